@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Waking a sleeping peer. The sleeper announces itself in the other side's memory, makes that
+ * visible, looks at its rings once more and sleeps on descriptors; the other side looks at its own
+ * memory after each commit and, seeing the announcement, sends a byte.
+ *
+ * The two look past each other unless one of them pays for a full barrier. Where both can use
+ * membarrier(2) the sleeper pays for both and a send costs a compiler barrier only; else each
+ * side fences.
+ */
+#ifndef SHM_DOORBELL_H
+#define SHM_DOORBELL_H
+
+#include <stdbool.h>
+
+#include "shm/order.h"
+
+struct doorbell {
+	const _Atomic uint64_t *asleep_in; /* own memory: odd while the peer sleeps */
+	_Atomic uint64_t *asleep_out;      /* the peer's memory: odd while this side sleeps */
+	uint64_t rung;                     /* the announcement last answered: one bell each */
+	uint64_t announced;                /* own word as last stored */
+	int fd;                            /* a connected socket */
+	bool fence;                        /* one end lacks membarrier */
+	uint64_t writes;                   /* remote stores */
+	uint64_t bells;
+};
+
+/* Can this process be fenced from outside (registers it), and fence others? Once, at set-up. */
+bool doorbell_can_membarrier(void);
+/* The sleeper's full barrier on behalf of all its peers that need none themselves. */
+void doorbell_barrier(void);
+/* Sends the byte; never blocks. A full socket means that the peer has enough to wake it. */
+void doorbell_ring(struct doorbell *b, uint64_t announcement);
+
+/* After each commit and each publication: wakes the peer if it announced that it sleeps. */
+static inline void doorbell_check(struct doorbell *b)
+{
+	uint64_t asleep;
+
+	if (b->fence)
+		/* Pairs with the fence in doorbell_announce. */
+		ORDER_FENCE(bell_fence, memory_order_seq_cst);
+	else
+		/* Pairs with the sleeper's doorbell_barrier. */
+		atomic_signal_fence(memory_order_seq_cst);
+	asleep = LITTLE64(ORDER_LOAD(asleep_in, b->asleep_in, memory_order_relaxed));
+	if (UNLIKELY((asleep & 1) && asleep != b->rung))
+		doorbell_ring(b, asleep);
+}
+
+/* "I sleep": the caller still owes doorbell_barrier and one more look at its rings. */
+static inline void doorbell_announce(struct doorbell *b)
+{
+	b->announced++;
+	b->writes++;
+	ORDER_STORE(announce, b->asleep_out, LITTLE64(b->announced), memory_order_relaxed);
+	if (b->fence)
+		/* Pairs with the fence in doorbell_check. */
+		ORDER_FENCE(announce_fence, memory_order_seq_cst);
+}
+
+/* "I am awake again"; a bell too many does no harm. */
+static inline void doorbell_retract(struct doorbell *b)
+{
+	b->announced++;
+	b->writes++;
+	ORDER_STORE(retract, b->asleep_out, LITTLE64(b->announced), memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sealed memfd objects: creating, sealing, checking, mapping. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "shm/mapping.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8U
+#endif
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 16
+#endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+#define SIZE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
+#define CLOSING_SEALS (F_SEAL_FUTURE_WRITE | F_SEAL_SEAL)
+
+static int open_memfd(const char *label)
+{
+	int fd = memfd_create(label, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+
+	if (fd < 0 && errno == EINVAL) /* a kernel before 6.3 */
+		fd = memfd_create(label, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Past the limit ftruncate would not fail but kill us with SIGXFSZ. */
+static bool over_file_limit(size_t size)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+	       size > limit.rlim_cur;
+}
+
+/* Touch every page now, so that a shortage is an error here and never a signal later. */
+static int populate(void *base, size_t size)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	if (madvise(base, size, MADV_POPULATE_WRITE) == 0)
+		return 0;
+	if (errno != EINVAL)
+		return -errno;
+	for (size_t at = 0; at < size; at += page) /* a kernel before 5.14, or emulation */
+		((volatile unsigned char *)base)[at] = 0;
+	return 0;
+}
+
+static int map(struct mapping *m, int fd, size_t size, int protection)
+{
+	void *base = mmap(NULL, size, protection, MAP_SHARED, fd, 0);
+
+	if (base == MAP_FAILED)
+		return -errno;
+	/* A forked child must not write a peer's ring; a core dump needs none of it. */
+	(void)madvise(base, size, MADV_DONTFORK);
+	(void)madvise(base, size, MADV_DONTDUMP);
+	*m = (struct mapping){ .base = base, .size = size, .fd = -1 };
+	return 0;
+}
+
+int mapping_create(struct mapping *m, const char *label, size_t size)
+{
+	int rc, fd;
+
+	if (over_file_limit(size))
+		return -EFBIG;
+	fd = open_memfd(label);
+	if (fd < 0)
+		return fd;
+	if (ftruncate(fd, (off_t)size) != 0 || fcntl(fd, F_ADD_SEALS, SIZE_SEALS) != 0) {
+		rc = -errno;
+		goto close_fd;
+	}
+	rc = map(m, fd, size, PROT_READ | PROT_WRITE);
+	if (rc < 0)
+		goto close_fd;
+	rc = populate(m->base, size);
+	if (rc < 0)
+		goto unmap;
+	m->fd = fd;
+	return 0;
+unmap:
+	munmap(m->base, size);
+close_fd:
+	close(fd);
+	*m = (struct mapping){ .fd = -1 };
+	return rc;
+}
+
+int mapping_close_seals(const struct mapping *m)
+{
+	/* FUTURE_WRITE is missing before 5.1 and in some emulators; the size seals then remain. */
+	if (fcntl(m->fd, F_ADD_SEALS, CLOSING_SEALS) != 0 &&
+	    fcntl(m->fd, F_ADD_SEALS, F_SEAL_SEAL) != 0)
+		return -errno;
+	return 0;
+}
+
+bool mapping_seals_closed(int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	return seals >= 0 && (seals & F_SEAL_SEAL) && (seals & SIZE_SEALS) == SIZE_SEALS;
+}
+
+int mapping_attach(struct mapping *m, int fd, size_t size, enum mapping_access access)
+{
+	struct stat st;
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	if (seals < 0 || (seals & SIZE_SEALS) != SIZE_SEALS)
+		return -EPERM;
+	if (fstat(fd, &st) != 0)
+		return -errno;
+	if (st.st_size < 0 || (uint64_t)st.st_size != size)
+		return -EPROTO;
+	return map(m, fd, size, access == MAPPING_WRITE ? PROT_READ | PROT_WRITE : PROT_READ);
+}
+
+void mapping_destroy(struct mapping *m)
+{
+	if (m->base)
+		munmap(m->base, m->size);
+	if (m->fd >= 0)
+		close(m->fd);
+	*m = (struct mapping){ .fd = -1 };
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Shared memory without a name: sealed memfd objects, passed by descriptor. The kernel frees them
+ * with the last process; nothing is left to clean up.
+ */
+#ifndef SHM_MAPPING_H
+#define SHM_MAPPING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct mapping {
+	void *base;
+	size_t size;
+	int fd; /* the owner's, for passing on; -1 once closed */
+};
+
+enum mapping_access { MAPPING_READ, MAPPING_WRITE };
+
+/*
+ * A new zeroed object of SIZE bytes, mapped, its pages present, sealed against shrinking and
+ * growing. -EFBIG over the file-size limit, -ENOMEM, -EMFILE and so on; nothing is left behind.
+ */
+int mapping_create(struct mapping *m, const char *label, size_t size);
+/* Owner, once the peer has mapped it: no further writable mapping, no further seals. */
+int mapping_close_seals(const struct mapping *m);
+/* The peer's view: are those seals there? */
+bool mapping_seals_closed(int fd);
+/*
+ * Maps a received object: refuses one whose size is not SIZE (-EPROTO) or that its owner could
+ * still shrink (-EPERM). Keeps no descriptor; the caller closes FD.
+ */
+int mapping_attach(struct mapping *m, int fd, size_t size, enum mapping_access access);
+void mapping_destroy(struct mapping *m);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How the shared words of this folder are touched: C11 atomics in every build but the model
+ * checker's (-DSLMPM_MODEL), which takes each access over. SITE names the access, so that the
+ * checker can weaken one order at a time and must notice.
+ */
+#ifndef SHM_ORDER_H
+#define SHM_ORDER_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#ifdef SLMPM_MODEL
+#include "tests/model/hooks.h"
+#else
+#define ORDER_LOAD(site, word, order) atomic_load_explicit((word), (order))
+#define ORDER_STORE(site, word, value, order) atomic_store_explicit((word), (value), (order))
+#define ORDER_FENCE(site, order) atomic_thread_fence(order)
+/* A rule of the protocol that is no memory access; the checker may switch it off. */
+#define ORDER_RULE(site) 1
+#endif
+
+/* Everything two processes share is little-endian. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define LITTLE64(x) ((uint64_t)(x))
+#define LITTLE32(x) ((uint32_t)(x))
+#else
+#define LITTLE64(x) __builtin_bswap64((uint64_t)(x))
+#define LITTLE32(x) __builtin_bswap32((uint32_t)(x))
+#endif
+
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define COLD __attribute__((cold, noinline))
+
+#endif

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The ring's set-up and the rare halves of ring.h: room, pads, publication, violations. */
+#include "shm/ring.h"
+
+#include <errno.h>
+
+#define RING_SEGMENTS_MAX (UINT32_C(1) << 24)
+#define RING_SEGMENT_SIZE_MAX (UINT32_C(1) << 20)
+#define RING_BYTES_MAX (UINT64_C(1) << 32)
+
+static bool power_of_two(uint32_t x)
+{
+	return x && !(x & (x - 1));
+}
+
+int ring_shape_check(const struct ring_shape *shape)
+{
+	if (!power_of_two(shape->segments) || shape->segments < 2 ||
+	    shape->segments > RING_SEGMENTS_MAX)
+		return -EINVAL;
+	if (!power_of_two(shape->segment_size) || shape->segment_size < 64 ||
+	    shape->segment_size > RING_SEGMENT_SIZE_MAX)
+		return -EINVAL;
+	if ((uint64_t)shape->segments * shape->segment_size > RING_BYTES_MAX)
+		return -EINVAL;
+	return 0;
+}
+
+size_t ring_size(const struct ring_shape *shape)
+{
+	return RING_SEGMENTS_OFFSET + (size_t)shape->segments * shape->segment_size;
+}
+
+size_t ring_bits_size(const struct ring_shape *shape)
+{
+	return ((size_t)shape->segments + 63) / 64 * sizeof(uint64_t);
+}
+
+uint32_t ring_packet_max(const struct ring_shape *shape)
+{
+	uint32_t k = shape->segments <= 4 ? shape->segments / 2 : shape->segments / 4;
+	uint32_t limit = (RING_LENGTH_MAX - RING_WORD) / shape->segment_size;
+
+	if (k > limit)
+		k = limit;
+	return k ? k : 1;
+}
+
+static uint32_t log2_of(uint32_t x)
+{
+	return (uint32_t)__builtin_ctz(x);
+}
+
+static uint32_t at_least_one(uint32_t x)
+{
+	return x ? x : 1;
+}
+
+void ring_writer_init(struct ring_writer *w, const struct ring_setup *s)
+{
+	*w = (struct ring_writer){
+		.segments = s->segments,
+		.mask = s->shape.segments - 1,
+		.produced = s->start,
+		.consumed = s->start,
+		.announced = s->start,
+		.stale = s->bits,
+		.shift = log2_of(s->shape.segment_size),
+		.epoch = s->epoch,
+		.max = ring_packet_max(&s->shape),
+		.lag = at_least_one(s->shape.segments / 16),
+		.produced_out = s->out,
+		.consumed_in = s->in,
+	};
+}
+
+void ring_reader_init(struct ring_reader *r, const struct ring_setup *s)
+{
+	uint32_t max = ring_packet_max(&s->shape);
+	/* A writer that waits for a packet's room must always find K published (row H4). */
+	uint32_t live = s->shape.segments - max + 1;
+
+	*r = (struct ring_reader){
+		.segments = s->segments,
+		.mask = s->shape.segments - 1,
+		.read = s->start,
+		.consumed = s->start,
+		.published = s->start,
+		.produced = s->start,
+		.shift = log2_of(s->shape.segment_size),
+		.epoch = s->epoch,
+		.max = max,
+		.batch = s->batch < live ? at_least_one(s->batch) : live,
+		.threshold = s->threshold < live ? s->threshold : live,
+		.done = s->bits,
+		.consumed_out = s->out,
+		.produced_in = s->in,
+	};
+	if (!r->threshold)
+		r->batch = 1;
+}
+
+COLD void ring_publish_produced(struct ring_writer *w)
+{
+	if (w->announced == w->produced)
+		return;
+	w->announced = w->produced;
+	/* Pairs with the acquire in look_at_produced: the packets it counts come first. */
+	ORDER_STORE(produced, w->produced_out, LITTLE64(w->produced), memory_order_release);
+	w->writes++;
+	w->publications++;
+}
+
+COLD void ring_publish_consumed(struct ring_reader *r, enum ring_cause cause)
+{
+	if (r->asking && (int64_t)(r->consumed - r->asked) >= 0)
+		r->asking = false;
+	if (r->published == r->consumed)
+		return;
+	r->published = r->consumed;
+	/* Pairs with the acquire in look_at_consumed: all reading of those segments is over. */
+	ORDER_STORE(consumed, r->consumed_out, LITTLE64(r->consumed), memory_order_release);
+	r->writes++;
+	r->publications[cause]++;
+}
+
+/* The peer's K, checked: it may only go forward, and not beyond what was written (R3). */
+static bool look_at_consumed(struct ring_writer *w)
+{
+	/* Pairs with the release in ring_publish_consumed: overwriting comes after its reading. */
+	uint64_t k = LITTLE64(ORDER_LOAD(consumed_in, w->consumed_in, memory_order_acquire));
+
+	if (k - w->consumed > w->produced - w->consumed) {
+		w->violation = RING_BAD_CONSUMED;
+		return false;
+	}
+	w->consumed = k;
+	return true;
+}
+
+/* The peer's J, checked: never back, never beyond the ring (R2). */
+static bool look_at_produced(struct ring_reader *r)
+{
+	/* Pairs with the release in ring_publish_produced. */
+	uint64_t j = LITTLE64(ORDER_LOAD(produced_in, r->produced_in, memory_order_acquire));
+
+	if (j - r->produced > r->mask + 1 + (r->read - r->produced) ||
+	    (int64_t)(j - r->consumed) > (int64_t)(r->mask + 1)) {
+		r->violation = RING_BAD_PRODUCED;
+		return false;
+	}
+	r->produced = j;
+	return true;
+}
+
+static bool has_room(const struct ring_writer *w, uint32_t k)
+{
+	return w->produced + k - w->consumed <= w->mask + 1;
+}
+
+/* The segments up to the end as a packet of their own, so that the next one starts at 0. */
+static void put_pad(struct ring_writer *w, uint32_t k)
+{
+	uint64_t total = w->produced + 1;
+	uint64_t at = ring_at(total, w->mask);
+	uint64_t word = RING_PAD | ring_tag(total, w->epoch);
+
+	if (k > 1)
+		ring_mark_stale(w, at + 1, k - 1);
+	if ((w->stale[0] & 1) && ORDER_RULE(clear_after_pad)) {
+		w->stale[0] &= ~UINT64_C(1);
+		ORDER_STORE(pad_clear, (_Atomic uint64_t *)(void *)w->segments, 0,
+			    memory_order_relaxed);
+	}
+	/* Pairs with the acquire in ring_peek. */
+	ORDER_STORE(pad, (_Atomic uint64_t *)(void *)(w->segments + (at << w->shift)),
+		    LITTLE64(word), memory_order_release);
+	w->produced += k;
+	w->writes++;
+}
+
+/*
+ * Room for K segments in one piece, if the peer has made it. The pad goes out as soon as it fits,
+ * before the packet behind it does: the reader can so give its segments back meanwhile.
+ */
+COLD bool ring_make_room(struct ring_writer *w, uint32_t k)
+{
+	uint64_t at = ring_at(w->produced + 1, w->mask);
+
+	if (k > w->max || w->violation)
+		return false;
+	if (at + k > w->mask + 1) {
+		uint32_t rest = (uint32_t)(w->mask + 1 - at);
+
+		if (!has_room(w, rest) && (!look_at_consumed(w) || !has_room(w, rest)))
+			return false;
+		put_pad(w, rest);
+	}
+	if (has_room(w, k))
+		return true;
+	return look_at_consumed(w) && has_room(w, k);
+}
+
+/* COUNT segments from index FROM, which do not wrap. */
+void ring_mark_stale(struct ring_writer *w, uint64_t from, uint32_t count)
+{
+	uint64_t end = from + count;
+
+	while (from < end) {
+		uint64_t bit = from & 63;
+		uint64_t run = 64 - bit < end - from ? 64 - bit : end - from;
+		uint64_t ones = run == 64 ? ~UINT64_C(0) : ((UINT64_C(1) << run) - 1) << bit;
+
+		w->stale[from >> 6] |= ones;
+		from += run;
+	}
+}
+
+/* R4: a word that is not the new tag must be open or one lap old. */
+int ring_not_ready(struct ring_reader *r, uint64_t word)
+{
+	if (LIKELY(word == 0 ||
+		   (uint32_t)word == ring_tag(r->read + 1 - (r->mask + 1), r->epoch)))
+		return 0;
+	r->violation = RING_BAD_TAG;
+	return -EPROTO;
+}
+
+/* A committed word with a flag or an odd length: 0 a pad, taken; 1 go on; -EPROTO. */
+COLD int ring_unusual(struct ring_reader *r, uint64_t word, uint32_t k)
+{
+	uint64_t at = ring_at(r->read + 1, r->mask);
+
+	if (word & RING_PAD) {
+		struct ring_packet pad = {
+			.total = r->read + 1,
+			.segments = (uint32_t)(r->mask + 1 - at),
+		};
+		if (at == 0 || word << 1 >> 33 ||
+		    r->read + pad.segments - r->consumed > r->mask + 1) {
+			r->violation = RING_BAD_LENGTH;
+			return -EPROTO;
+		}
+		r->read += pad.segments;
+		ring_release(r, &pad);
+		return 0;
+	}
+	if (at + k > r->mask + 1 || k > r->max || r->read + k - r->consumed > r->mask + 1) {
+		r->violation = RING_BAD_LENGTH;
+		return -EPROTO;
+	}
+	if (word & RING_ASK) {
+		r->asking = true;
+		r->asked = r->read + k;
+	}
+	return 1;
+}
+
+static bool done_bit(const struct ring_reader *r, uint64_t at)
+{
+	return r->done[at >> 6] >> (at & 63) & 1;
+}
+
+/* A release out of order: K stays at the released prefix and catches up when the gap closes. */
+COLD void ring_release_gap(struct ring_reader *r, const struct ring_packet *p)
+{
+	if (p->total == r->consumed + 1) {
+		r->consumed += p->segments;
+	} else {
+		for (uint32_t i = 0; i < p->segments; i++) {
+			uint64_t at = ring_at(p->total + i, r->mask);
+			r->done[at >> 6] |= UINT64_C(1) << (at & 63);
+		}
+		r->gaps += p->segments;
+	}
+	while (r->gaps) {
+		uint64_t at = ring_at(r->consumed + 1, r->mask);
+
+		if (!done_bit(r, at))
+			break;
+		r->done[at >> 6] &= ~(UINT64_C(1) << (at & 63));
+		r->consumed++;
+		r->gaps--;
+	}
+}
+
+/* Row H4: publish when the writer sees the ring filling and a batch is there, or asked for it. */
+void ring_consider(struct ring_reader *r)
+{
+	uint64_t j = r->read;
+
+	if (r->asking && (int64_t)(r->consumed - r->asked) >= 0) {
+		ring_publish_consumed(r, RING_ASKED);
+		return;
+	}
+	if (r->consumed - r->published < r->batch)
+		return;
+	if (j - r->published < r->threshold) {
+		if (!look_at_produced(r))
+			return;
+		if ((int64_t)(r->produced - j) > 0)
+			j = r->produced;
+	}
+	if (j - r->published >= r->threshold)
+		ring_publish_consumed(r, r->threshold ? RING_THRESHOLD : RING_EVERY);
+}
+
+uint64_t ring_unread(struct ring_reader *r)
+{
+	uint64_t j = r->read;
+
+	if (look_at_produced(r) && (int64_t)(r->produced - j) > 0)
+		j = r->produced;
+	return j - r->consumed;
+}
+
+uint64_t ring_room(struct ring_writer *w)
+{
+	if (!look_at_consumed(w))
+		return 0;
+	return w->mask + 1 - (w->produced - w->consumed);
+}

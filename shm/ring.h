@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The segmented ring: one writer, one reader, in memory that the reader owns and the writer only
+ * stores into. Neither side ever loads from the other's memory.
+ *
+ * The j-th segment written (from 1) lies at j mod N. A packet is k consecutive segments and never
+ * wraps; its first word, the commit word, is stored last with release order:
+ *
+ *     bit 63   62    61..54  53..32   31..0
+ *         PAD  ASK   kind    length   tag = total of the first segment ^ epoch
+ *
+ * The reader accepts exactly three values there: open (0), the tag of one lap ago, the new tag.
+ * So that an interior segment's old payload can never be mistaken for one, the writer remembers
+ * which first words hold payload (`stale`) and clears the next packet's before it commits.
+ *
+ * Totals are 64-bit, free-running and compared by difference only. The private structures below
+ * never leave their process; the peer can write nothing in them.
+ */
+#ifndef SHM_RING_H
+#define SHM_RING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "shm/order.h"
+
+#define RING_PAD (UINT64_C(1) << 63)
+#define RING_ASK (UINT64_C(1) << 62)
+#define RING_LENGTH_BITS 22
+#define RING_LENGTH_MAX ((UINT32_C(1) << RING_LENGTH_BITS) - 1)
+#define RING_WORD 8 /* bytes of the commit word */
+
+/* The shared words in front of the segments, each on lines of its own; all written by the peer. */
+struct ring_words {
+	_Alignas(128) _Atomic uint64_t produced; /* of this ring: its writer's total */
+	_Alignas(128) _Atomic uint64_t consumed; /* of the ring the other way: its reader's total */
+	_Alignas(128) _Atomic uint64_t asleep;   /* odd while the peer sleeps (doorbell.h) */
+};
+_Static_assert(sizeof(struct ring_words) == 384, "shared layout");
+#define RING_SEGMENTS_OFFSET 4096 /* of the first segment from the words */
+
+struct ring_shape {
+	uint32_t segments;     /* N: a power of two from 2 */
+	uint32_t segment_size; /* bytes: a power of two from 64 */
+};
+
+/* Why a total was published (row H4); the counters show what laziness saves. */
+enum ring_cause {
+	RING_THRESHOLD, /* the unread share as the writer sees it reached the threshold */
+	RING_ASKED,     /* the writer asked in a packet */
+	RING_SLEEP,     /* before sleeping */
+	RING_FLUSH,     /* close, or the caller wants the figure out now */
+	RING_EVERY,     /* selected: after every read */
+	RING_CAUSES
+};
+
+/* What the peer did wrong; the channel is poisoned, the process goes on. */
+enum ring_violation {
+	RING_SOUND,
+	RING_BAD_TAG,      /* a commit word that is neither open, old nor new */
+	RING_BAD_LENGTH,   /* a packet that wraps, is too long or overruns what is held */
+	RING_BAD_PRODUCED, /* the published total went back or beyond the ring */
+	RING_BAD_CONSUMED, /* more read than was written, or less than before */
+	RING_VIOLATIONS
+};
+
+struct ring_writer {
+	unsigned char *segments; /* the peer's memory: stores only */
+	uint64_t mask;           /* N - 1 */
+	uint64_t produced;       /* J */
+	uint64_t consumed;       /* shadow of the peer's K */
+	uint64_t *stale;         /* a bit a segment: its first word holds payload */
+	uint32_t shift;          /* log2 of the segment size */
+	uint32_t epoch;
+	uint32_t reserved; /* segments reserved and not yet committed */
+	uint32_t max;      /* segments of the longest packet */
+	uint32_t lag;      /* publish `produced` at least every so many segments */
+	enum ring_violation violation;
+	uint64_t announced;                  /* `produced` as last published */
+	_Atomic uint64_t *produced_out;      /* where it is published: the peer's memory */
+	const _Atomic uint64_t *consumed_in; /* where K arrives: own memory */
+	uint64_t writes;                     /* remote stores: packets, pads, published totals */
+	uint64_t publications;
+};
+
+struct ring_reader {
+	const unsigned char *segments; /* own memory, written by the peer */
+	uint64_t mask;
+	uint64_t read;     /* total taken by ring_peek */
+	uint64_t consumed; /* K: the released prefix of it */
+	uint32_t shift;
+	uint32_t epoch;
+	uint32_t max;
+	uint32_t batch;     /* publish K in pieces of at least so many segments ... */
+	uint32_t threshold; /* ... once J - K published reaches this; 0: after every read */
+	enum ring_violation violation;
+	uint64_t published; /* K as last published */
+	uint64_t asked;     /* publish when K reaches this total */
+	bool asking;
+	uint32_t gaps;     /* segments released out of order, before the prefix reached them */
+	uint64_t *done;    /* a bit a segment for those */
+	uint64_t produced; /* shadow of the peer's J, as last looked at */
+	_Atomic uint64_t *consumed_out;      /* where K is published: the peer's memory */
+	const _Atomic uint64_t *produced_in; /* where J arrives: own memory */
+	uint64_t writes;
+	uint64_t publications[RING_CAUSES];
+};
+
+/* A packet as ring_peek hands it out; valid until released. The bytes are the peer's to change. */
+struct ring_packet {
+	const unsigned char *data; /* behind the commit word */
+	uint64_t total;            /* of its first segment: names it in ring_release */
+	uint32_t length;           /* bytes of data */
+	uint32_t segments;
+	uint8_t kind;
+};
+
+/* What one side of a connection needs to set a writer or a reader up. */
+struct ring_setup {
+	struct ring_shape shape;
+	uint32_t epoch;     /* the connection's, so that no other connection's page looks committed */
+	uint64_t start;     /* both totals begin here: 0, but for tests of the wrap-around */
+	void *segments;     /* the segments' first byte */
+	uint64_t *bits;     /* ring_bits_size(shape) zeroed bytes of private memory */
+	_Atomic uint64_t *out;      /* own total is published here: the peer's memory */
+	const _Atomic uint64_t *in; /* the peer's total arrives here: own memory */
+	uint32_t threshold; /* reader: row H4's p as segments, 0 after every read */
+	uint32_t batch;     /* reader: row H4's minimum batch as segments */
+};
+
+/* 0, or -EINVAL when the shape is not allowed. */
+int ring_shape_check(const struct ring_shape *shape);
+/* Bytes of shared memory: the words and the segments. */
+size_t ring_size(const struct ring_shape *shape);
+size_t ring_bits_size(const struct ring_shape *shape);
+/* Segments of the longest packet: N/4, and N/2 for N <= 4. */
+uint32_t ring_packet_max(const struct ring_shape *shape);
+
+void ring_writer_init(struct ring_writer *w, const struct ring_setup *setup);
+void ring_reader_init(struct ring_reader *r, const struct ring_setup *setup);
+
+void ring_publish_produced(struct ring_writer *w);
+void ring_publish_consumed(struct ring_reader *r, enum ring_cause cause);
+/* J - K by the reader's account, with the published total looked at: for the monitor. */
+uint64_t ring_unread(struct ring_reader *r);
+/* N - unread by the writer's account, with the peer's total looked at. */
+uint64_t ring_room(struct ring_writer *w);
+
+/* Cold halves of the inline functions below. */
+bool ring_make_room(struct ring_writer *w, uint32_t k);
+void ring_mark_stale(struct ring_writer *w, uint64_t from, uint32_t count);
+int ring_not_ready(struct ring_reader *r, uint64_t word);
+int ring_unusual(struct ring_reader *r, uint64_t word, uint32_t k);
+void ring_release_gap(struct ring_reader *r, const struct ring_packet *p);
+void ring_consider(struct ring_reader *r);
+
+static inline uint64_t ring_at(uint64_t total, uint64_t mask)
+{
+	return total & mask;
+}
+
+static inline uint32_t ring_tag(uint64_t total, uint32_t epoch)
+{
+	return (uint32_t)total ^ epoch;
+}
+
+/* Segments of a packet with so many bytes behind its commit word. */
+static inline uint32_t ring_span(uint32_t bytes, uint32_t shift)
+{
+	return (bytes + RING_WORD + (1u << shift) - 1) >> shift;
+}
+
+/*
+ * Room for a packet of BYTES behind the commit word; returns where they go, or NULL when there is
+ * none yet (or BYTES is over the longest packet). Write-only memory of the peer. A second reserve
+ * before the commit replaces the first.
+ */
+static inline void *ring_reserve(struct ring_writer *w, uint32_t bytes)
+{
+	uint32_t k = ring_span(bytes, w->shift);
+	uint64_t at = ring_at(w->produced + 1, w->mask);
+
+	if (UNLIKELY(at + k > w->mask + 1 || k > w->max ||
+		     w->produced + k - w->consumed > w->mask + 1)) {
+		if (!ring_make_room(w, k))
+			return NULL;
+		at = ring_at(w->produced + 1, w->mask);
+	}
+	w->reserved = k;
+	return w->segments + (at << w->shift) + RING_WORD;
+}
+
+/* Short packets mark within one word of bits; the call is for the rest. */
+static inline void ring_mark_interior(struct ring_writer *w, uint64_t from, uint32_t count)
+{
+	if (LIKELY((from & 63) + count <= 63))
+		w->stale[from >> 6] |= ((UINT64_C(1) << count) - 1) << (from & 63);
+	else
+		ring_mark_stale(w, from, count);
+}
+
+/*
+ * Publishes the reserved packet, shortened to BYTES if one likes, with KIND (not 0). FLAGS: 0 or
+ * RING_ASK. The reader may have it from here on, whatever happens to this process.
+ */
+static inline void ring_commit(struct ring_writer *w, uint32_t bytes, uint8_t kind, uint64_t flags)
+{
+	uint64_t total = w->produced + 1;
+	uint64_t at = ring_at(total, w->mask);
+	uint32_t k = ring_span(bytes, w->shift);
+	uint64_t next = ring_at(total + k, w->mask);
+	uint64_t word = flags | (uint64_t)kind << 54 | (uint64_t)bytes << 32 |
+			ring_tag(total, w->epoch);
+
+	if (w->reserved > 1)
+		ring_mark_interior(w, at + 1, w->reserved - 1);
+	if ((w->stale[next >> 6] >> (next & 63) & 1) && ORDER_RULE(clear_successor)) {
+		w->stale[next >> 6] &= ~(UINT64_C(1) << (next & 63));
+		/* Ordered before the commit word by its release. */
+		ORDER_STORE(clear, (_Atomic uint64_t *)(void *)(w->segments + (next << w->shift)),
+			    0, memory_order_relaxed);
+	}
+	/* Pairs with the acquire in ring_peek: the payload and the cleared successor come first. */
+	ORDER_STORE(commit, (_Atomic uint64_t *)(void *)(w->segments + (at << w->shift)),
+		    LITTLE64(word), memory_order_release);
+	w->reserved = 0;
+	w->produced += k;
+	w->writes++;
+	if (UNLIKELY(w->produced - w->announced >= w->lag))
+		ring_publish_produced(w);
+}
+
+/* Gives a reservation back; what was scribbled into it can never look committed. */
+static inline void ring_abort(struct ring_writer *w)
+{
+	if (w->reserved > 1)
+		ring_mark_interior(w, ring_at(w->produced + 1, w->mask) + 1, w->reserved - 1);
+	w->reserved = 0;
+}
+
+/*
+ * The next packet: 1 and *P filled, 0 when there is none yet, -EPROTO when the peer's words are
+ * impossible (r->violation says how). Packets may be held and released in any order.
+ */
+static inline int ring_peek(struct ring_reader *r, struct ring_packet *p)
+{
+	for (;;) {
+		uint64_t total = r->read + 1;
+		uint64_t at = ring_at(total, r->mask);
+		const unsigned char *first = r->segments + (at << r->shift);
+		/* Pairs with the release in ring_commit (and in the pad of ring_make_room). */
+		uint64_t word = LITTLE64(ORDER_LOAD(
+			peek, (const _Atomic uint64_t *)(const void *)first, memory_order_acquire));
+		uint32_t length = (uint32_t)(word >> 32) & RING_LENGTH_MAX;
+		uint32_t k = ring_span(length, r->shift);
+
+		if ((uint32_t)word != ring_tag(total, r->epoch))
+			return ring_not_ready(r, word);
+		if (UNLIKELY(word >> 62 || at + k > r->mask + 1 || k > r->max ||
+			     r->read + k - r->consumed > r->mask + 1)) {
+			int rc = ring_unusual(r, word, k);
+			if (rc < 0)
+				return rc;
+			if (rc == 0)
+				continue; /* a pad: taken and released */
+		}
+		p->data = first + RING_WORD;
+		p->total = total;
+		p->length = length;
+		p->segments = k;
+		p->kind = (uint8_t)(word >> 54);
+		r->read += k;
+		return 1;
+	}
+}
+
+/* Gives the packet's segments back to the writer, who learns of it by row H4's rule. */
+static inline void ring_release(struct ring_reader *r, const struct ring_packet *p)
+{
+	if (LIKELY(p->total == r->consumed + 1 && !r->gaps))
+		r->consumed += p->segments;
+	else
+		ring_release_gap(r, p);
+	if (UNLIKELY(r->consumed - r->published >= r->batch || r->asking))
+		ring_consider(r);
+}
+
+#endif
