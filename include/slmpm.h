@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * SLMPM: messages between a host process and its accelerator processes.
+ *
+ * Read this page from the top: errors, handles, contexts, elements, peers, messages, loans,
+ * waiting, and what can be looked at. doc/man has a page for each family.
+ *
+ * Rules that hold for every call
+ *  - Returns >= 0, or a negative -SLMPM_E*; slmpm_error_detail() then says why and who.
+ *  - A handle is {index, generation}. A zero, stale or foreign one is -SLMPM_EHANDLE, never a
+ *    crash. {0} as a context means the calling thread's default one, opened at first use.
+ *  - timeout_ms: 0 tries once, -1 sets no deadline. A call without a deadline still ends when the
+ *    peer dies or closes.
+ *  - A buffer is the caller's again when the call returns, or, where a request handle was asked
+ *    for, when that request is reported done.
+ *  - Threads: a context belongs to one thread at a time. Opened with SLMPM_THREADS any number of
+ *    threads may use it at once; one of those that wait then polls for all.
+ *  - After fork the child's handles answer -SLMPM_EFORKED; it may open contexts of its own.
+ *  - No signal handler, no thread, no exit hook is ever installed behind the caller's back.
+ *
+ * Caveats
+ *  - What slmpm_hold points at can be changed by a hostile peer while it is read; copy first what
+ *    decides anything.
+ *  - A loan inside a packet lies in the peer's memory: write to it, do not read it back.
+ *  - Options structures begin with their size: set .size = sizeof the structure.
+ */
+#ifndef SLMPM_H
+#define SLMPM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SLMPM_VERSION_MAJOR 0
+#define SLMPM_VERSION_MINOR 1
+#define SLMPM_VERSION_PATCH 0
+
+#define SLMPM_API __attribute__((visibility("default")))
+
+/* ---- Errors --------------------------------------------------------------------------------- */
+
+/* X(name, number, text). Numbers are stable; calls return their negative. */
+#define SLMPM_ERRORS(X)                                                                           \
+	X(EINVAL, 1, "invalid argument")                                                          \
+	X(EHANDLE, 2, "no such handle")                                                           \
+	X(EFORKED, 3, "handle of the parent process, used after fork")                            \
+	X(EAGAIN, 4, "not now")                                                                   \
+	X(ETIMEOUT, 5, "deadline passed")                                                         \
+	X(EDEAD, 6, "peer died")                                                                  \
+	X(ECLOSED, 7, "peer closed the connection")                                               \
+	X(EPROTO, 8, "peer broke the protocol, its channel is shut")                              \
+	X(EVERSION, 9, "peer speaks another version")                                             \
+	X(ETRUNC, 10, "message longer than the buffer")                                           \
+	X(ECANCELED, 11, "canceled")                                                              \
+	X(ENOMEM, 12, "out of memory")                                                            \
+	X(ENOFILE, 13, "out of file descriptors")                                                 \
+	X(EFBIG, 14, "over the file-size limit")                                                  \
+	X(EACCES, 15, "permission denied")                                                        \
+	X(ENOENT, 16, "not found")                                                                \
+	X(EBUSY, 17, "in use")                                                                    \
+	X(ELIMIT, 18, "over a limit")                                                             \
+	X(ECHECKSUM, 19, "payload damaged, checksum differs")                                     \
+	X(ENOTSUP, 20, "not supported here")                                                      \
+	X(ESYSTEM, 21, "system call failed")                                                      \
+	X(ESTATE, 22, "not possible in this state")                                               \
+	X(EADDRESS, 23, "address not understood")                                                 \
+	X(ENOEXEC, 24, "program cannot be started")
+
+enum slmpm_error {
+	SLMPM_OK = 0,
+#define SLMPM_ERROR_ENUM(name, number, text) SLMPM_##name = number,
+	SLMPM_ERRORS(SLMPM_ERROR_ENUM)
+#undef SLMPM_ERROR_ENUM
+	SLMPM_ERROR_COUNT = 25
+};
+
+/* Text of a code, either sign; never NULL. Thread-safe. */
+SLMPM_API const char *slmpm_strerror(int error);
+/* What the calling thread's last failed call had to say: reason and peer. Never NULL; valid until
+ * the thread's next failing call. */
+SLMPM_API const char *slmpm_error_detail(void);
+/* Prints "WHAT: detail" on standard error and returns 1, ready for `return slmpm_perror("x")`. */
+SLMPM_API int slmpm_perror(const char *what);
+
+/* ---- Handles -------------------------------------------------------------------------------- */
+
+typedef struct {
+	uint64_t id;
+} slmpm_ctx; /* what one thread works with: its peers, requests, descriptor */
+typedef struct {
+	uint64_t id;
+} slmpm_peer; /* an endpoint: another process as seen from a context */
+typedef struct {
+	uint64_t id;
+} slmpm_req; /* an operation under way */
+typedef struct {
+	uint64_t id;
+} slmpm_listener;
+
+#define SLMPM_ANY_STREAM UINT32_C(0xffffffff) /* when receiving */
+#define SLMPM_STREAM_MAX UINT32_C(0xfffffffe) /* highest stream of a send */
+/* When receiving: any peer of CTX ({0}: the calling thread's default context). */
+__attribute__((unused)) static inline slmpm_peer slmpm_any(slmpm_ctx ctx)
+{
+	slmpm_peer any = { ctx.id | UINT64_C(0x80000000) };
+	return any;
+}
+#define SLMPM_MESSAGE_MAX (UINT64_C(8) << 30) /* bytes of one message: 8 GiB */
+
+/* ---- Contexts ------------------------------------------------------------------------------- */
+
+#define SLMPM_THREADS 1u   /* options.flags: several threads use this context at once */
+#define SLMPM_WAIT_ADAPTIVE 0u /* options.wait: spin briefly, yield, sleep */
+#define SLMPM_WAIT_SPIN 1u     /* never sleep */
+#define SLMPM_WAIT_BLOCK 2u    /* sleep at once */
+
+struct slmpm_options {
+	uint32_t size; /* sizeof(struct slmpm_options) */
+	uint32_t flags;
+	uint32_t wait;             /* SLMPM_WAIT_*; the environment's SLMPM_WAIT wins */
+	uint32_t ring_segments;    /* of this side's inbound rings; 0: SLMPM_RING_SEGMENTS */
+	uint32_t ring_segment_size; /* bytes; 0: SLMPM_SEGMENT_SIZE */
+	uint32_t reserved;
+};
+
+/* Opens a context; OPTIONS may be NULL. Does not block. ENOMEM, ENOFILE, EINVAL (also a SLMPM_*
+ * setting that cannot be read: the detail names it). Source: libfabric's domain, UCX's worker. */
+SLMPM_API int slmpm_open(slmpm_ctx *ctx, const struct slmpm_options *options);
+/* Closes every peer in order (see slmpm_close), then the context. Blocks up to TIMEOUT_MS for
+ * what is still to be sent; what is not gone by then is lost and reported as ETIMEOUT. */
+SLMPM_API int slmpm_shut(slmpm_ctx ctx, int timeout_ms);
+/* The calling thread's default context, opened when there is none yet. */
+SLMPM_API int slmpm_default(slmpm_ctx *ctx);
+
+/* Does what can be done without waiting; returns the number of events handled. */
+SLMPM_API int slmpm_progress(slmpm_ctx ctx);
+/* One descriptor for select, poll or epoll; level-triggered. Readable once something happens
+ * after slmpm_arm said 0. Belongs to the context: do not read, write or close it. */
+SLMPM_API int slmpm_fd(slmpm_ctx ctx);
+/* Before sleeping on the descriptor. 0: armed, sleep; 1: there is work, call slmpm_progress or the
+ * receive you wait for. Any other call of the context disarms it. */
+SLMPM_API int slmpm_arm(slmpm_ctx ctx);
+
+enum slmpm_event_type {
+	SLMPM_EVENT_NONE = 0,
+	SLMPM_EVENT_UP = 1,      /* connected */
+	SLMPM_EVENT_SUSPECT = 2, /* does not react (stopped, debugged); not dead */
+	SLMPM_EVENT_CLOSED = 3,  /* closed in order; what it sent can still be received */
+	SLMPM_EVENT_DEAD = 4,    /* process gone or connection lost; likewise */
+	SLMPM_EVENT_POISONED = 5 /* broke the protocol; its channel is shut */
+};
+
+struct slmpm_event {
+	uint32_t size;
+	uint32_t type; /* enum slmpm_event_type */
+	slmpm_peer peer;
+	int32_t error;    /* the code that calls on this peer return from now on, or 0 */
+	int32_t pid;
+	uint64_t written; /* segments written to the peer, and read by it as far as known: */
+	uint64_t read;    /* what lies between is in doubt after DEAD */
+	char detail[160];
+};
+
+/* The next event of any peer of CTX: 1 and *EVENT filled, 0 when none came in time. */
+SLMPM_API int slmpm_next_event(slmpm_ctx ctx, struct slmpm_event *event, int timeout_ms);
+
+/* ---- Elements: what can be reserved, node-wide ---------------------------------------------- */
+
+#define SLMPM_ELEMENT_HOST 1
+#define SLMPM_ELEMENT_ACCELERATOR 3
+
+/* Elements of TYPE that no live process holds. Their number is SLMPM_ELEMENTS (default 64).
+ * The user DaCS calls this dacs_get_num_avail_children. */
+SLMPM_API int slmpm_element_count(slmpm_ctx ctx, int type);
+/* Reserves up to WANT elements exclusively on this node; returns how many were granted (0 too)
+ * and their non-zero ids. The kernel frees those of a process that ends, however it ends. */
+SLMPM_API int slmpm_element_reserve(slmpm_ctx ctx, int type, int want, uint32_t *ids);
+SLMPM_API int slmpm_element_release(slmpm_ctx ctx, int n, const uint32_t *ids);
+
+/* ---- Peers ---------------------------------------------------------------------------------- */
+
+#define SLMPM_SPAWN_DIE_WITH_HOST 1u /* the accelerator is killed when this process ends */
+#define SLMPM_SPAWN_CLEAN_ENV 2u     /* envp is the whole environment, not an addition */
+
+struct slmpm_spawn_options {
+	uint32_t size;
+	uint32_t flags;
+	slmpm_ctx ctx;
+	char *const *envp;  /* "NAME=value", NULL at the end; or NULL */
+	const char *cwd;    /* working directory, or NULL for this process's */
+	const char *wrapper; /* command template, %e executable, %a arguments; or NULL */
+	uint32_t element;   /* id from slmpm_element_reserve that it runs on, or 0 */
+	uint32_t reserved;
+};
+
+/*
+ * Starts PROG (searched in PATH when it has no slash) with the arguments ARGV, which exclude
+ * argv[0] and may be NULL, and connects to it. Returns when the program has been started; messages
+ * wait until it has connected. ENOENT and ENOEXEC when it cannot be started: nothing runs then.
+ * The accelerator calls slmpm_parent. OPTIONS may be NULL. Source: rows H1, H7, H18.
+ */
+SLMPM_API int slmpm_spawn(slmpm_peer *peer, const char *prog, char *const argv[],
+			  const struct slmpm_spawn_options *options);
+/* In a program that slmpm_spawn started: its host, in the default context. ESTATE elsewhere.
+ * Blocks for the handshake, bounded by 5 s. The same handle each time. */
+SLMPM_API int slmpm_parent(slmpm_peer *peer);
+/* The same in a context of one's own; only the first call decides the context. */
+SLMPM_API int slmpm_parent_in(slmpm_ctx ctx, slmpm_peer *peer);
+
+/* Unrelated processes. URL: "shm:NAME" (an abstract socket of this user) or "shm:/path". */
+SLMPM_API int slmpm_listen(slmpm_listener *listener, slmpm_ctx ctx, const char *url);
+SLMPM_API int slmpm_accept(slmpm_listener listener, slmpm_peer *peer, int timeout_ms);
+SLMPM_API int slmpm_unlisten(slmpm_listener listener);
+SLMPM_API int slmpm_connect(slmpm_peer *peer, slmpm_ctx ctx, const char *url, int timeout_ms);
+
+/*
+ * Orderly end: sends what is queued, then end of stream; the peer reads everything before it sees
+ * ECLOSED. Blocks up to TIMEOUT_MS for what is still to be sent. The handle is gone afterwards,
+ * but that of a spawned process stays for slmpm_join. Open requests end with ECLOSED.
+ */
+SLMPM_API int slmpm_close(slmpm_peer peer, int timeout_ms);
+/* Waits for a spawned process to end (closing first, if that was not done); 0 and *STATUS as of
+ * waitpid(2), and the handle is gone. ETIMEOUT while it runs. STATUS may be NULL; the return value
+ * then is the exit code (128 + signal number when a signal ended it). */
+SLMPM_API int slmpm_join(slmpm_peer peer, int *status, int timeout_ms);
+/* SIGTERM, after GRACE_MS SIGKILL (0: at once). Does not wait for the end: slmpm_join does. */
+SLMPM_API int slmpm_kill(slmpm_peer peer, int grace_ms);
+
+enum slmpm_peer_state {
+	SLMPM_PEER_CONNECTING = 1,
+	SLMPM_PEER_UP = 2,
+	SLMPM_PEER_CLOSED = 3, /* either side closed */
+	SLMPM_PEER_DEAD = 4,
+	SLMPM_PEER_POISONED = 5
+};
+
+struct slmpm_peer_info {
+	uint32_t size;
+	uint32_t state; /* enum slmpm_peer_state */
+	int32_t pid;
+	uint32_t element;
+	uint32_t big_endian; /* the peer's byte order */
+	uint32_t packet_max; /* bytes of payload in one packet on the path */
+	uint64_t eager_max;  /* longest message that may arrive before its receive is posted */
+	uint64_t loan_max;   /* longest loan */
+	char name[64];       /* for messages: "accelerator 3 (pid 1234)" */
+};
+
+SLMPM_API int slmpm_peer_query(slmpm_peer peer, struct slmpm_peer_info *info);
+
+/* ---- Messages ------------------------------------------------------------------------------- */
+
+struct slmpm_iov {
+	void *base;
+	size_t len;
+};
+
+#define SLMPM_MORE 1u  /* more follows at once: the wake-up may wait for it */
+#define SLMPM_PART 2u  /* slmpm_commit: this prefix is ready, the loan stays open */
+
+struct slmpm_how { /* NULL = defaults */
+	uint32_t size;
+	uint32_t flags;
+	uint32_t imm; /* travels with the message */
+	int32_t timeout_ms; /* for a call without request handle; -1 none */
+};
+
+struct slmpm_done {
+	uint64_t len;  /* bytes of the message, also when it did not fit */
+	int32_t status; /* 0 or -SLMPM_E* */
+	uint32_t stream;
+	uint32_t imm;
+	uint32_t flags; /* SLMPM_PART: a held message that is still growing */
+	slmpm_peer peer;
+};
+
+/*
+ * Sends LEN bytes on STREAM. Messages of a peer arrive in the order sent; a receive takes the
+ * first that matches. Up to the eager limit the call returns once the bytes are on their way, and
+ * the peer gets them even if this process ends; a longer message waits for its receive.
+ * ETIMEOUT: nothing was sent (the detail names a peer that does not react as suspect).
+ */
+SLMPM_API int slmpm_send(slmpm_peer peer, uint32_t stream, const void *buf, size_t len,
+			 int timeout_ms);
+/*
+ * Receives the next message from PEER (or slmpm_any(ctx)) on STREAM (or SLMPM_ANY_STREAM) into
+ * BUF; returns its length. ETRUNC: it was longer than CAP: done->len says how long, the first CAP
+ * bytes are there, the rest is gone (slmpm_probe asks beforehand). DONE may be NULL.
+ * ECLOSED, EDEAD: everything that the peer had sent has been read before.
+ */
+SLMPM_API int64_t slmpm_recv(slmpm_peer peer, uint32_t stream, void *buf, size_t cap,
+			     struct slmpm_done *done, int timeout_ms);
+/*
+ * The general forms: N pieces gathered or scattered, HOW (or NULL) and a request. With REQ the
+ * call never blocks, the pieces' memory (not the array IOV itself) stays the library's until the
+ * request is done; REQ NULL blocks by how->timeout_ms. The receive returns the length as above.
+ */
+SLMPM_API int slmpm_sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, int n,
+			  const struct slmpm_how *how, slmpm_req *req);
+SLMPM_API int64_t slmpm_recvv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, int n,
+			      const struct slmpm_how *how, slmpm_req *req);
+/* Looks at the next matching message and leaves it: 1 and *DONE (its length too), 0 none in time. */
+SLMPM_API int slmpm_probe(slmpm_peer peer, uint32_t stream, struct slmpm_done *done,
+			  int timeout_ms);
+
+/* 1 and *DONE when finished (the handle is freed and zeroed), 0 while under way. */
+SLMPM_API int slmpm_test(slmpm_req *req, struct slmpm_done *done);
+/* Waits for one of N requests (zeroed ones are skipped): its index; *DONE and the handle as in
+ * slmpm_test. ETIMEOUT; EINVAL when all are zero. All belong to one context. */
+SLMPM_API int slmpm_wait(slmpm_req *req, int n, struct slmpm_done *done, int timeout_ms);
+/* Takes an operation back: 0 and it ends as ECANCELED, EBUSY when it has gone too far. */
+SLMPM_API int slmpm_cancel(slmpm_req req);
+
+/* ---- Loans: messages built and read in place ------------------------------------------------ */
+
+/*
+ * Memory for a message of up to LEN bytes to PEER, aligned to 32. One loan is open at a time and
+ * peer; while it is, other blocking sends to that peer are EBUSY. A short loan lies in the peer's
+ * ring (write only), a longer one in an area that both map.
+ */
+SLMPM_API int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int timeout_ms);
+/* Sends the first LEN bytes of the loan. With SLMPM_PART they are ready for the peer to read while
+ * the loan stays open for the rest (areas only; ENOTSUP inside a packet); a later LEN counts from
+ * the loan's beginning too. */
+SLMPM_API int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how *how);
+/* Gives the loan back unsent. ESTATE when a part of it has been committed. */
+SLMPM_API int slmpm_abort(slmpm_peer peer, void *buf);
+/*
+ * The next matching message in place: *BUF points at it until slmpm_release. Returns its length so
+ * far; done->flags has SLMPM_PART while the sender still adds to it (slmpm_more waits for that).
+ * A message of several packets is handed out as a private copy, as is one while more than a
+ * quarter of the ring is held.
+ */
+SLMPM_API int64_t slmpm_hold(slmpm_peer peer, uint32_t stream, const void **buf,
+			     struct slmpm_done *done, int timeout_ms);
+/* Waits until more than HAVE bytes of a held, growing message are ready: the new length; done->flags
+ * tells whether it is complete. Returns HAVE at once when it is complete. */
+SLMPM_API int64_t slmpm_more(slmpm_peer peer, const void *buf, uint64_t have,
+			     struct slmpm_done *done, int timeout_ms);
+SLMPM_API int slmpm_release(slmpm_peer peer, const void *buf);
+
+/* ---- What is going on ----------------------------------------------------------------------- */
+
+#define SLMPM_CAUSE_COUNT 5
+struct slmpm_stats { /* one peer; plain counters with one writer, lifetime totals */
+	uint32_t size;
+	int32_t pid;
+	uint64_t sent_messages, sent_packets, sent_bytes;
+	uint64_t received_messages, received_packets, received_bytes;
+	/* Outbound ring, in segments: written (J), read by the peer as far as known (K). */
+	uint64_t out_produced, out_consumed, out_segments;
+	/* Inbound ring: what the peer has written as far as known, what has been read. */
+	uint64_t in_produced, in_consumed, in_segments;
+	uint64_t out_room, in_unread;
+	uint64_t remote_writes; /* stores into the peer's memory: packets, totals, announcements */
+	uint64_t remote_reads;  /* loads from it: none on the steady path */
+	/* K's publications by cause: threshold, asked, before sleep, flush, every read */
+	uint64_t publications[SLMPM_CAUSE_COUNT];
+	uint64_t produced_publications;
+	uint64_t sleeps, wakeups, bells; /* times this side slept, was woken; bells it rang */
+	uint64_t queue_depth;            /* requests that the link has not accepted yet */
+	uint64_t unexpected;             /* messages that arrived before their receive */
+	uint64_t violations;             /* the peer's; slmpm_violation names them */
+	uint64_t checksum_errors;
+	char link[16];
+};
+
+/* Fills as much of STATS as SIZE allows. Cheap; never blocks. */
+SLMPM_API int slmpm_peer_stats(slmpm_peer peer, struct slmpm_stats *stats, size_t size);
+
+#define SLMPM_STATS_PEERS_MAX 1024
+struct slmpm_stats_page { /* what a process shows to others, read-only */
+	uint64_t magic; /* "SLMPMST1" little-endian */
+	uint32_t version;
+	uint32_t pid;
+	uint32_t peer_size; /* sizeof(struct slmpm_stats) as the owner knows it */
+	uint32_t peers;     /* entries in use, those of ended peers included */
+	uint64_t reserved[5]; /* the peers' struct slmpm_stats follow: slmpm_stats_of */
+};
+/* Entry I (below page->peers) of a mapped page; fields behind page->peer_size are not there. */
+SLMPM_API const struct slmpm_stats *slmpm_stats_of(const struct slmpm_stats_page *page, uint32_t i);
+/* Maps the statistics of a context in another process of this user (INDEX from 0: a process may
+ * have several contexts); ENOENT when there is none. Figures lag by at most one publication. */
+SLMPM_API int slmpm_stats_attach(int pid, int index, const struct slmpm_stats_page **page);
+SLMPM_API void slmpm_stats_detach(const struct slmpm_stats_page *page);
+/* Violations by name: I from 0 to the first ENOENT; *COUNT over all peers of the process. */
+SLMPM_API int slmpm_violation_at(int i, const char **name, uint64_t *count);
+
+struct slmpm_setting { /* a SLMPM_* environment variable */
+	uint32_t size;
+	uint32_t reserved;
+	char name[32];
+	char value[64];
+	char initial[64];
+	char origin[32]; /* "default", "environment" */
+	char text[256];
+};
+/* Setting I from 0; ENOENT behind the last. */
+SLMPM_API int slmpm_setting_at(int i, struct slmpm_setting *setting);
+
+struct slmpm_check { /* what the machine offers, found by a real try */
+	uint32_t size;
+	int32_t state; /* 1 works, 0 missing and replaced silently, -1 missing and needed */
+	char name[32];
+	char detail[200]; /* what was tried; what to do */
+};
+SLMPM_API int slmpm_check_at(int i, struct slmpm_check *check);
+
+struct slmpm_fabric_info {
+	uint32_t size;
+	uint32_t available; /* 1, or 0 and detail says why not */
+	char name[16];
+	char capabilities[128];
+	char commit[24]; /* how the reader learns of a packet */
+	char detail[128];
+	uint64_t packet_max, links_max;
+};
+SLMPM_API int slmpm_fabric_at(int i, struct slmpm_fabric_info *info);
+
+/* Bytes of memory per peer with the present settings: own part, and the peer's like-wise. */
+SLMPM_API uint64_t slmpm_memory_per_peer(void);
+
+enum slmpm_log_level {
+	SLMPM_LOG_ERROR = 1,
+	SLMPM_LOG_WARN = 2,
+	SLMPM_LOG_INFO = 3,
+	SLMPM_LOG_DEBUG = 4
+};
+typedef void slmpm_log_fn(int level, const char *text, void *arg);
+/* Sends log lines up to LEVEL to FN instead of standard error (NULL: back to it). Process-wide. */
+SLMPM_API void slmpm_log(int level, slmpm_log_fn *fn, void *arg);
+/* "0.1.0" */
+SLMPM_API const char *slmpm_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
