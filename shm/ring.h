@@ -167,7 +167,8 @@ static inline uint32_t ring_tag(uint64_t total, uint32_t epoch)
 /* Segments of a packet with so many bytes behind its commit word. */
 static inline uint32_t ring_span(uint32_t bytes, uint32_t shift)
 {
-	return (bytes + RING_WORD + (1u << shift) - 1) >> shift;
+	/* Of 64 bits: near 2^32 the sum would come out small, and the packet look short. */
+	return (uint32_t)(((uint64_t)bytes + RING_WORD + (1u << shift) - 1) >> shift);
 }
 
 /*
