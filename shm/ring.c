@@ -175,6 +175,7 @@ static void put_pad(struct ring_writer *w, uint32_t k)
 	/* Pairs with the acquire in ring_peek. */
 	ORDER_STORE(pad, (_Atomic uint64_t *)(void *)(w->segments + (at << w->shift)),
 		    LITTLE64(word), memory_order_release);
+	w->reserved = 0; /* a reservation before this one lay within the pad */
 	w->produced += k;
 	w->writes++;
 }

@@ -187,7 +187,8 @@ static inline void *ring_reserve(struct ring_writer *w, uint32_t bytes)
 			return NULL;
 		at = ring_at(w->produced + 1, w->mask);
 	}
-	w->reserved = k;
+	if (k > w->reserved) /* else what a longer one before it scribbled is forgotten */
+		w->reserved = k;
 	return w->segments + (at << w->shift) + RING_WORD;
 }
 
