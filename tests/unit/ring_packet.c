@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Packets: where they lie, every length, room and refusal, pads, short commits, aborts. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/lib/ring_pair.h"
+
+/* Totals that pass 2^32 (the tag's width) and 2^64 within the test. */
+static const uint64_t starts[] = {0, UINT32_MAX - 2, UINT64_C(3) << 32, UINT64_MAX - 2, 12345};
+#define STARTS (sizeof(starts) / sizeof(*starts))
+
+static struct ring_setup eager(uint32_t segments, uint32_t segment_size, uint64_t start)
+{
+	return (struct ring_setup){
+		.shape = {segments, segment_size},
+		.epoch = 0x9d1c77e3,
+		.start = start,
+	};
+}
+
+static void open_eager(struct ring_pair *p, uint32_t segments, uint64_t start)
+{
+	struct ring_setup setup = eager(segments, 64, start);
+
+	ring_pair_open(p, &setup);
+}
+
+static uint64_t word_at(struct ring_pair *p, uint64_t at)
+{
+	return LITTLE64(
+		atomic_load(ring_first_word(p->inbound + RING_SEGMENTS_OFFSET, &p->shape, at)));
+}
+
+static void segment_j_lies_at_j_mod_n(void **state)
+{
+	(void)state;
+	for (size_t s = 0; s < STARTS; s++)
+		for (uint32_t n = 2; n <= 16; n *= 2) {
+			struct ring_pair p;
+
+			open_eager(&p, n, starts[s]);
+			for (uint64_t j = starts[s] + 1; j != starts[s] + 1 + 3 * n; j++) {
+				unsigned char *data = ring_reserve(&p.w, 8);
+
+				assert_ptr_equal(data, p.inbound + RING_SEGMENTS_OFFSET +
+							       (j % n) * 64 + RING_WORD);
+				ring_fill(data, j, 8);
+				ring_commit(&p.w, 8, (uint8_t)(j % 255 + 1), 0);
+				assert_true(p.w.produced == j);
+				ring_take(&p.r, j, 8);
+				assert_true(p.r.consumed == j);
+			}
+			ring_pair_close(&p);
+		}
+}
+
+static void the_commit_word_has_its_fields_in_place(void **state)
+{
+	struct ring_pair p;
+
+	(void)state;
+	open_eager(&p, 16, 0xfffffffc);
+	assert_non_null(ring_reserve(&p.w, 99));
+	ring_commit(&p.w, 99, 0x5a, RING_ASK);
+	assert_true(word_at(&p, 13) ==
+		    (UINT64_C(1) << 62 | UINT64_C(0x5a) << 54 | UINT64_C(99) << 32 |
+		     (UINT32_C(0xfffffffd) ^ UINT32_C(0x9d1c77e3))));
+	ring_pair_close(&p);
+}
+
+static void every_length_arrives_whole(void **state)
+{
+	static const struct ring_shape shapes[] = {{2, 64},  {4, 64},   {8, 64},  {16, 64},
+						   {32, 64}, {16, 128}, {4, 1024}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
+		struct ring_setup setup =
+			eager(shapes[i].segments, shapes[i].segment_size, starts[i % STARTS]);
+		uint32_t longest = ring_bytes_of(&shapes[i], ring_packet_max(&shapes[i]));
+		struct ring_pair p;
+
+		ring_pair_open(&p, &setup);
+		for (uint32_t bytes = 0; bytes <= longest; bytes++) {
+			/* Refused at most once, when a pad filled the room: then it must go. */
+			if (!ring_put(&p.w, bytes, bytes, 0)) {
+				struct ring_packet none;
+
+				assert_int_equal(ring_peek(&p.r, &none), 0);
+				assert_true(ring_put(&p.w, bytes, bytes, 0));
+			}
+			ring_take(&p.r, bytes, bytes);
+		}
+		assert_int_equal(p.w.violation, RING_SOUND);
+		assert_true(p.r.consumed == p.w.produced);
+		ring_pair_close(&p);
+	}
+}
+
+static void all_n_segments_can_be_full_and_then_there_is_no_room(void **state)
+{
+	(void)state;
+	for (size_t s = 0; s < STARTS; s++)
+		for (uint32_t n = 2; n <= 64; n *= 2) {
+			struct ring_pair p;
+
+			open_eager(&p, n, starts[s]);
+			for (uint32_t i = 0; i < n; i++)
+				assert_true(ring_put(&p.w, i, 20, 0));
+			assert_false(ring_put(&p.w, n, 20, 0));
+			assert_int_equal(ring_room(&p.w), 0);
+			ring_publish_produced(&p.w);
+			assert_int_equal(ring_unread(&p.r), n);
+			for (uint32_t i = 0; i < n; i++) {
+				ring_take(&p.r, i, 20);
+				assert_int_equal(ring_room(&p.w), i + 1);
+			}
+			assert_true(ring_put(&p.w, 77, 20, 0));
+			ring_take(&p.r, 77, 20);
+			ring_pair_close(&p);
+		}
+}
+
+/* A copy of all that a refused call could have touched. */
+struct picture {
+	struct ring_writer w;
+	uint64_t stale[4];
+	unsigned char object[4096 + 16 * 64];
+};
+
+static void take_picture(struct picture *image, const struct ring_pair *p)
+{
+	memset(image, 0, sizeof(*image));
+	memcpy(&image->w, &p->w, sizeof(p->w));
+	memcpy(image->stale, p->stale, ring_bits_size(&p->shape));
+	memcpy(image->object, p->inbound, ring_size(&p->shape));
+}
+
+static void a_packet_over_the_longest_is_refused_without_a_trace(void **state)
+{
+	static const uint32_t too_long[] = {4 * 64 - 7,  4 * 64,          16 * 64,
+					    16 * 64 - 8, RING_LENGTH_MAX, RING_LENGTH_MAX + 1,
+					    1u << 31,    UINT32_MAX - 71, UINT32_MAX - 8,
+					    UINT32_MAX};
+	static struct picture before, after;
+	struct ring_pair p;
+
+	(void)state;
+	open_eager(&p, 16, 0);
+	for (uint32_t used = 0; used < 16; used++) {
+		take_picture(&before, &p);
+		for (size_t i = 0; i < sizeof(too_long) / sizeof(*too_long); i++)
+			assert_null(ring_reserve(&p.w, too_long[i]));
+		take_picture(&after, &p);
+		assert_memory_equal(&before, &after, sizeof(before));
+		assert_true(ring_put(&p.w, used, 1, 0));
+		ring_take(&p.r, used, 1);
+	}
+	ring_pair_close(&p);
+}
+
+static void a_full_ring_refuses_without_a_trace(void **state)
+{
+	static struct picture before, after;
+	struct ring_pair p;
+
+	(void)state;
+	open_eager(&p, 16, 0);
+	for (uint32_t i = 0; i < 16; i++)
+		assert_true(ring_put(&p.w, i, 56, 0));
+	take_picture(&before, &p);
+	assert_null(ring_reserve(&p.w, 0));
+	assert_null(ring_reserve(&p.w, 4 * 64 - 8));
+	take_picture(&after, &p);
+	assert_memory_equal(&before, &after, sizeof(before));
+	ring_pair_close(&p);
+}
+
+/* N 8: three packets of two segments fill 1..6; the fourth does not fit behind them. */
+static void a_pad_fills_the_end_and_goes_out_before_its_packet_has_room(void **state)
+{
+	struct ring_packet none;
+	struct ring_pair p;
+
+	(void)state;
+	for (size_t s = 0; s < STARTS; s++) {
+		uint64_t base = starts[s] & ~UINT64_C(7);
+
+		open_eager(&p, 8, base);
+		for (uint32_t i = 0; i < 3; i++)
+			assert_true(ring_put(&p.w, i, 100, 0));
+		assert_false(ring_put(&p.w, 3, 100, 0));
+		assert_true(word_at(&p, 7) == (RING_PAD | ring_tag(base + 7, p.w.epoch)));
+		assert_true(p.w.produced == base + 7);
+		assert_false(ring_put(&p.w, 3, 100, 0)); /* and only once */
+		assert_true(p.w.produced == base + 7);
+		for (uint32_t i = 0; i < 3; i++)
+			ring_take(&p.r, i, 100);
+		assert_true(p.r.consumed == base + 6);
+		assert_int_equal(ring_peek(&p.r, &none), 0);
+		assert_true(p.r.consumed == base + 7);
+		assert_true(ring_put(&p.w, 3, 100, 0));
+		assert_true(p.w.produced == base + 9);
+		ring_take(&p.r, 3, 100);
+		ring_pair_close(&p);
+	}
+}
+
+static void a_pad_of_several_segments_is_one_packet(void **state)
+{
+	struct ring_pair p;
+
+	(void)state;
+	open_eager(&p, 16, 12);                        /* the next segment is 13 of 16 */
+	assert_true(ring_put(&p.w, 1, 4 * 64 - 8, 0)); /* three left: a pad of three */
+	assert_true(p.w.produced == 12 + 3 + 4);
+	assert_int_equal(p.w.writes, 2 + p.w.publications);
+	ring_take(&p.r, 1, 4 * 64 - 8);
+	assert_true(p.r.consumed == 12 + 3 + 4);
+	ring_pair_close(&p);
+}
+
+/* Fills a reservation with words that each would look committed where they lie. */
+static void forge(struct ring_pair *p, unsigned char *data, uint32_t bytes)
+{
+	uint64_t total = p->w.produced + 1;
+
+	for (uint32_t at = 64 - RING_WORD, i = 1; at + 8 <= bytes; at += 64, i++) {
+		uint64_t word = LITTLE64(ring_word(total + i, p->w.epoch, 3, 9));
+		memcpy(data + at, &word, sizeof(word));
+	}
+}
+
+static void nothing_more_arrives(struct ring_pair *p)
+{
+	struct ring_packet none;
+
+	assert_int_equal(ring_peek(&p->r, &none), 0);
+	assert_int_equal(p->r.violation, RING_SOUND);
+}
+
+/* How a forged reservation of four segments ends. */
+enum ending { COMMIT_SHORT, ABORT, RESERVE_LESS, RESERVE_MORE, RESERVE_REFUSED, ENDINGS };
+
+static void end_reservation(struct ring_pair *p, enum ending ending, uint64_t seed)
+{
+	unsigned char *data = ring_reserve(&p->w, 4 * 64 - 8);
+
+	assert_non_null(data);
+	forge(p, data, 4 * 64 - 8);
+	switch (ending) {
+	case COMMIT_SHORT:
+		ring_fill(data, seed, 5);
+		ring_commit(&p->w, 5, (uint8_t)(seed % 255 + 1), 0);
+		return;
+	case RESERVE_LESS:
+		data = ring_reserve(&p->w, 56);
+		assert_non_null(data);
+		ring_fill(data, seed, 5);
+		ring_commit(&p->w, 5, (uint8_t)(seed % 255 + 1), 0);
+		return;
+	case RESERVE_MORE:
+		forge(p, data, 4 * 64 - 8);
+		assert_non_null(ring_reserve(&p->w, 3 * 64 - 8));
+		assert_non_null(ring_reserve(&p->w, 8));
+		assert_true(ring_put(&p->w, seed, 5, 0));
+		return;
+	case RESERVE_REFUSED:
+		assert_null(ring_reserve(&p->w, 5 * 64));
+		assert_true(ring_put(&p->w, seed, 5, 0));
+		return;
+	default: ring_abort(&p->w); assert_true(ring_put(&p->w, seed, 5, 0));
+	}
+}
+
+static void what_a_dropped_reservation_left_never_looks_committed(void **state)
+{
+	(void)state;
+	for (enum ending ending = 0; ending < ENDINGS; ending++)
+		for (uint64_t start = 0; start < 16; start++) {
+			struct ring_pair p;
+
+			open_eager(&p, 16, start);
+			for (uint32_t i = 0; i < 64; i++) {
+				end_reservation(&p, ending, i);
+				ring_take(&p.r, i, 5);
+				nothing_more_arrives(&p);
+			}
+			ring_pair_close(&p);
+		}
+}
+
+static void a_short_commit_gives_the_rest_back(void **state)
+{
+	struct ring_pair p;
+	void *data;
+
+	(void)state;
+	open_eager(&p, 16, 0);
+	data = ring_reserve(&p.w, 4 * 64 - 8);
+	ring_fill(data, 0, 100);
+	ring_commit(&p.w, 100, 1, 0);
+	assert_true(p.w.produced == 2);
+	ring_take(&p.r, 0, 100);
+	assert_ptr_equal(ring_reserve(&p.w, 1), p.inbound + RING_SEGMENTS_OFFSET + 3 * 64 + 8);
+	ring_pair_close(&p);
+}
+
+/* Payload of one lap lies where commit words of the next are due, at every offset. */
+static void old_payload_is_never_taken_for_a_commit(void **state)
+{
+	(void)state;
+	for (uint32_t n = 4; n <= 128; n *= 2)
+		for (uint32_t first = 1; first <= 3; first++) {
+			struct ring_pair p;
+			uint32_t longest;
+
+			open_eager(&p, n, UINT32_MAX - n);
+			longest = ring_packet_max(&p.shape);
+			for (uint32_t i = 0; i < 8 * n; i++) {
+				uint32_t k = (i * first) % longest + 1;
+				uint32_t bytes = ring_bytes_of(&p.shape, k);
+				struct ring_packet got;
+				unsigned char *data = ring_reserve(&p.w, bytes);
+
+				if (!data) {
+					nothing_more_arrives(&p); /* but a pad */
+					data = ring_reserve(&p.w, bytes);
+				}
+				assert_non_null(data);
+				memset(data, 0xff, bytes);
+				forge(&p, data, bytes);
+				ring_commit(&p.w, bytes, 1, 0);
+				assert_int_equal(ring_peek(&p.r, &got), 1);
+				assert_int_equal(got.length, bytes);
+				nothing_more_arrives(&p);
+				ring_release(&p.r, &got);
+				nothing_more_arrives(&p);
+			}
+			ring_pair_close(&p);
+		}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(segment_j_lies_at_j_mod_n),
+		cmocka_unit_test(the_commit_word_has_its_fields_in_place),
+		cmocka_unit_test(every_length_arrives_whole),
+		cmocka_unit_test(all_n_segments_can_be_full_and_then_there_is_no_room),
+		cmocka_unit_test(a_packet_over_the_longest_is_refused_without_a_trace),
+		cmocka_unit_test(a_full_ring_refuses_without_a_trace),
+		cmocka_unit_test(a_pad_fills_the_end_and_goes_out_before_its_packet_has_room),
+		cmocka_unit_test(a_pad_of_several_segments_is_one_packet),
+		cmocka_unit_test(what_a_dropped_reservation_left_never_looks_committed),
+		cmocka_unit_test(a_short_commit_gives_the_rest_back),
+		cmocka_unit_test(old_payload_is_never_taken_for_a_commit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
