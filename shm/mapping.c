@@ -75,6 +75,7 @@ int mapping_create(struct mapping *m, const char *label, size_t size)
 {
 	int rc, fd;
 
+	*m = (struct mapping){ .fd = -1 };
 	if (over_file_limit(size))
 		return -EFBIG;
 	fd = open_memfd(label);
@@ -94,9 +95,9 @@ int mapping_create(struct mapping *m, const char *label, size_t size)
 	return 0;
 unmap:
 	munmap(m->base, size);
+	*m = (struct mapping){ .fd = -1 };
 close_fd:
 	close(fd);
-	*m = (struct mapping){ .fd = -1 };
 	return rc;
 }
 
@@ -121,6 +122,7 @@ int mapping_attach(struct mapping *m, int fd, size_t size, enum mapping_access a
 	struct stat st;
 	int seals = fcntl(fd, F_GET_SEALS);
 
+	*m = (struct mapping){ .fd = -1 };
 	if (seals < 0 || (seals & SIZE_SEALS) != SIZE_SEALS)
 		return -EPERM;
 	if (fstat(fd, &st) != 0)

@@ -19,7 +19,8 @@ enum mapping_access { MAPPING_READ, MAPPING_WRITE };
 
 /*
  * A new zeroed object of SIZE bytes, mapped, its pages present, sealed against shrinking and
- * growing. -EFBIG over the file-size limit, -ENOMEM, -EMFILE and so on; nothing is left behind.
+ * growing. -EFBIG over the file-size limit, -ENOMEM, -EMFILE and so on; nothing is left behind,
+ * and M is then empty: destroying it does nothing.
  */
 int mapping_create(struct mapping *m, const char *label, size_t size);
 /* Owner, once the peer has mapped it: no further writable mapping, no further seals. */
@@ -28,7 +29,7 @@ int mapping_close_seals(const struct mapping *m);
 bool mapping_seals_closed(int fd);
 /*
  * Maps a received object: refuses one whose size is not SIZE (-EPROTO) or that its owner could
- * still shrink (-EPERM). Keeps no descriptor; the caller closes FD.
+ * still shrink (-EPERM), M then being empty. Keeps no descriptor; the caller closes FD.
  */
 int mapping_attach(struct mapping *m, int fd, size_t size, enum mapping_access access);
 void mapping_destroy(struct mapping *m);
