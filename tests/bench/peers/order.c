@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reads order lines and writes answers. */
+#include "tests/bench/peers/order.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+	const char *name;
+	enum order_test test;
+	int loan;
+} TESTS[] = {
+	{"send_lat", TEST_LAT, 0}, {"send_bw", TEST_BW, 0},    {"loan_lat", TEST_LAT, 1},
+	{"loan_bw", TEST_BW, 1},   {"line_lat", TEST_LINE, 0}, {"copy_bw", TEST_COPY, 0},
+};
+
+const char *order_parse(const char *text, struct order *o)
+{
+	char words[256], *save, *word;
+	size_t t;
+
+	*o = (struct order){0};
+	snprintf(words, sizeof words, "%s", text);
+	if (sscanf(words, "%15s %zu %" SCNu64, o->name, &o->size, &o->count) != 3)
+		return "want TEST SIZE COUNT";
+	for (t = 0; t < sizeof TESTS / sizeof *TESTS; t++)
+		if (strcmp(TESTS[t].name, o->name) == 0)
+			break;
+	if (t == sizeof TESTS / sizeof *TESTS)
+		return "unknown test";
+	o->test = TESTS[t].test;
+	o->loan = TESTS[t].loan;
+	strtok_r(words, " \n", &save);
+	strtok_r(NULL, " \n", &save);
+	strtok_r(NULL, " \n", &save);
+	while ((word = strtok_r(NULL, " \n", &save))) {
+		if (strcmp(word, "touch") == 0) {
+			o->touch = 1;
+		} else if (strcmp(word, "each") == 0) {
+			o->each = 1;
+		} else if ((word = strcmp(word, "idle") ? NULL : strtok_r(NULL, " \n", &save))) {
+			o->idle_ns = strtoull(word, NULL, 10) * 1000;
+		} else {
+			return "unknown option";
+		}
+	}
+	return NULL;
+}
+
+static void number(const char *key, double v)
+{
+	if (v > 0)
+		printf(",\"%s\":%.6g", key, v);
+	else
+		printf(",\"%s\":null", key);
+}
+
+void order_answer(const struct order *o, const char *who, const struct answer *a)
+{
+	printf("{\"test\":\"%s\",\"fabric\":\"%s\",\"mode\":null,\"size\":%zu,\"count\":%" PRIu64,
+	       o->name, who, o->size, o->count);
+	number("lat_us", a->lat_us);
+	number("lat_us_min", a->lat_us_min);
+	number("lat_us_p99", a->lat_us_p99);
+	number("hops", a->line_us > 0 ? a->lat_us / a->line_us : 0);
+	number("rate_mps", a->rate_mps);
+	number("bw_mbps", a->bw_mbps);
+	printf(",\"remote_reads\":null");
+	number("line_us", a->line_us);
+	puts("}");
+}
