@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of metrics and bars. */
+#include "tests/bench/cell.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const size_t SIZE[SIZES] = {8, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576};
+static const char *const NAME[SIZES] = {"8", "64", "256", "1K", "4K", "16K", "64K", "256K", "1M"};
+
+const struct metric_kind KIND[METRICS] = {
+	[LAT] = {.name = "lat",
+		 .title = "latency one way",
+		 .unit = "us",
+		 .order = "send_lat",
+		 .options = "",
+		 .key = "lat_us",
+		 .ours = "ours",
+		 .rival = "deliver",
+		 .bar = {0.75, 0.80, 0.80, 0.90, 1.0, 0, 1.8, 0, 1.6}},
+	[TLAT] = {.name = "tlat",
+		  .title = "touched latency one way",
+		  .unit = "us",
+		  .order = "send_lat",
+		  .options = " touch",
+		  .key = "lat_us",
+		  .ours = "ours",
+		  .rival = "deliver",
+		  .bar = {0.80, 0.80, 0.85, 0.85, 1.0, 1.0, 1.0, 0.80, 0.90}},
+	[BW] = {.name = "bw",
+		.title = "stream",
+		.unit = "MB/s",
+		.order = "send_bw",
+		.options = "",
+		.key = "bw_mbps",
+		.ours = "ours",
+		.rival = "deliver",
+		.more = 1,
+		.at_once = 256,
+		.bar = {1.15, 1.15, 1.5, 1.3, 1.15, 1.0, 0.70, 0, 0.75}},
+	[TBW] = {.name = "tbw",
+		 .title = "touched stream",
+		 .unit = "MB/s",
+		 .order = "send_bw",
+		 .options = " touch",
+		 .key = "bw_mbps",
+		 .ours = "ours",
+		 .rival = "deliver",
+		 .more = 1,
+		 .at_once = 256,
+		 .bar = {1.5, 1.5, 1.5, 1.0, 1.05, 2.0, 2.0, 1.5, 1.3}},
+	[LOAN] = {.name = "loan",
+		  .title = "touched latency in place",
+		  .unit = "us",
+		  .order = "loan_lat",
+		  .options = " touch",
+		  .key = "lat_us",
+		  .ours = "ours",
+		  .rival = "inplace",
+		  .bar = {0.25, 0.25, 0.25, 0.40, 0.60, 0.75, 0.80, 0.90, 0.90}},
+	[P99] = {.name = "p99",
+		 .title = "latency one way, 99th percentile",
+		 .unit = "us",
+		 .order = "send_lat",
+		 .options = " each",
+		 .key = "lat_us_p99",
+		 .ours = "ours",
+		 .rival = "deliver",
+		 .bar = {1, 1, 1, 1, 1, 0, 1, 0, 1}},
+	[ASLEEP_SOCKET] = {.name = "asleep-socket",
+			   .title = "to a sleeper, against a socket with epoll",
+			   .unit = "us",
+			   .order = "send_lat",
+			   .options = " idle 1000",
+			   .key = "lat_us",
+			   .ours = "ours",
+			   .rival = "asleep-socket",
+			   .idle = 1,
+			   .bar = {1.15}},
+	[ASLEEP_UCX] = {.name = "asleep-ucx",
+			.title = "to a sleeper, against UCX with events",
+			.unit = "us",
+			.order = "send_lat",
+			.options = " idle 1000",
+			.key = "lat_us",
+			.ours = "ours",
+			.rival = "asleep-ucx",
+			.idle = 1,
+			.bar = {1.0}},
+	[ONE_CPU] = {.name = "onecpu",
+		     .title = "both on one CPU, against a pipe",
+		     .unit = "us",
+		     .order = "send_lat",
+		     .options = "",
+		     .key = "lat_us",
+		     .ours = "ours-onecpu",
+		     .rival = "onecpu",
+		     .bar = {1.2}},
+	[CHECKS] = {.name = "checks",
+		    .title = "stream, against a build without peer-data checks",
+		    .unit = "MB/s",
+		    .order = "send_bw",
+		    .options = "",
+		    .key = "bw_mbps",
+		    .ours = "ours",
+		    .rival = "unchecked",
+		    .more = 1,
+		    .at_once = 256,
+		    .bar = {0.9}},
+};
+
+const double HOPS_BAR[SIZES] = {3.2, 4.3, 5.2};
+
+static int choosing;
+static unsigned char chosen[METRICS][SIZES];
+
+const char *size_name(int size)
+{
+	return NAME[size];
+}
+
+int cell_exists(enum metric m, int size)
+{
+	return m <= LOAN || KIND[m].bar[size] > 0;
+}
+
+int cell_chosen(enum metric m, int size)
+{
+	return cell_exists(m, size) && (!choosing || chosen[m][size]);
+}
+
+static int choose(const char *word)
+{
+	char name[32] = "", size[16] = "";
+	int found = 0;
+
+	sscanf(word, "%31[^:]:%15s", name, size);
+	for (int m = 0; m < METRICS; m++)
+		for (int s = 0; s < SIZES && strcmp(KIND[m].name, name) == 0; s++)
+			if (cell_exists((enum metric)m, s) &&
+			    (!*size || strcmp(NAME[s], size) == 0))
+				found = chosen[m][s] = 1;
+	return found;
+}
+
+int cells_choose(const char *list, const char **bad)
+{
+	static char words[1024];
+	char *save;
+
+	snprintf(words, sizeof words, "%s", list);
+	choosing = 1;
+	for (char *w = strtok_r(words, ",", &save); w; w = strtok_r(NULL, ",", &save))
+		if (!choose(w)) {
+			*bad = w;
+			return -1;
+		}
+	return 0;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A program that serves: started once, then asked line by line. */
+#ifndef BENCH_CHILD_H
+#define BENCH_CHILD_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+struct child {
+	pid_t pid; /* of its process group; 0: not running */
+	int in, out;
+	size_t have;
+	char text[4096]; /* read, not yet a whole line */
+};
+
+/* command goes to /bin/sh, its standard error to log. */
+int child_start(struct child *c, const char *command, int log);
+/* One order, one answer; NULL and *why when the child is gone or late. */
+const char *child_ask(struct child *c, const char *order, int timeout_ms, const char **why);
+/* End of orders; those who do not leave by themselves are killed. */
+void child_stop(struct child *c);
+
+/* The number behind "key": in an answer; -1 when null, -2 when it is not there. */
+double answer_number(const char *answer, const char *key);
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Runs a comparison: all systems are started once and asked in turn. The first pass samples every
+ * system in every cell and so finds the best peer of each; the second takes samples of ours and of
+ * that peer alternately. Both go round all cells again and again, so that each cell's samples are
+ * spread over the whole run.
+ */
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "tests/bench/peers/order.h"
+#include "tests/bench/results.h"
+
+#define RETAKES 4
+
+struct plan {
+	const char *systems, *dir;
+	int rounds, pairs;
+	double sample_ms;
+};
+
+static struct results all;
+
+void series_add(struct series *s, double v)
+{
+	if (s->n < SAMPLES)
+		s->v[s->n++] = v;
+}
+
+static void progress(const char *what, int done, int of)
+{
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, "\r%s: round %d of %d%s", what, done, of, done == of ? "\n" : " ");
+}
+
+static int take(int system, enum metric m, int z, const struct plan *p, const char *pass,
+		struct reading *got)
+{
+	struct system *s = &all.system[system];
+
+	if (system_sample(s, m, z, p->sample_ms, got))
+		return -1;
+	fprintf(all.samples, "%s\t%s\t%zu\t%s\t%.6g\t%.6g\n", pass, KIND[m].name, SIZE[z], s->name,
+		got->value, got->line_us);
+	if (got->line_us > 0)
+		series_add(&all.line_us, got->line_us);
+	if (system_is(s, "ours") && got->remote_reads > all.remote_reads)
+		all.remote_reads = got->remote_reads;
+	return 0;
+}
+
+/* ---- first pass ---- */
+
+static int of_class(const char *class)
+{
+	for (int i = 0; i < all.systems; i++)
+		if (all.system[i].child.pid && system_is(&all.system[i], class))
+			return i;
+	return -1;
+}
+
+static int is_ranked(enum metric m, int z)
+{
+	if (m > LOAN && of_class(KIND[m].rival) < 0)
+		return 0; /* nobody to measure against, and no row in the tables */
+	/* Who is best in lat is the one whose 99th percentile counts. */
+	return m != P99 && (cell_chosen(m, z) || (m == LAT && cell_chosen(P99, z)));
+}
+
+static void first_pass(const struct plan *p)
+{
+	struct reading got;
+
+	for (int round = 1; round <= p->rounds; round++) {
+		progress("first pass", round, p->rounds);
+		for (int m = 0; m < METRICS; m++)
+			for (int z = 0; z < SIZES; z++)
+				for (int i = 0; i < all.systems && is_ranked((enum metric)m, z);
+				     i++)
+					if (take(i, (enum metric)m, z, p, "first", &got) == 0)
+						series_add(&all.first[i][m][z], got.value);
+	}
+}
+
+static void match(void)
+{
+	for (int m = 0; m < METRICS; m++)
+		for (int z = 0; z < SIZES; z++) {
+			struct duel *d = &all.duel[m][z];
+
+			d->ours = of_class(KIND[m].ours);
+			d->rival = cell_chosen((enum metric)m, z)
+					   ? results_best(&all, m == P99 ? LAT : (enum metric)m, z,
+							  KIND[m].rival)
+					   : -1;
+		}
+}
+
+/* ---- second pass ---- */
+
+/* Same placement, as far as the two probes of the line tell; on one CPU there is none to tell. */
+static int together(enum metric m, const struct reading *a, const struct reading *b)
+{
+	double x = a->line_us, y = b->line_us;
+
+	if (m == ONE_CPU || x == -2 || y == -2)
+		return 1;
+	return x > 0 && y > 0 && x <= y * ORDER_SAME_PLACE && y <= x * ORDER_SAME_PLACE;
+}
+
+static void pair_up(struct duel *d, enum metric m, int z, int round, const struct plan *p)
+{
+	int who[2] = {d->ours, d->rival}, first = round & 1, tries = 0, same;
+	struct reading got[2];
+
+	do {
+		/* Who goes first alternates: what a sample leaves behind must favour nobody. */
+		for (int k = 0; k < 2; k++)
+			if (take(who[k ^ first], m, z, p, "pairs", &got[k ^ first]))
+				return;
+		same = together(m, &got[0], &got[1]);
+	} while (!same && ++tries < RETAKES);
+	d->moved += !same;
+	series_add(&d->a, got[0].value);
+	series_add(&d->b, got[1].value);
+	if (m == LAT && got[0].hops > 0)
+		series_add(&d->hops, got[0].hops);
+}
+
+static void second_pass(const struct plan *p)
+{
+	for (int round = 1; round <= p->pairs; round++) {
+		progress("second pass", round, p->pairs);
+		for (int m = 0; m < METRICS; m++)
+			for (int z = 0; z < SIZES; z++) {
+				struct duel *d = &all.duel[m][z];
+
+				if (d->ours >= 0 && d->rival >= 0)
+					pair_up(d, (enum metric)m, z, round, p);
+			}
+	}
+}
+
+/* ---- the run ---- */
+
+/* Ahead of whatever else runs here, where that is allowed; the systems inherit it, all alike. */
+static void step_forward(void)
+{
+	int fd = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
+
+	setpriority(PRIO_PROCESS, 0, -20);
+	if (fd >= 0) {
+		if (write(fd, "-20", 3) < 0)
+			fputs("no higher priority for this session\n", stderr);
+		close(fd);
+	}
+}
+
+static FILE *open_in(const char *dir, const char *name)
+{
+	char path[512];
+
+	snprintf(path, sizeof path, "%s/%s", dir, name);
+	return fopen(path, "ae");
+}
+
+static int run(const struct plan *p)
+{
+	FILE *log = open_in(p->dir, "log.txt");
+
+	all.samples = open_in(p->dir, "samples.tsv");
+	all.systems = systems_read(p->systems, all.system);
+	all.remote_reads = -1;
+	if (!log || !all.samples || all.systems < 1) {
+		fprintf(stderr, "cannot read %s or write in %s\n", p->systems, p->dir);
+		return 1;
+	}
+	signal(SIGPIPE, SIG_IGN);
+	step_forward();
+	for (int i = 0; i < all.systems; i++)
+		system_start(&all.system[i], fileno(log));
+	first_pass(p);
+	match();
+	second_pass(p);
+	for (int i = 0; i < all.systems; i++)
+		child_stop(&all.system[i].child);
+	fclose(all.samples);
+	fclose(log);
+	report_systems(&all, stdout);
+	if (all.duel[LAT][0].ours >= 0)
+		report_duels(&all, stdout);
+	return report_files(&all, p->dir) ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct plan p = {.rounds = 5, .pairs = 60, .sample_ms = 8};
+	const char *bad;
+	int o;
+
+	while ((o = getopt(argc, argv, "r:n:m:c:")) != -1)
+		switch (o) {
+		case 'r': p.rounds = atoi(optarg); break;
+		case 'n': p.pairs = atoi(optarg); break;
+		case 'm': p.sample_ms = atof(optarg); break;
+		case 'c':
+			if (cells_choose(optarg, &bad) == 0)
+				break;
+			fprintf(stderr,
+				"no such cell: %s; known are METRIC or METRIC:SIZE, as in lat:8 or tbw:64K\n",
+				bad);
+			return 2;
+		default: return 2;
+		}
+	if (optind + 2 != argc || p.rounds < 1 || p.pairs < 0 || p.pairs > SAMPLES ||
+	    p.sample_ms <= 0) {
+		fprintf(stderr, "usage: %s [-r ROUNDS] [-n PAIRS] [-m MS] [-c CELLS] SYSTEMS DIR\n",
+			argv[0]);
+		return 2;
+	}
+	p.systems = argv[optind];
+	p.dir = argv[optind + 1];
+	return run(&p);
+}

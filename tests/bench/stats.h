@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Medians, and estimates with their 95 % interval. */
+#ifndef BENCH_STATS_H
+#define BENCH_STATS_H
+
+struct estimate {
+	double mid, low, high;
+};
+
+double median(const double *x, int n);
+
+/* The middle of x with its interval; x must be symmetric about it, as logarithms of ratios are. */
+struct estimate middle(const double *x, int n);
+
+/* The ratio of paired samples. */
+struct estimate ratio(const double *a, const double *b, int n);
+
+/* The middle of positive samples, taken on their logarithms. */
+struct estimate typical(const double *a, int n);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Orders and answers of one system: words, counts, readings. */
+#include "tests/bench/system.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define START_MS   30000
+#define ANSWER_MS  20000
+#define EACH_MOST  10000 /* messages timed one by one in a sample */
+#define IDLE_COUNT 20
+
+int systems_read(const char *path, struct system *s)
+{
+	FILE *f = fopen(path, "r");
+	char line[1024];
+	int n = 0;
+
+	if (!f)
+		return -1;
+	while (n < SYSTEMS && fgets(line, sizeof line, f)) {
+		s[n] = (struct system){0};
+		if (sscanf(line, "%63[^\t]\t%31[^\t]\t%511[^\n]", s[n].classes, s[n].name,
+			   s[n].command) == 3)
+			n++;
+	}
+	fclose(f);
+	return n;
+}
+
+int system_is(const struct system *s, const char *class)
+{
+	size_t len = strlen(class);
+
+	for (const char *p = s->classes; (p = strstr(p, class)); p += len)
+		if ((p == s->classes || p[-1] == ',') && (p[len] == ',' || p[len] == 0))
+			return 1;
+	return 0;
+}
+
+int system_plays(const struct system *s, enum metric m)
+{
+	return s->child.pid && !s->refused[m] &&
+	       (system_is(s, KIND[m].ours) || system_is(s, KIND[m].rival) ||
+		(system_is(s, "limit") && m <= TBW));
+}
+
+static void drop(struct system *s, const char *why)
+{
+	printf("skipped from here on: %s %s (see log.txt)\n", s->name, why);
+	fflush(stdout);
+	child_stop(&s->child);
+}
+
+int system_start(struct system *s, int log)
+{
+	const char *why = "cannot be started";
+
+	if (child_start(&s->child, s->command, log) == 0 &&
+	    child_ask(&s->child, "copy_bw 64 1\n", START_MS, &why))
+		return 0;
+	drop(s, why);
+	return -1;
+}
+
+static int ask(struct system *s, enum metric m, int size, uint64_t count, struct reading *r)
+{
+	const struct metric_kind *k = &KIND[m];
+	int ours = system_is(s, k->ours) || system_is(s, "unchecked");
+	char order[128];
+	const char *answer, *why;
+
+	snprintf(order, sizeof order, "%s %zu %llu%s%s\n", k->order, SIZE[size],
+		 (unsigned long long)count, k->options,
+		 ours && SIZE[size] <= (size_t)k->at_once ? " burst 32" : "");
+	answer = child_ask(&s->child, order, ANSWER_MS, &why);
+	if (!answer) {
+		drop(s, why);
+		return -1;
+	}
+	r->value = answer_number(answer, k->key);
+	r->line_us = answer_number(answer, "line_us");
+	r->hops = answer_number(answer, "hops");
+	r->remote_reads = answer_number(answer, "remote_reads");
+	if (r->value > 0)
+		return 0;
+	printf("skipped: %s, %s: %s answers %s\n", s->name, k->name, k->order, answer);
+	s->refused[m] = 1;
+	return -1;
+}
+
+/* So many messages that they last sample_ms, going by a first small sample. */
+static int settle(struct system *s, enum metric m, int size, double sample_ms)
+{
+	const struct metric_kind *k = &KIND[m];
+	uint64_t few = SIZE[size] > 16384 ? 16 : 128;
+	double each_us, want, least = k->more ? 64 : 16, most = 1e7;
+	struct reading r;
+
+	if (k->idle) {
+		s->count[m][size] = IDLE_COUNT;
+		return 0;
+	}
+	if (ask(s, m, size, few, &r))
+		return -1;
+	each_us = k->more ? (double)SIZE[size] / r.value : 2 * r.value;
+	want = sample_ms * 1e3 / each_us;
+	if (m == P99) {
+		least = 200; /* below that a percentile says nothing */
+		most = EACH_MOST;
+	}
+	s->count[m][size] = (uint64_t)(want < least ? least : want > most ? most : want);
+	return 0;
+}
+
+int system_sample(struct system *s, enum metric m, int size, double sample_ms, struct reading *r)
+{
+	if (!system_plays(s, m) || (!s->count[m][size] && settle(s, m, size, sample_ms)))
+		return -1;
+	return ask(s, m, size, s->count[m][size], r);
+}
