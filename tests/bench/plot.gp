@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# One picture of one metric: gnuplot -e "dir='...'; metric='...'; title='...'; unit='...'" plot.gp
+set terminal svg size 900,560 font "sans-serif,12" background "white"
+set output dir."/".metric.".svg"
+data = dir."/".metric.".dat"
+stats data using 1:2 nooutput
+set title title
+set xlabel "bytes"
+set ylabel unit
+set logscale x 2
+set logscale y 10
+set xtics ("8" 8, "64" 64, "256" 256, "1K" 1024, "4K" 4096, "16K" 16384, "64K" 65536, "256K" 262144, "1M" 1048576)
+set key outside right
+set grid
+# The first block is ours, when ours was there: drawn widest.
+plot for [i = 0:STATS_blocks - 2] data index i using 1:2 with linespoints \
+	linewidth (i == 0 ? 3 : 1) pointtype (i + 1) title columnheader(1)
