@@ -46,9 +46,9 @@ static int take(int system, enum metric m, int z, const struct plan *p, const ch
 	if (system_sample(s, m, z, p->sample_ms, got))
 		return -1;
 	fprintf(all.samples, "%s\t%s\t%zu\t%s\t%.6g\t%.6g\n", pass, KIND[m].name, SIZE[z], s->name,
-		got->value, got->line_us);
-	if (got->line_us > 0)
-		series_add(&all.line_us, got->line_us);
+		got->value, got->line_ns);
+	if (got->line_ns > 0)
+		series_add(&all.line_ns, got->line_ns);
 	if (system_is(s, "ours") && got->remote_reads > all.remote_reads)
 		all.remote_reads = got->remote_reads;
 	return 0;
@@ -106,7 +106,7 @@ static void match(void)
 /* Same placement, as far as the two probes of the line tell; on one CPU there is none to tell. */
 static int together(enum metric m, const struct reading *a, const struct reading *b)
 {
-	double x = a->line_us, y = b->line_us;
+	double x = a->line_ns, y = b->line_ns;
 
 	if (m == ONE_CPU || x == -2 || y == -2)
 		return 1;

@@ -75,7 +75,7 @@ static void metric_table(const struct results *r, enum metric m, FILE *to)
 
 void report_systems(const struct results *r, FILE *to)
 {
-	const struct series *l = &r->line_us;
+	const struct series *l = &r->line_ns;
 
 	fprintf(to, "\nEvery system in one run, medians; ours first, the bare copies last.\n");
 	for (int m = 0; m < METRICS; m++)
@@ -83,8 +83,8 @@ void report_systems(const struct results *r, FILE *to)
 	if (l->n) {
 		struct estimate e = typical(l->v, l->n);
 
-		fprintf(to, "\nA cache line one way: %.1f ns (%.1f to %.1f).\n", e.mid * 1e3,
-			e.low * 1e3, e.high * 1e3);
+		fprintf(to, "\nA cache line one way: %.1f ns (%.1f to %.1f).\n", e.mid, e.low,
+			e.high);
 	}
 }
 

@@ -26,7 +26,7 @@ struct results {
 	int systems;
 	struct series first[SYSTEMS][METRICS][SIZES]; /* the first pass: everybody */
 	struct duel duel[METRICS][SIZES];
-	struct series line_us;
+	struct series line_ns;
 	double remote_reads; /* the most that an answer of ours told; -1: none told */
 	FILE *samples;       /* every sample, as it comes */
 };

@@ -79,7 +79,7 @@ static int ask(struct system *s, enum metric m, int size, uint64_t count, struct
 		return -1;
 	}
 	r->value = answer_number(answer, k->key);
-	r->line_us = answer_number(answer, "line_us");
+	r->line_ns = answer_number(answer, "line_ns");
 	r->hops = answer_number(answer, "hops");
 	r->remote_reads = answer_number(answer, "remote_reads");
 	if (r->value > 0)

@@ -20,7 +20,7 @@ struct system {
 };
 
 struct reading {
-	double value, line_us, hops, remote_reads; /* as in answer_number() */
+	double value, line_ns, hops, remote_reads; /* as in answer_number() */
 };
 
 /* Lines of "CLASSES<tab>NAME<tab>COMMAND"; the number of systems, or -1. */

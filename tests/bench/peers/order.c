@@ -63,11 +63,12 @@ void order_answer(const struct order *o, const char *who, const struct answer *a
 	       o->name, who, o->size, o->count);
 	number("lat_us", a->lat_us);
 	number("lat_us_min", a->lat_us_min);
+	number("lat_us_p50", a->lat_us_p50);
 	number("lat_us_p99", a->lat_us_p99);
-	number("hops", a->line_us > 0 ? a->lat_us / a->line_us : 0);
+	number("hops", a->line_ns > 0 ? a->lat_us * 1e3 / a->line_ns : 0);
 	number("rate_mps", a->rate_mps);
 	number("bw_mbps", a->bw_mbps);
 	printf(",\"remote_reads\":null");
-	number("line_us", a->line_us);
+	number("line_ns", a->line_ns);
 	puts("}");
 }

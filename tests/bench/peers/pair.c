@@ -67,7 +67,7 @@ static int by_value(const void *a, const void *b)
 static void answer(const struct order *o, double ns, double line_ns)
 {
 	double n = (double)o->count;
-	struct answer a = {.line_us = line_ns / 1e3};
+	struct answer a = {.line_ns = line_ns};
 
 	if (o->test == TEST_LAT) {
 		a.lat_us = ns / n / 2e3;
@@ -75,12 +75,12 @@ static void answer(const struct order *o, double ns, double line_ns)
 			size_t k = (size_t)o->count;
 
 			qsort(pair.area->each_us, k, sizeof *pair.area->each_us, by_value);
-			a.lat_us = o->idle_ns ? pair.area->each_us[k / 2] : a.lat_us;
 			a.lat_us_min = pair.area->each_us[0];
+			a.lat_us_p50 = pair.area->each_us[k / 2];
 			a.lat_us_p99 = pair.area->each_us[(k * 99 + 99) / 100 - 1];
 		}
 	} else if (o->test == TEST_LINE) {
-		a.lat_us = a.line_us;
+		a.lat_us = line_ns / 1e3;
 	} else {
 		a.bw_mbps = (double)o->size * n * 1e3 / ns;
 		a.rate_mps = o->test == TEST_BW ? n * 1e3 / ns : 0;
