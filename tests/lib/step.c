@@ -102,11 +102,15 @@ static void kill_off(pid_t pid)
 /* One step on: 1, or 0 at the body's end. */
 static int advance(pid_t pid, enum step_unit unit, int *deliver)
 {
-	long request = unit == STEP_INSTRUCTION ? PTRACE_SINGLESTEP : PTRACE_SYSCALL;
+	long rc;
 	int status, stop;
 
 	for (;;) {
-		if (ptrace((int)request, pid, 0, *deliver) != 0)
+		if (unit == STEP_INSTRUCTION)
+			rc = ptrace(PTRACE_SINGLESTEP, pid, 0, *deliver);
+		else
+			rc = ptrace(PTRACE_SYSCALL, pid, 0, *deliver);
+		if (rc != 0)
 			return 0;
 		*deliver = 0;
 		status = wait_for(pid);
