@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,6 +32,7 @@ int child_start(struct child *c, const char *command, int log)
 	c->pid = fork();
 	if (c->pid == 0) {
 		setpgid(0, 0);
+		prctl(PR_SET_PDEATHSIG, SIGTERM); /* an interrupted run leaves nobody behind */
 		dup2(to[0], 0);
 		dup2(from[1], 1);
 		dup2(log, 2);
