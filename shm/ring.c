@@ -227,7 +227,7 @@ int ring_not_ready(struct ring_reader *r, uint64_t word)
 	return -EPROTO;
 }
 
-/* A committed word with a flag or an odd length: 0 a pad, taken; 1 go on; -EPROTO. */
+/* A new tag with a flag, no kind or an odd length: 0 open, 1 a packet, RING_PADDED, or -EPROTO. */
 COLD int ring_unusual(struct ring_reader *r, uint64_t word, uint32_t k)
 {
 	uint64_t at = ring_at(r->read + 1, r->mask);
@@ -244,7 +244,13 @@ COLD int ring_unusual(struct ring_reader *r, uint64_t word, uint32_t k)
 		}
 		r->read += pad.segments;
 		ring_release(r, &pad);
-		return 0;
+		return RING_PADDED;
+	}
+	if (!(word >> 54 & 0xff)) {
+		if (word == 0)
+			return 0;
+		r->violation = RING_BAD_TAG;
+		return -EPROTO;
 	}
 	if (at + k > r->mask + 1 || k > r->max || r->read + k - r->consumed > r->mask + 1) {
 		r->violation = RING_BAD_LENGTH;

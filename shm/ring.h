@@ -150,6 +150,7 @@ uint64_t ring_room(struct ring_writer *w);
 bool ring_make_room(struct ring_writer *w, uint32_t k);
 void ring_mark_stale(struct ring_writer *w, uint64_t from, uint32_t count);
 int ring_not_ready(struct ring_reader *r, uint64_t word);
+#define RING_PADDED 2
 int ring_unusual(struct ring_reader *r, uint64_t word, uint32_t k);
 void ring_release_gap(struct ring_reader *r, const struct ring_packet *p);
 void ring_consider(struct ring_reader *r);
@@ -258,13 +259,16 @@ static inline int ring_peek(struct ring_reader *r, struct ring_packet *p)
 
 		if ((uint32_t)word != ring_tag(total, r->epoch))
 			return ring_not_ready(r, word);
-		if (UNLIKELY(word >> 62 || at + k > r->mask + 1 || k > r->max ||
+		/* A flag, or no kind: an open word looks new where the new tag is 0. */
+		if (UNLIKELY((word >> 54) - 1 > 254 || at + k > r->mask + 1 || k > r->max ||
 			     r->read + k - r->consumed > r->mask + 1)) {
 			int rc = ring_unusual(r, word, k);
 			if (rc < 0)
 				return rc;
 			if (rc == 0)
-				continue; /* a pad: taken and released */
+				return 0;
+			if (rc == RING_PADDED)
+				continue;
 		}
 		p->data = first + RING_WORD;
 		p->total = total;
