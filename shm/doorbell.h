@@ -43,7 +43,7 @@ static inline void doorbell_check(struct doorbell *b)
 		ORDER_FENCE(bell_fence, memory_order_seq_cst);
 	else
 		/* Pairs with the sleeper's doorbell_barrier. */
-		atomic_signal_fence(memory_order_seq_cst);
+		ORDER_COMPILER_FENCE(bell_order);
 	asleep = LITTLE64(ORDER_LOAD(asleep_in, b->asleep_in, memory_order_relaxed));
 	if (UNLIKELY((asleep & 1) && asleep != b->rung))
 		doorbell_ring(b, asleep);

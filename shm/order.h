@@ -16,6 +16,7 @@
 #define ORDER_LOAD(site, word, order) atomic_load_explicit((word), (order))
 #define ORDER_STORE(site, word, value, order) atomic_store_explicit((word), (value), (order))
 #define ORDER_FENCE(site, order) atomic_thread_fence(order)
+#define ORDER_COMPILER_FENCE(site) atomic_signal_fence(memory_order_seq_cst)
 /* A rule of the protocol that is no memory access; the checker may switch it off. */
 #define ORDER_RULE(site) 1
 #endif

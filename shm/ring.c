@@ -90,8 +90,8 @@ void ring_reader_init(struct ring_reader *r, const struct ring_setup *s)
 		.shift = log2_of(s->shape.segment_size),
 		.epoch = s->epoch,
 		.max = max,
-		.batch = s->batch < live ? at_least_one(s->batch) : live,
-		.threshold = s->threshold < live ? s->threshold : live,
+		.batch = s->batch < live || !ORDER_RULE(live_batch) ? at_least_one(s->batch) : live,
+		.threshold = s->threshold < live || !ORDER_RULE(live_threshold) ? s->threshold : live,
 		.done = s->bits,
 		.consumed_out = s->out,
 		.produced_in = s->in,
@@ -130,7 +130,7 @@ static bool look_at_consumed(struct ring_writer *w)
 	/* Pairs with the release in ring_publish_consumed: overwriting comes after its reading. */
 	uint64_t k = LITTLE64(ORDER_LOAD(consumed_in, w->consumed_in, memory_order_acquire));
 
-	if (k - w->consumed > w->produced - w->consumed) {
+	if (k - w->consumed > w->produced - w->consumed && ORDER_RULE(check_consumed)) {
 		w->violation = RING_BAD_CONSUMED;
 		return false;
 	}
@@ -144,8 +144,9 @@ static bool look_at_produced(struct ring_reader *r)
 	/* Pairs with the release in ring_publish_produced. */
 	uint64_t j = LITTLE64(ORDER_LOAD(produced_in, r->produced_in, memory_order_acquire));
 
-	if (j - r->produced > r->mask + 1 + (r->read - r->produced) ||
-	    (int64_t)(j - r->consumed) > (int64_t)(r->mask + 1)) {
+	if ((j - r->produced > r->mask + 1 + (r->read - r->produced) ||
+	     (int64_t)(j - r->consumed) > (int64_t)(r->mask + 1)) &&
+	    ORDER_RULE(check_produced)) {
 		r->violation = RING_BAD_PRODUCED;
 		return false;
 	}
@@ -155,7 +156,7 @@ static bool look_at_produced(struct ring_reader *r)
 
 static bool has_room(const struct ring_writer *w, uint32_t k)
 {
-	return w->produced + k - w->consumed <= w->mask + 1;
+	return w->produced + k - w->consumed <= w->mask + 1 || !ORDER_RULE(room);
 }
 
 /* The segments up to the end as a packet of their own, so that the next one starts at 0. */
@@ -165,7 +166,7 @@ static void put_pad(struct ring_writer *w, uint32_t k)
 	uint64_t at = ring_at(total, w->mask);
 	uint64_t word = RING_PAD | ring_tag(total, w->epoch);
 
-	if (k > 1)
+	if (k > 1 && ORDER_RULE(mark_pad))
 		ring_mark_stale(w, at + 1, k - 1);
 	if ((w->stale[0] & 1) && ORDER_RULE(clear_after_pad)) {
 		w->stale[0] &= ~UINT64_C(1);
@@ -190,10 +191,11 @@ COLD bool ring_make_room(struct ring_writer *w, uint32_t k)
 
 	if (k > w->max || w->violation)
 		return false;
-	if (at + k > w->mask + 1) {
+	if (at + k > w->mask + 1 && ORDER_RULE(wrap)) {
 		uint32_t rest = (uint32_t)(w->mask + 1 - at);
 
-		if (!has_room(w, rest) && (!look_at_consumed(w) || !has_room(w, rest)))
+		if (!has_room(w, rest) && (!look_at_consumed(w) || !has_room(w, rest)) &&
+		    ORDER_RULE(pad_room))
 			return false;
 		put_pad(w, rest);
 	}
@@ -223,6 +225,8 @@ int ring_not_ready(struct ring_reader *r, uint64_t word)
 	if (LIKELY(word == 0 ||
 		   (uint32_t)word == ring_tag(r->read + 1 - (r->mask + 1), r->epoch)))
 		return 0;
+	if (!ORDER_RULE(check_tag))
+		return 0;
 	r->violation = RING_BAD_TAG;
 	return -EPROTO;
 }
@@ -237,8 +241,9 @@ COLD int ring_unusual(struct ring_reader *r, uint64_t word, uint32_t k)
 			.total = r->read + 1,
 			.segments = (uint32_t)(r->mask + 1 - at),
 		};
-		if (at == 0 || word << 1 >> 33 ||
-		    r->read + pad.segments - r->consumed > r->mask + 1) {
+		if ((at == 0 || word << 1 >> 33 ||
+		     r->read + pad.segments - r->consumed > r->mask + 1) &&
+		    ORDER_RULE(check_pad)) {
 			r->violation = RING_BAD_LENGTH;
 			return -EPROTO;
 		}
@@ -246,17 +251,19 @@ COLD int ring_unusual(struct ring_reader *r, uint64_t word, uint32_t k)
 		ring_release(r, &pad);
 		return RING_PADDED;
 	}
-	if (!(word >> 54 & 0xff)) {
+	if (!(word >> 54 & 0xff) && ORDER_RULE(open_tag)) {
 		if (word == 0)
 			return 0;
 		r->violation = RING_BAD_TAG;
 		return -EPROTO;
 	}
-	if (at + k > r->mask + 1 || k > r->max || r->read + k - r->consumed > r->mask + 1) {
+	if ((at + k > r->mask + 1 || k > r->max ||
+	     r->read + k - r->consumed > r->mask + 1) &&
+	    ORDER_RULE(check_length)) {
 		r->violation = RING_BAD_LENGTH;
 		return -EPROTO;
 	}
-	if (word & RING_ASK) {
+	if (word & RING_ASK && ORDER_RULE(ask)) {
 		r->asking = true;
 		r->asked = r->read + k;
 	}

@@ -19,6 +19,7 @@
 #ifndef SHM_RING_H
 #define SHM_RING_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -188,7 +189,7 @@ static inline void *ring_reserve(struct ring_writer *w, uint32_t bytes)
 			return NULL;
 		at = ring_at(w->produced + 1, w->mask);
 	}
-	if (k > w->reserved) /* else what a longer one before it scribbled is forgotten */
+	if (k > w->reserved || !ORDER_RULE(mark_replaced)) /* else what a longer one before it scribbled is forgotten */
 		w->reserved = k;
 	return w->segments + (at << w->shift) + RING_WORD;
 }
@@ -215,7 +216,7 @@ static inline void ring_commit(struct ring_writer *w, uint32_t bytes, uint8_t ki
 	uint64_t word = flags | (uint64_t)kind << 54 | (uint64_t)bytes << 32 |
 			ring_tag(total, w->epoch);
 
-	if (w->reserved > 1)
+	if (w->reserved > 1 && ORDER_RULE(mark_interior))
 		ring_mark_interior(w, at + 1, w->reserved - 1);
 	if ((w->stale[next >> 6] >> (next & 63) & 1) && ORDER_RULE(clear_successor)) {
 		w->stale[next >> 6] &= ~(UINT64_C(1) << (next & 63));
@@ -229,14 +230,14 @@ static inline void ring_commit(struct ring_writer *w, uint32_t bytes, uint8_t ki
 	w->reserved = 0;
 	w->produced += k;
 	w->writes++;
-	if (UNLIKELY(w->produced - w->announced >= w->lag))
+	if (UNLIKELY(w->produced - w->announced >= w->lag) && ORDER_RULE(lag))
 		ring_publish_produced(w);
 }
 
 /* Gives a reservation back; what was scribbled into it can never look committed. */
 static inline void ring_abort(struct ring_writer *w)
 {
-	if (w->reserved > 1)
+	if (w->reserved > 1 && ORDER_RULE(mark_aborted))
 		ring_mark_interior(w, ring_at(w->produced + 1, w->mask) + 1, w->reserved - 1);
 	w->reserved = 0;
 }
@@ -258,13 +259,13 @@ static inline int ring_peek(struct ring_reader *r, struct ring_packet *p)
 		uint32_t k = ring_span(length, r->shift);
 
 		if ((uint32_t)word != ring_tag(total, r->epoch))
-			return ring_not_ready(r, word);
+			return ring_not_ready(r, word) < 0 ? -EPROTO : 0;
 		/* A flag, or no kind: an open word looks new where the new tag is 0. */
 		if (UNLIKELY((word >> 54) - 1 > 254 || at + k > r->mask + 1 || k > r->max ||
 			     r->read + k - r->consumed > r->mask + 1)) {
 			int rc = ring_unusual(r, word, k);
 			if (rc < 0)
-				return rc;
+				return -EPROTO;
 			if (rc == 0)
 				return 0;
 			if (rc == RING_PADDED)
@@ -283,11 +284,11 @@ static inline int ring_peek(struct ring_reader *r, struct ring_packet *p)
 /* Gives the packet's segments back to the writer, who learns of it by row H4's rule. */
 static inline void ring_release(struct ring_reader *r, const struct ring_packet *p)
 {
-	if (LIKELY(p->total == r->consumed + 1 && !r->gaps))
+	if (LIKELY(p->total == r->consumed + 1 && !r->gaps) || !ORDER_RULE(gap))
 		r->consumed += p->segments;
 	else
 		ring_release_gap(r, p);
-	if (UNLIKELY(r->consumed - r->published >= r->batch || r->asking))
+	if (UNLIKELY(r->consumed - r->published >= r->batch || r->asking) && ORDER_RULE(consider))
 		ring_consider(r);
 }
 

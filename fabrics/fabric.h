@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The contract between the module and a fabric: a constant table of functions that move bytes.
+ *
+ *  1. A fabric gives bytes no meaning and calls nobody. It finds out and returns.
+ *  2. The core allocates: domain_size and link_size zeroed bytes, the public part first.
+ *  3. post takes a work request (1 done, 0 pending) or refuses without a trace (-EAGAIN).
+ *     -EPROTO: the peer's words are impossible; the link is poisoned and only disconnect follows.
+ *  4. What poll hands out stays valid until release; arrivals of a link come in order and may be
+ *     released in any order. Their data is the peer's to change: copy what decides anything.
+ *  5. reserve, post, poll and release never allocate, block or log. One thread at a time in a
+ *     domain and its links.
+ *  6. The inbound side of a link is a ring in local memory with shadow totals, whatever the fabric.
+ *
+ * A new fabric is one file fabrics/NAME.c that defines `const struct fabric fabric_NAME`, and no
+ * edit elsewhere. A first line like `pkg-config: LIB` in a comment names what it links with; the
+ * Makefile leaves the fabric out, saying so, where that is missing. doc/adding_a_fabric.md.
+ */
+#ifndef FABRICS_FABRIC_H
+#define FABRICS_FABRIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FABRIC_HEAD_WORDS 3 /* the core's header: carried in front of the payload, not looked at */
+#define FABRIC_HEAD_SIZE (FABRIC_HEAD_WORDS * 8)
+
+/* Operations; a bit (1 << op) in fabric_caps.ops says that the fabric does one natively. */
+enum fabric_op {
+	FABRIC_SEND,  /* a packet into the peer's ring */
+	FABRIC_FLUSH, /* publish the totals now, whatever the thresholds say; refresh the counts */
+};
+
+enum fabric_flag {
+	FABRIC_MORE = 1,  /* another post follows at once: the wake-up may wait for it */
+	FABRIC_ASK = 2,   /* the peer shall publish its total once it has read this */
+	FABRIC_BUILT = 4, /* the payload was built in place, where reserve said */
+};
+
+/* How the reader learns that a packet is complete (doc/architecture.md). */
+enum fabric_commit {
+	FABRIC_COMMIT_WORD,    /* polls the word behind the payload, locally */
+	FABRIC_COMMIT_COUNTER, /* polls its local shadow total */
+	FABRIC_COMMIT_EVENT,   /* a local counter or completion queue entry */
+	FABRIC_COMMIT_STREAM,  /* its receive engine writes ring and total */
+};
+
+#define FABRIC_MEMORY_HOST 1u
+#define FABRIC_CAUSES 5
+
+struct fabric_caps {
+	uint64_t ops;         /* 1 << enum fabric_op */
+	uint32_t memory;      /* FABRIC_MEMORY_*: what it can read payload from and write it to */
+	uint32_t links_max;   /* between one pair */
+	uint64_t message_max; /* payload of one post on the largest ring */
+	enum fabric_commit commit;
+	char why_not[96]; /* probe < 0: the reason, for a person */
+};
+
+/* Row H4 and the ring's shape, as the settings say. */
+struct fabric_config {
+	uint32_t segments, segment_size; /* of inbound rings */
+	uint32_t threshold_permille;     /* p: publish K when the unread share reaches it; 0 always */
+	uint32_t batch;                  /* minimum segments a publication; 0: N/16 */
+	bool membarrier;                 /* may be used where it works */
+	uint64_t start;                  /* totals begin here: 0 but in tests */
+};
+
+/* Plain counters of a link, kept by the fabric, current after each FLUSH and publication. */
+struct fabric_counts {
+	uint64_t produced, consumed_seen, out_segments;
+	uint64_t read, consumed, in_segments, in_produced_seen;
+	uint64_t remote_writes, remote_reads;
+	uint64_t publications[FABRIC_CAUSES];
+	uint64_t produced_publications;
+	uint64_t bells;
+};
+
+struct fabric;
+
+struct fabric_domain { /* first member of the fabric's own structure */
+	const struct fabric *fabric;
+	struct fabric_config config;
+};
+
+struct fabric_link { /* likewise */
+	struct fabric_domain *domain;
+	int bell; /* connected socket on which a byte wakes the peer; the core's */
+	uint32_t payload_max;    /* set by connect: bytes of payload in the longest packet sent */
+	uint32_t payload_max_in; /* and received */
+	const char *violation; /* set with -EPROTO: which rule the peer broke */
+	struct fabric_counts counts;
+};
+
+/* What two fabrics tell each other while connecting; carried by the core, not understood by it. */
+struct fabric_blob {
+	uint32_t length;
+	unsigned char bytes[124];
+	int fd_count;
+	int fds[2]; /* sent: stay the sender's; received: the fabric takes or leaves them, the core
+		     * closes what is not set to -1 */
+};
+
+struct fabric_wr {
+	uint8_t op;     /* enum fabric_op */
+	uint8_t kind;   /* the packet's opcode, 1..255; the core's */
+	uint16_t flags; /* enum fabric_flag */
+	uint32_t length; /* bytes of payload */
+	const void *data; /* the payload, unless FABRIC_BUILT */
+	uint64_t head[FABRIC_HEAD_WORDS];
+};
+
+struct fabric_arrival {
+	uint64_t head[FABRIC_HEAD_WORDS]; /* private copy */
+	const void *data;                 /* in the ring: valid until released */
+	uint32_t length;
+	uint32_t span;  /* the fabric's */
+	uint64_t token; /* the fabric's */
+	uint8_t kind;
+};
+
+struct fabric {
+	const char *name;
+	size_t domain_size, link_size;
+
+	/* Can it run here? 0 and *CAPS, or a negative errno and caps->why_not. */
+	int (*probe)(struct fabric_caps *caps);
+	/* domain->config is set. Negative errno leaves nothing. */
+	int (*open)(struct fabric_domain *domain);
+	/* All its links are disconnected. */
+	void (*close)(struct fabric_domain *domain);
+
+	/* Round ROUND (from 0) of connecting: what the peer must know. */
+	int (*address)(struct fabric_link *link, int round, struct fabric_blob *out);
+	/* What the peer said in that round. 1: another round, 0: connected, negative: refused
+	 * (-EPROTO the peer's fault, -ENOMEM ours ...); then only disconnect follows. */
+	int (*connect)(struct fabric_link *link, int round, struct fabric_blob *in);
+	/* Idempotent, in any state. */
+	void (*disconnect)(struct fabric_link *link);
+
+	/* Memory that the peer can reach; NULL where a fabric has none to offer. */
+	int (*alloc)(struct fabric_domain *domain, size_t size, void **base);
+	int (*reg)(struct fabric_domain *domain, void *base, size_t size, uint64_t *key);
+	int (*dereg)(struct fabric_domain *domain, uint64_t key);
+
+	/* Where to build LENGTH bytes of payload in place; NULL when there is no room yet. The next
+	 * post of that link must be FABRIC_BUILT and no longer, or a post with length 0 and op
+	 * FABRIC_FLUSH, which gives the reservation back. */
+	void *(*reserve)(struct fabric_link *link, uint32_t length);
+	int (*post)(struct fabric_link *link, const struct fabric_wr *wr);
+	/* Up to N arrivals; their number or -EPROTO. Bounded work whatever the peer does. */
+	int (*poll)(struct fabric_link *link, struct fabric_arrival *arrivals, int n);
+	void (*release)(struct fabric_link *link, const struct fabric_arrival *arrival);
+	/* ON: publish what a sleeper owes and ask to be woken; poll once more afterwards before
+	 * sleeping. Off: awake again. */
+	void (*arm)(struct fabric_domain *domain, bool on);
+};
+
+/* The fabrics built in, in the order of their names; NULL behind the last. */
+const struct fabric *fabric_at(int i);
+const struct fabric *fabric_find(const char *name);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The control connection of an endpoint: a SOCK_SEQPACKET socket that carries the handshake, the
+ * fabric's descriptors and the doorbell, and whose end is the peer's.
+ */
+#ifndef SLMPM_BOOTSTRAP_H
+#define SLMPM_BOOTSTRAP_H
+
+#include "slmpm/endpoint.h"
+
+enum watch_kind { WATCH_SOCKET, WATCH_PROCESS, WATCH_LISTENER, WATCH_KICK };
+
+/* What a descriptor in the context's epoll set stands for. */
+struct watch {
+	enum watch_kind kind;
+	int fd;
+	void *owner;
+};
+
+int watch_add(struct context *ctx, struct watch *w);
+void watch_remove(struct context *ctx, struct watch *w);
+
+/* Starts the handshake over FD, which becomes the endpoint's. PIDFD: the peer's, or -1. */
+int bootstrap_start(struct endpoint *ep, int fd, int pidfd);
+/* Handles what a descriptor reports. */
+void bootstrap_socket_ready(struct endpoint *ep);
+void bootstrap_process_ended(struct endpoint *ep);
+/* Takes the loan areas that were offered so far. */
+void bootstrap_read_areas(struct endpoint *ep);
+/* Passes a loan area's descriptor. */
+int bootstrap_offer_area(struct endpoint *ep, uint32_t id, uint64_t size, int fd);
+/* Tells the peer why, best effort, and closes the socket. */
+void bootstrap_stop(struct endpoint *ep, const char *reason);
+void bootstrap_free(struct endpoint *ep);
+/* In the child after fork: closes its copies of the descriptors, nothing else. */
+void bootstrap_forked(struct endpoint *ep);
+/* Handshakes whose deadline has passed end; the next deadline, or UINT64_MAX. */
+uint64_t bootstrap_deadlines(struct context *ctx, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the machine offers, each found by a real try; and the fabrics built in. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fabrics/fabric.h"
+#include "shm/mapping.h"
+#include "slmpm/context.h"
+#include "slmpm/endpoint.h"
+#include "slmpm/error.h"
+
+#define HUGE_PAGE (UINT64_C(2) << 20)
+
+static void check_seals(struct slmpm_check *c)
+{
+	struct mapping m;
+	int rc = mapping_create(&m, "slmpm-check", 65536);
+
+	if (rc == 0 && mapping_close_seals(&m) == 0 && mapping_seals_closed(m.fd)) {
+		c->state = 1;
+		snprintf(c->detail, sizeof(c->detail), "memory without a name, sealed");
+	} else {
+		c->state = -1;
+		snprintf(c->detail, sizeof(c->detail),
+			 "a sealed memfd cannot be made (%s): Linux 4.14 or later is needed",
+			 strerror(rc ? -rc : errno));
+	}
+	if (rc == 0)
+		mapping_destroy(&m);
+}
+
+static void check_membarrier(struct slmpm_check *c)
+{
+	long offered = syscall(SYS_membarrier, 0, 0, 0);
+
+	c->state = offered > 0 && (offered & 2) && syscall(SYS_membarrier, 4, 0, 0) == 0 &&
+		   syscall(SYS_membarrier, 2, 0, 0) == 0;
+	snprintf(c->detail, sizeof(c->detail), "%s",
+		 c->state ? "the sleeper pays for the barrier of both sides" :
+			    "refused here: each send fences instead");
+}
+
+/* A child reads a word of ours, as a peer would. */
+static void check_attach(struct slmpm_check *c)
+{
+	static volatile int word = 4711;
+	pid_t parent = getpid(), child = fork();
+	int status = 0;
+
+	if (child == 0) {
+		int copy = 0;
+		struct iovec to = { &copy, sizeof(copy) };
+		struct iovec from = { (void *)(uintptr_t)&word, sizeof(word) };
+
+		_exit(process_vm_readv(parent, &to, 1, &from, 1, 0) == sizeof(copy) &&
+				      copy == 4711 ?
+			      0 :
+			      1);
+	}
+	c->state = child > 0 && waitpid(child, &status, 0) == child && status == 0;
+	snprintf(c->detail, sizeof(c->detail), "%s",
+		 c->state ? "a child read this process's memory" :
+			    "refused (ptrace scope or a filter): large transfers go through the ring");
+}
+
+static void check_uring(struct slmpm_check *c)
+{
+	unsigned char params[256] = { 0 };
+	long fd = syscall(SYS_io_uring_setup, 4, params);
+
+	c->state = fd >= 0;
+	snprintf(c->detail, sizeof(c->detail), "%s%s%s", c->state ? "a ring was set up" : "refused (",
+		 c->state ? "" : strerror(errno), c->state ? "" : "): not needed between local peers");
+	if (fd >= 0)
+		close((int)fd);
+}
+
+static void check_huge(struct slmpm_check *c)
+{
+	void *at = mmap(NULL, HUGE_PAGE, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+
+	c->state = at != MAP_FAILED;
+	snprintf(c->detail, sizeof(c->detail), "%s",
+		 c->state ? "a huge page could be had" :
+			    "none reserved (/proc/sys/vm/nr_hugepages): ordinary pages are used");
+	if (at != MAP_FAILED)
+		munmap(at, HUGE_PAGE);
+}
+
+static void check_memlock(struct slmpm_check *c)
+{
+	struct rlimit l = { 0, 0 };
+
+	(void)getrlimit(RLIMIT_MEMLOCK, &l);
+	c->state = l.rlim_cur >= slmpm_memory_per_peer();
+	if (l.rlim_cur == RLIM_INFINITY)
+		snprintf(c->detail, sizeof(c->detail), "unlimited");
+	else
+		snprintf(c->detail, sizeof(c->detail), "%llu KiB (ulimit -l)",
+			 (unsigned long long)l.rlim_cur / 1024);
+}
+
+static void check_files(struct slmpm_check *c)
+{
+	struct rlimit files = { 0, 0 }, size = { 0, 0 };
+
+	(void)getrlimit(RLIMIT_NOFILE, &files);
+	(void)getrlimit(RLIMIT_FSIZE, &size);
+	c->state = files.rlim_cur >= 64 && size.rlim_cur >= slmpm_memory_per_peer() ? 1 : -1;
+	snprintf(c->detail, sizeof(c->detail),
+		 "%llu descriptors (ulimit -n), 2 a peer; file size %s (ulimit -f)",
+		 (unsigned long long)files.rlim_cur,
+		 size.rlim_cur == RLIM_INFINITY ? "unlimited" :
+		 c->state > 0			? "enough" :
+						  "too small for a ring");
+}
+
+static void check_cgroup(struct slmpm_check *c)
+{
+	char text[64] = "";
+	FILE *f = fopen("/sys/fs/cgroup/memory.max", "re");
+
+	if (f && !fgets(text, sizeof(text), f))
+		text[0] = 0;
+	if (f)
+		fclose(f);
+	text[strcspn(text, "\n")] = 0;
+	c->state = 1;
+	if (!*text || !strcmp(text, "max"))
+		snprintf(c->detail, sizeof(c->detail), "no memory limit found");
+	else
+		snprintf(c->detail, sizeof(c->detail), "memory.max %.32s; a peer needs %llu KiB",
+			 text, (unsigned long long)slmpm_memory_per_peer() / 1024);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(struct slmpm_check *);
+} checks[] = {
+	{ "memfd seals", check_seals },	      { "membarrier", check_membarrier },
+	{ "cross-memory attach", check_attach }, { "io_uring", check_uring },
+	{ "huge pages", check_huge },	      { "locked memory", check_memlock },
+	{ "files", check_files },	      { "cgroup", check_cgroup },
+};
+
+int slmpm_check_at(int i, struct slmpm_check *check)
+{
+	if (i < 0 || (size_t)i >= sizeof(checks) / sizeof(checks[0]))
+		return -SLMPM_ENOENT;
+	if (!check || check->size < sizeof(*check))
+		return error_set(SLMPM_EINVAL, "slmpm_check_at: set .size of the structure");
+	snprintf(check->name, sizeof(check->name), "%s", checks[i].name);
+	check->state = 0;
+	check->detail[0] = 0;
+	checks[i].run(check);
+	return 0;
+}
+
+int slmpm_fabric_at(int i, struct slmpm_fabric_info *info)
+{
+	static const char *const commits[] = { "commit word", "counter", "event", "stream" };
+	const struct fabric *fabric = fabric_at(i);
+	struct fabric_caps caps;
+
+	if (!fabric)
+		return -SLMPM_ENOENT;
+	if (!info || info->size < sizeof(*info))
+		return error_set(SLMPM_EINVAL, "slmpm_fabric_at: set .size of the structure");
+	info->available = fabric->probe(&caps) == 0;
+	snprintf(info->name, sizeof(info->name), "%s", fabric->name);
+	snprintf(info->capabilities, sizeof(info->capabilities), "send%s",
+		 caps.memory & FABRIC_MEMORY_HOST ? ", host memory" : "");
+	snprintf(info->commit, sizeof(info->commit), "%s", commits[caps.commit]);
+	snprintf(info->detail, sizeof(info->detail), "%s", info->available ? "" : caps.why_not);
+	info->packet_max = caps.message_max;
+	info->links_max = caps.links_max;
+	return 0;
+}
+
+/* The ring and its words, the writer's and the reader's bits, the endpoint and its link. */
+uint64_t slmpm_memory_per_peer(void)
+{
+	const struct config *config = config_get();
+	uint64_t segments, ring;
+
+	if (!config)
+		return 0;
+	segments = (uint64_t)config->ring_segments;
+	ring = 4096 + segments * (uint64_t)config->segment_size;
+	return ring + 2 * (segments + 7) / 8 + sizeof(struct endpoint) +
+	       fabric_find("shm")->link_size;
+}

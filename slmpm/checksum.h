@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* CRC-32C of a packet's header and payload (row H17). */
+#ifndef SLMPM_CHECKSUM_H
+#define SLMPM_CHECKSUM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct request;
+
+#define CHECKSUM_SIZE 4
+
+uint32_t checksum(uint32_t sum, const void *data, size_t n);
+uint32_t checksum_head(uint64_t seq, uint64_t route, uint64_t extent);
+uint32_t checksum_request(uint32_t sum, const struct request *r, uint64_t offset, uint64_t n);
+/* Little-endian, wherever it comes to lie. */
+void checksum_put(void *at, uint32_t sum);
+uint32_t checksum_take(const void *at);
+
+#endif

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One table of settings: name, kind, default, text. slmpm_info prints it, the manual comes from
+ * it, and a SLMPM_* variable that is not in it is answered with the nearest name.
+ */
+#include "slmpm/config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/error.h"
+#include "slmpm/log.h"
+
+enum kind { NUMBER, SIZE, SHARE, CHOICE, TEXT };
+
+struct setting {
+	const char *name;
+	enum kind kind;
+	const char *initial;
+	void *value; /* int64_t *, or const char ** for TEXT; NULL: read by name where it is used */
+	int64_t min, max;
+	const char *choices; /* "adaptive spin block": values 0, 1, 2 */
+	const char *text;
+};
+
+static struct config config;
+
+/* clang-format off */
+static const struct setting settings[] = {
+	{ "FABRIC", TEXT, "shm", &config.fabric, 0, 0, NULL,
+	  "fabric for local peers (slmpm_info -d lists them)" },
+	{ "RING_SEGMENTS", SIZE, "8192", &config.ring_segments, 2, 1 << 24, NULL,
+	  "segments of this side's inbound rings; a power of two" },
+	{ "SEGMENT_SIZE", SIZE, "64", &config.segment_size, 64, 1 << 20, NULL,
+	  "bytes of a segment; a power of two" },
+	{ "PUBLISH", SHARE, "1/2", &config.publish_permille, 0, 750, NULL,
+	  "publish the read total when this share of the ring is unread as the writer sees it: a fraction up to 3/4, or `every` read" },
+	{ "PUBLISH_BATCH", NUMBER, "0", &config.publish_batch, 0, 1 << 24, NULL,
+	  "and at least so many segments are unpublished; 0: a sixteenth of the ring" },
+	{ "PACKET_MAX", SIZE, "8k", &config.packet_max, 256, 64 << 10, NULL,
+	  "payload bytes of one packet of a longer message; the smaller of both ends counts" },
+	{ "EAGER_MAX", SIZE, "32k", &config.eager_max, 0, 1 << 30, NULL,
+	  "longest message that may arrive before its receive is posted" },
+	{ "EAGER_CREDIT", SIZE, "1m", &config.eager_credit, 64 << 10, 1 << 30, NULL,
+	  "bytes that may wait unreceived, a peer" },
+	{ "LOAN_MAX", SIZE, "256m", &config.loan_max, 64 << 10, INT64_C(8) << 30, NULL,
+	  "longest loan, and bytes of all loan areas to one peer" },
+	{ "WAIT", CHOICE, "adaptive", &config.wait, 0, 2, "adaptive spin block",
+	  "how a call waits: spin briefly, yield, then sleep; never sleep; sleep at once" },
+	{ "SPIN_US", NUMBER, "50", &config.spin_us, 0, 1000000, NULL,
+	  "adaptive: microseconds before the sleep" },
+	{ "MEMBARRIER", CHOICE, "y", &config.membarrier, 0, 1, "n y",
+	  "let the sleeper pay for the barrier of both sides, where the kernel can" },
+	{ "CHECK", CHOICE, "0", &config.check, 0, 1, "0 1",
+	  "checksum each packet sent; damage ends the receive as ECHECKSUM" },
+	{ "LOG_LEVEL", CHOICE, "warn", &config.log_level, 0, 4, "none error warn info debug",
+	  "what is logged on standard error" },
+	{ "ELEMENTS", NUMBER, "64", &config.elements, 1, 65536, NULL,
+	  "accelerator elements of this node that can be reserved" },
+	{ "RUN_DIR", TEXT, "", &config.run_dir, 0, 0, NULL,
+	  "folder of the reservation file; empty: a system lock folder" },
+	{ "HANDSHAKE_MS", NUMBER, "5000", &config.handshake_ms, 10, 600000, NULL,
+	  "deadline of a connection's handshake" },
+	{ "TIMEOUT", NUMBER, "-1", NULL, -1, INT32_MAX, NULL,
+	  "milliseconds after which a blocking DaCS call gives up; -1 never" },
+	{ "DACS_ABORT", CHOICE, "n", NULL, 0, 1, "n y",
+	  "DaCS: abort this process when a child dies abnormally" },
+	{ "DACS_KILL_MS", NUMBER, "1000", NULL, 0, 600000, NULL,
+	  "DaCS: from SIGTERM to SIGKILL in dacs_de_kill" },
+	{ "DACS_CWD_PREFIX", TEXT, "", NULL, 0, 0, NULL,
+	  "DaCS: where accelerators' private working directories are made; empty: the temporary folder" },
+	{ "DACS_KEEP_CWD", CHOICE, "n", NULL, 0, 1, "n y",
+	  "DaCS: keep those directories" },
+};
+/* clang-format on */
+#define SETTINGS (sizeof(settings) / sizeof(settings[0]))
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static char bad[160]; /* why the settings are unusable, or empty */
+
+static const char *variable(const struct setting *s, char name[48])
+{
+	snprintf(name, 48, "SLMPM_%s", s->name);
+	return getenv(name);
+}
+
+static bool parse_choice(const struct setting *s, const char *text, int64_t *out)
+{
+	size_t n = strlen(text);
+	int64_t value = 0;
+
+	for (const char *at = s->choices; *at; value++) {
+		size_t length = strcspn(at, " ");
+
+		if (length == n && !strncasecmp(at, text, n)) {
+			*out = value;
+			return true;
+		}
+		at += length;
+		at += strspn(at, " ");
+	}
+	return false;
+}
+
+/* 1/2 or 0.5 as thousandths; `every` is 0. */
+static bool parse_share(const char *text, int64_t *out)
+{
+	char *end;
+	double top, bottom = 1;
+
+	if (!strcmp(text, "every")) {
+		*out = 0;
+		return true;
+	}
+	top = strtod(text, &end);
+	if (end == text)
+		return false;
+	if (*end == '/')
+		bottom = strtod(end + 1, &end);
+	if (*end || !(bottom > 0) || !(top > 0))
+		return false;
+	*out = (int64_t)(top / bottom * 1000 + 0.5);
+	return true;
+}
+
+static bool parse_number(const char *text, bool units, int64_t *out)
+{
+	char *end;
+	long long value;
+	int shift = 0;
+
+	errno = 0;
+	value = strtoll(text, &end, 0);
+	if (end == text || errno)
+		return false;
+	if (units && *end) {
+		const char *unit = strchr("kmg", tolower((unsigned char)*end));
+
+		if (!unit || end[1])
+			return false;
+		shift = *unit == 'k' ? 10 : *unit == 'm' ? 20 : 30;
+		end++;
+	}
+	if (*end || value > (INT64_MAX >> shift))
+		return false;
+	*out = value * (INT64_C(1) << shift);
+	return true;
+}
+
+static bool parse(const struct setting *s, const char *text, int64_t *out)
+{
+	bool good;
+
+	switch (s->kind) {
+	case CHOICE:
+		return parse_choice(s, text, out);
+	case SHARE:
+		good = parse_share(text, out);
+		break;
+	case NUMBER:
+	case SIZE:
+		good = parse_number(text, s->kind == SIZE, out);
+		break;
+	default:
+		return true;
+	}
+	return good && *out >= s->min && *out <= s->max;
+}
+
+static void complain(const struct setting *s, const char *text)
+{
+	if (s->choices)
+		snprintf(bad, sizeof(bad), "SLMPM_%s=%.40s: one of: %s", s->name, text, s->choices);
+	else if (s->kind == SHARE)
+		snprintf(bad, sizeof(bad), "SLMPM_%s=%.40s: a fraction up to 3/4, or `every`",
+			 s->name, text);
+	else
+		snprintf(bad, sizeof(bad), "SLMPM_%s=%.40s: a number from %lld to %lld", s->name,
+			 text, (long long)s->min, (long long)s->max);
+}
+
+static void read_setting(const struct setting *s)
+{
+	char name[48];
+	const char *text = variable(s, name);
+	int64_t value = 0;
+
+	if (!text || !*text)
+		text = s->initial;
+	if (!parse(s, text, &value)) {
+		complain(s, text);
+		text = s->initial;
+		(void)parse(s, text, &value);
+	}
+	if (s->value && s->kind == TEXT)
+		*(const char **)s->value = text;
+	else if (s->value)
+		*(int64_t *)s->value = value;
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Edits from one word to another; words are short. */
+static size_t distance(const char *a, const char *b)
+{
+	size_t row[64], n = strlen(b);
+
+	if (n >= 63)
+		return 99;
+	for (size_t j = 0; j <= n; j++)
+		row[j] = j;
+	for (size_t i = 1; a[i - 1]; i++) {
+		size_t corner = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= n; j++) {
+			size_t change = corner + (a[i - 1] != b[j - 1]);
+
+			corner = row[j];
+			row[j] = smaller(change, smaller(row[j], row[j - 1]) + 1);
+		}
+	}
+	return row[n];
+}
+
+static bool known(const char *name, size_t length)
+{
+	static const char *const internal[] = { "PARENT", "BUILD", "LEASH" };
+
+	for (size_t i = 0; i < SETTINGS; i++)
+		if (strlen(settings[i].name) == length && !strncmp(settings[i].name, name, length))
+			return true;
+	for (size_t i = 0; i < sizeof(internal) / sizeof(internal[0]); i++)
+		if (strlen(internal[i]) == length && !strncmp(internal[i], name, length))
+			return true;
+	return false;
+}
+
+static void warn_unknown(const char *name, size_t length)
+{
+	char word[64];
+	const char *nearest = settings[0].name;
+	size_t best = 99;
+
+	snprintf(word, sizeof(word), "%.*s", (int)length, name);
+	for (size_t i = 0; i < SETTINGS; i++) {
+		size_t d = distance(word, settings[i].name);
+
+		if (d < best) {
+			best = d;
+			nearest = settings[i].name;
+		}
+	}
+	log_line(SLMPM_LOG_WARN, "there is no setting SLMPM_%s; did you mean SLMPM_%s?", word,
+		 nearest);
+}
+
+static void read_all(void)
+{
+	extern char **environ;
+
+	for (size_t i = 0; i < SETTINGS; i++)
+		read_setting(&settings[i]);
+	if (getenv("SLMPM_LOG_LEVEL"))
+		log_set_level((int)config.log_level);
+	for (char **at = environ; at && *at; at++) {
+		const char *name = *at;
+
+		if (strncmp(name, "SLMPM_", 6) != 0)
+			continue;
+		name += 6;
+		if (!known(name, strcspn(name, "=")))
+			warn_unknown(name, strcspn(name, "="));
+	}
+}
+
+const struct config *config_get(void)
+{
+	pthread_once(&once, read_all);
+	if (bad[0]) {
+		error_set(SLMPM_EINVAL, "%s", bad);
+		return NULL;
+	}
+	return &config;
+}
+
+int slmpm_setting_at(int i, struct slmpm_setting *out)
+{
+	const struct setting *s;
+	const char *text;
+	char name[48];
+
+	if (i < 0 || (size_t)i >= SETTINGS)
+		return -SLMPM_ENOENT;
+	if (!out || out->size < sizeof(*out))
+		return error_set(SLMPM_EINVAL, "slmpm_setting_at: set .size of the structure");
+	s = &settings[i];
+	text = variable(s, name);
+	snprintf(out->name, sizeof(out->name), "%s", s->name);
+	snprintf(out->initial, sizeof(out->initial), "%s", s->initial);
+	snprintf(out->value, sizeof(out->value), "%s", text && *text ? text : s->initial);
+	snprintf(out->origin, sizeof(out->origin), "%s", text && *text ? "environment" : "default");
+	snprintf(out->text, sizeof(out->text), "%s%s%s%s", s->text, s->choices ? " (" : "",
+		 s->choices ? s->choices : "", s->choices ? ")" : "");
+	return 0;
+}

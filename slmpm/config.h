@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The settings: SLMPM_* environment variables, read once a process. */
+#ifndef SLMPM_CONFIG_H
+#define SLMPM_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct config {
+	int64_t ring_segments, segment_size;
+	int64_t publish_permille, publish_batch;
+	int64_t packet_max, eager_max, eager_credit, loan_max;
+	int64_t wait, spin_us;
+	int64_t membarrier, check;
+	int64_t log_level;
+	int64_t elements;
+	int64_t handshake_ms;
+	const char *fabric;
+	const char *run_dir;
+	const char *log_file;
+};
+
+/* The settings as read, or NULL when one cannot be understood: the error detail names it. */
+const struct config *config_get(void);
+
+#endif

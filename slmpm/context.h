@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A context: one thread's endpoints, posted receives, events and descriptor. */
+#ifndef SLMPM_CONTEXT_H
+#define SLMPM_CONTEXT_H
+
+#include <pthread.h>
+#include <slmpm.h>
+
+#include "shm/mapping.h"
+#include "slmpm/config.h"
+#include "slmpm/handle.h"
+#include "slmpm/list.h"
+
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define COLD __attribute__((cold, noinline))
+
+struct endpoint;
+struct fabric_domain;
+
+struct context {
+	struct handle handle;
+	bool multiple; /* several threads: lock taken around each call */
+	bool news;     /* something to look at since slmpm_arm was last asked */
+	bool rung;     /* bells wait in the sockets */
+	bool armed;    /* peers have been asked to ring */
+	bool polling;  /* multiple: one thread polls for all ... */
+	bool kills;    /* a process has SIGKILL coming */
+	bool sleeping; /* ... and sleeps, with the lock given back */
+	uint32_t waiting; /* threads that wait for the polling one */
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+
+	struct endpoint **endpoints;
+	uint32_t count, capacity, turn;
+	struct list posted; /* receives in posting order, struct request */
+	uint32_t posted_count;
+	uint32_t unexpected; /* messages in all endpoints' lists */
+	struct list events;  /* struct event */
+	struct list listeners;
+	struct list deadlines; /* struct control: handshakes under way */
+
+	struct fabric_domain *domain;
+	int epoll, kick; /* kick: wakes the sleeping thread of a context with several */
+	uint32_t wait;   /* SLMPM_WAIT_* */
+	uint32_t idle;   /* progress calls without result since the last look at descriptors */
+	uint32_t crowded; /* more processes than processors, by the last yields */
+	uint64_t spin_ns;
+	uint64_t sleeps, wakeups;
+
+	struct mapping stats; /* struct slmpm_stats_page */
+	uint32_t stats_used;
+};
+
+extern struct handle_table context_table;
+
+/* The context of a handle ({0}: the default one), or NULL with *RC and the detail set. */
+struct context *context_get(slmpm_ctx ctx, int *rc);
+int context_add(struct context *ctx, struct endpoint *ep);
+void context_remove(struct context *ctx, struct endpoint *ep);
+/* Queues an event for slmpm_next_event. */
+void context_event(struct context *ctx, struct endpoint *ep, uint32_t type, const char *detail);
+
+static inline void context_lock(struct context *ctx)
+{
+	if (UNLIKELY(ctx->multiple))
+		pthread_mutex_lock(&ctx->lock);
+}
+
+static inline void context_unlock(struct context *ctx)
+{
+	if (UNLIKELY(ctx->multiple))
+		pthread_mutex_unlock(&ctx->lock);
+}
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Elements of the node and their exclusive reservation: one empty file, a byte an element under a
+ * POSIX record lock. The kernel drops the locks of a process that ends, however it ends, and gives
+ * a forked child none of them.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "slmpm/context.h"
+#include "slmpm/error.h"
+
+#define FILE_NAME "slmpm.elements"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int file = -1;
+static pid_t owner; /* the process that the locks below belong to */
+static unsigned char *mine;
+
+static int open_in(const char *folder)
+{
+	char path[512];
+	mode_t mask;
+	int fd;
+
+	if (snprintf(path, sizeof(path), "%s/" FILE_NAME, folder) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	/* In a sticky folder somebody else's file may only be opened without O_CREAT. */
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (fd >= 0 || errno != ENOENT)
+		return fd < 0 ? -errno : fd;
+	mask = umask(0);
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+	umask(mask);
+	if (fd < 0 && errno == EEXIST)
+		fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_file(void)
+{
+	const struct config *config = config_get();
+	const char *folders[] = { "/run/lock", "/var/lock", "/tmp" };
+	int fd = -ENOENT;
+
+	if (file >= 0 && owner == getpid())
+		return 0;
+	if (file >= 0) /* forked: the locks stayed with the parent */
+		close(file);
+	file = -1;
+	free(mine);
+	mine = calloc(1, (size_t)config->elements + 1);
+	if (!mine)
+		return error_set(SLMPM_ENOMEM, "for the elements");
+	if (*config->run_dir)
+		fd = open_in(config->run_dir);
+	else
+		for (size_t i = 0; fd < 0 && i < sizeof(folders) / sizeof(folders[0]); i++)
+			fd = open_in(folders[i]);
+	if (fd < 0)
+		return error_system(fd, *config->run_dir ? "SLMPM_RUN_DIR" :
+							   "the reservation file");
+	file = fd;
+	owner = getpid();
+	return 0;
+}
+
+static int set_lock(uint32_t id, short type)
+{
+	struct flock l = { .l_type = type, .l_whence = SEEK_SET, .l_start = id, .l_len = 1 };
+
+	return fcntl(file, F_SETLK, &l) == 0 ? 0 : -errno;
+}
+
+static bool is_free(uint32_t id)
+{
+	struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = id, .l_len = 1 };
+
+	return !mine[id] && fcntl(file, F_GETLK, &l) == 0 && l.l_type == F_UNLCK;
+}
+
+static int begin(slmpm_ctx handle, int type)
+{
+	int rc = 0;
+
+	if (!context_get(handle, &rc))
+		return rc;
+	if (type != SLMPM_ELEMENT_HOST && type != SLMPM_ELEMENT_ACCELERATOR)
+		return error_set(SLMPM_EINVAL, "element type %d", type);
+	pthread_mutex_lock(&lock);
+	rc = open_file();
+	if (rc < 0)
+		pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+/* The one host is who asks; only accelerators can be had. */
+static uint32_t last_element(int type)
+{
+	return type == SLMPM_ELEMENT_ACCELERATOR ? (uint32_t)config_get()->elements : 0;
+}
+
+int slmpm_element_count(slmpm_ctx ctx, int type)
+{
+	int n = 0, rc = begin(ctx, type);
+
+	if (rc < 0)
+		return rc;
+	for (uint32_t id = 1; id <= last_element(type); id++)
+		n += is_free(id);
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
+int slmpm_element_reserve(slmpm_ctx ctx, int type, int want, uint32_t *ids)
+{
+	int n = 0, rc;
+
+	if (want < 0 || (want && !ids))
+		return error_set(SLMPM_EINVAL, "slmpm_element_reserve: %d elements", want);
+	rc = begin(ctx, type);
+	if (rc < 0)
+		return rc;
+	for (uint32_t id = 1; id <= last_element(type) && n < want; id++) {
+		if (mine[id] || set_lock(id, F_WRLCK) < 0)
+			continue;
+		mine[id] = 1;
+		ids[n++] = id;
+	}
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
+int slmpm_element_release(slmpm_ctx ctx, int n, const uint32_t *ids)
+{
+	int rc;
+
+	if (n < 0 || (n && !ids))
+		return error_set(SLMPM_EINVAL, "slmpm_element_release: %d elements", n);
+	rc = begin(ctx, SLMPM_ELEMENT_ACCELERATOR);
+	if (rc < 0)
+		return rc;
+	for (int i = 0; i < n && rc == 0; i++)
+		if (!ids[i] || ids[i] > last_element(SLMPM_ELEMENT_ACCELERATOR) || !mine[ids[i]])
+			rc = error_set(SLMPM_EINVAL, "element %u is not reserved by this process",
+				       ids[i]);
+	for (int i = 0; i < n && rc == 0; i++) {
+		(void)set_lock(ids[i], F_UNLCK);
+		mine[ids[i]] = 0;
+	}
+	pthread_mutex_unlock(&lock);
+	return rc;
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Endpoints: how they come to be, are named, and end. */
+#include "slmpm/endpoint.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/area.h"
+#include "slmpm/bootstrap.h"
+#include "slmpm/error.h"
+#include "slmpm/inbound.h"
+#include "slmpm/link.h"
+#include "slmpm/log.h"
+#include "slmpm/process.h"
+#include "slmpm/stats.h"
+
+struct handle_table endpoint_table = HANDLE_TABLE("peer", struct endpoint);
+
+int endpoint_bad_handle(slmpm_peer peer)
+{
+	return handle_error(&endpoint_table, peer.id);
+}
+
+struct endpoint *endpoint_new(struct context *ctx)
+{
+	struct endpoint *ep = handle_new(&endpoint_table);
+
+	if (!ep) {
+		error_set(SLMPM_ENOMEM, "for a peer");
+		return NULL;
+	}
+	ep->ctx = ctx;
+	ep->state = SLMPM_PEER_CONNECTING;
+	ep->check = config_get()->check;
+	ep->stats = &ep->own_stats;
+	list_init(&ep->link.queue);
+	list_init(&ep->announced);
+	list_init(&ep->owed);
+	list_init(&ep->unexpected);
+	list_init(&ep->assembling);
+	ep->link.fabric = ctx->domain->fabric;
+	ep->link.port = calloc(1, ep->link.fabric->link_size);
+	if (!ep->link.port || context_add(ctx, ep) < 0) {
+		error_set(SLMPM_ENOMEM, "for a peer's link");
+		free(ep->link.port);
+		handle_free(&endpoint_table, ep);
+		return NULL;
+	}
+	ep->link.port->domain = ctx->domain;
+	ep->link.port->bell = -1;
+	stats_assign(ep);
+	endpoint_name(ep);
+	return ep;
+}
+
+static void forget_messages(struct endpoint *ep)
+{
+	for (int i = 0; i < HELD_INLINE; i++)
+		if (ep->held[i].data)
+			held_release(ep, &ep->held[i]);
+	while (ep->held_more) {
+		struct held_more *more = ep->held_more;
+
+		if (more->held.data)
+			held_release(ep, &more->held);
+		ep->held_more = more->next;
+		free(more);
+	}
+	LIST_EACH(at, &ep->unexpected)
+		inbound_free(LIST_ENTRY(at, struct inbound, node));
+}
+
+void endpoint_free(struct endpoint *ep)
+{
+	if (ep->state == SLMPM_PEER_CONNECTING || ep->state == SLMPM_PEER_UP)
+		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it has been closed");
+	endpoint_stats(ep);
+	forget_messages(ep);
+	bootstrap_free(ep);
+	area_free_all(ep);
+	ep->link.fabric->disconnect(ep->link.port);
+	free(ep->link.port);
+	process_free(ep);
+	context_remove(ep->ctx, ep);
+	handle_free(&endpoint_table, ep);
+}
+
+void endpoint_name(struct endpoint *ep)
+{
+	const char *role = ep->process ? "accelerator" : ep->is_parent ? "host" : "peer";
+
+	if (ep->element)
+		snprintf(ep->name, sizeof(ep->name), "%s %u (pid %d)", role, ep->element, ep->pid);
+	else
+		snprintf(ep->name, sizeof(ep->name), "%s (pid %d)", role, ep->pid);
+	ep->stats->pid = ep->pid;
+}
+
+void endpoint_refresh(struct endpoint *ep)
+{
+	ep->direct = ep->state == SLMPM_PEER_UP && list_empty(&ep->link.queue) &&
+		     list_empty(&ep->owed) && !(ep->loan.data && !ep->loan.area) && !ep->check &&
+		     !ep->closing;
+}
+
+static uint32_t packet_limit(uint32_t agreed, uint32_t payload_max)
+{
+	return agreed < payload_max - CHECKSUM_SPARE ? agreed : payload_max - CHECKSUM_SPARE;
+}
+
+void endpoint_up(struct endpoint *ep)
+{
+	const struct fabric_link *port = ep->link.port;
+
+	/* Each direction has its own ring, and so perhaps its own longest packet. */
+	ep->packet_max_in = packet_limit(ep->packet_max, port->payload_max_in);
+	ep->packet_max = packet_limit(ep->packet_max, port->payload_max);
+	ep->eager_max_in = ep->eager_max < ep->packet_max_in ? ep->packet_max_in : ep->eager_max;
+	ep->eager_max = ep->eager_max < ep->packet_max ? ep->packet_max : ep->eager_max;
+	ep->state = SLMPM_PEER_UP;
+	link_flush(ep);
+	endpoint_refresh(ep);
+	context_event(ep->ctx, ep, SLMPM_EVENT_UP, "connected");
+	log_line(SLMPM_LOG_DEBUG, "%s: connected over %s, packets of %u bytes", ep->name,
+		 ep->link.fabric->name, ep->packet_max);
+	(void)link_push(ep);
+}
+
+/* ---- ends ----------------------------------------------------------------------------------- */
+
+static void fail_list(struct list *list, int error)
+{
+	LIST_EACH(at, list) {
+		struct request *r = LIST_ENTRY(at, struct request, node);
+
+		list_remove(at);
+		request_finish(r, -error);
+	}
+}
+
+static bool anybody_left(const struct context *ctx)
+{
+	for (uint32_t i = 0; i < ctx->count; i++)
+		if (ctx->endpoints[i]->state == SLMPM_PEER_UP ||
+		    ctx->endpoints[i]->state == SLMPM_PEER_CONNECTING)
+			return true;
+	return !list_empty(&ctx->listeners);
+}
+
+/* Posted receives that only this peer could have satisfied. */
+static void fail_posted(struct endpoint *ep, int error)
+{
+	bool last = !anybody_left(ep->ctx);
+
+	LIST_EACH(at, &ep->ctx->posted) {
+		struct request *r = LIST_ENTRY(at, struct request, node);
+
+		if (r->ep != ep && (r->ep || !last))
+			continue;
+		list_remove(at);
+		ep->ctx->posted_count--;
+		request_finish(r, -error);
+	}
+}
+
+static uint32_t event_of(uint32_t state)
+{
+	return state == SLMPM_PEER_CLOSED   ? SLMPM_EVENT_CLOSED :
+	       state == SLMPM_PEER_POISONED ? SLMPM_EVENT_POISONED :
+					      SLMPM_EVENT_DEAD;
+}
+
+void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *why)
+{
+	if (ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)
+		return;
+	endpoint_stats(ep);
+	ep->state = state;
+	ep->error = error;
+	ep->direct = false;
+	snprintf(ep->reason, sizeof(ep->reason), "%s", why ? why : "unknown");
+	ep->link.depth = 0;
+	fail_list(&ep->link.queue, error);
+	fail_list(&ep->announced, error);
+	link_forget_owed(ep);
+	inbound_end(ep, error);
+	fail_posted(ep, error);
+	context_event(ep->ctx, ep, event_of(state), ep->reason);
+	log_line(state == SLMPM_PEER_CLOSED ? SLMPM_LOG_DEBUG : SLMPM_LOG_INFO, "%s: %s", ep->name,
+		 ep->reason);
+}
+
+void endpoint_poison(struct endpoint *ep, const char *rule)
+{
+	char why[112];
+
+	if (ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)
+		return;
+	if (!rule)
+		rule = "unknown";
+	ep->stats->violations++;
+	stats_violation(rule);
+	snprintf(why, sizeof(why), "impossible %s", rule);
+	endpoint_end(ep, SLMPM_PEER_POISONED, SLMPM_EPROTO, why);
+	bootstrap_stop(ep, why);
+}
+
+void endpoint_lost(struct endpoint *ep, const char *why)
+{
+	endpoint_end(ep, SLMPM_PEER_DEAD, SLMPM_EDEAD, why);
+}
+
+void endpoint_refused(struct endpoint *ep, int error, const char *why)
+{
+	char text[128];
+
+	if (ep->state != SLMPM_PEER_CONNECTING)
+		return;
+	snprintf(text, sizeof(text), "%s", why);
+	if (error == SLMPM_EPROTO) {
+		ep->stats->violations++;
+		stats_violation("handshake");
+	}
+	endpoint_end(ep, SLMPM_PEER_DEAD, error, text);
+	bootstrap_stop(ep, text);
+}
+
+int endpoint_error(struct endpoint *ep)
+{
+	if (ep->state == SLMPM_PEER_CONNECTING)
+		return error_set(SLMPM_EAGAIN, "%s has not connected yet", ep->name);
+	return error_set(ep->error ? ep->error : SLMPM_ECLOSED, "%s: %s", ep->name, ep->reason);
+}
+
+/* ---- looking at it -------------------------------------------------------------------------- */
+
+/* A stopped or traced process cannot answer, and is not dead for it. */
+const char *endpoint_suspicion(struct endpoint *ep)
+{
+	char path[64], line[256], *after, state;
+	FILE *f;
+
+	if (ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)
+		return NULL;
+	snprintf(path, sizeof(path), "/proc/%d/stat", ep->pid);
+	f = fopen(path, "re");
+	if (!f)
+		return NULL;
+	after = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
+	state = after && after[1] == ' ' ? after[2] : '?';
+	fclose(f);
+	if (state != 'T' && state != 't')
+		return NULL;
+	if (!ep->suspect)
+		context_event(ep->ctx, ep, SLMPM_EVENT_SUSPECT, "its process is stopped");
+	ep->suspect = true;
+	return state == 'T' ? "suspect: its process is stopped" : "suspect: it is being traced";
+}
+
+int slmpm_peer_query(slmpm_peer peer, struct slmpm_peer_info *info)
+{
+	struct endpoint *ep = endpoint_get(peer);
+
+	if (!ep)
+		return endpoint_bad_handle(peer);
+	if (!info || info->size < sizeof(*info))
+		return error_set(SLMPM_EINVAL, "slmpm_peer_query: set .size of the structure");
+	context_lock(ep->ctx);
+	info->state = ep->state;
+	info->pid = ep->pid;
+	info->element = ep->element;
+	info->big_endian = ep->big_endian;
+	info->packet_max = ep->packet_max;
+	info->eager_max = ep->eager_max;
+	info->loan_max = ep->loan_max;
+	snprintf(info->name, sizeof(info->name), "%s", ep->name);
+	context_unlock(ep->ctx);
+	return 0;
+}

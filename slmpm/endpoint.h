@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* An endpoint: a peer process as seen from one context, with its link, its messages, its fate. */
+#ifndef SLMPM_ENDPOINT_H
+#define SLMPM_ENDPOINT_H
+
+#include "fabrics/fabric.h"
+#include "slmpm/context.h"
+#include "slmpm/handle.h"
+#include "slmpm/list.h"
+#include "slmpm/wire.h"
+
+#define LINK_BATCH 16 /* packets taken from a link at once */
+#define HELD_INLINE 8
+#define CHECKSUM_SPARE 4 /* bytes of each packet that a checksum may need */
+
+struct control;
+struct listener;
+struct process;
+struct area;
+
+/* The connection over one fabric: what it has accepted, what arrived, what waits. */
+struct link {
+	const struct fabric *fabric;
+	struct fabric_link *port; /* the fabric's part; NULL until connecting */
+	struct fabric_arrival arrivals[LINK_BATCH];
+	int next, count;   /* of them: not yet dispatched */
+	struct list queue; /* transmit queue: requests the link has not accepted yet */
+	uint64_t depth;    /* of them */
+};
+
+/* A message that the application reads in place (slmpm_hold). */
+struct held {
+	const void *data;                /* NULL: free */
+	struct fabric_arrival arrival;   /* span 0: not in the ring */
+	struct inbound *message;         /* a copy, or one in an area */
+};
+
+struct held_more { /* beyond those inside the endpoint */
+	struct held held;
+	struct held_more *next;
+};
+
+struct endpoint {
+	struct handle handle;
+	struct context *ctx;
+	struct link link;
+	uint32_t state; /* enum slmpm_peer_state */
+	bool direct;    /* up, nothing queued, no loan open: a send may go straight to the link */
+	bool check;     /* checksums on what is sent */
+
+	/* messages out */
+	uint64_t sent;        /* envelopes */
+	uint64_t charged;     /* eager bytes sent, each with its envelope */
+	uint64_t credited;    /* of them matched over there, as last heard */
+	uint64_t credit;      /* their difference may not pass this */
+	uint64_t eager_max;   /* longest message sent without asking */
+	uint32_t packet_max;  /* payload of First and Middle, exactly */
+	struct list announced; /* requests that wait for WIRE_CLEAR */
+	struct list owed;      /* control packets that found no room (link.c) */
+
+	/* messages in */
+	uint64_t received;        /* envelopes */
+	uint64_t eager_max_in;    /* the peer's limits for what it sends: its ring may differ */
+	uint32_t packet_max_in;
+	uint64_t arrived_charge;  /* eager bytes that came */
+	uint64_t matched_charge;  /* of them matched */
+	uint64_t returned_charge; /* of those told to the peer */
+	struct list unexpected;   /* struct inbound in order of arrival, no receive yet */
+	struct list assembling;   /* struct inbound with packets missing */
+	bool end_of_stream;
+
+	/* loans */
+	struct area *areas, *peer_areas;
+	uint64_t area_bytes, peer_area_bytes;
+	uint64_t loan_max; /* bytes of areas, each way */
+	uint32_t next_area;
+	struct {
+		void *data; /* NULL: none open */
+		struct area *area;
+		uint64_t length, ready, charge;
+		uint64_t seq;
+		uint32_t stream;
+		bool begun;
+	} loan;
+	struct held held[HELD_INLINE];
+	struct held_more *held_more;
+	uint32_t held_segments;
+
+	/* life */
+	struct control *control; /* handshake and control socket */
+	struct process *process; /* of a spawned accelerator */
+	struct listener *listener; /* not yet taken by slmpm_accept */
+	struct slmpm_stats *stats, own_stats;
+	int32_t pid;
+	uint32_t element;
+	bool big_endian, closing, is_parent, suspect;
+	const char *broken; /* the link found a violation; progress ends the endpoint for it */
+	int error;        /* what calls on it return once it is not UP */
+	char reason[128]; /* and why, for the detail */
+	char name[64];
+};
+
+extern struct handle_table endpoint_table;
+
+struct endpoint *endpoint_new(struct context *ctx);
+/* Takes everything apart and frees the handle. */
+void endpoint_free(struct endpoint *ep);
+/* The endpoint of a handle, or NULL with the error set in *RC. */
+static inline struct endpoint *endpoint_get(slmpm_peer peer)
+{
+	return (struct endpoint *)handle_get(&endpoint_table, peer.id);
+}
+COLD int endpoint_bad_handle(slmpm_peer peer);
+
+/* Composes ep->name, which every message about it uses. */
+void endpoint_name(struct endpoint *ep);
+/* The handshake is through. */
+void endpoint_up(struct endpoint *ep);
+/* Ends: each idempotent; the first cause stays. */
+void endpoint_poison(struct endpoint *ep, const char *rule);
+void endpoint_lost(struct endpoint *ep, const char *why);
+void endpoint_refused(struct endpoint *ep, int error, const char *why);
+/* Fails what waits for it; unread messages stay. */
+void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *why);
+/* The error of a call on an endpoint that is not UP: detail set, negative. */
+COLD int endpoint_error(struct endpoint *ep);
+/* Recomputes `direct`. */
+void endpoint_refresh(struct endpoint *ep);
+/* Current figures into ep->stats. */
+void endpoint_stats(struct endpoint *ep);
+/* "suspect: stopped" and the like when the process does not run; NULL when nothing is known. */
+const char *endpoint_suspicion(struct endpoint *ep);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Error codes and the per-thread text that says why and who. */
+#include "slmpm/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static _Thread_local char detail[256];
+
+const char *slmpm_strerror(int error)
+{
+	static const char *const texts[SLMPM_ERROR_COUNT] = {
+		[SLMPM_OK] = "success",
+#define ERROR_TEXT(name, number, text) [number] = text,
+		SLMPM_ERRORS(ERROR_TEXT)
+#undef ERROR_TEXT
+	};
+
+	if (error < 0 && error > -SLMPM_ERROR_COUNT)
+		error = -error;
+	if (error < 0 || error >= SLMPM_ERROR_COUNT)
+		return "unknown error";
+	return texts[error];
+}
+
+const char *slmpm_error_detail(void)
+{
+	return detail;
+}
+
+int slmpm_perror(const char *what)
+{
+	fprintf(stderr, "%s: %s\n", what ? what : "slmpm", detail[0] ? detail : "no error");
+	return 1;
+}
+
+int error_set(int error, const char *format, ...)
+{
+	va_list args;
+	int n = snprintf(detail, sizeof(detail), "%s: ", slmpm_strerror(error));
+
+	va_start(args, format);
+	vsnprintf(detail + n, sizeof(detail) - (size_t)n, format, args);
+	va_end(args);
+	return -error;
+}
+
+static int from_errno(int e)
+{
+	switch (e) {
+	case ENOMEM:
+	case ENOSPC:
+		return SLMPM_ENOMEM;
+	case EMFILE:
+	case ENFILE:
+		return SLMPM_ENOFILE;
+	case EFBIG:
+		return SLMPM_EFBIG;
+	case EACCES:
+	case EPERM:
+		return SLMPM_EACCES;
+	case ENOENT:
+	case ENOTDIR:
+		return SLMPM_ENOENT;
+	case ENOEXEC:
+	case ELIBBAD:
+		return SLMPM_ENOEXEC;
+	case EPROTO:
+		return SLMPM_EPROTO;
+	case EINVAL:
+		return SLMPM_EINVAL;
+	case EAGAIN:
+		return SLMPM_EAGAIN;
+	case EADDRINUSE:
+		return SLMPM_EBUSY;
+	default:
+		return SLMPM_ESYSTEM;
+	}
+}
+
+int error_system(int negative_errno, const char *what)
+{
+	int e = -negative_errno;
+	char text[96] = "";
+
+	/* The GNU form, which returns the text wherever it stands. */
+	return error_set(from_errno(e), "%s: %s", what, strerror_r(e, text, sizeof(text)));
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The transmit side of a link: what the fabric cannot take yet waits here in order. A message
+ * goes out as First, Middle..., Last, or Only; beyond the eager limit only its First goes, and
+ * the rest when the peer has a receive for it.
+ */
+#include "slmpm/link.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/checksum.h"
+#include "slmpm/error.h"
+
+#define TURN 16 /* packets of one message before another that streams gets its turn */
+
+struct owed { /* a control packet that found no room */
+	struct list node;
+	uint64_t seq, route, extent;
+	uint32_t length;
+	uint8_t opcode;
+	unsigned char data[sizeof(struct wire_loan)];
+};
+
+/* A violation found on the way down ends the endpoint only once progress is back at the top: the
+ * messages in hand here are not to vanish under us. */
+static int failed(struct endpoint *ep, int rc)
+{
+	if (rc != -EAGAIN) {
+		ep->broken = ep->link.port->violation;
+		ep->direct = false;
+	}
+	return rc;
+}
+
+void *link_reserve(struct endpoint *ep, uint32_t length)
+{
+	void *at = ep->link.fabric->reserve(ep->link.port, length);
+
+	if (!at && ep->link.port->violation)
+		(void)failed(ep, -EPROTO);
+	return at;
+}
+
+int link_post_built(struct endpoint *ep, const struct packet *p)
+{
+	struct packet built = *p;
+	int rc;
+
+	built.flags |= FABRIC_BUILT;
+	rc = link_post(ep, &built);
+	if (rc == 1)
+		ep->stats->sent_packets++;
+	return rc == 1 ? 1 : failed(ep, rc);
+}
+
+void link_unreserve(struct endpoint *ep)
+{
+	link_flush(ep);
+}
+
+/* Payload that is not one run of memory, or wants its checksum behind it, is built in place. */
+static int post_built(struct endpoint *ep, struct packet *p, const struct request *r)
+{
+	uint32_t tail = ep->check ? CHECKSUM_SIZE : 0;
+	unsigned char *at = link_reserve(ep, p->length + tail);
+
+	if (!at)
+		return ep->broken ? -EPROTO : -EAGAIN;
+	if (ep->check) {
+		/* Summed from the source: the ring is not ours to read. */
+		uint32_t sum;
+
+		p->extent |= wire_extent(0, WIRE_FLAG_CHECK);
+		sum = checksum_head(p->seq, p->route, p->extent);
+		sum = r ? checksum_request(sum, r, r->offset, p->length) :
+			  checksum(sum, p->data, p->length);
+		checksum_put(at + p->length, sum);
+	}
+	if (r)
+		request_gather(r, r->offset, at, p->length);
+	else if (p->length)
+		memcpy(at, p->data, p->length);
+	p->length += tail;
+	return link_post_built(ep, p);
+}
+
+int link_post_request(struct endpoint *ep, struct packet *p, const struct request *r)
+{
+	int rc;
+
+	p->data = r ? request_run(r, r->offset, p->length) : p->data;
+	if (ep->check || (!p->data && p->length))
+		return post_built(ep, p, r);
+	rc = link_post(ep, p);
+	if (rc == 1)
+		ep->stats->sent_packets++;
+	return rc == 1 ? 1 : failed(ep, rc);
+}
+
+/* ---- control packets ------------------------------------------------------------------------ */
+
+static int post_owed(struct endpoint *ep, const struct owed *o)
+{
+	struct packet p = {
+		.opcode = o->opcode,
+		.seq = o->seq,
+		.route = o->route,
+		.extent = o->extent,
+		.data = o->data,
+		.length = o->length,
+	};
+
+	return link_post_request(ep, &p, NULL);
+}
+
+static void owe(struct endpoint *ep, const struct owed *o)
+{
+	struct owed *later;
+
+	if (ep->state != SLMPM_PEER_UP)
+		return;
+	/* A loan that lies open in the ring must be committed before anything else goes in. */
+	if (list_empty(&ep->owed) && !(ep->loan.data && !ep->loan.area) && post_owed(ep, o) == 1)
+		return;
+	later = malloc(sizeof(*later));
+	if (!later) {
+		ep->broken = "state: no memory for a control packet";
+		ep->direct = false;
+		return;
+	}
+	*later = *o;
+	list_append(&ep->owed, &later->node);
+	endpoint_refresh(ep);
+}
+
+void link_control(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t extent,
+		  const void *data, uint32_t length)
+{
+	struct owed o = { .opcode = opcode, .seq = seq, .extent = extent, .length = length };
+
+	if (length)
+		memcpy(o.data, data, length);
+	owe(ep, &o);
+}
+
+void link_control_routed(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t route,
+			 const void *data, uint32_t length)
+{
+	struct owed o = { .opcode = opcode, .seq = seq, .route = route, .length = length };
+
+	memcpy(o.data, data, length);
+	owe(ep, &o);
+}
+
+void link_return_credit(struct endpoint *ep)
+{
+	ep->returned_charge = ep->matched_charge;
+	LIST_EACH(at, &ep->owed) {
+		struct owed *o = LIST_ENTRY(at, struct owed, node);
+
+		if (o->opcode == WIRE_CREDIT) {
+			o->extent = ep->matched_charge & WIRE_LENGTH_MASK;
+			return;
+		}
+	}
+	link_control(ep, WIRE_CREDIT, 0, ep->matched_charge & WIRE_LENGTH_MASK, NULL, 0);
+}
+
+static int push_owed(struct endpoint *ep)
+{
+	int n = 0;
+
+	LIST_EACH(at, &ep->owed) {
+		struct owed *o = LIST_ENTRY(at, struct owed, node);
+
+		if (post_owed(ep, o) != 1)
+			return n;
+		list_remove(at);
+		free(o);
+		n++;
+	}
+	return n;
+}
+
+void link_forget_owed(struct endpoint *ep)
+{
+	LIST_EACH(at, &ep->owed) {
+		list_remove(at);
+		free(LIST_ENTRY(at, struct owed, node));
+	}
+}
+
+/* ---- messages ------------------------------------------------------------------------------- */
+
+/* The first packet: the whole message, or as much as one carries. */
+static int begin(struct endpoint *ep, struct request *r)
+{
+	bool announce = r->length > ep->eager_max;
+	bool only = r->length <= ep->packet_max;
+	uint32_t first = only ? (uint32_t)r->length : ep->packet_max;
+	uint64_t charge = (announce ? first : r->length) + WIRE_ENVELOPE;
+	struct packet p = {
+		.opcode = only ? WIRE_SEND_ONLY : WIRE_SEND_FIRST,
+		.flags = r->flags & SLMPM_MORE ? FABRIC_MORE : 0,
+		.length = first,
+		.seq = ep->sent + 1,
+		.route = wire_route(r->stream, r->result.imm),
+		.extent = wire_extent(r->length, announce ? WIRE_FLAG_ANNOUNCED : 0),
+	};
+	int rc;
+
+	if (ep->charged - ep->credited + charge > ep->credit)
+		return -EAGAIN;
+	rc = link_post_request(ep, &p, r);
+	if (rc != 1)
+		return rc;
+	ep->sent++;
+	ep->charged += charge;
+	ep->stats->sent_messages++;
+	ep->stats->sent_bytes += r->length;
+	r->seq = ep->sent;
+	r->offset = first;
+	r->announced = announce;
+	return 1;
+}
+
+static int continue_with(struct endpoint *ep, struct request *r)
+{
+	uint64_t left = r->length - r->offset;
+	bool last = left <= ep->packet_max;
+	struct packet p = {
+		.opcode = last ? WIRE_SEND_LAST : WIRE_SEND_MIDDLE,
+		.length = last ? (uint32_t)left : ep->packet_max,
+		.seq = r->seq,
+		.route = wire_route(r->stream, r->result.imm),
+		.extent = wire_extent(r->offset, 0),
+	};
+	uint32_t length = p.length;
+	int rc = link_post_request(ep, &p, r);
+
+	if (rc == 1)
+		r->offset += length;
+	return rc;
+}
+
+void link_enqueue(struct endpoint *ep, struct request *r)
+{
+	list_append(&ep->link.queue, &r->node);
+	ep->link.depth++;
+	endpoint_refresh(ep);
+}
+
+void link_dequeue(struct endpoint *ep, struct request *r)
+{
+	list_remove(&r->node);
+	ep->link.depth--;
+	endpoint_refresh(ep);
+}
+
+/* One request as far as it goes: packets posted; *STOP when the link takes no more. */
+static int push_request(struct endpoint *ep, struct request *r, bool *stop)
+{
+	int n = 0;
+
+	do {
+		int rc = r->seq ? continue_with(ep, r) : begin(ep, r);
+
+		if (rc != 1) {
+			*stop = true;
+			return n;
+		}
+		n++;
+		if (r->offset == r->length) {
+			link_dequeue(ep, r);
+			request_finish(r, 0);
+			return n;
+		}
+		if (r->announced && !r->cleared) {
+			link_dequeue(ep, r);
+			list_append(&ep->announced, &r->node);
+			return n;
+		}
+	} while (n < TURN || r->node.next == &ep->link.queue);
+	/* Behind the others; its envelope is out, so no order is lost. */
+	list_remove(&r->node);
+	list_append(&ep->link.queue, &r->node);
+	return n;
+}
+
+int link_push(struct endpoint *ep)
+{
+	bool stop = false;
+	int n = 0;
+
+	if (ep->state != SLMPM_PEER_UP || (ep->loan.data && !ep->loan.area))
+		return 0;
+	if (!list_empty(&ep->owed)) {
+		n += push_owed(ep);
+		endpoint_refresh(ep);
+		if (!list_empty(&ep->owed))
+			return n;
+	}
+	while (!stop && ep->state == SLMPM_PEER_UP && !list_empty(&ep->link.queue)) {
+		struct request *r = LIST_ENTRY(ep->link.queue.next, struct request, node);
+
+		n += push_request(ep, r, &stop);
+	}
+	return n;
+}
+
+void link_cleared(struct endpoint *ep, uint64_t seq)
+{
+	LIST_EACH(at, &ep->announced) {
+		struct request *r = LIST_ENTRY(at, struct request, node);
+
+		if (r->seq != seq)
+			continue;
+		list_remove(at);
+		r->cleared = true;
+		link_enqueue(ep, r);
+		(void)link_push(ep);
+		return;
+	}
+	/* One that has been withdrawn meanwhile is no offence; one that never was, is. */
+	if (seq > ep->sent || !seq)
+		endpoint_poison(ep, "clear to send");
+}
+
+void link_flush(struct endpoint *ep)
+{
+	struct fabric_wr wr = { .op = FABRIC_FLUSH };
+
+	if (ep->state == SLMPM_PEER_UP && ep->link.fabric->post(ep->link.port, &wr) < 0)
+		(void)failed(ep, -EPROTO);
+}

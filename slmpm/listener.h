@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where unrelated processes connect: "shm:NAME" (abstract socket) or "shm:/path". */
+#ifndef SLMPM_LISTENER_H
+#define SLMPM_LISTENER_H
+
+#include "slmpm/bootstrap.h"
+
+struct listener {
+	struct handle handle;
+	struct list node; /* ctx->listeners */
+	struct context *ctx;
+	struct watch watch;
+	char path[108]; /* of a path socket, to be removed; else empty */
+	char url[120];
+};
+
+extern struct handle_table listener_table;
+
+void listener_ready(struct listener *l);
+void listener_free(struct listener *l);
+
+#endif

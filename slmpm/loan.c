@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Loans and holds: messages built and read in place. A short loan is a reservation in the peer's
+ * ring; a longer one lies in an area, of which parts can be handed over while it still grows.
+ */
+#include <errno.h>
+
+#include "slmpm/area.h"
+#include "slmpm/error.h"
+#include "slmpm/inbound.h"
+#include "slmpm/link.h"
+#include "slmpm/message.h"
+#include "slmpm/progress.h"
+#include "slmpm/wait.h"
+
+/* ---- lending -------------------------------------------------------------------------------- */
+
+struct wish {
+	struct endpoint *ep;
+	uint64_t length;
+	void *data;
+	struct area *area;
+	int rc;
+};
+
+static bool short_loan(const struct endpoint *ep, uint64_t length)
+{
+	return length <= ep->packet_max && !ep->check;
+}
+
+/* Bytes in an area do not count against the credit: the area itself is the bound. */
+static uint64_t loan_charge(const struct endpoint *ep, uint64_t length)
+{
+	return WIRE_ENVELOPE + (short_loan(ep, length) ? length : 0);
+}
+
+/* Memory for the wish, or a reason not to wait for it any longer. */
+static bool get_loan(void *arg)
+{
+	struct wish *w = arg;
+	struct endpoint *ep = w->ep;
+
+	if (w->data)
+		return true;
+	if (ep->state == SLMPM_PEER_CONNECTING)
+		return false;
+	if (ep->state != SLMPM_PEER_UP) {
+		w->rc = endpoint_error(ep);
+		return true;
+	}
+	if (!list_empty(&ep->link.queue) || !list_empty(&ep->owed))
+		return false; /* in order: what was sent before goes first */
+	if (ep->charged - ep->credited + loan_charge(ep, w->length) > ep->credit)
+		return false;
+	if (short_loan(ep, w->length)) {
+		w->data = link_reserve(ep, (uint32_t)w->length);
+		return w->data != NULL;
+	}
+	w->area = area_take(ep, w->length, &w->rc);
+	if (w->area)
+		w->data = w->area->map.base;
+	else if (w->rc == -SLMPM_EAGAIN)
+		w->rc = 0;
+	return w->data || w->rc < 0;
+}
+
+int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int timeout_ms)
+{
+	struct endpoint *ep = endpoint_get(peer);
+	struct wish w = { .ep = ep, .length = len };
+	int rc;
+
+	if (!ep)
+		return endpoint_bad_handle(peer);
+	if (!buf || stream > SLMPM_STREAM_MAX)
+		return error_set(SLMPM_EINVAL, "slmpm_loan: %s", buf ? "stream" : "no place for the pointer");
+	context_lock(ep->ctx);
+	if (ep->loan.data) {
+		rc = error_set(SLMPM_EBUSY, "a loan to %s is open already", ep->name);
+	} else if (ep->closing) {
+		rc = error_set(SLMPM_ECLOSED, "%s is being closed", ep->name);
+	} else {
+		rc = get_loan(&w) ? 0 : wait_until(ep->ctx, get_loan, &w, timeout_ms);
+		if (w.rc < 0)
+			rc = w.rc;
+		else if (rc < 0)
+			rc = error_set(SLMPM_ETIMEOUT, "no room for a loan to %s", ep->name);
+	}
+	if (rc == 0) {
+		ep->loan.data = w.data;
+		ep->loan.area = w.area;
+		ep->loan.length = len;
+		ep->loan.ready = 0;
+		ep->loan.stream = stream;
+		ep->loan.begun = false;
+		ep->loan.charge = loan_charge(ep, len);
+		ep->charged += ep->loan.charge;
+		*buf = w.data;
+		endpoint_refresh(ep);
+	}
+	context_unlock(ep->ctx);
+	return rc;
+}
+
+static int commit_packet(struct endpoint *ep, uint64_t len, const struct slmpm_how *how)
+{
+	struct packet p = {
+		.opcode = WIRE_SEND_ONLY,
+		.flags = how && how->flags & SLMPM_MORE ? FABRIC_MORE : 0,
+		.length = (uint32_t)len,
+		.seq = ep->sent + 1,
+		.route = wire_route(ep->loan.stream, how ? how->imm : 0),
+		.extent = len,
+	};
+
+	ep->loan.data = NULL;
+	if (link_post_built(ep, &p) != 1)
+		return endpoint_error(ep);
+	ep->sent++;
+	ep->charged -= ep->loan.length - len;
+	ep->stats->sent_messages++;
+	ep->stats->sent_bytes += len;
+	return 0;
+}
+
+/* The first part opens the message's envelope; it counts against the credit without its bytes. */
+static int commit_area(struct endpoint *ep, uint64_t len, const struct slmpm_how *how)
+{
+	bool part = how && how->flags & SLMPM_PART;
+	struct wire_loan loan = {
+		.ready = LITTLE_64(len),
+		.capacity = LITTLE_64(ep->loan.length),
+		.area = LITTLE_32(ep->loan.area->id),
+		.final = LITTLE_32(part ? 0 : 1),
+	};
+
+	if (!ep->loan.begun) {
+		ep->loan.seq = ++ep->sent;
+		ep->stats->sent_messages++;
+	}
+	link_control_routed(ep, ep->loan.begun ? WIRE_LOAN_MORE : WIRE_LOAN, ep->loan.seq,
+			    wire_route(ep->loan.stream, how ? how->imm : 0), &loan, sizeof(loan));
+	ep->stats->sent_bytes += len - ep->loan.ready;
+	ep->loan.ready = len;
+	ep->loan.begun = true;
+	if (!part) {
+		ep->loan.data = NULL;
+		ep->loan.area = NULL;
+	}
+	return 0;
+}
+
+static int check_loan(struct endpoint *ep, const void *buf, const char *call)
+{
+	if (!buf || ep->loan.data != buf)
+		return error_set(SLMPM_ESTATE, "%s: no such loan is open to %s", call, ep->name);
+	return 0;
+}
+
+int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how *how)
+{
+	struct endpoint *ep = endpoint_get(peer);
+	int rc;
+
+	if (!ep)
+		return endpoint_bad_handle(peer);
+	if (how && how->size < sizeof(*how))
+		return error_set(SLMPM_EINVAL, "slmpm_commit: set .size of how");
+	context_lock(ep->ctx);
+	rc = check_loan(ep, buf, "slmpm_commit");
+	if (rc == 0 && (len > ep->loan.length || len < ep->loan.ready))
+		rc = error_set(SLMPM_EINVAL, "slmpm_commit: %zu bytes of a loan of %llu, %llu are out",
+			       len, (unsigned long long)ep->loan.length,
+			       (unsigned long long)ep->loan.ready);
+	else if (rc == 0 && !ep->loan.area && how && how->flags & SLMPM_PART)
+		rc = error_set(SLMPM_ENOTSUP, "slmpm_commit: a part of a loan inside a packet");
+	else if (rc == 0 && ep->state != SLMPM_PEER_UP) {
+		rc = endpoint_error(ep);
+		ep->loan.data = NULL;
+		ep->loan.area = NULL;
+	} else if (rc == 0)
+		rc = ep->loan.area ? commit_area(ep, len, how) : commit_packet(ep, len, how);
+	endpoint_refresh(ep);
+	if (rc == 0 && !ep->direct)
+		(void)link_push(ep);
+	context_unlock(ep->ctx);
+	return rc;
+}
+
+int slmpm_abort(slmpm_peer peer, void *buf)
+{
+	struct endpoint *ep = endpoint_get(peer);
+	int rc;
+
+	if (!ep)
+		return endpoint_bad_handle(peer);
+	context_lock(ep->ctx);
+	rc = check_loan(ep, buf, "slmpm_abort");
+	if (rc == 0 && ep->loan.begun && ep->loan.area)
+		rc = error_set(SLMPM_ESTATE, "slmpm_abort: a part of the loan is at %s already",
+			       ep->name);
+	if (rc == 0) {
+		ep->loan.data = NULL;
+		ep->charged -= ep->loan.charge;
+		if (ep->loan.area)
+			ep->loan.area->busy = false;
+		else
+			link_unreserve(ep);
+		ep->loan.area = NULL;
+		endpoint_refresh(ep);
+		(void)link_push(ep);
+	}
+	context_unlock(ep->ctx);
+	return rc;
+}
+
+/* ---- holding -------------------------------------------------------------------------------- */
+
+/* The finished request's message, recorded for its release. */
+static int64_t take_held(struct request *r, const void **buf)
+{
+	struct endpoint *ep = handle_get(&endpoint_table, r->result.peer.id);
+	struct held *held = r->held;
+
+	if (!held) {
+		held = held_new(ep);
+		if (!held) {
+			inbound_free(r->message);
+			return error_set(SLMPM_ENOMEM, "for a held message");
+		}
+		held->message = r->message;
+		held->data = r->message->area ? r->message->area->map.base : r->message->data;
+	}
+	*buf = held->data;
+	return (int64_t)r->result.len;
+}
+
+int64_t slmpm_hold(slmpm_peer peer, uint32_t stream, const void **buf, struct slmpm_done *done,
+		   int timeout_ms)
+{
+	struct request r = { .piece_count = 0 };
+	struct endpoint *ep;
+	int rc = 0;
+	struct context *ctx;
+	int64_t len;
+
+	if (!buf)
+		return error_set(SLMPM_EINVAL, "slmpm_hold: no place for the pointer");
+	ctx = message_source(peer, &ep, &rc);
+	if (!ctx)
+		return rc;
+	context_lock(ctx);
+	(void)request_init(&r, REQUEST_HOLD, ctx, ep, stream, NULL, 0);
+	rc = message_await(&r, timeout_ms);
+	if (rc == -SLMPM_ECHECKSUM && (r.held || r.message)) {
+		(void)take_held(&r, buf);
+		held_release(handle_get(&endpoint_table, r.result.peer.id),
+			     held_find(handle_get(&endpoint_table, r.result.peer.id), *buf));
+	}
+	len = rc < 0 ? rc : take_held(&r, buf);
+	if (done)
+		*done = r.result;
+	context_unlock(ctx);
+	return len;
+}
+
+struct growth {
+	struct endpoint *ep;
+	struct inbound *message;
+	uint64_t have;
+};
+
+static bool has_grown(void *arg)
+{
+	const struct growth *g = arg;
+
+	return g->message->final || g->message->got > g->have || g->ep->state != SLMPM_PEER_UP;
+}
+
+int64_t slmpm_more(slmpm_peer peer, const void *buf, uint64_t have, struct slmpm_done *done,
+		   int timeout_ms)
+{
+	struct endpoint *ep = endpoint_get(peer);
+	struct held *held;
+	int64_t len;
+
+	if (!ep)
+		return endpoint_bad_handle(peer);
+	context_lock(ep->ctx);
+	held = held_find(ep, buf);
+	if (!held) {
+		len = error_set(SLMPM_ESTATE, "slmpm_more: no such message of %s is held", ep->name);
+	} else if (!held->message || !held->message->area) {
+		len = held->message ? (int64_t)held->message->total : (int64_t)held->arrival.length;
+		if (done)
+			done->flags = 0;
+	} else {
+		struct growth g = { ep, held->message, have };
+		int rc = wait_until(ep->ctx, has_grown, &g, timeout_ms);
+
+		len = (int64_t)held->message->got;
+		if (!held->message->final && (uint64_t)len <= have)
+			len = rc < 0 ? error_set(SLMPM_ETIMEOUT, "no more of it from %s", ep->name) :
+				       endpoint_error(ep);
+		if (done)
+			done->flags = held->message->final ? 0 : SLMPM_PART;
+		if (done)
+			done->len = held->message->got;
+	}
+	context_unlock(ep->ctx);
+	return len;
+}
+
+int slmpm_release(slmpm_peer peer, const void *buf)
+{
+	struct endpoint *ep = endpoint_get(peer);
+	struct held *held;
+	int rc = 0;
+
+	if (!ep)
+		return endpoint_bad_handle(peer);
+	context_lock(ep->ctx);
+	held = held_find(ep, buf);
+	if (!held)
+		rc = error_set(SLMPM_ESTATE, "slmpm_release: no such message of %s is held",
+			       ep->name);
+	else
+		held_release(ep, held);
+	context_unlock(ep->ctx);
+	return rc;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Progress: each endpoint in turn gets a bounded share, so that a fast or lying peer cannot starve
+ * the others; then what waits to be sent moves on.
+ */
+#include "slmpm/progress.h"
+
+#include "slmpm/error.h"
+#include "slmpm/inbound.h"
+#include "slmpm/link.h"
+#include "slmpm/wait.h"
+
+#define LOOK_EVERY 512 /* idle passes between looks at the descriptors */
+
+static int take_batch(struct endpoint *ep)
+{
+	struct fabric_arrival *a;
+	int n = 0;
+
+	while (n < LINK_BATCH && ep->state == SLMPM_PEER_UP && (a = progress_take(ep))) {
+		n++;
+		if (!inbound_packet(ep, a))
+			progress_release(ep, a);
+	}
+	return n;
+}
+
+int progress_endpoint(struct endpoint *ep)
+{
+	int n;
+
+	if (ep->state != SLMPM_PEER_UP)
+		return 0;
+	n = take_batch(ep);
+	if (ep->end_of_stream && ep->state == SLMPM_PEER_UP)
+		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it closed the connection");
+	if (!ep->direct)
+		n += link_push(ep);
+	if (UNLIKELY(ep->broken != NULL))
+		endpoint_poison(ep, ep->broken);
+	return n;
+}
+
+int progress_context(struct context *ctx)
+{
+	int n = 0;
+
+	for (uint32_t i = 0; i < ctx->count; i++)
+		n += progress_endpoint(ctx->endpoints[i]);
+	if (n) {
+		ctx->idle = 0;
+		ctx->news = true;
+	} else if (UNLIKELY(++ctx->idle >= LOOK_EVERY)) {
+		ctx->idle = 0;
+		n = wait_look(ctx);
+	}
+	return n;
+}
+
+void progress_drain(struct endpoint *ep)
+{
+	/* Nothing can be added any more; the bound is for a process that inherited the mapping. */
+	uint64_t most = ep->link.port->counts.in_segments + LINK_BATCH;
+
+	for (uint64_t i = 0; i < most && ep->state == SLMPM_PEER_UP; i++)
+		if (!take_batch(ep))
+			break;
+}
+
+static int progress_locked(struct context *ctx)
+{
+	if (ctx->multiple && ctx->polling)
+		return 0; /* another thread does it */
+	if (ctx->armed && !ctx->sleeping)
+		wait_disarm(ctx);
+	return progress_context(ctx);
+}
+
+int slmpm_progress(slmpm_ctx handle)
+{
+	int rc = 0;
+	struct context *ctx = context_get(handle, &rc);
+
+	if (!ctx)
+		return rc;
+	context_lock(ctx);
+	rc = progress_locked(ctx);
+	if (!rc)
+		rc = wait_look(ctx);
+	context_unlock(ctx);
+	return rc;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Requests: their pieces of memory, their end. */
+#include "slmpm/request.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/error.h"
+
+struct handle_table request_table = HANDLE_TABLE("request", struct request);
+
+int request_init(struct request *r, enum request_kind kind, struct context *ctx,
+		 struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov, int n)
+{
+	uint64_t total = 0;
+
+	list_init(&r->node);
+	r->kind = kind;
+	r->ctx = ctx;
+	r->ep = ep;
+	r->stream = stream;
+	if (n < 0 || (n && !iov))
+		return error_set(SLMPM_EINVAL, "%d pieces at %p", n, (const void *)iov);
+	for (int i = 0; i < n; i++) {
+		if (iov[i].len && !iov[i].base)
+			return error_set(SLMPM_EINVAL, "piece %d is NULL", i);
+		if (iov[i].len > SLMPM_MESSAGE_MAX - total && kind == REQUEST_SEND)
+			return error_set(SLMPM_ELIMIT, "over %llu bytes in one message",
+					 (unsigned long long)SLMPM_MESSAGE_MAX);
+		total += iov[i].len;
+	}
+	r->length = total;
+	r->pieces = r->few;
+	r->piece_count = n;
+	if (n > REQUEST_IOV) {
+		r->pieces = malloc((size_t)n * sizeof(*iov));
+		if (!r->pieces) {
+			r->piece_count = 0;
+			return error_set(SLMPM_ENOMEM, "for %d pieces", n);
+		}
+	}
+	if (n)
+		memcpy(r->pieces, iov, (size_t)n * sizeof(*iov));
+	return 0;
+}
+
+void request_finish(struct request *r, int status)
+{
+	r->done = true;
+	r->result.status = status;
+	if (r->ep && !r->result.peer.id)
+		r->result.peer.id = handle_id(r->ep);
+	if (r->kind == REQUEST_SEND)
+		r->result.len = r->length;
+	if (r->kind == REQUEST_SEND)
+		r->result.stream = r->stream;
+	if (r->ctx->waiting)
+		pthread_cond_broadcast(&r->ctx->changed);
+}
+
+void request_drop(struct request *r)
+{
+	if (r->pieces != r->few)
+		free(r->pieces);
+	r->pieces = r->few;
+	if (atomic_load_explicit(&r->handle.generation, memory_order_relaxed))
+		handle_free(&request_table, r);
+}
+
+void *request_run(const struct request *r, uint64_t offset, uint64_t n)
+{
+	for (int i = 0; i < r->piece_count; i++) {
+		const struct slmpm_iov *piece = &r->pieces[i];
+
+		if (offset < piece->len)
+			return piece->len - offset >= n ? (unsigned char *)piece->base + offset :
+							  NULL;
+		offset -= piece->len;
+	}
+	return NULL;
+}
+
+void request_gather(const struct request *r, uint64_t offset, void *to, uint64_t n)
+{
+	unsigned char *at = to;
+
+	for (int i = 0; i < r->piece_count && n; i++) {
+		const struct slmpm_iov *piece = &r->pieces[i];
+		uint64_t take;
+
+		if (offset >= piece->len) {
+			offset -= piece->len;
+			continue;
+		}
+		take = piece->len - offset < n ? piece->len - offset : n;
+		memcpy(at, (const unsigned char *)piece->base + offset, take);
+		offset = 0;
+		at += take;
+		n -= take;
+	}
+}
+
+void request_scatter(const struct request *r, uint64_t offset, const void *from, uint64_t n)
+{
+	const unsigned char *at = from;
+
+	for (int i = 0; i < r->piece_count && n; i++) {
+		const struct slmpm_iov *piece = &r->pieces[i];
+		uint64_t take;
+
+		if (offset >= piece->len) {
+			offset -= piece->len;
+			continue;
+		}
+		take = piece->len - offset < n ? piece->len - offset : n;
+		memcpy((unsigned char *)piece->base + offset, at, take);
+		offset = 0;
+		at += take;
+		n -= take;
+	}
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* An operation under way: a send, a receive, a hold; on the caller's stack or behind a handle. */
+#ifndef SLMPM_REQUEST_H
+#define SLMPM_REQUEST_H
+
+#include "slmpm/endpoint.h"
+
+#define REQUEST_IOV 4 /* pieces kept inside; more are allocated */
+
+enum request_kind { REQUEST_SEND, REQUEST_RECV, REQUEST_HOLD };
+
+struct request {
+	struct handle handle; /* generation 0 on the stack */
+	struct list node;     /* in a transmit queue, announced, or the posted receives */
+	struct context *ctx;
+	struct endpoint *ep; /* receives: NULL for any peer */
+	enum request_kind kind;
+	bool done;
+	bool announced; /* send: First is out, waits for or has its clear */
+	bool cleared;
+	uint8_t flags;      /* SLMPM_MORE */
+	uint32_t stream;
+	uint64_t seq;       /* send: its envelope, once begun */
+	uint64_t length;    /* bytes of the message (send), room (receive) */
+	uint64_t offset;    /* send: bytes posted so far */
+	struct inbound *message; /* receive: what it has been matched with */
+	struct held *held;       /* hold: finished in place */
+	struct slmpm_done result;
+	int piece_count;
+	struct slmpm_iov *pieces, few[REQUEST_IOV];
+};
+
+extern struct handle_table request_table;
+
+/* Copies IOV's description; -SLMPM_E* for bad pieces or sizes. */
+int request_init(struct request *r, enum request_kind kind, struct context *ctx,
+		 struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov, int n);
+void request_finish(struct request *r, int status);
+/* Forgets the pieces; frees a request with a handle. */
+void request_drop(struct request *r);
+
+/* Bytes OFFSET.. of the pieces: out of them and into them (what is past their end is dropped). */
+void request_gather(const struct request *r, uint64_t offset, void *to, uint64_t n);
+void request_scatter(const struct request *r, uint64_t offset, const void *from, uint64_t n);
+/* The piece at OFFSET when N bytes of it lie in one run, else NULL. */
+void *request_run(const struct request *r, uint64_t offset, uint64_t n);
+
+#endif

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Contexts: opening, the default one of each thread, closing, fork. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "fabrics/fabric.h"
+#include "slmpm/bootstrap.h"
+#include "slmpm/endpoint.h"
+#include "slmpm/error.h"
+#include "slmpm/listener.h"
+#include "slmpm/message.h"
+#include "slmpm/request.h"
+#include "slmpm/stats.h"
+#include "slmpm/wait.h"
+
+struct handle_table context_table = HANDLE_TABLE("context", struct context);
+
+struct event {
+	struct list node;
+	struct slmpm_event event;
+};
+
+static _Thread_local slmpm_ctx default_ctx;
+static struct watch kick_watch = { WATCH_KICK, -1, NULL };
+
+const char *slmpm_version(void)
+{
+#define TEXT_OF(x) #x
+#define VERSION_TEXT(a, b, c) TEXT_OF(a) "." TEXT_OF(b) "." TEXT_OF(c)
+	return VERSION_TEXT(SLMPM_VERSION_MAJOR, SLMPM_VERSION_MINOR, SLMPM_VERSION_PATCH);
+}
+
+/* ---- fork ----------------------------------------------------------------------------------- */
+
+/* The child drops its copies of what belongs to the parent: a socket kept open here would hide
+ * the parent's end from its peers. */
+static void close_inherited(void)
+{
+	for (uint32_t i = 0; i < context_table.count; i++) {
+		struct context *ctx = handle_slot(&context_table, i);
+
+		if (!(atomic_load(&ctx->handle.generation) & 1))
+			continue;
+		for (uint32_t at = 0; at < ctx->count; at++)
+			bootstrap_forked(ctx->endpoints[at]);
+		LIST_EACH(at, &ctx->listeners)
+			close(LIST_ENTRY(at, struct listener, node)->watch.fd);
+		close(ctx->epoll);
+		if (ctx->kick >= 0)
+			close(ctx->kick);
+		if (ctx->stats.fd >= 0)
+			close(ctx->stats.fd);
+	}
+}
+
+static void forked(void)
+{
+	close_inherited();
+	handle_fork(&context_table);
+	handle_fork(&endpoint_table);
+	handle_fork(&request_table);
+	handle_fork(&listener_table);
+	default_ctx.id = 0;
+}
+
+static void watch_fork(void)
+{
+	(void)pthread_atfork(NULL, NULL, forked);
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+static int open_domain(struct context *ctx, const struct slmpm_options *o)
+{
+	const struct config *config = config_get();
+	const struct fabric *fabric = fabric_find(config->fabric);
+	int rc;
+
+	if (!fabric)
+		return error_set(SLMPM_EINVAL, "SLMPM_FABRIC=%s: slmpm_info -d lists the fabrics",
+				 config->fabric);
+	ctx->domain = calloc(1, fabric->domain_size);
+	if (!ctx->domain)
+		return error_set(SLMPM_ENOMEM, "for a domain");
+	ctx->domain->fabric = fabric;
+	ctx->domain->config = (struct fabric_config){
+		.segments = o && o->ring_segments ? o->ring_segments :
+						    (uint32_t)config->ring_segments,
+		.segment_size = o && o->ring_segment_size ? o->ring_segment_size :
+							    (uint32_t)config->segment_size,
+		.threshold_permille = (uint32_t)config->publish_permille,
+		.batch = (uint32_t)config->publish_batch,
+		.membarrier = config->membarrier,
+	};
+	/* A First packet and its checksum must fit, whatever else is set. */
+	if ((uint64_t)ctx->domain->config.segments * ctx->domain->config.segment_size < 8192)
+		return error_set(SLMPM_EINVAL, "a ring of %u segments of %u bytes: at least 8 KiB",
+				 ctx->domain->config.segments, ctx->domain->config.segment_size);
+	rc = fabric->open(ctx->domain);
+	return rc < 0 ? error_system(rc, fabric->name) : 0;
+}
+
+static int check_options(const struct slmpm_options *o)
+{
+	uint32_t n = o ? o->ring_segments : 0, size = o ? o->ring_segment_size : 0;
+
+	if (!o)
+		return 0;
+	if (o->size < sizeof(*o))
+		return error_set(SLMPM_EINVAL, "slmpm_open: set .size of the options");
+	if (o->flags & ~SLMPM_THREADS || o->wait > SLMPM_WAIT_BLOCK)
+		return error_set(SLMPM_EINVAL, "slmpm_open: flags 0x%x, wait %u", o->flags, o->wait);
+	if ((n & (n - 1)) || n == 1 || (size & (size - 1)) || (size && size < 64))
+		return error_set(SLMPM_EINVAL,
+				 "slmpm_open: %u segments of %u bytes: powers of two, from 2 and 64",
+				 n, size);
+	return 0;
+}
+
+static int open_descriptors(struct context *ctx)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = &kick_watch };
+
+	ctx->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (ctx->epoll < 0)
+		return error_system(-errno, "epoll");
+	if (!ctx->multiple)
+		return 0;
+	ctx->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (ctx->kick < 0 || epoll_ctl(ctx->epoll, EPOLL_CTL_ADD, ctx->kick, &event) != 0)
+		return error_system(-errno, "eventfd");
+	return 0;
+}
+
+static void init_locks(struct context *ctx)
+{
+	pthread_condattr_t attributes;
+
+	pthread_mutex_init(&ctx->lock, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&ctx->changed, &attributes);
+	pthread_condattr_destroy(&attributes);
+}
+
+static void context_free(struct context *ctx)
+{
+	LIST_EACH(at, &ctx->events)
+		free(LIST_ENTRY(at, struct event, node));
+	if (ctx->domain && ctx->domain->fabric)
+		ctx->domain->fabric->close(ctx->domain);
+	free(ctx->domain);
+	free(ctx->endpoints);
+	if (ctx->epoll >= 0)
+		close(ctx->epoll);
+	if (ctx->kick >= 0)
+		close(ctx->kick);
+	stats_close(ctx);
+	handle_free(&context_table, ctx);
+}
+
+int slmpm_open(slmpm_ctx *out, const struct slmpm_options *o)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	const struct config *config = config_get();
+	struct context *ctx;
+	int rc;
+
+	if (!out)
+		return error_set(SLMPM_EINVAL, "slmpm_open: no context");
+	if (!config)
+		return -SLMPM_EINVAL;
+	rc = check_options(o);
+	if (rc < 0)
+		return rc;
+	pthread_once(&once, watch_fork);
+	ctx = handle_new(&context_table);
+	if (!ctx)
+		return error_set(SLMPM_ENOMEM, "for a context");
+	ctx->epoll = ctx->kick = ctx->stats.fd = -1;
+	ctx->multiple = o && o->flags & SLMPM_THREADS;
+	ctx->wait = getenv("SLMPM_WAIT") || !o ? (uint32_t)config->wait : o->wait;
+	ctx->spin_ns = (uint64_t)config->spin_us * 1000;
+	list_init(&ctx->posted);
+	list_init(&ctx->events);
+	list_init(&ctx->listeners);
+	list_init(&ctx->deadlines);
+	init_locks(ctx);
+	rc = open_descriptors(ctx);
+	if (rc == 0)
+		rc = open_domain(ctx, o);
+	if (rc < 0) {
+		context_free(ctx);
+		return rc;
+	}
+	stats_open(ctx);
+	out->id = handle_id(ctx);
+	return 0;
+}
+
+int slmpm_default(slmpm_ctx *out)
+{
+	int rc = 0;
+
+	if (!out)
+		return error_set(SLMPM_EINVAL, "slmpm_default: no context");
+	if (!default_ctx.id || !handle_get(&context_table, default_ctx.id))
+		rc = slmpm_open(&default_ctx, NULL);
+	*out = default_ctx;
+	return rc;
+}
+
+struct context *context_get(slmpm_ctx handle, int *rc)
+{
+	struct context *ctx;
+
+	if (!handle.id) {
+		*rc = slmpm_default(&handle);
+		if (*rc < 0)
+			return NULL;
+	}
+	ctx = handle_get(&context_table, handle.id);
+	if (!ctx)
+		*rc = handle_error(&context_table, handle.id);
+	return ctx;
+}
+
+int slmpm_shut(slmpm_ctx handle, int timeout_ms)
+{
+	struct context *ctx = handle_get(&context_table, handle.id);
+	uint64_t deadline = wait_deadline(timeout_ms);
+	int rc = 0;
+
+	if (!ctx)
+		return handle_error(&context_table, handle.id);
+	context_lock(ctx);
+	while (!list_empty(&ctx->listeners))
+		listener_free(LIST_ENTRY(ctx->listeners.next, struct listener, node));
+	for (uint32_t i = 0; i < ctx->count; i++) {
+		int one = message_close(ctx->endpoints[i], wait_ms(wait_now(), deadline, -1));
+
+		rc = rc < 0 ? rc : one;
+	}
+	while (ctx->count)
+		endpoint_free(ctx->endpoints[ctx->count - 1]);
+	context_unlock(ctx);
+	context_free(ctx);
+	return rc;
+}
+
+/* ---- endpoints and events ------------------------------------------------------------------- */
+
+int context_add(struct context *ctx, struct endpoint *ep)
+{
+	if (ctx->count == ctx->capacity) {
+		uint32_t more = ctx->capacity ? ctx->capacity * 2 : 8;
+		struct endpoint **list = realloc(ctx->endpoints, more * sizeof(*list));
+
+		if (!list)
+			return -SLMPM_ENOMEM;
+		ctx->endpoints = list;
+		ctx->capacity = more;
+	}
+	ctx->endpoints[ctx->count++] = ep;
+	return 0;
+}
+
+void context_remove(struct context *ctx, struct endpoint *ep)
+{
+	for (uint32_t i = 0; i < ctx->count; i++) {
+		if (ctx->endpoints[i] != ep)
+			continue;
+		ctx->endpoints[i] = ctx->endpoints[--ctx->count];
+		return;
+	}
+}
+
+void context_event(struct context *ctx, struct endpoint *ep, uint32_t type, const char *detail)
+{
+	struct event *e = calloc(1, sizeof(*e));
+
+	ctx->news = true;
+	if (!e)
+		return;
+	e->event.size = sizeof(e->event);
+	e->event.type = type;
+	e->event.peer.id = handle_id(ep);
+	e->event.error = ep->state == SLMPM_PEER_UP ? 0 : -ep->error;
+	e->event.pid = ep->pid;
+	e->event.written = ep->stats->out_produced;
+	e->event.read = ep->stats->out_consumed;
+	snprintf(e->event.detail, sizeof(e->event.detail), "%s", detail);
+	list_append(&ctx->events, &e->node);
+	if (ctx->waiting)
+		pthread_cond_broadcast(&ctx->changed);
+}
+
+static bool has_event(void *arg)
+{
+	return !list_empty(&((struct context *)arg)->events);
+}
+
+int slmpm_next_event(slmpm_ctx handle, struct slmpm_event *event, int timeout_ms)
+{
+	int rc = 0;
+	struct context *ctx = context_get(handle, &rc);
+
+	if (!ctx)
+		return rc;
+	if (!event || event->size < sizeof(*event))
+		return error_set(SLMPM_EINVAL, "slmpm_next_event: set .size of the structure");
+	context_lock(ctx);
+	if (!timeout_ms && !has_event(ctx))
+		(void)wait_look(ctx);
+	(void)wait_until(ctx, has_event, ctx, timeout_ms);
+	if (has_event(ctx)) {
+		struct event *e = LIST_ENTRY(ctx->events.next, struct event, node);
+
+		list_remove(&e->node);
+		*event = e->event;
+		free(e);
+		rc = 1;
+	}
+	context_unlock(ctx);
+	return rc;
+}

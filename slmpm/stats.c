@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The statistics page of a context and its view from other processes, which open it through the
+ * owner's /proc entry: no name, nothing to clean up, and only the owner can write.
+ */
+#include "slmpm/stats.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "slmpm/error.h"
+#include "slmpm/link.h"
+
+#define LABEL "slmpm-stats"
+#define MAGIC UINT64_C(0x3154534d504d4c53) /* "SLMPMST1" */
+#define PEERS 256                          /* entries of a page */
+#define RULES 32
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+	const char *rule;
+	uint64_t count;
+} rules[RULES];
+
+void stats_open(struct context *ctx)
+{
+	struct slmpm_stats_page *page;
+	size_t size = sizeof(*page) + PEERS * sizeof(struct slmpm_stats);
+
+	if (mapping_create(&ctx->stats, LABEL, size) < 0)
+		return;
+	/* This mapping stays writable, no other can become so. */
+	(void)mapping_close_seals(&ctx->stats);
+	page = ctx->stats.base;
+	page->version = 1;
+	page->pid = (uint32_t)getpid();
+	page->peer_size = sizeof(struct slmpm_stats);
+	page->magic = MAGIC;
+}
+
+void stats_close(struct context *ctx)
+{
+	if (ctx->stats.base)
+		mapping_destroy(&ctx->stats);
+}
+
+void stats_assign(struct endpoint *ep)
+{
+	struct context *ctx = ep->ctx;
+	struct slmpm_stats_page *page = ctx->stats.base;
+
+	if (page && ctx->stats_used < PEERS) {
+		ep->stats = (struct slmpm_stats *)(void *)(page + 1) + ctx->stats_used;
+		page->peers = ++ctx->stats_used;
+	}
+	ep->stats->size = sizeof(struct slmpm_stats);
+	snprintf(ep->stats->link, sizeof(ep->stats->link), "%s", ep->link.fabric->name);
+}
+
+void endpoint_stats(struct endpoint *ep)
+{
+	const struct fabric_counts *c = &ep->link.port->counts;
+	struct slmpm_stats *s = ep->stats;
+
+	s->out_produced = c->produced;
+	s->out_consumed = c->consumed_seen;
+	s->out_segments = c->out_segments;
+	s->out_room = c->out_segments - (c->produced - c->consumed_seen);
+	s->in_produced = c->in_produced_seen;
+	s->in_consumed = c->consumed;
+	s->in_segments = c->in_segments;
+	s->in_unread = c->in_produced_seen - c->consumed;
+	s->remote_writes = c->remote_writes;
+	s->remote_reads = c->remote_reads;
+	for (int i = 0; i < SLMPM_CAUSE_COUNT; i++)
+		s->publications[i] = c->publications[i];
+	s->produced_publications = c->produced_publications;
+	s->bells = c->bells;
+	s->sleeps = ep->ctx->sleeps;
+	s->queue_depth = ep->link.depth;
+}
+
+int slmpm_peer_stats(slmpm_peer peer, struct slmpm_stats *stats, size_t size)
+{
+	struct endpoint *ep = endpoint_get(peer);
+
+	if (!ep)
+		return endpoint_bad_handle(peer);
+	if (!stats || size < sizeof(stats->size))
+		return error_set(SLMPM_EINVAL, "slmpm_peer_stats: nowhere to write");
+	context_lock(ep->ctx);
+	if (ep->state == SLMPM_PEER_UP && !ep->loan.data)
+		link_flush(ep);
+	endpoint_stats(ep);
+	memcpy(stats, ep->stats, size < sizeof(*stats) ? size : sizeof(*stats));
+	context_unlock(ep->ctx);
+	return 0;
+}
+
+/* ---- violations by name --------------------------------------------------------------------- */
+
+void stats_violation(const char *rule)
+{
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < RULES; i++) {
+		if (rules[i].rule && strcmp(rules[i].rule, rule) != 0)
+			continue;
+		rules[i].rule = rule;
+		rules[i].count++;
+		break;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+int slmpm_violation_at(int i, const char **name, uint64_t *violations)
+{
+	int rc = -SLMPM_ENOENT;
+
+	pthread_mutex_lock(&lock);
+	if (i >= 0 && i < RULES && rules[i].rule) {
+		if (name)
+			*name = rules[i].rule;
+		if (violations)
+			*violations = rules[i].count;
+		rc = 0;
+	}
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+/* ---- from outside --------------------------------------------------------------------------- */
+
+static int open_page(int pid, int index)
+{
+	char folder[64], path[384], target[64];
+	struct dirent *entry;
+	int fd = -1;
+	DIR *dir;
+
+	snprintf(folder, sizeof(folder), "/proc/%d/fd", pid);
+	dir = opendir(folder);
+	if (!dir)
+		return -1;
+	while (fd < 0 && (entry = readdir(dir))) {
+		ssize_t n;
+
+		snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+		n = readlink(path, target, sizeof(target) - 1);
+		if (n < 0)
+			continue;
+		target[n] = 0;
+		if (!strncmp(target, "/memfd:" LABEL, sizeof("/memfd:" LABEL) - 1) && !index--)
+			fd = open(path, O_RDONLY | O_CLOEXEC);
+	}
+	closedir(dir);
+	return fd;
+}
+
+int slmpm_stats_attach(int pid, int index, const struct slmpm_stats_page **out)
+{
+	const struct slmpm_stats_page *page;
+	struct stat st;
+	int fd;
+
+	if (!out || index < 0)
+		return error_set(SLMPM_EINVAL, "slmpm_stats_attach: page %p, index %d",
+				 (const void *)out, index);
+	fd = open_page(pid, index);
+	if (fd < 0)
+		return error_set(SLMPM_ENOENT, "process %d shows no statistics %d (is it yours?)",
+				 pid, index);
+	if (fstat(fd, &st) != 0 || (size_t)st.st_size < sizeof(*page)) {
+		close(fd);
+		return error_set(SLMPM_ENOENT, "process %d: its statistics are not readable", pid);
+	}
+	page = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	close(fd);
+	if (page == MAP_FAILED)
+		return error_set(SLMPM_ENOMEM, "process %d: its statistics cannot be mapped", pid);
+	if (page->magic != MAGIC || page->version != 1 ||
+	    (size_t)st.st_size < sizeof(*page) + PEERS * (size_t)page->peer_size) {
+		munmap((void *)(uintptr_t)page, (size_t)st.st_size);
+		return error_set(SLMPM_EVERSION, "process %d: statistics of another version", pid);
+	}
+	*out = page;
+	return 0;
+}
+
+const struct slmpm_stats *slmpm_stats_of(const struct slmpm_stats_page *page, uint32_t i)
+{
+	if (!page || i >= page->peers || i >= PEERS)
+		return NULL;
+	return (const struct slmpm_stats *)(const void *)((const unsigned char *)(page + 1) +
+							  (size_t)i * page->peer_size);
+}
+
+void slmpm_stats_detach(const struct slmpm_stats_page *page)
+{
+	if (page)
+		munmap((void *)(uintptr_t)page,
+		       sizeof(*page) + PEERS * (size_t)page->peer_size);
+}

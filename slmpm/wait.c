@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How a call waits. Spinning comes first, for the peer usually answers at once; then yielding,
+ * which is all that helps when processes outnumber processors; then sleep, which needs a bell.
+ *
+ * The order around the sleep: announce it to the peers (and pay for the barrier), look at the rings
+ * once more, sleep. A peer that commits after the look sees the announcement and rings.
+ */
+#include "slmpm/wait.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "slmpm/bootstrap.h"
+#include "slmpm/error.h"
+#include "slmpm/listener.h"
+#include "slmpm/process.h"
+#include "slmpm/progress.h"
+
+#define SPINS 64           /* passes before the clock is looked at */
+#define LOOK_NS 200000     /* between looks at the descriptors while spinning */
+#define SWITCH_NS 2500     /* a yield that took longer let somebody else run */
+#define CROWDED 64         /* waits that begin with a yield after one that did */
+#define EVENTS 16
+
+uint64_t wait_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+uint64_t wait_deadline(int timeout_ms)
+{
+	return timeout_ms < 0 ? UINT64_MAX : wait_now() + (uint64_t)timeout_ms * 1000000;
+}
+
+int wait_ms(uint64_t now, uint64_t deadline, int longest)
+{
+	uint64_t ms;
+
+	if (deadline == UINT64_MAX)
+		return longest;
+	ms = deadline > now ? (deadline - now + 999999) / 1000000 : 0;
+	if (ms > INT_MAX)
+		ms = INT_MAX;
+	return longest >= 0 && (uint64_t)longest < ms ? longest : (int)ms;
+}
+
+static inline void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+/* ---- descriptors ---------------------------------------------------------------------------- */
+
+static void dispatch(struct context *ctx, struct watch *w)
+{
+	uint64_t count;
+
+	switch (w->kind) {
+	case WATCH_SOCKET:
+		bootstrap_socket_ready(w->owner);
+		break;
+	case WATCH_PROCESS:
+		bootstrap_process_ended(w->owner);
+		break;
+	case WATCH_LISTENER:
+		listener_ready(w->owner);
+		break;
+	case WATCH_KICK:
+		(void)!read(ctx->kick, &count, sizeof(count));
+		break;
+	}
+}
+
+static int look_for(struct context *ctx, int timeout_ms)
+{
+	struct epoll_event events[EVENTS];
+	int n = epoll_wait(ctx->epoll, events, EVENTS, timeout_ms);
+
+	for (int i = 0; i < n; i++)
+		dispatch(ctx, events[i].data.ptr);
+	if (!list_empty(&ctx->deadlines))
+		(void)bootstrap_deadlines(ctx, wait_now());
+	return n < 0 ? 0 : n;
+}
+
+int wait_look(struct context *ctx)
+{
+	process_kill_due(ctx);
+	return look_for(ctx, 0);
+}
+
+/* ---- sleeping ------------------------------------------------------------------------------- */
+
+void wait_arm(struct context *ctx)
+{
+	ctx->armed = true;
+	if (ctx->domain)
+		ctx->domain->fabric->arm(ctx->domain, true);
+	for (uint32_t i = 0; i < ctx->count; i++)
+		endpoint_stats(ctx->endpoints[i]);
+}
+
+void wait_disarm(struct context *ctx)
+{
+	ctx->armed = false;
+	if (ctx->domain)
+		ctx->domain->fabric->arm(ctx->domain, false);
+}
+
+static void sleep_until(struct context *ctx, uint64_t now, uint64_t deadline)
+{
+	struct epoll_event events[EVENTS];
+	uint64_t until = bootstrap_deadlines(ctx, now), kill = process_kill_due(ctx);
+	int n;
+
+	if (deadline < until)
+		until = deadline;
+	if (kill < until)
+		until = kill;
+	if (ctx->rung) { /* take the bells out now, when nobody waits for us */
+		ctx->rung = false;
+		(void)look_for(ctx, 0);
+	}
+	wait_arm(ctx);
+	if (progress_context(ctx)) {
+		wait_disarm(ctx);
+		return;
+	}
+	ctx->sleeps++;
+	ctx->sleeping = true;
+	context_unlock(ctx);
+	n = epoll_wait(ctx->epoll, events, EVENTS, wait_ms(now, until, -1));
+	context_lock(ctx);
+	ctx->sleeping = false;
+	wait_disarm(ctx);
+	/* The message first: what rang is only the bell. */
+	if (n > 0 && progress_context(ctx))
+		ctx->rung = true;
+	else
+		for (int i = 0; i < n; i++)
+			dispatch(ctx, events[i].data.ptr);
+}
+
+/* A yield that lets somebody run shows that processors are short: from then on yield first. */
+static void yield(struct context *ctx, uint64_t now)
+{
+	context_unlock(ctx);
+	sched_yield();
+	context_lock(ctx);
+	if (wait_now() - now > SWITCH_NS)
+		ctx->crowded = CROWDED;
+	else if (ctx->crowded)
+		ctx->crowded--;
+}
+
+int wait_idle(struct waiter *w)
+{
+	struct context *ctx = w->ctx;
+	uint64_t now;
+
+	if (!w->timeout_ms)
+		return -SLMPM_ETIMEOUT;
+	if (++w->turns < SPINS && !ctx->crowded && ctx->wait != SLMPM_WAIT_BLOCK &&
+	    !ctx->multiple) {
+		relax();
+		return 0;
+	}
+	now = wait_now();
+	if (!w->started) {
+		w->started = w->looked = now;
+		w->deadline = w->timeout_ms < 0 ? UINT64_MAX :
+						  now + (uint64_t)w->timeout_ms * 1000000;
+	}
+	if (now >= w->deadline)
+		return -SLMPM_ETIMEOUT;
+	if (now - w->looked > LOOK_NS) {
+		w->looked = now;
+		if (wait_look(ctx))
+			return 0;
+	}
+	if (ctx->wait == SLMPM_WAIT_SPIN && !ctx->crowded && !ctx->multiple)
+		relax();
+	else if (ctx->wait == SLMPM_WAIT_SPIN ||
+		 (ctx->wait == SLMPM_WAIT_ADAPTIVE && now - w->started < ctx->spin_ns))
+		yield(ctx, now);
+	else
+		sleep_until(ctx, now, w->deadline);
+	return 0;
+}
+
+/* ---- waiting for something ------------------------------------------------------------------ */
+
+/* Until another thread, which polls, has changed something. */
+static int await_poller(struct context *ctx, uint64_t deadline)
+{
+	int rc;
+
+	ctx->waiting++;
+	if (deadline == UINT64_MAX) {
+		rc = pthread_cond_wait(&ctx->changed, &ctx->lock);
+	} else {
+		struct timespec t = {
+			.tv_sec = (time_t)(deadline / 1000000000),
+			.tv_nsec = (long)(deadline % 1000000000),
+		};
+		rc = pthread_cond_timedwait(&ctx->changed, &ctx->lock, &t);
+	}
+	ctx->waiting--;
+	return rc == ETIMEDOUT ? -SLMPM_ETIMEOUT : 0;
+}
+
+int wait_until(struct context *ctx, wait_test *test, void *arg, int timeout_ms)
+{
+	uint64_t deadline = ctx->multiple ? wait_deadline(timeout_ms) : 0;
+	struct waiter w;
+	int rc = 0;
+
+	if (ctx->armed && !ctx->sleeping)
+		wait_disarm(ctx);
+	while (ctx->multiple && ctx->polling) {
+		if (test(arg))
+			return 0;
+		rc = timeout_ms ? await_poller(ctx, deadline) : -SLMPM_ETIMEOUT;
+		if (rc < 0)
+			return test(arg) ? 0 : rc;
+	}
+	wait_begin(&w, ctx, timeout_ms);
+	ctx->polling = true;
+	while (!test(arg)) {
+		if (progress_context(ctx)) {
+			w.turns = 0;
+			continue;
+		}
+		rc = wait_idle(&w);
+		if (rc < 0)
+			break;
+	}
+	ctx->polling = false;
+	if (ctx->waiting)
+		pthread_cond_broadcast(&ctx->changed);
+	return test(arg) ? 0 : rc;
+}
+
+int wait_for_events(struct context *ctx, int timeout_ms)
+{
+	uint64_t now = wait_now();
+
+	if (wait_look(ctx) || progress_context(ctx))
+		return 0;
+	sleep_until(ctx, now, wait_deadline(timeout_ms));
+	return 0;
+}
+
+int slmpm_fd(slmpm_ctx handle)
+{
+	int rc = 0;
+	struct context *ctx = context_get(handle, &rc);
+
+	return ctx ? ctx->epoll : rc;
+}
+
+int slmpm_arm(slmpm_ctx handle)
+{
+	int rc = 0;
+	struct context *ctx = context_get(handle, &rc);
+
+	if (!ctx)
+		return rc;
+	context_lock(ctx);
+	ctx->news |= wait_look(ctx) > 0; /* takes the bells out, which have done their work */
+	if (!ctx->armed)
+		wait_arm(ctx);
+	(void)progress_context(ctx);
+	rc = ctx->news;
+	ctx->news = false;
+	if (rc)
+		wait_disarm(ctx);
+	context_unlock(ctx);
+	return rc;
+}

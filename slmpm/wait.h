@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Waiting: spin briefly, yield, sleep on the context's descriptor; and the clock for it. */
+#ifndef SLMPM_WAIT_H
+#define SLMPM_WAIT_H
+
+#include "slmpm/context.h"
+
+struct waiter {
+	struct context *ctx;
+	int timeout_ms;
+	uint32_t turns;    /* passes that found nothing */
+	uint64_t started;  /* 0: the clock has not been looked at yet */
+	uint64_t deadline;
+	uint64_t looked; /* at the descriptors */
+};
+
+uint64_t wait_now(void); /* ns, monotonic */
+uint64_t wait_deadline(int timeout_ms);
+/* Milliseconds from NOW to DEADLINE for poll, rounded up; LONGEST < 0: no other bound. */
+int wait_ms(uint64_t now, uint64_t deadline, int longest);
+
+static inline void wait_begin(struct waiter *w, struct context *ctx, int timeout_ms)
+{
+	*w = (struct waiter){ .ctx = ctx, .timeout_ms = timeout_ms };
+}
+
+/* After a pass that found nothing: 0 look again, -SLMPM_ETIMEOUT (no detail set). The context's
+ * lock may be given back meanwhile. */
+int wait_idle(struct waiter *w);
+typedef bool wait_test(void *arg);
+/* Progress until TEST holds: 0, or -SLMPM_ETIMEOUT (no detail set). With several threads in the
+ * context one polls for all. */
+int wait_until(struct context *ctx, wait_test *test, void *arg, int timeout_ms);
+/* Asks all peers to ring; and not to. */
+void wait_arm(struct context *ctx);
+void wait_disarm(struct context *ctx);
+/* One round of progress or sleep; for waits without hot path. 0, or -SLMPM_ETIMEOUT. */
+int wait_for_events(struct context *ctx, int timeout_ms);
+/* Looks at the descriptors without sleeping. */
+int wait_look(struct context *ctx);
+
+#endif
