@@ -192,6 +192,8 @@ static uint64_t one_geometry(struct run *run, uint32_t segments, uint32_t segmen
 		.batch = rng_below(&g, segments + 1),
 	};
 
+	if (rng_one_in(&g, 2)) /* a tag of 0 comes up in this run */
+		setup.epoch = (uint32_t)setup.start + rng_below(&g, 4 * segments);
 	memset(run, 0, sizeof(*run));
 	run->g = g;
 	ring_pair_open(&run->pair, &setup);

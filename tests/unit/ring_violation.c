@@ -68,6 +68,38 @@ static void three_words_are_accepted(void **state)
 	}
 }
 
+/* The epoch decides where a tag is 0; the untouched word there must not pass for a packet. */
+static void an_open_word_stays_open_where_the_tag_is_nothing(void **state)
+{
+	struct ring_packet none;
+	struct ring_pair p;
+
+	(void)state;
+	open_at(&p, EPOCH - 1);
+	assert_int_equal(ring_tag(EPOCH, EPOCH), 0);
+	assert_int_equal(ring_peek(&p.r, &none), 0);
+	assert_true(ring_put(&p.w, 3, 100, 0));
+	ring_take(&p.r, 3, 100);
+	ring_pair_close(&p);
+	open_at(&p, EPOCH - 3);
+	for (uint64_t i = 0; i < 3 * N; i++) {
+		assert_int_equal(ring_peek(&p.r, &none), 0);
+		assert_true(ring_put(&p.w, i, (uint32_t)i % 3 * 60, 0) ||
+			    (ring_peek(&p.r, &none) == 0 &&
+			     ring_put(&p.w, i, (uint32_t)i % 3 * 60, 0)));
+		ring_take(&p.r, i, (uint32_t)i % 3 * 60);
+	}
+	ring_pair_close(&p);
+}
+
+static void a_packet_without_a_kind_is_a_violation(void **state)
+{
+	(void)state;
+	for (size_t s = 0; s < STARTS; s++)
+		meets(starts[s], ring_word(starts[s] + 1, EPOCH, 9, 0), -EPROTO, RING_BAD_TAG);
+	meets(EPOCH - 1, ring_word(EPOCH, EPOCH, 9, 0), -EPROTO, RING_BAD_TAG);
+}
+
 static void any_other_tag_is_a_violation(void **state)
 {
 	struct rng g = {6};
@@ -310,6 +342,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(three_words_are_accepted),
+		cmocka_unit_test(an_open_word_stays_open_where_the_tag_is_nothing),
+		cmocka_unit_test(a_packet_without_a_kind_is_a_violation),
 		cmocka_unit_test(any_other_tag_is_a_violation),
 		cmocka_unit_test(another_connections_page_never_looks_committed),
 		cmocka_unit_test(a_packet_must_fit),
