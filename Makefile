@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The whole build. Everything is found by wildcard: a new file needs no edit here. What a source says in its first lines:
+#	/* pkg-config: LIB */	a fabric that is left out, aloud, where pkg-config does not know LIB
+#	/* libs: -lFOO */	more libraries for the program, the test or libslmpm itself
+#	/* helper */		a program in a test folder that tests start; it is not itself a test
+# and to tests/run:  /* timeout: SECONDS */  /* native-only */
+#
+# Variables: CC CFLAGS BUILD PREFIX DESTDIR, V=1 shows the commands, LTO=1 optimizes across files,
+# SAN=address,undefined|thread builds with sanitizers, CROSS=aarch64-linux-gnu|s390x-linux-gnu for that machine.
+
+VERSION := 0.1.0
+SONAME  := libslmpm.so.$(firstword $(subst ., ,$(VERSION)))
+
+BUILD  ?= build
+PREFIX ?= /usr/local
+Q      := $(if $(V),,@)
+
+# One build, one folder: its objects, gen, lib, bin and tests.
+comma := ,
+OUT   := $(BUILD)$(if $(CROSS),/$(CROSS))$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
+OBJ   := $(OUT)/obj
+
+.SUFFIXES:
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := all
+ifeq ($(MAKELEVEL)$(filter clean,$(MAKECMDGOALS)),0)
+MAKEFLAGS += -j$(shell nproc)
+endif
+MAKEFLAGS += --no-print-directory
+
+# ---- tools and flags ----
+
+ifneq ($(filter default undefined,$(origin CC)),)
+CC := $(if $(CROSS),$(CROSS)-)gcc
+endif
+ifneq ($(filter default undefined,$(origin AR)),)
+AR := $(if $(CROSS),$(CROSS)-)$(if $(LTO),gcc-)ar
+endif
+CXX ?= g++
+
+WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion $(WERROR)
+OPT  ?= $(if $(SAN),-O1 -g -fno-omit-frame-pointer,-O3 -g)
+OPT  += $(if $(LTO),-flto=auto -ffat-lto-objects)
+SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all)
+SAN_FLAGS += $(if $(filter thread,$(SAN)),-Wno-tsan)	# fences: the tests that need them say so
+
+CPPFLAGS += -D_GNU_SOURCE= -I. -Iinclude -I$(OUT)/gen -MMD -MP
+BASE     := -std=gnu11 $(OPT) $(WARN) $(SAN_FLAGS) -pthread -fPIC -fvisibility=hidden -fno-semantic-interposition
+COMPILE   = $(CC) $(BASE) $(CPPFLAGS) $(CFLAGS)
+LINK      = $(CC) $(OPT) $(SAN_FLAGS) $(CFLAGS) -pthread $(LDFLAGS)
+
+# A cross build finds foreign libraries in a folder of its own (deps-cross fills it) and runs under qemu.
+PKG_CONFIG ?= pkg-config
+ifdef CROSS
+SYSROOT   := $(BUILD)/sysroot-$(CROSS)
+CPPFLAGS  += -isystem $(SYSROOT)/usr/include -isystem $(SYSROOT)/usr/include/$(CROSS)
+LDFLAGS   += -L$(SYSROOT)/usr/lib/$(CROSS) -Wl,-rpath,$(abspath $(SYSROOT)/usr/lib/$(CROSS))
+PKG_CONFIG := PKG_CONFIG_LIBDIR=$(SYSROOT)/usr/lib/$(CROSS)/pkgconfig $(PKG_CONFIG)
+EMULATOR  := qemu-$(firstword $(subst -, ,$(CROSS))) -L /usr/$(CROSS)
+endif
+
+# $(call note,WORD,FILES): what the files say after WORD in a comment among their first lines.
+note = $(if $(2),$(shell sed -sn '1,12s|^/\* $(1): *\(.*[^ ]\) *\*/.*|\1|p' $(2)))
+say  = @printf '  %-5s %s\n' $(1) $(patsubst $(OUT)/%,%,$(2))
+
+# ---- sources ----
+
+# fabrics/NAME.c is a fabric, fabrics/NAME_part.c a part of it.
+FABRIC_ALL := $(foreach f,$(basename $(notdir $(wildcard fabrics/*.c))),$(if $(findstring _,$(f)),,$(f)))
+FABRIC_ALL := $(filter-out registry,$(FABRIC_ALL))
+wants       = $(call note,pkg-config,fabrics/$(1).c)
+lacking     = $(if $(call wants,$(1)),$(shell $(PKG_CONFIG) --exists $(call wants,$(1)) 2>/dev/null || echo $(1)))
+LEFT_OUT   := $(foreach f,$(FABRIC_ALL),$(call lacking,$(f)))
+FABRICS    := $(filter-out $(LEFT_OUT),$(FABRIC_ALL))
+FABRIC_PKG := $(foreach f,$(FABRICS),$(call wants,$(f)))
+
+LIB_SRC := $(wildcard shm/*.c slmpm/*.c) \
+	$(filter-out $(foreach f,$(LEFT_OUT),fabrics/$(f).c fabrics/$(f)_%.c),$(wildcard fabrics/*.c))
+LIB_OBJ := $(LIB_SRC:%.c=$(OBJ)/%.o)
+LIB_LIBS = $(sort $(call note,libs,$(LIB_SRC))) $(if $(FABRIC_PKG),$(shell $(PKG_CONFIG) --libs $(FABRIC_PKG)))
+SO      := $(OUT)/lib/libslmpm.so
+ARCHIVE := $(OUT)/lib/libslmpm.a
+
+# A program is apps/NAME.c or a folder apps/NAME; in these two folders each file is one.
+ONE_FILE := $(wildcard apps/*.c apps/hello/*.c apps/examples/*.c)
+FOLDERS  := $(filter-out hello examples lib,$(notdir $(patsubst %/,%,$(dir $(wildcard apps/*/*.c)))))
+FOLDERS  := $(sort $(FOLDERS))
+APP_LIB  := $(patsubst %.c,$(OBJ)/%.o,$(wildcard apps/lib/*.c))		# what programs share
+PROGRAMS := $(addprefix $(OUT)/bin/,$(basename $(notdir $(ONE_FILE))) $(FOLDERS))
+
+# A test is tests/FOLDER/NAME.c or .sh. The model checker, where it has a model.mk, builds itself.
+TEST_C   := $(filter-out tests/lib/% tests/lint/% tests/bench/% tests/cross/% tests/model/%,$(wildcard tests/*/*.c))
+TEST_SH  := $(filter-out tests/lib/% tests/lint/% tests/bench/% tests/cross/%,$(wildcard tests/*/*.sh))
+TEST_LIB := $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/lib/*.c))
+TEST_OBJ := $(TEST_C:%.c=$(OBJ)/%.o)
+TEST_BIN := $(TEST_C:%.c=$(OUT)/%)
+HELPERS  := $(if $(TEST_C),$(shell grep -lE '^/\* helper\b' $(TEST_C)))
+TESTS     = $(foreach d,unit fabric fault stress fuzz,$(filter tests/$(d)/%,$(TEST_ALL))) \
+	$(filter-out $(foreach d,unit fabric fault stress fuzz,tests/$(d)/%),$(TEST_ALL))
+TEST_ALL  = $(filter-out $(HELPERS),$(TEST_C) $(TEST_SH) $(MODEL_TESTS))
+
+# ---- library and tools ----
+
+all: $(SO) $(ARCHIVE) $(PROGRAMS)	## libslmpm.so, libslmpm.a and the tools (the default)
+
+lib: $(SO) $(ARCHIVE)			## the two libraries alone
+
+# Objects depend on the flags they were built with, so that a changed CFLAGS or LTO rebuilds them.
+$(OUT)/gen/flags: FORCE
+	$(call update,echo '$(COMPILE) $(LDFLAGS) $(FABRIC_PKG)')
+
+$(OUT)/gen/fabric_list.h: FORCE
+	$(call update,printf 'FABRIC(%s)\n' $(FABRICS))
+
+# $(call update,COMMAND): rewrite the target only where COMMAND prints something new.
+update = @mkdir -p $(@D); $(1) | cmp -s - $@ 2>/dev/null || $(1) >$@
+
+$(OUT)/gen/libslmpm.map: Makefile
+	@mkdir -p $(@D); echo 'SLMPM_0.1 { global: slmpm_*; dacs_*; local: *; };' >$@
+
+$(OBJ)/fabrics/registry.o: $(OUT)/gen/fabric_list.h
+$(OBJ)/fabrics/%.o: FABRIC_CFLAGS = $(if $(FABRIC_PKG),$(shell $(PKG_CONFIG) --cflags $(FABRIC_PKG)))
+
+$(OBJ)/%.o: %.c $(OUT)/gen/flags
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) $(FABRIC_CFLAGS) -c $< -o $@
+
+$(SO).$(VERSION): $(LIB_OBJ) $(OUT)/gen/libslmpm.map
+	$(foreach f,$(LEFT_OUT),@echo '  --    fabric $(f) left out: no $(call wants,$(f))'$(newline))
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(LINK) -shared -Wl,-soname,$(SONAME) -Wl,--version-script,$(OUT)/gen/libslmpm.map $(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(LIB_OBJ) $(LIB_LIBS) -o $@
+
+$(SO): $(SO).$(VERSION)
+	@ln -sf $(notdir $<) $(@D)/$(SONAME); ln -sf $(SONAME) $@
+
+$(ARCHIVE): $(LIB_OBJ)
+	$(call say,AR,$@)
+	@mkdir -p $(@D); rm -f $@
+	$(Q)$(AR) rcs $@ $^
+
+# $(eval $(call program,NAME,SOURCES))
+define program
+$(OUT)/bin/$(1): $(2:%.c=$(OBJ)/%.o) $(APP_LIB) $(SO)
+	$$(call say,LINK,$$@)
+	@mkdir -p $$(@D)
+	$$(Q)$$(LINK) $(2:%.c=$(OBJ)/%.o) $(APP_LIB) -L$(OUT)/lib -lslmpm -Wl,-rpath,'$$$$ORIGIN/../lib' $$(call note,libs,$(2) $(wildcard apps/lib/*.c)) -o $$@
+endef
+$(foreach f,$(ONE_FILE),$(eval $(call program,$(basename $(notdir $(f))),$(f))))
+$(foreach d,$(FOLDERS),$(eval $(call program,$(d),$(wildcard apps/$(d)/*.c))))
+
+# ---- tests ----
+
+# Tests link the archive: a unit test sees the inside of the one header it tests.
+$(TEST_BIN): $(OUT)/%: $(OBJ)/%.o $(TEST_LIB) $(ARCHIVE)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(LINK) $< $(TEST_LIB) $(ARCHIVE) -lcmocka $(call note,libs,$*.c) $(LIB_LIBS) -o $@
+
+-include $(wildcard tests/model/model.mk tests/bench/bench.mk)
+
+RUN = env -u MAKEFLAGS -u MAKELEVEL SLMPM_BUILD=$(abspath $(OUT)) SLMPM_SAN='$(SAN)' SLMPM_EMULATOR='$(EMULATOR)' \
+	SLMPM_NATIVE=$(abspath $(BUILD)) CC='$(CC)' tests/run
+
+test-programs: $(TEST_BIN) $(MODEL_BIN)	## build the tests, run none
+
+test: deps-test				## every test; TESTS='FILE…' for some, SAN=… with sanitizers
+	@$(MAKE) all test-programs
+	@$(RUN) $(TESTS)
+
+cross-test: deps-cross			## unit tests and pairs on CROSS=TRIPLE under qemu
+	@$(MAKE) CROSS= all
+	@$(MAKE) all $(filter $(OUT)/tests/unit/%,$(TEST_BIN))
+	@$(RUN) $(filter-out $(HELPERS),$(filter tests/unit/%.c,$(TEST_C))) $(wildcard tests/cross/*.sh)
+
+demo: deps-demo				## watch a host and two accelerators hash files
+	@$(MAKE) $(OUT)/bin/slmpm_demo
+	@$(OUT)/bin/slmpm_demo -n 2 >$(OUT)/demo.sha256
+	@sha256sum --quiet -c $(OUT)/demo.sha256 && echo "sha256sum agrees with all $$(wc -l <$(OUT)/demo.sha256) digests"
+
+bench: deps-bench			## our figures beside every peer's; plots in build/bench
+	@$(MAKE) all
+	@SLMPM_BUILD=$(abspath $(OUT)) tests/bench/run
+
+# ---- lint ----
+
+C_FILES = $(shell find apps fabrics include shm slmpm tests -name '*.[ch]' 2>/dev/null | sort)
+
+lint: deps-lint				## include arrows, format, every warning an error, headers, man pages
+	@tests/lint/arrows $(C_FILES)
+	@echo '  FORMAT'; clang-format --dry-run -Werror $(C_FILES)
+	@$(MAKE) lint-headers
+	@$(MAKE) BUILD=$(BUILD)/lint-gcc CC=gcc OPT=-O2 WERROR=-Werror objects
+	@$(MAKE) BUILD=$(BUILD)/lint-clang CC=clang OPT=-O0 WERROR=-Werror objects
+	@for m in $(wildcard doc/man/*.scd); do scdoc <$$m >/dev/null || { echo "$$m: scdoc refuses it"; exit 1; }; done
+
+# dacs.h serves old compilers (C++98), slmpm.h C++11; both plain C99.
+lint-headers:
+	@echo '  HEADERS'
+	@for h in $(notdir $(wildcard include/*.h)); do for cc in gcc clang; do for std in c99 c11; do \
+		echo "#include <$$h>" | $$cc -x c -std=$$std -Iinclude -Wall -Wextra -pedantic -Werror -fsyntax-only - || exit 1; done; done; done
+	@for h in $(notdir $(wildcard include/*.h)); do for cc in g++ clang++; do \
+		case $$h in dacs.h) std=c++98;; *) std=c++11;; esac; \
+		echo "#include <$$h>" | $$cc -x c++ -std=$$std -Iinclude -Wall -Wextra -pedantic -Werror -fsyntax-only - || exit 1; done; done
+
+objects: $(LIB_OBJ) $(ONE_FILE:%.c=$(OBJ)/%.o) $(patsubst %.c,$(OBJ)/%.o,$(foreach d,$(FOLDERS),$(wildcard apps/$(d)/*.c))) \
+	$(APP_LIB) $(TEST_OBJ) $(TEST_LIB) $(MODEL_OBJ)
+
+format:					## let clang-format rewrite the sources
+	clang-format -i $(C_FILES)
+
+# ---- man pages, installation ----
+
+MAN := $(patsubst doc/man/%.scd,$(BUILD)/man/%,$(wildcard doc/man/*.scd))
+
+man: $(MAN)				## man pages from doc/man, with scdoc
+
+$(BUILD)/man/%: doc/man/%.scd
+	$(call say,MAN,$@)
+	@mkdir -p $(@D)
+	$(Q)scdoc <$< >$@
+
+# $(call pc,NAME,DESCRIPTION,REST): the text of a pkg-config file.
+pc = 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' 'Name: $(1)' 'Description: $(2)' 'Version: $(VERSION)' $(3)
+
+install: all				## into $(DESTDIR)$(PREFIX): headers, libraries, .pc files, tools, man pages
+	$(if $(shell command -v scdoc),@$(MAKE) man,@echo '  --    no man pages: scdoc is missing')
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include lib/pkgconfig)
+	install -m 644 include/*.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 $(ARCHIVE) $(DESTDIR)$(PREFIX)/lib
+	install -m 755 $(SO).$(VERSION) $(DESTDIR)$(PREFIX)/lib
+	ln -sf libslmpm.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
+	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libslmpm.so
+	printf '%s\n' $(call pc,slmpm,messages between the processors of one machine,'Libs: -L$${libdir} -lslmpm' 'Libs.private: -pthread $(LIB_LIBS)' 'Cflags: -I$${includedir}') >$(DESTDIR)$(PREFIX)/lib/pkgconfig/slmpm.pc
+	printf '%s\n' $(call pc,dacs,the DaCS interface over SLMPM,'Requires: slmpm') >$(DESTDIR)$(PREFIX)/lib/pkgconfig/dacs.pc
+	$(foreach t,$(filter $(OUT)/bin/slmpm_%,$(PROGRAMS)),install -m 755 $(t) $(DESTDIR)$(PREFIX)/bin$(newline)	)
+	for m in $$(ls $(BUILD)/man 2>/dev/null); do \
+		install -D -m 644 $(BUILD)/man/$$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$$m; done
+
+define newline
+
+
+endef
+
+# ---- what has to be installed first ----
+
+DEPS       := gcc libc6-dev make pkg-config
+DEPS_DEMO  := libssl-dev
+DEPS_ALL   := $(DEPS_DEMO) libjansson-dev
+DEPS_TEST  := libcmocka-dev
+DEPS_LINT  := g++ clang clang-format scdoc
+DEPS_BENCH := gnuplot-nox
+DEPS_CROSS := qemu-user gcc-s390x-linux-gnu gcc-aarch64-linux-gnu
+# Foreign packages are unpacked, not installed: Debian's releases for two machines need not agree in version.
+SYSROOT_PACKAGES := libcmocka-dev libcmocka0 libssl-dev libssl3 libjansson-dev libjansson4
+
+# $(call apt,PACKAGES): install those that are missing.
+apt = @missing=$$(for p in $(1); do dpkg-query -Wf '$${db:Status-Status}' $$p 2>/dev/null | grep -q '^installed' || echo $$p; done); \
+	[ -n "$$missing" ] || exit 0; echo '  APT  ' $$missing; \
+	command -v apt-get >/dev/null || { echo "no apt-get here: install these by hand"; exit 0; }; \
+	$(apt-get) update; $(apt-get) install --no-install-recommends $$missing >/dev/null
+apt-get = $$([ $$(id -u) = 0 ] || echo sudo) env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=300 </dev/null
+
+deps: deps-test deps-lint deps-bench	## apt-get what is missing; the goals below do it for themselves
+deps-demo:
+	$(call apt,$(DEPS) $(DEPS_DEMO))
+deps-test: $(if $(CROSS),deps-cross)
+	$(call apt,$(DEPS) $(DEPS_ALL) $(DEPS_TEST))
+deps-lint: deps-test
+	$(call apt,$(DEPS_LINT))
+deps-bench: deps-test
+	$(call apt,$(DEPS_BENCH))
+deps-cross: $(if $(SYSROOT),$(SYSROOT)/.done)
+
+ARCH_s390x-linux-gnu   := s390x
+ARCH_aarch64-linux-gnu := arm64
+FOREIGN := $(ARCH_$(CROSS))
+
+# No dependency on the package lists: what is there once is enough.
+$(BUILD)/sysroot-%/.done:
+	$(if $(FOREIGN),,$(error CROSS is aarch64-linux-gnu or s390x-linux-gnu))
+	$(call apt,$(DEPS) $(DEPS_ALL) $(DEPS_TEST) $(DEPS_CROSS))
+	@dpkg --print-foreign-architectures | grep -qx $(FOREIGN) || { $$([ $$(id -u) = 0 ] || echo sudo) dpkg --add-architecture $(FOREIGN); $(apt-get) update; }
+	@mkdir -p $(@D)/deb; cd $(@D)/deb && apt-get -qq -o APT::Sandbox::User=root download $(SYSROOT_PACKAGES:%=%:$(FOREIGN))
+	@for d in $(@D)/deb/*.deb; do dpkg -x $$d $(@D) || exit 1; done; touch $@
+
+clean:					## remove everything built
+	rm -rf $(BUILD)
+
+help:					## this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r goal text; do printf '  make %-14s %s\n' "$$goal" "$$text"; done
+
+FORCE:
+.PHONY: all lib test-programs test cross-test demo bench lint lint-headers objects format man install clean help FORCE \
+	deps deps-demo deps-test deps-lint deps-bench deps-cross
+
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(TEST_OBJ) $(TEST_LIB) $(filter %.o,$(MODEL_OBJ))) \
+	$(patsubst %.c,$(OBJ)/%.d,$(wildcard apps/*.c apps/*/*.c))
