@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the dacs_*.c files share. DaCS is a client of slmpm.h like any other: nothing here reaches
+ * behind it.
+ *
+ * One lock guards everything, one SLMPM context carries everything. Receives are not posted below
+ * but kept here, because a message may move into the user's buffer only once its swap code has
+ * been seen: a receive is given to SLMPM when slmpm_probe has shown its message.
+ */
+#ifndef SLMPM_DACS_INTERNAL_H
+#define SLMPM_DACS_INTERNAL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <dacs.h>
+#include <slmpm.h>
+
+#define DACSI_STREAM_WORD   UINT32_C(0xffffff01) /* a mailbox word, in the immediate */
+#define DACSI_STREAM_CREDIT UINT32_C(0xffffff02) /* words read, in the immediate */
+#define DACSI_MAILBOX_SLOTS 4
+#define DACSI_HANDLERS      32
+#define DACSI_WIDS          1024
+#define DACSI_EXIT_MS       1000 /* that children have to end by themselves in dacs_exit */
+#define DACSI_CLOSE_MS      5000 /* for what is still to be sent then */
+
+struct dacsi_settings {
+	int timeout_ms; /* of blocking calls, -1 none */
+	int kill_ms;    /* from SIGTERM to SIGKILL */
+	uint32_t wait;  /* SLMPM_WAIT_* */
+	bool abort, keep_cwd;
+	char cwd_prefix[64];
+};
+
+/* A send or receive under way, or a receive that waits for its message. */
+struct dacsi_transfer {
+	struct dacsi_transfer *next;
+	struct dacsi_wid *wid;
+	slmpm_req req;
+	void *buf;
+	uint32_t len;
+	uint32_t stream;
+	uint32_t swap;
+	DACS_ERR_T verdict; /* what to report although the transfer itself went well */
+	bool foreign;       /* a receive from the other byte order: swap */
+	bool behind;        /* an earlier receive waits on the same stream */
+};
+
+struct dacsi_wid {
+	struct dacsi_transfer *running;
+	uint32_t number;  /* what the user holds, 0 when free */
+	uint32_t round;   /* times it was reported */
+	uint32_t pending; /* transfers not done */
+	bool active;      /* something is to be reported */
+	DACS_ERR_T error; /* the first of this round */
+	DACS_ERR_T reported;
+};
+
+/* A partner: a child, or the parent (de DACS_DE_PARENT). */
+struct dacsi_process {
+	struct dacsi_process *next;
+	de_id_t de;
+	dacs_process_id_t pid;
+	slmpm_peer peer;
+	int os_pid;
+	int pidfd;                      /* -1 none */
+	bool ended, killed, suspicious; /* suspicious: look whether it has ended */
+	DACS_ERR_T outcome;             /* once ended: DACS_STS_PROC_* ... */
+	int32_t code;                   /* ... and exit code or signal */
+	int64_t kill_at;                /* nanoseconds, 0 none */
+	struct dacsi_transfer *posted;  /* receives in the order posted */
+	uint32_t credits;               /* mailbox words that may be written */
+	uint32_t owed;                  /* words read, not yet told */
+	slmpm_req word_req[DACSI_MAILBOX_SLOTS], credit_req;
+	uint32_t words[DACSI_MAILBOX_SLOTS], word_head, word_count;
+	char *cwd; /* its private directory, or NULL */
+	int cwd_lock;
+};
+
+struct dacsi_error { /* what a dacs_error_t points at */
+	struct dacsi_error *next;
+	DACS_ERR_T num;
+	uint32_t code;
+	de_id_t de;
+	dacs_process_id_t pid;
+	char text[96];
+};
+
+struct dacsi_runtime {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool up;
+	bool threads;    /* the lock is needed */
+	bool child;      /* an accelerator: has had a parent, and may not come again */
+	bool prepared;   /* the fork hook is set */
+	bool leaving;    /* dacs_exit waits until nobody is inside */
+	uint32_t life;   /* how often dacs_init has succeeded */
+	uint32_t inside; /* threads that wait with the lock given back */
+	bool sleeping;   /* one of them sleeps on the descriptors for all */
+	slmpm_ctx ctx;
+	int epoll, kick;
+	struct dacsi_settings set;
+	struct dacsi_process *children;
+	struct dacsi_process *parent;
+	uint32_t watched;  /* children that are suspicious or to be killed */
+	uint32_t sequence; /* of processes started */
+	uint32_t calls;    /* of the frequent kind */
+	de_id_t *elements;
+	uint32_t element_count;
+	struct dacsi_wid *wids;
+	struct dacsi_error *errors; /* to be told to the handlers */
+	dacs_error_handler_t handlers[DACSI_HANDLERS];
+	uint32_t handler_count;
+	bool swept; /* stale directories have been removed */
+	int own_cwd_lock;
+};
+
+extern struct dacsi_runtime dacsi;
+
+/* ---- dacs_runtime.c ---- */
+
+/* Every call begins and ends with these; leave wakes other threads and runs error handlers. */
+DACS_ERR_T dacsi_enter(void);
+DACS_ERR_T dacsi_leave(DACS_ERR_T rc);
+/* The same for calls that are made often: does not look at the children each time. */
+DACS_ERR_T dacsi_leave_fast(DACS_ERR_T rc);
+/* What a negative SLMPM code means to a DaCS caller. */
+DACS_ERR_T dacsi_code(int64_t error);
+
+/* ---- dacs_wait.c ---- */
+
+struct dacsi_pause {                  /* a blocked call */
+	int64_t deadline, spin_until; /* nanoseconds */
+	uint32_t rounds;
+	bool slept;
+};
+
+int64_t dacsi_now(void);
+int dacsi_watch_init(void);
+void dacsi_watch_end(void);
+int dacsi_watch_add(int fd);
+void dacsi_watch_remove(int fd);
+/* Wakes the thread that sleeps. */
+void dacsi_kick(void);
+/* Moves on what can be moved on; true when something did. Never blocks. */
+bool dacsi_progress(void);
+void dacsi_pause_begin(struct dacsi_pause *p);
+/* Between two looks at a condition: waits until it may have changed. DACS_SUCCESS: look again. */
+DACS_ERR_T dacsi_pause(struct dacsi_pause *p);
+
+/* ---- dacs_process.c ---- */
+
+/* The partner of (DE, PID) for messages, or an error. */
+DACS_ERR_T dacsi_partner(de_id_t de, dacs_process_id_t pid, struct dacsi_process **process);
+struct dacsi_process *dacsi_process_on(de_id_t de);
+/* Notes the end of children that have ended, kills those whose time has come. CLOSELY: a system
+ * call is worth it. True when there was something. */
+bool dacsi_process_watch(bool closely);
+/* Looks whether the process on DE has ended. */
+void dacsi_process_look(de_id_t de);
+/* Has the next watch look at PROCESS. */
+void dacsi_process_suspect(struct dacsi_process *process);
+void dacsi_process_reap(struct dacsi_process *process);
+void dacsi_process_exit_all(void);
+void dacsi_process_init(struct dacsi_process *process, slmpm_peer peer);
+
+/* ---- dacs_element.c ---- */
+
+/* An error unless DE is one that this process holds. */
+DACS_ERR_T dacsi_element_check(de_id_t de);
+void dacsi_element_release_all(void);
+
+/* ---- dacs_cwd.c ---- */
+
+/* Makes a private directory below PREFIX: its path (to be freed) and the lock that keeps it. */
+DACS_ERR_T dacsi_cwd_make(const char *prefix, bool keep, char **path, int *lock);
+/* Removes it with all that is in it (unless it is to be kept), and frees PATH. */
+void dacsi_cwd_remove(char *path, int lock, bool keep);
+/* Removes those below PREFIX that nobody holds any more; returns how many. */
+int dacsi_cwd_sweep(const char *prefix);
+/* An accelerator's hold on its own directory: the lock, or -1. */
+int dacsi_cwd_hold(const char *path);
+
+/* ---- dacs_program.c ---- */
+
+/* Puts the program into CWD as FLAGS want it; *PATH is what is to be executed, to be freed. */
+DACS_ERR_T dacsi_program_stage(const void *prog, DACS_PROC_CREATION_FLAG_T flags, const char *cwd,
+			       char **path);
+/* Whether the file is a program of another machine. */
+bool dacsi_program_foreign(const char *path);
+
+/* ---- dacs_env.c ---- */
+
+struct dacsi_env_source {
+	char *const *base; /* the client's, or the host's own */
+	char *const *host; /* where names of LIST are looked up */
+	const char *list;  /* DACS_START_ENV_LIST, or NULL */
+	const char *cwd;   /* replaces $AE_CWD, and becomes AE_CWD */
+	bool libraries;    /* CWD is to be searched for shared libraries */
+	bool lenient;      /* BASE is not the client's: skip what is malformed */
+};
+/* A new environment, or NULL with *RC set. */
+char **dacsi_env_build(const struct dacsi_env_source *source, DACS_ERR_T *rc);
+void dacsi_env_free(char **env);
+/* Whether VECTOR (or NULL) can be handed to a program. */
+bool dacsi_env_fits(char const *const *vector);
+
+/* ---- dacs_wid.c ---- */
+
+struct dacsi_wid *dacsi_wid_find(dacs_wid_t wid);
+/* Adds a transfer to those that WID waits for. */
+void dacsi_wid_begin(struct dacsi_wid *wid);
+void dacsi_wid_end(struct dacsi_wid *wid, DACS_ERR_T error);
+
+/* ---- dacs_message.c ---- */
+
+/* Gives messages that are there to the receives that wait for them. */
+bool dacsi_message_match(struct dacsi_process *process);
+/* Asks SLMPM about a wid's transfers. */
+bool dacsi_message_poll(struct dacsi_wid *wid);
+/* Ends what waits for PROCESS; ERROR to be reported. */
+void dacsi_message_fail(struct dacsi_process *process, DACS_ERR_T error);
+/* Forgets a wid's transfers, whose requests have ended with the context. */
+void dacsi_message_abandon(struct dacsi_wid *wid);
+
+/* ---- dacs_swap.c ---- */
+
+/* Reverses the bytes of each element; a remainder shorter than an element stays. */
+void dacsi_swap(void *data, size_t len, DACS_BYTE_SWAP_T swap);
+
+/* ---- dacs_mailbox.c ---- */
+
+/* Takes a message on one of the reserved streams out of the way of DACS_STREAM_ALL. */
+bool dacsi_mailbox_stow(struct dacsi_process *process, uint32_t stream);
+/* Tells the partner about words read, as far as not done. */
+void dacsi_mailbox_settle(struct dacsi_process *process);
+
+/* ---- dacs_error.c ---- */
+
+void dacsi_error_add(const struct dacsi_process *process);
+/* Runs the handlers for what has been added; called without the lock. */
+void dacsi_error_tell(void);
+void dacsi_error_reset(void);
+
+#endif
