@@ -10,7 +10,7 @@
 #include "slmpm/link.h"
 #include "slmpm/wait.h"
 
-#define LOOK_EVERY 512 /* idle passes between looks at the descriptors */
+#define LOOK_EVERY 512 /* passes between looks at the descriptors, busy or not */
 
 static int take_batch(struct endpoint *ep)
 {
@@ -47,12 +47,12 @@ int progress_context(struct context *ctx)
 
 	for (uint32_t i = 0; i < ctx->count; i++)
 		n += progress_endpoint(ctx->endpoints[i]);
-	if (n) {
-		ctx->idle = 0;
+	if (n)
 		ctx->news = true;
-	} else if (UNLIKELY(++ctx->idle >= LOOK_EVERY)) {
+	/* Also while busy: one peer's traffic must not keep others from connecting or dying. */
+	if (UNLIKELY(++ctx->idle >= LOOK_EVERY)) {
 		ctx->idle = 0;
-		n = wait_look(ctx);
+		n += wait_look(ctx);
 	}
 	return n;
 }
