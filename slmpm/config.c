@@ -232,7 +232,7 @@ static size_t distance(const char *a, const char *b)
 
 static bool known(const char *name, size_t length)
 {
-	static const char *const internal[] = { "PARENT", "BUILD", "LEASH" };
+	static const char *const internal[] = { "PARENT", "LEASH", "BUILD", "SAN", "EMULATOR", "NATIVE" };
 
 	for (size_t i = 0; i < SETTINGS; i++)
 		if (strlen(settings[i].name) == length && !strncmp(settings[i].name, name, length))
