@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The first programs a reader tries: the hello pair answers from any folder, the epoll loop echoes.
+set -u
+bin=$SLMPM_BUILD/bin
+fail() { echo "$*" >&2; exit 1; }
+
+want="hello from the accelerator"
+[ "$("$bin/hello_host")" = "$want" ] || fail "hello_host by its full path"
+[ "$(cd "$bin" && ./hello_host)" = "$want" ] || fail "hello_host by ./"
+[ "$(cd / && PATH=$bin:$PATH hello_host)" = "$want" ] || fail "hello_host by PATH"
+"$bin/hello_accel" 2>/dev/null && fail "hello_accel ran without a host"
+
+got=$(printf 'one\ntwo\nthree without end' | timeout 20 "$bin/epoll_loop") || fail "epoll_loop ended with $?"
+[ "$got" = "$(printf 'ONE\nTWO\nTHREE WITHOUT END')" ] || fail "epoll_loop said: $got"
+
+# Lines that come later than the loop falls asleep: the second is written once the first is back.
+coproc loop { timeout 20 "$bin/epoll_loop"; }
+pid=${loop_PID:-}
+exec 8>&"${loop[1]}" 9<&"${loop[0]}"
+eval "exec ${loop[1]}>&-"
+for word in alpha beta gamma; do
+	echo $word >&8
+	read -r -t 10 answer <&9 || fail "no answer to $word"
+	[ "$answer" = "${word^^}" ] || fail "$word came back as $answer"
+done
+exec 8>&-
+wait "$pid" || fail "epoll_loop ended with $?"
