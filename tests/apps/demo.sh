@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# slmpm_demo: sha256sum agrees with every digest, whatever the files are called or contain.
+set -u
+demo=$SLMPM_BUILD/bin/slmpm_demo
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+fail() { echo "$*" >&2; cat "$dir/err" >&2; exit 1; }
+
+# Sizes around what one message carries, and names that need escaping.
+mkdir "$dir/tree" "$dir/tree/below" && cd "$dir/tree" || exit 1
+for size in 0 1 63 32767 32768 32769 65536 1000003; do
+	head -c $size /dev/urandom >"below/size-$size"
+done
+echo backslash >'back\slash'
+echo line >$'new\nline'
+echo return >$'carriage\rreturn'
+echo both >$'both\\ and \n'
+echo space >'  with spaces  '
+echo dash >'-n'
+printf 'latin \351' >$'\351t\351'
+for i in $(seq 200); do echo "$i" >"below/small-$i"; done
+ln -s ../back below/dangling
+ln -s below/size-1 link
+mkfifo fifo
+
+"$demo" . >"$dir/sums" 2>"$dir/err" || fail "a plain run ended with $?"
+[ "$(wc -l <"$dir/sums")" = "$(find . -type f -printf x | wc -c)" ] || fail "not one line a file"
+sha256sum --quiet --strict -c "$dir/sums" || fail "sha256sum disagrees"
+# Word for word, too; sort, since sha256sum is given another order.
+find . -type f -print0 | xargs -0 sha256sum -- | sort | diff - <(sort "$dir/sums") || fail "lines differ"
+grep -q 'remote reads *0$' "$dir/err" || fail "remote reads are not 0"
+grep -Eq 'files *215$' "$dir/err" || fail "the table does not say 215 files"
+
+# Order of output is order of names, not of arrival.
+"$demo" -n 5 -w 9 . 2>"$dir/err" | cmp - "$dir/sums" || fail "another count changes the output"
+"$demo" -n 1 -w 1 . 2>"$dir/err" | cmp - "$dir/sums" || fail "one file at a time changes the output"
+[ -z "$("$demo" -q . 2>"$dir/err")" ] || fail "-q prints digests"
+[ "$("$demo" -- link 2>"$dir/err")" = "$(sha256sum link)" ] || fail "a link given by name"
+[ -z "$("$demo" below/size-0 2>"$dir/err" | grep -v e3b0c44298fc1c149afbf4c8996fb924)" ] || fail "an empty file"
+
+# What cannot be read is told, counted, and does not stop the rest.
+"$demo" below/size-1 nowhere fifo below/size-63 >"$dir/some" 2>"$dir/err" && fail "exit status 0 with a missing file"
+[ "$(wc -l <"$dir/some")" = 2 ] || fail "the others were not hashed"
+grep -q 'nowhere: No such file' "$dir/err" || fail "no word of the missing file"
+grep -q 'fifo: no file and no folder' "$dir/err" || fail "no word of the fifo"
+if [ "$(id -u)" != 0 ]; then
+	chmod 0 below/size-63
+	"$demo" . >"$dir/some" 2>"$dir/err" && fail "exit status 0 with an unreadable file"
+	grep -q 'size-63: Permission denied' "$dir/err" || fail "no word of the unreadable file"
+	[ "$(wc -l <"$dir/some")" = "$(($(wc -l <"$dir/sums") - 1))" ] || fail "the others were not hashed"
+	chmod 644 below/size-63
+fi
+# /proc/self/mem opens for everyone and cannot be read at its beginning: an error in mid-stream.
+"$demo" below/size-1 /proc/self/mem below/size-63 >"$dir/some" 2>"$dir/err" && fail "exit status 0 with a read error"
+grep -q '/proc/self/mem: Input/output error' "$dir/err" || fail "no word of the read error"
+sha256sum --quiet -c "$dir/some" && [ "$(wc -l <"$dir/some")" = 2 ] || fail "wrong after a read error"
+
+for bad in "-n 0" "-n 65" "-n two" "-w 0" "--nonsense"; do
+	"$demo" $bad . >/dev/null 2>"$dir/err"
+	[ $? = 2 ] || fail "$bad: exit status is not 2"
+	grep -q . "$dir/err" || fail "$bad: not a word"
+done
+"$demo" --version | grep -q '^slmpm_demo [0-9]' || fail "--version"
+"$demo" --help | grep -q 'sha256sum' || fail "--help"
+"$demo" . >/dev/full 2>"$dir/err" && fail "a full disk goes unnoticed"
+exit 0
