@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A job as a line of text: what --serve reads, and what side 0 tells side 1. One form for both, so
+ * that sides of different builds or byte orders understand each other or say why not.
+ */
+#include "apps/slmpm_perftest/perftest.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const waits[] = {"adaptive", "spin", "block", "default"};
+
+int parse_number(const char *text, uint64_t *value)
+{
+	static const char units[] = "kmg";
+	const char *unit;
+	char *end;
+
+	errno = 0;
+	*value = strtoull(text, &end, 10);
+	if (end == text || *text == '-' || errno)
+		return -1;
+	if (!*end)
+		return 0;
+	unit = strchr(units, *end | 0x20);
+	if (!unit || end[1] || *value > SLMPM_MESSAGE_MAX)
+		return -1;
+	*value <<= 10 * (unit - units + 1);
+	return 0;
+}
+
+int parse_wait(const char *text, unsigned *mode)
+{
+	for (unsigned i = 0; i < WAIT_MODES; i++)
+		if (strcmp(waits[i], text) == 0) {
+			*mode = i;
+			return 0;
+		}
+	return -1;
+}
+
+const char *wait_name(unsigned mode)
+{
+	return waits[mode < WAIT_MODES ? mode : WAIT_DEFAULT];
+}
+
+void job_init(struct job *j)
+{
+	*j = (struct job){.warm = UINT64_MAX, .burst = 1, .step = 4096, .wait = WAIT_DEFAULT};
+}
+
+static int parse_flag(struct job *j, const char *word)
+{
+	if (strcmp(word, "touch") == 0)
+		j->touch = true;
+	else if (strcmp(word, "each") == 0)
+		j->each = true;
+	else if (strcmp(word, "probe") == 0)
+		j->probe = true;
+	else if (strcmp(word, "verify") == 0)
+		j->verify = true;
+	else
+		return -1;
+	return 0;
+}
+
+static int parse_pair(struct job *j, const char *word, const char *value)
+{
+	if (value && strcmp(word, "wait") == 0)
+		return parse_wait(value, &j->wait);
+	if (value && strcmp(word, "burst") == 0)
+		return parse_number(value, &j->burst);
+	if (value && strcmp(word, "idle") == 0)
+		return parse_number(value, &j->idle_us);
+	if (value && strcmp(word, "step") == 0)
+		return parse_number(value, &j->step);
+	if (value && strcmp(word, "warm") == 0)
+		return parse_number(value, &j->warm);
+	return -1;
+}
+
+int job_parse(struct job *j, char *text, char *why, size_t why_size)
+{
+	static const char blank[] = " \t\r\n";
+	char *rest, *word = strtok_r(text, blank, &rest), *value;
+
+	job_init(j);
+	j->test = word ? test_find(word) : NULL;
+	if (!j->test) {
+		snprintf(why, why_size, "unknown test \"%s\"", word ? word : "");
+		return -1;
+	}
+	j->size = j->test->size;
+	word = strtok_r(NULL, blank, &rest);
+	if (word && (parse_number(word, &j->size) || j->size > SLMPM_MESSAGE_MAX)) {
+		snprintf(why, why_size, "\"%s\" is no size from 0 to 8g", word);
+		return -1;
+	}
+	word = word ? strtok_r(NULL, blank, &rest) : NULL;
+	if (word && parse_number(word, &j->count)) {
+		snprintf(why, why_size, "\"%s\" is no count", word);
+		return -1;
+	}
+	while (word && (word = strtok_r(NULL, blank, &rest))) {
+		if (!parse_flag(j, word))
+			continue;
+		value = strtok_r(NULL, blank, &rest);
+		if (parse_pair(j, word, value)) {
+			snprintf(why, why_size, "cannot read \"%s%s%s\"", word, value ? " " : "",
+				 value ? value : "");
+			return -1;
+		}
+	}
+	if (!j->burst || !j->step) {
+		snprintf(why, why_size, "burst and step begin at 1");
+		return -1;
+	}
+	return 0;
+}
+
+void job_print(const struct job *j, char *text, size_t size)
+{
+	snprintf(text, size, "%s %llu %llu burst %llu idle %llu step %llu%s%s%s%s", j->test->name,
+		 (unsigned long long)j->size, (unsigned long long)j->count,
+		 (unsigned long long)j->burst, (unsigned long long)j->idle_us,
+		 (unsigned long long)j->step, j->touch ? " touch" : "", j->each ? " each" : "",
+		 j->probe ? " probe" : "", j->verify ? " verify" : "");
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* slmpm_perftest: the command line, and what it asks for in order. */
+#include "apps/slmpm_perftest/perftest.h"
+
+#include <argp.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	OPT_FABRIC = 256,
+	OPT_MODE,
+	OPT_WAIT,
+	OPT_TOUCH,
+	OPT_JSON,
+	OPT_HIST,
+	OPT_BURST,
+	OPT_IDLE,
+	OPT_STEP,
+	OPT_SAMPLES,
+	OPT_SERVE,
+	OPT_LISTEN,
+	OPT_CONNECT,
+	OPT_FAR,
+	OPT_MAILBOX,
+	OPT_CPU
+};
+
+static const struct argp_option options[] = {
+	{"test", 't', "TEST[,TEST]", 0, "What to measure; see the list below", 1},
+	{"size", 's', "SIZE[:MAX]", 0,
+	 "Bytes of a message, or all powers of two up to MAX (k, m, g)", 1},
+	{"count", 'n', "COUNT", 0, "Messages of a sample [as many as fill 20 ms]", 1},
+	{"warm", 'w', "WARM", 0, "Messages before the first sample [an eighth of COUNT]", 1},
+	{"samples", OPT_SAMPLES, "N", 0, "Samples of which the median is told [5; 1 with --serve]",
+	 1},
+	{"touch", OPT_TOUCH, NULL, 0, "Write every byte before and read it after, time included",
+	 1},
+	{"burst", OPT_BURST, "N", 0, "Streams say MORE except on each N-th message [1]", 1},
+	{"idle-us", OPT_IDLE, "US", 0,
+	 "send_lat: leave the receiver idle so long before each message", 1},
+	{"step", OPT_STEP, "BYTES", 0, "Touched loans become readable so by so [4096]", 1},
+	{"cpus", 'c', "CPU,CPU", 0, "Where the two sides run [the first two allowed]", 2},
+	{"fabric", OPT_FABRIC, "F", 0, "Use this fabric only; slmpm_info -d lists them", 2},
+	{"mode", OPT_MODE, "M", 0, "How payload travels [auto]", 2},
+	{"wait", OPT_WAIT, "MODE", 0, "adaptive, spin or block", 2},
+	{"listen", OPT_LISTEN, "URL", 0, "Be the second side of a --connect in another terminal",
+	 2},
+	{"connect", OPT_CONNECT, "URL", 0, "Measure with the side that listens there (shm:NAME)",
+	 2},
+	{"serve", OPT_SERVE, NULL, 0, "Jobs from standard input, one a line, answered as JSON", 2},
+	{"json", OPT_JSON, NULL, 0, "One JSON object a line", 3},
+	{"hist", OPT_HIST, NULL, 0, "The spread of single messages too", 3},
+	{"far", OPT_FAR, NULL, OPTION_HIDDEN, NULL, 4},
+	{"mailbox", OPT_MAILBOX, "BOARD", OPTION_HIDDEN, NULL, 4},
+	{"cpu", OPT_CPU, "CPU", OPTION_HIDDEN, NULL, 4},
+	{0},
+};
+
+struct command {
+	struct setup setup;
+	struct job job; /* but for test and size */
+	const char *names, *fabric, *listen, *connect, *mailbox;
+	uint64_t size, max;
+	bool sized, serve, far;
+};
+
+#define REFUSE(...) argp_failure(state, 2, 0, __VA_ARGS__)
+
+static void parse_sizes(struct argp_state *state, struct command *c, char *text)
+{
+	char *colon = strchr(text, ':');
+
+	if (colon)
+		*colon++ = '\0';
+	if (parse_number(text, &c->size) || c->size > SLMPM_MESSAGE_MAX)
+		REFUSE("-s %s: a size is 0 to 8g, as in -s 64 or -s 8:1m", text);
+	c->max = c->size;
+	if (colon &&
+	    (parse_number(colon, &c->max) || c->max < c->size || c->max > SLMPM_MESSAGE_MAX))
+		REFUSE("-s %s:%s: the second size is from the first to 8g", text, colon);
+	c->sized = true;
+}
+
+static void parse_cpus(struct argp_state *state, struct command *c, const char *text)
+{
+	cpu_set_t allowed;
+	char end;
+
+	if (sscanf(text, "%d,%d%c", &c->setup.cpu[0], &c->setup.cpu[1], &end) != 2)
+		REFUSE("-c %s: name two CPUs, as in -c 0,1", text);
+	if (sched_getaffinity(0, sizeof(allowed), &allowed))
+		return;
+	for (int i = 0; i < 2; i++) {
+		int cpu = c->setup.cpu[i];
+
+		if (cpu < 0 || cpu >= CPU_SETSIZE || !CPU_ISSET((size_t)cpu, &allowed))
+			REFUSE("-c %s: CPU %d is not allowed here; taskset -cp $$ shows which are",
+			       text, cpu);
+	}
+}
+
+static uint64_t parse_count(struct argp_state *state, const char *option, const char *text,
+			    uint64_t least)
+{
+	uint64_t value;
+
+	if (parse_number(text, &value) || value < least)
+		REFUSE("%s %s: a number from %llu is wanted", option, text,
+		       (unsigned long long)least);
+	return value;
+}
+
+static void check_fabric(struct argp_state *state, const char *name)
+{
+	struct slmpm_fabric_info info = {.size = sizeof(info)};
+	char known[256] = "";
+
+	for (int i = 0; slmpm_fabric_at(i, &info) >= 0; i++) {
+		if (strcmp(info.name, name) == 0 && info.available)
+			return;
+		if (strcmp(info.name, name) == 0)
+			REFUSE("fabric %s is not available: %s", name, info.detail);
+		strncat(known, " ", sizeof(known) - strlen(known) - 1);
+		strncat(known, info.name, sizeof(known) - strlen(known) - 1);
+	}
+	REFUSE("unknown fabric \"%s\"; there are:%s", name, known);
+}
+
+static void check_tests(struct argp_state *state, struct command *c)
+{
+	char names[256], known[256] = "", *rest, *name;
+
+	for (const struct test *t = tests; t->name; t++) {
+		strncat(known, " ", sizeof(known) - strlen(known) - 1);
+		strncat(known, t->name, sizeof(known) - strlen(known) - 1);
+	}
+	if (!c->names)
+		REFUSE("say what to measure with -t; there are:%s", known);
+	snprintf(names, sizeof(names), "%s", c->names);
+	for (name = strtok_r(names, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
+		if (!test_find(name))
+			REFUSE("unknown test \"%s\"; there are:%s", name, known);
+}
+
+static void check(struct argp_state *state, struct command *c)
+{
+	if (c->far || c->mailbox)
+		return;
+	if (c->fabric)
+		check_fabric(state, c->fabric);
+	if (c->listen && c->connect)
+		REFUSE("--listen here and --connect there, not both");
+	if (c->setup.mode && strcmp(c->setup.mode, "auto") != 0 &&
+	    strcmp(c->setup.mode, "smt") != 0)
+		REFUSE("unknown mode \"%s\"; there are: auto smt", c->setup.mode);
+	if (!c->serve && !c->listen)
+		check_tests(state, c);
+}
+
+static int parse_how(int key, char *arg, struct argp_state *state, struct command *c)
+{
+	switch (key) {
+	case 'n': c->job.count = parse_count(state, "-n", arg, 1); break;
+	case 'w': c->job.warm = parse_count(state, "-w", arg, 0); break;
+	case OPT_BURST: c->job.burst = parse_count(state, "--burst", arg, 1); break;
+	case OPT_IDLE: c->job.idle_us = parse_count(state, "--idle-us", arg, 0); break;
+	case OPT_STEP: c->job.step = parse_count(state, "--step", arg, 1); break;
+	case OPT_SAMPLES:
+		c->setup.samples = (unsigned)parse_count(state, "--samples", arg, 1);
+		break;
+	case OPT_TOUCH: c->job.touch = true; break;
+	case OPT_WAIT:
+		if (parse_wait(arg, &c->job.wait))
+			REFUSE("unknown wait mode \"%s\"; there are: adaptive spin block", arg);
+		break;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct command *c = state->input;
+
+	switch (key) {
+	case 't': c->names = arg; break;
+	case 's': parse_sizes(state, c, arg); break;
+	case 'c': parse_cpus(state, c, arg); break;
+	case OPT_FABRIC:
+		c->fabric = arg;
+		setenv("SLMPM_FABRIC", arg, 1); /* read once, at the library's first use */
+		break;
+	case OPT_MODE: c->setup.mode = arg; break;
+	case OPT_LISTEN: c->listen = arg; break;
+	case OPT_CONNECT: c->connect = arg; break;
+	case OPT_SERVE: c->serve = c->setup.json = true; break;
+	case OPT_JSON: c->setup.json = true; break;
+	case OPT_HIST: c->setup.hist = true; break;
+	case OPT_FAR: c->far = true; break;
+	case OPT_MAILBOX: c->mailbox = arg; break;
+	case OPT_CPU: c->setup.cpu[1] = atoi(arg); break;
+	case ARGP_KEY_ARG: REFUSE("what is \"%s\"? Tests are named with -t", arg); break;
+	case ARGP_KEY_END: check(state, c); break;
+	default: return parse_how(key, arg, state, c);
+	}
+	return 0;
+}
+
+/* The tests' own line of help, from their table. */
+static char *help(int key, const char *text, void *input)
+{
+	char *all = NULL;
+	size_t size;
+	FILE *out;
+
+	(void)input;
+	if (key != ARGP_KEY_HELP_POST_DOC || !(out = open_memstream(&all, &size)))
+		return (char *)(uintptr_t)text;
+	fputs("Tests:\n", out);
+	for (const struct test *t = tests; t->name; t++)
+		fprintf(out, "  %-12s %s\n", t->name, t->text);
+	fclose(out);
+	return all;
+}
+
+static int measure_sizes(struct command *c, struct pair *pair, const struct test *test)
+{
+	static struct result result;
+	bool fixed = test->kind == KIND_LINE || test->kind == KIND_MAILBOX;
+	uint64_t size = c->sized && !fixed ? c->size : test->size;
+	uint64_t max = c->sized && !fixed ? c->max : test->size;
+
+	for (;; size = size ? size * 2 : 1) {
+		c->job.test = test;
+		c->job.size = size;
+		if (measure(pair, &c->setup, &c->job, &result) < 0)
+			return 1;
+		report(&c->setup, &result);
+		if (size >= max || size * 2 > max)
+			return 0;
+	}
+}
+
+static int measure_all(struct command *c)
+{
+	struct pair pair = {.side = 0};
+	char names[256], *rest, *name;
+	int failed = 0;
+
+	snprintf(names, sizeof(names), "%s", c->names);
+	for (name = strtok_r(names, ",", &rest); name && !failed;
+	     name = strtok_r(NULL, ",", &rest)) {
+		const struct test *test = test_find(name);
+		bool mailbox = test->kind == KIND_MAILBOX;
+
+		if (!mailbox && !pair.ctx.id)
+			failed = c->connect ? pair_connect(&pair, c->connect, c->job.wait,
+							   c->setup.cpu)
+					    : pair_spawn(&pair, c->job.wait, c->setup.cpu);
+		if (!failed)
+			failed = measure_sizes(c, mailbox ? NULL : &pair, test);
+	}
+	pair_end(&pair);
+	mailbox_end();
+	return failed ? 1 : 0;
+}
+
+/*
+ * The environment's wait mode wins over a context's own. So it is the way to say it, but under
+ * --serve, where each line may choose.
+ */
+static void choose_wait(struct command *c)
+{
+	const char *said = getenv("SLMPM_WAIT");
+
+	if (!c->serve && c->job.wait != WAIT_DEFAULT)
+		setenv("SLMPM_WAIT", wait_name(c->job.wait), 1);
+	if (!c->serve)
+		return;
+	if (said && c->job.wait == WAIT_DEFAULT)
+		parse_wait(said, &c->job.wait);
+	unsetenv("SLMPM_WAIT");
+}
+
+int main(int argc, char **argv)
+{
+	static const struct argp argp = {
+		options,
+		parse,
+		NULL,
+		"Measures messages between two processes, and the machine's "
+		"limits beside them.\v",
+		NULL,
+		help,
+		NULL};
+	struct command c = {.setup = {.cpu = {-1, -1}}};
+	char version[64];
+
+	job_init(&c.job);
+	snprintf(version, sizeof(version), "slmpm_perftest %s", slmpm_version());
+	argp_program_version = version;
+	argp_err_exit_status = 2;
+	if (argp_parse(&argp, argc, argv, 0, NULL, &c))
+		return 2;
+	if (!c.setup.samples)
+		c.setup.samples = c.serve ? 1 : 5;
+	c.setup.spread = !c.serve;
+	choose_wait(&c);
+	if (c.mailbox)
+		return mailbox_follow(c.mailbox, c.setup.cpu[1]);
+	if (c.far)
+		return follow_parent(c.job.wait);
+	if (c.listen)
+		return follow_listen(c.listen, c.job.wait, c.setup.cpu[1]);
+	if (c.serve)
+		return serve(&c.setup, c.job.wait);
+	return measure_all(&c);
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * From a job to its result: verify, calibrate, warm up, take samples, each between two probes of
+ * the cache line, take those again whose placement changed, and the single messages' times apart.
+ */
+#include "apps/slmpm_perftest/perftest.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SAMPLE_NS       20e6  /* what a sample should last where no count is given */
+#define STAMPED_MAX     20000 /* single messages timed for the percentiles */
+#define WARM_MAX        10000
+#define PLACEMENT_RATIO 1.5
+#define SAMPLE_TRIES    4
+#define SAMPLES_MAX     1000
+
+struct runner { /* how a job is run: over a pair, or over DaCS */
+	struct pair *pair;
+	const struct setup *setup;
+};
+
+static int run(const struct runner *r, const struct job *j, struct figures *f, struct hist *stamps)
+{
+	if (j->test->kind == KIND_MAILBOX)
+		return mailbox_run(j, r->setup->cpu, f, stamps);
+	return pair_run(r->pair, j, f, stamps);
+}
+
+static bool placement_changed(const struct figures *f)
+{
+	double lo = f->before < f->after ? f->before : f->after;
+	double hi = f->before < f->after ? f->after : f->before;
+
+	return hi > PLACEMENT_RATIO * lo;
+}
+
+/* STAMPS holds this run's messages, out->hist those of all runs that were good. */
+static int run_probed(const struct runner *r, const struct job *j, struct figures *f,
+		      struct hist *stamps, struct result *out)
+{
+	int rc;
+
+	for (int tries = 1;; tries++) {
+		hist_clear(stamps);
+		rc = run(r, j, f, stamps);
+		if (rc < 0)
+			return rc;
+		if (!placement_changed(f))
+			break;
+		if (tries == SAMPLE_TRIES) {
+			out->mixed++;
+			break;
+		}
+		out->retaken++;
+	}
+	hist_merge(&out->hist, stamps);
+	return 0;
+}
+
+/* How many messages make a sample; a known count is left alone. */
+static int calibrate(const struct runner *r, struct job *j)
+{
+	struct job try = *j;
+	struct figures f = {0};
+	double each;
+	int rc;
+
+	if (j->count)
+		return 0;
+	if (j->test->kind == KIND_LINE) {
+		j->count = 1;
+		return 0;
+	}
+	try.probe = try.each = false;
+	try.count = j->size > 65536 ? 8 : 100;
+	if (j->idle_us)
+		try.count = 4;
+	rc = run(r, &try, &f, NULL);
+	if (rc >= 0)
+		rc = run(r, &try, &f, NULL);
+	each = f.ns / (double)try.count;
+	j->count = each > SAMPLE_NS / 8 ? 8 : (uint64_t)(SAMPLE_NS / (each + 0.1)) + 1;
+	return rc;
+}
+
+/* The first message of each size class must arrive whole. */
+static int verify(const struct runner *r, const struct job *j)
+{
+	uint64_t bit = UINT64_C(1) << (j->size ? 63 - __builtin_clzll(j->size) : 0);
+	struct figures f;
+	struct job once = *j;
+	int rc;
+
+	if (j->test->kind != KIND_LATENCY && j->test->kind != KIND_STREAM)
+		return 0;
+	if (r->pair->verified[j->test->loan] & bit)
+		return 0;
+	once.probe = once.each = false;
+	once.verify = true;
+	rc = run(r, &once, &f, NULL);
+	if (rc >= 0)
+		r->pair->verified[j->test->loan] |= bit;
+	return rc;
+}
+
+static int prepare(const struct runner *r, struct job *j)
+{
+	struct job warm = *j;
+	struct figures f;
+	int rc = verify(r, j);
+
+	if (rc >= 0)
+		rc = calibrate(r, j);
+	warm.probe = warm.each = false;
+	warm.count = j->warm;
+	if (j->warm == UINT64_MAX)
+		warm.count = j->count / 8 > WARM_MAX ? WARM_MAX : j->count / 8 + 4;
+	if (rc < 0 || !warm.count || j->test->kind == KIND_LINE)
+		return rc;
+	return run(r, &warm, &f, NULL);
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(double *values, unsigned n)
+{
+	qsort(values, n, sizeof(*values), compare);
+	return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+/* How often a message crosses in one count: a ping-pong's count is a round trip. */
+static double crossings(const struct job *j)
+{
+	if (j->test->kind == KIND_MAILBOX)
+		return 2;
+	return j->test->kind == KIND_LATENCY && !j->idle_us ? 2 : 1;
+}
+
+static bool is_latency(const struct job *j)
+{
+	return j->test->kind != KIND_STREAM;
+}
+
+/* One sample's mean time of a crossing, us. */
+static double sample_us(const struct job *j, const struct figures *f, const struct hist *stamps)
+{
+	if (j->test->kind == KIND_LINE)
+		return (f->before + f->after) / 2e3;
+	if (j->idle_us)
+		return (double)stamps->sum / (double)(stamps->count ? stamps->count : 1) / 1e3;
+	return f->ns / (double)j->count / crossings(j) / 1e3;
+}
+
+static int take_samples(const struct runner *r, struct job *j, unsigned n, struct result *out)
+{
+	static double us[SAMPLES_MAX], hops[SAMPLES_MAX], line[SAMPLES_MAX];
+	static struct hist stamps;
+	struct figures f = {0};
+	int rc = 0;
+
+	n = n > SAMPLES_MAX ? SAMPLES_MAX : n;
+	if (j->idle_us || j->test->kind == KIND_LINE)
+		j->each = true; /* there are only single times */
+	for (unsigned i = 0; i < n && rc >= 0; i++) {
+		rc = run_probed(r, j, &f, &stamps, out);
+		us[i] = sample_us(j, &f, &stamps);
+		line[i] = (f.before + f.after) / 2;
+		hops[i] = line[i] > 0 ? us[i] * 1e3 / line[i] : -1;
+		out->reads += f.reads;
+		out->writes += f.writes;
+	}
+	if (rc < 0)
+		return rc;
+	out->samples = n;
+	/* Where the placement never stood still there is no one figure for it. */
+	out->line_ns = out->mixed == n ? -1 : median(line, n);
+	out->hops = is_latency(j) && out->line_ns > 0 ? median(hops, n) : -1;
+	out->lat_us = median(us, n);
+	return 0;
+}
+
+/* A run of its own for the spread, so that reading the clock burdens no sample. */
+static int take_spread(const struct runner *r, const struct job *j, struct result *out)
+{
+	static struct hist stamps;
+	struct job single = *j;
+	struct figures f;
+
+	single.each = true;
+	single.count = j->count < STAMPED_MAX ? j->count : STAMPED_MAX;
+	return run_probed(r, &single, &f, &stamps, out);
+}
+
+static void tell_spread(struct result *out)
+{
+	const struct hist *h = &out->hist;
+
+	out->min_us = (double)h->min / 1e3;
+	out->max_us = (double)h->max / 1e3;
+	out->p50_us = hist_quantile(h, 0.5) / 1e3;
+	out->p90_us = hist_quantile(h, 0.9) / 1e3;
+	out->p99_us = hist_quantile(h, 0.99) / 1e3;
+	out->p999_us = hist_quantile(h, 0.999) / 1e3;
+}
+
+static void name_path(struct pair *pair, const struct setup *setup, struct result *out)
+{
+	struct slmpm_stats stats = {.size = sizeof(stats)};
+
+	snprintf(out->fabric, sizeof(out->fabric), "%s", pair ? "" : "shm");
+	if (pair && slmpm_peer_stats(pair->peer, &stats, sizeof(stats)) >= 0)
+		memcpy(out->fabric, stats.link, sizeof(out->fabric));
+	out->fabric[sizeof(out->fabric) - 1] = '\0';
+	out->mode = setup->mode ? setup->mode : "auto";
+}
+
+static int refuse(const struct job *j, const struct pair *pair)
+{
+	if (j->test->kind == KIND_MAILBOX && j->wait != WAIT_DEFAULT && !getenv("SLMPM_WAIT")) {
+		fprintf(stderr, "slmpm_perftest: mailbox_lat waits in one mode only: start with "
+				"--wait and without --serve\n");
+		return -SLMPM_ENOTSUP;
+	}
+	if (j->test->loan && pair && j->size > pair->loan_max) {
+		fprintf(stderr, "slmpm_perftest: a loan holds at most %llu bytes: choose -s\n",
+			(unsigned long long)pair->loan_max);
+		return -SLMPM_ELIMIT;
+	}
+	if (j->test->kind == KIND_LINE && pair && !pair->probes) {
+		fprintf(stderr, "slmpm_perftest: line_lat needs both sides on one machine, each on "
+				"a CPU of its own: choose -c\n");
+		return -SLMPM_ENOTSUP;
+	}
+	return 0;
+}
+
+int measure(struct pair *pair, const struct setup *setup, const struct job *job, struct result *out)
+{
+	const struct runner r = {pair, setup};
+	struct job *j = &out->job;
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	hist_clear(&out->hist);
+	out->lat_us = out->min_us = out->p50_us = out->p90_us = out->p99_us = -1;
+	out->p999_us = out->max_us = out->hops = out->rate_mps = out->bw_mbps = -1;
+	*j = *job;
+	if (j->test->kind == KIND_LINE || j->test->kind == KIND_MAILBOX)
+		j->size = j->test->size;
+	j->probe = pair && pair->probes && j->test->kind != KIND_COPY;
+	name_path(pair, setup, out);
+	rc = refuse(j, pair);
+	if (rc >= 0)
+		rc = prepare(&r, j);
+	if (rc >= 0)
+		rc = take_samples(&r, j, setup->samples, out);
+	if (rc < 0)
+		return rc;
+	if (is_latency(j) && setup->spread && !j->each)
+		rc = take_spread(&r, j, out);
+	if (is_latency(j) && out->hist.count)
+		tell_spread(out);
+	if (j->test->kind == KIND_STREAM || j->test->kind == KIND_COPY) {
+		out->rate_mps = 1 / out->lat_us;
+		out->bw_mbps = (double)j->size / out->lat_us;
+	}
+	if (j->test->kind == KIND_STREAM)
+		out->lat_us = -1;
+	return rc;
+}

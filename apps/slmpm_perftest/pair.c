@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The two processes of a measurement: how they find each other, and one run of a job on both. Side
+ * 0 says on a stream of its own what comes; between runs side 1 sleeps on the context's descriptor
+ * whatever its wait mode, so that idle pairs disturb nobody.
+ */
+#include "apps/slmpm_perftest/perftest.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define GREETING "slmpm_perftest 1"
+
+enum { ANSWER_MS = 10000 };
+
+/* ---- CPUs ---- */
+
+int pin(int cpu, int which)
+{
+	static cpu_set_t all; /* as it was before the first call */
+	static bool have;
+	cpu_set_t one;
+
+	if (!have && sched_getaffinity(0, sizeof(all), &all))
+		return -1;
+	have = true;
+	which %= CPU_COUNT(&all);
+	for (int c = 0; cpu < 0 && c < CPU_SETSIZE; c++)
+		if (CPU_ISSET((size_t)c, &all) && which-- == 0)
+			cpu = c;
+	CPU_ZERO(&one);
+	CPU_SET((size_t)cpu, &one);
+	return sched_setaffinity(0, sizeof(one), &one) ? -1 : cpu;
+}
+
+/* ---- the parts of a pair ---- */
+
+int pair_buffers(struct pair *p, uint64_t size)
+{
+	char *area;
+
+	if (p->room >= size)
+		return 0;
+	if (p->room) {
+		munmap(p->tx, p->room);
+		munmap(p->rx, p->room);
+	}
+	size = (size + 65536 + 4095) & ~UINT64_C(4095);
+	p->room = 0;
+	for (int i = 0; i < 2; i++) {
+		area = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		if (area == MAP_FAILED) {
+			fprintf(stderr, "slmpm_perftest: no memory for a message of %llu bytes\n",
+				(unsigned long long)size);
+			return -SLMPM_ENOMEM;
+		}
+		memset(area, 1, size);
+		*(i ? &p->rx : &p->tx) = area;
+	}
+	p->room = size;
+	return 0;
+}
+
+static int pair_open(struct pair *p, unsigned wait)
+{
+	struct slmpm_options how = {.size = sizeof(how), .wait = wait};
+
+	*p = (struct pair){.side = 0};
+	if (slmpm_open(&p->ctx, wait == WAIT_DEFAULT ? NULL : &how) < 0)
+		return slmpm_perror("slmpm_perftest: open");
+	return 0;
+}
+
+static int pair_limits(struct pair *p)
+{
+	struct slmpm_peer_info info = {.size = sizeof(info)};
+
+	if (slmpm_peer_query(p->peer, &info) < 0)
+		return slmpm_perror("slmpm_perftest: query");
+	p->packet_max = info.packet_max;
+	p->loan_max = info.loan_max;
+	return 0;
+}
+
+static int say(struct pair *p, const char *text)
+{
+	return slmpm_send(p->peer, STREAM_CONTROL, text, strlen(text), ANSWER_MS);
+}
+
+static int hear(struct pair *p, char *text, size_t size, int timeout_ms)
+{
+	int64_t len = slmpm_recv(p->peer, STREAM_CONTROL, text, size - 1, NULL, timeout_ms);
+
+	text[len > 0 ? len : 0] = '\0';
+	return len < 0 ? (int)len : 0;
+}
+
+static int alive(void *arg)
+{
+	struct slmpm_peer_info info = {.size = sizeof(info)};
+	struct pair *p = arg;
+
+	slmpm_progress(p->ctx);
+	return slmpm_peer_query(p->peer, &info) >= 0 && info.state <= SLMPM_PEER_UP;
+}
+
+/* ---- side 0 ---- */
+
+/* Tells the other side where the board is and which CPU to take; each side pins itself. */
+static int greet(struct pair *p, const int cpu[2])
+{
+	char board[64], text[256];
+	int mine = pin(cpu[0], 0), theirs = -1;
+
+	p->board = board_create(board, sizeof(board));
+	snprintf(text, sizeof(text), GREETING " %s %d", board, cpu[1]);
+	if (say(p, text) < 0 || hear(p, text, sizeof(text), ANSWER_MS) < 0)
+		return slmpm_perror("slmpm_perftest: the other side does not answer");
+	if (sscanf(text, "ready %63s %d", board, &theirs) != 2) {
+		fprintf(stderr,
+			"slmpm_perftest: the other side says \"%s\"; are both of one "
+			"version?\n",
+			text);
+		return 1;
+	}
+	if (strcmp(board, "board") != 0)
+		p->board = NULL;
+	p->probes = p->board && mine >= 0 && theirs >= 0 && mine != theirs;
+	return pair_limits(p);
+}
+
+int pair_spawn(struct pair *p, unsigned wait, const int cpu[2])
+{
+	char mode[16];
+	char *const argv[] = {"--far", "--wait", mode, NULL};
+	struct slmpm_spawn_options how = {.size = sizeof(how), .flags = SLMPM_SPAWN_DIE_WITH_HOST};
+
+	if (pair_open(p, wait))
+		return -1;
+	snprintf(mode, sizeof(mode), "%s", wait_name(wait));
+	how.ctx = p->ctx;
+	p->spawned = true;
+	if (slmpm_spawn(&p->peer, "/proc/self/exe", argv, &how) < 0)
+		return slmpm_perror("slmpm_perftest: start of the second process");
+	return greet(p, cpu) ? -1 : 0;
+}
+
+int pair_connect(struct pair *p, const char *url, unsigned wait, const int cpu[2])
+{
+	if (pair_open(p, wait))
+		return -1;
+	if (slmpm_connect(&p->peer, p->ctx, url, 5000) < 0)
+		return slmpm_perror("slmpm_perftest: connect (is slmpm_perftest --listen there?)");
+	return greet(p, cpu) ? -1 : 0;
+}
+
+void pair_end(struct pair *p)
+{
+	if (!p->ctx.id)
+		return;
+	slmpm_close(p->peer, 1000);
+	if (p->spawned)
+		slmpm_join(p->peer, NULL, 5000);
+	slmpm_shut(p->ctx, 1000);
+	p->ctx.id = 0;
+}
+
+/* ---- one run, both sides ---- */
+
+static void count_remote(struct pair *p, uint64_t *reads, uint64_t *writes)
+{
+	struct slmpm_stats stats = {.size = sizeof(stats)};
+
+	if (slmpm_peer_stats(p->peer, &stats, sizeof(stats)) < 0)
+		return;
+	*reads = stats.remote_reads - *reads;
+	*writes = stats.remote_writes - *writes;
+}
+
+/* Side 1's report: its counts, then the histogram of what it timed as INDEX:COUNT. */
+static int report_back(struct pair *p, const struct figures *f, const struct hist *stamps)
+{
+	static char text[CONTROL_MAX];
+	size_t at = (size_t)snprintf(text, sizeof(text), "done %" PRIu64 " %" PRIu64, f->reads,
+				     f->writes);
+
+	for (unsigned i = 0; stamps && i < HIST_BUCKETS && at < sizeof(text) - 64; i++)
+		if (stamps->bucket[i])
+			at += (size_t)snprintf(text + at, sizeof(text) - at,
+					       " %" PRIu64 ":%" PRIu64, hist_floor(i),
+					       stamps->bucket[i]);
+	return say(p, text);
+}
+
+static int take_report(struct pair *p, char *text)
+{
+	return hear(p, text, CONTROL_MAX, -1);
+}
+
+static int read_report(const char *text, struct figures *f, struct hist *stamps)
+{
+	uint64_t reads, writes, value, n;
+	int used;
+
+	if (sscanf(text, "done %" SCNu64 " %" SCNu64 "%n", &reads, &writes, &used) != 2)
+		return -SLMPM_EPROTO;
+	f->reads += reads;
+	f->writes += writes;
+	for (text += used; sscanf(text, " %" SCNu64 ":%" SCNu64 "%n", &value, &n, &used) == 2;
+	     text += used)
+		if (stamps)
+			hist_add_n(stamps, value, n);
+	return 0;
+}
+
+static int probe(struct pair *p, const struct job *j, double *ns, struct hist *stamps)
+{
+	struct hist *each = j->test->kind == KIND_LINE ? stamps : NULL;
+
+	if (!j->probe)
+		return 0;
+	*ns = board_probe(p->board, p->side, alive, p, each);
+	/* Side 0's first message must not find side 1 still in the probe. */
+	return *ns < 0 ? -SLMPM_EDEAD : board_meet(p->board, p->side, alive, p);
+}
+
+static int run_side(struct pair *p, const struct job *j, struct figures *f, struct hist *stamps)
+{
+	static char text[CONTROL_MAX];
+	loop_fn *loop = j->verify ? loop_verify : j->test->loop;
+	/* Side 1 takes times only where it alone can: on arrival after an idle wait. */
+	struct hist *mine = !j->each || (p->side == 1) != (j->idle_us > 0) ? NULL : stamps;
+	uint64_t begin;
+	int rc;
+
+	*f = (struct figures){0};
+	rc = probe(p, j, &f->before, stamps);
+	count_remote(p, &f->reads, &f->writes);
+	begin = now_ns();
+	if (rc >= 0)
+		rc = loop(p, j, mine);
+	if (rc >= 0 && p->side == 0)
+		rc = take_report(p, text);
+	f->ns = (double)(now_ns() - begin);
+	count_remote(p, &f->reads, &f->writes);
+	if (rc >= 0)
+		rc = p->side ? report_back(p, f, mine) : read_report(text, f, mine ? NULL : stamps);
+	return rc < 0 ? rc : probe(p, j, &f->after, stamps);
+}
+
+int pair_run(struct pair *p, const struct job *job, struct figures *f, struct hist *stamps)
+{
+	char text[256];
+	int rc = pair_buffers(p, job->size);
+
+	if (rc < 0)
+		return rc;
+	if (job->test->kind == KIND_COPY) { /* no business of the other side's */
+		*f = (struct figures){.ns = (double)now_ns()};
+		rc = job->test->loop(p, job, job->each ? stamps : NULL);
+		f->ns = (double)now_ns() - f->ns;
+		return rc;
+	}
+	job_print(job, text, sizeof(text));
+	rc = say(p, text);
+	if (rc >= 0)
+		rc = run_side(p, job, f, stamps);
+	if (rc < 0)
+		slmpm_perror("slmpm_perftest: run");
+	return rc;
+}
+
+/* ---- side 1 ---- */
+
+/* The next line from side 0; asleep until then. */
+static int next_line(struct pair *p, char *text, size_t size)
+{
+	struct pollfd ready = {.fd = slmpm_fd(p->ctx), .events = POLLIN};
+	int rc;
+
+	while ((rc = hear(p, text, size, 0)) == -SLMPM_EAGAIN || rc == -SLMPM_ETIMEOUT)
+		if (slmpm_arm(p->ctx) == 0)
+			poll(&ready, 1, -1);
+	return rc;
+}
+
+static int be_greeted(struct pair *p, int cpu)
+{
+	char text[256], board[128];
+	int wish = -1, mine;
+
+	if (hear(p, text, sizeof(text), ANSWER_MS) < 0)
+		return slmpm_perror("slmpm_perftest: no greeting");
+	if (sscanf(text, GREETING " %127s %d", board, &wish) != 2) {
+		say(p, "unknown greeting");
+		fprintf(stderr,
+			"slmpm_perftest: strange greeting \"%s\"; are both of one version?\n",
+			text);
+		return 1;
+	}
+	p->board = board_open(board);
+	mine = pin(p->spawned ? wish : cpu, 1);
+	snprintf(text, sizeof(text), "ready %s %d", p->board ? "board" : "alone", mine);
+	return say(p, text) < 0 || pair_limits(p) ? 1 : 0;
+}
+
+static int follow(struct pair *p, int cpu)
+{
+	static struct hist stamps;
+	char text[256], why[256];
+	struct figures f;
+	struct job job;
+	int rc;
+
+	p->side = 1;
+	if (be_greeted(p, cpu))
+		return 1;
+	while ((rc = next_line(p, text, sizeof(text))) >= 0) {
+		if (job_parse(&job, text, why, sizeof(why)) || !job.test->loop) {
+			fprintf(stderr, "slmpm_perftest: from the other side: %s\n", why);
+			return 1;
+		}
+		hist_clear(&stamps);
+		rc = pair_buffers(p, job.size);
+		if (rc < 0 || (rc = run_side(p, &job, &f, &stamps)) < 0)
+			break;
+	}
+	/* However side 0 ended: it has said so itself. */
+	return rc == -SLMPM_ECLOSED || rc == -SLMPM_EDEAD ? 0 : slmpm_perror("slmpm_perftest");
+}
+
+int follow_parent(unsigned wait)
+{
+	struct pair p;
+
+	if (pair_open(&p, wait))
+		return 1;
+	p.spawned = true;
+	if (slmpm_parent_in(p.ctx, &p.peer) < 0)
+		return slmpm_perror("slmpm_perftest: --far is for its own use");
+	return follow(&p, -1);
+}
+
+int follow_listen(const char *url, unsigned wait, int cpu)
+{
+	slmpm_listener listener;
+	struct pair p;
+	int rc;
+
+	if (pair_open(&p, wait))
+		return 1;
+	if (slmpm_listen(&listener, p.ctx, url) < 0)
+		return slmpm_perror("slmpm_perftest: listen");
+	fprintf(stderr, "listening; now: slmpm_perftest --connect %s -t TEST\n", url);
+	rc = slmpm_accept(listener, &p.peer, -1);
+	slmpm_unlisten(listener);
+	if (rc < 0)
+		return slmpm_perror("slmpm_perftest: accept");
+	rc = follow(&p, cpu);
+	pair_end(&p);
+	return rc;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Prints results: one line a result for people, one JSON object a line for programs. */
+#include "apps/slmpm_perftest/perftest.h"
+
+#include <inttypes.h>
+
+/* ,"NAME":VALUE, or null where it does not apply. */
+static void key(const char *name, double value)
+{
+	if (value < 0)
+		printf(",\"%s\":null", name);
+	else
+		printf(",\"%s\":%.6g", name, value);
+}
+
+static void json_hist(const struct hist *h)
+{
+	const char *comma = "";
+
+	printf(",\"hist\":{\"count\":%" PRIu64 ",\"us\":[", h->count);
+	for (unsigned i = 0; i < HIST_BUCKETS; i++)
+		if (h->bucket[i]) {
+			printf("%s[%.6g,%" PRIu64 "]", comma, (double)hist_floor(i) / 1e3,
+			       h->bucket[i]);
+			comma = ",";
+		}
+	printf("]}");
+}
+
+static void json(const struct result *r, bool hist)
+{
+	const struct job *j = &r->job;
+
+	printf("{\"test\":\"%s\",\"fabric\":\"%s\",\"mode\":\"%s\",\"wait\":\"%s\",\"size\":%" PRIu64
+	       ",\"count\":%" PRIu64,
+	       j->test->name, r->fabric, r->mode, wait_name(j->wait), j->size, j->count);
+	key("lat_us", r->lat_us);
+	key("lat_us_min", r->min_us);
+	key("lat_us_p50", r->p50_us);
+	key("lat_us_p90", r->p90_us);
+	key("lat_us_p99", r->p99_us);
+	key("lat_us_p999", r->p999_us);
+	key("lat_us_max", r->max_us);
+	key("hops", r->hops);
+	key("rate_mps", r->rate_mps);
+	key("bw_mbps", r->bw_mbps);
+	printf(",\"remote_reads\":%" PRIu64 ",\"remote_writes\":%" PRIu64, r->reads, r->writes);
+	key("line_ns", r->line_ns > 0 ? r->line_ns : -1);
+	printf(",\"touch\":%s,\"burst\":%" PRIu64 ",\"idle_us\":%" PRIu64
+	       ",\"samples\":%u,\"retaken\":%u,\"mixed\":%u",
+	       j->touch ? "true" : "false", j->burst, j->idle_us, r->samples, r->retaken, r->mixed);
+	if (hist && r->hist.count)
+		json_hist(&r->hist);
+	printf("}\n");
+}
+
+static void cell(int width, int decimals, double value)
+{
+	if (value < 0)
+		printf(" %*s", width, "-");
+	else
+		printf(" %*.*f", width, decimals, value);
+}
+
+static void heading(void)
+{
+	static bool done;
+
+	if (!done)
+		printf("%-11s %10s %9s %9s %8s %9s %6s %9s %9s %7s %7s\n", "test", "bytes", "count",
+		       "us", "us min", "us p99", "hops", "M msg/s", "MB/s", "line ns", "r.reads");
+	done = true;
+}
+
+static void bars(const struct hist *h)
+{
+	static const double at[] = {0.5, 0.9, 0.99, 0.999, 1};
+	uint64_t octave[64] = {0}, most = 1;
+
+	for (unsigned i = 0; i < sizeof(at) / sizeof(*at); i++)
+		printf("  p%-6g %10.3f us\n", at[i] * 100, hist_quantile(h, at[i]) / 1e3);
+	for (unsigned i = 0; i < HIST_BUCKETS; i++) {
+		unsigned o = 63u - (unsigned)__builtin_clzll(hist_floor(i) | 1);
+
+		octave[o] += h->bucket[i];
+		most = octave[o] > most ? octave[o] : most;
+	}
+	for (unsigned o = 0; o < 64; o++)
+		if (octave[o])
+			printf("  %12.3f us %9" PRIu64 " %.*s\n", (double)(UINT64_C(1) << o) / 1e3,
+			       octave[o], (int)(octave[o] * 50 / most),
+			       "##################################################");
+}
+
+void report(const struct setup *setup, const struct result *r)
+{
+	if (setup->json) {
+		json(r, setup->hist);
+		fflush(stdout);
+		return;
+	}
+	heading();
+	printf("%-11s %10" PRIu64 " %9" PRIu64, r->job.test->name, r->job.size, r->job.count);
+	cell(9, 3, r->lat_us);
+	cell(8, 3, r->min_us);
+	cell(9, 3, r->p99_us);
+	cell(6, 1, r->hops);
+	cell(9, 3, r->rate_mps);
+	cell(9, 1, r->bw_mbps);
+	cell(7, 1, r->line_ns > 0 ? r->line_ns : -1);
+	printf(" %7" PRIu64 "%s\n", r->reads, r->mixed ? "  (placement changed meanwhile)" : "");
+	if (setup->hist && r->hist.count)
+		bars(&r->hist);
+	fflush(stdout);
+}

@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# slmpm_perftest: the limits, two terminals, both sides on one CPU, a lost side, wrong arguments.
+set -u
+perf=$SLMPM_BUILD/bin/slmpm_perftest
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+fail() { echo "$*" >&2; cat "$dir"/err* >&2; exit 1; }
+
+# For people: a heading once, a line a size.
+"$perf" -t send_lat,send_bw,copy_bw -s 64:128 -n 200 --samples 1 >"$dir/out" 2>"$dir/err" || fail "exit status $?"
+[ "$(wc -l <"$dir/out")" = 7 ] || { cat "$dir/out"; fail "not a heading and six lines"; }
+head -n 1 "$dir/out" | grep -q '^test .*r.reads' || fail "no heading"
+"$perf" -t send_lat -n 200 --samples 1 --hist >"$dir/out" 2>"$dir/err" || fail "--hist: exit status $?"
+grep -Eq '^ *p99\.9 ' "$dir/out" || fail "--hist shows no percentiles"
+
+first=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
+"$perf" -t send_lat -s 8 -n 200 --samples 1 -c "$first,$first" --json >"$dir/out" 2>"$dir/err" || fail "one CPU: $?"
+grep -q '"hops":null' "$dir/out" || fail "hops on one CPU"
+"$perf" -t line_lat -c "$first,$first" >"$dir/out" 2>"$dir/err" && fail "line_lat on one CPU"
+if [ "$(nproc)" -gt 1 ]; then
+	"$perf" -t line_lat --json >"$dir/out" 2>"$dir/err" || fail "line_lat: exit status $?"
+	grep -Eq '"line_ns":[0-9]' "$dir/out" || grep -q '"mixed":5' "$dir/out" || fail "line_lat gives no time"
+fi
+
+# Two terminals.
+for url in "shm:perftest-$$" "shm:$dir/socket"; do
+	"$perf" --listen "$url" 2>"$dir/err.listen" &
+	listener=$!
+	tries=0
+	until grep -q listening "$dir/err.listen"; do
+		[ $((tries += 1)) -lt 200 ] || fail "$url: the listener does not listen"
+		read -r -t 0.05 _ <><(:)
+	done
+	"$perf" --connect "$url" -t send_lat,loan_bw -s 64 -n 200 --samples 1 --json >"$dir/out" 2>"$dir/err" ||
+		fail "$url: connect: exit status $?"
+	[ "$(wc -l <"$dir/out")" = 2 ] || fail "$url: not two lines"
+	wait $listener || fail "$url: the listener ended with $?"
+done
+"$perf" --connect "shm:nobody-$$" -t send_lat >"$dir/out" 2>"$dir/err" && fail "connected to nobody"
+[ "$(wc -l <"$dir/err")" = 1 ] || fail "connect to nobody: not one line"
+
+# The second side dies in the middle: told in a line, exit status 1, no hanging.
+mkfifo "$dir/in"
+"$perf" --serve <"$dir/in" >"$dir/out" 2>"$dir/err" &
+serving=$!
+exec 3>"$dir/in"
+echo 'send_lat 8 100' >&3
+tries=0
+until [ -s "$dir/out" ]; do
+	[ $((tries += 1)) -lt 200 ] || fail "no answer"
+	read -r -t 0.05 _ <><(:)
+done
+far=$(cat "/proc/$serving/task/$serving/children")
+kill -KILL "${far%% *}" || fail "no second side"
+echo 'send_lat 8 100' >&3
+wait $serving
+[ $? = 1 ] || fail "a lost side: exit status is not 1"
+exec 3>&-
+grep -q '"error"' "$dir/out" || fail "a lost side: no error in the answer"
+grep -q 'slmpm_perftest: run: ' "$dir/err" || fail "a lost side: not a word"
+
+refused() { # refused WHAT ARGUMENTS...: exit status 2, and a line that says WHAT
+	local what=$1
+	shift
+	"$perf" "$@" >"$dir/out" 2>"$dir/err"
+	[ $? = 2 ] || fail "$*: exit status is not 2"
+	[ "$(wc -l <"$dir/err")" = 1 ] || fail "$*: not one line"
+	grep -q -- "$what" "$dir/err" || fail "$*: does not say \"$what\""
+}
+refused "-t; there are: send_lat"
+refused "there are: send_lat send_bw" -t nonsense
+refused "as in -s 64" -t send_lat -s big
+refused "as in -s 64" -t send_lat -s -1
+refused "as in -s 64" -t send_lat -s 9g
+refused "from the first" -t send_lat -s 64:8
+refused "a number from 1" -t send_lat -n 0
+refused "adaptive spin block" -t send_lat --wait forever
+refused "there are: .*shm" -t send_lat --fabric carrier-pigeon
+refused "there are: auto" -t send_lat --mode none
+refused "two CPUs" -t send_lat -c 1
+refused "is not allowed here" -t send_lat -c 0,100000
+refused "not both" --listen shm:a --connect shm:b
+refused "named with -t" send_lat
+for url in "nonsense" "tcp4:x" "shm:"; do
+	"$perf" --connect "$url" -t send_lat >"$dir/out" 2>"$dir/err" && fail "$url: connected"
+	[ "$(wc -l <"$dir/err")" = 1 ] || fail "$url: not one line"
+done
+"$perf" -t loan_lat -s 8g -n 1 >"$dir/out" 2>"$dir/err" && fail "a loan of 8 GiB"
+grep -q 'a loan holds at most' "$dir/err" || fail "a loan of 8 GiB: why?"
+exit 0
