@@ -180,8 +180,8 @@ static int loop_send_lat(struct pair *p, const struct job *j, struct hist *stamp
 	if (j->idle_us)
 		return idle_wait(p, j, stamps);
 	if (stamps)
-		return j->touch ? ping(p, j, stamps, false, true)
-				: ping(p, j, stamps, false, false);
+		return j->touch ? ping(p, j, stamps, false, true) :
+				  ping(p, j, stamps, false, false);
 	return j->touch ? ping(p, j, NULL, false, true) : ping(p, j, NULL, false, false);
 }
 
@@ -222,8 +222,8 @@ static int send_bursts(struct pair *p, const struct job *j)
 		for (uint64_t i = 1; i <= n; i++) {
 			if (j->touch)
 				fill(p->tx, j->size, left + i);
-			rc = i < n ? slmpm_sendv(p->peer, STREAM_DATA, &piece, 1, &more, NULL)
-				   : slmpm_send(p->peer, STREAM_DATA, p->tx, j->size, -1);
+			rc = i < n ? slmpm_sendv(p->peer, STREAM_DATA, &piece, 1, &more, NULL) :
+				     slmpm_send(p->peer, STREAM_DATA, p->tx, j->size, -1);
 			if (rc < 0)
 				return rc;
 		}

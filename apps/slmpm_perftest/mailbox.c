@@ -52,9 +52,9 @@ static void count_remote(uint64_t *reads, uint64_t *writes)
 static int write_word(const struct mailbox *m, uint32_t word)
 {
 	return dacs_mailbox_write(&word, m ? m->de : DACS_DE_PARENT,
-				  m ? m->pid : DACS_PID_PARENT) == DACS_SUCCESS
-		       ? 0
-		       : -1;
+				  m ? m->pid : DACS_PID_PARENT) == DACS_SUCCESS ?
+		       0 :
+		       -1;
 }
 
 static int64_t read_word(const struct mailbox *m)
@@ -62,9 +62,9 @@ static int64_t read_word(const struct mailbox *m)
 	uint32_t word;
 
 	return dacs_mailbox_read(&word, m ? m->de : DACS_DE_PARENT, m ? m->pid : DACS_PID_PARENT) ==
-			       DACS_SUCCESS
-		       ? (int64_t)word
-		       : -1;
+			       DACS_SUCCESS ?
+		       (int64_t)word :
+		       -1;
 }
 
 static int mailbox_start(const int cpu[2])

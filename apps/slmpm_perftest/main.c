@@ -256,8 +256,8 @@ static int measure_all(struct command *c)
 
 		if (!mailbox && !pair.ctx.id)
 			failed = c->connect ? pair_connect(&pair, c->connect, c->job.wait,
-							   c->setup.cpu)
-					    : pair_spawn(&pair, c->job.wait, c->setup.cpu);
+							   c->setup.cpu) :
+					      pair_spawn(&pair, c->job.wait, c->setup.cpu);
 		if (!failed)
 			failed = measure_sizes(c, mailbox ? NULL : &pair, test);
 	}
