@@ -89,16 +89,18 @@ FOLDERS  := $(sort $(FOLDERS))
 APP_LIB  := $(patsubst %.c,$(OBJ)/%.o,$(wildcard apps/lib/*.c))		# what programs share
 PROGRAMS := $(addprefix $(OUT)/bin/,$(basename $(notdir $(ONE_FILE))) $(FOLDERS))
 
-# A test is tests/FOLDER/NAME.c or .sh. The model checker, where it has a model.mk, builds itself.
+# A test is tests/FOLDER/NAME.c or .sh; tests/model is one program, with its own build of the ring.
 TEST_C   := $(filter-out tests/lib/% tests/lint/% tests/bench/% tests/cross/% tests/model/%,$(wildcard tests/*/*.c))
 TEST_SH  := $(filter-out tests/lib/% tests/lint/% tests/bench/% tests/cross/%,$(wildcard tests/*/*.sh))
 TEST_LIB := $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/lib/*.c))
 TEST_OBJ := $(TEST_C:%.c=$(OBJ)/%.o)
 TEST_BIN := $(TEST_C:%.c=$(OUT)/%)
+MODEL_OBJ := $(patsubst %.c,$(OBJ)/model/%.o,$(if $(wildcard tests/model/check.c),$(wildcard tests/model/*.c) shm/ring.c))
+MODEL     := $(if $(MODEL_OBJ),tests/model/check)
 HELPERS  := $(if $(TEST_C),$(shell grep -lE '^/\* helper\b' $(TEST_C)))
 TESTS     = $(foreach d,unit fabric fault stress fuzz,$(filter tests/$(d)/%,$(TEST_ALL))) \
 	$(filter-out $(foreach d,unit fabric fault stress fuzz,tests/$(d)/%),$(TEST_ALL))
-TEST_ALL  = $(filter-out $(HELPERS),$(TEST_C) $(TEST_SH) $(MODEL_TESTS))
+TEST_ALL  = $(filter-out $(HELPERS),$(TEST_C) $(TEST_SH) $(addsuffix .c,$(MODEL)))
 
 # ---- library and tools ----
 
@@ -159,12 +161,21 @@ $(TEST_BIN): $(OUT)/%: $(OBJ)/%.o $(TEST_LIB) $(ARCHIVE)
 	@mkdir -p $(@D)
 	$(Q)$(LINK) $< $(TEST_LIB) $(ARCHIVE) -lcmocka $(call note,libs,$*.c) $(LIB_LIBS) -o $@
 
--include $(wildcard tests/model/model.mk tests/bench/bench.mk)
+$(OBJ)/model/%.o: %.c $(OUT)/gen/flags
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) -DSLMPM_MODEL -fno-stack-protector -c $< -o $@
+
+$(OUT)/tests/model/check: $(MODEL_OBJ)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(LINK) $^ -o $@
 
 RUN = env -u MAKEFLAGS -u MAKELEVEL SLMPM_BUILD=$(abspath $(OUT)) SLMPM_SAN='$(SAN)' SLMPM_EMULATOR='$(EMULATOR)' \
 	SLMPM_NATIVE=$(abspath $(BUILD)) CC='$(CC)' tests/run
 
-test-programs: $(TEST_BIN) $(MODEL_BIN)	## build the tests, run none
+test-programs: $(TEST_BIN) $(if $(SAN)$(CROSS),,$(addprefix $(OUT)/,$(MODEL)))	## build the tests, run none
+	@:
 
 test: deps-test				## every test; TESTS='FILE…' for some, SAN=… with sanitizers
 	@$(MAKE) all test-programs
@@ -252,7 +263,7 @@ DEPS_ALL   := $(DEPS_DEMO) libjansson-dev
 DEPS_TEST  := libcmocka-dev
 DEPS_LINT  := g++ clang clang-format scdoc
 DEPS_BENCH := gnuplot-nox
-DEPS_CROSS := qemu-user gcc-s390x-linux-gnu gcc-aarch64-linux-gnu
+DEPS_CROSS := qemu-user gcc-s390x-linux-gnu libc6-dev-s390x-cross gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 # Foreign packages are unpacked, not installed: Debian's releases for two machines need not agree in version.
 SYSROOT_PACKAGES := libcmocka-dev libcmocka0 libssl-dev libssl3 libjansson-dev libjansson4
 
@@ -296,5 +307,5 @@ FORCE:
 .PHONY: all lib test-programs test cross-test demo bench lint lint-headers objects format man install clean help FORCE \
 	deps deps-demo deps-test deps-lint deps-bench deps-cross
 
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(TEST_OBJ) $(TEST_LIB) $(filter %.o,$(MODEL_OBJ))) \
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(TEST_OBJ) $(TEST_LIB) $(MODEL_OBJ)) \
 	$(patsubst %.c,$(OBJ)/%.d,$(wildcard apps/*.c apps/*/*.c))
