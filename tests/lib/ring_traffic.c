@@ -173,8 +173,8 @@ static int peek_or_wait(struct ring_reader *r, struct doorbell *bell, const stru
 		return 0;
 	}
 	ring_publish_consumed(r, RING_SLEEP);
-	fall_asleep(bell);
 	doorbell_check(bell);
+	fall_asleep(bell); /* no other fence from here to the look: it must do alone */
 	rc = ring_peek(r, p);
 	if (rc == 0) {
 		ring_publish_consumed(r, RING_SLEEP); /* the look may have taken a pad */
