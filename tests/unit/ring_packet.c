@@ -126,6 +126,28 @@ static void all_n_segments_can_be_full_and_then_there_is_no_room(void **state)
 		}
 }
 
+/* The writer finds out for itself, and takes exactly what was given back. */
+static void each_segment_given_back_is_room_for_one_more(void **state)
+{
+	(void)state;
+	for (size_t s = 0; s < STARTS; s++)
+		for (uint32_t n = 2; n <= 64; n *= 2) {
+			struct ring_pair p;
+			uint32_t sent = 0;
+
+			open_eager(&p, n, starts[s]);
+			while (ring_put(&p.w, sent, 20, 0))
+				sent++;
+			assert_int_equal(sent, n);
+			for (uint32_t got = 0; got < 3 * n; got++) {
+				ring_take(&p.r, got, 20);
+				assert_true(ring_put(&p.w, sent++, 20, 0));
+				assert_false(ring_put(&p.w, sent, 20, 0));
+			}
+			ring_pair_close(&p);
+		}
+}
+
 /* A copy of all that a refused call could have touched. */
 struct picture {
 	struct ring_writer w;
@@ -353,6 +375,7 @@ int main(void)
 		cmocka_unit_test(the_commit_word_has_its_fields_in_place),
 		cmocka_unit_test(every_length_arrives_whole),
 		cmocka_unit_test(all_n_segments_can_be_full_and_then_there_is_no_room),
+		cmocka_unit_test(each_segment_given_back_is_room_for_one_more),
 		cmocka_unit_test(a_packet_over_the_longest_is_refused_without_a_trace),
 		cmocka_unit_test(a_full_ring_refuses_without_a_trace),
 		cmocka_unit_test(a_pad_fills_the_end_and_goes_out_before_its_packet_has_room),

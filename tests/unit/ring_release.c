@@ -155,6 +155,28 @@ static void a_request_waits_for_the_packet_that_carries_it(void **state)
 	ring_pair_close(&p);
 }
 
+/* Somebody asked, but not for this packet: the minimum batch still holds K back. */
+static void a_pending_request_does_not_make_the_others_eager(void **state)
+{
+	struct ring_setup setup = {.shape = {64, 64}, .threshold = 1, .batch = 4};
+	struct ring_packet held[3];
+	struct ring_pair p;
+
+	(void)state;
+	ring_pair_open(&p, &setup);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_true(ring_put(&p.w, i, 8, i == 2 ? RING_ASK : 0));
+		ring_expect(&p.r, &held[i], i, 8);
+	}
+	ring_release(&p.r, &held[0]);
+	ring_release(&p.r, &held[1]);
+	assert_int_equal(published(&p), 0);
+	ring_release(&p.r, &held[2]);
+	assert_int_equal(published(&p), 3);
+	assert_int_equal(p.r.publications[RING_ASKED], 1);
+	ring_pair_close(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -162,6 +184,7 @@ int main(void)
 		cmocka_unit_test(a_held_packet_keeps_the_writer_out_of_its_place),
 		cmocka_unit_test(a_pad_behind_a_held_packet_is_given_back_with_it),
 		cmocka_unit_test(a_request_waits_for_the_packet_that_carries_it),
+		cmocka_unit_test(a_pending_request_does_not_make_the_others_eager),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
