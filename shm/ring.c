@@ -168,14 +168,9 @@ static void put_pad(struct ring_writer *w, uint32_t k)
 
 	if (k > 1 && ORDER_RULE(mark_pad))
 		ring_mark_stale(w, at + 1, k - 1);
-	if ((w->stale[0] & 1) && ORDER_RULE(clear_after_pad)) {
-		w->stale[0] &= ~UINT64_C(1);
-		ORDER_STORE(pad_clear, (_Atomic uint64_t *)(void *)w->segments, 0,
-			    memory_order_relaxed);
-	}
-	/* Pairs with the acquire in ring_peek. */
+	/* The successor, segment 0, begins a packet in every lap: it needs no clearing. */
 	ORDER_STORE(pad, (_Atomic uint64_t *)(void *)(w->segments + (at << w->shift)),
-		    LITTLE64(word), memory_order_release);
+		    LITTLE64(word), memory_order_relaxed); /* nothing is read behind it */
 	w->reserved = 0; /* a reservation before this one lay within the pad */
 	w->produced += k;
 	w->writes++;

@@ -252,7 +252,7 @@ static inline int ring_peek(struct ring_reader *r, struct ring_packet *p)
 		uint64_t total = r->read + 1;
 		uint64_t at = ring_at(total, r->mask);
 		const unsigned char *first = r->segments + (at << r->shift);
-		/* Pairs with the release in ring_commit (and in the pad of ring_make_room). */
+		/* Pairs with the release in ring_commit. */
 		uint64_t word = LITTLE64(ORDER_LOAD(
 			peek, (const _Atomic uint64_t *)(const void *)first, memory_order_acquire));
 		uint32_t length = (uint32_t)(word >> 32) & RING_LENGTH_MAX;
