@@ -437,6 +437,7 @@ static int shm_post(struct fabric_link *link, const struct fabric_wr *wr)
 static int shm_poll(struct fabric_link *link, struct fabric_arrival *arrivals, int n)
 {
 	struct shm_link *l = (struct shm_link *)link;
+	uint64_t published = l->reader.published;
 	struct ring_packet p;
 	int got = 0;
 
@@ -465,6 +466,9 @@ static int shm_poll(struct fabric_link *link, struct fabric_arrival *arrivals, i
 		a->token = p.total;
 		a->kind = p.kind;
 	}
+	/* A pad was given back: a writer may sleep for want of its room. */
+	if (UNLIKELY(l->reader.published != published))
+		doorbell_check(&l->bell);
 	if (UNLIKELY(!got && l->reader.violation))
 		return poisoned(l, l->reader.violation);
 	return got;
