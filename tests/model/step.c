@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Operations as the coroutines ask for them through the hooks, and their execution. */
+#include "tests/model/step.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/model/coroutine.h"
+
+#define BELOW 1024 /* bytes under the used stack kept zero: what a call finds there is no state */
+
+enum operation {
+	OP_LOAD,
+	OP_STORE,
+	OP_FENCE,
+	OP_BARRIER,
+	OP_CHOOSE,
+	OP_WAIT,
+	OP_SLEEP,
+	OP_BELL,
+	OP_END
+};
+
+struct request {
+	uint16_t kind; /* enum operation */
+	uint16_t site;
+	int16_t location;
+	uint16_t count; /* of choices */
+	uint64_t order;
+	uint64_t value;
+};
+
+struct thread {
+	struct coroutine coroutine;
+	struct request request;
+	uint64_t result;
+};
+
+static struct {
+	struct thread threads[THREADS];
+	const char *fault;
+	int running;           /* the thread whose code runs, -1 in the scheduler */
+	struct machine memory; /* the last: only what is used of it is kept */
+} world;
+
+static bool tracing;
+
+static unsigned char stacks[THREADS][COROUTINE_STACK] __attribute__((aligned(4096)));
+
+enum model_site model_weak_site;
+enum model_weakening model_weak_how;
+
+/* ---- asked for by the coroutines ---- */
+
+static uint64_t ask(struct request request)
+{
+	struct thread *t = &world.threads[world.running];
+
+	t->request = request;
+	coroutine_yield(&t->coroutine);
+	return t->result;
+}
+
+void explore_fault(const char *text)
+{
+	if (!world.fault)
+		world.fault = text;
+}
+
+_Noreturn void model_fault(const char *text)
+{
+	explore_fault(text);
+	model_end();
+}
+
+static int16_t located(const volatile void *word, bool own)
+{
+	int at = machine_location(word);
+
+	if (at < 0)
+		model_fault("an access outside the shared words");
+	if (own != (world.memory.locations[at].owner == world.running))
+		model_fault(own ? "a store into own memory" :
+				  "a load from the other side's memory");
+	return (int16_t)at;
+}
+
+uint64_t model_load(enum model_site site, const volatile void *word, memory_order order)
+{
+	if (model_weakened(site, WEAK_RELAXED))
+		order = memory_order_relaxed;
+	return ask((struct request){.kind = OP_LOAD,
+				    .site = (uint16_t)site,
+				    .location = located(word, false),
+				    .order = order});
+}
+
+void model_store(enum model_site site, volatile void *word, uint64_t value, memory_order order)
+{
+	int16_t at = located(word, true);
+
+	if (model_weakened(site, WEAK_OMITTED))
+		return;
+	if (model_weakened(site, WEAK_RELAXED))
+		order = memory_order_relaxed;
+	machine_prefetch(&world.memory, world.running);
+	ask((struct request){.kind = OP_STORE,
+			     .site = (uint16_t)site,
+			     .location = at,
+			     .order = order,
+			     .value = value});
+}
+
+void model_fence(enum model_site site, memory_order order)
+{
+	if (model_weakened(site, WEAK_OMITTED))
+		return;
+	if (model_weakened(site, WEAK_ACQ_REL))
+		order = memory_order_acq_rel;
+	ask((struct request){.kind = OP_FENCE, .site = (uint16_t)site, .order = order});
+}
+
+void model_compiler_fence(enum model_site site)
+{
+	(void)site; /* program order is what the coroutines keep: see readable() */
+}
+
+void model_barrier(void)
+{
+	if (ORDER_RULE(barrier))
+		ask((struct request){.kind = OP_BARRIER, .site = SITE_barrier});
+}
+
+unsigned model_choose(unsigned n)
+{
+	if (n < 2)
+		return 0;
+	return (unsigned)ask((struct request){.kind = OP_CHOOSE, .count = (uint16_t)n});
+}
+
+void model_wait(const volatile void *word)
+{
+	ask((struct request){.kind = OP_WAIT, .location = located(word, false)});
+}
+
+bool model_sleep(void)
+{
+	return ask((struct request){.kind = OP_SLEEP});
+}
+
+void model_bell(void)
+{
+	ask((struct request){.kind = OP_BELL});
+}
+
+void model_write_payload(unsigned segment, bool first, uint64_t value)
+{
+	const char *wrong = machine_write_plain(&world.memory, segment, first, value);
+
+	if (wrong)
+		model_fault(wrong);
+}
+
+uint64_t model_read_payload(unsigned segment, bool first)
+{
+	uint64_t value = 0;
+	const char *wrong = machine_read_plain(&world.memory, segment, first, &value);
+
+	if (wrong)
+		model_fault(wrong);
+	return value;
+}
+
+void model_end(void)
+{
+	for (;;)
+		ask((struct request){.kind = OP_END});
+}
+
+bool explore_writer_dead(void)
+{
+	return world.memory.threads[WRITER].dead;
+}
+
+uint64_t model_newest(int location)
+{
+	const struct location *l = &world.memory.locations[location];
+
+	return l->messages[l->count - 1].value;
+}
+
+/* ---- done by the scheduler ---- */
+
+/* With the compiler's barrier left out, the writer's look at the sleeper may move up. */
+static bool moves_up(int t, const struct request *r)
+{
+	return r->site == SITE_asleep_in && t == WRITER &&
+	       model_weakened(SITE_bell_order, WEAK_OMITTED);
+}
+
+static unsigned ways_of(int t)
+{
+	const struct request *r = &world.threads[t].request;
+	const struct knowledge *other = &world.memory.threads[!t];
+
+	if (world.memory.threads[t].dead)
+		return 0;
+	switch ((enum operation)r->kind) {
+	case OP_LOAD: return machine_readable(&world.memory, t, r->location) + moves_up(t, r);
+	case OP_CHOOSE: return r->count;
+	case OP_WAIT: return machine_news(&world.memory, r->location);
+	case OP_SLEEP: return world.memory.threads[t].bell || other->dead;
+	case OP_END: return 0;
+	default: return 1;
+	}
+}
+
+static bool chooses(int t)
+{
+	return world.threads[t].request.kind == OP_CHOOSE && !world.memory.threads[t].dead;
+}
+
+static bool may_die(const struct search *s)
+{
+	return s->kill && !world.memory.threads[WRITER].dead &&
+	       world.threads[WRITER].request.kind != OP_END;
+}
+
+/* A choice touches nothing that is shared: the other thread need not be tried in front of it. */
+unsigned step_ways(const struct search *s)
+{
+	for (int t = 0; t < THREADS; t++) {
+		if (chooses(t))
+			return ways_of(t);
+	}
+	return ways_of(WRITER) + ways_of(READER) + may_die(s);
+}
+
+/* Which thread, and in *WAY which of its ways; THREADS: the writer dies. */
+static int chosen(unsigned *way)
+{
+	for (int t = 0; t < THREADS; t++) {
+		if (chooses(t))
+			return t;
+	}
+	for (int t = 0; t < THREADS; t++) {
+		if (*way < ways_of(t))
+			return t;
+		*way -= ways_of(t);
+	}
+	return THREADS;
+}
+
+static void perform(int t, unsigned way)
+{
+	struct machine *m = &world.memory;
+	struct thread *self = &world.threads[t];
+	const struct request *r = &self->request;
+
+	self->result = 0;
+	switch ((enum operation)r->kind) {
+	case OP_LOAD:
+		if (way == machine_readable(m, t, r->location))
+			self->result = m->early;
+		else
+			self->result = machine_load(m, t, r->location, way, (memory_order)r->order);
+		break;
+	case OP_STORE: machine_store(m, t, r->location, r->value, (memory_order)r->order); break;
+	case OP_FENCE: machine_fence(m, t, (memory_order)r->order); break;
+	case OP_BARRIER: machine_barrier(m); break;
+	case OP_CHOOSE: self->result = way; break;
+	case OP_BELL: m->threads[!t].bell = 1; break;
+	case OP_SLEEP:
+		self->result = m->threads[!t].dead;
+		m->threads[t].bell = 0;
+		if (m->threads[!t].dead)
+			machine_mourn(m, t);
+		break;
+	case OP_WAIT:
+	case OP_END: break;
+	}
+}
+
+/* ---- for the reader of a trace ---- */
+
+static void print_request(int t, unsigned way)
+{
+	static const char *const names[] = {"load",  "store", "fence", "membarrier", "chooses",
+					    "polls", "wakes", "bell",  "end"};
+	const struct request *r = &world.threads[t].request;
+
+	printf("    %s  %-10s", t == WRITER ? "writer" : "reader", names[r->kind]);
+	if (r->site)
+		printf(" %-14s", model_site_name((enum model_site)r->site));
+	if (r->kind == OP_LOAD && way < world.memory.locations[r->location].count) {
+		const struct location *l = &world.memory.locations[r->location];
+
+		printf(" %#llx at %s%s", (unsigned long long)l->messages[way].value,
+		       machine_name(r->location), way + 1 < l->count ? " (stale)" : "");
+	} else if (r->kind == OP_STORE) {
+		printf(" %#llx at %s", (unsigned long long)r->value, machine_name(r->location));
+	} else if (r->kind == OP_CHOOSE) {
+		printf(" %u of %u", way, r->count);
+	}
+	printf("\n");
+}
+
+/* ---- steps ---- */
+
+static void run(int t)
+{
+	struct coroutine *c = &world.threads[t].coroutine;
+
+	memset((unsigned char *)c->sp - BELOW, 0, BELOW);
+	world.running = t;
+	coroutine_resume(c);
+	world.running = -1;
+}
+
+static void hurry(const struct search *s, int t)
+{
+	while (s->hurry && world.threads[t].request.kind == OP_STORE && !world.fault) {
+		if (tracing)
+			print_request(t, 0);
+		perform(t, 0);
+		run(t);
+	}
+}
+
+void step_take(const struct search *s, unsigned way)
+{
+	int t = chosen(&way);
+
+	if (t == THREADS) {
+		if (tracing)
+			printf("    writer  is killed\n");
+		world.memory.threads[WRITER].dead = 1;
+		return;
+	}
+	if (tracing)
+		print_request(t, way);
+	perform(t, way);
+	if (world.fault)
+		return;
+	run(t);
+	hurry(s, t);
+}
+
+void step_show(const struct search *s, unsigned way)
+{
+	tracing = true;
+	step_take(s, way);
+	tracing = false;
+}
+
+void step_start(const struct search *s)
+{
+	memset(&world, 0, sizeof(world));
+	memset(s->private, 0, s->private_size);
+	machine_init(&world.memory, s->segments, s->start);
+	for (int t = 0; t < THREADS; t++)
+		coroutine_init(&world.threads[t].coroutine, stacks[t], s->entry[t]);
+	for (int t = 0; t < THREADS && !world.fault; t++) {
+		run(t);
+		hurry(s, t);
+	}
+}
+
+const char *step_fault(void)
+{
+	return world.fault;
+}
+
+/* ---- the state as bytes ---- */
+
+uint64_t step_hash(const struct search *s)
+{
+	uint64_t hash = 1;
+
+	s->canonical();
+	for (int t = 0; t < THREADS; t++) {
+		const struct coroutine *c = &world.threads[t].coroutine;
+
+		if (world.memory.threads[t].dead)
+			continue;
+		hash = hash_bytes(hash, c->sp, coroutine_used(c));
+		hash = hash_bytes(hash, &world.threads[t].request, sizeof(struct request));
+	}
+	hash = hash_bytes(hash, s->private, s->private_size);
+	return machine_hash(&world.memory, hash);
+}
+
+static size_t world_size(void)
+{
+	return offsetof(typeof(world), memory) + machine_size(&world.memory);
+}
+
+size_t step_size(const struct search *s)
+{
+	return world_size() + s->private_size + coroutine_used(&world.threads[0].coroutine) +
+	       coroutine_used(&world.threads[1].coroutine);
+}
+
+void step_save(const struct search *s, void *to)
+{
+	unsigned char *at = to;
+
+	memcpy(at, &world, world_size());
+	at += world_size();
+	memcpy(at, s->private, s->private_size);
+	at += s->private_size;
+	for (int t = 0; t < THREADS; t++) {
+		const struct coroutine *c = &world.threads[t].coroutine;
+
+		memcpy(at, c->sp, coroutine_used(c));
+		at += coroutine_used(c);
+	}
+}
+
+void step_restore(const struct search *s, const void *from, size_t size)
+{
+	const unsigned char *at = from;
+
+	(void)size;
+	memcpy(&world, at, world_size());
+	at += world_size();
+	memcpy(s->private, at, s->private_size);
+	at += s->private_size;
+	for (int t = 0; t < THREADS; t++) {
+		const struct coroutine *c = &world.threads[t].coroutine;
+
+		memcpy(c->sp, at, coroutine_used(c));
+		at += coroutine_used(c);
+	}
+}
+
+const char *model_site_name(enum model_site site)
+{
+	static const char *const names[] = {
+#define MODEL_SITE(name) #name,
+		"", MODEL_SITES(MODEL_SITE)
+#undef MODEL_SITE
+	};
+
+	return names[site];
+}
