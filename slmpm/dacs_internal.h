@@ -31,7 +31,7 @@ struct dacsi_settings {
 	int kill_ms;    /* from SIGTERM to SIGKILL */
 	uint32_t wait;  /* SLMPM_WAIT_* */
 	bool abort, keep_cwd;
-	char cwd_prefix[64];
+	char cwd_prefix[256];
 };
 
 /* A send or receive under way, or a receive that waits for its message. */

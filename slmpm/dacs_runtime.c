@@ -131,13 +131,15 @@ static DACS_ERR_T read_settings(struct dacsi_settings *set)
 	const char *wait = setting("WAIT", &s);
 	const char *prefix;
 
-	set->wait = *wait == 's' ? SLMPM_WAIT_SPIN
-				 : (*wait == 'b' ? SLMPM_WAIT_BLOCK : SLMPM_WAIT_ADAPTIVE);
+	set->wait = *wait == 's' ? SLMPM_WAIT_SPIN :
+				   (*wait == 'b' ? SLMPM_WAIT_BLOCK : SLMPM_WAIT_ADAPTIVE);
 	set->timeout_ms = number("TIMEOUT", -1);
 	set->kill_ms = number("DACS_KILL_MS", 1000);
 	set->abort = yes("DACS_ABORT");
 	set->keep_cwd = yes("DACS_KEEP_CWD");
 	prefix = setting("DACS_CWD_PREFIX", &s);
+	if (strlen(prefix) >= sizeof(s.value) - 1) /* perhaps cut off */
+		return DACS_ERR_TOO_LONG;
 	if (!*prefix)
 		prefix = getenv("TMPDIR");
 	if (!prefix || !*prefix)
