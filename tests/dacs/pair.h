@@ -58,8 +58,8 @@ struct child {
 __attribute__((unused)) static struct child pair_start_on(de_id_t de, const char *role,
 							  const char *a, const char *b)
 {
-	const char *argv[] = { role, a, b, NULL };
-	struct child c = { .de = de };
+	const char *argv[] = {role, a, b, NULL};
+	struct child c = {.de = de};
 
 	OK(dacs_de_start(de, pair_self, argv, NULL, DACS_PROC_REMOTE_FILE, &c.pid));
 	CHECK(c.pid != 0 && c.pid < DACS_PID_PARENT, "process id %" PRIx64, c.pid);
@@ -118,7 +118,7 @@ __attribute__((unused)) static DACS_ERR_T pair_recv(struct child c, uint32_t str
 
 __attribute__((unused)) static struct child pair_parent(void)
 {
-	return (struct child){ DACS_DE_PARENT, DACS_PID_PARENT };
+	return (struct child){DACS_DE_PARENT, DACS_PID_PARENT};
 }
 
 /* Bytes that depend on where they are and on SEED. */
