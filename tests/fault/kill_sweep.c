@@ -6,20 +6,18 @@
  * prepared to be awkward. What the survivor then finds must be whole: the committed packets and
  * nothing else, totals that are true, and work that goes on. Two planted faults must be noticed.
  */
-#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "shm/mapping.h"
 #include "tests/lib/ring_pair.h"
-#include "tests/lib/step.h"
+#include "tests/lib/sweep.h"
 #include "tests/lib/test.h"
 
 #define SEGMENTS_MOST 64
 #define OBJECT        (RING_SEGMENTS_OFFSET + SEGMENTS_MOST * 64)
 #define MESSAGES      160
 #define BYTES_MOST    1024
-#define STEPS_MOST    200000
 
 struct message {
 	uint32_t bytes;
@@ -53,6 +51,7 @@ struct scene {
 static struct stage stage, prepared;
 static struct mapping shared, shared_back, shared_out; /* the ring, the way back, what was read */
 static unsigned char *image;                           /* of the ring as prepared */
+static uint64_t prepared_consumed;                     /* the word on the way back, then */
 static unsigned char payload[MESSAGES][BYTES_MOST];
 
 /* ---- preparing ---- */
@@ -295,53 +294,33 @@ static void set_up(const struct scene *s)
 	s->prepare();
 	(void)ring_room(&stage.w);
 	prepared = stage;
+	prepared_consumed = atomic_load(&ring_words_of(shared_back.base)->consumed);
 	memcpy(image, shared.base, OBJECT);
 }
 
-static void reset(uint64_t consumed)
+static void reset(void)
 {
 	stage = prepared;
 	memcpy(shared.base, image, OBJECT);
-	atomic_store(&ring_words_of(shared_back.base)->consumed, consumed);
+	atomic_store(&ring_words_of(shared_back.base)->consumed, prepared_consumed);
 	memset(shared_out.base, 0, shared_out.size);
 }
 
-/* Kills at every chosen point; returns at how many of them the survivor was wronged. */
 static long sweep(const struct scene *s)
 {
-	static uintptr_t addresses[STEPS_MOST];
-	static long points[STEPS_MOST];
-	struct step_body body = {s->run, NULL};
-	long count, kept, kills = 0, faults = 0, before = -1, progress = 0;
-	uint64_t consumed;
+	struct sweep sweep = {
+		.name = s->name,
+		.unit = STEP_INSTRUCTION,
+		.body = {s->run, NULL},
+		.reset = reset,
+		.check = s->check,
+		.planted = s->planted,
+	};
 
 	set_up(s);
 	/* Once here, so that the child does not step through the linker's binding of it. */
 	memcpy(shared_out.base, payload[s->segments % 2], s->segments);
-	consumed = atomic_load(&ring_words_of(shared_back.base)->consumed);
-	count = step_count(&body, STEP_INSTRUCTION, addresses, STEPS_MOST);
-	CHECK(count > 0, "%s: the body does not end", s->name);
-	kept = step_thin(addresses, count, 3, points);
-	for (long i = -1; i < kept; i += s->planted ? 5 : 1) {
-		const char *fault;
-
-		reset(consumed);
-		CHECK(step_kill(&body, STEP_INSTRUCTION, i < 0 ? 0 : points[i] + 1),
-		      "%s: ended before step %ld", s->name, i);
-		fault = s->check(&progress);
-		if (!fault && progress < before)
-			fault = "what had been done was undone";
-		if (fault && !s->planted)
-			fprintf(stderr, "%s: killed after %ld instructions: %s\n", s->name,
-				i < 0 ? 0 : points[i] + 1, fault);
-		faults += fault != NULL;
-		kills++;
-		before = progress;
-	}
-	printf("%-44s %5ld instructions, %4ld kills, %3ld faults%s\n", s->name, count, kills,
-	       faults, s->planted ? " (planted)" : "");
-	fflush(stdout);
-	return faults;
+	return sweep_run(&sweep);
 }
 
 static const struct scene scenes[] = {
@@ -375,26 +354,12 @@ static void share(struct mapping *m, size_t size)
 	CHECK(madvise(m->base, size, MADV_DOFORK) == 0, "the child would not have it");
 }
 
-/* Parent and child take turns at every step: on one CPU that is much the quicker. */
-static void stay_on_this_cpu(void)
-{
-	cpu_set_t here;
-	int cpu = sched_getcpu();
-
-	CPU_ZERO(&here);
-	if (cpu >= 0) {
-		CPU_SET((unsigned)cpu, &here);
-		(void)sched_setaffinity(0, sizeof(here), &here);
-	}
-}
-
 int main(void)
 {
 	long wrong = 0;
 
 	if (!step_possible(STEP_INSTRUCTION))
 		test_skip("no single-stepping on this machine");
-	stay_on_this_cpu();
 	share(&shared, OBJECT);
 	share(&shared_back, 4096);
 	share(&shared_out, (size_t)MESSAGES * BYTES_MOST);

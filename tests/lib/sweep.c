@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The loop over all points of a sweep. */
+#include "tests/lib/sweep.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/lib/test.h"
+
+#define STEPS_MOST   200000
+#define VISITS       3 /* of one instruction, before its repetitions are thinned */
+#define PLANTED_STEP 5 /* of the points, where only a few faults have to be found */
+
+/* Parent and child take turns at every step: on one CPU that is much the quicker. */
+static void stay_on_this_cpu(void)
+{
+	cpu_set_t here;
+	int cpu = sched_getcpu();
+
+	CPU_ZERO(&here);
+	if (cpu >= 0) {
+		CPU_SET((unsigned)cpu, &here);
+		(void)sched_setaffinity(0, sizeof(here), &here);
+	}
+}
+
+/* The numbers of steps after which to kill, from none at all. */
+static long choose_points(const struct sweep *s, long *points, long *count)
+{
+	uintptr_t *addresses = calloc(STEPS_MOST, sizeof(*addresses));
+	long kept;
+
+	CHECK(addresses, "out of memory");
+	s->reset();
+	*count = step_count(&s->body, s->unit, addresses, STEPS_MOST);
+	CHECK(*count > 0, "%s: the body does not end", s->name);
+	points[0] = 0;
+	if (s->unit == STEP_INSTRUCTION) {
+		kept = step_thin(addresses, *count, VISITS, points + 1);
+		for (long i = 1; i <= kept; i++)
+			points[i]++;
+	} else {
+		for (kept = 0; kept < *count; kept++)
+			points[kept + 1] = kept + 1;
+	}
+	free(addresses);
+	return kept + 1;
+}
+
+long sweep_run(const struct sweep *s)
+{
+	long *points = calloc(STEPS_MOST + 1, sizeof(*points));
+	long count, chosen, kills = 0, faults = 0, before = -1, progress = 0;
+
+	CHECK(points, "out of memory");
+	stay_on_this_cpu();
+	chosen = choose_points(s, points, &count);
+	for (long i = 0; i < chosen; i += s->planted ? PLANTED_STEP : 1) {
+		const char *fault;
+
+		s->reset();
+		/* The last system call may be the one that ends the body. */
+		if (!step_kill(&s->body, s->unit, points[i]))
+			CHECK(s->unit == STEP_SYSTEM_CALL, "%s: ended before step %ld", s->name,
+			      points[i]);
+		fault = s->check(&progress);
+		if (!fault && progress < before)
+			fault = "what had been done was undone";
+		if (fault && !s->planted)
+			fprintf(stderr, "%s: killed after %ld steps: %s\n", s->name, points[i],
+				fault);
+		faults += fault != NULL;
+		before = progress;
+		kills++;
+	}
+	printf("%-44s %5ld steps, %4ld kills, %3ld faults%s\n", s->name, count, kills, faults,
+	       s->planted ? " (planted)" : "");
+	fflush(stdout);
+	free(points);
+	return faults;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Killing a child at one point after the other and asking each time what the survivor found. */
+#ifndef TESTS_LIB_SWEEP_H
+#define TESTS_LIB_SWEEP_H
+
+#include "tests/lib/step.h"
+
+struct sweep {
+	const char *name;
+	enum step_unit unit;
+	struct step_body body;
+	void (*reset)(void); /* before each run: the state the body begins with */
+	/*
+	 * After each kill: NULL, or what is wrong. *PROGRESS says how much was done; it may never go
+	 * back from one point to the next.
+	 */
+	const char *(*check)(long *progress);
+	bool planted; /* a fault is in the body: some points are enough, and some must fail */
+};
+
+/*
+ * Kills after each step of the body (of an instruction repeated in a long copy, only some) and
+ * says how it went; stays on one CPU from then on. Returns at how many points the survivor was
+ * wronged.
+ */
+long sweep_run(const struct sweep *s);
+
+#endif
