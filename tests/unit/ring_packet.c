@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packets: where they lie, every length, room and refusal, pads, short commits, aborts. */
+/* Packets: where they lie, every length, how many fit, pads, and what old payload must not do. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -148,61 +148,6 @@ static void each_segment_given_back_is_room_for_one_more(void **state)
 		}
 }
 
-/* A copy of all that a refused call could have touched. */
-struct picture {
-	struct ring_writer w;
-	uint64_t stale[4];
-	unsigned char object[4096 + 16 * 64];
-};
-
-static void take_picture(struct picture *image, const struct ring_pair *p)
-{
-	memset(image, 0, sizeof(*image));
-	memcpy(&image->w, &p->w, sizeof(p->w));
-	memcpy(image->stale, p->stale, ring_bits_size(&p->shape));
-	memcpy(image->object, p->inbound, ring_size(&p->shape));
-}
-
-static void a_packet_over_the_longest_is_refused_without_a_trace(void **state)
-{
-	static const uint32_t too_long[] = {4 * 64 - 7,  4 * 64,          16 * 64,
-					    16 * 64 - 8, RING_LENGTH_MAX, RING_LENGTH_MAX + 1,
-					    1u << 31,    UINT32_MAX - 71, UINT32_MAX - 8,
-					    UINT32_MAX};
-	static struct picture before, after;
-	struct ring_pair p;
-
-	(void)state;
-	open_eager(&p, 16, 0);
-	for (uint32_t used = 0; used < 16; used++) {
-		take_picture(&before, &p);
-		for (size_t i = 0; i < sizeof(too_long) / sizeof(*too_long); i++)
-			assert_null(ring_reserve(&p.w, too_long[i]));
-		take_picture(&after, &p);
-		assert_memory_equal(&before, &after, sizeof(before));
-		assert_true(ring_put(&p.w, used, 1, 0));
-		ring_take(&p.r, used, 1);
-	}
-	ring_pair_close(&p);
-}
-
-static void a_full_ring_refuses_without_a_trace(void **state)
-{
-	static struct picture before, after;
-	struct ring_pair p;
-
-	(void)state;
-	open_eager(&p, 16, 0);
-	for (uint32_t i = 0; i < 16; i++)
-		assert_true(ring_put(&p.w, i, 56, 0));
-	take_picture(&before, &p);
-	assert_null(ring_reserve(&p.w, 0));
-	assert_null(ring_reserve(&p.w, 4 * 64 - 8));
-	take_picture(&after, &p);
-	assert_memory_equal(&before, &after, sizeof(before));
-	ring_pair_close(&p);
-}
-
 /* N 8: three packets of two segments fill 1..6; the fourth does not fit behind them. */
 static void a_pad_fills_the_end_and_goes_out_before_its_packet_has_room(void **state)
 {
@@ -266,73 +211,6 @@ static void nothing_more_arrives(struct ring_pair *p)
 	assert_int_equal(p->r.violation, RING_SOUND);
 }
 
-/* How a forged reservation of four segments ends. */
-enum ending { COMMIT_SHORT, ABORT, RESERVE_LESS, RESERVE_MORE, RESERVE_REFUSED, ENDINGS };
-
-static void end_reservation(struct ring_pair *p, enum ending ending, uint64_t seed)
-{
-	unsigned char *data = ring_reserve(&p->w, 4 * 64 - 8);
-
-	assert_non_null(data);
-	forge(p, data, 4 * 64 - 8);
-	switch (ending) {
-	case COMMIT_SHORT:
-		ring_fill(data, seed, 5);
-		ring_commit(&p->w, 5, (uint8_t)(seed % 255 + 1), 0);
-		return;
-	case RESERVE_LESS:
-		data = ring_reserve(&p->w, 56);
-		assert_non_null(data);
-		ring_fill(data, seed, 5);
-		ring_commit(&p->w, 5, (uint8_t)(seed % 255 + 1), 0);
-		return;
-	case RESERVE_MORE:
-		forge(p, data, 4 * 64 - 8);
-		assert_non_null(ring_reserve(&p->w, 3 * 64 - 8));
-		assert_non_null(ring_reserve(&p->w, 8));
-		assert_true(ring_put(&p->w, seed, 5, 0));
-		return;
-	case RESERVE_REFUSED:
-		assert_null(ring_reserve(&p->w, 5 * 64));
-		assert_true(ring_put(&p->w, seed, 5, 0));
-		return;
-	default: ring_abort(&p->w); assert_true(ring_put(&p->w, seed, 5, 0));
-	}
-}
-
-static void what_a_dropped_reservation_left_never_looks_committed(void **state)
-{
-	(void)state;
-	for (enum ending ending = 0; ending < ENDINGS; ending++)
-		for (uint64_t start = 0; start < 16; start++) {
-			struct ring_pair p;
-
-			open_eager(&p, 16, start);
-			for (uint32_t i = 0; i < 64; i++) {
-				end_reservation(&p, ending, i);
-				ring_take(&p.r, i, 5);
-				nothing_more_arrives(&p);
-			}
-			ring_pair_close(&p);
-		}
-}
-
-static void a_short_commit_gives_the_rest_back(void **state)
-{
-	struct ring_pair p;
-	void *data;
-
-	(void)state;
-	open_eager(&p, 16, 0);
-	data = ring_reserve(&p.w, 4 * 64 - 8);
-	ring_fill(data, 0, 100);
-	ring_commit(&p.w, 100, 1, 0);
-	assert_true(p.w.produced == 2);
-	ring_take(&p.r, 0, 100);
-	assert_ptr_equal(ring_reserve(&p.w, 1), p.inbound + RING_SEGMENTS_OFFSET + 3 * 64 + 8);
-	ring_pair_close(&p);
-}
-
 /* Payload of one lap lies where commit words of the next are due, at every offset. */
 static void old_payload_is_never_taken_for_a_commit(void **state)
 {
@@ -376,12 +254,8 @@ int main(void)
 		cmocka_unit_test(every_length_arrives_whole),
 		cmocka_unit_test(all_n_segments_can_be_full_and_then_there_is_no_room),
 		cmocka_unit_test(each_segment_given_back_is_room_for_one_more),
-		cmocka_unit_test(a_packet_over_the_longest_is_refused_without_a_trace),
-		cmocka_unit_test(a_full_ring_refuses_without_a_trace),
 		cmocka_unit_test(a_pad_fills_the_end_and_goes_out_before_its_packet_has_room),
 		cmocka_unit_test(a_pad_of_several_segments_is_one_packet),
-		cmocka_unit_test(what_a_dropped_reservation_left_never_looks_committed),
-		cmocka_unit_test(a_short_commit_gives_the_rest_back),
 		cmocka_unit_test(old_payload_is_never_taken_for_a_commit),
 	};
 

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reservations: refused, shortened, given back, replaced; and nothing of them stays. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/lib/ring_pair.h"
+
+static void open_eager(struct ring_pair *p, uint32_t segments, uint64_t start)
+{
+	struct ring_setup setup = {.shape = {segments, 64}, .epoch = 0x9d1c77e3, .start = start};
+
+	ring_pair_open(p, &setup);
+}
+
+/* A copy of all that a refused call could have touched. */
+struct picture {
+	struct ring_writer w;
+	uint64_t stale[4];
+	unsigned char object[4096 + 16 * 64];
+};
+
+static void take_picture(struct picture *image, const struct ring_pair *p)
+{
+	memset(image, 0, sizeof(*image));
+	memcpy(&image->w, &p->w, sizeof(p->w));
+	memcpy(image->stale, p->stale, ring_bits_size(&p->shape));
+	memcpy(image->object, p->inbound, ring_size(&p->shape));
+}
+
+static void a_packet_over_the_longest_is_refused_without_a_trace(void **state)
+{
+	static const uint32_t too_long[] = {4 * 64 - 7,  4 * 64,          16 * 64,
+					    16 * 64 - 8, RING_LENGTH_MAX, RING_LENGTH_MAX + 1,
+					    1u << 31,    UINT32_MAX - 71, UINT32_MAX - 8,
+					    UINT32_MAX};
+	static struct picture before, after;
+	struct ring_pair p;
+
+	(void)state;
+	open_eager(&p, 16, 0);
+	for (uint32_t used = 0; used < 16; used++) {
+		take_picture(&before, &p);
+		for (size_t i = 0; i < sizeof(too_long) / sizeof(*too_long); i++)
+			assert_null(ring_reserve(&p.w, too_long[i]));
+		take_picture(&after, &p);
+		assert_memory_equal(&before, &after, sizeof(before));
+		assert_true(ring_put(&p.w, used, 1, 0));
+		ring_take(&p.r, used, 1);
+	}
+	ring_pair_close(&p);
+}
+
+static void a_full_ring_refuses_without_a_trace(void **state)
+{
+	static struct picture before, after;
+	struct ring_pair p;
+
+	(void)state;
+	open_eager(&p, 16, 0);
+	for (uint32_t i = 0; i < 16; i++)
+		assert_true(ring_put(&p.w, i, 56, 0));
+	take_picture(&before, &p);
+	assert_null(ring_reserve(&p.w, 0));
+	assert_null(ring_reserve(&p.w, 4 * 64 - 8));
+	take_picture(&after, &p);
+	assert_memory_equal(&before, &after, sizeof(before));
+	ring_pair_close(&p);
+}
+
+/* Fills a reservation with words that each would look committed where they lie. */
+static void forge(struct ring_pair *p, unsigned char *data, uint32_t bytes)
+{
+	uint64_t total = p->w.produced + 1;
+
+	for (uint32_t at = 64 - RING_WORD, i = 1; at + 8 <= bytes; at += 64, i++) {
+		uint64_t word = LITTLE64(ring_word(total + i, p->w.epoch, 3, 9));
+		memcpy(data + at, &word, sizeof(word));
+	}
+}
+
+static void nothing_more_arrives(struct ring_pair *p)
+{
+	struct ring_packet none;
+
+	assert_int_equal(ring_peek(&p->r, &none), 0);
+	assert_int_equal(p->r.violation, RING_SOUND);
+}
+
+/* How a forged reservation of four segments ends. */
+enum ending { COMMIT_SHORT, ABORT, RESERVE_LESS, RESERVE_MORE, RESERVE_REFUSED, ENDINGS };
+
+static void end_reservation(struct ring_pair *p, enum ending ending, uint64_t seed)
+{
+	unsigned char *data = ring_reserve(&p->w, 4 * 64 - 8);
+
+	assert_non_null(data);
+	forge(p, data, 4 * 64 - 8);
+	switch (ending) {
+	case COMMIT_SHORT:
+		ring_fill(data, seed, 5);
+		ring_commit(&p->w, 5, (uint8_t)(seed % 255 + 1), 0);
+		return;
+	case RESERVE_LESS:
+		data = ring_reserve(&p->w, 56);
+		assert_non_null(data);
+		ring_fill(data, seed, 5);
+		ring_commit(&p->w, 5, (uint8_t)(seed % 255 + 1), 0);
+		return;
+	case RESERVE_MORE:
+		forge(p, data, 4 * 64 - 8);
+		assert_non_null(ring_reserve(&p->w, 3 * 64 - 8));
+		assert_non_null(ring_reserve(&p->w, 8));
+		assert_true(ring_put(&p->w, seed, 5, 0));
+		return;
+	case RESERVE_REFUSED:
+		assert_null(ring_reserve(&p->w, 5 * 64));
+		assert_true(ring_put(&p->w, seed, 5, 0));
+		return;
+	default: ring_abort(&p->w); assert_true(ring_put(&p->w, seed, 5, 0));
+	}
+}
+
+static void what_a_dropped_reservation_left_never_looks_committed(void **state)
+{
+	(void)state;
+	for (enum ending ending = 0; ending < ENDINGS; ending++)
+		for (uint64_t start = 0; start < 16; start++) {
+			struct ring_pair p;
+
+			open_eager(&p, 16, start);
+			for (uint32_t i = 0; i < 64; i++) {
+				end_reservation(&p, ending, i);
+				ring_take(&p.r, i, 5);
+				nothing_more_arrives(&p);
+			}
+			ring_pair_close(&p);
+		}
+}
+
+static void a_short_commit_gives_the_rest_back(void **state)
+{
+	struct ring_pair p;
+	void *data;
+
+	(void)state;
+	open_eager(&p, 16, 0);
+	data = ring_reserve(&p.w, 4 * 64 - 8);
+	ring_fill(data, 0, 100);
+	ring_commit(&p.w, 100, 1, 0);
+	assert_true(p.w.produced == 2);
+	ring_take(&p.r, 0, 100);
+	assert_ptr_equal(ring_reserve(&p.w, 1), p.inbound + RING_SEGMENTS_OFFSET + 3 * 64 + 8);
+	ring_pair_close(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_packet_over_the_longest_is_refused_without_a_trace),
+		cmocka_unit_test(a_full_ring_refuses_without_a_trace),
+		cmocka_unit_test(what_a_dropped_reservation_left_never_looks_committed),
+		cmocka_unit_test(a_short_commit_gives_the_rest_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
