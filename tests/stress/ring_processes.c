@@ -116,9 +116,9 @@ static void whole_stream(struct rng *g, uint32_t segments, bool sleep, bool fenc
 	CHECK(child_wait(pid) == 0, "the writer failed");
 	CHECK(ring_unread(&run.r) == 0 && !run.r.violation, "totals differ at the end");
 	printf("%4u segments, %-20s %8llu packets, %6llu sleeps of the reader\n", segments,
-	       !sleep  ? "spinning"
-	       : fence ? "sleeping, fences"
-		       : "sleeping, membarrier",
+	       !sleep ? "spinning" :
+	       fence  ? "sleeping, fences" :
+			"sleeping, membarrier",
 	       (unsigned long long)run.tally.packets, (unsigned long long)run.tally.sleeps);
 	fflush(stdout);
 	clean_up(&run);
