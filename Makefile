@@ -9,7 +9,8 @@
 # Variables: CC CFLAGS BUILD PREFIX DESTDIR, V=1 shows the commands, LTO=1 optimizes across files,
 # SAN=address,undefined|thread builds with sanitizers, CROSS=aarch64-linux-gnu|s390x-linux-gnu for that machine.
 
-VERSION := 0.1.0
+version = $(shell sed -n 's/^\#define SLMPM_VERSION_$(1) //p' include/slmpm.h)
+VERSION := $(call version,MAJOR).$(call version,MINOR).$(call version,PATCH)
 SONAME  := libslmpm.so.$(firstword $(subst ., ,$(VERSION)))
 
 BUILD  ?= build
@@ -227,6 +228,7 @@ format:					## let clang-format rewrite the sources
 MAN := $(patsubst doc/man/%.scd,$(BUILD)/man/%,$(wildcard doc/man/*.scd))
 
 man: $(MAN)				## man pages from doc/man, with scdoc
+	@:
 
 $(BUILD)/man/%: doc/man/%.scd
 	$(call say,MAN,$@)
@@ -238,17 +240,18 @@ pc = 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' 
 
 install: all				## into $(DESTDIR)$(PREFIX): headers, libraries, .pc files, tools, man pages
 	$(if $(shell command -v scdoc),@$(MAKE) man,@echo '  --    no man pages: scdoc is missing')
-	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include lib/pkgconfig)
-	install -m 644 include/*.h $(DESTDIR)$(PREFIX)/include
-	install -m 644 $(ARCHIVE) $(DESTDIR)$(PREFIX)/lib
-	install -m 755 $(SO).$(VERSION) $(DESTDIR)$(PREFIX)/lib
-	ln -sf libslmpm.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
-	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libslmpm.so
-	printf '%s\n' $(call pc,slmpm,messages between the processors of one machine,'Libs: -L$${libdir} -lslmpm' 'Libs.private: -pthread $(LIB_LIBS)' 'Cflags: -I$${includedir}') >$(DESTDIR)$(PREFIX)/lib/pkgconfig/slmpm.pc
-	printf '%s\n' $(call pc,dacs,the DaCS interface over SLMPM,'Requires: slmpm') >$(DESTDIR)$(PREFIX)/lib/pkgconfig/dacs.pc
-	$(foreach t,$(filter $(OUT)/bin/slmpm_%,$(PROGRAMS)),install -m 755 $(t) $(DESTDIR)$(PREFIX)/bin$(newline)	)
-	for m in $$(ls $(BUILD)/man 2>/dev/null); do \
+	$(Q)install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include lib/pkgconfig)
+	$(Q)install -m 644 include/*.h $(DESTDIR)$(PREFIX)/include
+	$(Q)install -m 644 $(ARCHIVE) $(DESTDIR)$(PREFIX)/lib
+	$(Q)install -m 755 $(SO).$(VERSION) $(DESTDIR)$(PREFIX)/lib
+	$(Q)ln -sf libslmpm.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
+	$(Q)ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libslmpm.so
+	$(Q)printf '%s\n' $(call pc,slmpm,messages between the processors of one machine,'Libs: -L$${libdir} -lslmpm' 'Libs.private: -pthread $(LIB_LIBS)' 'Cflags: -I$${includedir}') >$(DESTDIR)$(PREFIX)/lib/pkgconfig/slmpm.pc
+	$(Q)printf '%s\n' $(call pc,dacs,the DaCS interface over SLMPM,'Requires: slmpm') >$(DESTDIR)$(PREFIX)/lib/pkgconfig/dacs.pc
+	$(Q)install -m 755 $(filter $(OUT)/bin/slmpm_%,$(PROGRAMS)) $(DESTDIR)$(PREFIX)/bin
+	$(Q)for m in $$(ls $(BUILD)/man 2>/dev/null); do \
 		install -D -m 644 $(BUILD)/man/$$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$$m; done
+	@echo '  INST  $(DESTDIR)$(PREFIX)'
 
 define newline
 
