@@ -164,7 +164,7 @@ struct outcome explore(const struct search *s)
 	while (depth && !out.fault) {
 		struct frame *f = &frames[depth - 1];
 
-		if (f->next == f->ways || (s->limit && depth >= s->limit)) {
+		if (f->next == f->ways || (s->limit && depth > s->limit)) {
 			leave(s, --depth);
 			continue;
 		}

@@ -1,195 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Operations as the coroutines ask for them through the hooks, and their execution. */
+/* What can happen next, and doing it; states as bytes. */
 #include "tests/model/step.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/model/coroutine.h"
+#include "tests/model/world.h"
 
 #define BELOW 1024 /* bytes under the used stack kept zero: what a call finds there is no state */
 
-enum operation {
-	OP_LOAD,
-	OP_STORE,
-	OP_FENCE,
-	OP_BARRIER,
-	OP_CHOOSE,
-	OP_WAIT,
-	OP_SLEEP,
-	OP_BELL,
-	OP_END
-};
-
-struct request {
-	uint16_t kind; /* enum operation */
-	uint16_t site;
-	int16_t location;
-	uint16_t count; /* of choices */
-	uint64_t order;
-	uint64_t value;
-};
-
-struct thread {
-	struct coroutine coroutine;
-	struct request request;
-	uint64_t result;
-};
-
-static struct {
-	struct thread threads[THREADS];
-	const char *fault;
-	int running;           /* the thread whose code runs, -1 in the scheduler */
-	struct machine memory; /* the last: only what is used of it is kept */
-} world;
+struct world world;
 
 static bool tracing;
 
 static unsigned char stacks[THREADS][COROUTINE_STACK] __attribute__((aligned(4096)));
-
-enum model_site model_weak_site;
-enum model_weakening model_weak_how;
-
-/* ---- asked for by the coroutines ---- */
-
-static uint64_t ask(struct request request)
-{
-	struct thread *t = &world.threads[world.running];
-
-	t->request = request;
-	coroutine_yield(&t->coroutine);
-	return t->result;
-}
-
-void explore_fault(const char *text)
-{
-	if (!world.fault)
-		world.fault = text;
-}
-
-_Noreturn void model_fault(const char *text)
-{
-	explore_fault(text);
-	model_end();
-}
-
-static int16_t located(const volatile void *word, bool own)
-{
-	int at = machine_location(word);
-
-	if (at < 0)
-		model_fault("an access outside the shared words");
-	if (own != (world.memory.locations[at].owner == world.running))
-		model_fault(own ? "a store into own memory" :
-				  "a load from the other side's memory");
-	return (int16_t)at;
-}
-
-uint64_t model_load(enum model_site site, const volatile void *word, memory_order order)
-{
-	if (model_weakened(site, WEAK_RELAXED))
-		order = memory_order_relaxed;
-	return ask((struct request){.kind = OP_LOAD,
-				    .site = (uint16_t)site,
-				    .location = located(word, false),
-				    .order = order});
-}
-
-void model_store(enum model_site site, volatile void *word, uint64_t value, memory_order order)
-{
-	int16_t at = located(word, true);
-
-	if (model_weakened(site, WEAK_OMITTED))
-		return;
-	if (model_weakened(site, WEAK_RELAXED))
-		order = memory_order_relaxed;
-	machine_prefetch(&world.memory, world.running);
-	ask((struct request){.kind = OP_STORE,
-			     .site = (uint16_t)site,
-			     .location = at,
-			     .order = order,
-			     .value = value});
-}
-
-void model_fence(enum model_site site, memory_order order)
-{
-	if (model_weakened(site, WEAK_OMITTED))
-		return;
-	if (model_weakened(site, WEAK_ACQ_REL))
-		order = memory_order_acq_rel;
-	ask((struct request){.kind = OP_FENCE, .site = (uint16_t)site, .order = order});
-}
-
-void model_compiler_fence(enum model_site site)
-{
-	(void)site; /* program order is what the coroutines keep: see readable() */
-}
-
-void model_barrier(void)
-{
-	if (ORDER_RULE(barrier))
-		ask((struct request){.kind = OP_BARRIER, .site = SITE_barrier});
-}
-
-unsigned model_choose(unsigned n)
-{
-	if (n < 2)
-		return 0;
-	return (unsigned)ask((struct request){.kind = OP_CHOOSE, .count = (uint16_t)n});
-}
-
-void model_wait(const volatile void *word)
-{
-	ask((struct request){.kind = OP_WAIT, .location = located(word, false)});
-}
-
-bool model_sleep(void)
-{
-	return ask((struct request){.kind = OP_SLEEP});
-}
-
-void model_bell(void)
-{
-	ask((struct request){.kind = OP_BELL});
-}
-
-void model_write_payload(unsigned segment, bool first, uint64_t value)
-{
-	const char *wrong = machine_write_plain(&world.memory, segment, first, value);
-
-	if (wrong)
-		model_fault(wrong);
-}
-
-uint64_t model_read_payload(unsigned segment, bool first)
-{
-	uint64_t value = 0;
-	const char *wrong = machine_read_plain(&world.memory, segment, first, &value);
-
-	if (wrong)
-		model_fault(wrong);
-	return value;
-}
-
-void model_end(void)
-{
-	for (;;)
-		ask((struct request){.kind = OP_END});
-}
-
-bool explore_writer_dead(void)
-{
-	return world.memory.threads[WRITER].dead;
-}
-
-uint64_t model_newest(int location)
-{
-	const struct location *l = &world.memory.locations[location];
-
-	return l->messages[l->count - 1].value;
-}
-
-/* ---- done by the scheduler ---- */
 
 /* With the compiler's barrier left out, the writer's look at the sleeper may move up. */
 static bool moves_up(int t, const struct request *r)
@@ -392,7 +216,7 @@ uint64_t step_hash(const struct search *s)
 
 static size_t world_size(void)
 {
-	return offsetof(typeof(world), memory) + machine_size(&world.memory);
+	return offsetof(struct world, memory) + machine_size(&world.memory);
 }
 
 size_t step_size(const struct search *s)
@@ -432,15 +256,4 @@ void step_restore(const struct search *s, const void *from, size_t size)
 		memcpy(c->sp, at, coroutine_used(c));
 		at += coroutine_used(c);
 	}
-}
-
-const char *model_site_name(enum model_site site)
-{
-	static const char *const names[] = {
-#define MODEL_SITE(name) #name,
-		"", MODEL_SITES(MODEL_SITE)
-#undef MODEL_SITE
-	};
-
-	return names[site];
 }

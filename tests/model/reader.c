@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The reader: what it takes, holds and compares, how it waits for packets. */
+#include "tests/model/play.h"
+
+SHALLOW static void check_packet(const struct ring_packet *p)
+{
+	const struct sent *sent = &sides.sent[SEGMENT(p->total)];
+
+	if (sent->total != p->total || sent->bytes != p->length || sent->kind != p->kind)
+		model_fault("a packet that was never sent");
+	if (p->data != machine_segments + SEGMENT(p->total) * SEGMENT_BYTES + RING_WORD)
+		model_fault("a packet that lies elsewhere");
+	for (uint32_t i = 0; i < p->segments; i++) {
+		unsigned at = SEGMENT(p->total + i);
+
+		if (i && model_read_payload(at, true) != sides.word[at])
+			model_fault("torn: the first word of a segment");
+		if (model_read_payload(at, false) != p->total + i)
+			model_fault("torn: the payload of a segment");
+	}
+}
+
+static void look_at_sleeping_writer(void)
+{
+	if (has(WRITER_SLEEPS))
+		doorbell_check(&sides.reader_bell);
+}
+
+SHALLOW static void release(uint32_t i)
+{
+	struct ring_packet p = sides.held[i];
+	struct ring_reader *r = &sides.r;
+	uint64_t published = r->published;
+
+	check_packet(&p); /* still */
+	sides.held[i] = sides.held[--sides.held_count];
+	sides.held[sides.held_count] = (struct ring_packet){0};
+	sides.sent[SEGMENT(p.total)] = (struct sent){0};
+	ring_release(r, &p);
+	if (r->consumed - r->published >= r->batch && r->read - r->published >= r->threshold)
+		model_fault("a publication of K is overdue");
+	if (r->published != published && ORDER_RULE(check_release))
+		look_at_sleeping_writer();
+}
+
+SHALLOW static void take(const struct ring_packet *p)
+{
+	check_packet(p);
+	sides.got = p->total + p->segments - 1;
+	sides.held[sides.held_count++] = *p;
+	if (!has(HOLD)) {
+		release(0);
+		return;
+	}
+	while (sides.held_count == HELD_MAX || (sides.held_count && model_choose(2)))
+		release(model_choose(sides.held_count));
+}
+
+SHALLOW static bool look(void)
+{
+	struct ring_packet p;
+	uint64_t counted = sides.r.read;
+	uint64_t published = sides.r.published;
+	int rc;
+
+	if (has(COUNT) && model_choose(2)) {
+		(void)ring_unread(&sides.r);
+		counted = sides.r.produced;
+	}
+	rc = ring_peek(&sides.r, &p);
+	if (rc < 0 || sides.r.violation)
+		model_fault("the reader calls the writer's words impossible");
+	if (sides.r.published != published && ORDER_RULE(check_peek)) /* it took a pad */
+		look_at_sleeping_writer();
+	if (!rc && (int64_t)(counted - sides.r.read) > 0)
+		model_fault("a total that counts a packet which is not there");
+	if (rc)
+		take(&p);
+	return rc;
+}
+
+/* Nothing there: false when there will never be anything. */
+SHALLOW static bool rest(void)
+{
+	uint64_t consumed;
+
+	if (sides.held_count) {
+		release(model_choose(sides.held_count));
+		return true;
+	}
+	if (!has(READER_SLEEPS)) {
+		sides.doing[READER] = WAITS;
+		model_wait(machine_segments + SEGMENT(sides.r.read + 1) * SEGMENT_BYTES);
+		sides.doing[READER] = RUNS;
+		return true;
+	}
+	consumed = sides.r.consumed;
+	if (ORDER_RULE(publish_asleep))
+		ring_publish_consumed(&sides.r, RING_SLEEP);
+	if (ORDER_RULE(check_asleep))
+		look_at_sleeping_writer();
+	doorbell_announce(&sides.reader_bell);
+	if (has(MEMBARRIER))
+		doorbell_barrier();
+	if (!ORDER_RULE(look_again) || !look()) {
+		/* A pad taken by that look, the last of all, may stay unpublished. */
+		if ((int64_t)(model_newest(WORD_CONSUMED) - consumed) < 0)
+			model_fault("the reader sleeps with its total unpublished");
+		sides.doing[READER] = SLEEPS;
+		if (model_sleep() && !look())
+			return false;
+		sides.doing[READER] = RUNS;
+	}
+	doorbell_retract(&sides.reader_bell);
+	return true;
+}
+
+void play_reader(void)
+{
+	struct ring_setup setup = common_setup();
+
+	setup.bits = &sides.done;
+	setup.out = &machine_words[WORD_CONSUMED];
+	setup.in = &machine_words[WORD_PRODUCED];
+	if (has(THRESHOLDS)) {
+		setup.threshold = model_choose(scenario->segments + 1);
+		setup.batch = 1 + model_choose(scenario->segments);
+	}
+	ring_reader_init(&sides.r, &setup);
+	sides.reader_bell.asleep_in = &machine_words[WORD_WRITER_ASLEEP];
+	sides.reader_bell.asleep_out = &machine_words[WORD_READER_ASLEEP];
+	sides.reader_bell.fence = !has(MEMBARRIER);
+
+	sides.got = scenario->start;
+	while (!all_sent(sides.got)) {
+		if (!look() && !rest())
+			break;
+	}
+	while (sides.held_count)
+		release(model_choose(sides.held_count));
+	if (ORDER_RULE(publish_closing))
+		ring_publish_consumed(&sides.r, RING_FLUSH);
+	look_at_sleeping_writer();
+	end_of(READER);
+}
