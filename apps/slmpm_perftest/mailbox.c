@@ -80,7 +80,7 @@ static int mailbox_start(const int cpu[2])
 
 	snprintf(theirs, sizeof(theirs), "%d", cpu[1]);
 	snprintf(setting, sizeof(setting), "SLMPM_WAIT=%s", wait ? wait : "");
-	mine = pin(cpu[0], 0);
+	mine = pin(cpu[0]);
 	box.board = board_create(board, sizeof(board));
 	rc = dacs_init(DACS_INIT_FLAGS_NONE);
 	if (rc != DACS_SUCCESS)
@@ -202,7 +202,7 @@ int mailbox_follow(const char *name, int cpu)
 	struct board *board = board_open(name);
 	int64_t count;
 	DACS_ERR_T rc = dacs_init(DACS_INIT_FLAGS_NONE);
-	int mine = pin(cpu, 1);
+	int mine = pin(cpu);
 
 	if (rc != DACS_SUCCESS) {
 		failed("dacs_init", rc);

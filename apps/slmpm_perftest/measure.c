@@ -11,6 +11,7 @@
 #define SAMPLE_NS       20e6  /* what a sample should last where no count is given */
 #define STAMPED_MAX     20000 /* single messages timed for the percentiles */
 #define WARM_MAX        10000
+#define CALIBRATIONS    4
 #define PLACEMENT_RATIO 1.5
 #define SAMPLE_TRIES    4
 #define SAMPLES_MAX     1000
@@ -63,7 +64,7 @@ static int calibrate(const struct runner *r, struct job *j)
 {
 	struct job try = *j;
 	struct figures f = {0};
-	double each;
+	double want;
 	int rc;
 
 	if (j->count)
@@ -73,15 +74,18 @@ static int calibrate(const struct runner *r, struct job *j)
 		return 0;
 	}
 	try.probe = try.each = false;
-	try.count = j->size > 65536 ? 8 : 100;
-	if (j->idle_us)
-		try.count = 4;
-	rc = run(r, &try, &f, NULL);
-	if (rc >= 0)
+	j->count = j->idle_us ? 4 : 8;
+	for (int round = 0; round < CALIBRATIONS; round++) { /* colder ones took longer */
+		try.count = j->count;
 		rc = run(r, &try, &f, NULL);
-	each = f.ns / (double)try.count;
-	j->count = each > SAMPLE_NS / 8 ? 8 : (uint64_t)(SAMPLE_NS / (each + 0.1)) + 1;
-	return rc;
+		if (rc < 0)
+			return rc;
+		want = SAMPLE_NS / (f.ns / (double)try.count + 0.1);
+		if (want > 20 * (double)try.count && round < CALIBRATIONS - 1)
+			want = 20 * (double)try.count;
+		j->count = want < 8 ? 8 : (uint64_t)want;
+	}
+	return 0;
 }
 
 /* The first message of each size class must arrive whole. */

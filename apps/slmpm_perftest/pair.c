@@ -20,22 +20,29 @@ enum { ANSWER_MS = 10000 };
 
 /* ---- CPUs ---- */
 
-int pin(int cpu, int which)
+int pin(int cpu)
 {
-	static cpu_set_t all; /* as it was before the first call */
-	static bool have;
 	cpu_set_t one;
 
-	if (!have && sched_getaffinity(0, sizeof(all), &all))
-		return -1;
-	have = true;
-	which %= CPU_COUNT(&all);
-	for (int c = 0; cpu < 0 && c < CPU_SETSIZE; c++)
-		if (CPU_ISSET((size_t)c, &all) && which-- == 0)
-			cpu = c;
 	CPU_ZERO(&one);
 	CPU_SET((size_t)cpu, &one);
 	return sched_setaffinity(0, sizeof(one), &one) ? -1 : cpu;
+}
+
+void choose_cpus(int cpu[2])
+{
+	int found[2] = {0, 0}, n = 0;
+	cpu_set_t allowed;
+
+	if (sched_getaffinity(0, sizeof(allowed), &allowed))
+		CPU_ZERO(&allowed);
+	for (int c = 0; n < 2 && c < CPU_SETSIZE; c++)
+		if (CPU_ISSET((size_t)c, &allowed))
+			found[n++] = c;
+	if (n < 2)
+		found[1] = found[0];
+	for (int i = 0; i < 2; i++)
+		cpu[i] = cpu[i] < 0 ? found[i] : cpu[i];
 }
 
 /* ---- the parts of a pair ---- */
@@ -44,7 +51,7 @@ int pair_buffers(struct pair *p, uint64_t size)
 {
 	char *area;
 
-	if (p->room >= size)
+	if (p->room && p->room >= size)
 		return 0;
 	if (p->room) {
 		munmap(p->tx, p->room);
@@ -116,7 +123,7 @@ static int alive(void *arg)
 static int greet(struct pair *p, const int cpu[2])
 {
 	char board[64], text[256];
-	int mine = pin(cpu[0], 0), theirs = -1;
+	int mine = pin(cpu[0]), theirs = -1;
 
 	p->board = board_create(board, sizeof(board));
 	snprintf(text, sizeof(text), GREETING " %s %d", board, cpu[1]);
@@ -293,7 +300,7 @@ static int next_line(struct pair *p, char *text, size_t size)
 static int be_greeted(struct pair *p, int cpu)
 {
 	char text[256], board[128];
-	int wish = -1, mine;
+	int wish, mine;
 
 	if (hear(p, text, sizeof(text), ANSWER_MS) < 0)
 		return slmpm_perror("slmpm_perftest: no greeting");
@@ -305,7 +312,7 @@ static int be_greeted(struct pair *p, int cpu)
 		return 1;
 	}
 	p->board = board_open(board);
-	mine = pin(p->spawned ? wish : cpu, 1);
+	mine = pin(p->spawned ? wish : cpu);
 	snprintf(text, sizeof(text), "ready %s %d", p->board ? "board" : "alone", mine);
 	return say(p, text) < 0 || pair_limits(p) ? 1 : 0;
 }
@@ -344,7 +351,7 @@ int follow_parent(unsigned wait)
 	p.spawned = true;
 	if (slmpm_parent_in(p.ctx, &p.peer) < 0)
 		return slmpm_perror("slmpm_perftest: --far is for its own use");
-	return follow(&p, -1);
+	return follow(&p, 0);
 }
 
 int follow_listen(const char *url, unsigned wait, int cpu)

@@ -109,9 +109,10 @@ int pair_run(struct pair *pair, const struct job *job, struct figures *f, struct
 int follow_parent(unsigned wait);
 int follow_listen(const char *url, unsigned wait, int cpu);
 int pair_buffers(struct pair *pair, uint64_t size);
-/* Pins the calling process to CPU; -1: to the first (WHICH 0) or second CPU allowed. */
-int pin(int cpu, int which);
-bool one_cpu(const int cpu[2]);
+/* Pins the calling process to CPU, which it returns; -1 where that is not allowed. */
+int pin(int cpu);
+/* What is negative becomes the first (cpu[0]) or second CPU that this process may use. */
+void choose_cpus(int cpu[2]);
 
 /* ---- the mailbox pair, through dacs.h (mailbox.c) ---- */
 

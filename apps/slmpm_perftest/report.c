@@ -3,6 +3,7 @@
 #include "apps/slmpm_perftest/perftest.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 /* ,"NAME":VALUE, or null where it does not apply. */
 static void key(const char *name, double value)
@@ -27,13 +28,23 @@ static void json_hist(const struct hist *h)
 	printf("]}");
 }
 
+/* How both sides waited; unless told otherwise, the environment or the library decides. */
+static const char *waited(const struct job *j)
+{
+	const char *said = getenv("SLMPM_WAIT");
+
+	if (j->wait != WAIT_DEFAULT)
+		return wait_name(j->wait);
+	return said ? said : wait_name(SLMPM_WAIT_ADAPTIVE);
+}
+
 static void json(const struct result *r, bool hist)
 {
 	const struct job *j = &r->job;
 
 	printf("{\"test\":\"%s\",\"fabric\":\"%s\",\"mode\":\"%s\",\"wait\":\"%s\",\"size\":%" PRIu64
 	       ",\"count\":%" PRIu64,
-	       j->test->name, r->fabric, r->mode, wait_name(j->wait), j->size, j->count);
+	       j->test->name, r->fabric, r->mode, waited(j), j->size, j->count);
 	key("lat_us", r->lat_us);
 	key("lat_us_min", r->min_us);
 	key("lat_us_p50", r->p50_us);

@@ -26,7 +26,8 @@ fi
 
 # Two terminals.
 for url in "shm:perftest-$$" "shm:$dir/socket"; do
-	"$perf" --listen "$url" 2>"$dir/err.listen" &
+	: >"$dir/err.listen" # before the shell in the background gets to it
+	"$perf" --listen "$url" 2>>"$dir/err.listen" &
 	listener=$!
 	tries=0
 	until grep -q listening "$dir/err.listen"; do
