@@ -173,8 +173,7 @@ static json_t *stats(long pid)
 	if (index)
 		return all;
 	json_decref(all);
-	fprintf(stderr, "slmpm_info: process %ld: %s; is it yours, and does it use SLMPM?\n", pid,
-		slmpm_error_detail());
+	slmpm_perror("slmpm_info");
 	return NULL;
 }
 
@@ -330,9 +329,9 @@ int main(int argc, char **argv)
 		json_object_set_new(all, "checks", checks(&good));
 	if (c.pid) {
 		peers = stats(c.pid);
-		if (!peers)
-			return 1;
-		json_object_set_new(all, "stats", peers);
+		if (peers)
+			json_object_set_new(all, "stats", peers);
+		good = good && peers;
 	}
 	if (c.json) {
 		json_dumpf(all, stdout, JSON_INDENT(2));
