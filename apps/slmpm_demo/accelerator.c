@@ -64,10 +64,12 @@ int accelerator_run(void)
 {
 	struct digest *slots[WINDOW_MAX];
 	slmpm_peer host;
-	int rc;
+	int rc = slmpm_parent(&host);
 
-	if (slmpm_parent(&host) < 0)
+	if (rc == -SLMPM_ESTATE)
 		return slmpm_perror("slmpm_demo: --accelerator is for its own use");
+	if (rc < 0)
+		return slmpm_perror("slmpm_demo: accelerator");
 	for (int i = 0; i < WINDOW_MAX; i++) {
 		slots[i] = digest_new();
 		if (!slots[i])

@@ -41,9 +41,9 @@ struct host {
 	struct tally *tally;
 	slmpm_ctx ctx;
 	struct accelerator *accel;
-	slmpm_req *req; /* accelerator by accelerator: its receive, then its slots' sends */
-	unsigned living;
-	size_t next;                /* file that nobody has had */
+	slmpm_req *req;        /* accelerator by accelerator: its receive, then its slots' sends */
+	unsigned living, open; /* accelerators; files being read */
+	size_t next;           /* file that nobody has had */
 	size_t *again, again_count; /* files that a lost accelerator had */
 	size_t finished, printed;   /* files done or failed; printed in their order */
 };
@@ -122,12 +122,26 @@ static ssize_t read_full(int fd, char *to, size_t len)
 
 /* ---- a slot ---- */
 
+static void slot_close(struct host *h, struct slot *s)
+{
+	if (!s->open)
+		return;
+	close(s->fd);
+	s->open = false;
+	h->open--;
+}
+
 static bool slot_open(struct host *h, struct slot *s)
 {
 	size_t file;
 
 	while (s->next - s->first < GIVEN_MAX && file_next(h, &file)) {
 		s->fd = open(h->files->at[file].path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		if (s->fd < 0 && (errno == EMFILE || errno == ENFILE) && h->open) {
+			h->files->at[file].state = FILE_WAITING;
+			h->again[h->again_count++] = file; /* once another one is read */
+			return false;
+		}
 		if (s->fd < 0) {
 			file_failed(h, file, errno);
 			continue;
@@ -135,6 +149,7 @@ static bool slot_open(struct host *h, struct slot *s)
 		posix_fadvise(s->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 		s->given[s->next++ % GIVEN_MAX] = (struct given){.file = file};
 		s->open = true;
+		h->open++;
 		return true;
 	}
 	return false;
@@ -158,8 +173,7 @@ static bool slot_feed(struct host *h, unsigned a, unsigned k)
 		how.imm = n < 0 ? IMM_FORGET : IMM_LAST;
 		if (n < 0)
 			file_failed(h, g->file, errno);
-		close(s->fd);
-		s->open = false;
+		slot_close(h, s);
 		g->sent_ns = now_ns();
 		if (n < 0)
 			s->next--;
@@ -229,9 +243,7 @@ static void bury(struct host *h, unsigned a, const char *why)
 	for (unsigned k = 0; k < h->options->window; k++) {
 		struct slot *s = &acc->slot[k];
 
-		if (s->open)
-			close(s->fd);
-		s->open = false;
+		slot_close(h, s);
 		for (; s->first < s->next; s->first++, left++)
 			h->again[h->again_count++] = s->given[s->first % GIVEN_MAX].file;
 		drop(req_of(h, a, k + 1));

@@ -85,7 +85,8 @@ int main(int argc, char **argv)
 	if (!c.any && files_walk(&c.files, DEFAULT_PATH))
 		return 1;
 	failed = host_run(&c.options, &c.files, &tally);
-	screen_table(&c.files, &tally);
+	if (!failed)
+		screen_table(&c.files, &tally);
 	failed |= c.files.failed > 0;
 	if (fflush(stdout) || ferror(stdout)) {
 		perror("slmpm_demo: standard output");

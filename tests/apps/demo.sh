@@ -36,6 +36,7 @@ grep -Eq 'files *215$' "$dir/err" || fail "the table does not say 215 files"
 # Order of output is order of names, not of arrival.
 "$demo" -n 5 -w 9 . 2>"$dir/err" | cmp - "$dir/sums" || fail "another count changes the output"
 "$demo" -n 1 -w 1 . 2>"$dir/err" | cmp - "$dir/sums" || fail "one file at a time changes the output"
+(ulimit -n 48 && "$demo" -w 64 . 2>"$dir/err") | cmp - "$dir/sums" || fail "few descriptors change the output"
 [ -z "$("$demo" -q . 2>"$dir/err")" ] || fail "-q prints digests"
 [ "$("$demo" -- link 2>"$dir/err")" = "$(sha256sum link)" ] || fail "a link given by name"
 [ -z "$("$demo" below/size-0 2>"$dir/err" | grep -v e3b0c44298fc1c149afbf4c8996fb924)" ] || fail "an empty file"
