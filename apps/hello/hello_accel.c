@@ -8,7 +8,7 @@ int main(void)
 	slmpm_peer host;
 
 	if (slmpm_parent(&host) < 0)
-		return slmpm_perror("hello_accel: start me through hello_host");
+		return slmpm_perror("hello_accel");
 	if (slmpm_recv(host, 0, greeting, sizeof(greeting), NULL, -1) < 0)
 		return slmpm_perror("receive");
 	return slmpm_send(host, 0, "hello from the accelerator", 27, -1) < 0;

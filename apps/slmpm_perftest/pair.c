@@ -350,7 +350,7 @@ int follow_parent(unsigned wait)
 		return 1;
 	p.spawned = true;
 	if (slmpm_parent_in(p.ctx, &p.peer) < 0)
-		return slmpm_perror("slmpm_perftest: --far is for its own use");
+		return slmpm_perror("slmpm_perftest: second side");
 	return follow(&p, 0);
 }
 
