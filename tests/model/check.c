@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The model checker: every scenario with the orders as they are, then the mutation table. */
+/* The model checker: its memory, every scenario with the orders as they are, the mutation table. */
 /* timeout: 180 */
 /* native-only */
 #include <stdatomic.h>
@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tests/model/coroutine.h"
+#include "tests/model/litmus.h"
 #include "tests/model/mutations.h"
 #include "tests/model/sides.h"
 
@@ -153,8 +154,9 @@ static int run_everything(void)
 	unsigned jobs = scenario_count + mutation_count;
 	enum model_site forgotten = site_without_mutation();
 	double began = now();
-	unsigned faults, missed;
+	unsigned faults, missed, wrong = litmus_failures();
 
+	fflush(stdout);
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	if (shared == MAP_FAILED || jobs > JOBS_MAX || !run_all(jobs)) {
@@ -167,7 +169,7 @@ static int run_everything(void)
 		printf("%s is never weakened\n", model_site_name(forgotten));
 	printf("\n%u scenarios, %u with a fault; %u weakenings, %u not noticed; %.0f s\n",
 	       scenario_count, faults, mutation_count, missed, now() - began);
-	return faults || missed || forgotten;
+	return wrong || faults || missed || forgotten;
 }
 
 /* check SCENARIO [SITE WEAKENING]: one search, and the shortest way to what it finds. */

@@ -15,6 +15,7 @@
 struct search {
 	void (*entry[THREADS])(void);
 	unsigned segments;
+	unsigned reverse;             /* see machine_init */
 	uint64_t start;               /* both totals begin here */
 	void *private;                /* what the two sides keep outside their stacks ... */
 	size_t private_size;          /* ... all of it */

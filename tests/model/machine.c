@@ -15,15 +15,16 @@ static uint16_t later(uint16_t a, uint16_t b)
 	return a > b ? a : b;
 }
 
-void machine_init(struct machine *m, unsigned segments, uint64_t start)
+void machine_init(struct machine *m, unsigned segments, unsigned reverse, uint64_t start)
 {
 	memset(m, 0, sizeof(*m));
 	m->used = WORDS + segments;
-	for (unsigned i = 0; i < m->used; i++) {
-		m->locations[i].owner =
-			i == WORD_CONSUMED || i == WORD_READER_ASLEEP ? READER : WRITER;
+	for (unsigned i = 0; i < m->used; i++)
 		m->locations[i].count = 1;
-	}
+	m->locations[WORD_CONSUMED].owner = READER;
+	m->locations[WORD_READER_ASLEEP].owner = READER;
+	for (unsigned i = 0; i < segments; i++)
+		m->locations[WORDS + i].owner = reverse >> i & 1 ? READER : WRITER;
 	m->locations[WORD_PRODUCED].messages[0].value = start;
 	m->locations[WORD_CONSUMED].messages[0].value = start;
 }
@@ -176,8 +177,8 @@ void machine_mourn(struct machine *m, int t)
 
 const char *machine_write_plain(struct machine *m, unsigned segment, bool first, uint64_t value)
 {
-	struct knowledge *k = &m->threads[WRITER];
 	struct location *l = &m->locations[WORDS + segment];
+	struct knowledge *k = &m->threads[l->owner];
 
 	if ((first ? later(l->looked, l->read) : l->body_read) > k->hb)
 		return "race: payload written while the reader may still look there";
@@ -193,8 +194,8 @@ const char *machine_write_plain(struct machine *m, unsigned segment, bool first,
 
 const char *machine_read_plain(struct machine *m, unsigned segment, bool first, uint64_t *value)
 {
-	struct knowledge *k = &m->threads[READER];
 	struct location *l = &m->locations[WORDS + segment];
+	struct knowledge *k = &m->threads[!l->owner];
 	uint16_t stamp = (uint16_t)(k->stores + 1);
 
 	if (first) {

@@ -77,7 +77,8 @@ struct machine {
 extern unsigned char machine_segments[MACHINE_SEGMENTS * SEGMENT_BYTES];
 extern _Atomic uint64_t machine_words[WORDS];
 
-void machine_init(struct machine *m, unsigned segments, uint64_t start);
+/* REVERSE: a bit for each segment that the reader stores into, as in a ring the other way. */
+void machine_init(struct machine *m, unsigned segments, unsigned reverse, uint64_t start);
 /* The location at an address of the ring, -1 when there is none. */
 int machine_location(const volatile void *address);
 const char *machine_name(int location);
@@ -96,7 +97,8 @@ void machine_barrier(struct machine *m);
 /* The kernel's word that the other is dead: all its stores are there. */
 void machine_mourn(struct machine *m, int t);
 
-/* Payload; NULL or the fault. The first word of a segment (its location) or the rest of it. */
+/* Payload, written by the segment's owner and read by the other; NULL or the fault. FIRST: the first
+ * word of a segment (its location), else the rest of it. */
 const char *machine_write_plain(struct machine *m, unsigned segment, bool first, uint64_t value);
 const char *machine_read_plain(struct machine *m, unsigned segment, bool first, uint64_t *value);
 

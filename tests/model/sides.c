@@ -87,6 +87,8 @@ struct search scenario_search(const struct scenario *s)
 {
 	if (s->flags & (HOSTILE_WRITER | HOSTILE_READER))
 		return hostile_search(s);
+	if (s->flags & DUPLEX)
+		return duplex_search(s);
 	scenario = s;
 	return (struct search){
 		.entry = {play_writer, play_reader},
@@ -96,7 +98,7 @@ struct search scenario_search(const struct scenario *s)
 		.private_size = sizeof(sides),
 		.canonical = forget_statistics,
 		.settled = settled,
-		.hurry = !(s->flags & (MEMBARRIER | KILL)),
+		.hurry = !(s->flags & (MEMBARRIER | KILL | EACH_STORE)),
 		.kill = s->flags & KILL,
 		.states_max = 20000000,
 	};

@@ -28,6 +28,8 @@ enum {
 	SECOND_LAP = 1 << 14, /* packets of the longest length in the second lap only */
 	HOSTILE_WRITER = 1 << 15,
 	HOSTILE_READER = 1 << 16,
+	EACH_STORE = 1 << 18, /* no store is taken at once (struct search, hurry) */
+	DUPLEX = 1 << 17,     /* a ring each way, one doorbell: both send, both sleep */
 };
 
 struct scenario {
@@ -50,5 +52,7 @@ struct search scenario_search(const struct scenario *scenario);
 
 /* The scenarios with a hostile side (hostile.c). */
 struct search hostile_search(const struct scenario *scenario);
+/* Those with a ring each way (duplex.c). */
+struct search duplex_search(const struct scenario *scenario);
 
 #endif

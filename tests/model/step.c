@@ -181,7 +181,7 @@ void step_start(const struct search *s)
 {
 	memset(&world, 0, sizeof(world));
 	memset(s->private, 0, s->private_size);
-	machine_init(&world.memory, s->segments, s->start);
+	machine_init(&world.memory, s->segments, s->reverse, s->start);
 	for (int t = 0; t < THREADS; t++)
 		coroutine_init(&world.threads[t].coroutine, stacks[t], s->entry[t]);
 	for (int t = 0; t < THREADS && !world.fault; t++) {

@@ -42,15 +42,28 @@ static void look_at_sleeper(void)
 		doorbell_check(&sides.writer_bell);
 }
 
+/* Each time that there is nothing to be had: what a waiting writer owes. */
+static bool owing(void)
+{
+	if (sides.w.violation)
+		model_fault("the writer calls the reader's total impossible");
+	if (ORDER_RULE(publish_waiting))
+		ring_publish_produced(&sides.w);
+	sides.quiet = false;
+	if (ORDER_RULE(check_waiting)) /* a burst may have ended, a pad been put */
+		look_at_sleeper();
+	return false;
+}
+
 static bool has_room(uint32_t bytes)
 {
-	return ring_reserve(&sides.w, bytes);
+	return ring_reserve(&sides.w, bytes) || owing();
 }
 
 static bool has_all_read(uint32_t unused)
 {
 	(void)unused;
-	return ring_room(&sides.w) == scenario->segments;
+	return ring_room(&sides.w) == scenario->segments || owing();
 }
 
 static void wait_or_sleep(bool sleep)
@@ -69,13 +82,6 @@ SHALLOW static void await(bool (*it)(uint32_t), uint32_t bytes)
 	bool so;
 
 	while (!it(bytes)) {
-		if (sides.w.violation)
-			model_fault("the writer calls the reader's total impossible");
-		if (ORDER_RULE(publish_waiting))
-			ring_publish_produced(&sides.w);
-		sides.quiet = false;
-		if (ORDER_RULE(check_waiting)) /* a burst may have ended, a pad been put */
-			look_at_sleeper();
 		if (!has(WRITER_SLEEPS)) {
 			wait_or_sleep(false);
 			continue;
