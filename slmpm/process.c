@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Starting accelerator processes and learning how they ended. The child finds its host by
- * SLMPM_PARENT=FD:INODE, put after the caller's environment; the inode tells a descriptor that was
- * really inherited from another that came to have its number.
+ * SLMPM_PARENT=FD:INODE, which the caller's environment cannot replace; the inode tells a descriptor
+ * that was really inherited from another that came to have its number.
  */
 #include "slmpm/process.h"
 
