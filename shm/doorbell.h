@@ -52,7 +52,7 @@ static inline void doorbell_check(struct doorbell *b)
 /* "I sleep": the caller still owes doorbell_barrier and one more look at its rings. */
 static inline void doorbell_announce(struct doorbell *b)
 {
-	b->announced++;
+	b->announced += 1 + (b->announced & 1); /* a new one even if the last still stands */
 	b->writes++;
 	ORDER_STORE(announce, b->asleep_out, LITTLE64(b->announced), memory_order_relaxed);
 	if (b->fence)
@@ -63,6 +63,8 @@ static inline void doorbell_announce(struct doorbell *b)
 /* "I am awake again"; a bell too many does no harm. */
 static inline void doorbell_retract(struct doorbell *b)
 {
+	if (!(b->announced & 1)) /* a link that came after the others were announced */
+		return;
 	b->announced++;
 	b->writes++;
 	ORDER_STORE(retract, b->asleep_out, LITTLE64(b->announced), memory_order_relaxed);
