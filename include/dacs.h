@@ -15,7 +15,7 @@
  *  - A NULL pointer that is needed: DACS_ERR_INVALID_ADDR. An enumerator or flag that does not
  *    exist: DACS_ERR_INVALID_ATTR.
  *  - A partner: DACS_ERR_INVALID_DE (id 0, or not reserved by this process), _INVALID_PID (no such
- *    process there, or reaped), _INVALID_TARGET (itself, a parent where there is none, a stranger),
+ *    process there, or reaped), _INVALID_TARGET (itself, a parent where there is none),
  *    _DE_TERM (it ended, and everything it had sent has been read).
  *  - Lengths and sizes are bytes. Arguments are only borrowed for the call, but the buffer of a
  *    transfer belongs to the library until its wid is reported ready.

@@ -190,8 +190,8 @@ static DACS_ERR_T can_read(struct dacsi_process *process, int32_t *status)
 		return DACS_SUCCESS;
 	rc = slmpm_probe(process->peer, DACSI_STREAM_WORD, &done, 0);
 	*status = rc > 0;
-	return rc >= 0 || rc == -SLMPM_ETIMEOUT || rc == -SLMPM_EAGAIN ? DACS_SUCCESS
-								       : dacsi_code(rc);
+	return rc >= 0 || rc == -SLMPM_ETIMEOUT || rc == -SLMPM_EAGAIN ? DACS_SUCCESS :
+									 dacsi_code(rc);
 }
 
 DACS_ERR_T dacs_mailbox_test(DACS_TEST_MAILBOX_T rw_flag, de_id_t de, dacs_process_id_t pid,

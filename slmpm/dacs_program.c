@@ -191,8 +191,8 @@ static bool read_ident(const char *path, unsigned char ident[EI_NIDENT], unsigne
 	if (n != (ssize_t)sizeof(head) || memcmp(head, ELFMAG, SELFMAG) != 0)
 		return false;
 	memcpy(ident, head, EI_NIDENT);
-	*machine = ident[EI_DATA] == ELFDATA2MSB ? (unsigned)(head[18] << 8 | head[19])
-						 : (unsigned)(head[19] << 8 | head[18]);
+	*machine = ident[EI_DATA] == ELFDATA2MSB ? (unsigned)(head[18] << 8 | head[19]) :
+						   (unsigned)(head[19] << 8 | head[18]);
 	return true;
 }
 

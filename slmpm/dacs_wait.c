@@ -244,8 +244,8 @@ DACS_ERR_T dacsi_pause(struct dacsi_pause *p)
 	}
 	if (dacsi.errors)
 		tell_handlers();
-	if (dacsi.leaving)
-		tell_others();
-	return dacsi.up && !dacsi.leaving && dacsi.life == life ? DACS_SUCCESS
-								: DACS_ERR_NOT_INITIALIZED;
+	if (dacsi.leaving) /* dacs_exit waits for the last to come out */
+		pthread_cond_broadcast(&dacsi.changed);
+	return dacsi.up && !dacsi.leaving && dacsi.life == life ? DACS_SUCCESS :
+								  DACS_ERR_NOT_INITIALIZED;
 }
