@@ -18,6 +18,7 @@ static int role_signal(int argc, char **argv)
 {
 	(void)argc;
 	OK(dacs_init(0));
+	signal(atoi(argv[0]), SIG_DFL); /* a sanitizer has a handler of its own */
 	raise(atoi(argv[0]));
 	return 0;
 }
@@ -104,7 +105,7 @@ static int a_test_tells_running_then_reaps(int argc, char **argv)
 /* A second start is refused even when the first process has ended already. */
 static int one_process_an_element(int argc, char **argv)
 {
-	const char *words[] = { "wait", NULL };
+	const char *words[] = {"wait", NULL};
 	struct child c;
 	dacs_process_id_t pid = 42;
 	uint32_t word = 0, n = 0;
@@ -185,8 +186,8 @@ static int a_kill_may_come_too_late(int argc, char **argv)
 
 static int argv_is_without_the_program(int argc, char **argv)
 {
-	const char *words[] = { "argv", "two words", "", NULL };
-	struct child c = { 0, 0 };
+	const char *words[] = {"argv", "two words", "", NULL};
+	struct child c = {0, 0};
 	uint32_t n = 1;
 	char *plain = "/bin/true";
 
@@ -264,8 +265,8 @@ static int bad_arguments_are_refused(int argc, char **argv)
 {
 	enum { LONG = 140000 };
 	static char word_too_long[LONG + 1];
-	const char *long_words[] = { word_too_long, NULL }, *no_env[] = { "nothing", NULL };
-	struct child c = { 0, 0 };
+	const char *long_words[] = {word_too_long, NULL}, *no_env[] = {"nothing", NULL};
+	struct child c = {0, 0};
 	dacs_process_id_t pid = 5;
 	uint32_t n = 1;
 	int32_t status;
@@ -311,21 +312,21 @@ static int bad_arguments_are_refused(int argc, char **argv)
 }
 
 static const struct pair_entry roles[] = {
-	{ "exit", role_exit },         { "signal", role_signal }, { "wait", role_wait },
-	{ "stubborn", role_stubborn }, { "argv", role_argv },     { NULL, NULL },
+	{"exit", role_exit},         {"signal", role_signal}, {"wait", role_wait},
+	{"stubborn", role_stubborn}, {"argv", role_argv},     {NULL, NULL},
 };
 
 static const struct pair_entry cases[] = {
-	{ "each end has its status", each_end_has_its_status },
-	{ "a test tells running, then reaps", a_test_tells_running_then_reaps },
-	{ "one process an element", one_process_an_element },
-	{ "kill asks, then insists", kill_asks_then_insists },
-	{ "a kill may come too late", a_kill_may_come_too_late },
-	{ "argv is without the program", argv_is_without_the_program },
-	{ "many children", many_children },
-	{ "exit cleans up", exit_cleans_up },
-	{ "bad arguments are refused", bad_arguments_are_refused },
-	{ NULL, NULL },
+	{"each end has its status", each_end_has_its_status},
+	{"a test tells running, then reaps", a_test_tells_running_then_reaps},
+	{"one process an element", one_process_an_element},
+	{"kill asks, then insists", kill_asks_then_insists},
+	{"a kill may come too late", a_kill_may_come_too_late},
+	{"argv is without the program", argv_is_without_the_program},
+	{"many children", many_children},
+	{"exit cleans up", exit_cleans_up},
+	{"bad arguments are refused", bad_arguments_are_refused},
+	{NULL, NULL},
 };
 
 int main(int argc, char **argv)
