@@ -592,7 +592,9 @@ int bootstrap_start(struct endpoint *ep, int fd, int pidfd)
 		return rc;
 	list_append(&ep->ctx->deadlines, &c->node);
 	ep->link.port->bell = fd;
-	return send_hello(c);
+	rc = send_hello(c);
+	/* A child may have ended by now: told like every other end, when somebody looks. */
+	return ep->process && (rc == -EPIPE || rc == -ECONNRESET) ? 0 : rc;
 }
 
 uint64_t bootstrap_deadlines(struct context *ctx, uint64_t now_ns)
