@@ -43,30 +43,30 @@ extern "C" {
 /* ---- Errors --------------------------------------------------------------------------------- */
 
 /* X(name, number, text). Numbers are stable; calls return their negative. */
-#define SLMPM_ERRORS(X)                                                                           \
-	X(EINVAL, 1, "invalid argument")                                                          \
-	X(EHANDLE, 2, "no such handle")                                                           \
-	X(EFORKED, 3, "handle of the parent process, used after fork")                            \
-	X(EAGAIN, 4, "not now")                                                                   \
-	X(ETIMEOUT, 5, "deadline passed")                                                         \
-	X(EDEAD, 6, "peer died")                                                                  \
-	X(ECLOSED, 7, "peer closed the connection")                                               \
-	X(EPROTO, 8, "peer broke the protocol, its channel is shut")                              \
-	X(EVERSION, 9, "peer speaks another version")                                             \
-	X(ETRUNC, 10, "message longer than the buffer")                                           \
-	X(ECANCELED, 11, "canceled")                                                              \
-	X(ENOMEM, 12, "out of memory")                                                            \
-	X(ENOFILE, 13, "out of file descriptors")                                                 \
-	X(EFBIG, 14, "over the file-size limit")                                                  \
-	X(EACCES, 15, "permission denied")                                                        \
-	X(ENOENT, 16, "not found")                                                                \
-	X(EBUSY, 17, "in use")                                                                    \
-	X(ELIMIT, 18, "over a limit")                                                             \
-	X(ECHECKSUM, 19, "payload damaged, checksum differs")                                     \
-	X(ENOTSUP, 20, "not supported here")                                                      \
-	X(ESYSTEM, 21, "system call failed")                                                      \
-	X(ESTATE, 22, "not possible in this state")                                               \
-	X(EADDRESS, 23, "address not understood")                                                 \
+#define SLMPM_ERRORS(X)                                                                            \
+	X(EINVAL, 1, "invalid argument")                                                           \
+	X(EHANDLE, 2, "no such handle")                                                            \
+	X(EFORKED, 3, "handle of the parent process, used after fork")                             \
+	X(EAGAIN, 4, "not now")                                                                    \
+	X(ETIMEOUT, 5, "deadline passed")                                                          \
+	X(EDEAD, 6, "peer died")                                                                   \
+	X(ECLOSED, 7, "peer closed the connection")                                                \
+	X(EPROTO, 8, "peer broke the protocol, its channel is shut")                               \
+	X(EVERSION, 9, "peer speaks another version")                                              \
+	X(ETRUNC, 10, "message longer than the buffer")                                            \
+	X(ECANCELED, 11, "canceled")                                                               \
+	X(ENOMEM, 12, "out of memory")                                                             \
+	X(ENOFILE, 13, "out of file descriptors")                                                  \
+	X(EFBIG, 14, "over the file-size limit")                                                   \
+	X(EACCES, 15, "permission denied")                                                         \
+	X(ENOENT, 16, "not found")                                                                 \
+	X(EBUSY, 17, "in use")                                                                     \
+	X(ELIMIT, 18, "over a limit")                                                              \
+	X(ECHECKSUM, 19, "payload damaged, checksum differs")                                      \
+	X(ENOTSUP, 20, "not supported here")                                                       \
+	X(ESYSTEM, 21, "system call failed")                                                       \
+	X(ESTATE, 22, "not possible in this state")                                                \
+	X(EADDRESS, 23, "address not understood")                                                  \
 	X(ENOEXEC, 24, "program cannot be started")
 
 enum slmpm_error {
@@ -74,7 +74,7 @@ enum slmpm_error {
 #define SLMPM_ERROR_ENUM(name, number, text) SLMPM_##name = number,
 	SLMPM_ERRORS(SLMPM_ERROR_ENUM)
 #undef SLMPM_ERROR_ENUM
-	SLMPM_ERROR_COUNT = 25
+		SLMPM_ERROR_COUNT = 25
 };
 
 /* Text of a code, either sign; never NULL. Thread-safe. */
@@ -105,23 +105,23 @@ typedef struct {
 /* When receiving: any peer of CTX ({0}: the calling thread's default context). */
 __attribute__((unused)) static inline slmpm_peer slmpm_any(slmpm_ctx ctx)
 {
-	slmpm_peer any = { ctx.id | UINT64_C(0x80000000) };
+	slmpm_peer any = {ctx.id | UINT64_C(0x80000000)};
 	return any;
 }
 #define SLMPM_MESSAGE_MAX (UINT64_C(8) << 30) /* bytes of one message: 8 GiB */
 
 /* ---- Contexts ------------------------------------------------------------------------------- */
 
-#define SLMPM_THREADS 1u   /* options.flags: several threads use this context at once */
+#define SLMPM_THREADS       1u /* options.flags: several threads use this context at once */
 #define SLMPM_WAIT_ADAPTIVE 0u /* options.wait: spin briefly, yield, sleep */
-#define SLMPM_WAIT_SPIN 1u     /* never sleep */
-#define SLMPM_WAIT_BLOCK 2u    /* sleep at once */
+#define SLMPM_WAIT_SPIN     1u /* never sleep */
+#define SLMPM_WAIT_BLOCK    2u /* sleep at once */
 
 struct slmpm_options {
 	uint32_t size; /* sizeof(struct slmpm_options) */
 	uint32_t flags;
-	uint32_t wait;             /* SLMPM_WAIT_*; the environment's SLMPM_WAIT wins */
-	uint32_t ring_segments;    /* of this side's inbound rings; 0: SLMPM_RING_SEGMENTS */
+	uint32_t wait;              /* SLMPM_WAIT_*; the environment's SLMPM_WAIT wins */
+	uint32_t ring_segments;     /* of this side's inbound rings; 0: SLMPM_RING_SEGMENTS */
 	uint32_t ring_segment_size; /* bytes; 0: SLMPM_SEGMENT_SIZE */
 	uint32_t reserved;
 };
@@ -157,7 +157,7 @@ struct slmpm_event {
 	uint32_t size;
 	uint32_t type; /* enum slmpm_event_type */
 	slmpm_peer peer;
-	int32_t error;    /* the code that calls on this peer return from now on, or 0 */
+	int32_t error; /* the code that calls on this peer return from now on, or 0 */
 	int32_t pid;
 	uint64_t written; /* segments written to the peer, and read by it as far as known: */
 	uint64_t read;    /* what lies between is in doubt after DEAD */
@@ -169,7 +169,7 @@ SLMPM_API int slmpm_next_event(slmpm_ctx ctx, struct slmpm_event *event, int tim
 
 /* ---- Elements: what can be reserved, node-wide ---------------------------------------------- */
 
-#define SLMPM_ELEMENT_HOST 1
+#define SLMPM_ELEMENT_HOST        1
 #define SLMPM_ELEMENT_ACCELERATOR 3
 
 /* Elements of TYPE that no live process holds. Their number is SLMPM_ELEMENTS (default 64).
@@ -183,16 +183,16 @@ SLMPM_API int slmpm_element_release(slmpm_ctx ctx, int n, const uint32_t *ids);
 /* ---- Peers ---------------------------------------------------------------------------------- */
 
 #define SLMPM_SPAWN_DIE_WITH_HOST 1u /* the accelerator is killed when this process ends */
-#define SLMPM_SPAWN_CLEAN_ENV 2u     /* envp is the whole environment, not an addition */
+#define SLMPM_SPAWN_CLEAN_ENV     2u /* envp is the whole environment, not an addition */
 
 struct slmpm_spawn_options {
 	uint32_t size;
 	uint32_t flags;
 	slmpm_ctx ctx;
-	char *const *envp;  /* "NAME=value", NULL at the end; or NULL */
-	const char *cwd;    /* working directory, or NULL for this process's */
+	char *const *envp;   /* "NAME=value", NULL at the end; or NULL */
+	const char *cwd;     /* working directory, or NULL for this process's */
 	const char *wrapper; /* command template, %e executable, %a arguments; or NULL */
-	uint32_t element;   /* id from slmpm_element_reserve that it runs on, or 0 */
+	uint32_t element;    /* id from slmpm_element_reserve that it runs on, or 0 */
 	uint32_t reserved;
 };
 
@@ -258,18 +258,18 @@ struct slmpm_iov {
 	size_t len;
 };
 
-#define SLMPM_MORE 1u  /* more follows at once: the wake-up may wait for it */
-#define SLMPM_PART 2u  /* slmpm_commit: this prefix is ready, the loan stays open */
+#define SLMPM_MORE 1u /* more follows at once: the wake-up may wait for it */
+#define SLMPM_PART 2u /* slmpm_commit: this prefix is ready, the loan stays open */
 
 struct slmpm_how { /* NULL = defaults */
 	uint32_t size;
 	uint32_t flags;
-	uint32_t imm; /* travels with the message */
+	uint32_t imm;       /* travels with the message */
 	int32_t timeout_ms; /* for a call without request handle; -1 none */
 };
 
 struct slmpm_done {
-	uint64_t len;  /* bytes of the message, also when it did not fit */
+	uint64_t len;   /* bytes of the message, also when it did not fit */
 	int32_t status; /* 0 or -SLMPM_E* */
 	uint32_t stream;
 	uint32_t imm;
@@ -373,11 +373,11 @@ SLMPM_API int slmpm_peer_stats(slmpm_peer peer, struct slmpm_stats *stats, size_
 
 #define SLMPM_STATS_PEERS_MAX 1024
 struct slmpm_stats_page { /* what a process shows to others, read-only */
-	uint64_t magic; /* "SLMPMST1" little-endian */
+	uint64_t magic;   /* "SLMPMST1" little-endian */
 	uint32_t version;
 	uint32_t pid;
-	uint32_t peer_size; /* sizeof(struct slmpm_stats) as the owner knows it */
-	uint32_t peers;     /* entries in use, those of ended peers included */
+	uint32_t peer_size;   /* sizeof(struct slmpm_stats) as the owner knows it */
+	uint32_t peers;       /* entries in use, those of ended peers included */
 	uint64_t reserved[5]; /* the peers' struct slmpm_stats follow: slmpm_stats_of */
 };
 /* Entry I (below page->peers) of a mapped page; fields behind page->peer_size are not there. */

@@ -23,7 +23,7 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-#define SIZE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
+#define SIZE_SEALS    (F_SEAL_SHRINK | F_SEAL_GROW)
 #define CLOSING_SEALS (F_SEAL_FUTURE_WRITE | F_SEAL_SEAL)
 
 static int open_memfd(const char *label)
@@ -67,7 +67,7 @@ static int map(struct mapping *m, int fd, size_t size, int protection)
 	/* A forked child must not write a peer's ring; a core dump needs none of it. */
 	(void)madvise(base, size, MADV_DONTFORK);
 	(void)madvise(base, size, MADV_DONTDUMP);
-	*m = (struct mapping){ .base = base, .size = size, .fd = -1 };
+	*m = (struct mapping){.base = base, .size = size, .fd = -1};
 	return 0;
 }
 
@@ -75,7 +75,7 @@ int mapping_create(struct mapping *m, const char *label, size_t size)
 {
 	int rc, fd;
 
-	*m = (struct mapping){ .fd = -1 };
+	*m = (struct mapping){.fd = -1};
 	if (over_file_limit(size))
 		return -EFBIG;
 	fd = open_memfd(label);
@@ -95,7 +95,7 @@ int mapping_create(struct mapping *m, const char *label, size_t size)
 	return 0;
 unmap:
 	munmap(m->base, size);
-	*m = (struct mapping){ .fd = -1 };
+	*m = (struct mapping){.fd = -1};
 close_fd:
 	close(fd);
 	return rc;
@@ -122,7 +122,7 @@ int mapping_attach(struct mapping *m, int fd, size_t size, enum mapping_access a
 	struct stat st;
 	int seals = fcntl(fd, F_GET_SEALS);
 
-	*m = (struct mapping){ .fd = -1 };
+	*m = (struct mapping){.fd = -1};
 	if (seals < 0 || (seals & SIZE_SEALS) != SIZE_SEALS)
 		return -EPERM;
 	if (fstat(fd, &st) != 0)
@@ -138,5 +138,5 @@ void mapping_destroy(struct mapping *m)
 		munmap(m->base, m->size);
 	if (m->fd >= 0)
 		close(m->fd);
-	*m = (struct mapping){ .fd = -1 };
+	*m = (struct mapping){.fd = -1};
 }

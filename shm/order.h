@@ -13,12 +13,12 @@
 #ifdef SLMPM_MODEL
 #include "tests/model/hooks.h"
 #else
-#define ORDER_LOAD(site, word, order) atomic_load_explicit((word), (order))
+#define ORDER_LOAD(site, word, order)         atomic_load_explicit((word), (order))
 #define ORDER_STORE(site, word, value, order) atomic_store_explicit((word), (value), (order))
-#define ORDER_FENCE(site, order) atomic_thread_fence(order)
-#define ORDER_COMPILER_FENCE(site) atomic_signal_fence(memory_order_seq_cst)
+#define ORDER_FENCE(site, order)              atomic_thread_fence(order)
+#define ORDER_COMPILER_FENCE(site)            atomic_signal_fence(memory_order_seq_cst)
 /* A rule of the protocol that is no memory access; the checker may switch it off. */
-#define ORDER_RULE(site) 1
+#define ORDER_RULE(site)                      1
 #endif
 
 /* Everything two processes share is little-endian. */
@@ -30,8 +30,8 @@
 #define LITTLE32(x) __builtin_bswap32((uint32_t)(x))
 #endif
 
-#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define LIKELY(x)   __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define COLD __attribute__((cold, noinline))
+#define COLD        __attribute__((cold, noinline))
 
 #endif

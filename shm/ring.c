@@ -4,9 +4,9 @@
 
 #include <errno.h>
 
-#define RING_SEGMENTS_MAX (UINT32_C(1) << 24)
+#define RING_SEGMENTS_MAX     (UINT32_C(1) << 24)
 #define RING_SEGMENT_SIZE_MAX (UINT32_C(1) << 20)
-#define RING_BYTES_MAX (UINT64_C(1) << 32)
+#define RING_BYTES_MAX        (UINT64_C(1) << 32)
 
 static bool power_of_two(uint32_t x)
 {
@@ -91,7 +91,8 @@ void ring_reader_init(struct ring_reader *r, const struct ring_setup *s)
 		.epoch = s->epoch,
 		.max = max,
 		.batch = s->batch < live || !ORDER_RULE(live_batch) ? at_least_one(s->batch) : live,
-		.threshold = s->threshold < live || !ORDER_RULE(live_threshold) ? s->threshold : live,
+		.threshold =
+			s->threshold < live || !ORDER_RULE(live_threshold) ? s->threshold : live,
 		.done = s->bits,
 		.consumed_out = s->out,
 		.produced_in = s->in,
@@ -217,8 +218,7 @@ void ring_mark_stale(struct ring_writer *w, uint64_t from, uint32_t count)
 /* R4: a word that is not the new tag must be open or one lap old. */
 int ring_not_ready(struct ring_reader *r, uint64_t word)
 {
-	if (LIKELY(word == 0 ||
-		   (uint32_t)word == ring_tag(r->read + 1 - (r->mask + 1), r->epoch)))
+	if (LIKELY(word == 0 || (uint32_t)word == ring_tag(r->read + 1 - (r->mask + 1), r->epoch)))
 		return 0;
 	if (!ORDER_RULE(check_tag))
 		return 0;
@@ -252,8 +252,7 @@ COLD int ring_unusual(struct ring_reader *r, uint64_t word, uint32_t k)
 		r->violation = RING_BAD_TAG;
 		return -EPROTO;
 	}
-	if ((at + k > r->mask + 1 || k > r->max ||
-	     r->read + k - r->consumed > r->mask + 1) &&
+	if ((at + k > r->mask + 1 || k > r->max || r->read + k - r->consumed > r->mask + 1) &&
 	    ORDER_RULE(check_length)) {
 		r->violation = RING_BAD_LENGTH;
 		return -EPROTO;

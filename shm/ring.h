@@ -25,11 +25,11 @@
 
 #include "shm/order.h"
 
-#define RING_PAD (UINT64_C(1) << 63)
-#define RING_ASK (UINT64_C(1) << 62)
+#define RING_PAD         (UINT64_C(1) << 63)
+#define RING_ASK         (UINT64_C(1) << 62)
 #define RING_LENGTH_BITS 22
-#define RING_LENGTH_MAX ((UINT32_C(1) << RING_LENGTH_BITS) - 1)
-#define RING_WORD 8 /* bytes of the commit word */
+#define RING_LENGTH_MAX  ((UINT32_C(1) << RING_LENGTH_BITS) - 1)
+#define RING_WORD        8 /* bytes of the commit word */
 
 /* The shared words in front of the segments, each on lines of its own; all written by the peer. */
 struct ring_words {
@@ -119,14 +119,14 @@ struct ring_packet {
 /* What one side of a connection needs to set a writer or a reader up. */
 struct ring_setup {
 	struct ring_shape shape;
-	uint32_t epoch;     /* the connection's, so that no other connection's page looks committed */
-	uint64_t start;     /* both totals begin here: 0, but for tests of the wrap-around */
-	void *segments;     /* the segments' first byte */
-	uint64_t *bits;     /* ring_bits_size(shape) zeroed bytes of private memory */
+	uint32_t epoch; /* the connection's, so that no other connection's page looks committed */
+	uint64_t start; /* both totals begin here: 0, but for tests of the wrap-around */
+	void *segments; /* the segments' first byte */
+	uint64_t *bits; /* ring_bits_size(shape) zeroed bytes of private memory */
 	_Atomic uint64_t *out;      /* own total is published here: the peer's memory */
 	const _Atomic uint64_t *in; /* the peer's total arrives here: own memory */
-	uint32_t threshold; /* reader: row H4's p as segments, 0 after every read */
-	uint32_t batch;     /* reader: row H4's minimum batch as segments */
+	uint32_t threshold;         /* reader: row H4's p as segments, 0 after every read */
+	uint32_t batch;             /* reader: row H4's minimum batch as segments */
 };
 
 /* 0, or -EINVAL when the shape is not allowed. */
@@ -189,7 +189,8 @@ static inline void *ring_reserve(struct ring_writer *w, uint32_t bytes)
 			return NULL;
 		at = ring_at(w->produced + 1, w->mask);
 	}
-	if (k > w->reserved || !ORDER_RULE(mark_replaced)) /* else what a longer one before it scribbled is forgotten */
+	/* Else what a longer one before it scribbled is forgotten. */
+	if (k > w->reserved || !ORDER_RULE(mark_replaced))
 		w->reserved = k;
 	return w->segments + (at << w->shift) + RING_WORD;
 }
@@ -213,8 +214,8 @@ static inline void ring_commit(struct ring_writer *w, uint32_t bytes, uint8_t ki
 	uint64_t at = ring_at(total, w->mask);
 	uint32_t k = ring_span(bytes, w->shift);
 	uint64_t next = ring_at(total + k, w->mask);
-	uint64_t word = flags | (uint64_t)kind << 54 | (uint64_t)bytes << 32 |
-			ring_tag(total, w->epoch);
+	uint64_t word =
+		flags | (uint64_t)kind << 54 | (uint64_t)bytes << 32 | ring_tag(total, w->epoch);
 
 	if (w->reserved > 1 && ORDER_RULE(mark_interior))
 		ring_mark_interior(w, at + 1, w->reserved - 1);

@@ -16,8 +16,7 @@ static struct area *best_free(struct endpoint *ep, uint64_t length)
 	struct area *best = NULL;
 
 	for (struct area *a = ep->areas; a; a = a->next)
-		if (!a->busy && a->map.size >= length &&
-		    (!best || a->map.size < best->map.size))
+		if (!a->busy && a->map.size >= length && (!best || a->map.size < best->map.size))
 			best = a;
 	return best;
 }

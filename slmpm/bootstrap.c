@@ -33,7 +33,7 @@
 #define SO_PEERPIDFD 77
 #endif
 
-#define READS_AT_ONCE 256
+#define READS_AT_ONCE  256
 #define PIDFD_GRACE_MS 20 /* between the socket's end and the process's */
 
 enum step { WAIT_HELLO, WAIT_NONCE, WAIT_ROUND, CONNECTED };
@@ -67,7 +67,7 @@ struct received {
 
 int watch_add(struct context *ctx, struct watch *w)
 {
-	struct epoll_event event = { .events = EPOLLIN, .data.ptr = w };
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = w};
 
 	return epoll_ctl(ctx->epoll, EPOLL_CTL_ADD, w->fd, &event) == 0 ? 0 : -errno;
 }
@@ -91,9 +91,9 @@ static void close_watch(struct context *ctx, struct watch *w)
 static int send_packet(struct control *c, void *packet, size_t length, uint32_t type, int fd)
 {
 	struct wire_control_head *head = packet;
-	char space[CMSG_SPACE(sizeof(int))] = { 0 };
-	struct iovec iov = { .iov_base = packet, .iov_len = length };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	char space[CMSG_SPACE(sizeof(int))] = {0};
+	struct iovec iov = {.iov_base = packet, .iov_len = length};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 
 	head->type = LITTLE_32(type);
 	head->length = LITTLE_32(length);
@@ -138,8 +138,8 @@ static int send_hello(struct control *c)
 
 static int send_round(struct control *c)
 {
-	struct fabric_blob blob = { 0 };
-	struct wire_round round = { .round = LITTLE_32(c->round) };
+	struct fabric_blob blob = {0};
+	struct wire_round round = {.round = LITTLE_32(c->round)};
 	struct endpoint *ep = c->ep;
 	int rc = ep->link.fabric->address(ep->link.port, c->round, &blob);
 
@@ -152,7 +152,7 @@ static int send_round(struct control *c)
 
 int bootstrap_offer_area(struct endpoint *ep, uint32_t id, uint64_t size, int fd)
 {
-	struct wire_area area = { .area = LITTLE_32(id), .size = LITTLE_64(size) };
+	struct wire_area area = {.area = LITTLE_32(id), .size = LITTLE_64(size)};
 
 	return send_packet(ep->control, &area, sizeof(area), WIRE_AREA, fd);
 }
@@ -160,7 +160,7 @@ int bootstrap_offer_area(struct endpoint *ep, uint32_t id, uint64_t size, int fd
 void bootstrap_stop(struct endpoint *ep, const char *reason)
 {
 	struct control *c = ep->control;
-	struct wire_bye bye = { 0 };
+	struct wire_bye bye = {0};
 
 	if (!c)
 		return;
@@ -230,7 +230,7 @@ static int take_hello(struct control *c, const struct received *r)
 {
 	const struct wire_hello *hello = &r->packet.hello;
 	struct endpoint *ep = c->ep;
-	struct wire_nonce nonce = { .nonce = hello->nonce };
+	struct wire_nonce nonce = {.nonce = hello->nonce};
 	char why[112];
 	int rc;
 
@@ -239,7 +239,8 @@ static int take_hello(struct control *c, const struct received *r)
 	if (LITTLE_64(hello->magic) != WIRE_MAGIC)
 		return refuse(ep, SLMPM_EPROTO, "it does not speak SLMPM");
 	if (LITTLE_16(hello->major) != WIRE_MAJOR || hello->required) {
-		snprintf(why, sizeof(why), "it speaks wire version %d.%d (library %.15s), this is %d.%d (%s)",
+		snprintf(why, sizeof(why),
+			 "it speaks wire version %d.%d (library %.15s), this is %d.%d (%s)",
 			 LITTLE_16(hello->major), LITTLE_16(hello->minor), hello->version,
 			 WIRE_MAJOR, WIRE_MINOR, slmpm_version());
 		return refuse(ep, SLMPM_EVERSION, why);
@@ -275,7 +276,7 @@ static int take_round(struct control *c, struct received *r)
 {
 	const struct wire_round *round = &r->packet.round;
 	struct endpoint *ep = c->ep;
-	struct fabric_blob blob = { .fds = { -1, -1 } };
+	struct fabric_blob blob = {.fds = {-1, -1}};
 	int rc;
 
 	if (r->length != sizeof(*round) || LITTLE_32(round->round) != (uint32_t)c->round ||
@@ -328,7 +329,8 @@ static int take_bye(struct control *c, struct received *r)
 		if ((unsigned char)*at < ' ' || (unsigned char)*at > '~')
 			*at = '?';
 	if (c->step != CONNECTED)
-		endpoint_refused(c->ep, strstr(why, "version") ? SLMPM_EVERSION : SLMPM_EPROTO, why);
+		endpoint_refused(c->ep, strstr(why, "version") ? SLMPM_EVERSION : SLMPM_EPROTO,
+				 why);
 	else
 		endpoint_lost(c->ep, why);
 	return -EPROTO;
@@ -396,7 +398,7 @@ static void close_descriptors(struct received *r)
 static int receive(int fd, struct received *r)
 {
 	char space[CMSG_SPACE(4 * sizeof(int))];
-	struct iovec iov = { .iov_base = &r->packet, .iov_len = sizeof(r->packet) };
+	struct iovec iov = {.iov_base = &r->packet, .iov_len = sizeof(r->packet)};
 	struct msghdr msg = {
 		.msg_iov = &iov,
 		.msg_iovlen = 1,
@@ -443,8 +445,9 @@ void bootstrap_socket_ready(struct endpoint *ep)
 			return;
 		}
 		if (rc == -EMFILE) {
-			endpoint_refused(ep, SLMPM_ENOFILE,
-					 "its memory could not be received: out of file descriptors");
+			endpoint_refused(
+				ep, SLMPM_ENOFILE,
+				"its memory could not be received: out of file descriptors");
 			return;
 		}
 		if (r.length == 1 && !r.fd_count) {
@@ -455,11 +458,12 @@ void bootstrap_socket_ready(struct endpoint *ep)
 		close_descriptors(&r);
 		if (rc < 0 && ep->state == SLMPM_PEER_CONNECTING) {
 			error_system(rc, "handshake");
-			endpoint_refused(ep, rc == -EMFILE ? SLMPM_ENOFILE :
-					     rc == -ENOMEM ? SLMPM_ENOMEM :
-					     rc == -EFBIG  ? SLMPM_EFBIG :
-					     rc == -EPERM  ? SLMPM_EACCES :
-							     SLMPM_EPROTO,
+			endpoint_refused(ep,
+					 rc == -EMFILE ? SLMPM_ENOFILE :
+					 rc == -ENOMEM ? SLMPM_ENOMEM :
+					 rc == -EFBIG  ? SLMPM_EFBIG :
+					 rc == -EPERM  ? SLMPM_EACCES :
+							 SLMPM_EPROTO,
 					 slmpm_error_detail());
 		}
 		if (rc < 0)
@@ -496,7 +500,7 @@ void bootstrap_read_areas(struct endpoint *ep)
 /* The process that HUP announced usually ends within a millisecond: then its status tells more. */
 static void await_process(struct control *c)
 {
-	struct pollfd p = { .fd = c->process.fd, .events = POLLIN };
+	struct pollfd p = {.fd = c->process.fd, .events = POLLIN};
 
 	if (p.fd >= 0)
 		(void)poll(&p, 1, PIDFD_GRACE_MS);
@@ -552,8 +556,7 @@ static int take_pidfd(struct control *c, int pidfd)
 {
 	socklen_t size = sizeof(pidfd);
 
-	if (pidfd < 0 &&
-	    getsockopt(c->socket.fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) != 0) {
+	if (pidfd < 0 && getsockopt(c->socket.fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) != 0) {
 		struct ucred peer;
 
 		/* Before Linux 6.5. The nonce that returns afterwards shows that the process with
@@ -578,8 +581,8 @@ int bootstrap_start(struct endpoint *ep, int fd, int pidfd)
 	ep->control = c;
 	list_init(&c->node);
 	c->ep = ep;
-	c->socket = (struct watch){ WATCH_SOCKET, fd, ep };
-	c->process = (struct watch){ WATCH_PROCESS, -1, ep };
+	c->socket = (struct watch){WATCH_SOCKET, fd, ep};
+	c->process = (struct watch){WATCH_PROCESS, -1, ep};
 	c->deadline = ep->process ? UINT64_MAX :
 				    wait_now() + (uint64_t)config_get()->handshake_ms * 1000000;
 	if (getrandom(&c->nonce, sizeof(c->nonce), 0) != sizeof(c->nonce))
@@ -601,7 +604,8 @@ uint64_t bootstrap_deadlines(struct context *ctx, uint64_t now_ns)
 {
 	uint64_t next = UINT64_MAX;
 
-	LIST_EACH(at, &ctx->deadlines) {
+	LIST_EACH(at, &ctx->deadlines)
+	{
 		struct control *c = LIST_ENTRY(at, struct control, node);
 
 		if (now_ns < c->deadline)

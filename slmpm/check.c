@@ -58,8 +58,8 @@ static void check_attach(struct slmpm_check *c)
 
 	if (child == 0) {
 		int copy = 0;
-		struct iovec to = { &copy, sizeof(copy) };
-		struct iovec from = { (void *)(uintptr_t)&word, sizeof(word) };
+		struct iovec to = {&copy, sizeof(copy)};
+		struct iovec from = {(void *)(uintptr_t)&word, sizeof(word)};
 
 		_exit(process_vm_readv(parent, &to, 1, &from, 1, 0) == sizeof(copy) &&
 				      copy == 4711 ?
@@ -68,18 +68,20 @@ static void check_attach(struct slmpm_check *c)
 	}
 	c->state = child > 0 && waitpid(child, &status, 0) == child && status == 0;
 	snprintf(c->detail, sizeof(c->detail), "%s",
-		 c->state ? "a child read this process's memory" :
-			    "refused (ptrace scope or a filter): large transfers go through the ring");
+		 c->state ?
+			 "a child read this process's memory" :
+			 "refused (ptrace scope or a filter): large transfers go through the ring");
 }
 
 static void check_uring(struct slmpm_check *c)
 {
-	unsigned char params[256] = { 0 };
+	unsigned char params[256] = {0};
 	long fd = syscall(SYS_io_uring_setup, 4, params);
 
 	c->state = fd >= 0;
-	snprintf(c->detail, sizeof(c->detail), "%s%s%s", c->state ? "a ring was set up" : "refused (",
-		 c->state ? "" : strerror(errno), c->state ? "" : "): not needed between local peers");
+	snprintf(c->detail, sizeof(c->detail), "%s%s%s",
+		 c->state ? "a ring was set up" : "refused (", c->state ? "" : strerror(errno),
+		 c->state ? "" : "): not needed between local peers");
 	if (fd >= 0)
 		close((int)fd);
 }
@@ -99,7 +101,7 @@ static void check_huge(struct slmpm_check *c)
 
 static void check_memlock(struct slmpm_check *c)
 {
-	struct rlimit l = { 0, 0 };
+	struct rlimit l = {0, 0};
 
 	(void)getrlimit(RLIMIT_MEMLOCK, &l);
 	c->state = l.rlim_cur >= slmpm_memory_per_peer();
@@ -112,7 +114,7 @@ static void check_memlock(struct slmpm_check *c)
 
 static void check_files(struct slmpm_check *c)
 {
-	struct rlimit files = { 0, 0 }, size = { 0, 0 };
+	struct rlimit files = {0, 0}, size = {0, 0};
 
 	(void)getrlimit(RLIMIT_NOFILE, &files);
 	(void)getrlimit(RLIMIT_FSIZE, &size);
@@ -121,7 +123,7 @@ static void check_files(struct slmpm_check *c)
 		 "%llu descriptors (ulimit -n), 2 a peer; file size %s (ulimit -f)",
 		 (unsigned long long)files.rlim_cur,
 		 size.rlim_cur == RLIM_INFINITY ? "unlimited" :
-		 c->state > 0			? "enough" :
+		 c->state > 0                   ? "enough" :
 						  "too small for a ring");
 }
 
@@ -147,10 +149,14 @@ static const struct {
 	const char *name;
 	void (*run)(struct slmpm_check *);
 } checks[] = {
-	{ "memfd seals", check_seals },	      { "membarrier", check_membarrier },
-	{ "cross-memory attach", check_attach }, { "io_uring", check_uring },
-	{ "huge pages", check_huge },	      { "locked memory", check_memlock },
-	{ "files", check_files },	      { "cgroup", check_cgroup },
+	{"memfd seals", check_seals},
+	{"membarrier", check_membarrier},
+	{"cross-memory attach", check_attach},
+	{"io_uring", check_uring},
+	{"huge pages", check_huge},
+	{"locked memory", check_memlock},
+	{"files", check_files},
+	{"cgroup", check_cgroup},
 };
 
 int slmpm_check_at(int i, struct slmpm_check *check)
@@ -168,7 +174,7 @@ int slmpm_check_at(int i, struct slmpm_check *check)
 
 int slmpm_fabric_at(int i, struct slmpm_fabric_info *info)
 {
-	static const char *const commits[] = { "commit word", "counter", "event", "stream" };
+	static const char *const commits[] = {"commit word", "counter", "event", "stream"};
 	const struct fabric *fabric = fabric_at(i);
 	struct fabric_caps caps;
 

@@ -156,17 +156,11 @@ static bool parse(const struct setting *s, const char *text, int64_t *out)
 	bool good;
 
 	switch (s->kind) {
-	case CHOICE:
-		return parse_choice(s, text, out);
-	case SHARE:
-		good = parse_share(text, out);
-		break;
+	case CHOICE: return parse_choice(s, text, out);
+	case SHARE: good = parse_share(text, out); break;
 	case NUMBER:
-	case SIZE:
-		good = parse_number(text, s->kind == SIZE, out);
-		break;
-	default:
-		return true;
+	case SIZE: good = parse_number(text, s->kind == SIZE, out); break;
+	default: return true;
 	}
 	return good && *out >= s->min && *out <= s->max;
 }
@@ -232,7 +226,8 @@ static size_t distance(const char *a, const char *b)
 
 static bool known(const char *name, size_t length)
 {
-	static const char *const internal[] = { "PARENT", "LEASH", "BUILD", "SAN", "EMULATOR", "NATIVE" };
+	static const char *const internal[] = {"PARENT", "LEASH",    "BUILD",
+					       "SAN",    "EMULATOR", "NATIVE"};
 
 	for (size_t i = 0; i < SETTINGS; i++)
 		if (strlen(settings[i].name) == length && !strncmp(settings[i].name, name, length))

@@ -11,22 +11,22 @@
 #include "slmpm/handle.h"
 #include "slmpm/list.h"
 
-#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define LIKELY(x)   __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define COLD __attribute__((cold, noinline))
+#define COLD        __attribute__((cold, noinline))
 
 struct endpoint;
 struct fabric_domain;
 
 struct context {
 	struct handle handle;
-	bool multiple; /* several threads: lock taken around each call */
-	bool news;     /* something to look at since slmpm_arm was last asked */
-	bool rung;     /* bells wait in the sockets */
-	bool armed;    /* peers have been asked to ring */
-	bool polling;  /* multiple: one thread polls for all ... */
-	bool kills;    /* a process has SIGKILL coming */
-	bool sleeping; /* ... and sleeps, with the lock given back */
+	bool multiple;    /* several threads: lock taken around each call */
+	bool news;        /* something to look at since slmpm_arm was last asked */
+	bool rung;        /* bells wait in the sockets */
+	bool armed;       /* peers have been asked to ring */
+	bool polling;     /* multiple: one thread polls for all ... */
+	bool kills;       /* a process has SIGKILL coming */
+	bool sleeping;    /* ... and sleeps, with the lock given back */
 	uint32_t waiting; /* threads that wait for the polling one */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -41,9 +41,9 @@ struct context {
 	struct list deadlines; /* struct control: handshakes under way */
 
 	struct fabric_domain *domain;
-	int epoll, kick; /* kick: wakes the sleeping thread of a context with several */
-	uint32_t wait;   /* SLMPM_WAIT_* */
-	uint32_t idle;   /* progress calls without result since the last look at descriptors */
+	int epoll, kick;  /* kick: wakes the sleeping thread of a context with several */
+	uint32_t wait;    /* SLMPM_WAIT_* */
+	uint32_t idle;    /* progress calls without result since the last look at descriptors */
 	uint32_t crowded; /* more processes than processors, by the last yields */
 	uint64_t spin_ns;
 	uint64_t sleeps, wakeups;

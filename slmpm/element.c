@@ -46,7 +46,7 @@ static int open_in(const char *folder)
 static int open_file(void)
 {
 	const struct config *config = config_get();
-	const char *folders[] = { "/run/lock", "/var/lock", "/tmp" };
+	const char *folders[] = {"/run/lock", "/var/lock", "/tmp"};
 	int fd = -ENOENT;
 
 	if (file >= 0 && owner == getpid())
@@ -64,8 +64,8 @@ static int open_file(void)
 		for (size_t i = 0; fd < 0 && i < sizeof(folders) / sizeof(folders[0]); i++)
 			fd = open_in(folders[i]);
 	if (fd < 0)
-		return error_system(fd, *config->run_dir ? "SLMPM_RUN_DIR" :
-							   "the reservation file");
+		return error_system(fd,
+				    *config->run_dir ? "SLMPM_RUN_DIR" : "the reservation file");
 	file = fd;
 	owner = getpid();
 	return 0;
@@ -73,14 +73,14 @@ static int open_file(void)
 
 static int set_lock(uint32_t id, short type)
 {
-	struct flock l = { .l_type = type, .l_whence = SEEK_SET, .l_start = id, .l_len = 1 };
+	struct flock l = {.l_type = type, .l_whence = SEEK_SET, .l_start = id, .l_len = 1};
 
 	return fcntl(file, F_SETLK, &l) == 0 ? 0 : -errno;
 }
 
 static bool is_free(uint32_t id)
 {
-	struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = id, .l_len = 1 };
+	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = id, .l_len = 1};
 
 	return !mine[id] && fcntl(file, F_GETLK, &l) == 0 && l.l_type == F_UNLCK;
 }

@@ -11,10 +11,9 @@ static _Thread_local char detail[256];
 
 const char *slmpm_strerror(int error)
 {
-	static const char *const texts[SLMPM_ERROR_COUNT] = {
-		[SLMPM_OK] = "success",
+	static const char *const texts[SLMPM_ERROR_COUNT] = {[SLMPM_OK] = "success",
 #define ERROR_TEXT(name, number, text) [number] = text,
-		SLMPM_ERRORS(ERROR_TEXT)
+							     SLMPM_ERRORS(ERROR_TEXT)
 #undef ERROR_TEXT
 	};
 
@@ -51,32 +50,21 @@ static int from_errno(int e)
 {
 	switch (e) {
 	case ENOMEM:
-	case ENOSPC:
-		return SLMPM_ENOMEM;
+	case ENOSPC: return SLMPM_ENOMEM;
 	case EMFILE:
-	case ENFILE:
-		return SLMPM_ENOFILE;
-	case EFBIG:
-		return SLMPM_EFBIG;
+	case ENFILE: return SLMPM_ENOFILE;
+	case EFBIG: return SLMPM_EFBIG;
 	case EACCES:
-	case EPERM:
-		return SLMPM_EACCES;
+	case EPERM: return SLMPM_EACCES;
 	case ENOENT:
-	case ENOTDIR:
-		return SLMPM_ENOENT;
+	case ENOTDIR: return SLMPM_ENOENT;
 	case ENOEXEC:
-	case ELIBBAD:
-		return SLMPM_ENOEXEC;
-	case EPROTO:
-		return SLMPM_EPROTO;
-	case EINVAL:
-		return SLMPM_EINVAL;
-	case EAGAIN:
-		return SLMPM_EAGAIN;
-	case EADDRINUSE:
-		return SLMPM_EBUSY;
-	default:
-		return SLMPM_ESYSTEM;
+	case ELIBBAD: return SLMPM_ENOEXEC;
+	case EPROTO: return SLMPM_EPROTO;
+	case EINVAL: return SLMPM_EINVAL;
+	case EAGAIN: return SLMPM_EAGAIN;
+	case EADDRINUSE: return SLMPM_EBUSY;
+	default: return SLMPM_ESYSTEM;
 	}
 }
 

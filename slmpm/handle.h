@@ -13,10 +13,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HANDLE_CHUNK 64
+#define HANDLE_CHUNK  64
 #define HANDLE_CHUNKS 4096
 
-struct handle { /* first member of each object */
+struct handle {                      /* first member of each object */
 	_Atomic uint32_t generation; /* odd: live */
 	uint32_t index;
 	uint32_t forked; /* the generation that a parent process knew it by */

@@ -23,7 +23,7 @@ static inline int link_post(struct endpoint *ep, const struct packet *p)
 		.flags = p->flags,
 		.length = p->length,
 		.data = p->data,
-		.head = { p->seq, p->route, p->extent },
+		.head = {p->seq, p->route, p->extent},
 	};
 
 	return ep->link.fabric->post(ep->link.port, &wr);

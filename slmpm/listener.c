@@ -62,7 +62,7 @@ static bool allowed(int fd)
 
 static int peer_pid(int fd)
 {
-	struct ucred peer = { 0 };
+	struct ucred peer = {0};
 	socklen_t size = sizeof(peer);
 
 	(void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
@@ -95,7 +95,7 @@ static uint32_t half_open(struct context *ctx)
 	uint32_t n = 0;
 
 	LIST_EACH(at, &ctx->deadlines)
-		n++;
+	n++;
 	return n;
 }
 
@@ -175,7 +175,7 @@ int slmpm_listen(slmpm_listener *out, slmpm_ctx handle, const char *url)
 		return error_set(SLMPM_ENOMEM, "for a listener");
 	}
 	l->ctx = ctx;
-	l->watch = (struct watch){ WATCH_LISTENER, fd, l };
+	l->watch = (struct watch){WATCH_LISTENER, fd, l};
 	snprintf(l->url, sizeof(l->url), "%s", url);
 	if (sa.sun_path[0])
 		snprintf(l->path, sizeof(l->path), "%s", sa.sun_path);

@@ -29,7 +29,7 @@ void log_set_level(int level)
 
 void log_line(int level, const char *format, ...)
 {
-	static const char *const names[] = { "", "error", "warning", "info", "debug" };
+	static const char *const names[] = {"", "error", "warning", "info", "debug"};
 	char text[384];
 	slmpm_log_fn *fn;
 	void *arg;

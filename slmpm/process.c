@@ -27,7 +27,7 @@
 #include "slmpm/wait.h"
 
 #define PARENT_VARIABLE "SLMPM_PARENT"
-#define LEASH_VARIABLE "SLMPM_LEASH"
+#define LEASH_VARIABLE  "SLMPM_LEASH"
 
 struct process {
 	pid_t pid;
@@ -66,7 +66,8 @@ static int find_program(const char *prog, char out[4096])
 			return snprintf(out, 4096, "%s", prog) < 4096 ? 0 : -ENAMETOOLONG;
 		if (!getcwd(here, sizeof(here)))
 			return -errno;
-		return snprintf(out, 4096, "%.2040s/%.2040s", here, prog) < 4096 ? 0 : -ENAMETOOLONG;
+		return snprintf(out, 4096, "%.2040s/%.2040s", here, prog) < 4096 ? 0 :
+										   -ENAMETOOLONG;
 	}
 	if (!path)
 		path = "/usr/local/bin:/usr/bin:/bin";
@@ -183,7 +184,7 @@ static int make_environment(struct launch *l, const struct slmpm_spawn_options *
 	bool clean = o && o->flags & SLMPM_SPAWN_CLEAN_ENV;
 	char *const *given = o ? o->envp : NULL;
 	char **merged = calloc(count(environ) + count(given) + 1, sizeof(char *));
-	char *own[3] = { l->parent, leash >= 0 ? l->leash : NULL, NULL };
+	char *own[3] = {l->parent, leash >= 0 ? l->leash : NULL, NULL};
 	struct stat st;
 	size_t used = 0;
 
@@ -237,7 +238,7 @@ static int launch(struct endpoint *ep, const char *prog, char *const argv[],
 		  const struct slmpm_spawn_options *o, int fds[2], int leash[2])
 {
 	struct process *p = ep->process;
-	struct launch l = { .argv = NULL };
+	struct launch l = {.argv = NULL};
 	int rc = make_argv(&l, prog, argv, o ? o->wrapper : NULL);
 
 	if (rc == 0 && o && o->flags & SLMPM_SPAWN_DIE_WITH_HOST && pipe2(leash, O_CLOEXEC) != 0)
@@ -271,8 +272,8 @@ static int check_options(const struct slmpm_spawn_options *o)
 int slmpm_spawn(slmpm_peer *peer, const char *prog, char *const argv[],
 		const struct slmpm_spawn_options *o)
 {
-	slmpm_ctx none = { 0 };
-	int fds[2] = { -1, -1 }, leash[2] = { -1, -1 };
+	slmpm_ctx none = {0};
+	int fds[2] = {-1, -1}, leash[2] = {-1, -1};
 	struct context *ctx;
 	struct endpoint *ep;
 	int rc = check_options(o);
@@ -339,7 +340,7 @@ static void put_on_leash(void)
 
 	if (!text)
 		return;
-	p = (struct pollfd){ .fd = atoi(text), .events = POLLIN };
+	p = (struct pollfd){.fd = atoi(text), .events = POLLIN};
 	if (fcntl(p.fd, F_SETFD, FD_CLOEXEC) != 0)
 		return;
 	if (fcntl(p.fd, F_SETOWN, getpid()) != 0 || fcntl(p.fd, F_SETSIG, SIGKILL) != 0 ||
@@ -423,7 +424,7 @@ int slmpm_parent_in(slmpm_ctx ctx, slmpm_peer *peer)
 
 int slmpm_parent(slmpm_peer *peer)
 {
-	slmpm_ctx none = { 0 };
+	slmpm_ctx none = {0};
 
 	return slmpm_parent_in(none, peer);
 }
@@ -432,7 +433,7 @@ int slmpm_parent(slmpm_peer *peer)
 
 static bool look(struct process *p, int options)
 {
-	siginfo_t info = { 0 };
+	siginfo_t info = {0};
 
 	if (p->reaped)
 		return true;
@@ -485,7 +486,7 @@ static int await_end(struct endpoint *ep, uint64_t deadline)
 	struct process *p = ep->process;
 
 	while (!look(p, WNOHANG)) {
-		struct pollfd fd = { .fd = p->pidfd, .events = POLLIN };
+		struct pollfd fd = {.fd = p->pidfd, .events = POLLIN};
 		uint64_t now = wait_now(), until = deadline;
 
 		kill_when_due(p, now);

@@ -18,11 +18,11 @@ struct request {
 	bool done;
 	bool announced; /* send: First is out, waits for or has its clear */
 	bool cleared;
-	uint8_t flags;      /* SLMPM_MORE */
+	uint8_t flags; /* SLMPM_MORE */
 	uint32_t stream;
-	uint64_t seq;       /* send: its envelope, once begun */
-	uint64_t length;    /* bytes of the message (send), room (receive) */
-	uint64_t offset;    /* send: bytes posted so far */
+	uint64_t seq;            /* send: its envelope, once begun */
+	uint64_t length;         /* bytes of the message (send), room (receive) */
+	uint64_t offset;         /* send: bytes posted so far */
 	struct inbound *message; /* receive: what it has been matched with */
 	struct held *held;       /* hold: finished in place */
 	struct slmpm_done result;

@@ -26,11 +26,11 @@ struct event {
 };
 
 static _Thread_local slmpm_ctx default_ctx;
-static struct watch kick_watch = { WATCH_KICK, -1, NULL };
+static struct watch kick_watch = {WATCH_KICK, -1, NULL};
 
 const char *slmpm_version(void)
 {
-#define TEXT_OF(x) #x
+#define TEXT_OF(x)            #x
 #define VERSION_TEXT(a, b, c) TEXT_OF(a) "." TEXT_OF(b) "." TEXT_OF(c)
 	return VERSION_TEXT(SLMPM_VERSION_MAJOR, SLMPM_VERSION_MINOR, SLMPM_VERSION_PATCH);
 }
@@ -49,7 +49,7 @@ static void close_inherited(void)
 		for (uint32_t at = 0; at < ctx->count; at++)
 			bootstrap_forked(ctx->endpoints[at]);
 		LIST_EACH(at, &ctx->listeners)
-			close(LIST_ENTRY(at, struct listener, node)->watch.fd);
+		close(LIST_ENTRY(at, struct listener, node)->watch.fd);
 		close(ctx->epoll);
 		if (ctx->kick >= 0)
 			close(ctx->kick);
@@ -89,8 +89,8 @@ static int open_domain(struct context *ctx, const struct slmpm_options *o)
 		return error_set(SLMPM_ENOMEM, "for a domain");
 	ctx->domain->fabric = fabric;
 	ctx->domain->config = (struct fabric_config){
-		.segments = o && o->ring_segments ? o->ring_segments :
-						    (uint32_t)config->ring_segments,
+		.segments =
+			o && o->ring_segments ? o->ring_segments : (uint32_t)config->ring_segments,
 		.segment_size = o && o->ring_segment_size ? o->ring_segment_size :
 							    (uint32_t)config->segment_size,
 		.threshold_permille = (uint32_t)config->publish_permille,
@@ -114,17 +114,19 @@ static int check_options(const struct slmpm_options *o)
 	if (o->size < sizeof(*o))
 		return error_set(SLMPM_EINVAL, "slmpm_open: set .size of the options");
 	if (o->flags & ~SLMPM_THREADS || o->wait > SLMPM_WAIT_BLOCK)
-		return error_set(SLMPM_EINVAL, "slmpm_open: flags 0x%x, wait %u", o->flags, o->wait);
+		return error_set(SLMPM_EINVAL, "slmpm_open: flags 0x%x, wait %u", o->flags,
+				 o->wait);
 	if ((n & (n - 1)) || n == 1 || (size & (size - 1)) || (size && size < 64))
-		return error_set(SLMPM_EINVAL,
-				 "slmpm_open: %u segments of %u bytes: powers of two, from 2 and 64",
-				 n, size);
+		return error_set(
+			SLMPM_EINVAL,
+			"slmpm_open: %u segments of %u bytes: powers of two, from 2 and 64", n,
+			size);
 	return 0;
 }
 
 static int open_descriptors(struct context *ctx)
 {
-	struct epoll_event event = { .events = EPOLLIN, .data.ptr = &kick_watch };
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &kick_watch};
 
 	ctx->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (ctx->epoll < 0)
@@ -151,7 +153,7 @@ static void init_locks(struct context *ctx)
 static void context_free(struct context *ctx)
 {
 	LIST_EACH(at, &ctx->events)
-		free(LIST_ENTRY(at, struct event, node));
+	free(LIST_ENTRY(at, struct event, node));
 	if (ctx->domain && ctx->domain->fabric)
 		ctx->domain->fabric->close(ctx->domain);
 	free(ctx->domain);

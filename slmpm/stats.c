@@ -203,6 +203,5 @@ const struct slmpm_stats *slmpm_stats_of(const struct slmpm_stats_page *page, ui
 void slmpm_stats_detach(const struct slmpm_stats_page *page)
 {
 	if (page)
-		munmap((void *)(uintptr_t)page,
-		       sizeof(*page) + PEERS * (size_t)page->peer_size);
+		munmap((void *)(uintptr_t)page, sizeof(*page) + PEERS * (size_t)page->peer_size);
 }

@@ -8,8 +8,8 @@
 struct waiter {
 	struct context *ctx;
 	int timeout_ms;
-	uint32_t turns;    /* passes that found nothing */
-	uint64_t started;  /* 0: the clock has not been looked at yet */
+	uint32_t turns;   /* passes that found nothing */
+	uint64_t started; /* 0: the clock has not been looked at yet */
 	uint64_t deadline;
 	uint64_t looked; /* at the descriptors */
 };
@@ -21,7 +21,7 @@ int wait_ms(uint64_t now, uint64_t deadline, int longest);
 
 static inline void wait_begin(struct waiter *w, struct context *ctx, int timeout_ms)
 {
-	*w = (struct waiter){ .ctx = ctx, .timeout_ms = timeout_ms };
+	*w = (struct waiter){.ctx = ctx, .timeout_ms = timeout_ms};
 }
 
 /* After a pass that found nothing: 0 look again, -SLMPM_ETIMEOUT (no detail set). The context's

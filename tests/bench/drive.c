@@ -94,10 +94,10 @@ static void match(void)
 			struct duel *d = &all.duel[m][z];
 
 			d->ours = of_class(KIND[m].ours);
-			d->rival = cell_chosen((enum metric)m, z)
-					   ? results_best(&all, m == P99 ? LAT : (enum metric)m, z,
-							  KIND[m].rival)
-					   : -1;
+			d->rival = cell_chosen((enum metric)m, z) ?
+					   results_best(&all, m == P99 ? LAT : (enum metric)m, z,
+							KIND[m].rival) :
+					   -1;
 		}
 }
 

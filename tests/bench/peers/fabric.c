@@ -86,8 +86,8 @@ static void open_side(int side)
 /* Posts the i-th send; 0 when the provider asks to come again. What is injected is done at once. */
 static int post(const void *buf, size_t len, uint64_t i)
 {
-	ssize_t rv = len <= inject_max ? fi_tinject(ep, buf, len, other, TAG)
-				       : fi_tsend(ep, buf, len, NULL, other, TAG,
+	ssize_t rv = len <= inject_max ? fi_tinject(ep, buf, len, other, TAG) :
+					 fi_tsend(ep, buf, len, NULL, other, TAG,
 						  &contexts[0][i % PAIR_WINDOW]);
 
 	return rv != -FI_EAGAIN && need(rv, "send") == 0;
