@@ -52,7 +52,8 @@ static inline void doorbell_check(struct doorbell *b)
 /* "I sleep": the caller still owes doorbell_barrier and one more look at its rings. */
 static inline void doorbell_announce(struct doorbell *b)
 {
-	b->announced += 1 + (b->announced & 1); /* a new one even if the last still stands */
+	/* A new one even if the last still stands. */
+	b->announced += 1 + (b->announced & ORDER_RULE(announce_odd));
 	b->writes++;
 	ORDER_STORE(announce, b->asleep_out, LITTLE64(b->announced), memory_order_relaxed);
 	if (b->fence)
@@ -63,7 +64,8 @@ static inline void doorbell_announce(struct doorbell *b)
 /* "I am awake again"; a bell too many does no harm. */
 static inline void doorbell_retract(struct doorbell *b)
 {
-	if (!(b->announced & 1)) /* a link that came after the others were announced */
+	/* A link that came after the others were announced has nothing to retract. */
+	if (!(b->announced & 1) && ORDER_RULE(retract_odd))
 		return;
 	b->announced++;
 	b->writes++;

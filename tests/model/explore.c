@@ -58,7 +58,7 @@ static void grow_table(void)
 	struct entry *old = table;
 	uint64_t old_size = table_size;
 
-	table_size *= 4;
+	table_size *= 2;
 	table = need(calloc(table_size, sizeof(*table)));
 	for (uint64_t i = 0; i < old_size; i++) {
 		if (old[i].hash)
@@ -69,7 +69,7 @@ static void grow_table(void)
 
 static struct entry *insert(struct entry *at, uint64_t hash)
 {
-	if (table_used * 2 >= table_size) {
+	if (table_used * 4 >= table_size * 3) {
 		grow_table();
 		at = find(hash);
 	}
@@ -133,12 +133,9 @@ static bool enter(const struct search *s, struct outcome *out, unsigned depth)
 
 static void start(const struct search *s)
 {
-	if (!table) {
-		table_size = 1 << 16;
-		table = need(calloc(table_size, sizeof(*table)));
-	} else {
-		memset(table, 0, table_size * sizeof(*table));
-	}
+	free(table);
+	table_size = 1 << 16;
+	table = need(calloc(table_size, sizeof(*table)));
 	table_used = 0;
 	step_start(s);
 }

@@ -48,6 +48,8 @@
 	SITE(asleep_in)                                                                            \
 	SITE(announce)                                                                             \
 	SITE(announce_fence)                                                                       \
+	SITE(announce_odd)                                                                         \
+	SITE(retract_odd)                                                                          \
 	SITE(retract)                                                                              \
 	/* what the caller of the two owes (sides.c does as the shared-memory fabric does) */      \
 	SITE(barrier)                                                                              \

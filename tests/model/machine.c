@@ -223,26 +223,24 @@ static uint64_t mix(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
+/* Two lanes, so that one multiplication need not wait for the other. */
 uint64_t hash_bytes(uint64_t hash, const void *bytes, unsigned long size)
 {
 	const unsigned char *at = bytes;
+	uint64_t word[4], lane = hash ^ UINT64_C(0x8bb84b93962eacc9);
 
-	for (; size >= 16; size -= 16, at += 16) {
-		uint64_t a, b;
+	while (size) {
+		unsigned long part = size < sizeof(word) ? size : sizeof(word);
 
-		memcpy(&a, at, 8);
-		memcpy(&b, at + 8, 8);
-		hash = mix(a ^ UINT64_C(0x9e3779b97f4a7c15), b ^ hash) + hash * 5;
+		if (part < sizeof(word))
+			memset(word, 0x5a, sizeof(word));
+		memcpy(word, at, part);
+		hash = mix(word[0] ^ UINT64_C(0x9e3779b97f4a7c15), word[1] ^ hash) + hash * 5;
+		lane = mix(word[2] ^ UINT64_C(0xd6e8feb86659fd93), word[3] ^ lane) + lane * 3;
+		at += part;
+		size -= part;
 	}
-	if (size) {
-		uint64_t rest[2] = {size, 0};
-
-		memcpy(rest, at, size > 8 ? 8 : size);
-		if (size > 8)
-			memcpy(rest + 1, at + 8, size - 8);
-		hash = mix(rest[0] ^ UINT64_C(0xd6e8feb86659fd93), rest[1] ^ hash) + hash * 5;
-	}
-	return hash;
+	return mix(hash ^ UINT64_C(0xa0761d6478bd642f), lane);
 }
 
 /* Stores that the other knows of are all alike; later ones count from there. */

@@ -41,6 +41,8 @@ const struct mutation mutations[] = {
 					bell_order, OMITTED, "reader sleeps, membarrier")
 					ACCESS(announce, OMITTED, "reader sleeps, fences")
 						ACCESS(retract, OMITTED, "reader sleeps, fences")
+	RULE(announce_odd, "announced twice")
+	RULE(retract_odd, "announced late")
 
 	/* what their user owes */
 	RULE(barrier, "reader sleeps, membarrier") RULE(barrier, "writer sleeps, membarrier") RULE(

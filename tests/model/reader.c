@@ -100,6 +100,8 @@ SHALLOW static bool rest(void)
 	if (ORDER_RULE(check_asleep))
 		look_at_sleeping_writer();
 	doorbell_announce(&sides.reader_bell);
+	if (has(TWICE))
+		doorbell_announce(&sides.reader_bell);
 	if (has(MEMBARRIER))
 		doorbell_barrier();
 	if (!ORDER_RULE(look_again) || !look()) {
@@ -131,6 +133,8 @@ void play_reader(void)
 	sides.reader_bell.asleep_out = &machine_words[WORD_READER_ASLEEP];
 	sides.reader_bell.fence = !has(MEMBARRIER);
 
+	if (has(LATE))
+		doorbell_retract(&sides.reader_bell);
 	sides.got = scenario->start;
 	while (!all_sent(sides.got)) {
 		if (!look() && !rest())

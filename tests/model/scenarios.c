@@ -66,6 +66,8 @@ const struct scenario scenarios[] = {
 	{"killed, membarrier", 4, 4, LENGTHS | KILL | READER_SLEEPS | MEMBARRIER, 4, 4, 4, 0,
 	 EPOCH},
 
+	{"announced late", 2, 4, READER_SLEEPS | LATE, 2, 2, 2, 0, EPOCH},
+	{"announced twice", 2, 3, READER_SLEEPS | TWICE | MEMBARRIER, 2, 2, 2, 0, EPOCH},
 	{"a ring each way, fences", 2, 3, DUPLEX, 2, 2, 2, 0, EPOCH},
 	{"a ring each way, membarrier", 2, 2, DUPLEX | MEMBARRIER, 2, 2, 2, 0, EPOCH},
 

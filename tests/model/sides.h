@@ -28,6 +28,8 @@ enum {
 	SECOND_LAP = 1 << 14, /* packets of the longest length in the second lap only */
 	HOSTILE_WRITER = 1 << 15,
 	HOSTILE_READER = 1 << 16,
+	LATE = 1 << 19,       /* the link comes up while its owner sleeps, is not announced */
+	TWICE = 1 << 20,      /* announced again without a retraction */
 	EACH_STORE = 1 << 18, /* no store is taken at once (struct search, hurry) */
 	DUPLEX = 1 << 17,     /* a ring each way, one doorbell: both send, both sleep */
 };
