@@ -4,196 +4,10 @@
  * and gives a lost accelerator's unfinished files to the others. Nothing here blocks but one
  * slmpm_wait over all requests: an accelerator's receive and the send of each of its slots.
  */
-#include "apps/slmpm_demo/demo.h"
+#include "apps/slmpm_demo/host.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#define GIVEN_MAX 16 /* files of one slot whose digest is awaited */
-
-struct given {
-	size_t file;
-	uint64_t sent_ns; /* when its last byte was handed over; 0: not yet */
-};
-
-struct slot { /* one stream to an accelerator: a file being read, earlier ones awaited */
-	int fd;
-	bool open;
-	uint64_t first, next; /* of given, modulo GIVEN_MAX */
-	struct given given[GIVEN_MAX];
-	char *chunk;
-};
-
-struct accelerator {
-	slmpm_peer peer;
-	char name[64];
-	struct slot slot[WINDOW_MAX];
-	unsigned char answer[ANSWER_SIZE + 64];
-	bool broken, gone; /* takes no more; is not, or no longer, there */
-};
-
-struct host {
-	const struct options *options;
-	struct files *files;
-	struct tally *tally;
-	slmpm_ctx ctx;
-	struct accelerator *accel;
-	slmpm_req *req;        /* accelerator by accelerator: its receive, then its slots' sends */
-	unsigned living, open; /* accelerators; files being read */
-	size_t next;           /* file that nobody has had */
-	size_t *again, again_count; /* files that a lost accelerator had */
-	size_t finished, printed;   /* files done or failed; printed in their order */
-};
-
-static slmpm_req *req_of(struct host *h, unsigned a, unsigned k)
-{
-	return &h->req[a * (h->options->window + 1) + k];
-}
-
-/* ---- files in and out ---- */
-
-static void print_ready(struct host *h)
-{
-	for (; h->printed < h->files->count; h->printed++) {
-		const struct file *f = &h->files->at[h->printed];
-
-		if (f->state < FILE_DONE)
-			return;
-		if (f->state == FILE_FAILED || h->options->quiet)
-			continue;
-		screen_clear();
-		digest_print(f->digest, f->path);
-	}
-}
-
-static void file_failed(struct host *h, size_t file, int error)
-{
-	files_warn(h->files, h->files->at[file].path, strerror(error));
-	h->files->at[file].state = FILE_FAILED;
-	h->finished++;
-	print_ready(h);
-}
-
-static void file_done(struct host *h, size_t file, uint64_t bytes)
-{
-	struct file *f = &h->files->at[file];
-
-	f->size = bytes;
-	f->state = FILE_DONE;
-	h->finished++;
-	h->tally->files++;
-	h->tally->bytes += bytes;
-	print_ready(h);
-}
-
-static bool file_next(struct host *h, size_t *file)
-{
-	if (h->again_count)
-		*file = h->again[--h->again_count];
-	else if (h->next < h->files->count)
-		*file = h->next++;
-	else
-		return false;
-	h->files->at[*file].state = FILE_GIVEN;
-	return true;
-}
-
-/* Reads until LEN bytes or the file's end. */
-static ssize_t read_full(int fd, char *to, size_t len)
-{
-	size_t have = 0;
-	ssize_t n;
-
-	while (have < len) {
-		n = read(fd, to + have, len - have);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -1;
-		if (n == 0)
-			break;
-		have += (size_t)n;
-	}
-	return (ssize_t)have;
-}
-
-/* ---- a slot ---- */
-
-static void slot_close(struct host *h, struct slot *s)
-{
-	if (!s->open)
-		return;
-	close(s->fd);
-	s->open = false;
-	h->open--;
-}
-
-static bool slot_open(struct host *h, struct slot *s)
-{
-	size_t file;
-
-	while (s->next - s->first < GIVEN_MAX && file_next(h, &file)) {
-		s->fd = open(h->files->at[file].path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-		if (s->fd < 0 && (errno == EMFILE || errno == ENFILE) && h->open) {
-			h->files->at[file].state = FILE_WAITING;
-			h->again[h->again_count++] = file; /* once another one is read */
-			return false;
-		}
-		if (s->fd < 0) {
-			file_failed(h, file, errno);
-			continue;
-		}
-		posix_fadvise(s->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-		s->given[s->next++ % GIVEN_MAX] = (struct given){.file = file};
-		s->open = true;
-		h->open++;
-		return true;
-	}
-	return false;
-}
-
-/* Sends the next piece of slot K's file: true when there was one. */
-static bool slot_feed(struct host *h, unsigned a, unsigned k)
-{
-	struct accelerator *acc = &h->accel[a];
-	struct slot *s = &acc->slot[k];
-	struct slmpm_how how = {.size = sizeof(how), .timeout_ms = -1};
-	struct slmpm_iov piece = {.base = s->chunk};
-	struct given *g;
-	ssize_t n;
-
-	if (!s->open && !slot_open(h, s))
-		return false;
-	n = read_full(s->fd, s->chunk, CHUNK);
-	g = &s->given[(s->next - 1) % GIVEN_MAX];
-	if (n < CHUNK) {
-		how.imm = n < 0 ? IMM_FORGET : IMM_LAST;
-		if (n < 0)
-			file_failed(h, g->file, errno);
-		slot_close(h, s);
-		g->sent_ns = now_ns();
-		if (n < 0)
-			s->next--;
-	}
-	piece.len = n > 0 ? (size_t)n : 0;
-	if (slmpm_sendv(acc->peer, k, &piece, 1, &how, req_of(h, a, k + 1)) < 0)
-		acc->broken = true;
-	return true;
-}
-
-/* ---- an accelerator ---- */
-
-static void receive_next(struct host *h, unsigned a)
-{
-	struct accelerator *acc = &h->accel[a];
-	const struct slmpm_iov piece = {.base = acc->answer, .len = sizeof(acc->answer) - 1};
-
-	if (slmpm_recvv(acc->peer, ANSWER_STREAM, &piece, 1, NULL, req_of(h, a, 0)) < 0)
-		acc->broken = true;
-}
 
 static void sample_ring(struct host *h)
 {
@@ -234,6 +48,18 @@ static void drop(slmpm_req *req)
 	*req = (slmpm_req){0};
 }
 
+/* What the library knows of accelerators' ends, kept with each. */
+static void take_events(struct host *h)
+{
+	struct slmpm_event e = {.size = sizeof(e)};
+
+	while (slmpm_next_event(h->ctx, &e, 0) == 1)
+		for (unsigned a = 0; a < h->options->accelerators; a++)
+			if (h->accel[a].peer.id == e.peer.id && e.type >= SLMPM_EVENT_CLOSED)
+				snprintf(h->accel[a].fate, sizeof(h->accel[a].fate), "%s",
+					 e.detail);
+}
+
 /* Its unfinished files go back; what it had finished before has been received. */
 static void bury(struct host *h, unsigned a, const char *why)
 {
@@ -254,11 +80,24 @@ static void bury(struct host *h, unsigned a, const char *why)
 	h->tally->lost++;
 	h->tally->redone += left;
 	count(h, acc);
+	take_events(h);
 	screen_clear();
-	fprintf(stderr, "slmpm_demo: lost %s: %s; %zu unfinished files are done again by %s\n",
-		acc->name, why, left, h->living ? "the others" : "the host itself");
+	fprintf(stderr,
+		"slmpm_demo: lost %s: %s; its unfinished files (%zu) are done again by %s\n",
+		acc->name, *acc->fate ? acc->fate : why, left,
+		h->living ? "the others" : "the host itself");
 	slmpm_kill(acc->peer, 0); /* should it still run, as after breaking the protocol */
 	slmpm_join(acc->peer, NULL, 1000);
+}
+
+static void receive_next(struct host *h, unsigned a)
+{
+	struct accelerator *acc = &h->accel[a];
+	const struct slmpm_iov piece = {.base = acc->answer, .len = sizeof(acc->answer) - 1};
+	int64_t rc = slmpm_recvv(acc->peer, ANSWER_STREAM, &piece, 1, NULL, req_of(h, a, 0));
+
+	if (rc < 0)
+		bury(h, a, slmpm_strerror((int)rc));
 }
 
 static void take_answer(struct host *h, unsigned a, const struct slmpm_done *done)
@@ -352,36 +191,6 @@ static void wait_any(struct host *h)
 
 	if (i >= 0)
 		complete(h, (unsigned)i / each, (unsigned)i % each, &done);
-}
-
-/* No accelerator is left: the host is slower alone, but right. */
-static void hash_here(struct host *h)
-{
-	struct digest *d = digest_new();
-	char *chunk = malloc(CHUNK);
-	size_t file;
-	ssize_t n;
-	int fd;
-
-	while (d && chunk && file_next(h, &file)) {
-		fd = open(h->files->at[file].path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-		n = fd < 0 ? -1 : 0;
-		while (fd >= 0 && (n = read_full(fd, chunk, CHUNK)) > 0) {
-			digest_add(d, chunk, (size_t)n);
-			screen_progress(h->files, h->tally);
-		}
-		if (n < 0) {
-			file_failed(h, file, errno);
-			digest_drop(d);
-		} else {
-			h->tally->here++;
-			file_done(h, file, digest_end(d, h->files->at[file].digest));
-		}
-		if (fd >= 0)
-			close(fd);
-	}
-	free(chunk);
-	digest_free(d);
 }
 
 /* The accelerators' own counters, then their end. */
