@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The two processes of a measurement: how they find each other, and one run of a job on both. Side
- * 0 says on a stream of its own what comes; between runs side 1 sleeps on the context's descriptor
- * whatever its wait mode, so that idle pairs disturb nobody.
+ * The two processes of a measurement: how side 0 gets its side 1, and one run of a job on both.
+ * Side 0 says on a stream of its own what comes.
  */
 #include "apps/slmpm_perftest/perftest.h"
 
 #include <inttypes.h>
-#include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#define GREETING "slmpm_perftest 1"
-
-enum { ANSWER_MS = 10000 };
 
 /* ---- CPUs ---- */
 
@@ -74,7 +68,7 @@ int pair_buffers(struct pair *p, uint64_t size)
 	return 0;
 }
 
-static int pair_open(struct pair *p, unsigned wait)
+int pair_open(struct pair *p, unsigned wait)
 {
 	struct slmpm_options how = {.size = sizeof(how), .wait = wait};
 
@@ -84,7 +78,7 @@ static int pair_open(struct pair *p, unsigned wait)
 	return 0;
 }
 
-static int pair_limits(struct pair *p)
+int pair_limits(struct pair *p)
 {
 	struct slmpm_peer_info info = {.size = sizeof(info)};
 
@@ -95,12 +89,12 @@ static int pair_limits(struct pair *p)
 	return 0;
 }
 
-static int say(struct pair *p, const char *text)
+int pair_say(struct pair *p, const char *text)
 {
 	return slmpm_send(p->peer, STREAM_CONTROL, text, strlen(text), ANSWER_MS);
 }
 
-static int hear(struct pair *p, char *text, size_t size, int timeout_ms)
+int pair_hear(struct pair *p, char *text, size_t size, int timeout_ms)
 {
 	int64_t len = slmpm_recv(p->peer, STREAM_CONTROL, text, size - 1, NULL, timeout_ms);
 
@@ -127,7 +121,7 @@ static int greet(struct pair *p, const int cpu[2])
 
 	p->board = board_create(board, sizeof(board));
 	snprintf(text, sizeof(text), GREETING " %s %d", board, cpu[1]);
-	if (say(p, text) < 0 || hear(p, text, sizeof(text), ANSWER_MS) < 0)
+	if (pair_say(p, text) < 0 || pair_hear(p, text, sizeof(text), ANSWER_MS) < 0)
 		return slmpm_perror("slmpm_perftest: the other side does not answer");
 	if (sscanf(text, "ready %63s %d", board, &theirs) != 2) {
 		fprintf(stderr,
@@ -202,12 +196,12 @@ static int report_back(struct pair *p, const struct figures *f, const struct his
 			at += (size_t)snprintf(text + at, sizeof(text) - at,
 					       " %" PRIu64 ":%" PRIu64, hist_floor(i),
 					       stamps->bucket[i]);
-	return say(p, text);
+	return pair_say(p, text);
 }
 
 static int take_report(struct pair *p, char *text)
 {
-	return hear(p, text, CONTROL_MAX, -1);
+	return pair_hear(p, text, CONTROL_MAX, -1);
 }
 
 static int read_report(const char *text, struct figures *f, struct hist *stamps)
@@ -237,7 +231,7 @@ static int probe(struct pair *p, const struct job *j, double *ns, struct hist *s
 	return *ns < 0 ? -SLMPM_EDEAD : board_meet(p->board, p->side, alive, p);
 }
 
-static int run_side(struct pair *p, const struct job *j, struct figures *f, struct hist *stamps)
+int pair_run_side(struct pair *p, const struct job *j, struct figures *f, struct hist *stamps)
 {
 	static char text[CONTROL_MAX];
 	loop_fn *loop = j->verify ? loop_verify : j->test->loop;
@@ -275,101 +269,10 @@ int pair_run(struct pair *p, const struct job *job, struct figures *f, struct hi
 		return rc;
 	}
 	job_print(job, text, sizeof(text));
-	rc = say(p, text);
+	rc = pair_say(p, text);
 	if (rc >= 0)
-		rc = run_side(p, job, f, stamps);
+		rc = pair_run_side(p, job, f, stamps);
 	if (rc < 0)
 		slmpm_perror("slmpm_perftest: run");
-	return rc;
-}
-
-/* ---- side 1 ---- */
-
-/* The next line from side 0; asleep until then. */
-static int next_line(struct pair *p, char *text, size_t size)
-{
-	struct pollfd ready = {.fd = slmpm_fd(p->ctx), .events = POLLIN};
-	int rc;
-
-	while ((rc = hear(p, text, size, 0)) == -SLMPM_EAGAIN || rc == -SLMPM_ETIMEOUT)
-		if (slmpm_arm(p->ctx) == 0)
-			poll(&ready, 1, -1);
-	return rc;
-}
-
-static int be_greeted(struct pair *p, int cpu)
-{
-	char text[256], board[128];
-	int wish, mine;
-
-	if (hear(p, text, sizeof(text), ANSWER_MS) < 0)
-		return slmpm_perror("slmpm_perftest: no greeting");
-	if (sscanf(text, GREETING " %127s %d", board, &wish) != 2) {
-		say(p, "unknown greeting");
-		fprintf(stderr,
-			"slmpm_perftest: strange greeting \"%s\"; are both of one version?\n",
-			text);
-		return 1;
-	}
-	p->board = board_open(board);
-	mine = pin(p->spawned ? wish : cpu);
-	snprintf(text, sizeof(text), "ready %s %d", p->board ? "board" : "alone", mine);
-	return say(p, text) < 0 || pair_limits(p) ? 1 : 0;
-}
-
-static int follow(struct pair *p, int cpu)
-{
-	static struct hist stamps;
-	char text[256], why[256];
-	struct figures f;
-	struct job job;
-	int rc;
-
-	p->side = 1;
-	if (be_greeted(p, cpu))
-		return 1;
-	while ((rc = next_line(p, text, sizeof(text))) >= 0) {
-		if (job_parse(&job, text, why, sizeof(why)) || !job.test->loop) {
-			fprintf(stderr, "slmpm_perftest: from the other side: %s\n", why);
-			return 1;
-		}
-		hist_clear(&stamps);
-		rc = pair_buffers(p, job.size);
-		if (rc < 0 || (rc = run_side(p, &job, &f, &stamps)) < 0)
-			break;
-	}
-	/* However side 0 ended: it has said so itself. */
-	return rc == -SLMPM_ECLOSED || rc == -SLMPM_EDEAD ? 0 : slmpm_perror("slmpm_perftest");
-}
-
-int follow_parent(unsigned wait)
-{
-	struct pair p;
-
-	if (pair_open(&p, wait))
-		return 1;
-	p.spawned = true;
-	if (slmpm_parent_in(p.ctx, &p.peer) < 0)
-		return slmpm_perror("slmpm_perftest: second side");
-	return follow(&p, 0);
-}
-
-int follow_listen(const char *url, unsigned wait, int cpu)
-{
-	slmpm_listener listener;
-	struct pair p;
-	int rc;
-
-	if (pair_open(&p, wait))
-		return 1;
-	if (slmpm_listen(&listener, p.ctx, url) < 0)
-		return slmpm_perror("slmpm_perftest: listen");
-	fprintf(stderr, "listening; now: slmpm_perftest --connect %s -t TEST\n", url);
-	rc = slmpm_accept(listener, &p.peer, -1);
-	slmpm_unlisten(listener);
-	if (rc < 0)
-		return slmpm_perror("slmpm_perftest: accept");
-	rc = follow(&p, cpu);
-	pair_end(&p);
 	return rc;
 }

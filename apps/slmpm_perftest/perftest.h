@@ -105,10 +105,19 @@ int pair_connect(struct pair *pair, const char *url, unsigned wait, const int cp
 void pair_end(struct pair *pair);
 /* Both sides of one run; side 0 tells side 1 first. STAMPS takes the times of single messages. */
 int pair_run(struct pair *pair, const struct job *job, struct figures *f, struct hist *stamps);
-/* The follower: started by pair_spawn, or waiting at URL. Returns the exit code. */
+int pair_buffers(struct pair *pair, uint64_t size);
+/* Parts of the above that both sides need. */
+#define GREETING  "slmpm_perftest 1" /* the version of what the sides say to each other */
+#define ANSWER_MS 10000
+int pair_open(struct pair *pair, unsigned wait);
+int pair_limits(struct pair *pair);
+int pair_say(struct pair *pair, const char *text);
+int pair_hear(struct pair *pair, char *text, size_t size, int timeout_ms);
+int pair_run_side(struct pair *pair, const struct job *job, struct figures *f, struct hist *stamps);
+
+/* Side 1 (follow.c): started by pair_spawn, or waiting at URL. Returns the exit code. */
 int follow_parent(unsigned wait);
 int follow_listen(const char *url, unsigned wait, int cpu);
-int pair_buffers(struct pair *pair, uint64_t size);
 /* Pins the calling process to CPU, which it returns; -1 where that is not allowed. */
 int pin(int cpu);
 /* What is negative becomes the first (cpu[0]) or second CPU that this process may use. */

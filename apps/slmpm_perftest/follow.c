@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Side 1 of a pair: greeted, then told a job after the other. Between them it sleeps on the context's
+ * descriptor whatever its wait mode, so that idle pairs disturb nobody.
+ */
+#include "apps/slmpm_perftest/perftest.h"
+
+#include <poll.h>
+
+/* The next line from side 0; asleep until then. */
+static int next_line(struct pair *p, char *text, size_t size)
+{
+	struct pollfd ready = {.fd = slmpm_fd(p->ctx), .events = POLLIN};
+	int rc;
+
+	while ((rc = pair_hear(p, text, size, 0)) == -SLMPM_EAGAIN || rc == -SLMPM_ETIMEOUT)
+		if (slmpm_arm(p->ctx) == 0)
+			poll(&ready, 1, -1);
+	return rc;
+}
+
+static int be_greeted(struct pair *p, int cpu)
+{
+	char text[256], board[128];
+	int wish, mine;
+
+	if (pair_hear(p, text, sizeof(text), ANSWER_MS) < 0)
+		return slmpm_perror("slmpm_perftest: no greeting");
+	if (sscanf(text, GREETING " %127s %d", board, &wish) != 2) {
+		pair_say(p, "unknown greeting");
+		fprintf(stderr,
+			"slmpm_perftest: strange greeting \"%s\"; are both of one version?\n",
+			text);
+		return 1;
+	}
+	p->board = board_open(board);
+	mine = pin(p->spawned ? wish : cpu);
+	snprintf(text, sizeof(text), "ready %s %d", p->board ? "board" : "alone", mine);
+	return pair_say(p, text) < 0 || pair_limits(p) ? 1 : 0;
+}
+
+static int follow(struct pair *p, int cpu)
+{
+	static struct hist stamps;
+	char text[256], why[256];
+	struct figures f;
+	struct job job;
+	int rc;
+
+	p->side = 1;
+	if (be_greeted(p, cpu))
+		return 1;
+	while ((rc = next_line(p, text, sizeof(text))) >= 0) {
+		if (job_parse(&job, text, why, sizeof(why)) || !job.test->loop) {
+			fprintf(stderr, "slmpm_perftest: from the other side: %s\n", why);
+			return 1;
+		}
+		hist_clear(&stamps);
+		rc = pair_buffers(p, job.size);
+		if (rc < 0 || (rc = pair_run_side(p, &job, &f, &stamps)) < 0)
+			break;
+	}
+	/* However side 0 ended: it has said so itself. */
+	return rc == -SLMPM_ECLOSED || rc == -SLMPM_EDEAD ? 0 : slmpm_perror("slmpm_perftest");
+}
+
+int follow_parent(unsigned wait)
+{
+	struct pair p;
+
+	if (pair_open(&p, wait))
+		return 1;
+	p.spawned = true;
+	if (slmpm_parent_in(p.ctx, &p.peer) < 0)
+		return slmpm_perror("slmpm_perftest: second side");
+	return follow(&p, 0);
+}
+
+int follow_listen(const char *url, unsigned wait, int cpu)
+{
+	slmpm_listener listener;
+	struct pair p;
+	int rc;
+
+	if (pair_open(&p, wait))
+		return 1;
+	if (slmpm_listen(&listener, p.ctx, url) < 0)
+		return slmpm_perror("slmpm_perftest: listen");
+	fprintf(stderr, "listening; now: slmpm_perftest --connect %s -t TEST\n", url);
+	rc = slmpm_accept(listener, &p.peer, -1);
+	slmpm_unlisten(listener);
+	if (rc < 0)
+		return slmpm_perror("slmpm_perftest: accept");
+	rc = follow(&p, cpu);
+	pair_end(&p);
+	return rc;
+}
