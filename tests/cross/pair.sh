@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# A host and an accelerator of different machines, perhaps of different byte orders, on one memory: the foreign one runs
+# under $SLMPM_EMULATOR, either way round. slmpm_perftest looks at the bytes that arrive.
+set -u
+native=$SLMPM_NATIVE/bin foreign=$SLMPM_BUILD/bin
+fail() { echo "$*" >&2; exit 1; }
+dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
+
+# start_as NAME HOST ACCELERATOR: a folder where HOST's hello_host finds a hello_accel that is another machine's.
+start_as() {
+	mkdir "$dir/$1" && ln -s "$2/hello_host" "$dir/$1/hello_host" || exit 1
+	printf '#!/bin/sh\nexec %s/hello_accel\n' "$3" >"$dir/$1/hello_accel" && chmod +x "$dir/$1/hello_accel"
+}
+
+want="hello from the accelerator"
+start_as to_foreign "$native" "$SLMPM_EMULATOR $foreign"
+[ "$(cd "$dir/to_foreign" && ./hello_host)" = "$want" ] || fail "hello, native host, foreign accelerator"
+start_as to_native "$foreign" "$native"
+[ "$(cd "$dir/to_native" && $SLMPM_EMULATOR ./hello_host)" = "$want" ] || fail "hello, foreign host, native accelerator"
+
+# meet NAME LISTENER CONNECTOR OPTIONS...: two processes that are no relatives
+meet() {
+	local name=cross-$$-$1 listener=$2 connector=$3 pid
+	shift 3
+	coproc far { exec $listener/slmpm_perftest --listen "shm:$name" 2>&1; }
+	pid=$far_PID
+	read -r -t 20 _ <&"${far[0]}" || fail "$listener does not listen"
+	timeout 40 $connector/slmpm_perftest --connect "shm:$name" --samples 1 "$@" >"$dir/out" 2>&1 ||
+		{ cat "$dir/out"; kill "$pid"; fail "$connector to $listener: $*"; }
+	wait "$pid" || fail "$listener ended with $?"
+}
+
+for wait in adaptive block; do
+	for test in send_lat,send_bw loan_lat; do
+		meet $wait-$test-1 "$native" "$SLMPM_EMULATOR $foreign" -t $test -s 1:1m -n 8 --wait $wait
+		meet $wait-$test-2 "$SLMPM_EMULATOR $foreign" "$native" -t $test -s 1:1m -n 8 --wait $wait
+	done
+done
