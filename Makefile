@@ -201,21 +201,26 @@ bench: deps-bench			## our figures beside every peer's; plots in build/bench
 C_FILES = $(shell find apps fabrics include shm slmpm tests -name '*.[ch]' 2>/dev/null | sort)
 
 lint: deps-lint				## include arrows, format, every warning an error, headers, man pages
-	@tests/lint/arrows $(C_FILES)
-	@echo '  FORMAT'; clang-format --dry-run -Werror $(C_FILES)
-	@$(MAKE) lint-headers
-	@$(MAKE) BUILD=$(BUILD)/lint-gcc CC=gcc OPT=-O2 WERROR=-Werror objects
-	@$(MAKE) BUILD=$(BUILD)/lint-clang CC=clang OPT=-O0 WERROR=-Werror objects
-	@for m in $(wildcard doc/man/*.scd); do scdoc <$$m >/dev/null || { echo "$$m: scdoc refuses it"; exit 1; }; done
+	@$(MAKE) -k --output-sync=target $(addprefix lint-,arrows format headers gcc clang man)
 
-# dacs.h serves old compilers (C++98), slmpm.h C++11; both plain C99.
+lint-arrows:
+	@tests/lint/arrows $(C_FILES)
+lint-format:
+	@echo '  LINT  format'; clang-format --dry-run -Werror $(C_FILES)
+lint-gcc:
+	@$(MAKE) BUILD=$(BUILD)/lint-gcc CC=gcc OPT=-O2 WERROR=-Werror objects
+lint-clang:
+	@$(MAKE) BUILD=$(BUILD)/lint-clang CC=clang OPT=-O0 WERROR=-Werror objects
+lint-man:
+	@echo '  LINT  man'; for m in $(wildcard doc/man/*.scd); do scdoc <$$m >/dev/null || { echo "$$m: scdoc refuses it"; exit 1; }; done
+# Each public header stands alone. dacs.h serves old compilers (C++98), slmpm.h C++11; both plain C99.
 lint-headers:
-	@echo '  HEADERS'
-	@for h in $(notdir $(wildcard include/*.h)); do for cc in gcc clang; do for std in c99 c11; do \
-		echo "#include <$$h>" | $$cc -x c -std=$$std -Iinclude -Wall -Wextra -pedantic -Werror -fsyntax-only - || exit 1; done; done; done
-	@for h in $(notdir $(wildcard include/*.h)); do for cc in g++ clang++; do \
+	@echo '  LINT  headers'; check() { echo "#include <$$h>" | $$cc $$* -Iinclude -Wall -Wextra -pedantic -Werror -fsyntax-only - || bad=1; }; \
+	for h in $(notdir $(wildcard include/*.h)); do \
+		for cc in gcc clang; do check -x c -std=c99; check -x c -std=c11; done; \
 		case $$h in dacs.h) std=c++98;; *) std=c++11;; esac; \
-		echo "#include <$$h>" | $$cc -x c++ -std=$$std -Iinclude -Wall -Wextra -pedantic -Werror -fsyntax-only - || exit 1; done; done
+		for cc in g++ clang++; do check -x c++ -std=$$std; done; \
+	done; [ -z "$$bad" ]
 
 objects: $(LIB_OBJ) $(ONE_FILE:%.c=$(OBJ)/%.o) $(patsubst %.c,$(OBJ)/%.o,$(foreach d,$(FOLDERS),$(wildcard apps/$(d)/*.c))) \
 	$(APP_LIB) $(TEST_OBJ) $(TEST_LIB) $(MODEL_OBJ)
@@ -307,7 +312,7 @@ help:					## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r goal text; do printf '  make %-14s %s\n' "$$goal" "$$text"; done
 
 FORCE:
-.PHONY: all lib test-programs test cross-test demo bench lint lint-headers objects format man install clean help FORCE \
+.PHONY: all lib test-programs test cross-test demo bench objects lint $(addprefix lint-,arrows format headers gcc clang man) format man install clean help FORCE \
 	deps deps-demo deps-test deps-lint deps-bench deps-cross
 
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(TEST_OBJ) $(TEST_LIB) $(MODEL_OBJ)) \
