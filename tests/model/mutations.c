@@ -2,60 +2,75 @@
 /* Which weakening of which site is noticed where. */
 #include "tests/model/mutations.h"
 
-#define ACCESS(site, how, scenario) {SITE_##site, WEAK_##how, scenario},
-#define RULE(site, scenario)        {SITE_##site, WEAK_OMITTED, scenario},
-
 const struct mutation mutations[] = {
 	/* ring: orders */
-	ACCESS(commit, RELAXED, "four") ACCESS(commit, OMITTED, "four")
-		ACCESS(peek, RELAXED, "four") ACCESS(consumed, RELAXED, "four")
-			ACCESS(consumed, OMITTED, "four") ACCESS(consumed_in, RELAXED, "four")
-				ACCESS(produced, RELAXED, "four") ACCESS(produced, OMITTED, "four")
-					ACCESS(produced_in, RELAXED, "four")
-						ACCESS(clear, OMITTED, "stale words of four")
-							ACCESS(pad, OMITTED, "four")
+	{SITE_commit, WEAK_RELAXED, "four"},
+	{SITE_commit, WEAK_OMITTED, "four"},
+	{SITE_peek, WEAK_RELAXED, "four"},
+	{SITE_consumed, WEAK_RELAXED, "four"},
+	{SITE_consumed, WEAK_OMITTED, "four"},
+	{SITE_consumed_in, WEAK_RELAXED, "four"},
+	{SITE_produced, WEAK_RELAXED, "four"},
+	{SITE_produced, WEAK_OMITTED, "four"},
+	{SITE_produced_in, WEAK_RELAXED, "four"},
+	{SITE_clear, WEAK_OMITTED, "stale words of four"},
+	{SITE_pad, WEAK_OMITTED, "four"},
 
 	/* ring: rules of the writer */
-	RULE(room, "four") RULE(pad_room, "four") RULE(wrap, "four")
-		RULE(mark_interior, "stale words of four") RULE(mark_replaced, "aborted")
-			RULE(mark_aborted, "aborted") RULE(mark_pad, "stale words of sixteen")
-				RULE(clear_successor, "stale words of four") RULE(lag, "four")
+	{SITE_room, WEAK_OMITTED, "four"},
+	{SITE_pad_room, WEAK_OMITTED, "four"},
+	{SITE_wrap, WEAK_OMITTED, "four"},
+	{SITE_mark_interior, WEAK_OMITTED, "stale words of four"},
+	{SITE_mark_replaced, WEAK_OMITTED, "aborted"},
+	{SITE_mark_aborted, WEAK_OMITTED, "aborted"},
+	{SITE_mark_pad, WEAK_OMITTED, "stale words of sixteen"},
+	{SITE_clear_successor, WEAK_OMITTED, "stale words of four"},
+	{SITE_lag, WEAK_OMITTED, "four"},
 
 	/* ring: rules of the reader */
-	RULE(open_tag, "tag 0 on a fresh page") RULE(open_tag, "tag 0 on a cleared word") RULE(
-		consider, "four") RULE(live_threshold,
-				       "thresholds of four") RULE(live_batch, "thresholds of four")
-		RULE(ask, "asked") RULE(gap, "held") RULE(check_tag, "hostile writer")
-			RULE(check_length, "hostile writer") RULE(check_length, "hostile overrun")
-				RULE(check_pad, "hostile writer") RULE(check_pad, "hostile overrun")
-					RULE(check_produced, "hostile writer")
-						RULE(check_consumed, "hostile reader")
+	{SITE_open_tag, WEAK_OMITTED, "tag 0 on a fresh page"},
+	{SITE_open_tag, WEAK_OMITTED, "tag 0 on a cleared word"},
+	{SITE_consider, WEAK_OMITTED, "four"},
+	{SITE_live_threshold, WEAK_OMITTED, "thresholds of four"},
+	{SITE_live_batch, WEAK_OMITTED, "thresholds of four"},
+	{SITE_ask, WEAK_OMITTED, "asked"},
+	{SITE_gap, WEAK_OMITTED, "held"},
+	{SITE_check_tag, WEAK_OMITTED, "hostile writer"},
+	{SITE_check_length, WEAK_OMITTED, "hostile writer"},
+	{SITE_check_length, WEAK_OMITTED, "hostile overrun"},
+	{SITE_check_pad, WEAK_OMITTED, "hostile writer"},
+	{SITE_check_pad, WEAK_OMITTED, "hostile overrun"},
+	{SITE_check_produced, WEAK_OMITTED, "hostile writer"},
+	{SITE_check_consumed, WEAK_OMITTED, "hostile reader"},
 
 	/* doorbell */
-	ACCESS(bell_fence, OMITTED, "reader sleeps, fences") ACCESS(bell_fence, ACQ_REL,
-								    "reader sleeps, fences")
-		ACCESS(bell_fence, OMITTED, "writer sleeps, fences") ACCESS(announce_fence, OMITTED,
-									    "reader sleeps, fences")
-			ACCESS(announce_fence, ACQ_REL, "reader sleeps, fences")
-				ACCESS(announce_fence, OMITTED, "writer sleeps, fences") ACCESS(
-					bell_order, OMITTED, "reader sleeps, membarrier")
-					ACCESS(announce, OMITTED, "reader sleeps, fences")
-						ACCESS(retract, OMITTED, "reader sleeps, fences")
-	RULE(announce_odd, "announced twice")
-	RULE(retract_odd, "announced late")
+	{SITE_bell_fence, WEAK_OMITTED, "reader sleeps, fences"},
+	{SITE_bell_fence, WEAK_ACQ_REL, "reader sleeps, fences"},
+	{SITE_bell_fence, WEAK_OMITTED, "writer sleeps, fences"},
+	{SITE_announce_fence, WEAK_OMITTED, "reader sleeps, fences"},
+	{SITE_announce_fence, WEAK_ACQ_REL, "reader sleeps, fences"},
+	{SITE_announce_fence, WEAK_OMITTED, "writer sleeps, fences"},
+	{SITE_bell_order, WEAK_OMITTED, "reader sleeps, membarrier"},
+	{SITE_announce, WEAK_OMITTED, "reader sleeps, fences"},
+	{SITE_retract, WEAK_OMITTED, "reader sleeps, fences"},
+	{SITE_announce_odd, WEAK_OMITTED, "announced twice"},
+	{SITE_retract_odd, WEAK_OMITTED, "announced late"},
 
 	/* what their user owes */
-	RULE(barrier, "reader sleeps, membarrier") RULE(barrier, "writer sleeps, membarrier") RULE(
-		look_again, "reader sleeps, fences") RULE(look_again, "writer sleeps, fences")
-		RULE(check_commit, "reader sleeps, fences") RULE(check_waiting,
-								 "reader sleeps, fences, two")
-			RULE(check_quiet, "reader sleeps, fences, two") RULE(
-				check_release, "writer sleeps, fences")
-				RULE(check_peek, "writer sleeps, fences") RULE(check_asleep,
-									       "both sleep, fences")
-					RULE(publish_asleep, "both sleep, fences")
-						RULE(publish_waiting, "writer sleeps, fences")
-							RULE(publish_closing, "four")};
+	{SITE_barrier, WEAK_OMITTED, "reader sleeps, membarrier"},
+	{SITE_barrier, WEAK_OMITTED, "writer sleeps, membarrier"},
+	{SITE_look_again, WEAK_OMITTED, "reader sleeps, fences"},
+	{SITE_look_again, WEAK_OMITTED, "writer sleeps, fences"},
+	{SITE_check_commit, WEAK_OMITTED, "reader sleeps, fences"},
+	{SITE_check_waiting, WEAK_OMITTED, "reader sleeps, fences, two"},
+	{SITE_check_quiet, WEAK_OMITTED, "reader sleeps, fences, two"},
+	{SITE_check_release, WEAK_OMITTED, "writer sleeps, fences"},
+	{SITE_check_peek, WEAK_OMITTED, "writer sleeps, fences"},
+	{SITE_check_asleep, WEAK_OMITTED, "both sleep, fences"},
+	{SITE_publish_asleep, WEAK_OMITTED, "both sleep, fences"},
+	{SITE_publish_waiting, WEAK_OMITTED, "writer sleeps, fences"},
+	{SITE_publish_closing, WEAK_OMITTED, "four"},
+};
 const unsigned mutation_count = sizeof(mutations) / sizeof(mutations[0]);
 
 const char *weakening_name(enum model_weakening how)
