@@ -22,14 +22,18 @@ static int take(struct dacsi_process *process, uint32_t stream, uint32_t *imm)
 	return 1;
 }
 
-/* Posts an empty message; never blocks. */
+/* Posts an empty message; never blocks. A request only where the ring has no room at once. */
 static int post(struct dacsi_process *process, uint32_t stream, uint32_t imm, slmpm_req *req)
 {
 	struct slmpm_how how = {.size = sizeof(how), .imm = imm};
-	int rc = slmpm_sendv(process->peer, stream, NULL, 0, &how, req);
+	struct slmpm_iov empty = {.base = NULL};
+	int rc = slmpm_sendv(process->peer, stream, &empty, 1, &how, NULL);
 
-	if (rc >= 0 && slmpm_test(req, NULL) != 0)
-		req->id = 0;
+	if (rc != -SLMPM_ETIMEOUT)
+		return rc;
+	rc = slmpm_sendv(process->peer, stream, &empty, 1, &how, req);
+	if (rc >= 0)
+		(void)slmpm_test(req, NULL);
 	return rc;
 }
 
