@@ -244,7 +244,8 @@ typedef enum {
  * Starts the runtime of this process and, in a program that dacs_de_start started, connects it to
  * the parent (bounded by 5 s). CONFIG_FLAGS: DACS_INIT_FLAGS_NONE or DACS_INIT_SINGLE_THREADED.
  * A host may init and exit as often as it likes, an accelerator once in its life.
- * INITIALIZED, INVALID_ATTR, NO_RESOURCE, VERSION_MISMATCH, DACSD_FAILURE (the parent is gone).
+ * INITIALIZED, INVALID_ATTR, NO_RESOURCE, VERSION_MISMATCH, DACSD_FAILURE (the parent is gone),
+ * INVALID_ENV (a SLMPM setting that cannot be read), TOO_LONG (SLMPM_DACS_CWD_PREFIX).
  */
 DACS_API DACS_ERR_T dacs_init(int config_flags);
 /*
