@@ -183,8 +183,8 @@ test: deps-test				## every test; TESTS='FILE…' for some, SAN=… with sanitiz
 	@$(RUN) $(TESTS)
 
 cross-test: deps-cross			## unit tests and pairs on CROSS=TRIPLE under qemu
-	@$(MAKE) CROSS= all
-	@$(MAKE) all $(filter $(OUT)/tests/unit/%,$(TEST_BIN))
+	@$(MAKE) CROSS= all $(BUILD)/tests/dacs/swap
+	@$(MAKE) all $(OUT)/tests/dacs/swap $(filter $(OUT)/tests/unit/%,$(TEST_BIN))
 	@$(RUN) $(filter-out $(HELPERS),$(filter tests/unit/%.c,$(TEST_C))) $(wildcard tests/cross/*.sh)
 
 demo: deps-demo				## watch a host and two accelerators hash files

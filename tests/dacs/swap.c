@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Byte order between two ends: each width swapped where the orders differ and only there, disabled
+ * never, mailbox words always. DACS_TEST_ACCEL names the accelerator's program where it is another
+ * machine's build of this one (DACS_START_PARENT then names the emulator).
+ */
+#include "tests/dacs/pair.h"
+
+#define COUNT      1000 /* elements of a message; twice, the longer one waits for its receive */
+#define LONG_COUNT 10000
+
+static const size_t widths[] = {1, 2, 4, 8};
+
+/* Element I of a message as its sender has it in memory, in its own byte order. */
+static void put(unsigned char *to, size_t width, uint32_t i)
+{
+	uint16_t half = (uint16_t)(i * 3 + 0x0102);
+	uint32_t word = i * 5 + 0x01020304;
+	uint64_t twice = i * UINT64_C(7) + UINT64_C(0x0102030405060708);
+
+	if (width == 2)
+		memcpy(to, &half, 2);
+	else if (width == 4)
+		memcpy(to, &word, 4);
+	else if (width == 8)
+		memcpy(to, &twice, 8);
+	else
+		*to = (unsigned char)i;
+}
+
+static void fill(unsigned char *data, size_t width, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		put(data + i * width, width, i);
+	memcpy(data + count * width, "end", 3); /* shorter than an element, or none */
+}
+
+/* The same, sent by the other end: values are equal whatever its byte order. */
+static void check(const unsigned char *data, size_t width, uint32_t count)
+{
+	unsigned char want[8];
+
+	for (uint32_t i = 0; i < count; i++) {
+		put(want, width, i);
+		CHECK(!memcmp(data + i * width, want, width), "width %zu, element %u", width, i);
+	}
+}
+
+static void exchange(struct child c, bool first, uint32_t count)
+{
+	unsigned char *data = calloc(count + 1, 8);
+
+	for (unsigned swap = 0; swap < 4; swap++) {
+		size_t width = widths[swap];
+		/* A tail of 1 to 3 bytes that is no element where the width is 4 or 8. */
+		uint32_t tail = width > 3 ? 3 : 0, len = (uint32_t)(count * width) + tail;
+
+		for (int turn = 0; turn < 2; turn++) {
+			if ((turn == 0) == first) {
+				fill(data, width, count);
+				OK(pair_send(c, swap, data, len, (DACS_BYTE_SWAP_T)swap));
+				continue;
+			}
+			memset(data, 0, len);
+			OK(pair_recv(c, swap, data, len, (DACS_BYTE_SWAP_T)swap));
+			check(data, width, count);
+			CHECK(!tail || !memcmp(data + count * width, "end", 3), "the tail moved");
+		}
+	}
+	free(data);
+}
+
+/* Without swapping the other end's word arrives byte by byte as it lies there. */
+static bool disabled(struct child c, bool first)
+{
+	static const unsigned char little[4] = {4, 3, 2, 1}, big[4] = {1, 2, 3, 4};
+	const uint32_t mine = 0x01020304;
+	uint32_t order = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__, its_order = 2;
+	unsigned char its[4];
+
+	/* Mailbox words keep their value, and so tell the truth about the rest. */
+	if (first)
+		OK(dacs_mailbox_write(&order, AT(c)));
+	OK(dacs_mailbox_read(&its_order, AT(c)));
+	CHECK(its_order < 2, "a mailbox word of 0 or 1 became %#x", its_order);
+	if (!first)
+		OK(dacs_mailbox_write(&order, AT(c)));
+	if (first)
+		OK(pair_send(c, 9, &mine, 4, DACS_BYTE_SWAP_DISABLE));
+	OK(pair_recv(c, 9, its, 4, DACS_BYTE_SWAP_DISABLE));
+	CHECK(!memcmp(its, its_order ? big : little, 4), "bytes %d %d %d %d", its[0], its[1],
+	      its[2], its[3]);
+	if (!first)
+		OK(pair_send(c, 9, &mine, 4, DACS_BYTE_SWAP_DISABLE));
+	return its_order != order;
+}
+
+static int role_other(int argc, char **argv)
+{
+	(void)argc, (void)argv;
+	OK(dacs_init(0));
+	(void)disabled(pair_parent(), false);
+	exchange(pair_parent(), false, COUNT);
+	exchange(pair_parent(), false, LONG_COUNT);
+	OK(dacs_exit());
+	return 0;
+}
+
+static int values_survive_the_way(int argc, char **argv)
+{
+	struct child c;
+
+	(void)argc, (void)argv;
+	if (getenv("DACS_TEST_ACCEL"))
+		snprintf(pair_self, sizeof(pair_self), "%s", getenv("DACS_TEST_ACCEL"));
+	OK(dacs_init(0));
+	c = pair_start("other", NULL);
+	printf(" %s byte order", disabled(c, true) ? "another" : "the same");
+	exchange(c, true, COUNT);
+	exchange(c, true, LONG_COUNT);
+	pair_end(c, DACS_STS_PROC_FINISHED, 0);
+	OK(dacs_exit());
+	return 0;
+}
+
+static const struct pair_entry roles[] = {{"other", role_other}, {NULL, NULL}};
+
+static const struct pair_entry cases[] = {
+	{"values survive the way", values_survive_the_way},
+	{NULL, NULL},
+};
+
+int main(int argc, char **argv)
+{
+	return pair_main(argc, argv, cases, roles);
+}
