@@ -604,8 +604,7 @@ uint64_t bootstrap_deadlines(struct context *ctx, uint64_t now_ns)
 {
 	uint64_t next = UINT64_MAX;
 
-	LIST_EACH(at, &ctx->deadlines)
-	{
+	LIST_EACH(at, &ctx->deadlines) {
 		struct control *c = LIST_ENTRY(at, struct control, node);
 
 		if (now_ns < c->deadline)

@@ -95,7 +95,7 @@ static uint32_t half_open(struct context *ctx)
 	uint32_t n = 0;
 
 	LIST_EACH(at, &ctx->deadlines)
-	n++;
+		n++;
 	return n;
 }
 

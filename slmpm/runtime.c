@@ -49,7 +49,7 @@ static void close_inherited(void)
 		for (uint32_t at = 0; at < ctx->count; at++)
 			bootstrap_forked(ctx->endpoints[at]);
 		LIST_EACH(at, &ctx->listeners)
-		close(LIST_ENTRY(at, struct listener, node)->watch.fd);
+			close(LIST_ENTRY(at, struct listener, node)->watch.fd);
 		close(ctx->epoll);
 		if (ctx->kick >= 0)
 			close(ctx->kick);
@@ -153,7 +153,7 @@ static void init_locks(struct context *ctx)
 static void context_free(struct context *ctx)
 {
 	LIST_EACH(at, &ctx->events)
-	free(LIST_ENTRY(at, struct event, node));
+		free(LIST_ENTRY(at, struct event, node));
 	if (ctx->domain && ctx->domain->fabric)
 		ctx->domain->fabric->close(ctx->domain);
 	free(ctx->domain);
