@@ -147,7 +147,7 @@ static bool parse_number(const char *text, bool units, int64_t *out)
 	}
 	if (*end || value > (INT64_MAX >> shift))
 		return false;
-	*out = value * (INT64_C(1) << shift);
+	*out = (int64_t)value * (INT64_C(1) << shift);
 	return true;
 }
 
