@@ -94,7 +94,7 @@ struct dacsi_runtime {
 	bool up;
 	bool threads;    /* the lock is needed */
 	bool child;      /* an accelerator: has had a parent, and may not come again */
-	bool prepared;   /* the fork hook is set */
+	bool prepared;   /* `changed` has its clock */
 	bool leaving;    /* dacs_exit waits until nobody is inside */
 	uint32_t life;   /* how often dacs_init has succeeded */
 	uint32_t inside; /* threads that wait with the lock given back */

@@ -93,7 +93,6 @@ static void forget_after_fork(void)
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.changed = PTHREAD_COND_INITIALIZER,
 		.threads = true,
-		.prepared = true,
 		.epoll = -1,
 		.kick = -1,
 		.own_cwd_lock = -1,
@@ -221,9 +220,10 @@ static DACS_ERR_T set_up(void)
 	return rc;
 }
 
-/* Once a process: timed waits count monotonic time, and fork is noticed. */
+/* Timed waits count monotonic time, in a forked child too; the fork hook is inherited. */
 static void prepare(void)
 {
+	static bool hooked;
 	pthread_condattr_t attr;
 
 	if (dacsi.prepared)
@@ -233,7 +233,8 @@ static void prepare(void)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&dacsi.changed, &attr);
 	pthread_condattr_destroy(&attr);
-	pthread_atfork(NULL, NULL, forget_after_fork);
+	if (!hooked)
+		hooked = pthread_atfork(NULL, NULL, forget_after_fork) == 0;
 }
 
 DACS_ERR_T dacs_init(int config_flags)
