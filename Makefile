@@ -212,7 +212,8 @@ lint-gcc:
 lint-clang:
 	@$(MAKE) BUILD=$(BUILD)/lint-clang CC=clang OPT=-O0 WERROR=-Werror objects
 lint-man:
-	@echo '  LINT  man'; for m in $(wildcard doc/man/*.scd); do scdoc <$$m >/dev/null || { echo "$$m: scdoc refuses it"; exit 1; }; done
+	@echo '  LINT  man'; for m in $(wildcard doc/man/*.scd); do \
+		scdoc <$$m >/dev/null || { echo "$$m: scdoc refuses it"; exit 1; }; done
 # Each public header stands alone. dacs.h serves old compilers (C++98), slmpm.h C++11; both plain C99.
 lint-headers:
 	@echo '  LINT  headers'; check() { echo "#include <$$h>" | $$cc $$* -Iinclude -Wall -Wextra -pedantic -Werror -fsyntax-only - || bad=1; }; \
@@ -226,7 +227,7 @@ objects: $(LIB_OBJ) $(ONE_FILE:%.c=$(OBJ)/%.o) $(patsubst %.c,$(OBJ)/%.o,$(forea
 	$(APP_LIB) $(TEST_OBJ) $(TEST_LIB) $(MODEL_OBJ)
 
 format:					## let clang-format rewrite the sources
-	clang-format -i $(C_FILES)
+	$(Q)clang-format -i $(C_FILES)
 
 # ---- man pages, installation ----
 
@@ -251,7 +252,9 @@ install: all				## into $(DESTDIR)$(PREFIX): headers, libraries, .pc files, tool
 	$(Q)install -m 755 $(SO).$(VERSION) $(DESTDIR)$(PREFIX)/lib
 	$(Q)ln -sf libslmpm.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
 	$(Q)ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libslmpm.so
-	$(Q)printf '%s\n' $(call pc,slmpm,messages between the processors of one machine,'Libs: -L$${libdir} -lslmpm' 'Libs.private: -pthread $(LIB_LIBS)' 'Cflags: -I$${includedir}') >$(DESTDIR)$(PREFIX)/lib/pkgconfig/slmpm.pc
+	$(Q)printf '%s\n' $(call pc,slmpm,messages between the processors of one machine, \
+		'Libs: -L$${libdir} -lslmpm' 'Libs.private: -pthread $(LIB_LIBS)' 'Cflags: -I$${includedir}') \
+		>$(DESTDIR)$(PREFIX)/lib/pkgconfig/slmpm.pc
 	$(Q)printf '%s\n' $(call pc,dacs,the DaCS interface over SLMPM,'Requires: slmpm') >$(DESTDIR)$(PREFIX)/lib/pkgconfig/dacs.pc
 	$(Q)install -m 755 $(filter $(OUT)/bin/slmpm_%,$(PROGRAMS)) $(DESTDIR)$(PREFIX)/bin
 	$(Q)for m in $$(ls $(BUILD)/man 2>/dev/null); do \
