@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 #define FABRIC_HEAD_WORDS 3 /* the core's header: carried in front of the payload, not looked at */
-#define FABRIC_HEAD_SIZE (FABRIC_HEAD_WORDS * 8)
+#define FABRIC_HEAD_SIZE  (FABRIC_HEAD_WORDS * 8)
 
 /* Operations; a bit (1 << op) in fabric_caps.ops says that the fabric does one natively. */
 enum fabric_op {
@@ -40,14 +40,16 @@ enum fabric_flag {
 
 /* How the reader learns that a packet is complete (doc/architecture.md). */
 enum fabric_commit {
-	FABRIC_COMMIT_WORD,    /* polls the word behind the payload, locally */
+	FABRIC_COMMIT_WORD,    /* polls the packet's first word, locally */
 	FABRIC_COMMIT_COUNTER, /* polls its local shadow total */
 	FABRIC_COMMIT_EVENT,   /* a local counter or completion queue entry */
 	FABRIC_COMMIT_STREAM,  /* its receive engine writes ring and total */
 };
 
-#define FABRIC_MEMORY_HOST 1u
-#define FABRIC_CAUSES 5
+#define FABRIC_MEMORY_HOST   1u
+#define FABRIC_CAUSES        5
+/* Segments of a ring that the core may have read and not released while it does not poll. */
+#define FABRIC_DUE(segments) ((segments) / 128)
 
 struct fabric_caps {
 	uint64_t ops;         /* 1 << enum fabric_op */
@@ -61,10 +63,10 @@ struct fabric_caps {
 /* Row H4 and the ring's shape, as the settings say. */
 struct fabric_config {
 	uint32_t segments, segment_size; /* of inbound rings */
-	uint32_t threshold_permille;     /* p: publish K when the unread share reaches it; 0 always */
-	uint32_t batch;                  /* minimum segments a publication; 0: N/16 */
-	bool membarrier;                 /* may be used where it works */
-	uint64_t start;                  /* totals begin here: 0 but in tests */
+	uint32_t threshold_permille; /* p: publish K when the unread share reaches it; 0 always */
+	uint32_t batch;              /* minimum segments a publication; 0: N/16 */
+	bool membarrier;             /* may be used where it works */
+	uint64_t start;              /* totals begin here: 0 but in tests */
 };
 
 /* Plain counters of a link, kept by the fabric, current after each FLUSH and publication. */
@@ -86,10 +88,10 @@ struct fabric_domain { /* first member of the fabric's own structure */
 
 struct fabric_link { /* likewise */
 	struct fabric_domain *domain;
-	int bell; /* connected socket on which a byte wakes the peer; the core's */
+	int bell;                /* connected socket on which a byte wakes the peer; the core's */
 	uint32_t payload_max;    /* set by connect: bytes of payload in the longest packet sent */
 	uint32_t payload_max_in; /* and received */
-	const char *violation; /* set with -EPROTO: which rule the peer broke */
+	const char *violation;   /* set with -EPROTO: which rule the peer broke */
 	struct fabric_counts counts;
 };
 
@@ -103,10 +105,10 @@ struct fabric_blob {
 };
 
 struct fabric_wr {
-	uint8_t op;     /* enum fabric_op */
-	uint8_t kind;   /* the packet's opcode, 1..255; the core's */
-	uint16_t flags; /* enum fabric_flag */
-	uint32_t length; /* bytes of payload */
+	uint8_t op;       /* enum fabric_op */
+	uint8_t kind;     /* the packet's opcode, 1..255; the core's */
+	uint16_t flags;   /* enum fabric_flag */
+	uint32_t length;  /* bytes of payload */
 	const void *data; /* the payload, unless FABRIC_BUILT */
 	uint64_t head[FABRIC_HEAD_WORDS];
 };
@@ -151,6 +153,7 @@ struct fabric {
 	int (*post)(struct fabric_link *link, const struct fabric_wr *wr);
 	/* Up to N arrivals; their number or -EPROTO. Bounded work whatever the peer does. */
 	int (*poll)(struct fabric_link *link, struct fabric_arrival *arrivals, int n);
+	/* Gives it back; or a run of consecutive ones: the first's token, the sum of their spans. */
 	void (*release)(struct fabric_link *link, const struct fabric_arrival *arrival);
 	/* ON: publish what a sleeper owes and ask to be woken; poll once more afterwards before
 	 * sleeping. Off: awake again. */

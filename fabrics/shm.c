@@ -102,7 +102,7 @@ static int make_own_object(struct shm_link *l)
 	int rc;
 
 	l->peer_fd = -1;
-	l->own_shape = (struct ring_shape){ c->segments, c->segment_size };
+	l->own_shape = (struct ring_shape){c->segments, c->segment_size};
 	rc = ring_shape_check(&l->own_shape);
 	if (rc < 0)
 		return rc;
@@ -150,8 +150,7 @@ static int shm_address(struct fabric_link *link, int round, struct fabric_blob *
 		memcpy(out->bytes, &epoch, sizeof(epoch));
 		out->length = sizeof(epoch);
 		return 0;
-	default:
-		return -EINVAL;
+	default: return -EINVAL;
 	}
 }
 
@@ -189,11 +188,17 @@ static int check_echo(const struct shm_link *l, const struct fabric_blob *in)
 	return LITTLE64(epoch) == l->own_epoch ? 0 : -EPROTO;
 }
 
-static uint32_t share(uint32_t segments, uint32_t permille)
+/* p of N, less what the core may hold back while it gathers releases (FABRIC_DUE). */
+static uint32_t threshold(const struct ring_shape *shape, uint32_t permille)
 {
-	uint64_t part = (uint64_t)segments * permille / 1000;
+	uint32_t part = (uint32_t)((uint64_t)shape->segments * permille / 1000);
+	uint32_t live = shape->segments - ring_packet_max(shape) + 1 - FABRIC_DUE(shape->segments);
 
-	return part || !permille ? (uint32_t)part : 1;
+	if (!permille)
+		return 0;
+	if (part > live)
+		part = live;
+	return part ? part : 1;
 }
 
 /* Both ends have both objects: set the rings up from the private copies of their geometry. */
@@ -218,7 +223,7 @@ static int start_rings(struct shm_link *l)
 		.bits = calloc(1, ring_bits_size(&l->own_shape)),
 		.out = &peer->consumed,
 		.in = &own->produced,
-		.threshold = share(l->own_shape.segments, c->threshold_permille),
+		.threshold = threshold(&l->own_shape, c->threshold_permille),
 		.batch = c->batch ? c->batch : l->own_shape.segments / 16,
 	};
 
@@ -254,8 +259,7 @@ static int shm_connect(struct fabric_link *link, int round, struct fabric_blob *
 	int rc;
 
 	switch (round) {
-	case ROUND_OFFER:
-		return take_offer(l, in);
+	case ROUND_OFFER: return take_offer(l, in);
 	case ROUND_MAPPED: /* the peer has its mapping: no further one may be made writable */
 		rc = check_echo(l, in);
 		if (rc == 0)
@@ -275,8 +279,7 @@ static int shm_connect(struct fabric_link *link, int round, struct fabric_blob *
 		l->own.fd = -1;
 		join_domain(l);
 		return 0;
-	default:
-		return -EPROTO;
+	default: return -EPROTO;
 	}
 }
 
@@ -477,7 +480,7 @@ static int shm_poll(struct fabric_link *link, struct fabric_arrival *arrivals, i
 static void shm_release(struct fabric_link *link, const struct fabric_arrival *a)
 {
 	struct shm_link *l = (struct shm_link *)link;
-	struct ring_packet p = { .total = a->token, .segments = a->span };
+	struct ring_packet p = {.total = a->token, .segments = a->span};
 	uint64_t published = l->reader.published;
 
 	ring_release(&l->reader, &p);

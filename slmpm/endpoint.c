@@ -120,6 +120,7 @@ void endpoint_up(struct endpoint *ep)
 	ep->eager_max = ep->eager_max < ep->packet_max ? ep->packet_max : ep->eager_max;
 	ep->state = SLMPM_PEER_UP;
 	link_flush(ep);
+	ep->link.due_max = FABRIC_DUE((uint32_t)port->counts.in_segments);
 	endpoint_refresh(ep);
 	context_event(ep->ctx, ep, SLMPM_EVENT_UP, "connected");
 	log_line(SLMPM_LOG_DEBUG, "%s: connected over %s, packets of %u bytes", ep->name,
@@ -181,6 +182,8 @@ void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *wh
 	ep->direct = false;
 	snprintf(ep->reason, sizeof(ep->reason), "%s", why ? why : "unknown");
 	ep->link.depth = 0;
+	ep->bundle.count = ep->bundle.bytes = 0;
+	ep->unpack.left = 0;
 	fail_list(&ep->link.queue, error);
 	fail_list(&ep->announced, error);
 	link_forget_owed(ep);

@@ -9,8 +9,9 @@
 #include "slmpm/list.h"
 #include "slmpm/wire.h"
 
-#define LINK_BATCH 16 /* packets taken from a link at once */
-#define HELD_INLINE 8
+#define LINK_BATCH     16   /* packets taken from a link at once */
+#define BUNDLE_BYTES   2048 /* payload of a bundle */
+#define HELD_INLINE    8
 #define CHECKSUM_SPARE 4 /* bytes of each packet that a checksum may need */
 
 struct control;
@@ -23,16 +24,18 @@ struct link {
 	const struct fabric *fabric;
 	struct fabric_link *port; /* the fabric's part; NULL until connecting */
 	struct fabric_arrival arrivals[LINK_BATCH];
-	int next, count;   /* of them: not yet dispatched */
-	struct list queue; /* transmit queue: requests the link has not accepted yet */
-	uint64_t depth;    /* of them */
+	int next, count;           /* of them: not yet dispatched */
+	struct fabric_arrival due; /* read and still to be released: a run of packets as one */
+	uint32_t due_max;          /* segments that may be so */
+	struct list queue;         /* transmit queue: requests the link has not accepted yet */
+	uint64_t depth;            /* of them */
 };
 
 /* A message that the application reads in place (slmpm_hold). */
 struct held {
-	const void *data;                /* NULL: free */
-	struct fabric_arrival arrival;   /* span 0: not in the ring */
-	struct inbound *message;         /* a copy, or one in an area */
+	const void *data;              /* NULL: free */
+	struct fabric_arrival arrival; /* span 0: not in the ring */
+	struct inbound *message;       /* a copy, or one in an area */
 };
 
 struct held_more { /* beyond those inside the endpoint */
@@ -40,27 +43,44 @@ struct held_more { /* beyond those inside the endpoint */
 	struct held_more *next;
 };
 
+/* Short messages sent with SLMPM_MORE, staged until the burst ends (bundle.c). */
+struct bundle {
+	uint32_t count, length, bytes;
+	uint64_t route;
+	unsigned char data[BUNDLE_BYTES];
+};
+
+/* A bundle that arrived, as far as it has been read. */
+struct unpack {
+	const unsigned char *at;
+	uint32_t left, length; /* messages, bytes of each */
+	uint64_t route;
+	struct fabric_arrival arrival;
+};
+
 struct endpoint {
 	struct handle handle;
 	struct context *ctx;
+	struct unpack unpack;
 	struct link link;
 	uint32_t state; /* enum slmpm_peer_state */
 	bool direct;    /* up, nothing queued, no loan open: a send may go straight to the link */
 	bool check;     /* checksums on what is sent */
 
 	/* messages out */
-	uint64_t sent;        /* envelopes */
-	uint64_t charged;     /* eager bytes sent, each with its envelope */
-	uint64_t credited;    /* of them matched over there, as last heard */
-	uint64_t credit;      /* their difference may not pass this */
-	uint64_t eager_max;   /* longest message sent without asking */
-	uint32_t packet_max;  /* payload of First and Middle, exactly */
+	uint64_t sent;         /* envelopes */
+	uint64_t charged;      /* eager bytes sent, each with its envelope */
+	uint64_t credited;     /* of them matched over there, as last heard */
+	uint64_t credit;       /* their difference may not pass this */
+	uint64_t eager_max;    /* longest message sent without asking */
+	uint32_t packet_max;   /* payload of First and Middle, exactly */
 	struct list announced; /* requests that wait for WIRE_CLEAR */
 	struct list owed;      /* control packets that found no room (link.c) */
+	struct bundle bundle;
 
 	/* messages in */
-	uint64_t received;        /* envelopes */
-	uint64_t eager_max_in;    /* the peer's limits for what it sends: its ring may differ */
+	uint64_t received;     /* envelopes */
+	uint64_t eager_max_in; /* the peer's limits for what it sends: its ring may differ */
 	uint32_t packet_max_in;
 	uint64_t arrived_charge;  /* eager bytes that came */
 	uint64_t matched_charge;  /* of them matched */
@@ -87,16 +107,16 @@ struct endpoint {
 	uint32_t held_segments;
 
 	/* life */
-	struct control *control; /* handshake and control socket */
-	struct process *process; /* of a spawned accelerator */
+	struct control *control;   /* handshake and control socket */
+	struct process *process;   /* of a spawned accelerator */
 	struct listener *listener; /* not yet taken by slmpm_accept */
 	struct slmpm_stats *stats, own_stats;
 	int32_t pid;
 	uint32_t element;
 	bool big_endian, closing, is_parent, suspect;
 	const char *broken; /* the link found a violation; progress ends the endpoint for it */
-	int error;        /* what calls on it return once it is not UP */
-	char reason[128]; /* and why, for the detail */
+	int error;          /* what calls on it return once it is not UP */
+	char reason[128];   /* and why, for the detail */
 	char name[64];
 };
 

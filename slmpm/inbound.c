@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "slmpm/area.h"
+#include "slmpm/bundle.h"
 #include "slmpm/checksum.h"
 #include "slmpm/error.h"
 #include "slmpm/link.h"
@@ -121,8 +122,7 @@ static void account(struct endpoint *ep, uint64_t bytes)
 
 static bool wants(const struct request *r, const struct endpoint *ep, uint32_t stream)
 {
-	return (!r->ep || r->ep == ep) &&
-	       (r->stream == SLMPM_ANY_STREAM || r->stream == stream);
+	return (!r->ep || r->ep == ep) && (r->stream == SLMPM_ANY_STREAM || r->stream == stream);
 }
 
 static struct request *take_posted(struct endpoint *ep, uint32_t stream)
@@ -249,7 +249,8 @@ int inbound_unmatch(struct request *r)
 	{
 		struct list *at = m->ep->unexpected.next;
 
-		while (at != &m->ep->unexpected && LIST_ENTRY(at, struct inbound, node)->seq < m->seq)
+		while (at != &m->ep->unexpected &&
+		       LIST_ENTRY(at, struct inbound, node)->seq < m->seq)
 			at = at->next;
 		list_insert(at, &m->node);
 		m->ep->ctx->unexpected++;
@@ -386,7 +387,7 @@ static bool send_only(struct endpoint *ep, const struct head *h, const struct fa
 	if (!open_envelope(ep, h, charge))
 		return false;
 	r = take_posted(ep, h->stream);
-	if (r && r->kind == REQUEST_HOLD && hold_in_place(ep, r, h, a)) {
+	if (r && a && r->kind == REQUEST_HOLD && hold_in_place(ep, r, h, a)) {
 		account(ep, h->length);
 		inbound_charge(ep, charge);
 		return true;
@@ -424,6 +425,20 @@ static bool send_only(struct endpoint *ep, const struct head *h, const struct fa
 	else
 		keep_unexpected(ep, m);
 	return false;
+}
+
+void inbound_bundled(struct endpoint *ep, uint64_t route, const void *data, uint32_t length)
+{
+	struct head h = {
+		.seq = ep->received + 1,
+		.extent = length,
+		.stream = (uint32_t)route,
+		.imm = (uint32_t)(route >> 32),
+		.length = length,
+		.data = data,
+	};
+
+	(void)send_only(ep, &h, NULL);
 }
 
 static void send_first(struct endpoint *ep, const struct head *h)
@@ -658,42 +673,30 @@ bool inbound_packet(struct endpoint *ep, const struct fabric_arrival *a)
 {
 	struct head h;
 
+	if (a->kind == WIRE_BUNDLE) {
+		/* Released by its last message. */
+		if (bundle_open(ep, a))
+			(void)bundle_unpack_rest(ep);
+		return true;
+	}
 	ep->stats->received_packets++;
 	if (!take_head(ep, a, &h))
 		return false;
 	switch (a->kind) {
-	case WIRE_SEND_ONLY:
-		return send_only(ep, &h, a);
-	case WIRE_SEND_FIRST:
-		send_first(ep, &h);
-		return false;
+	case WIRE_SEND_ONLY: return send_only(ep, &h, a);
+	case WIRE_SEND_FIRST: send_first(ep, &h); return false;
 	case WIRE_SEND_MIDDLE:
-	case WIRE_SEND_LAST:
-		send_more(ep, &h, a->kind == WIRE_SEND_LAST);
-		return false;
-	case WIRE_CLEAR:
-		link_cleared(ep, h.seq);
-		return false;
-	case WIRE_CREDIT:
-		credit(ep, &h);
-		return false;
-	case WIRE_WITHDRAW:
-		withdraw(ep, &h);
-		return false;
-	case WIRE_LOAN:
-		loan_begin(ep, &h);
-		return false;
-	case WIRE_LOAN_MORE:
-		loan_more(ep, &h);
-		return false;
+	case WIRE_SEND_LAST: send_more(ep, &h, a->kind == WIRE_SEND_LAST); return false;
+	case WIRE_CLEAR: link_cleared(ep, h.seq); return false;
+	case WIRE_CREDIT: credit(ep, &h); return false;
+	case WIRE_WITHDRAW: withdraw(ep, &h); return false;
+	case WIRE_LOAN: loan_begin(ep, &h); return false;
+	case WIRE_LOAN_MORE: loan_more(ep, &h); return false;
 	case WIRE_LOAN_DONE:
 		if (!area_returned(ep, h.extent & WIRE_LENGTH_MASK))
 			violate(ep, "return of an area");
 		return false;
-	case WIRE_CLOSE:
-		ep->end_of_stream = true;
-		return false;
-	default:
-		return violate(ep, "opcode");
+	case WIRE_CLOSE: ep->end_of_stream = true; return false;
+	default: return violate(ep, "opcode");
 	}
 }

@@ -25,6 +25,8 @@ struct inbound {
 
 /* Handles one arrival; true when it was kept (held in place) and must not be released yet. */
 bool inbound_packet(struct endpoint *ep, const struct fabric_arrival *a);
+/* One message of a bundle. */
+void inbound_bundled(struct endpoint *ep, uint64_t route, const void *data, uint32_t length);
 /* The first unexpected message that R may take, or NULL. */
 struct inbound *inbound_find(const struct request *r);
 /* Gives a message to a receive or hold: copies what is there, asks for the rest. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "slmpm/bundle.h"
 #include "slmpm/checksum.h"
 #include "slmpm/error.h"
 
@@ -122,7 +123,8 @@ static void owe(struct endpoint *ep, const struct owed *o)
 	if (ep->state != SLMPM_PEER_UP)
 		return;
 	/* A loan that lies open in the ring must be committed before anything else goes in. */
-	if (list_empty(&ep->owed) && !(ep->loan.data && !ep->loan.area) && post_owed(ep, o) == 1)
+	if (list_empty(&ep->owed) && !ep->bundle.count && !(ep->loan.data && !ep->loan.area) &&
+	    post_owed(ep, o) == 1)
 		return;
 	later = malloc(sizeof(*later));
 	if (!later) {
@@ -138,7 +140,7 @@ static void owe(struct endpoint *ep, const struct owed *o)
 void link_control(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t extent,
 		  const void *data, uint32_t length)
 {
-	struct owed o = { .opcode = opcode, .seq = seq, .extent = extent, .length = length };
+	struct owed o = {.opcode = opcode, .seq = seq, .extent = extent, .length = length};
 
 	if (length)
 		memcpy(o.data, data, length);
@@ -148,7 +150,7 @@ void link_control(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t ex
 void link_control_routed(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t route,
 			 const void *data, uint32_t length)
 {
-	struct owed o = { .opcode = opcode, .seq = seq, .route = route, .length = length };
+	struct owed o = {.opcode = opcode, .seq = seq, .route = route, .length = length};
 
 	memcpy(o.data, data, length);
 	owe(ep, &o);
@@ -296,6 +298,8 @@ int link_push(struct endpoint *ep)
 
 	if (ep->state != SLMPM_PEER_UP || (ep->loan.data && !ep->loan.area))
 		return 0;
+	if (ep->bundle.count && !bundle_flush(ep))
+		return n;
 	if (!list_empty(&ep->owed)) {
 		n += push_owed(ep);
 		endpoint_refresh(ep);
@@ -330,7 +334,7 @@ void link_cleared(struct endpoint *ep, uint64_t seq)
 
 void link_flush(struct endpoint *ep)
 {
-	struct fabric_wr wr = { .op = FABRIC_FLUSH };
+	struct fabric_wr wr = {.op = FABRIC_FLUSH};
 
 	if (ep->state == SLMPM_PEER_UP && ep->link.fabric->post(ep->link.port, &wr) < 0)
 		(void)failed(ep, -EPROTO);

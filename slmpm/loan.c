@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "slmpm/area.h"
+#include "slmpm/bundle.h"
 #include "slmpm/error.h"
 #include "slmpm/inbound.h"
 #include "slmpm/link.h"
@@ -48,7 +49,8 @@ static bool get_loan(void *arg)
 		w->rc = endpoint_error(ep);
 		return true;
 	}
-	if (!list_empty(&ep->link.queue) || !list_empty(&ep->owed))
+	if (!list_empty(&ep->link.queue) || !list_empty(&ep->owed) ||
+	    (ep->bundle.count && !bundle_flush(ep)))
 		return false; /* in order: what was sent before goes first */
 	if (ep->charged - ep->credited + loan_charge(ep, w->length) > ep->credit)
 		return false;
@@ -67,13 +69,14 @@ static bool get_loan(void *arg)
 int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int timeout_ms)
 {
 	struct endpoint *ep = endpoint_get(peer);
-	struct wish w = { .ep = ep, .length = len };
+	struct wish w = {.ep = ep, .length = len};
 	int rc;
 
 	if (!ep)
 		return endpoint_bad_handle(peer);
 	if (!buf || stream > SLMPM_STREAM_MAX)
-		return error_set(SLMPM_EINVAL, "slmpm_loan: %s", buf ? "stream" : "no place for the pointer");
+		return error_set(SLMPM_EINVAL, "slmpm_loan: %s",
+				 buf ? "stream" : "no place for the pointer");
 	context_lock(ep->ctx);
 	if (ep->loan.data) {
 		rc = error_set(SLMPM_EBUSY, "a loan to %s is open already", ep->name);
@@ -169,8 +172,9 @@ int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how 
 	context_lock(ep->ctx);
 	rc = check_loan(ep, buf, "slmpm_commit");
 	if (rc == 0 && (len > ep->loan.length || len < ep->loan.ready))
-		rc = error_set(SLMPM_EINVAL, "slmpm_commit: %zu bytes of a loan of %llu, %llu are out",
-			       len, (unsigned long long)ep->loan.length,
+		rc = error_set(SLMPM_EINVAL,
+			       "slmpm_commit: %zu bytes of a loan of %llu, %llu are out", len,
+			       (unsigned long long)ep->loan.length,
 			       (unsigned long long)ep->loan.ready);
 	else if (rc == 0 && !ep->loan.area && how && how->flags & SLMPM_PART)
 		rc = error_set(SLMPM_ENOTSUP, "slmpm_commit: a part of a loan inside a packet");
@@ -238,7 +242,7 @@ static int64_t take_held(struct request *r, const void **buf)
 int64_t slmpm_hold(slmpm_peer peer, uint32_t stream, const void **buf, struct slmpm_done *done,
 		   int timeout_ms)
 {
-	struct request r = { .piece_count = 0 };
+	struct request r = {.piece_count = 0};
 	struct endpoint *ep;
 	int rc = 0;
 	struct context *ctx;
@@ -289,19 +293,21 @@ int64_t slmpm_more(slmpm_peer peer, const void *buf, uint64_t have, struct slmpm
 	context_lock(ep->ctx);
 	held = held_find(ep, buf);
 	if (!held) {
-		len = error_set(SLMPM_ESTATE, "slmpm_more: no such message of %s is held", ep->name);
+		len = error_set(SLMPM_ESTATE, "slmpm_more: no such message of %s is held",
+				ep->name);
 	} else if (!held->message || !held->message->area) {
 		len = held->message ? (int64_t)held->message->total : (int64_t)held->arrival.length;
 		if (done)
 			done->flags = 0;
 	} else {
-		struct growth g = { ep, held->message, have };
+		struct growth g = {ep, held->message, have};
 		int rc = wait_until(ep->ctx, has_grown, &g, timeout_ms);
 
 		len = (int64_t)held->message->got;
 		if (!held->message->final && (uint64_t)len <= have)
-			len = rc < 0 ? error_set(SLMPM_ETIMEOUT, "no more of it from %s", ep->name) :
-				       endpoint_error(ep);
+			len = rc < 0 ?
+				      error_set(SLMPM_ETIMEOUT, "no more of it from %s", ep->name) :
+				      endpoint_error(ep);
 		if (done)
 			done->flags = held->message->final ? 0 : SLMPM_PART;
 		if (done)

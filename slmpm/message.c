@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "slmpm/bootstrap.h"
+#include "slmpm/bundle.h"
 #include "slmpm/error.h"
 #include "slmpm/inbound.h"
 #include "slmpm/link.h"
@@ -19,6 +20,44 @@
 #define SPIN_POLLS 200 /* looks at one ring before a receive becomes a request */
 
 /* ---- the short way -------------------------------------------------------------------------- */
+
+/* A short message of a burst: staged, and posted with those around it. 1: taken. */
+static inline int send_bundled(struct endpoint *ep, uint64_t route, const void *buf, size_t len)
+{
+	uint64_t charge = len + WIRE_ENVELOPE;
+
+	if (UNLIKELY(!ep->direct || ep->charged - ep->credited + charge > ep->credit))
+		return 0;
+	if (UNLIKELY(!bundle_fits(&ep->bundle, route, len)) && !bundle_flush(ep))
+		return 0;
+	bundle_add(&ep->bundle, route, buf, len);
+	ep->sent++;
+	ep->charged += charge;
+	ep->stats->sent_messages++;
+	ep->stats->sent_bytes += len;
+	return 1;
+}
+
+/* The last message of a burst joins it and sends it off. 1: sent. */
+static int send_last_of_burst(struct endpoint *ep, uint64_t route, const void *buf, size_t len)
+{
+	struct bundle *b = &ep->bundle;
+
+	if (len && len <= BUNDLE_MESSAGE_MAX && bundle_fits(b, route, len)) {
+		if (!send_bundled(ep, route, buf, len))
+			return 0;
+		if (bundle_flush(ep))
+			return 1;
+		b->count--; /* it was promised to nobody yet */
+		b->bytes -= (uint32_t)len;
+		ep->sent--;
+		ep->charged -= len + WIRE_ENVELOPE;
+		ep->stats->sent_messages--;
+		ep->stats->sent_bytes -= len;
+		return 0;
+	}
+	return bundle_flush(ep) ? -1 : 0;
+}
 
 /* 1: sent. 0: not this way. */
 static inline int send_direct(struct endpoint *ep, uint32_t stream, const void *buf, size_t len,
@@ -38,6 +77,13 @@ static inline int send_direct(struct endpoint *ep, uint32_t stream, const void *
 	if (UNLIKELY(!ep->direct || len > ep->packet_max ||
 		     ep->charged - ep->credited + charge > ep->credit))
 		return 0;
+	if (UNLIKELY(ep->bundle.count)) {
+		int rc = send_last_of_burst(ep, p.route, buf, len);
+
+		if (rc >= 0)
+			return rc;
+		p.seq = ep->sent + 1;
+	}
 	if (UNLIKELY(link_post(ep, &p) != 1))
 		return 0;
 	ep->sent++;
@@ -93,25 +139,82 @@ static inline void take_plain(struct endpoint *ep, const struct fabric_arrival *
 		ep->matched_charge += charge;
 }
 
-/* 1: *A is the message, not yet released. 0: not this way; what else came has been handled. */
+/* Is the next message of an opened bundle for STREAM? */
+static inline bool is_bundled(const struct endpoint *ep, uint32_t stream)
+{
+	return stream == SLMPM_ANY_STREAM || stream == (uint32_t)ep->unpack.route;
+}
+
+static inline bool is_message(uint8_t kind)
+{
+	return kind <= WIRE_SEND_ONLY || kind == WIRE_LOAN;
+}
+
+/* 1: *A is the message, not yet released. 2: the opened bundle has it. 0: not this way; what else came has been handled. */
 static inline int recv_direct(struct endpoint *ep, uint32_t stream, int polls,
 			      struct fabric_arrival **a)
 {
 	struct context *ctx = ep->ctx;
 
-	while (LIKELY(ep->state == SLMPM_PEER_UP && ep->direct && !ctx->posted_count &&
-		      list_empty(&ep->unexpected))) {
+	while (LIKELY(ep->direct && !ctx->posted_count && list_empty(&ep->unexpected))) {
 		*a = progress_take(ep);
 		if (LIKELY(*a != NULL)) {
 			if (LIKELY(is_plain(ep, *a, stream)))
 				return 1;
-			if (!inbound_packet(ep, *a))
+			if ((*a)->kind == WIRE_BUNDLE) {
+				if (!bundle_open(ep, *a))
+					return 0;
+				if (is_bundled(ep, stream))
+					return 2;
+				(void)bundle_unpack_rest(ep);
+			} else if (is_message((*a)->kind)) {
+				/* Its receive is posted first, so that it is copied but once. */
+				ep->link.next--;
+				return 0;
+			} else if (!inbound_packet(ep, *a)) {
 				progress_release(ep, *a);
-		} else if (--polls <= 0) {
-			break;
+			}
+		} else if (ep->bundle.count) {
+			(void)link_push(ep); /* who waits has ended the burst */
 		}
+		if (--polls <= 0)
+			break;
 	}
 	return 0;
+}
+
+static inline void fill_bundled(struct slmpm_done *done, const struct endpoint *ep)
+{
+	*done = (struct slmpm_done){
+		.len = ep->unpack.length,
+		.stream = (uint32_t)ep->unpack.route,
+		.imm = (uint32_t)(ep->unpack.route >> 32),
+		.peer = {handle_id(ep)},
+	};
+}
+
+/* The next message of the opened bundle. */
+static inline int64_t take_bundled(struct endpoint *ep, void *buf, struct slmpm_done *done)
+{
+	struct unpack *u = &ep->unpack;
+	uint32_t len = u->length;
+	uint64_t charge = inbound_cost(len);
+
+	copy_out(buf, u->at, len);
+	if (done)
+		fill_bundled(done, ep);
+	u->at += len;
+	ep->received++;
+	ep->arrived_charge += charge;
+	ep->stats->received_messages++;
+	ep->stats->received_bytes += len;
+	if (!--u->left)
+		progress_release(ep, &u->arrival);
+	if (UNLIKELY(ep->matched_charge + charge - ep->returned_charge >= ep->credit / 4))
+		inbound_charge(ep, charge);
+	else
+		ep->matched_charge += charge;
+	return len;
 }
 
 static inline void fill_done(struct slmpm_done *done, const struct endpoint *ep,
@@ -156,17 +259,13 @@ static int explain(struct request *r)
 	struct endpoint *ep = r->ep ? r->ep : handle_get(&endpoint_table, r->result.peer.id);
 
 	switch (-r->result.status) {
-	case SLMPM_OK:
-		return 0;
-	case SLMPM_ETRUNC:
-		return truncated(&r->result, r->length);
+	case SLMPM_OK: return 0;
+	case SLMPM_ETRUNC: return truncated(&r->result, r->length);
 	case SLMPM_ECHECKSUM:
 		return error_set(SLMPM_ECHECKSUM, "a message of %llu bytes from %s",
 				 (unsigned long long)r->result.len, ep ? ep->name : "a peer");
-	case SLMPM_ENOMEM:
-		return error_set(SLMPM_ENOMEM, "for a message");
-	case SLMPM_ECANCELED:
-		return error_set(SLMPM_ECANCELED, "the request was taken back");
+	case SLMPM_ENOMEM: return error_set(SLMPM_ENOMEM, "for a message");
+	case SLMPM_ECANCELED: return error_set(SLMPM_ECANCELED, "the request was taken back");
 	default:
 		if (ep && ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)
 			return endpoint_error(ep);
@@ -219,8 +318,8 @@ static int submit(struct request *r)
 			post_receive(r);
 		return rc;
 	}
-	if (r->ep->closing || (r->ep->state != SLMPM_PEER_UP &&
-			       r->ep->state != SLMPM_PEER_CONNECTING))
+	if (r->ep->closing ||
+	    (r->ep->state != SLMPM_PEER_UP && r->ep->state != SLMPM_PEER_CONNECTING))
 		return r->ep->closing && r->ep->state == SLMPM_PEER_UP ?
 			       error_set(SLMPM_ECLOSED, "%s is being closed", r->ep->name) :
 			       endpoint_error(r->ep);
@@ -285,10 +384,11 @@ int message_await(struct request *r, int timeout_ms)
 static COLD int bad_send(const char *call, uint32_t stream, const void *buf, size_t len)
 {
 	if (stream > SLMPM_STREAM_MAX)
-		return error_set(SLMPM_EINVAL, "%s: stream 0x%x is for receiving only", call, stream);
+		return error_set(SLMPM_EINVAL, "%s: stream 0x%x is for receiving only", call,
+				 stream);
 	if (len > SLMPM_MESSAGE_MAX)
-		return error_set(SLMPM_ELIMIT, "%s: %zu bytes, at most %llu in a message", call, len,
-				 (unsigned long long)SLMPM_MESSAGE_MAX);
+		return error_set(SLMPM_ELIMIT, "%s: %zu bytes, at most %llu in a message", call,
+				 len, (unsigned long long)SLMPM_MESSAGE_MAX);
 	(void)buf;
 	return error_set(SLMPM_EINVAL, "%s: the buffer is NULL", call);
 }
@@ -301,8 +401,8 @@ static COLD int loan_open(struct endpoint *ep)
 static COLD int send_slowly(struct endpoint *ep, uint32_t stream, const void *buf, size_t len,
 			    int timeout_ms)
 {
-	struct slmpm_iov iov = { (void *)(uintptr_t)buf, len };
-	struct request r = { .piece_count = 0 };
+	struct slmpm_iov iov = {(void *)(uintptr_t)buf, len};
+	struct request r = {.piece_count = 0};
 	int rc;
 
 	if (ep->loan.data)
@@ -341,7 +441,7 @@ static struct request *request_new(void)
 static COLD int sendv_slowly(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov,
 			     int n, const struct slmpm_how *how, slmpm_req *req)
 {
-	struct request stack = { .piece_count = 0 }, *r = req ? request_new() : &stack;
+	struct request stack = {.piece_count = 0}, *r = req ? request_new() : &stack;
 	int rc;
 
 	if (!r)
@@ -378,6 +478,13 @@ int slmpm_sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, i
 	if (UNLIKELY(bad_how(how)))
 		return error_set(SLMPM_EINVAL, "slmpm_sendv: size or flags of how");
 	context_lock(ep->ctx);
+	if (how && (how->flags & SLMPM_MORE) && n == 1 && iov && !req && iov->base && iov->len &&
+	    iov->len <= BUNDLE_MESSAGE_MAX) {
+		if (UNLIKELY(!send_bundled(ep, wire_route(stream, how->imm), iov->base, iov->len)))
+			rc = sendv_slowly(ep, stream, iov, n, how, req);
+		context_unlock(ep->ctx);
+		return rc;
+	}
 	if (UNLIKELY(n != 1 || !iov || req || (!iov->base && iov->len) ||
 		     !send_direct(ep, stream, iov->base, iov->len, how ? how->imm : 0,
 				  how && how->flags & SLMPM_MORE ? FABRIC_MORE : 0)))
@@ -390,7 +497,7 @@ int slmpm_sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, i
 
 struct context *message_source(slmpm_peer peer, struct endpoint **ep, int *rc)
 {
-	slmpm_ctx handle = { peer.id & ~UINT64_C(0x80000000) };
+	slmpm_ctx handle = {peer.id & ~UINT64_C(0x80000000)};
 
 	*ep = NULL;
 	if (peer.id & UINT64_C(0x80000000))
@@ -407,7 +514,7 @@ static int64_t recv_request(struct context *ctx, struct endpoint *ep, uint32_t s
 			    const struct slmpm_iov *iov, int n, struct slmpm_done *done,
 			    int timeout_ms)
 {
-	struct request r = { .piece_count = 0 };
+	struct request r = {.piece_count = 0};
 	int rc = request_init(&r, REQUEST_RECV, ctx, ep, stream, iov, n);
 
 	if (rc == 0) {
@@ -424,7 +531,7 @@ static int64_t recv_request(struct context *ctx, struct endpoint *ep, uint32_t s
 static COLD int64_t recv_slowly(slmpm_peer peer, uint32_t stream, void *buf, size_t cap,
 				struct slmpm_done *done, int timeout_ms)
 {
-	struct slmpm_iov iov = { buf, cap };
+	struct slmpm_iov iov = {buf, cap};
 	struct endpoint *ep;
 	int rc = 0;
 	struct context *ctx = message_source(peer, &ep, &rc);
@@ -438,19 +545,32 @@ static COLD int64_t recv_slowly(slmpm_peer peer, uint32_t stream, void *buf, siz
 	return len;
 }
 
-int64_t slmpm_recv(slmpm_peer peer, uint32_t stream, void *buf, size_t cap,
-		   struct slmpm_done *done, int timeout_ms)
+int64_t slmpm_recv(slmpm_peer peer, uint32_t stream, void *buf, size_t cap, struct slmpm_done *done,
+		   int timeout_ms)
 {
 	struct endpoint *ep = endpoint_get(peer);
 	struct fabric_arrival *a;
 	int64_t len;
+	int how;
 
 	if (UNLIKELY(!buf && cap))
 		return error_set(SLMPM_EINVAL, "slmpm_recv: the buffer is NULL");
 	if (UNLIKELY(!ep))
 		return recv_slowly(peer, stream, buf, cap, done, timeout_ms);
 	context_lock(ep->ctx);
-	if (LIKELY(recv_direct(ep, stream, polls_for(ep->ctx, timeout_ms), &a))) {
+	if (ep->unpack.left && is_bundled(ep, stream) && ep->unpack.length <= cap && ep->direct &&
+	    !ep->ctx->posted_count && list_empty(&ep->unexpected)) {
+		len = take_bundled(ep, buf, done);
+		context_unlock(ep->ctx);
+		return len;
+	}
+	how = ep->unpack.left ? 0 : recv_direct(ep, stream, polls_for(ep->ctx, timeout_ms), &a);
+	if (how == 2 && ep->unpack.length <= cap) {
+		len = take_bundled(ep, buf, done);
+		context_unlock(ep->ctx);
+		return len;
+	}
+	if (LIKELY(how == 1)) {
 		bool fits = a->length <= cap;
 
 		copy_out(buf, a->data, fits ? a->length : cap);
@@ -459,8 +579,8 @@ int64_t slmpm_recv(slmpm_peer peer, uint32_t stream, void *buf, size_t cap,
 		len = a->length;
 		progress_release(ep, a);
 		if (UNLIKELY(!fits)) {
-			struct slmpm_done whole = { .len = a->length,
-						    .stream = (uint32_t)a->head[1] };
+			struct slmpm_done whole = {.len = a->length,
+						   .stream = (uint32_t)a->head[1]};
 			len = truncated(&whole, cap);
 		}
 		context_unlock(ep->ctx);
@@ -523,7 +643,7 @@ static bool has_message(void *arg)
 
 int slmpm_probe(slmpm_peer peer, uint32_t stream, struct slmpm_done *done, int timeout_ms)
 {
-	struct probe p = { .found = NULL };
+	struct probe p = {.found = NULL};
 	struct endpoint *ep;
 	int rc = 0;
 	struct context *ctx = message_source(peer, &ep, &rc);
@@ -540,7 +660,7 @@ int slmpm_probe(slmpm_peer peer, uint32_t stream, struct slmpm_done *done, int t
 			.len = p.found->area ? p.found->got : p.found->total,
 			.stream = p.found->stream,
 			.imm = p.found->imm,
-			.peer = { handle_id(p.found->ep) },
+			.peer = {handle_id(p.found->ep)},
 			.flags = p.found->area && !p.found->final ? SLMPM_PART : 0,
 		};
 	context_unlock(ctx);
@@ -608,7 +728,7 @@ static bool any_done(void *arg)
 
 int slmpm_wait(slmpm_req *req, int n, struct slmpm_done *done, int timeout_ms)
 {
-	struct some s = { req, n, -1 };
+	struct some s = {req, n, -1};
 	struct context *ctx = NULL;
 	struct request *r;
 	int rc;
@@ -666,8 +786,8 @@ static bool all_sent(void *arg)
 {
 	struct endpoint *ep = arg;
 
-	return ep->state != SLMPM_PEER_UP ||
-	       (list_empty(&ep->link.queue) && list_empty(&ep->owed) && list_empty(&ep->announced));
+	return ep->state != SLMPM_PEER_UP || (!ep->bundle.count && list_empty(&ep->link.queue) &&
+					      list_empty(&ep->owed) && list_empty(&ep->announced));
 }
 
 static bool handshake_over(void *arg)
@@ -692,8 +812,7 @@ int message_close(struct endpoint *ep, int timeout_ms)
 		rc = wait_until(ep->ctx, all_sent, ep, timeout_ms);
 		link_control(ep, WIRE_CLOSE, 0, 0, NULL, 0);
 		if (rc == 0)
-			rc = wait_until(ep->ctx, all_sent, ep,
-					wait_ms(wait_now(), deadline, -1));
+			rc = wait_until(ep->ctx, all_sent, ep, wait_ms(wait_now(), deadline, -1));
 		if (rc < 0)
 			rc = timed_out(ep, "not everything was sent to");
 		link_flush(ep);

@@ -102,8 +102,8 @@ static int wrap(struct launch *l, const char *wrapper, char *const argv[])
 
 	l->wrapped = strdup(wrapper);
 	for (const char *at = wrapper; *at; at++)
-		words += *at == ' ';
-	l->argv = calloc(words + count(argv) + 2, sizeof(char *));
+		words += *at == ' ' ? 1 : *at == '%' ? count(argv) : 0;
+	l->argv = calloc(words + 2, sizeof(char *));
 	if (!l->wrapped || !l->argv)
 		return -ENOMEM;
 	for (char *word = strtok_r(l->wrapped, " ", &save); word;
@@ -563,7 +563,9 @@ uint64_t process_kill_due(struct context *ctx)
 
 		if (!p || !p->kill_at)
 			continue;
-		if (!look(p, WNOHANG | WNOWAIT))
+		if (look(p, WNOHANG | WNOWAIT))
+			p->kill_at = 0; /* it ended by itself */
+		else
 			kill_when_due(p, now);
 		if (p->kill_at && p->kill_at < next)
 			next = p->kill_at;

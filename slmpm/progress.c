@@ -5,6 +5,7 @@
  */
 #include "slmpm/progress.h"
 
+#include "slmpm/bundle.h"
 #include "slmpm/error.h"
 #include "slmpm/inbound.h"
 #include "slmpm/link.h"
@@ -15,7 +16,7 @@
 static int take_batch(struct endpoint *ep)
 {
 	struct fabric_arrival *a;
-	int n = 0;
+	int n = bundle_unpack_rest(ep);
 
 	while (n < LINK_BATCH && ep->state == SLMPM_PEER_UP && (a = progress_take(ep))) {
 		n++;
@@ -34,7 +35,7 @@ int progress_endpoint(struct endpoint *ep)
 	n = take_batch(ep);
 	if (ep->end_of_stream && ep->state == SLMPM_PEER_UP)
 		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it closed the connection");
-	if (!ep->direct)
+	if (!ep->direct || ep->bundle.count)
 		n += link_push(ep);
 	if (UNLIKELY(ep->broken != NULL))
 		endpoint_poison(ep, ep->broken);
@@ -47,13 +48,13 @@ int progress_context(struct context *ctx)
 
 	for (uint32_t i = 0; i < ctx->count; i++)
 		n += progress_endpoint(ctx->endpoints[i]);
-	if (n)
-		ctx->news = true;
 	/* Also while busy: one peer's traffic must not keep others from connecting or dying. */
 	if (UNLIKELY(++ctx->idle >= LOOK_EVERY)) {
 		ctx->idle = 0;
 		n += wait_look(ctx);
 	}
+	if (n) /* a bell, too: it must not be taken behind the back of slmpm_arm */
+		ctx->news = true;
 	return n;
 }
 

@@ -11,13 +11,27 @@ int progress_endpoint(struct endpoint *ep);
 /* Takes all that a peer which is gone has committed. */
 void progress_drain(struct endpoint *ep);
 
+/* Gives back what progress_release has gathered. */
+static inline void progress_settle(struct endpoint *ep)
+{
+	struct link *l = &ep->link;
+
+	if (l->due.span) {
+		l->fabric->release(l->port, &l->due);
+		l->due.span = 0;
+	}
+}
+
 /* The next packet of an endpoint that is UP, or NULL; valid until released. */
 static inline struct fabric_arrival *progress_take(struct endpoint *ep)
 {
 	struct link *l = &ep->link;
 
 	if (l->next == l->count) {
-		int n = l->fabric->poll(l->port, l->arrivals, LINK_BATCH);
+		int n;
+
+		progress_settle(ep);
+		n = l->fabric->poll(l->port, l->arrivals, LINK_BATCH);
 
 		if (n <= 0) {
 			if (UNLIKELY(n < 0))
@@ -30,9 +44,24 @@ static inline struct fabric_arrival *progress_take(struct endpoint *ep)
 	return &l->arrivals[l->next++];
 }
 
+/*
+ * Through with an arrival. The release itself waits a little: off the way of the message just
+ * received, and once for a run of packets. What waits is small beside what the read total's lazy
+ * publication holds back anyway.
+ */
 static inline void progress_release(struct endpoint *ep, const struct fabric_arrival *a)
 {
-	ep->link.fabric->release(ep->link.port, a);
+	struct fabric_arrival *due = &ep->link.due;
+
+	if (due->span && due->token + due->span == a->token) {
+		due->span += a->span;
+	} else {
+		progress_settle(ep);
+		due->token = a->token;
+		due->span = a->span;
+	}
+	if (due->span > ep->link.due_max)
+		progress_settle(ep);
 }
 
 #endif

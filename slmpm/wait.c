@@ -21,11 +21,11 @@
 #include "slmpm/process.h"
 #include "slmpm/progress.h"
 
-#define SPINS 64           /* passes before the clock is looked at */
-#define LOOK_NS 200000     /* between looks at the descriptors while spinning */
-#define SWITCH_NS 2500     /* a yield that took longer let somebody else run */
-#define CROWDED 64         /* waits that begin with a yield after one that did */
-#define EVENTS 16
+#define SPINS     64     /* passes before the clock is looked at */
+#define LOOK_NS   200000 /* between looks at the descriptors while spinning */
+#define SWITCH_NS 2500   /* a yield that took longer let somebody else run */
+#define CROWDED   64     /* waits that begin with a yield after one that did */
+#define EVENTS    16
 
 uint64_t wait_now(void)
 {
@@ -68,18 +68,10 @@ static void dispatch(struct context *ctx, struct watch *w)
 	uint64_t count;
 
 	switch (w->kind) {
-	case WATCH_SOCKET:
-		bootstrap_socket_ready(w->owner);
-		break;
-	case WATCH_PROCESS:
-		bootstrap_process_ended(w->owner);
-		break;
-	case WATCH_LISTENER:
-		listener_ready(w->owner);
-		break;
-	case WATCH_KICK:
-		(void)!read(ctx->kick, &count, sizeof(count));
-		break;
+	case WATCH_SOCKET: bootstrap_socket_ready(w->owner); break;
+	case WATCH_PROCESS: bootstrap_process_ended(w->owner); break;
+	case WATCH_LISTENER: listener_ready(w->owner); break;
+	case WATCH_KICK: (void)!read(ctx->kick, &count, sizeof(count)); break;
 	}
 }
 
@@ -106,6 +98,9 @@ int wait_look(struct context *ctx)
 void wait_arm(struct context *ctx)
 {
 	ctx->armed = true;
+	for (uint32_t i = 0; i < ctx->count; i++)
+		if (ctx->endpoints[i]->state == SLMPM_PEER_UP)
+			progress_settle(ctx->endpoints[i]);
 	if (ctx->domain)
 		ctx->domain->fabric->arm(ctx->domain, true);
 	for (uint32_t i = 0; i < ctx->count; i++)
@@ -180,8 +175,8 @@ int wait_idle(struct waiter *w)
 	now = wait_now();
 	if (!w->started) {
 		w->started = w->looked = now;
-		w->deadline = w->timeout_ms < 0 ? UINT64_MAX :
-						  now + (uint64_t)w->timeout_ms * 1000000;
+		w->deadline =
+			w->timeout_ms < 0 ? UINT64_MAX : now + (uint64_t)w->timeout_ms * 1000000;
 	}
 	if (now >= w->deadline)
 		return -SLMPM_ETIMEOUT;
@@ -280,8 +275,9 @@ int slmpm_arm(slmpm_ctx handle)
 		return rc;
 	context_lock(ctx);
 	ctx->news |= wait_look(ctx) > 0; /* takes the bells out, which have done their work */
-	if (!ctx->armed)
-		wait_arm(ctx);
+	if (ctx->armed)                  /* a bell taken since has used that announcement up */
+		wait_disarm(ctx);
+	wait_arm(ctx);
 	(void)progress_context(ctx);
 	rc = ctx->news;
 	ctx->news = false;

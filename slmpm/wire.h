@@ -41,13 +41,16 @@ enum wire_opcode {
 	WIRE_LOAN = 36,      /* a message in an area; payload: struct wire_loan */
 	WIRE_LOAN_MORE = 37, /* more of it is ready */
 	WIRE_LOAN_DONE = 38, /* the reader is through with area word 2 */
-	WIRE_OPCODES = 39
+	/* Several messages of one route and one length in a packet, sent with SLMPM_MORE. `seq` is
+	 * the first one's, word 2 the length of each; the payload is nothing but them. */
+	WIRE_BUNDLE = 39,
+	WIRE_OPCODES = 40
 };
 
-#define WIRE_LENGTH_MASK ((UINT64_C(1) << 48) - 1)
-#define WIRE_FLAG_CHECK 1u    /* the payload ends with 4 bytes of CRC-32C over header and payload */
+#define WIRE_LENGTH_MASK    ((UINT64_C(1) << 48) - 1)
+#define WIRE_FLAG_CHECK     1u /* the payload ends with 4 bytes of CRC-32C over header and payload */
 #define WIRE_FLAG_ANNOUNCED 2u /* First: the rest waits for WIRE_CLEAR */
-#define WIRE_FLAGS 3u
+#define WIRE_FLAGS          3u
 
 struct wire_loan {
 	uint64_t ready;    /* bytes that can be read */
@@ -75,11 +78,11 @@ static inline uint64_t wire_extent(uint64_t length_or_offset, uint32_t flags)
 #define WIRE_MAGIC UINT64_C(0x31304d504d4c53) /* "SLMPM01" */
 
 enum wire_control {
-	WIRE_HELLO = 1,  /* struct wire_hello */
-	WIRE_NONCE = 2,  /* the peer's nonce, after its pidfd was taken */
-	WIRE_ROUND = 3,  /* number, then a fabric's blob, with its descriptors */
-	WIRE_AREA = 4,   /* struct wire_area, with the area's descriptor */
-	WIRE_BYE = 5,    /* struct wire_bye: refused or poisoned, and why */
+	WIRE_HELLO = 1, /* struct wire_hello */
+	WIRE_NONCE = 2, /* the peer's nonce, after its pidfd was taken */
+	WIRE_ROUND = 3, /* number, then a fabric's blob, with its descriptors */
+	WIRE_AREA = 4,  /* struct wire_area, with the area's descriptor */
+	WIRE_BYE = 5,   /* struct wire_bye: refused or poisoned, and why */
 };
 
 struct wire_control_head {
