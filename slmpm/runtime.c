@@ -97,6 +97,10 @@ static int open_domain(struct context *ctx, const struct slmpm_options *o)
 		.batch = (uint32_t)config->publish_batch,
 		.membarrier = config->membarrier,
 	};
+	if ((ctx->domain->config.segments & (ctx->domain->config.segments - 1)) ||
+	    (ctx->domain->config.segment_size & (ctx->domain->config.segment_size - 1)))
+		return error_set(SLMPM_EINVAL, "a ring of %u segments of %u bytes: powers of two",
+				 ctx->domain->config.segments, ctx->domain->config.segment_size);
 	/* A First packet and its checksum must fit, whatever else is set. */
 	if ((uint64_t)ctx->domain->config.segments * ctx->domain->config.segment_size < 8192)
 		return error_set(SLMPM_EINVAL, "a ring of %u segments of %u bytes: at least 8 KiB",
