@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The shared-memory fabric's own structures: shm.c moves bytes, shm_connect.c sets them up. */
+#ifndef FABRICS_SHM_H
+#define FABRICS_SHM_H
+
+#include "fabrics/fabric.h"
+#include "shm/doorbell.h"
+#include "shm/mapping.h"
+#include "shm/ring.h"
+
+struct shm_domain {
+	struct fabric_domain base;
+	bool membarrier; /* both halves work in this process */
+	struct shm_link *links;
+};
+
+struct shm_link {
+	struct fabric_link base;
+	/* hot */
+	struct ring_writer writer;
+	struct ring_reader reader;
+	struct doorbell bell;
+	void *built; /* an open reservation */
+	bool quiet;  /* a post said MORE: the bell is still owed */
+	/* cold */
+	struct mapping own, peer;
+	struct ring_shape own_shape, peer_shape;
+	uint64_t own_epoch, peer_epoch;
+	int peer_fd; /* until its seals have been seen closed */
+	bool connected;
+	struct shm_link *next;
+};
+
+int shm_address(struct fabric_link *link, int round, struct fabric_blob *out);
+int shm_connect(struct fabric_link *link, int round, struct fabric_blob *in);
+void shm_disconnect(struct fabric_link *link);
+
+#endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Connecting two ends over shared memory, in three rounds: each offers its ring's object, maps the
+ * other's, and closes the seals of its own once the other has said that it is mapped.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "fabrics/shm.h"
+
+enum { ROUND_OFFER, ROUND_MAPPED, ROUND_SEALED };
+
+struct offer { /* little-endian, round 0 */
+	uint32_t segments, segment_size;
+	uint64_t epoch, start;
+	uint32_t membarrier, zero;
+};
+_Static_assert(sizeof(struct offer) == 32, "wire layout");
+
+static int make_own_object(struct shm_link *l)
+{
+	const struct fabric_config *c = &l->base.domain->config;
+	int rc;
+
+	l->peer_fd = -1;
+	l->own_shape = (struct ring_shape){c->segments, c->segment_size};
+	rc = ring_shape_check(&l->own_shape);
+	if (rc < 0)
+		return rc;
+	if (getrandom(&l->own_epoch, sizeof(l->own_epoch), 0) != sizeof(l->own_epoch))
+		return -EIO;
+	rc = mapping_create(&l->own, "slmpm-ring", ring_size(&l->own_shape));
+	if (rc < 0)
+		return rc;
+	/* This side only reads it: let the processor hold us to that. */
+	if (mprotect(l->own.base, l->own.size, PROT_READ) != 0)
+		return -errno;
+	return 0;
+}
+
+int shm_address(struct fabric_link *link, int round, struct fabric_blob *out)
+{
+	struct shm_link *l = (struct shm_link *)link;
+	const struct shm_domain *d = (const struct shm_domain *)link->domain;
+	struct offer offer;
+	uint64_t epoch;
+
+	out->fd_count = 0;
+	switch (round) {
+	case ROUND_OFFER: {
+		int rc = make_own_object(l);
+
+		if (rc < 0)
+			return rc;
+		offer = (struct offer){
+			.segments = LITTLE32(l->own_shape.segments),
+			.segment_size = LITTLE32(l->own_shape.segment_size),
+			.epoch = LITTLE64(l->own_epoch),
+			.start = LITTLE64(link->domain->config.start),
+			.membarrier = LITTLE32(d->membarrier),
+		};
+		memcpy(out->bytes, &offer, sizeof(offer));
+		out->length = sizeof(offer);
+		out->fds[0] = l->own.fd;
+		out->fd_count = 1;
+		return 0;
+	}
+	case ROUND_MAPPED:
+	case ROUND_SEALED:
+		epoch = LITTLE64(l->peer_epoch); /* echoed: both speak of the same connection */
+		memcpy(out->bytes, &epoch, sizeof(epoch));
+		out->length = sizeof(epoch);
+		return 0;
+	default: return -EINVAL;
+	}
+}
+
+static int take_offer(struct shm_link *l, struct fabric_blob *in)
+{
+	const struct shm_domain *d = (const struct shm_domain *)l->base.domain;
+	struct offer offer;
+	int rc;
+
+	if (in->length != sizeof(offer) || in->fd_count != 1)
+		return -EPROTO;
+	memcpy(&offer, in->bytes, sizeof(offer));
+	l->peer_shape.segments = LITTLE32(offer.segments);
+	l->peer_shape.segment_size = LITTLE32(offer.segment_size);
+	l->peer_epoch = LITTLE64(offer.epoch);
+	if (ring_shape_check(&l->peer_shape) < 0 || LITTLE32(offer.membarrier) > 1 || offer.zero ||
+	    LITTLE64(offer.start) != l->base.domain->config.start)
+		return -EPROTO;
+	rc = mapping_attach(&l->peer, in->fds[0], ring_size(&l->peer_shape), MAPPING_WRITE);
+	if (rc < 0)
+		return rc;
+	l->bell.fence = !d->membarrier || !offer.membarrier;
+	l->peer_fd = in->fds[0];
+	in->fds[0] = -1;
+	return 1;
+}
+
+static int check_echo(const struct shm_link *l, const struct fabric_blob *in)
+{
+	uint64_t epoch;
+
+	if (in->length != sizeof(epoch) || in->fd_count != 0)
+		return -EPROTO;
+	memcpy(&epoch, in->bytes, sizeof(epoch));
+	return LITTLE64(epoch) == l->own_epoch ? 0 : -EPROTO;
+}
+
+/* p of N, less what the core may hold back while it gathers releases (FABRIC_DUE). */
+static uint32_t threshold(const struct ring_shape *shape, uint32_t permille)
+{
+	uint32_t part = (uint32_t)((uint64_t)shape->segments * permille / 1000);
+	uint32_t live = shape->segments - ring_packet_max(shape) + 1 - FABRIC_DUE(shape->segments);
+
+	if (!permille)
+		return 0;
+	if (part > live)
+		part = live;
+	return part ? part : 1;
+}
+
+/* Both ends have both objects: set the rings up from the private copies of their geometry. */
+static int start_rings(struct shm_link *l)
+{
+	const struct fabric_config *c = &l->base.domain->config;
+	struct ring_words *own = l->own.base, *peer = l->peer.base;
+	struct ring_setup out = {
+		.shape = l->peer_shape,
+		.epoch = (uint32_t)l->peer_epoch,
+		.start = c->start,
+		.segments = (unsigned char *)l->peer.base + RING_SEGMENTS_OFFSET,
+		.bits = calloc(1, ring_bits_size(&l->peer_shape)),
+		.out = &peer->produced,
+		.in = &own->consumed,
+	};
+	struct ring_setup in = {
+		.shape = l->own_shape,
+		.epoch = (uint32_t)l->own_epoch,
+		.start = c->start,
+		.segments = (unsigned char *)l->own.base + RING_SEGMENTS_OFFSET,
+		.bits = calloc(1, ring_bits_size(&l->own_shape)),
+		.out = &peer->consumed,
+		.in = &own->produced,
+		.threshold = threshold(&l->own_shape, c->threshold_permille),
+		.batch = c->batch ? c->batch : l->own_shape.segments / 16,
+	};
+
+	if (!out.bits || !in.bits) {
+		free(out.bits);
+		free(in.bits);
+		return -ENOMEM;
+	}
+	ring_writer_init(&l->writer, &out);
+	ring_reader_init(&l->reader, &in);
+	l->bell.asleep_in = &own->asleep;
+	l->bell.asleep_out = &peer->asleep;
+	l->bell.fd = l->base.bell;
+	l->base.payload_max =
+		l->writer.max * l->peer_shape.segment_size - RING_WORD - FABRIC_HEAD_SIZE;
+	l->base.payload_max_in =
+		l->reader.max * l->own_shape.segment_size - RING_WORD - FABRIC_HEAD_SIZE;
+	return 0;
+}
+
+static void join_domain(struct shm_link *l)
+{
+	struct shm_domain *d = (struct shm_domain *)l->base.domain;
+
+	l->next = d->links;
+	d->links = l;
+	l->connected = true;
+}
+
+int shm_connect(struct fabric_link *link, int round, struct fabric_blob *in)
+{
+	struct shm_link *l = (struct shm_link *)link;
+	int rc;
+
+	switch (round) {
+	case ROUND_OFFER: return take_offer(l, in);
+	case ROUND_MAPPED: /* the peer has its mapping: no further one may be made writable */
+		rc = check_echo(l, in);
+		if (rc == 0)
+			rc = mapping_close_seals(&l->own);
+		return rc < 0 ? rc : 1;
+	case ROUND_SEALED: /* and so has the owner of ours promised */
+		rc = check_echo(l, in);
+		if (rc == 0 && !mapping_seals_closed(l->peer_fd))
+			rc = -EPROTO;
+		if (rc == 0)
+			rc = start_rings(l);
+		if (rc < 0)
+			return rc;
+		close(l->peer_fd);
+		l->peer_fd = -1;
+		close(l->own.fd);
+		l->own.fd = -1;
+		join_domain(l);
+		return 0;
+	default: return -EPROTO;
+	}
+}
+
+static void leave_domain(struct shm_link *l)
+{
+	struct shm_domain *d = (struct shm_domain *)l->base.domain;
+
+	for (struct shm_link **at = &d->links; *at; at = &(*at)->next) {
+		if (*at == l) {
+			*at = l->next;
+			break;
+		}
+	}
+	l->connected = false;
+}
+
+void shm_disconnect(struct fabric_link *link)
+{
+	struct shm_link *l = (struct shm_link *)link;
+
+	if (l->connected)
+		leave_domain(l);
+	if (!l->own.base) /* never got as far as an object */
+		return;
+	if (l->peer_fd >= 0)
+		close(l->peer_fd);
+	l->peer_fd = -1;
+	mapping_destroy(&l->own);
+	mapping_destroy(&l->peer);
+	free(l->writer.stale);
+	free(l->reader.done);
+	l->writer.stale = NULL;
+	l->reader.done = NULL;
+}
