@@ -138,7 +138,11 @@ static inline void put_payload(unsigned char *to, const unsigned char *from, uin
 static void *shm_reserve(struct fabric_link *link, uint32_t length)
 {
 	struct shm_link *l = (struct shm_link *)link;
-	unsigned char *at = ring_reserve(&l->writer, FABRIC_HEAD_SIZE + length);
+	unsigned char *at;
+
+	if (UNLIKELY(length > link->payload_max)) /* near 2^32 the sum below would come out small */
+		return NULL;
+	at = ring_reserve(&l->writer, FABRIC_HEAD_SIZE + length);
 
 	if (UNLIKELY(!at)) {
 		(void)no_room(l);
