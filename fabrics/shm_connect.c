@@ -27,6 +27,7 @@ _Static_assert(sizeof(struct offer) == 32, "wire layout");
 static int make_own_object(struct shm_link *l)
 {
 	const struct fabric_config *c = &l->base.domain->config;
+	struct ring_words *words;
 	int rc;
 
 	l->peer_fd = -1;
@@ -39,6 +40,9 @@ static int make_own_object(struct shm_link *l)
 	rc = mapping_create(&l->own, "slmpm-ring", ring_size(&l->own_shape));
 	if (rc < 0)
 		return rc;
+	words = l->own.base;
+	atomic_init(&words->produced, LITTLE64(c->start));
+	atomic_init(&words->consumed, LITTLE64(c->start));
 	/* This side only reads it: let the processor hold us to that. */
 	if (mprotect(l->own.base, l->own.size, PROT_READ) != 0)
 		return -errno;
