@@ -8,18 +8,6 @@
 
 #include "slmpm/endpoint.h"
 
-enum watch_kind { WATCH_SOCKET, WATCH_PROCESS, WATCH_LISTENER, WATCH_KICK };
-
-/* What a descriptor in the context's epoll set stands for. */
-struct watch {
-	enum watch_kind kind;
-	int fd;
-	void *owner;
-};
-
-int watch_add(struct context *ctx, struct watch *w);
-void watch_remove(struct context *ctx, struct watch *w);
-
 /* Starts the handshake over FD, which becomes the endpoint's. PIDFD: the peer's, or -1. */
 int bootstrap_start(struct endpoint *ep, int fd, int pidfd);
 /* Handles what a descriptor reports. */
@@ -34,7 +22,5 @@ void bootstrap_stop(struct endpoint *ep, const char *reason);
 void bootstrap_free(struct endpoint *ep);
 /* In the child after fork: closes its copies of the descriptors, nothing else. */
 void bootstrap_forked(struct endpoint *ep);
-/* Handshakes whose deadline has passed end; the next deadline, or UINT64_MAX. */
-uint64_t bootstrap_deadlines(struct context *ctx, uint64_t now_ns);
 
 #endif

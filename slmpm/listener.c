@@ -17,6 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "slmpm/bootstrap.h"
 #include "slmpm/error.h"
 #include "slmpm/log.h"
 #include "slmpm/message.h"

@@ -3,7 +3,8 @@
 #ifndef SLMPM_LISTENER_H
 #define SLMPM_LISTENER_H
 
-#include "slmpm/bootstrap.h"
+#include "slmpm/handle.h"
+#include "slmpm/watch.h"
 
 struct listener {
 	struct handle handle;

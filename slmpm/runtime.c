@@ -17,6 +17,7 @@
 #include "slmpm/request.h"
 #include "slmpm/stats.h"
 #include "slmpm/wait.h"
+#include "slmpm/watch.h"
 
 struct handle_table context_table = HANDLE_TABLE("context", struct context);
 

@@ -17,6 +17,7 @@
 
 #include "slmpm/bootstrap.h"
 #include "slmpm/error.h"
+#include "slmpm/handshake.h"
 #include "slmpm/listener.h"
 #include "slmpm/process.h"
 #include "slmpm/progress.h"
@@ -83,7 +84,7 @@ static int look_for(struct context *ctx, int timeout_ms)
 	for (int i = 0; i < n; i++)
 		dispatch(ctx, events[i].data.ptr);
 	if (!list_empty(&ctx->deadlines))
-		(void)bootstrap_deadlines(ctx, wait_now());
+		(void)handshake_deadlines(ctx, wait_now());
 	return n < 0 ? 0 : n;
 }
 
@@ -117,7 +118,7 @@ void wait_disarm(struct context *ctx)
 static void sleep_until(struct context *ctx, uint64_t now, uint64_t deadline)
 {
 	struct epoll_event events[EVENTS];
-	uint64_t until = bootstrap_deadlines(ctx, now), kill = process_kill_due(ctx);
+	uint64_t until = handshake_deadlines(ctx, now), kill = process_kill_due(ctx);
 	int n;
 
 	if (deadline < until)

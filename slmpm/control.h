@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* An endpoint's control socket, one packet at a time, with descriptors. */
+#ifndef SLMPM_CONTROL_H
+#define SLMPM_CONTROL_H
+
+#include "slmpm/endpoint.h"
+#include "slmpm/watch.h"
+
+enum control_step { WAIT_HELLO, WAIT_NONCE, WAIT_ROUND, CONNECTED };
+
+struct control {
+	struct list node; /* ctx->deadlines while connecting */
+	struct endpoint *ep;
+	struct watch socket, process;
+	enum control_step step;
+	int round;
+	uint64_t nonce;
+	uint64_t deadline; /* UINT64_MAX until the peer has spoken */
+};
+
+union control_packet {
+	struct wire_control_head head;
+	struct wire_hello hello;
+	struct wire_nonce nonce;
+	struct wire_round round;
+	struct wire_area area;
+	struct wire_bye bye;
+};
+
+struct received {
+	union control_packet packet;
+	size_t length;
+	int fds[4], fd_count;
+};
+
+/* Sends PACKET, whose head is filled in, with descriptor FD unless negative. Never blocks. */
+int control_send(struct control *c, void *packet, size_t length, uint32_t type, int fd);
+/* 1 a packet, 0 none there, 2 look again, -EPIPE the end, -EMFILE descriptors were lost. */
+int control_receive(struct control *c, struct received *r);
+/* Closes what nobody took (set to -1). */
+void control_drop(struct received *r);
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The handshake, the same on both sides:
+ *
+ *     HELLO  version, limits, nonce          each side, at once
+ *     NONCE  the peer's nonce, returned after its pidfd was taken
+ *     ROUND  0, 1, ...: the fabric's blobs and descriptors, until it says connected
+ *
+ * Each step has an exact length, a legal state and a deadline.
+ */
+#include "slmpm/handshake.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "slmpm/wait.h"
+
+static int send_hello(struct control *c)
+{
+	const struct config *config = config_get();
+	struct endpoint *ep = c->ep;
+	struct wire_hello hello = {
+		.magic = LITTLE_64(WIRE_MAGIC),
+		.major = LITTLE_16(WIRE_MAJOR),
+		.minor = LITTLE_16(WIRE_MINOR),
+		.byte_order = LITTLE_32(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 1 : 2),
+		.nonce = LITTLE_64(c->nonce),
+		.pid = (int32_t)LITTLE_32((uint32_t)getpid()),
+		.element = LITTLE_32(ep->element),
+		.packet_max = LITTLE_64(config->packet_max),
+		.eager_max = LITTLE_64(config->eager_max),
+		.eager_credit = LITTLE_64(config->eager_credit),
+		.loan_max = LITTLE_64(config->loan_max),
+	};
+
+	snprintf(hello.version, sizeof(hello.version), "%s", slmpm_version());
+	snprintf(hello.fabric, sizeof(hello.fabric), "%s", ep->link.fabric->name);
+	return control_send(c, &hello, sizeof(hello), WIRE_HELLO, -1);
+}
+
+static int send_round(struct control *c)
+{
+	struct fabric_blob blob = {0};
+	struct wire_round round = {.round = LITTLE_32(c->round)};
+	struct endpoint *ep = c->ep;
+	int rc = ep->link.fabric->address(ep->link.port, c->round, &blob);
+
+	if (rc < 0)
+		return rc;
+	round.blob_length = LITTLE_32(blob.length);
+	memcpy(round.blob, blob.bytes, blob.length);
+	return control_send(c, &round, sizeof(round), WIRE_ROUND, blob.fd_count ? blob.fds[0] : -1);
+}
+
+static int refuse(struct endpoint *ep, int error, const char *why)
+{
+	endpoint_refused(ep, error, why);
+	return -EPROTO;
+}
+
+static uint64_t lower(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* What both sides keep to: the smaller of each pair. */
+static int agree(struct endpoint *ep, const struct wire_hello *hello)
+{
+	const struct config *config = config_get();
+	uint64_t packet = lower((uint64_t)config->packet_max, LITTLE_64(hello->packet_max));
+	uint64_t eager = lower((uint64_t)config->eager_max, LITTLE_64(hello->eager_max));
+	uint64_t credit = lower((uint64_t)config->eager_credit, LITTLE_64(hello->eager_credit));
+
+	if (packet < 256 || credit < 65536)
+		return refuse(ep, SLMPM_EPROTO, "impossible limits in its hello");
+	ep->packet_max = (uint32_t)packet;
+	ep->eager_max = lower(eager, credit / 2);
+	ep->credit = credit;
+	ep->loan_max = lower((uint64_t)config->loan_max, LITTLE_64(hello->loan_max));
+	return 0;
+}
+
+static int take_hello(struct control *c, const struct received *r)
+{
+	const struct wire_hello *hello = &r->packet.hello;
+	struct endpoint *ep = c->ep;
+	struct wire_nonce nonce = {.nonce = hello->nonce};
+	char why[112];
+	int rc;
+
+	if (r->length != sizeof(*hello) || r->fd_count)
+		return refuse(ep, SLMPM_EPROTO, "its hello has the wrong length");
+	if (LITTLE_64(hello->magic) != WIRE_MAGIC)
+		return refuse(ep, SLMPM_EPROTO, "it does not speak SLMPM");
+	if (LITTLE_16(hello->major) != WIRE_MAJOR || hello->required) {
+		snprintf(why, sizeof(why),
+			 "it speaks wire version %d.%d (library %.15s), this is %d.%d (%s)",
+			 LITTLE_16(hello->major), LITTLE_16(hello->minor), hello->version,
+			 WIRE_MAJOR, WIRE_MINOR, slmpm_version());
+		return refuse(ep, SLMPM_EVERSION, why);
+	}
+	if (strncmp(hello->fabric, ep->link.fabric->name, sizeof(hello->fabric)) != 0)
+		return refuse(ep, SLMPM_EVERSION, "it wants another fabric");
+	ep->big_endian = LITTLE_32(hello->byte_order) == 2;
+	if (agree(ep, hello) < 0)
+		return -EPROTO;
+	if (!ep->pid)
+		ep->pid = (int32_t)LITTLE_32((uint32_t)hello->pid);
+	endpoint_name(ep);
+	rc = control_send(c, &nonce, sizeof(nonce), WIRE_NONCE, -1);
+	if (rc < 0)
+		return rc;
+	c->step = WAIT_NONCE;
+	return 0;
+}
+
+static int take_nonce(struct control *c, const struct received *r)
+{
+	int rc;
+
+	if (r->length != sizeof(r->packet.nonce) || r->fd_count ||
+	    LITTLE_64(r->packet.nonce.nonce) != c->nonce)
+		return refuse(c->ep, SLMPM_EPROTO, "it does not return the nonce");
+	c->step = WAIT_ROUND;
+	rc = send_round(c);
+	return rc < 0 ? rc : 0;
+}
+
+static int take_round(struct control *c, struct received *r)
+{
+	const struct wire_round *round = &r->packet.round;
+	struct endpoint *ep = c->ep;
+	struct fabric_blob blob = {.fds = {-1, -1}};
+	int rc;
+
+	if (r->length != sizeof(*round) || LITTLE_32(round->round) != (uint32_t)c->round ||
+	    LITTLE_32(round->blob_length) > sizeof(blob.bytes) || r->fd_count > 2)
+		return refuse(ep, SLMPM_EPROTO, "a step of the handshake is malformed");
+	blob.length = LITTLE_32(round->blob_length);
+	memcpy(blob.bytes, round->blob, blob.length);
+	blob.fd_count = r->fd_count;
+	for (int i = 0; i < r->fd_count; i++)
+		blob.fds[i] = r->fds[i];
+	rc = ep->link.fabric->connect(ep->link.port, c->round, &blob);
+	for (int i = 0; i < r->fd_count; i++)
+		r->fds[i] = blob.fds[i]; /* what the fabric took is -1 now */
+	if (rc < 0)
+		return rc;
+	c->round++;
+	if (rc == 1)
+		return send_round(c);
+	c->step = CONNECTED;
+	c->deadline = UINT64_MAX;
+	list_remove(&c->node);
+	endpoint_up(ep);
+	return 0;
+}
+
+static void limit_step(struct control *c)
+{
+	if (c->deadline == UINT64_MAX && c->step != CONNECTED)
+		c->deadline = wait_now() + (uint64_t)config_get()->handshake_ms * 1000000;
+}
+
+int handshake_begin(struct control *c)
+{
+	if (getrandom(&c->nonce, sizeof(c->nonce), 0) != sizeof(c->nonce))
+		return -EIO;
+	if (!c->ep->process)
+		limit_step(c);
+	return send_hello(c);
+}
+
+int handshake_packet(struct control *c, struct received *r)
+{
+	uint32_t type = LITTLE_32(r->packet.head.type);
+
+	limit_step(c);
+	if (type == WIRE_HELLO && c->step == WAIT_HELLO)
+		return take_hello(c, r);
+	if (type == WIRE_NONCE && c->step == WAIT_NONCE)
+		return take_nonce(c, r);
+	if (type == WIRE_ROUND && c->step == WAIT_ROUND)
+		return take_round(c, r);
+	endpoint_poison(c->ep, "control packet out of turn");
+	return -EPROTO;
+}
+
+uint64_t handshake_deadlines(struct context *ctx, uint64_t now_ns)
+{
+	uint64_t next = UINT64_MAX;
+
+	LIST_EACH(at, &ctx->deadlines) {
+		struct control *c = LIST_ENTRY(at, struct control, node);
+
+		if (now_ns < c->deadline)
+			next = lower(next, c->deadline);
+		else
+			endpoint_refused(c->ep, SLMPM_ETIMEOUT, "handshake not finished in time");
+	}
+	return next;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From a connected socket to an endpoint that is UP: versions, limits, identity, the rings. */
+#ifndef SLMPM_HANDSHAKE_H
+#define SLMPM_HANDSHAKE_H
+
+#include "slmpm/control.h"
+
+/* The first step. A spawned process has no deadline until it speaks; all others do. */
+int handshake_begin(struct control *c);
+/* A packet of the handshake; what is out of turn poisons the endpoint. */
+int handshake_packet(struct control *c, struct received *r);
+/* Handshakes whose deadline has passed end; the next deadline, or UINT64_MAX. */
+uint64_t handshake_deadlines(struct context *ctx, uint64_t now_ns);
+
+#endif

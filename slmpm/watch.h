@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a descriptor in a context's epoll set stands for. */
+#ifndef SLMPM_WATCH_H
+#define SLMPM_WATCH_H
+
+#include "slmpm/context.h"
+
+enum watch_kind { WATCH_SOCKET, WATCH_PROCESS, WATCH_LISTENER, WATCH_KICK };
+
+struct watch {
+	enum watch_kind kind;
+	int fd; /* -1: none */
+	void *owner;
+};
+
+int watch_add(struct context *ctx, struct watch *w);
+void watch_remove(struct context *ctx, struct watch *w);
+/* Removes it and closes its descriptor. */
+void watch_close(struct context *ctx, struct watch *w);
+
+#endif
