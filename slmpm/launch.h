@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a spawned process is started with: its program, arguments, environment, descriptors. */
+#ifndef SLMPM_LAUNCH_H
+#define SLMPM_LAUNCH_H
+
+#include <sys/types.h>
+
+#include <slmpm.h>
+
+/* How the child finds what it inherited; the caller's environment cannot replace them. */
+#define PARENT_VARIABLE "SLMPM_PARENT" /* FD:INODE of its socket */
+#define LEASH_VARIABLE  "SLMPM_LEASH"  /* the descriptor whose end kills it */
+
+struct launch {
+	char program[4096];
+	char **argv;
+	char **envp;
+	char parent[64], leash[64];
+	char *wrapped; /* storage of a wrapper's words */
+	const char *cwd;
+	int fd, leash_fd;
+};
+
+/* For the child's ends FD and LEASH (or -1). Negative errno; launch_free either way. */
+int launch_prepare(struct launch *l, const char *prog, char *const argv[],
+		   const struct slmpm_spawn_options *o, int fd, int leash);
+int launch_start(struct launch *l, pid_t *pid);
+void launch_free(struct launch *l);
+
+#endif

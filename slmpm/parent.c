@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The host as its accelerator sees it: the inherited connection, and the leash. */
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "slmpm/bootstrap.h"
+#include "slmpm/error.h"
+#include "slmpm/launch.h"
+#include "slmpm/log.h"
+#include "slmpm/wait.h"
+
+/* SIGKILL when the host's end of the pipe closes, however that comes about; no thread needed. */
+static void put_on_leash(void)
+{
+	const char *text = getenv(LEASH_VARIABLE);
+	struct pollfd p;
+
+	if (!text)
+		return;
+	p = (struct pollfd){.fd = atoi(text), .events = POLLIN};
+	if (fcntl(p.fd, F_SETFD, FD_CLOEXEC) != 0)
+		return;
+	if (fcntl(p.fd, F_SETOWN, getpid()) != 0 || fcntl(p.fd, F_SETSIG, SIGKILL) != 0 ||
+	    fcntl(p.fd, F_SETFL, O_ASYNC | O_NONBLOCK) != 0)
+		log_line(SLMPM_LOG_WARN, "this process cannot be made to end with its host");
+	if (poll(&p, 1, 0) == 1) /* it ended before we could ask */
+		(void)kill(getpid(), SIGKILL);
+}
+
+static int inherited_socket(void)
+{
+	const char *text = getenv(PARENT_VARIABLE);
+	unsigned long long inode;
+	struct stat st;
+	int fd;
+
+	if (!text || sscanf(text, "%d:%llu", &fd, &inode) != 2)
+		return error_set(SLMPM_ESTATE, "this program was not started by slmpm_spawn");
+	if (fstat(fd, &st) != 0 || !S_ISSOCK(st.st_mode) || st.st_ino != inode)
+		return error_set(SLMPM_ESTATE, "the connection to the host was not inherited");
+	(void)fcntl(fd, F_SETFD, FD_CLOEXEC); /* not for this process's own children */
+	return fd;
+}
+
+static pthread_mutex_t parent_lock = PTHREAD_MUTEX_INITIALIZER;
+static slmpm_peer parent;
+
+static int connect_parent(slmpm_ctx handle)
+{
+	struct context *ctx;
+	struct endpoint *ep;
+	int rc = 0, fd = inherited_socket();
+
+	if (fd < 0)
+		return fd;
+	ctx = context_get(handle, &rc);
+	if (!ctx)
+		return rc;
+	put_on_leash();
+	context_lock(ctx);
+	ep = endpoint_new(ctx);
+	rc = ep ? 0 : -SLMPM_ENOMEM;
+	if (ep) {
+		struct ucred host;
+		socklen_t size = sizeof(host);
+
+		ep->is_parent = true;
+		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &host, &size) == 0)
+			ep->pid = host.pid;
+		endpoint_name(ep);
+		rc = bootstrap_start(ep, fd, -1);
+		if (rc < 0)
+			rc = error_system(rc, "the control connection cannot be set up");
+		while (rc == 0 && ep->state == SLMPM_PEER_CONNECTING)
+			rc = wait_for_events(ctx, (int)config_get()->handshake_ms);
+		if (rc == 0 && ep->state != SLMPM_PEER_UP)
+			rc = endpoint_error(ep);
+		if (rc < 0)
+			endpoint_free(ep);
+		else
+			parent.id = handle_id(ep);
+	}
+	context_unlock(ctx);
+	return rc;
+}
+
+int slmpm_parent_in(slmpm_ctx ctx, slmpm_peer *peer)
+{
+	int rc = 0;
+
+	if (!peer)
+		return error_set(SLMPM_EINVAL, "slmpm_parent: no peer");
+	pthread_mutex_lock(&parent_lock);
+	if (!parent.id)
+		rc = connect_parent(ctx);
+	if (rc == 0)
+		*peer = parent;
+	pthread_mutex_unlock(&parent_lock);
+	return rc;
+}
+
+int slmpm_parent(slmpm_peer *peer)
+{
+	slmpm_ctx none = {0};
+
+	return slmpm_parent_in(none, peer);
+}
