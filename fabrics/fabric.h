@@ -60,7 +60,7 @@ struct fabric_caps {
 	char why_not[96]; /* probe < 0: the reason, for a person */
 };
 
-/* Row H4 and the ring's shape, as the settings say. */
+/* The ring's shape, and when its totals are published, as the settings say. */
 struct fabric_config {
 	uint32_t segments, segment_size; /* of inbound rings */
 	uint32_t threshold_permille; /* p: publish K when the unread share reaches it; 0 always */

@@ -200,7 +200,7 @@ struct slmpm_spawn_options {
  * Starts PROG (searched in PATH when it has no slash) with the arguments ARGV, which exclude
  * argv[0] and may be NULL, and connects to it. Returns when the program has been started; messages
  * wait until it has connected. ENOENT and ENOEXEC when it cannot be started: nothing runs then.
- * The accelerator calls slmpm_parent. OPTIONS may be NULL. Source: rows H1, H7, H18.
+ * The accelerator calls slmpm_parent. OPTIONS may be NULL.
  */
 SLMPM_API int slmpm_spawn(slmpm_peer *peer, const char *prog, char *const argv[],
 			  const struct slmpm_spawn_options *options);

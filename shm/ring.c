@@ -77,7 +77,7 @@ void ring_writer_init(struct ring_writer *w, const struct ring_setup *s)
 void ring_reader_init(struct ring_reader *r, const struct ring_setup *s)
 {
 	uint32_t max = ring_packet_max(&s->shape);
-	/* A writer that waits for a packet's room must always find K published (row H4). */
+	/* A writer that waits for a packet's room must always find K published (doc/wire.md). */
 	uint32_t live = s->shape.segments - max + 1;
 
 	*r = (struct ring_reader){
@@ -292,7 +292,7 @@ COLD void ring_release_gap(struct ring_reader *r, const struct ring_packet *p)
 	}
 }
 
-/* Row H4: publish when the writer sees the ring filling and a batch is there, or asked for it. */
+/* Publish when the writer sees the ring filling and a batch is there, or asked for it. */
 void ring_consider(struct ring_reader *r)
 {
 	uint64_t j = r->read;

@@ -45,7 +45,7 @@ struct ring_shape {
 	uint32_t segment_size; /* bytes: a power of two from 64 */
 };
 
-/* Why a total was published (row H4); the counters show what laziness saves. */
+/* Why a total was published ; the counters show what laziness saves. */
 enum ring_cause {
 	RING_THRESHOLD, /* the unread share as the writer sees it reached the threshold */
 	RING_ASKED,     /* the writer asked in a packet */
@@ -125,8 +125,8 @@ struct ring_setup {
 	uint64_t *bits; /* ring_bits_size(shape) zeroed bytes of private memory */
 	_Atomic uint64_t *out;      /* own total is published here: the peer's memory */
 	const _Atomic uint64_t *in; /* the peer's total arrives here: own memory */
-	uint32_t threshold;         /* reader: row H4's p as segments, 0 after every read */
-	uint32_t batch;             /* reader: row H4's minimum batch as segments */
+	uint32_t threshold;         /* reader: publish K at so many unread; 0 after every read */
+	uint32_t batch;             /* reader: but at least so many at once */
 };
 
 /* 0, or -EINVAL when the shape is not allowed. */
@@ -282,7 +282,7 @@ static inline int ring_peek(struct ring_reader *r, struct ring_packet *p)
 	}
 }
 
-/* Gives the packet's segments back to the writer, who learns of it by row H4's rule. */
+/* Gives the packet's segments back to the writer, who learns of it when K is published. */
 static inline void ring_release(struct ring_reader *r, const struct ring_packet *p)
 {
 	if (LIKELY(p->total == r->consumed + 1 && !r->gaps) || !ORDER_RULE(gap))

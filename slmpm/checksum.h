@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* CRC-32C of a packet's header and payload (row H17). */
+/* CRC-32C of a packet's header and payload. */
 #ifndef SLMPM_CHECKSUM_H
 #define SLMPM_CHECKSUM_H
 
