@@ -121,9 +121,11 @@ static bool parse_share(const char *text, int64_t *out)
 		return false;
 	if (*end == '/')
 		bottom = strtod(end + 1, &end);
-	if (*end || !(bottom > 0) || !(top > 0))
+	top = top / bottom * 1000 + 0.5;
+	/* A share too small for a thousandth is none, and not `every`. */
+	if (*end || !(bottom > 0) || !(top >= 1) || !(top < 1001))
 		return false;
-	*out = (int64_t)(top / bottom * 1000 + 0.5);
+	*out = (int64_t)top;
 	return true;
 }
 
@@ -145,7 +147,7 @@ static bool parse_number(const char *text, bool units, int64_t *out)
 		shift = *unit == 'k' ? 10 : *unit == 'm' ? 20 : 30;
 		end++;
 	}
-	if (*end || value > (INT64_MAX >> shift))
+	if (*end || value > (INT64_MAX >> shift) || value < (INT64_MIN >> shift))
 		return false;
 	*out = (int64_t)value * (INT64_C(1) << shift);
 	return true;
