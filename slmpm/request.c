@@ -27,7 +27,7 @@ int request_init(struct request *r, enum request_kind kind, struct context *ctx,
 		if (iov[i].len > SLMPM_MESSAGE_MAX - total && kind == REQUEST_SEND)
 			return error_set(SLMPM_ELIMIT, "over %llu bytes in one message",
 					 (unsigned long long)SLMPM_MESSAGE_MAX);
-		total += iov[i].len;
+		total = iov[i].len < UINT64_MAX - total ? total + iov[i].len : UINT64_MAX;
 	}
 	r->length = total;
 	r->pieces = r->few;
