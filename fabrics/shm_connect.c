@@ -185,9 +185,8 @@ static void join_domain(struct shm_link *l)
 	l->connected = true;
 }
 
-int shm_connect(struct fabric_link *link, int round, struct fabric_blob *in)
+static int take_round(struct shm_link *l, int round, struct fabric_blob *in)
 {
-	struct shm_link *l = (struct shm_link *)link;
 	int rc;
 
 	switch (round) {
@@ -213,6 +212,20 @@ int shm_connect(struct fabric_link *link, int round, struct fabric_blob *in)
 		return 0;
 	default: return -EPROTO;
 	}
+}
+
+int shm_connect(struct fabric_link *link, int round, struct fabric_blob *in)
+{
+	static const char *const wrong[] = {
+		[ROUND_OFFER] = "offer of a ring",
+		[ROUND_MAPPED] = "answer to the offer of a ring",
+		[ROUND_SEALED] = "promise about a ring",
+	};
+	int rc = take_round((struct shm_link *)link, round, in);
+
+	if (rc == -EPROTO)
+		link->violation = round <= ROUND_SEALED ? wrong[round] : "round of connecting";
+	return rc;
 }
 
 static void leave_domain(struct shm_link *l)
