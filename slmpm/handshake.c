@@ -134,6 +134,7 @@ static int take_round(struct control *c, struct received *r)
 	const struct wire_round *round = &r->packet.round;
 	struct endpoint *ep = c->ep;
 	struct fabric_blob blob = {.fds = {-1, -1}};
+	char why[112];
 	int rc;
 
 	if (r->length != sizeof(*round) || LITTLE_32(round->round) != (uint32_t)c->round ||
@@ -147,6 +148,10 @@ static int take_round(struct control *c, struct received *r)
 	rc = ep->link.fabric->connect(ep->link.port, c->round, &blob);
 	for (int i = 0; i < r->fd_count; i++)
 		r->fds[i] = blob.fds[i]; /* what the fabric took is -1 now */
+	if (rc == -EPROTO && ep->link.port->violation) {
+		snprintf(why, sizeof(why), "impossible %s", ep->link.port->violation);
+		return refuse(ep, SLMPM_EPROTO, why);
+	}
 	if (rc < 0)
 		return rc;
 	c->round++;
