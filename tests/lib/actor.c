@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Starting a test program as its own accelerator; looking at processes. */
+#include "tests/lib/actor.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+const char *actor_self(void)
+{
+	static char path[4096];
+	ssize_t n = path[0] ? 1 : readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	CHECK(n > 0, "this program's path is not to be had");
+	return path;
+}
+
+void actor_begin(int argc, char **argv, const struct actor *roles)
+{
+	slmpm_peer host = {0};
+
+	if (argc < 2)
+		return;
+	(void)setvbuf(stdout, NULL, _IOLBF, 0);
+	for (; roles->name; roles++) {
+		if (strcmp(argv[1], roles->name) != 0)
+			continue;
+		if (roles->name[0] != '-')
+			EXPECT(slmpm_parent(&host), 0);
+		exit(roles->play(host, argv + 2));
+	}
+	CHECK(false, "no role %s", argv[1]);
+}
+
+slmpm_peer actor_spawn_with(const struct slmpm_spawn_options *options, const char *role,
+			    const char *a, const char *b)
+{
+	char *words[] = {(char *)(uintptr_t)role, (char *)(uintptr_t)a, (char *)(uintptr_t)b, NULL};
+	slmpm_peer peer;
+
+	EXPECT(slmpm_spawn(&peer, actor_self(), words, options), 0);
+	return peer;
+}
+
+slmpm_peer actor_spawn(const char *role, const char *a, const char *b)
+{
+	return actor_spawn_with(NULL, role, a, b);
+}
+
+void actor_join(slmpm_peer peer, int code)
+{
+	EXPECT(slmpm_join(peer, NULL, PATIENCE), code);
+}
+
+void actor_pair(slmpm_ctx ctx, slmpm_peer *a, slmpm_peer *b)
+{
+	static unsigned number;
+	slmpm_listener listener;
+	char url[64];
+
+	snprintf(url, sizeof(url), "shm:pair-%d-%u", (int)getpid(), number++);
+	EXPECT(slmpm_listen(&listener, ctx, url), 0);
+	EXPECT(slmpm_connect(a, ctx, url, PATIENCE), 0);
+	EXPECT(slmpm_accept(listener, b, PATIENCE), 0);
+	EXPECT(slmpm_unlisten(listener), 0);
+}
+
+static uint64_t mix(uint64_t x)
+{
+	x = (x ^ x >> 31) * UINT64_C(0x9e3779b97f4a7c15);
+	return x ^ x >> 29;
+}
+
+void actor_fill(void *to, uint64_t seed, size_t n)
+{
+	unsigned char *at = to;
+
+	for (size_t i = 0; i < n; i += 8) {
+		uint64_t word = mix(seed + i);
+
+		memcpy(at + i, &word, n - i < 8 ? n - i : 8);
+	}
+}
+
+bool actor_filled(const void *at, uint64_t seed, size_t n)
+{
+	const unsigned char *bytes = at;
+
+	for (size_t i = 0; i < n; i += 8) {
+		uint64_t word = mix(seed + i);
+
+		if (memcmp(bytes + i, &word, n - i < 8 ? n - i : 8) != 0)
+			return false;
+	}
+	return true;
+}
+
+int64_t actor_now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+int actor_slow(void)
+{
+	const char *san = getenv("SLMPM_SAN");
+
+	return san && *san ? 5 : 1;
+}
+
+int actor_descriptors(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	int n = -1; /* its own */
+
+	CHECK(d, "no /proc/self/fd");
+	for (struct dirent *e; (e = readdir(d));)
+		n += e->d_name[0] != '.';
+	closedir(d);
+	return n;
+}
+
+int actor_mappings(void)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	char line[512];
+	int n = 0;
+
+	CHECK(f, "no /proc/self/maps");
+	while (fgets(line, sizeof(line), f))
+		n += strstr(line, "memfd:slmpm") != NULL;
+	fclose(f);
+	return n;
+}
+
+void actor_await_state(int pid, const char *states)
+{
+	int64_t until = actor_now_ms() + PATIENCE;
+
+	for (;;) {
+		struct timespec pause = {0, 200000};
+		char path[64], line[256] = "", *end;
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+		f = fopen(path, "r");
+		if (f && fgets(line, sizeof(line), f))
+			end = strrchr(line, ')');
+		else
+			end = NULL;
+		if (f)
+			fclose(f);
+		if (strchr(states, end ? end[2] : 'X'))
+			return;
+		CHECK(actor_now_ms() < until, "process %d never came to state %s", pid, states);
+		nanosleep(&pause, NULL);
+	}
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Host and accelerator in one test program, or both ends of a connection in one context; bytes
+ * that can be checked; what a process holds.
+ */
+#ifndef TESTS_LIB_ACTOR_H
+#define TESTS_LIB_ACTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <slmpm.h>
+
+#include "tests/lib/test.h"
+
+#define PATIENCE 20000 /* ms: what never happens in a test that passes */
+
+/* A role of the accelerator: its result is the exit code. */
+struct actor {
+	const char *name;
+	int (*play)(slmpm_peer host, char **words);
+};
+
+/* Started by actor_spawn: plays the role and leaves. Else returns. The list ends with a NULL name;
+ * a role whose name begins with '-' is played before slmpm_parent is called, HOST being zero. */
+void actor_begin(int argc, char **argv, const struct actor *roles);
+/* This program as accelerator, with up to two words. */
+slmpm_peer actor_spawn(const char *role, const char *a, const char *b);
+slmpm_peer actor_spawn_with(const struct slmpm_spawn_options *options, const char *role,
+			    const char *a, const char *b);
+/* It must end by itself with CODE. */
+void actor_join(slmpm_peer peer, int code);
+/* Two peers in CTX that are each other's. */
+void actor_pair(slmpm_ctx ctx, slmpm_peer *a, slmpm_peer *b);
+/* This program's file. */
+const char *actor_self(void);
+
+/* Byte I of a message with this SEED depends on both. */
+void actor_fill(void *to, uint64_t seed, size_t n);
+bool actor_filled(const void *at, uint64_t seed, size_t n);
+
+int64_t actor_now_ms(void);
+/* 1 outside sanitizers; inside, what to multiply patience with. */
+int actor_slow(void);
+int actor_descriptors(void);
+/* Lines of /proc/self/maps that name the library's memory. */
+int actor_mappings(void);
+/* Until the process is stopped, dead, ...: a letter of /proc/PID/stat among STATES. */
+void actor_await_state(int pid, const char *states);
+
+/* The call returns WANT; otherwise the test ends with the detail. */
+#define EXPECT(call, want)                                                                         \
+	do {                                                                                       \
+		int64_t got_ = (int64_t)(call), want_ = (int64_t)(want);                           \
+		CHECK(got_ == want_, "%s: %lld, expected %lld (%s)", #call, (long long)got_,       \
+		      (long long)want_, slmpm_error_detail());                                     \
+	} while (0)
+#define OK(call) EXPECT(call, 0)
+/* The call fails with ERROR, and the detail has WORD in it. */
+#define REFUSED(call, error, word)                                                                 \
+	do {                                                                                       \
+		EXPECT(call, -(error));                                                            \
+		CHECK(strstr(slmpm_error_detail(), word), "%s: \"%s\" lacks \"%s\"", #call,        \
+		      slmpm_error_detail(), word);                                                 \
+	} while (0)
+
+#endif
