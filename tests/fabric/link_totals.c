@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a link of any fabric tells about room and totals, and whom it wakes. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+#include <cmocka.h>
+
+#include "tests/lib/fabric_suite.h"
+#include "tests/lib/test.h"
+
+/* ---- totals ---------------------------------------------------------------------------------- */
+
+static void counts_are_current_after_flush(void **state)
+{
+	const struct fabric_counts *out, *in;
+	struct link_pair p;
+
+	(void)state;
+	link_pair_open(&p, fabric, 64, 64);
+	out = &p.link[LEFT]->counts;
+	in = &p.link[RIGHT]->counts;
+	for (uint64_t i = 1; i <= 10; i++)
+		assert_int_equal(link_put(p.link[LEFT], i, 100, 0), 1);
+	link_flush_totals(p.link[LEFT]);
+	link_flush_totals(p.link[RIGHT]);
+	assert_int_equal(out->out_segments, 64);
+	assert_int_equal(in->in_segments, 64);
+	assert_true(out->produced >= 10 && out->produced <= 64);
+	assert_true(in->in_produced_seen == out->produced);
+	assert_int_equal(in->consumed, 0);
+	for (uint64_t i = 1; i <= 10; i++)
+		link_take(p.link[RIGHT], i, 100);
+	link_flush_totals(p.link[RIGHT]);
+	link_flush_totals(p.link[LEFT]);
+	assert_true(in->consumed == out->produced);
+	assert_true(out->consumed_seen == out->produced);
+	assert_int_equal(out->remote_reads + in->remote_reads, 0);
+	assert_true(out->remote_writes > 0);
+	link_pair_close(&p);
+}
+
+static void asked_total_comes_at_once(void **state)
+{
+	struct fabric_config config[SIDES] = {link_config(64, 64), link_config(64, 64)};
+	struct link_pair p;
+
+	(void)state;
+	link_pair_make(&p, fabric, config);
+	link_pair_connect(&p);
+	assert_int_equal(link_put(p.link[LEFT], 1, 8, 0), 1);
+	assert_int_equal(link_put(p.link[LEFT], 2, 8, FABRIC_ASK), 1);
+	link_take(p.link[RIGHT], 1, 8);
+	link_take(p.link[RIGHT], 2, 8);
+	link_flush_totals(p.link[LEFT]); /* looks at what has arrived */
+	assert_true(p.link[LEFT]->counts.consumed_seen == p.link[LEFT]->counts.produced);
+	link_flush_totals(p.link[RIGHT]);
+	assert_int_equal(p.link[RIGHT]->counts.publications[1], 1);
+	link_pair_close(&p);
+}
+
+static void every_read_is_published_where_asked(void **state)
+{
+	struct fabric_config config[SIDES] = {link_config(64, 64), link_config(64, 64)};
+	struct link_pair p;
+
+	(void)state;
+	config[RIGHT].threshold_permille = 0;
+	link_pair_make(&p, fabric, config);
+	link_pair_connect(&p);
+	for (uint64_t i = 1; i <= 20; i++) {
+		assert_int_equal(link_put(p.link[LEFT], i, 8, 0), 1);
+		link_take(p.link[RIGHT], i, 8);
+		link_flush_totals(p.link[LEFT]);
+		assert_true(p.link[LEFT]->counts.consumed_seen == p.link[LEFT]->counts.produced);
+	}
+	link_flush_totals(p.link[RIGHT]);
+	assert_int_equal(p.link[RIGHT]->counts.publications[4], 20);
+	link_pair_close(&p);
+}
+
+/* ---- waking ---------------------------------------------------------------------------------- */
+
+static bool rings(struct link_pair *p, int side)
+{
+	char bells[8];
+	bool any = false;
+
+	while (recv(p->end[side].bell, bells, sizeof(bells), MSG_DONTWAIT) == 1)
+		any = true;
+	return any;
+}
+
+static void awake_peer_hears_nothing(void **state)
+{
+	struct link_pair p;
+
+	(void)state;
+	link_pair_open(&p, fabric, 64, 64);
+	for (uint64_t i = 1; i < 100; i++) {
+		assert_int_equal(link_put(p.link[LEFT], i, 8, 0), 1);
+		link_take(p.link[RIGHT], i, 8);
+	}
+	assert_false(rings(&p, RIGHT));
+	assert_false(rings(&p, LEFT));
+	assert_int_equal(p.link[LEFT]->counts.bells, 0);
+	link_pair_close(&p);
+}
+
+/* MORE: the bell may wait, until the sender looks around in any way. */
+static void end_burst(struct link_pair *p, int how, uint64_t *seed)
+{
+	struct fabric_arrival a;
+
+	switch (how) {
+	case 0: assert_int_equal(link_put(p->link[LEFT], ++*seed, 8, 0), 1); break;
+	case 1: assert_int_equal(fabric->poll(p->link[LEFT], &a, 1), 0); break;
+	case 2: link_flush_totals(p->link[LEFT]); break;
+	default: fabric->arm(p->domain[LEFT], true); fabric->arm(p->domain[LEFT], false);
+	}
+}
+
+static void bursts_wake_once_they_end(struct link_pair *p, uint64_t *seed)
+{
+	for (int how = 0; how < 4; how++) {
+		uint64_t first = *seed;
+
+		fabric->arm(p->domain[RIGHT], true);
+		link_expect_nothing(p->link[RIGHT]);
+		assert_int_equal(link_put(p->link[LEFT], *seed, 8, FABRIC_MORE), 1);
+		end_burst(p, how, seed);
+		assert_true(rings(p, RIGHT));
+		fabric->arm(p->domain[RIGHT], false);
+		for (; first <= *seed; first++)
+			link_take(p->link[RIGHT], first, 8);
+		link_flush_totals(p->link[RIGHT]);
+		++*seed;
+	}
+}
+
+/* A writer that sleeps for want of room is woken by who makes it, at the latest before he sleeps. */
+static void room_wakes(struct link_pair *p, uint64_t *seed)
+{
+	uint64_t taken = *seed;
+
+	while (link_put(p->link[LEFT], *seed, 8, 0) == 1)
+		++*seed;
+	fabric->arm(p->domain[LEFT], true);
+	assert_int_equal(link_put(p->link[LEFT], *seed, 8, 0), -EAGAIN);
+	while (taken < *seed)
+		link_take(p->link[RIGHT], taken++, 8);
+	link_expect_nothing(p->link[RIGHT]);
+	fabric->arm(p->domain[RIGHT], true);
+	assert_true(rings(p, LEFT));
+	fabric->arm(p->domain[RIGHT], false);
+	fabric->arm(p->domain[LEFT], false);
+	assert_int_equal(link_put(p->link[LEFT], *seed, 8, 0), 1);
+	link_take(p->link[RIGHT], (*seed)++, 8);
+}
+
+static void sleeper_is_woken(struct link_pair *p)
+{
+	uint64_t seed = 1;
+
+	for (int lap = 0; lap < 3; lap++) {
+		fabric->arm(p->domain[RIGHT], true);
+		link_expect_nothing(p->link[RIGHT]);
+		assert_int_equal(link_put(p->link[LEFT], seed, 8, 0), 1);
+		assert_true(rings(p, RIGHT));
+		link_take(p->link[RIGHT], seed++, 8);
+		fabric->arm(p->domain[RIGHT], false);
+		/* Awake again: it hears nothing. */
+		assert_int_equal(link_put(p->link[LEFT], seed, 8, 0), 1);
+		link_take(p->link[RIGHT], seed++, 8);
+		assert_false(rings(p, RIGHT));
+		bursts_wake_once_they_end(p, &seed);
+		room_wakes(p, &seed);
+	}
+}
+
+static void announced_sleep_is_answered(void **state)
+{
+	(void)state;
+	fabric_each_shape(sleeper_is_woken);
+}
+
+static void sleep_without_membarrier(void **state)
+{
+	for (int who = 0; who < 4; who++) {
+		struct fabric_config config[SIDES] = {link_config(64, 64), link_config(64, 64)};
+		struct link_pair p;
+
+		config[LEFT].membarrier = who & 1;
+		config[RIGHT].membarrier = who & 2;
+		link_pair_make(&p, fabric, config);
+		link_pair_connect(&p);
+		sleeper_is_woken(&p);
+		link_pair_close(&p);
+	}
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FABRIC_TEST(counts_are_current_after_flush),
+		FABRIC_TEST(asked_total_comes_at_once),
+		FABRIC_TEST(every_read_is_published_where_asked),
+		FABRIC_TEST(awake_peer_hears_nothing),
+		FABRIC_TEST(announced_sleep_is_answered),
+		FABRIC_TEST(sleep_without_membarrier),
+	};
+
+	return FABRIC_SUITE(tests);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The fabric under test, shapes of rings, what a test leaves behind. */
+#include "tests/lib/fabric_suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/lib/actor.h"
+
+const struct fabric *fabric;
+
+const struct fabric_shape fabric_shapes[] = {
+	{2, 64},     {2, 4096}, {4, 64},    {8, 64},    {8, 1024}, {16, 256},
+	{32, 32768}, {64, 64},  {256, 128}, {8192, 64}, {0, 0},
+};
+
+static int descriptors, mappings;
+
+int fabric_suite_choose(int i)
+{
+	const char *only = getenv("SLMPM_TEST_FABRIC");
+	struct fabric_caps caps = {.why_not = ""};
+
+	fabric = fabric_at(i);
+	if (!fabric)
+		return -1;
+	if (only && strcmp(only, fabric->name) != 0)
+		return 0;
+	if (fabric->probe(&caps) < 0) {
+		CHECK(caps.why_not[0], "%s cannot run here and does not say why", fabric->name);
+		printf("fabric %s: %s\n", fabric->name, caps.why_not);
+		return 0;
+	}
+	printf("fabric %s\n", fabric->name);
+	return 1;
+}
+
+int fabric_suite_before(void **state)
+{
+	(void)state;
+	descriptors = actor_descriptors();
+	mappings = actor_mappings();
+	return 0;
+}
+
+int fabric_suite_after(void **state)
+{
+	(void)state;
+	if (actor_descriptors() != descriptors || actor_mappings() != mappings) {
+		printf("%d descriptors, %d mappings; before there were %d and %d\n",
+		       actor_descriptors(), actor_mappings(), descriptors, mappings);
+		return -1;
+	}
+	return 0;
+}
+
+void fabric_each_shape(void (*body)(struct link_pair *p))
+{
+	for (const struct fabric_shape *s = fabric_shapes; s->segments; s++) {
+		struct link_pair p;
+
+		link_pair_open(&p, fabric, s->segments, s->size);
+		body(&p);
+		link_pair_close(&p);
+	}
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the core does with a fabric, by hand: opening, connecting, packets. */
+#include "tests/lib/link_end.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tests/lib/actor.h"
+
+struct fabric_config link_config(uint32_t segments, uint32_t segment_size)
+{
+	return (struct fabric_config){
+		.segments = segments,
+		.segment_size = segment_size,
+		.threshold_permille = 500,
+		.membarrier = true,
+	};
+}
+
+void link_end_open(struct link_end *e, const struct fabric *f, const struct fabric_config *config,
+		   int bell)
+{
+	e->domain = calloc(1, f->domain_size);
+	e->link = calloc(1, f->link_size);
+	CHECK(e->domain && e->link, "out of memory");
+	e->domain->fabric = f;
+	e->domain->config = *config;
+	CHECK(f->open(e->domain) == 0, "%s: open", f->name);
+	e->link->domain = e->domain;
+	e->link->bell = e->bell = bell;
+}
+
+void link_end_close(struct link_end *e)
+{
+	const struct fabric *f = e->domain->fabric;
+
+	f->disconnect(e->link);
+	f->disconnect(e->link); /* idempotent */
+	f->close(e->domain);
+	free(e->link);
+	free(e->domain);
+	close(e->bell);
+}
+
+/* ---- connecting ----------------------------------------------------------------------------- */
+
+void link_ask(struct fabric_link *l, int round, struct fabric_blob *out)
+{
+	const struct fabric *f = l->domain->fabric;
+	int rc;
+
+	*out = (struct fabric_blob){.fds = {-1, -1}};
+	rc = f->address(l, round, out);
+	CHECK(rc == 0, "%s: address %d: %s", f->name, round, strerror(-rc));
+	CHECK(out->length <= sizeof(out->bytes) && out->fd_count >= 0 && out->fd_count <= 2,
+	      "%s: a blob of %u bytes, %d descriptors", f->name, out->length, out->fd_count);
+	for (int i = 0; i < 2; i++) {
+		out->fds[i] = i < out->fd_count ? dup(out->fds[i]) : -1;
+		CHECK(i >= out->fd_count || out->fds[i] >= 0, "dup");
+	}
+}
+
+void link_forget(struct fabric_blob *blob)
+{
+	for (int i = 0; i < 2; i++) {
+		if (blob->fds[i] >= 0)
+			close(blob->fds[i]);
+		blob->fds[i] = -1;
+	}
+}
+
+#define SPACE CMSG_SPACE(2 * sizeof(int))
+
+static void send_blob(int socket, struct fabric_blob *blob)
+{
+	_Alignas(struct cmsghdr) char space[SPACE] = {0};
+	struct iovec iov = {.iov_base = blob, .iov_len = sizeof(*blob)};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	size_t size = (size_t)blob->fd_count * sizeof(int);
+
+	if (size) {
+		struct cmsghdr *c;
+
+		msg.msg_control = space;
+		msg.msg_controllen = CMSG_SPACE(size);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(size);
+		memcpy(CMSG_DATA(c), blob->fds, size);
+	}
+	CHECK(sendmsg(socket, &msg, MSG_NOSIGNAL) == sizeof(*blob), "sending a blob: %s",
+	      strerror(errno));
+	link_forget(blob);
+}
+
+static void receive_blob(int socket, struct fabric_blob *blob)
+{
+	_Alignas(struct cmsghdr) char space[SPACE] = {0};
+	struct iovec iov = {.iov_base = blob, .iov_len = sizeof(*blob)};
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = space,
+		.msg_controllen = sizeof(space),
+	};
+	struct cmsghdr *c;
+
+	CHECK(recvmsg(socket, &msg, MSG_CMSG_CLOEXEC) == sizeof(*blob), "no blob: %s",
+	      strerror(errno));
+	blob->fds[0] = blob->fds[1] = -1;
+	c = CMSG_FIRSTHDR(&msg);
+	if (c)
+		memcpy(blob->fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
+}
+
+int link_end_meet(struct link_end *e, int socket, int rounds)
+{
+	struct fabric_blob blob;
+	int rc = 1;
+
+	for (int round = 0; rc == 1 && round < rounds; round++) {
+		link_ask(e->link, round, &blob);
+		send_blob(socket, &blob);
+		receive_blob(socket, &blob);
+		rc = e->domain->fabric->connect(e->link, round, &blob);
+		link_forget(&blob);
+	}
+	return rc;
+}
+
+/* ---- packets -------------------------------------------------------------------------------- */
+
+int link_put(struct fabric_link *l, uint64_t seed, uint32_t length, uint16_t flags)
+{
+	unsigned char *data = malloc(length ? length : 1);
+	struct fabric_wr wr = {
+		.op = FABRIC_SEND,
+		.kind = (uint8_t)(seed % 255 + 1),
+		.flags = flags,
+		.length = length,
+		.data = data,
+		.head = {seed, ~seed, seed << 40 | length},
+	};
+	int rc;
+
+	CHECK(data, "out of memory");
+	actor_fill(data, seed, length);
+	rc = l->domain->fabric->post(l, &wr);
+	free(data);
+	return rc;
+}
+
+void link_check(const struct fabric_arrival *a, uint64_t seed, uint32_t length)
+{
+	unsigned long long number = seed;
+
+	CHECK(a->length == length && a->kind == seed % 255 + 1,
+	      "packet %llu: %u bytes of kind %u, not %u", number, a->length, a->kind, length);
+	CHECK(a->head[0] == seed && a->head[1] == ~seed && a->head[2] == (seed << 40 | length),
+	      "packet %llu: another's header", number);
+	CHECK(actor_filled(a->data, seed, length), "packet %llu of %u bytes: damaged", number,
+	      length);
+}
+
+void link_expect(struct fabric_link *l, struct fabric_arrival *a, uint64_t seed, uint32_t length)
+{
+	int n = l->domain->fabric->poll(l, a, 1);
+
+	CHECK(n == 1, "packet %llu of %u bytes: poll said %d (%s)", (unsigned long long)seed,
+	      length, n, l->violation ? l->violation : "sound");
+	link_check(a, seed, length);
+}
+
+void link_take(struct fabric_link *l, uint64_t seed, uint32_t length)
+{
+	struct fabric_arrival a;
+
+	link_expect(l, &a, seed, length);
+	l->domain->fabric->release(l, &a);
+}
+
+void link_expect_nothing(struct fabric_link *l)
+{
+	struct fabric_arrival a;
+	int n = l->domain->fabric->poll(l, &a, 1);
+
+	CHECK(n == 0, "poll said %d where nothing was sent (%s)", n,
+	      l->violation ? l->violation : "sound");
+}
+
+void link_flush_totals(struct fabric_link *l)
+{
+	struct fabric_wr wr = {.op = FABRIC_FLUSH};
+	int rc = l->domain->fabric->post(l, &wr);
+
+	CHECK(rc == 1, "flush said %d", rc);
+}
+
+uint32_t link_length(uint32_t most, uint64_t seed)
+{
+	return (uint32_t)(seed * 37 % (most + 1));
+}
+
+void link_fill(struct fabric_link *l, uint64_t *sent)
+{
+	int rc;
+
+	while ((rc = link_put(l, *sent, link_length(l->payload_max, *sent), 0)) == 1)
+		++*sent;
+	CHECK(rc == -EAGAIN, "packet %llu: post said %d (%s)", (unsigned long long)*sent, rc,
+	      l->violation ? l->violation : "sound");
+}
+
+void link_expect_next(struct fabric_link *l, struct fabric_arrival *a, uint64_t *taken)
+{
+	link_expect(l, a, *taken, link_length(l->payload_max_in, *taken));
+	++*taken;
+}
+
+void link_take_next(struct fabric_link *l, uint64_t *taken)
+{
+	struct fabric_arrival a;
+
+	link_expect_next(l, &a, taken);
+	l->domain->fabric->release(l, &a);
+}

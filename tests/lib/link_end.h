@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One end of a link, as the core opens it; packets whose every byte can be checked. */
+#ifndef TESTS_LIB_LINK_END_H
+#define TESTS_LIB_LINK_END_H
+
+#include <stdint.h>
+
+#include "fabrics/fabric.h"
+
+struct link_end {
+	struct fabric_domain *domain;
+	struct fabric_link *link;
+	int bell; /* what this side reads, and rings the other by */
+};
+
+/* Room and publication as the defaults have them. */
+struct fabric_config link_config(uint32_t segments, uint32_t segment_size);
+/* A domain opened, a link unconnected. BELL is its from here on. */
+void link_end_open(struct link_end *e, const struct fabric *f, const struct fabric_config *config,
+		   int bell);
+/* Up to ROUNDS rounds with the process at the other end of SOCKET: what the last connect said. */
+int link_end_meet(struct link_end *e, int socket, int rounds);
+void link_end_close(struct link_end *e);
+
+/* What this side says in that round, with descriptors of its own; and closing what is left of them. */
+void link_ask(struct fabric_link *l, int round, struct fabric_blob *out);
+void link_forget(struct fabric_blob *blob);
+
+/* Sends LENGTH bytes of SEED with FLAGS: what post said. */
+int link_put(struct fabric_link *l, uint64_t seed, uint32_t length, uint16_t flags);
+/* That is what arrived. */
+void link_check(const struct fabric_arrival *a, uint64_t seed, uint32_t length);
+/* The next arrival is that; left unreleased in *A. */
+void link_expect(struct fabric_link *l, struct fabric_arrival *a, uint64_t seed, uint32_t length);
+/* And released. */
+void link_take(struct fabric_link *l, uint64_t seed, uint32_t length);
+/* Nothing is there. */
+void link_expect_nothing(struct fabric_link *l);
+void link_flush_totals(struct fabric_link *l);
+
+/*
+ * The same for a stream of packets whose lengths follow from their numbers, from 1, and from MOST,
+ * the longest: all that fit; the next, left or released.
+ */
+uint32_t link_length(uint32_t most, uint64_t seed);
+void link_fill(struct fabric_link *l, uint64_t *sent);
+void link_expect_next(struct fabric_link *l, struct fabric_arrival *a, uint64_t *taken);
+void link_take_next(struct fabric_link *l, uint64_t *taken);
+
+#endif

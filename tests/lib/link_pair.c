@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the core does while connecting, for both sides at once. */
+#include "tests/lib/link_pair.h"
+
+#include <string.h>
+#include <sys/socket.h>
+
+#include "tests/lib/test.h"
+
+void link_pair_make(struct link_pair *p, const struct fabric *f, const struct fabric_config *config)
+{
+	int fds[2];
+
+	memset(p, 0, sizeof(*p));
+	CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) == 0,
+	      "no socket pair");
+	for (int side = 0; side < SIDES; side++) {
+		link_end_open(&p->end[side], f, &config[side], fds[side]);
+		p->domain[side] = p->end[side].domain;
+		p->link[side] = p->end[side].link;
+	}
+}
+
+void link_pair_round(struct link_pair *p, int round, int rc[SIDES])
+{
+	struct fabric_blob blob[SIDES];
+
+	for (int side = 0; side < SIDES; side++)
+		link_ask(p->link[side], round, &blob[side]);
+	for (int side = 0; side < SIDES; side++) {
+		rc[side] = p->domain[side]->fabric->connect(p->link[side], round, &blob[!side]);
+		link_forget(&blob[!side]);
+	}
+}
+
+void link_pair_connect(struct link_pair *p)
+{
+	int rc[SIDES] = {1, 1};
+
+	for (p->rounds = 0; rc[LEFT] == 1; p->rounds++) {
+		CHECK(p->rounds < 16, "connecting goes on and on");
+		link_pair_round(p, p->rounds, rc);
+		CHECK(rc[LEFT] >= 0 && rc[RIGHT] == rc[LEFT], "round %d: %d and %d", p->rounds,
+		      rc[LEFT], rc[RIGHT]);
+	}
+}
+
+void link_pair_open(struct link_pair *p, const struct fabric *f, uint32_t segments,
+		    uint32_t segment_size)
+{
+	struct fabric_config config[SIDES] = {link_config(segments, segment_size),
+					      link_config(segments, segment_size)};
+
+	link_pair_make(p, f, config);
+	link_pair_connect(p);
+}
+
+void link_pair_close(struct link_pair *p)
+{
+	for (int side = 0; side < SIDES; side++)
+		link_end_close(&p->end[side]);
+}
