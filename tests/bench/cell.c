@@ -2,7 +2,6 @@
 /* The table of metrics and bars. */
 #include "tests/bench/cell.h"
 
-#include <stdio.h>
 #include <string.h>
 
 const size_t SIZE[SIZES] = {8, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576};
@@ -75,7 +74,7 @@ const struct metric_kind KIND[METRICS] = {
 			   .key = "lat_us_p50",
 			   .ours = "ours",
 			   .rival = "asleep-socket",
-			   .idle = 1,
+			   .count = 20,
 			   .bar = {1.15}},
 	[ASLEEP_UCX] = {.name = "asleep-ucx",
 			.title = "to a sleeper, against UCX with events",
@@ -85,7 +84,7 @@ const struct metric_kind KIND[METRICS] = {
 			.key = "lat_us_p50",
 			.ours = "ours",
 			.rival = "asleep-ucx",
-			.idle = 1,
+			.count = 20,
 			.bar = {1.0}},
 	[ONE_CPU] = {.name = "onecpu",
 		     .title = "both on one CPU, against a pipe",
@@ -107,6 +106,51 @@ const struct metric_kind KIND[METRICS] = {
 		    .more = 1,
 		    .at_once = 256,
 		    .bar = {0.9}},
+	[SETUP] = {.name = "setup",
+		   .title = "starting so many accelerators, less fork and exec",
+		   .unit = "ms",
+		   .order = "setup",
+		   .options = "",
+		   .key = "value",
+		   .ours = "life",
+		   .rival = "bare",
+		   .judgement = DIFFERENCE,
+		   .count = 1,
+		   .column = {"1", "64"},
+		   .bar = {2, 150}},
+	[DEATH] = {.name = "death",
+		   .title = "from SIGKILL of a peer to the survivor's error",
+		   .unit = "ms",
+		   .order = "death",
+		   .options = "",
+		   .key = "value",
+		   .ours = "life",
+		   .judgement = ALONE,
+		   .count = 1,
+		   .column = {"recv", "epoll", "spin", "try"},
+		   .bar = {5, 5, 5, 5},
+		   .worst = 100},
+	[FAIR] = {.name = "fair",
+		  .title = "the slowest of 64 senders, over their mean",
+		  .unit = "of the mean",
+		  .order = "fair",
+		  .options = "",
+		  .key = "value",
+		  .ours = "life",
+		  .judgement = ONCE,
+		  .more = 1,
+		  .column = {"64"},
+		  .bar = {0.5}},
+	[IDLE] = {.name = "idle",
+		  .title = "wake-ups of a pair asleep",
+		  .unit = "wake-ups",
+		  .order = "idle",
+		  .options = "",
+		  .key = "value",
+		  .ours = "life",
+		  .judgement = ONCE,
+		  .column = {"pair"},
+		  .bar = {0}},
 };
 
 const double HOPS_BAR[SIZES] = {3.2, 4.3, 5.2};
@@ -114,14 +158,29 @@ const double HOPS_BAR[SIZES] = {3.2, 4.3, 5.2};
 static int choosing;
 static unsigned char chosen[METRICS][SIZES];
 
-const char *size_name(int size)
+const char *cell_name(enum metric m, int size)
 {
-	return NAME[size];
+	return KIND[m].column[0] ? KIND[m].column[size] : NAME[size];
+}
+
+const char *cell_word(enum metric m, int size)
+{
+	static char text[24];
+
+	if (KIND[m].column[0])
+		return KIND[m].column[size];
+	snprintf(text, sizeof text, "%zu", SIZE[size]);
+	return text;
+}
+
+int cell_has_bar(enum metric m, int size)
+{
+	return KIND[m].column[0] ? KIND[m].column[size] != NULL : KIND[m].bar[size] > 0;
 }
 
 int cell_exists(enum metric m, int size)
 {
-	return m <= LOAN || KIND[m].bar[size] > 0;
+	return m <= LOAN || cell_has_bar(m, size);
 }
 
 int cell_chosen(enum metric m, int size)
@@ -138,7 +197,7 @@ static int choose(const char *word)
 	for (int m = 0; m < METRICS; m++)
 		for (int s = 0; s < SIZES && strcmp(KIND[m].name, name) == 0; s++)
 			if (cell_exists((enum metric)m, s) &&
-			    (!*size || strcmp(NAME[s], size) == 0))
+			    (!*size || strcmp(cell_name((enum metric)m, s), size) == 0))
 				found = chosen[m][s] = 1;
 	return found;
 }
@@ -156,4 +215,15 @@ int cells_choose(const char *list, const char **bad)
 			return -1;
 		}
 	return 0;
+}
+
+void cells_list(FILE *to)
+{
+	for (int m = 0; m < METRICS; m++) {
+		fprintf(to, "%s:", KIND[m].name);
+		for (int z = 0; z < SIZES; z++)
+			if (cell_exists((enum metric)m, z))
+				fprintf(to, " %s", cell_name((enum metric)m, z));
+		fputc('\n', to);
+	}
 }

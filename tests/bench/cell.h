@@ -4,33 +4,63 @@
 #define BENCH_CELL_H
 
 #include <stddef.h>
+#include <stdio.h>
 
-enum metric { LAT, TLAT, BW, TBW, LOAN, P99, ASLEEP_SOCKET, ASLEEP_UCX, ONE_CPU, CHECKS, METRICS };
+enum metric {
+	LAT,
+	TLAT,
+	BW,
+	TBW,
+	LOAN,
+	P99,
+	ASLEEP_SOCKET,
+	ASLEEP_UCX,
+	ONE_CPU,
+	CHECKS,
+	SETUP,
+	DEATH,
+	FAIR,
+	IDLE,
+	METRICS
+};
 enum { SIZES = 9 };
 
-/* Whom a metric is measured against; systems say which of these they are. */
 extern const size_t SIZE[SIZES];
+
+enum judgement {
+	RATIO,      /* ours over the best rival's */
+	DIFFERENCE, /* ours less the only rival's */
+	ALONE,      /* ours as it is: the median, and perhaps the worst */
+	ONCE        /* the same from one long sample */
+};
 
 struct metric_kind {
 	const char *name, *title, *unit;
 	const char *order, *options; /* the words of the order */
 	const char *key;             /* of the answer */
 	const char *ours, *rival;    /* class of systems that stand for us, and against us */
-	int more;                    /* more is better */
-	int idle;                    /* a fixed, small count: every message waits */
-	int at_once;                 /* streams: ours may say MORE up to this size */
-	double bar[SIZES];           /* of ours over the rival's; 0: none */
+	enum judgement judgement;
+	int more;                  /* more is better */
+	int count;                 /* of a sample, where it is not what fills the time */
+	int at_once;               /* streams: ours may say MORE up to this size */
+	const char *column[SIZES]; /* what there is instead of sizes, each with a bar */
+	double bar[SIZES];         /* 0: none, but for metrics with columns */
+	double worst;              /* bar of the worst sample of all columns; 0: none */
 };
 
 extern const struct metric_kind KIND[METRICS];
 extern const double HOPS_BAR[SIZES]; /* latency of ours in hops, at most */
 
-const char *size_name(int size);
-
 /* Keeps only the cells of a list such as "lat:8,tlat:64K,bw"; 0, or -1 naming the bad word. */
 int cells_choose(const char *list, const char **bad);
+/* All there are. */
+void cells_list(FILE *to);
 int cell_chosen(enum metric m, int size);
 /* Whether the metric is measured at that size at all. */
 int cell_exists(enum metric m, int size);
+int cell_has_bar(enum metric m, int size);
+/* The size or column for people ("64K"), and as orders and files have it ("65536"). */
+const char *cell_name(enum metric m, int size);
+const char *cell_word(enum metric m, int size);
 
 #endif

@@ -3,7 +3,7 @@
  * Runs a comparison: all systems are started once and asked in turn. The first pass samples every
  * system in every cell and so finds the best peer of each; the second takes samples of ours and of
  * that peer alternately. Both go round all cells again and again, so that each cell's samples are
- * spread over the whole run.
+ * spread over the whole run. At the end comes what takes one long sample.
  */
 #include <fcntl.h>
 #include <getopt.h>
@@ -20,7 +20,7 @@
 
 struct plan {
 	const char *systems, *dir;
-	int rounds, pairs;
+	int rounds, pairs, long_ms;
 	double sample_ms;
 };
 
@@ -43,10 +43,11 @@ static int take(int system, enum metric m, int z, const struct plan *p, const ch
 {
 	struct system *s = &all.system[system];
 
-	if (system_sample(s, m, z, p->sample_ms, got))
+	if (KIND[m].judgement == ONCE ? system_sample_long(s, m, z, p->long_ms, got) :
+					system_sample(s, m, z, p->sample_ms, got))
 		return -1;
-	fprintf(all.samples, "%s\t%s\t%zu\t%s\t%.6g\t%.6g\n", pass, KIND[m].name, SIZE[z], s->name,
-		got->value, got->line_ns);
+	fprintf(all.samples, "%s\t%s\t%s\t%s\t%.6g\t%.6g\n", pass, KIND[m].name, cell_word(m, z),
+		s->name, got->value, got->line_ns);
 	if (got->line_ns > 0)
 		series_add(&all.line_ns, got->line_ns);
 	if (system_is(s, "ours") && got->remote_reads > all.remote_reads)
@@ -66,8 +67,8 @@ static int of_class(const char *class)
 
 static int is_ranked(enum metric m, int z)
 {
-	if (m > LOAN && of_class(KIND[m].rival) < 0)
-		return 0; /* nobody to measure against, and no row in the tables */
+	if (KIND[m].judgement != RATIO || (m > LOAN && of_class(KIND[m].rival) < 0))
+		return 0; /* nobody to choose from, and no row in the tables */
 	/* Who is best in lat is the one whose 99th percentile counts. */
 	return m != P99 && (cell_chosen(m, z) || (m == LAT && cell_chosen(P99, z)));
 }
@@ -87,17 +88,23 @@ static void first_pass(const struct plan *p)
 	}
 }
 
+static int find_rival(enum metric m, int z)
+{
+	if (!KIND[m].rival)
+		return -1;
+	if (KIND[m].judgement != RATIO)
+		return of_class(KIND[m].rival);
+	return results_best(&all, m == P99 ? LAT : m, z, KIND[m].rival);
+}
+
 static void match(void)
 {
 	for (int m = 0; m < METRICS; m++)
 		for (int z = 0; z < SIZES; z++) {
-			struct duel *d = &all.duel[m][z];
+			int chosen = cell_chosen((enum metric)m, z);
 
-			d->ours = of_class(KIND[m].ours);
-			d->rival = cell_chosen((enum metric)m, z) ?
-					   results_best(&all, m == P99 ? LAT : (enum metric)m, z,
-							KIND[m].rival) :
-					   -1;
+			all.duel[m][z].ours = chosen ? of_class(KIND[m].ours) : -1;
+			all.duel[m][z].rival = chosen ? find_rival((enum metric)m, z) : -1;
 		}
 }
 
@@ -109,7 +116,7 @@ static int together(enum metric m, const struct reading *a, const struct reading
 	double x = a->line_ns, y = b->line_ns;
 
 	if (m == ONE_CPU || x == -2 || y == -2)
-		return 1;
+		return 1; /* there is none, or the answers do not tell */
 	return x > 0 && y > 0 && x <= y * ORDER_SAME_PLACE && y <= x * ORDER_SAME_PLACE;
 }
 
@@ -121,8 +128,10 @@ static void pair_up(struct duel *d, enum metric m, int z, int round, const struc
 	do {
 		/* Who goes first alternates: what a sample leaves behind must favour nobody. */
 		for (int k = 0; k < 2; k++)
-			if (take(who[k ^ first], m, z, p, "pairs", &got[k ^ first]))
+			if (take(who[k ^ first], m, z, p, "pairs", &got[k ^ first])) {
+				d->lost++;
 				return;
+			}
 		same = together(m, &got[0], &got[1]);
 	} while (!same && ++tries < RETAKES);
 	d->moved += !same;
@@ -130,6 +139,16 @@ static void pair_up(struct duel *d, enum metric m, int z, int round, const struc
 	series_add(&d->b, got[1].value);
 	if (m == LAT && got[0].hops > 0)
 		series_add(&d->hops, got[0].hops);
+}
+
+static void alone(struct duel *d, enum metric m, int z, const struct plan *p)
+{
+	struct reading got;
+
+	if (take(d->ours, m, z, p, "alone", &got))
+		d->lost++;
+	else
+		series_add(&d->a, got.value);
 }
 
 static void second_pass(const struct plan *p)
@@ -142,8 +161,18 @@ static void second_pass(const struct plan *p)
 
 				if (d->ours >= 0 && d->rival >= 0)
 					pair_up(d, (enum metric)m, z, round, p);
+				else if (d->ours >= 0 && KIND[m].judgement == ALONE)
+					alone(d, (enum metric)m, z, p);
 			}
 	}
+}
+
+static void long_samples(const struct plan *p)
+{
+	for (int m = 0; m < METRICS; m++)
+		for (int z = 0; z < SIZES && KIND[m].judgement == ONCE; z++)
+			if (all.duel[m][z].ours >= 0)
+				alone(&all.duel[m][z], (enum metric)m, z, p);
 }
 
 /* ---- the run ---- */
@@ -187,39 +216,41 @@ static int run(const struct plan *p)
 	first_pass(p);
 	match();
 	second_pass(p);
+	long_samples(p);
 	for (int i = 0; i < all.systems; i++)
 		child_stop(&all.system[i].child);
 	fclose(all.samples);
 	fclose(log);
 	report_systems(&all, stdout);
-	if (all.duel[LAT][0].ours >= 0)
-		report_duels(&all, stdout);
-	return report_files(&all, p->dir) ? 1 : 0;
+	return report_verdicts(&all, p->dir, stdout) || report_files(&all, p->dir) ? 1 : 0;
 }
 
 int main(int argc, char **argv)
 {
-	struct plan p = {.rounds = 5, .pairs = 60, .sample_ms = 8};
+	struct plan p = {.rounds = 5, .pairs = 60, .long_ms = 10000, .sample_ms = 8};
 	const char *bad;
 	int o;
 
-	while ((o = getopt(argc, argv, "r:n:m:c:")) != -1)
+	while ((o = getopt(argc, argv, "r:n:m:l:c:")) != -1)
 		switch (o) {
 		case 'r': p.rounds = atoi(optarg); break;
 		case 'n': p.pairs = atoi(optarg); break;
 		case 'm': p.sample_ms = atof(optarg); break;
+		case 'l': p.long_ms = atoi(optarg); break;
 		case 'c':
 			if (cells_choose(optarg, &bad) == 0)
 				break;
 			fprintf(stderr,
 				"no such cell: %s; known are METRIC or METRIC:SIZE, as in lat:8 or tbw:64K\n",
 				bad);
+			cells_list(stderr);
 			return 2;
 		default: return 2;
 		}
 	if (optind + 2 != argc || p.rounds < 1 || p.pairs < 0 || p.pairs > SAMPLES ||
-	    p.sample_ms <= 0) {
-		fprintf(stderr, "usage: %s [-r ROUNDS] [-n PAIRS] [-m MS] [-c CELLS] SYSTEMS DIR\n",
+	    p.sample_ms <= 0 || p.long_ms < 1) {
+		fprintf(stderr,
+			"usage: %s [-r ROUNDS] [-n PAIRS] [-m MS] [-l MS] [-c CELLS] SYSTEMS DIR\n",
 			argv[0]);
 		return 2;
 	}

@@ -86,6 +86,37 @@ struct estimate ratio(const double *a, const double *b, int n)
 	return e;
 }
 
+struct estimate difference(const double *a, const double *b, int n)
+{
+	double *x = allocate(n + 1);
+	struct estimate e;
+
+	for (int i = 0; i < n; i++)
+		x[i] = a[i] - b[i];
+	e = middle(x, n);
+	free(x);
+	return e;
+}
+
+struct estimate central(const double *a, int n)
+{
+	/* So many of n fall below the true median as heads of a coin. */
+	int cut = (int)floor(n / 2.0 - 0.98 * sqrt(n));
+	struct estimate e = {NAN, NAN, NAN};
+	double *sorted;
+
+	if (n == 0)
+		return e;
+	sorted = allocate(n);
+	memcpy(sorted, a, (size_t)n * sizeof *sorted);
+	qsort(sorted, (size_t)n, sizeof *sorted, by_value);
+	if (cut < 0)
+		cut = 0;
+	e = (struct estimate){middle_of_sorted(sorted, n), sorted[cut], sorted[n - 1 - cut]};
+	free(sorted);
+	return e;
+}
+
 struct estimate typical(const double *a, int n)
 {
 	double *x = allocate(n + 1);

@@ -12,8 +12,12 @@ double median(const double *x, int n);
 /* The middle of x with its interval; x must be symmetric about it, as logarithms of ratios are. */
 struct estimate middle(const double *x, int n);
 
-/* The ratio of paired samples. */
+/* The ratio of paired samples, and their difference. */
 struct estimate ratio(const double *a, const double *b, int n);
+struct estimate difference(const double *a, const double *b, int n);
+
+/* The median with its interval, whatever the distribution. */
+struct estimate central(const double *a, int n);
 
 /* The middle of positive samples, taken on their logarithms. */
 struct estimate typical(const double *a, int n);

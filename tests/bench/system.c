@@ -5,10 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define START_MS   30000
-#define ANSWER_MS  20000
-#define EACH_MOST  10000 /* messages timed one by one in a sample */
-#define IDLE_COUNT 20
+#define START_MS  30000
+#define ANSWER_MS 30000
+#define EACH_MOST 10000 /* messages timed one by one in a sample */
 
 int systems_read(const char *path, struct system *s)
 {
@@ -41,7 +40,7 @@ int system_is(const struct system *s, const char *class)
 int system_plays(const struct system *s, enum metric m)
 {
 	return s->child.pid && !s->refused[m] &&
-	       (system_is(s, KIND[m].ours) || system_is(s, KIND[m].rival) ||
+	       (system_is(s, KIND[m].ours) || (KIND[m].rival && system_is(s, KIND[m].rival)) ||
 		(system_is(s, "limit") && m <= TBW));
 }
 
@@ -70,7 +69,7 @@ static int ask(struct system *s, enum metric m, int size, uint64_t count, struct
 	char order[128];
 	const char *answer, *why;
 
-	snprintf(order, sizeof order, "%s %zu %llu%s%s\n", k->order, SIZE[size],
+	snprintf(order, sizeof order, "%s %s %llu%s%s\n", k->order, cell_word(m, size),
 		 (unsigned long long)count, k->options,
 		 ours && SIZE[size] <= (size_t)k->at_once ? " burst 32" : "");
 	answer = child_ask(&s->child, order, ANSWER_MS, &why);
@@ -82,7 +81,7 @@ static int ask(struct system *s, enum metric m, int size, uint64_t count, struct
 	r->line_ns = answer_number(answer, "line_ns");
 	r->hops = answer_number(answer, "hops");
 	r->remote_reads = answer_number(answer, "remote_reads");
-	if (r->value > 0)
+	if (r->value > 0 || (r->value == 0 && k->judgement == ONCE))
 		return 0;
 	printf("skipped: %s, %s: %s answers %s\n", s->name, k->name, k->order, answer);
 	s->refused[m] = 1;
@@ -97,8 +96,8 @@ static int settle(struct system *s, enum metric m, int size, double sample_ms)
 	double each_us, want, least = k->more ? 64 : 16, most = 1e7;
 	struct reading r;
 
-	if (k->idle) {
-		s->count[m][size] = IDLE_COUNT;
+	if (k->count) {
+		s->count[m][size] = (uint64_t)k->count;
 		return 0;
 	}
 	if (ask(s, m, size, few, &r))
@@ -118,4 +117,9 @@ int system_sample(struct system *s, enum metric m, int size, double sample_ms, s
 	if (!system_plays(s, m) || (!s->count[m][size] && settle(s, m, size, sample_ms)))
 		return -1;
 	return ask(s, m, size, s->count[m][size], r);
+}
+
+int system_sample_long(struct system *s, enum metric m, int size, int ms, struct reading *r)
+{
+	return system_plays(s, m) ? ask(s, m, size, (uint64_t)ms, r) : -1;
 }

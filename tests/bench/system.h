@@ -32,5 +32,7 @@ int system_plays(const struct system *s, enum metric m);
 int system_start(struct system *s, int log);
 /* 0, or -1; who fails for good is stopped, said aloud and left out from then on. */
 int system_sample(struct system *s, enum metric m, int size, double sample_ms, struct reading *r);
+/* The same where a sample is that long by itself. */
+int system_sample_long(struct system *s, enum metric m, int size, int ms, struct reading *r);
 
 #endif
