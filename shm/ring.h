@@ -45,7 +45,7 @@ struct ring_shape {
 	uint32_t segment_size; /* bytes: a power of two from 64 */
 };
 
-/* Why a total was published ; the counters show what laziness saves. */
+/* Why a total was published; the counters show what laziness saves. */
 enum ring_cause {
 	RING_THRESHOLD, /* the unread share as the writer sees it reached the threshold */
 	RING_ASKED,     /* the writer asked in a packet */
