@@ -85,6 +85,7 @@ void bootstrap_stop(struct endpoint *ep, const char *reason)
 		return;
 	list_remove(&c->node);
 	if (reason && c->socket.fd >= 0) {
+		bye.error = LITTLE_32(ep->error);
 		snprintf(bye.reason, sizeof(bye.reason), "%s", reason);
 		(void)control_send(c, &bye, sizeof(bye), WIRE_BYE, -1);
 	}
@@ -192,20 +193,34 @@ static int take_area(struct control *c, struct received *r)
 	return 0;
 }
 
-static int take_bye(struct control *c, struct received *r)
+/* Why it refuses us; anything else than these is its way of breaking the protocol. */
+static int refusal(uint32_t error)
 {
-	char why[160];
+	switch (error) {
+	case SLMPM_EVERSION:
+	case SLMPM_ENOFILE:
+	case SLMPM_ENOMEM:
+	case SLMPM_EFBIG:
+	case SLMPM_EACCES:
+	case SLMPM_ELIMIT:
+	case SLMPM_ETIMEOUT: return (int)error;
+	default: return SLMPM_EPROTO;
+	}
+}
 
-	if (r->length != sizeof(r->packet.bye))
+static int take_bye(struct control *c, const struct received *r)
+{
+	const struct wire_bye *bye = &r->packet.bye;
+	char said[sizeof(bye->reason)], why[160];
+
+	if (r->length != sizeof(*bye) || r->fd_count) {
+		endpoint_poison(c->ep, "control packet");
 		return -EPROTO;
-	r->packet.bye.reason[sizeof(r->packet.bye.reason) - 1] = 0;
-	snprintf(why, sizeof(why), "it says: %s", r->packet.bye.reason);
-	for (char *at = why; *at; at++)
-		if ((unsigned char)*at < ' ' || (unsigned char)*at > '~')
-			*at = '?';
+	}
+	control_text(said, sizeof(said), bye->reason, sizeof(bye->reason));
+	snprintf(why, sizeof(why), "it says: %s", said);
 	if (c->step != CONNECTED)
-		endpoint_refused(c->ep, strstr(why, "version") ? SLMPM_EVERSION : SLMPM_EPROTO,
-				 why);
+		endpoint_refused(c->ep, refusal(LITTLE_32(bye->error)), why);
 	else
 		endpoint_lost(c->ep, why);
 	return -EPROTO;

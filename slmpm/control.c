@@ -32,6 +32,15 @@ int control_send(struct control *c, void *packet, size_t length, uint32_t type, 
 	return sendmsg(c->socket.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
+void control_text(char *to, size_t size, const char *from, size_t length)
+{
+	size_t n = 0;
+
+	for (; n < length && n + 1 < size && from[n]; n++)
+		to[n] = from[n] >= ' ' && from[n] <= '~' ? from[n] : '?';
+	to[n] = 0;
+}
+
 static void take_descriptors(struct msghdr *msg, struct received *r)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {

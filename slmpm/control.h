@@ -37,6 +37,8 @@ struct received {
 int control_send(struct control *c, void *packet, size_t length, uint32_t type, int fd);
 /* 1 a packet, 0 none there, 2 look again, -EPIPE the end, -EMFILE descriptors were lost. */
 int control_receive(struct control *c, struct received *r);
+/* The peer's text as one of ours: cut to SIZE, printable. */
+void control_text(char *to, size_t size, const char *from, size_t length);
 /* Closes what nobody took (set to -1). */
 void control_drop(struct received *r);
 

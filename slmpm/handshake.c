@@ -88,7 +88,7 @@ static int take_hello(struct control *c, const struct received *r)
 	const struct wire_hello *hello = &r->packet.hello;
 	struct endpoint *ep = c->ep;
 	struct wire_nonce nonce = {.nonce = hello->nonce};
-	char why[112];
+	char why[112], version[sizeof(hello->version)];
 	int rc;
 
 	if (r->length != sizeof(*hello) || r->fd_count)
@@ -96,10 +96,11 @@ static int take_hello(struct control *c, const struct received *r)
 	if (LITTLE_64(hello->magic) != WIRE_MAGIC)
 		return refuse(ep, SLMPM_EPROTO, "it does not speak SLMPM");
 	if (LITTLE_16(hello->major) != WIRE_MAJOR || hello->required) {
+		control_text(version, sizeof(version), hello->version, sizeof(hello->version));
 		snprintf(why, sizeof(why),
 			 "it speaks wire version %d.%d (library %.15s), this is %d.%d (%s)",
-			 LITTLE_16(hello->major), LITTLE_16(hello->minor), hello->version,
-			 WIRE_MAJOR, WIRE_MINOR, slmpm_version());
+			 LITTLE_16(hello->major), LITTLE_16(hello->minor), version, WIRE_MAJOR,
+			 WIRE_MINOR, slmpm_version());
 		return refuse(ep, SLMPM_EVERSION, why);
 	}
 	if (strncmp(hello->fabric, ep->link.fabric->name, sizeof(hello->fabric)) != 0)

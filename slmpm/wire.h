@@ -126,7 +126,10 @@ struct wire_area {
 
 struct wire_bye {
 	struct wire_control_head head;
-	char reason[120];
+	uint32_t error; /* enum slmpm_error: what the refused side's call returns */
+	uint32_t zero;
+	char reason[112]; /* for a person */
 };
+_Static_assert(sizeof(struct wire_bye) == 128, "wire layout");
 
 #endif
