@@ -41,18 +41,37 @@ void choose_cpus(int cpu[2])
 
 /* ---- the parts of a pair ---- */
 
+#define BUFFERS 4 /* a pair has two on each side */
+
+static uint64_t physical_memory(void)
+{
+	long pages = sysconf(_SC_PHYS_PAGES);
+
+	return pages > 0 ? (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) : UINT64_MAX;
+}
+
+static void release_buffers(struct pair *p)
+{
+	if (!p->room)
+		return;
+	munmap(p->tx, p->room);
+	munmap(p->rx, p->room);
+	p->room = 0;
+}
+
 int pair_buffers(struct pair *p, uint64_t size)
 {
 	char *area;
 
 	if (p->room && p->room >= size)
 		return 0;
-	if (p->room) {
-		munmap(p->tx, p->room);
-		munmap(p->rx, p->room);
-	}
+	release_buffers(p);
 	size = (size + 65536 + 4095) & ~UINT64_C(4095);
-	p->room = 0;
+	if (size > physical_memory() / BUFFERS) {
+		fprintf(stderr, "slmpm_perftest: messages of %llu bytes do not fit in memory\n",
+			(unsigned long long)size);
+		return -SLMPM_ENOMEM;
+	}
 	for (int i = 0; i < 2; i++) {
 		area = mmap(NULL, size, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
@@ -169,7 +188,15 @@ void pair_end(struct pair *p)
 	if (p->spawned)
 		slmpm_join(p->peer, NULL, 5000);
 	slmpm_shut(p->ctx, 1000);
+	release_buffers(p);
 	p->ctx.id = 0;
+}
+
+void pair_drop(struct pair *p)
+{
+	if (p->ctx.id && p->spawned)
+		slmpm_kill(p->peer, 0);
+	pair_end(p);
 }
 
 /* ---- one run, both sides ---- */

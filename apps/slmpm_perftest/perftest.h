@@ -103,6 +103,8 @@ struct figures {              /* of one run */
 int pair_spawn(struct pair *pair, unsigned wait, const int cpu[2]);
 int pair_connect(struct pair *pair, const char *url, unsigned wait, const int cpu[2]);
 void pair_end(struct pair *pair);
+/* The same for a pair that does not work any more. */
+void pair_drop(struct pair *pair);
 /* Both sides of one run; side 0 tells side 1 first. STAMPS takes the times of single messages. */
 int pair_run(struct pair *pair, const struct job *job, struct figures *f, struct hist *stamps);
 int pair_buffers(struct pair *pair, uint64_t size);
