@@ -8,6 +8,7 @@
 #
 # Variables: CC CFLAGS BUILD PREFIX DESTDIR, V=1 shows the commands, LTO=1 optimizes across files,
 # SAN=address,undefined|thread builds with sanitizers, CROSS=aarch64-linux-gnu|s390x-linux-gnu for that machine.
+# UNCHECKED=1 leaves out the checks of what a peer wrote: what they cost, for the bench and nothing else.
 
 version = $(shell sed -n 's/^\#define SLMPM_VERSION_$(1) //p' include/slmpm.h)
 VERSION := $(call version,MAJOR).$(call version,MINOR).$(call version,PATCH)
@@ -19,7 +20,7 @@ Q      := $(if $(V),,@)
 
 # One build, one folder: its objects, gen, lib, bin and tests.
 comma := ,
-OUT   := $(BUILD)$(if $(CROSS),/$(CROSS))$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
+OUT   := $(BUILD)$(if $(CROSS),/$(CROSS))$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))$(if $(UNCHECKED),/unchecked)
 OBJ   := $(OUT)/obj
 
 .SUFFIXES:
@@ -46,7 +47,7 @@ OPT  += $(if $(LTO),-flto=auto -ffat-lto-objects)
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all)
 SAN_FLAGS += $(if $(filter thread,$(SAN)),-Wno-tsan)	# fences: the tests that need them say so
 
-CPPFLAGS += -D_GNU_SOURCE= -I. -Iinclude -I$(OUT)/gen -MMD -MP
+CPPFLAGS += -D_GNU_SOURCE= -I. -Iinclude -I$(OUT)/gen -MMD -MP $(if $(UNCHECKED),-DSLMPM_UNCHECKED)
 BASE     := -std=gnu11 $(OPT) $(WARN) $(SAN_FLAGS) -pthread -fPIC -fvisibility=hidden -fno-semantic-interposition
 COMPILE   = $(CC) $(BASE) $(CPPFLAGS) $(CFLAGS)
 LINK      = $(CC) $(OPT) $(SAN_FLAGS) $(CFLAGS) -pthread $(LDFLAGS)
@@ -245,6 +246,7 @@ $(BUILD)/man/%: doc/man/%.scd
 pc = 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' 'Name: $(1)' 'Description: $(2)' 'Version: $(VERSION)' $(3)
 
 install: all				## into $(DESTDIR)$(PREFIX): headers, libraries, .pc files, tools, man pages
+	$(if $(UNCHECKED),$(error this build is for the bench alone))
 	$(if $(shell command -v scdoc),@$(MAKE) man,@echo '  --    no man pages: scdoc is missing')
 	$(Q)install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include lib/pkgconfig)
 	$(Q)install -m 644 include/*.h $(DESTDIR)$(PREFIX)/include
