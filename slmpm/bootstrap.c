@@ -19,6 +19,7 @@
 #include "slmpm/handshake.h"
 #include "slmpm/process.h"
 #include "slmpm/progress.h"
+#include "slmpm/wait.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
@@ -68,6 +69,7 @@ int bootstrap_start(struct endpoint *ep, int fd, int pidfd)
 	if (rc < 0)
 		return rc;
 	list_append(&ep->ctx->deadlines, &c->node);
+	wait_changed(ep->ctx); /* a sleeper does not know of this deadline */
 	ep->link.port->bell = fd;
 	rc = handshake_begin(c);
 	/* A child may have ended by now: told like every other end, when somebody looks. */

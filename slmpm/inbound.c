@@ -13,6 +13,7 @@
 #include "slmpm/checksum.h"
 #include "slmpm/error.h"
 #include "slmpm/link.h"
+#include "slmpm/wait.h"
 
 struct head { /* a packet's header, taken apart */
 	uint64_t seq, extent;
@@ -371,8 +372,7 @@ static void keep_unexpected(struct endpoint *ep, struct inbound *m)
 	list_append(&ep->unexpected, &m->node);
 	ep->ctx->unexpected++;
 	ep->stats->unexpected++;
-	if (ep->ctx->waiting)
-		pthread_cond_broadcast(&ep->ctx->changed);
+	wait_changed(ep->ctx);
 }
 
 static bool send_only(struct endpoint *ep, const struct head *h, const struct fabric_arrival *a)
@@ -560,6 +560,7 @@ static void credit(struct endpoint *ep, const struct head *h)
 	}
 	ep->credited += step;
 	(void)link_push(ep);
+	wait_changed(ep->ctx);
 }
 
 /* ---- messages in areas ---------------------------------------------------------------------- */
@@ -636,8 +637,8 @@ static void loan_more(struct endpoint *ep, const struct head *h)
 	}
 	if (m->released && m->final)
 		inbound_free(m);
-	else if (ep->ctx->waiting)
-		pthread_cond_broadcast(&ep->ctx->changed);
+	else
+		wait_changed(ep->ctx);
 }
 
 /* ---- dispatch ------------------------------------------------------------------------------- */
@@ -695,6 +696,7 @@ bool inbound_packet(struct endpoint *ep, const struct fabric_arrival *a)
 	case WIRE_LOAN_DONE:
 		if (!area_returned(ep, h.extent & WIRE_LENGTH_MASK))
 			violate(ep, "return of an area");
+		wait_changed(ep->ctx);
 		return false;
 	case WIRE_CLOSE: ep->end_of_stream = true; return false;
 	default: return violate(ep, "opcode");

@@ -52,6 +52,11 @@ static int inherited_socket(void)
 static pthread_mutex_t parent_lock = PTHREAD_MUTEX_INITIALIZER;
 static slmpm_peer parent;
 
+static bool has_connected(void *arg)
+{
+	return ((struct endpoint *)arg)->state != SLMPM_PEER_CONNECTING;
+}
+
 static int connect_parent(slmpm_ctx handle)
 {
 	struct context *ctx;
@@ -78,8 +83,8 @@ static int connect_parent(slmpm_ctx handle)
 		rc = bootstrap_start(ep, fd, -1);
 		if (rc < 0)
 			rc = error_system(rc, "the control connection cannot be set up");
-		while (rc == 0 && ep->state == SLMPM_PEER_CONNECTING)
-			rc = wait_for_events(ctx, (int)config_get()->handshake_ms);
+		else /* ends by the handshake's own deadline */
+			(void)wait_until(ctx, has_connected, ep, -1);
 		if (rc == 0 && ep->state != SLMPM_PEER_UP)
 			rc = endpoint_error(ep);
 		if (rc < 0)

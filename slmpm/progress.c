@@ -53,8 +53,10 @@ int progress_context(struct context *ctx)
 		ctx->idle = 0;
 		n += wait_look(ctx);
 	}
-	if (n) /* a bell, too: it must not be taken behind the back of slmpm_arm */
+	if (n) { /* a bell, too: it must not be taken behind the back of slmpm_arm */
 		ctx->news = true;
+		wait_changed(ctx);
+	}
 	return n;
 }
 
@@ -70,8 +72,6 @@ void progress_drain(struct endpoint *ep)
 
 static int progress_locked(struct context *ctx)
 {
-	if (ctx->multiple && ctx->polling)
-		return 0; /* another thread does it */
 	if (ctx->armed && !ctx->sleeping)
 		wait_disarm(ctx);
 	return progress_context(ctx);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "slmpm/error.h"
+#include "slmpm/wait.h"
 
 struct handle_table request_table = HANDLE_TABLE("request", struct request);
 
@@ -54,8 +55,7 @@ void request_finish(struct request *r, int status)
 		r->result.len = r->length;
 	if (r->kind == REQUEST_SEND)
 		r->result.stream = r->stream;
-	if (r->ctx->waiting)
-		pthread_cond_broadcast(&r->ctx->changed);
+	wait_changed(r->ctx);
 }
 
 void request_drop(struct request *r)

@@ -303,8 +303,7 @@ void context_event(struct context *ctx, struct endpoint *ep, uint32_t type, cons
 	e->event.read = ep->stats->out_consumed;
 	snprintf(e->event.detail, sizeof(e->event.detail), "%s", detail);
 	list_append(&ctx->events, &e->node);
-	if (ctx->waiting)
-		pthread_cond_broadcast(&ctx->changed);
+	wait_changed(ctx);
 }
 
 static bool has_event(void *arg)

@@ -47,7 +47,7 @@ int wait_ms(uint64_t now, uint64_t deadline, int longest)
 
 	if (deadline == UINT64_MAX)
 		return longest;
-	ms = deadline > now ? (deadline - now + 999999) / 1000000 : 0;
+	ms = deadline > now ? (deadline - now - 1) / 1000000 + 1 : 0;
 	if (ms > INT_MAX)
 		ms = INT_MAX;
 	return longest >= 0 && (uint64_t)longest < ms ? longest : (int)ms;
@@ -90,6 +90,8 @@ static int look_for(struct context *ctx, int timeout_ms)
 
 int wait_look(struct context *ctx)
 {
+	if (ctx->sleeping) /* another thread: a bell taken here would not wake it */
+		return 0;
 	process_kill_due(ctx);
 	return look_for(ctx, 0);
 }
@@ -115,7 +117,27 @@ void wait_disarm(struct context *ctx)
 		ctx->domain->fabric->arm(ctx->domain, false);
 }
 
-static void sleep_until(struct context *ctx, uint64_t now, uint64_t deadline)
+void wait_wake(struct context *ctx)
+{
+	static const uint64_t one = 1;
+
+	if (ctx->waiting)
+		pthread_cond_broadcast(&ctx->changed);
+	if (ctx->sleeping && ctx->kick >= 0)
+		(void)!write(ctx->kick, &one, sizeof(one));
+}
+
+/* Is there something to do although nobody has rung? What came before the announcement has not. */
+static bool has_work(struct context *ctx, wait_test *test, void *arg)
+{
+	if (progress_context(ctx) || (test && test(arg)))
+		return true;
+	wait_changed(ctx); /* and those behind us test for themselves */
+	return false;
+}
+
+static void sleep_until(struct context *ctx, uint64_t now, uint64_t deadline, wait_test *test,
+			void *arg)
 {
 	struct epoll_event events[EVENTS];
 	uint64_t until = handshake_deadlines(ctx, now), kill = process_kill_due(ctx);
@@ -130,7 +152,7 @@ static void sleep_until(struct context *ctx, uint64_t now, uint64_t deadline)
 		(void)look_for(ctx, 0);
 	}
 	wait_arm(ctx);
-	if (progress_context(ctx)) {
+	if (has_work(ctx, test, arg)) {
 		wait_disarm(ctx);
 		return;
 	}
@@ -144,9 +166,12 @@ static void sleep_until(struct context *ctx, uint64_t now, uint64_t deadline)
 	/* The message first: what rang is only the bell. */
 	if (n > 0 && progress_context(ctx))
 		ctx->rung = true;
+	else if (n > 0 && ctx->multiple) /* another thread may have closed what they point at */
+		(void)look_for(ctx, 0);
 	else
 		for (int i = 0; i < n; i++)
 			dispatch(ctx, events[i].data.ptr);
+	wait_changed(ctx);
 }
 
 /* A yield that lets somebody run shows that processors are short: from then on yield first. */
@@ -183,6 +208,7 @@ int wait_idle(struct waiter *w)
 		return -SLMPM_ETIMEOUT;
 	if (now - w->looked > LOOK_NS) {
 		w->looked = now;
+		wait_changed(ctx); /* room in a ring comes without a word */
 		if (wait_look(ctx))
 			return 0;
 	}
@@ -192,7 +218,7 @@ int wait_idle(struct waiter *w)
 		 (ctx->wait == SLMPM_WAIT_ADAPTIVE && now - w->started < ctx->spin_ns))
 		yield(ctx, now);
 	else
-		sleep_until(ctx, now, w->deadline);
+		sleep_until(ctx, now, w->deadline, w->test, w->arg);
 	return 0;
 }
 
@@ -233,6 +259,8 @@ int wait_until(struct context *ctx, wait_test *test, void *arg, int timeout_ms)
 			return test(arg) ? 0 : rc;
 	}
 	wait_begin(&w, ctx, timeout_ms);
+	w.test = test;
+	w.arg = arg;
 	ctx->polling = true;
 	while (!test(arg)) {
 		if (progress_context(ctx)) {
@@ -247,16 +275,6 @@ int wait_until(struct context *ctx, wait_test *test, void *arg, int timeout_ms)
 	if (ctx->waiting)
 		pthread_cond_broadcast(&ctx->changed);
 	return test(arg) ? 0 : rc;
-}
-
-int wait_for_events(struct context *ctx, int timeout_ms)
-{
-	uint64_t now = wait_now();
-
-	if (wait_look(ctx) || progress_context(ctx))
-		return 0;
-	sleep_until(ctx, now, wait_deadline(timeout_ms));
-	return 0;
 }
 
 int slmpm_fd(slmpm_ctx handle)

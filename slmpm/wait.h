@@ -12,6 +12,8 @@ struct waiter {
 	uint64_t started; /* 0: the clock has not been looked at yet */
 	uint64_t deadline;
 	uint64_t looked; /* at the descriptors */
+	bool (*test)(void *arg); /* what is waited for, or NULL */
+	void *arg;
 };
 
 uint64_t wait_now(void); /* ns, monotonic */
@@ -31,11 +33,16 @@ typedef bool wait_test(void *arg);
 /* Progress until TEST holds: 0, or -SLMPM_ETIMEOUT (no detail set). With several threads in the
  * context one polls for all. */
 int wait_until(struct context *ctx, wait_test *test, void *arg, int timeout_ms);
+/* Others may have what they wait for: wakes them, and the one that polls if it sleeps. */
+void wait_wake(struct context *ctx);
+static inline void wait_changed(struct context *ctx)
+{
+	if (UNLIKELY(ctx->waiting || ctx->sleeping))
+		wait_wake(ctx);
+}
 /* Asks all peers to ring; and not to. */
 void wait_arm(struct context *ctx);
 void wait_disarm(struct context *ctx);
-/* One round of progress or sleep; for waits without hot path. 0, or -SLMPM_ETIMEOUT. */
-int wait_for_events(struct context *ctx, int timeout_ms);
 /* Looks at the descriptors without sleeping. */
 int wait_look(struct context *ctx);
 
