@@ -22,6 +22,17 @@ int endpoint_bad_handle(slmpm_peer peer)
 	return handle_error(&endpoint_table, peer.id);
 }
 
+bool endpoint_lock_shared(struct endpoint *ep, slmpm_peer peer)
+{
+	struct context *ctx = ep->ctx;
+
+	pthread_mutex_lock(&ctx->lock);
+	if (endpoint_get(peer) == ep && ep->ctx == ctx)
+		return true;
+	pthread_mutex_unlock(&ctx->lock);
+	return false;
+}
+
 struct endpoint *endpoint_new(struct context *ctx)
 {
 	struct endpoint *ep = handle_new(&endpoint_table);
@@ -269,7 +280,8 @@ int slmpm_peer_query(slmpm_peer peer, struct slmpm_peer_info *info)
 		return endpoint_bad_handle(peer);
 	if (!info || info->size < sizeof(*info))
 		return error_set(SLMPM_EINVAL, "slmpm_peer_query: set .size of the structure");
-	context_lock(ep->ctx);
+	if (!endpoint_lock(ep, peer))
+		return endpoint_bad_handle(peer);
 	info->state = ep->state;
 	info->pid = ep->pid;
 	info->element = ep->element;

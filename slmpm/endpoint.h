@@ -131,6 +131,12 @@ static inline struct endpoint *endpoint_get(slmpm_peer peer)
 	return (struct endpoint *)handle_get(&endpoint_table, peer.id);
 }
 COLD int endpoint_bad_handle(slmpm_peer peer);
+COLD bool endpoint_lock_shared(struct endpoint *ep, slmpm_peer peer);
+/* Locks its context; false, and not locked, when another thread has just freed the peer. */
+static inline bool endpoint_lock(struct endpoint *ep, slmpm_peer peer)
+{
+	return LIKELY(!ep->ctx->multiple) || endpoint_lock_shared(ep, peer);
+}
 
 /* Composes ep->name, which every message about it uses. */
 void endpoint_name(struct endpoint *ep);

@@ -215,6 +215,7 @@ int slmpm_unlisten(slmpm_listener handle)
 	ctx = l->ctx;
 	context_lock(ctx);
 	listener_free(l);
+	wait_changed(ctx);
 	context_unlock(ctx);
 	return 0;
 }
@@ -246,16 +247,26 @@ static void forget_refused(struct listener *l)
 	}
 }
 
+struct acceptance {
+	slmpm_listener handle;
+	struct listener *listener; /* NULL: closed by another thread */
+	struct endpoint *ep;
+};
+
 static bool has_accepted(void *arg)
 {
-	return accepted(arg) != NULL;
+	struct acceptance *a = arg;
+
+	a->listener = handle_get(&listener_table, a->handle.id);
+	a->ep = a->listener ? accepted(a->listener) : NULL;
+	return a->ep || !a->listener;
 }
 
 int slmpm_accept(slmpm_listener handle, slmpm_peer *peer, int timeout_ms)
 {
 	struct listener *l = handle_get(&listener_table, handle.id);
+	struct acceptance a = {.handle = handle, .listener = l};
 	struct context *ctx;
-	struct endpoint *ep;
 	int rc;
 
 	if (!l)
@@ -264,16 +275,18 @@ int slmpm_accept(slmpm_listener handle, slmpm_peer *peer, int timeout_ms)
 		return error_set(SLMPM_EINVAL, "slmpm_accept: no peer");
 	ctx = l->ctx;
 	context_lock(ctx);
-	forget_refused(l);
+	if (handle_get(&listener_table, handle.id) == l)
+		forget_refused(l);
 	if (!timeout_ms)
 		(void)wait_look(ctx);
-	rc = wait_until(ctx, has_accepted, l, timeout_ms);
-	ep = accepted(l);
-	if (ep) {
-		ep->listener = NULL;
-		peer->id = handle_id(ep);
+	rc = wait_until(ctx, has_accepted, &a, timeout_ms);
+	if (a.ep) {
+		a.ep->listener = NULL;
+		peer->id = handle_id(a.ep);
+	} else if (!a.listener) {
+		rc = handle_error(&listener_table, handle.id);
 	} else {
-		rc = error_set(SLMPM_ETIMEOUT, "nobody connected to %s", l->url);
+		rc = error_set(SLMPM_ETIMEOUT, "nobody connected to %s", a.listener->url);
 	}
 	context_unlock(ctx);
 	return rc;

@@ -18,6 +18,7 @@
 
 struct wish {
 	struct endpoint *ep;
+	slmpm_peer peer;
 	uint64_t length;
 	void *data;
 	struct area *area;
@@ -42,6 +43,13 @@ static bool get_loan(void *arg)
 	struct endpoint *ep = w->ep;
 
 	if (w->data)
+		return true;
+	/* Meanwhile another thread may have closed the peer or been first. */
+	if (endpoint_get(w->peer) != ep)
+		w->rc = endpoint_bad_handle(w->peer);
+	else if (ep->loan.data)
+		w->rc = error_set(SLMPM_EBUSY, "a loan to %s is open already", ep->name);
+	if (w->rc < 0)
 		return true;
 	if (ep->state == SLMPM_PEER_CONNECTING)
 		return false;
@@ -69,7 +77,8 @@ static bool get_loan(void *arg)
 int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int timeout_ms)
 {
 	struct endpoint *ep = endpoint_get(peer);
-	struct wish w = {.ep = ep, .length = len};
+	struct wish w = {.ep = ep, .peer = peer, .length = len};
+	struct context *ctx;
 	int rc;
 
 	if (!ep)
@@ -77,13 +86,13 @@ int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int tim
 	if (!buf || stream > SLMPM_STREAM_MAX)
 		return error_set(SLMPM_EINVAL, "slmpm_loan: %s",
 				 buf ? "stream" : "no place for the pointer");
-	context_lock(ep->ctx);
-	if (ep->loan.data) {
-		rc = error_set(SLMPM_EBUSY, "a loan to %s is open already", ep->name);
-	} else if (ep->closing) {
+	if (!endpoint_lock(ep, peer))
+		return endpoint_bad_handle(peer);
+	ctx = ep->ctx;
+	if (ep->closing) {
 		rc = error_set(SLMPM_ECLOSED, "%s is being closed", ep->name);
 	} else {
-		rc = get_loan(&w) ? 0 : wait_until(ep->ctx, get_loan, &w, timeout_ms);
+		rc = get_loan(&w) ? 0 : wait_until(ctx, get_loan, &w, timeout_ms);
 		if (w.rc < 0)
 			rc = w.rc;
 		else if (rc < 0)
@@ -101,7 +110,7 @@ int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int tim
 		*buf = w.data;
 		endpoint_refresh(ep);
 	}
-	context_unlock(ep->ctx);
+	context_unlock(ctx);
 	return rc;
 }
 
@@ -169,7 +178,8 @@ int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how 
 		return endpoint_bad_handle(peer);
 	if (how && how->size < sizeof(*how))
 		return error_set(SLMPM_EINVAL, "slmpm_commit: set .size of how");
-	context_lock(ep->ctx);
+	if (!endpoint_lock(ep, peer))
+		return endpoint_bad_handle(peer);
 	rc = check_loan(ep, buf, "slmpm_commit");
 	if (rc == 0 && (len > ep->loan.length || len < ep->loan.ready))
 		rc = error_set(SLMPM_EINVAL,
@@ -196,9 +206,8 @@ int slmpm_abort(slmpm_peer peer, void *buf)
 	struct endpoint *ep = endpoint_get(peer);
 	int rc;
 
-	if (!ep)
+	if (!ep || !endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
-	context_lock(ep->ctx);
 	rc = check_loan(ep, buf, "slmpm_abort");
 	if (rc == 0 && ep->loan.begun && ep->loan.area)
 		rc = error_set(SLMPM_ESTATE, "slmpm_abort: a part of the loan is at %s already",
@@ -253,7 +262,6 @@ int64_t slmpm_hold(slmpm_peer peer, uint32_t stream, const void **buf, struct sl
 	ctx = message_source(peer, &ep, &rc);
 	if (!ctx)
 		return rc;
-	context_lock(ctx);
 	(void)request_init(&r, REQUEST_HOLD, ctx, ep, stream, NULL, 0);
 	rc = message_await(&r, timeout_ms);
 	if (rc == -SLMPM_ECHECKSUM && (r.held || r.message)) {
@@ -270,50 +278,68 @@ int64_t slmpm_hold(slmpm_peer peer, uint32_t stream, const void **buf, struct sl
 
 struct growth {
 	struct endpoint *ep;
-	struct inbound *message;
+	slmpm_peer peer;
+	const void *buf;
 	uint64_t have;
+	struct inbound *message; /* NULL: another thread has released it or closed the peer */
 };
 
 static bool has_grown(void *arg)
 {
-	const struct growth *g = arg;
+	struct growth *g = arg;
+	struct held *held = endpoint_get(g->peer) == g->ep ? held_find(g->ep, g->buf) : NULL;
 
-	return g->message->final || g->message->got > g->have || g->ep->state != SLMPM_PEER_UP;
+	g->message = held ? held->message : NULL;
+	return !g->message || g->message->final || g->message->got > g->have ||
+	       g->ep->state != SLMPM_PEER_UP;
+}
+
+/* Of a message in an area. */
+static int64_t await_growth(struct growth *g, struct slmpm_done *done, int timeout_ms)
+{
+	int rc = wait_until(g->ep->ctx, has_grown, g, timeout_ms);
+	int64_t len;
+
+	if (!g->message)
+		return error_set(SLMPM_ESTATE, "slmpm_more: the message has been released");
+	len = (int64_t)g->message->got;
+	if (done) {
+		done->flags = g->message->final ? 0 : SLMPM_PART;
+		done->len = g->message->got;
+	}
+	if (g->message->final || (uint64_t)len > g->have)
+		return len;
+	return rc < 0 ? error_set(SLMPM_ETIMEOUT, "no more of it from %s", g->ep->name) :
+			endpoint_error(g->ep);
 }
 
 int64_t slmpm_more(slmpm_peer peer, const void *buf, uint64_t have, struct slmpm_done *done,
 		   int timeout_ms)
 {
 	struct endpoint *ep = endpoint_get(peer);
+	struct context *ctx;
 	struct held *held;
 	int64_t len;
 
-	if (!ep)
+	if (!ep || !endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
-	context_lock(ep->ctx);
+	ctx = ep->ctx;
 	held = held_find(ep, buf);
 	if (!held) {
 		len = error_set(SLMPM_ESTATE, "slmpm_more: no such message of %s is held",
 				ep->name);
 	} else if (!held->message || !held->message->area) {
 		len = held->message ? (int64_t)held->message->total : (int64_t)held->arrival.length;
-		if (done)
+		if (done) {
 			done->flags = 0;
+			done->len = (uint64_t)len;
+		}
 	} else {
-		struct growth g = {ep, held->message, have};
-		int rc = wait_until(ep->ctx, has_grown, &g, timeout_ms);
+		struct growth g = {.ep = ep, .peer = peer, .buf = buf, .have = have};
 
-		len = (int64_t)held->message->got;
-		if (!held->message->final && (uint64_t)len <= have)
-			len = rc < 0 ?
-				      error_set(SLMPM_ETIMEOUT, "no more of it from %s", ep->name) :
-				      endpoint_error(ep);
-		if (done)
-			done->flags = held->message->final ? 0 : SLMPM_PART;
-		if (done)
-			done->len = held->message->got;
+		len = await_growth(&g, done, timeout_ms);
 	}
-	context_unlock(ep->ctx);
+	context_unlock(ctx);
 	return len;
 }
 
@@ -323,9 +349,8 @@ int slmpm_release(slmpm_peer peer, const void *buf)
 	struct held *held;
 	int rc = 0;
 
-	if (!ep)
+	if (!ep || !endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
-	context_lock(ep->ctx);
 	held = held_find(ep, buf);
 	if (!held)
 		rc = error_set(SLMPM_ESTATE, "slmpm_release: no such message of %s is held",

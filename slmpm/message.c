@@ -256,7 +256,8 @@ static int timed_out(struct endpoint *ep, const char *what)
 /* A finished request's status with its detail. */
 static int explain(struct request *r)
 {
-	struct endpoint *ep = r->ep ? r->ep : handle_get(&endpoint_table, r->result.peer.id);
+	/* By its handle: another thread may have closed it meanwhile. */
+	struct endpoint *ep = handle_get(&endpoint_table, r->result.peer.id);
 
 	switch (-r->result.status) {
 	case SLMPM_OK: return 0;
@@ -422,7 +423,8 @@ int slmpm_send(slmpm_peer peer, uint32_t stream, const void *buf, size_t len, in
 		return endpoint_bad_handle(peer);
 	if (UNLIKELY(stream > SLMPM_STREAM_MAX || (!buf && len) || len > SLMPM_MESSAGE_MAX))
 		return bad_send("slmpm_send", stream, buf, len);
-	context_lock(ep->ctx);
+	if (UNLIKELY(!endpoint_lock(ep, peer)))
+		return endpoint_bad_handle(peer);
 	if (UNLIKELY(!send_direct(ep, stream, buf, len, 0, 0)))
 		rc = send_slowly(ep, stream, buf, len, timeout_ms);
 	context_unlock(ep->ctx);
@@ -477,7 +479,8 @@ int slmpm_sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, i
 		return bad_send("slmpm_sendv", stream, iov, 0);
 	if (UNLIKELY(bad_how(how)))
 		return error_set(SLMPM_EINVAL, "slmpm_sendv: size or flags of how");
-	context_lock(ep->ctx);
+	if (UNLIKELY(!endpoint_lock(ep, peer)))
+		return endpoint_bad_handle(peer);
 	if (how && (how->flags & SLMPM_MORE) && n == 1 && iov && !req && iov->base && iov->len &&
 	    iov->len <= BUNDLE_MESSAGE_MAX) {
 		if (UNLIKELY(!send_bundled(ep, wire_route(stream, how->imm), iov->base, iov->len)))
@@ -498,12 +501,17 @@ int slmpm_sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, i
 struct context *message_source(slmpm_peer peer, struct endpoint **ep, int *rc)
 {
 	slmpm_ctx handle = {peer.id & ~UINT64_C(0x80000000)};
+	struct context *ctx;
 
 	*ep = NULL;
-	if (peer.id & UINT64_C(0x80000000))
-		return context_get(handle, rc);
+	if (peer.id & UINT64_C(0x80000000)) {
+		ctx = context_get(handle, rc);
+		if (ctx)
+			context_lock(ctx);
+		return ctx;
+	}
 	*ep = endpoint_get(peer);
-	if (!*ep) {
+	if (!*ep || !endpoint_lock(*ep, peer)) {
 		*rc = endpoint_bad_handle(peer);
 		return NULL;
 	}
@@ -539,7 +547,6 @@ static COLD int64_t recv_slowly(slmpm_peer peer, uint32_t stream, void *buf, siz
 
 	if (!ctx)
 		return rc;
-	context_lock(ctx);
 	len = recv_request(ctx, ep, stream, &iov, 1, done, timeout_ms);
 	context_unlock(ctx);
 	return len;
@@ -557,7 +564,8 @@ int64_t slmpm_recv(slmpm_peer peer, uint32_t stream, void *buf, size_t cap, stru
 		return error_set(SLMPM_EINVAL, "slmpm_recv: the buffer is NULL");
 	if (UNLIKELY(!ep))
 		return recv_slowly(peer, stream, buf, cap, done, timeout_ms);
-	context_lock(ep->ctx);
+	if (UNLIKELY(!endpoint_lock(ep, peer)))
+		return endpoint_bad_handle(peer);
 	if (ep->unpack.left && is_bundled(ep, stream) && ep->unpack.length <= cap && ep->direct &&
 	    !ep->ctx->posted_count && list_empty(&ep->unexpected)) {
 		len = take_bundled(ep, buf, done);
@@ -590,30 +598,14 @@ int64_t slmpm_recv(slmpm_peer peer, uint32_t stream, void *buf, size_t cap, stru
 	return recv_slowly(peer, stream, buf, cap, done, timeout_ms);
 }
 
-int64_t slmpm_recvv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, int n,
-		    const struct slmpm_how *how, slmpm_req *req)
+static int post_recv(struct context *ctx, struct endpoint *ep, uint32_t stream,
+		     const struct slmpm_iov *iov, int n, slmpm_req *req)
 {
-	struct endpoint *ep;
-	int rc = 0;
-	struct context *ctx = message_source(peer, &ep, &rc);
-	struct request *r;
+	struct request *r = request_new();
+	int rc;
 
-	if (!ctx)
-		return rc;
-	if (bad_how(how))
-		return error_set(SLMPM_EINVAL, "slmpm_recvv: size or flags of how");
-	if (!req) {
-		int64_t len;
-
-		context_lock(ctx);
-		len = recv_request(ctx, ep, stream, iov, n, NULL, how ? how->timeout_ms : -1);
-		context_unlock(ctx);
-		return len;
-	}
-	r = request_new();
 	if (!r)
 		return -SLMPM_ENOMEM;
-	context_lock(ctx);
 	rc = request_init(r, REQUEST_RECV, ctx, ep, stream, iov, n);
 	if (rc == 0)
 		rc = submit(r);
@@ -621,8 +613,27 @@ int64_t slmpm_recvv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *io
 		req->id = handle_id(r);
 	else
 		request_drop(r);
-	context_unlock(ctx);
 	return rc;
+}
+
+int64_t slmpm_recvv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, int n,
+		    const struct slmpm_how *how, slmpm_req *req)
+{
+	struct endpoint *ep;
+	int rc = 0;
+	struct context *ctx = message_source(peer, &ep, &rc);
+	int64_t len;
+
+	if (!ctx)
+		return rc;
+	if (bad_how(how))
+		len = error_set(SLMPM_EINVAL, "slmpm_recvv: size or flags of how");
+	else if (req)
+		len = post_recv(ctx, ep, stream, iov, n, req);
+	else
+		len = recv_request(ctx, ep, stream, iov, n, NULL, how ? how->timeout_ms : -1);
+	context_unlock(ctx);
+	return len;
 }
 
 struct probe {
@@ -650,7 +661,6 @@ int slmpm_probe(slmpm_peer peer, uint32_t stream, struct slmpm_done *done, int t
 
 	if (!ctx)
 		return rc;
-	context_lock(ctx);
 	(void)request_init(&p.request, REQUEST_RECV, ctx, ep, stream, NULL, 0);
 	if (!timeout_ms && !has_message(&p))
 		(void)progress_context(ctx);
@@ -695,13 +705,17 @@ int slmpm_test(slmpm_req *req, struct slmpm_done *done)
 	r = request_get(req);
 	if (!r)
 		return handle_error(&request_table, req->id);
+	rc = 0;
 	ctx = r->ctx;
 	context_lock(ctx);
-	if (!r->done && !(ctx->multiple && ctx->polling))
+	if (request_get(req) != r) /* another thread was first */
+		rc = handle_error(&request_table, req->id);
+	else if (!r->done)
 		(void)progress_context(ctx);
-	rc = r->done;
-	if (rc)
+	if (rc == 0 && r->done) {
 		conclude(r, req, done);
+		rc = 1;
+	}
 	context_unlock(ctx);
 	return rc;
 }
@@ -722,6 +736,8 @@ static bool any_done(void *arg)
 			s->index = i;
 			return true;
 		}
+		if (!r && s->req[i].id) /* another thread was first */
+			return true;
 	}
 	return false;
 }
@@ -754,7 +770,9 @@ int slmpm_wait(slmpm_req *req, int n, struct slmpm_done *done, int timeout_ms)
 	if (s.index >= 0) {
 		rc = s.index;
 		conclude(request_get(&req[s.index]), &req[s.index], done);
-	} else if (rc < 0) {
+	} else if (rc == 0) {
+		rc = error_set(SLMPM_EHANDLE, "slmpm_wait: another thread has one of the requests");
+	} else {
 		r = request_get(&req[0]);
 		rc = timed_out(n == 1 && r ? r->ep : NULL, "still waiting for");
 	}
@@ -772,7 +790,9 @@ int slmpm_cancel(slmpm_req req)
 		return handle_error(&request_table, req.id);
 	ctx = r->ctx;
 	context_lock(ctx);
-	if (r->done || !take_back(r))
+	if (request_get(&req) != r)
+		rc = handle_error(&request_table, req.id);
+	else if (r->done || !take_back(r))
 		rc = error_set(SLMPM_EBUSY, "the request has gone too far");
 	else
 		request_finish(r, -SLMPM_ECANCELED);
@@ -782,41 +802,81 @@ int slmpm_cancel(slmpm_req req)
 
 /* ---- closing -------------------------------------------------------------------------------- */
 
+/* While one thread waits in a close, another may free the peer. */
+struct closing {
+	struct endpoint *ep;
+	uint64_t id;
+};
+
+static bool is_gone(const struct closing *c)
+{
+	return handle_id(c->ep) != c->id;
+}
+
 static bool all_sent(void *arg)
 {
-	struct endpoint *ep = arg;
+	const struct closing *c = arg;
+	const struct endpoint *ep = c->ep;
 
-	return ep->state != SLMPM_PEER_UP || (!ep->bundle.count && list_empty(&ep->link.queue) &&
-					      list_empty(&ep->owed) && list_empty(&ep->announced));
+	return is_gone(c) || ep->state != SLMPM_PEER_UP ||
+	       (!ep->bundle.count && list_empty(&ep->link.queue) && list_empty(&ep->owed) &&
+		list_empty(&ep->announced));
 }
 
 static bool handshake_over(void *arg)
 {
-	return ((struct endpoint *)arg)->state != SLMPM_PEER_CONNECTING;
+	const struct closing *c = arg;
+
+	return is_gone(c) || c->ep->state != SLMPM_PEER_CONNECTING;
+}
+
+int message_connected(struct endpoint *ep, int timeout_ms)
+{
+	struct closing c = {ep, handle_id(ep)};
+
+	return wait_until(ep->ctx, handshake_over, &c, timeout_ms);
+}
+
+/* The end of stream follows what is still to be sent. */
+static int send_end(struct closing *c, int timeout_ms)
+{
+	uint64_t deadline = wait_deadline(timeout_ms);
+	struct context *ctx = c->ep->ctx;
+	int rc = wait_until(ctx, all_sent, c, timeout_ms);
+
+	if (is_gone(c))
+		return 0;
+	link_control(c->ep, WIRE_CLOSE, 0, 0, NULL, 0);
+	if (rc == 0)
+		rc = wait_until(ctx, all_sent, c, wait_ms(wait_now(), deadline, -1));
+	if (is_gone(c))
+		return 0;
+	if (rc < 0)
+		rc = timed_out(c->ep, "not everything was sent to");
+	link_flush(c->ep);
+	return rc;
 }
 
 int message_close(struct endpoint *ep, int timeout_ms)
 {
 	uint64_t deadline = wait_deadline(timeout_ms);
+	struct closing c = {ep, handle_id(ep)};
 	int rc = 0;
 
 	/* What was sent before the handshake waits for it. */
 	if (ep->state == SLMPM_PEER_CONNECTING && !list_empty(&ep->link.queue))
-		rc = wait_until(ep->ctx, handshake_over, ep, timeout_ms);
+		rc = wait_until(ep->ctx, handshake_over, &c, timeout_ms);
+	if (is_gone(&c))
+		return 0;
 	ep->closing = true;
 	ep->direct = false;
 	if (ep->loan.data && !ep->loan.area)
 		link_unreserve(ep);
 	ep->loan.data = NULL;
-	if (ep->state == SLMPM_PEER_UP) {
-		rc = wait_until(ep->ctx, all_sent, ep, timeout_ms);
-		link_control(ep, WIRE_CLOSE, 0, 0, NULL, 0);
-		if (rc == 0)
-			rc = wait_until(ep->ctx, all_sent, ep, wait_ms(wait_now(), deadline, -1));
-		if (rc < 0)
-			rc = timed_out(ep, "not everything was sent to");
-		link_flush(ep);
-	}
+	if (ep->state == SLMPM_PEER_UP)
+		rc = send_end(&c, wait_ms(wait_now(), deadline, -1));
+	if (is_gone(&c))
+		return 0;
 	endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it has been closed");
 	bootstrap_stop(ep, NULL);
 	return rc;
@@ -830,10 +890,11 @@ int slmpm_close(slmpm_peer peer, int timeout_ms)
 
 	if (!ep)
 		return endpoint_bad_handle(peer);
+	if (!endpoint_lock(ep, peer))
+		return endpoint_bad_handle(peer);
 	ctx = ep->ctx;
-	context_lock(ctx);
 	rc = message_close(ep, timeout_ms);
-	if (!ep->process)
+	if (endpoint_get(peer) == ep && !ep->process)
 		endpoint_free(ep);
 	context_unlock(ctx);
 	return rc;

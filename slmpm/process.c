@@ -178,11 +178,13 @@ static int status_word(const struct process *p)
 	return p->end.si_status | (p->end.si_code == CLD_DUMPED ? 0x80 : 0);
 }
 
-static int await_end(struct endpoint *ep, uint64_t deadline)
+/* Other threads go on meanwhile, and may be first to reap it. */
+static int await_end(struct endpoint *ep, slmpm_peer peer, uint64_t deadline)
 {
-	struct process *p = ep->process;
+	struct context *ctx = ep->ctx;
 
-	while (!look(p, WNOHANG)) {
+	while (!look(ep->process, WNOHANG)) {
+		struct process *p = ep->process;
 		struct pollfd fd = {.fd = p->pidfd, .events = POLLIN};
 		uint64_t now = wait_now(), until = deadline;
 
@@ -192,9 +194,29 @@ static int await_end(struct endpoint *ep, uint64_t deadline)
 		if (p->kill_at && p->kill_at < until)
 			until = p->kill_at;
 		/* Without a pidfd (a kernel before 5.3) look again soon. */
+		context_unlock(ctx);
 		(void)poll(&fd, 1, wait_ms(now, until, fd.fd < 0 ? 2 : -1));
+		context_lock(ctx);
+		if (endpoint_get(peer) != ep)
+			return endpoint_bad_handle(peer);
 	}
 	return 0;
+}
+
+/* Not before it has connected, or ended without: it would find nobody there and fail. */
+static int close_first(struct endpoint *ep, slmpm_peer peer, uint64_t deadline)
+{
+	int rc;
+
+	(void)wait_look(ep->ctx);
+	rc = message_connected(ep, wait_ms(wait_now(), deadline, -1));
+	if (endpoint_get(peer) == ep) {
+		if (rc < 0 && !look(ep->process, WNOHANG | WNOWAIT))
+			return error_set(SLMPM_ETIMEOUT, "%s still runs and has not connected",
+					 ep->name);
+		(void)message_close(ep, wait_ms(wait_now(), deadline, -1));
+	}
+	return endpoint_get(peer) == ep ? 0 : endpoint_bad_handle(peer);
 }
 
 int slmpm_join(slmpm_peer peer, int *status, int timeout_ms)
@@ -208,10 +230,12 @@ int slmpm_join(slmpm_peer peer, int *status, int timeout_ms)
 		return endpoint_bad_handle(peer);
 	if (!ep->process)
 		return error_set(SLMPM_ESTATE, "%s was not started by slmpm_spawn", ep->name);
+	if (!endpoint_lock(ep, peer))
+		return endpoint_bad_handle(peer);
 	ctx = ep->ctx;
-	context_lock(ctx);
-	(void)message_close(ep, wait_ms(wait_now(), deadline, -1));
-	rc = await_end(ep, deadline);
+	rc = close_first(ep, peer, deadline);
+	if (rc == 0)
+		rc = await_end(ep, peer, deadline);
 	if (rc == 0) {
 		word = status_word(ep->process);
 		endpoint_free(ep);
@@ -235,7 +259,8 @@ int slmpm_kill(slmpm_peer peer, int grace_ms)
 		return error_set(SLMPM_ESTATE, "%s was not started by slmpm_spawn", ep->name);
 	if (grace_ms < 0)
 		return error_set(SLMPM_EINVAL, "slmpm_kill: a grace of %d ms", grace_ms);
-	context_lock(ep->ctx);
+	if (!endpoint_lock(ep, peer))
+		return endpoint_bad_handle(peer);
 	if (look(ep->process, WNOHANG | WNOWAIT))
 		rc = 0;
 	else if (kill(ep->process->pid, grace_ms ? SIGTERM : SIGKILL) != 0)
@@ -243,6 +268,7 @@ int slmpm_kill(slmpm_peer peer, int grace_ms)
 	else if (grace_ms) {
 		ep->process->kill_at = wait_now() + (uint64_t)grace_ms * 1000000;
 		ep->ctx->kills = true;
+		wait_changed(ep->ctx); /* who sleeps has a nearer end now */
 	}
 	context_unlock(ep->ctx);
 	return rc;

@@ -94,7 +94,8 @@ int slmpm_peer_stats(slmpm_peer peer, struct slmpm_stats *stats, size_t size)
 		return endpoint_bad_handle(peer);
 	if (!stats || size < sizeof(stats->size))
 		return error_set(SLMPM_EINVAL, "slmpm_peer_stats: nowhere to write");
-	context_lock(ep->ctx);
+	if (!endpoint_lock(ep, peer))
+		return endpoint_bad_handle(peer);
 	if (ep->state == SLMPM_PEER_UP && !ep->loan.data)
 		link_flush(ep);
 	endpoint_stats(ep);
