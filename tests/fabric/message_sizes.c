@@ -1,128 +1,247 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages of every kind of length, bursts and loans, echoed by a second process and compared. */
-#include <slmpm.h>
-#include <stdio.h>
-#include <stdlib.h>
+/* timeout: 120 */
+/*
+ * Messages of every length that is at the edge of something (segment, bundle, packet, eager limit,
+ * credit, ring) up to 256 MiB, sent and received in every way, to a second process and back, under
+ * many settings. SLMPM_TEST_HUGE=1 adds one of 8 GiB, for which 12 GiB should be free.
+ */
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-#define CHECK(x)                                                                                   \
-	do {                                                                                       \
-		if (!(x)) {                                                                        \
-			fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #x,                 \
-				slmpm_error_detail());                                             \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
-#define MOST  ((size_t)1 << 20)
-#define BURST 1000
+#include "tests/lib/actor.h"
+#include "tests/lib/settings.h"
+
+enum { ECHO = 3, BUILD = 7, LOOK = 9, HUGE = 11 };
+
+#define TILE ((size_t)(64 << 20) + 4096) /* of a huge message: no multiple of a packet */
 
 static unsigned char *out, *in;
+static size_t most;
 
-static void echo(void)
+static void *memory(size_t n)
+{
+	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		       -1, 0);
+
+	CHECK(p != MAP_FAILED, "no %zu bytes", n);
+	return p;
+}
+
+/* ---- the other side ------------------------------------------------------------------------- */
+
+/* From where it lies into a loan: back in place. */
+static void build_back(slmpm_peer host)
+{
+	const void *held;
+	void *buf;
+	int64_t n = slmpm_hold(host, BUILD, &held, NULL, -1);
+
+	CHECK(n >= 0, "hold: %s", slmpm_error_detail());
+	OK(slmpm_loan(host, BUILD, (size_t)n, &buf, PATIENCE));
+	memcpy(buf, held, (size_t)n);
+	OK(slmpm_release(host, held));
+	OK(slmpm_commit(host, buf, (size_t)n, NULL));
+}
+
+static void answer_huge(slmpm_peer host)
+{
+	size_t n = SLMPM_MESSAGE_MAX;
+	unsigned char *all = memory(n);
+	uint64_t good = 1;
+
+	EXPECT(slmpm_recv(host, HUGE, all, n, NULL, -1), n);
+	for (size_t at = 0; at < n; at += TILE)
+		good &= actor_filled(all + at, HUGE, n - at < TILE ? n - at : TILE);
+	munmap(all, n);
+	OK(slmpm_send(host, HUGE, &good, sizeof(good), -1));
+}
+
+static int echo(slmpm_peer host, char **words)
 {
 	struct slmpm_done done;
-	slmpm_peer host;
-	int64_t n;
+	int rc;
 
-	CHECK(slmpm_parent(&host) == 0);
-	while ((n = slmpm_recv(host, SLMPM_ANY_STREAM, in, MOST, &done, -1)) >= 0)
-		CHECK(slmpm_send(host, done.stream, in, (size_t)n, -1) == 0);
-	CHECK(n == -SLMPM_ECLOSED);
+	most = strtoull(words[0], NULL, 10);
+	in = memory(most + 1);
+	while ((rc = slmpm_probe(host, SLMPM_ANY_STREAM, &done, -1)) == 1) {
+		if (done.stream == BUILD) {
+			build_back(host);
+		} else if (done.stream == HUGE) {
+			answer_huge(host);
+		} else {
+			int64_t n = slmpm_recv(host, done.stream, in, most, NULL, -1);
+			uint64_t good;
+
+			EXPECT(n, done.len);
+			good = actor_filled(in, done.imm, (size_t)n);
+			if (done.stream == ECHO)
+				OK(slmpm_send(host, ECHO, in, (size_t)n, -1));
+			else
+				OK(slmpm_send(host, LOOK, &good, sizeof(good), -1));
+		}
+	}
+	EXPECT(rc, -SLMPM_ECLOSED);
+	return 0;
 }
 
-static void lengths(slmpm_peer peer)
-{
-	static const size_t sizes[] = {0,    1,    7,    8,     31,    32,    33,    64,  4096,
-				       8191, 8192, 8193, 16384, 32768, 32769, 65536, MOST};
+/* ---- the ways ------------------------------------------------------------------------------- */
 
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		for (size_t at = 0; at < sizes[i]; at++)
-			out[at] = (unsigned char)(at * 31 + i);
-		memset(in, 0, sizes[i]);
-		CHECK(slmpm_send(peer, 3, out, sizes[i], 5000) == 0);
-		CHECK(slmpm_recv(peer, 3, in, MOST, NULL, 5000) == (int64_t)sizes[i]);
-		CHECK(!memcmp(out, in, sizes[i]));
-	}
-}
-
-/* A burst travels in bundles; its messages come one by one, in order, each as long as it was. */
-static void bursts(slmpm_peer peer)
-{
-	struct slmpm_how how = {.size = sizeof(how), .timeout_ms = 5000};
-
-	for (uint64_t i = 0; i < BURST; i++) {
-		uint64_t words[16];
-		struct slmpm_iov iov = {words, 8 * (1 + i / 100 % 4)};
-
-		for (int k = 0; k < 16; k++)
-			words[k] = i;
-		how.flags = i % 37 == 36 || i == BURST - 1 ? 0 : SLMPM_MORE;
-		CHECK(slmpm_sendv(peer, 5, &iov, 1, &how, NULL) == 0);
-	}
-	for (uint64_t i = 0; i < BURST; i++) {
-		uint64_t words[16] = {0};
-
-		CHECK(slmpm_recv(peer, 5, words, sizeof(words), NULL, 5000) ==
-		      (int64_t)(8 * (1 + i / 100 % 4)));
-		CHECK(words[0] == i);
-	}
-}
-
-static void loans(slmpm_peer peer)
-{
-	static const size_t sizes[] = {8, 4096, 100000};
-
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		const void *held;
-		void *buf;
-
-		CHECK(slmpm_loan(peer, 7, sizes[i], &buf, 5000) == 0);
-		memset(buf, (int)i + 1, sizes[i]);
-		CHECK(slmpm_commit(peer, buf, sizes[i], NULL) == 0);
-		CHECK(slmpm_hold(peer, 7, &held, NULL, 5000) == (int64_t)sizes[i]);
-		for (size_t at = 0; at < sizes[i]; at++)
-			CHECK(((const unsigned char *)held)[at] == i + 1);
-		CHECK(slmpm_release(peer, held) == 0);
-		CHECK(slmpm_release(peer, held) == -SLMPM_ESTATE);
-	}
-}
-
-static void truncated(slmpm_peer peer)
+static void plainly(slmpm_peer peer, size_t n)
 {
 	struct slmpm_done done;
 
-	CHECK(slmpm_send(peer, 9, out, 100, 5000) == 0);
-	CHECK(slmpm_recv(peer, 9, in, 10, &done, 5000) == -SLMPM_ETRUNC);
-	CHECK(done.len == 100);
-	CHECK(slmpm_recv(peer, 9, in, 10, NULL, 0) == -SLMPM_ETIMEOUT);
+	actor_fill(out, n, n);
+	memset(in, 0x55, n + 1);
+	OK(slmpm_send(peer, ECHO, out, n, PATIENCE));
+	EXPECT(slmpm_recv(peer, ECHO, in, n, &done, PATIENCE), n);
+	CHECK(done.len == n && done.stream == ECHO && done.status == 0 && done.imm == 0 &&
+		      done.peer.id == peer.id,
+	      "%zu bytes: what came with them", n);
+	CHECK(actor_filled(in, n, n) && in[n] == 0x55, "%zu bytes came back altered", n);
+}
+
+/* Three pieces out, two in, whose receive is there before: of odd lengths, one of them empty. */
+static void in_pieces(slmpm_peer peer, size_t n)
+{
+	struct slmpm_iov from[] = {{out, n / 3}, {NULL, 0}, {out + n / 3, n - n / 3}};
+	struct slmpm_iov to[] = {{in, n / 5 * 2}, {in + n / 5 * 2, n - n / 5 * 2}};
+	struct slmpm_done done;
+	slmpm_req req[2];
+
+	actor_fill(out, n + 1, n);
+	memset(in, 0x55, n + 1);
+	OK(slmpm_recvv(peer, ECHO, to, 2, NULL, &req[0]));
+	OK(slmpm_sendv(peer, ECHO, from, 3, NULL, &req[1]));
+	for (int i = 0; i < 2; i++) {
+		int at = slmpm_wait(req, 2, &done, PATIENCE);
+
+		CHECK(at >= 0 && done.status == 0 && done.len == n, "%zu bytes in pieces: %s", n,
+		      slmpm_error_detail());
+	}
+	CHECK(actor_filled(in, n + 1, n) && in[n] == 0x55, "%zu bytes in pieces: altered", n);
+}
+
+static void in_place(slmpm_peer peer, size_t n)
+{
+	const void *held;
+	void *buf;
+
+	OK(slmpm_loan(peer, BUILD, n, &buf, PATIENCE));
+	CHECK((uintptr_t)buf % 32 == 0, "a loan of %zu bytes at %p", n, buf);
+	actor_fill(buf, n + 2, n);
+	OK(slmpm_commit(peer, buf, n, NULL));
+	EXPECT(slmpm_hold(peer, BUILD, &held, NULL, PATIENCE), n);
+	CHECK(actor_filled(held, n + 2, n), "a loan of %zu bytes came back altered", n);
+	OK(slmpm_release(peer, held));
+	EXPECT(slmpm_release(peer, held), -SLMPM_ESTATE);
+}
+
+/* Too large to be carried twice: the other side says whether it is whole. */
+static void one_way(slmpm_peer peer, size_t n)
+{
+	struct slmpm_how how = {.size = sizeof(how), .imm = (uint32_t)n, .timeout_ms = PATIENCE};
+	struct slmpm_iov iov = {out, n};
+	uint64_t good = 0;
+
+	actor_fill(out, (uint32_t)n, n);
+	OK(slmpm_sendv(peer, LOOK, &iov, 1, &how, NULL));
+	EXPECT(slmpm_recv(peer, LOOK, &good, sizeof(good), NULL, PATIENCE), sizeof(good));
+	CHECK(good, "%zu bytes arrived altered", n);
+}
+
+/* ---- the lengths ---------------------------------------------------------------------------- */
+
+static void around(slmpm_peer peer, size_t edge, uint64_t loan_max)
+{
+	for (size_t n = edge ? edge - 1 : 0; n <= edge + 1; n++) {
+		if (n > most)
+			return;
+		if (n > (size_t)4 << 20) {
+			one_way(peer, n);
+			continue;
+		}
+		plainly(peer, n);
+		in_pieces(peer, n);
+		if (n <= loan_max)
+			in_place(peer, n);
+	}
+}
+
+static void all_lengths(slmpm_peer peer)
+{
+	struct slmpm_peer_info info = {.size = sizeof(info)};
+	struct slmpm_stats stats;
+
+	plainly(peer, 0); /* and it is connected */
+	OK(slmpm_peer_query(peer, &info));
+	OK(slmpm_peer_stats(peer, &stats, sizeof(stats)));
+	for (size_t n = 0; n < 260; n += 2)
+		around(peer, n, info.loan_max);
+	for (size_t n = 512; n <= most; n *= n < 65536 ? 2 : 4)
+		around(peer, n, info.loan_max);
+	for (size_t k = 1; k <= 3; k++)
+		around(peer, info.packet_max * k, info.loan_max);
+	around(peer, info.eager_max, info.loan_max);
+	around(peer, stats.out_segments * 64, info.loan_max);
+	around(peer, 2048, info.loan_max);
+	if (info.loan_max < (64 << 20))
+		REFUSED(slmpm_loan(peer, 0, info.loan_max + 1, &(void *){NULL}, 0), SLMPM_ELIMIT,
+			"at most");
+	one_way(peer, most);
+}
+
+static void huge(slmpm_peer peer)
+{
+	size_t n = SLMPM_MESSAGE_MAX;
+	int fd = memfd_create("tile", MFD_CLOEXEC);
+	unsigned char *all = memory(n + TILE);
+	uint64_t good = 0;
+
+	CHECK(fd >= 0 && ftruncate(fd, TILE) == 0, "no memory for a tile");
+	for (size_t at = 0; at < n; at += TILE)
+		CHECK(mmap(all + at, TILE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
+			      all + at,
+		      "no tile at %zu", at);
+	close(fd);
+	actor_fill(all, HUGE, TILE);
+	OK(slmpm_send(peer, HUGE, all, n, -1));
+	EXPECT(slmpm_recv(peer, HUGE, &good, sizeof(good), NULL, -1), sizeof(good));
+	CHECK(good, "8 GiB arrived altered");
+	munmap(all, n + TILE);
+}
+
+/* ---- under each setting --------------------------------------------------------------------- */
+
+static int test(const struct setting *s)
+{
+	struct slmpm_stats stats;
+	char text[32];
+	slmpm_peer peer;
+
+	most = s->bytes / (actor_slow() > 1 ? 16 : 1);
+	out = memory(most + 1);
+	in = memory(most + 1);
+	snprintf(text, sizeof(text), "%zu", most);
+	peer = actor_spawn("echo", text, NULL);
+	all_lengths(peer);
+	if (getenv("SLMPM_TEST_HUGE") && s == settings)
+		huge(peer);
+	REFUSED(slmpm_send(peer, 0, out, SLMPM_MESSAGE_MAX + 1, 0), SLMPM_ELIMIT, "at most");
+	OK(slmpm_peer_stats(peer, &stats, sizeof(stats)));
+	CHECK(stats.remote_reads == 0 && stats.violations == 0 && stats.checksum_errors == 0 &&
+		      stats.sent_messages == stats.received_messages,
+	      "the figures do not add up");
+	OK(slmpm_close(peer, PATIENCE));
+	actor_join(peer, 0);
+	EXPECT(slmpm_send(peer, 0, out, 1, 0), -SLMPM_EHANDLE);
+	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	char *again[] = {"echo", NULL};
-	struct slmpm_stats stats;
-	slmpm_peer peer;
-	int status;
+	static const struct actor roles[] = {{"echo", echo}, {NULL, NULL}};
 
-	out = malloc(MOST);
-	in = malloc(MOST);
-	CHECK(out && in);
-	if (argc > 1) {
-		echo();
-		return 0;
-	}
-	CHECK(slmpm_spawn(&peer, "/proc/self/exe", again, NULL) == 0);
-	(void)argv;
-	lengths(peer);
-	bursts(peer);
-	loans(peer);
-	truncated(peer);
-	CHECK(slmpm_peer_stats(peer, &stats, sizeof(stats)) == 0);
-	CHECK(stats.remote_reads == 0 && stats.violations == 0);
-	CHECK(slmpm_close(peer, 5000) == 0);
-	CHECK(slmpm_join(peer, &status, 5000) == 0 && status == 0);
-	CHECK(slmpm_send(peer, 0, out, 1, 0) == -SLMPM_EHANDLE);
-	free(out);
-	free(in);
-	return 0;
+	actor_begin(argc, argv, roles);
+	return settings_each(test, getenv("SLMPM_TEST_HUGE") ? 300 : 30);
 }

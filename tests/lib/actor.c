@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/lib/settings.h"
+
 const char *actor_self(void)
 {
 	static char path[4096];
@@ -39,9 +41,12 @@ slmpm_peer actor_spawn_with(const struct slmpm_spawn_options *options, const cha
 			    const char *a, const char *b)
 {
 	char *words[] = {(char *)(uintptr_t)role, (char *)(uintptr_t)a, (char *)(uintptr_t)b, NULL};
+	struct slmpm_spawn_options usual = {.size = sizeof(usual)};
 	slmpm_peer peer;
 
-	EXPECT(slmpm_spawn(&peer, actor_self(), words, options), 0);
+	if (!options && settings_current())
+		usual.envp = (char *const *)(uintptr_t)settings_current()->peer;
+	EXPECT(slmpm_spawn(&peer, actor_self(), words, options ? options : &usual), 0);
 	return peer;
 }
 

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Settings that make messages take every path: tiny rings, short packets, little credit. */
+#include "tests/lib/settings.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/lib/actor.h"
+#include "tests/lib/child.h"
+
+#define K ((size_t)1 << 10)
+#define M ((size_t)1 << 20)
+
+/* clang-format off */
+const struct setting settings[] = {
+	{ "plain", { NULL }, { NULL }, 256 * M },
+	{ "checked", { "SLMPM_CHECK=1" }, { NULL }, 16 * M },
+	{ "checked from one side", { NULL }, { "SLMPM_CHECK=1" }, 8 * M },
+	{ "two segments", { "SLMPM_RING_SEGMENTS=2", "SLMPM_SEGMENT_SIZE=4k" }, { NULL }, 8 * M },
+	{ "eight segments", { "SLMPM_RING_SEGMENTS=8", "SLMPM_SEGMENT_SIZE=1k" }, { NULL }, 8 * M },
+	{ "smallest ring", { "SLMPM_RING_SEGMENTS=128" }, { NULL }, 8 * M },
+	{ "few large segments", { "SLMPM_RING_SEGMENTS=4", "SLMPM_SEGMENT_SIZE=32k" }, { NULL }, 16 * M },
+	{ "rings that differ", { "SLMPM_RING_SEGMENTS=1k" }, { "SLMPM_RING_SEGMENTS=4", "SLMPM_SEGMENT_SIZE=2k" }, 8 * M },
+	{ "short packets", { "SLMPM_PACKET_MAX=256" }, { NULL }, 8 * M },
+	{ "long packets", { "SLMPM_PACKET_MAX=64k", "SLMPM_RING_SEGMENTS=16k" }, { NULL }, 64 * M },
+	{ "nothing eager", { "SLMPM_EAGER_MAX=0", "SLMPM_EAGER_CREDIT=64k" }, { NULL }, 16 * M },
+	{ "all eager", { "SLMPM_EAGER_MAX=8m", "SLMPM_EAGER_CREDIT=16m" }, { NULL }, 32 * M },
+	{ "small loans", { "SLMPM_LOAN_MAX=64k" }, { NULL }, 8 * M },
+	{ "publish every", { "SLMPM_PUBLISH=every", "SLMPM_RING_SEGMENTS=256" }, { NULL }, 8 * M },
+	{ "spin", { "SLMPM_WAIT=spin" }, { NULL }, 16 * M },
+	{ "block", { "SLMPM_WAIT=block" }, { NULL }, 16 * M },
+	{ "block without membarrier", { "SLMPM_WAIT=block", "SLMPM_MEMBARRIER=n" }, { NULL }, 8 * M },
+	{ "everything small", { "SLMPM_CHECK=1", "SLMPM_RING_SEGMENTS=128", "SLMPM_PACKET_MAX=256",
+	  "SLMPM_EAGER_MAX=300", "SLMPM_EAGER_CREDIT=64k", "SLMPM_WAIT=block" }, { NULL }, 4 * M },
+	{ NULL, { NULL }, { NULL }, 0 },
+};
+/* clang-format on */
+
+static const struct setting *current;
+
+const struct setting *settings_current(void)
+{
+	return current;
+}
+
+struct run {
+	int (*body)(const struct setting *s);
+	const struct setting *setting;
+};
+
+static int run(void *arg)
+{
+	const struct run *r = arg;
+
+	current = r->setting;
+	for (size_t i = 0; i < 6 && current->both[i]; i++)
+		CHECK(putenv((char *)(uintptr_t)current->both[i]) == 0, "putenv");
+	return r->body(current);
+}
+
+int settings_each(int (*body)(const struct setting *s), unsigned seconds)
+{
+	const char *only = getenv("SLMPM_TEST_SETTING");
+	int failed = 0;
+
+	for (const struct setting *s = settings; s->name; s++) {
+		struct run r = {body, s};
+		int64_t begin = actor_now_ms();
+		int status;
+
+		if (only && strcmp(only, s->name) != 0)
+			continue;
+		status = child_run(run, &r, seconds * (unsigned)actor_slow());
+		printf("%-26s %s %lld ms\n", s->name,
+		       !status              ? "ok" :
+		       status == CHILD_LATE ? "LATE" :
+					      "FAILED",
+		       (long long)(actor_now_ms() - begin));
+		if (status && status != CHILD_LATE)
+			printf("%-26s status %d\n", "", status);
+		fflush(stdout);
+		failed |= status;
+	}
+	return failed ? 1 : 0;
+}
