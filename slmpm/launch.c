@@ -6,6 +6,7 @@
 #include "slmpm/launch.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
@@ -15,35 +16,41 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A name with a slash is meant from here, not from the child's working directory. */
-static int find_program(const char *prog, char out[4096])
+/* NAME, made absolute: it is meant from here, not from the child's working directory. Links stay,
+ * for they may mean something to the program. */
+static int make_absolute(const char *name, char out[PATH_MAX])
+{
+	size_t here = 0, n = strlen(name);
+
+	if (name[0] != '/') {
+		if (!getcwd(out, PATH_MAX - 1))
+			return -errno;
+		here = strlen(out);
+		out[here++] = '/';
+	}
+	if (n >= PATH_MAX - here)
+		return -ENAMETOOLONG;
+	memcpy(out + here, name, n + 1);
+	return 0;
+}
+
+static int find_program(const char *prog, char out[PATH_MAX])
 {
 	const char *path = getenv("PATH");
-	char here[4096];
+	char name[PATH_MAX];
 
-	if (strchr(prog, '/')) {
-		if (!realpath(prog, here))
-			return -errno;
-		if (access(here, X_OK) != 0)
-			return -errno;
-		/* The name as given, made absolute: links keep their meaning for the program. */
-		if (prog[0] == '/')
-			return snprintf(out, 4096, "%s", prog) < 4096 ? 0 : -ENAMETOOLONG;
-		if (!getcwd(here, sizeof(here)))
-			return -errno;
-		return snprintf(out, 4096, "%.2040s/%.2040s", here, prog) < 4096 ? 0 :
-										   -ENAMETOOLONG;
-	}
+	if (strchr(prog, '/'))
+		return access(prog, X_OK) == 0 ? make_absolute(prog, out) : -errno;
 	if (!path)
 		path = "/usr/local/bin:/usr/bin:/bin";
 	while (*path) {
 		size_t n = strcspn(path, ":");
 		struct stat st;
 
-		if (n && n < 2048 &&
-		    snprintf(out, 4096, "%.*s/%.2040s", (int)n, path, prog) < 4096 &&
-		    access(out, X_OK) == 0 && stat(out, &st) == 0 && S_ISREG(st.st_mode))
-			return 0;
+		if (n && n < PATH_MAX &&
+		    snprintf(name, sizeof(name), "%.*s/%s", (int)n, path, prog) < PATH_MAX &&
+		    access(name, X_OK) == 0 && stat(name, &st) == 0 && S_ISREG(st.st_mode))
+			return make_absolute(name, out);
 		path += n;
 		path += *path == ':';
 	}
@@ -162,11 +169,11 @@ static int make_environment(struct launch *l, const struct slmpm_spawn_options *
 		 (unsigned long long)st.st_ino);
 	snprintf(l->leash, sizeof(l->leash), LEASH_VARIABLE "=%d", leash);
 	for (size_t i = 0; !clean && environ && environ[i]; i++)
-		if (!overridden(environ[i], given) &&
-		    strncmp(environ[i], LEASH_VARIABLE "=", sizeof(LEASH_VARIABLE)) != 0)
+		if (!overridden(environ[i], given) && !same_name(environ[i], LEASH_VARIABLE "="))
 			merged[used++] = environ[i];
 	for (size_t i = 0; given && given[i]; i++)
-		merged[used++] = given[i];
+		if (!same_name(given[i], LEASH_VARIABLE "="))
+			merged[used++] = given[i];
 	set_environment(l->envp, merged, own);
 	free(merged);
 	return 0;

@@ -3,6 +3,7 @@
 #ifndef SLMPM_LAUNCH_H
 #define SLMPM_LAUNCH_H
 
+#include <limits.h>
 #include <sys/types.h>
 
 #include <slmpm.h>
@@ -12,7 +13,7 @@
 #define LEASH_VARIABLE  "SLMPM_LEASH"  /* the descriptor whose end kills it */
 
 struct launch {
-	char program[4096];
+	char program[PATH_MAX];
 	char **argv;
 	char **envp;
 	char parent[64], leash[64];
