@@ -130,6 +130,7 @@ void endpoint_up(struct endpoint *ep)
 	ep->eager_max_in = ep->eager_max < ep->packet_max_in ? ep->packet_max_in : ep->eager_max;
 	ep->eager_max = ep->eager_max < ep->packet_max ? ep->packet_max : ep->eager_max;
 	ep->state = SLMPM_PEER_UP;
+	ep->was_up = true;
 	link_flush(ep);
 	ep->link.due_max = FABRIC_DUE((uint32_t)port->counts.in_segments);
 	endpoint_refresh(ep);

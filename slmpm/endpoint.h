@@ -114,6 +114,7 @@ struct endpoint {
 	int32_t pid;
 	uint32_t element;
 	bool big_endian, closing, is_parent, suspect;
+	bool was_up; /* what it sent can be read, also when it has ended since */
 	const char *broken; /* the link found a violation; progress ends the endpoint for it */
 	int error;          /* what calls on it return once it is not UP */
 	char reason[128];   /* and why, for the detail */

@@ -227,7 +227,7 @@ static struct endpoint *accepted(struct listener *l)
 	for (uint32_t i = 0; i < l->ctx->count; i++) {
 		struct endpoint *ep = l->ctx->endpoints[i];
 
-		if (ep->listener == l && ep->state == SLMPM_PEER_UP)
+		if (ep->listener == l && ep->was_up)
 			return ep;
 	}
 	return NULL;
@@ -239,8 +239,7 @@ static void forget_refused(struct listener *l)
 	for (uint32_t i = 0; i < l->ctx->count; i++) {
 		struct endpoint *ep = l->ctx->endpoints[i];
 
-		if (ep->listener != l || ep->state == SLMPM_PEER_CONNECTING ||
-		    ep->state == SLMPM_PEER_UP)
+		if (ep->listener != l || ep->state == SLMPM_PEER_CONNECTING || ep->was_up)
 			continue;
 		endpoint_free(ep);
 		i--;
@@ -333,7 +332,7 @@ int slmpm_connect(slmpm_peer *peer, slmpm_ctx handle, const char *url, int timeo
 		rc = wait_until(ctx, has_connected, ep, timeout_ms);
 		if (rc < 0)
 			rc = error_set(SLMPM_ETIMEOUT, "%s: handshake not finished in time", url);
-		else if (ep->state != SLMPM_PEER_UP)
+		else if (!ep->was_up)
 			rc = endpoint_error(ep);
 		if (rc < 0)
 			endpoint_free(ep);
