@@ -65,6 +65,18 @@ static int check_options(const struct slmpm_spawn_options *o)
 	return 0;
 }
 
+/* The system does not tell which of the names it did not like. */
+static int not_started(int rc, const char *prog, const struct slmpm_spawn_options *o)
+{
+	const char *cwd = o ? o->cwd : NULL, *wrapper = o ? o->wrapper : NULL;
+	char what[224];
+
+	snprintf(what, sizeof(what), "%.90s cannot be started%s%.50s%s%.50s", prog,
+		 cwd ? " in " : "", cwd ? cwd : "", wrapper ? " by the wrapper " : "",
+		 wrapper ? wrapper : "");
+	return error_system(rc, what);
+}
+
 int slmpm_spawn(slmpm_peer *peer, const char *prog, char *const argv[],
 		const struct slmpm_spawn_options *o)
 {
@@ -101,11 +113,8 @@ int slmpm_spawn(slmpm_peer *peer, const char *prog, char *const argv[],
 	rc = launch(ep, prog, argv, o, fds[1]);
 	close(fds[1]);
 	if (rc < 0) {
-		char what[160];
-
-		snprintf(what, sizeof(what), "%.120s cannot be started", prog);
 		close(fds[0]);
-		rc = error_system(rc, what);
+		rc = not_started(rc, prog, o);
 		goto free_endpoint;
 	}
 	endpoint_name(ep);
