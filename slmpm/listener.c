@@ -14,6 +14,7 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -296,8 +297,35 @@ static bool has_connected(void *arg)
 	return ((struct endpoint *)arg)->state != SLMPM_PEER_CONNECTING;
 }
 
+/* The kernel waits while a listener's queue is full, and that one may be stopped. */
+static int connect_socket(int fd, const struct sockaddr_un *sa, socklen_t length, uint64_t deadline)
+{
+	int rc;
+
+	do {
+		int ms = wait_ms(wait_now(), deadline, -1);
+		/* 0 would be no limit */
+		struct timeval limit = {ms / 1000, ms % 1000 ? ms % 1000 * 1000 : 1};
+
+		if (ms >= 0 && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) != 0)
+			return -errno;
+		rc = connect(fd, (const struct sockaddr *)sa, length) == 0 ? 0 : -errno;
+	} while (rc == -EINTR);
+	return rc;
+}
+
+static int not_connected(int rc, const char *url)
+{
+	if (rc == -ECONNREFUSED || rc == -ENOENT)
+		return error_set(SLMPM_ENOENT, "%s: nobody listens there", url);
+	if (rc == -EAGAIN)
+		return error_set(SLMPM_ETIMEOUT, "%s: the listener takes nobody in", url);
+	return error_system(rc, url);
+}
+
 int slmpm_connect(slmpm_peer *peer, slmpm_ctx handle, const char *url, int timeout_ms)
 {
+	uint64_t deadline = wait_deadline(timeout_ms);
 	struct sockaddr_un sa;
 	struct context *ctx;
 	struct endpoint *ep;
@@ -315,12 +343,10 @@ int slmpm_connect(slmpm_peer *peer, slmpm_ctx handle, const char *url, int timeo
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return error_system(-errno, url);
-	if (connect(fd, (struct sockaddr *)&sa, length) != 0) {
-		rc = errno == ECONNREFUSED || errno == ENOENT ?
-			     error_set(SLMPM_ENOENT, "%s: nobody listens there", url) :
-			     error_system(-errno, url);
+	rc = connect_socket(fd, &sa, length, deadline);
+	if (rc < 0) {
 		close(fd);
-		return rc;
+		return not_connected(rc, url);
 	}
 	if (!allowed(fd)) {
 		close(fd);
@@ -329,7 +355,7 @@ int slmpm_connect(slmpm_peer *peer, slmpm_ctx handle, const char *url, int timeo
 	context_lock(ctx);
 	ep = adopt(ctx, fd, NULL, &rc);
 	if (ep) {
-		rc = wait_until(ctx, has_connected, ep, timeout_ms);
+		rc = wait_until(ctx, has_connected, ep, wait_ms(wait_now(), deadline, -1));
 		if (rc < 0)
 			rc = error_set(SLMPM_ETIMEOUT, "%s: handshake not finished in time", url);
 		else if (!ep->was_up)
