@@ -22,8 +22,7 @@ int bundle_unpack_rest(struct endpoint *ep);
 /* Whether a message can join what is staged. */
 static inline bool bundle_fits(const struct bundle *b, uint64_t route, size_t len)
 {
-	return !b->count ||
-	       (b->route == route && b->length == len && b->bytes + len <= BUNDLE_BYTES);
+	return !b->count || (b->route == route && b->length == len && b->bytes + len <= b->most);
 }
 
 static inline void bundle_add(struct bundle *b, uint64_t route, const void *buf, size_t len)

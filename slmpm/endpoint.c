@@ -129,6 +129,7 @@ void endpoint_up(struct endpoint *ep)
 	ep->packet_max = packet_limit(ep->packet_max, port->payload_max);
 	ep->eager_max_in = ep->eager_max < ep->packet_max_in ? ep->packet_max_in : ep->eager_max;
 	ep->eager_max = ep->eager_max < ep->packet_max ? ep->packet_max : ep->eager_max;
+	ep->bundle.most = port->payload_max < BUNDLE_BYTES ? port->payload_max : BUNDLE_BYTES;
 	ep->state = SLMPM_PEER_UP;
 	ep->was_up = true;
 	link_flush(ep);

@@ -10,7 +10,7 @@
 #include "slmpm/wire.h"
 
 #define LINK_BATCH     16   /* packets taken from a link at once */
-#define BUNDLE_BYTES   2048 /* payload of a bundle */
+#define BUNDLE_BYTES   2048 /* payload of a bundle, at most */
 #define HELD_INLINE    8
 #define CHECKSUM_SPARE 4 /* bytes of each packet that a checksum may need */
 
@@ -46,6 +46,7 @@ struct held_more { /* beyond those inside the endpoint */
 /* Short messages sent with SLMPM_MORE, staged until the burst ends (bundle.c). */
 struct bundle {
 	uint32_t count, length, bytes;
+	uint32_t most; /* bytes: BUNDLE_BYTES, or what the ring's longest packet holds */
 	uint64_t route;
 	unsigned char data[BUNDLE_BYTES];
 };
@@ -114,7 +115,7 @@ struct endpoint {
 	int32_t pid;
 	uint32_t element;
 	bool big_endian, closing, is_parent, suspect;
-	bool was_up; /* what it sent can be read, also when it has ended since */
+	bool was_up;        /* what it sent can be read, also when it has ended since */
 	const char *broken; /* the link found a violation; progress ends the endpoint for it */
 	int error;          /* what calls on it return once it is not UP */
 	char reason[128];   /* and why, for the detail */
