@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -108,6 +109,7 @@ int watch_host(const char *way)
 	slmpm_peer accel;
 
 	snprintf(own, sizeof own, "%s", way);
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* the accelerator then ends by what it waits for */
 	if (open_for(way, &how.ctx) < 0 || slmpm_spawn(&accel, LIFE_SELF, argv, &how) < 0 ||
 	    slmpm_send(accel, 0, "", 1, PATIENCE_MS) < 0 ||
 	    slmpm_recv(accel, 0, &any, 1, NULL, PATIENCE_MS) < 0)
