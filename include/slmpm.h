@@ -317,9 +317,9 @@ SLMPM_API int slmpm_cancel(slmpm_req req);
 /* ---- Loans: messages built and read in place ------------------------------------------------ */
 
 /*
- * Memory for a message of up to LEN bytes to PEER, aligned to 32. One loan is open at a time and
- * peer; while it is, other blocking sends to that peer are EBUSY. A short loan lies in the peer's
- * ring (write only), a longer one in an area that both map.
+ * Memory for a message of up to LEN bytes to PEER, aligned to 32; one is open at a time and peer.
+ * A short loan (up to packet_max) lies in the peer's ring, write only, and other blocking sends to
+ * that peer are EBUSY while it is open. A longer one lies in an area that both map.
  */
 SLMPM_API int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int timeout_ms);
 /* Sends the first LEN bytes of the loan. With SLMPM_PART they are ready for the peer to read while

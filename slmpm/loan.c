@@ -86,6 +86,9 @@ int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int tim
 	if (!buf || stream > SLMPM_STREAM_MAX)
 		return error_set(SLMPM_EINVAL, "slmpm_loan: %s",
 				 buf ? "stream" : "no place for the pointer");
+	if (len > SLMPM_MESSAGE_MAX)
+		return error_set(SLMPM_ELIMIT, "slmpm_loan: %zu bytes, at most %llu in a message",
+				 len, (unsigned long long)SLMPM_MESSAGE_MAX);
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx;
@@ -178,6 +181,8 @@ int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how 
 		return endpoint_bad_handle(peer);
 	if (how && how->size < sizeof(*how))
 		return error_set(SLMPM_EINVAL, "slmpm_commit: set .size of how");
+	if (how && (how->flags & ~(SLMPM_MORE | SLMPM_PART)))
+		return error_set(SLMPM_EINVAL, "slmpm_commit: flags 0x%x", how->flags);
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	rc = check_loan(ep, buf, "slmpm_commit");

@@ -394,6 +394,12 @@ static COLD int bad_send(const char *call, uint32_t stream, const void *buf, siz
 	return error_set(SLMPM_EINVAL, "%s: the buffer is NULL", call);
 }
 
+/* Nothing can be sent around a loan that lies in the ring; beside an area all can. */
+static inline bool in_the_way(const struct endpoint *ep)
+{
+	return ep->loan.data && !ep->loan.area;
+}
+
 static COLD int loan_open(struct endpoint *ep)
 {
 	return error_set(SLMPM_EBUSY, "a loan to %s is open: commit or abort it first", ep->name);
@@ -406,7 +412,7 @@ static COLD int send_slowly(struct endpoint *ep, uint32_t stream, const void *bu
 	struct request r = {.piece_count = 0};
 	int rc;
 
-	if (ep->loan.data)
+	if (in_the_way(ep))
 		return loan_open(ep);
 	rc = request_init(&r, REQUEST_SEND, ep->ctx, ep, stream, &iov, 1);
 	if (rc == 0)
@@ -452,7 +458,7 @@ static COLD int sendv_slowly(struct endpoint *ep, uint32_t stream, const struct 
 	r->result.imm = how ? how->imm : 0;
 	r->flags = how ? (uint8_t)(how->flags & SLMPM_MORE) : 0;
 	if (rc == 0 && !req)
-		rc = ep->loan.data ? loan_open(ep) : message_await(r, how ? how->timeout_ms : -1);
+		rc = in_the_way(ep) ? loan_open(ep) : message_await(r, how ? how->timeout_ms : -1);
 	else if (rc == 0)
 		rc = submit(r);
 	if (rc == 0 && req)
@@ -464,7 +470,14 @@ static COLD int sendv_slowly(struct endpoint *ep, uint32_t stream, const struct 
 
 static inline bool bad_how(const struct slmpm_how *how)
 {
-	return how && (how->size < sizeof(*how) || (how->flags & ~(SLMPM_MORE | SLMPM_PART)));
+	return how && (how->size < sizeof(*how) || (how->flags & ~SLMPM_MORE));
+}
+
+static COLD int explain_how(const char *call, const struct slmpm_how *how)
+{
+	if (how->size < sizeof(*how))
+		return error_set(SLMPM_EINVAL, "%s: set .size of how", call);
+	return error_set(SLMPM_EINVAL, "%s: flags 0x%x", call, how->flags);
 }
 
 int slmpm_sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, int n,
@@ -478,7 +491,7 @@ int slmpm_sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, i
 	if (UNLIKELY(stream > SLMPM_STREAM_MAX))
 		return bad_send("slmpm_sendv", stream, iov, 0);
 	if (UNLIKELY(bad_how(how)))
-		return error_set(SLMPM_EINVAL, "slmpm_sendv: size or flags of how");
+		return explain_how("slmpm_sendv", how);
 	if (UNLIKELY(!endpoint_lock(ep, peer)))
 		return endpoint_bad_handle(peer);
 	if (how && (how->flags & SLMPM_MORE) && n == 1 && iov && !req && iov->base && iov->len &&
@@ -627,7 +640,7 @@ int64_t slmpm_recvv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *io
 	if (!ctx)
 		return rc;
 	if (bad_how(how))
-		len = error_set(SLMPM_EINVAL, "slmpm_recvv: size or flags of how");
+		len = explain_how("slmpm_recvv", how);
 	else if (req)
 		len = post_recv(ctx, ep, stream, iov, n, req);
 	else
