@@ -162,7 +162,7 @@ static const struct {
 int slmpm_check_at(int i, struct slmpm_check *check)
 {
 	if (i < 0 || (size_t)i >= sizeof(checks) / sizeof(checks[0]))
-		return -SLMPM_ENOENT;
+		return error_set(SLMPM_ENOENT, "check %d", i);
 	if (!check || check->size < sizeof(*check))
 		return error_set(SLMPM_EINVAL, "slmpm_check_at: set .size of the structure");
 	snprintf(check->name, sizeof(check->name), "%s", checks[i].name);
@@ -179,7 +179,7 @@ int slmpm_fabric_at(int i, struct slmpm_fabric_info *info)
 	struct fabric_caps caps;
 
 	if (!fabric)
-		return -SLMPM_ENOENT;
+		return error_set(SLMPM_ENOENT, "fabric %d", i);
 	if (!info || info->size < sizeof(*info))
 		return error_set(SLMPM_EINVAL, "slmpm_fabric_at: set .size of the structure");
 	info->available = fabric->probe(&caps) == 0;

@@ -297,7 +297,7 @@ int slmpm_setting_at(int i, struct slmpm_setting *out)
 	char name[48];
 
 	if (i < 0 || (size_t)i >= SETTINGS)
-		return -SLMPM_ENOENT;
+		return error_set(SLMPM_ENOENT, "setting %d", i);
 	if (!out || out->size < sizeof(*out))
 		return error_set(SLMPM_EINVAL, "slmpm_setting_at: set .size of the structure");
 	s = &settings[i];

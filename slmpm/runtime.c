@@ -19,6 +19,9 @@
 #include "slmpm/wait.h"
 #include "slmpm/watch.h"
 
+#define SEGMENTS_MAX     (1U << 24) /* as of the settings */
+#define SEGMENT_SIZE_MAX (1U << 20)
+
 struct handle_table context_table = HANDLE_TABLE("context", struct context);
 
 struct event {
@@ -121,11 +124,12 @@ static int check_options(const struct slmpm_options *o)
 	if (o->flags & ~SLMPM_THREADS || o->wait > SLMPM_WAIT_BLOCK)
 		return error_set(SLMPM_EINVAL, "slmpm_open: flags 0x%x, wait %u", o->flags,
 				 o->wait);
-	if ((n & (n - 1)) || n == 1 || (size & (size - 1)) || (size && size < 64))
-		return error_set(
-			SLMPM_EINVAL,
-			"slmpm_open: %u segments of %u bytes: powers of two, from 2 and 64", n,
-			size);
+	if ((n & (n - 1)) || n == 1 || n > SEGMENTS_MAX || (size & (size - 1)) ||
+	    (size && size < 64) || size > SEGMENT_SIZE_MAX)
+		return error_set(SLMPM_EINVAL,
+				 "slmpm_open: %u segments of %u bytes: powers of two, 2 to %u and "
+				 "64 to %u",
+				 n, size, SEGMENTS_MAX, SEGMENT_SIZE_MAX);
 	return 0;
 }
 

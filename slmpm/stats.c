@@ -121,18 +121,16 @@ void stats_violation(const char *rule)
 
 int slmpm_violation_at(int i, const char **name, uint64_t *violations)
 {
-	int rc = -SLMPM_ENOENT;
+	bool there;
 
 	pthread_mutex_lock(&lock);
-	if (i >= 0 && i < RULES && rules[i].rule) {
-		if (name)
-			*name = rules[i].rule;
-		if (violations)
-			*violations = rules[i].count;
-		rc = 0;
-	}
+	there = i >= 0 && i < RULES && rules[i].rule;
+	if (there && name)
+		*name = rules[i].rule;
+	if (there && violations)
+		*violations = rules[i].count;
 	pthread_mutex_unlock(&lock);
-	return rc;
+	return there ? 0 : error_set(SLMPM_ENOENT, "violation %d", i);
 }
 
 /* ---- from outside --------------------------------------------------------------------------- */
