@@ -167,6 +167,9 @@ void bootstrap_process_ended(struct endpoint *ep)
 	struct control *c = ep->control;
 
 	watch_remove(ep->ctx, &c->process); /* it stays readable for ever */
+	/* What it said last still lies in the socket: perhaps the end of the handshake. */
+	if (ep->state == SLMPM_PEER_CONNECTING)
+		bootstrap_socket_ready(ep);
 	if (ep->state == SLMPM_PEER_CONNECTING || ep->state == SLMPM_PEER_UP)
 		ended(ep);
 }
