@@ -3,6 +3,7 @@
 #include "slmpm/control.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -53,7 +54,7 @@ static void take_descriptors(struct msghdr *msg, struct received *r)
 			int fd;
 
 			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-			if (r->fd_count < 4)
+			if (r->fd_count < CONTROL_FDS)
 				r->fds[r->fd_count++] = fd;
 			else
 				close(fd);
@@ -70,7 +71,7 @@ void control_drop(struct received *r)
 
 int control_receive(struct control *c, struct received *r)
 {
-	char space[CMSG_SPACE(4 * sizeof(int))];
+	char space[CMSG_SPACE(CONTROL_FDS * sizeof(int))];
 	struct iovec iov = {.iov_base = &r->packet, .iov_len = sizeof(r->packet)};
 	struct msghdr msg = {
 		.msg_iov = &iov,
@@ -92,7 +93,14 @@ int control_receive(struct control *c, struct received *r)
 	if (msg.msg_flags & MSG_TRUNC)
 		r->length = 0;
 	if (msg.msg_flags & MSG_CTRUNC) { /* at the descriptor limit the kernel drops them */
+		bool excess = r->fd_count == CONTROL_FDS;
+
 		control_drop(r);
+		if (excess) { /* or more came than any packet has */
+			r->fd_count = 0;
+			r->length = 0;
+			return 1;
+		}
 		r->fd_count = 0;
 		return -EMFILE;
 	}

@@ -27,10 +27,12 @@ union control_packet {
 	struct wire_bye bye;
 };
 
+#define CONTROL_FDS 4 /* more than any packet has */
+
 struct received {
 	union control_packet packet;
 	size_t length;
-	int fds[4], fd_count;
+	int fds[CONTROL_FDS], fd_count;
 };
 
 /* Sends PACKET, whose head is filled in, with descriptor FD unless negative. Never blocks. */
