@@ -83,26 +83,36 @@ static int agree(struct endpoint *ep, const struct wire_hello *hello)
 	return 0;
 }
 
+static int refuse_version(struct endpoint *ep, const struct wire_hello *hello)
+{
+	char why[112], version[sizeof(hello->version)];
+
+	control_text(version, sizeof(version), hello->version, sizeof(hello->version));
+	if (LITTLE_16(hello->major) == WIRE_MAJOR)
+		snprintf(why, sizeof(why),
+			 "it (library %.15s) requires features 0x%llx that this one (%s) lacks",
+			 version, (unsigned long long)LITTLE_64(hello->required), slmpm_version());
+	else
+		snprintf(why, sizeof(why),
+			 "it speaks wire version %d.%d (library %.15s), this is %d.%d (%s)",
+			 LITTLE_16(hello->major), LITTLE_16(hello->minor), version, WIRE_MAJOR,
+			 WIRE_MINOR, slmpm_version());
+	return refuse(ep, SLMPM_EVERSION, why);
+}
+
 static int take_hello(struct control *c, const struct received *r)
 {
 	const struct wire_hello *hello = &r->packet.hello;
 	struct endpoint *ep = c->ep;
 	struct wire_nonce nonce = {.nonce = hello->nonce};
-	char why[112], version[sizeof(hello->version)];
 	int rc;
 
 	if (r->length != sizeof(*hello) || r->fd_count)
 		return refuse(ep, SLMPM_EPROTO, "its hello has the wrong length");
 	if (LITTLE_64(hello->magic) != WIRE_MAGIC)
 		return refuse(ep, SLMPM_EPROTO, "it does not speak SLMPM");
-	if (LITTLE_16(hello->major) != WIRE_MAJOR || hello->required) {
-		control_text(version, sizeof(version), hello->version, sizeof(hello->version));
-		snprintf(why, sizeof(why),
-			 "it speaks wire version %d.%d (library %.15s), this is %d.%d (%s)",
-			 LITTLE_16(hello->major), LITTLE_16(hello->minor), version, WIRE_MAJOR,
-			 WIRE_MINOR, slmpm_version());
-		return refuse(ep, SLMPM_EVERSION, why);
-	}
+	if (LITTLE_16(hello->major) != WIRE_MAJOR || hello->required)
+		return refuse_version(ep, hello);
 	if (strncmp(hello->fabric, ep->link.fabric->name, sizeof(hello->fabric)) != 0)
 		return refuse(ep, SLMPM_EVERSION, "it wants another fabric");
 	ep->big_endian = LITTLE_32(hello->byte_order) == 2;
