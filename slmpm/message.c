@@ -245,9 +245,10 @@ static int truncated(const struct slmpm_done *done, uint64_t cap)
 			 (unsigned long long)done->len, done->stream, (unsigned long long)cap);
 }
 
-static int timed_out(struct endpoint *ep, const char *what)
+/* Who only tries (WAITED 0) does so often: for him nobody looks into /proc. */
+static int timed_out(struct endpoint *ep, const char *what, int waited)
 {
-	const char *suspicion = ep ? endpoint_suspicion(ep) : NULL;
+	const char *suspicion = ep && waited ? endpoint_suspicion(ep) : NULL;
 
 	return error_set(SLMPM_ETIMEOUT, "%s %s%s%s", what, ep ? ep->name : "any peer",
 			 suspicion ? ", " : "", suspicion ? suspicion : "");
@@ -377,7 +378,8 @@ int message_await(struct request *r, int timeout_ms)
 		rc = wait_until(r->ctx, is_done, r, -1);
 	if (r->done)
 		return explain(r);
-	return timed_out(r->ep, r->kind == REQUEST_SEND ? "not sent to" : "nothing from");
+	return timed_out(r->ep, r->kind == REQUEST_SEND ? "not sent to" : "nothing from",
+			 timeout_ms);
 }
 
 /* ---- sending -------------------------------------------------------------------------------- */
@@ -787,7 +789,7 @@ int slmpm_wait(slmpm_req *req, int n, struct slmpm_done *done, int timeout_ms)
 		rc = error_set(SLMPM_EHANDLE, "slmpm_wait: another thread has one of the requests");
 	} else {
 		r = request_get(&req[0]);
-		rc = timed_out(n == 1 && r ? r->ep : NULL, "still waiting for");
+		rc = timed_out(n == 1 && r ? r->ep : NULL, "still waiting for", timeout_ms);
 	}
 	context_unlock(ctx);
 	return rc;
@@ -865,7 +867,7 @@ static int send_end(struct closing *c, int timeout_ms)
 	if (is_gone(c))
 		return 0;
 	if (rc < 0)
-		rc = timed_out(c->ep, "not everything was sent to");
+		rc = timed_out(c->ep, "not everything was sent to", 1);
 	link_flush(c->ep);
 	return rc;
 }
