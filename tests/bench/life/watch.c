@@ -9,6 +9,7 @@
 #include <slmpm.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -69,10 +70,29 @@ static int wait_so(const char *way, slmpm_ctx ctx, slmpm_peer peer)
 	return (int)rc;
 }
 
-static int wait_and_tell(const char *way, slmpm_ctx ctx, slmpm_peer peer)
+/* A CPU each: two that spin on one would measure the scheduler's slices. */
+static void take_cpu(unsigned side)
+{
+	cpu_set_t allowed, one;
+
+	CPU_ZERO(&one);
+	if (sched_getaffinity(0, sizeof allowed, &allowed))
+		return;
+	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &allowed)) {
+			CPU_ZERO(&one);
+			CPU_SET(cpu, &one);
+			if (side-- == 0)
+				break;
+		}
+	sched_setaffinity(0, sizeof one, &one);
+}
+
+static int wait_and_tell(const char *way, unsigned side, slmpm_ctx ctx, slmpm_peer peer)
 {
 	int rc;
 
+	take_cpu(side);
 	tell(0, 0);
 	rc = wait_so(way, ctx, peer);
 	tell(rc, life_now());
@@ -98,7 +118,7 @@ int watch_accelerator(const char *way)
 	    slmpm_recv(host, 0, &any, 1, NULL, PATIENCE_MS) < 0 ||
 	    slmpm_send(host, 0, "", 1, PATIENCE_MS) < 0)
 		return slmpm_perror("watched");
-	return wait_and_tell(strcmp(way, "pair") == 0 ? "epoll" : way, ctx, host);
+	return wait_and_tell(strcmp(way, "pair") == 0 ? "epoll" : way, 1, ctx, host);
 }
 
 int watch_host(const char *way)
@@ -114,7 +134,7 @@ int watch_host(const char *way)
 	    slmpm_send(accel, 0, "", 1, PATIENCE_MS) < 0 ||
 	    slmpm_recv(accel, 0, &any, 1, NULL, PATIENCE_MS) < 0)
 		return slmpm_perror("watch");
-	return wait_and_tell(strcmp(way, "pair") == 0 ? "recv" : way, how.ctx, accel);
+	return wait_and_tell(strcmp(way, "pair") == 0 ? "recv" : way, 0, how.ctx, accel);
 }
 
 /* ---- here ---- */
