@@ -133,7 +133,8 @@ static inline struct endpoint *endpoint_get(slmpm_peer peer)
 	return (struct endpoint *)handle_get(&endpoint_table, peer.id);
 }
 COLD int endpoint_bad_handle(slmpm_peer peer);
-COLD bool endpoint_lock_shared(struct endpoint *ep, slmpm_peer peer);
+/* Not COLD: gcc then takes every caller for cold, and they are the hot ones. */
+bool endpoint_lock_shared(struct endpoint *ep, slmpm_peer peer);
 /* Locks its context; false, and not locked, when another thread has just freed the peer. */
 static inline bool endpoint_lock(struct endpoint *ep, slmpm_peer peer)
 {
