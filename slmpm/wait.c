@@ -26,6 +26,7 @@
 #define LOOK_NS   200000 /* between looks at the descriptors while spinning */
 #define SWITCH_NS 2500   /* a yield that took longer let somebody else run */
 #define CROWDED   64     /* waits that begin with a yield after one that did */
+#define BUSY      64     /* passes with result between looks at the deadline */
 #define EVENTS    16
 
 uint64_t wait_now(void)
@@ -186,6 +187,32 @@ static void yield(struct context *ctx, uint64_t now)
 		ctx->crowded--;
 }
 
+/* The time runs from the first look at the clock. */
+static bool is_late(struct waiter *w, uint64_t now)
+{
+	if (!w->started) {
+		w->started = w->looked = now;
+		w->deadline =
+			w->timeout_ms < 0 ? UINT64_MAX : now + (uint64_t)w->timeout_ms * 1000000;
+	}
+	return now >= w->deadline;
+}
+
+/* After a pass that found something: traffic of others must not put the deadline off. */
+static int wait_busy(struct waiter *w)
+{
+	w->turns = 0;
+	if (++w->busy < BUSY)
+		return 0;
+	w->busy = 0;
+	if (w->ctx->multiple) { /* nor keep others from the context */
+		context_unlock(w->ctx);
+		sched_yield();
+		context_lock(w->ctx);
+	}
+	return !w->timeout_ms || is_late(w, wait_now()) ? -SLMPM_ETIMEOUT : 0;
+}
+
 int wait_idle(struct waiter *w)
 {
 	struct context *ctx = w->ctx;
@@ -199,12 +226,7 @@ int wait_idle(struct waiter *w)
 		return 0;
 	}
 	now = wait_now();
-	if (!w->started) {
-		w->started = w->looked = now;
-		w->deadline =
-			w->timeout_ms < 0 ? UINT64_MAX : now + (uint64_t)w->timeout_ms * 1000000;
-	}
-	if (now >= w->deadline)
+	if (is_late(w, now))
 		return -SLMPM_ETIMEOUT;
 	if (now - w->looked > LOOK_NS) {
 		w->looked = now;
@@ -261,13 +283,13 @@ int wait_until(struct context *ctx, wait_test *test, void *arg, int timeout_ms)
 	wait_begin(&w, ctx, timeout_ms);
 	w.test = test;
 	w.arg = arg;
+	if (ctx->multiple && timeout_ms) {
+		w.started = w.looked = wait_now();
+		w.deadline = deadline; /* what waiting for another thread took counts */
+	}
 	ctx->polling = true;
 	while (!test(arg)) {
-		if (progress_context(ctx)) {
-			w.turns = 0;
-			continue;
-		}
-		rc = wait_idle(&w);
+		rc = progress_context(ctx) ? wait_busy(&w) : wait_idle(&w);
 		if (rc < 0)
 			break;
 	}

@@ -9,9 +9,10 @@ struct waiter {
 	struct context *ctx;
 	int timeout_ms;
 	uint32_t turns;   /* passes that found nothing */
+	uint32_t busy;    /* and that found something, since the last look at the clock */
 	uint64_t started; /* 0: the clock has not been looked at yet */
 	uint64_t deadline;
-	uint64_t looked; /* at the descriptors */
+	uint64_t looked;         /* at the descriptors */
 	bool (*test)(void *arg); /* what is waited for, or NULL */
 	void *arg;
 };
