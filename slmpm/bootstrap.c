@@ -6,7 +6,6 @@
 #include "slmpm/bootstrap.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,27 +117,21 @@ void bootstrap_forked(struct endpoint *ep)
 		close(c->process.fd);
 }
 
-/* The process that HUP announced usually ends within a millisecond: then its status tells more. */
-static void await_process(struct control *c)
+/* GONE: its process has ended; else it has only left. */
+static void ended(struct endpoint *ep, bool gone)
 {
-	struct pollfd p = {.fd = c->process.fd, .events = POLLIN};
-
-	if (p.fd >= 0)
-		(void)poll(&p, 1, PIDFD_GRACE_MS);
-}
-
-static void ended(struct endpoint *ep)
-{
-	char why[96] = "its process ended";
+	char why[96];
 	bool normal = false;
 
+	snprintf(why, sizeof(why), gone ? "its process ended" : "it left the connection");
+	list_remove(&ep->control->node);
 	if (ep->process)
 		normal = process_describe(ep, why, sizeof(why));
 	if (ep->state == SLMPM_PEER_CONNECTING) {
 		char text[128];
 
 		snprintf(text, sizeof(text), "%.90s before it connected", why);
-		endpoint_refused(ep, SLMPM_EDEAD, text);
+		endpoint_refused(ep, gone ? SLMPM_EDEAD : SLMPM_ECLOSED, text);
 		return;
 	}
 	progress_drain(ep);
@@ -150,16 +143,25 @@ static void ended(struct endpoint *ep)
 		endpoint_lost(ep, why);
 }
 
+/*
+ * The process of a socket that hung up usually ends within a millisecond, and its status then tells
+ * more. Nobody waits for that: its descriptor or a deadline comes back to it.
+ */
 static void hung_up(struct endpoint *ep)
 {
 	struct control *c = ep->control;
 
-	if (!ep->end_of_stream)
-		await_process(c);
 	watch_close(ep->ctx, &c->socket);
-	if (ep->link.port)
-		ep->link.port->bell = -1;
-	ended(ep);
+	ep->link.port->bell = -1;
+	progress_drain(ep); /* an orderly end lies in the ring */
+	if (ep->end_of_stream || c->process.fd < 0) {
+		ended(ep, c->process.fd < 0);
+		return;
+	}
+	c->step = HUNG_UP;
+	c->deadline = wait_now() + PIDFD_GRACE_MS * UINT64_C(1000000);
+	list_remove(&c->node);
+	list_append(&ep->ctx->deadlines, &c->node);
 }
 
 void bootstrap_process_ended(struct endpoint *ep)
@@ -168,10 +170,38 @@ void bootstrap_process_ended(struct endpoint *ep)
 
 	watch_remove(ep->ctx, &c->process); /* it stays readable for ever */
 	/* What it said last still lies in the socket: perhaps the end of the handshake. */
-	if (ep->state == SLMPM_PEER_CONNECTING)
+	if (ep->state == SLMPM_PEER_CONNECTING && c->step != HUNG_UP)
 		bootstrap_socket_ready(ep);
 	if (ep->state == SLMPM_PEER_CONNECTING || ep->state == SLMPM_PEER_UP)
-		ended(ep);
+		ended(ep, true);
+}
+
+uint64_t bootstrap_deadlines(struct context *ctx, uint64_t now_ns)
+{
+	uint64_t next = UINT64_MAX;
+
+	LIST_EACH(at, &ctx->deadlines) {
+		struct control *c = LIST_ENTRY(at, struct control, node);
+
+		if (now_ns < c->deadline) {
+			next = c->deadline < next ? c->deadline : next;
+			continue;
+		}
+		if (c->step == HUNG_UP)
+			ended(c->ep, false);
+		else
+			endpoint_refused(c->ep, SLMPM_ETIMEOUT, "handshake not finished in time");
+		next = 0;
+	}
+	return next;
+}
+
+bool bootstrap_hung_up(const struct context *ctx)
+{
+	LIST_EACH(at, &ctx->deadlines)
+		if (LIST_ENTRY(at, struct control, node)->step == HUNG_UP)
+			return true;
+	return false;
 }
 
 /* ---- what it carries ------------------------------------------------------------------------ */
@@ -272,6 +302,8 @@ void bootstrap_socket_ready(struct endpoint *ep)
 		}
 		rc = handle(c, &r);
 		control_drop(&r);
+		if ((rc == -EPIPE || rc == -ECONNRESET) && ep->state == SLMPM_PEER_CONNECTING)
+			continue; /* it has left, which is what we read next */
 		if (rc < 0 && ep->state == SLMPM_PEER_CONNECTING) {
 			error_system(rc, "handshake");
 			endpoint_refused(ep,

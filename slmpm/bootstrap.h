@@ -13,6 +13,11 @@ int bootstrap_start(struct endpoint *ep, int fd, int pidfd);
 /* Handles what a descriptor reports. */
 void bootstrap_socket_ready(struct endpoint *ep);
 void bootstrap_process_ended(struct endpoint *ep);
+/* Handshakes whose deadline has passed end, as does the grace of those that hung up: the next
+ * deadline, UINT64_MAX for none, 0 when one has just passed. */
+uint64_t bootstrap_deadlines(struct context *ctx, uint64_t now_ns);
+/* Is there a peer that has hung up and whose process may still tell why? */
+bool bootstrap_hung_up(const struct context *ctx);
 /* Takes the loan areas that were offered so far. */
 void bootstrap_read_areas(struct endpoint *ep);
 /* Passes a loan area's descriptor. */

@@ -6,16 +6,16 @@
 #include "slmpm/endpoint.h"
 #include "slmpm/watch.h"
 
-enum control_step { WAIT_HELLO, WAIT_NONCE, WAIT_ROUND, CONNECTED };
+enum control_step { WAIT_HELLO, WAIT_NONCE, WAIT_ROUND, CONNECTED, HUNG_UP };
 
 struct control {
-	struct list node; /* ctx->deadlines while connecting */
+	struct list node; /* ctx->deadlines while there is one */
 	struct endpoint *ep;
 	struct watch socket, process;
 	enum control_step step;
 	int round;
 	uint64_t nonce;
-	uint64_t deadline; /* UINT64_MAX until the peer has spoken */
+	uint64_t deadline; /* UINT64_MAX: none, until a spawned process has spoken */
 };
 
 union control_packet {

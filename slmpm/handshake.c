@@ -204,18 +204,3 @@ int handshake_packet(struct control *c, struct received *r)
 	endpoint_poison(c->ep, "control packet out of turn");
 	return -EPROTO;
 }
-
-uint64_t handshake_deadlines(struct context *ctx, uint64_t now_ns)
-{
-	uint64_t next = UINT64_MAX;
-
-	LIST_EACH(at, &ctx->deadlines) {
-		struct control *c = LIST_ENTRY(at, struct control, node);
-
-		if (now_ns < c->deadline)
-			next = lower(next, c->deadline);
-		else
-			endpoint_refused(c->ep, SLMPM_ETIMEOUT, "handshake not finished in time");
-	}
-	return next;
-}

@@ -9,7 +9,5 @@
 int handshake_begin(struct control *c);
 /* A packet of the handshake; what is out of turn poisons the endpoint. */
 int handshake_packet(struct control *c, struct received *r);
-/* Handshakes whose deadline has passed end; the next deadline, or UINT64_MAX. */
-uint64_t handshake_deadlines(struct context *ctx, uint64_t now_ns);
 
 #endif

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "slmpm/bootstrap.h"
+#include "slmpm/control.h"
 #include "slmpm/error.h"
 #include "slmpm/log.h"
 #include "slmpm/message.h"
@@ -97,7 +98,7 @@ static uint32_t half_open(struct context *ctx)
 	uint32_t n = 0;
 
 	LIST_EACH(at, &ctx->deadlines)
-		n++;
+		n += LIST_ENTRY(at, struct control, node)->step != HUNG_UP;
 	return n;
 }
 

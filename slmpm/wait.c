@@ -17,7 +17,6 @@
 
 #include "slmpm/bootstrap.h"
 #include "slmpm/error.h"
-#include "slmpm/handshake.h"
 #include "slmpm/listener.h"
 #include "slmpm/process.h"
 #include "slmpm/progress.h"
@@ -77,16 +76,18 @@ static void dispatch(struct context *ctx, struct watch *w)
 	}
 }
 
-static int look_for(struct context *ctx, int timeout_ms)
+/* Descriptors and deadlines: how many had something to say. */
+static int look(struct context *ctx)
 {
 	struct epoll_event events[EVENTS];
-	int n = epoll_wait(ctx->epoll, events, EVENTS, timeout_ms);
+	int n = epoll_wait(ctx->epoll, events, EVENTS, 0);
 
 	for (int i = 0; i < n; i++)
 		dispatch(ctx, events[i].data.ptr);
-	if (!list_empty(&ctx->deadlines))
-		(void)handshake_deadlines(ctx, wait_now());
-	return n < 0 ? 0 : n;
+	n = n < 0 ? 0 : n;
+	if (!list_empty(&ctx->deadlines) && !bootstrap_deadlines(ctx, wait_now()))
+		n++;
+	return n;
 }
 
 int wait_look(struct context *ctx)
@@ -94,7 +95,7 @@ int wait_look(struct context *ctx)
 	if (ctx->sleeping) /* another thread: a bell taken here would not wake it */
 		return 0;
 	process_kill_due(ctx);
-	return look_for(ctx, 0);
+	return look(ctx);
 }
 
 /* ---- sleeping ------------------------------------------------------------------------------- */
@@ -141,17 +142,16 @@ static void sleep_until(struct context *ctx, uint64_t now, uint64_t deadline, wa
 			void *arg)
 {
 	struct epoll_event events[EVENTS];
-	uint64_t until = handshake_deadlines(ctx, now), kill = process_kill_due(ctx);
+	uint64_t until = bootstrap_deadlines(ctx, now), kill = process_kill_due(ctx);
 	int n;
 
-	if (deadline < until)
-		until = deadline;
-	if (kill < until)
-		until = kill;
 	if (ctx->rung) { /* take the bells out now, when nobody waits for us */
 		ctx->rung = false;
-		(void)look_for(ctx, 0);
+		(void)look(ctx);
+		until = bootstrap_deadlines(ctx, now);
 	}
+	until = deadline < until ? deadline : until;
+	until = kill < until ? kill : until;
 	wait_arm(ctx);
 	if (has_work(ctx, test, arg)) {
 		wait_disarm(ctx);
@@ -168,7 +168,7 @@ static void sleep_until(struct context *ctx, uint64_t now, uint64_t deadline, wa
 	if (n > 0 && progress_context(ctx))
 		ctx->rung = true;
 	else if (n > 0 && ctx->multiple) /* another thread may have closed what they point at */
-		(void)look_for(ctx, 0);
+		(void)look(ctx);
 	else
 		for (int i = 0; i < n; i++)
 			dispatch(ctx, events[i].data.ptr);
@@ -320,7 +320,7 @@ int slmpm_arm(slmpm_ctx handle)
 		wait_disarm(ctx);
 	wait_arm(ctx);
 	(void)progress_context(ctx);
-	rc = ctx->news;
+	rc = ctx->news || bootstrap_hung_up(ctx); /* a deadline that the descriptor does not show */
 	ctx->news = false;
 	if (rc)
 		wait_disarm(ctx);
