@@ -462,7 +462,7 @@ static void as_child(int i, slmpm_ctx ctx, slmpm_peer honest)
 	int64_t begin = actor_now_ms();
 	struct slmpm_peer_info info = {.size = sizeof(info), .state = SLMPM_PEER_CONNECTING};
 	slmpm_peer peer;
-	char number[8];
+	char number[16];
 	int rc;
 
 	snprintf(number, sizeof(number), "%d", i);

@@ -29,14 +29,6 @@ struct scene {
 
 static unsigned char buffer[LONG_MESSAGE];
 
-static pid_t pid_of(slmpm_peer peer)
-{
-	struct slmpm_peer_info info = {.size = sizeof(info)};
-
-	OK(slmpm_peer_query(peer, &info));
-	return info.pid;
-}
-
 static void expect_message(slmpm_peer peer, size_t n)
 {
 	memset(buffer, 0, n);
@@ -358,7 +350,7 @@ static void kill_accelerator(int i)
 {
 	struct slmpm_spawn_options options = {.size = sizeof(options)};
 	struct holdings before, open;
-	char number[8];
+	char number[16];
 	slmpm_peer peer;
 	slmpm_ctx ctx;
 
@@ -383,7 +375,7 @@ static int play_host(void *arg)
 	struct slmpm_event up = {.size = sizeof(up)};
 	slmpm_ctx ctx = {0};
 	int i = *(int *)arg;
-	char number[8];
+	char number[16];
 	slmpm_peer peer;
 
 	snprintf(number, sizeof(number), "%d", i);

@@ -12,6 +12,14 @@
 
 #define IN_TIME_MS 100
 
+pid_t pid_of(slmpm_peer peer)
+{
+	struct slmpm_peer_info info = {.size = sizeof(info)};
+
+	OK(slmpm_peer_query(peer, &info));
+	return info.pid;
+}
+
 _Noreturn void death_now(void)
 {
 	for (;;)

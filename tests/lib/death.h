@@ -14,6 +14,9 @@ void *death_trap(size_t size, size_t at);
 /* SIGKILL, at once. */
 _Noreturn void death_now(void);
 
+/* The peer's process. */
+pid_t pid_of(slmpm_peer peer);
+
 /* Somebody who kills. */
 struct killer {
 	pid_t pid;
