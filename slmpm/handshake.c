@@ -105,7 +105,6 @@ static int take_hello(struct control *c, const struct received *r)
 	const struct wire_hello *hello = &r->packet.hello;
 	struct endpoint *ep = c->ep;
 	struct wire_nonce nonce = {.nonce = hello->nonce};
-	int rc;
 
 	if (r->length != sizeof(*hello) || r->fd_count)
 		return refuse(ep, SLMPM_EPROTO, "its hello has the wrong length");
@@ -121,11 +120,8 @@ static int take_hello(struct control *c, const struct received *r)
 	if (!ep->pid)
 		ep->pid = (int32_t)LITTLE_32((uint32_t)hello->pid);
 	endpoint_name(ep);
-	rc = control_send(c, &nonce, sizeof(nonce), WIRE_NONCE, -1);
-	if (rc < 0)
-		return rc;
 	c->step = WAIT_NONCE;
-	return 0;
+	return control_send(c, &nonce, sizeof(nonce), WIRE_NONCE, -1);
 }
 
 static int take_nonce(struct control *c, const struct received *r)
