@@ -222,9 +222,10 @@ SLMPM_API int slmpm_connect(slmpm_peer *peer, slmpm_ctx ctx, const char *url, in
  * but that of a spawned process stays for slmpm_join. Open requests end with ECLOSED.
  */
 SLMPM_API int slmpm_close(slmpm_peer peer, int timeout_ms);
-/* Waits for a spawned process to end (closing first, if that was not done); 0 and *STATUS as of
- * waitpid(2), and the handle is gone. ETIMEOUT while it runs. STATUS may be NULL; the return value
- * then is the exit code (128 + signal number when a signal ended it). */
+/* Waits for a spawned process to end (closing first, if that was not done, once it has connected);
+ * 0 and *STATUS as of waitpid(2), and the handle is gone. ETIMEOUT while it runs. STATUS may be
+ * NULL; the return value then is the exit code (128 + signal number when a signal ended it).
+ * ESTATE, and the handle is gone: somebody else's waitpid has taken the status. */
 SLMPM_API int slmpm_join(slmpm_peer peer, int *status, int timeout_ms);
 /* SIGTERM, after GRACE_MS SIGKILL (0: at once). Does not wait for the end: slmpm_join does. */
 SLMPM_API int slmpm_kill(slmpm_peer peer, int grace_ms);

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +24,7 @@ struct process {
 	int pidfd;
 	int leash; /* write end; the child dies when the last copy closes */
 	bool reaped;
+	bool unknown; /* by somebody else: how it ended is not known */
 	siginfo_t end;
 	uint64_t kill_at; /* SIGKILL is due then; 0: not */
 };
@@ -137,16 +137,35 @@ unlock:
 
 /* ---- the end -------------------------------------------------------------------------------- */
 
+/* By the descriptor, not the number: that may be another process's by now. */
+static int send_signal(const struct process *p, int signal)
+{
+	if (p->pidfd >= 0)
+		return (int)syscall(SYS_pidfd_send_signal, p->pidfd, signal, NULL, 0);
+	return kill(p->pid, signal);
+}
+
+static int wait_id(const struct process *p, siginfo_t *info, int options)
+{
+	int rc = -1;
+
+	if (p->pidfd >= 0)
+		rc = waitid(P_PIDFD, (id_t)p->pidfd, info, options);
+	if (p->pidfd < 0 || (rc != 0 && errno == EINVAL)) /* a kernel before 5.4 */
+		rc = waitid(P_PID, (id_t)p->pid, info, options);
+	return rc;
+}
+
+/* Has it ended? */
 static bool look(struct process *p, int options)
 {
 	siginfo_t info = {0};
 
 	if (p->reaped)
 		return true;
-	if (waitid(P_PID, (id_t)p->pid, &info, WEXITED | options) != 0) {
-		/* Reaped by the application's own waitpid: how it ended is not known. */
-		info.si_code = CLD_EXITED;
-		info.si_pid = p->pid;
+	if (wait_id(p, &info, WEXITED | options) != 0) {
+		p->reaped = p->unknown = true; /* by the application's own waitpid */
+		return true;
 	}
 	if (!info.si_pid)
 		return false;
@@ -163,6 +182,10 @@ bool process_describe(struct endpoint *ep, char *text, size_t size)
 		snprintf(text, size, "it left the connection");
 		return false;
 	}
+	if (p->unknown) {
+		snprintf(text, size, "its process ended, and somebody else waited for it");
+		return false;
+	}
 	if (p->end.si_code == CLD_EXITED) {
 		snprintf(text, size, "it exited with status %d", p->end.si_status);
 		return p->end.si_status == 0;
@@ -175,7 +198,7 @@ bool process_describe(struct endpoint *ep, char *text, size_t size)
 static void kill_when_due(struct process *p, uint64_t now)
 {
 	if (p->kill_at && now >= p->kill_at && !p->reaped) {
-		(void)kill(p->pid, SIGKILL);
+		(void)send_signal(p, SIGKILL);
 		p->kill_at = 0;
 	}
 }
@@ -187,29 +210,31 @@ static int status_word(const struct process *p)
 	return p->end.si_status | (p->end.si_code == CLD_DUMPED ? 0x80 : 0);
 }
 
-/* Other threads go on meanwhile, and may be first to reap it. */
+struct joining {
+	struct endpoint *ep;
+	slmpm_peer peer; /* another thread may be first to reap it */
+};
+
+static bool has_ended(void *arg)
+{
+	struct joining *j = arg;
+
+	return endpoint_get(j->peer) != j->ep || look(j->ep->process, WNOHANG);
+}
+
+/* Others go on meanwhile: peers of this context, and threads in it. */
 static int await_end(struct endpoint *ep, slmpm_peer peer, uint64_t deadline)
 {
-	struct context *ctx = ep->ctx;
+	struct joining j = {ep, peer};
+	/* Without a pidfd (a kernel before 5.3) look again soon. */
+	int rc, longest = ep->process->pidfd < 0 ? 2 : -1;
 
-	while (!look(ep->process, WNOHANG)) {
-		struct process *p = ep->process;
-		struct pollfd fd = {.fd = p->pidfd, .events = POLLIN};
-		uint64_t now = wait_now(), until = deadline;
-
-		kill_when_due(p, now);
-		if (now >= deadline)
-			return error_set(SLMPM_ETIMEOUT, "%s still runs", ep->name);
-		if (p->kill_at && p->kill_at < until)
-			until = p->kill_at;
-		/* Without a pidfd (a kernel before 5.3) look again soon. */
-		context_unlock(ctx);
-		(void)poll(&fd, 1, wait_ms(now, until, fd.fd < 0 ? 2 : -1));
-		context_lock(ctx);
-		if (endpoint_get(peer) != ep)
-			return endpoint_bad_handle(peer);
-	}
-	return 0;
+	do
+		rc = wait_until(ep->ctx, has_ended, &j, wait_ms(wait_now(), deadline, longest));
+	while (rc < 0 && wait_now() < deadline);
+	if (endpoint_get(peer) != ep)
+		return endpoint_bad_handle(peer);
+	return rc < 0 ? error_set(SLMPM_ETIMEOUT, "%s still runs", ep->name) : 0;
 }
 
 /* Not before it has connected, or ended without: it would find nobody there and fail. */
@@ -228,12 +253,27 @@ static int close_first(struct endpoint *ep, slmpm_peer peer, uint64_t deadline)
 	return endpoint_get(peer) == ep ? 0 : endpoint_bad_handle(peer);
 }
 
+static int conclude(struct endpoint *ep, int *status)
+{
+	int word = status_word(ep->process), rc = 0;
+
+	if (ep->process->unknown)
+		rc = error_set(SLMPM_ESTATE,
+			       "how %s ended is not known: somebody else waited for it", ep->name);
+	else if (status)
+		*status = word;
+	else
+		rc = WIFEXITED(word) ? WEXITSTATUS(word) : 128 + WTERMSIG(word);
+	endpoint_free(ep);
+	return rc;
+}
+
 int slmpm_join(slmpm_peer peer, int *status, int timeout_ms)
 {
 	struct endpoint *ep = endpoint_get(peer);
 	uint64_t deadline = wait_deadline(timeout_ms);
 	struct context *ctx;
-	int rc, word;
+	int rc;
 
 	if (!ep)
 		return endpoint_bad_handle(peer);
@@ -245,14 +285,8 @@ int slmpm_join(slmpm_peer peer, int *status, int timeout_ms)
 	rc = close_first(ep, peer, deadline);
 	if (rc == 0)
 		rc = await_end(ep, peer, deadline);
-	if (rc == 0) {
-		word = status_word(ep->process);
-		endpoint_free(ep);
-		if (status)
-			*status = word;
-		else
-			rc = WIFEXITED(word) ? WEXITSTATUS(word) : 128 + WTERMSIG(word);
-	}
+	if (rc == 0)
+		rc = conclude(ep, status);
 	context_unlock(ctx);
 	return rc;
 }
@@ -272,7 +306,7 @@ int slmpm_kill(slmpm_peer peer, int grace_ms)
 		return endpoint_bad_handle(peer);
 	if (look(ep->process, WNOHANG | WNOWAIT))
 		rc = 0;
-	else if (kill(ep->process->pid, grace_ms ? SIGTERM : SIGKILL) != 0)
+	else if (send_signal(ep->process, grace_ms ? SIGTERM : SIGKILL) != 0)
 		rc = error_system(-errno, ep->name);
 	else if (grace_ms) {
 		ep->process->kill_at = wait_now() + (uint64_t)grace_ms * 1000000;
