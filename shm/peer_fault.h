@@ -10,7 +10,7 @@
 #ifdef SLMPM_UNCHECKED
 #define PEER_FAULT(condition) (0 && (condition))
 #else
-#define PEER_FAULT(condition) __builtin_expect(!!(condition), 0)
+#define PEER_FAULT(condition) (condition)
 #endif
 
 #endif
