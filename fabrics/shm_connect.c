@@ -30,7 +30,7 @@ static int make_own_object(struct shm_link *l)
 	struct ring_words *words;
 	int rc;
 
-	l->peer_fd = -1;
+	l->peer_fd = l->peer.fd = -1;
 	l->own_shape = (struct ring_shape){c->segments, c->segment_size};
 	rc = ring_shape_check(&l->own_shape);
 	if (rc < 0)
