@@ -80,16 +80,12 @@ int bootstrap_start(struct endpoint *ep, int fd, int pidfd)
 void bootstrap_stop(struct endpoint *ep, const char *reason)
 {
 	struct control *c = ep->control;
-	struct wire_bye bye = {0};
 
 	if (!c)
 		return;
 	list_remove(&c->node);
-	if (reason && c->socket.fd >= 0) {
-		bye.error = LITTLE_32(ep->error);
-		snprintf(bye.reason, sizeof(bye.reason), "%s", reason);
-		(void)control_send(c, &bye, sizeof(bye), WIRE_BYE, -1);
-	}
+	if (reason && c->socket.fd >= 0)
+		control_refuse(c->socket.fd, ep->error, reason);
 	if (ep->link.port)
 		ep->link.port->bell = -1;
 	watch_close(ep->ctx, &c->socket);

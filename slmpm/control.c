@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -31,6 +32,15 @@ int control_send(struct control *c, void *packet, size_t length, uint32_t type, 
 	if (c->socket.fd < 0)
 		return -EPIPE;
 	return sendmsg(c->socket.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+void control_refuse(int fd, int error, const char *why)
+{
+	struct control alone = {.socket.fd = fd};
+	struct wire_bye bye = {.error = LITTLE_32(error)};
+
+	snprintf(bye.reason, sizeof(bye.reason), "%s", why);
+	(void)control_send(&alone, &bye, sizeof(bye), WIRE_BYE, -1);
 }
 
 void control_text(char *to, size_t size, const char *from, size_t length)

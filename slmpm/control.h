@@ -37,6 +37,8 @@ struct received {
 
 /* Sends PACKET, whose head is filled in, with descriptor FD unless negative. Never blocks. */
 int control_send(struct control *c, void *packet, size_t length, uint32_t type, int fd);
+/* Says BYE on a socket, with no endpoint behind it perhaps. */
+void control_refuse(int fd, int error, const char *why);
 /* 1 a packet, 0 none there, 2 look again, -EPIPE the end, -EMFILE descriptors were lost. */
 int control_receive(struct control *c, struct received *r);
 /* The peer's text as one of ours: cut to SIZE, printable. */

@@ -6,6 +6,7 @@
 #include "slmpm/listener.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -102,18 +103,66 @@ static uint32_t half_open(struct context *ctx)
 	return n;
 }
 
+static int take_connection(struct listener *l)
+{
+	return accept4(l->watch.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+}
+
+static void refuse(struct listener *l, int fd, int error, const char *why)
+{
+	log_line(SLMPM_LOG_WARN, "%s: a connection was refused: %s", l->url, why);
+	control_refuse(fd, error, why);
+	close(fd);
+}
+
+/* Any file would do. */
+static int spare_descriptor(const struct listener *l)
+{
+	return fcntl(l->ctx->epoll, F_DUPFD_CLOEXEC, 0);
+}
+
+/*
+ * A connection that cannot be taken stays readable, and so would keep its context awake for ever.
+ * The spare descriptor makes room to refuse it.
+ */
+static void refuse_for_want(struct listener *l)
+{
+	int fd = -1;
+
+	if (l->spare >= 0) {
+		close(l->spare);
+		fd = take_connection(l);
+	}
+	if (fd >= 0)
+		refuse(l, fd, SLMPM_ENOFILE, "out of file descriptors");
+	l->spare = spare_descriptor(l);
+	if (fd < 0 && l->spare < 0) {
+		watch_remove(l->ctx, &l->watch);
+		l->paused = true;
+	}
+}
+
+/* Descriptors may be had again. */
+static void resume(struct listener *l)
+{
+	if (l->spare < 0)
+		l->spare = spare_descriptor(l);
+	if (l->paused && l->spare >= 0)
+		l->paused = watch_add(l->ctx, &l->watch) < 0;
+}
+
 void listener_ready(struct listener *l)
 {
-	int rc, fd = accept4(l->watch.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int rc, fd = take_connection(l);
 
-	if (fd < 0)
-		return;
-	if (!allowed(fd) || half_open(l->ctx) >= HALF_OPEN_MAX) {
-		log_line(SLMPM_LOG_WARN, "%s: a connection was refused", l->url);
-		close(fd);
-		return;
-	}
-	(void)adopt(l->ctx, fd, l, &rc);
+	if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+		refuse_for_want(l);
+	else if (fd >= 0 && !allowed(fd))
+		refuse(l, fd, SLMPM_EACCES, "another user");
+	else if (fd >= 0 && half_open(l->ctx) >= HALF_OPEN_MAX)
+		refuse(l, fd, SLMPM_ELIMIT, "too many handshakes at a time");
+	else if (fd >= 0)
+		(void)adopt(l->ctx, fd, l, &rc);
 }
 
 static bool answers(const struct sockaddr_un *sa, socklen_t length)
@@ -184,6 +233,7 @@ int slmpm_listen(slmpm_listener *out, slmpm_ctx handle, const char *url)
 		snprintf(l->path, sizeof(l->path), "%s", sa.sun_path);
 	context_lock(ctx);
 	list_append(&ctx->listeners, &l->node);
+	l->spare = spare_descriptor(l);
 	rc = watch_add(ctx, &l->watch);
 	context_unlock(ctx);
 	if (rc < 0) {
@@ -194,6 +244,13 @@ int slmpm_listen(slmpm_listener *out, slmpm_ctx handle, const char *url)
 	return 0;
 }
 
+void listener_forked(struct listener *l)
+{
+	close(l->watch.fd);
+	if (l->spare >= 0)
+		close(l->spare);
+}
+
 void listener_free(struct listener *l)
 {
 	for (uint32_t i = 0; i < l->ctx->count; i++)
@@ -201,7 +258,7 @@ void listener_free(struct listener *l)
 			l->ctx->endpoints[i]->listener = NULL;
 	list_remove(&l->node);
 	watch_remove(l->ctx, &l->watch);
-	close(l->watch.fd);
+	listener_forked(l);
 	if (l->path[0])
 		unlink(l->path);
 	handle_free(&listener_table, l);
@@ -276,8 +333,10 @@ int slmpm_accept(slmpm_listener handle, slmpm_peer *peer, int timeout_ms)
 		return error_set(SLMPM_EINVAL, "slmpm_accept: no peer");
 	ctx = l->ctx;
 	context_lock(ctx);
-	if (handle_get(&listener_table, handle.id) == l)
+	if (handle_get(&listener_table, handle.id) == l) {
 		forget_refused(l);
+		resume(l);
+	}
 	if (!timeout_ms)
 		(void)wait_look(ctx);
 	rc = wait_until(ctx, has_accepted, &a, timeout_ms);

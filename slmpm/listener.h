@@ -11,6 +11,8 @@ struct listener {
 	struct list node; /* ctx->listeners */
 	struct context *ctx;
 	struct watch watch;
+	int spare;      /* a descriptor that makes room to refuse a connection; -1: none */
+	bool paused;    /* connections wait that cannot even be refused */
 	char path[108]; /* of a path socket, to be removed; else empty */
 	char url[120];
 };
@@ -19,5 +21,7 @@ extern struct handle_table listener_table;
 
 void listener_ready(struct listener *l);
 void listener_free(struct listener *l);
+/* In the child after fork: closes its copies of the descriptors, nothing else. */
+void listener_forked(struct listener *l);
 
 #endif

@@ -53,7 +53,7 @@ static void close_inherited(void)
 		for (uint32_t at = 0; at < ctx->count; at++)
 			bootstrap_forked(ctx->endpoints[at]);
 		LIST_EACH(at, &ctx->listeners)
-			close(LIST_ENTRY(at, struct listener, node)->watch.fd);
+			listener_forked(LIST_ENTRY(at, struct listener, node));
 		close(ctx->epoll);
 		if (ctx->kick >= 0)
 			close(ctx->kick);
