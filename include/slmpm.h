@@ -130,7 +130,8 @@ struct slmpm_options {
  * setting that cannot be read: the detail names it). Source: libfabric's domain, UCX's worker. */
 SLMPM_API int slmpm_open(slmpm_ctx *ctx, const struct slmpm_options *options);
 /* Closes every peer in order (see slmpm_close), then the context. Blocks up to TIMEOUT_MS for
- * what is still to be sent; what is not gone by then is lost and reported as ETIMEOUT. */
+ * what is still to be sent; what is not gone by then is lost and reported as ETIMEOUT. {0}: the
+ * default context, if there is one. */
 SLMPM_API int slmpm_shut(slmpm_ctx ctx, int timeout_ms);
 /* The calling thread's default context, opened when there is none yet. */
 SLMPM_API int slmpm_default(slmpm_ctx *ctx);

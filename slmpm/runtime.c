@@ -243,10 +243,16 @@ struct context *context_get(slmpm_ctx handle, int *rc)
 
 int slmpm_shut(slmpm_ctx handle, int timeout_ms)
 {
-	struct context *ctx = handle_get(&context_table, handle.id);
 	uint64_t deadline = wait_deadline(timeout_ms);
+	struct context *ctx;
 	int rc = 0;
 
+	if (!handle.id) {
+		if (!default_ctx.id || !handle_get(&context_table, default_ctx.id))
+			return 0; /* opening one to close it helps nobody */
+		handle = default_ctx;
+	}
+	ctx = handle_get(&context_table, handle.id);
 	if (!ctx)
 		return handle_error(&context_table, handle.id);
 	context_lock(ctx);
