@@ -349,3 +349,9 @@ void process_free(struct endpoint *ep)
 	free(ep->process);
 	ep->process = NULL;
 }
+
+void process_forked(struct endpoint *ep)
+{
+	if (ep->process && ep->process->leash >= 0)
+		close(ep->process->leash);
+}

@@ -10,5 +10,7 @@ bool process_describe(struct endpoint *ep, char *text, size_t size);
 /* Sends the SIGKILLs whose grace is over; when the next is due, or UINT64_MAX. */
 uint64_t process_kill_due(struct context *ctx);
 void process_free(struct endpoint *ep);
+/* In a forked child: the leash is the parent's alone. */
+void process_forked(struct endpoint *ep);
 
 #endif

@@ -14,6 +14,7 @@
 #include "slmpm/error.h"
 #include "slmpm/listener.h"
 #include "slmpm/message.h"
+#include "slmpm/process.h"
 #include "slmpm/request.h"
 #include "slmpm/stats.h"
 #include "slmpm/wait.h"
@@ -50,8 +51,10 @@ static void close_inherited(void)
 
 		if (!(atomic_load(&ctx->handle.generation) & 1))
 			continue;
-		for (uint32_t at = 0; at < ctx->count; at++)
+		for (uint32_t at = 0; at < ctx->count; at++) {
 			bootstrap_forked(ctx->endpoints[at]);
+			process_forked(ctx->endpoints[at]);
+		}
 		LIST_EACH(at, &ctx->listeners)
 			listener_forked(LIST_ENTRY(at, struct listener, node));
 		close(ctx->epoll);
