@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* timeout: 60 */
+/*
+ * A process with peers forks. The child's handles are refused, it may begin anew, and nothing that
+ * it does or keeps hides the parent's end from its peers or breaks the parent's channels.
+ */
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/lib/actor.h"
+#include "tests/lib/child.h"
+#include "tests/lib/death.h"
+
+static char byte;
+
+static int echo(slmpm_peer host, char **words)
+{
+	char text[64];
+	int64_t n;
+
+	(void)words;
+	alarm(60);
+	while ((n = slmpm_recv(host, 1, text, sizeof(text), NULL, PATIENCE)) >= 0)
+		OK(slmpm_send(host, 2, text, (size_t)n, PATIENCE));
+	return n == -SLMPM_ECLOSED ? 0 : 1;
+}
+
+static void still_works(slmpm_peer peer)
+{
+	static uint32_t turn;
+	uint32_t back = 0;
+
+	turn++;
+	OK(slmpm_send(peer, 1, &turn, sizeof(turn), PATIENCE));
+	EXPECT(slmpm_recv(peer, 2, &back, sizeof(back), NULL, PATIENCE), sizeof(back));
+	CHECK(back == turn, "%u came back as %u", turn, back);
+}
+
+/* ---- the host forks ---- */
+
+struct inherited {
+	slmpm_ctx ctx;
+	slmpm_peer peer;
+	slmpm_listener listener;
+	slmpm_req request;
+};
+
+static int be_refused(void *arg)
+{
+	struct slmpm_peer_info info = {.size = sizeof(info)};
+	struct slmpm_event e = {.size = sizeof(e)};
+	struct inherited *i = arg;
+	slmpm_peer other;
+
+	EXPECT(slmpm_send(i->peer, 1, "x", 1, PATIENCE), -SLMPM_EFORKED);
+	EXPECT(slmpm_recv(i->peer, 1, &byte, 1, NULL, PATIENCE), -SLMPM_EFORKED);
+	EXPECT(slmpm_recv(slmpm_any(i->ctx), 1, &byte, 1, NULL, PATIENCE), -SLMPM_EFORKED);
+	EXPECT(slmpm_probe(i->peer, 1, NULL, PATIENCE), -SLMPM_EFORKED);
+	EXPECT(slmpm_peer_query(i->peer, &info), -SLMPM_EFORKED);
+	EXPECT(slmpm_test(&i->request, NULL), -SLMPM_EFORKED);
+	EXPECT(slmpm_wait(&i->request, 1, NULL, PATIENCE), -SLMPM_EFORKED);
+	EXPECT(slmpm_cancel(i->request), -SLMPM_EFORKED);
+	EXPECT(slmpm_accept(i->listener, &other, PATIENCE), -SLMPM_EFORKED);
+	EXPECT(slmpm_unlisten(i->listener), -SLMPM_EFORKED);
+	EXPECT(slmpm_next_event(i->ctx, &e, PATIENCE), -SLMPM_EFORKED);
+	EXPECT(slmpm_progress(i->ctx), -SLMPM_EFORKED);
+	EXPECT(slmpm_kill(i->peer, 0), -SLMPM_EFORKED);
+	EXPECT(slmpm_join(i->peer, NULL, PATIENCE), -SLMPM_EFORKED);
+	EXPECT(slmpm_close(i->peer, PATIENCE), -SLMPM_EFORKED);
+	EXPECT(slmpm_shut(i->ctx, PATIENCE), -SLMPM_EFORKED);
+	CHECK(actor_mappings() == 0, "the child has %d of the parent's mappings", actor_mappings());
+	return 0;
+}
+
+static int begin_anew(void *arg)
+{
+	struct holdings before = holdings_now();
+	slmpm_ctx ctx;
+	slmpm_peer peer;
+
+	(void)arg;
+	OK(slmpm_open(&ctx, NULL));
+	peer = actor_spawn_with(
+		&(struct slmpm_spawn_options){.size = sizeof(struct slmpm_spawn_options),
+					      .ctx = ctx},
+		"echo", NULL, NULL);
+	still_works(peer);
+	EXPECT(slmpm_join(peer, NULL, PATIENCE), 0);
+	OK(slmpm_shut(ctx, PATIENCE));
+	holdings_expect(before, "the child's own");
+	return be_refused(arg);
+}
+
+static int be_killed(void *arg)
+{
+	(void)arg;
+	death_now();
+}
+
+static int leave_by_exit(void *arg)
+{
+	(void)arg;
+	exit(7); /* exit handlers and all */
+}
+
+static void fork_host(void)
+{
+	static int (*const children[])(void *) = {be_refused, begin_anew, be_killed, leave_by_exit};
+	struct slmpm_spawn_options options = {.size = sizeof(options)};
+	struct slmpm_iov iov = {&byte, 1};
+	struct inherited i;
+	slmpm_peer guest;
+	char url[64];
+
+	OK(slmpm_open(&i.ctx, NULL));
+	snprintf(url, sizeof(url), "shm:forked-%d", (int)getpid());
+	OK(slmpm_listen(&i.listener, i.ctx, url));
+	options.ctx = i.ctx;
+	i.peer = actor_spawn_with(&options, "echo", NULL, NULL);
+	OK(slmpm_recvv(i.peer, 9, &iov, 1, NULL, &i.request));
+	for (int n = 0; n < 4; n++) {
+		pid_t pid = child_start(children[n], &i, 60);
+		int rc;
+
+		for (int turn = 0; turn < 100; turn++) /* while the child does what it does */
+			still_works(i.peer);
+		rc = child_wait(pid);
+		CHECK(rc == (n < 2 ? 0 : n == 2 ? -SIGKILL : 7), "child %d ended with %d", n, rc);
+		still_works(i.peer);
+	}
+	/* Nobody took the listener along. */
+	OK(slmpm_connect(&guest, i.ctx, url, PATIENCE));
+	OK(slmpm_close(guest, PATIENCE));
+	OK(slmpm_cancel(i.request));
+	EXPECT(slmpm_join(i.peer, NULL, PATIENCE), 0);
+	OK(slmpm_shut(i.ctx, PATIENCE));
+}
+
+/* ---- the accelerator forks, and dies before its child ---- */
+
+_Noreturn static void sleep_long(void)
+{
+	alarm(50);
+	for (;;)
+		(void)poll(NULL, 0, -1);
+}
+
+static int leave_child_behind(slmpm_peer host, char **words)
+{
+	pid_t pid;
+
+	if (words[0]) /* past the C library: no handler runs, everything stays open */
+		pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	else
+		pid = fork();
+	if (pid == 0)
+		sleep_long();
+	OK(slmpm_send(host, 1, &pid, sizeof(pid), PATIENCE));
+	EXPECT(slmpm_recv(host, 2, &byte, 1, NULL, PATIENCE), 1);
+	death_now();
+}
+
+static void outlive(const char *how)
+{
+	struct slmpm_spawn_options options = {.size = sizeof(options)};
+	struct holdings before;
+	slmpm_peer peer;
+	int64_t begin;
+	slmpm_ctx ctx;
+	pid_t child;
+
+	OK(slmpm_open(&ctx, NULL));
+	before = holdings_now();
+	options.ctx = ctx;
+	peer = actor_spawn_with(&options, "leave", how, NULL);
+	EXPECT(slmpm_recv(peer, 1, &child, sizeof(child), NULL, PATIENCE), sizeof(child));
+	OK(slmpm_send(peer, 2, "x", 1, PATIENCE));
+	begin = actor_now_ms();
+	EXPECT(slmpm_recv(peer, 1, &byte, 1, NULL, PATIENCE), -SLMPM_EDEAD);
+	CHECK(actor_now_ms() - begin < 500 * actor_slow(), "the end was known after %lld ms",
+	      (long long)(actor_now_ms() - begin));
+	death_expect(ctx, peer, SLMPM_EVENT_DEAD, SLMPM_EDEAD, "signal 9");
+	CHECK(kill(child, 0) == 0, "the child did not stay behind");
+	EXPECT(slmpm_join(peer, NULL, PATIENCE), 128 + SIGKILL);
+	holdings_expect(before, "left behind");
+	OK(kill(child, SIGKILL));
+	CHECK(waitpid(child, NULL, 0) == child, "the orphan");
+	OK(slmpm_shut(ctx, PATIENCE));
+}
+
+/* The accelerator starts programs, and one of them replaces nobody: its own life goes on. */
+static int use_programs(slmpm_peer host, char **words)
+{
+	(void)words;
+	for (int i = 0; i < 3; i++) {
+		/* SLMPM_PARENT=descriptor:inode of the connection */
+		CHECK(system("ls -l /proc/self/fd | grep -e slmpm "
+			     "-e \"socket:.${SLMPM_PARENT#*:}\"") != 0,
+		      "a program got our descriptors");
+		EXPECT(slmpm_recv(host, 1, &byte, 1, NULL, PATIENCE), 1);
+		OK(slmpm_send(host, 2, &byte, 1, PATIENCE));
+	}
+	return 0;
+}
+
+static void feed(void)
+{
+	slmpm_peer peer = actor_spawn("programs", NULL, NULL);
+
+	for (int i = 0; i < 3; i++) {
+		OK(slmpm_send(peer, 1, "x", 1, PATIENCE));
+		EXPECT(slmpm_recv(peer, 2, &byte, 1, NULL, PATIENCE), 1);
+	}
+	EXPECT(slmpm_join(peer, NULL, PATIENCE), 0);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct actor roles[] = {{"echo", echo},
+					     {"leave", leave_child_behind},
+					     {"programs", use_programs},
+					     {NULL, NULL}};
+
+	actor_begin(argc, argv, roles);
+	CHECK(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0, "orphans cannot be adopted");
+	fork_host();
+	outlive(NULL);
+	outlive("raw");
+	feed();
+	return 0;
+}
