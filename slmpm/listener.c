@@ -111,7 +111,8 @@ static int take_connection(struct listener *l)
 static void refuse(struct listener *l, int fd, int error, const char *why)
 {
 	log_line(SLMPM_LOG_WARN, "%s: a connection was refused: %s", l->url, why);
-	control_refuse(fd, error, why);
+	if (error) /* nothing is said to another user */
+		control_refuse(fd, error, why);
 	close(fd);
 }
 
@@ -158,7 +159,7 @@ void listener_ready(struct listener *l)
 	if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
 		refuse_for_want(l);
 	else if (fd >= 0 && !allowed(fd))
-		refuse(l, fd, SLMPM_EACCES, "another user");
+		refuse(l, fd, 0, "another user");
 	else if (fd >= 0 && half_open(l->ctx) >= HALF_OPEN_MAX)
 		refuse(l, fd, SLMPM_ELIMIT, "too many handshakes at a time");
 	else if (fd >= 0)
