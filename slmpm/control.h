@@ -15,6 +15,7 @@ struct control {
 	enum control_step step;
 	int round;
 	uint64_t nonce;
+	uint64_t features; /* of both sides */
 	uint64_t deadline; /* UINT64_MAX: none, until a spawned process has spoken */
 };
 

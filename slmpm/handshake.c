@@ -27,6 +27,7 @@ static int send_hello(struct control *c)
 		.major = LITTLE_16(WIRE_MAJOR),
 		.minor = LITTLE_16(WIRE_MINOR),
 		.byte_order = LITTLE_32(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 1 : 2),
+		.features = LITTLE_64(WIRE_FEATURES),
 		.nonce = LITTLE_64(c->nonce),
 		.pid = (int32_t)LITTLE_32((uint32_t)getpid()),
 		.element = LITTLE_32(ep->element),
@@ -91,7 +92,8 @@ static int refuse_version(struct endpoint *ep, const struct wire_hello *hello)
 	if (LITTLE_16(hello->major) == WIRE_MAJOR)
 		snprintf(why, sizeof(why),
 			 "it (library %.15s) requires features 0x%llx that this one (%s) lacks",
-			 version, (unsigned long long)LITTLE_64(hello->required), slmpm_version());
+			 version, (unsigned long long)LITTLE_64(hello->required) & ~WIRE_FEATURES,
+			 slmpm_version());
 	else
 		snprintf(why, sizeof(why),
 			 "it speaks wire version %d.%d (library %.15s), this is %d.%d (%s)",
@@ -110,10 +112,11 @@ static int take_hello(struct control *c, const struct received *r)
 		return refuse(ep, SLMPM_EPROTO, "its hello has the wrong length");
 	if (LITTLE_64(hello->magic) != WIRE_MAGIC)
 		return refuse(ep, SLMPM_EPROTO, "it does not speak SLMPM");
-	if (LITTLE_16(hello->major) != WIRE_MAJOR || hello->required)
+	if (LITTLE_16(hello->major) != WIRE_MAJOR || LITTLE_64(hello->required) & ~WIRE_FEATURES)
 		return refuse_version(ep, hello);
 	if (strncmp(hello->fabric, ep->link.fabric->name, sizeof(hello->fabric)) != 0)
 		return refuse(ep, SLMPM_EVERSION, "it wants another fabric");
+	c->features = LITTLE_64(hello->features) & WIRE_FEATURES;
 	ep->big_endian = LITTLE_32(hello->byte_order) == 2;
 	if (agree(ep, hello) < 0)
 		return -EPROTO;
@@ -168,6 +171,8 @@ static int take_round(struct control *c, struct received *r)
 	c->deadline = UINT64_MAX;
 	list_remove(&c->node);
 	endpoint_up(ep);
+	if (!(c->features & WIRE_FEATURE_BUNDLE))
+		ep->bundle.most = 0;
 	return 0;
 }
 

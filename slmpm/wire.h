@@ -90,13 +90,17 @@ struct wire_control_head {
 	uint32_t length; /* of the whole packet */
 };
 
+/* What a side can do beyond the least of its version. */
+#define WIRE_FEATURE_BUNDLE UINT64_C(1) /* takes WIRE_BUNDLE */
+#define WIRE_FEATURES       WIRE_FEATURE_BUNDLE
+
 struct wire_hello {
 	struct wire_control_head head;
 	uint64_t magic;
 	uint16_t major, minor;
 	uint32_t byte_order; /* 1: little-endian, 2: big-endian */
-	uint64_t features;   /* offered */
-	uint64_t required;   /* unknown bits here refuse the connection */
+	uint64_t features;   /* WIRE_FEATURE_*; unknown bits do no harm */
+	uint64_t required;   /* of the other side: unknown bits here refuse the connection */
 	uint64_t nonce;
 	int32_t pid;
 	uint32_t element;
