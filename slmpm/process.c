@@ -226,8 +226,9 @@ static bool has_ended(void *arg)
 static int await_end(struct endpoint *ep, slmpm_peer peer, uint64_t deadline)
 {
 	struct joining j = {ep, peer};
-	/* Without a pidfd (a kernel before 5.3) look again soon. */
-	int rc, longest = ep->process->pidfd < 0 ? 2 : -1;
+	/* Without a pidfd (a kernel before 5.3) look again soon. With one, now and then: the end of
+	 * a traced process is its tracer's first, and comes to us without another word. */
+	int rc, longest = ep->process->pidfd < 0 ? 2 : 100;
 
 	do
 		rc = wait_until(ep->ctx, has_ended, &j, wait_ms(wait_now(), deadline, longest));
