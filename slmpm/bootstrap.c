@@ -301,14 +301,9 @@ void bootstrap_socket_ready(struct endpoint *ep)
 		if ((rc == -EPIPE || rc == -ECONNRESET) && ep->state == SLMPM_PEER_CONNECTING)
 			continue; /* it has left, which is what we read next */
 		if (rc < 0 && ep->state == SLMPM_PEER_CONNECTING) {
-			error_system(rc, "handshake");
-			endpoint_refused(ep,
-					 rc == -EMFILE ? SLMPM_ENOFILE :
-					 rc == -ENOMEM ? SLMPM_ENOMEM :
-					 rc == -EFBIG  ? SLMPM_EFBIG :
-					 rc == -EPERM  ? SLMPM_EACCES :
-							 SLMPM_EPROTO,
-					 slmpm_error_detail());
+			int error = error_system(rc, "handshake");
+
+			endpoint_refused(ep, -error, slmpm_error_detail());
 		}
 		if (rc < 0)
 			return;

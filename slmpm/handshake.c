@@ -16,6 +16,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "slmpm/error.h"
 #include "slmpm/wait.h"
 
 static int send_hello(struct control *c)
@@ -42,6 +43,22 @@ static int send_hello(struct control *c)
 	return control_send(c, &hello, sizeof(hello), WIRE_HELLO, -1);
 }
 
+static int refuse(struct endpoint *ep, int error, const char *why)
+{
+	endpoint_refused(ep, error, why);
+	return -EPROTO;
+}
+
+/* Not the peer's doing, or not its lie: an errno. */
+static int fail(struct endpoint *ep, int rc, const char *what)
+{
+	char why[112], text[64] = "";
+	int error = -error_system(rc, what);
+
+	snprintf(why, sizeof(why), "%s: %s", what, strerror_r(-rc, text, sizeof(text)));
+	return refuse(ep, error, why);
+}
+
 static int send_round(struct control *c)
 {
 	struct fabric_blob blob = {0};
@@ -50,16 +67,10 @@ static int send_round(struct control *c)
 	int rc = ep->link.fabric->address(ep->link.port, c->round, &blob);
 
 	if (rc < 0)
-		return rc;
+		return fail(ep, rc, "no memory for a ring is to be had");
 	round.blob_length = LITTLE_32(blob.length);
 	memcpy(round.blob, blob.bytes, blob.length);
 	return control_send(c, &round, sizeof(round), WIRE_ROUND, blob.fd_count ? blob.fds[0] : -1);
-}
-
-static int refuse(struct endpoint *ep, int error, const char *why)
-{
-	endpoint_refused(ep, error, why);
-	return -EPROTO;
 }
 
 static uint64_t lower(uint64_t a, uint64_t b)
@@ -163,7 +174,7 @@ static int take_round(struct control *c, struct received *r)
 		return refuse(ep, SLMPM_EPROTO, why);
 	}
 	if (rc < 0)
-		return rc;
+		return fail(ep, rc, "the ring that it offers cannot be used");
 	c->round++;
 	if (rc == 1)
 		return send_round(c);
