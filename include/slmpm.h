@@ -373,16 +373,18 @@ struct slmpm_stats { /* one peer; plain counters with one writer, lifetime total
 /* Fills as much of STATS as SIZE allows. Cheap; never blocks. */
 SLMPM_API int slmpm_peer_stats(slmpm_peer peer, struct slmpm_stats *stats, size_t size);
 
-#define SLMPM_STATS_PEERS_MAX 1024
+#define SLMPM_STATS_PEERS_MAX 256
 struct slmpm_stats_page { /* what a process shows to others, read-only */
 	uint64_t magic;   /* "SLMPMST1" little-endian */
 	uint32_t version;
 	uint32_t pid;
-	uint32_t peer_size;   /* sizeof(struct slmpm_stats) as the owner knows it */
-	uint32_t peers;       /* entries in use, those of ended peers included */
+	uint32_t peer_size; /* sizeof(struct slmpm_stats) as the owner knows it */
+	/* Entries in use when it was attached, those of ended peers included; these give way when
+	 * there are more than SLMPM_STATS_PEERS_MAX. slmpm_stats_of knows of later ones, too. */
+	uint32_t peers;
 	uint64_t reserved[5]; /* the peers' struct slmpm_stats follow: slmpm_stats_of */
 };
-/* Entry I (below page->peers) of a mapped page; fields behind page->peer_size are not there. */
+/* Entry I of a mapped page, NULL behind the last; fields behind page->peer_size are not there. */
 SLMPM_API const struct slmpm_stats *slmpm_stats_of(const struct slmpm_stats_page *page, uint32_t i);
 /* Maps the statistics of a context in another process of this user (INDEX from 0: a process may
  * have several contexts); ENOENT when there is none. Figures lag by at most one publication. */
@@ -395,7 +397,7 @@ struct slmpm_setting { /* a SLMPM_* environment variable */
 	uint32_t size;
 	uint32_t reserved;
 	char name[32];
-	char value[64];
+	char value[4096];
 	char initial[64];
 	char origin[32]; /* "default", "environment" */
 	char text[256];

@@ -19,7 +19,6 @@
 
 #define LABEL "slmpm-stats"
 #define MAGIC UINT64_C(0x3154534d504d4c53) /* "SLMPMST1" */
-#define PEERS 256                          /* entries of a page */
 #define RULES 32
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -31,7 +30,7 @@ static struct {
 void stats_open(struct context *ctx)
 {
 	struct slmpm_stats_page *page;
-	size_t size = sizeof(*page) + PEERS * sizeof(struct slmpm_stats);
+	size_t size = sizeof(*page) + SLMPM_STATS_PEERS_MAX * sizeof(struct slmpm_stats);
 
 	if (mapping_create(&ctx->stats, LABEL, size) < 0)
 		return;
@@ -50,14 +49,42 @@ void stats_close(struct context *ctx)
 		mapping_destroy(&ctx->stats);
 }
 
+static struct slmpm_stats *entry(const struct context *ctx, uint32_t i)
+{
+	return (struct slmpm_stats *)((struct slmpm_stats_page *)ctx->stats.base + 1) + i;
+}
+
+static bool is_live(const struct context *ctx, const struct slmpm_stats *s)
+{
+	for (uint32_t i = 0; i < ctx->count; i++)
+		if (ctx->endpoints[i]->stats == s)
+			return true;
+	return false;
+}
+
+/* A fresh one; when there is none any more, that of an ended peer, in turn. */
+static struct slmpm_stats *free_entry(struct context *ctx)
+{
+	for (uint32_t i = 0; i < SLMPM_STATS_PEERS_MAX; i++) {
+		struct slmpm_stats *s = entry(ctx, ctx->stats_used++ % SLMPM_STATS_PEERS_MAX);
+
+		if (!is_live(ctx, s))
+			return s;
+	}
+	return NULL;
+}
+
 void stats_assign(struct endpoint *ep)
 {
 	struct context *ctx = ep->ctx;
 	struct slmpm_stats_page *page = ctx->stats.base;
+	struct slmpm_stats *s = page ? free_entry(ctx) : NULL;
 
-	if (page && ctx->stats_used < PEERS) {
-		ep->stats = (struct slmpm_stats *)(void *)(page + 1) + ctx->stats_used;
-		page->peers = ++ctx->stats_used;
+	if (s) {
+		*s = (struct slmpm_stats){.size = 0};
+		ep->stats = s;
+		if (page->peers < SLMPM_STATS_PEERS_MAX)
+			page->peers++;
 	}
 	ep->stats->size = sizeof(struct slmpm_stats);
 	snprintf(ep->stats->link, sizeof(ep->stats->link), "%s", ep->link.fabric->name);
@@ -161,11 +188,47 @@ static int open_page(int pid, int index)
 	return fd;
 }
 
+/* What slmpm_stats_attach hands out: the header as it was then, which its owner cannot change. */
+struct view {
+	struct slmpm_stats_page page;
+	const struct slmpm_stats_page *shared;
+	size_t size;
+};
+
+/* The owner can neither make it end before SIZE nor have the entries lie beyond it. */
+static bool is_sound(int fd, const struct view *v)
+{
+	const struct slmpm_stats_page *p = &v->page;
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	return seals >= 0 && (seals & F_SEAL_SHRINK) && p->magic == MAGIC && p->version == 1 &&
+	       p->peer_size >= 8 && p->peer_size % 8 == 0 &&
+	       (v->size - sizeof(*p)) / p->peer_size >= SLMPM_STATS_PEERS_MAX;
+}
+
+static int map_view(struct view *v, int fd, int pid)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) != 0 || (size_t)st.st_size < sizeof(*v->shared))
+		return error_set(SLMPM_ENOENT, "process %d: its statistics are not readable", pid);
+	v->size = (size_t)st.st_size;
+	v->shared = mmap(NULL, v->size, PROT_READ, MAP_SHARED, fd, 0);
+	if (v->shared == MAP_FAILED)
+		return error_set(SLMPM_ENOMEM, "process %d: its statistics cannot be mapped", pid);
+	memcpy(&v->page, v->shared, sizeof(v->page));
+	if (v->page.peers > SLMPM_STATS_PEERS_MAX)
+		v->page.peers = SLMPM_STATS_PEERS_MAX;
+	if (is_sound(fd, v))
+		return 0;
+	munmap((void *)(uintptr_t)v->shared, v->size);
+	return error_set(SLMPM_EVERSION, "process %d: statistics of another version", pid);
+}
+
 int slmpm_stats_attach(int pid, int index, const struct slmpm_stats_page **out)
 {
-	const struct slmpm_stats_page *page;
-	struct stat st;
-	int fd;
+	struct view *v;
+	int fd, rc;
 
 	if (!out || index < 0)
 		return error_set(SLMPM_EINVAL, "slmpm_stats_attach: page %p, index %d",
@@ -174,33 +237,32 @@ int slmpm_stats_attach(int pid, int index, const struct slmpm_stats_page **out)
 	if (fd < 0)
 		return error_set(SLMPM_ENOENT, "process %d shows no statistics %d (is it yours?)",
 				 pid, index);
-	if (fstat(fd, &st) != 0 || (size_t)st.st_size < sizeof(*page)) {
-		close(fd);
-		return error_set(SLMPM_ENOENT, "process %d: its statistics are not readable", pid);
-	}
-	page = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	v = calloc(1, sizeof(*v));
+	rc = v ? map_view(v, fd, pid) : error_set(SLMPM_ENOMEM, "for statistics");
 	close(fd);
-	if (page == MAP_FAILED)
-		return error_set(SLMPM_ENOMEM, "process %d: its statistics cannot be mapped", pid);
-	if (page->magic != MAGIC || page->version != 1 ||
-	    (size_t)st.st_size < sizeof(*page) + PEERS * (size_t)page->peer_size) {
-		munmap((void *)(uintptr_t)page, (size_t)st.st_size);
-		return error_set(SLMPM_EVERSION, "process %d: statistics of another version", pid);
-	}
-	*out = page;
-	return 0;
+	if (rc == 0)
+		*out = &v->page;
+	else
+		free(v);
+	return rc;
 }
 
 const struct slmpm_stats *slmpm_stats_of(const struct slmpm_stats_page *page, uint32_t i)
 {
-	if (!page || i >= page->peers || i >= PEERS)
+	const struct view *v = (const struct view *)page;
+
+	if (!v || i >= SLMPM_STATS_PEERS_MAX || (i >= page->peers && i >= v->shared->peers))
 		return NULL;
-	return (const struct slmpm_stats *)(const void *)((const unsigned char *)(page + 1) +
+	return (const struct slmpm_stats *)(const void *)((const unsigned char *)(v->shared + 1) +
 							  (size_t)i * page->peer_size);
 }
 
 void slmpm_stats_detach(const struct slmpm_stats_page *page)
 {
-	if (page)
-		munmap((void *)(uintptr_t)page, sizeof(*page) + PEERS * (size_t)page->peer_size);
+	struct view *v = (struct view *)(uintptr_t)page;
+
+	if (!v)
+		return;
+	munmap((void *)(uintptr_t)v->shared, v->size);
+	free(v);
 }
