@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,23 +24,54 @@ static int file = -1;
 static pid_t owner; /* the process that the locks below belong to */
 static unsigned char *mine;
 
+/*
+ * Made without a name first, so that whoever finds it can open it: the umask is the whole
+ * process's, and not ours to change.
+ */
+static int create_whole(const char *folder, const char *path)
+{
+	char unnamed[32];
+	int rc, fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+
+	if (fd < 0)
+		return -errno;
+	snprintf(unnamed, sizeof(unnamed), "/proc/self/fd/%d", fd);
+	if (fchmod(fd, 0666) == 0 &&
+	    linkat(AT_FDCWD, unnamed, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0)
+		return fd;
+	rc = -errno;
+	close(fd);
+	return rc;
+}
+
+static int create(const char *folder, const char *path)
+{
+	int fd = create_whole(folder, path);
+
+	if (fd >= 0 || fd == -EEXIST)
+		return fd;
+	/* No such files there: another user may meet it before its mode is right. */
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+	if (fd >= 0)
+		(void)fchmod(fd, 0666);
+	return fd < 0 ? -errno : fd;
+}
+
 static int open_in(const char *folder)
 {
-	char path[512];
-	mode_t mask;
+	char path[PATH_MAX];
 	int fd;
 
 	if (snprintf(path, sizeof(path), "%s/" FILE_NAME, folder) >= (int)sizeof(path))
 		return -ENAMETOOLONG;
 	/* In a sticky folder somebody else's file may only be opened without O_CREAT. */
 	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	if (fd >= 0 || errno != ENOENT)
-		return fd < 0 ? -errno : fd;
-	mask = umask(0);
-	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-	umask(mask);
-	if (fd < 0 && errno == EEXIST)
+	if (fd < 0 && errno == ENOENT) {
+		fd = create(folder, path);
+		if (fd != -EEXIST)
+			return fd;
 		fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	}
 	return fd < 0 ? -errno : fd;
 }
 

@@ -168,29 +168,31 @@ void listener_ready(struct listener *l)
 
 static bool answers(const struct sockaddr_un *sa, socklen_t length)
 {
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	bool yes = fd >= 0 && connect(fd, (const struct sockaddr *)sa, length) == 0;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	bool yes = fd >= 0 && (connect(fd, (const struct sockaddr *)sa, length) == 0 ||
+			       errno == EAGAIN /* its queue is full */);
 
 	if (fd >= 0)
 		close(fd);
 	return yes;
 }
 
+static int bind_once(int fd, const struct sockaddr_un *sa, socklen_t length)
+{
+	return bind(fd, (const struct sockaddr *)sa, length) == 0 ? 0 : -errno;
+}
+
+/* A path belongs to this user alone: its mode comes from the socket, as umask is everybody's. */
 static int bind_socket(int fd, const struct sockaddr_un *sa, socklen_t length)
 {
 	bool path = sa->sun_path[0];
-	mode_t mask = umask(0077);
-	int rc = bind(fd, (const struct sockaddr *)sa, length) == 0 ? 0 : -errno;
+	int rc = path && fchmod(fd, 0600) != 0 ? -errno : bind_once(fd, sa, length);
+	struct stat st;
 
-	if (rc == -EADDRINUSE && path && !answers(sa, length)) {
-		struct stat st;
-
-		/* Left by a crash: nobody listens there. */
-		if (lstat(sa->sun_path, &st) == 0 && S_ISSOCK(st.st_mode) &&
-		    unlink(sa->sun_path) == 0)
-			rc = bind(fd, (const struct sockaddr *)sa, length) == 0 ? 0 : -errno;
-	}
-	umask(mask);
+	/* Left by a crash: nobody listens there. */
+	if (rc == -EADDRINUSE && path && !answers(sa, length) && lstat(sa->sun_path, &st) == 0 &&
+	    S_ISSOCK(st.st_mode) && unlink(sa->sun_path) == 0)
+		rc = bind_once(fd, sa, length);
 	if (rc == 0 && listen(fd, HALF_OPEN_MAX) != 0)
 		rc = -errno;
 	return rc;
