@@ -67,7 +67,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static json_t *text(const char *s)
 {
 	json_t *value = json_string(s);
-	char copy[512];
+	char copy[4096];
 
 	if (value)
 		return value;
