@@ -35,6 +35,7 @@ struct context {
 	uint32_t count, capacity, turn;
 	struct list posted; /* receives in posting order, struct request */
 	uint32_t posted_count;
+	uint64_t postings;   /* receives posted so far */
 	uint32_t unexpected; /* messages in all endpoints' lists */
 	struct list events;  /* struct event */
 	struct list listeners;

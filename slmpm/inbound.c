@@ -81,6 +81,13 @@ static bool make_room(struct inbound *m, uint64_t n)
 	return true;
 }
 
+static void drop_data(struct inbound *m)
+{
+	free(m->data);
+	m->data = NULL;
+	m->room = 0;
+}
+
 static void describe(const struct inbound *m, struct slmpm_done *done)
 {
 	done->len = m->area ? m->got : m->total;
@@ -212,9 +219,8 @@ void inbound_match(struct inbound *m, struct request *r)
 			copy_from_area(m, r, 0);
 		else if (m->got)
 			request_scatter(r, 0, m->data, m->got);
-		free(m->data);
-		m->data = NULL;
-		m->room = 0;
+		if (m->total <= r->length)
+			drop_data(m); /* else it may be wanted again whole */
 	} else if (!m->area && !make_room(m, m->total ? m->total : 1)) {
 		request_finish(r, -SLMPM_ENOMEM);
 		m->receive = NULL;
@@ -229,33 +235,53 @@ void inbound_match(struct inbound *m, struct request *r)
 	start_rest(m);
 }
 
+/* Among the unexpected, in front of what came after it. */
+static void put_back(struct inbound *m)
+{
+	struct list *at = m->ep->unexpected.next;
+
+	while (at != &m->ep->unexpected && LIST_ENTRY(at, struct inbound, node)->seq < m->seq)
+		at = at->next;
+	list_insert(at, &m->node);
+	m->ep->ctx->unexpected++;
+}
+
+/* Its buffer is full and its end is known: it waits no longer for what nobody will see. */
+static void cut_short(struct inbound *m, struct request *r)
+{
+	describe(m, &r->result);
+	r->message = NULL;
+	m->receive = NULL;
+	m->cut = true;
+	request_finish(r, verdict(m, r));
+}
+
 int inbound_unmatch(struct request *r)
 {
 	struct inbound *m = r->message;
+	struct request *next;
 
 	if (!m)
 		return 0;
-	if (r->kind == REQUEST_RECV && !m->area) {
-		uint64_t keep = m->got < r->length ? m->got : r->length;
-
-		if (keep < m->got || !make_room(m, m->total ? m->total : 1))
-			return -SLMPM_EBUSY; /* past the buffer's end is gone already */
-		request_gather(r, 0, m->data, keep);
+	if (r->kind == REQUEST_RECV && !m->area && m->room < m->got) {
+		/* What lies past the buffer's end is gone already. */
+		if (r->length < m->got) {
+			cut_short(m, r);
+			return -SLMPM_EBUSY;
+		}
+		if (!make_room(m, m->total))
+			return -SLMPM_EBUSY;
+		request_gather(r, 0, m->data, m->got);
 	}
 	r->message = NULL;
 	m->receive = NULL;
 	m->ep->stats->received_messages--;
 	m->ep->stats->received_bytes -= m->total;
-	/* In front of what came after it. */
-	{
-		struct list *at = m->ep->unexpected.next;
-
-		while (at != &m->ep->unexpected &&
-		       LIST_ENTRY(at, struct inbound, node)->seq < m->seq)
-			at = at->next;
-		list_insert(at, &m->node);
-		m->ep->ctx->unexpected++;
-	}
+	next = take_posted(m->ep, m->stream);
+	if (next)
+		inbound_match(m, next);
+	else
+		put_back(m);
 	return 0;
 }
 
@@ -468,17 +494,16 @@ static void send_first(struct endpoint *ep, const struct head *h)
 		inbound_match(m, r);
 	if (r && r->done)
 		return; /* a hold for which memory was short; the message is gone with it */
-	if (r && r->kind == REQUEST_RECV) {
+	if (r && r->kind == REQUEST_RECV)
 		request_scatter(r, 0, h->data, h->length);
-		m->got = h->length;
+	m->got = h->length;
+	if (r && r->kind == REQUEST_RECV && total <= r->length)
 		return;
-	}
-	if (!make_room(m, announced && !r ? h->length : total)) {
+	if (!make_room(m, announced && (!r || r->kind == REQUEST_RECV) ? h->length : total)) {
 		endpoint_end(ep, SLMPM_PEER_DEAD, SLMPM_ENOMEM, "no memory for a message");
 		return;
 	}
 	memcpy(m->data, h->data, h->length);
-	m->got = h->length;
 	if (!r)
 		keep_unexpected(ep, m);
 }
@@ -511,7 +536,11 @@ static void send_more(struct endpoint *ep, const struct head *h, bool last)
 	}
 	if (m->receive && m->receive->kind == REQUEST_RECV) {
 		request_scatter(m->receive, offset, h->data, h->length);
-	} else {
+		if (offset + h->length <= m->room)
+			memcpy(m->data + offset, h->data, h->length);
+		else if (m->data)
+			drop_data(m);
+	} else if (!m->cut) {
 		if (!make_room(m, m->total)) {
 			endpoint_end(ep, SLMPM_PEER_DEAD, SLMPM_ENOMEM, "no memory for a message");
 			return;
@@ -525,6 +554,25 @@ static void send_more(struct endpoint *ep, const struct head *h, bool last)
 	list_remove(&m->parts);
 	if (m->receive)
 		finish(m);
+	else if (m->cut)
+		inbound_free(m);
+}
+
+/* The message it had is gone: another that came meanwhile, or its old place among the posted. */
+static void post_again(struct request *r)
+{
+	struct inbound *next = inbound_find(r);
+	struct list *at = r->ctx->posted.next;
+
+	r->message = NULL;
+	if (next) {
+		inbound_match(next, r);
+		return;
+	}
+	while (at != &r->ctx->posted && LIST_ENTRY(at, struct request, node)->seq < r->seq)
+		at = at->next;
+	list_insert(at, &r->node);
+	r->ctx->posted_count++;
 }
 
 /* The sender gave up: as if the message had never come, but for its envelope. */
@@ -532,22 +580,22 @@ static void withdraw(struct endpoint *ep, const struct head *h)
 {
 	struct inbound *m = find_part(ep, h->seq);
 	struct request *r;
+	uint64_t total;
 
 	if (!m || m->area) {
 		violate(ep, "withdrawal of no message");
 		return;
 	}
 	r = m->receive;
+	total = m->total;
 	if (m->charge)
 		inbound_charge(ep, m->charge);
-	if (r) {
-		r->message = NULL;
-		ep->stats->received_messages--;
-		ep->stats->received_bytes -= m->total;
-		list_push_front(&ep->ctx->posted, &r->node);
-		ep->ctx->posted_count++;
-	}
 	inbound_free(m);
+	if (!r)
+		return;
+	ep->stats->received_messages--;
+	ep->stats->received_bytes -= total;
+	post_again(r);
 }
 
 static void credit(struct endpoint *ep, const struct head *h)

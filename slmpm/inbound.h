@@ -14,6 +14,7 @@ struct inbound {
 	uint64_t charge; /* against the credit, until matched */
 	uint32_t stream, imm;
 	bool announced, cleared, damaged;
+	bool cut;                /* its receive was too short and has ended: the rest is dropped */
 	struct request *receive; /* matched */
 	unsigned char *data;     /* bytes kept here while unmatched or held: room for `room` */
 	uint64_t room;
@@ -31,7 +32,8 @@ void inbound_bundled(struct endpoint *ep, uint64_t route, const void *data, uint
 struct inbound *inbound_find(const struct request *r);
 /* Gives a message to a receive or hold: copies what is there, asks for the rest. */
 void inbound_match(struct inbound *m, struct request *r);
-/* The receive leaves: what arrived goes back among the unexpected, nothing is lost. */
+/* The receive leaves: what arrived goes to the next that wants it, nothing is lost. -SLMPM_EBUSY
+ * where that cannot be; one whose buffer has overflowed is done then, as truncated. */
 int inbound_unmatch(struct request *r);
 /* Drops a message: its memory, its area. */
 void inbound_free(struct inbound *m);

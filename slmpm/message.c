@@ -311,6 +311,7 @@ static int submit(struct request *r)
 	if (r->kind != REQUEST_SEND) {
 		struct inbound *m = inbound_find(r);
 
+		r->seq = ++r->ctx->postings;
 		if (m) {
 			inbound_match(m, r);
 			return 0;

@@ -20,7 +20,7 @@ struct request {
 	bool cleared;
 	uint8_t flags; /* SLMPM_MORE */
 	uint32_t stream;
-	uint64_t seq;            /* send: its envelope, once begun */
+	uint64_t seq;            /* send: its envelope, once begun; receive: its turn */
 	uint64_t length;         /* bytes of the message (send), room (receive) */
 	uint64_t offset;         /* send: bytes posted so far */
 	struct inbound *message; /* receive: what it has been matched with */
