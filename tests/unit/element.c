@@ -142,10 +142,11 @@ static int hold_five(void *arg)
 /* Killed: its elements are there once it has been reaped, without anybody's doing. */
 static int crash(void *with_child)
 {
-	pid_t holder = child_start(hold_five, with_child, SECONDS);
 	uint32_t ids[ELEMENTS];
+	pid_t holder;
 
 	atomic_store(&board->step, 0);
+	holder = child_start(hold_five, with_child, SECONDS);
 	await_step(1);
 	CHECK(count() == ELEMENTS - 5, "%d beside a holder", count());
 	CHECK(reserve(ELEMENTS, ids) == ELEMENTS - 5, "the rest");
