@@ -14,7 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+#define BUSY_TRIES    100
+#define BUSY_PAUSE_MS 2
 
 /* NAME, made absolute: it is meant from here, not from the child's working directory. Links stay,
  * for they may mean something to the program. */
@@ -190,6 +194,24 @@ int launch_prepare(struct launch *l, const char *prog, char *const argv[],
 	return rc == 0 ? make_environment(l, o, fd, leash) : rc;
 }
 
+/*
+ * A program that has just been written may be busy for a moment: another thread's child holds its
+ * copy of the descriptor until it executes something.
+ */
+static int start(const struct launch *l, const posix_spawn_file_actions_t *actions,
+		 const posix_spawnattr_t *attributes, pid_t *pid)
+{
+	const struct timespec pause = {0, BUSY_PAUSE_MS * 1000000};
+	int rc, tries = 0;
+
+	do {
+		if (tries)
+			nanosleep(&pause, NULL);
+		rc = posix_spawn(pid, l->program, actions, attributes, l->argv, l->envp);
+	} while (rc == ETXTBSY && ++tries < BUSY_TRIES);
+	return rc;
+}
+
 int launch_start(struct launch *l, pid_t *pid)
 {
 	posix_spawn_file_actions_t actions;
@@ -209,7 +231,7 @@ int launch_start(struct launch *l, pid_t *pid)
 	if (rc == 0 && l->cwd)
 		rc = posix_spawn_file_actions_addchdir_np(&actions, l->cwd);
 	if (rc == 0)
-		rc = posix_spawn(pid, l->program, &actions, &attributes, l->argv, l->envp);
+		rc = start(l, &actions, &attributes, pid);
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attributes);
 	return -rc;
