@@ -17,7 +17,6 @@ struct config {
 	int64_t handshake_ms;
 	const char *fabric;
 	const char *run_dir;
-	const char *log_file;
 };
 
 /* The settings as read, or NULL when one cannot be understood: the error detail names it. */
