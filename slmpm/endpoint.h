@@ -29,6 +29,7 @@ struct link {
 	uint32_t due_max;          /* segments that may be so */
 	struct list queue;         /* transmit queue: requests the link has not accepted yet */
 	uint64_t depth;            /* of them */
+	uint64_t streaming;        /* of those, begun: they need neither order nor credit */
 };
 
 /* A message that the application reads in place (slmpm_hold). */

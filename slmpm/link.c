@@ -196,13 +196,23 @@ void link_forget_owed(struct endpoint *ep)
 
 /* ---- messages ------------------------------------------------------------------------------- */
 
+/* What it takes of the credit: its bytes, of an announced one those of its first packet. */
+static uint64_t charge_of(const struct endpoint *ep, const struct request *r)
+{
+	return (r->length > ep->eager_max ? ep->packet_max : r->length) + WIRE_ENVELOPE;
+}
+
+static bool has_credit(const struct endpoint *ep, const struct request *r)
+{
+	return ep->charged - ep->credited + charge_of(ep, r) <= ep->credit;
+}
+
 /* The first packet: the whole message, or as much as one carries. */
 static int begin(struct endpoint *ep, struct request *r)
 {
 	bool announce = r->length > ep->eager_max;
 	bool only = r->length <= ep->packet_max;
 	uint32_t first = only ? (uint32_t)r->length : ep->packet_max;
-	uint64_t charge = (announce ? first : r->length) + WIRE_ENVELOPE;
 	struct packet p = {
 		.opcode = only ? WIRE_SEND_ONLY : WIRE_SEND_FIRST,
 		.flags = r->flags & SLMPM_MORE ? FABRIC_MORE : 0,
@@ -213,13 +223,13 @@ static int begin(struct endpoint *ep, struct request *r)
 	};
 	int rc;
 
-	if (ep->charged - ep->credited + charge > ep->credit)
+	if (!has_credit(ep, r))
 		return -EAGAIN;
 	rc = link_post_request(ep, &p, r);
 	if (rc != 1)
 		return rc;
 	ep->sent++;
-	ep->charged += charge;
+	ep->charged += charge_of(ep, r);
 	ep->stats->sent_messages++;
 	ep->stats->sent_bytes += r->length;
 	r->seq = ep->sent;
@@ -258,7 +268,32 @@ void link_dequeue(struct endpoint *ep, struct request *r)
 {
 	list_remove(&r->node);
 	ep->link.depth--;
+	ep->link.streaming -= r->streaming;
+	r->streaming = false;
 	endpoint_refresh(ep);
+}
+
+static void set_streaming(struct endpoint *ep, struct request *r)
+{
+	ep->link.streaming += !r->streaming;
+	r->streaming = true;
+}
+
+/* The first in line. One that lacks credit holds up those behind it, but not those that are under
+ * way: the peer may need their end before it takes anything else. */
+static struct request *next_request(struct endpoint *ep)
+{
+	struct request *first = LIST_ENTRY(ep->link.queue.next, struct request, node);
+
+	if (list_empty(&ep->link.queue))
+		return NULL;
+	if (first->seq || has_credit(ep, first))
+		return first;
+	if (ep->link.streaming)
+		LIST_EACH(at, &ep->link.queue)
+			if (LIST_ENTRY(at, struct request, node)->streaming)
+				return LIST_ENTRY(at, struct request, node);
+	return NULL;
 }
 
 /* One request as far as it goes: packets posted; *STOP when the link takes no more. */
@@ -274,6 +309,7 @@ static int push_request(struct endpoint *ep, struct request *r, bool *stop)
 			return n;
 		}
 		n++;
+		set_streaming(ep, r);
 		if (r->offset == r->length) {
 			link_dequeue(ep, r);
 			request_finish(r, 0);
@@ -306,9 +342,11 @@ int link_push(struct endpoint *ep)
 		if (!list_empty(&ep->owed))
 			return n;
 	}
-	while (!stop && ep->state == SLMPM_PEER_UP && !list_empty(&ep->link.queue)) {
-		struct request *r = LIST_ENTRY(ep->link.queue.next, struct request, node);
+	while (!stop && ep->state == SLMPM_PEER_UP) {
+		struct request *r = next_request(ep);
 
+		if (!r)
+			break;
 		n += push_request(ep, r, &stop);
 	}
 	return n;
@@ -324,6 +362,7 @@ void link_cleared(struct endpoint *ep, uint64_t seq)
 		list_remove(at);
 		r->cleared = true;
 		link_enqueue(ep, r);
+		set_streaming(ep, r);
 		(void)link_push(ep);
 		return;
 	}

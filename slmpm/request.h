@@ -18,7 +18,8 @@ struct request {
 	bool done;
 	bool announced; /* send: First is out, waits for or has its clear */
 	bool cleared;
-	uint8_t flags; /* SLMPM_MORE */
+	bool streaming; /* send: its envelope is out, it waits its turn for more packets */
+	uint8_t flags;  /* SLMPM_MORE */
 	uint32_t stream;
 	uint64_t seq;            /* send: its envelope, once begun; receive: its turn */
 	uint64_t length;         /* bytes of the message (send), room (receive) */
