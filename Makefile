@@ -135,7 +135,7 @@ $(SO).$(VERSION): $(LIB_OBJ) $(OUT)/gen/libslmpm.map
 	$(foreach f,$(LEFT_OUT),@echo '  --    fabric $(f) left out: no $(call wants,$(f))'$(newline))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(LINK) -shared -Wl,-soname,$(SONAME) -Wl,--version-script,$(OUT)/gen/libslmpm.map $(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(LIB_OBJ) $(LIB_LIBS) -o $@
+	$(Q)$(LINK) -shared -Wl,-soname,$(SONAME) -Wl,-z,nodelete -Wl,--version-script,$(OUT)/gen/libslmpm.map $(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(LIB_OBJ) $(LIB_LIBS) -o $@
 
 $(SO): $(SO).$(VERSION)
 	@ln -sf $(notdir $<) $(@D)/$(SONAME); ln -sf $(SONAME) $@

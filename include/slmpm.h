@@ -133,7 +133,8 @@ SLMPM_API int slmpm_open(slmpm_ctx *ctx, const struct slmpm_options *options);
  * what is still to be sent; what is not gone by then is lost and reported as ETIMEOUT. {0}: the
  * default context, if there is one. */
 SLMPM_API int slmpm_shut(slmpm_ctx ctx, int timeout_ms);
-/* The calling thread's default context, opened when there is none yet. */
+/* The calling thread's default context, opened when there is none yet. It ends with the thread,
+ * unless it has peers, listeners or requests, which others may know: then it stays. */
 SLMPM_API int slmpm_default(slmpm_ctx *ctx);
 
 /* Does what can be done without waiting; returns the number of events handled. */

@@ -61,6 +61,7 @@ int context_add(struct context *ctx, struct endpoint *ep);
 void context_remove(struct context *ctx, struct endpoint *ep);
 /* Queues an event for slmpm_next_event. */
 void context_event(struct context *ctx, struct endpoint *ep, uint32_t type, const char *detail);
+void context_forget_events(struct context *ctx);
 
 static inline void context_lock(struct context *ctx)
 {

@@ -25,11 +25,6 @@
 
 struct handle_table context_table = HANDLE_TABLE("context", struct context);
 
-struct event {
-	struct list node;
-	struct slmpm_event event;
-};
-
 static _Thread_local slmpm_ctx default_ctx;
 static struct watch kick_watch = {WATCH_KICK, -1, NULL};
 
@@ -164,8 +159,7 @@ static void init_locks(struct context *ctx)
 
 static void context_free(struct context *ctx)
 {
-	LIST_EACH(at, &ctx->events)
-		free(LIST_ENTRY(at, struct event, node));
+	context_forget_events(ctx);
 	if (ctx->domain && ctx->domain->fabric)
 		ctx->domain->fabric->close(ctx->domain);
 	free(ctx->domain);
@@ -217,17 +211,43 @@ int slmpm_open(slmpm_ctx *out, const struct slmpm_options *o)
 	return 0;
 }
 
+/* ---- the default one ------------------------------------------------------------------------ */
+
+static pthread_key_t ending;
+
+/* A thread ends: nobody else knows its context, unless by a peer, listener or request of it. */
+static void thread_ends(void *unused)
+{
+	struct context *ctx = handle_get(&context_table, default_ctx.id);
+
+	(void)unused;
+	if (ctx && !ctx->count && list_empty(&ctx->listeners) && list_empty(&ctx->posted))
+		context_free(ctx);
+}
+
+static void watch_threads(void)
+{
+	(void)pthread_key_create(&ending, thread_ends);
+}
+
 int slmpm_default(slmpm_ctx *out)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int rc = 0;
 
 	if (!out)
 		return error_set(SLMPM_EINVAL, "slmpm_default: no context");
-	if (!default_ctx.id || !handle_get(&context_table, default_ctx.id))
+	if (!default_ctx.id || !handle_get(&context_table, default_ctx.id)) {
+		pthread_once(&once, watch_threads);
 		rc = slmpm_open(&default_ctx, NULL);
+		if (rc == 0)
+			(void)pthread_setspecific(ending, &default_ctx);
+	}
 	*out = default_ctx;
 	return rc;
 }
+
+/* ---- looking up, closing -------------------------------------------------------------------- */
 
 struct context *context_get(slmpm_ctx handle, int *rc)
 {
@@ -273,7 +293,7 @@ int slmpm_shut(slmpm_ctx handle, int timeout_ms)
 	return rc;
 }
 
-/* ---- endpoints and events ------------------------------------------------------------------- */
+/* ---- endpoints ------------------------------------------------------------------------------ */
 
 int context_add(struct context *ctx, struct endpoint *ep)
 {
@@ -298,53 +318,4 @@ void context_remove(struct context *ctx, struct endpoint *ep)
 		ctx->endpoints[i] = ctx->endpoints[--ctx->count];
 		return;
 	}
-}
-
-void context_event(struct context *ctx, struct endpoint *ep, uint32_t type, const char *detail)
-{
-	struct event *e = calloc(1, sizeof(*e));
-
-	ctx->news = true;
-	if (!e)
-		return;
-	e->event.size = sizeof(e->event);
-	e->event.type = type;
-	e->event.peer.id = handle_id(ep);
-	e->event.error = ep->state == SLMPM_PEER_UP ? 0 : -ep->error;
-	e->event.pid = ep->pid;
-	e->event.written = ep->stats->out_produced;
-	e->event.read = ep->stats->out_consumed;
-	snprintf(e->event.detail, sizeof(e->event.detail), "%s", detail);
-	list_append(&ctx->events, &e->node);
-	wait_changed(ctx);
-}
-
-static bool has_event(void *arg)
-{
-	return !list_empty(&((struct context *)arg)->events);
-}
-
-int slmpm_next_event(slmpm_ctx handle, struct slmpm_event *event, int timeout_ms)
-{
-	int rc = 0;
-	struct context *ctx = context_get(handle, &rc);
-
-	if (!ctx)
-		return rc;
-	if (!event || event->size < sizeof(*event))
-		return error_set(SLMPM_EINVAL, "slmpm_next_event: set .size of the structure");
-	context_lock(ctx);
-	if (!timeout_ms && !has_event(ctx))
-		(void)wait_look(ctx);
-	(void)wait_until(ctx, has_event, ctx, timeout_ms);
-	if (has_event(ctx)) {
-		struct event *e = LIST_ENTRY(ctx->events.next, struct event, node);
-
-		list_remove(&e->node);
-		*event = e->event;
-		free(e);
-		rc = 1;
-	}
-	context_unlock(ctx);
-	return rc;
 }
