@@ -57,6 +57,7 @@ struct fabric_caps {
 	uint32_t links_max;   /* between one pair */
 	uint64_t message_max; /* payload of one post on the largest ring */
 	enum fabric_commit commit;
+	bool membarrier; /* a sleeper can pay for the barrier of both sides */
 	char why_not[96]; /* probe < 0: the reason, for a person */
 };
 

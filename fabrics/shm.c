@@ -30,6 +30,7 @@ static int shm_probe(struct fabric_caps *caps)
 		.links_max = 1,
 		.message_max = RING_LENGTH_MAX - RING_WORD - FABRIC_HEAD_SIZE,
 		.commit = FABRIC_COMMIT_WORD,
+		.membarrier = doorbell_can_membarrier(),
 	};
 	if (rc < 0) {
 		strcpy(caps->why_not, "no sealed memfd can be made here");

@@ -40,10 +40,10 @@ static void check_seals(struct slmpm_check *c)
 
 static void check_membarrier(struct slmpm_check *c)
 {
-	long offered = syscall(SYS_membarrier, 0, 0, 0);
+	struct fabric_caps caps;
 
-	c->state = offered > 0 && (offered & 2) && syscall(SYS_membarrier, 4, 0, 0) == 0 &&
-		   syscall(SYS_membarrier, 2, 0, 0) == 0;
+	(void)fabric_find("shm")->probe(&caps);
+	c->state = caps.membarrier;
 	snprintf(c->detail, sizeof(c->detail), "%s",
 		 c->state ? "the sleeper pays for the barrier of both sides" :
 			    "refused here: each send fences instead");
