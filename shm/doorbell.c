@@ -5,7 +5,10 @@
 #include <linux/membarrier.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
+
+#define DRAIN_NS 100000
 
 static long membarrier(int command)
 {
@@ -24,9 +27,17 @@ bool doorbell_can_membarrier(void)
 
 COLD void doorbell_barrier(void)
 {
-	/* Refused later than at set-up (a filter put on since): the slow form needs no registration. */
-	if (membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) != 0)
-		membarrier(MEMBARRIER_CMD_GLOBAL);
+	static const struct timespec pause = {0, DRAIN_NS};
+
+	if (membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) == 0)
+		return;
+	/* Refused later than at set-up (a filter put on since). The slow form needs no registration. */
+	if (membarrier(MEMBARRIER_CMD_GLOBAL) == 0)
+		return;
+	/* And without either: a store that another processor has made before it looked whether we
+	 * sleep leaves its store buffer long before this is over. */
+	ORDER_FENCE(barrier_fence, memory_order_seq_cst);
+	nanosleep(&pause, NULL);
 }
 
 COLD void doorbell_ring(struct doorbell *b, uint64_t announcement)

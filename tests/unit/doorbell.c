@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <linux/filter.h>
@@ -217,13 +218,18 @@ static int refuse_membarrier(void)
 
 static int without_membarrier(void *arg)
 {
+	struct timespec begin, end;
 	struct sides *s = arg;
 
 	if (refuse_membarrier() != 0 || syscall(SYS_membarrier, 0, 0, 0) != -1 || errno != EPERM)
 		return 77;
 	if (doorbell_can_membarrier())
 		return 2;
-	doorbell_barrier(); /* of no use, and harmless */
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	doorbell_barrier(); /* waits, until no store can be under way any more */
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	if ((end.tv_sec - begin.tv_sec) * 1000000000 + end.tv_nsec - begin.tv_nsec < 50000)
+		return 4;
 	s->a.fence = s->b.fence = !doorbell_can_membarrier();
 	doorbell_announce(&s->b);
 	doorbell_check(&s->a);
