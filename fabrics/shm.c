@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "fabrics/shm.h"
+#include "shm/copy.h"
 
 static const char *const violation_names[RING_VIOLATIONS] = {
 	[RING_SOUND] = "none",
@@ -116,26 +117,6 @@ static inline void put_head(unsigned char *to, const uint64_t *head)
 	}
 }
 
-/* Short payloads without a call: two overlapping moves cover each range. */
-static inline void put_payload(unsigned char *to, const unsigned char *from, uint32_t n)
-{
-	if (n > 32) {
-		memcpy(to, from, n);
-	} else if (n >= 16) {
-		memcpy(to, from, 16);
-		memcpy(to + n - 16, from + n - 16, 16);
-	} else if (n >= 8) {
-		memcpy(to, from, 8);
-		memcpy(to + n - 8, from + n - 8, 8);
-	} else if (n >= 4) {
-		memcpy(to, from, 4);
-		memcpy(to + n - 4, from + n - 4, 4);
-	} else {
-		for (uint32_t i = 0; i < n; i++)
-			to[i] = from[i];
-	}
-}
-
 static void *shm_reserve(struct fabric_link *link, uint32_t length)
 {
 	struct shm_link *l = (struct shm_link *)link;
@@ -167,7 +148,7 @@ static int shm_post(struct fabric_link *link, const struct fabric_wr *wr)
 		at = ring_reserve(&l->writer, FABRIC_HEAD_SIZE + wr->length);
 		if (UNLIKELY(!at))
 			return no_room(l);
-		put_payload(at + FABRIC_HEAD_SIZE, wr->data, wr->length);
+		copy_payload(at + FABRIC_HEAD_SIZE, wr->data, wr->length);
 	}
 	put_head(at, wr->head);
 	ring_commit(&l->writer, FABRIC_HEAD_SIZE + wr->length, wr->kind,

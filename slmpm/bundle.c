@@ -6,21 +6,40 @@
 #include "slmpm/link.h"
 #include "slmpm/progress.h"
 
+bool bundle_begin(struct endpoint *ep, uint64_t route, size_t len)
+{
+	struct bundle *b = &ep->bundle;
+	uint64_t covered = (ep->credit - (ep->charged - ep->credited)) / inbound_cost(len);
+	uint64_t room = b->most / len;
+
+	b->route = route;
+	b->length = (uint32_t)len;
+	b->at = b->data;
+	b->count = 0;
+	b->left = (uint32_t)(covered < room ? covered : room);
+	return b->left > 0;
+}
+
 bool bundle_flush(struct endpoint *ep)
 {
 	struct bundle *b = &ep->bundle;
+	uint64_t bytes = (uint64_t)(b->at - b->data);
 	struct packet p = {
 		.opcode = b->count == 1 ? WIRE_SEND_ONLY : WIRE_BUNDLE,
-		.length = b->bytes,
+		.length = (uint32_t)bytes,
 		.data = b->data,
-		.seq = ep->sent - b->count + 1,
+		.seq = ep->sent + 1,
 		.route = b->route,
 		.extent = b->length,
 	};
 
 	if (link_post_request(ep, &p, NULL) != 1)
 		return false;
-	b->count = b->bytes = 0;
+	ep->sent += b->count;
+	ep->charged += bytes + (uint64_t)b->count * WIRE_ENVELOPE;
+	ep->stats->sent_messages += b->count;
+	ep->stats->sent_bytes += bytes;
+	b->count = b->left = 0;
 	return true;
 }
 
@@ -37,11 +56,28 @@ bool bundle_open(struct endpoint *ep, const struct fabric_arrival *a)
 	}
 	u->at = a->data;
 	u->length = (uint32_t)length;
-	u->left = a->length / u->length;
+	u->left = u->unaccounted = a->length / u->length;
 	u->route = a->head[1];
 	u->arrival = *a;
-	ep->stats->received_packets++;
 	return true;
+}
+
+void bundle_account(struct endpoint *ep)
+{
+	struct unpack *u = &ep->unpack;
+	uint32_t n = u->unaccounted - u->left;
+
+	u->unaccounted = u->left;
+	ep->received += n;
+	ep->stats->received_messages += n;
+	ep->stats->received_bytes += (uint64_t)n * u->length;
+	inbound_direct(ep, n * inbound_cost(u->length));
+}
+
+void bundle_end(struct endpoint *ep)
+{
+	progress_release(ep, &ep->unpack.arrival);
+	bundle_account(ep);
 }
 
 int bundle_unpack_rest(struct endpoint *ep)
@@ -49,8 +85,11 @@ int bundle_unpack_rest(struct endpoint *ep)
 	struct unpack *u = &ep->unpack;
 	int n = 0;
 
+	if (!u->left)
+		return 0;
+	bundle_account(ep);
 	while (u->left && ep->state == SLMPM_PEER_UP) {
-		u->left--;
+		u->unaccounted = --u->left;
 		inbound_bundled(ep, u->route, u->at, u->length);
 		u->at += u->length;
 		n++;

@@ -1,42 +1,76 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Bundles: short messages of a burst (SLMPM_MORE) that share one packet, so that their lines travel
- * full and the commit is paid once. Each keeps its own envelope.
+ * full and the commit is paid once. What they cost, too: a bundle is accounted for as a whole, when
+ * it leaves and when it has been read.
  */
 #ifndef SLMPM_BUNDLE_H
 #define SLMPM_BUNDLE_H
 
-#include <string.h>
-
+#include "shm/copy.h"
 #include "slmpm/endpoint.h"
 
-#define BUNDLE_MESSAGE_MAX 128 /* longer ones gain nothing from it */
+#define BUNDLE_MESSAGE_MAX 256 /* longer ones gain nothing from it */
 
+/* Starts staging messages of LEN bytes; false: the credit does not cover one. */
+bool bundle_begin(struct endpoint *ep, uint64_t route, size_t len);
 /* Posts what is staged; false when the link has no room yet. */
 bool bundle_flush(struct endpoint *ep);
 /* Starts reading a bundle; false: the peer's figures are impossible. */
 bool bundle_open(struct endpoint *ep, const struct fabric_arrival *a);
 /* Dispatches what is left of an opened bundle; the number of messages. */
 int bundle_unpack_rest(struct endpoint *ep);
+/* Accounts for what bundle_take has taken so far. */
+void bundle_account(struct endpoint *ep);
+/* The last message has been taken. */
+void bundle_end(struct endpoint *ep);
 
-/* Whether a message can join what is staged. */
+/* Whether a message can join what is staged, or be the next of it. */
 static inline bool bundle_fits(const struct bundle *b, uint64_t route, size_t len)
 {
-	return !b->count || (b->route == route && b->length == len && b->bytes + len <= b->most);
+	return b->left && b->route == route && b->length == len;
 }
 
-static inline void bundle_add(struct bundle *b, uint64_t route, const void *buf, size_t len)
+static inline void bundle_add(struct bundle *b, const void *buf, size_t len)
 {
-	unsigned char *to = b->data + b->bytes;
-
-	if (len == 8)
-		memcpy(to, buf, 8);
-	else
-		memcpy(to, buf, len);
-	b->route = route;
-	b->length = (uint32_t)len;
-	b->bytes += (uint32_t)len;
+	copy_payload(b->at, buf, len);
+	b->at += len;
 	b->count++;
+	b->left--;
+}
+
+/* Takes back what was added last. */
+static inline void bundle_drop(struct bundle *b)
+{
+	b->at -= b->length;
+	b->count--;
+	b->left++;
+}
+
+/* Whether the next message of an opened bundle is for STREAM. */
+static inline bool bundle_is_for(const struct unpack *u, uint32_t stream)
+{
+	return stream == (uint32_t)u->route || stream == SLMPM_ANY_STREAM;
+}
+
+/* The next message of an opened bundle into BUF, which is long enough. */
+static inline int64_t bundle_take(struct endpoint *ep, void *buf, struct slmpm_done *done)
+{
+	struct unpack *u = &ep->unpack;
+	uint32_t len = u->length;
+
+	copy_payload(buf, u->at, len);
+	if (done)
+		*done = (struct slmpm_done){
+			.len = len,
+			.stream = (uint32_t)u->route,
+			.imm = (uint32_t)(u->route >> 32),
+			.peer = {handle_id(ep)},
+		};
+	u->at += len;
+	if (UNLIKELY(!--u->left))
+		bundle_end(ep);
+	return len;
 }
 
 #endif

@@ -195,7 +195,7 @@ void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *wh
 	ep->direct = false;
 	snprintf(ep->reason, sizeof(ep->reason), "%s", why ? why : "unknown");
 	ep->link.depth = ep->link.streaming = 0;
-	ep->bundle.count = ep->bundle.bytes = 0;
+	ep->bundle.count = ep->bundle.left = 0;
 	ep->unpack.left = 0;
 	fail_list(&ep->link.queue, error);
 	fail_list(&ep->announced, error);

@@ -9,7 +9,8 @@
 #include "slmpm/list.h"
 #include "slmpm/wire.h"
 
-#define LINK_BATCH     16   /* packets taken from a link at once */
+#define LINK_BATCH                                                                                 \
+	2 /* packets taken from a link at once: more only puts off the first one's copy */
 #define BUNDLE_BYTES   2048 /* payload of a bundle, at most */
 #define HELD_INLINE    8
 #define CHECKSUM_SPARE 4 /* bytes of each packet that a checksum may need */
@@ -25,6 +26,8 @@ struct link {
 	struct fabric_link *port; /* the fabric's part; NULL until connecting */
 	struct fabric_arrival arrivals[LINK_BATCH];
 	int next, count;           /* of them: not yet dispatched */
+	uint32_t run;              /* packets taken since a send, for progress_look_away */
+	bool away;                 /* and whether it did last time */
 	struct fabric_arrival due; /* read and still to be released: a run of packets as one */
 	uint32_t due_max;          /* segments that may be so */
 	struct list queue;         /* transmit queue: requests the link has not accepted yet */
@@ -46,9 +49,11 @@ struct held_more { /* beyond those inside the endpoint */
 
 /* Short messages sent with SLMPM_MORE, staged until the burst ends (bundle.c). */
 struct bundle {
-	uint32_t count, length, bytes;
-	uint32_t most; /* bytes: BUNDLE_BYTES, or what the ring's longest packet holds */
+	uint32_t left;          /* messages that may still join, by room and credit */
+	uint32_t count, length; /* those that have, bytes of each */
+	uint32_t most;          /* bytes: BUNDLE_BYTES, or what the ring's longest packet holds */
 	uint64_t route;
+	unsigned char *at; /* where the next goes */
 	unsigned char data[BUNDLE_BYTES];
 };
 
@@ -56,6 +61,7 @@ struct bundle {
 struct unpack {
 	const unsigned char *at;
 	uint32_t left, length; /* messages, bytes of each */
+	uint32_t unaccounted;  /* of the messages: left, and taken since bundle_account */
 	uint64_t route;
 	struct fabric_arrival arrival;
 };
@@ -84,11 +90,11 @@ struct endpoint {
 	uint64_t received;     /* envelopes */
 	uint64_t eager_max_in; /* the peer's limits for what it sends: its ring may differ */
 	uint32_t packet_max_in;
-	uint64_t arrived_charge;  /* eager bytes that came */
-	uint64_t matched_charge;  /* of them matched */
-	uint64_t returned_charge; /* of those told to the peer */
-	struct list unexpected;   /* struct inbound in order of arrival, no receive yet */
-	struct list assembling;   /* struct inbound with packets missing */
+	uint64_t unmatched_charge; /* eager bytes that wait here for their receive */
+	uint64_t matched_charge;   /* those that had one */
+	uint64_t returned_charge;  /* of those told to the peer */
+	struct list unexpected;    /* struct inbound in order of arrival, no receive yet */
+	struct list assembling;    /* struct inbound with packets missing */
 	bool end_of_stream;
 
 	/* loans */

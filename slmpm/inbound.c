@@ -181,9 +181,8 @@ struct inbound *inbound_find(const struct request *r)
 
 void inbound_charge(struct endpoint *ep, uint64_t charge)
 {
-	ep->matched_charge += charge;
-	if (ep->matched_charge - ep->returned_charge >= ep->credit / 4)
-		link_return_credit(ep);
+	ep->unmatched_charge -= charge;
+	inbound_direct(ep, charge);
 }
 
 static void start_rest(struct inbound *m)
@@ -387,8 +386,8 @@ static bool open_envelope(struct endpoint *ep, const struct head *h, uint64_t ch
 	if (h->stream == SLMPM_ANY_STREAM)
 		return violate(ep, "stream");
 	ep->received++;
-	ep->arrived_charge += charge;
-	if (ep->arrived_charge - ep->matched_charge > ep->credit)
+	ep->unmatched_charge += charge;
+	if (ep->unmatched_charge > ep->credit)
 		return violate(ep, "credit overrun");
 	return true;
 }
@@ -728,7 +727,6 @@ bool inbound_packet(struct endpoint *ep, const struct fabric_arrival *a)
 			(void)bundle_unpack_rest(ep);
 		return true;
 	}
-	ep->stats->received_packets++;
 	if (!take_head(ep, a, &h))
 		return false;
 	switch (a->kind) {

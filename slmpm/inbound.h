@@ -4,6 +4,7 @@
 #define SLMPM_INBOUND_H
 
 #include "slmpm/endpoint.h"
+#include "slmpm/link.h"
 #include "slmpm/request.h"
 
 struct inbound {
@@ -40,7 +41,7 @@ void inbound_free(struct inbound *m);
 /* No more can come: unfinished messages are dropped, their receives end with ERROR. */
 void inbound_end(struct endpoint *ep, int error);
 bool inbound_complete(const struct inbound *m);
-/* Accounts for an eager message that found its receive at once. */
+/* An eager message that was charged has its receive. */
 void inbound_charge(struct endpoint *ep, uint64_t charge);
 /* Where to record a message read in place; NULL when memory is short. */
 struct held *held_new(struct endpoint *ep);
@@ -50,6 +51,14 @@ void held_release(struct endpoint *ep, struct held *h);
 static inline uint64_t inbound_cost(uint64_t bytes)
 {
 	return bytes + WIRE_ENVELOPE;
+}
+
+/* Eager messages went straight to their receives: what they would have been charged goes back. */
+static inline void inbound_direct(struct endpoint *ep, uint64_t charge)
+{
+	ep->matched_charge += charge;
+	if (UNLIKELY(ep->matched_charge - ep->returned_charge >= ep->credit / 4))
+		link_return_credit(ep);
 }
 
 #endif

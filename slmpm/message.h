@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages: the calls that send and receive them. */
+/* Messages: what sending, receiving, waiting and closing ask of one another. */
 #ifndef SLMPM_MESSAGE_H
 #define SLMPM_MESSAGE_H
 
@@ -7,13 +7,29 @@
 
 struct request;
 
+/* The endpoint or context that a receive names, locked; NULL with *RC set. *EP NULL: any peer. */
+struct context *message_source(slmpm_peer peer, struct endpoint **ep, int *rc);
+/* 0, or why nothing can come any more: from EP, or with NULL from any peer of the context. */
+int message_source_ended(struct context *ctx, struct endpoint *ep);
+/* Hands a request to its queue. 0, or a negative error and the request is not there. */
+int message_submit(struct request *r);
+/* Posts or matches R and waits; the request is finished or taken back when it returns. */
+int message_await(struct request *r, int timeout_ms);
+/* Sets the detail of ETRUNC: the message of DONE did not fit CAP bytes. */
+COLD int message_truncated(const struct slmpm_done *done, uint64_t cap);
+/* And of ETIMEOUT. Who only tries (WAITED 0) does so often: for him nobody looks into /proc. */
+int message_timed_out(struct endpoint *ep, const char *what, int waited);
+
+static inline bool message_bad_how(const struct slmpm_how *how)
+{
+	return how && (how->size < sizeof(*how) || (how->flags & ~SLMPM_MORE));
+}
+
+COLD int message_explain_how(const char *call, const struct slmpm_how *how);
+
 /* Orderly end of an endpoint, the handle stays: what is queued, then end of stream. */
 int message_close(struct endpoint *ep, int timeout_ms);
 /* Waits for the handshake's end, whatever it is: 0, or -SLMPM_ETIMEOUT (no detail set). */
 int message_connected(struct endpoint *ep, int timeout_ms);
-/* The endpoint or context that a receive names, locked; NULL with *RC set. *EP NULL: any peer. */
-struct context *message_source(slmpm_peer peer, struct endpoint **ep, int *rc);
-/* Posts or matches R and waits; the request is finished or taken back when it returns. */
-int message_await(struct request *r, int timeout_ms);
 
 #endif

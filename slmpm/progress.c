@@ -11,14 +11,30 @@
 #include "slmpm/link.h"
 #include "slmpm/wait.h"
 
+#define AWAY_NS    1000
+#define SHARE      16  /* packets of an endpoint before it is the next one's turn */
 #define LOOK_EVERY 512 /* passes between looks at the descriptors, busy or not */
+
+COLD int progress_look_away(struct endpoint *ep)
+{
+	struct link *l = &ep->link;
+	bool gained = !l->away || l->run >= PROGRESS_RUN + PROGRESS_GAIN;
+
+	/* With several endpoints the others take time enough. */
+	l->away = gained && ep->ctx->count == 1 && !ep->ctx->crowded;
+	l->run = l->away ? PROGRESS_RUN : 0;
+	if (!l->away)
+		return 0;
+	wait_relax(AWAY_NS);
+	return l->fabric->poll(l->port, l->arrivals, LINK_BATCH);
+}
 
 static int take_batch(struct endpoint *ep)
 {
 	struct fabric_arrival *a;
 	int n = bundle_unpack_rest(ep);
 
-	while (n < LINK_BATCH && ep->state == SLMPM_PEER_UP && (a = progress_take(ep))) {
+	while (n < SHARE && ep->state == SLMPM_PEER_UP && (a = progress_take(ep))) {
 		n++;
 		if (!inbound_packet(ep, a))
 			progress_release(ep, a);
@@ -63,7 +79,7 @@ int progress_context(struct context *ctx)
 void progress_drain(struct endpoint *ep)
 {
 	/* Nothing can be added any more; the bound is for a process that inherited the mapping. */
-	uint64_t most = ep->link.port->counts.in_segments + LINK_BATCH;
+	uint64_t most = ep->link.port->counts.in_segments + SHARE;
 
 	for (uint64_t i = 0; i < most && ep->state == SLMPM_PEER_UP; i++)
 		if (!take_batch(ep))

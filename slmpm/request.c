@@ -10,6 +10,15 @@
 
 struct handle_table request_table = HANDLE_TABLE("request", struct request);
 
+struct request *request_new(void)
+{
+	struct request *r = handle_new(&request_table);
+
+	if (!r)
+		error_set(SLMPM_ENOMEM, "for a request");
+	return r;
+}
+
 int request_init(struct request *r, enum request_kind kind, struct context *ctx,
 		 struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov, int n)
 {
@@ -26,7 +35,8 @@ int request_init(struct request *r, enum request_kind kind, struct context *ctx,
 		if (iov[i].len && !iov[i].base)
 			return error_set(SLMPM_EINVAL, "piece %d is NULL", i);
 		if (iov[i].len > SLMPM_MESSAGE_MAX - total && kind == REQUEST_SEND)
-			return error_set(SLMPM_ELIMIT, "over %llu bytes in one message",
+			return error_set(SLMPM_ELIMIT, "%llu bytes, at most %llu in a message",
+					 (unsigned long long)(total + iov[i].len),
 					 (unsigned long long)SLMPM_MESSAGE_MAX);
 		total = iov[i].len < UINT64_MAX - total ? total + iov[i].len : UINT64_MAX;
 	}

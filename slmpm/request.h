@@ -33,6 +33,8 @@ struct request {
 
 extern struct handle_table request_table;
 
+/* One with a handle; NULL with the detail set. */
+struct request *request_new(void);
 /* Copies IOV's description; -SLMPM_E* for bad pieces or sizes. */
 int request_init(struct request *r, enum request_kind kind, struct context *ctx,
 		 struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov, int n);

@@ -62,6 +62,16 @@ static inline void relax(void)
 #endif
 }
 
+void wait_relax(uint64_t ns)
+{
+	uint64_t until = wait_now() + ns;
+
+	do {
+		for (int i = 0; i < 4; i++)
+			relax();
+	} while (wait_now() < until);
+}
+
 /* ---- descriptors ---------------------------------------------------------------------------- */
 
 static void dispatch(struct context *ctx, struct watch *w)

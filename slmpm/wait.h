@@ -17,7 +17,9 @@ struct waiter {
 	void *arg;
 };
 
-uint64_t wait_now(void); /* ns, monotonic */
+uint64_t wait_now(void);
+/* Keeps the processor, quietly, for about so long. */
+void wait_relax(uint64_t ns); /* ns, monotonic */
 uint64_t wait_deadline(int timeout_ms);
 /* Milliseconds from NOW to DEADLINE for poll, rounded up; LONGEST < 0: no other bound. */
 int wait_ms(uint64_t now, uint64_t deadline, int longest);

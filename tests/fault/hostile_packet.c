@@ -247,7 +247,7 @@ static void bundle_too_long(struct raw_peer *p)
 
 static void bundle_of_long(struct raw_peer *p)
 {
-	post(p, WIRE_BUNDLE, 256, 512);
+	post(p, WIRE_BUNDLE, 512, 1024);
 }
 
 static void opcode_zero(struct raw_peer *p)

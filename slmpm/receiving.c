@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Receiving. The short ways are at the top: the next message of an opened bundle, and one that lies
+ * in the ring, come straight into the caller's buffer. Whatever else becomes a request.
+ */
+#include "slmpm/bundle.h"
+#include "slmpm/error.h"
+#include "slmpm/inbound.h"
+#include "slmpm/link.h"
+#include "slmpm/message.h"
+#include "slmpm/progress.h"
+#include "slmpm/request.h"
+#include "slmpm/wait.h"
+
+#define SPIN_POLLS 200 /* looks at one ring before a receive becomes a request */
+
+/* ---- the short ways ------------------------------------------------------------------------- */
+
+/* May what arrives go to the caller, or do others come first? */
+static inline bool is_first(const struct endpoint *ep)
+{
+	return !ep->ctx->posted_count && list_empty(&ep->unexpected);
+}
+
+/* Can the opened bundle serve this call? */
+static inline bool bundle_serves(const struct endpoint *ep, uint32_t stream, size_t cap)
+{
+	const struct unpack *u = &ep->unpack;
+
+	return u->left && u->length <= cap && bundle_is_for(u, stream) && is_first(ep);
+}
+
+/* Is A a plain message of one packet that a receive on STREAM may take as it is? */
+static inline bool is_plain(const struct endpoint *ep, const struct fabric_arrival *a,
+			    uint32_t stream)
+{
+	return a->kind == WIRE_SEND_ONLY && a->head[2] == a->length &&
+	       a->length <= ep->packet_max_in && a->head[0] == ep->received + 1 &&
+	       (uint32_t)a->head[1] != SLMPM_ANY_STREAM &&
+	       (stream == SLMPM_ANY_STREAM || stream == (uint32_t)a->head[1]);
+}
+
+static inline void take_plain(struct endpoint *ep, const struct fabric_arrival *a)
+{
+	ep->received++;
+	ep->stats->received_messages++;
+	ep->stats->received_bytes += a->length;
+	inbound_direct(ep, inbound_cost(a->length));
+}
+
+static inline bool is_message(uint8_t kind)
+{
+	return kind <= WIRE_SEND_ONLY || kind == WIRE_LOAN;
+}
+
+/* 1: *A is the message, not yet released. 2: the opened bundle has it. 0: not this way; what else
+ * came has been handled. */
+static inline int recv_direct(struct endpoint *ep, uint32_t stream, int polls,
+			      struct fabric_arrival **a)
+{
+	while (LIKELY(ep->direct && is_first(ep))) {
+		*a = progress_take(ep);
+		if (LIKELY(*a != NULL)) {
+			if (LIKELY(is_plain(ep, *a, stream)))
+				return 1;
+			if ((*a)->kind == WIRE_BUNDLE) {
+				if (!bundle_open(ep, *a))
+					return 0;
+				if (bundle_is_for(&ep->unpack, stream))
+					return 2;
+				(void)bundle_unpack_rest(ep);
+			} else if (is_message((*a)->kind)) {
+				/* Its receive is posted first, so that it is copied but once. */
+				ep->link.next--;
+				return 0;
+			} else if (!inbound_packet(ep, *a)) {
+				progress_release(ep, *a);
+			}
+		} else if (ep->bundle.count) {
+			(void)link_push(ep); /* who waits has ended the burst */
+		}
+		if (--polls <= 0)
+			break;
+	}
+	return 0;
+}
+
+static inline void fill_done(struct slmpm_done *done, const struct endpoint *ep,
+			     const struct fabric_arrival *a, int status)
+{
+	if (!done)
+		return;
+	done->len = a->length;
+	done->status = status;
+	done->stream = (uint32_t)a->head[1];
+	done->imm = (uint32_t)(a->head[1] >> 32);
+	done->flags = 0;
+	done->peer.id = handle_id(ep);
+}
+
+static inline int polls_for(const struct context *ctx, int timeout_ms)
+{
+	return !timeout_ms || ctx->crowded || ctx->wait == SLMPM_WAIT_BLOCK || ctx->multiple ?
+		       1 :
+		       SPIN_POLLS;
+}
+
+/* ---- the calls ------------------------------------------------------------------------------ */
+
+struct context *message_source(slmpm_peer peer, struct endpoint **ep, int *rc)
+{
+	slmpm_ctx handle = {peer.id & ~UINT64_C(0x80000000)};
+	struct context *ctx;
+
+	*ep = NULL;
+	if (peer.id & UINT64_C(0x80000000)) {
+		ctx = context_get(handle, rc);
+		if (ctx)
+			context_lock(ctx);
+		return ctx;
+	}
+	*ep = endpoint_get(peer);
+	if (!*ep || !endpoint_lock(*ep, peer)) {
+		*rc = endpoint_bad_handle(peer);
+		return NULL;
+	}
+	return (*ep)->ctx;
+}
+
+static int64_t recv_request(struct context *ctx, struct endpoint *ep, uint32_t stream,
+			    const struct slmpm_iov *iov, int n, struct slmpm_done *done,
+			    int timeout_ms)
+{
+	struct request r = {.piece_count = 0};
+	int rc = request_init(&r, REQUEST_RECV, ctx, ep, stream, iov, n);
+
+	if (rc == 0) {
+		rc = message_await(&r, timeout_ms);
+		if (done)
+			*done = r.result;
+		if (done && !r.done)
+			done->status = rc;
+	}
+	request_drop(&r);
+	return rc < 0 ? rc : (int64_t)r.result.len;
+}
+
+static int64_t take_arrival(struct endpoint *ep, const struct fabric_arrival *a, void *buf,
+			    size_t cap, struct slmpm_done *done)
+{
+	struct slmpm_done whole = {.len = a->length, .stream = (uint32_t)a->head[1]};
+	bool fits = a->length <= cap;
+
+	copy_payload(buf, a->data, fits ? a->length : cap);
+	take_plain(ep, a);
+	fill_done(done, ep, a, fits ? 0 : -SLMPM_ETRUNC);
+	progress_release(ep, a);
+	return LIKELY(fits) ? (int64_t)whole.len : message_truncated(&whole, cap);
+}
+
+static int64_t receive(struct endpoint *ep, uint32_t stream, void *buf, size_t cap,
+		       struct slmpm_done *done, int timeout_ms)
+{
+	const struct slmpm_iov iov = {buf, cap};
+	struct fabric_arrival *a;
+	int how = 0;
+
+	if (LIKELY(!ep->unpack.left))
+		how = recv_direct(ep, stream, polls_for(ep->ctx, timeout_ms), &a);
+	if (LIKELY(how == 1))
+		return take_arrival(ep, a, buf, cap, done);
+	if (bundle_serves(ep, stream, cap))
+		return bundle_take(ep, buf, done);
+	return recv_request(ep->ctx, ep, stream, &iov, 1, done, timeout_ms);
+}
+
+/* From any peer, in a context with threads, or with what may be wrong. */
+static COLD int64_t recv_with_care(slmpm_peer peer, uint32_t stream, void *buf, size_t cap,
+				   struct slmpm_done *done, int timeout_ms)
+{
+	const struct slmpm_iov iov = {buf, cap};
+	struct endpoint *ep;
+	struct context *ctx;
+	int64_t len;
+	int rc = 0;
+
+	if (!buf && cap)
+		return error_set(SLMPM_EINVAL, "slmpm_recv: the buffer is NULL");
+	ctx = message_source(peer, &ep, &rc);
+	if (!ctx)
+		return rc;
+	if (ep)
+		len = receive(ep, stream, buf, cap, done, timeout_ms);
+	else
+		len = recv_request(ctx, NULL, stream, &iov, 1, done, timeout_ms);
+	context_unlock(ctx);
+	return len;
+}
+
+int64_t slmpm_recv(slmpm_peer peer, uint32_t stream, void *buf, size_t cap, struct slmpm_done *done,
+		   int timeout_ms)
+{
+	struct endpoint *ep = endpoint_get(peer);
+
+	if (UNLIKELY(!ep || (!buf && cap) || ep->ctx->multiple))
+		return recv_with_care(peer, stream, buf, cap, done, timeout_ms);
+	if (bundle_serves(ep, stream, cap))
+		return bundle_take(ep, buf, done);
+	return receive(ep, stream, buf, cap, done, timeout_ms);
+}
+
+static int post_recv(struct context *ctx, struct endpoint *ep, uint32_t stream,
+		     const struct slmpm_iov *iov, int n, slmpm_req *req)
+{
+	struct request *r = request_new();
+	int rc;
+
+	if (!r)
+		return -SLMPM_ENOMEM;
+	rc = request_init(r, REQUEST_RECV, ctx, ep, stream, iov, n);
+	if (rc == 0)
+		rc = message_submit(r);
+	if (rc == 0)
+		req->id = handle_id(r);
+	else
+		request_drop(r);
+	return rc;
+}
+
+int64_t slmpm_recvv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, int n,
+		    const struct slmpm_how *how, slmpm_req *req)
+{
+	struct endpoint *ep;
+	int rc = 0;
+	struct context *ctx = message_source(peer, &ep, &rc);
+	int64_t len;
+
+	if (!ctx)
+		return rc;
+	if (message_bad_how(how))
+		len = message_explain_how("slmpm_recvv", how);
+	else if (req)
+		len = post_recv(ctx, ep, stream, iov, n, req);
+	else
+		len = recv_request(ctx, ep, stream, iov, n, NULL, how ? how->timeout_ms : -1);
+	context_unlock(ctx);
+	return len;
+}
+
+struct probe {
+	struct request request;
+	struct inbound *found;
+	int ended;
+};
+
+static bool has_message(void *arg)
+{
+	struct probe *p = arg;
+
+	p->found = inbound_find(&p->request);
+	if (!p->found)
+		p->ended = message_source_ended(p->request.ctx, p->request.ep);
+	return p->found || p->ended < 0;
+}
+
+int slmpm_probe(slmpm_peer peer, uint32_t stream, struct slmpm_done *done, int timeout_ms)
+{
+	struct probe p = {.found = NULL};
+	struct endpoint *ep;
+	int rc = 0;
+	struct context *ctx = message_source(peer, &ep, &rc);
+
+	if (!ctx)
+		return rc;
+	(void)request_init(&p.request, REQUEST_RECV, ctx, ep, stream, NULL, 0);
+	if (!timeout_ms && !has_message(&p))
+		(void)progress_context(ctx);
+	(void)wait_until(ctx, has_message, &p, timeout_ms);
+	if (p.found && done)
+		*done = (struct slmpm_done){
+			.len = p.found->area ? p.found->got : p.found->total,
+			.stream = p.found->stream,
+			.imm = p.found->imm,
+			.peer = {handle_id(p.found->ep)},
+			.flags = p.found->area && !p.found->final ? SLMPM_PART : 0,
+		};
+	context_unlock(ctx);
+	return p.found ? 1 : p.ended;
+}
