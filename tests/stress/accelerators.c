@@ -121,7 +121,7 @@ static void take_one(void)
 static void start_all(void)
 {
 	struct slmpm_spawn_options o = {.size = sizeof(o), .flags = SLMPM_SPAWN_DIE_WITH_HOST};
-	char text[8], *argv[] = {text, NULL};
+	char text[16], *argv[] = {text, NULL};
 
 	for (int i = 0; i < ACCELERATORS; i++) {
 		snprintf(text, sizeof(text), "%d", i);
@@ -159,6 +159,8 @@ int main(int argc, char **argv)
 
 	if (argc > 1)
 		return accelerate(strtoull(argv[1], NULL, 10));
+	/* So many at once, perhaps slowed down by a sanitizer, are long on their way. */
+	setenv("SLMPM_HANDSHAKE_MS", "60000", 0);
 	start_all();
 	memcpy(before, next_seq, sizeof(before));
 	end = now_ms() + 1000 * (seconds ? strtoull(seconds, NULL, 10) : 4);
