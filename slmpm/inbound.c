@@ -463,6 +463,7 @@ void inbound_bundled(struct endpoint *ep, uint64_t route, const void *data, uint
 		.data = data,
 	};
 
+	ep->ctx->news = true;
 	(void)send_only(ep, &h, NULL);
 }
 
@@ -721,6 +722,7 @@ bool inbound_packet(struct endpoint *ep, const struct fabric_arrival *a)
 {
 	struct head h;
 
+	ep->ctx->news = true;
 	if (a->kind == WIRE_BUNDLE) {
 		/* Released by its last message. */
 		if (bundle_open(ep, a))

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a look for something else brings in is news for slmpm_arm. */
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+
+#include "tests/lib/actor.h"
+
+static const slmpm_ctx none;
+
+/* A word, which the look takes; two messages and a stop, each time it is told to. */
+static int role_talk(slmpm_peer host, char **words)
+{
+	struct slmpm_how how = {.size = sizeof(how), .flags = SLMPM_MORE};
+	struct slmpm_iov iov = {(char *)(uintptr_t) "1234", 4};
+
+	(void)words;
+	while (slmpm_recv(host, 0, NULL, 0, NULL, PATIENCE) == 0) {
+		OK(slmpm_sendv(host, 2, &iov, 1, &how, NULL));
+		OK(slmpm_send(host, 2, "5678", 4, PATIENCE));
+		raise(SIGSTOP);
+	}
+	return 0;
+}
+
+/* Until arming finds nothing, as a loop would do before it sleeps; and awake again: no bell rings
+ * for what comes. */
+static void settle(void)
+{
+	do
+		(void)slmpm_progress(none);
+	while (slmpm_arm(none) == 1);
+	(void)slmpm_progress(none);
+}
+
+static void tell(slmpm_peer child, int pid)
+{
+	OK(kill(pid, SIGCONT));
+	OK(slmpm_send(child, 0, NULL, 0, PATIENCE));
+	actor_await_state(pid, "T");
+}
+
+int main(int argc, char **argv)
+{
+	static const struct actor roles[] = {{"talk", role_talk}, {NULL, NULL}};
+	struct slmpm_peer_info info = {.size = sizeof(info)};
+	slmpm_peer child;
+	slmpm_req req;
+	char buf[8];
+
+	actor_begin(argc, argv, roles);
+	child = actor_spawn("talk", NULL, NULL);
+	OK(slmpm_peer_query(child, &info));
+	settle();
+
+	/* into the messages nobody has asked for */
+	tell(child, info.pid);
+	EXPECT(slmpm_recv(child, 1, NULL, 0, NULL, 0), -SLMPM_ETIMEOUT);
+	EXPECT(slmpm_arm(none), 1);
+	EXPECT(slmpm_recv(child, 2, buf, 8, NULL, 0), 4);
+	EXPECT(slmpm_recv(child, 2, buf, 8, NULL, 0), 4);
+	settle();
+
+	/* into a receive that was posted */
+	OK(slmpm_recvv(child, 2, &(struct slmpm_iov){buf, 8}, 1, NULL, &req));
+	settle();
+	tell(child, info.pid);
+	EXPECT(slmpm_recv(child, 1, NULL, 0, NULL, 0), -SLMPM_ETIMEOUT);
+	EXPECT(slmpm_arm(none), 1);
+	EXPECT(slmpm_test(&req, NULL), 1);
+	settle();
+
+	OK(kill(info.pid, SIGCONT));
+	actor_join(child, 0);
+	return 0;
+}
