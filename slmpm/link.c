@@ -228,6 +228,7 @@ static int begin(struct endpoint *ep, struct request *r)
 	rc = link_post_request(ep, &p, r);
 	if (rc != 1)
 		return rc;
+	ep->link.run = 0;
 	ep->sent++;
 	ep->charged += charge_of(ep, r);
 	ep->stats->sent_messages++;

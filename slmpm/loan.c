@@ -131,6 +131,7 @@ static int commit_packet(struct endpoint *ep, uint64_t len, const struct slmpm_h
 	ep->loan.data = NULL;
 	if (link_post_built(ep, &p) != 1)
 		return endpoint_error(ep);
+	ep->link.run = 0;
 	ep->sent++;
 	ep->charged -= ep->loan.length - len;
 	ep->stats->sent_messages++;
@@ -150,6 +151,7 @@ static int commit_area(struct endpoint *ep, uint64_t len, const struct slmpm_how
 	};
 
 	if (!ep->loan.begun) {
+		ep->link.run = 0;
 		ep->loan.seq = ++ep->sent;
 		ep->stats->sent_messages++;
 	}
