@@ -288,13 +288,15 @@ void raw_post(struct raw_peer *p, uint8_t opcode, uint64_t seq, uint64_t route, 
 {
 	uint64_t head[3] = {LITTLE_64(seq), LITTLE_64(route), LITTLE_64(extent)};
 	int64_t until = actor_now_ms() + PATIENCE;
+	struct pollfd end = {.fd = p->fd};
 	unsigned char *at;
 
 	while (!(at = ring_reserve(&p->w, (uint32_t)sizeof(head) + length))) {
 		CHECK(actor_now_ms() < until, "no room comes");
 		ring_publish_produced(&p->w);
 		raw_ring_bell(p);
-		(void)poll(NULL, 0, 1);
+		if (poll(&end, 1, 1) != 0)
+			return;
 	}
 	memcpy(at, head, sizeof(head));
 	if (length)

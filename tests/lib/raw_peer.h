@@ -60,7 +60,8 @@ size_t raw_hear(int fd, void *packet, size_t room, int *passed);
 /* Waits until the other side shuts the connection; REASON: what its BYE said, or "". */
 void raw_hear_end(int fd, char reason[112]);
 
-/* A packet with this header into the ring; waits for room. Not rung for. */
+/* A packet with this header into the ring; waits for room, or until the other side is
+ * gone. Not rung for. */
 void raw_post(struct raw_peer *p, uint8_t opcode, uint64_t seq, uint64_t route, uint64_t extent,
 	      const void *data, uint32_t length);
 /* The next message, legal: of one packet. */

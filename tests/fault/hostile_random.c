@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* timeout: 60 */
+/*
+ * A peer that lies at random: legal packets with one figure wrong, stores anywhere in the ring,
+ * control packets of any kind, at any pace. It is poisoned or borne; the process goes on, keeps
+ * nothing, and an honest peer's messages stay whole. SLMPM_TEST_SECONDS: how long.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/lib/actor.h"
+#include "tests/lib/child.h"
+#include "tests/lib/death.h"
+#include "tests/lib/random.h"
+#include "tests/lib/raw_peer.h"
+
+#define SECONDS  4
+#define BOUND_MS 3000
+#define PACKET   8192
+#define LOANS    (1u << 20)
+
+static unsigned char bytes[PACKET * 2];
+static char address[64];
+
+/* ---- the liar ---- */
+
+static uint64_t near(struct rng *g, uint64_t truth)
+{
+	switch (rng_below(g, 8)) {
+	case 0: return truth + 1;
+	case 1: return truth - 1;
+	case 2: return rng_next(g);
+	case 3: return rng_below(g, 70000);
+	case 4: return truth ^ UINT64_C(1) << rng_below(g, 64);
+	case 5: return UINT64_MAX;
+	default: return truth;
+	}
+}
+
+static const uint8_t opcodes[] = {
+	WIRE_SEND_FIRST, WIRE_SEND_MIDDLE, WIRE_SEND_LAST, WIRE_SEND_ONLY, WIRE_SEND_ONLY,
+	WIRE_CLEAR,      WIRE_CREDIT,      WIRE_WITHDRAW,  WIRE_LOAN,      WIRE_LOAN_MORE,
+	WIRE_LOAN_DONE,  WIRE_BUNDLE,      WIRE_CLOSE,     WIRE_OPCODES,
+};
+
+/* Mostly what a peer might say, with one figure in doubt. */
+static void lie_in_packet(struct raw_peer *p, struct rng *g)
+{
+	uint8_t opcode = opcodes[rng_below(g, sizeof(opcodes))];
+	uint32_t length = rng_below(g, rng_one_in(g, 4) ? PACKET + 8 : 200);
+	uint64_t extent = length, seq = p->sent + 1, bundled = 0;
+	struct wire_loan loan = {
+		.ready = near(g, 100),
+		.capacity = near(g, 65536),
+		.area = rng_below(g, 3),
+		.final = rng_below(g, 2),
+	};
+
+	if (opcode == WIRE_SEND_FIRST) {
+		length = PACKET;
+		extent = PACKET + rng_below(g, 100000);
+		if (extent > 32768)
+			extent = wire_extent(extent, WIRE_FLAG_ANNOUNCED);
+	} else if (opcode == WIRE_SEND_MIDDLE || opcode == WIRE_SEND_LAST) {
+		seq = p->sent;
+		extent = PACKET;
+		length = opcode == WIRE_SEND_MIDDLE ? PACKET : length;
+	} else if (opcode == WIRE_BUNDLE) {
+		extent = 1 + rng_below(g, 128);
+		bundled = 1 + rng_below(g, 2048 / (uint32_t)extent);
+		length = (uint32_t)(extent * bundled);
+	} else if (opcode != WIRE_SEND_ONLY && opcode != WIRE_LOAN) {
+		seq = rng_below(g, 5);
+		extent = rng_below(g, 3);
+		length = opcode == WIRE_LOAN_MORE ? length : 0;
+	}
+	if (rng_one_in(g, 4))
+		seq = near(g, seq);
+	if (rng_one_in(g, 4))
+		extent = near(g, extent);
+	if (opcode == WIRE_LOAN || opcode == WIRE_LOAN_MORE)
+		raw_post(p, opcode, seq, wire_route(1, 0), extent, &loan, sizeof(loan));
+	else
+		raw_post(p, opcode, seq, wire_route(1 + rng_below(g, 3), 7), extent, bytes, length);
+	if (opcode == WIRE_SEND_ONLY || opcode == WIRE_SEND_FIRST || opcode == WIRE_LOAN)
+		p->sent++;
+	else if (opcode == WIRE_BUNDLE)
+		p->sent += bundled;
+}
+
+static void lie_in_ring(struct raw_peer *p, struct rng *g)
+{
+	struct ring_words *words = raw_words(p);
+	uint64_t total = p->w.produced + 1;
+
+	switch (rng_below(g, 5)) {
+	case 0: atomic_store(&words->produced, LITTLE_64(near(g, p->w.produced))); break;
+	case 1: atomic_store(&words->consumed, LITTLE_64(near(g, p->r.consumed))); break;
+	case 2: atomic_store(&words->asleep, rng_next(g)); break;
+	case 3:
+		atomic_store(raw_commit_word(p, total),
+			     LITTLE_64(near(g, (uint64_t)WIRE_SEND_ONLY << 54 |
+						       (uint64_t)rng_below(g, 9000) << 32 |
+						       ((uint32_t)total ^ p->w.epoch))));
+		break;
+	default: atomic_store(raw_commit_word(p, rng_next(g)), rng_next(g));
+	}
+}
+
+static void lie_on_socket(struct raw_peer *p, struct rng *g)
+{
+	union {
+		struct wire_control_head head;
+		struct wire_area area;
+		unsigned char bytes[200];
+	} packet;
+	size_t n = rng_one_in(g, 2) ? sizeof(packet.area) : 1 + rng_below(g, 200);
+	int fds[3] = {p->own.fd, p->own.fd, p->fd};
+
+	for (size_t i = 0; i < sizeof(packet.bytes); i++)
+		packet.bytes[i] = (unsigned char)rng_next(g);
+	packet.head.type = LITTLE_32(rng_one_in(g, 2) ? WIRE_AREA : rng_below(g, 7));
+	packet.head.length = LITTLE_32((uint32_t)near(g, n));
+	packet.area.area = rng_below(g, 3);
+	packet.area.size = LITTLE_64(near(g, p->own.size));
+	(void)raw_say(p->fd, &packet, n, fds, (int)rng_below(g, 3));
+}
+
+/* Takes what comes, so that the other side has room. */
+static void read_some(struct raw_peer *p)
+{
+	struct ring_packet packet;
+
+	while (ring_peek(&p->r, &packet) == 1)
+		ring_release(&p->r, &packet);
+	ring_publish_consumed(&p->r, RING_FLUSH);
+}
+
+static int lie(void *arg)
+{
+	struct rng g = {*(uint64_t *)arg};
+	struct pollfd end;
+	struct raw_peer p;
+	char reason[112];
+	/* Some lie at once, some are honest for long. */
+	uint32_t rarely = 1u << rng_below(&g, 10);
+	int fd = raw_connect(address);
+
+	if (fd < 0)
+		return 0;
+	raw_begin(&p, fd);
+	raw_steps(&p, RAW_HELLO, RAW_UP);
+	end = (struct pollfd){.fd = fd};
+	for (int i = 0; i < 4000 && poll(&end, 1, 0) == 0; i++) {
+		if (!rng_one_in(&g, rarely))
+			raw_send(&p, 1 + rng_below(&g, 3), bytes, rng_below(&g, 500));
+		else if (rng_one_in(&g, 8))
+			lie_on_socket(&p, &g);
+		else if (rng_one_in(&g, 3))
+			lie_in_ring(&p, &g);
+		else
+			lie_in_packet(&p, &g);
+		if (rng_one_in(&g, 4))
+			raw_ring_bell(&p);
+		if (rng_one_in(&g, 4))
+			ring_publish_produced(&p.w);
+		read_some(&p);
+	}
+	if (rng_one_in(&g, 2))
+		death_now();
+	raw_hear_end(fd, reason);
+	raw_end(&p);
+	return 0;
+}
+
+/* ---- the honest one ---- */
+
+static int be_honest(void *arg)
+{
+	char url[80], text[64];
+	slmpm_ctx none = {0};
+	slmpm_peer host;
+	int64_t n;
+
+	(void)arg;
+	snprintf(url, sizeof(url), "shm:%s", address);
+	OK(slmpm_connect(&host, none, url, PATIENCE));
+	while ((n = slmpm_recv(host, 1, text, sizeof(text), NULL, PATIENCE)) > 0)
+		OK(slmpm_send(host, 2, text, (size_t)n, PATIENCE));
+	EXPECT(n, -SLMPM_ECLOSED);
+	return 0;
+}
+
+static void still_works(slmpm_peer honest)
+{
+	static uint32_t turn;
+	uint32_t back = 0;
+
+	turn++;
+	OK(slmpm_send(honest, 1, &turn, sizeof(turn), BOUND_MS));
+	EXPECT(slmpm_recv(honest, 2, &back, sizeof(back), NULL, BOUND_MS), sizeof(back));
+	CHECK(back == turn, "%u came back as %u", turn, back);
+}
+
+/* ---- who is lied to ---- */
+
+static const void *held[4];
+
+static int64_t take_something(slmpm_peer peer, struct rng *g)
+{
+	static unsigned char room[20000];
+	uint32_t stream = rng_one_in(g, 3) ? SLMPM_ANY_STREAM : 1 + rng_below(g, 3);
+	size_t i = rng_below(g, 4);
+	struct slmpm_done done;
+	struct slmpm_stats stats;
+	int64_t rc;
+	void *at;
+
+	switch (rng_below(g, 8)) {
+	case 0:
+		if (held[i]) {
+			OK(slmpm_release(peer, held[i]));
+			held[i] = NULL;
+			return 0;
+		}
+		rc = slmpm_hold(peer, stream, &held[i], &done, 0);
+		if (rc < 0)
+			held[i] = NULL;
+		else /* every byte of it is ours to read */
+			for (int64_t b = 0; b < rc; b++)
+				room[0] ^= ((const volatile unsigned char *)held[i])[b];
+		return rc;
+	case 1: return slmpm_send(peer, 1, bytes, rng_below(g, 9000), 0);
+	case 2: return slmpm_probe(peer, stream, &done, 0);
+	case 3:
+		rc = slmpm_loan(peer, 2, 1 + rng_below(g, 100000), &at, 0);
+		return rc < 0 ? rc : slmpm_abort(peer, at);
+	case 4: return slmpm_peer_stats(peer, &stats, sizeof(stats));
+	default: return slmpm_recv(peer, stream, room, sizeof(room), &done, (int)rng_below(g, 2));
+	}
+}
+
+static bool goes_on(int64_t rc)
+{
+	return rc >= 0 || rc == -SLMPM_ETIMEOUT || rc == -SLMPM_ETRUNC || rc == -SLMPM_EAGAIN ||
+	       rc == -SLMPM_ECHECKSUM || rc == -SLMPM_ELIMIT;
+}
+
+/* Until it ends, one way or another. */
+static int64_t bear(slmpm_peer peer, slmpm_peer honest, struct rng *g)
+{
+	int64_t until = actor_now_ms() + BOUND_MS * actor_slow(), rc = 0;
+	struct slmpm_peer_info info = {.size = sizeof(info), .state = SLMPM_PEER_UP};
+
+	for (int i = 0; info.state == SLMPM_PEER_UP && actor_now_ms() < until; i++) {
+		rc = take_something(peer, g);
+		OK(slmpm_peer_query(peer, &info));
+		CHECK(goes_on(rc) || info.state != SLMPM_PEER_UP, "%lld: %s", (long long)rc,
+		      slmpm_error_detail());
+		if (i % 64 == 0)
+			still_works(honest);
+	}
+	for (int i = 0; i < 4; i++)
+		if (held[i]) {
+			OK(slmpm_release(peer, held[i]));
+			held[i] = NULL;
+		}
+	(void)slmpm_close(peer, 50);
+	return info.state;
+}
+
+int main(void)
+{
+	const char *text = getenv("SLMPM_TEST_SECONDS");
+	int64_t until = actor_now_ms() + 1000 * (text ? atoi(text) : SECONDS);
+	struct rng g = {rng_run_seed((uint64_t)time(NULL))};
+	int ends[8] = {0}, sessions = 0;
+	slmpm_listener listener;
+	struct holdings before;
+	struct slmpm_event e = {.size = sizeof(e)};
+	slmpm_peer honest, peer;
+	const char *name;
+	uint64_t count;
+	slmpm_ctx ctx;
+	char url[80];
+	pid_t pid;
+
+	setenv("SLMPM_LOG_LEVEL", "none", 1);
+	setenv("SLMPM_LOAN_MAX", "1m", 1);
+	snprintf(address, sizeof(address), "hostile-random-%d", (int)getpid());
+	snprintf(url, sizeof(url), "shm:%s", address);
+	OK(slmpm_open(&ctx, NULL));
+	OK(slmpm_listen(&listener, ctx, url));
+	pid = child_start(be_honest, NULL, 600);
+	OK(slmpm_accept(listener, &honest, PATIENCE));
+	before = holdings_now();
+	for (; actor_now_ms() < until; sessions++) {
+		uint64_t seed = rng_next(&g);
+		pid_t liar = child_start(lie, &seed, 60);
+
+		OK(slmpm_accept(listener, &peer, PATIENCE));
+		ends[bear(peer, honest, &g)]++;
+		(void)child_wait(liar);
+		while (slmpm_next_event(ctx, &e, 0) == 1)
+			;
+		holdings_expect(before, "a liar");
+	}
+	still_works(honest);
+	printf("%d liars: %d poisoned, %d died, %d closed, %d borne\n", sessions,
+	       ends[SLMPM_PEER_POISONED], ends[SLMPM_PEER_DEAD], ends[SLMPM_PEER_CLOSED],
+	       ends[SLMPM_PEER_UP]);
+	for (int i = 0; slmpm_violation_at(i, &name, &count) == 0; i++)
+		printf("%6llu %s\n", (unsigned long long)count, name);
+	CHECK(ends[SLMPM_PEER_POISONED] > sessions / 4, "hardly anybody lied");
+	OK(slmpm_shut(ctx, PATIENCE));
+	CHECK(child_wait(pid) == 0, "the honest peer");
+	return 0;
+}
