@@ -359,7 +359,7 @@ static int a_crashs_directories_are_swept(int argc, char **argv)
 
 static int there_has_to_be_a_place(int argc, char **argv)
 {
-	char prefix[64], *keep = strdup(getenv("SLMPM_DACS_CWD_PREFIX"));
+	char prefix[4096], *keep = strdup(getenv("SLMPM_DACS_CWD_PREFIX"));
 	dacs_process_id_t pid;
 
 	(void)argc, (void)argv;
