@@ -266,8 +266,10 @@ const char *endpoint_suspicion(struct endpoint *ep)
 	after = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
 	state = after && after[1] == ' ' ? after[2] : '?';
 	fclose(f);
-	if (state != 'T' && state != 't')
+	if (state != 'T' && state != 't') {
+		ep->suspect = false; /* it goes on: the next stop is told again */
 		return NULL;
+	}
 	if (!ep->suspect)
 		context_event(ep->ctx, ep, SLMPM_EVENT_SUSPECT, "its process is stopped");
 	ep->suspect = true;
