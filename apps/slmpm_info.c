@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/lib/options.h"
+
 enum { OPT_CHECK = 256, OPT_JSON };
 
 static const struct argp_option options[] = {
@@ -311,7 +313,7 @@ int main(int argc, char **argv)
 	bool good = true;
 
 	argp_err_exit_status = 2;
-	if (argp_parse(&argp, argc, argv, 0, NULL, &c))
+	if (options_parse(&argp, argc, argv, &c))
 		return 2;
 	if (!c.config && !c.check && !c.peers && !c.pid && !c.fabrics)
 		c.fabrics = !c.version, c.version = true;

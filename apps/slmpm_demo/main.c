@@ -9,6 +9,8 @@
 #include <argp.h>
 #include <stdlib.h>
 
+#include "apps/lib/options.h"
+
 #define DEFAULT_PATH "/usr/share/doc"
 
 enum { OPT_ACCELERATOR = 256 };
@@ -78,7 +80,7 @@ int main(int argc, char **argv)
 	snprintf(version, sizeof(version), "slmpm_demo %s", slmpm_version());
 	argp_program_version = version;
 	argp_err_exit_status = 2;
-	if (argp_parse(&argp, argc, argv, 0, NULL, &c))
+	if (options_parse(&argp, argc, argv, &c))
 		return 2;
 	if (c.accelerator)
 		return accelerator_run();

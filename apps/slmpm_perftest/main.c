@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/lib/options.h"
+
 enum {
 	OPT_FABRIC = 256,
 	OPT_MODE,
@@ -301,7 +303,7 @@ int main(int argc, char **argv)
 	snprintf(version, sizeof(version), "slmpm_perftest %s", slmpm_version());
 	argp_program_version = version;
 	argp_err_exit_status = 2;
-	if (argp_parse(&argp, argc, argv, 0, NULL, &c))
+	if (options_parse(&argp, argc, argv, &c))
 		return 2;
 	if (!c.setup.samples)
 		c.setup.samples = c.serve ? 1 : 5;

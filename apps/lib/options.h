@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* An option that does not exist, or lacks its argument, told in one line where argp takes two. */
+#ifndef APPS_LIB_OPTIONS_H
+#define APPS_LIB_OPTIONS_H
+
+#include <argp.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OPTIONS_SPECIAL 0x1000000 /* argp's own keys from here on */
+
+/* Notes how far all is well. */
+static inline error_t options_accept(int key, char *arg, struct argp_state *state)
+{
+	int *well = state->input;
+
+	(void)arg;
+	if (key == ARGP_KEY_ARG || (key > 0 && key < OPTIONS_SPECIAL))
+		*well = state->next;
+	return 0;
+}
+
+/* Help and version end the first reading as they do the second: leave them to that one. */
+static inline bool options_ask_for_help(int argc, char **argv)
+{
+	static const char *const ends[] = {"--help", "--usage", "--version", "-?", "-V"};
+
+	for (int i = 1; i < argc; i++)
+		for (size_t k = 0; k < sizeof(ends) / sizeof(ends[0]); k++)
+			if (!strcmp(argv[i], ends[k]))
+				return true;
+	return false;
+}
+
+/* argp_parse, whose PARSER sees only options that are spelt right. */
+static inline error_t options_parse(const struct argp *argp, int argc, char **argv, void *input)
+{
+	struct argp spelling = *argp;
+	int well = 1; /* the word that follows what was understood, or a group that is half so */
+
+	spelling.parser = options_accept;
+	if (!options_ask_for_help(argc, argv) &&
+	    argp_parse(&spelling, argc, argv, ARGP_NO_ERRS | ARGP_NO_EXIT | ARGP_IN_ORDER, NULL,
+		       &well)) {
+		fprintf(stderr, "%s: %s: no such option, or without its argument; see --help\n",
+			program_invocation_short_name, well < argc ? argv[well] : argv[argc - 1]);
+		exit(argp_err_exit_status);
+	}
+	return argp_parse(argp, argc, argv, 0, NULL, input);
+}
+
+#endif
