@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# What no tool can do: each ends with an error status and one line that names the cause and what to do.
+set -u
+bin=$SLMPM_BUILD/bin
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+fail() { echo "$*" >&2; cat "$dir/err" >&2; exit 1; }
+
+refused() { # refused STATUS WHAT PROGRAM ARGUMENTS...
+	local status=$1 what=$2 rc
+	shift 2
+	"$@" >"$dir/out" 2>"$dir/err" </dev/null
+	rc=$?
+	[ $rc = "$status" ] || fail "$*: exit status $rc, not $status"
+	[ "$(wc -l <"$dir/err")" = 1 ] || fail "$*: not one line"
+	grep -q -- "$what" "$dir/err" || fail "$*: does not say \"$what\""
+	[ ! -s "$dir/out" ] || fail "$*: something on standard output"
+}
+
+# Options that do not exist or lack what belongs to them, alone, in groups, before and after others.
+for tool in slmpm_info slmpm_demo slmpm_perftest; do
+	for bad in --nonsense -Z -ZZ; do
+		refused 2 "^$tool: $bad: .*--help" "$bin/$tool" "$bad"
+	done
+	refused 2 "^$tool: --nonsense=3: .*--help" "$bin/$tool" --nonsense=3
+done
+refused 2 '^slmpm_info: -vZ: ' "$bin/slmpm_info" -d -vZ
+refused 2 '^slmpm_info: -Zv: ' "$bin/slmpm_info" -d -Zv
+refused 2 '^slmpm_info: --nonsense: ' "$bin/slmpm_info" --nonsense -vd
+refused 2 '^slmpm_info: -m: ' "$bin/slmpm_info" -m
+refused 2 '^slmpm_info: -s: ' "$bin/slmpm_info" -v -s
+refused 2 '^slmpm_demo: -n: ' "$bin/slmpm_demo" -q -n
+refused 2 '^slmpm_demo: --quiet=yes: ' "$bin/slmpm_demo" --quiet=yes
+refused 2 '^slmpm_demo: --accelerators: ' "$bin/slmpm_demo" . --accelerators
+refused 2 '^slmpm_perftest: -t: ' "$bin/slmpm_perftest" -t
+refused 2 '^slmpm_perftest: --wait: ' "$bin/slmpm_perftest" -t send_lat --wait
+
+# Values out of range, or no values at all.
+refused 2 '"what"' "$bin/slmpm_info" what
+refused 2 '0' "$bin/slmpm_info" -m 0
+refused 2 'x' "$bin/slmpm_info" -s x
+refused 1 '2147483647' "$bin/slmpm_info" -s 2147483647
+refused 2 'from 1 to 64' "$bin/slmpm_demo" -n 65
+refused 2 'from 1 to 64' "$bin/slmpm_demo" -n ''
+refused 2 'from 1 to 64' "$bin/slmpm_demo" -w 1x
+refused 2 'adaptive spin block' "$bin/slmpm_perftest" -t send_lat --wait ''
+
+# Settings that cannot be read: every tool that uses them names the first.
+export SLMPM_WAIT=sometimes
+refused 1 'SLMPM_WAIT=sometimes: one of: adaptive spin block' "$bin/slmpm_demo" -n 1 "$0"
+refused 1 'SLMPM_WAIT=sometimes: one of: adaptive spin block' "$bin/slmpm_perftest" -t send_lat -n 10 --samples 1
+refused 1 'SLMPM_WAIT=sometimes: one of: adaptive spin block' "$bin/hello_host"
+unset SLMPM_WAIT
+
+# Programs that are missing, or started by hand though they are to be started by another.
+cp "$bin/hello_host" "$dir/hello_host"
+refused 1 'hello_accel cannot be started' env LD_LIBRARY_PATH="$SLMPM_BUILD/lib" "$dir/hello_host"
+refused 1 'not started by slmpm_spawn' "$bin/hello_accel"
+refused 1 'not started by slmpm_spawn' "$bin/slmpm_demo" --accelerator
+exit 0
