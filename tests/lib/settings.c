@@ -64,6 +64,7 @@ int settings_each(int (*body)(const struct setting *s), unsigned seconds)
 	const char *only = getenv("SLMPM_TEST_SETTING");
 	int failed = 0;
 
+	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	for (const struct setting *s = settings; s->name; s++) {
 		struct run r = {body, s};
 		int64_t begin = actor_now_ms();
