@@ -680,8 +680,10 @@ static void loan_more(struct endpoint *ep, const struct head *h)
 	}
 	if (m->receive && m->receive->kind == REQUEST_RECV) {
 		copy_from_area(m, m->receive, had);
-		if (m->final)
-			finish(m);
+		if (m->final) {
+			finish(m); /* and it is gone */
+			return;
+		}
 	}
 	if (m->released && m->final)
 		inbound_free(m);
