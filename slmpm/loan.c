@@ -174,9 +174,69 @@ static int check_loan(struct endpoint *ep, const void *buf, const char *call)
 	return 0;
 }
 
+/* What was sent before goes first: a loan in an area stands in no queue. */
+struct turn {
+	struct endpoint *ep;
+	slmpm_peer peer;
+};
+
+static bool has_come(void *arg)
+{
+	const struct turn *t = arg;
+
+	return endpoint_get(t->peer) != t->ep || t->ep->state != SLMPM_PEER_UP ||
+	       list_empty(&t->ep->link.queue);
+}
+
+static int await_turn(struct endpoint *ep, slmpm_peer peer, const struct slmpm_how *how)
+{
+	struct turn t = {ep, peer};
+
+	if (!ep->loan.area || ep->loan.begun || has_come(&t))
+		return 0;
+	if (wait_until(ep->ctx, has_come, &t, how ? how->timeout_ms : -1) == 0)
+		return endpoint_get(peer) == ep ? 0 : endpoint_bad_handle(peer);
+	return error_set(SLMPM_ETIMEOUT, "what was sent before to %s has not gone", ep->name);
+}
+
+static int check_commit(struct endpoint *ep, const void *buf, uint64_t len,
+			const struct slmpm_how *how)
+{
+	int rc = check_loan(ep, buf, "slmpm_commit");
+
+	if (rc < 0)
+		return rc;
+	if (len > ep->loan.length || len < ep->loan.ready)
+		return error_set(SLMPM_EINVAL,
+				 "slmpm_commit: %llu bytes of a loan of %llu, %llu are out",
+				 (unsigned long long)len, (unsigned long long)ep->loan.length,
+				 (unsigned long long)ep->loan.ready);
+	if (!ep->loan.area && how && how->flags & SLMPM_PART)
+		return error_set(SLMPM_ENOTSUP, "slmpm_commit: a part of a loan inside a packet");
+	return 0;
+}
+
+static int commit(struct endpoint *ep, uint64_t len, const struct slmpm_how *how)
+{
+	int rc;
+
+	if (ep->state == SLMPM_PEER_UP) {
+		rc = ep->loan.area ? commit_area(ep, len, how) : commit_packet(ep, len, how);
+	} else {
+		rc = endpoint_error(ep);
+		ep->loan.data = NULL;
+		ep->loan.area = NULL;
+	}
+	endpoint_refresh(ep);
+	if (rc == 0 && !ep->direct)
+		(void)link_push(ep);
+	return rc;
+}
+
 int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how *how)
 {
 	struct endpoint *ep = endpoint_get(peer);
+	struct context *ctx;
 	int rc;
 
 	if (!ep)
@@ -187,24 +247,15 @@ int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how 
 		return error_set(SLMPM_EINVAL, "slmpm_commit: flags 0x%x", how->flags);
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
-	rc = check_loan(ep, buf, "slmpm_commit");
-	if (rc == 0 && (len > ep->loan.length || len < ep->loan.ready))
-		rc = error_set(SLMPM_EINVAL,
-			       "slmpm_commit: %zu bytes of a loan of %llu, %llu are out", len,
-			       (unsigned long long)ep->loan.length,
-			       (unsigned long long)ep->loan.ready);
-	else if (rc == 0 && !ep->loan.area && how && how->flags & SLMPM_PART)
-		rc = error_set(SLMPM_ENOTSUP, "slmpm_commit: a part of a loan inside a packet");
-	else if (rc == 0 && ep->state != SLMPM_PEER_UP) {
-		rc = endpoint_error(ep);
-		ep->loan.data = NULL;
-		ep->loan.area = NULL;
-	} else if (rc == 0)
-		rc = ep->loan.area ? commit_area(ep, len, how) : commit_packet(ep, len, how);
-	endpoint_refresh(ep);
-	if (rc == 0 && !ep->direct)
-		(void)link_push(ep);
-	context_unlock(ep->ctx);
+	ctx = ep->ctx;
+	rc = check_commit(ep, buf, len, how);
+	if (rc == 0)
+		rc = await_turn(ep, peer, how);
+	if (rc == 0) /* nobody else may have committed it meanwhile */
+		rc = check_commit(ep, buf, len, how);
+	if (rc == 0)
+		rc = commit(ep, len, how);
+	context_unlock(ctx);
 	return rc;
 }
 

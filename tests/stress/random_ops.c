@@ -64,6 +64,7 @@ static struct hold holds[HELD];
 static struct loan loans[CHANNELS];
 static uint64_t orders;
 static bool any_peer, take_back, ghosts[CHANNELS];
+static uint32_t packet_max[CHANNELS];
 static unsigned char *scratch;
 static struct {
 	uint64_t sent, taken, truncated, canceled, timeouts, probed, held, loaned;
@@ -242,20 +243,26 @@ static void open_loan(int channel)
 	mail_fill(l->seed, l->buf, l->len);
 }
 
-static void settle_loan(int channel)
+/* False: what was sent before it has not gone yet. */
+static bool settle_loan(int channel)
 {
 	struct slmpm_how how = {.size = sizeof(how), .imm = (uint32_t)rng_next(&rng)};
 	struct loan *l = &loans[channel];
 	size_t n = below(2) ? l->len : below((uint32_t)l->len + 1);
 
 	if (below(4)) {
-		OK(slmpm_commit(sender_of(channel), l->buf, n, &how));
+		int rc = slmpm_commit(sender_of(channel), l->buf, n, &how);
+
+		CHECK(rc == 0 || rc == -SLMPM_ETIMEOUT, "%s", slmpm_error_detail());
+		if (rc < 0)
+			return false;
 		note(channel, l->stream, how.imm, l->seed, n);
 		total.loaned++;
 	} else {
 		OK(slmpm_abort(sender_of(channel), l->buf));
 	}
 	l->buf = NULL;
+	return true;
 }
 
 /* ---- receiving ------------------------------------------------------------------------------ */
@@ -507,14 +514,24 @@ static void begin(void)
 		OK(slmpm_accept(listener, &to_leaf[i], MS));
 	pthread_join(thread, NULL);
 	OK(slmpm_unlisten(listener));
+	for (int i = 0; i < CHANNELS; i++) {
+		struct slmpm_peer_info info = {.size = sizeof(info)};
+
+		OK(slmpm_peer_query(sender_of(i), &info));
+		packet_max[i] = info.packet_max;
+	}
 }
 
 static void one_send(int channel)
 {
 	if (loans[channel].buf) {
+		/* A large one has its place where it is committed, and keeps nothing waiting; a
+		 * short one goes before what is queued behind it. */
 		if (!below(3))
-			settle_loan(channel);
-		return; /* one thing after the other: a commit's place is where it is called */
+			(void)settle_loan(channel);
+		else if (loans[channel].len > packet_max[channel])
+			(below(2) ? send_later : send_now)(channel);
+		return;
 	}
 	switch (below(6)) {
 	case 0: open_loan(channel); break;
@@ -608,8 +625,12 @@ static void drain(void)
 	size_t left = 1;
 
 	for (int i = 0; i < CHANNELS; i++)
-		if (loans[i].buf)
-			settle_loan(i);
+		for (int turn = 0; loans[i].buf && !settle_loan(i); turn++) {
+			CHECK(turn < 100000, "a loan's turn never comes");
+			finish_all();
+			for (int side = 0; side <= LEAVES; side++)
+				receive_now(side);
+		}
 	for (int i = 0; i < HELD; i++)
 		if (holds[i].data)
 			let_go(&holds[i]);
