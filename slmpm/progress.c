@@ -13,7 +13,8 @@
 
 #define AWAY_NS    1000
 #define SHARE      16  /* packets of an endpoint before it is the next one's turn */
-#define LOOK_EVERY 512 /* passes between looks at the descriptors, busy or not */
+#define LOOK_EVERY 512 /* passes between looks at the descriptors, busy or not ... */
+#define LOOK_SHARE 64  /* ... where so many packets count as one more: passes over many peers */
 
 COLD int progress_look_away(struct endpoint *ep)
 {
@@ -65,7 +66,8 @@ int progress_context(struct context *ctx)
 	for (uint32_t i = 0; i < ctx->count; i++)
 		n += progress_endpoint(ctx->endpoints[i]);
 	/* Also while busy: one peer's traffic must not keep others from connecting or dying. */
-	if (UNLIKELY(++ctx->idle >= LOOK_EVERY)) {
+	ctx->idle += 1 + (uint32_t)n / LOOK_SHARE;
+	if (UNLIKELY(ctx->idle >= LOOK_EVERY)) {
 		ctx->idle = 0;
 		n += wait_look(ctx);
 	}
