@@ -715,20 +715,14 @@ static void set_up(void)
 	SAYS(slmpm_recv(dead, 0, &byte, 1, NULL, MS), SLMPM_EDEAD, "signal 9");
 }
 
-/* An exit status, not how long it takes: join(0) must not find it running. */
-static void await_ends(void)
+/* join(0) must not find it running. */
+static void await_end(slmpm_peer ending)
 {
-	for (int i = 0; i < MS && slmpm_kill(closed, 0) == 0; i++) {
-		siginfo_t info = {.si_pid = 0};
-		struct slmpm_peer_info peer = {.size = sizeof(peer)};
+	struct slmpm_peer_info peer = {.size = sizeof(peer)};
+	siginfo_t info;
 
-		OK(slmpm_peer_query(closed, &peer));
-		CHECK(waitid(P_PID, (id_t)peer.pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0,
-		      "waitid");
-		if (info.si_pid)
-			return;
-		(void)poll(NULL, 0, 1);
-	}
+	OK(slmpm_peer_query(ending, &peer));
+	CHECK(waitid(P_PID, (id_t)peer.pid, &info, WEXITED | WNOWAIT) == 0, "waitid");
 }
 
 int main(void)
@@ -737,7 +731,8 @@ int main(void)
 		return accelerator();
 	alarm(SECONDS);
 	set_up();
-	await_ends();
+	await_end(closed);
+	await_end(dead);
 	bad_peers();
 	bad_contexts();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
