@@ -128,7 +128,7 @@ static int rounds_needed(void)
 static void end_early(int rounds, bool half)
 {
 	struct fabric_config config[SIDES] = {link_config(64, 64), link_config(64, 64)};
-	struct fabric_blob blob;
+	struct fabric_blob blob, unheard;
 	struct link_pair p;
 	int rc[SIDES];
 
@@ -137,9 +137,10 @@ static void end_early(int rounds, bool half)
 		link_pair_round(&p, i, rc);
 	if (half) {
 		link_ask(p.link[LEFT], rounds, &blob);
-		link_ask(p.link[RIGHT], rounds, &(struct fabric_blob){.fds = {-1, -1}});
+		link_ask(p.link[RIGHT], rounds, &unheard);
 		(void)fabric->connect(p.link[RIGHT], rounds, &blob);
 		link_forget(&blob);
+		link_forget(&unheard);
 	}
 	link_pair_close(&p);
 }
