@@ -1,98 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Listening, accepting, connecting by URL. Both sides check the other's user; a path left by a
- * crashed listener is recognised by nobody answering there, and replaced.
- */
+/* Listening: taking connections in, refusing them, and handing them to who accepts. */
 #include "slmpm/listener.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include "slmpm/bootstrap.h"
+#include "slmpm/connect.h"
 #include "slmpm/control.h"
 #include "slmpm/error.h"
 #include "slmpm/log.h"
-#include "slmpm/message.h"
+#include "slmpm/url.h"
 #include "slmpm/wait.h"
 
 #define HALF_OPEN_MAX 64 /* connections that have not finished their handshake */
 
 struct handle_table listener_table = HANDLE_TABLE("listener", struct listener);
-
-/* shm:NAME lies in the abstract space of this user, shm:/path in the file system. */
-static int parse_url(const char *url, struct sockaddr_un *sa, socklen_t *length)
-{
-	const char *name;
-	int n;
-
-	memset(sa, 0, sizeof(*sa));
-	sa->sun_family = AF_UNIX;
-	if (!url || strncmp(url, "shm:", 4) != 0 || !url[4])
-		return error_set(SLMPM_EADDRESS, "\"%.60s\": write shm:NAME or shm:/path",
-				 url ? url : "(null)");
-	name = url + 4;
-	if (strlen(name) > 80)
-		return error_set(SLMPM_EADDRESS, "\"%.60s...\": at most 80 characters", url);
-	if (*name == '/') {
-		snprintf(sa->sun_path, sizeof(sa->sun_path), "%s", name);
-		*length = sizeof(*sa);
-		return 0;
-	}
-	n = snprintf(sa->sun_path + 1, sizeof(sa->sun_path) - 1, "slmpm/%u/%s", (unsigned)getuid(),
-		     name);
-	*length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
-	return 0;
-}
-
-static bool allowed(int fd)
-{
-	struct ucred peer;
-	socklen_t size = sizeof(peer);
-
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-	       (peer.uid == getuid() || peer.uid == 0);
-}
-
-static int peer_pid(int fd)
-{
-	struct ucred peer = {0};
-	socklen_t size = sizeof(peer);
-
-	(void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
-	return peer.pid;
-}
-
-static struct endpoint *adopt(struct context *ctx, int fd, struct listener *l, int *rc)
-{
-	struct endpoint *ep = endpoint_new(ctx);
-
-	if (!ep) {
-		*rc = -SLMPM_ENOMEM;
-		close(fd);
-		return NULL;
-	}
-	ep->pid = peer_pid(fd);
-	ep->listener = l;
-	endpoint_name(ep);
-	*rc = bootstrap_start(ep, fd, -1);
-	if (*rc < 0) {
-		*rc = error_system(*rc, "the control connection cannot be set up");
-		endpoint_free(ep);
-		return NULL;
-	}
-	return ep;
-}
 
 static uint32_t half_open(struct context *ctx)
 {
@@ -158,52 +84,19 @@ void listener_ready(struct listener *l)
 
 	if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
 		refuse_for_want(l);
-	else if (fd >= 0 && !allowed(fd))
+	else if (fd >= 0 && !connect_allowed(fd))
 		refuse(l, fd, 0, "another user");
 	else if (fd >= 0 && half_open(l->ctx) >= HALF_OPEN_MAX)
 		refuse(l, fd, SLMPM_ELIMIT, "too many handshakes at a time");
 	else if (fd >= 0)
-		(void)adopt(l->ctx, fd, l, &rc);
-}
-
-static bool answers(const struct sockaddr_un *sa, socklen_t length)
-{
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	bool yes = fd >= 0 && (connect(fd, (const struct sockaddr *)sa, length) == 0 ||
-			       errno == EAGAIN /* its queue is full */);
-
-	if (fd >= 0)
-		close(fd);
-	return yes;
-}
-
-static int bind_once(int fd, const struct sockaddr_un *sa, socklen_t length)
-{
-	return bind(fd, (const struct sockaddr *)sa, length) == 0 ? 0 : -errno;
-}
-
-/* A path belongs to this user alone: its mode comes from the socket, as umask is everybody's. */
-static int bind_socket(int fd, const struct sockaddr_un *sa, socklen_t length)
-{
-	bool path = sa->sun_path[0];
-	int rc = path && fchmod(fd, 0600) != 0 ? -errno : bind_once(fd, sa, length);
-	struct stat st;
-
-	/* Left by a crash: nobody listens there. */
-	if (rc == -EADDRINUSE && path && !answers(sa, length) && lstat(sa->sun_path, &st) == 0 &&
-	    S_ISSOCK(st.st_mode) && unlink(sa->sun_path) == 0)
-		rc = bind_once(fd, sa, length);
-	if (rc == 0 && listen(fd, HALF_OPEN_MAX) != 0)
-		rc = -errno;
-	return rc;
+		(void)connect_adopt(l->ctx, fd, l, &rc);
 }
 
 int slmpm_listen(slmpm_listener *out, slmpm_ctx handle, const char *url)
 {
-	struct sockaddr_un sa;
+	struct url address;
 	struct listener *l;
 	struct context *ctx;
-	socklen_t length;
 	int fd, rc = 0;
 
 	if (!out)
@@ -211,13 +104,13 @@ int slmpm_listen(slmpm_listener *out, slmpm_ctx handle, const char *url)
 	ctx = context_get(handle, &rc);
 	if (!ctx)
 		return rc;
-	rc = parse_url(url, &sa, &length);
+	rc = url_parse(&address, url);
 	if (rc < 0)
 		return rc;
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return error_system(-errno, url);
-	rc = bind_socket(fd, &sa, length);
+	rc = url_listen(&address, fd, HALF_OPEN_MAX);
 	if (rc < 0) {
 		close(fd);
 		return rc == -EADDRINUSE ?
@@ -232,8 +125,7 @@ int slmpm_listen(slmpm_listener *out, slmpm_ctx handle, const char *url)
 	l->ctx = ctx;
 	l->watch = (struct watch){WATCH_LISTENER, fd, l};
 	snprintf(l->url, sizeof(l->url), "%s", url);
-	if (sa.sun_path[0])
-		snprintf(l->path, sizeof(l->path), "%s", sa.sun_path);
+	snprintf(l->path, sizeof(l->path), "%s", url_path(&address));
 	context_lock(ctx);
 	list_append(&ctx->listeners, &l->node);
 	l->spare = spare_descriptor(l);
@@ -350,83 +242,6 @@ int slmpm_accept(slmpm_listener handle, slmpm_peer *peer, int timeout_ms)
 		rc = handle_error(&listener_table, handle.id);
 	} else {
 		rc = error_set(SLMPM_ETIMEOUT, "nobody connected to %s", a.listener->url);
-	}
-	context_unlock(ctx);
-	return rc;
-}
-
-static bool has_connected(void *arg)
-{
-	return ((struct endpoint *)arg)->state != SLMPM_PEER_CONNECTING;
-}
-
-/* The kernel waits while a listener's queue is full, and that one may be stopped. */
-static int connect_socket(int fd, const struct sockaddr_un *sa, socklen_t length, uint64_t deadline)
-{
-	int rc;
-
-	do {
-		int ms = wait_ms(wait_now(), deadline, -1);
-		/* 0 would be no limit */
-		struct timeval limit = {ms / 1000, ms % 1000 ? ms % 1000 * 1000 : 1};
-
-		if (ms >= 0 && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) != 0)
-			return -errno;
-		rc = connect(fd, (const struct sockaddr *)sa, length) == 0 ? 0 : -errno;
-	} while (rc == -EINTR);
-	return rc;
-}
-
-static int not_connected(int rc, const char *url)
-{
-	if (rc == -ECONNREFUSED || rc == -ENOENT)
-		return error_set(SLMPM_ENOENT, "%s: nobody listens there", url);
-	if (rc == -EAGAIN)
-		return error_set(SLMPM_ETIMEOUT, "%s: the listener takes nobody in", url);
-	return error_system(rc, url);
-}
-
-int slmpm_connect(slmpm_peer *peer, slmpm_ctx handle, const char *url, int timeout_ms)
-{
-	uint64_t deadline = wait_deadline(timeout_ms);
-	struct sockaddr_un sa;
-	struct context *ctx;
-	struct endpoint *ep;
-	socklen_t length;
-	int fd, rc = 0;
-
-	if (!peer)
-		return error_set(SLMPM_EINVAL, "slmpm_connect: no peer");
-	ctx = context_get(handle, &rc);
-	if (!ctx)
-		return rc;
-	rc = parse_url(url, &sa, &length);
-	if (rc < 0)
-		return rc;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return error_system(-errno, url);
-	rc = connect_socket(fd, &sa, length, deadline);
-	if (rc < 0) {
-		close(fd);
-		return not_connected(rc, url);
-	}
-	if (!allowed(fd)) {
-		close(fd);
-		return error_set(SLMPM_EACCES, "%s: the listener runs as another user", url);
-	}
-	context_lock(ctx);
-	ep = adopt(ctx, fd, NULL, &rc);
-	if (ep) {
-		rc = wait_until(ctx, has_connected, ep, wait_ms(wait_now(), deadline, -1));
-		if (rc < 0)
-			rc = error_set(SLMPM_ETIMEOUT, "%s: handshake not finished in time", url);
-		else if (!ep->was_up)
-			rc = endpoint_error(ep);
-		if (rc < 0)
-			endpoint_free(ep);
-		else
-			peer->id = handle_id(ep);
 	}
 	context_unlock(ctx);
 	return rc;
