@@ -3,7 +3,19 @@
 #ifndef SLMPM_PROCESS_H
 #define SLMPM_PROCESS_H
 
+#include <signal.h>
+
 #include "slmpm/endpoint.h"
+
+struct process {
+	pid_t pid;
+	int pidfd;
+	int leash; /* write end; the child dies when the last copy closes */
+	bool reaped;
+	bool unknown; /* by somebody else: how it ended is not known */
+	siginfo_t end;
+	uint64_t kill_at; /* SIGKILL is due then; 0: not */
+};
 
 /* How it ended, in words ("killed by signal 9"), without reaping it; true: normally, with 0. */
 bool process_describe(struct endpoint *ep, char *text, size_t size);
