@@ -47,7 +47,10 @@ static struct area *make(struct endpoint *ep, uint64_t size, int *rc)
 		*rc = bootstrap_offer_area(ep, a->id, size, a->map.fd);
 	}
 	if (*rc < 0) {
-		*rc = error_system(*rc, "a loan area cannot be made");
+		/* The peer has hung up: who waits is told so as soon as that is noticed. */
+		*rc = *rc == -EPIPE || *rc == -ECONNRESET ?
+			      -SLMPM_EAGAIN :
+			      error_system(*rc, "a loan area cannot be made");
 		mapping_destroy(&a->map);
 		free(a);
 		return NULL;
