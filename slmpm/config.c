@@ -33,7 +33,7 @@ static struct config config;
 static const struct setting settings[] = {
 	{ "FABRIC", TEXT, "shm", &config.fabric, 0, 0, NULL,
 	  "fabric for local peers (slmpm_info -d lists them)" },
-	{ "RING_SEGMENTS", SIZE, "8192", &config.ring_segments, 2, 1 << 24, NULL,
+	{ "RING_SEGMENTS", SIZE, "16384", &config.ring_segments, 2, 1 << 24, NULL,
 	  "segments of this side's inbound rings; a power of two" },
 	{ "SEGMENT_SIZE", SIZE, "64", &config.segment_size, 64, 1 << 20, NULL,
 	  "bytes of a segment; a power of two" },

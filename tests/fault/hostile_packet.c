@@ -738,6 +738,7 @@ int main(void)
 
 	setenv("SLMPM_LOG_LEVEL", "none", 1);
 	setenv("SLMPM_LOAN_MAX", "1m", 1);
+	setenv("SLMPM_RING_SEGMENTS", "8192", 1); /* a lap is less than the credit */
 	snprintf(address, sizeof(address), "hostile-packet-%d", (int)getpid());
 	snprintf(url, sizeof(url), "shm:%s", address);
 	OK(slmpm_open(&ctx, NULL));

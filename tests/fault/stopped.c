@@ -190,6 +190,7 @@ int main(int argc, char **argv)
 	static const struct actor roles[] = {{"count", count}, {NULL, NULL}};
 	slmpm_ctx ctx;
 
+	setenv("SLMPM_RING_SEGMENTS", "8192", 1); /* full before the credit is used up */
 	actor_begin(argc, argv, roles);
 	OK(slmpm_open(&ctx, NULL));
 	stop_and_go_on(ctx, 100);

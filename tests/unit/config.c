@@ -30,7 +30,7 @@ struct trial {
 
 static const struct trial trials[] = {
 	/* defaults, also for an empty variable */
-	GOOD("RING_SEGMENTS", "", ring_segments, 8192),
+	GOOD("RING_SEGMENTS", "", ring_segments, 16384),
 	GOOD("EAGER_CREDIT", "", eager_credit, 1 << 20),
 	GOOD("PUBLISH", "", publish_permille, 500),
 	GOOD("WAIT", "", wait, 0),

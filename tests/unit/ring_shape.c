@@ -44,16 +44,16 @@ static void any_other_shape_is_refused(void **state)
 
 static void sizes_follow_the_shape(void **state)
 {
-	struct ring_shape smallest = {2, 64}, usual = {8192, 64}, largest = {4096, 1u << 20};
+	struct ring_shape smallest = {2, 64}, usual = {16384, 64}, largest = {4096, 1u << 20};
 
 	(void)state;
 	assert_int_equal(ring_size(&smallest), 4096 + 128);
-	assert_int_equal(ring_size(&usual), 4096 + 512 * 1024);
+	assert_int_equal(ring_size(&usual), 4096 + 1024 * 1024);
 	assert_true(ring_size(&largest) == 4096 + (UINT64_C(1) << 32));
 	assert_int_equal(ring_bits_size(&smallest), 8);
 	assert_int_equal(ring_bits_size(&(struct ring_shape){64, 64}), 8);
 	assert_int_equal(ring_bits_size(&(struct ring_shape){128, 64}), 16);
-	assert_int_equal(ring_bits_size(&usual), 1024);
+	assert_int_equal(ring_bits_size(&usual), 2048);
 }
 
 static void the_longest_packet_is_a_quarter_or_half_of_the_smallest(void **state)
