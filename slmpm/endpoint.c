@@ -162,20 +162,25 @@ static bool anybody_left(const struct context *ctx)
 	return !list_empty(&ctx->listeners);
 }
 
-/* Posted receives that only this peer could have satisfied. */
-static void fail_posted(struct endpoint *ep, int error)
+/* Posted receives that only EP (NULL: any peer) could have satisfied. */
+static void fail_posted(struct context *ctx, const struct endpoint *ep, int error)
 {
-	bool last = !anybody_left(ep->ctx);
+	bool last = !anybody_left(ctx);
 
-	LIST_EACH(at, &ep->ctx->posted) {
+	LIST_EACH(at, &ctx->posted) {
 		struct request *r = LIST_ENTRY(at, struct request, node);
 
-		if (r->ep != ep && (r->ep || !last))
+		if (r->ep ? r->ep != ep : !last)
 			continue;
 		list_remove(at);
-		ep->ctx->posted_count--;
+		ctx->posted_count--;
 		request_finish(r, -error);
 	}
+}
+
+void endpoint_nobody(struct context *ctx)
+{
+	fail_posted(ctx, NULL, SLMPM_ECLOSED);
 }
 
 static uint32_t event_of(uint32_t state)
@@ -201,7 +206,7 @@ void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *wh
 	fail_list(&ep->announced, error);
 	link_forget_owed(ep);
 	inbound_end(ep, error);
-	fail_posted(ep, error);
+	fail_posted(ep->ctx, ep, error);
 	context_event(ep->ctx, ep, event_of(state), ep->reason);
 	log_line(state == SLMPM_PEER_CLOSED ? SLMPM_LOG_DEBUG : SLMPM_LOG_INFO, "%s: %s", ep->name,
 		 ep->reason);

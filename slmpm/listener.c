@@ -156,6 +156,7 @@ void listener_free(struct listener *l)
 	listener_forked(l);
 	if (l->path[0])
 		unlink(l->path);
+	endpoint_nobody(l->ctx);
 	handle_free(&listener_table, l);
 }
 

@@ -195,6 +195,35 @@ static void ends_in_one_process(void)
 	CHECK(slmpm_accept(listener, &there, 0) == -SLMPM_EHANDLE, "a listener of a shut context");
 }
 
+/* With the last listener goes the last who could have sent: nobody waits on. */
+static void nobody_can_come(void)
+{
+	struct slmpm_iov iov = {&(char){0}, 1};
+	struct slmpm_done done;
+	slmpm_listener one, two;
+	slmpm_ctx ctx;
+	slmpm_req req;
+	char other[96];
+
+	snprintf(other, sizeof(other), "%s-too", name);
+	for (int shut = 0; shut < 2; shut++) {
+		OK(slmpm_open(&ctx, NULL));
+		OK(slmpm_listen(&one, ctx, name));
+		OK(slmpm_listen(&two, ctx, other));
+		OK(slmpm_recvv(slmpm_any(ctx), 5, &iov, 1, NULL, &req));
+		OK(slmpm_unlisten(one));
+		CHECK(slmpm_wait(&req, 1, &done, 0) == -SLMPM_ETIMEOUT, "there is one left");
+		if (shut)
+			OK(slmpm_shut(ctx, 0));
+		else
+			OK(slmpm_unlisten(two));
+		CHECK(slmpm_wait(&req, 1, &done, -1) == 0 && done.status == -SLMPM_ECLOSED, "%s",
+		      slmpm_error_detail());
+		if (!shut)
+			OK(slmpm_shut(ctx, 0));
+	}
+}
+
 int main(void)
 {
 	CHECK(mkdtemp(folder), "mkdtemp");
@@ -209,6 +238,7 @@ int main(void)
 	bad_urls();
 	nobody_accepts();
 	ends_in_one_process();
+	nobody_can_come();
 	CHECK(rmdir(folder) == 0, "something was left in %s", folder);
 	return 0;
 }
