@@ -243,30 +243,39 @@ static int work(struct host *h)
 	return h->finished < h->files->count;
 }
 
+static int run(struct host *h, unsigned n)
+{
+	int failed = 0;
+
+	hist_clear(&h->tally->latency);
+	for (unsigned a = 0; a < n; a++)
+		h->accel[a].gone = true;
+	for (unsigned a = 0; a < n && !failed; a++)
+		failed = accelerator_start(h, a);
+	h->tally->accelerators = n;
+	if (!failed)
+		failed = work(h);
+	part(h);
+	slmpm_shut(h->ctx, 1000);
+	for (unsigned a = 0; a < n; a++)
+		for (unsigned k = 0; k < h->options->window; k++)
+			free(h->accel[a].slot[k].chunk);
+	return failed;
+}
+
 int host_run(const struct options *options, struct files *files, struct tally *tally)
 {
 	unsigned n = options->accelerators;
 	struct host h = {.options = options, .files = files, .tally = tally};
-	int failed = 0;
+	int failed;
 
 	h.accel = calloc(n, sizeof(*h.accel));
 	h.req = calloc((size_t)n * (options->window + 1), sizeof(*h.req));
 	h.again = calloc(files->count + 1, sizeof(*h.again));
 	if (!h.accel || !h.req || !h.again || slmpm_open(&h.ctx, NULL) < 0)
-		return slmpm_perror("slmpm_demo: open");
-	hist_clear(&tally->latency);
-	for (unsigned a = 0; a < n; a++)
-		h.accel[a].gone = true;
-	for (unsigned a = 0; a < n && !failed; a++)
-		failed = accelerator_start(&h, a);
-	tally->accelerators = n;
-	if (!failed)
-		failed = work(&h);
-	part(&h);
-	slmpm_shut(h.ctx, 1000);
-	for (unsigned a = 0; a < n; a++)
-		for (unsigned k = 0; k < options->window; k++)
-			free(h.accel[a].slot[k].chunk);
+		failed = slmpm_perror("slmpm_demo: open");
+	else
+		failed = run(&h, n);
 	free(h.accel);
 	free(h.req);
 	free(h.again);
