@@ -71,8 +71,8 @@ int bootstrap_start(struct endpoint *ep, int fd, int pidfd)
 	wait_changed(ep->ctx); /* a sleeper does not know of this deadline */
 	ep->link.port->bell = fd;
 	rc = handshake_begin(c);
-	/* A child may have ended by now: told like every other end, when somebody looks. */
-	return ep->process && (rc == -EPIPE || rc == -ECONNRESET) ? 0 : rc;
+	/* It may have ended by now: told like every other end, when somebody looks. */
+	return rc == -EPIPE || rc == -ECONNRESET ? 0 : rc;
 }
 
 /* ---- the end -------------------------------------------------------------------------------- */

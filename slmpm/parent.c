@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The host as its accelerator sees it: the inherited connection, and the leash. */
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -82,9 +81,7 @@ static int connect_parent(slmpm_ctx handle)
 			ep->pid = host.pid;
 		endpoint_name(ep);
 		rc = bootstrap_start(ep, fd, -1);
-		if (rc == -EPIPE || rc == -ECONNRESET)
-			rc = error_set(SLMPM_ECLOSED, "the host closed it before it was set up");
-		else if (rc < 0)
+		if (rc < 0)
 			rc = error_system(rc, "the control connection cannot be set up");
 		else /* ends by the handshake's own deadline */
 			(void)wait_until(ctx, has_connected, ep, -1);
