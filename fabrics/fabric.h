@@ -23,6 +23,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "shm/peer_fault.h"
+
 #define FABRIC_HEAD_WORDS 3 /* the core's header: carried in front of the payload, not looked at */
 #define FABRIC_HEAD_SIZE  (FABRIC_HEAD_WORDS * 8)
 
@@ -57,7 +59,7 @@ struct fabric_caps {
 	uint32_t links_max;   /* between one pair */
 	uint64_t message_max; /* payload of one post on the largest ring */
 	enum fabric_commit commit;
-	bool membarrier; /* a sleeper can pay for the barrier of both sides */
+	bool membarrier;  /* a sleeper can pay for the barrier of both sides */
 	char why_not[96]; /* probe < 0: the reason, for a person */
 };
 

@@ -177,7 +177,7 @@ static int shm_poll(struct fabric_link *link, struct fabric_arrival *arrivals, i
 
 		if (rc != 1)
 			break;
-		if (UNLIKELY(p.length < FABRIC_HEAD_SIZE || !p.kind)) {
+		if (UNLIKELY(PEER_FAULT(p.length < FABRIC_HEAD_SIZE || !p.kind))) {
 			l->reader.violation = RING_BAD_LENGTH;
 			break;
 		}

@@ -131,7 +131,7 @@ static bool look_at_consumed(struct ring_writer *w)
 	/* Pairs with the release in ring_publish_consumed: overwriting comes after its reading. */
 	uint64_t k = LITTLE64(ORDER_LOAD(consumed_in, w->consumed_in, memory_order_acquire));
 
-	if (k - w->consumed > w->produced - w->consumed && ORDER_RULE(check_consumed)) {
+	if (PEER_FAULT(k - w->consumed > w->produced - w->consumed) && ORDER_RULE(check_consumed)) {
 		w->violation = RING_BAD_CONSUMED;
 		return false;
 	}
@@ -145,8 +145,8 @@ static bool look_at_produced(struct ring_reader *r)
 	/* Pairs with the release in ring_publish_produced. */
 	uint64_t j = LITTLE64(ORDER_LOAD(produced_in, r->produced_in, memory_order_acquire));
 
-	if ((j - r->produced > r->mask + 1 + (r->read - r->produced) ||
-	     (int64_t)(j - r->consumed) > (int64_t)(r->mask + 1)) &&
+	if (PEER_FAULT(j - r->produced > r->mask + 1 + (r->read - r->produced) ||
+		       (int64_t)(j - r->consumed) > (int64_t)(r->mask + 1)) &&
 	    ORDER_RULE(check_produced)) {
 		r->violation = RING_BAD_PRODUCED;
 		return false;
@@ -218,7 +218,8 @@ void ring_mark_stale(struct ring_writer *w, uint64_t from, uint32_t count)
 /* R4: a word that is not the new tag must be open or one lap old. */
 int ring_not_ready(struct ring_reader *r, uint64_t word)
 {
-	if (LIKELY(word == 0 || (uint32_t)word == ring_tag(r->read + 1 - (r->mask + 1), r->epoch)))
+	if (LIKELY(!PEER_FAULT(word != 0 &&
+			       (uint32_t)word != ring_tag(r->read + 1 - (r->mask + 1), r->epoch))))
 		return 0;
 	if (!ORDER_RULE(check_tag))
 		return 0;
@@ -236,8 +237,8 @@ COLD int ring_unusual(struct ring_reader *r, uint64_t word, uint32_t k)
 			.total = r->read + 1,
 			.segments = (uint32_t)(r->mask + 1 - at),
 		};
-		if ((at == 0 || word << 1 >> 33 ||
-		     r->read + pad.segments - r->consumed > r->mask + 1) &&
+		if (PEER_FAULT(at == 0 || word << 1 >> 33 ||
+			       r->read + pad.segments - r->consumed > r->mask + 1) &&
 		    ORDER_RULE(check_pad)) {
 			r->violation = RING_BAD_LENGTH;
 			return -EPROTO;
@@ -252,7 +253,8 @@ COLD int ring_unusual(struct ring_reader *r, uint64_t word, uint32_t k)
 		r->violation = RING_BAD_TAG;
 		return -EPROTO;
 	}
-	if ((at + k > r->mask + 1 || k > r->max || r->read + k - r->consumed > r->mask + 1) &&
+	if (PEER_FAULT(at + k > r->mask + 1 || k > r->max ||
+		       r->read + k - r->consumed > r->mask + 1) &&
 	    ORDER_RULE(check_length)) {
 		r->violation = RING_BAD_LENGTH;
 		return -EPROTO;

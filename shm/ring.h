@@ -24,6 +24,7 @@
 #include <stddef.h>
 
 #include "shm/order.h"
+#include "shm/peer_fault.h"
 
 #define RING_PAD         (UINT64_C(1) << 63)
 #define RING_ASK         (UINT64_C(1) << 62)
@@ -262,8 +263,9 @@ static inline int ring_peek(struct ring_reader *r, struct ring_packet *p)
 		if ((uint32_t)word != ring_tag(total, r->epoch))
 			return ring_not_ready(r, word) < 0 ? -EPROTO : 0;
 		/* A flag, or no kind: an open word looks new where the new tag is 0. */
-		if (UNLIKELY((word >> 54) - 1 > 254 || at + k > r->mask + 1 || k > r->max ||
-			     r->read + k - r->consumed > r->mask + 1)) {
+		if (UNLIKELY((word >> 54) - 1 > 254 ||
+			     PEER_FAULT(at + k > r->mask + 1 || k > r->max ||
+					r->read + k - r->consumed > r->mask + 1))) {
 			int rc = ring_unusual(r, word, k);
 			if (rc < 0)
 				return -EPROTO;

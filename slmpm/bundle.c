@@ -48,9 +48,10 @@ bool bundle_open(struct endpoint *ep, const struct fabric_arrival *a)
 	struct unpack *u = &ep->unpack;
 	uint64_t length = a->head[2];
 
-	if (!length || length > BUNDLE_MESSAGE_MAX || a->length > BUNDLE_BYTES ||
-	    a->length % length || !a->length || (uint32_t)a->head[1] == SLMPM_ANY_STREAM ||
-	    a->head[0] != ep->received + 1) {
+	if (PEER_FAULT(!length || length > BUNDLE_MESSAGE_MAX || a->length > BUNDLE_BYTES ||
+		       a->length % length || !a->length ||
+		       (uint32_t)a->head[1] == SLMPM_ANY_STREAM ||
+		       a->head[0] != ep->received + 1)) {
 		endpoint_poison(ep, "bundle");
 		return false;
 	}

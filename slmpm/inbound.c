@@ -381,13 +381,13 @@ static bool hold_in_place(struct endpoint *ep, struct request *r, const struct h
 /* The next envelope on this link; the credit bounds what may come unasked (R10). */
 static bool open_envelope(struct endpoint *ep, const struct head *h, uint64_t charge)
 {
-	if (h->seq != ep->received + 1)
+	if (PEER_FAULT(h->seq != ep->received + 1))
 		return violate(ep, "sequence number");
-	if (h->stream == SLMPM_ANY_STREAM)
+	if (PEER_FAULT(h->stream == SLMPM_ANY_STREAM))
 		return violate(ep, "stream");
 	ep->received++;
 	ep->unmatched_charge += charge;
-	if (ep->unmatched_charge > ep->credit)
+	if (PEER_FAULT(ep->unmatched_charge > ep->credit))
 		return violate(ep, "credit overrun");
 	return true;
 }
@@ -406,8 +406,8 @@ static bool send_only(struct endpoint *ep, const struct head *h, const struct fa
 	struct request *r;
 	struct inbound *m;
 
-	if ((h->extent & WIRE_LENGTH_MASK) != h->length || h->length > ep->packet_max_in ||
-	    (h->flags & WIRE_FLAG_ANNOUNCED))
+	if (PEER_FAULT((h->extent & WIRE_LENGTH_MASK) != h->length ||
+		       h->length > ep->packet_max_in || (h->flags & WIRE_FLAG_ANNOUNCED)))
 		return violate(ep, "length of Only");
 	if (!open_envelope(ep, h, charge))
 		return false;
@@ -475,8 +475,8 @@ static void send_first(struct endpoint *ep, const struct head *h)
 	struct request *r;
 	struct inbound *m;
 
-	if (h->length != ep->packet_max_in || total <= h->length || total > SLMPM_MESSAGE_MAX ||
-	    announced != (total > ep->eager_max_in)) {
+	if (PEER_FAULT(h->length != ep->packet_max_in || total <= h->length ||
+		       total > SLMPM_MESSAGE_MAX || announced != (total > ep->eager_max_in))) {
 		violate(ep, "length of First");
 		return;
 	}
@@ -524,13 +524,13 @@ static void send_more(struct endpoint *ep, const struct head *h, bool last)
 	struct inbound *m = find_part(ep, h->seq);
 	uint64_t offset = h->extent & WIRE_LENGTH_MASK;
 
-	if (!m || m->area || (m->announced && !m->cleared) || m->stream != h->stream) {
+	if (PEER_FAULT(!m || m->area || (m->announced && !m->cleared) || m->stream != h->stream)) {
 		violate(ep, "continuation of no message");
 		return;
 	}
-	if (offset != m->got || !h->length || h->length > m->total - offset ||
-	    (last ? h->length != m->total - offset || h->length > ep->packet_max_in :
-		    h->length != ep->packet_max_in || h->length == m->total - offset)) {
+	if (PEER_FAULT(offset != m->got || !h->length || h->length > m->total - offset ||
+		       (last ? h->length != m->total - offset || h->length > ep->packet_max_in :
+			       h->length != ep->packet_max_in || h->length == m->total - offset))) {
 		violate(ep, "length or offset of a continuation");
 		return;
 	}
@@ -602,7 +602,7 @@ static void credit(struct endpoint *ep, const struct head *h)
 {
 	uint64_t step = (h->extent - ep->credited) & WIRE_LENGTH_MASK;
 
-	if (step > ep->charged - ep->credited) {
+	if (PEER_FAULT(step > ep->charged - ep->credited)) {
 		violate(ep, "credit");
 		return;
 	}
@@ -622,7 +622,7 @@ static bool take_loan(struct endpoint *ep, const struct head *h, struct wire_loa
 	loan->capacity = LITTLE_64(loan->capacity);
 	loan->area = LITTLE_32(loan->area);
 	loan->final = LITTLE_32(loan->final);
-	if (loan->ready > loan->capacity || loan->final > 1)
+	if (PEER_FAULT(loan->ready > loan->capacity || loan->final > 1))
 		return violate(ep, "loan");
 	return true;
 }
@@ -703,7 +703,7 @@ static bool take_head(struct endpoint *ep, const struct fabric_arrival *a, struc
 	h->length = a->length;
 	h->data = a->data;
 	h->damaged = false;
-	if (h->flags & ~WIRE_FLAGS)
+	if (PEER_FAULT(h->flags & ~WIRE_FLAGS))
 		return violate(ep, "unknown flag");
 	if (h->flags & WIRE_FLAG_CHECK) {
 		uint32_t sum;
