@@ -93,7 +93,8 @@ PROGRAMS := $(addprefix $(OUT)/bin/,$(basename $(notdir $(ONE_FILE))) $(FOLDERS)
 
 # A test is tests/FOLDER/NAME.c or .sh; tests/model is one program, with its own build of the ring.
 TEST_C   := $(filter-out tests/lib/% tests/lint/% tests/bench/% tests/cross/% tests/model/%,$(wildcard tests/*/*.c))
-TEST_SH  := $(filter-out tests/lib/% tests/lint/% tests/bench/% tests/cross/%,$(wildcard tests/*/*.sh))
+TEST_SH  := $(filter-out tests/lib/% tests/lint/% tests/bench/% tests/cross/%,$(wildcard tests/*/*.sh)) \
+	$(wildcard tests/cross/version.sh)
 TEST_LIB := $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/lib/*.c))
 TEST_OBJ := $(TEST_C:%.c=$(OBJ)/%.o)
 TEST_BIN := $(TEST_C:%.c=$(OUT)/%)
