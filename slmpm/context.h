@@ -47,7 +47,7 @@ struct context {
 	uint32_t idle;    /* progress calls without result since the last look at descriptors */
 	uint32_t crowded; /* more processes than processors, by the last yields */
 	uint64_t spin_ns;
-	uint64_t sleeps, wakeups;
+	uint64_t sleeps;
 
 	struct mapping stats; /* struct slmpm_stats_page */
 	uint32_t stats_used;
