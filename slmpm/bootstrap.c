@@ -133,7 +133,9 @@ static void ended(struct endpoint *ep, bool gone)
 	progress_drain(ep);
 	if (ep->state != SLMPM_PEER_UP)
 		return;
-	if (ep->end_of_stream || normal)
+	if (ep->end_of_stream) /* how its process ended is no concern of the connection's */
+		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it closed the connection");
+	else if (normal)
 		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, why);
 	else
 		endpoint_lost(ep, why);
