@@ -1,25 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Copies of payload: short ones without a call, long ones the way this processor does best. */
+/* Copies of payload: short ones without a call. */
 #ifndef SHM_COPY_H
 #define SHM_COPY_H
 
 #include <stddef.h>
 #include <string.h>
-
-/* From so many bytes on the processor's string instruction is better than memcpy. */
-extern size_t copy_string_min;
-
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-static inline void copy_string(void *to, const void *from, size_t n)
-{
-	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) : : "memory");
-}
-#else
-static inline void copy_string(void *to, const void *from, size_t n)
-{
-	memcpy(to, from, n);
-}
-#endif
 
 /* The bytes may be a peer's, who changes them meanwhile: their number alone decides anything. */
 static inline void copy_payload(void *to, const void *from, size_t n)
@@ -28,10 +13,7 @@ static inline void copy_payload(void *to, const void *from, size_t n)
 	const unsigned char *f = from;
 
 	if (n > 32) {
-		if (n >= copy_string_min)
-			copy_string(t, f, n);
-		else
-			memcpy(t, f, n);
+		memcpy(t, f, n);
 	} else if (n >= 16) { /* two overlapping moves cover each range */
 		memcpy(t, f, 16);
 		memcpy(t + n - 16, f + n - 16, 16);

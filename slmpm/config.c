@@ -41,7 +41,7 @@ static const struct setting settings[] = {
 	  "publish the read total when this share of the ring is unread as the writer sees it: a fraction up to 3/4, or `every` read" },
 	{ "PUBLISH_BATCH", NUMBER, "0", &config.publish_batch, 0, 1 << 24, NULL,
 	  "and at least so many segments are unpublished; 0: a sixteenth of the ring" },
-	{ "PACKET_MAX", SIZE, "8k", &config.packet_max, 256, 64 << 10, NULL,
+	{ "PACKET_MAX", SIZE, "16k", &config.packet_max, 256, 64 << 10, NULL,
 	  "payload bytes of one packet of a longer message; the smaller of both ends counts" },
 	{ "EAGER_MAX", SIZE, "32k", &config.eager_max, 0, 1 << 30, NULL,
 	  "longest message that may arrive before its receive is posted" },

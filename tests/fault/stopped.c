@@ -128,6 +128,8 @@ static void leave_stopped(slmpm_ctx ctx)
 	actor_await_state(pid_of(peer), "T");
 	while (send_number(peer, 1, 20000) == 0)
 		;
+	while (slmpm_send(peer, 1, "full", 4, DEADLINE_MS) == 0)
+		; /* to the last segment, or the end of stream would find room */
 	AT_DEADLINE(slmpm_close(peer, DEADLINE_MS), SLMPM_ETIMEOUT, "suspect");
 	AT_DEADLINE(slmpm_join(peer, NULL, DEADLINE_MS), SLMPM_ETIMEOUT, "still runs");
 	OK(slmpm_kill(peer, 0));
