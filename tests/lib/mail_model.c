@@ -71,8 +71,10 @@ static bool is_it(const struct mail_channel *c, size_t number, const struct mail
 {
 	const struct mail *m = &c->mails[number];
 
-	return m->state == MAIL_LIVE && m->stream == got->stream && m->imm == got->imm &&
-	       m->len == got->len && mail_same(c, number, got->data, got->n);
+	bool fits = got->part ? got->len <= m->len : !m->growing && got->len == m->len;
+
+	return m->state == MAIL_LIVE && m->stream == got->stream && m->imm == got->imm && fits &&
+	       mail_same(c, number, got->data, got->n);
 }
 
 size_t mail_take(struct mail_channel *c, long predicted, uint64_t order, const struct mail_got *got)

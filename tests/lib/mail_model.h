@@ -19,6 +19,7 @@ struct mail { /* a message */
 	uint64_t seed;
 	size_t len;
 	uint32_t stream, imm;
+	bool growing; /* a part of it is out, of LEN bytes at most */
 	enum mail_state state;
 	uint64_t taker; /* the order of the receive that took it */
 };
@@ -51,6 +52,7 @@ struct mail_got {
 	uint32_t stream, imm;
 	size_t len, n;
 	const void *data;
+	bool part; /* more may follow */
 };
 /* Finds the message that the receive ORDER took, which has to be number PREDICTED unless that is
  * -1, and checks it. Returns its number. */
