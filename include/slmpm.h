@@ -337,7 +337,8 @@ SLMPM_API int slmpm_abort(slmpm_peer peer, void *buf);
  * The next matching message in place: *BUF points at it until slmpm_release. Returns its length so
  * far; done->flags has SLMPM_PART while the sender still adds to it (slmpm_more waits for that).
  * A message of several packets is handed out as a private copy, as is one while more than a
- * quarter of the ring is held.
+ * quarter of the ring is held. The ring comes back to the sender from the oldest on: one that is
+ * held for long stops the sender once it has gone round.
  */
 SLMPM_API int64_t slmpm_hold(slmpm_peer peer, uint32_t stream, const void **buf,
 			     struct slmpm_done *done, int timeout_ms);
