@@ -131,7 +131,7 @@ struct slmpm_options {
 SLMPM_API int slmpm_open(slmpm_ctx *ctx, const struct slmpm_options *options);
 /* Closes every peer in order (see slmpm_close), then the context. Blocks up to TIMEOUT_MS for
  * what is still to be sent; what is not gone by then is lost and reported as ETIMEOUT. {0}: the
- * default context, if there is one. */
+ * default context, if there is one. No other thread may be in a call of the context. */
 SLMPM_API int slmpm_shut(slmpm_ctx ctx, int timeout_ms);
 /* The calling thread's default context, opened when there is none yet. It ends with the thread,
  * unless it has peers, listeners or requests, which others may know: then it stays. */
