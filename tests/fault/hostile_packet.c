@@ -690,6 +690,53 @@ static void bear(slmpm_listener listener, slmpm_peer honest)
 	holdings_expect(before, "bells");
 }
 
+/* A message that never goes on: announced, and asked for; or begun, and longer than its buffer. */
+static int stall(void *arg)
+{
+	struct raw_peer p;
+	char reason[112];
+
+	(void)arg;
+	raw_begin(&p, raw_connect(address));
+	raw_steps(&p, RAW_HELLO, RAW_UP);
+	raw_post(&p, WIRE_SEND_FIRST, ++p.sent, wire_route(1, 0),
+		 wire_extent(100000, WIRE_FLAG_ANNOUNCED), bytes, PACKET);
+	raw_post(&p, WIRE_SEND_FIRST, ++p.sent, wire_route(2, 0), 30000, bytes, PACKET);
+	raw_ring_bell(&p);
+	raw_hear_end(p.fd, reason);
+	CHECK(!*reason, "a pause was called \"%s\"", reason);
+	raw_end(&p);
+	return 0;
+}
+
+static void wait_no_longer(slmpm_listener listener, slmpm_peer honest)
+{
+	static unsigned char room[100000];
+	struct holdings before = holdings_now();
+	pid_t pid = child_start(stall, NULL, 30);
+	int64_t begin;
+	slmpm_peer peer;
+
+	OK(slmpm_accept(listener, &peer, PATIENCE));
+	begin = actor_now_ms();
+	for (int i = 0; i < 2; i++) {
+		EXPECT(slmpm_recv(peer, 1, room, sizeof(room), NULL, 50), -SLMPM_ETIMEOUT);
+		still_works(honest);
+	}
+	for (int i = 0; i < 2; i++) {
+		int64_t rc = slmpm_recv(peer, 2, room, 64, NULL, 50);
+
+		/* Put back whole, or ended with what its buffer takes. */
+		CHECK(rc == -SLMPM_ETIMEOUT || rc == -SLMPM_ETRUNC, "%lld: %s", (long long)rc,
+		      slmpm_error_detail());
+	}
+	CHECK(actor_now_ms() - begin < 1000 * actor_slow(), "four deadlines took %lld ms",
+	      (long long)(actor_now_ms() - begin));
+	OK(slmpm_close(peer, PATIENCE));
+	CHECK(child_wait(pid) == 0, "a pause: see above");
+	holdings_expect(before, "a pause");
+}
+
 /* R7: another user does not get in. */
 static int come_as_another(void *arg)
 {
@@ -750,6 +797,7 @@ int main(void)
 		printf("%-3s %-30s %s\n", offences[i].rule, offences[i].name, offences[i].word);
 	}
 	bear(listener, honest);
+	wait_no_longer(listener, honest);
 	refuse_another_user(listener, honest);
 	OK(slmpm_shut(ctx, PATIENCE));
 	CHECK(child_wait(pid) == 0, "the honest peer");
