@@ -255,11 +255,20 @@ static void look(struct survivor *s)
 		poisoned(s, s->w.violation);
 }
 
+static bool enough(const struct survivor *s)
+{
+	for (int v = RING_SOUND + 1; v < RING_VIOLATIONS; v++)
+		if (!s->violations[v])
+			return false;
+	return s->delivered > 1000 && s->sent > 1000;
+}
+
 static void survive(struct survivor *s, struct target *t)
 {
 	time_t end = time(NULL) + SECONDS;
 
-	while (time(NULL) < end)
+	/* Longer where processors are short. */
+	while (time(NULL) < end || (!enough(s) && time(NULL) < end + 10 * SECONDS))
 		for (int i = 0; i < 1000; i++) {
 			if (rng_one_in(&s->g, s->pace))
 				attack(t);

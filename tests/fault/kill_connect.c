@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* timeout: 60 */
+/* timeout: 120 */
 /* native-only */
 /*
  * A process is killed at every system call of connecting, speaking and closing, on either side.
