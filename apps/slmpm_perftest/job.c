@@ -47,7 +47,7 @@ const char *wait_name(unsigned mode)
 
 void job_init(struct job *j)
 {
-	*j = (struct job){.warm = UINT64_MAX, .burst = 1, .step = 8192, .wait = WAIT_DEFAULT};
+	*j = (struct job){.warm = UINT64_MAX, .burst = 1, .step = 32768, .wait = WAIT_DEFAULT};
 }
 
 static int parse_flag(struct job *j, const char *word)

@@ -41,7 +41,7 @@ static const struct argp_option options[] = {
 	{"burst", OPT_BURST, "N", 0, "Streams say MORE except on each N-th message [1]", 1},
 	{"idle-us", OPT_IDLE, "US", 0,
 	 "send_lat: leave the receiver idle so long before each message", 1},
-	{"step", OPT_STEP, "BYTES", 0, "Touched loans become readable so by so [8192]", 1},
+	{"step", OPT_STEP, "BYTES", 0, "Touched loans become readable so by so [32768]", 1},
 	{"cpus", 'c', "CPU,CPU", 0, "Where the two sides run [the first two allowed]", 2},
 	{"fabric", OPT_FABRIC, "F", 0, "Use this fabric only; slmpm_info -d lists them", 2},
 	{"mode", OPT_MODE, "M", 0, "How payload travels [auto]", 2},
