@@ -17,6 +17,8 @@ struct control {
 	uint64_t nonce;
 	uint64_t features; /* of both sides */
 	uint64_t deadline; /* UINT64_MAX: none, until a spawned process has spoken */
+	struct fabric_blob offer; /* for the first round, made ahead ... */
+	int offered;              /* ... with this result; 0: not yet */
 };
 
 union control_packet {

@@ -59,13 +59,30 @@ static int fail(struct endpoint *ep, int rc, const char *what)
 	return refuse(ep, error, why);
 }
 
+/*
+ * The first offer takes a ring's worth of zeroed pages: made while the peer's program is still being
+ * loaded, or reads our hello. A stranger at a listener gets none before it has shown itself.
+ */
+static void prepare_offer(struct control *c)
+{
+	int rc = c->ep->link.fabric->address(c->ep->link.port, 0, &c->offer);
+
+	c->offered = rc < 0 ? rc : 1;
+}
+
 static int send_round(struct control *c)
 {
 	struct fabric_blob blob = {0};
 	struct wire_round round = {.round = LITTLE_32(c->round)};
 	struct endpoint *ep = c->ep;
-	int rc = ep->link.fabric->address(ep->link.port, c->round, &blob);
+	int rc;
 
+	if (c->round == 0 && c->offered) {
+		blob = c->offer;
+		rc = c->offered;
+	} else {
+		rc = ep->link.fabric->address(ep->link.port, c->round, &blob);
+	}
 	if (rc < 0)
 		return fail(ep, rc, "no memory for a ring is to be had");
 	round.blob_length = LITTLE_32(blob.length);
@@ -195,11 +212,16 @@ static void limit_step(struct control *c)
 
 int handshake_begin(struct control *c)
 {
+	int rc;
+
 	if (getrandom(&c->nonce, sizeof(c->nonce), 0) != sizeof(c->nonce))
 		return -EIO;
 	if (!c->ep->process)
 		limit_step(c);
-	return send_hello(c);
+	rc = send_hello(c);
+	if (rc == 0 && !c->ep->listener)
+		prepare_offer(c);
+	return rc;
 }
 
 int handshake_packet(struct control *c, struct received *r)
