@@ -120,7 +120,7 @@ bool mapping_seals_closed(int fd)
 int mapping_attach(struct mapping *m, int fd, size_t size, enum mapping_access access)
 {
 	struct stat st;
-	int rc, seals = fcntl(fd, F_GET_SEALS);
+	int seals = fcntl(fd, F_GET_SEALS);
 
 	*m = (struct mapping){.fd = -1};
 	if (seals < 0 || (seals & SIZE_SEALS) != SIZE_SEALS)
@@ -129,13 +129,7 @@ int mapping_attach(struct mapping *m, int fd, size_t size, enum mapping_access a
 		return -errno;
 	if (st.st_size < 0 || (uint64_t)st.st_size != size)
 		return -EPROTO;
-	if (access == MAPPING_READ)
-		return map(m, fd, size, PROT_READ);
-	rc = map(m, fd, size, PROT_READ | PROT_WRITE);
-	/* Its pages are there; ours shall know them before the first message, not during it. */
-	if (rc == 0)
-		(void)madvise(m->base, size, MADV_POPULATE_WRITE);
-	return rc;
+	return map(m, fd, size, access == MAPPING_WRITE ? PROT_READ | PROT_WRITE : PROT_READ);
 }
 
 void mapping_destroy(struct mapping *m)
