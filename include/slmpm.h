@@ -262,7 +262,7 @@ struct slmpm_iov {
 	size_t len;
 };
 
-#define SLMPM_MORE 1u /* more follows at once: the wake-up may wait for it */
+#define SLMPM_MORE 1u /* more follows at once: the message may wait for it, in this process */
 #define SLMPM_PART 2u /* slmpm_commit: this prefix is ready, the loan stays open */
 
 struct slmpm_how { /* NULL = defaults */
