@@ -223,6 +223,35 @@ static void find_committed(slmpm_ctx ctx, slmpm_peer peer)
 	EXPECT(receive_end(peer), -SLMPM_EDEAD);
 }
 
+/* Short ones of a burst may wait in their sender; what comes is a beginning of it, whole. */
+static void die_in_burst(slmpm_peer peer)
+{
+	struct slmpm_how more = {.size = sizeof(more), .flags = SLMPM_MORE};
+
+	actor_await_state(pid_of(peer), "S");
+	for (size_t n = 0; n < 1000; n++) {
+		struct slmpm_iov iov = {buffer, 40};
+
+		actor_fill(buffer, n, 40);
+		OK(slmpm_sendv(peer, 1, &iov, 1, &more, NULL));
+	}
+	death_now();
+}
+
+static void find_some_of_burst(slmpm_ctx ctx, slmpm_peer peer)
+{
+	int64_t rc;
+	size_t n = 0;
+
+	(void)ctx;
+	while ((rc = receive_end(peer)) == 40) {
+		CHECK(actor_filled(buffer, n, 40), "message %zu is another", n);
+		n++;
+	}
+	EXPECT(rc, -SLMPM_EDEAD);
+	CHECK(n > 500, "only %zu of 1000 came", n);
+}
+
 /* ---- loans ---- */
 
 static void die_with_loans(slmpm_peer peer)
@@ -315,6 +344,7 @@ static const struct scene scenes[] = {
 	{"receiving a long message", die_receiving, fail_to_send},
 	{"not reading, no room left", never_read, find_no_room},
 	{"committed in silence", commit_in_silence, find_committed},
+	{"in the middle of a burst", die_in_burst, find_some_of_burst},
 	{"lending", die_with_loans, hold_growing},
 	{"building in place", die_with_open_loan, never_see_open_loan},
 	{"lent to", feed_and_wait, lend_to_the_dead},
