@@ -12,9 +12,12 @@ static inline void copy_payload(void *to, const void *from, size_t n)
 	unsigned char *t = to;
 	const unsigned char *f = from;
 
-	if (n > 32) {
+	if (n > 64) {
 		memcpy(t, f, n);
-	} else if (n >= 16) { /* two overlapping moves cover each range */
+	} else if (n > 32) { /* two overlapping moves cover each range */
+		memcpy(t, f, 32);
+		memcpy(t + n - 32, f + n - 32, 32);
+	} else if (n >= 16) {
 		memcpy(t, f, 16);
 		memcpy(t + n - 16, f + n - 16, 16);
 	} else if (n >= 8) {
