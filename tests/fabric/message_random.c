@@ -454,7 +454,7 @@ static void give_back(struct side *s)
 		how.flags = SLMPM_PART;
 		rc = slmpm_commit(s->peer, s->loan, n, &how);
 		SAY(s, "commits %zu of %llu: %d", n, NUMBER(&s->lent), rc);
-		if (rc == -SLMPM_ENOTSUP)
+		if (rc == -SLMPM_ENOTSUP || rc == -SLMPM_ETIMEOUT)
 			return;
 		OK(rc);
 		if (!s->part)
@@ -466,7 +466,10 @@ static void give_back(struct side *s)
 	}
 	n = s->part || below(2) ? s->lent.length : n; /* the model knows one length only */
 	SAY(s, "commits %llu with %zu", NUMBER(&s->lent), n);
-	OK(slmpm_commit(s->peer, s->loan, n, &how));
+	rc = slmpm_commit(s->peer, s->loan, n, &how);
+	if (rc == -SLMPM_ETIMEOUT) /* what was sent before it has not gone */
+		return;
+	OK(rc);
 	s->lent.length = n;
 	if (!s->part)
 		s->sent[s->sents++] = s->lent;
@@ -507,21 +510,20 @@ static void step(struct side *s)
 /* Everything comes to its end: what is lent is given, what was sent is received. */
 static void settle(void)
 {
-	for (struct side *s = sides; s < sides + 2; s++) {
-		while (s->loan)
-			give_back(s);
+	for (struct side *s = sides; s < sides + 2; s++)
 		while (s->helds)
 			let_go(s);
-	}
-	while (sides[0].sents || sides[1].sents || sides[0].posteds || sides[1].posteds) {
+	while (lending() || sides[0].sents || sides[1].sents || sides[0].posteds ||
+	       sides[1].posteds) {
 		for (struct side *s = sides; s < sides + 2; s++) {
 			int before = s->posteds;
 
+			give_back(s);
 			for (int i = 0; i < 2 * before; i++) {
 				look_at_receive(s);
 				take_receive_back(s);
 			}
-			if (!s->posteds && other(s)->sents)
+			if (first_free(s, ANY) >= 0)
 				receive_now(s, ANY);
 		}
 	}
