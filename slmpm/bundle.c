@@ -2,7 +2,7 @@
 /* Bundles: posting what is staged, taking apart what arrives. */
 #include "slmpm/bundle.h"
 
-#include "slmpm/inbound.h"
+#include "slmpm/arrival.h"
 #include "slmpm/link.h"
 #include "slmpm/progress.h"
 
@@ -81,7 +81,7 @@ void bundle_end(struct endpoint *ep)
 	bundle_account(ep);
 }
 
-int bundle_unpack_rest(struct endpoint *ep)
+int bundle_unpack(struct endpoint *ep, bool all)
 {
 	struct unpack *u = &ep->unpack;
 	int n = 0;
@@ -89,9 +89,9 @@ int bundle_unpack_rest(struct endpoint *ep)
 	if (!u->left)
 		return 0;
 	bundle_account(ep);
-	while (u->left && ep->state == SLMPM_PEER_UP) {
+	while (u->left && ep->state == SLMPM_PEER_UP && (all || !ep->ctx->finished)) {
 		u->unaccounted = --u->left;
-		inbound_bundled(ep, u->route, u->at, u->length);
+		arrival_bundled(ep, u->route, u->at, u->length);
 		u->at += u->length;
 		n++;
 		if (!u->left)

@@ -9,6 +9,7 @@
 #include "slmpm/area.h"
 #include "slmpm/bootstrap.h"
 #include "slmpm/error.h"
+#include "slmpm/held.h"
 #include "slmpm/inbound.h"
 #include "slmpm/link.h"
 #include "slmpm/log.h"

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages on their way in: matching, assembling, keeping what no receive has asked for. */
+/* A message on its way in: what has come of it, where its bytes are, what it costs the credit. */
 #ifndef SLMPM_INBOUND_H
 #define SLMPM_INBOUND_H
 
 #include "slmpm/endpoint.h"
 #include "slmpm/link.h"
 #include "slmpm/request.h"
+
+struct head { /* a packet's header, taken apart */
+	uint64_t seq, extent;
+	uint32_t stream, imm, flags;
+	uint32_t length; /* payload without checksum */
+	const void *data;
+	bool damaged;
+};
 
 struct inbound {
 	struct list node;  /* unexpected, or alone */
@@ -25,28 +33,27 @@ struct inbound {
 	bool released;     /* area: the reader let go before the end */
 };
 
-/* Handles one arrival; true when it was kept (held in place) and must not be released yet. */
-bool inbound_packet(struct endpoint *ep, const struct fabric_arrival *a);
-/* One message of a bundle. */
-void inbound_bundled(struct endpoint *ep, uint64_t route, const void *data, uint32_t length);
-/* The first unexpected message that R may take, or NULL. */
-struct inbound *inbound_find(const struct request *r);
-/* Gives a message to a receive or hold: copies what is there, asks for the rest. */
-void inbound_match(struct inbound *m, struct request *r);
-/* The receive leaves: what arrived goes to the next that wants it, nothing is lost. -SLMPM_EBUSY
- * where that cannot be; one whose buffer has overflowed is done then, as truncated. */
-int inbound_unmatch(struct request *r);
+/* NULL: no memory, and the endpoint has ended for it. */
+struct inbound *inbound_new(struct endpoint *ep, const struct head *h, uint64_t total);
 /* Drops a message: its memory, its area. */
 void inbound_free(struct inbound *m);
+/* Ends the endpoint: a message that was promised cannot be kept. */
+void inbound_no_memory(struct endpoint *ep);
+/* Room for N bytes in all; keeps what is there. */
+bool inbound_room(struct inbound *m, uint64_t n);
+void inbound_drop_data(struct inbound *m);
+/* Copies what an area shows behind FROM to the receive. */
+void inbound_copy_area(struct inbound *m, uint64_t from);
+bool inbound_complete(const struct inbound *m);
+void inbound_describe(const struct inbound *m, struct slmpm_done *done);
+/* What R, whose result describes the message, ends with. */
+int inbound_verdict(const struct inbound *m, const struct request *r);
+/* The message is complete and its receive has it; a receive's message is freed. */
+void inbound_finish(struct inbound *m);
 /* No more can come: unfinished messages are dropped, their receives end with ERROR. */
 void inbound_end(struct endpoint *ep, int error);
-bool inbound_complete(const struct inbound *m);
 /* An eager message that was charged has its receive. */
 void inbound_charge(struct endpoint *ep, uint64_t charge);
-/* Where to record a message read in place; NULL when memory is short. */
-struct held *held_new(struct endpoint *ep);
-struct held *held_find(struct endpoint *ep, const void *data);
-void held_release(struct endpoint *ep, struct held *h);
 
 static inline uint64_t inbound_cost(uint64_t bytes)
 {

@@ -8,7 +8,7 @@
 #include "slmpm/area.h"
 #include "slmpm/bundle.h"
 #include "slmpm/error.h"
-#include "slmpm/inbound.h"
+#include "slmpm/held.h"
 #include "slmpm/link.h"
 #include "slmpm/message.h"
 #include "slmpm/progress.h"

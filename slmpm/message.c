@@ -6,8 +6,8 @@
 #include "slmpm/message.h"
 
 #include "slmpm/error.h"
-#include "slmpm/inbound.h"
 #include "slmpm/link.h"
+#include "slmpm/match.h"
 #include "slmpm/progress.h"
 #include "slmpm/wait.h"
 
@@ -46,18 +46,6 @@ static int explain(struct request *r)
 	}
 }
 
-static void post_receive(struct request *r)
-{
-	struct inbound *m = inbound_find(r);
-
-	if (m) {
-		inbound_match(m, r);
-		return;
-	}
-	list_append(&r->ctx->posted, &r->node);
-	r->ctx->posted_count++;
-}
-
 int message_source_ended(struct context *ctx, struct endpoint *ep)
 {
 	if (ep)
@@ -78,16 +66,16 @@ int message_submit(struct request *r)
 	int rc;
 
 	if (r->kind != REQUEST_SEND) {
-		struct inbound *m = inbound_find(r);
+		struct inbound *m = match_find(r);
 
 		r->seq = ++r->ctx->postings;
 		if (m) {
-			inbound_match(m, r);
+			match_give(m, r);
 			return 0;
 		}
 		rc = message_source_ended(r->ctx, r->ep);
 		if (rc == 0)
-			post_receive(r);
+			match_post(r);
 		return rc;
 	}
 	if (r->ep->closing ||
@@ -105,9 +93,8 @@ static bool take_back(struct request *r)
 {
 	if (r->kind != REQUEST_SEND) {
 		if (r->message)
-			return inbound_unmatch(r) == 0;
-		list_remove(&r->node);
-		r->ctx->posted_count--;
+			return match_undo(r) == 0;
+		match_unpost(r);
 		return true;
 	}
 	if (r->seq) {

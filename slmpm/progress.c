@@ -5,9 +5,9 @@
  */
 #include "slmpm/progress.h"
 
+#include "slmpm/arrival.h"
 #include "slmpm/bundle.h"
 #include "slmpm/error.h"
-#include "slmpm/inbound.h"
 #include "slmpm/link.h"
 #include "slmpm/wait.h"
 
@@ -30,14 +30,22 @@ COLD int progress_look_away(struct endpoint *ep)
 	return l->fabric->poll(l->port, l->arrivals, LINK_BATCH);
 }
 
-static int take_batch(struct endpoint *ep)
+/*
+ * Ends with the first request that finishes: what lies behind its message may be for the next
+ * receive, and is not to be kept in memory meanwhile. ALL: there will be none.
+ */
+static int take_batch(struct endpoint *ep, bool all)
 {
+	struct context *ctx = ep->ctx;
 	struct fabric_arrival *a;
-	int n = bundle_unpack_rest(ep);
+	int n;
 
-	while (n < SHARE && ep->state == SLMPM_PEER_UP && (a = progress_take(ep))) {
+	ctx->finished = false;
+	n = bundle_unpack(ep, all);
+	while (n < SHARE && (all || !ctx->finished) && !ep->unpack.left &&
+	       ep->state == SLMPM_PEER_UP && (a = progress_take(ep))) {
 		n++;
-		if (!inbound_packet(ep, a))
+		if (!arrival_take(ep, a))
 			progress_release(ep, a);
 	}
 	return n;
@@ -49,7 +57,7 @@ int progress_endpoint(struct endpoint *ep)
 
 	if (ep->state != SLMPM_PEER_UP)
 		return 0;
-	n = take_batch(ep);
+	n = take_batch(ep, false);
 	if (ep->end_of_stream && ep->state == SLMPM_PEER_UP)
 		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it closed the connection");
 	if (!ep->direct || ep->bundle.count)
@@ -81,10 +89,10 @@ int progress_context(struct context *ctx)
 void progress_drain(struct endpoint *ep)
 {
 	/* Nothing can be added any more; the bound is for a process that inherited the mapping. */
-	uint64_t most = ep->link.port->counts.in_segments + SHARE;
+	uint64_t most = 2 * ep->link.port->counts.in_segments + SHARE;
 
 	for (uint64_t i = 0; i < most && ep->state == SLMPM_PEER_UP; i++)
-		if (!take_batch(ep))
+		if (!take_batch(ep, true))
 			break;
 }
 

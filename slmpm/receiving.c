@@ -3,10 +3,11 @@
  * Receiving. The short ways are at the top: the next message of an opened bundle, and one that lies
  * in the ring, come straight into the caller's buffer. Whatever else becomes a request.
  */
+#include "slmpm/arrival.h"
 #include "slmpm/bundle.h"
 #include "slmpm/error.h"
-#include "slmpm/inbound.h"
 #include "slmpm/link.h"
+#include "slmpm/match.h"
 #include "slmpm/message.h"
 #include "slmpm/progress.h"
 #include "slmpm/request.h"
@@ -68,12 +69,12 @@ static inline int recv_direct(struct endpoint *ep, uint32_t stream, int polls,
 					return 0;
 				if (bundle_is_for(&ep->unpack, stream))
 					return 2;
-				(void)bundle_unpack_rest(ep);
+				(void)bundle_unpack(ep, true);
 			} else if (is_message((*a)->kind)) {
 				/* Its receive is posted first, so that it is copied but once. */
 				ep->link.next--;
 				return 0;
-			} else if (!inbound_packet(ep, *a)) {
+			} else if (!arrival_take(ep, *a)) {
 				progress_release(ep, *a);
 			}
 		} else if (ep->bundle.count) {
@@ -257,7 +258,7 @@ static bool has_message(void *arg)
 {
 	struct probe *p = arg;
 
-	p->found = inbound_find(&p->request);
+	p->found = match_find(&p->request);
 	if (!p->found)
 		p->ended = message_source_ended(p->request.ctx, p->request.ep);
 	return p->found || p->ended < 0;
@@ -276,14 +277,10 @@ int slmpm_probe(slmpm_peer peer, uint32_t stream, struct slmpm_done *done, int t
 	if (!timeout_ms && !has_message(&p))
 		(void)progress_context(ctx);
 	(void)wait_until(ctx, has_message, &p, timeout_ms);
-	if (p.found && done)
-		*done = (struct slmpm_done){
-			.len = p.found->area ? p.found->got : p.found->total,
-			.stream = p.found->stream,
-			.imm = p.found->imm,
-			.peer = {handle_id(p.found->ep)},
-			.flags = p.found->area && !p.found->final ? SLMPM_PART : 0,
-		};
+	if (p.found && done) {
+		done->status = 0;
+		inbound_describe(p.found, done);
+	}
 	context_unlock(ctx);
 	return p.found ? 1 : p.ended;
 }
