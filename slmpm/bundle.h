@@ -18,8 +18,8 @@ bool bundle_begin(struct endpoint *ep, uint64_t route, size_t len);
 bool bundle_flush(struct endpoint *ep);
 /* Starts reading a bundle; false: the peer's figures are impossible. */
 bool bundle_open(struct endpoint *ep, const struct fabric_arrival *a);
-/* Dispatches what is left of an opened bundle; the number of messages. */
-int bundle_unpack_rest(struct endpoint *ep);
+/* Dispatches what is left of an opened bundle, ALL or until a request finishes; the number. */
+int bundle_unpack(struct endpoint *ep, bool all);
 /* Accounts for what bundle_take has taken so far. */
 void bundle_account(struct endpoint *ep);
 /* The last message has been taken. */

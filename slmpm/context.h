@@ -21,6 +21,7 @@ struct fabric_domain;
 struct context {
 	struct handle handle;
 	bool multiple;    /* several threads: lock taken around each call */
+	bool finished;    /* a request since this was last cleared: who waits may go on */
 	bool news;        /* something to look at since slmpm_arm was last asked */
 	bool rung;        /* bells wait in the sockets */
 	bool armed;       /* peers have been asked to ring */

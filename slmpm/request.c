@@ -58,6 +58,7 @@ int request_init(struct request *r, enum request_kind kind, struct context *ctx,
 void request_finish(struct request *r, int status)
 {
 	r->done = true;
+	r->ctx->finished = true;
 	r->result.status = status;
 	if (r->ep && !r->result.peer.id)
 		r->result.peer.id = handle_id(r->ep);
