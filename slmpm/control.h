@@ -15,8 +15,8 @@ struct control {
 	enum control_step step;
 	int round;
 	uint64_t nonce;
-	uint64_t features; /* of both sides */
-	uint64_t deadline; /* UINT64_MAX: none, until a spawned process has spoken */
+	uint64_t features;        /* of both sides */
+	uint64_t deadline;        /* UINT64_MAX: none, until a spawned process has spoken */
 	struct fabric_blob offer; /* for the first round, made ahead ... */
 	int offered;              /* ... with this result; 0: not yet */
 };
