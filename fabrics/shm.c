@@ -112,7 +112,7 @@ static COLD int no_room(struct shm_link *l)
 static inline void put_head(unsigned char *to, const uint64_t *head)
 {
 	for (int i = 0; i < FABRIC_HEAD_WORDS; i++) {
-		uint64_t word = LITTLE64(head[i]);
+		uint64_t word = LITTLE_64(head[i]);
 		memcpy(to + 8 * i, &word, 8);
 	}
 }
@@ -184,7 +184,7 @@ static int shm_poll(struct fabric_link *link, struct fabric_arrival *arrivals, i
 		for (int i = 0; i < FABRIC_HEAD_WORDS; i++) {
 			const uint64_t *word = (const uint64_t *)(const void *)(p.data + 8 * i);
 			/* One load a word: the peer may change it meanwhile (R1). */
-			a->head[i] = LITTLE64(*(const volatile uint64_t *)word);
+			a->head[i] = LITTLE_64(*(const volatile uint64_t *)word);
 		}
 		a->data = p.data + FABRIC_HEAD_SIZE;
 		a->length = p.length - FABRIC_HEAD_SIZE;

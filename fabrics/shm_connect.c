@@ -41,8 +41,8 @@ static int make_own_object(struct shm_link *l)
 	if (rc < 0)
 		return rc;
 	words = l->own.base;
-	atomic_init(&words->produced, LITTLE64(c->start));
-	atomic_init(&words->consumed, LITTLE64(c->start));
+	atomic_init(&words->produced, LITTLE_64(c->start));
+	atomic_init(&words->consumed, LITTLE_64(c->start));
 	/* This side only reads it: let the processor hold us to that. */
 	if (mprotect(l->own.base, l->own.size, PROT_READ) != 0)
 		return -errno;
@@ -64,11 +64,11 @@ int shm_address(struct fabric_link *link, int round, struct fabric_blob *out)
 		if (rc < 0)
 			return rc;
 		offer = (struct offer){
-			.segments = LITTLE32(l->own_shape.segments),
-			.segment_size = LITTLE32(l->own_shape.segment_size),
-			.epoch = LITTLE64(l->own_epoch),
-			.start = LITTLE64(link->domain->config.start),
-			.membarrier = LITTLE32(d->membarrier),
+			.segments = LITTLE_32(l->own_shape.segments),
+			.segment_size = LITTLE_32(l->own_shape.segment_size),
+			.epoch = LITTLE_64(l->own_epoch),
+			.start = LITTLE_64(link->domain->config.start),
+			.membarrier = LITTLE_32(d->membarrier),
 		};
 		memcpy(out->bytes, &offer, sizeof(offer));
 		out->length = sizeof(offer);
@@ -78,7 +78,7 @@ int shm_address(struct fabric_link *link, int round, struct fabric_blob *out)
 	}
 	case ROUND_MAPPED:
 	case ROUND_SEALED:
-		epoch = LITTLE64(l->peer_epoch); /* echoed: both speak of the same connection */
+		epoch = LITTLE_64(l->peer_epoch); /* echoed: both speak of the same connection */
 		memcpy(out->bytes, &epoch, sizeof(epoch));
 		out->length = sizeof(epoch);
 		return 0;
@@ -95,11 +95,11 @@ static int take_offer(struct shm_link *l, struct fabric_blob *in)
 	if (in->length != sizeof(offer) || in->fd_count != 1)
 		return -EPROTO;
 	memcpy(&offer, in->bytes, sizeof(offer));
-	l->peer_shape.segments = LITTLE32(offer.segments);
-	l->peer_shape.segment_size = LITTLE32(offer.segment_size);
-	l->peer_epoch = LITTLE64(offer.epoch);
-	if (ring_shape_check(&l->peer_shape) < 0 || LITTLE32(offer.membarrier) > 1 || offer.zero ||
-	    LITTLE64(offer.start) != l->base.domain->config.start)
+	l->peer_shape.segments = LITTLE_32(offer.segments);
+	l->peer_shape.segment_size = LITTLE_32(offer.segment_size);
+	l->peer_epoch = LITTLE_64(offer.epoch);
+	if (ring_shape_check(&l->peer_shape) < 0 || LITTLE_32(offer.membarrier) > 1 || offer.zero ||
+	    LITTLE_64(offer.start) != l->base.domain->config.start)
 		return -EPROTO;
 	rc = mapping_attach(&l->peer, in->fds[0], ring_size(&l->peer_shape), MAPPING_WRITE);
 	if (rc < 0)
@@ -117,7 +117,7 @@ static int check_echo(const struct shm_link *l, const struct fabric_blob *in)
 	if (in->length != sizeof(epoch) || in->fd_count != 0)
 		return -EPROTO;
 	memcpy(&epoch, in->bytes, sizeof(epoch));
-	return LITTLE64(epoch) == l->own_epoch ? 0 : -EPROTO;
+	return LITTLE_64(epoch) == l->own_epoch ? 0 : -EPROTO;
 }
 
 /* p of N, less what the core may hold back while it gathers releases (FABRIC_DUE). */

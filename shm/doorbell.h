@@ -44,7 +44,7 @@ static inline void doorbell_check(struct doorbell *b)
 	else
 		/* Pairs with the sleeper's doorbell_barrier. */
 		ORDER_COMPILER_FENCE(bell_order);
-	asleep = LITTLE64(ORDER_LOAD(asleep_in, b->asleep_in, memory_order_relaxed));
+	asleep = LITTLE_64(ORDER_LOAD(asleep_in, b->asleep_in, memory_order_relaxed));
 	if (UNLIKELY((asleep & 1) && asleep != b->rung))
 		doorbell_ring(b, asleep);
 }
@@ -55,7 +55,7 @@ static inline void doorbell_announce(struct doorbell *b)
 	/* A new one even if the last still stands. */
 	b->announced += 1 + (b->announced & ORDER_RULE(announce_odd));
 	b->writes++;
-	ORDER_STORE(announce, b->asleep_out, LITTLE64(b->announced), memory_order_relaxed);
+	ORDER_STORE(announce, b->asleep_out, LITTLE_64(b->announced), memory_order_relaxed);
 	if (b->fence)
 		/* Pairs with the fence in doorbell_check. */
 		ORDER_FENCE(announce_fence, memory_order_seq_cst);
@@ -69,7 +69,7 @@ static inline void doorbell_retract(struct doorbell *b)
 		return;
 	b->announced++;
 	b->writes++;
-	ORDER_STORE(retract, b->asleep_out, LITTLE64(b->announced), memory_order_relaxed);
+	ORDER_STORE(retract, b->asleep_out, LITTLE_64(b->announced), memory_order_relaxed);
 }
 
 #endif

@@ -10,6 +10,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "shm/compiler.h"
+
 #ifdef SLMPM_MODEL
 #include "tests/model/hooks.h"
 #else
@@ -20,18 +22,5 @@
 /* A rule of the protocol that is no memory access; the checker may switch it off. */
 #define ORDER_RULE(site)                      1
 #endif
-
-/* Everything two processes share is little-endian. */
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define LITTLE64(x) ((uint64_t)(x))
-#define LITTLE32(x) ((uint32_t)(x))
-#else
-#define LITTLE64(x) __builtin_bswap64((uint64_t)(x))
-#define LITTLE32(x) __builtin_bswap32((uint32_t)(x))
-#endif
-
-#define LIKELY(x)   __builtin_expect(!!(x), 1)
-#define UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define COLD        __attribute__((cold, noinline))
 
 #endif

@@ -107,7 +107,7 @@ COLD void ring_publish_produced(struct ring_writer *w)
 		return;
 	w->announced = w->produced;
 	/* Pairs with the acquire in look_at_produced: the packets it counts come first. */
-	ORDER_STORE(produced, w->produced_out, LITTLE64(w->produced), memory_order_release);
+	ORDER_STORE(produced, w->produced_out, LITTLE_64(w->produced), memory_order_release);
 	w->writes++;
 	w->publications++;
 }
@@ -120,7 +120,7 @@ COLD void ring_publish_consumed(struct ring_reader *r, enum ring_cause cause)
 		return;
 	r->published = r->consumed;
 	/* Pairs with the acquire in look_at_consumed: all reading of those segments is over. */
-	ORDER_STORE(consumed, r->consumed_out, LITTLE64(r->consumed), memory_order_release);
+	ORDER_STORE(consumed, r->consumed_out, LITTLE_64(r->consumed), memory_order_release);
 	r->writes++;
 	r->publications[cause]++;
 }
@@ -129,7 +129,7 @@ COLD void ring_publish_consumed(struct ring_reader *r, enum ring_cause cause)
 static bool look_at_consumed(struct ring_writer *w)
 {
 	/* Pairs with the release in ring_publish_consumed: overwriting comes after its reading. */
-	uint64_t k = LITTLE64(ORDER_LOAD(consumed_in, w->consumed_in, memory_order_acquire));
+	uint64_t k = LITTLE_64(ORDER_LOAD(consumed_in, w->consumed_in, memory_order_acquire));
 
 	if (PEER_FAULT(k - w->consumed > w->produced - w->consumed) && ORDER_RULE(check_consumed)) {
 		w->violation = RING_BAD_CONSUMED;
@@ -143,7 +143,7 @@ static bool look_at_consumed(struct ring_writer *w)
 static bool look_at_produced(struct ring_reader *r)
 {
 	/* Pairs with the release in ring_publish_produced. */
-	uint64_t j = LITTLE64(ORDER_LOAD(produced_in, r->produced_in, memory_order_acquire));
+	uint64_t j = LITTLE_64(ORDER_LOAD(produced_in, r->produced_in, memory_order_acquire));
 
 	if (PEER_FAULT(j - r->produced > r->mask + 1 + (r->read - r->produced) ||
 		       (int64_t)(j - r->consumed) > (int64_t)(r->mask + 1)) &&
@@ -171,7 +171,7 @@ static void put_pad(struct ring_writer *w, uint32_t k)
 		ring_mark_stale(w, at + 1, k - 1);
 	/* The successor, segment 0, begins a packet in every lap: it needs no clearing. */
 	ORDER_STORE(pad, (_Atomic uint64_t *)(void *)(w->segments + (at << w->shift)),
-		    LITTLE64(word), memory_order_relaxed); /* nothing is read behind it */
+		    LITTLE_64(word), memory_order_relaxed); /* nothing is read behind it */
 	w->reserved = 0; /* a reservation before this one lay within the pad */
 	w->produced += k;
 	w->writes++;

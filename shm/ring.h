@@ -228,7 +228,7 @@ static inline void ring_commit(struct ring_writer *w, uint32_t bytes, uint8_t ki
 	}
 	/* Pairs with the acquire in ring_peek: the payload and the cleared successor come first. */
 	ORDER_STORE(commit, (_Atomic uint64_t *)(void *)(w->segments + (at << w->shift)),
-		    LITTLE64(word), memory_order_release);
+		    LITTLE_64(word), memory_order_release);
 	w->reserved = 0;
 	w->produced += k;
 	w->writes++;
@@ -255,7 +255,7 @@ static inline int ring_peek(struct ring_reader *r, struct ring_packet *p)
 		uint64_t at = ring_at(total, r->mask);
 		const unsigned char *first = r->segments + (at << r->shift);
 		/* Pairs with the release in ring_commit. */
-		uint64_t word = LITTLE64(ORDER_LOAD(
+		uint64_t word = LITTLE_64(ORDER_LOAD(
 			peek, (const _Atomic uint64_t *)(const void *)first, memory_order_acquire));
 		uint32_t length = (uint32_t)(word >> 32) & RING_LENGTH_MAX;
 		uint32_t k = ring_span(length, r->shift);

@@ -6,14 +6,11 @@
 #include <pthread.h>
 #include <slmpm.h>
 
+#include "shm/compiler.h"
 #include "shm/mapping.h"
 #include "slmpm/config.h"
 #include "slmpm/handle.h"
 #include "slmpm/list.h"
-
-#define LIKELY(x)   __builtin_expect(!!(x), 1)
-#define UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define COLD        __attribute__((cold, noinline))
 
 struct endpoint;
 struct fabric_domain;

@@ -14,18 +14,10 @@
 
 #include <stdint.h>
 
+#include "shm/compiler.h"
+
 #define WIRE_MAJOR 1 /* other numbers are refused */
 #define WIRE_MINOR 0 /* later ones may add features that the lower side does not see */
-
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define LITTLE_64(x) ((uint64_t)(x))
-#define LITTLE_32(x) ((uint32_t)(x))
-#define LITTLE_16(x) ((uint16_t)(x))
-#else
-#define LITTLE_64(x) __builtin_bswap64((uint64_t)(x))
-#define LITTLE_32(x) __builtin_bswap32((uint32_t)(x))
-#define LITTLE_16(x) __builtin_bswap16((uint16_t)(x))
-#endif
 
 enum wire_opcode {
 	WIRE_SEND_FIRST = 1,

@@ -43,12 +43,12 @@ struct target {
 
 static uint64_t load(const _Atomic uint64_t *word)
 {
-	return LITTLE64(atomic_load_explicit(word, memory_order_relaxed));
+	return LITTLE_64(atomic_load_explicit(word, memory_order_relaxed));
 }
 
 static void store(_Atomic uint64_t *word, uint64_t value)
 {
-	atomic_store_explicit(word, LITTLE64(value), memory_order_relaxed);
+	atomic_store_explicit(word, LITTLE_64(value), memory_order_relaxed);
 }
 
 /* A commit word for a segment that the survivor soon looks at. */

@@ -116,9 +116,9 @@ static void open_image(struct bench *b, const struct image *head)
 	memset(b, 0, sizeof(*b));
 	ring_pair_open(&b->pair, &setup);
 	atomic_store(&ring_words_of(b->pair.inbound)->produced,
-		     LITTLE64(head->start + head->produced));
+		     LITTLE_64(head->start + head->produced));
 	atomic_store(&ring_words_of(b->pair.back)->consumed,
-		     LITTLE64(head->start + head->consumed));
+		     LITTLE_64(head->start + head->consumed));
 }
 
 static uint64_t packets_seen;

@@ -26,7 +26,7 @@ void ring_lay_writer(struct ring_writer *w, struct ring_setup setup, void *peer,
 	setup.segments = (unsigned char *)peer + RING_SEGMENTS_OFFSET;
 	setup.out = &ring_words_of(peer)->produced;
 	setup.in = &ring_words_of(own)->consumed;
-	atomic_store(&ring_words_of(own)->consumed, LITTLE64(setup.start));
+	atomic_store(&ring_words_of(own)->consumed, LITTLE_64(setup.start));
 	ring_writer_init(w, &setup);
 }
 
@@ -35,7 +35,7 @@ void ring_lay_reader(struct ring_reader *r, struct ring_setup setup, void *own, 
 	setup.segments = (unsigned char *)own + RING_SEGMENTS_OFFSET;
 	setup.out = &ring_words_of(peer)->consumed;
 	setup.in = &ring_words_of(own)->produced;
-	atomic_store(&ring_words_of(own)->produced, LITTLE64(setup.start));
+	atomic_store(&ring_words_of(own)->produced, LITTLE_64(setup.start));
 	ring_reader_init(r, &setup);
 }
 

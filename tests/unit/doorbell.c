@@ -84,12 +84,12 @@ static void one_announcement_brings_one_bell(void **state)
 		open_sides(&s, SOCK_SEQPACKET, fence);
 		for (uint64_t i = 1; i <= 50; i++) {
 			doorbell_announce(&s.b);
-			assert_true(LITTLE64(atomic_load(&s.words[0])) & 1);
+			assert_true(LITTLE_64(atomic_load(&s.words[0])) & 1);
 			for (int commits = 0; commits < 10; commits++)
 				doorbell_check(&s.a);
 			assert_int_equal(bells_at(s.b.fd), 1);
 			doorbell_retract(&s.b);
-			assert_false(LITTLE64(atomic_load(&s.words[0])) & 1);
+			assert_false(LITTLE_64(atomic_load(&s.words[0])) & 1);
 			for (int commits = 0; commits < 10; commits++)
 				doorbell_check(&s.a);
 			assert_int_equal(bells_at(s.b.fd), 0);

@@ -85,7 +85,7 @@ static void drain_full(uint32_t threshold, uint64_t expected, uint64_t last)
 	assert_true(p.r.publications[RING_THRESHOLD] == expected);
 	assert_true(all_publications(&p.r) == expected);
 	assert_true(p.r.published == last);
-	assert_true(LITTLE64(atomic_load(&ring_words_of(p.back)->consumed)) == last);
+	assert_true(LITTLE_64(atomic_load(&ring_words_of(p.back)->consumed)) == last);
 	ring_pair_close(&p);
 }
 
@@ -195,7 +195,7 @@ static void the_writer_announces_every_sixteenth_of_the_ring(void **state)
 		ring_take(&p.r, i, 8);
 	}
 	assert_true(p.w.publications == 100);
-	assert_true(LITTLE64(atomic_load(&ring_words_of(p.inbound)->produced)) == 1600);
+	assert_true(LITTLE_64(atomic_load(&ring_words_of(p.inbound)->produced)) == 1600);
 	ring_pair_close(&p);
 }
 

@@ -40,7 +40,7 @@ static void forge(struct run *run, unsigned char *data, uint32_t bytes)
 
 	for (uint32_t at = size - RING_WORD, i = 1; at + 8 <= bytes; at += size, i++) {
 		uint64_t lap = rng_below(&run->g, 4) * (run->pair.w.mask + 1);
-		uint64_t word = LITTLE64(ring_word(total + i + lap, run->pair.w.epoch, 1, 1));
+		uint64_t word = LITTLE_64(ring_word(total + i + lap, run->pair.w.epoch, 1, 1));
 
 		memcpy(data + at, &word, sizeof(word));
 	}

@@ -20,7 +20,7 @@ static void open_eager(struct ring_pair *p, uint32_t segments, uint64_t start)
 
 static uint64_t published(const struct ring_pair *p)
 {
-	return LITTLE64(atomic_load(&ring_words_of(p->back)->consumed));
+	return LITTLE_64(atomic_load(&ring_words_of(p->back)->consumed));
 }
 
 /* The next order of ORDER, lexically; false after the last. */

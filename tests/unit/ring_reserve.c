@@ -78,7 +78,7 @@ static void forge(struct ring_pair *p, unsigned char *data, uint32_t bytes)
 	uint64_t total = p->w.produced + 1;
 
 	for (uint32_t at = 64 - RING_WORD, i = 1; at + 8 <= bytes; at += 64, i++) {
-		uint64_t word = LITTLE64(ring_word(total + i, p->w.epoch, 3, 9));
+		uint64_t word = LITTLE_64(ring_word(total + i, p->w.epoch, 3, 9));
 		memcpy(data + at, &word, sizeof(word));
 	}
 }

@@ -24,12 +24,12 @@ static void open_at(struct ring_pair *p, uint64_t start)
 
 static void plant_produced(struct ring_pair *p, uint64_t value)
 {
-	atomic_store(&ring_words_of(p->inbound)->produced, LITTLE64(value));
+	atomic_store(&ring_words_of(p->inbound)->produced, LITTLE_64(value));
 }
 
 static void plant_consumed(struct ring_pair *p, uint64_t value)
 {
-	atomic_store(&ring_words_of(p->back)->consumed, LITTLE64(value));
+	atomic_store(&ring_words_of(p->back)->consumed, LITTLE_64(value));
 }
 
 /* R2: what does a reader with K at START and J known as START + SEEN make of VALUE? */

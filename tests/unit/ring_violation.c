@@ -27,7 +27,7 @@ static void open_at(struct ring_pair *p, uint64_t start)
 static void plant(struct ring_pair *p, uint64_t total, uint64_t word)
 {
 	atomic_store(ring_first_word(p->inbound + RING_SEGMENTS_OFFSET, &p->shape, total & (N - 1)),
-		     LITTLE64(word));
+		     LITTLE_64(word));
 }
 
 /* A reader at its first segment meets WORD: what does peek say? */

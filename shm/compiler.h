@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the compiler is told in one word: byte order, likely ways, cold functions. */
+#ifndef SHM_COMPILER_H
+#define SHM_COMPILER_H
+
+#include <stdint.h>
+
+/* Everything two processes share is little-endian. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define LITTLE_64(x) ((uint64_t)(x))
+#define LITTLE_32(x) ((uint32_t)(x))
+#define LITTLE_16(x) ((uint16_t)(x))
+#else
+#define LITTLE_64(x) __builtin_bswap64((uint64_t)(x))
+#define LITTLE_32(x) __builtin_bswap32((uint32_t)(x))
+#define LITTLE_16(x) __builtin_bswap16((uint16_t)(x))
+#endif
+
+#define LIKELY(x)   __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define COLD        __attribute__((cold, noinline))
+
+#endif
