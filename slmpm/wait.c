@@ -283,6 +283,8 @@ int wait_until(struct context *ctx, wait_test *test, void *arg, int timeout_ms)
 
 	if (ctx->armed && !ctx->sleeping)
 		wait_disarm(ctx);
+	if (ctx->multiple && ctx->polling && timeout_ms && !test(arg))
+		(void)progress_context(ctx); /* who polls may sleep: what we have staged goes now */
 	while (ctx->multiple && ctx->polling) {
 		if (test(arg))
 			return 0;
@@ -326,13 +328,14 @@ int slmpm_arm(slmpm_ctx handle)
 		return rc;
 	context_lock(ctx);
 	ctx->news |= wait_look(ctx) > 0; /* takes the bells out, which have done their work */
-	if (ctx->armed)                  /* a bell taken since has used that announcement up */
+	/* A bell taken since has used that announcement up; that of a sleeping thread stands. */
+	if (ctx->armed && !ctx->sleeping)
 		wait_disarm(ctx);
 	wait_arm(ctx);
 	(void)progress_context(ctx);
 	rc = ctx->news || bootstrap_hung_up(ctx); /* a deadline that the descriptor does not show */
 	ctx->news = false;
-	if (rc)
+	if (rc && !ctx->sleeping)
 		wait_disarm(ctx);
 	context_unlock(ctx);
 	return rc;

@@ -234,7 +234,50 @@ static void close_under_sleeper(void)
 	OK(slmpm_shut(ctx, 0));
 }
 
+/* ---- a burst that its thread has ended by waiting ---- */
+
+static void burst_while_asleep(void)
+{
+	const struct slmpm_how more = {.size = sizeof(more), .flags = SLMPM_MORE};
+	struct slmpm_iov iov = {"burst", 5};
+	struct slmpm_done done;
+	slmpm_peer child;
+	pthread_t t;
+	int64_t begin;
+	char buf[8];
+
+	open_context();
+	child = ready_child("repeat");
+	t = start_sleeper(&child);
+	begin = actor_now_ms();
+	OK(slmpm_sendv(child, 1, &iov, 1, &more, NULL));
+	EXPECT(slmpm_recv(child, 1, buf, sizeof(buf), &done, PATIENCE), 5);
+	CHECK(actor_now_ms() - begin < PATIENCE / 2, "the burst waited for somebody else");
+	OK(slmpm_send(child, 9, NULL, 0, PATIENCE));
+	OK(pthread_join(t, NULL));
+	actor_join(child, 0);
+	OK(slmpm_shut(ctx, 0));
+}
+
+/* Sends back what comes, on its stream, until that is 9. */
+static int role_repeat(slmpm_peer host, char **words)
+{
+	struct slmpm_done done = {.stream = 0};
+	char buf[8];
+
+	(void)words;
+	OK(slmpm_send(host, 0, NULL, 0, PATIENCE));
+	while (done.stream != 9) {
+		int64_t n = slmpm_recv(host, SLMPM_ANY_STREAM, buf, sizeof(buf), &done, PATIENCE);
+
+		CHECK(n >= 0, "%s", slmpm_error_detail());
+		OK(slmpm_send(host, done.stream, buf, (size_t)n, PATIENCE));
+	}
+	return 0;
+}
+
 static const struct actor roles[] = {
+	{"repeat", role_repeat},
 	{"stubborn", role_stubborn}, {"echo", role_echo}, {"slow", role_slow}, {NULL, NULL}};
 
 int main(int argc, char **argv)
@@ -244,5 +287,6 @@ int main(int argc, char **argv)
 	others_while_joining();
 	close_while_asleep();
 	close_under_sleeper();
+	burst_while_asleep();
 	return 0;
 }
