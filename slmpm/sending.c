@@ -118,6 +118,7 @@ static COLD int send_with_care(slmpm_peer peer, uint32_t stream, const void *buf
 			       int timeout_ms)
 {
 	struct endpoint *ep = endpoint_get(peer);
+	struct context *ctx;
 	int rc = 0;
 
 	if (!ep)
@@ -126,9 +127,10 @@ static COLD int send_with_care(slmpm_peer peer, uint32_t stream, const void *buf
 		return bad_send("slmpm_send", stream);
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
+	ctx = ep->ctx; /* the peer may be gone, or another, when the wait is over */
 	if (!send_direct(ep, stream, buf, len, 0, 0))
 		rc = send_slowly(ep, stream, buf, len, timeout_ms);
-	context_unlock(ep->ctx);
+	context_unlock(ctx);
 	return rc;
 }
 
@@ -177,6 +179,7 @@ static int sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, 
 	struct endpoint *ep = endpoint_get(peer);
 	uint32_t imm = how ? how->imm : 0;
 	bool more, sent = false;
+	struct context *ctx;
 	int rc = 0;
 
 	if (UNLIKELY(!ep))
@@ -187,6 +190,7 @@ static int sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, 
 		return message_explain_how("slmpm_sendv", how);
 	if (UNLIKELY(!endpoint_lock(ep, peer)))
 		return endpoint_bad_handle(peer);
+	ctx = ep->ctx;
 	more = how && how->flags & SLMPM_MORE;
 	if (!req && is_single(iov, n)) {
 		if (more && iov->len <= BUNDLE_MESSAGE_MAX)
@@ -197,7 +201,7 @@ static int sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, 
 	}
 	if (!sent)
 		rc = sendv_slowly(ep, stream, iov, n, how, req);
-	context_unlock(ep->ctx);
+	context_unlock(ctx);
 	return rc;
 }
 
