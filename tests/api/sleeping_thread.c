@@ -276,9 +276,11 @@ static int role_repeat(slmpm_peer host, char **words)
 	return 0;
 }
 
-static const struct actor roles[] = {
-	{"repeat", role_repeat},
-	{"stubborn", role_stubborn}, {"echo", role_echo}, {"slow", role_slow}, {NULL, NULL}};
+static const struct actor roles[] = {{"repeat", role_repeat},
+				     {"stubborn", role_stubborn},
+				     {"echo", role_echo},
+				     {"slow", role_slow},
+				     {NULL, NULL}};
 
 int main(int argc, char **argv)
 {
