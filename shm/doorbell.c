@@ -45,6 +45,8 @@ COLD void doorbell_ring(struct doorbell *b, uint64_t announcement)
 	static const char byte = 'b';
 
 	b->rung = announcement;
+	if (*b->fd < 0) /* closed since: its number may be somebody else's */
+		return;
 	b->bells++;
-	(void)!send(b->fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	(void)!send(*b->fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }

@@ -20,7 +20,7 @@ struct doorbell {
 	_Atomic uint64_t *asleep_out;      /* the peer's memory: odd while this side sleeps */
 	uint64_t rung;                     /* the announcement last answered: one bell each */
 	uint64_t announced;                /* own word as last stored */
-	int fd;                            /* a connected socket */
+	const int *fd;                     /* where a connected socket stands; -1: none any more */
 	bool fence;                        /* one end lacks membarrier */
 	uint64_t writes;                   /* remote stores */
 	uint64_t bells;

@@ -2,6 +2,7 @@
 /* A peer that has left the connection while its process lives on. */
 #include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "tests/lib/actor.h"
 
@@ -61,11 +62,47 @@ static void left_but_alive(void)
 	CHECK(shortest < 10, "progress was held up for %d ms", (int)shortest);
 }
 
-static const struct actor roles[] = {{"other", role_other}, {NULL, NULL}};
+/* ---- a bell for a socket that is closed ---- */
+
+static int role_asleep(slmpm_peer host, char **words)
+{
+	(void)words;
+	OK(slmpm_send(host, 0, NULL, 0, PATIENCE));
+	(void)slmpm_recv(host, 0, NULL, 0, NULL, PATIENCE);
+	return 1;
+}
+
+/* It dies with its announcement standing: whoever gets the number of its socket is not to be rung. */
+static void no_bell_for_strangers(void)
+{
+	struct slmpm_peer_info info = {.size = sizeof(info)};
+	slmpm_peer child = ready_child("asleep");
+	char byte;
+	int fds[2];
+
+	OK(slmpm_peer_query(child, &info));
+	actor_await_state(info.pid, "S");
+	OK(slmpm_kill(child, 0));
+	while (info.state == SLMPM_PEER_UP) {
+		(void)slmpm_progress(none);
+		OK(slmpm_peer_query(child, &info));
+	}
+	OK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds));
+	(void)slmpm_arm(none);
+	(void)slmpm_arm(none);
+	for (int i = 0; i < 2; i++)
+		CHECK(recv(fds[i], &byte, 1, MSG_DONTWAIT) < 0, "a bell in socket %d", fds[i]);
+	close(fds[0]);
+	close(fds[1]);
+	EXPECT(slmpm_join(child, NULL, PATIENCE), 128 + SIGKILL);
+}
+
+static const struct actor roles[] = {{"other", role_other}, {"asleep", role_asleep}, {NULL, NULL}};
 
 int main(int argc, char **argv)
 {
 	actor_begin(argc, argv, roles);
 	left_but_alive();
+	no_bell_for_strangers();
 	return 0;
 }

@@ -90,12 +90,13 @@ static bool send_message(uint32_t i)
 
 static uint32_t traffic(uint32_t threshold)
 {
+	static const int nobody = -1;
 	struct doorbell to_reader = {.asleep_in = &ring_words_of(back.own.base)->asleep,
 				     .asleep_out = &ring_words_of(ring.peer.base)->asleep,
-				     .fd = -1};
+				     .fd = &nobody};
 	struct doorbell to_writer = {.asleep_in = &ring_words_of(ring.own.base)->asleep,
 				     .asleep_out = &ring_words_of(back.peer.base)->asleep,
-				     .fd = -1};
+				     .fd = &nobody};
 	struct ring_packet p;
 	uint32_t sent = 0, got = 0;
 

@@ -48,7 +48,7 @@ bool ring_traffic_next(struct rng *stream, const struct ring_reader *r, const st
 /* Sleeps on the socket until somebody rings. */
 static void sleep_on(struct doorbell *bell, struct ring_tally *tally, const char *who)
 {
-	struct pollfd p = {.fd = bell->fd, .events = POLLIN};
+	struct pollfd p = {.fd = *bell->fd, .events = POLLIN};
 	char bytes[64];
 	int rc;
 
@@ -57,7 +57,7 @@ static void sleep_on(struct doorbell *bell, struct ring_tally *tally, const char
 		rc = poll(&p, 1, LOST_AFTER_MS);
 	while (rc < 0 && errno == EINTR);
 	CHECK(rc == 1, "the sleeping %s was not woken", who);
-	while (recv(bell->fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+	while (recv(*bell->fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
 		;
 }
 

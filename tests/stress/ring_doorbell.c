@@ -56,7 +56,7 @@ static void *sleep_often(void *arg)
 		atomic_store_explicit(&m->looked, round, memory_order_release);
 		wait_until(&m->left, round);
 		doorbell_retract(&m->sleeper);
-		while (recv(m->sleeper.fd, bells, sizeof(bells), MSG_DONTWAIT) > 0)
+		while (recv(*m->sleeper.fd, bells, sizeof(bells), MSG_DONTWAIT) > 0)
 			;
 	}
 }
@@ -105,9 +105,9 @@ static void meet(bool fence, struct rng *g)
 	CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) == 0, "no sockets");
 	m = (struct meeting){.commit = 0};
 	m.writer = (struct doorbell){
-		.asleep_in = &m.asleep, .asleep_out = &m.unused, .fd = fds[0], .fence = fence};
+		.asleep_in = &m.asleep, .asleep_out = &m.unused, .fd = &fds[0], .fence = fence};
 	m.sleeper = (struct doorbell){
-		.asleep_in = &m.unused, .asleep_out = &m.asleep, .fd = fds[1], .fence = fence};
+		.asleep_in = &m.unused, .asleep_out = &m.asleep, .fd = &fds[1], .fence = fence};
 	CHECK(pthread_create(&sleeper, NULL, sleep_often, &m) == 0, "no thread");
 	commit_often(&m, g);
 	pthread_join(sleeper, NULL);

@@ -26,7 +26,7 @@ struct run {
 	struct ring_tally tally;
 };
 
-static struct doorbell bell_of(struct run *run, void *own, void *peer, int fd)
+static struct doorbell bell_of(struct run *run, void *own, void *peer, const int *fd)
 {
 	return (struct doorbell){.asleep_in = &ring_words_of(own)->asleep,
 				 .asleep_out = &ring_words_of(peer)->asleep,
@@ -48,7 +48,7 @@ static int write_stream(void *arg)
 	      "cannot attach the way back");
 	setup.bits = calloc(1, ring_bits_size(&setup.shape));
 	ring_lay_writer(&run->w, setup, peer.base, own.base);
-	bell = bell_of(run, own.base, peer.base, run->fds[1]);
+	bell = bell_of(run, own.base, peer.base, &run->fds[1]);
 	CHECK(send(run->fds[1], "r", 1, 0) == 1, "cannot report");
 	ring_send_traffic(&run->w, &bell, &run->traffic, &run->tally);
 	CHECK(!run->traffic.sleep || run->tally.packets > 0, "nothing was sent");
@@ -110,7 +110,7 @@ static void whole_stream(struct rng *g, uint32_t segments, bool sleep, bool fenc
 	pid_t pid;
 
 	set_up(&run, g, segments, sleep, fence);
-	bell = bell_of(&run, run.inbound.base, run.back.base, run.fds[0]);
+	bell = bell_of(&run, run.inbound.base, run.back.base, &run.fds[0]);
 	pid = start_writer(&run);
 	ring_receive_traffic(&run.r, &bell, &run.traffic, &run.tally);
 	CHECK(child_wait(pid) == 0, "the writer failed");

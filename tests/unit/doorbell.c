@@ -33,11 +33,11 @@ static void open_sides(struct sides *s, int type, bool fence)
 	assert_int_equal(socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, s->fds), 0);
 	s->a = (struct doorbell){.asleep_in = &s->words[0],
 				 .asleep_out = &s->words[1],
-				 .fd = s->fds[0],
+				 .fd = &s->fds[0],
 				 .fence = fence};
 	s->b = (struct doorbell){.asleep_in = &s->words[1],
 				 .asleep_out = &s->words[0],
-				 .fd = s->fds[1],
+				 .fd = &s->fds[1],
 				 .fence = fence};
 }
 
@@ -69,7 +69,7 @@ static void an_awake_peer_is_not_rung(void **state)
 		open_sides(&s, SOCK_SEQPACKET, fence);
 		for (int i = 0; i < 100; i++)
 			doorbell_check(&s.a);
-		assert_int_equal(bells_at(s.b.fd), 0);
+		assert_int_equal(bells_at(*s.b.fd), 0);
 		assert_true(s.a.bells == 0 && s.a.writes == 0);
 		close_sides(&s);
 	}
@@ -87,15 +87,15 @@ static void one_announcement_brings_one_bell(void **state)
 			assert_true(LITTLE_64(atomic_load(&s.words[0])) & 1);
 			for (int commits = 0; commits < 10; commits++)
 				doorbell_check(&s.a);
-			assert_int_equal(bells_at(s.b.fd), 1);
+			assert_int_equal(bells_at(*s.b.fd), 1);
 			doorbell_retract(&s.b);
 			assert_false(LITTLE_64(atomic_load(&s.words[0])) & 1);
 			for (int commits = 0; commits < 10; commits++)
 				doorbell_check(&s.a);
-			assert_int_equal(bells_at(s.b.fd), 0);
+			assert_int_equal(bells_at(*s.b.fd), 0);
 			assert_true(s.a.bells == i && s.b.writes == 2 * i);
 		}
-		assert_int_equal(bells_at(s.a.fd), 0); /* the other way nothing happened */
+		assert_int_equal(bells_at(*s.a.fd), 0); /* the other way nothing happened */
 		close_sides(&s);
 	}
 }
@@ -109,7 +109,7 @@ static void a_retracted_announcement_rings_nobody(void **state)
 	doorbell_announce(&s.b);
 	doorbell_retract(&s.b);
 	doorbell_check(&s.a);
-	assert_int_equal(bells_at(s.b.fd), 0);
+	assert_int_equal(bells_at(*s.b.fd), 0);
 	close_sides(&s);
 }
 
@@ -123,8 +123,8 @@ static void both_sides_may_sleep(void **state)
 	doorbell_announce(&s.b);
 	doorbell_check(&s.a);
 	doorbell_check(&s.b);
-	assert_int_equal(bells_at(s.a.fd), 1);
-	assert_int_equal(bells_at(s.b.fd), 1);
+	assert_int_equal(bells_at(*s.a.fd), 1);
+	assert_int_equal(bells_at(*s.b.fd), 1);
 	close_sides(&s);
 }
 
@@ -132,7 +132,7 @@ static int ring_a_full_socket(void *arg)
 {
 	struct sides *s = arg;
 
-	while (send(s->a.fd, "x", 1, MSG_DONTWAIT) == 1)
+	while (send(*s->a.fd, "x", 1, MSG_DONTWAIT) == 1)
 		;
 	if (errno != EAGAIN && errno != EWOULDBLOCK)
 		return 2;
@@ -233,7 +233,7 @@ static int without_membarrier(void *arg)
 	s->a.fence = s->b.fence = !doorbell_can_membarrier();
 	doorbell_announce(&s->b);
 	doorbell_check(&s->a);
-	return bells_at(s->b.fd) == 1 ? 0 : 3;
+	return bells_at(*s->b.fd) == 1 ? 0 : 3;
 }
 
 static void refused_membarrier_falls_back_to_the_fence(void **state)
