@@ -49,27 +49,37 @@ static void receive_whole(struct endpoint *ep, const struct head *h, struct requ
 	request_finish(r, inbound_verdict(&whole, r));
 }
 
-/* A copy: for the hold R, or with NULL for who asks later. */
-static void keep_whole(struct endpoint *ep, const struct head *h, struct request *r)
+/* A copy, with room even for no byte: what is held has an address. */
+static struct inbound *copy_whole(struct endpoint *ep, const struct head *h)
 {
 	struct inbound *m = inbound_new(ep, h, h->length);
 
 	if (!m)
-		return;
+		return NULL;
 	if (!inbound_room(m, h->length ? h->length : 1)) {
 		inbound_no_memory(ep);
 		inbound_free(m);
-		return;
+		return NULL;
 	}
 	if (h->length)
 		memcpy(m->data, h->data, h->length);
 	m->got = h->length;
 	m->damaged = h->damaged;
 	m->charge = inbound_cost(h->length);
-	if (r)
+	return m;
+}
+
+/* For the hold R, or with NULL for who asks later. */
+static void keep_whole(struct endpoint *ep, const struct head *h, struct request *r)
+{
+	struct inbound *m = copy_whole(ep, h);
+
+	if (m && r)
 		match_give(m, r);
-	else
+	else if (m)
 		match_keep(m);
+	else if (r) /* it is no longer among those that end with the endpoint */
+		request_finish(r, -SLMPM_ENOMEM);
 }
 
 static bool send_only(struct endpoint *ep, const struct head *h, const struct fabric_arrival *a)
