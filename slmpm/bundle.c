@@ -63,7 +63,8 @@ bool bundle_open(struct endpoint *ep, const struct fabric_arrival *a)
 	return true;
 }
 
-void bundle_account(struct endpoint *ep)
+/* Accounts for what bundle_take has taken so far. */
+static void account(struct endpoint *ep)
 {
 	struct unpack *u = &ep->unpack;
 	uint32_t n = u->unaccounted - u->left;
@@ -78,7 +79,7 @@ void bundle_account(struct endpoint *ep)
 void bundle_end(struct endpoint *ep)
 {
 	progress_release(ep, &ep->unpack.arrival);
-	bundle_account(ep);
+	account(ep);
 }
 
 int bundle_unpack(struct endpoint *ep, bool all)
@@ -88,7 +89,7 @@ int bundle_unpack(struct endpoint *ep, bool all)
 
 	if (!u->left)
 		return 0;
-	bundle_account(ep);
+	account(ep);
 	while (u->left && ep->state == SLMPM_PEER_UP && (all || !ep->ctx->finished)) {
 		u->unaccounted = --u->left;
 		arrival_bundled(ep, u->route, u->at, u->length);

@@ -20,8 +20,6 @@ bool bundle_flush(struct endpoint *ep);
 bool bundle_open(struct endpoint *ep, const struct fabric_arrival *a);
 /* Dispatches what is left of an opened bundle, ALL or until a request finishes; the number. */
 int bundle_unpack(struct endpoint *ep, bool all);
-/* Accounts for what bundle_take has taken so far. */
-void bundle_account(struct endpoint *ep);
 /* The last message has been taken. */
 void bundle_end(struct endpoint *ep);
 

@@ -51,8 +51,6 @@ struct context {
 	uint32_t stats_used;
 };
 
-extern struct handle_table context_table;
-
 /* The context of a handle ({0}: the default one), or NULL with *RC and the detail set. */
 struct context *context_get(slmpm_ctx ctx, int *rc);
 int context_add(struct context *ctx, struct endpoint *ep);

@@ -61,7 +61,7 @@ struct bundle {
 struct unpack {
 	const unsigned char *at;
 	uint32_t left, length; /* messages, bytes of each */
-	uint32_t unaccounted;  /* of the messages: left, and taken since bundle_account */
+	uint32_t unaccounted;  /* of the messages: left, or taken and not yet in the accounts */
 	uint64_t route;
 	struct fabric_arrival arrival;
 };

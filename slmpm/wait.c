@@ -28,6 +28,18 @@
 #define BUSY      64     /* passes with result between looks at the deadline */
 #define EVENTS    16
 
+struct waiter {
+	struct context *ctx;
+	int timeout_ms;
+	uint32_t turns;   /* passes that found nothing */
+	uint32_t busy;    /* and that found something, since the last look at the clock */
+	uint64_t started; /* 0: the clock has not been looked at yet */
+	uint64_t deadline;
+	uint64_t looked;         /* at the descriptors */
+	bool (*test)(void *arg); /* what is waited for */
+	void *arg;
+};
+
 uint64_t wait_now(void)
 {
 	struct timespec t;
@@ -142,7 +154,7 @@ void wait_wake(struct context *ctx)
 /* Is there something to do although nobody has rung? What came before the announcement has not. */
 static bool has_work(struct context *ctx, wait_test *test, void *arg)
 {
-	if (progress_context(ctx) || (test && test(arg)))
+	if (progress_context(ctx) || test(arg))
 		return true;
 	wait_changed(ctx); /* and those behind us test for themselves */
 	return false;
@@ -223,7 +235,8 @@ static int wait_busy(struct waiter *w)
 	return !w->timeout_ms || is_late(w, wait_now()) ? -SLMPM_ETIMEOUT : 0;
 }
 
-int wait_idle(struct waiter *w)
+/* After a pass that found nothing; the context's lock may be given back meanwhile. */
+static int wait_idle(struct waiter *w)
 {
 	struct context *ctx = w->ctx;
 	uint64_t now;
@@ -278,7 +291,7 @@ static int await_poller(struct context *ctx, uint64_t deadline)
 int wait_until(struct context *ctx, wait_test *test, void *arg, int timeout_ms)
 {
 	uint64_t deadline = ctx->multiple ? wait_deadline(timeout_ms) : 0;
-	struct waiter w;
+	struct waiter w = {.ctx = ctx, .timeout_ms = timeout_ms, .test = test, .arg = arg};
 	int rc = 0;
 
 	if (ctx->armed && !ctx->sleeping)
@@ -292,9 +305,6 @@ int wait_until(struct context *ctx, wait_test *test, void *arg, int timeout_ms)
 		if (rc < 0)
 			return test(arg) ? 0 : rc;
 	}
-	wait_begin(&w, ctx, timeout_ms);
-	w.test = test;
-	w.arg = arg;
 	if (ctx->multiple && timeout_ms) {
 		w.started = w.looked = wait_now();
 		w.deadline = deadline; /* what waiting for another thread took counts */

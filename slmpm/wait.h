@@ -5,33 +5,13 @@
 
 #include "slmpm/context.h"
 
-struct waiter {
-	struct context *ctx;
-	int timeout_ms;
-	uint32_t turns;   /* passes that found nothing */
-	uint32_t busy;    /* and that found something, since the last look at the clock */
-	uint64_t started; /* 0: the clock has not been looked at yet */
-	uint64_t deadline;
-	uint64_t looked;         /* at the descriptors */
-	bool (*test)(void *arg); /* what is waited for, or NULL */
-	void *arg;
-};
-
-uint64_t wait_now(void);
+uint64_t wait_now(void); /* ns, monotonic */
 /* Keeps the processor, quietly, for about so long. */
-void wait_relax(uint64_t ns); /* ns, monotonic */
+void wait_relax(uint64_t ns);
 uint64_t wait_deadline(int timeout_ms);
 /* Milliseconds from NOW to DEADLINE for poll, rounded up; LONGEST < 0: no other bound. */
 int wait_ms(uint64_t now, uint64_t deadline, int longest);
 
-static inline void wait_begin(struct waiter *w, struct context *ctx, int timeout_ms)
-{
-	*w = (struct waiter){.ctx = ctx, .timeout_ms = timeout_ms};
-}
-
-/* After a pass that found nothing: 0 look again, -SLMPM_ETIMEOUT (no detail set). The context's
- * lock may be given back meanwhile. */
-int wait_idle(struct waiter *w);
 typedef bool wait_test(void *arg);
 /* Progress until TEST holds: 0, or -SLMPM_ETIMEOUT (no detail set). With several threads in the
  * context one polls for all. */
