@@ -293,6 +293,13 @@ static int64_t take_held(struct request *r, const void **buf)
 	struct endpoint *ep = handle_get(&endpoint_table, r->result.peer.id);
 	struct held *held = r->held;
 
+	if (!ep) { /* another thread has closed it before this one came to */
+		if (r->message) {
+			r->message->area = NULL; /* that went with it */
+			inbound_free(r->message);
+		}
+		return error_set(SLMPM_ECLOSED, "the peer of a message to be held was closed");
+	}
 	if (!held) {
 		held = held_new(ep);
 		if (!held) {
@@ -322,10 +329,9 @@ int64_t slmpm_hold(slmpm_peer peer, uint32_t stream, const void **buf, struct sl
 		return rc;
 	(void)request_init(&r, REQUEST_HOLD, ctx, ep, stream, NULL, 0);
 	rc = message_await(&r, timeout_ms);
-	if (rc == -SLMPM_ECHECKSUM && (r.held || r.message)) {
-		(void)take_held(&r, buf);
-		held_release(handle_get(&endpoint_table, r.result.peer.id),
-			     held_find(handle_get(&endpoint_table, r.result.peer.id), *buf));
+	if (rc == -SLMPM_ECHECKSUM && (r.held || r.message) && take_held(&r, buf) >= 0) {
+		ep = handle_get(&endpoint_table, r.result.peer.id);
+		held_release(ep, held_find(ep, *buf));
 	}
 	len = rc < 0 ? rc : take_held(&r, buf);
 	if (done)

@@ -276,6 +276,46 @@ static int role_repeat(slmpm_peer host, char **words)
 	return 0;
 }
 
+/* ---- a peer closed before the thread that holds its message has come to ---- */
+
+static void *holder(void *arg)
+{
+	slmpm_peer peer = *(slmpm_peer *)arg;
+	const void *at;
+	int64_t n = slmpm_hold(peer, 1, &at, NULL, 3 * PATIENCE);
+
+	if (n < 0)
+		CHECK(n == -SLMPM_ECLOSED, "the holder: %lld, %s", (long long)n,
+		      slmpm_error_detail());
+	else
+		(void)slmpm_release(peer, at);
+	return NULL;
+}
+
+static void close_under_holder(void)
+{
+	static char data[30000];
+
+	open_context();
+	for (int i = 0; i < 8; i++) {
+		size_t n = i % 2 ? sizeof(data) : 5;
+		struct slmpm_stats s;
+		slmpm_peer a, b;
+		pthread_t t;
+
+		actor_pair(ctx, &a, &b);
+		OK(slmpm_peer_stats(b, &s, sizeof(s)));
+		OK(pthread_create(&t, NULL, holder, &b));
+		await_sleep(b, s.sleeps);
+		OK(slmpm_send(a, 1, data, n, PATIENCE));
+		(void)slmpm_progress(ctx);
+		OK(slmpm_close(b, 0));
+		OK(pthread_join(t, NULL));
+		(void)slmpm_close(a, 0);
+	}
+	OK(slmpm_shut(ctx, 0));
+}
+
 static const struct actor roles[] = {{"repeat", role_repeat},
 				     {"stubborn", role_stubborn},
 				     {"echo", role_echo},
@@ -290,5 +330,6 @@ int main(int argc, char **argv)
 	close_while_asleep();
 	close_under_sleeper();
 	burst_while_asleep();
+	close_under_holder();
 	return 0;
 }
