@@ -309,7 +309,7 @@ int main(void)
 	s.peer = map_between_guards(&theirs);
 	s.bell = (struct doorbell){.asleep_in = &ring_words_of(s.own)->asleep,
 				   .asleep_out = &ring_words_of(s.peer)->asleep,
-				   .fd = fds[0]};
+				   .fd = &fds[0]};
 	connect_again(&s);
 	t = (struct target){.object = s.own,
 			    .peer = ring_words_of(s.peer),
