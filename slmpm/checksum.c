@@ -58,17 +58,12 @@ uint32_t checksum_head(uint64_t seq, uint64_t route, uint64_t extent)
 
 uint32_t checksum_request(uint32_t sum, const struct request *r, uint64_t offset, uint64_t n)
 {
-	for (int i = 0; i < r->piece_count && n; i++) {
-		const struct slmpm_iov *piece = &r->pieces[i];
-		uint64_t take;
+	struct request_walk walk = {r, 0, offset};
+	uint64_t take;
+	void *run;
 
-		if (offset >= piece->len) {
-			offset -= piece->len;
-			continue;
-		}
-		take = piece->len - offset < n ? piece->len - offset : n;
-		sum = checksum(sum, (const unsigned char *)piece->base + offset, take);
-		offset = 0;
+	while (n && (run = request_walk_on(&walk, n, &take))) {
+		sum = checksum(sum, run, take);
 		n -= take;
 	}
 	return sum;

@@ -78,34 +78,41 @@ void request_drop(struct request *r)
 		handle_free(&request_table, r);
 }
 
-void *request_run(const struct request *r, uint64_t offset, uint64_t n)
+void *request_walk_on(struct request_walk *w, uint64_t most, uint64_t *n)
 {
-	for (int i = 0; i < r->piece_count; i++) {
-		const struct slmpm_iov *piece = &r->pieces[i];
+	for (; w->piece < w->r->piece_count; w->piece++) {
+		const struct slmpm_iov *piece = &w->r->pieces[w->piece];
 
-		if (offset < piece->len)
-			return piece->len - offset >= n ? (unsigned char *)piece->base + offset :
-							  NULL;
-		offset -= piece->len;
+		if (w->offset < piece->len) {
+			void *run = (unsigned char *)piece->base + w->offset;
+
+			*n = piece->len - w->offset < most ? piece->len - w->offset : most;
+			w->offset += *n;
+			return run;
+		}
+		w->offset -= piece->len;
 	}
 	return NULL;
 }
 
+void *request_run(const struct request *r, uint64_t offset, uint64_t n)
+{
+	struct request_walk walk = {r, 0, offset};
+	uint64_t found;
+	void *run = request_walk_on(&walk, n, &found);
+
+	return run && found == n ? run : NULL;
+}
+
 void request_gather(const struct request *r, uint64_t offset, void *to, uint64_t n)
 {
+	struct request_walk walk = {r, 0, offset};
 	unsigned char *at = to;
+	uint64_t take;
+	void *run;
 
-	for (int i = 0; i < r->piece_count && n; i++) {
-		const struct slmpm_iov *piece = &r->pieces[i];
-		uint64_t take;
-
-		if (offset >= piece->len) {
-			offset -= piece->len;
-			continue;
-		}
-		take = piece->len - offset < n ? piece->len - offset : n;
-		memcpy(at, (const unsigned char *)piece->base + offset, take);
-		offset = 0;
+	while (n && (run = request_walk_on(&walk, n, &take))) {
+		memcpy(at, run, take);
 		at += take;
 		n -= take;
 	}
@@ -113,19 +120,13 @@ void request_gather(const struct request *r, uint64_t offset, void *to, uint64_t
 
 void request_scatter(const struct request *r, uint64_t offset, const void *from, uint64_t n)
 {
+	struct request_walk walk = {r, 0, offset};
 	const unsigned char *at = from;
+	uint64_t take;
+	void *run;
 
-	for (int i = 0; i < r->piece_count && n; i++) {
-		const struct slmpm_iov *piece = &r->pieces[i];
-		uint64_t take;
-
-		if (offset >= piece->len) {
-			offset -= piece->len;
-			continue;
-		}
-		take = piece->len - offset < n ? piece->len - offset : n;
-		memcpy((unsigned char *)piece->base + offset, at, take);
-		offset = 0;
+	while (n && (run = request_walk_on(&walk, n, &take))) {
+		memcpy(run, at, take);
 		at += take;
 		n -= take;
 	}

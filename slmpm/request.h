@@ -45,6 +45,15 @@ void request_drop(struct request *r);
 /* Bytes OFFSET.. of the pieces: out of them and into them (what is past their end is dropped). */
 void request_gather(const struct request *r, uint64_t offset, void *to, uint64_t n);
 void request_scatter(const struct request *r, uint64_t offset, const void *from, uint64_t n);
+/* A way through the pieces of R, begun at OFFSET of the first. */
+struct request_walk {
+	const struct request *r;
+	int piece;
+	uint64_t offset;
+};
+
+/* The next run of bytes, *N of them and at most MOST; NULL behind the last. */
+void *request_walk_on(struct request_walk *w, uint64_t most, uint64_t *n);
 /* The piece at OFFSET when N bytes of it lie in one run, else NULL. */
 void *request_run(const struct request *r, uint64_t offset, uint64_t n);
 
