@@ -184,7 +184,9 @@ int slmpm_fabric_at(int i, struct slmpm_fabric_info *info)
 		return error_set(SLMPM_EINVAL, "slmpm_fabric_at: set .size of the structure");
 	info->available = fabric->probe(&caps) == 0;
 	snprintf(info->name, sizeof(info->name), "%s", fabric->name);
-	snprintf(info->capabilities, sizeof(info->capabilities), "send%s",
+	snprintf(info->capabilities, sizeof(info->capabilities), "%s%s%s",
+		 caps.ops & 1U << FABRIC_SEND ? "send" : "",
+		 caps.ops & 1U << FABRIC_FLUSH ? ", flush" : "",
 		 caps.memory & FABRIC_MEMORY_HOST ? ", host memory" : "");
 	snprintf(info->commit, sizeof(info->commit), "%s", commits[caps.commit]);
 	snprintf(info->detail, sizeof(info->detail), "%s", info->available ? "" : caps.why_not);
@@ -197,12 +199,12 @@ int slmpm_fabric_at(int i, struct slmpm_fabric_info *info)
 uint64_t slmpm_memory_per_peer(void)
 {
 	const struct config *config = config_get();
+	const struct fabric *fabric = config ? fabric_find(config->fabric) : NULL;
 	uint64_t segments, ring;
 
-	if (!config)
+	if (!fabric)
 		return 0;
 	segments = (uint64_t)config->ring_segments;
 	ring = 4096 + segments * (uint64_t)config->segment_size;
-	return ring + 2 * (segments + 7) / 8 + sizeof(struct endpoint) +
-	       fabric_find("shm")->link_size;
+	return ring + 2 * (segments + 7) / 8 + sizeof(struct endpoint) + fabric->link_size;
 }
