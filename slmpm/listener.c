@@ -16,7 +16,7 @@
 #include "slmpm/url.h"
 #include "slmpm/wait.h"
 
-#define HALF_OPEN_MAX 64 /* connections that have not finished their handshake */
+#define HALF_OPEN_MAX 64 /* strangers that have not finished their handshake */
 
 struct handle_table listener_table = HANDLE_TABLE("listener", struct listener);
 
@@ -24,8 +24,11 @@ static uint32_t half_open(struct context *ctx)
 {
 	uint32_t n = 0;
 
-	LIST_EACH(at, &ctx->deadlines)
-		n += LIST_ENTRY(at, struct control, node)->step != HUNG_UP;
+	LIST_EACH(at, &ctx->deadlines) {
+		const struct control *c = LIST_ENTRY(at, struct control, node);
+
+		n += c->step != HUNG_UP && c->ep->listener;
+	}
 	return n;
 }
 
@@ -92,6 +95,21 @@ void listener_ready(struct listener *l)
 		(void)connect_adopt(l->ctx, fd, l, &rc);
 }
 
+static int open_listening(struct url *address, const char *url)
+{
+	int fd = url_open(address, url, SOCK_NONBLOCK), rc;
+
+	if (fd < 0)
+		return fd;
+	rc = url_listen(address, fd, HALF_OPEN_MAX);
+	if (rc == 0)
+		return fd;
+	close(fd);
+	return rc == -EADDRINUSE ?
+		       error_set(SLMPM_EBUSY, "%s: somebody listens there already", url) :
+		       error_system(rc, url);
+}
+
 int slmpm_listen(slmpm_listener *out, slmpm_ctx handle, const char *url)
 {
 	struct url address;
@@ -104,19 +122,9 @@ int slmpm_listen(slmpm_listener *out, slmpm_ctx handle, const char *url)
 	ctx = context_get(handle, &rc);
 	if (!ctx)
 		return rc;
-	rc = url_parse(&address, url);
-	if (rc < 0)
-		return rc;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	fd = open_listening(&address, url);
 	if (fd < 0)
-		return error_system(-errno, url);
-	rc = url_listen(&address, fd, HALF_OPEN_MAX);
-	if (rc < 0) {
-		close(fd);
-		return rc == -EADDRINUSE ?
-			       error_set(SLMPM_EBUSY, "%s: somebody listens there already", url) :
-			       error_system(rc, url);
-	}
+		return fd;
 	l = handle_new(&listener_table);
 	if (!l) {
 		close(fd);
@@ -130,13 +138,12 @@ int slmpm_listen(slmpm_listener *out, slmpm_ctx handle, const char *url)
 	list_append(&ctx->listeners, &l->node);
 	l->spare = spare_descriptor(l);
 	rc = watch_add(ctx, &l->watch);
-	context_unlock(ctx);
-	if (rc < 0) {
+	if (rc < 0)
 		listener_free(l);
-		return error_system(rc, url);
-	}
-	out->id = handle_id(l);
-	return 0;
+	else
+		out->id = handle_id(l);
+	context_unlock(ctx);
+	return rc < 0 ? error_system(rc, url) : 0;
 }
 
 void listener_forked(struct listener *l)
@@ -164,15 +171,19 @@ int slmpm_unlisten(slmpm_listener handle)
 {
 	struct listener *l = handle_get(&listener_table, handle.id);
 	struct context *ctx;
+	int rc = 0;
 
 	if (!l)
 		return handle_error(&listener_table, handle.id);
 	ctx = l->ctx;
 	context_lock(ctx);
-	listener_free(l);
+	if (handle_get(&listener_table, handle.id) == l)
+		listener_free(l);
+	else /* another thread was first */
+		rc = handle_error(&listener_table, handle.id);
 	wait_changed(ctx);
 	context_unlock(ctx);
-	return 0;
+	return rc;
 }
 
 /* ---- the next connection -------------------------------------------------------------------- */
