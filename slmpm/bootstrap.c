@@ -53,8 +53,12 @@ int bootstrap_start(struct endpoint *ep, int fd, int pidfd)
 	struct control *c = calloc(1, sizeof(*c));
 	int rc;
 
-	if (!c)
+	if (!c) {
+		close(fd);
+		if (pidfd >= 0)
+			close(pidfd);
 		return -ENOMEM;
+	}
 	ep->control = c;
 	list_init(&c->node);
 	c->ep = ep;
