@@ -61,11 +61,39 @@ static int not_started(int rc, const char *prog, const struct slmpm_spawn_option
 	return error_system(rc, what);
 }
 
+/* The detail is set; what is left of a failed one goes with the endpoint. */
+static int start(struct endpoint *ep, const char *prog, char *const argv[],
+		 const struct slmpm_spawn_options *o)
+{
+	int fds[2], rc;
+
+	ep->element = o ? o->element : 0;
+	ep->process = calloc(1, sizeof(*ep->process));
+	if (!ep->process)
+		return error_set(SLMPM_ENOMEM, "for a process");
+	ep->process->pidfd = ep->process->leash = -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) != 0)
+		return error_system(-errno, "a control socket cannot be made");
+	rc = launch(ep, prog, argv, o, fds[1]);
+	close(fds[1]);
+	if (rc < 0) {
+		close(fds[0]);
+		return not_started(rc, prog, o);
+	}
+	endpoint_name(ep);
+	rc = bootstrap_start(ep, fds[0], ep->process->pidfd);
+	if (rc < 0) {
+		(void)kill(ep->process->pid, SIGKILL);
+		(void)waitpid(ep->process->pid, NULL, 0);
+		return error_system(rc, "the control connection cannot be set up");
+	}
+	return 0;
+}
+
 int slmpm_spawn(slmpm_peer *peer, const char *prog, char *const argv[],
 		const struct slmpm_spawn_options *o)
 {
 	slmpm_ctx none = {0};
-	int fds[2] = {-1, -1};
 	struct context *ctx;
 	struct endpoint *ep;
 	int rc = check_options(o);
@@ -79,42 +107,11 @@ int slmpm_spawn(slmpm_peer *peer, const char *prog, char *const argv[],
 		return rc;
 	context_lock(ctx);
 	ep = endpoint_new(ctx);
-	if (!ep) {
-		rc = -SLMPM_ENOMEM;
-		goto unlock;
-	}
-	ep->element = o ? o->element : 0;
-	ep->process = calloc(1, sizeof(*ep->process));
-	if (!ep->process) {
-		rc = error_set(SLMPM_ENOMEM, "for a process");
-		goto free_endpoint;
-	}
-	ep->process->pidfd = ep->process->leash = -1;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) != 0) {
-		rc = error_system(-errno, "a control socket cannot be made");
-		goto free_endpoint;
-	}
-	rc = launch(ep, prog, argv, o, fds[1]);
-	close(fds[1]);
-	if (rc < 0) {
-		close(fds[0]);
-		rc = not_started(rc, prog, o);
-		goto free_endpoint;
-	}
-	endpoint_name(ep);
-	rc = bootstrap_start(ep, fds[0], ep->process->pidfd);
-	if (rc < 0) {
-		(void)kill(ep->process->pid, SIGKILL);
-		(void)waitpid(ep->process->pid, NULL, 0);
-		rc = error_system(rc, "the control connection cannot be set up");
-		goto free_endpoint;
-	}
-	peer->id = handle_id(ep);
-	context_unlock(ctx);
-	return 0;
-free_endpoint:
-	endpoint_free(ep);
-unlock:
+	rc = ep ? start(ep, prog, argv, o) : -SLMPM_ENOMEM;
+	if (rc == 0)
+		peer->id = handle_id(ep);
+	else if (ep)
+		endpoint_free(ep);
 	context_unlock(ctx);
 	return rc;
 }
