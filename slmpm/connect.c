@@ -64,10 +64,27 @@ static int not_connected(int rc, const char *url)
 	return error_system(rc, url);
 }
 
+static int open_connected(const char *url, uint64_t deadline)
+{
+	struct url address;
+	int fd = url_open(&address, url, 0), rc;
+
+	if (fd < 0)
+		return fd;
+	rc = url_connect(&address, fd, deadline);
+	if (rc < 0)
+		rc = not_connected(rc, url);
+	else if (!connect_allowed(fd))
+		rc = error_set(SLMPM_EACCES, "%s: the listener runs as another user", url);
+	if (rc == 0)
+		return fd;
+	close(fd);
+	return rc;
+}
+
 int slmpm_connect(slmpm_peer *peer, slmpm_ctx handle, const char *url, int timeout_ms)
 {
 	uint64_t deadline = wait_deadline(timeout_ms);
-	struct url address;
 	struct context *ctx;
 	struct endpoint *ep;
 	int fd, rc = 0;
@@ -77,21 +94,9 @@ int slmpm_connect(slmpm_peer *peer, slmpm_ctx handle, const char *url, int timeo
 	ctx = context_get(handle, &rc);
 	if (!ctx)
 		return rc;
-	rc = url_parse(&address, url);
-	if (rc < 0)
-		return rc;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	fd = open_connected(url, deadline);
 	if (fd < 0)
-		return error_system(-errno, url);
-	rc = url_connect(&address, fd, deadline);
-	if (rc < 0) {
-		close(fd);
-		return not_connected(rc, url);
-	}
-	if (!connect_allowed(fd)) {
-		close(fd);
-		return error_set(SLMPM_EACCES, "%s: the listener runs as another user", url);
-	}
+		return fd;
 	context_lock(ctx);
 	ep = connect_adopt(ctx, fd, NULL, &rc);
 	if (ep) {

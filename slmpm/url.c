@@ -18,7 +18,7 @@
 #include "slmpm/wait.h"
 
 /* shm:NAME lies in the abstract space of this user, shm:/path in the file system. */
-int url_parse(struct url *url, const char *text)
+static int parse(struct url *url, const char *text)
 {
 	struct sockaddr_un *sa = &url->sa;
 	const char *name;
@@ -41,6 +41,16 @@ int url_parse(struct url *url, const char *text)
 		     name);
 	url->length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 	return 0;
+}
+
+int url_open(struct url *url, const char *text, int flags)
+{
+	int fd, rc = parse(url, text);
+
+	if (rc < 0)
+		return rc;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0);
+	return fd < 0 ? error_system(-errno, text) : fd;
 }
 
 const char *url_path(const struct url *url)

@@ -12,8 +12,9 @@ struct url {
 	socklen_t length;
 };
 
-/* -SLMPM_EADDRESS with the detail set when TEXT is none. */
-int url_parse(struct url *url, const char *text);
+/* Takes TEXT apart and makes a socket for it, of type flags FLAGS besides: its descriptor, or a
+ * negative SLMPM_E* with the detail set. */
+int url_open(struct url *url, const char *text, int flags);
 /* The path of a socket in the file system, else empty. */
 const char *url_path(const struct url *url);
 /* Negative errno. A path that a crash left behind is taken over. */
