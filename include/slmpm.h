@@ -369,7 +369,7 @@ struct slmpm_stats { /* one peer; plain counters with one writer, lifetime total
 	uint64_t sleeps, wakeups, bells; /* times this side slept, was woken; bells it rang */
 	uint64_t queue_depth;            /* requests that the link has not accepted yet */
 	uint64_t unexpected;             /* messages that arrived before their receive */
-	uint64_t violations;             /* the peer's; slmpm_violation names them */
+	uint64_t violations;             /* the peer's; slmpm_violation_at names them */
 	uint64_t checksum_errors;
 	char link[16];
 };
@@ -428,7 +428,7 @@ struct slmpm_fabric_info {
 };
 SLMPM_API int slmpm_fabric_at(int i, struct slmpm_fabric_info *info);
 
-/* Bytes of memory per peer with the present settings: own part, and the peer's like-wise. */
+/* Bytes of memory that a peer takes in each of the two processes, with the present settings. */
 SLMPM_API uint64_t slmpm_memory_per_peer(void);
 
 enum slmpm_log_level {
