@@ -18,6 +18,7 @@
 #include "tests/lib/actor.h"
 #include "tests/lib/child.h"
 #include "tests/lib/death.h"
+#include "tests/lib/honest.h"
 #include "tests/lib/raw_peer.h"
 
 #define HANDSHAKE_MS "400" /* the deadline, instead of 5000 */
@@ -384,33 +385,6 @@ static int tell(const struct lie *lie, int fd)
 
 static char address[64]; /* without "shm:" */
 
-static int be_honest(void *arg)
-{
-	char url[80], text[64];
-	slmpm_ctx none = {0};
-	slmpm_peer host;
-	int64_t n;
-
-	(void)arg;
-	snprintf(url, sizeof(url), "shm:%s", address);
-	OK(slmpm_connect(&host, none, url, PATIENCE));
-	while ((n = slmpm_recv(host, 1, text, sizeof(text), NULL, PATIENCE)) > 0)
-		OK(slmpm_send(host, 2, text, (size_t)n, PATIENCE));
-	EXPECT(n, -SLMPM_ECLOSED);
-	return 0;
-}
-
-static void still_works(slmpm_peer honest)
-{
-	static uint32_t turn;
-	uint32_t back = 0;
-
-	turn++;
-	OK(slmpm_send(honest, 1, &turn, sizeof(turn), BOUND_MS));
-	EXPECT(slmpm_recv(honest, 2, &back, sizeof(back), NULL, BOUND_MS), sizeof(back));
-	CHECK(back == turn, "%u came back as %u", turn, back);
-}
-
 /* ---- at a listener ---- */
 
 static int lie_to_listener(void *arg)
@@ -438,7 +412,7 @@ static void at_listener(const struct lie *lie, slmpm_listener listener, slmpm_pe
 
 	while (!ended(pid)) {
 		EXPECT(slmpm_accept(listener, &nobody, 2), -SLMPM_ETIMEOUT);
-		still_works(honest);
+		honest_works(honest);
 		CHECK(actor_now_ms() < begin + BOUND_MS * actor_slow(), "%s: no end", lie->name);
 	}
 	CHECK(child_wait(pid) == 0, "%s: see above", lie->name);
@@ -469,7 +443,7 @@ static void as_child(int i, slmpm_ctx ctx, slmpm_peer honest)
 	snprintf(number, sizeof(number), "%d", i);
 	peer = actor_spawn_with(&options, "-lie", number, NULL);
 	while (info.state == SLMPM_PEER_CONNECTING) {
-		still_works(honest);
+		honest_works(honest);
 		OK(slmpm_peer_query(peer, &info));
 		CHECK(actor_now_ms() < begin + BOUND_MS * actor_slow(), "%s: no end", lie->name);
 	}
@@ -521,15 +495,15 @@ static void half_open(slmpm_listener listener, slmpm_peer honest)
 
 	while (!ended(pid)) {
 		EXPECT(slmpm_accept(listener, &peer, 1), -SLMPM_ETIMEOUT);
-		still_works(honest);
+		honest_works(honest);
 		CHECK(holdings_now().descriptors < before.descriptors + 3 * 64 + 8,
 		      "hundreds of half-open connections are kept");
 		CHECK(actor_now_ms() < begin + 2 * BOUND_MS * actor_slow(), "the crowd: no end");
 	}
 	CHECK(child_wait(pid) == 0, "the crowd: see above");
-	late = child_start(be_honest, NULL, 30);
+	late = child_start(honest_peer, address, 30);
 	OK(slmpm_accept(listener, &peer, PATIENCE));
-	still_works(peer);
+	honest_works(peer);
 	OK(slmpm_close(peer, PATIENCE));
 	CHECK(child_wait(late) == 0, "the honest latecomer");
 	holdings_expect(before, "half-open connections");
@@ -551,7 +525,7 @@ int main(int argc, char **argv)
 	snprintf(url, sizeof(url), "shm:%s", address);
 	OK(slmpm_open(&ctx, NULL));
 	OK(slmpm_listen(&listener, ctx, url));
-	pid = child_start(be_honest, NULL, 60);
+	pid = child_start(honest_peer, address, 60);
 	OK(slmpm_accept(listener, &honest, PATIENCE));
 	for (int i = 0; i < (int)LIES; i++) {
 		at_listener(&lies[i], listener, honest);

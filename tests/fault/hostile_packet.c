@@ -17,6 +17,7 @@
 #include "tests/lib/actor.h"
 #include "tests/lib/child.h"
 #include "tests/lib/death.h"
+#include "tests/lib/honest.h"
 #include "tests/lib/raw_peer.h"
 
 #define BOUND_MS 3000
@@ -540,33 +541,6 @@ static int offend(void *arg)
 
 /* ---- who is offended ---- */
 
-static int be_honest(void *arg)
-{
-	char url[80], text[64];
-	slmpm_ctx none = {0};
-	slmpm_peer host;
-	int64_t n;
-
-	(void)arg;
-	snprintf(url, sizeof(url), "shm:%s", address);
-	OK(slmpm_connect(&host, none, url, PATIENCE));
-	while ((n = slmpm_recv(host, 1, text, sizeof(text), NULL, PATIENCE)) > 0)
-		OK(slmpm_send(host, 2, text, (size_t)n, PATIENCE));
-	EXPECT(n, -SLMPM_ECLOSED);
-	return 0;
-}
-
-static void still_works(slmpm_peer honest)
-{
-	static uint32_t turn;
-	uint32_t back = 0;
-
-	turn++;
-	OK(slmpm_send(honest, 1, &turn, sizeof(turn), BOUND_MS));
-	EXPECT(slmpm_recv(honest, 2, &back, sizeof(back), NULL, BOUND_MS), sizeof(back));
-	CHECK(back == turn, "%u came back as %u", turn, back);
-}
-
 static uint64_t counted(const char *word)
 {
 	uint64_t sum = 0, count;
@@ -623,7 +597,7 @@ static void survive(const struct offence *o, slmpm_ctx ctx, slmpm_listener liste
 			OK(slmpm_send(peer, 1, "go on", 5, PATIENCE));
 		}
 		messages += n > 0;
-		still_works(honest);
+		honest_works(honest);
 		if (n < 0 && messages)
 			OK(slmpm_peer_stats(peer, &stats, sizeof(stats)));
 	}
@@ -635,7 +609,7 @@ static void survive(const struct offence *o, slmpm_ctx ctx, slmpm_listener liste
 	      (unsigned long long)(counted(o->word) - count));
 	CHECK(child_wait(pid) == 0, "%s: see above", o->name);
 	OK(slmpm_close(peer, PATIENCE));
-	still_works(honest);
+	honest_works(honest);
 	holdings_expect(before, o->name);
 }
 
@@ -677,7 +651,7 @@ static void bear(slmpm_listener listener, slmpm_peer honest)
 	while (done.stream == 1) {
 		int64_t begin = actor_now_ms();
 
-		still_works(honest);
+		honest_works(honest);
 		if (actor_now_ms() - begin > slowest)
 			slowest = actor_now_ms() - begin;
 		n = slmpm_recv(peer, SLMPM_ANY_STREAM, got, sizeof(got), &done, PATIENCE);
@@ -721,7 +695,7 @@ static void wait_no_longer(slmpm_listener listener, slmpm_peer honest)
 	begin = actor_now_ms();
 	for (int i = 0; i < 2; i++) {
 		EXPECT(slmpm_recv(peer, 1, room, sizeof(room), NULL, 50), -SLMPM_ETIMEOUT);
-		still_works(honest);
+		honest_works(honest);
 	}
 	for (int i = 0; i < 2; i++) {
 		int64_t rc = slmpm_recv(peer, 2, room, 64, NULL, 50);
@@ -766,7 +740,7 @@ static void refuse_another_user(slmpm_listener listener, slmpm_peer honest)
 		EXPECT(slmpm_accept(listener, &nobody, 2), -SLMPM_ETIMEOUT);
 		CHECK(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0, "waitid");
 	}
-	still_works(honest);
+	honest_works(honest);
 	rc = child_wait(pid);
 	if (rc == TEST_SKIPPED)
 		printf("R7  another user: not tried, needs root\n");
@@ -790,7 +764,7 @@ int main(void)
 	snprintf(url, sizeof(url), "shm:%s", address);
 	OK(slmpm_open(&ctx, NULL));
 	OK(slmpm_listen(&listener, ctx, url));
-	pid = child_start(be_honest, NULL, 60);
+	pid = child_start(honest_peer, address, 60);
 	OK(slmpm_accept(listener, &honest, PATIENCE));
 	for (size_t i = 0; i < OFFENCES; i++) {
 		survive(&offences[i], ctx, listener, honest);

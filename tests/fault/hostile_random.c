@@ -17,6 +17,7 @@
 #include "tests/lib/actor.h"
 #include "tests/lib/child.h"
 #include "tests/lib/death.h"
+#include "tests/lib/honest.h"
 #include "tests/lib/random.h"
 #include "tests/lib/raw_peer.h"
 
@@ -179,35 +180,6 @@ static int lie(void *arg)
 	return 0;
 }
 
-/* ---- the honest one ---- */
-
-static int be_honest(void *arg)
-{
-	char url[80], text[64];
-	slmpm_ctx none = {0};
-	slmpm_peer host;
-	int64_t n;
-
-	(void)arg;
-	snprintf(url, sizeof(url), "shm:%s", address);
-	OK(slmpm_connect(&host, none, url, PATIENCE));
-	while ((n = slmpm_recv(host, 1, text, sizeof(text), NULL, PATIENCE)) > 0)
-		OK(slmpm_send(host, 2, text, (size_t)n, PATIENCE));
-	EXPECT(n, -SLMPM_ECLOSED);
-	return 0;
-}
-
-static void still_works(slmpm_peer honest)
-{
-	static uint32_t turn;
-	uint32_t back = 0;
-
-	turn++;
-	OK(slmpm_send(honest, 1, &turn, sizeof(turn), BOUND_MS));
-	EXPECT(slmpm_recv(honest, 2, &back, sizeof(back), NULL, BOUND_MS), sizeof(back));
-	CHECK(back == turn, "%u came back as %u", turn, back);
-}
-
 /* ---- who is lied to ---- */
 
 static const void *held[4];
@@ -264,7 +236,7 @@ static int64_t bear(slmpm_peer peer, slmpm_peer honest, struct rng *g)
 		CHECK(goes_on(rc) || info.state != SLMPM_PEER_UP, "%lld: %s", (long long)rc,
 		      slmpm_error_detail());
 		if (i % 64 == 0)
-			still_works(honest);
+			honest_works(honest);
 	}
 	for (int i = 0; i < 4; i++)
 		if (held[i]) {
@@ -297,7 +269,7 @@ int main(void)
 	snprintf(url, sizeof(url), "shm:%s", address);
 	OK(slmpm_open(&ctx, NULL));
 	OK(slmpm_listen(&listener, ctx, url));
-	pid = child_start(be_honest, NULL, 600);
+	pid = child_start(honest_peer, address, 600);
 	OK(slmpm_accept(listener, &honest, PATIENCE));
 	before = holdings_now();
 	for (; actor_now_ms() < until; sessions++) {
@@ -311,7 +283,7 @@ int main(void)
 			;
 		holdings_expect(before, "a liar");
 	}
-	still_works(honest);
+	honest_works(honest);
 	printf("%d liars: %d poisoned, %d died, %d closed, %d borne\n", sessions,
 	       ends[SLMPM_PEER_POISONED], ends[SLMPM_PEER_DEAD], ends[SLMPM_PEER_CLOSED],
 	       ends[SLMPM_PEER_UP]);
