@@ -256,10 +256,12 @@ static int take_bye(struct control *c, const struct received *r)
 	}
 	control_text(said, sizeof(said), bye->reason, sizeof(bye->reason));
 	snprintf(why, sizeof(why), "it says: %s", said);
-	if (c->step != CONNECTED)
+	if (c->step != CONNECTED) {
 		endpoint_refused(c->ep, refusal(LITTLE_32(bye->error)), why);
-	else
+	} else {
+		progress_drain(c->ep); /* what it had sent before can still be received */
 		endpoint_lost(c->ep, why);
+	}
 	return -EPROTO;
 }
 
