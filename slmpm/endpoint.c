@@ -16,7 +16,7 @@
 #include "slmpm/process.h"
 #include "slmpm/stats.h"
 
-struct handle_table endpoint_table = HANDLE_TABLE("peer", struct endpoint);
+struct handle_table endpoint_table = HANDLE_TABLE_FROM("peer", struct endpoint, unpack);
 
 int endpoint_bad_handle(slmpm_peer peer)
 {

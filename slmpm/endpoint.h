@@ -68,7 +68,7 @@ struct unpack {
 
 struct endpoint {
 	struct handle handle;
-	struct context *ctx;
+	struct context *ctx; /* never NULL again: another thread may look just as it is freed */
 	struct unpack unpack;
 	struct link link;
 	uint32_t state; /* enum slmpm_peer_state */

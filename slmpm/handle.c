@@ -49,7 +49,7 @@ void *handle_new(struct handle_table *t)
 	if (t->first_free || grow(t)) {
 		h = handle_slot(t, t->first_free - 1);
 		t->first_free = h->next_free;
-		memset(h + 1, 0, t->object_size - sizeof(*h));
+		memset((unsigned char *)h + t->kept, 0, t->object_size - t->kept);
 		atomic_fetch_add_explicit(&h->generation, 1, memory_order_relaxed);
 	}
 	pthread_mutex_unlock(&t->lock);

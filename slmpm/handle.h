@@ -26,18 +26,26 @@ struct handle {                      /* first member of each object */
 struct handle_table {
 	const char *noun;
 	size_t object_size;
+	size_t kept;          /* bytes in front that a new object takes over from the last */
 	pthread_mutex_t lock; /* for allocation only */
 	uint32_t count;       /* slots ever made */
 	uint32_t first_free;  /* index + 1 */
 	_Atomic(unsigned char *) chunks[HANDLE_CHUNKS];
 };
 
+/* Members in front of FIRST stay as the last object left them, for who still looks at that one. */
+#define HANDLE_TABLE_FROM(text, type, first)                                                       \
+	{                                                                                          \
+		.noun = (text), .object_size = sizeof(type), .kept = offsetof(type, first),        \
+		.lock = PTHREAD_MUTEX_INITIALIZER                                                  \
+	}
 #define HANDLE_TABLE(text, type)                                                                   \
 	{                                                                                          \
-		.noun = (text), .object_size = sizeof(type), .lock = PTHREAD_MUTEX_INITIALIZER     \
+		.noun = (text), .object_size = sizeof(type), .kept = sizeof(struct handle),        \
+		.lock = PTHREAD_MUTEX_INITIALIZER                                                  \
 	}
 
-/* A live object, zeroed behind its handle; NULL when memory or the table is exhausted. */
+/* A live object, zeroed behind what is kept; NULL when memory or the table is exhausted. */
 void *handle_new(struct handle_table *t);
 void handle_free(struct handle_table *t, void *object);
 /* The slot of INDEX whether live or not; NULL if there is none. For walking a table. */
