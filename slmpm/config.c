@@ -43,7 +43,7 @@ static const struct setting settings[] = {
 	  "and at least so many segments are unpublished; 0: a sixteenth of the ring" },
 	{ "PACKET_MAX", SIZE, "16k", &config.packet_max, 256, 64 << 10, NULL,
 	  "payload bytes of one packet of a longer message; the smaller of both ends counts" },
-	{ "EAGER_MAX", SIZE, "32k", &config.eager_max, 0, 1 << 30, NULL,
+	{ "EAGER_MAX", SIZE, "256k", &config.eager_max, 0, 1 << 30, NULL,
 	  "longest message that may arrive before its receive is posted" },
 	{ "EAGER_CREDIT", SIZE, "1m", &config.eager_credit, 64 << 10, 1 << 30, NULL,
 	  "bytes that may wait unreceived, a peer" },

@@ -213,9 +213,10 @@ int main(void)
 	uint64_t seed = rng_run_seed(1);
 	uint64_t end;
 	pid_t pids[AT_ONCE] = {0}, listener;
-
 	char byte;
 
+	setenv("SLMPM_EAGER_MAX", "32k",
+	       1); /* the LONG message shall not go before it is asked for */
 	snprintf(url, sizeof(url), "shm:stress-comers-%d", (int)getpid());
 	CHECK(pipe(ready) == 0, "pipe");
 	listener = child_start(listen_to_all, NULL, 300);
