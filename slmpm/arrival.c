@@ -45,7 +45,7 @@ static void receive_whole(struct endpoint *ep, const struct head *h, struct requ
 	request_scatter(r, 0, h->data, h->length);
 	inbound_describe(&whole, &r->result);
 	match_account(ep, h->length);
-	inbound_charge(ep, inbound_cost(h->length));
+	inbound_charge(ep, wire_charge(h->length));
 	request_finish(r, inbound_verdict(&whole, r));
 }
 
@@ -65,7 +65,7 @@ static struct inbound *copy_whole(struct endpoint *ep, const struct head *h)
 		memcpy(m->data, h->data, h->length);
 	m->got = h->length;
 	m->damaged = h->damaged;
-	m->charge = inbound_cost(h->length);
+	m->charge = wire_charge(h->length);
 	return m;
 }
 
@@ -84,7 +84,7 @@ static void keep_whole(struct endpoint *ep, const struct head *h, struct request
 
 static bool send_only(struct endpoint *ep, const struct head *h, const struct fabric_arrival *a)
 {
-	uint64_t charge = inbound_cost(h->length);
+	uint64_t charge = wire_charge(h->length);
 	struct request *r;
 
 	if (PEER_FAULT((h->extent & WIRE_LENGTH_MASK) != h->length ||
@@ -124,7 +124,7 @@ static void send_first(struct endpoint *ep, const struct head *h)
 {
 	uint64_t total = h->extent & WIRE_LENGTH_MASK;
 	bool announced = h->flags & WIRE_FLAG_ANNOUNCED;
-	uint64_t charge = inbound_cost(announced ? h->length : total);
+	uint64_t charge = wire_charge(announced ? h->length : total);
 	struct request *r;
 	struct inbound *m;
 

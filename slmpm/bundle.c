@@ -9,7 +9,7 @@
 bool bundle_begin(struct endpoint *ep, uint64_t route, size_t len)
 {
 	struct bundle *b = &ep->bundle;
-	uint64_t covered = (ep->credit - (ep->charged - ep->credited)) / inbound_cost(len);
+	uint64_t covered = (ep->credit - (ep->charged - ep->credited)) / wire_charge(len);
 	uint64_t room = b->most / len;
 
 	b->route = route;
@@ -73,7 +73,7 @@ static void account(struct endpoint *ep)
 	ep->received += n;
 	ep->stats->received_messages += n;
 	ep->stats->received_bytes += (uint64_t)n * u->length;
-	inbound_direct(ep, n * inbound_cost(u->length));
+	inbound_direct(ep, n * wire_charge(u->length));
 }
 
 void bundle_end(struct endpoint *ep)

@@ -55,11 +55,6 @@ void inbound_end(struct endpoint *ep, int error);
 /* An eager message that was charged has its receive. */
 void inbound_charge(struct endpoint *ep, uint64_t charge);
 
-static inline uint64_t inbound_cost(uint64_t bytes)
-{
-	return bytes + WIRE_ENVELOPE;
-}
-
 /* Eager messages went straight to their receives: what they would have been charged goes back. */
 static inline void inbound_direct(struct endpoint *ep, uint64_t charge)
 {

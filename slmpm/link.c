@@ -199,7 +199,7 @@ void link_forget_owed(struct endpoint *ep)
 /* What it takes of the credit: its bytes, of an announced one those of its first packet. */
 static uint64_t charge_of(const struct endpoint *ep, const struct request *r)
 {
-	return (r->length > ep->eager_max ? ep->packet_max : r->length) + WIRE_ENVELOPE;
+	return wire_charge(r->length > ep->eager_max ? ep->packet_max : r->length);
 }
 
 static bool has_credit(const struct endpoint *ep, const struct request *r)

@@ -30,7 +30,7 @@ static bool short_loan(const struct endpoint *ep, uint64_t length)
 /* Bytes in an area do not count against the credit: the area itself is the bound. */
 static uint64_t loan_charge(const struct endpoint *ep, uint64_t length)
 {
-	return WIRE_ENVELOPE + (short_loan(ep, length) ? length : 0);
+	return wire_charge(short_loan(ep, length) ? length : 0);
 }
 
 /* Memory for the wish, or a reason not to wait for it any longer. */

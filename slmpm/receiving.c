@@ -46,7 +46,7 @@ static inline void take_plain(struct endpoint *ep, const struct fabric_arrival *
 	ep->received++;
 	ep->stats->received_messages++;
 	ep->stats->received_bytes += a->length;
-	inbound_direct(ep, inbound_cost(a->length));
+	inbound_direct(ep, wire_charge(a->length));
 }
 
 static inline bool is_message(uint8_t kind)

@@ -46,7 +46,7 @@ static int send_last_of_burst(struct endpoint *ep, uint64_t route, const void *b
 static inline bool send_direct(struct endpoint *ep, uint32_t stream, const void *buf, size_t len,
 			       uint32_t imm, uint16_t flags)
 {
-	uint64_t charge = inbound_cost(len);
+	uint64_t charge = wire_charge(len);
 	struct packet p = {
 		.opcode = WIRE_SEND_ONLY,
 		.flags = flags,

@@ -52,8 +52,13 @@ struct wire_loan {
 };
 _Static_assert(sizeof(struct wire_loan) == 24, "wire layout");
 
-/* A message's charge against the credit: what it costs to keep it unreceived. */
 #define WIRE_ENVELOPE 64
+
+/* A message's charge against the credit: what it costs to keep it unreceived. */
+static inline uint64_t wire_charge(uint64_t bytes)
+{
+	return bytes + WIRE_ENVELOPE;
+}
 
 static inline uint64_t wire_route(uint32_t stream, uint32_t imm)
 {
