@@ -381,8 +381,6 @@ static int tell(const struct lie *lie, int fd)
 	return 0;
 }
 
-/* ---- an honest peer, that must notice nothing ---- */
-
 static char address[64]; /* without "shm:" */
 
 /* ---- at a listener ---- */
