@@ -11,6 +11,8 @@
 #include "slmpm/progress.h"
 #include "slmpm/wait.h"
 
+#define TRY_PASSES 16 /* of one endpoint: each ends with the first request that it finishes */
+
 int message_truncated(const struct slmpm_done *done, uint64_t cap)
 {
 	return error_set(SLMPM_ETRUNC, "a message of %llu bytes on stream %u for a buffer of %llu",
@@ -129,9 +131,10 @@ int message_await(struct request *r, int timeout_ms)
 	if (rc < 0)
 		return rc;
 	if (!r->done && !timeout_ms) {
-		/* One try means one look at what is there. */
-		if (r->ep)
-			(void)progress_endpoint(r->ep);
+		/* One try means one look at what is there, behind others' messages, too. */
+		for (int i = 0; r->ep && i < TRY_PASSES && !r->done; i++)
+			if (!progress_endpoint(r->ep))
+				break;
 		if (!r->done)
 			(void)progress_context(r->ctx);
 	}
