@@ -30,7 +30,9 @@ struct context {
 	pthread_cond_t changed;
 
 	struct endpoint **endpoints;
-	uint32_t count, capacity, turn;
+	uint32_t count, capacity;
+	uint32_t turn; /* whose kept messages a receive from anybody looks at first */
+	uint32_t next; /* with whom the next pass of progress begins: where the last one ended */
 	struct list posted; /* receives in posting order, struct request */
 	uint32_t posted_count;
 	uint64_t postings;   /* receives posted so far */

@@ -11,7 +11,7 @@
 #include "slmpm/progress.h"
 #include "slmpm/wait.h"
 
-#define TRY_PASSES 16 /* of one endpoint: each ends with the first request that it finishes */
+#define TRY_PASSES 16 /* each ends with the first request that it finishes */
 
 int message_truncated(const struct slmpm_done *done, uint64_t cap)
 {
@@ -135,8 +135,9 @@ int message_await(struct request *r, int timeout_ms)
 		for (int i = 0; r->ep && i < TRY_PASSES && !r->done; i++)
 			if (!progress_endpoint(r->ep))
 				break;
-		if (!r->done)
-			(void)progress_context(r->ctx);
+		for (int i = 0; i < TRY_PASSES && !r->done; i++)
+			if (!progress_context(r->ctx))
+				break;
 	}
 	rc = r->done ? 0 : wait_until(r->ctx, is_done, r, timeout_ms);
 	if (r->done)

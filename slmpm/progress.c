@@ -71,8 +71,12 @@ int progress_context(struct context *ctx)
 {
 	int n = 0;
 
-	for (uint32_t i = 0; i < ctx->count; i++)
-		n += progress_endpoint(ctx->endpoints[i]);
+	ctx->finished = false;
+	for (uint32_t left = ctx->count; left && ctx->count && !ctx->finished; left--) {
+		if (ctx->next >= ctx->count)
+			ctx->next = 0;
+		n += progress_endpoint(ctx->endpoints[ctx->next++]);
+	}
 	/* Also while busy: one peer's traffic must not keep others from connecting or dying. */
 	ctx->idle += 1 + (uint32_t)n / LOOK_SHARE;
 	if (UNLIKELY(ctx->idle >= LOOK_EVERY)) {
