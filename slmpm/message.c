@@ -39,7 +39,10 @@ static int explain(struct request *r)
 	case SLMPM_ECHECKSUM:
 		return error_set(SLMPM_ECHECKSUM, "a message of %llu bytes from %s",
 				 (unsigned long long)r->result.len, ep ? ep->name : "a peer");
-	case SLMPM_ENOMEM: return error_set(SLMPM_ENOMEM, "for a message");
+	case SLMPM_ENOMEM:
+		if (ep && ep->state != SLMPM_PEER_UP)
+			return endpoint_error(ep);
+		return error_set(SLMPM_ENOMEM, "for a message");
 	case SLMPM_ECANCELED: return error_set(SLMPM_ECANCELED, "the request was taken back");
 	default:
 		if (ep && ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)
