@@ -11,8 +11,6 @@
 #include "slmpm/progress.h"
 #include "slmpm/wait.h"
 
-#define TRY_PASSES 16 /* each ends with the first request that it finishes */
-
 int message_truncated(const struct slmpm_done *done, uint64_t cap)
 {
 	return error_set(SLMPM_ETRUNC, "a message of %llu bytes on stream %u for a buffer of %llu",
@@ -133,15 +131,6 @@ int message_await(struct request *r, int timeout_ms)
 
 	if (rc < 0)
 		return rc;
-	if (!r->done && !timeout_ms) {
-		/* One try means one look at what is there, behind others' messages, too. */
-		for (int i = 0; r->ep && i < TRY_PASSES && !r->done; i++)
-			if (!progress_endpoint(r->ep))
-				break;
-		for (int i = 0; i < TRY_PASSES && !r->done; i++)
-			if (!progress_context(r->ctx))
-				break;
-	}
 	rc = r->done ? 0 : wait_until(r->ctx, is_done, r, timeout_ms);
 	if (r->done)
 		return explain(r);
@@ -240,8 +229,6 @@ int slmpm_wait(slmpm_req *req, int n, struct slmpm_done *done, int timeout_ms)
 	if (!ctx)
 		return error_set(SLMPM_EINVAL, "slmpm_wait: every request is zero");
 	context_lock(ctx);
-	if (!timeout_ms && !any_done(&s))
-		(void)progress_context(ctx);
 	rc = wait_until(ctx, any_done, &s, timeout_ms);
 	if (s.index >= 0) {
 		rc = s.index;

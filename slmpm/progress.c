@@ -100,11 +100,19 @@ void progress_drain(struct endpoint *ep)
 			break;
 }
 
+/* All that is there, and no more than a pass over everybody would find. */
 static int progress_locked(struct context *ctx)
 {
+	int n = 0;
+
 	if (ctx->armed && !ctx->sleeping)
 		wait_disarm(ctx);
-	return progress_context(ctx);
+	for (uint32_t passes = ctx->count * SHARE + 1; passes; passes--) {
+		n += progress_context(ctx);
+		if (!ctx->finished)
+			break;
+	}
+	return n;
 }
 
 int slmpm_progress(slmpm_ctx handle)

@@ -274,8 +274,6 @@ int slmpm_probe(slmpm_peer peer, uint32_t stream, struct slmpm_done *done, int t
 	if (!ctx)
 		return rc;
 	(void)request_init(&p.request, REQUEST_RECV, ctx, ep, stream, NULL, 0);
-	if (!timeout_ms && !has_message(&p))
-		(void)progress_context(ctx);
 	(void)wait_until(ctx, has_message, &p, timeout_ms);
 	if (p.found && done) {
 		done->status = 0;

@@ -296,8 +296,9 @@ int wait_until(struct context *ctx, wait_test *test, void *arg, int timeout_ms)
 
 	if (ctx->armed && !ctx->sleeping)
 		wait_disarm(ctx);
-	if (ctx->multiple && ctx->polling && timeout_ms && !test(arg))
-		(void)progress_context(ctx); /* who polls may sleep: what we have staged goes now */
+	if (ctx->multiple && ctx->polling && !test(arg))
+		/* Who polls may sleep: what we have staged goes now, and who only tries has looked. */
+		(void)progress_context(ctx);
 	while (ctx->multiple && ctx->polling) {
 		if (test(arg))
 			return 0;
