@@ -203,7 +203,7 @@ bench: deps-bench			## our figures beside every peer's; plots in build/bench
 C_FILES = $(shell find apps fabrics include shm slmpm tests -name '*.[ch]' 2>/dev/null | sort)
 
 lint: deps-lint				## include arrows, format, every warning an error, headers, man pages
-	@$(MAKE) -k --output-sync=target $(addprefix lint-,arrows format headers gcc clang man)
+	@$(MAKE) -k --output-sync=target $(addprefix lint-,arrows format headers gcc clang hot man)
 
 lint-arrows:
 	@tests/lint/arrows $(C_FILES)
@@ -211,6 +211,11 @@ lint-format:
 	@echo '  LINT  format'; clang-format --dry-run -Werror $(C_FILES)
 lint-gcc:
 	@$(MAKE) BUILD=$(BUILD)/lint-gcc CC=gcc OPT=-O2 WERROR=-Werror objects
+# A cold callee without a way around it makes gcc take its callers for cold, and build them for size.
+HOT := slmpm_send|slmpm_sendv|slmpm_recv|slmpm_loan|slmpm_commit|slmpm_hold|slmpm_release|shm_post|shm_poll
+lint-hot: lint-gcc
+	@echo '  LINT  hot'; ! objdump -t $(BUILD)/lint-gcc/obj/slmpm/*.o $(BUILD)/lint-gcc/obj/fabrics/*.o | \
+		grep -E '[.]text[.]unlikely.* ($(HOT))$$'
 lint-clang:
 	@$(MAKE) BUILD=$(BUILD)/lint-clang CC=clang OPT=-O0 WERROR=-Werror objects
 lint-man:
@@ -318,7 +323,7 @@ help:					## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r goal text; do printf '  make %-14s %s\n' "$$goal" "$$text"; done
 
 FORCE:
-.PHONY: all lib test-programs test cross-test demo bench objects lint $(addprefix lint-,arrows format headers gcc clang man) format man install clean help FORCE \
+.PHONY: all lib test-programs test cross-test demo bench objects lint $(addprefix lint-,arrows format headers gcc clang hot man) format man install clean help FORCE \
 	deps deps-demo deps-test deps-lint deps-bench deps-cross
 
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(TEST_OBJ) $(TEST_LIB) $(MODEL_OBJ)) \
