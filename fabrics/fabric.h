@@ -30,8 +30,11 @@
 
 /* Operations; a bit (1 << op) in fabric_caps.ops says that the fabric does one natively. */
 enum fabric_op {
-	FABRIC_SEND,  /* a packet into the peer's ring */
-	FABRIC_FLUSH, /* publish the totals now, whatever the thresholds say; refresh the counts */
+	FABRIC_SEND,   /* a packet into the peer's ring */
+	FABRIC_FLUSH,  /* publish the totals now, whatever the thresholds say; refresh the counts */
+	FABRIC_WRITE,  /* bytes into the peer's memory: wr.memory, wr.offset, wr.size */
+	FABRIC_READ,   /* and out of it */
+	FABRIC_ATOMIC, /* wr.data is a struct fabric_atomic */
 };
 
 enum fabric_flag {
@@ -107,13 +110,43 @@ struct fabric_blob {
 		     * closes what is not set to -1 */
 };
 
+/*
+ * Memory that transfers name: our own, which a peer is to reach, or a peer's. Own memory comes from
+ * alloc, or is the application's (base and size set by the core).
+ */
+struct fabric_memory {
+	void *base;      /* where it lies here; NULL: a peer's that is not mapped */
+	uint64_t size;   /* bytes */
+	uint64_t ops;    /* a peer's: what post does on it, 1 << enum fabric_op; 0: nothing */
+	bool writable;   /* peers may write; a peer's: we may */
+	bool allocated;  /* own: from alloc */
+	uint64_t own[4]; /* the fabric's */
+};
+
+enum fabric_atomic_op { FABRIC_FETCH_ADD = 1, FABRIC_COMPARE_SWAP = 2, FABRIC_SWAP = 3 };
+
+struct fabric_atomic {
+	uint32_t op, bits; /* enum fabric_atomic_op; 32 or 64 */
+	uint64_t operand, compare;
+	uint64_t old; /* out */
+};
+
 struct fabric_wr {
-	uint8_t op;       /* enum fabric_op */
-	uint8_t kind;     /* the packet's opcode, 1..255; the core's */
-	uint16_t flags;   /* enum fabric_flag */
-	uint32_t length;  /* bytes of payload */
-	const void *data; /* the payload, unless FABRIC_BUILT */
-	uint64_t head[FABRIC_HEAD_WORDS];
+	uint8_t op;      /* enum fabric_op */
+	uint8_t kind;    /* the packet's opcode, 1..255; the core's */
+	uint16_t flags;  /* enum fabric_flag */
+	uint32_t length; /* SEND: bytes of payload */
+	union {
+		const void *data; /* SEND: the payload, unless FABRIC_BUILT; WRITE: from here */
+		void *into;       /* READ: to here; ATOMIC: struct fabric_atomic */
+	};
+	union {
+		uint64_t head[FABRIC_HEAD_WORDS]; /* SEND */
+		struct {
+			struct fabric_memory *memory; /* a peer's, checked by the core: */
+			uint64_t offset, size;        /* they lie within it */
+		};
+	};
 };
 
 struct fabric_arrival {
@@ -144,10 +177,17 @@ struct fabric {
 	/* Idempotent, in any state. */
 	void (*disconnect)(struct fabric_link *link);
 
-	/* Memory that the peer can reach; NULL where a fabric has none to offer. */
-	int (*alloc)(struct fabric_domain *domain, size_t size, void **base);
-	int (*reg)(struct fabric_domain *domain, void *base, size_t size, uint64_t *key);
-	int (*dereg)(struct fabric_domain *domain, uint64_t key);
+	/* Memory of m->size bytes that peers can map, at m->base; NULL where a fabric has none to
+	 * offer. With m->base set: fresh pages with the same bytes in place of the old ones, which
+	 * whoever mapped them keeps to himself. m->writable: peers may be let write. */
+	int (*alloc)(struct fabric_domain *domain, struct fabric_memory *m);
+	/* OWN memory: what the peer at LINK needs to reach it, and no more than WRITABLE says, into
+	 * BLOB; -ENOTSUP where that cannot be enforced or reached. A peer's (not OWN, size and
+	 * writable set): reaches it by BLOB and sets base and ops. NULL: a fabric without. */
+	int (*reg)(struct fabric_link *link, struct fabric_memory *m, bool own, bool writable,
+		   struct fabric_blob *blob);
+	/* Gives up what alloc or reg has set up; the application's own memory stays. */
+	void (*dereg)(struct fabric_domain *domain, struct fabric_memory *m);
 
 	/* Where to build LENGTH bytes of payload in place; NULL when there is no room yet. The next
 	 * post of that link must be FABRIC_BUILT and no longer, or a post with length 0 and op

@@ -99,6 +99,21 @@ typedef struct {
 typedef struct {
 	uint64_t id;
 } slmpm_listener;
+typedef struct {
+	uint64_t id;
+} slmpm_mem; /* a memory region of this process */
+typedef struct {
+	uint64_t id;
+} slmpm_rmem; /* a peer's region, as far as its key goes */
+typedef struct {
+	uint64_t id;
+} slmpm_ctr; /* a counter of completions */
+typedef struct {
+	uint64_t id;
+} slmpm_cq; /* a completion queue */
+typedef struct {
+	uint64_t id;
+} slmpm_wq; /* a work queue */
 
 #define SLMPM_ANY_STREAM UINT32_C(0xffffffff) /* when receiving */
 #define SLMPM_STREAM_MAX UINT32_C(0xfffffffe) /* highest stream of a send */
@@ -262,14 +277,36 @@ struct slmpm_iov {
 	size_t len;
 };
 
-#define SLMPM_MORE 1u /* more follows at once: the message may wait for it, in this process */
-#define SLMPM_PART 2u /* slmpm_commit: this prefix is ready, the loan stays open */
+#define SLMPM_MORE    1u  /* more follows at once: the message may wait for it, in this process */
+#define SLMPM_PART    2u  /* slmpm_commit: this prefix is ready, the loan stays open */
+#define SLMPM_FENCE   4u  /* one-sided: starts after all earlier ones to that peer */
+#define SLMPM_BARRIER 8u  /* likewise, and all later ones after it */
+#define SLMPM_REMOTE  16u /* one-sided: done once the target's memory has it, not before */
+#define SLMPM_NOTIFY  32u /* put: a completion at the target, with imm (slmpm_mem_notify) */
 
-struct slmpm_how { /* NULL = defaults */
+/*
+ * How an operation is done, and how its end is told: by the call itself, which then blocks; or,
+ * without blocking, by a request handle where the call takes one, else counted by `ctr`, else
+ * queued in `cq` with `cookie`. Only one of the three; ctr and cq belong to the peer's context.
+ */
+struct slmpm_how { /* NULL = defaults; fields beyond .size count as zero */
 	uint32_t size;
 	uint32_t flags;
 	uint32_t imm;       /* travels with the message */
-	int32_t timeout_ms; /* for a call without request handle; -1 none */
+	int32_t timeout_ms; /* for a call that blocks; -1 none */
+	slmpm_ctr ctr;
+	slmpm_cq cq;
+	uint64_t cookie;
+};
+
+enum slmpm_op { /* what a completion is of */
+		SLMPM_OP_SEND = 1,
+		SLMPM_OP_RECV = 2,
+		SLMPM_OP_PUT = 3,
+		SLMPM_OP_GET = 4,
+		SLMPM_OP_ATOMIC = 5,
+		SLMPM_OP_AM = 6,
+		SLMPM_OP_NOTIFY = 7 /* a peer's put with SLMPM_NOTIFY has landed here */
 };
 
 struct slmpm_done {
@@ -279,6 +316,9 @@ struct slmpm_done {
 	uint32_t imm;
 	uint32_t flags; /* SLMPM_PART: a held message that is still growing */
 	slmpm_peer peer;
+	uint64_t cookie; /* how->cookie; of a notification: its offset in the region */
+	uint32_t op;     /* enum slmpm_op */
+	uint32_t reserved;
 };
 
 /*
@@ -348,6 +388,225 @@ SLMPM_API int64_t slmpm_more(slmpm_peer peer, const void *buf, uint64_t have,
 			     struct slmpm_done *done, int timeout_ms);
 SLMPM_API int slmpm_release(slmpm_peer peer, const void *buf);
 
+/* ---- Counters and completion queues --------------------------------------------------------- */
+
+#define SLMPM_ALL UINT64_C(0xffffffffffffffff)
+
+struct slmpm_ctr_info {
+	uint32_t size;
+	int32_t status;                /* of the first operation that failed, or 0 */
+	uint64_t posted, done, failed; /* operations; failed ones are done, too */
+};
+
+/* A counter of operations whose how->ctr names it (DaCS: a wid, libfabric: a counter). */
+SLMPM_API int slmpm_ctr_create(slmpm_ctx ctx, slmpm_ctr *ctr);
+/* Blocks until VALUE operations in all are done; SLMPM_ALL: all posted so far. 0, ETIMEOUT, or the
+ * status of the first that failed, which is then forgotten. */
+SLMPM_API int slmpm_ctr_wait(slmpm_ctr ctr, uint64_t value, int timeout_ms);
+/* The counts now, without progress: cheap. */
+SLMPM_API int slmpm_ctr_query(slmpm_ctr ctr, struct slmpm_ctr_info *info);
+/* EBUSY while operations are under way or a region notifies it. */
+SLMPM_API int slmpm_ctr_destroy(slmpm_ctr ctr);
+
+/* A queue of completions: of operations whose how->cq names it, and of notifications. It holds as
+ * many as there are; what peers may add is bounded by their credit, given back when polled. */
+SLMPM_API int slmpm_cq_create(slmpm_ctx ctx, slmpm_cq *cq);
+/* Takes up to N completions, in the order in which they came; makes progress when there are none.
+ * Their number, 0 when there are none. Does not block. */
+SLMPM_API int slmpm_cq_poll(slmpm_cq cq, struct slmpm_done *done, int n);
+/* The same, waiting for the first. ETIMEOUT. */
+SLMPM_API int slmpm_cq_wait(slmpm_cq cq, struct slmpm_done *done, int n, int timeout_ms);
+/* EBUSY while operations are under way or a region notifies it; what was not polled is dropped. */
+SLMPM_API int slmpm_cq_destroy(slmpm_cq cq);
+
+/* ---- Memory regions ------------------------------------------------------------------------- */
+
+#define SLMPM_READ       1u /* peers may get */
+#define SLMPM_WRITE      2u /* peers may put */
+#define SLMPM_READ_WRITE 3u /* and with both do atomic operations */
+
+#define SLMPM_KEY_SIZE 64
+struct slmpm_key { /* gives permission: 128 random bits and what they are for. Any byte order. */
+	unsigned char bytes[SLMPM_KEY_SIZE];
+};
+
+/*
+ * A region of SIZE new bytes, zeroed, page-aligned, at *BASE; ACCESS is the most that peers may be
+ * given. Peers map it: puts and gets are then plain copies. What the mapping allows cannot be
+ * checked any more: a peer that may write can also read, and may write at any time until it is
+ * revoked. ENOMEM, EFBIG.
+ */
+SLMPM_API int slmpm_mem_alloc(slmpm_ctx ctx, size_t size, uint32_t access, slmpm_mem *mem,
+			      void **base);
+/* A region of memory that the application has, at any address; it must stay until destroyed. Where
+ * the machine lets a process reach another's memory, transfers go directly; elsewhere each waits
+ * for this process to make progress. */
+SLMPM_API int slmpm_mem_register(slmpm_ctx ctx, void *base, size_t size, uint32_t access,
+				 slmpm_mem *mem);
+/*
+ * A key for PEER and nobody else, giving ACCESS (within the region's). It can travel in a message
+ * as it is. Each call makes a new one. EACCES, ELIMIT (SLMPM_KEYS a peer).
+ */
+SLMPM_API int slmpm_mem_key(slmpm_mem mem, slmpm_peer peer, uint32_t access, struct slmpm_key *key);
+/* Opens what PEER gave the key to. EACCES: not this peer's key, or revoked. Does not block. */
+SLMPM_API int slmpm_mem_open(slmpm_peer peer, const struct slmpm_key *key, slmpm_rmem *rmem);
+/* Key, message and open in one: gives PEER the access and waits until it has accepted. On ETIMEOUT
+ * the offer is taken back. Source: DaCS. */
+SLMPM_API int slmpm_mem_share(slmpm_mem mem, slmpm_peer peer, uint32_t access, int timeout_ms);
+/* The next region that PEER shares, in its order. */
+SLMPM_API int slmpm_mem_accept(slmpm_peer peer, slmpm_rmem *rmem, int timeout_ms);
+/* The acceptor is through with it: the handle is gone, the owner is told. EBUSY while operations
+ * are under way. */
+SLMPM_API int slmpm_mem_release(slmpm_rmem rmem);
+/*
+ * Takes back what PEER was given: when this returns nothing it does reaches the region any more.
+ * Of an allocated region the pages are exchanged; other peers then go on by requests, without the
+ * mapping. Their operations and PEER's end with EACCES or are done, none is lost.
+ */
+SLMPM_API int slmpm_mem_revoke(slmpm_mem mem, slmpm_peer peer, int timeout_ms);
+/* Ends a region: waits until every acceptor has released it (or is gone); memory of slmpm_mem_alloc
+ * is unmapped. ETIMEOUT: it stays as it was. */
+SLMPM_API int slmpm_mem_destroy(slmpm_mem mem, int timeout_ms);
+/* Puts with SLMPM_NOTIFY into the region are counted by CTR and queued in CQ; {0}: not (any more).
+ * A notified put into a region with neither is done and counted in the statistics only. */
+SLMPM_API int slmpm_mem_notify(slmpm_mem mem, slmpm_ctr ctr, slmpm_cq cq);
+
+enum slmpm_mem_kind { SLMPM_MEM_HOST = 1 };
+
+struct slmpm_mem_info {
+	uint32_t size;
+	uint32_t access;    /* SLMPM_READ, SLMPM_WRITE: of the region, or of the key */
+	uint32_t kind;      /* enum slmpm_mem_kind */
+	uint32_t mapped;    /* 1: transfers are plain copies here */
+	uint64_t length;    /* bytes */
+	uint64_t address;   /* the owner's virtual address */
+	uint64_t acceptors; /* own region: keys opened and not released */
+	char path[16];      /* a peer's: "map", "attach" or "ring" */
+};
+
+SLMPM_API int slmpm_mem_query(slmpm_mem mem, struct slmpm_mem_info *info);
+SLMPM_API int slmpm_rmem_query(slmpm_rmem rmem, struct slmpm_mem_info *info);
+
+/* ---- One-sided operations ------------------------------------------------------------------- */
+
+/*
+ * Write to and read from a peer's region without its doing. Local completion: the buffer is the
+ * caller's again (put), or has the data (get). With SLMPM_REMOTE a put is done only when the target
+ * can see it. What is sent to that peer after a put's completion arrives after the put.
+ * Operations are in no order among themselves unless SLMPM_FENCE or SLMPM_BARRIER asks for it.
+ * EACCES (not allowed, revoked), EINVAL (outside of the region), EDEAD, ECLOSED. A put to a region
+ * that is neither mapped nor reachable (slmpm_rmem_query: "ring") ends with REMOTE, and a get at
+ * all, only when the target makes progress. HOW and REQ may be NULL: the call then blocks.
+ */
+SLMPM_API int slmpm_put(slmpm_rmem to, uint64_t offset, const void *from, size_t len,
+			const struct slmpm_how *how, slmpm_req *req);
+SLMPM_API int slmpm_get(slmpm_rmem from, uint64_t offset, void *to, size_t len,
+			const struct slmpm_how *how, slmpm_req *req);
+
+struct slmpm_span {
+	uint64_t offset, len;
+};
+
+/* Lists: the bytes of N spans of the region against those of M pieces here, in order; both sides
+ * have as many bytes in all. */
+SLMPM_API int slmpm_putv(slmpm_rmem to, const struct slmpm_span *spans, int n,
+			 const struct slmpm_iov *pieces, int m, const struct slmpm_how *how,
+			 slmpm_req *req);
+SLMPM_API int slmpm_getv(slmpm_rmem from, const struct slmpm_span *spans, int n,
+			 const struct slmpm_iov *pieces, int m, const struct slmpm_how *how,
+			 slmpm_req *req);
+
+enum slmpm_atomic_op {
+	SLMPM_FETCH_ADD = 1,
+	SLMPM_COMPARE_SWAP = 2, /* stores OPERAND where COMPARE was */
+	SLMPM_SWAP = 3
+};
+
+/*
+ * One atomic operation on the word of BITS (32 or 64) at OFFSET, naturally aligned, in the owner's
+ * byte order; *OLD (uint32_t or uint64_t, may be NULL) gets what was there. Needs READ and WRITE.
+ * Atomic against the same calls of all processes and the owner's C11 atomics.
+ */
+SLMPM_API int slmpm_atomic(slmpm_rmem mem, uint64_t offset, int op, int bits, uint64_t operand,
+			   uint64_t compare, void *old, const struct slmpm_how *how,
+			   slmpm_req *req);
+/* Waits until all puts and atomic operations to PEER so far are visible there. */
+SLMPM_API int slmpm_flush(slmpm_peer peer, int timeout_ms);
+
+/* ---- Active messages ------------------------------------------------------------------------ */
+
+#define SLMPM_AM_MAX      0xfeff /* highest handler number; those above are the library's */
+#define SLMPM_AM_HEAD_MAX 256    /* bytes */
+
+struct slmpm_am { /* valid during the handler's call */
+	slmpm_peer peer;
+	const void *head, *data;
+	size_t head_len, data_len;
+	uint16_t id;
+	uint16_t reserved[3];
+};
+
+/* Runs inside whatever call of the receiver makes progress. It may send, post, put and reply without
+ * blocking; a call of the same context that would block is ESTATE. */
+typedef void slmpm_am_fn(const struct slmpm_am *am, void *arg);
+
+/* Handler number ID of CTX from now on; FN NULL: none. An active message without handler is counted
+ * and dropped. */
+SLMPM_API int slmpm_am_handler(slmpm_ctx ctx, uint16_t id, slmpm_am_fn *fn, void *arg);
+/* Runs handler ID at PEER with HEAD (copied, up to SLMPM_AM_HEAD_MAX bytes) and DATA (0 bytes to
+ * SLMPM_MESSAGE_MAX), in the order of what is sent to that peer. Done when DATA is the caller's
+ * again. Source: GASNet's short, medium and long requests; UCX. */
+SLMPM_API int slmpm_am(slmpm_peer peer, uint16_t id, const void *head, size_t head_len,
+		       const void *data, size_t len, const struct slmpm_how *how, slmpm_req *req);
+/* From inside a handler: an active message back to its sender. Never blocks; HEAD and DATA are
+ * copied. ENOMEM. */
+SLMPM_API int slmpm_am_reply(const struct slmpm_am *am, uint16_t id, const void *head,
+			     size_t head_len, const void *data, size_t len);
+
+/* ---- Work queues ---------------------------------------------------------------------------- */
+
+#define SLMPM_WQ_UNACKNOWLEDGED                                                                    \
+	1u /* requests that need no answer get none: errors at the target
+				    * are counted there and not told here */
+
+struct slmpm_wq_options {
+	uint32_t size;
+	uint32_t flags;
+	uint32_t depth; /* requests under way at once; 0: 256 */
+	uint32_t reserved;
+	slmpm_cq cq; /* where its completions go */
+};
+
+struct slmpm_wr {        /* a work request; fields that an operation does not use stay zero */
+	uint32_t op;     /* enum slmpm_op: SEND RECV PUT GET ATOMIC AM */
+	uint32_t flags;  /* SLMPM_MORE FENCE BARRIER REMOTE NOTIFY SILENT */
+	uint32_t stream; /* SEND, RECV; AM: the handler's number */
+	uint32_t imm;
+	uint64_t cookie; /* in its completion */
+	slmpm_rmem rmem; /* PUT, GET, ATOMIC */
+	uint64_t offset;
+	const struct slmpm_iov *iov; /* pieces here; the array is copied */
+	int32_t iov_count;
+	uint32_t atomic; /* ATOMIC: enum slmpm_atomic_op */
+	uint32_t bits;
+	uint32_t head_len; /* AM */
+	uint64_t operand, compare;
+	void *old;
+	const void *head;
+};
+
+#define SLMPM_SILENT 64u /* no completion unless it fails */
+
+/* The send and receive queue of a pair: work requests to PEER, executed in order, each with a
+ * completion in options->cq. Source: the queue pairs of channel adapters. */
+SLMPM_API int slmpm_wq_create(slmpm_peer peer, const struct slmpm_wq_options *options,
+			      slmpm_wq *wq);
+/* Posts N work requests; how many were taken: fewer when the queue is full (0: EAGAIN) or one is
+ * wrong (its error, when it is the first). Does not block. */
+SLMPM_API int slmpm_post(slmpm_wq wq, const struct slmpm_wr *wr, int n);
+/* EBUSY while requests are under way. */
+SLMPM_API int slmpm_wq_destroy(slmpm_wq wq);
+
 /* ---- What is going on ----------------------------------------------------------------------- */
 
 #define SLMPM_CAUSE_COUNT 5
@@ -371,6 +630,11 @@ struct slmpm_stats { /* one peer; plain counters with one writer, lifetime total
 	uint64_t unexpected;             /* messages that arrived before their receive */
 	uint64_t violations;             /* the peer's; slmpm_violation_at names them */
 	uint64_t checksum_errors;
+	/* One-sided operations begun here, their bytes; and those of the peer that this process did
+	 * for it, for want of a mapping. */
+	uint64_t puts, put_bytes, gets, get_bytes, atomics, served, notifications;
+	uint64_t refused; /* of the peer's: key, range or right was wrong */
+	uint64_t ams, am_unhandled;
 	char link[16];
 };
 

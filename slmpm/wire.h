@@ -24,25 +24,71 @@ enum wire_opcode {
 	WIRE_SEND_MIDDLE = 2,
 	WIRE_SEND_LAST = 3,
 	WIRE_SEND_ONLY = 4,
-	/* 5..8 Write First, Middle, Last, Only; 9 Read Request; 10..13 Read Response likewise;
-	 * 14 FetchAdd, 15 CmpSwap, 16 Atomic Acknowledge: kept for one-sided operations. */
-	WIRE_CLEAR = 32,     /* clear to send: the announced message `seq` has its receive */
-	WIRE_CREDIT = 33,    /* word 2: total of eager bytes matched since connecting */
-	WIRE_WITHDRAW = 34,  /* the sender gave the announced message `seq` up */
-	WIRE_CLOSE = 35,     /* end of stream: nothing follows */
-	WIRE_LOAN = 36,      /* a message in an area; payload: struct wire_loan */
-	WIRE_LOAN_MORE = 37, /* more of it is ready */
-	WIRE_LOAN_DONE = 38, /* the reader is through with area word 2 */
+	/* One-sided operations by request, for want of a mapping. `seq` is the requester's number of
+	 * the operation, from 1. A first or only packet of a Write, a Read Request and an atomic
+	 * begin with a struct wire_target. */
+	WIRE_WRITE_FIRST = 5,
+	WIRE_WRITE_MIDDLE = 6,
+	WIRE_WRITE_LAST = 7,
+	WIRE_WRITE_ONLY = 8,
+	WIRE_READ_REQUEST = 9,
+	WIRE_READ_FIRST = 10, /* responses */
+	WIRE_READ_MIDDLE = 11,
+	WIRE_READ_LAST = 12,
+	WIRE_READ_ONLY = 13,
+	WIRE_FETCH_ADD = 14, /* struct wire_target, struct wire_atomic */
+	WIRE_COMPARE_SWAP = 15,
+	WIRE_ATOMIC_ACKNOWLEDGE = 16, /* payload: what was there, 8 bytes */
+	WIRE_SWAP = 17,
+	WIRE_ACKNOWLEDGE = 18, /* word 2: -SLMPM_E* of operation `seq`, or 0 */
+	WIRE_NOTIFY = 19,      /* a put into a mapped region: struct wire_target, no bytes */
+	WIRE_CLEAR = 32,       /* clear to send: the announced message `seq` has its receive */
+	WIRE_CREDIT = 33,      /* word 2: total of eager bytes matched since connecting */
+	WIRE_WITHDRAW = 34,    /* the sender gave the announced message `seq` up */
+	WIRE_CLOSE = 35,       /* end of stream: nothing follows */
+	WIRE_LOAN = 36,        /* a message in an area; payload: struct wire_loan */
+	WIRE_LOAN_MORE = 37,   /* more of it is ready */
+	WIRE_LOAN_DONE = 38,   /* the reader is through with area word 2 */
 	/* Several messages of one route and one length in a packet, sent with SLMPM_MORE. `seq` is
 	 * the first one's, word 2 the length of each; the payload is nothing but them. */
 	WIRE_BUNDLE = 39,
-	WIRE_OPCODES = 40
+	/* Regions: an offer of slmpm_mem_share (payload: the key), its acceptance, its withdrawal,
+	 * the acceptor's release (word 2: grant), the owner's revocation and its answer. */
+	WIRE_REGION_OFFER = 40,
+	WIRE_REGION_ACCEPTED = 41,
+	WIRE_REGION_WITHDRAWN = 42,
+	WIRE_REGION_RELEASED = 43,
+	WIRE_REGION_REVOKED = 44,
+	WIRE_REGION_LET_GO = 45,
+	/* A large message that the receiver fetches itself (payload: struct wire_fetch). */
+	WIRE_FETCH = 46,
+	WIRE_FETCH_DONE = 47,
+	WIRE_OPCODES = 48
 };
 
 #define WIRE_LENGTH_MASK    ((UINT64_C(1) << 48) - 1)
 #define WIRE_FLAG_CHECK     1u /* the payload ends with 4 bytes of CRC-32C over header and payload */
 #define WIRE_FLAG_ANNOUNCED 2u /* First: the rest waits for WIRE_CLEAR */
-#define WIRE_FLAGS          3u
+#define WIRE_FLAG_ACTIVE                                                                           \
+	4u                   /* an active message: `stream` has the handler's number (16 bits) and
+				* the length of its head (16 bits), which begins the payload */
+#define WIRE_FLAG_TAGGED 8u  /* a message of the library's own, matched by tag: `stream` */
+#define WIRE_FLAG_ANSWER 16u /* a Write or Notify wants its WIRE_ACKNOWLEDGE */
+#define WIRE_FLAG_NOTIFY 32u /* a Write raises a completion at the target */
+#define WIRE_FLAGS       63u
+
+struct wire_target { /* a range of a region, and the right to it */
+	uint64_t offset, length;
+	uint32_t grant, zero;
+	unsigned char secret[16];
+};
+_Static_assert(sizeof(struct wire_target) == 40, "wire layout");
+
+struct wire_atomic {
+	uint64_t operand, compare;
+	uint32_t bits, zero;
+};
+_Static_assert(sizeof(struct wire_atomic) == 24, "wire layout");
 
 struct wire_loan {
 	uint64_t ready;    /* bytes that can be read */
