@@ -6,6 +6,8 @@
  *  2. The core allocates: domain_size and link_size zeroed bytes, the public part first.
  *  3. post takes a work request (1 done, 0 pending) or refuses without a trace (-EAGAIN).
  *     -EPROTO: the peer's words are impossible; the link is poisoned and only disconnect follows.
+ *     On memory also -EFAULT (none there), -ESRCH (its process is gone), and -EPERM (it may not be
+ *     reached any more: memory.ops is 0 from now on); some of the bytes may have been moved.
  *  4. What poll hands out stays valid until release; arrivals of a link come in order and may be
  *     released in any order. Their data is the peer's to change: copy what decides anything.
  *  5. reserve, post, poll and release never allocate, block or log. One thread at a time in a
@@ -72,6 +74,7 @@ struct fabric_config {
 	uint32_t threshold_permille; /* p: publish K when the unread share reaches it; 0 always */
 	uint32_t batch;              /* minimum segments a publication; 0: N/16 */
 	bool membarrier;             /* may be used where it works */
+	bool attach;                 /* a process may reach another's memory, where that works */
 	uint64_t start;              /* totals begin here: 0 but in tests */
 };
 
@@ -95,6 +98,7 @@ struct fabric_domain { /* first member of the fabric's own structure */
 struct fabric_link { /* likewise */
 	struct fabric_domain *domain;
 	int bell;                /* connected socket on which a byte wakes the peer; the core's */
+	int32_t pid;             /* the peer's process, as the kernel says; 0 unknown; the core's */
 	uint32_t payload_max;    /* set by connect: bytes of payload in the longest packet sent */
 	uint32_t payload_max_in; /* and received */
 	const char *violation;   /* set with -EPROTO: which rule the peer broke */
@@ -182,8 +186,10 @@ struct fabric {
 	 * whoever mapped them keeps to himself. m->writable: peers may be let write. */
 	int (*alloc)(struct fabric_domain *domain, struct fabric_memory *m);
 	/* OWN memory: what the peer at LINK needs to reach it, and no more than WRITABLE says, into
-	 * BLOB; -ENOTSUP where that cannot be enforced or reached. A peer's (not OWN, size and
-	 * writable set): reaches it by BLOB and sets base and ops. NULL: a fabric without. */
+	 * BLOB, whose descriptors stay the memory's; -ENOTSUP where that cannot be enforced or
+	 * reached. A peer's (not OWN, size and writable set): reaches it by BLOB, found out by a
+	 * real try, and sets base and ops, 0 when it cannot be reached; -EPROTO for what no peer
+	 * says. NULL: a fabric without. */
 	int (*reg)(struct fabric_link *link, struct fabric_memory *m, bool own, bool writable,
 		   struct fabric_blob *blob);
 	/* Gives up what alloc or reg has set up; the application's own memory stays. */

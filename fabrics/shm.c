@@ -26,7 +26,8 @@ static int shm_probe(struct fabric_caps *caps)
 	int rc = mapping_create(&m, "slmpm-probe", 4096);
 
 	*caps = (struct fabric_caps){
-		.ops = 1u << FABRIC_SEND | 1u << FABRIC_FLUSH,
+		.ops = 1u << FABRIC_SEND | 1u << FABRIC_FLUSH | 1u << FABRIC_WRITE |
+		       1u << FABRIC_READ | 1u << FABRIC_ATOMIC,
 		.memory = FABRIC_MEMORY_HOST,
 		.links_max = 1,
 		.message_max = RING_LENGTH_MAX - RING_WORD - FABRIC_HEAD_SIZE,
@@ -140,7 +141,7 @@ static int shm_post(struct fabric_link *link, const struct fabric_wr *wr)
 	unsigned char *at;
 
 	if (UNLIKELY(wr->op != FABRIC_SEND))
-		return wr->op == FABRIC_FLUSH ? flush(l) : -ENOTSUP;
+		return wr->op == FABRIC_FLUSH ? flush(l) : shm_reach(l, wr);
 	if (UNLIKELY(wr->flags & FABRIC_BUILT)) {
 		at = l->built;
 		l->built = NULL;
@@ -245,6 +246,9 @@ const struct fabric fabric_shm = {
 	.address = shm_address,
 	.connect = shm_connect,
 	.disconnect = shm_disconnect,
+	.alloc = shm_alloc,
+	.reg = shm_reg,
+	.dereg = shm_dereg,
 	.reserve = shm_reserve,
 	.post = shm_post,
 	.poll = shm_poll,

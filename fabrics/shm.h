@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The shared-memory fabric's own structures: shm.c moves bytes, shm_connect.c sets them up. */
+/* The shared-memory fabric's own structures: shm.c moves bytes, shm_connect.c sets them up,
+ * shm_memory.c has memory regions. */
 #ifndef FABRICS_SHM_H
 #define FABRICS_SHM_H
 
@@ -28,11 +29,19 @@ struct shm_link {
 	uint64_t own_epoch, peer_epoch;
 	int peer_fd; /* until its seals have been seen closed */
 	bool connected;
+	enum { ATTACH_UNTRIED, ATTACH_WORKS, ATTACH_REFUSED } attach; /* to the peer */
 	struct shm_link *next;
 };
 
 int shm_address(struct fabric_link *link, int round, struct fabric_blob *out);
 int shm_connect(struct fabric_link *link, int round, struct fabric_blob *in);
 void shm_disconnect(struct fabric_link *link);
+
+int shm_alloc(struct fabric_domain *domain, struct fabric_memory *m);
+int shm_reg(struct fabric_link *link, struct fabric_memory *m, bool own, bool writable,
+	    struct fabric_blob *blob);
+void shm_dereg(struct fabric_domain *domain, struct fabric_memory *m);
+/* Post of WRITE, READ and ATOMIC. */
+int shm_reach(struct shm_link *l, const struct fabric_wr *wr);
 
 #endif

@@ -8,9 +8,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #ifndef MFD_NOEXEC_SEAL
@@ -23,6 +25,7 @@
 #define MADV_POPULATE_READ 22
 #endif
 
+#define TMPFS         0x01021994 /* linux/magic.h */
 #define SIZE_SEALS    (F_SEAL_SHRINK | F_SEAL_GROW)
 #define CLOSING_SEALS (F_SEAL_FUTURE_WRITE | F_SEAL_SEAL)
 
@@ -125,16 +128,48 @@ bool mapping_seals_closed(int fd)
 	return seals >= 0 && (seals & F_SEAL_SEAL) && (seals & SIZE_SEALS) == SIZE_SEALS;
 }
 
+bool mapping_is_read_only(int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	return seals >= 0 && (seals & CLOSING_SEALS) == CLOSING_SEALS;
+}
+
+int mapping_renew(struct mapping *m, const char *label)
+{
+	struct mapping fresh;
+	int rc = mapping_create(&fresh, label, m->size);
+
+	if (rc < 0)
+		return rc;
+	memcpy(fresh.base, m->base, m->size);
+	/* The new pages take the old ones' place in one step. */
+	if (mremap(fresh.base, m->size, m->size, MREMAP_MAYMOVE | MREMAP_FIXED, m->base) ==
+	    MAP_FAILED) {
+		rc = -errno;
+		mapping_destroy(&fresh);
+		return rc;
+	}
+	if (m->fd >= 0)
+		close(m->fd);
+	m->fd = fresh.fd;
+	return 0;
+}
+
 int mapping_attach(struct mapping *m, int fd, size_t size, enum mapping_access access)
 {
 	struct stat st;
+	struct statfs fs;
 	int seals = fcntl(fd, F_GET_SEALS);
 
 	*m = (struct mapping){.fd = -1};
 	if (seals < 0 || (seals & SIZE_SEALS) != SIZE_SEALS)
 		return -EPERM;
-	if (fstat(fd, &st) != 0)
+	if (fstat(fd, &st) != 0 || fstatfs(fd, &fs) != 0)
 		return -errno;
+	/* Huge pages come from a pool: a hole in them may be a signal later. */
+	if (fs.f_type != TMPFS)
+		return -EPERM;
 	if (st.st_size < 0 || (uint64_t)st.st_size != size)
 		return -EPROTO;
 	return map(m, fd, size, access == MAPPING_WRITE ? PROT_READ | PROT_WRITE : PROT_READ);

@@ -27,9 +27,14 @@ int mapping_create(struct mapping *m, const char *label, size_t size);
 int mapping_close_seals(const struct mapping *m);
 /* The peer's view: are those seals there? */
 bool mapping_seals_closed(int fd);
+/* No mapping made from now on can be written through: some kernels know no such seal. */
+bool mapping_is_read_only(int fd);
+/* Owner: fresh pages with the same bytes at the same address. Whoever has mapped the old ones keeps
+ * them to himself; M->fd is the new object's. A failure leaves all as it was. */
+int mapping_renew(struct mapping *m, const char *label);
 /*
- * Maps a received object: refuses one whose size is not SIZE (-EPROTO) or that its owner could
- * still shrink (-EPERM), M then being empty. Keeps no descriptor; the caller closes FD.
+ * Maps a received object: refuses one whose size is not SIZE (-EPROTO), that its owner could still
+ * shrink, or whose pages may run out (-EPERM), M then being empty. Keeps no descriptor; the caller closes FD.
  */
 int mapping_attach(struct mapping *m, int fd, size_t size, enum mapping_access access);
 void mapping_destroy(struct mapping *m);

@@ -74,6 +74,7 @@ int bootstrap_start(struct endpoint *ep, int fd, int pidfd)
 	list_append(&ep->ctx->deadlines, &c->node);
 	wait_changed(ep->ctx); /* a sleeper does not know of this deadline */
 	ep->link.port->bell = fd;
+	ep->link.port->pid = ep->pid; /* the kernel's word: what its hello says later is its own */
 	rc = handshake_begin(c);
 	/* It may have ended by now: told like every other end, when somebody looks. */
 	return rc == -EPIPE || rc == -ECONNRESET ? 0 : rc;

@@ -184,9 +184,12 @@ int slmpm_fabric_at(int i, struct slmpm_fabric_info *info)
 		return error_set(SLMPM_EINVAL, "slmpm_fabric_at: set .size of the structure");
 	info->available = fabric->probe(&caps) == 0;
 	snprintf(info->name, sizeof(info->name), "%s", fabric->name);
-	snprintf(info->capabilities, sizeof(info->capabilities), "%s%s%s",
+	snprintf(info->capabilities, sizeof(info->capabilities), "%s%s%s%s%s%s",
 		 caps.ops & 1U << FABRIC_SEND ? "send" : "",
 		 caps.ops & 1U << FABRIC_FLUSH ? ", flush" : "",
+		 caps.ops & 1U << FABRIC_WRITE ? ", write" : "",
+		 caps.ops & 1U << FABRIC_READ ? ", read" : "",
+		 caps.ops & 1U << FABRIC_ATOMIC ? ", atomic" : "",
 		 caps.memory & FABRIC_MEMORY_HOST ? ", host memory" : "");
 	snprintf(info->commit, sizeof(info->commit), "%s", commits[caps.commit]);
 	snprintf(info->detail, sizeof(info->detail), "%s", info->available ? "" : caps.why_not);

@@ -12,6 +12,7 @@ struct config {
 	int64_t packet_max, eager_max, eager_credit, loan_max;
 	int64_t wait, spin_us;
 	int64_t membarrier, check;
+	int64_t attach, keys, map_max;
 	int64_t log_level;
 	int64_t elements;
 	int64_t handshake_ms;

@@ -17,6 +17,7 @@ struct fabric_config link_config(uint32_t segments, uint32_t segment_size)
 		.segment_size = segment_size,
 		.threshold_permille = 500,
 		.membarrier = true,
+		.attach = true,
 	};
 }
 
@@ -31,6 +32,7 @@ void link_end_open(struct link_end *e, const struct fabric *f, const struct fabr
 	CHECK(f->open(e->domain) == 0, "%s: open", f->name);
 	e->link->domain = e->domain;
 	e->link->bell = e->bell = bell;
+	e->link->pid = getpid(); /* unless it meets another process */
 }
 
 void link_end_close(struct link_end *e)

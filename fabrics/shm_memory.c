@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory regions over shared memory, two kinds of them:
+ *
+ *     allocated         a sealed object of its own, passed by descriptor and mapped by the peer
+ *     the application's  where the kernel lets one process reach another's memory (cross-memory
+ *                        attach): its address
+ *
+ * Whether attaching works is found out once a link, by a real try in each direction asked for: the
+ * owner says where a random word lies, the peer reads it and writes it back beside it.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "fabrics/shm.h"
+#include "shm/copy.h"
+
+#define LABEL      "slmpm-region"
+#define PROBE_SIZE 16
+#define CHUNK      ((uint64_t)1 << 30) /* the kernel moves less than 2 GiB a call */
+
+enum kind { NOTHING, ALLOCATED, MAPPED, ATTACHED }; /* m->own[KIND] */
+enum { KIND, DESCRIPTOR, ADDRESS };                 /* of m->own */
+
+#define REACH_MAP    1
+#define REACH_ATTACH 2
+
+struct reach { /* blob of a region, little-endian */
+	uint32_t how, zero;
+	uint64_t size;
+	uint64_t address;     /* REACH_ATTACH: */
+	uint64_t probe, echo; /* addresses of PROBE_SIZE bytes each */
+	unsigned char value[PROBE_SIZE];
+};
+_Static_assert(sizeof(struct reach) == 56, "wire layout");
+
+/* ---- own memory ----------------------------------------------------------------------------- */
+
+static int seal(const struct fabric_memory *m, const struct mapping *map)
+{
+	return m->writable ? 0 : mapping_close_seals(map);
+}
+
+static int renew(struct fabric_memory *m)
+{
+	struct mapping map = {.base = m->base, .size = m->size, .fd = (int)m->own[DESCRIPTOR]};
+	int rc = mapping_renew(&map, LABEL);
+
+	if (rc < 0)
+		return rc;
+	m->own[DESCRIPTOR] = (uint64_t)map.fd;
+	return seal(m, &map);
+}
+
+int shm_alloc(struct fabric_domain *domain, struct fabric_memory *m)
+{
+	struct mapping map;
+	int rc;
+
+	(void)domain;
+	if (m->base)
+		return renew(m);
+	rc = mapping_create(&map, LABEL, m->size);
+	if (rc == 0)
+		rc = seal(m, &map);
+	if (rc < 0) {
+		mapping_destroy(&map);
+		return rc;
+	}
+	m->base = map.base;
+	m->allocated = true;
+	m->own[KIND] = ALLOCATED;
+	m->own[DESCRIPTOR] = (uint64_t)map.fd;
+	return 0;
+}
+
+void shm_dereg(struct fabric_domain *domain, struct fabric_memory *m)
+{
+	struct mapping map = {.base = m->base, .size = m->size, .fd = -1};
+
+	(void)domain;
+	if (m->own[KIND] == ALLOCATED)
+		map.fd = (int)m->own[DESCRIPTOR];
+	if (m->own[KIND] == ALLOCATED || m->own[KIND] == MAPPED) {
+		mapping_destroy(&map);
+		m->base = NULL;
+	}
+	m->own[KIND] = NOTHING;
+	m->ops = 0;
+}
+
+/* Random bytes that tell this process from any other, and a place for a peer to write them to: for
+ * ever, since it may come to that when the link is gone. */
+static unsigned char probe[PROBE_SIZE], echo[PROBE_SIZE];
+
+static bool has_probe(void)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static pid_t owner; /* a forked child needs bytes of its own */
+	bool has;
+
+	pthread_mutex_lock(&lock);
+	if (owner != getpid())
+		owner = getrandom(probe, PROBE_SIZE, 0) == PROBE_SIZE ? getpid() : 0;
+	has = owner != 0;
+	pthread_mutex_unlock(&lock);
+	return has;
+}
+
+static int offer(struct shm_link *l, const struct fabric_memory *m, bool writable,
+		 struct fabric_blob *blob)
+{
+	struct reach reach = {.how = LITTLE_32(REACH_MAP), .size = LITTLE_64(m->size)};
+	int fd = (int)m->own[DESCRIPTOR];
+
+	blob->fd_count = 0;
+	if (m->allocated) {
+		/* What the mapping allows nothing else can forbid. */
+		if (writable ? !m->writable : !mapping_is_read_only(fd))
+			return -ENOTSUP;
+		blob->fds[0] = fd;
+		blob->fd_count = 1;
+	} else {
+		if (!l->base.domain->config.attach || !has_probe())
+			return -ENOTSUP;
+		reach.how = LITTLE_32(REACH_ATTACH);
+		reach.address = LITTLE_64((uint64_t)(uintptr_t)m->base);
+		reach.probe = LITTLE_64((uint64_t)(uintptr_t)probe);
+		reach.echo = LITTLE_64((uint64_t)(uintptr_t)echo);
+		memcpy(reach.value, probe, PROBE_SIZE);
+	}
+	memcpy(blob->bytes, &reach, sizeof(reach));
+	blob->length = sizeof(reach);
+	return 0;
+}
+
+/* ---- a peer's memory ------------------------------------------------------------------------ */
+
+/* N bytes between LOCAL and REMOTE, an address of process PID. */
+static int attach_copy(int32_t pid, void *local, uint64_t remote, uint64_t n, bool write)
+{
+	unsigned char *at = local;
+
+	while (n) {
+		size_t most = n < CHUNK ? (size_t)n : CHUNK;
+		struct iovec here = {at, most}, there = {(void *)(uintptr_t)remote, most};
+		ssize_t moved = write ? process_vm_writev(pid, &here, 1, &there, 1, 0) :
+					process_vm_readv(pid, &here, 1, &there, 1, 0);
+
+		if (moved <= 0)
+			return moved < 0 ? -errno : -EFAULT;
+		at += moved;
+		remote += (uint64_t)moved;
+		n -= (uint64_t)moved;
+	}
+	return 1;
+}
+
+/* Reads what only this peer can know, and writes it: a process with the same number does not have
+ * it, and a kernel that refuses says so here. */
+static void try_attach(struct shm_link *l, const struct reach *reach)
+{
+	unsigned char value[PROBE_SIZE];
+	int32_t pid = l->base.pid;
+
+	l->attach = ATTACH_REFUSED;
+	if (pid <= 0 || !l->base.domain->config.attach ||
+	    attach_copy(pid, value, LITTLE_64(reach->probe), PROBE_SIZE, false) < 0 ||
+	    memcmp(value, reach->value, PROBE_SIZE) != 0 ||
+	    attach_copy(pid, value, LITTLE_64(reach->echo), PROBE_SIZE, true) < 0)
+		return;
+	l->attach = ATTACH_WORKS;
+}
+
+static int map_peers(struct fabric_memory *m, const struct fabric_blob *blob)
+{
+	struct mapping map;
+	int rc = mapping_attach(&map, blob->fds[0], m->size,
+				m->writable ? MAPPING_WRITE : MAPPING_READ);
+
+	if (rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE)
+		return 0; /* ours to lack: it is not reached, then */
+	if (rc < 0)
+		return -EPROTO;
+	m->base = map.base;
+	m->own[KIND] = MAPPED;
+	m->ops = 1u << FABRIC_READ;
+	if (m->writable)
+		m->ops |= 1u << FABRIC_WRITE | 1u << FABRIC_ATOMIC;
+	return 0;
+}
+
+static int take(struct shm_link *l, struct fabric_memory *m, const struct fabric_blob *blob)
+{
+	struct reach reach;
+
+	m->base = NULL;
+	m->ops = 0;
+	if (blob->length != sizeof(reach))
+		return -EPROTO;
+	memcpy(&reach, blob->bytes, sizeof(reach));
+	if (reach.zero || LITTLE_64(reach.size) != m->size)
+		return -EPROTO;
+	if (LITTLE_32(reach.how) == REACH_MAP)
+		return blob->fd_count == 1 ? map_peers(m, blob) : -EPROTO;
+	if (LITTLE_32(reach.how) != REACH_ATTACH || blob->fd_count ||
+	    LITTLE_64(reach.address) > UINT64_MAX - m->size)
+		return -EPROTO;
+	if (l->attach == ATTACH_UNTRIED)
+		try_attach(l, &reach);
+	if (l->attach != ATTACH_WORKS)
+		return 0;
+	m->own[KIND] = ATTACHED;
+	m->own[ADDRESS] = LITTLE_64(reach.address);
+	m->ops = 1u << FABRIC_READ;
+	if (m->writable)
+		m->ops |= 1u << FABRIC_WRITE;
+	return 0;
+}
+
+int shm_reg(struct fabric_link *link, struct fabric_memory *m, bool own, bool writable,
+	    struct fabric_blob *blob)
+{
+	struct shm_link *l = (struct shm_link *)link;
+
+	return own ? offer(l, m, writable, blob) : take(l, m, blob);
+}
+
+/* ---- operations ----------------------------------------------------------------------------- */
+
+#define APPLY(type)                                                                                \
+	static uint64_t apply_##type(void *at, const struct fabric_atomic *a)                      \
+	{                                                                                          \
+		_Atomic type *word = at;                                                           \
+		type compare = (type)a->compare;                                                   \
+                                                                                                   \
+		if (a->op == FABRIC_FETCH_ADD)                                                     \
+			return atomic_fetch_add(word, (type)a->operand);                           \
+		if (a->op == FABRIC_SWAP)                                                          \
+			return atomic_exchange(word, (type)a->operand);                            \
+		(void)atomic_compare_exchange_strong(word, &compare, (type)a->operand);            \
+		return compare;                                                                    \
+	}
+APPLY(uint32_t)
+APPLY(uint64_t)
+
+static int apply(void *at, struct fabric_atomic *a)
+{
+	if (a->op < FABRIC_FETCH_ADD || a->op > FABRIC_SWAP || (a->bits != 32 && a->bits != 64) ||
+	    (uintptr_t)at % (a->bits / 8))
+		return -EINVAL;
+	a->old = a->bits == 64 ? apply_uint64_t(at, a) : apply_uint32_t(at, a);
+	return 1;
+}
+
+static int reach_attached(const struct shm_link *l, const struct fabric_wr *wr)
+{
+	struct fabric_memory *m = wr->memory;
+	bool write = wr->op == FABRIC_WRITE;
+	/* Cast: what is written from is only read. */
+	int rc = attach_copy(l->base.pid, write ? (void *)(uintptr_t)wr->data : wr->into,
+			     m->own[ADDRESS] + wr->offset, wr->size, write);
+
+	if (rc == -EPERM)
+		m->ops = 0;
+	return rc;
+}
+
+int shm_reach(struct shm_link *l, const struct fabric_wr *wr)
+{
+	const struct fabric_memory *m = wr->memory;
+	unsigned char *at;
+
+	if (UNLIKELY(wr->op > FABRIC_ATOMIC || !(m->ops & 1u << wr->op)))
+		return -ENOTSUP;
+	if (m->own[KIND] == ATTACHED)
+		return reach_attached(l, wr);
+	at = (unsigned char *)m->base + wr->offset;
+	switch (wr->op) {
+	case FABRIC_WRITE: copy_payload(at, wr->data, wr->size); return 1;
+	case FABRIC_READ: copy_payload(wr->into, at, wr->size); return 1;
+	default: return apply(at, wr->into);
+	}
+}
