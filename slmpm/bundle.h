@@ -64,6 +64,7 @@ static inline int64_t bundle_take(struct endpoint *ep, void *buf, struct slmpm_d
 			.stream = (uint32_t)u->route,
 			.imm = (uint32_t)(u->route >> 32),
 			.peer = {handle_id(ep)},
+			.op = SLMPM_OP_RECV,
 		};
 	u->at += len;
 	if (UNLIKELY(!--u->left))

@@ -1,28 +1,82 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How the end of a request is told when nobody waits for it: counted, or queued. A request whose
- * how names a counter or a queue has no handle of the caller's; it ends with completion_deliver.
+ * How the end of an operation is told when nobody waits for it: counted, or queued. A request whose
+ * how names a counter or a queue has no handle of the caller's; it ends with completion_deliver,
+ * and is dropped by the context at a later call, for who finishes it may look at it a little more.
+ * What is done at once needs no request: it opens a struct told of its own and tells it.
  */
 #ifndef SLMPM_COMPLETION_H
 #define SLMPM_COMPLETION_H
 
-#include "slmpm/request.h"
+#include <slmpm.h>
+
+#include "slmpm/context.h"
+
+#define HOW_LEAST 16 /* bytes: struct slmpm_how of the first version */
+
+struct counter;
+struct endpoint;
+struct queue;
+struct region;
+struct request;
+struct work;
+
+struct told { /* whom an operation's end is told: one of three, or nobody */
+	struct counter *counter;
+	struct queue *queue;
+	struct work *work; /* a work queue's entry, which tells its queue in turn */
+	struct list node;  /* counter: of those under way */
+	uint64_t ticket;   /* counter: which of those posted */
+	uint64_t cookie;
+};
+
+/* Does HOW name a counter or a queue? */
+static inline bool completion_wanted(const struct slmpm_how *how)
+{
+	return how && how->size >= sizeof(*how) && (how->ctr.id || how->cq.id);
+}
 
 /* Does a call with HOW and REQ block until the operation is done? */
 static inline bool completion_blocks(const struct slmpm_how *how, const slmpm_req *req)
 {
-	return !req && (!how || how->size < sizeof(*how) || (!how->ctr.id && !how->cq.id));
+	return !req && !completion_wanted(how);
 }
 
-/* Before R is submitted: it will be told to how->ctr or how->cq, if there is one. Negative with the
- * detail set when the handle is wrong or of another context, or REQ is there too. */
+static inline bool completion_told(const struct told *t)
+{
+	return t->counter || t->queue || t->work;
+}
+
+/* Before the operation starts: takes what its end will need. Negative with the detail set when the
+ * handle is wrong or of another context, or REQ is there too. T then tells nobody. */
+int completion_open(struct told *t, struct context *ctx, const struct slmpm_how *how,
+		    const slmpm_req *req);
+/* It has not started after all. */
+void completion_undo(struct told *t);
+/* It is done. Fills in the cookie. */
+void completion_tell(struct context *ctx, struct told *t, const struct slmpm_done *done);
+
+/* Before R, from request_new, is submitted: it will be told to how->ctr or how->cq, if there is
+ * one. As completion_open; request_drop undoes it. */
 int completion_bind(struct request *r, const struct slmpm_how *how, const slmpm_req *req);
 /* By request_finish, for a request that was bound. */
 void completion_deliver(struct request *r);
 
-struct region;
-/* A peer's notified put has landed in REGION: told to its counter and queue. */
+/* The counter and the queue that a region is to notify, {0}: NULL; negative with the detail set.
+ * While they are known there each has one user more. */
+int completion_find(struct context *ctx, slmpm_ctr ctr, slmpm_cq cq, struct counter **counter,
+		    struct queue **queue);
+/*
+ * A peer's notified put has landed in REGION: told to its counter and queue. Who took the packet
+ * has added WIRE_ENVELOPE to ep->unmatched_charge and checked it against the credit, as for a
+ * message without bytes; that goes back to the peer from here: now, or when it is polled.
+ */
 void completion_notify(struct region *region, struct endpoint *ep, uint64_t offset, uint64_t len,
 		       uint32_t imm);
+
+/* The context ends: its counters and queues, and requests that have been told. */
+void completion_end(struct context *ctx);
+/* In the child after fork. */
+void completion_fork(void);
 
 #endif

@@ -79,6 +79,7 @@ void inbound_describe(const struct inbound *m, struct slmpm_done *done)
 	done->imm = m->imm;
 	done->peer.id = handle_id(m->ep);
 	done->flags = m->area && !m->final ? SLMPM_PART : 0;
+	done->op = SLMPM_OP_RECV;
 }
 
 int inbound_verdict(const struct inbound *m, const struct request *r)

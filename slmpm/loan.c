@@ -238,12 +238,14 @@ int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how 
 
 	if (!ep)
 		return endpoint_bad_handle(peer);
-	if (how && how->size < sizeof(*how))
+	if (how && how->size < HOW_LEAST)
 		return error_set(SLMPM_EINVAL, "slmpm_commit: set .size of how");
 	if (how && (how->flags & ~(SLMPM_MORE | SLMPM_PART)))
 		return error_set(SLMPM_EINVAL, "slmpm_commit: flags 0x%x", how->flags);
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
+	if (completion_wanted(how))
+		return error_set(SLMPM_EINVAL, "slmpm_commit: its end is told by the call alone");
 	ctx = ep->ctx;
 	rc = check_commit(ep, buf, len, how);
 	if (rc == 0)

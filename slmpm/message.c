@@ -5,6 +5,8 @@
  */
 #include "slmpm/message.h"
 
+#include <string.h>
+
 #include "slmpm/error.h"
 #include "slmpm/link.h"
 #include "slmpm/match.h"
@@ -113,11 +115,19 @@ static bool take_back(struct request *r)
 	return true;
 }
 
-int message_explain_how(const char *call, const struct slmpm_how *how)
+int message_how(const char *call, struct slmpm_how *full, const struct slmpm_how *how,
+		uint32_t flags)
 {
-	if (how->size < sizeof(*how))
+	*full = (struct slmpm_how){.size = sizeof(*full), .timeout_ms = -1};
+	if (!how)
+		return 0;
+	if (how->size < HOW_LEAST)
 		return error_set(SLMPM_EINVAL, "%s: set .size of how", call);
-	return error_set(SLMPM_EINVAL, "%s: flags 0x%x", call, how->flags);
+	if (how->flags & ~flags)
+		return error_set(SLMPM_EINVAL, "%s: flags 0x%x", call, how->flags);
+	memcpy(full, how, how->size < sizeof(*full) ? how->size : sizeof(*full));
+	full->size = sizeof(*full);
+	return 0;
 }
 
 static bool is_done(void *arg)
@@ -146,7 +156,9 @@ int message_await(struct request *r, int timeout_ms)
 
 static struct request *request_get(const slmpm_req *req)
 {
-	return handle_get(&request_table, req->id);
+	struct request *r = handle_get(&request_table, req->id);
+
+	return r && !r->bound ? r : NULL;
 }
 
 /* Reports a finished request and frees it. */

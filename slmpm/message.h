@@ -3,6 +3,7 @@
 #ifndef SLMPM_MESSAGE_H
 #define SLMPM_MESSAGE_H
 
+#include "slmpm/completion.h"
 #include "slmpm/endpoint.h"
 
 struct request;
@@ -11,6 +12,14 @@ struct request;
 struct context *message_source(slmpm_peer peer, struct endpoint **ep, int *rc);
 /* 0, or why nothing can come any more: from EP, or with NULL from any peer of the context. */
 int message_source_ended(struct context *ctx, struct endpoint *ep);
+/*
+ * The general send and receive, in a locked context, without waiting: REQ, or else the counter or
+ * queue of HOW, learns the end. HOW is in full. A negative error: nothing has begun.
+ */
+int message_sendv(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov, int n,
+		  const struct slmpm_how *how, slmpm_req *req);
+int message_recvv(struct context *ctx, struct endpoint *ep, uint32_t stream,
+		  const struct slmpm_iov *iov, int n, const struct slmpm_how *how, slmpm_req *req);
 /* Hands a request to its queue. 0, or a negative error and the request is not there. */
 int message_submit(struct request *r);
 /* Posts or matches R and waits; the request is finished or taken back when it returns. */
@@ -20,12 +29,17 @@ COLD int message_truncated(const struct slmpm_done *done, uint64_t cap);
 /* And of ETIMEOUT. Who only tries (WAITED 0) does so often: for him nobody looks into /proc. */
 int message_timed_out(struct endpoint *ep, const char *what, int waited);
 
-static inline bool message_bad_how(const struct slmpm_how *how)
+/* No how, or one without anything rare: the short ways look no further. */
+static inline bool message_is_plain(const struct slmpm_how *how)
 {
-	return how && (how->size < sizeof(*how) || (how->flags & ~SLMPM_MORE));
+	return !how || (how->size >= sizeof(*how) &&
+			!((how->flags & ~SLMPM_MORE) | how->ctr.id | how->cq.id));
 }
 
-COLD int message_explain_how(const char *call, const struct slmpm_how *how);
+/* HOW in full, zero where an older one ends or there is none; -SLMPM_EINVAL, with the detail set,
+ * where it is too short or has flags beyond FLAGS. */
+int message_how(const char *call, struct slmpm_how *full, const struct slmpm_how *how,
+		uint32_t flags);
 
 /* Orderly end of an endpoint, the handle stays: what is queued, then end of stream. */
 int message_close(struct endpoint *ep, int timeout_ms);

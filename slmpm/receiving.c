@@ -97,6 +97,8 @@ static inline void fill_done(struct slmpm_done *done, const struct endpoint *ep,
 	done->imm = (uint32_t)(a->head[1] >> 32);
 	done->flags = 0;
 	done->peer.id = handle_id(ep);
+	done->cookie = 0;
+	done->op = SLMPM_OP_RECV;
 }
 
 static inline int polls_for(const struct context *ctx, int timeout_ms)
@@ -210,8 +212,8 @@ int64_t slmpm_recv(slmpm_peer peer, uint32_t stream, void *buf, size_t cap, stru
 	return receive(ep, stream, buf, cap, done, timeout_ms);
 }
 
-static int post_recv(struct context *ctx, struct endpoint *ep, uint32_t stream,
-		     const struct slmpm_iov *iov, int n, slmpm_req *req)
+int message_recvv(struct context *ctx, struct endpoint *ep, uint32_t stream,
+		  const struct slmpm_iov *iov, int n, const struct slmpm_how *how, slmpm_req *req)
 {
 	struct request *r = request_new();
 	int rc;
@@ -220,10 +222,12 @@ static int post_recv(struct context *ctx, struct endpoint *ep, uint32_t stream,
 		return -SLMPM_ENOMEM;
 	rc = request_init(r, REQUEST_RECV, ctx, ep, stream, iov, n);
 	if (rc == 0)
-		rc = message_submit(r);
+		rc = completion_bind(r, how, req);
 	if (rc == 0)
+		rc = message_submit(r);
+	if (rc == 0 && req)
 		req->id = handle_id(r);
-	else
+	if (rc < 0)
 		request_drop(r);
 	return rc;
 }
@@ -231,6 +235,7 @@ static int post_recv(struct context *ctx, struct endpoint *ep, uint32_t stream,
 int64_t slmpm_recvv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, int n,
 		    const struct slmpm_how *how, slmpm_req *req)
 {
+	struct slmpm_how full;
 	struct endpoint *ep;
 	int rc = 0;
 	struct context *ctx = message_source(peer, &ep, &rc);
@@ -238,12 +243,11 @@ int64_t slmpm_recvv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *io
 
 	if (!ctx)
 		return rc;
-	if (message_bad_how(how))
-		len = message_explain_how("slmpm_recvv", how);
-	else if (req)
-		len = post_recv(ctx, ep, stream, iov, n, req);
-	else
-		len = recv_request(ctx, ep, stream, iov, n, NULL, how ? how->timeout_ms : -1);
+	len = message_how("slmpm_recvv", &full, how, SLMPM_MORE);
+	if (len == 0 && completion_blocks(&full, req))
+		len = recv_request(ctx, ep, stream, iov, n, NULL, full.timeout_ms);
+	else if (len == 0)
+		len = message_recvv(ctx, ep, stream, iov, n, &full, req);
 	context_unlock(ctx);
 	return len;
 }

@@ -29,6 +29,9 @@ int request_init(struct request *r, enum request_kind kind, struct context *ctx,
 	r->ctx = ctx;
 	r->ep = ep;
 	r->stream = stream;
+	r->result.op = kind == REQUEST_SEND                         ? SLMPM_OP_SEND :
+		       kind == REQUEST_RECV || kind == REQUEST_HOLD ? SLMPM_OP_RECV :
+								      0;
 	if (n < 0 || (n && !iov))
 		return error_set(SLMPM_EINVAL, "%d pieces at %p", n, (const void *)iov);
 	for (int i = 0; i < n; i++) {
@@ -66,11 +69,15 @@ void request_finish(struct request *r, int status)
 		r->result.len = r->length;
 	if (r->kind == REQUEST_SEND)
 		r->result.stream = r->stream;
+	if (r->bound)
+		completion_deliver(r);
 	wait_changed(r->ctx);
 }
 
 void request_drop(struct request *r)
 {
+	if (r->bound)
+		completion_undo(&r->told); /* nothing, once it has been told */
 	if (r->pieces != r->few)
 		free(r->pieces);
 	r->pieces = r->few;

@@ -3,11 +3,20 @@
 #ifndef SLMPM_REQUEST_H
 #define SLMPM_REQUEST_H
 
+#include "slmpm/completion.h"
 #include "slmpm/endpoint.h"
+#include "slmpm/rma.h"
 
 #define REQUEST_IOV 4 /* pieces kept inside; more are allocated */
 
-enum request_kind { REQUEST_SEND, REQUEST_RECV, REQUEST_HOLD };
+enum request_kind {
+	REQUEST_SEND,
+	REQUEST_RECV,
+	REQUEST_HOLD,
+	REQUEST_PUT, /* one-sided, from here on */
+	REQUEST_GET,
+	REQUEST_ATOMIC
+};
 
 struct request {
 	struct handle handle; /* generation 0 on the stack */
@@ -16,6 +25,7 @@ struct request {
 	struct endpoint *ep; /* receives: NULL for any peer */
 	enum request_kind kind;
 	bool done;
+	bool bound;     /* its end is told: it has no handle of the caller's */
 	bool announced; /* send: First is out, waits for or has its clear */
 	bool cleared;
 	bool streaming; /* send: its envelope is out, it waits its turn for more packets */
@@ -28,6 +38,7 @@ struct request {
 	struct held *held;       /* hold: finished in place */
 	struct slmpm_done result;
 	int piece_count;
+	struct told told; /* bound: whom */
 	struct slmpm_iov *pieces, few[REQUEST_IOV];
 };
 

@@ -10,6 +10,7 @@
 
 #include "fabrics/fabric.h"
 #include "slmpm/bootstrap.h"
+#include "slmpm/completion.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/error.h"
 #include "slmpm/listener.h"
@@ -67,6 +68,7 @@ static void forked(void)
 	handle_fork(&endpoint_table);
 	handle_fork(&request_table);
 	handle_fork(&listener_table);
+	completion_fork();
 	default_ctx.id = 0;
 }
 
@@ -160,6 +162,7 @@ static void init_locks(struct context *ctx)
 static void context_free(struct context *ctx)
 {
 	context_forget_events(ctx);
+	completion_end(ctx);
 	if (ctx->domain && ctx->domain->fabric)
 		ctx->domain->fabric->close(ctx->domain);
 	free(ctx->domain);
@@ -198,6 +201,9 @@ int slmpm_open(slmpm_ctx *out, const struct slmpm_options *o)
 	list_init(&ctx->events);
 	list_init(&ctx->listeners);
 	list_init(&ctx->deadlines);
+	list_init(&ctx->counters);
+	list_init(&ctx->queues);
+	list_init(&ctx->spent);
 	init_locks(ctx);
 	rc = open_descriptors(ctx);
 	if (rc == 0)

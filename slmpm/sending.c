@@ -148,7 +148,8 @@ int slmpm_send(slmpm_peer peer, uint32_t stream, const void *buf, size_t len, in
 static COLD int sendv_slowly(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov,
 			     int n, const struct slmpm_how *how, slmpm_req *req)
 {
-	struct request stack = {.piece_count = 0}, *r = req ? request_new() : &stack;
+	bool blocks = completion_blocks(how, req);
+	struct request stack = {.piece_count = 0}, *r = blocks ? &stack : request_new();
 	int rc;
 
 	if (!r)
@@ -156,13 +157,13 @@ static COLD int sendv_slowly(struct endpoint *ep, uint32_t stream, const struct 
 	rc = request_init(r, REQUEST_SEND, ep->ctx, ep, stream, iov, n);
 	r->result.imm = how ? how->imm : 0;
 	r->flags = how ? (uint8_t)(how->flags & SLMPM_MORE) : 0;
-	if (rc == 0 && !req)
+	if (rc == 0 && blocks)
 		rc = in_the_way(ep) ? loan_open(ep) : message_await(r, how ? how->timeout_ms : -1);
-	else if (rc == 0)
+	else if (rc == 0 && (rc = completion_bind(r, how, req)) == 0)
 		rc = message_submit(r);
 	if (rc == 0 && req)
 		req->id = handle_id(r);
-	else
+	if (rc < 0 || blocks)
 		request_drop(r);
 	return rc;
 }
@@ -171,6 +172,73 @@ static COLD int sendv_slowly(struct endpoint *ep, uint32_t stream, const struct 
 static inline bool is_single(const struct slmpm_iov *iov, int n)
 {
 	return n == 1 && iov && iov->base && iov->len;
+}
+
+static inline bool send_short(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov,
+			      uint32_t imm, bool more)
+{
+	if (more && iov->len <= BUNDLE_MESSAGE_MAX)
+		return send_bundled(ep, wire_route(stream, imm), iov->base, iov->len);
+	return send_direct(ep, stream, iov->base, iov->len, imm, more ? FABRIC_MORE : 0);
+}
+
+/* Told to a counter or a queue, and done at once. 1, or 0: not this way. */
+static int send_told(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov,
+		     const struct slmpm_how *how)
+{
+	struct slmpm_done done = {
+		.len = iov->len,
+		.stream = stream,
+		.imm = how->imm,
+		.peer = {handle_id(ep)},
+		.op = SLMPM_OP_SEND,
+	};
+	struct told told;
+	int rc = completion_open(&told, ep->ctx, how, NULL);
+
+	if (rc < 0)
+		return rc;
+	if (!send_short(ep, stream, iov, how->imm, how->flags & SLMPM_MORE)) {
+		completion_undo(&told);
+		return 0;
+	}
+	completion_tell(ep->ctx, &told, &done);
+	return 1;
+}
+
+int message_sendv(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov, int n,
+		  const struct slmpm_how *how, slmpm_req *req)
+{
+	int rc = 0;
+
+	if (stream > SLMPM_STREAM_MAX)
+		return bad_send("slmpm_sendv", stream);
+	if (!req && is_single(iov, n) && completion_wanted(how))
+		rc = send_told(ep, stream, iov, how);
+	if (rc == 0)
+		rc = sendv_slowly(ep, stream, iov, n, how, req);
+	return rc < 0 ? rc : 0;
+}
+
+/* With flags or an end that are rare, or written for another version. */
+static int sendv_with_how(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, int n,
+			  const struct slmpm_how *how, slmpm_req *req)
+{
+	struct endpoint *ep = endpoint_get(peer);
+	struct slmpm_how full;
+	struct context *ctx;
+	int rc = message_how("slmpm_sendv", &full, how, SLMPM_MORE);
+
+	if (rc < 0)
+		return rc;
+	if (message_is_plain(&full))
+		return slmpm_sendv(peer, stream, iov, n, &full, req);
+	if (!ep || !endpoint_lock(ep, peer))
+		return endpoint_bad_handle(peer);
+	ctx = ep->ctx;
+	rc = message_sendv(ep, stream, iov, n, &full, req);
+	context_unlock(ctx);
+	return rc;
 }
 
 static int sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, int n,
@@ -186,19 +254,14 @@ static int sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, 
 		return endpoint_bad_handle(peer);
 	if (UNLIKELY(stream > SLMPM_STREAM_MAX))
 		return bad_send("slmpm_sendv", stream);
-	if (UNLIKELY(message_bad_how(how)))
-		return message_explain_how("slmpm_sendv", how);
+	if (UNLIKELY(!message_is_plain(how)))
+		return sendv_with_how(peer, stream, iov, n, how, req);
 	if (UNLIKELY(!endpoint_lock(ep, peer)))
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx;
 	more = how && how->flags & SLMPM_MORE;
-	if (!req && is_single(iov, n)) {
-		if (more && iov->len <= BUNDLE_MESSAGE_MAX)
-			sent = send_bundled(ep, wire_route(stream, imm), iov->base, iov->len);
-		else
-			sent = send_direct(ep, stream, iov->base, iov->len, imm,
-					   more ? FABRIC_MORE : 0);
-	}
+	if (!req && is_single(iov, n))
+		sent = send_short(ep, stream, iov, imm, more);
 	if (!sent)
 		rc = sendv_slowly(ep, stream, iov, n, how, req);
 	context_unlock(ctx);
@@ -212,7 +275,8 @@ int slmpm_sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, i
 
 	/* In the middle of a burst this is all there is to do. */
 	if (ep && is_single(iov, n) && how && !req && how->size >= sizeof(*how) &&
-	    how->flags == SLMPM_MORE && ep->direct && !ep->ctx->multiple &&
+	    !((how->flags ^ SLMPM_MORE) | how->ctr.id | how->cq.id) && ep->direct &&
+	    !ep->ctx->multiple &&
 	    bundle_fits(&ep->bundle, wire_route(stream, how->imm), iov->len)) {
 		bundle_add(&ep->bundle, iov->base, iov->len);
 		return 0;

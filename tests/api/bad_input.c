@@ -428,7 +428,7 @@ static void of_listen(void)
 static void of_messages(void)
 {
 	const struct slmpm_iov null = {NULL, 1}, huge[2] = {{&byte, SLMPM_MESSAGE_MAX}, {&byte, 1}};
-	struct slmpm_how small = {.size = sizeof(small) - 1}, part = {.size = sizeof(part)};
+	struct slmpm_how small = {.size = 15}, part = {.size = sizeof(part)};
 	slmpm_req req;
 
 	SAYS(slmpm_send(live, 0, NULL, 1, 0), SLMPM_EINVAL, "NULL");

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Completion queues: a ring of completions that grows. Room is taken before an operation starts,
+ * so that its end never lacks it.
+ */
+#ifndef SLMPM_QUEUE_H
+#define SLMPM_QUEUE_H
+
+#include "slmpm/context.h"
+
+struct queue {
+	struct handle handle;
+	struct context *ctx;     /* stays: another thread may look just as it is freed */
+	struct list node;        /* of the context's */
+	struct slmpm_done *ring; /* a power of two of them, or NULL */
+	uint64_t size, head, tail;
+	uint64_t under_way; /* operations that have taken room */
+	uint32_t users;     /* regions that notify it, work queues that end here */
+};
+
+extern struct handle_table queue_table;
+
+/* Takes room for one more completion; false: no memory. */
+bool queue_take_room(struct queue *q);
+/* Into the room taken. */
+void queue_put(struct queue *q, const struct slmpm_done *done);
+/* The context's, when it ends. */
+void queue_free(struct queue *q);
+
+#endif
