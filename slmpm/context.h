@@ -40,11 +40,11 @@ struct context {
 	struct list events;  /* struct event */
 	struct list listeners;
 	struct list deadlines; /* struct control: handshakes under way */
+	struct list counters, queues;
+	struct list spent; /* requests that have been told to one of these: to be dropped */
 
 	struct fabric_domain *domain;
 	int epoll, kick;  /* kick: wakes the sleeping thread of a context with several */
-	struct list counters, queues;
-	struct list spent; /* requests that have been told to one of these: to be dropped */
 	uint32_t wait;    /* SLMPM_WAIT_* */
 	uint32_t idle;    /* progress calls without result since the last look at descriptors */
 	uint32_t crowded; /* more processes than processors, by the last yields */

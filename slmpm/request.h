@@ -5,18 +5,10 @@
 
 #include "slmpm/completion.h"
 #include "slmpm/endpoint.h"
-#include "slmpm/rma.h"
 
 #define REQUEST_IOV 4 /* pieces kept inside; more are allocated */
 
-enum request_kind {
-	REQUEST_SEND,
-	REQUEST_RECV,
-	REQUEST_HOLD,
-	REQUEST_PUT, /* one-sided, from here on */
-	REQUEST_GET,
-	REQUEST_ATOMIC
-};
+enum request_kind { REQUEST_SEND, REQUEST_RECV, REQUEST_HOLD };
 
 struct request {
 	struct handle handle; /* generation 0 on the stack */
@@ -37,8 +29,8 @@ struct request {
 	struct inbound *message; /* receive: what it has been matched with */
 	struct held *held;       /* hold: finished in place */
 	struct slmpm_done result;
-	int piece_count;
 	struct told told; /* bound: whom */
+	int piece_count;
 	struct slmpm_iov *pieces, few[REQUEST_IOV];
 };
 
