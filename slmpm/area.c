@@ -133,7 +133,7 @@ struct area *area_lent(struct endpoint *ep, uint32_t id, uint64_t capacity)
 
 	if (!a) {
 		/* Its descriptor was sent before; it may still wait in the socket. */
-		bootstrap_read_areas(ep);
+		bootstrap_read_ahead(ep);
 		a = find(ep->peer_areas, id);
 	}
 	if (!a || a->busy || capacity > a->map.size)

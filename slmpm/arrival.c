@@ -11,6 +11,7 @@
 #include "slmpm/link.h"
 #include "slmpm/match.h"
 #include "slmpm/wait.h"
+#include "slmpm/memory.h"
 
 bool arrival_violates(struct endpoint *ep, const char *rule)
 {
@@ -305,3 +306,9 @@ bool arrival_take(struct endpoint *ep, const struct fabric_arrival *a)
 	default: return arrival_violates(ep, "opcode");
 	}
 }
+	case WIRE_REGION_OFFER:
+	case WIRE_REGION_ACCEPTED:
+	case WIRE_REGION_WITHDRAWN:
+	case WIRE_REGION_RELEASED:
+	case WIRE_REGION_REVOKED:
+	case WIRE_REGION_LET_GO: memory_arrival(ep, a->kind, &h); return false;

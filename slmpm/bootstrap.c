@@ -16,6 +16,7 @@
 #include "slmpm/area.h"
 #include "slmpm/error.h"
 #include "slmpm/handshake.h"
+#include "slmpm/memory.h"
 #include "slmpm/process.h"
 #include "slmpm/progress.h"
 #include "slmpm/wait.h"
@@ -216,6 +217,28 @@ int bootstrap_offer_area(struct endpoint *ep, uint32_t id, uint64_t size, int fd
 	return control_send(ep->control, &area, sizeof(area), WIRE_AREA, fd);
 }
 
+int bootstrap_offer_region(struct endpoint *ep, struct wire_grant *grant, int fd)
+{
+	return control_send(ep->control, grant, sizeof(*grant), WIRE_GRANT, fd);
+}
+
+static bool is_grant(const struct received *r)
+{
+	return r->length >= sizeof(r->packet.head) && LITTLE_32(r->packet.head.type) == WIRE_GRANT;
+}
+
+/* LOST: its descriptor, at the limit of them. */
+static int take_grant(struct control *c, struct received *r, bool lost)
+{
+	int rc = c->step == CONNECTED ? memory_granted(c->ep, r, lost) : -SLMPM_EPROTO;
+
+	if (rc == -SLMPM_ENOMEM)
+		endpoint_end(c->ep, SLMPM_PEER_DEAD, SLMPM_ENOMEM, "no memory for its regions");
+	else if (rc < 0)
+		endpoint_poison(c->ep, "granted region");
+	return rc < 0 ? -EPROTO : 0;
+}
+
 static int take_area(struct control *c, struct received *r)
 {
 	const struct wire_area *area = &r->packet.area;
@@ -274,6 +297,7 @@ static int handle(struct control *c, struct received *r)
 	}
 	switch (LITTLE_32(r->packet.head.type)) {
 	case WIRE_AREA: return take_area(c, r);
+	case WIRE_GRANT: return take_grant(c, r, false);
 	case WIRE_BYE: return take_bye(c, r);
 	default: return handshake_packet(c, r);
 	}
@@ -294,6 +318,11 @@ void bootstrap_socket_ready(struct endpoint *ep)
 		if (rc == -EPIPE) {
 			hung_up(ep);
 			return;
+		}
+		if (rc == -EMFILE && c->step == CONNECTED && is_grant(&r)) {
+			if (take_grant(c, &r, true) < 0)
+				return;
+			continue;
 		}
 		if (rc == -EMFILE) {
 			endpoint_refused(
@@ -319,11 +348,29 @@ void bootstrap_socket_ready(struct endpoint *ep)
 	}
 }
 
+/* What breaks the rules ends the endpoint later, at the top of progress. */
+static void read_ahead(struct endpoint *ep, struct received *r, bool lost)
+{
+	const struct wire_area *area = &r->packet.area;
+
+	if (r->length < sizeof(r->packet.head) || LITTLE_32(r->packet.head.length) != r->length)
+		return;
+	if (is_grant(r)) {
+		if (memory_granted(ep, r, lost) < 0) {
+			ep->broken = "granted region";
+			ep->direct = false;
+		}
+	} else if (r->length == sizeof(*area) && r->fd_count == 1 &&
+		   LITTLE_32(area->head.type) == WIRE_AREA) {
+		(void)area_offered(ep, LITTLE_32(area->area), LITTLE_64(area->size), r->fds[0]);
+	}
+}
+
 /*
- * In the middle of a packet: only what it needs, the areas offered before it. An end that shows
- * up meanwhile is seen again at the next look.
+ * In the middle of a packet: only what it needs, the areas and regions offered before it. An end
+ * that shows up meanwhile is seen again at the next look.
  */
-void bootstrap_read_areas(struct endpoint *ep)
+void bootstrap_read_ahead(struct endpoint *ep)
 {
 	struct control *c = ep->control;
 	struct received r;
@@ -333,12 +380,9 @@ void bootstrap_read_areas(struct endpoint *ep)
 
 		if (rc == 2)
 			continue;
-		if (rc != 1)
+		if (rc != 1 && rc != -EMFILE)
 			return;
-		if (r.length == sizeof(r.packet.area) && r.fd_count == 1 &&
-		    LITTLE_32(r.packet.head.type) == WIRE_AREA)
-			(void)area_offered(ep, LITTLE_32(r.packet.area.area),
-					   LITTLE_64(r.packet.area.size), r.fds[0]);
+		read_ahead(ep, &r, rc == -EMFILE);
 		control_drop(&r);
 	}
 }

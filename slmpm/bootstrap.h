@@ -18,10 +18,12 @@ void bootstrap_process_ended(struct endpoint *ep);
 uint64_t bootstrap_deadlines(struct context *ctx, uint64_t now_ns);
 /* Is there a peer that has hung up and whose process may still tell why? */
 bool bootstrap_hung_up(const struct context *ctx);
-/* Takes the loan areas that were offered so far. */
-void bootstrap_read_areas(struct endpoint *ep);
+/* Takes the loan areas and regions that were offered so far. */
+void bootstrap_read_ahead(struct endpoint *ep);
 /* Passes a loan area's descriptor. */
 int bootstrap_offer_area(struct endpoint *ep, uint32_t id, uint64_t size, int fd);
+/* Passes a grant, with the region's descriptor unless FD is negative. */
+int bootstrap_offer_region(struct endpoint *ep, struct wire_grant *grant, int fd);
 /* Tells the peer why, best effort, and closes the socket. */
 void bootstrap_stop(struct endpoint *ep, const char *reason);
 void bootstrap_free(struct endpoint *ep);

@@ -5,6 +5,7 @@
 #include "slmpm/bootstrap.h"
 #include "slmpm/error.h"
 #include "slmpm/link.h"
+#include "slmpm/memory.h"
 #include "slmpm/wait.h"
 
 /* While one thread waits in a close, another may free the peer. */
@@ -78,6 +79,10 @@ int message_close(struct endpoint *ep, int timeout_ms)
 	if (ep->loan.data && !ep->loan.area)
 		link_unreserve(ep);
 	ep->loan.data = NULL;
+	if (ep->state == SLMPM_PEER_UP)
+		memory_close(ep, wait_ms(wait_now(), deadline, -1));
+	if (is_gone(&c))
+		return 0;
 	if (ep->state == SLMPM_PEER_UP)
 		rc = send_end(&c, wait_ms(wait_now(), deadline, -1));
 	if (is_gone(&c))

@@ -33,7 +33,8 @@ struct context {
 	uint32_t count, capacity;
 	uint32_t turn; /* whose kept messages a receive from anybody looks at first */
 	uint32_t next; /* with whom the next pass of progress begins: where the last one ended */
-	struct list posted; /* receives in posting order, struct request */
+	struct list regions;       /* struct region */
+	struct list posted;        /* receives in posting order, struct request */
 	uint32_t posted_count;
 	uint64_t postings;   /* receives posted so far */
 	uint32_t unexpected; /* messages in all endpoints' lists */

@@ -27,6 +27,7 @@ union control_packet {
 	struct wire_nonce nonce;
 	struct wire_round round;
 	struct wire_area area;
+	struct wire_grant grant;
 	struct wire_bye bye;
 };
 

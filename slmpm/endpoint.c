@@ -13,6 +13,7 @@
 #include "slmpm/inbound.h"
 #include "slmpm/link.h"
 #include "slmpm/log.h"
+#include "slmpm/memory.h"
 #include "slmpm/process.h"
 #include "slmpm/stats.h"
 
@@ -51,6 +52,7 @@ struct endpoint *endpoint_new(struct context *ctx)
 	list_init(&ep->owed);
 	list_init(&ep->unexpected);
 	list_init(&ep->assembling);
+	memory_begin(ep);
 	ep->link.fabric = ctx->domain->fabric;
 	ep->link.port = calloc(1, ep->link.fabric->link_size);
 	if (!ep->link.port || context_add(ctx, ep) < 0) {
@@ -92,6 +94,7 @@ void endpoint_free(struct endpoint *ep)
 	bootstrap_free(ep);
 	area_free_all(ep);
 	ep->link.fabric->disconnect(ep->link.port);
+	memory_forget(ep);
 	free(ep->link.port);
 	process_free(ep);
 	context_remove(ep->ctx, ep);
@@ -211,6 +214,7 @@ void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *wh
 	context_event(ep->ctx, ep, event_of(state), ep->reason);
 	log_line(state == SLMPM_PEER_CLOSED ? SLMPM_LOG_DEBUG : SLMPM_LOG_INFO, "%s: %s", ep->name,
 		 ep->reason);
+	memory_end(ep);
 }
 
 void endpoint_poison(struct endpoint *ep, const char *rule)

@@ -125,6 +125,18 @@ struct endpoint {
 	bool was_up;        /* what it sent can be read, also when it has ended since */
 	const char *broken; /* the link found a violation; progress ends the endpoint for it */
 	int error;          /* what calls on it return once it is not UP */
+	/* regions */
+	struct {
+		struct grant **grants; /* the peer's, by id modulo `room`; a power of two */
+		uint32_t room, count, last; /* last: id given */
+		uint32_t guesses;           /* requests with a key that never was */
+		struct list offered, open;  /* struct remote: of the peer's keys, those opened here */
+		struct list shared;         /* of those offered: to be accepted */
+		uint32_t taken, maps;       /* offered and open; with a mapping */
+		uint64_t mapped;            /* bytes of these */
+		bool agreed;                /* the peer has regions and one-sided operations, too */
+	} memory;
+
 	char reason[128];   /* and why, for the detail */
 	char name[64];
 };

@@ -55,6 +55,13 @@ void handle_fork(struct handle_table *t);
 /* Why handle_get failed: -SLMPM_EHANDLE or -SLMPM_EFORKED, with the detail set. */
 int handle_error(struct handle_table *t, uint64_t id);
 
+static inline bool handle_is_live(const void *object)
+{
+	const struct handle *h = object;
+
+	return atomic_load_explicit(&h->generation, memory_order_relaxed) & 1;
+}
+
 static inline uint64_t handle_id(const void *object)
 {
 	const struct handle *h = object;

@@ -201,6 +201,7 @@ static int take_round(struct control *c, struct received *r)
 	endpoint_up(ep);
 	if (!(c->features & WIRE_FEATURE_BUNDLE))
 		ep->bundle.most = 0;
+	ep->memory.agreed = c->features & WIRE_FEATURE_MEMORY;
 	return 0;
 }
 

@@ -21,7 +21,7 @@ struct owed { /* a control packet that found no room */
 	uint64_t seq, route, extent;
 	uint32_t length;
 	uint8_t opcode;
-	unsigned char data[sizeof(struct wire_loan)];
+	unsigned char data[WIRE_CONTROL_MAX];
 };
 
 /* A violation found on the way down ends the endpoint only once progress is back at the top: the

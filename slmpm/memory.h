@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Memory regions: own ones, the grants that peers have to them, and peers' regions as reached from
- * here. A grant is a key: 128 random bits for one peer, one region and some rights. Where the
- * fabric can map the region into the peer, the mapping goes with the key; what reaches a region
- * without mapping names the key each time, and region_check is where it is looked at (R9).
+ * here. A grant is a key: 128 random bits for one peer, one region and some rights. What the fabric
+ * needs to reach the region goes ahead of the key over the control socket, so that opening a key
+ * asks nobody. What reaches a region without mapping names the key each time, and region_check is
+ * where it is looked at (R9).
  */
 #ifndef SLMPM_MEMORY_H
 #define SLMPM_MEMORY_H
@@ -14,60 +15,144 @@
 
 struct counter;
 struct queue;
+struct received;
+struct head;
+struct sharing;
 
 struct region { /* of this process */
 	struct handle handle;
-	struct context *ctx;
+	struct context *ctx; /* stays: another thread may look just as it is freed */
+	struct list node;    /* of the context's */
 	struct fabric_memory memory;
 	uint32_t access; /* SLMPM_READ, SLMPM_WRITE: the most that a key may give */
 	bool allocated;
+	bool exposed;            /* peers without a grant may still have its pages mapped */
 	struct list grants;      /* struct grant */
 	struct counter *counter; /* told of notified puts; or NULL */
 	struct queue *queue;
 };
 
 struct grant { /* what one peer may do with one region */
-	struct list of_region, of_peer;
-	struct region *region;
+	struct list of_region;
+	struct region *region; /* NULL: ended already, the grant is ending */
 	struct endpoint *ep;
-	uint32_t id; /* within the endpoint; never used again */
+	uint32_t id; /* within the endpoint, not used again */
 	uint32_t access;
 	unsigned char secret[KEY_SECRET];
 	bool mapped;   /* the peer has been given the mapping */
+	bool attached; /* or the address */
 	bool accepted; /* the peer holds it open */
+	bool letting;  /* it has been asked to let go of the mapping, and to go on without */
+	bool ending;   /* taken back; its end waits for the peer's answer */
+	struct sharing *sharing; /* who waits for its acceptance; or NULL */
 };
 
-struct remote { /* a peer's region, behind slmpm_rmem */
-	struct handle handle;
+struct remote {               /* a peer's region: as offered, and then behind slmpm_rmem */
+	struct handle handle; /* generation 0: not opened yet */
+	struct context *ctx;  /* stays, as that of a region */
 	struct endpoint *ep;
-	struct list node; /* of the endpoint's */
+	struct list node;   /* of the endpoint's, offered or open */
+	struct list shared; /* offered by slmpm_mem_share: in the order of the offers; or alone */
 	uint32_t grant, access;
 	uint64_t size, address;
 	unsigned char secret[KEY_SECRET];
 	struct fabric_memory memory; /* memory.ops: what the fabric does on it; 0: by requests */
 	uint32_t active;             /* operations under way */
-	bool revoked;
+	uint32_t copying;            /* of them outside of the context's lock */
+	bool revoked;                /* taken back */
+	uint8_t owed;                /* answers to the owner for when nobody copies: enum let_go */
 };
 
+enum let_go { LET_GO_ALL = 1, LET_GO_MAPPING = 2 };
+
 extern struct handle_table region_table, remote_table;
+
+static inline struct region *region_get(slmpm_mem mem)
+{
+	return (struct region *)handle_get(&region_table, mem.id);
+}
 
 static inline struct remote *remote_get(slmpm_rmem rmem)
 {
 	return (struct remote *)handle_get(&remote_table, rmem.id);
 }
 
+/* The same with the context locked; NULL: nothing is locked, the detail is set in *RC. */
+struct region *region_lock(slmpm_mem mem, int *rc);
+struct remote *remote_lock(slmpm_rmem rmem, int *rc);
+
 /* A peer's request from ring: the grant ID of EP when SECRET is its key (compared in constant time),
  * ACCESS is among its rights and LEN bytes at OFFSET lie in the region, also for LEN 0; else NULL
  * and the refusal is counted, *STATUS is -SLMPM_EACCES or -SLMPM_EINVAL. */
 struct grant *region_check(struct endpoint *ep, uint32_t id, const unsigned char *secret,
 			   uint32_t access, uint64_t offset, uint64_t len, int *status);
+/* The same grant later on, while a request in several packets goes on; NULL: it has ended. */
+struct grant *grant_find(struct endpoint *ep, uint32_t id);
 
 static inline void *region_at(const struct region *region, uint64_t offset)
 {
 	return (unsigned char *)region->memory.base + offset;
 }
 
-/* At the endpoint's end: its grants and the regions of its own are gone. */
+/* An operation of R that was counted as active is over. */
+static inline void memory_done(struct remote *r)
+{
+	r->active--;
+}
+
+/* The owner has what it waited for: who copied without the context's lock calls this with it. */
+void memory_let_go(struct remote *r);
+static inline void memory_copied(struct remote *r)
+{
+	if (!--r->copying && UNLIKELY(r->owed))
+		memory_let_go(r);
+}
+
+/* ---- the life of an endpoint and a context ---- */
+
+void memory_begin(struct endpoint *ep);
+/* The peer's packet over the control socket; LOST: its descriptor found no room here. Negative: it
+ * breaks the rules. */
+int memory_granted(struct endpoint *ep, struct received *r, bool lost);
+/* Before an orderly end: peers that reach memory of the application's stop doing so. */
+void memory_close(struct endpoint *ep, int timeout_ms);
+/* At the endpoint's end: its grants are gone, its regions reach nowhere; and its handle's. */
 void memory_end(struct endpoint *ep);
+void memory_forget(struct endpoint *ep);
+/* The context ends: its regions do. In the child after fork. */
+void memory_shut(struct context *ctx);
+void memory_forked(void);
+
+/* ---- packets ---- */
+
+void memory_arrival(struct endpoint *ep, uint8_t opcode, const struct head *h);
+
+/* ---- between memory*.c ---- */
+
+/* A new grant, and the peer has what it needs to open it; NULL with *RC and the detail set. */
+struct grant *grant_new(struct region *region, struct endpoint *ep, uint32_t access, int *rc);
+/* Takes it back; the peer is told by OPCODE. It is there until the peer has answered. */
+void grant_take_back(struct grant *g, uint8_t opcode);
+/* Nothing is left of it here. */
+void grant_free(struct grant *g);
+void grant_key(const struct grant *g, struct slmpm_key *key);
+bool memory_same_secret(const unsigned char *a, const unsigned char *b);
+/* The owner's side of acceptance, release and the answers to revocation. */
+void grant_accepted(struct endpoint *ep, uint32_t id);
+void grant_answered(struct endpoint *ep, uint32_t id, bool released, bool mapping);
+void grant_end_all(struct endpoint *ep);
+
+/* Not opened yet and told of by KEY, also if that is still in the socket; NULL with *RC and the
+ * detail set. */
+struct remote *remote_offered(struct endpoint *ep, const struct slmpm_key *key, int *rc);
+/* Gives it a handle and tells the owner. */
+int remote_open(struct remote *offer, slmpm_rmem *rmem);
+/* The owner takes it back, or its mapping alone. */
+void remote_taken_back(struct endpoint *ep, uint32_t id, bool mapping);
+void remote_end_all(struct endpoint *ep);
+
+struct sharing { /* a thread waits for its offer to be accepted */
+	bool accepted, gone;
+};
 
 #endif

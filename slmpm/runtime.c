@@ -15,6 +15,7 @@
 #include "slmpm/error.h"
 #include "slmpm/listener.h"
 #include "slmpm/message.h"
+#include "slmpm/memory.h"
 #include "slmpm/process.h"
 #include "slmpm/request.h"
 #include "slmpm/stats.h"
@@ -70,6 +71,7 @@ static void forked(void)
 	handle_fork(&listener_table);
 	completion_fork();
 	default_ctx.id = 0;
+	memory_forked();
 }
 
 static void watch_fork(void)
@@ -101,6 +103,7 @@ static int open_domain(struct context *ctx, const struct slmpm_options *o)
 		.batch = (uint32_t)config->publish_batch,
 		.membarrier = config->membarrier,
 	};
+		.attach = config->attach,
 	if ((ctx->domain->config.segments & (ctx->domain->config.segments - 1)) ||
 	    (ctx->domain->config.segment_size & (ctx->domain->config.segment_size - 1)))
 		return error_set(SLMPM_EINVAL, "a ring of %u segments of %u bytes: powers of two",
@@ -167,6 +170,7 @@ static void context_free(struct context *ctx)
 		ctx->domain->fabric->close(ctx->domain);
 	free(ctx->domain);
 	free(ctx->endpoints);
+	memory_shut(ctx);
 	if (ctx->epoll >= 0)
 		close(ctx->epoll);
 	if (ctx->kick >= 0)
@@ -204,6 +208,7 @@ int slmpm_open(slmpm_ctx *out, const struct slmpm_options *o)
 	list_init(&ctx->counters);
 	list_init(&ctx->queues);
 	list_init(&ctx->spent);
+	list_init(&ctx->regions);
 	init_locks(ctx);
 	rc = open_descriptors(ctx);
 	if (rc == 0)
@@ -227,7 +232,8 @@ static void thread_ends(void *unused)
 	struct context *ctx = handle_get(&context_table, default_ctx.id);
 
 	(void)unused;
-	if (ctx && !ctx->count && list_empty(&ctx->listeners) && list_empty(&ctx->posted))
+	if (ctx && !ctx->count && list_empty(&ctx->listeners) && list_empty(&ctx->posted) &&
+	    list_empty(&ctx->regions))
 		context_free(ctx);
 }
 

@@ -52,8 +52,9 @@ enum wire_opcode {
 	/* Several messages of one route and one length in a packet, sent with SLMPM_MORE. `seq` is
 	 * the first one's, word 2 the length of each; the payload is nothing but them. */
 	WIRE_BUNDLE = 39,
-	/* Regions: an offer of slmpm_mem_share (payload: the key), its acceptance, its withdrawal,
-	 * the acceptor's release (word 2: grant), the owner's revocation and its answer. */
+	/* Regions, word 2: grant. An offer of slmpm_mem_share (payload: the key), its acceptance,
+	 * its withdrawal, the acceptor's release, the owner's revocation and its answer (both with
+	 * seq 1: of the mapping alone). */
 	WIRE_REGION_OFFER = 40,
 	WIRE_REGION_ACCEPTED = 41,
 	WIRE_REGION_WITHDRAWN = 42,
@@ -101,6 +102,10 @@ _Static_assert(sizeof(struct wire_loan) == 24, "wire layout");
 #define WIRE_ENVELOPE 64
 
 /* A message's charge against the credit: what it costs to keep it unreceived. */
+#define WIRE_KEY_MAGIC   UINT32_C(0x314b4c53) /* "SLK1" */
+#define WIRE_KEYS_MAX    4096                 /* that a peer may hold at once */
+#define WIRE_CONTROL_MAX 64                   /* payload of a packet without message */
+
 static inline uint64_t wire_charge(uint64_t bytes)
 {
 	return bytes + WIRE_ENVELOPE;
@@ -129,13 +134,15 @@ enum wire_control {
 };
 
 struct wire_control_head {
+	WIRE_GRANT = 6, /* struct wire_grant, with the region's descriptor where it is mapped */
 	uint32_t type;
 	uint32_t length; /* of the whole packet */
 };
 
 /* What a side can do beyond the least of its version. */
 #define WIRE_FEATURE_BUNDLE UINT64_C(1) /* takes WIRE_BUNDLE */
-#define WIRE_FEATURES       WIRE_FEATURE_BUNDLE
+#define WIRE_FEATURE_MEMORY UINT64_C(2) /* takes WIRE_GRANT, opcodes 5 to 19 and 40 to 45 */
+#define WIRE_FEATURES       (WIRE_FEATURE_BUNDLE | WIRE_FEATURE_MEMORY)
 
 struct wire_hello {
 	struct wire_control_head head;
@@ -174,6 +181,17 @@ struct wire_area {
 struct wire_bye {
 	struct wire_control_head head;
 	uint32_t error; /* enum slmpm_error: what the refused side's call returns */
+/* What a peer may do with a region, ahead of its key; the rest is the fabric's. */
+struct wire_grant {
+	struct wire_control_head head;
+	uint32_t grant, access; /* SLMPM_READ, SLMPM_WRITE */
+	uint64_t size, address;
+	unsigned char secret[16];
+	uint32_t blob_length; /* 0: by requests alone */
+	unsigned char blob[124];
+};
+_Static_assert(sizeof(struct wire_grant) == 176, "wire layout");
+
 	uint32_t zero;
 	char reason[112]; /* for a person */
 };

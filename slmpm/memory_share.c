@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Regions that are shared and accepted, taken back and let go of: what the two sides tell. */
+#include <string.h>
+
+#include "slmpm/arrival.h"
+#include "slmpm/error.h"
+#include "slmpm/link.h"
+#include "slmpm/memory.h"
+#include "slmpm/message.h"
+#include "slmpm/wait.h"
+
+/* ---- sharing -------------------------------------------------------------------------------- */
+
+/* One call of slmpm_mem_share; another thread may close the peer or end the region meanwhile. */
+struct share {
+	slmpm_mem mem;
+	slmpm_peer peer;
+	struct endpoint *ep;
+	uint32_t access, id;
+	int rc;
+	struct sharing sharing;
+};
+
+/* Until the control socket takes it. */
+static bool offer(void *arg)
+{
+	struct share *s = arg;
+	struct region *region = region_get(s->mem);
+	struct endpoint *ep = endpoint_get(s->peer);
+	struct slmpm_key key;
+	struct grant *g;
+
+	if (!ep || !region) {
+		s->rc = ep ? handle_error(&region_table, s->mem.id) : endpoint_bad_handle(s->peer);
+		return true;
+	}
+	if (ep->state == SLMPM_PEER_CONNECTING)
+		return false;
+	g = grant_new(region, ep, s->access, &s->rc);
+	if (g) {
+		s->id = g->id;
+		g->sharing = &s->sharing;
+		grant_key(g, &key);
+		link_control(ep, WIRE_REGION_OFFER, 0, g->id, key.bytes, sizeof(key.bytes));
+	}
+	return s->rc != -SLMPM_EAGAIN;
+}
+
+static bool answered(void *arg)
+{
+	const struct share *s = arg;
+
+	return s->sharing.accepted || s->sharing.gone;
+}
+
+static int share(struct share *s, int timeout_ms)
+{
+	uint64_t deadline = wait_deadline(timeout_ms);
+	struct context *ctx = s->ep->ctx;
+	int rc = wait_until(ctx, offer, s, timeout_ms);
+	struct grant *g;
+
+	if (rc < 0)
+		return error_set(SLMPM_ETIMEOUT, "no offer could be made to %s", s->ep->name);
+	if (s->rc < 0)
+		return s->rc;
+	rc = wait_until(ctx, answered, s, wait_ms(wait_now(), deadline, -1));
+	if (s->sharing.accepted) {
+		g = endpoint_get(s->peer) == s->ep ? grant_find(s->ep, s->id) : NULL;
+		if (g)
+			g->sharing = NULL;
+		return 0;
+	}
+	if (endpoint_get(s->peer) != s->ep)
+		return endpoint_bad_handle(s->peer);
+	if (s->ep->state != SLMPM_PEER_UP)
+		return endpoint_error(s->ep);
+	if (s->sharing.gone)
+		return error_set(SLMPM_ECANCELED, "the offer to %s was taken back", s->ep->name);
+	g = grant_find(s->ep, s->id);
+	if (g)
+		grant_take_back(g, WIRE_REGION_WITHDRAWN);
+	return rc < 0 ? message_timed_out(s->ep, "a region was not accepted by", 1) : rc;
+}
+
+int slmpm_mem_share(slmpm_mem mem, slmpm_peer peer, uint32_t access, int timeout_ms)
+{
+	struct share s = {.mem = mem, .peer = peer, .access = access, .ep = endpoint_get(peer)};
+	struct context *ctx;
+	int rc;
+
+	if (!s.ep || !endpoint_lock(s.ep, peer))
+		return endpoint_bad_handle(peer);
+	ctx = s.ep->ctx;
+	rc = wait_forbidden(ctx, "slmpm_mem_share");
+	if (rc == 0)
+		rc = share(&s, timeout_ms);
+	context_unlock(ctx);
+	return rc;
+}
+
+/* ---- accepting ------------------------------------------------------------------------------ */
+
+struct accept {
+	struct endpoint *ep;
+	slmpm_peer peer;
+};
+
+static bool has_offer(void *arg)
+{
+	const struct accept *a = arg;
+
+	return endpoint_get(a->peer) != a->ep || !list_empty(&a->ep->memory.shared) ||
+	       (a->ep->state != SLMPM_PEER_UP && a->ep->state != SLMPM_PEER_CONNECTING);
+}
+
+static int accept_next(struct accept *a, slmpm_rmem *rmem, int timeout_ms)
+{
+	int rc = wait_until(a->ep->ctx, has_offer, a, timeout_ms);
+
+	if (endpoint_get(a->peer) != a->ep)
+		return endpoint_bad_handle(a->peer);
+	if (!list_empty(&a->ep->memory.shared))
+		return remote_open(LIST_ENTRY(a->ep->memory.shared.next, struct remote, shared),
+				   rmem);
+	return rc < 0 ? message_timed_out(a->ep, "no region was shared by", 0) :
+			endpoint_error(a->ep);
+}
+
+int slmpm_mem_accept(slmpm_peer peer, slmpm_rmem *rmem, int timeout_ms)
+{
+	struct accept a = {endpoint_get(peer), peer};
+	struct context *ctx;
+	int rc;
+
+	if (!rmem)
+		return error_set(SLMPM_EINVAL, "slmpm_mem_accept: nowhere to put the handle");
+	if (!a.ep || !endpoint_lock(a.ep, peer))
+		return endpoint_bad_handle(peer);
+	ctx = a.ep->ctx;
+	rc = timeout_ms ? wait_forbidden(ctx, "slmpm_mem_accept") : 0;
+	if (rc == 0)
+		rc = accept_next(&a, rmem, timeout_ms);
+	context_unlock(ctx);
+	return rc;
+}
+
+static void offered(struct endpoint *ep, const struct head *h)
+{
+	struct slmpm_key key;
+	struct remote *r;
+	int rc;
+
+	if (PEER_FAULT(h->length != sizeof(key.bytes))) {
+		arrival_violates(ep, "length of an offered region");
+		return;
+	}
+	memcpy(key.bytes, h->data, sizeof(key.bytes));
+	r = remote_offered(ep, &key, &rc);
+	if (PEER_FAULT(!r || !list_empty(&r->shared))) {
+		arrival_violates(ep, "key of an offered region");
+		return;
+	}
+	list_append(&ep->memory.shared, &r->shared);
+	wait_changed(ep->ctx);
+}
+
+/* ---- taking back ---------------------------------------------------------------------------- */
+
+struct revocation {
+	struct context *ctx;
+	slmpm_mem mem;
+	const struct endpoint *ep;
+};
+
+/* Those who are to go on without the mapping have let go of it, and the revoked peer of what it
+ * reaches without one. */
+static bool is_quiet(void *arg)
+{
+	const struct revocation *v = arg;
+	const struct region *region = region_get(v->mem);
+
+	if (!region)
+		return true;
+	LIST_EACH(at, &region->grants) {
+		const struct grant *g = LIST_ENTRY(at, struct grant, of_region);
+
+		if (g->ep == v->ep ? g->ending && g->attached : g->letting)
+			return false;
+	}
+	return true;
+}
+
+/* The others' mappings go, too: they show the old pages. */
+static void ask_others(const struct region *region, const struct endpoint *ep)
+{
+	LIST_EACH(at, &region->grants) {
+		struct grant *g = LIST_ENTRY(at, struct grant, of_region);
+
+		if (g->ep == ep || !g->mapped || g->ending || g->letting)
+			continue;
+		g->letting = true;
+		link_control(g->ep, WIRE_REGION_REVOKED, 1, g->id, NULL, 0);
+	}
+}
+
+static int exchange_pages(struct region *region)
+{
+	struct context *ctx = region->ctx;
+	int rc;
+
+	/* One that does not answer would go on writing where nobody reads. */
+	LIST_EACH(at, &region->grants) {
+		struct grant *g = LIST_ENTRY(at, struct grant, of_region);
+
+		if (g->letting)
+			grant_take_back(g, WIRE_REGION_REVOKED);
+	}
+	rc = ctx->domain->fabric->alloc(ctx->domain, &region->memory);
+	if (rc < 0)
+		return error_system(rc, "fresh pages for a region are not to be had");
+	LIST_EACH(at, &region->grants)
+		LIST_ENTRY(at, struct grant, of_region)->mapped = false;
+	region->exposed = false;
+	return 0;
+}
+
+static int revoke(struct revocation *v, int timeout_ms)
+{
+	struct region *region = region_get(v->mem);
+	bool exchange = region->exposed;
+	int rc;
+
+	LIST_EACH(at, &region->grants) {
+		struct grant *g = LIST_ENTRY(at, struct grant, of_region);
+
+		if (g->ep != v->ep)
+			continue;
+		exchange |= g->mapped;
+		if (!g->ending)
+			grant_take_back(g, WIRE_REGION_REVOKED);
+	}
+	exchange &= region->memory.allocated;
+	if (exchange)
+		ask_others(region, v->ep);
+	rc = is_quiet(v) ? 0 : wait_until(v->ctx, is_quiet, v, timeout_ms);
+	region = region_get(v->mem);
+	if (!region)
+		return handle_error(&region_table, v->mem.id);
+	if (exchange)
+		return exchange_pages(region);
+	return rc < 0 ? error_set(SLMPM_ETIMEOUT,
+				  "a peer that reaches the memory by itself has not let go of it") :
+			0;
+}
+
+int slmpm_mem_revoke(slmpm_mem mem, slmpm_peer peer, int timeout_ms)
+{
+	struct revocation v = {.mem = mem, .ep = endpoint_get(peer)};
+	const struct region *region;
+	int rc = 0;
+
+	region = region_lock(mem, &rc);
+	if (!region)
+		return rc;
+	v.ctx = region->ctx;
+	rc = wait_forbidden(v.ctx, "slmpm_mem_revoke");
+	if (rc == 0 && (!v.ep || endpoint_get(peer) != v.ep))
+		rc = endpoint_bad_handle(peer);
+	else if (rc == 0 && v.ep->ctx != v.ctx)
+		rc = error_set(SLMPM_EINVAL, "%s belongs to another context than the region",
+			       v.ep->name);
+	if (rc == 0)
+		rc = revoke(&v, timeout_ms);
+	context_unlock(v.ctx);
+	return rc;
+}
+
+/* ---- packets -------------------------------------------------------------------------------- */
+
+void memory_arrival(struct endpoint *ep, uint8_t opcode, const struct head *h)
+{
+	uint64_t id = h->extent & WIRE_LENGTH_MASK;
+
+	if (PEER_FAULT(!ep->memory.agreed || h->seq > 1 || id > UINT32_MAX ||
+		       (opcode != WIRE_REGION_OFFER && h->length))) {
+		arrival_violates(ep, "packet about a region");
+		return;
+	}
+	switch (opcode) {
+	case WIRE_REGION_OFFER: offered(ep, h); return;
+	case WIRE_REGION_ACCEPTED: grant_accepted(ep, (uint32_t)id); return;
+	case WIRE_REGION_RELEASED: grant_answered(ep, (uint32_t)id, true, false); return;
+	case WIRE_REGION_LET_GO: grant_answered(ep, (uint32_t)id, false, h->seq); return;
+	default: remote_taken_back(ep, (uint32_t)id, h->seq); return;
+	}
+}
+
+/* ---- the endpoint's life -------------------------------------------------------------------- */
+
+void memory_begin(struct endpoint *ep)
+{
+	list_init(&ep->memory.offered);
+	list_init(&ep->memory.open);
+	list_init(&ep->memory.shared);
+}
+
+void memory_end(struct endpoint *ep)
+{
+	grant_end_all(ep);
+	remote_end_all(ep);
+}
