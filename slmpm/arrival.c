@@ -4,14 +4,16 @@
 
 #include <string.h>
 
+#include "slmpm/am.h"
 #include "slmpm/area.h"
 #include "slmpm/bundle.h"
 #include "slmpm/checksum.h"
 #include "slmpm/held.h"
 #include "slmpm/link.h"
 #include "slmpm/match.h"
-#include "slmpm/wait.h"
 #include "slmpm/memory.h"
+#include "slmpm/rma.h"
+#include "slmpm/wait.h"
 
 bool arrival_violates(struct endpoint *ep, const char *rule)
 {
@@ -91,6 +93,10 @@ static bool send_only(struct endpoint *ep, const struct head *h, const struct fa
 	if (PEER_FAULT((h->extent & WIRE_LENGTH_MASK) != h->length ||
 		       h->length > ep->packet_max_in || (h->flags & WIRE_FLAG_ANNOUNCED)))
 		return arrival_violates(ep, "length of Only");
+	if (h->flags & WIRE_FLAG_ACTIVE) {
+		am_only(ep, h);
+		return false;
+	}
 	if (!arrival_envelope(ep, h, charge))
 		return false;
 	r = match_posted(ep, h->stream);
@@ -132,6 +138,10 @@ static void send_first(struct endpoint *ep, const struct head *h)
 	if (PEER_FAULT(h->length != ep->packet_max_in || total <= h->length ||
 		       total > SLMPM_MESSAGE_MAX || announced != (total > ep->eager_max_in))) {
 		arrival_violates(ep, "length of First");
+		return;
+	}
+	if (h->flags & WIRE_FLAG_ACTIVE) {
+		am_first(ep, h);
 		return;
 	}
 	if (!arrival_envelope(ep, h, charge))
@@ -188,6 +198,10 @@ static void send_more(struct endpoint *ep, const struct head *h, bool last)
 		arrival_violates(ep, "length or offset of a continuation");
 		return;
 	}
+	if (m->active) {
+		am_more(m, h, last);
+		return;
+	}
 	if (m->receive && m->receive->kind == REQUEST_RECV) {
 		request_scatter(m->receive, offset, h->data, h->length);
 		if (offset + h->length <= m->room)
@@ -227,6 +241,8 @@ static void withdraw(struct endpoint *ep, const struct head *h)
 	total = m->total;
 	if (m->charge)
 		inbound_charge(ep, m->charge);
+	if (m->active)
+		ep->am.message = NULL;
 	inbound_free(m);
 	if (!r)
 		return;
@@ -294,7 +310,12 @@ bool arrival_take(struct endpoint *ep, const struct fabric_arrival *a)
 	case WIRE_SEND_LAST: send_more(ep, &h, a->kind == WIRE_SEND_LAST); return false;
 	case WIRE_CLEAR: link_cleared(ep, h.seq); return false;
 	case WIRE_CREDIT: credit(ep, &h); return false;
-	case WIRE_WITHDRAW: withdraw(ep, &h); return false;
+	case WIRE_WITHDRAW:
+		if (h.extent & WIRE_LENGTH_MASK)
+			rma_serve_withdrawn(ep, &h);
+		else
+			withdraw(ep, &h);
+		return false;
 	case WIRE_LOAN: arrival_loan(ep, &h); return false;
 	case WIRE_LOAN_MORE: arrival_loan_more(ep, &h); return false;
 	case WIRE_LOAN_DONE:
@@ -302,13 +323,28 @@ bool arrival_take(struct endpoint *ep, const struct fabric_arrival *a)
 			arrival_violates(ep, "return of an area");
 		wait_changed(ep->ctx);
 		return false;
-	case WIRE_CLOSE: ep->end_of_stream = true; return false;
-	default: return arrival_violates(ep, "opcode");
-	}
-}
+	case WIRE_WRITE_FIRST:
+	case WIRE_WRITE_MIDDLE:
+	case WIRE_WRITE_LAST:
+	case WIRE_WRITE_ONLY: rma_serve_write(ep, &h, a->kind); return false;
+	case WIRE_READ_REQUEST: rma_serve_read(ep, &h); return false;
+	case WIRE_FETCH_ADD:
+	case WIRE_COMPARE_SWAP:
+	case WIRE_SWAP: rma_serve_atomic(ep, &h, a->kind); return false;
+	case WIRE_NOTIFY: rma_serve_notify(ep, &h); return false;
+	case WIRE_READ_FIRST:
+	case WIRE_READ_MIDDLE:
+	case WIRE_READ_LAST:
+	case WIRE_READ_ONLY: rma_response(ep, &h, a->kind); return false;
+	case WIRE_ATOMIC_ACKNOWLEDGE: rma_atomic_acknowledged(ep, &h); return false;
+	case WIRE_ACKNOWLEDGE: rma_acknowledged(ep, &h); return false;
 	case WIRE_REGION_OFFER:
 	case WIRE_REGION_ACCEPTED:
 	case WIRE_REGION_WITHDRAWN:
 	case WIRE_REGION_RELEASED:
 	case WIRE_REGION_REVOKED:
 	case WIRE_REGION_LET_GO: memory_arrival(ep, a->kind, &h); return false;
+	case WIRE_CLOSE: ep->end_of_stream = true; return false;
+	default: return arrival_violates(ep, "opcode");
+	}
+}

@@ -49,6 +49,10 @@ static const struct setting settings[] = {
 	  "bytes that may wait unreceived, a peer" },
 	{ "LOAN_MAX", SIZE, "256m", &config.loan_max, 64 << 10, INT64_C(8) << 30, NULL,
 	  "longest loan, and bytes of all loan areas to one peer" },
+	{ "AM_MAX", SIZE, "8g", &config.am_max, 0, INT64_C(8) << 30, NULL,
+	  "longest active message that is taken; longer ones are counted and dropped" },
+	{ "AM_ANSWERS", SIZE, "64m", &config.am_answers, 64 << 10, INT64_C(8) << 30, NULL,
+	  "bytes of answers to active messages that may wait for a peer to take them" },
 	{ "WAIT", CHOICE, "adaptive", &config.wait, 0, 2, "adaptive spin block",
 	  "how a call waits: spin briefly, yield, then sleep; never sleep; sleep at once" },
 	{ "SPIN_US", NUMBER, "50", &config.spin_us, 0, 1000000, NULL,
@@ -61,6 +65,8 @@ static const struct setting settings[] = {
 	  "keys to memory regions that one peer may hold, each way" },
 	{ "MAP_MAX", SIZE, "256g", &config.map_max, 0, INT64_C(1) << 46, NULL,
 	  "bytes of one peer's regions that are mapped at most; beyond, by requests" },
+	{ "RMA", CHOICE, "auto", &config.rma, 0, 3, "auto ring am tag",
+	  "how one-sided operations go: as directly as can be; by requests through the ring; by active messages; by those with tagged data" },
 	{ "CHECK", CHOICE, "0", &config.check, 0, 1, "0 1",
 	  "checksum each packet sent; damage ends the receive as ECHECKSUM" },
 	{ "LOG_LEVEL", CHOICE, "warn", &config.log_level, 0, 4, "none error warn info debug",
@@ -81,6 +87,8 @@ static const struct setting settings[] = {
 	  "DaCS: where accelerators' private working directories are made; empty: the temporary folder" },
 	{ "DACS_KEEP_CWD", CHOICE, "n", NULL, 0, 1, "n y",
 	  "DaCS: keep those directories" },
+	{ "DACS_STRICT", CHOICE, "n", NULL, 0, 1, "n y",
+	  "DaCS: refuse puts and gets that are not aligned as a Cell processor wants them" },
 };
 /* clang-format on */
 #define SETTINGS (sizeof(settings) / sizeof(settings[0]))

@@ -10,8 +10,10 @@ struct config {
 	int64_t ring_segments, segment_size;
 	int64_t publish_permille, publish_batch;
 	int64_t packet_max, eager_max, eager_credit, loan_max;
+	int64_t am_max, am_answers;
 	int64_t wait, spin_us;
 	int64_t membarrier, check;
+	int64_t rma; /* 0 auto; enum rma_path from RMA_RING on, from 1 */
 	int64_t attach, keys, map_max;
 	int64_t log_level;
 	int64_t elements;

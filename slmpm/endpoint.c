@@ -16,6 +16,7 @@
 #include "slmpm/memory.h"
 #include "slmpm/process.h"
 #include "slmpm/stats.h"
+#include "slmpm/workqueue.h"
 
 struct handle_table endpoint_table = HANDLE_TABLE_FROM("peer", struct endpoint, unpack);
 
@@ -55,8 +56,9 @@ struct endpoint *endpoint_new(struct context *ctx)
 	memory_begin(ep);
 	ep->link.fabric = ctx->domain->fabric;
 	ep->link.port = calloc(1, ep->link.fabric->link_size);
-	if (!ep->link.port || context_add(ctx, ep) < 0) {
+	if (!ep->link.port || rma_new(ep) < 0 || context_add(ctx, ep) < 0) {
 		error_set(SLMPM_ENOMEM, "for a peer's link");
+		rma_free(ep);
 		free(ep->link.port);
 		handle_free(&endpoint_table, ep);
 		return NULL;
@@ -93,9 +95,10 @@ void endpoint_free(struct endpoint *ep)
 	forget_messages(ep);
 	bootstrap_free(ep);
 	area_free_all(ep);
-	ep->link.fabric->disconnect(ep->link.port);
 	memory_forget(ep);
+	ep->link.fabric->disconnect(ep->link.port);
 	free(ep->link.port);
+	rma_free(ep);
 	process_free(ep);
 	context_remove(ep->ctx, ep);
 	handle_free(&endpoint_table, ep);
@@ -115,8 +118,8 @@ void endpoint_name(struct endpoint *ep)
 void endpoint_refresh(struct endpoint *ep)
 {
 	ep->direct = ep->state == SLMPM_PEER_UP && list_empty(&ep->link.queue) &&
-		     list_empty(&ep->owed) && !(ep->loan.data && !ep->loan.area) && !ep->check &&
-		     !ep->closing;
+		     list_empty(&ep->owed) && !ep->link.active && !(ep->loan.data && !ep->loan.area) && !ep->check &&
+		     !ep->closing && !ep->rma->job_count && !ep->work_waiting;
 }
 
 static uint32_t packet_limit(uint32_t agreed, uint32_t payload_max)
@@ -203,18 +206,22 @@ void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *wh
 	ep->error = error;
 	ep->direct = false;
 	snprintf(ep->reason, sizeof(ep->reason), "%s", why ? why : "unknown");
-	ep->link.depth = ep->link.streaming = 0;
+	ep->link.depth = ep->link.streaming = ep->link.uncharged = 0;
+	ep->link.active = NULL;
+	ep->am.message = NULL;
 	ep->bundle.count = ep->bundle.left = 0;
 	ep->unpack.left = 0;
 	fail_list(&ep->link.queue, error);
 	fail_list(&ep->announced, error);
+	rma_end(ep, error);
 	link_forget_owed(ep);
+	memory_end(ep);
 	inbound_end(ep, error);
 	fail_posted(ep->ctx, ep, error);
+	workqueue_fail(ep, error);
 	context_event(ep->ctx, ep, event_of(state), ep->reason);
 	log_line(state == SLMPM_PEER_CLOSED ? SLMPM_LOG_DEBUG : SLMPM_LOG_INFO, "%s: %s", ep->name,
 		 ep->reason);
-	memory_end(ep);
 }
 
 void endpoint_poison(struct endpoint *ep, const char *rule)

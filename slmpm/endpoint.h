@@ -33,6 +33,8 @@ struct link {
 	struct list queue;         /* transmit queue: requests the link has not accepted yet */
 	uint64_t depth;            /* of them */
 	uint64_t streaming;        /* of those, begun: they need neither order nor credit */
+	uint64_t uncharged;        /* of those, not begun: they need no credit */
+	struct request *active;    /* an active message, begun: nothing else begins meanwhile */
 };
 
 /* A message that the application reads in place (slmpm_hold). */
@@ -84,6 +86,7 @@ struct endpoint {
 	uint32_t packet_max;   /* payload of First and Middle, exactly */
 	struct list announced; /* requests that wait for WIRE_CLEAR */
 	struct list owed;      /* control packets that found no room (link.c) */
+	uint32_t work_waiting; /* work requests that others must end before (workqueue.c) */
 	struct bundle bundle;
 
 	/* messages in */
@@ -96,6 +99,15 @@ struct endpoint {
 	struct list unexpected;    /* struct inbound in order of arrival, no receive yet */
 	struct list assembling;    /* struct inbound with packets missing */
 	bool end_of_stream;
+
+	/* active messages */
+	struct {
+		struct inbound *message; /* in several packets, of which some are missing */
+		uint64_t answers;        /* bytes of answers that wait for room */
+		uint64_t charge;         /* of what was handled; the peer's again without these */
+	} am;
+	struct rma *rma;             /* one-sided operations */
+	struct emulation *emulation; /* one-sided operations by active messages; or NULL */
 
 	/* loans */
 	struct area *areas, *peer_areas;
@@ -114,17 +126,6 @@ struct endpoint {
 	struct held_more *held_more;
 	uint32_t held_segments;
 
-	/* life */
-	struct control *control;   /* handshake and control socket */
-	struct process *process;   /* of a spawned accelerator */
-	struct listener *listener; /* not yet taken by slmpm_accept */
-	struct slmpm_stats *stats, own_stats;
-	int32_t pid;
-	uint32_t element;
-	bool big_endian, closing, is_parent, suspect;
-	bool was_up;        /* what it sent can be read, also when it has ended since */
-	const char *broken; /* the link found a violation; progress ends the endpoint for it */
-	int error;          /* what calls on it return once it is not UP */
 	/* regions */
 	struct {
 		struct grant **grants; /* the peer's, by id modulo `room`; a power of two */
@@ -137,6 +138,17 @@ struct endpoint {
 		bool agreed;                /* the peer has regions and one-sided operations, too */
 	} memory;
 
+	/* life */
+	struct control *control;   /* handshake and control socket */
+	struct process *process;   /* of a spawned accelerator */
+	struct listener *listener; /* not yet taken by slmpm_accept */
+	struct slmpm_stats *stats, own_stats;
+	int32_t pid;
+	uint32_t element;
+	bool big_endian, closing, is_parent, suspect;
+	bool was_up;        /* what it sent can be read, also when it has ended since */
+	const char *broken; /* the link found a violation; progress ends the endpoint for it */
+	int error;          /* what calls on it return once it is not UP */
 	char reason[128];   /* and why, for the detail */
 	char name[64];
 };

@@ -62,10 +62,11 @@ void link_unreserve(struct endpoint *ep)
 }
 
 /* Payload that is not one run of memory, or wants its checksum behind it, is built in place. */
-static int post_built(struct endpoint *ep, struct packet *p, const struct request *r)
+static int post_built(struct endpoint *ep, struct packet *p, const void *lead, uint32_t lead_length,
+		      const struct request *r)
 {
 	uint32_t tail = ep->check ? CHECKSUM_SIZE : 0;
-	unsigned char *at = link_reserve(ep, p->length + tail);
+	unsigned char *at = link_reserve(ep, lead_length + p->length + tail);
 
 	if (!at)
 		return ep->broken ? -EPROTO : -EAGAIN;
@@ -75,15 +76,19 @@ static int post_built(struct endpoint *ep, struct packet *p, const struct reques
 
 		p->extent |= wire_extent(0, WIRE_FLAG_CHECK);
 		sum = checksum_head(p->seq, p->route, p->extent);
+		sum = checksum(sum, lead, lead_length);
 		sum = r ? checksum_request(sum, r, r->offset, p->length) :
 			  checksum(sum, p->data, p->length);
-		checksum_put(at + p->length, sum);
+		checksum_put(at + lead_length + p->length, sum);
 	}
+	if (lead_length)
+		memcpy(at, lead, lead_length);
+	at += lead_length;
 	if (r)
 		request_gather(r, r->offset, at, p->length);
 	else if (p->length)
 		memcpy(at, p->data, p->length);
-	p->length += tail;
+	p->length += lead_length + tail;
 	return link_post_built(ep, p);
 }
 
@@ -93,11 +98,31 @@ int link_post_request(struct endpoint *ep, struct packet *p, const struct reques
 
 	p->data = r ? request_run(r, r->offset, p->length) : p->data;
 	if (ep->check || (!p->data && p->length))
-		return post_built(ep, p, r);
+		return post_built(ep, p, NULL, 0, r);
 	rc = link_post(ep, p);
 	if (rc == 1)
 		ep->stats->sent_packets++;
 	return rc == 1 ? 1 : failed(ep, rc);
+}
+
+int link_post_led(struct endpoint *ep, struct packet *p, const void *lead, uint32_t lead_length,
+		  const struct request *r)
+{
+	return post_built(ep, p, lead, lead_length, r);
+}
+
+int link_reach(struct endpoint *ep, enum fabric_op op, struct fabric_memory *memory,
+	       uint64_t offset, void *local, uint64_t n)
+{
+	struct fabric_wr wr = {
+		.op = (uint8_t)op,
+		.into = local,
+		.memory = memory,
+		.offset = offset,
+		.size = n,
+	};
+
+	return ep->link.fabric->post(ep->link.port, &wr);
 }
 
 /* ---- control packets ------------------------------------------------------------------------ */
@@ -199,12 +224,19 @@ void link_forget_owed(struct endpoint *ep)
 /* What it takes of the credit: its bytes, of an announced one those of its first packet. */
 static uint64_t charge_of(const struct endpoint *ep, const struct request *r)
 {
+	if (r->wire & WIRE_FLAG_UNCHARGED)
+		return 0;
 	return wire_charge(r->length > ep->eager_max ? ep->packet_max : r->length);
 }
 
 static bool has_credit(const struct endpoint *ep, const struct request *r)
 {
 	return ep->charged - ep->credited + charge_of(ep, r) <= ep->credit;
+}
+
+static bool is_uncharged(const struct request *r)
+{
+	return r->wire & WIRE_FLAG_UNCHARGED;
 }
 
 /* The first packet: the whole message, or as much as one carries. */
@@ -219,7 +251,8 @@ static int begin(struct endpoint *ep, struct request *r)
 		.length = first,
 		.seq = ep->sent + 1,
 		.route = wire_route(r->stream, r->result.imm),
-		.extent = wire_extent(r->length, announce ? WIRE_FLAG_ANNOUNCED : 0),
+		.extent = wire_extent(r->length,
+				      r->wire | (announce ? WIRE_FLAG_ANNOUNCED : 0)),
 	};
 	int rc;
 
@@ -236,6 +269,9 @@ static int begin(struct endpoint *ep, struct request *r)
 	r->seq = ep->sent;
 	r->offset = first;
 	r->announced = announce;
+	ep->link.uncharged -= is_uncharged(r);
+	if (r->wire & WIRE_FLAG_ACTIVE && !only)
+		ep->link.active = r;
 	return 1;
 }
 
@@ -262,6 +298,8 @@ void link_enqueue(struct endpoint *ep, struct request *r)
 {
 	list_append(&ep->link.queue, &r->node);
 	ep->link.depth++;
+	if (!r->seq)
+		ep->link.uncharged += is_uncharged(r);
 	endpoint_refresh(ep);
 }
 
@@ -271,29 +309,53 @@ void link_dequeue(struct endpoint *ep, struct request *r)
 	ep->link.depth--;
 	ep->link.streaming -= r->streaming;
 	r->streaming = false;
+	if (!r->seq)
+		ep->link.uncharged -= is_uncharged(r);
 	endpoint_refresh(ep);
 }
 
-static void set_streaming(struct endpoint *ep, struct request *r)
+void link_streams(struct endpoint *ep, struct request *r)
 {
 	ep->link.streaming += !r->streaming;
 	r->streaming = true;
 }
 
-/* The first in line. One that lacks credit holds up those behind it, but not those that are under
- * way: the peer may need their end before it takes anything else. */
+void link_rotate(struct endpoint *ep, struct request *r)
+{
+	list_remove(&r->node);
+	list_append(&ep->link.queue, &r->node);
+}
+
+static bool is_one_sided(const struct request *r)
+{
+	return r->kind >= REQUEST_PUT;
+}
+
+/*
+ * The first in line. One that lacks credit holds up those behind it, but neither those that are
+ * under way, the peer may need their end before it takes anything else, nor those that need none.
+ * An active message comes whole before anything else begins: the order of handlers is the order
+ * of sending. One-sided operations are in no order with what was sent before them.
+ */
 static struct request *next_request(struct endpoint *ep)
 {
 	struct request *first = LIST_ENTRY(ep->link.queue.next, struct request, node);
+	struct request *active = ep->link.active;
 
 	if (list_empty(&ep->link.queue))
 		return NULL;
-	if (first->seq || has_credit(ep, first))
+	if (active && active->streaming)
+		return active;
+	if (first->seq || (!active && !is_one_sided(first) && has_credit(ep, first)))
 		return first;
-	if (ep->link.streaming)
-		LIST_EACH(at, &ep->link.queue)
-			if (LIST_ENTRY(at, struct request, node)->streaming)
-				return LIST_ENTRY(at, struct request, node);
+	if (ep->link.streaming || ep->rma->queued || (ep->link.uncharged && !active))
+		LIST_EACH(at, &ep->link.queue) {
+			struct request *r = LIST_ENTRY(at, struct request, node);
+
+			if (r->streaming || (is_one_sided(r) ? rma_ready(ep, r) :
+							       !active && is_uncharged(r)))
+				return r;
+		}
 	return NULL;
 }
 
@@ -302,6 +364,8 @@ static int push_request(struct endpoint *ep, struct request *r, bool *stop)
 {
 	int n = 0;
 
+	if (is_one_sided(r))
+		return rma_push(ep, r, stop);
 	do {
 		int rc = r->seq ? continue_with(ep, r) : begin(ep, r);
 
@@ -310,8 +374,10 @@ static int push_request(struct endpoint *ep, struct request *r, bool *stop)
 			return n;
 		}
 		n++;
-		set_streaming(ep, r);
+		link_streams(ep, r);
 		if (r->offset == r->length) {
+			if (ep->link.active == r)
+				ep->link.active = NULL;
 			link_dequeue(ep, r);
 			request_finish(r, 0);
 			return n;
@@ -321,16 +387,32 @@ static int push_request(struct endpoint *ep, struct request *r, bool *stop)
 			list_append(&ep->announced, &r->node);
 			return n;
 		}
-	} while (n < TURN || r->node.next == &ep->link.queue);
-	/* Behind the others; its envelope is out, so no order is lost. */
-	list_remove(&r->node);
-	list_append(&ep->link.queue, &r->node);
+	} while (n < LINK_TURN || r->node.next == &ep->link.queue);
+	link_rotate(ep, r);
+	return n;
+}
+
+/* The queue, and answers to the peer's one-sided operations: who goes first changes whenever room
+ * ran out. */
+static int push_turns(struct endpoint *ep)
+{
+	struct rma *m = ep->rma;
+	struct request *r;
+	bool stop = false;
+	int n = 0;
+
+	if (m->job_count && !m->queue_first)
+		n += rma_serve(ep, &stop);
+	while (!stop && ep->state == SLMPM_PEER_UP && (r = next_request(ep)))
+		n += push_request(ep, r, &stop);
+	if (m->job_count && m->queue_first && !stop)
+		n += rma_serve(ep, &stop);
+	m->queue_first ^= stop;
 	return n;
 }
 
 int link_push(struct endpoint *ep)
 {
-	bool stop = false;
 	int n = 0;
 
 	if (ep->state != SLMPM_PEER_UP || (ep->loan.data && !ep->loan.area))
@@ -343,14 +425,7 @@ int link_push(struct endpoint *ep)
 		if (!list_empty(&ep->owed))
 			return n;
 	}
-	while (!stop && ep->state == SLMPM_PEER_UP) {
-		struct request *r = next_request(ep);
-
-		if (!r)
-			break;
-		n += push_request(ep, r, &stop);
-	}
-	return n;
+	return n + push_turns(ep);
 }
 
 void link_cleared(struct endpoint *ep, uint64_t seq)
@@ -363,7 +438,7 @@ void link_cleared(struct endpoint *ep, uint64_t seq)
 		list_remove(at);
 		r->cleared = true;
 		link_enqueue(ep, r);
-		set_streaming(ep, r);
+		link_streams(ep, r);
 		(void)link_push(ep);
 		return;
 	}

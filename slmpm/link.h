@@ -6,6 +6,8 @@
 #include "slmpm/endpoint.h"
 #include "slmpm/request.h"
 
+#define LINK_TURN 16 /* packets of one message before another that streams gets its turn */
+
 struct packet {
 	uint8_t opcode;
 	uint16_t flags; /* FABRIC_MORE, FABRIC_ASK */
@@ -31,6 +33,13 @@ static inline int link_post(struct endpoint *ep, const struct packet *p)
 
 /* The same with what is rare: checksum, payload gathered from the request's pieces. */
 int link_post_request(struct endpoint *ep, struct packet *p, const struct request *r);
+/* And with LEAD in front of p->length bytes of the request. */
+int link_post_led(struct endpoint *ep, struct packet *p, const void *lead, uint32_t lead_length,
+		  const struct request *r);
+/* A peer's memory: N bytes between OFFSET there and LOCAL, or a struct fabric_atomic. 1, or what
+ * post says. */
+int link_reach(struct endpoint *ep, enum fabric_op op, struct fabric_memory *memory,
+	       uint64_t offset, void *local, uint64_t n);
 /* A packet without message: goes out now or as soon as there is room, before what is queued. */
 void link_control(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t extent,
 		  const void *data, uint32_t length);
@@ -45,6 +54,10 @@ void link_forget_owed(struct endpoint *ep);
 int link_push(struct endpoint *ep);
 void link_enqueue(struct endpoint *ep, struct request *r);
 void link_dequeue(struct endpoint *ep, struct request *r);
+/* It has begun: goes on whatever stands before it. */
+void link_streams(struct endpoint *ep, struct request *r);
+/* Behind the others: what it has begun keeps its place in the order. */
+void link_rotate(struct endpoint *ep, struct request *r);
 /* A request that waits for its clear has got it. */
 void link_cleared(struct endpoint *ep, uint64_t seq);
 /* Publishes totals whatever the thresholds say. */

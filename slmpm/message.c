@@ -37,6 +37,9 @@ static int explain(struct request *r)
 	case SLMPM_OK: return 0;
 	case SLMPM_ETRUNC: return message_truncated(&r->result, r->length);
 	case SLMPM_ECHECKSUM:
+		if (r->kind >= REQUEST_PUT)
+			return error_set(SLMPM_ECHECKSUM, "a one-sided operation with %s",
+					 ep ? ep->name : "a peer");
 		return error_set(SLMPM_ECHECKSUM, "a message of %llu bytes from %s",
 				 (unsigned long long)r->result.len, ep ? ep->name : "a peer");
 	case SLMPM_ENOMEM:
@@ -47,6 +50,9 @@ static int explain(struct request *r)
 	default:
 		if (ep && ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)
 			return endpoint_error(ep);
+		if (r->kind >= REQUEST_PUT)
+			return error_set(-r->result.status, "%s refused a one-sided operation",
+					 ep ? ep->name : "the peer");
 		return error_set(-r->result.status, "%s", ep ? ep->name : "no peer is left");
 	}
 }
@@ -70,7 +76,7 @@ int message_submit(struct request *r)
 {
 	int rc;
 
-	if (r->kind != REQUEST_SEND) {
+	if (r->kind == REQUEST_RECV || r->kind == REQUEST_HOLD) {
 		struct inbound *m = match_find(r);
 
 		r->seq = ++r->ctx->postings;
@@ -88,6 +94,10 @@ int message_submit(struct request *r)
 		return r->ep->closing && r->ep->state == SLMPM_PEER_UP ?
 			       error_set(SLMPM_ECLOSED, "%s is being closed", r->ep->name) :
 			       endpoint_error(r->ep);
+	if (r->kind >= REQUEST_PUT) {
+		rma_submit(r);
+		return 0;
+	}
 	link_enqueue(r->ep, r);
 	(void)link_push(r->ep);
 	return 0;
@@ -96,6 +106,8 @@ int message_submit(struct request *r)
 /* Takes an unfinished request out of wherever it is; false when it has gone too far. */
 static bool take_back(struct request *r)
 {
+	if (r->kind >= REQUEST_PUT)
+		return rma_take_back(r);
 	if (r->kind != REQUEST_SEND) {
 		if (r->message)
 			return match_undo(r) == 0;
@@ -112,6 +124,10 @@ static bool take_back(struct request *r)
 		list_remove(&r->node);
 	else
 		link_dequeue(r->ep, r);
+	if (r->ep->link.active == r) {
+		r->ep->link.active = NULL;
+		endpoint_refresh(r->ep);
+	}
 	return true;
 }
 
@@ -135,10 +151,25 @@ static bool is_done(void *arg)
 	return ((struct request *)arg)->done;
 }
 
+/* Inside a handler: only what is there is taken, and only what went directly was sent. */
+static COLD int await_in_handler(struct request *r)
+{
+	bool receives = r->kind == REQUEST_RECV || r->kind == REQUEST_HOLD;
+	struct inbound *m = receives ? match_find(r) : NULL;
+
+	if (!m || !inbound_complete(m))
+		return wait_in_handler("a message");
+	match_give(m, r);
+	return explain(r);
+}
+
 int message_await(struct request *r, int timeout_ms)
 {
-	int rc = message_submit(r);
+	int rc;
 
+	if (UNLIKELY(r->ctx->handling))
+		return await_in_handler(r);
+	rc = message_submit(r);
 	if (rc < 0)
 		return rc;
 	rc = r->done ? 0 : wait_until(r->ctx, is_done, r, timeout_ms);
@@ -148,7 +179,10 @@ int message_await(struct request *r, int timeout_ms)
 		rc = wait_until(r->ctx, is_done, r, -1);
 	if (r->done)
 		return explain(r);
-	return message_timed_out(r->ep, r->kind == REQUEST_SEND ? "not sent to" : "nothing from",
+	return message_timed_out(r->ep,
+				 r->kind == REQUEST_SEND ? "not sent to" :
+				 r->kind >= REQUEST_PUT  ? "the operation is not done at" :
+							   "nothing from",
 				 timeout_ms);
 }
 
@@ -247,7 +281,7 @@ int slmpm_wait(slmpm_req *req, int n, struct slmpm_done *done, int timeout_ms)
 		conclude(request_get(&req[s.index]), &req[s.index], done);
 	} else if (rc == 0) {
 		rc = error_set(SLMPM_EHANDLE, "slmpm_wait: another thread has one of the requests");
-	} else {
+	} else if (!wait_forbidden(ctx, "slmpm_wait")) {
 		r = request_get(&req[0]);
 		rc = message_timed_out(n == 1 && r ? r->ep : NULL, "still waiting for", timeout_ms);
 	}
@@ -267,7 +301,7 @@ int slmpm_cancel(slmpm_req req)
 	context_lock(ctx);
 	if (request_get(&req) != r)
 		rc = handle_error(&request_table, req.id);
-	else if (r->done || !take_back(r))
+	else if (r->done || (r->kind >= REQUEST_PUT && r->seq) || !take_back(r))
 		rc = error_set(SLMPM_EBUSY, "the request has gone too far");
 	else
 		request_finish(r, -SLMPM_ECANCELED);

@@ -60,6 +60,8 @@ int request_init(struct request *r, enum request_kind kind, struct context *ctx,
 
 void request_finish(struct request *r, int status)
 {
+	if (r->kind >= REQUEST_PUT)
+		rma_finished(r);
 	r->done = true;
 	r->ctx->finished = true;
 	r->result.status = status;
@@ -69,9 +71,16 @@ void request_finish(struct request *r, int status)
 		r->result.len = r->length;
 	if (r->kind == REQUEST_SEND)
 		r->result.stream = r->stream;
+	if (r->wire & WIRE_FLAG_ACTIVE) {
+		r->result.op = SLMPM_OP_AM;
+		r->result.len -= r->stream >> 16; /* without the head */
+		r->result.stream &= 0xffff;
+	}
 	if (r->bound)
 		completion_deliver(r);
 	wait_changed(r->ctx);
+	if (r->ended)
+		r->ended(r);
 }
 
 void request_drop(struct request *r)
@@ -81,6 +90,8 @@ void request_drop(struct request *r)
 	if (r->pieces != r->few)
 		free(r->pieces);
 	r->pieces = r->few;
+	free(r->owned);
+	r->owned = NULL;
 	if (atomic_load_explicit(&r->handle.generation, memory_order_relaxed))
 		handle_free(&request_table, r);
 }

@@ -5,10 +5,18 @@
 
 #include "slmpm/completion.h"
 #include "slmpm/endpoint.h"
+#include "slmpm/rma.h"
 
 #define REQUEST_IOV 4 /* pieces kept inside; more are allocated */
 
-enum request_kind { REQUEST_SEND, REQUEST_RECV, REQUEST_HOLD };
+enum request_kind {
+	REQUEST_SEND,
+	REQUEST_RECV,
+	REQUEST_HOLD,
+	REQUEST_PUT, /* one-sided, from here on */
+	REQUEST_GET,
+	REQUEST_ATOMIC
+};
 
 struct request {
 	struct handle handle; /* generation 0 on the stack */
@@ -22,6 +30,7 @@ struct request {
 	bool cleared;
 	bool streaming; /* send: its envelope is out, it waits its turn for more packets */
 	uint8_t flags;  /* SLMPM_MORE */
+	uint16_t wire;  /* send: WIRE_FLAG_* of its first packet */
 	uint32_t stream;
 	uint64_t seq;            /* send: its envelope, once begun; receive: its turn */
 	uint64_t length;         /* bytes of the message (send), room (receive) */
@@ -32,6 +41,9 @@ struct request {
 	struct told told; /* bound: whom */
 	int piece_count;
 	struct slmpm_iov *pieces, few[REQUEST_IOV];
+	void *owned;                      /* memory of its own: freed with it */
+	void (*ended)(struct request *r); /* the library's own: drops it; told nobody else */
+	struct rma_work rma;              /* one-sided */
 };
 
 extern struct handle_table request_table;

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Atomic operations: one instruction on memory that both map, where both have the same byte order;
+ * else the owner does it, on the same word and by the same kind of instruction, so that the two
+ * ways are atomic against each other.
+ */
+#include "fabrics/fabric.h"
+#include "slmpm/error.h"
+#include "slmpm/memory.h"
+#include "slmpm/request.h"
+#include "slmpm/rma.h"
+
+static int check_word(slmpm_rmem mem, uint64_t offset, int op, int bits)
+{
+	const struct remote *remote = remote_get(mem);
+	uint64_t size = (uint64_t)bits / 8;
+
+	if (op < SLMPM_FETCH_ADD || op > SLMPM_SWAP)
+		return error_set(SLMPM_EINVAL, "slmpm_atomic: operation %d", op);
+	if (bits != 32 && bits != 64)
+		return error_set(SLMPM_EINVAL, "slmpm_atomic: %d bits", bits);
+	if (remote && (remote->address + offset) % size)
+		return error_set(SLMPM_EINVAL, "slmpm_atomic: a word at %llu is not aligned",
+				 (unsigned long long)offset);
+	return 0;
+}
+
+int slmpm_atomic(slmpm_rmem mem, uint64_t offset, int op, int bits, uint64_t operand,
+		 uint64_t compare, void *old, const struct slmpm_how *how, slmpm_req *req)
+{
+	struct slmpm_span word = {offset, (uint64_t)bits / 8};
+	struct fabric_atomic a = {
+		.op = (uint32_t)op,
+		.bits = (uint32_t)bits,
+		.operand = operand,
+		.compare = compare,
+	};
+	struct operation o = {
+		.call = "slmpm_atomic",
+		.rmem = mem,
+		.kind = REQUEST_ATOMIC,
+		.access = SLMPM_READ_WRITE,
+		.spans = &word,
+		.span_count = 1,
+		.atomic = &a,
+		.old = old,
+		.how = how,
+		.req = req,
+	};
+	int rc = check_word(mem, offset, op, bits);
+
+	return rc < 0 ? rc : rma_operate(&o);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One-sided operations: what an endpoint knows of its own and of the peer's. Where memory can be
+ * reached directly they are done at once, in the call (rma.c, atomic.c), and nothing of this is
+ * used. Else they become requests through the ring: rma_request.c has the side that asks,
+ * rma_serve.c the side whose memory it is.
+ */
+#ifndef SLMPM_RMA_H
+#define SLMPM_RMA_H
+
+#include <slmpm.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "slmpm/list.h"
+#include "slmpm/wire.h"
+
+/* Operations under way in one direction that want an answer; and Writes of several packets. */
+#define RMA_WINDOW 16
+
+struct context;
+struct endpoint;
+struct fabric_atomic;
+struct head;
+struct remote;
+struct request;
+
+enum rma_path { RMA_AUTO, RMA_MAP, RMA_ATTACH, RMA_RING, RMA_AM, RMA_TAG };
+
+/* ---- the side that asks --------------------------------------------------------------------- */
+
+struct rma_slot { /* of ours: waits for its answer */
+	bool taken, damaged;
+	uint8_t kind;            /* enum request_kind */
+	uint64_t seq;            /* 0: not out yet */
+	struct request *request; /* NULL: nobody waits for it any more */
+	uint64_t at;             /* read: where in the request's bytes the response goes */
+	uint64_t length, got;
+};
+
+struct rma_work {              /* a request's part that is one-sided */
+	struct remote *remote; /* NULL: a flush */
+	struct list live;      /* of the endpoint's, in the order in which they were asked for */
+	uint64_t ticket;       /* 0: not among them */
+	struct slmpm_span one, *spans;
+	int span_count, span;  /* the one that goes next ... */
+	uint64_t in_span;      /* ... and what of it is out */
+	uint32_t parts;        /* answers to come */
+	int status;            /* the first that failed */
+	bool answered;         /* wants one to its last packet ... */
+	bool remotely;         /* ... and is done only then */
+	bool stored;           /* the bytes are there: the notification alone is to go */
+	bool open;             /* counts among the Writes of several packets */
+	bool parked;           /* waits for a slot, or its turn, outside of the queue */
+	struct rma_slot *slot; /* taken for the next request */
+	uint8_t atomic, bits;
+	uint64_t operand, compare;
+	void *old;
+};
+
+/* ---- the side whose memory it is ------------------------------------------------------------ */
+
+struct rma_write {    /* a Write of the peer's of which packets are missing */
+	uint64_t seq; /* 0: free */
+	uint64_t got;
+	struct wire_target target; /* in this machine's byte order */
+	uint32_t imm, flags;
+	int status; /* refused or damaged: the rest is dropped */
+};
+
+struct rma_job { /* an answer that is owed */
+	uint64_t seq;
+	uint8_t opcode; /* its: WIRE_READ_ONLY for any response, WIRE_ACKNOWLEDGE ...; 0: free */
+	int status;
+	uint64_t old;
+	uint64_t sent; /* read: bytes of the response */
+	struct wire_target target;
+};
+
+struct rma { /* of an endpoint */
+	struct rma_slot slots[RMA_WINDOW];
+	uint32_t taken;   /* slots */
+	uint32_t open;    /* Writes of several packets under way */
+	uint32_t queued;  /* in the transmit queue */
+	uint64_t seq;     /* requests numbered so far */
+	uint64_t wrote;   /* the last that changes memory */
+	uint64_t settled; /* all up to this one are done over there */
+	uint64_t tickets;
+	uint64_t barrier; /* ticket of the first under way that holds up later ones; 0: none */
+	uint64_t fenced;  /* number of such a put that is out and not settled; 0: none */
+	int lost;         /* an answer that nobody waited for told of this failure */
+	struct list live;
+	struct list parked; /* by ticket */
+
+	uint64_t heard; /* requests of the peer's */
+	struct rma_write writes[RMA_WINDOW];
+	struct rma_job jobs[RMA_WINDOW];
+	uint32_t job_count, next_job; /* who goes on when there is room */
+	/* Writes that wanted no answer: the first that failed since the last flush, and the last. */
+	int unanswered, failed;
+	uint64_t unanswered_seq, failed_seq;
+	bool queue_first; /* the transmit queue goes on when there is room, not the answers */
+	unsigned char *stage;
+};
+
+int rma_new(struct endpoint *ep);
+void rma_free(struct endpoint *ep);
+/* At the endpoint's end: all of its one-sided requests end with ERROR. */
+void rma_end(struct endpoint *ep, int error);
+
+/* ---- a call ---------------------------------------------------------------------------------- */
+
+struct operation { /* what a call asks for */
+	const char *call;
+	slmpm_rmem rmem;
+	int kind;        /* enum request_kind */
+	uint32_t access; /* the rights that it needs */
+	const struct slmpm_span *spans;
+	int span_count;
+	const struct slmpm_iov *pieces;
+	int piece_count;
+	struct fabric_atomic *atomic; /* or NULL */
+	void *old;
+	const struct slmpm_how *how;
+	slmpm_req *req;
+	/* set by rma_operate */
+	struct remote *remote;
+	struct slmpm_how full;
+	uint64_t length;
+};
+
+/* Checks it, chooses its path and does it or begins it: what the call returns. */
+int rma_operate(struct operation *o);
+/* Is it within direct reach, and does nothing asked for before hold it up? */
+bool rma_is_direct(const struct remote *remote, unsigned op);
+/* Are all earlier operations on that peer done, as they must be for a fenced one? */
+bool rma_is_settled(const struct rma *m);
+/* Direct operations alone make no progress; once in a while they do. */
+void rma_look(struct context *ctx);
+
+/* ---- requests, for message.c and link.c ----------------------------------------------------- */
+
+/* To its queue; the endpoint is UP. */
+void rma_submit(struct request *r);
+/* May one that has not begun begin? */
+bool rma_ready(struct endpoint *ep, const struct request *r);
+/* As far as it goes: packets posted; *STOP when the link takes no more. */
+int rma_push(struct endpoint *ep, struct request *r, bool *stop);
+/* By request_finish: it is none of ours any more. */
+void rma_finished(struct request *r);
+/* Takes an unfinished request back; true. Its memory is not looked at again: a Write that has begun
+ * is given up, what an answer brings is dropped. */
+bool rma_take_back(struct request *r);
+/* A part of R has come back; OLD: what an atomic operation found. */
+void rma_part_done(struct request *r, int status, uint64_t old);
+
+/* ---- packets, for arrival.c ----------------------------------------------------------------- */
+
+void rma_response(struct endpoint *ep, const struct head *h, uint8_t opcode);
+void rma_acknowledged(struct endpoint *ep, const struct head *h);
+void rma_atomic_acknowledged(struct endpoint *ep, const struct head *h);
+
+void rma_serve_write(struct endpoint *ep, const struct head *h, uint8_t opcode);
+void rma_serve_read(struct endpoint *ep, const struct head *h);
+void rma_serve_atomic(struct endpoint *ep, const struct head *h, uint8_t opcode);
+void rma_serve_notify(struct endpoint *ep, const struct head *h);
+void rma_serve_withdrawn(struct endpoint *ep, const struct head *h);
+/* Answers that are owed, as far as there is room: packets posted; *STOP when the link takes no
+ * more. */
+int rma_serve(struct endpoint *ep, bool *stop);
+
+/* ---- between rma_request.c and rma_answer.c ------------------------------------------------- */
+
+/* Those that waited for a slot or for an end go to the queue; the next push sees them. */
+void rma_wake(struct endpoint *ep);
+void rma_from_queue(struct endpoint *ep, struct request *r);
+
+#endif

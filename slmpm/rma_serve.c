@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One-sided operations by request, the side whose memory it is. A request is a private copy of the
+ * packet's words; key, rights and range are looked at for each packet, so that what is revoked is
+ * out of reach at once (R9). Writes and atomic operations are done as they arrive, in their order;
+ * answers go out as there is room, a turn each.
+ */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/checksum.h"
+#include "slmpm/completion.h"
+#include "slmpm/inbound.h"
+#include "slmpm/memory.h"
+#include "slmpm/rma.h"
+
+#define READ_TURN 8 /* packets of one response before the next answer's turn */
+
+static bool violates(struct endpoint *ep, const char *rule)
+{
+	endpoint_poison(ep, rule);
+	return false;
+}
+
+/* ---- requests taken apart ------------------------------------------------------------------- */
+
+/* Numbers go up by one; the Writes of one put share theirs. */
+static bool take_number(struct endpoint *ep, const struct head *h, bool again, uint32_t flags)
+{
+	struct rma *m = ep->rma;
+
+	if (PEER_FAULT(h->flags & ~(flags | WIRE_FLAG_CHECK)))
+		return violates(ep, "flag of a request");
+	if (h->seq == m->heard + 1) {
+		m->heard++;
+		return true;
+	}
+	if (PEER_FAULT(!again || !h->seq || h->seq > m->heard))
+		return violates(ep, "number of a request");
+	return true;
+}
+
+/* What is damaged is not looked at; its operation fails. */
+static bool take_target(struct endpoint *ep, const struct head *h, struct wire_target *t)
+{
+	uint64_t length = h->extent & WIRE_LENGTH_MASK;
+
+	if (PEER_FAULT(h->length < sizeof(*t)))
+		return violates(ep, "length of a request");
+	memcpy(t, h->data, sizeof(*t));
+	t->offset = LITTLE_64(t->offset);
+	t->length = h->damaged ? length : LITTLE_64(t->length);
+	t->grant = LITTLE_32(t->grant);
+	if (PEER_FAULT(t->length != length || length > SLMPM_MESSAGE_MAX ||
+		       (t->zero && !h->damaged)))
+		return violates(ep, "range of a request");
+	return true;
+}
+
+/* Where T lies, if EP may do ACCESS there; NULL and *STATUS. */
+static struct region *find(struct endpoint *ep, const struct wire_target *t, uint32_t access,
+			   int *status)
+{
+	const struct grant *grant =
+		region_check(ep, t->grant, t->secret, access, t->offset, t->length, status);
+
+	return grant ? grant->region : NULL;
+}
+
+/* A notification costs what a message without bytes does. */
+static bool charge(struct endpoint *ep)
+{
+	ep->unmatched_charge += WIRE_ENVELOPE;
+	if (PEER_FAULT(ep->unmatched_charge > ep->credit))
+		return violates(ep, "credit overrun");
+	return true;
+}
+
+/* ---- answers -------------------------------------------------------------------------------- */
+
+static struct rma_job *owe(struct endpoint *ep, uint8_t opcode, uint64_t seq, int status)
+{
+	struct rma *m = ep->rma;
+
+	for (struct rma_job *j = m->jobs; j < m->jobs + RMA_WINDOW; j++) {
+		if (j->opcode)
+			continue;
+		*j = (struct rma_job){.opcode = opcode, .seq = seq, .status = status};
+		m->job_count++;
+		endpoint_refresh(ep);
+		return j;
+	}
+	(void)violates(ep, "number of requests under way");
+	return NULL;
+}
+
+static void acknowledge(struct endpoint *ep, uint64_t seq, int status)
+{
+	(void)owe(ep, WIRE_ACKNOWLEDGE, seq, status);
+}
+
+static int post_acknowledge(struct endpoint *ep, const struct rma_job *j)
+{
+	uint64_t old = LITTLE_64(j->old);
+	bool atomic = j->opcode == WIRE_ATOMIC_ACKNOWLEDGE;
+	struct packet p = {
+		.opcode = j->opcode,
+		.seq = j->seq,
+		.extent = (uint64_t)-j->status,
+		.data = atomic ? &old : NULL,
+		.length = atomic ? sizeof(old) : 0,
+	};
+
+	return link_post_request(ep, &p, NULL);
+}
+
+/* With checksums the bytes must hold still between the sum and the copy. */
+static const void *staged(struct endpoint *ep, const void *data, uint32_t n)
+{
+	struct rma *m = ep->rma;
+
+	if (!ep->check || !n)
+		return data;
+	if (!m->stage)
+		m->stage = malloc(ep->packet_max);
+	return m->stage ? memcpy(m->stage, data, n) : NULL;
+}
+
+/* The next packet of a read's response. */
+static int post_response(struct endpoint *ep, struct rma_job *j)
+{
+	uint64_t left = j->target.length - j->sent;
+	bool last = left <= ep->packet_max;
+	uint32_t n = last ? (uint32_t)left : ep->packet_max;
+	struct packet p = {
+		.seq = j->seq,
+		.length = n,
+		.extent = j->sent ? j->sent : j->target.length,
+	};
+	const struct region *region = find(ep, &j->target, SLMPM_READ, &j->status);
+	int rc;
+
+	p.opcode = last ? (j->sent ? WIRE_READ_LAST : WIRE_READ_ONLY) :
+			  (j->sent ? WIRE_READ_MIDDLE : WIRE_READ_FIRST);
+	if (region) {
+		p.data = staged(ep, region_at(region, j->target.offset + j->sent), n);
+		j->status = p.data ? 0 : -SLMPM_ENOMEM;
+	}
+	if (j->status) {
+		j->opcode = WIRE_ACKNOWLEDGE;
+		return post_acknowledge(ep, j);
+	}
+	rc = link_post_request(ep, &p, NULL);
+	if (rc == 1)
+		j->sent += n;
+	return rc;
+}
+
+/* One answer's turn: packets posted. */
+static int post_answer(struct endpoint *ep, struct rma_job *j, bool *stop)
+{
+	int n = 0;
+
+	do {
+		int rc = j->opcode == WIRE_READ_ONLY ? post_response(ep, j) :
+						       post_acknowledge(ep, j);
+
+		if (rc != 1) {
+			*stop = true;
+			return n;
+		}
+		n++;
+		if (j->opcode != WIRE_READ_ONLY || j->sent == j->target.length) {
+			j->opcode = 0;
+			ep->rma->job_count--;
+			return n;
+		}
+	} while (n < READ_TURN);
+	return n;
+}
+
+int rma_serve(struct endpoint *ep, bool *stop)
+{
+	struct rma *m = ep->rma;
+	int n = 0;
+
+	for (int i = 0; i < RMA_WINDOW && n < LINK_TURN && m->job_count && !*stop; i++) {
+		struct rma_job *j = &m->jobs[m->next_job];
+
+		if (j->opcode)
+			n += post_answer(ep, j, stop);
+		if (!*stop)
+			m->next_job = (m->next_job + 1) % RMA_WINDOW;
+	}
+	if (!m->job_count)
+		endpoint_refresh(ep);
+	return n;
+}
+
+/* ---- Writes --------------------------------------------------------------------------------- */
+
+static void note_failure(struct rma *m, uint64_t seq, int status)
+{
+	if (!m->unanswered) {
+		m->unanswered = status;
+		m->unanswered_seq = seq;
+	}
+	m->failed = status;
+	m->failed_seq = seq;
+}
+
+/* What the answer to the last Write of a put says of those before. */
+static int earlier_failure(struct rma *m, uint64_t seq)
+{
+	if (!m->failed || m->failed_seq != seq)
+		return 0;
+	if (m->unanswered_seq == seq)
+		m->unanswered = 0;
+	return m->failed;
+}
+
+static void write_done(struct endpoint *ep, const struct rma_write *w, struct region *region)
+{
+	struct rma *m = ep->rma;
+	int status = w->status;
+
+	if (!status) {
+		ep->stats->served++;
+		status = earlier_failure(m, w->seq);
+	}
+	if (w->flags & WIRE_FLAG_NOTIFY && !status)
+		completion_notify(region, ep, w->target.offset, w->target.length, w->imm);
+	else if (w->flags & WIRE_FLAG_NOTIFY)
+		inbound_charge(ep, WIRE_ENVELOPE);
+	if (w->flags & WIRE_FLAG_ANSWER)
+		acknowledge(ep, w->seq, status);
+	else if (status)
+		note_failure(m, w->seq, status);
+}
+
+/* N bytes of the Write from DATA on; the region, unless it is refused. */
+static struct region *store(struct endpoint *ep, struct rma_write *w, const void *data, uint32_t n)
+{
+	struct region *region = w->status ? NULL : find(ep, &w->target, SLMPM_WRITE, &w->status);
+
+	if (region && n)
+		memcpy(region_at(region, w->target.offset + w->got), data, n);
+	w->got += n;
+	return region;
+}
+
+static void flush(struct endpoint *ep, const struct head *h)
+{
+	struct rma *m = ep->rma;
+
+	acknowledge(ep, h->seq, m->unanswered);
+	m->unanswered = m->failed = 0;
+}
+
+static struct rma_write *open_write(struct rma *m, uint64_t seq)
+{
+	for (struct rma_write *w = m->writes; w < m->writes + RMA_WINDOW; w++)
+		if (w->seq == seq)
+			return w;
+	return NULL;
+}
+
+static void write_first(struct endpoint *ep, const struct head *h, bool only)
+{
+	struct rma_write w = {.seq = h->seq, .imm = h->imm, .flags = h->flags}, *open;
+	struct region *region;
+	uint32_t n;
+
+	if (!take_target(ep, h, &w.target))
+		return;
+	n = h->length - (uint32_t)sizeof(w.target);
+	if (PEER_FAULT(only ? n != w.target.length || h->length > ep->packet_max_in :
+			      n >= w.target.length || h->length != ep->packet_max_in)) {
+		(void)violates(ep, "length of a Write");
+		return;
+	}
+	if (h->flags & WIRE_FLAG_NOTIFY && !charge(ep))
+		return;
+	w.status = h->damaged ? -SLMPM_ECHECKSUM : 0;
+	region = store(ep, &w, (const unsigned char *)h->data + sizeof(w.target), n);
+	if (only) {
+		write_done(ep, &w, region);
+		return;
+	}
+	if (PEER_FAULT(open_write(ep->rma, h->seq))) {
+		(void)violates(ep, "second Write of one number");
+		return;
+	}
+	open = open_write(ep->rma, 0);
+	if (open)
+		*open = w;
+	else
+		(void)violates(ep, "number of Writes under way");
+}
+
+static void write_more(struct endpoint *ep, const struct head *h, bool last)
+{
+	struct rma_write *w = h->seq ? open_write(ep->rma, h->seq) : NULL, done;
+	struct region *region;
+	uint64_t left;
+
+	if (PEER_FAULT(!w || h->flags & ~WIRE_FLAG_CHECK)) {
+		(void)violates(ep, "continuation of no Write");
+		return;
+	}
+	left = w->target.length - w->got;
+	if (PEER_FAULT((h->extent & WIRE_LENGTH_MASK) != w->got ||
+		       (last ? h->length != left || h->length > ep->packet_max_in :
+			       h->length != ep->packet_max_in || h->length >= left))) {
+		(void)violates(ep, "length or offset of a Write");
+		return;
+	}
+	if (h->damaged && !w->status)
+		w->status = -SLMPM_ECHECKSUM;
+	region = store(ep, w, h->data, h->length);
+	if (!last)
+		return;
+	done = *w;
+	w->seq = 0;
+	write_done(ep, &done, region);
+}
+
+void rma_serve_write(struct endpoint *ep, const struct head *h, uint8_t opcode)
+{
+	if (ep->closing)
+		return; /* its operations end with the connection */
+	if (opcode == WIRE_WRITE_MIDDLE || opcode == WIRE_WRITE_LAST) {
+		write_more(ep, h, opcode == WIRE_WRITE_LAST);
+		return;
+	}
+	if (!take_number(ep, h, true, WIRE_FLAG_ANSWER | WIRE_FLAG_NOTIFY))
+		return;
+	if (opcode == WIRE_WRITE_ONLY && !h->length && h->extent == wire_extent(0, h->flags) &&
+	    h->flags & WIRE_FLAG_ANSWER && !(h->flags & WIRE_FLAG_NOTIFY))
+		flush(ep, h);
+	else
+		write_first(ep, h, opcode == WIRE_WRITE_ONLY);
+}
+
+void rma_serve_withdrawn(struct endpoint *ep, const struct head *h)
+{
+	struct rma_write *w = h->seq ? open_write(ep->rma, h->seq) : NULL;
+
+	if (ep->closing)
+		return;
+	if (PEER_FAULT(!w)) {
+		(void)violates(ep, "withdrawal of no Write");
+		return;
+	}
+	if (w->flags & WIRE_FLAG_NOTIFY)
+		inbound_charge(ep, WIRE_ENVELOPE);
+	w->seq = 0;
+}
+
+/* ---- the others ----------------------------------------------------------------------------- */
+
+void rma_serve_notify(struct endpoint *ep, const struct head *h)
+{
+	struct rma_write w = {.seq = h->seq, .imm = h->imm, .flags = h->flags | WIRE_FLAG_NOTIFY};
+
+	if (ep->closing || !take_number(ep, h, false, WIRE_FLAG_ANSWER) ||
+	    !take_target(ep, h, &w.target))
+		return;
+	if (PEER_FAULT(h->length != sizeof(w.target))) {
+		(void)violates(ep, "length of a notification");
+		return;
+	}
+	if (!charge(ep))
+		return;
+	w.status = h->damaged ? -SLMPM_ECHECKSUM : 0;
+	write_done(ep, &w, store(ep, &w, NULL, 0));
+}
+
+void rma_serve_read(struct endpoint *ep, const struct head *h)
+{
+	struct wire_target t;
+	struct rma_job *j;
+	int status = h->damaged ? -SLMPM_ECHECKSUM : 0;
+
+	if (ep->closing || !take_number(ep, h, false, 0) || !take_target(ep, h, &t))
+		return;
+	if (PEER_FAULT(h->length != sizeof(t))) {
+		(void)violates(ep, "length of a read request");
+		return;
+	}
+	if (!status && find(ep, &t, SLMPM_READ, &status))
+		ep->stats->served++;
+	j = owe(ep, status ? WIRE_ACKNOWLEDGE : WIRE_READ_ONLY, h->seq, status);
+	if (j)
+		j->target = t;
+}
+
+/* In the owner's byte order, against all others who do the same on this word. */
+#define APPLY(type)                                                                                \
+	static uint64_t apply_##type(void *at, uint8_t opcode, const struct wire_atomic *a)        \
+	{                                                                                          \
+		_Atomic type *word = at;                                                           \
+		type compare = (type)a->compare;                                                   \
+                                                                                                   \
+		if (opcode == WIRE_FETCH_ADD)                                                      \
+			return atomic_fetch_add(word, (type)a->operand);                           \
+		if (opcode == WIRE_SWAP)                                                           \
+			return atomic_exchange(word, (type)a->operand);                            \
+		(void)atomic_compare_exchange_strong(word, &compare, (type)a->operand);            \
+		return compare;                                                                    \
+	}
+APPLY(uint32_t)
+APPLY(uint64_t)
+
+static bool take_atomic(struct endpoint *ep, const struct head *h, struct wire_target *t,
+			struct wire_atomic *a)
+{
+	if (!take_target(ep, h, t))
+		return false;
+	if (PEER_FAULT(h->length != sizeof(*t) + sizeof(*a)))
+		return violates(ep, "length of an atomic operation");
+	memcpy(a, (const unsigned char *)h->data + sizeof(*t), sizeof(*a));
+	a->operand = LITTLE_64(a->operand);
+	a->compare = LITTLE_64(a->compare);
+	a->bits = LITTLE_32(a->bits);
+	if (h->damaged)
+		return true;
+	if (PEER_FAULT((a->bits != 32 && a->bits != 64) || t->length != a->bits / 8 || a->zero))
+		return violates(ep, "width of an atomic operation");
+	return true;
+}
+
+void rma_serve_atomic(struct endpoint *ep, const struct head *h, uint8_t opcode)
+{
+	int status = h->damaged ? -SLMPM_ECHECKSUM : 0;
+	struct region *region = NULL;
+	struct wire_atomic a;
+	struct wire_target t;
+	struct rma_job *j;
+	void *at = NULL;
+
+	if (ep->closing || !take_number(ep, h, false, 0) || !take_atomic(ep, h, &t, &a))
+		return;
+	if (!status)
+		region = find(ep, &t, SLMPM_READ_WRITE, &status);
+	if (region) {
+		at = region_at(region, t.offset);
+		if ((uintptr_t)at % t.length) {
+			ep->stats->refused++;
+			status = -SLMPM_EINVAL;
+		}
+	}
+	/* The place for the answer first: what is done must be told. */
+	j = owe(ep, status ? WIRE_ACKNOWLEDGE : WIRE_ATOMIC_ACKNOWLEDGE, h->seq, status);
+	if (!j || status)
+		return;
+	j->old = a.bits == 64 ? apply_uint64_t(at, opcode, &a) : apply_uint32_t(at, opcode, &a);
+	ep->stats->served++;
+}
