@@ -18,6 +18,7 @@ struct share {
 	struct endpoint *ep;
 	uint32_t access, id;
 	int rc;
+	bool made; /* the offer, or the reason why not */
 	struct sharing sharing;
 };
 
@@ -30,9 +31,11 @@ static bool offer(void *arg)
 	struct slmpm_key key;
 	struct grant *g;
 
+	if (s->made)
+		return true;
 	if (!ep || !region) {
 		s->rc = ep ? handle_error(&region_table, s->mem.id) : endpoint_bad_handle(s->peer);
-		return true;
+		return s->made = true;
 	}
 	if (ep->state == SLMPM_PEER_CONNECTING)
 		return false;
@@ -43,7 +46,7 @@ static bool offer(void *arg)
 		grant_key(g, &key);
 		link_control(ep, WIRE_REGION_OFFER, 0, g->id, key.bytes, sizeof(key.bytes));
 	}
-	return s->rc != -SLMPM_EAGAIN;
+	return s->made = s->rc != -SLMPM_EAGAIN;
 }
 
 static bool answered(void *arg)
