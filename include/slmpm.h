@@ -634,7 +634,15 @@ struct slmpm_stats { /* one peer; plain counters with one writer, lifetime total
 	 * for it, for want of a mapping. */
 	uint64_t puts, put_bytes, gets, get_bytes, atomics, served, notifications;
 	uint64_t refused; /* of the peer's: key, range or right was wrong */
+	/* Active messages handled here, and dropped: no handler, damaged, or too long. */
 	uint64_t ams, am_unhandled;
+	/* One-sided operations by active messages (SLMPM_RMA): requests made here, by messages that
+	 * bring the bytes along and by tag; and the peer's handled here. */
+	uint64_t am_writes, am_reads, am_atomics, tag_writes, tag_reads;
+	uint64_t am_served, tag_served;
+	/* Of what was sent: large messages announced and then pulled by the peer, their bytes; and
+	 * those of which this side pushed a share. The rest went in packets. */
+	uint64_t rget_messages, rget_bytes, push_messages, push_bytes;
 	char link[16];
 };
 

@@ -6,6 +6,7 @@
 
 #include "slmpm/am.h"
 #include "slmpm/area.h"
+#include "slmpm/bulk.h"
 #include "slmpm/bundle.h"
 #include "slmpm/checksum.h"
 #include "slmpm/held.h"
@@ -233,6 +234,8 @@ static void withdraw(struct endpoint *ep, const struct head *h)
 	struct request *r;
 	uint64_t total;
 
+	if (pull_is_asked(ep, h, m))
+		return;
 	if (!m || m->area) {
 		arrival_violates(ep, "withdrawal of no message");
 		return;
@@ -308,10 +311,14 @@ bool arrival_take(struct endpoint *ep, const struct fabric_arrival *a)
 	case WIRE_SEND_FIRST: send_first(ep, &h); return false;
 	case WIRE_SEND_MIDDLE:
 	case WIRE_SEND_LAST: send_more(ep, &h, a->kind == WIRE_SEND_LAST); return false;
-	case WIRE_CLEAR: link_cleared(ep, h.seq); return false;
+	case WIRE_CLEAR:
+		if (h.extent & WIRE_LENGTH_MASK)
+			ep->fetch_min = UINT64_MAX; /* it cannot fetch, after all */
+		link_cleared(ep, h.seq);
+		return false;
 	case WIRE_CREDIT: credit(ep, &h); return false;
 	case WIRE_WITHDRAW:
-		if (h.extent & WIRE_LENGTH_MASK)
+		if ((h.extent & WIRE_LENGTH_MASK) == 1)
 			rma_serve_withdrawn(ep, &h);
 		else
 			withdraw(ep, &h);
@@ -338,6 +345,11 @@ bool arrival_take(struct endpoint *ep, const struct fabric_arrival *a)
 	case WIRE_READ_ONLY: rma_response(ep, &h, a->kind); return false;
 	case WIRE_ATOMIC_ACKNOWLEDGE: rma_atomic_acknowledged(ep, &h); return false;
 	case WIRE_ACKNOWLEDGE: rma_acknowledged(ep, &h); return false;
+	case WIRE_FETCH: pull_announced(ep, &h); return false;
+	case WIRE_FETCH_GIVE: pull_given(ep, &h); return false;
+	case WIRE_FETCH_SEND: pull_sent(ep, &h); return false;
+	case WIRE_FETCH_TAKE: push_taken(ep, &h); return false;
+	case WIRE_FETCH_DONE: push_over(ep, &h); return false;
 	case WIRE_REGION_OFFER:
 	case WIRE_REGION_ACCEPTED:
 	case WIRE_REGION_WITHDRAWN:

@@ -53,6 +53,8 @@ static const struct setting settings[] = {
 	  "longest active message that is taken; longer ones are counted and dropped" },
 	{ "AM_ANSWERS", SIZE, "64m", &config.am_answers, 64 << 10, INT64_C(8) << 30, NULL,
 	  "bytes of answers to active messages that may wait for a peer to take them" },
+	{ "FETCH_MIN", SIZE, "64k", &config.fetch_min, 0, INT64_C(8) << 30, NULL,
+	  "shortest message that the receiver fetches from the sender's memory, where SLMPM_ATTACH works" },
 	{ "WAIT", CHOICE, "adaptive", &config.wait, 0, 2, "adaptive spin block",
 	  "how a call waits: spin briefly, yield, then sleep; never sleep; sleep at once" },
 	{ "SPIN_US", NUMBER, "50", &config.spin_us, 0, 1000000, NULL,

@@ -8,6 +8,7 @@
 
 #include "slmpm/area.h"
 #include "slmpm/bootstrap.h"
+#include "slmpm/bulk.h"
 #include "slmpm/error.h"
 #include "slmpm/held.h"
 #include "slmpm/inbound.h"
@@ -47,6 +48,7 @@ struct endpoint *endpoint_new(struct context *ctx)
 	ep->ctx = ctx;
 	ep->state = SLMPM_PEER_CONNECTING;
 	ep->check = config_get()->check;
+	ep->fetch_min = UINT64_MAX;
 	ep->stats = &ep->own_stats;
 	list_init(&ep->link.queue);
 	list_init(&ep->announced);
@@ -95,6 +97,7 @@ void endpoint_free(struct endpoint *ep)
 	forget_messages(ep);
 	bootstrap_free(ep);
 	area_free_all(ep);
+	bulk_free(ep);
 	memory_forget(ep);
 	ep->link.fabric->disconnect(ep->link.port);
 	free(ep->link.port);
@@ -119,7 +122,8 @@ void endpoint_refresh(struct endpoint *ep)
 {
 	ep->direct = ep->state == SLMPM_PEER_UP && list_empty(&ep->link.queue) &&
 		     list_empty(&ep->owed) && !ep->link.active && !(ep->loan.data && !ep->loan.area) && !ep->check &&
-		     !ep->closing && !ep->rma->job_count && !ep->work_waiting;
+		     !ep->closing && !ep->rma->job_count && !ep->work_waiting &&
+		     !bulk_busy(ep);
 }
 
 static uint32_t packet_limit(uint32_t agreed, uint32_t payload_max)
@@ -211,6 +215,7 @@ void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *wh
 	ep->am.message = NULL;
 	ep->bundle.count = ep->bundle.left = 0;
 	ep->unpack.left = 0;
+	bulk_end(ep);
 	fail_list(&ep->link.queue, error);
 	fail_list(&ep->announced, error);
 	rma_end(ep, error);

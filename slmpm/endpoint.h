@@ -87,6 +87,8 @@ struct endpoint {
 	struct list announced; /* requests that wait for WIRE_CLEAR */
 	struct list owed;      /* control packets that found no room (link.c) */
 	uint32_t work_waiting; /* work requests that others must end before (workqueue.c) */
+	uint64_t fetch_min;    /* from this length on the peer fetches them itself */
+	struct bulk *bulk;     /* such messages, both ways; or NULL */
 	struct bundle bundle;
 
 	/* messages in */

@@ -16,6 +16,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "slmpm/bulk.h"
 #include "slmpm/error.h"
 #include "slmpm/wait.h"
 
@@ -202,6 +203,8 @@ static int take_round(struct control *c, struct received *r)
 	if (!(c->features & WIRE_FEATURE_BUNDLE))
 		ep->bundle.most = 0;
 	ep->memory.agreed = c->features & WIRE_FEATURE_MEMORY;
+	if (c->features & WIRE_FEATURE_FETCH)
+		bulk_open(ep);
 	return 0;
 }
 

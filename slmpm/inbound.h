@@ -23,10 +23,12 @@ struct inbound {
 	uint64_t charge; /* against the credit, until matched */
 	uint32_t stream, imm;
 	bool announced, cleared, damaged;
+	bool active;             /* an active message: no receive is to have it */
 	bool cut;                /* its receive was too short and has ended: the rest is dropped */
 	struct request *receive; /* matched */
 	unsigned char *data;     /* bytes kept here while unmatched or held: room for `room` */
 	uint64_t room;
+	struct pull *pull; /* the message is to be fetched */
 	struct area *area; /* the message lies there; got bytes are ready */
 	bool final;        /* area: got is the length */
 	bool held;         /* handed out by slmpm_hold: its memory stays until released */

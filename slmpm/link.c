@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "slmpm/bulk.h"
 #include "slmpm/bundle.h"
 #include "slmpm/checksum.h"
 #include "slmpm/error.h"
@@ -226,6 +227,8 @@ static uint64_t charge_of(const struct endpoint *ep, const struct request *r)
 {
 	if (r->wire & WIRE_FLAG_UNCHARGED)
 		return 0;
+	if (push_wants(ep, r))
+		return WIRE_ENVELOPE;
 	return wire_charge(r->length > ep->eager_max ? ep->packet_max : r->length);
 }
 
@@ -258,6 +261,8 @@ static int begin(struct endpoint *ep, struct request *r)
 
 	if (!has_credit(ep, r))
 		return -EAGAIN;
+	if (push_wants(ep, r))
+		return push_announce(ep, r);
 	rc = link_post_request(ep, &p, r);
 	if (rc != 1)
 		return rc;
@@ -435,6 +440,8 @@ void link_cleared(struct endpoint *ep, uint64_t seq)
 
 		if (r->seq != seq)
 			continue;
+		if (r->push)
+			push_forget(r);
 		list_remove(at);
 		r->cleared = true;
 		link_enqueue(ep, r);

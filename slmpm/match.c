@@ -2,6 +2,7 @@
 /* Matching: posted receives on one side, unexpected messages on the other. */
 #include "slmpm/match.h"
 
+#include "slmpm/bulk.h"
 #include "slmpm/wait.h"
 
 static bool wants(const struct request *r, const struct endpoint *ep, uint32_t stream)
@@ -68,6 +69,10 @@ void match_discount(struct endpoint *ep, uint64_t bytes)
 
 static void start_rest(struct inbound *m)
 {
+	if (m->pull) {
+		pull_begin(m);
+		return;
+	}
 	if (!m->announced || m->cleared)
 		return;
 	m->cleared = true;
@@ -169,6 +174,8 @@ int match_undo(struct request *r)
 
 	if (!m)
 		return 0;
+	if (m->pull && !pull_take_back(m))
+		return -SLMPM_EBUSY;
 	if (r->kind == REQUEST_RECV && !m->area && m->room < m->got) {
 		/* What lies past the buffer's end is gone already. */
 		if (r->length < m->got) {

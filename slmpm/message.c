@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "slmpm/bulk.h"
 #include "slmpm/error.h"
 #include "slmpm/link.h"
 #include "slmpm/match.h"
@@ -114,8 +115,14 @@ static bool take_back(struct request *r)
 		match_unpost(r);
 		return true;
 	}
-	if (r->seq) {
+	if (r->push && !push_take_back(r))
+		return false;
+	if (r->push) {
+		push_forget(r);
+	} else if (r->seq) {
 		link_control(r->ep, WIRE_WITHDRAW, r->seq, 0, NULL, 0);
+	}
+	if (r->seq) {
 		/* Only what is announced counts as sent when it is received. */
 		r->ep->stats->sent_messages--;
 		r->ep->stats->sent_bytes -= r->length;
@@ -163,6 +170,12 @@ static COLD int await_in_handler(struct request *r)
 	return explain(r);
 }
 
+/* Taking it back failed for now; what is being copied by the other side is seen through. */
+static bool may_try_again(const struct request *r)
+{
+	return r->push || (r->message && r->message->pull);
+}
+
 int message_await(struct request *r, int timeout_ms)
 {
 	int rc;
@@ -176,7 +189,7 @@ int message_await(struct request *r, int timeout_ms)
 	if (r->done)
 		return explain(r);
 	while (!r->done && !take_back(r)) /* half of it is beyond recall: see it through */
-		rc = wait_until(r->ctx, is_done, r, -1);
+		rc = wait_until(r->ctx, is_done, r, may_try_again(r) ? 1 : -1);
 	if (r->done)
 		return explain(r);
 	return message_timed_out(r->ep,

@@ -6,10 +6,12 @@
 #include "slmpm/progress.h"
 
 #include "slmpm/arrival.h"
+#include "slmpm/bulk.h"
 #include "slmpm/bundle.h"
 #include "slmpm/error.h"
 #include "slmpm/link.h"
 #include "slmpm/wait.h"
+#include "slmpm/workqueue.h"
 
 #define AWAY_NS    1000
 #define SHARE      16  /* packets of an endpoint before it is the next one's turn */
@@ -60,8 +62,13 @@ int progress_endpoint(struct endpoint *ep)
 	n = take_batch(ep, false);
 	if (ep->end_of_stream && ep->state == SLMPM_PEER_UP)
 		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it closed the connection");
-	if (!ep->direct || ep->bundle.count)
+	if (!ep->direct || ep->bundle.count) {
 		n += link_push(ep);
+		if (ep->work_waiting)
+			n += workqueue_advance(ep);
+		if (bulk_busy(ep))
+			n += bulk_step(ep);
+	}
 	if (UNLIKELY(ep->broken != NULL))
 		endpoint_poison(ep, ep->broken);
 	return n;
@@ -71,6 +78,8 @@ int progress_context(struct context *ctx)
 {
 	int n = 0;
 
+	if (UNLIKELY(ctx->handling)) /* it goes on when the handler has returned */
+		return 0;
 	ctx->finished = false;
 	for (uint32_t left = ctx->count; left && ctx->count && !ctx->finished; left--) {
 		if (ctx->next >= ctx->count)
@@ -88,6 +97,15 @@ int progress_context(struct context *ctx)
 		wait_changed(ctx);
 	}
 	return n;
+}
+
+bool progress_look(struct endpoint *ep)
+{
+	bool finished = ep->ctx->finished;
+	int n = take_batch(ep, true);
+
+	ep->ctx->finished |= finished;
+	return n < SHARE && !ep->unpack.left;
 }
 
 void progress_drain(struct endpoint *ep)

@@ -51,7 +51,7 @@ static inline void take_plain(struct endpoint *ep, const struct fabric_arrival *
 
 static inline bool is_message(uint8_t kind)
 {
-	return kind <= WIRE_SEND_ONLY || kind == WIRE_LOAN;
+	return kind <= WIRE_SEND_ONLY || kind == WIRE_LOAN || kind == WIRE_FETCH;
 }
 
 /* 1: *A is the message, not yet released. 2: the opened bundle has it. 0: not this way; what else

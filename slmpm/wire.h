@@ -61,22 +61,30 @@ enum wire_opcode {
 	WIRE_REGION_RELEASED = 43,
 	WIRE_REGION_REVOKED = 44,
 	WIRE_REGION_LET_GO = 45,
-	/* A large message that the receiver fetches itself (payload: struct wire_fetch). */
+	/* A large message that the receiver fetches itself (payload: struct wire_fetch), its end
+	 *, what the receiver takes (struct wire_take), what the
+	 * sender gives by itself (struct wire_give), the sender's wish to send it in packets. */
 	WIRE_FETCH = 46,
 	WIRE_FETCH_DONE = 47,
-	WIRE_OPCODES = 48
+	WIRE_FETCH_TAKE = 48,
+	WIRE_FETCH_GIVE = 49,
+	WIRE_FETCH_SEND = 50,
+	WIRE_OPCODES = 51
 };
 
 #define WIRE_LENGTH_MASK    ((UINT64_C(1) << 48) - 1)
 #define WIRE_FLAG_CHECK     1u /* the payload ends with 4 bytes of CRC-32C over header and payload */
 #define WIRE_FLAG_ANNOUNCED 2u /* First: the rest waits for WIRE_CLEAR */
 #define WIRE_FLAG_ACTIVE                                                                           \
-	4u                   /* an active message: `stream` has the handler's number (16 bits) and
+	4u                     /* an active message: `stream` has the handler's number (16 bits) and
 				* the length of its head (16 bits), which begins the payload */
-#define WIRE_FLAG_TAGGED 8u  /* a message of the library's own, matched by tag: `stream` */
-#define WIRE_FLAG_ANSWER 16u /* a Write or Notify wants its WIRE_ACKNOWLEDGE */
-#define WIRE_FLAG_NOTIFY 32u /* a Write raises a completion at the target */
-#define WIRE_FLAGS       63u
+#define WIRE_FLAG_TAGGED    8u /* a message of the library's own, matched by tag: `stream` */
+#define WIRE_FLAG_ANSWER    16u /* a Write or Notify wants its WIRE_ACKNOWLEDGE */
+#define WIRE_FLAG_NOTIFY    32u /* a Write raises a completion at the target */
+/* With ACTIVE or TAGGED: costs no credit. Of an active message an answer, which goes out whatever
+ * else waits; the library's own are bounded by their number. */
+#define WIRE_FLAG_UNCHARGED 64u
+#define WIRE_FLAGS          127u
 
 struct wire_target { /* a range of a region, and the right to it */
 	uint64_t offset, length;
@@ -99,13 +107,46 @@ struct wire_loan {
 };
 _Static_assert(sizeof(struct wire_loan) == 24, "wire layout");
 
-#define WIRE_ENVELOPE 64
+/* Word 2 of a WIRE_WITHDRAW for a message to be fetched, beside 0. */
+#define WIRE_WITHDRAW_ASK 2 /* perhaps: nothing is to be begun until the next such packet */
+#define WIRE_WITHDRAW_NOT 3 /* no: it goes on */
 
-/* A message's charge against the credit: what it costs to keep it unreceived. */
+#define WIRE_RANGES 8
+
+struct wire_range { /* of the sender's memory */
+	uint64_t address, length;
+};
+
+/* In front of `count` ranges. Behind these, and behind the first struct wire_take, there may be
+ * how the peer's memory is reached: the fabric's. */
+struct wire_fetch {
+	uint32_t count, zero;
+};
+
+/* Bytes are counted from the message's beginning. */
+struct wire_take {
+	uint64_t address; /* of the receive's buffer; 0: it is not to be written into */
+	uint64_t limit;   /* as many bytes are wanted */
+	uint64_t upto;    /* so many of them the receiver reads itself */
+	uint32_t turn;    /* counts the receives that the message has had */
+	uint32_t reading; /* 1: from now on; 0: it does not read now */
+};
+_Static_assert(sizeof(struct wire_take) == 32, "wire layout");
+
+struct wire_give {
+	uint64_t claim; /* from here on the sender writes ... */
+	uint64_t done;  /* ... and from here on it has written */
+	uint32_t turn, zero;
+};
+_Static_assert(sizeof(struct wire_give) == 24, "wire layout");
+
 #define WIRE_KEY_MAGIC   UINT32_C(0x314b4c53) /* "SLK1" */
 #define WIRE_KEYS_MAX    4096                 /* that a peer may hold at once */
 #define WIRE_CONTROL_MAX 64                   /* payload of a packet without message */
 
+#define WIRE_ENVELOPE 64
+
+/* A message's charge against the credit: what it costs to keep it unreceived. */
 static inline uint64_t wire_charge(uint64_t bytes)
 {
 	return bytes + WIRE_ENVELOPE;
@@ -131,10 +172,10 @@ enum wire_control {
 	WIRE_ROUND = 3, /* number, then a fabric's blob, with its descriptors */
 	WIRE_AREA = 4,  /* struct wire_area, with the area's descriptor */
 	WIRE_BYE = 5,   /* struct wire_bye: refused or poisoned, and why */
+	WIRE_GRANT = 6, /* struct wire_grant, with the region's descriptor where it is mapped */
 };
 
 struct wire_control_head {
-	WIRE_GRANT = 6, /* struct wire_grant, with the region's descriptor where it is mapped */
 	uint32_t type;
 	uint32_t length; /* of the whole packet */
 };
@@ -142,7 +183,8 @@ struct wire_control_head {
 /* What a side can do beyond the least of its version. */
 #define WIRE_FEATURE_BUNDLE UINT64_C(1) /* takes WIRE_BUNDLE */
 #define WIRE_FEATURE_MEMORY UINT64_C(2) /* takes WIRE_GRANT, opcodes 5 to 19 and 40 to 45 */
-#define WIRE_FEATURES       (WIRE_FEATURE_BUNDLE | WIRE_FEATURE_MEMORY)
+#define WIRE_FEATURE_FETCH  UINT64_C(4) /* takes opcodes 46 to 50 */
+#define WIRE_FEATURES       (WIRE_FEATURE_BUNDLE | WIRE_FEATURE_MEMORY | WIRE_FEATURE_FETCH)
 
 struct wire_hello {
 	struct wire_control_head head;
@@ -178,9 +220,6 @@ struct wire_area {
 	uint64_t size;
 };
 
-struct wire_bye {
-	struct wire_control_head head;
-	uint32_t error; /* enum slmpm_error: what the refused side's call returns */
 /* What a peer may do with a region, ahead of its key; the rest is the fabric's. */
 struct wire_grant {
 	struct wire_control_head head;
@@ -192,6 +231,9 @@ struct wire_grant {
 };
 _Static_assert(sizeof(struct wire_grant) == 176, "wire layout");
 
+struct wire_bye {
+	struct wire_control_head head;
+	uint32_t error; /* enum slmpm_error: what the refused side's call returns */
 	uint32_t zero;
 	char reason[112]; /* for a person */
 };
