@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ways of one-sided operations: direct ones, and those by requests under settings that make them
+ * wait for room, credit and answers. */
+#include "tests/lib/way.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "tests/lib/child.h"
+
+/* clang-format off */
+static const struct way ways[] = {
+	{ "mapped", false, false, "map", { NULL } },
+	{ "attached", true, false, "attach", { NULL } },
+	{ "by requests", false, false, "ring", { "SLMPM_RMA=ring" } },
+	{ "by requests, own memory", true, false, "ring", { "SLMPM_ATTACH=n" } },
+	{ "by requests, checked", false, true, "ring", { "SLMPM_RMA=ring", "SLMPM_CHECK=1" } },
+	{ "by requests, asleep", false, true, "ring", { "SLMPM_RMA=ring", "SLMPM_WAIT=block" } },
+	{ "by requests, small", false, true, "ring", { "SLMPM_RMA=ring", "SLMPM_CHECK=1", "SLMPM_RING_SEGMENTS=128",
+	  "SLMPM_PACKET_MAX=256", "SLMPM_EAGER_MAX=300", "SLMPM_EAGER_CREDIT=64k", "SLMPM_WAIT=block" } },
+	{ NULL, false, false, NULL, { NULL } },
+};
+/* clang-format on */
+
+static const struct way *find(const char *name)
+{
+	for (const struct way *w = ways; w->name; w++)
+		if (name && !strcmp(w->name, name))
+			return w;
+	return NULL;
+}
+
+const struct way *way_current(void)
+{
+	const struct way *w = find(getenv("SLMPM_TEST_WAY_NOW"));
+
+	CHECK(w, "no way is set");
+	return w;
+}
+
+struct run {
+	int (*body)(const struct way *w);
+	const struct way *way;
+};
+
+static int run(void *arg)
+{
+	const struct run *r = arg;
+
+	for (const char *const *s = r->way->set; *s; s++)
+		putenv((char *)(uintptr_t)*s);
+	setenv("SLMPM_TEST_WAY_NOW", r->way->name, 1);
+	return r->body(r->way);
+}
+
+int way_each(int (*body)(const struct way *w), unsigned seconds)
+{
+	const char *only = getenv("SLMPM_TEST_WAY");
+	int failed = 0;
+
+	(void)setvbuf(stdout, NULL, _IOLBF, 0);
+	for (const struct way *w = ways; w->name; w++) {
+		struct run r = {body, w};
+		int64_t begin = actor_now_ms();
+		int status;
+
+		if (only && strcmp(only, w->name) != 0)
+			continue;
+		status = child_run(run, &r, seconds * (unsigned)actor_slow());
+		printf("%-26s %s %lld ms (%d)\n", w->name,
+		       !status              ? "ok" :
+		       status == CHILD_LATE ? "LATE" :
+					      "FAILED",
+		       (long long)(actor_now_ms() - begin), status);
+		failed |= status;
+	}
+	return failed ? 1 : 0;
+}
+
+unsigned char *way_region(slmpm_ctx ctx, size_t size, uint32_t access, slmpm_mem *mem)
+{
+	void *base;
+
+	if (!way_current()->registered) {
+		OK(slmpm_mem_alloc(ctx, size, access, mem, &base));
+		return base;
+	}
+	base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(base != MAP_FAILED, "no %zu bytes", size);
+	OK(slmpm_mem_register(ctx, base, size, access, mem));
+	return base;
+}
+
+slmpm_rmem way_reach(slmpm_mem mem, slmpm_peer near, slmpm_peer peer, uint32_t access)
+{
+	struct slmpm_key key;
+	slmpm_rmem rmem;
+
+	OK(slmpm_mem_key(mem, near, access, &key));
+	OK(slmpm_mem_open(peer, &key, &rmem));
+	return rmem;
+}
+
+void way_check(slmpm_rmem rmem)
+{
+	struct slmpm_mem_info info = {.size = sizeof(info)};
+
+	OK(slmpm_rmem_query(rmem, &info));
+	if (!strcmp(way_current()->path, "attach") && !strcmp(info.path, "ring"))
+		printf("no process may reach another's memory here: by requests\n");
+	else
+		CHECK(!strcmp(info.path, way_current()->path), "the region is reached by \"%s\"",
+		      info.path);
+}
