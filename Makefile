@@ -4,6 +4,7 @@
 #	/* pkg-config: LIB */	a fabric that is left out, aloud, where pkg-config does not know LIB
 #	/* libs: -lFOO */	more libraries for the program, the test or libslmpm itself
 #	/* helper */		a program in a test folder that tests start; it is not itself a test
+#	/* program */		one of several programs of a folder of apps; they share what else lies there
 # and to tests/run:  /* timeout: SECONDS */  /* native-only */
 #
 # Variables: CC CFLAGS BUILD PREFIX DESTDIR, V=1 shows the commands, LTO=1 optimizes across files,
@@ -86,10 +87,12 @@ ARCHIVE := $(OUT)/lib/libslmpm.a
 
 # A program is apps/NAME.c or a folder apps/NAME; in these two folders each file is one.
 ONE_FILE := $(wildcard apps/*.c apps/hello/*.c apps/examples/*.c)
-FOLDERS  := $(filter-out hello examples lib,$(notdir $(patsubst %/,%,$(dir $(wildcard apps/*/*.c)))))
+MAINS    := $(shell grep -lE '^/\* program \*/' $(wildcard apps/*/*.c))
+SEVERAL  := $(sort $(notdir $(patsubst %/,%,$(dir $(MAINS)))))
+FOLDERS  := $(filter-out hello examples lib $(SEVERAL),$(notdir $(patsubst %/,%,$(dir $(wildcard apps/*/*.c)))))
 FOLDERS  := $(sort $(FOLDERS))
 APP_LIB  := $(patsubst %.c,$(OBJ)/%.o,$(wildcard apps/lib/*.c))		# what programs share
-PROGRAMS := $(addprefix $(OUT)/bin/,$(basename $(notdir $(ONE_FILE))) $(FOLDERS))
+PROGRAMS := $(addprefix $(OUT)/bin/,$(basename $(notdir $(ONE_FILE) $(MAINS))) $(FOLDERS))
 
 # A test is tests/FOLDER/NAME.c or .sh; tests/model is one program, with its own build of the ring.
 TEST_C   := $(filter-out tests/lib/% tests/lint/% tests/bench/% tests/cross/% tests/model/%,$(wildcard tests/*/*.c))
@@ -146,15 +149,24 @@ $(ARCHIVE): $(LIB_OBJ)
 	@mkdir -p $(@D); rm -f $@
 	$(Q)$(AR) rcs $@ $^
 
-# $(eval $(call program,NAME,SOURCES))
+# $(eval $(call program,NAME,SOURCES,ARCHIVE))
 define program
-$(OUT)/bin/$(1): $(2:%.c=$(OBJ)/%.o) $(APP_LIB) $(SO)
+$(OUT)/bin/$(1): $(2:%.c=$(OBJ)/%.o) $(3) $(APP_LIB) $(SO)
 	$$(call say,LINK,$$@)
 	@mkdir -p $$(@D)
-	$$(Q)$$(LINK) $(2:%.c=$(OBJ)/%.o) $(APP_LIB) -L$(OUT)/lib -lslmpm -Wl,-rpath,'$$$$ORIGIN/../lib' $$(call note,libs,$(2) $(wildcard apps/lib/*.c)) -o $$@
+	$$(Q)$$(LINK) $(2:%.c=$(OBJ)/%.o) $(3) $(APP_LIB) -L$(OUT)/lib -lslmpm -Wl,-rpath,'$$$$ORIGIN/../lib' $$(call note,libs,$(2) $(wildcard apps/lib/*.c)) -o $$@
 endef
 $(foreach f,$(ONE_FILE),$(eval $(call program,$(basename $(notdir $(f))),$(f))))
 $(foreach d,$(FOLDERS),$(eval $(call program,$(d),$(wildcard apps/$(d)/*.c))))
+
+# $(eval $(call shared,FOLDER)): what its programs share, each taking what it needs.
+shared_of = $(patsubst %.c,$(OBJ)/%.o,$(filter-out $(MAINS),$(wildcard apps/$(1)/*.c)))
+define shared
+$(OBJ)/apps/$(1)/shared.a: $(call shared_of,$(1))
+	@rm -f $$@; $$(AR) rcs $$@ $$^
+endef
+$(foreach d,$(SEVERAL),$(eval $(call shared,$(d))))
+$(foreach f,$(MAINS),$(eval $(call program,$(basename $(notdir $(f))),$(f),$(OBJ)/$(dir $(f))shared.a)))
 
 # ---- tests ----
 
@@ -230,7 +242,7 @@ lint-headers:
 		for cc in g++ clang++; do check -x c++ -std=$$std; done; \
 	done; [ -z "$$bad" ]
 
-objects: $(LIB_OBJ) $(ONE_FILE:%.c=$(OBJ)/%.o) $(patsubst %.c,$(OBJ)/%.o,$(foreach d,$(FOLDERS),$(wildcard apps/$(d)/*.c))) \
+objects: $(LIB_OBJ) $(ONE_FILE:%.c=$(OBJ)/%.o) $(patsubst %.c,$(OBJ)/%.o,$(foreach d,$(FOLDERS) $(SEVERAL),$(wildcard apps/$(d)/*.c))) \
 	$(APP_LIB) $(TEST_OBJ) $(TEST_LIB) $(MODEL_OBJ)
 
 format:					## let clang-format rewrite the sources
@@ -264,7 +276,7 @@ install: all				## into $(DESTDIR)$(PREFIX): headers, libraries, .pc files, tool
 		'Libs: -L$${libdir} -lslmpm' 'Libs.private: -pthread $(LIB_LIBS)' 'Cflags: -I$${includedir}') \
 		>$(DESTDIR)$(PREFIX)/lib/pkgconfig/slmpm.pc
 	$(Q)printf '%s\n' $(call pc,dacs,the DaCS interface over SLMPM,'Requires: slmpm') >$(DESTDIR)$(PREFIX)/lib/pkgconfig/dacs.pc
-	$(Q)install -m 755 $(filter $(OUT)/bin/slmpm_%,$(PROGRAMS)) $(DESTDIR)$(PREFIX)/bin
+	$(Q)install -m 755 $(filter $(OUT)/bin/slmpm_% $(OUT)/bin/disk_%,$(PROGRAMS)) $(DESTDIR)$(PREFIX)/bin
 	$(Q)for m in $$(ls $(BUILD)/man 2>/dev/null); do \
 		install -D -m 644 $(BUILD)/man/$$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$$m; done
 	@echo '  INST  $(DESTDIR)$(PREFIX)'
@@ -278,13 +290,13 @@ endef
 
 DEPS       := gcc libc6-dev make pkg-config
 DEPS_DEMO  := libssl-dev
-DEPS_ALL   := $(DEPS_DEMO) libjansson-dev
+DEPS_ALL   := $(DEPS_DEMO) libjansson-dev liburing-dev
 DEPS_TEST  := libcmocka-dev
 DEPS_LINT  := g++ clang clang-format scdoc
 DEPS_BENCH := gnuplot-nox
 DEPS_CROSS := qemu-user gcc-s390x-linux-gnu libc6-dev-s390x-cross gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 # Foreign packages are unpacked, not installed: Debian's releases for two machines need not agree in version.
-SYSROOT_PACKAGES := libcmocka-dev libcmocka0 libssl-dev libssl3 libjansson-dev libjansson4
+SYSROOT_PACKAGES := libcmocka-dev libcmocka0 libssl-dev libssl3 libjansson-dev libjansson4 liburing-dev liburing2
 
 # $(call apt,PACKAGES): install those that are missing.
 apt = @missing=$$(for p in $(1); do dpkg-query -Wf '$${db:Status-Status}' $$p 2>/dev/null | grep -q '^installed' || echo $$p; done); \
