@@ -103,9 +103,12 @@ int slmpm_close(slmpm_peer peer, int timeout_ms)
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx;
-	rc = message_close(ep, timeout_ms);
-	if (endpoint_get(peer) == ep && !ep->process)
-		endpoint_free(ep);
+	rc = wait_forbidden(ctx, "slmpm_close");
+	if (rc == 0) {
+		rc = message_close(ep, timeout_ms);
+		if (endpoint_get(peer) == ep && !ep->process)
+			endpoint_free(ep);
+	}
 	context_unlock(ctx);
 	return rc;
 }

@@ -94,6 +94,9 @@ int slmpm_connect(slmpm_peer *peer, slmpm_ctx handle, const char *url, int timeo
 	ctx = context_get(handle, &rc);
 	if (!ctx)
 		return rc;
+	rc = wait_forbidden(ctx, "slmpm_connect");
+	if (rc < 0)
+		return rc;
 	fd = open_connected(url, deadline);
 	if (fd < 0)
 		return fd;

@@ -25,6 +25,7 @@ struct context {
 	bool polling;     /* multiple: one thread polls for all ... */
 	bool kills;       /* a process has SIGKILL coming */
 	bool sleeping;    /* ... and sleeps, with the lock given back */
+	bool handling;    /* a handler of an active message runs: no call may block */
 	uint32_t waiting; /* threads that wait for the polling one */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -33,6 +34,7 @@ struct context {
 	uint32_t count, capacity;
 	uint32_t turn; /* whose kept messages a receive from anybody looks at first */
 	uint32_t next; /* with whom the next pass of progress begins: where the last one ended */
+	struct am_page **handlers; /* of active messages, by number (am.c); or NULL */
 	struct list regions;       /* struct region */
 	struct list posted;        /* receives in posting order, struct request */
 	uint32_t posted_count;
@@ -41,7 +43,7 @@ struct context {
 	struct list events;  /* struct event */
 	struct list listeners;
 	struct list deadlines; /* struct control: handshakes under way */
-	struct list counters, queues;
+	struct list counters, queues, work_queues;
 	struct list spent; /* requests that have been told to one of these: to be dropped */
 
 	struct fabric_domain *domain;

@@ -92,6 +92,8 @@ static int64_t await_growth(struct growth *g, struct slmpm_done *done, int timeo
 	}
 	if (g->message->final || (uint64_t)len > g->have)
 		return len;
+	if (rc == -SLMPM_ESTATE)
+		return rc;
 	return rc < 0 ? error_set(SLMPM_ETIMEOUT, "no more of it from %s", g->ep->name) :
 			endpoint_error(g->ep);
 }

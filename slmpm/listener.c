@@ -252,7 +252,7 @@ int slmpm_accept(slmpm_listener handle, slmpm_peer *peer, int timeout_ms)
 		peer->id = handle_id(a.ep);
 	} else if (!a.listener) {
 		rc = handle_error(&listener_table, handle.id);
-	} else {
+	} else if (!wait_forbidden(ctx, "slmpm_accept")) {
 		rc = error_set(SLMPM_ETIMEOUT, "nobody connected to %s", a.listener->url);
 	}
 	context_unlock(ctx);

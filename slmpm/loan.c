@@ -54,7 +54,7 @@ static bool get_loan(void *arg)
 		w->rc = endpoint_error(ep);
 		return true;
 	}
-	if (!list_empty(&ep->link.queue) || !list_empty(&ep->owed) ||
+	if (!list_empty(&ep->link.queue) || !list_empty(&ep->owed) || ep->link.active ||
 	    (ep->bundle.count && !bundle_flush(ep)))
 		return false; /* in order: what was sent before goes first */
 	if (ep->charged - ep->credited + loan_charge(ep, w->length) > ep->credit)
@@ -95,7 +95,7 @@ int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int tim
 		rc = get_loan(&w) ? 0 : wait_until(ctx, get_loan, &w, timeout_ms);
 		if (w.rc < 0)
 			rc = w.rc;
-		else if (rc < 0)
+		else if (rc < 0 && !wait_forbidden(ctx, "slmpm_loan"))
 			rc = error_set(SLMPM_ETIMEOUT, "no room for a loan to %s", ep->name);
 	}
 	if (rc == 0) {
@@ -182,7 +182,7 @@ static bool has_come(void *arg)
 	const struct turn *t = arg;
 
 	return endpoint_get(t->peer) != t->ep || t->ep->state != SLMPM_PEER_UP ||
-	       list_empty(&t->ep->link.queue);
+	       (list_empty(&t->ep->link.queue) && !t->ep->link.active);
 }
 
 static int await_turn(struct endpoint *ep, slmpm_peer peer, const struct slmpm_how *how)
@@ -193,6 +193,8 @@ static int await_turn(struct endpoint *ep, slmpm_peer peer, const struct slmpm_h
 		return 0;
 	if (wait_until(ep->ctx, has_come, &t, how ? how->timeout_ms : -1) == 0)
 		return endpoint_get(peer) == ep ? 0 : endpoint_bad_handle(peer);
+	if (wait_forbidden(ep->ctx, "slmpm_commit"))
+		return -SLMPM_ESTATE;
 	return error_set(SLMPM_ETIMEOUT, "what was sent before to %s has not gone", ep->name);
 }
 
@@ -242,10 +244,10 @@ int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how 
 		return error_set(SLMPM_EINVAL, "slmpm_commit: set .size of how");
 	if (how && (how->flags & ~(SLMPM_MORE | SLMPM_PART)))
 		return error_set(SLMPM_EINVAL, "slmpm_commit: flags 0x%x", how->flags);
-	if (!endpoint_lock(ep, peer))
-		return endpoint_bad_handle(peer);
 	if (completion_wanted(how))
 		return error_set(SLMPM_EINVAL, "slmpm_commit: its end is told by the call alone");
+	if (!endpoint_lock(ep, peer))
+		return endpoint_bad_handle(peer);
 	ctx = ep->ctx;
 	rc = check_commit(ep, buf, len, how);
 	if (rc == 0)

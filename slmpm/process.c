@@ -161,7 +161,9 @@ int slmpm_join(slmpm_peer peer, int *status, int timeout_ms)
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx;
-	rc = close_first(ep, peer, deadline);
+	rc = wait_forbidden(ctx, "slmpm_join");
+	if (rc == 0)
+		rc = close_first(ep, peer, deadline);
 	if (rc == 0)
 		rc = await_end(ep, peer, deadline);
 	if (rc == 0)

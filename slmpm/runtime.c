@@ -9,13 +9,14 @@
 #include <unistd.h>
 
 #include "fabrics/fabric.h"
+#include "slmpm/am.h"
 #include "slmpm/bootstrap.h"
 #include "slmpm/completion.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/error.h"
 #include "slmpm/listener.h"
-#include "slmpm/message.h"
 #include "slmpm/memory.h"
+#include "slmpm/message.h"
 #include "slmpm/process.h"
 #include "slmpm/request.h"
 #include "slmpm/stats.h"
@@ -70,8 +71,8 @@ static void forked(void)
 	handle_fork(&request_table);
 	handle_fork(&listener_table);
 	completion_fork();
-	default_ctx.id = 0;
 	memory_forked();
+	default_ctx.id = 0;
 }
 
 static void watch_fork(void)
@@ -102,8 +103,8 @@ static int open_domain(struct context *ctx, const struct slmpm_options *o)
 		.threshold_permille = (uint32_t)config->publish_permille,
 		.batch = (uint32_t)config->publish_batch,
 		.membarrier = config->membarrier,
-	};
 		.attach = config->attach,
+	};
 	if ((ctx->domain->config.segments & (ctx->domain->config.segments - 1)) ||
 	    (ctx->domain->config.segment_size & (ctx->domain->config.segment_size - 1)))
 		return error_set(SLMPM_EINVAL, "a ring of %u segments of %u bytes: powers of two",
@@ -154,8 +155,12 @@ static int open_descriptors(struct context *ctx)
 static void init_locks(struct context *ctx)
 {
 	pthread_condattr_t attributes;
+	pthread_mutexattr_t recursive; /* a handler that runs under it may call what takes it */
 
-	pthread_mutex_init(&ctx->lock, NULL);
+	pthread_mutexattr_init(&recursive);
+	pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+	pthread_mutex_init(&ctx->lock, &recursive);
+	pthread_mutexattr_destroy(&recursive);
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_cond_init(&ctx->changed, &attributes);
@@ -165,12 +170,13 @@ static void init_locks(struct context *ctx)
 static void context_free(struct context *ctx)
 {
 	context_forget_events(ctx);
+	memory_shut(ctx);
 	completion_end(ctx);
 	if (ctx->domain && ctx->domain->fabric)
 		ctx->domain->fabric->close(ctx->domain);
 	free(ctx->domain);
 	free(ctx->endpoints);
-	memory_shut(ctx);
+	am_forget(ctx);
 	if (ctx->epoll >= 0)
 		close(ctx->epoll);
 	if (ctx->kick >= 0)
@@ -202,13 +208,14 @@ int slmpm_open(slmpm_ctx *out, const struct slmpm_options *o)
 	ctx->wait = getenv("SLMPM_WAIT") || !o ? (uint32_t)config->wait : o->wait;
 	ctx->spin_ns = (uint64_t)config->spin_us * 1000;
 	list_init(&ctx->posted);
+	list_init(&ctx->regions);
 	list_init(&ctx->events);
 	list_init(&ctx->listeners);
 	list_init(&ctx->deadlines);
 	list_init(&ctx->counters);
 	list_init(&ctx->queues);
+	list_init(&ctx->work_queues);
 	list_init(&ctx->spent);
-	list_init(&ctx->regions);
 	init_locks(ctx);
 	rc = open_descriptors(ctx);
 	if (rc == 0)
@@ -291,6 +298,10 @@ int slmpm_shut(slmpm_ctx handle, int timeout_ms)
 	if (!ctx)
 		return handle_error(&context_table, handle.id);
 	context_lock(ctx);
+	if (wait_forbidden(ctx, "slmpm_shut")) {
+		context_unlock(ctx);
+		return -SLMPM_ESTATE;
+	}
 	while (!list_empty(&ctx->listeners))
 		listener_free(LIST_ENTRY(ctx->listeners.next, struct listener, node));
 	for (uint32_t i = 0; i < ctx->count; i++) {

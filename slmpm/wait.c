@@ -114,7 +114,8 @@ static int look(struct context *ctx)
 
 int wait_look(struct context *ctx)
 {
-	if (ctx->sleeping) /* another thread: a bell taken here would not wake it */
+	/* Another thread's: a bell taken here would not wake it. A handler's caller looks later. */
+	if (ctx->sleeping || ctx->handling)
 		return 0;
 	process_kill_due(ctx);
 	return look(ctx);
@@ -288,12 +289,19 @@ static int await_poller(struct context *ctx, uint64_t deadline)
 	return rc == ETIMEDOUT ? -SLMPM_ETIMEOUT : 0;
 }
 
+int wait_in_handler(const char *call)
+{
+	return error_set(SLMPM_ESTATE, "%s: it would block inside a handler", call);
+}
+
 int wait_until(struct context *ctx, wait_test *test, void *arg, int timeout_ms)
 {
 	uint64_t deadline = ctx->multiple ? wait_deadline(timeout_ms) : 0;
 	struct waiter w = {.ctx = ctx, .timeout_ms = timeout_ms, .test = test, .arg = arg};
 	int rc = 0;
 
+	if (UNLIKELY(ctx->handling))
+		return test(arg) ? 0 : wait_forbidden(ctx, "waiting");
 	if (ctx->armed && !ctx->sleeping)
 		wait_disarm(ctx);
 	if (ctx->multiple && ctx->polling && !test(arg))

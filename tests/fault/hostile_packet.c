@@ -271,7 +271,7 @@ static void opcode_unknown(struct raw_peer *p)
 
 static void unknown_flag(struct raw_peer *p)
 {
-	post(p, WIRE_SEND_ONLY, wire_extent(8, 4), 8);
+	post(p, WIRE_SEND_ONLY, wire_extent(8, 0x8000), 8);
 }
 
 static void checksum_without_room(struct raw_peer *p)

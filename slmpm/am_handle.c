@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Active messages on their way in: checked, put together where they are long, and given to the
+ * handler of their number. While it runs, its context is not free for calls that would block.
+ */
+#include "slmpm/am.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/arrival.h"
+#include "slmpm/emulate.h"
+#include "slmpm/error.h"
+#include "slmpm/match.h"
+
+#define PAGE 256 /* handlers of a page: tables grow by what is used */
+
+/* Room is made ahead of the bytes at most by as much as has come, and this. */
+#define AHEAD (UINT64_C(1) << 20)
+
+struct am_handler {
+	slmpm_am_fn *fn;
+	void *arg;
+};
+
+struct am_page {
+	struct am_handler handlers[PAGE];
+};
+
+/* ---- the table ------------------------------------------------------------------------------ */
+
+static inline const struct am_handler *find(const struct context *ctx, uint16_t id)
+{
+	const struct am_page *page = ctx->handlers ? ctx->handlers[id / PAGE] : NULL;
+
+	return page && page->handlers[id % PAGE].fn ? &page->handlers[id % PAGE] : NULL;
+}
+
+static struct am_handler *make(struct context *ctx, uint16_t id)
+{
+	struct am_page **page;
+
+	if (!ctx->handlers)
+		ctx->handlers = calloc(UINT16_MAX / PAGE + 1, sizeof(struct am_page *));
+	if (!ctx->handlers)
+		return NULL;
+	page = &ctx->handlers[id / PAGE];
+	if (!*page)
+		*page = calloc(1, sizeof(**page));
+	return *page ? &(*page)->handlers[id % PAGE] : NULL;
+}
+
+void am_forget(struct context *ctx)
+{
+	for (int i = 0; ctx->handlers && i <= UINT16_MAX / PAGE; i++)
+		free(ctx->handlers[i]);
+	free(ctx->handlers);
+}
+
+int slmpm_am_handler(slmpm_ctx handle, uint16_t id, slmpm_am_fn *fn, void *arg)
+{
+	int rc = 0;
+	struct context *ctx = context_get(handle, &rc);
+	struct am_handler *h;
+
+	if (!ctx)
+		return rc;
+	if (id > SLMPM_AM_MAX)
+		return error_set(SLMPM_EINVAL, "slmpm_am_handler: 0x%x, the highest is 0x%x", id,
+				 SLMPM_AM_MAX);
+	context_lock(ctx);
+	h = fn || find(ctx, id) ? make(ctx, id) : NULL;
+	if (h)
+		*h = (struct am_handler){fn, arg};
+	else if (fn)
+		rc = error_set(SLMPM_ENOMEM, "for a handler");
+	context_unlock(ctx);
+	return rc;
+}
+
+/* ---- running one ---------------------------------------------------------------------------- */
+
+static inline void run(struct endpoint *ep, const struct am_handler *h, const struct slmpm_am *am)
+{
+	struct context *ctx = ep->ctx;
+
+	ep->stats->ams++;
+	ctx->handling = true;
+	ctx->posted_count++; /* no receive takes the short way past what is being handled */
+	h->fn(am, h->arg);
+	ctx->posted_count--;
+	ctx->handling = false;
+}
+
+/* TOTAL bytes at DATA, the head in front. */
+static inline void handle(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total)
+{
+	const struct am_handler *h = find(ep->ctx, (uint16_t)stream);
+	size_t head_len = stream >> 16;
+	struct slmpm_am am = {
+		.peer = {handle_id(ep)},
+		.head = data,
+		.data = (const unsigned char *)data + head_len,
+		.head_len = head_len,
+		.data_len = total - head_len,
+		.id = (uint16_t)stream,
+	};
+
+	if (LIKELY(h != NULL))
+		run(ep, h, &am);
+	else if (am.id > SLMPM_AM_MAX)
+		emulate_handle(ep, &am);
+	else
+		ep->stats->am_unhandled++;
+}
+
+/* The peer's again, once the answers have left. */
+static inline void settle(struct endpoint *ep, uint64_t charge)
+{
+	if (UNLIKELY(ep->am.answers))
+		ep->am.charge += charge;
+	else if (charge)
+		inbound_charge(ep, charge);
+}
+
+/* ---- what arrives --------------------------------------------------------------------------- */
+
+static bool head_fits(struct endpoint *ep, const struct head *h, uint64_t total)
+{
+	if (PEER_FAULT(h->stream >> 16 > SLMPM_AM_HEAD_MAX || h->stream >> 16 > total ||
+		       (h->flags & WIRE_FLAG_TAGGED)))
+		return arrival_violates(ep, "head of an active message");
+	return true;
+}
+
+void am_only(struct endpoint *ep, const struct head *h)
+{
+	uint64_t charge = h->flags & WIRE_FLAG_UNCHARGED ? 0 : wire_charge(h->length);
+
+	if (!head_fits(ep, h, h->length) || !arrival_envelope(ep, h, charge))
+		return;
+	match_account(ep, h->length);
+	if (UNLIKELY(h->damaged))
+		emulate_damaged(ep, (uint16_t)h->stream);
+	else
+		handle(ep, h->stream, h->data, h->length);
+	settle(ep, charge);
+}
+
+/* Is there somebody to have it, and may it be as long? */
+static bool is_wanted(const struct endpoint *ep, uint32_t stream, uint64_t total)
+{
+	return find(ep->ctx, (uint16_t)stream) && total <= (uint64_t)config_get()->am_max;
+}
+
+/* Room for what comes next; the peer's word alone takes no memory that its bytes do not. */
+static bool make_room(struct inbound *m, uint64_t need)
+{
+	uint64_t room = need + (need < AHEAD ? AHEAD : need);
+
+	if (need <= m->room)
+		return true;
+	return inbound_room(m, room < m->total ? room : m->total);
+}
+
+static void add(struct inbound *m, const struct head *h)
+{
+	if (!m->cut && !make_room(m, m->got + h->length)) {
+		inbound_no_memory(m->ep);
+		return;
+	}
+	if (!m->cut)
+		memcpy(m->data + m->got, h->data, h->length);
+	m->got += h->length;
+	m->damaged |= h->damaged;
+}
+
+void am_first(struct endpoint *ep, const struct head *h)
+{
+	uint64_t total = h->extent & WIRE_LENGTH_MASK;
+	bool announced = h->flags & WIRE_FLAG_ANNOUNCED;
+	uint64_t charge = wire_charge(announced ? h->length : total);
+	struct inbound *m;
+
+	if (h->flags & WIRE_FLAG_UNCHARGED)
+		charge = 0;
+	if (!head_fits(ep, h, h->length))
+		return;
+	if (PEER_FAULT(ep->am.message || (uint16_t)h->stream > SLMPM_AM_MAX)) {
+		arrival_violates(ep, "active message within another");
+		return;
+	}
+	if (!arrival_envelope(ep, h, charge))
+		return;
+	m = inbound_new(ep, h, total);
+	if (!m)
+		return;
+	m->active = true;
+	m->announced = m->cleared = announced;
+	m->charge = charge;
+	m->cut = !is_wanted(ep, h->stream, total);
+	list_append(&ep->assembling, &m->parts);
+	ep->am.message = m;
+	add(m, h);
+	if (announced && ep->am.message)
+		link_control(ep, WIRE_CLEAR, m->seq, 0, NULL, 0);
+}
+
+void am_more(struct inbound *m, const struct head *h, bool last)
+{
+	struct endpoint *ep = m->ep;
+	uint64_t charge = m->charge;
+
+	add(m, h);
+	if (!last || ep->am.message != m)
+		return;
+	ep->am.message = NULL;
+	list_remove(&m->parts);
+	match_account(ep, m->total);
+	if (m->cut || m->damaged)
+		ep->stats->am_unhandled++;
+	else
+		handle(ep, m->stream, m->data, m->total);
+	m->charge = 0;
+	inbound_free(m);
+	settle(ep, charge);
+}
