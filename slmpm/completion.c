@@ -9,6 +9,7 @@
 #include "slmpm/queue.h"
 #include "slmpm/request.h"
 #include "slmpm/wait.h"
+#include "slmpm/workqueue.h"
 
 /* ---- whom to tell --------------------------------------------------------------------------- */
 
@@ -19,7 +20,7 @@ int completion_find(struct context *ctx, slmpm_ctr ctr, slmpm_cq cq, struct coun
 	*queue = cq.id ? handle_get(&queue_table, cq.id) : NULL;
 	if (ctr.id && !*counter)
 		return handle_error(&counter_table, ctr.id);
-	if (cq.id && !*queue)
+	if (cq.id && (!*queue || ((*queue)->leads_to && !(*queue)->leads_to->starting)))
 		return handle_error(&queue_table, cq.id);
 	if ((*counter && (*counter)->ctx != ctx) || (*queue && (*queue)->ctx != ctx))
 		return error_set(SLMPM_EINVAL, "the %s belongs to another context",
@@ -160,6 +161,8 @@ void completion_notify(struct region *region, struct endpoint *ep, uint64_t offs
 void completion_end(struct context *ctx)
 {
 	drop_spent(ctx);
+	LIST_EACH(at, &ctx->work_queues)
+		workqueue_free(LIST_ENTRY(at, struct workqueue, node));
 	LIST_EACH(at, &ctx->counters)
 		counter_free(LIST_ENTRY(at, struct counter, node));
 	LIST_EACH(at, &ctx->queues)
@@ -170,4 +173,5 @@ void completion_fork(void)
 {
 	handle_fork(&counter_table);
 	handle_fork(&queue_table);
+	handle_fork(&workqueue_table);
 }

@@ -117,7 +117,7 @@ int slmpm_ctr_wait(slmpm_ctr ctr, uint64_t value, int timeout_ms)
 		rc = take_status(w.counter);
 	else if (w.ended < 0)
 		rc = message_source_ended(w.ctx, NULL);
-	else
+	else if (!wait_forbidden(w.ctx, "slmpm_ctr_wait"))
 		rc = error_set(SLMPM_ETIMEOUT, "%llu of %llu operations are done",
 			       (unsigned long long)w.counter->done,
 			       (unsigned long long)(value == SLMPM_ALL ? w.posted : value));

@@ -10,10 +10,22 @@
 #include "slmpm/message.h"
 #include "slmpm/progress.h"
 #include "slmpm/wait.h"
+#include "slmpm/workqueue.h"
 
 #define ROOM_FIRST 16
 
 struct handle_table queue_table = HANDLE_TABLE_FROM("completion queue", struct queue, node);
+
+struct queue *queue_new(struct context *ctx)
+{
+	struct queue *q = handle_new(&queue_table);
+
+	if (!q)
+		return NULL;
+	q->ctx = ctx;
+	list_append(&ctx->queues, &q->node);
+	return q;
+}
 
 int slmpm_cq_create(slmpm_ctx handle, slmpm_cq *out)
 {
@@ -25,15 +37,14 @@ int slmpm_cq_create(slmpm_ctx handle, slmpm_cq *out)
 		return rc;
 	if (!out)
 		return error_set(SLMPM_EINVAL, "slmpm_cq_create: no place for the handle");
-	q = handle_new(&queue_table);
-	if (!q)
-		return error_set(SLMPM_ENOMEM, "for a completion queue");
 	context_lock(ctx);
-	q->ctx = ctx;
-	list_append(&ctx->queues, &q->node);
-	out->id = handle_id(q);
+	q = queue_new(ctx);
+	if (q)
+		out->id = handle_id(q);
+	else
+		rc = error_set(SLMPM_ENOMEM, "for a completion queue");
 	context_unlock(ctx);
-	return 0;
+	return rc;
 }
 
 void queue_free(struct queue *q)
@@ -61,7 +72,7 @@ static bool grow(struct queue *q)
 
 bool queue_take_room(struct queue *q)
 {
-	if (UNLIKELY(q->tail - q->head + q->under_way == q->size) && !grow(q))
+	if (UNLIKELY(q->tail - q->head + q->under_way == q->size) && !q->leads_to && !grow(q))
 		return false;
 	q->under_way++;
 	return true;
@@ -70,6 +81,10 @@ bool queue_take_room(struct queue *q)
 void queue_put(struct queue *q, const struct slmpm_done *done)
 {
 	q->under_way--;
+	if (q->leads_to) {
+		workqueue_ended(q->leads_to, done);
+		return;
+	}
 	q->ring[q->tail++ & (q->size - 1)] = *done;
 }
 
@@ -95,7 +110,9 @@ static int take(struct queue *q, struct slmpm_done *done, int n)
 
 static struct queue *queue_get(slmpm_cq cq)
 {
-	return handle_get(&queue_table, cq.id);
+	struct queue *q = handle_get(&queue_table, cq.id);
+
+	return q && !q->leads_to ? q : NULL;
 }
 
 /* Its context, locked, and the queue; NULL with the detail set and *RC. */
@@ -174,11 +191,15 @@ int slmpm_cq_wait(slmpm_cq cq, struct slmpm_done *done, int n, int timeout_ms)
 	if (!done || n <= 0) {
 		rc = bad_place("slmpm_cq_wait", done, n);
 	} else {
-		(void)wait_until(w.ctx, has_completion, &w, timeout_ms);
+		int waited = wait_until(w.ctx, has_completion, &w, timeout_ms);
+
 		rc = w.queue ? take(w.queue, done, n) : handle_error(&queue_table, cq.id);
-		if (rc == 0)
-			rc = w.ended < 0 ? message_source_ended(w.ctx, NULL) :
-					   error_set(SLMPM_ETIMEOUT, "no completion");
+		if (rc == 0 && w.ended < 0)
+			rc = message_source_ended(w.ctx, NULL);
+		else if (rc == 0 && waited == -SLMPM_ETIMEOUT)
+			rc = error_set(SLMPM_ETIMEOUT, "no completion");
+		else if (rc == 0)
+			rc = wait_forbidden(w.ctx, "slmpm_cq_wait");
 	}
 	context_unlock(w.ctx);
 	return rc;

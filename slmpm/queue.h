@@ -8,18 +8,23 @@
 
 #include "slmpm/context.h"
 
+struct workqueue;
+
 struct queue {
 	struct handle handle;
 	struct context *ctx;     /* stays: another thread may look just as it is freed */
 	struct list node;        /* of the context's */
 	struct slmpm_done *ring; /* a power of two of them, or NULL */
 	uint64_t size, head, tail;
-	uint64_t under_way; /* operations that have taken room */
-	uint32_t users;     /* regions that notify it, work queues that end here */
+	uint64_t under_way;         /* operations that have taken room */
+	uint32_t users;             /* regions that notify it, work queues that end here */
+	struct workqueue *leads_to; /* nobody polls it: completions go there at once; or NULL */
 };
 
 extern struct handle_table queue_table;
 
+/* NULL: no memory, without detail. */
+struct queue *queue_new(struct context *ctx);
 /* Takes room for one more completion; false: no memory. */
 bool queue_take_room(struct queue *q);
 /* Into the room taken. */

@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Work queues: made, posted to, moved on, and ended. */
+#include "slmpm/workqueue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/am.h"
+#include "slmpm/completion.h"
+#include "slmpm/error.h"
+#include "slmpm/memory.h"
+#include "slmpm/message.h"
+
+#define DEPTH     256
+#define DEPTH_MAX 65536
+
+struct handle_table workqueue_table = HANDLE_TABLE_FROM("work queue", struct workqueue, node);
+
+/* ---- what a work request may be ------------------------------------------------------------- */
+
+static uint32_t flags_of(uint32_t op)
+{
+	switch (op) {
+	case SLMPM_OP_SEND: return SLMPM_SILENT | SLMPM_MORE | SLMPM_FENCE | SLMPM_BARRIER;
+	case SLMPM_OP_RECV: return SLMPM_SILENT;
+	case SLMPM_OP_PUT:
+		return SLMPM_SILENT | SLMPM_FENCE | SLMPM_BARRIER | SLMPM_REMOTE | SLMPM_NOTIFY;
+	default: return SLMPM_SILENT | SLMPM_FENCE | SLMPM_BARRIER;
+	}
+}
+
+static int check_pieces(const struct slmpm_wr *wr)
+{
+	if (wr->iov_count < 0 || (wr->iov_count && !wr->iov))
+		return error_set(SLMPM_EINVAL, "slmpm_post: %d pieces at %p", wr->iov_count,
+				 (const void *)wr->iov);
+	for (int i = 0; i < wr->iov_count; i++)
+		if (wr->iov[i].len && !wr->iov[i].base)
+			return error_set(SLMPM_EINVAL, "slmpm_post: piece %d is NULL", i);
+	return 0;
+}
+
+static int check_region(const struct workqueue *wq, const struct slmpm_wr *wr)
+{
+	const struct remote *remote = remote_get(wr->rmem);
+
+	if (!remote)
+		return handle_error(&remote_table, wr->rmem.id);
+	if (remote->ep != endpoint_get(wq->peer))
+		return error_set(SLMPM_EINVAL, "slmpm_post: a region of another peer");
+	return 0;
+}
+
+static int check(const struct workqueue *wq, const struct slmpm_wr *wr)
+{
+	if (wr->op < SLMPM_OP_SEND || wr->op > SLMPM_OP_AM)
+		return error_set(SLMPM_EINVAL, "slmpm_post: operation %u", wr->op);
+	if (wr->flags & ~flags_of(wr->op))
+		return error_set(SLMPM_EINVAL, "slmpm_post: flags 0x%x", wr->flags);
+	if (wr->op == SLMPM_OP_SEND && wr->stream > SLMPM_STREAM_MAX)
+		return error_set(SLMPM_EINVAL, "slmpm_post: stream 0x%x is for receiving only",
+				 wr->stream);
+	if (wr->op == SLMPM_OP_AM &&
+	    (wr->stream > SLMPM_AM_MAX || wr->head_len > SLMPM_AM_HEAD_MAX ||
+	     (wr->head_len && !wr->head)))
+		return error_set(SLMPM_EINVAL, "slmpm_post: handler %u, a head of %u bytes at %p",
+				 wr->stream, wr->head_len, wr->head);
+	if (wr->op == SLMPM_OP_PUT || wr->op == SLMPM_OP_GET || wr->op == SLMPM_OP_ATOMIC) {
+		int rc = check_region(wq, wr);
+
+		if (rc < 0)
+			return rc;
+	}
+	return check_pieces(wr);
+}
+
+/* ---- beginning one -------------------------------------------------------------------------- */
+
+static uint64_t bytes_of(const struct slmpm_wr *wr)
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < wr->iov_count; i++)
+		n += wr->iov[i].len;
+	return n;
+}
+
+/* By the call's own way. Its end may be told before this returns. */
+static int begin(struct workqueue *wq, const struct work *w)
+{
+	const struct slmpm_wr *wr = &w->wr;
+	const struct slmpm_how how = {
+		.size = sizeof(how),
+		.flags = wr->flags & ~SLMPM_SILENT,
+		.imm = wr->imm,
+		.cq = {handle_id(wq->inner)},
+		.cookie = (uint64_t)(w - wq->work),
+	};
+	struct slmpm_how plain = how;
+	struct slmpm_span span = {wr->offset, bytes_of(wr)};
+	struct endpoint *ep = endpoint_get(wq->peer);
+
+	plain.flags &= SLMPM_MORE; /* the queue has seen to the order */
+	if (!ep)
+		return endpoint_bad_handle(wq->peer);
+	switch (wr->op) {
+	case SLMPM_OP_SEND:
+		return message_sendv(ep, wr->stream, wr->iov, wr->iov_count, &plain, NULL);
+	case SLMPM_OP_RECV:
+		return message_recvv(ep->ctx, ep, wr->stream, wr->iov, wr->iov_count, &plain, NULL);
+	case SLMPM_OP_AM:
+		return am_sendv(ep, (uint16_t)wr->stream, wr->head, wr->head_len, wr->iov,
+				wr->iov_count, &plain, NULL);
+	case SLMPM_OP_PUT:
+		return slmpm_putv(wr->rmem, &span, 1, wr->iov, wr->iov_count, &how, NULL);
+	case SLMPM_OP_GET:
+		return slmpm_getv(wr->rmem, &span, 1, wr->iov, wr->iov_count, &how, NULL);
+	default:
+		return slmpm_atomic(wr->rmem, wr->offset, (int)wr->atomic, (int)wr->bits,
+				    wr->operand, wr->compare, wr->old, &how, NULL);
+	}
+}
+
+static enum work_kind kind_of(const struct slmpm_wr *wr)
+{
+	if (wr->flags & (SLMPM_FENCE | SLMPM_BARRIER))
+		return WORK_ALONE;
+	switch (wr->op) {
+	case SLMPM_OP_SEND:
+	case SLMPM_OP_AM: return WORK_MESSAGE;
+	case SLMPM_OP_GET: return WORK_GET;
+	case SLMPM_OP_ATOMIC: return WORK_ATOMIC;
+	default: return wr->flags & SLMPM_REMOTE ? WORK_REMOTE_PUT : WORK_PUT;
+	}
+}
+
+static bool may_begin(const struct workqueue *wq, const struct slmpm_wr *wr)
+{
+	enum work_kind kind = kind_of(wr);
+
+	if (wq->starting)
+		return false;
+	/* Of one kind they keep their order on the way; but not where each is several messages. */
+	return list_empty(&wq->begun) || (kind == wq->kind && kind != WORK_ALONE &&
+					  (kind <= WORK_GET || config_get()->rma <= 1));
+}
+
+static void retire(struct workqueue *wq, struct work *w)
+{
+	free(w->owned);
+	w->owned = NULL;
+	list_remove(&w->node);
+	list_append(&wq->idle, &w->node);
+	wq->used--;
+}
+
+/* 0, or why not: then it is where it was before. */
+static int start(struct workqueue *wq, struct work *w)
+{
+	int rc;
+
+	if (!w->receive) {
+		list_remove(&w->node);
+		list_append(&wq->begun, &w->node);
+		wq->kind = kind_of(&w->wr);
+	}
+	wq->starting = true;
+	rc = begin(wq, w);
+	wq->starting = false;
+	return rc;
+}
+
+/* ---- ends ----------------------------------------------------------------------------------- */
+
+static void deliver(struct workqueue *wq, struct work *w)
+{
+	w->done.cookie = w->wr.cookie;
+	if (w->wr.flags & SLMPM_SILENT && w->done.status >= 0)
+		wq->queue->under_way--;
+	else
+		queue_put(wq->queue, &w->done);
+	retire(wq, w);
+}
+
+/* Of those that have begun, the first are told. */
+static void deliver_ended(struct workqueue *wq)
+{
+	while (!list_empty(&wq->begun)) {
+		struct work *w = LIST_ENTRY(wq->begun.next, struct work, node);
+
+		if (!w->ended)
+			return;
+		deliver(wq, w);
+	}
+}
+
+void workqueue_ended(struct workqueue *wq, const struct slmpm_done *done)
+{
+	struct work *w = &wq->work[done->cookie];
+
+	w->done = *done;
+	w->ended = true;
+	if (w->receive)
+		deliver(wq, w);
+	else
+		deliver_ended(wq);
+}
+
+/* One that waited cannot begin. */
+static void fail(struct workqueue *wq, struct work *w, int status)
+{
+	const struct slmpm_done done = {
+		.status = status,
+		.op = w->wr.op,
+		.stream = w->wr.stream,
+		.peer = wq->peer,
+		.cookie = (uint64_t)(w - wq->work),
+	};
+
+	list_remove(&w->node);
+	list_append(&wq->begun, &w->node);
+	workqueue_ended(wq, &done);
+	wq->ctx->news = true;
+}
+
+static void count_waiting(struct endpoint *ep, int more)
+{
+	ep->work_waiting += (uint32_t)more;
+	endpoint_refresh(ep);
+}
+
+static int advance(struct workqueue *wq, struct endpoint *ep)
+{
+	int n = 0;
+
+	while (!list_empty(&wq->waiting)) {
+		struct work *w = LIST_ENTRY(wq->waiting.next, struct work, node);
+		int rc;
+
+		if (!may_begin(wq, &w->wr))
+			break;
+		count_waiting(ep, -1);
+		rc = start(wq, w);
+		if (rc < 0)
+			fail(wq, w, rc);
+		n++;
+	}
+	return n;
+}
+
+int workqueue_advance(struct endpoint *ep)
+{
+	uint64_t id = handle_id(ep);
+	int n = 0;
+
+	LIST_EACH(at, &ep->ctx->work_queues) {
+		struct workqueue *wq = LIST_ENTRY(at, struct workqueue, node);
+
+		if (wq->peer.id == id)
+			n += advance(wq, ep);
+	}
+	return n;
+}
+
+void workqueue_fail(struct endpoint *ep, int error)
+{
+	uint64_t id = handle_id(ep);
+
+	LIST_EACH(at, &ep->ctx->work_queues) {
+		struct workqueue *wq = LIST_ENTRY(at, struct workqueue, node);
+
+		while (wq->peer.id == id && !list_empty(&wq->waiting))
+			fail(wq, LIST_ENTRY(wq->waiting.next, struct work, node), -error);
+	}
+	ep->work_waiting = 0;
+}
+
+/* ---- posting -------------------------------------------------------------------------------- */
+
+/* It waits: what the caller's array and head say is kept. */
+static bool keep(struct work *w)
+{
+	size_t pieces = (size_t)w->wr.iov_count * sizeof(*w->wr.iov);
+	unsigned char *owned;
+
+	if (!pieces && !w->wr.head_len)
+		return true;
+	owned = malloc(pieces + w->wr.head_len);
+	if (!owned)
+		return false;
+	if (pieces)
+		memcpy(owned, w->wr.iov, pieces);
+	if (w->wr.head_len)
+		memcpy(owned + pieces, w->wr.head, w->wr.head_len);
+	w->wr.iov = pieces ? (void *)owned : NULL;
+	w->wr.head = owned + pieces;
+	w->owned = owned;
+	return true;
+}
+
+static int wait_turn(struct workqueue *wq, struct work *w)
+{
+	if (!keep(w))
+		return error_set(SLMPM_ENOMEM, "for a work request");
+	list_remove(&w->node);
+	list_append(&wq->waiting, &w->node);
+	count_waiting(endpoint_get(wq->peer), 1);
+	return 0;
+}
+
+static int take(struct workqueue *wq, const struct slmpm_wr *wr)
+{
+	struct work *w = LIST_ENTRY(wq->idle.next, struct work, node);
+	int rc;
+
+	if (wq->used == wq->depth)
+		return error_set(SLMPM_EAGAIN, "%u work requests are under way", wq->used);
+	rc = check(wq, wr);
+	if (rc < 0)
+		return rc;
+	if (!queue_take_room(wq->queue))
+		return error_set(SLMPM_ENOMEM, "for a completion");
+	wq->used++;
+	w->wr = *wr;
+	w->ended = false;
+	w->receive = wr->op == SLMPM_OP_RECV;
+	if (wr->op == SLMPM_OP_PUT && !(wq->flags & SLMPM_WQ_UNACKNOWLEDGED))
+		w->wr.flags |= SLMPM_REMOTE;
+	if (w->receive || (list_empty(&wq->waiting) && may_begin(wq, wr)))
+		rc = start(wq, w);
+	else
+		rc = wait_turn(wq, w);
+	if (rc < 0) {
+		wq->queue->under_way--;
+		retire(wq, w);
+	}
+	return rc;
+}
+
+static struct workqueue *workqueue_get(slmpm_wq wq)
+{
+	return handle_get(&workqueue_table, wq.id);
+}
+
+/* Its context, locked, and the queue; NULL with the detail set and *RC. */
+static struct context *lock_workqueue(slmpm_wq handle, struct workqueue **wq, int *rc)
+{
+	struct context *ctx;
+
+	*wq = workqueue_get(handle);
+	ctx = *wq ? (*wq)->ctx : NULL;
+	if (ctx) {
+		context_lock(ctx);
+		if (workqueue_get(handle) == *wq && (*wq)->ctx == ctx)
+			return ctx;
+		context_unlock(ctx); /* another thread has just destroyed it */
+	}
+	*rc = handle_error(&workqueue_table, handle.id);
+	return NULL;
+}
+
+int slmpm_post(slmpm_wq handle, const struct slmpm_wr *wr, int n)
+{
+	struct workqueue *wq;
+	int rc = 0, taken = 0;
+	struct context *ctx = lock_workqueue(handle, &wq, &rc);
+	struct endpoint *ep;
+
+	if (!ctx)
+		return rc;
+	ep = endpoint_get(wq->peer);
+	if (!wr || n <= 0)
+		rc = error_set(SLMPM_EINVAL, "slmpm_post: %d work requests at %p", n,
+			       (const void *)wr);
+	else if (!ep)
+		rc = endpoint_bad_handle(wq->peer);
+	else if (ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)
+		rc = endpoint_error(ep);
+	while (rc == 0 && taken < n) {
+		rc = take(wq, &wr[taken]);
+		taken += rc == 0;
+	}
+	context_unlock(ctx);
+	return taken ? taken : rc;
+}
+
+/* ---- life ----------------------------------------------------------------------------------- */
+
+static int check_options(const struct slmpm_wq_options *o, slmpm_wq *out)
+{
+	if (!out || !o || o->size < sizeof(*o))
+		return error_set(SLMPM_EINVAL, "slmpm_wq_create: %s",
+				 out ? "set .size of the options" : "no place for the handle");
+	if (o->flags & ~SLMPM_WQ_UNACKNOWLEDGED)
+		return error_set(SLMPM_EINVAL, "slmpm_wq_create: flags 0x%x", o->flags);
+	if (o->depth > DEPTH_MAX)
+		return error_set(SLMPM_ELIMIT, "slmpm_wq_create: depth %u, at most %u", o->depth,
+				 DEPTH_MAX);
+	if (!o->cq.id)
+		return error_set(SLMPM_EINVAL, "slmpm_wq_create: no completion queue");
+	return 0;
+}
+
+static struct workqueue *workqueue_new(struct context *ctx, uint32_t depth)
+{
+	struct workqueue *wq = handle_new(&workqueue_table);
+
+	if (!wq)
+		return NULL;
+	wq->ctx = ctx;
+	wq->depth = depth;
+	list_init(&wq->waiting);
+	list_init(&wq->begun);
+	list_init(&wq->idle);
+	list_append(&ctx->work_queues, &wq->node);
+	wq->work = calloc(depth, sizeof(*wq->work));
+	wq->inner = queue_new(ctx);
+	if (!wq->work || !wq->inner) {
+		workqueue_free(wq);
+		return NULL;
+	}
+	wq->inner->leads_to = wq;
+	for (uint32_t i = 0; i < depth; i++)
+		list_append(&wq->idle, &wq->work[i].node);
+	return wq;
+}
+
+void workqueue_free(struct workqueue *wq)
+{
+	if (wq->queue)
+		wq->queue->users--;
+	if (wq->inner)
+		queue_free(wq->inner);
+	for (uint32_t i = 0; wq->work && i < wq->depth; i++)
+		free(wq->work[i].owned);
+	free(wq->work);
+	wq->work = NULL;
+	list_remove(&wq->node);
+	handle_free(&workqueue_table, wq);
+}
+
+int slmpm_wq_create(slmpm_peer peer, const struct slmpm_wq_options *o, slmpm_wq *out)
+{
+	struct endpoint *ep = endpoint_get(peer);
+	struct workqueue *wq = NULL;
+	struct counter *none;
+	struct queue *queue;
+	struct context *ctx;
+	int rc = check_options(o, out);
+
+	if (rc < 0)
+		return rc;
+	if (!ep || !endpoint_lock(ep, peer))
+		return endpoint_bad_handle(peer);
+	ctx = ep->ctx;
+	rc = completion_find(ctx, (slmpm_ctr){0}, o->cq, &none, &queue);
+	if (rc == 0 && ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)
+		rc = endpoint_error(ep);
+	if (rc == 0 && !(wq = workqueue_new(ctx, o->depth ? o->depth : DEPTH)))
+		rc = error_set(SLMPM_ENOMEM, "for a work queue");
+	if (rc == 0) {
+		wq->peer = peer;
+		wq->queue = queue;
+		wq->flags = o->flags;
+		queue->users++;
+		out->id = handle_id(wq);
+	}
+	context_unlock(ctx);
+	return rc;
+}
+
+int slmpm_wq_destroy(slmpm_wq handle)
+{
+	struct workqueue *wq;
+	int rc = 0;
+	struct context *ctx = lock_workqueue(handle, &wq, &rc);
+
+	if (!ctx)
+		return rc;
+	if (wq->used)
+		rc = error_set(SLMPM_EBUSY, "slmpm_wq_destroy: %u work requests are under way",
+			       wq->used);
+	else
+		workqueue_free(wq);
+	context_unlock(ctx);
+	return rc;
+}
