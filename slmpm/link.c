@@ -212,6 +212,15 @@ static int push_owed(struct endpoint *ep)
 	return n;
 }
 
+uint32_t link_owed(const struct endpoint *ep, uint8_t opcode)
+{
+	uint32_t n = 0;
+
+	LIST_EACH(at, &ep->owed)
+		n += LIST_ENTRY(at, struct owed, node)->opcode == opcode;
+	return n;
+}
+
 void link_forget_owed(struct endpoint *ep)
 {
 	LIST_EACH(at, &ep->owed) {

@@ -48,6 +48,8 @@ void link_control_routed(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint
 			 const void *data, uint32_t length);
 /* The eager bytes matched so far; a newer total replaces one not yet sent. */
 void link_return_credit(struct endpoint *ep);
+/* How many such packets wait for room: what a peer that reads nothing can make us owe. */
+uint32_t link_owed(const struct endpoint *ep, uint8_t opcode);
 /* At the endpoint's end. */
 void link_forget_owed(struct endpoint *ep);
 /* Moves the transmit queue on; the number of packets posted. */

@@ -60,6 +60,7 @@ struct remote {               /* a peer's region: as offered, and then behind sl
 	uint32_t active;             /* operations under way */
 	uint32_t copying;            /* of them outside of the context's lock */
 	bool revoked;                /* taken back */
+	bool unmapped;               /* its mapping was taken back: once */
 	uint8_t owed;                /* answers to the owner for when nobody copies: enum let_go */
 };
 

@@ -117,7 +117,7 @@ int memory_granted(struct endpoint *ep, struct received *got, bool lost)
 
 	if (got->length != sizeof(*packet) || !ep->memory.agreed || !id || !access ||
 	    access & ~SLMPM_READ_WRITE || !size || size > INT64_MAX || find(ep, id) ||
-	    ep->memory.taken >= WIRE_KEYS_MAX)
+	    ep->memory.taken + link_owed(ep, WIRE_REGION_LET_GO) >= WIRE_KEYS_MAX)
 		return -SLMPM_EPROTO;
 	r = calloc(1, sizeof(*r));
 	if (!r)
@@ -208,6 +208,7 @@ int remote_open(struct remote *offer, slmpm_rmem *rmem)
 	r->size = offer->size;
 	r->address = offer->address;
 	r->memory = offer->memory;
+	r->unmapped = offer->unmapped;
 	memcpy(r->secret, offer->secret, KEY_SECRET);
 	list_init(&r->shared);
 	list_append(&ep->memory.open, &r->node);
@@ -304,8 +305,12 @@ void remote_taken_back(struct endpoint *ep, uint32_t id, bool mapping)
 	}
 	if (!r || r->revoked) /* released meanwhile: the owner reads of that instead */
 		return;
-	if (!mapping)
-		r->revoked = true;
+	if (PEER_FAULT(mapping && r->unmapped)) {
+		endpoint_poison(ep, "revocation of a mapping");
+		return;
+	}
+	r->unmapped |= mapping;
+	r->revoked |= !mapping;
 	r->owed |= mapping ? LET_GO_MAPPING : LET_GO_ALL;
 	if (!r->copying)
 		memory_let_go(r);

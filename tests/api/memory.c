@@ -6,8 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "tests/lib/actor.h"
+#include "tests/lib/child.h"
 
 #define SIZE 100000
 
@@ -238,6 +241,111 @@ static void larger_than_memory(void)
 	close(fd);
 }
 
+/* ---- shortage --------------------------------------------------------------------------------- */
+
+/* At the limit of descriptors, of mappings and of their bytes a region is reached by requests. */
+static void short_of_descriptors(void)
+{
+	struct rlimit was, none;
+	struct slmpm_key key;
+	slmpm_rmem rmem;
+	slmpm_mem mem;
+	void *base;
+
+	OK(slmpm_mem_alloc(ctx, SIZE, SLMPM_READ_WRITE, &mem, &base));
+	OK(slmpm_mem_key(mem, other, SLMPM_READ_WRITE, &key));
+	CHECK(getrlimit(RLIMIT_NOFILE, &was) == 0, "limits");
+	none = was;
+	none.rlim_cur = 0;
+	CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0, "limits");
+	EXPECT(slmpm_mem_open(owner, &key, &rmem), 0);
+	CHECK(setrlimit(RLIMIT_NOFILE, &was) == 0, "limits");
+	CHECK(!strcmp(far_info(rmem).path, "ring"), "%s", far_info(rmem).path);
+	OK(slmpm_mem_release(rmem));
+	OK(slmpm_mem_destroy(mem, PATIENCE));
+}
+
+static int limited(void *arg)
+{
+	const char *const *setting = arg;
+	struct slmpm_key key[4];
+	slmpm_rmem rmem[4];
+	slmpm_mem mem;
+	void *base;
+
+	setenv(setting[0], setting[1], 1);
+	OK(slmpm_open(&ctx, NULL));
+	actor_pair(ctx, &owner, &other);
+	OK(slmpm_mem_alloc(ctx, SIZE, SLMPM_READ_WRITE, &mem, &base));
+	for (int i = 0; i < 3; i++) {
+		OK(slmpm_mem_key(mem, other, SLMPM_READ_WRITE, &key[i]));
+		OK(slmpm_mem_open(owner, &key[i], &rmem[i]));
+		CHECK(!strcmp(far_info(rmem[i]).path, setting[2 + i]), "%s: region %d by %s",
+		      setting[0], i, far_info(rmem[i]).path);
+	}
+	if (setting[5])
+		REFUSED(slmpm_mem_key(mem, other, SLMPM_READ, &key[3]), SLMPM_ELIMIT, setting[5]);
+	OK(slmpm_shut(ctx, PATIENCE));
+	return 0;
+}
+
+static void limits(void)
+{
+	static const char *const settings[][6] = {
+		{"SLMPM_MAP_MAX", "200000", "map", "map", "ring", NULL},
+		{"SLMPM_MAP_MAX", "0", "ring", "ring", "ring", NULL},
+		{"SLMPM_KEYS", "3", "map", "map", "map", "3 keys"},
+	};
+
+	for (int i = 0; i < 3; i++)
+		EXPECT(child_run(limited, (void *)(uintptr_t)settings[i], 20), 0);
+}
+
+/* ---- fork ------------------------------------------------------------------------------------ */
+
+struct inherited {
+	slmpm_mem mem;
+	slmpm_rmem rmem;
+	int descriptors;
+};
+
+static int forked(void *arg)
+{
+	const struct inherited *i = arg;
+	struct slmpm_mem_info info = {.size = sizeof(info)};
+	slmpm_mem mem;
+	void *base;
+
+	EXPECT(slmpm_mem_destroy(i->mem, 0), -SLMPM_EFORKED);
+	EXPECT(slmpm_mem_query(i->mem, &info), -SLMPM_EFORKED);
+	EXPECT(slmpm_mem_release(i->rmem), -SLMPM_EFORKED);
+	EXPECT(slmpm_rmem_query(i->rmem, &info), -SLMPM_EFORKED);
+	CHECK(actor_mappings() == 0, "%d mappings came along", actor_mappings());
+	CHECK(actor_descriptors() < i->descriptors, "its descriptors came along");
+	OK(slmpm_open(&ctx, NULL));
+	OK(slmpm_mem_alloc(ctx, SIZE, SLMPM_READ, &mem, &base));
+	memset(base, 1, SIZE);
+	OK(slmpm_mem_destroy(mem, 0));
+	OK(slmpm_shut(ctx, 0));
+	return 0;
+}
+
+static void left_behind_by_fork(void)
+{
+	struct inherited i;
+	struct slmpm_key key;
+	void *base;
+
+	OK(slmpm_mem_alloc(ctx, SIZE, SLMPM_READ_WRITE, &i.mem, &base));
+	OK(slmpm_mem_key(i.mem, other, SLMPM_READ_WRITE, &key));
+	OK(slmpm_mem_open(owner, &key, &i.rmem));
+	i.descriptors = actor_descriptors();
+	EXPECT(child_run(forked, &i, 20), 0);
+	memset(base, 1, SIZE);
+	OK(slmpm_mem_release(i.rmem));
+	OK(slmpm_mem_destroy(i.mem, PATIENCE));
+}
+
 /* ---- ends ------------------------------------------------------------------------------------ */
 
 static void ends_with_the_peer(void)
@@ -292,6 +400,7 @@ static void ends_with_the_context(void)
 int main(int argc, char **argv)
 {
 	actor_begin(argc, argv, NULL);
+	limits(); /* in children, before anything else is read */
 	OK(slmpm_open(&ctx, NULL));
 	actor_pair(ctx, &owner, &other);
 	allocated();
@@ -300,6 +409,8 @@ int main(int argc, char **argv)
 	keys_fit_one_peer_once();
 	keys_are_bounded();
 	larger_than_memory();
+	short_of_descriptors();
+	left_behind_by_fork();
 	ends_with_the_peer();
 	ends_with_the_context();
 	OK(slmpm_shut(ctx, PATIENCE));

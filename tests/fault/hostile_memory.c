@@ -281,6 +281,30 @@ static void odd_grant(struct liar *l)
 	say(l, WIRE_REGION_RELEASED, 0, UINT64_C(1) << 32, NULL, 0);
 }
 
+static void unmap_twice(struct liar *l)
+{
+	say_grant(l, grant_of(l, 1), l->region.fd);
+	say(l, WIRE_REGION_REVOKED, 1, 1, NULL, 0);
+	say(l, WIRE_REGION_REVOKED, 1, 1, NULL, 0);
+}
+
+/* Each asks for an answer, and none is read: their number is bounded. */
+static void revoke_without_end(struct liar *l)
+{
+	struct pollfd end = {.fd = l->raw.fd};
+	struct wire_grant g = grant_of(l, 1);
+
+	g.blob_length = 0;
+	for (uint32_t id = 1; id <= 4 * WIRE_KEYS_MAX; id++) {
+		g.grant = LITTLE_32(id);
+		if (!raw_say_packet(l->raw.fd, WIRE_GRANT, &g, sizeof(g), -1))
+			return;
+		say(l, WIRE_REGION_REVOKED, 0, id, NULL, 0);
+		if (id % 64 == 0 && poll(&end, 1, 0) == 1 && end.revents & POLLHUP)
+			return;
+	}
+}
+
 /* ---- requests -------------------------------------------------------------------------------- */
 
 /* What the host answers to a Read of LENGTH bytes at OFFSET by that key: 0 or SLMPM_E*. */
@@ -396,6 +420,8 @@ static const struct offence offences[] = {
 	{"R8", "releases what was not given", release_unknown, "answer about a region", 0},
 	{"R8", "lets go, unasked", let_go_unasked, "answer about a region", 0},
 	{"R8", "and of the mapping", let_go_of_mapping_unasked, "answer about a region", 0},
+	{"R8", "unmaps twice", unmap_twice, "revocation of a mapping", 0},
+	{"R10", "revokes without end", revoke_without_end, "granted region", 0},
 	{"R14", "an odd sequence number", odd_sequence, "packet about a region", 0},
 	{"R14", "an odd payload", odd_payload, "packet about a region", 0},
 	{"R14", "an odd grant", odd_grant, "packet about a region", 0},
