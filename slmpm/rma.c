@@ -16,8 +16,6 @@
 #include "slmpm/request.h"
 #include "slmpm/wait.h"
 
-#define LOOK_EVERY 1024 /* direct operations between looks at the peers; a power of two */
-
 /* ---- the short ways ------------------------------------------------------------------------- */
 
 bool rma_is_direct(const struct remote *remote, unsigned op)
@@ -86,7 +84,7 @@ int slmpm_put(slmpm_rmem to, uint64_t offset, const void *from, size_t len,
 
 		copy_payload((unsigned char *)remote->memory.base + offset, from, len);
 		stats->put_bytes += len;
-		if (UNLIKELY(!(++stats->puts % LOOK_EVERY)))
+		if (UNLIKELY(!(++stats->puts % RMA_LOOK_EVERY)))
 			rma_look(remote->ep->ctx);
 		return 0;
 	}
@@ -107,7 +105,7 @@ int slmpm_get(slmpm_rmem from, uint64_t offset, void *to, size_t len, const stru
 		/* Pairs with the release before what was read here, as by a fenced put. */
 		atomic_thread_fence(memory_order_acquire);
 		stats->get_bytes += len;
-		if (UNLIKELY(!(++stats->gets % LOOK_EVERY)))
+		if (UNLIKELY(!(++stats->gets % RMA_LOOK_EVERY)))
 			rma_look(remote->ep->ctx);
 		return 0;
 	}
@@ -164,6 +162,7 @@ int slmpm_flush(slmpm_peer peer, int timeout_ms)
 	if (!ep || !endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx;
+	rma_look(ctx); /* a peer that has died since is not reported visible */
 	if (ep->state == SLMPM_PEER_UP && rma_is_settled(ep->rma)) {
 		rc = ep->rma->lost ? error_set(-ep->rma->lost, "%s refused an earlier operation",
 					       ep->name) :

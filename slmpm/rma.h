@@ -88,6 +88,7 @@ struct rma { /* of an endpoint */
 	uint64_t tickets;
 	uint64_t barrier; /* ticket of the first under way that holds up later ones; 0: none */
 	uint64_t fenced;  /* number of such a put that is out and not settled; 0: none */
+	uint64_t directs; /* operations done at once, but for the shortest way */
 	int lost;         /* an answer that nobody waited for told of this failure */
 	struct list live;
 	struct list parked; /* by ticket */
@@ -109,6 +110,8 @@ void rma_free(struct endpoint *ep);
 void rma_end(struct endpoint *ep, int error);
 
 /* ---- a call ---------------------------------------------------------------------------------- */
+
+#define RMA_LOOK_EVERY 1024 /* direct operations between looks at the peers; a power of two */
 
 struct operation { /* what a call asks for */
 	const char *call;

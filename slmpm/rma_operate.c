@@ -357,6 +357,10 @@ int rma_operate(struct operation *o)
 		else if (rc >= 0)
 			rc = operate_by_request(o, stored);
 	}
+	/* Not in a call that progress itself may make: for work queues. */
+	if (rc >= 0 && stored && !completion_wanted(&o->full) &&
+	    !(++o->remote->ep->rma->directs % RMA_LOOK_EVERY))
+		rma_look(ctx);
 	context_unlock(ctx);
 	return rc;
 }
