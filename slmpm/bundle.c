@@ -10,7 +10,8 @@ bool bundle_begin(struct endpoint *ep, uint64_t route, size_t len)
 {
 	struct bundle *b = &ep->bundle;
 	uint64_t covered = (ep->credit - (ep->charged - ep->credited)) / wire_charge(len);
-	uint64_t room = b->most / len;
+	uint64_t most = len < BUNDLE_FEW / BUNDLE_BURST ? BUNDLE_FEW : BUNDLE_BURST * len;
+	uint64_t room = (most < b->most ? most : b->most) / len;
 
 	b->route = route;
 	b->length = (uint32_t)len;

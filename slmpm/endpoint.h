@@ -11,7 +11,9 @@
 
 #define LINK_BATCH                                                                                 \
 	2 /* packets taken from a link at once: more only puts off the first one's copy */
-#define BUNDLE_BYTES   2048 /* payload of a bundle, at most */
+#define BUNDLE_BYTES   8192 /* payload of a bundle, at most: as of BUNDLE_BURST ... */
+#define BUNDLE_FEW     2048 /* ... messages, or this where more of them fit */
+#define BUNDLE_BURST   32
 #define HELD_INLINE    8
 #define CHECKSUM_SPARE 4 /* bytes of each packet that a checksum may need */
 

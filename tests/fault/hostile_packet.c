@@ -243,7 +243,7 @@ static void bundle_uneven(struct raw_peer *p)
 
 static void bundle_too_long(struct raw_peer *p)
 {
-	post(p, WIRE_BUNDLE, 8, 4096);
+	post(p, WIRE_BUNDLE, 8, 8200);
 }
 
 static void bundle_of_long(struct raw_peer *p)
