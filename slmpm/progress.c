@@ -13,7 +13,7 @@
 #include "slmpm/wait.h"
 #include "slmpm/workqueue.h"
 
-#define AWAY_NS    1000
+#define AWAY_NS    4000
 #define SHARE      16  /* packets of an endpoint before it is the next one's turn */
 #define LOOK_EVERY 512 /* passes between looks at the descriptors, busy or not ... */
 #define LOOK_SHARE 64  /* ... where so many packets count as one more: passes over many peers */

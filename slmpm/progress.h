@@ -16,7 +16,7 @@ void progress_drain(struct endpoint *ep);
 /*
  * A reader right behind its writer takes each line from it while it is being written, and both
  * crawl. After so many packets of a one-way stream, whoever finds the ring empty therefore looks
- * away for about a microsecond; if that brought less than PROGRESS_GAIN packets, not again soon.
+ * away for some microseconds; if that brought less than PROGRESS_GAIN packets, not again soon.
  */
 #define PROGRESS_RUN  64
 #define PROGRESS_GAIN 4
