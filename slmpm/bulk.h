@@ -50,6 +50,7 @@ struct push {             /* a send whose message the peer fetches */
 	bool reading;     /* the peer may read now */
 	bool told;        /* CLAIM is out, and not yet sure */
 	bool asked;       /* FETCH_SEND is out */
+	bool owes;        /* DONE has changed since it was last told */
 	bool shared;      /* something was pushed */
 	uint64_t address; /* of the peer's buffer; 0: there is no pushing */
 	uint64_t limit, upto, claim, done;

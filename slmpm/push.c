@@ -122,7 +122,7 @@ static uint64_t choose_share(const struct bulk *b, const struct push *p)
 	return share < BULK_SHARE_MIN ? left : share;
 }
 
-static bool say_give(struct endpoint *ep, const struct push *p, bool now)
+static bool say_give(struct endpoint *ep, struct push *p, bool now)
 {
 	struct wire_give give = {
 		.claim = LITTLE_64(p->claim),
@@ -130,11 +130,13 @@ static bool say_give(struct endpoint *ep, const struct push *p, bool now)
 		.turn = LITTLE_32(p->turn),
 	};
 
-	if (bulk_say(ep, WIRE_FETCH_GIVE, p->r->seq, 0, 0, &give, sizeof(give)))
-		return true;
-	if (!now)
+	if (!bulk_say(ep, WIRE_FETCH_GIVE, p->r->seq, 0, 0, &give, sizeof(give))) {
+		if (now)
+			return false;
 		link_control(ep, WIRE_FETCH_GIVE, p->r->seq, 0, &give, sizeof(give));
-	return false;
+	}
+	p->owes = false;
+	return true;
 }
 
 /* Bytes CLAIM to DONE of the message into the peer's buffer. */
@@ -170,6 +172,7 @@ static void settle(struct endpoint *ep, struct push *p)
 		p->address = 0; /* the receiver does the rest */
 	}
 	p->told = false;
+	p->owes = true;
 }
 
 static void leave(struct endpoint *ep, struct push *p)
@@ -200,11 +203,12 @@ static int step_share(struct endpoint *ep, struct push *p)
 			continue; /* another receive has got the message */
 		settle(ep, p);
 		n++;
-		if (!choose_share(b, p))
-			(void)say_give(ep, p, false);
 	}
-	if (!p->since && !choose_share(b, p))
-		leave(ep, p);
+	if (choose_share(b, p))
+		return n; /* but there is no room to say so */
+	if (p->owes)
+		(void)say_give(ep, p, false);
+	leave(ep, p);
 	return n;
 }
 
