@@ -22,6 +22,7 @@ struct board {
 	_Alignas(128) _Atomic uint64_t arrived[2][16];
 	_Alignas(128) _Atomic uint64_t line;
 	_Alignas(128) uint64_t reads, writes;
+	struct spot spot[SPOTS];
 };
 
 enum { PROBE_TRIES = 4, PROBE_ROUNDS = 400, PATIENCE = 20000 };
@@ -136,4 +137,9 @@ void board_fetch(const struct board *b, uint64_t *reads, uint64_t *writes)
 {
 	*reads += b->reads;
 	*writes += b->writes;
+}
+
+struct spot *board_spots(struct board *b)
+{
+	return b->spot;
 }

@@ -6,21 +6,17 @@
  */
 #include "apps/slmpm_perftest/perftest.h"
 
-#include <sched.h>
-#include <stdlib.h>
 #include <string.h>
-
-#define ALWAYS_INLINE inline __attribute__((always_inline))
 
 static volatile uint64_t sink;
 
-static void fill(void *buf, uint64_t len, uint64_t i)
+void fill(void *buf, uint64_t len, uint64_t i)
 {
 	memset(buf, (int)(i & 127), len);
 }
 
 /* The plainest loop, as the peers' programs have it: it is part of what is measured. */
-static void consume(const void *buf, uint64_t len)
+void consume(const void *buf, uint64_t len)
 {
 	const unsigned char *bytes = buf;
 	uint64_t sum = 0, word;
@@ -176,7 +172,7 @@ static int idle_wait(struct pair *p, const struct job *j, struct hist *stamps)
 	return rc < 0 ? (int)rc : 0;
 }
 
-static int loop_send_lat(struct pair *p, const struct job *j, struct hist *stamps)
+int loop_send_lat(struct pair *p, const struct job *j, struct hist *stamps)
 {
 	if (j->idle_us)
 		return idle_wait(p, j, stamps);
@@ -186,7 +182,7 @@ static int loop_send_lat(struct pair *p, const struct job *j, struct hist *stamp
 	return j->touch ? ping(p, j, NULL, false, true) : ping(p, j, NULL, false, false);
 }
 
-static int loop_loan_lat(struct pair *p, const struct job *j, struct hist *stamps)
+int loop_loan_lat(struct pair *p, const struct job *j, struct hist *stamps)
 {
 	if (stamps)
 		return j->touch ? ping(p, j, stamps, true, true) : ping(p, j, stamps, true, false);
@@ -232,7 +228,7 @@ static int send_bursts(struct pair *p, const struct job *j)
 	return 0;
 }
 
-static int loop_send_stream(struct pair *p, const struct job *j, struct hist *stamps)
+int loop_send_stream(struct pair *p, const struct job *j, struct hist *stamps)
 {
 	(void)stamps;
 	if (p->side == 0 && j->burst > 1)
@@ -240,7 +236,7 @@ static int loop_send_stream(struct pair *p, const struct job *j, struct hist *st
 	return j->touch ? stream(p, j, false, true) : stream(p, j, false, false);
 }
 
-static int loop_loan_stream(struct pair *p, const struct job *j, struct hist *stamps)
+int loop_loan_stream(struct pair *p, const struct job *j, struct hist *stamps)
 {
 	(void)stamps;
 	return j->touch ? stream(p, j, true, true) : stream(p, j, true, false);
@@ -248,7 +244,7 @@ static int loop_loan_stream(struct pair *p, const struct job *j, struct hist *st
 
 /* ---- the machine's limits ---- */
 
-static int loop_copy(struct pair *p, const struct job *j, struct hist *stamps)
+int loop_copy(struct pair *p, const struct job *j, struct hist *stamps)
 {
 	uint64_t before;
 
@@ -262,92 +258,10 @@ static int loop_copy(struct pair *p, const struct job *j, struct hist *stamps)
 	return 0;
 }
 
-static int loop_nothing(struct pair *p, const struct job *j, struct hist *stamps)
+int loop_nothing(struct pair *p, const struct job *j, struct hist *stamps)
 {
 	(void)p;
 	(void)j;
 	(void)stamps;
 	return 0; /* the probes around it are the measurement */
-}
-
-/* ---- is it really transferred? ---- */
-
-static unsigned char pattern(uint64_t i, uint64_t size)
-{
-	return (unsigned char)(i * 7 + (i >> 8) * 13 + size + 3);
-}
-
-static int verify_arrival(struct pair *p, const struct job *j)
-{
-	struct slmpm_done done = {0};
-	const void *held = NULL;
-	const unsigned char *got = (unsigned char *)p->rx;
-	int64_t len;
-
-	if (j->test->loan) {
-		len = slmpm_hold(p->peer, STREAM_DATA, &held, &done, -1);
-		while (len >= 0 && done.flags & SLMPM_PART)
-			len = slmpm_more(p->peer, held, (uint64_t)len, &done, -1);
-		got = held;
-	} else {
-		memset(p->rx, 0, j->size);
-		len = slmpm_recv(p->peer, STREAM_DATA, p->rx, j->size, NULL, -1);
-	}
-	if (len < 0)
-		return (int)len;
-	for (uint64_t i = 0; i < j->size; i++)
-		if ((uint64_t)len != j->size || got[i] != pattern(i, j->size)) {
-			fprintf(stderr,
-				"slmpm_perftest: %s of %llu bytes: wrong data at %llu of %lld\n",
-				j->test->name, (unsigned long long)j->size, (unsigned long long)i,
-				(long long)len);
-			return -SLMPM_ECHECKSUM;
-		}
-	return held ? slmpm_release(p->peer, held) : 0;
-}
-
-int loop_verify(struct pair *p, const struct job *j, struct hist *stamps)
-{
-	void *buf = p->tx;
-	int rc;
-
-	(void)stamps;
-	if (p->side)
-		return verify_arrival(p, j);
-	if (j->test->loan) {
-		rc = slmpm_loan(p->peer, STREAM_DATA, j->size, &buf, -1);
-		if (rc < 0)
-			return rc;
-	}
-	for (uint64_t i = 0; i < j->size; i++)
-		((unsigned char *)buf)[i] = pattern(i, j->size);
-	if (j->test->loan)
-		return slmpm_commit(p->peer, buf, j->size, NULL);
-	return slmpm_send(p->peer, STREAM_DATA, buf, j->size, -1);
-}
-
-/* ---- the table ---- */
-
-const struct test tests[] = {
-	{"send_lat", "one way of a message, half a ping-pong", KIND_LATENCY, false, 8,
-	 loop_send_lat},
-	{"send_bw", "stream of messages, in bytes a second", KIND_STREAM, false, 65536,
-	 loop_send_stream},
-	{"send_rate", "the same in messages a second", KIND_STREAM, false, 8, loop_send_stream},
-	{"loan_lat", "one way of a message built and read in place", KIND_LATENCY, true, 8,
-	 loop_loan_lat},
-	{"loan_bw", "stream of such messages", KIND_STREAM, true, 65536, loop_loan_stream},
-	{"mailbox_lat", "one way of a DaCS mailbox word", KIND_MAILBOX, false, 4, NULL},
-	{"line_lat", "limit: one way of a cache line between the CPUs", KIND_LINE, false, 64,
-	 loop_nothing},
-	{"copy_bw", "limit: memcpy between private buffers", KIND_COPY, false, 65536, loop_copy},
-	{NULL, NULL, KIND_LATENCY, false, 0, NULL},
-};
-
-const struct test *test_find(const char *name)
-{
-	for (const struct test *t = tests; t->name; t++)
-		if (strcmp(t->name, name) == 0)
-			return t;
-	return NULL;
 }

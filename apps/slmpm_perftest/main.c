@@ -44,7 +44,10 @@ static const struct argp_option options[] = {
 	{"step", OPT_STEP, "BYTES", 0, "Touched loans become readable so by so [32768]", 1},
 	{"cpus", 'c', "CPU,CPU", 0, "Where the two sides run [the first two allowed]", 2},
 	{"fabric", OPT_FABRIC, "F", 0, "Use this fabric only; slmpm_info -d lists them", 2},
-	{"mode", OPT_MODE, "M", 0, "How payload travels [auto]", 2},
+	{"mode", OPT_MODE, "M", 0,
+	 "How payload travels: auto, smt (through the ring); put, get and atomics: map, attach, "
+	 "ring, am, tag [auto]",
+	 2},
 	{"wait", OPT_WAIT, "MODE", 0, "adaptive, spin or block", 2},
 	{"listen", OPT_LISTEN, "URL", 0, "Be the second side of a --connect in another terminal",
 	 2},
@@ -145,6 +148,16 @@ static void check_tests(struct argp_state *state, struct command *c)
 			REFUSE("unknown test \"%s\"; there are:%s", name, known);
 }
 
+static bool mode_known(const char *name)
+{
+	static const char *const modes[] = {"auto", "smt", "map", "attach", "ring", "am", "tag"};
+
+	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++)
+		if (strcmp(modes[i], name) == 0)
+			return true;
+	return false;
+}
+
 static void check(struct argp_state *state, struct command *c)
 {
 	if (c->far || c->mailbox)
@@ -153,9 +166,9 @@ static void check(struct argp_state *state, struct command *c)
 		check_fabric(state, c->fabric);
 	if (c->listen && c->connect)
 		REFUSE("--listen here and --connect there, not both");
-	if (c->setup.mode && strcmp(c->setup.mode, "auto") != 0 &&
-	    strcmp(c->setup.mode, "smt") != 0)
-		REFUSE("unknown mode \"%s\"; there are: auto smt", c->setup.mode);
+	if (c->setup.mode && !mode_known(c->setup.mode))
+		REFUSE("unknown mode \"%s\"; there are: auto smt map attach ring am tag",
+		       c->setup.mode);
 	if (!c->serve && !c->listen)
 		check_tests(state, c);
 }
@@ -229,7 +242,7 @@ static char *help(int key, const char *text, void *input)
 static int measure_sizes(struct command *c, struct pair *pair, const struct test *test)
 {
 	static struct result result;
-	bool fixed = test->kind == KIND_LINE || test->kind == KIND_MAILBOX;
+	bool fixed = test->kind == KIND_LINE || test->kind == KIND_MAILBOX || test->by == BY_ATOMIC;
 	uint64_t size = c->sized && !fixed ? c->size : test->size;
 	uint64_t max = c->sized && !fixed ? c->max : test->size;
 
@@ -242,6 +255,23 @@ static int measure_sizes(struct command *c, struct pair *pair, const struct test
 		if (size >= max || size * 2 > max)
 			return 0;
 	}
+}
+
+static bool is_by_request(const char *mode)
+{
+	return strcmp(mode, "ring") == 0 || strcmp(mode, "am") == 0 || strcmp(mode, "tag") == 0;
+}
+
+/* What a mode says of regions, and of how they are to be reached. */
+static void choose_path(const struct command *c, struct pair *pair)
+{
+	const char *mode = c->setup.mode ? c->setup.mode : "auto";
+
+	pair->foreign = strcmp(mode, "attach") == 0;
+	if (pair->foreign || strcmp(mode, "map") == 0)
+		pair->path = mode;
+	else if (is_by_request(mode))
+		pair->path = "ring";
 }
 
 static int measure_all(struct command *c)
@@ -260,6 +290,7 @@ static int measure_all(struct command *c)
 			failed = c->connect ? pair_connect(&pair, c->connect, c->job.wait,
 							   c->setup.cpu) :
 					      pair_spawn(&pair, c->job.wait, c->setup.cpu);
+		choose_path(c, &pair);
 		if (!failed)
 			failed = measure_sizes(c, mailbox ? NULL : &pair, test);
 	}
@@ -283,6 +314,17 @@ static void choose_wait(struct command *c)
 	if (said && c->job.wait == WAIT_DEFAULT)
 		parse_wait(said, &c->job.wait);
 	unsetenv("SLMPM_WAIT");
+}
+
+/* The library reads its settings once, at its first use; those of the environment win. */
+static void choose_settings(const struct command *c)
+{
+	const char *mode = c->setup.mode ? c->setup.mode : "auto";
+
+	if (is_by_request(mode))
+		setenv("SLMPM_RMA", mode, 1);
+	if (c->names && strstr(c->names, "overlap"))
+		setenv("SLMPM_ENGINE", "thread", 0);
 }
 
 int main(int argc, char **argv)
@@ -309,6 +351,7 @@ int main(int argc, char **argv)
 		c.setup.samples = c.serve ? 1 : 5;
 	c.setup.spread = !c.serve;
 	choose_wait(&c);
+	choose_settings(&c);
 	choose_cpus(c.setup.cpu);
 	if (c.mailbox)
 		return mailbox_follow(c.mailbox, c.setup.cpu[1]);

@@ -73,6 +73,10 @@ static int calibrate(const struct runner *r, struct job *j)
 		j->count = 1;
 		return 0;
 	}
+	if (j->test->kind == KIND_OVERLAP) {
+		j->count = 2;
+		return 0;
+	}
 	try.probe = try.each = false;
 	j->count = j->idle_us ? 4 : 8;
 	for (int round = 0; round < CALIBRATIONS; round++) { /* colder ones took longer */
@@ -92,19 +96,18 @@ static int calibrate(const struct runner *r, struct job *j)
 static int verify(const struct runner *r, const struct job *j)
 {
 	uint64_t bit = UINT64_C(1) << (j->size ? 63 - __builtin_clzll(j->size) : 0);
+	enum means by = j->test->by;
 	struct figures f;
 	struct job once = *j;
 	int rc;
 
-	if (j->test->kind != KIND_LATENCY && j->test->kind != KIND_STREAM)
-		return 0;
-	if (r->pair->verified[j->test->loan] & bit)
+	if (by == BY_NOTHING || r->pair->verified[by] & bit)
 		return 0;
 	once.probe = once.each = false;
 	once.verify = true;
 	rc = run(r, &once, &f, NULL);
 	if (rc >= 0)
-		r->pair->verified[j->test->loan] |= bit;
+		r->pair->verified[by] |= bit;
 	return rc;
 }
 
@@ -118,7 +121,9 @@ static int prepare(const struct runner *r, struct job *j)
 		rc = calibrate(r, j);
 	warm.probe = warm.each = false;
 	warm.count = j->warm;
-	if (j->warm == UINT64_MAX)
+	if (j->warm == UINT64_MAX && j->test->kind == KIND_OVERLAP)
+		warm.count = 1;
+	else if (j->warm == UINT64_MAX)
 		warm.count = j->count / 8 > WARM_MAX ? WARM_MAX : j->count / 8 + 4;
 	if (rc < 0 || !warm.count || j->test->kind == KIND_LINE)
 		return rc;
@@ -164,6 +169,7 @@ static double sample_us(const struct job *j, const struct figures *f, const stru
 static int take_samples(const struct runner *r, struct job *j, unsigned n, struct result *out)
 {
 	static double us[SAMPLES_MAX], hops[SAMPLES_MAX], line[SAMPLES_MAX];
+	static double bare[SAMPLES_MAX], ratio[SAMPLES_MAX], hidden[SAMPLES_MAX], cpu[SAMPLES_MAX];
 	static struct hist stamps;
 	struct figures f = {0};
 	int rc = 0;
@@ -178,6 +184,10 @@ static int take_samples(const struct runner *r, struct job *j, unsigned n, struc
 		hops[i] = line[i] > 0 ? us[i] * 1e3 / line[i] : -1;
 		out->reads += f.reads;
 		out->writes += f.writes;
+		bare[i] = f.extra.bare_ns / 1e3;
+		ratio[i] = bare[i] > 0 ? us[i] / bare[i] : -1;
+		hidden[i] = f.extra.hidden;
+		cpu[i] = f.extra.far_cpu;
 	}
 	if (rc < 0)
 		return rc;
@@ -186,6 +196,14 @@ static int take_samples(const struct runner *r, struct job *j, unsigned n, struc
 	out->line_ns = out->mixed ? -1 : median(line, n);
 	out->hops = is_latency(j) && out->line_ns > 0 ? median(hops, n) : -1;
 	out->lat_us = median(us, n);
+	if (j->test->by == BY_ATOMIC && bare[0] > 0) {
+		out->bare_us = median(bare, n);
+		out->bare_ratio = median(ratio, n);
+	}
+	if (j->test->kind == KIND_OVERLAP)
+		out->hidden = median(hidden, n);
+	if (j->test->kind != KIND_LINE && j->test->kind != KIND_COPY)
+		out->far_cpu = median(cpu, n);
 	return 0;
 }
 
@@ -222,6 +240,8 @@ static void name_path(struct pair *pair, const struct setup *setup, struct resul
 		memcpy(out->fabric, stats.link, sizeof(out->fabric));
 	out->fabric[sizeof(out->fabric) - 1] = '\0';
 	out->mode = setup->mode ? setup->mode : "auto";
+	if (pair && test_has_region(out->job.test))
+		memcpy(out->path, pair->region.path, sizeof(out->path));
 }
 
 static int refuse(const struct job *j, const struct pair *pair)
@@ -231,10 +251,14 @@ static int refuse(const struct job *j, const struct pair *pair)
 				"--wait and without --serve\n");
 		return -SLMPM_ENOTSUP;
 	}
-	if (j->test->loan && pair && j->size > pair->loan_max) {
+	if (j->test->by == BY_LOAN && pair && j->size > pair->loan_max) {
 		fprintf(stderr, "slmpm_perftest: a loan holds at most %llu bytes: choose -s\n",
 			(unsigned long long)pair->loan_max);
 		return -SLMPM_ELIMIT;
+	}
+	if (j->test->by == BY_PUT && !j->size) {
+		fprintf(stderr, "slmpm_perftest: a put that is waited for has a byte: choose -s\n");
+		return -SLMPM_ENOTSUP;
 	}
 	if (j->test->kind == KIND_LINE && pair && !pair->probes) {
 		fprintf(stderr, "slmpm_perftest: line_lat needs both sides on one machine, each on "
@@ -254,11 +278,11 @@ int measure(struct pair *pair, const struct setup *setup, const struct job *job,
 	hist_clear(&out->hist);
 	out->lat_us = out->min_us = out->p50_us = out->p90_us = out->p99_us = -1;
 	out->p999_us = out->max_us = out->hops = out->rate_mps = out->bw_mbps = -1;
+	out->bare_us = out->bare_ratio = out->hidden = out->far_cpu = -1;
 	*j = *job;
-	if (j->test->kind == KIND_LINE || j->test->kind == KIND_MAILBOX)
+	if (j->test->kind == KIND_LINE || j->test->by == BY_ATOMIC || j->test->kind == KIND_MAILBOX)
 		j->size = j->test->size;
 	j->probe = pair && pair->probes && j->test->kind != KIND_COPY;
-	name_path(pair, setup, out);
 	rc = refuse(j, pair);
 	if (rc >= 0)
 		rc = prepare(&r, j);
@@ -266,6 +290,7 @@ int measure(struct pair *pair, const struct setup *setup, const struct job *job,
 		rc = take_samples(&r, j, setup->samples, out);
 	if (rc < 0)
 		return rc;
+	name_path(pair, setup, out);
 	if (is_latency(j) && setup->spread && !j->each)
 		rc = take_spread(&r, j, out);
 	if (is_latency(j) && out->hist.count)

@@ -19,25 +19,45 @@
 struct pair;
 struct job;
 
-/* ---- tests (loops.c) ---- */
+/* ---- tests (table.c) ---- */
 
-enum kind { KIND_LATENCY, KIND_STREAM, KIND_LINE, KIND_COPY, KIND_MAILBOX };
+enum kind {
+	KIND_LATENCY, /* a ping-pong */
+	KIND_SINGLE,  /* one operation after the other */
+	KIND_STREAM,
+	KIND_OVERLAP,
+	KIND_LINE,
+	KIND_COPY,
+	KIND_MAILBOX
+};
 
 /* Both sides run the same function; it does count messages and returns 0 or a negative code. */
 typedef int loop_fn(struct pair *pair, const struct job *job, struct hist *stamps);
 
+enum means { BY_MESSAGE, BY_LOAN, BY_PUT, BY_GET, BY_AM, BY_ATOMIC, BY_NOTHING, MEANS };
+
 struct test {
 	const char *name, *text;
 	enum kind kind;
-	bool loan;
+	enum means by;
 	uint64_t size; /* when none is given */
 	loop_fn *loop;
 };
 
 extern const struct test tests[];
 const struct test *test_find(const char *name);
-/* One message with a pattern; side 1 answers whether it arrived whole. */
+/* Whether it works on regions of both sides. */
+bool test_has_region(const struct test *test);
+/* One transfer with a pattern; who receives it fails unless it arrived whole (verify.c). */
 loop_fn loop_verify;
+/* loops.c, onesided.c, atomics.c, active.c, overlap.c */
+loop_fn loop_send_lat, loop_send_stream, loop_loan_lat, loop_loan_stream, loop_copy, loop_nothing;
+loop_fn loop_put_lat, loop_put_stream, loop_get_lat, loop_get_stream;
+loop_fn loop_fetch_add, loop_compare_swap, loop_am_lat, loop_am_stream, loop_overlap;
+/* "Touched": every byte written before, every byte read after. */
+void fill(void *buf, uint64_t len, uint64_t i);
+void consume(const void *buf, uint64_t len);
+#define ALWAYS_INLINE inline __attribute__((always_inline))
 
 /* ---- jobs (job.c) ---- */
 
@@ -77,6 +97,12 @@ double board_probe(struct board *board, int side, alive_fn *alive, void *arg, st
 /* Side 1 leaves its remote reads and writes for side 0. */
 void board_leave(struct board *board, uint64_t reads, uint64_t writes);
 void board_fetch(const struct board *board, uint64_t *reads, uint64_t *writes);
+/* Cache lines for a test's own use. */
+enum { SPOT_ASK, SPOT_ANSWER, SPOT_WORD, SPOTS };
+struct spot {
+	_Alignas(128) uint64_t word[16];
+};
+struct spot *board_spots(struct board *board);
 
 /* ---- the pair (pair.c) ---- */
 
@@ -91,13 +117,34 @@ struct pair {
 	uint64_t loan_max;
 	char *tx, *rx; /* page-aligned, warm */
 	size_t room;
-	uint64_t verified[2]; /* a bit for each power of two; loans apart */
+	uint64_t verified[MEANS]; /* a bit for each power of two */
+	unsigned wait;
+	bool foreign;     /* regions are memory of the application's own */
+	const char *path; /* that they are to be reached by; NULL: any */
+	struct region {
+		slmpm_mem mem;
+		slmpm_rmem remote;
+		slmpm_ctr ctr;
+		char *base; /* this side's */
+		size_t size;
+		char path[16];  /* to the other side's */
+		bool serves;    /* the other side's operations need this one's doing */
+		uint64_t value; /* of the word that atomic operations change */
+	} region;
+	uint64_t ams; /* active messages that have come */
+	struct extra {
+		double each_ns; /* of a single operation, where the loop knows it better; else 0 */
+		double bare_ns; /* the same by the bare instruction; 0: not measured */
+		double hidden; /* share of a transfer behind a computation; negative: not measured */
+		double far_cpu; /* share of the time that side 1 was at work */
+	} extra;
 };
 
 struct figures {              /* of one run */
 	double ns;            /* all messages together */
 	double before, after; /* the line's probes; 0: none */
 	uint64_t reads, writes;
+	struct extra extra;
 };
 
 int pair_spawn(struct pair *pair, unsigned wait, const int cpu[2]);
@@ -108,8 +155,17 @@ void pair_drop(struct pair *pair);
 /* Both sides of one run; side 0 tells side 1 first. STAMPS takes the times of single messages. */
 int pair_run(struct pair *pair, const struct job *job, struct figures *f, struct hist *stamps);
 int pair_buffers(struct pair *pair, uint64_t size);
+/* Regions of SIZE bytes on both sides, each open to the other (region.c). */
+int pair_region(struct pair *pair, uint64_t size);
+void pair_region_end(struct pair *pair);
+/* In a loop that waits without calling the library: now and then gives way, lets the library work and
+ * looks whether the other side lives. Negative: it does not. */
+int pair_idle(struct pair *pair, uint64_t *spins);
+/* An empty message, by which one side tells the other that a loop is at its end. */
+int pair_signal(struct pair *pair);
+int pair_signaled(struct pair *pair);
 /* Parts of the above that both sides need. */
-#define GREETING  "slmpm_perftest 1" /* the version of what the sides say to each other */
+#define GREETING  "slmpm_perftest 2" /* the version of what the sides say to each other */
 #define ANSWER_MS 10000
 int pair_open(struct pair *pair, unsigned wait);
 int pair_limits(struct pair *pair);
@@ -140,6 +196,8 @@ struct result {
 	double lat_us, min_us, p50_us, p90_us, p99_us, p999_us,
 		max_us; /* negative: does not apply */
 	double hops, line_ns, rate_mps, bw_mbps;
+	double bare_us, bare_ratio, hidden, far_cpu;
+	char path[16]; /* of one-sided operations; "" else */
 	uint64_t reads, writes;
 	unsigned samples, retaken, mixed;
 	struct hist hist;

@@ -57,6 +57,12 @@ static void json(const struct result *r, bool hist)
 	key("bw_mbps", r->bw_mbps);
 	printf(",\"remote_reads\":%" PRIu64 ",\"remote_writes\":%" PRIu64, r->reads, r->writes);
 	key("line_ns", r->line_ns > 0 ? r->line_ns : -1);
+	key("bare_us", r->bare_us);
+	key("bare_ratio", r->bare_ratio);
+	key("hidden", r->hidden);
+	key("far_cpu", r->far_cpu);
+	printf(",\"path\":");
+	printf(*r->path ? "\"%s\"" : "null", r->path);
 	printf(",\"touch\":%s,\"burst\":%" PRIu64 ",\"idle_us\":%" PRIu64
 	       ",\"samples\":%u,\"retaken\":%u,\"mixed\":%u",
 	       j->touch ? "true" : "false", j->burst, j->idle_us, r->samples, r->retaken, r->mixed);
@@ -81,6 +87,21 @@ static void heading(void)
 		printf("%-11s %10s %9s %9s %8s %9s %6s %9s %9s %7s %7s\n", "test", "bytes", "count",
 		       "us", "us min", "us p99", "hops", "M msg/s", "MB/s", "line ns", "r.reads");
 	done = true;
+}
+
+/* What the table has no column for. */
+static void remarks(const struct result *r)
+{
+	if (*r->path)
+		printf("  path %s", r->path);
+	if (r->bare_us >= 0)
+		printf(", the bare instruction %.3f us, ratio %.2f", r->bare_us, r->bare_ratio);
+	if (r->hidden >= 0)
+		printf(", hidden %.0f %%", 100 * r->hidden);
+	if (r->job.test->kind == KIND_STREAM && *r->path && r->far_cpu >= 0)
+		printf(", the other side's CPU %.0f %%", 100 * r->far_cpu);
+	if (r->mixed)
+		printf("  (placement changed meanwhile)");
 }
 
 static void bars(const struct hist *h)
@@ -119,7 +140,9 @@ void report(const struct setup *setup, const struct result *r)
 	cell(9, 3, r->rate_mps);
 	cell(9, 1, r->bw_mbps);
 	cell(7, 1, r->line_ns > 0 ? r->line_ns : -1);
-	printf(" %7" PRIu64 "%s\n", r->reads, r->mixed ? "  (placement changed meanwhile)" : "");
+	printf(" %7" PRIu64, r->reads);
+	remarks(r);
+	putchar('\n');
 	if (setup->hist && r->hist.count)
 		bars(&r->hist);
 	fflush(stdout);

@@ -24,6 +24,21 @@ if [ "$(nproc)" -gt 1 ]; then
 	grep -Eq '"line_ns":[0-9]' "$dir/out" || grep -q '"line_ns":null.*"mixed":[1-5]' "$dir/out" || fail "line_lat gives no time"
 fi
 
+# Memory of one's own, where the system lets the other side reach it; else that is said.
+if "$perf" -t put_lat,get_lat,fadd -s 64 -n 200 --samples 1 --mode attach --json >"$dir/out" 2>"$dir/err"; then
+	[ "$(grep -c '"path":"attach"' "$dir/out")" = 3 ] || fail "--mode attach goes by another path"
+else
+	grep -q 'wanted path "attach", but here it is "ring"' "$dir/err" || fail "--mode attach: $?"
+fi
+SLMPM_ATTACH=n "$perf" -t put_lat -n 200 --mode attach >"$dir/out" 2>"$dir/err" && fail "attached all the same"
+grep -q 'wanted path "attach"' "$dir/err" || fail "--mode attach, not allowed: not a word"
+SLMPM_RMA=ring "$perf" -t put_lat -n 200 --mode map >"$dir/out" 2>"$dir/err" && fail "mapped all the same"
+"$perf" -t put_lat -s 0 >"$dir/out" 2>"$dir/err" && fail "a put of nothing was waited for"
+"$perf" -t fadd -n 200 --samples 1 >"$dir/out" 2>"$dir/err" || fail "fadd: exit status $?"
+grep -Eq 'path map, the bare instruction .* us, ratio ' "$dir/out" || fail "fadd: no ratio"
+"$perf" -t overlap -s 1m --samples 1 >"$dir/out" 2>"$dir/err" || fail "overlap: exit status $?"
+grep -Eq 'hidden [0-9]+ %' "$dir/out" || fail "overlap: nothing said"
+
 # Two terminals.
 for url in "shm:perftest-$$" "shm:$dir/socket"; do
 	: >"$dir/err.listen" # before the shell in the background gets to it
@@ -34,9 +49,9 @@ for url in "shm:perftest-$$" "shm:$dir/socket"; do
 		[ $((tries += 1)) -lt 200 ] || fail "$url: the listener does not listen"
 		read -r -t 0.05 _ <><(:)
 	done
-	"$perf" --connect "$url" -t send_lat,loan_bw -s 64 -n 200 --samples 1 --json >"$dir/out" 2>"$dir/err" ||
+	"$perf" --connect "$url" -t send_lat,loan_bw,put_lat,fadd,am_lat -s 64 -n 200 --samples 1 --json >"$dir/out" 2>"$dir/err" ||
 		fail "$url: connect: exit status $?"
-	[ "$(wc -l <"$dir/out")" = 2 ] || fail "$url: not two lines"
+	[ "$(wc -l <"$dir/out")" = 5 ] || fail "$url: not five lines"
 	wait $listener || fail "$url: the listener ended with $?"
 done
 "$perf" --connect "shm:nobody-$$" -t send_lat >"$dir/out" 2>"$dir/err" && fail "connected to nobody"

@@ -141,6 +141,72 @@ static void streams_have_two_rates(void **state)
 	check_named("loan_bw", "-s 100000 -n 50", check_stream);
 }
 
+static void check_single(const json_t *a)
+{
+	assert_true(number(a, "lat_us") > 0 && number(a, "lat_us_min") > 0);
+	is_null(a, "bw_mbps");
+	is_text(a, "path", NULL);
+}
+
+static void check_atomic(const json_t *a)
+{
+	check_single(a);
+	assert_true(number(a, "size") == 8);
+	assert_true(number(a, "bare_us") > 0 && number(a, "bare_ratio") > 0);
+}
+
+static void check_overlap(const json_t *a)
+{
+	check_single(a);
+	assert_true(number(a, "hidden") >= 0 && number(a, "hidden") < 1.5);
+}
+
+static void check_put_stream(const json_t *a)
+{
+	check_stream(a);
+	is_text(a, "path", NULL);
+	assert_true(number(a, "far_cpu") >= 0);
+}
+
+/* Regions that both map, and each other way there is; every way carries and checks the same pattern. */
+static void puts_and_gets_go_every_way(void **state)
+{
+	static const char *const ways[] = {"auto", "map", "ring", "am", "tag"};
+	char more[128];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		snprintf(more, sizeof(more), "-s 1:64 -n 60 --mode %s", ways[i]);
+		check_named("put_lat", more, check_latency);
+		check_named("put_rate", more, check_put_stream);
+		snprintf(more, sizeof(more), "-s 100k -n 20 --touch --mode %s", ways[i]);
+		check_named("put_lat", more, check_latency);
+		check_named("get_lat", more, check_single);
+		snprintf(more, sizeof(more), "-s 300000 -n 10 --burst 8 --mode %s", ways[i]);
+		check_named("put_bw", more, check_put_stream);
+		check_named("get_bw", more, check_put_stream);
+	}
+	check_named("overlap", "-s 1m", check_overlap);
+}
+
+static void atomic_operations_stand_beside_the_bare_instruction(void **state)
+{
+	(void)state;
+	check_named("fadd", "-n 200", check_atomic);
+	check_named("cswap", "-n 200 --mode map", check_atomic);
+	check_named("fadd", "-n 100 --mode ring", check_atomic);
+	check_named("cswap", "-n 100 --mode am", check_atomic);
+}
+
+static void active_messages_have_a_latency_and_a_rate(void **state)
+{
+	(void)state;
+	check_named("am_lat", "-s 0:16 -n 200", check_latency);
+	check_named("am_lat", "-s 300000 -n 10 --touch --wait block", check_latency);
+	check_named("am_rate", "-n 3000 --burst 16", check_stream);
+	check_named("am_rate", "-s 100000 -n 50 --touch", check_stream);
+}
+
 static void mailbox_words_have_a_latency(void **state)
 {
 	(void)state;
@@ -210,6 +276,9 @@ int main(void)
 	const struct CMUnitTest all[] = {
 		cmocka_unit_test(latencies_have_a_mean_and_a_spread),
 		cmocka_unit_test(streams_have_two_rates),
+		cmocka_unit_test(puts_and_gets_go_every_way),
+		cmocka_unit_test(atomic_operations_stand_beside_the_bare_instruction),
+		cmocka_unit_test(active_messages_have_a_latency_and_a_rate),
 		cmocka_unit_test(mailbox_words_have_a_latency),
 		cmocka_unit_test(sizes_double_up_to_the_last),
 		cmocka_unit_test(a_histogram_holds_every_message),

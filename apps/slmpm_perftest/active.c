@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The loops of active messages: the handler brings the data to where a receive would. */
+#include "apps/slmpm_perftest/perftest.h"
+
+#include <poll.h>
+#include <string.h>
+
+#define AM_ID    1
+#define PATIENCE 20000 /* looks at an idle library before going to sleep */
+#define NAP_MS   1000
+
+static void arrived(const struct slmpm_am *am, void *arg)
+{
+	struct pair *p = arg;
+
+	memcpy(p->rx, am->data, am->data_len);
+	p->ams++;
+}
+
+static int sleep_until_work(struct pair *p)
+{
+	struct pollfd ready = {.fd = slmpm_fd(p->ctx), .events = POLLIN};
+	struct slmpm_peer_info info = {.size = sizeof(info)};
+
+	if (slmpm_arm(p->ctx) == 0)
+		poll(&ready, 1, NAP_MS);
+	slmpm_progress(p->ctx);
+	if (slmpm_peer_query(p->peer, &info) < 0 || info.state > SLMPM_PEER_UP)
+		return -SLMPM_EDEAD;
+	return 0;
+}
+
+/* Handlers run inside of what makes progress; there is no call that waits for one. */
+static int await(struct pair *p, uint64_t want)
+{
+	uint64_t idle = p->wait == SLMPM_WAIT_BLOCK ? PATIENCE : 0, spins = 0;
+	int rc = 0;
+
+	while (p->ams < want && rc >= 0) {
+		if (slmpm_progress(p->ctx) > 0)
+			continue;
+		if (p->wait == SLMPM_WAIT_SPIN || ++idle < PATIENCE)
+			rc = pair_idle(p, &spins);
+		else
+			rc = sleep_until_work(p);
+	}
+	return rc;
+}
+
+static int begin(struct pair *p)
+{
+	int rc = slmpm_am_handler(p->ctx, AM_ID, arrived, p);
+
+	/* No message must come before its handler is there. */
+	if (rc >= 0)
+		rc = p->side ? pair_signal(p) : pair_signaled(p);
+	return rc;
+}
+
+static ALWAYS_INLINE int say(struct pair *p, const struct job *j, uint64_t i)
+{
+	if (j->touch)
+		fill(p->tx, j->size, i);
+	return slmpm_am(p->peer, AM_ID, NULL, 0, p->tx, j->size, NULL, NULL);
+}
+
+static ALWAYS_INLINE int hear(struct pair *p, const struct job *j, uint64_t want)
+{
+	int rc = await(p, want);
+
+	if (j->touch)
+		consume(p->rx, j->size);
+	return rc;
+}
+
+int loop_am_lat(struct pair *p, const struct job *j, struct hist *stamps)
+{
+	uint64_t before, now, have = p->ams;
+	int rc = begin(p);
+
+	before = stamps ? now_ns() : 0;
+	for (uint64_t i = 0; i < 2 * j->count && rc >= 0; i++) {
+		rc = (i & 1) == (uint64_t)p->side ? say(p, j, i) : hear(p, j, ++have);
+		if (stamps && (i & 1)) {
+			now = now_ns();
+			hist_add(stamps, (now - before) / 2);
+			before = now;
+		}
+	}
+	return rc;
+}
+
+int loop_am_stream(struct pair *p, const struct job *j, struct hist *stamps)
+{
+	const struct slmpm_how more = {.size = sizeof(more), .flags = SLMPM_MORE, .timeout_ms = -1};
+	uint64_t have = p->ams;
+	int rc = begin(p);
+
+	(void)stamps;
+	if (p->side)
+		return rc < 0 ? rc : await(p, have + j->count);
+	for (uint64_t i = 1; i <= j->count && rc >= 0; i++)
+		if (i % j->burst && i < j->count)
+			rc = slmpm_am(p->peer, AM_ID, NULL, 0, p->tx, j->size, &more, NULL);
+		else
+			rc = say(p, j, i);
+	return rc;
+}

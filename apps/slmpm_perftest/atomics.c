@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Atomic operations on a word that lies in the other core's cache: before each one side 1 writes to
+ * the word's cache line. In turns with the library's call the bare instruction does the same to a
+ * word of the board, and nothing at all is timed: what reading the clock costs.
+ */
+#include "apps/slmpm_perftest/perftest.h"
+
+#include <string.h>
+
+#define RUN 32 /* of one kind before the next: what is called in turns is mispredicted */
+
+enum what { CALL, BARE, NOTHING, END, WHATS };
+
+static ALWAYS_INLINE int call(struct pair *p, bool swap)
+{
+	uint64_t value = p->region.value, old;
+	int rc = swap ? slmpm_atomic(p->region.remote, 0, SLMPM_COMPARE_SWAP, 64, value + 1, value,
+				     &old, NULL, NULL) :
+			slmpm_atomic(p->region.remote, 0, SLMPM_FETCH_ADD, 64, 1, 0, &old, NULL,
+				     NULL);
+
+	if (rc < 0)
+		return rc;
+	if (old != value) {
+		fprintf(stderr, "slmpm_perftest: atomic: %llu was there, not %llu\n",
+			(unsigned long long)old, (unsigned long long)value);
+		return -SLMPM_ECHECKSUM;
+	}
+	p->region.value++;
+	return 0;
+}
+
+static ALWAYS_INLINE void bare(uint64_t *word, uint64_t *value, bool swap)
+{
+	if (!swap)
+		*value = __atomic_fetch_add(word, 1, __ATOMIC_SEQ_CST);
+	else if (__atomic_compare_exchange_n(word, value, *value + 1, false, __ATOMIC_SEQ_CST,
+					     __ATOMIC_SEQ_CST))
+		++*value;
+}
+
+/* Side 1 takes the line of what comes next. */
+static ALWAYS_INLINE int ask(struct pair *p, struct spot *spot, uint64_t turn)
+{
+	uint64_t spins = 0;
+	int rc = 0;
+
+	__atomic_store_n(spot[SPOT_ASK].word, turn, __ATOMIC_RELEASE);
+	while (__atomic_load_n(spot[SPOT_ANSWER].word, __ATOMIC_ACQUIRE) != turn && rc >= 0)
+		rc = pair_idle(p, &spins);
+	return rc;
+}
+
+static ALWAYS_INLINE int lead(struct pair *p, const struct job *j, struct hist *stamps, bool swap)
+{
+	struct spot *spot = board_spots(p->board);
+	uint64_t sum[WHATS] = {0}, before, took, value = spot[SPOT_WORD].word[0];
+	uint64_t turn = spot[SPOT_ASK].word[0] / WHATS, rounds = (j->count + RUN - 1) / RUN;
+	int rc = 0;
+
+	for (uint64_t i = 0; i < rounds * 3 * RUN && rc >= 0; i++) {
+		enum what what = (enum what)(i / RUN % 3);
+
+		rc = ask(p, spot, ++turn * WHATS + what);
+		before = now_ns();
+		if (what == CALL && rc >= 0)
+			rc = call(p, swap);
+		else if (what == BARE)
+			bare(spot[SPOT_WORD].word, &value, swap);
+		took = now_ns() - before;
+		sum[what] += took;
+		if (stamps && what == CALL)
+			hist_add(stamps, took);
+	}
+	if (rc < 0)
+		return rc;
+	for (enum what w = CALL; w <= BARE; w++)
+		sum[w] = sum[w] > sum[NOTHING] ? sum[w] - sum[NOTHING] : 0;
+	p->extra.each_ns = (double)sum[CALL] / (double)(rounds * RUN);
+	p->extra.bare_ns = (double)sum[BARE] / (double)(rounds * RUN);
+	return ask(p, spot, ++turn * WHATS + END);
+}
+
+static int follow(struct pair *p)
+{
+	struct spot *spot = board_spots(p->board);
+	uint64_t seen = __atomic_load_n(spot[SPOT_ANSWER].word, __ATOMIC_RELAXED), turn, spins = 0;
+	uint64_t *word[WHATS] = {
+		[CALL] = (uint64_t *)(void *)p->region.base, [BARE] = spot[SPOT_WORD].word};
+	int rc = 0;
+
+	while (rc >= 0) {
+		turn = __atomic_load_n(spot[SPOT_ASK].word, __ATOMIC_ACQUIRE);
+		if (turn == seen) {
+			if (p->region.serves)
+				slmpm_progress(p->ctx);
+			rc = pair_idle(p, &spins);
+			continue;
+		}
+		seen = turn;
+		if (word[turn % WHATS]) /* its neighbour, in the same line */
+			__atomic_store_n(word[turn % WHATS] + 1, turn, __ATOMIC_SEQ_CST);
+		__atomic_store_n(spot[SPOT_ANSWER].word, turn, __ATOMIC_RELEASE);
+		if (turn % WHATS == END)
+			return 0;
+	}
+	return rc;
+}
+
+/* Without memory in common there is nothing to compare with: the calls alone. */
+static int alone(struct pair *p, const struct job *j, struct hist *stamps, bool swap)
+{
+	uint64_t before;
+	int rc = 0;
+
+	if (p->side)
+		return pair_signaled(p);
+	for (uint64_t i = 0; i < j->count && rc >= 0; i++) {
+		before = stamps ? now_ns() : 0;
+		rc = call(p, swap);
+		if (stamps)
+			hist_add(stamps, now_ns() - before);
+	}
+	return rc < 0 ? rc : pair_signal(p);
+}
+
+/* Both sides know what is there at the beginning. */
+static int begin(struct pair *p)
+{
+	p->region.value = 0;
+	memset(p->region.base, 0, sizeof(uint64_t));
+	return p->side ? pair_signal(p) : pair_signaled(p);
+}
+
+int loop_fetch_add(struct pair *p, const struct job *j, struct hist *stamps)
+{
+	int rc = begin(p);
+
+	if (rc < 0 || !p->board)
+		return rc < 0 ? rc : alone(p, j, stamps, false);
+	return p->side ? follow(p) : lead(p, j, stamps, false);
+}
+
+int loop_compare_swap(struct pair *p, const struct job *j, struct hist *stamps)
+{
+	int rc = begin(p);
+
+	if (rc < 0 || !p->board)
+		return rc < 0 ? rc : alone(p, j, stamps, true);
+	return p->side ? follow(p) : lead(p, j, stamps, true);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of tests. */
+#include "apps/slmpm_perftest/perftest.h"
+
+#include <string.h>
+
+#define MIB (UINT64_C(1) << 20)
+
+const struct test tests[] = {
+	{"send_lat", "one way of a message, half a ping-pong", KIND_LATENCY, BY_MESSAGE, 8,
+	 loop_send_lat},
+	{"send_bw", "stream of messages, in bytes a second", KIND_STREAM, BY_MESSAGE, 65536,
+	 loop_send_stream},
+	{"send_rate", "the same in messages a second", KIND_STREAM, BY_MESSAGE, 8,
+	 loop_send_stream},
+	{"loan_lat", "one way of a message built and read in place", KIND_LATENCY, BY_LOAN, 8,
+	 loop_loan_lat},
+	{"loan_bw", "stream of such messages", KIND_STREAM, BY_LOAN, 65536, loop_loan_stream},
+	{"put_lat", "one way of a put that the target polls for, half a ping-pong", KIND_LATENCY,
+	 BY_PUT, 8, loop_put_lat},
+	{"put_bw", "stream of puts, in bytes a second", KIND_STREAM, BY_PUT, 65536,
+	 loop_put_stream},
+	{"put_rate", "the same in puts a second", KIND_STREAM, BY_PUT, 8, loop_put_stream},
+	{"get_lat", "a get", KIND_SINGLE, BY_GET, 8, loop_get_lat},
+	{"get_bw", "stream of gets", KIND_STREAM, BY_GET, 65536, loop_get_stream},
+	{"fadd", "fetch-and-add on a word of the other side, and the bare instruction", KIND_SINGLE,
+	 BY_ATOMIC, 8, loop_fetch_add},
+	{"cswap", "compare-and-swap likewise", KIND_SINGLE, BY_ATOMIC, 8, loop_compare_swap},
+	{"am_lat", "one way of an active message, half a ping-pong", KIND_LATENCY, BY_AM, 8,
+	 loop_am_lat},
+	{"am_rate", "stream of active messages", KIND_STREAM, BY_AM, 8, loop_am_stream},
+	{"overlap", "how much of a put hides behind a computation", KIND_OVERLAP, BY_PUT, 64 * MIB,
+	 loop_overlap},
+	{"mailbox_lat", "one way of a DaCS mailbox word", KIND_MAILBOX, BY_NOTHING, 4, NULL},
+	{"line_lat", "limit: one way of a cache line between the CPUs", KIND_LINE, BY_NOTHING, 64,
+	 loop_nothing},
+	{"copy_bw", "limit: memcpy between private buffers", KIND_COPY, BY_NOTHING, 65536,
+	 loop_copy},
+	{NULL, NULL, KIND_LATENCY, BY_NOTHING, 0, NULL},
+};
+
+const struct test *test_find(const char *name)
+{
+	for (const struct test *t = tests; t->name; t++)
+		if (strcmp(t->name, name) == 0)
+			return t;
+	return NULL;
+}
+
+bool test_has_region(const struct test *t)
+{
+	return t->by == BY_PUT || t->by == BY_GET || t->by == BY_ATOMIC;
+}
