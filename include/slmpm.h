@@ -445,10 +445,12 @@ SLMPM_API int slmpm_mem_register(slmpm_ctx ctx, void *base, size_t size, uint32_
 				 slmpm_mem *mem);
 /*
  * A key for PEER and nobody else, giving ACCESS (within the region's). It can travel in a message
- * as it is. Each call makes a new one. EACCES, ELIMIT (SLMPM_KEYS a peer).
+ * as it is. Each call makes a new one, which can be opened once. Waits for a peer that is still
+ * connecting. EACCES, ELIMIT (SLMPM_KEYS a peer), EAGAIN (the peer has not looked at those before).
  */
 SLMPM_API int slmpm_mem_key(slmpm_mem mem, slmpm_peer peer, uint32_t access, struct slmpm_key *key);
-/* Opens what PEER gave the key to. EACCES: not this peer's key, or revoked. Does not block. */
+/* Opens what PEER gave the key to. EACCES: not this peer's key, used up, or revoked; EBUSY: it is open
+ * already. Does not block. */
 SLMPM_API int slmpm_mem_open(slmpm_peer peer, const struct slmpm_key *key, slmpm_rmem *rmem);
 /* Key, message and open in one: gives PEER the access and waits until it has accepted. On ETIMEOUT
  * the offer is taken back. Source: DaCS. */
@@ -460,8 +462,10 @@ SLMPM_API int slmpm_mem_accept(slmpm_peer peer, slmpm_rmem *rmem, int timeout_ms
 SLMPM_API int slmpm_mem_release(slmpm_rmem rmem);
 /*
  * Takes back what PEER was given: when this returns nothing it does reaches the region any more.
- * Of an allocated region the pages are exchanged; other peers then go on by requests, without the
- * mapping. Their operations and PEER's end with EACCES or are done, none is lost.
+ * Of an allocated region the pages are exchanged, not to be written here meanwhile; other peers
+ * then go on by requests, without the mapping, and nothing of theirs is lost. One that does not let
+ * go of it within TIMEOUT_MS is revoked, too. ETIMEOUT: PEER attaches to registered memory and has
+ * not let go of it.
  */
 SLMPM_API int slmpm_mem_revoke(slmpm_mem mem, slmpm_peer peer, int timeout_ms);
 /* Ends a region: waits until every acceptor has released it (or is gone); memory of slmpm_mem_alloc

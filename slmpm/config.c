@@ -63,7 +63,7 @@ static const struct setting settings[] = {
 	  "let the sleeper pay for the barrier of both sides, where the kernel can" },
 	{ "ATTACH", CHOICE, "y", &config.attach, 0, 1, "n y",
 	  "let peers reach this process's memory, and reach theirs, where the kernel allows it" },
-	{ "KEYS", NUMBER, "1024", &config.keys, 1, 65536, NULL,
+	{ "KEYS", NUMBER, "1024", &config.keys, 1, 4096, NULL,
 	  "keys to memory regions that one peer may hold, each way" },
 	{ "MAP_MAX", SIZE, "256g", &config.map_max, 0, INT64_C(1) << 46, NULL,
 	  "bytes of one peer's regions that are mapped at most; beyond, by requests" },
