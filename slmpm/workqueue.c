@@ -302,7 +302,6 @@ static int wait_turn(struct workqueue *wq, struct work *w)
 {
 	if (!keep(w))
 		return error_set(SLMPM_ENOMEM, "for a work request");
-	list_remove(&w->node);
 	list_append(&wq->waiting, &w->node);
 	count_waiting(endpoint_get(wq->peer), 1);
 	return 0;
@@ -321,6 +320,7 @@ static int take(struct workqueue *wq, const struct slmpm_wr *wr)
 	if (!queue_take_room(wq->queue))
 		return error_set(SLMPM_ENOMEM, "for a completion");
 	wq->used++;
+	list_remove(&w->node);
 	w->wr = *wr;
 	w->ended = false;
 	w->receive = wr->op == SLMPM_OP_RECV;

@@ -16,7 +16,7 @@
 enum work_kind { WORK_MESSAGE, WORK_GET, WORK_PUT, WORK_REMOTE_PUT, WORK_ATOMIC, WORK_ALONE };
 
 struct work {             /* a work request that was taken */
-	struct list node; /* of those that wait or have begun; or free */
+	struct list node; /* of those that wait or have begun, or idle; a receive is in none */
 	struct slmpm_wr wr;
 	void *owned; /* of one that waits: its pieces and its head */
 	bool receive, ended;
