@@ -62,7 +62,7 @@ static int role_accept(slmpm_peer host, char **words)
 
 	for (int i = 0; i < n; i++) {
 		OK(slmpm_mem_accept(host, &rmem[i], PATIENCE));
-		OK(slmpm_put(rmem[i], (uint64_t)i, "abcdefgh" + i, 1, NULL, NULL));
+		OK(slmpm_put(rmem[i], (uint64_t)i, &"abcdefgh"[i], 1, NULL, NULL));
 	}
 	REFUSED(slmpm_mem_accept(host, &rmem[n], 0), SLMPM_ETIMEOUT, "no region");
 	REFUSED(slmpm_mem_accept(host, NULL, 0), SLMPM_EINVAL, "handle");
