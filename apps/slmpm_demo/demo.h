@@ -23,6 +23,9 @@
 #define ANSWER_STREAM 1000u
 
 #define CHUNK            32768 /* bytes of a message: what may arrive before its receive is posted */
+#define CHUNK_LARGE      (1024 * 1024) /* of one of a large file's: the library chooses how it travels */
+#define LARGE            (1024 * 1024)
+#define LARGE_MAX        256 /* slots in all with memory for such messages */
 #define DIGEST_SIZE      32
 #define ANSWER_SIZE      (DIGEST_SIZE + 8)
 #define ACCELERATORS_MAX 64
@@ -67,8 +70,13 @@ void digest_print(const unsigned char digest[DIGEST_SIZE], const char *path);
 
 /* ---- the run (host.c, accelerator.c, screen.c) ---- */
 
+/* How messages travelled: packets through the ring; announced and fetched by the receiver, of which
+ * some with a share pushed by the sender; put into a region. */
+enum protocol { SMT, RGET, RGET_SHARED, PUT, PROTOCOLS };
+
 struct tally {
 	uint64_t files, bytes, messages, remote_writes, remote_reads, redone, here;
+	uint64_t protocol_messages[PROTOCOLS], protocol_bytes[PROTOCOLS];
 	uint64_t ring_samples;
 	double ring_sum, ring_most; /* shares of the ring in use */
 	struct hist latency;        /* ns from a file's last byte to its digest */

@@ -26,6 +26,12 @@ static void sample_ring(struct host *h)
 	}
 }
 
+static void count_protocol(struct tally *t, enum protocol p, uint64_t messages, uint64_t bytes)
+{
+	t->protocol_messages[p] += messages;
+	t->protocol_bytes[p] += bytes;
+}
+
 static void count(struct host *h, const struct accelerator *acc)
 {
 	struct slmpm_stats s = {.size = sizeof(s)};
@@ -33,6 +39,11 @@ static void count(struct host *h, const struct accelerator *acc)
 	if (slmpm_peer_stats(acc->peer, &s, sizeof(s)) < 0)
 		return;
 	h->tally->messages += s.sent_messages + s.received_messages;
+	count_protocol(h->tally, SMT, s.sent_messages + s.received_messages - s.rget_messages,
+		       s.sent_bytes + s.received_bytes - s.rget_bytes - s.push_bytes);
+	count_protocol(h->tally, RGET, s.rget_messages, s.rget_bytes + s.push_bytes);
+	count_protocol(h->tally, RGET_SHARED, s.push_messages, s.push_bytes);
+	count_protocol(h->tally, PUT, s.puts, s.put_bytes);
 	h->tally->remote_writes += s.remote_writes;
 	h->tally->remote_reads += s.remote_reads;
 }
@@ -143,9 +154,6 @@ static int accelerator_start(struct host *h, unsigned a)
 		return slmpm_perror("slmpm_demo: start of an accelerator");
 	slmpm_peer_query(acc->peer, &info);
 	snprintf(acc->name, sizeof(acc->name), "accelerator %u (pid %d)", a + 1, info.pid);
-	for (unsigned k = 0; k < h->options->window; k++)
-		if (!(acc->slot[k].chunk = malloc(CHUNK)))
-			return 1;
 	acc->gone = false;
 	h->living++;
 	receive_next(h, a);

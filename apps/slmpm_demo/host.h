@@ -18,6 +18,7 @@ struct slot { /* one stream to an accelerator: a file being read, earlier ones a
 	uint64_t first, next; /* of given, modulo GIVEN_MAX */
 	struct given given[GIVEN_MAX];
 	char *chunk;
+	size_t room, step; /* of the chunk; bytes of a message of this file */
 };
 
 struct accelerator {

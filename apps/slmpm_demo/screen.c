@@ -80,6 +80,22 @@ static void number(const char *name, uint64_t value)
 	fprintf(stderr, "  %-18s %llu\n", name, (unsigned long long)value);
 }
 
+static void protocols(const struct tally *t)
+{
+	static const char *const names[PROTOCOLS] = {[SMT] = "by SMT",
+						     [RGET] = "by RGET",
+						     [RGET_SHARED] = "  share pushed",
+						     [PUT] = "by PUT"};
+	char text[128], part[24];
+
+	for (enum protocol p = SMT; p < PROTOCOLS; p++) {
+		snprintf(text, sizeof(text), "%llu messages, %s",
+			 (unsigned long long)t->protocol_messages[p],
+			 amount(part, (double)t->protocol_bytes[p]));
+		line(names[p], text);
+	}
+}
+
 void screen_table(const struct files *files, const struct tally *t)
 {
 	char text[128], part[24];
@@ -99,6 +115,7 @@ void screen_table(const struct files *files, const struct tally *t)
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)t->bytes);
 	line("bytes", text);
 	number("messages", t->messages);
+	protocols(t);
 	snprintf(text, sizeof(text), "%s/s, %.0f files/s", amount(part, (double)t->bytes / seconds),
 		 (double)t->files / seconds);
 	line("throughput", text);

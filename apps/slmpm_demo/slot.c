@@ -84,6 +84,24 @@ void slot_close(struct host *h, struct slot *s)
 	h->open--;
 }
 
+/* A large file goes in larger messages; memory for them only where there is one. */
+static int slot_room(const struct options *o, struct slot *s, uint64_t size)
+{
+	bool large = size >= LARGE && o->accelerators * o->window <= LARGE_MAX;
+	size_t room = large ? CHUNK_LARGE : CHUNK;
+	char *more;
+
+	if (s->room < room) {
+		more = realloc(s->chunk, room);
+		if (!more)
+			return -1;
+		s->chunk = more;
+		s->room = room;
+	}
+	s->step = room;
+	return 0;
+}
+
 static bool slot_open(struct host *h, struct slot *s)
 {
 	size_t file;
@@ -95,8 +113,10 @@ static bool slot_open(struct host *h, struct slot *s)
 			h->again[h->again_count++] = file; /* once another one is read */
 			return false;
 		}
-		if (s->fd < 0) {
+		if (s->fd < 0 || slot_room(h->options, s, h->files->at[file].size)) {
 			file_failed(h, file, errno);
+			if (s->fd >= 0)
+				close(s->fd);
 			continue;
 		}
 		posix_fadvise(s->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -113,15 +133,15 @@ bool slot_feed(struct host *h, unsigned a, unsigned k)
 	struct accelerator *acc = &h->accel[a];
 	struct slot *s = &acc->slot[k];
 	struct slmpm_how how = {.size = sizeof(how), .timeout_ms = -1};
-	struct slmpm_iov piece = {.base = s->chunk};
+	struct slmpm_iov piece;
 	struct given *g;
 	ssize_t n;
 
 	if (!s->open && !slot_open(h, s))
 		return false;
-	n = read_full(s->fd, s->chunk, CHUNK);
+	n = read_full(s->fd, s->chunk, s->step);
 	g = &s->given[(s->next - 1) % GIVEN_MAX];
-	if (n < CHUNK) {
+	if (n < (ssize_t)s->step) {
 		how.imm = n < 0 ? IMM_FORGET : IMM_LAST;
 		if (n < 0)
 			file_failed(h, g->file, errno);
@@ -130,7 +150,7 @@ bool slot_feed(struct host *h, unsigned a, unsigned k)
 		if (n < 0)
 			s->next--;
 	}
-	piece.len = n > 0 ? (size_t)n : 0;
+	piece = (struct slmpm_iov){.base = s->chunk, .len = n > 0 ? (size_t)n : 0};
 	if (slmpm_sendv(acc->peer, k, &piece, 1, &how, req_of(h, a, k + 1)) < 0)
 		acc->broken = true;
 	return true;

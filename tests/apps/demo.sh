@@ -33,6 +33,16 @@ find . -type f -print0 | xargs -0 sha256sum -- | sort | diff - <(sort "$dir/sums
 grep -q 'remote reads *0$' "$dir/err" || fail "remote reads are not 0"
 grep -Eq 'files *215$' "$dir/err" || fail "the table does not say 215 files"
 
+# A large file goes in larger messages, by what the library chooses: every message is in one of the two rows.
+truncate -s 20M ../large
+"$demo" -n 1 ../large 2>"$dir/err" | sha256sum --quiet -c || fail "a large file"
+row() { sed -nE "s/^  $1 +([0-9]+)( messages.*)?\$/\1/p" "$dir/err"; }
+[ "$(($(row "by SMT") + $(row "by RGET")))" = "$(row messages)" ] || fail "the rows of protocols are not the messages"
+SLMPM_ATTACH=n "$demo" -n 1 ../large 2>"$dir/err" | sha256sum --quiet -c || fail "a large file, without attach"
+[ "$(row "by RGET")" = 0 ] || fail "fetched although that is not allowed"
+[ "$(row messages)" -lt 100 ] || fail "a large file goes in $(row messages) messages"
+rm ../large
+
 # Order of output is order of names, not of arrival.
 "$demo" -n 5 -w 9 . 2>"$dir/err" | cmp - "$dir/sums" || fail "another count changes the output"
 "$demo" -n 1 -w 1 . 2>"$dir/err" | cmp - "$dir/sums" || fail "one file at a time changes the output"
