@@ -235,6 +235,80 @@ static void a_read_only_view_cannot_be_written(void **state)
 	mapping_destroy(&owner);
 }
 
+static void fresh_pages_take_the_place_of_the_old(void **state)
+{
+	struct mapping owner = created(SIZE - 5), view;
+	void *base = owner.base;
+
+	(void)state;
+	memset(base, 1, owner.size);
+	assert_int_equal(mapping_attach(&view, owner.fd, owner.size, MAPPING_WRITE), 0);
+	assert_int_equal(mapping_renew(&owner, LABEL), 0);
+	assert_ptr_equal(owner.base, base);
+	assert_memory_equal(base, view.base, owner.size);
+	memset(view.base, 2, owner.size);
+	assert_int_equal(*(char *)base, 1); /* whoever had the old ones writes to himself */
+	memset(base, 3, owner.size);
+	assert_int_equal(*(char *)view.base, 2);
+	mapping_destroy(&view);
+	assert_int_equal(mapping_attach(&view, owner.fd, owner.size, MAPPING_READ), 0);
+	assert_int_equal(*(char *)view.base, 3);
+	mapping_destroy(&view);
+	mapping_destroy(&owner);
+}
+
+static void without_memory_all_stays_as_it_was(void **state)
+{
+	struct mapping owner = created(SIZE);
+	struct rlimit was, none;
+	int fd = owner.fd;
+
+	(void)state;
+	memset(owner.base, 1, SIZE);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	none = was;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(mapping_renew(&owner, LABEL), -EMFILE);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_int_equal(owner.fd, fd);
+	assert_int_equal(((char *)owner.base)[SIZE - 1], 1);
+	mapping_destroy(&owner);
+}
+
+static void closed_seals_are_for_reading(void **state)
+{
+	struct mapping owner = created(SIZE);
+
+	(void)state;
+	assert_false(mapping_is_read_only(owner.fd));
+	assert_int_equal(mapping_close_seals(&owner), 0);
+	if (!(fcntl(owner.fd, F_GET_SEALS) & F_SEAL_FUTURE_WRITE))
+		assert_false(mapping_is_read_only(owner.fd)); /* an old kernel */
+	else
+		assert_true(mapping_is_read_only(owner.fd));
+	assert_false(mapping_is_read_only(-1));
+	mapping_destroy(&owner);
+}
+
+/* Their holes are filled from a pool that may be empty: a signal instead of a page. */
+static void huge_pages_are_refused(void **state)
+{
+	int fd = memfd_create(LABEL, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);
+	struct mapping view;
+
+	(void)state;
+	if (fd < 0 || ftruncate(fd, 2 << 20) != 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0) {
+		if (fd >= 0)
+			close(fd);
+		skip();
+	}
+	assert_int_equal(mapping_attach(&view, fd, 2 << 20, MAPPING_READ), -EPERM);
+	assert_null(view.base);
+	close(fd);
+}
+
 /* Emulators take the advice and do not follow it. */
 static bool advice_is_followed(void)
 {
@@ -352,6 +426,10 @@ int main(void)
 		TEST(another_size_is_refused),
 		TEST(what_its_owner_could_shrink_is_refused),
 		TEST(a_read_only_view_cannot_be_written),
+		TEST(fresh_pages_take_the_place_of_the_old),
+		TEST(without_memory_all_stays_as_it_was),
+		TEST(closed_seals_are_for_reading),
+		TEST(huge_pages_are_refused),
 		TEST(a_forked_child_has_no_mapping),
 		TEST(no_descriptor_left_is_an_error),
 		TEST(over_the_file_size_limit_is_an_error_and_no_signal),
