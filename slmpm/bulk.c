@@ -20,7 +20,7 @@ void bulk_open(struct endpoint *ep)
 {
 	const struct config *config = config_get();
 
-	if (config->attach && ep->link.fabric->reg && !ep->check)
+	if (config->attach && config->fetch != 2 && ep->link.fabric->reg && !ep->check)
 		ep->fetch_min = (uint64_t)config->fetch_min;
 }
 

@@ -45,7 +45,8 @@ struct pull {             /* a message that this side fetches */
 struct push {             /* a send whose message the peer fetches */
 	struct list node; /* among those that have something to do, or alone */
 	struct request *r;
-	uint64_t since;   /* ns: announced; 0: it may wait for ever */
+	uint64_t since;   /* ns: announced */
+	bool waiting;     /* it is not to wait long for a receive */
 	uint32_t turn;    /* as the peer counts them */
 	bool reading;     /* the peer may read now */
 	bool told;        /* CLAIM is out, and not yet sure */
@@ -56,11 +57,21 @@ struct push {             /* a send whose message the peer fetches */
 	uint64_t limit, upto, claim, done;
 };
 
+#define BULK_CLASSES 9 /* of lengths: to 32 KiB, 64, 128 ...; above, all is fetched */
+
+/* What a way has cost the sender of late, and how many messages have been sent: which one is the
+ * shorter depends on where the two processors are and on what they have in their caches. */
+struct bulk_ways {
+	uint32_t fetched, sent; /* ps a byte; 0: not known yet */
+	uint32_t count;
+};
+
 struct bulk {                      /* of an endpoint */
 	struct fabric_memory peer; /* all of the peer's memory; ops 0: not reached */
 	bool introduced;           /* the peer has been told how ours is reached */
-	uint32_t skip; /* messages that are to go through the ring, for the reader is late */
-	uint64_t seen; /* ns: when the peer's process was last seen to be there */
+	struct bulk_ways ways[BULK_CLASSES];
+	uint64_t timed, since; /* a message that goes in packets: envelope, and when it began, ns */
+	uint64_t seen;         /* ns: when the peer's process was last seen to be there */
 	struct list pulls, pushes;
 	struct pull *pulling; /* in hand; NULL once it has gone */
 	struct push *pushing;
@@ -85,6 +96,9 @@ static inline bool bulk_busy(const struct endpoint *ep)
 
 /* Is R to be announced, in place of its first packet? */
 bool push_wants(const struct endpoint *ep, const struct request *r);
+/* R begins to go in packets; and its last one is out. */
+void push_packets(struct endpoint *ep, const struct request *r);
+void push_sent(struct endpoint *ep, const struct request *r);
 /* As link.c's begin: 1, -EAGAIN, or another negative. */
 int push_announce(struct endpoint *ep, struct request *r);
 /* R waits for the peer no longer, or was never announced so. */

@@ -13,6 +13,7 @@
 #include "slmpm/bulk.h"
 #include "slmpm/bundle.h"
 #include "slmpm/checksum.h"
+#include "slmpm/emulate.h"
 #include "slmpm/error.h"
 
 #define TURN 16 /* packets of one message before another that streams gets its turn */
@@ -283,6 +284,8 @@ static int begin(struct endpoint *ep, struct request *r)
 	r->seq = ep->sent;
 	r->offset = first;
 	r->announced = announce;
+	if (UNLIKELY(r->length >= ep->fetch_min))
+		push_packets(ep, r);
 	ep->link.uncharged -= is_uncharged(r);
 	if (r->wire & WIRE_FLAG_ACTIVE && !only)
 		ep->link.active = r;
@@ -392,6 +395,8 @@ static int push_request(struct endpoint *ep, struct request *r, bool *stop)
 		if (r->offset == r->length) {
 			if (ep->link.active == r)
 				ep->link.active = NULL;
+			if (UNLIKELY(r->length >= ep->fetch_min))
+				push_sent(ep, r);
 			link_dequeue(ep, r);
 			request_finish(r, 0);
 			return n;
@@ -425,6 +430,13 @@ static int push_turns(struct endpoint *ep)
 	return n;
 }
 
+static int push_emulated(struct endpoint *ep, bool first)
+{
+	struct emulation *e = ep->emulation;
+
+	return emulate_has_work(e) && e->first == first ? emulate_push(ep) : 0;
+}
+
 int link_push(struct endpoint *ep)
 {
 	int n = 0;
@@ -439,7 +451,12 @@ int link_push(struct endpoint *ep)
 		if (!list_empty(&ep->owed))
 			return n;
 	}
-	return n + push_turns(ep);
+	n += push_emulated(ep, true);
+	n += push_turns(ep);
+	n += push_emulated(ep, false);
+	if (ep->emulation)
+		ep->emulation->first ^= true;
+	return n;
 }
 
 void link_cleared(struct endpoint *ep, uint64_t seq)

@@ -10,10 +10,9 @@
 #include "slmpm/wait.h"
 
 #define GRACE_NS  30000 /* what may be sent without asking waits so long for a receive */
-#define SKIP      15    /* messages that go through the ring after one that came too early */
-#define LATE_RATE 16    /* bytes a ns: in so much time the ring would have taken it in */
-
-/* ---- announcing ----------------------------------------------------------------------------- */
+#define TRY_SOON  8     /* messages after which the way that was longer is tried again: ... */
+#define TRY_LATER 64    /* ... and after ... */
+#define MANY      128   /* ... so many */
 
 /* The ranges of R's memory; 0: too many. */
 static uint32_t list_ranges(const struct request *r, struct wire_range *ranges)
@@ -37,16 +36,88 @@ static bool waits_long(const struct context *ctx)
 	return ctx->wait == SLMPM_WAIT_BLOCK || ctx->crowded;
 }
 
+/* ---- which way ------------------------------------------------------------------------------ */
+
+static struct bulk_ways *ways_of(struct bulk *b, uint64_t length)
+{
+	int class = 63 - __builtin_clzll(length >> 14 | 1);
+
+	return class < BULK_CLASSES ? &b->ways[class] : NULL;
+}
+
+/* The way that was the shorter one, and now and then the other: it may have become so. */
+static bool is_shorter(const struct bulk_ways *w)
+{
+	uint32_t try = w->count < MANY ? TRY_SOON : TRY_LATER;
+	bool fetch = w->fetched <= w->sent;
+
+	if (!w->sent || !w->fetched)
+		return w->count % 2 == 0;
+	return w->count % try == try - 1 ? !fetch : fetch;
+}
+
+/* Good news at once, bad news with doubt: what delayed one message need not delay the next. */
+static void learn(uint32_t *cost, uint64_t ns, uint64_t length)
+{
+	uint64_t ps = ns * 1000 / length + 1, had = *cost;
+
+	if (!had)
+		had = ps;
+	if (ps > 2 * had)
+		ps = 2 * had;
+	had = ps < had ? (had + ps) / 2 : had + (ps - had) / 8;
+	*cost = had > UINT32_MAX ? UINT32_MAX : (uint32_t)had;
+}
+
+static void learn_fetched(struct endpoint *ep, const struct push *p)
+{
+	struct bulk_ways *w = ways_of(ep->bulk, p->r->length);
+
+	if (w)
+		learn(&w->fetched, wait_now() - p->since, p->r->length);
+}
+
+void push_packets(struct endpoint *ep, const struct request *r)
+{
+	struct bulk *b = r->length >= ep->fetch_min && !r->wire ? bulk_of(ep) : NULL;
+	struct bulk_ways *w = b ? ways_of(b, r->length) : NULL;
+
+	if (!w)
+		return;
+	w->count++;
+	b->timed = r->seq;
+	b->since = wait_now();
+}
+
+void push_sent(struct endpoint *ep, const struct request *r)
+{
+	struct bulk *b = ep->bulk;
+	struct bulk_ways *w = b && b->timed == r->seq ? ways_of(b, r->length) : NULL;
+	uint64_t ns;
+
+	if (!w)
+		return;
+	ns = wait_now() - b->since;
+	learn(&w->sent, ns + ns * ep->packet_max / r->length,
+	      r->length); /* the reader's last one */
+}
+
 bool push_wants(const struct endpoint *ep, const struct request *r)
 {
 	struct wire_range ranges[WIRE_RANGES];
+	const struct bulk_ways *w;
 
 	if (r->length < ep->fetch_min || !r->length || r->wire || r->kind != REQUEST_SEND)
 		return false;
-	if (r->length <= ep->eager_max && (waits_long(ep->ctx) || (ep->bulk && ep->bulk->skip)))
+	if (r->length <= ep->eager_max && waits_long(ep->ctx))
+		return false;
+	w = ep->bulk ? ways_of(ep->bulk, r->length) : NULL;
+	if (w && !config_get()->fetch && !is_shorter(w))
 		return false;
 	return list_ranges(r, ranges) != 0;
 }
+
+/* ---- announcing ----------------------------------------------------------------------------- */
 
 int push_announce(struct endpoint *ep, struct request *r)
 {
@@ -78,8 +149,11 @@ int push_announce(struct endpoint *ep, struct request *r)
 	ep->charged += WIRE_ENVELOPE;
 	ep->stats->sent_messages++;
 	ep->stats->sent_bytes += r->length;
+	p->since = wait_now();
+	if (ways_of(b, r->length))
+		ways_of(b, r->length)->count++;
 	if (r->length <= ep->eager_max) {
-		p->since = wait_now();
+		p->waiting = true;
 		list_append(&b->pushes, &p->node);
 	}
 	return 1;
@@ -238,7 +312,7 @@ static int step_waiting(struct endpoint *ep, struct push *p)
 			return 0;
 		ep->charged += p->r->length;
 		p->asked = true;
-		b->skip = SKIP;
+		learn_fetched(ep, p);
 	}
 	b->pushing = p;
 	if (!bulk_heard(ep) || b->pushing != p)
@@ -252,10 +326,9 @@ static int step_waiting(struct endpoint *ep, struct push *p)
 
 int push_step(struct endpoint *ep, struct push *p)
 {
-	if (p->since && !p->turn)
+	if (p->waiting && !p->turn)
 		return step_waiting(ep, p);
-	if (p->since)
-		p->since = 0;
+	p->waiting = false;
 	return step_share(ep, p);
 }
 
@@ -288,13 +361,6 @@ static bool was_sent(const struct endpoint *ep, uint64_t seq)
 	return seq && seq <= ep->sent;
 }
 
-/* One that came late would have gone through the ring in the meantime. */
-static void judge(struct endpoint *ep, const struct push *p)
-{
-	if (p->since && wait_now() - p->since > p->r->length / LATE_RATE)
-		ep->bulk->skip = SKIP;
-}
-
 void push_taken(struct endpoint *ep, const struct head *h)
 {
 	struct wire_take take;
@@ -318,8 +384,6 @@ void push_taken(struct endpoint *ep, const struct head *h)
 		arrival_violates(ep, "share of a message");
 		return;
 	}
-	if (!p->turn)
-		judge(ep, p);
 	if (take.turn != p->turn) {
 		p->claim = p->done = p->limit = take.limit;
 		p->address = LITTLE_64(take.address);
@@ -346,6 +410,8 @@ void push_over(struct endpoint *ep, const struct head *h)
 	if (!r)
 		return;
 	pushed = r->push->limit - r->push->done;
+	if (!r->push->asked)
+		learn_fetched(ep, r->push);
 	push_forget(r);
 	list_remove(&r->node);
 	ep->stats->rget_messages++;
