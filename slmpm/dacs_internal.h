@@ -20,9 +20,11 @@
 
 #define DACSI_STREAM_WORD   UINT32_C(0xffffff01) /* a mailbox word, in the immediate */
 #define DACSI_STREAM_CREDIT UINT32_C(0xffffff02) /* words read, in the immediate */
+#define DACSI_STREAM_SHARE  UINT32_C(0xffffff03) /* regions offered and accepted: dacs_share.c */
 #define DACSI_MAILBOX_SLOTS 4
 #define DACSI_HANDLERS      32
 #define DACSI_WIDS          1024
+#define DACSI_REGIONS       65535
 #define DACSI_EXIT_MS       1000 /* that children have to end by themselves in dacs_exit */
 #define DACSI_CLOSE_MS      5000 /* for what is still to be sent then */
 
@@ -31,6 +33,7 @@ struct dacsi_settings {
 	int kill_ms;    /* from SIGTERM to SIGKILL */
 	uint32_t wait;  /* SLMPM_WAIT_* */
 	bool abort, keep_cwd;
+	bool strict; /* transfers have to be aligned as on a Cell processor */
 	char cwd_prefix[256];
 };
 
@@ -50,11 +53,16 @@ struct dacsi_transfer {
 
 struct dacsi_wid {
 	struct dacsi_transfer *running;
-	uint32_t number;  /* what the user holds, 0 when free */
-	uint32_t round;   /* times it was reported */
-	uint32_t pending; /* transfers not done */
-	bool active;      /* something is to be reported */
-	DACS_ERR_T error; /* the first of this round */
+	struct dacsi_dma *dma, **dma_last; /* puts and gets not done, in the order started */
+	struct dacsi_wid *attended;        /* the next one of dacsi.attended */
+	uint32_t attend;                   /* of `dma`: so many need more than SLMPM does */
+	uint32_t barriers;                 /* of `dma`, not started */
+	bool is_attended;                  /* on that list */
+	uint32_t number;                   /* what the user holds, 0 when free */
+	uint32_t round;                    /* times it was reported */
+	uint32_t pending;                  /* transfers not done */
+	bool active;                       /* something is to be reported */
+	DACS_ERR_T error;                  /* the first of this round */
 	DACS_ERR_T reported;
 };
 
@@ -74,9 +82,61 @@ struct dacsi_process {
 	uint32_t credits;               /* mailbox words that may be written */
 	uint32_t owed;                  /* words read, not yet told */
 	slmpm_req word_req[DACSI_MAILBOX_SLOTS], credit_req;
+	struct dacsi_invite *invites; /* regions that it offers, in its order */
+	struct dacsi_letter *letters; /* to it, not gone yet */
+	uint32_t invite_count;
+	uint32_t dma_pass, dma_mark; /* what a pass over a wid's transfers has met */
 	uint32_t words[DACSI_MAILBOX_SLOTS], word_head, word_count;
 	char *cwd; /* its private directory, or NULL */
 	int cwd_lock;
+};
+
+enum dacsi_family { DACSI_REMOTE = 0, DACSI_MEM = 1 }; /* dacs_remote_mem_*, dacs_mem_* */
+
+struct dacsi_registration {
+	struct dacsi_registration *next;
+	const struct dacsi_process *process;
+	uint32_t count;
+};
+
+struct dacsi_region { /* behind a dacs_remote_mem_t or dacs_mem_t */
+	uint64_t number;
+	enum dacsi_family family;
+	bool owner;                           /* else accepted from `process` */
+	uint32_t remote_access, local_access; /* DACS_MEM_* */
+	uint32_t active;                      /* transfers of this process that use it */
+	uint64_t address, size;               /* the owner's address */
+	slmpm_mem mem;                        /* own; 0 where nobody else may reach it */
+	slmpm_rmem rmem;
+	struct dacsi_process *process;            /* NULL once it was reaped */
+	struct dacsi_registration *registrations; /* own: with dacs_mem_register */
+};
+
+enum dacsi_note_type {
+	DACSI_NOTE_OFFER = 1,
+	DACSI_NOTE_ACCEPTED = 2,
+	DACSI_NOTE_REFUSED = 3,
+	DACSI_NOTE_WITHDRAWN = 4,
+};
+
+struct dacsi_note {    /* what travels, little-endian */
+	uint32_t type; /* the others but OFFER use no more than the id */
+	uint32_t id;   /* of the offer, the owner's number */
+	uint32_t family, remote_access, local_access, zero;
+	struct slmpm_key key;
+};
+
+struct dacsi_dma_call { /* a put or get as it was called */
+	bool put;
+	bool list; /* of the list calls */
+	enum dacsi_family family;
+	uint64_t remote, local; /* handles; local only of dacs_mem_* */
+	void *base;             /* of dacs_put and its like */
+	const dacs_dma_list_t *remote_list, *local_list;
+	uint32_t remote_count, local_count;
+	dacs_wid_t wid;
+	DACS_ORDER_ATTR_T order;
+	DACS_BYTE_SWAP_T swap;
 };
 
 struct dacsi_error { /* what a dacs_error_t points at */
@@ -110,6 +170,13 @@ struct dacsi_runtime {
 	de_id_t *elements;
 	uint32_t element_count;
 	struct dacsi_wid *wids;
+	struct dacsi_wid *attended; /* wids with transfers that need attention */
+	uint32_t dma_pass;
+	struct dacsi_region **regions; /* by place; NULL where free */
+	uint32_t region_places, region_count, region_next;
+	uint32_t region_salt;
+	struct dacsi_offer *offers; /* of own regions, not answered or not heard of */
+	uint32_t offer_ids;
 	struct dacsi_error *errors; /* to be told to the handlers */
 	dacs_error_handler_t handlers[DACSI_HANDLERS];
 	uint32_t handler_count;
@@ -224,6 +291,82 @@ bool dacsi_message_poll(struct dacsi_wid *wid);
 void dacsi_message_fail(struct dacsi_process *process, DACS_ERR_T error);
 /* Forgets a wid's transfers, whose requests have ended with the context. */
 void dacsi_message_abandon(struct dacsi_wid *wid);
+
+/* Whether elements have to be swapped towards PROCESS, which is connected. */
+bool dacsi_foreign(const struct dacsi_process *process);
+
+/* ---- dacs_region.c ---- */
+
+/* What HANDLE names, or NULL. Pointers last until the lock is given back. */
+struct dacsi_region *dacsi_region_find(uint64_t handle, enum dacsi_family family);
+/* A new one with its handle, or NULL. */
+struct dacsi_region *dacsi_region_new(enum dacsi_family family);
+void dacsi_region_free(struct dacsi_region *region);
+/* What SLMPM calls an access (DACS_MEM_*). */
+uint32_t dacsi_region_rights(uint32_t access);
+/* What the calls of both families do. */
+DACS_ERR_T dacsi_region_create(enum dacsi_family family, void *addr, uint64_t size,
+			       uint32_t remote_access, uint32_t local_access, uint64_t *handle);
+DACS_ERR_T dacsi_region_release(enum dacsi_family family, uint64_t *handle);
+DACS_ERR_T dacsi_region_destroy(enum dacsi_family family, uint64_t *handle);
+/* PROCESS is no more: what was accepted from it stays as a handle only. */
+void dacsi_region_orphan(const struct dacsi_process *process);
+void dacsi_region_end(void);
+
+/* ---- dacs_mem.c ---- */
+
+/* Drops REGION's registrations with PROCESS, or with all for NULL. */
+void dacsi_mem_unregister(struct dacsi_region *region, const struct dacsi_process *process);
+
+/* ---- dacs_share.c ---- */
+
+DACS_ERR_T dacsi_share(enum dacsi_family family, de_id_t de, dacs_process_id_t pid,
+		       uint64_t handle);
+/* Between this machine's byte order and the one of travel. */
+void dacsi_note_convert(struct dacsi_note *note);
+/* Sends NOTE; never blocks. */
+DACS_ERR_T dacsi_share_tell(struct dacsi_process *process, struct dacsi_note note);
+/* Frees what has been sent. */
+void dacsi_share_settle(struct dacsi_process *process);
+void dacsi_share_answered(const struct dacsi_process *process, uint32_t id, DACS_ERR_T answer);
+/* Takes back offers of REGION that nobody has accepted. */
+void dacsi_share_withdraw(const struct dacsi_region *region);
+/* PROCESS and the channel to it are no more. */
+void dacsi_share_forget(struct dacsi_process *process);
+void dacsi_share_end(void);
+
+/* ---- dacs_accept.c ---- */
+
+DACS_ERR_T dacsi_accept(enum dacsi_family family, de_id_t de, dacs_process_id_t pid,
+			uint64_t *handle);
+/* Takes the next message about sharing: 1, 0 none, or the partner's end. */
+int dacsi_share_take(struct dacsi_process *process);
+/* All that have come; the partner's end only behind them. */
+DACS_ERR_T dacsi_share_collect(struct dacsi_process *process);
+/* Forgets PROCESS's offers. */
+void dacsi_share_drop(struct dacsi_process *process);
+
+/* ---- dacs_dma_check.c ---- */
+
+/* Whether CALL may be done: its ends (*LOCAL is NULL where memory here is not named by a handle) and
+ * the *TOTAL bytes it moves. */
+DACS_ERR_T dacsi_dma_check(const struct dacsi_dma_call *call, struct dacsi_region **remote,
+			   struct dacsi_region **local, uint64_t *total);
+/* Its lists in SLMPM's terms. */
+void dacsi_dma_convert(const struct dacsi_dma_call *call, const struct dacsi_region *local,
+		       struct slmpm_span *spans, struct slmpm_iov *pieces);
+
+/* ---- dacs_dma.c ---- */
+
+DACS_ERR_T dacsi_dma(const struct dacsi_dma_call *call);
+/* Moves a wid's transfers on, and starts those whose turn has come. */
+bool dacsi_dma_poll(struct dacsi_wid *wid);
+/* The same for all that need it. */
+bool dacsi_dma_attend(void);
+/* The same for all there are. */
+void dacsi_dma_poll_all(void);
+/* Forgets a wid's transfers, whose requests have ended with the context. */
+void dacsi_dma_abandon(struct dacsi_wid *wid);
 
 /* ---- dacs_swap.c ---- */
 

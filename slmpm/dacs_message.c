@@ -14,8 +14,8 @@ static bool big_endian_here(void)
 	return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
 }
 
-/* A message has come, so the peer is connected and its byte order known. */
-static bool other_byte_order(const struct dacsi_process *process)
+/* Something has come from there, so the peer is connected and its byte order known. */
+bool dacsi_foreign(const struct dacsi_process *process)
 {
 	struct slmpm_peer_info info = {.size = sizeof(info)};
 
@@ -99,7 +99,7 @@ static void meet(struct dacsi_process *process, struct dacsi_transfer *t,
 		t->verdict = DACS_ERR_BUF_OVERFLOW;
 	if (t->verdict != DACS_SUCCESS)
 		iov.len = 0; /* nothing moves */
-	t->foreign = t->swap != DACS_BYTE_SWAP_DISABLE && other_byte_order(process);
+	t->foreign = t->swap != DACS_BYTE_SWAP_DISABLE && dacsi_foreign(process);
 	run(t, slmpm_recvv(process->peer, done->stream, &iov, 1, NULL, &t->req));
 }
 
@@ -131,7 +131,8 @@ static int look(struct dacsi_process *process, const struct dacsi_transfer *t,
 			return rc == -SLMPM_ETIMEOUT || rc == -SLMPM_EAGAIN ? 0 : rc;
 		if (done->stream <= DACS_STREAM_UB)
 			return 1;
-		if (!dacsi_mailbox_stow(process, done->stream))
+		if (done->stream == DACSI_STREAM_SHARE ? dacsi_share_take(process) <= 0 :
+							 !dacsi_mailbox_stow(process, done->stream))
 			return 0;
 	}
 }

@@ -153,6 +153,9 @@ void dacsi_process_reap(struct dacsi_process *process)
 	dacsi_message_fail(process, DACS_ERR_DE_TERM);
 	unwatch(process);
 	(void)slmpm_join(process->peer, NULL, DACSI_EXIT_MS);
+	dacsi_dma_poll_all();
+	dacsi_region_orphan(process);
+	dacsi_share_forget(process);
 	if (process->cwd)
 		dacsi_cwd_remove(process->cwd, process->cwd_lock, dacsi.set.keep_cwd);
 	free(process);

@@ -37,6 +37,7 @@ DACS_ERR_T dacsi_code(int64_t error)
 	case -SLMPM_EFORKED: return DACS_ERR_NOT_INITIALIZED;
 	case -SLMPM_EBUSY: return DACS_ERR_RESOURCE_BUSY;
 	case -SLMPM_ESYSTEM: return DACS_ERR_SYSTEM;
+	case -SLMPM_ENOTSUP: return DACS_ERR_NOT_SUPPORTED_YET;
 	default: return DACS_ERR_INTERNAL;
 	}
 }
@@ -136,6 +137,7 @@ static DACS_ERR_T read_settings(struct dacsi_settings *set)
 	set->kill_ms = number("DACS_KILL_MS", 1000);
 	set->abort = yes("DACS_ABORT");
 	set->keep_cwd = yes("DACS_KEEP_CWD");
+	set->strict = yes("DACS_STRICT");
 	prefix = setting("DACS_CWD_PREFIX", &s);
 	if (strlen(prefix) >= sizeof(s.value) - 1) /* perhaps cut off */
 		return DACS_ERR_TOO_LONG;
@@ -181,15 +183,22 @@ static void tear_down(int timeout_ms)
 		dacsi_message_fail(dacsi.parent, DACS_ERR_NOT_INITIALIZED);
 	if (dacsi.parent)
 		(void)slmpm_close(dacsi.parent->peer, timeout_ms);
+	if (dacsi.parent)
+		dacsi_share_forget(dacsi.parent);
 	free(dacsi.parent);
 	dacsi.parent = NULL;
 	dacsi_element_release_all();
 	(void)slmpm_shut(dacsi.ctx, timeout_ms);
 	dacsi_watch_end();
-	for (uint32_t i = 0; dacsi.wids && i < DACSI_WIDS; i++)
+	for (uint32_t i = 0; dacsi.wids && i < DACSI_WIDS; i++) {
 		dacsi_message_abandon(&dacsi.wids[i]);
+		dacsi_dma_abandon(&dacsi.wids[i]);
+	}
 	free(dacsi.wids);
 	dacsi.wids = NULL;
+	dacsi.attended = NULL;
+	dacsi_share_end();
+	dacsi_region_end();
 	dacsi_error_reset();
 	if (dacsi.own_cwd_lock >= 0)
 		close(dacsi.own_cwd_lock);

@@ -60,6 +60,8 @@ static bool progress_of(struct dacsi_process *process)
 {
 	if (process->owed)
 		dacsi_mailbox_settle(process);
+	if (process->letters)
+		dacsi_share_settle(process);
 	return process->posted && dacsi_message_match(process);
 }
 
@@ -67,6 +69,11 @@ bool dacsi_progress(void)
 {
 	bool news = false;
 
+	/* Partners may be waiting for this process to do their puts and gets. */
+	if (dacsi.region_count)
+		news = slmpm_progress(dacsi.ctx) > 0;
+	if (dacsi.attended)
+		news |= dacsi_dma_attend();
 	for (struct dacsi_process *p = dacsi.children; p; p = p->next)
 		news |= progress_of(p);
 	if (dacsi.parent)

@@ -31,6 +31,14 @@ void dacsi_wid_end(struct dacsi_wid *wid, DACS_ERR_T error)
 		wid->error = error;
 }
 
+static void poll(struct dacsi_wid *wid)
+{
+	if (wid->running)
+		(void)dacsi_message_poll(wid);
+	if (wid->dma)
+		(void)dacsi_dma_poll(wid);
+}
+
 DACS_ERR_T dacs_wid_reserve(dacs_wid_t *wid)
 {
 	static uint32_t given; /* under the lock */
@@ -45,7 +53,10 @@ DACS_ERR_T dacs_wid_reserve(dacs_wid_t *wid)
 
 		if (w->number)
 			continue;
-		*w = (struct dacsi_wid){.number = ++given << PLACE_BITS | (i + 1)};
+		*w = (struct dacsi_wid){.number = ++given << PLACE_BITS | (i + 1),
+					.dma_last = &w->dma,
+					.attended = w->attended,
+					.is_attended = w->is_attended};
 		*wid = w->number;
 		return dacsi_leave_fast(DACS_SUCCESS);
 	}
@@ -66,7 +77,7 @@ DACS_ERR_T dacs_wid_release(dacs_wid_t *wid)
 		return dacsi_leave_fast(DACS_ERR_INVALID_WID);
 	if (w->pending) {
 		(void)dacsi_progress();
-		(void)dacsi_message_poll(w);
+		poll(w);
 	}
 	if (w->pending)
 		return dacsi_leave_fast(DACS_ERR_WID_ACTIVE);
@@ -81,7 +92,7 @@ static DACS_ERR_T report(struct dacsi_wid *w)
 	if (!w->active)
 		return DACS_ERR_WID_NOT_ACTIVE;
 	if (w->pending)
-		(void)dacsi_message_poll(w);
+		poll(w);
 	if (w->pending)
 		return DACS_WID_BUSY;
 	w->reported = w->error;

@@ -9,16 +9,16 @@
 /* Each of the 67 but dacs_init and dacs_strerror returns WANT; those that come later return LATER. */
 static void every_call(DACS_ERR_T want, DACS_ERR_T later)
 {
-	dacs_wid_t wid = 1;
-	dacs_remote_mem_t remote = 1;
-	dacs_mem_t mem = 1;
 	dacs_group_t group = 1;
 	dacs_mutex_t mutex = 1;
-	dacs_dma_list_t list = {0, 1};
-	uint64_t value;
-	char byte;
 
 	if (want != DACS_SUCCESS) {
+		dacs_wid_t wid = 1;
+		dacs_remote_mem_t remote = 1;
+		dacs_mem_t mem = 1;
+		dacs_dma_list_t list = {0, 1};
+		uint64_t value;
+		char byte;
 		de_id_t de = 1;
 		dacs_process_id_t pid;
 		uint32_t n = 1;
@@ -51,42 +51,47 @@ static void every_call(DACS_ERR_T want, DACS_ERR_T later)
 		EXPECT(dacs_error_str(&byte, &text), want);
 		EXPECT(dacs_error_de(&byte, &de), want);
 		EXPECT(dacs_error_pid(&byte, &pid), want);
+		EXPECT(dacs_remote_mem_create(&byte, 1, DACS_READ_WRITE, &remote), want);
+		EXPECT(dacs_remote_mem_share(1, 1, remote), want);
+		EXPECT(dacs_remote_mem_accept(1, 1, &remote), want);
+		EXPECT(dacs_remote_mem_release(&remote), want);
+		EXPECT(dacs_remote_mem_destroy(&remote), want);
+		EXPECT(dacs_remote_mem_query(remote, DACS_REMOTE_MEM_SIZE, &value), want);
+		EXPECT(dacs_put(remote, 0, &byte, 1, wid, DACS_ORDER_ATTR_NONE,
+				DACS_BYTE_SWAP_DISABLE),
+		       want);
+		EXPECT(dacs_get(&byte, remote, 0, 1, wid, DACS_ORDER_ATTR_NONE,
+				DACS_BYTE_SWAP_DISABLE),
+		       want);
+		EXPECT(dacs_put_list(remote, &list, 1, &byte, &list, 1, wid, DACS_ORDER_ATTR_NONE,
+				     DACS_BYTE_SWAP_DISABLE),
+		       want);
+		EXPECT(dacs_get_list(&byte, &list, 1, remote, &list, 1, wid, DACS_ORDER_ATTR_NONE,
+				     DACS_BYTE_SWAP_DISABLE),
+		       want);
+		EXPECT(dacs_mem_create(&byte, 1, DACS_MEM_READ_WRITE, DACS_MEM_READ_WRITE, &mem),
+		       want);
+		EXPECT(dacs_mem_share(1, 1, mem), want);
+		EXPECT(dacs_mem_register(1, 1, mem), want);
+		EXPECT(dacs_mem_deregister(1, 1, mem), want);
+		EXPECT(dacs_mem_accept(1, 1, &mem), want);
+		EXPECT(dacs_mem_release(&mem), want);
+		EXPECT(dacs_mem_destroy(&mem), want);
+		EXPECT(dacs_mem_query(mem, DACS_MEM_SIZE, &value), want);
+		EXPECT(dacs_mem_limits_query(DACS_MEM_REGION_AVAIL, 1, 1, &value), want);
+		EXPECT(dacs_mem_put(mem, 0, mem, 0, 1, wid, DACS_ORDER_ATTR_NONE,
+				    DACS_BYTE_SWAP_DISABLE),
+		       want);
+		EXPECT(dacs_mem_get(mem, 0, mem, 0, 1, wid, DACS_ORDER_ATTR_NONE,
+				    DACS_BYTE_SWAP_DISABLE),
+		       want);
+		EXPECT(dacs_mem_put_list(mem, &list, 1, mem, &list, 1, wid, DACS_ORDER_ATTR_NONE,
+					 DACS_BYTE_SWAP_DISABLE),
+		       want);
+		EXPECT(dacs_mem_get_list(mem, &list, 1, mem, &list, 1, wid, DACS_ORDER_ATTR_NONE,
+					 DACS_BYTE_SWAP_DISABLE),
+		       want);
 	}
-	EXPECT(dacs_remote_mem_create(&byte, 1, DACS_READ_WRITE, &remote), later);
-	EXPECT(dacs_remote_mem_share(1, 1, remote), later);
-	EXPECT(dacs_remote_mem_accept(1, 1, &remote), later);
-	EXPECT(dacs_remote_mem_release(&remote), later);
-	EXPECT(dacs_remote_mem_destroy(&remote), later);
-	EXPECT(dacs_remote_mem_query(remote, DACS_REMOTE_MEM_SIZE, &value), later);
-	EXPECT(dacs_put(remote, 0, &byte, 1, wid, DACS_ORDER_ATTR_NONE, DACS_BYTE_SWAP_DISABLE),
-	       later);
-	EXPECT(dacs_get(&byte, remote, 0, 1, wid, DACS_ORDER_ATTR_NONE, DACS_BYTE_SWAP_DISABLE),
-	       later);
-	EXPECT(dacs_put_list(remote, &list, 1, &byte, &list, 1, wid, DACS_ORDER_ATTR_NONE,
-			     DACS_BYTE_SWAP_DISABLE),
-	       later);
-	EXPECT(dacs_get_list(&byte, &list, 1, remote, &list, 1, wid, DACS_ORDER_ATTR_NONE,
-			     DACS_BYTE_SWAP_DISABLE),
-	       later);
-	EXPECT(dacs_mem_create(&byte, 1, DACS_MEM_READ_WRITE, DACS_MEM_READ_WRITE, &mem), later);
-	EXPECT(dacs_mem_share(1, 1, mem), later);
-	EXPECT(dacs_mem_register(1, 1, mem), later);
-	EXPECT(dacs_mem_deregister(1, 1, mem), later);
-	EXPECT(dacs_mem_accept(1, 1, &mem), later);
-	EXPECT(dacs_mem_release(&mem), later);
-	EXPECT(dacs_mem_destroy(&mem), later);
-	EXPECT(dacs_mem_query(mem, DACS_MEM_SIZE, &value), later);
-	EXPECT(dacs_mem_limits_query(DACS_MEM_REGION_AVAIL, 1, 1, &value), later);
-	EXPECT(dacs_mem_put(mem, 0, mem, 0, 1, wid, DACS_ORDER_ATTR_NONE, DACS_BYTE_SWAP_DISABLE),
-	       later);
-	EXPECT(dacs_mem_get(mem, 0, mem, 0, 1, wid, DACS_ORDER_ATTR_NONE, DACS_BYTE_SWAP_DISABLE),
-	       later);
-	EXPECT(dacs_mem_put_list(mem, &list, 1, mem, &list, 1, wid, DACS_ORDER_ATTR_NONE,
-				 DACS_BYTE_SWAP_DISABLE),
-	       later);
-	EXPECT(dacs_mem_get_list(mem, &list, 1, mem, &list, 1, wid, DACS_ORDER_ATTR_NONE,
-				 DACS_BYTE_SWAP_DISABLE),
-	       later);
 	EXPECT(dacs_group_init(&group, 0), later);
 	EXPECT(dacs_group_add_member(1, 1, group), later);
 	EXPECT(dacs_group_close(group), later);
