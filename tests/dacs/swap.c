@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Byte order between two ends: each width swapped where the orders differ and only there, disabled
- * never, mailbox words always. DACS_TEST_ACCEL names the accelerator's program where it is another
+ * never, mailbox words always; in messages, puts and gets. DACS_TEST_ACCEL names the accelerator's program where it is another
  * machine's build of this one (DACS_START_PARENT then names the emulator).
  */
 #include "tests/dacs/pair.h"
 
-#define COUNT      1000 /* elements of a message; twice, the longer one waits for its receive */
-#define LONG_COUNT 10000
+#define COUNT        1000 /* elements of a message; twice, the longer one waits for its receive */
+#define LONG_COUNT   10000
+#define REGION_COUNT 100003 /* of a region: more than one private copy */
 
 static const size_t widths[] = {1, 2, 4, 8};
 
@@ -95,6 +96,135 @@ static bool disabled(struct child c, bool first)
 	return its_order != order;
 }
 
+/* Elements of a region as this end has them in memory; SHIFT tells one filling from another. */
+static void region_fill(unsigned char *data, size_t width, uint32_t count, uint32_t shift)
+{
+	for (uint32_t i = 0; i < count; i++)
+		put(data + i * width, width, i + shift);
+}
+
+static void region_check(const unsigned char *data, size_t width, uint32_t count, uint32_t shift)
+{
+	unsigned char want[8];
+
+	for (uint32_t i = 0; i < count; i++) {
+		put(want, width, i + shift);
+		CHECK(!memcmp(data + i * width, want, width), "width %zu, element %u of %u", width,
+		      i, count);
+	}
+}
+
+static void region_own(struct child c, size_t width, uint32_t count)
+{
+	unsigned char *data = malloc(count * width);
+	dacs_remote_mem_t mem;
+	uint32_t word;
+
+	region_fill(data, width, count, 0);
+	OK(dacs_remote_mem_create(data, count * width, DACS_READ_WRITE, &mem));
+	OK(dacs_remote_mem_share(AT(c), mem));
+	OK(dacs_mailbox_read(&word, AT(c)));
+	region_check(data, width, count, 7);
+	OK(dacs_remote_mem_destroy(&mem));
+	free(data);
+}
+
+/* COUNT elements as N pieces that lie as they lie in the region, for a gather or scatter; one
+ * piece is long. */
+static void region_cut(dacs_dma_list_t *list, uint32_t n, size_t width, uint32_t count)
+{
+	uint64_t at = 0;
+
+	for (uint32_t i = 0; i + 1 < n; i++) {
+		list[i] = (dacs_dma_list_t){at, (1 + i % 7) * width};
+		at += list[i].size;
+	}
+	list[n - 1] = (dacs_dma_list_t){at, count * width - at};
+}
+
+/* Gets what the other end has filled, once whole and once by pieces, and puts other elements. */
+static void region_use(struct child c, size_t width, uint32_t count, DACS_BYTE_SWAP_T swap)
+{
+	const DACS_ORDER_ATTR_T fence = DACS_ORDER_ATTR_FENCE;
+	uint64_t size = count * width, half = count / 2 * width;
+	unsigned char *data = calloc(count, width);
+	dacs_dma_list_t list[100], whole = {0, size - half};
+	dacs_remote_mem_t mem;
+	dacs_wid_t wid;
+	uint32_t word = 1;
+
+	OK(dacs_wid_reserve(&wid));
+	OK(dacs_remote_mem_accept(AT(c), &mem));
+	OK(dacs_get(data, mem, 0, size, wid, fence, swap));
+	EXPECT(dacs_wait(wid), DACS_WID_READY);
+	region_check(data, width, count, 0);
+
+	memset(data, 0, size);
+	region_cut(list, 100, width, count - count / 2);
+	OK(dacs_get(data, mem, 0, half, wid, fence, swap));
+	for (int i = 0; i < 100; i++)
+		list[i].offset += half;
+	whole.offset = half;
+	OK(dacs_get_list(data, list, 100, mem, &whole, 1, wid, fence, swap));
+	EXPECT(dacs_wait(wid), DACS_WID_READY);
+	region_check(data, width, count, 0);
+
+	/* One half by a put, the other by a gather and then again by a scatter. */
+	region_fill(data, width, count, 7);
+	OK(dacs_put(mem, 0, data, half, wid, fence, swap));
+	OK(dacs_put_list(mem, &whole, 1, data, list, 100, wid, fence, swap));
+	OK(dacs_put_list(mem, list, 100, data, &whole, 1, wid, fence, swap));
+	EXPECT(dacs_wait(wid), DACS_WID_READY);
+	region_check(data, width, count, 7); /* the source stays */
+
+	/* A get that waits for puts, whose elements are swapped twice. */
+	memset(data, 0, size);
+	OK(dacs_get(data, mem, 0, size, wid, fence, swap));
+	OK(dacs_put(mem, 0, data, size, wid, fence, swap));
+	EXPECT(dacs_wait(wid), DACS_WID_READY);
+	region_check(data, width, count, 7);
+	OK(dacs_mailbox_write(&word, AT(c)));
+	OK(dacs_remote_mem_release(&mem));
+	OK(dacs_wid_release(&wid));
+	free(data);
+}
+
+/* Both ends own and use; nothing is swapped without a swap code. */
+static void regions(struct child c, bool first, uint32_t count)
+{
+	for (unsigned swap = 0; swap < 4; swap++)
+		for (int turn = 0; turn < 2; turn++) {
+			if ((turn == 0) == first)
+				region_own(c, widths[swap], count);
+			else
+				region_use(c, widths[swap], count, (DACS_BYTE_SWAP_T)swap);
+		}
+}
+
+/* Without a swap code a word is got as its bytes lie there: reversed where the orders differ. */
+static void raw_word(struct child c, bool first, bool differs)
+{
+	uint32_t mine = 0x01020304, its = 0;
+	dacs_remote_mem_t mem;
+	dacs_wid_t wid;
+
+	if (!first) {
+		OK(dacs_remote_mem_create(&mine, 4, DACS_READ_ONLY, &mem));
+		OK(dacs_remote_mem_share(AT(c), mem));
+		OK(dacs_remote_mem_destroy(&mem));
+		return;
+	}
+	OK(dacs_wid_reserve(&wid));
+	OK(dacs_remote_mem_accept(AT(c), &mem));
+	OK(dacs_get(&its, mem, 0, 4, wid, DACS_ORDER_ATTR_NONE, DACS_BYTE_SWAP_DISABLE));
+	EXPECT(dacs_wait(wid), DACS_WID_READY);
+	CHECK(its == (differs ? 0x04030201 : mine), "%#x", its);
+	OK(dacs_get(&its, mem, 0, 4, wid, DACS_ORDER_ATTR_NONE, DACS_BYTE_SWAP_WORD));
+	EXPECT(dacs_wait(wid), DACS_WID_READY);
+	CHECK(its == mine, "%#x", its);
+	OK(dacs_remote_mem_release(&mem));
+}
+
 static int role_other(int argc, char **argv)
 {
 	(void)argc, (void)argv;
@@ -102,6 +232,9 @@ static int role_other(int argc, char **argv)
 	(void)disabled(pair_parent(), false);
 	exchange(pair_parent(), false, COUNT);
 	exchange(pair_parent(), false, LONG_COUNT);
+	regions(pair_parent(), false, COUNT);
+	regions(pair_parent(), false, REGION_COUNT);
+	raw_word(pair_parent(), false, false);
 	OK(dacs_exit());
 	return 0;
 }
@@ -109,15 +242,20 @@ static int role_other(int argc, char **argv)
 static int values_survive_the_way(int argc, char **argv)
 {
 	struct child c;
+	bool differs;
 
 	(void)argc, (void)argv;
 	if (getenv("DACS_TEST_ACCEL"))
 		snprintf(pair_self, sizeof(pair_self), "%s", getenv("DACS_TEST_ACCEL"));
 	OK(dacs_init(0));
 	c = pair_start("other", NULL);
-	printf(" %s byte order", disabled(c, true) ? "another" : "the same");
+	differs = disabled(c, true);
+	printf(" %s byte order", differs ? "another" : "the same");
 	exchange(c, true, COUNT);
 	exchange(c, true, LONG_COUNT);
+	regions(c, true, COUNT);
+	regions(c, true, REGION_COUNT);
+	raw_word(c, true, differs);
 	pair_end(c, DACS_STS_PROC_FINISHED, 0);
 	OK(dacs_exit());
 	return 0;
