@@ -19,7 +19,7 @@
 
 #define LABEL "slmpm-stats"
 #define MAGIC UINT64_C(0x3154534d504d4c53) /* "SLMPMST1" */
-#define RULES 32
+#define RULES 128
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {

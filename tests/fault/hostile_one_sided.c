@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* timeout: 60 */
+/*
+ * A peer with a key that says of one-sided operations what no peer says: its channel ends with the
+ * violation's name, and an honest peer works on. R5, R6, R10 of doc/reliability.md.
+ */
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/lib/child.h"
+#include "tests/lib/death.h"
+#include "tests/lib/honest.h"
+#include "tests/lib/raw_key.h"
+
+#define SIZE  200000
+#define GUARD 4096
+
+static unsigned char bytes[64 << 10];
+static char address[64];
+
+static void write_only(struct raw_peer *p, uint64_t seq, uint32_t n, uint32_t flags)
+{
+	struct raw_request r = raw_ask(0, n);
+
+	raw_request(p, WIRE_WRITE_ONLY, seq, flags, &r, n, RAW_LEAD + n);
+}
+
+static void write_first(struct raw_peer *p, uint64_t seq, uint64_t total)
+{
+	struct raw_request r = raw_ask(0, total);
+
+	raw_request(p, WIRE_WRITE_FIRST, seq, 0, &r, total, RAW_PACKET);
+}
+
+static void read_request(struct raw_peer *p, uint64_t seq, uint64_t n)
+{
+	struct raw_request r = raw_ask(0, n);
+
+	raw_request(p, WIRE_READ_REQUEST, seq, 0, &r, n, RAW_LEAD);
+}
+
+static void add(struct raw_peer *p, uint32_t bits, uint64_t length, uint32_t packet)
+{
+	struct raw_request r = raw_ask(0, length);
+
+	r.atomic = (struct wire_atomic){LITTLE_64(1), 0, LITTLE_32(bits), 0};
+	raw_request(p, WIRE_FETCH_ADD, 1, 0, &r, length, packet);
+}
+
+/* ---- violations ------------------------------------------------------------------------------- */
+
+static void number_skipped(struct raw_peer *p)
+{
+	write_only(p, 2, 8, 0);
+}
+
+static void number_zero(struct raw_peer *p)
+{
+	write_only(p, 0, 8, 0);
+}
+
+static void number_again(struct raw_peer *p)
+{
+	read_request(p, 1, 8);
+	read_request(p, 1, 8);
+}
+
+static void flag_of_read(struct raw_peer *p)
+{
+	struct raw_request r = raw_ask(0, 8);
+
+	raw_request(p, WIRE_READ_REQUEST, 1, WIRE_FLAG_ANSWER, &r, 8, RAW_LEAD);
+}
+
+static void flag_of_write(struct raw_peer *p)
+{
+	write_only(p, 1, 8, WIRE_FLAG_ANNOUNCED);
+}
+
+static void no_target(struct raw_peer *p)
+{
+	struct raw_request r = raw_ask(0, 0);
+
+	raw_request(p, WIRE_WRITE_ONLY, 1, 0, &r, 0, RAW_LEAD - 1);
+}
+
+static void other_length(struct raw_peer *p)
+{
+	struct raw_request r = raw_ask(0, 9);
+
+	raw_request(p, WIRE_WRITE_ONLY, 1, 0, &r, 8, RAW_LEAD + 8);
+}
+
+static void not_zero(struct raw_peer *p)
+{
+	struct raw_request r = raw_ask(0, 8);
+
+	r.target.zero = 1;
+	raw_request(p, WIRE_WRITE_ONLY, 1, 0, &r, 8, RAW_LEAD + 8);
+}
+
+static void beyond_everything(struct raw_peer *p)
+{
+	struct raw_request r = raw_ask(0, SLMPM_MESSAGE_MAX + 1);
+
+	raw_request(p, WIRE_READ_REQUEST, 1, 0, &r, SLMPM_MESSAGE_MAX + 1, RAW_LEAD);
+}
+
+static void only_short(struct raw_peer *p)
+{
+	struct raw_request r = raw_ask(0, 80);
+
+	raw_request(p, WIRE_WRITE_ONLY, 1, 0, &r, 80, RAW_LEAD + 8);
+}
+
+static void only_long(struct raw_peer *p)
+{
+	write_only(p, 1, RAW_PACKET - RAW_LEAD + 1, 0);
+}
+
+static void first_is_all(struct raw_peer *p)
+{
+	write_first(p, 1, RAW_PACKET - RAW_LEAD);
+}
+
+static void first_not_full(struct raw_peer *p)
+{
+	struct raw_request r = raw_ask(0, 20000);
+
+	raw_request(p, WIRE_WRITE_FIRST, 1, 0, &r, 20000, RAW_PACKET - 1);
+}
+
+static void middle_of_nothing(struct raw_peer *p)
+{
+	raw_post(p, WIRE_WRITE_MIDDLE, 1, 0, 0, bytes, RAW_PACKET);
+}
+
+static void more(struct raw_peer *p, uint8_t opcode, uint64_t offset, uint32_t length)
+{
+	write_first(p, 1, 30000);
+	raw_post(p, opcode, 1, 0, offset, bytes, length);
+}
+
+static void middle_elsewhere(struct raw_peer *p)
+{
+	more(p, WIRE_WRITE_MIDDLE, RAW_PACKET, RAW_PACKET);
+}
+
+static void middle_short(struct raw_peer *p)
+{
+	more(p, WIRE_WRITE_MIDDLE, RAW_PACKET - RAW_LEAD, RAW_PACKET - 1);
+}
+
+static void last_early(struct raw_peer *p)
+{
+	more(p, WIRE_WRITE_LAST, RAW_PACKET - RAW_LEAD, RAW_PACKET);
+}
+
+static void middle_is_last(struct raw_peer *p)
+{
+	write_first(p, 1, RAW_PACKET - RAW_LEAD + RAW_PACKET);
+	raw_post(p, WIRE_WRITE_MIDDLE, 1, 0, RAW_PACKET - RAW_LEAD, bytes, RAW_PACKET);
+}
+
+static void first_twice(struct raw_peer *p)
+{
+	write_first(p, 1, 30000);
+	write_first(p, 1, 30000);
+}
+
+static void many_writes(struct raw_peer *p)
+{
+	for (uint64_t i = 1; i <= 17; i++)
+		write_first(p, i, 30000);
+}
+
+static void many_reads(struct raw_peer *p)
+{
+	for (uint64_t i = 1; i <= 17; i++)
+		read_request(p, i, 100000); /* whose response finds no room */
+}
+
+static void read_long(struct raw_peer *p)
+{
+	struct raw_request r = raw_ask(0, 8);
+
+	raw_request(p, WIRE_READ_REQUEST, 1, 0, &r, 8, RAW_LEAD + 1);
+}
+
+static void half_an_atomic(struct raw_peer *p)
+{
+	add(p, 64, 8, RAW_LEAD + 8);
+}
+
+static void atomic_of_16_bits(struct raw_peer *p)
+{
+	add(p, 16, 2, sizeof(struct raw_request));
+}
+
+static void atomic_of_two_widths(struct raw_peer *p)
+{
+	add(p, 32, 8, sizeof(struct raw_request));
+}
+
+static void notify_long(struct raw_peer *p)
+{
+	struct raw_request r = raw_ask(0, 8);
+
+	raw_request(p, WIRE_NOTIFY, 1, 0, &r, 8, RAW_LEAD + 8);
+}
+
+static void notify_without_end(struct raw_peer *p)
+{
+	for (uint64_t i = 1; i <= (1 << 20) / WIRE_ENVELOPE + 1; i++)
+		write_only(p, i, 8, WIRE_FLAG_NOTIFY);
+}
+
+static void withdraw_nothing(struct raw_peer *p)
+{
+	raw_post(p, WIRE_WITHDRAW, 1, 0, 1, NULL, 0);
+}
+
+static void answer_unasked(struct raw_peer *p)
+{
+	raw_post(p, WIRE_READ_ONLY, 1, 0, 8, bytes, 8);
+}
+
+static void acknowledge_unasked(struct raw_peer *p)
+{
+	raw_post(p, WIRE_ACKNOWLEDGE, 1, 0, 0, NULL, 0);
+}
+
+static void atomic_unasked(struct raw_peer *p)
+{
+	raw_post(p, WIRE_ATOMIC_ACKNOWLEDGE, 1, 0, 0, bytes, 8);
+}
+
+/* The victim reads RAW_FOREIGN bytes from us: its request has number 1. */
+static void response_long(struct raw_peer *p)
+{
+	raw_post(p, WIRE_READ_ONLY, 1, 0, RAW_FOREIGN, bytes, RAW_FOREIGN + 1);
+}
+
+static void response_first(struct raw_peer *p)
+{
+	raw_post(p, WIRE_READ_FIRST, 1, 0, RAW_FOREIGN, bytes, RAW_PACKET);
+}
+
+static void response_last(struct raw_peer *p)
+{
+	raw_post(p, WIRE_READ_LAST, 1, 0, 0, bytes, RAW_FOREIGN);
+}
+
+static void acknowledge_read(struct raw_peer *p)
+{
+	raw_post(p, WIRE_ACKNOWLEDGE, 1, 0, 0, NULL, 0);
+}
+
+static void acknowledge_by_no_error(struct raw_peer *p)
+{
+	raw_post(p, WIRE_ACKNOWLEDGE, 1, 0, 1000, NULL, 0);
+}
+
+static void atomic_for_read(struct raw_peer *p)
+{
+	raw_post(p, WIRE_ATOMIC_ACKNOWLEDGE, 1, 0, 0, bytes, 8);
+}
+
+static const struct offence {
+	const char *name;
+	void (*commit)(struct raw_peer *p);
+	const char *word;
+	bool asked; /* the victim has asked for something before */
+} offences[] = {
+	{"number skipped", number_skipped, "number of a request", false},
+	{"number zero", number_zero, "number of a request", false},
+	{"number again", number_again, "number of a request", false},
+	{"flag of a read", flag_of_read, "flag of a request", false},
+	{"flag of a Write", flag_of_write, "flag of a request", false},
+	{"no target", no_target, "length of a request", false},
+	{"two lengths", other_length, "range of a request", false},
+	{"field that is not zero", not_zero, "range of a request", false},
+	{"beyond everything", beyond_everything, "range of a request", false},
+	{"Only too short", only_short, "length of a Write", false},
+	{"Only too long", only_long, "length of a Write", false},
+	{"First is all", first_is_all, "length of a Write", false},
+	{"First not full", first_not_full, "length of a Write", false},
+	{"Middle of nothing", middle_of_nothing, "continuation of no Write", false},
+	{"Middle elsewhere", middle_elsewhere, "offset of a Write", false},
+	{"Middle not full", middle_short, "offset of a Write", false},
+	{"Middle is the last", middle_is_last, "offset of a Write", false},
+	{"Last too early", last_early, "offset of a Write", false},
+	{"First twice", first_twice, "second Write of one number", false},
+	{"seventeen Writes", many_writes, "number of Writes under way", false},
+	{"seventeen reads", many_reads, "number of requests under way", false},
+	{"read with more", read_long, "length of a read request", false},
+	{"half an atomic", half_an_atomic, "length of an atomic operation", false},
+	{"atomic of 16 bits", atomic_of_16_bits, "width of an atomic operation", false},
+	{"atomic of two widths", atomic_of_two_widths, "width of an atomic operation", false},
+	{"notification with bytes", notify_long, "length of a notification", false},
+	{"notified without end", notify_without_end, "credit overrun", false},
+	{"withdrawal of nothing", withdraw_nothing, "withdrawal of no Write", false},
+	{"unasked response", answer_unasked, "response to no read", false},
+	{"unasked acknowledgement", acknowledge_unasked, "acknowledgement", false},
+	{"unasked word", atomic_unasked, "acknowledgement of an atomic", false},
+	{"response too long", response_long, "read's response", true},
+	{"response begins too long", response_first, "read's response", true},
+	{"response without beginning", response_last, "read's response", true},
+	{"read acknowledged", acknowledge_read, "acknowledgement", true},
+	{"no such error", acknowledge_by_no_error, "acknowledgement", true},
+	{"word for a read", atomic_for_read, "acknowledgement of an atomic", true},
+};
+#define OFFENCES (sizeof(offences) / sizeof(offences[0]))
+
+/* ---- both processes ------------------------------------------------------------------------- */
+
+static int offend(void *arg)
+{
+	const struct offence *o = arg;
+	struct raw_peer p;
+	char reason[112];
+
+	raw_keys_come(&p, address);
+	o->commit(&p);
+	raw_push(&p);
+	raw_hear_end(p.fd, reason);
+	CHECK(strstr(reason, o->word), "%s: the answer was \"%s\"", o->name, reason);
+	raw_end(&p);
+	return 0;
+}
+
+static unsigned char *base;
+static slmpm_mem mem;
+
+static bool is_untouched(void)
+{
+	for (int i = 0; i < GUARD; i++)
+		if (base[i - GUARD] != 0x3c || base[SIZE + i] != 0x3c)
+			return false;
+	return true;
+}
+
+static uint64_t counted(const char *word)
+{
+	uint64_t sum = 0, count;
+	const char *name;
+
+	for (int i = 0; slmpm_violation_at(i, &name, &count) == 0; i++)
+		if (strstr(name, word))
+			sum += count;
+	return sum;
+}
+
+static void survive(const struct offence *o, slmpm_listener listener, slmpm_peer honest)
+{
+	struct holdings before = holdings_now();
+	int64_t until = actor_now_ms() + 3000 * actor_slow(), n;
+	uint64_t count = counted(o->word);
+	static unsigned char got[RAW_FOREIGN];
+	slmpm_req req = {0};
+	slmpm_rmem rmem;
+	slmpm_peer peer;
+	pid_t pid;
+
+	peer = raw_keys_meet(listener, mem, offend, (void *)(uintptr_t)o, &pid);
+	if (o->asked) {
+		OK(slmpm_mem_open(peer, &raw_keys->foreign, &rmem));
+		OK(slmpm_get(rmem, 0, got, RAW_FOREIGN, NULL, &req));
+	}
+	raw_keys->ready = 1;
+	while ((n = slmpm_recv(peer, 1, got, sizeof(got), NULL, 5)) != -SLMPM_EPROTO) {
+		CHECK(actor_now_ms() < until, "%s was not noticed", o->name);
+		CHECK(n == -SLMPM_ETIMEOUT, "%s: %lld (%s)", o->name, (long long)n,
+		      slmpm_error_detail());
+		honest_works(honest);
+	}
+	CHECK(strstr(slmpm_error_detail(), o->word), "%s: \"%s\"", o->name, slmpm_error_detail());
+	CHECK(counted(o->word) == count + 1, "%s: counted %d times", o->name,
+	      (int)(counted(o->word) - count));
+	if (o->asked) {
+		struct slmpm_done done;
+
+		EXPECT(slmpm_wait(&req, 1, &done, PATIENCE), 0);
+		EXPECT(done.status, -SLMPM_EPROTO);
+	}
+	CHECK(child_wait(pid) == 0, "%s: see above", o->name);
+	OK(slmpm_close(peer, PATIENCE));
+	honest_works(honest);
+	CHECK(is_untouched(), "%s: what lies around the region", o->name);
+	holdings_expect(before, o->name);
+}
+
+int main(void)
+{
+	slmpm_listener listener;
+	slmpm_peer honest;
+	slmpm_ctr none = {0};
+	slmpm_ctx ctx;
+	slmpm_cq cq;
+	char url[80];
+	pid_t pid;
+
+	setenv("SLMPM_LOG_LEVEL", "none", 1);
+	raw_keys_make();
+	snprintf(address, sizeof(address), "hostile-one-sided-%d", (int)getpid());
+	snprintf(url, sizeof(url), "shm:%s", address);
+	OK(slmpm_open(&ctx, NULL));
+	OK(slmpm_listen(&listener, ctx, url));
+	base = mmap(NULL, SIZE + 2 * GUARD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		    0);
+	CHECK(base != MAP_FAILED, "no memory");
+	memset(base, 0x3c, SIZE + 2 * GUARD);
+	base += GUARD;
+	OK(slmpm_mem_register(ctx, base, SIZE, SLMPM_READ_WRITE, &mem));
+	OK(slmpm_cq_create(ctx, &cq));
+	OK(slmpm_mem_notify(mem, none, cq));
+	pid = child_start(honest_peer, address, 60);
+	OK(slmpm_accept(listener, &honest, PATIENCE));
+	for (size_t i = 0; i < OFFENCES; i++) {
+		survive(&offences[i], listener, honest);
+		printf("%-28s %s\n", offences[i].name, offences[i].word);
+	}
+	OK(slmpm_mem_notify(mem, none, (slmpm_cq){0}));
+	OK(slmpm_cq_destroy(cq));
+	OK(slmpm_shut(ctx, PATIENCE));
+	CHECK(child_wait(pid) == 0, "the honest peer");
+	return 0;
+}
