@@ -485,7 +485,7 @@ struct slmpm_mem_info {
 	uint64_t length;    /* bytes */
 	uint64_t address;   /* the owner's virtual address */
 	uint64_t acceptors; /* own region: keys opened and not released */
-	char path[16];      /* a peer's: "map", "attach" or "ring" */
+	char path[16];      /* a peer's: "map", "attach", "ring"; forced: "am", "tag" */
 };
 
 SLMPM_API int slmpm_mem_query(slmpm_mem mem, struct slmpm_mem_info *info);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "slmpm/bundle.h"
+#include "slmpm/emulate.h"
 #include "slmpm/error.h"
 #include "slmpm/message.h"
 #include "slmpm/wait.h"
@@ -283,11 +284,18 @@ int slmpm_am(slmpm_peer peer, uint16_t id, const void *head, size_t head_len, co
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
+/* One of the library's: they are bounded by what may be under way. */
+static bool is_own(uint32_t stream)
+{
+	return (uint16_t)stream > SLMPM_AM_MAX;
+}
+
 static void answered(struct request *r)
 {
 	struct endpoint *ep = r->ep;
 
 	ep->am.answers -= r->length + sizeof(*r);
+	ep->am.own -= is_own(r->stream);
 	request_drop(r);
 	if (ep->am.answers || !ep->am.charge)
 		return;
@@ -305,7 +313,8 @@ static COLD int answer_later(struct endpoint *ep, uint16_t id, const void *head,
 	uint64_t most = (uint64_t)config_get()->am_answers;
 	int rc;
 
-	if (ep->am.answers > most || len > most - ep->am.answers)
+	if (is_own(id) ? ep->am.own >= EMULATE_OWED :
+			 ep->am.answers > most || len > most - ep->am.answers)
 		return -SLMPM_ELIMIT;
 	r = request_new();
 	if (!r)
@@ -315,6 +324,7 @@ static COLD int answer_later(struct endpoint *ep, uint16_t id, const void *head,
 		r->wire |= WIRE_FLAG_UNCHARGED;
 		r->ended = answered;
 		ep->am.answers += r->length + sizeof(*r);
+		ep->am.own += is_own(id);
 		link_enqueue(ep, r);
 		(void)link_push(ep);
 	} else {

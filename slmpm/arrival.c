@@ -9,6 +9,7 @@
 #include "slmpm/bulk.h"
 #include "slmpm/bundle.h"
 #include "slmpm/checksum.h"
+#include "slmpm/emulate.h"
 #include "slmpm/held.h"
 #include "slmpm/link.h"
 #include "slmpm/match.h"
@@ -98,6 +99,10 @@ static bool send_only(struct endpoint *ep, const struct head *h, const struct fa
 		am_only(ep, h);
 		return false;
 	}
+	if (h->flags & WIRE_FLAG_TAGGED) {
+		emulate_tagged(ep, h);
+		return false;
+	}
 	if (!arrival_envelope(ep, h, charge))
 		return false;
 	r = match_posted(ep, h->stream);
@@ -137,7 +142,7 @@ static void send_first(struct endpoint *ep, const struct head *h)
 	struct inbound *m;
 
 	if (PEER_FAULT(h->length != ep->packet_max_in || total <= h->length ||
-		       total > SLMPM_MESSAGE_MAX || announced != (total > ep->eager_max_in))) {
+		       total > SLMPM_MESSAGE_MAX || h->flags & WIRE_FLAG_TAGGED || announced != (total > ep->eager_max_in))) {
 		arrival_violates(ep, "length of First");
 		return;
 	}

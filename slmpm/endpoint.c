@@ -9,6 +9,7 @@
 #include "slmpm/area.h"
 #include "slmpm/bootstrap.h"
 #include "slmpm/bulk.h"
+#include "slmpm/emulate.h"
 #include "slmpm/error.h"
 #include "slmpm/held.h"
 #include "slmpm/inbound.h"
@@ -101,6 +102,7 @@ void endpoint_free(struct endpoint *ep)
 	memory_forget(ep);
 	ep->link.fabric->disconnect(ep->link.port);
 	free(ep->link.port);
+	emulate_free(ep);
 	rma_free(ep);
 	process_free(ep);
 	context_remove(ep->ctx, ep);
@@ -121,9 +123,10 @@ void endpoint_name(struct endpoint *ep)
 void endpoint_refresh(struct endpoint *ep)
 {
 	ep->direct = ep->state == SLMPM_PEER_UP && list_empty(&ep->link.queue) &&
-		     list_empty(&ep->owed) && !ep->link.active && !(ep->loan.data && !ep->loan.area) && !ep->check &&
-		     !ep->closing && !ep->rma->job_count && !ep->work_waiting &&
-		     !bulk_busy(ep);
+		     list_empty(&ep->owed) && !ep->link.active &&
+		     !(ep->loan.data && !ep->loan.area) && !ep->check && !ep->closing &&
+		     !ep->rma->job_count && !ep->work_waiting && !bulk_busy(ep) &&
+		     !emulate_has_work(ep->emulation);
 }
 
 static uint32_t packet_limit(uint32_t agreed, uint32_t payload_max)
@@ -218,6 +221,7 @@ void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *wh
 	bulk_end(ep);
 	fail_list(&ep->link.queue, error);
 	fail_list(&ep->announced, error);
+	emulate_end(ep);
 	rma_end(ep, error);
 	link_forget_owed(ep);
 	memory_end(ep);

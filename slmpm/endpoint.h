@@ -108,6 +108,7 @@ struct endpoint {
 	struct {
 		struct inbound *message; /* in several packets, of which some are missing */
 		uint64_t answers;        /* bytes of answers that wait for room */
+		uint32_t own;            /* of them the library's, in number */
 		uint64_t charge;         /* of what was handled; the peer's again without these */
 	} am;
 	struct rma *rma;             /* one-sided operations */
@@ -132,14 +133,15 @@ struct endpoint {
 
 	/* regions */
 	struct {
-		struct grant **grants; /* the peer's, by id modulo `room`; a power of two */
+		struct grant **grants;      /* the peer's, by id modulo `room`; a power of two */
 		uint32_t room, count, last; /* last: id given */
 		uint32_t guesses;           /* requests with a key that never was */
-		struct list offered, open;  /* struct remote: of the peer's keys, those opened here */
-		struct list shared;         /* of those offered: to be accepted */
-		uint32_t taken, maps;       /* offered and open; with a mapping */
-		uint64_t mapped;            /* bytes of these */
-		bool agreed;                /* the peer has regions and one-sided operations, too */
+		struct list offered,
+			open;         /* struct remote: of the peer's keys, those opened here */
+		struct list shared;   /* of those offered: to be accepted */
+		uint32_t taken, maps; /* offered and open; with a mapping */
+		uint64_t mapped;      /* bytes of these */
+		bool agreed;          /* the peer has regions and one-sided operations, too */
 	} memory;
 
 	/* life */

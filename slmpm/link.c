@@ -264,8 +264,7 @@ static int begin(struct endpoint *ep, struct request *r)
 		.length = first,
 		.seq = ep->sent + 1,
 		.route = wire_route(r->stream, r->result.imm),
-		.extent = wire_extent(r->length,
-				      r->wire | (announce ? WIRE_FLAG_ANNOUNCED : 0)),
+		.extent = wire_extent(r->length, r->wire | (announce ? WIRE_FLAG_ANNOUNCED : 0)),
 	};
 	int rc;
 
@@ -369,8 +368,8 @@ static struct request *next_request(struct endpoint *ep)
 		LIST_EACH(at, &ep->link.queue) {
 			struct request *r = LIST_ENTRY(at, struct request, node);
 
-			if (r->streaming || (is_one_sided(r) ? rma_ready(ep, r) :
-							       !active && is_uncharged(r)))
+			if (r->streaming ||
+			    (is_one_sided(r) ? rma_ready(ep, r) : !active && is_uncharged(r)))
 				return r;
 		}
 	return NULL;

@@ -244,6 +244,9 @@ int slmpm_mem_open(slmpm_peer peer, const struct slmpm_key *key, slmpm_rmem *rme
 	return rc;
 }
 
+/* By requests: in which way (SLMPM_RMA). */
+static const char *const paths[] = {"ring", "ring", "am", "tag"};
+
 int slmpm_rmem_query(slmpm_rmem rmem, struct slmpm_mem_info *info)
 {
 	struct remote *r;
@@ -265,7 +268,7 @@ int slmpm_rmem_query(slmpm_rmem rmem, struct slmpm_mem_info *info)
 	strcpy(info->path, r->revoked || r->ep->state != SLMPM_PEER_UP ? "none" :
 			   r->memory.base                              ? "map" :
 			   r->memory.ops                               ? "attach" :
-									 "ring");
+									 paths[config_get()->rma]);
 	context_unlock(r->ctx);
 	return 0;
 }

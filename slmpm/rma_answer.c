@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "slmpm/emulate.h"
 #include "slmpm/inbound.h"
 #include "slmpm/memory.h"
 #include "slmpm/rma.h"
@@ -216,6 +217,8 @@ bool rma_take_back(struct request *r)
 	if (w->parked) {
 		list_remove(&r->node);
 		w->parked = false;
+	} else if (emulate_wanted()) {
+		emulate_forget(r);
 	} else if (w->span < w->span_count || !r->seq) {
 		rma_from_queue(ep, r);
 	}

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "slmpm/emulate.h"
 #include "slmpm/error.h"
 #include "slmpm/inbound.h"
 #include "slmpm/memory.h"
@@ -115,11 +116,19 @@ void rma_wake(struct endpoint *ep)
 	while (!list_empty(&m->parked)) {
 		struct request *r = LIST_ENTRY(m->parked.next, struct request, node);
 
-		if (is_held_up(m, r) || !take_slot(m, r))
+		if (is_held_up(m, r) || (!emulate_wanted() && !take_slot(m, r)))
+			return;
+		/* A flush is done when it is the only one. */
+		if (!r->rma.remote && m->live.next != &r->rma.live)
 			return;
 		list_remove(&r->node);
 		r->rma.parked = false;
-		to_queue(ep, r);
+		if (!emulate_wanted())
+			to_queue(ep, r);
+		else if (r->rma.remote)
+			emulate_start(r);
+		else
+			request_finish(r, 0);
 	}
 }
 
@@ -132,7 +141,7 @@ void rma_submit(struct request *r)
 	list_append(&m->live, &r->rma.live);
 	if (r->rma.remote)
 		r->rma.remote->active++;
-	if (r->kind == REQUEST_PUT)
+	if (r->kind == REQUEST_PUT && !emulate_wanted())
 		to_queue(ep, r);
 	else
 		park(m, r);

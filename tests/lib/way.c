@@ -20,6 +20,12 @@ static const struct way ways[] = {
 	{ "by requests, asleep", false, true, "ring", { "SLMPM_RMA=ring", "SLMPM_WAIT=block" } },
 	{ "by requests, small", false, true, "ring", { "SLMPM_RMA=ring", "SLMPM_CHECK=1", "SLMPM_RING_SEGMENTS=128",
 	  "SLMPM_PACKET_MAX=256", "SLMPM_EAGER_MAX=300", "SLMPM_EAGER_CREDIT=64k", "SLMPM_WAIT=block" } },
+	{ "by active messages", true, false, "am", { "SLMPM_RMA=am" } },
+	{ "by tag", true, false, "tag", { "SLMPM_RMA=tag" } },
+	{ "by active messages, small", false, true, "am", { "SLMPM_RMA=am", "SLMPM_CHECK=1", "SLMPM_RING_SEGMENTS=128",
+	  "SLMPM_PACKET_MAX=256", "SLMPM_EAGER_MAX=300", "SLMPM_EAGER_CREDIT=64k", "SLMPM_WAIT=block" } },
+	{ "by tag, small", false, true, "tag", { "SLMPM_RMA=tag", "SLMPM_CHECK=1", "SLMPM_RING_SEGMENTS=128",
+	  "SLMPM_PACKET_MAX=256", "SLMPM_EAGER_MAX=300", "SLMPM_EAGER_CREDIT=64k", "SLMPM_WAIT=block" } },
 	{ NULL, false, false, NULL, { NULL } },
 };
 /* clang-format on */
@@ -38,6 +44,13 @@ const struct way *way_current(void)
 
 	CHECK(w, "no way is set");
 	return w;
+}
+
+bool way_is_direct(void)
+{
+	const char *path = way_current()->path;
+
+	return !strcmp(path, "map") || !strcmp(path, "attach");
 }
 
 struct run {

@@ -18,6 +18,8 @@ struct way {
 int way_each(int (*body)(const struct way *w), unsigned seconds);
 /* The one that this process runs on; in what actor_spawn starts, too. */
 const struct way *way_current(void);
+/* No request is made of the target. */
+bool way_is_direct(void);
 
 /* New memory of SIZE bytes and a region of it, as the way wants. */
 unsigned char *way_region(slmpm_ctx ctx, size_t size, uint32_t access, slmpm_mem *mem);
