@@ -261,7 +261,7 @@ static void opcode_zero(struct raw_peer *p)
 
 static void opcode_kept_free(struct raw_peer *p)
 {
-	post(p, 5, 8, 8);
+	post(p, 20, 8, 8);
 }
 
 static void opcode_unknown(struct raw_peer *p)
