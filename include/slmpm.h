@@ -601,12 +601,17 @@ struct slmpm_wr {        /* a work request; fields that an operation does not us
 
 #define SLMPM_SILENT 64u /* no completion unless it fails */
 
-/* The send and receive queue of a pair: work requests to PEER, executed in order, each with a
- * completion in options->cq. Source: the queue pairs of channel adapters. */
+/*
+ * The send and receive queue of a pair: work requests to PEER, each with a completion in options->cq.
+ * Receives are posted at once; all others begin in order and are told in order, and each sees what
+ * those before it did: a message behind a put finds it there. A put is done when the target has it
+ * or refused it, unless the queue is UNACKNOWLEDGED. Source: the queue pairs of channel adapters.
+ */
 SLMPM_API int slmpm_wq_create(slmpm_peer peer, const struct slmpm_wq_options *options,
 			      slmpm_wq *wq);
-/* Posts N work requests; how many were taken: fewer when the queue is full (0: EAGAIN) or one is
- * wrong (its error, when it is the first). Does not block. */
+/* Posts N work requests; how many were taken: fewer when the queue is full (none: EAGAIN) or one is
+ * wrong (its error, when it is the first). One that turns out wrong when those before it are done
+ * ends as a completion. Does not block. */
 SLMPM_API int slmpm_post(slmpm_wq wq, const struct slmpm_wr *wr, int n);
 /* EBUSY while requests are under way. */
 SLMPM_API int slmpm_wq_destroy(slmpm_wq wq);

@@ -189,7 +189,36 @@ static void refusals(void)
 	OK(slmpm_shut(elsewhere, 0));
 	REFUSED(slmpm_ctr_query(ctr, NULL), SLMPM_EINVAL, "size");
 	REFUSED(slmpm_ctr_query(ctr, &info), SLMPM_EINVAL, "size");
+	REFUSED(slmpm_ctr_create(ctx, NULL), SLMPM_EINVAL, "no place");
 	counts(0, 0, 0, 0);
+	end();
+}
+
+/* Regions notify counters and queues of their own context; while they do, these stay. */
+static void regions(void)
+{
+	struct slmpm_mem_info info = {.size = sizeof(info)};
+	slmpm_ctr other;
+	slmpm_ctx elsewhere;
+	slmpm_mem mem;
+	slmpm_cq cq;
+
+	begin(0);
+	OK(slmpm_cq_create(ctx, &cq));
+	OK(slmpm_mem_register(ctx, room, sizeof(room), SLMPM_WRITE, &mem));
+	OK(slmpm_open(&elsewhere, NULL));
+	OK(slmpm_ctr_create(elsewhere, &other));
+	REFUSED(slmpm_mem_notify(mem, other, cq), SLMPM_EINVAL, "another context");
+	OK(slmpm_shut(elsewhere, 0));
+	REFUSED(slmpm_mem_notify(mem, other, cq), SLMPM_EHANDLE, "no such counter");
+	OK(slmpm_mem_notify(mem, ctr, cq));
+	REFUSED(slmpm_ctr_destroy(ctr), SLMPM_EBUSY, "region");
+	REFUSED(slmpm_cq_destroy(cq), SLMPM_EBUSY, "region");
+	OK(slmpm_mem_notify(mem, (slmpm_ctr){0}, cq));
+	OK(slmpm_ctr_destroy(ctr));
+	OK(slmpm_mem_destroy(mem, 0));
+	OK(slmpm_cq_destroy(cq));
+	REFUSED(slmpm_rmem_query((slmpm_rmem){0}, &info), SLMPM_EHANDLE, "zero");
 	end();
 }
 
@@ -336,6 +365,7 @@ int main(int argc, char **argv)
 	long_messages();
 	failures();
 	refusals();
+	regions();
 	older_how();
 	no_handle();
 	closing();
