@@ -5,43 +5,15 @@
  */
 #include "slmpm/rma.h"
 
-#include <stdatomic.h>
-
 #include "shm/copy.h"
+#include "slmpm/direct.h"
 #include "slmpm/error.h"
-#include "slmpm/link.h"
-#include "slmpm/memory.h"
 #include "slmpm/message.h"
 #include "slmpm/progress.h"
 #include "slmpm/request.h"
 #include "slmpm/wait.h"
 
 /* ---- the short ways ------------------------------------------------------------------------- */
-
-bool rma_is_direct(const struct remote *remote, unsigned op)
-{
-	const struct rma *m = remote->ep->rma;
-
-	return remote->memory.ops >> op & 1 && !(m->barrier | m->fenced);
-}
-
-/* Mapped memory, a context of one thread, nothing that later operations would have to wait for. */
-static inline bool is_short(const struct remote *remote, unsigned op, uint32_t access)
-{
-	return remote && remote->memory.base && remote->access & access &&
-	       !remote->ep->ctx->multiple && rma_is_direct(remote, op);
-}
-
-static inline bool is_within(const struct remote *remote, uint64_t offset, uint64_t len)
-{
-	return offset <= remote->size && len <= remote->size - offset && len <= SLMPM_MESSAGE_MAX;
-}
-
-static inline bool is_plain(const struct slmpm_how *how)
-{
-	return !how || (how->size >= sizeof(*how) &&
-			!((how->flags & ~(SLMPM_MORE | SLMPM_REMOTE)) | how->ctr.id | how->cq.id));
-}
 
 COLD void rma_look(struct context *ctx)
 {
@@ -78,11 +50,12 @@ int slmpm_put(slmpm_rmem to, uint64_t offset, const void *from, size_t len,
 {
 	struct remote *remote = remote_get(to);
 
-	if (LIKELY(!req && is_short(remote, FABRIC_WRITE, SLMPM_WRITE) &&
-		   is_within(remote, offset, len) && (from || !len) && is_plain(how))) {
+	if (LIKELY(!req && direct_is_short(remote, FABRIC_WRITE, SLMPM_WRITE) &&
+		   direct_is_within(remote, offset, len) && (from || !len) &&
+		   direct_is_plain(how))) {
 		struct slmpm_stats *stats = remote->ep->stats;
 
-		copy_payload((unsigned char *)remote->memory.base + offset, from, len);
+		copy_payload(direct_at(remote, offset), from, len);
 		stats->put_bytes += len;
 		if (UNLIKELY(!(++stats->puts % RMA_LOOK_EVERY)))
 			rma_look(remote->ep->ctx);
@@ -97,11 +70,11 @@ int slmpm_get(slmpm_rmem from, uint64_t offset, void *to, size_t len, const stru
 {
 	struct remote *remote = remote_get(from);
 
-	if (LIKELY(!req && is_short(remote, FABRIC_READ, SLMPM_READ) &&
-		   is_within(remote, offset, len) && (to || !len) && is_plain(how))) {
+	if (LIKELY(!req && direct_is_short(remote, FABRIC_READ, SLMPM_READ) &&
+		   direct_is_within(remote, offset, len) && (to || !len) && direct_is_plain(how))) {
 		struct slmpm_stats *stats = remote->ep->stats;
 
-		copy_payload(to, (unsigned char *)remote->memory.base + offset, len);
+		copy_payload(to, direct_at(remote, offset), len);
 		/* Pairs with the release before what was read here, as by a fenced put. */
 		atomic_thread_fence(memory_order_acquire);
 		stats->get_bytes += len;

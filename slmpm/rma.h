@@ -134,8 +134,6 @@ struct operation { /* what a call asks for */
 
 /* Checks it, chooses its path and does it or begins it: what the call returns. */
 int rma_operate(struct operation *o);
-/* Is it within direct reach, and does nothing asked for before hold it up? */
-bool rma_is_direct(const struct remote *remote, unsigned op);
 /* Are all earlier operations on that peer done, as they must be for a fenced one? */
 bool rma_is_settled(const struct rma *m);
 /* Direct operations alone make no progress; once in a while they do. */

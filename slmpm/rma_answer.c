@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "slmpm/direct.h"
 #include "slmpm/emulate.h"
 #include "slmpm/inbound.h"
 #include "slmpm/memory.h"
@@ -32,18 +33,6 @@ static struct rma_slot *slot_of(struct rma *m, uint64_t seq)
 	return NULL;
 }
 
-static void give_old(const struct request *r, uint64_t old)
-{
-	const uint32_t half = (uint32_t)old;
-
-	if (!r->rma.old)
-		return;
-	if (r->rma.bits == 64)
-		memcpy(r->rma.old, &old, sizeof(old));
-	else
-		memcpy(r->rma.old, &half, sizeof(half));
-}
-
 void rma_part_done(struct request *r, int status, uint64_t old)
 {
 	struct rma_work *w = &r->rma;
@@ -52,7 +41,7 @@ void rma_part_done(struct request *r, int status, uint64_t old)
 	if (status < 0 && !w->status)
 		w->status = status;
 	if (status == 0 && r->kind == REQUEST_ATOMIC)
-		give_old(r, old);
+		direct_give_old(w->old, w->bits, old);
 	if (w->parts)
 		return;
 	if (w->span == w->span_count) {

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "slmpm/direct.h"
 #include "slmpm/error.h"
 #include "slmpm/link.h"
 #include "slmpm/memory.h"
@@ -106,7 +107,7 @@ static bool goes_directly(const struct operation *o)
 {
 	const struct remote *remote = o->remote;
 
-	return rma_is_direct(remote, fabric_op(o)) &&
+	return direct_reaches(remote, fabric_op(o)) &&
 	       (!(o->full.flags & (SLMPM_FENCE | SLMPM_BARRIER)) ||
 		rma_is_settled(remote->ep->rma));
 }
@@ -167,16 +168,6 @@ static void fence_behind(const struct operation *o)
 		atomic_thread_fence(memory_order_acquire);
 }
 
-static void give_old(const struct operation *o)
-{
-	uint32_t half = (uint32_t)o->atomic->old;
-
-	if (o->old && o->atomic->bits == 64)
-		memcpy(o->old, &o->atomic->old, sizeof(o->atomic->old));
-	else if (o->old)
-		memcpy(o->old, &half, sizeof(half));
-}
-
 /* 1; 0: not this way after all; negative with the detail set. */
 static int reach(const struct operation *o)
 {
@@ -188,7 +179,7 @@ static int reach(const struct operation *o)
 			 reach_spans(o, fabric_op(o));
 	fence_behind(o);
 	if (rc == 1 && o->atomic)
-		give_old(o);
+		direct_give_old(o->old, (int)o->atomic->bits, o->atomic->old);
 	if (rc == 1)
 		return 1;
 	return rc == -EPERM || rc == -ENOTSUP ? 0 : explain_reach(o, rc);

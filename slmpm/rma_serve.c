@@ -5,12 +5,12 @@
  * out of reach at once (R9). Writes and atomic operations are done as they arrive, in their order;
  * answers go out as there is room, a turn each.
  */
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "slmpm/checksum.h"
 #include "slmpm/completion.h"
+#include "slmpm/direct.h"
 #include "slmpm/inbound.h"
 #include "slmpm/memory.h"
 #include "slmpm/rma.h"
@@ -396,23 +396,6 @@ void rma_serve_read(struct endpoint *ep, const struct head *h)
 		j->target = t;
 }
 
-/* In the owner's byte order, against all others who do the same on this word. */
-#define APPLY(type)                                                                                \
-	static uint64_t apply_##type(void *at, uint8_t opcode, const struct wire_atomic *a)        \
-	{                                                                                          \
-		_Atomic type *word = at;                                                           \
-		type compare = (type)a->compare;                                                   \
-                                                                                                   \
-		if (opcode == WIRE_FETCH_ADD)                                                      \
-			return atomic_fetch_add(word, (type)a->operand);                           \
-		if (opcode == WIRE_SWAP)                                                           \
-			return atomic_exchange(word, (type)a->operand);                            \
-		(void)atomic_compare_exchange_strong(word, &compare, (type)a->operand);            \
-		return compare;                                                                    \
-	}
-APPLY(uint32_t)
-APPLY(uint64_t)
-
 static bool take_atomic(struct endpoint *ep, const struct head *h, struct wire_target *t,
 			struct wire_atomic *a)
 {
@@ -433,6 +416,9 @@ static bool take_atomic(struct endpoint *ep, const struct head *h, struct wire_t
 
 void rma_serve_atomic(struct endpoint *ep, const struct head *h, uint8_t opcode)
 {
+	int op = opcode == WIRE_FETCH_ADD    ? SLMPM_FETCH_ADD :
+		 opcode == WIRE_COMPARE_SWAP ? SLMPM_COMPARE_SWAP :
+					       SLMPM_SWAP;
 	int status = h->damaged ? -SLMPM_ECHECKSUM : 0;
 	struct region *region = NULL;
 	struct wire_atomic a;
@@ -455,6 +441,7 @@ void rma_serve_atomic(struct endpoint *ep, const struct head *h, uint8_t opcode)
 	j = owe(ep, status ? WIRE_ACKNOWLEDGE : WIRE_ATOMIC_ACKNOWLEDGE, h->seq, status);
 	if (!j || status)
 		return;
-	j->old = a.bits == 64 ? apply_uint64_t(at, opcode, &a) : apply_uint32_t(at, opcode, &a);
+	/* In the owner's byte order, against all others who do the same on this word. */
+	j->old = direct_atomic(at, op, (int)a.bits, a.operand, a.compare);
 	ep->stats->served++;
 }
