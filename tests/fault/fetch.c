@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* timeout: 60 */
+/*
+ * Large messages that are fetched, when something is in the way: a kernel that refuses, from the
+ * beginning or from now on; deaths amidst a copy; sends and receives given up while the other side
+ * comes. Nobody touches a buffer that has been given back.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tests/lib/actor.h"
+#include "tests/lib/child.h"
+#include "tests/lib/random.h"
+#include "tests/lib/refuse.h"
+
+#define LARGE ((size_t)3 << 20)
+#define GIVEN ((size_t)192 << 10)
+#define TURNS 400
+
+static unsigned char buffer[LARGE];
+
+static void refuse_call(long call)
+{
+	const struct refusal r = {.call = call, .error = EPERM};
+
+	CHECK(refuse(&r), "no filter");
+}
+
+/* ---- the other side ------------------------------------------------------------------------- */
+
+static int echo(slmpm_peer host, char **words)
+{
+	int64_t n;
+
+	if (words[0] && !strcmp(words[0], "readv"))
+		refuse_call(SYS_process_vm_readv);
+	if (words[0] && !strcmp(words[0], "writev"))
+		refuse_call(SYS_process_vm_writev);
+	while ((n = slmpm_recv(host, 1, buffer, LARGE, NULL, -1)) >= 0)
+		if (slmpm_send(host, 1, buffer, (size_t)n, -1) < 0)
+			break;
+	return 0;
+}
+
+/* Sends, or receives, until it is killed. */
+static int send_on(slmpm_peer host, char **words)
+{
+	(void)words;
+	while (slmpm_send(host, 1, buffer, LARGE, -1) == 0)
+		;
+	return 0;
+}
+
+static int receive_on(slmpm_peer host, char **words)
+{
+	(void)words;
+	while (slmpm_recv(host, 1, buffer, LARGE, NULL, -1) >= 0)
+		;
+	return 0;
+}
+
+/* Gives up most of its sends; what was given back is overwritten at once. */
+static int give_up(slmpm_peer host, char **words)
+{
+	struct rng rng = {strtoull(words[0], NULL, 10)};
+	uint64_t delivered = 0;
+
+	for (uint32_t i = 0; i < TURNS; i++) {
+		struct slmpm_how how = {
+			.size = sizeof(how), .imm = i, .timeout_ms = (int)rng_below(&rng, 2)};
+		struct slmpm_iov iov = {buffer, GIVEN - i};
+		int rc;
+
+		actor_fill(buffer, i, GIVEN - i);
+		rc = slmpm_sendv(host, 1, &iov, 1, &how, NULL);
+		CHECK(rc == 0 || rc == -SLMPM_ETIMEOUT, "send: %d (%s)", rc, slmpm_error_detail());
+		delivered += rc == 0;
+		memset(buffer, 0xee, GIVEN);
+	}
+	OK(slmpm_send(host, 2, &delivered, sizeof(delivered), PATIENCE));
+	return 0;
+}
+
+/* ---- refused -------------------------------------------------------------------------------- */
+
+static struct slmpm_stats stats_of(slmpm_peer peer)
+{
+	struct slmpm_stats s;
+
+	OK(slmpm_peer_stats(peer, &s, sizeof(s)));
+	return s;
+}
+
+static void there_and_back(slmpm_peer peer, uint64_t seed)
+{
+	actor_fill(buffer, seed, LARGE);
+	OK(slmpm_send(peer, 1, buffer, LARGE, PATIENCE));
+	memset(buffer, 0, LARGE);
+	EXPECT(slmpm_recv(peer, 1, buffer, LARGE, NULL, PATIENCE), LARGE);
+	CHECK(actor_filled(buffer, seed, LARGE), "message %llu came back altered",
+	      (unsigned long long)seed);
+}
+
+struct refused {
+	long here;         /* refused to this side, from the beginning ... */
+	const char *there; /* and to the other */
+	bool later;        /* ... or when some have been fetched */
+};
+
+static int be_refused(void *arg)
+{
+	const struct refused *c = arg;
+	struct slmpm_stats s;
+	uint64_t fetched;
+	slmpm_peer peer;
+
+	if (c->here && !c->later)
+		refuse_call(c->here);
+	peer = actor_spawn("echo", c->there, NULL);
+	for (uint64_t i = 0; i < 4; i++)
+		there_and_back(peer, i);
+	s = stats_of(peer);
+	if (!c->later && (c->here || c->there))
+		CHECK(s.rget_messages == 0, "fetched all the same");
+	else if (s.rget_messages == 0)
+		printf("attaching does not work here: nothing is fetched\n");
+	fetched = s.rget_messages;
+	if (c->later) {
+		refuse_call(c->here);
+		for (uint64_t i = 4; i < 8; i++)
+			there_and_back(peer, i);
+		s = stats_of(peer);
+		CHECK(c->here != SYS_process_vm_readv || s.violations == 0, "a violation");
+	}
+	CHECK(s.sent_messages == (c->later ? 8u : 4u) && fetched <= s.sent_messages, "%llu sent",
+	      (unsigned long long)s.sent_messages);
+	OK(slmpm_close(peer, PATIENCE));
+	actor_join(peer, 0);
+	return 0;
+}
+
+static void refusals(void)
+{
+	static const struct refused cases[] = {
+		{0, NULL, false},
+		{SYS_process_vm_readv, NULL, false},
+		{SYS_process_vm_writev, NULL, false},
+		{0, "readv", false},
+		{0, "writev", false},
+		{SYS_process_vm_readv, NULL, true},
+		{SYS_process_vm_writev, NULL, true},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		CHECK(child_run(be_refused, (void *)(uintptr_t)&cases[i], 20) == 0, "case %zu", i);
+}
+
+/* ---- killed --------------------------------------------------------------------------------- */
+
+static void kill_amidst(const char *role, bool sends)
+{
+	struct rng rng = {7};
+
+	for (int i = 0; i < 12; i++) {
+		slmpm_peer peer = actor_spawn(role, NULL, NULL);
+		struct slmpm_peer_info info = {.size = sizeof(info)};
+		int64_t rc = 0;
+		int status;
+
+		for (uint64_t n = rng_below(&rng, 4); rc >= 0 && n < 1000; n++) {
+			if (n == 3) {
+				OK(slmpm_peer_query(peer, &info));
+				usleep((useconds_t)rng_below(&rng, 300));
+				CHECK(kill(info.pid, SIGKILL) == 0, "no kill");
+			}
+			rc = sends ? slmpm_recv(peer, 1, buffer, LARGE, NULL, PATIENCE) :
+				     slmpm_send(peer, 1, buffer, LARGE, PATIENCE);
+		}
+		CHECK(rc == -SLMPM_EDEAD || rc == -SLMPM_ECLOSED, "%lld (%s)", (long long)rc,
+		      slmpm_error_detail());
+		OK(slmpm_join(peer, &status, PATIENCE));
+	}
+}
+
+/* ---- given up ------------------------------------------------------------------------------- */
+
+/* A receive that ends by itself or is taken back, after a little while. */
+static bool receive_or_not(slmpm_peer peer, struct rng *rng, int64_t *last)
+{
+	struct slmpm_iov iov = {buffer, GIVEN};
+	struct slmpm_done done = {.len = 0};
+	slmpm_req req;
+	int rc = 0;
+
+	OK(slmpm_recvv(peer, 1, &iov, 1, NULL, &req));
+	for (uint64_t n = rng_below(rng, 30); n && !rc; n--)
+		rc = slmpm_test(&req, &done);
+	if (!rc && slmpm_cancel(req) == 0) {
+		memset(buffer, 0x55, GIVEN);
+		usleep((useconds_t)rng_below(rng, 100));
+		for (size_t i = 0; i < GIVEN; i++)
+			CHECK(buffer[i] == 0x55, "byte %zu of a buffer given back was written", i);
+	}
+	if (!rc)
+		EXPECT(slmpm_wait(&req, 1, &done, PATIENCE), 0);
+	if (done.status == -SLMPM_ECANCELED)
+		return false;
+	EXPECT(done.status, 0);
+	CHECK((int64_t)done.imm > *last && done.len == GIVEN - done.imm, "message %u of %llu bytes",
+	      done.imm, (unsigned long long)done.len);
+	CHECK(actor_filled(buffer, done.imm, done.len), "message %u is not what was sent",
+	      done.imm);
+	*last = done.imm;
+	return true;
+}
+
+static void both_give_up(uint64_t seed)
+{
+	struct rng rng = {seed};
+	uint64_t delivered, received = 0;
+	int64_t last = -1;
+	slmpm_peer peer;
+	char text[32];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)seed);
+	peer = actor_spawn("give up", text, NULL);
+	while (slmpm_probe(peer, 2, NULL, 0) == 0)
+		received += receive_or_not(peer, &rng, &last);
+	EXPECT(slmpm_recv(peer, 2, &delivered, sizeof(delivered), NULL, PATIENCE),
+	       sizeof(delivered));
+	while (slmpm_probe(peer, 1, NULL, 0) == 1)
+		received += receive_or_not(peer, &rng, &last);
+	CHECK(delivered == received, "%llu were sent, %llu received", (unsigned long long)delivered,
+	      (unsigned long long)received);
+	CHECK(stats_of(peer).violations == 0, "a violation");
+	printf("%llu of %d messages came through\n", (unsigned long long)received, TURNS);
+	OK(slmpm_close(peer, PATIENCE));
+	actor_join(peer, 0);
+}
+
+static int some_give_up(void *eager_max)
+{
+	CHECK(setenv("SLMPM_EAGER_MAX", eager_max, 1) == 0, "setenv");
+	for (uint64_t i = 0; i < 3; i++)
+		both_give_up(rng_run_seed(4711) + i);
+	return 0;
+}
+
+static int deaths(void *arg)
+{
+	(void)arg;
+	kill_amidst("send", true);
+	kill_amidst("receive", false);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct actor roles[] = {
+		{"echo", echo},       {"send", send_on}, {"receive", receive_on},
+		{"give up", give_up}, {NULL, NULL},
+	};
+
+	CHECK(setenv("SLMPM_FETCH", "always", 1) == 0 && setenv("SLMPM_FETCH_MIN", "20k", 1) == 0,
+	      "setenv");
+	actor_begin(argc, argv, roles);
+	refusals();
+	CHECK(child_run(deaths, NULL, 30) == 0, "see above");
+	CHECK(child_run(some_give_up, "256k", 30) == 0, "see above");
+	CHECK(child_run(some_give_up, "32k", 30) == 0, "see above");
+	return 0;
+}

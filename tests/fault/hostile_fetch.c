@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* timeout: 30 */
+/*
+ * Announcements that lie: ranges that do not add up or are nobody's memory, shares out of bounds, ends
+ * of what never was. What is impossible ends the channel by its name; what is only not there is asked
+ * for in packets.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fabrics/fabric.h"
+#include "tests/lib/actor.h"
+#include "tests/lib/child.h"
+#include "tests/lib/raw_peer.h"
+
+#define LENGTH 100000
+
+static unsigned char room[LENGTH];
+static char address[64];
+
+struct announcement {
+	struct wire_fetch head;
+	struct wire_range ranges[WIRE_RANGES + 1];
+};
+
+struct offence {
+	const char *name;
+	void (*commit)(struct raw_peer *p);
+	const char *word; /* the violation's name */
+};
+
+static void announce(struct raw_peer *p, uint32_t count, uint64_t at, uint64_t each, uint64_t total)
+{
+	struct announcement a = {.head = {.count = LITTLE_32(count)}};
+
+	for (uint32_t i = 0; i < WIRE_RANGES + 1; i++)
+		a.ranges[i] = (struct wire_range){LITTLE_64(at), LITTLE_64(each)};
+	raw_post(p, WIRE_FETCH, ++p->sent, wire_route(1, 0), total, &a,
+		 (uint32_t)(sizeof(a.head) +
+			    (count > WIRE_RANGES ? WIRE_RANGES + 1 : count) * sizeof(a.ranges[0])));
+}
+
+static void of_nothing(struct raw_peer *p)
+{
+	announce(p, 0, 4096, LENGTH, LENGTH);
+}
+
+static void of_too_many(struct raw_peer *p)
+{
+	announce(p, WIRE_RANGES + 1, 4096, LENGTH, LENGTH * (WIRE_RANGES + 1));
+}
+
+static void uneven(struct raw_peer *p)
+{
+	announce(p, 2, 4096, LENGTH, LENGTH);
+}
+
+static void of_an_empty_range(struct raw_peer *p)
+{
+	announce(p, 1, 4096, 0, 0);
+}
+
+static void around_the_end(struct raw_peer *p)
+{
+	announce(p, 1, UINT64_MAX - 10, LENGTH, LENGTH);
+}
+
+static void of_everything(struct raw_peer *p)
+{
+	announce(p, 1, 4096, SLMPM_MESSAGE_MAX + 1, SLMPM_MESSAGE_MAX + 1);
+}
+
+static void half(struct raw_peer *p)
+{
+	raw_post(p, WIRE_FETCH, ++p->sent, wire_route(1, 0), LENGTH, room, 4);
+}
+
+static void out_of_order(struct raw_peer *p)
+{
+	p->sent++;
+	announce(p, 1, 4096, LENGTH, LENGTH);
+}
+
+static void introduced_by_noise(struct raw_peer *p)
+{
+	unsigned char a[sizeof(struct wire_fetch) + sizeof(struct wire_range) + 40];
+	struct announcement one = {.head = {.count = LITTLE_32(1)},
+				   .ranges = {{LITTLE_64(4096), LITTLE_64(LENGTH)}}};
+
+	memset(a, 0x77, sizeof(a));
+	memcpy(a, &one, sizeof(struct wire_fetch) + sizeof(struct wire_range));
+	raw_post(p, WIRE_FETCH, ++p->sent, wire_route(1, 0), LENGTH, a, sizeof(a));
+}
+
+static void gives_nothing_announced(struct raw_peer *p)
+{
+	struct wire_give give = {.claim = 0};
+
+	raw_post(p, WIRE_FETCH_GIVE, p->sent + 1, 0, 0, &give, sizeof(give));
+}
+
+static void gives_half(struct raw_peer *p)
+{
+	announce(p, 1, 4096, LENGTH, LENGTH);
+	raw_post(p, WIRE_FETCH_GIVE, p->sent, 0, 0, room, 10);
+}
+
+static void takes_nothing_sent(struct raw_peer *p)
+{
+	struct wire_take take = {.turn = LITTLE_32(1)};
+
+	announce(p, 1, 4096, LENGTH, LENGTH);
+	raw_post(p, WIRE_FETCH_TAKE, 1000, 0, 0, &take, sizeof(take));
+}
+
+static void ends_nothing_sent(struct raw_peer *p)
+{
+	raw_post(p, WIRE_FETCH_DONE, 1000, 0, 0, NULL, 0);
+}
+
+static void sends_another_length(struct raw_peer *p)
+{
+	announce(p, 1, 4096, 20000, 20000);
+	raw_post(p, WIRE_FETCH_SEND, p->sent, 0, 20001, NULL, 0);
+}
+
+static void sends_beyond_the_eager(struct raw_peer *p)
+{
+	announce(p, 1, 4096, LENGTH, LENGTH);
+	raw_post(p, WIRE_FETCH_SEND, p->sent, 0, LENGTH, NULL, 0);
+}
+
+static void continues_unasked(struct raw_peer *p)
+{
+	announce(p, 1, 4096, LENGTH, LENGTH);
+	raw_post(p, WIRE_SEND_MIDDLE, p->sent, wire_route(1, 0), 0, room, 8192);
+}
+
+/* As many announcements as cost nothing but their envelope: they are bounded all the same. */
+static void never_stops(struct raw_peer *p)
+{
+	for (int i = 0; i < 1 << 16; i++)
+		announce(p, 1, 4096, LENGTH, LENGTH);
+}
+
+static const struct offence offences[] = {
+	{"an announcement of nothing", of_nothing, "announcement"},
+	{"of too many ranges", of_too_many, "announcement"},
+	{"of ranges that do not add up", uneven, "announcement"},
+	{"of an empty range", of_an_empty_range, "announcement"},
+	{"of a range around the end", around_the_end, "announcement"},
+	{"of more than a message", of_everything, "announcement"},
+	{"half an announcement", half, "announcement"},
+	{"an announcement ahead", out_of_order, "sequence number"},
+	{"an introduction of noise", introduced_by_noise, "announcement"},
+	{"a share of nothing", gives_nothing_announced, "share of a message"},
+	{"half a share", gives_half, "share of a message"},
+	{"taking of nothing", takes_nothing_sent, "taking of a message"},
+	{"the end of nothing", ends_nothing_sent, "end of fetching"},
+	{"sending of another length", sends_another_length, "sending of an announced message"},
+	{"sending beyond the eager limit", sends_beyond_the_eager,
+	 "sending of an announced message"},
+	{"a continuation unasked", continues_unasked, "continuation of no message"},
+	{"announcements without end", never_stops, "credit overrun"},
+};
+
+static int offend(void *arg)
+{
+	const struct offence *o = arg;
+	struct raw_peer p;
+	char reason[112];
+
+	raw_begin(&p, raw_connect(address));
+	p.hello.features = LITTLE_64(WIRE_FEATURES);
+	raw_steps(&p, RAW_HELLO, RAW_UP);
+	o->commit(&p);
+	raw_ring_bell(&p);
+	raw_hear_end(p.fd, reason);
+	CHECK(strstr(reason, o->word), "%s: the answer was \"%s\"", o->name, reason);
+	raw_end(&p);
+	return 0;
+}
+
+static void survive(slmpm_listener listener, const struct offence *o)
+{
+	pid_t child = child_start(offend, (void *)(uintptr_t)o, 20);
+	slmpm_peer peer;
+
+	OK(slmpm_accept(listener, &peer, PATIENCE));
+	EXPECT(slmpm_recv(peer, 2, room, sizeof(room), NULL, PATIENCE), -SLMPM_EPROTO);
+	CHECK(strstr(slmpm_error_detail(), o->word), "%s: \"%s\"", o->name, slmpm_error_detail());
+	CHECK(child_wait(child) == 0, "%s: see above", o->name);
+	OK(slmpm_close(peer, PATIENCE));
+}
+
+/* ---- memory that is not there --------------------------------------------------------------- */
+
+/* Behind the introduction there is nothing at the address: the receiver asks for packets. */
+static int point_nowhere(void *arg)
+{
+	struct raw_peer p;
+	struct ring_packet packet;
+	char reason[112];
+	bool cleared = false;
+
+	(void)arg;
+	raw_begin(&p, raw_connect(address));
+	p.hello.features = LITTLE_64(WIRE_FEATURES);
+	raw_steps(&p, RAW_HELLO, RAW_UP);
+	announce(&p, 1, 4096, LENGTH, LENGTH);
+	raw_ring_bell(&p);
+	while (!cleared) {
+		CHECK(ring_peek(&p.r, &packet) >= 0, "the ring is broken");
+		if (ring_peek(&p.r, &packet) != 1)
+			continue;
+		cleared = packet.kind == WIRE_CLEAR;
+		ring_release(&p.r, &packet);
+	}
+	for (uint64_t at = 0; at < LENGTH; at += 8192) {
+		bool last = LENGTH - at <= 8192;
+
+		raw_post(&p, last ? WIRE_SEND_LAST : WIRE_SEND_MIDDLE, p.sent, wire_route(1, 0), at,
+			 room, last ? (uint32_t)(LENGTH - at) : 8192);
+	}
+	raw_ring_bell(&p);
+	raw_hear_end(p.fd, reason);
+	CHECK(!*reason, "it was called \"%s\"", reason);
+	raw_end(&p);
+	return 0;
+}
+
+static void ask_for_packets(slmpm_listener listener)
+{
+	pid_t child = child_start(point_nowhere, NULL, 20);
+	slmpm_peer peer;
+
+	OK(slmpm_accept(listener, &peer, PATIENCE));
+	EXPECT(slmpm_recv(peer, 1, room, sizeof(room), NULL, PATIENCE), LENGTH);
+	OK(slmpm_close(peer, PATIENCE));
+	CHECK(child_wait(child) == 0, "see above");
+}
+
+int main(void)
+{
+	slmpm_listener listener;
+	slmpm_ctx ctx = {0};
+	char url[80];
+
+	CHECK(setenv("SLMPM_PACKET_MAX", "8k", 1) == 0 &&
+		      setenv("SLMPM_EAGER_MAX", "32k", 1) == 0 &&
+		      setenv("SLMPM_LOG_LEVEL", "none", 1) == 0,
+	      "setenv");
+	snprintf(address, sizeof(address), "hostile-fetch-%d", (int)getpid());
+	snprintf(url, sizeof(url), "shm:%s", address);
+	OK(slmpm_default(&ctx));
+	OK(slmpm_listen(&listener, ctx, url));
+	for (size_t i = 0; i < sizeof(offences) / sizeof(*offences); i++)
+		survive(listener, &offences[i]);
+	ask_for_packets(listener);
+	OK(slmpm_unlisten(listener));
+	return 0;
+}
