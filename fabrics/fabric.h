@@ -99,6 +99,7 @@ struct fabric_link { /* likewise */
 	struct fabric_domain *domain;
 	int bell;                /* connected socket on which a byte wakes the peer; the core's */
 	int32_t pid;             /* the peer's process, as the kernel says; 0 unknown; the core's */
+	int process;             /* and its pidfd, or -1; the core's */
 	uint32_t payload_max;    /* set by connect: bytes of payload in the longest packet sent */
 	uint32_t payload_max_in; /* and received */
 	const char *violation;   /* set with -EPROTO: which rule the peer broke */

@@ -30,6 +30,7 @@ struct shm_link {
 	int peer_fd; /* until its seals have been seen closed */
 	bool connected;
 	enum { ATTACH_UNTRIED, ATTACH_WORKS, ATTACH_REFUSED } attach; /* to the peer */
+	uint64_t alive; /* ms: its process was looked at */
 	struct shm_link *next;
 };
 

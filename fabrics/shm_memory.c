@@ -10,12 +10,14 @@
  * owner says where a random word lies, the peer reads it and writes it back beside it.
  */
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fabrics/shm.h"
@@ -259,13 +261,35 @@ static int apply(void *at, struct fabric_atomic *a)
 	return 1;
 }
 
-static int reach_attached(const struct shm_link *l, const struct fabric_wr *wr)
+/*
+ * A process is reached by its number, which goes to another some time after its end; so soon that
+ * a look in each tick of the clock would miss it, it cannot be.
+ */
+static bool is_alive(struct shm_link *l)
+{
+	struct pollfd end = {.fd = l->base.process, .events = POLLIN};
+	struct timespec t;
+	uint64_t now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	now = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+	if (now == l->alive || end.fd < 0)
+		return true;
+	l->alive = now;
+	return poll(&end, 1, 0) == 0;
+}
+
+static int reach_attached(struct shm_link *l, const struct fabric_wr *wr)
 {
 	struct fabric_memory *m = wr->memory;
 	bool write = wr->op == FABRIC_WRITE;
+	int rc;
+
+	if (UNLIKELY(!is_alive(l)))
+		return -ESRCH;
 	/* Cast: what is written from is only read. */
-	int rc = attach_copy(l->base.pid, write ? (void *)(uintptr_t)wr->data : wr->into,
-			     m->own[ADDRESS] + wr->offset, wr->size, write);
+	rc = attach_copy(l->base.pid, write ? (void *)(uintptr_t)wr->data : wr->into,
+			 m->own[ADDRESS] + wr->offset, wr->size, write);
 
 	if (rc == -EPERM)
 		m->ops = 0;

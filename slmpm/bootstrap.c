@@ -75,6 +75,7 @@ int bootstrap_start(struct endpoint *ep, int fd, int pidfd)
 	list_append(&ep->ctx->deadlines, &c->node);
 	wait_changed(ep->ctx); /* a sleeper does not know of this deadline */
 	ep->link.port->bell = fd;
+	ep->link.port->process = c->process.fd;
 	ep->link.port->pid = ep->pid; /* the kernel's word: what its hello says later is its own */
 	rc = handshake_begin(c);
 	/* It may have ended by now: told like every other end, when somebody looks. */
@@ -104,6 +105,8 @@ void bootstrap_free(struct endpoint *ep)
 	if (!c)
 		return;
 	bootstrap_stop(ep, NULL);
+	if (ep->link.port)
+		ep->link.port->process = -1;
 	watch_close(ep->ctx, &c->process);
 	free(c);
 	ep->control = NULL;

@@ -67,7 +67,7 @@ struct endpoint *endpoint_new(struct context *ctx)
 		return NULL;
 	}
 	ep->link.port->domain = ctx->domain;
-	ep->link.port->bell = -1;
+	ep->link.port->bell = ep->link.port->process = -1;
 	stats_assign(ep);
 	endpoint_name(ep);
 	return ep;

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -457,6 +458,34 @@ static int owner(void *arg)
 	return 0;
 }
 
+static int leave(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+/* It may have gone to another process, when the peer's has ended: so its end is looked at. */
+static void number_is_not_trusted(struct link_end *e, struct fabric_memory *far)
+{
+	int64_t until = actor_now_ms() + PATIENCE;
+	pid_t gone = child_start(leave, NULL, 20);
+	unsigned char byte;
+	int rc;
+
+	e->link->process = (int)syscall(SYS_pidfd_open, gone, 0);
+	if (e->link->process < 0) {
+		(void)child_wait(gone);
+		return;
+	}
+	do {
+		rc = post(e->link, FABRIC_READ, far, 0, &byte, 1);
+		assert_true(rc == -ESRCH || (rc == 1 && actor_now_ms() < until));
+	} while (rc == 1);
+	(void)child_wait(gone);
+	close(e->link->process);
+	e->link->process = -1;
+}
+
 static void another_process_is_reached(void **state)
 {
 	unsigned char *data = malloc(SIZE);
@@ -497,6 +526,8 @@ static void another_process_is_reached(void **state)
 			fabric->dereg(e.domain, &far);
 	}
 	assert_int_equal(read(f.blobs[RIGHT], &done, 1), 1);
+	if (attached.ops)
+		number_is_not_trusted(&e, &attached);
 	kill(child, SIGKILL);
 	(void)child_wait(child);
 	if (attached.ops)

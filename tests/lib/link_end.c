@@ -32,6 +32,7 @@ void link_end_open(struct link_end *e, const struct fabric *f, const struct fabr
 	CHECK(f->open(e->domain) == 0, "%s: open", f->name);
 	e->link->domain = e->domain;
 	e->link->bell = e->bell = bell;
+	e->link->process = -1;
 	e->link->pid = getpid(); /* unless it meets another process */
 }
 
