@@ -27,6 +27,7 @@ struct region { /* of this process */
 	uint32_t access; /* SLMPM_READ, SLMPM_WRITE: the most that a key may give */
 	bool allocated;
 	bool exposed;            /* peers without a grant may still have its pages mapped */
+	uint32_t exchanging;     /* threads that are about to exchange them: nobody else maps */
 	struct list grants;      /* struct grant */
 	struct counter *counter; /* told of notified puts; or NULL */
 	struct queue *queue;

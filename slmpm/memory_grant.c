@@ -100,8 +100,9 @@ static int send_grant(struct grant *g)
 		.size = LITTLE_64(m->size),
 		.address = LITTLE_64((uint64_t)(uintptr_t)m->base),
 	};
-	bool reaches = fabric->reg &&
-		       fabric->reg(g->ep->link.port, m, true, g->access & SLMPM_WRITE, &blob) == 0;
+	bool may = fabric->reg && !(m->allocated && g->region->exchanging);
+	bool reaches =
+		may && fabric->reg(g->ep->link.port, m, true, g->access & SLMPM_WRITE, &blob) == 0;
 
 	memcpy(packet.secret, g->secret, KEY_SECRET);
 	if (reaches) {

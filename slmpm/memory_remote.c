@@ -115,6 +115,8 @@ int memory_granted(struct endpoint *ep, struct received *got, bool lost)
 	uint64_t size = LITTLE_64(packet->size);
 	struct remote *r;
 
+	if (ep->state != SLMPM_PEER_UP)
+		return 0; /* it comes too late */
 	if (got->length != sizeof(*packet) || !ep->memory.agreed || !id || !access ||
 	    access & ~SLMPM_READ_WRITE || !size || size > INT64_MAX || find(ep, id) ||
 	    ep->memory.taken + link_owed(ep, WIRE_REGION_LET_GO) >= WIRE_KEYS_MAX)

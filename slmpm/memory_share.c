@@ -244,12 +244,14 @@ static int revoke(struct revocation *v, int timeout_ms)
 			grant_take_back(g, WIRE_REGION_REVOKED);
 	}
 	exchange &= region->memory.allocated;
+	region->exchanging += exchange;
 	if (exchange)
 		ask_others(region, v->ep);
 	rc = is_quiet(v) ? 0 : wait_until(v->ctx, is_quiet, v, timeout_ms);
 	region = region_get(v->mem);
 	if (!region)
 		return handle_error(&region_table, v->mem.id);
+	region->exchanging -= exchange;
 	if (exchange)
 		return exchange_pages(region);
 	return rc < 0 ? error_set(SLMPM_ETIMEOUT,
