@@ -73,6 +73,8 @@ static const struct setting settings[] = {
 	  "how one-sided operations go: as directly as can be; by requests through the ring; by active messages; by those with tagged data" },
 	{ "CHECK", CHOICE, "0", &config.check, 0, 1, "0 1",
 	  "checksum each packet sent; damage ends the receive as ECHECKSUM" },
+	{ "TRACE", TEXT, "", &config.trace, 0, 0, NULL,
+	  "file for the heads of all packets (slmpm_perftest --dump prints it); %p in it is the process's number" },
 	{ "LOG_LEVEL", CHOICE, "warn", &config.log_level, 0, 4, "none error warn info debug",
 	  "what is logged on standard error" },
 	{ "ELEMENTS", NUMBER, "64", &config.elements, 1, 65536, NULL,

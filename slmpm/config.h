@@ -20,6 +20,7 @@ struct config {
 	int64_t handshake_ms;
 	const char *fabric;
 	const char *run_dir;
+	const char *trace;
 };
 
 /* The settings as read, or NULL when one cannot be understood: the error detail names it. */

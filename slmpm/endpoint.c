@@ -18,6 +18,7 @@
 #include "slmpm/memory.h"
 #include "slmpm/process.h"
 #include "slmpm/stats.h"
+#include "slmpm/trace.h"
 #include "slmpm/workqueue.h"
 
 struct handle_table endpoint_table = HANDLE_TABLE_FROM("peer", struct endpoint, unpack);
@@ -57,7 +58,7 @@ struct endpoint *endpoint_new(struct context *ctx)
 	list_init(&ep->unexpected);
 	list_init(&ep->assembling);
 	memory_begin(ep);
-	ep->link.fabric = ctx->domain->fabric;
+	ep->link.fabric = trace_before(ctx->domain->fabric);
 	ep->link.port = calloc(1, ep->link.fabric->link_size);
 	if (!ep->link.port || rma_new(ep) < 0 || context_add(ctx, ep) < 0) {
 		error_set(SLMPM_ENOMEM, "for a peer's link");

@@ -20,6 +20,7 @@
 #include "slmpm/process.h"
 #include "slmpm/request.h"
 #include "slmpm/stats.h"
+#include "slmpm/trace.h"
 #include "slmpm/wait.h"
 #include "slmpm/watch.h"
 
@@ -71,6 +72,7 @@ static void forked(void)
 	handle_fork(&request_table);
 	handle_fork(&listener_table);
 	completion_fork();
+	trace_fork();
 	memory_forked();
 	default_ctx.id = 0;
 }

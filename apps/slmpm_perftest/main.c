@@ -25,6 +25,8 @@ enum {
 	OPT_CONNECT,
 	OPT_FAR,
 	OPT_MAILBOX,
+	OPT_TRACE,
+	OPT_DUMP,
 	OPT_CPU
 };
 
@@ -55,6 +57,9 @@ static const struct argp_option options[] = {
 	 2},
 	{"serve", OPT_SERVE, NULL, 0, "Jobs from standard input, one a line, answered as JSON", 2},
 	{"json", OPT_JSON, NULL, 0, "One JSON object a line", 3},
+	{"trace", OPT_TRACE, "FILE", 0, "Record the heads of all packets in FILE, slowly", 3},
+	{"dump", OPT_DUMP, "FILE", 0, "Print what --trace or SLMPM_TRACE recorded; measure nothing",
+	 3},
 	{"hist", OPT_HIST, NULL, 0, "The spread of single messages too", 3},
 	{"far", OPT_FAR, NULL, OPTION_HIDDEN, NULL, 4},
 	{"mailbox", OPT_MAILBOX, "BOARD", OPTION_HIDDEN, NULL, 4},
@@ -65,7 +70,7 @@ static const struct argp_option options[] = {
 struct command {
 	struct setup setup;
 	struct job job; /* but for test and size */
-	const char *names, *fabric, *listen, *connect, *mailbox;
+	const char *names, *fabric, *listen, *connect, *mailbox, *dump;
 	uint64_t size, max;
 	bool sized, serve, far;
 };
@@ -160,7 +165,7 @@ static bool mode_known(const char *name)
 
 static void check(struct argp_state *state, struct command *c)
 {
-	if (c->far || c->mailbox)
+	if (c->far || c->mailbox || c->dump)
 		return;
 	if (c->fabric)
 		check_fabric(state, c->fabric);
@@ -212,6 +217,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_SERVE: c->serve = c->setup.json = true; break;
 	case OPT_JSON: c->setup.json = true; break;
 	case OPT_HIST: c->setup.hist = true; break;
+	case OPT_TRACE: setenv("SLMPM_TRACE", arg, 1); break;
+	case OPT_DUMP: c->dump = arg; break;
 	case OPT_FAR: c->far = true; break;
 	case OPT_MAILBOX: c->mailbox = arg; break;
 	case OPT_CPU: c->setup.cpu[1] = atoi(arg); break;
@@ -347,6 +354,8 @@ int main(int argc, char **argv)
 	argp_err_exit_status = 2;
 	if (options_parse(&argp, argc, argv, &c))
 		return 2;
+	if (c.dump)
+		return dump(c.dump);
 	if (!c.setup.samples)
 		c.setup.samples = c.serve ? 1 : 5;
 	c.setup.spread = !c.serve;

@@ -217,6 +217,8 @@ int measure(struct pair *pair, const struct setup *setup, const struct job *job,
 void report(const struct setup *setup, const struct result *result);
 
 int serve(const struct setup *setup, unsigned wait);
+/* Prints a file of SLMPM_TRACE: the exit status. */
+int dump(const char *path);
 
 static inline uint64_t now_ns(void)
 {

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Traces: a link that is traced has another table of functions, of which post and poll note what
+ * passes and call the fabric's. So whoever does not trace pays nothing for it.
+ *
+ * Each record is written at once: what has passed is in the file, however the process ends.
+ */
+#include "slmpm/trace.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fabrics/fabric.h"
+#include "shm/compiler.h"
+#include "slmpm/config.h"
+#include "slmpm/log.h"
+#include "slmpm/wait.h"
+#include "slmpm/wire.h"
+
+#define SECRET_AT 24 /* in a struct wire_target */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+	int fd; /* -1: not, or no longer */
+	uint64_t start;
+	const struct fabric_link **links; /* by number - 1 */
+	uint32_t count;
+} trace = {.fd = -1};
+
+/* ---- records -------------------------------------------------------------------------------- */
+
+static void write_out(const void *data, size_t size)
+{
+	if (trace.fd < 0 || write(trace.fd, data, size) == (ssize_t)size)
+		return;
+	log_line(SLMPM_LOG_ERROR, "the trace ends here: it cannot be written");
+	close(trace.fd);
+	trace.fd = -1;
+}
+
+static uint32_t number_of(const struct fabric_link *link)
+{
+	const struct fabric_link **more;
+
+	for (uint32_t i = 0; i < trace.count; i++)
+		if (trace.links[i] == link)
+			return i + 1;
+	more = realloc(trace.links, (trace.count + 1) * sizeof(*more));
+	if (!more)
+		return 0;
+	trace.links = more;
+	trace.links[trace.count++] = link;
+	return trace.count;
+}
+
+/* Bytes of a packet's payload that are the library's, and neither a secret nor an address. */
+static uint32_t lead_of(uint8_t opcode)
+{
+	switch (opcode) {
+	case WIRE_WRITE_FIRST:
+	case WIRE_WRITE_ONLY:
+	case WIRE_READ_REQUEST:
+	case WIRE_NOTIFY: return sizeof(struct wire_target);
+	case WIRE_FETCH_ADD:
+	case WIRE_COMPARE_SWAP:
+	case WIRE_SWAP: return sizeof(struct wire_target) + sizeof(struct wire_atomic);
+	case WIRE_ATOMIC_ACKNOWLEDGE: return 8;
+	case WIRE_LOAN:
+	case WIRE_LOAN_MORE: return sizeof(struct wire_loan);
+	case WIRE_REGION_OFFER: return 24; /* of the key: magic, access, grant, size */
+	case WIRE_FETCH: return 8;
+	case WIRE_FETCH_TAKE: return sizeof(struct wire_take);
+	case WIRE_FETCH_GIVE: return sizeof(struct wire_give);
+	default: return 0;
+	}
+}
+
+static void take_lead(struct trace_record *r, const void *data, uint32_t length)
+{
+	uint32_t lead = lead_of(r->opcode);
+
+	lead = data && lead < length ? lead : data ? length : 0;
+	if (lead)
+		memcpy(r->payload, data, lead);
+	if (lead_of(r->opcode) >= sizeof(struct wire_target))
+		memset(r->payload + SECRET_AT, 0, sizeof(struct wire_target) - SECRET_AT);
+	r->lead = LITTLE_32(lead);
+}
+
+static void note(const struct fabric_link *link, bool received, uint8_t opcode,
+		 const uint64_t *head, const void *data, uint32_t length)
+{
+	struct trace_record r = {
+		.received = received, .opcode = opcode, .length = LITTLE_32(length)};
+
+	take_lead(&r, data, length);
+	for (int i = 0; i < 3; i++)
+		r.head[i] = LITTLE_64(head[i]);
+	pthread_mutex_lock(&lock);
+	r.link = LITTLE_32(number_of(link));
+	r.ns = LITTLE_64(wait_now() - trace.start);
+	write_out(&r, sizeof(r));
+	pthread_mutex_unlock(&lock);
+}
+
+/* ---- between the link and the fabric -------------------------------------------------------- */
+
+static int traced_post(struct fabric_link *link, const struct fabric_wr *wr)
+{
+	int rc = link->domain->fabric->post(link, wr);
+
+	/* What was built in place lies in the peer's memory: it is not read back. */
+	if (wr->op == FABRIC_SEND && rc >= 0)
+		note(link, false, wr->kind, wr->head, wr->flags & FABRIC_BUILT ? NULL : wr->data,
+		     wr->length);
+	return rc;
+}
+
+static int traced_poll(struct fabric_link *link, struct fabric_arrival *arrivals, int n)
+{
+	int got = link->domain->fabric->poll(link, arrivals, n);
+
+	for (int i = 0; i < got; i++)
+		note(link, true, arrivals[i].kind, arrivals[i].head, arrivals[i].data,
+		     arrivals[i].length);
+	return got;
+}
+
+static void traced_disconnect(struct fabric_link *link)
+{
+	pthread_mutex_lock(&lock);
+	for (uint32_t i = 0; i < trace.count; i++)
+		if (trace.links[i] == link)
+			trace.links[i] = NULL; /* another may come to lie there */
+	pthread_mutex_unlock(&lock);
+	link->domain->fabric->disconnect(link);
+}
+
+/* ---- the file ------------------------------------------------------------------------------- */
+
+/* FILE, with %p for the process's number. Where a program that was started by its host has the
+ * same setting, it takes FILE.NUMBER. */
+static void name_file(char *to, size_t size, const char *setting)
+{
+	const char *number = strstr(setting, "%p");
+
+	if (number)
+		snprintf(to, size, "%.*s%d%s", (int)(number - setting), setting, (int)getpid(),
+			 number + 2);
+	else if (getenv("SLMPM_PARENT"))
+		snprintf(to, size, "%s.%d", setting, (int)getpid());
+	else
+		snprintf(to, size, "%s", setting);
+}
+
+static void open_file(void)
+{
+	struct trace_head head = {
+		.magic = "SLMPMTR",
+		.version = LITTLE_32(TRACE_VERSION),
+		.record = LITTLE_32(sizeof(struct trace_record)),
+		.pid = LITTLE_32(getpid()),
+	};
+	struct timespec now;
+	char name[4096];
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	head.start = LITTLE_64((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec);
+	trace.start = wait_now();
+	name_file(name, sizeof(name), config_get()->trace);
+	trace.fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
+	if (trace.fd < 0)
+		log_line(SLMPM_LOG_ERROR, "SLMPM_TRACE: %s cannot be made", name);
+	write_out(&head, sizeof(head));
+}
+
+const struct fabric *trace_before(const struct fabric *fabric)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	static struct fabric tables[8];
+	const struct fabric *found = fabric;
+
+	if (!*config_get()->trace)
+		return fabric;
+	pthread_once(&once, open_file);
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && found == fabric; i++) {
+		if (!tables[i].name) {
+			tables[i] = *fabric;
+			tables[i].post = traced_post;
+			tables[i].poll = traced_poll;
+			tables[i].disconnect = traced_disconnect;
+		}
+		if (tables[i].name == fabric->name)
+			found = &tables[i];
+	}
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+void trace_fork(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	if (trace.fd >= 0)
+		close(trace.fd);
+	trace.fd = -1;
+}
