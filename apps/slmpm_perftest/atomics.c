@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-#define RUN 32 /* of one kind before the next: what is called in turns is mispredicted */
+#define INTERRUPTED 20000 /* ns: what took longer has lost its CPU meanwhile */
+#define RUN         32    /* of one kind before the next: what is called in turns is mispredicted */
 
 enum what { CALL, BARE, NOTHING, END, WHATS };
 
@@ -52,10 +53,15 @@ static ALWAYS_INLINE int ask(struct pair *p, struct spot *spot, uint64_t turn)
 	return rc;
 }
 
+static double mean(const uint64_t *sum, const uint64_t *n, enum what what)
+{
+	return (double)sum[what] / (double)(n[what] ? n[what] : 1);
+}
+
 static ALWAYS_INLINE int lead(struct pair *p, const struct job *j, struct hist *stamps, bool swap)
 {
 	struct spot *spot = board_spots(p->board);
-	uint64_t sum[WHATS] = {0}, before, took, value = spot[SPOT_WORD].word[0];
+	uint64_t sum[WHATS] = {0}, n[WHATS] = {0}, before, took, value = spot[SPOT_WORD].word[0];
 	uint64_t turn = spot[SPOT_ASK].word[0] / WHATS, rounds = (j->count + RUN - 1) / RUN;
 	int rc = 0;
 
@@ -69,16 +75,17 @@ static ALWAYS_INLINE int lead(struct pair *p, const struct job *j, struct hist *
 		else if (what == BARE)
 			bare(spot[SPOT_WORD].word, &value, swap);
 		took = now_ns() - before;
+		if (took > INTERRUPTED)
+			continue;
 		sum[what] += took;
+		n[what]++;
 		if (stamps && what == CALL)
 			hist_add(stamps, took);
 	}
 	if (rc < 0)
 		return rc;
-	for (enum what w = CALL; w <= BARE; w++)
-		sum[w] = sum[w] > sum[NOTHING] ? sum[w] - sum[NOTHING] : 0;
-	p->extra.each_ns = (double)sum[CALL] / (double)(rounds * RUN);
-	p->extra.bare_ns = (double)sum[BARE] / (double)(rounds * RUN);
+	p->extra.each_ns = mean(sum, n, CALL) - mean(sum, n, NOTHING);
+	p->extra.bare_ns = mean(sum, n, BARE) - mean(sum, n, NOTHING);
 	return ask(p, spot, ++turn * WHATS + END);
 }
 

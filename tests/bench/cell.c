@@ -4,8 +4,9 @@
 
 #include <string.h>
 
-const size_t SIZE[SIZES] = {8, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576};
-static const char *const NAME[SIZES] = {"8", "64", "256", "1K", "4K", "16K", "64K", "256K", "1M"};
+const size_t SIZE[SIZES] = {8, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304};
+static const char *const NAME[SIZES] = {"8",   "64",  "256",  "1K", "4K",
+					"16K", "64K", "256K", "1M", "4M"};
 
 const struct metric_kind KIND[METRICS] = {
 	[LAT] = {.name = "lat",
@@ -16,7 +17,7 @@ const struct metric_kind KIND[METRICS] = {
 		 .key = "lat_us",
 		 .ours = "ours",
 		 .rival = "deliver",
-		 .bar = {0.75, 0.80, 0.80, 0.90, 1.0, 0, 1.8, 0, 1.6}},
+		 .bar = {0.75, 0.80, 0.80, 0.90, 0.95, 1.0, 0.80, 0.70, 0.80, 0.65}},
 	[TLAT] = {.name = "tlat",
 		  .title = "touched latency one way",
 		  .unit = "us",
@@ -25,7 +26,7 @@ const struct metric_kind KIND[METRICS] = {
 		  .key = "lat_us",
 		  .ours = "ours",
 		  .rival = "deliver",
-		  .bar = {0.80, 0.80, 0.85, 0.85, 1.0, 1.0, 1.0, 0.80, 0.90}},
+		  .bar = {0.80, 0.80, 0.85, 0.85, 0.95, 1.0, 0.95, 0.75, 0.85, 0.80}},
 	[BW] = {.name = "bw",
 		.title = "stream",
 		.unit = "MB/s",
@@ -36,7 +37,7 @@ const struct metric_kind KIND[METRICS] = {
 		.rival = "deliver",
 		.more = 1,
 		.at_once = 256,
-		.bar = {1.15, 1.15, 1.5, 1.3, 1.15, 1.0, 0.70, 0, 0.75}},
+		.bar = {1.15, 1.15, 1.5, 1.3, 1.15, 1.15, 1.25, 1.35, 1.5, 1.4}},
 	[TBW] = {.name = "tbw",
 		 .title = "touched stream",
 		 .unit = "MB/s",
@@ -57,6 +58,25 @@ const struct metric_kind KIND[METRICS] = {
 		  .ours = "ours",
 		  .rival = "inplace",
 		  .bar = {0.25, 0.25, 0.25, 0.40, 0.60, 0.75, 0.80, 0.90, 0.90}},
+	[PUT] = {.name = "put",
+		 .title = "latency of a put that the target polls for",
+		 .unit = "us",
+		 .order = "put_lat",
+		 .options = "",
+		 .key = "lat_us",
+		 .ours = "ours",
+		 .rival = "put",
+		 .bar = {1.1, 0, 0, 0, 1.1, 1.1, 1.1, 1.1, 1.05, 0.70}},
+	[PUT_BW] = {.name = "put-bw",
+		    .title = "stream of puts",
+		    .unit = "MB/s",
+		    .order = "put_bw",
+		    .options = "",
+		    .key = "bw_mbps",
+		    .ours = "ours",
+		    .rival = "put",
+		    .more = 1,
+		    .bar = {0.95, 0, 0, 0, 0.95, 0.95, 1.3, 1.4, 2.0, 1.6}},
 	[P99] = {.name = "p99",
 		 .title = "latency one way, 99th percentile",
 		 .unit = "us",
@@ -106,6 +126,27 @@ const struct metric_kind KIND[METRICS] = {
 		    .more = 1,
 		    .at_once = 256,
 		    .bar = {0.9}},
+	[AM] = {.name = "am",
+		.title = "active message, against send and receive",
+		.unit = "us",
+		.order = "am_lat",
+		.rival_order = "send_lat",
+		.options = "",
+		.key = "lat_us",
+		.ours = "ours",
+		.rival = "ours-send",
+		.bar = {1.1}},
+	[FETCH_ADD] = {.name = "fadd",
+		       .title = "fetch-and-add on a mapped word, over the bare instruction",
+		       .unit = "of the bare one",
+		       .order = "fadd",
+		       .options = "",
+		       .key = "bare_ratio",
+		       .ours = "ours",
+		       .judgement = ALONE,
+		       .count = 8192,
+		       .column = {"8"},
+		       .bar = {1.1}},
 	[SETUP] = {.name = "setup",
 		   .title = "starting so many accelerators, less fork and exec",
 		   .unit = "ms",
@@ -180,7 +221,7 @@ int cell_has_bar(enum metric m, int size)
 
 int cell_exists(enum metric m, int size)
 {
-	return m <= LOAN || cell_has_bar(m, size);
+	return cell_has_bar(m, size) || (m <= LOAN && SIZE[size] <= (size_t)1 << 20);
 }
 
 int cell_chosen(enum metric m, int size)

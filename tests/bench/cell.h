@@ -12,18 +12,22 @@ enum metric {
 	BW,
 	TBW,
 	LOAN,
+	PUT,
+	PUT_BW, /* the last with a table and a plot of all systems */
 	P99,
 	ASLEEP_SOCKET,
 	ASLEEP_UCX,
 	ONE_CPU,
 	CHECKS,
+	AM,
+	FETCH_ADD,
 	SETUP,
 	DEATH,
 	FAIR,
 	IDLE,
 	METRICS
 };
-enum { SIZES = 9 };
+enum { SIZES = 10 };
 
 extern const size_t SIZE[SIZES];
 
@@ -37,6 +41,7 @@ enum judgement {
 struct metric_kind {
 	const char *name, *title, *unit;
 	const char *order, *options; /* the words of the order */
+	const char *rival_order;     /* where it is another one */
 	const char *key;             /* of the answer */
 	const char *ours, *rival;    /* class of systems that stand for us, and against us */
 	enum judgement judgement;

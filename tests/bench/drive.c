@@ -67,7 +67,7 @@ static int of_class(const char *class)
 
 static int is_ranked(enum metric m, int z)
 {
-	if (KIND[m].judgement != RATIO || (m > LOAN && of_class(KIND[m].rival) < 0))
+	if (KIND[m].judgement != RATIO || (m > PUT_BW && of_class(KIND[m].rival) < 0))
 		return 0; /* nobody to choose from, and no row in the tables */
 	/* Who is best in lat is the one whose 99th percentile counts. */
 	return m != P99 && (cell_chosen(m, z) || (m == LAT && cell_chosen(P99, z)));
@@ -139,6 +139,8 @@ static void pair_up(struct duel *d, enum metric m, int z, int round, const struc
 	series_add(&d->b, got[1].value);
 	if (m == LAT && got[0].hops > 0)
 		series_add(&d->hops, got[0].hops);
+	if (m == PUT_BW && got[0].far_cpu >= 0)
+		series_add(&d->far_cpu, got[0].far_cpu);
 }
 
 static void alone(struct duel *d, enum metric m, int z, const struct plan *p)

@@ -9,7 +9,7 @@ set xlabel "bytes"
 set ylabel unit
 set logscale x 2
 set logscale y 10
-set xtics ("8" 8, "64" 64, "256" 256, "1K" 1024, "4K" 4096, "16K" 16384, "64K" 65536, "256K" 262144, "1M" 1048576)
+set xtics ("8" 8, "64" 64, "256" 256, "1K" 1024, "4K" 4096, "16K" 16384, "64K" 65536, "256K" 262144, "1M" 1048576, "4M" 4194304)
 set key outside right
 set grid
 # The first block is ours, when ours was there: drawn widest.

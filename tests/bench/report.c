@@ -145,7 +145,7 @@ int report_files(const struct results *r, const char *dir)
 		return -1;
 	table(r, f);
 	fclose(f);
-	for (int m = LAT; m <= LOAN; m++) {
+	for (int m = LAT; m <= PUT_BW; m++) {
 		snprintf(name, sizeof name, "%s.dat", KIND[m].name);
 		f = results_file(dir, name);
 		if (!f)

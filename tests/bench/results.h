@@ -19,7 +19,7 @@ struct duel {            /* ours and the rival of one cell, sample by sample in 
 	int moved;       /* pairs kept although the host moved the CPUs between the two */
 	int lost;        /* samples that somebody would not give */
 	struct series a, b;
-	struct series hops; /* of ours */
+	struct series hops, far_cpu; /* of ours */
 };
 
 struct results {

@@ -37,9 +37,9 @@ int system_is(const struct system *s, const char *class)
 	return 0;
 }
 
-int system_plays(const struct system *s, enum metric m)
+int system_plays(const struct system *s, enum metric m, int size)
 {
-	return s->child.pid && !s->refused[m] &&
+	return s->child.pid && !s->refused[m][size] &&
 	       (system_is(s, KIND[m].ours) || (KIND[m].rival && system_is(s, KIND[m].rival)) ||
 		(system_is(s, "limit") && m <= TBW));
 }
@@ -69,8 +69,9 @@ static int ask(struct system *s, enum metric m, int size, uint64_t count, struct
 	char order[128];
 	const char *answer, *why;
 
-	snprintf(order, sizeof order, "%s %s %llu%s%s\n", k->order, cell_word(m, size),
-		 (unsigned long long)count, k->options,
+	snprintf(order, sizeof order, "%s %s %llu%s%s\n",
+		 k->rival_order && !system_is(s, k->ours) ? k->rival_order : k->order,
+		 cell_word(m, size), (unsigned long long)count, k->options,
 		 ours && SIZE[size] <= (size_t)k->at_once ? " burst 32" : "");
 	answer = child_ask(&s->child, order, ANSWER_MS, &why);
 	if (!answer) {
@@ -81,10 +82,11 @@ static int ask(struct system *s, enum metric m, int size, uint64_t count, struct
 	r->line_ns = answer_number(answer, "line_ns");
 	r->hops = answer_number(answer, "hops");
 	r->remote_reads = answer_number(answer, "remote_reads");
+	r->far_cpu = answer_number(answer, "far_cpu");
 	if (r->value > 0 || (r->value == 0 && k->judgement == ONCE))
 		return 0;
 	printf("skipped: %s, %s: %s answers %s\n", s->name, k->name, k->order, answer);
-	s->refused[m] = 1;
+	s->refused[m][size] = 1;
 	return -1;
 }
 
@@ -92,8 +94,9 @@ static int ask(struct system *s, enum metric m, int size, uint64_t count, struct
 static int settle(struct system *s, enum metric m, int size, double sample_ms)
 {
 	const struct metric_kind *k = &KIND[m];
-	uint64_t few = SIZE[size] > 16384 ? 16 : 128;
-	double each_us, want, least = k->more ? 64 : 16, most = 1e7;
+	uint64_t few = SIZE[size] > (size_t)1 << 20 ? 4 : SIZE[size] > 16384 ? 16 : 128;
+	int large = SIZE[size] > (size_t)1 << 20;
+	double each_us, want, least = (k->more ? 64 : 16) / (large ? 4 : 1), most = 1e7;
 	struct reading r;
 
 	if (k->count) {
@@ -114,12 +117,12 @@ static int settle(struct system *s, enum metric m, int size, double sample_ms)
 
 int system_sample(struct system *s, enum metric m, int size, double sample_ms, struct reading *r)
 {
-	if (!system_plays(s, m) || (!s->count[m][size] && settle(s, m, size, sample_ms)))
+	if (!system_plays(s, m, size) || (!s->count[m][size] && settle(s, m, size, sample_ms)))
 		return -1;
 	return ask(s, m, size, s->count[m][size], r);
 }
 
 int system_sample_long(struct system *s, enum metric m, int size, int ms, struct reading *r)
 {
-	return system_plays(s, m) ? ask(s, m, size, (uint64_t)ms, r) : -1;
+	return system_plays(s, m, size) ? ask(s, m, size, (uint64_t)ms, r) : -1;
 }

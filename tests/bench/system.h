@@ -15,19 +15,19 @@ struct system {
 	char name[32];
 	char command[512];
 	struct child child;
-	int refused[METRICS];           /* answered with an error: not asked again */
+	int refused[METRICS][SIZES];    /* answered with an error: not asked again */
 	uint64_t count[METRICS][SIZES]; /* messages that fill a sample; 0: not known yet */
 };
 
 struct reading {
-	double value, line_ns, hops, remote_reads; /* as in answer_number() */
+	double value, line_ns, hops, remote_reads, far_cpu; /* as in answer_number() */
 };
 
 /* Lines of "CLASSES<tab>NAME<tab>COMMAND"; the number of systems, or -1. */
 int systems_read(const char *path, struct system *s);
 int system_is(const struct system *s, const char *class);
-/* Whether it takes part in a metric, for us or against us. */
-int system_plays(const struct system *s, enum metric m);
+/* Whether it takes part in a cell, for us or against us. */
+int system_plays(const struct system *s, enum metric m, int size);
 /* Starts it and waits for its first answer; 0, or -1 after saying why. */
 int system_start(struct system *s, int log);
 /* 0, or -1; who fails for good is stopped, said aloud and left out from then on. */

@@ -17,6 +17,7 @@ struct row {
 	double ours, theirs;   /* medians; NAN: none */
 	struct estimate value; /* what is compared with the bar */
 	double bar;            /* NAN: none */
+	double far_cpu;        /* the target's share of a CPU; NAN: not measured */
 	int more, n, moved, lost;
 };
 
@@ -53,14 +54,16 @@ static void put(struct output *o, const struct row *r)
 		isnan(r->theirs) ? "" : figure3(r->value.mid), range);
 	if (*v)
 		fprintf(o->text, "%s %-5g %s", r->more ? ">=" : "<=", r->bar, v);
+	if (r->far_cpu >= 0)
+		fprintf(o->text, " (the target's processor %.0f %%)", 100 * r->far_cpu);
 	if (r->moved)
 		fprintf(o->text, " (%d moved)", r->moved);
 	if (r->lost)
 		fprintf(o->text, " (%d lost)", r->lost);
 	fputc('\n', o->text);
-	fprintf(o->table, "%s\t%s\t%s\t%d\t%g\t%g\t%g\t%g\t%g\t%g\t%s\n", r->name, r->cell,
+	fprintf(o->table, "%s\t%s\t%s\t%d\t%g\t%g\t%g\t%g\t%g\t%g\t%s\t%g\n", r->name, r->cell,
 		r->against, r->n, r->ours, r->theirs, r->value.mid, r->value.low, r->value.high,
-		r->bar, v);
+		r->bar, v, r->far_cpu);
 }
 
 static struct estimate judge(enum metric m, const struct duel *d)
@@ -89,6 +92,7 @@ static void duel_row(const struct results *r, enum metric m, int z, struct outpu
 		       .theirs = median(d->b.v, d->b.n),
 		       .value = judge(m, d),
 		       .bar = cell_has_bar(m, z) ? KIND[m].bar[z] : NAN,
+		       .far_cpu = d->far_cpu.n ? median(d->far_cpu.v, d->far_cpu.n) : NAN,
 		       .more = KIND[m].more,
 		       .n = d->a.n,
 		       .moved = d->moved,
@@ -109,6 +113,7 @@ static void hops_row(const struct results *r, int z, struct output *o)
 		       .theirs = NAN,
 		       .value = e,
 		       .bar = HOPS_BAR[z],
+		       .far_cpu = NAN,
 		       .n = h->n,
 	       });
 }
@@ -136,6 +141,7 @@ static void worst_row(const struct results *r, enum metric m, struct output *o)
 			       .theirs = NAN,
 			       .value = {worst, worst, worst},
 			       .bar = KIND[m].worst,
+			       .far_cpu = NAN,
 			       .n = n,
 		       });
 }
@@ -153,6 +159,7 @@ static void reads_row(const struct results *r, struct output *o)
 			       .theirs = NAN,
 			       .value = {reads, reads, reads},
 			       .bar = 0,
+			       .far_cpu = NAN,
 			       .n = 1,
 		       });
 }
@@ -187,7 +194,7 @@ int report_verdicts(const struct results *r, const char *dir, FILE *to)
 	if (!o.table)
 		return -1;
 	fprintf(o.table,
-		"metric\tsize\tpeer\tsamples\tours\ttheirs\tratio\tlow\thigh\tbar\tverdict\n");
+		"metric\tsize\tpeer\tsamples\tours\ttheirs\tratio\tlow\thigh\tbar\tverdict\tfar_cpu\n");
 	if (takes_part(r, "ours") || takes_part(r, "life")) {
 		fprintf(to, "\nOurs against the best peer of each cell, sample by sample in turn;"
 			    " below that what is ours alone.\n\n");

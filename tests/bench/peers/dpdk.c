@@ -19,7 +19,8 @@
 
 #define BUFS  64
 #define BURST 32
-#define SLOTS 128 /* of a ring: more than there are buffers */
+#define MOST  ((size_t)1 << 20) /* larger ones would take half a gigabyte of huge pages */
+#define SLOTS 128               /* of a ring: more than there are buffers */
 
 static const char *const NAMES[2][3] = {{"ab", "ab-free", "ab-memory"},
 					{"ba", "ba-free", "ba-memory"}};
@@ -35,7 +36,7 @@ static void need(int ok, const char *what)
 /* Small messages lie close together; buffers never share the same cache sets. */
 static size_t stride(size_t len)
 {
-	return (len > 65536 ? PAIR_MAX : 65536) + 64;
+	return (len > 65536 ? MOST : 65536) + 64;
 }
 
 static void create(void)
@@ -47,8 +48,8 @@ static void create(void)
 							 RING_F_SP_ENQ | RING_F_SC_DEQ);
 
 		need(full && empty, "ring");
-		need(rte_memzone_reserve_aligned(NAMES[d][2], BUFS * stride(PAIR_MAX),
-						 SOCKET_ID_ANY, 0, 4096) != NULL,
+		need(rte_memzone_reserve_aligned(NAMES[d][2], BUFS * stride(MOST), SOCKET_ID_ANY, 0,
+						 4096) != NULL,
 		     "memzone");
 		for (uintptr_t i = 1; i <= BUFS; i++)
 			rte_ring_enqueue(empty, (void *)i);
@@ -173,7 +174,8 @@ int main(int argc, char **argv)
 		 .stream_send = stream_send,
 		 .stream_recv = stream_recv,
 		 .close = close_side,
-		 .flags = PAIR_TOUCHES},
+		 .flags = PAIR_TOUCHES,
+		 .most = MOST},
 		{0},
 	};
 

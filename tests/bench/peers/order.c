@@ -10,10 +10,11 @@
 static const struct {
 	const char *name;
 	enum order_test test;
-	int loan;
+	int loan, put;
 } TESTS[] = {
-	{"send_lat", TEST_LAT, 0}, {"send_bw", TEST_BW, 0},    {"loan_lat", TEST_LAT, 1},
-	{"loan_bw", TEST_BW, 1},   {"line_lat", TEST_LINE, 0}, {"copy_bw", TEST_COPY, 0},
+	{"send_lat", TEST_LAT, 0, 0},  {"send_bw", TEST_BW, 0, 0},   {"loan_lat", TEST_LAT, 1, 0},
+	{"loan_bw", TEST_BW, 1, 0},    {"put_lat", TEST_LAT, 0, 1},  {"put_bw", TEST_BW, 0, 1},
+	{"line_lat", TEST_LINE, 0, 0}, {"copy_bw", TEST_COPY, 0, 0},
 };
 
 const char *order_parse(const char *text, struct order *o)
@@ -32,6 +33,7 @@ const char *order_parse(const char *text, struct order *o)
 		return "unknown test";
 	o->test = TESTS[t].test;
 	o->loan = TESTS[t].loan;
+	o->put = TESTS[t].put;
 	strtok_r(words, " \n", &save);
 	strtok_r(NULL, " \n", &save);
 	strtok_r(NULL, " \n", &save);

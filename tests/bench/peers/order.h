@@ -15,6 +15,7 @@ struct order {
 	char name[16]; /* as it came */
 	enum order_test test;
 	int loan; /* loan_lat and loan_bw: payload in place */
+	int put;  /* put_lat and put_bw: into memory that the target polls */
 	int touch, each;
 	size_t size;
 	uint64_t count, idle_ns;

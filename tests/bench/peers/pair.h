@@ -10,13 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PAIR_MAX    ((size_t)1 << 20) /* largest message */
+#define PAIR_MAX    ((size_t)4 << 20) /* largest message */
 #define PAIR_WINDOW 64u   /* messages in flight in a stream, where the API allows several */
 #define PAIR_BLOB   4096u /* largest address that pair_exchange() carries */
 
 enum {
 	PAIR_IN_PLACE = 1, /* send() writes and recv() reads the payload where it lies: loans */
 	PAIR_TOUCHES = 2,  /* the streams call pair_produce() and pair_consume() themselves */
+	PAIR_PUT = 4, /* send() puts, all but its last word the message's; recv() polls for that */
 };
 
 struct peer {
@@ -30,6 +31,7 @@ struct peer {
 	void (*stream_recv)(void *buf, size_t len, uint64_t n, int touch);
 	void (*close)(int side);
 	int flags;
+	size_t most; /* largest message; 0: PAIR_MAX */
 };
 
 /* Forks a pair of the peer that argv[1] names on the CPUs of argv[2] ("0,1") and serves. */
@@ -45,6 +47,9 @@ void pair_exchange(int side, const void *mine, void *theirs, size_t len);
 /* What "touched" means: every byte written before, every byte read after. */
 void pair_produce(void *buf, size_t len, uint64_t i);
 void pair_consume(const void *buf, size_t len);
+
+/* Messages are received into BUF, of PAIR_MAX bytes, from now on: open() knows of a better place. */
+void pair_receive_at(void *buf);
 
 void *pair_shared(size_t len); /* zeroed memory that a later fork() shares */
 _Noreturn void pair_die(const char *what, const char *why);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* UCX's UCP layer: tag matching, active messages, and tag matching that sleeps on events. */
+/* UCX's UCP layer: tag matching, active messages, puts, and tag matching that sleeps on events. */
 #include <string.h>
 #include <ucp/api/ucp.h>
 
@@ -13,6 +13,11 @@ static ucp_ep_h ep;
 static int sleeping;
 static char *am_to; /* where active messages go */
 static uint64_t am_got, am_want;
+static char *landing; /* where puts arrive: messages, and behind them the mark that ends a stream */
+static uint64_t landing_at, put_to; /* ours, and the other side's */
+static uint64_t marks_out, marks_in;
+static ucp_rkey_h put_key;
+static ucp_context_h context;
 static const ucp_request_param_t PLAIN;
 
 static void need(ucs_status_t s, const char *what)
@@ -76,7 +81,7 @@ static ucs_status_t am_arrived(void *arg, const void *header, size_t header_len,
 static void make_worker(void)
 {
 	ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES,
-			       .features = UCP_FEATURE_TAG | UCP_FEATURE_AM |
+			       .features = UCP_FEATURE_TAG | UCP_FEATURE_AM | UCP_FEATURE_RMA |
 					   (sleeping ? UCP_FEATURE_WAKEUP : 0u)};
 	ucp_worker_params_t single = {.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
 				      .thread_mode = UCS_THREAD_MODE_SINGLE};
@@ -85,7 +90,6 @@ static void make_worker(void)
 					  .id = AM_ID,
 					  .cb = am_arrived};
 	ucp_config_t *config;
-	ucp_context_h context;
 
 	need(ucp_config_read(NULL, NULL, &config), "config");
 	need(ucp_init(&params, config, &context), "init");
@@ -197,6 +201,91 @@ static void am_recv(void *buf, size_t len)
 	am_stream_recv(buf, len, 1, 0);
 }
 
+/* ---- puts, into memory that UCX itself allocates: what it can map on both sides ---- */
+
+#define MARK_AT   (PAIR_MAX + 128)
+#define MARK_BASE (UINT64_C(0x6d61726b) << 32) /* like no payload */
+
+static void put_open(int side)
+{
+	ucp_mem_map_params_t want = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS |
+						   UCP_MEM_MAP_PARAM_FIELD_LENGTH |
+						   UCP_MEM_MAP_PARAM_FIELD_FLAGS,
+				     .address = NULL,
+				     .length = PAIR_MAX + 4096,
+				     .flags = UCP_MEM_MAP_ALLOCATE};
+	ucp_mem_attr_t got = {.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS};
+	char mine[PAIR_BLOB] = "", theirs[PAIR_BLOB];
+	size_t len;
+	ucp_mem_h memory;
+	void *key;
+
+	open_side(side);
+	need(ucp_mem_map(context, &want, &memory), "memory");
+	need(ucp_mem_query(memory, &got), "memory");
+	landing = got.address;
+	memset(landing, 1, want.length);
+	pair_receive_at(landing);
+	need(ucp_rkey_pack(context, memory, &key, &len), "key");
+	if (len + sizeof landing_at > sizeof mine)
+		pair_die("key", "too long");
+	landing_at = (uintptr_t)landing;
+	memcpy(mine, &landing_at, sizeof landing_at);
+	memcpy(mine + sizeof landing_at, key, len);
+	ucp_rkey_buffer_release(key);
+	pair_exchange(side, mine, theirs, sizeof mine);
+	memcpy(&put_to, theirs, sizeof put_to);
+	need(ucp_ep_rkey_unpack(ep, theirs + sizeof put_to, &put_key), "key");
+	marks_out = marks_in = MARK_BASE;
+}
+
+static ucs_status_ptr_t put_post(const void *buf, size_t len)
+{
+	return ucp_put_nbx(ep, buf, len, put_to, put_key, &PLAIN);
+}
+
+/* The last word of each message is a mark that the target polls for. */
+static void put_send(const void *buf, size_t len)
+{
+	marks_out++;
+	memcpy((char *)(uintptr_t)buf + len - sizeof marks_out, &marks_out, sizeof marks_out);
+	finish(put_post(buf, len), "put");
+}
+
+static void await_mark(const char *at)
+{
+	const uint64_t *word = (const uint64_t *)(const void *)at;
+
+	marks_in++;
+	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != marks_in)
+		progress();
+}
+
+static void put_recv(void *buf, size_t len)
+{
+	(void)buf;
+	await_mark(landing + len - sizeof marks_in);
+}
+
+static void put_stream_send(void *buf, size_t len, uint64_t n, int touch)
+{
+	(void)touch;
+	window(put_post, buf, len, n);
+	finish(ucp_ep_flush_nbx(ep, &PLAIN), "flush");
+	marks_out++;
+	finish(ucp_put_nbx(ep, &marks_out, sizeof marks_out, put_to + MARK_AT, put_key, &PLAIN),
+	       "mark");
+}
+
+static void put_stream_recv(void *buf, size_t len, uint64_t n, int touch)
+{
+	(void)buf;
+	(void)len;
+	(void)n;
+	(void)touch;
+	await_mark(landing + MARK_AT);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct peer PEERS[] = {
@@ -212,6 +301,13 @@ int main(int argc, char **argv)
 		 .recv = am_recv,
 		 .stream_send = am_stream_send,
 		 .stream_recv = am_stream_recv},
+		{.name = "put",
+		 .open = put_open,
+		 .send = put_send,
+		 .recv = put_recv,
+		 .stream_send = put_stream_send,
+		 .stream_recv = put_stream_recv,
+		 .flags = PAIR_PUT},
 		{.name = "events", .open = events_open, .send = tag_send, .recv = tag_recv},
 		{0},
 	};
