@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shm/copy.h"
 #include "slmpm/bundle.h"
 #include "slmpm/emulate.h"
 #include "slmpm/error.h"
@@ -18,18 +19,30 @@
 
 /* ---- one packet ----------------------------------------------------------------------------- */
 
+static inline void count(struct endpoint *ep, uint64_t bytes)
+{
+	ep->link.run = 0;
+	ep->sent++;
+	ep->stats->sent_messages++;
+	ep->stats->sent_bytes += bytes;
+}
+
 /* Head and data side by side: built where they go. */
 static int post_both(struct endpoint *ep, struct packet *p, const void *head, uint32_t head_len,
 		     const void *data, uint32_t len)
 {
 	unsigned char *at = link_reserve(ep, head_len + len);
+	int rc;
 
 	if (!at)
 		return ep->broken ? -EPROTO : -EAGAIN;
-	memcpy(at, head, head_len);
-	memcpy(at + head_len, data, len);
+	copy_payload(at, head, head_len);
+	copy_payload(at + head_len, data, len);
 	p->length = head_len + len;
-	return link_post_built(ep, p);
+	rc = link_post_built(ep, p);
+	if (rc == 1)
+		count(ep, head_len + len);
+	return rc;
 }
 
 /* The same with a checksum behind them. */
@@ -50,21 +63,17 @@ static int post(struct endpoint *ep, struct packet *p, const void *head, uint32_
 {
 	int rc;
 
-	if (UNLIKELY(ep->check))
+	if (head_len && len && !ep->check)
+		return post_both(ep, p, head, head_len, data, len);
+	if (ep->check) {
 		rc = post_checked(ep, p, head, head_len, data, len);
-	else if (head_len && len)
-		rc = post_both(ep, p, head, head_len, data, len);
-	else {
+	} else {
 		p->data = head_len ? head : data;
 		p->length = head_len + len;
 		rc = link_post_request(ep, p, NULL);
 	}
-	if (rc == 1) {
-		ep->link.run = 0;
-		ep->sent++;
-		ep->stats->sent_messages++;
-		ep->stats->sent_bytes += (uint64_t)head_len + len;
-	}
+	if (rc == 1)
+		count(ep, head_len + len);
 	return rc;
 }
 
@@ -103,8 +112,17 @@ static inline bool send_direct(struct endpoint *ep, uint32_t stream, const void 
 	if (UNLIKELY(ep->charged - ep->credited + charge > ep->credit))
 		return false;
 	p.seq = ep->sent + 1;
-	if (UNLIKELY(post(ep, &p, head, (uint32_t)head_len, data, (uint32_t)len) != 1))
+	if (LIKELY(!head_len || !len)) {
+		p.data = head_len ? head : data;
+		p.length = (uint32_t)total;
+		if (UNLIKELY(link_post(ep, &p) != 1))
+			return false;
+		count(ep, total);
+		ep->stats->sent_packets++;
+	} else if (UNLIKELY(post_both(ep, &p, head, (uint32_t)head_len, data, (uint32_t)len) !=
+			    1)) {
 		return false;
+	}
 	ep->charged += charge;
 	return true;
 }

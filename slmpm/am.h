@@ -14,6 +14,9 @@ static inline uint32_t am_stream(uint16_t id, size_t head_len)
 	return id | (uint32_t)head_len << 16;
 }
 
+/* A, if it is one of a packet with a handler and nothing about it is rare: handled and released. */
+bool am_take(struct endpoint *ep, const struct fabric_arrival *a);
+
 /* ---- what arrived with WIRE_FLAG_ACTIVE ----------------------------------------------------- */
 
 void am_only(struct endpoint *ep, const struct head *h);

@@ -12,11 +12,16 @@
 #include "slmpm/emulate.h"
 #include "slmpm/error.h"
 #include "slmpm/match.h"
+#include "slmpm/progress.h"
 
 #define PAGE 256 /* handlers of a page: tables grow by what is used */
 
 /* Room is made ahead of the bytes at most by as much as has come, and this. */
 #define AHEAD (UINT64_C(1) << 20)
+
+#define ACTIVE_FLAG    ((uint64_t)WIRE_FLAG_ACTIVE << 48)
+#define UNCHARGED_FLAG ((uint64_t)WIRE_FLAG_UNCHARGED << 48)
+#define PLAIN_FLAGS    (ACTIVE_FLAG | UNCHARGED_FLAG)
 
 struct am_handler {
 	slmpm_am_fn *fn;
@@ -93,11 +98,11 @@ static inline void run(struct endpoint *ep, const struct am_handler *h, const st
 }
 
 /* TOTAL bytes at DATA, the head in front. */
-static inline void handle(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total)
+static inline void handle_with(struct endpoint *ep, const struct am_handler *h, uint32_t stream,
+			       const void *data, uint64_t total)
 {
-	const struct am_handler *h = find(ep->ctx, (uint16_t)stream);
 	size_t head_len = stream >> 16;
-	struct slmpm_am am = {
+	const struct slmpm_am am = {
 		.peer = {handle_id(ep)},
 		.head = data,
 		.data = (const unsigned char *)data + head_len,
@@ -112,6 +117,11 @@ static inline void handle(struct endpoint *ep, uint32_t stream, const void *data
 		emulate_handle(ep, &am);
 	else
 		ep->stats->am_unhandled++;
+}
+
+static void handle(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total)
+{
+	handle_with(ep, find(ep->ctx, (uint16_t)stream), stream, data, total);
 }
 
 /* The peer's again, once the answers have left. */
@@ -145,6 +155,31 @@ void am_only(struct endpoint *ep, const struct head *h)
 	else
 		handle(ep, h->stream, h->data, h->length);
 	settle(ep, charge);
+}
+
+bool am_take(struct endpoint *ep, const struct fabric_arrival *a)
+{
+	uint32_t stream = (uint32_t)a->head[1], head_len = stream >> 16;
+	uint64_t flags = a->head[2] ^ a->length, charge = wire_charge(a->length);
+	const struct am_handler *h;
+
+	if (UNLIKELY(a->kind != WIRE_SEND_ONLY || flags & ~PLAIN_FLAGS || !(flags & ACTIVE_FLAG) ||
+		     PEER_FAULT(a->length > ep->packet_max_in || a->head[0] != ep->received + 1 ||
+				head_len > SLMPM_AM_HEAD_MAX || head_len > a->length)))
+		return false;
+	h = find(ep->ctx, (uint16_t)stream);
+	if (UNLIKELY(!h || ep->unmatched_charge + charge > ep->credit))
+		return false;
+	ep->received++;
+	ep->stats->received_messages++;
+	ep->stats->received_bytes += a->length;
+	if (LIKELY(!(flags & UNCHARGED_FLAG)))
+		ep->unmatched_charge += charge;
+	handle_with(ep, h, stream, a->data, a->length);
+	if (LIKELY(!(flags & UNCHARGED_FLAG)))
+		settle(ep, charge);
+	progress_release(ep, a);
+	return true;
 }
 
 /* Is there somebody to have it, and may it be as long? */

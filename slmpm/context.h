@@ -50,6 +50,7 @@ struct context {
 	int epoll, kick;  /* kick: wakes the sleeping thread of a context with several */
 	uint32_t wait;    /* SLMPM_WAIT_* */
 	uint32_t idle;    /* progress calls without result since the last look at descriptors */
+	uint64_t looked;  /* at the descriptors by slmpm_progress: ticks */
 	uint32_t crowded; /* more processes than processors, by the last yields */
 	uint64_t spin_ns;
 	uint64_t sleeps;

@@ -5,6 +5,7 @@
  */
 #include "slmpm/progress.h"
 
+#include "slmpm/am.h"
 #include "slmpm/arrival.h"
 #include "slmpm/bulk.h"
 #include "slmpm/bundle.h"
@@ -16,6 +17,8 @@
 #define AWAY_NS    4000
 #define SHARE      16  /* packets of an endpoint before it is the next one's turn */
 #define LOOK_EVERY 512 /* passes between looks at the descriptors, busy or not ... */
+#define POLLS      8   /* of one ring in a call before it is found empty */
+#define LOOK_TICKS 50000
 #define LOOK_SHARE 64  /* ... where so many packets count as one more: passes over many peers */
 
 COLD int progress_look_away(struct endpoint *ep)
@@ -118,13 +121,49 @@ void progress_drain(struct endpoint *ep)
 			break;
 }
 
+/*
+ * The short way of a call, for one peer that sends active messages: those that are there. What else
+ * there is waits for the long way. Negative: not this way.
+ */
+static inline int progress_shortly(struct context *ctx)
+{
+	struct endpoint *ep;
+	struct link *l;
+	int n = 0, polls = POLLS;
+
+	if (UNLIKELY(ctx->count != 1 || ctx->multiple || ctx->handling || ctx->armed ||
+		     ++ctx->idle >= LOOK_EVERY))
+		return -1;
+	ep = ctx->endpoints[0];
+	l = &ep->link;
+	while (LIKELY(ep->direct && !ep->unpack.left && !ep->bundle.count)) {
+		struct fabric_arrival *a = progress_take(ep);
+
+		if (!a && --polls)
+			continue;
+		if (!a)
+			return wait_ticks() - ctx->looked < LOOK_TICKS && ep->direct ? 0 : -1;
+		if (UNLIKELY(!am_take(ep, a))) {
+			l->next--;
+			return -1;
+		}
+		/* The ring had no more than it gave, or others want a look. */
+		if (++n == SHARE || (l->next == l->count && l->count < LINK_BATCH))
+			break;
+	}
+	ctx->news |= n > 0;
+	return LIKELY(ep->direct && n) ? n : -1;
+}
+
 /* All that is there, and no more than a pass over everybody would find. */
 static int progress_locked(struct context *ctx)
 {
 	int n = 0;
 
-	if (ctx->armed && !ctx->sleeping)
+	if (ctx->armed && !ctx->sleeping) {
 		wait_disarm(ctx);
+		ctx->looked = 0;
+	}
 	for (uint32_t passes = ctx->count * SHARE + 1; passes; passes--) {
 		n += progress_context(ctx);
 		if (!ctx->finished)
@@ -138,12 +177,18 @@ int slmpm_progress(slmpm_ctx handle)
 	int rc = 0;
 	struct context *ctx = context_get(handle, &rc);
 
-	if (!ctx)
+	if (UNLIKELY(!ctx))
+		return rc;
+	rc = progress_shortly(ctx);
+	if (LIKELY(rc >= 0))
 		return rc;
 	context_lock(ctx);
 	rc = progress_locked(ctx);
-	if (!rc)
+	/* Who calls all the time need not ask the kernel each time. */
+	if (!rc && wait_ticks() - ctx->looked >= LOOK_TICKS) {
 		rc = wait_look(ctx);
+		ctx->looked = wait_ticks();
+	}
 	context_unlock(ctx);
 	return rc;
 }

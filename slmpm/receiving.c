@@ -3,6 +3,7 @@
  * Receiving. The short ways are at the top: the next message of an opened bundle, and one that lies
  * in the ring, come straight into the caller's buffer. Whatever else becomes a request.
  */
+#include "slmpm/am.h"
 #include "slmpm/arrival.h"
 #include "slmpm/bundle.h"
 #include "slmpm/error.h"
@@ -70,6 +71,8 @@ static inline int recv_direct(struct endpoint *ep, uint32_t stream, int polls,
 				if (bundle_is_for(&ep->unpack, stream))
 					return 2;
 				(void)bundle_unpack(ep, true);
+			} else if (am_take(ep, *a)) {
+				/* Its handler has run. */
 			} else if (is_message((*a)->kind)) {
 				/* Its receive is posted first, so that it is copied but once. */
 				ep->link.next--;

@@ -6,6 +6,15 @@
 #include "slmpm/context.h"
 
 uint64_t wait_now(void); /* ns, monotonic */
+/* A clock that costs next to nothing, of a rate between one and five in a nanosecond. */
+static inline uint64_t wait_ticks(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	return __builtin_ia32_rdtsc();
+#else
+	return wait_now();
+#endif
+}
 /* Keeps the processor, quietly, for about so long. */
 void wait_relax(uint64_t ns);
 uint64_t wait_deadline(int timeout_ms);
