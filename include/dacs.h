@@ -307,7 +307,8 @@ DACS_API DACS_ERR_T dacs_wid_reserve(dacs_wid_t *wid);
 DACS_API DACS_ERR_T dacs_wid_release(dacs_wid_t *wid);
 /*
  * DACS_WID_READY when all transfers started on WID are done, DACS_WID_BUSY before, or the first
- * error among them: BUF_OVERFLOW, BYTESWAP_MISMATCH, DE_TERM. Done is a local matter: the buffer
+ * error among them: BUF_OVERFLOW, BYTESWAP_MISMATCH, DE_TERM; of puts and gets NO_PERM,
+ * INVALID_ADDR (memory of the region is not there any more). Done is a local matter: the buffer
  * is the caller's again. Once READY or the error was returned, WID_NOT_ACTIVE until the next
  * transfer. dacs_test never blocks, dacs_wait does.
  */
@@ -366,25 +367,63 @@ DACS_API DACS_ERR_T dacs_error_str(dacs_error_t error, const char **errstr);
 DACS_API DACS_ERR_T dacs_error_de(dacs_error_t error, de_id_t *de);
 DACS_API DACS_ERR_T dacs_error_pid(dacs_error_t error, dacs_process_id_t *pid);
 
-/* ---- Not there yet: everything below returns DACS_ERR_NOT_SUPPORTED_YET --------------------- */
+/* ---- Remote memory: dacs_remote_mem(3) ------------------------------------------------------ */
 
-/* Remote memory, old style: the owner creates and shares, the peer accepts, moves data with put
- * and get, and releases; then the owner destroys. */
+/*
+ * The owner creates and shares a region of its memory, the partner accepts, moves data with put and
+ * get, and releases; then the owner destroys. Handles are good in the process that got them: zero,
+ * stale and other processes' ones, and those of dacs_mem_*, are INVALID_HANDLE.
+ */
+
+/* The SIZE bytes at ADDR, any address that stays until they are destroyed; ACCESS_MODE says what
+ * partners may do (DACS_READ_ONLY: get, _WRITE_ONLY: put, _READ_WRITE). Never blocks.
+ * INVALID_ADDR, INVALID_SIZE (0, or beyond the address space), INVALID_ATTR, NO_RESOURCE. */
 DACS_API DACS_ERR_T dacs_remote_mem_create(void *addr, uint64_t size,
 					   DACS_MEMORY_ACCESS_MODE_T access_mode,
 					   dacs_remote_mem_t *mem);
+/* Gives a partner access; blocks until it accepts. Any number of partners, one call each. Past a
+ * deadline the offer stands, and the next call waits for its answer. INVALID_HANDLE, NOT_OWNER,
+ * NO_RESOURCE (memory; SLMPM_KEYS regions at one partner), a partner's errors. */
 DACS_API DACS_ERR_T dacs_remote_mem_share(de_id_t dst_de, dacs_process_id_t dst_pid,
 					  dacs_remote_mem_t mem);
+/* The next region that a partner shares, in its order; blocks until there is one.
+ * INVALID_ADDR, NO_RESOURCE (can be called again), a partner's errors. */
 DACS_API DACS_ERR_T dacs_remote_mem_accept(de_id_t src_de, dacs_process_id_t src_pid,
 					   dacs_remote_mem_t *mem);
+/* An acceptor is through with it; *MEM becomes 0. Never blocks. INVALID_HANDLE, OWNER,
+ * RESOURCE_BUSY (a transfer uses it), INVALID_ADDR. */
 DACS_API DACS_ERR_T dacs_remote_mem_release(dacs_remote_mem_t *mem);
+/* Ends a region; blocks until all acceptors have released it or ended. Offers that nobody has
+ * accepted are taken back. *MEM becomes 0. INVALID_HANDLE, NOT_OWNER, INVALID_ADDR. */
 DACS_API DACS_ERR_T dacs_remote_mem_destroy(dacs_remote_mem_t *mem);
+/* *VALUE: address (the owner's), size or access mode, for owner and acceptors. Never blocks.
+ * INVALID_HANDLE, INVALID_ATTR, INVALID_ADDR. */
 DACS_API DACS_ERR_T dacs_remote_mem_query(dacs_remote_mem_t mem, DACS_REMOTE_MEM_ATTR_T attr,
 					  uint64_t *value);
+
+/* ---- Transfers: dacs_put(3) ----------------------------------------------------------------- */
+
+/*
+ * Starts to put SIZE bytes from SRC to DST_OFFSET of an accepted region, or to get them from there;
+ * WID tells when it is done and how it failed. Never blocks. Done: SRC can be used again, or DST
+ * has the data; what is sent to the owner afterwards arrives after a put.
+ * ORDER, towards the same process on the same wid: FENCE starts after all earlier ones, after
+ * BARRIER all later ones do so too; NONE: any order.
+ * SWAP: elements of that width have the owner's byte order there and this process's here; SIZE
+ * counts whole ones.
+ * INVALID_WID, INVALID_HANDLE, OWNER (it uses its memory itself), INVALID_ATTR, INVALID_ADDR,
+ * INVALID_SIZE (0, or not whole elements), BUF_OVERFLOW (outside of the region), NO_PERM (against
+ * its mode), NOT_ALIGNED (with SLMPM_DACS_STRICT only), NO_RESOURCE, DE_TERM.
+ */
 DACS_API DACS_ERR_T dacs_put(dacs_remote_mem_t dst, uint64_t dst_offset, void *src, uint64_t size,
 			     dacs_wid_t wid, DACS_ORDER_ATTR_T order, DACS_BYTE_SWAP_T swap);
 DACS_API DACS_ERR_T dacs_get(void *dst, dacs_remote_mem_t src, uint64_t src_offset, uint64_t size,
 			     dacs_wid_t wid, DACS_ORDER_ATTR_T order, DACS_BYTE_SWAP_T swap);
+/*
+ * The same for pieces: offsets count from DST and SRC, the bytes go over in the order of the lists,
+ * which are as long in all (INVALID_SIZE). One list has exactly one element: the other one gathers
+ * or scatters. The lists can be changed as soon as the call has returned.
+ */
 DACS_API DACS_ERR_T dacs_put_list(dacs_remote_mem_t dst, dacs_dma_list_t *dst_list,
 				  uint32_t dst_list_size, void *src, dacs_dma_list_t *src_list,
 				  uint32_t src_list_size, dacs_wid_t wid, DACS_ORDER_ATTR_T order,
@@ -394,18 +433,35 @@ DACS_API DACS_ERR_T dacs_get_list(void *dst, dacs_dma_list_t *dst_list, uint32_t
 				  uint32_t src_list_size, dacs_wid_t wid, DACS_ORDER_ATTR_T order,
 				  DACS_BYTE_SWAP_T swap);
 
-/* Memory regions, new style: both ends of a transfer are handles; register warms the path. */
+/* ---- Memory regions: dacs_mem(3) ------------------------------------------------------------ */
+
+/*
+ * The newer family: memory at both ends of a transfer is named by a handle. What has the same name
+ * as above does the same and returns the same errors.
+ */
+
+/* REMOTE_ACCESS: what partners may do; LOCAL_ACCESS: what transfers of this process may do with it
+ * as their near end (a put reads it, a get writes it). INVALID_ATTR also when both are NONE. */
 DACS_API DACS_ERR_T dacs_mem_create(void *addr, uint64_t size, DACS_MEM_ACCESS_MODE_T remote_access,
 				    DACS_MEM_ACCESS_MODE_T local_access, dacs_mem_t *mem);
+/* NO_PERM: a region with no remote access has nothing to share. */
 DACS_API DACS_ERR_T dacs_mem_share(de_id_t dst_de, dacs_process_id_t dst_pid, dacs_mem_t mem);
+/* Prepares own memory as near end of transfers to a partner, and ends that; counted. Transfers need
+ * neither, and shared memory has nothing to prepare. INVALID_HANDLE, NOT_OWNER, NO_RESOURCE, a
+ * partner's errors; INVALID_TARGET: not registered for it. */
 DACS_API DACS_ERR_T dacs_mem_register(de_id_t dst_de, dacs_process_id_t dst_pid, dacs_mem_t mem);
 DACS_API DACS_ERR_T dacs_mem_deregister(de_id_t dst_de, dacs_process_id_t dst_pid, dacs_mem_t mem);
 DACS_API DACS_ERR_T dacs_mem_accept(de_id_t src_de, dacs_process_id_t src_pid, dacs_mem_t *mem);
 DACS_API DACS_ERR_T dacs_mem_release(dacs_mem_t *mem);
+/* Ends registrations too, and waits for transfers of this process that use it. */
 DACS_API DACS_ERR_T dacs_mem_destroy(dacs_mem_t *mem);
 DACS_API DACS_ERR_T dacs_mem_query(dacs_mem_t mem, DACS_MEM_ATTR_T attr, uint64_t *value);
+/* *VALUE: how many regions this process can know at once (own and accepted ones of both families),
+ * bytes of one, how many more now. INVALID_ATTR, INVALID_ADDR, a partner's errors. */
 DACS_API DACS_ERR_T dacs_mem_limits_query(DACS_MEM_LIMITS_T attr, de_id_t tgt_de,
 					  dacs_process_id_t tgt_pid, uint64_t *value);
+/* As dacs_put and dacs_get. The local handle: INVALID_HANDLE, NOT_OWNER (an accepted one), NO_PERM
+ * (against its local access), BUF_OVERFLOW (outside of it). */
 DACS_API DACS_ERR_T dacs_mem_put(dacs_mem_t dst_remote, uint64_t dst_offset, dacs_mem_t src_local,
 				 uint64_t src_offset, uint64_t size, dacs_wid_t wid,
 				 DACS_ORDER_ATTR_T order, DACS_BYTE_SWAP_T swap);
@@ -422,6 +478,8 @@ DACS_API DACS_ERR_T dacs_mem_get_list(dacs_mem_t dst_local, dacs_dma_list_t *dst
 				      dacs_dma_list_t *src_list, uint32_t src_list_size,
 				      dacs_wid_t wid, DACS_ORDER_ATTR_T order,
 				      DACS_BYTE_SWAP_T swap);
+
+/* ---- Not there yet: everything below returns DACS_ERR_NOT_SUPPORTED_YET --------------------- */
 
 /* Groups and their barrier: the owner adds members, who accept, and closes the group. */
 DACS_API DACS_ERR_T dacs_group_init(dacs_group_t *group, uint32_t flags);
