@@ -27,9 +27,9 @@ __attribute__((unused)) static void region_host(const char *path, const char *ro
 
 __attribute__((unused)) static int region_on_each_path(const char *role)
 {
-	static const char *const paths[] = {"auto", "ring"};
+	static const char *const paths[] = {"auto", "ring", "am", "tag"};
 
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 4; i++)
 		region_host(paths[i], role);
 	return 0;
 }
