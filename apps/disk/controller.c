@@ -262,6 +262,15 @@ static int set_up(struct controller *c)
 	return 0;
 }
 
+static void tear_down(struct controller *c)
+{
+	if (c->io)
+		io_close(c->io);
+	for (unsigned i = 0; c->slot && i < c->options->depth; i++)
+		free(c->slot[i].data);
+	free(c->slot);
+}
+
 int controller_run(struct controller_options *options)
 {
 	struct controller c = {.options = options};
@@ -277,10 +286,13 @@ int controller_run(struct controller_options *options)
 		return slmpm_perror("disk_controller");
 	if (set_up(&c)) {
 		fprintf(stderr, "disk_controller: no memory for %u requests\n", options->depth);
+		tear_down(&c);
 		return 1;
 	}
 	c.keys.host = c.host;
 	rc = serve(&c);
+	slmpm_shut(c.ctx, 1000); /* the slots' memory is the library's until then */
+	tear_down(&c);
 	/* However the host ended, it knows; only what is wrong here is worth a word. */
 	if (rc != -SLMPM_ECLOSED && rc != -SLMPM_EDEAD)
 		fprintf(stderr, "disk_controller: %s\n", slmpm_strerror(rc));

@@ -15,6 +15,7 @@ struct io;
 
 /* DEPTH requests at most are under way. PLAIN: do not even try io_uring. NULL: no memory. */
 struct io *io_open(unsigned depth, bool plain);
+/* Waits for what is under way: nothing touches its memory any more. */
 void io_close(struct io *io);
 /* NULL, or why it is not io_uring. */
 const char *io_plain(const struct io *io);
