@@ -289,6 +289,29 @@ static int limited(void *arg)
 	return 0;
 }
 
+static int forbidden(void *arg)
+{
+	static char memory[64];
+	struct slmpm_key key;
+	slmpm_rmem rmem;
+	slmpm_mem mem;
+	char byte = 1;
+
+	(void)arg;
+	setenv("SLMPM_ATTACH", "n", 1);
+	OK(slmpm_open(&ctx, NULL));
+	actor_pair(ctx, &owner, &other);
+	OK(slmpm_mem_register(ctx, memory, sizeof(memory), SLMPM_READ_WRITE, &mem));
+	OK(slmpm_mem_key(mem, other, SLMPM_READ_WRITE, &key));
+	OK(slmpm_mem_open(owner, &key, &rmem));
+	CHECK(!strcmp(far_info(rmem).path, "ring"), "%s", far_info(rmem).path);
+	OK(slmpm_put(rmem, 63, &byte, 1, NULL, NULL));
+	settle();
+	EXPECT(memory[63], 1);
+	OK(slmpm_shut(ctx, PATIENCE));
+	return 0;
+}
+
 static void limits(void)
 {
 	static const char *const settings[][6] = {
@@ -299,6 +322,7 @@ static void limits(void)
 
 	for (int i = 0; i < 3; i++)
 		EXPECT(child_run(limited, (void *)(uintptr_t)settings[i], 20), 0);
+	EXPECT(child_run(forbidden, NULL, 20), 0);
 }
 
 /* ---- fork ------------------------------------------------------------------------------------ */

@@ -729,6 +729,49 @@ static void refuse_others_keys(void)
 	close(ends[1]);
 }
 
+/* ---- one that knows no regions --------------------------------------------------------------- */
+
+static int know_nothing(void *arg)
+{
+	struct liar l = {.fd = -1};
+	char reason[112];
+
+	(void)arg;
+	raw_begin(&l.raw, raw_connect(address));
+	raw_steps(&l.raw, RAW_HELLO, RAW_UP);
+	raw_send(&l.raw, 1, "up", 2);
+	raw_ring_bell(&l.raw);
+	raw_await_packet(&l.raw);
+	CHECK(mapping_create(&l.region, "slmpm-test", SIZE) == 0, "memory");
+	say_grant(&l, grant_of(&l, 1), l.region.fd);
+	raw_hear_end(l.raw.fd, reason);
+	CHECK(strstr(reason, "granted region"), "the answer was \"%s\"", reason);
+	end(&l);
+	return 0;
+}
+
+static void ask_one_that_knows_nothing(void)
+{
+	pid_t pid = child_start(know_nothing, NULL, 30);
+	struct slmpm_key key;
+	slmpm_peer peer;
+	slmpm_mem mem;
+	char got[16];
+	void *base;
+
+	OK(slmpm_mem_alloc(ctx, SIZE, SLMPM_READ_WRITE, &mem, &base));
+	OK(slmpm_accept(listener, &peer, PATIENCE));
+	EXPECT(slmpm_recv(peer, 1, got, sizeof(got), NULL, PATIENCE), 2);
+	REFUSED(slmpm_mem_key(mem, peer, SLMPM_READ, &key), SLMPM_ENOTSUP, "does not know");
+	REFUSED(slmpm_mem_share(mem, peer, SLMPM_READ, PATIENCE), SLMPM_ENOTSUP, "does not know");
+	OK(slmpm_mem_revoke(mem, peer, PATIENCE));
+	OK(slmpm_send(peer, 1, "go", 2, PATIENCE));
+	EXPECT(slmpm_recv(peer, 1, got, sizeof(got), NULL, PATIENCE), -SLMPM_EPROTO);
+	OK(slmpm_mem_destroy(mem, 0));
+	OK(slmpm_close(peer, PATIENCE));
+	CHECK(child_wait(pid) == 0, "one that knows no regions: see above");
+}
+
 int main(void)
 {
 	char url[80];
@@ -746,6 +789,7 @@ int main(void)
 	revoke_after_a_false_release();
 	give_for_reading();
 	refuse_others_keys();
+	ask_one_that_knows_nothing();
 	OK(slmpm_shut(ctx, PATIENCE));
 	return 0;
 }
