@@ -97,7 +97,7 @@ PROGRAMS := $(addprefix $(OUT)/bin/,$(basename $(notdir $(ONE_FILE) $(MAINS))) $
 # A test is tests/FOLDER/NAME.c or .sh; tests/model is one program, with its own build of the ring.
 TEST_C   := $(filter-out tests/lib/% tests/lint/% tests/bench/% tests/cross/% tests/model/%,$(wildcard tests/*/*.c))
 TEST_SH  := $(filter-out tests/lib/% tests/lint/% tests/bench/% tests/cross/%,$(wildcard tests/*/*.sh)) \
-	$(wildcard tests/cross/version.sh)
+	$(wildcard tests/cross/version.sh tests/cross/trace.sh)
 TEST_LIB := $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/lib/*.c))
 TEST_OBJ := $(TEST_C:%.c=$(OBJ)/%.o)
 TEST_BIN := $(TEST_C:%.c=$(OUT)/%)
@@ -198,7 +198,7 @@ test: deps-test				## every test; TESTS='FILE…' for some, SAN=… with sanitiz
 
 cross-test: deps-cross			## unit tests and pairs on CROSS=TRIPLE under qemu
 	@$(MAKE) CROSS= all $(BUILD)/tests/dacs/swap
-	@$(MAKE) all $(OUT)/tests/dacs/swap $(filter $(OUT)/tests/unit/%,$(TEST_BIN))
+	@$(MAKE) all $(OUT)/tests/dacs/swap $(OUT)/tests/api/trace_script $(filter $(OUT)/tests/unit/%,$(TEST_BIN))
 	@$(RUN) $(filter-out $(HELPERS),$(filter tests/unit/%.c,$(TEST_C))) $(wildcard tests/cross/*.sh)
 
 demo: deps-demo				## watch a host and two accelerators hash files

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* helper */
+/*
+ * trace_script PART: a scripted exchange between both ends of a connection in one context. What
+ * SLMPM_TRACE then has is the same on every machine; all parts together show every opcode.
+ */
+#include <string.h>
+
+#include "tests/lib/message.h"
+
+#define LONG 600 /* bytes: three packets of SLMPM_PACKET_MAX=256 */
+
+static slmpm_ctx ctx;
+static slmpm_peer a, b;
+static slmpm_mem mem;
+static slmpm_rmem rmem;
+static unsigned char here[8192], there[8192];
+
+static void settle(void)
+{
+	while (slmpm_progress(ctx) > 0)
+		;
+}
+
+static void take(uint32_t stream, size_t n)
+{
+	EXPECT(slmpm_recv(b, stream, there, sizeof(there), NULL, PATIENCE), (int64_t)n);
+}
+
+/* ---- messages ------------------------------------------------------------------------------- */
+
+static void short_ones(void)
+{
+	struct slmpm_how how = {.size = sizeof(how), .imm = 0xabcdef, .timeout_ms = PATIENCE};
+	struct slmpm_iov iov = {here, 24};
+
+	OK(slmpm_send(a, 1, here, 5, PATIENCE));
+	take(1, 5);
+	OK(slmpm_sendv(a, 0xfffffffe, &iov, 1, &how, NULL));
+	take(0xfffffffe, 24);
+	OK(slmpm_send(a, 2, here, 0, PATIENCE));
+	take(2, 0);
+	how.flags = SLMPM_MORE;
+	for (int i = 0; i < 4; i++) {
+		how.flags = i < 3 ? SLMPM_MORE : 0;
+		OK(slmpm_sendv(a, 3, &iov, 1, &how, NULL));
+	}
+	for (int i = 0; i < 4; i++)
+		take(3, 24);
+}
+
+static void long_ones(void)
+{
+	struct slmpm_iov iov = {here, 3000};
+	slmpm_req req = {0};
+	struct slmpm_done done;
+
+	OK(slmpm_send(a, 4, here, LONG, PATIENCE));
+	take(4, LONG);
+	OK(slmpm_sendv(a, 5, &iov, 1, NULL, &req)); /* announced */
+	take(5, 3000);
+	EXPECT(slmpm_wait(&req, 1, &done, PATIENCE), 0);
+	OK(slmpm_sendv(a, 6, &iov, 1, NULL, &req)); /* and taken back */
+	settle();
+	OK(slmpm_cancel(req));
+	EXPECT(slmpm_test(&req, &done), 1);
+	settle();
+	message_none(b, 6);
+	for (int i = 0; i < 60; i++) { /* credit comes back */
+		OK(slmpm_send(a, 7, here, 250, PATIENCE));
+		take(7, 250);
+	}
+	settle();
+}
+
+static void loans(void)
+{
+	struct slmpm_how part = {.size = sizeof(part), .flags = SLMPM_PART};
+	const void *in;
+	void *buf;
+
+	OK(slmpm_loan(a, 8, 100, &buf, PATIENCE));
+	memcpy(buf, here, 100);
+	OK(slmpm_commit(a, buf, 100, NULL));
+	take(8, 100);
+	OK(slmpm_loan(a, 9, 5000, &buf, PATIENCE));
+	memcpy(buf, here, 5000);
+	OK(slmpm_commit(a, buf, 2000, &part));
+	OK(slmpm_commit(a, buf, 5000, NULL));
+	EXPECT(slmpm_hold(b, 9, &in, NULL, PATIENCE), 2000);
+	EXPECT(slmpm_more(b, in, 2000, NULL, PATIENCE), 5000);
+	OK(slmpm_release(b, in));
+	settle();
+}
+
+static void answer(const struct slmpm_am *am, void *arg)
+{
+	(void)arg;
+	OK(slmpm_am_reply(am, 12, am->head, am->head_len, am->data, 3));
+}
+
+static void count(const struct slmpm_am *am, void *arg)
+{
+	(void)am;
+	++*(int *)arg;
+}
+
+static void active_messages(void)
+{
+	int answers = 0;
+
+	OK(slmpm_am_handler(ctx, 11, answer, NULL));
+	OK(slmpm_am_handler(ctx, 12, count, &answers));
+	OK(slmpm_am(a, 11, "head", 4, here, 16, NULL, NULL));
+	settle();
+	OK(slmpm_am(a, 11, "head", 4, here, LONG, NULL, NULL));
+	settle();
+	CHECK(answers == 2, "%d answers", answers);
+}
+
+/* ---- regions -------------------------------------------------------------------------------- */
+
+static void open_region(void)
+{
+	struct slmpm_key key;
+	void *base;
+
+	OK(slmpm_mem_alloc(ctx, 16384, SLMPM_READ_WRITE, &mem, &base));
+	OK(slmpm_mem_key(mem, b, SLMPM_READ_WRITE, &key));
+	OK(slmpm_mem_open(a, &key, &rmem));
+	settle();
+}
+
+static void puts_and_gets(void)
+{
+	struct slmpm_how remote = {
+		.size = sizeof(remote), .flags = SLMPM_REMOTE, .timeout_ms = PATIENCE};
+	uint64_t old;
+	uint32_t half;
+
+	OK(slmpm_put(rmem, 64, here, 8, NULL, NULL));
+	OK(slmpm_put(rmem, 1024, here, LONG, &remote, NULL));
+	OK(slmpm_get(rmem, 64, there, 8, NULL, NULL));
+	OK(slmpm_get(rmem, 1024, there, LONG, NULL, NULL));
+	CHECK(!memcmp(here, there, LONG), "other bytes");
+	OK(slmpm_atomic(rmem, 0, SLMPM_FETCH_ADD, 64, 5, 0, &old, NULL, NULL));
+	OK(slmpm_atomic(rmem, 0, SLMPM_COMPARE_SWAP, 64, 7, 5, &old, NULL, NULL));
+	CHECK(old == 5, "was %llu", (unsigned long long)old);
+	OK(slmpm_atomic(rmem, 8, SLMPM_SWAP, 32, 9, 0, &half, NULL, NULL));
+	OK(slmpm_flush(a, PATIENCE));
+	settle();
+}
+
+static void notified(void)
+{
+	struct slmpm_how how = {
+		.size = sizeof(how), .flags = SLMPM_NOTIFY, .imm = 33, .timeout_ms = PATIENCE};
+	struct slmpm_done done;
+	slmpm_cq cq;
+
+	OK(slmpm_cq_create(ctx, &cq));
+	OK(slmpm_mem_notify(mem, (slmpm_ctr){0}, cq));
+	OK(slmpm_put(rmem, 128, here, 8, &how, NULL));
+	EXPECT(slmpm_cq_wait(cq, &done, 1, PATIENCE), 1);
+	CHECK(done.imm == 33 && done.cookie == 128, "imm %u", done.imm);
+}
+
+static void taken_back(void)
+{
+	OK(slmpm_mem_release(rmem));
+	settle();
+	EXPECT(slmpm_mem_share(mem, b, SLMPM_READ, 0), -SLMPM_ETIMEOUT);
+	settle();
+	OK(slmpm_mem_destroy(mem, PATIENCE));
+	open_region();
+	OK(slmpm_mem_revoke(mem, b, PATIENCE));
+	settle();
+}
+
+/* ---- parts ---------------------------------------------------------------------------------- */
+
+static void part_messages(void)
+{
+	short_ones();
+	long_ones();
+	loans();
+	active_messages();
+}
+
+static void part_one_sided(void)
+{
+	open_region();
+	puts_and_gets();
+	notified();
+	taken_back();
+}
+
+static void part_checked(void)
+{
+	OK(slmpm_send(a, 1, here, 5, PATIENCE));
+	take(1, 5);
+	OK(slmpm_send(a, 1, here, LONG, PATIENCE));
+	take(1, LONG);
+}
+
+static void part_fetched(void)
+{
+	static unsigned char out[1 << 18], in[1 << 18];
+	struct slmpm_iov iov = {out, sizeof(out)};
+	struct slmpm_done done;
+	slmpm_req req = {0};
+
+	OK(slmpm_sendv(a, 1, &iov, 1, NULL, &req));
+	EXPECT(slmpm_recv(b, 1, in, sizeof(in), NULL, PATIENCE), sizeof(in));
+	EXPECT(slmpm_wait(&req, 1, &done, PATIENCE), 0);
+	settle();
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*play)(void);
+	} parts[] = {{"messages", part_messages},
+		     {"one-sided", part_one_sided},
+		     {"checked", part_checked},
+		     {"fetched", part_fetched}};
+
+	actor_fill(here, 1, sizeof(here));
+	OK(slmpm_open(&ctx, NULL));
+	actor_pair(ctx, &a, &b);
+	settle();
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (argc > 1 && !strcmp(argv[1], parts[i].name))
+			parts[i].play();
+	OK(slmpm_close(a, PATIENCE));
+	OK(slmpm_shut(ctx, PATIENCE));
+	return 0;
+}

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# timeout: 60
+#
+# The heads of all packets of a scripted exchange (tests/api/trace_script.c), every opcode among them, against
+# doc/wire_dump.txt: the same on any machine. The order within a link's direction counts; which of both was first does
+# not. GOLDEN=write makes the file anew.
+set -u
+golden=$(dirname "$0")/../../doc/wire_dump.txt
+dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
+fail() { echo "$*" >&2; exit 1; }
+
+# part NAME SETTINGS...: what the script's part NAME leaves under these settings, without the times.
+part() {
+	local name=$1 trace=$dir/trace
+	shift
+	echo "## $name ${*:2}"
+	env SLMPM_TRACE="$trace" SLMPM_PACKET_MAX=256 SLMPM_EAGER_MAX=1k SLMPM_EAGER_CREDIT=64k "${@:2}" \
+		$SLMPM_EMULATOR "$SLMPM_BUILD/tests/api/trace_script" "$1" >"$dir/said" 2>&1 || fail "$name: $(cat "$dir/said")"
+	$SLMPM_EMULATOR "$SLMPM_BUILD/bin/slmpm_perftest" --dump "$trace" >"$dir/text" || fail "$name: no dump"
+	# A foreign machine's file is read by this one's program as well.
+	"${SLMPM_NATIVE:-$SLMPM_BUILD}/bin/slmpm_perftest" --dump "$trace" | cmp - "$dir/text" || fail "$name: dumps differ"
+	sed -e /^#/d -e 's/^ *[0-9.]* //' "$dir/text" | sort -s -k1,2
+}
+
+{
+	part messages messages SLMPM_ATTACH=n
+	part checked checked SLMPM_ATTACH=n SLMPM_CHECK=1
+	part mapped one-sided SLMPM_ATTACH=n
+	for way in ring am tag; do
+		part "$way" one-sided SLMPM_ATTACH=n SLMPM_RMA=$way
+	done
+	part fetched fetched SLMPM_FETCH_MIN=64k
+} >"$dir/dump" || exit 1
+[ "${GOLDEN:-}" != write ] || cp "$dir/dump" "$golden"
+cp "$golden" "$dir/golden"
+grep -q ' FETCH_TAKE ' "$dir/dump" || { # no process may reach into another here: then long messages go in packets
+	sed -i '/^## fetched/,$d' "$dir/dump" "$dir/golden"
+	echo "without fetched messages"
+}
+diff "$dir/golden" "$dir/dump" || fail "< what it was, > what it is"
+echo "$(grep -c '^[0-9]' "$dir/golden") packets, $(awk '/^[0-9]/ { print $3 }' "$dir/golden" | sort -u | wc -l) opcodes"
