@@ -130,6 +130,7 @@ struct endpoint {
 	struct held held[HELD_INLINE];
 	struct held_more *held_more;
 	uint32_t held_segments;
+	bool held_elsewhere; /* the last message held did not lie in the ring */
 
 	/* regions */
 	struct {

@@ -56,20 +56,30 @@ void held_release(struct endpoint *ep, struct held *h)
 	h->data = NULL;
 }
 
-bool held_in_place(struct endpoint *ep, struct request *r, const struct head *h,
-		   const struct fabric_arrival *a)
+struct held *held_arrival(struct endpoint *ep, const struct fabric_arrival *a)
 {
 	struct held *held;
 
 	if (ep->held_segments + a->span > ep->link.port->counts.in_segments / 4)
-		return false;
+		return NULL;
 	held = held_new(ep);
 	if (!held)
-		return false;
-	held->data = h->data;
+		return NULL;
+	held->data = a->data;
 	held->arrival = *a;
 	held->message = NULL;
 	ep->held_segments += a->span;
+	return held;
+}
+
+bool held_in_place(struct endpoint *ep, struct request *r, const struct head *h,
+		   const struct fabric_arrival *a)
+{
+	struct held *held = held_arrival(ep, a);
+
+	if (!held)
+		return false;
+	held->data = h->data;
 	r->result.len = h->length;
 	r->result.stream = h->stream;
 	r->result.imm = h->imm;

@@ -32,10 +32,31 @@ static int64_t take_held(struct request *r, const void **buf)
 	return (int64_t)r->result.len;
 }
 
+static int64_t hold_request(struct context *ctx, struct endpoint *ep, uint32_t stream,
+			    const void **buf, struct slmpm_done *done, int timeout_ms)
+{
+	struct request r = {.piece_count = 0};
+	int64_t len;
+	int rc;
+
+	(void)request_init(&r, REQUEST_HOLD, ctx, ep, stream, NULL, 0);
+	rc = message_await(&r, timeout_ms);
+	if (rc == -SLMPM_ECHECKSUM && (r.held || r.message) && take_held(&r, buf) >= 0) {
+		ep = handle_get(&endpoint_table, r.result.peer.id);
+		held_release(ep, held_find(ep, *buf));
+	}
+	if (ep)
+		ep->held_elsewhere = rc == 0 && !r.held;
+	len = rc < 0 ? rc : take_held(&r, buf);
+	if (done)
+		*done = r.result;
+	return len;
+}
+
 int64_t slmpm_hold(slmpm_peer peer, uint32_t stream, const void **buf, struct slmpm_done *done,
 		   int timeout_ms)
 {
-	struct request r = {.piece_count = 0};
+	const struct fabric_arrival *a = NULL;
 	struct endpoint *ep;
 	int rc = 0;
 	struct context *ctx;
@@ -46,15 +67,14 @@ int64_t slmpm_hold(slmpm_peer peer, uint32_t stream, const void **buf, struct sl
 	ctx = message_source(peer, &ep, &rc);
 	if (!ctx)
 		return rc;
-	(void)request_init(&r, REQUEST_HOLD, ctx, ep, stream, NULL, 0);
-	rc = message_await(&r, timeout_ms);
-	if (rc == -SLMPM_ECHECKSUM && (r.held || r.message) && take_held(&r, buf) >= 0) {
-		ep = handle_get(&endpoint_table, r.result.peer.id);
-		held_release(ep, held_find(ep, *buf));
+	if (ep && !ep->held_elsewhere)
+		a = message_hold_direct(ep, stream, done, timeout_ms);
+	if (a) {
+		*buf = a->data;
+		len = (int64_t)a->length;
+	} else {
+		len = hold_request(ctx, ep, stream, buf, done, timeout_ms);
 	}
-	len = rc < 0 ? rc : take_held(&r, buf);
-	if (done)
-		*done = r.result;
 	context_unlock(ctx);
 	return len;
 }

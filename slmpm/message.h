@@ -24,6 +24,9 @@ int message_recvv(struct context *ctx, struct endpoint *ep, uint32_t stream,
 int message_submit(struct request *r);
 /* Posts or matches R and waits; the request is finished or taken back when it returns. */
 int message_await(struct request *r, int timeout_ms);
+/* The next message of EP, held where it lies; NULL: it comes later, or in another way. */
+const struct fabric_arrival *message_hold_direct(struct endpoint *ep, uint32_t stream,
+						 struct slmpm_done *done, int timeout_ms);
 /* Sets the detail of ETRUNC: the message of DONE did not fit CAP bytes. */
 COLD int message_truncated(const struct slmpm_done *done, uint64_t cap);
 /* And of ETIMEOUT. Who only tries (WAITED 0) does so often: for him nobody looks into /proc. */

@@ -7,6 +7,7 @@
 #include "slmpm/arrival.h"
 #include "slmpm/bundle.h"
 #include "slmpm/error.h"
+#include "slmpm/held.h"
 #include "slmpm/link.h"
 #include "slmpm/match.h"
 #include "slmpm/message.h"
@@ -178,6 +179,22 @@ static int64_t receive(struct endpoint *ep, uint32_t stream, void *buf, size_t c
 	if (bundle_serves(ep, stream, cap))
 		return bundle_take(ep, buf, done);
 	return recv_request(ep->ctx, ep, stream, &iov, 1, done, timeout_ms);
+}
+
+const struct fabric_arrival *message_hold_direct(struct endpoint *ep, uint32_t stream,
+						 struct slmpm_done *done, int timeout_ms)
+{
+	struct fabric_arrival *a;
+
+	if (ep->unpack.left || recv_direct(ep, stream, polls_for(ep->ctx, timeout_ms), &a) != 1)
+		return NULL;
+	if (!held_arrival(ep, a)) {
+		ep->link.next--;
+		return NULL;
+	}
+	take_plain(ep, a);
+	fill_done(done, ep, a, 0);
+	return a;
 }
 
 /* From any peer, in a context with threads, or with what may be wrong. */
