@@ -118,6 +118,13 @@ static inline void put_head(unsigned char *to, const uint64_t *head)
 	}
 }
 
+static inline unsigned char *stage(struct shm_link *l)
+{
+	uintptr_t past = (uintptr_t)l->staging % LOAN_ALIGNMENT;
+
+	return l->staging + (LOAN_ALIGNMENT - past) % LOAN_ALIGNMENT;
+}
+
 static void *shm_reserve(struct fabric_link *link, uint32_t length)
 {
 	struct shm_link *l = (struct shm_link *)link;
@@ -132,7 +139,8 @@ static void *shm_reserve(struct fabric_link *link, uint32_t length)
 		return NULL;
 	}
 	l->built = at;
-	return at + FABRIC_HEAD_SIZE;
+	l->staged = length <= STAGED_MAX;
+	return l->staged ? stage(l) : at + FABRIC_HEAD_SIZE;
 }
 
 static int shm_post(struct fabric_link *link, const struct fabric_wr *wr)
@@ -145,6 +153,8 @@ static int shm_post(struct fabric_link *link, const struct fabric_wr *wr)
 	if (UNLIKELY(wr->flags & FABRIC_BUILT)) {
 		at = l->built;
 		l->built = NULL;
+		if (l->staged)
+			copy_payload(at + FABRIC_HEAD_SIZE, stage(l), wr->length);
 	} else {
 		at = ring_reserve(&l->writer, FABRIC_HEAD_SIZE + wr->length);
 		if (UNLIKELY(!at))

@@ -9,6 +9,9 @@
 #include "shm/mapping.h"
 #include "shm/ring.h"
 
+#define STAGED_MAX     256
+#define LOAN_ALIGNMENT 32 /* of payload in the ring, and where it is staged */
+
 struct shm_domain {
 	struct fabric_domain base;
 	bool membarrier; /* both halves work in this process */
@@ -23,6 +26,12 @@ struct shm_link {
 	struct doorbell bell;
 	void *built; /* an open reservation */
 	bool quiet;  /* a post said MORE: the bell is still owed */
+	/*
+	 * A short packet is built here after all: its first line would be fetched by the waiting
+	 * reader while it is written, and come back for the commit word.
+	 */
+	bool staged;
+	unsigned char staging[STAGED_MAX + LOAN_ALIGNMENT];
 	/* cold */
 	struct mapping own, peer;
 	struct ring_shape own_shape, peer_shape;
