@@ -213,32 +213,50 @@ static void keys_are_bounded(void)
 	settle();
 }
 
-/* A region of more bytes than the machine has: the same pages many times over. */
+#define PIECE  ((size_t)1 << 20)
+#define PIECES ((size_t)8192)
+
+/* 8 GiB of addresses: one mebibyte of SEED, many times over. */
+static unsigned char *repeated(uint64_t seed)
+{
+	int fd = memfd_create("slmpm-test", MFD_CLOEXEC);
+	unsigned char *base;
+
+	CHECK(fd >= 0 && ftruncate(fd, (off_t)PIECE) == 0, "memory");
+	base = mmap(NULL, PIECE * PIECES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		    -1, 0);
+	CHECK(base != MAP_FAILED, "8 GiB of addresses");
+	for (size_t i = 0; i < PIECES; i++)
+		CHECK(mmap(base + i * PIECE, PIECE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+			   fd, 0) != MAP_FAILED,
+		      "piece %zu", i);
+	close(fd);
+	actor_fill(base, seed, PIECE);
+	return base;
+}
+
+/* A region of more bytes than the machine may have; over 2 GiB of it, and with SLMPM_TEST_HUGE=1 all,
+ * in one transfer. */
 static void larger_than_memory(void)
 {
-	const size_t piece = 1 << 20, pieces = 8192;
-	int fd = memfd_create("slmpm-test", MFD_CLOEXEC);
+	unsigned char *near = repeated(1), *base = repeated(2);
+	size_t n = getenv("SLMPM_TEST_HUGE") ? PIECE * PIECES : 2200 * PIECE;
 	struct slmpm_key key;
-	unsigned char *base;
 	slmpm_rmem rmem;
 	slmpm_mem mem;
 
-	CHECK(fd >= 0 && ftruncate(fd, (off_t)piece) == 0, "memory");
-	base = mmap(NULL, piece * pieces, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-		    -1, 0);
-	CHECK(base != MAP_FAILED, "8 GiB of addresses");
-	for (size_t i = 0; i < pieces; i++)
-		CHECK(mmap(base + i * piece, piece, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-			   fd, 0) != MAP_FAILED,
-		      "piece %zu", i);
-	OK(slmpm_mem_register(ctx, base, piece * pieces, SLMPM_READ_WRITE, &mem));
+	OK(slmpm_mem_register(ctx, base, PIECE * PIECES, SLMPM_READ_WRITE, &mem));
 	OK(slmpm_mem_key(mem, other, SLMPM_READ_WRITE, &key));
 	OK(slmpm_mem_open(owner, &key, &rmem));
-	EXPECT(far_info(rmem).length, piece * pieces);
+	EXPECT(far_info(rmem).length, PIECE * PIECES);
+	if (!strcmp(far_info(rmem).path, "attach") && actor_slow() == 1) {
+		OK(slmpm_put(rmem, 0, near, n, NULL, NULL));
+		CHECK(actor_filled(base, 1, PIECE), "what was put");
+	}
 	OK(slmpm_mem_release(rmem));
 	OK(slmpm_mem_destroy(mem, PATIENCE));
-	munmap(base, piece * pieces);
-	close(fd);
+	munmap(base, PIECE * PIECES);
+	munmap(near, PIECE * PIECES);
 }
 
 /* ---- shortage --------------------------------------------------------------------------------- */
