@@ -235,6 +235,15 @@ static unsigned char *repeated(uint64_t seed)
 	return base;
 }
 
+/* A piece of its own in place of one. */
+static void replace(unsigned char *at, uint64_t seed)
+{
+	CHECK(mmap(at, PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		   0) == at,
+	      "a piece");
+	actor_fill(at, seed, PIECE);
+}
+
 /* A region of more bytes than the machine may have; over 2 GiB of it, and with SLMPM_TEST_HUGE=1 all,
  * in one transfer. */
 static void larger_than_memory(void)
@@ -250,8 +259,11 @@ static void larger_than_memory(void)
 	OK(slmpm_mem_open(owner, &key, &rmem));
 	EXPECT(far_info(rmem).length, PIECE * PIECES);
 	if (!strcmp(far_info(rmem).path, "attach") && actor_slow() == 1) {
+		replace(base + n - PIECE, 3);
+		replace(near + n - PIECE, 4);
 		OK(slmpm_put(rmem, 0, near, n, NULL, NULL));
-		CHECK(actor_filled(base, 1, PIECE), "what was put");
+		CHECK(actor_filled(base, 1, PIECE), "what was put first");
+		CHECK(actor_filled(base + n - PIECE, 4, PIECE), "what was put last");
 	}
 	OK(slmpm_mem_release(rmem));
 	OK(slmpm_mem_destroy(mem, PATIENCE));
