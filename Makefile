@@ -320,12 +320,15 @@ ARCH_s390x-linux-gnu   := s390x
 ARCH_aarch64-linux-gnu := arm64
 FOREIGN := $(ARCH_$(CROSS))
 
-# No dependency on the package lists: what is there once is enough.
-$(BUILD)/sysroot-%/.done:
+.PRECIOUS: $(BUILD)/sysroot-%/packages
+$(BUILD)/sysroot-%/packages: FORCE
+	$(call update,echo $(SYSROOT_PACKAGES))
+
+$(BUILD)/sysroot-%/.done: $(BUILD)/sysroot-%/packages
 	$(if $(FOREIGN),,$(error CROSS is aarch64-linux-gnu or s390x-linux-gnu))
 	$(call apt,$(DEPS) $(DEPS_ALL) $(DEPS_TEST) $(DEPS_CROSS))
 	@dpkg --print-foreign-architectures | grep -qx $(FOREIGN) || { $$([ $$(id -u) = 0 ] || echo sudo) dpkg --add-architecture $(FOREIGN); $(apt-get) update; }
-	@mkdir -p $(@D)/deb; cd $(@D)/deb && apt-get -qq -o APT::Sandbox::User=root download $(SYSROOT_PACKAGES:%=%:$(FOREIGN))
+	@mkdir -p $(@D)/deb; rm -f $(@D)/deb/*; cd $(@D)/deb && apt-get -qq -o APT::Sandbox::User=root download $(SYSROOT_PACKAGES:%=%:$(FOREIGN))
 	@for d in $(@D)/deb/*.deb; do dpkg -x $$d $(@D) || exit 1; done; touch $@
 
 clean:					## remove everything built

@@ -33,8 +33,18 @@ meet() {
 }
 
 for wait in adaptive block; do
-	for test in send_lat,send_bw loan_lat; do
+	for test in send_lat,send_bw loan_lat put_lat,put_bw,get_lat,get_bw,fadd,cswap am_lat,am_rate; do
 		meet $wait-$test-1 "$native" "$SLMPM_EMULATOR $foreign" -t $test -s 1:1m -n 8 --wait $wait
 		meet $wait-$test-2 "$SLMPM_EMULATOR $foreign" "$native" -t $test -s 1:1m -n 8 --wait $wait
 	done
 done
+
+# Big requests and small ones, in whichever byte order: a host with the other machine's storage controller.
+head -c 1000001 /dev/urandom >"$dir/from"
+printf '#!/bin/sh\nexec %s/disk_controller "$@"\n' "$SLMPM_EMULATOR $foreign" >"$dir/foreign_controller"
+chmod +x "$dir/foreign_controller"
+"$native/disk_copy" --controller "$dir/foreign_controller" "$dir/from" "$dir/to" 2>"$dir/out" && cmp "$dir/from" "$dir/to" ||
+	{ cat "$dir/out"; fail "disk_copy, native host, foreign controller"; }
+rm "$dir/to"
+$SLMPM_EMULATOR "$foreign/disk_copy" --controller "$native/disk_controller" "$dir/from" "$dir/to" 2>"$dir/out" &&
+	cmp "$dir/from" "$dir/to" || { cat "$dir/out"; fail "disk_copy, foreign host, native controller"; }
