@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* timeout: 60 */
+/*
+ * A peer that breaks a rule of active messages, or of one-sided operations by them: its channel ends
+ * with the violation's name, an honest peer works on, and no memory goes to what it only promised.
+ * R5, R6, R8 and R10 of doc/reliability.md.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/lib/child.h"
+#include "tests/lib/death.h"
+#include "tests/lib/honest.h"
+#include "tests/lib/raw_key.h"
+
+#define SIZE    200000
+#define GUARD   4096
+#define EAGER   32768
+#define ASK     1
+#define ANSWER  2
+#define OWN     0xff00 /* the first number of the library's */
+#define ANSWERS "256k"
+
+enum { WRITE = OWN, READ, ATOMIC, NOTIFY, TAGGED_WRITE, TAGGED_READ, GIVE_UP, DONE, DATA, FAILED };
+
+static unsigned char bytes[64 << 10];
+static char address[64];
+
+static void active(struct raw_peer *p, uint8_t opcode, uint32_t flags, uint16_t id, uint32_t head,
+		   uint64_t total, const void *data, uint32_t length)
+{
+	raw_post(p, opcode, ++p->sent, wire_route(id | head << 16, 0),
+		 wire_extent(total, flags | WIRE_FLAG_ACTIVE), data, length);
+}
+
+static void only(struct raw_peer *p, uint16_t id, uint32_t head, uint32_t length)
+{
+	active(p, WIRE_SEND_ONLY, 0, id, head, length, bytes, length);
+}
+
+/* ---- heads, lengths, numbers ---- */
+
+static void head_too_long(struct raw_peer *p)
+{
+	only(p, ASK, SLMPM_AM_HEAD_MAX + 1, 4000);
+}
+
+static void head_longer_than_all(struct raw_peer *p)
+{
+	only(p, ASK, 9, 8);
+}
+
+static void head_of_65535(struct raw_peer *p)
+{
+	only(p, 0xfffe, 0xffff, 8);
+}
+
+static void first_with_long_head(struct raw_peer *p)
+{
+	active(p, WIRE_SEND_FIRST, 0, ASK, 0xfff0, 30000, bytes, RAW_PACKET);
+}
+
+static void first_within_another(struct raw_peer *p)
+{
+	active(p, WIRE_SEND_FIRST, 0, ASK, 0, 30000, bytes, RAW_PACKET);
+	active(p, WIRE_SEND_FIRST, 0, ASK, 0, 30000, bytes, RAW_PACKET);
+}
+
+static void announced_flood(struct raw_peer *p)
+{
+	for (int i = 0; i < 100; i++)
+		active(p, WIRE_SEND_FIRST, WIRE_FLAG_ANNOUNCED, ASK, 0, SLMPM_MESSAGE_MAX, bytes,
+		       RAW_PACKET);
+}
+
+static void own_in_packets(struct raw_peer *p)
+{
+	active(p, WIRE_SEND_FIRST, 0, WRITE, 48, 30000, bytes, RAW_PACKET);
+}
+
+static void no_such_number(struct raw_peer *p)
+{
+	only(p, 0xffff, 0, 8);
+}
+
+static void rest_elsewhere(struct raw_peer *p)
+{
+	active(p, WIRE_SEND_FIRST, 0, ASK, 0, 30000, bytes, RAW_PACKET);
+	raw_post(p, WIRE_SEND_MIDDLE, p->sent, wire_route(ASK, 0), RAW_PACKET + 1, bytes,
+		 RAW_PACKET);
+}
+
+static void active_and_tagged(struct raw_peer *p)
+{
+	active(p, WIRE_SEND_ONLY, WIRE_FLAG_TAGGED, ASK, 0, 8, bytes, 8);
+}
+
+static void tagged_in_packets(struct raw_peer *p)
+{
+	raw_post(p, WIRE_SEND_FIRST, ++p->sent, 0, wire_extent(30000, WIRE_FLAG_TAGGED), bytes,
+		 RAW_PACKET);
+}
+
+/* Nobody reads the answers over here. */
+static void asks_without_end(struct raw_peer *p)
+{
+	for (uint32_t charged = 0; charged <= 5 << 18; charged += 8 + WIRE_ENVELOPE)
+		only(p, ASK, 0, 8);
+}
+
+/* ---- one-sided operations ---- */
+
+struct request {
+	struct wire_target target;
+	uint32_t tag, imm;
+	struct wire_atomic atomic;
+};
+
+static struct request ask_for(uint64_t offset, uint64_t length, uint32_t tag)
+{
+	struct raw_request r = raw_ask(offset, length);
+
+	return (struct request){.target = r.target, .tag = LITTLE_32(tag)};
+}
+
+static void request(struct raw_peer *p, uint16_t id, const struct request *r, uint32_t head,
+		    uint32_t data)
+{
+	static unsigned char all[RAW_PACKET];
+
+	memcpy(all, r, sizeof(*r));
+	active(p, WIRE_SEND_ONLY, WIRE_FLAG_UNCHARGED, id, head, head + data, all, head + data);
+}
+
+static void tagged(struct raw_peer *p, uint32_t tag, uint32_t imm, uint32_t length)
+{
+	raw_post(p, WIRE_SEND_ONLY, ++p->sent, wire_route(tag, imm),
+		 wire_extent(length, WIRE_FLAG_TAGGED | WIRE_FLAG_UNCHARGED), bytes, length);
+}
+
+static void answer(struct raw_peer *p, uint16_t id, uint64_t old, uint32_t tag, uint32_t data)
+{
+	unsigned char all[16 + 64] = {0};
+
+	memcpy(all, &old, 8);
+	memcpy(all + 8, &tag, 4);
+	active(p, WIRE_SEND_ONLY, WIRE_FLAG_UNCHARGED, id, 16, 16 + data, all, 16 + data);
+}
+
+static void short_request(struct raw_peer *p)
+{
+	struct request r = ask_for(0, 8, 1);
+
+	request(p, WRITE, &r, 47, 8);
+}
+
+static void read_with_bytes(struct raw_peer *p)
+{
+	struct request r = ask_for(0, 8, 1);
+
+	request(p, READ, &r, 48, 8);
+}
+
+static void atomic_without_operand(struct raw_peer *p)
+{
+	struct request r = ask_for(0, 8, 1);
+
+	request(p, ATOMIC, &r, 48, 0);
+}
+
+static void atomic_of_no_kind(struct raw_peer *p)
+{
+	struct request r = ask_for(0, 8, 1);
+
+	r.atomic.bits = LITTLE_32(64);
+	request(p, ATOMIC, &r, 72, 0);
+}
+
+static void write_of_other_length(struct raw_peer *p)
+{
+	struct request r = ask_for(0, 9, 1);
+
+	request(p, WRITE, &r, 48, 8);
+}
+
+static void write_of_everything(struct raw_peer *p)
+{
+	struct request r = ask_for(0, SLMPM_MESSAGE_MAX + 1, 1);
+
+	request(p, TAGGED_WRITE, &r, 48, 0);
+}
+
+static void read_too_long(struct raw_peer *p)
+{
+	struct request r = ask_for(0, RAW_PACKET, 1);
+
+	request(p, READ, &r, 48, 0);
+}
+
+static void many_reads(struct raw_peer *p)
+{
+	for (uint32_t i = 0; i < 100; i++) {
+		struct request r = ask_for(0, 8000, i);
+
+		request(p, i % 2 ? READ : TAGGED_READ, &r, 48, 0);
+	}
+}
+
+static void many_tagged_writes(struct raw_peer *p)
+{
+	for (uint32_t i = 0; i <= 64; i++) {
+		struct request r = ask_for(0, 8000, i);
+
+		request(p, TAGGED_WRITE, &r, 48, 0);
+	}
+}
+
+static void tag_twice(struct raw_peer *p)
+{
+	struct request r = ask_for(0, 8, 7);
+
+	request(p, TAGGED_WRITE, &r, 48, 0);
+	request(p, TAGGED_WRITE, &r, 48, 0);
+}
+
+static void tag_of_nothing(struct raw_peer *p)
+{
+	tagged(p, 7, 0, 8);
+}
+
+static void read_of_nothing(struct raw_peer *p)
+{
+	tagged(p, 7, 1, 8);
+}
+
+static void tag_of_neither(struct raw_peer *p)
+{
+	tagged(p, 7, 2, 8);
+}
+
+static void more_than_asked(struct raw_peer *p)
+{
+	struct request r = ask_for(0, 100, 7);
+
+	request(p, TAGGED_WRITE, &r, 48, 0);
+	tagged(p, 7, 0, 60);
+	tagged(p, 7, 0, 41);
+}
+
+static void empty_tagged(struct raw_peer *p)
+{
+	struct request r = ask_for(0, 100, 7);
+
+	request(p, TAGGED_WRITE, &r, 48, 0);
+	tagged(p, 7, 0, 0);
+}
+
+static void give_up_nothing(struct raw_peer *p)
+{
+	answer(p, GIVE_UP, 0, 7, 0);
+}
+
+static void done_unasked(struct raw_peer *p)
+{
+	answer(p, DONE, 0, 0, 0);
+}
+
+static void failed_unasked(struct raw_peer *p)
+{
+	answer(p, FAILED, 1, 0, 0);
+}
+
+static void data_unasked(struct raw_peer *p)
+{
+	answer(p, DATA, 0, 0, 8);
+}
+
+static void done_with_bytes(struct raw_peer *p)
+{
+	answer(p, DONE, 0, 0, 8);
+}
+
+static const struct offence {
+	const char *name;
+	void (*commit)(struct raw_peer *p);
+	const char *word;
+} offences[] = {
+	{"a head too long", head_too_long, "head of an active message"},
+	{"a head longer than all", head_longer_than_all, "head of an active message"},
+	{"a head of 65535", head_of_65535, "head of an active message"},
+	{"First with a head too long", first_with_long_head, "head of an active message"},
+	{"active and tagged", active_and_tagged, "head of an active message"},
+	{"First within another", first_within_another, "within another"},
+	{"announced without end", announced_flood, "within another"},
+	{"the library's number, long", own_in_packets, "within another"},
+	{"the rest elsewhere", rest_elsewhere, "continuation"},
+	{"no such number", no_such_number, "number of a handler"},
+	{"First, tagged", tagged_in_packets, "length of First"},
+	{"asks without end", asks_without_end, "credit overrun"},
+	{"a short request", short_request, "length of a request"},
+	{"a read with bytes", read_with_bytes, "length of a request"},
+	{"an atomic without operand", atomic_without_operand, "length of a request"},
+	{"an atomic of no kind", atomic_of_no_kind, "width of an atomic operation"},
+	{"a write of another length", write_of_other_length, "range of a request"},
+	{"a write of everything", write_of_everything, "range of a request"},
+	{"a read too long", read_too_long, "range of a request"},
+	{"many reads", many_reads, "number of requests under way"},
+	{"many tagged writes", many_tagged_writes, "number of requests under way"},
+	{"a tag twice", tag_twice, "tag of a request"},
+	{"a tag of nothing", tag_of_nothing, "tag of a message"},
+	{"a read of nothing", read_of_nothing, "tag of a message"},
+	{"neither out nor back", tag_of_neither, "tag of a message"},
+	{"more than asked for", more_than_asked, "tag of a message"},
+	{"an empty tagged message", empty_tagged, "tag of a message"},
+	{"gives up nothing", give_up_nothing, "tag of a request"},
+	{"done, unasked", done_unasked, "answer to no request"},
+	{"failed, unasked", failed_unasked, "answer to no request"},
+	{"data, unasked", data_unasked, "answer to no request"},
+	{"done, with bytes", done_with_bytes, "length of an answer"},
+};
+#define OFFENCES (sizeof(offences) / sizeof(offences[0]))
+
+/* ---- both processes ---- */
+
+static int offend(void *arg)
+{
+	const struct offence *o = arg;
+	struct raw_peer p;
+	char reason[112];
+
+	raw_keys_come(&p, address);
+	o->commit(&p);
+	raw_push(&p);
+	raw_hear_end(p.fd, reason);
+	CHECK(strstr(reason, o->word), "%s: the answer was \"%s\"", o->name, reason);
+	raw_end(&p);
+	return 0;
+}
+
+static unsigned char *base;
+static slmpm_mem mem;
+static uint64_t asked, limited;
+
+/* Asked by whom it may be: answers more than it got. */
+static void ask(const struct slmpm_am *am, void *arg)
+{
+	int rc = slmpm_am_reply(am, ANSWER, NULL, 0, bytes, 1000);
+
+	(void)arg;
+	asked++;
+	limited += rc == -SLMPM_ELIMIT;
+	CHECK(rc == 0 || rc == -SLMPM_ELIMIT, "%s", slmpm_error_detail());
+}
+
+static bool is_untouched(void)
+{
+	for (int i = 0; i < GUARD; i++)
+		if (base[i - GUARD] != 0x3c || base[SIZE + i] != 0x3c)
+			return false;
+	return true;
+}
+
+/* kB of memory that this process could touch. */
+static long size_now(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	long pages = 0;
+
+	CHECK(f && fscanf(f, "%ld", &pages) == 1, "statm");
+	fclose(f);
+	return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+static void survive(const struct offence *o, slmpm_listener listener, slmpm_peer honest)
+{
+	struct holdings before = holdings_now();
+	int64_t until = actor_now_ms() + 3000 * actor_slow(), n;
+	long size = size_now(), most = 0;
+	unsigned char got[64];
+	slmpm_peer peer;
+	pid_t pid;
+
+	peer = raw_keys_meet(listener, mem, offend, (void *)(uintptr_t)o, &pid);
+	raw_keys->ready = 1;
+	while ((n = slmpm_recv(peer, 1, got, sizeof(got), NULL, 5)) != -SLMPM_EPROTO) {
+		CHECK(actor_now_ms() < until, "%s was not noticed", o->name);
+		CHECK(n == -SLMPM_ETIMEOUT, "%s: %lld (%s)", o->name, (long long)n,
+		      slmpm_error_detail());
+		most = size_now() > most ? size_now() : most;
+		honest_works(honest);
+	}
+	CHECK(strstr(slmpm_error_detail(), o->word), "%s: \"%s\"", o->name, slmpm_error_detail());
+	CHECK(child_wait(pid) == 0, "%s: see above", o->name);
+	OK(slmpm_close(peer, PATIENCE));
+	honest_works(honest);
+	CHECK(is_untouched(), "%s: what lies around the region", o->name);
+	CHECK(actor_slow() > 1 || most < size + 65536, "%s: it took %ld kB", o->name, most - size);
+	holdings_expect(before, o->name);
+}
+
+/* ---- legal, but annoying ---- */
+
+/* Promises 8 GiB and sends a packet of it; asks as if it answered, and takes no answer. */
+static int annoy(void *arg)
+{
+	struct raw_peer p;
+
+	(void)arg;
+	raw_keys_come(&p, address);
+	for (int i = 0; i < 20000; i++)
+		active(&p, WIRE_SEND_ONLY, WIRE_FLAG_UNCHARGED, ASK, 0, 8, bytes, 8);
+	active(&p, WIRE_SEND_FIRST, WIRE_FLAG_ANNOUNCED | WIRE_FLAG_UNCHARGED, ASK, 0,
+	       SLMPM_MESSAGE_MAX, bytes, RAW_PACKET);
+	only(&p, 4711, 0, 8);
+	raw_send(&p, 2, "over", 4);
+	raw_push(&p);
+	raw_end(&p);
+	return 0;
+}
+
+static void annoyed(slmpm_listener listener, slmpm_peer honest)
+{
+	int64_t until = actor_now_ms() + 10000 * actor_slow();
+	long size = size_now();
+	struct slmpm_stats stats;
+	unsigned char got[8];
+	slmpm_peer peer;
+	int64_t n;
+	pid_t pid;
+
+	asked = limited = 0;
+	peer = raw_keys_meet(listener, mem, annoy, NULL, &pid);
+	raw_keys->ready = 1;
+	while ((n = slmpm_recv(peer, 2, got, sizeof(got), NULL, 5)) == -SLMPM_ETIMEOUT) {
+		CHECK(actor_now_ms() < until, "annoyance has no end");
+		CHECK(actor_slow() > 1 || size_now() < size + 65536, "it took %ld kB",
+		      size_now() - size);
+		honest_works(honest);
+	}
+	CHECK(n == 4, "%lld (%s)", (long long)n, slmpm_error_detail());
+	CHECK(asked == 20000 && limited, "%llu asked, %llu beyond the limit",
+	      (unsigned long long)asked, (unsigned long long)limited);
+	OK(slmpm_peer_stats(peer, &stats, sizeof(stats)));
+	CHECK(stats.am_unhandled == 1 && !stats.violations, "%llu unhandled",
+	      (unsigned long long)stats.am_unhandled);
+	CHECK(child_wait(pid) == 0, "see above");
+	OK(slmpm_close(peer, PATIENCE));
+	honest_works(honest);
+}
+
+/* ---- refused, and no violation ---- */
+
+static void refused_write(struct raw_peer *p, uint64_t offset, uint64_t length, uint32_t flip)
+{
+	struct request r = ask_for(offset, length, 1);
+
+	r.target.secret[5] ^= (unsigned char)flip;
+	request(p, WRITE, &r, 48, (uint32_t)length);
+	request(p, TAGGED_READ, &r, 48, 0);
+	r.atomic = (struct wire_atomic){LITTLE_64(1), 0, LITTLE_32(64), 0};
+	r.target.length = LITTLE_64(8);
+	r.imm = LITTLE_32(SLMPM_FETCH_ADD);
+	request(p, ATOMIC, &r, 72, 0);
+	r.target.length = LITTLE_64(length);
+	r.tag = LITTLE_32(2);
+	request(p, TAGGED_WRITE, &r, 48, 0);
+	if (length)
+		tagged(p, 2, 0, (uint32_t)length);
+}
+
+static int guess(void *arg)
+{
+	struct raw_peer p;
+
+	(void)arg;
+	raw_keys_come(&p, address);
+	refused_write(&p, SIZE - 7, 8, 0);
+	refused_write(&p, SIZE, 8, 0);
+	refused_write(&p, UINT64_MAX - 3, 8, 0);
+	refused_write(&p, 0, 8, 1);
+	raw_send(&p, 2, "over", 4);
+	raw_push(&p);
+	raw_end(&p);
+	return 0;
+}
+
+static void refused(slmpm_listener listener)
+{
+	struct slmpm_stats stats;
+	unsigned char got[8];
+	slmpm_peer peer;
+	pid_t pid;
+
+	memset(base, 0x3c, SIZE);
+	peer = raw_keys_meet(listener, mem, guess, NULL, &pid);
+	raw_keys->ready = 1;
+	EXPECT(slmpm_recv(peer, 2, got, sizeof(got), NULL, PATIENCE), 4);
+	OK(slmpm_peer_stats(peer, &stats, sizeof(stats)));
+	CHECK(!stats.violations && stats.refused >= 16 && !stats.served, "%llu refused, %llu done",
+	      (unsigned long long)stats.refused, (unsigned long long)stats.served);
+	CHECK(is_untouched() && base[0] == 0x3c && base[SIZE - 1] == 0x3c, "a byte was written");
+	CHECK(child_wait(pid) == 0, "see above");
+	OK(slmpm_close(peer, PATIENCE));
+}
+
+int main(void)
+{
+	slmpm_listener listener;
+	slmpm_peer honest;
+	slmpm_ctx ctx;
+	char url[80];
+	pid_t pid;
+
+	setenv("SLMPM_LOG_LEVEL", "none", 1);
+	setenv("SLMPM_AM_ANSWERS", ANSWERS, 1);
+	raw_keys_make();
+	snprintf(address, sizeof(address), "hostile-am-%d", (int)getpid());
+	snprintf(url, sizeof(url), "shm:%s", address);
+	OK(slmpm_open(&ctx, NULL));
+	OK(slmpm_listen(&listener, ctx, url));
+	OK(slmpm_am_handler(ctx, ASK, ask, NULL));
+	base = mmap(NULL, SIZE + 2 * GUARD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		    0);
+	CHECK(base != MAP_FAILED, "no memory");
+	memset(base, 0x3c, SIZE + 2 * GUARD);
+	base += GUARD;
+	OK(slmpm_mem_register(ctx, base, SIZE, SLMPM_READ_WRITE, &mem));
+	pid = child_start(honest_peer, address, 60);
+	OK(slmpm_accept(listener, &honest, PATIENCE));
+	for (size_t i = 0; i < OFFENCES; i++)
+		survive(&offences[i], listener, honest);
+	annoyed(listener, honest);
+	refused(listener);
+	OK(slmpm_close(honest, PATIENCE));
+	CHECK(child_wait(pid) == 0, "the honest peer came to harm");
+	OK(slmpm_shut(ctx, PATIENCE));
+	return 0;
+}
