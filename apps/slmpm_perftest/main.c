@@ -275,10 +275,8 @@ static void choose_path(const struct command *c, struct pair *pair)
 	const char *mode = c->setup.mode ? c->setup.mode : "auto";
 
 	pair->foreign = strcmp(mode, "attach") == 0;
-	if (pair->foreign || strcmp(mode, "map") == 0)
+	if (pair->foreign || strcmp(mode, "map") == 0 || is_by_request(mode))
 		pair->path = mode;
-	else if (is_by_request(mode))
-		pair->path = "ring";
 }
 
 static int measure_all(struct command *c)
