@@ -137,12 +137,22 @@ struct grant *grant_new(struct region *region, struct endpoint *ep, uint32_t acc
 void grant_take_back(struct grant *g, uint8_t opcode);
 /* Nothing is left of it here. */
 void grant_free(struct grant *g);
-void grant_key(const struct grant *g, struct slmpm_key *key);
-bool memory_same_secret(const unsigned char *a, const unsigned char *b);
 /* The owner's side of acceptance, release and the answers to revocation. */
 void grant_accepted(struct endpoint *ep, uint32_t id);
 void grant_answered(struct endpoint *ep, uint32_t id, bool released, bool mapping);
 void grant_end_all(struct endpoint *ep);
+
+struct key { /* its bytes taken apart */
+	uint32_t grant, access;
+	uint64_t size, address;
+	const unsigned char *secret;
+};
+
+void key_write(struct slmpm_key *key, const struct grant *g);
+/* False: the bytes are none. */
+bool key_read(const struct slmpm_key *key, struct key *k);
+/* In constant time. */
+bool key_same_secret(const unsigned char *a, const unsigned char *b);
 
 /* Not opened yet and told of by KEY, also if that is still in the socket; NULL with *RC and the
  * detail set. */

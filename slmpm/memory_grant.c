@@ -13,7 +13,6 @@
 #include "slmpm/error.h"
 #include "slmpm/link.h"
 #include "slmpm/memory.h"
-#include "slmpm/message.h"
 #include "slmpm/wait.h"
 
 #define ROOM_FIRST  8
@@ -175,54 +174,6 @@ struct grant *grant_new(struct region *region, struct endpoint *ep, uint32_t acc
 	return NULL;
 }
 
-static void put(unsigned char **at, uint64_t value, int bytes)
-{
-	for (int i = 0; i < bytes; i++)
-		*(*at)++ = (unsigned char)(value >> 8 * i);
-}
-
-void grant_key(const struct grant *g, struct slmpm_key *key)
-{
-	unsigned char *at = key->bytes;
-
-	memset(key, 0, sizeof(*key));
-	put(&at, WIRE_KEY_MAGIC, 4);
-	put(&at, g->access, 4);
-	put(&at, g->id, 8);
-	put(&at, g->region->memory.size, 8);
-	put(&at, (uint64_t)(uintptr_t)g->region->memory.base, 8);
-	memcpy(at, g->secret, KEY_SECRET);
-}
-
-int slmpm_mem_key(slmpm_mem mem, slmpm_peer peer, uint32_t access, struct slmpm_key *key)
-{
-	struct endpoint *ep = endpoint_get(peer);
-	struct region *region;
-	struct context *ctx;
-	struct grant *g;
-	int rc = 0;
-
-	if (!key)
-		return error_set(SLMPM_EINVAL, "slmpm_mem_key: nowhere to put the key");
-	if (!ep || !endpoint_lock(ep, peer))
-		return endpoint_bad_handle(peer);
-	ctx = ep->ctx;
-	if (ep->state == SLMPM_PEER_CONNECTING && !ctx->handling)
-		(void)message_connected(ep, -1);
-	region = region_get(mem);
-	if (endpoint_get(peer) != ep) { /* by another thread, meanwhile */
-		rc = endpoint_bad_handle(peer);
-	} else if (!region) {
-		rc = handle_error(&region_table, mem.id);
-	} else {
-		g = grant_new(region, ep, access, &rc);
-		if (g)
-			grant_key(g, key);
-	}
-	context_unlock(ctx);
-	return rc;
-}
-
 /* ---- taking back ---------------------------------------------------------------------------- */
 
 void grant_take_back(struct grant *g, uint8_t opcode)
@@ -283,17 +234,6 @@ void grant_answered(struct endpoint *ep, uint32_t id, bool released, bool mappin
 
 /* ---- a peer's requests ---------------------------------------------------------------------- */
 
-/* Takes as long wherever they differ. */
-bool memory_same_secret(const unsigned char *a, const unsigned char *b)
-{
-	unsigned char differ = 0;
-
-	for (int i = 0; i < KEY_SECRET; i++)
-		differ |= a[i] ^ b[i];
-	__asm__("" : "+r"(differ)); /* no shorter way to the same end */
-	return !differ;
-}
-
 /* A key that was never given is a guess, and there are not many (2^-128 each). */
 static void guessed(struct endpoint *ep)
 {
@@ -309,7 +249,7 @@ struct grant *region_check(struct endpoint *ep, uint32_t id, const unsigned char
 	static const struct grant none;
 	/* Masked by the table's size: no speculation beyond it. */
 	struct grant *g = find(ep, id);
-	bool same = memory_same_secret(g ? g->secret : none.secret, secret);
+	bool same = key_same_secret(g ? g->secret : none.secret, secret);
 	uint64_t size;
 
 	*status = -SLMPM_EACCES;

@@ -152,43 +152,32 @@ static void offer_free(struct remote *r)
 
 /* ---- opened --------------------------------------------------------------------------------- */
 
-static uint64_t get(const unsigned char **at, int bytes)
+static bool is_key_of(const struct remote *r, const struct key *k)
 {
-	uint64_t value = 0;
-
-	for (int i = 0; i < bytes; i++)
-		value |= (uint64_t) * (*at)++ << 8 * i;
-	return value;
-}
-
-static bool is_key_of(const struct remote *r, const unsigned char *at, uint32_t access)
-{
-	return r->access == access && r->size == get(&at, 8) && r->address == get(&at, 8) &&
-	       memory_same_secret(r->secret, at);
+	return r->access == k->access && r->size == k->size && r->address == k->address &&
+	       key_same_secret(r->secret, k->secret);
 }
 
 struct remote *remote_offered(struct endpoint *ep, const struct slmpm_key *key, int *rc)
 {
-	const unsigned char *at = key->bytes;
-	uint32_t magic = (uint32_t)get(&at, 4), access = (uint32_t)get(&at, 4);
-	uint64_t id = get(&at, 8);
+	struct key k;
 	struct remote *r;
 
 	*rc = 0;
-	if (magic != WIRE_KEY_MAGIC || id > UINT32_MAX) {
+	if (!key_read(key, &k)) {
 		*rc = error_set(SLMPM_EINVAL, "these bytes are no key");
 		return NULL;
 	}
-	r = find_in(&ep->memory.offered, (uint32_t)id);
+	r = find_in(&ep->memory.offered, k.grant);
 	if (!r) {
 		/* What goes ahead of a key may still wait in the socket. */
 		bootstrap_read_ahead(ep);
-		r = find_in(&ep->memory.offered, (uint32_t)id);
+		r = find_in(&ep->memory.offered, k.grant);
 	}
-	if (r && is_key_of(r, at, access))
+	if (r && is_key_of(r, &k))
 		return r;
-	r = find_in(&ep->memory.open, (uint32_t)id);
-	if (r && !r->revoked && is_key_of(r, at, access))
+	r = find_in(&ep->memory.open, k.grant);
+	if (r && !r->revoked && is_key_of(r, &k))
 		*rc = error_set(SLMPM_EBUSY, "this region of %s is open already", ep->name);
 	else
 		*rc = error_set(SLMPM_EACCES, "%s has no such key for us, or has taken it back",
@@ -220,30 +209,6 @@ int remote_open(struct remote *offer, slmpm_rmem *rmem)
 	link_control(ep, WIRE_REGION_ACCEPTED, 0, r->grant, NULL, 0);
 	rmem->id = handle_id(r);
 	return 0;
-}
-
-int slmpm_mem_open(slmpm_peer peer, const struct slmpm_key *key, slmpm_rmem *rmem)
-{
-	struct endpoint *ep = endpoint_get(peer);
-	struct context *ctx;
-	struct remote *r;
-	int rc = 0;
-
-	if (!key || !rmem)
-		return error_set(SLMPM_EINVAL, "slmpm_mem_open: key %p, handle %p",
-				 (const void *)key, (void *)rmem);
-	if (!ep || !endpoint_lock(ep, peer))
-		return endpoint_bad_handle(peer);
-	ctx = ep->ctx;
-	if (ep->state == SLMPM_PEER_UP) {
-		r = remote_offered(ep, key, &rc);
-		if (r)
-			rc = remote_open(r, rmem);
-	} else {
-		rc = endpoint_error(ep);
-	}
-	context_unlock(ctx);
-	return rc;
 }
 
 /* By requests: in which way (SLMPM_RMA). */
