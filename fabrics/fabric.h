@@ -11,7 +11,7 @@
  *  4. What poll hands out stays valid until release; arrivals of a link come in order and may be
  *     released in any order. Their data is the peer's to change: copy what decides anything.
  *  5. reserve, post, poll and release never allocate, block or log. One thread at a time in a
- *     domain and its links.
+ *     domain and its links; but WRITE and READ on memory may run in a second one, beside.
  *  6. The inbound side of a link is a ring in local memory with shadow totals, whatever the fabric.
  *
  * A new fabric is one file fabrics/NAME.c that defines `const struct fabric fabric_NAME`, and no

@@ -273,9 +273,10 @@ static bool is_alive(struct shm_link *l)
 
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
 	now = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-	if (now == l->alive || end.fd < 0)
+	/* Relaxed: two threads may look at once, to no harm. */
+	if (now == atomic_load_explicit(&l->alive, memory_order_relaxed) || end.fd < 0)
 		return true;
-	l->alive = now;
+	atomic_store_explicit(&l->alive, now, memory_order_relaxed);
 	return poll(&end, 1, 0) == 0;
 }
 

@@ -2,16 +2,11 @@
 /* Fetched messages, what both sides need: whether each reaches the other's memory, and turns. */
 #include "slmpm/bulk.h"
 
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "slmpm/control.h"
 #include "slmpm/link.h"
 #include "slmpm/progress.h"
-#include "slmpm/wait.h"
-
-#define SEEN_NS 10000000 /* no process number comes round in so short a time */
 
 /* All of a process's memory, as far as the kernel lets one reach it. */
 static const struct fabric_memory all = {.size = UINT64_MAX, .writable = true};
@@ -147,20 +142,4 @@ bool bulk_heard(struct endpoint *ep)
 	/* Pairs with the same fence of the peer, between its word and its look (bulk.h). */
 	atomic_thread_fence(memory_order_seq_cst);
 	return progress_look(ep) && ep->state == SLMPM_PEER_UP;
-}
-
-bool bulk_is_there(struct endpoint *ep)
-{
-	struct pollfd fds[] = {
-		{.fd = ep->control->process.fd, .events = POLLIN},
-		{.fd = ep->control->socket.fd},
-	};
-	uint64_t now = wait_now();
-
-	if (now - ep->bulk->seen < SEEN_NS)
-		return true;
-	if (fds[1].fd < 0 || poll(fds, 2, 0) < 0 || fds[0].revents || fds[1].revents)
-		return false;
-	ep->bulk->seen = now;
-	return true;
 }

@@ -71,7 +71,6 @@ struct bulk {                      /* of an endpoint */
 	bool introduced;           /* the peer has been told how ours is reached */
 	struct bulk_ways ways[BULK_CLASSES];
 	uint64_t timed, since; /* a message that goes in packets: envelope, and when it began, ns */
-	uint64_t seen;         /* ns: when the peer's process was last seen to be there */
 	struct list pulls, pushes;
 	struct pull *pulling; /* in hand; NULL once it has gone */
 	struct push *pushing;
@@ -137,7 +136,5 @@ bool bulk_say(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t route,
 bool bulk_introduced(struct endpoint *ep, const struct head *h, uint32_t length);
 /* All that the peer has said until now has been heard. What was just said stands before it. */
 bool bulk_heard(struct endpoint *ep);
-/* Its process is there: who dies leaves its number to others. */
-bool bulk_is_there(struct endpoint *ep);
 
 #endif

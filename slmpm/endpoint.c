@@ -10,6 +10,7 @@
 #include "slmpm/bootstrap.h"
 #include "slmpm/bulk.h"
 #include "slmpm/emulate.h"
+#include "slmpm/engine.h"
 #include "slmpm/error.h"
 #include "slmpm/held.h"
 #include "slmpm/inbound.h"
@@ -126,7 +127,7 @@ void endpoint_refresh(struct endpoint *ep)
 	ep->direct = ep->state == SLMPM_PEER_UP && list_empty(&ep->link.queue) &&
 		     list_empty(&ep->owed) && !ep->link.active &&
 		     !(ep->loan.data && !ep->loan.area) && !ep->check && !ep->closing &&
-		     !ep->rma->job_count && !ep->work_waiting && !bulk_busy(ep) &&
+		     !ep->rma->job_count && !ep->rma->moving && !ep->work_waiting && !bulk_busy(ep) &&
 		     !emulate_has_work(ep->emulation);
 }
 
@@ -223,6 +224,7 @@ void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *wh
 	fail_list(&ep->link.queue, error);
 	fail_list(&ep->announced, error);
 	emulate_end(ep);
+	engine_end(ep);
 	rma_end(ep, error);
 	link_forget_owed(ep);
 	memory_end(ep);

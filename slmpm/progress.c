@@ -9,6 +9,7 @@
 #include "slmpm/arrival.h"
 #include "slmpm/bulk.h"
 #include "slmpm/bundle.h"
+#include "slmpm/engine.h"
 #include "slmpm/error.h"
 #include "slmpm/link.h"
 #include "slmpm/wait.h"
@@ -71,6 +72,8 @@ int progress_endpoint(struct endpoint *ep)
 			n += workqueue_advance(ep);
 		if (bulk_busy(ep))
 			n += bulk_step(ep);
+		if (ep->rma->moving)
+			n += engine_step(ep->ctx);
 	}
 	if (UNLIKELY(ep->broken != NULL))
 		endpoint_poison(ep, ep->broken);

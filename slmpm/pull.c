@@ -250,7 +250,7 @@ int pull_step(struct endpoint *ep, struct pull *p)
 		if (!p->sure && !make_sure(ep, p))
 			return n;
 		end = p->upto < p->claim ? p->upto : p->claim;
-		rc = bulk_is_there(ep) ? read_to(ep, p, end) : -ESRCH;
+		rc = read_to(ep, p, end);
 		if (rc == -ESRCH)
 			return n; /* its end will be heard of */
 		if (rc < 0) {

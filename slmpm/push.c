@@ -220,8 +220,6 @@ static int write_share(struct endpoint *ep, const struct push *p)
 	uint64_t at = p->claim, n;
 	void *run;
 
-	if (!bulk_is_there(ep))
-		return -ESRCH;
 	while (at < p->done && (run = request_walk_on(&walk, p->done - at, &n))) {
 		int rc = link_reach(ep, FABRIC_WRITE, &ep->bulk->peer, p->address + at, run, n);
 

@@ -24,6 +24,7 @@ struct fabric_atomic;
 struct head;
 struct remote;
 struct request;
+struct transfer;
 
 enum rma_path { RMA_AUTO, RMA_MAP, RMA_ATTACH, RMA_RING, RMA_AM, RMA_TAG };
 
@@ -52,6 +53,8 @@ struct rma_work {              /* a request's part that is one-sided */
 	bool stored;           /* the bytes are there: the notification alone is to go */
 	bool open;             /* counts among the Writes of several packets */
 	bool parked;           /* waits for a slot, or its turn, outside of the queue */
+	bool engine;           /* moved by the engine, not by packets */
+	struct transfer *transfer; /* which has it; or NULL */
 	struct rma_slot *slot; /* taken for the next request */
 	uint8_t atomic, bits;
 	uint64_t operand, compare;
@@ -82,6 +85,7 @@ struct rma { /* of an endpoint */
 	uint32_t taken;   /* slots */
 	uint32_t open;    /* Writes of several packets under way */
 	uint32_t queued;  /* in the transmit queue */
+	uint32_t moving;  /* the engine's */
 	uint64_t seq;     /* requests numbered so far */
 	uint64_t wrote;   /* the last that changes memory */
 	uint64_t settled; /* all up to this one are done over there */
@@ -130,6 +134,7 @@ struct operation { /* what a call asks for */
 	struct remote *remote;
 	struct slmpm_how full;
 	uint64_t length;
+	bool engine; /* moves it, nobody waiting */
 };
 
 /* Checks it, chooses its path and does it or begins it: what the call returns. */
@@ -149,6 +154,8 @@ bool rma_ready(struct endpoint *ep, const struct request *r);
 int rma_push(struct endpoint *ep, struct request *r, bool *stop);
 /* By request_finish: it is none of ours any more. */
 void rma_finished(struct request *r);
+/* The engine could not move it: by packets, then. */
+void rma_retry(struct request *r);
 /* Takes an unfinished request back; true. Its memory is not looked at again: a Write that has begun
  * is given up, what an answer brings is dropped. */
 bool rma_take_back(struct request *r);

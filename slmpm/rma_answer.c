@@ -7,6 +7,7 @@
 
 #include "slmpm/direct.h"
 #include "slmpm/emulate.h"
+#include "slmpm/engine.h"
 #include "slmpm/inbound.h"
 #include "slmpm/memory.h"
 #include "slmpm/rma.h"
@@ -206,6 +207,8 @@ bool rma_take_back(struct request *r)
 	if (w->parked) {
 		list_remove(&r->node);
 		w->parked = false;
+	} else if (w->transfer) {
+		engine_forget(r);
 	} else if (emulate_wanted()) {
 		emulate_forget(r);
 	} else if (w->span < w->span_count || !r->seq) {

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "slmpm/direct.h"
+#include "slmpm/engine.h"
 #include "slmpm/error.h"
 #include "slmpm/link.h"
 #include "slmpm/memory.h"
@@ -291,6 +292,7 @@ static int prepare(struct request *r, const struct operation *o, bool stored)
 	list_init(&w->live);
 	w->remote = o->remote;
 	w->stored = stored;
+	w->engine = o->engine;
 	w->remotely = o->full.flags & SLMPM_REMOTE;
 	w->answered = w->remotely || o->full.flags & SLMPM_BARRIER;
 	if (o->atomic) {
@@ -338,7 +340,9 @@ int rma_operate(struct operation *o)
 	if (rc == 0) {
 		bool direct = goes_directly(o), notify = o->full.flags & SLMPM_NOTIFY;
 
-		if (direct)
+		o->engine = direct && !notify && !o->atomic && engine_wants(o->length) &&
+			    !completion_blocks(&o->full, o->req);
+		if (direct && !o->engine)
 			rc = notify ? reach(o) : operate_directly(o);
 		stored = rc == 1;
 		if (rc >= 0)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "slmpm/emulate.h"
+#include "slmpm/engine.h"
 #include "slmpm/error.h"
 #include "slmpm/inbound.h"
 #include "slmpm/memory.h"
@@ -109,6 +110,25 @@ void rma_from_queue(struct endpoint *ep, struct request *r)
 	link_dequeue(ep, r);
 }
 
+/* Its turn, out of the parked ones. */
+static void begin(struct endpoint *ep, struct request *r)
+{
+	list_remove(&r->node);
+	r->rma.parked = false;
+	if (r->rma.engine) {
+		int rc = engine_start(r);
+
+		if (rc < 0)
+			request_finish(r, rc);
+	} else if (!emulate_wanted()) {
+		to_queue(ep, r);
+	} else if (r->rma.remote) {
+		emulate_start(r);
+	} else {
+		request_finish(r, 0);
+	}
+}
+
 void rma_wake(struct endpoint *ep)
 {
 	struct rma *m = ep->rma;
@@ -116,20 +136,34 @@ void rma_wake(struct endpoint *ep)
 	while (!list_empty(&m->parked)) {
 		struct request *r = LIST_ENTRY(m->parked.next, struct request, node);
 
-		if (is_held_up(m, r) || (!emulate_wanted() && !take_slot(m, r)))
+		if (is_held_up(m, r) ||
+		    (!emulate_wanted() && !r->rma.engine && !take_slot(m, r)))
 			return;
 		/* A flush is done when it is the only one. */
 		if (!r->rma.remote && m->live.next != &r->rma.live)
 			return;
-		list_remove(&r->node);
-		r->rma.parked = false;
-		if (!emulate_wanted())
-			to_queue(ep, r);
-		else if (r->rma.remote)
-			emulate_start(r);
-		else
-			request_finish(r, 0);
+		begin(ep, r);
 	}
+}
+
+static void place(struct endpoint *ep, struct request *r)
+{
+	/* A flush behind what the engine moves waits for that. */
+	if (r->kind == REQUEST_PUT && !emulate_wanted() && !r->rma.engine &&
+	    (r->rma.remote || !ep->rma->moving))
+		to_queue(ep, r);
+	else
+		park(ep->rma, r);
+}
+
+void rma_retry(struct request *r)
+{
+	r->rma.engine = false;
+	r->rma.parts = 0;
+	r->rma.span = 0;
+	place(r->ep, r);
+	rma_wake(r->ep);
+	(void)link_push(r->ep);
 }
 
 void rma_submit(struct request *r)
@@ -141,10 +175,7 @@ void rma_submit(struct request *r)
 	list_append(&m->live, &r->rma.live);
 	if (r->rma.remote)
 		r->rma.remote->active++;
-	if (r->kind == REQUEST_PUT && !emulate_wanted())
-		to_queue(ep, r);
-	else
-		park(m, r);
+	place(ep, r);
 	if (r->flags & SLMPM_BARRIER && !m->barrier)
 		m->barrier = r->rma.ticket;
 	rma_wake(ep);

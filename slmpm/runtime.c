@@ -13,6 +13,7 @@
 #include "slmpm/bootstrap.h"
 #include "slmpm/completion.h"
 #include "slmpm/endpoint.h"
+#include "slmpm/engine.h"
 #include "slmpm/error.h"
 #include "slmpm/listener.h"
 #include "slmpm/memory.h"
@@ -59,6 +60,7 @@ static void close_inherited(void)
 		close(ctx->epoll);
 		if (ctx->kick >= 0)
 			close(ctx->kick);
+		engine_forked(ctx);
 		if (ctx->stats.fd >= 0)
 			close(ctx->stats.fd);
 	}
@@ -74,6 +76,7 @@ static void forked(void)
 	completion_fork();
 	trace_fork();
 	memory_forked();
+	engine_fork();
 	default_ctx.id = 0;
 }
 
@@ -174,6 +177,7 @@ static void context_free(struct context *ctx)
 	context_forget_events(ctx);
 	memory_shut(ctx);
 	completion_end(ctx);
+	engine_close(ctx);
 	if (ctx->domain && ctx->domain->fabric)
 		ctx->domain->fabric->close(ctx->domain);
 	free(ctx->domain);
@@ -227,6 +231,11 @@ int slmpm_open(slmpm_ctx *out, const struct slmpm_options *o)
 		return rc;
 	}
 	stats_open(ctx);
+	rc = engine_open(ctx);
+	if (rc < 0) {
+		context_free(ctx);
+		return rc;
+	}
 	out->id = handle_id(ctx);
 	return 0;
 }
@@ -304,6 +313,9 @@ int slmpm_shut(slmpm_ctx handle, int timeout_ms)
 		context_unlock(ctx);
 		return -SLMPM_ESTATE;
 	}
+	context_unlock(ctx);
+	engine_stop_serving(ctx);
+	context_lock(ctx);
 	while (!list_empty(&ctx->listeners))
 		listener_free(LIST_ENTRY(ctx->listeners.next, struct listener, node));
 	for (uint32_t i = 0; i < ctx->count; i++) {

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "slmpm/bootstrap.h"
+#include "slmpm/engine.h"
 #include "slmpm/error.h"
 #include "slmpm/listener.h"
 #include "slmpm/process.h"
@@ -94,6 +95,7 @@ static void dispatch(struct context *ctx, struct watch *w)
 	case WATCH_SOCKET: bootstrap_socket_ready(w->owner); break;
 	case WATCH_PROCESS: bootstrap_process_ended(w->owner); break;
 	case WATCH_LISTENER: listener_ready(w->owner); break;
+	case WATCH_ENGINE: engine_rung(w->owner); break;
 	case WATCH_KICK: (void)!read(ctx->kick, &count, sizeof(count)); break;
 	}
 }

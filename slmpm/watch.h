@@ -5,7 +5,7 @@
 
 #include "slmpm/context.h"
 
-enum watch_kind { WATCH_SOCKET, WATCH_PROCESS, WATCH_LISTENER, WATCH_KICK };
+enum watch_kind { WATCH_SOCKET, WATCH_PROCESS, WATCH_LISTENER, WATCH_KICK, WATCH_ENGINE };
 
 struct watch {
 	enum watch_kind kind;

@@ -14,6 +14,10 @@
 static const struct way ways[] = {
 	{ "mapped", false, false, "map", { NULL } },
 	{ "attached", true, false, "attach", { NULL } },
+	{ "moved inline", false, false, "map", { "SLMPM_ENGINE=inline", "SLMPM_ENGINE_MIN=1" } },
+	{ "moved by a thread", false, false, "map", { "SLMPM_ENGINE=thread", "SLMPM_ENGINE_MIN=1" } },
+	{ "attached, by a thread", true, false, "attach", { "SLMPM_ENGINE=thread", "SLMPM_ENGINE_MIN=100",
+	  "SLMPM_WAIT=block" } },
 	{ "by requests", false, false, "ring", { "SLMPM_RMA=ring" } },
 	{ "by requests, own memory", true, false, "ring", { "SLMPM_ATTACH=n" } },
 	{ "by requests, checked", false, true, "ring", { "SLMPM_RMA=ring", "SLMPM_CHECK=1" } },

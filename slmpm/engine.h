@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The engine: moves the bytes of puts and gets while the application computes. Descriptors go into
+ * an injection FIFO and come back through the reception FIFO of their context, whose progress ends
+ * the requests. SLMPM_ENGINE says who executes them: `thread`, one thread of the process, asleep
+ * while there is nothing to do; `inline`, the context's own progress, a piece at a time; `none`:
+ * there is no engine, and the call copies.
+ *
+ * With `thread`, a context of several threads is also progressed by a thread of its own, so that
+ * what its peers ask for is done while the application is busy.
+ */
+#ifndef SLMPM_ENGINE_H
+#define SLMPM_ENGINE_H
+
+#include "slmpm/context.h"
+
+struct endpoint;
+struct engine_port;
+struct request;
+struct transfer;
+
+/* Is a transfer of so many bytes, which nobody waits for, the engine's? */
+bool engine_wants(uint64_t length);
+/* R, a put or get within direct reach, has its turn; rma_part_done or rma_retry goes on with it.
+ * Negative: it has not begun. */
+int engine_start(struct request *r);
+/* Its memory is not looked at any more. */
+void engine_forget(struct request *r);
+/* The endpoint ends: all of its transfers are forgotten. */
+void engine_end(struct endpoint *ep);
+/* The reception FIFO, and inline the next piece: how many things happened. */
+int engine_step(struct context *ctx);
+/* Its descriptor is readable. */
+void engine_rung(struct context *ctx);
+/* A context is open; its own thread, if it has one, ends before it closes; it has ended. */
+int engine_open(struct context *ctx);
+void engine_stop_serving(struct context *ctx);
+void engine_close(struct context *ctx);
+/* In the child after fork. */
+void engine_forked(struct context *ctx);
+void engine_fork(void);
+
+#endif
