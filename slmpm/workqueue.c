@@ -8,6 +8,7 @@
 #include "slmpm/am.h"
 #include "slmpm/completion.h"
 #include "slmpm/error.h"
+#include "slmpm/link.h"
 #include "slmpm/memory.h"
 #include "slmpm/message.h"
 
@@ -134,11 +135,20 @@ static enum work_kind kind_of(const struct slmpm_wr *wr)
 	}
 }
 
-static bool may_begin(const struct workqueue *wq, const struct slmpm_wr *wr)
+/* Messages that are staged must leave before what is not one begins. */
+static bool staged(struct endpoint *ep, uint32_t op)
+{
+	if (op == SLMPM_OP_SEND || op == SLMPM_OP_AM || !ep->bundle.count)
+		return false;
+	(void)link_push(ep);
+	return ep->bundle.count > 0;
+}
+
+static bool may_begin(const struct workqueue *wq, struct endpoint *ep, const struct slmpm_wr *wr)
 {
 	enum work_kind kind = kind_of(wr);
 
-	if (wq->starting)
+	if (wq->starting || staged(ep, wr->op))
 		return false;
 	/* Of one kind they keep their order on the way; but not where each is several messages. */
 	return list_empty(&wq->begun) || (kind == wq->kind && kind != WORK_ALONE &&
@@ -237,7 +247,7 @@ static int advance(struct workqueue *wq, struct endpoint *ep)
 		struct work *w = LIST_ENTRY(wq->waiting.next, struct work, node);
 		int rc;
 
-		if (!may_begin(wq, &w->wr))
+		if (!may_begin(wq, ep, &w->wr))
 			break;
 		count_waiting(ep, -1);
 		rc = start(wq, w);
@@ -298,16 +308,16 @@ static bool keep(struct work *w)
 	return true;
 }
 
-static int wait_turn(struct workqueue *wq, struct work *w)
+static int wait_turn(struct workqueue *wq, struct endpoint *ep, struct work *w)
 {
 	if (!keep(w))
 		return error_set(SLMPM_ENOMEM, "for a work request");
 	list_append(&wq->waiting, &w->node);
-	count_waiting(endpoint_get(wq->peer), 1);
+	count_waiting(ep, 1);
 	return 0;
 }
 
-static int take(struct workqueue *wq, const struct slmpm_wr *wr)
+static int take(struct workqueue *wq, struct endpoint *ep, const struct slmpm_wr *wr)
 {
 	struct work *w = LIST_ENTRY(wq->idle.next, struct work, node);
 	int rc;
@@ -326,10 +336,10 @@ static int take(struct workqueue *wq, const struct slmpm_wr *wr)
 	w->receive = wr->op == SLMPM_OP_RECV;
 	if (wr->op == SLMPM_OP_PUT && !(wq->flags & SLMPM_WQ_UNACKNOWLEDGED))
 		w->wr.flags |= SLMPM_REMOTE;
-	if (w->receive || (list_empty(&wq->waiting) && may_begin(wq, wr)))
+	if (w->receive || (list_empty(&wq->waiting) && may_begin(wq, ep, &w->wr)))
 		rc = start(wq, w);
 	else
-		rc = wait_turn(wq, w);
+		rc = wait_turn(wq, ep, w);
 	if (rc < 0) {
 		wq->queue->under_way--;
 		retire(wq, w);
@@ -377,7 +387,7 @@ int slmpm_post(slmpm_wq handle, const struct slmpm_wr *wr, int n)
 	else if (ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)
 		rc = endpoint_error(ep);
 	while (rc == 0 && taken < n) {
-		rc = take(wq, &wr[taken]);
+		rc = take(wq, ep, &wr[taken]);
 		taken += rc == 0;
 	}
 	context_unlock(ctx);

@@ -277,6 +277,7 @@ static void refusals(void)
 	struct slmpm_iov one = {room, 1};
 	slmpm_cq other, stale = cq;
 	struct slmpm_done done;
+	void *loan;
 	slmpm_ctx elsewhere;
 	slmpm_req req = {0};
 
@@ -297,6 +298,10 @@ static void refusals(void)
 	REFUSED(slmpm_recvv(b, 0, &one, 1, &how, NULL), SLMPM_EINVAL, "another context");
 	OK(slmpm_shut(elsewhere, 0));
 	REFUSED(slmpm_cq_create(ctx, NULL), SLMPM_EINVAL, "no place");
+	how.cq = cq;
+	OK(slmpm_loan(a, 0, 8, &loan, PATIENCE));
+	REFUSED(slmpm_commit(a, loan, 8, &how), SLMPM_EINVAL, "call alone");
+	OK(slmpm_abort(a, loan));
 	empty();
 	end();
 }

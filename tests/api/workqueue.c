@@ -38,12 +38,13 @@ static void create(uint32_t depth, uint32_t flags)
 	OK(slmpm_wq_create(a, &o, &wq));
 }
 
-static void begin(uint32_t depth, uint32_t flags)
+static void begin_in(uint32_t context_flags, uint32_t depth, uint32_t flags)
 {
+	struct slmpm_options o = {.size = sizeof(o), .flags = context_flags};
 	struct slmpm_key key;
 	void *base;
 
-	OK(slmpm_open(&ctx, NULL));
+	OK(slmpm_open(&ctx, &o));
 	actor_pair(ctx, &a, &b);
 	OK(slmpm_mem_alloc(ctx, WORDS * 8, SLMPM_READ_WRITE, &mem, &base));
 	there = base;
@@ -52,6 +53,11 @@ static void begin(uint32_t depth, uint32_t flags)
 	settle();
 	OK(slmpm_cq_create(ctx, &cq));
 	create(depth, flags);
+}
+
+static void begin(uint32_t depth, uint32_t flags)
+{
+	begin_in(0, depth, flags);
 }
 
 static void end(void)
@@ -297,6 +303,116 @@ static void fenced(void)
 	next(1, SLMPM_OP_SEND, 0);
 	next(2, SLMPM_OP_SEND, 0);
 	free(out);
+	end();
+}
+
+/* A put is not to overtake a message that is staged for the next. */
+static void behind_a_burst(void)
+{
+	struct slmpm_iov value = {here, 8};
+	struct slmpm_stats s;
+	struct slmpm_wr wr;
+	uint64_t told;
+
+	begin(0, 0);
+	for (uint64_t i = 1; i <= MANY; i++) {
+		here[0] = i;
+		wr = message(1, &value, 2 * i);
+		wr.flags = SLMPM_MORE;
+		post(wr);
+		post(one_sided(SLMPM_OP_PUT, 0, &value, 2 * i + 1));
+		next(2 * i, SLMPM_OP_SEND, 0);
+		next(2 * i + 1, SLMPM_OP_PUT, 0);
+		OK(slmpm_peer_stats(a, &s, sizeof(s)));
+		CHECK(s.sent_messages >= i, "%llu messages have left",
+		      (unsigned long long)s.sent_messages);
+		EXPECT(slmpm_recv(b, 1, &told, 8, NULL, 0), 8);
+		CHECK(told == i && there[0] == i, "told %llu", (unsigned long long)told);
+	}
+	end();
+}
+
+/* From inside a handler, while others begin and end. */
+static void post_again(const struct slmpm_am *am, void *arg)
+{
+	static const struct slmpm_iov text = {"handled", 8};
+	unsigned *posted = arg;
+
+	(void)am;
+	post(message(6, &text, 1000 + (*posted)++));
+}
+
+static void from_a_handler(void)
+{
+	struct slmpm_iov value = {here, 8};
+	unsigned posted = 0;
+	uint64_t again = 0, at = 0;
+
+	begin(0, 0);
+	OK(slmpm_am_handler(ctx, 7, post_again, &posted));
+	for (uint64_t i = 0; i < 50; i++) {
+		OK(slmpm_am(b, 7, NULL, 0, NULL, 0, NULL, NULL));
+		post(one_sided(i % 2 ? SLMPM_OP_PUT : SLMPM_OP_GET, i, &value, i));
+	}
+	while (again + at < 100) {
+		struct slmpm_done done;
+
+		EXPECT(slmpm_cq_wait(cq, &done, 1, PATIENCE), 1);
+		CHECK(done.status == 0 && done.cookie == (done.cookie < 1000 ? at : 1000 + again),
+		      "status %d, cookie %llu", done.status, (unsigned long long)done.cookie);
+		at += done.cookie < 1000;
+		again += done.cookie >= 1000;
+	}
+	CHECK(at == 50 && again == 50, "%llu and %llu", (unsigned long long)at,
+	      (unsigned long long)again);
+	for (int i = 0; i < 50; i++)
+		EXPECT(slmpm_recv(b, 6, here, 8, NULL, PATIENCE), 8);
+	end();
+}
+
+/* ---- threads -------------------------------------------------------------------------------- */
+
+#define EACH 300
+
+static void *post_many(void *arg)
+{
+	uint64_t first = *(uint64_t *)arg;
+	struct slmpm_iov value = {&here[first ? 1 : 0], 8};
+
+	for (uint64_t i = 0; i < EACH; i++) {
+		struct slmpm_wr wr =
+			i % 3 ? one_sided(SLMPM_OP_PUT, first ? 1 : 0, &value, first + i) :
+				add(2, 1, NULL, first + i);
+		int rc;
+
+		while ((rc = slmpm_post(wq, &wr, 1)) == -SLMPM_EAGAIN)
+			sched_yield();
+		EXPECT(rc, 1);
+	}
+	return NULL;
+}
+
+/* Two post, one polls: the order of each is kept. */
+static void threads(void)
+{
+	uint64_t first[2] = {0, EACH}, at[2] = {0, EACH};
+	pthread_t posters[2];
+
+	begin_in(SLMPM_THREADS, 16, 0);
+	for (int i = 0; i < 2; i++)
+		CHECK(!pthread_create(&posters[i], NULL, post_many, &first[i]), "a thread");
+	for (int i = 0; i < 2 * EACH; i++) {
+		struct slmpm_done done;
+
+		EXPECT(slmpm_cq_wait(cq, &done, 1, PATIENCE), 1);
+		CHECK(done.status == 0 && done.cookie == at[done.cookie >= EACH],
+		      "status %d, cookie %llu", done.status, (unsigned long long)done.cookie);
+		at[done.cookie >= EACH]++;
+	}
+	for (int i = 0; i < 2; i++)
+		pthread_join(posters[i], NULL);
+	OK(slmpm_flush(a, PATIENCE));
+	CHECK(there[2] == 2 * EACH / 3, "%llu added", (unsigned long long)there[2]);
 	end();
 }
 
@@ -587,6 +703,9 @@ static int everything(void *arg)
 	mixed();
 	behind_a_long_one();
 	fenced();
+	behind_a_burst();
+	from_a_handler();
+	threads();
 	receives();
 	silent();
 	failing();
