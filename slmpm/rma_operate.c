@@ -228,7 +228,7 @@ static int reach_for_request(const struct operation *o)
 		request_drop(r);
 		return rc;
 	}
-	r->kind = o->kind;
+	r->kind = (enum request_kind)o->kind;
 	describe(o, &r->result);
 	request_finish(r, 0);
 	o->req->id = handle_id(r);
@@ -280,8 +280,8 @@ static int copy_spans(struct request *r, const struct operation *o)
 static int prepare(struct request *r, const struct operation *o, bool stored)
 {
 	struct rma_work *w = &r->rma;
-	int rc = request_init(r, o->kind, o->remote->ep->ctx, o->remote->ep, 0, o->pieces,
-			      o->piece_count);
+	int rc = request_init(r, (enum request_kind)o->kind, o->remote->ep->ctx, o->remote->ep, 0,
+			      o->pieces, o->piece_count);
 
 	if (rc == 0)
 		rc = copy_spans(r, o);
