@@ -150,6 +150,8 @@ static void ended(struct endpoint *ep, bool gone)
 		endpoint_lost(ep, why);
 }
 
+static int take_bye(struct control *c, const struct received *r);
+
 /*
  * The process of a socket that hung up usually ends within a millisecond, and its status then tells
  * more. Nobody waits for that: its descriptor or a deadline comes back to it.
@@ -160,6 +162,12 @@ static void hung_up(struct endpoint *ep)
 
 	watch_close(ep->ctx, &c->socket);
 	ep->link.port->bell = -1;
+	if (c->said_bye) {
+		struct received r = {.packet.bye = c->bye, .length = sizeof(c->bye)};
+
+		(void)take_bye(c, &r);
+		return;
+	}
 	progress_drain(ep); /* an orderly end lies in the ring */
 	if (ep->end_of_stream || c->process.fd < 0) {
 		ended(ep, c->process.fd < 0);
@@ -366,6 +374,10 @@ static void read_ahead(struct endpoint *ep, struct received *r, bool lost)
 	} else if (r->length == sizeof(*area) && r->fd_count == 1 &&
 		   LITTLE_32(area->head.type) == WIRE_AREA) {
 		(void)area_offered(ep, LITTLE_32(area->area), LITTLE_64(area->size), r->fds[0]);
+	} else if (r->length == sizeof(r->packet.bye) && !r->fd_count &&
+		   LITTLE_32(r->packet.head.type) == WIRE_BYE) {
+		ep->control->said_bye = true; /* the end follows, and is where it is looked at */
+		ep->control->bye = r->packet.bye;
 	}
 }
 
@@ -387,5 +399,7 @@ void bootstrap_read_ahead(struct endpoint *ep)
 			return;
 		read_ahead(ep, &r, rc == -EMFILE);
 		control_drop(&r);
+		if (r.length == 1) /* a bell that another thread sleeps for */
+			wait_changed(ep->ctx);
 	}
 }

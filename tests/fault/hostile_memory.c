@@ -772,6 +772,52 @@ static void ask_one_that_knows_nothing(void)
 	CHECK(child_wait(pid) == 0, "one that knows no regions: see above");
 }
 
+/* ---- one that leaves ------------------------------------------------------------------------- */
+
+/* Its last word comes right behind the grant, and both perhaps before they are asked for. */
+static int leave(void *arg)
+{
+	struct slmpm_key key = {.bytes = {0x53, 0x4c, 0x4b, 0x31, 3, 0, 0, 0, 1}};
+	struct wire_bye bye = {.reason = "gone for tea"};
+	struct liar l = {.fd = -1};
+	struct wire_grant g;
+	char reason[112];
+
+	(void)arg;
+	raw_begin(&l.raw, raw_connect(address));
+	l.raw.hello.features = LITTLE_64(WIRE_FEATURE_MEMORY);
+	raw_steps(&l.raw, RAW_HELLO, RAW_UP);
+	CHECK(mapping_create(&l.region, "slmpm-test", SIZE) == 0, "memory");
+	g = grant_of(&l, 1);
+	memcpy(key.bytes + 16, &g.size, 8);
+	raw_send(&l.raw, 1, &key, sizeof(key));
+	say_grant(&l, g, l.region.fd);
+	raw_say_packet(l.raw.fd, WIRE_BYE, &bye, sizeof(bye), -1);
+	(void)shutdown(l.raw.fd, SHUT_WR);
+	raw_hear_end(l.raw.fd, reason);
+	end(&l);
+	return 0;
+}
+
+static void hear_the_last_word(void)
+{
+	pid_t pid = child_start(leave, NULL, 30);
+	struct slmpm_key key;
+	slmpm_peer peer;
+	slmpm_rmem rmem;
+	int rc;
+
+	OK(slmpm_accept(listener, &peer, PATIENCE));
+	EXPECT(slmpm_recv(peer, 1, &key, sizeof(key), NULL, PATIENCE), sizeof(key));
+	rc = slmpm_mem_open(peer, &key, &rmem);
+	CHECK(rc == 0 || rc == -SLMPM_EDEAD || rc == -SLMPM_EACCES, "open: %d (%s)", rc,
+	      slmpm_error_detail());
+	REFUSED(slmpm_recv(peer, 1, &key, sizeof(key), NULL, PATIENCE), SLMPM_EDEAD,
+		"gone for tea");
+	OK(slmpm_close(peer, PATIENCE));
+	CHECK(child_wait(pid) == 0, "one that leaves: see above");
+}
+
 int main(void)
 {
 	char url[80];
@@ -790,6 +836,8 @@ int main(void)
 	give_for_reading();
 	refuse_others_keys();
 	ask_one_that_knows_nothing();
+	for (int i = 0; i < 20; i++)
+		hear_the_last_word();
 	OK(slmpm_shut(ctx, PATIENCE));
 	return 0;
 }
