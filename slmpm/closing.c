@@ -26,7 +26,7 @@ static bool all_sent(void *arg)
 
 	return is_gone(c) || ep->state != SLMPM_PEER_UP ||
 	       (!ep->bundle.count && list_empty(&ep->link.queue) && list_empty(&ep->owed) &&
-		list_empty(&ep->announced));
+		list_empty(&ep->announced) && !rma_owes(ep));
 }
 
 static bool handshake_over(void *arg)

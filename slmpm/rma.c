@@ -142,6 +142,8 @@ int slmpm_flush(slmpm_peer peer, int timeout_ms)
 				     0;
 		ep->rma->lost = 0;
 		atomic_thread_fence(memory_order_seq_cst);
+	} else if (ep->loan.data && !ep->loan.area) {
+		rc = error_set(SLMPM_EBUSY, "slmpm_flush: a loan to %s is open", ep->name);
 	} else {
 		rc = request_init(&r, REQUEST_PUT, ctx, ep, 0, NULL, 0);
 		list_init(&r.rma.live);

@@ -44,18 +44,19 @@ struct rma_work {              /* a request's part that is one-sided */
 	struct list live;      /* of the endpoint's, in the order in which they were asked for */
 	uint64_t ticket;       /* 0: not among them */
 	struct slmpm_span one, *spans;
-	int span_count, span;  /* the one that goes next ... */
-	uint64_t in_span;      /* ... and what of it is out */
-	uint32_t parts;        /* answers to come */
-	int status;            /* the first that failed */
-	bool answered;         /* wants one to its last packet ... */
-	bool remotely;         /* ... and is done only then */
-	bool stored;           /* the bytes are there: the notification alone is to go */
-	bool open;             /* counts among the Writes of several packets */
-	bool parked;           /* waits for a slot, or its turn, outside of the queue */
-	bool engine;           /* moved by the engine, not by packets */
+	int span_count, span;      /* the one that goes next ... */
+	uint64_t in_span;          /* ... and what of it is out */
+	uint32_t parts;            /* answers to come */
+	int status;                /* the first that failed */
+	bool answered;             /* wants one to its last packet ... */
+	bool remotely;             /* ... and is done only then */
+	bool stored;               /* the bytes are there: the notification alone is to go */
+	bool is_long;              /* a put of which a span takes several packets */
+	bool open;                 /* counts among the Writes of several packets */
+	bool parked;               /* waits for a slot, or its turn, outside of the queue */
+	bool engine;               /* moved by the engine, not by packets */
 	struct transfer *transfer; /* which has it; or NULL */
-	struct rma_slot *slot; /* taken for the next request */
+	struct rma_slot *slot;     /* taken for the next request */
 	uint8_t atomic, bits;
 	uint64_t operand, compare;
 	void *old;
@@ -172,6 +173,8 @@ void rma_serve_write(struct endpoint *ep, const struct head *h, uint8_t opcode);
 void rma_serve_read(struct endpoint *ep, const struct head *h);
 void rma_serve_atomic(struct endpoint *ep, const struct head *h, uint8_t opcode);
 void rma_serve_notify(struct endpoint *ep, const struct head *h);
+/* Are there answers to go out, other than the bytes of reads? For an orderly end. */
+bool rma_owes(const struct endpoint *ep);
 void rma_serve_withdrawn(struct endpoint *ep, const struct head *h);
 /* Answers that are owed, as far as there is room: packets posted; *STOP when the link takes no
  * more. */

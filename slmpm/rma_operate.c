@@ -293,8 +293,9 @@ static int prepare(struct request *r, const struct operation *o, bool stored)
 	w->remote = o->remote;
 	w->stored = stored;
 	w->engine = o->engine;
-	w->remotely = o->full.flags & SLMPM_REMOTE;
-	w->answered = w->remotely || o->full.flags & SLMPM_BARRIER;
+	/* What is stored already wants no answer: the target can see it. */
+	w->remotely = !stored && o->full.flags & SLMPM_REMOTE;
+	w->answered = !stored && o->full.flags & (SLMPM_REMOTE | SLMPM_BARRIER);
 	if (o->atomic) {
 		w->atomic = (uint8_t)o->atomic->op;
 		w->bits = (uint8_t)o->atomic->bits;
@@ -308,12 +309,15 @@ static int prepare(struct request *r, const struct operation *o, bool stored)
 /* STORED: a put's bytes are there, the target is to be told. */
 static int operate_by_request(const struct operation *o, bool stored)
 {
+	const struct endpoint *ep = o->remote->ep;
 	bool blocks = completion_blocks(&o->full, o->req);
 	struct request stack = {.piece_count = 0}, *r = blocks ? &stack : request_new();
 	int rc;
 
 	if (!r)
 		return -SLMPM_ENOMEM;
+	if (blocks && ep->loan.data && !ep->loan.area) /* nothing passes it */
+		return error_set(SLMPM_EBUSY, "%s: a loan to %s is open", o->call, ep->name);
 	rc = prepare(r, o, stored);
 	if (rc == 0)
 		rc = completion_bind(r, &o->full, o->req);

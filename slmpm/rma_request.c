@@ -82,7 +82,7 @@ bool rma_ready(struct endpoint *ep, const struct request *r)
 	if (r->kind != REQUEST_PUT) /* it has its slot */
 		return true;
 	return !is_held_up(m, r) && (!r->rma.answered || m->taken < RMA_WINDOW) &&
-	       (!is_long(ep, r) || m->open < RMA_WINDOW) &&
+	       (!r->rma.is_long || m->open < RMA_WINDOW) &&
 	       (!(r->flags & SLMPM_NOTIFY) ||
 		ep->charged - ep->credited + WIRE_ENVELOPE <= ep->credit);
 }
@@ -136,8 +136,7 @@ void rma_wake(struct endpoint *ep)
 	while (!list_empty(&m->parked)) {
 		struct request *r = LIST_ENTRY(m->parked.next, struct request, node);
 
-		if (is_held_up(m, r) ||
-		    (!emulate_wanted() && !r->rma.engine && !take_slot(m, r)))
+		if (is_held_up(m, r) || (!emulate_wanted() && !r->rma.engine && !take_slot(m, r)))
 			return;
 		/* A flush is done when it is the only one. */
 		if (!r->rma.remote && m->live.next != &r->rma.live)
@@ -172,6 +171,7 @@ void rma_submit(struct request *r)
 	struct rma *m = ep->rma;
 
 	r->rma.ticket = ++m->tickets;
+	r->rma.is_long = is_long(ep, r);
 	list_append(&m->live, &r->rma.live);
 	if (r->rma.remote)
 		r->rma.remote->active++;
@@ -226,7 +226,7 @@ static void put_begun(struct endpoint *ep, struct request *r)
 	struct rma *m = ep->rma;
 
 	r->seq = m->wrote = ++m->seq;
-	r->rma.open = is_long(ep, r);
+	r->rma.open = r->rma.is_long;
 	m->open += r->rma.open;
 	ep->charged += (r->flags & SLMPM_NOTIFY) ? WIRE_ENVELOPE : 0;
 	ep->link.run = 0;

@@ -180,6 +180,14 @@ static int post_answer(struct endpoint *ep, struct rma_job *j, bool *stop)
 	return n;
 }
 
+bool rma_owes(const struct endpoint *ep)
+{
+	for (int i = 0; i < RMA_WINDOW; i++)
+		if (ep->rma->jobs[i].opcode && ep->rma->jobs[i].opcode != WIRE_READ_ONLY)
+			return true;
+	return false;
+}
+
 int rma_serve(struct endpoint *ep, bool *stop)
 {
 	struct rma *m = ep->rma;

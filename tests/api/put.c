@@ -350,6 +350,15 @@ static void refused(void)
 	OK(slmpm_put(write_only, 0, out, 1, NULL, NULL));
 	OK(slmpm_flush(far, PATIENCE));
 	REFUSED(slmpm_flush((slmpm_peer){0}, 0), SLMPM_EHANDLE, "zero");
+	if (!strcmp(way_current()->path,
+		    "ring")) { /* nothing passes a loan that lies in the ring */
+		void *buf;
+
+		OK(slmpm_loan(far, 1, 100, &buf, PATIENCE));
+		REFUSED(slmpm_put(rmem, 0, out, 1, NULL, NULL), SLMPM_EBUSY, "loan");
+		OK(slmpm_abort(far, buf));
+		OK(slmpm_put(rmem, 0, out, 1, NULL, NULL));
+	}
 	OK(slmpm_mem_release(read_only));
 	OK(slmpm_mem_release(write_only));
 	REFUSED(slmpm_put(read_only, 0, out, 1, NULL, NULL), SLMPM_EHANDLE, "stale");
