@@ -41,8 +41,10 @@ void bulk_end(struct endpoint *ep)
 	if (!b)
 		return;
 	/* The messages go with the endpoint's lists. */
-	LIST_EACH(at, &b->pulls)
+	LIST_EACH(at, &b->pulls) {
 		list_remove(at);
+		ep->ctx->pulls--;
+	}
 	LIST_EACH(at, &ep->announced) {
 		struct request *r = LIST_ENTRY(at, struct request, node);
 
@@ -80,6 +82,8 @@ int bulk_step(struct endpoint *ep)
 		list_append(&b->pushes, first);
 		n += push_step(ep, LIST_ENTRY(first, struct push, node));
 	}
+	if (!ep->ctx->polling)
+		bulk_rest(ep);
 	return n;
 }
 
@@ -87,6 +91,13 @@ void bulk_rest(struct endpoint *ep)
 {
 	LIST_EACH(at, &ep->bulk->pulls)
 		pull_rest(ep, LIST_ENTRY(at, struct pull, node));
+}
+
+void bulk_rest_all(struct context *ctx)
+{
+	for (uint32_t i = 0; i < ctx->count; i++)
+		if (bulk_busy(ctx->endpoints[i]) && ctx->endpoints[i]->state == SLMPM_PEER_UP)
+			bulk_rest(ctx->endpoints[i]);
 }
 
 /* ---- what is said --------------------------------------------------------------------------- */

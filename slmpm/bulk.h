@@ -83,8 +83,9 @@ void bulk_end(struct endpoint *ep);
 void bulk_free(struct endpoint *ep);
 /* One step of what is under way; how many things happened. */
 int bulk_step(struct endpoint *ep);
-/* The caller returns to the application: says where nothing is being read. */
+/* The call returns to the application: tells that nothing is being read meanwhile. */
 void bulk_rest(struct endpoint *ep);
+void bulk_rest_all(struct context *ctx);
 
 static inline bool bulk_busy(const struct endpoint *ep)
 {

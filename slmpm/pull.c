@@ -82,13 +82,19 @@ void pull_announced(struct endpoint *ep, const struct head *h)
 		match_keep(m);
 }
 
+static void unlist(struct endpoint *ep, struct pull *p)
+{
+	ep->ctx->pulls -= !list_empty(&p->node);
+	list_remove(&p->node);
+}
+
 void pull_forget(struct inbound *m)
 {
 	struct endpoint *ep = m->ep;
 
 	if (ep->bulk->pulling == m->pull)
 		ep->bulk->pulling = NULL;
-	list_remove(&m->pull->node);
+	unlist(ep, m->pull);
 	free(m->pull);
 	m->pull = NULL;
 	endpoint_refresh(ep);
@@ -149,6 +155,7 @@ void pull_begin(struct inbound *m)
 	p->told = p->reading = p->sure = false;
 	p->turn++;
 	list_append(&b->pulls, &p->node);
+	m->ep->ctx->pulls++;
 	endpoint_refresh(m->ep);
 }
 
@@ -203,10 +210,17 @@ static uint64_t choose_upto(const struct pull *p)
 	return p->upto + (share < left ? share : left);
 }
 
-/* Every byte is there: those from CLAIM on are the sender's. */
+/* Every byte is there, those from CLAIM on by the sender, and it knows that it is not to take the
+ * message back any more. */
 static bool is_whole(const struct pull *p)
 {
-	return p->sure && p->at >= p->claim && p->claim == p->done;
+	return p->reading && p->sure && p->at >= p->claim && p->claim == p->done;
+}
+
+/* All that this side is to read, it has read. */
+static bool is_through(const struct pull *p)
+{
+	return p->told && p->at >= p->claim && p->upto >= p->claim;
 }
 
 static void finish(struct endpoint *ep, struct inbound *m)
@@ -230,37 +244,48 @@ static bool make_sure(struct endpoint *ep, struct pull *p)
 	return true;
 }
 
+enum { REFUSED = -1, LATER, ONWARD, AGAIN }; /* AGAIN: P may have gone */
+
+/* The next stretch. */
+static int read_on(struct endpoint *ep, struct pull *p)
+{
+	bool out = p->at >= (p->upto < p->claim ? p->upto : p->claim);
+	int rc;
+
+	if (p->asked)
+		return LATER; /* the sender is about to say whether it takes it back */
+	if (is_through(p) && p->claim < p->done)
+		return LATER; /* it is to say what has become of its share */
+	if ((!p->told || !p->reading || (out && !is_through(p))) &&
+	    !say_take(ep, p, out ? choose_upto(p) : p->upto, true))
+		return LATER;
+	if (!p->sure && !make_sure(ep, p))
+		return AGAIN;
+	rc = read_to(ep, p, p->upto < p->claim ? p->upto : p->claim);
+	if (rc == -ESRCH)
+		return LATER; /* its end will be heard of */
+	return rc < 0 ? REFUSED : ONWARD;
+}
+
 int pull_step(struct endpoint *ep, struct pull *p)
 {
 	uint64_t from = p->at;
 	int n = 0;
 
 	while (!is_whole(p) && p->at - from < BUDGET) {
-		uint64_t end = p->upto < p->claim ? p->upto : p->claim;
-		int rc;
+		int rc = read_on(ep, p);
 
-		if (p->asked)
-			return n; /* the sender is about to say whether it takes it back */
-		if (p->sure && p->reading && p->at >= end && p->upto >= p->claim)
-			return n; /* the sender is to say what has become of its share */
-		if ((!p->told || !p->reading || p->at >= end) &&
-		    !say_take(ep, p, p->at >= end ? choose_upto(p) : p->upto, true))
+		if (rc == LATER)
 			return n;
 		n++;
-		if (!p->sure && !make_sure(ep, p))
-			return n;
-		end = p->upto < p->claim ? p->upto : p->claim;
-		rc = read_to(ep, p, end);
-		if (rc == -ESRCH)
-			return n; /* its end will be heard of */
-		if (rc < 0) {
+		if (rc == REFUSED)
 			refuse(p->m, 1);
-			return n + 1;
-		}
+		if (rc != ONWARD)
+			return n;
 	}
 	if (is_whole(p))
 		finish(ep, p->m);
-	return n + 1;
+	return n;
 }
 
 void pull_rest(struct endpoint *ep, struct pull *p)
@@ -283,7 +308,7 @@ bool pull_take_back(struct inbound *m)
 		if (!bulk_heard(ep) || ep->bulk->pulling != p || p->claim < p->done)
 			return false;
 	}
-	list_remove(&p->node);
+	unlist(ep, p);
 	endpoint_refresh(ep);
 	return true;
 }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "slmpm/bootstrap.h"
+#include "slmpm/bulk.h"
 #include "slmpm/engine.h"
 #include "slmpm/error.h"
 #include "slmpm/listener.h"
@@ -327,6 +328,8 @@ int wait_until(struct context *ctx, wait_test *test, void *arg, int timeout_ms)
 			break;
 	}
 	ctx->polling = false;
+	if (UNLIKELY(ctx->pulls))
+		bulk_rest_all(ctx);
 	if (ctx->waiting)
 		pthread_cond_broadcast(&ctx->changed);
 	return test(arg) ? 0 : rc;

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -241,6 +242,53 @@ static void both_give_up(uint64_t seed)
 	actor_join(peer, 0);
 }
 
+/* Begins to receive and then computes, calling nothing, for a while. */
+static int dawdle(slmpm_peer host, char **words)
+{
+	static unsigned char all[16 * LARGE];
+	struct slmpm_iov iov = {all, sizeof(all)};
+	struct slmpm_done done;
+	slmpm_req req;
+	int rc = 0;
+
+	(void)words;
+	OK(slmpm_recvv(host, 1, &iov, 1, NULL, &req));
+	OK(slmpm_send(host, 2, "go", 2, PATIENCE));
+	for (int i = 0; i < 3 && !rc; i++) {
+		usleep(10000);
+		rc = slmpm_test(&req, &done);
+	}
+	usleep(1000000);
+	EXPECT(slmpm_recv(host, 3, all, 2, NULL, PATIENCE), 2);
+	return 0;
+}
+
+/* Not even a message that is half read makes its sender wait for who does not go on reading. */
+static int wait_in_vain(void *unused)
+{
+	unsigned char *all = calloc(16, LARGE);
+	slmpm_peer peer;
+	int64_t begin;
+	char go[2];
+	int rc;
+
+	(void)unused;
+	CHECK(all, "no memory");
+	peer = actor_spawn("dawdle", NULL, NULL);
+	EXPECT(slmpm_recv(peer, 2, go, 2, NULL, PATIENCE), 2);
+	begin = actor_now_ms();
+	rc = slmpm_send(peer, 1, all, 16 * LARGE, 100);
+	CHECK(rc == 0 || rc == -SLMPM_ETIMEOUT, "send: %d (%s)", rc, slmpm_error_detail());
+	CHECK(actor_now_ms() - begin < 700 * actor_slow(), "it took %lld ms",
+	      (long long)(actor_now_ms() - begin));
+	printf("%s after %lld ms\n", rc ? "given up" : "sent", (long long)(actor_now_ms() - begin));
+	OK(slmpm_send(peer, 3, "ok", 2, PATIENCE));
+	free(all);
+	OK(slmpm_close(peer, PATIENCE));
+	actor_join(peer, 0);
+	return 0;
+}
+
 static int some_give_up(void *eager_max)
 {
 	CHECK(setenv("SLMPM_EAGER_MAX", eager_max, 1) == 0, "setenv");
@@ -260,8 +308,8 @@ static int deaths(void *arg)
 int main(int argc, char **argv)
 {
 	static const struct actor roles[] = {
-		{"echo", echo},       {"send", send_on}, {"receive", receive_on},
-		{"give up", give_up}, {NULL, NULL},
+		{"echo", echo},       {"send", send_on},  {"receive", receive_on},
+		{"give up", give_up}, {"dawdle", dawdle}, {NULL, NULL},
 	};
 
 	CHECK(setenv("SLMPM_FETCH", "always", 1) == 0 && setenv("SLMPM_FETCH_MIN", "20k", 1) == 0,
@@ -269,6 +317,7 @@ int main(int argc, char **argv)
 	actor_begin(argc, argv, roles);
 	refusals();
 	CHECK(child_run(deaths, NULL, 30) == 0, "see above");
+	CHECK(child_run(wait_in_vain, NULL, 30) == 0, "see above");
 	CHECK(child_run(some_give_up, "256k", 30) == 0, "see above");
 	CHECK(child_run(some_give_up, "32k", 30) == 0, "see above");
 	return 0;
