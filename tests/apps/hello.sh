@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The first programs a reader tries: the hello pair answers from any folder, the epoll loop echoes.
+# The first programs a reader tries: the hello pair answers from any folder, the epoll loop echoes,
+# accelerators count words.
 set -u
 bin=$SLMPM_BUILD/bin
 fail() { echo "$*" >&2; exit 1; }
@@ -27,3 +28,8 @@ for word in alpha beta gamma; do
 done
 exec 8>&-
 wait "$pid" || fail "epoll_loop ended with $?"
+
+# Words counted by active messages.
+text=$(seq -f 'line %g has five words' 3000)
+got=$(printf '%s\n' "$text" | timeout 20 "$bin/am_counter" 3 2>/dev/null) || fail "am_counter ended with $?"
+[ "$got" = "3000 lines, 15000 words" ] || fail "am_counter said: $got"
