@@ -224,7 +224,7 @@ lint-format:
 lint-gcc:
 	@$(MAKE) BUILD=$(BUILD)/lint-gcc CC=gcc OPT=-O2 WERROR=-Werror objects
 # A cold callee without a way around it makes gcc take its callers for cold, and build them for size.
-HOT := slmpm_send|slmpm_sendv|slmpm_recv|slmpm_loan|slmpm_commit|slmpm_hold|slmpm_release|shm_post|shm_poll
+HOT := slmpm_send|slmpm_sendv|slmpm_recv|slmpm_loan|slmpm_commit|slmpm_hold|slmpm_release|slmpm_put|slmpm_get|slmpm_atomic|shm_post|shm_poll
 lint-hot: lint-gcc
 	@echo '  LINT  hot'; ! objdump -t $(BUILD)/lint-gcc/obj/slmpm/*.o $(BUILD)/lint-gcc/obj/fabrics/*.o | \
 		grep -E '[.]text[.]unlikely.* ($(HOT))$$'
