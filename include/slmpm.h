@@ -501,6 +501,7 @@ SLMPM_API int slmpm_rmem_query(slmpm_rmem rmem, struct slmpm_mem_info *info);
  * EACCES (not allowed, revoked), EINVAL (outside of the region), EDEAD, ECLOSED. A put to a region
  * that is neither mapped nor reachable (slmpm_rmem_query: "ring") ends with REMOTE, and a get at
  * all, only when the target makes progress. HOW and REQ may be NULL: the call then blocks.
+ * ETIMEOUT: the buffer is the caller's again; what had begun may be there in part, or come.
  */
 SLMPM_API int slmpm_put(slmpm_rmem to, uint64_t offset, const void *from, size_t len,
 			const struct slmpm_how *how, slmpm_req *req);
@@ -534,7 +535,8 @@ enum slmpm_atomic_op {
 SLMPM_API int slmpm_atomic(slmpm_rmem mem, uint64_t offset, int op, int bits, uint64_t operand,
 			   uint64_t compare, void *old, const struct slmpm_how *how,
 			   slmpm_req *req);
-/* Waits until all puts and atomic operations to PEER so far are visible there. */
+/* Waits until all puts and atomic operations to PEER so far are visible there; or the error of a
+ * put that had ended here and was refused there. */
 SLMPM_API int slmpm_flush(slmpm_peer peer, int timeout_ms);
 
 /* ---- Active messages ------------------------------------------------------------------------ */
