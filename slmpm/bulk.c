@@ -123,7 +123,8 @@ bool bulk_say(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t route,
 	/* Not before what waits, nor into a loan that lies open in the ring. */
 	if (!list_empty(&ep->owed) || (ep->loan.data && !ep->loan.area))
 		return false;
-	memcpy(payload, data, length);
+	if (length)
+		memcpy(payload, data, length);
 	if (introduce && ep->link.fabric->reg(ep->link.port, &own, true, true, &blob) == 0) {
 		memcpy(payload + length, blob.bytes, blob.length);
 		p.length += blob.length;

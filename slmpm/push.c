@@ -256,7 +256,7 @@ static void leave(struct endpoint *ep, struct push *p)
 static int step_share(struct endpoint *ep, struct push *p)
 {
 	struct bulk *b = ep->bulk;
-	uint64_t share;
+	uint64_t share = 0;
 	int n = 0;
 
 	while (p->told || (share = choose_share(b, p))) {
