@@ -67,7 +67,7 @@ int message_close(struct endpoint *ep, int timeout_ms)
 {
 	uint64_t deadline = wait_deadline(timeout_ms);
 	struct closing c = {ep, handle_id(ep)};
-	int rc = 0;
+	int rc = 0, let_go = 0;
 
 	/* What was sent before the handshake waits for it. */
 	if (ep->state == SLMPM_PEER_CONNECTING && !list_empty(&ep->link.queue))
@@ -80,7 +80,7 @@ int message_close(struct endpoint *ep, int timeout_ms)
 		link_unreserve(ep);
 	ep->loan.data = NULL;
 	if (ep->state == SLMPM_PEER_UP)
-		memory_close(ep, wait_ms(wait_now(), deadline, -1));
+		let_go = memory_close(ep, wait_ms(wait_now(), deadline, -1));
 	if (is_gone(&c))
 		return 0;
 	if (ep->state == SLMPM_PEER_UP)
@@ -89,7 +89,7 @@ int message_close(struct endpoint *ep, int timeout_ms)
 		return 0;
 	endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it has been closed");
 	bootstrap_stop(ep, NULL);
-	return rc;
+	return rc < 0 ? rc : let_go;
 }
 
 int slmpm_close(slmpm_peer peer, int timeout_ms)

@@ -116,8 +116,8 @@ void memory_begin(struct endpoint *ep);
 /* The peer's packet over the control socket; LOST: its descriptor found no room here. Negative: it
  * breaks the rules. */
 int memory_granted(struct endpoint *ep, struct received *r, bool lost);
-/* Before an orderly end: peers that reach memory of the application's stop doing so. */
-void memory_close(struct endpoint *ep, int timeout_ms);
+/* Before an orderly end: a peer that reaches memory of the application's stops doing so; ETIMEOUT. */
+int memory_close(struct endpoint *ep, int timeout_ms);
 /* At the endpoint's end: its grants are gone, its regions reach nowhere; and its handle's. */
 void memory_end(struct endpoint *ep);
 void memory_forget(struct endpoint *ep);

@@ -289,7 +289,7 @@ static bool nobody_attached(void *arg)
 	return true;
 }
 
-void memory_close(struct endpoint *ep, int timeout_ms)
+int memory_close(struct endpoint *ep, int timeout_ms)
 {
 	struct closing c = {ep, handle_id(ep)};
 
@@ -299,8 +299,9 @@ void memory_close(struct endpoint *ep, int timeout_ms)
 		if (g && g->attached && !g->ending)
 			grant_take_back(g, WIRE_REGION_REVOKED);
 	}
-	if (!nobody_attached(&c))
-		(void)wait_until(ep->ctx, nobody_attached, &c, timeout_ms);
+	if (nobody_attached(&c) || wait_until(ep->ctx, nobody_attached, &c, timeout_ms) == 0)
+		return 0;
+	return error_set(SLMPM_ETIMEOUT, "%s has not let go of registered memory", ep->name);
 }
 
 void grant_end_all(struct endpoint *ep)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "tests/lib/actor.h"
 
@@ -146,6 +147,50 @@ static void acceptor_gone(const char *how)
 	OK(slmpm_mem_destroy(foreign, PATIENCE));
 	OK(slmpm_mem_destroy(mem, PATIENCE));
 	(void)slmpm_join(a, NULL, PATIENCE);
+}
+
+/* Holds a region, and calls nothing any more until it is killed. */
+static int role_idle(slmpm_peer host, char **words)
+{
+	slmpm_rmem rmem;
+	int path;
+
+	(void)words;
+	OK(slmpm_mem_accept(host, &rmem, PATIENCE));
+	path = path_of(rmem)[0];
+	OK(slmpm_send(host, GO, &path, sizeof(path), PATIENCE));
+	alarm(60);
+	pause();
+	return 1;
+}
+
+/* Memory that can be freed after a close: or it says that it cannot. */
+static void closed_while_attached(void)
+{
+	slmpm_peer idle = actor_spawn("idle", NULL, NULL), a, b;
+	static char memory[64];
+	struct slmpm_key key;
+	slmpm_rmem rmem;
+	slmpm_mem mem;
+	int path = 0;
+
+	OK(slmpm_mem_register(ctx, memory, sizeof(memory), SLMPM_READ_WRITE, &mem));
+	OK(slmpm_mem_share(mem, idle, SLMPM_READ_WRITE, PATIENCE));
+	EXPECT(slmpm_recv(idle, GO, &path, sizeof(path), NULL, PATIENCE), sizeof(path));
+	if (path == 'a') {
+		REFUSED(slmpm_mem_revoke(mem, idle, SOON), SLMPM_ETIMEOUT, "let go");
+		REFUSED(slmpm_mem_destroy(mem, SOON), SLMPM_ETIMEOUT, "released");
+		REFUSED(slmpm_close(idle, SOON), SLMPM_ETIMEOUT, "let go");
+	}
+	OK(slmpm_kill(idle, 0));
+	(void)slmpm_join(idle, NULL, PATIENCE);
+	/* One that makes progress does let go. */
+	actor_pair(ctx, &a, &b);
+	OK(slmpm_mem_key(mem, b, SLMPM_READ_WRITE, &key));
+	OK(slmpm_mem_open(a, &key, &rmem));
+	OK(slmpm_close(b, PATIENCE));
+	OK(slmpm_close(a, PATIENCE));
+	OK(slmpm_mem_destroy(mem, 0));
 }
 
 /* ---- revocation ------------------------------------------------------------------------------ */
@@ -335,10 +380,8 @@ static void mapped_anew(void)
 }
 
 static const struct actor roles[] = {
-	{"accept", role_accept},
-	{"leave", role_leave},
-	{"writer", role_writer},
-	{NULL, NULL},
+	{"accept", role_accept}, {"idle", role_idle}, {"leave", role_leave},
+	{"writer", role_writer}, {NULL, NULL},
 };
 
 int main(int argc, char **argv)
@@ -349,6 +392,7 @@ int main(int argc, char **argv)
 	not_accepted();
 	acceptor_gone("exit");
 	acceptor_gone("kill");
+	closed_while_attached();
 	revoked_before_it_was_opened();
 	mapped_anew();
 	one_of_two_revoked(true);
