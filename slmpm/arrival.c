@@ -142,7 +142,8 @@ static void send_first(struct endpoint *ep, const struct head *h)
 	struct inbound *m;
 
 	if (PEER_FAULT(h->length != ep->packet_max_in || total <= h->length ||
-		       total > SLMPM_MESSAGE_MAX || h->flags & WIRE_FLAG_TAGGED || announced != (total > ep->eager_max_in))) {
+		       total > SLMPM_MESSAGE_MAX || h->flags & WIRE_FLAG_TAGGED ||
+		       announced != (total > ep->eager_max_in))) {
 		arrival_violates(ep, "length of First");
 		return;
 	}

@@ -46,7 +46,7 @@ struct context {
 	struct list deadlines; /* struct control: handshakes under way */
 	struct list counters, queues, work_queues;
 	struct engine_port *port; /* where the engine brings back what it has moved; or NULL */
-	struct list spent; /* requests that have been told to one of these: to be dropped */
+	struct list spent;        /* requests that have been told to one of these: to be dropped */
 
 	struct fabric_domain *domain;
 	int epoll, kick;  /* kick: wakes the sleeping thread of a context with several */

@@ -20,7 +20,7 @@
 #define LOOK_EVERY 512 /* passes between looks at the descriptors, busy or not ... */
 #define POLLS      8   /* of one ring in a call before it is found empty */
 #define LOOK_TICKS 50000
-#define LOOK_SHARE 64  /* ... where so many packets count as one more: passes over many peers */
+#define LOOK_SHARE 64 /* ... where so many packets count as one more: passes over many peers */
 
 COLD int progress_look_away(struct endpoint *ep)
 {
