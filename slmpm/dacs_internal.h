@@ -33,6 +33,7 @@ struct dacsi_settings {
 	int kill_ms;    /* from SIGTERM to SIGKILL */
 	uint32_t wait;  /* SLMPM_WAIT_* */
 	bool abort, keep_cwd;
+	bool serve;  /* SLMPM_ENGINE=thread */
 	bool strict; /* transfers have to be aligned as on a Cell processor */
 	char cwd_prefix[256];
 };
@@ -167,6 +168,9 @@ struct dacsi_runtime {
 	uint32_t watched;  /* children that are suspicious or to be killed */
 	uint32_t sequence; /* of processes started */
 	uint32_t calls;    /* of the frequent kind */
+	uint32_t entered;  /* calls of all kinds */
+	bool served;       /* `server` runs */
+	pthread_t server;
 	de_id_t *elements;
 	uint32_t element_count;
 	struct dacsi_wid *wids;
@@ -216,6 +220,16 @@ bool dacsi_progress(void);
 void dacsi_pause_begin(struct dacsi_pause *p);
 /* Between two looks at a condition: waits until it may have changed. DACS_SUCCESS: look again. */
 DACS_ERR_T dacsi_pause(struct dacsi_pause *p);
+/* A turn of the thread that serves partners: once no call has been made for a millisecond, and
+ * nobody else does, it sleeps on the descriptors. *SEEN: calls so far. */
+void dacsi_serve_turn(uint32_t *seen);
+
+/* ---- dacs_serve.c ---- */
+
+/* A thread that serves partners while the application computes. */
+DACS_ERR_T dacsi_serve_begin(void);
+/* The runtime is leaving, nobody is inside any more; gives the lock back meanwhile. */
+void dacsi_serve_end(void);
 
 /* ---- dacs_process.c ---- */
 

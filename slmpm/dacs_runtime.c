@@ -46,6 +46,7 @@ DACS_ERR_T dacsi_enter(void)
 {
 	if (dacsi.threads)
 		pthread_mutex_lock(&dacsi.lock);
+	dacsi.entered++;
 	if (dacsi.up && !dacsi.leaving)
 		return DACS_SUCCESS;
 	if (dacsi.threads)
@@ -138,6 +139,7 @@ static DACS_ERR_T read_settings(struct dacsi_settings *set)
 	set->abort = yes("DACS_ABORT");
 	set->keep_cwd = yes("DACS_KEEP_CWD");
 	set->strict = yes("DACS_STRICT");
+	set->serve = strcasecmp(setting("ENGINE", &s), "thread") == 0;
 	prefix = setting("DACS_CWD_PREFIX", &s);
 	if (strlen(prefix) >= sizeof(s.value) - 1) /* perhaps cut off */
 		return DACS_ERR_TOO_LONG;
@@ -259,6 +261,11 @@ DACS_ERR_T dacs_init(int config_flags)
 		prepare();
 		rc = set_up();
 	}
+	if (rc == DACS_SUCCESS && dacsi.set.serve && !(config_flags & DACS_INIT_SINGLE_THREADED)) {
+		rc = dacsi_serve_begin();
+		if (rc != DACS_SUCCESS)
+			tear_down(0);
+	}
 	if (rc == DACS_SUCCESS) {
 		if (config_flags & DACS_INIT_SINGLE_THREADED)
 			dacsi.threads = false; /* nobody else looks at it */
@@ -285,6 +292,7 @@ DACS_ERR_T dacs_exit(void)
 		pthread_cond_broadcast(&dacsi.changed);
 		pthread_cond_wait(&dacsi.changed, &dacsi.lock);
 	}
+	dacsi_serve_end();
 	dacsi_process_exit_all();
 	tear_down(DACSI_CLOSE_MS);
 	dacsi.up = false;

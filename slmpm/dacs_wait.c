@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define SPIN_NS     INT64_C(50000)
+#define SERVE_NS    INT64_C(1000000)
 #define YIELD_AFTER 64 /* rounds of spinning before each round yields */
 
 int64_t dacsi_now(void)
@@ -255,4 +256,25 @@ DACS_ERR_T dacsi_pause(struct dacsi_pause *p)
 		pthread_cond_broadcast(&dacsi.changed);
 	return dacsi.up && !dacsi.leaving && dacsi.life == life ? DACS_SUCCESS :
 								  DACS_ERR_NOT_INITIALIZED;
+}
+
+void dacsi_serve_turn(uint32_t *seen)
+{
+	struct dacsi_pause turn = {.deadline = -1};
+
+	if (dacsi.sleeping) {
+		wait_for_sleeper(&turn);
+	} else if (*seen != dacsi.entered) {
+		*seen = dacsi.entered;
+		/* Who waits for this thread to sleep has to do so itself. */
+		pthread_cond_broadcast(&dacsi.changed);
+		turn.deadline = dacsi_now() + SERVE_NS;
+		wait_for_sleeper(&turn);
+	} else if (dacsi_progress() || dacsi_process_watch(true)) {
+		tell_others();
+	} else {
+		sleep_on_descriptors(&turn);
+	}
+	if (dacsi.leaving)
+		pthread_cond_broadcast(&dacsi.changed);
 }

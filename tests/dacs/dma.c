@@ -165,7 +165,7 @@ static int order_is_kept(int argc, char **argv)
 
 /* ---- many ---- */
 
-#define MANY 3000
+#define MANY 1000
 
 static void many_of(struct owner *o)
 {
@@ -268,6 +268,51 @@ static int role_busy(int argc, char **argv)
 	close(gate[0]);
 	close(gate[1]);
 	free(back);
+	return 0;
+}
+
+/* With an engine the owner's thread serves: transfers end, and are seen, while it rests. */
+static int role_served(int argc, char **argv)
+{
+	unsigned char *mine = malloc(SIZE), *back = malloc(SIZE);
+	struct owner o;
+	char text[16];
+	uint32_t word;
+	int gate[2];
+
+	(void)argc, (void)argv;
+	CHECK(pipe(gate) == 0, "pipe");
+	snprintf(text, sizeof(text), "%d", gate[0]);
+	OK(dacs_init(0));
+	OK(dacs_wid_reserve(&wid));
+	o = region_start(SIZE, "0x60", text);
+	for (unsigned turn = 0; turn < 3; turn++) {
+		region_tell(&o, OWNER_REST);
+		OK(dacs_mailbox_read(&word, AT(o.c)));
+		pair_fill(mine, SIZE, turn + 1);
+		OK(put(&o, 0, mine, SIZE, NONE));
+		OK(get(&o, 0, back, SIZE, DACS_ORDER_ATTR_FENCE));
+		EXPECT(dacs_wait(wid), DACS_WID_READY);
+		CHECK(!memcmp(mine, back, SIZE), "turn %u", turn);
+		CHECK(write(gate[1], "x", 1) == 1, "write");
+	}
+	region_end(&o);
+	OK(dacs_exit());
+	free(mine);
+	free(back);
+	return 0;
+}
+
+static int an_engine_serves_meanwhile(int argc, char **argv)
+{
+	(void)argc, (void)argv;
+	setenv("SLMPM_ENGINE", "thread", 1);
+	setenv("SLMPM_TIMEOUT", "20000", 1);
+	region_host("auto", "served");
+	region_host("ring", "served");
+	region_host("am", "served");
+	unsetenv("SLMPM_TIMEOUT");
+	unsetenv("SLMPM_ENGINE");
 	return 0;
 }
 
@@ -382,8 +427,13 @@ static int strictness_can_be_had(int argc, char **argv)
 }
 
 static const struct pair_entry roles[] = {
-	{"owner", region_owner}, {"lists", role_lists}, {"order", role_order},
-	{"many", role_many},     {"busy", role_busy},   {NULL, NULL},
+	{"owner", region_owner},
+	{"lists", role_lists},
+	{"order", role_order},
+	{"many", role_many},
+	{"busy", role_busy},
+	{"served", role_served},
+	{NULL, NULL},
 };
 
 static const struct pair_entry cases[] = {
@@ -391,6 +441,7 @@ static const struct pair_entry cases[] = {
 	{"order is kept", order_is_kept},
 	{"many at once", many_at_once},
 	{"a wid is busy meanwhile", a_wid_is_busy_meanwhile},
+	{"an engine serves meanwhile", an_engine_serves_meanwhile},
 	{"wrong arguments are refused", wrong_arguments_are_refused},
 	{"strictness can be had", strictness_can_be_had},
 	{NULL, NULL},
