@@ -122,6 +122,15 @@ static int begin(struct workqueue *wq, const struct work *w)
 	}
 }
 
+/* Requests through the ring are served in their order. What is done directly is done at once, or by
+ * the engine, which others overtake; active messages are many. */
+static bool by_request(const struct slmpm_wr *wr, enum fabric_op op)
+{
+	const struct remote *remote = remote_get(wr->rmem);
+
+	return remote && !(remote->memory.ops & UINT64_C(1) << op) && config_get()->rma <= 1;
+}
+
 static enum work_kind kind_of(const struct slmpm_wr *wr)
 {
 	if (wr->flags & (SLMPM_FENCE | SLMPM_BARRIER))
@@ -130,8 +139,11 @@ static enum work_kind kind_of(const struct slmpm_wr *wr)
 	case SLMPM_OP_SEND:
 	case SLMPM_OP_AM: return WORK_MESSAGE;
 	case SLMPM_OP_GET: return WORK_GET;
-	case SLMPM_OP_ATOMIC: return WORK_ATOMIC;
-	default: return wr->flags & SLMPM_REMOTE ? WORK_REMOTE_PUT : WORK_PUT;
+	case SLMPM_OP_ATOMIC: return by_request(wr, FABRIC_ATOMIC) ? WORK_ATOMIC : WORK_ALONE;
+	default:
+		if (!by_request(wr, FABRIC_WRITE))
+			return WORK_ALONE;
+		return wr->flags & SLMPM_REMOTE ? WORK_REMOTE_PUT : WORK_PUT;
 	}
 }
 
@@ -150,9 +162,7 @@ static bool may_begin(const struct workqueue *wq, struct endpoint *ep, const str
 
 	if (wq->starting || staged(ep, wr->op))
 		return false;
-	/* Of one kind they keep their order on the way; but not where each is several messages. */
-	return list_empty(&wq->begun) || (kind == wq->kind && kind != WORK_ALONE &&
-					  (kind <= WORK_GET || config_get()->rma <= 1));
+	return list_empty(&wq->begun) || (kind == wq->kind && kind != WORK_ALONE);
 }
 
 static void retire(struct workqueue *wq, struct work *w)

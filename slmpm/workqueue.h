@@ -12,7 +12,8 @@
 #include "slmpm/endpoint.h"
 #include "slmpm/queue.h"
 
-/* Work of one kind may be under way together; what follows of another kind waits for its end. */
+/* Work of one kind may be under way together, for it keeps its order on the way; what follows of
+ * another kind waits for its end. */
 enum work_kind { WORK_MESSAGE, WORK_GET, WORK_PUT, WORK_REMOTE_PUT, WORK_ATOMIC, WORK_ALONE };
 
 struct work {             /* a work request that was taken */
