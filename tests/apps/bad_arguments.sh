@@ -20,7 +20,7 @@ refused() { # refused STATUS WHAT PROGRAM ARGUMENTS...
 }
 
 # Options that do not exist or lack what belongs to them, alone, in groups, before and after others.
-for tool in slmpm_info slmpm_demo slmpm_perftest; do
+for tool in slmpm_info slmpm_demo slmpm_perftest disk_controller disk_copy disk_ask; do
 	for bad in --nonsense -Z -ZZ; do
 		refused 2 "^$tool: $bad: .*--help" "$bin/$tool" "$bad"
 	done
@@ -45,6 +45,7 @@ refused 1 '2147483647' "$bin/slmpm_info" -s 2147483647
 refused 2 'from 1 to 64' "$bin/slmpm_demo" -n 65
 refused 2 'from 1 to 64' "$bin/slmpm_demo" -n ''
 refused 2 'from 1 to 64' "$bin/slmpm_demo" -w 1x
+refused 2 'auto smt map attach ring am tag' "$bin/slmpm_perftest" -t put_lat --mode ''
 refused 2 'adaptive spin block' "$bin/slmpm_perftest" -t send_lat --wait ''
 
 # Settings that cannot be read: every tool that uses them names the first.
@@ -52,11 +53,15 @@ export SLMPM_WAIT=sometimes
 refused 1 'SLMPM_WAIT=sometimes: one of: adaptive spin block' "$bin/slmpm_demo" -n 1 "$0"
 refused 1 'SLMPM_WAIT=sometimes: one of: adaptive spin block' "$bin/slmpm_perftest" -t send_lat -n 10 --samples 1
 refused 1 'SLMPM_WAIT=sometimes: one of: adaptive spin block' "$bin/hello_host"
+refused 1 'SLMPM_WAIT=sometimes: one of: adaptive spin block' "$bin/disk_ask" -d "$0" identify 0
 unset SLMPM_WAIT
 
 # Programs that are missing, or started by hand though they are to be started by another.
 cp "$bin/hello_host" "$dir/hello_host"
 refused 1 'hello_accel cannot be started' env LD_LIBRARY_PATH="$SLMPM_BUILD/lib" "$dir/hello_host"
+cp "$bin/disk_ask" "$dir/disk_ask"
+refused 1 'disk_controller cannot be started' env LD_LIBRARY_PATH="$SLMPM_BUILD/lib" PATH= "$dir/disk_ask" -d "$0" identify 0
 refused 1 'not started by slmpm_spawn' "$bin/hello_accel"
+refused 1 'not started by slmpm_spawn' "$bin/disk_controller" -d "$0"
 refused 1 'not started by slmpm_spawn' "$bin/slmpm_demo" --accelerator
 exit 0
