@@ -35,7 +35,7 @@ __attribute__((unused)) static int region_on_each_path(const char *role)
 }
 
 /* Role "owner": argv[0] is the size, argv[1] the access mode, argv[2] a descriptor, or none. */
-static int region_owner(int argc, char **argv)
+__attribute__((unused)) static int region_owner(int argc, char **argv)
 {
 	uint64_t size = strtoull(argv[0], NULL, 0);
 	unsigned char *memory = malloc(size);
@@ -81,7 +81,8 @@ struct owner { /* as the host sees it */
 	uint64_t size;
 };
 
-static struct owner region_start(uint64_t size, const char *mode, const char *pipe)
+__attribute__((unused)) static struct owner region_start(uint64_t size, const char *mode,
+							 const char *pipe)
 {
 	struct owner o = {.size = size, .shown = malloc(size)};
 	uint32_t n = 1;
@@ -117,7 +118,7 @@ __attribute__((unused)) static const unsigned char *region_show(struct owner *o)
 	return o->shown;
 }
 
-static void region_end(struct owner *o)
+__attribute__((unused)) static void region_end(struct owner *o)
 {
 	OK(dacs_remote_mem_release(&o->mem));
 	CHECK(o->mem == 0, "a handle is left");
