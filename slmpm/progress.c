@@ -134,7 +134,7 @@ static inline int progress_shortly(struct context *ctx)
 	struct link *l;
 	int n = 0, polls = POLLS;
 
-	if (UNLIKELY(ctx->count != 1 || ctx->multiple || ctx->handling || ctx->armed ||
+	if (UNLIKELY(ctx->multiple || ctx->count != 1 || ctx->handling || ctx->armed ||
 		     ++ctx->idle >= LOOK_EVERY))
 		return -1;
 	ep = ctx->endpoints[0];
