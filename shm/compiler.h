@@ -19,5 +19,6 @@
 #define LIKELY(x)   __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define COLD        __attribute__((cold, noinline))
+#define NOINLINE    __attribute__((noinline))
 
 #endif

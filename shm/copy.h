@@ -6,18 +6,15 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The bytes may be a peer's, who changes them meanwhile: their number alone decides anything. */
-static inline void copy_payload(void *to, const void *from, size_t n)
-{
-	unsigned char *t = to;
-	const unsigned char *f = from;
+#define COPY_SHORT 64 /* bytes that are copied without a call */
 
-	if (n > 64) {
-		memcpy(t, f, n);
-	} else if (n > 32) { /* two overlapping moves cover each range */
+/* Up to COPY_SHORT bytes: two overlapping moves cover each range. */
+static inline void copy_short(unsigned char *t, const unsigned char *f, size_t n)
+{
+	if (n > 32) {
 		memcpy(t, f, 32);
 		memcpy(t + n - 32, f + n - 32, 32);
-	} else if (n >= 16) {
+	} else if (n > 16) {
 		memcpy(t, f, 16);
 		memcpy(t + n - 16, f + n - 16, 16);
 	} else if (n >= 8) {
@@ -30,6 +27,15 @@ static inline void copy_payload(void *to, const void *from, size_t n)
 		for (size_t i = 0; i < n; i++)
 			t[i] = f[i];
 	}
+}
+
+/* The bytes may be a peer's, who changes them meanwhile: their number alone decides anything. */
+static inline void copy_payload(void *to, const void *from, size_t n)
+{
+	if (n > COPY_SHORT)
+		memcpy(to, from, n);
+	else
+		copy_short(to, from, n);
 }
 
 #endif

@@ -77,10 +77,13 @@ static void account(struct endpoint *ep)
 	inbound_direct(ep, n * wire_charge(u->length));
 }
 
-void bundle_end(struct endpoint *ep)
+int64_t bundle_end(struct endpoint *ep)
 {
+	int64_t len = ep->unpack.length;
+
 	progress_release(ep, &ep->unpack.arrival);
 	account(ep);
+	return len;
 }
 
 int bundle_unpack(struct endpoint *ep, bool all)

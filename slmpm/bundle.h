@@ -20,8 +20,8 @@ bool bundle_flush(struct endpoint *ep);
 bool bundle_open(struct endpoint *ep, const struct fabric_arrival *a);
 /* Dispatches what is left of an opened bundle, ALL or until a request finishes; the number. */
 int bundle_unpack(struct endpoint *ep, bool all);
-/* The last message has been taken. */
-void bundle_end(struct endpoint *ep);
+/* The last message has been taken; returns its length. */
+int64_t bundle_end(struct endpoint *ep);
 
 /* Whether a message can join what is staged, or be the next of it. */
 static inline bool bundle_fits(const struct bundle *b, uint64_t route, size_t len)
@@ -29,12 +29,17 @@ static inline bool bundle_fits(const struct bundle *b, uint64_t route, size_t le
 	return b->left && b->route == route && b->length == len;
 }
 
-static inline void bundle_add(struct bundle *b, const void *buf, size_t len)
+static inline void bundle_count(struct bundle *b, size_t len)
 {
-	copy_payload(b->at, buf, len);
 	b->at += len;
 	b->count++;
 	b->left--;
+}
+
+static inline void bundle_add(struct bundle *b, const void *buf, size_t len)
+{
+	copy_payload(b->at, buf, len);
+	bundle_count(b, len);
 }
 
 /* Takes back what was added last. */
@@ -51,13 +56,11 @@ static inline bool bundle_is_for(const struct unpack *u, uint32_t stream)
 	return stream == (uint32_t)u->route || stream == SLMPM_ANY_STREAM;
 }
 
-/* The next message of an opened bundle into BUF, which is long enough. */
-static inline int64_t bundle_take(struct endpoint *ep, void *buf, struct slmpm_done *done)
+/* Goes on behind a message of an opened bundle, of LEN bytes, which has been copied. */
+static inline int64_t bundle_taken(struct endpoint *ep, uint32_t len, struct slmpm_done *done)
 {
 	struct unpack *u = &ep->unpack;
-	uint32_t len = u->length;
 
-	copy_payload(buf, u->at, len);
 	if (done)
 		*done = (struct slmpm_done){
 			.len = len,
@@ -68,8 +71,17 @@ static inline int64_t bundle_take(struct endpoint *ep, void *buf, struct slmpm_d
 		};
 	u->at += len;
 	if (UNLIKELY(!--u->left))
-		bundle_end(ep);
+		return bundle_end(ep);
 	return len;
+}
+
+/* The next message of an opened bundle into BUF, which is long enough. */
+static inline int64_t bundle_take(struct endpoint *ep, void *buf, struct slmpm_done *done)
+{
+	uint32_t len = ep->unpack.length;
+
+	copy_payload(buf, ep->unpack.at, len);
+	return bundle_taken(ep, len, done);
 }
 
 #endif

@@ -220,6 +220,11 @@ static COLD int64_t recv_with_care(slmpm_peer peer, uint32_t stream, void *buf, 
 	return len;
 }
 
+static NOINLINE int64_t take_long(struct endpoint *ep, void *buf, struct slmpm_done *done)
+{
+	return bundle_take(ep, buf, done);
+}
+
 int64_t slmpm_recv(slmpm_peer peer, uint32_t stream, void *buf, size_t cap, struct slmpm_done *done,
 		   int timeout_ms)
 {
@@ -227,8 +232,14 @@ int64_t slmpm_recv(slmpm_peer peer, uint32_t stream, void *buf, size_t cap, stru
 
 	if (UNLIKELY(!ep || (!buf && cap) || ep->ctx->multiple))
 		return recv_with_care(peer, stream, buf, cap, done, timeout_ms);
-	if (bundle_serves(ep, stream, cap))
-		return bundle_take(ep, buf, done);
+	if (bundle_serves(ep, stream, cap)) { /* without a call, unless at its end */
+		uint32_t len = ep->unpack.length;
+
+		if (UNLIKELY(len > COPY_SHORT))
+			return take_long(ep, buf, done);
+		copy_short(buf, ep->unpack.at, len);
+		return bundle_taken(ep, len, done);
+	}
 	return receive(ep, stream, buf, cap, done, timeout_ms);
 }
 

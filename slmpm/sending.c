@@ -241,8 +241,8 @@ static int sendv_with_how(slmpm_peer peer, uint32_t stream, const struct slmpm_i
 	return rc;
 }
 
-static int sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, int n,
-		 const struct slmpm_how *how, slmpm_req *req)
+static NOINLINE int sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, int n,
+			  const struct slmpm_how *how, slmpm_req *req)
 {
 	struct endpoint *ep = endpoint_get(peer);
 	uint32_t imm = how ? how->imm : 0;
@@ -268,17 +268,29 @@ static int sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, 
 	return rc;
 }
 
+static NOINLINE int add_long(struct bundle *b, const void *buf, size_t len)
+{
+	bundle_add(b, buf, len);
+	return 0;
+}
+
 int slmpm_sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, int n,
 		const struct slmpm_how *how, slmpm_req *req)
 {
 	struct endpoint *ep = endpoint_get(peer);
 
-	/* In the middle of a burst this is all there is to do. */
+	/*
+	 * In the middle of a burst this is all there is to do. Whatever calls another function is
+	 * kept out of here, so that no register has to be saved.
+	 */
 	if (ep && is_single(iov, n) && how && !req && how->size >= sizeof(*how) &&
 	    !((how->flags ^ SLMPM_MORE) | how->ctr.id | how->cq.id) && ep->direct &&
 	    !ep->ctx->multiple &&
 	    bundle_fits(&ep->bundle, wire_route(stream, how->imm), iov->len)) {
-		bundle_add(&ep->bundle, iov->base, iov->len);
+		if (UNLIKELY(iov->len > COPY_SHORT))
+			return add_long(&ep->bundle, iov->base, iov->len);
+		copy_short(ep->bundle.at, iov->base, iov->len);
+		bundle_count(&ep->bundle, iov->len);
 		return 0;
 	}
 	return sendv(peer, stream, iov, n, how, req);
