@@ -15,6 +15,8 @@
 #define REPLIES  4 /* receives that are posted */
 #define CLOSE_MS 10000
 
+#define SPOILT 40 /* byte of a key: among the random ones */
+
 enum { COOKIE_REPLY = DISK_WINDOW }; /* its receives follow the requests' numbers */
 
 struct pending {
@@ -308,6 +310,11 @@ int disk_stop(struct disk_client *c)
 		munmap(c->base, c->size);
 	free(c);
 	return status;
+}
+
+void disk_spoil_key(struct disk_client *c)
+{
+	c->key.bytes[SPOILT] ^= 1;
 }
 
 char *disk_memory(const struct disk_client *c)

@@ -35,6 +35,8 @@ struct disk_result {
 int disk_start(struct disk_client **client, const struct disk_client_options *options);
 /* Ends the controller; its exit code. */
 int disk_stop(struct disk_client *client);
+/* From now on requests carry a key that opens nothing. */
+void disk_spoil_key(struct disk_client *client);
 /* The region of options->memory bytes. */
 char *disk_memory(const struct disk_client *client);
 

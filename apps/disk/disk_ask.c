@@ -9,7 +9,7 @@
 #include "apps/disk/client.h"
 #include "apps/lib/options.h"
 
-enum { WORDS_MAX = 4 * DISK_DRIVES_MAX, OPT_ADDRESS = 256, OPT_FOREIGN, OPT_PLAIN };
+enum { WORDS_MAX = 4 * DISK_DRIVES_MAX, OPT_ADDRESS = 256, OPT_FOREIGN, OPT_PLAIN, OPT_SPOIL };
 
 static const struct argp_option options[] = {
 	{"drive", 'd', "FILE", 0, "The controller's next drive; see disk_controller", 1},
@@ -19,6 +19,8 @@ static const struct argp_option options[] = {
 	{"plain", OPT_PLAIN, NULL, 0, "The controller goes without io_uring", 1},
 	{"address", OPT_ADDRESS, "OFFSET", 0, "Where in this process's region the data go [0]", 2},
 	{"foreign", OPT_FOREIGN, NULL, 0, "A region that is not mapped by both sides", 2},
+	{"spoil-key", OPT_SPOIL, NULL, 0,
+	 "Send a key that opens nothing: the data cannot come then", 2},
 	{0},
 };
 
@@ -30,7 +32,7 @@ struct command {
 	uint32_t drive, sectors;
 	struct disk_place place;
 	uint64_t address;
-	bool foreign;
+	bool foreign, spoil;
 };
 
 #define REFUSE(...) argp_failure(state, 2, 0, __VA_ARGS__)
@@ -94,6 +96,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_PLAIN: pass_on(state, c, "--plain", NULL); break;
 	case OPT_ADDRESS: c->address = number(state, "--address", arg, UINT64_MAX); break;
 	case OPT_FOREIGN: c->foreign = true; break;
+	case OPT_SPOIL: c->spoil = true; break;
 	case ARGP_KEY_ARG: parse_arg(state, c, arg); break;
 	case ARGP_KEY_END:
 		if (c->args != (c->op == DISK_READ || c->op == DISK_WRITE ? 4 : 2))
@@ -184,6 +187,8 @@ int main(int argc, char **argv)
 							      .memory = DISK_MOST,
 							      .foreign = c.foreign}) < 0)
 		return 1;
+	if (c.spoil)
+		disk_spoil_key(client);
 	failed = ask(client, &c, &result) < 0 || tell(&c, &result, disk_memory(client));
 	ended = disk_stop(client);
 	if (!failed && ended)

@@ -65,6 +65,18 @@ if command -v script >/dev/null; then
 	rm -f big
 fi
 
+# A block device, where this machine lends one.
+if truncate -s 1M device.img && loop=$(losetup -f --show device.img 2>/dev/null); then
+	head -c 1M /dev/urandom >from
+	"$bin/disk_copy" from "$loop" 2>err || { losetup -d "$loop"; fail "to a block device: $?"; }
+	"$bin/disk_copy" --sync "$loop" to 2>err || { losetup -d "$loop"; fail "from a block device: $?"; }
+	head -c 1048577 /dev/urandom >larger
+	"$bin/disk_copy" larger "$loop" 2>err && { losetup -d "$loop"; fail "more than a block device holds"; }
+	losetup -d "$loop"
+	grep -q 'the device is too small' err || fail "a small block device: why?"
+	cmp from to || fail "through a block device: the copy differs"
+fi
+
 # ---- one request: operation, drive, cylinder, surface, sector, number of sectors ----
 
 ask() { "$bin/disk_ask" "$@" 2>err; }
@@ -125,6 +137,9 @@ refused "not as many bytes" -d zero write 0 0:0:0 11
 refused "under that key: invalid" -d zero --address 1048065 read 0 0:0:0 1
 refused "under that key: invalid" -d zero --address 18446744073709551615 read 0 0:0:0 1
 refused "under that key: invalid" -d zero --foreign --address 1048065 read 0 0:0:0 1
+refused "under that key: permission denied" -d zero --spoil-key read 0 0:0:0 1
+refused "under that key: permission denied" -d zero --foreign --spoil-key read 0 0:0:0 1
+SLMPM_RMA=ring refused "under that key: permission denied" -d zero --spoil-key read 0 0:0:0 1
 SLMPM_RMA=ring refused "under that key: invalid" -d zero --address 1048065 read 0 0:0:0 1
 cmp zero kept || fail "a refused write has written"
 
