@@ -87,6 +87,72 @@ static int role_stranger(int argc, char **argv)
 	return 0;
 }
 
+/* Puts a pattern into what the one above shares. */
+static int role_leaf(int argc, char **argv)
+{
+	unsigned char *data = malloc(LONG);
+	dacs_remote_mem_t mem;
+	dacs_wid_t wid;
+
+	(void)argc;
+	OK(dacs_init(0));
+	OK(dacs_wid_reserve(&wid));
+	pair_fill(data, LONG, (unsigned)atoi(argv[0]));
+	OK(dacs_remote_mem_accept(UP, &mem));
+	OK(dacs_put(mem, 0, data, LONG, wid, DACS_ORDER_ATTR_NONE, DACS_BYTE_SWAP_DISABLE));
+	EXPECT(dacs_wait(wid), DACS_WID_READY);
+	OK(dacs_remote_mem_release(&mem));
+	free(data);
+	OK(dacs_exit());
+	return 0;
+}
+
+/* One region, shared both down and up: the leaf writes it, the top reads it. */
+static int role_middle(int argc, char **argv)
+{
+	unsigned char *data = calloc(1, LONG);
+	dacs_remote_mem_t mem;
+	uint32_t word = 1;
+	struct child c;
+
+	(void)argc, (void)argv;
+	OK(dacs_init(0));
+	OK(dacs_remote_mem_create(data, LONG, DACS_READ_WRITE, &mem));
+	c = pair_start("leaf", "5");
+	OK(dacs_remote_mem_share(UP, mem));
+	OK(dacs_remote_mem_share(AT(c), mem));
+	pair_end(c, DACS_STS_PROC_FINISHED, 0);
+	OK(dacs_mailbox_write(&word, UP));
+	OK(dacs_remote_mem_destroy(&mem));
+	free(data);
+	OK(dacs_exit());
+	return 0;
+}
+
+static int a_region_is_shared_both_ways(int argc, char **argv)
+{
+	unsigned char *data = calloc(1, LONG);
+	dacs_remote_mem_t mem;
+	struct child c;
+	dacs_wid_t wid;
+	uint32_t word;
+
+	(void)argc, (void)argv;
+	OK(dacs_init(0));
+	OK(dacs_wid_reserve(&wid));
+	c = pair_start("middle", NULL);
+	OK(dacs_remote_mem_accept(AT(c), &mem));
+	OK(dacs_mailbox_read(&word, AT(c)));
+	OK(dacs_get(data, mem, 0, LONG, wid, DACS_ORDER_ATTR_NONE, DACS_BYTE_SWAP_DISABLE));
+	EXPECT(dacs_wait(wid), DACS_WID_READY);
+	CHECK(pair_filled(data, LONG, 5), "the leaf's bytes differ");
+	OK(dacs_remote_mem_release(&mem));
+	pair_end(c, DACS_STS_PROC_FINISHED, 0);
+	free(data);
+	OK(dacs_exit());
+	return 0;
+}
+
 static int words_go_down_and_up(int argc, char **argv)
 {
 	unsigned char *data = malloc(LONG);
@@ -151,11 +217,13 @@ static int strangers_are_no_partners(int argc, char **argv)
 static const struct pair_entry roles[] = {
 	{"level", role_level}, {"careless", role_careless},
 	{"sits", role_sits},   {"stranger", role_stranger},
+	{"leaf", role_leaf},   {"middle", role_middle},
 	{NULL, NULL},
 };
 
 static const struct pair_entry cases[] = {
 	{"words go down and up", words_go_down_and_up},
+	{"a region is shared both ways", a_region_is_shared_both_ways},
 	{"the middle cleans up below", the_middle_cleans_up_below},
 	{"strangers are no partners", strangers_are_no_partners},
 	{NULL, NULL},
