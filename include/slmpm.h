@@ -236,8 +236,8 @@ SLMPM_API int slmpm_connect(slmpm_peer *peer, slmpm_ctx ctx, const char *url, in
 
 /*
  * Orderly end: sends what is queued, then end of stream; the peer reads everything before it sees
- * ECLOSED. Blocks up to TIMEOUT_MS for what is still to be sent, and until the peer reaches no memory
- * of slmpm_mem_register any more by itself (ETIMEOUT: it may). The handle is gone afterwards,
+ * ECLOSED. Blocks up to TIMEOUT_MS for what is still to be sent, and until the peer reaches no
+ * memory of slmpm_mem_register any more by itself (ETIMEOUT: it may). The handle is gone afterwards,
  * but that of a spawned process stays for slmpm_join. Open requests end with ECLOSED.
  */
 SLMPM_API int slmpm_close(slmpm_peer peer, int timeout_ms);
@@ -450,8 +450,8 @@ SLMPM_API int slmpm_mem_register(slmpm_ctx ctx, void *base, size_t size, uint32_
  * connecting. EACCES, ELIMIT (SLMPM_KEYS a peer), EAGAIN (the peer has not looked at those before).
  */
 SLMPM_API int slmpm_mem_key(slmpm_mem mem, slmpm_peer peer, uint32_t access, struct slmpm_key *key);
-/* Opens what PEER gave the key to. EACCES: not this peer's key, used up, or revoked; EBUSY: it is open
- * already. Does not block. */
+/* Opens what PEER gave the key to. EACCES: not this peer's key, used up, or revoked; EBUSY: it is
+ * open already. Does not block. */
 SLMPM_API int slmpm_mem_open(slmpm_peer peer, const struct slmpm_key *key, slmpm_rmem *rmem);
 /* Key, message and open in one: gives PEER the access and waits until it has accepted. On ETIMEOUT
  * the offer is taken back. Source: DaCS. */

@@ -22,8 +22,8 @@ static inline bool direct_reaches(const struct remote *remote, unsigned op)
 /* Mapped memory, in a context of one thread. */
 static inline bool direct_is_short(const struct remote *remote, unsigned op, uint32_t access)
 {
-	return remote && remote->memory.base && (remote->access & access) == access &&
-	       !remote->ep->ctx->multiple && direct_reaches(remote, op);
+	return remote && !remote->ctx->multiple && remote->memory.base &&
+	       (remote->access & access) == access && direct_reaches(remote, op);
 }
 
 static inline bool direct_is_within(const struct remote *remote, uint64_t offset, uint64_t len)

@@ -54,7 +54,8 @@ static struct region *region_new(struct context *ctx, uint32_t access)
 		error_set(SLMPM_ENOMEM, "for a memory region");
 		return NULL;
 	}
-	region->ctx = ctx;
+	if (region->ctx != ctx) /* else who looks at the last one here is not disturbed */
+		region->ctx = ctx;
 	region->access = access;
 	region->memory.writable = access & SLMPM_WRITE;
 	list_init(&region->grants);

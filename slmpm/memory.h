@@ -83,9 +83,9 @@ static inline struct remote *remote_get(slmpm_rmem rmem)
 struct region *region_lock(slmpm_mem mem, int *rc);
 struct remote *remote_lock(slmpm_rmem rmem, int *rc);
 
-/* A peer's request from ring: the grant ID of EP when SECRET is its key (compared in constant time),
- * ACCESS is among its rights and LEN bytes at OFFSET lie in the region, also for LEN 0; else NULL
- * and the refusal is counted, *STATUS is -SLMPM_EACCES or -SLMPM_EINVAL. */
+/* A peer's request from its ring: the grant ID of EP when SECRET is its key (compared in constant
+ * time), ACCESS is among its rights and LEN bytes at OFFSET lie in the region, also for LEN 0; else
+ * NULL and the refusal is counted, *STATUS is -SLMPM_EACCES or -SLMPM_EINVAL. */
 struct grant *region_check(struct endpoint *ep, uint32_t id, const unsigned char *secret,
 			   uint32_t access, uint64_t offset, uint64_t len, int *status);
 /* The same grant later on, while a request in several packets goes on; NULL: it has ended. */
@@ -116,7 +116,7 @@ void memory_begin(struct endpoint *ep);
 /* The peer's packet over the control socket; LOST: its descriptor found no room here. Negative: it
  * breaks the rules. */
 int memory_granted(struct endpoint *ep, struct received *r, bool lost);
-/* Before an orderly end: a peer that reaches memory of the application's stops doing so; ETIMEOUT. */
+/* Before an orderly end: a peer that reaches memory of the application's stops. ETIMEOUT. */
 int memory_close(struct endpoint *ep, int timeout_ms);
 /* At the endpoint's end: its grants are gone, its regions reach nowhere; and its handle's. */
 void memory_end(struct endpoint *ep);

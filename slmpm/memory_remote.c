@@ -192,7 +192,8 @@ int remote_open(struct remote *offer, slmpm_rmem *rmem)
 
 	if (!r)
 		return error_set(SLMPM_ENOMEM, "for a region of %s", ep->name);
-	r->ctx = offer->ctx;
+	if (r->ctx != offer->ctx) /* else who looks at the last one here is not disturbed */
+		r->ctx = offer->ctx;
 	r->ep = ep;
 	r->grant = offer->grant;
 	r->access = offer->access;
