@@ -179,8 +179,10 @@ static void take_completions(void)
 static void take_messages(bool sure)
 {
 	struct tale tale;
+	int64_t n;
 
-	while (slmpm_recv(b, 1, &tale, sizeof(tale), NULL, 0) == sizeof(tale)) {
+	while ((n = slmpm_recv(b, 1, &tale, sizeof(tale), NULL, 0)) != -SLMPM_ETIMEOUT) {
+		CHECK(n == sizeof(tale), "%lld: %s", (long long)n, slmpm_error_detail());
 		CHECK(tale.number == received, "message %llu instead of %llu",
 		      (unsigned long long)tale.number, (unsigned long long)received);
 		CHECK(!sure || !memcmp(there + tale.at, tale.bytes, 16),

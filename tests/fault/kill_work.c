@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* timeout: 90 */
+/*
+ * SIGKILL of the peer amidst work requests of all kinds, on every way: each that was taken is told
+ * exactly once and in order, whatever its end; nothing is left under way. SLMPM_TEST_KILLS sets
+ * another number.
+ */
+#include <signal.h>
+#include <string.h>
+
+#include "tests/lib/random.h"
+#include "tests/lib/way.h"
+
+#define KILLS  12
+#define SIZE   65536
+#define DEPTH  64
+#define LATEST 12 /* ms of a storm */
+
+static unsigned char bytes[SIZE];
+static uint64_t told, posted;
+static slmpm_cq cq;
+
+static void ignore(const struct slmpm_am *am, void *arg)
+{
+	(void)am;
+	(void)arg;
+}
+
+/* Has a region, and takes what comes, until it is killed. */
+static int role_target(slmpm_peer host, char **words)
+{
+	static char data[SIZE];
+	slmpm_ctx ctx = {0};
+	struct slmpm_key key;
+	slmpm_mem mem;
+
+	(void)words;
+	OK(slmpm_am_handler(ctx, 1, ignore, NULL));
+	(void)way_region(ctx, SIZE, SLMPM_READ_WRITE, &mem);
+	OK(slmpm_mem_key(mem, host, SLMPM_READ_WRITE, &key));
+	OK(slmpm_send(host, 0, &key, sizeof(key), PATIENCE));
+	for (;;)
+		(void)slmpm_recv(host, 1, data, sizeof(data), NULL, PATIENCE);
+}
+
+static int post_one(slmpm_wq wq, slmpm_rmem far, struct rng *g)
+{
+	uint32_t n = 1 + rng_below(g, rng_one_in(g, 8) ? SIZE / 2 : 2000);
+	struct slmpm_iov iov = {bytes, n};
+	struct slmpm_wr wr = {.iov = &iov, .iov_count = 1, .rmem = far, .cookie = posted};
+	static const uint32_t ops[] = {SLMPM_OP_SEND, SLMPM_OP_PUT, SLMPM_OP_GET, SLMPM_OP_ATOMIC,
+				       SLMPM_OP_AM};
+	int rc;
+
+	wr.op = ops[rng_below(g, 5)];
+	wr.stream = wr.op == SLMPM_OP_SEND || wr.op == SLMPM_OP_AM;
+	if (wr.op == SLMPM_OP_ATOMIC) {
+		wr.iov_count = 0;
+		wr.atomic = SLMPM_FETCH_ADD;
+		wr.bits = 64;
+	}
+	rc = slmpm_post(wq, &wr, 1);
+	posted += rc == 1;
+	return rc;
+}
+
+static void poll(int wait_ms)
+{
+	struct slmpm_done done[16];
+	int n = wait_ms ? slmpm_cq_wait(cq, done, 16, wait_ms) : slmpm_cq_poll(cq, done, 16);
+
+	CHECK(n >= 0, "%s", slmpm_error_detail());
+	for (int i = 0; i < n; i++, told++)
+		CHECK(done[i].cookie == told &&
+			      (done[i].status == 0 || done[i].status == -SLMPM_EDEAD),
+		      "cookie %llu instead of %llu, status %d", (unsigned long long)done[i].cookie,
+		      (unsigned long long)told, done[i].status);
+}
+
+static void storm(struct rng *g)
+{
+	struct slmpm_wq_options o = {.size = sizeof(o), .depth = DEPTH};
+	struct slmpm_peer_info info = {.size = sizeof(info)};
+	slmpm_peer child = actor_spawn("target", NULL, NULL);
+	int64_t until;
+	struct slmpm_key key;
+	slmpm_rmem far;
+	slmpm_wq wq;
+	int rc = 0;
+
+	EXPECT(slmpm_recv(child, 0, &key, sizeof(key), NULL, PATIENCE), sizeof(key));
+	OK(slmpm_mem_open(child, &key, &far));
+	OK(slmpm_peer_query(child, &info));
+	OK(slmpm_cq_create((slmpm_ctx){0}, &cq));
+	o.cq = cq;
+	o.flags = rng_below(g, 2);
+	OK(slmpm_wq_create(child, &o, &wq));
+	told = posted = 0;
+	until = actor_now_ms() + rng_below(g, LATEST);
+	while (rc >= 0 || rc == -SLMPM_EAGAIN) {
+		if (until && actor_now_ms() >= until) {
+			OK(kill(info.pid, SIGKILL));
+			until = 0;
+		}
+		rc = post_one(wq, far, g);
+		poll(0);
+	}
+	CHECK(rc == -SLMPM_EDEAD && !until, "posting ended with %d", rc);
+	while (told < posted)
+		poll(PATIENCE);
+	OK(slmpm_wq_destroy(wq));
+	OK(slmpm_cq_destroy(cq));
+	EXPECT(slmpm_join(child, NULL, PATIENCE), 128 + SIGKILL);
+}
+
+static int body(const struct way *w)
+{
+	const char *kills = getenv("SLMPM_TEST_KILLS");
+	struct rng rng = {rng_run_seed(7)};
+
+	(void)w;
+	for (int i = kills ? atoi(kills) : KILLS; i > 0; i--)
+		storm(&rng);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct actor roles[] = {{"target", role_target}, {NULL, NULL}};
+
+	actor_begin(argc, argv, roles);
+	return way_each(body, 20);
+}
