@@ -365,7 +365,7 @@ static int body(const struct way *w)
 
 	(void)w;
 	snprintf(text[0], sizeof(text[0]), "%llu", (unsigned long long)(seed ^ 1));
-	snprintf(text[1], sizeof(text[1]), "%s", given ? given : "400");
+	snprintf(text[1], sizeof(text[1]), "%s", given ? given : "200");
 	slmpm_peer other = actor_spawn("storm", text[0], text[1]);
 	CHECK(storm(other, seed, strtoll(text[1], NULL, 10)) == 0, "the host");
 	actor_join(other, 0);

@@ -12,7 +12,7 @@
 #include "tests/lib/random.h"
 #include "tests/lib/way.h"
 
-#define KILLS   6
+#define KILLS   3
 #define BLOCK   60000
 #define SIZE    (4096 + 3 * BLOCK)
 #define LATEST  15 /* ms of a storm */
