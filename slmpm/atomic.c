@@ -66,7 +66,7 @@ int slmpm_atomic(slmpm_rmem mem, uint64_t offset, int op, int bits, uint64_t ope
 {
 	struct remote *remote = remote_get(mem);
 
-	if (LIKELY(remote))
+	if (LIKELY(remote && !remote->ctx->multiple))
 		direct_claim(direct_at(remote, offset));
 	if (LIKELY(!req && direct_is_short(remote, FABRIC_ATOMIC, SLMPM_READ_WRITE) &&
 		   is_word(remote, offset, op, bits) && direct_is_plain(how))) {
