@@ -7,7 +7,7 @@ fail() { echo "$*" >&2; exit 1; }
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
 
-slmpm_perftest --trace here -t send_lat,am_lat -s 8:1k -n 20 --samples 1 >out 2>&1 || fail "$(cat out)"
+slmpm_perftest --trace here -t send_lat,am_lat -s 8:1k -n 20 --samples 1 --wait block >out 2>&1 || fail "$(cat out)"
 there=$(echo here.*)
 [ -f "$there" ] || fail "the other side has left no trace"
 slmpm_perftest --dump here >near || fail "dump of this side"
@@ -25,7 +25,7 @@ begins() {
 begins near far
 begins far near
 grep -q 'handler .* ACTIVE' near || fail "no active message"
-SLMPM_TRACE=$dir/own.%p slmpm_perftest -t send_lat -s 8 -n 5 --samples 1 >out 2>&1 || fail "$(cat out)"
+SLMPM_TRACE=$dir/own.%p slmpm_perftest -t send_lat -s 8 -n 5 --samples 1 --wait block >out 2>&1 || fail "$(cat out)"
 [ "$(ls own.* | wc -l)" = 2 ] || fail "%p: $(ls)"
 
 # refused FILE WORD: no such trace.
@@ -39,5 +39,5 @@ head -c 1000 /dev/zero >zeros && refused zeros "no trace"
 head -c 200 here >torn && refused torn "inside a record"
 [ "$(wc -l <out)" = 2 ] || fail "the record in front of the tear: $(cat out)"
 # A trace that cannot be written is told, and all goes on.
-slmpm_perftest --trace missing/here -t send_lat -s 8 -n 5 --samples 1 >out 2>said || fail "$(cat said)"
+slmpm_perftest --trace missing/here -t send_lat -s 8 -n 5 --samples 1 --wait block >out 2>said || fail "$(cat said)"
 grep -q "missing/here cannot be made" said || fail "said: $(cat said)"
