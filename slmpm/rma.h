@@ -22,6 +22,7 @@ struct context;
 struct endpoint;
 struct fabric_atomic;
 struct head;
+struct region;
 struct remote;
 struct request;
 struct transfer;
@@ -180,10 +181,24 @@ void rma_serve_withdrawn(struct endpoint *ep, const struct head *h);
  * more. */
 int rma_serve(struct endpoint *ep, bool *stop);
 
-/* ---- between rma_request.c and rma_answer.c ------------------------------------------------- */
+/* ---- between rma_serve.c and rma_owed.c ------------------------------------------------------ */
+
+/* Where T lies, if EP may do ACCESS there; NULL and *STATUS. */
+struct region *rma_find(struct endpoint *ep, const struct wire_target *t, uint32_t access,
+			int *status);
+/* A new answer to request SEQ; NULL: the peer has asked for more than it may, and has ended. */
+struct rma_job *rma_owe(struct endpoint *ep, uint8_t opcode, uint64_t seq, int status);
+
+/* ---- between rma_request.c, rma_packet.c and rma_answer.c ------------------------------------------------- */
 
 /* Those that waited for a slot or for an end go to the queue; the next push sees them. */
 void rma_wake(struct endpoint *ep);
 void rma_from_queue(struct endpoint *ep, struct request *r);
+/* A slot for its next request, if there is one. */
+bool rma_take_slot(struct rma *m, struct request *r);
+/* Waits for one outside of the queue, by its ticket. */
+void rma_park(struct rma *m, struct request *r);
+/* Is it a put of which a span takes several packets? */
+bool rma_is_long(const struct endpoint *ep, const struct request *r);
 
 #endif

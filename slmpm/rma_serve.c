@@ -3,7 +3,7 @@
  * One-sided operations by request, the side whose memory it is. A request is a private copy of the
  * packet's words; key, rights and range are looked at for each packet, so that what is revoked is
  * out of reach at once (R9). Writes and atomic operations are done as they arrive, in their order;
- * answers go out as there is room, a turn each.
+ * rma_owed.c has the answers.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +14,6 @@
 #include "slmpm/inbound.h"
 #include "slmpm/memory.h"
 #include "slmpm/rma.h"
-
-#define READ_TURN 8 /* packets of one response before the next answer's turn */
 
 static bool violates(struct endpoint *ep, const char *rule)
 {
@@ -58,16 +56,6 @@ static bool take_target(struct endpoint *ep, const struct head *h, struct wire_t
 	return true;
 }
 
-/* Where T lies, if EP may do ACCESS there; NULL and *STATUS. */
-static struct region *find(struct endpoint *ep, const struct wire_target *t, uint32_t access,
-			   int *status)
-{
-	const struct grant *grant =
-		region_check(ep, t->grant, t->secret, access, t->offset, t->length, status);
-
-	return grant ? grant->region : NULL;
-}
-
 /* A notification costs what a message without bytes does. */
 static bool charge(struct endpoint *ep)
 {
@@ -77,133 +65,9 @@ static bool charge(struct endpoint *ep)
 	return true;
 }
 
-/* ---- answers -------------------------------------------------------------------------------- */
-
-static struct rma_job *owe(struct endpoint *ep, uint8_t opcode, uint64_t seq, int status)
-{
-	struct rma *m = ep->rma;
-
-	for (struct rma_job *j = m->jobs; j < m->jobs + RMA_WINDOW; j++) {
-		if (j->opcode)
-			continue;
-		*j = (struct rma_job){.opcode = opcode, .seq = seq, .status = status};
-		m->job_count++;
-		endpoint_refresh(ep);
-		return j;
-	}
-	(void)violates(ep, "number of requests under way");
-	return NULL;
-}
-
 static void acknowledge(struct endpoint *ep, uint64_t seq, int status)
 {
-	(void)owe(ep, WIRE_ACKNOWLEDGE, seq, status);
-}
-
-static int post_acknowledge(struct endpoint *ep, const struct rma_job *j)
-{
-	uint64_t old = LITTLE_64(j->old);
-	bool atomic = j->opcode == WIRE_ATOMIC_ACKNOWLEDGE;
-	struct packet p = {
-		.opcode = j->opcode,
-		.seq = j->seq,
-		.extent = (uint64_t)-j->status,
-		.data = atomic ? &old : NULL,
-		.length = atomic ? sizeof(old) : 0,
-	};
-
-	return link_post_request(ep, &p, NULL);
-}
-
-/* With checksums the bytes must hold still between the sum and the copy. */
-static const void *staged(struct endpoint *ep, const void *data, uint32_t n)
-{
-	struct rma *m = ep->rma;
-
-	if (!ep->check || !n)
-		return data;
-	if (!m->stage)
-		m->stage = malloc(ep->packet_max);
-	return m->stage ? memcpy(m->stage, data, n) : NULL;
-}
-
-/* The next packet of a read's response. */
-static int post_response(struct endpoint *ep, struct rma_job *j)
-{
-	uint64_t left = j->target.length - j->sent;
-	bool last = left <= ep->packet_max;
-	uint32_t n = last ? (uint32_t)left : ep->packet_max;
-	struct packet p = {
-		.seq = j->seq,
-		.length = n,
-		.extent = j->sent ? j->sent : j->target.length,
-	};
-	const struct region *region = find(ep, &j->target, SLMPM_READ, &j->status);
-	int rc;
-
-	p.opcode = last ? (j->sent ? WIRE_READ_LAST : WIRE_READ_ONLY) :
-			  (j->sent ? WIRE_READ_MIDDLE : WIRE_READ_FIRST);
-	if (region) {
-		p.data = staged(ep, region_at(region, j->target.offset + j->sent), n);
-		j->status = p.data ? 0 : -SLMPM_ENOMEM;
-	}
-	if (j->status) {
-		j->opcode = WIRE_ACKNOWLEDGE;
-		return post_acknowledge(ep, j);
-	}
-	rc = link_post_request(ep, &p, NULL);
-	if (rc == 1)
-		j->sent += n;
-	return rc;
-}
-
-/* One answer's turn: packets posted. */
-static int post_answer(struct endpoint *ep, struct rma_job *j, bool *stop)
-{
-	int n = 0;
-
-	do {
-		int rc = j->opcode == WIRE_READ_ONLY ? post_response(ep, j) :
-						       post_acknowledge(ep, j);
-
-		if (rc != 1) {
-			*stop = true;
-			return n;
-		}
-		n++;
-		if (j->opcode != WIRE_READ_ONLY || j->sent == j->target.length) {
-			j->opcode = 0;
-			ep->rma->job_count--;
-			return n;
-		}
-	} while (n < READ_TURN);
-	return n;
-}
-
-bool rma_owes(const struct endpoint *ep)
-{
-	for (int i = 0; i < RMA_WINDOW; i++)
-		if (ep->rma->jobs[i].opcode && ep->rma->jobs[i].opcode != WIRE_READ_ONLY)
-			return true;
-	return false;
-}
-
-int rma_serve(struct endpoint *ep, bool *stop)
-{
-	struct rma *m = ep->rma;
-	int n = 0;
-
-	for (int i = 0; i < RMA_WINDOW && n < LINK_TURN && m->job_count && !*stop; i++) {
-		struct rma_job *j = &m->jobs[m->next_job];
-
-		if (j->opcode)
-			n += post_answer(ep, j, stop);
-		if (!*stop)
-			m->next_job = (m->next_job + 1) % RMA_WINDOW;
-	}
-	if (!m->job_count)
-		endpoint_refresh(ep);
-	return n;
+	(void)rma_owe(ep, WIRE_ACKNOWLEDGE, seq, status);
 }
 
 /* ---- Writes --------------------------------------------------------------------------------- */
@@ -250,7 +114,8 @@ static void write_done(struct endpoint *ep, const struct rma_write *w, struct re
 /* N bytes of the Write from DATA on; the region, unless it is refused. */
 static struct region *store(struct endpoint *ep, struct rma_write *w, const void *data, uint32_t n)
 {
-	struct region *region = w->status ? NULL : find(ep, &w->target, SLMPM_WRITE, &w->status);
+	struct region *region =
+		w->status ? NULL : rma_find(ep, &w->target, SLMPM_WRITE, &w->status);
 
 	if (region && n)
 		memcpy(region_at(region, w->target.offset + w->got), data, n);
@@ -397,9 +262,9 @@ void rma_serve_read(struct endpoint *ep, const struct head *h)
 		(void)violates(ep, "length of a read request");
 		return;
 	}
-	if (!status && find(ep, &t, SLMPM_READ, &status))
+	if (!status && rma_find(ep, &t, SLMPM_READ, &status))
 		ep->stats->served++;
-	j = owe(ep, status ? WIRE_ACKNOWLEDGE : WIRE_READ_ONLY, h->seq, status);
+	j = rma_owe(ep, status ? WIRE_ACKNOWLEDGE : WIRE_READ_ONLY, h->seq, status);
 	if (j)
 		j->target = t;
 }
@@ -437,7 +302,7 @@ void rma_serve_atomic(struct endpoint *ep, const struct head *h, uint8_t opcode)
 	if (ep->closing || !take_number(ep, h, false, 0) || !take_atomic(ep, h, &t, &a))
 		return;
 	if (!status)
-		region = find(ep, &t, SLMPM_READ_WRITE, &status);
+		region = rma_find(ep, &t, SLMPM_READ_WRITE, &status);
 	if (region) {
 		at = region_at(region, t.offset);
 		if ((uintptr_t)at % t.length) {
@@ -446,7 +311,7 @@ void rma_serve_atomic(struct endpoint *ep, const struct head *h, uint8_t opcode)
 		}
 	}
 	/* The place for the answer first: what is done must be told. */
-	j = owe(ep, status ? WIRE_ACKNOWLEDGE : WIRE_ATOMIC_ACKNOWLEDGE, h->seq, status);
+	j = rma_owe(ep, status ? WIRE_ACKNOWLEDGE : WIRE_ATOMIC_ACKNOWLEDGE, h->seq, status);
 	if (!j || status)
 		return;
 	/* In the owner's byte order, against all others who do the same on this word. */
