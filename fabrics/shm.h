@@ -39,7 +39,8 @@ struct shm_link {
 	int peer_fd; /* until its seals have been seen closed */
 	bool connected;
 	enum { ATTACH_UNTRIED, ATTACH_WORKS, ATTACH_REFUSED } attach; /* to the peer */
-	_Atomic uint64_t alive; /* ms: its process was looked at; by any thread that reaches memory */
+	_Atomic uint64_t
+		alive; /* ms: its process was looked at; by any thread that reaches memory */
 	struct shm_link *next;
 };
 

@@ -57,7 +57,7 @@ struct push {             /* a send whose message the peer fetches */
 	uint64_t limit, upto, claim, done;
 };
 
-#define BULK_CLASSES 9 /* of lengths: to 32 KiB, 64, 128 ...; above, all is fetched */
+#define BULK_CLASSES 20 /* of lengths: to 32 KiB, 64, 128 ...: up to the longest message */
 
 /* What a way has cost the sender of late, and how many messages have been sent: which one is the
  * shorter depends on where the two processors are and on what they have in their caches. */

@@ -127,8 +127,8 @@ void endpoint_refresh(struct endpoint *ep)
 	ep->direct = ep->state == SLMPM_PEER_UP && list_empty(&ep->link.queue) &&
 		     list_empty(&ep->owed) && !ep->link.active &&
 		     !(ep->loan.data && !ep->loan.area) && !ep->check && !ep->closing &&
-		     !ep->rma->job_count && !ep->rma->moving && !ep->work_waiting && !bulk_busy(ep) &&
-		     !emulate_has_work(ep->emulation);
+		     !ep->rma->job_count && !ep->rma->moving && !ep->work_waiting &&
+		     !bulk_busy(ep) && !emulate_has_work(ep->emulation);
 }
 
 static uint32_t packet_limit(uint32_t agreed, uint32_t payload_max)

@@ -10,9 +10,10 @@
 #include "slmpm/wait.h"
 
 #define GRACE_NS  30000 /* what may be sent without asking waits so long for a receive */
-#define TRY_SOON  8     /* messages after which the way that was longer is tried again: ... */
-#define TRY_LATER 64    /* ... and after ... */
-#define MANY      128   /* ... so many */
+#define TRY_SOON  8     /* messages after which the way that was longer is tried again, ... */
+#define MANY      128   /* ... for so many; then after ... */
+#define TRY_LATER 64    /* ... so many, ... */
+#define TRY_LATE  512   /* ... or, where it was longer by half, so many */
 
 /* The ranges of R's memory; 0: too many. */
 static uint32_t list_ranges(const struct request *r, struct wire_range *ranges)
@@ -45,15 +46,23 @@ static struct bulk_ways *ways_of(struct bulk *b, uint64_t length)
 	return class < BULK_CLASSES ? &b->ways[class] : NULL;
 }
 
+static uint32_t try_after(const struct bulk_ways *w)
+{
+	uint64_t least = w->sent < w->fetched ? w->sent : w->fetched;
+	uint64_t most = w->sent < w->fetched ? w->fetched : w->sent;
+
+	return w->count < MANY ? TRY_SOON : 2 * most > 3 * least ? TRY_LATE : TRY_LATER;
+}
+
 /* The way that was the shorter one, and now and then the other: it may have become so. */
 static bool is_shorter(const struct bulk_ways *w)
 {
-	uint32_t try = w->count < MANY ? TRY_SOON : TRY_LATER;
+	uint32_t after = try_after(w);
 	bool fetch = w->fetched <= w->sent;
 
 	if (!w->sent || !w->fetched)
 		return w->count % 2 == 0;
-	return w->count % try == try - 1 ? !fetch : fetch;
+	return w->count % after == after - 1 ? !fetch : fetch;
 }
 
 /* Good news at once, bad news with doubt: what delayed one message need not delay the next. */
