@@ -41,7 +41,7 @@ int system_plays(const struct system *s, enum metric m, int size)
 {
 	return s->child.pid && !s->refused[m][size] &&
 	       (system_is(s, KIND[m].ours) || (KIND[m].rival && system_is(s, KIND[m].rival)) ||
-		(system_is(s, "limit") && m <= TBW));
+		(system_is(s, "limit") && m <= TBW) || (system_is(s, "limit-touched") && m == TBW));
 }
 
 static void drop(struct system *s, const char *why)

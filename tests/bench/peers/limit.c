@@ -2,6 +2,7 @@
 /*
  * What this machine allows: payload and sequence word side by side in a shared ring of slots, one
  * copy in, one copy out, nothing else. Larger messages go in chunks, so that both sides copy at once.
+ * "touching" sends nothing in a touched stream: one side writes its buffer, the other sums its own.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -39,7 +40,7 @@ static void open_side(int side)
 
 static size_t chunk_of(size_t len)
 {
-	return len <= 4096 ? len : len <= 16384 ? 8192 : len <= 65536 ? 16384 : 32768;
+	return len <= 16384 ? len : len <= 65536 ? 16384 : 32768;
 }
 
 /*
@@ -106,10 +107,36 @@ static void get(void *buf, size_t len)
 	}
 }
 
+static void touch_send(void *buf, size_t len, uint64_t n, int touch)
+{
+	for (uint64_t i = 0; i < n; i++)
+		if (touch)
+			pair_produce(buf, len, i);
+		else
+			put(buf, len);
+}
+
+static void touch_recv(void *buf, size_t len, uint64_t n, int touch)
+{
+	for (uint64_t i = 0; i < n; i++)
+		if (touch)
+			pair_consume(buf, len);
+		else
+			get(buf, len);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct peer PEERS[] = {
 		{.name = "copies", .before = before, .open = open_side, .send = put, .recv = get},
+		{.name = "touching",
+		 .before = before,
+		 .open = open_side,
+		 .send = put,
+		 .recv = get,
+		 .stream_send = touch_send,
+		 .stream_recv = touch_recv,
+		 .flags = PAIR_TOUCHES},
 		{0},
 	};
 
