@@ -18,8 +18,8 @@
 #define AWAY_NS    4000
 #define SHARE      16  /* packets of an endpoint before it is the next one's turn */
 #define LOOK_EVERY 512 /* passes between looks at the descriptors, busy or not ... */
-#define POLLS      8   /* of one ring in a call before it is found empty */
-#define LOOK_TICKS 50000
+#define POLLS      32  /* of one ring in a call before it is found empty */
+#define LOOK_TICKS 200000
 #define LOOK_SHARE 64 /* ... where so many packets count as one more: passes over many peers */
 
 COLD int progress_look_away(struct endpoint *ep)
@@ -134,22 +134,22 @@ static inline int progress_shortly(struct context *ctx)
 	struct link *l;
 	int n = 0, polls = POLLS;
 
-	if (UNLIKELY(ctx->multiple || ctx->count != 1 || ctx->handling || ctx->armed ||
-		     ++ctx->idle >= LOOK_EVERY))
+	if (UNLIKELY(ctx->multiple || ctx->count != 1 || ctx->handling || ctx->armed))
 		return -1;
 	ep = ctx->endpoints[0];
 	l = &ep->link;
 	while (LIKELY(ep->direct && !ep->unpack.left && !ep->bundle.count)) {
-		struct fabric_arrival *a = progress_take(ep);
+		struct fabric_arrival *a;
 
-		if (!a && --polls)
-			continue;
+		while (!(a = progress_take(ep)) && --polls)
+			;
 		if (!a)
 			return wait_ticks() - ctx->looked < LOOK_TICKS && ep->direct ? 0 : -1;
-		if (UNLIKELY(!am_take(ep, a))) {
+		if (UNLIKELY(ctx->idle >= LOOK_EVERY || !am_take(ep, a))) {
 			l->next--;
 			return -1;
 		}
+		ctx->idle++;
 		/* The ring had no more than it gave, or others want a look. */
 		if (++n == SHARE || (l->next == l->count && l->count < LINK_BATCH))
 			break;
