@@ -107,7 +107,7 @@ static void one(struct rng *r, uint64_t longest)
 static int play(slmpm_peer peer, uint64_t seed, size_t bytes)
 {
 	uint64_t longest = bytes >> 6 < LONGEST ? bytes >> 6 : LONGEST;
-	uint64_t count = bytes >= 16u << 20 ? 2000 : 600;
+	uint64_t count = bytes >= 16u << 20 ? 800 : 300;
 	struct rng r = {seed};
 	struct slmpm_stats stats;
 	slmpm_ctx ctx;
