@@ -211,8 +211,10 @@ static int point_nowhere(void *arg)
 	announce(&p, 1, 4096, LENGTH, LENGTH);
 	raw_ring_bell(&p);
 	while (!cleared) {
-		CHECK(ring_peek(&p.r, &packet) >= 0, "the ring is broken");
-		if (ring_peek(&p.r, &packet) != 1)
+		int rc = ring_peek(&p.r, &packet);
+
+		CHECK(rc >= 0, "the ring is broken");
+		if (rc != 1)
 			continue;
 		cleared = packet.kind == WIRE_CLEAR;
 		ring_release(&p.r, &packet);
@@ -222,6 +224,7 @@ static int point_nowhere(void *arg)
 
 		raw_post(&p, last ? WIRE_SEND_LAST : WIRE_SEND_MIDDLE, p.sent, wire_route(1, 0), at,
 			 room, last ? (uint32_t)(LENGTH - at) : 8192);
+		raw_ring_bell(&p);
 	}
 	raw_ring_bell(&p);
 	raw_hear_end(p.fd, reason);
