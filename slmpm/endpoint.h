@@ -9,8 +9,8 @@
 #include "slmpm/list.h"
 #include "slmpm/wire.h"
 
-#define LINK_BATCH                                                                                 \
-	2 /* packets taken from a link at once: more only puts off the first one's copy */
+/* Packets taken from a link at once: more only puts off the first one's copy. */
+#define LINK_BATCH     2
 #define BUNDLE_BYTES   8192 /* payload of a bundle, at most: as of BUNDLE_BURST ... */
 #define BUNDLE_FEW     2048 /* ... messages, or this where more of them fit */
 #define BUNDLE_BURST   32
@@ -168,7 +168,7 @@ void endpoint_free(struct endpoint *ep);
 /* The endpoint of a handle, or NULL with the error set in *RC. */
 static inline struct endpoint *endpoint_get(slmpm_peer peer)
 {
-	return (struct endpoint *)handle_get(&endpoint_table, peer.id);
+	return handle_get_sized(&endpoint_table, peer.id, sizeof(struct endpoint));
 }
 COLD int endpoint_bad_handle(slmpm_peer peer);
 /* Not COLD: gcc then takes every caller for cold, and they are the hot ones. */

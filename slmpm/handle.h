@@ -70,8 +70,9 @@ static inline uint64_t handle_id(const void *object)
 	       h->index;
 }
 
-/* The object of a live handle, else NULL. */
-static inline void *handle_get(struct handle_table *t, uint64_t id)
+/* The object of a live handle, else NULL. SIZE: that of the table's objects; hot callers know it
+ * beforehand, which saves a load and a multiplication in front of everything else. */
+static inline void *handle_get_sized(struct handle_table *t, uint64_t id, size_t size)
 {
 	uint32_t index = (uint32_t)id;
 	unsigned char *chunk;
@@ -83,11 +84,16 @@ static inline void *handle_get(struct handle_table *t, uint64_t id)
 	chunk = atomic_load_explicit(&t->chunks[index / HANDLE_CHUNK], memory_order_acquire);
 	if (!chunk)
 		return NULL;
-	h = (struct handle *)(void *)(chunk + index % HANDLE_CHUNK * t->object_size);
+	h = (struct handle *)(void *)(chunk + index % HANDLE_CHUNK * size);
 	if (atomic_load_explicit(&h->generation, memory_order_relaxed) != id >> 32 ||
 	    !(id >> 32 & 1))
 		return NULL;
 	return h;
+}
+
+static inline void *handle_get(struct handle_table *t, uint64_t id)
+{
+	return handle_get_sized(t, id, t->object_size);
 }
 
 #endif

@@ -76,7 +76,7 @@ static inline struct region *region_get(slmpm_mem mem)
 
 static inline struct remote *remote_get(slmpm_rmem rmem)
 {
-	return (struct remote *)handle_get(&remote_table, rmem.id);
+	return handle_get_sized(&remote_table, rmem.id, sizeof(struct remote));
 }
 
 /* The same with the context locked; NULL: nothing is locked, the detail is set in *RC. */
