@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * SLMPM: messages between a host process and its accelerator processes.
+ * SLMPM: messages and memory between a host process and its accelerator processes.
  *
- * Read this page from the top: errors, handles, contexts, elements, peers, messages, loans,
- * waiting, and what can be looked at. doc/man has a page for each family.
+ * Read this page from the top: errors, handles, contexts, elements, peers, messages and loans are
+ * what every program needs. Then, as needed: counters and completion queues, memory regions and
+ * one-sided operations, active messages, work queues, and what can be looked at. doc/man has a page
+ * for each family.
  *
  * Rules that hold for every call
  *  - Returns >= 0, or a negative -SLMPM_E*; slmpm_error_detail() then says why and who.
@@ -16,11 +18,12 @@
  *  - Threads: a context belongs to one thread at a time. Opened with SLMPM_THREADS any number of
  *    threads may use it at once; one of those that wait then polls for all.
  *  - After fork the child's handles answer -SLMPM_EFORKED; it may open contexts of its own.
- *  - No signal handler, no thread, no exit hook is ever installed behind the caller's back.
+ *  - No signal handler, no thread, no exit hook is ever installed behind the caller's back; a
+ *    thread comes with SLMPM_ENGINE=thread alone.
  *
  * Caveats
- *  - What slmpm_hold points at can be changed by a hostile peer while it is read; copy first what
- *    decides anything.
+ *  - What slmpm_hold points at can be changed by a hostile peer while it is read, and so can a
+ *    region that a peer may write, until it is revoked; copy first what decides anything.
  *  - A loan inside a packet lies in the peer's memory: write to it, do not read it back.
  *  - Options structures begin with their size: set .size = sizeof the structure.
  */
@@ -196,6 +199,7 @@ SLMPM_API int slmpm_element_count(slmpm_ctx ctx, int type);
 /* Reserves up to WANT elements exclusively on this node; returns how many were granted (0 too)
  * and their non-zero ids. The kernel frees those of a process that ends, however it ends. */
 SLMPM_API int slmpm_element_reserve(slmpm_ctx ctx, int type, int want, uint32_t *ids);
+/* Gives N of them back. EINVAL: one is not held here; then none is. */
 SLMPM_API int slmpm_element_release(slmpm_ctx ctx, int n, const uint32_t *ids);
 
 /* ---- Peers ---------------------------------------------------------------------------------- */
@@ -228,10 +232,14 @@ SLMPM_API int slmpm_parent(slmpm_peer *peer);
 /* The same in a context of one's own; only the first call decides the context. */
 SLMPM_API int slmpm_parent_in(slmpm_ctx ctx, slmpm_peer *peer);
 
-/* Unrelated processes. URL: "shm:NAME" (an abstract socket of this user) or "shm:/path". */
+/* Unrelated processes. URL: "shm:NAME" (an abstract socket of this user) or "shm:/path". EBUSY:
+ * somebody listens there. Does not block. */
 SLMPM_API int slmpm_listen(slmpm_listener *listener, slmpm_ctx ctx, const char *url);
+/* The next that has connected, in the listener's context. */
 SLMPM_API int slmpm_accept(slmpm_listener listener, slmpm_peer *peer, int timeout_ms);
+/* No more connections; peers that were accepted stay. */
 SLMPM_API int slmpm_unlisten(slmpm_listener listener);
+/* Blocks for the handshake. ENOENT: nobody listens there; EACCES: another user does. */
 SLMPM_API int slmpm_connect(slmpm_peer *peer, slmpm_ctx ctx, const char *url, int timeout_ms);
 
 /*
@@ -269,6 +277,7 @@ struct slmpm_peer_info {
 	char name[64];       /* for messages: "accelerator 3 (pid 1234)" */
 };
 
+/* What is known of PEER, also after its end. Does not block. */
 SLMPM_API int slmpm_peer_query(slmpm_peer peer, struct slmpm_peer_info *info);
 
 /* ---- Messages ------------------------------------------------------------------------------- */
@@ -278,12 +287,14 @@ struct slmpm_iov {
 	size_t len;
 };
 
+/* slmpm_how.flags, slmpm_wr.flags */
 #define SLMPM_MORE    1u  /* more follows at once: the message may wait for it, in this process */
 #define SLMPM_PART    2u  /* slmpm_commit: this prefix is ready, the loan stays open */
 #define SLMPM_FENCE   4u  /* one-sided: starts after all earlier ones to that peer */
 #define SLMPM_BARRIER 8u  /* likewise, and all later ones after it */
 #define SLMPM_REMOTE  16u /* one-sided: done once the target's memory has it, not before */
 #define SLMPM_NOTIFY  32u /* put: a completion at the target, with imm (slmpm_mem_notify) */
+#define SLMPM_SILENT  64u /* work request: no completion unless it fails */
 
 /*
  * How an operation is done, and how its end is told: by the call itself, which then blocks; or,
@@ -293,23 +304,24 @@ struct slmpm_iov {
 struct slmpm_how { /* NULL = defaults; fields beyond .size count as zero */
 	uint32_t size;
 	uint32_t flags;
-	uint32_t imm;       /* travels with the message */
+	uint32_t imm;       /* travels with a message, and with a put's notification */
 	int32_t timeout_ms; /* for a call that blocks; -1 none */
 	slmpm_ctr ctr;
 	slmpm_cq cq;
 	uint64_t cookie;
 };
 
-enum slmpm_op { /* what a completion is of */
-		SLMPM_OP_SEND = 1,
-		SLMPM_OP_RECV = 2,
-		SLMPM_OP_PUT = 3,
-		SLMPM_OP_GET = 4,
-		SLMPM_OP_ATOMIC = 5,
-		SLMPM_OP_AM = 6,
-		SLMPM_OP_NOTIFY = 7 /* a peer's put with SLMPM_NOTIFY has landed here */
+enum slmpm_op {
+	SLMPM_OP_SEND = 1,
+	SLMPM_OP_RECV = 2,
+	SLMPM_OP_PUT = 3,
+	SLMPM_OP_GET = 4,
+	SLMPM_OP_ATOMIC = 5,
+	SLMPM_OP_AM = 6,
+	SLMPM_OP_NOTIFY = 7 /* a peer's put with SLMPM_NOTIFY has landed here */
 };
 
+/* A completion: how an operation ended. */
 struct slmpm_done {
 	uint64_t len;   /* bytes of the message, also when it did not fit */
 	int32_t status; /* 0 or -SLMPM_E* */
@@ -387,11 +399,12 @@ SLMPM_API int64_t slmpm_hold(slmpm_peer peer, uint32_t stream, const void **buf,
  * tells whether it is complete. Returns HAVE at once when it is complete. */
 SLMPM_API int64_t slmpm_more(slmpm_peer peer, const void *buf, uint64_t have,
 			     struct slmpm_done *done, int timeout_ms);
+/* Ends a hold: *BUF is not to be read any more. */
 SLMPM_API int slmpm_release(slmpm_peer peer, const void *buf);
 
 /* ---- Counters and completion queues --------------------------------------------------------- */
 
-#define SLMPM_ALL UINT64_C(0xffffffffffffffff)
+#define SLMPM_ALL UINT64_C(0xffffffffffffffff) /* slmpm_ctr_wait: as many as are posted */
 
 struct slmpm_ctr_info {
 	uint32_t size;
@@ -489,6 +502,7 @@ struct slmpm_mem_info {
 	char path[16];      /* a peer's: "map", "attach", "ring"; forced: "am", "tag" */
 };
 
+/* What a region, or a peer's as far as its key goes, is and how it is reached. Set info->size. */
 SLMPM_API int slmpm_mem_query(slmpm_mem mem, struct slmpm_mem_info *info);
 SLMPM_API int slmpm_rmem_query(slmpm_rmem rmem, struct slmpm_mem_info *info);
 
@@ -572,9 +586,8 @@ SLMPM_API int slmpm_am_reply(const struct slmpm_am *am, uint16_t id, const void 
 
 /* ---- Work queues ---------------------------------------------------------------------------- */
 
-#define SLMPM_WQ_UNACKNOWLEDGED                                                                    \
-	1u /* requests that need no answer get none: errors at the target
-				    * are counted there and not told here */
+/* options.flags: requests that need no answer get none; errors at the target are counted there. */
+#define SLMPM_WQ_UNACKNOWLEDGED 1u
 
 struct slmpm_wq_options {
 	uint32_t size;
@@ -584,7 +597,8 @@ struct slmpm_wq_options {
 	slmpm_cq cq; /* where its completions go */
 };
 
-struct slmpm_wr {        /* a work request; fields that an operation does not use stay zero */
+/* A work request; fields that an operation does not use stay zero. */
+struct slmpm_wr {
 	uint32_t op;     /* enum slmpm_op: SEND RECV PUT GET ATOMIC AM */
 	uint32_t flags;  /* SLMPM_MORE FENCE BARRIER REMOTE NOTIFY SILENT */
 	uint32_t stream; /* SEND, RECV; AM: the handler's number */
@@ -601,8 +615,6 @@ struct slmpm_wr {        /* a work request; fields that an operation does not us
 	void *old;
 	const void *head;
 };
-
-#define SLMPM_SILENT 64u /* no completion unless it fails */
 
 /*
  * The send and receive queue of a pair: work requests to PEER, each with a completion in options->cq.
@@ -652,8 +664,8 @@ struct slmpm_stats { /* one peer; plain counters with one writer, lifetime total
 	 * bring the bytes along and by tag; and the peer's handled here. */
 	uint64_t am_writes, am_reads, am_atomics, tag_writes, tag_reads;
 	uint64_t am_served, tag_served;
-	/* Of what was sent: large messages announced and then pulled by the peer, their bytes; and
-	 * those of which this side pushed a share. The rest went in packets. */
+	/* Of what was sent: large messages that the peer fetched (SLMPM_FETCH), bytes that it read;
+	 * those of them of which this side wrote a share, its bytes. The rest went in packets. */
 	uint64_t rget_messages, rget_bytes, push_messages, push_bytes;
 	char link[16];
 };
@@ -699,6 +711,7 @@ struct slmpm_check { /* what the machine offers, found by a real try */
 	char name[32];
 	char detail[200]; /* what was tried; what to do */
 };
+/* Check I from 0; ENOENT behind the last. One of them forks a child for a moment. */
 SLMPM_API int slmpm_check_at(int i, struct slmpm_check *check);
 
 struct slmpm_fabric_info {
@@ -710,6 +723,7 @@ struct slmpm_fabric_info {
 	char detail[128];
 	uint64_t packet_max, links_max;
 };
+/* Fabric I from 0; ENOENT behind the last. */
 SLMPM_API int slmpm_fabric_at(int i, struct slmpm_fabric_info *info);
 
 /* Bytes of memory that a peer takes in each of the two processes, with the present settings. */
