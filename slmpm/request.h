@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An operation under way: a send, a receive, a hold; on the caller's stack or behind a handle. */
+/* An operation under way: a message, a hold, or one-sided; on the caller's stack or behind a handle. */
 #ifndef SLMPM_REQUEST_H
 #define SLMPM_REQUEST_H
 

@@ -61,9 +61,9 @@ enum wire_opcode {
 	WIRE_REGION_RELEASED = 43,
 	WIRE_REGION_REVOKED = 44,
 	WIRE_REGION_LET_GO = 45,
-	/* A large message that the receiver fetches itself (payload: struct wire_fetch), its end
-	 *, what the receiver takes (struct wire_take), what the
-	 * sender gives by itself (struct wire_give), the sender's wish to send it in packets. */
+	/* A large message that both sides copy (payload: struct wire_fetch), its end, what the
+	 * receiver reads (struct wire_take), what the sender writes (struct wire_give), the
+	 * sender's wish to send it in packets instead. */
 	WIRE_FETCH = 46,
 	WIRE_FETCH_DONE = 47,
 	WIRE_FETCH_TAKE = 48,
@@ -75,10 +75,10 @@ enum wire_opcode {
 #define WIRE_LENGTH_MASK    ((UINT64_C(1) << 48) - 1)
 #define WIRE_FLAG_CHECK     1u /* the payload ends with 4 bytes of CRC-32C over header and payload */
 #define WIRE_FLAG_ANNOUNCED 2u /* First: the rest waits for WIRE_CLEAR */
-#define WIRE_FLAG_ACTIVE                                                                           \
-	4u                     /* an active message: `stream` has the handler's number (16 bits) and
-				* the length of its head (16 bits), which begins the payload */
-#define WIRE_FLAG_TAGGED    8u /* a message of the library's own, matched by tag: `stream` */
+/* An active message: `stream` has the handler's number (16 bits) and the length of its head (16
+ * bits), which begins the payload. */
+#define WIRE_FLAG_ACTIVE    4u
+#define WIRE_FLAG_TAGGED    8u  /* a message of the library's own, matched by tag: `stream` */
 #define WIRE_FLAG_ANSWER    16u /* a Write or Notify wants its WIRE_ACKNOWLEDGE */
 #define WIRE_FLAG_NOTIFY    32u /* a Write raises a completion at the target */
 /* With ACTIVE or TAGGED: costs no credit. Of an active message an answer, which goes out whatever
