@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Work queues: work requests that wait their turn, begin in order and end in order. What they do is
- * done by the calls' own ways; only when is decided here.
+ * Work queues: work requests (work.h) that wait their turn, begin in order and end in order. Only
+ * when is decided here.
  *
  * A queue's operations are told to a completion queue of its own, where nobody polls: what is put
  * there comes back to workqueue_ended, and goes to the application's when its turn has come.
@@ -9,20 +9,8 @@
 #ifndef SLMPM_WORKQUEUE_H
 #define SLMPM_WORKQUEUE_H
 
-#include "slmpm/endpoint.h"
 #include "slmpm/queue.h"
-
-/* Work of one kind may be under way together, for it keeps its order on the way; what follows of
- * another kind waits for its end. */
-enum work_kind { WORK_MESSAGE, WORK_GET, WORK_PUT, WORK_REMOTE_PUT, WORK_ATOMIC, WORK_ALONE };
-
-struct work {             /* a work request that was taken */
-	struct list node; /* of those that wait or have begun, or idle; a receive is in none */
-	struct slmpm_wr wr;
-	void *owned; /* of one that waits: its pieces and its head */
-	bool receive, ended;
-	struct slmpm_done done; /* ended, but not those in front of it */
-};
+#include "slmpm/work.h"
 
 struct workqueue {
 	struct handle handle;
