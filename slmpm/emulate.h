@@ -4,8 +4,8 @@
  * each request or answer carries its bytes, a piece of the operation; and "tag", where the request's
  * handler puts an entry into a queue in which tagged messages with the bytes find their place.
  *
- * emulate.c is the progress of both, at either side; emulate_write.c, emulate_read.c and
- * emulate_atomic.c know what a request and its answer look like.
+ * emulate.c is the progress of both, at either side; emulate_arrival.c checks what comes;
+ * emulate_write.c, emulate_read.c and emulate_atomic.c know what a request and its answer look like.
  */
 #ifndef SLMPM_EMULATE_H
 #define SLMPM_EMULATE_H
@@ -125,10 +125,14 @@ int emulate_push(struct endpoint *ep);
 
 /* ---- between emulate*.c ---------------------------------------------------------------------- */
 
+/* Of EP, made when it is first needed; NULL: no memory. */
+struct emulation *emulate_state(struct endpoint *ep);
 /* A free slot for a request of OP's, or NULL. */
 struct slot *emulate_slot(struct emulation *e, struct emulated *op, uint16_t id);
 void emulate_slot_drop(struct emulation *e, struct slot *s);
 uint32_t emulate_tag(const struct emulation *e, const struct slot *s);
+/* The slot that TAG names, if one waits under it; E may be NULL. */
+struct slot *emulate_slot_of(struct emulation *e, uint32_t tag);
 /* The answer to S has come. */
 void emulate_answered(struct endpoint *ep, struct slot *s, int status, uint64_t old);
 /* The head of a request for the bytes from IN_SPAN on of the current span. */
