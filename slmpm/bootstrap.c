@@ -26,7 +26,8 @@
 #endif
 
 #define READS_AT_ONCE  256
-#define PIDFD_GRACE_MS 20 /* between the socket's end and the process's */
+#define READ_AHEAD     4096 /* more than a socket holds: what was sent before is among them */
+#define PIDFD_GRACE_MS 20   /* between the socket's end and the process's */
 
 /* ---- the start ------------------------------------------------------------------------------ */
 
@@ -390,7 +391,7 @@ void bootstrap_read_ahead(struct endpoint *ep)
 	struct control *c = ep->control;
 	struct received r;
 
-	for (int i = 0; i < READS_AT_ONCE && c->socket.fd >= 0; i++) {
+	for (int i = 0; i < READ_AHEAD && c->socket.fd >= 0; i++) {
 		int rc = control_receive(c, &r);
 
 		if (rc == 2)

@@ -379,6 +379,31 @@ static void mapped_anew(void)
 	munmap(old, SIZE);
 }
 
+/* ---- many keys ------------------------------------------------------------------------------- */
+
+/* As many as go ahead of their keys while the peer does not look: the last opens first. */
+static void last_key_first(void)
+{
+	struct slmpm_key key = {.bytes = {0}};
+	slmpm_rmem rmem;
+	slmpm_peer a, b;
+	slmpm_mem mem;
+	void *base;
+	int rc;
+
+	actor_pair(ctx, &a, &b);
+	OK(slmpm_mem_alloc(ctx, SIZE, SLMPM_READ, &mem, &base));
+	do
+		rc = slmpm_mem_key(mem, b, SLMPM_READ, &key);
+	while (rc == 0);
+	EXPECT(rc, -SLMPM_EAGAIN);
+	OK(slmpm_mem_open(a, &key, &rmem));
+	OK(slmpm_mem_release(rmem));
+	OK(slmpm_close(a, PATIENCE));
+	OK(slmpm_close(b, PATIENCE));
+	OK(slmpm_mem_destroy(mem, PATIENCE));
+}
+
 static const struct actor roles[] = {
 	{"accept", role_accept}, {"idle", role_idle}, {"leave", role_leave},
 	{"writer", role_writer}, {NULL, NULL},
@@ -395,6 +420,7 @@ int main(int argc, char **argv)
 	closed_while_attached();
 	revoked_before_it_was_opened();
 	mapped_anew();
+	last_key_first();
 	one_of_two_revoked(true);
 	one_of_two_revoked(false);
 	OK(slmpm_shut(ctx, PATIENCE));
