@@ -267,9 +267,12 @@ static int destroy(struct ending *e, int timeout_ms)
 	struct region *region = region_get(e->mem);
 
 	if (rc == 0 && region) {
+		region->destroying++;
 		take_back_all(region);
 		rc = wait_until(e->ctx, is_free, e, wait_ms(wait_now(), deadline, -1));
 		region = region_get(e->mem);
+		if (region)
+			region->destroying--;
 	}
 	if (!region)
 		return handle_error(&region_table, e->mem.id);

@@ -28,6 +28,7 @@ struct region { /* of this process */
 	bool allocated;
 	bool exposed;            /* peers without a grant may still have its pages mapped */
 	uint32_t exchanging;     /* threads that are about to exchange them: nobody else maps */
+	uint32_t destroying;     /* threads that have taken back all keys: none is given any more */
 	struct list grants;      /* struct grant */
 	struct counter *counter; /* told of notified puts; or NULL */
 	struct queue *queue;

@@ -125,6 +125,8 @@ static int may_give(struct region *region, struct endpoint *ep, uint32_t access)
 	if (access & ~region->access)
 		return error_set(SLMPM_EACCES, "access %u to a region that gives %u", access,
 				 region->access);
+	if (region->destroying)
+		return error_set(SLMPM_EBUSY, "the region is being destroyed");
 	if (ep->state != SLMPM_PEER_UP)
 		return endpoint_error(ep);
 	if (!ep->memory.agreed)

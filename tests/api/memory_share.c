@@ -404,9 +404,70 @@ static void last_key_first(void)
 	OK(slmpm_mem_destroy(mem, PATIENCE));
 }
 
+/* ---- a key given while its region ends ------------------------------------------------------- */
+
+static slmpm_mem ending;
+static int refused;
+
+static void give_key(const struct slmpm_am *am, void *arg)
+{
+	struct slmpm_key key;
+
+	(void)arg;
+	refused = slmpm_mem_key(ending, am->peer, SLMPM_READ_WRITE, &key);
+	OK(slmpm_am_reply(am, 2, NULL, 0, key.bytes, refused == 0 ? sizeof(key.bytes) : 0));
+}
+
+static void try_key(const struct slmpm_am *am, void *arg)
+{
+	struct slmpm_key *key = arg;
+
+	if (am->data_len == sizeof(*key))
+		memcpy(key, am->data, sizeof(*key));
+}
+
+/* Asks for a key when the region is about to end, and then uses what it gets. */
+static int role_late(slmpm_peer host, char **words)
+{
+	struct slmpm_how how = {.size = sizeof(how), .flags = SLMPM_REMOTE, .timeout_ms = SOON};
+	struct slmpm_key key = {.bytes = {0}};
+	slmpm_rmem rmem;
+
+	(void)words;
+	OK(slmpm_am_handler((slmpm_ctx){0}, 2, try_key, &key));
+	hear(host, 1);
+	OK(slmpm_am(host, 1, NULL, 0, NULL, 0, NULL, NULL));
+	hear(host, 2);
+	if (slmpm_mem_open(host, &key, &rmem) == 0)
+		(void)slmpm_put(rmem, 0, "x", 1, &how, NULL);
+	tell(host, 3);
+	return 0;
+}
+
+static void key_of_an_ending_region(void)
+{
+	slmpm_peer peer;
+	static char memory[64];
+	struct slmpm_key key;
+
+	setenv("SLMPM_RMA", "ring", 1);
+	peer = actor_spawn("late", NULL, NULL);
+	unsetenv("SLMPM_RMA");
+	OK(slmpm_am_handler(ctx, 1, give_key, NULL));
+	OK(slmpm_mem_register(ctx, memory, sizeof(memory), SLMPM_READ_WRITE, &ending));
+	refused = 0;
+	OK(slmpm_mem_key(ending, peer, SLMPM_READ, &key));
+	tell(peer, 1);
+	OK(slmpm_mem_destroy(ending, PATIENCE));
+	tell(peer, 2);
+	hear(peer, 3);
+	CHECK(refused == 0 || refused == -SLMPM_EBUSY || refused == -SLMPM_EHANDLE, "%d", refused);
+	actor_join(peer, 0);
+}
+
 static const struct actor roles[] = {
 	{"accept", role_accept}, {"idle", role_idle}, {"leave", role_leave},
-	{"writer", role_writer}, {NULL, NULL},
+	{"writer", role_writer}, {"late", role_late}, {NULL, NULL},
 };
 
 int main(int argc, char **argv)
@@ -421,6 +482,7 @@ int main(int argc, char **argv)
 	revoked_before_it_was_opened();
 	mapped_anew();
 	last_key_first();
+	key_of_an_ending_region();
 	one_of_two_revoked(true);
 	one_of_two_revoked(false);
 	OK(slmpm_shut(ctx, PATIENCE));
