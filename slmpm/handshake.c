@@ -20,6 +20,9 @@
 #include "slmpm/error.h"
 #include "slmpm/wait.h"
 
+#define PACKET_LEAST  256 /* the head of an active message, a key, an announcement go into one */
+#define PAYLOAD_LEAST (PACKET_LEAST + CHECKSUM_SPARE)
+
 static int send_hello(struct control *c)
 {
 	const struct config *config = config_get();
@@ -104,7 +107,7 @@ static int agree(struct endpoint *ep, const struct wire_hello *hello)
 	uint64_t eager = lower((uint64_t)config->eager_max, LITTLE_64(hello->eager_max));
 	uint64_t credit = lower((uint64_t)config->eager_credit, LITTLE_64(hello->eager_credit));
 
-	if (packet < 256 || credit < 65536)
+	if (packet < PACKET_LEAST || credit < 65536)
 		return refuse(ep, SLMPM_EPROTO, "impossible limits in its hello");
 	ep->packet_max = (uint32_t)lower(packet, credit / 2); /* one with its envelope must fit */
 	ep->eager_max = lower(eager, credit / 2);
@@ -196,6 +199,9 @@ static int take_round(struct control *c, struct received *r)
 	c->round++;
 	if (rc == 1)
 		return send_round(c);
+	if (ep->link.port->payload_max < PAYLOAD_LEAST ||
+	    ep->link.port->payload_max_in < PAYLOAD_LEAST)
+		return refuse(ep, SLMPM_EPROTO, "impossible size of a ring");
 	c->step = CONNECTED;
 	c->deadline = UINT64_MAX;
 	list_remove(&c->node);

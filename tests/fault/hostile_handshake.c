@@ -248,6 +248,19 @@ static void offer_endless_ring(struct raw_peer *p)
 	offer_shape(p, 1u << 31, 1u << 31);
 }
 
+/* Of which a packet holds less than what the library says in one. */
+static void offer_tiny_ring(struct raw_peer *p)
+{
+	struct ring_shape tiny = {2, 64};
+
+	p->offer.segments = LITTLE_32(tiny.segments);
+	p->offer.segment_size = LITTLE_32(tiny.segment_size);
+	mapping_destroy(&p->own);
+	CHECK(mapping_create(&p->own, "raw-ring", ring_size(&tiny)) == 0, "no memory to offer");
+	raw_steps(p, RAW_HELLO, RAW_MAPPED);
+	raw_say_round(p, 2, &p->offered.epoch, 8, -1);
+}
+
 static void start_elsewhere(struct raw_peer *p)
 {
 	p->offer.start = LITTLE_64(5);
@@ -352,6 +365,7 @@ static const struct lie lies[] = {
 	{"a ring of 1000", offer_odd_ring, SLMPM_EPROTO, "ring"},
 	{"a ring of none", offer_no_ring, SLMPM_EPROTO, "ring"},
 	{"a ring of 2^62", offer_endless_ring, SLMPM_EPROTO, "ring"},
+	{"a ring of two", offer_tiny_ring, SLMPM_EPROTO, "size of a ring"},
 	{"totals from five", start_elsewhere, SLMPM_EPROTO, "ring"},
 	{"unknown bits in the offer", offer_unknown_bits, SLMPM_EPROTO, "ring"},
 	{"a blob without end", long_blob, SLMPM_EPROTO, "malformed"},
