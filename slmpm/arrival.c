@@ -205,6 +205,11 @@ static void send_more(struct endpoint *ep, const struct head *h, bool last)
 		arrival_violates(ep, "length or offset of a continuation");
 		return;
 	}
+	/* Else a peer that takes nothing could have us keep a word for each of its messages. */
+	if (PEER_FAULT(last && m->announced && link_disown(ep, WIRE_CLEAR, m->seq))) {
+		arrival_violates(ep, "continuation that nobody has asked for");
+		return;
+	}
 	if (m->active) {
 		am_more(m, h, last);
 		return;
@@ -252,6 +257,8 @@ static void withdraw(struct endpoint *ep, const struct head *h)
 		inbound_charge(ep, m->charge);
 	if (m->active)
 		ep->am.message = NULL;
+	if (m->cleared)
+		(void)link_disown(ep, WIRE_CLEAR, m->seq);
 	inbound_free(m);
 	if (!r)
 		return;

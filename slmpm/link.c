@@ -222,6 +222,21 @@ uint32_t link_owed(const struct endpoint *ep, uint8_t opcode)
 	return n;
 }
 
+bool link_disown(struct endpoint *ep, uint8_t opcode, uint64_t seq)
+{
+	LIST_EACH(at, &ep->owed) {
+		struct owed *o = LIST_ENTRY(at, struct owed, node);
+
+		if (o->opcode != opcode || o->seq != seq)
+			continue;
+		list_remove(at);
+		free(o);
+		endpoint_refresh(ep);
+		return true;
+	}
+	return false;
+}
+
 void link_forget_owed(struct endpoint *ep)
 {
 	LIST_EACH(at, &ep->owed) {

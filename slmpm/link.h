@@ -50,6 +50,8 @@ void link_control_routed(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint
 void link_return_credit(struct endpoint *ep);
 /* How many such packets wait for room: what a peer that reads nothing can make us owe. */
 uint32_t link_owed(const struct endpoint *ep, uint8_t opcode);
+/* Takes one of them back; false: it has gone out, or never was. */
+bool link_disown(struct endpoint *ep, uint8_t opcode, uint64_t seq);
 /* At the endpoint's end. */
 void link_forget_owed(struct endpoint *ep);
 /* Moves the transmit queue on; the number of packets posted. */

@@ -20,6 +20,7 @@
 #define EAGER   32768
 #define ASK     1
 #define ANSWER  2
+#define NOBODYS 3
 #define OWN     0xff00 /* the first number of the library's */
 #define ANSWERS "256k"
 
@@ -108,6 +109,20 @@ static void asks_without_end(struct raw_peer *p)
 {
 	for (uint32_t charged = 0; charged <= 5 << 18; charged += 8 + WIRE_ENVELOPE)
 		only(p, ASK, 0, 8);
+}
+
+/* Nobody reads here that the rest is wanted; it comes all the same. */
+static void rest_unasked(struct raw_peer *p)
+{
+	const uint64_t total = 5 * RAW_PACKET;
+
+	for (int i = 0; i < 2 * RAW_SEGMENTS; i++) {
+		active(p, WIRE_SEND_FIRST, WIRE_FLAG_ANNOUNCED, NOBODYS, 0, total, bytes,
+		       RAW_PACKET);
+		for (uint64_t at = RAW_PACKET; at < total; at += RAW_PACKET)
+			raw_post(p, at + RAW_PACKET < total ? WIRE_SEND_MIDDLE : WIRE_SEND_LAST,
+				 p->sent, wire_route(NOBODYS, 0), at, bytes, RAW_PACKET);
+	}
 }
 
 /* ---- one-sided operations ---- */
@@ -299,6 +314,7 @@ static const struct offence {
 	{"no such number", no_such_number, "number of a handler"},
 	{"First, tagged", tagged_in_packets, "length of First"},
 	{"asks without end", asks_without_end, "credit overrun"},
+	{"the rest, unasked", rest_unasked, "nobody has asked for"},
 	{"a short request", short_request, "length of a request"},
 	{"a read with bytes", read_with_bytes, "length of a request"},
 	{"an atomic without operand", atomic_without_operand, "length of a request"},
