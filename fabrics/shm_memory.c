@@ -46,7 +46,8 @@ _Static_assert(sizeof(struct reach) == 56, "wire layout");
 
 static int seal(const struct fabric_memory *m, const struct mapping *map)
 {
-	return m->writable ? 0 : mapping_close_seals(map);
+	/* Who may write gets the object itself, and is not to add seals that keep others out. */
+	return m->writable ? mapping_keep_seals(map) : mapping_close_seals(map);
 }
 
 static int renew(struct fabric_memory *m)

@@ -121,6 +121,11 @@ int mapping_close_seals(const struct mapping *m)
 	return 0;
 }
 
+int mapping_keep_seals(const struct mapping *m)
+{
+	return fcntl(m->fd, F_ADD_SEALS, F_SEAL_SEAL) != 0 ? -errno : 0;
+}
+
 bool mapping_seals_closed(int fd)
 {
 	int seals = fcntl(fd, F_GET_SEALS);

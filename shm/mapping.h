@@ -25,6 +25,8 @@ enum mapping_access { MAPPING_READ, MAPPING_WRITE };
 int mapping_create(struct mapping *m, const char *label, size_t size);
 /* Owner, once the peer has mapped it: no further writable mapping, no further seals. */
 int mapping_close_seals(const struct mapping *m);
+/* No further seals alone: whoever has the descriptor may map it to write. */
+int mapping_keep_seals(const struct mapping *m);
 /* The peer's view: are those seals there? */
 bool mapping_seals_closed(int fd);
 /* No mapping made from now on can be written through: some kernels know no such seal. */

@@ -4,6 +4,7 @@
  * it, fresh pages in place of old ones, and what no peer says.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -69,6 +70,31 @@ static uint64_t atomic(struct fabric_link *l, struct fabric_memory *m, uint64_t 
 
 	assert_int_equal(post(l, FABRIC_ATOMIC, m, offset, &a, bits / 8), 1);
 	return a.old;
+}
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 16
+#endif
+
+/* A peer that may write has the object in its hands: it cannot close it to the next. */
+static void peers_cannot_seal(void **state)
+{
+	struct fabric_blob blob = {.fds = {-1, -1}};
+	struct fabric_memory own, far;
+	struct link_pair p;
+
+	(void)state;
+	need_regions();
+	link_pair_open(&p, fabric, 64, 64);
+	own = allocated(&p, true);
+	assert_int_equal(fabric->reg(p.link[LEFT], &own, true, true, &blob), 0);
+	if (blob.fd_count)
+		(void)fcntl(blob.fds[0], F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
+	far = reached(&p, &own, true);
+	assert_true(far.ops & WRITE);
+	fabric->dereg(p.domain[RIGHT], &far);
+	fabric->dereg(p.domain[LEFT], &own);
+	link_pair_close(&p);
 }
 
 /* Writes and reads of many lengths at both edges and between. */
@@ -616,6 +642,7 @@ int main(void)
 		FABRIC_TEST(attaching_can_be_forbidden),
 		FABRIC_TEST(another_process_is_reached),
 		FABRIC_TEST(lies_are_found_out),
+		FABRIC_TEST(peers_cannot_seal),
 	};
 
 	return FABRIC_SUITE(tests);
