@@ -333,7 +333,7 @@ static int operate_by_request(const struct operation *o, bool stored)
 int rma_operate(struct operation *o)
 {
 	struct context *ctx;
-	bool stored = false;
+	bool looks = false;
 	int rc = 0;
 
 	o->remote = remote_lock(o->rmem, &rc);
@@ -348,17 +348,17 @@ int rma_operate(struct operation *o)
 			    !completion_blocks(&o->full, o->req);
 		if (direct && !o->engine)
 			rc = notify ? reach(o) : operate_directly(o);
-		stored = rc == 1;
 		if (rc >= 0)
 			account(o);
+		/* Not in a call that progress itself may make: for work queues. */
+		if (rc == 1 && !completion_wanted(&o->full))
+			looks = !(++o->remote->ep->rma->directs % RMA_LOOK_EVERY);
 		if (rc == 1 && !notify)
 			rc = 0;
-		else if (rc >= 0)
-			rc = operate_by_request(o, stored);
+		else if (rc >= 0) /* when it has waited, another thread may have closed the peer */
+			rc = operate_by_request(o, rc == 1);
 	}
-	/* Not in a call that progress itself may make: for work queues. */
-	if (rc >= 0 && stored && !completion_wanted(&o->full) &&
-	    !(++o->remote->ep->rma->directs % RMA_LOOK_EVERY))
+	if (rc >= 0 && looks)
 		rma_look(ctx);
 	context_unlock(ctx);
 	return rc;
