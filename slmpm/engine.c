@@ -202,6 +202,8 @@ static bool thread_runs(void)
 	bool runs;
 
 	pthread_mutex_lock(&engine.lock);
+	while (engine.stop) /* the last one ends: what is injected now it would not look at */
+		pthread_cond_wait(&engine.idle, &engine.lock);
 	if (!engine.runs)
 		engine.runs = start_thread(&engine.thread, run, NULL) == 0;
 	runs = engine.runs;
@@ -231,6 +233,7 @@ void engine_close(struct context *ctx)
 	pthread_join(thread, NULL);
 	pthread_mutex_lock(&engine.lock);
 	engine.stop = engine.runs = false;
+	pthread_cond_broadcast(&engine.idle);
 	pthread_mutex_unlock(&engine.lock);
 }
 
