@@ -201,18 +201,6 @@ static void sleep_until(struct context *ctx, uint64_t now, uint64_t deadline, wa
 	wait_changed(ctx);
 }
 
-/* A yield that lets somebody run shows that processors are short: from then on yield first. */
-static void yield(struct context *ctx, uint64_t now)
-{
-	context_unlock(ctx);
-	sched_yield();
-	context_lock(ctx);
-	if (wait_now() - now > SWITCH_NS)
-		ctx->crowded = CROWDED;
-	else if (ctx->crowded)
-		ctx->crowded--;
-}
-
 /* The time runs from the first look at the clock. */
 static bool is_late(struct waiter *w, uint64_t now)
 {
@@ -222,6 +210,36 @@ static bool is_late(struct waiter *w, uint64_t now)
 			w->timeout_ms < 0 ? UINT64_MAX : now + (uint64_t)w->timeout_ms * 1000000;
 	}
 	return now >= w->deadline;
+}
+
+/* At the descriptors, which passes over the rings do not see. */
+static int look_if_due(struct waiter *w, uint64_t now)
+{
+	if (now - w->looked <= LOOK_NS)
+		return 0;
+	w->looked = now;
+	wait_changed(w->ctx); /* room in a ring comes without a word */
+	return wait_look(w->ctx);
+}
+
+/*
+ * A yield that lets somebody run shows that processors are short: from then on yield first. Where
+ * each wait is one long yield, neither its time nor its passes would ever come to a look.
+ */
+static void yield(struct waiter *w, uint64_t now)
+{
+	struct context *ctx = w->ctx;
+	uint64_t back;
+
+	context_unlock(ctx);
+	sched_yield();
+	context_lock(ctx);
+	back = wait_now();
+	if (back - now > SWITCH_NS)
+		ctx->crowded = CROWDED;
+	else if (ctx->crowded)
+		ctx->crowded--;
+	(void)look_if_due(w, back);
 }
 
 /* After a pass that found something: traffic of others must not put the deadline off. */
@@ -253,19 +271,17 @@ static int wait_idle(struct waiter *w)
 		return 0;
 	}
 	now = wait_now();
-	if (is_late(w, now))
+	if (is_late(w, now)) {
+		(void)look_if_due(w, now); /* others may have had the processor all the time */
 		return -SLMPM_ETIMEOUT;
-	if (now - w->looked > LOOK_NS) {
-		w->looked = now;
-		wait_changed(ctx); /* room in a ring comes without a word */
-		if (wait_look(ctx))
-			return 0;
 	}
+	if (look_if_due(w, now))
+		return 0;
 	if (ctx->wait == SLMPM_WAIT_SPIN && !ctx->crowded && !ctx->multiple)
 		relax();
 	else if (ctx->wait == SLMPM_WAIT_SPIN ||
 		 (ctx->wait == SLMPM_WAIT_ADAPTIVE && now - w->started < ctx->spin_ns))
-		yield(ctx, now);
+		yield(w, now);
 	else
 		sleep_until(ctx, now, w->deadline, w->test, w->arg);
 	return 0;
