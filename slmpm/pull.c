@@ -374,9 +374,13 @@ void pull_sent(struct endpoint *ep, const struct head *h)
 		return;
 	}
 	if (p && !m->receive) {
+		bool told = p->turn; /* of an earlier receive: then the sender waits for a word */
+
 		m->charge += length;
 		m->cleared = true;
 		pull_forget(m);
+		if (told)
+			link_control(ep, WIRE_CLEAR, m->seq, 0, NULL, 0);
 		return;
 	}
 	inbound_charge(ep, length);
