@@ -231,7 +231,7 @@ void am_first(struct endpoint *ep, const struct head *h)
 	if (!m)
 		return;
 	m->active = true;
-	m->announced = m->cleared = announced;
+	m->announced = m->cleared = m->waits = announced;
 	m->charge = charge;
 	m->cut = !is_wanted(ep, h->stream, total);
 	list_append(&ep->assembling, &m->parts);

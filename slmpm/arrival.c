@@ -156,7 +156,7 @@ static void send_first(struct endpoint *ep, const struct head *h)
 	m = inbound_new(ep, h, total);
 	if (!m)
 		return;
-	m->announced = announced;
+	m->announced = m->waits = announced;
 	m->charge = charge;
 	m->damaged = h->damaged;
 	list_append(&ep->assembling, &m->parts);
@@ -205,8 +205,9 @@ static void send_more(struct endpoint *ep, const struct head *h, bool last)
 		arrival_violates(ep, "length or offset of a continuation");
 		return;
 	}
-	/* Else a peer that takes nothing could have us keep a word for each of its messages. */
-	if (PEER_FAULT(last && m->announced && link_disown(ep, WIRE_CLEAR, m->seq))) {
+	/* Else a peer that takes nothing could have us keep a word for each of its messages. One to
+	 * be fetched may come by itself, and a clear for it have crossed that. */
+	if (last && m->announced && link_disown(ep, WIRE_CLEAR, m->seq) && PEER_FAULT(m->waits)) {
 		arrival_violates(ep, "continuation that nobody has asked for");
 		return;
 	}

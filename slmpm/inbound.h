@@ -23,6 +23,7 @@ struct inbound {
 	uint64_t charge; /* against the credit, until matched */
 	uint32_t stream, imm;
 	bool announced, cleared, damaged;
+	bool waits;              /* announced, and its sender waits for a clear */
 	bool active;             /* an active message: no receive is to have it */
 	bool cut;                /* its receive was too short and has ended: the rest is dropped */
 	struct request *receive; /* matched */
