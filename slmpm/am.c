@@ -166,12 +166,35 @@ static int fill(struct request *r, struct endpoint *ep, uint16_t id, const void 
 	return rc;
 }
 
+/* Those sent before it has connected wait, and are refused then. */
+static int check_peer(const struct endpoint *ep)
+{
+	return ep->active ? 0 :
+			    error_set(SLMPM_ENOTSUP, "%s does not know active messages", ep->name);
+}
+
+void am_refuse(struct endpoint *ep)
+{
+	ep->active = false;
+	LIST_EACH(at, &ep->link.queue) {
+		struct request *r = LIST_ENTRY(at, struct request, node);
+
+		if (!(r->wire & WIRE_FLAG_ACTIVE))
+			continue;
+		link_dequeue(ep, r);
+		request_finish(r, -SLMPM_ENOTSUP);
+	}
+}
+
 int am_sendv(struct endpoint *ep, uint16_t id, const void *head, size_t head_len,
 	     const struct slmpm_iov *iov, int n, const struct slmpm_how *how, slmpm_req *req)
 {
-	struct request *r = request_new();
-	int rc;
+	struct request *r;
+	int rc = check_peer(ep);
 
+	if (rc < 0)
+		return rc;
+	r = request_new();
 	if (!r)
 		return -SLMPM_ENOMEM;
 	rc = fill(r, ep, id, head, head_len, iov, n, false);
@@ -250,8 +273,10 @@ static int send_locked(struct endpoint *ep, uint16_t id, const void *head, size_
 		       const struct slmpm_iov *data, const struct slmpm_how *how, slmpm_req *req)
 {
 	bool blocks = completion_blocks(how, req);
-	int rc = 0;
+	int rc = check_peer(ep);
 
+	if (rc < 0)
+		return rc;
 	if (blocks && send_direct(ep, am_stream(id, head_len), head, head_len, data->base,
 				  data->len, how->flags & SLMPM_MORE ? FABRIC_MORE : 0))
 		return 0;
@@ -293,7 +318,7 @@ int slmpm_am(slmpm_peer peer, uint16_t id, const void *head, size_t head_len, co
 	struct endpoint *ep = endpoint_get(peer);
 	const struct slmpm_iov piece = {(void *)(uintptr_t)data, len};
 
-	if (LIKELY(ep && !how && !req && id <= SLMPM_AM_MAX && (head || !head_len) &&
+	if (LIKELY(ep && ep->active && !how && !req && id <= SLMPM_AM_MAX && (head || !head_len) &&
 		   head_len <= SLMPM_AM_HEAD_MAX && (data || !len) && !ep->ctx->multiple &&
 		   send_direct(ep, am_stream(id, head_len), head, head_len, data, len, 0)))
 		return 0;

@@ -38,6 +38,9 @@ int am_post(struct endpoint *ep, uint64_t route, uint32_t flags, const void *hea
 int am_answer(struct endpoint *ep, uint16_t id, const void *head, size_t head_len, const void *data,
 	      size_t len);
 
+/* The peer does not know active messages: those that wait for it, and all others, are ENOTSUP. */
+void am_refuse(struct endpoint *ep);
+
 /* The context ends. */
 void am_forget(struct context *ctx);
 

@@ -15,9 +15,9 @@
 
 #define TURN 16 /* packets before the transmit queue's turn */
 
-bool emulate_wanted(void)
+bool emulate_wanted(const struct endpoint *ep)
 {
-	return config_get()->rma >= RMA_AM - RMA_RING + 1;
+	return config_get()->rma >= RMA_AM - RMA_RING + 1 && ep->active;
 }
 
 struct emulation *emulate_state(struct endpoint *ep)

@@ -51,6 +51,7 @@ struct endpoint *endpoint_new(struct context *ctx)
 	ep->ctx = ctx;
 	ep->state = SLMPM_PEER_CONNECTING;
 	ep->check = config_get()->check;
+	ep->active = true;
 	ep->fetch_min = UINT64_MAX;
 	ep->stats = &ep->own_stats;
 	list_init(&ep->link.queue);

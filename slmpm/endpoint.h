@@ -78,6 +78,7 @@ struct endpoint {
 	uint32_t state; /* enum slmpm_peer_state */
 	bool direct;    /* up, nothing queued, no loan open: a send may go straight to the link */
 	bool check;     /* checksums on what is sent */
+	bool active;    /* the peer takes active messages, as far as known */
 
 	/* messages out */
 	uint64_t sent;         /* envelopes */

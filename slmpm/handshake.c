@@ -16,6 +16,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "slmpm/am.h"
 #include "slmpm/bulk.h"
 #include "slmpm/error.h"
 #include "slmpm/wait.h"
@@ -205,6 +206,8 @@ static int take_round(struct control *c, struct received *r)
 	c->step = CONNECTED;
 	c->deadline = UINT64_MAX;
 	list_remove(&c->node);
+	if (!(c->features & WIRE_FEATURE_ACTIVE))
+		am_refuse(ep);
 	endpoint_up(ep);
 	if (!(c->features & WIRE_FEATURE_BUNDLE))
 		ep->bundle.most = 0;

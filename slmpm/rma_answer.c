@@ -209,7 +209,7 @@ bool rma_take_back(struct request *r)
 		w->parked = false;
 	} else if (w->transfer) {
 		engine_forget(r);
-	} else if (emulate_wanted()) {
+	} else if (emulate_wanted(ep)) {
 		emulate_forget(r);
 	} else if (w->span < w->span_count || !r->seq) {
 		rma_from_queue(ep, r);

@@ -103,7 +103,7 @@ static void begin(struct endpoint *ep, struct request *r)
 
 		if (rc < 0)
 			request_finish(r, rc);
-	} else if (!emulate_wanted()) {
+	} else if (!emulate_wanted(ep)) {
 		to_queue(ep, r);
 	} else if (r->rma.remote) {
 		emulate_start(r);
@@ -120,7 +120,7 @@ void rma_wake(struct endpoint *ep)
 		struct request *r = LIST_ENTRY(m->parked.next, struct request, node);
 
 		if (is_held_up(m, r) ||
-		    (!emulate_wanted() && !r->rma.engine && !rma_take_slot(m, r)))
+		    (!emulate_wanted(ep) && !r->rma.engine && !rma_take_slot(m, r)))
 			return;
 		/* A flush is done when it is the only one. */
 		if (!r->rma.remote && m->live.next != &r->rma.live)
@@ -132,7 +132,7 @@ void rma_wake(struct endpoint *ep)
 static void place(struct endpoint *ep, struct request *r)
 {
 	/* A flush behind what the engine moves waits for that. */
-	if (r->kind == REQUEST_PUT && !emulate_wanted() && !r->rma.engine &&
+	if (r->kind == REQUEST_PUT && !emulate_wanted(ep) && !r->rma.engine &&
 	    (r->rma.remote || !ep->rma->moving))
 		to_queue(ep, r);
 	else

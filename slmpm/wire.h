@@ -184,7 +184,9 @@ struct wire_control_head {
 #define WIRE_FEATURE_BUNDLE UINT64_C(1) /* takes WIRE_BUNDLE */
 #define WIRE_FEATURE_MEMORY UINT64_C(2) /* takes WIRE_GRANT, opcodes 5 to 19 and 40 to 45 */
 #define WIRE_FEATURE_FETCH  UINT64_C(4) /* takes opcodes 46 to 50 */
-#define WIRE_FEATURES       (WIRE_FEATURE_BUNDLE | WIRE_FEATURE_MEMORY | WIRE_FEATURE_FETCH)
+#define WIRE_FEATURE_ACTIVE UINT64_C(8) /* takes WIRE_FLAG_ACTIVE and WIRE_FLAG_TAGGED */
+#define WIRE_FEATURES                                                                              \
+	(WIRE_FEATURE_BUNDLE | WIRE_FEATURE_MEMORY | WIRE_FEATURE_FETCH | WIRE_FEATURE_ACTIVE)
 
 struct wire_hello {
 	struct wire_control_head head;

@@ -55,6 +55,17 @@ static int reader(void *arg)
 	return n ? 0 : 1;
 }
 
+/* What active messages a peer that offers these gets. */
+static void ask(slmpm_peer peer, uint64_t offered)
+{
+	slmpm_req req;
+
+	if (offered & WIRE_FEATURE_ACTIVE)
+		return;
+	EXPECT(slmpm_am(peer, 1, NULL, 0, "x", 1, NULL, NULL), -SLMPM_ENOTSUP);
+	EXPECT(slmpm_am(peer, 1, NULL, 0, "x", 1, NULL, &req), -SLMPM_ENOTSUP);
+}
+
 /* A burst of short messages to a peer that offers and requires these. */
 static int burst(uint64_t offered, uint64_t required)
 {
@@ -74,6 +85,7 @@ static int burst(uint64_t offered, uint64_t required)
 	OK(slmpm_listen(&l, none, url));
 	child = child_start(reader, &s, 60);
 	OK(slmpm_accept(l, &peer, PATIENCE));
+	ask(peer, offered);
 	for (int i = 0; i < MESSAGES; i++) {
 		how.flags = i < MESSAGES - 1 ? SLMPM_MORE : 0;
 		OK(slmpm_sendv(peer, 1, &iov, 1, &how, NULL));
@@ -84,11 +96,47 @@ static int burst(uint64_t offered, uint64_t required)
 	return rc;
 }
 
-int main(void)
+/* As a spawned program: offers nothing, and waits for a message. */
+static int be_plain(void)
 {
+	struct raw_peer p;
+
+	raw_begin(&p, raw_inherited());
+	p.hello.features = 0;
+	raw_steps(&p, RAW_HELLO, RAW_UP);
+	raw_await_packet(&p);
+	raw_end(&p);
+	return 0;
+}
+
+/* Sent before anything is known of the peer. */
+static void ask_early(void)
+{
+	char *words[] = {(char[]){"plain"}, NULL};
+	struct slmpm_done done;
+	slmpm_req asked, sent;
+	slmpm_peer peer;
+	struct slmpm_iov iov = {(char[]){"x"}, 1};
+
+	OK(slmpm_spawn(&peer, "/proc/self/exe", words, NULL));
+	OK(slmpm_am(peer, 1, NULL, 0, "x", 1, NULL, &asked));
+	OK(slmpm_sendv(peer, 1, &iov, 1, NULL, &sent));
+	EXPECT(slmpm_wait(&asked, 1, &done, PATIENCE), 0);
+	EXPECT(done.status, -SLMPM_ENOTSUP);
+	EXPECT(slmpm_wait(&sent, 1, &done, PATIENCE), 0);
+	EXPECT(done.status, 0);
+	EXPECT(slmpm_join(peer, NULL, PATIENCE), 0);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && strcmp(argv[1], "plain") == 0)
+		return be_plain();
+	ask_early();
 	EXPECT(burst(WIRE_FEATURE_BUNDLE, 0), 0);
 	EXPECT(burst(0, 0), 1);
 	EXPECT(burst(~WIRE_FEATURE_BUNDLE, 0), 1);
+	EXPECT(burst(~WIRE_FEATURE_ACTIVE, 0), 0);
 	EXPECT(burst(WIRE_FEATURES | UINT64_C(1) << 63, WIRE_FEATURES), 0);
 	return 0;
 }

@@ -79,7 +79,7 @@ static void grant(struct raw_peer *p)
 void raw_keys_come(struct raw_peer *p, const char *name)
 {
 	raw_begin(p, raw_connect(name));
-	p->hello.features = LITTLE_64(WIRE_FEATURE_MEMORY);
+	p->hello.features = LITTLE_64(WIRE_FEATURE_MEMORY | WIRE_FEATURE_ACTIVE);
 	raw_steps(p, RAW_HELLO, RAW_UP);
 	grant(p);
 	raw_send(p, 1, "legal", 5);
