@@ -14,7 +14,11 @@ static const struct fabric_memory all = {.size = UINT64_MAX, .writable = true};
 void bulk_open(struct endpoint *ep)
 {
 	const struct config *config = config_get();
+	const struct fabric_counts *c = &ep->link.port->counts;
 
+	link_flush(ep);
+	if (c->in_segments < 4 * BULK_ROOM || c->out_segments < 4 * BULK_ROOM)
+		return;
 	if (config->attach && config->fetch != 2 && ep->link.fabric->reg && !ep->check)
 		ep->fetch_min = (uint64_t)config->fetch_min;
 }
@@ -134,6 +138,16 @@ bool bulk_say(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t route,
 	b->introduced |= introduce;
 	ep->link.run = 0;
 	return true;
+}
+
+bool bulk_is_scarce(struct endpoint *ep)
+{
+	const struct fabric_counts *c = &ep->link.port->counts;
+
+	if (ep->loan.data && !ep->loan.area)
+		return false; /* nothing can be said anyway, and a flush would undo the loan */
+	link_flush(ep);
+	return c->out_segments - (c->produced - c->consumed_seen) < BULK_ROOM;
 }
 
 bool bulk_introduced(struct endpoint *ep, const struct head *h, uint32_t length)

@@ -23,6 +23,7 @@
 
 #define BULK_SHARE_MIN ((uint64_t)32 << 10) /* less is not worth two packets */
 #define BULK_SHARE_MAX ((uint64_t)4 << 20)  /* a copy of so much keeps others waiting long enough */
+#define BULK_ROOM      32 /* segments that are to be free before something is said that needs a sequel */
 
 struct pull {             /* a message that this side fetches */
 	struct list node; /* among those with a receive, or alone */
@@ -30,6 +31,7 @@ struct pull {             /* a message that this side fetches */
 	uint32_t turn;  /* of the receives that it has had: what the sender says for an earlier
 			   * one means nothing */
 	bool told;      /* a TAKE of this turn is out */
+	bool failed;    /* reading did: packets, once the sender writes no more */
 	bool reading;   /* and its last one says so */
 	bool asked;     /* the sender may take it back: it says so in a moment */
 	bool sure;      /* what the sender said before it could see `upto` has been looked at */
@@ -135,6 +137,8 @@ bool bulk_say(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t route,
 	      const void *data, uint32_t length);
 /* How the peer's is reached, in BYTES behind a payload of LENGTH; false: the peer broke a rule. */
 bool bulk_introduced(struct endpoint *ep, const struct head *h, uint32_t length);
+/* Little room is left for words: what the application holds in a ring may keep it so for ever. */
+bool bulk_is_scarce(struct endpoint *ep);
 /* All that the peer has said until now has been heard. What was just said stands before it. */
 bool bulk_heard(struct endpoint *ep);
 

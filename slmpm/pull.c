@@ -112,7 +112,8 @@ static uint64_t address_of(const struct pull *p)
 	return p->limit ? (uint64_t)(uintptr_t)request_run(m->receive, 0, p->limit) : 0;
 }
 
-static bool say_take(struct endpoint *ep, struct pull *p, uint64_t upto, bool reading)
+/* NOW: at once or not at all. */
+static bool say_take(struct endpoint *ep, struct pull *p, uint64_t upto, bool reading, bool now)
 {
 	struct wire_take take = {
 		.address = LITTLE_64(address_of(p)),
@@ -122,8 +123,11 @@ static bool say_take(struct endpoint *ep, struct pull *p, uint64_t upto, bool re
 		.reading = LITTLE_32(reading),
 	};
 
-	if (!bulk_say(ep, WIRE_FETCH_TAKE, p->m->seq, 0, 0, &take, sizeof(take)))
-		return false;
+	if (!bulk_say(ep, WIRE_FETCH_TAKE, p->m->seq, 0, 0, &take, sizeof(take))) {
+		if (now)
+			return false;
+		link_control(ep, WIRE_FETCH_TAKE, p->m->seq, 0, &take, sizeof(take));
+	}
 	p->told = true;
 	p->reading = reading;
 	p->upto = upto;
@@ -152,7 +156,7 @@ void pull_begin(struct inbound *m)
 	p->limit = r->kind == REQUEST_RECV && r->length < m->total ? r->length : m->total;
 	p->at = p->upto = 0;
 	p->claim = p->done = p->limit;
-	p->told = p->reading = p->sure = false;
+	p->told = p->failed = p->reading = p->sure = false;
 	p->turn++;
 	list_append(&b->pulls, &p->node);
 	m->ep->ctx->pulls++;
@@ -195,11 +199,14 @@ static int read_to(struct endpoint *ep, struct pull *p, uint64_t to)
 	return 0;
 }
 
-/* How far this side goes next, when it has the stretch up to UPTO. */
-static uint64_t choose_upto(const struct pull *p)
+/* How far this side goes next, when it has the stretch up to UPTO: all the way where it might not
+ * have a say again. */
+static uint64_t choose_upto(struct endpoint *ep, const struct pull *p)
 {
 	uint64_t left = p->claim > p->upto ? p->claim - p->upto : 0, share = left / 2;
 
+	if (bulk_is_scarce(ep))
+		return p->limit;
 	if (!p->upto && left <= 2 * BULK_SHARE_MAX)
 		share += PAGE; /* the sender begins a little later */
 	if (share > BULK_SHARE_MAX)
@@ -244,7 +251,7 @@ static bool make_sure(struct endpoint *ep, struct pull *p)
 	return true;
 }
 
-enum { REFUSED = -1, LATER, ONWARD, AGAIN }; /* AGAIN: P may have gone */
+enum { SCARCE = -2, REFUSED, LATER, ONWARD, AGAIN }; /* AGAIN: P may have gone */
 
 /* The next stretch. */
 static int read_on(struct endpoint *ep, struct pull *p)
@@ -252,18 +259,23 @@ static int read_on(struct endpoint *ep, struct pull *p)
 	bool out = p->at >= (p->upto < p->claim ? p->upto : p->claim);
 	int rc;
 
+	if (p->failed)
+		return REFUSED;
+	if (!p->told && bulk_is_scarce(ep))
+		return SCARCE;
 	if (p->asked)
 		return LATER; /* the sender is about to say whether it takes it back */
 	if (is_through(p) && p->claim < p->done)
 		return LATER; /* it is to say what has become of its share */
 	if ((!p->told || !p->reading || (out && !is_through(p))) &&
-	    !say_take(ep, p, out ? choose_upto(p) : p->upto, true))
+	    !say_take(ep, p, out ? choose_upto(ep, p) : p->upto, true, true))
 		return LATER;
 	if (!p->sure && !make_sure(ep, p))
 		return AGAIN;
 	rc = read_to(ep, p, p->upto < p->claim ? p->upto : p->claim);
 	if (rc == -ESRCH)
 		return LATER; /* its end will be heard of */
+	p->failed = rc < 0;
 	return rc < 0 ? REFUSED : ONWARD;
 }
 
@@ -278,8 +290,10 @@ int pull_step(struct endpoint *ep, struct pull *p)
 		if (rc == LATER)
 			return n;
 		n++;
-		if (rc == REFUSED)
-			refuse(p->m, 1);
+		if (rc == SCARCE)
+			refuse(p->m, 0);
+		if (rc == REFUSED && pull_take_back(p->m))
+			refuse(p->m, 1); /* not while the sender writes */
 		if (rc != ONWARD)
 			return n;
 	}
@@ -291,7 +305,7 @@ int pull_step(struct endpoint *ep, struct pull *p)
 void pull_rest(struct endpoint *ep, struct pull *p)
 {
 	if (p->reading)
-		(void)say_take(ep, p, p->upto, false);
+		(void)say_take(ep, p, p->upto, false, true);
 }
 
 bool pull_take_back(struct inbound *m)
@@ -302,7 +316,9 @@ bool pull_take_back(struct inbound *m)
 	if (ep->ctx->handling)
 		return false;
 	if (p->told) {
-		if ((p->upto < p->limit || p->reading) && !say_take(ep, p, p->limit, false))
+		/* Without a share to be had, that nothing is read may be heard later. */
+		if ((p->upto < p->limit || p->reading) &&
+		    !say_take(ep, p, p->limit, false, p->upto < p->limit))
 			return false;
 		ep->bulk->pulling = p;
 		if (!bulk_heard(ep) || ep->bulk->pulling != p || p->claim < p->done)

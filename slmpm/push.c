@@ -194,12 +194,12 @@ static struct request *find(struct endpoint *ep, uint64_t seq)
 }
 
 /* What the receiver leaves of a message, or the half of it where that is much: 0 nothing. */
-static uint64_t choose_share(const struct bulk *b, const struct push *p)
+static uint64_t choose_share(struct endpoint *ep, const struct push *p)
 {
 	uint64_t left = p->done > p->upto ? p->done - p->upto : 0, share;
 
-	if (!(b->peer.ops & 1u << FABRIC_WRITE) || !p->address || !p->reading || p->asked ||
-	    left < BULK_SHARE_MIN / 2)
+	if (!(ep->bulk->peer.ops & 1u << FABRIC_WRITE) || !p->address || !p->reading || p->asked ||
+	    left < BULK_SHARE_MIN / 2 || bulk_is_scarce(ep))
 		return 0;
 	share = left / 2 > BULK_SHARE_MAX ? BULK_SHARE_MAX : left / 2;
 	return share < BULK_SHARE_MIN ? left : share;
@@ -268,7 +268,7 @@ static int step_share(struct endpoint *ep, struct push *p)
 	uint64_t share = 0;
 	int n = 0;
 
-	while (p->told || (share = choose_share(b, p))) {
+	while (p->told || (share = choose_share(ep, p))) {
 		if (!p->told) {
 			p->claim = p->done - share;
 			if (!say_give(ep, p, true)) {
@@ -285,7 +285,7 @@ static int step_share(struct endpoint *ep, struct push *p)
 		settle(ep, p);
 		n++;
 	}
-	if (choose_share(b, p))
+	if (choose_share(ep, p))
 		return n; /* but there is no room to say so */
 	if (p->owes)
 		(void)say_give(ep, p, false);
@@ -399,7 +399,7 @@ void push_taken(struct endpoint *ep, const struct head *h)
 	p->turn = take.turn;
 	p->upto = take.upto;
 	p->reading = take.reading != 0;
-	if (list_empty(&p->node) && choose_share(ep->bulk, p)) {
+	if (list_empty(&p->node) && choose_share(ep, p)) {
 		list_append(&ep->bulk->pushes, &p->node);
 		endpoint_refresh(ep);
 	}
