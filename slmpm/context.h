@@ -26,6 +26,7 @@ struct context {
 	bool kills;       /* a process has SIGKILL coming */
 	bool sleeping;    /* ... and sleeps, with the lock given back */
 	bool handling;    /* a handler of an active message runs: no call may block */
+	bool paused;      /* a listener waits for descriptors */
 	uint32_t waiting; /* threads that wait for the polling one */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;

@@ -16,7 +16,8 @@
 #include "slmpm/url.h"
 #include "slmpm/wait.h"
 
-#define HALF_OPEN_MAX 64 /* strangers that have not finished their handshake */
+#define HALF_OPEN_MAX 64  /* strangers that have not finished their handshake */
+#define AGAIN_MS      100 /* after which a paused listener is tried again */
 
 struct handle_table listener_table = HANDLE_TABLE("listener", struct listener);
 
@@ -68,7 +69,8 @@ static void refuse_for_want(struct listener *l)
 	l->spare = spare_descriptor(l);
 	if (fd < 0 && l->spare < 0) {
 		watch_remove(l->ctx, &l->watch);
-		l->paused = true;
+		l->paused = l->ctx->paused = true;
+		l->again = wait_now() + AGAIN_MS * UINT64_C(1000000);
 	}
 }
 
@@ -79,6 +81,26 @@ static void resume(struct listener *l)
 		l->spare = spare_descriptor(l);
 	if (l->paused && l->spare >= 0)
 		l->paused = watch_add(l->ctx, &l->watch) < 0;
+}
+
+uint64_t listener_deadlines(struct context *ctx, uint64_t now_ns)
+{
+	uint64_t next = UINT64_MAX;
+
+	if (!ctx->paused)
+		return next;
+	LIST_EACH(at, &ctx->listeners) {
+		struct listener *l = LIST_ENTRY(at, struct listener, node);
+
+		if (l->paused && now_ns >= l->again) {
+			l->again = now_ns + AGAIN_MS * UINT64_C(1000000);
+			resume(l);
+		}
+		if (l->paused && l->again < next)
+			next = l->again;
+	}
+	ctx->paused = next != UINT64_MAX;
+	return next;
 }
 
 void listener_ready(struct listener *l)

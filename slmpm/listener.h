@@ -12,7 +12,8 @@ struct listener {
 	struct context *ctx;
 	struct watch watch;
 	int spare;      /* a descriptor that makes room to refuse a connection; -1: none */
-	bool paused;    /* connections wait that cannot even be refused */
+	bool paused;    /* connections wait that cannot even be refused ... */
+	uint64_t again; /* ... until this */
 	char path[108]; /* of a path socket, to be removed; else empty */
 	char url[120];
 };
@@ -20,6 +21,8 @@ struct listener {
 extern struct handle_table listener_table;
 
 void listener_ready(struct listener *l);
+/* Paused listeners whose time has come are tried again: the next time, UINT64_MAX for none. */
+uint64_t listener_deadlines(struct context *ctx, uint64_t now_ns);
 void listener_free(struct listener *l);
 /* In the child after fork: closes its copies of the descriptors, nothing else. */
 void listener_forked(struct listener *l);

@@ -101,6 +101,14 @@ static void dispatch(struct context *ctx, struct watch *w)
 	}
 }
 
+/* Those that no call waits for: the next, 0 when one has just passed. */
+static uint64_t inner_deadlines(struct context *ctx, uint64_t now)
+{
+	uint64_t a = bootstrap_deadlines(ctx, now), b = listener_deadlines(ctx, now);
+
+	return a < b ? a : b;
+}
+
 /* Descriptors and deadlines: how many had something to say. */
 static int look(struct context *ctx)
 {
@@ -110,7 +118,7 @@ static int look(struct context *ctx)
 	for (int i = 0; i < n; i++)
 		dispatch(ctx, events[i].data.ptr);
 	n = n < 0 ? 0 : n;
-	if (!list_empty(&ctx->deadlines) && !bootstrap_deadlines(ctx, wait_now()))
+	if ((ctx->paused || !list_empty(&ctx->deadlines)) && !inner_deadlines(ctx, wait_now()))
 		n++;
 	return n;
 }
@@ -168,13 +176,13 @@ static void sleep_until(struct context *ctx, uint64_t now, uint64_t deadline, wa
 			void *arg)
 {
 	struct epoll_event events[EVENTS];
-	uint64_t until = bootstrap_deadlines(ctx, now), kill = process_kill_due(ctx);
+	uint64_t until = inner_deadlines(ctx, now), kill = process_kill_due(ctx);
 	int n;
 
 	if (ctx->rung) { /* take the bells out now, when nobody waits for us */
 		ctx->rung = false;
 		(void)look(ctx);
-		until = bootstrap_deadlines(ctx, now);
+		until = inner_deadlines(ctx, now);
 	}
 	until = deadline < until ? deadline : until;
 	until = kill < until ? kill : until;

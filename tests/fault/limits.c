@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@
 #include "tests/lib/actor.h"
 #include "tests/lib/child.h"
 #include "tests/lib/death.h"
+#include "tests/lib/honest.h"
 #include "tests/lib/refuse.h"
 
 #define LONG_MESSAGE ((size_t)300000)
@@ -282,6 +284,63 @@ static int few_for_a_pair(void *arg)
 	return 0;
 }
 
+static void limit_of(pid_t pid, rlim_t value)
+{
+	struct rlimit l;
+
+	CHECK(prlimit(pid, RLIMIT_NOFILE, NULL, &l) == 0, "prlimit");
+	l.rlim_cur = value;
+	CHECK(prlimit(pid, RLIMIT_NOFILE, &l, NULL) == 0, "prlimit");
+}
+
+/* Lets our parent have descriptors once it sleeps, told by a byte that it is about to. */
+static int relieve(void *arg)
+{
+	const int *told = arg;
+	char byte;
+
+	CHECK(read(*told, &byte, 1) == 1, "nothing is told");
+	actor_await_state(getppid(), "S");
+	limit_of(getppid(), 1000);
+	return 0;
+}
+
+/* A connection comes where there is no descriptor for it: who waits takes it when there is one. */
+static int relieved_in_accept(void *arg)
+{
+	struct holdings before = holdings_now();
+	slmpm_listener listener;
+	char name[64], url[80];
+	struct pollfd shown;
+	pid_t comer, helper;
+	slmpm_peer peer;
+	slmpm_ctx ctx;
+	int told[2];
+
+	(void)arg;
+	snprintf(name, sizeof(name), "relieved-%d", (int)getpid());
+	snprintf(url, sizeof(url), "shm:%s", name);
+	CHECK(pipe(told) == 0, "no pipe");
+	OK(slmpm_open(&ctx, NULL));
+	OK(slmpm_listen(&listener, ctx, url));
+	helper = child_start(relieve, &told[0], 20);
+	comer = child_start(honest_peer, name, 20);
+	limit(RLIMIT_NOFILE, 3);
+	shown = (struct pollfd){.fd = slmpm_fd(ctx), .events = POLLIN};
+	CHECK(poll(&shown, 1, PATIENCE) == 1, "nobody comes");
+	EXPECT(slmpm_accept(listener, &peer, 10), -SLMPM_ETIMEOUT);
+	CHECK(poll(&shown, 1, 0) == 0, "it would be awake for ever");
+	CHECK(write(told[1], "", 1) == 1, "the pipe");
+	OK(slmpm_accept(listener, &peer, PATIENCE));
+	honest_works(peer);
+	OK(slmpm_shut(ctx, PATIENCE));
+	CHECK(child_wait(helper) == 0 && child_wait(comer) == 0, "see above");
+	close(told[0]);
+	close(told[1]);
+	holdings_expect(before, "relieved in accept");
+	return 0;
+}
+
 static int short_files(void *arg)
 {
 	struct holdings before = holdings_now();
@@ -350,6 +409,7 @@ int main(int argc, char **argv)
 		{"few descriptors", few_descriptors},
 		{"few descriptors there", few_descriptors_there},
 		{"few for a pair", few_for_a_pair},
+		{"relieved in accept", relieved_in_accept},
 		{"short files", short_files},
 		{"short files, small ring", short_files_small_ring},
 		{"little memory", little_memory},
