@@ -7,12 +7,14 @@
  *                        attach): its address
  *
  * Whether attaching works is found out once a link, by a real try in each direction asked for: the
- * owner says where a random word lies, the peer reads it and writes it back beside it.
+ * owner says where a random word lies, the peer reads it and writes it back beside it. Both must be
+ * the same user's.
  */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -165,6 +167,25 @@ static int attach_copy(int32_t pid, void *local, uint64_t remote, uint64_t n, bo
 	return 1;
 }
 
+/* Who may do more than the peer must not do it at the peer's word: that process may come to be
+ * another program's, at addresses that it chose before. */
+static bool is_same_user(int32_t pid)
+{
+	unsigned id[4] = {0}, own = geteuid();
+	char path[32], line[128];
+	bool same = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	f = fopen(path, "re");
+	while (f && !same && fgets(line, sizeof(line), f))
+		same = sscanf(line, "Uid: %u %u %u %u", id, id + 1, id + 2, id + 3) == 4 &&
+		       id[0] == own && id[1] == own && id[2] == own && id[3] == own;
+	if (f)
+		fclose(f);
+	return same;
+}
+
 /* Reads what only this peer can know, and writes it: a process with the same number does not have
  * it, and a kernel that refuses says so here. */
 static void try_attach(struct shm_link *l, const struct reach *reach)
@@ -173,7 +194,7 @@ static void try_attach(struct shm_link *l, const struct reach *reach)
 	int32_t pid = l->base.pid;
 
 	l->attach = ATTACH_REFUSED;
-	if (pid <= 0 || !l->base.domain->config.attach ||
+	if (pid <= 0 || !l->base.domain->config.attach || !is_same_user(pid) ||
 	    attach_copy(pid, value, LITTLE_64(reach->probe), PROBE_SIZE, false) < 0 ||
 	    memcmp(value, reach->value, PROBE_SIZE) != 0 ||
 	    attach_copy(pid, value, LITTLE_64(reach->echo), PROBE_SIZE, true) < 0)

@@ -378,6 +378,48 @@ static void a_stranger_is_not_attached_to(void **state)
 	link_pair_close(&p);
 }
 
+static int be_user(void *arg)
+{
+	const uid_t *user = arg;
+
+	if (setresuid(*user, *user, *user) != 0)
+		return 1;
+	kill(getpid(), SIGSTOP);
+	return 0;
+}
+
+/* A process that has our probe in its memory and is USER's: what can be done with its memory. */
+static uint64_t reached_of(uid_t user)
+{
+	struct fabric_memory own = {.base = &user, .size = 8, .writable = true};
+	struct fabric_memory far = {.size = 8, .writable = true};
+	struct fabric_blob blob = {.fds = {-1, -1}};
+	struct link_pair p;
+	pid_t child;
+
+	link_pair_open(&p, fabric, 64, 64);
+	assert_int_equal(fabric->reg(p.link[LEFT], &own, true, true, &blob), 0);
+	child = child_start(be_user, &user, 30);
+	actor_await_state(child, "T");
+	p.link[RIGHT]->pid = child;
+	assert_int_equal(fabric->reg(p.link[RIGHT], &far, false, true, &blob), 0);
+	kill(child, SIGKILL);
+	(void)child_wait(child);
+	link_pair_close(&p);
+	return far.ops;
+}
+
+static void another_user_is_not_attached_to(void **state)
+{
+	(void)state;
+	need_regions();
+	if (geteuid() != 0) /* the kernel sees to it */
+		skip();
+	if (!reached_of(0))
+		skip();
+	assert_int_equal(reached_of(65534), 0);
+}
+
 static void attaching_can_be_forbidden(void **state)
 {
 	struct fabric_config config[SIDES] = {link_config(64, 64), link_config(64, 64)};
@@ -639,6 +681,7 @@ int main(void)
 		FABRIC_TEST(foreign_memory_is_reached),
 		FABRIC_TEST(memory_is_what_lies_there_now),
 		FABRIC_TEST(a_stranger_is_not_attached_to),
+		FABRIC_TEST(another_user_is_not_attached_to),
 		FABRIC_TEST(attaching_can_be_forbidden),
 		FABRIC_TEST(another_process_is_reached),
 		FABRIC_TEST(lies_are_found_out),
