@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "slmpm/bundle.h"
 #include "slmpm/link.h"
 #include "slmpm/progress.h"
 
@@ -124,6 +125,8 @@ bool bulk_say(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t route,
 	struct fabric_memory own = all;
 	struct fabric_blob blob = {.length = 0};
 
+	if (ep->bundle.count && !bundle_flush(ep))
+		return false; /* it was promised its share of the credit */
 	/* Not before what waits, nor into a loan that lies open in the ring. */
 	if (!list_empty(&ep->owed) || (ep->loan.data && !ep->loan.area))
 		return false;
