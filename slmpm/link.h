@@ -52,6 +52,8 @@ void link_return_credit(struct endpoint *ep);
 uint32_t link_owed(const struct endpoint *ep, uint8_t opcode);
 /* Takes one of them back; false: it has gone out, or never was. */
 bool link_disown(struct endpoint *ep, uint8_t opcode, uint64_t seq);
+/* Sends them as far as there is room: how many. For link_push. */
+int link_push_owed(struct endpoint *ep);
 /* At the endpoint's end. */
 void link_forget_owed(struct endpoint *ep);
 /* Moves the transmit queue on; the number of packets posted. */

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Packets without message: they go out at once, or wait here in order for room, before what is
+ * queued. What a peer can make us owe is bounded by who calls (link_owed).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/link.h"
+
+struct owed { /* a control packet that found no room */
+	struct list node;
+	uint64_t seq, route, extent;
+	uint32_t length;
+	uint8_t opcode;
+	unsigned char data[WIRE_CONTROL_MAX];
+};
+
+static int post_owed(struct endpoint *ep, const struct owed *o)
+{
+	struct packet p = {
+		.opcode = o->opcode,
+		.seq = o->seq,
+		.route = o->route,
+		.extent = o->extent,
+		.data = o->data,
+		.length = o->length,
+	};
+
+	return link_post_request(ep, &p, NULL);
+}
+
+static void owe(struct endpoint *ep, const struct owed *o)
+{
+	struct owed *later;
+
+	if (ep->state != SLMPM_PEER_UP)
+		return;
+	/* A loan that lies open in the ring must be committed before anything else goes in. */
+	if (list_empty(&ep->owed) && !ep->bundle.count && !(ep->loan.data && !ep->loan.area) &&
+	    post_owed(ep, o) == 1)
+		return;
+	later = malloc(sizeof(*later));
+	if (!later) {
+		ep->broken = "state: no memory for a control packet";
+		ep->direct = false;
+		return;
+	}
+	*later = *o;
+	list_append(&ep->owed, &later->node);
+	endpoint_refresh(ep);
+}
+
+void link_control(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t extent,
+		  const void *data, uint32_t length)
+{
+	struct owed o = {.opcode = opcode, .seq = seq, .extent = extent, .length = length};
+
+	if (length)
+		memcpy(o.data, data, length);
+	owe(ep, &o);
+}
+
+void link_control_routed(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t route,
+			 const void *data, uint32_t length)
+{
+	struct owed o = {.opcode = opcode, .seq = seq, .route = route, .length = length};
+
+	memcpy(o.data, data, length);
+	owe(ep, &o);
+}
+
+void link_return_credit(struct endpoint *ep)
+{
+	ep->returned_charge = ep->matched_charge;
+	LIST_EACH(at, &ep->owed) {
+		struct owed *o = LIST_ENTRY(at, struct owed, node);
+
+		if (o->opcode == WIRE_CREDIT) {
+			o->extent = ep->matched_charge & WIRE_LENGTH_MASK;
+			return;
+		}
+	}
+	link_control(ep, WIRE_CREDIT, 0, ep->matched_charge & WIRE_LENGTH_MASK, NULL, 0);
+}
+
+int link_push_owed(struct endpoint *ep)
+{
+	int n = 0;
+
+	LIST_EACH(at, &ep->owed) {
+		struct owed *o = LIST_ENTRY(at, struct owed, node);
+
+		if (post_owed(ep, o) != 1)
+			return n;
+		list_remove(at);
+		free(o);
+		n++;
+	}
+	return n;
+}
+
+uint32_t link_owed(const struct endpoint *ep, uint8_t opcode)
+{
+	uint32_t n = 0;
+
+	LIST_EACH(at, &ep->owed)
+		n += LIST_ENTRY(at, struct owed, node)->opcode == opcode;
+	return n;
+}
+
+bool link_disown(struct endpoint *ep, uint8_t opcode, uint64_t seq)
+{
+	LIST_EACH(at, &ep->owed) {
+		struct owed *o = LIST_ENTRY(at, struct owed, node);
+
+		if (o->opcode != opcode || o->seq != seq)
+			continue;
+		list_remove(at);
+		free(o);
+		endpoint_refresh(ep);
+		return true;
+	}
+	return false;
+}
+
+void link_forget_owed(struct endpoint *ep)
+{
+	LIST_EACH(at, &ep->owed) {
+		list_remove(at);
+		free(LIST_ENTRY(at, struct owed, node));
+	}
+}
