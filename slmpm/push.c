@@ -262,10 +262,22 @@ static void leave(struct endpoint *ep, struct push *p)
 	endpoint_refresh(ep);
 }
 
+/* There is more to be heard first, and the application may compute before that: the receiver is not
+ * to wait for a share that has not been begun. */
+static void unclaim(struct endpoint *ep, struct push *p)
+{
+	if (!p->told)
+		return;
+	p->claim = p->done;
+	p->told = false;
+	(void)say_give(ep, p, false);
+}
+
 static int step_share(struct endpoint *ep, struct push *p)
 {
 	struct bulk *b = ep->bulk;
 	uint64_t share = 0;
+	bool heard;
 	int n = 0;
 
 	while (p->told || (share = choose_share(ep, p))) {
@@ -278,8 +290,13 @@ static int step_share(struct endpoint *ep, struct push *p)
 			p->told = true;
 		}
 		b->pushing = p;
-		if (!bulk_heard(ep) || b->pushing != p)
-			return n + 1; /* it has gone, or more is to be heard */
+		heard = bulk_heard(ep);
+		if (b->pushing != p)
+			return n + 1; /* it has gone */
+		if (!heard) {
+			unclaim(ep, p);
+			return n + 1;
+		}
 		if (!p->told)
 			continue; /* another receive has got the message */
 		settle(ep, p);
