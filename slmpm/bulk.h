@@ -48,7 +48,8 @@ struct push {             /* a send whose message the peer fetches */
 	struct list node; /* among those that have something to do, or alone */
 	struct request *r;
 	uint64_t since;   /* ns: announced */
-	bool waiting;     /* it is not to wait long for a receive */
+	bool waiting;     /* it is not to wait long for a receive ... */
+	bool hurried;     /* ... or not at all */
 	uint32_t turn;    /* as the peer counts them */
 	bool reading;     /* the peer may read now */
 	bool told;        /* CLAIM is out, and not yet sure */
@@ -105,6 +106,8 @@ void push_sent(struct endpoint *ep, const struct request *r);
 int push_announce(struct endpoint *ep, struct request *r);
 /* R waits for the peer no longer, or was never announced so. */
 void push_forget(struct request *r);
+/* Its sender only tries: what may go in packets does so now. */
+void push_hurry(struct request *r);
 /* Takes it back. False: the peer may be reading; it ends, soon, in either way. */
 bool push_take_back(struct request *r);
 int push_step(struct endpoint *ep, struct push *p);

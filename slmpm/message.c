@@ -185,6 +185,8 @@ int message_await(struct request *r, int timeout_ms)
 	rc = message_submit(r);
 	if (rc < 0)
 		return rc;
+	if (r->push && !timeout_ms)
+		push_hurry(r);
 	rc = r->done ? 0 : wait_until(r->ctx, is_done, r, timeout_ms);
 	if (r->done)
 		return explain(r);

@@ -328,7 +328,7 @@ static int step_waiting(struct endpoint *ep, struct push *p)
 {
 	struct bulk *b = ep->bulk;
 
-	if (p->reading || (!ep->ctx->armed && wait_now() - p->since < GRACE_NS))
+	if (p->reading || (!ep->ctx->armed && !p->hurried && wait_now() - p->since < GRACE_NS))
 		return 0;
 	if (!p->asked) {
 		if (ep->charged - ep->credited + p->r->length > ep->credit ||
@@ -354,6 +354,11 @@ int push_step(struct endpoint *ep, struct push *p)
 		return step_waiting(ep, p);
 	p->waiting = false;
 	return step_share(ep, p);
+}
+
+void push_hurry(struct request *r)
+{
+	r->push->hurried = true;
 }
 
 bool push_take_back(struct request *r)

@@ -289,6 +289,27 @@ static int wait_in_vain(void *unused)
 	return 0;
 }
 
+/* Who only tries to send is not held up for a receive, where the credit covers the message. */
+static int try_without_receive(void *unused)
+{
+	slmpm_peer a, b;
+	slmpm_ctx ctx;
+
+	(void)unused;
+	OK(slmpm_open(&ctx, NULL));
+	actor_pair(ctx, &a, &b);
+	for (uint64_t i = 0; i < 3; i++) {
+		actor_fill(buffer, i, GIVEN);
+		OK(slmpm_send(a, 1, buffer, GIVEN, 0));
+	}
+	for (uint64_t i = 0; i < 3; i++) {
+		EXPECT(slmpm_recv(b, 1, buffer, GIVEN, NULL, PATIENCE), GIVEN);
+		CHECK(actor_filled(buffer, i, GIVEN), "message %llu", (unsigned long long)i);
+	}
+	OK(slmpm_shut(ctx, PATIENCE));
+	return 0;
+}
+
 static int some_give_up(void *eager_max)
 {
 	CHECK(setenv("SLMPM_EAGER_MAX", eager_max, 1) == 0, "setenv");
@@ -318,6 +339,7 @@ int main(int argc, char **argv)
 	refusals();
 	CHECK(child_run(deaths, NULL, 30) == 0, "see above");
 	CHECK(child_run(wait_in_vain, NULL, 30) == 0, "see above");
+	CHECK(child_run(try_without_receive, NULL, 10) == 0, "see above");
 	CHECK(child_run(some_give_up, "256k", 30) == 0, "see above");
 	CHECK(child_run(some_give_up, "32k", 30) == 0, "see above");
 	return 0;
