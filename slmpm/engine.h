@@ -15,13 +15,12 @@
 #include "slmpm/context.h"
 
 struct endpoint;
-struct engine_port;
 struct request;
-struct transfer;
 
 /* Is a transfer of so many bytes, which nobody waits for, the engine's? */
 bool engine_wants(uint64_t length);
-/* R, a put or get within direct reach, has its turn; rma_part_done or rma_retry goes on with it.
+/* R, a put or get within direct reach, has its turn, or stores a FIFO's entry here; rma_part_done or
+ * rma_retry goes on with it.
  * Negative: it has not begun. */
 int engine_start(struct request *r);
 /* Its memory is not looked at any more. */

@@ -27,6 +27,7 @@ struct region { /* of this process */
 	uint32_t access; /* SLMPM_READ, SLMPM_WRITE: the most that a key may give */
 	bool allocated;
 	bool exposed;            /* peers without a grant may still have its pages mapped */
+	uint32_t storing;        /* entries of the FIFO being stored there */
 	uint32_t exchanging;     /* threads that are about to exchange them: nobody else maps */
 	uint32_t destroying;     /* threads that have taken back all keys: none is given any more */
 	struct list grants;      /* struct grant */
@@ -136,8 +137,6 @@ void memory_arrival(struct endpoint *ep, uint8_t opcode, const struct head *h);
 struct grant *grant_new(struct region *region, struct endpoint *ep, uint32_t access, int *rc);
 /* Takes it back; the peer is told by OPCODE. It is there until the peer has answered. */
 void grant_take_back(struct grant *g, uint8_t opcode);
-/* Nothing is left of it here. */
-void grant_free(struct grant *g);
 /* The owner's side of acceptance, release and the answers to revocation. */
 void grant_accepted(struct endpoint *ep, uint32_t id);
 void grant_answered(struct endpoint *ep, uint32_t id, bool released, bool mapping);

@@ -69,7 +69,8 @@ struct grant *grant_find(struct endpoint *ep, uint32_t id)
 	return g && !g->ending ? g : NULL;
 }
 
-void grant_free(struct grant *g)
+/* Nothing is left of it here. */
+static void grant_free(struct grant *g)
 {
 	struct endpoint *ep = g->ep;
 

@@ -57,7 +57,7 @@ static int take_batch(struct endpoint *ep, bool all)
 	return n;
 }
 
-int progress_endpoint(struct endpoint *ep)
+static int progress_endpoint(struct endpoint *ep)
 {
 	int n;
 

@@ -7,7 +7,6 @@
 
 /* One fair pass over all endpoints; packets handled and posted. */
 int progress_context(struct context *ctx);
-int progress_endpoint(struct endpoint *ep);
 /* Takes what has come so far; false when there may be more. */
 bool progress_look(struct endpoint *ep);
 /* Takes all that a peer which is gone has committed. */
