@@ -27,6 +27,7 @@ struct context {
 	bool sleeping;    /* ... and sleeps, with the lock given back */
 	bool handling;    /* a handler of an active message runs: no call may block */
 	bool paused;      /* a listener waits for descriptors */
+	bool refused;     /* strangers that failed before anybody knew of them */
 	uint32_t waiting; /* threads that wait for the polling one */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -37,6 +38,7 @@ struct context {
 	uint32_t next; /* with whom the next pass of progress begins: where the last one ended */
 	struct am_page **handlers; /* of active messages, by number (am.c); or NULL */
 	struct list regions;       /* struct region */
+	struct list fifo;          /* struct fifo_entry, not taken yet */
 	struct list posted;        /* receives in posting order, struct request */
 	uint32_t posted_count;
 	uint32_t pulls;      /* messages being fetched, from all peers */

@@ -12,6 +12,7 @@
 #include "slmpm/emulate.h"
 #include "slmpm/engine.h"
 #include "slmpm/error.h"
+#include "slmpm/fifo.h"
 #include "slmpm/held.h"
 #include "slmpm/inbound.h"
 #include "slmpm/link.h"
@@ -59,6 +60,8 @@ struct endpoint *endpoint_new(struct context *ctx)
 	list_init(&ep->owed);
 	list_init(&ep->unexpected);
 	list_init(&ep->assembling);
+	list_init(&ep->fifo.entries);
+	list_init(&ep->fifo.awaiting);
 	memory_begin(ep);
 	ep->link.fabric = trace_before(ctx->domain->fabric);
 	ep->link.port = calloc(1, ep->link.fabric->link_size);
@@ -99,6 +102,7 @@ void endpoint_free(struct endpoint *ep)
 		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it has been closed");
 	endpoint_stats(ep);
 	forget_messages(ep);
+	fifo_forget(ep);
 	bootstrap_free(ep);
 	area_free_all(ep);
 	bulk_free(ep);
@@ -215,6 +219,7 @@ void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *wh
 	ep->state = state;
 	ep->error = error;
 	ep->direct = false;
+	ep->ctx->refused |= ep->listener && !ep->was_up;
 	snprintf(ep->reason, sizeof(ep->reason), "%s", why ? why : "unknown");
 	ep->link.depth = ep->link.streaming = ep->link.uncharged = 0;
 	ep->link.active = NULL;
@@ -226,6 +231,7 @@ void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *wh
 	fail_list(&ep->announced, error);
 	emulate_end(ep);
 	engine_end(ep);
+	fifo_end(ep, error);
 	rma_end(ep, error);
 	link_forget_owed(ep);
 	memory_end(ep);

@@ -175,6 +175,19 @@ void listener_forked(struct listener *l)
 		close(l->spare);
 }
 
+void listener_forget_refused(struct context *ctx)
+{
+	ctx->refused = false;
+	for (uint32_t i = 0; i < ctx->count; i++) {
+		struct endpoint *ep = ctx->endpoints[i];
+
+		if (!ep->listener || ep->state == SLMPM_PEER_CONNECTING || ep->was_up)
+			continue;
+		endpoint_free(ep);
+		i--;
+	}
+}
+
 void listener_free(struct listener *l)
 {
 	for (uint32_t i = 0; i < l->ctx->count; i++)
@@ -221,19 +234,6 @@ static struct endpoint *accepted(struct listener *l)
 	return NULL;
 }
 
-/* Those that failed before anybody knew of them. */
-static void forget_refused(struct listener *l)
-{
-	for (uint32_t i = 0; i < l->ctx->count; i++) {
-		struct endpoint *ep = l->ctx->endpoints[i];
-
-		if (ep->listener != l || ep->state == SLMPM_PEER_CONNECTING || ep->was_up)
-			continue;
-		endpoint_free(ep);
-		i--;
-	}
-}
-
 struct acceptance {
 	slmpm_listener handle;
 	struct listener *listener; /* NULL: closed by another thread */
@@ -262,10 +262,8 @@ int slmpm_accept(slmpm_listener handle, slmpm_peer *peer, int timeout_ms)
 		return error_set(SLMPM_EINVAL, "slmpm_accept: no peer");
 	ctx = l->ctx;
 	context_lock(ctx);
-	if (handle_get(&listener_table, handle.id) == l) {
-		forget_refused(l);
+	if (handle_get(&listener_table, handle.id) == l)
 		resume(l);
-	}
 	if (!timeout_ms)
 		(void)wait_look(ctx);
 	rc = wait_until(ctx, has_accepted, &a, timeout_ms);

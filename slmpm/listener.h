@@ -23,6 +23,8 @@ extern struct handle_table listener_table;
 void listener_ready(struct listener *l);
 /* Paused listeners whose time has come are tried again: the next time, UINT64_MAX for none. */
 uint64_t listener_deadlines(struct context *ctx, uint64_t now_ns);
+/* Frees who failed before anybody knew of them: while nobody holds an endpoint or a watch. */
+void listener_forget_refused(struct context *ctx);
 void listener_free(struct listener *l);
 /* In the child after fork: closes its copies of the descriptors, nothing else. */
 void listener_forked(struct listener *l);

@@ -101,6 +101,15 @@ static void dispatch(struct context *ctx, struct watch *w)
 	}
 }
 
+/* Who ends by one of them may have another: nobody is freed in between. */
+static void dispatch_all(struct context *ctx, struct epoll_event *events, int n)
+{
+	for (int i = 0; i < n; i++)
+		dispatch(ctx, events[i].data.ptr);
+	if (UNLIKELY(ctx->refused))
+		listener_forget_refused(ctx);
+}
+
 /* Those that no call waits for: the next, 0 when one has just passed. */
 static uint64_t inner_deadlines(struct context *ctx, uint64_t now)
 {
@@ -115,8 +124,7 @@ static int look(struct context *ctx)
 	struct epoll_event events[EVENTS];
 	int n = epoll_wait(ctx->epoll, events, EVENTS, 0);
 
-	for (int i = 0; i < n; i++)
-		dispatch(ctx, events[i].data.ptr);
+	dispatch_all(ctx, events, n);
 	n = n < 0 ? 0 : n;
 	if ((ctx->paused || !list_empty(&ctx->deadlines)) && !inner_deadlines(ctx, wait_now()))
 		n++;
@@ -204,8 +212,7 @@ static void sleep_until(struct context *ctx, uint64_t now, uint64_t deadline, wa
 	else if (n > 0 && ctx->multiple) /* another thread may have closed what they point at */
 		(void)look(ctx);
 	else
-		for (int i = 0; i < n; i++)
-			dispatch(ctx, events[i].data.ptr);
+		dispatch_all(ctx, events, n);
 	wait_changed(ctx);
 }
 

@@ -23,6 +23,7 @@
 #include "tests/lib/child.h"
 #include "tests/lib/death.h"
 #include "tests/lib/honest.h"
+#include "tests/lib/raw_peer.h"
 #include "tests/lib/refuse.h"
 
 #define LONG_MESSAGE ((size_t)300000)
@@ -341,6 +342,53 @@ static int relieved_in_accept(void *arg)
 	return 0;
 }
 
+#define STRANGERS 200
+
+static int talk_nonsense(void *name)
+{
+	for (int i = 0; i < STRANGERS; i++) {
+		char reason[112];
+		int fd = raw_connect(name);
+
+		CHECK(fd >= 0, "the listener is not there");
+		raw_say(fd, "nonsense", 8, NULL, 0);
+		raw_hear_end(fd, reason);
+		CHECK(strstr(reason, "impossible control packet"), "%d: \"%s\"", i, reason);
+		close(fd);
+	}
+	return 0;
+}
+
+/* Nobody accepts them: they take neither descriptors nor memory once they are refused. */
+static int many_strangers(void *arg)
+{
+	struct slmpm_event e = {.size = sizeof(e)};
+	struct holdings before;
+	slmpm_listener listener;
+	char name[64], url[80];
+	slmpm_ctx ctx;
+	pid_t pid;
+
+	(void)arg;
+	snprintf(name, sizeof(name), "strangers-%d", (int)getpid());
+	snprintf(url, sizeof(url), "shm:%s", name);
+	OK(slmpm_open(&ctx, NULL));
+	OK(slmpm_listen(&listener, ctx, url));
+	before = holdings_now();
+	pid = child_start(talk_nonsense, name, 20);
+	limit(RLIMIT_NOFILE, (rlim_t)before.descriptors + 10);
+	for (int i = 0; i < STRANGERS; i++) {
+		EXPECT(slmpm_next_event(ctx, &e, PATIENCE), 1);
+		CHECK(e.type == SLMPM_EVENT_POISONED && e.error == -SLMPM_EPROTO,
+		      "%d: event %u, %s", i, e.type, e.detail);
+	}
+	EXPECT(slmpm_next_event(ctx, &e, 0), 0);
+	CHECK(child_wait(pid) == 0, "see above");
+	holdings_expect(before, "strangers");
+	OK(slmpm_shut(ctx, PATIENCE));
+	return 0;
+}
+
 static int short_files(void *arg)
 {
 	struct holdings before = holdings_now();
@@ -410,6 +458,7 @@ int main(int argc, char **argv)
 		{"few descriptors there", few_descriptors_there},
 		{"few for a pair", few_for_a_pair},
 		{"relieved in accept", relieved_in_accept},
+		{"many strangers", many_strangers},
 		{"short files", short_files},
 		{"short files, small ring", short_files_small_ring},
 		{"little memory", little_memory},
