@@ -215,6 +215,8 @@ bool rma_take_back(struct request *r)
 		rma_from_queue(ep, r);
 	}
 	/* Of a put to several spans those before this one have been done. */
+	if (r->kind == REQUEST_PUT && r->seq && w->span < w->span_count)
+		ep->rma->wrote = ep->rma->seq + 1; /* part of it may be on its way */
 	if (r->kind == REQUEST_PUT && w->in_span)
 		link_control(ep, WIRE_WITHDRAW, r->seq, 1, NULL, 0);
 	if (r->kind == REQUEST_PUT && r->seq && (r->flags & SLMPM_NOTIFY) &&

@@ -168,6 +168,9 @@ static int push_put(struct endpoint *ep, struct request *r)
 		w->span++;
 		w->in_span = 0;
 	}
+	/* The answer to a request that went out amidst this put does not speak of its end. */
+	if (w->span == w->span_count && ep->rma->seq != r->seq)
+		ep->rma->wrote = ep->rma->seq + 1;
 	if (w->span == w->span_count && w->answered)
 		await_answer(r, r->seq);
 	if (w->span == w->span_count && w->answered && !w->remotely) {

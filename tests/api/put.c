@@ -152,6 +152,32 @@ static void by_request(void)
 	}
 }
 
+/* A get that is answered amidst a long put does not speak of the put's end. */
+static void flushed_after_a_get(void)
+{
+	enum { TIMES = 4 }; /* more than a ring holds */
+	struct slmpm_span spans[TIMES];
+	struct slmpm_iov pieces[TIMES];
+	unsigned char some[SPAN];
+	slmpm_req put, get;
+	bool got = false;
+
+	actor_fill(out, 3, SIZE);
+	memset(base, 0, SIZE);
+	for (int i = 0; i < TIMES; i++) {
+		spans[i] = (struct slmpm_span){0, SIZE};
+		pieces[i] = (struct slmpm_iov){i < TIMES - 1 ? in : out, SIZE};
+	}
+	OK(slmpm_putv(rmem, spans, TIMES, pieces, TIMES, NULL, &put));
+	OK(slmpm_get(rmem, 0, some, SPAN, NULL, &get));
+	while (slmpm_test(&put, NULL) == 0)
+		got = got || slmpm_test(&get, NULL) == 1;
+	OK(slmpm_flush(far, PATIENCE));
+	CHECK(actor_filled(base, 3, SIZE), "a flush came too early");
+	if (!got)
+		EXPECT(slmpm_wait(&get, 1, NULL, PATIENCE), 0);
+}
+
 static void by_counter_and_queue(void)
 {
 	enum { MANY = 40 };
@@ -446,6 +472,7 @@ static int everything(const struct way *w)
 	lengths();
 	lists();
 	by_request();
+	flushed_after_a_get();
 	by_counter_and_queue();
 	notifications();
 	notified_without_end();
