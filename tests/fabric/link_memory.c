@@ -520,9 +520,9 @@ static int owner(void *arg)
 		CHECK(go == 'n' || actor_filled(m[i].base, 2, SIZE), "what was written");
 		fabric->dereg(e.domain, &m[i]);
 	}
-	free(memory);
 	CHECK(write(f->blobs[LEFT], "d", 1) == 1, "the other side");
-	pause(); /* until killed */
+	pause(); /* until killed: the memory is still looked at */
+	free(memory);
 	return 0;
 }
 
