@@ -89,7 +89,7 @@ struct rma { /* of an endpoint */
 	uint32_t queued;  /* in the transmit queue */
 	uint32_t moving;  /* the engine's */
 	uint64_t seq;     /* requests numbered so far */
-	uint64_t wrote;   /* the last that changes memory */
+	uint64_t wrote;   /* an answer from this one on: all that changes memory is done */
 	uint64_t settled; /* all up to this one are done over there */
 	uint64_t tickets;
 	uint64_t barrier; /* ticket of the first under way that holds up later ones; 0: none */
