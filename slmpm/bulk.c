@@ -59,6 +59,16 @@ void bulk_end(struct endpoint *ep)
 	b->pulling = NULL;
 }
 
+bool bulk_let_go(struct endpoint *ep)
+{
+	struct bulk *b = ep->bulk;
+
+	while (b && !list_empty(&b->pulls))
+		if (!pull_take_back(LIST_ENTRY(b->pulls.next, struct pull, node)->m))
+			return false;
+	return true;
+}
+
 void bulk_free(struct endpoint *ep)
 {
 	if (!ep->bulk)

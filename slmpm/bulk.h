@@ -84,6 +84,8 @@ void bulk_open(struct endpoint *ep);
 /* The endpoint has ended: nothing is under way any more. */
 void bulk_end(struct endpoint *ep);
 void bulk_free(struct endpoint *ep);
+/* It is about to end: takes the receives of fetched messages back; false: not all of them yet. */
+bool bulk_let_go(struct endpoint *ep);
 /* One step of what is under way; how many things happened. */
 int bulk_step(struct endpoint *ep);
 /* The call returns to the application: tells that nothing is being read meanwhile. */

@@ -3,6 +3,7 @@
 #include "slmpm/message.h"
 
 #include "slmpm/bootstrap.h"
+#include "slmpm/bulk.h"
 #include "slmpm/error.h"
 #include "slmpm/link.h"
 #include "slmpm/memory.h"
@@ -27,6 +28,14 @@ static bool all_sent(void *arg)
 	return is_gone(c) || ep->state != SLMPM_PEER_UP ||
 	       (!ep->bundle.count && list_empty(&ep->link.queue) && list_empty(&ep->owed) &&
 		list_empty(&ep->announced) && !rma_owes(ep));
+}
+
+/* Nobody writes into the receives that closing will end. */
+static bool nobody_writes(void *arg)
+{
+	const struct closing *c = arg;
+
+	return is_gone(c) || c->ep->state != SLMPM_PEER_UP || bulk_let_go(c->ep);
 }
 
 static bool handshake_over(void *arg)
@@ -81,6 +90,11 @@ int message_close(struct endpoint *ep, int timeout_ms)
 	ep->loan.data = NULL;
 	if (ep->state == SLMPM_PEER_UP)
 		let_go = memory_close(ep, wait_ms(wait_now(), deadline, -1));
+	if (is_gone(&c))
+		return 0;
+	if (wait_until(ep->ctx, nobody_writes, &c, wait_ms(wait_now(), deadline, -1)) < 0)
+		let_go = error_set(SLMPM_ETIMEOUT, "%s may still write into a receive's memory",
+				   ep->name);
 	if (is_gone(&c))
 		return 0;
 	if (ep->state == SLMPM_PEER_UP)

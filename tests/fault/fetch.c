@@ -21,6 +21,8 @@
 #define GIVEN ((size_t)192 << 10)
 #define TURNS 400
 
+#define HUGE_ONE (16 * LARGE)
+
 static unsigned char buffer[LARGE];
 
 static void refuse_call(long call)
@@ -52,6 +54,17 @@ static int send_on(slmpm_peer host, char **words)
 	(void)words;
 	while (slmpm_send(host, 1, buffer, LARGE, -1) == 0)
 		;
+	return 0;
+}
+
+static int send_huge(slmpm_peer host, char **words)
+{
+	unsigned char *all = calloc(1, HUGE_ONE);
+
+	(void)words;
+	CHECK(all, "no memory");
+	CHECK(slmpm_send(host, 1, all, HUGE_ONE, PATIENCE) != -SLMPM_ETIMEOUT, "no end");
+	free(all);
 	return 0;
 }
 
@@ -289,6 +302,40 @@ static int wait_in_vain(void *unused)
 	return 0;
 }
 
+/* Closing ends a receive that the other side may be writing into. */
+static int close_amidst(void *unused)
+{
+	struct rng rng = {rng_run_seed(815)};
+	unsigned char *all = malloc(HUGE_ONE);
+	int amidst = 0;
+
+	(void)unused;
+	CHECK(all, "no memory");
+	for (int i = 0; i < 12; i++) {
+		slmpm_peer peer = actor_spawn("send huge", NULL, NULL);
+		struct slmpm_iov iov = {all, HUGE_ONE};
+		struct slmpm_done done = {.len = 0};
+		slmpm_req req;
+
+		OK(slmpm_recvv(peer, 1, &iov, 1, NULL, &req));
+		while (stats_of(peer).received_messages == 0)
+			(void)slmpm_test(&req, &done);
+		for (uint64_t n = rng_below(&rng, 5); n && req.id; n--)
+			(void)slmpm_test(&req, &done);
+		OK(slmpm_close(peer, PATIENCE));
+		memset(all, 0x55, HUGE_ONE);
+		actor_join(peer, 0);
+		for (size_t at = 0; at < HUGE_ONE; at++)
+			CHECK(all[at] == 0x55, "byte %zu was written after the end", at);
+		if (req.id)
+			EXPECT(slmpm_test(&req, &done), 1);
+		amidst += done.status == -SLMPM_ECLOSED;
+	}
+	printf("closed amidst %d of 12\n", amidst);
+	free(all);
+	return 0;
+}
+
 /* Who only tries to send is not held up for a receive, where the credit covers the message. */
 static int try_without_receive(void *unused)
 {
@@ -330,7 +377,8 @@ int main(int argc, char **argv)
 {
 	static const struct actor roles[] = {
 		{"echo", echo},       {"send", send_on},  {"receive", receive_on},
-		{"give up", give_up}, {"dawdle", dawdle}, {NULL, NULL},
+		{"give up", give_up}, {"dawdle", dawdle}, {"send huge", send_huge},
+		{NULL, NULL},
 	};
 
 	CHECK(setenv("SLMPM_FETCH", "always", 1) == 0 && setenv("SLMPM_FETCH_MIN", "20k", 1) == 0,
@@ -339,6 +387,7 @@ int main(int argc, char **argv)
 	refusals();
 	CHECK(child_run(deaths, NULL, 30) == 0, "see above");
 	CHECK(child_run(wait_in_vain, NULL, 30) == 0, "see above");
+	CHECK(child_run(close_amidst, NULL, 20) == 0, "see above");
 	CHECK(child_run(try_without_receive, NULL, 10) == 0, "see above");
 	CHECK(child_run(some_give_up, "256k", 30) == 0, "see above");
 	CHECK(child_run(some_give_up, "32k", 30) == 0, "see above");
