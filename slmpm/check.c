@@ -15,8 +15,10 @@
 #include "fabrics/fabric.h"
 #include "shm/mapping.h"
 #include "slmpm/context.h"
+#include "slmpm/control.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/error.h"
+#include "slmpm/rma.h"
 
 #define HUGE_PAGE (UINT64_C(2) << 20)
 
@@ -198,7 +200,7 @@ int slmpm_fabric_at(int i, struct slmpm_fabric_info *info)
 	return 0;
 }
 
-/* The ring and its words, the writer's and the reader's bits, the endpoint and its link. */
+/* The ring and its words, the writer's and the reader's bits, and what each endpoint has. */
 uint64_t slmpm_memory_per_peer(void)
 {
 	const struct config *config = config_get();
@@ -209,5 +211,6 @@ uint64_t slmpm_memory_per_peer(void)
 		return 0;
 	segments = (uint64_t)config->ring_segments;
 	ring = 4096 + segments * (uint64_t)config->segment_size;
-	return ring + 2 * (segments + 7) / 8 + sizeof(struct endpoint) + fabric->link_size;
+	return ring + 2 * (segments + 7) / 8 + sizeof(struct endpoint) + fabric->link_size +
+	       sizeof(struct rma) + sizeof(struct control);
 }
