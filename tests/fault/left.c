@@ -148,6 +148,8 @@ int main(int argc, char **argv)
 {
 	static const struct actor roles[] = {{"play", play}, {NULL, NULL}};
 
+	/* Fetched, a message could come whole while its process is on its way out. */
+	CHECK(setenv("SLMPM_FETCH", "never", 1) == 0, "no environment");
 	actor_begin(argc, argv, roles);
 	for (int i = 0; i < (int)DEPARTURES; i++) {
 		see_off(i, false);
