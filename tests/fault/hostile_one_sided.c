@@ -5,16 +5,15 @@
  * violation's name, and an honest peer works on. R5, R6, R10 of doc/reliability.md.
  */
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "tests/lib/child.h"
 #include "tests/lib/death.h"
+#include "tests/lib/guarded.h"
 #include "tests/lib/honest.h"
 #include "tests/lib/raw_key.h"
 
-#define SIZE  200000
-#define GUARD 4096
+#define SIZE 200000
 
 static unsigned char bytes[64 << 10];
 static char address[64];
@@ -333,14 +332,6 @@ static int offend(void *arg)
 static unsigned char *base;
 static slmpm_mem mem;
 
-static bool is_untouched(void)
-{
-	for (int i = 0; i < GUARD; i++)
-		if (base[i - GUARD] != 0x3c || base[SIZE + i] != 0x3c)
-			return false;
-	return true;
-}
-
 static uint64_t counted(const char *word)
 {
 	uint64_t sum = 0, count;
@@ -387,7 +378,7 @@ static void survive(const struct offence *o, slmpm_listener listener, slmpm_peer
 	CHECK(child_wait(pid) == 0, "%s: see above", o->name);
 	OK(slmpm_close(peer, PATIENCE));
 	honest_works(honest);
-	CHECK(is_untouched(), "%s: what lies around the region", o->name);
+	CHECK(guarded_is_whole(base, SIZE), "%s: what lies around the region", o->name);
 	holdings_expect(before, o->name);
 }
 
@@ -407,11 +398,7 @@ int main(void)
 	snprintf(url, sizeof(url), "shm:%s", address);
 	OK(slmpm_open(&ctx, NULL));
 	OK(slmpm_listen(&listener, ctx, url));
-	base = mmap(NULL, SIZE + 2 * GUARD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-		    0);
-	CHECK(base != MAP_FAILED, "no memory");
-	memset(base, 0x3c, SIZE + 2 * GUARD);
-	base += GUARD;
+	base = guarded_new(SIZE);
 	OK(slmpm_mem_register(ctx, base, SIZE, SLMPM_READ_WRITE, &mem));
 	OK(slmpm_cq_create(ctx, &cq));
 	OK(slmpm_mem_notify(mem, none, cq));
