@@ -279,6 +279,19 @@ static int read_on(struct endpoint *ep, struct pull *p)
 	return rc < 0 ? REFUSED : ONWARD;
 }
 
+/* Who leaves without waiting for the end says so before it uses the memory again: what was read of
+ * it is then no message. Looks at all that has come by now. */
+static bool sender_stayed(struct endpoint *ep, struct pull *p)
+{
+	uint64_t most = ep->link.port->counts.in_segments;
+
+	ep->bulk->pulling = p;
+	for (uint64_t i = 0; i < most && !bulk_heard(ep) && ep->bulk->pulling == p; i++)
+		if (ep->state != SLMPM_PEER_UP)
+			return false;
+	return ep->bulk->pulling == p && !ep->end_of_stream;
+}
+
 int pull_step(struct endpoint *ep, struct pull *p)
 {
 	uint64_t from = p->at;
@@ -297,7 +310,7 @@ int pull_step(struct endpoint *ep, struct pull *p)
 		if (rc != ONWARD)
 			return n;
 	}
-	if (is_whole(p))
+	if (is_whole(p) && sender_stayed(ep, p))
 		finish(ep, p->m);
 	return n;
 }

@@ -68,6 +68,27 @@ static int send_huge(slmpm_peer host, char **words)
 	return 0;
 }
 
+/* Does not wait for the end of what it sends, and uses its memory for something else. */
+static int leave(slmpm_peer host, char **words)
+{
+	struct rng rng = {strtoull(words[0], NULL, 10)};
+	unsigned char *all = malloc(HUGE_ONE);
+	struct slmpm_iov iov = {all, HUGE_ONE};
+	struct slmpm_done done;
+	slmpm_req req;
+
+	CHECK(all, "no memory");
+	actor_fill(all, 1, HUGE_ONE);
+	OK(slmpm_sendv(host, 1, &iov, 1, NULL, &req));
+	for (uint64_t n = rng_below(&rng, 200); n && !slmpm_test(&req, &done); n--)
+		;
+	(void)slmpm_close(host, 0);
+	memset(all, 0xee, HUGE_ONE);
+	usleep(20000);
+	free(all);
+	return 0;
+}
+
 static int receive_on(slmpm_peer host, char **words)
 {
 	(void)words;
@@ -336,6 +357,34 @@ static int close_amidst(void *unused)
 	return 0;
 }
 
+/* What was read of memory that its owner uses again is no message. */
+static int left_amidst(void *unused)
+{
+	unsigned char *all = malloc(HUGE_ONE);
+	int whole = 0;
+
+	(void)unused;
+	CHECK(all, "no memory");
+	for (int i = 0; i < 12; i++) {
+		char text[16];
+		slmpm_peer peer;
+		int64_t n;
+
+		snprintf(text, sizeof(text), "%d", i);
+		peer = actor_spawn("leave", text, NULL);
+		n = slmpm_recv(peer, 1, all, HUGE_ONE, NULL, PATIENCE);
+		CHECK(n == HUGE_ONE || n == -SLMPM_ECLOSED, "%lld (%s)", (long long)n,
+		      slmpm_error_detail());
+		CHECK(n < 0 || actor_filled(all, 1, HUGE_ONE), "other bytes than were sent");
+		whole += n > 0;
+		(void)slmpm_close(peer, PATIENCE);
+		actor_join(peer, 0);
+	}
+	printf("whole when its sender left: %d of 12\n", whole);
+	free(all);
+	return 0;
+}
+
 /* Who only tries to send is not held up for a receive, where the credit covers the message. */
 static int try_without_receive(void *unused)
 {
@@ -378,7 +427,7 @@ int main(int argc, char **argv)
 	static const struct actor roles[] = {
 		{"echo", echo},       {"send", send_on},  {"receive", receive_on},
 		{"give up", give_up}, {"dawdle", dawdle}, {"send huge", send_huge},
-		{NULL, NULL},
+		{"leave", leave},     {NULL, NULL},
 	};
 
 	CHECK(setenv("SLMPM_FETCH", "always", 1) == 0 && setenv("SLMPM_FETCH_MIN", "20k", 1) == 0,
@@ -388,6 +437,7 @@ int main(int argc, char **argv)
 	CHECK(child_run(deaths, NULL, 30) == 0, "see above");
 	CHECK(child_run(wait_in_vain, NULL, 30) == 0, "see above");
 	CHECK(child_run(close_amidst, NULL, 20) == 0, "see above");
+	CHECK(child_run(left_amidst, NULL, 20) == 0, "see above");
 	CHECK(child_run(try_without_receive, NULL, 10) == 0, "see above");
 	CHECK(child_run(some_give_up, "256k", 30) == 0, "see above");
 	CHECK(child_run(some_give_up, "32k", 30) == 0, "see above");
