@@ -97,13 +97,21 @@ static inline bool bulk_busy(const struct endpoint *ep)
 	return ep->bulk && (!list_empty(&ep->bulk->pulls) || !list_empty(&ep->bulk->pushes));
 }
 
+/* ---- sending: the way (push_way.c) ----------------------------------------------------------- */
+
+/* Has fetching been the shorter way of late, or is it to be tried? */
+bool push_is_shorter(const struct endpoint *ep, uint64_t length);
+/* R begins to go in packets; and its last one is out. */
+void push_packets(struct endpoint *ep, const struct request *r);
+void push_sent(struct endpoint *ep, const struct request *r);
+/* A message of LENGTH has been announced; and P's sender goes on. */
+void push_tried(struct endpoint *ep, uint64_t length);
+void push_learn(struct endpoint *ep, const struct push *p);
+
 /* ---- sending (push.c) ------------------------------------------------------------------------ */
 
 /* Is R to be announced, in place of its first packet? */
 bool push_wants(const struct endpoint *ep, const struct request *r);
-/* R begins to go in packets; and its last one is out. */
-void push_packets(struct endpoint *ep, const struct request *r);
-void push_sent(struct endpoint *ep, const struct request *r);
 /* As link.c's begin: 1, -EAGAIN, or another negative. */
 int push_announce(struct endpoint *ep, struct request *r);
 /* R waits for the peer no longer, or was never announced so. */

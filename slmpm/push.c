@@ -9,11 +9,7 @@
 #include "slmpm/link.h"
 #include "slmpm/wait.h"
 
-#define GRACE_NS  30000 /* what may be sent without asking waits so long for a receive */
-#define TRY_SOON  8     /* messages after which the way that was longer is tried again, ... */
-#define MANY      128   /* ... for so many; then after ... */
-#define TRY_LATER 64    /* ... so many, ... */
-#define TRY_LATE  512   /* ... or, where it was longer by half, so many */
+#define GRACE_NS 30000 /* what may be sent without asking waits so long for a receive */
 
 /* The ranges of R's memory; 0: too many. */
 static uint32_t list_ranges(const struct request *r, struct wire_range *ranges)
@@ -37,91 +33,15 @@ static bool waits_long(const struct context *ctx)
 	return ctx->wait == SLMPM_WAIT_BLOCK || ctx->crowded;
 }
 
-/* ---- which way ------------------------------------------------------------------------------ */
-
-static struct bulk_ways *ways_of(struct bulk *b, uint64_t length)
-{
-	int class = 63 - __builtin_clzll(length >> 14 | 1);
-
-	return class < BULK_CLASSES ? &b->ways[class] : NULL;
-}
-
-static uint32_t try_after(const struct bulk_ways *w)
-{
-	uint64_t least = w->sent < w->fetched ? w->sent : w->fetched;
-	uint64_t most = w->sent < w->fetched ? w->fetched : w->sent;
-
-	return w->count < MANY ? TRY_SOON : 2 * most > 3 * least ? TRY_LATE : TRY_LATER;
-}
-
-/* The way that was the shorter one, and now and then the other: it may have become so. */
-static bool is_shorter(const struct bulk_ways *w)
-{
-	uint32_t after = try_after(w);
-	bool fetch = w->fetched <= w->sent;
-
-	if (!w->sent || !w->fetched)
-		return w->count % 2 == 0;
-	return w->count % after == after - 1 ? !fetch : fetch;
-}
-
-/* Good news at once, bad news with doubt: what delayed one message need not delay the next. */
-static void learn(uint32_t *cost, uint64_t ns, uint64_t length)
-{
-	uint64_t ps = ns * 1000 / length + 1, had = *cost;
-
-	if (!had)
-		had = ps;
-	if (ps > 2 * had)
-		ps = 2 * had;
-	had = ps < had ? (had + ps) / 2 : had + (ps - had) / 8;
-	*cost = had > UINT32_MAX ? UINT32_MAX : (uint32_t)had;
-}
-
-static void learn_fetched(struct endpoint *ep, const struct push *p)
-{
-	struct bulk_ways *w = ways_of(ep->bulk, p->r->length);
-
-	if (w)
-		learn(&w->fetched, wait_now() - p->since, p->r->length);
-}
-
-void push_packets(struct endpoint *ep, const struct request *r)
-{
-	struct bulk *b = r->length >= ep->fetch_min && !r->wire ? bulk_of(ep) : NULL;
-	struct bulk_ways *w = b ? ways_of(b, r->length) : NULL;
-
-	if (!w)
-		return;
-	w->count++;
-	b->timed = r->seq;
-	b->since = wait_now();
-}
-
-void push_sent(struct endpoint *ep, const struct request *r)
-{
-	struct bulk *b = ep->bulk;
-	struct bulk_ways *w = b && b->timed == r->seq ? ways_of(b, r->length) : NULL;
-	uint64_t ns;
-
-	if (!w)
-		return;
-	ns = wait_now() - b->since;
-	learn(&w->sent, ns + ns * ep->packet_max / r->length,
-	      r->length); /* the reader's last one */
-}
-
 bool push_wants(const struct endpoint *ep, const struct request *r)
 {
 	struct wire_range ranges[WIRE_RANGES];
-	const struct bulk_ways *w;
 
 	if (r->length < ep->fetch_min || !r->length || r->wire || r->kind != REQUEST_SEND)
 		return false;
 	if (r->length <= ep->eager_max && waits_long(ep->ctx))
 		return false;
-	w = ep->bulk ? ways_of(ep->bulk, r->length) : NULL;
-	if (w && !config_get()->fetch && !is_shorter(w))
+	if (!config_get()->fetch && !push_is_shorter(ep, r->length))
 		return false;
 	return list_ranges(r, ranges) != 0;
 }
@@ -159,8 +79,7 @@ int push_announce(struct endpoint *ep, struct request *r)
 	ep->stats->sent_messages++;
 	ep->stats->sent_bytes += r->length;
 	p->since = wait_now();
-	if (ways_of(b, r->length))
-		ways_of(b, r->length)->count++;
+	push_tried(ep, r->length);
 	if (r->length <= ep->eager_max) {
 		p->waiting = true;
 		list_append(&b->pushes, &p->node);
@@ -336,7 +255,7 @@ static int step_waiting(struct endpoint *ep, struct push *p)
 			return 0;
 		ep->charged += p->r->length;
 		p->asked = true;
-		learn_fetched(ep, p);
+		push_learn(ep, p);
 	}
 	b->pushing = p;
 	if (!bulk_heard(ep) || b->pushing != p)
@@ -440,7 +359,7 @@ void push_over(struct endpoint *ep, const struct head *h)
 		return;
 	pushed = r->push->limit - r->push->done;
 	if (!r->push->asked)
-		learn_fetched(ep, r->push);
+		push_learn(ep, r->push);
 	push_forget(r);
 	list_remove(&r->node);
 	ep->stats->rget_messages++;
