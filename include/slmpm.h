@@ -288,13 +288,14 @@ struct slmpm_iov {
 };
 
 /* slmpm_how.flags, slmpm_wr.flags */
-#define SLMPM_MORE    1u  /* more follows at once: the message may wait for it, in this process */
-#define SLMPM_PART    2u  /* slmpm_commit: this prefix is ready, the loan stays open */
-#define SLMPM_FENCE   4u  /* one-sided: starts after all earlier ones to that peer */
-#define SLMPM_BARRIER 8u  /* likewise, and all later ones after it */
-#define SLMPM_REMOTE  16u /* one-sided: done once the target's memory has it, not before */
-#define SLMPM_NOTIFY  32u /* put: a completion at the target, with imm (slmpm_mem_notify) */
-#define SLMPM_SILENT  64u /* work request: no completion unless it fails */
+#define SLMPM_MORE    1u   /* more follows at once: the message may wait for it, in this process */
+#define SLMPM_PART    2u   /* slmpm_commit: this prefix is ready, the loan stays open */
+#define SLMPM_FENCE   4u   /* one-sided: starts after all earlier ones to that peer */
+#define SLMPM_BARRIER 8u   /* likewise, and all later ones after it */
+#define SLMPM_REMOTE  16u  /* one-sided: done once the target's memory has it, not before */
+#define SLMPM_NOTIFY  32u  /* put: a completion at the target, with imm (slmpm_mem_notify) */
+#define SLMPM_SILENT  64u  /* work request: no completion unless it fails */
+#define SLMPM_FIFO    128u /* put: into the target's reception FIFO (slmpm_fifo_take) */
 
 /*
  * How an operation is done, and how its end is told: by the call itself, which then blocks; or,
@@ -318,7 +319,8 @@ enum slmpm_op {
 	SLMPM_OP_GET = 4,
 	SLMPM_OP_ATOMIC = 5,
 	SLMPM_OP_AM = 6,
-	SLMPM_OP_NOTIFY = 7 /* a peer's put with SLMPM_NOTIFY has landed here */
+	SLMPM_OP_NOTIFY = 7, /* a peer's put with SLMPM_NOTIFY has landed here */
+	SLMPM_OP_STORE = 8   /* slmpm_fifo_store */
 };
 
 /* A completion: how an operation ended. */
@@ -553,6 +555,39 @@ SLMPM_API int slmpm_atomic(slmpm_rmem mem, uint64_t offset, int op, int bits, ui
 /* Waits until all puts and atomic operations to PEER so far are visible there; or the error of a
  * put that had ended here and was refused there. */
 SLMPM_API int slmpm_flush(slmpm_peer peer, int timeout_ms);
+
+/*
+ * A put with SLMPM_FIFO writes nothing: its bytes wait in the target's reception FIFO, with where
+ * they would go, until the target's processor has looked at them. It keeps the order of messages,
+ * costs their credit until it is disposed of, and has one span and at most eager_max bytes less 56
+ * (ELIMIT). Done when the buffer is the caller's again, with SLMPM_REMOTE when the target has stored
+ * or dropped it. No FENCE, BARRIER, NOTIFY; slmpm_flush does not wait for it. ENOTSUP: the peer's
+ * library is older. Source: the memory FIFO of DMA engines.
+ */
+struct slmpm_fifo {       /* an entry that was taken */
+	uint64_t id;      /* 0: none */
+	slmpm_peer peer;  /* whose put it is */
+	slmpm_mem mem;    /* what it is meant for: a region of this process, ... */
+	uint64_t offset;  /* ... there; both were checked when it came */
+	const void *data; /* memory of the library's, which the peer does not reach */
+	size_t len;
+	uint32_t imm;
+	uint32_t reserved;
+};
+
+/* The next entry of PEER, or of any (slmpm_any(ctx)). ETIMEOUT; EDEAD, ECLOSED: there are no more.
+ * Its data stays until it is stored or dropped, or the peer's handle ends. */
+SLMPM_API int slmpm_fifo_take(slmpm_peer peer, struct slmpm_fifo *entry, int timeout_ms);
+/*
+ * Stores its bytes at OFFSET of MEM, a region of this process in the same context: where it was
+ * meant to go, or elsewhere. HOW and REQ as of a put: without blocking, the engine (SLMPM_ENGINE)
+ * moves the bytes meanwhile. The entry is zeroed, its data not to be looked at any more. Any error:
+ * it is as it was.
+ */
+SLMPM_API int slmpm_fifo_store(struct slmpm_fifo *entry, slmpm_mem mem, uint64_t offset,
+			       const struct slmpm_how *how, slmpm_req *req);
+/* The caller has taken from it what it wanted. The entry is zeroed. Does not block. */
+SLMPM_API int slmpm_fifo_drop(struct slmpm_fifo *entry);
 
 /* ---- Active messages ------------------------------------------------------------------------ */
 

@@ -14,6 +14,7 @@
 #include "slmpm/bundle.h"
 #include "slmpm/emulate.h"
 #include "slmpm/error.h"
+#include "slmpm/fifo.h"
 #include "slmpm/message.h"
 #include "slmpm/wait.h"
 
@@ -164,6 +165,12 @@ static int fill(struct request *r, struct endpoint *ep, uint16_t id, const void 
 	if (all != few)
 		free(all);
 	return rc;
+}
+
+int am_fill(struct request *r, struct endpoint *ep, uint16_t id, const void *head, size_t head_len,
+	    const struct slmpm_iov *iov, int n)
+{
+	return fill(r, ep, id, head, head_len, iov, n, false);
 }
 
 /* Those sent before it has connected wait, and are refused then. */
@@ -327,10 +334,10 @@ int slmpm_am(slmpm_peer peer, uint16_t id, const void *head, size_t head_len, co
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
-/* One of the library's: they are bounded by what may be under way. */
-static bool is_own(uint32_t stream)
+/* One of the library's, bounded by what may be under way. Those of a FIFO are by credit. */
+static bool is_bounded(uint32_t stream)
 {
-	return (uint16_t)stream > SLMPM_AM_MAX;
+	return (uint16_t)stream > SLMPM_AM_MAX && !fifo_is_own(stream);
 }
 
 static void answered(struct request *r)
@@ -338,7 +345,7 @@ static void answered(struct request *r)
 	struct endpoint *ep = r->ep;
 
 	ep->am.answers -= r->length + sizeof(*r);
-	ep->am.own -= is_own(r->stream);
+	ep->am.own -= is_bounded(r->stream);
 	request_drop(r);
 	if (ep->am.answers || !ep->am.charge)
 		return;
@@ -347,17 +354,24 @@ static void answered(struct request *r)
 	ep->am.charge = 0;
 }
 
+static bool may_wait(const struct endpoint *ep, uint16_t id, size_t len)
+{
+	uint64_t most = (uint64_t)config_get()->am_answers;
+
+	if (is_bounded(id))
+		return ep->am.own < EMULATE_OWED;
+	return fifo_is_own(id) || (ep->am.answers <= most && len <= most - ep->am.answers);
+}
+
 /* Waits for room in the transmit queue, as a copy. */
 static COLD int answer_later(struct endpoint *ep, uint16_t id, const void *head, size_t head_len,
 			     const void *data, size_t len)
 {
 	const struct slmpm_iov piece = {(void *)(uintptr_t)data, len};
 	struct request *r;
-	uint64_t most = (uint64_t)config_get()->am_answers;
 	int rc;
 
-	if (is_own(id) ? ep->am.own >= EMULATE_OWED :
-			 ep->am.answers > most || len > most - ep->am.answers)
+	if (!may_wait(ep, id, len))
 		return -SLMPM_ELIMIT;
 	r = request_new();
 	if (!r)
@@ -367,7 +381,7 @@ static COLD int answer_later(struct endpoint *ep, uint16_t id, const void *head,
 		r->wire |= WIRE_FLAG_UNCHARGED;
 		r->ended = answered;
 		ep->am.answers += r->length + sizeof(*r);
-		ep->am.own += is_own(id);
+		ep->am.own += is_bounded(id);
 		link_enqueue(ep, r);
 		(void)link_push(ep);
 	} else {

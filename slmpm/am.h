@@ -24,8 +24,20 @@ void am_first(struct endpoint *ep, const struct head *h);
 /* A packet more of M, which is one; its figures have been checked. */
 void am_more(struct inbound *m, const struct head *h, bool last);
 
+/* CHARGE is the peer's again, once the answers have left. */
+static inline void am_settle(struct endpoint *ep, uint64_t charge)
+{
+	if (UNLIKELY(ep->am.answers))
+		ep->am.charge += charge;
+	else if (charge)
+		inbound_charge(ep, charge);
+}
+
 /* ---- sending -------------------------------------------------------------------------------- */
 
+/* R becomes one; not yet submitted. Negative, with the detail set. */
+int am_fill(struct request *r, struct endpoint *ep, uint16_t id, const void *head, size_t head_len,
+	    const struct slmpm_iov *iov, int n);
 /* As message_sendv: without waiting. */
 int am_sendv(struct endpoint *ep, uint16_t id, const void *head, size_t head_len,
 	     const struct slmpm_iov *iov, int n, const struct slmpm_how *how, slmpm_req *req);

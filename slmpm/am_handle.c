@@ -11,6 +11,7 @@
 #include "slmpm/arrival.h"
 #include "slmpm/emulate.h"
 #include "slmpm/error.h"
+#include "slmpm/fifo.h"
 #include "slmpm/match.h"
 #include "slmpm/progress.h"
 
@@ -124,15 +125,6 @@ static void handle(struct endpoint *ep, uint32_t stream, const void *data, uint6
 	handle_with(ep, find(ep->ctx, (uint16_t)stream), stream, data, total);
 }
 
-/* The peer's again, once the answers have left. */
-static inline void settle(struct endpoint *ep, uint64_t charge)
-{
-	if (UNLIKELY(ep->am.answers))
-		ep->am.charge += charge;
-	else if (charge)
-		inbound_charge(ep, charge);
-}
-
 /* ---- what arrives --------------------------------------------------------------------------- */
 
 static bool head_fits(struct endpoint *ep, const struct head *h, uint64_t total)
@@ -152,9 +144,12 @@ void am_only(struct endpoint *ep, const struct head *h)
 	match_account(ep, h->length);
 	if (UNLIKELY(h->damaged))
 		emulate_damaged(ep, (uint16_t)h->stream);
-	else
+	else if (UNLIKELY(fifo_is_own(h->stream))) {
+		fifo_arrived(ep, h->stream, h->data, h->length, NULL, charge);
+		return;
+	} else
 		handle(ep, h->stream, h->data, h->length);
-	settle(ep, charge);
+	am_settle(ep, charge);
 }
 
 bool am_take(struct endpoint *ep, const struct fabric_arrival *a)
@@ -177,7 +172,7 @@ bool am_take(struct endpoint *ep, const struct fabric_arrival *a)
 		ep->unmatched_charge += charge;
 	handle_with(ep, h, stream, a->data, a->length);
 	if (LIKELY(!(flags & UNCHARGED_FLAG)))
-		settle(ep, charge);
+		am_settle(ep, charge);
 	progress_release(ep, a);
 	return true;
 }
@@ -185,6 +180,8 @@ bool am_take(struct endpoint *ep, const struct fabric_arrival *a)
 /* Is there somebody to have it, and may it be as long? */
 static bool is_wanted(const struct endpoint *ep, uint32_t stream, uint64_t total)
 {
+	if (fifo_is_own(stream))
+		return true;
 	return find(ep->ctx, (uint16_t)stream) && total <= (uint64_t)config_get()->am_max;
 }
 
@@ -221,7 +218,8 @@ void am_first(struct endpoint *ep, const struct head *h)
 		charge = 0;
 	if (!head_fits(ep, h, h->length))
 		return;
-	if (PEER_FAULT(ep->am.message || (uint16_t)h->stream > SLMPM_AM_MAX)) {
+	if (PEER_FAULT(ep->am.message ||
+		       ((uint16_t)h->stream > SLMPM_AM_MAX && !fifo_may_begin(h)))) {
 		arrival_violates(ep, "active message within another");
 		return;
 	}
@@ -252,11 +250,20 @@ void am_more(struct inbound *m, const struct head *h, bool last)
 	ep->am.message = NULL;
 	list_remove(&m->parts);
 	match_account(ep, m->total);
-	if (m->cut || m->damaged)
-		ep->stats->am_unhandled++;
-	else
-		handle(ep, m->stream, m->data, m->total);
 	m->charge = 0;
+	if (m->damaged) {
+		emulate_damaged(ep, (uint16_t)m->stream);
+	} else if (fifo_is_own(m->stream)) {
+		unsigned char *memory = m->data;
+
+		m->data = NULL;
+		fifo_arrived(ep, m->stream, memory, m->total, memory, charge);
+		charge = 0;
+	} else if (m->cut) {
+		ep->stats->am_unhandled++;
+	} else {
+		handle(ep, m->stream, m->data, m->total);
+	}
 	inbound_free(m);
-	settle(ep, charge);
+	am_settle(ep, charge);
 }

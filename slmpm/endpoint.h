@@ -112,6 +112,11 @@ struct endpoint {
 		uint32_t own;            /* of them the library's, in number */
 		uint64_t charge;         /* of what was handled; the peer's again without these */
 	} am;
+	struct {
+		struct list entries;  /* struct fifo_entry: of the peer's */
+		struct list awaiting; /* struct request: puts that are out */
+		uint64_t tags;        /* given to such */
+	} fifo;
 	struct rma *rma;             /* one-sided operations */
 	struct emulation *emulation; /* one-sided operations by active messages; or NULL */
 

@@ -32,7 +32,8 @@ struct transfer {
 	struct list node; /* injection, reception; or alone, in hand */
 	struct engine_port *port;
 	struct endpoint *ep;
-	struct remote *remote;
+	struct remote *remote; /* NULL: a store here ... */
+	unsigned char *to;     /* ... to this place */
 	struct request *r;
 	struct fabric_memory memory; /* a copy: the fabric may write to it */
 	enum fabric_op op;
@@ -76,6 +77,14 @@ bool engine_wants(uint64_t length)
 
 /* ---- moving --------------------------------------------------------------------------------- */
 
+static int reach(struct transfer *t, uint64_t offset, void *here, uint64_t n)
+{
+	if (t->remote)
+		return link_reach(t->ep, t->op, &t->memory, offset, here, n);
+	memcpy(t->to + offset, here, n);
+	return 1;
+}
+
 /* Up to PIECE bytes: 1 there are more, 0 that was all, or negative as of the fabric. */
 static int move_piece(struct transfer *t)
 {
@@ -99,7 +108,7 @@ static int move_piece(struct transfer *t)
 		here = request_walk_on(&walk, n < left ? n : left, &n);
 		if (!here)
 			return -EFAULT;
-		rc = link_reach(t->ep, t->op, &t->memory, span->offset + t->in_span, here, n);
+		rc = reach(t, span->offset + t->in_span, here, n);
 		if (rc != 1)
 			return rc;
 		t->in_span += n;
@@ -251,13 +260,16 @@ int engine_start(struct request *r)
 	t->port = port;
 	t->ep = r->ep;
 	t->remote = w->remote;
-	t->memory = w->remote->memory;
+	t->to = w->to;
 	t->r = r;
 	t->op = r->kind == REQUEST_PUT ? FABRIC_WRITE : FABRIC_READ;
 	w->transfer = t;
 	w->parts = 1;
 	w->span = w->span_count;
-	w->remote->copying++;
+	if (t->remote) {
+		t->memory = t->remote->memory;
+		t->remote->copying++;
+	}
 	r->ep->rma->moving++;
 	endpoint_refresh(r->ep);
 	if (!thread) {
@@ -278,7 +290,8 @@ static void transfer_free(struct transfer *t)
 
 	t->r->rma.transfer = NULL;
 	ep->rma->moving--;
-	memory_copied(t->remote);
+	if (t->remote)
+		memory_copied(t->remote);
 	free(t);
 	endpoint_refresh(ep);
 }

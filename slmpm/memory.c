@@ -240,6 +240,8 @@ static bool is_free(void *arg)
 
 	if (!region)
 		return true;
+	if (region->storing)
+		return false;
 	LIST_EACH(at, &region->grants) {
 		const struct grant *g = LIST_ENTRY(at, struct grant, of_region);
 

@@ -28,6 +28,11 @@ int message_timed_out(struct endpoint *ep, const char *what, int waited)
 			 suspicion ? ", " : "", suspicion ? suspicion : "");
 }
 
+static bool is_one_sided(const struct request *r)
+{
+	return r->kind >= REQUEST_PUT || r->fifo.put;
+}
+
 /* A finished request's status with its detail. */
 static int explain(struct request *r)
 {
@@ -38,7 +43,7 @@ static int explain(struct request *r)
 	case SLMPM_OK: return 0;
 	case SLMPM_ETRUNC: return message_truncated(&r->result, r->length);
 	case SLMPM_ECHECKSUM:
-		if (r->kind >= REQUEST_PUT)
+		if (is_one_sided(r))
 			return error_set(SLMPM_ECHECKSUM, "a one-sided operation with %s",
 					 ep ? ep->name : "a peer");
 		return error_set(SLMPM_ECHECKSUM, "a message of %llu bytes from %s",
@@ -51,7 +56,7 @@ static int explain(struct request *r)
 	default:
 		if (ep && ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)
 			return endpoint_error(ep);
-		if (r->kind >= REQUEST_PUT)
+		if (is_one_sided(r))
 			return error_set(-r->result.status, "%s refused a one-sided operation",
 					 ep ? ep->name : "the peer");
 		return error_set(-r->result.status, "%s", ep ? ep->name : "no peer is left");
@@ -109,6 +114,10 @@ static bool take_back(struct request *r)
 {
 	if (r->kind >= REQUEST_PUT)
 		return rma_take_back(r);
+	if (r->fifo.out) { /* its answer finds nobody */
+		list_remove(&r->node);
+		return true;
+	}
 	if (r->kind != REQUEST_SEND) {
 		if (r->message)
 			return match_undo(r) == 0;
@@ -195,8 +204,8 @@ int message_await(struct request *r, int timeout_ms)
 	if (r->done)
 		return explain(r);
 	return message_timed_out(r->ep,
+				 is_one_sided(r)         ? "the operation is not done at" :
 				 r->kind == REQUEST_SEND ? "not sent to" :
-				 r->kind >= REQUEST_PUT  ? "the operation is not done at" :
 							   "nothing from",
 				 timeout_ms);
 }
@@ -316,7 +325,7 @@ int slmpm_cancel(slmpm_req req)
 	context_lock(ctx);
 	if (request_get(&req) != r)
 		rc = handle_error(&request_table, req.id);
-	else if (r->done || (r->kind >= REQUEST_PUT && r->seq) || !take_back(r))
+	else if (r->done || (is_one_sided(r) && r->seq) || !take_back(r))
 		rc = error_set(SLMPM_EBUSY, "the request has gone too far");
 	else
 		request_finish(r, -SLMPM_ECANCELED);

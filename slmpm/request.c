@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "slmpm/error.h"
+#include "slmpm/fifo.h"
 #include "slmpm/wait.h"
 
 struct handle_table request_table = HANDLE_TABLE("request", struct request);
@@ -60,6 +61,8 @@ int request_init(struct request *r, enum request_kind kind, struct context *ctx,
 
 void request_finish(struct request *r, int status)
 {
+	if (UNLIKELY(r->fifo.tag) && fifo_awaits(r, status))
+		return;
 	if (r->kind >= REQUEST_PUT)
 		rma_finished(r);
 	r->done = true;
@@ -72,9 +75,9 @@ void request_finish(struct request *r, int status)
 	if (r->kind == REQUEST_SEND)
 		r->result.stream = r->stream;
 	if (r->wire & WIRE_FLAG_ACTIVE) {
-		r->result.op = SLMPM_OP_AM;
+		r->result.op = r->fifo.put ? SLMPM_OP_PUT : SLMPM_OP_AM;
 		r->result.len -= r->stream >> 16; /* without the head */
-		r->result.stream &= 0xffff;
+		r->result.stream = r->fifo.put ? 0 : r->stream & 0xffff;
 	}
 	if (r->bound)
 		completion_deliver(r);

@@ -18,6 +18,8 @@ enum request_kind {
 	REQUEST_ATOMIC
 };
 
+struct fifo_entry;
+
 struct request {
 	struct handle handle; /* generation 0 on the stack */
 	struct list node;     /* in a transmit queue, announced, or the posted receives */
@@ -32,6 +34,11 @@ struct request {
 	uint8_t flags;  /* SLMPM_MORE */
 	uint16_t wire;  /* send: WIRE_FLAG_* of its first packet */
 	uint32_t stream;
+	struct {
+		uint64_t tag;             /* of a put into a FIFO: awaits this answer; or 0 */
+		bool put, out;            /* it is one; all of it is out */
+		struct fifo_entry *entry; /* is stored by this request */
+	} fifo;
 	uint64_t seq;            /* send: its envelope, once begun; receive: its turn */
 	uint64_t length;         /* bytes of the message (send), room (receive) */
 	uint64_t offset;         /* send: bytes posted so far */
@@ -43,7 +50,7 @@ struct request {
 	int piece_count;
 	struct slmpm_iov *pieces, few[REQUEST_IOV];
 	void *owned;                      /* memory of its own: freed with it */
-	void (*ended)(struct request *r); /* the library's own: drops it; told nobody else */
+	void (*ended)(struct request *r); /* called last; drops it, if it is the library's own */
 	struct rma_work rma;              /* one-sided */
 };
 

@@ -57,6 +57,7 @@ struct rma_work {              /* a request's part that is one-sided */
 	bool parked;               /* waits for a slot, or its turn, outside of the queue */
 	bool engine;               /* moved by the engine, not by packets */
 	struct transfer *transfer; /* which has it; or NULL */
+	unsigned char *to;         /* a store out of a FIFO: memory of this process; or NULL */
 	struct rma_slot *slot;     /* taken for the next request */
 	uint8_t atomic, bits;
 	uint64_t operand, compare;

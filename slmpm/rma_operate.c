@@ -19,13 +19,14 @@
 #include "slmpm/direct.h"
 #include "slmpm/engine.h"
 #include "slmpm/error.h"
+#include "slmpm/fifo.h"
 #include "slmpm/link.h"
 #include "slmpm/memory.h"
 #include "slmpm/message.h"
 #include "slmpm/request.h"
 #include "slmpm/rma.h"
 
-#define FLAGS (SLMPM_MORE | SLMPM_FENCE | SLMPM_BARRIER | SLMPM_REMOTE | SLMPM_NOTIFY)
+#define FLAGS (SLMPM_MORE | SLMPM_FENCE | SLMPM_BARRIER | SLMPM_REMOTE | SLMPM_NOTIFY | SLMPM_FIFO)
 
 /* ---- what is asked for ---------------------------------------------------------------------- */
 
@@ -67,7 +68,7 @@ static int check_spans(struct operation *o)
 static int check(struct operation *o)
 {
 	const struct remote *remote = o->remote;
-	uint32_t flags = o->kind == REQUEST_PUT ? FLAGS : FLAGS & ~SLMPM_NOTIFY;
+	uint32_t flags = o->kind == REQUEST_PUT ? FLAGS : FLAGS & ~(SLMPM_NOTIFY | SLMPM_FIFO);
 	int rc = message_how(o->call, &o->full, o->how, flags);
 
 	if (rc < 0)
@@ -341,7 +342,10 @@ int rma_operate(struct operation *o)
 		return rc;
 	ctx = o->remote->ctx;
 	rc = check(o);
-	if (rc == 0) {
+	if (rc == 0 && o->full.flags & SLMPM_FIFO) {
+		account(o);
+		rc = fifo_put(o);
+	} else if (rc == 0) {
 		bool direct = goes_directly(o), notify = o->full.flags & SLMPM_NOTIFY;
 
 		o->engine = direct && !notify && !o->atomic && engine_wants(o->length) &&

@@ -15,6 +15,7 @@
 #include "slmpm/endpoint.h"
 #include "slmpm/engine.h"
 #include "slmpm/error.h"
+#include "slmpm/fifo.h"
 #include "slmpm/listener.h"
 #include "slmpm/memory.h"
 #include "slmpm/message.h"
@@ -76,6 +77,7 @@ static void forked(void)
 	completion_fork();
 	trace_fork();
 	memory_forked();
+	handle_fork(&fifo_table);
 	engine_fork();
 	default_ctx.id = 0;
 }
@@ -215,6 +217,7 @@ int slmpm_open(slmpm_ctx *out, const struct slmpm_options *o)
 	ctx->spin_ns = (uint64_t)config->spin_us * 1000;
 	list_init(&ctx->posted);
 	list_init(&ctx->regions);
+	list_init(&ctx->fifo);
 	list_init(&ctx->events);
 	list_init(&ctx->listeners);
 	list_init(&ctx->deadlines);
