@@ -89,6 +89,8 @@ static void take_lead(struct trace_record *r, const void *data, uint32_t length)
 		memcpy(r->payload, data, lead);
 	if (lead_of(r->opcode) >= sizeof(struct wire_target))
 		memset(r->payload + SECRET_AT, 0, sizeof(struct wire_target) - SECRET_AT);
+	if (r->opcode == WIRE_FETCH_TAKE)
+		memset(r->payload, 0, sizeof(uint64_t)); /* where the receive lies */
 	r->lead = LITTLE_32(lead);
 }
 
