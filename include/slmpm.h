@@ -702,6 +702,8 @@ struct slmpm_stats { /* one peer; plain counters with one writer, lifetime total
 	/* Of what was sent: large messages that the peer fetched (SLMPM_FETCH), bytes that it read;
 	 * those of them of which this side wrote a share, its bytes. The rest went in packets. */
 	uint64_t rget_messages, rget_bytes, push_messages, push_bytes;
+	/* Of the puts: those of which the target copied a part (SLMPM_SHARE), its bytes. */
+	uint64_t shared_puts, shared_bytes;
 	char link[16];
 };
 

@@ -15,6 +15,7 @@
 #include "slmpm/match.h"
 #include "slmpm/memory.h"
 #include "slmpm/rma.h"
+#include "slmpm/share.h"
 #include "slmpm/wait.h"
 
 bool arrival_violates(struct endpoint *ep, const char *rule)
@@ -364,6 +365,10 @@ bool arrival_take(struct endpoint *ep, const struct fabric_arrival *a)
 	case WIRE_FETCH_SEND: pull_sent(ep, &h); return false;
 	case WIRE_FETCH_TAKE: push_taken(ep, &h); return false;
 	case WIRE_FETCH_DONE: push_over(ep, &h); return false;
+	case WIRE_SHARE: share_offered(ep, &h); return false;
+	case WIRE_SHARE_GIVE: share_given(ep, &h); return false;
+	case WIRE_SHARE_TAKE:
+	case WIRE_SHARE_OVER: share_taken(ep, &h, a->kind == WIRE_SHARE_OVER); return false;
 	case WIRE_REGION_OFFER:
 	case WIRE_REGION_ACCEPTED:
 	case WIRE_REGION_WITHDRAWN:

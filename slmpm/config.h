@@ -10,6 +10,7 @@ struct config {
 	int64_t ring_segments, segment_size;
 	int64_t publish_permille, publish_batch;
 	int64_t packet_max, eager_max, eager_credit, loan_max, fetch_min, fetch;
+	int64_t share, share_min;
 	int64_t am_max, am_answers;
 	int64_t wait, spin_us;
 	int64_t membarrier, check;

@@ -19,6 +19,7 @@
 #include "slmpm/log.h"
 #include "slmpm/memory.h"
 #include "slmpm/process.h"
+#include "slmpm/share.h"
 #include "slmpm/stats.h"
 #include "slmpm/trace.h"
 #include "slmpm/workqueue.h"
@@ -106,6 +107,7 @@ void endpoint_free(struct endpoint *ep)
 	bootstrap_free(ep);
 	area_free_all(ep);
 	bulk_free(ep);
+	share_free(ep);
 	memory_forget(ep);
 	ep->link.fabric->disconnect(ep->link.port);
 	free(ep->link.port);
@@ -133,7 +135,7 @@ void endpoint_refresh(struct endpoint *ep)
 		     list_empty(&ep->owed) && !ep->link.active &&
 		     !(ep->loan.data && !ep->loan.area) && !ep->check && !ep->closing &&
 		     !ep->rma->job_count && !ep->rma->moving && !ep->work_waiting &&
-		     !bulk_busy(ep) && !emulate_has_work(ep->emulation);
+		     !bulk_busy(ep) && !share_waits(ep) && !emulate_has_work(ep->emulation);
 }
 
 static uint32_t packet_limit(uint32_t agreed, uint32_t payload_max)

@@ -88,10 +88,11 @@ struct endpoint {
 	uint64_t eager_max;    /* longest message sent without asking */
 	uint32_t packet_max;   /* payload of First and Middle, exactly */
 	struct list announced; /* requests that wait for WIRE_CLEAR */
-	struct list owed;      /* control packets that found no room (link_owed.c) */
+	struct list owed;      /* control packets that found no room (link.c) */
 	uint32_t work_waiting; /* work requests that others must end before (workqueue.c) */
 	uint64_t fetch_min;    /* from this length on the peer fetches them itself */
 	struct bulk *bulk;     /* such messages, both ways; or NULL */
+	struct share *share;   /* puts that both sides copy; or NULL */
 	struct bundle bundle;
 
 	/* messages in */

@@ -18,6 +18,7 @@
 
 #include "slmpm/am.h"
 #include "slmpm/bulk.h"
+#include "slmpm/share.h"
 #include "slmpm/error.h"
 #include "slmpm/wait.h"
 
@@ -214,6 +215,8 @@ static int take_round(struct control *c, struct received *r)
 	ep->memory.agreed = c->features & WIRE_FEATURE_MEMORY;
 	if (c->features & WIRE_FEATURE_FETCH)
 		bulk_open(ep);
+	if (c->features & WIRE_FEATURE_SHARE)
+		share_open(ep);
 	return 0;
 }
 

@@ -159,6 +159,8 @@ bool key_same_secret(const unsigned char *a, const unsigned char *b);
 struct remote *remote_offered(struct endpoint *ep, const struct slmpm_key *key, int *rc);
 /* Gives it a handle and tells the owner. */
 int remote_open(struct remote *offer, slmpm_rmem *rmem);
+/* One that was opened and is mapped; or NULL. */
+struct remote *remote_mapped(const struct endpoint *ep, uint32_t id);
 /* The owner takes it back, or its mapping alone. */
 void remote_taken_back(struct endpoint *ep, uint32_t id, bool mapping);
 void remote_end_all(struct endpoint *ep);

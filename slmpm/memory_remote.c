@@ -36,7 +36,7 @@ struct remote *remote_lock(slmpm_rmem rmem, int *rc)
 
 /* ---- offered -------------------------------------------------------------------------------- */
 
-static struct remote *find_in(struct list *list, uint32_t id)
+static struct remote *find_in(const struct list *list, uint32_t id)
 {
 	LIST_EACH(at, list) {
 		struct remote *r = LIST_ENTRY(at, struct remote, node);
@@ -52,6 +52,13 @@ static struct remote *find(struct endpoint *ep, uint32_t id)
 	struct remote *r = find_in(&ep->memory.offered, id);
 
 	return r ? r : find_in(&ep->memory.open, id);
+}
+
+struct remote *remote_mapped(const struct endpoint *ep, uint32_t id)
+{
+	struct remote *r = find_in(&ep->memory.open, id);
+
+	return r && r->memory.base && !r->revoked ? r : NULL;
 }
 
 /* It is not reached any more, except by requests. */

@@ -12,6 +12,7 @@
 #include "slmpm/engine.h"
 #include "slmpm/error.h"
 #include "slmpm/link.h"
+#include "slmpm/share.h"
 #include "slmpm/wait.h"
 #include "slmpm/workqueue.h"
 
@@ -72,6 +73,8 @@ static int progress_endpoint(struct endpoint *ep)
 			n += workqueue_advance(ep);
 		if (bulk_busy(ep))
 			n += bulk_step(ep);
+		if (share_waits(ep) && ep->state == SLMPM_PEER_UP)
+			n += share_step(ep);
 		if (ep->rma->moving)
 			n += engine_step(ep->ctx);
 	}

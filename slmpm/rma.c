@@ -11,6 +11,7 @@
 #include "slmpm/message.h"
 #include "slmpm/progress.h"
 #include "slmpm/request.h"
+#include "slmpm/share.h"
 #include "slmpm/wait.h"
 
 /* ---- the short ways ------------------------------------------------------------------------- */
@@ -55,7 +56,8 @@ int slmpm_put(slmpm_rmem to, uint64_t offset, const void *from, size_t len,
 		   direct_is_plain(how))) {
 		struct slmpm_stats *stats = remote->ep->stats;
 
-		copy_payload(direct_at(remote, offset), from, len);
+		if (LIKELY(len < SHARE_LEAST) || !share_put(remote, offset, from, len))
+			copy_payload(direct_at(remote, offset), from, len);
 		stats->put_bytes += len;
 		if (UNLIKELY(!(++stats->puts % RMA_LOOK_EVERY)))
 			rma_look(remote->ep->ctx);

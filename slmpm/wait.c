@@ -292,6 +292,10 @@ static int wait_idle(struct waiter *w)
 	}
 	if (look_if_due(w, now))
 		return 0;
+	if (ctx->helped) { /* a share of a put: the next one may follow at once */
+		ctx->helped = false;
+		w->started = now;
+	}
 	if (ctx->wait == SLMPM_WAIT_SPIN && !ctx->crowded && !ctx->multiple)
 		relax();
 	else if (ctx->wait == SLMPM_WAIT_SPIN ||

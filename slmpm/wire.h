@@ -69,7 +69,14 @@ enum wire_opcode {
 	WIRE_FETCH_TAKE = 48,
 	WIRE_FETCH_GIVE = 49,
 	WIRE_FETCH_SEND = 50,
-	WIRE_OPCODES = 51
+	/* A put of which the target copies a part; `seq` numbers the offers (payload: struct
+	 * wire_share). The target: word 1, so much is in place; word 2, up to here it copies next;
+	 * or it is through. The origin, word 2: from here on it copies itself. */
+	WIRE_SHARE = 51,
+	WIRE_SHARE_TAKE = 52,
+	WIRE_SHARE_OVER = 53,
+	WIRE_SHARE_GIVE = 54,
+	WIRE_OPCODES = 55
 };
 
 #define WIRE_LENGTH_MASK    ((UINT64_C(1) << 48) - 1)
@@ -140,6 +147,13 @@ struct wire_give {
 };
 _Static_assert(sizeof(struct wire_give) == 24, "wire layout");
 
+struct wire_share {
+	struct wire_target target; /* the part that is offered, in the target's region */
+	uint64_t offset;           /* where it lies in the origin's region ... */
+	uint32_t grant, zero;      /* ... that the target has mapped by this key */
+};
+_Static_assert(sizeof(struct wire_share) == 56, "wire layout");
+
 #define WIRE_KEY_MAGIC   UINT32_C(0x314b4c53) /* "SLK1" */
 #define WIRE_KEYS_MAX    4096                 /* that a peer may hold at once */
 #define WIRE_CONTROL_MAX 64                   /* payload of a packet without message */
@@ -181,12 +195,14 @@ struct wire_control_head {
 };
 
 /* What a side can do beyond the least of its version. */
-#define WIRE_FEATURE_BUNDLE UINT64_C(1) /* takes WIRE_BUNDLE */
-#define WIRE_FEATURE_MEMORY UINT64_C(2) /* takes WIRE_GRANT, opcodes 5 to 19 and 40 to 45 */
-#define WIRE_FEATURE_FETCH  UINT64_C(4) /* takes opcodes 46 to 50 */
-#define WIRE_FEATURE_ACTIVE UINT64_C(8) /* takes WIRE_FLAG_ACTIVE and WIRE_FLAG_TAGGED */
+#define WIRE_FEATURE_BUNDLE UINT64_C(1)  /* takes WIRE_BUNDLE */
+#define WIRE_FEATURE_MEMORY UINT64_C(2)  /* takes WIRE_GRANT, opcodes 5 to 19 and 40 to 45 */
+#define WIRE_FEATURE_FETCH  UINT64_C(4)  /* takes opcodes 46 to 50 */
+#define WIRE_FEATURE_ACTIVE UINT64_C(8)  /* takes WIRE_FLAG_ACTIVE and WIRE_FLAG_TAGGED */
+#define WIRE_FEATURE_SHARE  UINT64_C(16) /* takes opcodes 51 to 54 */
 #define WIRE_FEATURES                                                                              \
-	(WIRE_FEATURE_BUNDLE | WIRE_FEATURE_MEMORY | WIRE_FEATURE_FETCH | WIRE_FEATURE_ACTIVE)
+	(WIRE_FEATURE_BUNDLE | WIRE_FEATURE_MEMORY | WIRE_FEATURE_FETCH | WIRE_FEATURE_ACTIVE |    \
+	 WIRE_FEATURE_SHARE)
 
 struct wire_hello {
 	struct wire_control_head head;

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Puts that both sides copy: the origin's share, the target's, and whether it pays (share.h). */
+#include "slmpm/share.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/arrival.h"
+#include "slmpm/config.h"
+#include "slmpm/link.h"
+#include "slmpm/progress.h"
+#include "slmpm/wait.h"
+
+#define PIECE    ((uint64_t)128 << 10) /* so much does the target take at a time */
+#define PAGE     4096
+#define TAIL     64  /* bytes that come last: who polls for the end finds the rest */
+#define REGIONS  16  /* own ones among which the source is looked for */
+#define PATIENCE 256 /* looks before others may run, and the descriptors are looked at */
+#define SOON     8   /* puts after which the way that took longer is tried again, ... */
+#define LATER    64  /* ... or, after the first MANY, so many */
+#define LATE     512 /* ... or, where it took longer by half, so many */
+#define MANY     128
+
+enum { AUTO, ALWAYS, NEVER }; /* SLMPM_SHARE */
+
+void share_open(struct endpoint *ep)
+{
+	if (config_get()->share != NEVER && !ep->check)
+		ep->share = calloc(1, sizeof(*ep->share)); /* without, nothing is shared */
+}
+
+void share_free(struct endpoint *ep)
+{
+	free(ep->share);
+	ep->share = NULL;
+}
+
+/* ---- which way ------------------------------------------------------------------------------- */
+
+static struct share_ways *ways_of(struct share *s, uint64_t length)
+{
+	int class = 63 - __builtin_clzll(length >> 14 | 1);
+
+	return &s->ways[class < SHARE_CLASSES ? class : SHARE_CLASSES - 1];
+}
+
+/* The way that was the shorter one, and now and then the other. */
+static bool is_shorter(struct share_ways *w)
+{
+	bool shared = w->shared <= w->alone;
+	uint64_t least = shared ? w->shared : w->alone, most = shared ? w->alone : w->shared;
+	uint32_t after = w->count < MANY ? SOON : 2 * most > 3 * least ? LATE : LATER;
+
+	if (!w->alone || !w->shared)
+		return w->count % 2 == 0;
+	return w->count % after == after - 1 ? !shared : shared;
+}
+
+/* Good news at once, bad news with doubt: what delayed one need not delay the next. */
+static void learn(uint32_t *cost, uint64_t ns, uint64_t length)
+{
+	uint64_t ps = ns * 1000 / length + 1, had = *cost ? *cost : ps;
+
+	if (ps > 2 * had)
+		ps = 2 * had;
+	had = ps < had ? (had + ps) / 2 : had + (ps - had) / 8;
+	*cost = had > UINT32_MAX ? UINT32_MAX : (uint32_t)had;
+}
+
+/* ---- what is said ---------------------------------------------------------------------------- */
+
+/* Now or not at all. */
+static bool say(struct endpoint *ep, uint8_t opcode, uint64_t route, uint64_t extent,
+		const struct wire_share *offer)
+{
+	struct packet p = {
+		.opcode = opcode,
+		.seq = opcode == WIRE_SHARE_TAKE ? ep->share->in.id : ep->share->id,
+		.route = route,
+		.extent = extent,
+		.data = offer,
+		.length = offer ? sizeof(*offer) : 0,
+	};
+
+	if (!list_empty(&ep->owed) || ep->bundle.count || (ep->loan.data && !ep->loan.area) ||
+	    link_post_request(ep, &p, NULL) != 1)
+		return false;
+	ep->link.run = 0;
+	return true;
+}
+
+/* All that the peer had said before it could hear what was said last. False: the peer has gone. */
+static bool heard(struct endpoint *ep)
+{
+	/* Pairs with the same fence of the peer, between its word and its look (share.h). */
+	atomic_thread_fence(memory_order_seq_cst);
+	while (ep->state == SLMPM_PEER_UP)
+		if (progress_look(ep))
+			return ep->state == SLMPM_PEER_UP;
+	return false;
+}
+
+/* ---- the origin ------------------------------------------------------------------------------ */
+
+struct job { /* a put */
+	struct remote *to;
+	const unsigned char *from;
+	uint64_t offset, length, claim; /* ours, from CLAIM on */
+};
+
+static void copy(const struct job *j, uint64_t from, uint64_t to)
+{
+	if (to > from)
+		memcpy((unsigned char *)j->to->memory.base + j->offset + from, j->from + from,
+		       to - from);
+}
+
+/* The key by which the peer has mapped R, and may read it. */
+static const struct grant *grant_of(const struct region *r, const struct endpoint *ep)
+{
+	LIST_EACH(at, &r->grants) {
+		const struct grant *g = LIST_ENTRY(at, struct grant, of_region);
+
+		if (g->ep == ep && g->mapped && g->accepted && !g->ending && !g->letting &&
+		    g->access & SLMPM_READ)
+			return g;
+	}
+	return NULL;
+}
+
+static const struct grant *find_source(const struct job *j, uint64_t *offset)
+{
+	int looked = 0;
+
+	LIST_EACH(at, &j->to->ctx->regions) {
+		const struct region *r = LIST_ENTRY(at, struct region, node);
+		uintptr_t base = (uintptr_t)r->memory.base, from = (uintptr_t)j->from;
+
+		if (from >= base && from - base < r->memory.size &&
+		    j->length <= r->memory.size - (from - base)) {
+			*offset = from - base;
+			return r->allocated ? grant_of(r, j->to->ep) : NULL;
+		}
+		if (++looked == REGIONS)
+			break;
+	}
+	return NULL;
+}
+
+static bool offer(struct job *j)
+{
+	struct endpoint *ep = j->to->ep;
+	struct share *s = ep->share;
+	uint64_t offset = 0;
+	const struct grant *g = find_source(j, &offset);
+	struct wire_share w = {
+		.target = {.offset = LITTLE_64(j->offset), .grant = LITTLE_32(j->to->grant)},
+		.offset = LITTLE_64(offset),
+	};
+
+	if (!g)
+		return false;
+	/* The target begins a little later. */
+	j->claim = (j->length / 16 * 7) & ~(uint64_t)(PAGE - 1);
+	w.target.length = LITTLE_64(j->claim);
+	w.grant = LITTLE_32(g->id);
+	memcpy(w.target.secret, j->to->secret, sizeof(w.target.secret));
+	s->id++;
+	if (!say(ep, WIRE_SHARE, 0, 0, &w)) {
+		s->id--;
+		return false;
+	}
+	s->out = true;
+	s->over = false;
+	s->limit = j->claim;
+	s->upto = s->done = 0;
+	return true;
+}
+
+/* Some of the offer is to be ours again: false, the target's end is to be waited for. */
+static bool claim_back(struct job *j)
+{
+	struct endpoint *ep = j->to->ep;
+	struct share *s = ep->share;
+	uint64_t claim =
+		s->upto ? s->upto + (((j->claim - s->upto) / 2) & ~(uint64_t)(PAGE - 1)) : 0;
+
+	if (!say(ep, WIRE_SHARE_GIVE, 0, claim, NULL))
+		return true; /* there is no room to say so, now */
+	if (!heard(ep) || s->over)
+		return true;
+	if (s->upto > claim)
+		return false;
+	copy(j, claim, j->claim);
+	j->claim = claim;
+	return true;
+}
+
+/* What remains of the front part: it is in place then, whoever has copied it. */
+static void finish(struct job *j)
+{
+	struct endpoint *ep = j->to->ep;
+	struct share *s = ep->share;
+	bool waits = false;
+
+	for (uint32_t looks = 1; heard(ep) && !s->over && j->claim; looks++) {
+		if (!waits && (!s->upto || j->claim > s->upto + 2 * PIECE))
+			waits = !claim_back(j);
+		else if (looks % PATIENCE)
+			wait_relax(50);
+		else if (!sched_yield())
+			(void)wait_look(ep->ctx);
+	}
+	if (j->claim)
+		copy(j, s->over ? s->done : 0, j->claim);
+}
+
+static bool share_it(struct job *j)
+{
+	struct remote *to = j->to;
+	struct slmpm_stats *stats = to->ep->stats;
+
+	if (!offer(j))
+		return false;
+	to->copying++; /* the mapping stays */
+	to->active++;
+	copy(j, j->claim, j->length - TAIL);
+	finish(j);
+	atomic_thread_fence(memory_order_release);
+	copy(j, j->length - TAIL, j->length);
+	if (to->ep->share->over && to->ep->share->done) {
+		stats->shared_puts++;
+		stats->shared_bytes += to->ep->share->done;
+	}
+	memory_done(to);
+	memory_copied(to);
+	return true;
+}
+
+static bool may_share(const struct endpoint *ep, uint64_t len)
+{
+	const struct context *ctx = ep->ctx;
+	const struct share *s = ep->share;
+
+	return s && len >= (uint64_t)config_get()->share_min && (!s->out || s->over) &&
+	       ep->direct && !ep->bundle.count && !ctx->handling && !ctx->polling && !ctx->armed &&
+	       !ctx->crowded && ctx->wait != SLMPM_WAIT_BLOCK;
+}
+
+bool share_put(struct remote *to, uint64_t offset, const void *from, uint64_t len)
+{
+	struct job j = {.to = to, .from = from, .offset = offset, .length = len, .claim = len};
+	struct share_ways *w;
+	uint64_t since;
+	bool shared;
+
+	if (!may_share(to->ep, len))
+		return false;
+	if (config_get()->share == ALWAYS)
+		return share_it(&j);
+	w = ways_of(to->ep->share, len);
+	since = wait_now();
+	shared = is_shorter(w);
+	if (shared && !share_it(&j))
+		return false;
+	if (!shared)
+		copy(&j, 0, len);
+	w->count++;
+	learn(shared ? &w->shared : &w->alone, wait_now() - since, len);
+	return true;
+}
+
+void share_taken(struct endpoint *ep, const struct head *h, bool over)
+{
+	uint64_t upto = h->extent & WIRE_LENGTH_MASK;
+	uint64_t done = over ? upto : h->stream | (uint64_t)h->imm << 32;
+	struct share *s = ep->share;
+
+	if (PEER_FAULT(!s || !s->out || s->over || h->seq != s->id || h->length || h->flags ||
+		       upto > s->limit || done < s->done || done > s->upto ||
+		       (!over && upto <= s->upto))) {
+		arrival_violates(ep, "share of a put");
+		return;
+	}
+	s->done = done;
+	s->upto = upto;
+	s->over = over;
+}
+
+/* ---- the target ------------------------------------------------------------------------------ */
+
+void share_offered(struct endpoint *ep, const struct head *h)
+{
+	struct share *s = ep->share;
+	struct wire_share w;
+
+	if (PEER_FAULT(!s || s->in.waiting || h->length != sizeof(w) || h->flags ||
+		       h->seq != s->in.id + 1)) {
+		arrival_violates(ep, "offer of a share");
+		return;
+	}
+	memcpy(&w, h->data, sizeof(w));
+	w.target.offset = LITTLE_64(w.target.offset);
+	w.target.length = LITTLE_64(w.target.length);
+	w.target.grant = LITTLE_32(w.target.grant);
+	w.offset = LITTLE_64(w.offset);
+	w.grant = LITTLE_32(w.grant);
+	if (PEER_FAULT(!w.target.length || w.target.length > SLMPM_MESSAGE_MAX || w.target.zero ||
+		       w.zero)) {
+		arrival_violates(ep, "offer of a share");
+		return;
+	}
+	s->in.id = h->seq;
+	s->in.offer = w;
+	s->in.claim = w.target.length;
+	s->in.done = 0;
+	s->in.waiting = true;
+	endpoint_refresh(ep);
+}
+
+void share_given(struct endpoint *ep, const struct head *h)
+{
+	struct share *s = ep->share;
+	uint64_t claim = h->extent & WIRE_LENGTH_MASK;
+
+	if (PEER_FAULT(!s || !s->in.id || h->seq != s->in.id || h->length || h->flags ||
+		       claim > s->in.claim)) {
+		arrival_violates(ep, "share of a put");
+		return;
+	}
+	s->in.claim = claim; /* of what has had its end it means nothing */
+}
+
+/* The peer's region as we have it mapped; NULL: not any more, or it never was. */
+static const unsigned char *source_of(const struct endpoint *ep, const struct wire_share *w)
+{
+	const struct remote *r = remote_mapped(ep, w->grant);
+
+	if (!r || !(r->access & SLMPM_READ) || w->offset > r->size ||
+	    w->target.length > r->size - w->offset)
+		return NULL;
+	return (const unsigned char *)r->memory.base + w->offset;
+}
+
+/* Takes it, if the origin still leaves it, and copies it. */
+static bool take_piece(struct endpoint *ep)
+{
+	struct share *s = ep->share;
+	const struct wire_share *w = &s->in.offer;
+	uint64_t from = s->in.done, left = s->in.claim > from ? s->in.claim - from : 0;
+	uint64_t n = left < PIECE ? left : PIECE;
+	const unsigned char *source;
+	struct grant *g;
+	int status;
+
+	if (!n || !source_of(ep, w) || !say(ep, WIRE_SHARE_TAKE, from, from + n, NULL) ||
+	    !heard(ep) || s->in.claim < from + n)
+		return false;
+	/* What was heard may have taken either away. */
+	g = region_check(ep, w->target.grant, w->target.secret, SLMPM_WRITE, w->target.offset,
+			 w->target.length, &status);
+	source = source_of(ep, w);
+	if (!g || !source)
+		return false;
+	memcpy((unsigned char *)region_at(g->region, w->target.offset) + from, source + from, n);
+	s->in.done += n;
+	return true;
+}
+
+int share_step(struct endpoint *ep)
+{
+	struct share *s = ep->share;
+
+	while (take_piece(ep))
+		;
+	s->in.waiting = false;
+	link_control(ep, WIRE_SHARE_OVER, s->in.id, s->in.done, NULL, 0);
+	ep->ctx->helped = true;
+	endpoint_refresh(ep);
+	return 1;
+}

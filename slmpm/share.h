@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Large puts that both sides copy. Where the source lies in a region that the target has mapped, the
+ * call offers the front part to the target, copies the rest itself, and then what the target has not
+ * come for. The call returns when every byte is in place.
+ *
+ * Who copies what is agreed on by packets, and nothing is shared. The target says what it takes
+ * (SHARE_TAKE), a piece at a time, fences, and takes in all that the origin has said: if the origin
+ * has that piece now, the target gives way and is through (SHARE_OVER). The origin that wants some of
+ * it back says so (SHARE_GIVE), fences, and takes in all that the target has said: what is not taken
+ * is its own, else it waits for the target's end. Of two that want the same at least one sees the
+ * other's word. A target that does not come is not waited for, and is offered nothing more until it
+ * has; one that stops in a piece is.
+ */
+#ifndef SLMPM_SHARE_H
+#define SLMPM_SHARE_H
+
+#include "slmpm/endpoint.h"
+#include "slmpm/memory.h"
+#include "slmpm/wire.h"
+
+#define SHARE_LEAST ((uint64_t)32 << 10) /* nothing shorter is looked at */
+
+#define SHARE_CLASSES 20 /* of lengths: to 32 KiB, 64, 128 ... */
+
+struct share_ways {
+	uint32_t alone, shared; /* ps a byte, of late; 0: not known yet */
+	uint32_t count;
+};
+
+struct share { /* of an endpoint */
+	/* ours: the last offer */
+	uint64_t id;
+	bool out, over; /* the peer has it; it is through */
+	uint64_t limit, upto, done;
+	struct share_ways ways[SHARE_CLASSES];
+	/* the peer's */
+	struct {
+		uint64_t id, claim, done;
+		bool waiting;
+		struct wire_share offer; /* in this machine's byte order */
+	} in;
+};
+
+/* The handshake is through and the peer takes the packets. */
+void share_open(struct endpoint *ep);
+void share_free(struct endpoint *ep);
+/* A put to mapped memory, all checks passed: true, it is done; false: the call copies. */
+bool share_put(struct remote *to, uint64_t offset, const void *from, uint64_t len);
+/* The peer's offer, if there is one. */
+int share_step(struct endpoint *ep);
+
+static inline bool share_waits(const struct endpoint *ep)
+{
+	return ep->share && ep->share->in.waiting;
+}
+
+/* ---- packets, for arrival.c ------------------------------------------------------------------ */
+
+void share_offered(struct endpoint *ep, const struct head *h);
+void share_given(struct endpoint *ep, const struct head *h);
+void share_taken(struct endpoint *ep, const struct head *h, bool over);
+
+#endif

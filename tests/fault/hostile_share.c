@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* timeout: 30 */
+/*
+ * Shares of puts that nobody offered, out of order and out of bounds: each ends the channel by its
+ * name. What merely names no region of the two is answered: nothing of it was copied.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fabrics/fabric.h"
+#include "tests/lib/actor.h"
+#include "tests/lib/child.h"
+#include "tests/lib/raw_peer.h"
+
+#define LENGTH 100000
+
+static unsigned char room[LENGTH];
+static char address[64];
+
+struct offence {
+	const char *name;
+	void (*commit)(struct raw_peer *p);
+	const char *word; /* the violation's name */
+};
+
+static void offer(struct raw_peer *p, uint64_t seq, uint64_t at, uint64_t length, uint32_t zero)
+{
+	struct wire_share w = {.target = {LITTLE_64(at), LITTLE_64(length), LITTLE_32(1), 0, {7}},
+			       .offset = LITTLE_64(at),
+			       .grant = LITTLE_32(1),
+			       .zero = zero};
+
+	raw_post(p, WIRE_SHARE, seq, 0, 0, &w, sizeof(w));
+}
+
+static void half(struct raw_peer *p)
+{
+	raw_post(p, WIRE_SHARE, 1, 0, 0, room, sizeof(struct wire_share) - 1);
+}
+
+static void ahead(struct raw_peer *p)
+{
+	offer(p, 2, 0, LENGTH, 0);
+}
+
+static void not_zero(struct raw_peer *p)
+{
+	offer(p, 1, 0, LENGTH, 1);
+}
+
+static void of_nothing(struct raw_peer *p)
+{
+	offer(p, 1, 0, 0, 0);
+}
+
+static void of_everything(struct raw_peer *p)
+{
+	offer(p, 1, 0, SLMPM_MESSAGE_MAX + 1, 0);
+}
+
+static void flagged(struct raw_peer *p)
+{
+	raw_post(p, WIRE_SHARE_GIVE, 1, 0, wire_extent(0, WIRE_FLAG_NOTIFY), NULL, 0);
+}
+
+static void gives_nothing_offered(struct raw_peer *p)
+{
+	raw_post(p, WIRE_SHARE_GIVE, 0, 0, 0, NULL, 0);
+}
+
+static void gives_more(struct raw_peer *p)
+{
+	offer(p, 1, 0, LENGTH, 0);
+	raw_post(p, WIRE_SHARE_GIVE, 1, 0, LENGTH + 1, NULL, 0);
+}
+
+static void gives_back_and_forth(struct raw_peer *p)
+{
+	offer(p, 1, 0, LENGTH, 0);
+	raw_post(p, WIRE_SHARE_GIVE, 1, 0, 10, NULL, 0);
+	raw_post(p, WIRE_SHARE_GIVE, 1, 0, 11, NULL, 0);
+}
+
+static void takes_nothing_offered(struct raw_peer *p)
+{
+	raw_post(p, WIRE_SHARE_TAKE, 0, 0, 0, NULL, 0);
+}
+
+static void ends_nothing_offered(struct raw_peer *p)
+{
+	raw_post(p, WIRE_SHARE_OVER, 1, 0, 0, NULL, 0);
+}
+
+static const struct offence offences[] = {
+	{"half an offer", half, "offer of a share"},
+	{"an offer ahead", ahead, "offer of a share"},
+	{"an offer with noise", not_zero, "offer of a share"},
+	{"an offer of nothing", of_nothing, "offer of a share"},
+	{"an offer of everything", of_everything, "offer of a share"},
+	{"a flag", flagged, "share of a put"},
+	{"giving of nothing", gives_nothing_offered, "share of a put"},
+	{"giving of more", gives_more, "share of a put"},
+	{"giving back and forth", gives_back_and_forth, "share of a put"},
+	{"taking of nothing", takes_nothing_offered, "share of a put"},
+	{"the end of nothing", ends_nothing_offered, "share of a put"},
+};
+
+static int offend(void *arg)
+{
+	const struct offence *o = arg;
+	struct raw_peer p;
+	char reason[112];
+
+	raw_begin(&p, raw_connect(address));
+	p.hello.features = LITTLE_64(WIRE_FEATURES);
+	raw_steps(&p, RAW_HELLO, RAW_UP);
+	o->commit(&p);
+	raw_ring_bell(&p);
+	raw_hear_end(p.fd, reason);
+	CHECK(strstr(reason, o->word), "%s: the answer was \"%s\"", o->name, reason);
+	raw_end(&p);
+	return 0;
+}
+
+static void survive(slmpm_listener listener, const struct offence *o)
+{
+	pid_t child = child_start(offend, (void *)(uintptr_t)o, 20);
+	slmpm_peer peer;
+
+	OK(slmpm_accept(listener, &peer, PATIENCE));
+	EXPECT(slmpm_recv(peer, 2, room, sizeof(room), NULL, PATIENCE), -SLMPM_EPROTO);
+	CHECK(strstr(slmpm_error_detail(), o->word), "%s: \"%s\"", o->name, slmpm_error_detail());
+	CHECK(child_wait(child) == 0, "%s: see above", o->name);
+	OK(slmpm_close(peer, PATIENCE));
+}
+
+/* ---- regions that are not there ---------------------------------------------------------------- */
+
+static int name_none(void *arg)
+{
+	static const uint64_t at[] = {0, 1, UINT64_MAX - LENGTH, UINT64_MAX};
+	struct ring_packet packet;
+	struct raw_peer p;
+
+	(void)arg;
+	raw_begin(&p, raw_connect(address));
+	p.hello.features = LITTLE_64(WIRE_FEATURES);
+	raw_steps(&p, RAW_HELLO, RAW_UP);
+	for (uint64_t i = 0; i < sizeof(at) / sizeof(*at); i++) {
+		bool over = false;
+		uint64_t head[3];
+
+		offer(&p, i + 1, at[i], LENGTH, 0);
+		raw_ring_bell(&p);
+		while (!over) {
+			int rc = ring_peek(&p.r, &packet);
+
+			CHECK(rc >= 0, "the ring is broken");
+			if (rc != 1)
+				continue;
+			over = packet.kind == WIRE_SHARE_OVER;
+			CHECK(packet.kind != WIRE_SHARE_TAKE, "it copies");
+			memcpy(head, packet.data, sizeof(head));
+			CHECK(!over || (head[0] == i + 1 && !head[1] && !head[2]), "its end");
+			ring_release(&p.r, &packet);
+		}
+	}
+	raw_send(&p, 1, room, 10);
+	raw_ring_bell(&p);
+	raw_end(&p);
+	return 0;
+}
+
+static void answer(slmpm_listener listener)
+{
+	pid_t child = child_start(name_none, NULL, 20);
+	slmpm_peer peer;
+
+	OK(slmpm_accept(listener, &peer, PATIENCE));
+	EXPECT(slmpm_recv(peer, 1, room, sizeof(room), NULL, PATIENCE), 10);
+	(void)slmpm_close(peer, PATIENCE);
+	CHECK(child_wait(child) == 0, "see above");
+}
+
+int main(void)
+{
+	slmpm_listener listener;
+	slmpm_ctx ctx = {0};
+	char url[80];
+
+	CHECK(setenv("SLMPM_PACKET_MAX", "8k", 1) == 0 &&
+		      setenv("SLMPM_EAGER_MAX", "32k", 1) == 0 &&
+		      setenv("SLMPM_LOG_LEVEL", "none", 1) == 0,
+	      "setenv");
+	snprintf(address, sizeof(address), "hostile-share-%d", (int)getpid());
+	snprintf(url, sizeof(url), "shm:%s", address);
+	OK(slmpm_default(&ctx));
+	OK(slmpm_listen(&listener, ctx, url));
+	for (size_t i = 0; i < sizeof(offences) / sizeof(*offences); i++)
+		survive(listener, &offences[i]);
+	answer(listener);
+	OK(slmpm_unlisten(listener));
+	return 0;
+}

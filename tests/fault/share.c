@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* timeout: 60 */
+/*
+ * Puts that both sides copy: the bytes are right whoever copied them, also under a target that is
+ * busy, that takes its region back, that is killed, and of an origin that is killed or takes the
+ * source away. The source is overwritten as soon as the put is done.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/lib/actor.h"
+#include "tests/lib/child.h"
+#include "tests/lib/death.h"
+#include "tests/lib/random.h"
+
+#define SIZE   (3u << 20)
+#define ROUNDS 40
+#define KILLS  4
+
+enum { KEY = 1, ORDER, DONE };
+
+enum what { CHECK_IT, BE_BUSY, REVOKE, STOP };
+
+struct order {
+	uint32_t what;
+	uint64_t seed, offset, length;
+};
+
+struct side {
+	slmpm_ctx ctx;
+	slmpm_peer peer;
+	slmpm_mem landing, source;
+	unsigned char *landed, *from;
+	slmpm_rmem to, open; /* where puts go; the peer's source, which is only mapped */
+};
+
+static slmpm_rmem open_next(slmpm_peer peer)
+{
+	struct slmpm_key key;
+	slmpm_rmem rmem;
+
+	EXPECT(slmpm_recv(peer, KEY, &key, sizeof(key), NULL, PATIENCE), sizeof(key));
+	OK(slmpm_mem_open(peer, &key, &rmem));
+	return rmem;
+}
+
+static unsigned char *make(struct side *s, uint32_t access, slmpm_mem *mem)
+{
+	struct slmpm_key key;
+	void *base;
+
+	/* What may be written by a mapping of all keys would be mapped by no reader. */
+	OK(slmpm_mem_alloc(s->ctx, SIZE, access, mem, &base));
+	OK(slmpm_mem_key(*mem, s->peer, access, &key));
+	OK(slmpm_send(s->peer, KEY, &key, sizeof(key), PATIENCE));
+	return base;
+}
+
+static void set_up(struct side *s, slmpm_peer peer)
+{
+	*s = (struct side){.peer = peer};
+	OK(slmpm_default(&s->ctx));
+	s->landed = make(s, SLMPM_WRITE, &s->landing);
+	s->from = make(s, SLMPM_READ, &s->source);
+	s->to = open_next(peer);
+	s->open = open_next(peer);
+}
+
+static void drop(struct side *s, slmpm_mem mem)
+{
+	(void)slmpm_mem_revoke(mem, s->peer,
+			       PATIENCE); /* of who is dead there is nothing to take */
+	OK(slmpm_mem_destroy(mem, PATIENCE));
+}
+
+static void end(struct side *s)
+{
+	(void)slmpm_mem_release(s->to);
+	(void)slmpm_mem_release(s->open);
+	drop(s, s->landing);
+	drop(s, s->source);
+}
+
+static void tell(struct side *s, uint32_t what, uint64_t seed, uint64_t offset, uint64_t length)
+{
+	struct order o = {what, seed, offset, length};
+
+	OK(slmpm_send(s->peer, ORDER, &o, sizeof(o), PATIENCE));
+}
+
+/* ---- the target ------------------------------------------------------------------------------ */
+
+static int target(slmpm_peer host, char **words)
+{
+	struct order o = {.what = CHECK_IT};
+	struct side s;
+
+	(void)words;
+	set_up(&s, host);
+	while (o.what != STOP) {
+		if (slmpm_recv(host, ORDER, &o, sizeof(o), NULL, -1) != sizeof(o))
+			return 1;
+		if (o.what == BE_BUSY) {
+			for (int64_t until = actor_now_ms() + 1; actor_now_ms() <= until;)
+				;
+		} else if (o.what == CHECK_IT) {
+			CHECK(actor_filled(s.landed + o.offset, o.seed, o.length), "%d bytes at %d",
+			      (int)o.length, (int)o.offset);
+			/* And one that way. */
+			actor_fill(s.from, o.seed + 1, o.length);
+			OK(slmpm_put(s.to, o.offset, s.from, o.length, NULL, NULL));
+			memset(s.from, 0xee, o.length);
+			OK(slmpm_send(host, DONE, NULL, 0, PATIENCE));
+		} else if (o.what == REVOKE) {
+			for (int64_t until = actor_now_ms() + (int64_t)o.seed;
+			     actor_now_ms() <= until;)
+				(void)slmpm_progress(s.ctx);
+			OK(slmpm_mem_revoke(s.landing, host, PATIENCE));
+		}
+	}
+	end(&s);
+	return 0;
+}
+
+/* ---- the origin ------------------------------------------------------------------------------ */
+
+static void renew_source(struct side *s)
+{
+	drop(s, s->source);
+	s->from = make(s, SLMPM_READ, &s->source);
+}
+
+static void one(struct side *s, struct rng *g, uint64_t seed)
+{
+	uint32_t length = 32768 + rng_below(g, SIZE - 32768), offset = rng_below(g, SIZE - length);
+	uint32_t at = rng_below(g, SIZE - length + 1);
+	bool busy = rng_one_in(g, 4);
+
+	actor_fill(s->from + at, seed, length);
+	if (busy)
+		tell(s, BE_BUSY, 0, 0, 0);
+	OK(slmpm_put(s->to, offset, s->from + at, length, NULL, NULL));
+	memset(s->from + at, 0xdd, length);
+	tell(s, CHECK_IT, seed, offset, length);
+	EXPECT(slmpm_recv(s->peer, DONE, NULL, 0, NULL, PATIENCE), 0);
+	CHECK(actor_filled(s->landed + offset, seed + 1, length), "%d bytes back", (int)length);
+}
+
+static void storm(const char *how)
+{
+	struct rng g = {rng_run_seed(UINT64_C(0x5ba2e))};
+	struct slmpm_stats stats;
+	struct side s;
+
+	set_up(&s, actor_spawn("target", NULL, NULL));
+	for (uint64_t i = 0; i < ROUNDS / (uint64_t)actor_slow(); i++)
+		one(&s, &g, 2 * i);
+	OK(slmpm_peer_stats(s.peer, &stats, sizeof(stats)));
+	CHECK(stats.shared_bytes <= stats.put_bytes, "%d of the bytes", (int)stats.shared_bytes);
+	/* On one processor nobody comes in time. */
+	if (!strcmp(how, "always"))
+		printf("%d of %d puts shared\n", (int)stats.shared_puts, (int)stats.puts);
+	if (!strcmp(how, "never"))
+		EXPECT(stats.shared_puts, 0);
+	/* What was offered to a busy target is gone when it looks. */
+	tell(&s, BE_BUSY, 0, 0, 0);
+	OK(slmpm_put(s.to, 0, s.from, SIZE, NULL, NULL));
+	renew_source(&s);
+	tell(&s, STOP, 0, 0, 0);
+	actor_join(s.peer, 0);
+	end(&s);
+}
+
+static void take_back(struct rng *g)
+{
+	struct side s;
+	int rc = 0;
+
+	set_up(&s, actor_spawn("target", NULL, NULL));
+	tell(&s, REVOKE, 1 + rng_below(g, 5), 0, 0);
+	while (rc == 0)
+		rc = slmpm_put(s.to, rng_below(g, 4096), s.from, SIZE - 4096, NULL, NULL);
+	EXPECT(rc, -SLMPM_EACCES);
+	renew_source(&s);
+	tell(&s, STOP, 0, 0, 0);
+	actor_join(s.peer, 0);
+	end(&s);
+}
+
+static int put_for_ever(slmpm_peer host, char **words)
+{
+	struct side s;
+
+	(void)words;
+	set_up(&s, host);
+	while (slmpm_put(s.to, 0, s.from, SIZE, NULL, NULL) == 0)
+		;
+	return 0;
+}
+
+static void kill_target(struct rng *g)
+{
+	int64_t until = actor_now_ms() + 5 + (int64_t)rng_below(g, 20), late;
+	bool killed = false;
+	struct side s;
+	int rc = 0;
+
+	set_up(&s, actor_spawn("target", NULL, NULL));
+	for (late = 0; rc == 0;) {
+		rc = slmpm_put(s.to, 0, s.from, SIZE / 4, NULL, NULL);
+		if (rc == 0)
+			rc = slmpm_flush(s.peer, PATIENCE);
+		if (!killed && actor_now_ms() >= until) {
+			OK(kill(pid_of(s.peer), SIGKILL));
+			killed = true;
+			late = actor_now_ms();
+		}
+	}
+	CHECK(killed && rc == -SLMPM_EDEAD, "%d: %s", rc, slmpm_error_detail());
+	CHECK(actor_now_ms() - late < 1000 * actor_slow(), "known after %d ms",
+	      (int)(actor_now_ms() - late));
+	EXPECT(slmpm_join(s.peer, NULL, PATIENCE), 128 + SIGKILL);
+	end(&s);
+}
+
+static void kill_origin(struct rng *g)
+{
+	struct side s;
+	int64_t until;
+	char byte;
+
+	set_up(&s, actor_spawn("put_for_ever", NULL, NULL));
+	for (until = actor_now_ms() + 5 + (int64_t)rng_below(g, 20); actor_now_ms() < until;)
+		(void)slmpm_progress(s.ctx);
+	OK(kill(pid_of(s.peer), SIGKILL));
+	EXPECT(slmpm_recv(s.peer, DONE, &byte, 1, NULL, PATIENCE), -SLMPM_EDEAD);
+	EXPECT(slmpm_join(s.peer, NULL, PATIENCE), 128 + SIGKILL);
+	end(&s);
+}
+
+static int body(void *arg)
+{
+	struct rng g = {rng_run_seed(UINT64_C(0xdead))};
+	struct holdings before;
+	slmpm_ctx ctx;
+
+	setenv("SLMPM_SHARE", arg, 1);
+	setenv("SLMPM_SHARE_MIN", "32k", 1);
+	setenv("SLMPM_WAIT", "spin", 1); /* the target is there in time, if it has a processor */
+	setenv("SLMPM_LOG_LEVEL", "none", 1);
+	OK(slmpm_default(&ctx));
+	before = holdings_now();
+	storm(arg);
+	for (int i = 0; i < KILLS; i++) {
+		take_back(&g);
+		kill_target(&g);
+		kill_origin(&g);
+	}
+	holdings_expect(before, "shared puts");
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct actor roles[] = {
+		{"target", target}, {"put_for_ever", put_for_ever}, {NULL, NULL}};
+	static const char *const ways[] = {"always", "auto", "never"};
+	int failed = 0;
+
+	actor_begin(argc, argv, roles);
+	for (int i = 0; i < 3; i++) {
+		int status =
+			child_run(body, (void *)(uintptr_t)ways[i], 20 * (unsigned)actor_slow());
+
+		printf("%-8s %s\n", ways[i], status ? "FAILED" : "ok");
+		failed |= status;
+	}
+	return failed ? 1 : 0;
+}
