@@ -70,6 +70,8 @@ static const struct {
 	{45, GRANT, "REGION_LET_GO"},   {46, FETCH, "FETCH"},
 	{47, NUMBER, "FETCH_DONE"},     {48, TAKE, "FETCH_TAKE"},
 	{49, GIVE, "FETCH_GIVE"},       {50, NUMBER, "FETCH_SEND"},
+	{51, TARGET, "SHARE"},          {52, NUMBER, "SHARE_TAKE"},
+	{53, NUMBER, "SHARE_OVER"},     {54, NUMBER, "SHARE_GIVE"},
 };
 
 static const char *const flags[] = {"CHECK",  "ANNOUNCED", "ACTIVE",   "TAGGED",

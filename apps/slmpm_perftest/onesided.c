@@ -5,7 +5,8 @@
  */
 #include "apps/slmpm_perftest/perftest.h"
 
-#define AT_ONCE 64 /* puts under way, at most, where a burst is larger */
+#define SHARED_FROM 131072 /* of a put so long the target may copy a part, if it calls in */
+#define AT_ONCE     64     /* puts under way, at most, where a burst is larger */
 
 /* ---- put: ping-pong, side 0 begins ---- */
 
@@ -16,7 +17,7 @@ static ALWAYS_INLINE int await_put(struct pair *p, const struct job *j, unsigned
 	int rc;
 
 	while (__atomic_load_n(last, __ATOMIC_ACQUIRE) != want) {
-		if (p->region.serves)
+		if (p->region.serves || j->size >= SHARED_FROM)
 			slmpm_progress(p->ctx);
 		rc = pair_idle(p, &spins);
 		if (rc < 0)
@@ -39,9 +40,9 @@ static ALWAYS_INLINE int ping(struct pair *p, const struct job *j, struct hist *
 		mark = mark % 251 + 1; /* what lies there is another one */
 		if ((i & 1) == (uint64_t)p->side) {
 			if (touch)
-				fill(p->tx, j->size, mark);
-			p->tx[j->size - 1] = (char)mark;
-			rc = slmpm_put(p->region.remote, 0, p->tx, j->size, NULL, NULL);
+				fill(p->region.source, j->size, mark);
+			p->region.source[j->size - 1] = (char)mark;
+			rc = slmpm_put(p->region.remote, 0, p->region.source, j->size, NULL, NULL);
 		} else {
 			rc = await_put(p, j, mark);
 			if (touch)
@@ -71,8 +72,8 @@ static ALWAYS_INLINE int one(struct pair *p, const struct job *j, uint64_t i, bo
 	if (get)
 		return slmpm_get(p->region.remote, 0, p->rx, j->size, how, NULL);
 	if (j->touch)
-		fill(p->tx, j->size, i);
-	return slmpm_put(p->region.remote, 0, p->tx, j->size, how, NULL);
+		fill(p->region.source, j->size, i);
+	return slmpm_put(p->region.remote, 0, p->region.source, j->size, how, NULL);
 }
 
 /* So many at a time; the next ones begin when half of them are done. */

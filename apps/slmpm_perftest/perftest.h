@@ -125,7 +125,8 @@ struct pair {
 		slmpm_mem mem;
 		slmpm_rmem remote;
 		slmpm_ctr ctr;
-		char *base; /* this side's */
+		char *base;   /* this side's: what the other writes and reads ... */
+		char *source; /* ... and, as long, what this one puts */
 		size_t size;
 		char path[16];  /* to the other side's */
 		bool serves;    /* the other side's operations need this one's doing */

@@ -51,20 +51,21 @@ static int make(struct pair *p, uint64_t size)
 
 	size = size < LEAST ? LEAST : (size + 4095) & ~UINT64_C(4095);
 	if (p->foreign) {
-		base = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		base = mmap(NULL, 2 * size, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 		if (base == MAP_FAILED)
 			return -SLMPM_ENOMEM;
-		rc = slmpm_mem_register(p->ctx, base, size, SLMPM_READ_WRITE, &r->mem);
+		rc = slmpm_mem_register(p->ctx, base, 2 * size, SLMPM_READ_WRITE, &r->mem);
 	} else {
-		rc = slmpm_mem_alloc(p->ctx, size, SLMPM_READ_WRITE, &r->mem, &base);
+		rc = slmpm_mem_alloc(p->ctx, 2 * size, SLMPM_READ_WRITE, &r->mem, &base);
 	}
 	if (rc >= 0)
 		rc = slmpm_ctr_create(p->ctx, &r->ctr);
 	if (rc < 0)
 		return rc;
-	memset(base, 0, size);
+	memset(base, 0, 2 * size);
 	r->base = base;
+	r->source = r->base + size;
 	r->size = size;
 	return 0;
 }
@@ -120,7 +121,7 @@ void pair_region_end(struct pair *p)
 	if (r->ctr.id)
 		slmpm_ctr_destroy(r->ctr);
 	if (p->foreign && r->base)
-		munmap(r->base, r->size);
+		munmap(r->base, 2 * r->size);
 	*r = (struct region){.size = 0};
 }
 

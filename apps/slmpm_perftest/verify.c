@@ -78,8 +78,8 @@ static int verify_put(struct pair *p, const struct job *j)
 			rc = check(j, p->region.base, j->size);
 		return rc;
 	}
-	draw(p->tx, j->size);
-	rc = slmpm_put(p->region.remote, 0, p->tx, j->size, NULL, NULL);
+	draw(p->region.source, j->size);
+	rc = slmpm_put(p->region.remote, 0, p->region.source, j->size, NULL, NULL);
 	return rc < 0 ? rc : pair_signal(p);
 }
 
