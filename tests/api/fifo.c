@@ -5,6 +5,8 @@
  * when both sides hear that they are done; what the target may do with an entry, also when its origin
  * is gone; what the calls refuse.
  */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -304,6 +306,63 @@ static int orphans(void *unused)
 	return 0;
 }
 
+/* ---- several threads ------------------------------------------------------------------------ */
+
+#define PUTS 300
+
+static _Atomic uint64_t taken;
+
+/* One of two that take whatever is there. */
+static void *dispose(void *unused)
+{
+	struct slmpm_fifo e;
+	slmpm_req req;
+	uint32_t imm;
+	int rc;
+
+	(void)unused;
+	while (taken < PUTS) {
+		rc = slmpm_fifo_take(b, &e, 20);
+		if (rc == -SLMPM_ETIMEOUT)
+			continue;
+		OK(rc);
+		taken++;
+		imm = e.imm; /* the entry will be zeroed */
+		if (imm % 3 == 0) {
+			OK(slmpm_fifo_drop(&e));
+			continue;
+		}
+		OK(slmpm_fifo_store(&e, mem, e.offset, NULL, imm % 3 == 1 ? NULL : &req));
+		if (imm % 3 == 2)
+			EXPECT(slmpm_wait(&req, 1, NULL, PATIENCE), 0);
+	}
+	return NULL;
+}
+
+static int threads(void *unused)
+{
+	struct slmpm_how how = how_with(SLMPM_REMOTE, PATIENCE);
+	pthread_t thread[2];
+
+	(void)unused;
+	open_pair(SLMPM_THREADS);
+	for (int i = 0; i < 2; i++)
+		EXPECT(pthread_create(&thread[i], NULL, dispose, NULL), 0);
+	for (uint32_t i = 0; i < PUTS; i++) {
+		size_t len = i % 10 ? 100 : longest;
+
+		how.imm = i;
+		actor_fill(here, i, len);
+		OK(slmpm_put(rmem, 0, here, len, &how, NULL));
+		CHECK(i % 3 == 0 || actor_filled(there, i, len), "put %u is done, and not stored",
+		      i);
+	}
+	for (int i = 0; i < 2; i++)
+		EXPECT(pthread_join(thread[i], NULL), 0);
+	close_pair();
+	return 0;
+}
+
 /* ---- credit --------------------------------------------------------------------------------- */
 
 static int credit(void *unused)
@@ -429,6 +488,7 @@ int main(void)
 		CHECK(child_run(ends, NULL, seconds) == 0, "see above");
 		CHECK(child_run(stores, NULL, seconds) == 0, "see above");
 		CHECK(child_run(orphans, NULL, seconds) == 0, "see above");
+		CHECK(child_run(threads, NULL, seconds) == 0, "see above");
 	}
 	return 0;
 }
