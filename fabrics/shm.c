@@ -223,21 +223,28 @@ static void shm_release(struct fabric_link *link, const struct fabric_arrival *a
 		doorbell_check(&l->bell);
 }
 
+/* What a sleeper owes: a peer may wait for room, or count what is unread. */
+static void pay(struct shm_link *l)
+{
+	ring_publish_produced(&l->writer);
+	ring_publish_consumed(&l->reader, RING_SLEEP);
+	l->quiet = false;
+	doorbell_check(&l->bell);
+}
+
 static void shm_arm(struct fabric_domain *domain, bool on)
 {
 	struct shm_domain *d = (struct shm_domain *)domain;
 	bool barrier = false;
 
+	/* First all of it: a peer in this very domain would wake us for what its own end owes. */
+	for (struct shm_link *l = d->links; on && l; l = l->next)
+		pay(l);
 	for (struct shm_link *l = d->links; l; l = l->next) {
 		if (!on) {
 			doorbell_retract(&l->bell);
 			continue;
 		}
-		/* What a sleeper owes: a peer may wait for room, or count what is unread. */
-		ring_publish_produced(&l->writer);
-		ring_publish_consumed(&l->reader, RING_SLEEP);
-		l->quiet = false;
-		doorbell_check(&l->bell);
 		doorbell_announce(&l->bell);
 		refresh_counts(l);
 		barrier |= !l->bell.fence;
