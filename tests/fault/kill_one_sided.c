@@ -20,7 +20,7 @@
 
 enum { KEY = 1, STOP, COUNT };
 
-static unsigned char out[BLOCK], in[BLOCK];
+static unsigned char out[BLOCK], in[PENDING + 1][BLOCK];
 
 static slmpm_rmem open_next(slmpm_peer peer)
 {
@@ -57,7 +57,7 @@ static int count(slmpm_peer host, char **words)
 		if (n % 3 == 0)
 			OK(slmpm_put(rmem, at, out, n * 1013 % BLOCK, NULL, NULL));
 		if (n % 4 == 0)
-			OK(slmpm_get(rmem, at, in, n * 517 % BLOCK, NULL, NULL));
+			OK(slmpm_get(rmem, at, in[0], n * 517 % BLOCK, NULL, NULL));
 	}
 	OK(slmpm_flush(host, PATIENCE));
 	OK(slmpm_send(host, COUNT, &n, sizeof(n), PATIENCE));
@@ -128,14 +128,14 @@ static int own(slmpm_peer host, char **words)
 	return 0;
 }
 
-static int ask(slmpm_rmem rmem, struct rng *g, slmpm_req *req)
+/* What several bring at once needs a place each: INTO, and OLD. */
+static int ask(slmpm_rmem rmem, struct rng *g, slmpm_req *req, unsigned char *into, uint64_t *old)
 {
-	static uint64_t old;
 	uint64_t n = rng_below(g, BLOCK);
 
 	switch (rng_below(g, 4)) {
-	case 0: return slmpm_atomic(rmem, 0, SLMPM_FETCH_ADD, 64, 1, 0, &old, NULL, req);
-	case 1: return slmpm_get(rmem, 4096, in, n, NULL, req);
+	case 0: return slmpm_atomic(rmem, 0, SLMPM_FETCH_ADD, 64, 1, 0, old, NULL, req);
+	case 1: return slmpm_get(rmem, 4096, into, n, NULL, req);
 	default: return slmpm_put(rmem, 4096, out, n, NULL, req);
 	}
 }
@@ -153,10 +153,12 @@ static void kill_who_is_asked(struct rng *g)
 	slmpm_req req[PENDING] = {{0}};
 	struct slmpm_done done;
 	bool killed = false;
+	static uint64_t old[PENDING + 1];
 	int rc = 0, n = 0;
 
 	while (rc == 0) {
-		slmpm_req *r = &req[n++ % PENDING];
+		int turn = n++ % PENDING, place = rng_one_in(g, 3) ? PENDING : turn;
+		slmpm_req *r = &req[turn];
 
 		if (r->id) {
 			rc = slmpm_wait(r, 1, &done, PATIENCE);
@@ -164,7 +166,7 @@ static void kill_who_is_asked(struct rng *g)
 			rc = done.status;
 		}
 		if (rc == 0)
-			rc = ask(rmem, g, rng_one_in(g, 3) ? NULL : r);
+			rc = ask(rmem, g, place == PENDING ? NULL : r, in[place], &old[place]);
 		if (!killed && actor_now_ms() >= until) {
 			OK(kill(pid_of(victim), SIGKILL));
 			killed = true;
