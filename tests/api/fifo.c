@@ -432,7 +432,7 @@ static int refusals(void *unused)
 	open_pair(0);
 	refused_puts();
 	put(0, 3, 100);
-	EXPECT(slmpm_fifo_take(b, NULL, 0), -SLMPM_EINVAL);
+	REFUSED(slmpm_fifo_take(b, NULL, 0), SLMPM_EINVAL, "slmpm_fifo_take");
 	EXPECT(slmpm_fifo_take(nobody, &e, 0), -SLMPM_EHANDLE);
 	same = e = take(0, 3, 100);
 	EXPECT(slmpm_fifo_store(&e, no_mem, 0, NULL, NULL), -SLMPM_EHANDLE);
@@ -441,9 +441,9 @@ static int refusals(void *unused)
 	EXPECT(slmpm_fifo_store(&e, mem, 0, &wrong, NULL), -SLMPM_EINVAL);
 	wrong.size = 3;
 	EXPECT(slmpm_fifo_store(&e, mem, 0, &wrong, NULL), -SLMPM_EINVAL);
-	EXPECT(slmpm_fifo_store(NULL, mem, 0, NULL, NULL), -SLMPM_EINVAL);
+	REFUSED(slmpm_fifo_store(NULL, mem, 0, NULL, NULL), SLMPM_EINVAL, "slmpm_fifo_store");
 	EXPECT(slmpm_fifo_store(&none, mem, 0, NULL, NULL), -SLMPM_EHANDLE);
-	EXPECT(slmpm_fifo_drop(NULL), -SLMPM_EINVAL);
+	REFUSED(slmpm_fifo_drop(NULL), SLMPM_EINVAL, "slmpm_fifo_drop");
 	EXPECT(slmpm_fifo_drop(&none), -SLMPM_EHANDLE);
 	CHECK(e.id == same.id && actor_filled(e.data, 3, 100), "an error used it up");
 	OK(slmpm_fifo_store(&e, mem, SIZE - 100, NULL, NULL));
