@@ -13,6 +13,7 @@
 #include "slmpm/wait.h"
 
 #define PIECE    ((uint64_t)128 << 10) /* so much does the target take at a time */
+#define BUDGET   ((uint64_t)8 << 20)   /* and so much before others have their turn */
 #define PAGE     4096
 #define TAIL     64  /* bytes that come last: who polls for the end finds the rest */
 #define REGIONS  16  /* own ones among which the source is looked for */
@@ -371,12 +372,14 @@ static bool take_piece(struct endpoint *ep)
 int share_step(struct endpoint *ep)
 {
 	struct share *s = ep->share;
+	uint64_t from = s->in.done;
 
+	ep->ctx->helped = true;
 	while (take_piece(ep))
-		;
+		if (s->in.done - from >= BUDGET)
+			return 1;
 	s->in.waiting = false;
 	link_control(ep, WIRE_SHARE_OVER, s->in.id, s->in.done, NULL, 0);
-	ep->ctx->helped = true;
 	endpoint_refresh(ep);
 	return 1;
 }
