@@ -30,7 +30,7 @@ part() {
 	for way in ring am tag; do
 		part "$way" one-sided SLMPM_ATTACH=n SLMPM_RMA=$way
 	done
-	part fetched fetched SLMPM_FETCH_MIN=64k
+	part fetched fetched SLMPM_FETCH=always SLMPM_FETCH_MIN=64k
 } >"$dir/dump" || exit 1
 [ "${GOLDEN:-}" != write ] || cp "$dir/dump" "$golden"
 cp "$golden" "$dir/golden"
