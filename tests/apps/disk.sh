@@ -59,7 +59,7 @@ grep -q '^a plain loop (there is no dd)' err || fail "without dd: what then?"
 
 # On a terminal there is a bar, and nothing of it is left at the end.
 if command -v script >/dev/null; then
-	truncate -s 8M big
+	truncate -s 96M big
 	script -qec "'$bin/disk_copy' -b 4k -w 2 big to" typescript >/dev/null || fail "on a terminal: $?"
 	grep -q '\[#.*%' typescript || fail "no bar on a terminal"
 	rm -f big

@@ -284,8 +284,8 @@ static void refused(slmpm_ctx ctx, slmpm_listener listener)
 	OK(slmpm_fifo_take(peer, &e, 0));
 	CHECK(e.imm == 7 && e.offset == SIZE && !e.len && e.data, "%u", e.imm);
 	OK(slmpm_fifo_store(&e, e.mem, e.offset, NULL, NULL));
-	EXPECT(slmpm_fifo_take(peer, &e, 0), -SLMPM_ETIMEOUT);
 	CHECK(child_wait(pid) == 0, "see above");
+	EXPECT(slmpm_fifo_take(peer, &e, PATIENCE), -SLMPM_EDEAD);
 	OK(slmpm_close(peer, PATIENCE));
 }
 
