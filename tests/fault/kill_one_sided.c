@@ -17,6 +17,7 @@
 #define SIZE    (4096 + 3 * BLOCK)
 #define LATEST  15 /* ms of a storm */
 #define PENDING 24
+#define PLACE   (3 * BLOCK / (PENDING + 1)) /* of each that is under way */
 
 enum { KEY = 1, STOP, COUNT };
 
@@ -128,15 +129,16 @@ static int own(slmpm_peer host, char **words)
 	return 0;
 }
 
-/* What several bring at once needs a place each: INTO, and OLD. */
-static int ask(slmpm_rmem rmem, struct rng *g, slmpm_req *req, unsigned char *into, uint64_t *old)
+/* What is under way at once needs a place each, here and there. */
+static int ask(slmpm_rmem rmem, struct rng *g, slmpm_req *req, int place)
 {
-	uint64_t n = rng_below(g, BLOCK);
+	static uint64_t old[PENDING + 1];
+	uint64_t n = rng_below(g, PLACE), at = 4096 + (uint64_t)place * PLACE;
 
 	switch (rng_below(g, 4)) {
-	case 0: return slmpm_atomic(rmem, 0, SLMPM_FETCH_ADD, 64, 1, 0, old, NULL, req);
-	case 1: return slmpm_get(rmem, 4096, into, n, NULL, req);
-	default: return slmpm_put(rmem, 4096, out, n, NULL, req);
+	case 0: return slmpm_atomic(rmem, 0, SLMPM_FETCH_ADD, 64, 1, 0, &old[place], NULL, req);
+	case 1: return slmpm_get(rmem, at, in[place], n, NULL, req);
+	default: return slmpm_put(rmem, at, out, n, NULL, req);
 	}
 }
 
@@ -153,7 +155,6 @@ static void kill_who_is_asked(struct rng *g)
 	slmpm_req req[PENDING] = {{0}};
 	struct slmpm_done done;
 	bool killed = false;
-	static uint64_t old[PENDING + 1];
 	int rc = 0, n = 0;
 
 	while (rc == 0) {
@@ -166,7 +167,7 @@ static void kill_who_is_asked(struct rng *g)
 			rc = done.status;
 		}
 		if (rc == 0)
-			rc = ask(rmem, g, place == PENDING ? NULL : r, in[place], &old[place]);
+			rc = ask(rmem, g, place == PENDING ? NULL : r, place);
 		if (!killed && actor_now_ms() >= until) {
 			OK(kill(pid_of(victim), SIGKILL));
 			killed = true;
