@@ -23,6 +23,7 @@ COLD void rma_look(struct context *ctx)
 	if (ctx->armed && !ctx->sleeping)
 		wait_disarm(ctx);
 	(void)progress_context(ctx);
+	(void)wait_look(ctx); /* progress alone asks the kernel far too seldom for that */
 }
 
 static int operate_one(const char *call, int kind, slmpm_rmem rmem, uint64_t offset, void *local,

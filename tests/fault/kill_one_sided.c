@@ -147,6 +147,21 @@ static bool is_end(int rc)
 	return rc == -SLMPM_EDEAD || rc == -SLMPM_ECLOSED;
 }
 
+/* What goes directly needs no answer; that nobody is there any more shows all the same, soon. */
+static void notice_soon(void)
+{
+	slmpm_peer victim = actor_spawn("own", NULL, NULL);
+	slmpm_rmem rmem = open_next(victim);
+	int rc = 0, n = 0;
+
+	OK(kill(pid_of(victim), SIGKILL));
+	actor_await_state(pid_of(victim), "ZX");
+	while (rc == 0 && n++ < 16 * 1024)
+		rc = slmpm_put(rmem, 4096, out, 8, NULL, NULL);
+	CHECK(is_end(rc), "%d after %d puts to who is dead", rc, n);
+	EXPECT(slmpm_join(victim, NULL, PATIENCE), 128 + SIGKILL);
+}
+
 static void kill_who_is_asked(struct rng *g)
 {
 	slmpm_peer victim = actor_spawn("own", NULL, NULL);
@@ -208,6 +223,7 @@ static int body(const struct way *w)
 		kill_who_asks(ctx, &g);
 		kill_who_is_asked(&g);
 	}
+	notice_soon();
 	holdings_expect(before, "one-sided operations");
 	return 0;
 }
