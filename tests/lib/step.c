@@ -4,6 +4,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,12 +57,19 @@ static uintptr_t instruction_of(pid_t pid)
 #endif
 }
 
-static int wait_for(pid_t pid)
+/* Until it stops or ends: the status. */
+static int wait_for(pid_t pid, const struct step_body *body)
 {
 	int status;
+	pid_t rc;
 
-	while (waitpid(pid, &status, 0) < 0)
-		CHECK(errno == EINTR, "waitpid failed");
+	while ((rc = waitpid(pid, &status, body->beside ? WNOHANG : 0)) != pid) {
+		CHECK(rc == 0 || errno == EINTR, "waitpid failed");
+		if (rc == 0) {
+			body->beside(body->arg);
+			(void)sched_yield();
+		}
+	}
 	return status;
 }
 
@@ -78,6 +86,8 @@ static pid_t start(const struct step_body *body)
 	if (pid == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		alarm(60);
+		if (body->prepare)
+			body->prepare(body->arg);
 		if (ptrace(PTRACE_TRACEME, 0, 0, 0) != 0)
 			_exit(TEST_SKIPPED);
 		stop_here();
@@ -85,7 +95,9 @@ static pid_t start(const struct step_body *body)
 		end_of_body();
 		_exit(0);
 	}
-	status = wait_for(pid);
+	if (body->meet)
+		body->meet(body->arg);
+	status = wait_for(pid, body);
 	if (!WIFSTOPPED(status))
 		return -1;
 	(void)ptrace(PTRACE_SETOPTIONS, pid, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
@@ -94,13 +106,17 @@ static pid_t start(const struct step_body *body)
 
 static void kill_off(pid_t pid)
 {
+	int status;
+
 	kill(pid, SIGKILL);
-	while (!WIFSIGNALED(wait_for(pid)))
-		;
+	do
+		while (waitpid(pid, &status, 0) < 0)
+			CHECK(errno == EINTR, "waitpid failed");
+	while (!WIFSIGNALED(status));
 }
 
 /* One step on: 1, or 0 at the body's end. */
-static int advance(pid_t pid, enum step_unit unit, int *deliver)
+static int advance(pid_t pid, const struct step_body *body, enum step_unit unit, int *deliver)
 {
 	long rc;
 	int status, stop;
@@ -113,7 +129,7 @@ static int advance(pid_t pid, enum step_unit unit, int *deliver)
 		if (rc != 0)
 			return 0;
 		*deliver = 0;
-		status = wait_for(pid);
+		status = wait_for(pid, body);
 		if (!WIFSTOPPED(status))
 			return 0;
 		stop = WSTOPSIG(status);
@@ -143,7 +159,7 @@ long step_count(const struct step_body *body, enum step_unit unit, uintptr_t *ad
 
 	if (pid < 0)
 		return -1;
-	while (advance(pid, unit, &deliver)) {
+	while (advance(pid, body, unit, &deliver)) {
 		if (unit == STEP_INSTRUCTION) {
 			uintptr_t at = instruction_of(pid);
 
@@ -162,55 +178,110 @@ long step_count(const struct step_body *body, enum step_unit unit, uintptr_t *ad
 	return unit == STEP_INSTRUCTION ? -1 : count;
 }
 
-bool step_kill(const struct step_body *body, enum step_unit unit, long steps)
+static bool walk(pid_t pid, const struct step_body *body, enum step_unit unit, long steps)
 {
-	pid_t pid = start(body);
 	int deliver = 0;
 
-	CHECK(pid > 0, "the child may not be traced");
 	while (steps-- > 0)
-		if (!advance(pid, unit, &deliver))
+		if (!advance(pid, body, unit, &deliver))
 			return false;
-	kill_off(pid);
 	return true;
 }
 
-struct visit {
-	uintptr_t address;
-	long index;
-};
+#ifdef __x86_64__
+/* On to where the instruction at ADDRESS is next; a trap takes its place meanwhile. */
+static bool run_to(pid_t pid, const struct step_body *body, uintptr_t address)
+{
+	void *at = (void *)address; /* NOLINT: the child's */
+	long word, deliver = 0;
+	int status;
+
+	errno = 0;
+	word = ptrace(PTRACE_PEEKTEXT, pid, at, 0);
+	CHECK(errno == 0 && ptrace(PTRACE_POKETEXT, pid, at, (word & ~0xffL) | 0xcc) == 0,
+	      "no breakpoint can be set");
+	for (;;) {
+		if (ptrace(PTRACE_CONT, pid, 0, deliver) != 0)
+			return false;
+		status = wait_for(pid, body);
+		if (!WIFSTOPPED(status))
+			return false;
+		if (WSTOPSIG(status) == SIGTRAP && instruction_of(pid) == address + 1)
+			break;
+		deliver = WSTOPSIG(status);
+	}
+	CHECK(ptrace(PTRACE_POKETEXT, pid, at, word) == 0 &&
+		      ptrace(PTRACE_POKEUSER, pid, offsetof(struct user_regs_struct, rip),
+			     address) == 0,
+	      "a breakpoint cannot be left");
+	return true;
+}
+
+/* From one visit to the next; a repeated instruction is at its place again after one step. */
+static bool go_to(pid_t pid, const struct step_body *body, const struct step_point *point)
+{
+	if (!run_to(pid, body, point->address))
+		return false;
+	for (long i = 0; i < point->visit; i++) {
+		if (!walk(pid, body, STEP_INSTRUCTION, 1))
+			return false;
+		if (instruction_of(pid) != point->address && !run_to(pid, body, point->address))
+			return false;
+	}
+	return true;
+}
+#endif
+
+bool step_kill(const struct step_body *body, enum step_unit unit, const struct step_point *point)
+{
+	pid_t pid = start(body);
+	bool there;
+
+	CHECK(pid > 0, "the child may not be traced");
+#ifdef __x86_64__
+	if (unit == STEP_INSTRUCTION && point->address)
+		there = go_to(pid, body, point);
+	else
+#endif
+		there = walk(pid, body, unit, point->steps);
+	if (there)
+		kill_off(pid);
+	return there;
+}
 
 static int by_address(const void *a, const void *b)
 {
-	const struct visit *x = a, *y = b;
+	const struct step_point *x = a, *y = b;
 
 	if (x->address != y->address)
 		return x->address < y->address ? -1 : 1;
-	return x->index < y->index ? -1 : x->index > y->index;
+	return x->steps < y->steps ? -1 : x->steps > y->steps;
 }
 
-static int by_value(const void *a, const void *b)
+static int by_steps(const void *a, const void *b)
 {
-	const long *x = a, *y = b;
+	const struct step_point *x = a, *y = b;
 
-	return *x < *y ? -1 : *x > *y;
+	return x->steps < y->steps ? -1 : x->steps > y->steps;
 }
 
-long step_thin(const uintptr_t *addresses, long count, int visits, long *points)
+long step_thin(const uintptr_t *addresses, long count, int visits, struct step_point *points)
 {
-	struct visit *all = calloc((size_t)count + 1, sizeof(*all));
+	uintptr_t address = 0;
 	long kept = 0, nth = 0;
 
-	CHECK(all, "out of memory");
 	for (long i = 0; i < count; i++)
-		all[i] = (struct visit){addresses[i], i};
-	qsort(all, (size_t)count, sizeof(*all), by_address);
+		points[i] = (struct step_point){i + 1, addresses[i], 0};
+	qsort(points, (size_t)count, sizeof(*points), by_address);
 	for (long i = 0; i < count; i++) {
-		nth = i && all[i].address == all[i - 1].address ? nth + 1 : 0;
+		struct step_point p = points[i];
+
+		nth = p.address == address ? nth + 1 : 0;
+		address = p.address;
+		p.visit = nth;
 		if (nth < visits || (nth & (nth - 1)) == 0)
-			points[kept++] = all[i].index;
+			points[kept++] = p;
 	}
-	free(all);
-	qsort(points, (size_t)kept, sizeof(*points), by_value);
+	qsort(points, (size_t)kept, sizeof(*points), by_steps);
 	return kept;
 }

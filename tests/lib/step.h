@@ -19,6 +19,17 @@ enum step_unit {
 struct step_body {
 	void (*run)(void *arg);
 	void *arg;
+	/* Where both have to meet first, each NULL or called with ARG: */
+	void (*prepare)(void *arg); /* in the child, before the first step */
+	void (*meet)(void *arg);    /* here, once, as soon as there is a child */
+	void (*beside)(void *arg);  /* here, again and again while the child goes on */
+};
+
+/* After which step: the VISIT-th time, from 0, that the instruction at ADDRESS is next. */
+struct step_point {
+	long steps;
+	uintptr_t address;
+	long visit;
 };
 
 /* False where this machine cannot (no port, no ptrace, an emulator): skip aloud. */
@@ -28,12 +39,15 @@ bool step_possible(enum step_unit unit);
  * if not NULL, gets the address of each instruction, for step_thin.
  */
 long step_count(const struct step_body *body, enum step_unit unit, uintptr_t *addresses, long most);
-/* Runs the body for STEPS steps, then kills it with SIGKILL and reaps it. False: it ended before. */
-bool step_kill(const struct step_body *body, enum step_unit unit, long steps);
+/*
+ * Runs the body up to that point, then kills it with SIGKILL and reaps it. False: it ended before.
+ * Instructions are not stepped through where a breakpoint leads there as well, by the address.
+ */
+bool step_kill(const struct step_body *body, enum step_unit unit, const struct step_point *point);
 /*
  * Chooses points among COUNT: the first VISITS executions of each address and then those at every
  * doubling, so that a loop over a long copy does not count. Returns how many are left in POINTS.
  */
-long step_thin(const uintptr_t *addresses, long count, int visits, long *points);
+long step_thin(const uintptr_t *addresses, long count, int visits, struct step_point *points);
 
 #endif

@@ -26,7 +26,7 @@ static void stay_on_this_cpu(void)
 }
 
 /* The numbers of steps after which to kill, from none at all. */
-static long choose_points(const struct sweep *s, long *points, long *count)
+static long choose_points(const struct sweep *s, struct step_point *points, long *count)
 {
 	uintptr_t *addresses = calloc(STEPS_MOST, sizeof(*addresses));
 	long kept;
@@ -35,14 +35,12 @@ static long choose_points(const struct sweep *s, long *points, long *count)
 	s->reset();
 	*count = step_count(&s->body, s->unit, addresses, STEPS_MOST);
 	CHECK(*count > 0, "%s: the body does not end", s->name);
-	points[0] = 0;
+	points[0] = (struct step_point){0};
 	if (s->unit == STEP_INSTRUCTION) {
 		kept = step_thin(addresses, *count, VISITS, points + 1);
-		for (long i = 1; i <= kept; i++)
-			points[i]++;
 	} else {
 		for (kept = 0; kept < *count; kept++)
-			points[kept + 1] = kept + 1;
+			points[kept + 1].steps = kept + 1;
 	}
 	free(addresses);
 	return kept + 1;
@@ -50,7 +48,7 @@ static long choose_points(const struct sweep *s, long *points, long *count)
 
 long sweep_run(const struct sweep *s)
 {
-	long *points = calloc(STEPS_MOST + 1, sizeof(*points));
+	struct step_point *points = calloc(STEPS_MOST + 1, sizeof(*points));
 	long count, chosen, kills = 0, faults = 0, before = -1, progress = 0;
 
 	CHECK(points, "out of memory");
@@ -61,15 +59,15 @@ long sweep_run(const struct sweep *s)
 
 		s->reset();
 		/* The last system call may be the one that ends the body. */
-		if (!step_kill(&s->body, s->unit, points[i]))
+		if (!step_kill(&s->body, s->unit, &points[i]))
 			CHECK(s->unit == STEP_SYSTEM_CALL, "%s: ended before step %ld", s->name,
-			      points[i]);
+			      points[i].steps);
 		fault = s->check(&progress);
 		if (!fault && progress < before)
 			fault = "what had been done was undone";
 		if (fault && !s->planted)
-			fprintf(stderr, "%s: killed after %ld steps: %s\n", s->name, points[i],
-				fault);
+			fprintf(stderr, "%s: killed after %ld steps: %s\n", s->name,
+				points[i].steps, fault);
 		faults += fault != NULL;
 		before = progress;
 		kills++;
