@@ -3,9 +3,9 @@
  * SLMPM: messages and memory between a host process and its accelerator processes.
  *
  * Read this page from the top: errors, handles, contexts, elements, peers, messages and loans are
- * what every program needs. Then, as needed: counters and completion queues, memory regions and
- * one-sided operations, active messages, work queues, and what can be looked at. doc/man has a page
- * for each family.
+ * what every program needs. It includes the rest, to be read as needed: <slmpm_memory.h>, regions
+ * and one-sided operations; <slmpm_am.h>, active messages; <slmpm_queue.h>, counters, completion
+ * queues and work queues; <slmpm_stats.h>, what can be looked at. doc/man has a page a family.
  *
  * Rules that hold for every call
  *  - Returns >= 0, or a negative -SLMPM_E*; slmpm_error_detail() then says why and who.
@@ -42,6 +42,9 @@ extern "C" {
 #define SLMPM_VERSION_PATCH 0
 
 #define SLMPM_API __attribute__((visibility("default")))
+
+/* "0.1.0": of the library, which may be another than this header's. */
+SLMPM_API const char *slmpm_version(void);
 
 /* ---- Errors --------------------------------------------------------------------------------- */
 
@@ -361,6 +364,20 @@ SLMPM_API int slmpm_sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_i
 			  const struct slmpm_how *how, slmpm_req *req);
 SLMPM_API int64_t slmpm_recvv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, int n,
 			      const struct slmpm_how *how, slmpm_req *req);
+/*
+ * N messages in one call, each from or into its own buffer: as so many calls in turn would do it,
+ * but at the cost of little more than one where they are short and of one length. Both end early
+ * at an error behind the first message, which the next call meets, and return how many went or
+ * came; 0 for N 0.
+ * The send waits, TIMEOUT_MS in all, until all are on their way. The receive waits for the first
+ * alone and takes what has come behind it. MESSAGES[i].len is the room of a buffer before, the
+ * message's length after; one that is too long for its buffer ends the burst before it, and is
+ * ETRUNC only as the first. DONE: NULL, or N of them.
+ */
+SLMPM_API int slmpm_send_burst(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *messages,
+			       int n, int timeout_ms);
+SLMPM_API int slmpm_recv_burst(slmpm_peer peer, uint32_t stream, struct slmpm_iov *messages, int n,
+			       struct slmpm_done *done, int timeout_ms);
 /* Looks at the next matching message and leaves it: 1 and *DONE (its length too), 0 none in time. */
 SLMPM_API int slmpm_probe(slmpm_peer peer, uint32_t stream, struct slmpm_done *done,
 			  int timeout_ms);
@@ -404,382 +421,13 @@ SLMPM_API int64_t slmpm_more(slmpm_peer peer, const void *buf, uint64_t have,
 /* Ends a hold: *BUF is not to be read any more. */
 SLMPM_API int slmpm_release(slmpm_peer peer, const void *buf);
 
-/* ---- Counters and completion queues --------------------------------------------------------- */
-
-#define SLMPM_ALL UINT64_C(0xffffffffffffffff) /* slmpm_ctr_wait: as many as are posted */
-
-struct slmpm_ctr_info {
-	uint32_t size;
-	int32_t status;                /* of the first operation that failed, or 0 */
-	uint64_t posted, done, failed; /* operations; failed ones are done, too */
-};
-
-/* A counter of operations whose how->ctr names it (DaCS: a wid, libfabric: a counter). */
-SLMPM_API int slmpm_ctr_create(slmpm_ctx ctx, slmpm_ctr *ctr);
-/* Blocks until VALUE operations in all are done; SLMPM_ALL: all posted so far. 0, ETIMEOUT, or the
- * status of the first that failed, which is then forgotten. */
-SLMPM_API int slmpm_ctr_wait(slmpm_ctr ctr, uint64_t value, int timeout_ms);
-/* The counts now, without progress: cheap. */
-SLMPM_API int slmpm_ctr_query(slmpm_ctr ctr, struct slmpm_ctr_info *info);
-/* EBUSY while operations are under way or a region notifies it. */
-SLMPM_API int slmpm_ctr_destroy(slmpm_ctr ctr);
-
-/* A queue of completions: of operations whose how->cq names it, and of notifications. It holds as
- * many as there are; what peers may add is bounded by their credit, given back when polled. */
-SLMPM_API int slmpm_cq_create(slmpm_ctx ctx, slmpm_cq *cq);
-/* Takes up to N completions, in the order in which they came; makes progress when there are none.
- * Their number, 0 when there are none. Does not block. */
-SLMPM_API int slmpm_cq_poll(slmpm_cq cq, struct slmpm_done *done, int n);
-/* The same, waiting for the first. ETIMEOUT. */
-SLMPM_API int slmpm_cq_wait(slmpm_cq cq, struct slmpm_done *done, int n, int timeout_ms);
-/* EBUSY while operations are under way or a region notifies it; what was not polled is dropped. */
-SLMPM_API int slmpm_cq_destroy(slmpm_cq cq);
-
-/* ---- Memory regions ------------------------------------------------------------------------- */
-
-#define SLMPM_READ       1u /* peers may get */
-#define SLMPM_WRITE      2u /* peers may put */
-#define SLMPM_READ_WRITE 3u /* and with both do atomic operations */
-
-#define SLMPM_KEY_SIZE 64
-struct slmpm_key { /* gives permission: 128 random bits and what they are for. Any byte order. */
-	unsigned char bytes[SLMPM_KEY_SIZE];
-};
-
-/*
- * A region of SIZE new bytes, zeroed, page-aligned, at *BASE; ACCESS is the most that peers may be
- * given. Peers map it: puts and gets are then plain copies. What the mapping allows cannot be
- * checked any more: a peer that may write can also read, and may write at any time until it is
- * revoked. ENOMEM, EFBIG.
- */
-SLMPM_API int slmpm_mem_alloc(slmpm_ctx ctx, size_t size, uint32_t access, slmpm_mem *mem,
-			      void **base);
-/* A region of memory that the application has, at any address; it must stay until destroyed. Where
- * the machine lets a process reach another's memory, transfers go directly; elsewhere each waits
- * for this process to make progress. */
-SLMPM_API int slmpm_mem_register(slmpm_ctx ctx, void *base, size_t size, uint32_t access,
-				 slmpm_mem *mem);
-/*
- * A key for PEER and nobody else, giving ACCESS (within the region's). It can travel in a message
- * as it is. Each call makes a new one, which can be opened once. Waits for a peer that is still
- * connecting. EACCES, ELIMIT (SLMPM_KEYS a peer), EAGAIN (the peer has not looked at those before).
- */
-SLMPM_API int slmpm_mem_key(slmpm_mem mem, slmpm_peer peer, uint32_t access, struct slmpm_key *key);
-/* Opens what PEER gave the key to. EACCES: not this peer's key, used up, or revoked; EBUSY: it is
- * open already. Does not block. */
-SLMPM_API int slmpm_mem_open(slmpm_peer peer, const struct slmpm_key *key, slmpm_rmem *rmem);
-/* Key, message and open in one: gives PEER the access and waits until it has accepted. On ETIMEOUT
- * the offer is taken back. Source: DaCS. */
-SLMPM_API int slmpm_mem_share(slmpm_mem mem, slmpm_peer peer, uint32_t access, int timeout_ms);
-/* The next region that PEER shares, in its order. */
-SLMPM_API int slmpm_mem_accept(slmpm_peer peer, slmpm_rmem *rmem, int timeout_ms);
-/* The acceptor is through with it: the handle is gone, the owner is told. EBUSY while operations
- * are under way. */
-SLMPM_API int slmpm_mem_release(slmpm_rmem rmem);
-/*
- * Takes back what PEER was given: when this returns nothing it does reaches the region any more.
- * Of an allocated region the pages are exchanged, not to be written here meanwhile; other peers
- * then go on by requests, without the mapping, and nothing of theirs is lost. One that does not let
- * go of it within TIMEOUT_MS is revoked, too. ETIMEOUT: PEER attaches to registered memory and has
- * not let go of it.
- */
-SLMPM_API int slmpm_mem_revoke(slmpm_mem mem, slmpm_peer peer, int timeout_ms);
-/* Ends a region: waits until every acceptor has released it (or is gone); memory of slmpm_mem_alloc
- * is unmapped. ETIMEOUT: it stays as it was. */
-SLMPM_API int slmpm_mem_destroy(slmpm_mem mem, int timeout_ms);
-/* Puts with SLMPM_NOTIFY into the region are counted by CTR and queued in CQ; {0}: not (any more).
- * A notified put into a region with neither is done and counted in the statistics only. */
-SLMPM_API int slmpm_mem_notify(slmpm_mem mem, slmpm_ctr ctr, slmpm_cq cq);
-
-enum slmpm_mem_kind { SLMPM_MEM_HOST = 1 };
-
-struct slmpm_mem_info {
-	uint32_t size;
-	uint32_t access;    /* SLMPM_READ, SLMPM_WRITE: of the region, or of the key */
-	uint32_t kind;      /* enum slmpm_mem_kind */
-	uint32_t mapped;    /* 1: transfers are plain copies here */
-	uint64_t length;    /* bytes */
-	uint64_t address;   /* the owner's virtual address */
-	uint64_t acceptors; /* own region: keys opened and not released */
-	char path[16];      /* a peer's: "map", "attach", "ring"; forced: "am", "tag" */
-};
-
-/* What a region, or a peer's as far as its key goes, is and how it is reached. Set info->size. */
-SLMPM_API int slmpm_mem_query(slmpm_mem mem, struct slmpm_mem_info *info);
-SLMPM_API int slmpm_rmem_query(slmpm_rmem rmem, struct slmpm_mem_info *info);
-
-/* ---- One-sided operations ------------------------------------------------------------------- */
-
-/*
- * Write to and read from a peer's region without its doing. Local completion: the buffer is the
- * caller's again (put), or has the data (get). With SLMPM_REMOTE a put is done only when the target
- * can see it. What is sent to that peer after a put's completion arrives after the put.
- * Operations are in no order among themselves unless SLMPM_FENCE or SLMPM_BARRIER asks for it.
- * EACCES (not allowed, revoked), EINVAL (outside of the region), EDEAD, ECLOSED. A put to a region
- * that is neither mapped nor reachable (slmpm_rmem_query: "ring") ends with REMOTE, and a get at
- * all, only when the target makes progress. HOW and REQ may be NULL: the call then blocks.
- * ETIMEOUT: the buffer is the caller's again; what had begun may be there in part, or come.
- */
-SLMPM_API int slmpm_put(slmpm_rmem to, uint64_t offset, const void *from, size_t len,
-			const struct slmpm_how *how, slmpm_req *req);
-SLMPM_API int slmpm_get(slmpm_rmem from, uint64_t offset, void *to, size_t len,
-			const struct slmpm_how *how, slmpm_req *req);
-
-struct slmpm_span {
-	uint64_t offset, len;
-};
-
-/* Lists: the bytes of N spans of the region against those of M pieces here, in order; both sides
- * have as many bytes in all. */
-SLMPM_API int slmpm_putv(slmpm_rmem to, const struct slmpm_span *spans, int n,
-			 const struct slmpm_iov *pieces, int m, const struct slmpm_how *how,
-			 slmpm_req *req);
-SLMPM_API int slmpm_getv(slmpm_rmem from, const struct slmpm_span *spans, int n,
-			 const struct slmpm_iov *pieces, int m, const struct slmpm_how *how,
-			 slmpm_req *req);
-
-enum slmpm_atomic_op {
-	SLMPM_FETCH_ADD = 1,
-	SLMPM_COMPARE_SWAP = 2, /* stores OPERAND where COMPARE was */
-	SLMPM_SWAP = 3
-};
-
-/*
- * One atomic operation on the word of BITS (32 or 64) at OFFSET, naturally aligned, in the owner's
- * byte order; *OLD (uint32_t or uint64_t, may be NULL) gets what was there. Needs READ and WRITE.
- * Atomic against the same calls of all processes and the owner's C11 atomics.
- */
-SLMPM_API int slmpm_atomic(slmpm_rmem mem, uint64_t offset, int op, int bits, uint64_t operand,
-			   uint64_t compare, void *old, const struct slmpm_how *how,
-			   slmpm_req *req);
-/* Waits until all puts and atomic operations to PEER so far are visible there; or the error of a
- * put that had ended here and was refused there. */
-SLMPM_API int slmpm_flush(slmpm_peer peer, int timeout_ms);
-
-/*
- * A put with SLMPM_FIFO writes nothing: its bytes wait in the target's reception FIFO, with where
- * they would go, until the target's processor has looked at them. It keeps the order of messages,
- * costs their credit until it is disposed of, and has one span and at most eager_max bytes less 56
- * (ELIMIT). Done when the buffer is the caller's again, with SLMPM_REMOTE when the target has stored
- * or dropped it. No FENCE, BARRIER, NOTIFY; slmpm_flush does not wait for it. ENOTSUP: the peer's
- * library is older. Source: the memory FIFO of DMA engines.
- */
-struct slmpm_fifo {       /* an entry that was taken */
-	uint64_t id;      /* 0: none */
-	slmpm_peer peer;  /* whose put it is */
-	slmpm_mem mem;    /* what it is meant for: a region of this process, ... */
-	uint64_t offset;  /* ... there; both were checked when it came */
-	const void *data; /* memory of the library's, which the peer does not reach */
-	size_t len;
-	uint32_t imm;
-	uint32_t reserved;
-};
-
-/* The next entry of PEER, or of any (slmpm_any(ctx)). ETIMEOUT; EDEAD, ECLOSED: there are no more.
- * Its data stays until it is stored or dropped, or the peer's handle ends. */
-SLMPM_API int slmpm_fifo_take(slmpm_peer peer, struct slmpm_fifo *entry, int timeout_ms);
-/*
- * Stores its bytes at OFFSET of MEM, a region of this process in the same context: where it was
- * meant to go, or elsewhere. HOW and REQ as of a put: without blocking, the engine (SLMPM_ENGINE)
- * moves the bytes meanwhile. The entry is zeroed, its data not to be looked at any more. Any error:
- * it is as it was.
- */
-SLMPM_API int slmpm_fifo_store(struct slmpm_fifo *entry, slmpm_mem mem, uint64_t offset,
-			       const struct slmpm_how *how, slmpm_req *req);
-/* The caller has taken from it what it wanted. The entry is zeroed. Does not block. */
-SLMPM_API int slmpm_fifo_drop(struct slmpm_fifo *entry);
-
-/* ---- Active messages ------------------------------------------------------------------------ */
-
-#define SLMPM_AM_MAX      0xfeff /* highest handler number; those above are the library's */
-#define SLMPM_AM_HEAD_MAX 256    /* bytes */
-
-struct slmpm_am { /* valid during the handler's call */
-	slmpm_peer peer;
-	const void *head, *data;
-	size_t head_len, data_len;
-	uint16_t id;
-	uint16_t reserved[3];
-};
-
-/* Runs inside whatever call of the receiver makes progress. It may send, post, put and reply without
- * blocking; a call of the same context that would block is ESTATE. */
-typedef void slmpm_am_fn(const struct slmpm_am *am, void *arg);
-
-/* Handler number ID of CTX from now on; FN NULL: none. An active message without handler is counted
- * and dropped. */
-SLMPM_API int slmpm_am_handler(slmpm_ctx ctx, uint16_t id, slmpm_am_fn *fn, void *arg);
-/* Runs handler ID at PEER with HEAD (copied, up to SLMPM_AM_HEAD_MAX bytes) and DATA (0 bytes to
- * SLMPM_MESSAGE_MAX), in the order of what is sent to that peer. Done when DATA is the caller's
- * again. Source: GASNet's short, medium and long requests; UCX. */
-SLMPM_API int slmpm_am(slmpm_peer peer, uint16_t id, const void *head, size_t head_len,
-		       const void *data, size_t len, const struct slmpm_how *how, slmpm_req *req);
-/* From inside a handler: an active message back to its sender. Never blocks; HEAD and DATA are
- * copied. ENOMEM. */
-SLMPM_API int slmpm_am_reply(const struct slmpm_am *am, uint16_t id, const void *head,
-			     size_t head_len, const void *data, size_t len);
-
-/* ---- Work queues ---------------------------------------------------------------------------- */
-
-/* options.flags: requests that need no answer get none; errors at the target are counted there. */
-#define SLMPM_WQ_UNACKNOWLEDGED 1u
-
-struct slmpm_wq_options {
-	uint32_t size;
-	uint32_t flags;
-	uint32_t depth; /* requests under way at once; 0: 256 */
-	uint32_t reserved;
-	slmpm_cq cq; /* where its completions go */
-};
-
-/* A work request; fields that an operation does not use stay zero. */
-struct slmpm_wr {
-	uint32_t op;     /* enum slmpm_op: SEND RECV PUT GET ATOMIC AM */
-	uint32_t flags;  /* SLMPM_MORE FENCE BARRIER REMOTE NOTIFY SILENT */
-	uint32_t stream; /* SEND, RECV; AM: the handler's number */
-	uint32_t imm;
-	uint64_t cookie; /* in its completion */
-	slmpm_rmem rmem; /* PUT, GET, ATOMIC */
-	uint64_t offset;
-	const struct slmpm_iov *iov; /* pieces here; the array is copied */
-	int32_t iov_count;
-	uint32_t atomic; /* ATOMIC: enum slmpm_atomic_op */
-	uint32_t bits;
-	uint32_t head_len; /* AM */
-	uint64_t operand, compare;
-	void *old;
-	const void *head;
-};
-
-/*
- * The send and receive queue of a pair: work requests to PEER, each with a completion in options->cq.
- * Receives are posted at once; all others begin in order and are told in order, and each sees what
- * those before it did: a message behind a put finds it there. A put is done when the target has it
- * or refused it, unless the queue is UNACKNOWLEDGED. Source: the queue pairs of channel adapters.
- */
-SLMPM_API int slmpm_wq_create(slmpm_peer peer, const struct slmpm_wq_options *options,
-			      slmpm_wq *wq);
-/* Posts N work requests; how many were taken: fewer when the queue is full (none: EAGAIN) or one is
- * wrong (its error, when it is the first). One that turns out wrong when those before it are done
- * ends as a completion. Does not block. */
-SLMPM_API int slmpm_post(slmpm_wq wq, const struct slmpm_wr *wr, int n);
-/* EBUSY while requests are under way. */
-SLMPM_API int slmpm_wq_destroy(slmpm_wq wq);
-
-/* ---- What is going on ----------------------------------------------------------------------- */
-
-#define SLMPM_CAUSE_COUNT 5
-struct slmpm_stats { /* one peer; plain counters with one writer, lifetime totals */
-	uint32_t size;
-	int32_t pid;
-	uint64_t sent_messages, sent_packets, sent_bytes;
-	uint64_t received_messages, received_packets, received_bytes;
-	/* Outbound ring, in segments: written (J), read by the peer as far as known (K). */
-	uint64_t out_produced, out_consumed, out_segments;
-	/* Inbound ring: what the peer has written as far as known, what has been read. */
-	uint64_t in_produced, in_consumed, in_segments;
-	uint64_t out_room, in_unread;
-	uint64_t remote_writes; /* stores into the peer's memory: packets, totals, announcements */
-	uint64_t remote_reads;  /* loads from it: none on the steady path */
-	/* K's publications by cause: threshold, asked, before sleep, flush, every read */
-	uint64_t publications[SLMPM_CAUSE_COUNT];
-	uint64_t produced_publications;
-	uint64_t sleeps, wakeups, bells; /* times this side slept, was woken; bells it rang */
-	uint64_t queue_depth;            /* requests that the link has not accepted yet */
-	uint64_t unexpected;             /* messages that arrived before their receive */
-	uint64_t violations;             /* the peer's; slmpm_violation_at names them */
-	uint64_t checksum_errors;
-	/* One-sided operations begun here, their bytes; and those of the peer that this process did
-	 * for it, for want of a mapping. */
-	uint64_t puts, put_bytes, gets, get_bytes, atomics, served, notifications;
-	uint64_t refused; /* of the peer's: key, range or right was wrong */
-	/* Active messages handled here, and dropped: no handler, damaged, or too long. */
-	uint64_t ams, am_unhandled;
-	/* One-sided operations by active messages (SLMPM_RMA): requests made here, by messages that
-	 * bring the bytes along and by tag; and the peer's handled here. */
-	uint64_t am_writes, am_reads, am_atomics, tag_writes, tag_reads;
-	uint64_t am_served, tag_served;
-	/* Of what was sent: large messages that the peer fetched (SLMPM_FETCH), bytes that it read;
-	 * those of them of which this side wrote a share, its bytes. The rest went in packets. */
-	uint64_t rget_messages, rget_bytes, push_messages, push_bytes;
-	/* Of the puts: those of which the target copied a part (SLMPM_SHARE), its bytes. */
-	uint64_t shared_puts, shared_bytes;
-	char link[16];
-};
-
-/* Fills as much of STATS as SIZE allows. Cheap; never blocks. */
-SLMPM_API int slmpm_peer_stats(slmpm_peer peer, struct slmpm_stats *stats, size_t size);
-
-#define SLMPM_STATS_PEERS_MAX 256
-struct slmpm_stats_page { /* what a process shows to others, read-only */
-	uint64_t magic;   /* "SLMPMST1" little-endian */
-	uint32_t version;
-	uint32_t pid;
-	uint32_t peer_size; /* sizeof(struct slmpm_stats) as the owner knows it */
-	/* Entries in use when it was attached, those of ended peers included; these give way when
-	 * there are more than SLMPM_STATS_PEERS_MAX. slmpm_stats_of knows of later ones, too. */
-	uint32_t peers;
-	uint64_t reserved[5]; /* the peers' struct slmpm_stats follow: slmpm_stats_of */
-};
-/* Entry I of a mapped page, NULL behind the last; fields behind page->peer_size are not there. */
-SLMPM_API const struct slmpm_stats *slmpm_stats_of(const struct slmpm_stats_page *page, uint32_t i);
-/* Maps the statistics of a context in another process of this user (INDEX from 0: a process may
- * have several contexts); ENOENT when there is none. Figures lag by at most one publication. */
-SLMPM_API int slmpm_stats_attach(int pid, int index, const struct slmpm_stats_page **page);
-SLMPM_API void slmpm_stats_detach(const struct slmpm_stats_page *page);
-/* Violations by name: I from 0 to the first ENOENT; *COUNT over all peers of the process. */
-SLMPM_API int slmpm_violation_at(int i, const char **name, uint64_t *count);
-
-struct slmpm_setting { /* a SLMPM_* environment variable */
-	uint32_t size;
-	uint32_t reserved;
-	char name[32];
-	char value[4096];
-	char initial[64];
-	char origin[32]; /* "default", "environment" */
-	char text[256];
-};
-/* Setting I from 0; ENOENT behind the last. */
-SLMPM_API int slmpm_setting_at(int i, struct slmpm_setting *setting);
-
-struct slmpm_check { /* what the machine offers, found by a real try */
-	uint32_t size;
-	int32_t state; /* 1 works, 0 missing and replaced silently, -1 missing and needed */
-	char name[32];
-	char detail[200]; /* what was tried; what to do */
-};
-/* Check I from 0; ENOENT behind the last. One of them forks a child for a moment. */
-SLMPM_API int slmpm_check_at(int i, struct slmpm_check *check);
-
-struct slmpm_fabric_info {
-	uint32_t size;
-	uint32_t available; /* 1, or 0 and detail says why not */
-	char name[16];
-	char capabilities[128];
-	char commit[24]; /* how the reader learns of a packet */
-	char detail[128];
-	uint64_t packet_max, links_max;
-};
-/* Fabric I from 0; ENOENT behind the last. */
-SLMPM_API int slmpm_fabric_at(int i, struct slmpm_fabric_info *info);
-
-/* Bytes of memory that a peer takes in each of the two processes, with the present settings. */
-SLMPM_API uint64_t slmpm_memory_per_peer(void);
-
-enum slmpm_log_level {
-	SLMPM_LOG_ERROR = 1,
-	SLMPM_LOG_WARN = 2,
-	SLMPM_LOG_INFO = 3,
-	SLMPM_LOG_DEBUG = 4
-};
-typedef void slmpm_log_fn(int level, const char *text, void *arg);
-/* Sends log lines up to LEVEL to FN instead of standard error (NULL: back to it). Process-wide. */
-SLMPM_API void slmpm_log(int level, slmpm_log_fn *fn, void *arg);
-/* "0.1.0" */
-SLMPM_API const char *slmpm_version(void);
-
 #ifdef __cplusplus
 }
 #endif
+
+#include <slmpm_am.h>
+#include <slmpm_memory.h>
+#include <slmpm_queue.h>
+#include <slmpm_stats.h>
 
 #endif

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Each call that slmpm.h exports stands in the table of tests/api/bad_input.c, or is REFUSED in the test of its own
-# family in tests/api; and nothing else does.
+# Each call that slmpm.h and its parts export stands in the table of tests/api/bad_input.c, or is
+# REFUSED in the test of its own family in tests/api; and nothing else does.
 set -u
 tests=$(dirname "$0")
-header=$tests/../../include/slmpm.h
+headers=$(echo "$tests"/../../include/slmpm*.h)
 
 # A declaration begins with SLMPM_API; its name is the last word before the first parenthesis.
-exported=$(sed -n '/^SLMPM_API/s/^SLMPM_API[^(]*[ *]\(slmpm_[a-z_]*\)(.*/\1/p' "$header" | sort)
-[ "$(echo "$exported" | wc -l)" = "$(grep -c '^SLMPM_API' "$header")" ] || { echo "a declaration is not understood"; exit 1; }
+exported=$(sed -n '/^SLMPM_API/s/^SLMPM_API[^(]*[ *]\(slmpm_[a-z_]*\)(.*/\1/p' $headers | sort)
+[ "$(echo "$exported" | wc -l)" = "$(cat $headers | grep -c '^SLMPM_API')" ] || { echo "a declaration is not understood"; exit 1; }
 tried=$({ sed -n 's/^\tCASE(\(slmpm_[a-z_]*\), .*/\1/p' "$tests/bad_input.c"
 	sed -n 's/.*REFUSED(\(slmpm_[a-z_]*\)(.*/\1/p' "$tests"/*.c; } | sort -u)
 

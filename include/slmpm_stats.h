@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What can be looked at: statistics, settings, what the machine offers, fabrics, the log. A part of
+ * <slmpm.h>.
+ */
+#ifndef SLMPM_API_STATS_H
+#define SLMPM_API_STATS_H
+
+#include <slmpm.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Statistics ----------------------------------------------------------------------------- */
+
+#define SLMPM_CAUSE_COUNT 5
+struct slmpm_stats { /* one peer; plain counters with one writer, lifetime totals */
+	uint32_t size;
+	int32_t pid;
+	uint64_t sent_messages, sent_packets, sent_bytes;
+	uint64_t received_messages, received_packets, received_bytes;
+	/* Outbound ring, in segments: written (J), read by the peer as far as known (K). */
+	uint64_t out_produced, out_consumed, out_segments;
+	/* Inbound ring: what the peer has written as far as known, what has been read. */
+	uint64_t in_produced, in_consumed, in_segments;
+	uint64_t out_room, in_unread;
+	uint64_t remote_writes; /* stores into the peer's memory: packets, totals, announcements */
+	uint64_t remote_reads;  /* loads from it: none on the steady path */
+	/* K's publications by cause: threshold, asked, before sleep, flush, every read */
+	uint64_t publications[SLMPM_CAUSE_COUNT];
+	uint64_t produced_publications;
+	uint64_t sleeps, wakeups, bells; /* times this side slept, was woken; bells it rang */
+	uint64_t queue_depth;            /* requests that the link has not accepted yet */
+	uint64_t unexpected;             /* messages that arrived before their receive */
+	uint64_t violations;             /* the peer's; slmpm_violation_at names them */
+	uint64_t checksum_errors;
+	/* One-sided operations begun here, their bytes; and those of the peer that this process did
+	 * for it, for want of a mapping. */
+	uint64_t puts, put_bytes, gets, get_bytes, atomics, served, notifications;
+	uint64_t refused; /* of the peer's: key, range or right was wrong */
+	/* Active messages handled here, and dropped: no handler, damaged, or too long. */
+	uint64_t ams, am_unhandled;
+	/* One-sided operations by active messages (SLMPM_RMA): requests made here, by messages that
+	 * bring the bytes along and by tag; and the peer's handled here. */
+	uint64_t am_writes, am_reads, am_atomics, tag_writes, tag_reads;
+	uint64_t am_served, tag_served;
+	/* Of what was sent: large messages that the peer fetched (SLMPM_FETCH), bytes that it read;
+	 * those of them of which this side wrote a share, its bytes. The rest went in packets. */
+	uint64_t rget_messages, rget_bytes, push_messages, push_bytes;
+	/* Of the puts: those of which the target copied a part (SLMPM_SHARE), its bytes. */
+	uint64_t shared_puts, shared_bytes;
+	char link[16];
+};
+
+/* Fills as much of STATS as SIZE allows. Cheap; never blocks. */
+SLMPM_API int slmpm_peer_stats(slmpm_peer peer, struct slmpm_stats *stats, size_t size);
+
+#define SLMPM_STATS_PEERS_MAX 256
+struct slmpm_stats_page { /* what a process shows to others, read-only */
+	uint64_t magic;   /* "SLMPMST1" little-endian */
+	uint32_t version;
+	uint32_t pid;
+	uint32_t peer_size; /* sizeof(struct slmpm_stats) as the owner knows it */
+	/* Entries in use when it was attached, those of ended peers included; these give way when
+	 * there are more than SLMPM_STATS_PEERS_MAX. slmpm_stats_of knows of later ones, too. */
+	uint32_t peers;
+	uint64_t reserved[5]; /* the peers' struct slmpm_stats follow: slmpm_stats_of */
+};
+/* Entry I of a mapped page, NULL behind the last; fields behind page->peer_size are not there. */
+SLMPM_API const struct slmpm_stats *slmpm_stats_of(const struct slmpm_stats_page *page, uint32_t i);
+/* Maps the statistics of a context in another process of this user (INDEX from 0: a process may
+ * have several contexts); ENOENT when there is none. Figures lag by at most one publication. */
+SLMPM_API int slmpm_stats_attach(int pid, int index, const struct slmpm_stats_page **page);
+SLMPM_API void slmpm_stats_detach(const struct slmpm_stats_page *page);
+/* Violations by name: I from 0 to the first ENOENT; *COUNT over all peers of the process. */
+SLMPM_API int slmpm_violation_at(int i, const char **name, uint64_t *count);
+
+/* ---- Settings, the machine, fabrics ---------------------------------------------------------- */
+
+struct slmpm_setting { /* a SLMPM_* environment variable */
+	uint32_t size;
+	uint32_t reserved;
+	char name[32];
+	char value[4096];
+	char initial[64];
+	char origin[32]; /* "default", "environment" */
+	char text[256];
+};
+/* Setting I from 0; ENOENT behind the last. */
+SLMPM_API int slmpm_setting_at(int i, struct slmpm_setting *setting);
+
+struct slmpm_check { /* what the machine offers, found by a real try */
+	uint32_t size;
+	int32_t state; /* 1 works, 0 missing and replaced silently, -1 missing and needed */
+	char name[32];
+	char detail[200]; /* what was tried; what to do */
+};
+/* Check I from 0; ENOENT behind the last. One of them forks a child for a moment. */
+SLMPM_API int slmpm_check_at(int i, struct slmpm_check *check);
+
+struct slmpm_fabric_info {
+	uint32_t size;
+	uint32_t available; /* 1, or 0 and detail says why not */
+	char name[16];
+	char capabilities[128];
+	char commit[24]; /* how the reader learns of a packet */
+	char detail[128];
+	uint64_t packet_max, links_max;
+};
+/* Fabric I from 0; ENOENT behind the last. */
+SLMPM_API int slmpm_fabric_at(int i, struct slmpm_fabric_info *info);
+
+/* Bytes of memory that a peer takes in each of the two processes, with the present settings. */
+SLMPM_API uint64_t slmpm_memory_per_peer(void);
+
+/* ---- The log -------------------------------------------------------------------------------- */
+
+enum slmpm_log_level {
+	SLMPM_LOG_ERROR = 1,
+	SLMPM_LOG_WARN = 2,
+	SLMPM_LOG_INFO = 3,
+	SLMPM_LOG_DEBUG = 4
+};
+typedef void slmpm_log_fn(int level, const char *text, void *arg);
+/* Sends log lines up to LEVEL to FN instead of standard error (NULL: back to it). Process-wide. */
+SLMPM_API void slmpm_log(int level, slmpm_log_fn *fn, void *arg);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
