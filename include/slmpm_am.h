@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define SLMPM_AM_MAX      0xfeff /* highest handler number; those above are the library's */
+#define SLMPM_AM_ID_MAX   0xfeff /* highest handler number; those above are the library's */
 #define SLMPM_AM_HEAD_MAX 256    /* bytes */
 
 struct slmpm_am { /* valid during the handler's call */

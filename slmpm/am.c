@@ -262,9 +262,9 @@ static int send_told(struct endpoint *ep, uint16_t id, const void *head, size_t 
 static int check(const char *call, uint16_t id, const void *head, size_t head_len, const void *data,
 		 size_t len)
 {
-	if (id > SLMPM_AM_MAX)
+	if (id > SLMPM_AM_ID_MAX)
 		return error_set(SLMPM_EINVAL, "%s: handler 0x%x, the highest is 0x%x", call, id,
-				 SLMPM_AM_MAX);
+				 SLMPM_AM_ID_MAX);
 	if ((!head && head_len) || (!data && len))
 		return error_set(SLMPM_EINVAL, "%s: %s is NULL", call, data ? "head" : "data");
 	if (head_len > SLMPM_AM_HEAD_MAX)
@@ -325,8 +325,9 @@ int slmpm_am(slmpm_peer peer, uint16_t id, const void *head, size_t head_len, co
 	struct endpoint *ep = endpoint_get(peer);
 	const struct slmpm_iov piece = {(void *)(uintptr_t)data, len};
 
-	if (LIKELY(ep && ep->active && !how && !req && id <= SLMPM_AM_MAX && (head || !head_len) &&
-		   head_len <= SLMPM_AM_HEAD_MAX && (data || !len) && !ep->ctx->multiple &&
+	if (LIKELY(ep && ep->active && !how && !req && id <= SLMPM_AM_ID_MAX &&
+		   (head || !head_len) && head_len <= SLMPM_AM_HEAD_MAX && (data || !len) &&
+		   !ep->ctx->multiple &&
 		   send_direct(ep, am_stream(id, head_len), head, head_len, data, len, 0)))
 		return 0;
 	return send_with_care(peer, id, head, head_len, &piece, how, req);
@@ -337,7 +338,7 @@ int slmpm_am(slmpm_peer peer, uint16_t id, const void *head, size_t head_len, co
 /* One of the library's, bounded by what may be under way. Those of a FIFO are by credit. */
 static bool is_bounded(uint32_t stream)
 {
-	return (uint16_t)stream > SLMPM_AM_MAX && !fifo_is_own(stream);
+	return (uint16_t)stream > SLMPM_AM_ID_MAX && !fifo_is_own(stream);
 }
 
 static void answered(struct request *r)

@@ -71,9 +71,9 @@ int slmpm_am_handler(slmpm_ctx handle, uint16_t id, slmpm_am_fn *fn, void *arg)
 
 	if (!ctx)
 		return rc;
-	if (id > SLMPM_AM_MAX)
+	if (id > SLMPM_AM_ID_MAX)
 		return error_set(SLMPM_EINVAL, "slmpm_am_handler: 0x%x, the highest is 0x%x", id,
-				 SLMPM_AM_MAX);
+				 SLMPM_AM_ID_MAX);
 	context_lock(ctx);
 	h = fn || find(ctx, id) ? make(ctx, id) : NULL;
 	if (h)
@@ -114,7 +114,7 @@ static inline void handle_with(struct endpoint *ep, const struct am_handler *h, 
 
 	if (LIKELY(h != NULL))
 		run(ep, h, &am);
-	else if (am.id > SLMPM_AM_MAX)
+	else if (am.id > SLMPM_AM_ID_MAX)
 		emulate_handle(ep, &am);
 	else
 		ep->stats->am_unhandled++;
@@ -219,7 +219,7 @@ void am_first(struct endpoint *ep, const struct head *h)
 	if (!head_fits(ep, h, h->length))
 		return;
 	if (PEER_FAULT(ep->am.message ||
-		       ((uint16_t)h->stream > SLMPM_AM_MAX && !fifo_may_begin(h)))) {
+		       ((uint16_t)h->stream > SLMPM_AM_ID_MAX && !fifo_may_begin(h)))) {
 		arrival_violates(ep, "active message within another");
 		return;
 	}

@@ -182,7 +182,7 @@ void emulate_tagged(struct endpoint *ep, const struct head *h)
 
 void emulate_damaged(struct endpoint *ep, uint16_t id)
 {
-	if (id <= SLMPM_AM_MAX)
+	if (id <= SLMPM_AM_ID_MAX)
 		ep->stats->am_unhandled++;
 	else /* nobody knows whose answer or request it was */
 		endpoint_end(ep, SLMPM_PEER_DEAD, SLMPM_ECHECKSUM, "a request came damaged");

@@ -15,8 +15,8 @@
 struct operation;
 
 enum fifo_id {
-	FIFO_PUT = SLMPM_AM_MAX + 17, /* struct fifo_put; data */
-	FIFO_DONE                     /* struct fifo_done */
+	FIFO_PUT = SLMPM_AM_ID_MAX + 17, /* struct fifo_put; data */
+	FIFO_DONE                        /* struct fifo_done */
 };
 
 /* Heads, little-endian. */

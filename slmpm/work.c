@@ -55,7 +55,7 @@ int work_check(const struct slmpm_wr *wr, slmpm_peer peer)
 		return error_set(SLMPM_EINVAL, "slmpm_post: stream 0x%x is for receiving only",
 				 wr->stream);
 	if (wr->op == SLMPM_OP_AM &&
-	    (wr->stream > SLMPM_AM_MAX || wr->head_len > SLMPM_AM_HEAD_MAX ||
+	    (wr->stream > SLMPM_AM_ID_MAX || wr->head_len > SLMPM_AM_HEAD_MAX ||
 	     (wr->head_len && !wr->head)))
 		return error_set(SLMPM_EINVAL, "slmpm_post: handler %u, a head of %u bytes at %p",
 				 wr->stream, wr->head_len, wr->head);

@@ -351,7 +351,7 @@ static void unhandled(void)
 	slmpm_req req;
 
 	OK(slmpm_am(a, 4711, "head", 4, data, 100, NULL, NULL));
-	OK(slmpm_am(a, SLMPM_AM_MAX, NULL, 0, data, 100000, NULL, NULL));
+	OK(slmpm_am(a, SLMPM_AM_ID_MAX, NULL, 0, data, 100000, NULL, NULL));
 	OK(slmpm_am(a, 0, NULL, 0, data, LONGEST, NULL, &req));
 	EXPECT(slmpm_wait(&req, 1, NULL, PATIENCE), 0);
 	OK(slmpm_send(a, 1, NULL, 0, PATIENCE));
@@ -407,10 +407,10 @@ static void bad_calls(void)
 	slmpm_peer stale = {12345};
 	slmpm_req req;
 
-	REFUSED(slmpm_am_handler(ctx, SLMPM_AM_MAX + 1, look, NULL), SLMPM_EINVAL, "0xff00");
+	REFUSED(slmpm_am_handler(ctx, SLMPM_AM_ID_MAX + 1, look, NULL), SLMPM_EINVAL, "0xff00");
 	EXPECT(slmpm_am_handler((slmpm_ctx){1}, 1, look, NULL), -SLMPM_EHANDLE);
 	OK(slmpm_am_handler(ctx, 1234, NULL, NULL));
-	REFUSED(slmpm_am(a, SLMPM_AM_MAX + 1, NULL, 0, NULL, 0, NULL, NULL), SLMPM_EINVAL,
+	REFUSED(slmpm_am(a, SLMPM_AM_ID_MAX + 1, NULL, 0, NULL, 0, NULL, NULL), SLMPM_EINVAL,
 		"highest");
 	REFUSED(slmpm_am(a, 1, head, sizeof(head), NULL, 0, NULL, NULL), SLMPM_ELIMIT, "257");
 	REFUSED(slmpm_am(a, 1, NULL, 1, NULL, 0, NULL, NULL), SLMPM_EINVAL, "NULL");

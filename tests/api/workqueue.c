@@ -599,7 +599,7 @@ static void refusals(void)
 	wr = one_sided(SLMPM_OP_PUT, 0, &one, 0);
 	wr.rmem.id = 0;
 	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EHANDLE, "zero");
-	wr = (struct slmpm_wr){.op = SLMPM_OP_AM, .stream = SLMPM_AM_MAX + 1};
+	wr = (struct slmpm_wr){.op = SLMPM_OP_AM, .stream = SLMPM_AM_ID_MAX + 1};
 	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "handler 65280");
 	wr.stream = 1;
 	wr.head_len = SLMPM_AM_HEAD_MAX + 1;
