@@ -17,6 +17,7 @@
 #define LATEST 12 /* ms of a storm */
 
 static unsigned char bytes[SIZE];
+static unsigned char fetched[DEPTH][SIZE / 2]; /* gets under way at once have a place each */
 static uint64_t told, posted;
 static slmpm_cq cq;
 
@@ -59,6 +60,8 @@ static int post_one(slmpm_wq wq, slmpm_rmem far, struct rng *g)
 		wr.atomic = SLMPM_FETCH_ADD;
 		wr.bits = 64;
 	}
+	if (wr.op == SLMPM_OP_GET)
+		iov.base = fetched[posted % DEPTH];
 	rc = slmpm_post(wq, &wr, 1);
 	posted += rc == 1;
 	return rc;
