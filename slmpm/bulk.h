@@ -17,6 +17,7 @@
 #ifndef SLMPM_BULK_H
 #define SLMPM_BULK_H
 
+#include "slmpm/choice.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/inbound.h"
 #include "slmpm/request.h"
@@ -60,19 +61,11 @@ struct push {             /* a send whose message the peer fetches */
 	uint64_t limit, upto, claim, done;
 };
 
-#define BULK_CLASSES 20 /* of lengths: to 32 KiB, 64, 128 ...: up to the longest message */
-
-/* What a way has cost the sender of late, and how many messages have been sent: which one is the
- * shorter depends on where the two processors are and on what they have in their caches. */
-struct bulk_ways {
-	uint32_t fetched, sent; /* ps a byte; 0: not known yet */
-	uint32_t count;
-};
-
 struct bulk {                      /* of an endpoint */
 	struct fabric_memory peer; /* all of the peer's memory; ops 0: not reached */
 	bool introduced;           /* the peer has been told how ours is reached */
-	struct bulk_ways ways[BULK_CLASSES];
+	struct choice
+		choices[CHOICE_CLASSES]; /* in packets, or fetched: what it costs the sender */
 	uint64_t timed, since; /* a message that goes in packets: envelope, and when it began, ns */
 	struct list pulls, pushes;
 	struct pull *pulling; /* in hand; NULL once it has gone */

@@ -18,10 +18,6 @@
 #define TAIL     64  /* bytes that come last: who polls for the end finds the rest */
 #define REGIONS  16  /* own ones among which the source is looked for */
 #define PATIENCE 256 /* looks before others may run, and the descriptors are looked at */
-#define SOON     8   /* puts after which the way that took longer is tried again, ... */
-#define LATER    64  /* ... or, after the first MANY, so many */
-#define LATE     512 /* ... or, where it took longer by half, so many */
-#define MANY     128
 
 enum { AUTO, ALWAYS, NEVER }; /* SLMPM_SHARE */
 
@@ -35,38 +31,6 @@ void share_free(struct endpoint *ep)
 {
 	free(ep->share);
 	ep->share = NULL;
-}
-
-/* ---- which way ------------------------------------------------------------------------------- */
-
-static struct share_ways *ways_of(struct share *s, uint64_t length)
-{
-	int class = 63 - __builtin_clzll(length >> 14 | 1);
-
-	return &s->ways[class < SHARE_CLASSES ? class : SHARE_CLASSES - 1];
-}
-
-/* The way that was the shorter one, and now and then the other. */
-static bool is_shorter(struct share_ways *w)
-{
-	bool shared = w->shared <= w->alone;
-	uint64_t least = shared ? w->shared : w->alone, most = shared ? w->alone : w->shared;
-	uint32_t after = w->count < MANY ? SOON : 2 * most > 3 * least ? LATE : LATER;
-
-	if (!w->alone || !w->shared)
-		return w->count % 2 == 0;
-	return w->count % after == after - 1 ? !shared : shared;
-}
-
-/* Good news at once, bad news with doubt: what delayed one need not delay the next. */
-static void learn(uint32_t *cost, uint64_t ns, uint64_t length)
-{
-	uint64_t ps = ns * 1000 / length + 1, had = *cost ? *cost : ps;
-
-	if (ps > 2 * had)
-		ps = 2 * had;
-	had = ps < had ? (had + ps) / 2 : had + (ps - had) / 8;
-	*cost = had > UINT32_MAX ? UINT32_MAX : (uint32_t)had;
 }
 
 /* ---- what is said ---------------------------------------------------------------------------- */
@@ -252,7 +216,7 @@ static bool may_share(const struct endpoint *ep, uint64_t len)
 bool share_put(struct remote *to, uint64_t offset, const void *from, uint64_t len)
 {
 	struct job j = {.to = to, .from = from, .offset = offset, .length = len, .claim = len};
-	struct share_ways *w;
+	struct choice *c;
 	uint64_t since;
 	bool shared;
 
@@ -260,15 +224,15 @@ bool share_put(struct remote *to, uint64_t offset, const void *from, uint64_t le
 		return false;
 	if (config_get()->share == ALWAYS)
 		return share_it(&j);
-	w = ways_of(to->ep->share, len);
+	c = choice_of(to->ep->share->choices, len);
 	since = wait_now();
-	shared = is_shorter(w);
+	shared = choice_is_other(c);
 	if (shared && !share_it(&j))
 		return false;
 	if (!shared)
 		copy(&j, 0, len);
-	w->count++;
-	learn(shared ? &w->shared : &w->alone, wait_now() - since, len);
+	choice_taken(c);
+	choice_learn(c, shared, wait_now() - since, len);
 	return true;
 }
 

@@ -15,25 +15,19 @@
 #ifndef SLMPM_SHARE_H
 #define SLMPM_SHARE_H
 
+#include "slmpm/choice.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/memory.h"
 #include "slmpm/wire.h"
 
 #define SHARE_LEAST ((uint64_t)32 << 10) /* nothing shorter is looked at */
 
-#define SHARE_CLASSES 20 /* of lengths: to 32 KiB, 64, 128 ... */
-
-struct share_ways {
-	uint32_t alone, shared; /* ps a byte, of late; 0: not known yet */
-	uint32_t count;
-};
-
 struct share { /* of an endpoint */
 	/* ours: the last offer */
 	uint64_t id;
 	bool out, over; /* the peer has it; it is through */
 	uint64_t limit, upto, done;
-	struct share_ways ways[SHARE_CLASSES];
+	struct choice choices[CHOICE_CLASSES]; /* alone, or shared */
 	/* the peer's */
 	struct {
 		uint64_t id, claim, done;

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Two ways and what they have cost (choice.h). */
+#include "slmpm/choice.h"
+
+#define FIRST_PAUSE 4   /* turns before the longer way is tried again; then twice as many, ... */
+#define LAST_PAUSE  64  /* ... to so many, */
+#define LONG_PAUSE  512 /* or, where it takes longer by half, so many */
+
+struct choice *choice_of(struct choice *choices, uint64_t length)
+{
+	int class = 63 - __builtin_clzll(length >> 14 | 1);
+
+	return &choices[class < CHOICE_CLASSES ? class : CHOICE_CLASSES - 1];
+}
+
+static bool is_known(const struct choice *c)
+{
+	return c->cost[0] && c->cost[1];
+}
+
+/* The other way. */
+static bool is_shorter(const struct choice *c)
+{
+	return c->cost[1] <= c->cost[0];
+}
+
+bool choice_is_other(const struct choice *c)
+{
+	if (!is_known(c))
+		return c->left % 2 == 0; /* in turns: what one costs may not be told */
+	return is_shorter(c) != !c->left;
+}
+
+static uint32_t longest_pause(const struct choice *c)
+{
+	uint64_t least = c->cost[is_shorter(c)], most = c->cost[!is_shorter(c)];
+
+	return 2 * most > 3 * least ? LONG_PAUSE : LAST_PAUSE;
+}
+
+void choice_taken(struct choice *c)
+{
+	uint32_t longest = longest_pause(c);
+
+	if (c->left) {
+		c->left--;
+		return;
+	}
+	if (!is_known(c)) {
+		c->left = 1;
+		return;
+	}
+	c->pause = c->pause ? 2 * c->pause : FIRST_PAUSE;
+	if (c->pause > longest)
+		c->pause = longest;
+	c->left = c->pause;
+}
+
+/* Good news at once, bad news with doubt: what delayed one need not delay the next. */
+void choice_learn(struct choice *c, bool other, uint64_t ns, uint64_t length)
+{
+	uint64_t ps = ns * 1000 / length + 1, had = c->cost[other] ? c->cost[other] : ps;
+
+	if (ps > 2 * had)
+		ps = 2 * had;
+	had = ps < had ? (had + ps) / 2 : had + (ps - had) / 8;
+	c->cost[other] = had > UINT32_MAX ? UINT32_MAX : (uint32_t)had;
+}

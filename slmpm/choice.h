@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which of two ways is the shorter one for a length: learned, for each power of two, from what both
+ * have cost of late. It depends on where the two processors are and on what they have in their
+ * caches, so it is measured (doc/performance.md).
+ */
+#ifndef SLMPM_CHOICE_H
+#define SLMPM_CHOICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CHOICE_CLASSES 20 /* of lengths: to 32 KiB, 64, 128 ...: up to the longest message */
+
+struct choice {
+	uint32_t cost[2]; /* of the plain way and of the other, ps a byte; 0: not known yet */
+	uint32_t left;    /* turns until the longer one is tried again ... */
+	uint32_t pause;   /* ... and how many that will be from then on */
+};
+
+/* The choice for LENGTH among CHOICE_CLASSES. */
+struct choice *choice_of(struct choice *choices, uint64_t length);
+/* Is it to be the other way, this time? To be asked as often as one likes, ... */
+bool choice_is_other(const struct choice *c);
+/* ... until one has been taken ... */
+void choice_taken(struct choice *c);
+/* ... and, at its end, what it has cost for LENGTH bytes. */
+void choice_learn(struct choice *c, bool other, uint64_t ns, uint64_t length);
+
+#endif
