@@ -10,6 +10,10 @@
 
 /* Starts the handshake over FD, which becomes the endpoint's. PIDFD: the peer's, or -1. */
 int bootstrap_start(struct endpoint *ep, int fd, int pidfd);
+/* Its socket has ended: the process may still tell why. */
+void bootstrap_hang_up(struct endpoint *ep);
+/* The peer says why it ends. */
+void bootstrap_bye(struct endpoint *ep, const struct wire_bye *bye);
 /* Handles what a descriptor reports. */
 void bootstrap_socket_ready(struct endpoint *ep);
 void bootstrap_process_ended(struct endpoint *ep);
