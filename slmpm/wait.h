@@ -39,6 +39,9 @@ static inline void wait_changed(struct context *ctx)
 	if (UNLIKELY(ctx->waiting || ctx->sleeping))
 		wait_wake(ctx);
 }
+/* Until something happens, TEST holds, or DEADLINE; NOW is the time. The context's lock is given back
+ * meanwhile. */
+void wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test *test, void *arg);
 /* Asks all peers to ring; and not to. */
 void wait_arm(struct context *ctx);
 void wait_disarm(struct context *ctx);

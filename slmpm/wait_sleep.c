@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A context's descriptors, and sleep on them: in a call that waits, or in the application's own loop.
+ *
+ * The order around the sleep: announce it to the peers (and pay for the barrier), look at the rings
+ * once more, sleep. A peer that commits after the look sees the announcement and rings.
+ */
+#include "slmpm/wait.h"
+
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "slmpm/bootstrap.h"
+#include "slmpm/engine.h"
+#include "slmpm/listener.h"
+#include "slmpm/process.h"
+#include "slmpm/progress.h"
+
+#define EVENTS 16
+
+/* ---- descriptors ---------------------------------------------------------------------------- */
+
+static void dispatch(struct context *ctx, struct watch *w)
+{
+	uint64_t count;
+
+	switch (w->kind) {
+	case WATCH_SOCKET: bootstrap_socket_ready(w->owner); break;
+	case WATCH_PROCESS: bootstrap_process_ended(w->owner); break;
+	case WATCH_LISTENER: listener_ready(w->owner); break;
+	case WATCH_ENGINE: engine_rung(w->owner); break;
+	case WATCH_KICK: (void)!read(ctx->kick, &count, sizeof(count)); break;
+	}
+}
+
+/* Who ends by one of them may have another: nobody is freed in between. */
+static void dispatch_all(struct context *ctx, struct epoll_event *events, int n)
+{
+	for (int i = 0; i < n; i++)
+		dispatch(ctx, events[i].data.ptr);
+	if (UNLIKELY(ctx->refused))
+		listener_forget_refused(ctx);
+}
+
+/* Those that no call waits for: the next, 0 when one has just passed. */
+static uint64_t inner_deadlines(struct context *ctx, uint64_t now)
+{
+	uint64_t a = bootstrap_deadlines(ctx, now), b = listener_deadlines(ctx, now);
+
+	return a < b ? a : b;
+}
+
+/* Descriptors and deadlines: how many had something to say. */
+static int look(struct context *ctx)
+{
+	struct epoll_event events[EVENTS];
+	int n = epoll_wait(ctx->epoll, events, EVENTS, 0);
+
+	dispatch_all(ctx, events, n);
+	n = n < 0 ? 0 : n;
+	if ((ctx->paused || !list_empty(&ctx->deadlines)) && !inner_deadlines(ctx, wait_now()))
+		n++;
+	return n;
+}
+
+int wait_look(struct context *ctx)
+{
+	/* Another thread's: a bell taken here would not wake it. A handler's caller looks later. */
+	if (ctx->sleeping || ctx->handling)
+		return 0;
+	process_kill_due(ctx);
+	return look(ctx);
+}
+
+/* ---- sleeping ------------------------------------------------------------------------------- */
+
+void wait_arm(struct context *ctx)
+{
+	ctx->armed = true;
+	for (uint32_t i = 0; i < ctx->count; i++)
+		if (ctx->endpoints[i]->state == SLMPM_PEER_UP)
+			progress_settle(ctx->endpoints[i]);
+	if (ctx->domain)
+		ctx->domain->fabric->arm(ctx->domain, true);
+	for (uint32_t i = 0; i < ctx->count; i++)
+		endpoint_stats(ctx->endpoints[i]);
+}
+
+void wait_disarm(struct context *ctx)
+{
+	ctx->armed = false;
+	if (ctx->domain)
+		ctx->domain->fabric->arm(ctx->domain, false);
+}
+
+void wait_wake(struct context *ctx)
+{
+	static const uint64_t one = 1;
+
+	if (ctx->waiting)
+		pthread_cond_broadcast(&ctx->changed);
+	if (ctx->sleeping && ctx->kick >= 0)
+		(void)!write(ctx->kick, &one, sizeof(one));
+}
+
+/* Is there something to do although nobody has rung? What came before the announcement has not. */
+static bool has_work(struct context *ctx, wait_test *test, void *arg)
+{
+	if (progress_context(ctx) || test(arg))
+		return true;
+	wait_changed(ctx); /* and those behind us test for themselves */
+	return false;
+}
+
+void wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test *test, void *arg)
+{
+	struct epoll_event events[EVENTS];
+	uint64_t until = inner_deadlines(ctx, now), kill = process_kill_due(ctx);
+	int n;
+
+	if (ctx->rung) { /* take the bells out now, when nobody waits for us */
+		ctx->rung = false;
+		(void)look(ctx);
+		until = inner_deadlines(ctx, now);
+	}
+	until = deadline < until ? deadline : until;
+	until = kill < until ? kill : until;
+	wait_arm(ctx);
+	if (has_work(ctx, test, arg)) {
+		wait_disarm(ctx);
+		return;
+	}
+	ctx->sleeps++;
+	ctx->sleeping = true;
+	context_unlock(ctx);
+	n = epoll_wait(ctx->epoll, events, EVENTS, wait_ms(now, until, -1));
+	context_lock(ctx);
+	ctx->sleeping = false;
+	wait_disarm(ctx);
+	/* The message first: what rang is only the bell. */
+	if (n > 0 && progress_context(ctx))
+		ctx->rung = true;
+	else if (n > 0 && ctx->multiple) /* another thread may have closed what they point at */
+		(void)look(ctx);
+	else
+		dispatch_all(ctx, events, n);
+	wait_changed(ctx);
+}
+
+/* ---- the application's own loop --------------------------------------------------------------- */
+
+int slmpm_fd(slmpm_ctx handle)
+{
+	int rc = 0;
+	struct context *ctx = context_get(handle, &rc);
+
+	return ctx ? ctx->epoll : rc;
+}
+
+int slmpm_arm(slmpm_ctx handle)
+{
+	int rc = 0;
+	struct context *ctx = context_get(handle, &rc);
+
+	if (!ctx)
+		return rc;
+	context_lock(ctx);
+	ctx->news |= wait_look(ctx) > 0; /* takes the bells out, which have done their work */
+	/* A bell taken since has used that announcement up; that of a sleeping thread stands. */
+	if (ctx->armed && !ctx->sleeping)
+		wait_disarm(ctx);
+	wait_arm(ctx);
+	(void)progress_context(ctx);
+	rc = ctx->news || bootstrap_hung_up(ctx); /* a deadline that the descriptor does not show */
+	ctx->news = false;
+	if (rc && !ctx->sleeping)
+		wait_disarm(ctx);
+	context_unlock(ctx);
+	return rc;
+}
