@@ -16,6 +16,9 @@ struct sweep {
 	 */
 	const char *(*check)(long *progress);
 	bool planted; /* a fault is in the body: some points are enough, and some must fail */
+	/* The body waits for others, and goes no quite the same way each time: a point may not come. */
+	bool loose;
+	long most; /* points, chosen evenly, unless SLMPM_TEST_SWEEP=all; 0: all of them */
 };
 
 /*
