@@ -194,6 +194,7 @@ test-programs: $(TEST_BIN) $(if $(SAN)$(CROSS),,$(addprefix $(OUT)/,$(MODEL)))	#
 
 test: deps-test				## every test; TESTS='FILE…' for some, SAN=… with sanitizers
 	@$(MAKE) all test-programs
+	$(if $(SAN)$(CROSS)$(UNCHECKED),,@rm -rf $(OUT)/root; $(MAKE) DESTDIR=$(abspath $(OUT))/root PREFIX=/usr/local install)
 	@$(RUN) $(TESTS)
 
 cross-test: deps-cross			## unit tests and pairs on CROSS=TRIPLE under qemu
@@ -260,6 +261,9 @@ $(BUILD)/man/%: doc/man/%.scd
 	@mkdir -p $(@D)
 	$(Q)scdoc <$< >$@
 
+# $(call calls,PAGE): the calls that a page of section 3 names; each gets a link to it.
+calls = $$(case $(1) in *.3.scd) awk '/^\# NAME/ { on = 1; next } on { end = sub(/ -( .*|$$)/, ""); gsub(/,/, ""); print } end { exit }' $(1) ;; esac)
+
 # $(call pc,NAME,DESCRIPTION,REST): the text of a pkg-config file.
 pc = 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' 'Name: $(1)' 'Description: $(2)' 'Version: $(VERSION)' $(3)
 
@@ -278,7 +282,9 @@ install: all				## into $(DESTDIR)$(PREFIX): headers, libraries, .pc files, tool
 	$(Q)printf '%s\n' $(call pc,dacs,the DaCS interface over SLMPM,'Requires: slmpm') >$(DESTDIR)$(PREFIX)/lib/pkgconfig/dacs.pc
 	$(Q)install -m 755 $(filter $(OUT)/bin/slmpm_% $(OUT)/bin/disk_%,$(PROGRAMS)) $(DESTDIR)$(PREFIX)/bin
 	$(Q)for m in $$(ls $(BUILD)/man 2>/dev/null); do \
-		install -D -m 644 $(BUILD)/man/$$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$$m; done
+		install -D -m 644 $(BUILD)/man/$$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$$m; \
+		for call in $(call calls,doc/man/$$m.scd); do [ $$call.3 = $$m ] || \
+			ln -sf $$m $(DESTDIR)$(PREFIX)/share/man/man3/$$call.3; done; done
 	@echo '  INST  $(DESTDIR)$(PREFIX)'
 
 define newline

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# What `make install` leaves: programs of others build against it by pkg-config, as C and as C++, and
+# run; the tools run from there; every call has its page.
+# native-only
+# timeout: 120
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+fail() { echo "$*" >&2; exit 1; }
+work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
+root=$SLMPM_BUILD/root prefix=/usr/local	# `make test` installs there
+
+[ -d "$root" ] || { echo "nothing is installed in $root"; exit 77; }
+! grep -rl "$SLMPM_BUILD" "$root$prefix/lib/pkgconfig" "$root$prefix/include" || fail "these name the build's folder"
+export PKG_CONFIG_PATH=$root$prefix/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root
+export LD_LIBRARY_PATH=$root$prefix/lib
+header=$(sed -n 's/^#define SLMPM_VERSION_[A-Z]* //p' include/slmpm.h | paste -sd.)
+[ "$(pkg-config --modversion slmpm)" = "$header" ] || fail "version of slmpm.pc"
+
+# build COMPILER FLAGS...: the hello pair and the DaCS pair, whose halves find one another in one folder.
+strict="-Wall -Wextra -Wpedantic -Werror"
+out=$work/bin
+build() {
+	local p pc
+	rm -rf "$out"; mkdir "$out"
+	for p in hello/hello_host hello/hello_accel examples/dacs_dot_host examples/dacs_dot_accel; do
+		case $p in *dacs*) pc=dacs ;; *) pc=slmpm ;; esac
+		"$@" $strict -o "$out/${p#*/}" "apps/$p.c" $(pkg-config $static --cflags --libs $pc) -lm || fail "$*: $p"
+	done
+	[ "$("$out/hello_host")" = "hello from the accelerator" ] || fail "$*: hello"
+	[ "$("$out/dacs_dot_host")" = "$("$SLMPM_BUILD/bin/dacs_dot_host")" ] || fail "$*: dacs_dot"
+}
+static=
+for cc in gcc clang; do
+	command -v $cc >/dev/null && build $cc -std=gnu99
+done
+ldd "$out/hello_host" | grep -q "$root$prefix/lib/libslmpm.so" || fail "hello is not linked with what was installed"
+static=--static
+build gcc -static
+! ldd "$out/hello_host" >/dev/null 2>&1 || fail "hello is not linked statically"
+
+# Every header alone, from where it was installed; dacs.h serves older compilers.
+for h in "$root$prefix"/include/*.h; do
+	h=${h##*/} std=c++11
+	[ $h != dacs.h ] || std=c++98
+	printf '#include <%s>\n' $h >"$work/a.cc"
+	for cxx in g++ clang++; do
+		command -v $cxx >/dev/null || continue
+		$cxx -std=$std $strict -fsyntax-only $(pkg-config --cflags slmpm) "$work/a.cc" || fail "$cxx: $h"
+	done
+done
+
+# The tools, and a page for each call and each tool.
+[ "$("$root$prefix/bin/slmpm_info" -v)" = "$("$SLMPM_BUILD/bin/slmpm_info" -v)" ] || fail "slmpm_info"
+if command -v scdoc >/dev/null; then
+	for call in $(nm -D --defined-only "$root$prefix/lib/libslmpm.so" | sed -n 's/.* \(\(slmpm\|dacs\)_[a-z_]*\)@.*/\1/p'); do
+		case $call in dacs_group_* | dacs_mutex_* | dacs_barrier_wait) continue ;; esac # not there yet
+		[ -e "$root$prefix/share/man/man3/$call.3" ] || fail "no page of $call"
+	done
+	for tool in "$root$prefix"/bin/*; do
+		[ -e "$root$prefix/share/man/man1/${tool##*/}.1" ] || fail "no page of ${tool##*/}"
+	done
+fi
