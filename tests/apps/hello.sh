@@ -33,3 +33,12 @@ wait "$pid" || fail "epoll_loop ended with $?"
 text=$(seq -f 'line %g has five words' 3000)
 got=$(printf '%s\n' "$text" | timeout 20 "$bin/am_counter" 3 2>/dev/null) || fail "am_counter ended with $?"
 [ "$got" = "3000 lines, 15000 words" ] || fail "am_counter said: $got"
+
+# What the README shows is what these programs are, but for their first comments.
+shown() { awk -v want="$1" '/^```c$/ { if (++n == want) on = 1; next } /^```$/ { on = 0 } on' "$src/README.md"; }
+src=$(dirname "$0")/../..
+n=0
+for half in host accel; do
+	n=$((n + 1))
+	diff <(shown $n) <(sed '1,2d' "$src/apps/hello/hello_$half.c") || fail "README.md shows another hello_$half.c"
+done
