@@ -5,6 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct accel {
+	slmpm_peer host;
+	struct digest *slots[WINDOW_MAX];
+	unsigned char *places; /* the region that large files are put into, or NULL */
+	unsigned count;        /* slots that have places there */
+	uint64_t turn[WINDOW_MAX];
+};
+
 static int answer(slmpm_peer host, uint32_t slot, struct digest *d)
 {
 	unsigned char text[ANSWER_SIZE];
@@ -12,8 +20,7 @@ static int answer(slmpm_peer host, uint32_t slot, struct digest *d)
 	const struct slmpm_how how = {.size = sizeof(how), .imm = slot, .timeout_ms = -1};
 	uint64_t bytes = digest_end(d, text);
 
-	for (int i = 0; i < 8; i++)
-		text[DIGEST_SIZE + i] = (unsigned char)(bytes >> 8 * i);
+	count_write(text + DIGEST_SIZE, bytes);
 	return slmpm_sendv(host, ANSWER_STREAM, &piece, 1, &how, NULL);
 }
 
@@ -33,7 +40,20 @@ static int bye(slmpm_peer host)
 	return rc < 0 ? rc : slmpm_close(host, 5000);
 }
 
-static int work(slmpm_peer host, struct digest *slots[WINDOW_MAX])
+/* Hashes what has been put for SLOT, of which the message at DATA tells the length. */
+static int take_placed(struct accel *a, uint32_t slot, const void *data, int64_t len)
+{
+	const struct slmpm_how how = {
+		.size = sizeof(how), .imm = IMM_TAKEN | slot, .timeout_ms = -1};
+	uint64_t count = len == 8 ? count_read(data) : UINT64_MAX;
+
+	if (slot >= a->count || count > PLACE)
+		return -SLMPM_EPROTO;
+	digest_add(a->slots[slot], a->places + place_of(slot, a->turn[slot]++), count);
+	return slmpm_sendv(a->host, ANSWER_STREAM, NULL, 0, &how, NULL);
+}
+
+static int work(struct accel *a)
 {
 	struct slmpm_done done;
 	const void *data;
@@ -42,42 +62,62 @@ static int work(slmpm_peer host, struct digest *slots[WINDOW_MAX])
 	int rc = 0;
 
 	while (rc >= 0) {
-		len = slmpm_hold(host, SLMPM_ANY_STREAM, &data, &done, -1);
+		len = slmpm_hold(a->host, SLMPM_ANY_STREAM, &data, &done, -1);
 		if (len < 0)
 			return (int)len;
 		if (done.imm & IMM_BYE)
-			return bye(host);
+			return bye(a->host);
 		if (done.stream >= WINDOW_MAX)
 			return -SLMPM_EPROTO;
-		d = slots[done.stream];
-		digest_add(d, data, (size_t)len);
-		rc = slmpm_release(host, data);
+		d = a->slots[done.stream];
+		if (done.imm & IMM_PLACED)
+			rc = take_placed(a, done.stream, data, len);
+		else
+			digest_add(d, data, (size_t)len);
+		if (rc >= 0)
+			rc = slmpm_release(a->host, data);
 		if (done.imm & IMM_FORGET)
 			digest_drop(d);
 		else if (rc >= 0 && done.imm & IMM_LAST)
-			rc = answer(host, done.stream, d);
+			rc = answer(a->host, done.stream, d);
 	}
 	return rc;
 }
 
-int accelerator_run(void)
+/* A region with places for SLOTS slots, which the host may write. */
+static int share_places(struct accel *a, unsigned slots)
 {
-	struct digest *slots[WINDOW_MAX];
-	slmpm_peer host;
-	int rc = slmpm_parent(&host);
+	slmpm_mem mem;
+	void *base;
+	int rc = slmpm_mem_alloc((slmpm_ctx){0}, slots * (size_t)PLACES * PLACE, SLMPM_WRITE, &mem,
+				 &base);
+
+	if (rc < 0)
+		return rc;
+	a->places = base;
+	a->count = slots;
+	return slmpm_mem_share(mem, a->host, SLMPM_WRITE, 5000);
+}
+
+int accelerator_run(unsigned slots)
+{
+	static struct accel a;
+	int rc = slmpm_parent(&a.host);
 
 	if (rc == -SLMPM_ESTATE)
 		return slmpm_perror("slmpm_demo: --accelerator is for its own use");
 	if (rc < 0)
 		return slmpm_perror("slmpm_demo: accelerator");
 	for (int i = 0; i < WINDOW_MAX; i++) {
-		slots[i] = digest_new();
-		if (!slots[i])
+		a.slots[i] = digest_new();
+		if (!a.slots[i])
 			return 1;
 	}
-	rc = work(host, slots);
+	rc = slots ? share_places(&a, slots) : 0;
+	if (rc >= 0)
+		rc = work(&a);
 	for (int i = 0; i < WINDOW_MAX; i++)
-		digest_free(slots[i]);
+		digest_free(a.slots[i]);
 	/* A host that ended early has nobody left to tell. */
 	if (rc < 0 && rc != -SLMPM_EDEAD && rc != -SLMPM_ECLOSED)
 		return slmpm_perror("slmpm_demo: accelerator");

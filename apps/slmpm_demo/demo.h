@@ -15,17 +15,23 @@
  * Host to accelerator: a slot's stream carries the bytes of one file after another; the immediate
  * says where one ends. Accelerator to host: on ANSWER_STREAM one answer a file, in a slot's order,
  * the slot in the immediate: the digest, then the count of bytes hashed as eight bytes, low first.
+ * Bytes that were put: the message says how many, as eight bytes, and where they lie follows from
+ * the slot; the accelerator says on ANSWER_STREAM when it has hashed them.
  */
 #define IMM_LAST      1u /* the file ends with this message */
 #define IMM_FORGET    2u /* the file cannot be read further: no answer */
 #define IMM_BYE       4u /* no more files: answer with counters and end */
+#define IMM_PLACED    8u /* the bytes lie in the slot's next place */
 #define IMM_COUNTERS  UINT32_MAX
+#define IMM_TAKEN     0x10000u /* beside a slot: a place of it is free again */
 #define ANSWER_STREAM 1000u
 
 #define CHUNK            32768 /* bytes of a message: what may arrive before its receive is posted */
 #define CHUNK_LARGE      (1024 * 1024) /* of one of a large file's: the library chooses how it travels */
 #define LARGE            (1024 * 1024)
-#define LARGE_MAX        256 /* slots in all with memory for such messages */
+#define LARGE_MAX        256               /* slots in all with memory for such messages */
+#define PLACE            (CHUNK_LARGE / 2) /* of a slot's in the accelerator's region */
+#define PLACES           2                 /* filled in turn */
 #define DIGEST_SIZE      32
 #define ANSWER_SIZE      (DIGEST_SIZE + 8)
 #define ACCELERATORS_MAX 64
@@ -84,13 +90,40 @@ struct tally {
 	unsigned accelerators, lost;
 };
 
+/* How large files go: as messages, by what the library chooses or by one of its ways; or put. */
+enum way { WAY_AUTO, WAY_SMT, WAY_RGET, WAY_PUT, WAYS };
+
 struct options {
 	unsigned accelerators, window;
+	enum way way;
 	bool quiet;
 };
 
+/* Where the bytes of SLOT's message number TURN lie, among those that are put. */
+static inline uint64_t place_of(unsigned slot, uint64_t turn)
+{
+	return (slot * (uint64_t)PLACES + turn % PLACES) * PLACE;
+}
+
+/* Eight bytes, low first. */
+static inline void count_write(unsigned char text[8], uint64_t count)
+{
+	for (int i = 0; i < 8; i++)
+		text[i] = (unsigned char)(count >> 8 * i);
+}
+
+static inline uint64_t count_read(const unsigned char text[8])
+{
+	uint64_t count = 0;
+
+	for (int i = 0; i < 8; i++)
+		count |= (uint64_t)text[i] << 8 * i;
+	return count;
+}
+
 int host_run(const struct options *options, struct files *files, struct tally *tally);
-int accelerator_run(void);
+/* SLOTS: of the region that large files are put into; 0: none. */
+int accelerator_run(unsigned slots);
 
 void screen_progress(const struct files *files, const struct tally *tally);
 void screen_clear(void);

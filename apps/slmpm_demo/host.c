@@ -115,19 +115,22 @@ static void take_answer(struct host *h, unsigned a, const struct slmpm_done *don
 {
 	struct accelerator *acc = &h->accel[a];
 	struct slot *s = &acc->slot[done->imm % WINDOW_MAX];
-	uint64_t bytes = 0;
 	struct given g;
 
+	if (done->imm & IMM_TAKEN && done->imm - IMM_TAKEN < h->options->window &&
+	    s->taken < s->put) {
+		s->taken++;
+		receive_next(h, a);
+		return;
+	}
 	if (done->len != ANSWER_SIZE || done->imm >= h->options->window || s->first == s->next) {
 		bury(h, a, "a wrong answer");
 		return;
 	}
 	g = s->given[s->first++ % GIVEN_MAX];
-	for (int i = 0; i < 8; i++)
-		bytes |= (uint64_t)acc->answer[DIGEST_SIZE + i] << 8 * i;
 	memcpy(h->files->at[g.file].digest, acc->answer, DIGEST_SIZE);
 	hist_add(&h->tally->latency, now_ns() - g.sent_ns);
-	file_done(h, g.file, bytes);
+	file_done(h, g.file, count_read(acc->answer + DIGEST_SIZE));
 	receive_next(h, a);
 }
 
@@ -144,12 +147,15 @@ static void complete(struct host *h, unsigned a, unsigned k, const struct slmpm_
 
 static int accelerator_start(struct host *h, unsigned a)
 {
-	static char *const argv[] = {"--accelerator", NULL};
+	char slots[32];
+	char *const argv[] = {slots, NULL};
 	struct slmpm_spawn_options how = {.size = sizeof(how), .flags = SLMPM_SPAWN_DIE_WITH_HOST};
 	struct slmpm_peer_info info = {.size = sizeof(info)};
 	struct accelerator *acc = &h->accel[a];
 
 	how.ctx = h->ctx;
+	snprintf(slots, sizeof(slots), "--accelerator=%u",
+		 h->options->way == WAY_PUT ? h->options->window : 0);
 	if (slmpm_spawn(&acc->peer, "/proc/self/exe", argv, &how) < 0)
 		return slmpm_perror("slmpm_demo: start of an accelerator");
 	slmpm_peer_query(acc->peer, &info);
@@ -158,6 +164,15 @@ static int accelerator_start(struct host *h, unsigned a)
 	h->living++;
 	receive_next(h, a);
 	return 0;
+}
+
+/* Their regions, without which an accelerator is of no use. */
+static void accept_places(struct host *h)
+{
+	for (unsigned a = 0; a < h->options->accelerators; a++)
+		if (!h->accel[a].gone &&
+		    slmpm_mem_accept(h->accel[a].peer, &h->accel[a].places, 5000) < 0)
+			bury(h, a, slmpm_error_detail());
 }
 
 /* ---- the loop ---- */
@@ -261,6 +276,8 @@ static int run(struct host *h, unsigned n)
 	for (unsigned a = 0; a < n && !failed; a++)
 		failed = accelerator_start(h, a);
 	h->tally->accelerators = n;
+	if (!failed && h->options->way == WAY_PUT)
+		accept_places(h);
 	if (!failed)
 		failed = work(h);
 	part(h);

@@ -18,11 +18,15 @@ struct slot { /* one stream to an accelerator: a file being read, earlier ones a
 	uint64_t first, next; /* of given, modulo GIVEN_MAX */
 	struct given given[GIVEN_MAX];
 	char *chunk;
-	size_t room, step; /* of the chunk; bytes of a message of this file */
+	size_t room, step;   /* of the chunk; bytes of a message of this file */
+	bool placed;         /* this file is put */
+	uint64_t put, taken; /* into places, and hashed there */
+	unsigned char said[8];
 };
 
 struct accelerator {
 	slmpm_peer peer;
+	slmpm_rmem places; /* its region, where large files are put */
 	char name[64], fate[160];
 	struct slot slot[WINDOW_MAX];
 	unsigned char answer[ANSWER_SIZE + 64];

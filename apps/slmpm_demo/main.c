@@ -8,6 +8,7 @@
 
 #include <argp.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "apps/lib/options.h"
 
@@ -18,14 +19,19 @@ enum { OPT_ACCELERATOR = 256 };
 static const struct argp_option options[] = {
 	{"accelerators", 'n', "N", 0, "Accelerator processes, 1 to 64 [2]", 0},
 	{"window", 'w', "FILES", 0, "Files on their way to each at once, 1 to 64 [4]", 0},
+	{"protocol", 'p', "P", 0,
+	 "How files from 1 MiB on go: smt (in packets), rget (the accelerator fetches them), put, or "
+	 "auto: as the library chooses [auto]",
+	 0},
 	{"quiet", 'q', NULL, 0, "Print no digests, only the table", 0},
-	{"accelerator", OPT_ACCELERATOR, NULL, OPTION_HIDDEN, NULL, 0},
+	{"accelerator", OPT_ACCELERATOR, "SLOTS", OPTION_HIDDEN, NULL, 0},
 	{0},
 };
 
 struct command {
 	struct options options;
 	struct files files;
+	unsigned slots; /* of an accelerator's region */
 	bool accelerator, any;
 };
 
@@ -40,6 +46,22 @@ static unsigned parse_number(struct argp_state *state, int key, const char *text
 	return (unsigned)value;
 }
 
+/* Messages are the library's to send: what it does is a setting, for the accelerators as well. */
+static enum way parse_way(struct argp_state *state, const char *text)
+{
+	static const char *const names[WAYS] = {"auto", "smt", "rget", "put"};
+	static const char *const fetch[WAYS] = {[WAY_SMT] = "never", [WAY_RGET] = "always"};
+
+	for (enum way w = WAY_AUTO; w < WAYS; w++)
+		if (!strcmp(text, names[w])) {
+			if (fetch[w])
+				setenv("SLMPM_FETCH", fetch[w], 1);
+			return w;
+		}
+	argp_failure(state, 2, 0, "-p %s: one of auto, smt, rget, put", text);
+	return WAY_AUTO;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct command *c = state->input;
@@ -48,7 +70,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'n': c->options.accelerators = parse_number(state, key, arg, ACCELERATORS_MAX); break;
 	case 'w': c->options.window = parse_number(state, key, arg, WINDOW_MAX); break;
 	case 'q': c->options.quiet = true; break;
-	case OPT_ACCELERATOR: c->accelerator = true; break;
+	case 'p': c->options.way = parse_way(state, arg); break;
+	case OPT_ACCELERATOR:
+		c->accelerator = true;
+		c->slots = (unsigned)strtoul(arg, NULL, 10);
+		if (c->slots > WINDOW_MAX)
+			argp_failure(state, 2, 0, "%u slots", c->slots);
+		break;
 	case ARGP_KEY_ARG:
 		c->any = true;
 		if (files_walk(&c->files, arg))
@@ -83,7 +111,7 @@ int main(int argc, char **argv)
 	if (options_parse(&argp, argc, argv, &c))
 		return 2;
 	if (c.accelerator)
-		return accelerator_run();
+		return accelerator_run(c.slots);
 	if (!c.any && files_walk(&c.files, DEFAULT_PATH))
 		return 1;
 	failed = host_run(&c.options, &c.files, &tally);

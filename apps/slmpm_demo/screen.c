@@ -89,8 +89,9 @@ static void protocols(const struct tally *t)
 	char text[128], part[24];
 
 	for (enum protocol p = SMT; p < PROTOCOLS; p++) {
-		snprintf(text, sizeof(text), "%llu messages, %s",
+		snprintf(text, sizeof(text), "%llu %s, %s",
 			 (unsigned long long)t->protocol_messages[p],
+			 p == PUT ? "puts" : "messages",
 			 amount(part, (double)t->protocol_bytes[p]));
 		line(names[p], text);
 	}

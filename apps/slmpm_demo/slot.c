@@ -91,6 +91,10 @@ static int slot_room(const struct options *o, struct slot *s, uint64_t size)
 	size_t room = large ? CHUNK_LARGE : CHUNK;
 	char *more;
 
+	s->placed = large && o->way == WAY_PUT;
+	if (s->placed)
+		room = PLACE;
+
 	if (s->room < room) {
 		more = realloc(s->chunk, room);
 		if (!more)
@@ -128,6 +132,21 @@ static bool slot_open(struct host *h, struct slot *s)
 	return false;
 }
 
+/* Puts PIECE where it belongs; what is left to send says how much that is. */
+static bool slot_put(struct accelerator *acc, unsigned k, struct slmpm_iov *piece)
+{
+	struct slot *s = &acc->slot[k];
+
+	if (slmpm_put(acc->places, place_of(k, s->put), piece->base, piece->len, NULL, NULL) < 0) {
+		acc->broken = true;
+		return false;
+	}
+	s->put++;
+	count_write(s->said, piece->len);
+	*piece = (struct slmpm_iov){.base = s->said, .len = sizeof(s->said)};
+	return true;
+}
+
 bool slot_feed(struct host *h, unsigned a, unsigned k)
 {
 	struct accelerator *acc = &h->accel[a];
@@ -137,7 +156,7 @@ bool slot_feed(struct host *h, unsigned a, unsigned k)
 	struct given *g;
 	ssize_t n;
 
-	if (!s->open && !slot_open(h, s))
+	if ((!s->open && !slot_open(h, s)) || (s->placed && s->put - s->taken == PLACES))
 		return false;
 	n = read_full(s->fd, s->chunk, s->step);
 	g = &s->given[(s->next - 1) % GIVEN_MAX];
@@ -151,7 +170,9 @@ bool slot_feed(struct host *h, unsigned a, unsigned k)
 			s->next--;
 	}
 	piece = (struct slmpm_iov){.base = s->chunk, .len = n > 0 ? (size_t)n : 0};
-	if (slmpm_sendv(acc->peer, k, &piece, 1, &how, req_of(h, a, k + 1)) < 0)
+	if (s->placed && n > 0 && slot_put(acc, k, &piece))
+		how.imm |= IMM_PLACED;
+	if (acc->broken || slmpm_sendv(acc->peer, k, &piece, 1, &how, req_of(h, a, k + 1)) < 0)
 		acc->broken = true;
 	return true;
 }

@@ -41,6 +41,14 @@ row() { sed -nE "s/^  $1 +([0-9]+)( messages.*)?\$/\1/p" "$dir/err"; }
 SLMPM_ATTACH=n "$demo" -n 1 ../large 2>"$dir/err" | sha256sum --quiet -c || fail "a large file, without attach"
 [ "$(row "by RGET")" = 0 ] || fail "fetched although that is not allowed"
 [ "$(row messages)" -lt 100 ] || fail "a large file goes in $(row messages) messages"
+
+# Or by what is asked for: 20 MiB in places of half of one.
+"$demo" -n 2 -p put ../large . 2>"$dir/err" | sha256sum --quiet -c || fail "a large file, by put"
+[ "$(sed -nE 's/^  by PUT +(.*)/\1/p' "$dir/err")" = "40 puts, 21 MB" ] || fail "not all of the large file was put"
+"$demo" -n 1 -p smt ../large 2>"$dir/err" | sha256sum --quiet -c || fail "a large file, in packets"
+[ "$(row "by RGET")" = 0 ] || fail "fetched although packets were asked for"
+"$demo" -n 1 -p rget ../large 2>"$dir/err" | sha256sum --quiet -c || fail "a large file, fetched"
+[ "$(row "by RGET")" != 0 ] || slmpm_info --check | grep -q '^replaced *cross-memory attach' || fail "not fetched although that was asked for"
 rm ../large
 
 # Order of output is order of names, not of arrival.
@@ -68,7 +76,7 @@ fi
 grep -q '/proc/self/mem: Input/output error' "$dir/err" || fail "no word of the read error"
 sha256sum --quiet -c "$dir/some" && [ "$(wc -l <"$dir/some")" = 2 ] || fail "wrong after a read error"
 
-for bad in "-n 0" "-n 65" "-n two" "-w 0" "--nonsense"; do
+for bad in "-n 0" "-n 65" "-n two" "-w 0" "-p" "-p fast" "--accelerator=65" "--nonsense"; do
 	"$demo" $bad . >/dev/null 2>"$dir/err"
 	[ $? = 2 ] || fail "$bad: exit status is not 2"
 	grep -q . "$dir/err" || fail "$bad: not a word"
