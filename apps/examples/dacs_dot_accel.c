@@ -29,6 +29,8 @@ int main(void)
 	if (rc != DACS_SUCCESS)
 		return failed("init", rc);
 	rc = dacs_mailbox_read(&length, DACS_DE_PARENT, DACS_PID_PARENT);
+	if (rc == DACS_ERR_INVALID_TARGET)
+		return failed("no parent, dacs_dot_host starts this", rc);
 	if (rc == DACS_SUCCESS)
 		rc = dacs_wid_reserve(&wid);
 	if (rc != DACS_SUCCESS)

@@ -100,8 +100,10 @@ int main(int argc, char **argv)
 	dacs_wid_t wid;
 	DACS_ERR_T rc = dacs_init(DACS_INIT_SINGLE_THREADED);
 
-	if (rc != DACS_SUCCESS || argc != 6)
-		return failed("init", rc != DACS_SUCCESS ? rc : DACS_ERR_INVALID_ARGV);
+	if (rc != DACS_SUCCESS)
+		return failed("init", rc);
+	if (argc != 6)
+		return failed("dacs_put_host starts this", DACS_ERR_INVALID_ARGV);
 	width = (uint32_t)atoi(argv[1]);
 	height = (uint32_t)atoi(argv[2]);
 	rounds = (uint32_t)atoi(argv[3]);
