@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The examples of one-sided operations, work queues and the FIFO give right results, whichever way
+# the operations go.
+set -u
+bin=$SLMPM_BUILD/bin
+fail() { echo "$*" >&2; exit 1; }
+
+lines=$(seq 100000)
+for way in auto ring am tag; do
+	export SLMPM_RMA=$way
+	[ "$(timeout 20 "$bin/put_get" 3)" = "42445 primes below 512000" ] || fail "put_get by $way"
+	[ "$(timeout 20 "$bin/work_queue" <<<"$lines")" = "100000 lines" ] || fail "work_queue by $way"
+	[ "$(timeout 20 "$bin/fifo" 3)" = "2700 stored, 300 dropped, 1350 of 20 degrees or more" ] || fail "fifo by $way"
+done
+[ "$(timeout 20 "$bin/work_queue" </dev/null)" = "0 lines" ] || fail "work_queue of nothing"
+for program in put_get work_queue fifo; do
+	"$bin/$program" 99 >/dev/null 2>&1
+	[ $? = 2 ] || fail "$program 99: exit status is not 2"
+done
