@@ -8,37 +8,33 @@
 
 #include <string.h>
 
-#define INTERRUPTED 20000 /* ns: what took longer has lost its CPU meanwhile */
-#define RUN         32    /* of one kind before the next: what is called in turns is mispredicted */
+#define INTERRUPTED 20000              /* ns: what took longer has lost its CPU meanwhile */
+#define WRONG       (-SLMPM_ECHECKSUM) /* another value was there than the last one plus one */
+#define RUN         32 /* of one kind before the next: what is called in turns is mispredicted */
 
 enum what { CALL, BARE, NOTHING, END, WHATS };
 
-static ALWAYS_INLINE int call(struct pair *p, bool swap)
+static ALWAYS_INLINE int call(struct pair *p, bool swap, uint64_t *value)
 {
-	uint64_t value = p->region.value, old;
-	int rc = swap ? slmpm_atomic(p->region.remote, 0, SLMPM_COMPARE_SWAP, 64, value + 1, value,
-				     &old, NULL, NULL) :
+	uint64_t old;
+	int rc = swap ? slmpm_atomic(p->region.remote, 0, SLMPM_COMPARE_SWAP, 64, *value + 1,
+				     *value, &old, NULL, NULL) :
 			slmpm_atomic(p->region.remote, 0, SLMPM_FETCH_ADD, 64, 1, 0, &old, NULL,
 				     NULL);
 
-	if (rc < 0)
-		return rc;
-	if (old != value) {
-		fprintf(stderr, "slmpm_perftest: atomic: %llu was there, not %llu\n",
-			(unsigned long long)old, (unsigned long long)value);
-		return -SLMPM_ECHECKSUM;
-	}
-	p->region.value++;
-	return 0;
+	return rc < 0 ? rc : old == (*value)++ ? 0 : WRONG;
 }
 
-static ALWAYS_INLINE void bare(uint64_t *word, uint64_t *value, bool swap)
+static ALWAYS_INLINE int bare(uint64_t *word, bool swap, uint64_t *value)
 {
-	if (!swap)
-		*value = __atomic_fetch_add(word, 1, __ATOMIC_SEQ_CST);
-	else if (__atomic_compare_exchange_n(word, value, *value + 1, false, __ATOMIC_SEQ_CST,
-					     __ATOMIC_SEQ_CST))
-		++*value;
+	uint64_t old = *value;
+
+	if (swap)
+		__atomic_compare_exchange_n(word, &old, *value + 1, false, __ATOMIC_SEQ_CST,
+					    __ATOMIC_SEQ_CST);
+	else
+		old = __atomic_fetch_add(word, 1, __ATOMIC_SEQ_CST);
+	return old == (*value)++ ? 0 : WRONG;
 }
 
 /* Side 1 takes the line of what comes next. */
@@ -63,6 +59,13 @@ static ALWAYS_INLINE void clock_is_read(void)
 #endif
 }
 
+static int told(int rc)
+{
+	if (rc == WRONG)
+		fprintf(stderr, "slmpm_perftest: atomic: another value was there than expected\n");
+	return rc;
+}
+
 static double mean(const uint64_t *sum, const uint64_t *n, enum what what)
 {
 	return (double)sum[what] / (double)(n[what] ? n[what] : 1);
@@ -71,7 +74,8 @@ static double mean(const uint64_t *sum, const uint64_t *n, enum what what)
 static ALWAYS_INLINE int lead(struct pair *p, const struct job *j, struct hist *stamps, bool swap)
 {
 	struct spot *spot = board_spots(p->board);
-	uint64_t sum[WHATS] = {0}, n[WHATS] = {0}, before, took, value = spot[SPOT_WORD].word[0];
+	uint64_t sum[WHATS] = {0}, n[WHATS] = {0}, before, took;
+	uint64_t values[2] = {p->region.value, spot[SPOT_WORD].word[0]};
 	uint64_t turn = spot[SPOT_ASK].word[0] / WHATS, rounds = (j->count + RUN - 1) / RUN;
 	int rc = 0;
 
@@ -82,9 +86,9 @@ static ALWAYS_INLINE int lead(struct pair *p, const struct job *j, struct hist *
 		before = now_ns();
 		clock_is_read();
 		if (what == CALL && rc >= 0)
-			rc = call(p, swap);
-		else if (what == BARE)
-			bare(spot[SPOT_WORD].word, &value, swap);
+			rc = call(p, swap, &values[CALL]);
+		else if (what == BARE && rc >= 0)
+			rc = bare(spot[SPOT_WORD].word, swap, &values[BARE]);
 		took = now_ns() - before;
 		if (took > INTERRUPTED)
 			continue;
@@ -94,7 +98,7 @@ static ALWAYS_INLINE int lead(struct pair *p, const struct job *j, struct hist *
 			hist_add(stamps, took);
 	}
 	if (rc < 0)
-		return rc;
+		return told(rc);
 	p->extra.each_ns = mean(sum, n, CALL) - mean(sum, n, NOTHING);
 	p->extra.bare_ns = mean(sum, n, BARE) - mean(sum, n, NOTHING);
 	return ask(p, spot, ++turn * WHATS + END);
@@ -136,11 +140,11 @@ static int alone(struct pair *p, const struct job *j, struct hist *stamps, bool 
 		return pair_signaled(p);
 	for (uint64_t i = 0; i < j->count && rc >= 0; i++) {
 		before = stamps ? now_ns() : 0;
-		rc = call(p, swap);
+		rc = call(p, swap, &p->region.value);
 		if (stamps)
 			hist_add(stamps, now_ns() - before);
 	}
-	return rc < 0 ? rc : pair_signal(p);
+	return rc < 0 ? told(rc) : pair_signal(p);
 }
 
 /* Both sides know what is there at the beginning. */
