@@ -19,16 +19,17 @@ static inline bool direct_reaches(const struct remote *remote, unsigned op)
 	return remote->memory.ops >> op & 1 && !(m->barrier | m->fenced);
 }
 
-/* Mapped memory, in a context of one thread. */
-static inline bool direct_is_short(const struct remote *remote, unsigned op, uint32_t access)
+/* The same of mapped memory, in a context of one thread, by who has the rights. */
+static inline bool direct_is_short(const struct remote *remote, unsigned op)
 {
-	return remote && !remote->ctx->multiple && remote->memory.base &&
-	       (remote->access & access) == access && direct_reaches(remote, op);
+	return remote && remote->direct.ops >> op & 1 &&
+	       !(remote->direct.rma->barrier | remote->direct.rma->fenced);
 }
 
 static inline bool direct_is_within(const struct remote *remote, uint64_t offset, uint64_t len)
 {
-	return offset <= remote->size && len <= remote->size - offset && len <= SLMPM_MESSAGE_MAX;
+	return offset <= remote->direct.size && len <= remote->direct.size - offset &&
+	       len <= SLMPM_MESSAGE_MAX;
 }
 
 /* Nothing that a finished call has not done anyway. */
@@ -40,14 +41,18 @@ static inline bool direct_is_plain(const struct slmpm_how *how)
 
 static inline void *direct_at(const struct remote *remote, uint64_t offset)
 {
-	return (unsigned char *)remote->memory.base + offset;
+	return remote->direct.base + offset;
 }
 
 /* The word will be changed, if the checks allow it: they take less time than its line does. */
-static inline void direct_claim(const void *at)
+static inline void direct_claim(slmpm_rmem mem, uint64_t offset)
 {
+	const unsigned char *base = atomic_load_explicit(&remote_guesses[mem.id % REMOTE_GUESSES],
+							 memory_order_relaxed);
+	const unsigned char *at = (const unsigned char *)((uintptr_t)base + offset);
+
 #if defined(__x86_64__) || defined(__i386__)
-	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)at)); /* the builtin asks to read */
+	__asm__ volatile("prefetchw %0" : : "m"(*at)); /* the builtin asks to read */
 #else
 	__builtin_prefetch(at, 1);
 #endif

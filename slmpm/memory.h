@@ -50,9 +50,18 @@ struct grant { /* what one peer may do with one region */
 	struct sharing *sharing; /* who waits for its acceptance; or NULL */
 };
 
-struct remote {               /* a peer's region: as offered, and then behind slmpm_rmem */
-	struct handle handle; /* generation 0: not opened yet */
-	struct context *ctx;  /* stays, as that of a region */
+struct shortcut {     /* what the short ways look at, on the line of the handle */
+	uint32_t ops; /* bits of enum fabric_op; 0: not mapped, or several threads */
+	unsigned char *base;
+	uint64_t size;
+	const struct rma *rma;
+	struct slmpm_stats *stats;
+};
+
+struct remote {                 /* a peer's region: as offered, and then behind slmpm_rmem */
+	struct handle handle;   /* generation 0: not opened yet */
+	struct context *ctx;    /* stays, as that of a region */
+	struct shortcut direct; /* all zero with threads: they look before they lock */
 	struct endpoint *ep;
 	struct list node;   /* of the endpoint's, offered or open */
 	struct list shared; /* offered by slmpm_mem_share: in the order of the offers; or alone */
@@ -70,6 +79,13 @@ struct remote {               /* a peer's region: as offered, and then behind sl
 enum let_go { LET_GO_ALL = 1, LET_GO_MAPPING = 2 };
 
 extern struct handle_table region_table, remote_table;
+
+/*
+ * Where the peer's regions are mapped, by the low bits of their handles. A guess: whoever asks for a
+ * line ahead of all checks need not walk to it, and asking for a wrong one harms nobody.
+ */
+#define REMOTE_GUESSES 64
+extern _Atomic(unsigned char *) remote_guesses[REMOTE_GUESSES];
 
 static inline struct region *region_get(slmpm_mem mem)
 {

@@ -15,6 +15,7 @@
 #include "slmpm/wait.h"
 
 struct handle_table remote_table = HANDLE_TABLE_FROM("peer's memory region", struct remote, ep);
+_Atomic(unsigned char *) remote_guesses[REMOTE_GUESSES];
 
 struct remote *remote_lock(slmpm_rmem rmem, int *rc)
 {
@@ -61,11 +62,44 @@ struct remote *remote_mapped(const struct endpoint *ep, uint32_t id)
 	return r && r->memory.base && !r->revoked ? r : NULL;
 }
 
+static void guess(const struct remote *r, unsigned char *base)
+{
+	atomic_store_explicit(&remote_guesses[r->handle.index % REMOTE_GUESSES], base,
+			      memory_order_relaxed);
+}
+
+/* One that is mapped, in a context of one thread. */
+static void open_shortcut(struct remote *r)
+{
+	uint64_t ops = r->memory.ops;
+
+	if (!r->memory.base || r->ctx->multiple)
+		return;
+	if (!(r->access & SLMPM_READ))
+		ops &= ~(UINT64_C(1) << FABRIC_READ | UINT64_C(1) << FABRIC_ATOMIC);
+	if (!(r->access & SLMPM_WRITE))
+		ops &= ~(UINT64_C(1) << FABRIC_WRITE | UINT64_C(1) << FABRIC_ATOMIC);
+	if ((r->address | (uintptr_t)r->memory.base) % sizeof(uint64_t))
+		ops &= ~(UINT64_C(1) << FABRIC_ATOMIC); /* a word here may be none there */
+	r->direct = (struct shortcut){
+		.ops = (uint32_t)ops,
+		.base = r->memory.base,
+		.size = r->size,
+		.rma = r->ep->rma,
+		.stats = r->ep->stats,
+	};
+	guess(r, r->memory.base);
+}
+
 /* It is not reached any more, except by requests. */
 static void unmap(struct remote *r)
 {
 	struct endpoint *ep = r->ep;
 
+	if (r->direct.base) {
+		guess(r, NULL);
+		r->direct = (struct shortcut){0};
+	}
 	if (r->memory.base) {
 		ep->memory.maps--;
 		ep->memory.mapped -= r->size;
@@ -210,6 +244,7 @@ int remote_open(struct remote *offer, slmpm_rmem *rmem)
 	r->unmapped = offer->unmapped;
 	memcpy(r->secret, offer->secret, KEY_SECRET);
 	list_init(&r->shared);
+	open_shortcut(r);
 	list_append(&ep->memory.open, &r->node);
 	list_remove(&offer->node);
 	list_remove(&offer->shared);

@@ -52,16 +52,16 @@ int slmpm_put(slmpm_rmem to, uint64_t offset, const void *from, size_t len,
 {
 	struct remote *remote = remote_get(to);
 
-	if (LIKELY(!req && direct_is_short(remote, FABRIC_WRITE, SLMPM_WRITE) &&
+	if (LIKELY(!req && direct_is_short(remote, FABRIC_WRITE) &&
 		   direct_is_within(remote, offset, len) && (from || !len) &&
 		   direct_is_plain(how))) {
-		struct slmpm_stats *stats = remote->ep->stats;
+		struct slmpm_stats *stats = remote->direct.stats;
 
 		if (LIKELY(len < SHARE_LEAST) || !share_put(remote, offset, from, len))
 			copy_payload(direct_at(remote, offset), from, len);
 		stats->put_bytes += len;
 		if (UNLIKELY(!(++stats->puts % RMA_LOOK_EVERY)))
-			rma_look(remote->ep->ctx);
+			rma_look(remote->ctx);
 		return 0;
 	}
 	return operate_one("slmpm_put", REQUEST_PUT, to, offset, (void *)(uintptr_t)from, len, how,
@@ -73,16 +73,16 @@ int slmpm_get(slmpm_rmem from, uint64_t offset, void *to, size_t len, const stru
 {
 	struct remote *remote = remote_get(from);
 
-	if (LIKELY(!req && direct_is_short(remote, FABRIC_READ, SLMPM_READ) &&
+	if (LIKELY(!req && direct_is_short(remote, FABRIC_READ) &&
 		   direct_is_within(remote, offset, len) && (to || !len) && direct_is_plain(how))) {
-		struct slmpm_stats *stats = remote->ep->stats;
+		struct slmpm_stats *stats = remote->direct.stats;
 
 		copy_payload(to, direct_at(remote, offset), len);
 		/* Pairs with the release before what was read here, as by a fenced put. */
 		atomic_thread_fence(memory_order_acquire);
 		stats->get_bytes += len;
 		if (UNLIKELY(!(++stats->gets % RMA_LOOK_EVERY)))
-			rma_look(remote->ep->ctx);
+			rma_look(remote->ctx);
 		return 0;
 	}
 	return operate_one("slmpm_get", REQUEST_GET, from, offset, to, len, how, req);
