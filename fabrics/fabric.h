@@ -37,6 +37,13 @@ enum fabric_op {
 	FABRIC_WRITE,  /* bytes into the peer's memory: wr.memory, wr.offset, wr.size */
 	FABRIC_READ,   /* and out of it */
 	FABRIC_ATOMIC, /* wr.data is a struct fabric_atomic */
+	/*
+	 * From now on posts and reserves leave wr.length segments of the peer's ring free, up to
+	 * FABRIC_HOLD_MAX. A packet of no more than FABRIC_WORD_MAX bytes takes one: where a post
+	 * has been taken since the number was raised, such a packet will be once it is lowered by
+	 * one.
+	 */
+	FABRIC_HOLD_BACK,
 };
 
 enum fabric_flag {
@@ -53,10 +60,13 @@ enum fabric_commit {
 	FABRIC_COMMIT_STREAM,  /* its receive engine writes ring and total */
 };
 
-#define FABRIC_MEMORY_HOST   1u
-#define FABRIC_CAUSES        5
+#define FABRIC_MEMORY_HOST        1u
+#define FABRIC_CAUSES             5
 /* Segments of a ring that the core may have read and not released while it does not poll. */
-#define FABRIC_DUE(segments) ((segments) / 128)
+#define FABRIC_DUE(segments)      ((segments) / 128)
+/* That may be held back: a reader publishes its total early enough for a writer that does so. */
+#define FABRIC_HOLD_MAX(segments) ((segments) / 16)
+#define FABRIC_WORD_MAX           32
 
 struct fabric_caps {
 	uint64_t ops;         /* 1 << enum fabric_op */

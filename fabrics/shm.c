@@ -71,7 +71,7 @@ static COLD void refresh_counts(struct shm_link *l)
 	c->in_produced_seen = l->reader.consumed + ring_unread(&l->reader);
 	(void)ring_room(&l->writer);
 	c->produced = l->writer.produced;
-	c->consumed_seen = l->writer.consumed;
+	c->consumed_seen = l->writer.consumed + l->writer.held_back;
 	c->out_segments = l->writer.mask + 1;
 	c->read = l->reader.read;
 	c->consumed = l->reader.consumed;
@@ -97,6 +97,24 @@ static COLD int flush(struct shm_link *l)
 	if (l->writer.violation)
 		return poisoned(l, l->writer.violation);
 	return 1;
+}
+
+static COLD int hold_back(struct shm_link *l, uint32_t segments)
+{
+	if (segments > FABRIC_HOLD_MAX(l->writer.mask + 1))
+		return -EINVAL;
+	ring_hold_back(&l->writer, segments);
+	return 1;
+}
+
+/* What is not a packet. */
+static COLD int post_other(struct shm_link *l, const struct fabric_wr *wr)
+{
+	switch (wr->op) {
+	case FABRIC_FLUSH: return flush(l);
+	case FABRIC_HOLD_BACK: return hold_back(l, wr->length);
+	default: return shm_reach(l, wr);
+	}
 }
 
 /* No room: a peer that sleeps must know what there is before we wait for it. */
@@ -149,7 +167,7 @@ static int shm_post(struct fabric_link *link, const struct fabric_wr *wr)
 	unsigned char *at;
 
 	if (UNLIKELY(wr->op != FABRIC_SEND))
-		return wr->op == FABRIC_FLUSH ? flush(l) : shm_reach(l, wr);
+		return post_other(l, wr);
 	if (UNLIKELY(wr->flags & FABRIC_BUILT)) {
 		at = l->built;
 		l->built = NULL;

@@ -120,11 +120,19 @@ static int check_echo(const struct shm_link *l, const struct fabric_blob *in)
 	return LITTLE_64(epoch) == l->own_epoch ? 0 : -EPROTO;
 }
 
-/* p of N, less what the core may hold back while it gathers releases (FABRIC_DUE). */
+/* So much is read and not published by a writer that waits for the longest packet's room, less what
+ * the core may hold back while it gathers releases, and what the writer leaves free. */
+static uint32_t live_share(const struct ring_shape *shape)
+{
+	return shape->segments - ring_packet_max(shape) + 1 - FABRIC_DUE(shape->segments) -
+	       FABRIC_HOLD_MAX(shape->segments);
+}
+
+/* p of N, as far as that goes. */
 static uint32_t threshold(const struct ring_shape *shape, uint32_t permille)
 {
 	uint32_t part = (uint32_t)((uint64_t)shape->segments * permille / 1000);
-	uint32_t live = shape->segments - ring_packet_max(shape) + 1 - FABRIC_DUE(shape->segments);
+	uint32_t live = live_share(shape);
 
 	if (!permille)
 		return 0;
@@ -158,6 +166,9 @@ static int start_rings(struct shm_link *l)
 		.threshold = threshold(&l->own_shape, c->threshold_permille),
 		.batch = c->batch ? c->batch : l->own_shape.segments / 16,
 	};
+
+	if (in.batch > live_share(&l->own_shape))
+		in.batch = live_share(&l->own_shape);
 
 	if (!out.bits || !in.bits) {
 		free(out.bits);

@@ -131,11 +131,13 @@ static bool look_at_consumed(struct ring_writer *w)
 	/* Pairs with the release in ring_publish_consumed: overwriting comes after its reading. */
 	uint64_t k = LITTLE_64(ORDER_LOAD(consumed_in, w->consumed_in, memory_order_acquire));
 
-	if (PEER_FAULT(k - w->consumed > w->produced - w->consumed) && ORDER_RULE(check_consumed)) {
+	uint64_t known = w->consumed + w->held_back;
+
+	if (PEER_FAULT(k - known > w->produced - known) && ORDER_RULE(check_consumed)) {
 		w->violation = RING_BAD_CONSUMED;
 		return false;
 	}
-	w->consumed = k;
+	w->consumed = k - w->held_back;
 	return true;
 }
 
@@ -328,5 +330,13 @@ uint64_t ring_room(struct ring_writer *w)
 {
 	if (!look_at_consumed(w))
 		return 0;
-	return w->mask + 1 - (w->produced - w->consumed);
+	return w->mask + 1 - (w->produced - w->consumed - w->held_back);
+}
+
+/* No more than a shadow that lags behind: the short way in ring_reserve stays as it is. */
+void ring_hold_back(struct ring_writer *w, uint32_t n)
+{
+	w->consumed += w->held_back;
+	w->consumed -= n;
+	w->held_back = n;
 }

@@ -70,13 +70,14 @@ struct ring_writer {
 	unsigned char *segments; /* the peer's memory: stores only */
 	uint64_t mask;           /* N - 1 */
 	uint64_t produced;       /* J */
-	uint64_t consumed;       /* shadow of the peer's K */
+	uint64_t consumed;       /* shadow of the peer's K, less what is held back */
 	uint64_t *stale;         /* a bit a segment: its first word holds payload */
 	uint32_t shift;          /* log2 of the segment size */
 	uint32_t epoch;
-	uint32_t reserved; /* segments reserved and not yet committed */
-	uint32_t max;      /* segments of the longest packet */
-	uint32_t lag;      /* publish `produced` at least every so many segments */
+	uint32_t reserved;  /* segments reserved and not yet committed */
+	uint32_t max;       /* segments of the longest packet */
+	uint32_t lag;       /* publish `produced` at least every so many segments */
+	uint32_t held_back; /* segments that ring_reserve leaves free */
 	enum ring_violation violation;
 	uint64_t announced;                  /* `produced` as last published */
 	_Atomic uint64_t *produced_out;      /* where it is published: the peer's memory */
@@ -145,8 +146,13 @@ void ring_publish_produced(struct ring_writer *w);
 void ring_publish_consumed(struct ring_reader *r, enum ring_cause cause);
 /* J - K by the reader's account, with the published total looked at: for the monitor. */
 uint64_t ring_unread(struct ring_reader *r);
-/* N - unread by the writer's account, with the peer's total looked at. */
+/* N - unread by the writer's account, with the peer's total looked at; what is held back is room. */
 uint64_t ring_room(struct ring_writer *w);
+/*
+ * From now on ring_reserve leaves N segments free. Where a packet found room under it, one of a
+ * segment does so whenever N has been lowered by one since: it never needs a pad.
+ */
+void ring_hold_back(struct ring_writer *w, uint32_t n);
 
 /* Cold halves of the inline functions below. */
 bool ring_make_room(struct ring_writer *w, uint32_t k);

@@ -66,6 +66,8 @@ void link_streams(struct endpoint *ep, struct request *r);
 void link_rotate(struct endpoint *ep, struct request *r);
 /* A request that waits for its clear has got it. */
 void link_cleared(struct endpoint *ep, uint64_t seq);
+/* So many segments of the peer's ring are left free from now on (FABRIC_HOLD_BACK). */
+void link_hold_back(struct endpoint *ep, uint32_t segments);
 /* Publishes totals whatever the thresholds say. */
 void link_flush(struct endpoint *ep);
 /* Memory for LENGTH bytes of payload in the peer's ring, or NULL; and its packet. */

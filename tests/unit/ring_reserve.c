@@ -158,6 +158,40 @@ static void a_short_commit_gives_the_rest_back(void **state)
 	ring_pair_close(&p);
 }
 
+/* Whatever is written and read: once a packet went out under it, each word of what is held back does. */
+static void what_is_held_back_stays_free(void **state)
+{
+	for (uint64_t start = 0; start < 16; start++)
+		for (uint32_t held = 0; held <= 4; held++)
+			for (uint32_t length = 8; length < 4 * 64; length += 64) {
+				struct ring_pair p;
+				uint32_t out = 0, words = held;
+
+				(void)state;
+				open_eager(&p, 16, start);
+				ring_hold_back(&p.w, held);
+				while (ring_put(&p.w, out, length, 0))
+					out++;
+				assert_true(out > 0);
+				assert_true(16 - (p.w.produced - start) >= held);
+				assert_int_equal(ring_room(&p.w), 16 - (p.w.produced - start));
+				for (uint32_t i = 0; i < words; i++) {
+					ring_hold_back(&p.w, --held);
+					assert_true(ring_put(&p.w, out + i, 32, 0));
+				}
+				for (uint32_t i = 0; i < out; i++)
+					ring_take(&p.r, i, length);
+				for (uint32_t i = 0; i < words; i++)
+					ring_take(&p.r, out + i, 32);
+				ring_publish_consumed(&p.r, RING_FLUSH);
+				ring_hold_back(&p.w, words);
+				assert_true(ring_put(&p.w, 0, length, 0));
+				ring_take(&p.r, 0, length);
+				held = words;
+				ring_pair_close(&p);
+			}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -165,6 +199,7 @@ int main(void)
 		cmocka_unit_test(a_full_ring_refuses_without_a_trace),
 		cmocka_unit_test(what_a_dropped_reservation_left_never_looks_committed),
 		cmocka_unit_test(a_short_commit_gives_the_rest_back),
+		cmocka_unit_test(what_is_held_back_stays_free),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
