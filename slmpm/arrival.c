@@ -6,10 +6,10 @@
 
 #include "slmpm/am.h"
 #include "slmpm/area.h"
-#include "slmpm/bulk.h"
 #include "slmpm/bundle.h"
 #include "slmpm/checksum.h"
 #include "slmpm/emulate.h"
+#include "slmpm/fetch.h"
 #include "slmpm/held.h"
 #include "slmpm/link.h"
 #include "slmpm/match.h"
@@ -247,7 +247,7 @@ static void withdraw(struct endpoint *ep, const struct head *h)
 	struct request *r;
 	uint64_t total;
 
-	if (pull_is_asked(ep, h, m))
+	if (fetch_is_asked(ep, h, m))
 		return;
 	if (!m || m->area) {
 		arrival_violates(ep, "withdrawal of no message");
@@ -360,11 +360,11 @@ bool arrival_take(struct endpoint *ep, const struct fabric_arrival *a)
 	case WIRE_READ_ONLY: rma_response(ep, &h, a->kind); return false;
 	case WIRE_ATOMIC_ACKNOWLEDGE: rma_atomic_acknowledged(ep, &h); return false;
 	case WIRE_ACKNOWLEDGE: rma_acknowledged(ep, &h); return false;
-	case WIRE_FETCH: pull_announced(ep, &h); return false;
-	case WIRE_FETCH_GIVE: pull_given(ep, &h); return false;
-	case WIRE_FETCH_SEND: pull_sent(ep, &h); return false;
-	case WIRE_FETCH_TAKE: push_taken(ep, &h); return false;
-	case WIRE_FETCH_DONE: push_over(ep, &h); return false;
+	case WIRE_FETCH: fetch_announced(ep, &h); return false;
+	case WIRE_FETCH_GIVE: fetch_given(ep, &h); return false;
+	case WIRE_FETCH_SEND: fetch_sent_instead(ep, &h); return false;
+	case WIRE_FETCH_TAKE: fetch_taken(ep, &h); return false;
+	case WIRE_FETCH_DONE: fetch_over(ep, &h); return false;
 	case WIRE_SHARE: share_offered(ep, &h); return false;
 	case WIRE_SHARE_GIVE: share_given(ep, &h); return false;
 	case WIRE_SHARE_TAKE:

@@ -3,7 +3,7 @@
 #include "slmpm/message.h"
 
 #include "slmpm/bootstrap.h"
-#include "slmpm/bulk.h"
+#include "slmpm/fetch.h"
 #include "slmpm/error.h"
 #include "slmpm/link.h"
 #include "slmpm/memory.h"
@@ -35,7 +35,7 @@ static bool nobody_writes(void *arg)
 {
 	const struct closing *c = arg;
 
-	return is_gone(c) || c->ep->state != SLMPM_PEER_UP || bulk_let_go(c->ep);
+	return is_gone(c) || c->ep->state != SLMPM_PEER_UP || fetch_let_go(c->ep);
 }
 
 static bool handshake_over(void *arg)

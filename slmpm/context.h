@@ -42,7 +42,6 @@ struct context {
 	struct list fifo;          /* struct fifo_entry, not taken yet */
 	struct list posted;        /* receives in posting order, struct request */
 	uint32_t posted_count;
-	uint32_t pulls;      /* messages being fetched, from all peers */
 	uint64_t postings;   /* receives posted so far */
 	uint32_t unexpected; /* messages in all endpoints' lists */
 	struct list events;  /* struct event */

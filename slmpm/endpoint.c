@@ -8,10 +8,10 @@
 
 #include "slmpm/area.h"
 #include "slmpm/bootstrap.h"
-#include "slmpm/bulk.h"
 #include "slmpm/emulate.h"
 #include "slmpm/engine.h"
 #include "slmpm/error.h"
+#include "slmpm/fetch.h"
 #include "slmpm/fifo.h"
 #include "slmpm/held.h"
 #include "slmpm/inbound.h"
@@ -106,7 +106,7 @@ void endpoint_free(struct endpoint *ep)
 	fifo_forget(ep);
 	bootstrap_free(ep);
 	area_free_all(ep);
-	bulk_free(ep);
+	fetch_free(ep);
 	share_free(ep);
 	memory_forget(ep);
 	ep->link.fabric->disconnect(ep->link.port);
@@ -135,7 +135,7 @@ void endpoint_refresh(struct endpoint *ep)
 		     list_empty(&ep->owed) && !ep->link.active &&
 		     !(ep->loan.data && !ep->loan.area) && !ep->check && !ep->closing &&
 		     !ep->rma->job_count && !ep->rma->moving && !ep->work_waiting &&
-		     !bulk_busy(ep) && !share_waits(ep) && !emulate_has_work(ep->emulation);
+		     !fetch_busy(ep) && !share_waits(ep) && !emulate_has_work(ep->emulation);
 }
 
 static uint32_t packet_limit(uint32_t agreed, uint32_t payload_max)
@@ -228,7 +228,7 @@ void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *wh
 	ep->am.message = NULL;
 	ep->bundle.count = ep->bundle.left = 0;
 	ep->unpack.left = 0;
-	bulk_end(ep);
+	fetch_end(ep);
 	fail_list(&ep->link.queue, error);
 	fail_list(&ep->announced, error);
 	emulate_end(ep);

@@ -91,7 +91,7 @@ struct endpoint {
 	struct list owed;      /* control packets that found no room (link.c) */
 	uint32_t work_waiting; /* work requests that others must end before (workqueue.c) */
 	uint64_t fetch_min;    /* from this length on the peer fetches them itself */
-	struct bulk *bulk;     /* such messages, both ways; or NULL */
+	struct fetch *fetch;   /* such messages, both ways; or NULL */
 	struct share *share;   /* puts that both sides copy; or NULL */
 	struct bundle bundle;
 

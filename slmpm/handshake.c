@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "slmpm/am.h"
-#include "slmpm/bulk.h"
+#include "slmpm/fetch.h"
 #include "slmpm/share.h"
 #include "slmpm/error.h"
 #include "slmpm/wait.h"
@@ -214,7 +214,7 @@ static int take_round(struct control *c, struct received *r)
 		ep->bundle.most = 0;
 	ep->memory.agreed = c->features & WIRE_FEATURE_MEMORY;
 	if (c->features & WIRE_FEATURE_FETCH)
-		bulk_open(ep);
+		fetch_open(ep);
 	if (c->features & WIRE_FEATURE_SHARE)
 		share_open(ep);
 	return 0;

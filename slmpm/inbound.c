@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "slmpm/area.h"
-#include "slmpm/bulk.h"
+#include "slmpm/fetch.h"
 
 bool inbound_complete(const struct inbound *m)
 {
@@ -43,8 +43,8 @@ void inbound_free(struct inbound *m)
 	list_remove(&m->parts);
 	if (m->area)
 		area_done(m->ep, m->area);
-	if (m->pull)
-		pull_forget(m);
+	if (m->fetch)
+		fetch_drop(m);
 	free(m->data);
 	free(m);
 }

@@ -29,11 +29,11 @@ struct inbound {
 	struct request *receive; /* matched */
 	unsigned char *data;     /* bytes kept here while unmatched or held: room for `room` */
 	uint64_t room;
-	struct pull *pull; /* the message is to be fetched */
-	struct area *area; /* the message lies there; got bytes are ready */
-	bool final;        /* area: got is the length */
-	bool held;         /* handed out by slmpm_hold: its memory stays until released */
-	bool released;     /* area: the reader let go before the end */
+	struct fetch_in *fetch; /* the message is to be fetched */
+	struct area *area;      /* the message lies there; got bytes are ready */
+	bool final;             /* area: got is the length */
+	bool held;              /* handed out by slmpm_hold: its memory stays until released */
+	bool released;          /* area: the reader let go before the end */
 };
 
 /* NULL: no memory, and the endpoint has ended for it. */

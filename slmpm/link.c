@@ -9,10 +9,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "slmpm/bulk.h"
 #include "slmpm/bundle.h"
 #include "slmpm/checksum.h"
 #include "slmpm/emulate.h"
+#include "slmpm/fetch.h"
 
 /* A violation found on the way down ends the endpoint only once progress is back at the top: the
  * messages in hand here are not to vanish under us. */
@@ -122,7 +122,7 @@ static uint64_t charge_of(const struct endpoint *ep, const struct request *r)
 {
 	if (r->wire & WIRE_FLAG_UNCHARGED)
 		return 0;
-	if (push_wants(ep, r))
+	if (fetch_wants(ep, r))
 		return WIRE_ENVELOPE;
 	return wire_charge(r->length > ep->eager_max ? ep->packet_max : r->length);
 }
@@ -155,8 +155,8 @@ static int begin(struct endpoint *ep, struct request *r)
 
 	if (!has_credit(ep, r))
 		return -EAGAIN;
-	if (push_wants(ep, r))
-		return push_announce(ep, r);
+	if (fetch_wants(ep, r))
+		return fetch_announce(ep, r);
 	rc = link_post_request(ep, &p, r);
 	if (rc != 1)
 		return rc;
@@ -169,7 +169,7 @@ static int begin(struct endpoint *ep, struct request *r)
 	r->offset = first;
 	r->announced = announce;
 	if (UNLIKELY(r->length >= ep->fetch_min))
-		push_packets(ep, r);
+		fetch_packets(ep, r);
 	ep->link.uncharged -= is_uncharged(r);
 	if (r->wire & WIRE_FLAG_ACTIVE && !only)
 		ep->link.active = r;
@@ -280,7 +280,7 @@ static int push_request(struct endpoint *ep, struct request *r, bool *stop)
 			if (ep->link.active == r)
 				ep->link.active = NULL;
 			if (UNLIKELY(r->length >= ep->fetch_min))
-				push_sent(ep, r);
+				fetch_sent(ep, r);
 			link_dequeue(ep, r);
 			request_finish(r, 0);
 			return n;
@@ -350,8 +350,8 @@ void link_cleared(struct endpoint *ep, uint64_t seq)
 
 		if (r->seq != seq)
 			continue;
-		if (r->push)
-			push_forget(r);
+		if (r->fetch)
+			fetch_forget(r);
 		list_remove(at);
 		r->cleared = true;
 		link_enqueue(ep, r);
@@ -362,6 +362,14 @@ void link_cleared(struct endpoint *ep, uint64_t seq)
 	/* One that has been withdrawn meanwhile is no offence; one that never was, is. */
 	if (seq > ep->sent || !seq)
 		endpoint_poison(ep, "clear to send");
+}
+
+void link_hold_back(struct endpoint *ep, uint32_t segments)
+{
+	struct fabric_wr wr = {.op = FABRIC_HOLD_BACK, .length = segments};
+
+	if (ep->state == SLMPM_PEER_UP)
+		(void)ep->link.fabric->post(ep->link.port, &wr);
 }
 
 void link_flush(struct endpoint *ep)

@@ -2,7 +2,7 @@
 /* Matching: posted receives on one side, unexpected messages on the other. */
 #include "slmpm/match.h"
 
-#include "slmpm/bulk.h"
+#include "slmpm/fetch.h"
 #include "slmpm/wait.h"
 
 static bool wants(const struct request *r, const struct endpoint *ep, uint32_t stream)
@@ -69,8 +69,8 @@ void match_discount(struct endpoint *ep, uint64_t bytes)
 
 static void start_rest(struct inbound *m)
 {
-	if (m->pull) {
-		pull_begin(m);
+	if (m->fetch) {
+		fetch_begin(m);
 		return;
 	}
 	if (!m->announced || m->cleared)
@@ -174,7 +174,7 @@ int match_undo(struct request *r)
 
 	if (!m)
 		return 0;
-	if (m->pull && !pull_take_back(m))
+	if (m->fetch && !fetch_undo(m))
 		return -SLMPM_EBUSY;
 	if (r->kind == REQUEST_RECV && !m->area && m->room < m->got) {
 		/* What lies past the buffer's end is gone already. */

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#include "slmpm/bulk.h"
 #include "slmpm/error.h"
+#include "slmpm/fetch.h"
 #include "slmpm/link.h"
 #include "slmpm/match.h"
 #include "slmpm/progress.h"
@@ -124,10 +124,9 @@ static bool take_back(struct request *r)
 		match_unpost(r);
 		return true;
 	}
-	if (r->push && !push_take_back(r))
-		return false;
-	if (r->push) {
-		push_forget(r);
+	if (r->fetch) {
+		if (!fetch_take_back(r))
+			return false;
 	} else if (r->seq) {
 		link_control(r->ep, WIRE_WITHDRAW, r->seq, 0, NULL, 0);
 	}
@@ -182,7 +181,7 @@ static COLD int await_in_handler(struct request *r)
 /* Taking it back failed for now; what is being copied by the other side is seen through. */
 static bool may_try_again(const struct request *r)
 {
-	return r->push || (r->message && r->message->pull);
+	return r->fetch || (r->message && r->message->fetch);
 }
 
 int message_await(struct request *r, int timeout_ms)
@@ -194,8 +193,8 @@ int message_await(struct request *r, int timeout_ms)
 	rc = message_submit(r);
 	if (rc < 0)
 		return rc;
-	if (r->push && !timeout_ms)
-		push_hurry(r);
+	if (r->fetch && !timeout_ms)
+		fetch_hurry(r);
 	rc = r->done ? 0 : wait_until(r->ctx, is_done, r, timeout_ms);
 	if (r->done)
 		return explain(r);

@@ -7,10 +7,10 @@
 
 #include "slmpm/am.h"
 #include "slmpm/arrival.h"
-#include "slmpm/bulk.h"
 #include "slmpm/bundle.h"
 #include "slmpm/engine.h"
 #include "slmpm/error.h"
+#include "slmpm/fetch.h"
 #include "slmpm/link.h"
 #include "slmpm/share.h"
 #include "slmpm/wait.h"
@@ -71,8 +71,8 @@ static int progress_endpoint(struct endpoint *ep)
 		n += link_push(ep);
 		if (ep->work_waiting)
 			n += workqueue_advance(ep);
-		if (bulk_busy(ep))
-			n += bulk_step(ep);
+		if (fetch_busy(ep))
+			n += fetch_step(ep);
 		if (share_waits(ep) && ep->state == SLMPM_PEER_UP)
 			n += share_step(ep);
 		if (ep->rma->moving)

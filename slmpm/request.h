@@ -42,7 +42,7 @@ struct request {
 	uint64_t seq;            /* send: its envelope, once begun; receive: its turn */
 	uint64_t length;         /* bytes of the message (send), room (receive) */
 	uint64_t offset;         /* send: bytes posted so far */
-	struct push *push;       /* send: the peer fetches it */
+	struct fetch_out *fetch; /* send: the peer fetches it */
 	struct inbound *message; /* receive: what it has been matched with */
 	struct held *held;       /* hold: finished in place */
 	struct slmpm_done result;

@@ -10,7 +10,6 @@
 #include <sched.h>
 #include <time.h>
 
-#include "slmpm/bulk.h"
 #include "slmpm/error.h"
 #include "slmpm/progress.h"
 
@@ -225,8 +224,6 @@ int wait_until(struct context *ctx, wait_test *test, void *arg, int timeout_ms)
 			break;
 	}
 	ctx->polling = false;
-	if (UNLIKELY(ctx->pulls))
-		bulk_rest_all(ctx);
 	if (ctx->waiting)
 		pthread_cond_broadcast(&ctx->changed);
 	return test(arg) ? 0 : rc;

@@ -115,8 +115,8 @@ struct wire_loan {
 _Static_assert(sizeof(struct wire_loan) == 24, "wire layout");
 
 /* Word 2 of a WIRE_WITHDRAW for a message to be fetched, beside 0. */
-#define WIRE_WITHDRAW_ASK 2 /* perhaps: nothing is to be begun until the next such packet */
-#define WIRE_WITHDRAW_NOT 3 /* no: it goes on */
+#define WIRE_WITHDRAW_ASK 2 /* perhaps: if the receiver is not through by now */
+#define WIRE_WITHDRAW_NOT 3 /* no: it was */
 
 #define WIRE_RANGES 8
 
@@ -136,7 +136,7 @@ struct wire_take {
 	uint64_t limit;   /* as many bytes are wanted */
 	uint64_t upto;    /* so many of them the receiver reads itself */
 	uint32_t turn;    /* counts the receives that the message has had */
-	uint32_t reading; /* 1: from now on; 0: it does not read now */
+	uint32_t zero;
 };
 _Static_assert(sizeof(struct wire_take) == 32, "wire layout");
 

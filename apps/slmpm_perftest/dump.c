@@ -144,8 +144,8 @@ static void print_fetch(const struct record *r, enum form form)
 	if (form == FETCH && r->lead >= 8)
 		printf(" ranges %u", half(r, 0));
 	else if (form == TAKE && r->lead >= 32)
-		printf(" limit %llu upto %llu turn %u reading %u", (ull)word(r, 8),
-		       (ull)word(r, 16), half(r, 24), half(r, 28));
+		printf(" limit %llu upto %llu turn %u", (ull)word(r, 8), (ull)word(r, 16),
+		       half(r, 24));
 	else if (form == GIVE && r->lead >= 24)
 		printf(" claim %llu done %llu turn %u", (ull)word(r, 0), (ull)word(r, 8),
 		       half(r, 16));

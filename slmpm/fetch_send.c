@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Fetched messages, the sending side: announcement, share, withdrawal, end (fetch.h). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/arrival.h"
+#include "slmpm/fetch.h"
+#include "slmpm/link.h"
+#include "slmpm/wait.h"
+
+#define GRACE_NS 30000 /* what may be sent without asking waits so long for a receive */
+
+enum { AUTO, ALWAYS, NEVER }; /* SLMPM_FETCH */
+
+/* ---- whether -------------------------------------------------------------------------------- */
+
+/* The ranges of R's memory; 0: too many. */
+static uint32_t list_ranges(const struct request *r, struct wire_range *ranges)
+{
+	uint32_t n = 0;
+
+	for (int i = 0; i < r->piece_count; i++) {
+		if (!r->pieces[i].len)
+			continue;
+		if (n == WIRE_RANGES)
+			return 0;
+		ranges[n].address = LITTLE_64((uint64_t)(uintptr_t)r->pieces[i].base);
+		ranges[n++].length = LITTLE_64((uint64_t)r->pieces[i].len);
+	}
+	return n;
+}
+
+/* Who sleeps before it has looked around finds out too late that nobody has come for it. */
+static bool waits_long(const struct context *ctx)
+{
+	return ctx->wait == SLMPM_WAIT_BLOCK || ctx->crowded;
+}
+
+bool fetch_wants(const struct endpoint *ep, const struct request *r)
+{
+	struct fetch *f = ep->fetch;
+	struct wire_range ranges[WIRE_RANGES];
+
+	if (r->length < ep->fetch_min || !r->length || r->wire || r->kind != REQUEST_SEND)
+		return false;
+	if (r->length <= ep->eager_max && waits_long(ep->ctx))
+		return false;
+	if (f && f->held_out + FETCH_SENDER_WORDS > f->held_max)
+		return false;
+	if (f && config_get()->fetch == AUTO && !choice_is_other(choice_of(f->choices, r->length)))
+		return false;
+	return list_ranges(r, ranges) != 0;
+}
+
+void fetch_packets(struct endpoint *ep, const struct request *r)
+{
+	struct fetch *f = r->length >= ep->fetch_min && !r->wire ? fetch_of(ep) : NULL;
+
+	if (!f || config_get()->fetch != AUTO)
+		return;
+	choice_taken(choice_of(f->choices, r->length));
+	f->timed = r->seq;
+	f->since = wait_now();
+}
+
+void fetch_sent(struct endpoint *ep, const struct request *r)
+{
+	struct fetch *f = ep->fetch;
+	uint64_t ns;
+
+	if (!f || f->timed != r->seq)
+		return;
+	ns = wait_now() - f->since;
+	choice_learn(choice_of(f->choices, r->length), false,
+		     ns + ns * ep->packet_max / r->length, /* the reader's last one */
+		     r->length);
+}
+
+/* What the other way has cost until P's sender goes on. */
+static void learn(struct endpoint *ep, const struct fetch_out *p)
+{
+	uint64_t length = p->r->length;
+
+	choice_learn(choice_of(ep->fetch->choices, length), true, wait_now() - p->since, length);
+}
+
+/* ---- announcing ----------------------------------------------------------------------------- */
+
+static bool say_fetch(struct endpoint *ep, const struct request *r)
+{
+	struct {
+		struct wire_fetch head;
+		struct wire_range ranges[WIRE_RANGES];
+	} fetch;
+	uint32_t n = list_ranges(r, fetch.ranges);
+
+	fetch.head = (struct wire_fetch){.count = LITTLE_32(n)};
+	return fetch_say(ep, WIRE_FETCH, ep->sent + 1, wire_route(r->stream, r->result.imm),
+			 wire_extent(r->length, 0), &fetch,
+			 (uint32_t)(sizeof(fetch.head) + n * sizeof(*fetch.ranges)));
+}
+
+int fetch_announce(struct endpoint *ep, struct request *r)
+{
+	struct fetch *f = fetch_of(ep);
+	struct fetch_out *p = f ? malloc(sizeof(*p)) : NULL;
+
+	if (!p) {
+		ep->fetch_min = UINT64_MAX; /* it goes in packets, then */
+		return -EAGAIN;
+	}
+	*p = (struct fetch_out){.r = r};
+	list_init(&p->node);
+	/* Held back before the announcement is posted: so they are free. */
+	if (!fetch_hold(ep, &f->held_out, &p->held, FETCH_SENDER_WORDS) || !say_fetch(ep, r)) {
+		(void)fetch_hold(ep, &f->held_out, &p->held, -(int)p->held);
+		free(p);
+		return -EAGAIN;
+	}
+	r->fetch = p;
+	r->seq = ++ep->sent;
+	r->announced = true;
+	ep->charged += WIRE_ENVELOPE;
+	ep->stats->sent_messages++;
+	ep->stats->sent_bytes += r->length;
+	p->since = wait_now();
+	choice_taken(choice_of(f->choices, r->length));
+	if (r->length <= ep->eager_max) {
+		p->waiting = true;
+		list_append(&f->out, &p->node);
+	}
+	return 1;
+}
+
+void fetch_forget(struct request *r)
+{
+	struct endpoint *ep = r->ep;
+	struct fetch *f = ep->fetch;
+
+	if (f->out_hand == r->fetch)
+		f->out_hand = NULL;
+	(void)fetch_hold(ep, &f->held_out, &r->fetch->held, -(int)r->fetch->held);
+	list_remove(&r->fetch->node);
+	free(r->fetch);
+	r->fetch = NULL;
+	endpoint_refresh(ep);
+}
+
+/* ---- the share ------------------------------------------------------------------------------ */
+
+static struct request *find(struct endpoint *ep, uint64_t seq)
+{
+	LIST_EACH(at, &ep->announced) {
+		struct request *r = LIST_ENTRY(at, struct request, node);
+
+		if (r->seq == seq && r->fetch)
+			return r;
+	}
+	return NULL;
+}
+
+/* What the receiver leaves of a message, or the half of it where that is much: 0 nothing. */
+static uint64_t choose_share(const struct endpoint *ep, const struct fetch_out *p)
+{
+	uint64_t left = p->done > p->upto ? p->done - p->upto : 0, share;
+
+	if (!(ep->fetch->peer.ops & 1u << FABRIC_WRITE) || !p->address || p->asked ||
+	    left < FETCH_SHARE_MIN / 2)
+		return 0;
+	share = left / 2 > FETCH_SHARE_MAX ? FETCH_SHARE_MAX : left / 2;
+	return share < FETCH_SHARE_MIN ? left : share;
+}
+
+static struct wire_give give_of(const struct fetch_out *p)
+{
+	return (struct wire_give){
+		.claim = LITTLE_64(p->claim),
+		.done = LITTLE_64(p->done),
+		.turn = LITTLE_32(p->turn),
+	};
+}
+
+/* Together with room to say what became of it. */
+static bool say_claim(struct endpoint *ep, struct fetch_out *p, uint64_t claim)
+{
+	struct fetch *f = ep->fetch;
+	int more = FETCH_SENDER_WORDS - (int)p->held;
+	struct wire_give give;
+
+	p->claim = claim;
+	give = give_of(p);
+	if (fetch_hold(ep, &f->held_out, &p->held, more) &&
+	    fetch_say(ep, WIRE_FETCH_GIVE, p->r->seq, 0, 0, &give, sizeof(give))) {
+		p->told = true;
+		return true;
+	}
+	if ((int)p->held == FETCH_SENDER_WORDS)
+		(void)fetch_hold(ep, &f->held_out, &p->held, -more);
+	p->claim = p->done;
+	return false;
+}
+
+static void say_done(struct endpoint *ep, struct fetch_out *p)
+{
+	struct wire_give give = give_of(p);
+
+	p->told = false;
+	(void)fetch_say_held(ep, &p->held, WIRE_FETCH_GIVE, p->r->seq, 0, &give, sizeof(give));
+}
+
+/* Bytes CLAIM to DONE of the message into the peer's buffer. */
+static int write_share(struct endpoint *ep, const struct fetch_out *p)
+{
+	struct request_walk walk = {p->r, 0, p->claim};
+	uint64_t at = p->claim, n;
+	void *run;
+
+	while (at < p->done && (run = request_walk_on(&walk, p->done - at, &n))) {
+		int rc = link_reach(ep, FABRIC_WRITE, &ep->fetch->peer, p->address + at, run, n);
+
+		if (rc != 1)
+			return rc;
+		at += n;
+	}
+	return 0;
+}
+
+/* A claim that is sure is carried out; whatever became of it is told. */
+static void settle(struct endpoint *ep, struct fetch_out *p, bool sure)
+{
+	if (sure && p->claim >= p->upto && write_share(ep, p) == 0) {
+		if (!p->shared)
+			ep->stats->push_messages++;
+		p->shared = true;
+		ep->stats->push_bytes += p->done - p->claim;
+		p->done = p->claim;
+	} else {
+		p->claim = p->done;
+		if (sure)
+			p->address = 0; /* the receiver does the rest */
+	}
+	say_done(ep, p);
+}
+
+static void leave(struct endpoint *ep, struct fetch_out *p)
+{
+	list_remove(&p->node);
+	endpoint_refresh(ep);
+}
+
+static int step_share(struct endpoint *ep, struct fetch_out *p)
+{
+	struct fetch *f = ep->fetch;
+	uint64_t share;
+	int n = 0;
+
+	while ((share = choose_share(ep, p)) && say_claim(ep, p, p->done - share)) {
+		bool heard;
+
+		n++;
+		f->out_hand = p;
+		heard = fetch_heard(ep);
+		if (f->out_hand != p)
+			return n; /* it has gone */
+		if (!p->told)
+			continue; /* another receive has got the message */
+		/* The application may compute before the rest is heard, and who receives is not to
+		 * wait meanwhile. */
+		settle(ep, p, heard);
+		if (!heard)
+			return n;
+	}
+	if (!share)
+		leave(ep, p);
+	return n;
+}
+
+/* ---- packets after all ---------------------------------------------------------------------- */
+
+/* The ring takes it, without being asked. */
+static void send_instead(struct endpoint *ep, struct request *r)
+{
+	fetch_forget(r);
+	list_remove(&r->node);
+	r->cleared = true;
+	link_enqueue(ep, r);
+	link_streams(ep, r);
+	(void)link_push(ep);
+}
+
+/* Nobody has come for it so far, and the send is not to wait for that. */
+static int step_waiting(struct endpoint *ep, struct fetch_out *p)
+{
+	struct fetch *f = ep->fetch;
+
+	if (!ep->ctx->armed && !p->hurried && wait_now() - p->since < GRACE_NS)
+		return 0;
+	if (!p->asked) {
+		if (ep->charged - ep->credited + p->r->length > ep->credit ||
+		    !fetch_say(ep, WIRE_FETCH_SEND, p->r->seq, 0, p->r->length, NULL, 0))
+			return 0;
+		ep->charged += p->r->length;
+		p->asked = true;
+		learn(ep, p);
+	}
+	f->out_hand = p;
+	if (!fetch_heard(ep) || f->out_hand != p)
+		return 1;
+	if (p->turn) /* it has come: it says what is to become of it */
+		leave(ep, p);
+	else
+		send_instead(ep, p->r);
+	return 1;
+}
+
+int fetch_send_step(struct endpoint *ep, struct fetch_out *p)
+{
+	if (p->waiting && !p->turn)
+		return step_waiting(ep, p);
+	p->waiting = false;
+	return step_share(ep, p);
+}
+
+void fetch_hurry(struct request *r)
+{
+	r->fetch->hurried = true;
+}
+
+/* ---- taking it back ------------------------------------------------------------------------- */
+
+bool fetch_take_back(struct request *r)
+{
+	struct endpoint *ep = r->ep;
+	struct fetch_out *p = r->fetch;
+	uint64_t seq = r->seq;
+	uint32_t verdict = 1;
+
+	if (ep->ctx->handling ||
+	    !fetch_say_held(ep, &p->held, WIRE_WITHDRAW, seq, WIRE_WITHDRAW_ASK, NULL, 0))
+		return false;
+	/* The segment for the verdict stays, also when its end is heard now. */
+	p->held -= verdict;
+	fetch_hear(ep);
+	if (ep->state != SLMPM_PEER_UP)
+		return false;
+	(void)fetch_say_held(ep, &verdict, WIRE_WITHDRAW, seq, r->done ? WIRE_WITHDRAW_NOT : 0,
+			     NULL, 0);
+	if (r->fetch) /* else it was to go in packets, or is done */
+		fetch_forget(r);
+	return !r->done;
+}
+
+/* ---- what the receiver says ----------------------------------------------------------------- */
+
+/* A word about a message that has had its end meanwhile is no offence. */
+static bool was_sent(const struct endpoint *ep, uint64_t seq)
+{
+	return seq && seq <= ep->sent;
+}
+
+void fetch_taken(struct endpoint *ep, const struct head *h)
+{
+	struct wire_take take;
+	struct request *r = find(ep, h->seq);
+	struct fetch_out *p = r ? r->fetch : NULL;
+
+	if (PEER_FAULT(!ep->fetch || h->length < sizeof(take) || !was_sent(ep, h->seq) ||
+		       !fetch_introduced(ep, h, sizeof(take)))) {
+		arrival_violates(ep, "taking of a message");
+		return;
+	}
+	if (!p)
+		return;
+	memcpy(&take, h->data, sizeof(take));
+	take.turn = LITTLE_32(take.turn);
+	take.limit = LITTLE_64(take.limit);
+	take.upto = LITTLE_64(take.upto);
+	if (PEER_FAULT(take.turn < p->turn || !take.turn || take.limit > r->length ||
+		       take.upto > take.limit ||
+		       (take.turn == p->turn && (take.limit != p->limit || take.upto < p->upto)))) {
+		arrival_violates(ep, "share of a message");
+		return;
+	}
+	if (take.turn != p->turn) {
+		p->claim = p->done = p->limit = take.limit;
+		p->address = LITTLE_64(take.address);
+		p->told = false;
+	}
+	p->turn = take.turn;
+	p->upto = take.upto;
+	if (list_empty(&p->node) && choose_share(ep, p)) {
+		list_append(&ep->fetch->out, &p->node);
+		endpoint_refresh(ep);
+	}
+}
+
+void fetch_over(struct endpoint *ep, const struct head *h)
+{
+	struct request *r = find(ep, h->seq);
+	struct fetch_out *p = r ? r->fetch : NULL;
+
+	if (PEER_FAULT(!was_sent(ep, h->seq) || h->length || (p && !p->turn))) {
+		arrival_violates(ep, "end of fetching");
+		return;
+	}
+	if (!p)
+		return;
+	if (!p->asked)
+		learn(ep, p);
+	ep->stats->rget_messages++;
+	ep->stats->rget_bytes += r->length - (p->limit - p->done);
+	fetch_forget(r);
+	list_remove(&r->node);
+	request_finish(r, 0);
+}
