@@ -2,6 +2,7 @@
 /* timeout: 120 */
 /* Two processes that send to each other as fast as they can, at once and on many streams, by every
  * way to send and to receive; each takes the other's messages in the order they were sent. */
+#include <sched.h>
 #include <string.h>
 
 #include "tests/lib/message.h"
@@ -41,17 +42,22 @@ struct flight {
 	uint64_t next, last;
 };
 
-static void launch(slmpm_peer peer, struct flight *f)
+static bool launch(slmpm_peer peer, struct flight *f)
 {
+	uint64_t before = f->next;
+
 	while (f->count < FLIGHT && f->next < f->last) {
 		message_start(&f->sends[f->count++], peer, stream_of(f->next), f->next,
 			      length_of(f->next));
 		f->next++;
 	}
+	return f->next > before;
 }
 
-static void land(struct flight *f)
+static bool land(struct flight *f)
 {
+	int before = f->count;
+
 	for (int i = f->count - 1; i >= 0; i--) {
 		struct slmpm_done done;
 
@@ -61,6 +67,7 @@ static void land(struct flight *f)
 		free(f->sends[i].data);
 		f->sends[i] = f->sends[--f->count];
 	}
+	return f->count < before;
 }
 
 /* The next of the other side's, by one call or another; false when it is not there yet. */
@@ -97,12 +104,18 @@ static void talk(slmpm_peer peer, uint64_t count)
 	int64_t until = actor_now_ms() + PATIENCE * actor_slow();
 
 	for (uint64_t taken = 0; taken < count || f.count || f.next < count;) {
-		launch(peer, &f);
-		if (taken < count)
-			taken += take(peer, taken);
-		else
-			(void)slmpm_progress((slmpm_ctx){0});
-		land(&f);
+		bool done = launch(peer, &f);
+
+		if (taken < count && take(peer, taken)) {
+			taken++;
+			done = true;
+		} else if (taken == count) {
+			done |= slmpm_progress((slmpm_ctx){0}) > 0;
+		}
+		done |= land(&f);
+		/* The other side may be waiting for this processor. */
+		if (!done)
+			(void)sched_yield();
 		CHECK(actor_now_ms() < until, "%llu of %llu taken, %llu begun, %d under way",
 		      (unsigned long long)taken, (unsigned long long)count,
 		      (unsigned long long)f.next, f.count);
