@@ -14,7 +14,7 @@
 
 /* clang-format off */
 const struct setting settings[] = {
-	{ "plain", { NULL }, { NULL }, 256 * M },
+	{ "plain", { NULL }, { NULL }, 32 * M },
 	{ "checked", { "SLMPM_CHECK=1" }, { NULL }, 16 * M },
 	{ "checked from one side", { NULL }, { "SLMPM_CHECK=1" }, 8 * M },
 	{ "two segments", { "SLMPM_RING_SEGMENTS=2", "SLMPM_SEGMENT_SIZE=4k" }, { NULL }, 8 * M },
@@ -23,7 +23,7 @@ const struct setting settings[] = {
 	{ "few large segments", { "SLMPM_RING_SEGMENTS=4", "SLMPM_SEGMENT_SIZE=32k" }, { NULL }, 16 * M },
 	{ "rings that differ", { "SLMPM_RING_SEGMENTS=1k" }, { "SLMPM_RING_SEGMENTS=4", "SLMPM_SEGMENT_SIZE=2k" }, 8 * M },
 	{ "short packets", { "SLMPM_PACKET_MAX=256" }, { NULL }, 8 * M },
-	{ "long packets", { "SLMPM_PACKET_MAX=64k", "SLMPM_RING_SEGMENTS=16k" }, { NULL }, 64 * M },
+	{ "long packets", { "SLMPM_PACKET_MAX=64k", "SLMPM_RING_SEGMENTS=16k" }, { NULL }, 32 * M },
 	{ "nothing eager", { "SLMPM_EAGER_MAX=0", "SLMPM_EAGER_CREDIT=64k" }, { NULL }, 16 * M },
 	{ "all eager", { "SLMPM_EAGER_MAX=8m", "SLMPM_EAGER_CREDIT=16m" }, { NULL }, 32 * M },
 	{ "small loans", { "SLMPM_LOAN_MAX=64k" }, { NULL }, 8 * M },
@@ -31,13 +31,13 @@ const struct setting settings[] = {
 	{ "spin", { "SLMPM_WAIT=spin" }, { NULL }, 16 * M },
 	{ "block", { "SLMPM_WAIT=block" }, { NULL }, 16 * M },
 	{ "block without membarrier", { "SLMPM_WAIT=block", "SLMPM_MEMBARRIER=n" }, { NULL }, 8 * M },
-	{ "fetched", { "SLMPM_FETCH=always", "SLMPM_FETCH_MIN=1" }, { NULL }, 64 * M },
+	{ "fetched", { "SLMPM_FETCH=always", "SLMPM_FETCH_MIN=1" }, { NULL }, 32 * M },
 	{ "fetched, short packets", { "SLMPM_FETCH=always", "SLMPM_FETCH_MIN=1", "SLMPM_PACKET_MAX=256" }, { NULL }, 16 * M },
 	{ "fetched, nothing eager", { "SLMPM_FETCH=always", "SLMPM_FETCH_MIN=1", "SLMPM_PACKET_MAX=256", "SLMPM_EAGER_MAX=0" }, { NULL }, 16 * M },
 	{ "fetched by one side", { "SLMPM_FETCH=always", "SLMPM_FETCH_MIN=1", "SLMPM_PACKET_MAX=256" }, { "SLMPM_ATTACH=n" }, 16 * M },
 	{ "fetched asleep", { "SLMPM_FETCH=always", "SLMPM_FETCH_MIN=1", "SLMPM_PACKET_MAX=1k", "SLMPM_WAIT=block", "SLMPM_EAGER_MAX=8k" }, { NULL }, 16 * M },
 	{ "fetched or not", { "SLMPM_FETCH=auto", "SLMPM_FETCH_MIN=1", "SLMPM_PACKET_MAX=1k" }, { NULL }, 16 * M },
-	{ "nothing fetched", { "SLMPM_ATTACH=n" }, { NULL }, 64 * M },
+	{ "nothing fetched", { "SLMPM_ATTACH=n" }, { NULL }, 32 * M },
 	{ "everything small", { "SLMPM_CHECK=1", "SLMPM_RING_SEGMENTS=128", "SLMPM_PACKET_MAX=256",
 	  "SLMPM_EAGER_MAX=300", "SLMPM_EAGER_CREDIT=64k", "SLMPM_WAIT=block" }, { NULL }, 4 * M },
 	{ NULL, { NULL }, { NULL }, 0 },
