@@ -351,7 +351,8 @@ SLMPM_API int slmpm_send(slmpm_peer peer, uint32_t stream, const void *buf, size
  * Receives the next message from PEER (or slmpm_any(ctx)) on STREAM (or SLMPM_ANY_STREAM) into
  * BUF; returns its length. ETRUNC: it was longer than CAP: done->len says how long, the first CAP
  * bytes are there, the rest is gone (slmpm_probe asks beforehand). DONE may be NULL.
- * ECLOSED, EDEAD: everything that the peer had sent has been read before.
+ * ECLOSED, EDEAD: everything that the peer had sent has been read before. EBUSY: ETIMEOUT of a fetched
+ * message into which the peer still may write (slmpm_recv(3)).
  */
 SLMPM_API int64_t slmpm_recv(slmpm_peer peer, uint32_t stream, void *buf, size_t cap,
 			     struct slmpm_done *done, int timeout_ms);

@@ -72,7 +72,7 @@ bool fetch_let_go(struct endpoint *ep)
 	while (f && !list_empty(&f->in))
 		if (!fetch_undo(LIST_ENTRY(f->in.next, struct fetch_in, node)->m))
 			return false;
-	return true;
+	return !f || !f->stranded;
 }
 
 void fetch_free(struct endpoint *ep)

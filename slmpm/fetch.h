@@ -50,6 +50,7 @@ struct fetch_in {         /* a message that this side fetches */
 	bool failed;    /* reading did: packets, once the sender writes no more */
 	bool over;      /* DONE is out */
 	bool asked;     /* the sender may take it back: it says so in a moment */
+	bool stranded;  /* its receive has left while the sender was writing */
 	uint64_t limit; /* bytes wanted: all, or what the receive has room for */
 	uint64_t at;    /* read so far, from the front */
 	uint64_t upto;  /* told to be ours */
@@ -83,6 +84,7 @@ struct fetch {                     /* of an endpoint */
 	struct list in, out;
 	struct fetch_in *in_hand; /* NULL once it has gone */
 	struct fetch_out *out_hand;
+	uint32_t stranded; /* of the messages */
 	uint32_t held, held_in,
 		held_out;  /* segments: all, for those it fetches and announces ... */
 	uint32_t held_max; /* ... each at most */
@@ -140,6 +142,8 @@ void fetch_sent_instead(struct endpoint *ep, const struct head *h);
 void fetch_begin(struct inbound *m);
 /* And loses it: false when the sender may be writing into its memory. */
 bool fetch_undo(struct inbound *m);
+/* And does so while it may: true. False: there is a better end. */
+bool fetch_abandon(struct inbound *m);
 void fetch_drop(struct inbound *m);
 /* All of it is there, and the sender has heard so. */
 void fetch_complete(struct inbound *m);

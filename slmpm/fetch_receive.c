@@ -95,6 +95,7 @@ static void rest(struct endpoint *ep, struct fetch_in *p)
 
 void fetch_drop(struct inbound *m)
 {
+	m->ep->fetch->stranded -= m->fetch->stranded;
 	rest(m->ep, m->fetch);
 	free(m->fetch);
 	m->fetch = NULL;
@@ -155,6 +156,19 @@ bool fetch_undo(struct inbound *m)
 	return true;
 }
 
+bool fetch_abandon(struct inbound *m)
+{
+	struct endpoint *ep = m->ep;
+	struct fetch_in *p = m->fetch;
+
+	if (!p->told || p->over || p->upto < p->limit || p->claim == p->done)
+		return false;
+	rest(ep, p);
+	p->stranded = true;
+	ep->fetch->stranded++;
+	return true;
+}
+
 /* ---- what the sender says ------------------------------------------------------------------- */
 
 static bool was_received(const struct endpoint *ep, const struct head *h)
@@ -176,7 +190,7 @@ void fetch_given(struct endpoint *ep, const struct head *h)
 	give.claim = LITTLE_64(give.claim);
 	give.done = LITTLE_64(give.done);
 	give.turn = LITTLE_32(give.turn);
-	if (!p || !m->receive || give.turn != p->turn)
+	if (!p || !(m->receive || p->stranded) || give.turn != p->turn)
 		return; /* of what has had its end */
 	if (PEER_FAULT(!p->told || give.claim > give.done || give.done > p->done)) {
 		arrival_violates(ep, "share of a message");
@@ -184,6 +198,11 @@ void fetch_given(struct endpoint *ep, const struct head *h)
 	}
 	p->claim = give.claim;
 	p->done = give.done;
+	if (p->stranded && p->claim == p->done) {
+		p->stranded = false;
+		ep->fetch->stranded--;
+		match_put_back(m);
+	}
 }
 
 bool fetch_is_asked(struct endpoint *ep, const struct head *h, struct inbound *m)
@@ -209,7 +228,7 @@ void fetch_sent_instead(struct endpoint *ep, const struct head *h)
 	uint64_t length = h->extent & WIRE_LENGTH_MASK;
 
 	if (PEER_FAULT(!was_received(ep, h) || h->length || length > ep->eager_max_in ||
-		       (p && length != m->total))) {
+		       (p && (length != m->total || p->stranded)))) {
 		arrival_violates(ep, "sending of an announced message");
 		return;
 	}

@@ -157,6 +157,16 @@ static void put_back(struct inbound *m)
 	m->ep->ctx->unexpected++;
 }
 
+void match_put_back(struct inbound *m)
+{
+	struct request *next = match_posted(m->ep, m->stream);
+
+	if (next)
+		match_give(m, next);
+	else
+		put_back(m);
+}
+
 /* Its buffer is full and its end is known: it waits no longer for what nobody will see. */
 static void cut_short(struct inbound *m, struct request *r)
 {
@@ -170,7 +180,6 @@ static void cut_short(struct inbound *m, struct request *r)
 int match_undo(struct request *r)
 {
 	struct inbound *m = r->message;
-	struct request *next;
 
 	if (!m)
 		return 0;
@@ -189,12 +198,20 @@ int match_undo(struct request *r)
 	r->message = NULL;
 	m->receive = NULL;
 	match_discount(m->ep, m->total);
-	next = match_posted(m->ep, m->stream);
-	if (next)
-		match_give(m, next);
-	else
-		put_back(m);
+	match_put_back(m);
 	return 0;
+}
+
+struct endpoint *match_abandon(struct request *r)
+{
+	struct inbound *m = r->message;
+
+	if (!m || !m->fetch || !fetch_abandon(m))
+		return NULL;
+	r->message = NULL;
+	m->receive = NULL;
+	match_discount(m->ep, m->total);
+	return m->ep;
 }
 
 void match_again(struct request *r)

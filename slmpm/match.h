@@ -14,6 +14,11 @@ void match_give(struct inbound *m, struct request *r);
 /* The receive leaves: what arrived goes to the next that wants it, nothing is lost. -SLMPM_EBUSY
  * where that cannot be; one whose buffer has overflowed is done then, as truncated. */
 int match_undo(struct request *r);
+/* The receive leaves although the sender may be writing into its memory; the message is put back when
+ * that ends. Whose it is, or NULL: it is not so. */
+struct endpoint *match_abandon(struct request *r);
+/* The message has no receive any more: it goes to the next that wants it, or back in line. */
+void match_put_back(struct inbound *m);
 /* The message that R had is gone: R gets another, or its old place among the posted. */
 void match_again(struct request *r);
 /* Queues a receive that no message waits for, and takes it out. */

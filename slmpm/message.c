@@ -14,6 +14,8 @@
 #include "slmpm/progress.h"
 #include "slmpm/wait.h"
 
+#define STOPPED_MS 1000 /* who is not through with a share of a message in this time has stopped */
+
 int message_truncated(const struct slmpm_done *done, uint64_t cap)
 {
 	return error_set(SLMPM_ETRUNC, "a message of %llu bytes on stream %u for a buffer of %llu",
@@ -184,6 +186,29 @@ static bool may_try_again(const struct request *r)
 	return r->fetch || (r->message && r->message->fetch);
 }
 
+/* Takes it back; half of it may be beyond recall, and is waited for. 0: taken back or done. */
+static int see_through(struct request *r)
+{
+	uint64_t until = wait_deadline(STOPPED_MS);
+
+	while (!r->done && !take_back(r)) {
+		struct endpoint *ep = NULL;
+
+		(void)wait_until(r->ctx, is_done, r, may_try_again(r) ? 1 : -1);
+		if (!r->done && wait_now() >= until)
+			ep = match_abandon(r);
+		if (!ep)
+			continue;
+		if (r->kind == REQUEST_HOLD)
+			return 0; /* the memory is ours */
+		return error_set(SLMPM_EBUSY,
+				 "%s does not go on writing into the buffer: leave it to that peer "
+				 "until it is closed or has ended",
+				 ep->name);
+	}
+	return 0;
+}
+
 int message_await(struct request *r, int timeout_ms)
 {
 	int rc;
@@ -198,10 +223,9 @@ int message_await(struct request *r, int timeout_ms)
 	rc = r->done ? 0 : wait_until(r->ctx, is_done, r, timeout_ms);
 	if (r->done)
 		return explain(r);
-	while (!r->done && !take_back(r)) /* half of it is beyond recall: see it through */
-		rc = wait_until(r->ctx, is_done, r, may_try_again(r) ? 1 : -1);
-	if (r->done)
-		return explain(r);
+	rc = see_through(r);
+	if (rc < 0 || r->done)
+		return rc < 0 ? rc : explain(r);
 	return message_timed_out(r->ep,
 				 is_one_sided(r)         ? "the operation is not done at" :
 				 r->kind == REQUEST_SEND ? "not sent to" :

@@ -10,10 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/lib/actor.h"
 #include "tests/lib/child.h"
+#include "tests/lib/death.h"
 #include "tests/lib/random.h"
 #include "tests/lib/refuse.h"
 
@@ -69,6 +71,26 @@ static int send_huge(slmpm_peer host, char **words)
 	return 0;
 }
 
+/* Until the host has seen what it is to see. */
+static void await_host(void)
+{
+	const struct timespec most = {PATIENCE / 1000, 0};
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	CHECK(sigtimedwait(&set, NULL, &most) == SIGUSR1, "nobody has seen it");
+}
+
+static void block_signal(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	CHECK(sigprocmask(SIG_BLOCK, &set, NULL) == 0, "sigprocmask");
+}
+
 /* Does not wait for the end of what it sends, and uses its memory for something else. */
 static int leave(slmpm_peer host, char **words)
 {
@@ -85,7 +107,7 @@ static int leave(slmpm_peer host, char **words)
 		;
 	(void)slmpm_close(host, 0);
 	memset(all, 0xee, HUGE_ONE);
-	usleep(20000);
+	await_host();
 	free(all);
 	return 0;
 }
@@ -253,8 +275,29 @@ static bool receive_or_not(slmpm_peer peer, struct rng *rng, int64_t *last)
 	return true;
 }
 
-static void both_give_up(uint64_t seed)
+/* Stops and continues both sides, at any instruction. */
+static int torment(void *arg)
 {
+	const pid_t *pids = arg;
+	struct rng rng = {(uint64_t)pids[0]};
+
+	for (;;) {
+		pid_t pid = pids[rng_below(&rng, 2)];
+		struct timespec t = {0, (long)rng_below(&rng, 2000000)};
+
+		if (kill(pid, SIGSTOP) < 0)
+			return 0;
+		(void)nanosleep(&t, NULL);
+		if (kill(pid, SIGCONT) < 0)
+			return 0;
+		t.tv_nsec = (long)rng_below(&rng, 1000000);
+		(void)nanosleep(&t, NULL);
+	}
+}
+
+static void both_give_up(uint64_t seed, bool tormented)
+{
+	pid_t pids[2] = {getpid(), 0}, tormentor = 0;
 	struct rng rng = {seed};
 	uint64_t delivered, received = 0;
 	int64_t last = -1;
@@ -263,6 +306,9 @@ static void both_give_up(uint64_t seed)
 
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)seed);
 	peer = actor_spawn("give up", text, NULL);
+	pids[1] = pid_of(peer);
+	if (tormented)
+		tormentor = child_start(torment, pids, 30);
 	while (slmpm_probe(peer, 2, NULL, 0) == 0)
 		received += receive_or_not(peer, &rng, &last);
 	EXPECT(slmpm_recv(peer, 2, &delivered, sizeof(delivered), NULL, PATIENCE),
@@ -273,6 +319,11 @@ static void both_give_up(uint64_t seed)
 	      (unsigned long long)received);
 	CHECK(stats_of(peer).violations == 0, "a violation");
 	printf("%llu of %d messages came through\n", (unsigned long long)received, TURNS);
+	if (tormentor) {
+		CHECK(kill(tormentor, SIGKILL) == 0, "no kill");
+		(void)child_wait(tormentor);
+		CHECK(kill(pids[1], SIGCONT) == 0, "no end");
+	}
 	OK(slmpm_close(peer, PATIENCE));
 	actor_join(peer, 0);
 }
@@ -284,16 +335,14 @@ static int dawdle(slmpm_peer host, char **words)
 	struct slmpm_iov iov = {all, sizeof(all)};
 	struct slmpm_done done;
 	slmpm_req req;
-	int rc = 0;
+	struct slmpm_stats s = {.received_messages = 0};
 
 	(void)words;
 	OK(slmpm_recvv(host, 1, &iov, 1, NULL, &req));
 	OK(slmpm_send(host, 2, "go", 2, PATIENCE));
-	for (int i = 0; i < 3 && !rc; i++) {
-		usleep(10000);
-		rc = slmpm_test(&req, &done);
-	}
-	usleep(1000000);
+	while (!s.received_messages && !slmpm_test(&req, &done))
+		OK(slmpm_peer_stats(host, &s, sizeof(s)));
+	await_host();
 	EXPECT(slmpm_recv(host, 3, all, 2, NULL, PATIENCE), 2);
 	return 0;
 }
@@ -316,6 +365,7 @@ static int wait_in_vain(void *unused)
 	CHECK(rc == 0 || rc == -SLMPM_ETIMEOUT, "send: %d (%s)", rc, slmpm_error_detail());
 	CHECK(actor_now_ms() - begin < 700 * actor_slow(), "it took %lld ms",
 	      (long long)(actor_now_ms() - begin));
+	OK(kill(pid_of(peer), SIGUSR1));
 	printf("%s after %lld ms\n", rc ? "given up" : "sent", (long long)(actor_now_ms() - begin));
 	OK(slmpm_send(peer, 3, "ok", 2, PATIENCE));
 	free(all);
@@ -378,6 +428,7 @@ static int left_amidst(void *unused)
 		      slmpm_error_detail());
 		CHECK(n < 0 || actor_filled(all, 1, HUGE_ONE), "other bytes than were sent");
 		whole += n > 0;
+		(void)kill(pid_of(peer), SIGUSR1);
 		(void)slmpm_close(peer, PATIENCE);
 		actor_join(peer, 0);
 	}
@@ -411,7 +462,61 @@ static int some_give_up(void *eager_max)
 {
 	CHECK(setenv("SLMPM_EAGER_MAX", eager_max, 1) == 0, "setenv");
 	for (uint64_t i = 0; i < 3; i++)
-		both_give_up(rng_run_seed(4711) + i);
+		both_give_up(rng_run_seed(4711) + i, false);
+	return 0;
+}
+
+static int some_are_stopped(void *eager_max)
+{
+	CHECK(setenv("SLMPM_EAGER_MAX", eager_max, 1) == 0, "setenv");
+	both_give_up(rng_run_seed(42), true);
+	return 0;
+}
+
+/* ---- a ring full of what nobody reads ------------------------------------------------------- */
+
+static int count(slmpm_peer host, char **words)
+{
+	uint64_t n = 0;
+
+	(void)words;
+	while (slmpm_recv(host, 1, buffer, LARGE, NULL, PATIENCE) > 0)
+		n++;
+	OK(slmpm_send(host, 2, &n, sizeof(n), PATIENCE));
+	return 0;
+}
+
+/* What waits there is taken back all the same, and never was. */
+static int full_ring(void *unused)
+{
+	slmpm_req reqs[3] = {{0}};
+	struct slmpm_iov iov = {buffer, LARGE};
+	uint64_t sent = 0, received;
+	slmpm_peer peer;
+
+	(void)unused;
+	CHECK(setenv("SLMPM_EAGER_CREDIT", "64m", 1) == 0, "setenv");
+	peer = actor_spawn("count", NULL, NULL);
+	OK(slmpm_send(peer, 1, "up", 2, PATIENCE));
+	sent++;
+	OK(kill(pid_of(peer), SIGSTOP));
+	actor_await_state(pid_of(peer), "T");
+	for (int i = 0; i < 3; i++)
+		OK(slmpm_sendv(peer, 1, &iov, 1, NULL, &reqs[i]));
+	for (size_t n = 8192; n; n /= 2)
+		while (slmpm_send(peer, 1, buffer, n, 0) == 0)
+			sent++;
+	CHECK(sent > 100, "the ring took %d messages", (int)sent);
+	for (int i = 0; i < 3; i++) {
+		OK(slmpm_cancel(reqs[i]));
+		EXPECT(slmpm_wait(&reqs[i], 1, NULL, 0), 0);
+	}
+	OK(kill(pid_of(peer), SIGCONT));
+	OK(slmpm_send(peer, 1, NULL, 0, PATIENCE));
+	EXPECT(slmpm_recv(peer, 2, &received, sizeof(received), NULL, PATIENCE), sizeof(received));
+	CHECK(received == sent, "%d sent, %d received", (int)sent, (int)received);
+	OK(slmpm_close(peer, PATIENCE));
+	actor_join(peer, 0);
 	return 0;
 }
 
@@ -428,13 +533,14 @@ int main(int argc, char **argv)
 	static const struct actor roles[] = {
 		{"echo", echo},       {"send", send_on},  {"receive", receive_on},
 		{"give up", give_up}, {"dawdle", dawdle}, {"send huge", send_huge},
-		{"leave", leave},     {NULL, NULL},
+		{"leave", leave},     {"count", count},   {NULL, NULL},
 	};
 
 	unsigned slow = (unsigned)actor_slow();
 
 	CHECK(setenv("SLMPM_FETCH", "always", 1) == 0 && setenv("SLMPM_FETCH_MIN", "20k", 1) == 0,
 	      "setenv");
+	block_signal();
 	actor_begin(argc, argv, roles);
 	refusals();
 	CHECK(child_run(deaths, NULL, 30) == 0, "see above");
@@ -444,5 +550,8 @@ int main(int argc, char **argv)
 	CHECK(child_run(try_without_receive, NULL, 10) == 0, "see above");
 	CHECK(child_run(some_give_up, "256k", 30) == 0, "see above");
 	CHECK(child_run(some_give_up, "32k", 30) == 0, "see above");
+	CHECK(child_run(some_are_stopped, "256k", 20 * slow) == 0, "see above");
+	CHECK(child_run(some_are_stopped, "32k", 20 * slow) == 0, "see above");
+	CHECK(child_run(full_ring, NULL, 20 * slow) == 0, "see above");
 	return 0;
 }

@@ -244,6 +244,127 @@ static void ask_for_packets(slmpm_listener listener)
 	CHECK(child_wait(child) == 0, "see above");
 }
 
+/* ---- shares without end --------------------------------------------------------------------- */
+
+/* How this process's memory is reached, as doc/wire.md has it. */
+struct reach {
+	uint32_t how, zero;
+	uint64_t size, address, probe, echo;
+	unsigned char value[16];
+};
+
+#define CLAIMED (8 << 20)
+
+static unsigned char large[CLAIMED], probe[16] = "where is my page", echo[16];
+
+static void announce_truly(struct raw_peer *p)
+{
+	struct {
+		struct wire_fetch head;
+		struct wire_range range;
+		struct reach reach;
+	} a = {
+		.head = {.count = LITTLE_32(1)},
+		.range = {LITTLE_64((uint64_t)(uintptr_t)large), LITTLE_64(CLAIMED)},
+		.reach = {.how = LITTLE_32(2),
+			  .size = UINT64_MAX,
+			  .probe = LITTLE_64((uint64_t)(uintptr_t)probe),
+			  .echo = LITTLE_64((uint64_t)(uintptr_t)echo)},
+	};
+
+	memcpy(a.reach.value, probe, sizeof(probe));
+	raw_post(p, WIRE_FETCH, ++p->sent, wire_route(1, 0), CLAIMED, &a, sizeof(a));
+	raw_ring_bell(p);
+}
+
+/* The next packet, which is of KIND or, with OTHER, is OTHER and ends it: false. */
+static bool await(struct raw_peer *p, uint8_t kind, uint8_t other, struct wire_take *take)
+{
+	struct ring_packet packet;
+
+	for (;;) {
+		int rc = ring_peek(&p->r, &packet);
+
+		CHECK(rc >= 0, "the ring is broken");
+		if (rc != 1)
+			continue;
+		if (take && packet.kind == WIRE_FETCH_TAKE)
+			memcpy(take, packet.data + 24, sizeof(*take));
+		ring_release(&p->r, &packet);
+		if (packet.kind == kind || packet.kind == other)
+			return packet.kind == kind;
+	}
+}
+
+static void give(struct raw_peer *p, uint64_t claim, uint64_t done)
+{
+	struct wire_give g = {LITTLE_64(claim), LITTLE_64(done), LITTLE_32(1), 0};
+
+	raw_post(p, WIRE_FETCH_GIVE, p->sent, 0, 0, &g, sizeof(g));
+	raw_ring_bell(p);
+}
+
+/* Says that it writes, and says nothing more for a long time. */
+static int claim_for_ever(void *arg)
+{
+	struct wire_take take = {.upto = 0};
+	struct raw_peer p;
+	char reason[112];
+
+	(void)arg;
+	actor_fill(large, 1, CLAIMED);
+	raw_begin(&p, raw_connect(address));
+	p.hello.features = LITTLE_64(WIRE_FEATURES);
+	raw_steps(&p, RAW_HELLO, RAW_UP);
+	for (bool claimed = false; !claimed;) {
+		announce_truly(&p);
+		if (!await(&p, WIRE_FETCH_TAKE, WIRE_CLEAR, &take))
+			break;
+		give(&p, LITTLE_64(take.upto), CLAIMED);
+		claimed = await(&p, WIRE_SEND_ONLY, WIRE_FETCH_DONE, NULL); /* too late */
+		if (!claimed)
+			continue;
+		give(&p, CLAIMED, CLAIMED);
+		(void)await(&p, WIRE_FETCH_DONE, 0, NULL); /* it has read it all by itself */
+		raw_send(&p, 2, "end", 4);
+		raw_ring_bell(&p);
+	}
+	raw_hear_end(p.fd, reason);
+	CHECK(!*reason, "it was called \"%s\"", reason);
+	raw_end(&p);
+	return 0;
+}
+
+static void claimed_for_ever(slmpm_listener listener)
+{
+	pid_t child = child_start(claim_for_ever, NULL, 20);
+	static unsigned char again[CLAIMED];
+	int64_t begin, rc;
+	slmpm_peer peer;
+	char end[4];
+
+	OK(slmpm_accept(listener, &peer, PATIENCE));
+	do {
+		begin = actor_now_ms();
+		rc = slmpm_recv(peer, 1, again, CLAIMED, NULL, 200);
+	} while (rc == CLAIMED);
+	if (rc == -SLMPM_ETIMEOUT) {
+		printf("attaching does not work here: nothing is fetched\n");
+	} else {
+		EXPECT(rc, -SLMPM_EBUSY);
+		CHECK(strstr(slmpm_error_detail(), "writing"), "%s", slmpm_error_detail());
+		CHECK(actor_now_ms() - begin < 2000 * actor_slow(), "it took %d ms",
+		      (int)(actor_now_ms() - begin));
+		EXPECT(slmpm_probe(peer, 1, NULL, 0), 0);
+		OK(slmpm_send(peer, 3, "go on", 5, PATIENCE));
+		EXPECT(slmpm_recv(peer, 1, again, CLAIMED, NULL, PATIENCE), CLAIMED);
+		CHECK(actor_filled(again, 1, CLAIMED), "other bytes");
+		EXPECT(slmpm_recv(peer, 2, end, sizeof(end), NULL, PATIENCE), 4);
+	}
+	OK(slmpm_close(peer, PATIENCE));
+	CHECK(child_wait(child) == 0, "see above");
+}
+
 int main(void)
 {
 	slmpm_listener listener;
@@ -261,6 +382,7 @@ int main(void)
 	for (size_t i = 0; i < sizeof(offences) / sizeof(*offences); i++)
 		survive(listener, &offences[i]);
 	ask_for_packets(listener);
+	claimed_for_ever(listener);
 	OK(slmpm_unlisten(listener));
 	return 0;
 }
