@@ -152,6 +152,17 @@ void am_only(struct endpoint *ep, const struct head *h)
 	am_settle(ep, charge);
 }
 
+/* What was handled has been charged nowhere yet. */
+static inline void settle_at_once(struct endpoint *ep, uint64_t charge)
+{
+	if (UNLIKELY(ep->am.answers)) {
+		ep->unmatched_charge += charge;
+		ep->am.charge += charge;
+	} else {
+		inbound_direct(ep, charge);
+	}
+}
+
 bool am_take(struct endpoint *ep, const struct fabric_arrival *a)
 {
 	uint32_t stream = (uint32_t)a->head[1], head_len = stream >> 16;
@@ -168,11 +179,9 @@ bool am_take(struct endpoint *ep, const struct fabric_arrival *a)
 	ep->received++;
 	ep->stats->received_messages++;
 	ep->stats->received_bytes += a->length;
-	if (LIKELY(!(flags & UNCHARGED_FLAG)))
-		ep->unmatched_charge += charge;
 	handle_with(ep, h, stream, a->data, a->length);
 	if (LIKELY(!(flags & UNCHARGED_FLAG)))
-		am_settle(ep, charge);
+		settle_at_once(ep, charge);
 	progress_release(ep, a);
 	return true;
 }
