@@ -2,8 +2,11 @@
 /* helper */
 /*
  * trace_script PART: a scripted exchange between both ends of a connection in one context. What
- * SLMPM_TRACE then has is the same on every machine; all parts together show every opcode.
+ * SLMPM_TRACE then has is the same on every machine, but for the part "both", in which two threads
+ * copy at once. All parts together show every opcode.
  */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "tests/lib/message.h"
@@ -216,6 +219,158 @@ static void part_fetched(void)
 	settle();
 }
 
+/* No receive comes for it: in packets, then. */
+static void part_fetched_or_not(void)
+{
+	struct slmpm_iov iov = {here, sizeof(here)};
+	struct slmpm_done done;
+	slmpm_req req = {0};
+
+	OK(slmpm_sendv(a, 1, &iov, 1, NULL, &req));
+	EXPECT(slmpm_wait(&req, 1, &done, PATIENCE), 0);
+	take(1, sizeof(here));
+	settle();
+}
+
+static void part_fifo(void)
+{
+	struct slmpm_how how = {
+		.size = sizeof(how), .flags = SLMPM_FIFO, .imm = 44, .timeout_ms = PATIENCE};
+	struct slmpm_iov iov = {here, 300};
+	struct slmpm_span span = {64, 300};
+	struct slmpm_done done;
+	slmpm_req req = {0};
+	struct slmpm_fifo e;
+
+	open_region();
+	OK(slmpm_put(rmem, 8, here, 16, &how, NULL));
+	OK(slmpm_fifo_take(b, &e, PATIENCE));
+	OK(slmpm_fifo_drop(&e));
+	how.flags |= SLMPM_REMOTE;
+	OK(slmpm_putv(rmem, &span, 1, &iov, 1, &how, &req));
+	OK(slmpm_fifo_take(b, &e, PATIENCE));
+	OK(slmpm_fifo_store(&e, e.mem, e.offset, NULL, NULL));
+	EXPECT(slmpm_wait(&req, 1, &done, PATIENCE), 0);
+	settle();
+}
+
+/* ---- puts and messages that both sides copy -------------------------------------------------- */
+
+#define LARGE ((size_t)4 << 20)
+
+/* The source lies in a region that the target has mapped. */
+static unsigned char *open_source(slmpm_peer own, slmpm_peer others, slmpm_rmem *seen)
+{
+	struct slmpm_key key;
+	slmpm_mem source;
+	void *base;
+
+	OK(slmpm_mem_alloc(ctx, LARGE, SLMPM_READ, &source, &base));
+	OK(slmpm_mem_key(source, own, SLMPM_READ, &key));
+	if (others.id)
+		OK(slmpm_mem_open(others, &key, seen));
+	else
+		OK(slmpm_send(own, 1, &key, sizeof(key), PATIENCE));
+	return base;
+}
+
+/* The target looks when all is over. */
+static void part_shared(void)
+{
+	unsigned char *source;
+	slmpm_rmem seen;
+
+	open_region();
+	source = open_source(a, b, &seen);
+	settle();
+	OK(slmpm_mem_release(rmem));
+	OK(slmpm_mem_destroy(mem, PATIENCE));
+	{
+		struct slmpm_key key;
+		void *base;
+
+		OK(slmpm_mem_alloc(ctx, LARGE, SLMPM_WRITE, &mem, &base));
+		OK(slmpm_mem_key(mem, b, SLMPM_WRITE, &key));
+		OK(slmpm_mem_open(a, &key, &rmem));
+	}
+	settle();
+	OK(slmpm_put(rmem, 4096, source, 65536, NULL, NULL));
+	settle();
+}
+
+static struct {
+	char url[64];
+	_Atomic bool over;
+} other;
+
+static void *look_always(void *arg)
+{
+	static unsigned char in[LARGE];
+	slmpm_rmem source;
+	struct slmpm_key key;
+	slmpm_ctx own;
+	slmpm_peer peer;
+	slmpm_mem landing;
+	void *base;
+
+	(void)arg;
+	OK(slmpm_open(&own, NULL));
+	OK(slmpm_connect(&peer, own, other.url, PATIENCE));
+	OK(slmpm_mem_alloc(own, LARGE, SLMPM_WRITE, &landing, &base));
+	OK(slmpm_mem_key(landing, peer, SLMPM_WRITE, &key));
+	OK(slmpm_send(peer, 1, &key, sizeof(key), PATIENCE));
+	EXPECT(slmpm_recv(peer, 1, &key, sizeof(key), NULL, PATIENCE), sizeof(key));
+	OK(slmpm_mem_open(peer, &key, &source));
+	OK(slmpm_send(peer, 1, NULL, 0, PATIENCE));
+	while (!atomic_load(&other.over)) {
+		int64_t n = slmpm_recv(peer, 2, in, sizeof(in), NULL, 0);
+
+		CHECK(n == (int64_t)LARGE || n == -SLMPM_ETIMEOUT || n == -SLMPM_ECLOSED, "%s",
+		      slmpm_error_detail());
+	}
+	OK(slmpm_shut(own, PATIENCE));
+	return NULL;
+}
+
+static struct slmpm_stats stats_of(slmpm_peer peer)
+{
+	struct slmpm_stats s;
+
+	OK(slmpm_peer_stats(peer, &s, sizeof(s)));
+	return s;
+}
+
+/* Until each side has copied a part of a put, and of a message where that is possible; on a crowded
+ * machine that may not come. */
+static void part_both(void)
+{
+	int64_t until = actor_now_ms() + 3000;
+	slmpm_listener listener;
+	unsigned char *source;
+	struct slmpm_stats s;
+	struct slmpm_key key;
+	pthread_t thread;
+	slmpm_peer peer;
+
+	snprintf(other.url, sizeof(other.url), "shm:trace-%d", (int)getpid());
+	OK(slmpm_listen(&listener, ctx, other.url));
+	OK(pthread_create(&thread, NULL, look_always, NULL));
+	OK(slmpm_accept(listener, &peer, PATIENCE));
+	EXPECT(slmpm_recv(peer, 1, &key, sizeof(key), NULL, PATIENCE), sizeof(key));
+	OK(slmpm_mem_open(peer, &key, &rmem));
+	source = open_source(peer, (slmpm_peer){0}, NULL);
+	EXPECT(slmpm_recv(peer, 1, NULL, 0, NULL, PATIENCE), 0);
+	do {
+		OK(slmpm_put(rmem, 0, source, LARGE, NULL, NULL));
+		OK(slmpm_send(peer, 2, source, LARGE, PATIENCE));
+		s = stats_of(peer);
+	} while ((!s.shared_puts || (s.rget_messages && !s.push_messages)) &&
+		 actor_now_ms() < until);
+	atomic_store(&other.over, true);
+	OK(slmpm_close(peer, PATIENCE));
+	OK(pthread_join(thread, NULL));
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -224,7 +379,11 @@ int main(int argc, char **argv)
 	} parts[] = {{"messages", part_messages},
 		     {"one-sided", part_one_sided},
 		     {"checked", part_checked},
-		     {"fetched", part_fetched}};
+		     {"fetched", part_fetched},
+		     {"fetched-or-not", part_fetched_or_not},
+		     {"fifo", part_fifo},
+		     {"shared", part_shared},
+		     {"both", part_both}};
 
 	actor_fill(here, 1, sizeof(here));
 	OK(slmpm_open(&ctx, NULL));

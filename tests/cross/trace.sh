@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # timeout: 60
 #
-# The heads of all packets of a scripted exchange (tests/api/trace_script.c), every opcode among them, against
+# The heads of all packets of a scripted exchange (tests/api/trace_script.c), every opcode of slmpm/wire.h among them, against
 # doc/wire_dump.txt: the same on any machine. The order within a link's direction counts; which of both was first does
 # not. GOLDEN=write makes the file anew.
 set -u
@@ -30,13 +30,25 @@ part() {
 	for way in ring am tag; do
 		part "$way" one-sided SLMPM_ATTACH=n SLMPM_RMA=$way
 	done
+	part fifo fifo SLMPM_ATTACH=n
+	part shared shared SLMPM_ATTACH=n SLMPM_SHARE=always SLMPM_SHARE_MIN=32k SLMPM_WAIT=spin
 	part fetched fetched SLMPM_FETCH=always SLMPM_FETCH_MIN=64k
+	part fetched fetched-or-not SLMPM_FETCH=always SLMPM_FETCH_MIN=4k SLMPM_EAGER_MAX=32k SLMPM_PACKET_MAX=4k SLMPM_WAIT=spin
+	# Who copies what is another thing each time: only that it is said.
+	part both both SLMPM_FETCH=always SLMPM_SHARE=always SLMPM_WAIT=spin SLMPM_PACKET_MAX=8k |
+		awk '/^##/ { print } { said[$4] = "- - " $3 " " $4 }
+			END { print said["FETCH_GIVE"]; print said["SHARE_TAKE"] }' | grep .
 } >"$dir/dump" || exit 1
 [ "${GOLDEN:-}" != write ] || cp "$dir/dump" "$golden"
+sed -n '/^enum wire_opcode/,/WIRE_OPCODES/s/^\tWIRE_\([A-Z_]*\) = \([0-9]*\),.*/\2 \1/p' slmpm/wire.h |
+while read -r number name; do
+	awk '!/^#/ { print $3, $4 }' "$golden" | grep -qx "$number $name" || fail "no $name ($number) in $golden"
+done || exit 1
 cp "$golden" "$dir/golden"
-grep -q ' FETCH_TAKE ' "$dir/dump" || { # no process may reach into another here: then long messages go in packets
-	sed -i '/^## fetched/,$d' "$dir/dump" "$dir/golden"
-	echo "without fetched messages"
-}
+leave_out() { sed -i -E "$1" "$dir/dump" "$dir/golden"; echo "without $2"; }
+# Where no process may reach into another long messages go in packets.
+grep -q ' FETCH_TAKE ' "$dir/dump" || leave_out '/^## fetched/,/^## both/d; / FETCH/d' "fetched messages"
+# Where the processors are crowded nobody looks in time.
+[ "$(grep -c '^- -' "$dir/dump")" = "$(grep -c '^- -' "$dir/golden")" ] || leave_out '/^- -/d' "what both sides copy"
 diff "$dir/golden" "$dir/dump" || fail "< what it was, > what it is"
 echo "$(grep -c '^[0-9]' "$dir/golden") packets, $(awk '/^[0-9]/ { print $3 }' "$dir/golden" | sort -u | wc -l) opcodes"
