@@ -2,8 +2,8 @@
 /* Two ways and what they have cost (choice.h). */
 #include "slmpm/choice.h"
 
-#define FIRST_PAUSE 4   /* turns before the longer way is tried again; then twice as many, ... */
-#define LAST_PAUSE  64  /* ... to so many, */
+#define FIRST_PAUSE 2   /* turns before the longer way is tried again; then four times as many, */
+#define LAST_PAUSE  128 /* ... to so many, */
 #define LONG_PAUSE  512 /* or, where it takes longer by half, so many */
 
 struct choice *choice_of(struct choice *choices, uint64_t length)
@@ -50,19 +50,20 @@ void choice_taken(struct choice *c)
 		c->left = 1;
 		return;
 	}
-	c->pause = c->pause ? 2 * c->pause : FIRST_PAUSE;
+	c->pause = c->pause ? 4 * c->pause : FIRST_PAUSE;
 	if (c->pause > longest)
 		c->pause = longest;
 	c->left = c->pause;
 }
 
-/* Good news at once, bad news with doubt: what delayed one need not delay the next. */
-void choice_learn(struct choice *c, bool other, uint64_t ns, uint64_t length)
+/* Good news at once, bad news with doubt: what delayed one need not delay the next. A wrong belief in
+ * the shorter way so lasts for some turns, one in the longer for no more than a pause. */
+void choice_learn(struct choice *c, bool other, uint64_t took, uint64_t length)
 {
-	uint64_t ps = ns * 1000 / length + 1, had = c->cost[other] ? c->cost[other] : ps;
+	uint64_t cost = took * 1000 / length + 1, had = c->cost[other] ? c->cost[other] : cost;
 
-	if (ps > 2 * had)
-		ps = 2 * had;
-	had = ps < had ? (had + ps) / 2 : had + (ps - had) / 8;
+	if (cost > 2 * had)
+		cost = 2 * had;
+	had = cost < had ? cost : had + (cost - had) / 8;
 	c->cost[other] = had > UINT32_MAX ? UINT32_MAX : (uint32_t)had;
 }

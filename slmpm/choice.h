@@ -13,7 +13,7 @@
 #define CHOICE_CLASSES 20 /* of lengths: to 32 KiB, 64, 128 ...: up to the longest message */
 
 struct choice {
-	uint32_t cost[2]; /* of the plain way and of the other, ps a byte; 0: not known yet */
+	uint32_t cost[2]; /* of the plain way and of the other, for 1000 bytes; 0: not known yet */
 	uint32_t left;    /* turns until the longer one is tried again ... */
 	uint32_t pause;   /* ... and how many that will be from then on */
 };
@@ -24,7 +24,7 @@ struct choice *choice_of(struct choice *choices, uint64_t length);
 bool choice_is_other(const struct choice *c);
 /* ... until one has been taken ... */
 void choice_taken(struct choice *c);
-/* ... and, at its end, what it has cost for LENGTH bytes. */
-void choice_learn(struct choice *c, bool other, uint64_t ns, uint64_t length);
+/* ... and, at its end, how long that took for LENGTH bytes, by a clock of one's choosing. */
+void choice_learn(struct choice *c, bool other, uint64_t took, uint64_t length);
 
 #endif

@@ -63,7 +63,8 @@ struct fetch_in {         /* a message that this side fetches */
 struct fetch_out {        /* a send whose message the peer fetches */
 	struct list node; /* among those that have something to do, or alone */
 	struct request *r;
-	uint64_t since; /* ns: announced */
+	uint64_t since; /* ns: announced ... */
+	uint64_t began; /* ... in ticks */
 	uint32_t held;
 	bool waiting;     /* it is not to wait long for a receive ... */
 	bool hurried;     /* ... or not at all */
@@ -80,7 +81,7 @@ struct fetch {                     /* of an endpoint */
 	bool introduced;           /* the peer has been told how ours is reached */
 	struct choice
 		choices[CHOICE_CLASSES]; /* in packets, or fetched: what it costs the sender */
-	uint64_t timed, since; /* a message that goes in packets: envelope, and when it began, ns */
+	uint64_t timed, began; /* a message that goes in packets: envelope, and when, in ticks */
 	struct list in, out;
 	struct fetch_in *in_hand; /* NULL once it has gone */
 	struct fetch_out *out_hand;

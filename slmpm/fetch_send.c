@@ -61,19 +61,19 @@ void fetch_packets(struct endpoint *ep, const struct request *r)
 		return;
 	choice_taken(choice_of(f->choices, r->length));
 	f->timed = r->seq;
-	f->since = wait_now();
+	f->began = wait_ticks();
 }
 
 void fetch_sent(struct endpoint *ep, const struct request *r)
 {
 	struct fetch *f = ep->fetch;
-	uint64_t ns;
+	uint64_t took;
 
 	if (!f || f->timed != r->seq)
 		return;
-	ns = wait_now() - f->since;
+	took = wait_ticks() - f->began;
 	choice_learn(choice_of(f->choices, r->length), false,
-		     ns + ns * ep->packet_max / r->length, /* the reader's last one */
+		     took + took * ep->packet_max / r->length, /* the reader's last one */
 		     r->length);
 }
 
@@ -82,7 +82,7 @@ static void learn(struct endpoint *ep, const struct fetch_out *p)
 {
 	uint64_t length = p->r->length;
 
-	choice_learn(choice_of(ep->fetch->choices, length), true, wait_now() - p->since, length);
+	choice_learn(choice_of(ep->fetch->choices, length), true, wait_ticks() - p->began, length);
 }
 
 /* ---- announcing ----------------------------------------------------------------------------- */
@@ -125,6 +125,7 @@ int fetch_announce(struct endpoint *ep, struct request *r)
 	ep->stats->sent_messages++;
 	ep->stats->sent_bytes += r->length;
 	p->since = wait_now();
+	p->began = wait_ticks();
 	choice_taken(choice_of(f->choices, r->length));
 	if (r->length <= ep->eager_max) {
 		p->waiting = true;
