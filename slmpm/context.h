@@ -56,8 +56,6 @@ struct context {
 	uint32_t wait;    /* SLMPM_WAIT_* */
 	uint32_t idle;    /* progress calls without result since the last look at descriptors */
 	uint64_t looked;  /* at the descriptors by slmpm_progress: ticks */
-	uint64_t left;    /* slmpm_progress, which had found nothing: ticks */
-	uint32_t polls;   /* of one ring in the next such call, and some */
 	uint32_t crowded; /* more processes than processors, by the last yields */
 	uint64_t spin_ns;
 	uint64_t sleeps;

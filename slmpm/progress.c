@@ -19,10 +19,7 @@
 #define AWAY_NS    4000
 #define SHARE      16  /* packets of an endpoint before it is the next one's turn */
 #define LOOK_EVERY 512 /* passes between looks at the descriptors, busy or not ... */
-#define POLLS      8   /* of one ring in a call before it is found empty ... */
-#define POLLS_MOST 256 /* ... or, where the caller does nothing else, so many */
-#define POLL_TICKS 40  /* about as long as two of them take, ... */
-#define CALL_TICKS 400 /* ... and two of such calls besides */
+#define POLLS      32  /* of one ring in a call before it is found empty */
 #define LOOK_TICKS 200000
 #define LOOK_SHARE 64 /* ... where so many packets count as one more: passes over many peers */
 
@@ -131,20 +128,6 @@ void progress_drain(struct endpoint *ep)
 }
 
 /*
- * An empty ring. Who comes back at once spins: the next call stays longer, for it is out here, and in
- * the clock, that a message waits. Who has done something meanwhile is not held up.
- */
-static int found_nothing(struct context *ctx, const struct endpoint *ep)
-{
-	uint64_t now = wait_ticks();
-	bool spins = now - ctx->left < CALL_TICKS + (uint64_t)POLL_TICKS * ctx->polls;
-
-	ctx->left = now;
-	ctx->polls = !spins ? 0 : ctx->polls < POLLS_MOST ? 2 * ctx->polls + POLLS : ctx->polls;
-	return now - ctx->looked < LOOK_TICKS && ep->direct ? 0 : -1;
-}
-
-/*
  * The short way of a call, for one peer that sends active messages: those that are there. What else
  * there is waits for the long way. Negative: not this way.
  */
@@ -152,21 +135,19 @@ static inline int progress_shortly(struct context *ctx)
 {
 	struct endpoint *ep;
 	struct link *l;
-	int n = 0;
-	uint32_t polls;
+	int n = 0, polls = POLLS;
 
 	if (UNLIKELY(ctx->multiple || ctx->count != 1 || ctx->handling || ctx->armed))
 		return -1;
 	ep = ctx->endpoints[0];
 	l = &ep->link;
-	polls = ctx->polls + POLLS;
 	while (LIKELY(ep->direct && !ep->unpack.left && !ep->bundle.count)) {
 		struct fabric_arrival *a;
 
 		while (!(a = progress_take(ep)) && --polls)
 			;
 		if (!a)
-			return found_nothing(ctx, ep);
+			return wait_ticks() - ctx->looked < LOOK_TICKS && ep->direct ? 0 : -1;
 		if (UNLIKELY(ctx->idle >= LOOK_EVERY || !am_take(ep, a))) {
 			l->next--;
 			return -1;
