@@ -19,6 +19,7 @@
 #define LIKELY(x)   __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define COLD        __attribute__((cold, noinline))
+#define INLINE      inline __attribute__((always_inline))
 #define NOINLINE    __attribute__((noinline))
 
 #endif

@@ -16,8 +16,17 @@
 bool bundle_begin(struct endpoint *ep, uint64_t route, size_t len);
 /* Posts what is staged; false when the link has no room yet. */
 bool bundle_flush(struct endpoint *ep);
+/*
+ * Posts messages of one length from several buffers as a packet, built where the peer reads it: M
+ * has N, of which those up to the first that differs go, as far as credit and room allow. How many:
+ * 0 where the first must go another way.
+ */
+int bundle_gather(struct endpoint *ep, uint64_t route, const struct slmpm_iov *m, int n);
 /* Starts reading a bundle; false: the peer's figures are impossible. */
 bool bundle_open(struct endpoint *ep, const struct fabric_arrival *a);
+/* Its next messages into N buffers, up to the first that is too short, and their lengths there:
+ * how many. DONE: an array of N, or NULL. */
+int bundle_scatter(struct endpoint *ep, struct slmpm_iov *m, int n, struct slmpm_done *done);
 /* Dispatches what is left of an opened bundle, ALL or until a request finishes; the number. */
 int bundle_unpack(struct endpoint *ep, bool all);
 /* The last message has been taken; returns its length. */
@@ -56,19 +65,27 @@ static inline bool bundle_is_for(const struct unpack *u, uint32_t stream)
 	return stream == (uint32_t)u->route || stream == SLMPM_ANY_STREAM;
 }
 
+/* What came with each message of an opened bundle. */
+static inline void bundle_describe(const struct endpoint *ep, struct slmpm_done *done)
+{
+	const struct unpack *u = &ep->unpack;
+
+	*done = (struct slmpm_done){
+		.len = u->length,
+		.stream = (uint32_t)u->route,
+		.imm = (uint32_t)(u->route >> 32),
+		.peer = {handle_id(ep)},
+		.op = SLMPM_OP_RECV,
+	};
+}
+
 /* Goes on behind a message of an opened bundle, of LEN bytes, which has been copied. */
 static inline int64_t bundle_taken(struct endpoint *ep, uint32_t len, struct slmpm_done *done)
 {
 	struct unpack *u = &ep->unpack;
 
 	if (done)
-		*done = (struct slmpm_done){
-			.len = len,
-			.stream = (uint32_t)u->route,
-			.imm = (uint32_t)(u->route >> 32),
-			.peer = {handle_id(ep)},
-			.op = SLMPM_OP_RECV,
-		};
+		bundle_describe(ep, done);
 	u->at += len;
 	if (UNLIKELY(!--u->left))
 		return bundle_end(ep);

@@ -24,6 +24,41 @@ int message_recvv(struct context *ctx, struct endpoint *ep, uint32_t stream,
 int message_submit(struct request *r);
 /* Posts or matches R and waits; the request is finished or taken back when it returns. */
 int message_await(struct request *r, int timeout_ms);
+
+/* ---- parts of single calls, for bursts ------------------------------------------------------ */
+
+/* A message that goes at once: false, not this way. */
+bool message_send_direct(struct endpoint *ep, uint32_t stream, const void *buf, size_t len);
+/* One by a request, which waits. */
+int message_send_slowly(struct endpoint *ep, uint32_t stream, const void *buf, size_t len,
+			int timeout_ms);
+/*
+ * What EP's ring has for a receive on STREAM, in at most so many looks: 1 and *A is a message, not
+ * yet released; 2 the opened bundle has it; 0 neither, what else came has been handled.
+ */
+int message_look(struct endpoint *ep, uint32_t stream, int polls, struct fabric_arrival **a);
+/* May what arrives go to the caller, or do others come first? */
+static inline bool message_is_first(const struct endpoint *ep)
+{
+	return !ep->ctx->posted_count && list_empty(&ep->unexpected);
+}
+/* The looks of a receive before it becomes a request. */
+#define SPIN_POLLS 200
+static inline int message_polls(const struct context *ctx, int timeout_ms)
+{
+	return !timeout_ms || ctx->crowded || ctx->wait == SLMPM_WAIT_BLOCK || ctx->multiple ?
+		       1 :
+		       SPIN_POLLS;
+}
+/* That message into BUF: its length, or -SLMPM_ETRUNC. */
+int64_t message_deliver(struct endpoint *ep, const struct fabric_arrival *a, void *buf, size_t cap,
+			struct slmpm_done *done);
+/* The next message, by whatever way; EP NULL: of any peer. */
+int64_t message_recv(struct context *ctx, struct endpoint *ep, uint32_t stream, void *buf,
+		     size_t cap, struct slmpm_done *done, int timeout_ms);
+
+/* ---- the rest -------------------------------------------------------------------------------- */
+
 /* The next message of EP, held where it lies; NULL: it comes later, or in another way. */
 const struct fabric_arrival *message_hold_direct(struct endpoint *ep, uint32_t stream,
 						 struct slmpm_done *done, int timeout_ms);

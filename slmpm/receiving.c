@@ -15,22 +15,14 @@
 #include "slmpm/request.h"
 #include "slmpm/wait.h"
 
-#define SPIN_POLLS 200 /* looks at one ring before a receive becomes a request */
-
 /* ---- the short ways ------------------------------------------------------------------------- */
-
-/* May what arrives go to the caller, or do others come first? */
-static inline bool is_first(const struct endpoint *ep)
-{
-	return !ep->ctx->posted_count && list_empty(&ep->unexpected);
-}
 
 /* Can the opened bundle serve this call? */
 static inline bool bundle_serves(const struct endpoint *ep, uint32_t stream, size_t cap)
 {
 	const struct unpack *u = &ep->unpack;
 
-	return u->left && u->length <= cap && bundle_is_for(u, stream) && is_first(ep);
+	return u->left && u->length <= cap && bundle_is_for(u, stream) && message_is_first(ep);
 }
 
 /* Is A a plain message of one packet that a receive on STREAM may take as it is? */
@@ -61,7 +53,7 @@ static inline bool is_message(uint8_t kind)
 static inline int recv_direct(struct endpoint *ep, uint32_t stream, int polls,
 			      struct fabric_arrival **a)
 {
-	while (LIKELY(ep->direct && is_first(ep))) {
+	while (LIKELY(ep->direct && message_is_first(ep))) {
 		*a = progress_take(ep);
 		if (LIKELY(*a != NULL)) {
 			if (LIKELY(is_plain(ep, *a, stream)))
@@ -90,6 +82,11 @@ static inline int recv_direct(struct endpoint *ep, uint32_t stream, int polls,
 	return 0;
 }
 
+int message_look(struct endpoint *ep, uint32_t stream, int polls, struct fabric_arrival **a)
+{
+	return recv_direct(ep, stream, polls, a);
+}
+
 static inline void fill_done(struct slmpm_done *done, const struct endpoint *ep,
 			     const struct fabric_arrival *a, int status)
 {
@@ -103,13 +100,6 @@ static inline void fill_done(struct slmpm_done *done, const struct endpoint *ep,
 	done->peer.id = handle_id(ep);
 	done->cookie = 0;
 	done->op = SLMPM_OP_RECV;
-}
-
-static inline int polls_for(const struct context *ctx, int timeout_ms)
-{
-	return !timeout_ms || ctx->crowded || ctx->wait == SLMPM_WAIT_BLOCK || ctx->multiple ?
-		       1 :
-		       SPIN_POLLS;
 }
 
 /* ---- the calls ------------------------------------------------------------------------------ */
@@ -152,8 +142,8 @@ static int64_t recv_request(struct context *ctx, struct endpoint *ep, uint32_t s
 	return rc < 0 ? rc : (int64_t)r.result.len;
 }
 
-static int64_t take_arrival(struct endpoint *ep, const struct fabric_arrival *a, void *buf,
-			    size_t cap, struct slmpm_done *done)
+static inline int64_t take_arrival(struct endpoint *ep, const struct fabric_arrival *a, void *buf,
+				   size_t cap, struct slmpm_done *done)
 {
 	struct slmpm_done whole = {.len = a->length, .stream = (uint32_t)a->head[1]};
 	bool fits = a->length <= cap;
@@ -165,6 +155,12 @@ static int64_t take_arrival(struct endpoint *ep, const struct fabric_arrival *a,
 	return LIKELY(fits) ? (int64_t)whole.len : message_truncated(&whole, cap);
 }
 
+int64_t message_deliver(struct endpoint *ep, const struct fabric_arrival *a, void *buf, size_t cap,
+			struct slmpm_done *done)
+{
+	return take_arrival(ep, a, buf, cap, done);
+}
+
 static int64_t receive(struct endpoint *ep, uint32_t stream, void *buf, size_t cap,
 		       struct slmpm_done *done, int timeout_ms)
 {
@@ -173,7 +169,7 @@ static int64_t receive(struct endpoint *ep, uint32_t stream, void *buf, size_t c
 	int how = 0;
 
 	if (LIKELY(!ep->unpack.left))
-		how = recv_direct(ep, stream, polls_for(ep->ctx, timeout_ms), &a);
+		how = recv_direct(ep, stream, message_polls(ep->ctx, timeout_ms), &a);
 	if (LIKELY(how == 1))
 		return take_arrival(ep, a, buf, cap, done);
 	if (bundle_serves(ep, stream, cap))
@@ -181,12 +177,22 @@ static int64_t receive(struct endpoint *ep, uint32_t stream, void *buf, size_t c
 	return recv_request(ep->ctx, ep, stream, &iov, 1, done, timeout_ms);
 }
 
+int64_t message_recv(struct context *ctx, struct endpoint *ep, uint32_t stream, void *buf,
+		     size_t cap, struct slmpm_done *done, int timeout_ms)
+{
+	const struct slmpm_iov iov = {buf, cap};
+
+	if (ep)
+		return receive(ep, stream, buf, cap, done, timeout_ms);
+	return recv_request(ctx, NULL, stream, &iov, 1, done, timeout_ms);
+}
+
 const struct fabric_arrival *message_hold_direct(struct endpoint *ep, uint32_t stream,
 						 struct slmpm_done *done, int timeout_ms)
 {
 	struct fabric_arrival *a;
 
-	if (ep->unpack.left || recv_direct(ep, stream, polls_for(ep->ctx, timeout_ms), &a) != 1)
+	if (ep->unpack.left || recv_direct(ep, stream, message_polls(ep->ctx, timeout_ms), &a) != 1)
 		return NULL;
 	if (!held_arrival(ep, a)) {
 		ep->link.next--;
@@ -201,7 +207,6 @@ const struct fabric_arrival *message_hold_direct(struct endpoint *ep, uint32_t s
 static COLD int64_t recv_with_care(slmpm_peer peer, uint32_t stream, void *buf, size_t cap,
 				   struct slmpm_done *done, int timeout_ms)
 {
-	const struct slmpm_iov iov = {buf, cap};
 	struct endpoint *ep;
 	struct context *ctx;
 	int64_t len;
@@ -212,10 +217,7 @@ static COLD int64_t recv_with_care(slmpm_peer peer, uint32_t stream, void *buf, 
 	ctx = message_source(peer, &ep, &rc);
 	if (!ctx)
 		return rc;
-	if (ep)
-		len = receive(ep, stream, buf, cap, done, timeout_ms);
-	else
-		len = recv_request(ctx, NULL, stream, &iov, 1, done, timeout_ms);
+	len = message_recv(ctx, ep, stream, buf, cap, done, timeout_ms);
 	context_unlock(ctx);
 	return len;
 }

@@ -77,6 +77,11 @@ static inline bool send_direct(struct endpoint *ep, uint32_t stream, const void 
 	return true;
 }
 
+bool message_send_direct(struct endpoint *ep, uint32_t stream, const void *buf, size_t len)
+{
+	return send_direct(ep, stream, buf, len, 0, 0);
+}
+
 /* ---- the calls ------------------------------------------------------------------------------ */
 
 static COLD int bad_send(const char *call, uint32_t stream)
@@ -98,8 +103,8 @@ static COLD int loan_open(struct endpoint *ep)
 	return error_set(SLMPM_EBUSY, "a loan to %s is open: commit or abort it first", ep->name);
 }
 
-static COLD int send_slowly(struct endpoint *ep, uint32_t stream, const void *buf, size_t len,
-			    int timeout_ms)
+COLD int message_send_slowly(struct endpoint *ep, uint32_t stream, const void *buf, size_t len,
+			     int timeout_ms)
 {
 	struct slmpm_iov iov = {(void *)(uintptr_t)buf, len};
 	struct request r = {.piece_count = 0};
@@ -129,7 +134,7 @@ static COLD int send_with_care(slmpm_peer peer, uint32_t stream, const void *buf
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx; /* the peer may be gone, or another, when the wait is over */
 	if (!send_direct(ep, stream, buf, len, 0, 0))
-		rc = send_slowly(ep, stream, buf, len, timeout_ms);
+		rc = message_send_slowly(ep, stream, buf, len, timeout_ms);
 	context_unlock(ctx);
 	return rc;
 }
@@ -142,7 +147,7 @@ int slmpm_send(slmpm_peer peer, uint32_t stream, const void *buf, size_t len, in
 		return send_with_care(peer, stream, buf, len, timeout_ms);
 	if (LIKELY(send_direct(ep, stream, buf, len, 0, 0)))
 		return 0;
-	return send_slowly(ep, stream, buf, len, timeout_ms);
+	return message_send_slowly(ep, stream, buf, len, timeout_ms);
 }
 
 static COLD int sendv_slowly(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov,
