@@ -11,15 +11,17 @@
 #include "tests/lib/random.h"
 #include "tests/lib/settings.h"
 
-#define LIVE 24 /* messages under way, a direction */
-#define POST 6
-#define HOLD 12
-#define ANY  SLMPM_ANY_STREAM
+#define LIVE     24 /* messages under way, a direction */
+#define POST     6
+#define HOLD     12
+#define TOGETHER 6
+#define ANY      SLMPM_ANY_STREAM
 
 struct sent {
 	uint64_t seed;
 	size_t length;
 	uint32_t stream;
+	bool burst; /* in one call with others: without an immediate */
 };
 
 struct posted {
@@ -121,8 +123,13 @@ static struct sent *record(struct side *s, uint32_t stream, size_t n)
 {
 	struct sent *m = &s->sent[s->sents++];
 
-	*m = (struct sent){++seed, n, stream};
+	*m = (struct sent){.seed = ++seed, .length = n, .stream = stream};
 	return m;
+}
+
+static uint32_t imm_of(const struct sent *m)
+{
+	return m->burst ? 0 : message_imm(m->seed);
 }
 
 static uint64_t unread(const struct side *s)
@@ -169,13 +176,42 @@ static void send_later(struct side *s)
 	message_start(&s->outgoing[s->outgoings++], s->peer, m->stream, m->seed, m->length);
 }
 
+/* It might have to wait, and for this thread. */
+static bool may_wait(struct side *s)
+{
+	return s->outgoings || lending() || other(s)->helds || unread(s) > message_credit() / 4;
+}
+
+static void send_together(struct side *s)
+{
+	static unsigned char data[LIVE][256];
+	uint32_t stream = below(2);
+	size_t length = below(2) ? 8 : below(140);
+	struct slmpm_iov all[LIVE];
+	int n = 0;
+
+	if (may_wait(s))
+		return;
+	for (int left = (int)below(10); left >= 0 && s->sents < LIVE; left--, n++) {
+		struct sent *m = record(s, stream, below(5) ? length : below(140));
+
+		m->burst = true;
+		all[n] = (struct slmpm_iov){data[n], m->length};
+		actor_fill(data[n], m->seed, m->length);
+		SAY(s, "sends %llu of %zu on %u together with others", NUMBER(m), m->length,
+		    stream);
+	}
+	EXPECT(slmpm_send_burst(s->peer, stream, all, n, PATIENCE), n);
+	memset(data, 0xee, sizeof(data));
+}
+
 static void send_burst(struct side *s)
 {
 	uint32_t stream = below(2);
 	size_t n = below(2) ? 8 : below(140);
 
-	if (s->outgoings || lending() || other(s)->helds || unread(s) > message_credit() / 4)
-		return; /* it might have to wait, and for this thread */
+	if (may_wait(s))
+		return;
 	for (int left = (int)below(10); left >= 0 && s->sents < LIVE; left--) {
 		struct sent *m = record(s, stream, n);
 
@@ -236,7 +272,7 @@ static void compare(const void *data, size_t room, const struct slmpm_done *done
 	int status = m->length > room ? -SLMPM_ETRUNC : 0;
 
 	CHECK(done->len == m->length && done->status == status && done->stream == m->stream &&
-		      done->imm == message_imm(m->seed) && actor_filled(data, m->seed, n),
+		      done->imm == imm_of(m) && actor_filled(data, m->seed, n),
 	      "message %llu of %zu bytes on %u for %zu: %llu on %u, imm %u, status %d",
 	      (unsigned long long)m->seed, m->length, m->stream, room,
 	      (unsigned long long)done->len, done->stream, done->imm, done->status);
@@ -348,6 +384,35 @@ static void receive_now(struct side *s, uint32_t stream)
 	free(data);
 }
 
+/* Several at once: each is the first then, and fits; only the first may have been too long. */
+static void receive_together(struct side *s, uint32_t stream)
+{
+	int m = first_free(s, stream), patience = patience_for(s, m), n = 1 + (int)below(TOGETHER),
+	    got;
+	struct slmpm_iov all[TOGETHER];
+	struct slmpm_done done[TOGETHER];
+	size_t room = some_room();
+
+	for (int i = 0; i < n; i++) {
+		all[i] = (struct slmpm_iov){malloc(room + 1), room};
+		CHECK(all[i].base, "out of memory");
+	}
+	got = slmpm_recv_burst(s->peer, stream, all, n, done, patience);
+	SAY(s, "receives %d of %d on %u within %d for %zu", got, n, stream, patience, room);
+	CHECK(got > 0 || got == -SLMPM_ETRUNC || (got == -SLMPM_ETIMEOUT && !patience),
+	      "%d of %d: %s", got, n, slmpm_error_detail());
+	for (int i = 0; i < got || (i == 0 && got == -SLMPM_ETRUNC); i++) {
+		m = first_free(s, stream);
+		CHECK(m >= 0 && (got < 0 || all[i].len == other(s)->sent[m].length),
+		      "message %d of a burst that nobody sent", i);
+		CHECK((done[i].status == 0) == (got > 0), "status %d", done[i].status);
+		compare(all[i].base, room, &done[i], &other(s)->sent[m]);
+		forget(other(s), m);
+	}
+	for (int i = 0; i < n; i++)
+		free(all[i].base);
+}
+
 static void look(struct side *s, uint32_t stream)
 {
 	int m = first_free(s, stream);
@@ -358,7 +423,7 @@ static void look(struct side *s, uint32_t stream)
 	CHECK(rc == 0 || (rc == 1 && m >= 0), "a probe says %d: %s", rc, slmpm_error_detail());
 	if (rc && done.flags & SLMPM_PART)
 		done.len = other(s)->sent[m].length; /* it still grows */
-	CHECK(!rc || (done.imm == message_imm(other(s)->sent[m].seed) &&
+	CHECK(!rc || (done.imm == imm_of(&other(s)->sent[m]) &&
 		      done.len == other(s)->sent[m].length),
 	      "a probe sees imm %u of %llu bytes on %u, not message %llu of %zu", done.imm,
 	      (unsigned long long)done.len, done.stream, NUMBER(&other(s)->sent[m]),
@@ -422,7 +487,7 @@ static void borrow(struct side *s)
 
 	if (s->loan || s->sents == LIVE)
 		return;
-	s->lent = (struct sent){++seed, n, below(3)};
+	s->lent = (struct sent){.seed = ++seed, .length = n, .stream = below(3)};
 	rc = slmpm_loan(s->peer, s->lent.stream, n, &buf, 0);
 	if (rc == -SLMPM_ELIMIT || rc == -SLMPM_ETIMEOUT)
 		return;
@@ -487,14 +552,14 @@ static void step(struct side *s)
 	case 0:
 	case 1:
 	case 2: send_later(s); break;
-	case 3: send_burst(s); break;
+	case 3: below(2) ? send_burst(s) : send_together(s); break;
 	case 4: receive_later(s); break;
 	case 5:
 	case 6: look_at_receive(s); break;
 	case 7: look_at_send(s); break;
 	case 8:
-	case 9:
-	case 10: receive_now(s, stream); break;
+	case 9: receive_now(s, stream); break;
+	case 10: receive_together(s, stream); break;
 	case 11: look(s, stream); break;
 	case 12: hold(s, stream); break;
 	case 13: let_go(s); break;
