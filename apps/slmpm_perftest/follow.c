@@ -56,7 +56,7 @@ static int follow(struct pair *p, int cpu)
 			return 1;
 		}
 		hist_clear(&stamps);
-		rc = pair_buffers(p, job.size);
+		rc = pair_buffers(p, burst_room(&job));
 		if (rc < 0 || (rc = pair_run_side(p, &job, &f, &stamps)) < 0)
 			break;
 	}

@@ -56,6 +56,8 @@ static int parse_flag(struct job *j, const char *word)
 		j->touch = true;
 	else if (strcmp(word, "each") == 0)
 		j->each = true;
+	else if (strcmp(word, "more") == 0)
+		j->more = true;
 	else if (strcmp(word, "probe") == 0)
 		j->probe = true;
 	else if (strcmp(word, "verify") == 0)
@@ -121,9 +123,9 @@ int job_parse(struct job *j, char *text, char *why, size_t why_size)
 
 void job_print(const struct job *j, char *text, size_t size)
 {
-	snprintf(text, size, "%s %llu %llu burst %llu idle %llu step %llu%s%s%s%s", j->test->name,
+	snprintf(text, size, "%s %llu %llu burst %llu idle %llu step %llu%s%s%s%s%s", j->test->name,
 		 (unsigned long long)j->size, (unsigned long long)j->count,
 		 (unsigned long long)j->burst, (unsigned long long)j->idle_us,
-		 (unsigned long long)j->step, j->touch ? " touch" : "", j->each ? " each" : "",
-		 j->probe ? " probe" : "", j->verify ? " verify" : "");
+		 (unsigned long long)j->step, j->touch ? " touch" : "", j->more ? " more" : "",
+		 j->each ? " each" : "", j->probe ? " probe" : "", j->verify ? " verify" : "");
 }

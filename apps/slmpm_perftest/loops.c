@@ -15,6 +15,15 @@ void fill(void *buf, uint64_t len, uint64_t i)
 	memset(buf, (int)(i & 127), len);
 }
 
+static __attribute__((noinline)) uint64_t sum_of(const unsigned char *bytes, uint64_t n)
+{
+	uint64_t sum = 0;
+
+	while (n--)
+		sum += *bytes++;
+	return sum;
+}
+
 /* The plainest loop, as the peers' programs have it: it is part of what is measured. */
 void consume(const void *buf, uint64_t len)
 {
@@ -25,8 +34,8 @@ void consume(const void *buf, uint64_t len)
 		memcpy(&word, bytes + 8 * i, 8);
 		sum += word;
 	}
-	for (uint64_t at = len & ~UINT64_C(7); at < len; at++)
-		sum += bytes[at];
+	if (len % 8)
+		sum += sum_of(bytes + len - len % 8, len % 8);
 	sink = sum;
 }
 
@@ -206,33 +215,11 @@ static ALWAYS_INLINE int stream(struct pair *p, const struct job *j, bool loan, 
 	return 0;
 }
 
-static int send_bursts(struct pair *p, const struct job *j)
-{
-	const struct slmpm_how more = {.size = sizeof(more), .flags = SLMPM_MORE, .timeout_ms = -1};
-	const struct slmpm_iov piece = {.base = p->tx, .len = j->size};
-	uint64_t left = j->count, n;
-	int rc;
-
-	while (left) {
-		n = left < j->burst ? left : j->burst;
-		left -= n;
-		for (uint64_t i = 1; i <= n; i++) {
-			if (j->touch)
-				fill(p->tx, j->size, left + i);
-			rc = i < n ? slmpm_sendv(p->peer, STREAM_DATA, &piece, 1, &more, NULL) :
-				     slmpm_send(p->peer, STREAM_DATA, p->tx, j->size, -1);
-			if (rc < 0)
-				return rc;
-		}
-	}
-	return 0;
-}
-
 int loop_send_stream(struct pair *p, const struct job *j, struct hist *stamps)
 {
 	(void)stamps;
-	if (p->side == 0 && j->burst > 1)
-		return send_bursts(p, j);
+	if (j->burst > 1 && (p->side == 0 || !j->more))
+		return loop_bursts(p, j);
 	return j->touch ? stream(p, j, false, true) : stream(p, j, false, false);
 }
 

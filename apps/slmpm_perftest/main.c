@@ -17,6 +17,7 @@ enum {
 	OPT_JSON,
 	OPT_HIST,
 	OPT_BURST,
+	OPT_MORE,
 	OPT_IDLE,
 	OPT_STEP,
 	OPT_SAMPLES,
@@ -40,7 +41,8 @@ static const struct argp_option options[] = {
 	 1},
 	{"touch", OPT_TOUCH, NULL, 0, "Write every byte before and read it after, time included",
 	 1},
-	{"burst", OPT_BURST, "N", 0, "Streams say MORE except on each N-th message [1]", 1},
+	{"burst", OPT_BURST, "N", 0, "Streams of N messages a call, of N puts at once [1]", 1},
+	{"more", OPT_MORE, NULL, 0, "With --burst: a call each, all but the last say MORE", 1},
 	{"idle-us", OPT_IDLE, "US", 0,
 	 "send_lat: leave the receiver idle so long before each message", 1},
 	{"step", OPT_STEP, "BYTES", 0, "Touched loans become readable so by so [32768]", 1},
@@ -189,6 +191,7 @@ static int parse_how(int key, char *arg, struct argp_state *state, struct comman
 	case OPT_SAMPLES:
 		c->setup.samples = (unsigned)parse_count(state, "--samples", arg, 1);
 		break;
+	case OPT_MORE: c->job.more = true; break;
 	case OPT_TOUCH: c->job.touch = true; break;
 	case OPT_WAIT:
 		if (parse_wait(arg, &c->job.wait))

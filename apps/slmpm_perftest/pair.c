@@ -305,7 +305,7 @@ int pair_run_side(struct pair *p, const struct job *j, struct figures *f, struct
 int pair_run(struct pair *p, const struct job *job, struct figures *f, struct hist *stamps)
 {
 	char text[256];
-	int rc = pair_buffers(p, job->size);
+	int rc = pair_buffers(p, burst_room(job));
 
 	if (rc < 0)
 		return rc;

@@ -54,6 +54,9 @@ loop_fn loop_verify;
 loop_fn loop_send_lat, loop_send_stream, loop_loan_lat, loop_loan_stream, loop_copy, loop_nothing;
 loop_fn loop_put_lat, loop_put_stream, loop_get_lat, loop_get_stream;
 loop_fn loop_fetch_add, loop_compare_swap, loop_am_lat, loop_am_stream, loop_overlap;
+/* bursts.c: a stream of messages in bursts; and the bytes of their buffers, for any job. */
+int loop_bursts(struct pair *pair, const struct job *job);
+uint64_t burst_room(const struct job *job);
 /* "Touched": every byte written before, every byte read after. */
 void fill(void *buf, uint64_t len, uint64_t i);
 void consume(const void *buf, uint64_t len);
@@ -67,10 +70,11 @@ struct job {
 	const struct test *test;
 	uint64_t size, count,
 		warm;     /* count 0: as many as fill a sample; warm UINT64_MAX: default */
-	uint64_t burst;   /* a stream's messages say MORE but for each burst-th */
+	uint64_t burst;   /* a stream's messages go so many in a call ... */
 	uint64_t idle_us; /* the receiver waits that long before each message */
 	uint64_t step;    /* touched loans become readable in steps of so many bytes */
 	unsigned wait;    /* SLMPM_WAIT_* or WAIT_DEFAULT */
+	bool more;        /* ... or in a call each, of which all but each burst-th say MORE */
 	bool touch, probe, verify;
 	bool each; /* messages are timed one by one */
 };

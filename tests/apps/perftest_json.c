@@ -137,6 +137,9 @@ static void streams_have_two_rates(void **state)
 	check_named("send_bw", "-s 100:1000 -n 1000", check_stream);
 	check_named("send_bw", "-s 300000 -n 30 --touch", check_stream);
 	check_named("send_rate", "-n 5001 --burst 32", check_stream);
+	check_named("send_rate", "-n 5001 --burst 32 --more", check_stream);
+	check_named("send_bw", "-s 100 -n 501 --burst 64 --touch", check_stream);
+	check_named("send_bw", "-s 300000 -n 40 --burst 32", check_stream);
 	check_named("loan_bw", "-s 4k -n 500 --touch", check_stream);
 	check_named("loan_bw", "-s 100000 -n 50", check_stream);
 }

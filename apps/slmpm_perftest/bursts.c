@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Streams in bursts: several messages a call, each with a buffer of its own, or a call each with MORE. */
+#include "apps/slmpm_perftest/perftest.h"
+
+#define TOGETHER       64 /* messages of a call, at most, */
+#define TOGETHER_BYTES (UINT64_C(4) << 20)
+
+/* Each buffer on cache lines of its own. */
+static uint64_t stride(const struct job *j)
+{
+	return (j->size + 63) & ~UINT64_C(63);
+}
+
+static uint64_t together(const struct job *j)
+{
+	uint64_t n = j->burst < TOGETHER ? j->burst : TOGETHER;
+
+	if (j->more || j->verify || j->test->kind != KIND_STREAM || j->test->by != BY_MESSAGE)
+		return 1;
+	return n * stride(j) <= TOGETHER_BYTES || n == 1 ? n : 1 + TOGETHER_BYTES / (j->size + 1);
+}
+
+uint64_t burst_room(const struct job *j)
+{
+	uint64_t n = together(j);
+
+	return n > 1 ? n * stride(j) : j->size;
+}
+
+static int with_more(struct pair *p, const struct job *j)
+{
+	const struct slmpm_how more = {.size = sizeof(more), .flags = SLMPM_MORE, .timeout_ms = -1};
+	const struct slmpm_iov piece = {.base = p->tx, .len = j->size};
+	uint64_t left = j->count, n;
+	int rc;
+
+	while (left) {
+		n = left < j->burst ? left : j->burst;
+		left -= n;
+		for (uint64_t i = 1; i <= n; i++) {
+			if (j->touch)
+				fill(p->tx, j->size, left + i);
+			rc = i < n ? slmpm_sendv(p->peer, STREAM_DATA, &piece, 1, &more, NULL) :
+				     slmpm_send(p->peer, STREAM_DATA, p->tx, j->size, -1);
+			if (rc < 0)
+				return rc;
+		}
+	}
+	return 0;
+}
+
+static ALWAYS_INLINE int give(struct pair *p, const struct job *j, struct slmpm_iov *m, uint64_t n,
+			      bool touch)
+{
+	for (uint64_t left = j->count; left;) {
+		uint64_t now = left < n ? left : n;
+		int rc;
+
+		for (uint64_t i = 0; touch && i < now; i++)
+			fill(m[i].base, j->size, left - i);
+		rc = slmpm_send_burst(p->peer, STREAM_DATA, m, (int)now, -1);
+		if (rc < 0)
+			return rc;
+		left -= (uint64_t)rc;
+	}
+	return 0;
+}
+
+static ALWAYS_INLINE int take(struct pair *p, const struct job *j, struct slmpm_iov *m, uint64_t n,
+			      bool touch)
+{
+	for (uint64_t left = j->count; left;) {
+		int rc = slmpm_recv_burst(p->peer, STREAM_DATA, m, (int)(left < n ? left : n), NULL,
+					  -1);
+
+		if (rc < 0)
+			return rc;
+		for (int i = 0; touch && i < rc; i++)
+			consume(m[i].base, m[i].len);
+		left -= (uint64_t)rc;
+	}
+	return 0;
+}
+
+int loop_bursts(struct pair *p, const struct job *j)
+{
+	struct slmpm_iov m[TOGETHER];
+	uint64_t n = together(j);
+	char *buf = p->side ? p->rx : p->tx;
+
+	if (j->more)
+		return with_more(p, j);
+	for (uint64_t i = 0; i < n; i++)
+		m[i] = (struct slmpm_iov){buf + i * stride(j), j->size};
+	if (p->side == 0)
+		return j->touch ? give(p, j, m, n, true) : give(p, j, m, n, false);
+	return j->touch ? take(p, j, m, n, true) : take(p, j, m, n, false);
+}
