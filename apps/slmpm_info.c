@@ -11,6 +11,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,25 +132,85 @@ static json_t *memory(long peers)
 			 (json_int_t)each, "bytes", (json_int_t)(each * (uint64_t)peers));
 }
 
+#define FIGURE(name)                                                                               \
+	{                                                                                          \
+#name, offsetof(struct slmpm_stats, name)                                          \
+	}
+static const struct {
+	const char *name;
+	size_t at;
+} figures[] = {
+	FIGURE(sent_messages),
+	FIGURE(sent_packets),
+	FIGURE(sent_bytes),
+	FIGURE(received_messages),
+	FIGURE(received_packets),
+	FIGURE(received_bytes),
+	FIGURE(out_produced),
+	FIGURE(out_consumed),
+	FIGURE(out_segments),
+	FIGURE(in_produced),
+	FIGURE(in_consumed),
+	FIGURE(in_segments),
+	FIGURE(out_room),
+	FIGURE(in_unread),
+	FIGURE(remote_writes),
+	FIGURE(remote_reads),
+	FIGURE(produced_publications),
+	FIGURE(sleeps),
+	FIGURE(wakeups),
+	FIGURE(bells),
+	FIGURE(queue_depth),
+	FIGURE(unexpected),
+	FIGURE(violations),
+	FIGURE(checksum_errors),
+	FIGURE(puts),
+	FIGURE(put_bytes),
+	FIGURE(gets),
+	FIGURE(get_bytes),
+	FIGURE(atomics),
+	FIGURE(served),
+	FIGURE(notifications),
+	FIGURE(refused),
+	FIGURE(ams),
+	FIGURE(am_unhandled),
+	FIGURE(am_writes),
+	FIGURE(am_reads),
+	FIGURE(am_atomics),
+	FIGURE(tag_writes),
+	FIGURE(tag_reads),
+	FIGURE(am_served),
+	FIGURE(tag_served),
+	FIGURE(rget_messages),
+	FIGURE(rget_bytes),
+	FIGURE(push_messages),
+	FIGURE(push_bytes),
+	FIGURE(shared_puts),
+	FIGURE(shared_bytes),
+	FIGURE(fifo_puts),
+	FIGURE(fifo_bytes),
+	FIGURE(fifo_entries),
+};
+
 static json_t *counters(const struct slmpm_stats *s)
 {
-#define N(field) #field, (json_int_t)s->field
 	static const char *const causes[SLMPM_CAUSE_COUNT] = {"threshold", "asked", "sleep",
 							      "flush", "every"};
+	json_t *all = json_pack("{si so}", "pid", s->pid, "link", text(s->link));
 	json_t *published = json_object();
 
 	for (int i = 0; i < SLMPM_CAUSE_COUNT; i++)
 		json_object_set_new(published, causes[i],
 				    json_integer((json_int_t)s->publications[i]));
-	return json_pack(
-		"{si so sI sI sI sI sI sI sI sI sI sI sI sI sI sI sI sI so sI sI sI sI sI sI sI sI}",
-		"pid", s->pid, "link", text(s->link), N(sent_messages), N(sent_packets),
-		N(sent_bytes), N(received_messages), N(received_packets), N(received_bytes),
-		N(out_produced), N(out_consumed), N(out_segments), N(in_produced), N(in_consumed),
-		N(in_segments), N(out_room), N(in_unread), N(remote_writes), N(remote_reads),
-		"publications", published, N(produced_publications), N(sleeps), N(wakeups),
-		N(bells), N(queue_depth), N(unexpected), N(violations), N(checksum_errors));
-#undef N
+	for (size_t i = 0; i < sizeof(figures) / sizeof(*figures); i++) {
+		uint64_t value;
+
+		memcpy(&value, (const char *)s + figures[i].at, sizeof(value));
+		json_object_set_new(all, figures[i].name, json_integer((json_int_t)value));
+		if (figures[i].at == offsetof(struct slmpm_stats, remote_reads))
+			json_object_set_new(all, "publications", published);
+	}
+	return all;
 }
 
 /* Every context of the process, every peer of a context; NULL: explained on standard error. */

@@ -50,6 +50,8 @@ struct slmpm_stats { /* one peer; plain counters with one writer, lifetime total
 	uint64_t rget_messages, rget_bytes, push_messages, push_bytes;
 	/* Of the puts: those of which the target copied a part (SLMPM_SHARE), its bytes. */
 	uint64_t shared_puts, shared_bytes;
+	/* Puts into the peer's FIFO, their bytes; its entries that came to ours. */
+	uint64_t fifo_puts, fifo_bytes, fifo_entries;
 	char link[16];
 };
 

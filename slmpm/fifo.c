@@ -106,6 +106,7 @@ static void put(struct endpoint *ep, const struct fifo_put *q, const void *data,
 	e->imm = q->imm;
 	list_append(&ctx->fifo, &e->node);
 	list_append(&ep->fifo.entries, &e->of_peer);
+	ep->stats->fifo_entries++;
 	ctx->news = true;
 	wait_changed(ctx);
 }

@@ -53,7 +53,7 @@ static int prepare(struct request *r, const struct operation *o)
 
 int fifo_put(const struct operation *o)
 {
-	const struct endpoint *ep = o->remote->ep;
+	struct endpoint *ep = o->remote->ep;
 	bool blocks = completion_blocks(&o->full, o->req);
 	struct request stack = {.piece_count = 0}, *r;
 	int rc = check(o);
@@ -70,6 +70,10 @@ int fifo_put(const struct operation *o)
 		rc = completion_bind(r, &o->full, o->req);
 	if (rc == 0)
 		rc = blocks ? message_await(r, o->full.timeout_ms) : message_submit(r);
+	if (rc == 0) {
+		ep->stats->fifo_puts++;
+		ep->stats->fifo_bytes += o->length;
+	}
 	if (rc == 0 && o->req)
 		o->req->id = handle_id(r);
 	else if (rc < 0 || blocks)

@@ -240,7 +240,7 @@ static void name_path(struct pair *pair, const struct setup *setup, struct resul
 		memcpy(out->fabric, stats.link, sizeof(out->fabric));
 	out->fabric[sizeof(out->fabric) - 1] = '\0';
 	out->mode = setup->mode ? setup->mode : "auto";
-	if (pair && test_has_region(out->job.test))
+	if (pair && test_has_region(out->job.test) && out->job.test->by != BY_FIFO)
 		memcpy(out->path, pair->region.path, sizeof(out->path));
 }
 
@@ -254,6 +254,12 @@ static int refuse(const struct job *j, const struct pair *pair)
 	if (j->test->by == BY_LOAN && pair && j->size > pair->loan_max) {
 		fprintf(stderr, "slmpm_perftest: a loan holds at most %llu bytes: choose -s\n",
 			(unsigned long long)pair->loan_max);
+		return -SLMPM_ELIMIT;
+	}
+	if (j->test->by == BY_FIFO && pair && j->size > pair->fifo_max) {
+		fprintf(stderr,
+			"slmpm_perftest: an entry of a FIFO holds at most %llu bytes: choose -s\n",
+			(unsigned long long)pair->fifo_max);
 		return -SLMPM_ELIMIT;
 	}
 	if (j->test->by == BY_PUT && !j->size) {

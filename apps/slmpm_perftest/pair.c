@@ -105,6 +105,7 @@ int pair_limits(struct pair *p)
 		return slmpm_perror("slmpm_perftest: query");
 	p->packet_max = info.packet_max;
 	p->loan_max = info.loan_max;
+	p->fifo_max = info.eager_max < 56 ? 0 : info.eager_max - 56;
 	return 0;
 }
 

@@ -34,7 +34,7 @@ enum kind {
 /* Both sides run the same function; it does count messages and returns 0 or a negative code. */
 typedef int loop_fn(struct pair *pair, const struct job *job, struct hist *stamps);
 
-enum means { BY_MESSAGE, BY_LOAN, BY_PUT, BY_GET, BY_AM, BY_ATOMIC, BY_NOTHING, MEANS };
+enum means { BY_MESSAGE, BY_LOAN, BY_PUT, BY_GET, BY_AM, BY_ATOMIC, BY_FIFO, BY_NOTHING, MEANS };
 
 struct test {
 	const char *name, *text;
@@ -60,6 +60,7 @@ uint64_t burst_room(const struct job *job);
 /* "Touched": every byte written before, every byte read after. */
 void fill(void *buf, uint64_t len, uint64_t i);
 void consume(const void *buf, uint64_t len);
+loop_fn loop_fifo_lat, loop_fifo_stream; /* fifo.c */
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
 /* ---- jobs (job.c) ---- */
@@ -118,7 +119,7 @@ struct pair {
 	struct board *board; /* NULL: the sides share no memory */
 	bool probes;         /* the board is there and each side has a CPU to itself */
 	uint32_t packet_max;
-	uint64_t loan_max;
+	uint64_t loan_max, fifo_max;
 	char *tx, *rx; /* page-aligned, warm */
 	size_t room;
 	uint64_t verified[MEANS]; /* a bit for each power of two */

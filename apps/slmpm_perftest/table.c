@@ -29,6 +29,9 @@ const struct test tests[] = {
 	{"am_lat", "one way of an active message, half a ping-pong", KIND_LATENCY, BY_AM, 8,
 	 loop_am_lat},
 	{"am_rate", "stream of active messages", KIND_STREAM, BY_AM, 8, loop_am_stream},
+	{"fifo_lat", "one way of a put into a FIFO, taken and stored, half a ping-pong",
+	 KIND_LATENCY, BY_FIFO, 8, loop_fifo_lat},
+	{"fifo_bw", "stream of those", KIND_STREAM, BY_FIFO, 4096, loop_fifo_stream},
 	{"overlap", "how much of a put hides behind a computation", KIND_OVERLAP, BY_PUT, 64 * MIB,
 	 loop_overlap},
 	{"mailbox_lat", "one way of a DaCS mailbox word", KIND_MAILBOX, BY_NOTHING, 4, NULL},
@@ -49,5 +52,5 @@ const struct test *test_find(const char *name)
 
 bool test_has_region(const struct test *t)
 {
-	return t->by == BY_PUT || t->by == BY_GET || t->by == BY_ATOMIC;
+	return t->by == BY_PUT || t->by == BY_GET || t->by == BY_ATOMIC || t->by == BY_FIFO;
 }

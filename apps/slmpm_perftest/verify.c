@@ -115,6 +115,20 @@ static int verify_am(struct pair *p, const struct job *j)
 	return rc < 0 || p->side == 0 ? rc : check(j, p->rx, j->size);
 }
 
+static int verify_fifo(struct pair *p, const struct job *j)
+{
+	struct job once = *j;
+	int rc;
+
+	once.touch = false;
+	once.count = 1;
+	if (p->side == 0)
+		draw(p->region.source, j->size);
+	memset(p->region.base, 0, j->size);
+	rc = loop_fifo_stream(p, &once, NULL);
+	return rc < 0 || p->side == 0 ? rc : check(j, p->region.base, j->size);
+}
+
 int loop_verify(struct pair *p, const struct job *j, struct hist *stamps)
 {
 	(void)stamps;
@@ -124,6 +138,7 @@ int loop_verify(struct pair *p, const struct job *j, struct hist *stamps)
 	case BY_PUT: return verify_put(p, j);
 	case BY_GET: return verify_get(p, j);
 	case BY_AM: return verify_am(p, j);
+	case BY_FIFO: return verify_fifo(p, j);
 	default: return 0; /* atomic operations check themselves */
 	}
 }

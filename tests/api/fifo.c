@@ -119,13 +119,17 @@ static int order(void *unused)
 	struct slmpm_how how = how_with(SLMPM_MORE, PATIENCE);
 	struct slmpm_iov pieces[2] = {{here, 3}, {here + 3, 5}};
 	struct slmpm_span span = {64, 8};
+	struct slmpm_stats stats;
 	struct slmpm_fifo e;
 	unsigned char got[8];
+	uint64_t bytes = 0;
 
 	(void)unused;
 	open_pair(0);
-	for (uint64_t i = 0; i < 200; i++)
+	for (uint64_t i = 0; i < 200; i++) {
 		put(i, i, i % 7 == 0 ? 20000 : i);
+		bytes += i % 7 == 0 ? 20000 : i;
+	}
 	OK(slmpm_send(a, 1, "over", 4, PATIENCE));
 	EXPECT(slmpm_recv(b, 1, got, 8, NULL, PATIENCE), 4);
 	for (uint64_t i = 0; i < 200; i++) { /* all there: what is behind them is */
@@ -146,6 +150,11 @@ static int order(void *unused)
 		e = take(64, 9, 8);
 		OK(slmpm_fifo_drop(&e));
 	}
+	OK(slmpm_peer_stats(a, &stats, sizeof(stats)));
+	CHECK(stats.fifo_puts == 202 && stats.fifo_bytes == bytes + 16 && !stats.fifo_entries,
+	      "%d puts of %d bytes", (int)stats.fifo_puts, (int)stats.fifo_bytes);
+	OK(slmpm_peer_stats(b, &stats, sizeof(stats)));
+	CHECK(!stats.fifo_puts && stats.fifo_entries == 202, "%d came", (int)stats.fifo_entries);
 	close_pair();
 	return 0;
 }
