@@ -456,8 +456,9 @@ DACS_API DACS_ERR_T dacs_mem_release(dacs_mem_t *mem);
 /* Ends registrations too, and waits for transfers of this process that use it. */
 DACS_API DACS_ERR_T dacs_mem_destroy(dacs_mem_t *mem);
 DACS_API DACS_ERR_T dacs_mem_query(dacs_mem_t mem, DACS_MEM_ATTR_T attr, uint64_t *value);
-/* *VALUE: how many regions this process can know at once (own and accepted ones of both families),
- * bytes of one, how many more now. INVALID_ATTR, INVALID_ADDR, a partner's errors. */
+/* *VALUE: how many regions this process can know at once (own and accepted ones of both families;
+ * mutexes and groups count with them), bytes of one, how many more now. INVALID_ATTR, INVALID_ADDR,
+ * a partner's errors. */
 DACS_API DACS_ERR_T dacs_mem_limits_query(DACS_MEM_LIMITS_T attr, de_id_t tgt_de,
 					  dacs_process_id_t tgt_pid, uint64_t *value);
 /* As dacs_put and dacs_get. The local handle: INVALID_HANDLE, NOT_OWNER (an accepted one), NO_PERM
@@ -479,26 +480,70 @@ DACS_API DACS_ERR_T dacs_mem_get_list(dacs_mem_t dst_local, dacs_dma_list_t *dst
 				      dacs_wid_t wid, DACS_ORDER_ATTR_T order,
 				      DACS_BYTE_SWAP_T swap);
 
-/* ---- Not there yet: everything below returns DACS_ERR_NOT_SUPPORTED_YET --------------------- */
+/* ---- Groups and their barrier: dacs_group(3) ------------------------------------------------- */
 
-/* Groups and their barrier: the owner adds members, who accept, and closes the group. */
+/*
+ * A host makes a group of itself and its accelerators, or some of them: init, members are added and
+ * accept, close; then all can meet at the barrier; leave, destroy. The owner belongs to it only if
+ * it has added itself. It has to make calls for the others to go on.
+ */
+
+/* FLAGS is 0. Never blocks. INVALID_ADDR, INVALID_ATTR, NO_RESOURCE. */
 DACS_API DACS_ERR_T dacs_group_init(dacs_group_t *group, uint32_t flags);
+/* A child, which then has to accept: blocks until it has; or DACS_DE_SELF, DACS_PID_SELF, at once.
+ * Past a deadline the offer stands, and the next call waits for its answer. INVALID_HANDLE,
+ * NOT_OWNER, GROUP_CLOSED, GROUP_DUPLICATE, INVALID_TARGET (the parent), NO_RESOURCE, a partner's
+ * errors. */
 DACS_API DACS_ERR_T dacs_group_add_member(de_id_t de, dacs_process_id_t pid, dacs_group_t group);
+/* No more members; offers not accepted are taken back. Never blocks. INVALID_HANDLE, NOT_OWNER,
+ * GROUP_CLOSED. */
 DACS_API DACS_ERR_T dacs_group_close(dacs_group_t group);
+/* The next group that the parent adds this process to; blocks until there is one. INVALID_ADDR,
+ * INVALID_TARGET (no parent, or not it), NO_RESOURCE, a partner's errors. */
 DACS_API DACS_ERR_T dacs_group_accept(de_id_t de, dacs_process_id_t pid, dacs_group_t *group);
+/* A member is through with it; *GROUP becomes DACS_NULL_GROUP. Blocks while the group is open.
+ * INVALID_HANDLE, OWNER, RESOURCE_BUSY (a thread waits at the barrier), INVALID_ADDR. */
 DACS_API DACS_ERR_T dacs_group_leave(dacs_group_t *group);
+/* Ends it; blocks until all others have left or ended. *GROUP becomes DACS_NULL_GROUP.
+ * INVALID_HANDLE, NOT_OWNER, GROUP_OPEN, INVALID_ADDR. */
 DACS_API DACS_ERR_T dacs_group_destroy(dacs_group_t *group);
+/* Blocks until all members are there, and the group is closed. DE_TERM, for each member once: one
+ * ended without leaving; later barriers go on without it. Past a deadline this process stands there
+ * still, and the next call waits on. INVALID_HANDLE, NO_PERM (an owner that is no member),
+ * RESOURCE_BUSY (another thread waits there), DE_TERM (the owner ended). */
 DACS_API DACS_ERR_T dacs_barrier_wait(dacs_group_t group);
 
-/* Mutexes: the owner inits and shares, the peer accepts, both lock. */
+/* ---- Mutexes: dacs_mutex(3) ----------------------------------------------------------------- */
+
+/*
+ * A process makes a mutex and shares it with partners; then each of them can have it, one process at
+ * a time, in the order asked. The owner keeps that order, so it has to make calls for the others to
+ * go on. A process that ends, or releases it, while it has it, gives it back.
+ */
+
+/* Never blocks. INVALID_ADDR, NO_RESOURCE. */
 DACS_API DACS_ERR_T dacs_mutex_init(dacs_mutex_t *mutex);
+/* Gives it to a partner; blocks until that accepts. Past a deadline the offer stands, and the next
+ * call waits for its answer. INVALID_HANDLE, NOT_OWNER, RESOURCE_BUSY (it has it already),
+ * NO_RESOURCE, a partner's errors. */
 DACS_API DACS_ERR_T dacs_mutex_share(de_id_t dst_de, dacs_process_id_t dst_pid, dacs_mutex_t mutex);
+/* The next that a partner shares; blocks until there is one. INVALID_ADDR, NO_RESOURCE, a partner's
+ * errors. */
 DACS_API DACS_ERR_T dacs_mutex_accept(de_id_t src_de, dacs_process_id_t src_pid,
 				      dacs_mutex_t *mutex);
+/* Blocks until this process has it. Not recursive: its other threads wait likewise, and so does one
+ * that has it. INVALID_HANDLE (also: destroyed meanwhile), DE_TERM (the owner ended). */
 DACS_API DACS_ERR_T dacs_mutex_lock(dacs_mutex_t mutex);
+/* The same if it is free, else MUTEX_BUSY. Does not wait for the mutex, but for its owner's answer. */
 DACS_API DACS_ERR_T dacs_mutex_try_lock(dacs_mutex_t mutex);
+/* By any thread of the process that has it. INVALID_HANDLE, NOT_OWNER (this process has it not),
+ * DE_TERM (the owner ended). */
 DACS_API DACS_ERR_T dacs_mutex_unlock(dacs_mutex_t mutex);
+/* An acceptor is through with it, also while it has it; *MUTEX becomes 0. Never blocks.
+ * INVALID_HANDLE, OWNER, INVALID_ADDR. */
 DACS_API DACS_ERR_T dacs_mutex_release(dacs_mutex_t *mutex);
+/* Ends it, also while it is locked; blocks until all acceptors have released it or ended. *MUTEX
+ * becomes 0. INVALID_HANDLE, NOT_OWNER, INVALID_ADDR. */
 DACS_API DACS_ERR_T dacs_mutex_destroy(dacs_mutex_t *mutex);
 
 #ifdef __cplusplus

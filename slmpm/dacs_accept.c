@@ -115,7 +115,7 @@ static DACS_ERR_T take_up(struct dacsi_process *process, const struct dacsi_note
 	region->local_access = note->local_access;
 	region->address = info.address;
 	region->size = info.length;
-	*handle = region->number;
+	*handle = region->is.number;
 	(void)dacsi_share_tell(process,
 			       (struct dacsi_note){.type = DACSI_NOTE_ACCEPTED, .id = note->id});
 	return DACS_SUCCESS;

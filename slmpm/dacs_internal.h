@@ -22,9 +22,10 @@
 #define DACSI_STREAM_CREDIT UINT32_C(0xffffff02) /* words read, in the immediate */
 #define DACSI_STREAM_SHARE  UINT32_C(0xffffff03) /* regions offered and accepted: dacs_share.c */
 #define DACSI_MAILBOX_SLOTS 4
+#define DACSI_WORDS         1 /* the active message of dacs_pact.c */
 #define DACSI_HANDLERS      32
 #define DACSI_WIDS          1024
-#define DACSI_REGIONS       65535
+#define DACSI_HANDLES       65535
 #define DACSI_EXIT_MS       1000 /* that children have to end by themselves in dacs_exit */
 #define DACSI_CLOSE_MS      5000 /* for what is still to be sent then */
 
@@ -83,7 +84,10 @@ struct dacsi_process {
 	uint32_t credits;               /* mailbox words that may be written */
 	uint32_t owed;                  /* words read, not yet told */
 	slmpm_req word_req[DACSI_MAILBOX_SLOTS], credit_req;
-	struct dacsi_invite *invites; /* regions that it offers, in its order */
+	struct dacsi_invite *invites;  /* regions that it offers, in its order */
+	struct dacsi_summons *summons; /* mutexes and groups, likewise */
+	uint32_t summons_count;
+	uint32_t seats;               /* that it has in mutexes and groups of this process */
 	struct dacsi_letter *letters; /* to it, not gone yet */
 	uint32_t invite_count;
 	uint32_t dma_pass, dma_mark; /* what a pass over a wid's transfers has met */
@@ -92,7 +96,13 @@ struct dacsi_process {
 	int cwd_lock;
 };
 
-enum dacsi_family { DACSI_REMOTE = 0, DACSI_MEM = 1 }; /* dacs_remote_mem_*, dacs_mem_* */
+/* Of handles: dacs_remote_mem_*, dacs_mem_*, dacs_mutex_*, dacs_group_*. */
+enum dacsi_family { DACSI_REMOTE = 0, DACSI_MEM = 1, DACSI_MUTEX = 2, DACSI_GROUP = 3 };
+
+struct dacsi_object { /* what a handle names begins with it */
+	uint64_t number;
+	enum dacsi_family family;
+};
 
 struct dacsi_registration {
 	struct dacsi_registration *next;
@@ -101,8 +111,7 @@ struct dacsi_registration {
 };
 
 struct dacsi_region { /* behind a dacs_remote_mem_t or dacs_mem_t */
-	uint64_t number;
-	enum dacsi_family family;
+	struct dacsi_object is;
 	bool owner;                           /* else accepted from `process` */
 	uint32_t remote_access, local_access; /* DACS_MEM_* */
 	uint32_t active;                      /* transfers of this process that use it */
@@ -111,6 +120,74 @@ struct dacsi_region { /* behind a dacs_remote_mem_t or dacs_mem_t */
 	slmpm_rmem rmem;
 	struct dacsi_process *process;            /* NULL once it was reaped */
 	struct dacsi_registration *registrations; /* own: with dacs_mem_register */
+};
+
+struct dacsi_seat { /* a partner's share in a mutex or group of this process */
+	struct dacsi_seat *next;
+	struct dacsi_process *process; /* NULL: this process */
+	uint64_t theirs;               /* its handle; 0 while it has not accepted */
+	bool refused;                  /* it has no room for the offer */
+	bool left;                     /* nobody's any more */
+	uint32_t watchers;             /* threads that wait in a share for it */
+	uint32_t asks;   /* mutex: so many of its threads want it; group: it is there */
+	uint64_t ticket; /* mutex: asked with this one */
+};
+
+struct dacsi_pact { /* a mutex or group, which its owner and partners agree upon by words */
+	struct dacsi_object is;
+	bool owner;   /* else accepted from `process` */
+	bool unknown; /* accepted, but the owner does not know it any more */
+	bool due;     /* on the list of those to be settled */
+	struct dacsi_pact *due_next;
+	struct dacsi_process *process; /* NULL once it was reaped */
+	uint64_t theirs;               /* accepted: the owner's handle */
+	struct dacsi_seat *seats;      /* own */
+};
+
+struct dacsi_mutex {
+	struct dacsi_pact pact;
+	struct dacsi_seat *holder; /* own: who has it */
+	uint64_t tickets;
+	uint32_t wanted;    /* threads here that wait for it */
+	bool held, granted; /* by this process; and no thread has taken it yet */
+	bool trying;        /* a try is not answered; ... */
+	bool tries, busy;   /* ... a thread waits for that; the answer was no */
+};
+
+struct dacsi_group {
+	struct dacsi_pact pact;
+	bool closed;
+	bool failed;   /* own: a member died before this round's end */
+	bool inside;   /* a thread here waits at the barrier */
+	bool there;    /* this process has come to it, ... */
+	bool answered; /* ... and this is what came of it: */
+	DACS_ERR_T answer;
+	uint32_t round; /* own: barriers that are over */
+	uint32_t seen;  /* of those, that this process as a member knows of */
+};
+
+enum dacsi_word_type {
+	DACSI_OFFER = 1,    /* owner: VALUE is the family */
+	DACSI_WITHDRAW = 2, /* and not any more */
+	DACSI_ACCEPT = 3,
+	DACSI_REFUSE = 4, /* no room for the offer */
+	DACSI_LEAVE = 5,
+	DACSI_VOID = 6, /* owner: nothing is known of that handle */
+	DACSI_LOCK = 7,
+	DACSI_GIVE_UP = 8, /* one LOCK fewer, unless it has been granted */
+	DACSI_TRY = 9,
+	DACSI_UNLOCK = 10,
+	DACSI_GRANT = 11, /* owner: VALUE 1 answers TRY */
+	DACSI_BUSY = 12,  /* owner: TRY did not */
+	DACSI_CLOSED = 13,
+	DACSI_ARRIVE = 14, /* at barrier number VALUE */
+	DACSI_PASS = 15,   /* owner: all have; */
+	DACSI_FAIL = 16,   /* somebody cannot come any more */
+};
+
+struct dacsi_word { /* what travels, little-endian */
+	uint32_t type, value;
+	uint64_t to, from; /* handles; TO is 0 in an offer */
 };
 
 enum dacsi_note_type {
@@ -176,11 +253,13 @@ struct dacsi_runtime {
 	struct dacsi_wid *wids;
 	struct dacsi_wid *attended; /* wids with transfers that need attention */
 	uint32_t dma_pass;
-	struct dacsi_region **regions; /* by place; NULL where free */
-	uint32_t region_places, region_count, region_next;
-	uint32_t region_salt;
+	struct dacsi_object **handles; /* by place; NULL where free */
+	uint32_t handle_places, handle_count, handle_next;
+	uint32_t handle_salt;
 	struct dacsi_offer *offers; /* of own regions, not answered or not heard of */
 	uint32_t offer_ids;
+	struct dacsi_pact *due;     /* mutexes and groups to be settled */
+	uint32_t awaited;           /* asks in all seats */
 	struct dacsi_error *errors; /* to be told to the handlers */
 	dacs_error_handler_t handlers[DACSI_HANDLERS];
 	uint32_t handler_count;
@@ -245,6 +324,8 @@ void dacsi_process_look(de_id_t de);
 void dacsi_process_suspect(struct dacsi_process *process);
 void dacsi_process_reap(struct dacsi_process *process);
 void dacsi_process_exit_all(void);
+/* How the channel is: the partner's end shows where nothing can be written any more. */
+DACS_ERR_T dacsi_process_channel(const struct dacsi_process *process);
 void dacsi_process_init(struct dacsi_process *process, slmpm_peer peer);
 
 /* ---- dacs_element.c ---- */
@@ -309,9 +390,18 @@ void dacsi_message_abandon(struct dacsi_wid *wid);
 /* Whether elements have to be swapped towards PROCESS, which is connected. */
 bool dacsi_foreign(const struct dacsi_process *process);
 
-/* ---- dacs_region.c ---- */
+/* ---- dacs_handle.c ---- */
 
 /* What HANDLE names, or NULL. Pointers last until the lock is given back. */
+void *dacsi_handle_find(uint64_t handle, enum dacsi_family family);
+/* Gives OBJECT its number; false: no memory, or too many. */
+bool dacsi_handle_give(struct dacsi_object *object, enum dacsi_family family);
+/* Its number names nothing from now on. */
+void dacsi_handle_take(const struct dacsi_object *object);
+void dacsi_handle_end(void);
+
+/* ---- dacs_region.c ---- */
+
 struct dacsi_region *dacsi_region_find(uint64_t handle, enum dacsi_family family);
 /* A new one with its handle, or NULL. */
 struct dacsi_region *dacsi_region_new(enum dacsi_family family);
@@ -340,6 +430,10 @@ DACS_ERR_T dacsi_share(enum dacsi_family family, de_id_t de, dacs_process_id_t p
 void dacsi_note_convert(struct dacsi_note *note);
 /* Sends NOTE; never blocks. */
 DACS_ERR_T dacsi_share_tell(struct dacsi_process *process, struct dacsi_note note);
+/* Keeps REQ, a message of the library's own to PROCESS, until it has been sent. */
+DACS_ERR_T dacsi_share_keep(struct dacsi_process *process, slmpm_req req);
+/* A child that has not called dacs_init yet. */
+bool dacsi_share_connecting(const struct dacsi_process *process);
 /* Frees what has been sent. */
 void dacsi_share_settle(struct dacsi_process *process);
 void dacsi_share_answered(const struct dacsi_process *process, uint32_t id, DACS_ERR_T answer);
@@ -348,6 +442,52 @@ void dacsi_share_withdraw(const struct dacsi_region *region);
 /* PROCESS and the channel to it are no more. */
 void dacsi_share_forget(struct dacsi_process *process);
 void dacsi_share_end(void);
+
+/* ---- dacs_pact.c ---- */
+
+/* Words of partners come to this process's mutexes and groups from now on. */
+int dacsi_pact_begin(void);
+/* Says it to PROCESS; never blocks. */
+DACS_ERR_T dacsi_pact_tell(struct dacsi_process *process, enum dacsi_word_type type, uint32_t value,
+			   uint64_t to, uint64_t from);
+/* PACT, new, is this process's own. */
+DACS_ERR_T dacsi_pact_create(struct dacsi_pact *pact, enum dacsi_family family, uint64_t *handle);
+struct dacsi_seat *dacsi_pact_seat(const struct dacsi_pact *pact,
+				   const struct dacsi_process *process);
+struct dacsi_seat *dacsi_pact_sit(struct dacsi_pact *pact, struct dacsi_process *process);
+void dacsi_pact_due(struct dacsi_pact *pact);
+/* SEAT counts no more. DIED: its process did not leave in order. */
+void dacsi_pact_unseat(struct dacsi_pact *pact, struct dacsi_seat *seat, bool died);
+/* Shares the pact with a partner, until that has accepted. */
+DACS_ERR_T dacsi_pact_share(enum dacsi_family family, de_id_t de, dacs_process_id_t pid,
+			    uint64_t handle);
+/* The next that a partner shares; SIZE bytes of memory are for it. */
+DACS_ERR_T dacsi_pact_accept(enum dacsi_family family, de_id_t de, dacs_process_id_t pid,
+			     size_t size, uint64_t *handle);
+/* Whether an accepted one can still be used. */
+DACS_ERR_T dacsi_pact_check(const struct dacsi_pact *pact);
+/* Takes back offers that nobody has accepted. */
+void dacsi_pact_withdraw(struct dacsi_pact *pact);
+/* Ends own pacts once all others have left; *HANDLE becomes 0. */
+DACS_ERR_T dacsi_pact_destroy(enum dacsi_family family, uint64_t *handle);
+void dacsi_pact_free(struct dacsi_pact *pact);
+/* Carries out what words have changed; true when there was something. */
+bool dacsi_pact_settle(void);
+/* PROCESS has ended, or is no more. */
+void dacsi_pact_forget(struct dacsi_process *process);
+void dacsi_pact_end(void);
+
+/* ---- dacs_mutex.c, dacs_group.c ---- */
+
+/* A word about it; returns what is to be answered, or 0. */
+uint32_t dacsi_mutex_word(struct dacsi_mutex *m, struct dacsi_seat *seat,
+			  const struct dacsi_word *word, uint32_t *value);
+void dacsi_mutex_settle(struct dacsi_mutex *m);
+void dacsi_mutex_unseat(struct dacsi_mutex *m, const struct dacsi_seat *seat);
+uint32_t dacsi_group_word(struct dacsi_group *g, struct dacsi_seat *seat,
+			  const struct dacsi_word *word, uint32_t *value);
+void dacsi_group_settle(struct dacsi_group *g);
+void dacsi_group_unseat(struct dacsi_group *g, bool died);
 
 /* ---- dacs_accept.c ---- */
 

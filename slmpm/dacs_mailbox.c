@@ -121,25 +121,12 @@ static bool can_write(struct dacsi_process *process)
 	return process->credits && free_request(process);
 }
 
-/* How the channel is: the partner's end shows where nothing can be written any more. */
-static DACS_ERR_T channel(const struct dacsi_process *process)
-{
-	struct slmpm_peer_info info = {.size = sizeof(info)};
-	int rc = slmpm_peer_query(process->peer, &info);
-
-	if (rc < 0)
-		return dacsi_code(rc);
-	if (info.state == SLMPM_PEER_CONNECTING || info.state == SLMPM_PEER_UP)
-		return DACS_SUCCESS;
-	return info.state == SLMPM_PEER_POISONED ? DACS_ERR_INTERNAL : DACS_ERR_DE_TERM;
-}
-
 static DACS_ERR_T write_word(struct dacsi_process *process, uint32_t *word)
 {
 	DACS_ERR_T rc = DACS_WID_BUSY;
 
 	if (!can_write(process)) {
-		rc = channel(process);
+		rc = dacsi_process_channel(process);
 		return rc == DACS_SUCCESS ? DACS_WID_BUSY : rc;
 	}
 	rc = dacsi_code(post(process, DACSI_STREAM_WORD, *word, free_request(process)));
@@ -217,7 +204,7 @@ DACS_ERR_T dacs_mailbox_test(DACS_TEST_MAILBOX_T rw_flag, de_id_t de, dacs_proce
 	if (rw_flag == DACS_TEST_MAILBOX_READ) {
 		rc = can_read(process, &status);
 	} else {
-		rc = channel(process);
+		rc = dacsi_process_channel(process);
 		status = rc == DACS_SUCCESS && can_write(process);
 	}
 	if (rc == DACS_SUCCESS)

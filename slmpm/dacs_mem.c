@@ -177,9 +177,9 @@ DACS_ERR_T dacs_mem_limits_query(DACS_MEM_LIMITS_T attr, de_id_t tgt_de, dacs_pr
 	if (rc != DACS_SUCCESS)
 		return dacsi_leave_fast(rc);
 	switch (attr) {
-	case DACS_MEM_REGION_MAX_NUM: *value = DACSI_REGIONS; break;
+	case DACS_MEM_REGION_MAX_NUM: *value = DACSI_HANDLES; break;
 	case DACS_MEM_REGION_MAX_SIZE: *value = INT64_MAX; break;
-	case DACS_MEM_REGION_AVAIL: *value = DACSI_REGIONS - dacsi.region_count; break;
+	case DACS_MEM_REGION_AVAIL: *value = DACSI_HANDLES - dacsi.handle_count; break;
 	default: rc = DACS_ERR_INVALID_ATTR;
 	}
 	return dacsi_leave_fast(rc);

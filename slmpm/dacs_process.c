@@ -51,6 +51,18 @@ void dacsi_process_init(struct dacsi_process *process, slmpm_peer peer)
 	};
 }
 
+DACS_ERR_T dacsi_process_channel(const struct dacsi_process *process)
+{
+	struct slmpm_peer_info info = {.size = sizeof(info)};
+	int rc = slmpm_peer_query(process->peer, &info);
+
+	if (rc < 0)
+		return dacsi_code(rc);
+	if (info.state == SLMPM_PEER_CONNECTING || info.state == SLMPM_PEER_UP)
+		return DACS_SUCCESS;
+	return info.state == SLMPM_PEER_POISONED ? DACS_ERR_INTERNAL : DACS_ERR_DE_TERM;
+}
+
 /* ---- how it ended --------------------------------------------------------------------------- */
 
 static void unwatch(struct dacsi_process *p)
@@ -154,6 +166,7 @@ void dacsi_process_reap(struct dacsi_process *process)
 	unwatch(process);
 	(void)slmpm_join(process->peer, NULL, DACSI_EXIT_MS);
 	dacsi_dma_poll_all();
+	dacsi_pact_forget(process);
 	dacsi_region_orphan(process);
 	dacsi_share_forget(process);
 	if (process->cwd)

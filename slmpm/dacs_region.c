@@ -1,110 +1,44 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Regions behind the handles of both remote-memory families: the table, how they begin and end.
- * A handle is a place, the family, a count of handles given out, and a number of this process: so
- * stale ones, those of the other family and those of other processes are noticed.
- */
+/* Regions behind the handles of both remote-memory families: how they begin and end. */
 #include "slmpm/dacs_internal.h"
 
 #include <stdlib.h>
-#include <sys/random.h>
-#include <unistd.h>
-
-#define PLACE_BITS  16
-#define GIVEN_SHIFT (PLACE_BITS + 1)
-#define GIVEN_BITS  23
-#define SALT_SHIFT  (GIVEN_SHIFT + GIVEN_BITS)
-#define SALT_BITS   (64 - SALT_SHIFT)
-
-_Static_assert(DACSI_REGIONS < 1 << PLACE_BITS, "a place is not 0");
-
-/* ---- the table ------------------------------------------------------------------------------ */
-
-static uint64_t salt(void)
-{
-	uint32_t random;
-
-	if (!dacsi.region_salt) {
-		if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
-			random = (uint32_t)dacsi_now() ^ (uint32_t)getpid() << 8;
-		dacsi.region_salt = random | 1;
-	}
-	return dacsi.region_salt & ((UINT64_C(1) << SALT_BITS) - 1);
-}
-
-static uint64_t number(uint32_t place, enum dacsi_family family)
-{
-	static uint64_t given; /* under the lock; goes on through dacs_exit */
-	uint64_t count = ++given & ((UINT64_C(1) << GIVEN_BITS) - 1);
-
-	return salt() << SALT_SHIFT | count << GIVEN_SHIFT | (uint64_t)family << PLACE_BITS |
-	       (place + 1);
-}
 
 struct dacsi_region *dacsi_region_find(uint64_t handle, enum dacsi_family family)
 {
-	uint64_t place = (handle & ((UINT64_C(1) << PLACE_BITS) - 1)) - 1;
-	struct dacsi_region *region;
-
-	if (place >= dacsi.region_places)
-		return NULL;
-	region = dacsi.regions[place];
-	return region && region->number == handle && region->family == family ? region : NULL;
-}
-
-static bool grow(void)
-{
-	uint32_t places = dacsi.region_places ? dacsi.region_places * 2 : 16;
-	struct dacsi_region **regions;
-
-	if (places > DACSI_REGIONS)
-		places = DACSI_REGIONS;
-	if (places == dacsi.region_places)
-		return false;
-	regions = realloc(dacsi.regions, places * sizeof(*regions));
-	if (!regions)
-		return false;
-	for (uint32_t i = dacsi.region_places; i < places; i++)
-		regions[i] = NULL;
-	dacsi.region_next = dacsi.region_places;
-	dacsi.regions = regions;
-	dacsi.region_places = places;
-	return true;
+	return dacsi_handle_find(handle, family);
 }
 
 struct dacsi_region *dacsi_region_new(enum dacsi_family family)
 {
 	struct dacsi_region *region = calloc(1, sizeof(*region));
 
-	if (!region)
-		return NULL;
-	if (dacsi.region_count == dacsi.region_places && !grow()) {
+	if (region && !dacsi_handle_give(&region->is, family)) {
 		free(region);
 		return NULL;
 	}
-	while (dacsi.regions[dacsi.region_next])
-		dacsi.region_next = (dacsi.region_next + 1) % dacsi.region_places;
-	dacsi.regions[dacsi.region_next] = region;
-	dacsi.region_count++;
-	region->family = family;
-	region->number = number(dacsi.region_next, family);
 	return region;
 }
 
 void dacsi_region_free(struct dacsi_region *region)
 {
-	uint32_t place = (uint32_t)(region->number & ((1U << PLACE_BITS) - 1)) - 1;
-
-	dacsi.regions[place] = NULL;
-	dacsi.region_count--;
+	dacsi_handle_take(&region->is);
 	dacsi_mem_unregister(region, NULL);
 	free(region);
 }
 
+/* The region at place I of the table, or NULL. */
+static struct dacsi_region *at(uint32_t i)
+{
+	struct dacsi_object *object = dacsi.handles[i];
+
+	return object && object->family <= DACSI_MEM ? (struct dacsi_region *)object : NULL;
+}
+
 void dacsi_region_orphan(const struct dacsi_process *process)
 {
-	for (uint32_t i = 0; i < dacsi.region_places; i++) {
-		struct dacsi_region *region = dacsi.regions[i];
+	for (uint32_t i = 0; i < dacsi.handle_places; i++) {
+		struct dacsi_region *region = at(i);
 
 		if (!region)
 			continue;
@@ -117,12 +51,9 @@ void dacsi_region_orphan(const struct dacsi_process *process)
 /* SLMPM's side of them has ended with the context. */
 void dacsi_region_end(void)
 {
-	for (uint32_t i = 0; i < dacsi.region_places; i++)
-		if (dacsi.regions[i])
-			dacsi_region_free(dacsi.regions[i]);
-	free(dacsi.regions);
-	dacsi.regions = NULL;
-	dacsi.region_places = dacsi.region_next = 0;
+	for (uint32_t i = 0; i < dacsi.handle_places; i++)
+		if (at(i))
+			dacsi_region_free(at(i));
 }
 
 /* ---- begin and end -------------------------------------------------------------------------- */
@@ -158,7 +89,7 @@ DACS_ERR_T dacsi_region_create(enum dacsi_family family, void *addr, uint64_t si
 		dacsi_region_free(region);
 		return rc == -SLMPM_EINVAL ? DACS_ERR_INVALID_ADDR : dacsi_code(rc);
 	}
-	*handle = region->number;
+	*handle = region->is.number;
 	return DACS_SUCCESS;
 }
 

@@ -58,6 +58,8 @@ static DACS_ERR_T leave(DACS_ERR_T rc)
 {
 	bool tell = dacsi.errors != NULL;
 
+	if (dacsi.due)
+		(void)dacsi_pact_settle();
 	if (dacsi.threads) {
 		if (dacsi.sleeping)
 			dacsi_kick();
@@ -185,8 +187,10 @@ static void tear_down(int timeout_ms)
 		dacsi_message_fail(dacsi.parent, DACS_ERR_NOT_INITIALIZED);
 	if (dacsi.parent)
 		(void)slmpm_close(dacsi.parent->peer, timeout_ms);
-	if (dacsi.parent)
+	if (dacsi.parent) {
+		dacsi_pact_forget(dacsi.parent);
 		dacsi_share_forget(dacsi.parent);
+	}
 	free(dacsi.parent);
 	dacsi.parent = NULL;
 	dacsi_element_release_all();
@@ -201,6 +205,8 @@ static void tear_down(int timeout_ms)
 	dacsi.attended = NULL;
 	dacsi_share_end();
 	dacsi_region_end();
+	dacsi_pact_end();
+	dacsi_handle_end();
 	dacsi_error_reset();
 	if (dacsi.own_cwd_lock >= 0)
 		close(dacsi.own_cwd_lock);
@@ -222,7 +228,7 @@ static DACS_ERR_T set_up(void)
 	if (opened < 0)
 		return opened == -SLMPM_EINVAL ? DACS_ERR_INVALID_ENV : dacsi_code(opened);
 	dacsi.wids = calloc(DACSI_WIDS, sizeof(*dacsi.wids));
-	if (!dacsi.wids || dacsi_watch_init() < 0)
+	if (!dacsi.wids || dacsi_watch_init() < 0 || dacsi_pact_begin() < 0)
 		rc = DACS_ERR_NO_RESOURCE;
 	else
 		rc = find_parent();

@@ -35,6 +35,24 @@ void dacsi_note_convert(struct dacsi_note *note)
 
 /* ---- sending -------------------------------------------------------------------------------- */
 
+DACS_ERR_T dacsi_share_keep(struct dacsi_process *process, slmpm_req req)
+{
+	struct dacsi_letter *letter;
+
+	if (slmpm_test(&req, NULL) != 0)
+		return DACS_SUCCESS;
+	letter = calloc(1, sizeof(*letter));
+	if (!letter) {
+		(void)slmpm_cancel(req);
+		(void)slmpm_test(&req, NULL);
+		return DACS_ERR_NO_RESOURCE;
+	}
+	letter->req = req;
+	letter->next = process->letters;
+	process->letters = letter;
+	return DACS_SUCCESS;
+}
+
 void dacsi_share_settle(struct dacsi_process *process)
 {
 	struct dacsi_letter **link = &process->letters, *letter;
@@ -122,7 +140,7 @@ void dacsi_share_withdraw(const struct dacsi_region *region)
 }
 
 /* A child that has not called dacs_init yet cannot be given a key. */
-static bool is_connecting(const struct dacsi_process *process)
+bool dacsi_share_connecting(const struct dacsi_process *process)
 {
 	struct slmpm_peer_info info = {.size = sizeof(info)};
 
@@ -134,7 +152,7 @@ static DACS_ERR_T offer_to(struct dacsi_process *process, const struct dacsi_reg
 			   uint32_t *id)
 {
 	struct dacsi_note note = {.type = DACSI_NOTE_OFFER,
-				  .family = region->family,
+				  .family = region->is.family,
 				  .remote_access = region->remote_access,
 				  .local_access = region->local_access};
 	struct dacsi_offer *offer = dacsi.offers;
@@ -148,7 +166,7 @@ static DACS_ERR_T offer_to(struct dacsi_process *process, const struct dacsi_reg
 		*id = offer->id;
 		return DACS_SUCCESS;
 	}
-	if (is_connecting(process))
+	if (dacsi_share_connecting(process))
 		return DACS_WID_BUSY;
 	made = slmpm_mem_key(region->mem, process->peer, dacsi_region_rights(region->remote_access),
 			     &note.key);

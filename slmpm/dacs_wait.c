@@ -71,10 +71,12 @@ bool dacsi_progress(void)
 	bool news = false;
 
 	/* Partners may be waiting for this process to do their puts and gets. */
-	if (dacsi.region_count)
+	if (dacsi.handle_count)
 		news = slmpm_progress(dacsi.ctx) > 0;
 	if (dacsi.attended)
 		news |= dacsi_dma_attend();
+	if (dacsi.due || dacsi.awaited)
+		news |= dacsi_pact_settle();
 	for (struct dacsi_process *p = dacsi.children; p; p = p->next)
 		news |= progress_of(p);
 	if (dacsi.parent)

@@ -42,8 +42,7 @@ static inline void wait_changed(struct context *ctx)
 /* Until something happens, TEST holds, or DEADLINE; NOW is the time. The context's lock is given back
  * meanwhile. */
 void wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test *test, void *arg);
-/* Asks all peers to ring; and not to. */
-void wait_arm(struct context *ctx);
+/* Peers need not ring any more. */
 void wait_disarm(struct context *ctx);
 /* Looks at the descriptors without sleeping. */
 int wait_look(struct context *ctx);

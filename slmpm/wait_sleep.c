@@ -74,7 +74,7 @@ int wait_look(struct context *ctx)
 
 /* ---- sleeping ------------------------------------------------------------------------------- */
 
-void wait_arm(struct context *ctx)
+static void wait_arm(struct context *ctx)
 {
 	ctx->armed = true;
 	for (uint32_t i = 0; i < ctx->count; i++)
