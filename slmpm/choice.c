@@ -5,6 +5,7 @@
 #define FIRST_PAUSE 2   /* turns before the longer way is tried again; then four times as many, */
 #define LAST_PAUSE  128 /* ... to so many, */
 #define LONG_PAUSE  512 /* or, where it takes longer by half, so many */
+#define SAMPLE      8   /* one turn in so many is timed, and those around a try */
 
 struct choice *choice_of(struct choice *choices, uint64_t length)
 {
@@ -38,22 +39,23 @@ static uint32_t longest_pause(const struct choice *c)
 	return 2 * most > 3 * least ? LONG_PAUSE : LAST_PAUSE;
 }
 
-void choice_taken(struct choice *c)
+bool choice_taken(struct choice *c)
 {
 	uint32_t longest = longest_pause(c);
 
 	if (c->left) {
 		c->left--;
-		return;
+		return c->left < SAMPLE || c->left % SAMPLE == 0;
 	}
 	if (!is_known(c)) {
 		c->left = 1;
-		return;
+		return true;
 	}
 	c->pause = c->pause ? 4 * c->pause : FIRST_PAUSE;
 	if (c->pause > longest)
 		c->pause = longest;
 	c->left = c->pause;
+	return true;
 }
 
 /* Good news at once, bad news with doubt: what delayed one need not delay the next. A wrong belief in

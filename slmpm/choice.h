@@ -22,8 +22,8 @@ struct choice {
 struct choice *choice_of(struct choice *choices, uint64_t length);
 /* Is it to be the other way, this time? To be asked as often as one likes, ... */
 bool choice_is_other(const struct choice *c);
-/* ... until one has been taken ... */
-void choice_taken(struct choice *c);
+/* ... until one has been taken: true when it is worth being timed ... */
+bool choice_taken(struct choice *c);
 /* ... and, at its end, how long that took for LENGTH bytes, by a clock of one's choosing. */
 void choice_learn(struct choice *c, bool other, uint64_t took, uint64_t length);
 

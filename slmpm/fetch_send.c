@@ -57,9 +57,8 @@ void fetch_packets(struct endpoint *ep, const struct request *r)
 {
 	struct fetch *f = r->length >= ep->fetch_min && !r->wire ? fetch_of(ep) : NULL;
 
-	if (!f || config_get()->fetch != AUTO)
+	if (!f || config_get()->fetch != AUTO || !choice_taken(choice_of(f->choices, r->length)))
 		return;
-	choice_taken(choice_of(f->choices, r->length));
 	f->timed = r->seq;
 	f->began = wait_ticks();
 }
@@ -126,7 +125,7 @@ int fetch_announce(struct endpoint *ep, struct request *r)
 	ep->stats->sent_bytes += r->length;
 	p->since = wait_now();
 	p->began = wait_ticks();
-	choice_taken(choice_of(f->choices, r->length));
+	(void)choice_taken(choice_of(f->choices, r->length));
 	if (r->length <= ep->eager_max) {
 		p->waiting = true;
 		list_append(&f->out, &p->node);

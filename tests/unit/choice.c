@@ -19,8 +19,8 @@ static double run(const uint64_t ns[2], int n)
 		struct choice *c = choice_of(choices, LENGTH);
 		bool other = choice_is_other(c);
 
-		choice_taken(c);
-		choice_learn(c, other, ns[other], LENGTH);
+		if (choice_taken(c))
+			choice_learn(c, other, ns[other], LENGTH);
 		taken += ns[other];
 	}
 	return (double)taken / (double)least / n;
@@ -43,7 +43,7 @@ static void late(void)
 	for (int i = 0; i < 1000; i++) {
 		bool other = choice_is_other(c);
 
-		choice_taken(c);
+		(void)choice_taken(c);
 		taken[other]++;
 		if (i % 8 == 7) {
 			choice_learn(c, true, 50, 1);
