@@ -160,7 +160,7 @@ static struct request *find(struct endpoint *ep, uint64_t seq)
 	return NULL;
 }
 
-/* What the receiver leaves of a message, or the half of it where that is much: 0 nothing. */
+/* What the receiver leaves of a message, or most of it where that is much: 0 nothing. */
 static uint64_t choose_share(const struct endpoint *ep, const struct fetch_out *p)
 {
 	uint64_t left = p->done > p->upto ? p->done - p->upto : 0, share;
@@ -168,8 +168,8 @@ static uint64_t choose_share(const struct endpoint *ep, const struct fetch_out *
 	if (!(ep->fetch->peer.ops & 1u << FABRIC_WRITE) || !p->address || p->asked ||
 	    left < FETCH_SHARE_MIN / 2)
 		return 0;
-	share = left / 2 > FETCH_SHARE_MAX ? FETCH_SHARE_MAX : left / 2;
-	return share < FETCH_SHARE_MIN ? left : share;
+	share = left / 8 * 7 > FETCH_SHARE_MAX ? FETCH_SHARE_MAX : left / 8 * 7;
+	return left - share < FETCH_SHARE_MIN ? left : share;
 }
 
 static struct wire_give give_of(const struct fetch_out *p)
