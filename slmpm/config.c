@@ -53,7 +53,7 @@ static const struct setting settings[] = {
 	  "longest active message that is taken; longer ones are counted and dropped" },
 	{ "AM_ANSWERS", SIZE, "64m", &config.am_answers, 64 << 10, INT64_C(8) << 30, NULL,
 	  "bytes of answers to active messages that may wait for a peer to take them" },
-	{ "FETCH", CHOICE, "never", &config.fetch, 0, 2, "auto always never",
+	{ "FETCH", CHOICE, "auto", &config.fetch, 0, 2, "auto always never",
 	  "how messages from SLMPM_FETCH_MIN on go, where SLMPM_ATTACH works: by the way that has taken less time of late, in packets or fetched; always or never fetched" },
 	{ "FETCH_MIN", SIZE, "64k", &config.fetch_min, 0, INT64_C(8) << 30, NULL,
 	  "shortest message that the receiver may fetch from the sender's memory" },
