@@ -59,7 +59,7 @@ static const struct setting settings[] = {
 	  "shortest message that the receiver may fetch from the sender's memory" },
 	{ "SHARE", CHOICE, "auto", &config.share, 0, 2, "auto always never",
 	  "puts from SLMPM_SHARE_MIN on whose source lies in a region that the target has mapped: copied by both sides when that has taken less time of late; always or never" },
-	{ "SHARE_MIN", SIZE, "128k", &config.share_min, 32 << 10, INT64_C(8) << 30, NULL,
+	{ "SHARE_MIN", SIZE, "64k", &config.share_min, 32 << 10, INT64_C(8) << 30, NULL,
 	  "shortest put that the target may copy a part of" },
 	{ "WAIT", CHOICE, "adaptive", &config.wait, 0, 2, "adaptive spin block",
 	  "how a call waits: spin briefly, yield, then sleep; never sleep; sleep at once" },

@@ -15,9 +15,12 @@
 #define PIECE    ((uint64_t)128 << 10) /* so much does the target take at a time */
 #define BUDGET   ((uint64_t)8 << 20)   /* and so much before others have their turn */
 #define PAGE     4096
-#define TAIL     64  /* bytes that come last: who polls for the end finds the rest */
-#define REGIONS  16  /* own ones among which the source is looked for */
-#define PATIENCE 256 /* looks before others may run, and the descriptors are looked at */
+#define LAG      8192 /* so much later does it begin */
+#define TAIL     64   /* bytes that come last: who polls for the end finds the rest */
+#define REGIONS  16   /* own ones among which the source is looked for */
+#define MISSED   3    /* offers in a row that the target may come too late for */
+#define BRIEF    32   /* looks in a row, ... */
+#define PATIENCE 256  /* ... looks before others may run, and the descriptors are looked at */
 
 enum { AUTO, ALWAYS, NEVER }; /* SLMPM_SHARE */
 
@@ -49,7 +52,7 @@ static bool say(struct endpoint *ep, uint8_t opcode, uint64_t route, uint64_t ex
 	};
 
 	if (!list_empty(&ep->owed) || ep->bundle.count || (ep->loan.data && !ep->loan.area) ||
-	    link_post_request(ep, &p, NULL) != 1)
+	    link_post(ep, &p) != 1)
 		return false;
 	ep->link.run = 0;
 	return true;
@@ -126,8 +129,7 @@ static bool offer(struct job *j)
 
 	if (!g)
 		return false;
-	/* The target begins a little later. */
-	j->claim = (j->length / 16 * 7) & ~(uint64_t)(PAGE - 1);
+	j->claim = (j->length / 2 - LAG) & ~(uint64_t)(PAGE - 1);
 	w.target.length = LITTLE_64(j->claim);
 	w.grant = LITTLE_32(g->id);
 	memcpy(w.target.secret, j->to->secret, sizeof(w.target.secret));
@@ -172,6 +174,8 @@ static void finish(struct job *j)
 	for (uint32_t looks = 1; heard(ep) && !s->over && j->claim; looks++) {
 		if (!waits && (!s->upto || j->claim > s->upto + 2 * PIECE))
 			waits = !claim_back(j);
+		else if (looks < BRIEF)
+			continue;
 		else if (looks % PATIENCE)
 			wait_relax(50);
 		else if (!sched_yield())
@@ -205,12 +209,27 @@ static bool share_it(struct job *j)
 
 static bool may_share(const struct endpoint *ep, uint64_t len)
 {
-	const struct context *ctx = ep->ctx;
-	const struct share *s = ep->share;
+	struct context *ctx = ep->ctx;
 
-	return s && len >= (uint64_t)config_get()->share_min && (!s->out || s->over) &&
-	       ep->direct && !ep->bundle.count && !ctx->handling && !ctx->polling && !ctx->armed &&
-	       !ctx->crowded && ctx->wait != SLMPM_WAIT_BLOCK;
+	if (!ep->share || len < (uint64_t)config_get()->share_min || !ep->direct ||
+	    ep->bundle.count || ctx->handling || ctx->polling || ctx->armed ||
+	    ctx->wait == SLMPM_WAIT_BLOCK)
+		return false;
+	if (ctx->crowded) { /* it was when somebody waited: who only puts never does */
+		ctx->crowded--;
+		return false;
+	}
+	return true;
+}
+
+/* A target that slept, or was about to, has been woken by the offer: that tells nothing of what
+ * sharing takes, if it is there the next time. */
+static bool tells_nothing(struct share *s)
+{
+	if (!s->done && s->missed++ < MISSED)
+		return true;
+	s->missed = 0;
+	return false;
 }
 
 bool share_put(struct remote *to, uint64_t offset, const void *from, uint64_t len)
@@ -222,17 +241,24 @@ bool share_put(struct remote *to, uint64_t offset, const void *from, uint64_t le
 
 	if (!may_share(to->ep, len))
 		return false;
+	if (to->ep->share->out && !to->ep->share->over) {
+		copy(&j, 0, len);
+		(void)progress_look(to->ep); /* the answer to the last offer may have come */
+		return true;
+	}
 	if (config_get()->share == ALWAYS)
 		return share_it(&j);
 	c = choice_of(to->ep->share->choices, len);
-	since = wait_now();
+	since = wait_ticks(); /* the clock would take longer, and costs are compared, nothing else */
 	shared = choice_is_other(c);
 	if (shared && !share_it(&j))
 		return false;
 	if (!shared)
 		copy(&j, 0, len);
+	else if (tells_nothing(to->ep->share))
+		return true;
 	choice_taken(c);
-	choice_learn(c, shared, wait_now() - since, len);
+	choice_learn(c, shared, wait_ticks() - since, len);
 	return true;
 }
 

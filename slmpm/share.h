@@ -27,6 +27,7 @@ struct share { /* of an endpoint */
 	uint64_t id;
 	bool out, over; /* the peer has it; it is through */
 	uint64_t limit, upto, done;
+	uint32_t missed;                       /* offers in a row that it came too late for */
 	struct choice choices[CHOICE_CLASSES]; /* alone, or shared */
 	/* the peer's */
 	struct {
