@@ -12,11 +12,12 @@
 
 #include "tests/lib/child.h"
 #include "tests/lib/death.h"
+#include "tests/lib/guarded.h"
 #include "tests/lib/honest.h"
+#include "tests/lib/offence.h"
 #include "tests/lib/raw_key.h"
 
 #define SIZE    200000
-#define GUARD   4096
 #define EAGER   32768
 #define ASK     1
 #define ANSWER  2
@@ -27,7 +28,7 @@
 enum { WRITE = OWN, READ, ATOMIC, NOTIFY, TAGGED_WRITE, TAGGED_READ, GIVE_UP, DONE, DATA, FAILED };
 
 static unsigned char bytes[64 << 10];
-static char address[64];
+static const char *address;
 
 static void active(struct raw_peer *p, uint8_t opcode, uint32_t flags, uint16_t id, uint32_t head,
 		   uint64_t total, const void *data, uint32_t length)
@@ -297,63 +298,44 @@ static void done_with_bytes(struct raw_peer *p)
 	answer(p, DONE, 0, 0, 8);
 }
 
-static const struct offence {
-	const char *name;
-	void (*commit)(struct raw_peer *p);
-	const char *word;
-} offences[] = {
-	{"a head too long", head_too_long, "head of an active message"},
-	{"a head longer than all", head_longer_than_all, "head of an active message"},
-	{"a head of 65535", head_of_65535, "head of an active message"},
-	{"First with a head too long", first_with_long_head, "head of an active message"},
-	{"active and tagged", active_and_tagged, "head of an active message"},
-	{"First within another", first_within_another, "within another"},
-	{"announced without end", announced_flood, "within another"},
-	{"the library's number, long", own_in_packets, "within another"},
-	{"the rest elsewhere", rest_elsewhere, "continuation"},
-	{"no such number", no_such_number, "number of a handler"},
-	{"First, tagged", tagged_in_packets, "length of First"},
-	{"asks without end", asks_without_end, "credit overrun"},
-	{"the rest, unasked", rest_unasked, "nobody has asked for"},
-	{"a short request", short_request, "length of a request"},
-	{"a read with bytes", read_with_bytes, "length of a request"},
-	{"an atomic without operand", atomic_without_operand, "length of a request"},
-	{"an atomic of no kind", atomic_of_no_kind, "width of an atomic operation"},
-	{"a write of another length", write_of_other_length, "range of a request"},
-	{"a write of everything", write_of_everything, "range of a request"},
-	{"a read too long", read_too_long, "range of a request"},
-	{"many reads", many_reads, "number of requests under way"},
-	{"many tagged writes", many_tagged_writes, "number of requests under way"},
-	{"a tag twice", tag_twice, "tag of a request"},
-	{"a tag of nothing", tag_of_nothing, "tag of a message"},
-	{"a read of nothing", read_of_nothing, "tag of a message"},
-	{"neither out nor back", tag_of_neither, "tag of a message"},
-	{"more than asked for", more_than_asked, "tag of a message"},
-	{"an empty tagged message", empty_tagged, "tag of a message"},
-	{"gives up nothing", give_up_nothing, "tag of a request"},
-	{"done, unasked", done_unasked, "answer to no request"},
-	{"failed, unasked", failed_unasked, "answer to no request"},
-	{"data, unasked", data_unasked, "answer to no request"},
-	{"done, with bytes", done_with_bytes, "length of an answer"},
+static const struct offence offences[] = {
+	{"R5", "a head too long", head_too_long, "head of an active message", 0},
+	{"R5", "a head longer than all", head_longer_than_all, "head of an active message", 0},
+	{"R5", "a head of 65535", head_of_65535, "head of an active message", 0},
+	{"R5", "First with a head too long", first_with_long_head, "head of an active message", 0},
+	{"R5", "active and tagged", active_and_tagged, "head of an active message", 0},
+	{"R8", "First within another", first_within_another, "within another", 0},
+	{"R8", "announced without end", announced_flood, "within another", 0},
+	{"R8", "the library's number, long", own_in_packets, "within another", 0},
+	{"R8", "the rest elsewhere", rest_elsewhere, "continuation", 0},
+	{"R8", "no such number", no_such_number, "number of a handler", 0},
+	{"R5", "First, tagged", tagged_in_packets, "length of First", 0},
+	{"R10", "asks without end", asks_without_end, "credit overrun", 0},
+	{"R8", "the rest, unasked", rest_unasked, "nobody has asked for", 0},
+	{"R5", "a short request", short_request, "length of a request", 0},
+	{"R5", "a read with bytes", read_with_bytes, "length of a request", 0},
+	{"R5", "an atomic without operand", atomic_without_operand, "length of a request", 0},
+	{"R6", "an atomic of no kind", atomic_of_no_kind, "width of an atomic operation", 0},
+	{"R5", "a write of another length", write_of_other_length, "range of a request", 0},
+	{"R5", "a write of everything", write_of_everything, "range of a request", 0},
+	{"R5", "a read too long", read_too_long, "range of a request", 0},
+	{"R10", "many reads", many_reads, "number of requests under way", 0},
+	{"R10", "many tagged writes", many_tagged_writes, "number of requests under way", 0},
+	{"R8", "a tag twice", tag_twice, "tag of a request", 0},
+	{"R8", "a tag of nothing", tag_of_nothing, "tag of a message", 0},
+	{"R8", "a read of nothing", read_of_nothing, "tag of a message", 0},
+	{"R8", "neither out nor back", tag_of_neither, "tag of a message", 0},
+	{"R8", "more than asked for", more_than_asked, "tag of a message", 0},
+	{"R8", "an empty tagged message", empty_tagged, "tag of a message", 0},
+	{"R8", "gives up nothing", give_up_nothing, "tag of a request", 0},
+	{"R8", "done, unasked", done_unasked, "answer to no request", 0},
+	{"R8", "failed, unasked", failed_unasked, "answer to no request", 0},
+	{"R8", "data, unasked", data_unasked, "answer to no request", 0},
+	{"R5", "done, with bytes", done_with_bytes, "length of an answer", 0},
 };
 #define OFFENCES (sizeof(offences) / sizeof(offences[0]))
 
 /* ---- both processes ---- */
-
-static int offend(void *arg)
-{
-	const struct offence *o = arg;
-	struct raw_peer p;
-	char reason[112];
-
-	raw_keys_come(&p, address);
-	o->commit(&p);
-	raw_push(&p);
-	raw_hear_end(p.fd, reason);
-	CHECK(strstr(reason, o->word), "%s: the answer was \"%s\"", o->name, reason);
-	raw_end(&p);
-	return 0;
-}
 
 static unsigned char *base;
 static slmpm_mem mem;
@@ -370,14 +352,6 @@ static void ask(const struct slmpm_am *am, void *arg)
 	CHECK(rc == 0 || rc == -SLMPM_ELIMIT, "%s", slmpm_error_detail());
 }
 
-static bool is_untouched(void)
-{
-	for (int i = 0; i < GUARD; i++)
-		if (base[i - GUARD] != 0x3c || base[SIZE + i] != 0x3c)
-			return false;
-	return true;
-}
-
 /* kB of memory that this process could touch. */
 static long size_now(void)
 {
@@ -389,31 +363,33 @@ static long size_now(void)
 	return pages * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
-static void survive(const struct offence *o, slmpm_listener listener, slmpm_peer honest)
-{
-	struct holdings before = holdings_now();
-	int64_t until = actor_now_ms() + 3000 * actor_slow(), n;
-	long size = size_now(), most = 0;
-	unsigned char got[64];
-	slmpm_peer peer;
-	pid_t pid;
+static long before; /* that offence */
 
-	peer = raw_keys_meet(listener, mem, offend, (void *)(uintptr_t)o, &pid);
+static slmpm_peer meet(const struct victim *v, const struct offence *o, int (*body)(void *),
+		       void *arg, pid_t *pid)
+{
+	slmpm_peer peer = raw_keys_meet(v->listener, mem, body, arg, pid);
+
+	(void)o;
+	before = size_now();
 	raw_keys->ready = 1;
-	while ((n = slmpm_recv(peer, 1, got, sizeof(got), NULL, 5)) != -SLMPM_EPROTO) {
-		CHECK(actor_now_ms() < until, "%s was not noticed", o->name);
-		CHECK(n == -SLMPM_ETIMEOUT, "%s: %lld (%s)", o->name, (long long)n,
-		      slmpm_error_detail());
-		most = size_now() > most ? size_now() : most;
-		honest_works(honest);
-	}
-	CHECK(strstr(slmpm_error_detail(), o->word), "%s: \"%s\"", o->name, slmpm_error_detail());
-	CHECK(child_wait(pid) == 0, "%s: see above", o->name);
-	OK(slmpm_close(peer, PATIENCE));
-	honest_works(honest);
-	CHECK(is_untouched(), "%s: what lies around the region", o->name);
-	CHECK(actor_slow() > 1 || most < size + 65536, "%s: it took %ld kB", o->name, most - size);
-	holdings_expect(before, o->name);
+	return peer;
+}
+
+static int64_t look(slmpm_peer peer, const struct offence *o)
+{
+	unsigned char got[64];
+	int64_t n = slmpm_recv(peer, 1, got, sizeof(got), NULL, 5);
+
+	CHECK(actor_slow() > 1 || size_now() < before + 65536, "%s: it took %ld kB", o->name,
+	      size_now() - before);
+	return n;
+}
+
+static void see(slmpm_peer peer, const struct offence *o)
+{
+	(void)peer;
+	CHECK(guarded_is_whole(base, SIZE), "%s: what lies around the region", o->name);
 }
 
 /* ---- legal, but annoying ---- */
@@ -516,41 +492,28 @@ static void refused(slmpm_listener listener)
 	OK(slmpm_peer_stats(peer, &stats, sizeof(stats)));
 	CHECK(!stats.violations && stats.refused >= 16 && !stats.served, "%llu refused, %llu done",
 	      (unsigned long long)stats.refused, (unsigned long long)stats.served);
-	CHECK(is_untouched() && base[0] == 0x3c && base[SIZE - 1] == 0x3c, "a byte was written");
+	CHECK(guarded_is_whole(base, SIZE) && base[0] == 0x3c && base[SIZE - 1] == 0x3c,
+	      "a byte was written");
 	CHECK(child_wait(pid) == 0, "see above");
 	OK(slmpm_close(peer, PATIENCE));
 }
 
 int main(void)
 {
-	slmpm_listener listener;
-	slmpm_peer honest;
-	slmpm_ctx ctx;
-	char url[80];
-	pid_t pid;
+	static const struct trial trial = {
+		.come = raw_keys_come, .meet = meet, .look = look, .see = see};
+	struct victim v;
 
-	setenv("SLMPM_LOG_LEVEL", "none", 1);
 	setenv("SLMPM_AM_ANSWERS", ANSWERS, 1);
 	raw_keys_make();
-	snprintf(address, sizeof(address), "hostile-am-%d", (int)getpid());
-	snprintf(url, sizeof(url), "shm:%s", address);
-	OK(slmpm_open(&ctx, NULL));
-	OK(slmpm_listen(&listener, ctx, url));
-	OK(slmpm_am_handler(ctx, ASK, ask, NULL));
-	base = mmap(NULL, SIZE + 2 * GUARD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-		    0);
-	CHECK(base != MAP_FAILED, "no memory");
-	memset(base, 0x3c, SIZE + 2 * GUARD);
-	base += GUARD;
-	OK(slmpm_mem_register(ctx, base, SIZE, SLMPM_READ_WRITE, &mem));
-	pid = child_start(honest_peer, address, 60);
-	OK(slmpm_accept(listener, &honest, PATIENCE));
-	for (size_t i = 0; i < OFFENCES; i++)
-		survive(&offences[i], listener, honest);
-	annoyed(listener, honest);
-	refused(listener);
-	OK(slmpm_close(honest, PATIENCE));
-	CHECK(child_wait(pid) == 0, "the honest peer came to harm");
-	OK(slmpm_shut(ctx, PATIENCE));
+	victim_begin(&v, "hostile-am");
+	address = v.address;
+	OK(slmpm_am_handler(v.ctx, ASK, ask, NULL));
+	base = guarded_new(SIZE);
+	OK(slmpm_mem_register(v.ctx, base, SIZE, SLMPM_READ_WRITE, &mem));
+	offence_survive(&v, &trial, offences, OFFENCES);
+	annoyed(v.listener, v.honest);
+	refused(v.listener);
+	victim_end(&v);
 	return 0;
 }

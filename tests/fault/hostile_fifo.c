@@ -12,6 +12,7 @@
 #include "tests/lib/child.h"
 #include "tests/lib/death.h"
 #include "tests/lib/honest.h"
+#include "tests/lib/offence.h"
 #include "tests/lib/raw_key.h"
 
 #define SIZE 200000
@@ -25,7 +26,7 @@ struct entry {
 	unsigned char bytes[30000];
 };
 
-static char address[64];
+static const char *address;
 static slmpm_mem mem;
 
 static struct entry entry(uint64_t offset, uint64_t length, uint64_t tag)
@@ -160,69 +161,44 @@ static void without_end(struct raw_peer *p)
 	}
 }
 
-static const struct offence {
-	const char *name;
-	void (*commit)(struct raw_peer *p);
-	const char *word;
-} offences[] = {
-	{"a short head", short_head, "head of a FIFO entry"},
-	{"a long head", long_head, "head of a FIFO entry"},
-	{"fewer bytes", fewer_bytes, "length of a FIFO entry"},
-	{"more bytes", more_bytes, "length of a FIFO entry"},
-	{"what is zero is not", no_zero, "length of a FIFO entry"},
-	{"free of charge", free_of_charge, "credit of a FIFO entry"},
-	{"long and free of charge", long_and_free, "within another"},
-	{"announced", announced, "within another"},
-	{"long, of another length", long_of_other_length, "length of a FIFO entry"},
-	{"a long answer", long_answer, "within another"},
-	{"an answer, unasked", answer_unasked, "answer to no request"},
-	{"an answer to nothing", answer_to_zero, "answer to no request"},
-	{"an answer with bytes", answer_with_bytes, "length of an answer"},
-	{"an answer for credit", answer_for_credit, "credit of a FIFO entry"},
-	{"puts without end", without_end, "credit overrun"},
+static const struct offence offences[] = {
+	{"R5", "a short head", short_head, "head of a FIFO entry", 0},
+	{"R5", "a long head", long_head, "head of a FIFO entry", 0},
+	{"R5", "fewer bytes", fewer_bytes, "length of a FIFO entry", 0},
+	{"R5", "more bytes", more_bytes, "length of a FIFO entry", 0},
+	{"R5", "what is zero is not", no_zero, "length of a FIFO entry", 0},
+	{"R6", "free of charge", free_of_charge, "credit of a FIFO entry", 0},
+	{"R8", "long and free of charge", long_and_free, "within another", 0},
+	{"R8", "announced", announced, "within another", 0},
+	{"R5", "long, of another length", long_of_other_length, "length of a FIFO entry", 0},
+	{"R8", "a long answer", long_answer, "within another", 0},
+	{"R8", "an answer, unasked", answer_unasked, "answer to no request", 0},
+	{"R8", "an answer to nothing", answer_to_zero, "answer to no request", 0},
+	{"R5", "an answer with bytes", answer_with_bytes, "length of an answer", 0},
+	{"R6", "an answer for credit", answer_for_credit, "credit of a FIFO entry", 0},
+	{"R10", "puts without end", without_end, "credit overrun", 0},
 };
 #define OFFENCES (sizeof(offences) / sizeof(offences[0]))
 
-static int offend(void *arg)
+static slmpm_peer meet(const struct victim *v, const struct offence *o, int (*body)(void *),
+		       void *arg, pid_t *pid)
 {
-	const struct offence *o = arg;
-	struct raw_peer p;
-	char reason[112];
+	slmpm_peer peer = raw_keys_meet(v->listener, mem, body, arg, pid);
 
-	raw_keys_come(&p, address);
-	o->commit(&p);
-	raw_push(&p);
-	raw_hear_end(p.fd, reason);
-	CHECK(strstr(reason, o->word), "%s: the answer was \"%s\"", o->name, reason);
-	raw_end(&p);
-	return 0;
+	(void)o;
+	raw_keys->ready = 1;
+	return peer;
 }
 
-static void survive(const struct offence *o, slmpm_listener listener, slmpm_peer honest)
+static int64_t take_one(slmpm_peer peer, const struct offence *o)
 {
-	struct holdings before = holdings_now();
-	int64_t until = actor_now_ms() + 3000 * actor_slow();
 	struct slmpm_fifo e;
-	slmpm_peer peer;
-	pid_t pid;
-	int rc;
+	int rc = slmpm_fifo_take(peer, &e, 5);
 
-	peer = raw_keys_meet(listener, mem, offend, (void *)(uintptr_t)o, &pid);
-	raw_keys->ready = 1;
-	while ((rc = slmpm_fifo_take(peer, &e, 5)) != -SLMPM_EPROTO) {
-		CHECK(actor_now_ms() < until, "%s was not noticed", o->name);
-		CHECK(rc == 0 || rc == -SLMPM_ETIMEOUT, "%s: %d (%s)", o->name, rc,
-		      slmpm_error_detail());
-		if (rc == 0)
-			OK(slmpm_fifo_drop(&e));
-		else
-			honest_works(honest);
-	}
-	CHECK(strstr(slmpm_error_detail(), o->word), "%s: \"%s\"", o->name, slmpm_error_detail());
-	CHECK(child_wait(pid) == 0, "%s: see above", o->name);
-	OK(slmpm_close(peer, PATIENCE));
-	honest_works(honest);
-	holdings_expect(before, o->name);
+	(void)o;
+	if (rc == 0)
+		OK(slmpm_fifo_drop(&e));
+	return rc;
 }
 
 /* ---- refused, and no violation ---- */
@@ -291,27 +267,16 @@ static void refused(slmpm_ctx ctx, slmpm_listener listener)
 
 int main(void)
 {
-	slmpm_listener listener;
-	slmpm_peer honest;
-	slmpm_ctx ctx;
-	char url[80];
+	static const struct trial trial = {.come = raw_keys_come, .meet = meet, .look = take_one};
+	struct victim v;
 	void *base;
-	pid_t pid;
 
-	setenv("SLMPM_LOG_LEVEL", "none", 1);
 	raw_keys_make();
-	snprintf(address, sizeof(address), "hostile-fifo-%d", (int)getpid());
-	snprintf(url, sizeof(url), "shm:%s", address);
-	OK(slmpm_open(&ctx, NULL));
-	OK(slmpm_listen(&listener, ctx, url));
-	OK(slmpm_mem_alloc(ctx, SIZE, SLMPM_READ_WRITE, &mem, &base));
-	pid = child_start(honest_peer, address, 60);
-	OK(slmpm_accept(listener, &honest, PATIENCE));
-	for (size_t i = 0; i < OFFENCES; i++)
-		survive(&offences[i], listener, honest);
-	refused(ctx, listener);
-	OK(slmpm_close(honest, PATIENCE));
-	CHECK(child_wait(pid) == 0, "the honest peer came to harm");
-	OK(slmpm_shut(ctx, PATIENCE));
+	victim_begin(&v, "hostile-fifo");
+	address = v.address;
+	OK(slmpm_mem_alloc(v.ctx, SIZE, SLMPM_READ_WRITE, &mem, &base));
+	offence_survive(&v, &trial, offences, OFFENCES);
+	refused(v.ctx, v.listener);
+	victim_end(&v);
 	return 0;
 }

@@ -11,12 +11,13 @@
 #include "tests/lib/death.h"
 #include "tests/lib/guarded.h"
 #include "tests/lib/honest.h"
+#include "tests/lib/offence.h"
 #include "tests/lib/raw_key.h"
 
-#define SIZE 200000
+#define SIZE  200000
+#define ASKED 1 /* an offence's note: the victim has asked for something before */
 
 static unsigned char bytes[64 << 10];
-static char address[64];
 
 static void write_only(struct raw_peer *p, uint64_t seq, uint32_t n, uint32_t flags)
 {
@@ -266,151 +267,95 @@ static void atomic_for_read(struct raw_peer *p)
 	raw_post(p, WIRE_ATOMIC_ACKNOWLEDGE, 1, 0, 0, bytes, 8);
 }
 
-static const struct offence {
-	const char *name;
-	void (*commit)(struct raw_peer *p);
-	const char *word;
-	bool asked; /* the victim has asked for something before */
-} offences[] = {
-	{"number skipped", number_skipped, "number of a request", false},
-	{"number zero", number_zero, "number of a request", false},
-	{"number again", number_again, "number of a request", false},
-	{"flag of a read", flag_of_read, "flag of a request", false},
-	{"flag of a Write", flag_of_write, "flag of a request", false},
-	{"no target", no_target, "length of a request", false},
-	{"two lengths", other_length, "range of a request", false},
-	{"field that is not zero", not_zero, "range of a request", false},
-	{"beyond everything", beyond_everything, "range of a request", false},
-	{"Only too short", only_short, "length of a Write", false},
-	{"Only too long", only_long, "length of a Write", false},
-	{"First is all", first_is_all, "length of a Write", false},
-	{"First not full", first_not_full, "length of a Write", false},
-	{"Middle of nothing", middle_of_nothing, "continuation of no Write", false},
-	{"Middle elsewhere", middle_elsewhere, "offset of a Write", false},
-	{"Middle not full", middle_short, "offset of a Write", false},
-	{"Middle is the last", middle_is_last, "offset of a Write", false},
-	{"Last too early", last_early, "offset of a Write", false},
-	{"First twice", first_twice, "second Write of one number", false},
-	{"seventeen Writes", many_writes, "number of Writes under way", false},
-	{"seventeen reads", many_reads, "number of requests under way", false},
-	{"read with more", read_long, "length of a read request", false},
-	{"half an atomic", half_an_atomic, "length of an atomic operation", false},
-	{"atomic of 16 bits", atomic_of_16_bits, "width of an atomic operation", false},
-	{"atomic of two widths", atomic_of_two_widths, "width of an atomic operation", false},
-	{"notification with bytes", notify_long, "length of a notification", false},
-	{"notified without end", notify_without_end, "credit overrun", false},
-	{"withdrawal of nothing", withdraw_nothing, "withdrawal of no Write", false},
-	{"unasked response", answer_unasked, "response to no read", false},
-	{"unasked acknowledgement", acknowledge_unasked, "acknowledgement", false},
-	{"unasked word", atomic_unasked, "acknowledgement of an atomic", false},
-	{"response too long", response_long, "read's response", true},
-	{"response begins too long", response_first, "read's response", true},
-	{"response without beginning", response_last, "read's response", true},
-	{"read acknowledged", acknowledge_read, "acknowledgement", true},
-	{"no such error", acknowledge_by_no_error, "acknowledgement", true},
-	{"word for a read", atomic_for_read, "acknowledgement of an atomic", true},
+static const struct offence offences[] = {
+	{"R8", "number skipped", number_skipped, "number of a request", 0},
+	{"R8", "number zero", number_zero, "number of a request", 0},
+	{"R8", "number again", number_again, "number of a request", 0},
+	{"R6", "flag of a read", flag_of_read, "flag of a request", 0},
+	{"R6", "flag of a Write", flag_of_write, "flag of a request", 0},
+	{"R5", "no target", no_target, "length of a request", 0},
+	{"R5", "two lengths", other_length, "range of a request", 0},
+	{"R5", "field that is not zero", not_zero, "range of a request", 0},
+	{"R5", "beyond everything", beyond_everything, "range of a request", 0},
+	{"R5", "Only too short", only_short, "length of a Write", 0},
+	{"R5", "Only too long", only_long, "length of a Write", 0},
+	{"R5", "First is all", first_is_all, "length of a Write", 0},
+	{"R5", "First not full", first_not_full, "length of a Write", 0},
+	{"R8", "Middle of nothing", middle_of_nothing, "continuation of no Write", 0},
+	{"R5", "Middle elsewhere", middle_elsewhere, "offset of a Write", 0},
+	{"R5", "Middle not full", middle_short, "offset of a Write", 0},
+	{"R5", "Middle is the last", middle_is_last, "offset of a Write", 0},
+	{"R5", "Last too early", last_early, "offset of a Write", 0},
+	{"R8", "First twice", first_twice, "second Write of one number", 0},
+	{"R10", "seventeen Writes", many_writes, "number of Writes under way", 0},
+	{"R10", "seventeen reads", many_reads, "number of requests under way", 0},
+	{"R5", "read with more", read_long, "length of a read request", 0},
+	{"R5", "half an atomic", half_an_atomic, "length of an atomic operation", 0},
+	{"R6", "atomic of 16 bits", atomic_of_16_bits, "width of an atomic operation", 0},
+	{"R6", "atomic of two widths", atomic_of_two_widths, "width of an atomic operation", 0},
+	{"R5", "notification with bytes", notify_long, "length of a notification", 0},
+	{"R10", "notified without end", notify_without_end, "credit overrun", 0},
+	{"R8", "withdrawal of nothing", withdraw_nothing, "withdrawal of no Write", 0},
+	{"R8", "unasked response", answer_unasked, "response to no read", 0},
+	{"R8", "unasked acknowledgement", acknowledge_unasked, "acknowledgement", 0},
+	{"R8", "unasked word", atomic_unasked, "acknowledgement of an atomic", 0},
+	{"R5", "response too long", response_long, "read's response", ASKED},
+	{"R5", "response begins too long", response_first, "read's response", ASKED},
+	{"R5", "response without beginning", response_last, "read's response", ASKED},
+	{"R8", "read acknowledged", acknowledge_read, "acknowledgement", ASKED},
+	{"R8", "no such error", acknowledge_by_no_error, "acknowledgement", ASKED},
+	{"R8", "word for a read", atomic_for_read, "acknowledgement of an atomic", ASKED},
 };
 #define OFFENCES (sizeof(offences) / sizeof(offences[0]))
 
 /* ---- both processes ------------------------------------------------------------------------- */
 
-static int offend(void *arg)
-{
-	const struct offence *o = arg;
-	struct raw_peer p;
-	char reason[112];
-
-	raw_keys_come(&p, address);
-	o->commit(&p);
-	raw_push(&p);
-	raw_hear_end(p.fd, reason);
-	CHECK(strstr(reason, o->word), "%s: the answer was \"%s\"", o->name, reason);
-	raw_end(&p);
-	return 0;
-}
-
-static unsigned char *base;
+static unsigned char *base, got[RAW_FOREIGN];
 static slmpm_mem mem;
+static slmpm_req req;
 
-static uint64_t counted(const char *word)
+static slmpm_peer meet(const struct victim *v, const struct offence *o, int (*body)(void *),
+		       void *arg, pid_t *pid)
 {
-	uint64_t sum = 0, count;
-	const char *name;
-
-	for (int i = 0; slmpm_violation_at(i, &name, &count) == 0; i++)
-		if (strstr(name, word))
-			sum += count;
-	return sum;
-}
-
-static void survive(const struct offence *o, slmpm_listener listener, slmpm_peer honest)
-{
-	struct holdings before = holdings_now();
-	int64_t until = actor_now_ms() + 3000 * actor_slow(), n;
-	uint64_t count = counted(o->word);
-	static unsigned char got[RAW_FOREIGN];
-	slmpm_req req = {0};
+	slmpm_peer peer = raw_keys_meet(v->listener, mem, body, arg, pid);
 	slmpm_rmem rmem;
-	slmpm_peer peer;
-	pid_t pid;
 
-	peer = raw_keys_meet(listener, mem, offend, (void *)(uintptr_t)o, &pid);
-	if (o->asked) {
+	if (o->note == ASKED) {
 		OK(slmpm_mem_open(peer, &raw_keys->foreign, &rmem));
 		OK(slmpm_get(rmem, 0, got, RAW_FOREIGN, NULL, &req));
 	}
 	raw_keys->ready = 1;
-	while ((n = slmpm_recv(peer, 1, got, sizeof(got), NULL, 5)) != -SLMPM_EPROTO) {
-		CHECK(actor_now_ms() < until, "%s was not noticed", o->name);
-		CHECK(n == -SLMPM_ETIMEOUT, "%s: %lld (%s)", o->name, (long long)n,
-		      slmpm_error_detail());
-		honest_works(honest);
-	}
-	CHECK(strstr(slmpm_error_detail(), o->word), "%s: \"%s\"", o->name, slmpm_error_detail());
-	CHECK(counted(o->word) == count + 1, "%s: counted %d times", o->name,
-	      (int)(counted(o->word) - count));
-	if (o->asked) {
-		struct slmpm_done done;
+	return peer;
+}
 
-		EXPECT(slmpm_wait(&req, 1, &done, PATIENCE), 0);
-		EXPECT(done.status, -SLMPM_EPROTO);
-	}
-	CHECK(child_wait(pid) == 0, "%s: see above", o->name);
-	OK(slmpm_close(peer, PATIENCE));
-	honest_works(honest);
+static void see(slmpm_peer peer, const struct offence *o)
+{
+	struct slmpm_done done;
+
+	(void)peer;
 	CHECK(guarded_is_whole(base, SIZE), "%s: what lies around the region", o->name);
-	holdings_expect(before, o->name);
+	if (o->note != ASKED)
+		return;
+	EXPECT(slmpm_wait(&req, 1, &done, PATIENCE), 0);
+	EXPECT(done.status, -SLMPM_EPROTO);
 }
 
 int main(void)
 {
-	slmpm_listener listener;
-	slmpm_peer honest;
+	static const struct trial trial = {.come = raw_keys_come, .meet = meet, .see = see};
 	slmpm_ctr none = {0};
-	slmpm_ctx ctx;
+	struct victim v;
 	slmpm_cq cq;
-	char url[80];
-	pid_t pid;
 
-	setenv("SLMPM_LOG_LEVEL", "none", 1);
 	raw_keys_make();
-	snprintf(address, sizeof(address), "hostile-one-sided-%d", (int)getpid());
-	snprintf(url, sizeof(url), "shm:%s", address);
-	OK(slmpm_open(&ctx, NULL));
-	OK(slmpm_listen(&listener, ctx, url));
+	victim_begin(&v, "hostile-one-sided");
 	base = guarded_new(SIZE);
-	OK(slmpm_mem_register(ctx, base, SIZE, SLMPM_READ_WRITE, &mem));
-	OK(slmpm_cq_create(ctx, &cq));
+	OK(slmpm_mem_register(v.ctx, base, SIZE, SLMPM_READ_WRITE, &mem));
+	OK(slmpm_cq_create(v.ctx, &cq));
 	OK(slmpm_mem_notify(mem, none, cq));
-	pid = child_start(honest_peer, address, 60);
-	OK(slmpm_accept(listener, &honest, PATIENCE));
-	for (size_t i = 0; i < OFFENCES; i++) {
-		survive(&offences[i], listener, honest);
-		printf("%-28s %s\n", offences[i].name, offences[i].word);
-	}
+	offence_survive(&v, &trial, offences, OFFENCES);
 	OK(slmpm_mem_notify(mem, none, (slmpm_cq){0}));
 	OK(slmpm_cq_destroy(cq));
-	OK(slmpm_shut(ctx, PATIENCE));
-	CHECK(child_wait(pid) == 0, "the honest peer");
+	victim_end(&v);
 	return 0;
 }

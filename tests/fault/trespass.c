@@ -12,13 +12,14 @@
 #include "tests/lib/death.h"
 #include "tests/lib/guarded.h"
 #include "tests/lib/honest.h"
+#include "tests/lib/offence.h"
 #include "tests/lib/random.h"
 #include "tests/lib/raw_key.h"
 
 #define SIZE 200000
 
 static unsigned char bytes[64 << 10];
-static char address[64];
+static const char *address;
 
 /* The next answer: its opcode and error. */
 static uint8_t hear_answer(struct raw_peer *p, uint64_t seq, uint64_t *error)
@@ -218,33 +219,23 @@ static void bear(slmpm_listener listener, slmpm_peer honest, uint64_t seed)
 
 int main(void)
 {
-	slmpm_listener listener;
-	slmpm_peer honest;
 	slmpm_ctr none = {0};
-	slmpm_ctx ctx;
+	struct victim v;
 	slmpm_cq cq;
-	char url[80];
-	pid_t pid;
 
-	setenv("SLMPM_LOG_LEVEL", "none", 1);
 	raw_keys_make();
-	snprintf(address, sizeof(address), "trespass-%d", (int)getpid());
-	snprintf(url, sizeof(url), "shm:%s", address);
-	OK(slmpm_open(&ctx, NULL));
-	OK(slmpm_listen(&listener, ctx, url));
+	victim_begin(&v, "trespass");
+	address = v.address;
 	base = guarded_new(SIZE);
-	OK(slmpm_mem_register(ctx, base, SIZE, SLMPM_READ_WRITE, &mem));
-	OK(slmpm_mem_register(ctx, bytes, sizeof(bytes), SLMPM_READ_WRITE, &gone));
-	OK(slmpm_cq_create(ctx, &cq));
+	OK(slmpm_mem_register(v.ctx, base, SIZE, SLMPM_READ_WRITE, &mem));
+	OK(slmpm_mem_register(v.ctx, bytes, sizeof(bytes), SLMPM_READ_WRITE, &gone));
+	OK(slmpm_cq_create(v.ctx, &cq));
 	OK(slmpm_mem_notify(mem, none, cq));
-	pid = child_start(honest_peer, address, 60);
-	OK(slmpm_accept(listener, &honest, PATIENCE));
-	refuse_all(listener, honest);
+	refuse_all(v.listener, v.honest);
 	for (uint64_t seed = 1; seed <= 150; seed++)
-		bear(listener, honest, seed);
+		bear(v.listener, v.honest, seed);
 	OK(slmpm_mem_notify(mem, none, (slmpm_cq){0}));
 	OK(slmpm_cq_destroy(cq));
-	OK(slmpm_shut(ctx, PATIENCE));
-	CHECK(child_wait(pid) == 0, "the honest peer");
+	victim_end(&v);
 	return 0;
 }

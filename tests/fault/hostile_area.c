@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* timeout: 60 */
+/*
+ * A peer that lies on the control socket, about areas for loans above all, or lends what is in none:
+ * its channel ends with the violation's name, and an honest peer works on.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/lib/actor.h"
+#include "tests/lib/offence.h"
+
+#define LOANS (1u << 20)
+
+static unsigned char bytes[4096];
+
+/* ---- loans ---- */
+
+static void return_no_area(struct raw_peer *p)
+{
+	raw_post(p, WIRE_LOAN_DONE, 0, 0, 3, NULL, 0);
+}
+
+static void loan(struct raw_peer *p, uint8_t opcode, uint64_t seq, struct wire_loan l)
+{
+	l.ready = LITTLE_64(l.ready);
+	l.capacity = LITTLE_64(l.capacity);
+	l.area = LITTLE_32(l.area);
+	l.final = LITTLE_32(l.final);
+	raw_post(p, opcode, seq, wire_route(1, 0), 0, &l, sizeof(l));
+}
+
+static void lend_no_area(struct raw_peer *p)
+{
+	loan(p, WIRE_LOAN, ++p->sent, (struct wire_loan){10, 10, 9, 1});
+}
+
+static int sealed_memory(size_t size)
+{
+	int fd = memfd_create("area", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	CHECK(fd >= 0 && ftruncate(fd, (off_t)size) == 0 &&
+		      fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0,
+	      "no memory");
+	return fd;
+}
+
+static void offer_area(struct raw_peer *p, uint32_t id, uint64_t size, int fd)
+{
+	struct wire_area area = {.area = LITTLE_32(id), .size = LITTLE_64(size)};
+
+	(void)raw_say_packet(p->fd, WIRE_AREA, &area, sizeof(area), fd);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void lend_more_than_area(struct raw_peer *p)
+{
+	offer_area(p, 0, 65536, sealed_memory(65536));
+	loan(p, WIRE_LOAN, ++p->sent, (struct wire_loan){10, 65537, 0, 0});
+}
+
+static void lend_twice(struct raw_peer *p)
+{
+	offer_area(p, 0, 65536, sealed_memory(65536));
+	loan(p, WIRE_LOAN, ++p->sent, (struct wire_loan){10, 65536, 0, 0});
+	loan(p, WIRE_LOAN, ++p->sent, (struct wire_loan){10, 65536, 0, 0});
+}
+
+static void lend_beyond_capacity(struct raw_peer *p)
+{
+	offer_area(p, 0, 65536, sealed_memory(65536));
+	loan(p, WIRE_LOAN, ++p->sent, (struct wire_loan){65536, 10, 0, 0});
+}
+
+static void lend_less_again(struct raw_peer *p)
+{
+	offer_area(p, 0, 65536, sealed_memory(65536));
+	loan(p, WIRE_LOAN, ++p->sent, (struct wire_loan){1000, 65536, 0, 0});
+	loan(p, WIRE_LOAN_MORE, p->sent, (struct wire_loan){999, 65536, 0, 0});
+}
+
+static void half_a_loan(struct raw_peer *p)
+{
+	raw_post(p, WIRE_LOAN, ++p->sent, wire_route(1, 0), 0, bytes, 12);
+}
+
+static void area_too_large(struct raw_peer *p)
+{
+	offer_area(p, 0, 2 * LOANS, sealed_memory(2 * LOANS));
+}
+
+static void areas_too_many(struct raw_peer *p)
+{
+	for (uint32_t i = 0; i < 3; i++)
+		offer_area(p, i, LOANS / 2, sealed_memory(LOANS / 2));
+}
+
+static void area_again(struct raw_peer *p)
+{
+	for (int i = 0; i < 2; i++)
+		offer_area(p, 4, 65536, sealed_memory(65536));
+}
+
+static void area_unsealed(struct raw_peer *p)
+{
+	int fd = memfd_create("area", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	CHECK(fd >= 0 && ftruncate(fd, 65536) == 0, "no memory");
+	offer_area(p, 0, 65536, fd);
+}
+
+static void area_smaller_than_said(struct raw_peer *p)
+{
+	offer_area(p, 0, 65536, sealed_memory(4096));
+}
+
+static void area_without_memory(struct raw_peer *p)
+{
+	offer_area(p, 0, 65536, -1);
+}
+
+/* ---- the control socket ---- */
+
+static void hello_again(struct raw_peer *p)
+{
+	raw_say_packet(p->fd, WIRE_HELLO, &p->hello, sizeof(p->hello), -1);
+}
+
+static void another_round(struct raw_peer *p)
+{
+	raw_say_round(p, 3, bytes, 8, -1);
+}
+
+static void noise(struct raw_peer *p)
+{
+	raw_say(p->fd, "some noise", 10, NULL, 0);
+}
+
+static void too_many_descriptors(struct raw_peer *p)
+{
+	int fds[50];
+
+	for (int i = 0; i < 50; i++)
+		fds[i] = p->own.fd;
+	raw_say(p->fd, "b", 1, fds, 50);
+}
+
+static const struct offence offences[] = {
+	{"R5", "half a loan", half_a_loan, "length of a loan", 0},
+	{"R8", "returns no area", return_no_area, "return of an area", 0},
+	{"R8", "lends an unknown area", lend_no_area, "area of a loan", 0},
+	{"R8", "lends more than the area", lend_more_than_area, "area of a loan", 0},
+	{"R8", "lends an area twice", lend_twice, "area of a loan", 0},
+	{"R5", "lends beyond its capacity", lend_beyond_capacity, "loan", 0},
+	{"R5", "takes lent bytes back", lend_less_again, "continuation of a loan", 0},
+	{"R10", "an area too large", area_too_large, "offered area", 0},
+	{"R10", "areas too many", areas_too_many, "offered area", 0},
+	{"R10", "an area again", area_again, "offered area", 0},
+	{"R10", "descriptors too many", too_many_descriptors, "control packet", 0},
+	{"S3", "an area that can shrink", area_unsealed, "offered area", 0},
+	{"S4", "an area too small", area_smaller_than_said, "offered area", 0},
+	{"S1", "an area without memory", area_without_memory, "offer of an area", 0},
+	{"S7", "hello again", hello_again, "control packet out of turn", 0},
+	{"S7", "another round", another_round, "control packet out of turn", 0},
+	{"S7", "noise on the socket", noise, "control packet", 0},
+};
+
+int main(void)
+{
+	struct victim v;
+
+	setenv("SLMPM_LOAN_MAX", "1m", 1);
+	victim_begin(&v, "hostile-area");
+	offence_survive(&v, &trial_legal, offences, sizeof(offences) / sizeof(*offences));
+	victim_end(&v);
+	return 0;
+}
