@@ -38,4 +38,20 @@ static inline void copy_payload(void *to, const void *from, size_t n)
 		copy_short(to, from, n);
 }
 
+/*
+ * Out of memory that another processor is just writing, one packet behind the other: memcpy has so
+ * many loads under way at once that they hold each other up, and the writer, too.
+ */
+static inline void copy_in_steps(void *to, const void *from, size_t n)
+{
+	unsigned char *t = to;
+	const unsigned char *f = from;
+
+	for (; n >= COPY_SHORT; n -= COPY_SHORT, t += COPY_SHORT, f += COPY_SHORT) {
+		memcpy(t, f, COPY_SHORT);
+		__asm__ volatile("" : : : "memory"); /* not one memcpy after all */
+	}
+	copy_short(t, f, n);
+}
+
 #endif

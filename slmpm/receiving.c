@@ -3,6 +3,8 @@
  * Receiving. The short ways are at the top: the next message of an opened bundle, and one that lies
  * in the ring, come straight into the caller's buffer. Whatever else becomes a request.
  */
+#include <string.h>
+
 #include "slmpm/am.h"
 #include "slmpm/arrival.h"
 #include "slmpm/bundle.h"
@@ -142,13 +144,28 @@ static int64_t recv_request(struct context *ctx, struct endpoint *ep, uint32_t s
 	return rc < 0 ? rc : (int64_t)r.result.len;
 }
 
+#define STEPS_FROM 1024 /* bytes of a packet ... */
+#define STEPS_RUN  16   /* ... behind so many others, that are copied in steps */
+
+static NOINLINE void copy_long(const struct endpoint *ep, void *to, const void *from, size_t n)
+{
+	if (n >= STEPS_FROM && ep->link.run >= STEPS_RUN)
+		copy_in_steps(to, from, n);
+	else
+		memcpy(to, from, n);
+}
+
 static inline int64_t take_arrival(struct endpoint *ep, const struct fabric_arrival *a, void *buf,
 				   size_t cap, struct slmpm_done *done)
 {
 	struct slmpm_done whole = {.len = a->length, .stream = (uint32_t)a->head[1]};
 	bool fits = a->length <= cap;
+	size_t n = fits ? a->length : cap;
 
-	copy_payload(buf, a->data, fits ? a->length : cap);
+	if (UNLIKELY(n > COPY_SHORT))
+		copy_long(ep, buf, a->data, n);
+	else
+		copy_short(buf, a->data, n);
 	take_plain(ep, a);
 	fill_done(done, ep, a, fits ? 0 : -SLMPM_ETRUNC);
 	progress_release(ep, a);
