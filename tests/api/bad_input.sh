@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Each call that slmpm.h and its parts export stands in the table of tests/api/bad_input.c, or is
+# Each call that slmpm.h and its parts export stands in a table of tests/api/bad_input.c or bad_handles.c, or is
 # REFUSED in the test of its own family in tests/api; and nothing else does.
 set -u
 tests=$(dirname "$0")
@@ -10,7 +10,7 @@ headers=$(echo "$tests"/../../include/slmpm*.h)
 # A declaration begins with SLMPM_API; its name is the last word before the first parenthesis.
 exported=$(sed -n '/^SLMPM_API/s/^SLMPM_API[^(]*[ *]\(slmpm_[a-z_]*\)(.*/\1/p' $headers | sort)
 [ "$(echo "$exported" | wc -l)" = "$(cat $headers | grep -c '^SLMPM_API')" ] || { echo "a declaration is not understood"; exit 1; }
-tried=$({ sed -n 's/^\tCASE(\(slmpm_[a-z_]*\), .*/\1/p' "$tests/bad_input.c"
+tried=$({ grep -oh 'CASE(slmpm_[a-z_]*' "$tests/bad_input.c" "$tests/bad_handles.c" | cut -c 6-
 	sed -n 's/.*REFUSED(\(slmpm_[a-z_]*\)(.*/\1/p' "$tests"/*.c; } | sort -u)
 
 diff <(echo "$exported") <(echo "$tried") || { echo "< exported, > tried"; exit 1; }
