@@ -232,20 +232,51 @@ static int commit(struct endpoint *ep, uint64_t len, const struct slmpm_how *how
 	return rc;
 }
 
+/* The same, and told to the counter or the queue of HOW: a loan that has gone is done. */
+static int commit_told(struct endpoint *ep, uint64_t len, const struct slmpm_how *how)
+{
+	struct slmpm_done done = {
+		.len = len,
+		.stream = ep->loan.stream,
+		.imm = how->imm,
+		.peer = {handle_id(ep)},
+		.op = SLMPM_OP_SEND,
+	};
+	struct context *ctx = ep->ctx;
+	struct told told;
+	int rc = completion_open(&told, ctx, how, NULL);
+
+	if (rc < 0)
+		return rc;
+	rc = commit(ep, len, how);
+	if (rc < 0)
+		completion_undo(&told);
+	else
+		completion_tell(ctx, &told, &done);
+	return rc;
+}
+
+static int check_how(const struct slmpm_how *how)
+{
+	if (how->size < HOW_LEAST)
+		return error_set(SLMPM_EINVAL, "slmpm_commit: set .size of how");
+	if (how->flags & ~(SLMPM_MORE | SLMPM_PART))
+		return error_set(SLMPM_EINVAL, "slmpm_commit: flags 0x%x", how->flags);
+	if (completion_wanted(how) && how->flags & SLMPM_PART)
+		return error_set(SLMPM_EINVAL, "slmpm_commit: a part has no end to be told");
+	return 0;
+}
+
 int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how *how)
 {
 	struct endpoint *ep = endpoint_get(peer);
 	struct context *ctx;
-	int rc;
+	int rc = how ? check_how(how) : 0;
 
 	if (!ep)
 		return endpoint_bad_handle(peer);
-	if (how && how->size < HOW_LEAST)
-		return error_set(SLMPM_EINVAL, "slmpm_commit: set .size of how");
-	if (how && (how->flags & ~(SLMPM_MORE | SLMPM_PART)))
-		return error_set(SLMPM_EINVAL, "slmpm_commit: flags 0x%x", how->flags);
-	if (completion_wanted(how))
-		return error_set(SLMPM_EINVAL, "slmpm_commit: its end is told by the call alone");
+	if (rc < 0)
+		return rc;
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx;
@@ -255,7 +286,7 @@ int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how 
 	if (rc == 0) /* nobody else may have committed it meanwhile */
 		rc = check_commit(ep, buf, len, how);
 	if (rc == 0)
-		rc = commit(ep, len, how);
+		rc = completion_wanted(how) ? commit_told(ep, len, how) : commit(ep, len, how);
 	context_unlock(ctx);
 	return rc;
 }

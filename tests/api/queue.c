@@ -103,6 +103,43 @@ static void messages(void)
 	end();
 }
 
+/* A loan that is committed has gone: in a packet, and in an area. */
+static void loans(void)
+{
+	static const size_t lengths[] = {8, 300000};
+	struct slmpm_how how = {.size = sizeof(how), .timeout_ms = PATIENCE};
+	struct slmpm_ctr_info info = {.size = sizeof(info)};
+	slmpm_ctr ctr;
+	void *loan;
+
+	begin(0);
+	OK(slmpm_ctr_create(ctx, &ctr));
+	for (uint64_t i = 0; i < 4; i++) {
+		size_t n = lengths[i % 2];
+		char *got = malloc(n);
+
+		OK(slmpm_loan(a, 5, n, &loan, PATIENCE));
+		memset(loan, (int)i + 1, n);
+		how.cookie = i;
+		how.imm = (uint32_t)i;
+		how.ctr = i < 2 ? (slmpm_ctr){0} : ctr;
+		how.cq = i < 2 ? cq : (slmpm_cq){0};
+		OK(slmpm_commit(a, loan, n, &how));
+		if (i < 2)
+			next(SLMPM_OP_SEND, i, 0, n, 5);
+		EXPECT(slmpm_recv(b, 5, got, n, NULL, PATIENCE), (int64_t)n);
+		CHECK(got[0] == (char)(i + 1) && got[n - 1] == (char)(i + 1), "loan %llu",
+		      (unsigned long long)i);
+		free(got);
+	}
+	OK(slmpm_ctr_query(ctr, &info));
+	CHECK(info.posted == 2 && info.done == 2, "%llu of %llu", (unsigned long long)info.done,
+	      (unsigned long long)info.posted);
+	OK(slmpm_ctr_destroy(ctr));
+	empty();
+	end();
+}
+
 /* Several at a time, fewer than there are; the queue wraps and grows meanwhile. */
 static void batches(void)
 {
@@ -300,8 +337,13 @@ static void refusals(void)
 	REFUSED(slmpm_cq_create(ctx, NULL), SLMPM_EINVAL, "no place");
 	how.cq = cq;
 	OK(slmpm_loan(a, 0, 8, &loan, PATIENCE));
-	REFUSED(slmpm_commit(a, loan, 8, &how), SLMPM_EINVAL, "call alone");
+	how.flags = SLMPM_PART;
+	REFUSED(slmpm_commit(a, loan, 8, &how), SLMPM_EINVAL, "no end");
+	how.flags = 0;
+	how.cq = stale;
+	REFUSED(slmpm_commit(a, loan, 8, &how), SLMPM_EHANDLE, "no such completion queue");
 	OK(slmpm_abort(a, loan));
+	how.cq = cq;
 	empty();
 	end();
 }
@@ -377,6 +419,7 @@ int main(int argc, char **argv)
 
 	actor_begin(argc, argv, roles);
 	messages();
+	loans();
 	batches();
 	order();
 	arming();
