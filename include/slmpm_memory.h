@@ -39,7 +39,8 @@ SLMPM_API int slmpm_mem_register(slmpm_ctx ctx, void *base, size_t size, uint32_
 /*
  * A key for PEER and nobody else, giving ACCESS (within the region's). It can travel in a message
  * as it is. Each call makes a new one, which can be opened once. Waits for a peer that is still
- * connecting. EACCES, ELIMIT (SLMPM_KEYS a peer), EAGAIN (the peer has not looked at those before).
+ * connecting, SLMPM_HANDSHAKE_MS at most. EACCES, ELIMIT (SLMPM_KEYS a peer), EAGAIN (the peer has
+ * not looked at those before), ETIMEOUT.
  */
 SLMPM_API int slmpm_mem_key(slmpm_mem mem, slmpm_peer peer, uint32_t access, struct slmpm_key *key);
 /* Opens what PEER gave the key to. EACCES: not this peer's key, used up, or revoked; EBUSY: it is

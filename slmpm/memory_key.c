@@ -66,6 +66,20 @@ bool key_same_secret(const unsigned char *a, const unsigned char *b)
 
 /* ---- the calls ------------------------------------------------------------------------------ */
 
+/* A peer that was started waits for nobody: it may connect late, or never. */
+static int await_peer(struct endpoint *ep, slmpm_peer peer)
+{
+	int64_t ms = config_get()->handshake_ms;
+
+	if (ep->state != SLMPM_PEER_CONNECTING || ep->ctx->handling ||
+	    message_connected(ep, (int)ms) != -SLMPM_ETIMEOUT)
+		return 0;
+	if (endpoint_get(peer) != ep || ep->state != SLMPM_PEER_CONNECTING)
+		return 0;
+	return error_set(SLMPM_ETIMEOUT, "slmpm_mem_key: %s has not connected within %lld ms",
+			 ep->name, (long long)ms);
+}
+
 int slmpm_mem_key(slmpm_mem mem, slmpm_peer peer, uint32_t access, struct slmpm_key *key)
 {
 	struct endpoint *ep = endpoint_get(peer);
@@ -79,10 +93,11 @@ int slmpm_mem_key(slmpm_mem mem, slmpm_peer peer, uint32_t access, struct slmpm_
 	if (!ep || !endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx;
-	if (ep->state == SLMPM_PEER_CONNECTING && !ctx->handling)
-		(void)message_connected(ep, -1);
+	rc = await_peer(ep, peer);
 	region = region_get(mem);
-	if (endpoint_get(peer) != ep) { /* by another thread, meanwhile */
+	if (rc < 0) {
+		/* It would have to be there. */
+	} else if (endpoint_get(peer) != ep) { /* by another thread, meanwhile */
 		rc = endpoint_bad_handle(peer);
 	} else if (!region) {
 		rc = handle_error(&region_table, mem.id);

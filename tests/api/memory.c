@@ -3,6 +3,7 @@
  * Regions and their keys: made, given, opened, looked at, released, ended; and what is refused. Both
  * ends in one context, so that each step can be told apart.
  */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -342,6 +343,28 @@ static int forbidden(void *arg)
 	return 0;
 }
 
+/* A program that knows nothing of us never connects. */
+static int silent(void *arg)
+{
+	char *const args[] = {"60", NULL};
+	struct slmpm_key key;
+	slmpm_peer peer;
+	slmpm_mem mem;
+	void *base;
+
+	(void)arg;
+	setenv("SLMPM_HANDSHAKE_MS", "50", 1);
+	OK(slmpm_default(&ctx));
+	OK(slmpm_mem_alloc(ctx, SIZE, SLMPM_READ_WRITE, &mem, &base));
+	OK(slmpm_spawn(&peer, "sleep", args, NULL));
+	REFUSED(slmpm_mem_key(mem, peer, SLMPM_READ, &key), SLMPM_ETIMEOUT, "within 50 ms");
+	OK(slmpm_kill(peer, 0));
+	EXPECT(slmpm_join(peer, NULL, PATIENCE), 128 + SIGKILL);
+	OK(slmpm_mem_destroy(mem, PATIENCE));
+	OK(slmpm_shut(ctx, PATIENCE));
+	return 0;
+}
+
 static void limits(void)
 {
 	static const char *const settings[][6] = {
@@ -353,6 +376,7 @@ static void limits(void)
 	for (int i = 0; i < 3; i++)
 		EXPECT(child_run(limited, (void *)(uintptr_t)settings[i], 20), 0);
 	EXPECT(child_run(forbidden, NULL, 20), 0);
+	EXPECT(child_run(silent, NULL, 20), 0);
 }
 
 /* ---- fork ------------------------------------------------------------------------------------ */
