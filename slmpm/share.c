@@ -257,8 +257,8 @@ bool share_put(struct remote *to, uint64_t offset, const void *from, uint64_t le
 		copy(&j, 0, len);
 	else if (tells_nothing(to->ep->share))
 		return true;
-	choice_taken(c);
-	choice_learn(c, shared, wait_ticks() - since, len);
+	if (choice_taken(c))
+		choice_learn(c, shared, wait_ticks() - since, len);
 	return true;
 }
 
