@@ -100,7 +100,7 @@ int fetch_step(struct endpoint *ep)
 	int n = 0;
 
 	if (!list_empty(&f->in))
-		n += fetch_receive_step(ep, LIST_ENTRY(next_of(&f->in), struct fetch_in, node));
+		n += fetch_read_step(ep, LIST_ENTRY(next_of(&f->in), struct fetch_in, node));
 	if (!list_empty(&f->out) && ep->state == SLMPM_PEER_UP)
 		n += fetch_send_step(ep, LIST_ENTRY(next_of(&f->out), struct fetch_out, node));
 	return n;

@@ -19,8 +19,8 @@
  * stopped amidst writing. That its words need no room that somebody may be waiting for, each side
  * holds back as many segments of the ring as it may come to need.
  *
- * fetch_send.c is the sending side, fetch_receive.c the receiving one up to its copying, which is
- * fetch_copy.c; fetch.c has what both need.
+ * fetch_send.c is the sending side but for its copying, which is fetch_write.c; fetch_receive.c and
+ * fetch_read.c likewise; fetch.c has what both need.
  */
 #ifndef SLMPM_FETCH_H
 #define SLMPM_FETCH_H
@@ -131,6 +131,14 @@ int fetch_send_step(struct endpoint *ep, struct fetch_out *p);
 void fetch_taken(struct endpoint *ep, const struct head *h);
 void fetch_over(struct endpoint *ep, const struct head *h);
 
+/* ---- and writing (fetch_write.c) ------------------------------------------------------------- */
+
+/* Is there a share for this side? */
+bool fetch_has_share(const struct endpoint *ep, const struct fetch_out *p);
+int fetch_write_step(struct endpoint *ep, struct fetch_out *p);
+/* P has nothing to do until the receiver says something. */
+void fetch_leave(struct endpoint *ep, struct fetch_out *p);
+
 /* ---- receiving (fetch_receive.c) ------------------------------------------------------------- */
 
 void fetch_announced(struct endpoint *ep, const struct head *h);
@@ -151,9 +159,9 @@ void fetch_complete(struct inbound *m);
 /* The sender is to send it in packets; WHY 1: it cannot be read, nor any other. */
 void fetch_refuse(struct inbound *m, uint64_t why);
 
-/* ---- and copying (fetch_copy.c) -------------------------------------------------------------- */
+/* ---- and reading (fetch_read.c) --------------------------------------------------------------- */
 
-int fetch_receive_step(struct endpoint *ep, struct fetch_in *p);
+int fetch_read_step(struct endpoint *ep, struct fetch_in *p);
 /* All up to UPTO is this side's: by a held segment (LAST), or as there is room. */
 bool fetch_take(struct endpoint *ep, struct fetch_in *p, uint64_t upto, bool last);
 

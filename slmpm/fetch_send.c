@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fetched messages, the sending side: announcement, share, withdrawal, end (fetch.h). */
+/* Fetched messages, the sending side: announcement, withdrawal, the receiver's words (fetch.h). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,136 +147,13 @@ void fetch_forget(struct request *r)
 	endpoint_refresh(ep);
 }
 
-/* ---- the share ------------------------------------------------------------------------------ */
+/* ---- packets after all ---------------------------------------------------------------------- */
 
-static struct request *find(struct endpoint *ep, uint64_t seq)
-{
-	LIST_EACH(at, &ep->announced) {
-		struct request *r = LIST_ENTRY(at, struct request, node);
-
-		if (r->seq == seq && r->fetch)
-			return r;
-	}
-	return NULL;
-}
-
-/* What the receiver leaves of a message, or most of it where that is much: 0 nothing. */
-static uint64_t choose_share(const struct endpoint *ep, const struct fetch_out *p)
-{
-	uint64_t left = p->done > p->upto ? p->done - p->upto : 0, share;
-
-	if (!(ep->fetch->peer.ops & 1u << FABRIC_WRITE) || !p->address || p->asked ||
-	    left < FETCH_SHARE_MIN / 2)
-		return 0;
-	share = left / 8 * 7 > FETCH_SHARE_MAX ? FETCH_SHARE_MAX : left / 8 * 7;
-	return left - share < FETCH_SHARE_MIN ? left : share;
-}
-
-static struct wire_give give_of(const struct fetch_out *p)
-{
-	return (struct wire_give){
-		.claim = LITTLE_64(p->claim),
-		.done = LITTLE_64(p->done),
-		.turn = LITTLE_32(p->turn),
-	};
-}
-
-/* Together with room to say what became of it. */
-static bool say_claim(struct endpoint *ep, struct fetch_out *p, uint64_t claim)
-{
-	struct fetch *f = ep->fetch;
-	int more = FETCH_SENDER_WORDS - (int)p->held;
-	struct wire_give give;
-
-	p->claim = claim;
-	give = give_of(p);
-	if (fetch_hold(ep, &f->held_out, &p->held, more) &&
-	    fetch_say(ep, WIRE_FETCH_GIVE, p->r->seq, 0, 0, &give, sizeof(give))) {
-		p->told = true;
-		return true;
-	}
-	if ((int)p->held == FETCH_SENDER_WORDS)
-		(void)fetch_hold(ep, &f->held_out, &p->held, -more);
-	p->claim = p->done;
-	return false;
-}
-
-static void say_done(struct endpoint *ep, struct fetch_out *p)
-{
-	struct wire_give give = give_of(p);
-
-	p->told = false;
-	(void)fetch_say_held(ep, &p->held, WIRE_FETCH_GIVE, p->r->seq, 0, &give, sizeof(give));
-}
-
-/* Bytes CLAIM to DONE of the message into the peer's buffer. */
-static int write_share(struct endpoint *ep, const struct fetch_out *p)
-{
-	struct request_walk walk = {p->r, 0, p->claim};
-	uint64_t at = p->claim, n;
-	void *run;
-
-	while (at < p->done && (run = request_walk_on(&walk, p->done - at, &n))) {
-		int rc = link_reach(ep, FABRIC_WRITE, &ep->fetch->peer, p->address + at, run, n);
-
-		if (rc != 1)
-			return rc;
-		at += n;
-	}
-	return 0;
-}
-
-/* A claim that is sure is carried out; whatever became of it is told. */
-static void settle(struct endpoint *ep, struct fetch_out *p, bool sure)
-{
-	if (sure && p->claim >= p->upto && write_share(ep, p) == 0) {
-		if (!p->shared)
-			ep->stats->push_messages++;
-		p->shared = true;
-		ep->stats->push_bytes += p->done - p->claim;
-		p->done = p->claim;
-	} else {
-		p->claim = p->done;
-		if (sure)
-			p->address = 0; /* the receiver does the rest */
-	}
-	say_done(ep, p);
-}
-
-static void leave(struct endpoint *ep, struct fetch_out *p)
+void fetch_leave(struct endpoint *ep, struct fetch_out *p)
 {
 	list_remove(&p->node);
 	endpoint_refresh(ep);
 }
-
-static int step_share(struct endpoint *ep, struct fetch_out *p)
-{
-	struct fetch *f = ep->fetch;
-	uint64_t share;
-	int n = 0;
-
-	while ((share = choose_share(ep, p)) && say_claim(ep, p, p->done - share)) {
-		bool heard;
-
-		n++;
-		f->out_hand = p;
-		heard = fetch_heard(ep);
-		if (f->out_hand != p)
-			return n; /* it has gone */
-		if (!p->told)
-			continue; /* another receive has got the message */
-		/* The application may compute before the rest is heard, and who receives is not to
-		 * wait meanwhile. */
-		settle(ep, p, heard);
-		if (!heard)
-			return n;
-	}
-	if (!share)
-		leave(ep, p);
-	return n;
-}
-
-/* ---- packets after all ---------------------------------------------------------------------- */
 
 /* The ring takes it, without being asked. */
 static void send_instead(struct endpoint *ep, struct request *r)
@@ -308,7 +185,7 @@ static int step_waiting(struct endpoint *ep, struct fetch_out *p)
 	if (!fetch_heard(ep) || f->out_hand != p)
 		return 1;
 	if (p->turn) /* it has come: it says what is to become of it */
-		leave(ep, p);
+		fetch_leave(ep, p);
 	else
 		send_instead(ep, p->r);
 	return 1;
@@ -319,7 +196,7 @@ int fetch_send_step(struct endpoint *ep, struct fetch_out *p)
 	if (p->waiting && !p->turn)
 		return step_waiting(ep, p);
 	p->waiting = false;
-	return step_share(ep, p);
+	return fetch_write_step(ep, p);
 }
 
 void fetch_hurry(struct request *r)
@@ -352,6 +229,17 @@ bool fetch_take_back(struct request *r)
 }
 
 /* ---- what the receiver says ----------------------------------------------------------------- */
+
+static struct request *find(struct endpoint *ep, uint64_t seq)
+{
+	LIST_EACH(at, &ep->announced) {
+		struct request *r = LIST_ENTRY(at, struct request, node);
+
+		if (r->seq == seq && r->fetch)
+			return r;
+	}
+	return NULL;
+}
 
 /* A word about a message that has had its end meanwhile is no offence. */
 static bool was_sent(const struct endpoint *ep, uint64_t seq)
@@ -389,7 +277,7 @@ void fetch_taken(struct endpoint *ep, const struct head *h)
 	}
 	p->turn = take.turn;
 	p->upto = take.upto;
-	if (list_empty(&p->node) && choose_share(ep, p)) {
+	if (list_empty(&p->node) && fetch_has_share(ep, p)) {
 		list_append(&ep->fetch->out, &p->node);
 		endpoint_refresh(ep);
 	}

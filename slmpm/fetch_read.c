@@ -193,7 +193,7 @@ static void finish(struct endpoint *ep, struct fetch_in *p)
 		fetch_complete(m);
 }
 
-int fetch_receive_step(struct endpoint *ep, struct fetch_in *p)
+int fetch_read_step(struct endpoint *ep, struct fetch_in *p)
 {
 	uint64_t from = p->at;
 	int n = 0;
