@@ -3,7 +3,7 @@
  * Groups and their barrier: the owner counts who has come, and says when all have. Barriers are
  * numbered, so that one that a member's death has ended is over for who comes to it later, too.
  */
-#include "slmpm/dacs_internal.h"
+#include "slmpm/dacs_pact.h"
 
 #include <stdlib.h>
 

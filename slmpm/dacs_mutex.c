@@ -3,7 +3,7 @@
  * Mutexes: the owner keeps who has it and who asked when, partners ask by words. It is a process
  * that has a mutex; a thread of it that locks waits for the others of its own, too.
  */
-#include "slmpm/dacs_internal.h"
+#include "slmpm/dacs_pact.h"
 
 #include <stdlib.h>
 

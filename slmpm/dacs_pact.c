@@ -4,20 +4,14 @@
  * and both sides agree by words, which are active messages. A word's handler notes what it says and
  * no more; what follows for others is carried out by dacsi_pact_settle, from a call of DaCS.
  */
-#include "slmpm/dacs_internal.h"
+#include "slmpm/dacs_pact.h"
 
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SUMMONS 4096 /* of one partner, unaccepted; more are refused */
-#define ROUNDS  16   /* of settling at once: words may come in meanwhile */
-
-struct dacsi_summons { /* an offer, at the partner */
-	struct dacsi_summons *next;
-	enum dacsi_family family;
-	uint64_t theirs; /* the owner's handle */
-};
+#define WORDS  1  /* the handler of these active messages */
+#define ROUNDS 16 /* of settling at once: words may come in meanwhile */
 
 /* ---- words ---------------------------------------------------------------------------------- */
 
@@ -33,11 +27,11 @@ DACS_ERR_T dacsi_pact_tell(struct dacsi_process *process, enum dacsi_word_type t
 	const struct dacsi_word word = little((struct dacsi_word){type, value, to, from});
 	struct slmpm_how how = {.size = sizeof(how)};
 	slmpm_req req = {0};
-	int rc = slmpm_am(process->peer, DACSI_WORDS, &word, sizeof(word), NULL, 0, &how, NULL);
+	int rc = slmpm_am(process->peer, WORDS, &word, sizeof(word), NULL, 0, &how, NULL);
 
 	if (rc != -SLMPM_ETIMEOUT)
 		return dacsi_code(rc);
-	rc = slmpm_am(process->peer, DACSI_WORDS, &word, sizeof(word), NULL, 0, &how, &req);
+	rc = slmpm_am(process->peer, WORDS, &word, sizeof(word), NULL, 0, &how, &req);
 	return rc < 0 ? dacsi_code(rc) : dacsi_share_keep(process, req);
 }
 
@@ -46,42 +40,6 @@ static struct dacsi_pact *find(uint64_t handle)
 	void *pact = dacsi_handle_find(handle, DACSI_MUTEX);
 
 	return pact ? pact : dacsi_handle_find(handle, DACSI_GROUP);
-}
-
-static bool summoned(struct dacsi_process *process, const struct dacsi_word *word)
-{
-	struct dacsi_summons **link = &process->summons, *s = NULL;
-
-	if (process->summons_count < SUMMONS &&
-	    (word->value == DACSI_MUTEX || word->value == DACSI_GROUP))
-		s = calloc(1, sizeof(*s));
-	if (!s)
-		return false;
-	s->family = (enum dacsi_family)word->value;
-	s->theirs = word->from;
-	process->summons_count++;
-	while (*link)
-		link = &(*link)->next;
-	*link = s;
-	return true;
-}
-
-static void drop_summons(struct dacsi_process *process, struct dacsi_summons **link)
-{
-	struct dacsi_summons *s = *link;
-
-	*link = s->next;
-	process->summons_count--;
-	free(s);
-}
-
-static void withdrawn(struct dacsi_process *process, uint64_t theirs)
-{
-	for (struct dacsi_summons **link = &process->summons; *link; link = &(*link)->next)
-		if ((*link)->theirs == theirs) {
-			drop_summons(process, link);
-			return;
-		}
 }
 
 /* To an own pact: the answer's type, or 0. */
@@ -144,8 +102,8 @@ static void heard(const struct slmpm_am *am, void *arg)
 	memcpy(&word, am->head, sizeof(word));
 	word = little(word); /* either way the same */
 	switch (word.type) {
-	case DACSI_OFFER: answer = summoned(process, &word) ? 0 : DACSI_REFUSE; break;
-	case DACSI_WITHDRAW: withdrawn(process, word.from); break;
+	case DACSI_OFFER: answer = dacsi_pact_offered(process, &word) ? 0 : DACSI_REFUSE; break;
+	case DACSI_WITHDRAW: dacsi_pact_withdrawn(process, word.from); break;
 	case DACSI_ACCEPT:
 	case DACSI_REFUSE:
 	case DACSI_LEAVE:
@@ -159,12 +117,12 @@ static void heard(const struct slmpm_am *am, void *arg)
 	if (!answer)
 		return;
 	word = little((struct dacsi_word){answer, value, word.from, word.to});
-	(void)slmpm_am_reply(am, DACSI_WORDS, &word, sizeof(word), NULL, 0);
+	(void)slmpm_am_reply(am, WORDS, &word, sizeof(word), NULL, 0);
 }
 
 int dacsi_pact_begin(void)
 {
-	return slmpm_am_handler(dacsi.ctx, DACSI_WORDS, heard, NULL);
+	return slmpm_am_handler(dacsi.ctx, WORDS, heard, NULL);
 }
 
 /* ---- seats ---------------------------------------------------------------------------------- */
@@ -322,15 +280,6 @@ void dacsi_pact_free(struct dacsi_pact *pact)
 	free(pact);
 }
 
-void dacsi_pact_withdraw(struct dacsi_pact *pact)
-{
-	for (struct dacsi_seat *seat = pact->seats; seat; seat = seat->next)
-		if (seat->process && !seat->theirs) {
-			(void)dacsi_pact_tell(seat->process, DACSI_WITHDRAW, 0, 0, pact->is.number);
-			dacsi_pact_unseat(pact, seat, false);
-		}
-}
-
 static bool has_partners(const struct dacsi_pact *pact)
 {
 	for (const struct dacsi_seat *seat = pact->seats; seat; seat = seat->next)
@@ -379,8 +328,7 @@ DACS_ERR_T dacsi_pact_destroy(enum dacsi_family family, uint64_t *handle)
 void dacsi_pact_forget(struct dacsi_process *process)
 {
 	unseat_all(process);
-	while (process->summons)
-		drop_summons(process, &process->summons);
+	dacsi_pact_drop(process);
 	for (uint32_t i = 0; i < dacsi.handle_places; i++)
 		if (at(i) && at(i)->process == process)
 			at(i)->process = NULL;
@@ -391,177 +339,6 @@ void dacsi_pact_end(void)
 	for (uint32_t i = 0; i < dacsi.handle_places; i++)
 		if (at(i))
 			dacsi_pact_free(at(i));
-}
-
-/* ---- sharing -------------------------------------------------------------------------------- */
-
-static DACS_ERR_T offer(struct dacsi_pact *pact, struct dacsi_process *process)
-{
-	struct dacsi_seat *seat = dacsi_pact_sit(pact, process);
-	DACS_ERR_T rc;
-
-	if (!seat)
-		return DACS_ERR_NO_RESOURCE;
-	rc = dacsi_pact_tell(process, DACSI_OFFER, pact->is.family, 0, pact->is.number);
-	if (rc != DACS_SUCCESS)
-		dacsi_pact_unseat(pact, seat, false);
-	return rc;
-}
-
-/* This thread's seat, also when its partner has left again. */
-static struct dacsi_seat *watched(const struct dacsi_pact *pact, const struct dacsi_seat *mine)
-{
-	struct dacsi_seat *seat = pact->seats;
-
-	while (seat && seat != mine)
-		seat = seat->next;
-	return seat;
-}
-
-static DACS_ERR_T begin_share(struct dacsi_pact *pact, struct dacsi_process *process,
-			      struct dacsi_seat **mine)
-{
-	bool group = pact->is.family == DACSI_GROUP;
-	DACS_ERR_T rc = dacsi_process_channel(process);
-
-	if (group && ((struct dacsi_group *)pact)->closed)
-		return DACS_ERR_GROUP_CLOSED;
-	if (rc != DACS_SUCCESS)
-		return rc;
-	if (dacsi_share_connecting(process))
-		return DACS_WID_BUSY;
-	if (!dacsi_pact_seat(pact, process))
-		rc = offer(pact, process);
-	else if (dacsi_pact_seat(pact, process)->theirs)
-		rc = group ? DACS_ERR_GROUP_DUPLICATE : DACS_ERR_RESOURCE_BUSY;
-	if (rc != DACS_SUCCESS)
-		return rc;
-	*mine = dacsi_pact_seat(pact, process);
-	if (!*mine) /* ended in that moment */
-		return DACS_ERR_DE_TERM;
-	(*mine)->watchers++;
-	return DACS_WID_BUSY;
-}
-
-/* What has become of the offer at SEAT. */
-static DACS_ERR_T outcome(const struct dacsi_pact *pact, const struct dacsi_seat *seat)
-{
-	if (seat->theirs)
-		return DACS_SUCCESS;
-	if (seat->refused)
-		return DACS_ERR_NO_RESOURCE;
-	if (!seat->left)
-		return dacsi_process_channel(seat->process) == DACS_SUCCESS ? DACS_WID_BUSY :
-									      DACS_ERR_DE_TERM;
-	return pact->is.family == DACSI_GROUP && ((const struct dacsi_group *)pact)->closed ?
-		       DACS_ERR_GROUP_CLOSED :
-		       DACS_ERR_DE_TERM;
-}
-
-static DACS_ERR_T share_once(struct dacsi_pact *pact, struct dacsi_process *process,
-			     struct dacsi_seat **mine)
-{
-	DACS_ERR_T rc;
-
-	if (!pact)
-		return DACS_ERR_INVALID_HANDLE;
-	if (!pact->owner)
-		return DACS_ERR_NOT_OWNER;
-	(void)slmpm_progress(dacsi.ctx);
-	if (!*mine)
-		return begin_share(pact, process, mine);
-	*mine = watched(pact, *mine);
-	if (!*mine)
-		return DACS_ERR_DE_TERM;
-	rc = outcome(pact, *mine);
-	if (rc == DACS_WID_BUSY)
-		return rc;
-	if (!(*mine)->theirs && !(*mine)->left)
-		dacsi_pact_unseat(pact, *mine, false);
-	return rc;
-}
-
-DACS_ERR_T dacsi_pact_share(enum dacsi_family family, de_id_t de, dacs_process_id_t pid,
-			    uint64_t handle)
-{
-	struct dacsi_process *process;
-	struct dacsi_seat *mine = NULL;
-	struct dacsi_pause pause;
-	struct dacsi_pact *pact;
-	DACS_ERR_T rc;
-
-	dacsi_pause_begin(&pause);
-	do {
-		rc = dacsi_partner(de, pid, &process);
-		if (rc == DACS_SUCCESS && family == DACSI_GROUP && process == dacsi.parent)
-			return DACS_ERR_INVALID_TARGET;
-		if (rc == DACS_SUCCESS)
-			rc = share_once(dacsi_handle_find(handle, family), process, &mine);
-		if (rc == DACS_WID_BUSY)
-			rc = dacsi_pause(&pause);
-		else
-			break;
-	} while (rc == DACS_SUCCESS);
-	/* At a deadline the offer stands. */
-	pact = mine ? dacsi_handle_find(handle, family) : NULL;
-	if (pact && watched(pact, mine)) {
-		mine->watchers--;
-		dacsi_pact_due(pact);
-	}
-	return rc;
-}
-
-/* DACS_WID_BUSY: nothing of FAMILY is offered. */
-static DACS_ERR_T accept_once(struct dacsi_process *process, enum dacsi_family family, size_t size,
-			      uint64_t *handle)
-{
-	struct dacsi_summons **link = &process->summons;
-	struct dacsi_pact *pact;
-	DACS_ERR_T rc;
-
-	(void)slmpm_progress(dacsi.ctx);
-	while (*link && (*link)->family != family)
-		link = &(*link)->next;
-	if (!*link) {
-		rc = dacsi_process_channel(process);
-		return rc == DACS_SUCCESS ? DACS_WID_BUSY : rc;
-	}
-	pact = calloc(1, size);
-	rc = dacsi_pact_create(pact, family, handle);
-	if (rc != DACS_SUCCESS)
-		return rc;
-	pact->owner = false;
-	pact->process = process;
-	pact->theirs = (*link)->theirs;
-	drop_summons(process, link); /* before the handler can run */
-	rc = dacsi_pact_tell(process, DACSI_ACCEPT, 0, pact->theirs, pact->is.number);
-	if (rc != DACS_SUCCESS)
-		dacsi_pact_free(pact);
-	return rc;
-}
-
-DACS_ERR_T dacsi_pact_accept(enum dacsi_family family, de_id_t de, dacs_process_id_t pid,
-			     size_t size, uint64_t *handle)
-{
-	struct dacsi_process *process;
-	struct dacsi_pause pause;
-	DACS_ERR_T rc;
-
-	if (!handle)
-		return DACS_ERR_INVALID_ADDR;
-	dacsi_pause_begin(&pause);
-	for (;;) {
-		rc = dacsi_partner(de, pid, &process);
-		if (rc == DACS_SUCCESS && family == DACSI_GROUP && process != dacsi.parent)
-			return DACS_ERR_INVALID_TARGET;
-		if (rc == DACS_SUCCESS)
-			rc = accept_once(process, family, size, handle);
-		if (rc != DACS_WID_BUSY)
-			return rc;
-		rc = dacsi_pause(&pause);
-		if (rc != DACS_SUCCESS)
-			return rc;
-	}
 }
 
 DACS_ERR_T dacsi_pact_check(const struct dacsi_pact *pact)
