@@ -2,7 +2,7 @@
 /* timeout: 60 */
 /*
  * An accelerator that speaks the language of sharing badly: offers that hold nothing, answers to
- * what was never asked, too many, too short, too long. It is a program of slmpm.h, not of dacs.h.
+ * what was never asked, too many, too short, too long; words about mutexes and groups. It is a program of slmpm.h, not of dacs.h.
  */
 #include "tests/dacs/pair.h"
 
@@ -104,7 +104,111 @@ static int role_answer(int argc, char **argv)
 	}
 }
 
+/* ---- words about mutexes and groups ---- */
+
+static uint64_t offered[2]; /* handles of the host's that it has told: of a mutex, of a group */
+
+/* 24 bytes, little-endian: type, value, the handle here, the liar's. */
+static void word(uint32_t type, uint32_t value, uint64_t to, uint64_t from, size_t len)
+{
+	unsigned char bytes[32] = {0};
+
+	for (size_t i = 0; i < 4; i++) {
+		bytes[i] = (unsigned char)(type >> 8 * i);
+		bytes[4 + i] = (unsigned char)(value >> 8 * i);
+	}
+	for (size_t i = 0; i < 8; i++) {
+		bytes[8 + i] = (unsigned char)(to >> 8 * i);
+		bytes[16 + i] = (unsigned char)(from >> 8 * i);
+	}
+	CHECK(slmpm_am(host, 1, bytes, len, NULL, 0, NULL, NULL) == 0, "%s", slmpm_error_detail());
+}
+
+static void told(const struct slmpm_am *am, void *arg)
+{
+	const unsigned char *bytes = am->head;
+
+	(void)arg;
+	if (am->head_len != 24 || bytes[0] != 1 || (bytes[4] != 2 && bytes[4] != 3))
+		return;
+	for (int i = 7; i >= 0; i--)
+		offered[bytes[4] - 2] = offered[bytes[4] - 2] << 8 | bytes[16 + i];
+}
+
+/* Accepts what it is offered, twice, and says everything there is about it and about nothing. The
+ * locks that it asks for are its own until it leaves. */
+static int role_words(int argc, char **argv)
+{
+	slmpm_ctx ctx = {0};
+
+	(void)argc, (void)argv;
+	CHECK(slmpm_am_handler(ctx, 1, told, NULL) == 0 && slmpm_parent(&host) == 0, "%s",
+	      slmpm_error_detail());
+	for (uint32_t type = 0; type < 40; type++)
+		for (size_t len = 0; len <= 32; len += 4)
+			word(type, type % 5, type, UINT64_MAX - type, len);
+	word(1, 2, 0, 99, 24); /* a mutex that is none */
+	say(1);
+	for (int i = 0; i < 2; i++) {
+		while (!offered[i]) {
+			struct slmpm_event event = {.size = sizeof(event)};
+
+			CHECK(slmpm_next_event(ctx, &event, 1) != 1 || !event.error, "%s",
+			      event.detail);
+		}
+		for (uint32_t type = 2; type < 20; type++) {
+			if (type == 5) /* LEAVE comes last */
+				continue;
+			word(3, 0, offered[i], 77, 24);
+			for (uint32_t value = 0; value < 3; value++)
+				word(type, value, offered[i], 77, 24);
+			word(type, UINT32_MAX, offered[1 - i], 77, 24);
+			word(type, 0, offered[i] ^ 1, 77, 24);
+		}
+	}
+	say(2);
+	for (int i = 0; i < 4; i++)
+		word(5, 0, offered[i % 2], 77, 24);
+	hear();
+	return 0;
+}
+
 /* ---- cases ---- */
+
+/* It delays, as anybody may who has a mutex, and no more. */
+static int words_harm_nobody(int argc, char **argv)
+{
+	dacs_mutex_t mutex, theirs;
+	dacs_group_t group;
+	struct child c;
+	uint32_t said;
+
+	(void)argc, (void)argv;
+	setenv("SLMPM_TIMEOUT", "5000", 1);
+	OK(dacs_init(0));
+	OK(dacs_mutex_init(&mutex));
+	OK(dacs_group_init(&group, 0));
+	OK(dacs_group_add_member(DACS_DE_SELF, DACS_PID_SELF, group));
+	c = pair_start("words", NULL);
+	OK(dacs_mailbox_read(&said, AT(c)));
+	OK(dacs_mutex_lock(mutex));
+	OK(dacs_mutex_unlock(mutex));
+	OK(dacs_mutex_share(AT(c), mutex));
+	OK(dacs_group_add_member(AT(c), group));
+	OK(dacs_mailbox_read(&said, AT(c)));
+	CHECK(said == 2, "word %u", said);
+	OK(dacs_group_close(group));
+	OK(dacs_mutex_lock(mutex));
+	OK(dacs_mutex_unlock(mutex));
+	OK(dacs_barrier_wait(group)); /* alone, now */
+	OK(dacs_group_destroy(&group));
+	OK(dacs_mutex_destroy(&mutex));
+	OK(dacs_mutex_accept(AT(c), &theirs));
+	OK(dacs_mutex_release(&theirs));
+	OK(dacs_exit());
+	unsetenv("SLMPM_TIMEOUT");
+	return 0;
+}
 
 static void nothing_is_accepted(const char *role, bool refuses)
 {
@@ -171,13 +275,17 @@ static int answers_are_taken_once(int argc, char **argv)
 	return 0;
 }
 
-static const struct pair_entry roles[] = {
-	{"babble", role_babble}, {"flood", role_flood}, {"answer", role_answer}, {NULL, NULL}};
+static const struct pair_entry roles[] = {{"babble", role_babble},
+					  {"flood", role_flood},
+					  {"answer", role_answer},
+					  {"words", role_words},
+					  {NULL, NULL}};
 
 static const struct pair_entry cases[] = {
 	{"babble is no offer", babble_is_no_offer},
 	{"a flood is stemmed", a_flood_is_stemmed},
 	{"answers are taken once", answers_are_taken_once},
+	{"words harm nobody", words_harm_nobody},
 	{NULL, NULL},
 };
 
