@@ -77,10 +77,10 @@ void link_forget(struct fabric_blob *blob)
 
 #define SPACE CMSG_SPACE(2 * sizeof(int))
 
-static void send_blob(int socket, struct fabric_blob *blob)
+void link_send_blob(int socket, const struct fabric_blob *blob)
 {
 	_Alignas(struct cmsghdr) char space[SPACE] = {0};
-	struct iovec iov = {.iov_base = blob, .iov_len = sizeof(*blob)};
+	struct iovec iov = {.iov_base = (void *)(uintptr_t)blob, .iov_len = sizeof(*blob)};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 	size_t size = (size_t)blob->fd_count * sizeof(int);
 
@@ -97,10 +97,9 @@ static void send_blob(int socket, struct fabric_blob *blob)
 	}
 	CHECK(sendmsg(socket, &msg, MSG_NOSIGNAL) == sizeof(*blob), "sending a blob: %s",
 	      strerror(errno));
-	link_forget(blob);
 }
 
-static void receive_blob(int socket, struct fabric_blob *blob)
+void link_receive_blob(int socket, struct fabric_blob *blob)
 {
 	_Alignas(struct cmsghdr) char space[SPACE] = {0};
 	struct iovec iov = {.iov_base = blob, .iov_len = sizeof(*blob)};
@@ -127,8 +126,9 @@ int link_end_meet(struct link_end *e, int socket, int rounds)
 
 	for (int round = 0; rc == 1 && round < rounds; round++) {
 		link_ask(e->link, round, &blob);
-		send_blob(socket, &blob);
-		receive_blob(socket, &blob);
+		link_send_blob(socket, &blob);
+		link_forget(&blob);
+		link_receive_blob(socket, &blob);
 		rc = e->domain->fabric->connect(e->link, round, &blob);
 		link_forget(&blob);
 	}

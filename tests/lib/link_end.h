@@ -26,6 +26,10 @@ void link_end_close(struct link_end *e);
 void link_ask(struct fabric_link *l, int round, struct fabric_blob *out);
 void link_forget(struct fabric_blob *blob);
 
+/* A blob through SOCKET, its descriptors along; they stay the sender's, and are the receiver's. */
+void link_send_blob(int socket, const struct fabric_blob *blob);
+void link_receive_blob(int socket, struct fabric_blob *blob);
+
 /* Sends LENGTH bytes of SEED with FLAGS: what post said. */
 int link_put(struct fabric_link *l, uint64_t seed, uint32_t length, uint16_t flags);
 /* That is what arrived. */
