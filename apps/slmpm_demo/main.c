@@ -24,7 +24,7 @@ static const struct argp_option options[] = {
 	 "auto: as the library chooses [auto]",
 	 0},
 	{"quiet", 'q', NULL, 0, "Print no digests, only the table", 0},
-	{"accelerator", OPT_ACCELERATOR, "SLOTS", OPTION_HIDDEN, NULL, 0},
+	{"accelerator", OPT_ACCELERATOR, "SLOTS", OPTION_HIDDEN | OPTION_ARG_OPTIONAL, NULL, 0},
 	{0},
 };
 
@@ -73,7 +73,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'p': c->options.way = parse_way(state, arg); break;
 	case OPT_ACCELERATOR:
 		c->accelerator = true;
-		c->slots = (unsigned)strtoul(arg, NULL, 10);
+		c->slots = arg ? (unsigned)strtoul(arg, NULL, 10) : 0;
 		if (c->slots > WINDOW_MAX)
 			argp_failure(state, 2, 0, "%u slots", c->slots);
 		break;
