@@ -53,10 +53,13 @@ struct engine_port { /* a context's side of the engine */
 	bool served, stop; /* the context's lock */
 };
 
+#define STAYS_NS 20000 /* awake, after the last transfer: waking takes longer than most of them */
+
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t work, idle; /* something was injected; nothing is in hand */
 	struct list injected;
+	atomic_uint calls; /* something was injected, or it is to stop: so often */
 	struct transfer *hand;
 	uint32_t ports; /* that may use the thread */
 	bool runs, stop;
@@ -130,6 +133,21 @@ static void unbind(void)
 	(void)sched_setaffinity(0, sizeof(set), &set);
 }
 
+/* Whoever injects does so under the lock, and then finds the thread here, or asleep. */
+static void await_work(void)
+{
+	unsigned seen = atomic_load_explicit(&engine.calls, memory_order_relaxed);
+	uint64_t until = wait_now() + STAYS_NS;
+
+	pthread_mutex_unlock(&engine.lock);
+	while (atomic_load_explicit(&engine.calls, memory_order_relaxed) == seen &&
+	       wait_now() < until)
+		sched_yield(); /* it may have no processor of its own */
+	pthread_mutex_lock(&engine.lock);
+	if (atomic_load_explicit(&engine.calls, memory_order_relaxed) == seen)
+		pthread_cond_wait(&engine.work, &engine.lock);
+}
+
 static void *run(void *arg)
 {
 	static const uint64_t one = 1;
@@ -142,7 +160,7 @@ static void *run(void *arg)
 		int rc;
 
 		if (list_empty(&engine.injected)) {
-			pthread_cond_wait(&engine.work, &engine.lock);
+			await_work();
 			continue;
 		}
 		t = engine.hand = LIST_ENTRY(engine.injected.next, struct transfer, node);
@@ -160,9 +178,10 @@ static void *run(void *arg)
 		}
 		t->status = rc;
 		list_append(&t->port->landed, &t->node);
-		/* The list is read under the lock; this only says that it is worth taking. */
-		atomic_store_explicit(&t->port->any, true, memory_order_relaxed);
-		(void)!write(t->port->watch.fd, &one, sizeof(one));
+		/* The list is read under the lock; this only says that it is worth taking, and
+		 * that the descriptor says so already. */
+		if (!atomic_exchange_explicit(&t->port->any, true, memory_order_relaxed))
+			(void)!write(t->port->watch.fd, &one, sizeof(one));
 	}
 	pthread_mutex_unlock(&engine.lock);
 	return NULL;
@@ -235,6 +254,7 @@ void engine_close(struct context *ctx)
 	last = !--engine.ports && engine.runs;
 	engine.stop = last;
 	thread = engine.thread;
+	atomic_fetch_add_explicit(&engine.calls, 1, memory_order_relaxed);
 	pthread_cond_signal(&engine.work);
 	pthread_mutex_unlock(&engine.lock);
 	if (!last)
@@ -247,6 +267,15 @@ void engine_close(struct context *ctx)
 }
 
 /* ---- requests ------------------------------------------------------------------------------- */
+
+static void inject(struct transfer *t)
+{
+	pthread_mutex_lock(&engine.lock);
+	list_append(&engine.injected, &t->node);
+	atomic_fetch_add_explicit(&engine.calls, 1, memory_order_relaxed);
+	pthread_cond_signal(&engine.work);
+	pthread_mutex_unlock(&engine.lock);
+}
 
 int engine_start(struct request *r)
 {
@@ -276,10 +305,7 @@ int engine_start(struct request *r)
 		list_append(&port->waiting, &t->node);
 		return 0;
 	}
-	pthread_mutex_lock(&engine.lock);
-	list_append(&engine.injected, &t->node);
-	pthread_cond_signal(&engine.work);
-	pthread_mutex_unlock(&engine.lock);
+	inject(t);
 	return 0;
 }
 
@@ -364,6 +390,29 @@ static int step_inline(struct engine_port *port)
 	return 1;
 }
 
+/* Who waits moves a piece itself: of its own transfers, which nobody forgets meanwhile. */
+static int help(struct engine_port *port)
+{
+	struct transfer *t = NULL;
+
+	pthread_mutex_lock(&engine.lock);
+	if (!list_empty(&engine.injected))
+		t = LIST_ENTRY(engine.injected.next, struct transfer, node);
+	if (t && t->port == port)
+		list_remove(&t->node);
+	else
+		t = NULL;
+	pthread_mutex_unlock(&engine.lock);
+	if (!t)
+		return 0;
+	t->status = move_piece(t);
+	if (t->status == 1)
+		inject(t);
+	else
+		land(t);
+	return 1;
+}
+
 int engine_step(struct context *ctx)
 {
 	struct engine_port *port = ctx->port;
@@ -373,6 +422,8 @@ int engine_step(struct context *ctx)
 		return 0;
 	if (!list_empty(&port->waiting))
 		n += step_inline(port);
+	else if (ctx->polling && !ctx->multiple)
+		n += help(port);
 	/* Seen late, it is seen at the next pass, or by the eventfd. */
 	while (atomic_load_explicit(&port->any, memory_order_relaxed)) {
 		struct transfer *t = NULL;

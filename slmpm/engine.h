@@ -3,7 +3,7 @@
  * The engine: moves the bytes of puts and gets while the application computes. Descriptors go into
  * an injection FIFO and come back through the reception FIFO of their context, whose progress ends
  * the requests. SLMPM_ENGINE says who executes them: `thread`, one thread of the process, asleep
- * while there is nothing to do; `inline`, the context's own progress, a piece at a time; `none`:
+ * while there is nothing to do, and besides it whoever waits, in a context of one thread; `inline`, the context's own progress, a piece at a time; `none`:
  * there is no engine, and the call copies.
  *
  * With `thread`, a context of several threads is also progressed by a thread of its own, so that

@@ -13,6 +13,7 @@
 #include "tests/lib/child.h"
 
 #define SIZE ((size_t)8 << 20)
+#define PART (SIZE / 4)
 
 static slmpm_ctx ctx;
 static slmpm_peer a, b;
@@ -146,8 +147,8 @@ static int tell(void *unused)
 	OK(slmpm_ctr_create(ctx, &ctr));
 	OK(slmpm_cq_create(ctx, &cq));
 	how.ctr = ctr;
-	for (int i = 0; i < 5; i++)
-		OK(slmpm_put(rmem, 0, here, SIZE, &how, NULL));
+	for (size_t i = 0; i < 4; i++) /* a place each: they have no order */
+		OK(slmpm_put(rmem, i * PART, here + i * PART, PART, &how, NULL));
 	OK(slmpm_ctr_wait(ctr, SLMPM_ALL, PATIENCE));
 	how = (struct slmpm_how){.size = sizeof(how), .timeout_ms = -1, .cq = cq, .cookie = 77};
 	OK(slmpm_get(rmem, 0, here, SIZE, &how, NULL));
@@ -173,8 +174,8 @@ static int end(void *unused)
 	(void)unused;
 	for (int i = 0; i < 20; i++) {
 		open_pair(0, SLMPM_WAIT_ADAPTIVE);
-		for (int k = 0; k < 4; k++)
-			OK(slmpm_put(rmem, 0, here, SIZE, NULL, &req[k]));
+		for (size_t k = 0; k < 4; k++)
+			OK(slmpm_put(rmem, k * PART, here + k * PART, PART, NULL, &req[k]));
 		usleep((useconds_t)i * 50);
 		OK(slmpm_close(i % 2 ? a : b, PATIENCE));
 		for (int k = 0; k < 4; k++) {
