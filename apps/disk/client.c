@@ -284,7 +284,9 @@ int disk_start(struct disk_client **client, const struct disk_client_options *op
 	rc = connect_controller(c, options);
 	if (rc >= 0)
 		return 0;
-	slmpm_perror(program_invocation_short_name);
+	fprintf(stderr, "%s: %s%s\n", program_invocation_short_name,
+		c->peer.id && rc == -SLMPM_EDEAD ? "the controller is lost: " : "",
+		slmpm_error_detail());
 	disk_stop(c);
 	*client = NULL;
 	return rc;
