@@ -144,12 +144,13 @@ static int64_t recv_request(struct context *ctx, struct endpoint *ep, uint32_t s
 	return rc < 0 ? rc : (int64_t)r.result.len;
 }
 
-#define STEPS_FROM 1024 /* bytes of a packet ... */
-#define STEPS_RUN  16   /* ... behind so many others, that are copied in steps */
+#define STEPS_FROM 1024  /* bytes of a packet ... */
+#define STEPS_TO   16384 /* ... beyond which the first-level cache does not hold the copy ... */
+#define STEPS_RUN  16    /* ... behind so many others, that are copied in steps */
 
 static NOINLINE void copy_long(const struct endpoint *ep, void *to, const void *from, size_t n)
 {
-	if (n >= STEPS_FROM && ep->link.run >= STEPS_RUN)
+	if (n >= STEPS_FROM && n <= STEPS_TO && ep->link.run >= STEPS_RUN)
 		copy_in_steps(to, from, n);
 	else
 		memcpy(to, from, n);
