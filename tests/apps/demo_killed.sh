@@ -13,7 +13,7 @@ fail() { echo "$*" >&2; cat "$dir/err" >&2; exit 1; }
 big=${SLMPM_SAN:+24}
 for i in 1 2 3 4 5 6; do
 	echo "file $i" >"$dir/file-$i"
-	truncate -s "${big:-192}M" "$dir/file-$i"
+	truncate -s "${big:-96}M" "$dir/file-$i"
 done
 sha256sum "$dir"/file-* >"$dir/want" || exit 1
 head -c 100000 /dev/zero >"$dir/first"

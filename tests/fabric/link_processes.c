@@ -160,7 +160,11 @@ static void streams_cross(void **state)
 
 		prepare(&m, s->segments, s->size);
 		m.play = talk_awake;
-		m.packets = (s->size > 4096 ? 2000 : 20000) / (unsigned)actor_slow();
+		/* In a short ring each turn is a change of processors, or of processes. */
+		m.packets = (s->size > 4096   ? 1000 :
+			     s->segments < 32 ? 4000 :
+						20000) /
+			    (unsigned)actor_slow();
 		both_play(&m);
 	}
 }
@@ -175,7 +179,10 @@ static void streams_cross_asleep(void **state)
 		m.config[LEFT].membarrier = s->segments != 8;
 		m.config[RIGHT].membarrier = s->segments != 16 && s->segments != 8;
 		m.play = talk_asleep;
-		m.packets = (s->size > 4096 ? 1000 : 5000) / (unsigned)actor_slow();
+		m.packets = (s->size > 4096   ? 500 :
+			     s->segments < 32 ? 2000 :
+						5000) /
+			    (unsigned)actor_slow();
 		both_play(&m);
 	}
 }
