@@ -35,9 +35,13 @@ static inline void am_settle(struct endpoint *ep, uint64_t charge)
 
 /* ---- sending -------------------------------------------------------------------------------- */
 
-/* R becomes one; not yet submitted. Negative, with the detail set. */
+/* What a call asks for: 0, or negative with the detail set. */
+int am_check(const char *call, uint16_t id, const void *head, size_t head_len, const void *data,
+	     size_t len);
+/* R becomes one, of N pieces behind HEAD, which is copied; with COPY the first piece is, too. Not
+ * yet submitted. Negative, with the detail set. */
 int am_fill(struct request *r, struct endpoint *ep, uint16_t id, const void *head, size_t head_len,
-	    const struct slmpm_iov *iov, int n);
+	    const struct slmpm_iov *iov, int n, bool copy);
 /* As message_sendv: without waiting. */
 int am_sendv(struct endpoint *ep, uint16_t id, const void *head, size_t head_len,
 	     const struct slmpm_iov *iov, int n, const struct slmpm_how *how, slmpm_req *req);

@@ -44,7 +44,7 @@ static int prepare(struct request *r, const struct operation *o)
 	if (o->full.flags & SLMPM_REMOTE)
 		r->fifo.tag = ++ep->fifo.tags;
 	head.tag = LITTLE_64(r->fifo.tag);
-	rc = am_fill(r, ep, FIFO_PUT, &head, sizeof(head), o->pieces, o->piece_count);
+	rc = am_fill(r, ep, FIFO_PUT, &head, sizeof(head), o->pieces, o->piece_count, false);
 	r->fifo.put = true;
 	r->flags = (uint8_t)(o->full.flags & SLMPM_MORE);
 	r->result.op = SLMPM_OP_PUT;
