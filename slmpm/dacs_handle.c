@@ -11,14 +11,14 @@
 #include <unistd.h>
 
 #define PLACE_BITS  16
-#define KIND_BITS   2
-#define GIVEN_SHIFT (PLACE_BITS + KIND_BITS)
+#define FAMILY_BITS 2
+#define GIVEN_SHIFT (PLACE_BITS + FAMILY_BITS)
 #define GIVEN_BITS  22
 #define SALT_SHIFT  (GIVEN_SHIFT + GIVEN_BITS)
 #define SALT_BITS   (64 - SALT_SHIFT)
 
 _Static_assert(DACSI_HANDLES < 1 << PLACE_BITS, "a place is not 0");
-_Static_assert(DACSI_GROUP < 1 << KIND_BITS, "so many families");
+_Static_assert(DACSI_GROUP < 1 << FAMILY_BITS, "so many families");
 
 static uint64_t salt(void)
 {

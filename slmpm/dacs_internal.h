@@ -83,10 +83,10 @@ struct dacsi_process {
 	uint32_t credits;               /* mailbox words that may be written */
 	uint32_t owed;                  /* words read, not yet told */
 	slmpm_req word_req[DACSI_MAILBOX_SLOTS], credit_req;
-	struct dacsi_invite *invites;  /* regions that it offers, in its order */
-	struct dacsi_summons *summons; /* mutexes and groups, likewise */
-	uint32_t summons_count;
-	uint32_t seats;               /* that it has in mutexes and groups of this process */
+	struct dacsi_invite *invites;           /* regions that it offers, in its order */
+	struct dacsi_pact_invite *pact_invites; /* mutexes and groups, likewise */
+	uint32_t pact_invite_count;
+	uint32_t seat_count;          /* that it has in mutexes and groups of this process */
 	struct dacsi_letter *letters; /* to it, not gone yet */
 	uint32_t invite_count;
 	uint32_t dma_pass, dma_mark; /* what a pass over a wid's transfers has met */

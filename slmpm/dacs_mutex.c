@@ -61,7 +61,7 @@ void dacsi_mutex_unseat(struct dacsi_mutex *m, const struct dacsi_seat *seat)
 /* Whether a thread here takes what is granted. */
 static bool is_wanted(const struct dacsi_mutex *m)
 {
-	return (m->wanted || m->tries) && !m->granted;
+	return (m->wanted || m->awaits_try) && !m->granted;
 }
 
 /* To who has asked first: true when that is done, false when the next is to be looked for. */
@@ -219,7 +219,7 @@ static DACS_ERR_T await_answer(dacs_mutex_t mutex)
 			break;
 		}
 	}
-	m->tries = false;
+	m->awaits_try = false;
 	return rc == DACS_WID_BUSY ? DACS_ERR_MUTEX_BUSY : rc;
 }
 
@@ -241,12 +241,12 @@ static DACS_ERR_T try_lock(dacs_mutex_t mutex)
 		take(m);
 		return DACS_SUCCESS;
 	}
-	m->trying = m->tries = true;
+	m->trying = m->awaits_try = true;
 	m->busy = false;
 	rc = tell(m, DACSI_TRY);
 	if (rc == DACS_SUCCESS)
 		return await_answer(mutex);
-	m->trying = m->tries = false;
+	m->trying = m->awaits_try = false;
 	return rc;
 }
 

@@ -147,7 +147,7 @@ struct dacsi_seat *dacsi_pact_sit(struct dacsi_pact *pact, struct dacsi_process 
 	seat->next = pact->seats;
 	pact->seats = seat;
 	if (process)
-		process->seats++;
+		process->seat_count++;
 	return seat;
 }
 
@@ -167,7 +167,7 @@ void dacsi_pact_unseat(struct dacsi_pact *pact, struct dacsi_seat *seat, bool di
 	seat->asks = 0;
 	seat->left = true;
 	if (seat->process)
-		seat->process->seats--;
+		seat->process->seat_count--;
 	seat->process = NULL;
 	if (pact->is.family == DACSI_MUTEX)
 		dacsi_mutex_unseat((struct dacsi_mutex *)pact, seat);
@@ -208,7 +208,7 @@ static struct dacsi_pact *at(uint32_t i)
 
 static void unseat_all(const struct dacsi_process *process)
 {
-	for (uint32_t i = 0; process->seats && i < dacsi.handle_places; i++)
+	for (uint32_t i = 0; process->seat_count && i < dacsi.handle_places; i++)
 		for (struct dacsi_seat *seat = at(i) ? at(i)->seats : NULL; seat; seat = seat->next)
 			if (seat->process == process)
 				dacsi_pact_unseat(at(i), seat, true);
@@ -216,7 +216,7 @@ static void unseat_all(const struct dacsi_process *process)
 
 static void unseat_ended(struct dacsi_process *process)
 {
-	if (process->seats && dacsi_process_channel(process) != DACS_SUCCESS)
+	if (process->seat_count && dacsi_process_channel(process) != DACS_SUCCESS)
 		unseat_all(process);
 }
 
@@ -268,7 +268,7 @@ void dacsi_pact_free(struct dacsi_pact *pact)
 	while ((seat = pact->seats)) {
 		dacsi.awaited -= seat->asks;
 		if (seat->process)
-			seat->process->seats--;
+			seat->process->seat_count--;
 		pact->seats = seat->next;
 		free(seat);
 	}

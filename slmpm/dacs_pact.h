@@ -34,7 +34,8 @@ struct dacsi_mutex {
 	uint32_t wanted;    /* threads here that wait for it */
 	bool held, granted; /* by this process; and no thread has taken it yet */
 	bool trying;        /* a try is not answered; ... */
-	bool tries, busy;   /* ... a thread waits for that; the answer was no */
+	bool awaits_try;    /* ... a thread waits for that */
+	bool busy;          /* the answer was no */
 };
 
 struct dacsi_group {

@@ -4,10 +4,10 @@
 
 #include <stdlib.h>
 
-#define SUMMONS 4096 /* of one partner, unaccepted; more are refused */
+#define INVITES 4096 /* of one partner, unaccepted; more are refused */
 
-struct dacsi_summons { /* an offer, at the partner */
-	struct dacsi_summons *next;
+struct dacsi_pact_invite { /* an offer, at the partner */
+	struct dacsi_pact_invite *next;
 	enum dacsi_family family;
 	uint64_t theirs; /* the owner's handle */
 };
@@ -143,34 +143,34 @@ DACS_ERR_T dacsi_pact_share(enum dacsi_family family, de_id_t de, dacs_process_i
 
 bool dacsi_pact_offered(struct dacsi_process *process, const struct dacsi_word *word)
 {
-	struct dacsi_summons **link = &process->summons, *s = NULL;
+	struct dacsi_pact_invite **link = &process->pact_invites, *invite = NULL;
 
-	if (process->summons_count < SUMMONS &&
+	if (process->pact_invite_count < INVITES &&
 	    (word->value == DACSI_MUTEX || word->value == DACSI_GROUP))
-		s = calloc(1, sizeof(*s));
-	if (!s)
+		invite = calloc(1, sizeof(*invite));
+	if (!invite)
 		return false;
-	s->family = (enum dacsi_family)word->value;
-	s->theirs = word->from;
-	process->summons_count++;
+	invite->family = (enum dacsi_family)word->value;
+	invite->theirs = word->from;
+	process->pact_invite_count++;
 	while (*link)
 		link = &(*link)->next;
-	*link = s;
+	*link = invite;
 	return true;
 }
 
-static void drop(struct dacsi_process *process, struct dacsi_summons **link)
+static void drop(struct dacsi_process *process, struct dacsi_pact_invite **link)
 {
-	struct dacsi_summons *s = *link;
+	struct dacsi_pact_invite *invite = *link;
 
-	*link = s->next;
-	process->summons_count--;
-	free(s);
+	*link = invite->next;
+	process->pact_invite_count--;
+	free(invite);
 }
 
 void dacsi_pact_withdrawn(struct dacsi_process *process, uint64_t theirs)
 {
-	for (struct dacsi_summons **link = &process->summons; *link; link = &(*link)->next)
+	for (struct dacsi_pact_invite **link = &process->pact_invites; *link; link = &(*link)->next)
 		if ((*link)->theirs == theirs) {
 			drop(process, link);
 			return;
@@ -179,15 +179,15 @@ void dacsi_pact_withdrawn(struct dacsi_process *process, uint64_t theirs)
 
 void dacsi_pact_drop(struct dacsi_process *process)
 {
-	while (process->summons)
-		drop(process, &process->summons);
+	while (process->pact_invites)
+		drop(process, &process->pact_invites);
 }
 
 /* DACS_WID_BUSY: nothing of FAMILY is offered. */
 static DACS_ERR_T accept_once(struct dacsi_process *process, enum dacsi_family family, size_t size,
 			      uint64_t *handle)
 {
-	struct dacsi_summons **link = &process->summons;
+	struct dacsi_pact_invite **link = &process->pact_invites;
 	struct dacsi_pact *pact;
 	DACS_ERR_T rc;
 
