@@ -134,6 +134,8 @@ void engine_leave(void)
 	bool last;
 
 	pthread_mutex_lock(&engine.lock);
+	while (engine.stop) /* another has just ended the thread, and joins it */
+		pthread_cond_wait(&engine.idle, &engine.lock);
 	last = !--engine.ports && engine.runs;
 	engine.stop = last;
 	thread = engine.thread;

@@ -5,6 +5,8 @@
  * while its application is busy; and that nothing of either is left behind.
  */
 #include <poll.h>
+#include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -189,6 +191,58 @@ static int end(void *unused)
 	return 0;
 }
 
+/* Threads whose contexts come and go: whoever is the last ends the thread, others begin it anew. */
+#define COMERS 3
+
+static void *come_and_go(void *arg)
+{
+	const size_t bytes = (size_t)128 << 10;
+	unsigned char *from = calloc(1, bytes);
+	struct slmpm_done done;
+	slmpm_peer near, far;
+	slmpm_listener l;
+	struct slmpm_key key;
+	slmpm_rmem to;
+	slmpm_mem of;
+	slmpm_ctx own;
+	slmpm_req req;
+	void *base;
+	char url[64];
+
+	CHECK(from, "memory");
+	snprintf(url, sizeof(url), "shm:engine-%d-%td", (int)getpid(), (char *)arg - (char *)here);
+	for (int i = 0; i < 40; i++) {
+		OK(slmpm_open(&own, NULL));
+		OK(slmpm_listen(&l, own, url));
+		OK(slmpm_connect(&near, own, url, PATIENCE));
+		OK(slmpm_accept(l, &far, PATIENCE));
+		OK(slmpm_unlisten(l));
+		OK(slmpm_mem_alloc(own, bytes, SLMPM_READ_WRITE, &of, &base));
+		OK(slmpm_mem_key(of, far, SLMPM_READ_WRITE, &key));
+		OK(slmpm_mem_open(near, &key, &to));
+		memset(from, i + 1, bytes);
+		OK(slmpm_put(to, 0, from, bytes, NULL, &req));
+		EXPECT(slmpm_wait(&req, 1, &done, PATIENCE), 0);
+		CHECK(!memcmp(base, from, bytes), "round %d", i);
+		OK(slmpm_shut(own, PATIENCE));
+	}
+	free(from);
+	return NULL;
+}
+
+static int together(void *unused)
+{
+	pthread_t thread[COMERS];
+
+	(void)unused;
+	for (int i = 0; i < COMERS; i++)
+		CHECK(!pthread_create(&thread[i], NULL, come_and_go, here + i), "a thread");
+	for (int i = 0; i < COMERS; i++)
+		CHECK(!pthread_join(thread[i], NULL), "a thread");
+	expect_alone();
+	return 0;
+}
+
 /* ---- progress for a busy application -------------------------------------------------------- */
 
 /* The owner of a region: computes, and calls nothing, until something has been put there. */
@@ -262,6 +316,7 @@ int main(int argc, char **argv)
 		CHECK(child_run(forget, NULL, seconds) == 0, "see above");
 		CHECK(child_run(tell, NULL, seconds) == 0, "see above");
 		CHECK(child_run(end, NULL, seconds) == 0, "see above");
+		CHECK(child_run(together, NULL, seconds) == 0, "see above");
 	}
 	CHECK(child_run(ask_the_busy, NULL, 20 * (unsigned)actor_slow()) == 0, "see above");
 	return 0;
