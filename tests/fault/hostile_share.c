@@ -11,18 +11,12 @@
 #include "fabrics/fabric.h"
 #include "tests/lib/actor.h"
 #include "tests/lib/child.h"
-#include "tests/lib/raw_peer.h"
+#include "tests/lib/offence.h"
 
 #define LENGTH 100000
 
 static unsigned char room[LENGTH];
-static char address[64];
-
-struct offence {
-	const char *name;
-	void (*commit)(struct raw_peer *p);
-	const char *word; /* the violation's name */
-};
+static const char *address;
 
 static void offer(struct raw_peer *p, uint64_t seq, uint64_t at, uint64_t length, uint32_t zero)
 {
@@ -93,47 +87,18 @@ static void ends_nothing_offered(struct raw_peer *p)
 }
 
 static const struct offence offences[] = {
-	{"half an offer", half, "offer of a share"},
-	{"an offer ahead", ahead, "offer of a share"},
-	{"an offer with noise", not_zero, "offer of a share"},
-	{"an offer of nothing", of_nothing, "offer of a share"},
-	{"an offer of everything", of_everything, "offer of a share"},
-	{"a flag", flagged, "share of a put"},
-	{"giving of nothing", gives_nothing_offered, "share of a put"},
-	{"giving of more", gives_more, "share of a put"},
-	{"giving back and forth", gives_back_and_forth, "share of a put"},
-	{"taking of nothing", takes_nothing_offered, "share of a put"},
-	{"the end of nothing", ends_nothing_offered, "share of a put"},
+	{"R5", "half an offer", half, "offer of a share", 0},
+	{"R8", "an offer ahead", ahead, "offer of a share", 0},
+	{"R14", "an offer with noise", not_zero, "offer of a share", 0},
+	{"R5", "an offer of nothing", of_nothing, "offer of a share", 0},
+	{"R5", "an offer of everything", of_everything, "offer of a share", 0},
+	{"R6", "a flag", flagged, "share of a put", 0},
+	{"R8", "giving of nothing", gives_nothing_offered, "share of a put", 0},
+	{"R5", "giving of more", gives_more, "share of a put", 0},
+	{"R5", "giving back and forth", gives_back_and_forth, "share of a put", 0},
+	{"R8", "taking of nothing", takes_nothing_offered, "share of a put", 0},
+	{"R8", "the end of nothing", ends_nothing_offered, "share of a put", 0},
 };
-
-static int offend(void *arg)
-{
-	const struct offence *o = arg;
-	struct raw_peer p;
-	char reason[112];
-
-	raw_begin(&p, raw_connect(address));
-	p.hello.features = LITTLE_64(WIRE_FEATURES);
-	raw_steps(&p, RAW_HELLO, RAW_UP);
-	o->commit(&p);
-	raw_ring_bell(&p);
-	raw_hear_end(p.fd, reason);
-	CHECK(strstr(reason, o->word), "%s: the answer was \"%s\"", o->name, reason);
-	raw_end(&p);
-	return 0;
-}
-
-static void survive(slmpm_listener listener, const struct offence *o)
-{
-	pid_t child = child_start(offend, (void *)(uintptr_t)o, 20);
-	slmpm_peer peer;
-
-	OK(slmpm_accept(listener, &peer, PATIENCE));
-	EXPECT(slmpm_recv(peer, 2, room, sizeof(room), NULL, PATIENCE), -SLMPM_EPROTO);
-	CHECK(strstr(slmpm_error_detail(), o->word), "%s: \"%s\"", o->name, slmpm_error_detail());
-	CHECK(child_wait(child) == 0, "%s: see above", o->name);
-	OK(slmpm_close(peer, PATIENCE));
-}
 
 /* ---- regions that are not there ---------------------------------------------------------------- */
 
@@ -185,21 +150,15 @@ static void answer(slmpm_listener listener)
 
 int main(void)
 {
-	slmpm_listener listener;
-	slmpm_ctx ctx = {0};
-	char url[80];
+	static const struct trial trial = {0};
+	struct victim v;
 
-	CHECK(setenv("SLMPM_PACKET_MAX", "8k", 1) == 0 &&
-		      setenv("SLMPM_EAGER_MAX", "32k", 1) == 0 &&
-		      setenv("SLMPM_LOG_LEVEL", "none", 1) == 0,
-	      "setenv");
-	snprintf(address, sizeof(address), "hostile-share-%d", (int)getpid());
-	snprintf(url, sizeof(url), "shm:%s", address);
-	OK(slmpm_default(&ctx));
-	OK(slmpm_listen(&listener, ctx, url));
-	for (size_t i = 0; i < sizeof(offences) / sizeof(*offences); i++)
-		survive(listener, &offences[i]);
-	answer(listener);
-	OK(slmpm_unlisten(listener));
+	setenv("SLMPM_PACKET_MAX", "8k", 1);
+	setenv("SLMPM_EAGER_MAX", "32k", 1);
+	victim_begin(&v, "hostile-share");
+	address = v.address;
+	offence_survive(&v, &trial, offences, sizeof(offences) / sizeof(*offences));
+	answer(v.listener);
+	victim_end(&v);
 	return 0;
 }
