@@ -53,6 +53,14 @@ static void let_go(struct dacsi_mutex *m, const struct dacsi_seat *seat)
 	dacsi_pact_due(&m->pact);
 }
 
+/* For a try: it is not settled while nobody waits, so whether the holder lives is looked at here. */
+static bool is_free(struct dacsi_mutex *m)
+{
+	if (m->holder)
+		dacsi_pact_look(&m->pact);
+	return !m->holder && !first_asker(m);
+}
+
 void dacsi_mutex_unseat(struct dacsi_mutex *m, const struct dacsi_seat *seat)
 {
 	let_go(m, seat);
@@ -110,7 +118,7 @@ static uint32_t at_owner(struct dacsi_mutex *m, struct dacsi_seat *seat, uint32_
 	case DACSI_GIVE_UP: ask_less(seat); return 0;
 	case DACSI_UNLOCK: let_go(m, seat); return 0;
 	case DACSI_TRY:
-		if (m->holder || first_asker(m))
+		if (!is_free(m))
 			return DACSI_BUSY;
 		m->holder = seat;
 		*value = 1;
@@ -126,7 +134,6 @@ uint32_t dacsi_mutex_word(struct dacsi_mutex *m, struct dacsi_seat *seat,
 		return at_owner(m, seat, word->type, value);
 	if (word->type == DACSI_BUSY) {
 		m->trying = false;
-		m->busy = true;
 	} else if (word->type == DACSI_GRANT) {
 		m->trying &= word->value != 1;
 		if (!is_wanted(m))
@@ -201,7 +208,8 @@ static DACS_ERR_T lock(dacs_mutex_t mutex)
 	return rc;
 }
 
-/* The answer is the owner's; the mutex itself is not waited for. */
+/* The answer is the owner's; the mutex itself is not waited for, also where another thread has taken
+ * what was granted. */
 static DACS_ERR_T await_answer(dacs_mutex_t mutex)
 {
 	struct dacsi_mutex *m = find(mutex);
@@ -209,7 +217,7 @@ static DACS_ERR_T await_answer(dacs_mutex_t mutex)
 	DACS_ERR_T rc;
 
 	dacsi_pause_begin(&pause);
-	while ((rc = look(m)) == DACS_WID_BUSY && !m->busy) {
+	while ((rc = look(m)) == DACS_WID_BUSY && m->trying) {
 		rc = dacsi_pause(&pause);
 		m = find(mutex);
 		if (!m)
@@ -235,14 +243,13 @@ static DACS_ERR_T try_lock(dacs_mutex_t mutex)
 	if (m->held || m->granted || m->wanted || m->trying)
 		return DACS_ERR_MUTEX_BUSY;
 	if (m->pact.owner) {
-		if (m->holder || first_asker(m))
+		if (!is_free(m))
 			return DACS_ERR_MUTEX_BUSY;
 		m->holder = own_seat(m);
 		take(m);
 		return DACS_SUCCESS;
 	}
 	m->trying = m->awaits_try = true;
-	m->busy = false;
 	rc = tell(m, DACSI_TRY);
 	if (rc == DACS_SUCCESS)
 		return await_answer(mutex);

@@ -190,8 +190,7 @@ static void sweep(struct dacsi_pact *pact)
 	}
 }
 
-/* Partners who have ended do not leave by themselves. */
-static void look_at(struct dacsi_pact *pact)
+void dacsi_pact_look(struct dacsi_pact *pact)
 {
 	for (struct dacsi_seat *seat = pact->seats; seat; seat = seat->next)
 		if (seat->process && dacsi_process_channel(seat->process) != DACS_SUCCESS)
@@ -298,7 +297,7 @@ static DACS_ERR_T destroy_once(struct dacsi_pact *pact)
 		return DACS_ERR_GROUP_OPEN;
 	(void)slmpm_progress(dacsi.ctx);
 	dacsi_pact_withdraw(pact);
-	look_at(pact);
+	dacsi_pact_look(pact);
 	if (has_partners(pact))
 		return DACS_WID_BUSY;
 	dacsi_pact_free(pact);

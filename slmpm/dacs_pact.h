@@ -35,7 +35,6 @@ struct dacsi_mutex {
 	bool held, granted; /* by this process; and no thread has taken it yet */
 	bool trying;        /* a try is not answered; ... */
 	bool awaits_try;    /* ... a thread waits for that */
-	bool busy;          /* the answer was no */
 };
 
 struct dacsi_group {
@@ -87,6 +86,8 @@ struct dacsi_seat *dacsi_pact_sit(struct dacsi_pact *pact, struct dacsi_process 
 void dacsi_pact_due(struct dacsi_pact *pact);
 /* SEAT counts no more. DIED: its process did not leave in order. */
 void dacsi_pact_unseat(struct dacsi_pact *pact, struct dacsi_seat *seat, bool died);
+/* Partners who have ended do not leave by themselves: those of PACT do so now. */
+void dacsi_pact_look(struct dacsi_pact *pact);
 /* Whether an accepted one can still be used. */
 DACS_ERR_T dacsi_pact_check(const struct dacsi_pact *pact);
 /* Ends own pacts once all others have left; *HANDLE becomes 0. */
