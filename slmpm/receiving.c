@@ -144,9 +144,9 @@ static int64_t recv_request(struct context *ctx, struct endpoint *ep, uint32_t s
 	return rc < 0 ? rc : (int64_t)r.result.len;
 }
 
-#define STEPS_FROM 1024  /* bytes of a packet ... */
-#define STEPS_TO   16384 /* ... beyond which the first-level cache does not hold the copy ... */
-#define STEPS_RUN  16    /* ... behind so many others, that are copied in steps */
+#define STEPS_FROM 2048 /* bytes of a packet ... */
+#define STEPS_TO   8192 /* ... beyond which half a first-level cache does not hold the copy ... */
+#define STEPS_RUN  16   /* ... behind so many others, that are copied in steps */
 
 static NOINLINE void copy_long(const struct endpoint *ep, void *to, const void *from, size_t n)
 {
