@@ -2,10 +2,10 @@
 /* Two ways and what they have cost (choice.h). */
 #include "slmpm/choice.h"
 
-#define FIRST_PAUSE 2   /* turns before the longer way is tried again; then four times as many, */
-#define LAST_PAUSE  128 /* ... to so many, */
-#define LONG_PAUSE  512 /* or, where it takes longer by half, so many */
-#define SAMPLE      8   /* one turn in so many is timed, and those around a try */
+#define FIRST_PAUSE 2    /* turns before the longer way is tried again; then eight times as many, */
+#define LAST_PAUSE  512  /* ... to so many: tries are to stay below the 99th percentile, */
+#define LONG_PAUSE  2048 /* or, where it takes longer by half, so many */
+#define SAMPLE      8    /* one turn in so many is timed, and those around a try */
 
 struct choice *choice_of(struct choice *choices, uint64_t length)
 {
@@ -51,7 +51,7 @@ bool choice_taken(struct choice *c)
 		c->left = 1;
 		return true;
 	}
-	c->pause = c->pause ? 4 * c->pause : FIRST_PAUSE;
+	c->pause = c->pause ? 8 * c->pause : FIRST_PAUSE;
 	if (c->pause > longest)
 		c->pause = longest;
 	c->left = c->pause;
