@@ -5,7 +5,6 @@
  * answered in turn, messages in between that nobody takes for a while: nothing is lost, damaged or
  * out of order, nobody waits for ever, and no side keeps more for the other than its bound.
  */
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -105,11 +104,14 @@ static void one(struct rng *r, uint64_t longest)
 
 static void pass(slmpm_ctx ctx)
 {
+	static unsigned idle;
 	int n = slmpm_progress(ctx);
 
 	CHECK(n >= 0, "%s", slmpm_error_detail());
-	if (!n) /* the other side may be waiting for this processor */
-		(void)sched_yield();
+	if (n)
+		idle = 0;
+	else /* the other side may be waiting for this processor */
+		actor_idle(ctx, &idle);
 }
 
 /* Room for what follows a number: UNTAKEN of these are within the least credit. */

@@ -2,7 +2,6 @@
 /* timeout: 120 */
 /* Two processes that send to each other as fast as they can, at once and on many streams, by every
  * way to send and to receive; each takes the other's messages in the order they were sent. */
-#include <sched.h>
 #include <string.h>
 
 #include "tests/lib/message.h"
@@ -102,6 +101,7 @@ static void talk(slmpm_peer peer, uint64_t count)
 {
 	struct flight f = {.last = count};
 	int64_t until = actor_now_ms() + PATIENCE * actor_slow();
+	unsigned idle = 0;
 
 	for (uint64_t taken = 0; taken < count || f.count || f.next < count;) {
 		bool done = launch(peer, &f);
@@ -114,8 +114,10 @@ static void talk(slmpm_peer peer, uint64_t count)
 		}
 		done |= land(&f);
 		/* The other side may be waiting for this processor. */
-		if (!done)
-			(void)sched_yield();
+		if (done)
+			idle = 0;
+		else
+			actor_idle((slmpm_ctx){0}, &idle);
 		CHECK(actor_now_ms() < until, "%llu of %llu taken, %llu begun, %d under way",
 		      (unsigned long long)taken, (unsigned long long)count,
 		      (unsigned long long)f.next, f.count);

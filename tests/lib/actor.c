@@ -3,6 +3,8 @@
 #include "tests/lib/actor.h"
 
 #include <dirent.h>
+#include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,6 +103,16 @@ bool actor_filled(const void *at, uint64_t seed, size_t n)
 			return false;
 	}
 	return true;
+}
+
+void actor_idle(slmpm_ctx ctx, unsigned *times)
+{
+	struct pollfd p = {.fd = slmpm_fd(ctx), .events = POLLIN};
+
+	if (++*times < 32)
+		(void)sched_yield();
+	else if (slmpm_arm(ctx) == 0)
+		(void)poll(&p, 1, 1);
 }
 
 int64_t actor_now_ms(void)

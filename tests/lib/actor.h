@@ -40,6 +40,10 @@ const char *actor_self(void);
 void actor_fill(void *to, uint64_t seed, size_t n);
 bool actor_filled(const void *at, uint64_t seed, size_t n);
 
+/* Nothing has come, *TIMES in a row so far: others may run; later on sleeps a moment, or until
+ * something comes. */
+void actor_idle(slmpm_ctx ctx, unsigned *times);
+
 int64_t actor_now_ms(void);
 /* 1 outside sanitizers; inside, what to multiply patience with. */
 int actor_slow(void);
