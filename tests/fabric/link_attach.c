@@ -22,9 +22,9 @@
 #include "tests/lib/fabric_suite.h"
 #include "tests/lib/reach.h"
 
-#define SIZE   REACH_SIZE
-#define WRITE  (1u << FABRIC_WRITE)
-#define READ   (1u << FABRIC_READ)
+#define SIZE  REACH_SIZE
+#define WRITE (1u << FABRIC_WRITE)
+#define READ  (1u << FABRIC_READ)
 
 /* ---- memory of the application's ------------------------------------------------------------- */
 

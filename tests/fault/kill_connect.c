@@ -233,7 +233,7 @@ static long sweep(const char *name, void (*run)(void *), void (*reset)(void),
 	const struct sweep s = {
 		.name = name,
 		.unit = STEP_SYSTEM_CALL,
-		.body = {run, NULL},
+		.body = {.run = run},
 		.reset = reset,
 		.check = check,
 	};

@@ -311,7 +311,7 @@ static long sweep(const struct scene *s)
 	struct sweep sweep = {
 		.name = s->name,
 		.unit = STEP_INSTRUCTION,
-		.body = {s->run, NULL},
+		.body = {.run = s->run},
 		.reset = reset,
 		.check = s->check,
 		.planted = s->planted,
