@@ -230,8 +230,10 @@ struct reach {
 
 static unsigned char large[CLAIMED], probe[16] = "where is my page", echo[16];
 
+/* With an introduction, the first time: a second one would be a lie. */
 static void announce_truly(struct raw_peer *p)
 {
+	bool first = !p->sent;
 	struct {
 		struct wire_fetch head;
 		struct wire_range range;
@@ -246,7 +248,8 @@ static void announce_truly(struct raw_peer *p)
 	};
 
 	memcpy(a.reach.value, probe, sizeof(probe));
-	raw_post(p, WIRE_FETCH, ++p->sent, wire_route(1, 0), CLAIMED, &a, sizeof(a));
+	raw_post(p, WIRE_FETCH, ++p->sent, wire_route(1, 0), CLAIMED, &a,
+		 (uint32_t)(first ? sizeof(a) : sizeof(a) - sizeof(a.reach)));
 	raw_ring_bell(p);
 }
 
