@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum config_way { WAY_AUTO, WAY_ALWAYS, WAY_NEVER }; /* of `fetch` and `share` */
+
 struct config {
 	int64_t ring_segments, segment_size;
 	int64_t publish_permille, publish_batch;

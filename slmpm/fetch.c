@@ -27,7 +27,7 @@ void fetch_open(struct endpoint *ep)
 	in = (uint32_t)ep->link.port->counts.in_segments;
 	if (held_max(ep) < FETCH_SENDER_WORDS || FABRIC_HOLD_MAX(in) / 2 < FETCH_SENDER_WORDS)
 		return;
-	if (config->attach && config->fetch != 2 && ep->link.fabric->reg && !ep->check)
+	if (config->attach && config->fetch != WAY_NEVER && ep->link.fabric->reg && !ep->check)
 		ep->fetch_min = (uint64_t)config->fetch_min;
 }
 

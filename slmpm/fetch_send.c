@@ -11,8 +11,6 @@
 
 #define GRACE_NS 30000 /* what may be sent without asking waits so long for a receive */
 
-enum { AUTO, ALWAYS, NEVER }; /* SLMPM_FETCH */
-
 /* ---- whether -------------------------------------------------------------------------------- */
 
 /* The ranges of R's memory; 0: too many. */
@@ -48,7 +46,8 @@ bool fetch_wants(const struct endpoint *ep, const struct request *r)
 		return false;
 	if (f && f->held_out + FETCH_SENDER_WORDS > f->held_max)
 		return false;
-	if (f && config_get()->fetch == AUTO && !choice_is_other(choice_of(f->choices, r->length)))
+	if (f && config_get()->fetch == WAY_AUTO &&
+	    !choice_is_other(choice_of(f->choices, r->length)))
 		return false;
 	return list_ranges(r, ranges) != 0;
 }
@@ -57,7 +56,8 @@ void fetch_packets(struct endpoint *ep, const struct request *r)
 {
 	struct fetch *f = r->length >= ep->fetch_min && !r->wire ? fetch_of(ep) : NULL;
 
-	if (!f || config_get()->fetch != AUTO || !choice_taken(choice_of(f->choices, r->length)))
+	if (!f || config_get()->fetch != WAY_AUTO ||
+	    !choice_taken(choice_of(f->choices, r->length)))
 		return;
 	f->timed = r->seq;
 	f->began = wait_ticks();

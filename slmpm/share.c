@@ -22,11 +22,9 @@
 #define BRIEF    32   /* looks in a row, ... */
 #define PATIENCE 256  /* ... looks before others may run, and the descriptors are looked at */
 
-enum { AUTO, ALWAYS, NEVER }; /* SLMPM_SHARE */
-
 void share_open(struct endpoint *ep)
 {
-	if (config_get()->share != NEVER && !ep->check)
+	if (config_get()->share != WAY_NEVER && !ep->check)
 		ep->share = calloc(1, sizeof(*ep->share)); /* without, nothing is shared */
 }
 
@@ -246,7 +244,7 @@ bool share_put(struct remote *to, uint64_t offset, const void *from, uint64_t le
 		(void)progress_look(to->ep); /* the answer to the last offer may have come */
 		return true;
 	}
-	if (config_get()->share == ALWAYS)
+	if (config_get()->share == WAY_ALWAYS)
 		return share_it(&j);
 	c = choice_of(to->ep->share->choices, len);
 	since = wait_ticks(); /* the clock would take longer, and costs are compared, nothing else */
