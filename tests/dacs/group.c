@@ -5,22 +5,8 @@
 
 #include <pthread.h>
 
-#define PLAIN  DACS_ORDER_ATTR_NONE, DACS_BYTE_SWAP_DISABLE
 #define ROUNDS 200
 #define MOST   4
-
-static void tell(struct child c, uint32_t word)
-{
-	OK(dacs_mailbox_write(&word, AT(c)));
-}
-
-static void await(struct child c, uint32_t want)
-{
-	uint32_t word = 0;
-
-	OK(dacs_mailbox_read(&word, AT(c)));
-	CHECK(word == want, "word %u, not %u", word, want);
-}
 
 /* ---- roles ---- */
 
@@ -72,9 +58,9 @@ static int role_obey(int argc, char **argv)
 		if (word == 4)
 			break;
 		if (word == 1)
-			tell(up, 1);
-		tell(up,
-		     (uint32_t)(word == 1 ? dacs_barrier_wait(group) : dacs_group_leave(&group)));
+			pair_tell(up, 1);
+		pair_tell(up, (uint32_t)(word == 1 ? dacs_barrier_wait(group) :
+						     dacs_group_leave(&group)));
 	}
 	OK(dacs_exit());
 	return 0;
@@ -115,8 +101,8 @@ static int role_late(int argc, char **argv)
 	OK(dacs_init(0));
 	OK(dacs_group_accept(UP, &group));
 	EXPECT(dacs_barrier_wait(group), DACS_ERR_DACSD_FAILURE);
-	tell(up, 1);
-	await(up, 2); /* the parent has passed */
+	pair_tell(up, 1);
+	pair_await(up, 2); /* the parent has passed */
 	OK(dacs_barrier_wait(group));
 	OK(dacs_barrier_wait(group)); /* and this is the second one */
 	OK(dacs_group_leave(&group));
@@ -154,7 +140,7 @@ static int role_host(int argc, char **argv)
 	EXPECT(dacs_group_add_member(AT(c), group), DACS_ERR_DACSD_FAILURE);
 	OK(dacs_group_close(group));
 	EXPECT(dacs_group_add_member(AT(c), group), DACS_ERR_GROUP_CLOSED);
-	tell(c, 1);
+	pair_tell(c, 1);
 	OK(dacs_group_destroy(&group));
 	pair_end(c, DACS_STS_PROC_FINISHED, 0);
 	OK(dacs_exit());
@@ -274,8 +260,8 @@ static int not_before_it_is_closed(int argc, char **argv)
 	OK(dacs_init(0));
 	group = two(c);
 	for (int i = 0; i < 2; i++) {
-		tell(c[i], 1);
-		await(c[i], 1);
+		pair_tell(c[i], 1);
+		pair_await(c[i], 1);
 	}
 	for (int i = 0; i < 20; i++) { /* answers would have come */
 		usleep(1000);
@@ -284,10 +270,10 @@ static int not_before_it_is_closed(int argc, char **argv)
 	}
 	OK(dacs_group_close(group));
 	for (int i = 0; i < 2; i++) {
-		await(c[i], DACS_SUCCESS);
-		tell(c[i], 2);
-		await(c[i], DACS_SUCCESS);
-		tell(c[i], 4);
+		pair_await(c[i], DACS_SUCCESS);
+		pair_tell(c[i], 2);
+		pair_await(c[i], DACS_SUCCESS);
+		pair_tell(c[i], 4);
 	}
 	OK(dacs_group_destroy(&group));
 	for (int i = 0; i < 2; i++)
@@ -305,13 +291,13 @@ static int who_leaves_is_not_waited_for(int argc, char **argv)
 	OK(dacs_init(0));
 	group = two(c);
 	OK(dacs_group_close(group));
-	tell(c[0], 1);
-	await(c[0], 1);
-	tell(c[1], 2);
-	await(c[1], DACS_SUCCESS);
-	await(c[0], DACS_SUCCESS); /* of the barrier */
-	tell(c[0], 4);             /* without leaving: the owner waits for nobody who has ended */
-	tell(c[1], 4);
+	pair_tell(c[0], 1);
+	pair_await(c[0], 1);
+	pair_tell(c[1], 2);
+	pair_await(c[1], DACS_SUCCESS);
+	pair_await(c[0], DACS_SUCCESS); /* of the barrier */
+	pair_tell(c[0], 4); /* without leaving: the owner waits for nobody who has ended */
+	pair_tell(c[1], 4);
 	OK(dacs_group_destroy(&group));
 	for (int i = 0; i < 2; i++)
 		pair_end(c[i], DACS_STS_PROC_FINISHED, 0);
@@ -330,21 +316,21 @@ static int death_ends_one_barrier(int argc, char **argv)
 	group = two(c);
 	OK(dacs_group_add_member(DACS_DE_SELF, DACS_PID_SELF, group));
 	OK(dacs_group_close(group));
-	tell(c[0], 1);
-	await(c[0], 1);
-	tell(c[1], 3);
-	await(c[0], (uint32_t)DACS_ERR_DE_TERM);
+	pair_tell(c[0], 1);
+	pair_await(c[0], 1);
+	pair_tell(c[1], 3);
+	pair_await(c[0], (uint32_t)DACS_ERR_DE_TERM);
 	EXPECT(dacs_barrier_wait(group), DACS_ERR_DE_TERM);
-	tell(c[0], 1);
-	await(c[0], 1);
+	pair_tell(c[0], 1);
+	pair_await(c[0], 1);
 	OK(dacs_barrier_wait(group));
-	await(c[0], DACS_SUCCESS);
+	pair_await(c[0], DACS_SUCCESS);
 	pair_end(c[1], DACS_STS_PROC_FINISHED, 0);
 
 	/* The owner's end is every member's. */
-	tell(c[0], 2);
-	await(c[0], DACS_SUCCESS);
-	tell(c[0], 4);
+	pair_tell(c[0], 2);
+	pair_await(c[0], DACS_SUCCESS);
+	pair_tell(c[0], 4);
 	pair_end(c[0], DACS_STS_PROC_FINISHED, 0);
 	OK(dacs_group_destroy(&group));
 	OK(dacs_exit());
@@ -366,9 +352,9 @@ static int deadline(int argc, char **argv)
 	OK(dacs_group_add_member(AT(c), group));
 	OK(dacs_group_add_member(DACS_DE_SELF, DACS_PID_SELF, group));
 	OK(dacs_group_close(group));
-	await(c, 1);
+	pair_await(c, 1);
 	OK(dacs_barrier_wait(group));
-	tell(c, 2);
+	pair_tell(c, 2);
 	OK(dacs_barrier_wait(group));
 	OK(dacs_group_destroy(&group));
 	pair_end(c, DACS_STS_PROC_FINISHED, 0);
@@ -409,17 +395,17 @@ static int one_thread_at_a_time(int argc, char **argv)
 		usleep(100);
 	CHECK(busy == 1, "a thread has passed alone");
 	for (int i = 0; i < 2; i++) {
-		tell(c[i], 1);
-		await(c[i], 1);
+		pair_tell(c[i], 1);
+		pair_await(c[i], 1);
 	}
 	for (int i = 0; i < 2; i++)
 		pthread_join(thread[i], NULL);
 	CHECK(busy == 1, "both were refused");
 	for (int i = 0; i < 2; i++) {
-		await(c[i], DACS_SUCCESS);
-		tell(c[i], 2);
-		await(c[i], DACS_SUCCESS);
-		tell(c[i], 4);
+		pair_await(c[i], DACS_SUCCESS);
+		pair_tell(c[i], 2);
+		pair_await(c[i], DACS_SUCCESS);
+		pair_tell(c[i], 4);
 		pair_end(c[i], DACS_STS_PROC_FINISHED, 0);
 	}
 	OK(dacs_group_destroy(&met));

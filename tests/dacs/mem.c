@@ -3,8 +3,7 @@
 /* Memory regions: handles at both ends, the accesses of each, registration, limits. */
 #include "tests/dacs/pair.h"
 
-#define PLAIN DACS_ORDER_ATTR_NONE, DACS_BYTE_SWAP_DISABLE
-#define SIZE  200000
+#define SIZE 200000
 
 /* ---- roles ---- */
 

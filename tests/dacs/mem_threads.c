@@ -8,7 +8,6 @@
 #define THREADS 5
 #define TURNS   40
 #define WORDS   1000
-#define PLAIN   DACS_ORDER_ATTR_NONE, DACS_BYTE_SWAP_DISABLE
 
 static void run_threads(void *(*run)(void *))
 {

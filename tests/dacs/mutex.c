@@ -5,21 +5,7 @@
 
 #include <pthread.h>
 
-#define PLAIN DACS_ORDER_ATTR_NONE, DACS_BYTE_SWAP_DISABLE
 #define TURNS 300
-
-static void tell(struct child c, uint32_t word)
-{
-	OK(dacs_mailbox_write(&word, AT(c)));
-}
-
-static void await(struct child c, uint32_t want)
-{
-	uint32_t word = 0;
-
-	OK(dacs_mailbox_read(&word, AT(c)));
-	CHECK(word == want, "word %u, not %u", word, want);
-}
 
 /* ---- roles ---- */
 
@@ -66,7 +52,7 @@ static int role_obey(int argc, char **argv)
 	for (;;) {
 		OK(dacs_mailbox_read(&word, UP));
 		if (word == 1)
-			tell(up, 1);
+			pair_tell(up, 1);
 		if (word == 1)
 			OK(dacs_mutex_lock(mutex));
 		if (word == 5)
@@ -75,9 +61,9 @@ static int role_obey(int argc, char **argv)
 			break;
 		if (word == 4)
 			OK(dacs_mutex_release(&mutex));
-		tell(up, word == 2 ? (uint32_t)dacs_mutex_try_lock(mutex) :
-			 word == 3 ? (uint32_t)dacs_mutex_unlock(mutex) :
-				     word);
+		pair_tell(up, word == 2 ? (uint32_t)dacs_mutex_try_lock(mutex) :
+			      word == 3 ? (uint32_t)dacs_mutex_unlock(mutex) :
+					  word);
 	}
 	OK(dacs_exit());
 	return 0;
@@ -119,11 +105,11 @@ static int role_late(int argc, char **argv)
 	(void)argc, (void)argv;
 	OK(dacs_init(0));
 	OK(dacs_mutex_accept(UP, &mutex));
-	await(up, 1);
+	pair_await(up, 1);
 	EXPECT(dacs_mutex_lock(mutex), DACS_ERR_DACSD_FAILURE);
 	EXPECT(dacs_mutex_unlock(mutex), DACS_ERR_NOT_OWNER);
-	tell(up, 2);
-	await(up, 3);
+	pair_tell(up, 2);
+	pair_await(up, 3);
 	OK(dacs_mutex_lock(mutex));
 	OK(dacs_mutex_unlock(mutex));
 	OK(dacs_mutex_release(&mutex));
@@ -173,15 +159,15 @@ static int role_middle(int argc, char **argv)
 	OK(dacs_mutex_share(UP, mutex));
 	leaf = pair_start("obey", NULL);
 	OK(dacs_mutex_share(AT(leaf), mutex));
-	await(up, 1); /* it has it */
-	tell(leaf, 2);
-	await(leaf, (uint32_t)DACS_ERR_MUTEX_BUSY);
-	tell(leaf, 1);
-	await(leaf, 1);
-	tell(up, 2);
-	await(leaf, 1); /* the host has unlocked it */
+	pair_await(up, 1); /* it has it */
+	pair_tell(leaf, 2);
+	pair_await(leaf, (uint32_t)DACS_ERR_MUTEX_BUSY);
+	pair_tell(leaf, 1);
+	pair_await(leaf, 1);
+	pair_tell(up, 2);
+	pair_await(leaf, 1); /* the host has unlocked it */
 	EXPECT(dacs_mutex_try_lock(mutex), DACS_ERR_MUTEX_BUSY);
-	tell(leaf, 6);
+	pair_tell(leaf, 6);
 	pair_end(leaf, DACS_STS_PROC_FINISHED, 0);
 	OK(dacs_mutex_lock(mutex));
 	OK(dacs_mutex_destroy(&mutex));
@@ -288,30 +274,30 @@ static int tries(int argc, char **argv)
 	EXPECT(dacs_mutex_share(AT(c), mutex), DACS_ERR_RESOURCE_BUSY);
 	OK(dacs_mutex_try_lock(mutex));
 	EXPECT(dacs_mutex_try_lock(mutex), DACS_ERR_MUTEX_BUSY);
-	tell(c, 2);
-	await(c, (uint32_t)DACS_ERR_MUTEX_BUSY);
-	tell(c, 3);
-	await(c, (uint32_t)DACS_ERR_NOT_OWNER);
+	pair_tell(c, 2);
+	pair_await(c, (uint32_t)DACS_ERR_MUTEX_BUSY);
+	pair_tell(c, 3);
+	pair_await(c, (uint32_t)DACS_ERR_NOT_OWNER);
 	OK(dacs_mutex_unlock(mutex));
-	tell(c, 2);
-	await(c, DACS_SUCCESS);
-	tell(c, 2);
-	await(c, (uint32_t)DACS_ERR_MUTEX_BUSY);
+	pair_tell(c, 2);
+	pair_await(c, DACS_SUCCESS);
+	pair_tell(c, 2);
+	pair_await(c, (uint32_t)DACS_ERR_MUTEX_BUSY);
 	EXPECT(dacs_mutex_try_lock(mutex), DACS_ERR_MUTEX_BUSY);
-	tell(c, 3);
-	await(c, DACS_SUCCESS);
+	pair_tell(c, 3);
+	pair_await(c, DACS_SUCCESS);
 	OK(dacs_mutex_try_lock(mutex));
 	OK(dacs_mutex_unlock(mutex));
 
 	/* Released while it is held, and destroyed while it is held. */
-	tell(c, 1);
-	await(c, 1);
-	await(c, 1);
-	tell(c, 4);
-	await(c, 4);
+	pair_tell(c, 1);
+	pair_await(c, 1);
+	pair_await(c, 1);
+	pair_tell(c, 4);
+	pair_await(c, 4);
 	OK(dacs_mutex_lock(mutex));
 	OK(dacs_mutex_destroy(&mutex));
-	tell(c, 6);
+	pair_tell(c, 6);
 	pair_end(c, DACS_STS_PROC_FINISHED, 0);
 	OK(dacs_exit());
 	return 0;
@@ -330,18 +316,18 @@ static int death_gives_it_back(int argc, char **argv)
 		c[i] = pair_start("obey", NULL);
 		OK(dacs_mutex_share(AT(c[i]), mutex));
 	}
-	tell(c[0], 1);
-	await(c[0], 1);
-	await(c[0], 1);
-	tell(c[1], 1);
-	await(c[1], 1);
-	tell(c[2], 1);
-	await(c[2], 1);
-	tell(c[0], 5); /* the holder */
-	await(c[1], 1);
+	pair_tell(c[0], 1);
+	pair_await(c[0], 1);
+	pair_await(c[0], 1);
+	pair_tell(c[1], 1);
+	pair_await(c[1], 1);
+	pair_tell(c[2], 1);
+	pair_await(c[2], 1);
+	pair_tell(c[0], 5); /* the holder */
+	pair_await(c[1], 1);
 	OK(dacs_de_kill(AT(c[2]), DACS_KILL_TYPE_ASYNC)); /* in the queue */
 	pair_end(c[2], DACS_STS_PROC_KILLED, 15);
-	tell(c[1], 5);
+	pair_tell(c[1], 5);
 	OK(dacs_mutex_lock(mutex));
 	OK(dacs_mutex_unlock(mutex));
 	OK(dacs_mutex_destroy(&mutex)); /* without a release */
@@ -364,12 +350,12 @@ static int deadline(int argc, char **argv)
 	unsetenv("SLMPM_TIMEOUT");
 	OK(dacs_mutex_share(AT(c), mutex));
 	OK(dacs_mutex_lock(mutex));
-	tell(c, 1);
-	await(c, 2);
+	pair_tell(c, 1);
+	pair_await(c, 2);
 	OK(dacs_mutex_unlock(mutex));
 	OK(dacs_mutex_lock(mutex)); /* who has given up does not get it */
 	OK(dacs_mutex_unlock(mutex));
-	tell(c, 3);
+	pair_tell(c, 3);
 	OK(dacs_mutex_destroy(&mutex));
 	pair_end(c, DACS_STS_PROC_FINISHED, 0);
 	OK(dacs_exit());
@@ -406,8 +392,8 @@ static int up_and_down(int argc, char **argv)
 	c = pair_start("middle", NULL);
 	OK(dacs_mutex_accept(AT(c), &mutex));
 	OK(dacs_mutex_lock(mutex));
-	tell(c, 1);
-	await(c, 2);
+	pair_tell(c, 1);
+	pair_await(c, 2);
 	OK(dacs_mutex_unlock(mutex));
 	OK(dacs_mutex_release(&mutex));
 	pair_end(c, DACS_STS_PROC_FINISHED, 0);

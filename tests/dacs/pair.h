@@ -21,7 +21,8 @@
 
 #include "tests/lib/test.h"
 
-#define UP DACS_DE_PARENT, DACS_PID_PARENT /* the partner, seen from an accelerator */
+#define UP    DACS_DE_PARENT, DACS_PID_PARENT /* the partner, seen from an accelerator */
+#define PLAIN DACS_ORDER_ATTR_NONE, DACS_BYTE_SWAP_DISABLE
 
 struct pair_entry { /* a case of the host or a role of the accelerator */
 	const char *name;
@@ -119,6 +120,20 @@ __attribute__((unused)) static DACS_ERR_T pair_recv(struct child c, uint32_t str
 __attribute__((unused)) static struct child pair_parent(void)
 {
 	return (struct child){DACS_DE_PARENT, DACS_PID_PARENT};
+}
+
+/* A word by the mailbox, and the one that has to come. */
+__attribute__((unused)) static void pair_tell(struct child c, uint32_t word)
+{
+	OK(dacs_mailbox_write(&word, AT(c)));
+}
+
+__attribute__((unused)) static void pair_await(struct child c, uint32_t want)
+{
+	uint32_t word = 0;
+
+	OK(dacs_mailbox_read(&word, AT(c)));
+	CHECK(word == want, "word %u, not %u", word, want);
 }
 
 /* Bytes that depend on where they are and on SEED. */

@@ -5,8 +5,6 @@
 
 #include "tests/dacs/pair.h"
 
-#define PLAIN DACS_ORDER_ATTR_NONE, DACS_BYTE_SWAP_DISABLE
-
 enum {                 /* words of a host to an owner */
        OWNER_END = 0,  /* destroy, when it has been released, and exit */
        OWNER_SHOW = 1, /* send the memory back */
