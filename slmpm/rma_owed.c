@@ -90,8 +90,10 @@ static int post_response(struct endpoint *ep, struct rma_job *j)
 		return post_acknowledge(ep, j);
 	}
 	rc = link_post_request(ep, &p, NULL);
-	if (rc == 1)
+	if (rc == 1) {
+		ep->link.run = 0;
 		j->sent += n;
+	}
 	return rc;
 }
 

@@ -197,6 +197,7 @@ static int push_get(struct endpoint *ep, struct request *r)
 
 	if (rc != 1)
 		return rc;
+	ep->link.run = 0; /* what follows answers it */
 	r->seq = ++ep->rma->seq;
 	s->at = r->offset;
 	s->length = span->len;
@@ -232,6 +233,7 @@ static int push_atomic(struct endpoint *ep, struct request *r)
 
 	if (rc != 1)
 		return rc;
+	ep->link.run = 0;
 	r->seq = ep->rma->wrote = ++ep->rma->seq;
 	r->rma.span++;
 	await_answer(r, r->seq);
