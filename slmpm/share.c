@@ -362,7 +362,6 @@ int share_step(struct endpoint *ep)
 	struct share *s = ep->share;
 	uint64_t from = s->in.done;
 
-	ep->ctx->helped = true;
 	while (take_piece(ep))
 		if (s->in.done - from >= BUDGET)
 			return 1;

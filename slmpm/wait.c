@@ -25,6 +25,7 @@ struct waiter {
 	uint32_t turns;   /* passes that found nothing */
 	uint32_t busy;    /* and that found something, since the last look at the clock */
 	uint64_t started; /* 0: the clock has not been looked at yet */
+	uint64_t idle;    /* since when there has been nothing; 0: it has not since then */
 	uint64_t deadline;
 	uint64_t looked;         /* at the descriptors */
 	bool (*test)(void *arg); /* what is waited for */
@@ -122,6 +123,7 @@ static void yield(struct waiter *w, uint64_t now)
 static int wait_busy(struct waiter *w)
 {
 	w->turns = 0;
+	w->idle = 0; /* what comes next may follow at once */
 	if (++w->busy < BUSY)
 		return 0;
 	w->busy = 0;
@@ -153,14 +155,12 @@ static int wait_idle(struct waiter *w)
 	}
 	if (look_if_due(w, now))
 		return 0;
-	if (ctx->helped) { /* a share of a put: the next one may follow at once */
-		ctx->helped = false;
-		w->started = now;
-	}
+	if (!w->idle)
+		w->idle = now;
 	if (ctx->wait == SLMPM_WAIT_SPIN && !ctx->crowded && !ctx->multiple)
 		relax();
 	else if (ctx->wait == SLMPM_WAIT_SPIN ||
-		 (ctx->wait == SLMPM_WAIT_ADAPTIVE && now - w->started < ctx->spin_ns))
+		 (ctx->wait == SLMPM_WAIT_ADAPTIVE && now - w->idle < ctx->spin_ns))
 		yield(w, now);
 	else
 		wait_sleep(ctx, now, w->deadline, w->test, w->arg);
