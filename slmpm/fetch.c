@@ -28,7 +28,7 @@ void fetch_open(struct endpoint *ep)
 	if (held_max(ep) < FETCH_SENDER_WORDS || FABRIC_HOLD_MAX(in) / 2 < FETCH_SENDER_WORDS)
 		return;
 	if (config->attach && config->fetch != WAY_NEVER && ep->link.fabric->reg && !ep->check)
-		ep->fetch_min = (uint64_t)config->fetch_min;
+		ep->fetch_min = config->fetch_min ? (uint64_t)config->fetch_min : 1;
 }
 
 struct fetch *fetch_of(struct endpoint *ep)

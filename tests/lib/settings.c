@@ -36,7 +36,7 @@ const struct setting settings[] = {
 	{ "fetched, nothing eager", { "SLMPM_FETCH=always", "SLMPM_FETCH_MIN=1", "SLMPM_PACKET_MAX=256", "SLMPM_EAGER_MAX=0" }, { NULL }, 16 * M },
 	{ "fetched by one side", { "SLMPM_FETCH=always", "SLMPM_FETCH_MIN=1", "SLMPM_PACKET_MAX=256" }, { "SLMPM_ATTACH=n" }, 16 * M },
 	{ "fetched asleep", { "SLMPM_FETCH=always", "SLMPM_FETCH_MIN=1", "SLMPM_PACKET_MAX=1k", "SLMPM_WAIT=block", "SLMPM_EAGER_MAX=8k" }, { NULL }, 16 * M },
-	{ "fetched or not", { "SLMPM_FETCH=auto", "SLMPM_FETCH_MIN=1", "SLMPM_PACKET_MAX=1k" }, { NULL }, 16 * M },
+	{ "fetched or not", { "SLMPM_FETCH=auto", "SLMPM_FETCH_MIN=0", "SLMPM_PACKET_MAX=1k" }, { NULL }, 16 * M },
 	{ "nothing fetched", { "SLMPM_ATTACH=n" }, { NULL }, 32 * M },
 	{ "everything small", { "SLMPM_CHECK=1", "SLMPM_RING_SEGMENTS=128", "SLMPM_PACKET_MAX=256",
 	  "SLMPM_EAGER_MAX=300", "SLMPM_EAGER_CREDIT=64k", "SLMPM_WAIT=block" }, { NULL }, 4 * M },
