@@ -181,7 +181,9 @@ static int receive_some(struct context *ctx, struct endpoint *ep, slmpm_peer pee
 {
 	int64_t len;
 
-	take_at_once(ctx, ep, t, message_polls(ctx, timeout_ms));
+	/* One from any peer is received alone: that looks at all there is to do, for every peer. */
+	if (LIKELY(ep != NULL))
+		take_at_once(ctx, ep, t, message_polls(ctx, timeout_ms));
 	if (LIKELY(t->got))
 		return t->got;
 	if (!has_buffer(t->m))

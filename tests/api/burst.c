@@ -320,6 +320,36 @@ static void from_any(void)
 	OK(slmpm_close(d, PATIENCE));
 }
 
+/* One whose ring is never empty does not keep what another sent from being received. */
+static void beside_a_stream(void)
+{
+	static unsigned char there[MOST * SHORT], room[4][MOST * SHORT];
+	struct slmpm_iov whole = {there, sizeof(there)}, m[4];
+	struct slmpm_done done;
+	bool seen = false;
+	slmpm_peer c, d;
+	slmpm_req req;
+
+	actor_pair(ctx, &c, &d);
+	actor_fill(there, 9, sizeof(there));
+	fill_all(5, 8, 0);
+	OK(slmpm_sendv(a, 1, &whole, 1, NULL, &req));
+	for (int i = 0; !seen && i < 100; i++) {
+		int k;
+
+		EXPECT(slmpm_send_burst(c, 1, from, 5, PATIENCE), 5);
+		lay_out(m, 4, room[0], sizeof(there), 0);
+		k = slmpm_recv_burst(slmpm_any(ctx), 1, m, 4, NULL, PATIENCE);
+		CHECK(k > 0, "%s", slmpm_error_detail());
+		for (int j = 0; j < k; j++)
+			seen |= m[j].len == sizeof(there) && actor_filled(room[j], 9, m[j].len);
+	}
+	CHECK(seen, "it starves");
+	EXPECT(slmpm_wait(&req, 1, &done, PATIENCE), 0);
+	OK(slmpm_close(c, PATIENCE));
+	OK(slmpm_close(d, PATIENCE));
+}
+
 static void closed(void)
 {
 	fill_all(MOST, 8, 5);
@@ -446,6 +476,7 @@ int main(int argc, char **argv)
 	until_the_credit_ends(300);
 	among_others();
 	from_any();
+	beside_a_stream();
 	closed();
 	there_and_back();
 	killed();
