@@ -32,6 +32,7 @@
 
 #define FETCH_SHARE_MIN ((uint64_t)32 << 10) /* less is not worth two packets */
 #define FETCH_SHARE_MAX ((uint64_t)4 << 20) /* a copy of so much keeps others waiting long enough */
+#define FETCH_BUDGET    ((uint64_t)8 << 20) /* of one message before others have their turn */
 
 /* Segments held back for each: the question and the verdict of a withdrawal, and the end of a share;
  * the last TAKE and DONE. */

@@ -6,8 +6,7 @@
 #include "slmpm/link.h"
 #include "slmpm/match.h"
 
-#define BUDGET ((uint64_t)8 << 20) /* bytes of one message before others have their turn */
-#define PAGE   4096
+#define PAGE 4096
 
 /* ---- what is said --------------------------------------------------------------------------- */
 
@@ -87,10 +86,13 @@ static void *place(const struct inbound *m, uint64_t offset, uint64_t *n)
 	return request_walk_on(&walk, *n, n);
 }
 
-/* Reads what lies between AT and TO. */
-static int read_to(struct endpoint *ep, struct fetch_in *p, uint64_t to)
+/* Reads what is this side's, or a share of it: all may be, where there was room for but one word. */
+static int read_share(struct endpoint *ep, struct fetch_in *p)
 {
-	uint64_t begin = 0;
+	uint64_t to = p->upto < p->claim ? p->upto : p->claim, begin = 0;
+
+	if (to > p->at + FETCH_SHARE_MAX)
+		to = p->at + FETCH_SHARE_MAX;
 
 	for (uint32_t i = 0; i < p->count && p->at < to; i++) {
 		const struct wire_range *range = &p->ranges[i];
@@ -154,7 +156,7 @@ static int read_on(struct endpoint *ep, struct fetch_in *p)
 		p->sure = p->begun = true;
 		return ONWARD;
 	}
-	rc = read_to(ep, p, p->upto < p->claim ? p->upto : p->claim);
+	rc = read_share(ep, p);
 	if (rc == -ESRCH)
 		return LATER; /* its end will be heard of */
 	p->failed = rc < 0;
@@ -198,7 +200,7 @@ int fetch_read_step(struct endpoint *ep, struct fetch_in *p)
 	uint64_t from = p->at;
 	int n = 0;
 
-	while (!is_whole(p) && p->at - from < BUDGET) {
+	while (!is_whole(p) && p->at - from < FETCH_BUDGET) {
 		int rc = read_on(ep, p);
 
 		if (rc == LATER)

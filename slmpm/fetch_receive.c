@@ -122,7 +122,8 @@ void fetch_begin(struct inbound *m)
 	struct fetch_in *p = m->fetch;
 	struct fetch *f = m->ep->fetch;
 
-	if (!(f->peer.ops & 1u << FABRIC_READ)) {
+	/* With checksums the words that have room held back would not fit it. */
+	if (m->ep->check || !(f->peer.ops & 1u << FABRIC_READ)) {
 		fetch_refuse(m, 1);
 		return;
 	}

@@ -94,19 +94,21 @@ static void settle(struct endpoint *ep, struct fetch_out *p, bool sure)
 int fetch_write_step(struct endpoint *ep, struct fetch_out *p)
 {
 	struct fetch *f = ep->fetch;
-	uint64_t share;
+	uint64_t share, wrote = 0;
 	int n = 0;
 
-	while ((share = choose_share(ep, p)) && say_claim(ep, p, p->done - share)) {
+	while ((share = choose_share(ep, p)) && wrote < FETCH_BUDGET &&
+	       say_claim(ep, p, p->done - share)) {
 		bool heard;
 
 		n++;
+		wrote += share;
 		f->out_hand = p;
 		heard = fetch_heard(ep);
 		if (f->out_hand != p)
 			return n; /* it has gone */
 		if (!p->told)
-			continue; /* another receive has got the message */
+			return n; /* another receive has got the message, and perhaps the next soon */
 		/* The application may compute before the rest is heard, and who receives is not to
 		 * wait meanwhile. */
 		settle(ep, p, heard);
