@@ -56,6 +56,7 @@ int fifo_put(const struct operation *o)
 	struct endpoint *ep = o->remote->ep;
 	bool blocks = completion_blocks(&o->full, o->req);
 	struct request stack = {.piece_count = 0}, *r;
+	slmpm_peer peer = {handle_id(ep)};
 	int rc = check(o);
 
 	if (rc < 0)
@@ -70,7 +71,7 @@ int fifo_put(const struct operation *o)
 		rc = completion_bind(r, &o->full, o->req);
 	if (rc == 0)
 		rc = blocks ? message_await(r, o->full.timeout_ms) : message_submit(r);
-	if (rc == 0) {
+	if (rc == 0 && endpoint_get(peer) == ep) { /* else another thread has closed it meanwhile */
 		ep->stats->fifo_puts++;
 		ep->stats->fifo_bytes += o->length;
 	}
