@@ -239,6 +239,61 @@ static void kill_origin(struct rng *g)
 	end(&s);
 }
 
+/* ---- a ring full of what nobody reads -------------------------------------------------------- */
+
+/* Fills the ring of a target that is stopped, but for LEAVE of FULL packets; how many went in. */
+static uint32_t fill_ring(struct side *s, uint32_t full, uint32_t leave)
+{
+	const struct slmpm_how at_once = {.size = sizeof(at_once)};
+	uint32_t n = 0;
+
+	while (n + leave < full && slmpm_am(s->peer, 1, NULL, 0, "8 bytes", 8, &at_once, NULL) == 0)
+		n++;
+	return n;
+}
+
+/* There is room to offer a share, and perhaps none to ask for it back: who is stopped before it has
+ * taken anything is not waited for. */
+static uint32_t put_past_full_ring(uint32_t full, uint32_t leave)
+{
+	struct side s;
+	uint32_t n;
+
+	set_up(&s, actor_spawn("target", NULL, NULL));
+	tell(&s, CHECK_IT, 0, 0, 0); /* it has mapped the source, and said so */
+	EXPECT(slmpm_recv(s.peer, DONE, NULL, 0, NULL, PATIENCE), 0);
+	OK(kill(pid_of(s.peer), SIGSTOP));
+	actor_await_state(pid_of(s.peer), "T");
+	n = fill_ring(&s, full, leave);
+	actor_fill(s.from, leave, SIZE);
+	for (int i = 0; i < 200; i++) /* after waits on a busy machine the first are not offered */
+		OK(slmpm_put(s.to, 0, s.from, 32768, NULL, NULL));
+	OK(slmpm_put(s.to, 0, s.from, SIZE, NULL, NULL));
+	OK(kill(pid_of(s.peer), SIGCONT));
+	tell(&s, CHECK_IT, leave, 0, SIZE);
+	EXPECT(slmpm_recv(s.peer, DONE, NULL, 0, NULL, PATIENCE), 0);
+	tell(&s, STOP, 0, 0, 0);
+	actor_join(s.peer, 0);
+	end(&s);
+	return n;
+}
+
+static int full_ring(void *unused)
+{
+	uint32_t full;
+
+	(void)unused;
+	setenv("SLMPM_SHARE", "always", 1);
+	setenv("SLMPM_SHARE_MIN", "32k", 1);
+	setenv("SLMPM_RING_SEGMENTS", "256", 1);
+	setenv("SLMPM_EAGER_CREDIT", "64m", 1);
+	full = put_past_full_ring(UINT32_MAX, 0);
+	CHECK(full > 64 && full < 256, "%u packets in a ring", full);
+	for (uint32_t leave = 1; leave <= 6; leave++)
+		(void)put_past_full_ring(full, leave);
+	return 0;
+}
+
 static int body(void *arg)
 {
 	struct rng g = {rng_run_seed(UINT64_C(0xdead))};
@@ -276,5 +331,6 @@ int main(int argc, char **argv)
 		printf("%-8s %s\n", ways[i], status ? "FAILED" : "ok");
 		failed |= status;
 	}
+	CHECK(child_run(full_ring, NULL, 5 * (unsigned)actor_slow()) == 0, "see above");
 	return failed ? 1 : 0;
 }
