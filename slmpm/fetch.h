@@ -16,7 +16,7 @@
  *     there the receiver decides.
  *
  * So a send ends at its deadline whatever the receiver does, and a receive unless the sender has
- * stopped amidst writing. That its words need no room that somebody may be waiting for, each side
+ * stopped amidst writing. So that its words need no room that somebody may be waiting for, each side
  * holds back as many segments of the ring as it may come to need.
  *
  * fetch_send.c is the sending side but for its copying, which is fetch_write.c; fetch_receive.c and
