@@ -3,8 +3,8 @@
  * The engine: moves the bytes of puts and gets while the application computes. Descriptors go into
  * an injection FIFO and come back through the reception FIFO of their context, whose progress ends
  * the requests. SLMPM_ENGINE says who executes them: `thread`, one thread of the process, asleep
- * while there is nothing to do, and besides it whoever waits, in a context of one thread; `inline`, the context's own progress, a piece at a time; `none`:
- * there is no engine, and the call copies.
+ * while there is nothing to do, and besides it whoever waits, in a context of one thread; `inline`,
+ * the context's own progress, a piece at a time; `none`: there is no engine, and the call copies.
  *
  * With `thread`, a context of several threads is also progressed by a thread of its own, so that
  * what its peers ask for is done while the application is busy.
@@ -20,8 +20,7 @@ struct request;
 /* Is a transfer of so many bytes, which nobody waits for, the engine's? */
 bool engine_wants(uint64_t length);
 /* R, a put or get within direct reach, has its turn, or stores a FIFO's entry here; rma_part_done or
- * rma_retry goes on with it.
- * Negative: it has not begun. */
+ * rma_retry goes on with it. Negative: it has not begun. */
 int engine_start(struct request *r);
 /* Its memory is not looked at any more. */
 void engine_forget(struct request *r);
