@@ -2,7 +2,8 @@
 /* timeout: 60 */
 /*
  * An accelerator that speaks the language of sharing badly: offers that hold nothing, answers to
- * what was never asked, too many, too short, too long; words about mutexes and groups. It is a program of slmpm.h, not of dacs.h.
+ * what was never asked, too many, too short, too long; words about mutexes and groups. It is a
+ * program of slmpm.h, not of dacs.h.
  */
 #include "tests/dacs/pair.h"
 
