@@ -242,6 +242,11 @@ static struct request *request_get(const slmpm_req *req)
 	return r && !r->bound ? r : NULL;
 }
 
+static bool may_conclude(const struct request *r)
+{
+	return r->done && !r->leaving;
+}
+
 /* Reports a finished request and frees it. */
 static void conclude(struct request *r, slmpm_req *req, struct slmpm_done *done)
 {
@@ -270,7 +275,7 @@ int slmpm_test(slmpm_req *req, struct slmpm_done *done)
 		rc = handle_error(&request_table, req->id);
 	else if (!r->done)
 		(void)progress_context(ctx);
-	if (rc == 0 && r->done) {
+	if (rc == 0 && may_conclude(r)) {
 		conclude(r, req, done);
 		rc = 1;
 	}
@@ -290,7 +295,7 @@ static bool any_done(void *arg)
 	for (int i = 0; i < s->n; i++) {
 		struct request *r = s->req[i].id ? request_get(&s->req[i]) : NULL;
 
-		if (r && r->done) {
+		if (r && may_conclude(r)) {
 			s->index = i;
 			return true;
 		}
@@ -336,6 +341,19 @@ int slmpm_wait(slmpm_req *req, int n, struct slmpm_done *done, int timeout_ms)
 	return rc;
 }
 
+/* Taking it back may take in what the peer has said, and so run handlers. */
+static bool leave(struct request *r)
+{
+	bool left;
+
+	if (r->leaving) /* by the call in which this handler runs */
+		return false;
+	r->leaving = true;
+	left = take_back(r);
+	r->leaving = false;
+	return left;
+}
+
 int slmpm_cancel(slmpm_req req)
 {
 	struct request *r = request_get(&req);
@@ -348,7 +366,7 @@ int slmpm_cancel(slmpm_req req)
 	context_lock(ctx);
 	if (request_get(&req) != r)
 		rc = handle_error(&request_table, req.id);
-	else if (r->done || (is_one_sided(r) && r->seq) || !take_back(r))
+	else if (r->done || (is_one_sided(r) && r->seq) || !leave(r))
 		rc = error_set(SLMPM_EBUSY, "the request has gone too far");
 	else
 		request_finish(r, -SLMPM_ECANCELED);

@@ -28,6 +28,7 @@ struct request {
 	enum request_kind kind;
 	bool done;
 	bool bound;     /* its end is told: it has no handle of the caller's */
+	bool leaving;   /* it is being cancelled: no handler that runs meanwhile may conclude it */
 	bool announced; /* send: First is out, waits for or has its clear */
 	bool cleared;
 	bool streaming; /* send: its envelope is out, it waits its turn for more packets */

@@ -117,6 +117,68 @@ static int write_in_steps(void *unused)
 	return 0;
 }
 
+/* ---- taken back ------------------------------------------------------------------------------- */
+
+static int receive_and_call(slmpm_peer host, char **words)
+{
+	unsigned char *all = new_buffer();
+
+	(void)words;
+	OK(slmpm_send(host, 2, "go", 2, PATIENCE));
+	EXPECT(slmpm_recv(host, 1, all, LARGE, NULL, PATIENCE), LARGE);
+	OK(slmpm_am(host, 1, NULL, 0, NULL, 0, NULL, NULL));
+	CHECK(raise(SIGSTOP) == 0, "it does not stop");
+	free(all);
+	return 0;
+}
+
+struct asked {
+	slmpm_req req;
+	int test, wait, runs;
+};
+
+/* Asks for the end of what is just being cancelled. */
+static void ask(const struct slmpm_am *am, void *arg)
+{
+	struct asked *a = arg;
+	slmpm_req req = a->req;
+	struct slmpm_done done;
+
+	(void)am;
+	a->test = slmpm_test(&req, &done);
+	a->wait = slmpm_wait(&req, 1, &done, 0);
+	a->runs++;
+}
+
+static int end_in_a_handler(void *unused)
+{
+	unsigned char *all = new_buffer();
+	struct slmpm_iov iov = {all, LARGE};
+	struct asked a = {.runs = 0};
+	struct slmpm_done done;
+	slmpm_peer peer;
+	slmpm_ctx ctx;
+
+	(void)unused;
+	OK(slmpm_default(&ctx));
+	OK(slmpm_am_handler(ctx, 1, ask, &a));
+	peer = actor_spawn("receive and call", NULL, NULL);
+	EXPECT(slmpm_recv(peer, 2, all, 2, NULL, PATIENCE), 2);
+	OK(slmpm_sendv(peer, 1, &iov, 1, NULL, &a.req));
+	actor_await_state((int)pid_of(peer), "T");
+	EXPECT(slmpm_cancel(a.req), -SLMPM_EBUSY);
+	CHECK(a.runs == 1, "%d calls of the handler", a.runs);
+	EXPECT(a.test, 0);
+	CHECK(a.wait < 0, "%d", a.wait);
+	EXPECT(slmpm_test(&a.req, &done), 1);
+	EXPECT(done.status, 0);
+	CHECK(kill(pid_of(peer), SIGCONT) == 0, "it has gone");
+	free(all);
+	OK(slmpm_close(peer, PATIENCE));
+	actor_join(peer, 0);
+	return 0;
+}
+
 /* ---- receiving ------------------------------------------------------------------------------- */
 
 /* Two segments each, and none is read: the ring is full before the credit is used up. The last one
@@ -185,12 +247,14 @@ int main(int argc, char **argv)
 	static const struct actor roles[] = {
 		{"receive later", receive_later},
 		{"send later", send_later},
+		{"receive and call", receive_and_call},
 		{NULL, NULL},
 	};
 
 	CHECK(setenv("SLMPM_FETCH", "always", 1) == 0, "setenv");
 	actor_begin(argc, argv, roles);
 	CHECK(child_run(write_in_steps, NULL, 40) == 0, "writing");
+	CHECK(child_run(end_in_a_handler, NULL, 40) == 0, "taking back");
 	CHECK(child_run(read_in_steps, NULL, 40) == 0, "reading");
 	CHECK(child_run(read_in_steps, "sums", 40) == 0, "reading, with checksums");
 	return 0;
