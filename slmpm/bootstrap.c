@@ -3,6 +3,7 @@
 #include "slmpm/bootstrap.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -18,7 +19,7 @@
 #define SO_PEERPIDFD 77
 #endif
 
-#define PIDFD_GRACE_MS 20 /* between the socket's end and the process's */
+#define PIDFD_GRACE_MS 50 /* between the socket's end and the process's */
 
 /* ---- the start ------------------------------------------------------------------------------ */
 
@@ -112,6 +113,13 @@ void bootstrap_forked(struct endpoint *ep)
 		close(c->socket.fd);
 	if (c && c->process.fd >= 0)
 		close(c->process.fd);
+}
+
+static bool process_has_ended(const struct control *c)
+{
+	struct pollfd p = {.fd = c->process.fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) == 1;
 }
 
 /* GONE: its process has ended; else it has only left. */
@@ -219,8 +227,8 @@ uint64_t bootstrap_deadlines(struct context *ctx, uint64_t now_ns)
 			next = c->deadline < next ? c->deadline : next;
 			continue;
 		}
-		if (c->step == HUNG_UP)
-			ended(c->ep, false);
+		if (c->step == HUNG_UP) /* who comes late finds both at once */
+			ended(c->ep, process_has_ended(c));
 		else
 			endpoint_refused(c->ep, SLMPM_ETIMEOUT, "handshake not finished in time");
 		next = 0;
