@@ -144,7 +144,8 @@ static inline int progress_shortly(struct context *ctx)
 	while (LIKELY(ep->direct && !ep->unpack.left && !ep->bundle.count)) {
 		struct fabric_arrival *a;
 
-		while (!(a = progress_take(ep)) && --polls)
+		/* Behind a violation there may be more. */
+		while (!(a = progress_take(ep)) && --polls && ep->direct)
 			;
 		if (!a)
 			return wait_ticks() - ctx->looked < LOOK_TICKS && ep->direct ? 0 : -1;

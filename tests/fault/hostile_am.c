@@ -5,6 +5,7 @@
  * with the violation's name, an honest peer works on, and no memory goes to what it only promised.
  * R5, R6, R8 and R10 of doc/reliability.md.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -498,6 +499,53 @@ static void refused(slmpm_listener listener)
 	OK(slmpm_close(peer, PATIENCE));
 }
 
+/* ---- behind a violation ---- */
+
+static int break_and_call(void *arg)
+{
+	struct raw_peer p;
+	char reason[112];
+
+	raw_begin(&p, raw_connect(arg));
+	p.hello.features = LITTLE_64(WIRE_FEATURES);
+	raw_steps(&p, RAW_HELLO, RAW_UP);
+	raw_await_packet(&p);
+	CHECK(ring_reserve(&p.w, 8), "no room");
+	ring_commit(&p.w, 8, WIRE_SEND_ONLY, 0); /* not even a head */
+	only(&p, ASK, 0, 8);
+	CHECK(raise(SIGSTOP) == 0, "it does not stop");
+	raw_hear_end(p.fd, reason);
+	CHECK(strstr(reason, "packet length"), "\"%s\"", reason);
+	raw_end(&p);
+	return 0;
+}
+
+/* No handler runs for a peer whose channel has ended; where one call looks several times, too. */
+static void unheard(void)
+{
+	slmpm_listener listener;
+	slmpm_peer peer;
+	char url[80];
+	slmpm_ctx ctx;
+	pid_t pid;
+
+	snprintf(url, sizeof(url), "shm:hostile-am-alone-%d", (int)getpid());
+	OK(slmpm_open(&ctx, NULL));
+	OK(slmpm_am_handler(ctx, ASK, ask, NULL));
+	OK(slmpm_listen(&listener, ctx, url));
+	pid = child_start(break_and_call, url + 4, 20);
+	OK(slmpm_accept(listener, &peer, PATIENCE));
+	asked = 0;
+	OK(slmpm_send(peer, 1, "go", 2, PATIENCE));
+	actor_await_state((int)pid, "T");
+	CHECK(slmpm_progress(ctx) >= 0, "%s", slmpm_error_detail());
+	REFUSED(slmpm_recv(peer, 1, bytes, 1, NULL, PATIENCE), SLMPM_EPROTO, "packet length");
+	EXPECT(asked, 0);
+	CHECK(kill(pid, SIGCONT) == 0, "it has gone");
+	CHECK(child_wait(pid) == 0, "see above");
+	OK(slmpm_shut(ctx, PATIENCE));
+}
+
 int main(void)
 {
 	static const struct trial trial = {
@@ -515,5 +563,6 @@ int main(void)
 	annoyed(v.listener, v.honest);
 	refused(v.listener);
 	victim_end(&v);
+	unheard();
 	return 0;
 }
