@@ -59,7 +59,10 @@ SLMPM_API int slmpm_mem_release(slmpm_rmem rmem);
  * Of an allocated region the pages are exchanged, not to be written here meanwhile; other peers
  * then go on by requests, without the mapping, and nothing of theirs is lost. One that does not let
  * go of it within TIMEOUT_MS is revoked, too. ETIMEOUT: PEER attaches to registered memory and has
- * not let go of it.
+ * not let go of it. Several threads may revoke at once, also the same PEER: each call keeps this
+ * promise by itself, whoever is late for the shortest TIMEOUT_MS is revoked for all of them, and
+ * the pages are to be left alone until the last has returned. EHANDLE: another thread has ended the
+ * region meanwhile; nothing reaches it.
  */
 SLMPM_API int slmpm_mem_revoke(slmpm_mem mem, slmpm_peer peer, int timeout_ms);
 /* Ends a region: waits until every acceptor has released it (or is gone); memory of slmpm_mem_alloc

@@ -187,6 +187,7 @@ void grant_take_back(struct grant *g, uint8_t opcode)
 		g->sharing->gone = true;
 	g->sharing = NULL;
 	link_control(g->ep, opcode, 0, g->id, NULL, 0);
+	wait_changed(g->ep->ctx); /* another thread may wait for just this one */
 }
 
 /* Answers to what has been forgotten since are no offence; to what never was, are. */
