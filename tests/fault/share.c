@@ -294,6 +294,40 @@ static int full_ring(void *unused)
 	return 0;
 }
 
+/* ---- a source that nobody maps --------------------------------------------------------------- */
+
+/* Where the target could only attach to the source it copies nothing: there is no offer. */
+static int own_source(void *unused)
+{
+	static unsigned char memory[SIZE];
+	struct slmpm_stats stats;
+	struct slmpm_key key;
+	slmpm_mem mem;
+	struct side s;
+
+	(void)unused;
+	setenv("SLMPM_SHARE", "always", 1);
+	setenv("SLMPM_WAIT", "spin", 1);
+	set_up(&s, actor_spawn("target", NULL, NULL));
+	OK(slmpm_mem_register(s.ctx, memory, SIZE, SLMPM_READ, &mem));
+	OK(slmpm_mem_key(mem, s.peer, SLMPM_READ, &key));
+	for (uint64_t i = 0; i < ROUNDS; i += 2) {
+		actor_fill(memory, i, SIZE);
+		OK(slmpm_put(s.to, 0, memory, SIZE, NULL, NULL));
+		memset(memory, 0xdd, SIZE);
+		tell(&s, CHECK_IT, i, 0, SIZE);
+		EXPECT(slmpm_recv(s.peer, DONE, NULL, 0, NULL, PATIENCE), 0);
+	}
+	OK(slmpm_peer_stats(s.peer, &stats, sizeof(stats)));
+	EXPECT(stats.puts, ROUNDS / 2);
+	EXPECT(stats.shared_puts, 0);
+	tell(&s, STOP, 0, 0, 0);
+	actor_join(s.peer, 0);
+	OK(slmpm_mem_destroy(mem, PATIENCE));
+	end(&s);
+	return 0;
+}
+
 static int body(void *arg)
 {
 	struct rng g = {rng_run_seed(UINT64_C(0xdead))};
@@ -332,5 +366,6 @@ int main(int argc, char **argv)
 		failed |= status;
 	}
 	CHECK(child_run(full_ring, NULL, 5 * (unsigned)actor_slow()) == 0, "see above");
+	CHECK(child_run(own_source, NULL, 5 * (unsigned)actor_slow()) == 0, "see above");
 	return failed ? 1 : 0;
 }
