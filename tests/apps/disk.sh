@@ -215,7 +215,8 @@ grep -q 'to is not complete' err || fail "over the limit: is it complete?"
 
 slow=(-b 512 -w 1)
 truncate -s 512M big
-running() { [ -s to ] && [ -n "$(children "$copy")" ]; }
+# Its length is set at once; a block of its own means that the controller is at work.
+running() { [ "$(stat -c %b to 2>/dev/null || echo 0)" -gt 0 ] && [ -n "$(children "$copy")" ]; }
 begin() {
 	rm -f to
 	"$bin/disk_copy" "${slow[@]}" big to 2>err &
