@@ -23,31 +23,13 @@ enum { KEY = 1, STOP, COUNT };
 
 static unsigned char out[BLOCK], in[PENDING + 1][BLOCK];
 
-static slmpm_rmem open_next(slmpm_peer peer)
-{
-	struct slmpm_key key;
-	slmpm_rmem rmem;
-
-	EXPECT(slmpm_recv(peer, KEY, &key, sizeof(key), NULL, PATIENCE), sizeof(key));
-	OK(slmpm_mem_open(peer, &key, &rmem));
-	return rmem;
-}
-
-static void give(slmpm_mem mem, slmpm_peer peer)
-{
-	struct slmpm_key key;
-
-	OK(slmpm_mem_key(mem, peer, SLMPM_READ_WRITE, &key));
-	OK(slmpm_send(peer, KEY, &key, sizeof(key), PATIENCE));
-}
-
 /* ---- who asks is killed ---------------------------------------------------------------------- */
 
 /* Counts, says how far, and makes a noise; until it is told to stop, or killed. */
 static int count(slmpm_peer host, char **words)
 {
 	uint64_t index = strtoull(words[0], NULL, 10), n = 0, at = 4096 + index * BLOCK;
-	slmpm_rmem rmem = open_next(host);
+	slmpm_rmem rmem = way_open(host, KEY);
 	struct slmpm_done done;
 
 	actor_fill(out, index, BLOCK);
@@ -91,8 +73,8 @@ static void kill_who_asks(slmpm_ctx ctx, struct rng *g)
 	int64_t begin;
 
 	base = way_region(ctx, SIZE, SLMPM_READ_WRITE, &mem);
-	give(mem, victim);
-	give(mem, other);
+	way_give(mem, victim, KEY);
+	way_give(mem, other, KEY);
 	storm_until(ctx, 2 + rng_below(g, LATEST));
 	OK(kill(pid_of(victim), SIGKILL));
 	begin = actor_now_ms();
@@ -124,7 +106,7 @@ static int own(slmpm_peer host, char **words)
 	(void)words;
 	OK(slmpm_default(&ctx));
 	(void)way_region(ctx, SIZE, SLMPM_READ_WRITE, &mem);
-	give(mem, host);
+	way_give(mem, host, KEY);
 	(void)slmpm_recv(host, STOP, &byte, 1, NULL, -1);
 	return 0;
 }
@@ -151,7 +133,7 @@ static bool is_end(int rc)
 static void notice_soon(void)
 {
 	slmpm_peer victim = actor_spawn("own", NULL, NULL);
-	slmpm_rmem rmem = open_next(victim);
+	slmpm_rmem rmem = way_open(victim, KEY);
 	int rc = 0, n = 0;
 
 	OK(kill(pid_of(victim), SIGKILL));
@@ -165,7 +147,7 @@ static void notice_soon(void)
 static void kill_who_is_asked(struct rng *g)
 {
 	slmpm_peer victim = actor_spawn("own", NULL, NULL);
-	slmpm_rmem rmem = open_next(victim);
+	slmpm_rmem rmem = way_open(victim, KEY);
 	int64_t until = actor_now_ms() + 2 + rng_below(g, LATEST), late;
 	slmpm_req req[PENDING] = {{0}};
 	struct slmpm_done done;

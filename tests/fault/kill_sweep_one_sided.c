@@ -45,24 +45,6 @@ static uint64_t turn;      /* of the bystander */
 
 /* ---- both sides ------------------------------------------------------------------------------ */
 
-static slmpm_rmem open_key(slmpm_peer peer)
-{
-	struct slmpm_key key;
-	slmpm_rmem rmem;
-
-	EXPECT(slmpm_recv(peer, KEY, &key, sizeof(key), NULL, PATIENCE), sizeof(key));
-	OK(slmpm_mem_open(peer, &key, &rmem));
-	return rmem;
-}
-
-static void give_key(slmpm_mem to, slmpm_peer peer)
-{
-	struct slmpm_key key;
-
-	OK(slmpm_mem_key(to, peer, SLMPM_READ_WRITE, &key));
-	OK(slmpm_send(peer, KEY, &key, sizeof(key), PATIENCE));
-}
-
 /* What is put: [0] lies there before. */
 static unsigned char patterns[ROUNDS + 2][BYTES], given[BYTES];
 
@@ -104,7 +86,7 @@ static int stand_by(void *arg)
 
 	(void)arg;
 	OK(slmpm_connect(&host, none, url, PATIENCE));
-	rmem = open_key(host);
+	rmem = way_open(host, KEY);
 	while ((n = slmpm_recv(host, ECHO, &byte, 1, NULL, -1)) == 0) {
 		OK(slmpm_atomic(rmem, AT(other), SLMPM_FETCH_ADD, 64, 1, 0, NULL, NULL, NULL));
 		OK(slmpm_flush(host, PATIENCE));
@@ -160,7 +142,7 @@ static void come(void *arg)
 
 	(void)arg;
 	OK(slmpm_connect(&asker.host, none, url, PATIENCE));
-	asker.rmem = open_key(asker.host);
+	asker.rmem = way_open(asker.host, KEY);
 	way_check(asker.rmem);
 }
 
@@ -168,7 +150,7 @@ static void let_come(void *arg)
 {
 	(void)arg;
 	accept_victim();
-	give_key(mem, victim);
+	way_give(mem, victim, KEY);
 }
 
 static void acknowledge(uint64_t n)
@@ -242,7 +224,7 @@ static void offer(void *arg)
 	OK(slmpm_connect(&asked.host, asked.ctx, url, PATIENCE));
 	OK(slmpm_mem_register(asked.ctx, asked.words, sizeof(struct words), SLMPM_READ_WRITE,
 			      &own));
-	give_key(own, asked.host);
+	way_give(own, asked.host, KEY);
 }
 
 static void ask(void *arg)
@@ -251,7 +233,7 @@ static void ask(void *arg)
 
 	(void)arg;
 	accept_victim();
-	asked.rmem = open_key(victim);
+	asked.rmem = way_open(victim, KEY);
 	way_check(asked.rmem);
 	for (int i = 0; i < ASKED; i++) {
 		OK(slmpm_atomic(asked.rmem, AT(sum), SLMPM_FETCH_ADD, 64, 1, 0, &asked.old[i], NULL,
@@ -431,7 +413,7 @@ static int body(const struct way *w)
 	lay_out(here);
 	pid = child_start(stand_by, NULL, 60);
 	OK(slmpm_accept(listener, &bystander, PATIENCE));
-	give_key(mem, bystander);
+	way_give(mem, bystander, KEY);
 	faults = sweep_all();
 	OK(slmpm_close(bystander, PATIENCE));
 	CHECK(child_wait(pid) == 0, "the bystander failed");

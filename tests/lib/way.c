@@ -122,6 +122,24 @@ slmpm_rmem way_reach(slmpm_mem mem, slmpm_peer near, slmpm_peer peer, uint32_t a
 	return rmem;
 }
 
+void way_give(slmpm_mem mem, slmpm_peer peer, uint32_t stream)
+{
+	struct slmpm_key key;
+
+	OK(slmpm_mem_key(mem, peer, SLMPM_READ_WRITE, &key));
+	OK(slmpm_send(peer, stream, &key, sizeof(key), PATIENCE));
+}
+
+slmpm_rmem way_open(slmpm_peer peer, uint32_t stream)
+{
+	struct slmpm_key key;
+	slmpm_rmem rmem;
+
+	EXPECT(slmpm_recv(peer, stream, &key, sizeof(key), NULL, PATIENCE), sizeof(key));
+	OK(slmpm_mem_open(peer, &key, &rmem));
+	return rmem;
+}
+
 void way_check(slmpm_rmem rmem)
 {
 	struct slmpm_mem_info info = {.size = sizeof(info)};

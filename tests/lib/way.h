@@ -25,6 +25,9 @@ bool way_is_direct(void);
 unsigned char *way_region(slmpm_ctx ctx, size_t size, uint32_t access, slmpm_mem *mem);
 /* And what PEER, which is NEAR's end of a pair in one context, reaches of it. */
 slmpm_rmem way_reach(slmpm_mem mem, slmpm_peer near, slmpm_peer peer, uint32_t access);
+/* Between processes: the key to MEM goes to PEER as a message of STREAM, and is opened there. */
+void way_give(slmpm_mem mem, slmpm_peer peer, uint32_t stream);
+slmpm_rmem way_open(slmpm_peer peer, uint32_t stream);
 /* It goes that way. */
 void way_check(slmpm_rmem rmem);
 
