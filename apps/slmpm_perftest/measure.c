@@ -196,7 +196,7 @@ static int take_samples(const struct runner *r, struct job *j, unsigned n, struc
 	out->line_ns = out->mixed ? -1 : median(line, n);
 	out->hops = is_latency(j) && out->line_ns > 0 ? median(hops, n) : -1;
 	out->lat_us = median(us, n);
-	if (j->test->by == BY_ATOMIC && bare[0] > 0) {
+	if (j->test->by == BY_ATOMIC && median(bare, n) > 0) {
 		out->bare_us = median(bare, n);
 		out->bare_ratio = median(ratio, n);
 	}

@@ -195,10 +195,10 @@ static void puts_and_gets_go_every_way(void **state)
 static void atomic_operations_stand_beside_the_bare_instruction(void **state)
 {
 	(void)state;
-	check_named("fadd", "-n 200", check_atomic);
-	check_named("cswap", "-n 200 --mode map", check_atomic);
-	check_named("fadd", "-n 100 --mode ring", check_atomic);
-	check_named("cswap", "-n 100 --mode am", check_atomic);
+	check_named("fadd", "-n 2000", check_atomic);
+	check_named("cswap", "-n 2000 --mode map", check_atomic);
+	check_named("fadd", "-n 2000 --mode ring", check_atomic);
+	check_named("cswap", "-n 2000 --mode am", check_atomic);
 }
 
 static void active_messages_have_a_latency_and_a_rate(void **state)
