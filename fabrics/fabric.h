@@ -6,6 +6,8 @@
  *  2. The core allocates: domain_size and link_size zeroed bytes, the public part first.
  *  3. post takes a work request (1 done, 0 pending) or refuses without a trace (-EAGAIN).
  *     -EPROTO: the peer's words are impossible; the link is poisoned and only disconnect follows.
+ *     -EPIPE: the link is lost, link->lost says how; likewise, once poll has handed out all that
+ *     came before.
  *     On memory also -EFAULT (none there), -ESRCH (its process is gone), and -EPERM (it may not be
  *     reached any more: memory.ops is 0 from now on); some of the bytes may have been moved.
  *  4. What poll hands out stays valid until release; arrivals of a link come in order and may be
@@ -44,6 +46,13 @@ enum fabric_op {
 	 * one.
 	 */
 	FABRIC_HOLD_BACK,
+	/*
+	 * The arrival that poll handed out last has no data yet (caps.land_min): put its payload at
+	 * wr.into, or, NULL, into the ring. A later poll hands it out again, with data where it was
+	 * put; nothing else arrives from the link before. Posted again meanwhile: what has come
+	 * moves to the new place, and the old one is not touched any more.
+	 */
+	FABRIC_LAND,
 };
 
 enum fabric_flag {
@@ -73,6 +82,8 @@ struct fabric_caps {
 	uint32_t memory;      /* FABRIC_MEMORY_*: what it can read payload from and write it to */
 	uint32_t links_max;   /* between one pair */
 	uint64_t message_max; /* payload of one post on the largest ring */
+	uint32_t packet_best; /* payload of a packet that serves long messages best */
+	uint32_t land_min;    /* arrivals from this length on come without data first; 0: none do */
 	enum fabric_commit commit;
 	bool membarrier;  /* a sleeper can pay for the barrier of both sides */
 	char why_not[96]; /* probe < 0: the reason, for a person */
@@ -103,6 +114,9 @@ struct fabric;
 struct fabric_domain { /* first member of the fabric's own structure */
 	const struct fabric *fabric;
 	struct fabric_config config;
+	/* Set by open: readable when poll or connect may find something new on one of its links; the
+	 * core sleeps on it once armed. -1: peers ring a link's bell instead. */
+	int fd;
 };
 
 struct fabric_link { /* likewise */
@@ -110,9 +124,11 @@ struct fabric_link { /* likewise */
 	int bell;                /* connected socket on which a byte wakes the peer; the core's */
 	int32_t pid;             /* the peer's process, as the kernel says; 0 unknown; the core's */
 	int process;             /* and its pidfd, or -1; the core's */
+	bool active;             /* this side began the connection; the core's */
 	uint32_t payload_max;    /* set by connect: bytes of payload in the longest packet sent */
 	uint32_t payload_max_in; /* and received */
 	const char *violation;   /* set with -EPROTO: which rule the peer broke */
+	const char *lost;        /* set with -EPIPE: how the link was lost, for a person */
 	struct fabric_counts counts;
 };
 
@@ -186,8 +202,9 @@ struct fabric {
 
 	/* Round ROUND (from 0) of connecting: what the peer must know. */
 	int (*address)(struct fabric_link *link, int round, struct fabric_blob *out);
-	/* What the peer said in that round. 1: another round, 0: connected, negative: refused
-	 * (-EPROTO the peer's fault, -ENOMEM ours ...); then only disconnect follows. */
+	/* What the peer said in that round. 1: another round, 0: connected, 2: not known yet, ask
+	 * again with IN NULL once the domain's descriptor is readable; negative: refused (-EPROTO
+	 * the peer's fault, -ENOMEM ours ...); then only disconnect follows. Never blocks. */
 	int (*connect)(struct fabric_link *link, int round, struct fabric_blob *in);
 	/* Idempotent, in any state. */
 	void (*disconnect)(struct fabric_link *link);

@@ -31,6 +31,7 @@ static int shm_probe(struct fabric_caps *caps)
 		.memory = FABRIC_MEMORY_HOST,
 		.links_max = 1,
 		.message_max = RING_LENGTH_MAX - RING_WORD - FABRIC_HEAD_SIZE,
+		.packet_best = 16384,
 		.commit = FABRIC_COMMIT_WORD,
 		.membarrier = doorbell_can_membarrier(),
 	};
@@ -46,6 +47,7 @@ static int shm_open_domain(struct fabric_domain *domain)
 {
 	struct shm_domain *d = (struct shm_domain *)domain;
 
+	domain->fd = -1;
 	d->membarrier = domain->config.membarrier && doorbell_can_membarrier();
 	return 0;
 }
