@@ -15,13 +15,13 @@
 #include "slmpm/error.h"
 #include "slmpm/log.h"
 
-enum kind { NUMBER, SIZE, SHARE, CHOICE, TEXT };
+enum kind { NUMBER, SIZE, SHARE, CHOICE, TEXT, HIDDEN };
 
 struct setting {
 	const char *name;
 	enum kind kind;
 	const char *initial;
-	void *value; /* int64_t *, or const char ** for TEXT; NULL: read by name where it is used */
+	void *value; /* int64_t *, const char ** for TEXT, HIDDEN; NULL: read by name where it is used */
 	int64_t min, max;
 	const char *choices; /* "adaptive spin block": values 0, 1, 2 */
 	const char *text;
@@ -91,6 +91,12 @@ static const struct setting settings[] = {
 	  "folder of the reservation file; empty: a system lock folder" },
 	{ "HANDSHAKE_MS", NUMBER, "5000", &config.handshake_ms, 10, 600000, NULL,
 	  "deadline of a connection's handshake" },
+	{ "DEAD_MS", NUMBER, "5000", &config.dead_ms, 100, 600000, NULL,
+	  "silence after which a peer's machine on the network is given up" },
+	{ "SECRET", HIDDEN, "", &config.secret, 0, 0, NULL,
+	  "what both ends of a tcp:// connection know: 32 hex digits, or @FILE, of mode 0600, that holds them" },
+	{ "INSECURE", CHOICE, "n", &config.insecure, 0, 1, "n y",
+	  "allow tcp:// addresses beyond this machine, where nothing hides or protects what travels" },
 	{ "TIMEOUT", NUMBER, "-1", NULL, -1, INT32_MAX, NULL,
 	  "milliseconds after which a blocking DaCS call gives up; -1 never" },
 	{ "DACS_ABORT", CHOICE, "n", NULL, 0, 1, "n y",
@@ -220,7 +226,7 @@ static void read_setting(const struct setting *s)
 		text = s->initial;
 		(void)parse(s, text, &value);
 	}
-	if (s->value && s->kind == TEXT)
+	if (s->value && s->kind >= TEXT)
 		*(const char **)s->value = text;
 	else if (s->value)
 		*(int64_t *)s->value = value;
@@ -332,6 +338,8 @@ int slmpm_setting_at(int i, struct slmpm_setting *out)
 	text = variable(s, name);
 	snprintf(out->name, sizeof(out->name), "%s", s->name);
 	snprintf(out->initial, sizeof(out->initial), "%s", s->initial);
+	if (text && s->kind == HIDDEN)
+		text = *text ? "(hidden)" : text;
 	snprintf(out->value, sizeof(out->value), "%s", text && *text ? text : s->initial);
 	snprintf(out->origin, sizeof(out->origin), "%s", text && *text ? "environment" : "default");
 	snprintf(out->text, sizeof(out->text), "%s%s%s%s", s->text, s->choices ? " (" : "",
