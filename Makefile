@@ -213,6 +213,10 @@ bench: deps-bench			## our figures beside every peer's; plots in build/bench
 	@$(MAKE) all
 	@SLMPM_BUILD=$(abspath $(OUT)) tests/bench/run
 
+bench-net: deps-bench			## the same over loopback TCP; plots in build/bench/net
+	@$(MAKE) all
+	@SLMPM_BUILD=$(abspath $(OUT)) tests/bench/run --net
+
 # ---- lint ----
 
 C_FILES = $(shell find apps fabrics include shm slmpm tests -name '*.[ch]' 2>/dev/null | sort)
@@ -299,9 +303,9 @@ endef
 DEPS       := gcc libc6-dev make pkg-config
 DEPS_DEMO  := libssl-dev
 DEPS_ALL   := $(DEPS_DEMO) libjansson-dev liburing-dev
-DEPS_TEST  := libcmocka-dev
+DEPS_TEST  := libcmocka-dev iproute2 nftables
 DEPS_LINT  := g++ clang clang-format scdoc
-DEPS_BENCH := gnuplot-nox
+DEPS_BENCH := gnuplot-nox iperf3
 DEPS_CROSS := qemu-user gcc-s390x-linux-gnu libc6-dev-s390x-cross gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 # Foreign packages are unpacked, not installed: Debian's releases for two machines need not agree in version.
 SYSROOT_PACKAGES := libcmocka-dev libcmocka0 libssl-dev libssl3 libjansson-dev libjansson4 liburing-dev liburing2
@@ -346,7 +350,7 @@ help:					## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r goal text; do printf '  make %-14s %s\n' "$$goal" "$$text"; done
 
 FORCE:
-.PHONY: all lib test-programs test cross-test demo bench objects lint $(addprefix lint-,arrows format headers gcc clang hot man) format man install clean help FORCE \
+.PHONY: all lib test-programs test cross-test demo bench bench-net objects lint $(addprefix lint-,arrows format headers gcc clang hot man) format man install clean help FORCE \
 	deps deps-demo deps-test deps-lint deps-bench deps-cross
 
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(TEST_OBJ) $(TEST_LIB) $(MODEL_OBJ)) \

@@ -17,6 +17,7 @@ const struct metric_kind KIND[METRICS] = {
 		 .key = "lat_us",
 		 .ours = "ours",
 		 .rival = "deliver",
+		 .shown = "limit",
 		 .bar = {0.75, 0.80, 0.80, 0.90, 0.95, 1.0, 0.80, 0.70, 0.80, 0.65}},
 	[TLAT] = {.name = "tlat",
 		  .title = "touched latency one way",
@@ -26,6 +27,7 @@ const struct metric_kind KIND[METRICS] = {
 		  .key = "lat_us",
 		  .ours = "ours",
 		  .rival = "deliver",
+		  .shown = "limit",
 		  .bar = {0.80, 0.80, 0.85, 0.85, 0.95, 1.0, 0.95, 0.75, 0.85, 0.80}},
 	[BW] = {.name = "bw",
 		.title = "stream",
@@ -35,6 +37,7 @@ const struct metric_kind KIND[METRICS] = {
 		.key = "bw_mbps",
 		.ours = "ours",
 		.rival = "deliver",
+		.shown = "limit",
 		.more = 1,
 		.at_once = 256,
 		.bar = {1.15, 1.15, 1.5, 1.3, 1.15, 1.15, 1.25, 1.35, 1.5, 1.4}},
@@ -46,6 +49,7 @@ const struct metric_kind KIND[METRICS] = {
 		 .key = "bw_mbps",
 		 .ours = "ours",
 		 .rival = "deliver",
+		 .shown = "limit-touched",
 		 .more = 1,
 		 .at_once = 256,
 		 .bar = {1.5, 1.5, 1.5, 1.0, 1.05, 2.0, 2.0, 1.5, 1.3}},
@@ -192,6 +196,74 @@ const struct metric_kind KIND[METRICS] = {
 		  .judgement = ONCE,
 		  .column = {"pair"},
 		  .bar = {0}},
+	[NET_LAT] = {.name = "net-lat",
+		     .title = "latency one way over TCP",
+		     .unit = "us",
+		     .order = "send_lat",
+		     .options = "",
+		     .key = "lat_us",
+		     .ours = "net-ours",
+		     .rival = "net",
+		     .shown = "net-plain",
+		     .net = 1,
+		     .bar = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1}},
+	[NET_BW] = {.name = "net-bw",
+		    .title = "stream over TCP",
+		    .unit = "MB/s",
+		    .order = "send_bw",
+		    .options = "",
+		    .key = "bw_mbps",
+		    .ours = "net-ours",
+		    .rival = "net",
+		    .shown = "net-socket",
+		    .net = 1,
+		    .more = 1,
+		    .at_once = 256,
+		    .bar = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1}},
+	[NET_RAW] = {.name = "net-raw",
+		     .title = "latency one way, against a spinning TCP socket",
+		     .unit = "us",
+		     .order = "send_lat",
+		     .options = "",
+		     .key = "lat_us",
+		     .ours = "net-ours",
+		     .rival = "net-spin",
+		     .net = 1,
+		     .bar = {1.15, 1.15, 1.15, 1.15, 1.15, 1.15, 1.15, 1.15, 1.15, 1.15}},
+	[NET_STREAM] = {.name = "net-stream",
+			.title = "stream, against the best TCP socket and iperf3",
+			.unit = "MB/s",
+			.order = "send_bw",
+			.options = "",
+			.key = "bw_mbps",
+			.ours = "net-ours",
+			.rival = "net-stream",
+			.net = 1,
+			.more = 1,
+			.bar = {0, 0, 0, 0, 0, 0, 0, 0.95, 0.95, 0.95}},
+	[NET_RATE] = {.name = "net-rate",
+		      .title = "stream, against a TCP socket with a send a message",
+		      .unit = "MB/s",
+		      .order = "send_bw",
+		      .options = "",
+		      .key = "bw_mbps",
+		      .ours = "net-ours",
+		      .rival = "net-rate",
+		      .net = 1,
+		      .more = 1,
+		      .at_once = 256,
+		      .bar = {0, 5}},
+	[NET_ASLEEP] = {.name = "net-asleep",
+			.title = "to a sleeper, against a TCP socket with epoll",
+			.unit = "us",
+			.order = "send_lat",
+			.options = " idle 1000",
+			.key = "lat_us_p50",
+			.ours = "net-ours",
+			.rival = "net-asleep",
+			.net = 1,
+			.count = 20,
+			.bar = {1.15}},
 };
 
 const double HOPS_BAR[SIZES] = {3.2, 4.3, 5.2};
@@ -226,7 +298,12 @@ int cell_exists(enum metric m, int size)
 
 int cell_chosen(enum metric m, int size)
 {
-	return cell_exists(m, size) && (!choosing || chosen[m][size]);
+	return cell_exists(m, size) && (choosing ? chosen[m][size] : !KIND[m].net);
+}
+
+static int is_named(enum metric m, const char *name)
+{
+	return strcmp(KIND[m].name, name) == 0 || (KIND[m].net && strcmp(name, "net") == 0);
 }
 
 static int choose(const char *word)
@@ -236,7 +313,7 @@ static int choose(const char *word)
 
 	sscanf(word, "%31[^:]:%15s", name, size);
 	for (int m = 0; m < METRICS; m++)
-		for (int s = 0; s < SIZES && strcmp(KIND[m].name, name) == 0; s++)
+		for (int s = 0; s < SIZES && is_named((enum metric)m, name); s++)
 			if (cell_exists((enum metric)m, s) &&
 			    (!*size || strcmp(cell_name((enum metric)m, s), size) == 0))
 				found = chosen[m][s] = 1;
@@ -267,4 +344,5 @@ void cells_list(FILE *to)
 				fprintf(to, " %s", cell_name((enum metric)m, z));
 		fputc('\n', to);
 	}
+	fputs("net: all of those over TCP, which are measured only where asked for\n", to);
 }

@@ -13,7 +13,7 @@ enum metric {
 	TBW,
 	LOAN,
 	PUT,
-	PUT_BW, /* the last with a table and a plot of all systems */
+	PUT_BW,
 	P99,
 	ASLEEP_SOCKET,
 	ASLEEP_UCX,
@@ -25,6 +25,12 @@ enum metric {
 	DEATH,
 	FAIR,
 	IDLE,
+	NET_LAT,
+	NET_BW,
+	NET_RAW,
+	NET_STREAM,
+	NET_RATE,
+	NET_ASLEEP,
 	METRICS
 };
 enum { SIZES = 10 };
@@ -44,7 +50,9 @@ struct metric_kind {
 	const char *rival_order;     /* where it is another one */
 	const char *key;             /* of the answer */
 	const char *ours, *rival;    /* class of systems that stand for us, and against us */
+	const char *shown; /* and of those that the table shows beside, without competing */
 	enum judgement judgement;
+	int net;                   /* over loopback TCP: only where asked for */
 	int more;                  /* more is better */
 	int count;                 /* of a sample, where it is not what fills the time */
 	int at_once;               /* streams: ours may say MORE up to this size */
@@ -56,7 +64,8 @@ struct metric_kind {
 extern const struct metric_kind KIND[METRICS];
 extern const double HOPS_BAR[SIZES]; /* latency of ours in hops, at most */
 
-/* Keeps only the cells of a list such as "lat:8,tlat:64K,bw"; 0, or -1 naming the bad word. */
+/* Keeps only the cells of a list such as "lat:8,tlat:64K,bw", where "net" is all that go over TCP; 0, or -1 naming
+ * the bad word. Without a list it is all others. */
 int cells_choose(const char *list, const char **bad);
 /* All there are. */
 void cells_list(FILE *to);

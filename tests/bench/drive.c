@@ -214,7 +214,8 @@ static int run(const struct plan *p)
 	signal(SIGPIPE, SIG_IGN);
 	step_forward();
 	for (int i = 0; i < all.systems; i++)
-		system_start(&all.system[i], fileno(log));
+		if (system_is_wanted(&all.system[i]))
+			system_start(&all.system[i], fileno(log));
 	first_pass(p);
 	match();
 	second_pass(p);

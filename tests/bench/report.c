@@ -91,7 +91,7 @@ void report_systems(const struct results *r, FILE *to)
 {
 	const struct series *l = &r->line_ns;
 
-	fprintf(to, "\nEvery system in one run, medians; ours first, the bare copies last.\n");
+	fprintf(to, "\nEvery system in one run, medians; ours first.\n");
 	for (int m = 0; m < METRICS; m++)
 		metric_table(r, (enum metric)m, to);
 	if (l->n) {
@@ -145,7 +145,9 @@ int report_files(const struct results *r, const char *dir)
 		return -1;
 	table(r, f);
 	fclose(f);
-	for (int m = LAT; m <= PUT_BW; m++) {
+	for (int m = 0; m < METRICS; m++) {
+		if (KIND[m].judgement != RATIO)
+			continue;
 		snprintf(name, sizeof name, "%s.dat", KIND[m].name);
 		f = results_file(dir, name);
 		if (!f)

@@ -37,11 +37,26 @@ int system_is(const struct system *s, const char *class)
 	return 0;
 }
 
+static int stands(const struct system *s, enum metric m)
+{
+	const struct metric_kind *k = &KIND[m];
+
+	return system_is(s, k->ours) || (k->rival && system_is(s, k->rival)) ||
+	       (k->shown && system_is(s, k->shown));
+}
+
+int system_is_wanted(const struct system *s)
+{
+	for (int m = 0; m < METRICS; m++)
+		for (int z = 0; z < SIZES && stands(s, (enum metric)m); z++)
+			if (cell_chosen((enum metric)m, z))
+				return 1;
+	return 0;
+}
+
 int system_plays(const struct system *s, enum metric m, int size)
 {
-	return s->child.pid && !s->refused[m][size] &&
-	       (system_is(s, KIND[m].ours) || (KIND[m].rival && system_is(s, KIND[m].rival)) ||
-		(system_is(s, "limit") && m <= TBW) || (system_is(s, "limit-touched") && m == TBW));
+	return s->child.pid && !s->refused[m][size] && stands(s, m);
 }
 
 static void drop(struct system *s, const char *why)

@@ -26,7 +26,9 @@ struct reading {
 /* Lines of "CLASSES<tab>NAME<tab>COMMAND"; the number of systems, or -1. */
 int systems_read(const char *path, struct system *s);
 int system_is(const struct system *s, const char *class);
-/* Whether it takes part in a cell, for us or against us. */
+/* Whether it is of use for a cell that was chosen. */
+int system_is_wanted(const struct system *s);
+/* Whether it takes part in a cell, for us, against us or to be shown. */
 int system_plays(const struct system *s, enum metric m, int size);
 /* Starts it and waits for its first answer; 0, or -1 after saying why. */
 int system_start(struct system *s, int log);

@@ -195,7 +195,7 @@ int report_verdicts(const struct results *r, const char *dir, FILE *to)
 		return -1;
 	fprintf(o.table,
 		"metric\tsize\tpeer\tsamples\tours\ttheirs\tratio\tlow\thigh\tbar\tverdict\tfar_cpu\n");
-	if (takes_part(r, "ours") || takes_part(r, "life")) {
+	if (takes_part(r, "ours") || takes_part(r, "net-ours") || takes_part(r, "life")) {
 		fprintf(to, "\nOurs against the best peer of each cell, sample by sample in turn;"
 			    " below that what is ours alone.\n\n");
 		fprintf(to, "%-14s %5s %9s %9s  %-22s %4s %7s  %16s  %s\n", "cell", "size", "ours",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* nng pair0 sockets over its IPC transport, an abstract Unix-domain address. */
+/* nng pair0 sockets over its IPC transport, an abstract Unix-domain address, and over TCP. */
 #include <nng/nng.h>
 #include <nng/protocol/pair0/pair.h>
 #include <stdio.h>
@@ -15,21 +15,37 @@ static void need(int rv, const char *what)
 		pair_die(what, nng_strerror(rv));
 }
 
-static void open_side(int side)
+static void open_at(int side, const char *at)
 {
-	char address[64] = "", other[64];
+	char address[128] = "", other[128], *url;
+	nng_listener listener;
 
 	need(nng_pair0_open(&sock), "open");
 	nng_socket_set_int(sock, NNG_OPT_SENDBUF, 128);
 	nng_socket_set_int(sock, NNG_OPT_RECVBUF, 128);
 	nng_socket_set_size(sock, NNG_OPT_RECVMAXSZ, PAIR_MAX);
 	if (side == 0) {
-		snprintf(address, sizeof address, "abstract://bench-nng-%d", (int)getpid());
-		need(nng_listen(sock, address, NULL, 0), "listen");
+		need(nng_listen(sock, at, &listener, 0), "listen");
+		need(nng_listener_get_string(listener, NNG_OPT_URL, &url), "address");
+		snprintf(address, sizeof address, "%s", url);
+		nng_strfree(url);
 	}
 	pair_exchange(side, address, other, sizeof address);
 	if (side == 1)
 		need(nng_dial(sock, other, NULL, 0), "dial");
+}
+
+static void ipc_open(int side)
+{
+	char at[64];
+
+	snprintf(at, sizeof at, "abstract://bench-nng-%d", (int)getpid());
+	open_at(side, at);
+}
+
+static void tcp_open(int side)
+{
+	open_at(side, "tcp://127.0.0.1:0");
 }
 
 static void n_send(const void *buf, size_t len)
@@ -55,7 +71,12 @@ int main(int argc, char **argv)
 {
 	static const struct peer PEERS[] = {
 		{.name = "pair",
-		 .open = open_side,
+		 .open = ipc_open,
+		 .send = n_send,
+		 .recv = n_recv,
+		 .close = close_side},
+		{.name = "tcp",
+		 .open = tcp_open,
 		 .send = n_send,
 		 .recv = n_recv,
 		 .close = close_side},

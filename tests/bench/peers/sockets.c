@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernel's own channels: pipe, Unix socket (blocking, or waiting in epoll), TCP loopback. */
+/*
+ * The kernel's own channels: pipe, Unix socket (blocking, or waiting in epoll), and TCP loopback: blocking, spinning,
+ * waiting in epoll, and streams in blocks of the length that suits the socket instead of the message.
+ */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +16,7 @@
 
 static int rd[2], wr[2]; /* of each side */
 static int rfd, wfd, epfd;
+static size_t block; /* a stream's most bytes in a call */
 
 static void need(int ok, const char *what)
 {
@@ -120,6 +124,88 @@ static void epoll_recv(void *buf, size_t len)
 	fd_recv(buf, len);
 }
 
+/* ---- TCP without ever sleeping ---- */
+
+static void spin_send(const void *buf, size_t len)
+{
+	const char *p = buf;
+
+	while (len) {
+		ssize_t k = send(wfd, p, len, MSG_DONTWAIT);
+
+		need(k > 0 || errno == EAGAIN || errno == EINTR, "send");
+		p += k > 0 ? k : 0;
+		len -= k > 0 ? (size_t)k : 0;
+	}
+}
+
+static size_t spin_some(void *buf, size_t most)
+{
+	for (;;) {
+		ssize_t k = recv(rfd, buf, most, MSG_DONTWAIT);
+
+		if (k > 0)
+			return (size_t)k;
+		if (k == 0)
+			pair_die("recv", "end of file");
+		need(errno == EAGAIN || errno == EINTR, "recv");
+	}
+}
+
+static void spin_recv(void *buf, size_t len)
+{
+	for (size_t k; len; len -= k) {
+		k = spin_some(buf, len);
+		buf = (char *)buf + k;
+	}
+}
+
+/*
+ * ---- streams of bytes ----
+ * What goes down in one call fills whole packets of the socket, and the reader takes what there is.
+ */
+
+enum { READ_AT_ONCE = 64 << 10 };
+
+static void blocks_open(int side, size_t packets)
+{
+	socklen_t len = sizeof(int);
+	int most;
+
+	open_side(side);
+	need(getsockopt(wfd, IPPROTO_TCP, TCP_MAXSEG, &most, &len) == 0, "longest packet");
+	block = packets * (size_t)most;
+}
+
+static void one_packet_open(int side)
+{
+	blocks_open(side, 1);
+}
+
+static void four_packets_open(int side)
+{
+	blocks_open(side, 4);
+}
+
+static void blocks_send(void *buf, size_t len, uint64_t n, int touch)
+{
+	(void)touch;
+	for (uint64_t i = 0; i < n; i++)
+		for (size_t at = 0; at < len; at += block)
+			fd_send((const char *)buf + at, len - at < block ? len - at : block);
+}
+
+static void blocks_recv(void *buf, size_t len, uint64_t n, int touch)
+{
+	(void)touch;
+	for (uint64_t left = len * n; left;)
+		left -= spin_some(buf, left < READ_AT_ONCE ? left : READ_AT_ONCE);
+}
+
+#define IN_BLOCKS                                                                                  \
+	.before = tcp_before, .send = fd_send, .recv = fd_recv, .stream_send = blocks_send,        \
+	.stream_recv = blocks_recv
+
 int main(int argc, char **argv)
 {
 	static const struct peer PEERS[] = {
@@ -143,6 +229,18 @@ int main(int argc, char **argv)
 		 .open = open_side,
 		 .send = fd_send,
 		 .recv = fd_recv},
+		{.name = "tcp-spin",
+		 .before = tcp_before,
+		 .open = open_side,
+		 .send = spin_send,
+		 .recv = spin_recv},
+		{.name = "tcp-epoll",
+		 .before = tcp_before,
+		 .open = epoll_open,
+		 .send = fd_send,
+		 .recv = epoll_recv},
+		{.name = "tcp-packet", .open = one_packet_open, IN_BLOCKS},
+		{.name = "tcp-packets", .open = four_packets_open, IN_BLOCKS},
 		{0},
 	};
 
