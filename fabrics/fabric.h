@@ -34,8 +34,10 @@
 
 /* Operations; a bit (1 << op) in fabric_caps.ops says that the fabric does one natively. */
 enum fabric_op {
-	FABRIC_SEND,   /* a packet into the peer's ring */
-	FABRIC_FLUSH,  /* publish the totals now, whatever the thresholds say; refresh the counts */
+	FABRIC_SEND, /* a packet into the peer's ring */
+	/* Publish the totals now, whatever the thresholds say; refresh the counts. -EAGAIN where packets
+	 * that were taken have not all left this process yet. */
+	FABRIC_FLUSH,
 	FABRIC_WRITE,  /* bytes into the peer's memory: wr.memory, wr.offset, wr.size */
 	FABRIC_READ,   /* and out of it */
 	FABRIC_ATOMIC, /* wr.data is a struct fabric_atomic */
@@ -117,6 +119,9 @@ struct fabric_domain { /* first member of the fabric's own structure */
 	/* Set by open: readable when poll or connect may find something new on one of its links; the
 	 * core sleeps on it once armed. -1: peers ring a link's bell instead. */
 	int fd;
+	/* The core's: this is a child's copy. disconnect and close only close descriptors then: what
+	 * else they would change is the parent's, too. */
+	bool forked;
 };
 
 struct fabric_link { /* likewise */
@@ -129,6 +134,7 @@ struct fabric_link { /* likewise */
 	uint32_t payload_max_in; /* and received */
 	const char *violation;   /* set with -EPROTO: which rule the peer broke */
 	const char *lost;        /* set with -EPIPE: how the link was lost, for a person */
+	void *owner;             /* the core's */
 	struct fabric_counts counts;
 };
 

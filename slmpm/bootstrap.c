@@ -19,7 +19,8 @@
 #define SO_PEERPIDFD 77
 #endif
 
-#define PIDFD_GRACE_MS 50 /* between the socket's end and the process's */
+#define PIDFD_GRACE_MS 50   /* between the socket's end and the process's */
+#define LINK_GRACE_MS  2000 /* and that of a link with a connection of its own */
 
 /* ---- the start ------------------------------------------------------------------------------ */
 
@@ -122,13 +123,33 @@ static bool process_has_ended(const struct control *c)
 	return poll(&p, 1, 0) == 1;
 }
 
+/* What the peer sent last may still be on its way over a link that has its own end. */
+static bool link_may_speak(const struct endpoint *ep)
+{
+	return ep->state == SLMPM_PEER_UP && !ep->end_of_stream && ep->link.port->domain->fd >= 0 &&
+	       !ep->control->link_lost;
+}
+
+/* Concluded in so many milliseconds, unless somebody says more before. */
+static void conclude_in(struct control *c, uint64_t ms)
+{
+	c->deadline = wait_now() + ms * UINT64_C(1000000);
+	list_remove(&c->node);
+	list_append(&c->ep->ctx->deadlines, &c->node);
+	wait_changed(c->ep->ctx);
+}
+
 /* GONE: its process has ended; else it has only left. */
 static void ended(struct endpoint *ep, bool gone)
 {
 	char why[96];
 	bool normal = false;
 
-	snprintf(why, sizeof(why), gone ? "its process ended" : "it left the connection");
+	snprintf(why, sizeof(why), "%s",
+		 gone                         ? "its process ended" :
+		 ep->control->step == HUNG_UP ? "it left the connection" :
+		 ep->link.port->lost          ? ep->link.port->lost :
+						"it left the connection");
 	list_remove(&ep->control->node);
 	if (ep->process)
 		normal = process_describe(ep, why, sizeof(why));
@@ -148,6 +169,8 @@ static void ended(struct endpoint *ep, bool gone)
 		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, why);
 	else
 		endpoint_lost(ep, why);
+	if (ep->control->link_lost && ep->control->step == CONNECTED) /* it may not know yet */
+		bootstrap_stop(ep, why);
 }
 
 /* Why it refuses us; anything else than these is its way of breaking the protocol. */
@@ -194,14 +217,27 @@ void bootstrap_hang_up(struct endpoint *ep)
 		return;
 	}
 	progress_drain(ep); /* an orderly end lies in the ring */
-	if (ep->end_of_stream || c->process.fd < 0) {
-		ended(ep, c->process.fd < 0);
-		return;
-	}
 	c->step = HUNG_UP;
-	c->deadline = wait_now() + PIDFD_GRACE_MS * UINT64_C(1000000);
-	list_remove(&c->node);
-	list_append(&ep->ctx->deadlines, &c->node);
+	if (link_may_speak(ep))
+		conclude_in(c, LINK_GRACE_MS);
+	else if (ep->end_of_stream || c->process.fd < 0)
+		ended(ep, c->process.fd < 0 && ep->link.port->pid);
+	else
+		conclude_in(c, c->link_lost && process_has_ended(c) ? 0 : PIDFD_GRACE_MS);
+}
+
+void bootstrap_link_lost(struct endpoint *ep)
+{
+	struct control *c = ep->control;
+
+	if (ep->end_of_stream || c->link_lost || ep->state != SLMPM_PEER_UP)
+		return;
+	ep->direct = false;
+	c->link_lost = true;
+	/* The socket and the process may tell more, and are looked at before a deadline is. */
+	conclude_in(c, (c->step == HUNG_UP && c->process.fd < 0) || process_has_ended(c) ?
+			       0 :
+			       PIDFD_GRACE_MS);
 }
 
 void bootstrap_process_ended(struct endpoint *ep)
@@ -212,7 +248,11 @@ void bootstrap_process_ended(struct endpoint *ep)
 	/* What it said last still lies in the socket: perhaps the end of the handshake. */
 	if (ep->state == SLMPM_PEER_CONNECTING && c->step != HUNG_UP)
 		bootstrap_socket_ready(ep);
-	if (ep->state == SLMPM_PEER_CONNECTING || ep->state == SLMPM_PEER_UP)
+	if (link_may_speak(ep))
+		progress_drain(ep);
+	if (link_may_speak(ep))
+		conclude_in(c, LINK_GRACE_MS);
+	else if (ep->state == SLMPM_PEER_CONNECTING || ep->state == SLMPM_PEER_UP)
 		ended(ep, true);
 }
 
@@ -227,7 +267,8 @@ uint64_t bootstrap_deadlines(struct context *ctx, uint64_t now_ns)
 			next = c->deadline < next ? c->deadline : next;
 			continue;
 		}
-		if (c->step == HUNG_UP) /* who comes late finds both at once */
+		/* Who comes late finds both at once. */
+		if (c->step == HUNG_UP || c->link_lost)
 			ended(c->ep, process_has_ended(c));
 		else
 			endpoint_refused(c->ep, SLMPM_ETIMEOUT, "handshake not finished in time");
@@ -238,8 +279,11 @@ uint64_t bootstrap_deadlines(struct context *ctx, uint64_t now_ns)
 
 bool bootstrap_hung_up(const struct context *ctx)
 {
-	LIST_EACH(at, &ctx->deadlines)
-		if (LIST_ENTRY(at, struct control, node)->step == HUNG_UP)
+	LIST_EACH(at, &ctx->deadlines) {
+		const struct control *c = LIST_ENTRY(at, struct control, node);
+
+		if (c->step == HUNG_UP || c->link_lost)
 			return true;
+	}
 	return false;
 }

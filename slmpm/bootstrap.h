@@ -10,6 +10,8 @@
 
 /* Starts the handshake over FD, which becomes the endpoint's. PIDFD: the peer's, or -1. */
 int bootstrap_start(struct endpoint *ep, int fd, int pidfd);
+/* Its link has: all that came before has been handed out. */
+void bootstrap_link_lost(struct endpoint *ep);
 /* Its socket has ended: the process may still tell why. */
 void bootstrap_hang_up(struct endpoint *ep);
 /* The peer says why it ends. */
@@ -20,7 +22,7 @@ void bootstrap_process_ended(struct endpoint *ep);
 /* Handshakes whose deadline has passed end, as does the grace of those that hung up: the next
  * deadline, UINT64_MAX for none, 0 when one has just passed. */
 uint64_t bootstrap_deadlines(struct context *ctx, uint64_t now_ns);
-/* Is there a peer that has hung up and whose process may still tell why? */
+/* Is there a peer that has ended, of which something may still tell why? */
 bool bootstrap_hung_up(const struct context *ctx);
 /* Takes the loan areas and regions that were offered so far. */
 void bootstrap_read_ahead(struct endpoint *ep);

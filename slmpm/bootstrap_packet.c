@@ -76,6 +76,8 @@ static int handle(struct control *c, struct received *r)
 		endpoint_poison(c->ep, "control packet");
 		return -EPROTO;
 	}
+	if (c->pending && LITTLE_32(r->packet.head.type) != WIRE_BYE)
+		return 0; /* it has left before the link stood */
 	switch (LITTLE_32(r->packet.head.type)) {
 	case WIRE_AREA: return take_area(c, r);
 	case WIRE_GRANT: return take_grant(c, r, false);
@@ -88,9 +90,12 @@ void bootstrap_socket_ready(struct endpoint *ep)
 {
 	struct control *c = ep->control;
 	struct received r;
+	bool leaves = c && c->pending; /* else it is not read now */
 
+	if (leaves)
+		handshake_ask(c);
 	for (int i = 0; i < READS_AT_ONCE && c && c->socket.fd >= 0; i++) {
-		int rc = control_receive(c, &r);
+		int rc = c->pending && !leaves ? 0 : control_receive(c, &r);
 
 		if (rc == 0)
 			return;

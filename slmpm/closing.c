@@ -30,6 +30,14 @@ static bool all_sent(void *arg)
 		list_empty(&ep->announced) && !rma_owes(ep));
 }
 
+/* What the link has taken is out of this process's hands, too. */
+static bool has_left(void *arg)
+{
+	const struct closing *c = arg;
+
+	return is_gone(c) || link_flushed(c->ep);
+}
+
 /* Nobody writes into the receives that closing will end. */
 static bool nobody_writes(void *arg)
 {
@@ -68,8 +76,9 @@ static int send_end(struct closing *c, int timeout_ms)
 		return 0;
 	if (rc < 0)
 		rc = message_timed_out(c->ep, "not everything was sent to", 1);
-	link_flush(c->ep);
-	return rc;
+	if (wait_until(ctx, has_left, c, wait_ms(wait_now(), deadline, -1)) < 0 && rc == 0)
+		rc = message_timed_out(c->ep, "not everything was sent to", 1);
+	return is_gone(c) ? 0 : rc;
 }
 
 int message_close(struct endpoint *ep, int timeout_ms)

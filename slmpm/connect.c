@@ -31,7 +31,7 @@ static int peer_pid(int fd)
 
 struct endpoint *connect_adopt(struct context *ctx, int fd, struct listener *l, int *rc)
 {
-	struct endpoint *ep = endpoint_new(ctx);
+	struct endpoint *ep = endpoint_new(ctx, NULL);
 
 	if (!ep) {
 		*rc = -SLMPM_ENOMEM;

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <slmpm.h>
 
+#include "fabrics/fabric.h"
 #include "shm/compiler.h"
 #include "shm/mapping.h"
 #include "slmpm/config.h"
@@ -13,7 +14,7 @@
 #include "slmpm/list.h"
 
 struct endpoint;
-struct fabric_domain;
+struct domain;
 
 struct context {
 	struct handle handle;
@@ -50,9 +51,9 @@ struct context {
 	struct engine_port *port; /* where the engine brings back what it has moved; or NULL */
 	struct list spent;        /* requests that have been told to one of these: to be dropped */
 
-	struct fabric_domain *domain;
-	int epoll, kick;  /* kick: wakes the sleeping thread of a context with several */
-	uint32_t wait;    /* SLMPM_WAIT_* */
+	struct domain *domains; /* fabrics opened so far (domain.c) */
+	int epoll, kick;        /* kick: wakes the sleeping thread of a context with several */
+	uint32_t wait;          /* SLMPM_WAIT_* */
 	uint32_t idle;    /* progress calls without result since the last look at descriptors */
 	uint64_t looked;  /* at the descriptors by slmpm_progress: ticks */
 	uint32_t crowded; /* more processes than processors, by the last yields */
@@ -61,6 +62,7 @@ struct context {
 
 	struct mapping stats; /* struct slmpm_stats_page */
 	uint32_t stats_used;
+	struct fabric_config shape; /* of rings */
 };
 
 /* The context of a handle ({0}: the default one), or NULL with *RC and the detail set. */

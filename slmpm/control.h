@@ -19,6 +19,8 @@ struct control {
 	uint64_t deadline;        /* UINT64_MAX: none, until a spawned process has spoken */
 	struct fabric_blob offer; /* for the first round, made ahead ... */
 	int offered;              /* ... with this result; 0: not yet */
+	bool pending;             /* the fabric does not know yet whether this round connects */
+	bool link_lost;           /* the link is: what there was to read has been read */
 	bool said_bye;            /* read ahead of its turn: */
 	struct wire_bye bye;
 };

@@ -8,6 +8,7 @@
 
 #include "slmpm/area.h"
 #include "slmpm/bootstrap.h"
+#include "slmpm/domain.h"
 #include "slmpm/emulate.h"
 #include "slmpm/engine.h"
 #include "slmpm/error.h"
@@ -42,10 +43,14 @@ bool endpoint_lock_shared(struct endpoint *ep, slmpm_peer peer)
 	return false;
 }
 
-struct endpoint *endpoint_new(struct context *ctx)
+struct endpoint *endpoint_new(struct context *ctx, const struct fabric *fabric)
 {
-	struct endpoint *ep = handle_new(&endpoint_table);
+	int rc;
+	struct fabric_domain *domain = domain_get(ctx, fabric, &rc);
+	struct endpoint *ep = domain ? handle_new(&endpoint_table) : NULL;
 
+	if (!domain)
+		return NULL;
 	if (!ep) {
 		error_set(SLMPM_ENOMEM, "for a peer");
 		return NULL;
@@ -64,7 +69,7 @@ struct endpoint *endpoint_new(struct context *ctx)
 	list_init(&ep->fifo.entries);
 	list_init(&ep->fifo.awaiting);
 	memory_begin(ep);
-	ep->link.fabric = trace_before(ctx->domain->fabric);
+	ep->link.fabric = trace_before(domain->fabric);
 	ep->link.port = calloc(1, ep->link.fabric->link_size);
 	if (!ep->link.port || rma_new(ep) < 0 || context_add(ctx, ep) < 0) {
 		error_set(SLMPM_ENOMEM, "for a peer's link");
@@ -73,7 +78,8 @@ struct endpoint *endpoint_new(struct context *ctx)
 		handle_free(&endpoint_table, ep);
 		return NULL;
 	}
-	ep->link.port->domain = ctx->domain;
+	ep->link.port->domain = domain;
+	ep->link.port->owner = ep;
 	ep->link.port->bell = ep->link.port->process = -1;
 	stats_assign(ep);
 	endpoint_name(ep);
@@ -284,6 +290,8 @@ int endpoint_error(struct endpoint *ep)
 {
 	if (ep->state == SLMPM_PEER_CONNECTING)
 		return error_set(SLMPM_EAGAIN, "%s has not connected yet", ep->name);
+	if (ep->state == SLMPM_PEER_UP && ep->link.port->lost) /* but not all of it has been read */
+		return error_set(SLMPM_EDEAD, "%s: %s", ep->name, ep->link.port->lost);
 	return error_set(ep->error ? ep->error : SLMPM_ECLOSED, "%s: %s", ep->name, ep->reason);
 }
 

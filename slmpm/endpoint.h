@@ -169,7 +169,8 @@ struct endpoint {
 
 extern struct handle_table endpoint_table;
 
-struct endpoint *endpoint_new(struct context *ctx);
+/* Over FABRIC, or with NULL that of SLMPM_FABRIC; NULL with the detail set. */
+struct endpoint *endpoint_new(struct context *ctx, const struct fabric *fabric);
 /* Takes everything apart and frees the handle. */
 void endpoint_free(struct endpoint *ep);
 /* The endpoint of a handle, or NULL with the error set in *RC. */

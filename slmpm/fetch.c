@@ -79,7 +79,7 @@ void fetch_free(struct endpoint *ep)
 {
 	if (!ep->fetch)
 		return;
-	ep->link.fabric->dereg(ep->ctx->domain, &ep->fetch->peer);
+	ep->link.fabric->dereg(ep->link.port->domain, &ep->fetch->peer);
 	free(ep->fetch);
 	ep->fetch = NULL;
 }

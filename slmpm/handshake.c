@@ -173,37 +173,10 @@ static int take_nonce(struct control *c, const struct received *r)
 	return rc < 0 ? rc : 0;
 }
 
-static int take_round(struct control *c, struct received *r)
+static void connected(struct control *c)
 {
-	const struct wire_round *round = &r->packet.round;
 	struct endpoint *ep = c->ep;
-	struct fabric_blob blob = {.fds = {-1, -1}};
-	char why[112];
-	int rc;
 
-	if (r->length != sizeof(*round) || LITTLE_32(round->round) != (uint32_t)c->round ||
-	    LITTLE_32(round->blob_length) > sizeof(blob.bytes) || r->fd_count > 2)
-		return refuse(ep, SLMPM_EPROTO, "a step of the handshake is malformed");
-	blob.length = LITTLE_32(round->blob_length);
-	memcpy(blob.bytes, round->blob, blob.length);
-	blob.fd_count = r->fd_count;
-	for (int i = 0; i < r->fd_count; i++)
-		blob.fds[i] = r->fds[i];
-	rc = ep->link.fabric->connect(ep->link.port, c->round, &blob);
-	for (int i = 0; i < r->fd_count; i++)
-		r->fds[i] = blob.fds[i]; /* what the fabric took is -1 now */
-	if (rc == -EPROTO && ep->link.port->violation) {
-		snprintf(why, sizeof(why), "impossible %s", ep->link.port->violation);
-		return refuse(ep, SLMPM_EPROTO, why);
-	}
-	if (rc < 0)
-		return fail(ep, rc, "the ring that it offers cannot be used");
-	c->round++;
-	if (rc == 1)
-		return send_round(c);
-	if (ep->link.port->payload_max < PAYLOAD_LEAST ||
-	    ep->link.port->payload_max_in < PAYLOAD_LEAST)
-		return refuse(ep, SLMPM_EPROTO, "impossible size of a ring");
 	c->step = CONNECTED;
 	c->deadline = UINT64_MAX;
 	list_remove(&c->node);
@@ -217,7 +190,80 @@ static int take_round(struct control *c, struct received *r)
 		fetch_open(ep);
 	if (c->features & WIRE_FEATURE_SHARE)
 		share_open(ep);
+}
+
+/* The fabric has said RC of this round. What the peer sends in it while that is open, for it may be
+ * connected already, waits in the socket. */
+static int take_answer(struct control *c, int rc)
+{
+	struct endpoint *ep = c->ep;
+	char why[112];
+
+	if (rc == 2 || c->pending)
+		watch_for_end(ep->ctx, &c->socket, rc == 2);
+	c->pending = rc == 2;
+	if (rc == -EPROTO && ep->link.port->violation) {
+		snprintf(why, sizeof(why), "impossible %s", ep->link.port->violation);
+		return refuse(ep, SLMPM_EPROTO, why);
+	}
+	if (rc < 0)
+		return fail(ep, rc, "the ring that it offers cannot be used");
+	if (rc == 2)
+		return 0;
+	c->round++;
+	if (rc == 1)
+		return send_round(c);
+	if (ep->link.port->payload_max < PAYLOAD_LEAST ||
+	    ep->link.port->payload_max_in < PAYLOAD_LEAST)
+		return refuse(ep, SLMPM_EPROTO, "impossible size of a ring");
+	connected(c);
 	return 0;
+}
+
+static int take_round(struct control *c, struct received *r)
+{
+	const struct wire_round *round = &r->packet.round;
+	struct endpoint *ep = c->ep;
+	struct fabric_blob blob = {.fds = {-1, -1}};
+	int rc;
+
+	if (r->length != sizeof(*round) || LITTLE_32(round->round) != (uint32_t)c->round ||
+	    LITTLE_32(round->blob_length) > sizeof(blob.bytes) || r->fd_count > 2)
+		return refuse(ep, SLMPM_EPROTO, "a step of the handshake is malformed");
+	blob.length = LITTLE_32(round->blob_length);
+	memcpy(blob.bytes, round->blob, blob.length);
+	blob.fd_count = r->fd_count;
+	for (int i = 0; i < r->fd_count; i++)
+		blob.fds[i] = r->fds[i];
+	rc = ep->link.fabric->connect(ep->link.port, c->round, &blob);
+	for (int i = 0; i < r->fd_count; i++)
+		r->fds[i] = blob.fds[i]; /* what the fabric took is -1 now */
+	return take_answer(c, rc);
+}
+
+void handshake_ask(struct control *c)
+{
+	struct endpoint *ep = c->ep;
+	int rc = c->pending && ep->state == SLMPM_PEER_CONNECTING ?
+			 ep->link.fabric->connect(ep->link.port, c->round, NULL) :
+			 2;
+
+	if (rc == 2)
+		return;
+	rc = take_answer(c, rc);
+	/* One that has left is told by its socket. */
+	if (rc < 0 && rc != -EPIPE && rc != -ECONNRESET && ep->state == SLMPM_PEER_CONNECTING) {
+		int error = error_system(rc, "handshake");
+
+		endpoint_refused(ep, -error, slmpm_error_detail());
+	}
+	wait_changed(ep->ctx);
+}
+
+void handshake_ask_again(struct context *ctx)
+{
+	LIST_EACH(at, &ctx->deadlines)
+		handshake_ask(LIST_ENTRY(at, struct control, node));
 }
 
 static void limit_step(struct control *c)

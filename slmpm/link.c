@@ -18,7 +18,9 @@
  * messages in hand here are not to vanish under us. */
 static int failed(struct endpoint *ep, int rc)
 {
-	if (rc != -EAGAIN) {
+	if (rc == -EPIPE) { /* poll says so, too, once all that came before has been taken */
+		ep->direct = false;
+	} else if (rc != -EAGAIN) {
 		ep->broken = ep->link.port->violation;
 		ep->direct = false;
 	}
@@ -374,8 +376,13 @@ void link_hold_back(struct endpoint *ep, uint32_t segments)
 
 void link_flush(struct endpoint *ep)
 {
-	struct fabric_wr wr = {.op = FABRIC_FLUSH};
+	(void)link_flushed(ep);
+}
 
-	if (ep->state == SLMPM_PEER_UP && ep->link.fabric->post(ep->link.port, &wr) < 0)
-		(void)failed(ep, -EPROTO);
+bool link_flushed(struct endpoint *ep)
+{
+	struct fabric_wr wr = {.op = FABRIC_FLUSH};
+	int rc = ep->state == SLMPM_PEER_UP ? ep->link.fabric->post(ep->link.port, &wr) : 1;
+
+	return rc >= 0 || failed(ep, rc) != -EAGAIN;
 }

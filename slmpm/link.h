@@ -70,6 +70,8 @@ void link_cleared(struct endpoint *ep, uint64_t seq);
 void link_hold_back(struct endpoint *ep, uint32_t segments);
 /* Publishes totals whatever the thresholds say. */
 void link_flush(struct endpoint *ep);
+/* And did all that was posted leave this process? */
+bool link_flushed(struct endpoint *ep);
 /* Memory for LENGTH bytes of payload in the peer's ring, or NULL; and its packet. */
 void *link_reserve(struct endpoint *ep, uint32_t length);
 int link_post_built(struct endpoint *ep, const struct packet *p);

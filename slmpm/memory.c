@@ -9,6 +9,7 @@
 
 #include "slmpm/completion.h"
 #include "slmpm/counter.h"
+#include "slmpm/domain.h"
 #include "slmpm/error.h"
 #include "slmpm/queue.h"
 #include "slmpm/wait.h"
@@ -57,6 +58,7 @@ static struct region *region_new(struct context *ctx, uint32_t access)
 	if (region->ctx != ctx) /* else who looks at the last one here is not disturbed */
 		region->ctx = ctx;
 	region->access = access;
+	region->domain = domain_with_memory(ctx);
 	region->memory.writable = access & SLMPM_WRITE;
 	list_init(&region->grants);
 	list_append(&ctx->regions, &region->node);
@@ -64,14 +66,15 @@ static struct region *region_new(struct context *ctx, uint32_t access)
 }
 
 /* Memory that no fabric maps is the process's own. */
-static int allocate(struct context *ctx, struct fabric_memory *m)
+static int allocate(struct region *region)
 {
+	struct fabric_memory *m = &region->memory;
 	void *base;
 
 	if (m->size > INT64_MAX)
 		return -ENOMEM;
-	if (ctx->domain->fabric->alloc)
-		return ctx->domain->fabric->alloc(ctx->domain, m);
+	if (region->domain)
+		return region->domain->fabric->alloc(region->domain, m);
 	base = mmap(NULL, m->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (base == MAP_FAILED)
 		return -errno;
@@ -92,7 +95,7 @@ static void forget_notified(struct region *region)
 static void region_free(struct region *region)
 {
 	struct fabric_memory *m = &region->memory;
-	const struct fabric *fabric = region->ctx->domain->fabric;
+	struct fabric_domain *domain = region->domain;
 
 	LIST_EACH(at, &region->grants) {
 		struct grant *g = LIST_ENTRY(at, struct grant, of_region);
@@ -102,8 +105,8 @@ static void region_free(struct region *region)
 	}
 	if (region->allocated && m->base && !m->allocated)
 		(void)munmap(m->base, m->size);
-	else if (fabric->dereg)
-		fabric->dereg(region->ctx->domain, m);
+	else if (domain)
+		domain->fabric->dereg(domain, m);
 	forget_notified(region);
 	list_remove(&region->node);
 	handle_free(&region_table, region);
@@ -126,7 +129,7 @@ int slmpm_mem_alloc(slmpm_ctx handle, size_t size, uint32_t access, slmpm_mem *m
 	if (region) {
 		region->allocated = true;
 		region->memory.size = size;
-		rc = allocate(ctx, &region->memory);
+		rc = allocate(region);
 		if (rc < 0) {
 			rc = error_system(rc, "memory for a region is not to be had");
 			region_free(region);
@@ -317,7 +320,7 @@ void memory_forked(void)
 		if (!(atomic_load(&region->handle.generation) & 1) || !region->memory.allocated)
 			continue;
 		region->memory.base = NULL;
-		region->ctx->domain->fabric->dereg(region->ctx->domain, &region->memory);
+		region->domain->fabric->dereg(region->domain, &region->memory);
 	}
 	handle_fork(&region_table);
 	handle_fork(&remote_table);

@@ -24,7 +24,8 @@ struct region { /* of this process */
 	struct context *ctx; /* stays: another thread may look just as it is freed */
 	struct list node;    /* of the context's */
 	struct fabric_memory memory;
-	uint32_t access; /* SLMPM_READ, SLMPM_WRITE: the most that a key may give */
+	struct fabric_domain *domain; /* whose memory it is; NULL: the process's own */
+	uint32_t access;              /* SLMPM_READ, SLMPM_WRITE: the most that a key may give */
 	bool allocated;
 	bool exposed;            /* peers without a grant may still have its pages mapped */
 	uint32_t storing;        /* entries of the FIFO being stored there */

@@ -100,7 +100,8 @@ static int send_grant(struct grant *g)
 		.size = LITTLE_64(m->size),
 		.address = LITTLE_64((uint64_t)(uintptr_t)m->base),
 	};
-	bool may = fabric->reg && !(m->allocated && g->region->exchanging);
+	bool may = g->region->domain == g->ep->link.port->domain && fabric->reg &&
+		   !(m->allocated && g->region->exchanging);
 	bool reaches =
 		may && fabric->reg(g->ep->link.port, m, true, g->access & SLMPM_WRITE, &blob) == 0;
 

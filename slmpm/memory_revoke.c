@@ -47,7 +47,6 @@ static void ask_others(const struct region *region, const struct endpoint *ep)
 
 static int exchange_pages(struct region *region)
 {
-	struct context *ctx = region->ctx;
 	int rc;
 
 	/* One that does not answer would go on writing where nobody reads. */
@@ -57,7 +56,7 @@ static int exchange_pages(struct region *region)
 		if (g->letting)
 			grant_take_back(g, WIRE_REGION_REVOKED);
 	}
-	rc = ctx->domain->fabric->alloc(ctx->domain, &region->memory);
+	rc = region->domain->fabric->alloc(region->domain, &region->memory);
 	if (rc < 0)
 		return error_system(rc, "fresh pages for a region are not to be had");
 	LIST_EACH(at, &region->grants)

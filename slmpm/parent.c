@@ -70,7 +70,7 @@ static int connect_parent(slmpm_ctx handle)
 		return rc;
 	put_on_leash();
 	context_lock(ctx);
-	ep = endpoint_new(ctx);
+	ep = endpoint_new(ctx, NULL);
 	rc = ep ? 0 : -SLMPM_ENOMEM;
 	if (ep) {
 		struct ucred host;

@@ -5,8 +5,11 @@
  */
 #include "slmpm/progress.h"
 
+#include <errno.h>
+
 #include "slmpm/am.h"
 #include "slmpm/arrival.h"
+#include "slmpm/bootstrap.h"
 #include "slmpm/bundle.h"
 #include "slmpm/engine.h"
 #include "slmpm/error.h"
@@ -35,6 +38,14 @@ COLD int progress_look_away(struct endpoint *ep)
 		return 0;
 	wait_relax(AWAY_NS);
 	return l->fabric->poll(l->port, l->arrivals, LINK_BATCH);
+}
+
+COLD void progress_failed(struct endpoint *ep, int rc)
+{
+	if (rc == -EPIPE)
+		bootstrap_link_lost(ep);
+	else
+		endpoint_poison(ep, ep->link.port->violation);
 }
 
 /*

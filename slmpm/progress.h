@@ -20,6 +20,8 @@ void progress_drain(struct endpoint *ep);
 #define PROGRESS_RUN  64
 #define PROGRESS_GAIN 4
 int progress_look_away(struct endpoint *ep);
+/* The fabric's poll has said this: the peer breaks the rules, or the link is lost. */
+void progress_failed(struct endpoint *ep, int rc);
 
 /* Gives back what progress_release has gathered. */
 static inline void progress_settle(struct endpoint *ep)
@@ -46,7 +48,7 @@ static inline struct fabric_arrival *progress_take(struct endpoint *ep)
 			n = progress_look_away(ep);
 		if (n <= 0) {
 			if (UNLIKELY(n < 0))
-				endpoint_poison(ep, l->port->violation);
+				progress_failed(ep, n);
 			return NULL;
 		}
 		l->next = 0;

@@ -8,10 +8,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "fabrics/fabric.h"
 #include "slmpm/am.h"
 #include "slmpm/bootstrap.h"
 #include "slmpm/completion.h"
+#include "slmpm/domain.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/engine.h"
 #include "slmpm/error.h"
@@ -58,6 +58,7 @@ static void close_inherited(void)
 		}
 		LIST_EACH(at, &ctx->listeners)
 			listener_forked(LIST_ENTRY(at, struct listener, node));
+		domain_forked(ctx);
 		close(ctx->epoll);
 		if (ctx->kick >= 0)
 			close(ctx->kick);
@@ -89,39 +90,14 @@ static void watch_fork(void)
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
+/* The fabric of the setting at once: whoever cannot use it is told so here. */
 static int open_domain(struct context *ctx, const struct slmpm_options *o)
 {
-	const struct config *config = config_get();
-	const struct fabric *fabric = fabric_find(config->fabric);
-	int rc;
+	int rc = domain_shape(ctx, o);
 
-	if (!fabric)
-		return error_set(SLMPM_EINVAL, "SLMPM_FABRIC=%s: slmpm_info -d lists the fabrics",
-				 config->fabric);
-	ctx->domain = calloc(1, fabric->domain_size);
-	if (!ctx->domain)
-		return error_set(SLMPM_ENOMEM, "for a domain");
-	ctx->domain->fabric = fabric;
-	ctx->domain->config = (struct fabric_config){
-		.segments =
-			o && o->ring_segments ? o->ring_segments : (uint32_t)config->ring_segments,
-		.segment_size = o && o->ring_segment_size ? o->ring_segment_size :
-							    (uint32_t)config->segment_size,
-		.threshold_permille = (uint32_t)config->publish_permille,
-		.batch = (uint32_t)config->publish_batch,
-		.membarrier = config->membarrier,
-		.attach = config->attach,
-	};
-	if ((ctx->domain->config.segments & (ctx->domain->config.segments - 1)) ||
-	    (ctx->domain->config.segment_size & (ctx->domain->config.segment_size - 1)))
-		return error_set(SLMPM_EINVAL, "a ring of %u segments of %u bytes: powers of two",
-				 ctx->domain->config.segments, ctx->domain->config.segment_size);
-	/* A First packet and its checksum must fit, whatever else is set. */
-	if ((uint64_t)ctx->domain->config.segments * ctx->domain->config.segment_size < 8192)
-		return error_set(SLMPM_EINVAL, "a ring of %u segments of %u bytes: at least 8 KiB",
-				 ctx->domain->config.segments, ctx->domain->config.segment_size);
-	rc = fabric->open(ctx->domain);
-	return rc < 0 ? error_system(rc, fabric->name) : 0;
+	if (rc == 0)
+		(void)domain_get(ctx, NULL, &rc);
+	return rc;
 }
 
 static int check_options(const struct slmpm_options *o)
@@ -180,9 +156,7 @@ static void context_free(struct context *ctx)
 	memory_shut(ctx);
 	completion_end(ctx);
 	engine_close(ctx);
-	if (ctx->domain && ctx->domain->fabric)
-		ctx->domain->fabric->close(ctx->domain);
-	free(ctx->domain);
+	domain_close_all(ctx);
 	free(ctx->endpoints);
 	am_forget(ctx);
 	if (ctx->epoll >= 0)

@@ -106,7 +106,7 @@ int slmpm_spawn(slmpm_peer *peer, const char *prog, char *const argv[],
 	if (!ctx)
 		return rc;
 	context_lock(ctx);
-	ep = endpoint_new(ctx);
+	ep = endpoint_new(ctx, NULL);
 	rc = ep ? start(ep, prog, argv, o) : -SLMPM_ENOMEM;
 	if (rc == 0)
 		peer->id = handle_id(ep);

@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 #include "slmpm/bootstrap.h"
+#include "slmpm/domain.h"
 #include "slmpm/engine.h"
+#include "slmpm/handshake.h"
 #include "slmpm/listener.h"
 #include "slmpm/process.h"
 #include "slmpm/progress.h"
@@ -28,6 +30,7 @@ static void dispatch(struct context *ctx, struct watch *w)
 	case WATCH_SOCKET: bootstrap_socket_ready(w->owner); break;
 	case WATCH_PROCESS: bootstrap_process_ended(w->owner); break;
 	case WATCH_LISTENER: listener_ready(w->owner); break;
+	case WATCH_DOMAIN: handshake_ask_again(ctx); break;
 	case WATCH_ENGINE: engine_rung(w->owner); break;
 	case WATCH_KICK: (void)!read(ctx->kick, &count, sizeof(count)); break;
 	}
@@ -80,8 +83,7 @@ static void wait_arm(struct context *ctx)
 	for (uint32_t i = 0; i < ctx->count; i++)
 		if (ctx->endpoints[i]->state == SLMPM_PEER_UP)
 			progress_settle(ctx->endpoints[i]);
-	if (ctx->domain)
-		ctx->domain->fabric->arm(ctx->domain, true);
+	domain_arm(ctx, true);
 	for (uint32_t i = 0; i < ctx->count; i++)
 		endpoint_stats(ctx->endpoints[i]);
 }
@@ -89,8 +91,7 @@ static void wait_arm(struct context *ctx)
 void wait_disarm(struct context *ctx)
 {
 	ctx->armed = false;
-	if (ctx->domain)
-		ctx->domain->fabric->arm(ctx->domain, false);
+	domain_arm(ctx, false);
 }
 
 void wait_wake(struct context *ctx)

@@ -19,6 +19,14 @@ void watch_remove(struct context *ctx, struct watch *w)
 		(void)epoll_ctl(ctx->epoll, EPOLL_CTL_DEL, w->fd, NULL);
 }
 
+void watch_for_end(struct context *ctx, struct watch *w, bool only)
+{
+	struct epoll_event event = {.events = only ? EPOLLRDHUP : EPOLLIN, .data.ptr = w};
+
+	if (w->fd >= 0)
+		(void)epoll_ctl(ctx->epoll, EPOLL_CTL_MOD, w->fd, &event);
+}
+
 void watch_close(struct context *ctx, struct watch *w)
 {
 	watch_remove(ctx, w);

@@ -5,7 +5,14 @@
 
 #include "slmpm/context.h"
 
-enum watch_kind { WATCH_SOCKET, WATCH_PROCESS, WATCH_LISTENER, WATCH_KICK, WATCH_ENGINE };
+enum watch_kind {
+	WATCH_SOCKET,
+	WATCH_PROCESS,
+	WATCH_LISTENER,
+	WATCH_KICK,
+	WATCH_ENGINE,
+	WATCH_DOMAIN
+};
 
 struct watch {
 	enum watch_kind kind;
@@ -15,6 +22,8 @@ struct watch {
 
 int watch_add(struct context *ctx, struct watch *w);
 void watch_remove(struct context *ctx, struct watch *w);
+/* From now on only the other side's end is told; or everything again. */
+void watch_for_end(struct context *ctx, struct watch *w, bool only);
 /* Removes it and closes its descriptor. */
 void watch_close(struct context *ctx, struct watch *w);
 

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A context's fabrics: opened on first need, armed and closed together. */
+#include "slmpm/domain.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "slmpm/endpoint.h"
+#include "slmpm/error.h"
+
+#define FABRICS_MAX 16
+
+/* A probe makes something real each time: once is enough. */
+const struct fabric_caps *domain_caps(const struct fabric *fabric)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static struct {
+		const char *name;
+		struct fabric_caps caps;
+	} known[FABRICS_MAX];
+	int i = 0;
+
+	pthread_mutex_lock(&lock);
+	while (i < FABRICS_MAX - 1 && known[i].name && strcmp(known[i].name, fabric->name) != 0)
+		i++;
+	/* What cannot run now, for want of descriptors perhaps, may do so later. */
+	if (!known[i].name && fabric->probe(&known[i].caps) == 0)
+		known[i].name = fabric->name;
+	pthread_mutex_unlock(&lock);
+	return &known[i].caps;
+}
+
+int domain_shape(struct context *ctx, const struct slmpm_options *o)
+{
+	const struct config *config = config_get();
+	struct fabric_config *shape = &ctx->shape;
+
+	*shape = (struct fabric_config){
+		.segments =
+			o && o->ring_segments ? o->ring_segments : (uint32_t)config->ring_segments,
+		.segment_size = o && o->ring_segment_size ? o->ring_segment_size :
+							    (uint32_t)config->segment_size,
+		.threshold_permille = (uint32_t)config->publish_permille,
+		.batch = (uint32_t)config->publish_batch,
+		.membarrier = config->membarrier,
+		.attach = config->attach,
+	};
+	if ((shape->segments & (shape->segments - 1)) ||
+	    (shape->segment_size & (shape->segment_size - 1)))
+		return error_set(SLMPM_EINVAL, "a ring of %u segments of %u bytes: powers of two",
+				 shape->segments, shape->segment_size);
+	/* A First packet and its checksum must fit, whatever else is set. */
+	if ((uint64_t)shape->segments * shape->segment_size < 8192)
+		return error_set(SLMPM_EINVAL, "a ring of %u segments of %u bytes: at least 8 KiB",
+				 shape->segments, shape->segment_size);
+	return 0;
+}
+
+static int open_port(struct domain *d, const struct fabric *fabric)
+{
+	struct context *ctx = d->ctx;
+	int rc;
+
+	d->port = calloc(1, fabric->domain_size);
+	if (!d->port)
+		return error_set(SLMPM_ENOMEM, "for a domain");
+	d->port->fabric = fabric;
+	d->port->config = ctx->shape;
+	d->port->fd = -1;
+	rc = fabric->open(d->port);
+	if (rc < 0)
+		return error_system(rc, fabric->name);
+	d->watch = (struct watch){WATCH_DOMAIN, d->port->fd, d};
+	rc = d->port->fd >= 0 ? watch_add(ctx, &d->watch) : 0;
+	if (rc < 0) {
+		fabric->close(d->port);
+		return error_system(rc, fabric->name);
+	}
+	return 0;
+}
+
+struct fabric_domain *domain_get(struct context *ctx, const struct fabric *fabric, int *rc)
+{
+	const char *setting = config_get()->fabric;
+	struct domain *d;
+
+	*rc = 0;
+	if (!fabric && !(fabric = fabric_find(setting))) {
+		*rc = error_set(SLMPM_EINVAL, "SLMPM_FABRIC=%s: slmpm_info -d lists the fabrics",
+				setting);
+		return NULL;
+	}
+	for (d = ctx->domains; d; d = d->next)
+		if (d->port->fabric == fabric)
+			return d->port;
+	d = calloc(1, sizeof(*d));
+	if (!d) {
+		*rc = error_set(SLMPM_ENOMEM, "for a domain");
+		return NULL;
+	}
+	d->ctx = ctx;
+	*rc = open_port(d, fabric);
+	if (*rc < 0) {
+		free(d->port);
+		free(d);
+		return NULL;
+	}
+	d->next = ctx->domains;
+	ctx->domains = d;
+	return d->port;
+}
+
+struct fabric_domain *domain_with_memory(struct context *ctx)
+{
+	const struct fabric *fabric;
+	int rc;
+
+	for (struct domain *d = ctx->domains; d; d = d->next)
+		if (d->port->fabric->alloc)
+			return d->port;
+	for (int i = 0; (fabric = fabric_at(i)); i++) {
+		struct fabric_domain *port = fabric->alloc ? domain_get(ctx, fabric, &rc) : NULL;
+
+		if (port)
+			return port;
+	}
+	return NULL;
+}
+
+void domain_arm(struct context *ctx, bool on)
+{
+	for (struct domain *d = ctx->domains; d; d = d->next)
+		d->port->fabric->arm(d->port, on);
+}
+
+void domain_close_all(struct context *ctx)
+{
+	while (ctx->domains) {
+		struct domain *d = ctx->domains;
+
+		ctx->domains = d->next;
+		watch_remove(ctx, &d->watch);
+		d->port->fabric->close(d->port);
+		free(d->port);
+		free(d);
+	}
+}
+
+void domain_forked(struct context *ctx)
+{
+	for (struct domain *d = ctx->domains; d; d = d->next) {
+		if (d->port->fd < 0)
+			continue;
+		d->port->forked = true;
+		for (uint32_t i = 0; i < ctx->count; i++)
+			if (ctx->endpoints[i]->link.port->domain == d->port)
+				d->port->fabric->disconnect(ctx->endpoints[i]->link.port);
+		d->port->fabric->close(d->port);
+	}
+}

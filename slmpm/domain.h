@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Domains of a context: a fabric is opened when something needs it, and closed with the context. */
+#ifndef SLMPM_DOMAIN_H
+#define SLMPM_DOMAIN_H
+
+#include "fabrics/fabric.h"
+#include "slmpm/watch.h"
+
+struct domain {
+	struct domain *next;
+	struct context *ctx;
+	struct fabric_domain *port; /* the fabric's */
+	struct watch watch;         /* port->fd, where the fabric has one */
+};
+
+/* What FABRIC said of itself when it was first asked. */
+const struct fabric_caps *domain_caps(const struct fabric *fabric);
+/* The shape of rings in CTX, as the settings and O say: 0, or a negative error with the detail. */
+int domain_shape(struct context *ctx, const struct slmpm_options *o);
+/* The opening of FABRIC (NULL: SLMPM_FABRIC's) in CTX; NULL with *RC and the detail set. */
+struct fabric_domain *domain_get(struct context *ctx, const struct fabric *fabric, int *rc);
+/* One whose memory peers can map, opened if need be; NULL: no fabric here has any. */
+struct fabric_domain *domain_with_memory(struct context *ctx);
+/* Sleep is announced in all of them, or is over. */
+void domain_arm(struct context *ctx, bool on);
+void domain_close_all(struct context *ctx);
+/* In the child after fork: gives the copies of descriptors back, tells nobody. */
+void domain_forked(struct context *ctx);
+
+#endif
