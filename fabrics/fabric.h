@@ -34,7 +34,7 @@
 
 /* Operations; a bit (1 << op) in fabric_caps.ops says that the fabric does one natively. */
 enum fabric_op {
-	FABRIC_SEND, /* a packet into the peer's ring */
+	FABRIC_SEND,   /* a packet into the peer's ring */
 	/* Publish the totals now, whatever the thresholds say; refresh the counts. -EAGAIN where packets
 	 * that were taken have not all left this process yet. */
 	FABRIC_FLUSH,
@@ -98,6 +98,7 @@ struct fabric_config {
 	uint32_t batch;              /* minimum segments a publication; 0: N/16 */
 	bool membarrier;             /* may be used where it works */
 	bool attach;                 /* a process may reach another's memory, where that works */
+	uint32_t dead_ms;            /* silence of a machine after which its links are lost */
 	uint64_t start;              /* totals begin here: 0 but in tests */
 };
 
