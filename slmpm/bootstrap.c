@@ -13,6 +13,7 @@
 #include "slmpm/handshake.h"
 #include "slmpm/process.h"
 #include "slmpm/progress.h"
+#include "slmpm/tcp.h"
 #include "slmpm/wait.h"
 
 #ifndef SO_PEERPIDFD
@@ -43,16 +44,14 @@ static int take_pidfd(struct control *c, int pidfd)
 	return pidfd;
 }
 
-int bootstrap_start(struct endpoint *ep, int fd, int pidfd)
+/* FD is closed when there is no memory for it. */
+static struct control *new_control(struct endpoint *ep, int fd)
 {
 	struct control *c = calloc(1, sizeof(*c));
-	int rc;
 
 	if (!c) {
 		close(fd);
-		if (pidfd >= 0)
-			close(pidfd);
-		return -ENOMEM;
+		return NULL;
 	}
 	ep->control = c;
 	list_init(&c->node);
@@ -60,20 +59,58 @@ int bootstrap_start(struct endpoint *ep, int fd, int pidfd)
 	c->socket = (struct watch){WATCH_SOCKET, fd, ep};
 	c->process = (struct watch){WATCH_PROCESS, -1, ep};
 	c->deadline = UINT64_MAX;
-	(void)take_pidfd(c, pidfd);
-	rc = watch_add(ep->ctx, &c->socket);
+	return c;
+}
+
+static int start(struct endpoint *ep)
+{
+	struct control *c = ep->control;
+	int rc = watch_add(ep->ctx, &c->socket);
+
 	if (rc == 0 && c->process.fd >= 0)
 		rc = watch_add(ep->ctx, &c->process);
 	if (rc < 0)
 		return rc;
 	list_append(&ep->ctx->deadlines, &c->node);
 	wait_changed(ep->ctx); /* a sleeper does not know of this deadline */
-	ep->link.port->bell = fd;
-	ep->link.port->process = c->process.fd;
-	ep->link.port->pid = ep->pid; /* the kernel's word: what its hello says later is its own */
+	ep->link.port->bell = c->socket.fd;
 	rc = handshake_begin(c);
 	/* It may have ended by now: told like every other end, when somebody looks. */
 	return rc == -EPIPE || rc == -ECONNRESET ? 0 : rc;
+}
+
+int bootstrap_start(struct endpoint *ep, int fd, int pidfd)
+{
+	struct control *c = new_control(ep, fd);
+
+	if (!c) {
+		if (pidfd >= 0)
+			close(pidfd);
+		return -ENOMEM;
+	}
+	(void)take_pidfd(c, pidfd);
+	ep->link.port->process = c->process.fd;
+	ep->link.port->pid = ep->pid; /* the kernel's word: what its hello says later is its own */
+	ep->link.port->active = !ep->process && !ep->listener;
+	return start(ep);
+}
+
+int bootstrap_start_stream(struct endpoint *ep, int fd, bool active, const struct secret *secret)
+{
+	struct control *c = new_control(ep, fd);
+
+	if (!c)
+		return -ENOMEM;
+	c->stream = calloc(1, sizeof(*c->stream));
+	if (!c->stream)
+		return -ENOMEM;
+	c->stream->secret = *secret;
+	c->stream->active = ep->link.port->active = active;
+	tcp_peer(fd, ep->remote);
+	endpoint_name(ep);
+	if (ep->process) /* of this machine, and in its place */
+		c->process.fd = ep->process->pidfd;
+	return start(ep);
 }
 
 /* ---- the end -------------------------------------------------------------------------------- */
@@ -85,8 +122,10 @@ void bootstrap_stop(struct endpoint *ep, const char *reason)
 	if (!c)
 		return;
 	list_remove(&c->node);
-	if (reason && c->socket.fd >= 0)
-		control_refuse(c->socket.fd, ep->error, reason);
+	if (reason)
+		control_bye(c, ep->error, reason);
+	if (c->stream && c->socket.fd >= 0)
+		control_leave(c->socket.fd);
 	if (ep->link.port)
 		ep->link.port->bell = -1;
 	watch_close(ep->ctx, &c->socket);
@@ -102,6 +141,7 @@ void bootstrap_free(struct endpoint *ep)
 	if (ep->link.port)
 		ep->link.port->process = -1;
 	watch_close(ep->ctx, &c->process);
+	free(c->stream);
 	free(c);
 	ep->control = NULL;
 }
@@ -126,8 +166,8 @@ static bool process_has_ended(const struct control *c)
 /* What the peer sent last may still be on its way over a link that has its own end. */
 static bool link_may_speak(const struct endpoint *ep)
 {
-	return ep->state == SLMPM_PEER_UP && !ep->end_of_stream && ep->link.port->domain->fd >= 0 &&
-	       !ep->control->link_lost;
+	return ep->state == SLMPM_PEER_UP && !ep->end_of_stream &&
+	       ep->link.port->domain->fd >= 0 && !ep->control->link_lost;
 }
 
 /* Concluded in so many milliseconds, unless somebody says more before. */
@@ -146,10 +186,10 @@ static void ended(struct endpoint *ep, bool gone)
 	bool normal = false;
 
 	snprintf(why, sizeof(why), "%s",
-		 gone                         ? "its process ended" :
-		 ep->control->step == HUNG_UP ? "it left the connection" :
-		 ep->link.port->lost          ? ep->link.port->lost :
-						"it left the connection");
+		 gone                                 ? "its process ended" :
+		 ep->control->step == HUNG_UP         ? "it left the connection" :
+		 ep->link.port->lost                  ? ep->link.port->lost :
+							"it left the connection");
 	list_remove(&ep->control->node);
 	if (ep->process)
 		normal = process_describe(ep, why, sizeof(why));

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The control connection of an endpoint: a SOCK_SEQPACKET socket that carries the handshake, the
- * fabric's descriptors and the doorbell, and whose end is the peer's.
+ * fabric's descriptors and the doorbell, or a TCP connection with the handshake alone. Its end is the
+ * peer's.
  */
 #ifndef SLMPM_BOOTSTRAP_H
 #define SLMPM_BOOTSTRAP_H
 
 #include "slmpm/endpoint.h"
+#include "slmpm/secret.h"
 
 /* Starts the handshake over FD, which becomes the endpoint's. PIDFD: the peer's, or -1. */
 int bootstrap_start(struct endpoint *ep, int fd, int pidfd);
+/* The same over TCP. ACTIVE: this side connected. Exactly one side is. */
+int bootstrap_start_stream(struct endpoint *ep, int fd, bool active, const struct secret *secret);
 /* Its link has: all that came before has been handed out. */
 void bootstrap_link_lost(struct endpoint *ep);
 /* Its socket has ended: the process may still tell why. */
@@ -26,7 +30,7 @@ uint64_t bootstrap_deadlines(struct context *ctx, uint64_t now_ns);
 bool bootstrap_hung_up(const struct context *ctx);
 /* Takes the loan areas and regions that were offered so far. */
 void bootstrap_read_ahead(struct endpoint *ep);
-/* Passes a loan area's descriptor. */
+/* Passes a loan area's descriptor; -ENOTSUP over TCP, here and below. */
 int bootstrap_offer_area(struct endpoint *ep, uint32_t id, uint64_t size, int fd);
 /* Passes a grant, with the region's descriptor unless FD is negative. */
 int bootstrap_offer_region(struct endpoint *ep, struct wire_grant *grant, int fd);

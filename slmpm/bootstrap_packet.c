@@ -20,11 +20,15 @@ int bootstrap_offer_area(struct endpoint *ep, uint32_t id, uint64_t size, int fd
 {
 	struct wire_area area = {.area = LITTLE_32(id), .size = LITTLE_64(size)};
 
+	if (ep->control->stream)
+		return -ENOTSUP;
 	return control_send(ep->control, &area, sizeof(area), WIRE_AREA, fd);
 }
 
 int bootstrap_offer_region(struct endpoint *ep, struct wire_grant *grant, int fd)
 {
+	if (ep->control->stream) /* the key could be faster */
+		return -ENOTSUP;
 	return control_send(ep->control, grant, sizeof(*grant), WIRE_GRANT, fd);
 }
 
@@ -94,6 +98,8 @@ void bootstrap_socket_ready(struct endpoint *ep)
 
 	if (leaves)
 		handshake_ask(c);
+	if (c && c->stream)
+		control_stream_flush(c);
 	for (int i = 0; i < READS_AT_ONCE && c && c->socket.fd >= 0; i++) {
 		int rc = c->pending && !leaves ? 0 : control_receive(c, &r);
 

@@ -127,11 +127,16 @@ void endpoint_free(struct endpoint *ep)
 void endpoint_name(struct endpoint *ep)
 {
 	const char *role = ep->process ? "accelerator" : ep->is_parent ? "host" : "peer";
+	char who[sizeof(ep->remote)];
 
-	if (ep->element)
-		snprintf(ep->name, sizeof(ep->name), "%s %u (pid %d)", role, ep->element, ep->pid);
+	if (ep->remote[0])
+		snprintf(who, sizeof(who), "%s", ep->remote);
 	else
-		snprintf(ep->name, sizeof(ep->name), "%s (pid %d)", role, ep->pid);
+		snprintf(who, sizeof(who), "pid %d", ep->pid);
+	if (ep->element)
+		snprintf(ep->name, sizeof(ep->name), "%s %u (%.38s)", role, ep->element, who);
+	else
+		snprintf(ep->name, sizeof(ep->name), "%s (%.49s)", role, who);
 	ep->stats->pid = ep->pid;
 }
 

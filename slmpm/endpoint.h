@@ -37,6 +37,7 @@ struct link {
 	uint64_t streaming;        /* of those, begun: they need neither order nor credit */
 	uint64_t uncharged;        /* of those, not begun: they need no credit */
 	struct request *active;    /* an active message, begun: nothing else begins meanwhile */
+	uint32_t held;             /* segments of the peer's ring held back: link_hold_back */
 };
 
 /* A message that the application reads in place (slmpm_hold). */
@@ -164,6 +165,7 @@ struct endpoint {
 	const char *broken; /* the link found a violation; progress ends the endpoint for it */
 	int error;          /* what calls on it return once it is not UP */
 	char reason[128];   /* and why, for the detail */
+	char remote[56];    /* of a peer over TCP: "host:port"; its pid is 0 */
 	char name[64];
 };
 

@@ -6,6 +6,9 @@
  *     NONCE  the peer's nonce, returned after its pidfd was taken
  *     ROUND  0, 1, ...: the fabric's blobs and descriptors, until it says connected
  *
+ * Over TCP a PROOF takes the nonce's place, that the secret is known: first of who connected, and
+ * then, if that holds, of the other. Nothing else of a stranger is used before.
+ *
  * Each step has an exact length, a legal state and a deadline.
  */
 #include "slmpm/handshake.h"
@@ -17,9 +20,12 @@
 #include <unistd.h>
 
 #include "slmpm/am.h"
-#include "slmpm/fetch.h"
-#include "slmpm/share.h"
 #include "slmpm/error.h"
+#include "slmpm/fetch.h"
+#include "slmpm/log.h"
+#include "slmpm/memory.h"
+#include "slmpm/share.h"
+#include "slmpm/stats.h"
 #include "slmpm/wait.h"
 
 #define PACKET_LEAST  256 /* the head of an active message, a key, an announcement go into one */
@@ -43,10 +49,14 @@ static int send_hello(struct control *c)
 		.eager_credit = LITTLE_64(config->eager_credit),
 		.loan_max = LITTLE_64(config->loan_max),
 	};
+	int rc;
 
 	snprintf(hello.version, sizeof(hello.version), "%s", slmpm_version());
 	snprintf(hello.fabric, sizeof(hello.fabric), "%s", ep->link.fabric->name);
-	return control_send(c, &hello, sizeof(hello), WIRE_HELLO, -1);
+	rc = control_send(c, &hello, sizeof(hello), WIRE_HELLO, -1);
+	if (c->stream)
+		c->stream->ours = hello;
+	return rc;
 }
 
 static int refuse(struct endpoint *ep, int error, const char *why)
@@ -136,6 +146,33 @@ static int refuse_version(struct endpoint *ep, const struct wire_hello *hello)
 	return refuse(ep, SLMPM_EVERSION, why);
 }
 
+/* What a peer, now known as one, wants. */
+static int take_terms(struct control *c, const struct wire_hello *hello)
+{
+	struct endpoint *ep = c->ep;
+
+	if (strncmp(hello->fabric, ep->link.fabric->name, sizeof(hello->fabric)) != 0)
+		return refuse(ep, SLMPM_EVERSION, "it wants another fabric");
+	c->features = LITTLE_64(hello->features) & WIRE_FEATURES;
+	ep->big_endian = LITTLE_32(hello->byte_order) == 2;
+	if (agree(ep, hello) < 0)
+		return -EPROTO;
+	if (!ep->pid && !c->stream)
+		ep->pid = (int32_t)LITTLE_32((uint32_t)hello->pid);
+	endpoint_name(ep);
+	return 0;
+}
+
+static int send_proof(struct control *c)
+{
+	const struct control_stream *s = c->stream;
+	struct wire_proof proof = {.head.type = 0};
+
+	secret_prove(&s->secret, s->active, s->active ? &s->ours : &s->theirs,
+		     s->active ? &s->theirs : &s->ours, proof.proof);
+	return control_send(c, &proof, sizeof(proof), WIRE_PROOF, -1);
+}
+
 static int take_hello(struct control *c, const struct received *r)
 {
 	const struct wire_hello *hello = &r->packet.hello;
@@ -148,17 +185,40 @@ static int take_hello(struct control *c, const struct received *r)
 		return refuse(ep, SLMPM_EPROTO, "it does not speak SLMPM");
 	if (LITTLE_16(hello->major) != WIRE_MAJOR || LITTLE_64(hello->required) & ~WIRE_FEATURES)
 		return refuse_version(ep, hello);
-	if (strncmp(hello->fabric, ep->link.fabric->name, sizeof(hello->fabric)) != 0)
-		return refuse(ep, SLMPM_EVERSION, "it wants another fabric");
-	c->features = LITTLE_64(hello->features) & WIRE_FEATURES;
-	ep->big_endian = LITTLE_32(hello->byte_order) == 2;
-	if (agree(ep, hello) < 0)
-		return -EPROTO;
-	if (!ep->pid)
-		ep->pid = (int32_t)LITTLE_32((uint32_t)hello->pid);
-	endpoint_name(ep);
+	if (c->stream) {
+		c->stream->theirs = *hello;
+		c->step = WAIT_PROOF;
+		return c->stream->active ? send_proof(c) : 0;
+	}
 	c->step = WAIT_NONCE;
+	if (take_terms(c, hello) < 0)
+		return -EPROTO;
 	return control_send(c, &nonce, sizeof(nonce), WIRE_NONCE, -1);
+}
+
+static bool is_proven(const struct control_stream *s, const struct wire_proof *proof)
+{
+	unsigned char right[sizeof(proof->proof)];
+
+	secret_prove(&s->secret, !s->active, s->active ? &s->ours : &s->theirs,
+		     s->active ? &s->theirs : &s->ours, right);
+	return key_same_secret(right, proof->proof);
+}
+
+static int take_proof(struct control *c, const struct received *r)
+{
+	int rc;
+
+	if (!is_proven(c->stream, &r->packet.proof)) {
+		stats_violation("secret");
+		log_line(SLMPM_LOG_WARN, "%s: refused: it does not know the secret", c->ep->name);
+		return refuse(c->ep, SLMPM_EACCES, "the secrets of the two sides differ");
+	}
+	if (take_terms(c, &c->stream->theirs) < 0)
+		return -EPROTO;
+	c->step = WAIT_ROUND;
+	rc = c->stream->active ? 0 : send_proof(c);
+	return rc < 0 ? rc : send_round(c);
 }
 
 static int take_nonce(struct control *c, const struct received *r)
@@ -278,10 +338,10 @@ int handshake_begin(struct control *c)
 
 	if (getrandom(&c->nonce, sizeof(c->nonce), 0) != sizeof(c->nonce))
 		return -EIO;
-	if (!c->ep->process)
+	if (!c->ep->process || c->stream)
 		limit_step(c);
 	rc = send_hello(c);
-	if (rc == 0 && !c->ep->listener)
+	if (rc == 0 && !c->ep->listener && !c->stream)
 		prepare_offer(c);
 	return rc;
 }
@@ -295,6 +355,8 @@ int handshake_packet(struct control *c, struct received *r)
 		return take_hello(c, r);
 	if (type == WIRE_NONCE && c->step == WAIT_NONCE)
 		return take_nonce(c, r);
+	if (type == WIRE_PROOF && c->step == WAIT_PROOF)
+		return take_proof(c, r);
 	if (type == WIRE_ROUND && c->step == WAIT_ROUND)
 		return take_round(c, r);
 	endpoint_poison(c->ep, "control packet out of turn");

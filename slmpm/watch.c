@@ -27,6 +27,16 @@ void watch_for_end(struct context *ctx, struct watch *w, bool only)
 		(void)epoll_ctl(ctx->epoll, EPOLL_CTL_MOD, w->fd, &event);
 }
 
+void watch_for_room(struct context *ctx, struct watch *w, bool on)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = w};
+
+	if (on)
+		event.events |= EPOLLOUT;
+	if (w->fd >= 0)
+		(void)epoll_ctl(ctx->epoll, EPOLL_CTL_MOD, w->fd, &event);
+}
+
 void watch_close(struct context *ctx, struct watch *w)
 {
 	watch_remove(ctx, w);

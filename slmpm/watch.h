@@ -24,6 +24,8 @@ int watch_add(struct context *ctx, struct watch *w);
 void watch_remove(struct context *ctx, struct watch *w);
 /* From now on only the other side's end is told; or everything again. */
 void watch_for_end(struct context *ctx, struct watch *w, bool only);
+/* Room to send is told, too; or no more. */
+void watch_for_room(struct context *ctx, struct watch *w, bool on);
 /* Removes it and closes its descriptor. */
 void watch_close(struct context *ctx, struct watch *w);
 

@@ -176,7 +176,9 @@ static inline uint64_t wire_extent(uint64_t length_or_offset, uint32_t flags)
 	return length_or_offset | (uint64_t)flags << 48;
 }
 
-/* ---- the control socket (SOCK_SEQPACKET); a packet of one byte is a doorbell ----------------- */
+/* ---- the control connection ------------------------------------------------------------------
+ * A packet socket, on which a packet of one byte is a doorbell; or TCP: hello, proof, rounds and bye
+ * alone, one behind the other. */
 
 #define WIRE_MAGIC UINT64_C(0x31304d504d4c53) /* "SLMPM01" */
 
@@ -187,6 +189,7 @@ enum wire_control {
 	WIRE_AREA = 4,  /* struct wire_area, with the area's descriptor */
 	WIRE_BYE = 5,   /* struct wire_bye: refused or poisoned, and why */
 	WIRE_GRANT = 6, /* struct wire_grant, with the region's descriptor where it is mapped */
+	WIRE_PROOF = 7, /* struct wire_proof: in place of the nonce, over TCP */
 };
 
 struct wire_control_head {
@@ -223,6 +226,13 @@ struct wire_nonce {
 	struct wire_control_head head;
 	uint64_t nonce;
 };
+
+/* That the secret is known: its keyed hash of both hellos. */
+struct wire_proof {
+	struct wire_control_head head;
+	unsigned char proof[16];
+};
+_Static_assert(sizeof(struct wire_proof) == 24, "wire layout");
 
 struct wire_round {
 	struct wire_control_head head;
