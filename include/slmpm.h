@@ -235,14 +235,29 @@ SLMPM_API int slmpm_parent(slmpm_peer *peer);
 /* The same in a context of one's own; only the first call decides the context. */
 SLMPM_API int slmpm_parent_in(slmpm_ctx ctx, slmpm_peer *peer);
 
-/* Unrelated processes. URL: "shm:NAME" (an abstract socket of this user) or "shm:/path". EBUSY:
- * somebody listens there. Does not block. */
+/*
+ * Unrelated processes. URL: "shm:NAME" (an abstract socket of this user), "shm:/path", or
+ * "tcp://host:port": port 0 any, no host or "*" every address of this machine. Over TCP both sides
+ * know a secret: that of SLMPM_SECRET, of "tcp://host:port#secret", or one that is made up.
+ * EBUSY: somebody listens there; EACCES: an address beyond this machine without SLMPM_INSECURE.
+ * Does not block, but for the look-up of a name.
+ */
 SLMPM_API int slmpm_listen(slmpm_listener *listener, slmpm_ctx ctx, const char *url);
 /* The next that has connected, in the listener's context. */
 SLMPM_API int slmpm_accept(slmpm_listener listener, slmpm_peer *peer, int timeout_ms);
 /* No more connections; peers that were accepted stay. */
 SLMPM_API int slmpm_unlisten(slmpm_listener listener);
-/* Blocks for the handshake. ENOENT: nobody listens there; EACCES: another user does. */
+
+struct slmpm_listener_info {
+	uint32_t size;
+	uint32_t port;   /* over TCP the real one, else 0 */
+	char url[320];   /* as others may write it, without the secret */
+	char secret[33]; /* over TCP: 32 hex digits that who connects must know, else "" */
+};
+
+SLMPM_API int slmpm_listener_query(slmpm_listener listener, struct slmpm_listener_info *info);
+/* Blocks for the handshake. ENOENT: nobody listens there; EACCES: another user does, or with another
+ * secret, or the address is beyond this machine without SLMPM_INSECURE. */
 SLMPM_API int slmpm_connect(slmpm_peer *peer, slmpm_ctx ctx, const char *url, int timeout_ms);
 
 /*

@@ -29,19 +29,30 @@ static int peer_pid(int fd)
 	return peer.pid;
 }
 
-struct endpoint *connect_adopt(struct context *ctx, int fd, struct listener *l, int *rc)
+static int begin(struct endpoint *ep, const struct connection *from)
 {
-	struct endpoint *ep = endpoint_new(ctx, NULL);
+	if (from->stream)
+		return bootstrap_start_stream(ep, from->fd, !ep->listener, from->secret);
+	ep->pid = peer_pid(from->fd);
+	endpoint_name(ep);
+	return bootstrap_start(ep, from->fd, -1);
+}
+
+struct endpoint *connect_adopt(struct context *ctx, const struct connection *from,
+			       struct listener *l, int *rc)
+{
+	const struct fabric *fabric = from->stream ? fabric_find("tcp") : NULL;
+	struct endpoint *ep = from->stream && !fabric ? NULL : endpoint_new(ctx, fabric);
 
 	if (!ep) {
-		*rc = -SLMPM_ENOMEM;
-		close(fd);
+		*rc = from->stream && !fabric ?
+			      error_set(SLMPM_ENOTSUP, "this library has no fabric \"tcp\"") :
+			      -SLMPM_ENOMEM;
+		close(from->fd);
 		return NULL;
 	}
-	ep->pid = peer_pid(fd);
 	ep->listener = l;
-	endpoint_name(ep);
-	*rc = bootstrap_start(ep, fd, -1);
+	*rc = begin(ep, from);
 	if (*rc < 0) {
 		*rc = error_system(*rc, "the control connection cannot be set up");
 		endpoint_free(ep);
@@ -50,36 +61,83 @@ struct endpoint *connect_adopt(struct context *ctx, int fd, struct listener *l, 
 	return ep;
 }
 
+/* ---- connecting ----------------------------------------------------------------------------- */
+
 static bool has_connected(void *arg)
 {
 	return ((struct endpoint *)arg)->state != SLMPM_PEER_CONNECTING;
 }
 
-static int not_connected(int rc, const char *url)
+/* What the address says, or else SLMPM_SECRET. */
+static int find_secret(const struct url *url, struct secret *secret)
 {
-	if (rc == -ECONNREFUSED || rc == -ENOENT)
-		return error_set(SLMPM_ENOENT, "%s: nobody listens there", url);
-	if (rc == -EAGAIN)
-		return error_set(SLMPM_ETIMEOUT, "%s: the listener takes nobody in", url);
-	return error_system(rc, url);
+	int rc = 0;
+
+	*secret = url->secret;
+	if (!secret->known)
+		rc = secret_configured(secret);
+	if (rc == 0 && !secret->known)
+		rc = error_set(SLMPM_EACCES, "%s: no secret: set SLMPM_SECRET, or write %s#SECRET",
+			       url->text, url->text);
+	return rc;
 }
 
-static int open_connected(const char *url, uint64_t deadline)
+static int open_connected(const struct url *url, uint64_t deadline)
 {
-	struct url address;
-	int fd = url_open(&address, url, 0), rc;
+	int fd = url_connect(url, deadline);
 
-	if (fd < 0)
-		return fd;
-	rc = url_connect(&address, fd, deadline);
-	if (rc < 0)
-		rc = not_connected(rc, url);
-	else if (!connect_allowed(fd))
-		rc = error_set(SLMPM_EACCES, "%s: the listener runs as another user", url);
-	if (rc == 0)
+	if (fd < 0 || url->kind == URL_TCP || connect_allowed(fd))
 		return fd;
 	close(fd);
-	return rc;
+	return error_set(SLMPM_EACCES, "%s: the listener runs as another user", url->text);
+}
+
+/* A name and a connection that nobody answers take their time: not at others' cost. */
+static int open_unlocked(struct context *ctx, const struct url *url, uint64_t deadline)
+{
+	int fd;
+
+	context_unlock(ctx);
+	fd = open_connected(url, deadline);
+	context_lock(ctx);
+	return fd;
+}
+
+static int await_connected(struct endpoint *ep, const struct url *url, uint64_t deadline)
+{
+	int rc = wait_until(ep->ctx, has_connected, ep, wait_ms(wait_now(), deadline, -1));
+
+	if (rc < 0)
+		return error_set(SLMPM_ETIMEOUT, "%s: handshake not finished in time", url->text);
+	return ep->was_up ? 0 : endpoint_error(ep);
+}
+
+struct endpoint *connect_to(struct context *ctx, const char *text, uint64_t deadline, int *rc)
+{
+	struct connection to;
+	struct secret secret;
+	struct endpoint *ep;
+	struct url url;
+
+	*rc = url_parse(&url, text);
+	to = (struct connection){.stream = url.kind == URL_TCP, .secret = &secret};
+	if (*rc == 0 && to.stream)
+		*rc = find_secret(&url, &secret);
+	if (*rc < 0)
+		return NULL;
+	to.fd = open_unlocked(ctx, &url, deadline);
+	if (to.fd < 0) {
+		*rc = to.fd;
+		return NULL;
+	}
+	ep = connect_adopt(ctx, &to, NULL, rc);
+	if (!ep)
+		return NULL;
+	*rc = await_connected(ep, &url, deadline);
+	if (*rc == 0)
+		return ep;
+	endpoint_free(ep);
+	return NULL;
 }
 
 int slmpm_connect(slmpm_peer *peer, slmpm_ctx handle, const char *url, int timeout_ms)
@@ -87,7 +145,7 @@ int slmpm_connect(slmpm_peer *peer, slmpm_ctx handle, const char *url, int timeo
 	uint64_t deadline = wait_deadline(timeout_ms);
 	struct context *ctx;
 	struct endpoint *ep;
-	int fd, rc = 0;
+	int rc = 0;
 
 	if (!peer)
 		return error_set(SLMPM_EINVAL, "slmpm_connect: no peer");
@@ -97,22 +155,10 @@ int slmpm_connect(slmpm_peer *peer, slmpm_ctx handle, const char *url, int timeo
 	rc = wait_forbidden(ctx, "slmpm_connect");
 	if (rc < 0)
 		return rc;
-	fd = open_connected(url, deadline);
-	if (fd < 0)
-		return fd;
 	context_lock(ctx);
-	ep = connect_adopt(ctx, fd, NULL, &rc);
-	if (ep) {
-		rc = wait_until(ctx, has_connected, ep, wait_ms(wait_now(), deadline, -1));
-		if (rc < 0)
-			rc = error_set(SLMPM_ETIMEOUT, "%s: handshake not finished in time", url);
-		else if (!ep->was_up)
-			rc = endpoint_error(ep);
-		if (rc < 0)
-			endpoint_free(ep);
-		else
-			peer->id = handle_id(ep);
-	}
+	ep = connect_to(ctx, url, deadline, &rc);
+	if (ep)
+		peer->id = handle_id(ep);
 	context_unlock(ctx);
 	return rc;
 }

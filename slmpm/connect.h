@@ -4,10 +4,22 @@
 #define SLMPM_CONNECT_H
 
 #include "slmpm/endpoint.h"
+#include "slmpm/secret.h"
+
+/* A connected socket, and what its handshake needs. */
+struct connection {
+	int fd;
+	bool stream;                 /* TCP: */
+	const struct secret *secret; /* both sides know it */
+};
 
 /* Is the other end of this user, or root? */
 bool connect_allowed(int fd);
-/* An endpoint over FD, its handshake begun; NULL with *RC set, FD is closed then. */
-struct endpoint *connect_adopt(struct context *ctx, int fd, struct listener *l, int *rc);
+/* An endpoint over it, its handshake begun; of listener L, or NULL: this side connected. NULL with *RC
+ * and the detail set, the socket is closed then. */
+struct endpoint *connect_adopt(struct context *ctx, const struct connection *from,
+			       struct listener *l, int *rc);
+/* The peer at URL, its handshake through; likewise. The context is locked. */
+struct endpoint *connect_to(struct context *ctx, const char *url, uint64_t deadline, int *rc);
 
 #endif

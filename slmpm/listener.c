@@ -13,6 +13,7 @@
 #include "slmpm/control.h"
 #include "slmpm/error.h"
 #include "slmpm/log.h"
+#include "slmpm/tcp.h"
 #include "slmpm/url.h"
 #include "slmpm/wait.h"
 
@@ -43,7 +44,20 @@ static void refuse(struct listener *l, int fd, int error, const char *why)
 	log_line(SLMPM_LOG_WARN, "%s: a connection was refused: %s", l->url, why);
 	if (error) /* nothing is said to another user */
 		control_refuse(fd, error, why);
+	if (l->tcp)
+		control_leave(fd);
 	close(fd);
+}
+
+static void adopt(struct listener *l, int fd)
+{
+	struct connection from = {.fd = fd, .stream = l->tcp, .secret = &l->secret};
+	int rc = l->tcp ? tcp_prepare(fd) : 0;
+
+	if (rc < 0)
+		close(fd);
+	else
+		(void)connect_adopt(l->ctx, &from, l, &rc);
 }
 
 /* Any file would do. */
@@ -105,72 +119,124 @@ uint64_t listener_deadlines(struct context *ctx, uint64_t now_ns)
 
 void listener_ready(struct listener *l)
 {
-	int rc, fd = take_connection(l);
+	int fd = take_connection(l);
 
 	if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
 		refuse_for_want(l);
-	else if (fd >= 0 && !connect_allowed(fd))
+	else if (fd >= 0 && !l->tcp && !connect_allowed(fd))
 		refuse(l, fd, 0, "another user");
 	else if (fd >= 0 && half_open(l->ctx) >= HALF_OPEN_MAX)
 		refuse(l, fd, SLMPM_ELIMIT, "too many handshakes at a time");
 	else if (fd >= 0)
-		(void)connect_adopt(l->ctx, fd, l, &rc);
+		adopt(l, fd);
 }
 
-static int open_listening(struct url *address, const char *url)
+/* What the address says, SLMPM_SECRET, or one made up: slmpm_listener_query hands it out. */
+static int find_secret(struct listener *l, const struct url *url)
 {
-	int fd = url_open(address, url, SOCK_NONBLOCK), rc;
+	int rc = 0;
 
-	if (fd < 0)
-		return fd;
-	rc = url_listen(address, fd, HALF_OPEN_MAX);
+	l->secret = url->secret;
+	if (!l->secret.known)
+		rc = secret_configured(&l->secret);
+	if (rc == 0 && !l->secret.known && secret_make(&l->secret) < 0)
+		rc = error_set(SLMPM_ESYSTEM, "no random bytes are to be had");
+	return rc;
+}
+
+static void set_url(struct listener *l, const struct url *url)
+{
+	bool v6 = strchr(url->host, ':');
+
+	if (!l->tcp)
+		snprintf(l->url, sizeof(l->url), "%s", url->text);
+	else
+		snprintf(l->url, sizeof(l->url), "tcp://%s%s%s:%u", v6 ? "[" : "",
+			 *url->host ? url->host : "*", v6 ? "]" : "", tcp_port(l->watch.fd));
+}
+
+static void close_it(struct listener *l)
+{
+	watch_remove(l->ctx, &l->watch);
+	listener_forked(l);
+	if (l->path[0])
+		unlink(l->path);
+}
+
+/* Its socket; what is left of a failed one goes with close_it. */
+static int begin(struct listener *l, const char *text)
+{
+	struct url url;
+	int rc = url_parse(&url, text);
+
+	if (rc < 0)
+		return rc;
+	l->tcp = url.kind == URL_TCP;
+	if (l->tcp && !fabric_find("tcp"))
+		return error_set(SLMPM_ENOTSUP, "%s: this library has no fabric \"tcp\"", url.text);
+	if (l->tcp)
+		rc = find_secret(l, &url);
 	if (rc == 0)
-		return fd;
-	close(fd);
-	return rc == -EADDRINUSE ?
-		       error_set(SLMPM_EBUSY, "%s: somebody listens there already", url) :
-		       error_system(rc, url);
+		rc = l->watch.fd = url_listen(&url, HALF_OPEN_MAX);
+	if (rc < 0)
+		return rc;
+	snprintf(l->path, sizeof(l->path), "%s", url_path(&url));
+	set_url(l, &url);
+	l->spare = spare_descriptor(l);
+	rc = watch_add(l->ctx, &l->watch);
+	return rc < 0 ? error_system(rc, url.text) : 0;
 }
 
 int slmpm_listen(slmpm_listener *out, slmpm_ctx handle, const char *url)
 {
-	struct url address;
 	struct listener *l;
 	struct context *ctx;
-	int fd, rc = 0;
+	int rc = 0;
 
 	if (!out)
 		return error_set(SLMPM_EINVAL, "slmpm_listen: no listener");
 	ctx = context_get(handle, &rc);
 	if (!ctx)
 		return rc;
-	fd = open_listening(&address, url);
-	if (fd < 0)
-		return fd;
 	l = handle_new(&listener_table);
-	if (!l) {
-		close(fd);
+	if (!l)
 		return error_set(SLMPM_ENOMEM, "for a listener");
-	}
 	l->ctx = ctx;
-	l->watch = (struct watch){WATCH_LISTENER, fd, l};
-	snprintf(l->url, sizeof(l->url), "%s", url);
-	snprintf(l->path, sizeof(l->path), "%s", url_path(&address));
+	l->spare = -1;
+	l->watch = (struct watch){WATCH_LISTENER, -1, l};
 	context_lock(ctx);
-	list_append(&ctx->listeners, &l->node);
-	l->spare = spare_descriptor(l);
-	rc = watch_add(ctx, &l->watch);
-	if (rc < 0)
-		listener_free(l);
-	else
+	rc = begin(l, url);
+	if (rc < 0) {
+		close_it(l);
+		handle_free(&listener_table, l);
+	} else {
+		list_append(&ctx->listeners, &l->node);
 		out->id = handle_id(l);
+	}
 	context_unlock(ctx);
-	return rc < 0 ? error_system(rc, url) : 0;
+	return rc;
+}
+
+int slmpm_listener_query(slmpm_listener handle, struct slmpm_listener_info *info)
+{
+	struct listener *l = handle_get(&listener_table, handle.id);
+
+	if (!l)
+		return handle_error(&listener_table, handle.id);
+	if (!info || info->size < sizeof(*info))
+		return error_set(SLMPM_EINVAL, "slmpm_listener_query: set .size of the structure");
+	info->port = l->tcp ? tcp_port(l->watch.fd) : 0;
+	snprintf(info->url, sizeof(info->url), "%s", l->url);
+	info->secret[0] = 0;
+	if (l->tcp)
+		secret_text(&l->secret, info->secret);
+	return 0;
 }
 
 void listener_forked(struct listener *l)
 {
-	close(l->watch.fd);
+	if (l->watch.fd >= 0)
+		close(l->watch.fd);
 	if (l->spare >= 0)
 		close(l->spare);
 }
@@ -194,10 +260,7 @@ void listener_free(struct listener *l)
 		if (l->ctx->endpoints[i]->listener == l)
 			l->ctx->endpoints[i]->listener = NULL;
 	list_remove(&l->node);
-	watch_remove(l->ctx, &l->watch);
-	listener_forked(l);
-	if (l->path[0])
-		unlink(l->path);
+	close_it(l);
 	endpoint_nobody(l->ctx);
 	handle_free(&listener_table, l);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where unrelated processes connect: "shm:NAME" (abstract socket) or "shm:/path". */
+/* Where unrelated processes connect: "shm:NAME" (abstract socket), "shm:/path", "tcp://host:port". */
 #ifndef SLMPM_LISTENER_H
 #define SLMPM_LISTENER_H
 
 #include "slmpm/handle.h"
+#include "slmpm/secret.h"
 #include "slmpm/watch.h"
 
 struct listener {
@@ -14,8 +15,10 @@ struct listener {
 	int spare;      /* a descriptor that makes room to refuse a connection; -1: none */
 	bool paused;    /* connections wait that cannot even be refused ... */
 	uint64_t again; /* ... until this */
-	char path[108]; /* of a path socket, to be removed; else empty */
-	char url[120];
+	bool tcp;
+	struct secret secret; /* that who connects over TCP must know */
+	char path[108];       /* of a path socket, to be removed; else empty */
+	char url[320];        /* without the secret; with the port that it really has */
 };
 
 extern struct handle_table listener_table;

@@ -94,6 +94,7 @@ static void of_spawn(void)
 
 static void of_listen(void)
 {
+	struct slmpm_listener_info info = {.size = sizeof(info)};
 	slmpm_listener listener, bad = {UINT64_C(9) << 32};
 	slmpm_peer peer;
 
@@ -102,6 +103,10 @@ static void of_listen(void)
 	SAYS(slmpm_listen(&listener, with.mine, "carrier:pigeon"), SLMPM_EADDRESS,
 	     "carrier:pigeon");
 	SAYS(slmpm_listen(&listener, with.mine, "shm:/no/such/x"), SLMPM_ENOENT, "/no/such/x");
+	SAYS(slmpm_listen(&listener, with.mine, "tcp://nowhere"), SLMPM_EADDRESS, "host:port");
+	SAYS(slmpm_listen(&listener, with.mine, "tcp://[::1]:0#1234"), SLMPM_EADDRESS, "hex");
+	SAYS(slmpm_connect(&peer, with.mine, "tcp://::1:9", 0), SLMPM_EADDRESS, "[::1]");
+	SAYS(slmpm_connect(&peer, with.mine, "tcp://127.0.0.1:9", 0), SLMPM_EACCES, "no secret");
 	SAYS(slmpm_connect(NULL, with.mine, "shm:x", 0), SLMPM_EINVAL, "no peer");
 	SAYS(slmpm_connect(&peer, with.mine, NULL, 0), SLMPM_EADDRESS, "shm:NAME");
 	SAYS(slmpm_connect(&peer, with.mine, "carrier:pigeon", 0), SLMPM_EADDRESS,
@@ -112,7 +117,15 @@ static void of_listen(void)
 	SAYS(slmpm_accept((slmpm_listener){0}, &peer, 0), SLMPM_EHANDLE, "zero listener");
 	SAYS(slmpm_unlisten(bad), SLMPM_EHANDLE, "no such listener");
 	SAYS(slmpm_unlisten((slmpm_listener){0}), SLMPM_EHANDLE, "zero listener");
+	SAYS(slmpm_listener_query(bad, &info), SLMPM_EHANDLE, "no such listener");
+	SAYS(slmpm_listener_query((slmpm_listener){0}, &info), SLMPM_EHANDLE, "zero listener");
 	OK(slmpm_listen(&listener, with.mine, "shm:bad-input"));
+	SAYS(slmpm_listener_query(listener, NULL), SLMPM_EINVAL, ".size");
+	info.size = sizeof(info) - 1;
+	SAYS(slmpm_listener_query(listener, &info), SLMPM_EINVAL, ".size");
+	info.size = sizeof(info);
+	OK(slmpm_listener_query(listener, &info));
+	CHECK(!strcmp(info.url, "shm:bad-input") && !info.port && !*info.secret, "%s", info.url);
 	SAYS(slmpm_accept(listener, NULL, 0), SLMPM_EINVAL, "no peer");
 	SAYS(slmpm_accept(listener, &peer, 0), SLMPM_ETIMEOUT, "shm:bad-input");
 	OK(slmpm_unlisten(listener));
@@ -319,6 +332,7 @@ static const struct bad_case cases[] = {
 	CASE(slmpm_listen, of_listen),
 	CASE(slmpm_accept, of_listen),
 	CASE(slmpm_unlisten, of_listen),
+	CASE(slmpm_listener_query, of_listen),
 	CASE(slmpm_connect, of_listen),
 	CASE(slmpm_send, of_messages),
 	CASE(slmpm_recv, of_messages),
