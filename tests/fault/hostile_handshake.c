@@ -20,11 +20,11 @@
 #include "tests/lib/death.h"
 #include "tests/lib/honest.h"
 #include "tests/lib/raw_peer.h"
+#include "tests/lib/stranger.h"
 
 /* The deadline: silence meets it soon; who speaks must not, however busy the machine is. */
 #define SOON_MS  "400"
 #define LATER_MS "10000"
-#define BOUND_MS 9000 /* everything is over by then */
 
 struct lie {
 	const char *name;
@@ -409,45 +409,6 @@ static int lie_to_listener(void *arg)
 	return tell(arg, fd);
 }
 
-static bool ended(pid_t pid)
-{
-	siginfo_t info = {0};
-
-	CHECK(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0, "waitid");
-	return info.si_pid == pid;
-}
-
-/* Its end has been seen, and it is forgotten. */
-static void await_forgotten(slmpm_listener listener, struct holdings before, const char *what)
-{
-	int64_t until = actor_now_ms() + BOUND_MS * actor_slow();
-	struct holdings now = holdings_now();
-	slmpm_peer nobody;
-
-	while ((now.descriptors > before.descriptors || now.mappings > before.mappings) &&
-	       actor_now_ms() < until) {
-		EXPECT(slmpm_accept(listener, &nobody, 2), -SLMPM_ETIMEOUT);
-		now = holdings_now();
-	}
-	holdings_expect(before, what);
-}
-
-static void at_listener(const struct lie *lie, slmpm_listener listener, slmpm_peer honest)
-{
-	struct holdings before = holdings_now();
-	int64_t begin = actor_now_ms();
-	slmpm_peer nobody;
-	pid_t pid = child_start(lie_to_listener, (void *)(uintptr_t)lie, 30);
-
-	while (!ended(pid)) {
-		EXPECT(slmpm_accept(listener, &nobody, 2), -SLMPM_ETIMEOUT);
-		honest_works(honest);
-		CHECK(actor_now_ms() < begin + BOUND_MS * actor_slow(), "%s: no end", lie->name);
-	}
-	CHECK(child_wait(pid) == 0, "%s: see above", lie->name);
-	await_forgotten(listener, before, lie->name);
-}
-
 /* ---- in a child's place ---- */
 
 static int lie_as_child(slmpm_peer host, char **words)
@@ -472,7 +433,8 @@ static void as_child(int i, slmpm_ctx ctx, slmpm_peer honest)
 	while (info.state == SLMPM_PEER_CONNECTING) {
 		honest_works(honest);
 		OK(slmpm_peer_query(peer, &info));
-		CHECK(actor_now_ms() < begin + BOUND_MS * actor_slow(), "%s: no end", lie->name);
+		CHECK(actor_now_ms() < begin + STRANGER_BOUND_MS * actor_slow(), "%s: no end",
+		      lie->name);
 	}
 	rc = slmpm_send(peer, 1, "x", 1, PATIENCE);
 	/* A child that tells nobody why may be found gone, or gone with exit status 0. */
@@ -492,7 +454,7 @@ static void as_child(int i, slmpm_ctx ctx, slmpm_peer honest)
 
 static int connect_patiently(void)
 {
-	int64_t until = actor_now_ms() + BOUND_MS * actor_slow();
+	int64_t until = actor_now_ms() + STRANGER_BOUND_MS * actor_slow();
 	int fd;
 
 	while ((fd = raw_connect(address)) < 0) {
@@ -536,12 +498,13 @@ static void half_open(slmpm_listener listener, slmpm_peer honest)
 	pid_t pid = child_start(crowd, NULL, 30), late;
 	slmpm_peer peer;
 
-	while (!ended(pid)) {
+	while (!stranger_has_left(pid)) {
 		EXPECT(slmpm_accept(listener, &peer, 1), -SLMPM_ETIMEOUT);
 		honest_works(honest);
 		CHECK(holdings_now().descriptors < before.descriptors + 3 * HALF_OPEN + 8,
 		      "hundreds of half-open connections are kept");
-		CHECK(actor_now_ms() < begin + 2 * BOUND_MS * actor_slow(), "the crowd: no end");
+		CHECK(actor_now_ms() < begin + 2 * STRANGER_BOUND_MS * actor_slow(),
+		      "the crowd: no end");
 	}
 	CHECK(child_wait(pid) == 0, "the crowd: see above");
 	late = child_start(honest_peer, address, 30);
@@ -549,7 +512,7 @@ static void half_open(slmpm_listener listener, slmpm_peer honest)
 	honest_works(peer);
 	OK(slmpm_close(peer, PATIENCE));
 	CHECK(child_wait(late) == 0, "the honest latecomer");
-	await_forgotten(listener, before, "half-open connections");
+	stranger_forgotten(listener, before, "half-open connections");
 }
 
 /* ---- everything, by deadline ---- */
@@ -578,7 +541,8 @@ static int tell_all(void *handshake_ms)
 	for (int i = 0; i < (int)LIES; i++) {
 		if (meets_deadline(&lies[i]) != soon)
 			continue;
-		at_listener(&lies[i], listener, honest);
+		stranger_visits(lies[i].name, lie_to_listener, (void *)(uintptr_t)&lies[i],
+				listener, honest);
 		as_child(i, ctx, honest);
 		printf("%-28s refused\n", lies[i].name);
 	}
