@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "slmpm/handshake.h"
+#include "slmpm/net.h"
 #include "slmpm/process.h"
 #include "slmpm/progress.h"
-#include "slmpm/tcp.h"
 #include "slmpm/wait.h"
 
 #ifndef SO_PEERPIDFD
@@ -106,7 +106,7 @@ int bootstrap_start_stream(struct endpoint *ep, int fd, bool active, const struc
 		return -ENOMEM;
 	c->stream->secret = *secret;
 	c->stream->active = ep->link.port->active = active;
-	tcp_peer(fd, ep->remote);
+	net_peer(fd, ep->remote);
 	endpoint_name(ep);
 	if (ep->process) /* of this machine, and in its place */
 		c->process.fd = ep->process->pidfd;
@@ -166,8 +166,8 @@ static bool process_has_ended(const struct control *c)
 /* What the peer sent last may still be on its way over a link that has its own end. */
 static bool link_may_speak(const struct endpoint *ep)
 {
-	return ep->state == SLMPM_PEER_UP && !ep->end_of_stream &&
-	       ep->link.port->domain->fd >= 0 && !ep->control->link_lost;
+	return ep->state == SLMPM_PEER_UP && !ep->end_of_stream && ep->link.port->domain->fd >= 0 &&
+	       !ep->control->link_lost;
 }
 
 /* Concluded in so many milliseconds, unless somebody says more before. */
@@ -186,10 +186,10 @@ static void ended(struct endpoint *ep, bool gone)
 	bool normal = false;
 
 	snprintf(why, sizeof(why), "%s",
-		 gone                                 ? "its process ended" :
-		 ep->control->step == HUNG_UP         ? "it left the connection" :
-		 ep->link.port->lost                  ? ep->link.port->lost :
-							"it left the connection");
+		 gone                         ? "its process ended" :
+		 ep->control->step == HUNG_UP ? "it left the connection" :
+		 ep->link.port->lost          ? ep->link.port->lost :
+						"it left the connection");
 	list_remove(&ep->control->node);
 	if (ep->process)
 		normal = process_describe(ep, why, sizeof(why));

@@ -13,7 +13,7 @@
 #include "slmpm/control.h"
 #include "slmpm/error.h"
 #include "slmpm/log.h"
-#include "slmpm/tcp.h"
+#include "slmpm/net.h"
 #include "slmpm/url.h"
 #include "slmpm/wait.h"
 
@@ -52,7 +52,7 @@ static void refuse(struct listener *l, int fd, int error, const char *why)
 static void adopt(struct listener *l, int fd)
 {
 	struct connection from = {.fd = fd, .stream = l->tcp, .secret = &l->secret};
-	int rc = l->tcp ? tcp_prepare(fd) : 0;
+	int rc = l->tcp ? net_prepare(fd) : 0;
 
 	if (rc < 0)
 		close(fd);
@@ -152,7 +152,7 @@ static void set_url(struct listener *l, const struct url *url)
 		snprintf(l->url, sizeof(l->url), "%s", url->text);
 	else
 		snprintf(l->url, sizeof(l->url), "tcp://%s%s%s:%u", v6 ? "[" : "",
-			 *url->host ? url->host : "*", v6 ? "]" : "", tcp_port(l->watch.fd));
+			 *url->host ? url->host : "*", v6 ? "]" : "", net_port(l->watch.fd));
 }
 
 static void close_it(struct listener *l)
@@ -225,7 +225,7 @@ int slmpm_listener_query(slmpm_listener handle, struct slmpm_listener_info *info
 		return handle_error(&listener_table, handle.id);
 	if (!info || info->size < sizeof(*info))
 		return error_set(SLMPM_EINVAL, "slmpm_listener_query: set .size of the structure");
-	info->port = l->tcp ? tcp_port(l->watch.fd) : 0;
+	info->port = l->tcp ? net_port(l->watch.fd) : 0;
 	snprintf(info->url, sizeof(info->url), "%s", l->url);
 	info->secret[0] = 0;
 	if (l->tcp)

@@ -9,7 +9,7 @@
 #include "slmpm/config.h"
 #include "slmpm/error.h"
 #include "slmpm/lookup.h"
-#include "slmpm/tcp.h"
+#include "slmpm/net.h"
 #include "slmpm/url.h"
 #include "slmpm/wait.h"
 
@@ -35,9 +35,9 @@ static int find(const struct url *url, bool listening, uint64_t deadline, struct
 
 static int refused(const struct url *url, const struct sockaddr *sa)
 {
-	char name[TCP_NAME];
+	char name[NET_NAME];
 
-	tcp_name(sa, name);
+	net_name(sa, name);
 	return error_set(SLMPM_EACCES,
 			 "%s: %s is not of this machine alone, and nothing protects what travels "
 			 "there; SLMPM_INSECURE=y allows it",
@@ -50,7 +50,7 @@ static int new_socket(int family)
 
 	if (fd < 0)
 		return -errno;
-	rc = tcp_prepare(fd);
+	rc = net_prepare(fd);
 	if (rc == 0)
 		return fd;
 	close(fd);
@@ -87,7 +87,7 @@ static int listen_at_one(const struct url *url, const struct addrinfo *found, in
 		for (const struct addrinfo *at = found; at; at = at->ai_next) {
 			if ((at->ai_family == first) == (turn == 1))
 				continue;
-			if (!tcp_allowed(at->ai_addr))
+			if (!net_allowed(at->ai_addr))
 				return refused(url, at->ai_addr);
 			rc = listen_at(at, backlog);
 			if (rc >= 0 || rc == -EADDRINUSE)
@@ -175,7 +175,7 @@ static int connect_to_one(const struct url *url, const struct addrinfo *found, u
 	for (const struct addrinfo *at = found; at; at = at->ai_next) {
 		int rc;
 
-		if (!tcp_allowed(at->ai_addr)) {
+		if (!net_allowed(at->ai_addr)) {
 			forbidden = at;
 			continue;
 		}

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* TCP sockets: which addresses are allowed, who is at the other end, how long silence may last. */
-#ifndef SLMPM_TCP_H
-#define SLMPM_TCP_H
+#ifndef SLMPM_NET_H
+#define SLMPM_NET_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
-#define TCP_NAME 56 /* "[IPv6]:port" */
+#define NET_NAME 56 /* "[IPv6]:port" */
 
 /* Is it of this machine alone, or has the user allowed others (SLMPM_INSECURE)? */
-bool tcp_allowed(const struct sockaddr *sa);
+bool net_allowed(const struct sockaddr *sa);
 /* "192.0.2.1:4711", "[::1]:4711"; an IPv4 address that IPv6 carries is shown as such. */
-void tcp_name(const struct sockaddr *sa, char name[TCP_NAME]);
+void net_name(const struct sockaddr *sa, char name[NET_NAME]);
 /* The other end's, "?" where it has gone. */
-void tcp_peer(int fd, char name[TCP_NAME]);
+void net_peer(int fd, char name[NET_NAME]);
 /* The port at this end, 0: none. */
-uint16_t tcp_port(int fd);
+uint16_t net_port(int fd);
 /* Small packets go at once; a peer whose machine is silent for SLMPM_DEAD_MS is lost. Negative
  * errno. */
-int tcp_prepare(int fd);
+int net_prepare(int fd);
 
 #endif

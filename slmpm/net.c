@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What all TCP sockets of the module have in common. */
-#include "slmpm/tcp.h"
+#include "slmpm/net.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -42,7 +42,7 @@ static bool is_loopback(const union address *a)
 	return a->any.sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&a->v6.sin6_addr);
 }
 
-bool tcp_allowed(const struct sockaddr *sa)
+bool net_allowed(const struct sockaddr *sa)
 {
 	const struct config *config = config_get();
 	union address a;
@@ -51,7 +51,7 @@ bool tcp_allowed(const struct sockaddr *sa)
 	return is_loopback(&a) || (config && config->insecure);
 }
 
-void tcp_name(const struct sockaddr *sa, char name[TCP_NAME])
+void net_name(const struct sockaddr *sa, char name[NET_NAME])
 {
 	char host[INET6_ADDRSTRLEN] = "?";
 	union address a;
@@ -59,26 +59,26 @@ void tcp_name(const struct sockaddr *sa, char name[TCP_NAME])
 	normalize(&a, sa);
 	if (a.any.sa_family == AF_INET) {
 		inet_ntop(AF_INET, &a.v4.sin_addr, host, sizeof(host));
-		snprintf(name, TCP_NAME, "%s:%u", host, (unsigned)ntohs(a.v4.sin_port));
+		snprintf(name, NET_NAME, "%s:%u", host, (unsigned)ntohs(a.v4.sin_port));
 	} else if (a.any.sa_family == AF_INET6) {
 		inet_ntop(AF_INET6, &a.v6.sin6_addr, host, sizeof(host));
-		snprintf(name, TCP_NAME, "[%s]:%u", host, (unsigned)ntohs(a.v6.sin6_port));
+		snprintf(name, NET_NAME, "[%s]:%u", host, (unsigned)ntohs(a.v6.sin6_port));
 	} else {
-		snprintf(name, TCP_NAME, "?");
+		snprintf(name, NET_NAME, "?");
 	}
 }
 
-void tcp_peer(int fd, char name[TCP_NAME])
+void net_peer(int fd, char name[NET_NAME])
 {
 	union address a = {.any = {.sa_family = AF_UNSPEC}};
 	socklen_t size = sizeof(a);
 
 	if (getpeername(fd, &a.any, &size) != 0)
 		a.any.sa_family = AF_UNSPEC;
-	tcp_name(&a.any, name);
+	net_name(&a.any, name);
 }
 
-uint16_t tcp_port(int fd)
+uint16_t net_port(int fd)
 {
 	union address a;
 	socklen_t size = sizeof(a);
@@ -99,7 +99,7 @@ static int set(int fd, int level, int option, int value)
  * A connection with nothing under way is asked for a sign of life after a third of the time, each
  * second from then on; what is under way and not confirmed counts from its first try.
  */
-int tcp_prepare(int fd)
+int net_prepare(int fd)
 {
 	const struct config *config = config_get();
 	int dead_ms = config ? (int)config->dead_ms : 5000;
