@@ -13,6 +13,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "fabrics/publication.h"
 #include "fabrics/shm.h"
 
 enum { ROUND_OFFER, ROUND_MAPPED, ROUND_SEALED };
@@ -120,27 +121,6 @@ static int check_echo(const struct shm_link *l, const struct fabric_blob *in)
 	return LITTLE_64(epoch) == l->own_epoch ? 0 : -EPROTO;
 }
 
-/* So much is read and not published by a writer that waits for the longest packet's room, less what
- * the core may hold back while it gathers releases, and what the writer leaves free. */
-static uint32_t live_share(const struct ring_shape *shape)
-{
-	return shape->segments - ring_packet_max(shape) + 1 - FABRIC_DUE(shape->segments) -
-	       FABRIC_HOLD_MAX(shape->segments);
-}
-
-/* p of N, as far as that goes. */
-static uint32_t threshold(const struct ring_shape *shape, uint32_t permille)
-{
-	uint32_t part = (uint32_t)((uint64_t)shape->segments * permille / 1000);
-	uint32_t live = live_share(shape);
-
-	if (!permille)
-		return 0;
-	if (part > live)
-		part = live;
-	return part ? part : 1;
-}
-
 /* Both ends have both objects: set the rings up from the private copies of their geometry. */
 static int start_rings(struct shm_link *l)
 {
@@ -163,12 +143,9 @@ static int start_rings(struct shm_link *l)
 		.bits = calloc(1, ring_bits_size(&l->own_shape)),
 		.out = &peer->consumed,
 		.in = &own->produced,
-		.threshold = threshold(&l->own_shape, c->threshold_permille),
-		.batch = c->batch ? c->batch : l->own_shape.segments / 16,
+		.threshold = publication_threshold(&l->own_shape, c),
+		.batch = publication_batch(&l->own_shape, c),
 	};
-
-	if (in.batch > live_share(&l->own_shape))
-		in.batch = live_share(&l->own_shape);
 
 	if (!out.bits || !in.bits) {
 		free(out.bits);
