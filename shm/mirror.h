@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Private memory that is mapped twice in a row: what begins before its end goes on at its beginning,
+ * in one piece.
+ */
+#ifndef SHM_MIRROR_H
+#define SHM_MIRROR_H
+
+#include <stddef.h>
+
+struct mirror {
+	void *base;  /* 2 * size bytes of addresses */
+	size_t size; /* bytes of memory: whole pages */
+};
+
+/* At least SIZE bytes. A negative errno leaves M empty: destroying it does nothing. */
+int mirror_create(struct mirror *m, const char *label, size_t size);
+void mirror_destroy(struct mirror *m);
+
+#endif
