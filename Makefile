@@ -76,7 +76,7 @@ wants       = $(call note,pkg-config,fabrics/$(1).c)
 lacking     = $(if $(call wants,$(1)),$(shell $(PKG_CONFIG) --exists $(call wants,$(1)) 2>/dev/null || echo $(1)))
 LEFT_OUT   := $(foreach f,$(FABRIC_ALL),$(call lacking,$(f)))
 FABRICS    := $(filter-out $(LEFT_OUT),$(FABRIC_ALL))
-FABRIC_PKG := $(foreach f,$(FABRICS),$(call wants,$(f)))
+FABRIC_PKG := $(strip $(foreach f,$(FABRICS),$(call wants,$(f))))
 
 LIB_SRC := $(wildcard shm/*.c slmpm/*.c) \
 	$(filter-out $(foreach f,$(LEFT_OUT),fabrics/$(f).c fabrics/$(f)_%.c),$(wildcard fabrics/*.c))
