@@ -26,7 +26,7 @@ static void send_lengths(struct link_pair *p)
 	for (uint32_t n = 0; n <= most; n += n < 300 || n + 200 > most ? 1 : stride) {
 		int side = (int)(n & 1);
 
-		assert_int_equal(link_put(p->link[side], n, n, 0), 1);
+		link_send(p->link[side], n, n, 0);
 		link_take(p->link[!side], n, n);
 		link_expect_nothing(p->link[!side]);
 	}
@@ -51,7 +51,7 @@ static void wrap_lengths(struct link_pair *p, uint32_t segments, uint32_t size)
 			uint32_t lengths[] = {end < size ? 0 : end - size + 1, end - 1, end};
 
 			for (int i = 0; i < 3 && lengths[i] <= most; i++) {
-				assert_int_equal(link_put(p->link[LEFT], seed, lengths[i], 0), 1);
+				link_send(p->link[LEFT], seed, lengths[i], 0);
 				link_take(p->link[RIGHT], seed++, lengths[i]);
 				link_expect_nothing(p->link[RIGHT]);
 			}
@@ -59,7 +59,7 @@ static void wrap_lengths(struct link_pair *p, uint32_t segments, uint32_t size)
 		/* Each round begins one segment further on. */
 		link_flush_totals(p->link[LEFT]);
 		while (p->link[LEFT]->counts.produced % segments != (at + 1) % segments) {
-			assert_int_equal(link_put(p->link[LEFT], seed, 1, 0), 1);
+			link_send(p->link[LEFT], seed, 1, 0);
 			link_take(p->link[RIGHT], seed++, 1);
 			link_flush_totals(p->link[LEFT]);
 		}
@@ -94,7 +94,7 @@ static void refuse_too_long(struct link_pair *p)
 	link_expect_nothing(p->link[RIGHT]);
 	link_flush_totals(p->link[LEFT]);
 	assert_true(p->link[LEFT]->counts.produced == produced);
-	assert_int_equal(link_put(p->link[LEFT], 2, most, 0), 1);
+	link_send(p->link[LEFT], 2, most, 0);
 	link_take(p->link[RIGHT], 2, most);
 }
 
@@ -113,7 +113,7 @@ static void unknown_operation_is_refused(void **state)
 	link_pair_open(&p, fabric, 64, 64);
 	assert_true(fabric->post(p.link[LEFT], &wr) < 0);
 	link_expect_nothing(p.link[RIGHT]);
-	assert_int_equal(link_put(p.link[LEFT], 1, 8, 0), 1);
+	link_send(p.link[LEFT], 1, 8, 0);
 	link_take(p.link[RIGHT], 1, 8);
 	link_pair_close(&p);
 }
@@ -140,6 +140,7 @@ static void fill_and_empty(struct link_pair *p)
 	for (int lap = 0; lap < 7; lap++) {
 		uint32_t length = lap % 2 ? p->link[LEFT]->payload_max : 5;
 
+		link_await_totals(p->link[LEFT]);
 		assert_true(fill_up(p->link[LEFT], &sent, length) > 0);
 		/* Refused again and again, and not a byte of it arrives. */
 		for (int i = 0; i < 5; i++) {
@@ -166,8 +167,7 @@ static void stream_of_lengths(struct link_pair *p)
 	uint64_t sent = 1, taken = 1;
 
 	while (taken < 5000) {
-		link_fill(p->link[LEFT], &sent);
-		assert_true(taken < sent); /* an empty ring takes any packet: never stuck */
+		link_fill_empty(p->link[LEFT], &sent); /* it takes any packet: never stuck */
 		while (taken < sent)
 			link_take_next(p->link[RIGHT], &taken);
 	}
@@ -185,8 +185,10 @@ static void stream_at_the_brim(struct link_pair *p)
 	uint64_t sent = 1, taken = 1;
 
 	for (int i = 0; i < 5000; i++) {
-		link_fill(p->link[LEFT], &sent);
-		assert_true(taken < sent);
+		if (taken == sent)
+			link_fill_empty(p->link[LEFT], &sent);
+		else
+			link_fill(p->link[LEFT], &sent);
 		link_take_next(p->link[RIGHT], &taken);
 	}
 }
@@ -214,16 +216,13 @@ static void totals_wrap_around(void **state)
 			link_pair_make(&p, fabric, config);
 			link_pair_connect(&p);
 			while (taken < 400) {
-				link_fill(p.link[LEFT], &sent);
-				assert_true(taken < sent);
+				link_fill_empty(p.link[LEFT], &sent);
 				while (taken < sent)
 					link_take_next(p.link[RIGHT], &taken);
 			}
 			link_expect_nothing(p.link[RIGHT]); /* gives a last pad back */
 			link_flush_totals(p.link[RIGHT]);
-			link_flush_totals(p.link[LEFT]);
-			assert_true(p.link[LEFT]->counts.consumed_seen ==
-				    p.link[LEFT]->counts.produced);
+			link_await_totals(p.link[LEFT]);
 			link_pair_close(&p);
 		}
 	}
@@ -239,13 +238,15 @@ static void bite(struct link_pair *p, uint64_t *seed, int burst, int n, bool run
 	int got = 0;
 
 	for (int i = 0; i < burst; i++)
-		assert_int_equal(link_put(p->link[LEFT], first + (uint64_t)i, (uint32_t)i % 25,
-					  i < burst - 1 ? FABRIC_MORE : 0),
-				 1);
+		link_send(p->link[LEFT], first + (uint64_t)i, (uint32_t)i % 25,
+			  i < burst - 1 ? FABRIC_MORE : 0);
 	assert_int_equal(fabric->poll(p->link[RIGHT], a, 0), 0);
 	while (got < burst) {
-		int count = fabric->poll(p->link[RIGHT], a, n);
+		int count;
 
+		while ((count = link_poll(p->link[RIGHT], a, n)) == 0 &&
+		       link_await(p->domain[RIGHT]))
+			;
 		assert_true(count > 0 && count <= n);
 		for (int i = 0; i < count; i++)
 			link_check(&a[i], first + (uint64_t)(got + i), (uint32_t)(got + i) % 25);
@@ -297,7 +298,7 @@ static void build(struct link_pair *p)
 		if (i % 5 == 0) { /* given back */
 			assert_int_equal(fabric->post(p->link[LEFT], &flush), 1);
 			link_expect_nothing(p->link[RIGHT]);
-			assert_int_equal(link_put(p->link[LEFT], i, used, 0), 1);
+			link_send(p->link[LEFT], i, used, 0);
 		} else {
 			actor_fill(at, i, used);
 			assert_int_equal(fabric->post(p->link[LEFT], &wr), 1);

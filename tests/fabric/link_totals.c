@@ -4,12 +4,11 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <sys/socket.h>
 
 #include <cmocka.h>
 
+#include "tests/lib/actor.h"
 #include "tests/lib/fabric_suite.h"
-#include "tests/lib/test.h"
 
 /* ---- totals ---------------------------------------------------------------------------------- */
 
@@ -23,9 +22,11 @@ static void counts_are_current_after_flush(void **state)
 	out = &p.link[LEFT]->counts;
 	in = &p.link[RIGHT]->counts;
 	for (uint64_t i = 1; i <= 10; i++)
-		assert_int_equal(link_put(p.link[LEFT], i, 100, 0), 1);
+		link_send(p.link[LEFT], i, 100, 0);
 	link_flush_totals(p.link[LEFT]);
-	link_flush_totals(p.link[RIGHT]);
+	do
+		link_flush_totals(p.link[RIGHT]);
+	while (in->in_produced_seen != out->produced && link_await(p.domain[RIGHT]));
 	assert_int_equal(out->out_segments, 64);
 	assert_int_equal(in->in_segments, 64);
 	assert_true(out->produced >= 10 && out->produced <= 64);
@@ -34,7 +35,7 @@ static void counts_are_current_after_flush(void **state)
 	for (uint64_t i = 1; i <= 10; i++)
 		link_take(p.link[RIGHT], i, 100);
 	link_flush_totals(p.link[RIGHT]);
-	link_flush_totals(p.link[LEFT]);
+	link_await_totals(p.link[LEFT]);
 	assert_true(in->consumed == out->produced);
 	assert_true(out->consumed_seen == out->produced);
 	assert_int_equal(out->remote_reads + in->remote_reads, 0);
@@ -48,10 +49,12 @@ static void asked_total_comes_at_once(void **state)
 	struct link_pair p;
 
 	(void)state;
+	if (fabric != fabric_find("shm")) /* no user in the core */
+		skip();
 	link_pair_make(&p, fabric, config);
 	link_pair_connect(&p);
-	assert_int_equal(link_put(p.link[LEFT], 1, 8, 0), 1);
-	assert_int_equal(link_put(p.link[LEFT], 2, 8, FABRIC_ASK), 1);
+	link_send(p.link[LEFT], 1, 8, 0);
+	link_send(p.link[LEFT], 2, 8, FABRIC_ASK);
 	link_take(p.link[RIGHT], 1, 8);
 	link_take(p.link[RIGHT], 2, 8);
 	link_flush_totals(p.link[LEFT]); /* looks at what has arrived */
@@ -71,10 +74,9 @@ static void every_read_is_published_where_asked(void **state)
 	link_pair_make(&p, fabric, config);
 	link_pair_connect(&p);
 	for (uint64_t i = 1; i <= 20; i++) {
-		assert_int_equal(link_put(p.link[LEFT], i, 8, 0), 1);
+		link_send(p.link[LEFT], i, 8, 0);
 		link_take(p.link[RIGHT], i, 8);
-		link_flush_totals(p.link[LEFT]);
-		assert_true(p.link[LEFT]->counts.consumed_seen == p.link[LEFT]->counts.produced);
+		link_await_totals(p.link[LEFT]);
 	}
 	link_flush_totals(p.link[RIGHT]);
 	assert_int_equal(p.link[RIGHT]->counts.publications[4], 20);
@@ -83,14 +85,15 @@ static void every_read_is_published_where_asked(void **state)
 
 /* ---- waking ---------------------------------------------------------------------------------- */
 
+/* It has been, or is not: where the fabric itself sees what comes, that may take a moment. */
 static bool rings(struct link_pair *p, int side)
 {
-	char bells[8];
-	bool any = false;
+	return link_awaits_bell(&p->end[side], p->domain[side]->fd >= 0 ? PATIENCE : 0);
+}
 
-	while (recv(p->end[side].bell, bells, sizeof(bells), MSG_DONTWAIT) == 1)
-		any = true;
-	return any;
+static bool is_quiet(struct link_pair *p, int side)
+{
+	return !link_awaits_bell(&p->end[side], 0);
 }
 
 static void awake_peer_hears_nothing(void **state)
@@ -100,11 +103,12 @@ static void awake_peer_hears_nothing(void **state)
 	(void)state;
 	link_pair_open(&p, fabric, 64, 64);
 	for (uint64_t i = 1; i < 100; i++) {
-		assert_int_equal(link_put(p.link[LEFT], i, 8, 0), 1);
+		link_send(p.link[LEFT], i, 8, 0);
 		link_take(p.link[RIGHT], i, 8);
 	}
-	assert_false(rings(&p, RIGHT));
-	assert_false(rings(&p, LEFT));
+	link_expect_nothing(p.link[LEFT]); /* what it has been told of room */
+	assert_true(is_quiet(&p, RIGHT));
+	assert_true(is_quiet(&p, LEFT));
 	assert_int_equal(p.link[LEFT]->counts.bells, 0);
 	link_pair_close(&p);
 }
@@ -115,7 +119,7 @@ static void end_burst(struct link_pair *p, int how, uint64_t *seed)
 	struct fabric_arrival a;
 
 	switch (how) {
-	case 0: assert_int_equal(link_put(p->link[LEFT], ++*seed, 8, 0), 1); break;
+	case 0: link_send(p->link[LEFT], ++*seed, 8, 0); break;
 	case 1: assert_int_equal(fabric->poll(p->link[LEFT], &a, 1), 0); break;
 	case 2: link_flush_totals(p->link[LEFT]); break;
 	default: fabric->arm(p->domain[LEFT], true); fabric->arm(p->domain[LEFT], false);
@@ -129,7 +133,7 @@ static void bursts_wake_once_they_end(struct link_pair *p, uint64_t *seed)
 
 		fabric->arm(p->domain[RIGHT], true);
 		link_expect_nothing(p->link[RIGHT]);
-		assert_int_equal(link_put(p->link[LEFT], *seed, 8, FABRIC_MORE), 1);
+		link_send(p->link[LEFT], *seed, 8, FABRIC_MORE);
 		end_burst(p, how, seed);
 		assert_true(rings(p, RIGHT));
 		fabric->arm(p->domain[RIGHT], false);
@@ -156,7 +160,7 @@ static void room_wakes(struct link_pair *p, uint64_t *seed)
 	assert_true(rings(p, LEFT));
 	fabric->arm(p->domain[RIGHT], false);
 	fabric->arm(p->domain[LEFT], false);
-	assert_int_equal(link_put(p->link[LEFT], *seed, 8, 0), 1);
+	link_send(p->link[LEFT], *seed, 8, 0);
 	link_take(p->link[RIGHT], (*seed)++, 8);
 }
 
@@ -167,14 +171,14 @@ static void sleeper_is_woken(struct link_pair *p)
 	for (int lap = 0; lap < 3; lap++) {
 		fabric->arm(p->domain[RIGHT], true);
 		link_expect_nothing(p->link[RIGHT]);
-		assert_int_equal(link_put(p->link[LEFT], seed, 8, 0), 1);
+		link_send(p->link[LEFT], seed, 8, 0);
 		assert_true(rings(p, RIGHT));
 		link_take(p->link[RIGHT], seed++, 8);
 		fabric->arm(p->domain[RIGHT], false);
 		/* Awake again: it hears nothing. */
-		assert_int_equal(link_put(p->link[LEFT], seed, 8, 0), 1);
+		link_send(p->link[LEFT], seed, 8, 0);
 		link_take(p->link[RIGHT], seed++, 8);
-		assert_false(rings(p, RIGHT));
+		assert_true(is_quiet(p, RIGHT));
 		bursts_wake_once_they_end(p, &seed);
 		room_wakes(p, &seed);
 	}

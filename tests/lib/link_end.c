@@ -3,6 +3,8 @@
 #include "tests/lib/link_end.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -21,6 +23,19 @@ struct fabric_config link_config(uint32_t segments, uint32_t segment_size)
 	};
 }
 
+/* Ends of this process. */
+#define ENDS 16
+static struct fabric_link *ends[ENDS];
+
+static void replace(struct fabric_link *old, struct fabric_link *new)
+{
+	int i = 0;
+
+	while (ends[i] != old)
+		CHECK(++i < ENDS, "more than %d ends", ENDS);
+	ends[i] = new;
+}
+
 void link_end_open(struct link_end *e, const struct fabric *f, const struct fabric_config *config,
 		   int bell)
 {
@@ -34,18 +49,68 @@ void link_end_open(struct link_end *e, const struct fabric *f, const struct fabr
 	e->link->bell = e->bell = bell;
 	e->link->process = -1;
 	e->link->pid = getpid(); /* unless it meets another process */
+	replace(NULL, e->link);
 }
 
 void link_end_close(struct link_end *e)
 {
 	const struct fabric *f = e->domain->fabric;
 
+	replace(e->link, NULL);
 	f->disconnect(e->link);
 	f->disconnect(e->link); /* idempotent */
 	f->close(e->domain);
 	free(e->link);
 	free(e->domain);
 	close(e->bell);
+}
+
+/* ---- waiting -------------------------------------------------------------------------------- */
+
+static void push_all(void)
+{
+	struct fabric_arrival none;
+
+	for (int i = 0; i < ENDS; i++)
+		if (ends[i] && ends[i]->payload_max)
+			(void)ends[i]->domain->fabric->poll(ends[i], &none, 0);
+}
+
+static bool comes(int fd, int ms)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, ms) == 1;
+}
+
+bool link_await(struct fabric_domain *domain)
+{
+	int64_t until = actor_now_ms() + PATIENCE;
+
+	while (domain->fd >= 0 && actor_now_ms() < until) {
+		push_all();
+		if (comes(domain->fd, 1))
+			return true;
+	}
+	return false;
+}
+
+bool link_awaits_bell(struct link_end *e, int ms)
+{
+	bool any = false;
+	char bells[8];
+
+	if (e->domain->fd >= 0)
+		return comes(e->domain->fd, ms);
+	(void)comes(e->bell, ms);
+	while (recv(e->bell, bells, sizeof(bells), MSG_DONTWAIT) == 1)
+		any = true;
+	return any;
+}
+
+bool link_is_lost(const struct fabric_link *l, int rc)
+{
+	return rc == -EPIPE && l->lost && l->lost[0];
 }
 
 /* ---- connecting ----------------------------------------------------------------------------- */
@@ -131,6 +196,8 @@ int link_end_meet(struct link_end *e, int socket, int rounds)
 		link_receive_blob(socket, &blob);
 		rc = e->domain->fabric->connect(e->link, round, &blob);
 		link_forget(&blob);
+		while (rc == 2 && link_await(e->domain))
+			rc = e->domain->fabric->connect(e->link, round, NULL);
 	}
 	return rc;
 }
@@ -157,6 +224,28 @@ int link_put(struct fabric_link *l, uint64_t seed, uint32_t length, uint16_t fla
 	return rc;
 }
 
+void link_send(struct fabric_link *l, uint64_t seed, uint32_t length, uint16_t flags)
+{
+	int rc;
+
+	while ((rc = link_put(l, seed, length, flags)) == -EAGAIN && link_await(l->domain))
+		;
+	CHECK(rc == 1, "packet %llu of %u bytes: post said %d (%s)", (unsigned long long)seed,
+	      length, rc, l->violation ? l->violation : "sound");
+}
+
+int link_poll(struct fabric_link *l, struct fabric_arrival *arrivals, int n)
+{
+	struct fabric_wr land = {.op = FABRIC_LAND};
+	int got = l->domain->fabric->poll(l, arrivals, n);
+
+	if (got > 0 && !arrivals[got - 1].data) {
+		CHECK(l->domain->fabric->post(l, &land) == 1, "landing in the ring");
+		got--;
+	}
+	return got;
+}
+
 void link_check(const struct fabric_arrival *a, uint64_t seed, uint32_t length)
 {
 	unsigned long long number = seed;
@@ -171,8 +260,10 @@ void link_check(const struct fabric_arrival *a, uint64_t seed, uint32_t length)
 
 void link_expect(struct fabric_link *l, struct fabric_arrival *a, uint64_t seed, uint32_t length)
 {
-	int n = l->domain->fabric->poll(l, a, 1);
+	int n;
 
+	while ((n = link_poll(l, a, 1)) == 0 && link_await(l->domain))
+		;
 	CHECK(n == 1, "packet %llu of %u bytes: poll said %d (%s)", (unsigned long long)seed,
 	      length, n, l->violation ? l->violation : "sound");
 	link_check(a, seed, length);
@@ -195,12 +286,36 @@ void link_expect_nothing(struct fabric_link *l)
 	      l->violation ? l->violation : "sound");
 }
 
+void link_expect_no_more(struct fabric_link *l)
+{
+	struct fabric_arrival a;
+	int n = l->domain->fabric->poll(l, &a, 1);
+
+	CHECK(n == 0 || link_is_lost(l, n), "poll said %d of a link whose other end has gone", n);
+}
+
 void link_flush_totals(struct fabric_link *l)
 {
 	struct fabric_wr wr = {.op = FABRIC_FLUSH};
-	int rc = l->domain->fabric->post(l, &wr);
+	int64_t until = actor_now_ms() + PATIENCE;
+	int rc;
 
-	CHECK(rc == 1, "flush said %d", rc);
+	while ((rc = l->domain->fabric->post(l, &wr)) == -EAGAIN && actor_now_ms() < until) {
+		push_all();
+		sched_yield();
+	}
+	CHECK(rc == 1 || link_is_lost(l, rc), "flush said %d", rc);
+}
+
+void link_await_totals(struct fabric_link *l)
+{
+	do {
+		link_flush_totals(l);
+		if (l->counts.consumed_seen == l->counts.produced)
+			return;
+	} while (link_await(l->domain));
+	CHECK(false, "%llu segments sent, %llu of them known to be read",
+	      (unsigned long long)l->counts.produced, (unsigned long long)l->counts.consumed_seen);
 }
 
 uint32_t link_length(uint32_t most, uint64_t seed)
@@ -214,8 +329,18 @@ void link_fill(struct fabric_link *l, uint64_t *sent)
 
 	while ((rc = link_put(l, *sent, link_length(l->payload_max, *sent), 0)) == 1)
 		++*sent;
-	CHECK(rc == -EAGAIN, "packet %llu: post said %d (%s)", (unsigned long long)*sent, rc,
-	      l->violation ? l->violation : "sound");
+	CHECK(rc == -EAGAIN || link_is_lost(l, rc), "packet %llu: post said %d (%s)",
+	      (unsigned long long)*sent, rc, l->violation ? l->violation : "sound");
+}
+
+void link_fill_empty(struct fabric_link *l, uint64_t *sent)
+{
+	uint64_t before = *sent;
+
+	do
+		link_fill(l, sent);
+	while (*sent == before && link_await(l->domain));
+	CHECK(*sent != before, "an empty ring takes nothing");
 }
 
 void link_expect_next(struct fabric_link *l, struct fabric_arrival *a, uint64_t *taken)

@@ -3,6 +3,7 @@
 #ifndef TESTS_LIB_LINK_END_H
 #define TESTS_LIB_LINK_END_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "fabrics/fabric.h"
@@ -22,6 +23,17 @@ void link_end_open(struct link_end *e, const struct fabric *f, const struct fabr
 int link_end_meet(struct link_end *e, int socket, int rounds);
 void link_end_close(struct link_end *e);
 
+/*
+ * Until the fabric may find something new, where a descriptor says so; what this process's ends have
+ * taken and not sent goes on meanwhile. false: where none does, or when patience is at an end.
+ */
+bool link_await(struct fabric_domain *domain);
+/* The same with something that the peer wakes this side by: the descriptor, or else the bell. Takes
+ * the bell's bytes. */
+bool link_awaits_bell(struct link_end *e, int ms);
+/* RC is -EPIPE, with a reason. */
+bool link_is_lost(const struct fabric_link *l, int rc);
+
 /* What this side says in that round, with descriptors of its own; and closing what is left of them. */
 void link_ask(struct fabric_link *l, int round, struct fabric_blob *out);
 void link_forget(struct fabric_blob *blob);
@@ -32,6 +44,10 @@ void link_receive_blob(int socket, struct fabric_blob *blob);
 
 /* Sends LENGTH bytes of SEED with FLAGS: what post said. */
 int link_put(struct fabric_link *l, uint64_t seed, uint32_t length, uint16_t flags);
+/* There is room for it, or word of it is on its way. */
+void link_send(struct fabric_link *l, uint64_t seed, uint32_t length, uint16_t flags);
+/* Poll, and what comes without data goes into the ring: up to N that have some. */
+int link_poll(struct fabric_link *l, struct fabric_arrival *arrivals, int n);
 /* That is what arrived. */
 void link_check(const struct fabric_arrival *a, uint64_t seed, uint32_t length);
 /* The next arrival is that; left unreleased in *A. */
@@ -40,7 +56,11 @@ void link_expect(struct fabric_link *l, struct fabric_arrival *a, uint64_t seed,
 void link_take(struct fabric_link *l, uint64_t seed, uint32_t length);
 /* Nothing is there. */
 void link_expect_nothing(struct fabric_link *l);
+/* And nothing will be: the other side has gone. */
+void link_expect_no_more(struct fabric_link *l);
 void link_flush_totals(struct fabric_link *l);
+/* All that was sent is known to be read. */
+void link_await_totals(struct fabric_link *l);
 
 /*
  * The same for a stream of packets whose lengths follow from their numbers, from 1, and from MOST,
@@ -48,6 +68,8 @@ void link_flush_totals(struct fabric_link *l);
  */
 uint32_t link_length(uint32_t most, uint64_t seed);
 void link_fill(struct fabric_link *l, uint64_t *sent);
+/* The peer has read all: at least one fits. */
+void link_fill_empty(struct fabric_link *l, uint64_t *sent);
 void link_expect_next(struct fabric_link *l, struct fabric_arrival *a, uint64_t *taken);
 void link_take_next(struct fabric_link *l, uint64_t *taken);
 

@@ -2,10 +2,13 @@
 /* What the core does while connecting, for both sides at once. */
 #include "tests/lib/link_pair.h"
 
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#include "tests/lib/test.h"
+#include "tests/lib/actor.h"
+
+int link_pair_active = LEFT;
 
 void link_pair_make(struct link_pair *p, const struct fabric *f, const struct fabric_config *config)
 {
@@ -18,6 +21,7 @@ void link_pair_make(struct link_pair *p, const struct fabric *f, const struct fa
 		link_end_open(&p->end[side], f, &config[side], fds[side]);
 		p->domain[side] = p->end[side].domain;
 		p->link[side] = p->end[side].link;
+		p->link[side]->active = side == link_pair_active;
 	}
 }
 
@@ -30,6 +34,29 @@ void link_pair_round(struct link_pair *p, int round, int rc[SIDES])
 	for (int side = 0; side < SIDES; side++) {
 		rc[side] = p->domain[side]->fabric->connect(p->link[side], round, &blob[!side]);
 		link_forget(&blob[!side]);
+	}
+	link_pair_settle(p, round, rc, PATIENCE);
+}
+
+void link_pair_settle(struct link_pair *p, int round, int rc[SIDES], int ms)
+{
+	int64_t until = actor_now_ms() + ms;
+
+	while (rc[LEFT] >= 0 && rc[RIGHT] >= 0 && (rc[LEFT] == 2 || rc[RIGHT] == 2) &&
+	       actor_now_ms() < until) {
+		struct pollfd fds[SIDES];
+
+		for (int side = 0; side < SIDES; side++) {
+			if (rc[side] == 2)
+				rc[side] = p->domain[side]->fabric->connect(p->link[side], round,
+									    NULL);
+			fds[side] = (struct pollfd){
+				.fd = rc[side] == 2 ? p->domain[side]->fd : -1,
+				.events = POLLIN,
+			};
+		}
+		if (fds[LEFT].fd >= 0 || fds[RIGHT].fd >= 0)
+			(void)poll(fds, SIDES, 20);
 	}
 }
 

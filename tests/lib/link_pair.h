@@ -7,6 +7,8 @@
 
 enum { LEFT, RIGHT, SIDES };
 
+extern int link_pair_active; /* the side that began, of pairs made from now on */
+
 struct link_pair {
 	struct link_end end[SIDES];
 	struct fabric_domain *domain[SIDES]; /* theirs */
@@ -19,6 +21,8 @@ void link_pair_make(struct link_pair *p, const struct fabric *f,
 		    const struct fabric_config *config);
 /* A round, both ways: what connect said on each side. Descriptors that nobody took are closed. */
 void link_pair_round(struct link_pair *p, int round, int rc[SIDES]);
+/* Asks those that do not know yet (2), until all do, one refuses, or MS have passed. */
+void link_pair_settle(struct link_pair *p, int round, int rc[SIDES], int ms);
 /* All rounds. */
 void link_pair_connect(struct link_pair *p);
 /* Made and connected. */
