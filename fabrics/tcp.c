@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The TCP fabric: a stream of bytes each way, whose receive engine fills a ring in local memory. Plain
+ * calls that never block, and one epoll set a domain to sleep on. Commit discipline: the stream.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "fabrics/publication.h"
+#include "fabrics/tcp.h"
+
+#define EVENTS      32
+#define LINKS_MAX   8
+#define PACKET_BEST 65536 /* and no more than the network's own packets carry at once */
+
+/* ---- domains -------------------------------------------------------------------------------- */
+
+/* What a connection over loopback takes as one piece. */
+static int loopback_segment(void)
+{
+	uint16_t port;
+	uint8_t family;
+	int size = 0, call, listener = tcp_listen(-1, &port, &family);
+	socklen_t length = sizeof(size);
+
+	if (listener < 0)
+		return listener;
+	call = tcp_call(-1, port, family);
+	if (call >= 0) {
+		if (getsockopt(call, IPPROTO_TCP, TCP_MAXSEG, &size, &length) != 0)
+			size = -errno;
+		close(call);
+	}
+	close(listener);
+	return call < 0 ? call : size;
+}
+
+static int tcp_probe(struct fabric_caps *caps)
+{
+	int segment = loopback_segment();
+	uint32_t best = segment > 4096 && segment < PACKET_BEST ? (uint32_t)segment : PACKET_BEST;
+	struct mirror m;
+	int rc;
+
+	*caps = (struct fabric_caps){
+		.ops = 1u << FABRIC_SEND | 1u << FABRIC_FLUSH,
+		.memory = FABRIC_MEMORY_HOST,
+		.links_max = LINKS_MAX,
+		.message_max = RING_LENGTH_MAX - TCP_HEADER,
+		.packet_best = best / 64 * 64 - TCP_HEADER,
+		.land_min = TCP_LAND_MIN,
+		.commit = FABRIC_COMMIT_STREAM,
+	};
+	if (segment < 0) {
+		strcpy(caps->why_not, "no connection over loopback can be made here");
+		return segment;
+	}
+	rc = mirror_create(&m, "slmpm-probe", 4096);
+	if (rc < 0) {
+		strcpy(caps->why_not, "no memory can be mapped twice here");
+		return rc;
+	}
+	mirror_destroy(&m);
+	return 0;
+}
+
+static int tcp_open_domain(struct fabric_domain *domain)
+{
+	domain->fd = epoll_create1(EPOLL_CLOEXEC);
+	return domain->fd < 0 ? -errno : 0;
+}
+
+static void tcp_close_domain(struct fabric_domain *domain)
+{
+	struct tcp_domain *d = (struct tcp_domain *)domain;
+
+	if (domain->forked)
+		while (d->lingerers)
+			close(d->lingering[--d->lingerers].socket);
+	tcp_linger_look(d, true);
+	close(domain->fd);
+	domain->fd = -1;
+}
+
+/* ---- what is not a packet ------------------------------------------------------------------- */
+
+static COLD void refresh_counts(struct tcp_link *l)
+{
+	struct fabric_counts *c = &l->base.counts;
+	const struct ring_reader *r = &l->in.reader;
+	const struct tcp_outlet *o = &l->out;
+
+	c->produced = o->produced;
+	c->consumed_seen = o->consumed + o->held_back;
+	c->out_segments = o->segments;
+	c->read = r->read;
+	c->consumed = r->consumed;
+	c->in_segments = r->mask + 1;
+	c->in_produced_seen = l->in.total;
+	c->remote_writes = o->frames;
+	c->produced_publications = 0;
+	for (int i = 0; i < RING_CAUSES; i++)
+		c->publications[i] = r->publications[i];
+}
+
+static int lost(struct tcp_link *l)
+{
+	l->base.lost = l->ended ? l->ended : l->out.failed;
+	return -EPIPE;
+}
+
+static int poisoned(struct tcp_link *l)
+{
+	l->base.violation = l->broken;
+	return -EPROTO;
+}
+
+/* Whatever the thresholds say. */
+static COLD void publish(struct tcp_link *l, enum ring_cause cause)
+{
+	uint64_t before = l->in.reader.published;
+
+	ring_publish_consumed(&l->in.reader, cause);
+	if (l->in.reader.published != before)
+		tcp_credit(l);
+}
+
+static COLD int flush(struct tcp_link *l)
+{
+	bool sent;
+
+	l->out.built = 0;
+	publish(l, RING_FLUSH);
+	sent = tcp_flush(l);
+	(void)tcp_receive(l);
+	refresh_counts(l);
+	if (l->broken)
+		return poisoned(l);
+	if (l->ended || l->out.failed)
+		return lost(l);
+	return sent ? 1 : -EAGAIN;
+}
+
+static COLD int hold_back(struct tcp_outlet *o, uint32_t segments)
+{
+	if (segments > FABRIC_HOLD_MAX(o->segments))
+		return -EINVAL;
+	o->consumed += o->held_back;
+	o->consumed -= segments;
+	o->held_back = segments;
+	return 1;
+}
+
+static COLD int post_other(struct tcp_link *l, const struct fabric_wr *wr)
+{
+	switch (wr->op) {
+	case FABRIC_FLUSH: return flush(l);
+	case FABRIC_HOLD_BACK: return hold_back(&l->out, wr->length);
+	case FABRIC_LAND: return tcp_land(l, wr->into);
+	default: return -ENOTSUP;
+	}
+}
+
+/* ---- moving bytes --------------------------------------------------------------------------- */
+
+static void *tcp_reserve_packet(struct fabric_link *link, uint32_t length)
+{
+	return tcp_reserve((struct tcp_link *)link, length);
+}
+
+static int tcp_post(struct fabric_link *link, const struct fabric_wr *wr)
+{
+	struct tcp_link *l = (struct tcp_link *)link;
+
+	if (UNLIKELY(wr->op != FABRIC_SEND))
+		return post_other(l, wr);
+	if (UNLIKELY(l->broken))
+		return poisoned(l);
+	if (UNLIKELY(l->ended || l->out.failed))
+		return lost(l);
+	return tcp_send(l, wr);
+}
+
+/* Which links have something to read. */
+static void look(struct tcp_domain *d)
+{
+	struct epoll_event events[EVENTS];
+	int n = epoll_wait(d->base.fd, events, EVENTS, 0);
+
+	d->looks = 0;
+	for (int i = 0; i < n; i++)
+		if (events[i].data.ptr)
+			((struct tcp_link *)events[i].data.ptr)->ready = true;
+}
+
+/* One call for a pass over many links that have nothing, and for each that has. */
+static bool may_have(struct tcp_domain *d, struct tcp_link *l)
+{
+	if (d->count == 1 || l->ready)
+		return true;
+	if (++d->looks >= d->count)
+		look(d);
+	return l->ready;
+}
+
+static int tcp_poll(struct fabric_link *link, struct fabric_arrival *arrivals, int n)
+{
+	struct tcp_link *l = (struct tcp_link *)link;
+	int got;
+
+	if (UNLIKELY(tcp_stages(l)))
+		(void)tcp_flush(l);
+	got = tcp_hand_out(l, arrivals, n);
+	if (got || !n)
+		return got;
+	if (LIKELY(!l->ended && !l->broken)) {
+		if (!may_have((struct tcp_domain *)link->domain, l) || !tcp_receive(l))
+			return l->ended && l->in.reader.read == l->in.total ? lost(l) : 0;
+		got = tcp_hand_out(l, arrivals, n);
+		if (got || !l->broken)
+			return got;
+	}
+	return l->broken ? poisoned(l) : lost(l);
+}
+
+static void tcp_release(struct fabric_link *link, const struct fabric_arrival *a)
+{
+	struct tcp_link *l = (struct tcp_link *)link;
+	struct ring_packet p = {.total = a->token, .segments = a->span};
+	uint64_t published = l->in.reader.published;
+
+	ring_release(&l->in.reader, &p);
+	if (UNLIKELY(l->in.reader.published != published))
+		tcp_credit(l);
+}
+
+/* ---- sleeping ------------------------------------------------------------------------------- */
+
+/* A writer may wait for room that we have made and not told of; what it does not wait for, it need not
+ * be woken for. */
+static bool may_wait(const struct tcp_link *l)
+{
+	const struct fabric_config *c = &l->base.domain->config;
+	struct ring_shape shape = {c->segments, c->segment_size};
+
+	return tcp_untold(l) >= publication_share(&shape);
+}
+
+static void sleep_on(struct tcp_domain *d, struct tcp_link *l)
+{
+	uint32_t events = (tcp_must_land(l) ? 0 : EPOLLIN) | (tcp_stages(l) ? EPOLLOUT : 0);
+
+	if (l->ended)
+		return;
+	if (tcp_watch(d, l->socket, l, l->interest, events) == 0)
+		l->interest = events;
+}
+
+static void tcp_arm(struct fabric_domain *domain, bool on)
+{
+	struct tcp_domain *d = (struct tcp_domain *)domain;
+
+	for (struct tcp_link *l = on ? d->links : NULL; l; l = l->next) {
+		if (may_wait(l))
+			publish(l, RING_SLEEP);
+		if (tcp_stages(l))
+			(void)tcp_flush(l);
+		sleep_on(d, l);
+		refresh_counts(l);
+	}
+	if (on && d->lingerers)
+		tcp_linger_look(d, false);
+}
+
+const struct fabric fabric_tcp = {
+	.name = "tcp",
+	.domain_size = sizeof(struct tcp_domain),
+	.link_size = sizeof(struct tcp_link),
+	.probe = tcp_probe,
+	.open = tcp_open_domain,
+	.close = tcp_close_domain,
+	.address = tcp_address,
+	.connect = tcp_connect,
+	.disconnect = tcp_disconnect,
+	.reserve = tcp_reserve_packet,
+	.post = tcp_post,
+	.poll = tcp_poll,
+	.release = tcp_release,
+	.arm = tcp_arm,
+};

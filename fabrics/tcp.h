@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The TCP fabric's own structures. tcp.c is the table, tcp_socket.c has the calls on sockets,
+ * tcp_connect.c brings two ends together, tcp_inlet.c receives, tcp_outlet.c sends.
+ *
+ * A frame is a header and its payload, padded to whole segments; the stream is so the image of the
+ * peer's ring. The header's first word, little-endian like all of it:
+ *
+ *     bit 63..55   54..47  46..25   24..0
+ *         check    kind    length   consumed total of the other direction, its low bits
+ *
+ * Kind 0: a credit, a header and nothing else; it takes no segment. The check is of the other bits: a
+ * stream that was tampered with or is out of step must not be waited for.
+ */
+#ifndef FABRICS_TCP_H
+#define FABRICS_TCP_H
+
+#include <stdatomic.h>
+
+#include "fabrics/fabric.h"
+#include "shm/mirror.h"
+#include "shm/ring.h"
+
+#define TCP_HEADER   (RING_WORD + FABRIC_HEAD_SIZE)
+#define TCP_LAND_MIN 16384
+#define TCP_TOKEN    16
+#define TCP_LINGER   16 /* sockets of a domain that have said all and not yet heard all */
+
+struct tcp_link;
+
+struct tcp_domain {
+	struct fabric_domain base; /* its descriptor is an epoll set */
+	struct tcp_link *links;    /* connected */
+	uint32_t count;            /* of them */
+	uint32_t looks;            /* polls of quiet links since the epoll set was asked */
+	struct {
+		int socket;
+		uint64_t since; /* ms */
+	} lingering[TCP_LINGER];
+	uint32_t lingerers;
+};
+
+/* What arrives. */
+struct tcp_inlet {
+	struct mirror memory;
+	struct ring_reader reader; /* of packets handed out: its totals and their publication */
+	_Atomic uint64_t arrived;  /* what it takes for the peer's total: complete frames */
+	_Atomic uint64_t told;     /* where it publishes its own */
+	unsigned char *ring;
+	size_t size;
+	size_t read_at; /* of the next packet to hand out */
+	size_t scan_at; /* of the first frame that is not complete, */
+	size_t tail;    /* bytes received from there on, */
+	uint64_t total; /* and the segments before it */
+	bool headed;    /* its header is there and sound: */
+	uint32_t length, segments;
+	bool large; /* so was the one before it */
+	/* A packet that was handed out without data, until it is with. */
+	struct {
+		bool waits, said; /* it is there; the core has said where to put it */
+		uint64_t total;
+		uint32_t length;
+		unsigned char *place; /* NULL: the ring, */
+		size_t at;            /* where it lies there */
+	} landing;
+};
+
+/* What leaves. */
+struct tcp_outlet {
+	uint64_t produced;
+	uint64_t consumed; /* the peer's total, less what is held back */
+	uint32_t segments, shift, max, held_back;
+	unsigned char *staging; /* taken by post and not by the socket: from head to tail */
+	size_t head, tail, size, credits;
+	unsigned char *build; /* where reserve has a payload built */
+	size_t built;         /* bytes that its packet will take; 0: none open */
+	bool owed;            /* a credit that found no room in the staging buffer */
+	const char *failed;   /* the socket takes nothing more, and why */
+	uint64_t frames, receipts;
+};
+
+#define TCP_CONSUMED_BITS 25 /* a ring has up to 2^24 segments, all or none of them read */
+#define TCP_LENGTH_SHIFT  TCP_CONSUMED_BITS
+#define TCP_KIND_SHIFT    (TCP_LENGTH_SHIFT + RING_LENGTH_BITS)
+#define TCP_CHECK_SHIFT   (TCP_KIND_SHIFT + 8)
+_Static_assert(TCP_CHECK_SHIFT == 55, "wire layout");
+
+/* What the word is with its check: any one bit, and any nine in a row, that differ are noticed. */
+static inline uint64_t tcp_checked(uint64_t word)
+{
+	uint64_t x = word & ((UINT64_C(1) << TCP_CHECK_SHIFT) - 1), fold = x ^ x >> 36;
+
+	fold ^= fold >> 18;
+	fold ^= fold >> 9;
+	return x | (fold ^ 0x155) << TCP_CHECK_SHIFT;
+}
+
+enum tcp_step { TCP_NEW, TCP_LISTENS, TCP_CALLS, TCP_AWAITS, TCP_CONNECTED };
+
+#define TCP_STRANGERS 8
+
+struct tcp_hello {
+	unsigned char magic[8], to[TCP_TOKEN], from[TCP_TOKEN];
+};
+
+/* Connecting, until it is done. */
+struct tcp_meeting {
+	enum tcp_step step;
+	int listener;
+	bool listens;
+	unsigned char token[TCP_TOKEN], peer_token[TCP_TOKEN];
+	struct ring_shape peer_shape;
+	uint64_t until; /* ms */
+	struct tcp_stranger {
+		int socket;
+		uint32_t got;
+		struct tcp_hello hello;
+	} strangers[TCP_STRANGERS]; /* the oldest first */
+	uint32_t count;
+	uint32_t answered; /* bytes of the answer that have come */
+	unsigned char answer[TCP_TOKEN];
+};
+
+struct tcp_link {
+	struct fabric_link base;
+	struct tcp_inlet in;
+	struct tcp_outlet out;
+	int socket;
+	bool open;          /* there is one */
+	bool ready;         /* the epoll set says that something is there */
+	uint32_t interest;  /* what the epoll set waits for */
+	const char *ended;  /* nothing more will come, and why */
+	const char *broken; /* a rule of the stream that the peer broke */
+	struct tcp_meeting *meeting;
+	struct tcp_link *next, **at;
+};
+
+/* ---- tcp_socket.c: each a negative errno where it fails ---- */
+
+uint64_t tcp_now(void); /* ms */
+/* Where a peer finds this side: on the address that BELL ends at, else on loopback. */
+int tcp_listen(int bell, uint16_t *port, uint8_t *family);
+/* A socket that is connecting to it. */
+int tcp_call(int bell, uint16_t port, uint8_t family);
+int tcp_accept(int listener);
+/* No gathering delay; found dead after so long a silence. */
+int tcp_tune(int socket, uint32_t dead_ms);
+/* Bytes read, 0 none yet, -EPIPE the end. */
+int tcp_read(int socket, void *to, size_t n);
+/* In the epoll set of the domain, for EVENTS; 0: not any more. */
+int tcp_watch(struct tcp_domain *d, int socket, struct tcp_link *l, uint32_t before,
+	      uint32_t events);
+/* All has been said: closes it once the peer has, too. */
+void tcp_linger(struct tcp_domain *d, int socket);
+/* Those that have; or, LAST, all of them. */
+void tcp_linger_look(struct tcp_domain *d, bool last);
+const char *tcp_reason(int error);
+
+/* ---- tcp_connect.c ---- */
+
+int tcp_address(struct fabric_link *link, int round, struct fabric_blob *out);
+int tcp_connect(struct fabric_link *link, int round, struct fabric_blob *in);
+void tcp_disconnect(struct fabric_link *link);
+
+/* ---- tcp_inlet.c ---- */
+
+int tcp_inlet_open(struct tcp_link *l);
+void tcp_inlet_close(struct tcp_link *l);
+/* One receive at most: whether anything came. */
+bool tcp_receive(struct tcp_link *l);
+/* Up to N of what has come. */
+int tcp_hand_out(struct tcp_link *l, struct fabric_arrival *arrivals, int n);
+int tcp_land(struct tcp_link *l, void *place);
+/* Nothing can be received before the core says where a packet belongs. */
+bool tcp_must_land(const struct tcp_link *l);
+
+/* ---- tcp_outlet.c ---- */
+
+int tcp_outlet_open(struct tcp_link *l, const struct ring_shape *peer);
+void tcp_outlet_close(struct tcp_link *l);
+int tcp_send(struct tcp_link *l, const struct fabric_wr *wr);
+void *tcp_reserve(struct tcp_link *l, uint32_t length);
+/* Our read total, to the peer. */
+void tcp_credit(struct tcp_link *l);
+/* What is staged, as far as the socket takes it: whether all of it has gone. */
+bool tcp_flush(struct tcp_link *l);
+/* The peer's read total, in the header's first WORD: is it possible? */
+bool tcp_credited(struct tcp_outlet *o, uint64_t word);
+
+static inline bool tcp_stages(const struct tcp_link *l)
+{
+	return l->out.head != l->out.tail;
+}
+
+/* The peer has so many segments of us that it does not know to be read. */
+static inline uint64_t tcp_untold(const struct tcp_link *l)
+{
+	return l->in.total - l->in.reader.published;
+}
+
+#endif

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Connecting two ends over TCP, in one round: each says its ring's geometry and a token that nobody else
+ * knows; the passive one, besides, the port of a socket that listens for this link alone. The active one
+ * calls there and says both tokens, the passive one answers with the active one's, and the streams begin.
+ * Whoever else calls is closed: at once where it says something else, otherwise with the listener.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "fabrics/tcp.h"
+
+#define VERSION    1
+#define MEETING_MS 10000
+#define CALLERS    32 /* looked at in one go */
+
+struct offer { /* little-endian */
+	uint32_t version;
+	uint32_t segments, segment_size;
+	uint16_t port;
+	uint8_t family; /* 4 or 6; both 0 from the active side */
+	uint8_t active;
+	uint64_t start;
+	unsigned char token[TCP_TOKEN];
+};
+_Static_assert(sizeof(struct offer) == 40, "wire layout");
+_Static_assert(sizeof(struct tcp_hello) == 40, "wire layout");
+
+static const unsigned char magic[8] = {'S', 'L', 'M', 'P', 'M', 't', 'c', 'p'};
+
+static struct tcp_domain *domain_of(struct tcp_link *l)
+{
+	return (struct tcp_domain *)l->base.domain;
+}
+
+/* In a time that does not tell where they differ. */
+static bool same(const void *a, const void *b, size_t n)
+{
+	const volatile unsigned char *p = a, *q = b;
+	unsigned char differ = 0;
+
+	for (size_t i = 0; i < n; i++)
+		differ |= p[i] ^ q[i];
+	return !differ;
+}
+
+/* ---- what is offered ------------------------------------------------------------------------ */
+
+static int begin(struct tcp_link *l)
+{
+	const struct fabric_config *c = &l->base.domain->config;
+	struct ring_shape shape = {c->segments, c->segment_size};
+
+	if (l->meeting || l->open)
+		return -EINVAL;
+	if (ring_shape_check(&shape) < 0)
+		return -EINVAL;
+	l->meeting = calloc(1, sizeof(*l->meeting));
+	if (!l->meeting)
+		return -ENOMEM;
+	if (getrandom(l->meeting->token, TCP_TOKEN, 0) != TCP_TOKEN)
+		return -EIO;
+	return 0;
+}
+
+static int listen_for(struct tcp_link *l, struct offer *offer)
+{
+	struct tcp_meeting *m = l->meeting;
+	uint16_t port;
+	int rc;
+
+	m->listener = tcp_listen(l->base.bell, &port, &offer->family);
+	if (m->listener < 0)
+		return m->listener;
+	m->listens = true;
+	m->step = TCP_LISTENS;
+	offer->port = LITTLE_16(port);
+	rc = tcp_watch(domain_of(l), m->listener, NULL, 0, EPOLLIN);
+	return rc;
+}
+
+int tcp_address(struct fabric_link *link, int round, struct fabric_blob *out)
+{
+	struct tcp_link *l = (struct tcp_link *)link;
+	const struct fabric_config *c = &link->domain->config;
+	struct offer offer = {
+		.version = LITTLE_32(VERSION),
+		.segments = LITTLE_32(c->segments),
+		.segment_size = LITTLE_32(c->segment_size),
+		.active = link->active,
+		.start = LITTLE_64(c->start),
+	};
+	int rc = round ? -EINVAL : begin(l);
+
+	if (rc == 0 && !link->active)
+		rc = listen_for(l, &offer);
+	if (rc < 0)
+		return rc;
+	memcpy(offer.token, l->meeting->token, TCP_TOKEN);
+	memcpy(out->bytes, &offer, sizeof(offer));
+	out->length = sizeof(offer);
+	out->fd_count = 0;
+	return 0;
+}
+
+static int check_offer(const struct tcp_link *l, const struct offer *o)
+{
+	struct ring_shape shape = {LITTLE_32(o->segments), LITTLE_32(o->segment_size)};
+
+	if (LITTLE_32(o->version) != VERSION || ring_shape_check(&shape) < 0 ||
+	    LITTLE_64(o->start) != l->base.domain->config.start)
+		return -EPROTO;
+	if (o->active != !l->base.active)
+		return -EPROTO;
+	if (o->active)
+		return o->port || o->family ? -EPROTO : 0;
+	return o->port && (o->family == 4 || o->family == 6) ? 0 : -EPROTO;
+}
+
+static int take_offer(struct tcp_link *l, const struct fabric_blob *in)
+{
+	struct tcp_meeting *m = l->meeting;
+	struct offer offer;
+	int rc;
+
+	if (in->length != sizeof(offer) || in->fd_count != 0)
+		return -EPROTO;
+	memcpy(&offer, in->bytes, sizeof(offer));
+	rc = check_offer(l, &offer);
+	if (rc < 0)
+		return rc;
+	m->peer_shape.segments = LITTLE_32(offer.segments);
+	m->peer_shape.segment_size = LITTLE_32(offer.segment_size);
+	memcpy(m->peer_token, offer.token, TCP_TOKEN);
+	m->until = tcp_now() + MEETING_MS;
+	if (!l->base.active)
+		return 0;
+	l->socket = tcp_call(l->base.bell, LITTLE_16(offer.port), offer.family);
+	if (l->socket < 0)
+		return l->socket;
+	l->open = true;
+	m->step = TCP_CALLS;
+	return 0;
+}
+
+/* ---- both have met -------------------------------------------------------------------------- */
+
+static void end_meeting(struct tcp_link *l)
+{
+	struct tcp_meeting *m = l->meeting;
+
+	if (!m)
+		return;
+	for (uint32_t i = 0; i < m->count; i++)
+		close(m->strangers[i].socket);
+	if (m->listens)
+		close(m->listener);
+	free(m);
+	l->meeting = NULL;
+}
+
+static int start_streams(struct tcp_link *l)
+{
+	struct tcp_domain *d = domain_of(l);
+	int rc = tcp_inlet_open(l);
+
+	if (rc == 0)
+		rc = tcp_outlet_open(l, &l->meeting->peer_shape);
+	if (rc == 0)
+		rc = tcp_watch(d, l->socket, l, l->interest, EPOLLIN);
+	if (rc < 0)
+		return rc;
+	l->interest = EPOLLIN;
+	l->ready = true;
+	l->meeting->step = TCP_CONNECTED;
+	end_meeting(l);
+	l->next = d->links;
+	if (l->next)
+		l->next->at = &l->next;
+	l->at = &d->links;
+	d->links = l;
+	d->count++;
+	return 0;
+}
+
+/* ---- the active side ------------------------------------------------------------------------ */
+
+static int watch_call(struct tcp_link *l, uint32_t events)
+{
+	int rc = tcp_watch(domain_of(l), l->socket, NULL, l->interest, events);
+
+	l->interest = rc < 0 ? l->interest : events;
+	return rc < 0 ? rc : 2;
+}
+
+static int say_hello(struct tcp_link *l)
+{
+	struct tcp_meeting *m = l->meeting;
+	struct tcp_hello hello;
+	ssize_t n;
+
+	memcpy(hello.magic, magic, sizeof(magic));
+	memcpy(hello.to, m->peer_token, TCP_TOKEN);
+	memcpy(hello.from, m->token, TCP_TOKEN);
+	n = send(l->socket, &hello, sizeof(hello), MSG_NOSIGNAL);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return watch_call(l, EPOLLOUT);
+	if (n != (ssize_t)sizeof(hello))
+		return n < 0 ? -errno : -EIO;
+	m->step = TCP_AWAITS;
+	n = tcp_tune(l->socket, l->base.domain->config.dead_ms);
+	return n < 0 ? (int)n : 1;
+}
+
+static int await_answer(struct tcp_link *l)
+{
+	struct tcp_meeting *m = l->meeting;
+	int n = tcp_read(l->socket, m->answer + m->answered, TCP_TOKEN - m->answered);
+
+	if (n < 0)
+		return -ECONNREFUSED; /* it does not know our token */
+	m->answered += (uint32_t)n;
+	if (m->answered < TCP_TOKEN)
+		return watch_call(l, EPOLLIN);
+	if (!same(m->answer, m->token, TCP_TOKEN))
+		return -EPROTO;
+	return start_streams(l);
+}
+
+/* ---- the passive side ----------------------------------------------------------------------- */
+
+static void dismiss(struct tcp_meeting *m, uint32_t i)
+{
+	close(m->strangers[i].socket);
+	m->count--;
+	memmove(&m->strangers[i], &m->strangers[i + 1], (m->count - i) * sizeof(m->strangers[0]));
+}
+
+static int adopt(struct tcp_link *l, uint32_t i)
+{
+	struct tcp_meeting *m = l->meeting;
+	struct tcp_stranger *s = &m->strangers[i];
+	int rc;
+
+	l->socket = s->socket;
+	l->open = true;
+	rc = tcp_watch(domain_of(l), l->socket, NULL, EPOLLIN, 0);
+	m->count--;
+	memmove(s, s + 1, (m->count - i) * sizeof(*s));
+	if (rc == 0)
+		rc = tcp_tune(l->socket, l->base.domain->config.dead_ms);
+	if (rc < 0)
+		return rc;
+	if (send(l->socket, m->peer_token, TCP_TOKEN, MSG_NOSIGNAL) != TCP_TOKEN)
+		return -ECONNRESET;
+	return start_streams(l);
+}
+
+/* What it has said so far: 1 it is the peer, 0 not all yet, -EPIPE a stranger, -EPROTO the peer's
+ * other link. */
+static int listen_to(struct tcp_meeting *m, struct tcp_stranger *s)
+{
+	unsigned char *to = (unsigned char *)&s->hello;
+	int n = tcp_read(s->socket, to + s->got, sizeof(s->hello) - s->got);
+
+	if (n < 0)
+		return n;
+	s->got += (uint32_t)n;
+	if (memcmp(s->hello.magic, magic, s->got < sizeof(magic) ? s->got : sizeof(magic)) != 0)
+		return -EPIPE;
+	if (s->got < sizeof(s->hello))
+		return 0;
+	if (!same(s->hello.to, m->token, TCP_TOKEN))
+		return -EPIPE;
+	return same(s->hello.from, m->peer_token, TCP_TOKEN) ? 1 : -EPROTO;
+}
+
+/* 2 still nobody. */
+static int hear(struct tcp_link *l, uint32_t i)
+{
+	int rc = listen_to(l->meeting, &l->meeting->strangers[i]);
+
+	if (rc == 1)
+		return adopt(l, i);
+	if (rc < 0)
+		dismiss(l->meeting, i);
+	return rc == -EPROTO ? rc : 2;
+}
+
+static int receive_callers(struct tcp_link *l)
+{
+	struct tcp_meeting *m = l->meeting;
+	int rc = 2;
+
+	for (uint32_t i = m->count; rc == 2 && i-- > 0;)
+		rc = hear(l, i);
+	for (int calls = 0; rc == 2 && calls < CALLERS; calls++) {
+		int s = tcp_accept(m->listener);
+
+		if (s < 0)
+			return s == -EAGAIN || s == -EINTR || s == -ECONNABORTED ? 2 : s;
+		if (m->count == TCP_STRANGERS)
+			dismiss(m, 0);
+		m->strangers[m->count++] = (struct tcp_stranger){.socket = s};
+		rc = tcp_watch(domain_of(l), s, NULL, 0, EPOLLIN);
+		rc = rc < 0 ? rc : hear(l, m->count - 1);
+	}
+	return rc;
+}
+
+/* ---- the contract's calls ------------------------------------------------------------------- */
+
+/* As far as it goes now. */
+static int go_on(struct tcp_link *l)
+{
+	int rc = 1;
+
+	while (rc == 1) {
+		switch (l->meeting->step) {
+		case TCP_LISTENS: rc = receive_callers(l); break;
+		case TCP_CALLS: rc = say_hello(l); break;
+		case TCP_AWAITS: rc = await_answer(l); break;
+		default: return -EINVAL;
+		}
+	}
+	if (rc == 2 && tcp_now() > l->meeting->until)
+		return -ETIMEDOUT;
+	return rc;
+}
+
+int tcp_connect(struct fabric_link *link, int round, struct fabric_blob *in)
+{
+	struct tcp_link *l = (struct tcp_link *)link;
+	int rc = round || !l->meeting ? -EPROTO : 0;
+
+	if (rc == 0 && in)
+		rc = take_offer(l, in);
+	if (rc == 0)
+		rc = go_on(l);
+	if (rc == -EPROTO)
+		link->violation = in ? "offer of a stream" : "token of a stream";
+	return rc;
+}
+
+static void leave_domain(struct tcp_link *l)
+{
+	*l->at = l->next;
+	if (l->next)
+		l->next->at = l->at;
+	l->at = NULL;
+	domain_of(l)->count--;
+}
+
+void tcp_disconnect(struct fabric_link *link)
+{
+	struct tcp_link *l = (struct tcp_link *)link;
+	bool met = l->at != NULL, forked = link->domain->forked;
+
+	end_meeting(l);
+	if (met) {
+		if (!forked)
+			(void)tcp_flush(l);
+		leave_domain(l);
+	}
+	if (l->open) {
+		if (!forked)
+			(void)tcp_watch(domain_of(l), l->socket, l, l->interest, 0);
+		if (met && !forked && !l->ended && !l->broken)
+			tcp_linger(domain_of(l), l->socket);
+		else
+			close(l->socket);
+	}
+	l->open = false;
+	l->interest = 0;
+	tcp_inlet_close(l);
+	tcp_outlet_close(l);
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The receive engine: the socket's bytes go straight into the ring, or, a long payload's, to where the
+ * core wants them; then the frames among them are looked at, once, and counted.
+ *
+ *     read_at            scan_at        scan_at + tail
+ *     | complete frames  | one that has begun |  free            (mapped twice: nothing wraps)
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "fabrics/publication.h"
+#include "fabrics/tcp.h"
+
+#define SLACK       4096  /* of a full ring: credits still find a place */
+#define RECEIVE_MAX 65536 /* at once */
+
+int tcp_inlet_open(struct tcp_link *l)
+{
+	struct tcp_inlet *in = &l->in;
+	const struct fabric_config *c = &l->base.domain->config;
+	struct ring_shape shape = {c->segments, c->segment_size};
+	struct ring_setup setup = {
+		.shape = shape,
+		.start = c->start,
+		.bits = calloc(1, ring_bits_size(&shape)),
+		.out = &in->told,
+		.in = &in->arrived,
+		.threshold = publication_threshold(&shape, c),
+		.batch = publication_batch(&shape, c),
+	};
+	size_t bytes = (size_t)shape.segments * shape.segment_size;
+	int rc = setup.bits ? mirror_create(&in->memory, "slmpm-ring", bytes + SLACK) : -ENOMEM;
+
+	if (rc < 0) {
+		free(setup.bits);
+		return rc;
+	}
+	in->ring = setup.segments = in->memory.base;
+	in->size = in->memory.size;
+	in->total = c->start;
+	atomic_init(&in->told, LITTLE_64(c->start));
+	atomic_init(&in->arrived, LITTLE_64(c->start));
+	ring_reader_init(&in->reader, &setup);
+	l->base.payload_max_in = in->reader.max * shape.segment_size - TCP_HEADER;
+	return 0;
+}
+
+void tcp_inlet_close(struct tcp_link *l)
+{
+	if (!l->base.domain->forked) /* a child has no such mapping */
+		mirror_destroy(&l->in.memory);
+	free(l->in.reader.done);
+	l->in.reader.done = NULL;
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+static void advance(const struct tcp_inlet *in, size_t *at, size_t bytes)
+{
+	*at += bytes;
+	if (*at >= in->size)
+		*at -= in->size;
+}
+
+static size_t extent(const struct tcp_inlet *in)
+{
+	return (size_t)in->segments << in->reader.shift;
+}
+
+static uint64_t load(const unsigned char *at)
+{
+	uint64_t word;
+
+	memcpy(&word, at, sizeof(word));
+	return LITTLE_64(word);
+}
+
+static uint32_t length_in(uint64_t word)
+{
+	return (uint32_t)(word >> TCP_LENGTH_SHIFT) & RING_LENGTH_MAX;
+}
+
+static uint8_t kind_in(uint64_t word)
+{
+	return (uint8_t)(word >> TCP_KIND_SHIFT);
+}
+
+/* ---- frames --------------------------------------------------------------------------------- */
+
+static bool broken(struct tcp_link *l, const char *rule)
+{
+	l->broken = rule;
+	return false;
+}
+
+/* A credit says nothing but its total. */
+static bool take_credit(struct tcp_link *l, const unsigned char *at, uint64_t word)
+{
+	for (int i = 1; i <= FABRIC_HEAD_WORDS; i++)
+		if (PEER_FAULT(load(at + 8 * i) != 0))
+			return broken(l, "credit");
+	if (PEER_FAULT(length_in(word) != 0))
+		return broken(l, "credit");
+	return true;
+}
+
+static bool take_packet(struct tcp_link *l, uint64_t word)
+{
+	struct tcp_inlet *in = &l->in;
+	const struct ring_reader *r = &in->reader;
+
+	in->length = length_in(word);
+	in->segments = ring_span(FABRIC_HEAD_SIZE + in->length, r->shift);
+	if (PEER_FAULT(in->segments > r->max))
+		return broken(l, "packet length");
+	/* No more than it may believe to be free. */
+	if (PEER_FAULT(in->total + in->segments - r->published > r->mask + 1))
+		return broken(l, "produced total");
+	in->headed = true;
+	return true;
+}
+
+/* What begins at AT: headed, if it is a packet. */
+static bool take_header(struct tcp_link *l, const unsigned char *at)
+{
+	uint64_t word = load(at);
+
+	if (PEER_FAULT(word != tcp_checked(word)))
+		return broken(l, "frame header");
+	if (!tcp_credited(&l->out, word))
+		return broken(l, "consumed total");
+	return kind_in(word) ? take_packet(l, word) : take_credit(l, at, word);
+}
+
+static void complete(struct tcp_inlet *in)
+{
+	size_t bytes = extent(in);
+
+	in->total += in->segments;
+	in->tail -= bytes;
+	in->large = in->length >= TCP_LAND_MIN;
+	in->headed = false;
+	advance(in, &in->scan_at, bytes);
+}
+
+/* Credits take no segment: what came behind them moves up to where it belongs, each byte once. */
+static void scan(struct tcp_link *l)
+{
+	struct tcp_inlet *in = &l->in;
+	size_t gap = 0;
+
+	while (in->headed || in->tail >= TCP_HEADER) {
+		unsigned char *at = in->ring + in->scan_at;
+
+		if (!in->headed) {
+			if (!take_header(l, at + gap))
+				return;
+			if (!in->headed) {
+				gap += TCP_HEADER;
+				in->tail -= TCP_HEADER;
+				continue;
+			}
+		}
+		if (gap)
+			memmove(at, at + gap, smaller(in->tail, extent(in)));
+		if (in->tail < extent(in))
+			break;
+		complete(in);
+	}
+	if (gap && !in->headed)
+		memmove(in->ring + in->scan_at, in->ring + in->scan_at + gap, in->tail);
+	atomic_store_explicit(&in->arrived, LITTLE_64(in->total), memory_order_relaxed);
+}
+
+/* ---- receiving ------------------------------------------------------------------------------ */
+
+/* The packet that has begun is the one that was handed out without data. */
+static bool is_landing(const struct tcp_inlet *in)
+{
+	return in->headed && in->landing.waits && in->landing.total == in->total;
+}
+
+bool tcp_must_land(const struct tcp_link *l)
+{
+	const struct tcp_inlet *in = &l->in;
+
+	return in->headed && in->length >= TCP_LAND_MIN && !(is_landing(in) && in->landing.said);
+}
+
+/* How many bytes may follow those that are there. */
+static size_t window(const struct tcp_inlet *in)
+{
+	size_t taken = (size_t)(in->total - in->reader.consumed) << in->reader.shift;
+
+	if (in->headed && in->length >= TCP_LAND_MIN)
+		return extent(in) - in->tail + TCP_HEADER; /* as the core has said */
+	if (in->large && !in->headed && in->tail < TCP_HEADER)
+		return TCP_HEADER - in->tail; /* where the next belongs is not known yet */
+	return smaller(RECEIVE_MAX, in->size - taken - in->tail);
+}
+
+static ssize_t receive(struct tcp_link *l)
+{
+	struct tcp_inlet *in = &l->in;
+	size_t body = TCP_HEADER + in->length, rest = extent(in) - body + TCP_HEADER;
+
+	if (is_landing(in) && in->landing.place && in->tail < body) {
+		struct iovec to[2] = {
+			{in->landing.place + (in->tail - TCP_HEADER), body - in->tail},
+			{in->ring + in->scan_at + body, rest},
+		};
+		struct msghdr msg = {.msg_iov = to, .msg_iovlen = 2};
+
+		return recvmsg(l->socket, &msg, 0);
+	}
+	return recv(l->socket, in->ring + in->scan_at + in->tail, window(in), 0);
+}
+
+static const char *how_it_ended(const struct tcp_link *l, int error)
+{
+	if (!error && (l->in.headed || l->in.tail))
+		return "the peer ended it within a packet";
+	return tcp_reason(error);
+}
+
+bool tcp_receive(struct tcp_link *l)
+{
+	ssize_t n;
+
+	if (l->ended || l->broken || tcp_must_land(l))
+		return false;
+	n = receive(l);
+	if (n > 0) {
+		l->in.tail += (size_t)n;
+		scan(l);
+		return true;
+	}
+	l->ready = false;
+	if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+		l->ended = how_it_ended(l, n == 0 ? 0 : errno);
+		(void)tcp_watch((struct tcp_domain *)l->base.domain, l->socket, l, l->interest, 0);
+		l->interest = 0;
+	}
+	return false;
+}
+
+/* ---- handing out ---------------------------------------------------------------------------- */
+
+static void describe(const struct tcp_inlet *in, size_t at, uint64_t total,
+		     struct fabric_arrival *a)
+{
+	const unsigned char *from = in->ring + at;
+	uint64_t word = load(from);
+
+	for (int i = 0; i < FABRIC_HEAD_WORDS; i++)
+		a->head[i] = load(from + RING_WORD + 8 * i);
+	a->data = from + TCP_HEADER;
+	a->length = length_in(word);
+	a->span = ring_span(FABRIC_HEAD_SIZE + a->length, in->reader.shift);
+	a->token = total + 1;
+	a->kind = kind_in(word);
+}
+
+static void hand_out_one(struct tcp_inlet *in, struct fabric_arrival *a)
+{
+	describe(in, in->read_at, in->reader.read, a);
+	if (in->landing.waits) { /* there is no other before it */
+		if (in->landing.place)
+			a->data = in->landing.place;
+		in->landing.waits = in->landing.said = false;
+		in->landing.place = NULL;
+	}
+	in->reader.read += a->span;
+	advance(in, &in->read_at, (size_t)a->span << in->reader.shift);
+}
+
+/* A long one whose header is there: the core says where the rest belongs. */
+static void announce(struct tcp_inlet *in, struct fabric_arrival *a)
+{
+	describe(in, in->scan_at, in->total, a);
+	a->data = NULL;
+	in->landing.waits = true;
+	in->landing.said = false;
+	in->landing.place = NULL;
+	in->landing.length = in->length;
+	in->landing.total = in->total;
+	in->landing.at = in->scan_at;
+}
+
+int tcp_hand_out(struct tcp_link *l, struct fabric_arrival *arrivals, int n)
+{
+	struct tcp_inlet *in = &l->in;
+	int got = 0;
+
+	while (got < n && in->reader.read != in->total)
+		hand_out_one(in, &arrivals[got++]);
+	if (got < n && tcp_must_land(l) && !in->landing.waits)
+		announce(in, &arrivals[got++]);
+	return got;
+}
+
+int tcp_land(struct tcp_link *l, void *place)
+{
+	struct tcp_inlet *in = &l->in;
+	unsigned char *ring = in->ring + in->landing.at + TCP_HEADER;
+	unsigned char *from = in->landing.place ? in->landing.place : ring,
+		      *to = place ? place : ring;
+	bool whole = in->landing.total != in->total; /* by now, and not handed out again yet */
+
+	if (!in->landing.waits)
+		return -EINVAL;
+	if (from != to)
+		memcpy(to, from,
+		       whole ? in->landing.length :
+			       smaller(in->tail - TCP_HEADER, in->landing.length));
+	in->landing.place = place;
+	in->landing.said = true;
+	return 1;
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What is sent: a short packet is built in the staging buffer and goes from there, a long one goes from
+ * where it lies; what the socket does not take stays staged. A packet is taken only where all of it
+ * would find room there, so that it can never be half taken.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "fabrics/tcp.h"
+#include "shm/copy.h"
+
+#define GATHER_MAX  4096  /* payload that is copied rather than sent from where it lies */
+#define MORE_MAX    32768 /* staged bytes that go out although more is to follow */
+#define CREDITS_MAX 4096  /* bytes of credits in the staging buffer, beside the packets */
+#define ALIGNMENT   64
+
+static const unsigned char zeros[4096];
+
+int tcp_outlet_open(struct tcp_link *l, const struct ring_shape *peer)
+{
+	struct tcp_outlet *o = &l->out;
+	uint64_t start = l->base.domain->config.start;
+	size_t longest;
+
+	*o = (struct tcp_outlet){
+		.produced = start,
+		.consumed = start,
+		.segments = peer->segments,
+		.shift = (uint32_t)__builtin_ctz(peer->segment_size),
+		.max = ring_packet_max(peer),
+	};
+	longest = (size_t)o->max << o->shift;
+	/* The longest packet, and then still each word that its room was held back for. */
+	o->size = longest + ((size_t)FABRIC_HOLD_MAX(o->segments) << o->shift) + CREDITS_MAX;
+	o->staging =
+		aligned_alloc(ALIGNMENT, (o->size + longest + ALIGNMENT) / ALIGNMENT * ALIGNMENT);
+	if (!o->staging)
+		return -ENOMEM;
+	o->build = o->staging + o->size;
+	l->base.payload_max = (uint32_t)longest - TCP_HEADER;
+	return 0;
+}
+
+void tcp_outlet_close(struct tcp_link *l)
+{
+	free(l->out.staging);
+	l->out.staging = NULL;
+}
+
+/* ---- room ----------------------------------------------------------------------------------- */
+
+#define CONSUMED_MASK ((UINT64_C(1) << TCP_CONSUMED_BITS) - 1)
+
+bool tcp_credited(struct tcp_outlet *o, uint64_t word)
+{
+	uint64_t known = o->consumed + o->held_back;
+	uint64_t more = (word - known) & CONSUMED_MASK;
+
+	if (PEER_FAULT(more > o->produced - known))
+		return false;
+	o->consumed += more;
+	return true;
+}
+
+static bool has_credit(const struct tcp_outlet *o, uint32_t k)
+{
+	return o->produced + k - o->consumed <= o->segments;
+}
+
+static size_t staged(const struct tcp_outlet *o)
+{
+	return o->tail - o->head;
+}
+
+/* Credits have a part of their own: counted as long as one of them may be there. */
+static bool has_space(const struct tcp_outlet *o, size_t bytes)
+{
+	return staged(o) + bytes + ((size_t)o->held_back << o->shift) + CREDITS_MAX <=
+	       o->size + o->credits;
+}
+
+/* BYTES behind what is staged, in one piece. */
+static unsigned char *append(struct tcp_outlet *o, size_t bytes)
+{
+	unsigned char *at;
+
+	if (o->tail + bytes > o->size) {
+		memmove(o->staging, o->staging + o->head, staged(o));
+		o->tail -= o->head;
+		o->head = 0;
+	}
+	at = o->staging + o->tail;
+	o->tail += bytes;
+	return at;
+}
+
+/* ---- the socket ----------------------------------------------------------------------------- */
+
+static void failed(struct tcp_link *l, int error)
+{
+	if (error != EAGAIN && error != EINTR && error != ENOBUFS && error != ENOMEM)
+		l->out.failed = tcp_reason(error);
+}
+
+static void put_header(struct tcp_link *l, unsigned char *at, uint32_t length, uint8_t kind,
+		       const uint64_t *head)
+{
+	struct ring_reader *r = &l->in.reader;
+	uint64_t word = (uint64_t)kind << TCP_KIND_SHIFT | (uint64_t)length << TCP_LENGTH_SHIFT |
+			(r->consumed & CONSUMED_MASK);
+
+	r->published = r->consumed; /* each frame tells it */
+	word = LITTLE_64(tcp_checked(word));
+	memcpy(at, &word, sizeof(word));
+	for (int i = 0; i < FABRIC_HEAD_WORDS; i++) {
+		word = head ? LITTLE_64(head[i]) : 0;
+		memcpy(at + RING_WORD + 8 * i, &word, sizeof(word));
+	}
+	l->out.frames++;
+}
+
+static bool stage_credit(struct tcp_link *l)
+{
+	struct tcp_outlet *o = &l->out;
+
+	o->owed = o->credits + TCP_HEADER > CREDITS_MAX;
+	if (o->owed)
+		return false;
+	o->credits += TCP_HEADER;
+	put_header(l, append(o, TCP_HEADER), 0, 0, NULL);
+	o->receipts++;
+	return true;
+}
+
+/* N bytes of what is staged, and then of a packet's, have gone. */
+static void gone(struct tcp_outlet *o, size_t n)
+{
+	o->head += n;
+	if (o->head == o->tail)
+		o->head = o->tail = o->credits = 0;
+}
+
+bool tcp_flush(struct tcp_link *l)
+{
+	struct tcp_outlet *o = &l->out;
+
+	while (o->head != o->tail && !o->failed) {
+		size_t asked = staged(o);
+		ssize_t n = send(l->socket, o->staging + o->head, asked, MSG_NOSIGNAL);
+
+		if (n < 0) {
+			failed(l, errno);
+			return false;
+		}
+		gone(o, (size_t)n);
+		if ((size_t)n < asked)
+			return false;
+		if (o->owed)
+			(void)stage_credit(l);
+	}
+	return o->head == o->tail;
+}
+
+void tcp_credit(struct tcp_link *l)
+{
+	if (stage_credit(l))
+		(void)tcp_flush(l);
+}
+
+/* ---- packets -------------------------------------------------------------------------------- */
+
+/* Bytes that a packet takes. */
+static size_t extent(const struct tcp_outlet *o, uint32_t length)
+{
+	return (size_t)ring_span(FABRIC_HEAD_SIZE + length, o->shift) << o->shift;
+}
+
+/* Now, or a moment later: what is known of the peer's ring, and what stands in the way here. */
+static bool make_room(struct tcp_link *l, size_t bytes)
+{
+	struct tcp_outlet *o = &l->out;
+	uint32_t k = (uint32_t)(bytes >> o->shift);
+
+	if (!has_space(o, bytes) || !has_credit(o, k))
+		(void)tcp_flush(l);
+	/* A peer that waits for room itself has no other way to tell. */
+	if (!has_credit(o, k))
+		while (tcp_receive(l) && !has_credit(o, k))
+			;
+	return has_space(o, bytes) && has_credit(o, k);
+}
+
+static void gather(struct tcp_link *l, const struct fabric_wr *wr, const void *data, size_t bytes)
+{
+	unsigned char *at = append(&l->out, bytes);
+
+	put_header(l, at, wr->length, wr->kind, wr->head);
+	copy_payload(at + TCP_HEADER, data, wr->length);
+	memset(at + TCP_HEADER + wr->length, 0, bytes - TCP_HEADER - wr->length);
+	if (!(wr->flags & FABRIC_MORE) || staged(&l->out) >= MORE_MAX)
+		(void)tcp_flush(l);
+}
+
+/* Of a packet's N bytes of payload and PAD behind them, those from DONE on. */
+static void stage_rest(struct tcp_outlet *o, const unsigned char *data, size_t n, size_t pad,
+		       size_t done)
+{
+	size_t rest = done < n ? n - done : 0;
+	size_t zero = n + pad - done - rest;
+	unsigned char *at;
+
+	if (done == n + pad)
+		return;
+	at = append(o, rest + zero);
+	memcpy(at, data + (n - rest), rest);
+	memset(at + rest, 0, zero);
+}
+
+static void send_long(struct tcp_link *l, const struct fabric_wr *wr, const void *data,
+		      size_t bytes)
+{
+	struct tcp_outlet *o = &l->out;
+	size_t pad = bytes - TCP_HEADER - wr->length, before;
+	struct iovec from[3] = {
+		{NULL, 0}, {(void *)(uintptr_t)data, wr->length}, {(void *)(uintptr_t)zeros, pad}};
+	struct msghdr msg = {.msg_iov = from, .msg_iovlen = pad && pad <= sizeof(zeros) ? 3 : 2};
+	ssize_t n;
+
+	put_header(l, append(o, TCP_HEADER), wr->length, wr->kind, wr->head);
+	from[0] = (struct iovec){o->staging + o->head, staged(o)};
+	before = from[0].iov_len;
+	n = o->failed ? 0 : sendmsg(l->socket, &msg, MSG_NOSIGNAL);
+	if (n < 0) {
+		failed(l, errno);
+		n = 0;
+	}
+	if ((size_t)n < before) {
+		o->head += (size_t)n;
+		stage_rest(o, data, wr->length, pad, 0);
+		return;
+	}
+	gone(o, before);
+	stage_rest(o, data, wr->length, pad, (size_t)n - before);
+	if (pad > sizeof(zeros))
+		(void)tcp_flush(l);
+}
+
+int tcp_send(struct tcp_link *l, const struct fabric_wr *wr)
+{
+	struct tcp_outlet *o = &l->out;
+	const void *data = wr->data;
+	size_t bytes;
+
+	if (UNLIKELY(wr->length > l->base.payload_max))
+		return -EAGAIN;
+	bytes = extent(o, wr->length);
+	if (UNLIKELY(wr->flags & FABRIC_BUILT)) { /* its room was found by reserve */
+		data = o->build;
+		o->built = 0;
+	} else if (UNLIKELY(!has_space(o, bytes) ||
+			    !has_credit(o, (uint32_t)(bytes >> o->shift)))) {
+		if (!make_room(l, bytes))
+			return -EAGAIN;
+	}
+	o->produced += bytes >> o->shift;
+	if (wr->length <= GATHER_MAX)
+		gather(l, wr, data, bytes);
+	else
+		send_long(l, wr, data, bytes);
+	return 1;
+}
+
+void *tcp_reserve(struct tcp_link *l, uint32_t length)
+{
+	if (length > l->base.payload_max) /* near 2^32 a sum would come out small */
+		return NULL;
+	if (!make_room(l, extent(&l->out, length)))
+		return NULL;
+	l->out.built = extent(&l->out, length);
+	return l->out.build;
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the TCP fabric does with sockets: listening and calling, options, the epoll set, lingering. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <linux/sockios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fabrics/tcp.h"
+
+#define LINGER_MS 2000
+#define BACKLOG   16
+
+uint64_t tcp_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+const char *tcp_reason(int error)
+{
+	switch (error) {
+	case 0: return "the peer ended it";
+	case ECONNRESET:
+	case EPIPE: return "the peer reset it";
+	case ETIMEDOUT: return "the peer is silent";
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+	case ENETDOWN: return "the peer cannot be reached";
+	default: return "the socket failed";
+	}
+}
+
+/* ---- addresses ------------------------------------------------------------------------------ */
+
+union address {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+	struct sockaddr_storage space;
+};
+
+static socklen_t length_of(const union address *a)
+{
+	return a->any.sa_family == AF_INET6 ? sizeof(a->v6) : sizeof(a->v4);
+}
+
+static void set_port(union address *a, uint16_t port)
+{
+	if (a->any.sa_family == AF_INET6)
+		a->v6.sin6_port = htons(port);
+	else
+		a->v4.sin_port = htons(port);
+}
+
+static void loopback(union address *a, uint8_t family)
+{
+	memset(a, 0, sizeof(*a));
+	if (family == 6) {
+		a->v6.sin6_family = AF_INET6;
+		a->v6.sin6_addr = in6addr_loopback;
+	} else {
+		a->v4.sin_family = AF_INET;
+		a->v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	}
+}
+
+/* One end of the bell's address, where it has one on a network. */
+static bool end_of(int bell, int (*which)(int, struct sockaddr *restrict, socklen_t *restrict),
+		   union address *a)
+{
+	socklen_t size = sizeof(*a);
+
+	return bell >= 0 && which(bell, &a->any, &size) == 0 &&
+	       (a->any.sa_family == AF_INET || a->any.sa_family == AF_INET6);
+}
+
+static int stream_socket(const union address *a)
+{
+	int s = socket(a->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	return s < 0 ? -errno : s;
+}
+
+static int listen_on(union address *a, uint16_t *port)
+{
+	socklen_t size = sizeof(*a);
+	int s = stream_socket(a);
+
+	if (s < 0)
+		return s;
+	set_port(a, 0);
+	if (bind(s, &a->any, length_of(a)) != 0 || listen(s, BACKLOG) != 0 ||
+	    getsockname(s, &a->any, &size) != 0) {
+		int rc = -errno;
+
+		close(s);
+		return rc;
+	}
+	*port = ntohs(a->any.sa_family == AF_INET6 ? a->v6.sin6_port : a->v4.sin_port);
+	return s;
+}
+
+int tcp_listen(int bell, uint16_t *port, uint8_t *family)
+{
+	union address a;
+	int s;
+
+	if (end_of(bell, getsockname, &a)) {
+		*family = a.any.sa_family == AF_INET6 ? 6 : 4;
+		return listen_on(&a, port);
+	}
+	*family = 4;
+	loopback(&a, 4);
+	s = listen_on(&a, port);
+	if (s >= 0)
+		return s;
+	*family = 6;
+	loopback(&a, 6);
+	return listen_on(&a, port);
+}
+
+int tcp_call(int bell, uint16_t port, uint8_t family)
+{
+	union address a;
+	int s;
+
+	if (!end_of(bell, getpeername, &a))
+		loopback(&a, family);
+	set_port(&a, port);
+	s = stream_socket(&a);
+	if (s < 0)
+		return s;
+	if (connect(s, &a.any, length_of(&a)) != 0 && errno != EINPROGRESS && errno != EINTR) {
+		int rc = -errno;
+
+		close(s);
+		return rc;
+	}
+	return s;
+}
+
+int tcp_accept(int listener)
+{
+	int s = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	return s < 0 ? -errno : s;
+}
+
+/* ---- options -------------------------------------------------------------------------------- */
+
+static bool set(int s, int level, int name, int value)
+{
+	return setsockopt(s, level, name, &value, sizeof(value)) == 0;
+}
+
+int tcp_tune(int s, uint32_t dead_ms)
+{
+	int silence = dead_ms ? (int)dead_ms : 5000;
+	int third = silence / 3000 > 0 ? silence / 3000 : 1;
+
+	/* The kernel asks a silent peer: first after a third of the time, then each second. */
+	if (!set(s, IPPROTO_TCP, TCP_NODELAY, 1) ||
+	    !set(s, IPPROTO_TCP, TCP_USER_TIMEOUT, silence) ||
+	    !set(s, IPPROTO_TCP, TCP_KEEPIDLE, third) || !set(s, IPPROTO_TCP, TCP_KEEPINTVL, 1) ||
+	    !set(s, IPPROTO_TCP, TCP_KEEPCNT, 2 * third) || !set(s, SOL_SOCKET, SO_KEEPALIVE, 1))
+		return -errno;
+	return 0;
+}
+
+int tcp_read(int s, void *to, size_t n)
+{
+	ssize_t got = recv(s, to, n, 0);
+
+	if (got > 0)
+		return (int)got;
+	return got < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -EPIPE;
+}
+
+/* ---- the epoll set -------------------------------------------------------------------------- */
+
+int tcp_watch(struct tcp_domain *d, int s, struct tcp_link *l, uint32_t before, uint32_t events)
+{
+	struct epoll_event e = {.events = events, .data.ptr = l};
+	int op = !events ? EPOLL_CTL_DEL : !before ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+
+	if (before == events)
+		return 0;
+	return epoll_ctl(d->base.fd, op, s, &e) != 0 ? -errno : 0;
+}
+
+/* ---- lingering ------------------------------------------------------------------------------ */
+
+/* Reads away what comes: has the peer ended, too? A bounded part of it at a time. */
+static bool drained(int s)
+{
+	char away[4096];
+
+	for (int i = 0; i < 256; i++) {
+		ssize_t n = recv(s, away, sizeof(away), 0);
+
+		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+			return true;
+		if (n < 0 && errno == EAGAIN)
+			return false;
+	}
+	return false;
+}
+
+static void drop_lingerer(struct tcp_domain *d, uint32_t i)
+{
+	close(d->lingering[i].socket);
+	d->lingering[i] = d->lingering[--d->lingerers];
+}
+
+void tcp_linger(struct tcp_domain *d, int s)
+{
+	/* Closed with bytes unread, it would take back what it has said. */
+	if (shutdown(s, SHUT_WR) != 0 || drained(s)) {
+		close(s);
+		return;
+	}
+	tcp_linger_look(d, false);
+	if (d->lingerers == TCP_LINGER) {
+		uint32_t oldest = 0;
+
+		for (uint32_t i = 1; i < d->lingerers; i++)
+			if (d->lingering[i].since < d->lingering[oldest].since)
+				oldest = i;
+		drop_lingerer(d, oldest);
+	}
+	d->lingering[d->lingerers].socket = s;
+	d->lingering[d->lingerers++].since = tcp_now();
+}
+
+/* The peer's machine has all of it: nothing that happens here takes it back. */
+static bool has_arrived(int s)
+{
+	int left;
+
+	return ioctl(s, SIOCOUTQ, &left) != 0 || left == 0;
+}
+
+void tcp_linger_look(struct tcp_domain *d, bool last)
+{
+	uint64_t now = d->lingerers ? tcp_now() : 0;
+
+	for (uint32_t i = d->lingerers; i-- > 0;) {
+		int s = d->lingering[i].socket;
+		struct pollfd p = {.fd = s, .events = POLLIN};
+		bool done = drained(s) || now - d->lingering[i].since > LINGER_MS;
+
+		for (int ms = 0; last && !done && !has_arrived(s) && ms < 100; ms++) {
+			(void)poll(&p, 1, 10);
+			done = drained(s);
+		}
+		if (done || last)
+			drop_lingerer(d, i);
+	}
+}
