@@ -41,8 +41,8 @@ static const struct setting settings[] = {
 	  "publish the read total when this share of the ring is unread as the writer sees it: a fraction up to 3/4, or `every` read" },
 	{ "PUBLISH_BATCH", NUMBER, "0", &config.publish_batch, 0, 1 << 24, NULL,
 	  "and at least so many segments are unpublished; 0: a sixteenth of the ring" },
-	{ "PACKET_MAX", SIZE, "16k", &config.packet_max, 256, 64 << 10, NULL,
-	  "payload bytes of one packet of a longer message; the smaller of both ends counts" },
+	{ "PACKET_MAX", SIZE, "auto", &config.packet_max, 256, 64 << 10, NULL,
+	  "payload bytes of one packet of a longer message; auto: what the fabric does best with; the smaller of both ends counts" },
 	{ "EAGER_MAX", SIZE, "256k", &config.eager_max, 0, 1 << 30, NULL,
 	  "longest message that may arrive before its receive is posted" },
 	{ "EAGER_CREDIT", SIZE, "1m", &config.eager_credit, 64 << 10, 1 << 30, NULL,
@@ -191,6 +191,10 @@ static bool parse(const struct setting *s, const char *text, int64_t *out)
 {
 	bool good;
 
+	if (s->kind == SIZE && !strcasecmp(text, "auto") && !strcmp(s->initial, "auto")) {
+		*out = 0;
+		return true;
+	}
 	switch (s->kind) {
 	case CHOICE: return parse_choice(s, text, out);
 	case SHARE: good = parse_share(text, out); break;

@@ -11,7 +11,8 @@ enum config_way { WAY_AUTO, WAY_ALWAYS, WAY_NEVER }; /* of `fetch` and `share` *
 struct config {
 	int64_t ring_segments, segment_size;
 	int64_t publish_permille, publish_batch;
-	int64_t packet_max, eager_max, eager_credit, loan_max, fetch_min, fetch;
+	int64_t packet_max; /* 0: as the fabric says */
+	int64_t eager_max, eager_credit, loan_max, fetch_min, fetch;
 	int64_t share, share_min;
 	int64_t am_max, am_answers;
 	int64_t wait, spin_us;

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "slmpm/am.h"
+#include "slmpm/domain.h"
 #include "slmpm/error.h"
 #include "slmpm/fetch.h"
 #include "slmpm/log.h"
@@ -30,6 +31,14 @@
 
 #define PACKET_LEAST  256 /* the head of an active message, a key, an announcement go into one */
 #define PAYLOAD_LEAST (PACKET_LEAST + CHECKSUM_SPARE)
+
+static uint64_t own_packet_max(const struct endpoint *ep)
+{
+	const struct config *config = config_get();
+
+	return config->packet_max ? (uint64_t)config->packet_max :
+				    domain_caps(ep->link.port->domain->fabric)->packet_best;
+}
 
 static int send_hello(struct control *c)
 {
@@ -44,7 +53,7 @@ static int send_hello(struct control *c)
 		.nonce = LITTLE_64(c->nonce),
 		.pid = (int32_t)LITTLE_32((uint32_t)getpid()),
 		.element = LITTLE_32(ep->element),
-		.packet_max = LITTLE_64(config->packet_max),
+		.packet_max = LITTLE_64(own_packet_max(ep)),
 		.eager_max = LITTLE_64(config->eager_max),
 		.eager_credit = LITTLE_64(config->eager_credit),
 		.loan_max = LITTLE_64(config->loan_max),
@@ -115,7 +124,7 @@ static uint64_t lower(uint64_t a, uint64_t b)
 static int agree(struct endpoint *ep, const struct wire_hello *hello)
 {
 	const struct config *config = config_get();
-	uint64_t packet = lower((uint64_t)config->packet_max, LITTLE_64(hello->packet_max));
+	uint64_t packet = lower(own_packet_max(ep), LITTLE_64(hello->packet_max));
 	uint64_t eager = lower((uint64_t)config->eager_max, LITTLE_64(hello->eager_max));
 	uint64_t credit = lower((uint64_t)config->eager_credit, LITTLE_64(hello->eager_credit));
 
