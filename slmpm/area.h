@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Loan areas: memory of one side that the other maps read-only, for messages built and read in
- * place. An area holds one message at a time and is used again when the reader is through.
+ * place. An area holds one message at a time and is used again when the reader is through. Where
+ * nothing can be mapped, both sides have memory of their own for it, and packets keep it the same.
  */
 #ifndef SLMPM_AREA_H
 #define SLMPM_AREA_H
@@ -12,7 +13,11 @@ struct area {
 	struct area *next;
 	struct mapping map;
 	uint32_t id;
-	bool busy; /* own: on loan or at the reader; the peer's: being read */
+	bool busy;       /* own: on loan or at the reader; the peer's: being read */
+	bool damaged;    /* a copy of the peer's: some of its bytes are */
+	uint64_t filled; /* and so many are here, of the next message or of that which is read */
+	uint64_t seq;    /* own, copied: the message's envelope ... */
+	uint32_t queued; /* ... of which so many parts are not out yet */
 };
 
 /* A free area of at least LENGTH bytes, marked busy; NULL with *RC and the detail set. */
@@ -21,6 +26,10 @@ struct area *area_take(struct endpoint *ep, uint64_t length, int *rc);
 bool area_returned(struct endpoint *ep, uint64_t id);
 /* The peer offers an area over the control socket: -errno when it is refused. */
 int area_offered(struct endpoint *ep, uint32_t id, uint64_t size, int fd);
+/* A copy of the peer's area is wanted: memory for it. */
+int area_copied(struct endpoint *ep, uint64_t id, uint64_t size);
+/* The peer's area ID where N bytes at OFFSET come next; NULL: they cannot. */
+struct area *area_next(struct endpoint *ep, uint64_t id, uint64_t offset, uint64_t n);
 /* The peer put a message of up to CAPACITY bytes into its area ID; NULL: it cannot have. */
 struct area *area_lent(struct endpoint *ep, uint32_t id, uint64_t capacity);
 /* Through with it: give it back. */

@@ -340,6 +340,8 @@ bool arrival_take(struct endpoint *ep, const struct fabric_arrival *a)
 		return false;
 	case WIRE_LOAN: arrival_loan(ep, &h); return false;
 	case WIRE_LOAN_MORE: arrival_loan_more(ep, &h); return false;
+	case WIRE_LOAN_AREA: arrival_loan_area(ep, &h); return false;
+	case WIRE_LOAN_BYTES: arrival_loan_bytes(ep, &h); return false;
 	case WIRE_LOAN_DONE:
 		if (!area_returned(ep, h.extent & WIRE_LENGTH_MASK))
 			arrival_violates(ep, "return of an area");
@@ -369,6 +371,7 @@ bool arrival_take(struct endpoint *ep, const struct fabric_arrival *a)
 	case WIRE_SHARE_GIVE: share_given(ep, &h); return false;
 	case WIRE_SHARE_TAKE:
 	case WIRE_SHARE_OVER: share_taken(ep, &h, a->kind == WIRE_SHARE_OVER); return false;
+	case WIRE_REGION_GRANT:
 	case WIRE_REGION_OFFER:
 	case WIRE_REGION_ACCEPTED:
 	case WIRE_REGION_WITHDRAWN:

@@ -25,5 +25,7 @@ struct inbound *arrival_unfinished(struct endpoint *ep, uint64_t seq);
 /* The packets of a message in an area. */
 void arrival_loan(struct endpoint *ep, const struct head *h);
 void arrival_loan_more(struct endpoint *ep, const struct head *h);
+void arrival_loan_area(struct endpoint *ep, const struct head *h);
+void arrival_loan_bytes(struct endpoint *ep, const struct head *h);
 
 #endif

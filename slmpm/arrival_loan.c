@@ -2,6 +2,7 @@
 /* Packets of messages that lie in an area: they carry no bytes, only how many are ready. */
 #include "slmpm/arrival.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "slmpm/area.h"
@@ -22,6 +23,37 @@ static bool take_loan(struct endpoint *ep, const struct head *h, struct wire_loa
 	return true;
 }
 
+/* Where packets bring the bytes, they come before it is said that they can be read. */
+static bool is_here(const struct endpoint *ep, const struct area *area, uint64_t ready)
+{
+	return link_maps(ep) || ready <= area->filled;
+}
+
+void arrival_loan_area(struct endpoint *ep, const struct head *h)
+{
+	int rc = h->length ? -EPROTO : area_copied(ep, h->seq, h->extent & WIRE_LENGTH_MASK);
+
+	if (rc == -ENOMEM)
+		inbound_no_memory(ep);
+	else if (PEER_FAULT(rc < 0))
+		arrival_violates(ep, "area of a loan");
+}
+
+void arrival_loan_bytes(struct endpoint *ep, const struct head *h)
+{
+	uint64_t offset = h->extent & WIRE_LENGTH_MASK;
+	struct area *area = area_next(ep, h->seq, offset, h->length);
+
+	if (PEER_FAULT(!area || !h->length)) {
+		arrival_violates(ep, "bytes of a loan");
+		return;
+	}
+	if (area_at(area, offset) != h->data)
+		memcpy(area_at(area, offset), h->data, h->length);
+	area->filled += h->length;
+	area->damaged |= h->damaged;
+}
+
 void arrival_loan(struct endpoint *ep, const struct head *h)
 {
 	struct wire_loan loan;
@@ -32,7 +64,7 @@ void arrival_loan(struct endpoint *ep, const struct head *h)
 	if (!take_loan(ep, h, &loan) || !arrival_envelope(ep, h, WIRE_ENVELOPE))
 		return;
 	area = area_lent(ep, loan.area, loan.capacity);
-	if (!area) {
+	if (PEER_FAULT(!area || !is_here(ep, area, loan.ready))) {
 		arrival_violates(ep, "area of a loan");
 		return;
 	}
@@ -43,6 +75,7 @@ void arrival_loan(struct endpoint *ep, const struct head *h)
 	m->charge = WIRE_ENVELOPE;
 	m->got = loan.ready;
 	m->final = loan.final;
+	m->damaged = area->damaged;
 	if (m->final)
 		m->total = m->got;
 	else
@@ -62,13 +95,15 @@ void arrival_loan_more(struct endpoint *ep, const struct head *h)
 
 	if (!take_loan(ep, h, &loan))
 		return;
-	if (!m || !m->area || loan.ready < m->got || loan.capacity != m->total) {
+	if (PEER_FAULT(!m || !m->area || loan.ready < m->got || loan.capacity != m->total ||
+		       !is_here(ep, m->area, loan.ready))) {
 		arrival_violates(ep, "continuation of a loan");
 		return;
 	}
 	had = m->got;
 	m->got = loan.ready;
 	m->final = loan.final;
+	m->damaged |= m->area->damaged;
 	if (m->final) {
 		m->total = m->got;
 		list_remove(&m->parts);

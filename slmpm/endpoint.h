@@ -145,6 +145,7 @@ struct endpoint {
 		struct grant **grants;      /* the peer's, by id modulo `room`; a power of two */
 		uint32_t room, count, last; /* last: id given */
 		uint32_t guesses;           /* requests with a key that never was */
+		uint32_t told;              /* id of the peer's grant told last, in the ring */
 		struct list offered,
 			open;         /* struct remote: of the peer's keys, those opened here */
 		struct list shared;   /* of those offered: to be accepted */

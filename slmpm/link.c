@@ -13,6 +13,7 @@
 #include "slmpm/checksum.h"
 #include "slmpm/emulate.h"
 #include "slmpm/fetch.h"
+#include "slmpm/loan_copy.h"
 
 /* A violation found on the way down ends the endpoint only once progress is back at the top: the
  * messages in hand here are not to vanish under us. */
@@ -269,6 +270,8 @@ static int push_request(struct endpoint *ep, struct request *r, bool *stop)
 
 	if (is_one_sided(r))
 		return rma_push(ep, r, stop);
+	if (r->lent)
+		return loan_copy_push(ep, r, stop);
 	do {
 		int rc = r->seq ? continue_with(ep, r) : begin(ep, r);
 

@@ -36,6 +36,12 @@ int link_post_request(struct endpoint *ep, struct packet *p, const struct reques
 /* And with LEAD in front of p->length bytes of the request. */
 int link_post_led(struct endpoint *ep, struct packet *p, const void *lead, uint32_t lead_length,
 		  const struct request *r);
+/* Can either side map what the other has made for it? Else it is copied through packets. */
+static inline bool link_maps(const struct endpoint *ep)
+{
+	return ep->link.port->domain->fabric->alloc != NULL;
+}
+
 /* A peer's memory: N bytes between OFFSET there and LOCAL, or a struct fabric_atomic. 1, or what
  * post says. */
 int link_reach(struct endpoint *ep, enum fabric_op op, struct fabric_memory *memory,

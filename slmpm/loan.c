@@ -9,6 +9,7 @@
 #include "slmpm/bundle.h"
 #include "slmpm/error.h"
 #include "slmpm/link.h"
+#include "slmpm/loan_copy.h"
 #include "slmpm/message.h"
 #include "slmpm/progress.h"
 #include "slmpm/wait.h"
@@ -140,6 +141,7 @@ static int commit_packet(struct endpoint *ep, uint64_t len, const struct slmpm_h
 static int commit_area(struct endpoint *ep, uint64_t len, const struct slmpm_how *how)
 {
 	bool part = how && how->flags & SLMPM_PART;
+	int rc = link_maps(ep) ? 0 : loan_copy(ep, len, how, !part);
 	struct wire_loan loan = {
 		.ready = LITTLE_64(len),
 		.capacity = LITTLE_64(ep->loan.length),
@@ -147,13 +149,18 @@ static int commit_area(struct endpoint *ep, uint64_t len, const struct slmpm_how
 		.final = LITTLE_32(part ? 0 : 1),
 	};
 
-	if (!ep->loan.begun) {
-		ep->link.run = 0;
-		ep->loan.seq = ++ep->sent;
-		ep->stats->sent_messages++;
+	if (rc < 0)
+		return rc;
+	if (link_maps(ep)) {
+		if (!ep->loan.begun) {
+			ep->link.run = 0;
+			ep->loan.seq = ++ep->sent;
+			ep->stats->sent_messages++;
+		}
+		link_control_routed(ep, ep->loan.begun ? WIRE_LOAN_MORE : WIRE_LOAN, ep->loan.seq,
+				    wire_route(ep->loan.stream, how ? how->imm : 0), &loan,
+				    sizeof(loan));
 	}
-	link_control_routed(ep, ep->loan.begun ? WIRE_LOAN_MORE : WIRE_LOAN, ep->loan.seq,
-			    wire_route(ep->loan.stream, how ? how->imm : 0), &loan, sizeof(loan));
 	ep->stats->sent_bytes += len - ep->loan.ready;
 	ep->loan.ready = len;
 	ep->loan.begun = true;

@@ -135,6 +135,8 @@ void memory_begin(struct endpoint *ep);
 /* The peer's packet over the control socket; LOST: its descriptor found no room here. Negative: it
  * breaks the rules. */
 int memory_granted(struct endpoint *ep, struct received *r, bool lost);
+/* The same in a ring, of a peer whose memory nobody maps. */
+int memory_granted_in_band(struct endpoint *ep, uint32_t id, const struct head *h);
 /* Before an orderly end: a peer that reaches memory of the application's stops. ETIMEOUT. */
 int memory_close(struct endpoint *ep, int timeout_ms);
 /* At the endpoint's end: its grants are gone, its regions reach nowhere; and its handle's. */

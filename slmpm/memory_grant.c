@@ -89,6 +89,20 @@ static void grant_free(struct grant *g)
 
 /* ---- giving --------------------------------------------------------------------------------- */
 
+/* In the ring, in front of the key. */
+static void send_in_band(const struct grant *g)
+{
+	const struct fabric_memory *m = &g->region->memory;
+	struct wire_granted granted = {
+		.access = LITTLE_32(g->access),
+		.size = LITTLE_64(m->size),
+		.address = LITTLE_64((uint64_t)(uintptr_t)m->base),
+	};
+
+	memcpy(granted.secret, g->secret, KEY_SECRET);
+	link_control(g->ep, WIRE_REGION_GRANT, 0, g->id, &granted, sizeof(granted));
+}
+
 static int send_grant(struct grant *g)
 {
 	struct fabric_memory *m = &g->region->memory;
@@ -105,6 +119,10 @@ static int send_grant(struct grant *g)
 	bool reaches =
 		may && fabric->reg(g->ep->link.port, m, true, g->access & SLMPM_WRITE, &blob) == 0;
 
+	if (!link_maps(g->ep)) {
+		send_in_band(g);
+		return 0;
+	}
 	memcpy(packet.secret, g->secret, KEY_SECRET);
 	if (reaches) {
 		packet.blob_length = LITTLE_32(blob.length);

@@ -3,8 +3,12 @@
 #include <string.h>
 
 #include "slmpm/error.h"
+#include "slmpm/link.h"
 #include "slmpm/memory.h"
 #include "slmpm/message.h"
+#include "slmpm/wait.h"
+
+#define GRANT_MS 1000 /* after so long a grant that is not told is none */
 
 /* ---- the bytes ------------------------------------------------------------------------------ */
 
@@ -110,6 +114,32 @@ int slmpm_mem_key(slmpm_mem mem, slmpm_peer peer, uint32_t access, struct slmpm_
 	return rc;
 }
 
+/* A key may have come by a shorter way than the grant that goes ahead of it in the ring. */
+struct ahead {
+	struct endpoint *ep;
+	slmpm_peer peer;
+	uint32_t grant;
+};
+
+static bool is_told(void *arg)
+{
+	const struct ahead *a = arg;
+
+	return endpoint_get(a->peer) != a->ep || a->ep->state != SLMPM_PEER_UP ||
+	       (int32_t)(a->ep->memory.told - a->grant) >= 0;
+}
+
+static void await_grant(struct endpoint *ep, slmpm_peer peer, const struct slmpm_key *key)
+{
+	struct ahead a = {ep, peer, 0};
+	struct key k;
+
+	if (link_maps(ep) || !key_read(key, &k) || ep->ctx->handling)
+		return;
+	a.grant = k.grant;
+	(void)wait_until(ep->ctx, is_told, &a, GRANT_MS);
+}
+
 int slmpm_mem_open(slmpm_peer peer, const struct slmpm_key *key, slmpm_rmem *rmem)
 {
 	struct endpoint *ep = endpoint_get(peer);
@@ -123,7 +153,11 @@ int slmpm_mem_open(slmpm_peer peer, const struct slmpm_key *key, slmpm_rmem *rme
 	if (!ep || !endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx;
-	if (ep->state == SLMPM_PEER_UP) {
+	if (ep->state == SLMPM_PEER_UP)
+		await_grant(ep, peer, key);
+	if (endpoint_get(peer) != ep) { /* closed by another thread, meanwhile */
+		rc = endpoint_bad_handle(peer);
+	} else if (ep->state == SLMPM_PEER_UP) {
 		r = remote_offered(ep, key, &rc);
 		if (r)
 			rc = remote_open(r, rmem);

@@ -10,6 +10,7 @@
 #include "slmpm/bootstrap.h"
 #include "slmpm/control.h"
 #include "slmpm/error.h"
+#include "slmpm/inbound.h"
 #include "slmpm/link.h"
 #include "slmpm/memory.h"
 #include "slmpm/wait.h"
@@ -149,37 +150,91 @@ static int reach(struct remote *r, const struct wire_grant *packet, struct recei
 	return 0;
 }
 
+struct granted { /* of a grant */
+	uint32_t id, access;
+	uint64_t size, address;
+	const unsigned char *secret;
+};
+
+/* A region nobody has a key to yet; NULL with *RC. */
+static struct remote *offer_new(struct endpoint *ep, const struct granted *told, int *rc)
+{
+	struct remote *r = NULL;
+
+	*rc = -SLMPM_EPROTO;
+	if (!ep->memory.agreed || !told->id || !told->access || told->access & ~SLMPM_READ_WRITE ||
+	    !told->size || told->size > INT64_MAX || find(ep, told->id) ||
+	    ep->memory.taken + link_owed(ep, WIRE_REGION_LET_GO) >= WIRE_KEYS_MAX)
+		return NULL;
+	r = calloc(1, sizeof(*r));
+	*rc = -SLMPM_ENOMEM;
+	if (!r)
+		return NULL;
+	r->ep = ep;
+	r->ctx = ep->ctx;
+	r->grant = told->id;
+	r->access = told->access;
+	r->size = r->memory.size = told->size;
+	r->address = told->address;
+	r->memory.writable = told->access & SLMPM_WRITE;
+	memcpy(r->secret, told->secret, KEY_SECRET);
+	list_init(&r->shared);
+	return r;
+}
+
+static void offer_keep(struct remote *r)
+{
+	list_append(&r->ep->memory.offered, &r->node);
+	r->ep->memory.taken++;
+}
+
 int memory_granted(struct endpoint *ep, struct received *got, bool lost)
 {
 	const struct wire_grant *packet = &got->packet.grant;
-	uint32_t id = LITTLE_32(packet->grant), access = LITTLE_32(packet->access);
-	uint64_t size = LITTLE_64(packet->size);
+	const struct granted told = {
+		.id = LITTLE_32(packet->grant),
+		.access = LITTLE_32(packet->access),
+		.size = LITTLE_64(packet->size),
+		.address = LITTLE_64(packet->address),
+		.secret = packet->secret,
+	};
 	struct remote *r;
+	int rc;
 
 	if (ep->state != SLMPM_PEER_UP)
 		return 0; /* it comes too late */
-	if (got->length != sizeof(*packet) || !ep->memory.agreed || !id || !access ||
-	    access & ~SLMPM_READ_WRITE || !size || size > INT64_MAX || find(ep, id) ||
-	    ep->memory.taken + link_owed(ep, WIRE_REGION_LET_GO) >= WIRE_KEYS_MAX)
+	if (got->length != sizeof(*packet) || !link_maps(ep))
 		return -SLMPM_EPROTO;
-	r = calloc(1, sizeof(*r));
+	r = offer_new(ep, &told, &rc);
 	if (!r)
-		return -SLMPM_ENOMEM;
-	r->ep = ep;
-	r->ctx = ep->ctx;
-	r->grant = id;
-	r->access = access;
-	r->size = r->memory.size = size;
-	r->address = LITTLE_64(packet->address);
-	r->memory.writable = access & SLMPM_WRITE;
-	memcpy(r->secret, packet->secret, KEY_SECRET);
-	list_init(&r->shared);
+		return rc;
 	if (reach(r, packet, got, lost) < 0) {
 		free(r);
 		return -SLMPM_EPROTO;
 	}
-	list_append(&ep->memory.offered, &r->node);
-	ep->memory.taken++;
+	offer_keep(r);
+	return 0;
+}
+
+int memory_granted_in_band(struct endpoint *ep, uint32_t id, const struct head *h)
+{
+	struct wire_granted granted;
+	struct granted told = {.id = id, .secret = granted.secret};
+	struct remote *r;
+	int rc;
+
+	if (h->length != sizeof(granted) || link_maps(ep))
+		return -SLMPM_EPROTO;
+	memcpy(&granted, h->data, sizeof(granted));
+	told.access = LITTLE_32(granted.access);
+	told.size = LITTLE_64(granted.size);
+	told.address = LITTLE_64(granted.address);
+	r = offer_new(ep, &told, &rc);
+	if (!r)
+		return rc;
+	ep->memory.told = id;
+	wait_changed(ep->ctx);
+	offer_keep(r);
 	return 0;
 }
 

@@ -168,6 +168,16 @@ static void offered(struct endpoint *ep, const struct head *h)
 	wait_changed(ep->ctx);
 }
 
+static void granted(struct endpoint *ep, uint32_t id, const struct head *h)
+{
+	int rc = memory_granted_in_band(ep, id, h);
+
+	if (rc == -SLMPM_ENOMEM)
+		endpoint_end(ep, SLMPM_PEER_DEAD, SLMPM_ENOMEM, "no memory for its regions");
+	else if (rc < 0)
+		arrival_violates(ep, "granted region");
+}
+
 /* ---- packets -------------------------------------------------------------------------------- */
 
 void memory_arrival(struct endpoint *ep, uint8_t opcode, const struct head *h)
@@ -175,11 +185,12 @@ void memory_arrival(struct endpoint *ep, uint8_t opcode, const struct head *h)
 	uint64_t id = h->extent & WIRE_LENGTH_MASK;
 
 	if (PEER_FAULT(!ep->memory.agreed || h->seq > 1 || id > UINT32_MAX ||
-		       (opcode != WIRE_REGION_OFFER && h->length))) {
+		       (opcode != WIRE_REGION_OFFER && opcode != WIRE_REGION_GRANT && h->length))) {
 		arrival_violates(ep, "packet about a region");
 		return;
 	}
 	switch (opcode) {
+	case WIRE_REGION_GRANT: granted(ep, (uint32_t)id, h); return;
 	case WIRE_REGION_OFFER: offered(ep, h); return;
 	case WIRE_REGION_ACCEPTED: grant_accepted(ep, (uint32_t)id); return;
 	case WIRE_REGION_RELEASED: grant_answered(ep, (uint32_t)id, true, false); return;

@@ -44,6 +44,7 @@ struct request {
 	uint64_t length;         /* bytes of the message (send), room (receive) */
 	uint64_t offset;         /* send: bytes posted so far */
 	struct fetch_out *fetch; /* send: the peer fetches it */
+	struct lent *lent;       /* send: a part of a loan that is copied (loan_copy.c) */
 	struct inbound *message; /* receive: what it has been matched with */
 	struct held *held;       /* hold: finished in place */
 	struct slmpm_done result;

@@ -76,7 +76,13 @@ enum wire_opcode {
 	WIRE_SHARE_TAKE = 52,
 	WIRE_SHARE_OVER = 53,
 	WIRE_SHARE_GIVE = 54,
-	WIRE_OPCODES = 55
+	/* Where nobody maps the other's memory. A grant ahead of its key (word 2: its number;
+	 * payload: struct wire_granted); room for a copy of a loan area (word 0: area, word 2:
+	 * bytes); bytes of a loan (word 0: area, word 2: offset). */
+	WIRE_REGION_GRANT = 55,
+	WIRE_LOAN_AREA = 56,
+	WIRE_LOAN_BYTES = 57,
+	WIRE_OPCODES = 58
 };
 
 #define WIRE_LENGTH_MASK    ((UINT64_C(1) << 48) - 1)
@@ -153,6 +159,13 @@ struct wire_share {
 	uint32_t grant, zero;      /* ... that the target has mapped by this key */
 };
 _Static_assert(sizeof(struct wire_share) == 56, "wire layout");
+
+struct wire_granted { /* as in struct wire_grant */
+	uint32_t access, zero;
+	uint64_t size, address;
+	unsigned char secret[16];
+};
+_Static_assert(sizeof(struct wire_granted) == 40, "wire layout");
 
 #define WIRE_KEY_MAGIC   UINT32_C(0x314b4c53) /* "SLK1" */
 #define WIRE_KEYS_MAX    4096                 /* that a peer may hold at once */

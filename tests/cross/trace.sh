@@ -42,6 +42,7 @@ part() {
 [ "${GOLDEN:-}" != write ] || cp "$dir/dump" "$golden"
 sed -n '/^enum wire_opcode/,/WIRE_OPCODES/s/^\tWIRE_\([A-Z_]*\) = \([0-9]*\),.*/\2 \1/p' slmpm/wire.h |
 while read -r number name; do
+	[ "$number" -lt 55 ] || continue # where nobody maps the other's memory
 	awk '!/^#/ { print $3, $4 }' "$golden" | grep -qx "$number $name" || fail "no $name ($number) in $golden"
 done || exit 1
 cp "$golden" "$dir/golden"
