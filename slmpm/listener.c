@@ -17,8 +17,9 @@
 #include "slmpm/url.h"
 #include "slmpm/wait.h"
 
-#define HALF_OPEN_MAX 64  /* strangers that have not finished their handshake */
-#define AGAIN_MS      100 /* after which a paused listener is tried again */
+#define HALF_OPEN_MAX 64   /* strangers that have not finished their handshake */
+#define NET_QUEUE     1024 /* and over TCP, that nobody has looked at: else they come again late */
+#define AGAIN_MS      100  /* after which a paused listener is tried again */
 
 struct handle_table listener_table = HANDLE_TABLE("listener", struct listener);
 
@@ -177,7 +178,7 @@ static int begin(struct listener *l, const char *text)
 	if (l->tcp)
 		rc = find_secret(l, &url);
 	if (rc == 0)
-		rc = l->watch.fd = url_listen(&url, HALF_OPEN_MAX);
+		rc = l->watch.fd = url_listen(&url, l->tcp ? NET_QUEUE : HALF_OPEN_MAX);
 	if (rc < 0)
 		return rc;
 	snprintf(l->path, sizeof(l->path), "%s", url_path(&url));

@@ -3,17 +3,18 @@
 #include "tests/lib/honest.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define BOUND_MS 3000
 
 int honest_peer(void *arg)
 {
-	char url[80], text[64];
+	char url[128], text[64];
 	slmpm_ctx none = {0};
 	slmpm_peer host;
 	int64_t n;
 
-	snprintf(url, sizeof(url), "shm:%s", (const char *)arg);
+	snprintf(url, sizeof(url), "%s%s", strchr(arg, ':') ? "" : "shm:", (const char *)arg);
 	OK(slmpm_connect(&host, none, url, PATIENCE));
 	while ((n = slmpm_recv(host, 1, text, sizeof(text), NULL, PATIENCE)) > 0)
 		OK(slmpm_send(host, 2, text, (size_t)n, PATIENCE));

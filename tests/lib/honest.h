@@ -5,7 +5,7 @@
 
 #include "tests/lib/actor.h"
 
-/* For child_start: connects to the address ARG (without "shm:") and answers until it is closed. */
+/* For child_start: connects to the address ARG ("shm:" may be left out) and answers until it is closed. */
 int honest_peer(void *arg);
 /* It answers, and soon. */
 void honest_works(slmpm_peer honest);
