@@ -153,12 +153,15 @@ bool fetch_hold(struct endpoint *ep, uint32_t *share, uint32_t *held, int n)
 {
 	struct fetch *f = ep->fetch;
 
+	if (!n)
+		return true;
 	if (n > 0 && *share + (uint32_t)n > f->held_max)
+		return false;
+	if (!link_hold_back(ep, n))
 		return false;
 	*share += (uint32_t)n;
 	*held += (uint32_t)n;
 	f->held += (uint32_t)n;
-	link_hold_back(ep, f->held);
 	return true;
 }
 

@@ -369,12 +369,15 @@ void link_cleared(struct endpoint *ep, uint64_t seq)
 		endpoint_poison(ep, "clear to send");
 }
 
-void link_hold_back(struct endpoint *ep, uint32_t segments)
+bool link_hold_back(struct endpoint *ep, int more)
 {
-	struct fabric_wr wr = {.op = FABRIC_HOLD_BACK, .length = segments};
+	struct link *l = &ep->link;
+	struct fabric_wr wr = {.op = FABRIC_HOLD_BACK, .length = l->held + (uint32_t)more};
 
-	if (ep->state == SLMPM_PEER_UP)
-		(void)ep->link.fabric->post(ep->link.port, &wr);
+	if (ep->state == SLMPM_PEER_UP && l->fabric->post(l->port, &wr) != 1)
+		return false;
+	l->held = wr.length;
+	return true;
 }
 
 void link_flush(struct endpoint *ep)

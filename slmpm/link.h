@@ -72,8 +72,9 @@ void link_streams(struct endpoint *ep, struct request *r);
 void link_rotate(struct endpoint *ep, struct request *r);
 /* A request that waits for its clear has got it. */
 void link_cleared(struct endpoint *ep, uint64_t seq);
-/* So many segments of the peer's ring are left free from now on (FABRIC_HOLD_BACK). */
-void link_hold_back(struct endpoint *ep, uint32_t segments);
+/* So many segments more, or fewer, of the peer's ring are left free from now on (FABRIC_HOLD_BACK);
+ * false: that would be too many. */
+bool link_hold_back(struct endpoint *ep, int more);
 /* Publishes totals whatever the thresholds say. */
 void link_flush(struct endpoint *ep);
 /* And did all that was posted leave this process? */
