@@ -99,7 +99,8 @@ SLMPM_API int slmpm_rmem_query(slmpm_rmem rmem, struct slmpm_mem_info *info);
  * EACCES (not allowed, revoked), EINVAL (outside of the region), EDEAD, ECLOSED. A put to a region
  * that is neither mapped nor reachable (slmpm_rmem_query: "ring") ends with REMOTE, and a get at
  * all, only when the target makes progress. HOW and REQ may be NULL: the call then blocks.
- * ETIMEOUT: the buffer is the caller's again; what had begun may be there in part, or come.
+ * ETIMEOUT: the buffer is the caller's again; what had begun may be there in part, or come (of a
+ * put that the target was copying, as the buffer stands then), but overtakes no later put.
  */
 SLMPM_API int slmpm_put(slmpm_rmem to, uint64_t offset, const void *from, size_t len,
 			const struct slmpm_how *how, slmpm_req *req);

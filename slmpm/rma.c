@@ -56,8 +56,13 @@ int slmpm_put(slmpm_rmem to, uint64_t offset, const void *from, size_t len,
 		   direct_is_within(remote, offset, len) && (from || !len) &&
 		   direct_is_plain(how))) {
 		struct slmpm_stats *stats = remote->direct.stats;
+		int shared = 0;
 
-		if (LIKELY(len < SHARE_LEAST) || !share_put(remote, offset, from, len))
+		if (UNLIKELY(len >= SHARE_LEAST))
+			shared = share_put(remote, offset, from, len, how);
+		if (UNLIKELY(shared < 0))
+			return shared;
+		if (LIKELY(!shared))
 			copy_payload(direct_at(remote, offset), from, len);
 		stats->put_bytes += len;
 		if (UNLIKELY(!(++stats->puts % RMA_LOOK_EVERY)))

@@ -83,6 +83,8 @@ struct rma_job { /* an answer that is owed */
 	struct wire_target target;
 };
 
+#define RMA_BEHIND UINT64_MAX /* the peer may still write for a put that has ended (share.h) */
+
 struct rma { /* of an endpoint */
 	struct rma_slot slots[RMA_WINDOW];
 	uint32_t taken;   /* slots */
@@ -94,7 +96,8 @@ struct rma { /* of an endpoint */
 	uint64_t settled; /* all up to this one are done over there */
 	uint64_t tickets;
 	uint64_t barrier; /* ticket of the first under way that holds up later ones; 0: none */
-	uint64_t fenced;  /* number of such a put that is out and not settled; 0: none */
+	uint64_t
+		fenced; /* number of such a put that is out and not settled, or RMA_BEHIND; 0: none */
 	uint64_t directs; /* operations done at once, but for the shortest way */
 	int lost;         /* an answer that nobody waited for told of this failure */
 	struct list live;

@@ -9,7 +9,9 @@
 #include "slmpm/arrival.h"
 #include "slmpm/config.h"
 #include "slmpm/link.h"
+#include "slmpm/message.h"
 #include "slmpm/progress.h"
+#include "slmpm/rma.h"
 #include "slmpm/wait.h"
 
 #define PIECE    ((uint64_t)128 << 10) /* so much does the target take at a time */
@@ -21,6 +23,7 @@
 #define MISSED   3    /* offers in a row that the target may come too late for */
 #define BRIEF    32   /* looks in a row, ... */
 #define PATIENCE 256  /* ... looks before others may run, and the descriptors are looked at */
+#define LEAST_MS 100  /* whoever has less does not wait for another's copy */
 
 void share_open(struct endpoint *ep)
 {
@@ -36,9 +39,8 @@ void share_free(struct endpoint *ep)
 
 /* ---- what is said ---------------------------------------------------------------------------- */
 
-/* Now or not at all. */
-static bool say(struct endpoint *ep, uint8_t opcode, uint64_t route, uint64_t extent,
-		const struct wire_share *offer)
+static bool post(struct endpoint *ep, uint8_t opcode, uint64_t route, uint64_t extent,
+		 const struct wire_share *offer)
 {
 	struct packet p = {
 		.opcode = opcode,
@@ -49,11 +51,26 @@ static bool say(struct endpoint *ep, uint8_t opcode, uint64_t route, uint64_t ex
 		.length = offer ? sizeof(*offer) : 0,
 	};
 
-	if (!list_empty(&ep->owed) || ep->bundle.count || (ep->loan.data && !ep->loan.area) ||
-	    link_post(ep, &p) != 1)
+	if (link_post(ep, &p) != 1)
 		return false;
 	ep->link.run = 0;
 	return true;
+}
+
+/* Now or not at all. */
+static bool say(struct endpoint *ep, uint8_t opcode, uint64_t route, uint64_t extent,
+		const struct wire_share *offer)
+{
+	if (!list_empty(&ep->owed) || ep->bundle.count || (ep->loan.data && !ep->loan.area))
+		return false;
+	return post(ep, opcode, route, extent, offer);
+}
+
+static void let_go(struct endpoint *ep)
+{
+	if (ep->share->held)
+		(void)link_hold_back(ep, -1);
+	ep->share->held = false;
 }
 
 /* All that the peer had said before it could hear what was said last. False: the peer has gone. */
@@ -73,6 +90,8 @@ struct job { /* a put */
 	struct remote *to;
 	const unsigned char *from;
 	uint64_t offset, length, claim; /* ours, from CLAIM on */
+	int timeout_ms;
+	uint64_t deadline; /* 0: the clock has not been looked at yet */
 };
 
 static void copy(const struct job *j, uint64_t from, uint64_t to)
@@ -131,9 +150,11 @@ static bool offer(struct job *j)
 	w.target.length = LITTLE_64(j->claim);
 	w.grant = LITTLE_32(g->id);
 	memcpy(w.target.secret, j->to->secret, sizeof(w.target.secret));
+	s->held = link_hold_back(ep, 1);
 	s->id++;
-	if (!say(ep, WIRE_SHARE, 0, 0, &w)) {
+	if (!s->held || !say(ep, WIRE_SHARE, 0, 0, &w)) {
 		s->id--;
+		let_go(ep);
 		return false;
 	}
 	s->out = true;
@@ -141,6 +162,22 @@ static bool offer(struct job *j)
 	s->limit = j->claim;
 	s->upto = s->done = 0;
 	return true;
+}
+
+/* By the segment held back: but for the piece that the target is at, all is ours again. */
+static void take_all_back(struct job *j)
+{
+	struct endpoint *ep = j->to->ep;
+	struct share *s = ep->share;
+
+	if (!s->held)
+		return;
+	let_go(ep);
+	(void)post(ep, WIRE_SHARE_GIVE, 0, 0, NULL);
+	if (!heard(ep) || s->over)
+		return;
+	copy(j, s->upto, j->claim);
+	j->claim = s->upto;
 }
 
 /* Some of the offer is to be ours again: false, the target's end is to be waited for. */
@@ -151,8 +188,10 @@ static bool claim_back(struct job *j)
 	uint64_t claim =
 		s->upto ? s->upto + (((j->claim - s->upto) / 2) & ~(uint64_t)(PAGE - 1)) : 0;
 
-	if (!say(ep, WIRE_SHARE_GIVE, 0, claim, NULL))
-		return true; /* there is no room to say so, now */
+	if (!say(ep, WIRE_SHARE_GIVE, 0, claim, NULL)) {
+		take_all_back(j);
+		return false;
+	}
 	if (!heard(ep) || s->over)
 		return true;
 	if (s->upto > claim)
@@ -162,56 +201,80 @@ static bool claim_back(struct job *j)
 	return true;
 }
 
-/* What remains of the front part: it is in place then, whoever has copied it. */
-static void finish(struct job *j)
+/* Between two looks: false, the call's time is over. */
+static bool await_target(struct job *j, uint32_t looks)
+{
+	if (looks < BRIEF)
+		return true;
+	if (looks % PATIENCE) {
+		wait_relax(50);
+		return true;
+	}
+	(void)sched_yield();
+	(void)wait_look(j->to->ep->ctx);
+	if (!j->deadline)
+		j->deadline = wait_deadline(j->timeout_ms);
+	return wait_now() < j->deadline;
+}
+
+/* What remains of the front part: true, it is in place, whoever has copied it. */
+static bool finish(struct job *j)
 {
 	struct endpoint *ep = j->to->ep;
 	struct share *s = ep->share;
-	bool waits = false;
+	bool waits = false, late = false;
 
-	for (uint32_t looks = 1; heard(ep) && !s->over && j->claim; looks++) {
+	for (uint32_t looks = 1; heard(ep) && !s->over && j->claim && !late; looks++) {
 		if (!waits && (!s->upto || j->claim > s->upto + 2 * PIECE))
 			waits = !claim_back(j);
-		else if (looks < BRIEF)
-			continue;
-		else if (looks % PATIENCE)
-			wait_relax(50);
-		else if (!sched_yield())
-			(void)wait_look(ep->ctx);
+		else
+			late = !await_target(j, looks);
 	}
+	if (late)
+		take_all_back(j);
+	if (late && ep->state == SLMPM_PEER_UP && !s->over && j->claim)
+		return false;
 	if (j->claim)
 		copy(j, s->over ? s->done : 0, j->claim);
-}
-
-static bool share_it(struct job *j)
-{
-	struct remote *to = j->to;
-	struct slmpm_stats *stats = to->ep->stats;
-
-	if (!offer(j))
-		return false;
-	to->copying++; /* the mapping stays */
-	to->active++;
-	copy(j, j->claim, j->length - TAIL);
-	finish(j);
-	atomic_thread_fence(memory_order_release);
-	copy(j, j->length - TAIL, j->length);
-	if (to->ep->share->over && to->ep->share->done) {
-		stats->shared_puts++;
-		stats->shared_bytes += to->ep->share->done;
-	}
-	memory_done(to);
-	memory_copied(to);
 	return true;
 }
 
-static bool may_share(const struct endpoint *ep, uint64_t len)
+/* 1; 0: not shared; negative with the detail set. */
+static int share_it(struct job *j)
+{
+	struct remote *to = j->to;
+	struct endpoint *ep = to->ep;
+	bool done;
+
+	if (!offer(j))
+		return 0;
+	to->copying++; /* the mapping stays */
+	to->active++;
+	copy(j, j->claim, j->length - TAIL);
+	done = finish(j);
+	if (done) {
+		atomic_thread_fence(memory_order_release);
+		copy(j, j->length - TAIL, j->length);
+	} else {
+		ep->rma->fenced = RMA_BEHIND; /* nothing may be overtaken by what it still copies */
+	}
+	if (done && ep->share->over && ep->share->done) {
+		ep->stats->shared_puts++;
+		ep->stats->shared_bytes += ep->share->done;
+	}
+	let_go(ep);
+	memory_done(to);
+	memory_copied(to);
+	return done ? 1 : message_timed_out(ep, "slmpm_put: no end of the share of", 1);
+}
+
+static bool may_share(const struct endpoint *ep, uint64_t len, int timeout_ms)
 {
 	struct context *ctx = ep->ctx;
 
 	if (!ep->share || len < (uint64_t)config_get()->share_min || !ep->direct ||
 	    ep->bundle.count || ctx->handling || ctx->polling || ctx->armed ||
-	    ctx->wait == SLMPM_WAIT_BLOCK)
+	    ctx->wait == SLMPM_WAIT_BLOCK || (timeout_ms >= 0 && timeout_ms < LEAST_MS))
 		return false;
 	if (ctx->crowded) { /* it was when somebody waited: who only puts never does */
 		ctx->crowded--;
@@ -230,34 +293,45 @@ static bool tells_nothing(struct share *s)
 	return false;
 }
 
-bool share_put(struct remote *to, uint64_t offset, const void *from, uint64_t len)
+int share_put(struct remote *to, uint64_t offset, const void *from, uint64_t len,
+	      const struct slmpm_how *how)
 {
-	struct job j = {.to = to, .from = from, .offset = offset, .length = len, .claim = len};
+	struct job j = {
+		.to = to,
+		.from = from,
+		.offset = offset,
+		.length = len,
+		.claim = len,
+		.timeout_ms = how ? how->timeout_ms : -1,
+	};
 	struct choice *c;
 	uint64_t since;
 	bool shared;
+	int rc = 0;
 
-	if (!may_share(to->ep, len))
-		return false;
+	if (!may_share(to->ep, len, j.timeout_ms))
+		return 0;
 	if (to->ep->share->out && !to->ep->share->over) {
 		copy(&j, 0, len);
 		(void)progress_look(to->ep); /* the answer to the last offer may have come */
-		return true;
+		return 1;
 	}
 	if (config_get()->share == WAY_ALWAYS)
 		return share_it(&j);
 	c = choice_of(to->ep->share->choices, len);
 	since = wait_ticks(); /* the clock would take longer, and costs are compared, nothing else */
 	shared = choice_is_other(c);
-	if (shared && !share_it(&j))
-		return false;
+	if (shared)
+		rc = share_it(&j);
+	if (shared && rc <= 0)
+		return rc;
 	if (!shared)
 		copy(&j, 0, len);
 	else if (tells_nothing(to->ep->share))
-		return true;
+		return 1;
 	if (choice_taken(c))
 		choice_learn(c, shared, wait_ticks() - since, len);
-	return true;
+	return 1;
 }
 
 void share_taken(struct endpoint *ep, const struct head *h, bool over)
@@ -275,6 +349,8 @@ void share_taken(struct endpoint *ep, const struct head *h, bool over)
 	s->done = done;
 	s->upto = upto;
 	s->over = over;
+	if (over && ep->rma->fenced == RMA_BEHIND)
+		ep->rma->fenced = 0;
 }
 
 /* ---- the target ------------------------------------------------------------------------------ */
