@@ -209,6 +209,10 @@ SLMPM_API int slmpm_element_release(slmpm_ctx ctx, int n, const uint32_t *ids);
 
 #define SLMPM_SPAWN_DIE_WITH_HOST 1u /* the accelerator is killed when this process ends */
 #define SLMPM_SPAWN_CLEAN_ENV     2u /* envp is the whole environment, not an addition */
+#define SLMPM_SPAWN_THERE         4u /* PROG is a file where the element lies: nothing is sent */
+/* cwd, an absolute path, is for this accelerator alone: where it runs on another host, a new folder
+ * there with the same files takes its place, in envp as well. */
+#define SLMPM_SPAWN_CARRY_CWD     8u
 
 struct slmpm_spawn_options {
 	uint32_t size;

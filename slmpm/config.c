@@ -97,6 +97,14 @@ static const struct setting settings[] = {
 	  "what both ends of a tcp:// connection know: 32 hex digits, or @FILE, of mode 0600, that holds them" },
 	{ "INSECURE", CHOICE, "n", &config.insecure, 0, 1, "n y",
 	  "allow tcp:// addresses beyond this machine, where nothing hides or protects what travels" },
+	{ "TOPOLOGY", TEXT, "", &config.topology, 0, 0, NULL,
+	  "file that says on which hosts elements lie (slmpm_topology(5)); slmpm_run sets it" },
+	{ "EXPORT", TEXT, "", &config.export, 0, 0, NULL,
+	  "variables, separated by commas, that accelerators on other hosts get beside the settings" },
+	{ "RUNNER", TEXT, "slmpm_run", &config.runner, 0, 0, NULL,
+	  "slmpm_run, which starts accelerators on other hosts" },
+	{ "START_MS", NUMBER, "30000", &config.start_ms, 100, 3600000, NULL,
+	  "deadline of a start on another host, its files included" },
 	{ "TIMEOUT", NUMBER, "-1", NULL, -1, INT32_MAX, NULL,
 	  "milliseconds after which a blocking DaCS call gives up; -1 never" },
 	{ "DACS_ABORT", CHOICE, "n", NULL, 0, 1, "n y",
@@ -266,7 +274,7 @@ static size_t distance(const char *a, const char *b)
 
 static bool known(const char *name, size_t length)
 {
-	static const char *const internal[] = {"PARENT", "LEASH",    "BUILD",
+	static const char *const internal[] = {"PARENT", "LEASH",    "JOB",   "BUILD",
 					       "SAN",    "EMULATOR", "NATIVE"};
 
 	for (size_t i = 0; i < SETTINGS; i++)

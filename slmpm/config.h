@@ -22,11 +22,12 @@ struct config {
 	int64_t attach, keys, map_max;
 	int64_t log_level;
 	int64_t elements;
-	int64_t handshake_ms, dead_ms;
+	int64_t handshake_ms, dead_ms, start_ms;
 	int64_t insecure;
 	const char *fabric;
 	const char *secret; /* as written */
 	const char *run_dir;
+	const char *topology, *runner, *export;
 	const char *trace;
 };
 

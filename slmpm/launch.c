@@ -38,7 +38,7 @@ static int make_absolute(const char *name, char out[PATH_MAX])
 	return 0;
 }
 
-static int find_program(const char *prog, char out[PATH_MAX])
+int launch_find(const char *prog, char out[PATH_MAX])
 {
 	const char *path = getenv("PATH");
 	char name[PATH_MAX];
@@ -94,12 +94,12 @@ static int wrap(struct launch *l, const char *wrapper, char *const argv[])
 	}
 	if (!used)
 		return -EINVAL;
-	return find_program(l->argv[0], l->program);
+	return launch_find(l->argv[0], l->program);
 }
 
 static int make_argv(struct launch *l, const char *prog, char *const argv[], const char *wrapper)
 {
-	int rc = find_program(prog, l->program);
+	int rc = launch_find(prog, l->program);
 
 	if (rc < 0)
 		return rc;

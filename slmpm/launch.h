@@ -22,6 +22,9 @@ struct launch {
 	int fd, leash_fd;
 };
 
+/* PROG as the absolute path of a file that can be executed; PATH is searched for one without a slash.
+ * Negative errno. */
+int launch_find(const char *prog, char out[PATH_MAX]);
 /* For the child's ends FD and LEASH (or -1). Negative errno; launch_free either way. */
 int launch_prepare(struct launch *l, const char *prog, char *const argv[],
 		   const struct slmpm_spawn_options *o, int fd, int leash);

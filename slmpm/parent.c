@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The host as its accelerator sees it: the inherited connection, and the leash. */
+/* The host as its accelerator sees it: the inherited connection, or the way back; and the leash. */
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "slmpm/arrive.h"
 #include "slmpm/bootstrap.h"
 #include "slmpm/error.h"
 #include "slmpm/launch.h"
@@ -57,43 +59,68 @@ static bool has_connected(void *arg)
 	return ((struct endpoint *)arg)->state != SLMPM_PEER_CONNECTING;
 }
 
+/* Over the inherited socket: the kernel says who is there. */
+static int begin_here(struct endpoint *ep, int fd)
+{
+	struct ucred host;
+	socklen_t size = sizeof(host);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &host, &size) == 0)
+		ep->pid = host.pid;
+	endpoint_name(ep);
+	return bootstrap_start(ep, fd, -1);
+}
+
+/* The host runs elsewhere: the secret it gave this process alone shows both who they are. */
+static int open_way_back(const char *url, struct secret *secret)
+{
+	int rc = secret_configured(secret);
+
+	if (rc == 0 && !secret->known)
+		rc = error_set(SLMPM_ESTATE, "SLMPM_PARENT without SLMPM_SECRET");
+	return rc < 0 ? rc : arrive_connect(url, wait_deadline((int)config_get()->handshake_ms));
+}
+
+static int await_handshake(struct endpoint *ep, int rc)
+{
+	if (rc < 0)
+		return error_system(rc, "the control connection cannot be set up");
+	(void)wait_until(ep->ctx, has_connected, ep, -1); /* ends by the handshake's own deadline */
+	return ep->was_up ? 0 : endpoint_error(ep);
+}
+
 static int connect_parent(slmpm_ctx handle)
 {
+	const char *text = getenv(PARENT_VARIABLE);
+	bool far = text && !strncmp(text, "tcp://", 6);
+	const struct fabric *fabric = far ? fabric_find("tcp") : NULL;
+	struct secret secret;
 	struct context *ctx;
 	struct endpoint *ep;
-	int rc = 0, fd = inherited_socket();
+	int rc = 0, fd;
 
-	if (fd < 0)
+	if (!far && (fd = inherited_socket()) < 0)
 		return fd;
 	ctx = context_get(handle, &rc);
 	if (!ctx)
 		return rc;
-	put_on_leash();
+	if (far && (fd = open_way_back(text, &secret)) < 0)
+		return fd;
+	if (!far)
+		put_on_leash();
 	context_lock(ctx);
-	ep = endpoint_new(ctx, NULL);
-	rc = ep ? 0 : -SLMPM_ENOMEM;
+	ep = endpoint_new(ctx, fabric);
 	if (ep) {
-		struct ucred host;
-		socklen_t size = sizeof(host);
-
 		ep->is_parent = true;
-		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &host, &size) == 0)
-			ep->pid = host.pid;
-		endpoint_name(ep);
-		rc = bootstrap_start(ep, fd, -1);
-		if (rc < 0)
-			rc = error_system(rc, "the control connection cannot be set up");
-		else /* ends by the handshake's own deadline */
-			(void)wait_until(ctx, has_connected, ep, -1);
-		if (rc == 0 && !ep->was_up)
-			rc = endpoint_error(ep);
+		rc = await_handshake(ep, far ? bootstrap_start_stream(ep, fd, true, &secret) :
+					       begin_here(ep, fd));
 		if (rc < 0)
 			endpoint_free(ep);
 		else
 			parent.id = handle_id(ep);
 	}
 	context_unlock(ctx);
-	return rc;
+	return ep ? rc : -SLMPM_ENOMEM;
 }
 
 int slmpm_parent_in(slmpm_ctx ctx, slmpm_peer *peer)

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "slmpm/arrive.h"
 #include "slmpm/error.h"
 #include "slmpm/message.h"
 #include "slmpm/wait.h"
@@ -227,6 +228,8 @@ void process_free(struct endpoint *ep)
 		return;
 	if (ep->process->leash >= 0)
 		close(ep->process->leash);
+	if (ep->process->arrive)
+		arrive_free(ep->process->arrive);
 	free(ep->process);
 	ep->process = NULL;
 }
@@ -235,4 +238,6 @@ void process_forked(struct endpoint *ep)
 {
 	if (ep->process && ep->process->leash >= 0)
 		close(ep->process->leash);
+	if (ep->process && ep->process->arrive)
+		arrive_forked(ep->process->arrive);
 }

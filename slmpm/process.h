@@ -7,6 +7,8 @@
 
 #include "slmpm/endpoint.h"
 
+struct arrive;
+
 struct process {
 	pid_t pid;
 	int pidfd;
@@ -14,7 +16,8 @@ struct process {
 	bool reaped;
 	bool unknown; /* by somebody else: how it ended is not known */
 	siginfo_t end;
-	uint64_t kill_at; /* SIGKILL is due then; 0: not */
+	uint64_t kill_at;      /* SIGKILL is due then; 0: not */
+	struct arrive *arrive; /* of one that runs elsewhere: its way back */
 };
 
 /* How it ended, in words ("killed by signal 9"), without reaping it; true: normally, with 0. */

@@ -14,6 +14,8 @@
 #include "slmpm/error.h"
 #include "slmpm/launch.h"
 #include "slmpm/process.h"
+#include "slmpm/remote.h"
+#include "slmpm/topology.h"
 
 static int launch(struct endpoint *ep, const char *prog, char *const argv[],
 		  const struct slmpm_spawn_options *o, int fd)
@@ -44,7 +46,8 @@ static int check_options(const struct slmpm_spawn_options *o)
 		return 0;
 	if (o->size < sizeof(*o))
 		return error_set(SLMPM_EINVAL, "slmpm_spawn: set .size of the options");
-	if (o->flags & ~(SLMPM_SPAWN_DIE_WITH_HOST | SLMPM_SPAWN_CLEAN_ENV))
+	if (o->flags & ~(SLMPM_SPAWN_DIE_WITH_HOST | SLMPM_SPAWN_CLEAN_ENV | SLMPM_SPAWN_THERE |
+			 SLMPM_SPAWN_CARRY_CWD))
 		return error_set(SLMPM_EINVAL, "slmpm_spawn: unknown flags 0x%x", o->flags);
 	return 0;
 }
@@ -67,7 +70,6 @@ static int start(struct endpoint *ep, const char *prog, char *const argv[],
 {
 	int fds[2], rc;
 
-	ep->element = o ? o->element : 0;
 	ep->process = calloc(1, sizeof(*ep->process));
 	if (!ep->process)
 		return error_set(SLMPM_ENOMEM, "for a process");
@@ -90,12 +92,32 @@ static int start(struct endpoint *ep, const char *prog, char *const argv[],
 	return 0;
 }
 
+static int spawn_here(slmpm_peer *peer, struct context *ctx, const char *prog, char *const argv[],
+		      const struct slmpm_spawn_options *o, uint32_t element)
+{
+	struct endpoint *ep;
+	int rc;
+
+	context_lock(ctx);
+	ep = endpoint_new(ctx, NULL);
+	if (ep)
+		ep->element = element;
+	rc = ep ? start(ep, prog, argv, o) : -SLMPM_ENOMEM;
+	if (rc == 0)
+		peer->id = handle_id(ep);
+	else if (ep)
+		endpoint_free(ep);
+	context_unlock(ctx);
+	return rc;
+}
+
 int slmpm_spawn(slmpm_peer *peer, const char *prog, char *const argv[],
 		const struct slmpm_spawn_options *o)
 {
+	const struct place *place = NULL;
+	uint32_t element = o ? o->element : 0;
 	slmpm_ctx none = {0};
 	struct context *ctx;
-	struct endpoint *ep;
 	int rc = check_options(o);
 
 	if (rc < 0)
@@ -105,13 +127,9 @@ int slmpm_spawn(slmpm_peer *peer, const char *prog, char *const argv[],
 	ctx = context_get(o ? o->ctx : none, &rc);
 	if (!ctx)
 		return rc;
-	context_lock(ctx);
-	ep = endpoint_new(ctx, NULL);
-	rc = ep ? start(ep, prog, argv, o) : -SLMPM_ENOMEM;
-	if (rc == 0)
-		peer->id = handle_id(ep);
-	else if (ep)
-		endpoint_free(ep);
-	context_unlock(ctx);
-	return rc;
+	rc = topology_find(&element, &place);
+	if (rc < 0)
+		return rc;
+	return rc ? remote_spawn(peer, ctx, prog, argv, o, element, place) :
+		    spawn_here(peer, ctx, prog, argv, o, element);
 }

@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "slmpm/arrive.h"
 #include "slmpm/bootstrap.h"
 #include "slmpm/domain.h"
 #include "slmpm/engine.h"
@@ -30,6 +31,7 @@ static void dispatch(struct context *ctx, struct watch *w)
 	case WATCH_SOCKET: bootstrap_socket_ready(w->owner); break;
 	case WATCH_PROCESS: bootstrap_process_ended(w->owner); break;
 	case WATCH_LISTENER: listener_ready(w->owner); break;
+	case WATCH_ARRIVE: arrive_ready(w); break;
 	case WATCH_DOMAIN: handshake_ask_again(ctx); break;
 	case WATCH_ENGINE: engine_rung(w->owner); break;
 	case WATCH_KICK: (void)!read(ctx->kick, &count, sizeof(count)); break;

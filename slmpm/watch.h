@@ -11,7 +11,8 @@ enum watch_kind {
 	WATCH_LISTENER,
 	WATCH_KICK,
 	WATCH_ENGINE,
-	WATCH_DOMAIN
+	WATCH_DOMAIN,
+	WATCH_ARRIVE
 };
 
 struct watch {

@@ -75,13 +75,13 @@ static void of_elements(void)
 
 static void of_spawn(void)
 {
-	struct slmpm_spawn_options o = {.size = sizeof(o), .flags = 4};
+	struct slmpm_spawn_options o = {.size = sizeof(o), .flags = 16};
 	slmpm_peer peer;
 
 	SAYS(slmpm_spawn(NULL, "true", NULL, NULL), SLMPM_EINVAL, "no peer");
 	SAYS(slmpm_spawn(&peer, NULL, NULL, NULL), SLMPM_EINVAL, "no program");
 	SAYS(slmpm_spawn(&peer, "", NULL, NULL), SLMPM_EINVAL, "no program");
-	SAYS(slmpm_spawn(&peer, "true", NULL, &o), SLMPM_EINVAL, "flags 0x4");
+	SAYS(slmpm_spawn(&peer, "true", NULL, &o), SLMPM_EINVAL, "flags 0x10");
 	o.size = 8;
 	SAYS(slmpm_spawn(&peer, "true", NULL, &o), SLMPM_EINVAL, ".size");
 	SAYS(slmpm_spawn(&peer, "/no/such", NULL, NULL), SLMPM_ENOENT, "/no/such");
