@@ -195,7 +195,7 @@ static int start_streams(struct tcp_link *l)
 
 static int watch_call(struct tcp_link *l, uint32_t events)
 {
-	int rc = tcp_watch(domain_of(l), l->socket, NULL, l->interest, events);
+	int rc = tcp_watch(domain_of(l), l->socket, l, l->interest, events);
 
 	l->interest = rc < 0 ? l->interest : events;
 	return rc < 0 ? rc : 2;
