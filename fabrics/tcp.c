@@ -173,7 +173,9 @@ static COLD int post_other(struct tcp_link *l, const struct fabric_wr *wr)
 
 static void *tcp_reserve_packet(struct fabric_link *link, uint32_t length)
 {
-	return tcp_reserve((struct tcp_link *)link, length);
+	struct tcp_link *l = (struct tcp_link *)link;
+
+	return l->ended || l->broken || l->out.failed ? NULL : tcp_reserve(l, length);
 }
 
 static int tcp_post(struct fabric_link *link, const struct fabric_wr *wr)
