@@ -179,17 +179,38 @@ static void conclude_in(struct control *c, uint64_t ms)
 	wait_changed(c->ep->ctx);
 }
 
+static const char *stream_end(int error)
+{
+	switch (error) {
+	case ECONNRESET:
+	case EPIPE: return "its connection was reset";
+	case ETIMEDOUT: return "its machine does not answer";
+	case EHOSTUNREACH:
+	case ENETUNREACH: return "its machine cannot be reached";
+	default: return "its connection failed";
+	}
+}
+
+static const char *how_it_ended(const struct endpoint *ep, bool gone)
+{
+	const struct control *c = ep->control;
+
+	if (gone)
+		return "its process ended";
+	if (c->stream && c->stream->error)
+		return stream_end(c->stream->error);
+	if (ep->link.port->lost && (c->stream || c->step != HUNG_UP))
+		return ep->link.port->lost;
+	return "it left the connection";
+}
+
 /* GONE: its process has ended; else it has only left. */
 static void ended(struct endpoint *ep, bool gone)
 {
 	char why[96];
-	bool normal = false;
+	bool normal = false, lost = gone || (ep->control->stream && ep->control->stream->error);
 
-	snprintf(why, sizeof(why), "%s",
-		 gone                         ? "its process ended" :
-		 ep->control->step == HUNG_UP ? "it left the connection" :
-		 ep->link.port->lost          ? ep->link.port->lost :
-						"it left the connection");
+	snprintf(why, sizeof(why), "%s", how_it_ended(ep, gone));
 	list_remove(&ep->control->node);
 	if (ep->process)
 		normal = process_describe(ep, why, sizeof(why));
@@ -197,7 +218,7 @@ static void ended(struct endpoint *ep, bool gone)
 		char text[128];
 
 		snprintf(text, sizeof(text), "%.90s before it connected", why);
-		endpoint_refused(ep, gone ? SLMPM_EDEAD : SLMPM_ECLOSED, text);
+		endpoint_refused(ep, lost ? SLMPM_EDEAD : SLMPM_ECLOSED, text);
 		return;
 	}
 	progress_drain(ep);
