@@ -34,6 +34,20 @@ text=$(seq -f 'line %g has five words' 3000)
 got=$(printf '%s\n' "$text" | timeout 20 "$bin/am_counter" 3 2>/dev/null) || fail "am_counter ended with $?"
 [ "$got" = "3000 lines, 15000 words" ] || fail "am_counter said: $got"
 
+# Over TCP: who listens says what the other needs.
+coproc host { timeout 20 "$bin/tcp_hello" -l tcp://127.0.0.1:0; }
+pid=${host_PID:-}
+exec 9<&"${host[0]}"
+read -r -t 10 setting program url <&9 || fail "tcp_hello does not say where it listens"
+[ "$program" = tcp_hello ] || fail "tcp_hello said: $setting $program $url"
+timeout 20 "$bin/tcp_hello" "$url" 2>/dev/null && fail "tcp_hello connected without the secret"
+[ "$(env "$setting" timeout 20 "$bin/tcp_hello" "$url")" = "hello yourself" ] || fail "tcp_hello $url"
+read -r -t 10 answer <&9
+[ "$answer" = "hello over TCP" ] || fail "tcp_hello heard: $answer"
+wait "$pid" || fail "tcp_hello -l ended with $?"
+"$bin/tcp_hello" 2>/dev/null
+[ $? = 2 ] || fail "tcp_hello without an address: exit status is not 2"
+
 # What the README shows is what these programs are, but for their first comments.
 shown() { awk -v want="$1" '/^```c$/ { if (++n == want) on = 1; next } /^```$/ { on = 0 } on' "$src/README.md"; }
 src=$(dirname "$0")/../..
