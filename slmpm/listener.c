@@ -19,20 +19,46 @@
 
 #define HALF_OPEN_MAX 64   /* strangers that have not finished their handshake */
 #define NET_QUEUE     1024 /* and over TCP, that nobody has looked at: else they come again late */
+#define IDLE_MS       250  /* without a proof of the secret, after which a stranger makes room */
 #define AGAIN_MS      100  /* after which a paused listener is tried again */
 
 struct handle_table listener_table = HANDLE_TABLE("listener", struct listener);
 
-static uint32_t half_open(struct context *ctx)
+/* At L, or another listener of its kind: strangers on the network are not to keep out local ones. */
+static bool is_half_open(const struct listener *l, const struct control *c)
 {
+	return c->step != HUNG_UP && c->ep->listener && c->ep->listener->tcp == l->tcp;
+}
+
+static bool is_idle(const struct control *c, uint64_t now_ns)
+{
+	uint64_t whole = (uint64_t)config_get()->handshake_ms * 1000000;
+
+	return (c->step == WAIT_HELLO || c->step == WAIT_PROOF) &&
+	       now_ns + whole > c->deadline + IDLE_MS * UINT64_C(1000000);
+}
+
+/* Is there room for one more? Who has proved nothing in a while must go where others wait. */
+static bool has_room(struct listener *l)
+{
+	struct control *oldest = NULL;
 	uint32_t n = 0;
 
-	LIST_EACH(at, &ctx->deadlines) {
-		const struct control *c = LIST_ENTRY(at, struct control, node);
+	LIST_EACH(at, &l->ctx->deadlines) {
+		struct control *c = LIST_ENTRY(at, struct control, node);
 
-		n += c->step != HUNG_UP && c->ep->listener;
+		if (!is_half_open(l, c))
+			continue;
+		n++;
+		if (!oldest || c->deadline < oldest->deadline)
+			oldest = c;
 	}
-	return n;
+	if (n < HALF_OPEN_MAX)
+		return true;
+	if (!l->tcp || !is_idle(oldest, wait_now()))
+		return false;
+	endpoint_refused(oldest->ep, SLMPM_ETIMEOUT, "it says nothing, and others wait");
+	return true;
 }
 
 static int take_connection(struct listener *l)
@@ -126,7 +152,7 @@ void listener_ready(struct listener *l)
 		refuse_for_want(l);
 	else if (fd >= 0 && !l->tcp && !connect_allowed(fd))
 		refuse(l, fd, 0, "another user");
-	else if (fd >= 0 && half_open(l->ctx) >= HALF_OPEN_MAX)
+	else if (fd >= 0 && !has_room(l))
 		refuse(l, fd, SLMPM_ELIMIT, "too many handshakes at a time");
 	else if (fd >= 0)
 		adopt(l, fd);
