@@ -194,8 +194,8 @@ static const struct {
 
 static json_t *counters(const struct slmpm_stats *s)
 {
-	static const char *const causes[SLMPM_CAUSE_COUNT] = {"threshold", "asked", "sleep",
-							      "flush", "every"};
+	static const char *const causes[SLMPM_CAUSE_COUNT] = {"threshold", "sleep", "flush",
+							      "every"};
 	json_t *all = json_pack("{si so}", "pid", s->pid, "link", text(s->link));
 	json_t *published = json_object();
 

@@ -34,7 +34,7 @@
 
 /* Operations; a bit (1 << op) in fabric_caps.ops says that the fabric does one natively. */
 enum fabric_op {
-	FABRIC_SEND,   /* a packet into the peer's ring */
+	FABRIC_SEND, /* a packet into the peer's ring */
 	/* Publish the totals now, whatever the thresholds say; refresh the counts. -EAGAIN where packets
 	 * that were taken have not all left this process yet. */
 	FABRIC_FLUSH,
@@ -59,7 +59,6 @@ enum fabric_op {
 
 enum fabric_flag {
 	FABRIC_MORE = 1,  /* another post follows at once: the wake-up may wait for it */
-	FABRIC_ASK = 2,   /* the peer shall publish its total once it has read this */
 	FABRIC_BUILT = 4, /* the payload was built in place, where reserve said */
 };
 
@@ -72,7 +71,7 @@ enum fabric_commit {
 };
 
 #define FABRIC_MEMORY_HOST        1u
-#define FABRIC_CAUSES             5
+#define FABRIC_CAUSES             4
 /* Segments of a ring that the core may have read and not released while it does not poll. */
 #define FABRIC_DUE(segments)      ((segments) / 128)
 /* That may be held back: a reader publishes its total early enough for a writer that does so. */

@@ -182,8 +182,7 @@ static int shm_post(struct fabric_link *link, const struct fabric_wr *wr)
 		copy_payload(at + FABRIC_HEAD_SIZE, wr->data, wr->length);
 	}
 	put_head(at, wr->head);
-	ring_commit(&l->writer, FABRIC_HEAD_SIZE + wr->length, wr->kind,
-		    UNLIKELY(wr->flags & FABRIC_ASK) ? RING_ASK : 0);
+	ring_commit(&l->writer, FABRIC_HEAD_SIZE + wr->length, wr->kind);
 	if (wr->flags & FABRIC_MORE)
 		l->quiet = true;
 	else

@@ -14,7 +14,7 @@ extern "C" {
 
 /* ---- Statistics ----------------------------------------------------------------------------- */
 
-#define SLMPM_CAUSE_COUNT 5
+#define SLMPM_CAUSE_COUNT 4
 struct slmpm_stats { /* one peer; plain counters with one writer, lifetime totals */
 	uint32_t size;
 	int32_t pid;
@@ -27,7 +27,7 @@ struct slmpm_stats { /* one peer; plain counters with one writer, lifetime total
 	uint64_t out_room, in_unread;
 	uint64_t remote_writes; /* stores into the peer's memory: packets, totals, announcements */
 	uint64_t remote_reads;  /* loads from it: none on the steady path */
-	/* K's publications by cause: threshold, asked, before sleep, flush, every read */
+	/* K's publications by cause: threshold, before sleep, flush, every read */
 	uint64_t publications[SLMPM_CAUSE_COUNT];
 	uint64_t produced_publications;
 	uint64_t sleeps, wakeups, bells; /* times this side slept, was woken; bells it rang */

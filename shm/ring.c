@@ -114,8 +114,6 @@ COLD void ring_publish_produced(struct ring_writer *w)
 
 COLD void ring_publish_consumed(struct ring_reader *r, enum ring_cause cause)
 {
-	if (r->asking && (int64_t)(r->consumed - r->asked) >= 0)
-		r->asking = false;
 	if (r->published == r->consumed)
 		return;
 	r->published = r->consumed;
@@ -255,15 +253,11 @@ COLD int ring_unusual(struct ring_reader *r, uint64_t word, uint32_t k)
 		r->violation = RING_BAD_TAG;
 		return -EPROTO;
 	}
-	if (PEER_FAULT(at + k > r->mask + 1 || k > r->max ||
+	if (PEER_FAULT(word >> 62 || at + k > r->mask + 1 || k > r->max ||
 		       r->read + k - r->consumed > r->mask + 1) &&
 	    ORDER_RULE(check_length)) {
 		r->violation = RING_BAD_LENGTH;
 		return -EPROTO;
-	}
-	if (word & RING_ASK && ORDER_RULE(ask)) {
-		r->asking = true;
-		r->asked = r->read + k;
 	}
 	return 1;
 }
@@ -296,15 +290,11 @@ COLD void ring_release_gap(struct ring_reader *r, const struct ring_packet *p)
 	}
 }
 
-/* Publish when the writer sees the ring filling and a batch is there, or asked for it. */
+/* Publish when the writer sees the ring filling and a batch is there. */
 void ring_consider(struct ring_reader *r)
 {
 	uint64_t j = r->read;
 
-	if (r->asking && (int64_t)(r->consumed - r->asked) >= 0) {
-		ring_publish_consumed(r, RING_ASKED);
-		return;
-	}
 	if (r->consumed - r->published < r->batch)
 		return;
 	if (j - r->published < r->threshold) {

@@ -6,8 +6,8 @@
  * The j-th segment written (from 1) lies at j mod N. A packet is k consecutive segments and never
  * wraps; its first word, the commit word, is stored last with release order:
  *
- *     bit 63   62    61..54  53..32   31..0
- *         PAD  ASK   kind    length   tag = total of the first segment ^ epoch
+ *     bit 63   62   61..54  53..32   31..0
+ *         PAD  0    kind    length   tag = total of the first segment ^ epoch
  *
  * The reader accepts exactly three values there: open (0), the tag of one lap ago, the new tag.
  * So that an interior segment's old payload can never be mistaken for one, the writer remembers
@@ -27,7 +27,6 @@
 #include "shm/peer_fault.h"
 
 #define RING_PAD         (UINT64_C(1) << 63)
-#define RING_ASK         (UINT64_C(1) << 62)
 #define RING_LENGTH_BITS 22
 #define RING_LENGTH_MAX  ((UINT32_C(1) << RING_LENGTH_BITS) - 1)
 #define RING_WORD        8 /* bytes of the commit word */
@@ -49,7 +48,6 @@ struct ring_shape {
 /* Why a total was published; the counters show what laziness saves. */
 enum ring_cause {
 	RING_THRESHOLD, /* the unread share as the writer sees it reached the threshold */
-	RING_ASKED,     /* the writer asked in a packet */
 	RING_SLEEP,     /* before sleeping */
 	RING_FLUSH,     /* close, or the caller wants the figure out now */
 	RING_EVERY,     /* selected: after every read */
@@ -60,7 +58,7 @@ enum ring_cause {
 enum ring_violation {
 	RING_SOUND,
 	RING_BAD_TAG,      /* a commit word that is neither open, old nor new */
-	RING_BAD_LENGTH,   /* a packet that wraps, is too long or overruns what is held */
+	RING_BAD_LENGTH,   /* a packet that wraps, is too long or overruns what is held; bit 62 */
 	RING_BAD_PRODUCED, /* the published total went back or beyond the ring */
 	RING_BAD_CONSUMED, /* more read than was written, or less than before */
 	RING_VIOLATIONS
@@ -98,11 +96,9 @@ struct ring_reader {
 	uint32_t threshold; /* ... once J - K published reaches this; 0: after every read */
 	enum ring_violation violation;
 	uint64_t published; /* K as last published */
-	uint64_t asked;     /* publish when K reaches this total */
-	bool asking;
-	uint32_t gaps;     /* segments released out of order, before the prefix reached them */
-	uint64_t *done;    /* a bit a segment for those */
-	uint64_t produced; /* shadow of the peer's J, as last looked at */
+	uint32_t gaps;      /* segments released out of order, before the prefix reached them */
+	uint64_t *done;     /* a bit a segment for those */
+	uint64_t produced;  /* shadow of the peer's J, as last looked at */
 	_Atomic uint64_t *consumed_out;      /* where K is published: the peer's memory */
 	const _Atomic uint64_t *produced_in; /* where J arrives: own memory */
 	uint64_t writes;
@@ -212,17 +208,16 @@ static inline void ring_mark_interior(struct ring_writer *w, uint64_t from, uint
 }
 
 /*
- * Publishes the reserved packet, shortened to BYTES if one likes, with KIND (not 0). FLAGS: 0 or
- * RING_ASK. The reader may have it from here on, whatever happens to this process.
+ * Publishes the reserved packet, shortened to BYTES if one likes, with KIND (not 0). The reader may
+ * have it from here on, whatever happens to this process.
  */
-static inline void ring_commit(struct ring_writer *w, uint32_t bytes, uint8_t kind, uint64_t flags)
+static inline void ring_commit(struct ring_writer *w, uint32_t bytes, uint8_t kind)
 {
 	uint64_t total = w->produced + 1;
 	uint64_t at = ring_at(total, w->mask);
 	uint32_t k = ring_span(bytes, w->shift);
 	uint64_t next = ring_at(total + k, w->mask);
-	uint64_t word =
-		flags | (uint64_t)kind << 54 | (uint64_t)bytes << 32 | ring_tag(total, w->epoch);
+	uint64_t word = (uint64_t)kind << 54 | (uint64_t)bytes << 32 | ring_tag(total, w->epoch);
 
 	if (w->reserved > 1 && ORDER_RULE(mark_interior))
 		ring_mark_interior(w, at + 1, w->reserved - 1);
@@ -297,7 +292,7 @@ static inline void ring_release(struct ring_reader *r, const struct ring_packet 
 		r->consumed += p->segments;
 	else
 		ring_release_gap(r, p);
-	if (UNLIKELY(r->consumed - r->published >= r->batch || r->asking) && ORDER_RULE(consider))
+	if (UNLIKELY(r->consumed - r->published >= r->batch) && ORDER_RULE(consider))
 		ring_consider(r);
 }
 

@@ -10,7 +10,7 @@
 
 struct packet {
 	uint8_t opcode;
-	uint16_t flags; /* FABRIC_MORE, FABRIC_ASK */
+	uint16_t flags; /* FABRIC_MORE */
 	uint32_t length;
 	const void *data;
 	uint64_t seq, route, extent;

@@ -511,7 +511,7 @@ static int break_and_call(void *arg)
 	raw_steps(&p, RAW_HELLO, RAW_UP);
 	raw_await_packet(&p);
 	CHECK(ring_reserve(&p.w, 8), "no room");
-	ring_commit(&p.w, 8, WIRE_SEND_ONLY, 0); /* not even a head */
+	ring_commit(&p.w, 8, WIRE_SEND_ONLY); /* not even a head */
 	only(&p, ASK, 0, 8);
 	CHECK(raise(SIGSTOP) == 0, "it does not stop");
 	raw_hear_end(p.fd, reason);

@@ -61,7 +61,7 @@ static void forge_packet(struct target *t, uint32_t n)
 	uint64_t word = ring_word(total, epoch, length, (uint8_t)rng_next(&t->g));
 
 	if (rng_one_in(&t->g, 8))
-		word |= RING_ASK;
+		word |= UINT64_C(1) << 62;
 	if (rng_one_in(&t->g, 8))
 		word = RING_PAD | (rng_one_in(&t->g, 4) ? word : (uint32_t)word);
 	store((_Atomic uint64_t *)(void *)(t->object + RING_SEGMENTS_OFFSET +
@@ -234,7 +234,7 @@ static void send_one(struct survivor *s)
 		CHECK(data >= s->w.segments && data + bytes <= s->w.segments + (size_t)s->n * 64,
 		      "reserved outside the ring");
 		memset(data, 0x77, bytes);
-		ring_commit(&s->w, bytes, 1, 0);
+		ring_commit(&s->w, bytes, 1);
 		doorbell_check(&s->bell);
 		s->sent++;
 	}

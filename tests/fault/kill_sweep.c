@@ -66,7 +66,7 @@ static void send_now(uint32_t bytes)
 	int i = stage.last;
 
 	add(bytes);
-	CHECK(ring_put(&stage.w, (uint64_t)i, bytes, 0), "no room to prepare message %d", i);
+	CHECK(ring_put(&stage.w, (uint64_t)i, bytes), "no room to prepare message %d", i);
 	stage.messages[i].end = stage.w.produced;
 	stage.sent = stage.last;
 }
@@ -154,7 +154,7 @@ static void send_all(void *arg)
 		if (!data)
 			break;
 		memcpy(data, payload[i], stage.messages[i].bytes);
-		ring_commit(&stage.w, stage.messages[i].bytes, (uint8_t)(i % 255 + 1), 0);
+		ring_commit(&stage.w, stage.messages[i].bytes, (uint8_t)(i % 255 + 1));
 	}
 	ring_publish_produced(&stage.w);
 }
@@ -168,7 +168,7 @@ static void send_too_early(void *arg)
 
 		if (!data)
 			break;
-		ring_commit(&stage.w, stage.messages[i].bytes, (uint8_t)(i % 255 + 1), 0);
+		ring_commit(&stage.w, stage.messages[i].bytes, (uint8_t)(i % 255 + 1));
 		__asm__ volatile("" ::: "memory");
 		memcpy(data, payload[i], stage.messages[i].bytes);
 	}
@@ -266,7 +266,7 @@ static const char *check_writer(long *progress)
 	if (!boundary && stage.holding)
 		return "K is in the middle of a packet";
 	for (uint64_t i = 0; i < room; i++)
-		if (!ring_put(&stage.w, 999, 8, 0))
+		if (!ring_put(&stage.w, 999, 8))
 			return "the writer is refused the room it was given";
 	*progress = (long)(stage.w.consumed - start);
 	return NULL;

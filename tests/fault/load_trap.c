@@ -84,7 +84,7 @@ static bool send_message(uint32_t i)
 		data = ring_reserve(&w, bytes);
 		memset(data, (int)i, bytes);
 	}
-	ring_commit(&w, i % 11 == 5 ? bytes / 2 : bytes, 1, i % 13 ? 0 : RING_ASK);
+	ring_commit(&w, i % 11 == 5 ? bytes / 2 : bytes, 1);
 	return true;
 }
 

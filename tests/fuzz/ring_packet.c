@@ -84,7 +84,7 @@ static void send_some(struct bench *b, uint32_t bytes)
 
 	if (data) {
 		memset(data, 0x11, bytes);
-		ring_commit(w, bytes / 2, 1, 0);
+		ring_commit(w, bytes / 2, 1);
 	}
 	CHECK(w->produced - w->consumed <= w->mask + 1, "written beyond the ring");
 }
@@ -171,7 +171,7 @@ static size_t honest_image(struct rng *g, uint8_t *out)
 	for (uint32_t i = rng_below(g, 64); i > 0; i--) {
 		uint32_t length = rng_below(g, ring_bytes_of(&b.pair.shape, b.pair.w.max));
 
-		(void)ring_put(&b.pair.w, rng_next(g), length, 0);
+		(void)ring_put(&b.pair.w, rng_next(g), length);
 	}
 	head.produced = b.pair.w.produced - head.start;
 	memcpy(out, &head, sizeof(head));

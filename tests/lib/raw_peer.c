@@ -301,7 +301,7 @@ void raw_post(struct raw_peer *p, uint8_t opcode, uint64_t seq, uint64_t route, 
 	memcpy(at, head, sizeof(head));
 	if (length)
 		memcpy(at + sizeof(head), data, length);
-	ring_commit(&p->w, (uint32_t)sizeof(head) + length, opcode, 0);
+	ring_commit(&p->w, (uint32_t)sizeof(head) + length, opcode);
 }
 
 void raw_send(struct raw_peer *p, uint32_t stream, const void *data, uint32_t length)

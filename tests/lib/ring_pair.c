@@ -83,14 +83,14 @@ bool ring_filled(const void *data, uint64_t seed, uint32_t bytes)
 	return true;
 }
 
-bool ring_put(struct ring_writer *w, uint64_t seed, uint32_t bytes, uint64_t flags)
+bool ring_put(struct ring_writer *w, uint64_t seed, uint32_t bytes)
 {
 	void *data = ring_reserve(w, bytes);
 
 	if (!data)
 		return false;
 	ring_fill(data, seed, bytes);
-	ring_commit(w, bytes, (uint8_t)(seed % 255 + 1), flags);
+	ring_commit(w, bytes, (uint8_t)(seed % 255 + 1));
 	return true;
 }
 

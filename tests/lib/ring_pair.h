@@ -43,7 +43,7 @@ void ring_fill(void *data, uint64_t seed, uint32_t bytes);
 bool ring_filled(const void *data, uint64_t seed, uint32_t bytes);
 
 /* Sends BYTES of SEED; false when there is no room. */
-bool ring_put(struct ring_writer *w, uint64_t seed, uint32_t bytes, uint64_t flags);
+bool ring_put(struct ring_writer *w, uint64_t seed, uint32_t bytes);
 /* The next packet must be BYTES of SEED; it is kept in P, not released. */
 void ring_expect(struct ring_reader *r, struct ring_packet *p, uint64_t seed, uint32_t bytes);
 /* The same, released. */

@@ -110,7 +110,7 @@ static void send_next(struct ring_writer *w, struct doorbell *bell, const struct
 		data = reserve_or_wait(w, bell, t, tally, n->bytes);
 	}
 	ring_fill(data, n->seed, n->bytes);
-	ring_commit(w, n->bytes, n->kind, rng_one_in(whim, 64) ? RING_ASK : 0);
+	ring_commit(w, n->bytes, n->kind);
 	doorbell_check(bell);
 	tally->packets++;
 	tally->bytes += n->bytes;

@@ -97,7 +97,7 @@ static bool send(int t)
 	if (e->sent == scenario->send || !ring_reserve(&e->w, 8))
 		return false;
 	model_write_payload(SEGMENT(t, e->w.produced + 1), false, e->w.produced + 1);
-	ring_commit(&e->w, 8, 1, 0);
+	ring_commit(&e->w, 8, 1);
 	doorbell_check(&e->bell);
 	e->sent++;
 	return true;

@@ -35,7 +35,6 @@
 	SITE(consider)                                                                             \
 	SITE(live_threshold)                                                                       \
 	SITE(live_batch)                                                                           \
-	SITE(ask)                                                                                  \
 	SITE(gap)                                                                                  \
 	SITE(check_tag)                                                                            \
 	SITE(check_length)                                                                         \

@@ -30,6 +30,7 @@ struct attack {
 	bool total; /* no word: a published total, off by LAPS laps and WORD */
 };
 
+#define BIT_62         (UINT64_C(1) << 62) /* means nothing */
 #define ANYWHERE       (~0u)
 #define LONG(segments) (KIND | (uint64_t)((segments)*SEGMENT_BYTES - RING_WORD) << 32)
 
@@ -38,13 +39,14 @@ static const struct attack writer_attacks[] = {
 	{KIND, 1, ANYWHERE, RING_BAD_TAG, false},
 	{KIND, -2, ANYWHERE, RING_BAD_TAG, false},
 	{0, 0, ANYWHERE, RING_BAD_TAG, false},
-	{RING_ASK, 0, ANYWHERE, RING_BAD_TAG, false},
+	{BIT_62, 0, ANYWHERE, RING_BAD_TAG, false},
+	{KIND | BIT_62, 0, ANYWHERE, RING_BAD_LENGTH, false},
 	{LONG(3), 0, 1, RING_BAD_LENGTH, false},
 	{LONG(2), 0, 3, RING_BAD_LENGTH, false},
 	{KIND | (uint64_t)RING_LENGTH_MAX << 32, 0, ANYWHERE, RING_BAD_LENGTH, false},
 	{RING_PAD, 0, 0, RING_BAD_LENGTH, false},
 	{RING_PAD | KIND, 0, ANYWHERE, RING_BAD_LENGTH, false},
-	{RING_PAD | RING_ASK, 0, ANYWHERE, RING_BAD_LENGTH, false},
+	{RING_PAD | BIT_62, 0, ANYWHERE, RING_BAD_LENGTH, false},
 	{RING_PAD | UINT64_C(8) << 32, 0, ANYWHERE, RING_BAD_LENGTH, false},
 	{1, 1, ANYWHERE, RING_BAD_PRODUCED, true},
 	{0, -1, ANYWHERE, RING_BAD_PRODUCED, true},
@@ -101,7 +103,7 @@ static void send(void)
 {
 	if (!ring_reserve(&hostile.w, 8))
 		model_fault("no room in an empty ring");
-	ring_commit(&hostile.w, 8, 1, 0);
+	ring_commit(&hostile.w, 8, 1);
 }
 
 /* Good packets up to the index where the attack makes sense, then the attack. */

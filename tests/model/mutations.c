@@ -33,7 +33,6 @@ const struct mutation mutations[] = {
 	{SITE_consider, WEAK_OMITTED, "four"},
 	{SITE_live_threshold, WEAK_OMITTED, "thresholds of four"},
 	{SITE_live_batch, WEAK_OMITTED, "thresholds of four"},
-	{SITE_ask, WEAK_OMITTED, "asked"},
 	{SITE_gap, WEAK_OMITTED, "held"},
 	{SITE_check_tag, WEAK_OMITTED, "hostile writer"},
 	{SITE_check_length, WEAK_OMITTED, "hostile writer"},

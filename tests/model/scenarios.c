@@ -38,11 +38,9 @@ const struct scenario scenarios[] = {
 	 EPOCH},
 	{"thresholds, both sleep", 4, 3, LENGTHS | THRESHOLDS | WRITER_SLEEPS | READER_SLEEPS, 0, 0,
 	 4, 2, EPOCH},
-	{"asked, both sleep", 2, 2, ASK | WRITER_SLEEPS | READER_SLEEPS, 2, 2, 4, 0, EPOCH},
 	{"held, writer sleeps", 4, 8, HOLD | LENGTHS | WRITER_SLEEPS, 4, 4, 4, 0, EPOCH},
-	{"asked", 4, 8, LENGTHS | ASK, 4, 4, 4, 0, EPOCH},
 	{"held", 4, 8, LENGTHS | HOLD, 2, 1, 4, 0, EPOCH},
-	{"held, eight", 8, 10, HOLD | ASK, 6, 2, 8, 0, EPOCH},
+	{"held, eight", 8, 10, HOLD, 6, 2, 8, 0, EPOCH},
 
 	{"reader sleeps, fences, two", 2, 5, READER_SLEEPS | MORE, 2, 2, 2, 0, EPOCH},
 	{"reader sleeps, fences", 4, 5, LENGTHS | READER_SLEEPS, 4, 4, 4, 0, EPOCH},

@@ -17,7 +17,6 @@ enum {
 	SHORTEN = 1 << 3,    /* reserve more than is committed */
 	ABORT = 1 << 4,      /* give reservations back, or replace them */
 	HOLD = 1 << 5,       /* hold packets, release them in any order */
-	ASK = 1 << 6,        /* ask for K, and wait for it */
 	COUNT = 1 << 7,      /* look at J before the packets */
 	THRESHOLDS = 1 << 8, /* every threshold and every batch */
 	READER_SLEEPS = 1 << 9,

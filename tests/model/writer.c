@@ -60,12 +60,6 @@ static bool has_room(uint32_t bytes)
 	return ring_reserve(&sides.w, bytes) || owing();
 }
 
-static bool has_all_read(uint32_t unused)
-{
-	(void)unused;
-	return ring_room(&sides.w) == scenario->segments || owing();
-}
-
 static void wait_or_sleep(bool sleep)
 {
 	sides.doing[WRITER] = sleep ? SLEEPS : WAITS;
@@ -129,7 +123,6 @@ SHALLOW static void send_one(unsigned i)
 {
 	uint32_t k = some_length(i);
 	uint32_t bytes = has(BYTES) ? model_choose(longest(sides.w.max) + 1) : longest(k);
-	bool ask = has(ASK) && model_choose(2);
 	uint64_t total;
 
 	if (has(ABORT))
@@ -144,14 +137,12 @@ SHALLOW static void send_one(unsigned i)
 	write_payload(k, true);
 	total = sides.w.produced + 1;
 	sides.sent[SEGMENT(total)] = (struct sent){total, bytes, (uint8_t)(1 + i % 3)};
-	ring_commit(&sides.w, bytes, (uint8_t)(1 + i % 3), ask ? RING_ASK : 0);
+	ring_commit(&sides.w, bytes, (uint8_t)(1 + i % 3));
 	if (sides.w.produced - sides.w.announced >= sides.w.lag)
 		model_fault("a publication of J is overdue");
 	sides.quiet = has(MORE) && model_choose(2);
 	if (!sides.quiet && ORDER_RULE(check_commit))
 		look_at_sleeper();
-	if (ask)
-		await(has_all_read, 0);
 }
 
 void play_writer(void)

@@ -50,7 +50,7 @@ static void segment_j_lies_at_j_mod_n(void **state)
 				assert_ptr_equal(data, p.inbound + RING_SEGMENTS_OFFSET +
 							       (j % n) * 64 + RING_WORD);
 				ring_fill(data, j, 8);
-				ring_commit(&p.w, 8, (uint8_t)(j % 255 + 1), 0);
+				ring_commit(&p.w, 8, (uint8_t)(j % 255 + 1));
 				assert_true(p.w.produced == j);
 				ring_take(&p.r, j, 8);
 				assert_true(p.r.consumed == j);
@@ -66,10 +66,9 @@ static void the_commit_word_has_its_fields_in_place(void **state)
 	(void)state;
 	open_eager(&p, 16, 0xfffffffc);
 	assert_non_null(ring_reserve(&p.w, 99));
-	ring_commit(&p.w, 99, 0x5a, RING_ASK);
-	assert_true(word_at(&p, 13) ==
-		    (UINT64_C(1) << 62 | UINT64_C(0x5a) << 54 | UINT64_C(99) << 32 |
-		     (UINT32_C(0xfffffffd) ^ UINT32_C(0x9d1c77e3))));
+	ring_commit(&p.w, 99, 0x5a);
+	assert_true(word_at(&p, 13) == (UINT64_C(0x5a) << 54 | UINT64_C(99) << 32 |
+					(UINT32_C(0xfffffffd) ^ UINT32_C(0x9d1c77e3))));
 	ring_pair_close(&p);
 }
 
@@ -88,11 +87,11 @@ static void every_length_arrives_whole(void **state)
 		ring_pair_open(&p, &setup);
 		for (uint32_t bytes = 0; bytes <= longest; bytes++) {
 			/* Refused at most once, when a pad filled the room: then it must go. */
-			if (!ring_put(&p.w, bytes, bytes, 0)) {
+			if (!ring_put(&p.w, bytes, bytes)) {
 				struct ring_packet none;
 
 				assert_int_equal(ring_peek(&p.r, &none), 0);
-				assert_true(ring_put(&p.w, bytes, bytes, 0));
+				assert_true(ring_put(&p.w, bytes, bytes));
 			}
 			ring_take(&p.r, bytes, bytes);
 		}
@@ -111,8 +110,8 @@ static void all_n_segments_can_be_full_and_then_there_is_no_room(void **state)
 
 			open_eager(&p, n, starts[s]);
 			for (uint32_t i = 0; i < n; i++)
-				assert_true(ring_put(&p.w, i, 20, 0));
-			assert_false(ring_put(&p.w, n, 20, 0));
+				assert_true(ring_put(&p.w, i, 20));
+			assert_false(ring_put(&p.w, n, 20));
 			assert_int_equal(ring_room(&p.w), 0);
 			ring_publish_produced(&p.w);
 			assert_int_equal(ring_unread(&p.r), n);
@@ -120,7 +119,7 @@ static void all_n_segments_can_be_full_and_then_there_is_no_room(void **state)
 				ring_take(&p.r, i, 20);
 				assert_int_equal(ring_room(&p.w), i + 1);
 			}
-			assert_true(ring_put(&p.w, 77, 20, 0));
+			assert_true(ring_put(&p.w, 77, 20));
 			ring_take(&p.r, 77, 20);
 			ring_pair_close(&p);
 		}
@@ -136,13 +135,13 @@ static void each_segment_given_back_is_room_for_one_more(void **state)
 			uint32_t sent = 0;
 
 			open_eager(&p, n, starts[s]);
-			while (ring_put(&p.w, sent, 20, 0))
+			while (ring_put(&p.w, sent, 20))
 				sent++;
 			assert_int_equal(sent, n);
 			for (uint32_t got = 0; got < 3 * n; got++) {
 				ring_take(&p.r, got, 20);
-				assert_true(ring_put(&p.w, sent++, 20, 0));
-				assert_false(ring_put(&p.w, sent, 20, 0));
+				assert_true(ring_put(&p.w, sent++, 20));
+				assert_false(ring_put(&p.w, sent, 20));
 			}
 			ring_pair_close(&p);
 		}
@@ -160,18 +159,18 @@ static void a_pad_fills_the_end_and_goes_out_before_its_packet_has_room(void **s
 
 		open_eager(&p, 8, base);
 		for (uint32_t i = 0; i < 3; i++)
-			assert_true(ring_put(&p.w, i, 100, 0));
-		assert_false(ring_put(&p.w, 3, 100, 0));
+			assert_true(ring_put(&p.w, i, 100));
+		assert_false(ring_put(&p.w, 3, 100));
 		assert_true(word_at(&p, 7) == (RING_PAD | ring_tag(base + 7, p.w.epoch)));
 		assert_true(p.w.produced == base + 7);
-		assert_false(ring_put(&p.w, 3, 100, 0)); /* and only once */
+		assert_false(ring_put(&p.w, 3, 100)); /* and only once */
 		assert_true(p.w.produced == base + 7);
 		for (uint32_t i = 0; i < 3; i++)
 			ring_take(&p.r, i, 100);
 		assert_true(p.r.consumed == base + 6);
 		assert_int_equal(ring_peek(&p.r, &none), 0);
 		assert_true(p.r.consumed == base + 7);
-		assert_true(ring_put(&p.w, 3, 100, 0));
+		assert_true(ring_put(&p.w, 3, 100));
 		assert_true(p.w.produced == base + 9);
 		ring_take(&p.r, 3, 100);
 		ring_pair_close(&p);
@@ -183,8 +182,8 @@ static void a_pad_of_several_segments_is_one_packet(void **state)
 	struct ring_pair p;
 
 	(void)state;
-	open_eager(&p, 16, 12);                        /* the next segment is 13 of 16 */
-	assert_true(ring_put(&p.w, 1, 4 * 64 - 8, 0)); /* three left: a pad of three */
+	open_eager(&p, 16, 12);                     /* the next segment is 13 of 16 */
+	assert_true(ring_put(&p.w, 1, 4 * 64 - 8)); /* three left: a pad of three */
 	assert_true(p.w.produced == 12 + 3 + 4);
 	assert_int_equal(p.w.writes, 2 + p.w.publications);
 	ring_take(&p.r, 1, 4 * 64 - 8);
@@ -235,7 +234,7 @@ static void old_payload_is_never_taken_for_a_commit(void **state)
 				assert_non_null(data);
 				memset(data, 0xff, bytes);
 				forge(&p, data, bytes);
-				ring_commit(&p.w, bytes, 1, 0);
+				ring_commit(&p.w, bytes, 1);
 				assert_int_equal(ring_peek(&p.r, &got), 1);
 				assert_int_equal(got.length, bytes);
 				nothing_more_arrives(&p);

@@ -94,7 +94,7 @@ static void send_one(struct run *run)
 		CHECK(data, "a shorter reservation was refused");
 	}
 	fill(run, data, &s);
-	ring_commit(w, s.bytes, s.kind, rng_one_in(&run->g, 20) ? RING_ASK : 0);
+	ring_commit(w, s.bytes, s.kind);
 	CHECK(run->last - run->first < QUEUE, "the ring took more than it can hold");
 	run->queue[run->last++ % QUEUE] = s;
 }

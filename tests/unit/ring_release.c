@@ -46,7 +46,7 @@ static void release_in_order(struct ring_pair *p, const int *order, uint64_t see
 	struct ring_packet held[HELD];
 	bool released[HELD] = {false};
 	for (uint32_t i = 0; i < HELD; i++) {
-		assert_true(ring_put(&p->w, seed + i, lengths[i], 0));
+		assert_true(ring_put(&p->w, seed + i, lengths[i]));
 		ring_expect(&p->r, &held[i], seed + i, lengths[i]);
 	}
 	/* A pad in front is given back at once, one between with the packet before it. */
@@ -93,20 +93,20 @@ static void a_held_packet_keeps_the_writer_out_of_its_place(void **state)
 
 	(void)state;
 	open_eager(&p, 8, 0);
-	assert_true(ring_put(&p.w, 0, 56, 0));
+	assert_true(ring_put(&p.w, 0, 56));
 	ring_expect(&p.r, &held, 0, 56);
 	for (uint32_t i = 1; i < 8; i++) {
-		assert_true(ring_put(&p.w, i, 56, 0));
+		assert_true(ring_put(&p.w, i, 56));
 		ring_expect(&p.r, &other, i, 56);
 		ring_release(&p.r, &other);
 	}
-	assert_false(ring_put(&p.w, 8, 0, 0));
+	assert_false(ring_put(&p.w, 8, 0));
 	assert_int_equal(ring_peek(&p.r, &other), 0);
 	assert_int_equal(p.r.violation, RING_SOUND);
 	assert_true(ring_filled(held.data, 0, 56));
 	ring_release(&p.r, &held);
 	assert_int_equal(ring_room(&p.w), 8);
-	assert_true(ring_put(&p.w, 8, 0, 0));
+	assert_true(ring_put(&p.w, 8, 0));
 	ring_take(&p.r, 8, 0);
 	ring_pair_close(&p);
 }
@@ -118,8 +118,8 @@ static void a_pad_behind_a_held_packet_is_given_back_with_it(void **state)
 
 	(void)state;
 	open_eager(&p, 8, 5);
-	assert_true(ring_put(&p.w, 1, 8, 0));   /* at 6 */
-	assert_true(ring_put(&p.w, 2, 100, 0)); /* 7 becomes a pad; at 0 and 1 */
+	assert_true(ring_put(&p.w, 1, 8));   /* at 6 */
+	assert_true(ring_put(&p.w, 2, 100)); /* 7 becomes a pad; at 0 and 1 */
 	ring_expect(&p.r, &held, 1, 8);
 	ring_expect(&p.r, &next, 2, 100);
 	assert_true(next.total == 8);
@@ -131,60 +131,12 @@ static void a_pad_behind_a_held_packet_is_given_back_with_it(void **state)
 	ring_pair_close(&p);
 }
 
-/* The writer asks in the middle of held packets: K goes out when it reaches the asking one. */
-static void a_request_waits_for_the_packet_that_carries_it(void **state)
-{
-	struct ring_setup setup = {.shape = {64, 64}, .threshold = 48, .batch = 4};
-	struct ring_packet held[3];
-	struct ring_pair p;
-
-	(void)state;
-	ring_pair_open(&p, &setup);
-	assert_true(ring_put(&p.w, 0, 8, 0));
-	assert_true(ring_put(&p.w, 1, 8, RING_ASK));
-	assert_true(ring_put(&p.w, 2, 8, 0));
-	for (uint32_t i = 0; i < 3; i++)
-		ring_expect(&p.r, &held[i], i, 8);
-	ring_release(&p.r, &held[1]);
-	assert_int_equal(published(&p), 0);
-	ring_release(&p.r, &held[2]);
-	assert_int_equal(published(&p), 0);
-	ring_release(&p.r, &held[0]);
-	assert_int_equal(published(&p), 3);
-	assert_int_equal(p.r.publications[RING_ASKED], 1);
-	ring_pair_close(&p);
-}
-
-/* Somebody asked, but not for this packet: the minimum batch still holds K back. */
-static void a_pending_request_does_not_make_the_others_eager(void **state)
-{
-	struct ring_setup setup = {.shape = {64, 64}, .threshold = 1, .batch = 4};
-	struct ring_packet held[3];
-	struct ring_pair p;
-
-	(void)state;
-	ring_pair_open(&p, &setup);
-	for (uint32_t i = 0; i < 3; i++) {
-		assert_true(ring_put(&p.w, i, 8, i == 2 ? RING_ASK : 0));
-		ring_expect(&p.r, &held[i], i, 8);
-	}
-	ring_release(&p.r, &held[0]);
-	ring_release(&p.r, &held[1]);
-	assert_int_equal(published(&p), 0);
-	ring_release(&p.r, &held[2]);
-	assert_int_equal(published(&p), 3);
-	assert_int_equal(p.r.publications[RING_ASKED], 1);
-	ring_pair_close(&p);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_order_of_release_ends_the_same),
 		cmocka_unit_test(a_held_packet_keeps_the_writer_out_of_its_place),
 		cmocka_unit_test(a_pad_behind_a_held_packet_is_given_back_with_it),
-		cmocka_unit_test(a_request_waits_for_the_packet_that_carries_it),
-		cmocka_unit_test(a_pending_request_does_not_make_the_others_eager),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,7 +49,7 @@ static void a_packet_over_the_longest_is_refused_without_a_trace(void **state)
 			assert_null(ring_reserve(&p.w, too_long[i]));
 		take_picture(&after, &p);
 		assert_memory_equal(&before, &after, sizeof(before));
-		assert_true(ring_put(&p.w, used, 1, 0));
+		assert_true(ring_put(&p.w, used, 1));
 		ring_take(&p.r, used, 1);
 	}
 	ring_pair_close(&p);
@@ -63,7 +63,7 @@ static void a_full_ring_refuses_without_a_trace(void **state)
 	(void)state;
 	open_eager(&p, 16, 0);
 	for (uint32_t i = 0; i < 16; i++)
-		assert_true(ring_put(&p.w, i, 56, 0));
+		assert_true(ring_put(&p.w, i, 56));
 	take_picture(&before, &p);
 	assert_null(ring_reserve(&p.w, 0));
 	assert_null(ring_reserve(&p.w, 4 * 64 - 8));
@@ -103,25 +103,25 @@ static void end_reservation(struct ring_pair *p, enum ending ending, uint64_t se
 	switch (ending) {
 	case COMMIT_SHORT:
 		ring_fill(data, seed, 5);
-		ring_commit(&p->w, 5, (uint8_t)(seed % 255 + 1), 0);
+		ring_commit(&p->w, 5, (uint8_t)(seed % 255 + 1));
 		return;
 	case RESERVE_LESS:
 		data = ring_reserve(&p->w, 56);
 		assert_non_null(data);
 		ring_fill(data, seed, 5);
-		ring_commit(&p->w, 5, (uint8_t)(seed % 255 + 1), 0);
+		ring_commit(&p->w, 5, (uint8_t)(seed % 255 + 1));
 		return;
 	case RESERVE_MORE:
 		forge(p, data, 4 * 64 - 8);
 		assert_non_null(ring_reserve(&p->w, 3 * 64 - 8));
 		assert_non_null(ring_reserve(&p->w, 8));
-		assert_true(ring_put(&p->w, seed, 5, 0));
+		assert_true(ring_put(&p->w, seed, 5));
 		return;
 	case RESERVE_REFUSED:
 		assert_null(ring_reserve(&p->w, 5 * 64));
-		assert_true(ring_put(&p->w, seed, 5, 0));
+		assert_true(ring_put(&p->w, seed, 5));
 		return;
-	default: ring_abort(&p->w); assert_true(ring_put(&p->w, seed, 5, 0));
+	default: ring_abort(&p->w); assert_true(ring_put(&p->w, seed, 5));
 	}
 }
 
@@ -151,7 +151,7 @@ static void a_short_commit_gives_the_rest_back(void **state)
 	open_eager(&p, 16, 0);
 	data = ring_reserve(&p.w, 4 * 64 - 8);
 	ring_fill(data, 0, 100);
-	ring_commit(&p.w, 100, 1, 0);
+	ring_commit(&p.w, 100, 1);
 	assert_true(p.w.produced == 2);
 	ring_take(&p.r, 0, 100);
 	assert_ptr_equal(ring_reserve(&p.w, 1), p.inbound + RING_SEGMENTS_OFFSET + 3 * 64 + 8);
@@ -170,14 +170,14 @@ static void what_is_held_back_stays_free(void **state)
 				(void)state;
 				open_eager(&p, 16, start);
 				ring_hold_back(&p.w, held);
-				while (ring_put(&p.w, out, length, 0))
+				while (ring_put(&p.w, out, length))
 					out++;
 				assert_true(out > 0);
 				assert_true(16 - (p.w.produced - start) >= held);
 				assert_int_equal(ring_room(&p.w), 16 - (p.w.produced - start));
 				for (uint32_t i = 0; i < words; i++) {
 					ring_hold_back(&p.w, --held);
-					assert_true(ring_put(&p.w, out + i, 32, 0));
+					assert_true(ring_put(&p.w, out + i, 32));
 				}
 				for (uint32_t i = 0; i < out; i++)
 					ring_take(&p.r, i, length);
@@ -185,7 +185,7 @@ static void what_is_held_back_stays_free(void **state)
 					ring_take(&p.r, out + i, 32);
 				ring_publish_consumed(&p.r, RING_FLUSH);
 				ring_hold_back(&p.w, words);
-				assert_true(ring_put(&p.w, 0, length, 0));
+				assert_true(ring_put(&p.w, 0, length));
 				ring_take(&p.r, 0, length);
 				held = words;
 				ring_pair_close(&p);

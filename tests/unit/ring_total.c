@@ -73,7 +73,7 @@ static void a_reader_ahead_of_produced_is_sound(void **state)
 	open_at(&p, UINT64_MAX - 5);
 	p.w.lag = UINT32_MAX; /* never by itself */
 	for (uint64_t i = 0; i < 3 * N; i++) {
-		assert_true(ring_put(&p.w, i, 8, 0));
+		assert_true(ring_put(&p.w, i, 8));
 		ring_take(&p.r, i, 8);
 		assert_int_equal(ring_unread(&p.r), 0);
 	}
@@ -92,7 +92,7 @@ static void a_bad_produced_is_found_by_the_lazy_reader(void **state)
 
 	(void)state;
 	ring_pair_open(&p, &setup);
-	assert_true(ring_put(&p.w, 0, 8, 0));
+	assert_true(ring_put(&p.w, 0, 8));
 	plant_produced(&p, N + 2);
 	ring_take(&p.r, 0, 8);
 	assert_int_equal(p.r.violation, RING_BAD_PRODUCED);
@@ -108,7 +108,7 @@ static bool consumed_sound(uint64_t start, uint64_t sent, uint64_t taken, uint64
 
 	open_at(&p, start);
 	for (uint64_t i = 0; i < sent; i++)
-		assert_true(ring_put(&p.w, i, 8, 0));
+		assert_true(ring_put(&p.w, i, 8));
 	plant_consumed(&p, start + taken);
 	assert_int_equal(ring_room(&p.w), N - sent + taken);
 	plant_consumed(&p, value);
@@ -147,7 +147,7 @@ static void a_bad_consumed_never_makes_room(void **state)
 	(void)state;
 	open_at(&p, 0);
 	for (uint64_t i = 0; i < N; i++)
-		assert_true(ring_put(&p.w, i, 8, 0));
+		assert_true(ring_put(&p.w, i, 8));
 	plant_consumed(&p, N + 1);
 	assert_null(ring_reserve(&p.w, 8));
 	assert_int_equal(p.w.violation, RING_BAD_CONSUMED);

@@ -68,15 +68,15 @@ static void an_open_word_stays_open_where_the_tag_is_nothing(void **state)
 	open_at(&p, EPOCH - 1);
 	assert_int_equal(ring_tag(EPOCH, EPOCH), 0);
 	assert_int_equal(ring_peek(&p.r, &none), 0);
-	assert_true(ring_put(&p.w, 3, 100, 0));
+	assert_true(ring_put(&p.w, 3, 100));
 	ring_take(&p.r, 3, 100);
 	ring_pair_close(&p);
 	open_at(&p, EPOCH - 3);
 	for (uint64_t i = 0; i < 3 * N; i++) {
 		assert_int_equal(ring_peek(&p.r, &none), 0);
-		assert_true(ring_put(&p.w, i, (uint32_t)i % 3 * 60, 0) ||
-			    (ring_peek(&p.r, &none) == 0 &&
-			     ring_put(&p.w, i, (uint32_t)i % 3 * 60, 0)));
+		assert_true(
+			ring_put(&p.w, i, (uint32_t)i % 3 * 60) ||
+			(ring_peek(&p.r, &none) == 0 && ring_put(&p.w, i, (uint32_t)i % 3 * 60)));
 		ring_take(&p.r, i, (uint32_t)i % 3 * 60);
 	}
 	ring_pair_close(&p);
@@ -130,7 +130,7 @@ static void another_connections_page_never_looks_committed(void **state)
 	(void)state;
 	open_at(&p, 0);
 	for (uint64_t i = 0; i < N; i++)
-		assert_true(ring_put(&p.w, i, 8, 0));
+		assert_true(ring_put(&p.w, i, 8));
 	p.r.epoch ^= 1; /* a reader of the next connection on the same page */
 	assert_int_equal(ring_peek(&p.r, &got), -EPROTO);
 	assert_int_equal(p.r.violation, RING_BAD_TAG);
@@ -153,8 +153,8 @@ static void a_packet_must_fit(void **state)
 			      fits ? RING_SOUND : RING_BAD_LENGTH);
 			meets(start, ring_word(total, EPOCH, most, 1), fits ? 1 : -EPROTO,
 			      fits ? RING_SOUND : RING_BAD_LENGTH);
-			meets(start, RING_ASK | ring_word(total, EPOCH, most, 1),
-			      fits ? 1 : -EPROTO, fits ? RING_SOUND : RING_BAD_LENGTH);
+			meets(start, UINT64_C(1) << 62 | ring_word(total, EPOCH, most, 1), -EPROTO,
+			      RING_BAD_LENGTH);
 		}
 		meets(start, ring_word(total, EPOCH, RING_LENGTH_MAX, 1), -EPROTO, RING_BAD_LENGTH);
 	}
@@ -167,7 +167,7 @@ static void a_pad_has_no_length_no_kind_and_is_never_at_the_start(void **state)
 	struct ring_pair p;
 
 	(void)state;
-	for (int bit = 32; bit < 63; bit++) /* length, kind and ASK */
+	for (int bit = 32; bit < 63; bit++) /* length, kind, and what means nothing */
 		meets(2, pad | UINT64_C(1) << bit, -EPROTO, RING_BAD_LENGTH);
 	meets(N - 1, RING_PAD | ring_tag(N, EPOCH), -EPROTO, RING_BAD_LENGTH);
 	open_at(&p, 2);
