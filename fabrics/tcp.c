@@ -258,7 +258,7 @@ static bool may_wait(const struct tcp_link *l)
 
 static void sleep_on(struct tcp_domain *d, struct tcp_link *l)
 {
-	uint32_t events = (tcp_must_land(l) ? 0 : EPOLLIN) | (tcp_stages(l) ? EPOLLOUT : 0);
+	uint32_t events = EPOLLIN | (tcp_stages(l) ? EPOLLOUT : 0);
 
 	if (l->ended)
 		return;
