@@ -62,7 +62,7 @@ static void announced(struct stream_relay *r, struct link_pair *p, uint64_t seed
 		stream_relay_await(r, p, RIGHT);
 	assert_int_equal(n, 1);
 	assert_null(a.data);
-	assert_true(a.length == LONG && a.head[0] == seed && a.kind == seed % 255 + 1);
+	assert_true(a.length == LONG && a.head[0] == seed && a.kind == seed % 249 + 1);
 	/* And once only. */
 	assert_int_equal(p->domain[RIGHT]->fabric->poll(p->link[RIGHT], &a, 1), 0);
 }
@@ -233,7 +233,7 @@ static void streams_land(void **state)
 		link_fill(p.link[LEFT], &sent);
 		take_some(p.link[RIGHT], &r);
 	}
-	assert_true(r.elsewhere > 20);
+	assert_true(r.elsewhere > 20 / actor_slow());
 	link_pair_close(&p);
 }
 
