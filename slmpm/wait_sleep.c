@@ -118,21 +118,22 @@ static bool has_work(struct context *ctx, wait_test *test, void *arg)
 void wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test *test, void *arg)
 {
 	struct epoll_event events[EVENTS];
-	uint64_t until = inner_deadlines(ctx, now), kill = process_kill_due(ctx);
+	uint64_t until, kill = process_kill_due(ctx);
 	int n;
 
+	(void)inner_deadlines(ctx, now);
 	if (ctx->rung) { /* take the bells out now, when nobody waits for us */
 		ctx->rung = false;
 		(void)look(ctx);
-		until = inner_deadlines(ctx, now);
 	}
-	until = deadline < until ? deadline : until;
-	until = kill < until ? kill : until;
 	wait_arm(ctx);
 	if (has_work(ctx, test, arg)) {
 		wait_disarm(ctx);
 		return;
 	}
+	until = inner_deadlines(ctx, now); /* only now: a link may just have been found lost */
+	until = deadline < until ? deadline : until;
+	until = kill < until ? kill : until;
 	ctx->sleeps++;
 	ctx->sleeping = true;
 	context_unlock(ctx);
