@@ -12,6 +12,7 @@
 #include "slmpm/emulate.h"
 #include "slmpm/error.h"
 #include "slmpm/fifo.h"
+#include "slmpm/landing.h"
 #include "slmpm/match.h"
 #include "slmpm/progress.h"
 
@@ -211,9 +212,14 @@ static void add(struct inbound *m, const struct head *h)
 		return;
 	}
 	if (!m->cut)
-		memcpy(m->data + m->got, h->data, h->length);
+		landing_copy(m->data + m->got, h->data, h->length);
 	m->got += h->length;
 	m->damaged |= h->damaged;
+}
+
+void *am_landing(struct inbound *m, uint32_t length)
+{
+	return !m->cut && make_room(m, m->got + length) ? m->data + m->got : NULL;
 }
 
 void am_first(struct endpoint *ep, const struct head *h)

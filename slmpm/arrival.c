@@ -11,6 +11,7 @@
 #include "slmpm/emulate.h"
 #include "slmpm/fetch.h"
 #include "slmpm/held.h"
+#include "slmpm/landing.h"
 #include "slmpm/link.h"
 #include "slmpm/match.h"
 #include "slmpm/memory.h"
@@ -48,7 +49,7 @@ static void receive_whole(struct endpoint *ep, const struct head *h, struct requ
 		.damaged = h->damaged,
 	};
 
-	request_scatter(r, 0, h->data, h->length);
+	landing_scatter(r, 0, h->data, h->length);
 	inbound_describe(&whole, &r->result);
 	match_account(ep, h->length);
 	inbound_charge(ep, wire_charge(h->length));
@@ -167,7 +168,7 @@ static void send_first(struct endpoint *ep, const struct head *h)
 	if (r && r->done)
 		return; /* a hold for which memory was short; the message is gone with it */
 	if (r && r->kind == REQUEST_RECV)
-		request_scatter(r, 0, h->data, h->length);
+		landing_scatter(r, 0, h->data, h->length);
 	m->got = h->length;
 	if (r && r->kind == REQUEST_RECV && total <= r->length)
 		return;
@@ -217,7 +218,7 @@ static void send_more(struct endpoint *ep, const struct head *h, bool last)
 		return;
 	}
 	if (m->receive && m->receive->kind == REQUEST_RECV) {
-		request_scatter(m->receive, offset, h->data, h->length);
+		landing_scatter(m->receive, offset, h->data, h->length);
 		if (offset + h->length <= m->room)
 			memcpy(m->data + offset, h->data, h->length);
 		else if (m->data)
@@ -227,7 +228,7 @@ static void send_more(struct endpoint *ep, const struct head *h, bool last)
 			inbound_no_memory(ep);
 			return;
 		}
-		memcpy(m->data + offset, h->data, h->length);
+		landing_copy(m->data + offset, h->data, h->length);
 	}
 	m->got += h->length;
 	m->damaged |= h->damaged;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "slmpm/area.h"
+#include "slmpm/landing.h"
 #include "slmpm/match.h"
 #include "slmpm/wait.h"
 
@@ -48,8 +49,7 @@ void arrival_loan_bytes(struct endpoint *ep, const struct head *h)
 		arrival_violates(ep, "bytes of a loan");
 		return;
 	}
-	if (area_at(area, offset) != h->data)
-		memcpy(area_at(area, offset), h->data, h->length);
+	landing_copy(area_at(area, offset), h->data, h->length);
 	area->filled += h->length;
 	area->damaged |= h->damaged;
 }

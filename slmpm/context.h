@@ -62,6 +62,7 @@ struct context {
 
 	struct mapping stats; /* struct slmpm_stats_page */
 	uint32_t stats_used;
+	uint32_t landings;          /* payloads that a fabric is putting into their places */
 	struct fabric_config shape; /* of rings */
 };
 

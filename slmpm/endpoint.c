@@ -16,6 +16,7 @@
 #include "slmpm/fifo.h"
 #include "slmpm/held.h"
 #include "slmpm/inbound.h"
+#include "slmpm/landing.h"
 #include "slmpm/link.h"
 #include "slmpm/log.h"
 #include "slmpm/memory.h"
@@ -69,7 +70,7 @@ struct endpoint *endpoint_new(struct context *ctx, const struct fabric *fabric)
 	list_init(&ep->fifo.entries);
 	list_init(&ep->fifo.awaiting);
 	memory_begin(ep);
-	ep->link.fabric = trace_before(domain->fabric);
+	ep->link.fabric = trace_before(landing_before(domain->fabric));
 	ep->link.port = calloc(1, ep->link.fabric->link_size);
 	if (!ep->link.port || rma_new(ep) < 0 || context_add(ctx, ep) < 0) {
 		error_set(SLMPM_ENOMEM, "for a peer's link");
@@ -229,6 +230,7 @@ void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *wh
 	if (ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)
 		return;
 	endpoint_stats(ep);
+	landing_end(ep);
 	ep->state = state;
 	ep->error = error;
 	ep->direct = false;

@@ -71,6 +71,8 @@ struct unpack {
 	struct fabric_arrival arrival;
 };
 
+enum landing_state { LANDING_NONE, LANDING_ASKED, LANDING_SAID };
+
 struct endpoint {
 	struct handle handle;
 	struct context *ctx; /* never NULL again: another thread may look just as it is freed */
@@ -121,6 +123,13 @@ struct endpoint {
 	} fifo;
 	struct rma *rma;             /* one-sided operations */
 	struct emulation *emulation; /* one-sided operations by active messages; or NULL */
+
+	struct {               /* a long payload that the fabric has not read yet (landing.c) */
+		uint8_t state; /* enum landing_state */
+		bool put_off;
+		struct fabric_arrival arrival; /* but for its data */
+		void *place;                   /* where it goes; NULL: into the ring */
+	} landing;
 
 	/* loans */
 	struct area *areas, *peer_areas;

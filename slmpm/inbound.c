@@ -6,6 +6,7 @@
 
 #include "slmpm/area.h"
 #include "slmpm/fetch.h"
+#include "slmpm/landing.h"
 
 bool inbound_complete(const struct inbound *m)
 {
@@ -41,6 +42,7 @@ void inbound_free(struct inbound *m)
 		m->ep->ctx->unexpected--;
 	list_remove(&m->node);
 	list_remove(&m->parts);
+	landing_moved(m->ep);
 	if (m->area)
 		area_done(m->ep, m->area);
 	if (m->fetch)

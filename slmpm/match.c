@@ -3,6 +3,7 @@
 #include "slmpm/match.h"
 
 #include "slmpm/fetch.h"
+#include "slmpm/landing.h"
 #include "slmpm/wait.h"
 
 static bool wants(const struct request *r, const struct endpoint *ep, uint32_t stream)
@@ -10,17 +11,24 @@ static bool wants(const struct request *r, const struct endpoint *ep, uint32_t s
 	return (!r->ep || r->ep == ep) && (r->stream == SLMPM_ANY_STREAM || r->stream == stream);
 }
 
-struct request *match_posted(struct endpoint *ep, uint32_t stream)
+struct request *match_next(const struct endpoint *ep, uint32_t stream)
 {
 	LIST_EACH(at, &ep->ctx->posted) {
 		struct request *r = LIST_ENTRY(at, struct request, node);
 
-		if (wants(r, ep, stream)) {
-			match_unpost(r);
+		if (wants(r, ep, stream))
 			return r;
-		}
 	}
 	return NULL;
+}
+
+struct request *match_posted(struct endpoint *ep, uint32_t stream)
+{
+	struct request *r = match_next(ep, stream);
+
+	if (r)
+		match_unpost(r);
+	return r;
 }
 
 static struct inbound *find_in(const struct request *r, struct endpoint *ep)
@@ -104,6 +112,7 @@ void match_give(struct inbound *m, struct request *r)
 	}
 	m->receive = r;
 	r->message = m;
+	landing_moved(ep);
 	match_account(ep, m->total);
 	if (m->charge)
 		inbound_charge(ep, m->charge);
@@ -134,6 +143,7 @@ void match_unpost(struct request *r)
 {
 	list_remove(&r->node);
 	r->ctx->posted_count--;
+	landing_moved_all(r->ctx); /* of any peer whose message it was to have */
 }
 
 void match_keep(struct inbound *m)
@@ -174,6 +184,7 @@ static void cut_short(struct inbound *m, struct request *r)
 	r->message = NULL;
 	m->receive = NULL;
 	m->cut = true;
+	landing_moved(m->ep);
 	request_finish(r, inbound_verdict(m, r));
 }
 
@@ -197,6 +208,7 @@ int match_undo(struct request *r)
 	}
 	r->message = NULL;
 	m->receive = NULL;
+	landing_moved(m->ep);
 	match_discount(m->ep, m->total);
 	match_put_back(m);
 	return 0;

@@ -7,6 +7,8 @@
 
 /* The first receive posted that wants a message on STREAM, taken out of the queue; or NULL. */
 struct request *match_posted(struct endpoint *ep, uint32_t stream);
+/* And the same, left in the queue. */
+struct request *match_next(const struct endpoint *ep, uint32_t stream);
 /* The first unexpected message that R may take, or NULL. */
 struct inbound *match_find(const struct request *r);
 /* Gives a message to a receive or hold: copies what is there, asks for the rest. */

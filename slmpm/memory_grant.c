@@ -11,6 +11,7 @@
 
 #include "slmpm/bootstrap.h"
 #include "slmpm/error.h"
+#include "slmpm/landing.h"
 #include "slmpm/link.h"
 #include "slmpm/memory.h"
 #include "slmpm/wait.h"
@@ -202,6 +203,7 @@ void grant_take_back(struct grant *g, uint8_t opcode)
 {
 	g->ending = true;
 	g->letting = false;
+	landing_moved(g->ep);
 	if (g->sharing)
 		g->sharing->gone = true;
 	g->sharing = NULL;

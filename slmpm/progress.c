@@ -133,9 +133,11 @@ void progress_drain(struct endpoint *ep)
 	/* Nothing can be added any more; the bound is for a process that inherited the mapping. */
 	uint64_t most = 2 * ep->link.port->counts.in_segments + SHARE;
 
+	ep->direct = false; /* nobody is about to post a receive for what comes */
 	for (uint64_t i = 0; i < most && ep->state == SLMPM_PEER_UP; i++)
 		if (!take_batch(ep, true))
 			break;
+	endpoint_refresh(ep);
 }
 
 /*

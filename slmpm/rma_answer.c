@@ -9,6 +9,7 @@
 #include "slmpm/emulate.h"
 #include "slmpm/engine.h"
 #include "slmpm/inbound.h"
+#include "slmpm/landing.h"
 #include "slmpm/memory.h"
 #include "slmpm/rma.h"
 
@@ -109,6 +110,15 @@ static bool check_part(struct endpoint *ep, const struct rma_slot *s, const stru
 	return violates(ep, "length or offset of a read's response");
 }
 
+void *rma_landing_of_read(struct endpoint *ep, const struct fabric_arrival *a)
+{
+	const struct rma_slot *s = slot_of(ep->rma, a->head[0]);
+
+	if (!s || s->kind != REQUEST_GET || !s->request || a->length > s->length - s->got)
+		return NULL;
+	return request_run(s->request, s->at + s->got, a->length);
+}
+
 void rma_response(struct endpoint *ep, const struct head *h, uint8_t opcode)
 {
 	struct rma_slot *s = slot_of(ep->rma, h->seq);
@@ -116,7 +126,7 @@ void rma_response(struct endpoint *ep, const struct head *h, uint8_t opcode)
 	if (!check_part(ep, s, h, opcode))
 		return;
 	if (s->request && h->length)
-		request_scatter(s->request, s->at + s->got, h->data, h->length);
+		landing_scatter(s->request, s->at + s->got, h->data, h->length);
 	s->got += h->length;
 	s->damaged |= h->damaged;
 	if (s->got == s->length)
@@ -162,6 +172,7 @@ static void forget(struct rma *m, struct request *r)
 	if (r->rma.slot)
 		free_slot(m, r->rma.slot);
 	r->rma.slot = NULL;
+	landing_moved(r->ep);
 }
 
 static void next_barrier(struct rma *m)

@@ -12,6 +12,7 @@
 #include "slmpm/completion.h"
 #include "slmpm/direct.h"
 #include "slmpm/inbound.h"
+#include "slmpm/landing.h"
 #include "slmpm/memory.h"
 #include "slmpm/rma.h"
 
@@ -118,7 +119,7 @@ static struct region *store(struct endpoint *ep, struct rma_write *w, const void
 		w->status ? NULL : rma_find(ep, &w->target, SLMPM_WRITE, &w->status);
 
 	if (region && n)
-		memcpy(region_at(region, w->target.offset + w->got), data, n);
+		landing_copy(region_at(region, w->target.offset + w->got), data, n);
 	w->got += n;
 	return region;
 }
@@ -137,6 +138,18 @@ static struct rma_write *open_write(struct rma *m, uint64_t seq)
 		if (w->seq == seq)
 			return w;
 	return NULL;
+}
+
+/* Not by rma_find: what is refused is counted when it is there. */
+void *rma_landing_of_write(struct endpoint *ep, const struct fabric_arrival *a)
+{
+	const struct rma_write *w = a->head[0] ? open_write(ep->rma, a->head[0]) : NULL;
+	const struct grant *g = w && !w->status ? grant_find(ep, w->target.grant) : NULL;
+
+	if (!g || ep->closing || (a->head[2] & WIRE_LENGTH_MASK) != w->got ||
+	    a->length > w->target.length - w->got)
+		return NULL;
+	return region_at(g->region, w->target.offset + w->got);
 }
 
 static void write_first(struct endpoint *ep, const struct head *h, bool only)

@@ -18,6 +18,7 @@
 #include "fabrics/fabric.h"
 #include "shm/compiler.h"
 #include "slmpm/config.h"
+#include "slmpm/landing.h"
 #include "slmpm/log.h"
 #include "slmpm/wait.h"
 #include "slmpm/wire.h"
@@ -126,7 +127,7 @@ static int traced_post(struct fabric_link *link, const struct fabric_wr *wr)
 
 static int traced_poll(struct fabric_link *link, struct fabric_arrival *arrivals, int n)
 {
-	int got = link->domain->fabric->poll(link, arrivals, n);
+	int got = landing_before(link->domain->fabric)->poll(link, arrivals, n);
 
 	for (int i = 0; i < got; i++)
 		note(link, true, arrivals[i].kind, arrivals[i].head, arrivals[i].data,

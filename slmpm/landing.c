@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A link whose fabric asks where payloads belong has another table of functions, of which poll
+ * answers; so nobody above ever sees an arrival without data, and whoever needs no answers pays
+ * nothing for them.
+ */
+#include "slmpm/landing.h"
+
+#include <pthread.h>
+
+#include "slmpm/domain.h"
+#include "slmpm/wire.h"
+
+/* ---- where it belongs ----------------------------------------------------------------------- */
+
+static void *place_of(struct endpoint *ep, const struct fabric_arrival *a)
+{
+	uint64_t flags = a->head[2] >> 48;
+
+	if (flags & WIRE_FLAG_CHECK) /* there is more of it than of the message */
+		return NULL;
+	switch (a->kind) {
+	case WIRE_SEND_FIRST:
+	case WIRE_SEND_MIDDLE:
+	case WIRE_SEND_LAST:
+	case WIRE_SEND_ONLY:
+	case WIRE_LOAN_BYTES: return landing_of_message(ep, a);
+	case WIRE_WRITE_MIDDLE:
+	case WIRE_WRITE_LAST: return rma_landing_of_write(ep, a);
+	case WIRE_READ_FIRST:
+	case WIRE_READ_MIDDLE:
+	case WIRE_READ_LAST:
+	case WIRE_READ_ONLY: return rma_landing_of_read(ep, a);
+	default: return NULL;
+	}
+}
+
+static void say(struct endpoint *ep, void *place)
+{
+	struct fabric_link *port = ep->link.port;
+	struct fabric_wr wr = {.op = FABRIC_LAND, .into = place};
+
+	ep->landing.place = place;
+	(void)port->domain->fabric->post(port, &wr); /* a link that is lost says so in poll */
+}
+
+static void set_state(struct endpoint *ep, uint8_t state)
+{
+	ep->ctx->landings -= ep->landing.state == LANDING_SAID;
+	ep->ctx->landings += state == LANDING_SAID;
+	ep->landing.state = state;
+}
+
+/*
+ * A receive that looks by the short way, and is not posted yet, would find its message in the ring.
+ * It posts itself once it sees that the way is closed; so the first look only closes it. Who sleeps
+ * next must not come back to that.
+ */
+static bool must_wait(struct endpoint *ep)
+{
+	if (!ep->direct || ep->landing.put_off || ep->ctx->armed)
+		return false;
+	ep->landing.put_off = true;
+	ep->direct = false;
+	ep->ctx->news = true;
+	return true;
+}
+
+/* False: at the next look. */
+static bool decide(struct endpoint *ep)
+{
+	if (must_wait(ep))
+		return false;
+	set_state(ep, LANDING_SAID);
+	say(ep, place_of(ep, &ep->landing.arrival));
+	if (ep->landing.put_off)
+		endpoint_refresh(ep);
+	ep->landing.put_off = false;
+	return true;
+}
+
+/* ---- between the link and the fabric -------------------------------------------------------- */
+
+/* The last of GOT arrivals has no data yet: kept back until those before it have been taken. */
+static int keep_back(struct endpoint *ep, const struct fabric_arrival *arrivals, int got)
+{
+	const struct fabric_arrival *last = &arrivals[got - 1];
+
+	if (last->data || !last->length)
+		return got;
+	ep->landing.arrival = *last;
+	set_state(ep, LANDING_ASKED);
+	return got - 1;
+}
+
+static int landing_poll(struct fabric_link *link, struct fabric_arrival *arrivals, int n)
+{
+	struct endpoint *ep = link->owner;
+	int got;
+
+	for (;;) {
+		if (ep->landing.state == LANDING_ASKED && !decide(ep))
+			return 0;
+		got = link->domain->fabric->poll(link, arrivals, n);
+		if (got <= 0)
+			return got;
+		if (ep->landing.state == LANDING_SAID)
+			set_state(ep, LANDING_NONE);
+		got = keep_back(ep, arrivals, got);
+		if (got)
+			return got;
+	}
+}
+
+const struct fabric *landing_before(const struct fabric *fabric)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static struct fabric tables[8];
+	const struct fabric *found = fabric;
+
+	if (!domain_caps(fabric)->land_min)
+		return fabric;
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && found == fabric; i++) {
+		if (!tables[i].name) {
+			tables[i] = *fabric;
+			tables[i].poll = landing_poll;
+		}
+		if (tables[i].name == fabric->name)
+			found = &tables[i];
+	}
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+/* ---- changes -------------------------------------------------------------------------------- */
+
+void landing_look(struct endpoint *ep)
+{
+	void *place;
+
+	if (ep->landing.state != LANDING_SAID)
+		return;
+	place = place_of(ep, &ep->landing.arrival);
+	if (place != ep->landing.place)
+		say(ep, place);
+}
+
+void landing_look_all(struct context *ctx)
+{
+	for (uint32_t i = 0; i < ctx->count; i++)
+		landing_look(ctx->endpoints[i]);
+}
+
+void landing_end(struct endpoint *ep)
+{
+	if (ep->landing.state == LANDING_SAID)
+		say(ep, NULL);
+	set_state(ep, LANDING_NONE);
+}

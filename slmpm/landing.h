@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Landing: a fabric that reads a stream asks where a long payload belongs before it reads it, and
+ * puts it there without a copy. Who hands a receive's, a region's or a message's memory back to
+ * somebody else tells here first, so that nothing is written into it any more.
+ */
+#ifndef SLMPM_LANDING_H
+#define SLMPM_LANDING_H
+
+#include <string.h>
+
+#include "slmpm/endpoint.h"
+#include "slmpm/request.h"
+
+struct inbound;
+
+#define LANDING_LEAST 4096 /* no fabric asks for less */
+
+/* What stands before FABRIC and answers where it asks; FABRIC itself where it does not. */
+const struct fabric *landing_before(const struct fabric *fabric);
+/* Something has changed that decides where a payload of EP, or of anybody, belongs. */
+void landing_look(struct endpoint *ep);
+void landing_look_all(struct context *ctx);
+static inline void landing_moved(struct endpoint *ep)
+{
+	if (UNLIKELY(ep->ctx->landings))
+		landing_look(ep);
+}
+static inline void landing_moved_all(struct context *ctx)
+{
+	if (UNLIKELY(ctx->landings))
+		landing_look_all(ctx);
+}
+/* The endpoint ends: nothing of it goes anywhere any more. */
+void landing_end(struct endpoint *ep);
+
+/* Copies, unless the bytes have landed there. */
+static inline void landing_copy(void *to, const void *from, size_t n)
+{
+	if (to != from)
+		memcpy(to, from, n);
+}
+
+static inline void landing_scatter(const struct request *r, uint64_t offset, const void *from,
+				   uint64_t n)
+{
+	if (n < LANDING_LEAST || request_run(r, offset, n) != from)
+		request_scatter(r, offset, from, n);
+}
+
+/* ---- where the payload of packet A belongs, found without changing anything; or NULL --------- */
+
+void *landing_of_message(struct endpoint *ep, const struct fabric_arrival *a); /* arrival_land.c */
+void *rma_landing_of_write(struct endpoint *ep, const struct fabric_arrival *a);
+void *rma_landing_of_read(struct endpoint *ep, const struct fabric_arrival *a);
+void *am_landing(struct inbound *m, uint32_t length);
+
+#endif
