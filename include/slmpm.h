@@ -205,6 +205,17 @@ SLMPM_API int slmpm_element_reserve(slmpm_ctx ctx, int type, int want, uint32_t 
 /* Gives N of them back. EINVAL: one is not held here; then none is. */
 SLMPM_API int slmpm_element_release(slmpm_ctx ctx, int n, const uint32_t *ids);
 
+struct slmpm_element_info {
+	uint32_t size;
+	uint32_t element;
+	uint32_t elsewhere; /* 1: on another host than this one */
+	char host[64];      /* as the topology calls it; empty: there is no topology */
+};
+
+/* Where accelerator element ELEMENT lies (SLMPM_TOPOLOGY). EINVAL: there is none of that number, or
+ * a line of the topology cannot be understood, which the detail tells. */
+SLMPM_API int slmpm_element_query(uint32_t element, struct slmpm_element_info *info);
+
 /* ---- Peers ---------------------------------------------------------------------------------- */
 
 #define SLMPM_SPAWN_DIE_WITH_HOST 1u /* the accelerator is killed when this process ends */

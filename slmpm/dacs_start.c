@@ -3,6 +3,7 @@
 #include "slmpm/dacs_internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -23,11 +24,13 @@ static DACS_ERR_T make_environment(char const **envv, const char *cwd, bool libr
 	return rc;
 }
 
-static DACS_ERR_T spawn(struct dacsi_process *p, const char *path, char const **argv, char **env)
+static DACS_ERR_T spawn(struct dacsi_process *p, const char *path, char const **argv, char **env,
+			bool there)
 {
 	struct slmpm_spawn_options options = {
 		.size = sizeof(options),
-		.flags = SLMPM_SPAWN_CLEAN_ENV,
+		.flags = SLMPM_SPAWN_CLEAN_ENV | SLMPM_SPAWN_CARRY_CWD |
+			 (there ? SLMPM_SPAWN_THERE : 0),
 		.ctx = dacsi.ctx,
 		.envp = env,
 		.cwd = p->cwd,
@@ -48,17 +51,26 @@ static DACS_ERR_T spawn(struct dacsi_process *p, const char *path, char const **
 	return DACS_SUCCESS;
 }
 
+static bool is_elsewhere(de_id_t de)
+{
+	struct slmpm_element_info info = {.size = sizeof(info)};
+
+	return slmpm_element_query(de, &info) == 0 && info.elsewhere;
+}
+
 /* What is to be run is put in place, then run. */
 static DACS_ERR_T stage_and_spawn(struct dacsi_process *p, void *prog, char const **argv,
 				  char const **envv, DACS_PROC_CREATION_FLAG_T flags)
 {
-	char *path = NULL, **env = NULL;
-	DACS_ERR_T rc = dacsi_program_stage(prog, flags, p->cwd, &path);
+	bool there = flags == DACS_PROC_REMOTE_FILE && is_elsewhere(p->de);
+	char *path = there ? strdup(prog) : NULL, **env = NULL;
+	DACS_ERR_T rc = there ? (path ? DACS_SUCCESS : DACS_ERR_NO_RESOURCE) :
+				dacsi_program_stage(prog, flags, p->cwd, &path);
 
 	if (rc == DACS_SUCCESS)
 		rc = make_environment(envv, p->cwd, flags == DACS_PROC_LOCAL_FILE_LIST, &env);
 	if (rc == DACS_SUCCESS)
-		rc = spawn(p, path, argv, env);
+		rc = spawn(p, path, argv, env, there);
 	dacsi_env_free(env);
 	free(path);
 	return rc;

@@ -16,6 +16,7 @@
 
 #include "slmpm/context.h"
 #include "slmpm/error.h"
+#include "slmpm/topology.h"
 
 #define FILE_NAME "slmpm.elements"
 
@@ -75,6 +76,16 @@ static int open_in(const char *folder)
 	return fd < 0 ? -errno : fd;
 }
 
+/* The one host is who asks; only accelerators can be had. */
+static uint32_t last_element(int type)
+{
+	const struct topology *t;
+
+	if (type != SLMPM_ELEMENT_ACCELERATOR)
+		return 0;
+	return topology_get(&t) > 0 ? t->elements : (uint32_t)config_get()->elements;
+}
+
 static int open_file(void)
 {
 	const struct config *config = config_get();
@@ -87,7 +98,7 @@ static int open_file(void)
 		close(file);
 	file = -1;
 	free(mine);
-	mine = calloc(1, (size_t)config->elements + 1);
+	mine = calloc(1, (size_t)last_element(SLMPM_ELEMENT_ACCELERATOR) + 1);
 	if (!mine)
 		return error_set(SLMPM_ENOMEM, "for the elements");
 	if (*config->run_dir)
@@ -119,23 +130,21 @@ static bool is_free(uint32_t id)
 
 static int begin(slmpm_ctx handle, int type)
 {
+	const struct topology *t;
 	int rc = 0;
 
 	if (!context_get(handle, &rc))
 		return rc;
 	if (type != SLMPM_ELEMENT_HOST && type != SLMPM_ELEMENT_ACCELERATOR)
 		return error_set(SLMPM_EINVAL, "element type %d", type);
+	rc = topology_get(&t);
+	if (rc < 0)
+		return rc;
 	pthread_mutex_lock(&lock);
 	rc = open_file();
 	if (rc < 0)
 		pthread_mutex_unlock(&lock);
 	return rc;
-}
-
-/* The one host is who asks; only accelerators can be had. */
-static uint32_t last_element(int type)
-{
-	return type == SLMPM_ELEMENT_ACCELERATOR ? (uint32_t)config_get()->elements : 0;
 }
 
 int slmpm_element_count(slmpm_ctx ctx, int type)
@@ -188,4 +197,27 @@ int slmpm_element_release(slmpm_ctx ctx, int n, const uint32_t *ids)
 	}
 	pthread_mutex_unlock(&lock);
 	return rc;
+}
+
+int slmpm_element_query(uint32_t element, struct slmpm_element_info *info)
+{
+	const struct place *place = NULL;
+	int rc;
+
+	if (!config_get())
+		return -SLMPM_EINVAL;
+	if (!info || info->size < sizeof(*info))
+		return error_set(SLMPM_EINVAL, "slmpm_element_query: set .size of the structure");
+	if (!element)
+		return error_set(SLMPM_EINVAL, "element 0: they count from 1");
+	rc = topology_find(&element, &place);
+	if (rc < 0)
+		return rc;
+	if (!place && element > last_element(SLMPM_ELEMENT_ACCELERATOR))
+		return error_set(SLMPM_EINVAL, "element %u: there are %u", element,
+				 last_element(SLMPM_ELEMENT_ACCELERATOR));
+	info->element = element;
+	info->elsewhere = (uint32_t)rc;
+	snprintf(info->host, sizeof(info->host), "%s", place ? place->host : "");
+	return 0;
 }

@@ -190,6 +190,7 @@ int launch_prepare(struct launch *l, const char *prog, char *const argv[],
 
 	l->fd = fd;
 	l->leash_fd = leash;
+	l->out = l->err = -1;
 	l->cwd = o ? o->cwd : NULL;
 	return rc == 0 ? make_environment(l, o, fd, leash) : rc;
 }
@@ -228,6 +229,10 @@ int launch_start(struct launch *l, pid_t *pid)
 	rc = posix_spawn_file_actions_adddup2(&actions, l->fd, l->fd);
 	if (rc == 0 && l->leash_fd >= 0)
 		rc = posix_spawn_file_actions_adddup2(&actions, l->leash_fd, l->leash_fd);
+	if (rc == 0 && l->out >= 0)
+		rc = posix_spawn_file_actions_adddup2(&actions, l->out, STDOUT_FILENO);
+	if (rc == 0 && l->err >= 0)
+		rc = posix_spawn_file_actions_adddup2(&actions, l->err, STDERR_FILENO);
 	if (rc == 0 && l->cwd)
 		rc = posix_spawn_file_actions_addchdir_np(&actions, l->cwd);
 	if (rc == 0)

@@ -20,6 +20,7 @@ struct launch {
 	char *wrapped; /* storage of a wrapper's words */
 	const char *cwd;
 	int fd, leash_fd;
+	int out, err; /* of standard output and error; -1: this process's */
 };
 
 /* PROG as the absolute path of a file that can be executed; PATH is searched for one without a slash.

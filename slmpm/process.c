@@ -13,6 +13,7 @@
 
 #include "slmpm/arrive.h"
 #include "slmpm/error.h"
+#include "slmpm/job.h"
 #include "slmpm/message.h"
 #include "slmpm/wait.h"
 
@@ -35,6 +36,13 @@ static int wait_id(const struct process *p, siginfo_t *info, int options)
 	return rc;
 }
 
+static int status_word(const struct process *p)
+{
+	if (p->end.si_code == CLD_EXITED)
+		return p->end.si_status << 8;
+	return p->end.si_status | (p->end.si_code == CLD_DUMPED ? 0x80 : 0);
+}
+
 /* Has it ended? */
 static bool look(struct process *p, int options)
 {
@@ -50,6 +58,8 @@ static bool look(struct process *p, int options)
 		return false;
 	p->end = info;
 	p->reaped = !(options & WNOWAIT);
+	if (p->reaped)
+		job_ended(p->pid, status_word(p));
 	return true;
 }
 
@@ -80,13 +90,6 @@ static void kill_when_due(struct process *p, uint64_t now)
 		(void)send_signal(p, SIGKILL);
 		p->kill_at = 0;
 	}
-}
-
-static int status_word(const struct process *p)
-{
-	if (p->end.si_code == CLD_EXITED)
-		return p->end.si_status << 8;
-	return p->end.si_status | (p->end.si_code == CLD_DUMPED ? 0x80 : 0);
 }
 
 struct joining {

@@ -16,6 +16,7 @@
 
 #include "slmpm/arrive.h"
 #include "slmpm/error.h"
+#include "slmpm/job.h"
 #include "slmpm/launch.h"
 #include "slmpm/process.h"
 #include "slmpm/remote_request.h"
@@ -30,6 +31,8 @@
 
 struct start {
 	const struct place *place;
+	const char *prog;
+	uint32_t element;
 	struct arrive *arrive;
 	struct process process;
 	int fd; /* to the courier, until it has answered */
@@ -62,13 +65,18 @@ static int launch(struct start *s, const struct slmpm_spawn_options *o, int fd)
 	char path[PATH_MAX];
 	const char *runner = find_runner(path);
 	struct launch l = {.argv = NULL};
+	struct job_start job;
 	int leash[2] = {-1, -1}, rc = 0;
 
 	if (o && o->flags & SLMPM_SPAWN_DIE_WITH_HOST && pipe2(leash, O_CLOEXEC) != 0)
 		return error_system(-errno, "a leash cannot be made");
 	rc = launch_prepare(&l, runner, argv, NULL, fd, leash[0]);
+	job_prepare(&job);
+	l.out = job.out;
+	l.err = job.err;
 	if (rc == 0)
 		rc = launch_start(&l, &s->process.pid);
+	job_started(&job, s->element, s->process.pid, s->place->host, s->prog);
 	launch_free(&l);
 	if (leash[0] >= 0)
 		close(leash[0]);
@@ -179,6 +187,7 @@ static void give_up(struct start *s)
 	if (s->process.pid > 0) {
 		(void)kill(s->process.pid, SIGKILL);
 		(void)waitpid(s->process.pid, NULL, 0);
+		job_ended(s->process.pid, -1); /* what is to be said of it is the call's to say */
 	}
 	if (s->process.pidfd >= 0)
 		close(s->process.pidfd);
@@ -193,8 +202,14 @@ static int make_request(struct start *s, struct remote_request *r, char **text, 
 {
 	const char *address = s->place->set[PLACE_LISTEN];
 	char secret[SECRET_TEXT], *url;
-	int rc = arrive_listen(s->arrive, address);
+	int rc;
 
+	if (!address && !config_get()->insecure)
+		return error_set(SLMPM_EACCES,
+				 "%s: the way back leads over a network, where nothing protects "
+				 "what travels; SLMPM_INSECURE=y allows it",
+				 s->place->host);
+	rc = arrive_listen(s->arrive, address);
 	if (rc < 0)
 		return rc;
 	url = arrive_url(s->arrive, address);
@@ -234,7 +249,7 @@ static int start(struct start *s, struct remote_request *r)
 }
 
 /* The program runs: an endpoint that waits for it. */
-static int await_it(struct start *s, struct context *ctx, uint32_t element, slmpm_peer *peer)
+static int await_it(struct start *s, struct context *ctx, slmpm_peer *peer)
 {
 	const char *name = s->place->set[PLACE_FABRIC] ? s->place->set[PLACE_FABRIC] : "tcp";
 	const struct fabric *fabric = fabric_find(name);
@@ -252,7 +267,7 @@ static int await_it(struct start *s, struct context *ctx, uint32_t element, slmp
 	}
 	*ep->process = s->process;
 	ep->process->arrive = s->arrive;
-	ep->element = element;
+	ep->element = s->element;
 	ep->pid = s->process.pid;
 	snprintf(ep->remote, sizeof(ep->remote), "%s", s->place->host);
 	endpoint_name(ep);
@@ -273,6 +288,8 @@ int remote_spawn(slmpm_peer *peer, struct context *ctx, const char *prog, char *
 {
 	struct start s = {
 		.place = place,
+		.prog = prog,
+		.element = element,
 		.arrive = calloc(1, sizeof(*s.arrive)),
 		.process = {.pidfd = -1, .leash = -1},
 		.deadline = wait_deadline((int)config_get()->start_ms),
@@ -293,7 +310,7 @@ int remote_spawn(slmpm_peer *peer, struct context *ctx, const char *prog, char *
 	rc = rc < 0 ? rc : start(&s, &r);
 	if (rc == 0) {
 		context_lock(ctx);
-		rc = await_it(&s, ctx, element, peer);
+		rc = await_it(&s, ctx, peer);
 		context_unlock(ctx);
 	}
 	if (rc < 0 && s.arrive)

@@ -12,6 +12,7 @@
 
 #include "slmpm/bootstrap.h"
 #include "slmpm/error.h"
+#include "slmpm/job.h"
 #include "slmpm/launch.h"
 #include "slmpm/process.h"
 #include "slmpm/remote.h"
@@ -22,13 +23,18 @@ static int launch(struct endpoint *ep, const char *prog, char *const argv[],
 {
 	struct process *p = ep->process;
 	struct launch l = {.argv = NULL};
+	struct job_start job;
 	int leash[2] = {-1, -1}, rc = 0;
 
 	if (o && o->flags & SLMPM_SPAWN_DIE_WITH_HOST && pipe2(leash, O_CLOEXEC) != 0)
 		return -errno;
 	rc = launch_prepare(&l, prog, argv, o, fd, leash[0]);
+	job_prepare(&job);
+	l.out = job.out;
+	l.err = job.err;
 	if (rc == 0)
 		rc = launch_start(&l, &p->pid);
+	job_started(&job, ep->element, rc == 0 ? p->pid : 0, NULL, prog);
 	launch_free(&l);
 	if (leash[0] >= 0)
 		close(leash[0]);

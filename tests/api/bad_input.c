@@ -61,6 +61,7 @@ static void of_events(void)
 
 static void of_elements(void)
 {
+	struct slmpm_element_info info = {.size = sizeof(info)};
 	uint32_t id = 0;
 
 	SAYS(slmpm_element_count(with.mine, 77), SLMPM_EINVAL, "type 77");
@@ -71,6 +72,11 @@ static void of_elements(void)
 	     "1");
 	SAYS(slmpm_element_release(with.mine, 1, NULL), SLMPM_EINVAL, "1 elements");
 	SAYS(slmpm_element_release(with.mine, 1, &id), SLMPM_EINVAL, "element 0");
+	SAYS(slmpm_element_query(1, NULL), SLMPM_EINVAL, ".size");
+	SAYS(slmpm_element_query(0, &info), SLMPM_EINVAL, "element 0");
+	SAYS(slmpm_element_query(1000000, &info), SLMPM_EINVAL, "element 1000000");
+	info.size--;
+	SAYS(slmpm_element_query(1, &info), SLMPM_EINVAL, ".size");
 }
 
 static void of_spawn(void)
@@ -325,6 +331,7 @@ static const struct bad_case cases[] = {
 	CASE(slmpm_element_count, of_elements),
 	CASE(slmpm_element_reserve, of_elements),
 	CASE(slmpm_element_release, of_elements),
+	CASE(slmpm_element_query, of_elements),
 	CASE(slmpm_spawn, of_spawn),
 	CASE(slmpm_parent, of_spawn),
 	CASE(slmpm_parent_in, of_spawn),
