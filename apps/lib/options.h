@@ -35,13 +35,24 @@ static inline bool options_ask_for_help(int argc, char **argv)
 	return false;
 }
 
+/* The same, up to the first word that is no option: what follows is another program's. */
+static inline error_t options_accept_before(int key, char *arg, struct argp_state *state)
+{
+	error_t rc = options_accept(key, arg, state);
+
+	if (key == ARGP_KEY_ARG)
+		state->next = state->argc;
+	return rc;
+}
+
 /* argp_parse, whose PARSER sees only options that are spelt right. */
-static inline error_t options_parse(const struct argp *argp, int argc, char **argv, void *input)
+static inline error_t options_parse_as(const struct argp *argp, int argc, char **argv, void *input,
+				       bool before)
 {
 	struct argp spelling = *argp;
 	int well = 1; /* the word that follows what was understood, or a group that is half so */
 
-	spelling.parser = options_accept;
+	spelling.parser = before ? options_accept_before : options_accept;
 	if (!options_ask_for_help(argc, argv) &&
 	    argp_parse(&spelling, argc, argv, ARGP_NO_ERRS | ARGP_NO_EXIT | ARGP_IN_ORDER, NULL,
 		       &well)) {
@@ -49,7 +60,19 @@ static inline error_t options_parse(const struct argp *argp, int argc, char **ar
 			program_invocation_short_name, well < argc ? argv[well] : argv[argc - 1]);
 		exit(argp_err_exit_status);
 	}
-	return argp_parse(argp, argc, argv, 0, NULL, input);
+	return argp_parse(argp, argc, argv, before ? ARGP_IN_ORDER : 0, NULL, input);
+}
+
+static inline error_t options_parse(const struct argp *argp, int argc, char **argv, void *input)
+{
+	return options_parse_as(argp, argc, argv, input, false);
+}
+
+/* Options stand before the first other word, with which PARSER takes all the rest. */
+static inline error_t options_parse_before(const struct argp *argp, int argc, char **argv,
+					   void *input)
+{
+	return options_parse_as(argp, argc, argv, input, true);
 }
 
 #endif

@@ -20,7 +20,7 @@ refused() { # refused STATUS WHAT PROGRAM ARGUMENTS...
 }
 
 # Options that do not exist or lack what belongs to them, alone, in groups, before and after others.
-for tool in slmpm_info slmpm_demo slmpm_perftest disk_controller disk_copy disk_ask; do
+for tool in slmpm_info slmpm_demo slmpm_perftest slmpm_run disk_controller disk_copy disk_ask; do
 	for bad in --nonsense -Z -ZZ; do
 		refused 2 "^$tool: $bad: .*--help" "$bin/$tool" "$bad"
 	done
@@ -37,7 +37,22 @@ refused 2 '^slmpm_demo: --accelerators: ' "$bin/slmpm_demo" . --accelerators
 refused 2 '^slmpm_perftest: -t: ' "$bin/slmpm_perftest" -t
 refused 2 '^slmpm_perftest: --wait: ' "$bin/slmpm_perftest" -t send_lat --wait
 
+refused 2 '^slmpm_run: -H: ' "$bin/slmpm_run" -H
+refused 2 '^slmpm_run: --statuss: ' "$bin/slmpm_run" --statuss true
+
 # Values out of range, or no values at all.
+refused 2 'say what to run' "$bin/slmpm_run" -l
+refused 2 'from 1 to 65536' "$bin/slmpm_run" -n 0 true
+refused 2 'from 1 to 65536' "$bin/slmpm_run" -n x true
+refused 2 'not both' "$bin/slmpm_run" -n 2 -H a:1 true
+refused 2 'not both' "$bin/slmpm_run" -t /dev/null -H a true
+refused 2 'are of -H' "$bin/slmpm_run" --chdir / true
+refused 2 'stand alone' "$bin/slmpm_run" --status true
+refused 2 'NAME or NAME=VALUE' "$bin/slmpm_run" -e =x true
+refused 127 'no-such-program: No such file' "$bin/slmpm_run" no-such-program
+refused 1 'No such file' "$bin/slmpm_run" -t "$dir/nowhere" true
+refused 1 'topology:2: "a/b" is no name of a host' "$bin/slmpm_run" -H a/b true
+refused 2 'how slmpm_spawn starts it' "$bin/slmpm_run" --courier
 refused 2 '"what"' "$bin/slmpm_info" what
 refused 2 '0' "$bin/slmpm_info" -m 0
 refused 2 'x' "$bin/slmpm_info" -s x

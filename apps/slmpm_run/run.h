@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* slmpm_run: the parts of the program. */
+#ifndef SLMPM_RUN_H
+#define SLMPM_RUN_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "apps/slmpm_run/folder.h"
+#include "apps/slmpm_run/frame.h"
+
+#define NAME "slmpm_run"
+
+/* ---- where the accelerator runs (agent.c, execute.c) ---- */
+
+/* Serves one start over standard input and output. */
+int agent_main(void);
+
+struct program { /* what is to be run */
+	struct records start;
+	const struct folder *folder;
+	char *path;     /* the file, where one was offered */
+	bool moved;     /* it lies in the folder */
+	bool libraries; /* some lie in the folder */
+};
+
+struct running {
+	pid_t pid;
+	int out, err; /* ends of its pipes */
+};
+
+/* Starts it in a session of its own. Negative SLMPM_E*, WHY says the rest. */
+int program_execute(const struct program *p, struct running *r, char why[256]);
+/* Kills all processes below this one, whatever they have become, and waits for their ends. */
+void kill_below(void);
+/* The same to its children, without waiting; or another signal. */
+void kill_children(void);
+void signal_children(int signal_number);
+
+/* ---- the host's side of a start (courier.c, deliver.c) ---- */
+
+/* Serves slmpm_spawn over the socket that it left. */
+int courier_main(void);
+
+struct delivery {
+	struct records request;
+	pid_t pid; /* of the remote command */
+	int fd;    /* to and from it */
+	struct inlet in;
+	char why[320];
+};
+
+/* Runs the remote command, and sends what is needed until the program runs. 0, or SLMPM_E* with
+ * `why`. */
+int deliver(struct delivery *d);
+
+#endif
