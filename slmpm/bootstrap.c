@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "slmpm/connect.h"
 #include "slmpm/handshake.h"
 #include "slmpm/net.h"
 #include "slmpm/process.h"
@@ -59,6 +60,7 @@ static struct control *new_control(struct endpoint *ep, int fd)
 	c->socket = (struct watch){WATCH_SOCKET, fd, ep};
 	c->process = (struct watch){WATCH_PROCESS, -1, ep};
 	c->deadline = UINT64_MAX;
+	c->left = -1;
 	return c;
 }
 
@@ -113,6 +115,51 @@ int bootstrap_start_stream(struct endpoint *ep, int fd, bool active, const struc
 	return start(ep);
 }
 
+static void forget_left(struct control *c)
+{
+	if (c->left >= 0) {
+		control_leave(c->left);
+		close(c->left);
+	}
+	c->left = -1;
+}
+
+/* The stream stays open until the other side has come, too: its end would be this side's. */
+int bootstrap_move(struct endpoint *ep, int fd)
+{
+	struct control *c = ep->control;
+	int rc = endpoint_over(ep, NULL);
+
+	if (rc < 0) {
+		close(fd);
+		return rc;
+	}
+	list_remove(&c->node);
+	watch_remove(ep->ctx, &c->socket);
+	c->left = c->socket.fd;
+	if (!c->stream->active)
+		forget_left(c);
+	free(c->stream);
+	c->stream = NULL;
+	c->socket.fd = fd;
+	c->step = WAIT_HELLO;
+	c->round = c->offered = 0;
+	c->pending = false;
+	ep->remote[0] = 0;
+	ep->pid = connect_pid(fd);
+	endpoint_name(ep);
+	(void)take_pidfd(c, -1);
+	ep->link.port->process = c->process.fd;
+	ep->link.port->pid = ep->pid;
+	ep->link.port->active = !ep->listener;
+	return start(ep);
+}
+
+void bootstrap_moved(struct endpoint *ep)
+{
+	forget_left(ep->control);
+}
+
 /* ---- the end -------------------------------------------------------------------------------- */
 
 void bootstrap_stop(struct endpoint *ep, const char *reason)
@@ -126,6 +173,7 @@ void bootstrap_stop(struct endpoint *ep, const char *reason)
 		control_bye(c, ep->error, reason);
 	if (c->stream && c->socket.fd >= 0)
 		control_leave(c->socket.fd);
+	forget_left(c);
 	if (ep->link.port)
 		ep->link.port->bell = -1;
 	watch_close(ep->ctx, &c->socket);
@@ -154,6 +202,8 @@ void bootstrap_forked(struct endpoint *ep)
 		close(c->socket.fd);
 	if (c && c->process.fd >= 0)
 		close(c->process.fd);
+	if (c && c->left >= 0)
+		close(c->left);
 }
 
 static bool process_has_ended(const struct control *c)

@@ -14,6 +14,10 @@
 int bootstrap_start(struct endpoint *ep, int fd, int pidfd);
 /* The same over TCP. ACTIVE: this side connected. Exactly one side is. */
 int bootstrap_start_stream(struct endpoint *ep, int fd, bool active, const struct secret *secret);
+/* To a packet socket: the other end is on this machine. The handshake begins anew. */
+int bootstrap_move(struct endpoint *ep, int fd);
+/* So it has for the other side. */
+void bootstrap_moved(struct endpoint *ep);
 /* Its link has: all that came before has been handed out. */
 void bootstrap_link_lost(struct endpoint *ep);
 /* Its socket has ended: the process may still tell why. */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "slmpm/bootstrap.h"
+#include "slmpm/control.h"
 #include "slmpm/error.h"
 #include "slmpm/url.h"
 #include "slmpm/wait.h"
@@ -20,7 +21,7 @@ bool connect_allowed(int fd)
 	       (peer.uid == getuid() || peer.uid == 0);
 }
 
-static int peer_pid(int fd)
+int connect_pid(int fd)
 {
 	struct ucred peer = {0};
 	socklen_t size = sizeof(peer);
@@ -31,9 +32,14 @@ static int peer_pid(int fd)
 
 static int begin(struct endpoint *ep, const struct connection *from)
 {
-	if (from->stream)
-		return bootstrap_start_stream(ep, from->fd, !ep->listener, from->secret);
-	ep->pid = peer_pid(from->fd);
+	if (from->stream) {
+		int rc = bootstrap_start_stream(ep, from->fd, !ep->listener, from->secret);
+
+		if (rc == 0)
+			ep->control->stream->stays = from->stays;
+		return rc;
+	}
+	ep->pid = connect_pid(from->fd);
 	endpoint_name(ep);
 	return bootstrap_start(ep, from->fd, -1);
 }
@@ -112,6 +118,28 @@ static int await_connected(struct endpoint *ep, const struct url *url, uint64_t 
 	return ep->was_up ? 0 : endpoint_error(ep);
 }
 
+static struct endpoint *try_to_connect(struct context *ctx, struct connection *to,
+				       const struct url *url, uint64_t deadline, int *rc)
+{
+	struct endpoint *ep;
+
+	to->fd = open_unlocked(ctx, url, deadline);
+	if (to->fd < 0) {
+		*rc = to->fd;
+		return NULL;
+	}
+	ep = connect_adopt(ctx, to, NULL, rc);
+	if (!ep)
+		return NULL;
+	*rc = await_connected(ep, url, deadline);
+	if (*rc == 0)
+		return ep;
+	to->is_near = to->stream && !ep->control->stream;
+	endpoint_free(ep);
+	return NULL;
+}
+
+/* Where a nearer way was found and could not be gone after all, once more over the network. */
 struct endpoint *connect_to(struct context *ctx, const char *text, uint64_t deadline, int *rc)
 {
 	struct connection to;
@@ -125,19 +153,12 @@ struct endpoint *connect_to(struct context *ctx, const char *text, uint64_t dead
 		*rc = find_secret(&url, &secret);
 	if (*rc < 0)
 		return NULL;
-	to.fd = open_unlocked(ctx, &url, deadline);
-	if (to.fd < 0) {
-		*rc = to.fd;
-		return NULL;
+	ep = try_to_connect(ctx, &to, &url, deadline, rc);
+	if (!ep && to.is_near && *rc != -SLMPM_ETIMEOUT) {
+		to.stays = true;
+		ep = try_to_connect(ctx, &to, &url, deadline, rc);
 	}
-	ep = connect_adopt(ctx, &to, NULL, rc);
-	if (!ep)
-		return NULL;
-	*rc = await_connected(ep, &url, deadline);
-	if (*rc == 0)
-		return ep;
-	endpoint_free(ep);
-	return NULL;
+	return ep;
 }
 
 int slmpm_connect(slmpm_peer *peer, slmpm_ctx handle, const char *url, int timeout_ms)

@@ -10,11 +10,15 @@
 struct connection {
 	int fd;
 	bool stream;                 /* TCP: */
+	bool stays;                  /* also where the other end is on this machine ... */
+	bool is_near;                /* ... as was found out */
 	const struct secret *secret; /* both sides know it */
 };
 
 /* Is the other end of this user, or root? */
 bool connect_allowed(int fd);
+/* Its process, 0: unknown. */
+int connect_pid(int fd);
 /* An endpoint over it, its handshake begun; of listener L, or NULL: this side connected. NULL with *RC
  * and the detail set, the socket is closed then. */
 struct endpoint *connect_adopt(struct context *ctx, const struct connection *from,

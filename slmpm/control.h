@@ -17,6 +17,7 @@ struct control {
 	struct endpoint *ep;
 	struct watch socket, process;
 	struct control_stream *stream; /* NULL: a packet socket */
+	int left; /* the stream before it, until the other side has left it, too */
 	enum control_step step;
 	int round;
 	uint64_t nonce;
@@ -47,7 +48,9 @@ union control_packet {
 /* What a stream needs besides. */
 struct control_stream {
 	struct secret secret;
-	bool active;                    /* this side connected */
+	bool active;                    /* this side connected ... */
+	bool stays;                     /* ... and is not to look whether the other is near */
+	uint64_t guest;                 /* as which it may come by a nearer way; 0: no way */
 	struct wire_hello ours, theirs; /* what both prove to have heard, and by whom */
 	int error;                      /* how it ended: errno; 0 in order */
 	uint32_t have;                  /* bytes of the packet that is coming in */

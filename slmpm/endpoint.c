@@ -2,6 +2,7 @@
 /* Endpoints: how they come to be, are named, and end. */
 #include "slmpm/endpoint.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,6 +86,25 @@ struct endpoint *endpoint_new(struct context *ctx, const struct fabric *fabric)
 	stats_assign(ep);
 	endpoint_name(ep);
 	return ep;
+}
+
+int endpoint_over(struct endpoint *ep, const struct fabric *fabric)
+{
+	int rc;
+	struct fabric_domain *domain = domain_get(ep->ctx, fabric, &rc);
+	const struct fabric *over = domain ? trace_before(domain->fabric) : NULL;
+	struct fabric_link *port = over ? calloc(1, over->link_size) : NULL;
+
+	if (!port)
+		return -ENOMEM;
+	ep->link.fabric->disconnect(ep->link.port);
+	free(ep->link.port);
+	ep->link.fabric = over;
+	ep->link.port = port;
+	port->domain = domain;
+	port->owner = ep;
+	port->bell = port->process = -1;
+	return 0;
 }
 
 static void forget_messages(struct endpoint *ep)

@@ -183,6 +183,8 @@ extern struct handle_table endpoint_table;
 
 /* Over FABRIC, or with NULL that of SLMPM_FABRIC; NULL with the detail set. */
 struct endpoint *endpoint_new(struct context *ctx, const struct fabric *fabric);
+/* Its link is over FABRIC from now on: before anything has gone over it. Negative errno. */
+int endpoint_over(struct endpoint *ep, const struct fabric *fabric);
 /* Takes everything apart and frees the handle. */
 void endpoint_free(struct endpoint *ep);
 /* The endpoint of a handle, or NULL with the error set in *RC. */

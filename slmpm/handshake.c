@@ -21,10 +21,13 @@
 
 #include "slmpm/am.h"
 #include "slmpm/domain.h"
+#include "slmpm/bootstrap.h"
 #include "slmpm/error.h"
 #include "slmpm/fetch.h"
+#include "slmpm/listener.h"
 #include "slmpm/log.h"
 #include "slmpm/memory.h"
+#include "slmpm/near.h"
 #include "slmpm/share.h"
 #include "slmpm/stats.h"
 #include "slmpm/wait.h"
@@ -174,8 +177,12 @@ static int take_terms(struct control *c, const struct wire_hello *hello)
 
 static int send_proof(struct control *c)
 {
-	const struct control_stream *s = c->stream;
+	struct control_stream *s = c->stream;
 	struct wire_proof proof = {.head.type = 0};
+	const struct listener *l = c->ep->listener;
+
+	if (l)
+		near_invite(&l->near, &proof.near, &s->guest);
 
 	secret_prove(&s->secret, s->active, s->active ? &s->ours : &s->theirs,
 		     s->active ? &s->theirs : &s->ours, proof.proof);
@@ -199,6 +206,7 @@ static int take_hello(struct control *c, const struct received *r)
 		c->step = WAIT_PROOF;
 		return c->stream->active ? send_proof(c) : 0;
 	}
+	bootstrap_moved(ep);
 	c->step = WAIT_NONCE;
 	if (take_terms(c, hello) < 0)
 		return -EPROTO;
@@ -222,6 +230,12 @@ static int take_proof(struct control *c, const struct received *r)
 		stats_violation("secret");
 		log_line(SLMPM_LOG_WARN, "%s: refused: it does not know the secret", c->ep->name);
 		return refuse(c->ep, SLMPM_EACCES, "the secrets of the two sides differ");
+	}
+	if (c->stream->active && !c->stream->stays) {
+		int fd = near_go(&r->packet.proof.near);
+
+		if (fd >= 0)
+			return bootstrap_move(c->ep, fd);
 	}
 	if (take_terms(c, &c->stream->theirs) < 0)
 		return -EPROTO;

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "slmpm/bootstrap.h"
 #include "slmpm/connect.h"
 #include "slmpm/control.h"
 #include "slmpm/error.h"
@@ -158,6 +159,27 @@ void listener_ready(struct listener *l)
 		adopt(l, fd);
 }
 
+/* Who has proved itself over TCP, and turns out to be on this machine. */
+void listener_near_ready(struct listener *l)
+{
+	uint64_t guest;
+	int fd = near_accept(&l->near, &guest);
+
+	if (fd < 0)
+		return;
+	LIST_EACH(at, &l->ctx->deadlines) {
+		struct control *c = LIST_ENTRY(at, struct control, node);
+
+		if (c->ep->listener != l || c->step != WAIT_ROUND || !c->stream ||
+		    c->stream->guest != guest)
+			continue;
+		if (bootstrap_move(c->ep, fd) < 0)
+			endpoint_refused(c->ep, SLMPM_ENOMEM, "no memory for a nearer way");
+		return;
+	}
+	close(fd);
+}
+
 /* What the address says, SLMPM_SECRET, or one made up: slmpm_listener_query hands it out. */
 static int find_secret(struct listener *l, const struct url *url)
 {
@@ -184,6 +206,7 @@ static void set_url(struct listener *l, const struct url *url)
 
 static void close_it(struct listener *l)
 {
+	near_close(&l->near, l->ctx);
 	watch_remove(l->ctx, &l->watch);
 	listener_forked(l);
 	if (l->path[0])
@@ -210,6 +233,8 @@ static int begin(struct listener *l, const char *text)
 	snprintf(l->path, sizeof(l->path), "%s", url_path(&url));
 	set_url(l, &url);
 	l->spare = spare_descriptor(l);
+	if (l->tcp)
+		near_open(&l->near, l->ctx, l);
 	rc = watch_add(l->ctx, &l->watch);
 	return rc < 0 ? error_system(rc, url.text) : 0;
 }
@@ -229,7 +254,7 @@ int slmpm_listen(slmpm_listener *out, slmpm_ctx handle, const char *url)
 	if (!l)
 		return error_set(SLMPM_ENOMEM, "for a listener");
 	l->ctx = ctx;
-	l->spare = -1;
+	l->spare = l->near.watch.fd = -1;
 	l->watch = (struct watch){WATCH_LISTENER, -1, l};
 	context_lock(ctx);
 	rc = begin(l, url);
@@ -266,6 +291,8 @@ void listener_forked(struct listener *l)
 		close(l->watch.fd);
 	if (l->spare >= 0)
 		close(l->spare);
+	if (l->near.watch.fd >= 0)
+		close(l->near.watch.fd);
 }
 
 void listener_forget_refused(struct context *ctx)

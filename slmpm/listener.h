@@ -4,6 +4,7 @@
 #define SLMPM_LISTENER_H
 
 #include "slmpm/handle.h"
+#include "slmpm/near.h"
 #include "slmpm/secret.h"
 #include "slmpm/watch.h"
 
@@ -16,6 +17,7 @@ struct listener {
 	bool paused;    /* connections wait that cannot even be refused ... */
 	uint64_t again; /* ... until this */
 	bool tcp;
+	struct near near;     /* of one over TCP: for those of this machine */
 	struct secret secret; /* that who connects over TCP must know */
 	char path[108];       /* of a path socket, to be removed; else empty */
 	char url[320];        /* without the secret; with the port that it really has */
@@ -24,6 +26,7 @@ struct listener {
 extern struct handle_table listener_table;
 
 void listener_ready(struct listener *l);
+void listener_near_ready(struct listener *l);
 /* Paused listeners whose time has come are tried again: the next time, UINT64_MAX for none. */
 uint64_t listener_deadlines(struct context *ctx, uint64_t now_ns);
 /* Frees who failed before anybody knew of them: while nobody holds an endpoint or a watch. */

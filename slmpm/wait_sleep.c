@@ -31,6 +31,7 @@ static void dispatch(struct context *ctx, struct watch *w)
 	case WATCH_SOCKET: bootstrap_socket_ready(w->owner); break;
 	case WATCH_PROCESS: bootstrap_process_ended(w->owner); break;
 	case WATCH_LISTENER: listener_ready(w->owner); break;
+	case WATCH_NEAR: listener_near_ready(w->owner); break;
 	case WATCH_ARRIVE: arrive_ready(w); break;
 	case WATCH_DOMAIN: handshake_ask_again(ctx); break;
 	case WATCH_ENGINE: engine_rung(w->owner); break;

@@ -240,12 +240,17 @@ struct wire_nonce {
 	uint64_t nonce;
 };
 
+struct wire_near { /* an abstract socket of who listens, and what who connects calls itself there */
+	uint64_t door, guest;
+};
+
 /* That the secret is known: its keyed hash of both hellos. */
 struct wire_proof {
 	struct wire_control_head head;
 	unsigned char proof[16];
+	struct wire_near near; /* of who listens; 0: no shared memory */
 };
-_Static_assert(sizeof(struct wire_proof) == 24, "wire layout");
+_Static_assert(sizeof(struct wire_proof) == 40, "wire layout");
 
 struct wire_round {
 	struct wire_control_head head;

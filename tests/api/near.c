@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Both ends of a tcp:// connection on one machine find that out, and leave the network; or stay. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/lib/actor.h"
+#include "tests/lib/child.h"
+#include "tests/lib/death.h"
+
+#define SECONDS 30
+#define NOBODY  65534
+
+static slmpm_ctx ctx;
+
+struct meeting {
+	const char *connector, *listener; /* SLMPM_FABRIC */
+	unsigned user;                    /* of who connects; 0: the same */
+	bool near;
+};
+
+#define GUESTS 4
+#define URL    400
+
+/* Settings are read once a process, so guests are started first; the address comes by a pipe. */
+static struct {
+	int pipe[2];
+	pid_t pid;
+} guests[GUESTS];
+static int number; /* of this one */
+
+static int pid_told(slmpm_peer peer)
+{
+	struct slmpm_peer_info info = {.size = sizeof(info)};
+
+	OK(slmpm_peer_query(peer, &info));
+	CHECK(info.state == SLMPM_PEER_UP, "state %u", info.state);
+	CHECK(!!strstr(info.name, "127.0.0.1") == !info.pid, "pid %d, \"%s\"", info.pid, info.name);
+	return info.pid;
+}
+
+static int guest(void *arg)
+{
+	const struct meeting *m = arg;
+	slmpm_peer host;
+	char text[8], url[URL];
+
+	setenv("SLMPM_FABRIC", m->connector, 1);
+	CHECK(!m->user || setuid(m->user) == 0, "user %u", m->user);
+	OK(slmpm_open(&ctx, NULL));
+	CHECK(read(guests[number].pipe[0], url, URL) == URL, "no address");
+	OK(slmpm_connect(&host, ctx, url, PATIENCE));
+	EXPECT(pid_told(host), m->near ? getppid() : 0);
+	OK(slmpm_send(host, 0, "hello", 5, PATIENCE));
+	EXPECT(slmpm_recv(host, 0, text, sizeof(text), NULL, PATIENCE), 2);
+	EXPECT(slmpm_recv(host, 0, text, sizeof(text), NULL, PATIENCE), -SLMPM_ECLOSED);
+	return 0;
+}
+
+/* One peer came and went, and nobody else. */
+static void check_events(void)
+{
+	struct slmpm_event event = {.size = sizeof(event)};
+	uint32_t types[] = {SLMPM_EVENT_UP, SLMPM_EVENT_CLOSED};
+
+	for (int i = 0; i < 2; i++) {
+		EXPECT(slmpm_next_event(ctx, &event, 0), 1);
+		CHECK(event.type == types[i], "event %u: %s", event.type, event.detail);
+	}
+	EXPECT(slmpm_next_event(ctx, &event, 0), 0);
+}
+
+static void start_guests(struct meeting *m)
+{
+	for (number = 0; number < GUESTS; number++) {
+		CHECK(pipe(guests[number].pipe) == 0, "no pipe");
+		guests[number].pid = child_start(guest, m, SECONDS);
+	}
+}
+
+static void host_one(const struct meeting *m, slmpm_listener listener, const char *url)
+{
+	pid_t pid = guests[--number].pid;
+	slmpm_peer peer;
+	char text[8];
+
+	CHECK(write(guests[number].pipe[1], url, URL) == URL, "it has left");
+	OK(slmpm_accept(listener, &peer, PATIENCE));
+	EXPECT(pid_told(peer), m->near ? pid : 0);
+	EXPECT(slmpm_recv(peer, 0, text, sizeof(text), NULL, PATIENCE), 5);
+	OK(slmpm_send(peer, 0, "hi", 2, PATIENCE));
+	OK(slmpm_close(peer, PATIENCE));
+	CHECK(child_wait(pid) == 0, "the guest: see above");
+}
+
+static int meet(void *arg)
+{
+	struct meeting *m = arg;
+	struct slmpm_listener_info info = {.size = sizeof(info)};
+	struct holdings before;
+	slmpm_listener listener;
+	char url[URL];
+
+	start_guests(m);
+	setenv("SLMPM_FABRIC", m->listener, 1);
+	OK(slmpm_open(&ctx, NULL));
+	OK(slmpm_listen(&listener, ctx, "tcp://127.0.0.1:0"));
+	OK(slmpm_listener_query(listener, &info));
+	snprintf(url, sizeof(url), "%s#%s", info.url, info.secret);
+	host_one(m, listener, url);
+	/* Of somebody of another user there is a trace: the way that he may not go. */
+	if (!m->user)
+		check_events();
+	before = holdings_now(); /* domains have been opened */
+	while (number)
+		host_one(m, listener, url);
+	holdings_expect(before, "afterwards");
+	OK(slmpm_shut(ctx, PATIENCE));
+	return 0;
+}
+
+/* Both ends in one context. */
+static int meet_oneself(void *arg)
+{
+	struct slmpm_listener_info info = {.size = sizeof(info)};
+	slmpm_listener listener;
+	slmpm_peer a, b;
+	char url[URL], text[8];
+
+	(void)arg;
+	setenv("SLMPM_FABRIC", "shm", 1);
+	OK(slmpm_open(&ctx, NULL));
+	OK(slmpm_listen(&listener, ctx, "tcp://127.0.0.1:0"));
+	OK(slmpm_listener_query(listener, &info));
+	snprintf(url, sizeof(url), "%s#%s", info.url, info.secret);
+	OK(slmpm_connect(&a, ctx, url, PATIENCE));
+	OK(slmpm_accept(listener, &b, PATIENCE));
+	EXPECT(pid_told(a), getpid());
+	EXPECT(pid_told(b), getpid());
+	OK(slmpm_send(a, 0, "x", 1, PATIENCE));
+	EXPECT(slmpm_recv(b, 0, text, sizeof(text), NULL, PATIENCE), 1);
+	OK(slmpm_shut(ctx, PATIENCE));
+	return 0;
+}
+
+static int look_for_fabric(void *arg)
+{
+	struct slmpm_fabric_info info = {.size = sizeof(info)};
+
+	(void)arg;
+	for (int i = 0; slmpm_fabric_at(i, &info) == 0; i++)
+		if (!strcmp(info.name, "tcp") && info.available)
+			return 0;
+	return TEST_SKIPPED;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct actor roles[] = {{NULL, NULL}};
+	static struct meeting meetings[] = {
+		{"shm", "shm", 0, true},
+		{"tcp", "shm", 0, false},
+		{"shm", "tcp", 0, false},
+		{"shm", "shm", NOBODY, false},
+	};
+
+	actor_begin(argc, argv, roles);
+	unsetenv("SLMPM_SECRET");
+	setenv("SLMPM_LOG_LEVEL", "none", 1);
+	if (child_run(look_for_fabric, NULL, SECONDS) == TEST_SKIPPED)
+		test_skip("the fabric \"tcp\" cannot be used here");
+	for (size_t i = 0; i < sizeof(meetings) / sizeof(*meetings); i++)
+		if (!meetings[i].user || geteuid() == 0)
+			CHECK(child_run(meet, &meetings[i], SECONDS) == 0, "%s to %s: see above",
+			      meetings[i].connector, meetings[i].listener);
+	CHECK(child_run(meet_oneself, NULL, SECONDS) == 0, "oneself: see above");
+	return 0;
+}
