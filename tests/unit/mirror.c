@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Memory mapped twice in a row: the same bytes at both places, none left behind. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "shm/mirror.h"
+#include "tests/lib/actor.h"
+#include "tests/lib/child.h"
+
+static void both_halves_are_one(void **state)
+{
+	static const size_t sizes[] = {1, 4096, 4097, 1 << 20};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct mirror m;
+		unsigned char *at;
+
+		assert_int_equal(mirror_create(&m, "slmpm-test", sizes[i]), 0);
+		assert_true(m.size >= sizes[i] && m.size < sizes[i] + (size_t)getpagesize());
+		at = m.base;
+		for (size_t j = 0; j < m.size; j++)
+			assert_int_equal(at[j], 0);
+		actor_fill(at + m.size / 2, i, m.size); /* over the seam */
+		assert_true(actor_filled(at + m.size / 2, i, m.size));
+		assert_memory_equal(at, at + m.size, m.size);
+		mirror_destroy(&m);
+		mirror_destroy(&m);
+	}
+}
+
+static void nothing_stays(void **state)
+{
+	int descriptors = actor_descriptors(), mappings = actor_mappings();
+	struct mirror m;
+
+	(void)state;
+	assert_int_equal(mirror_create(&m, "slmpm-test", 8192), 0);
+	assert_int_equal(actor_descriptors(), descriptors);
+	assert_int_equal(actor_mappings(), mappings + 2);
+	mirror_destroy(&m);
+	assert_int_equal(actor_mappings(), mappings);
+	assert_true(mirror_create(&m, "slmpm-test", (size_t)1 << 60) < 0);
+	assert_null(m.base);
+	mirror_destroy(&m);
+	assert_int_equal(actor_descriptors(), descriptors);
+	assert_int_equal(actor_mappings(), mappings);
+}
+
+static int look(void *at)
+{
+	(void)signal(SIGSEGV, SIG_DFL);
+	return *(volatile unsigned char *)at;
+}
+
+static void a_child_has_none(void **state)
+{
+	struct mirror m;
+
+	(void)state;
+	assert_int_equal(mirror_create(&m, "slmpm-test", 8192), 0);
+	assert_true(child_run(look, m.base, 20) != 0);
+	mirror_destroy(&m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(both_halves_are_one),
+		cmocka_unit_test(nothing_stays),
+		cmocka_unit_test(a_child_has_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
