@@ -1,0 +1,92 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# timeout: 60
+#
+# Two hosts whose cable loses packets, or all of them. Loss costs time and nothing else; a short interruption
+# likewise; a partition ends as EDEAD on both sides, whoever of them sends, waits or idles, in bounded time.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. tests/lib/netns.sh
+command -v nft >/dev/null || { echo "no nft here: apt-get install nftables"; exit 77; }
+netns_enter "$0" "$@"
+netns_host alpha
+netns_host beta
+netns_link alpha beta
+
+TALK=$SLMPM_BUILD/tests/fault/net_talk
+DIR=$(mktemp -d /run/net_lost.XXXXXX)
+SLOW=${SLMPM_SAN:+3}
+DEAD=$((1000 * ${SLOW:-1})) # ms of silence
+export SLMPM_INSECURE=y SLMPM_SECRET=00112233445566778899aabbccddeeff SLMPM_DEAD_MS=$DEAD
+
+fail() {
+	echo "$*"
+	head -50 "$DIR"/* 2>/dev/null
+	exit 1
+}
+
+# await FILE WORD: the first line that begins with it, from a program that runs beside; for 10 s
+await() {
+	local tries=1000
+	until grep -m1 "^$2" "$1" 2>/dev/null; do
+		[ $((tries -= 1)) -gt 0 ] || fail "$1: no \"$2\" after ten seconds"
+		sleep 0.01
+	done
+}
+
+# both RULE: the packets that RULE is for are lost on their way in, on both hosts
+both() {
+	local host
+	for host in alpha beta; do
+		netns_on $host nft -f - <<-END || fail "nft refuses: $1"
+			add table inet lost
+			add chain inet lost in { type filter hook input priority 0; }
+			add rule inet lost in $1 drop
+		END
+	done
+}
+
+heal() {
+	netns_on alpha nft delete table inet lost && netns_on beta nft delete table inet lost || fail "nft delete"
+}
+
+# pair NAME MODE [COUNT]: beta listens, alpha connects and does so
+pair() {
+	local name=$DIR/$1 port
+	netns_on beta "$TALK" echo "tcp://$(netns_address beta alpha):0" >"$name.beta" 2>&1 &
+	port=$(await "$name.beta" port) || fail "$port"
+	netns_on alpha "$TALK" "$2" "tcp://$(netns_address beta alpha):${port#port }" ${3+"$3"} >"$name.alpha" 2>&1 &
+	await "$name.alpha" joined >/dev/null || fail "$1: not joined"
+}
+
+# ended NAME HOST ERROR MS: it ended so, in time; says how long it took
+ended() {
+	local word error ms count
+	read -r word error ms count < <(await "$DIR/$1.$2" end)
+	[ "$error" = "$3" ] && [ "$ms" -le "$4" ] || fail "$1 on $2: $word $error after $ms ms, wanted $3 within $4"
+	echo "$1 on $2: $error after $ms ms, $count messages"
+}
+
+echo "two of a hundred packets are lost"
+both 'numgen random mod 100 < 2'
+pair loss ask 300
+ended loss alpha none $DEAD
+heal
+
+echo "for a third of the time allowed nothing passes"
+pair moment ask 8000
+both 'meta l4proto tcp'
+sleep "$(printf '0.%03d' $((DEAD / 3 % 1000)))"
+heal
+ended moment alpha none $DEAD
+
+echo "nothing passes any more"
+for mode in ask stream idle; do
+	pair $mode $mode
+done
+both 'meta l4proto tcp'
+for mode in ask stream idle; do
+	for host in alpha beta; do
+		ended $mode $host EDEAD $((5 * DEAD))
+	done
+done
