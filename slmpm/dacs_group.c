@@ -40,6 +40,26 @@ static void told(struct dacsi_group *g, DACS_ERR_T answer)
 	g->seen++;
 }
 
+/* False: there is no memory now. */
+static bool tell(const struct dacsi_group *g, const struct dacsi_seat *seat,
+		 enum dacsi_word_type type, uint32_t value)
+{
+	/* Who has ended needs no word. */
+	return !seat->process || dacsi_pact_tell(seat->process, type, value, seat->theirs,
+						 g->pact.is.number) != DACS_ERR_NO_RESOURCE;
+}
+
+/* What a member is to know; it is told once more when there is memory. */
+static void inform(struct dacsi_group *g, struct dacsi_seat *seat)
+{
+	if (seat->uninformed)
+		seat->uninformed = !tell(g, seat, DACSI_CLOSED, 0);
+	if (!seat->uninformed && seat->owed && tell(g, seat, seat->owed, seat->round))
+		seat->owed = 0;
+	if (seat->uninformed || seat->owed)
+		dacsi_pact_due(&g->pact);
+}
+
 /* This round is over. What members say meanwhile belongs to the next. */
 static void end_round(struct dacsi_group *g, DACS_ERR_T answer)
 {
@@ -51,12 +71,13 @@ static void end_round(struct dacsi_group *g, DACS_ERR_T answer)
 			continue;
 		seat->asks = 0;
 		dacsi.awaited--;
-		if (seat->process)
-			(void)dacsi_pact_tell(seat->process,
-					      answer == DACS_SUCCESS ? DACSI_PASS : DACSI_FAIL,
-					      over, seat->theirs, g->pact.is.number);
-		else
+		if (!seat->process) {
 			told(g, answer);
+			continue;
+		}
+		seat->owed = answer == DACS_SUCCESS ? DACSI_PASS : DACSI_FAIL;
+		seat->round = over;
+		inform(g, seat);
 	}
 }
 
@@ -64,6 +85,8 @@ void dacsi_group_settle(struct dacsi_group *g)
 {
 	if (!g->pact.owner || !g->closed)
 		return;
+	for (struct dacsi_seat *seat = g->pact.seats; seat; seat = seat->next)
+		inform(g, seat);
 	if (g->failed)
 		end_round(g, DACS_ERR_DE_TERM);
 	else if (all_are_there(g))
@@ -204,9 +227,7 @@ static DACS_ERR_T close_group(dacs_group_t group)
 	g->closed = true;
 	dacsi_pact_withdraw(&g->pact);
 	for (struct dacsi_seat *seat = g->pact.seats; seat; seat = seat->next)
-		if (seat->process)
-			(void)dacsi_pact_tell(seat->process, DACSI_CLOSED, 0, seat->theirs,
-					      g->pact.is.number);
+		seat->uninformed = seat->process && !seat->left;
 	dacsi_pact_due(&g->pact);
 	return DACS_SUCCESS;
 }

@@ -13,6 +13,9 @@ struct dacsi_seat { /* a partner's share in a mutex or group of this process */
 	bool left;                     /* nobody's any more */
 	uint32_t watchers;             /* threads that wait in a share for it */
 	uint32_t asks;   /* mutex: so many of its threads want it; group: it is there */
+	uint32_t owed;   /* group: 0, DACSI_PASS or FAIL, not told yet for want of memory, ... */
+	uint32_t round;  /* ... of this round */
+	bool uninformed; /* group: likewise, that it is closed */
 	uint64_t ticket; /* mutex: asked with this one */
 };
 

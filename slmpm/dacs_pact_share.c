@@ -205,8 +205,9 @@ static DACS_ERR_T accept_once(struct dacsi_process *process, enum dacsi_family f
 	pact->owner = false;
 	pact->process = process;
 	pact->theirs = (*link)->theirs;
-	drop(process, link); /* before the handler can run */
 	rc = dacsi_pact_tell(process, DACSI_ACCEPT, 0, pact->theirs, pact->is.number);
+	if (rc != DACS_ERR_NO_RESOURCE) /* else it stands; a handler may have taken it away */
+		dacsi_pact_withdrawn(process, pact->theirs);
 	if (rc != DACS_SUCCESS)
 		dacsi_pact_free(pact);
 	return rc;
