@@ -297,7 +297,7 @@ void fetch_over(struct endpoint *ep, const struct head *h)
 	if (!p->asked)
 		learn(ep, p);
 	ep->stats->rget_messages++;
-	ep->stats->rget_bytes += r->length - (p->limit - p->done);
+	ep->stats->rget_bytes += p->done; /* from there on we have written, or nobody wanted it */
 	fetch_forget(r);
 	list_remove(&r->node);
 	request_finish(r, 0);

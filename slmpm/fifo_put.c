@@ -72,6 +72,8 @@ int fifo_put(const struct operation *o)
 	if (rc == 0)
 		rc = blocks ? message_await(r, o->full.timeout_ms) : message_submit(r);
 	if (rc == 0 && endpoint_get(peer) == ep) { /* else another thread has closed it meanwhile */
+		ep->stats->puts++;
+		ep->stats->put_bytes += o->length;
 		ep->stats->fifo_puts++;
 		ep->stats->fifo_bytes += o->length;
 	}

@@ -343,7 +343,6 @@ int rma_operate(struct operation *o)
 	ctx = o->remote->ctx;
 	rc = check(o);
 	if (rc == 0 && o->full.flags & SLMPM_FIFO) {
-		account(o);
 		rc = fifo_put(o);
 	} else if (rc == 0) {
 		bool direct = goes_directly(o), notify = o->full.flags & SLMPM_NOTIFY;

@@ -150,7 +150,9 @@ static int order(void *unused)
 		e = take(64, 9, 8);
 		OK(slmpm_fifo_drop(&e));
 	}
+	EXPECT(slmpm_put(rmem, 0, here, longest + 1, &how, NULL), -SLMPM_ELIMIT);
 	OK(slmpm_peer_stats(a, &stats, sizeof(stats)));
+	CHECK(stats.puts == 202 && stats.put_bytes == bytes + 16, "%d puts", (int)stats.puts);
 	CHECK(stats.fifo_puts == 202 && stats.fifo_bytes == bytes + 16 && !stats.fifo_entries,
 	      "%d puts of %d bytes", (int)stats.fifo_puts, (int)stats.fifo_bytes);
 	OK(slmpm_peer_stats(b, &stats, sizeof(stats)));
