@@ -52,7 +52,7 @@ static void await_acceptor(const struct share_side *s, slmpm_mem mem)
 void share_side_open(struct share_side *s, slmpm_ctx ctx, slmpm_peer peer, size_t size)
 {
 	*s = (struct share_side){.ctx = ctx, .peer = peer, .size = size};
-	s->landed = give(s, size, SLMPM_WRITE, &s->landing);
+	s->landed = give(s, size, SLMPM_READ_WRITE, &s->landing);
 	s->from = give(s, size, SLMPM_READ, &s->source);
 	s->to = take(s);
 	s->open = take(s);
