@@ -35,12 +35,19 @@
 #define PACKET_LEAST  256 /* the head of an active message, a key, an announcement go into one */
 #define PAYLOAD_LEAST (PACKET_LEAST + CHECKSUM_SPARE)
 
+static uint64_t lower(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Several of them are to fit the credit, unless somebody has asked for longer ones. */
 static uint64_t own_packet_max(const struct endpoint *ep)
 {
 	const struct config *config = config_get();
 
 	return config->packet_max ? (uint64_t)config->packet_max :
-				    domain_caps(ep->link.port->domain->fabric)->packet_best;
+				    lower(domain_caps(ep->link.port->domain->fabric)->packet_best,
+					  (uint64_t)config->eager_credit / 4);
 }
 
 static int send_hello(struct control *c)
@@ -116,11 +123,6 @@ static int send_round(struct control *c)
 	round.blob_length = LITTLE_32(blob.length);
 	memcpy(round.blob, blob.bytes, blob.length);
 	return control_send(c, &round, sizeof(round), WIRE_ROUND, blob.fd_count ? blob.fds[0] : -1);
-}
-
-static uint64_t lower(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
 }
 
 /* What both sides keep to: the smaller of each pair. */

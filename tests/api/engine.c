@@ -223,6 +223,7 @@ static void *come_and_go(void *arg)
 		memset(from, i + 1, bytes);
 		OK(slmpm_put(to, 0, from, bytes, NULL, &req));
 		EXPECT(slmpm_wait(&req, 1, &done, PATIENCE), 0);
+		OK(slmpm_flush(near, PATIENCE)); /* where it is not mapped */
 		CHECK(!memcmp(base, from, bytes), "round %d", i);
 		OK(slmpm_shut(own, PATIENCE));
 	}

@@ -12,6 +12,7 @@
 
 #include "tests/lib/actor.h"
 #include "tests/lib/child.h"
+#include "tests/lib/way.h"
 
 #define SIZE 100000
 
@@ -60,8 +61,8 @@ static void allocated(void)
 	OK(slmpm_mem_key(mem, other, SLMPM_READ_WRITE, &key));
 	OK(slmpm_mem_open(owner, &key, &rmem));
 	info = far_info(rmem);
-	CHECK(info.access == SLMPM_READ_WRITE && info.length == SIZE && info.mapped == 1 &&
-		      info.address == (uintptr_t)base && !strcmp(info.path, "map"),
+	CHECK(info.access == SLMPM_READ_WRITE && info.length == SIZE && info.mapped == way_maps() &&
+		      info.address == (uintptr_t)base && !strcmp(info.path, way_mapped()),
 	      "what the peer's region tells: %s", info.path);
 	settle();
 	EXPECT(region_info(mem).acceptors, 1);
@@ -367,10 +368,11 @@ static int silent(void *arg)
 
 static void limits(void)
 {
-	static const char *const settings[][6] = {
-		{"SLMPM_MAP_MAX", "200000", "map", "map", "ring", NULL},
+	const char *map = way_mapped();
+	const char *const settings[][6] = {
+		{"SLMPM_MAP_MAX", "200000", map, map, "ring", NULL},
 		{"SLMPM_MAP_MAX", "0", "ring", "ring", "ring", NULL},
-		{"SLMPM_KEYS", "3", "map", "map", "map", "3 keys"},
+		{"SLMPM_KEYS", "3", map, map, map, "3 keys"},
 	};
 
 	for (int i = 0; i < 3; i++)

@@ -432,6 +432,7 @@ static void canceled(void)
 	/* Given up in the middle, and the next is whole. */
 	REFUSED(slmpm_putv(rmem, spans, LONG, pieces, LONG, &once, NULL), SLMPM_ETIMEOUT,
 		"not done");
+	OK(slmpm_flush(far, PATIENCE)); /* what is still on its way of that is in place */
 	one_length(100000, 5);
 }
 

@@ -138,12 +138,18 @@ static void arguments(void)
 
 static void environments(void)
 {
-	char *more[] = {"SPAWN_A=new", "SPAWN_C=", "SLMPM_PARENT=3:99", "SLMPM_LEASH=0", NULL};
+	char *more[] = {"SPAWN_A=new", "SPAWN_C=", "SLMPM_PARENT=3:99", "SLMPM_LEASH=0", "", NULL};
+	char *only[] = {"", NULL};
 	struct slmpm_spawn_options add = {.envp = more},
 				   clean = {.envp = more, .flags = SLMPM_SPAWN_CLEAN_ENV},
-				   empty = {.flags = SLMPM_SPAWN_CLEAN_ENV};
+				   bare = {.envp = only, .flags = SLMPM_SPAWN_CLEAN_ENV};
 	slmpm_peer peer;
+	char fabric[64];
 
+	/* Both sides go over the same. */
+	snprintf(fabric, sizeof(fabric), "SLMPM_FABRIC=%s",
+		 getenv("SLMPM_FABRIC") ? getenv("SLMPM_FABRIC") : "shm");
+	more[4] = only[0] = fabric;
 	setenv("SPAWN_A", "old", 1);
 	setenv("SPAWN_AB", "longer", 1);
 	peer = start(self, NULL, NULL);
@@ -158,7 +164,7 @@ static void environments(void)
 	says(peer, "eSPAWN_A", "new");
 	says(peer, "eSPAWN_AB", "(unset)");
 	finish(peer);
-	peer = start(self, NULL, &empty);
+	peer = start(self, NULL, &bare);
 	says(peer, "eSPAWN_A", "(unset)");
 	says(peer, "ePATH", "(unset)");
 	finish(peer);

@@ -28,6 +28,10 @@ slmpm_rmem way_reach(slmpm_mem mem, slmpm_peer near, slmpm_peer peer, uint32_t a
 /* Between processes: the key to MEM goes to PEER as a message of STREAM, and is opened there. */
 void way_give(slmpm_mem mem, slmpm_peer peer, uint32_t stream);
 slmpm_rmem way_open(slmpm_peer peer, uint32_t stream);
+/* Can memory be mapped over the fabric of SLMPM_FABRIC? Only then does what should be go that way. */
+bool way_maps(void);
+/* "map", or what there is instead. */
+const char *way_mapped(void);
 /* It goes that way. */
 void way_check(slmpm_rmem rmem);
 
