@@ -220,6 +220,13 @@ static bool link_may_speak(const struct endpoint *ep)
 	       !ep->control->link_lost;
 }
 
+static uint64_t link_grace_ms(void)
+{
+	uint64_t dead_ms = (uint64_t)config_get()->dead_ms;
+
+	return dead_ms < LINK_GRACE_MS ? dead_ms : LINK_GRACE_MS;
+}
+
 /* Concluded in so many milliseconds, unless somebody says more before. */
 static void conclude_in(struct control *c, uint64_t ms)
 {
@@ -330,7 +337,7 @@ void bootstrap_hang_up(struct endpoint *ep)
 	progress_drain(ep); /* an orderly end lies in the ring */
 	c->step = HUNG_UP;
 	if (link_may_speak(ep))
-		conclude_in(c, LINK_GRACE_MS);
+		conclude_in(c, link_grace_ms());
 	else if (ep->end_of_stream || c->process.fd < 0)
 		ended(ep, c->process.fd < 0 && ep->link.port->pid);
 	else
@@ -362,7 +369,7 @@ void bootstrap_process_ended(struct endpoint *ep)
 	if (link_may_speak(ep))
 		progress_drain(ep);
 	if (link_may_speak(ep))
-		conclude_in(c, LINK_GRACE_MS);
+		conclude_in(c, link_grace_ms());
 	else if (ep->state == SLMPM_PEER_CONNECTING || ep->state == SLMPM_PEER_UP)
 		ended(ep, true);
 }

@@ -84,11 +84,18 @@ static int refuse(struct endpoint *ep, int error, const char *why)
 	return -EPROTO;
 }
 
+/* Of a connection beside the control connection. */
+static bool is_loss(int rc)
+{
+	return rc == -ECONNREFUSED || rc == -ECONNRESET || rc == -EPIPE || rc == -ETIMEDOUT ||
+	       rc == -EHOSTUNREACH || rc == -ENETUNREACH;
+}
+
 /* Not the peer's doing, or not its lie: an errno. */
 static int fail(struct endpoint *ep, int rc, const char *what)
 {
 	char why[112], text[64] = "";
-	int error = -error_system(rc, what);
+	int error = is_loss(rc) ? SLMPM_EDEAD : -error_system(rc, what);
 
 	snprintf(why, sizeof(why), "%s: %s", what, strerror_r(-rc, text, sizeof(text)));
 	return refuse(ep, error, why);
@@ -292,7 +299,9 @@ static int take_answer(struct control *c, int rc)
 		return refuse(ep, SLMPM_EPROTO, why);
 	}
 	if (rc < 0)
-		return fail(ep, rc, "the ring that it offers cannot be used");
+		return fail(ep, rc,
+			    is_loss(rc) ? "its link cannot be reached" :
+					  "the ring that it offers cannot be used");
 	if (rc == 2)
 		return 0;
 	c->round++;

@@ -131,6 +131,8 @@ int url_not_connected(const struct url *url, int rc)
 {
 	if (rc == -ECONNREFUSED || rc == -ENOENT)
 		return error_set(SLMPM_ENOENT, "%s: nobody listens there", url->text);
+	if (rc == -ECONNRESET)
+		return error_set(SLMPM_EDEAD, "%s: the listener has left", url->text);
 	if (rc == -EAGAIN)
 		return error_set(SLMPM_ETIMEOUT, "%s: the listener takes nobody in", url->text);
 	if (rc == -ETIMEDOUT)

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A process is killed at every system call of connecting, speaking and closing, on either side. The
+ * other is never stuck, keeps nothing, and serves the next one; the address can be had again.
+ */
+#ifndef TESTS_LIB_KILL_CONNECT_H
+#define TESTS_LIB_KILL_CONNECT_H
+
+/* The listener at this address. Fails the test, or skips it. */
+void kill_connect_sweep(const char *at);
+
+#endif
