@@ -340,5 +340,9 @@ int arrive_connect(const char *text, uint64_t deadline)
 		}
 		at += n + 1;
 	}
+	/* Where it listened nobody does, or who was let in has been sent away. */
+	if (rc == -SLMPM_ENOENT || rc == -SLMPM_ESYSTEM)
+		return error_set(SLMPM_ECLOSED, "no way back to the host: %.*s",
+				 (int)(slash - text), text);
 	return rc;
 }

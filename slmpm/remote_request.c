@@ -79,6 +79,7 @@ static int put_program(FILE *to, const struct remote_request *r)
 {
 	char path[PATH_MAX], file[PATH_MAX];
 	ssize_t n = -1;
+	int rc;
 
 	put(to, "name", r->prog);
 	if (r->options && r->options->flags & SLMPM_SPAWN_THERE) {
@@ -89,12 +90,13 @@ static int put_program(FILE *to, const struct remote_request *r)
 		n = readlink(r->prog, file, sizeof(file) - 1);
 	if (n > 0)
 		file[n] = 0;
-	if (launch_find(n > 0 ? file : r->prog, path) == 0)
+	rc = launch_find(n > 0 ? file : r->prog, path);
+	if (rc == 0)
 		put(to, "program", path);
 	else if (!strchr(r->prog, '/'))
 		put(to, "command", r->prog);
 	else
-		return error_set(SLMPM_ENOENT, "%.120s is no program here", r->prog);
+		return error_system(rc, r->prog);
 	return 0;
 }
 

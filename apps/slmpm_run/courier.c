@@ -13,7 +13,9 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,7 +28,7 @@
 
 struct courier {
 	struct delivery d;
-	int signals, leash;
+	int signals, leash, job;
 	int to; /* output on its way: where, what, how much of it */
 	const unsigned char *data;
 	uint32_t left;
@@ -132,19 +134,20 @@ static int serve(struct courier *c)
 		struct pollfd p[] = {
 			{.fd = c->signals, .events = POLLIN},
 			{.fd = c->leash, .events = POLLIN},
+			{.fd = c->job, .events = POLLIN},
 			{.fd = c->left ? -1 : c->d.fd, .events = POLLIN},
 			{.fd = c->left ? c->to : -1, .events = POLLOUT},
 		};
 
-		if (poll(p, 4, -1) < 0 && errno != EINTR)
+		if (poll(p, 5, -1) < 0 && errno != EINTR)
 			return 1;
-		if (p[1].revents) /* its host has ended, and it with it */
+		if (p[1].revents || p[2].revents) /* its host or job has ended, and it with it */
 			end_by(SIGKILL);
 		if (p[0].revents)
 			pass_signals(c);
-		if (p[3].revents)
+		if (p[4].revents)
 			put_output(c);
-		else if (p[2].revents)
+		else if (p[3].revents)
 			rc = take_word(c);
 	}
 	return rc;
@@ -163,6 +166,27 @@ static bool block_signals(struct courier *c)
 			     signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK) :
 			     -1;
 	return c->signals >= 0;
+}
+
+/* A connection that ends with the job's slmpm_run; -1: there is none. */
+static int watch_job(void)
+{
+	const char *path = getenv("SLMPM_JOB");
+	struct sockaddr_un sa = {.sun_family = AF_UNIX};
+	int fd;
+
+	if (path && *path == '+')
+		path++;
+	if (!path || !*path || strlen(path) >= sizeof(sa.sun_path))
+		return -1;
+	strcpy(sa.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd >= 0 && connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0 &&
+	    send(fd, "watch", 5, MSG_NOSIGNAL) == 5)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
 }
 
 /* ---- the request ---------------------------------------------------------------------------- */
@@ -218,5 +242,6 @@ int courier_main(void)
 	if (!block_signals(&c) || frame_send(parent, FRAME_STARTED, NULL, 0, WAIT_MS) < 0)
 		return 1;
 	close(parent);
+	c.job = watch_job();
 	return serve(&c);
 }

@@ -86,6 +86,17 @@ static char *replace(const char *value, const char *from, const char *to)
 	return out;
 }
 
+/* Of the host's machine and start, where a remote command has let them through. */
+static void forget_foreign(void)
+{
+	static const char *const names[] = {"SLMPM_TOPOLOGY", "SLMPM_JOB",    "SLMPM_RUN_DIR",
+					    "SLMPM_RUNNER",   "SLMPM_EXPORT", "SLMPM_ELEMENTS",
+					    "SLMPM_PARENT",   "SLMPM_SECRET", "SLMPM_LEASH"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		(void)unsetenv(names[i]);
+}
+
 static bool set_given(const struct program *p)
 {
 	char **given = records_all(&p->start, "env"), cwd[PATH_MAX + 8];
@@ -181,6 +192,7 @@ static void become(const struct program *p, char **words, const char *file, int 
 	enter_folder(p, report);
 	if (records_value(&p->start, "clean") && clearenv() != 0)
 		give_up(report, "the environment");
+	forget_foreign();
 	if (!set_given(p) || !set_libraries(p)) {
 		errno = ENOMEM;
 		give_up(report, "the environment");

@@ -164,6 +164,8 @@ static void take_message(struct run *r)
 			take_start(r, text, fds);
 		else
 			take_end(r, text);
+		if (!strcmp(text, "watch"))
+			return; /* it stays open as long as this process lives */
 	}
 	for (int i = 0; i < 2; i++)
 		if (fds[i] >= 0)

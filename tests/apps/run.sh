@@ -48,6 +48,11 @@ seq 3000 | far -o "$dir/output" -H beta:3 "$bin/am_counter" 3 || fail "-o: $?"
 [ "$(cat "$dir"/output/[123].err | wc -l)" = 3 ] && [ ! -s "$dir/output/1.out" ] || fail "-o: $(ls -l "$dir/output")"
 gone output
 
+# The DaCS ways to name a program, its directory and environment; messages of all kinds.
+SLMPM_TEST_ELSEWHERE=1 far -q -H beta:4 "$SLMPM_BUILD/tests/dacs/launch" || fail "dacs_de_start elsewhere: $?"
+far -q -H beta:4 "$SLMPM_BUILD/tests/dacs/message" || fail "dacs_send elsewhere: $?"
+gone DaCS
+
 # A long line, no line end, binary zeroes: whole and once.
 run -l sh -c 'head -c 40000 /dev/zero | tr "\0" x; echo; printf "no end"' || fail "long lines: $?"
 [ "$(sed 's/^\[host\] //' "$dir/out" | tr -d '\n' | wc -c)" = 40006 ] || fail "a long line lost something"

@@ -11,7 +11,7 @@
 #	netns_on beta COMMAND...	# run it there, in its home /home/beta
 #	$netns_remote			# the same as a command of one line, with %h for the host
 
-netns_remote='nsenter --net=/run/networks/%h --mount=/run/mounts/%h --wd=/home/%h'
+netns_remote='nsenter --net=/run/networks/%h --mount=/run/mounts/%h --wdns=/home/%h'
 
 netns_skip() { echo "$*"; exit 77; }
 
@@ -32,7 +32,7 @@ netns_enter() {
 }
 
 netns_prepare() {
-	mount -t tmpfs none /run && mkdir /run/networks /run/mounts /run/lock && mount -t tmpfs none /home &&
+	mount -t tmpfs none /run && mkdir /run/networks /run/mounts /run/lock &&
 		mount --make-rprivate / && ip link set lo up || netns_skip "no namespaces: mounts are refused"
 	netns_cables=0
 }
@@ -40,8 +40,9 @@ netns_prepare() {
 # A process holds both: hosts that were made before this one could not see a name that is mounted now.
 netns_host() {
 	local said hold
-	mkdir "/home/$1" && exec {hold}< <(exec unshare -m -n sh -c 'echo made; exec sleep infinity >/dev/null')
-	ln -s "/proc/$!/ns/mnt" "/run/mounts/$1" && ln -s "/proc/$!/ns/net" "/run/networks/$1" && read -r said <&"$hold" &&
+	exec {hold}< <(exec unshare -m -n sh -c 'mount -t tmpfs none /home && mkdir "/home/$0" && echo made
+		exec sleep infinity >/dev/null' "$1")
+	ln -s "/proc/$!/ns/mnt" "/run/mounts/$1" && ln -s "/proc/$!/ns/net" "/run/networks/$1" && read -r said <&"$hold" && [ "$said" ] &&
 		ip netns attach "$1" $! && ip -n "$1" link set lo up || netns_skip "host $1: refused"
 	exec {hold}<&-
 }
@@ -63,7 +64,7 @@ netns_device() { eval "echo \$netns_device_$1_$2"; }
 netns_on() {
 	local host=$1
 	shift
-	nsenter --net="/run/networks/$host" --mount="/run/mounts/$host" --wd="/home/$host" "$@"
+	nsenter --net="/run/networks/$host" --mount="/run/mounts/$host" --wdns="/home/$host" "$@"
 }
 
 netns_hide() { netns_on "$1" mount -t tmpfs none "$2" || netns_skip "$2 on $1: refused"; }

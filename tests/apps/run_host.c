@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* helper: of run_ends.sh */
+/*
+ * A host for any program: run_host WHAT [NAME=VALUE...] PROGRAM ARGUMENT... starts it and prints how it
+ * ended. WHAT: join; kill or term, once a line has come on standard input; leash, bound to this
+ * process's life; cwd=DIRECTORY; carry=DIRECTORY; there; wrapper=WORDS; clean.
+ */
+#include <signal.h>
+#include <slmpm.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+static int tell(slmpm_peer peer)
+{
+	int status = 0, rc = slmpm_join(peer, &status, 30000);
+
+	if (rc < 0)
+		return slmpm_perror("join");
+	if (WIFEXITED(status))
+		printf("exited %d\n", WEXITSTATUS(status));
+	else
+		printf("signal %d\n", WTERMSIG(status));
+	return 0;
+}
+
+static const char *after(const char *word, const char *key)
+{
+	size_t n = strlen(key);
+
+	return strncmp(word, key, n) == 0 && word[n] == '=' ? word + n + 1 : NULL;
+}
+
+int main(int argc, char **argv)
+{
+	struct slmpm_spawn_options o = {.size = sizeof(o)};
+	const char *what = argc > 2 ? argv[1] : "", *value;
+	char *env[16] = {NULL};
+	int next = 2, envs = 0;
+	slmpm_peer peer;
+
+	while (next < argc - 1 && strchr(argv[next], '=') && envs < 15)
+		env[envs++] = argv[next++];
+	o.envp = env;
+	if (strcmp(what, "leash") == 0)
+		o.flags |= SLMPM_SPAWN_DIE_WITH_HOST;
+	if (strcmp(what, "there") == 0)
+		o.flags |= SLMPM_SPAWN_THERE;
+	if (strcmp(what, "clean") == 0)
+		o.flags |= SLMPM_SPAWN_CLEAN_ENV;
+	if ((value = after(what, "carry")))
+		o.flags |= SLMPM_SPAWN_CARRY_CWD;
+	o.cwd = value ? value : after(what, "cwd");
+	o.wrapper = after(what, "wrapper");
+	if (slmpm_spawn(&peer, argv[next], argv + next + 1, &o) < 0)
+		return slmpm_perror("start");
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (strcmp(what, "kill") == 0 || strcmp(what, "term") == 0 || strcmp(what, "leash") == 0) {
+		if (getchar() != '\n')
+			return 3;
+		if (what[0] == 'l')
+			return raise(SIGKILL);
+		if (slmpm_kill(peer, what[0] == 'k' ? 0 : 60000) < 0)
+			return slmpm_perror("kill");
+	}
+	return tell(peer);
+}

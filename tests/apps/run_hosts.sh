@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# slmpm_run over two hosts that share no program, no temporary folder and no network but one cable: unchanged programs,
+# their files, output, exit codes, signals, ends of either side.
+# native-only
+# timeout: 120
+set -u
+. "$(dirname "$0")/../lib/netns.sh"
+netns_enter "$0" "$@"
+bin=$SLMPM_BUILD/bin
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+fail() { echo "$*" >&2; cat "$dir"/err* >&2; exit 1; }
+
+# beta has slmpm_run where it was installed, and nothing else of ours.
+netns_host alpha
+netns_host beta
+netns_link alpha beta
+mkdir -p "$dir/install/bin" "$dir/install/lib"
+cp "$bin/slmpm_run" "$dir/install/bin" && cp -P "$SLMPM_BUILD"/lib/libslmpm.so* "$dir/install/lib" || exit 1
+netns_on beta sh -c "mount -t tmpfs none /mnt && cp -r '$dir/install' /mnt/slmpm" || fail "no installation on beta"
+netns_hide beta "$SLMPM_BUILD"
+netns_hide beta /tmp
+netns_on beta test -e "$bin/hello_accel" && fail "beta sees the programs"
+[ -z "$(netns_on beta ls -A /tmp)" ] || fail "beta sees this folder"
+
+export SLMPM_INSECURE=y
+run() { # run OPTIONS... PROGRAM...: the host program on alpha, elements on beta
+	netns_on alpha timeout 60 "$bin/slmpm_run" -H "${hosts:-beta}" --remote "$netns_remote" --runner /mnt/slmpm/bin/slmpm_run "$@" \
+		>"$dir/out" 2>"$dir/err"
+}
+on_beta() { netns_on beta "$@"; }
+# What a run leaves on beta: no process but who holds its mounts, no file.
+gone() {
+	local tries=0
+	while [ -n "$(on_beta ls -A /tmp)" ] || pgrep -f '/slmpm-agent-|slmpm_run --agent' >/dev/null; do
+		[ $((tries += 1)) -lt 100 ] || fail "$1: left on beta: $(on_beta ls -A /tmp; pgrep -af '/slmpm-agent-|slmpm_run --agent')"
+		read -r -t 0.05 _ <><(:)
+	done
+}
+
+# ---- what the README shows, by one flag ----
+run "$bin/hello_host" || fail "hello: exit status $?"
+[ "$(cat "$dir/out")" = "hello from the accelerator" ] || fail "hello said: $(cat "$dir/out")"
+gone hello
+run "$bin/am_counter" 3 <"$0" || fail "am_counter: exit status $?"
+grep -q "^$(wc -l <"$0") lines, " "$dir/out" || fail "am_counter: $(cat "$dir/out")"
+
+mkdir "$dir/tree"
+for size in 0 1 4095 65537 1000003 5000000; do head -c $size /dev/urandom >"$dir/tree/$size"; done
+run "$bin/slmpm_demo" -n 2 "$dir/tree" || fail "demo: exit status $?"
+sha256sum --quiet --strict -c "$dir/out" || fail "demo: wrong digests"
+grep -q ' 0 lost\|2 accelerators, [0-9.]* s' "$dir/err" || fail "demo: lost an accelerator"
+gone demo
+
+# ---- perftest: every kind once ----
+tests=send_lat,send_bw,put_lat,get_lat,put_bw,fadd
+run "$bin/slmpm_perftest" -t $tests -s 64 -n 100 --samples 1 --json || fail "perftest: exit status $?"
+[ "$(wc -l <"$dir/out")" = 6 ] || fail "perftest: $(cat "$dir/out")"
+gone perftest
+exit 0
