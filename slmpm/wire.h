@@ -85,6 +85,15 @@ enum wire_opcode {
 	WIRE_OPCODES = 58
 };
 
+/* Of a bond, beside those (slmpm/bond_parts.h); without payload. */
+enum wire_bond {
+	WIRE_BOND_ACK = 250,     /* packets received; 1: answer with your own */
+	WIRE_BOND_SWITCH = 251,  /* path; packets sent before */
+	WIRE_BOND_RESUME = 252,  /* packets received; round; a bit for each path lost */
+	WIRE_BOND_RESTART = 253, /* packets sent before; round; part of it */
+	WIRE_BOND_LOST = 254,    /* a bit for each path lost */
+};
+
 #define WIRE_LENGTH_MASK    ((UINT64_C(1) << 48) - 1)
 #define WIRE_FLAG_CHECK     1u /* the payload ends with 4 bytes of CRC-32C over header and payload */
 #define WIRE_FLAG_ANNOUNCED 2u /* First: the rest waits for WIRE_CLEAR */

@@ -286,7 +286,7 @@ static void build(struct link_pair *p)
 		unsigned char *at = fabric->reserve(p->link[LEFT], room);
 		struct fabric_wr wr = {
 			.op = FABRIC_SEND,
-			.kind = (uint8_t)(i % 255 + 1),
+			.kind = (uint8_t)(i % 249 + 1),
 			.flags = FABRIC_BUILT,
 			.length = used,
 			.head = {i, ~i, i << 40 | used},

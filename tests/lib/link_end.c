@@ -209,7 +209,7 @@ int link_put(struct fabric_link *l, uint64_t seed, uint32_t length, uint16_t fla
 	unsigned char *data = malloc(length ? length : 1);
 	struct fabric_wr wr = {
 		.op = FABRIC_SEND,
-		.kind = (uint8_t)(seed % 255 + 1),
+		.kind = (uint8_t)(seed % 249 + 1), /* 250 and more are bonds' */
 		.flags = flags,
 		.length = length,
 		.data = data,
@@ -250,7 +250,7 @@ void link_check(const struct fabric_arrival *a, uint64_t seed, uint32_t length)
 {
 	unsigned long long number = seed;
 
-	CHECK(a->length == length && a->kind == seed % 255 + 1,
+	CHECK(a->length == length && a->kind == seed % 249 + 1,
 	      "packet %llu: %u bytes of kind %u, not %u", number, a->length, a->kind, length);
 	CHECK(a->head[0] == seed && a->head[1] == ~seed && a->head[2] == (seed << 40 | length),
 	      "packet %llu: another's header", number);

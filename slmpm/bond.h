@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Bonds: several links of one pair of processes joined into one, which the core uses like any
+ * other. Each packet is delivered exactly once and in order as long as one of them is left.
+ */
+#ifndef SLMPM_BOND_H
+#define SLMPM_BOND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct fabric;
+struct fabric_domain;
+struct fabric_link;
+
+#define BOND_PATHS 4 /* links of a pair, in its whole life */
+
+/* A bond's table; address, connect and alloc it has none: its paths are connected when they come. */
+extern const struct fabric bond_fabric;
+
+/* LINK (zeroed, bond_fabric.link_size bytes, domain and start set) gets a log of LOG bytes at least
+ * for what the peer has not acknowledged, and path 0: PORT, connected over FABRIC and from malloc,
+ * which is the bond's from here on. 0, -ENOMEM or -EINVAL; PORT stays the caller's then. */
+int bond_open(struct fabric_link *link, uint64_t log, const struct fabric *fabric,
+	      struct fabric_link *port);
+/* Another, under the number that it has at the peer's end, too, which adds it at any other time.
+ * -EINVAL: no such number, or in use; -EMSGSIZE: its packets are shorter than those before. */
+int bond_add(struct fabric_link *link, uint32_t path, const struct fabric *fabric,
+	     struct fabric_link *port);
+/* The next packets go by PATH; -ENOENT where it is not up. */
+int bond_use(struct fabric_link *link, uint32_t path);
+
+/* A bit for each path that is up; and that has ever been. */
+uint32_t bond_up(const struct fabric_link *link);
+uint32_t bond_known(const struct fabric_link *link);
+/* By which packets go out now. */
+uint32_t bond_path(const struct fabric_link *link);
+/* A path's own link, for its counts and reasons; NULL where there is none. */
+struct fabric_link *bond_port(const struct fabric_link *link, uint32_t path);
+/* Whose memory operations a bond forwards; NULL: none of its paths has any. */
+struct fabric_domain *bond_memory(const struct fabric_link *link);
+
+#endif

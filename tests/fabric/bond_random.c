@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* timeout: 60 */
+/* A bond against a model of it, at random: both ends post, build, take, hold and release, sleep,
+ * change links; links join and are lost. Each packet comes exactly once and in order. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/lib/actor.h"
+#include "tests/lib/bond_rig.h"
+#include "tests/lib/fabric_suite.h"
+#include "tests/lib/random.h"
+
+#define HELD  5
+#define STEPS 1500
+
+struct side {
+	uint64_t sent, taken; /* packets, numbered from 1 */
+	struct fabric_arrival held[HELD];
+	uint64_t seeds[HELD];
+	int count;
+	bool landing, armed;
+	unsigned char *place;
+	int known[BOND_PATHS];
+};
+
+struct life {
+	struct rig r;
+	struct rig_shape shape;
+	struct rng g;
+	uint32_t most; /* bytes of a packet */
+	struct side side[SIDES];
+};
+
+/* Both ends know how long the packet is. */
+static uint32_t length_of(const struct life *x, uint64_t seed)
+{
+	struct rng g = {seed * 77};
+
+	return rng_one_in(&g, 3) ? rng_below(&g, x->most + 1) : rng_below(&g, 40);
+}
+
+static void post(struct life *x, int side)
+{
+	struct side *s = &x->side[side];
+	struct fabric_link *l = x->r.link[side];
+	uint64_t seed = s->sent + 1;
+	uint32_t length = length_of(x, seed);
+	int rc;
+
+	if (rng_one_in(&x->g, 4)) {
+		struct fabric_wr wr = {.op = FABRIC_SEND,
+				       .kind = (uint8_t)(seed % 249 + 1),
+				       .flags = FABRIC_BUILT,
+				       .length = length,
+				       .head = {seed, ~seed, seed << 40 | length}};
+		unsigned char *at = bond_fabric.reserve(l, length);
+
+		if (!at)
+			return;
+		actor_fill(at, seed, length);
+		if (rng_one_in(&x->g, 5)) {
+			wr = (struct fabric_wr){.op = FABRIC_FLUSH};
+			(void)bond_fabric.post(l, &wr);
+			return;
+		}
+		rc = bond_fabric.post(l, &wr);
+		CHECK(rc == 1 || rc == -EPIPE, "what was built: post said %d", rc);
+	} else {
+		rc = link_put(l, seed, length, rng_one_in(&x->g, 3) ? FABRIC_MORE : 0);
+	}
+	CHECK(rc == 1 || rc == -EAGAIN || (rc == -EPIPE && !bond_up(l)), "post said %d (%s)", rc,
+	      l->violation ? l->violation : "sound");
+	s->sent += rc == 1;
+}
+
+static void let_go(struct life *x, int side, int i)
+{
+	struct side *s = &x->side[side];
+
+	link_check(&s->held[i], s->seeds[i], length_of(x, s->seeds[i]));
+	bond_fabric.release(x->r.link[side], &s->held[i]);
+	s->held[i] = s->held[--s->count];
+	s->seeds[i] = s->seeds[s->count];
+}
+
+static void land(struct life *x, int side)
+{
+	struct fabric_wr wr = {.op = FABRIC_LAND,
+			       .into = rng_one_in(&x->g, 2) ? x->side[side].place : NULL};
+
+	x->side[side].landing = true;
+	CHECK(bond_fabric.post(x->r.link[side], &wr) == 1, "not landed");
+}
+
+/* Up to all that may be held. True: something came. */
+static bool take(struct life *x, int side)
+{
+	struct side *s = &x->side[side];
+	struct fabric_arrival a[HELD];
+	int n = bond_fabric.poll(x->r.link[side], a,
+				 (int)rng_below(&x->g, (uint32_t)(HELD - s->count) + 1));
+
+	CHECK(n >= 0 || (n == -EPIPE && !bond_up(x->r.link[side])), "poll said %d (%s)", n,
+	      x->r.link[side]->violation ? x->r.link[side]->violation : "sound");
+	for (int i = 0; i < n; i++) {
+		uint64_t seed = s->taken + 1;
+
+		if (!a[i].data && a[i].length) {
+			CHECK(i == n - 1 && !s->landing, "without data, and not the last");
+			land(x, side);
+			continue;
+		}
+		s->landing = false;
+		link_check(&a[i], seed, length_of(x, seed));
+		s->taken++;
+		if (a[i].data == s->place) { /* which the next one wants */
+			bond_fabric.release(x->r.link[side], &a[i]);
+			continue;
+		}
+		s->held[s->count] = a[i];
+		s->seeds[s->count++] = seed;
+	}
+	if (s->landing && rng_one_in(&x->g, 3))
+		land(x, side); /* elsewhere after all */
+	return n > 0;
+}
+
+static int live_paths(const struct life *x)
+{
+	int n = 0;
+
+	for (int i = 0; i < x->r.paths; i++)
+		n += !x->r.wire[i].dead && x->side[LEFT].known[i] && x->side[RIGHT].known[i];
+	return n;
+}
+
+static void cut_one(struct life *x)
+{
+	int path = (int)rng_below(&x->g, (uint32_t)x->r.paths);
+	struct wire *w = &x->r.wire[path];
+	uint64_t keep[SIDES];
+	int deaf[SIDES];
+
+	if (w->dead || live_paths(x) < 2)
+		return;
+	for (int side = 0; side < SIDES; side++) {
+		keep[side] = lossy_under_way(w, side);
+		keep[side] -= rng_below(&x->g, (uint32_t)keep[side] + 1);
+		deaf[side] = (int)(rng_one_in(&x->g, 2) ? 0 : rng_below(&x->g, 40));
+	}
+	lossy_cut(w, keep, deaf);
+}
+
+static void join_one(struct life *x, int side)
+{
+	int path = (int)rng_below(&x->g, BOND_PATHS);
+
+	/* One end joins it now, the other whenever it comes to it. */
+	if (path >= x->r.paths)
+		path = rig_path(&x->r, fabric, &x->shape);
+	if (!x->side[side].known[path])
+		rig_add(&x->r, path, side);
+	x->side[side].known[path] = true;
+}
+
+static void step(struct life *x)
+{
+	int side = (int)rng_below(&x->g, 2);
+	struct side *s = &x->side[side];
+
+	if (s->armed) {
+		rig_arm(&x->r, side, false);
+		s->armed = false;
+	}
+	switch (rng_below(&x->g, 40)) {
+	case 0: (void)bond_use(x->r.link[side], rng_below(&x->g, BOND_PATHS)); break;
+	case 1: rng_one_in(&x->g, 4) ? cut_one(x) : join_one(x, side); break;
+	case 2:
+		rig_arm(&x->r, side, true);
+		s->armed = true;
+		break;
+	case 3: {
+		struct fabric_wr flush = {.op = FABRIC_FLUSH};
+
+		(void)bond_fabric.post(x->r.link[side], &flush);
+		break;
+	}
+	default:
+		if (rng_one_in(&x->g, 2))
+			post(x, side);
+		else if (s->count && rng_one_in(&x->g, 2))
+			let_go(x, side, (int)rng_below(&x->g, (uint32_t)s->count));
+		else
+			(void)take(x, side);
+	}
+}
+
+/* The links that live bring everything that was taken. */
+static void settle(struct life *x)
+{
+	int64_t end = actor_now_ms() + PATIENCE;
+	bool left = true;
+
+	for (int path = 0; path < x->r.paths; path++)
+		for (int side = 0; side < SIDES; side++)
+			if (!x->side[side].known[path])
+				rig_add(&x->r, path, side);
+	while (left && actor_now_ms() < end) {
+		left = false;
+		for (int side = 0; side < SIDES; side++) {
+			while (x->side[side].count)
+				let_go(x, side, 0);
+			(void)take(x, side);
+			left |= x->side[side].taken < x->side[!side].sent;
+		}
+	}
+	for (int side = 0; side < SIDES; side++)
+		CHECK(x->side[!side].taken == x->side[side].sent,
+		      "%llu packets were taken, %llu came", (unsigned long long)x->side[side].sent,
+		      (unsigned long long)x->side[!side].taken);
+	for (int side = 0; side < SIDES; side++)
+		while (x->side[side].count)
+			let_go(x, side, 0);
+}
+
+static uint64_t live(uint64_t seed)
+{
+	struct life x = {.g = {seed}};
+	uint64_t total;
+
+	x.shape = (struct rig_shape){
+		.segments = 32u << rng_below(&x.g, 4),
+		.segment_size = 64u << rng_below(&x.g, 3),
+		.log = UINT64_C(2048) << rng_below(&x.g, 8),
+		.land_min = rng_one_in(&x.g, 2) ? 0 : 200 + rng_below(&x.g, 400),
+		.paths = 1 + (int)rng_below(&x.g, 3),
+	};
+	rig_open(&x.r, fabric, &x.shape);
+	x.most = x.r.link[LEFT]->payload_max;
+	for (int side = 0; side < SIDES; side++) {
+		x.side[side].place = malloc(x.most + 1);
+		for (int i = 0; i < x.shape.paths; i++)
+			x.side[side].known[i] = true;
+	}
+	for (int i = 0; i < STEPS; i++)
+		step(&x);
+	settle(&x);
+	total = x.side[LEFT].sent + x.side[RIGHT].sent;
+	for (int side = 0; side < SIDES; side++)
+		free(x.side[side].place);
+	rig_close(&x.r);
+	return total;
+}
+
+static void lives_at_random(void **state)
+{
+	const char *text = getenv("SLMPM_TEST_MS");
+	int64_t end = actor_now_ms() + (text ? atoll(text) : 1500);
+	struct rng g = {rng_run_seed((uint64_t)actor_now_ms())};
+	uint64_t packets = 0, lives = 0;
+
+	(void)state;
+	if (getenv("SLMPM_TEST_SEED")) {
+		(void)live(g.state);
+		return;
+	}
+	while (actor_now_ms() < end) {
+		uint64_t seed = rng_next(&g);
+
+		if (getenv("SLMPM_TEST_TRACE"))
+			printf("a life of seed %#llx\n", (unsigned long long)seed);
+		fflush(stdout);
+		packets += live(seed);
+		lives++;
+	}
+	printf("%llu lives, %llu packets\n", (unsigned long long)lives,
+	       (unsigned long long)packets);
+	assert_true(packets > 100);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FABRIC_TEST(lives_at_random),
+	};
+
+	return FABRIC_SUITE(tests);
+}
