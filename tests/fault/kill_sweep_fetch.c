@@ -215,8 +215,9 @@ static long sweep(const char *name, struct step_body body, const char *(*checked
 static int scenes(void *eager_max)
 {
 	static bool wrong = true, right = false;
-	struct step_body sending = {send_all, &wrong, come, meet_sender, look};
-	struct step_body receiving = {receive_all, &wrong, come, meet_receiver, look_and_reuse};
+	struct step_body sending = {send_all, &wrong, come, meet_sender, look, NULL};
+	struct step_body receiving = {receive_all,   &wrong,         come,
+				      meet_receiver, look_and_reuse, NULL};
 	long faults;
 
 	setenv("SLMPM_EAGER_MAX", eager_max, 1);

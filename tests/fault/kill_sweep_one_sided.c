@@ -360,8 +360,8 @@ static long sweep(const char *what, struct step_body body, void (*reset)(void),
 static long sweep_all(void)
 {
 	static bool wrong = true, right = false;
-	struct step_body asking = {count, &right, come, let_come, serve};
-	struct step_body serving = {answer, &right, offer, ask, look};
+	struct step_body asking = {count, &right, come, let_come, serve, NULL};
+	struct step_body serving = {answer, &right, offer, ask, look, NULL};
 	const char *path = way_current()->path;
 	long faults = sweep("asking", asking, reset_asker, check_asker, false);
 

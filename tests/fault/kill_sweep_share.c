@@ -386,8 +386,8 @@ static long sweep(const char *name, struct step_body body, const char *(*check)(
 static long sweep_all(void)
 {
 	static bool wrong = true, right = false;
-	struct step_body putting = {put_all, &wrong, come_to_put, let_put, take};
-	struct step_body taking = {take_all, &wrong, come_to_take, order, look};
+	struct step_body putting = {put_all, &wrong, come_to_put, let_put, take, NULL};
+	struct step_body taking = {take_all, &wrong, come_to_take, order, look, NULL};
 	long faults;
 
 	(void)sweep("done early", putting, check_target, true);

@@ -6,8 +6,10 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
@@ -57,62 +59,139 @@ static uintptr_t instruction_of(pid_t pid)
 #endif
 }
 
-/* Until it stops or ends: the status. */
+/* The child, and whose steps are meant: another of its threads, or the same. */
+static struct {
+	pid_t leader, thread;
+	_Atomic bool *over; /* another's: the body is, in memory that both sides have */
+} child;
+
+/* Until it stops or ends: the status; 0 also when a body of which another thread is meant is over. */
 static int wait_for(pid_t pid, const struct step_body *body)
 {
+	bool looks = body->beside || pid != child.leader;
 	int status;
 	pid_t rc;
 
-	while ((rc = waitpid(pid, &status, body->beside ? WNOHANG : 0)) != pid) {
+	while ((rc = waitpid(pid, &status, __WALL | (looks ? WNOHANG : 0))) != pid) {
 		CHECK(rc == 0 || errno == EINTR, "waitpid failed");
-		if (rc == 0) {
+		if (rc != 0)
+			continue;
+		if (pid != child.leader && atomic_load(child.over))
+			return 0;
+		if (body->beside)
 			body->beside(body->arg);
-			(void)sched_yield();
-		}
+		(void)sched_yield();
 	}
 	return status;
 }
 
-/* A stopped child, about to run the body; -1 when it may not be traced. */
+static void end_with_tracer(void)
+{
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	alarm(60);
+}
+
+static _Noreturn void play(const struct step_body *body)
+{
+	end_with_tracer();
+	if (body->prepare)
+		body->prepare(body->arg);
+	if (ptrace(PTRACE_TRACEME, 0, 0, 0) != 0)
+		_exit(TEST_SKIPPED);
+	stop_here();
+	body->run(body->arg);
+	end_of_body();
+	_exit(0);
+}
+
+static _Noreturn void play_beside(const struct step_body *body, int go)
+{
+	char byte;
+
+	end_with_tracer();
+	if (body->prepare)
+		body->prepare(body->arg);
+	CHECK(read(go, &byte, 1) == 1, "nobody says go");
+	body->run(body->arg);
+	atomic_store(child.over, true);
+	for (;;)
+		pause();
+}
+
+/* Stops the thread that is meant before the body begins. */
+static pid_t hold_thread(const struct step_body *body, int go)
+{
+	pid_t tid = body->thread(body->arg);
+	long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL;
+
+	child.thread = tid;
+	if (ptrace(PTRACE_SEIZE, tid, 0, options) != 0 ||
+	    ptrace(PTRACE_INTERRUPT, tid, 0, 0) != 0 || !WIFSTOPPED(wait_for(tid, body)))
+		return -1;
+	CHECK(write(go, "g", 1) == 1, "no word to the child");
+	return tid;
+}
+
+static pid_t start_beside(const struct step_body *body)
+{
+	int go[2];
+	pid_t tid;
+
+	if (!child.over)
+		child.over = mmap(NULL, sizeof(*child.over), PROT_READ | PROT_WRITE,
+				  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(child.over != MAP_FAILED && pipe(go) == 0, "no memory, or no pipe");
+	atomic_store(child.over, false);
+	child.leader = fork();
+	CHECK(child.leader >= 0, "fork failed");
+	if (child.leader == 0)
+		play_beside(body, go[0]);
+	close(go[0]);
+	if (body->meet)
+		body->meet(body->arg);
+	tid = hold_thread(body, go[1]);
+	close(go[1]);
+	return tid;
+}
+
+/* A stopped child, or its thread, about to run the body; -1 when it may not be traced. */
 static pid_t start(const struct step_body *body)
 {
 	pid_t pid;
-	int status;
 
 	fflush(stdout);
 	fflush(stderr);
+	if (body->thread)
+		return start_beside(body);
 	pid = fork();
 	CHECK(pid >= 0, "fork failed");
-	if (pid == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		alarm(60);
-		if (body->prepare)
-			body->prepare(body->arg);
-		if (ptrace(PTRACE_TRACEME, 0, 0, 0) != 0)
-			_exit(TEST_SKIPPED);
-		stop_here();
-		body->run(body->arg);
-		end_of_body();
-		_exit(0);
-	}
+	if (pid == 0)
+		play(body);
+	child.leader = child.thread = pid;
 	if (body->meet)
 		body->meet(body->arg);
-	status = wait_for(pid, body);
-	if (!WIFSTOPPED(status))
+	if (!WIFSTOPPED(wait_for(pid, body)))
 		return -1;
 	(void)ptrace(PTRACE_SETOPTIONS, pid, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
 	return pid;
 }
 
-static void kill_off(pid_t pid)
+static void reap(pid_t pid)
 {
 	int status;
 
-	kill(pid, SIGKILL);
 	do
-		while (waitpid(pid, &status, 0) < 0)
+		while (waitpid(pid, &status, __WALL) < 0)
 			CHECK(errno == EINTR, "waitpid failed");
 	while (!WIFSIGNALED(status));
+}
+
+static void kill_off(void)
+{
+	kill(child.leader, SIGKILL);
+	if (child.thread != child.leader)
+		reap(child.thread);
+	reap(child.leader);
 }
 
 /* One step on: 1, or 0 at the body's end. */
@@ -164,18 +243,20 @@ long step_count(const struct step_body *body, enum step_unit unit, uintptr_t *ad
 			uintptr_t at = instruction_of(pid);
 
 			if (at == (uintptr_t)end_of_body) {
-				kill_off(pid);
+				kill_off();
 				return count;
 			}
 			if (addresses && count < most)
 				addresses[count] = at;
 		}
 		if (++count > most) {
-			kill_off(pid);
+			kill_off();
 			return -1;
 		}
 	}
-	return unit == STEP_INSTRUCTION ? -1 : count;
+	if (body->thread)
+		kill_off();
+	return unit == STEP_INSTRUCTION && !body->thread ? -1 : count;
 }
 
 static bool walk(pid_t pid, const struct step_body *body, enum step_unit unit, long steps)
@@ -239,13 +320,13 @@ bool step_kill(const struct step_body *body, enum step_unit unit, const struct s
 
 	CHECK(pid > 0, "the child may not be traced");
 #ifdef __x86_64__
-	if (unit == STEP_INSTRUCTION && point->address)
+	if (unit == STEP_INSTRUCTION && point->address && !body->thread)
 		there = go_to(pid, body, point);
 	else
 #endif
 		there = walk(pid, body, unit, point->steps);
-	if (there)
-		kill_off(pid);
+	if (there || body->thread)
+		kill_off();
 	return there;
 }
 

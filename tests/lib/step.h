@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum step_unit {
 	STEP_INSTRUCTION,
@@ -23,6 +24,12 @@ struct step_body {
 	void (*prepare)(void *arg); /* in the child, before the first step */
 	void (*meet)(void *arg);    /* here, once, as soon as there is a child */
 	void (*beside)(void *arg);  /* here, again and again while the child goes on */
+	/*
+	 * Here, before the child runs the body: another thread of the child, whose steps are meant;
+	 * NULL: its first. Each is stepped through, and there are as many as come until the first
+	 * thread is through with the body.
+	 */
+	pid_t (*thread)(void *arg);
 };
 
 /* After which step: the VISIT-th time, from 0, that the instruction at ADDRESS is next. */
