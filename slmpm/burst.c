@@ -38,7 +38,8 @@ static int send_at_once(struct endpoint *ep, uint32_t stream, const struct slmpm
 		if (n - sent > 1)
 			k = bundle_gather(ep, wire_route(stream, 0), m + sent, n - sent);
 		if (k == 0 && has_buffer(&m[sent]))
-			k = message_send_direct(ep, stream, m[sent].base, m[sent].len);
+			k = message_send_direct(ep, stream, m[sent].base, m[sent].len,
+						n - sent > 1);
 		if (k == 0)
 			break;
 		sent += k;
@@ -59,8 +60,11 @@ static int send_all(struct endpoint *ep, slmpm_peer peer, uint32_t stream,
 		else
 			rc = message_send_slowly(ep, stream, m[sent].base, m[sent].len,
 						 wait_ms(wait_now(), deadline, -1));
-		if (rc < 0)
+		if (rc < 0) {
+			if (sent && endpoint_get(peer) == ep)
+				link_flush(ep); /* they said that more would follow */
 			return sent ? sent : rc;
+		}
 		sent++;
 		if (endpoint_get(peer) != ep) /* another thread has closed it meanwhile */
 			break;

@@ -27,8 +27,9 @@ int message_await(struct request *r, int timeout_ms);
 
 /* ---- parts of single calls, for bursts ------------------------------------------------------ */
 
-/* A message that goes at once: false, not this way. */
-bool message_send_direct(struct endpoint *ep, uint32_t stream, const void *buf, size_t len);
+/* A message that goes at once: false, not this way. MORE: another follows, or a flush. */
+bool message_send_direct(struct endpoint *ep, uint32_t stream, const void *buf, size_t len,
+			 bool more);
 /* One by a request, which waits. */
 int message_send_slowly(struct endpoint *ep, uint32_t stream, const void *buf, size_t len,
 			int timeout_ms);

@@ -77,9 +77,10 @@ static inline bool send_direct(struct endpoint *ep, uint32_t stream, const void 
 	return true;
 }
 
-bool message_send_direct(struct endpoint *ep, uint32_t stream, const void *buf, size_t len)
+bool message_send_direct(struct endpoint *ep, uint32_t stream, const void *buf, size_t len,
+			 bool more)
 {
-	return send_direct(ep, stream, buf, len, 0, 0);
+	return send_direct(ep, stream, buf, len, 0, more ? FABRIC_MORE : 0);
 }
 
 /* ---- the calls ------------------------------------------------------------------------------ */
