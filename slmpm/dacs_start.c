@@ -62,7 +62,9 @@ static bool is_elsewhere(de_id_t de)
 static DACS_ERR_T stage_and_spawn(struct dacsi_process *p, void *prog, char const **argv,
 				  char const **envv, DACS_PROC_CREATION_FLAG_T flags)
 {
-	bool there = flags == DACS_PROC_REMOTE_FILE && is_elsewhere(p->de);
+	/* /proc/self/exe is this process's wherever the element lies. */
+	bool there = flags == DACS_PROC_REMOTE_FILE && is_elsewhere(p->de) &&
+		     strncmp(prog, "/proc/self/", 11) != 0;
 	char *path = there ? strdup(prog) : NULL, **env = NULL;
 	DACS_ERR_T rc = there ? (path ? DACS_SUCCESS : DACS_ERR_NO_RESOURCE) :
 				dacsi_program_stage(prog, flags, p->cwd, &path);
