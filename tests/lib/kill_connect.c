@@ -15,7 +15,7 @@
 #include "tests/lib/death.h"
 #include "tests/lib/sweep.h"
 
-#define BOUND_MS 2000 /* no call of the survivor lasts longer */
+#define BOUND_MS 6000 /* no call of the survivor lasts longer, on a crowded machine, too */
 
 static struct shared {
 	_Atomic int listening; /* somebody is */
@@ -251,7 +251,7 @@ static const char *check_asker(long *progress)
 	if (join_survivor() != 0)
 		return "the survivor failed";
 	OK(slmpm_open(&ctx, NULL));
-	rc = slmpm_listen(&listener, ctx, shared->listening ? shared->url : address);
+	rc = slmpm_listen(&listener, ctx, address);
 	OK(slmpm_shut(ctx, PATIENCE));
 	return rc == 0 ? NULL : slmpm_error_detail();
 }

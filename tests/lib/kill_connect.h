@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A process is killed at every system call of connecting, speaking and closing, on either side. The
- * other is never stuck, keeps nothing, and serves the next one; the address can be had again.
+ * other is never stuck, keeps nothing, and serves the next one; a path left behind is taken.
  */
 #ifndef TESTS_LIB_KILL_CONNECT_H
 #define TESTS_LIB_KILL_CONNECT_H
