@@ -40,6 +40,11 @@ const struct setting settings[] = {
 	{ "nothing fetched", { "SLMPM_ATTACH=n" }, { NULL }, 32 * M },
 	{ "everything small", { "SLMPM_CHECK=1", "SLMPM_RING_SEGMENTS=128", "SLMPM_PACKET_MAX=256",
 	  "SLMPM_EAGER_MAX=300", "SLMPM_EAGER_CREDIT=64k", "SLMPM_WAIT=block" }, { NULL }, 4 * M },
+	{ "over TCP", { "SLMPM_FABRIC=tcp" }, { NULL }, 16 * M },
+	{ "over TCP, checked", { "SLMPM_FABRIC=tcp", "SLMPM_CHECK=1" }, { NULL }, 8 * M },
+	{ "over TCP, nothing eager", { "SLMPM_FABRIC=tcp", "SLMPM_EAGER_MAX=0", "SLMPM_EAGER_CREDIT=64k" }, { NULL }, 8 * M },
+	{ "over TCP, small", { "SLMPM_FABRIC=tcp", "SLMPM_RING_SEGMENTS=128", "SLMPM_PACKET_MAX=256",
+	  "SLMPM_EAGER_MAX=300", "SLMPM_EAGER_CREDIT=64k", "SLMPM_WAIT=block" }, { NULL }, 1 * M },
 	{ NULL, { NULL }, { NULL }, 0 },
 };
 /* clang-format on */

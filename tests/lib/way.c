@@ -30,6 +30,8 @@ static const struct way ways[] = {
 	  "SLMPM_PACKET_MAX=256", "SLMPM_EAGER_MAX=300", "SLMPM_EAGER_CREDIT=64k", "SLMPM_WAIT=block" } },
 	{ "by tag, small", false, true, "tag", { "SLMPM_RMA=tag", "SLMPM_CHECK=1", "SLMPM_RING_SEGMENTS=128",
 	  "SLMPM_PACKET_MAX=256", "SLMPM_EAGER_MAX=300", "SLMPM_EAGER_CREDIT=64k", "SLMPM_WAIT=block" } },
+	{ "over TCP", false, false, "ring", { "SLMPM_FABRIC=tcp" } },
+	{ "by tag, over TCP", true, false, "tag", { "SLMPM_FABRIC=tcp", "SLMPM_RMA=tag", "SLMPM_WAIT=block" } },
 	{ NULL, false, false, NULL, { NULL } },
 };
 /* clang-format on */
