@@ -15,7 +15,7 @@
 
 #define SECONDS 30
 #define SECRET  "00112233445566778899aabbccddeeff"
-#define LARGE   (12 << 10)
+#define LARGE   (3 << 20)
 
 static slmpm_ctx ctx;
 
