@@ -9,7 +9,7 @@
  *     bit 63..55   54..47  46..25   24..0
  *         check    kind    length   consumed total of the other direction, its low bits
  *
- * Kind 0: a credit, a header and nothing else; it takes no segment. The check is of the other bits: a
+ * Kind 0: a credit, a header and nothing else; it takes no segment. The check is of the whole header: a
  * stream that was tampered with or is out of step must not be waited for.
  */
 #ifndef FABRICS_TCP_H
@@ -85,11 +85,13 @@ struct tcp_outlet {
 #define TCP_CHECK_SHIFT   (TCP_KIND_SHIFT + 8)
 _Static_assert(TCP_CHECK_SHIFT == 55, "wire layout");
 
-/* What the word is with its check: any one bit, and any nine in a row, that differ are noticed. */
-static inline uint64_t tcp_checked(uint64_t word)
+/* What the word is with its check, REST being the others' XOR: any one bit of the header, and any
+ * nine in a row, that differ are noticed. */
+static inline uint64_t tcp_checked(uint64_t word, uint64_t rest)
 {
-	uint64_t x = word & ((UINT64_C(1) << TCP_CHECK_SHIFT) - 1), fold = x ^ x >> 36;
+	uint64_t x = word & ((UINT64_C(1) << TCP_CHECK_SHIFT) - 1), fold = x ^ rest;
 
+	fold ^= fold >> 36;
 	fold ^= fold >> 18;
 	fold ^= fold >> 9;
 	return x | (fold ^ 0x155) << TCP_CHECK_SHIFT;

@@ -130,9 +130,9 @@ static bool take_packet(struct tcp_link *l, uint64_t word)
 /* What begins at AT: headed, if it is a packet. */
 static bool take_header(struct tcp_link *l, const unsigned char *at)
 {
-	uint64_t word = load(at);
+	uint64_t word = load(at), rest = load(at + 8) ^ load(at + 16) ^ load(at + 24);
 
-	if (PEER_FAULT(word != tcp_checked(word)))
+	if (PEER_FAULT(word != tcp_checked(word, rest)))
 		return broken(l, "frame header");
 	if (!tcp_credited(&l->out, word))
 		return broken(l, "consumed total");

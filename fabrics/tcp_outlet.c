@@ -114,10 +114,10 @@ static void put_header(struct tcp_link *l, unsigned char *at, uint32_t length, u
 			(r->consumed & CONSUMED_MASK);
 
 	r->published = r->consumed; /* each frame tells it */
-	word = LITTLE_64(tcp_checked(word));
+	word = LITTLE_64(tcp_checked(word, head[0] ^ head[1] ^ head[2]));
 	memcpy(at, &word, sizeof(word));
 	for (int i = 0; i < FABRIC_HEAD_WORDS; i++) {
-		word = head ? LITTLE_64(head[i]) : 0;
+		word = LITTLE_64(head[i]);
 		memcpy(at + RING_WORD + 8 * i, &word, sizeof(word));
 	}
 	l->out.frames++;
@@ -125,13 +125,14 @@ static void put_header(struct tcp_link *l, unsigned char *at, uint32_t length, u
 
 static bool stage_credit(struct tcp_link *l)
 {
+	static const uint64_t none[FABRIC_HEAD_WORDS];
 	struct tcp_outlet *o = &l->out;
 
 	o->owed = o->credits + TCP_HEADER > CREDITS_MAX;
 	if (o->owed)
 		return false;
 	o->credits += TCP_HEADER;
-	put_header(l, append(o, TCP_HEADER), 0, 0, NULL);
+	put_header(l, append(o, TCP_HEADER), 0, 0, none);
 	o->receipts++;
 	return true;
 }

@@ -101,6 +101,8 @@ void stream_peer_frame(struct stream_peer *p, uint64_t word, uint64_t head, size
 	static unsigned char frame[1 << 16];
 
 	CHECK(bytes <= sizeof(frame), "a frame of %zu bytes", bytes);
+	for (int at = 0; at < 64; at += 9) /* thrice is once */
+		word ^= (head >> at & 0x1ff) << 55;
 	put(frame, word, 8);
 	for (int i = 1; i < 4; i++)
 		put(frame + 8 * i, head, 8);
