@@ -218,7 +218,7 @@ const struct metric_kind KIND[METRICS] = {
 		    .shown = "net-socket",
 		    .net = 1,
 		    .more = 1,
-		    .at_once = 256,
+		    .at_once = 4096,
 		    .bar = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1}},
 	[NET_RAW] = {.name = "net-raw",
 		     .title = "latency one way, against a spinning TCP socket",
