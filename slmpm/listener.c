@@ -1,184 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Listening: taking connections in, refusing them, and handing them to who accepts. */
+/* Listening: addresses and secrets, and handing connections to who accepts. */
 #include "slmpm/listener.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include "slmpm/bootstrap.h"
-#include "slmpm/connect.h"
-#include "slmpm/control.h"
+#include "slmpm/endpoint.h"
 #include "slmpm/error.h"
-#include "slmpm/log.h"
 #include "slmpm/net.h"
 #include "slmpm/url.h"
 #include "slmpm/wait.h"
 
-#define HALF_OPEN_MAX 64   /* strangers that have not finished their handshake */
-#define NET_QUEUE     1024 /* and over TCP, that nobody has looked at: else they come again late */
-#define IDLE_MS       250  /* without a proof of the secret, after which a stranger makes room */
-#define AGAIN_MS      100  /* after which a paused listener is tried again */
+/* Over TCP, that nobody has looked at: those beyond come again late. */
+#define NET_QUEUE 1024
 
 struct handle_table listener_table = HANDLE_TABLE("listener", struct listener);
-
-/* At L, or another listener of its kind: strangers on the network are not to keep out local ones. */
-static bool is_half_open(const struct listener *l, const struct control *c)
-{
-	return c->step != HUNG_UP && c->ep->listener && c->ep->listener->tcp == l->tcp;
-}
-
-static bool is_idle(const struct control *c, uint64_t now_ns)
-{
-	uint64_t whole = (uint64_t)config_get()->handshake_ms * 1000000;
-
-	return (c->step == WAIT_HELLO || c->step == WAIT_PROOF) &&
-	       now_ns + whole > c->deadline + IDLE_MS * UINT64_C(1000000);
-}
-
-/* Is there room for one more? Who has proved nothing in a while must go where others wait. */
-static bool has_room(struct listener *l)
-{
-	struct control *oldest = NULL;
-	uint32_t n = 0;
-
-	LIST_EACH(at, &l->ctx->deadlines) {
-		struct control *c = LIST_ENTRY(at, struct control, node);
-
-		if (!is_half_open(l, c))
-			continue;
-		n++;
-		if (!oldest || c->deadline < oldest->deadline)
-			oldest = c;
-	}
-	if (n < HALF_OPEN_MAX)
-		return true;
-	if (!l->tcp || !is_idle(oldest, wait_now()))
-		return false;
-	endpoint_refused(oldest->ep, SLMPM_ETIMEOUT, "it says nothing, and others wait");
-	return true;
-}
-
-static int take_connection(struct listener *l)
-{
-	return accept4(l->watch.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-}
-
-static void refuse(struct listener *l, int fd, int error, const char *why)
-{
-	log_line(SLMPM_LOG_WARN, "%s: a connection was refused: %s", l->url, why);
-	if (error) /* nothing is said to another user */
-		control_refuse(fd, error, why);
-	if (l->tcp)
-		control_leave(fd);
-	close(fd);
-}
-
-static void adopt(struct listener *l, int fd)
-{
-	struct connection from = {.fd = fd, .stream = l->tcp, .secret = &l->secret};
-	int rc = l->tcp ? net_prepare(fd) : 0;
-
-	if (rc < 0)
-		close(fd);
-	else
-		(void)connect_adopt(l->ctx, &from, l, &rc);
-}
-
-/* Any file would do. */
-static int spare_descriptor(const struct listener *l)
-{
-	return fcntl(l->ctx->epoll, F_DUPFD_CLOEXEC, 0);
-}
-
-/*
- * A connection that cannot be taken stays readable, and so would keep its context awake for ever.
- * The spare descriptor makes room to refuse it.
- */
-static void refuse_for_want(struct listener *l)
-{
-	int fd = -1;
-
-	if (l->spare >= 0) {
-		close(l->spare);
-		fd = take_connection(l);
-	}
-	if (fd >= 0)
-		refuse(l, fd, SLMPM_ENOFILE, "out of file descriptors");
-	l->spare = spare_descriptor(l);
-	if (fd < 0 && l->spare < 0) {
-		watch_remove(l->ctx, &l->watch);
-		l->paused = l->ctx->paused = true;
-		l->again = wait_now() + AGAIN_MS * UINT64_C(1000000);
-	}
-}
-
-/* Descriptors may be had again. */
-static void resume(struct listener *l)
-{
-	if (l->spare < 0)
-		l->spare = spare_descriptor(l);
-	if (l->paused && l->spare >= 0)
-		l->paused = watch_add(l->ctx, &l->watch) < 0;
-}
-
-uint64_t listener_deadlines(struct context *ctx, uint64_t now_ns)
-{
-	uint64_t next = UINT64_MAX;
-
-	if (!ctx->paused)
-		return next;
-	LIST_EACH(at, &ctx->listeners) {
-		struct listener *l = LIST_ENTRY(at, struct listener, node);
-
-		if (l->paused && now_ns >= l->again) {
-			l->again = now_ns + AGAIN_MS * UINT64_C(1000000);
-			resume(l);
-		}
-		if (l->paused && l->again < next)
-			next = l->again;
-	}
-	ctx->paused = next != UINT64_MAX;
-	return next;
-}
-
-void listener_ready(struct listener *l)
-{
-	int fd = take_connection(l);
-
-	if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-		refuse_for_want(l);
-	else if (fd >= 0 && !l->tcp && !connect_allowed(fd))
-		refuse(l, fd, 0, "another user");
-	else if (fd >= 0 && !has_room(l))
-		refuse(l, fd, SLMPM_ELIMIT, "too many handshakes at a time");
-	else if (fd >= 0)
-		adopt(l, fd);
-}
-
-/* Who has proved itself over TCP, and turns out to be on this machine. */
-void listener_near_ready(struct listener *l)
-{
-	uint64_t guest;
-	int fd = near_accept(&l->near, &guest);
-
-	if (fd < 0)
-		return;
-	LIST_EACH(at, &l->ctx->deadlines) {
-		struct control *c = LIST_ENTRY(at, struct control, node);
-
-		if (c->ep->listener != l || c->step != WAIT_ROUND || !c->stream ||
-		    c->stream->guest != guest)
-			continue;
-		if (bootstrap_move(c->ep, fd) < 0)
-			endpoint_refused(c->ep, SLMPM_ENOMEM, "no memory for a nearer way");
-		return;
-	}
-	close(fd);
-}
 
 /* What the address says, SLMPM_SECRET, or one made up: slmpm_listener_query hands it out. */
 static int find_secret(struct listener *l, const struct url *url)
@@ -227,12 +64,12 @@ static int begin(struct listener *l, const char *text)
 	if (l->tcp)
 		rc = find_secret(l, &url);
 	if (rc == 0)
-		rc = l->watch.fd = url_listen(&url, l->tcp ? NET_QUEUE : HALF_OPEN_MAX);
+		rc = l->watch.fd = url_listen(&url, l->tcp ? NET_QUEUE : LISTENER_HALF_OPEN);
 	if (rc < 0)
 		return rc;
 	snprintf(l->path, sizeof(l->path), "%s", url_path(&url));
 	set_url(l, &url);
-	l->spare = spare_descriptor(l);
+	l->spare = listener_spare(l);
 	if (l->tcp)
 		near_open(&l->near, l->ctx, l);
 	rc = watch_add(l->ctx, &l->watch);
@@ -380,7 +217,7 @@ int slmpm_accept(slmpm_listener handle, slmpm_peer *peer, int timeout_ms)
 	ctx = l->ctx;
 	context_lock(ctx);
 	if (handle_get(&listener_table, handle.id) == l)
-		resume(l);
+		listener_resume(l);
 	if (!timeout_ms)
 		(void)wait_look(ctx);
 	rc = wait_until(ctx, has_accepted, &a, timeout_ms);

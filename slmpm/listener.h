@@ -25,8 +25,14 @@ struct listener {
 
 extern struct handle_table listener_table;
 
+#define LISTENER_HALF_OPEN 64 /* strangers that have not finished their handshake */
+
 void listener_ready(struct listener *l);
 void listener_near_ready(struct listener *l);
+/* A descriptor for l->spare, or -1. */
+int listener_spare(const struct listener *l);
+/* A paused one goes on, if descriptors may be had again. */
+void listener_resume(struct listener *l);
 /* Paused listeners whose time has come are tried again: the next time, UINT64_MAX for none. */
 uint64_t listener_deadlines(struct context *ctx, uint64_t now_ns);
 /* Frees who failed before anybody knew of them: while nobody holds an endpoint or a watch. */
