@@ -15,7 +15,7 @@ int main(void)
 
 	CHECK(mkdtemp(folder), "no folder");
 	snprintf(url, sizeof(url), "shm:%s/socket", folder);
-	kill_connect_sweep(url);
+	kill_connect_sweep(url, 0);
 	(void)rmdir(folder);
 	return 0;
 }

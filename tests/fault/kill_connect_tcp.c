@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 120 */
 /* native-only */
-/* Kills at every system call of a conversation over TCP. */
+/* Kills at system calls all over a conversation over TCP. */
 #include <stdlib.h>
 
 #include "tests/lib/kill_connect.h"
@@ -10,6 +10,6 @@ int main(void)
 {
 	setenv("SLMPM_FABRIC", "tcp", 1);
 	unsetenv("SLMPM_SECRET");
-	kill_connect_sweep("tcp://127.0.0.1:0");
+	kill_connect_sweep("tcp://127.0.0.1:0", 120);
 	return 0;
 }

@@ -25,6 +25,7 @@ static struct shared {
 } * shared;
 
 static const char *address; /* to listen at */
+static long most;
 static pid_t survivor;
 static char answer[8];
 
@@ -265,6 +266,7 @@ static long sweep(const char *name, void (*run)(void *), void (*reset)(void),
 		.name = name,
 		.unit = STEP_SYSTEM_CALL,
 		.body = {.run = run},
+		.most = most,
 		.reset = reset,
 		.check = check,
 	};
@@ -272,13 +274,14 @@ static long sweep(const char *name, void (*run)(void *), void (*reset)(void),
 	return sweep_run(&s);
 }
 
-void kill_connect_sweep(const char *at)
+void kill_connect_sweep(const char *at, long kills)
 {
 	long faults = 0;
 
 	if (!step_possible(STEP_SYSTEM_CALL))
 		test_skip("no ptrace on this machine");
 	address = at;
+	most = kills;
 	setenv("SLMPM_WAIT", "block", 1); /* the same system calls each time */
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
