@@ -121,8 +121,8 @@ static void every_byte(void)
 					  .way = (enum proxy_way)way};
 
 			sweep(t, 8, 1);
-			sweep(t, 100, fate == PROXY_RESET ? 1 : 5);
-			sweep(t, LONG, 97);
+			sweep(t, 100, fate == PROXY_RESET ? 3 : 7);
+			sweep(t, LONG, 211);
 		}
 }
 

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # timeout: 60
+# native-only
 #
 # Two hosts whose cable loses packets, or all of them. Loss costs time and nothing else; a short interruption
 # likewise; a partition ends as EDEAD on both sides, whoever of them sends, waits or idles, in bounded time.
