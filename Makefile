@@ -199,9 +199,11 @@ test: deps-test				## every test; TESTS='FILE…' for some, SAN=… with sanitiz
 	$(if $(SAN)$(CROSS)$(UNCHECKED),,@rm -rf $(OUT)/root; $(MAKE) DESTDIR=$(abspath $(OUT))/root PREFIX=/usr/local install)
 	@$(RUN) $(TESTS)
 
+CROSS_DACS := swap mem remote_mem mutex mutex_try group # with a host and an accelerator of different machines
+
 cross-test: deps-cross			## unit tests and pairs on CROSS=TRIPLE under qemu
-	@$(MAKE) CROSS= all $(BUILD)/tests/dacs/swap
-	@$(MAKE) all $(OUT)/tests/dacs/swap $(OUT)/tests/api/trace_script $(filter $(OUT)/tests/unit/%,$(TEST_BIN))
+	@$(MAKE) CROSS= all $(CROSS_DACS:%=$(BUILD)/tests/dacs/%)
+	@$(MAKE) all $(CROSS_DACS:%=$(OUT)/tests/dacs/%) $(OUT)/tests/api/trace_script $(filter $(OUT)/tests/unit/%,$(TEST_BIN))
 	@$(RUN) $(filter-out $(HELPERS),$(filter tests/unit/%.c,$(TEST_C))) $(wildcard tests/cross/*.sh)
 
 demo: deps-demo				## watch a host and two accelerators hash files

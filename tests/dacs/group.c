@@ -25,10 +25,12 @@ static int role_rounds(int argc, char **argv)
 	OK(dacs_remote_mem_accept(UP, &mem));
 	OK(dacs_group_accept(UP, &group));
 	for (uint32_t r = 1; r <= ROUNDS; r++) {
-		OK(dacs_put(mem, place * sizeof(r), &r, sizeof(r), wid, PLAIN));
+		OK(dacs_put(mem, place * sizeof(r), &r, sizeof(r), wid, DACS_ORDER_ATTR_NONE,
+			    DACS_BYTE_SWAP_WORD));
 		EXPECT(dacs_wait(wid), DACS_WID_READY);
 		OK(dacs_barrier_wait(group));
-		OK(dacs_get(at, mem, 0, sizeof(at), wid, PLAIN));
+		OK(dacs_get(at, mem, 0, sizeof(at), wid, DACS_ORDER_ATTR_NONE,
+			    DACS_BYTE_SWAP_WORD));
 		EXPECT(dacs_wait(wid), DACS_WID_READY);
 		for (int i = 0; i < MOST; i++)
 			CHECK(at[i] == r || at[i] == r + 1, "%u in round %u", at[i], r);
@@ -341,7 +343,6 @@ static int deadline(int argc, char **argv)
 {
 	dacs_group_t group;
 	struct child c;
-	char command[640];
 
 	(void)argc, (void)argv;
 	OK(dacs_init(0));
@@ -360,8 +361,7 @@ static int deadline(int argc, char **argv)
 	pair_end(c, DACS_STS_PROC_FINISHED, 0);
 	OK(dacs_exit());
 
-	snprintf(command, sizeof(command), "SLMPM_TIMEOUT=200 exec '%s' host", pair_self);
-	CHECK(system(command) == 0, "%s", command);
+	CHECK(pair_host("SLMPM_TIMEOUT=200", "host") == 0, "a host with a deadline");
 	return 0;
 }
 

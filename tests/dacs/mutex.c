@@ -24,10 +24,12 @@ static int role_add(int argc, char **argv)
 	OK(dacs_remote_mem_accept(UP, &mem));
 	for (int i = 0; i < TURNS; i++) {
 		OK(dacs_mutex_lock(mutex));
-		OK(dacs_get(&sum, mem, 0, sizeof(sum), wid, PLAIN));
+		OK(dacs_get(&sum, mem, 0, sizeof(sum), wid, DACS_ORDER_ATTR_NONE,
+			    DACS_BYTE_SWAP_DOUBLE_WORD));
 		EXPECT(dacs_wait(wid), DACS_WID_READY);
 		sum++;
-		OK(dacs_put(mem, 0, &sum, sizeof(sum), wid, PLAIN));
+		OK(dacs_put(mem, 0, &sum, sizeof(sum), wid, DACS_ORDER_ATTR_NONE,
+			    DACS_BYTE_SWAP_DOUBLE_WORD));
 		EXPECT(dacs_wait(wid), DACS_WID_READY);
 		OK(dacs_mutex_unlock(mutex));
 	}

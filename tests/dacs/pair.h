@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Host and accelerator in one test program: started without arguments it runs the cases, started
- * by pair_start it plays the role that its first argument names. Each run has its own reservation
+ * by pair_start it plays the role that its first argument names. Where the other one is another
+ * machine's build of this program, DACS_TEST_ACCEL names it as accelerator (DACS_START_PARENT then has
+ * the emulator), and DACS_TEST_RUN is what this one itself runs under. Each run has its own reservation
  * file and its own place for working directories, which has to be empty in the end.
  */
 #ifndef TESTS_DACS_PAIR_H
@@ -48,6 +50,24 @@ __attribute__((unused)) static int64_t pair_now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+__attribute__((unused)) static char *pair_accel(void)
+{
+	char *other = getenv("DACS_TEST_ACCEL");
+
+	return other ? other : pair_self;
+}
+
+/* Plays ROLE, a host, in a process of its own, with SETTINGS: they are read once in a process's life. */
+__attribute__((unused)) static int pair_host(const char *settings, const char *role)
+{
+	const char *under = getenv("DACS_TEST_RUN");
+	char command[1024];
+
+	snprintf(command, sizeof(command), "%s exec %s '%s' %s", settings, under ? under : "",
+		 pair_self, role);
+	return system(command);
+}
+
 /* A child of the host: the element and the process. */
 struct child {
 	de_id_t de;
@@ -62,7 +82,7 @@ __attribute__((unused)) static struct child pair_start_on(de_id_t de, const char
 	const char *argv[] = {role, a, b, NULL};
 	struct child c = {.de = de};
 
-	OK(dacs_de_start(de, pair_self, argv, NULL, DACS_PROC_REMOTE_FILE, &c.pid));
+	OK(dacs_de_start(de, pair_accel(), argv, NULL, DACS_PROC_REMOTE_FILE, &c.pid));
 	CHECK(c.pid != 0 && c.pid < DACS_PID_PARENT, "process id %" PRIx64, c.pid);
 	return c;
 }

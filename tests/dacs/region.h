@@ -13,13 +13,13 @@ enum {                 /* words of a host to an owner */
        OWNER_DIE = 4,
 };
 
-/* Plays ROLE, a host, in a process of its own: settings are read once in a process's life. */
+/* Plays ROLE, a host, by way of PATH. */
 __attribute__((unused)) static void region_host(const char *path, const char *role)
 {
-	char command[640];
+	char setting[64];
 
-	snprintf(command, sizeof(command), "SLMPM_RMA=%s exec '%s' %s", path, pair_self, role);
-	CHECK(system(command) == 0, "%s by way of %s", role, path);
+	snprintf(setting, sizeof(setting), "SLMPM_RMA=%s", path);
+	CHECK(pair_host(setting, role) == 0, "%s by way of %s", role, path);
 	printf(" %s", path);
 }
 
@@ -89,7 +89,7 @@ __attribute__((unused)) static struct owner region_start(uint64_t size, const ch
 
 	snprintf(text, sizeof(text), "%" PRIu64, size);
 	OK(dacs_reserve_children(DACS_DE_CBE, &n, &o.c.de));
-	OK(dacs_de_start(o.c.de, pair_self, argv, NULL, DACS_PROC_REMOTE_FILE, &o.c.pid));
+	OK(dacs_de_start(o.c.de, pair_accel(), argv, NULL, DACS_PROC_REMOTE_FILE, &o.c.pid));
 	OK(dacs_remote_mem_accept(AT(o.c), &o.mem));
 	return o;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Byte order between two ends: each width swapped where the orders differ and only there, disabled
- * never, mailbox words always; in messages, puts and gets. DACS_TEST_ACCEL names the accelerator's program where it is another
- * machine's build of this one (DACS_START_PARENT then names the emulator).
+ * never, mailbox words always; in messages, puts and gets.
  */
 #include "tests/dacs/pair.h"
 
@@ -245,8 +244,6 @@ static int values_survive_the_way(int argc, char **argv)
 	bool differs;
 
 	(void)argc, (void)argv;
-	if (getenv("DACS_TEST_ACCEL"))
-		snprintf(pair_self, sizeof(pair_self), "%s", getenv("DACS_TEST_ACCEL"));
 	OK(dacs_init(0));
 	c = pair_start("other", NULL);
 	differs = disabled(c, true);
