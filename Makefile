@@ -305,7 +305,7 @@ endef
 DEPS       := gcc libc6-dev make pkg-config
 DEPS_DEMO  := libssl-dev
 DEPS_ALL   := $(DEPS_DEMO) libjansson-dev liburing-dev
-DEPS_TEST  := libcmocka-dev iproute2 nftables
+DEPS_TEST  := libcmocka-dev iproute2 nftables procps openssh-client dropbear-bin
 DEPS_LINT  := g++ clang clang-format scdoc
 DEPS_BENCH := gnuplot-nox iperf3
 DEPS_CROSS := qemu-user gcc-s390x-linux-gnu libc6-dev-s390x-cross gcc-aarch64-linux-gnu libc6-dev-arm64-cross

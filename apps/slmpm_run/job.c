@@ -92,7 +92,7 @@ static bool write_topology(const struct job *j, char path[PATH_MAX])
 	to = fopen(path, "we");
 	if (!to)
 		return failed(path, errno);
-	put(to, "remote", o->remote ? o->remote : "ssh -oBatchMode=yes %h");
+	put(to, "remote", o->remote ? o->remote : "ssh -oBatchMode=yes -oServerAliveInterval=5 %h");
 	put(to, "agent", o->there);
 	put(to, "listen", o->listen);
 	put(to, "fabric", o->fabric);

@@ -34,7 +34,7 @@ static const struct argp_option options[] = {
 	{"topology", 't', "FILE", 0, "The same from a file: slmpm_topology(5)", 1},
 	{"env", 'e', "NAME[=VALUE]", 0, "A variable for accelerators everywhere", 1},
 	{"remote", OPT_REMOTE, "COMMAND", 0,
-	 "Runs a command on a host, %h [ssh -oBatchMode=yes %h]", 2},
+	 "Runs a command on a host, %h [ssh, which asks nothing and looks every 5 s whether the other side lives]", 2},
 	{"runner", OPT_RUNNER, "PATH", 0, "slmpm_run there [in PATH]", 2},
 	{"listen", OPT_LISTEN, "ADDRESS", 0, "Of this machine, as reached from there [all]", 2},
 	{"fabric", OPT_FABRIC, "F", 0, "For the links; slmpm_info -d lists them", 2},

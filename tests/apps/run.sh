@@ -74,6 +74,11 @@ far -H beta --chdir "$dir/elsewhere" "$bin/hello_host" || fail "--chdir"
 far -H beta --chdir "$dir/nowhere" "$bin/hello_host" && fail "--chdir nowhere"
 grep -q "not found: beta: $dir/nowhere: No such file" "$dir/err" || fail "--chdir nowhere: $(cat "$dir/err")"
 
+# Without slmpm_run around it: it is found beside the program.
+sed -i 's/^host    first.*/host first\n  remote env/' "$dir/topology"
+SLMPM_TOPOLOGY=$dir/topology "$bin/hello_host" >"$dir/out" 2>"$dir/err" || fail "SLMPM_TOPOLOGY: $?"
+[ "$(cat "$dir/out")" = "hello from the accelerator" ] || fail "SLMPM_TOPOLOGY: $(cat "$dir/out")"
+
 # Limits, leftovers, signals.
 run --timeout 1 sleep 60
 [ $? = 124 ] || fail "--timeout: $?"

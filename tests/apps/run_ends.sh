@@ -111,7 +111,9 @@ start kill; echo >&8; finish "slmpm_kill at once" 0 "signal 9"
 start leash; echo >&8; finish "the host dies with a leash" 137 ""
 start join; kill -KILL "$(pgrep -f "^$host")"; finish "the host is killed" 137 ""
 start join; kill -KILL "$(pgrep -f 'slmpm_run --courier')"; finish "the courier is killed" 0 "signal 9"
-start join; "$bin/slmpm_run" --kill || fail "--kill"; finish "the job is ended" 143 ""
+start join; "$bin/slmpm_run" --status >"$dir/status"
+grep -Eq '^  1 +beta +[0-9]+ +running +sh$' "$dir/status" || fail "--status: $(cat "$dir/status")"
+"$bin/slmpm_run" --kill || fail "--kill"; finish "the job is ended" 143 ""
 start join; kill -KILL "$(pgrep -f '^/[^ ]*slmpm_run -q')"; finish "slmpm_run is killed" 137 "?(signal 9)"
 
 # ---- ended there ----
@@ -120,7 +122,7 @@ start join; read -r warden worker < <(agents | tr '\n' ' '); kill -KILL "$worker
 grep -q 'beta: the connection to its agent is lost; what ran there is ended' "$dir/err" || fail "no word of the loss"
 start join; read -r warden worker < <(agents | tr '\n' ' '); kill -KILL "$warden"; finish "the warden is killed" 0 "signal 9"
 # Both at once: processes may be left, files are removed by the next agent.
-start join; kill -KILL $(agents); kill $(pgrep -f 'sleep 12345') 2>/dev/null; wait $run; exec 8>&- 9<&-
+start join; both=$(agents); kill -STOP $both; kill -KILL $both; kill $(pgrep -f 'sleep 12345') 2>/dev/null; wait $run; exec 8>&- 9<&-
 [ -n "$(netns_on beta ls -A /mnt/tmp)" ] || fail "both killed: nothing was left to clear up"
 on join true; gone "both are killed"
 
