@@ -1,105 +1,130 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Names of machines to their addresses. The C library's look-up has no deadline, so names that are
- * no plain addresses are left to its own helper thread; one that does not come back in time is put
- * aside and freed when it has.
+ * no plain addresses are looked up by a thread that ends with the answer; whoever comes last, it or
+ * the caller, cleans up.
  */
 #include "slmpm/lookup.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "slmpm/list.h"
 #include "slmpm/wait.h"
 
 struct question {
-	struct list node;
-	struct gaicb asked;
-	struct addrinfo hints;
+	pthread_mutex_t lock;
+	pthread_cond_t answered;
 	char host[256], port[8];
+	struct addrinfo hints, *found;
+	int rc;
+	bool done, left; /* answered; nobody waits for it any more */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct list late_ones = {&late_ones, &late_ones};
-
-static void forget(struct question *q)
+static struct question *question_new(const char *host, const char *port)
 {
-	if (q->asked.ar_result)
-		freeaddrinfo(q->asked.ar_result);
+	struct question *q = calloc(1, sizeof(*q));
+	pthread_condattr_t attr;
+
+	if (!q)
+		return NULL;
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&q->answered, &attr);
+	pthread_condattr_destroy(&attr);
+	pthread_mutex_init(&q->lock, NULL);
+	strncpy(q->host, host, sizeof(q->host) - 1);
+	strncpy(q->port, port, sizeof(q->port) - 1);
+	q->hints = (struct addrinfo){
+		.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+	return q;
+}
+
+static void question_free(struct question *q)
+{
+	if (q->found)
+		freeaddrinfo(q->found);
+	pthread_cond_destroy(&q->answered);
+	pthread_mutex_destroy(&q->lock);
 	free(q);
 }
 
-static void forget_answered(void)
+static void *answer(void *arg)
 {
-	pthread_mutex_lock(&lock);
-	LIST_EACH(at, &late_ones) {
-		struct question *q = LIST_ENTRY(at, struct question, node);
+	struct question *q = arg;
+	struct addrinfo *found = NULL;
+	int rc = getaddrinfo(q->host, q->port, &q->hints, &found);
+	bool left;
 
-		if (gai_error(&q->asked) == EAI_INPROGRESS)
-			continue;
-		list_remove(at);
-		forget(q);
-	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&q->lock);
+	q->rc = rc;
+	q->found = found;
+	q->done = true;
+	left = q->left;
+	pthread_cond_signal(&q->answered);
+	pthread_mutex_unlock(&q->lock);
+	if (left)
+		question_free(q);
+	return NULL;
 }
 
-static void put_aside(struct question *q)
+/* The application's signals are not for it. */
+static bool start(struct question *q)
 {
-	pthread_mutex_lock(&lock);
-	list_append(&late_ones, &q->node);
-	pthread_mutex_unlock(&lock);
-}
-
-/* Until it has been answered, or DEADLINE. */
-static void await(const struct question *q, uint64_t deadline)
-{
-	const struct gaicb *list[] = {&q->asked};
+	pthread_attr_t attr;
+	sigset_t all, before;
+	pthread_t thread;
 	int rc;
 
-	do {
-		int ms = wait_ms(wait_now(), deadline, -1);
-		struct timespec left = {ms / 1000, ms % 1000 * 1000000L};
-
-		rc = gai_suspend(list, 1, ms < 0 ? NULL : &left);
-	} while (gai_error((struct gaicb *)(uintptr_t)&q->asked) == EAI_INPROGRESS &&
-		 (rc == EAI_INTR || rc == 0 || wait_now() < deadline));
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&thread, &attr, answer, q);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	return rc == 0;
 }
 
-static int ask(const char *host, const char *port, const struct addrinfo *hints, uint64_t deadline,
-	       struct addrinfo **out, bool *late)
+/* Until it has been answered, or DEADLINE: false, and the thread cleans up. */
+static bool await(struct question *q, uint64_t deadline)
 {
-	struct question *q = calloc(1, sizeof(*q));
-	struct gaicb *list[1];
+	struct timespec until = {(time_t)(deadline / 1000000000), (long)(deadline % 1000000000)};
+	int rc = 0;
+	bool done;
+
+	pthread_mutex_lock(&q->lock);
+	while (!q->done && rc == 0)
+		rc = deadline == UINT64_MAX ?
+			     pthread_cond_wait(&q->answered, &q->lock) :
+			     pthread_cond_timedwait(&q->answered, &q->lock, &until);
+	done = q->done;
+	q->left = !done;
+	pthread_mutex_unlock(&q->lock);
+	return done;
+}
+
+static int ask(const char *host, const char *port, uint64_t deadline, struct addrinfo **out,
+	       bool *late)
+{
+	struct question *q = question_new(host, port);
 	int rc;
 
 	if (!q)
 		return EAI_MEMORY;
-	q->hints = *hints;
-	strncpy(q->host, host, sizeof(q->host) - 1);
-	strncpy(q->port, port, sizeof(q->port) - 1);
-	q->asked =
-		(struct gaicb){.ar_name = q->host, .ar_service = q->port, .ar_request = &q->hints};
-	list[0] = &q->asked;
-	rc = getaddrinfo_a(GAI_NOWAIT, list, 1, NULL);
-	if (rc != 0) {
-		free(q);
-		return rc;
+	if (!start(q)) {
+		question_free(q);
+		return EAI_MEMORY;
 	}
-	await(q, deadline);
-	rc = gai_error(&q->asked);
-	if (rc == EAI_INPROGRESS) {
-		*late = true;
-		if (gai_cancel(&q->asked) == EAI_CANCELED)
-			forget(q);
-		else
-			put_aside(q);
+	*late = !await(q, deadline);
+	if (*late)
 		return EAI_AGAIN;
-	}
-	*out = q->asked.ar_result;
-	q->asked.ar_result = NULL;
-	forget(q);
+	rc = q->rc;
+	*out = q->found;
+	q->found = NULL;
+	question_free(q);
 	return rc;
 }
 
@@ -115,7 +140,6 @@ int lookup(const char *host, const char *port, bool listening, uint64_t deadline
 
 	*out = NULL;
 	*late = false;
-	forget_answered();
 	if (!*host)
 		return getaddrinfo(NULL, port, &hints, out);
 	if (!strcasecmp(host, "localhost")) {
@@ -123,8 +147,5 @@ int lookup(const char *host, const char *port, bool listening, uint64_t deadline
 		return getaddrinfo(NULL, port, &hints, out);
 	}
 	rc = getaddrinfo(host, port, &hints, out);
-	if (rc != EAI_NONAME)
-		return rc;
-	hints.ai_flags = AI_NUMERICSERV;
-	return ask(host, port, &hints, deadline, out, late);
+	return rc == EAI_NONAME ? ask(host, port, deadline, out, late) : rc;
 }
