@@ -72,8 +72,8 @@ static const struct {
 	{49, GIVE, "FETCH_GIVE"},       {50, NUMBER, "FETCH_SEND"},
 	{51, TARGET, "SHARE"},          {52, NUMBER, "SHARE_TAKE"},
 	{53, NUMBER, "SHARE_OVER"},     {54, NUMBER, "SHARE_GIVE"},
-	{55, GRANT, "REGION_GRANT"},    {56, NUMBER, "LOAN_AREA"},
-	{57, NUMBER, "LOAN_BYTES"},
+	{55, GRANT, "REGION_GRANT"},    {56, TOTAL, "LOAN_AREA"},
+	{57, RESPONSE, "LOAN_BYTES"},
 };
 
 static const char *const flags[] = {"CHECK",  "ANNOUNCED", "ACTIVE",   "TAGGED",

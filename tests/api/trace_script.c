@@ -371,6 +371,16 @@ static void part_both(void)
 	OK(pthread_join(thread, NULL));
 }
 
+/* Where nobody maps the other's memory. */
+static void part_copied(void)
+{
+	loans();
+	open_region();
+	OK(slmpm_put(rmem, 64, here, 8, NULL, NULL));
+	OK(slmpm_flush(a, PATIENCE));
+	settle();
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -383,6 +393,7 @@ int main(int argc, char **argv)
 		     {"fetched-or-not", part_fetched_or_not},
 		     {"fifo", part_fifo},
 		     {"shared", part_shared},
+		     {"copied", part_copied},
 		     {"both", part_both}};
 
 	actor_fill(here, 1, sizeof(here));
