@@ -17,9 +17,10 @@
 #include "fabrics/publication.h"
 #include "fabrics/tcp.h"
 
-#define EVENTS      32
-#define LINKS_MAX   8
-#define PACKET_BEST 65536 /* and no more than the network's own packets carry at once */
+#define EVENTS        32
+#define LINKS_MAX     8
+/* Of the network's own segments in a packet: so many are best sent by one call. */
+#define SEGMENTS_BEST 4
 
 /* ---- domains -------------------------------------------------------------------------------- */
 
@@ -48,7 +49,8 @@ static int loopback_segment(void)
 static int tcp_probe(struct fabric_caps *caps)
 {
 	int segment = loopback_segment();
-	uint32_t best = segment > 4096 && segment < PACKET_BEST ? (uint32_t)segment : PACKET_BEST;
+	uint32_t best =
+		SEGMENTS_BEST * (segment > 4096 && segment < 65536 ? (uint32_t)segment : 65536);
 	struct mirror m;
 	int rc;
 

@@ -142,10 +142,11 @@ static int agree(struct endpoint *ep, const struct wire_hello *hello)
 
 	if (packet < PACKET_LEAST || credit < 65536)
 		return refuse(ep, SLMPM_EPROTO, "impossible limits in its hello");
+	ep->loan_max = lower((uint64_t)config->loan_max, LITTLE_64(hello->loan_max));
+	packet = lower(packet, ep->loan_max / 2); /* longer loans than packets are to be had */
 	ep->packet_max = (uint32_t)lower(packet, credit / 2); /* one with its envelope must fit */
 	ep->eager_max = lower(eager, credit / 2);
 	ep->credit = credit;
-	ep->loan_max = lower((uint64_t)config->loan_max, LITTLE_64(hello->loan_max));
 	return 0;
 }
 
