@@ -83,13 +83,14 @@ static char **make_command(const struct delivery *d)
  * that does not look at its input ends with this process all the same. */
 static void become(char **words, int fd, int report, pid_t parent)
 {
-	int error;
+	char path[PATH_MAX];
+	const char *file = program_search(words[0], path);
+	int error = ENOENT;
 
 	(void)setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() == parent && dup2(fd, 0) >= 0 && dup2(fd, 1) >= 0)
-		execvp(words[0], words);
-	error = errno;
+		error = file ? (execv(file, words), errno) : ENOENT;
 	(void)!write(report, &error, sizeof(error));
 	_exit(127);
 }

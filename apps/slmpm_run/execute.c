@@ -175,10 +175,32 @@ static void enter_folder(const struct program *p, int report)
 		(void)!chdir(here); /* the host's own, where there is one of that name */
 }
 
+/* Not execvp: that takes any script for a shell's, and what it may not look at for what is there. */
+const char *program_search(const char *file, char out[PATH_MAX])
+{
+	const char *path = getenv("PATH");
+
+	if (strchr(file, '/'))
+		return file;
+	for (path = path ? path : "/usr/local/bin:/usr/bin:/bin"; *path;) {
+		size_t n = strcspn(path, ":");
+		struct stat st;
+
+		if (n && snprintf(out, PATH_MAX, "%.*s/%s", (int)n, path, file) < PATH_MAX &&
+		    access(out, X_OK) == 0 && stat(out, &st) == 0 && S_ISREG(st.st_mode))
+			return out;
+		path += n;
+		path += *path == ':';
+	}
+	return NULL;
+}
+
 static void become(const struct program *p, char **words, const char *file, int out, int err,
 		   int report)
 {
 	int none = open("/dev/null", O_RDONLY);
+	char path[PATH_MAX];
+	const char *found = program_search(file, path); /* by this side's PATH, not the program's */
 	sigset_t nothing;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -197,10 +219,10 @@ static void become(const struct program *p, char **words, const char *file, int 
 		errno = ENOMEM;
 		give_up(report, "the environment");
 	}
-	if (strchr(file, '/'))
-		execv(file, words);
+	if (found)
+		execv(found, words);
 	else
-		execvp(file, words);
+		errno = ENOENT;
 	give_up(report, file);
 }
 

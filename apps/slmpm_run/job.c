@@ -201,6 +201,12 @@ bool job_make(struct job *j, const struct options *o)
 	int rc = job_root(root);
 
 	*j = (struct job){.options = o, .listening = -1, .folder.lock = -1, .started = time(NULL)};
+	if (rc == -EPERM) {
+		fprintf(stderr,
+			NAME ": %s: others may write there; SLMPM_RUN_DIR names another place\n",
+			root);
+		return false;
+	}
 	if (rc < 0)
 		return failed(root, -rc);
 	(void)folder_sweep(root, JOB_START);

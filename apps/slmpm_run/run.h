@@ -31,6 +31,8 @@ struct running {
 
 /* Starts it in a session of its own. Negative SLMPM_E*, WHY says the rest. */
 int program_execute(const struct program *p, struct running *r, char why[256]);
+/* FILE as PATH has it, where it has no slash; NULL: nowhere. */
+const char *program_search(const char *file, char out[PATH_MAX]);
 /* Kills all processes below this one, whatever they have become, and waits for their ends. */
 void kill_below(void);
 /* The same to its children, without waiting; or another signal. */

@@ -25,7 +25,7 @@ netns_hide beta /tmp
 netns_on beta test -e "$bin/hello_accel" && fail "beta sees the programs"
 [ -z "$(netns_on beta ls -A /tmp)" ] || fail "beta sees this folder"
 
-export SLMPM_INSECURE=y
+export SLMPM_INSECURE=y SLMPM_RUN_DIR=$dir
 run() { # run OPTIONS... PROGRAM...: the host program on alpha, elements on beta
 	netns_on alpha timeout 60 "$bin/slmpm_run" -H "${hosts:-beta}" --remote "$netns_remote" --runner /mnt/slmpm/bin/slmpm_run "$@" \
 		>"$dir/out" 2>"$dir/err"
