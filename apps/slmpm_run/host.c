@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,9 +21,8 @@
 #include "apps/slmpm_run/job.h"
 #include "apps/slmpm_run/run.h"
 
-#define TERM_MS    2000 /* from SIGTERM to SIGKILL */
-#define MESSAGE_MS 200  /* for a process that has connected to say what it wanted */
-#define LATE       124  /* exit status after --timeout */
+#define TERM_MS 2000 /* from SIGTERM to SIGKILL */
+#define LATE    124  /* exit status after --timeout */
 
 struct run {
 	struct job job;
@@ -96,81 +94,6 @@ static int start_host(struct run *r)
 	if (!error)
 		(void)job_add(&r->job, 0, r->host, "local", o->argv[0]);
 	return error;
-}
-
-/* ---- what members say ----------------------------------------------------------------------- */
-
-static void take_start(struct run *r, const char *text, int fds[2])
-{
-	char host[65], program[304];
-	unsigned element;
-	int pid;
-
-	if (sscanf(text, "start %u %d %64s %303[^\n]", &element, &pid, host, program) != 4)
-		return;
-	(void)job_add(&r->job, element, pid, host, program);
-	for (int i = 0; i < 2; i++)
-		if (fds[i] >= 0) {
-			(void)collect_add(&r->output, fds[i], i, element, host);
-			fds[i] = -1;
-		}
-	r->dirty = true;
-}
-
-static void take_end(struct run *r, const char *text)
-{
-	struct member *m;
-	int pid, status;
-
-	if (sscanf(text, "end %d %d", &pid, &status) != 2 || !(m = job_find(&r->job, pid)))
-		return;
-	m->ended = true;
-	m->known = status >= 0;
-	m->status = status;
-	r->dirty = true;
-}
-
-static size_t receive(int fd, char *text, size_t size, int fds[2])
-{
-	union {
-		struct cmsghdr align;
-		char room[CMSG_SPACE(2 * sizeof(int))];
-	} space;
-	struct iovec iov = {.iov_base = text, .iov_len = size - 1};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = space.room,
-			     .msg_controllen = sizeof(space.room)};
-	ssize_t n = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
-
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-		memcpy(fds, CMSG_DATA(c),
-		       c->cmsg_len >= CMSG_LEN(2 * sizeof(int)) ? 2 * sizeof(int) : sizeof(int));
-	text[n > 0 ? n : 0] = 0;
-	return n > 0 ? (size_t)n : 0;
-}
-
-static void take_message(struct run *r)
-{
-	int fd = accept4(r->job.listening, NULL, NULL, SOCK_CLOEXEC), fds[2] = {-1, -1};
-	struct pollfd p = {.fd = fd, .events = POLLIN};
-	char text[512];
-
-	if (fd < 0)
-		return;
-	if (poll(&p, 1, MESSAGE_MS) == 1 && receive(fd, text, sizeof(text), fds)) {
-		if (!strncmp(text, "start ", 6))
-			take_start(r, text, fds);
-		else
-			take_end(r, text);
-		if (!strcmp(text, "watch"))
-			return; /* it stays open as long as this process lives */
-	}
-	for (int i = 0; i < 2; i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
-	close(fd);
 }
 
 /* ---- ends ----------------------------------------------------------------------------------- */
@@ -304,7 +227,7 @@ static bool look(struct run *r)
 		if (p[2 + streams + i].revents)
 			r->job.members[i].ended = r->dirty = true;
 	if (p[1].revents)
-		take_message(r);
+		r->dirty |= message_take(&r->job, &r->output);
 	if (p[0].revents)
 		take_signals(r);
 	act_in_time(r);
@@ -320,7 +243,7 @@ static void serve(struct run *r)
 	} while (look(r) && !(r->ended && r->alone && !collect_open(&r->output)));
 	while (r->ended && r->alone &&
 	       poll(&(struct pollfd){.fd = r->job.listening, .events = POLLIN}, 1, 0) == 1)
-		take_message(r); /* what was said last */
+		r->dirty |= message_take(&r->job, &r->output); /* what was said last */
 }
 
 static void tell_ends(const struct run *r)

@@ -55,6 +55,12 @@ struct member *job_find(struct job *j, pid_t pid);
 void job_write(const struct job *j);
 void job_remove(struct job *j);
 
+/* ---- message.c ---- */
+
+struct collection;
+/* Takes one from the job's socket; true: there is something new to be shown. */
+bool message_take(struct job *j, struct collection *output);
+
 /* ---- host.c: runs it all; the exit status ---- */
 
 int host_run(const struct options *o);

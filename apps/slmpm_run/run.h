@@ -56,4 +56,16 @@ struct delivery {
  * `why`. */
 int deliver(struct delivery *d);
 
+/* ---- command.c ---- */
+
+/* The request's KEY, or "". */
+const char *delivery_value(const struct delivery *d, const char *key);
+/* Notes why, after the host's name; returns ERROR. */
+__attribute__((format(printf, 3, 4))) int delivery_fail(struct delivery *d, int error,
+							const char *format, ...);
+/* Starts the remote command: 0, or SLMPM_E* with `why`. */
+int delivery_start(struct delivery *d);
+/* Nobody answers any more: waits for its end, and notes what that says. */
+int delivery_gone(struct delivery *d, const char *when);
+
 #endif

@@ -13,15 +13,19 @@ dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 fail() { echo "$*" >&2; cat "$dir"/err* >&2; exit 1; }
 
-# beta has slmpm_run where it was installed, and nothing else of ours.
+# beta and gamma have slmpm_run where it was installed, and nothing else of ours.
 netns_host alpha
 netns_host beta
+netns_host gamma
 netns_link alpha beta
+netns_link alpha gamma
 mkdir -p "$dir/install/bin" "$dir/install/lib"
 cp "$bin/slmpm_run" "$dir/install/bin" && cp -P "$SLMPM_BUILD"/lib/libslmpm.so* "$dir/install/lib" || exit 1
-netns_on beta sh -c "mount -t tmpfs none /mnt && cp -r '$dir/install' /mnt/slmpm" || fail "no installation on beta"
-netns_hide beta "$SLMPM_BUILD"
-netns_hide beta /tmp
+for host in beta gamma; do
+	netns_on $host sh -c "mount -t tmpfs none /mnt && cp -r '$dir/install' /mnt/slmpm" || fail "no installation on $host"
+	netns_hide $host "$SLMPM_BUILD"
+	netns_hide $host /tmp
+done
 netns_on beta test -e "$bin/hello_accel" && fail "beta sees the programs"
 [ -z "$(netns_on beta ls -A /tmp)" ] || fail "beta sees this folder"
 
@@ -46,6 +50,18 @@ run "$bin/hello_host" || fail "hello: exit status $?"
 gone hello
 run "$bin/am_counter" 3 <"$0" || fail "am_counter: exit status $?"
 grep -q "^$(wc -l <"$0") lines, " "$dir/out" || fail "am_counter: $(cat "$dir/out")"
+
+# Several hosts, this one among them: who is asked in turn, and where each came from.
+seq 6000 >"$dir/lines"
+for hosts in beta,gamma beta:2,gamma:1 local,beta,gamma; do
+	run -l "$bin/am_counter" 3 <"$dir/lines" || fail "$hosts: exit status $?"
+	grep -qx '\[host\] 6000 lines, 6000 words' "$dir/out" || fail "$hosts: $(cat "$dir/out")"
+	sed -n 's/^\[\(.*\)\] .* lines were mine$/\1/p' "$dir/err" | sort >"$dir/who.$hosts"
+done
+diff - "$dir/who.beta,gamma" <<<$'1 beta\n1 beta\n2 gamma' || fail "in turn"
+diff - "$dir/who.beta:2,gamma:1" <<<$'1 beta\n2 beta\n3 gamma' || fail "numbers"
+diff - "$dir/who.local,beta,gamma" <<<$'1\n2 beta\n3 gamma' || fail "this host among them"
+hosts=beta
 
 mkdir "$dir/tree"
 for size in 0 1 4095 65537 1000003 5000000; do head -c $size /dev/urandom >"$dir/tree/$size"; done

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a job's processes say of what they start and how it ended (slmpm/job.c). */
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "apps/slmpm_run/collect.h"
+#include "apps/slmpm_run/job.h"
+
+#define MESSAGE_MS 200 /* for a process that has connected to say what it wanted */
+
+static bool take_start(struct job *j, struct collection *output, const char *text, int fds[2])
+{
+	char host[65], program[304];
+	unsigned element;
+	int pid;
+
+	if (sscanf(text, "start %u %d %64s %303[^\n]", &element, &pid, host, program) != 4)
+		return false;
+	(void)job_add(j, element, pid, host, program);
+	for (int i = 0; i < 2; i++)
+		if (fds[i] >= 0) {
+			(void)collect_add(output, fds[i], i, element, host);
+			fds[i] = -1;
+		}
+	return true;
+}
+
+static bool take_end(struct job *j, const char *text)
+{
+	struct member *m;
+	int pid, status;
+
+	if (sscanf(text, "end %d %d", &pid, &status) != 2 || !(m = job_find(j, pid)))
+		return false;
+	m->ended = true;
+	m->known = status >= 0;
+	m->status = status;
+	return true;
+}
+
+static size_t receive(int fd, char *text, size_t size, int fds[2])
+{
+	union {
+		struct cmsghdr align;
+		char room[CMSG_SPACE(2 * sizeof(int))];
+	} space;
+	struct iovec iov = {.iov_base = text, .iov_len = size - 1};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = space.room,
+			     .msg_controllen = sizeof(space.room)};
+	ssize_t n = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
+
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+		memcpy(fds, CMSG_DATA(c),
+		       c->cmsg_len >= CMSG_LEN(2 * sizeof(int)) ? 2 * sizeof(int) : sizeof(int));
+	text[n > 0 ? n : 0] = 0;
+	return n > 0 ? (size_t)n : 0;
+}
+
+bool message_take(struct job *j, struct collection *output)
+{
+	int fd = accept4(j->listening, NULL, NULL, SOCK_CLOEXEC), fds[2] = {-1, -1};
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	char text[512];
+	bool news = false;
+
+	if (fd < 0)
+		return false;
+	if (poll(&p, 1, MESSAGE_MS) == 1 && receive(fd, text, sizeof(text), fds)) {
+		if (!strncmp(text, "start ", 6))
+			news = take_start(j, output, text, fds);
+		else if (!strncmp(text, "end ", 4))
+			news = take_end(j, text);
+		else if (!strcmp(text, "watch"))
+			return false; /* it stays open as long as this process lives */
+	}
+	for (int i = 0; i < 2; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	close(fd);
+	return news;
+}
