@@ -21,8 +21,7 @@
 #include "slmpm/url.h"
 #include "slmpm/wait.h"
 
-#define STRANGER_NS UINT64_C(1000000000) /* then it makes room for another */
-#define URL_MAX     1024
+#define URL_MAX 1024
 
 /* ---- the place ------------------------------------------------------------------------------ */
 
@@ -153,6 +152,7 @@ static void ended(struct arrive *a)
 	refuse(a, SLMPM_EDEAD, text);
 }
 
+/* Who has waited longest makes room: an accelerator says its ticket at once. */
 static struct stranger *find_place(struct arrive *a)
 {
 	struct stranger *oldest = &a->strangers[0];
@@ -165,33 +165,8 @@ static struct stranger *find_place(struct arrive *a)
 		if (s->since < oldest->since)
 			oldest = s;
 	}
-	if (wait_now() - oldest->since < STRANGER_NS)
-		return NULL;
 	shut(a->ep->ctx, &oldest->watch);
 	return oldest;
-}
-
-static void take_connection(struct arrive *a)
-{
-	int fd = accept4(a->listening.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct stranger *s;
-
-	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
-		refuse(a, SLMPM_ENOFILE, "no descriptor for its connection");
-	if (fd < 0)
-		return;
-	s = find_place(a);
-	if (!s) {
-		close(fd);
-		return;
-	}
-	s->watch.fd = fd;
-	s->since = wait_now();
-	s->have = 0;
-	if (net_prepare(fd) < 0 || watch_add(a->ep->ctx, &s->watch) < 0) {
-		close(fd);
-		s->watch.fd = -1;
-	}
 }
 
 static bool has_ticket(const struct arrive *a, const struct stranger *s)
@@ -235,6 +210,27 @@ static void hear(struct arrive *a, struct stranger *s)
 	if (n > 0)
 		log_line(SLMPM_LOG_WARN, "%s: a stranger knocked and was sent away", a->ep->name);
 	shut(a->ep->ctx, &s->watch);
+}
+
+static void take_connection(struct arrive *a)
+{
+	int fd = accept4(a->listening.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct stranger *s;
+
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
+		refuse(a, SLMPM_ENOFILE, "no descriptor for its connection");
+	if (fd < 0)
+		return;
+	s = find_place(a);
+	s->watch.fd = fd;
+	s->since = wait_now();
+	s->have = 0;
+	if (net_prepare(fd) < 0 || watch_add(a->ep->ctx, &s->watch) < 0) {
+		close(fd);
+		s->watch.fd = -1;
+		return;
+	}
+	hear(a, s); /* before another one comes */
 }
 
 void arrive_ready(struct watch *w)

@@ -15,7 +15,7 @@
 #define TICKET_TEXT   (2 * TICKET_SIZE + 1)
 #define ARRIVAL_SIZE  (8 + TICKET_SIZE) /* what the accelerator says first */
 #define ARRIVAL_MAGIC "SLMPMWAY"
-#define STRANGERS     8 /* at once; more are sent away */
+#define STRANGERS     8 /* at once */
 
 struct stranger {
 	struct watch watch;

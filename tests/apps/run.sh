@@ -79,6 +79,25 @@ sed -i 's/^host    first.*/host first\n  remote env/' "$dir/topology"
 SLMPM_TOPOLOGY=$dir/topology "$bin/hello_host" >"$dir/out" 2>"$dir/err" || fail "SLMPM_TOPOLOGY: $?"
 [ "$(cat "$dir/out")" = "hello from the accelerator" ] || fail "SLMPM_TOPOLOGY: $(cat "$dir/out")"
 
+# Strangers at the port of a start, silent or with another ticket, before the accelerator: it gets in.
+mkdir "$dir/pair"
+cp "$bin/hello_host" "$dir/pair"
+cat >"$dir/pair/hello_accel" <<END
+#!/bin/bash
+address=\${SLMPM_PARENT#tcp://} address=\${address%%/*}
+at=/dev/tcp/\${address%:*}/\${address##*:}
+knock() { exec {fd}<>\$at; }
+for i in 1 2 3 4 5 6 7 8 9 10 11 12; do knock; done
+printf SLMPMWAY0123456789abcdef >\$at
+head -c 1000 /dev/urandom >\$at
+for i in 1 2 3 4 5 6; do knock; done
+exec "$bin/hello_accel"
+END
+chmod +x "$dir/pair/hello_accel"
+LD_LIBRARY_PATH=$SLMPM_BUILD/lib far -H beta "$dir/pair/hello_host" || fail "strangers: $?"
+[ "$(cat "$dir/out")" = "hello from the accelerator" ] || fail "strangers: $(cat "$dir/out")"
+grep -q 'a stranger knocked and was sent away' "$dir/err" || fail "strangers: $(cat "$dir/err")"
+
 # Limits, leftovers, signals.
 run --timeout 1 sleep 60
 [ $? = 124 ] || fail "--timeout: $?"

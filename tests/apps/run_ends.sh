@@ -47,6 +47,9 @@ for signal in TERM KILL ABRT SEGV; do
 	on join sh -c "kill -$signal \$\$" || fail "join: $?"
 	[ "$(said)" = "signal $(kill -l $signal)" ] || fail "$signal: $(said)"
 done
+# Closed before it has connected: it is told.
+on close "$bin/hello_accel" || fail "close: $?"
+[ "$(said)" = "exited 1" ] && grep -Eq 'hello_accel: peer (died|closed)' "$dir/err" || fail "close: $(said) $(cat "$dir/err")"
 gone ends
 
 # ---- what it says and is given ----

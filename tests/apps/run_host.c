@@ -2,8 +2,9 @@
 /* helper: of run_ends.sh */
 /*
  * A host for any program: run_host WHAT [NAME=VALUE...] PROGRAM ARGUMENT... starts it and prints how it
- * ended. WHAT: join; kill or term, once a line has come on standard input; leash, bound to this
- * process's life; cwd=DIRECTORY; carry=DIRECTORY; there; wrapper=WORDS; clean.
+ * ended. WHAT: join; close, before it has connected; kill or term, once a line has come on standard
+ * input; leash, bound to this process's life; cwd=DIRECTORY; carry=DIRECTORY; there; wrapper=WORDS;
+ * clean.
  */
 #include <signal.h>
 #include <slmpm.h>
@@ -55,6 +56,8 @@ int main(int argc, char **argv)
 	if (slmpm_spawn(&peer, argv[next], argv + next + 1, &o) < 0)
 		return slmpm_perror("start");
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (strcmp(what, "close") == 0 && slmpm_close(peer, 0) < 0)
+		return slmpm_perror("close");
 	if (strcmp(what, "kill") == 0 || strcmp(what, "term") == 0 || strcmp(what, "leash") == 0) {
 		if (getchar() != '\n')
 			return 3;
