@@ -76,6 +76,18 @@ int follow_parent(unsigned wait)
 	return follow(&p, 0);
 }
 
+/* What the other one needs; over TCP also the port and the secret. */
+static void announce(slmpm_listener listener)
+{
+	struct slmpm_listener_info info = {.size = sizeof(info)};
+	const char *set = "SLMPM_SECRET=";
+
+	if (slmpm_listener_query(listener, &info) < 0)
+		return;
+	fprintf(stderr, "listening; now: %s%s%sslmpm_perftest --connect %s -t TEST\n",
+		*info.secret ? set : "", info.secret, *info.secret ? " " : "", info.url);
+}
+
 int follow_listen(const char *url, unsigned wait, int cpu)
 {
 	slmpm_listener listener;
@@ -86,7 +98,7 @@ int follow_listen(const char *url, unsigned wait, int cpu)
 		return 1;
 	if (slmpm_listen(&listener, p.ctx, url) < 0)
 		return slmpm_perror("slmpm_perftest: listen");
-	fprintf(stderr, "listening; now: slmpm_perftest --connect %s -t TEST\n", url);
+	announce(listener);
 	rc = slmpm_accept(listener, &p.peer, -1);
 	slmpm_unlisten(listener);
 	if (rc < 0)
