@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* timeout: 60 */
+/*
+ * Fetched messages whose sends and receives are given up while the other side comes, or is stopped and
+ * goes on at any instruction: none is lost or torn, no call is late, and nobody touches a buffer that
+ * has been given back.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/lib/actor.h"
+#include "tests/lib/child.h"
+#include "tests/lib/death.h"
+#include "tests/lib/nudge.h"
+#include "tests/lib/random.h"
+
+#define LARGE ((size_t)3 << 20)
+#define GIVEN ((size_t)192 << 10)
+#define TURNS 400
+
+static unsigned char buffer[GIVEN];
+
+static struct slmpm_stats stats_of(slmpm_peer peer)
+{
+	struct slmpm_stats s;
+
+	OK(slmpm_peer_stats(peer, &s, sizeof(s)));
+	return s;
+}
+
+/* Gives up most of its sends; what was given back is overwritten at once. */
+static int give_up(slmpm_peer host, char **words)
+{
+	struct rng rng = {strtoull(words[0], NULL, 10)};
+	uint64_t delivered = 0;
+
+	for (uint32_t i = 0; i < TURNS; i++) {
+		struct slmpm_how how = {
+			.size = sizeof(how), .imm = i, .timeout_ms = (int)rng_below(&rng, 2)};
+		struct slmpm_iov iov = {buffer, GIVEN - i};
+		int rc;
+
+		actor_fill(buffer, i, GIVEN - i);
+		rc = slmpm_sendv(host, 1, &iov, 1, &how, NULL);
+		CHECK(rc == 0 || rc == -SLMPM_ETIMEOUT, "send: %d (%s)", rc, slmpm_error_detail());
+		delivered += rc == 0;
+		memset(buffer, 0xee, GIVEN);
+	}
+	OK(slmpm_send(host, 2, &delivered, sizeof(delivered), PATIENCE));
+	return 0;
+}
+
+/* A receive that ends by itself or is taken back, after a little while. */
+static bool receive_or_not(slmpm_peer peer, struct rng *rng, int64_t *last)
+{
+	struct slmpm_iov iov = {buffer, GIVEN};
+	struct slmpm_done done = {.len = 0};
+	slmpm_req req;
+	int rc = 0;
+
+	OK(slmpm_recvv(peer, 1, &iov, 1, NULL, &req));
+	for (uint64_t n = rng_below(rng, 30); n && !rc; n--)
+		rc = slmpm_test(&req, &done);
+	if (!rc && slmpm_cancel(req) == 0) {
+		memset(buffer, 0x55, GIVEN);
+		usleep((useconds_t)rng_below(rng, 100));
+		for (size_t i = 0; i < GIVEN; i++)
+			CHECK(buffer[i] == 0x55, "byte %zu of a buffer given back was written", i);
+	}
+	if (!rc)
+		EXPECT(slmpm_wait(&req, 1, &done, PATIENCE), 0);
+	if (done.status == -SLMPM_ECANCELED)
+		return false;
+	EXPECT(done.status, 0);
+	CHECK((int64_t)done.imm > *last && done.len == GIVEN - done.imm, "message %u of %llu bytes",
+	      done.imm, (unsigned long long)done.len);
+	CHECK(actor_filled(buffer, done.imm, done.len), "message %u is not what was sent",
+	      done.imm);
+	*last = done.imm;
+	return true;
+}
+
+/* Stops and continues both sides, at any instruction. */
+static int torment(void *arg)
+{
+	const pid_t *pids = arg;
+	struct rng rng = {(uint64_t)pids[0]};
+
+	for (;;) {
+		pid_t pid = pids[rng_below(&rng, 2)];
+		struct timespec t = {0, (long)rng_below(&rng, 2000000)};
+
+		if (kill(pid, SIGSTOP) < 0)
+			return 0;
+		(void)nanosleep(&t, NULL);
+		if (kill(pid, SIGCONT) < 0)
+			return 0;
+		t.tv_nsec = (long)rng_below(&rng, 1000000);
+		(void)nanosleep(&t, NULL);
+	}
+}
+
+static void both_give_up(uint64_t seed, bool tormented)
+{
+	pid_t pids[2] = {getpid(), 0}, tormentor = 0;
+	struct rng rng = {seed};
+	uint64_t delivered, received = 0;
+	int64_t last = -1;
+	slmpm_peer peer;
+	char text[32];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)seed);
+	peer = actor_spawn("give up", text, NULL);
+	pids[1] = pid_of(peer);
+	if (tormented)
+		tormentor = child_start(torment, pids, 30);
+	while (slmpm_probe(peer, 2, NULL, 0) == 0)
+		received += receive_or_not(peer, &rng, &last);
+	EXPECT(slmpm_recv(peer, 2, &delivered, sizeof(delivered), NULL, PATIENCE),
+	       sizeof(delivered));
+	while (slmpm_probe(peer, 1, NULL, 0) == 1)
+		received += receive_or_not(peer, &rng, &last);
+	CHECK(delivered == received, "%llu were sent, %llu received", (unsigned long long)delivered,
+	      (unsigned long long)received);
+	CHECK(stats_of(peer).violations == 0, "a violation");
+	printf("%llu of %d messages came through\n", (unsigned long long)received, TURNS);
+	if (tormentor) {
+		CHECK(kill(tormentor, SIGKILL) == 0, "no kill");
+		(void)child_wait(tormentor);
+		CHECK(kill(pids[1], SIGCONT) == 0, "no end");
+	}
+	OK(slmpm_close(peer, PATIENCE));
+	actor_join(peer, 0);
+}
+
+/* Begins to receive and then computes, calling nothing, for a while. */
+static int dawdle(slmpm_peer host, char **words)
+{
+	static unsigned char all[16 * LARGE];
+	struct slmpm_iov iov = {all, sizeof(all)};
+	struct slmpm_done done;
+	slmpm_req req;
+	struct slmpm_stats s = {.received_messages = 0};
+
+	(void)words;
+	OK(slmpm_recvv(host, 1, &iov, 1, NULL, &req));
+	OK(slmpm_send(host, 2, "go", 2, PATIENCE));
+	while (!s.received_messages && !slmpm_test(&req, &done))
+		OK(slmpm_peer_stats(host, &s, sizeof(s)));
+	nudge_await();
+	EXPECT(slmpm_recv(host, 3, all, 2, NULL, PATIENCE), 2);
+	return 0;
+}
+
+/* Not even a message that is half read makes its sender wait for who does not go on reading. */
+static int wait_in_vain(void *unused)
+{
+	unsigned char *all = calloc(16, LARGE);
+	slmpm_peer peer;
+	int64_t begin;
+	char go[2];
+	int rc;
+
+	(void)unused;
+	CHECK(all, "no memory");
+	peer = actor_spawn("dawdle", NULL, NULL);
+	EXPECT(slmpm_recv(peer, 2, go, 2, NULL, PATIENCE), 2);
+	begin = actor_now_ms();
+	rc = slmpm_send(peer, 1, all, 16 * LARGE, 100);
+	CHECK(rc == 0 || rc == -SLMPM_ETIMEOUT, "send: %d (%s)", rc, slmpm_error_detail());
+	CHECK(actor_now_ms() - begin < 700 * actor_slow(), "it took %lld ms",
+	      (long long)(actor_now_ms() - begin));
+	OK(kill(pid_of(peer), NUDGE));
+	printf("%s after %lld ms\n", rc ? "given up" : "sent", (long long)(actor_now_ms() - begin));
+	OK(slmpm_send(peer, 3, "ok", 2, PATIENCE));
+	free(all);
+	OK(slmpm_close(peer, PATIENCE));
+	actor_join(peer, 0);
+	return 0;
+}
+
+/* Who only tries to send is not held up for a receive, where the credit covers the message. */
+static int try_without_receive(void *unused)
+{
+	slmpm_peer a, b;
+	slmpm_ctx ctx;
+
+	(void)unused;
+	OK(slmpm_open(&ctx, NULL));
+	actor_pair(ctx, &a, &b);
+	for (uint64_t i = 0; i < 3; i++) {
+		actor_fill(buffer, i, GIVEN);
+		OK(slmpm_send(a, 1, buffer, GIVEN, 0));
+	}
+	for (uint64_t i = 0; i < 3; i++) {
+		EXPECT(slmpm_recv(b, 1, buffer, GIVEN, NULL, PATIENCE), GIVEN);
+		CHECK(actor_filled(buffer, i, GIVEN), "message %llu", (unsigned long long)i);
+	}
+	OK(slmpm_shut(ctx, PATIENCE));
+	return 0;
+}
+
+static int some_give_up(void *eager_max)
+{
+	CHECK(setenv("SLMPM_EAGER_MAX", eager_max, 1) == 0, "setenv");
+	for (uint64_t i = 0; i < 3; i++)
+		both_give_up(rng_run_seed(4711) + i, false);
+	return 0;
+}
+
+static int some_are_stopped(void *eager_max)
+{
+	CHECK(setenv("SLMPM_EAGER_MAX", eager_max, 1) == 0, "setenv");
+	both_give_up(rng_run_seed(42), true);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct actor roles[] = {
+		{"give up", give_up}, {"dawdle", dawdle}, {NULL, NULL}};
+	unsigned slow = (unsigned)actor_slow();
+
+	CHECK(setenv("SLMPM_FETCH", "always", 1) == 0 && setenv("SLMPM_FETCH_MIN", "20k", 1) == 0,
+	      "setenv");
+	nudge_block();
+	actor_begin(argc, argv, roles);
+	CHECK(child_run(wait_in_vain, NULL, 30) == 0, "see above");
+	CHECK(child_run(try_without_receive, NULL, 10) == 0, "see above");
+	CHECK(child_run(some_give_up, "256k", 30) == 0, "see above");
+	CHECK(child_run(some_give_up, "32k", 30) == 0, "see above");
+	CHECK(child_run(some_are_stopped, "256k", 20 * slow) == 0, "see above");
+	CHECK(child_run(some_are_stopped, "32k", 20 * slow) == 0, "see above");
+	return 0;
+}
