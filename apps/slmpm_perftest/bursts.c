@@ -82,7 +82,7 @@ static ALWAYS_INLINE int take(struct pair *p, const struct job *j, struct slmpm_
 	return 0;
 }
 
-int loop_bursts(struct pair *p, const struct job *j)
+static int bursts(struct pair *p, const struct job *j)
 {
 	struct slmpm_iov m[TOGETHER];
 	uint64_t n = together(j);
@@ -95,4 +95,11 @@ int loop_bursts(struct pair *p, const struct job *j)
 	if (p->side == 0)
 		return j->touch ? give(p, j, m, n, true) : give(p, j, m, n, false);
 	return j->touch ? take(p, j, m, n, true) : take(p, j, m, n, false);
+}
+
+int loop_bursts(struct pair *p, const struct job *j, struct hist *stamps)
+{
+	if (j->burst > 1 && (p->side == 0 || !j->more))
+		return bursts(p, j);
+	return loop_send_stream(p, j, stamps);
 }

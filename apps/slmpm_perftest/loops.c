@@ -218,8 +218,6 @@ static ALWAYS_INLINE int stream(struct pair *p, const struct job *j, bool loan, 
 int loop_send_stream(struct pair *p, const struct job *j, struct hist *stamps)
 {
 	(void)stamps;
-	if (j->burst > 1 && (p->side == 0 || !j->more))
-		return loop_bursts(p, j);
 	return j->touch ? stream(p, j, false, true) : stream(p, j, false, false);
 }
 

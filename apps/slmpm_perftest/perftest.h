@@ -54,8 +54,8 @@ loop_fn loop_verify;
 loop_fn loop_send_lat, loop_send_stream, loop_loan_lat, loop_loan_stream, loop_copy, loop_nothing;
 loop_fn loop_put_lat, loop_put_stream, loop_get_lat, loop_get_stream;
 loop_fn loop_fetch_add, loop_compare_swap, loop_am_lat, loop_am_stream, loop_overlap;
-/* bursts.c: a stream of messages in bursts; and the bytes of their buffers, for any job. */
-int loop_bursts(struct pair *pair, const struct job *job);
+/* bursts.c: a stream of messages, in bursts or one by one; and the bytes of their buffers, for any job. */
+loop_fn loop_bursts;
 uint64_t burst_room(const struct job *job);
 /* "Touched": every byte written before, every byte read after. */
 void fill(void *buf, uint64_t len, uint64_t i);
