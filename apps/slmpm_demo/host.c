@@ -4,10 +4,25 @@
  * and gives a lost accelerator's unfinished files to the others. Nothing here blocks but one
  * slmpm_wait over all requests: an accelerator's receive and the send of each of its slots.
  */
-#include "apps/slmpm_demo/host.h"
+#include "apps/slmpm_demo/slot.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+struct host {
+	const struct options *options;
+	struct tally *tally;
+	struct ledger ledger;
+	slmpm_ctx ctx;
+	struct accelerator *accel;
+	slmpm_req *req;  /* accelerator by accelerator: its receive, then its slots' sends */
+	unsigned living; /* accelerators */
+};
+
+static slmpm_req *req_of(const struct host *h, unsigned a, unsigned k)
+{
+	return &h->req[a * (h->options->window + 1) + k];
+}
 
 static void sample_ring(struct host *h)
 {
@@ -80,9 +95,9 @@ static void bury(struct host *h, unsigned a, const char *why)
 	for (unsigned k = 0; k < h->options->window; k++) {
 		struct slot *s = &acc->slot[k];
 
-		slot_close(h, s);
+		slot_close(s, &h->ledger);
 		for (; s->first < s->next; s->first++, left++)
-			h->again[h->again_count++] = s->given[s->first % GIVEN_MAX].file;
+			ledger_again(&h->ledger, s->given[s->first % GIVEN_MAX].file);
 		drop(req_of(h, a, k + 1));
 	}
 	acc->gone = acc->broken = true;
@@ -128,9 +143,9 @@ static void take_answer(struct host *h, unsigned a, const struct slmpm_done *don
 		return;
 	}
 	g = s->given[s->first++ % GIVEN_MAX];
-	memcpy(h->files->at[g.file].digest, acc->answer, DIGEST_SIZE);
+	memcpy(h->ledger.files->at[g.file].digest, acc->answer, DIGEST_SIZE);
 	hist_add(&h->tally->latency, now_ns() - g.sent_ns);
-	file_done(h, g.file, count_read(acc->answer + DIGEST_SIZE));
+	ledger_done(&h->ledger, g.file, count_read(acc->answer + DIGEST_SIZE));
 	receive_next(h, a);
 }
 
@@ -190,7 +205,7 @@ static bool step(struct host *h, unsigned a, unsigned k)
 		complete(h, a, k, &done);
 		return true;
 	}
-	return k && !h->accel[a].broken && slot_feed(h, a, k - 1);
+	return k && !h->accel[a].broken && slot_feed(&h->accel[a], k - 1, &h->ledger, req);
 }
 
 static bool step_all(struct host *h)
@@ -251,19 +266,19 @@ static int work(struct host *h)
 {
 	uint64_t begin = now_ns(), passes = 0;
 
-	while (h->finished < h->files->count && h->living) {
+	while (h->ledger.finished < h->ledger.files->count && h->living) {
 		if (!step_all(h))
 			wait_any(h);
 		if (passes++ % 64 == 0) {
 			sample_ring(h);
 			fflush(stdout);
 		}
-		screen_progress(h->files, h->tally);
+		screen_progress(h->ledger.files, h->tally);
 	}
-	if (h->finished < h->files->count)
-		hash_here(h);
+	if (h->ledger.finished < h->ledger.files->count)
+		ledger_hash_here(&h->ledger);
 	h->tally->seconds = (double)(now_ns() - begin) / 1e9;
-	return h->finished < h->files->count;
+	return h->ledger.finished < h->ledger.files->count;
 }
 
 static int run(struct host *h, unsigned n)
@@ -291,18 +306,22 @@ static int run(struct host *h, unsigned n)
 int host_run(const struct options *options, struct files *files, struct tally *tally)
 {
 	unsigned n = options->accelerators;
-	struct host h = {.options = options, .files = files, .tally = tally};
+	struct host h = {
+		.options = options,
+		.tally = tally,
+		.ledger = {.options = options, .files = files, .tally = tally},
+	};
 	int failed;
 
 	h.accel = calloc(n, sizeof(*h.accel));
 	h.req = calloc((size_t)n * (options->window + 1), sizeof(*h.req));
-	h.again = calloc(files->count + 1, sizeof(*h.again));
-	if (!h.accel || !h.req || !h.again || slmpm_open(&h.ctx, NULL) < 0)
+	h.ledger.again = calloc(files->count + 1, sizeof(*h.ledger.again));
+	if (!h.accel || !h.req || !h.ledger.again || slmpm_open(&h.ctx, NULL) < 0)
 		failed = slmpm_perror("slmpm_demo: open");
 	else
 		failed = run(&h, n);
 	free(h.accel);
 	free(h.req);
-	free(h.again);
+	free(h.ledger.again);
 	return failed;
 }
