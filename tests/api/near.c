@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Both ends of a tcp:// connection on one machine find that out, and leave the network; or stay. */
+#include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "tests/lib/actor.h"
@@ -143,6 +147,95 @@ static int meet_oneself(void *arg)
 	return 0;
 }
 
+/* ---- at the door ---- */
+
+/* A packet socket of this name, or of none, at the door called DOOR; -1: it cannot be made. */
+static int knock(const char *door, const char *own)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX}, from = to;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	size_t head = offsetof(struct sockaddr_un, sun_path) + 1;
+
+	CHECK(fd >= 0, "no socket");
+	memcpy(to.sun_path + 1, door, strlen(door));
+	memcpy(from.sun_path + 1, own, strlen(own));
+	CHECK(!*own || bind(fd, (void *)&from, (socklen_t)(head + strlen(own))) == 0, "%s", own);
+	if (connect(fd, (void *)&to, (socklen_t)(head + strlen(door))) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static bool is_ours(int fd)
+{
+	struct ucred who = {0};
+	socklen_t size = sizeof(who);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.pid == getpid();
+}
+
+/* The name of this process's door, which anybody can read. */
+static void find_door(char door[64])
+{
+	FILE *f = fopen("/proc/net/unix", "re");
+	char line[256];
+	int fd = -1;
+
+	CHECK(f, "/proc/net/unix");
+	while (fd < 0 && fgets(line, sizeof(line), f)) {
+		char *at = strstr(line, "@slmpm-near/");
+
+		if (!at || strchr(at + 12, '/'))
+			continue;
+		at[strcspn(at, "\n")] = 0;
+		snprintf(door, 64, "%.63s", at + 1);
+		fd = knock(door, "");
+		if (fd >= 0 && !is_ours(fd)) {
+			close(fd);
+			fd = -1;
+		}
+	}
+	fclose(f);
+	CHECK(fd >= 0, "no door");
+	close(fd);
+}
+
+/* Who was not invited is shown out, whatever it calls itself. */
+static int knock_uninvited(void *arg)
+{
+	static const char *const names[] = {"",
+					    "somebody",
+					    "/0000000000000001",
+					    "/0",
+					    "/0000000000000000",
+					    "/ffffffffffffffff",
+					    "/-1",
+					    "/000000000000000000000001"};
+	slmpm_listener listener;
+	slmpm_peer nobody;
+	char door[64], own[128];
+
+	(void)arg;
+	setenv("SLMPM_FABRIC", "shm", 1);
+	OK(slmpm_open(&ctx, NULL));
+	OK(slmpm_listen(&listener, ctx, "tcp://127.0.0.1:0"));
+	find_door(door);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		int fd;
+
+		snprintf(own, sizeof(own), "%s%s", names[i][0] == '/' ? door : "", names[i]);
+		fd = knock(door, own);
+		CHECK(fd >= 0, "\"%s\": the door is shut", own);
+		CHECK(send(fd, "let me in", 9, MSG_NOSIGNAL) == 9, "\"%s\"", own);
+		EXPECT(slmpm_accept(listener, &nobody, 10), -SLMPM_ETIMEOUT);
+		CHECK(recv(fd, own, sizeof(own), MSG_DONTWAIT) <= 0 && errno != EAGAIN,
+		      "\"%s\" was let in", own);
+		close(fd);
+	}
+	OK(slmpm_shut(ctx, PATIENCE));
+	return 0;
+}
+
 static int look_for_fabric(void *arg)
 {
 	struct slmpm_fabric_info info = {.size = sizeof(info)};
@@ -173,6 +266,7 @@ int main(int argc, char **argv)
 		if (!meetings[i].user || geteuid() == 0)
 			CHECK(child_run(meet, &meetings[i], SECONDS) == 0, "%s to %s: see above",
 			      meetings[i].connector, meetings[i].listener);
+	CHECK(child_run(knock_uninvited, NULL, SECONDS) == 0, "uninvited: see above");
 	CHECK(child_run(meet_oneself, NULL, SECONDS) == 0, "oneself: see above");
 	return 0;
 }
