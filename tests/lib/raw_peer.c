@@ -327,3 +327,10 @@ void raw_ring_bell(struct raw_peer *p)
 {
 	(void)!send(p->fd, "b", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
+
+void raw_active(struct raw_peer *p, uint8_t opcode, uint32_t flags, uint16_t id, uint32_t head,
+		uint64_t total, const void *data, uint32_t length)
+{
+	raw_post(p, opcode, ++p->sent, wire_route(id | head << 16, 0),
+		 wire_extent(total, flags | WIRE_FLAG_ACTIVE), data, length);
+}

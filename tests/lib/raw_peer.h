@@ -64,6 +64,9 @@ void raw_hear_end(int fd, char reason[112]);
  * gone. Not rung for. */
 void raw_post(struct raw_peer *p, uint8_t opcode, uint64_t seq, uint64_t route, uint64_t extent,
 	      const void *data, uint32_t length);
+/* Of an active message's: handler ID, HEAD bytes of head, TOTAL bytes in all; the next envelope. */
+void raw_active(struct raw_peer *p, uint8_t opcode, uint32_t flags, uint16_t id, uint32_t head,
+		uint64_t total, const void *data, uint32_t length);
 /* The next message, legal: of one packet. */
 void raw_send(struct raw_peer *p, uint32_t stream, const void *data, uint32_t length);
 /* The other has sent something; it is released. */
