@@ -70,6 +70,10 @@ sha256sum --quiet --strict -c "$dir/out" || fail "demo: wrong digests"
 grep -q ' 0 lost\|2 accelerators, [0-9.]* s' "$dir/err" || fail "demo: lost an accelerator"
 gone demo
 
+# DaCS: a program by file, by list with what it needs, and from memory.
+SLMPM_TEST_ELSEWHERE=apart run -q "$SLMPM_BUILD/tests/dacs/launch" || fail "dacs_de_start: $?: $(cat "$dir/out")"
+gone DaCS
+
 # ---- perftest: every kind once ----
 tests=send_lat,send_bw,send_rate,loan_lat,loan_bw,put_lat,put_bw,put_rate,get_lat,get_bw,fadd,cswap,am_lat,am_rate,fifo_lat,fifo_bw
 tests=$tests,mailbox_lat

@@ -145,6 +145,14 @@ static void *read_file(const char *path, size_t *size)
 	return data;
 }
 
+/* On another host that does not have this program. */
+static bool is_apart(void)
+{
+	const char *text = getenv("SLMPM_TEST_ELSEWHERE");
+
+	return text && !strcmp(text, "apart");
+}
+
 static int a_program_comes_four_ways(int argc, char **argv)
 {
 	const char *plain[] = {"where", NULL}, *shipped[] = {"where", "shipped", NULL};
@@ -157,7 +165,8 @@ static int a_program_comes_four_ways(int argc, char **argv)
 
 	(void)argc, (void)argv;
 	reserve();
-	run(pair_self, DACS_PROC_REMOTE_FILE, plain, NULL);
+	if (!is_apart())
+		run(pair_self, DACS_PROC_REMOTE_FILE, plain, NULL);
 	run(pair_self, DACS_PROC_LOCAL_FILE, shipped, NULL);
 	snprintf(extra, sizeof(extra), "%s/extra", pair_dir);
 	snprintf(list, sizeof(list), "%s/list", pair_dir);
@@ -411,7 +420,17 @@ static const struct pair_entry elsewhere[] = {
 	{NULL, NULL},
 };
 
+/* And where it shares no file. */
+static const struct pair_entry apart[] = {
+	{"a program comes four ways", a_program_comes_four_ways},
+	{NULL, NULL},
+};
+
 int main(int argc, char **argv)
 {
-	return pair_main(argc, argv, getenv("SLMPM_TEST_ELSEWHERE") ? elsewhere : cases, roles);
+	return pair_main(argc, argv,
+			 is_apart()                     ? apart :
+			 getenv("SLMPM_TEST_ELSEWHERE") ? elsewhere :
+							  cases,
+			 roles);
 }
