@@ -2,7 +2,7 @@
 /* Processes meet over TCP: addresses, secrets, what is said of each failure, and ends. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,6 +142,52 @@ static int meet_by_environment(void *arg)
 	EXPECT(slmpm_recv(peer, 0, &byte, 1, NULL, PATIENCE), 1);
 	OK(slmpm_close(peer, PATIENCE));
 	CHECK(child_wait(pid) == 0, "see above");
+	OK(slmpm_shut(ctx, PATIENCE));
+	return 0;
+}
+
+/* ---- threads of one context ----------------------------------------------------------------- */
+
+#define MEETINGS 20
+
+static void *connect_often(void *url)
+{
+	for (int i = 0; i < MEETINGS; i++) {
+		slmpm_peer peer;
+		int back = -1;
+
+		OK(slmpm_connect(&peer, ctx, url, PATIENCE));
+		OK(slmpm_send(peer, 0, &i, sizeof(i), PATIENCE));
+		EXPECT(slmpm_recv(peer, 0, &back, sizeof(back), NULL, PATIENCE), sizeof(back));
+		CHECK(back == i, "%d came back as %d", i, back);
+		OK(slmpm_close(peer, PATIENCE));
+	}
+	return NULL;
+}
+
+static int meet_in_threads(void *arg)
+{
+	struct slmpm_options options = {.size = sizeof(options), .flags = SLMPM_THREADS};
+	pthread_t thread;
+	struct door d;
+
+	(void)arg;
+	OK(slmpm_open(&ctx, &options));
+	open_door(&d, "tcp://127.0.0.1:0");
+	CHECK(pthread_create(&thread, NULL, connect_often, d.url) == 0, "no thread");
+	for (int i = 0; i < MEETINGS; i++) {
+		slmpm_peer peer;
+		int number;
+
+		OK(slmpm_accept(d.listener, &peer, PATIENCE));
+		EXPECT(slmpm_recv(peer, 0, &number, sizeof(number), NULL, PATIENCE),
+		       sizeof(number));
+		OK(slmpm_send(peer, 0, &number, sizeof(number), PATIENCE));
+		EXPECT(slmpm_recv(peer, 0, &number, sizeof(number), NULL, PATIENCE),
+		       -SLMPM_ECLOSED);
+		OK(slmpm_close(peer, PATIENCE));
+	}
+	CHECK(pthread_join(thread, NULL) == 0, "join");
 	OK(slmpm_shut(ctx, PATIENCE));
 	return 0;
 }
@@ -320,6 +366,7 @@ int main(int argc, char **argv)
 	/* The settings are read once a process. */
 	CHECK(child_run(meet, NULL, SECONDS) == 0, "meeting: see above");
 	CHECK(child_run(meet_by_environment, NULL, SECONDS) == 0, "by environment: see above");
+	CHECK(child_run(meet_in_threads, NULL, SECONDS) == 0, "threads: see above");
 	CHECK(child_run(fail, NULL, SECONDS) == 0, "failures: see above");
 	CHECK(child_run(bad_setting, NULL, SECONDS) == 0, "a bad setting: see above");
 	CHECK(child_run(end, NULL, SECONDS) == 0, "an end: see above");
