@@ -61,7 +61,7 @@ static int send_hello(struct control *c)
 		.byte_order = LITTLE_32(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 1 : 2),
 		.features = LITTLE_64(WIRE_FEATURES),
 		.nonce = LITTLE_64(c->nonce),
-		.pid = (int32_t)LITTLE_32((uint32_t)getpid()),
+		.pid = c->stream ? 0 : (int32_t)LITTLE_32((uint32_t)getpid()),
 		.element = LITTLE_32(ep->element),
 		.packet_max = LITTLE_64(own_packet_max(ep)),
 		.eager_max = LITTLE_64(config->eager_max),
