@@ -130,6 +130,7 @@ struct fabric_link { /* likewise */
 	int32_t pid;             /* the peer's process, as the kernel says; 0 unknown; the core's */
 	int process;             /* and its pidfd, or -1; the core's */
 	bool active;             /* this side began the connection; the core's */
+	bool over;               /* nothing that comes is waited for any more; the core's */
 	uint32_t payload_max;    /* set by connect: bytes of payload in the longest packet sent */
 	uint32_t payload_max_in; /* and received */
 	const char *violation;   /* set with -EPROTO: which rule the peer broke */

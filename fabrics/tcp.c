@@ -262,8 +262,12 @@ static bool may_wait(const struct tcp_link *l)
 
 static void sleep_on(struct tcp_domain *d, struct tcp_link *l)
 {
-	uint32_t events = EPOLLIN | (tcp_stages(l) ? EPOLLOUT : 0);
+	/* What nobody reads any more would keep the domain awake for ever; so would a socket that
+	 * takes nothing. */
+	uint32_t events = l->base.over ? 0 : EPOLLIN;
 
+	if (tcp_stages(l) && !l->out.failed)
+		events |= EPOLLOUT;
 	if (l->ended)
 		return;
 	if (tcp_watch(d, l->socket, l, l->interest, events) == 0)

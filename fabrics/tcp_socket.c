@@ -170,11 +170,12 @@ int tcp_tune(int s, uint32_t dead_ms)
 	int silence = dead_ms ? (int)dead_ms : 5000;
 	int third = silence / 3000 > 0 ? silence / 3000 : 1;
 
-	/* The kernel asks a silent peer: first after a third of the time, then each second. */
+	/* The kernel asks a silent peer: first after a third of the time, then each second; how often
+	 * is not counted where there is a time. */
 	if (!set(s, IPPROTO_TCP, TCP_NODELAY, 1) ||
 	    !set(s, IPPROTO_TCP, TCP_USER_TIMEOUT, silence) ||
 	    !set(s, IPPROTO_TCP, TCP_KEEPIDLE, third) || !set(s, IPPROTO_TCP, TCP_KEEPINTVL, 1) ||
-	    !set(s, IPPROTO_TCP, TCP_KEEPCNT, 2 * third) || !set(s, SOL_SOCKET, SO_KEEPALIVE, 1))
+	    !set(s, SOL_SOCKET, SO_KEEPALIVE, 1))
 		return -errno;
 	return 0;
 }

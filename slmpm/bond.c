@@ -211,6 +211,9 @@ static void bond_arm(struct fabric_domain *domain, bool on)
 		b->armed = on; /* the look that follows is at all paths */
 		if (!on)
 			continue;
+		for (int i = 0; i < BOND_PATHS; i++)
+			if (b->paths[i].port)
+				b->paths[i].port->over = b->base.over;
 		if (b->busy && !b->base.violation)
 			(void)bond_settle(b);
 		refresh_counts(b);

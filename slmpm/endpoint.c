@@ -251,6 +251,7 @@ void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *wh
 		return;
 	endpoint_stats(ep);
 	landing_end(ep);
+	ep->link.port->over = true;
 	ep->state = state;
 	ep->error = error;
 	ep->direct = false;
