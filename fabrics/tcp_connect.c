@@ -75,7 +75,6 @@ static int listen_for(struct tcp_link *l, struct offer *offer)
 {
 	struct tcp_meeting *m = l->meeting;
 	uint16_t port;
-	int rc;
 
 	m->listener = tcp_listen(l->base.bell, &port, &offer->family);
 	if (m->listener < 0)
@@ -83,8 +82,7 @@ static int listen_for(struct tcp_link *l, struct offer *offer)
 	m->listens = true;
 	m->step = TCP_LISTENS;
 	offer->port = LITTLE_16(port);
-	rc = tcp_watch(domain_of(l), m->listener, NULL, 0, EPOLLIN);
-	return rc;
+	return 0;
 }
 
 int tcp_address(struct fabric_link *link, int round, struct fabric_blob *out)
@@ -141,8 +139,8 @@ static int take_offer(struct tcp_link *l, const struct fabric_blob *in)
 	m->peer_shape.segment_size = LITTLE_32(offer.segment_size);
 	memcpy(m->peer_token, offer.token, TCP_TOKEN);
 	m->until = tcp_now() + MEETING_MS;
-	if (!l->base.active)
-		return 0;
+	if (!l->base.active) /* only now does somebody take in who calls */
+		return tcp_watch(domain_of(l), m->listener, NULL, 0, EPOLLIN);
 	l->socket = tcp_call(l->base.bell, LITTLE_16(offer.port), offer.family);
 	if (l->socket < 0)
 		return l->socket;
