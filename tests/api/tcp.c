@@ -2,6 +2,7 @@
 /* Processes meet over TCP: addresses, secrets, what is said of each failure, and ends. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -78,6 +79,44 @@ static void meet_at(const char *at, const char *name)
 	EXPECT(slmpm_recv(b, 1, &byte, 1, NULL, PATIENCE), -SLMPM_ECLOSED);
 	OK(slmpm_close(b, PATIENCE));
 	OK(slmpm_unlisten(d.listener));
+}
+
+#define SILENCE_MS 432100
+
+/* Of each connection of this process, the control's and the link's. */
+static void check_silence(void)
+{
+	int connections = 0, value;
+
+	for (int fd = 3; fd < 256; fd++) {
+		struct sockaddr_storage there;
+		socklen_t size = sizeof(there), length = sizeof(value);
+
+		if (getpeername(fd, (struct sockaddr *)&there, &size) != 0 ||
+		    there.ss_family != AF_INET)
+			continue;
+		connections++;
+		CHECK(getsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &value, &length) == 0 &&
+			      value == SILENCE_MS,
+		      "%d ms", value);
+	}
+	CHECK(connections == 4, "%d connections", connections);
+}
+
+static int bear_silence(void *arg)
+{
+	slmpm_peer a, b;
+	struct door d;
+
+	(void)arg;
+	setenv("SLMPM_DEAD_MS", "432100", 1);
+	OK(slmpm_open(&ctx, NULL));
+	open_door(&d, "tcp://127.0.0.1:0");
+	OK(slmpm_connect(&a, ctx, d.url, PATIENCE));
+	OK(slmpm_accept(d.listener, &b, PATIENCE));
+	check_silence();
+	OK(slmpm_shut(ctx, PATIENCE));
+	return 0;
 }
 
 static bool has_ipv6(void)
@@ -366,6 +405,7 @@ int main(int argc, char **argv)
 	/* The settings are read once a process. */
 	CHECK(child_run(meet, NULL, SECONDS) == 0, "meeting: see above");
 	CHECK(child_run(meet_by_environment, NULL, SECONDS) == 0, "by environment: see above");
+	CHECK(child_run(bear_silence, NULL, SECONDS) == 0, "silence: see above");
 	CHECK(child_run(meet_in_threads, NULL, SECONDS) == 0, "threads: see above");
 	CHECK(child_run(fail, NULL, SECONDS) == 0, "failures: see above");
 	CHECK(child_run(bad_setting, NULL, SECONDS) == 0, "a bad setting: see above");
