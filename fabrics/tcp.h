@@ -22,7 +22,7 @@
 #include "shm/ring.h"
 
 #define TCP_HEADER   (RING_WORD + FABRIC_HEAD_SIZE)
-#define TCP_LAND_MIN 16384
+#define TCP_LAND_MIN 65536 /* below, a copy costs less than a second call */
 #define TCP_TOKEN    16
 #define TCP_LINGER   16 /* sockets of a domain that have said all and not yet heard all */
 

@@ -18,7 +18,7 @@
 #include "tests/lib/random.h"
 #include "tests/lib/stream_relay.h"
 
-#define LONG  40000
+#define LONG  70000
 #define GUARD 64
 
 struct place {
