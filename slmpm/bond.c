@@ -153,6 +153,7 @@ static int bond_probe(struct fabric_caps *caps)
 		.memory = FABRIC_MEMORY_HOST,
 		.links_max = 1,
 		.message_max = UINT32_MAX,
+		.land_min = 4096, /* where one of its paths asks for places */
 	};
 	return 0;
 }
@@ -323,6 +324,15 @@ int bond_add(struct fabric_link *link, uint32_t path, const struct fabric *fabri
 	if (p->told) /* meanwhile */
 		bond_path_lost(b, p, false, "the peer has lost it");
 	return 0;
+}
+
+void bond_deny(struct fabric_link *link, uint32_t path)
+{
+	struct bond *b = bond_of(link);
+
+	bond_paths_told(b, UINT64_C(1) << path);
+	b->owes |= OWE_LOST;
+	b->busy = true;
 }
 
 int bond_use(struct fabric_link *link, uint32_t path)

@@ -27,6 +27,8 @@ int bond_open(struct fabric_link *link, uint64_t log, const struct fabric *fabri
  * -EINVAL: no such number, or in use; -EMSGSIZE: its packets are shorter than those before. */
 int bond_add(struct fabric_link *link, uint32_t path, const struct fabric *fabric,
 	     struct fabric_link *port);
+/* It will never come here; the peer may have it already. */
+void bond_deny(struct fabric_link *link, uint32_t path);
 /* The next packets go by PATH; -ENOENT where it is not up. */
 int bond_use(struct fabric_link *link, uint32_t path);
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "slmpm/connect.h"
+#include "slmpm/further.h"
 #include "slmpm/handshake.h"
 #include "slmpm/net.h"
 #include "slmpm/process.h"
@@ -175,7 +176,7 @@ void bootstrap_stop(struct endpoint *ep, const char *reason)
 		control_leave(c->socket.fd);
 	forget_left(c);
 	if (ep->link.port)
-		ep->link.port->bell = -1;
+		further_bell(ep, -1);
 	watch_close(ep->ctx, &c->socket);
 }
 
@@ -187,7 +188,7 @@ void bootstrap_free(struct endpoint *ep)
 		return;
 	bootstrap_stop(ep, NULL);
 	if (ep->link.port)
-		ep->link.port->process = -1;
+		further_process(ep, -1);
 	watch_close(ep->ctx, &c->process);
 	free(c->stream);
 	free(c);
@@ -216,7 +217,7 @@ static bool process_has_ended(const struct control *c)
 /* What the peer sent last may still be on its way over a link that has its own end. */
 static bool link_may_speak(const struct endpoint *ep)
 {
-	return ep->state == SLMPM_PEER_UP && !ep->end_of_stream && ep->link.port->domain->fd >= 0 &&
+	return ep->state == SLMPM_PEER_UP && !ep->end_of_stream && further_speaks(ep) &&
 	       !ep->control->link_lost;
 }
 
@@ -329,14 +330,16 @@ void bootstrap_hang_up(struct endpoint *ep)
 	struct control *c = ep->control;
 
 	watch_close(ep->ctx, &c->socket);
-	ep->link.port->bell = -1;
+	further_bell(ep, -1);
 	if (c->said_bye) {
 		bootstrap_bye(ep, &c->bye);
 		return;
 	}
 	progress_drain(ep); /* an orderly end lies in the ring */
 	c->step = HUNG_UP;
-	if (link_may_speak(ep))
+	if (link_may_speak(ep) && further_stays(ep) && c->stream && c->stream->error)
+		list_remove(&c->node); /* not in order: the other links say whether it is gone */
+	else if (link_may_speak(ep))
 		conclude_in(c, link_grace_ms());
 	else if (ep->end_of_stream || c->process.fd < 0)
 		ended(ep, c->process.fd < 0 && ep->link.port->pid);

@@ -22,6 +22,7 @@ struct config {
 	int64_t attach, keys, map_max;
 	int64_t log_level;
 	int64_t elements;
+	int64_t links, links_log;
 	int64_t handshake_ms, dead_ms, start_ms;
 	int64_t insecure;
 	const char *fabric;

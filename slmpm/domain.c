@@ -9,6 +9,7 @@
 
 #include "slmpm/endpoint.h"
 #include "slmpm/error.h"
+#include "slmpm/further.h"
 
 #define FABRICS_MAX 16
 
@@ -151,13 +152,17 @@ void domain_close_all(struct context *ctx)
 
 void domain_forked(struct context *ctx)
 {
-	for (struct domain *d = ctx->domains; d; d = d->next) {
-		if (d->port->fd < 0)
-			continue;
+	for (struct domain *d = ctx->domains; d; d = d->next)
 		d->port->forked = true;
-		for (uint32_t i = 0; i < ctx->count; i++)
-			if (ctx->endpoints[i]->link.port->domain == d->port)
-				d->port->fabric->disconnect(ctx->endpoints[i]->link.port);
-		d->port->fabric->close(d->port);
+	for (uint32_t i = 0; i < ctx->count; i++) {
+		struct endpoint *ep = ctx->endpoints[i];
+
+		if (further_speaks(ep)) {
+			further_free(ep);
+			ep->link.fabric->disconnect(ep->link.port);
+		}
 	}
+	for (struct domain *d = ctx->domains; d; d = d->next)
+		if (d->port->fd >= 0)
+			d->port->fabric->close(d->port);
 }

@@ -15,6 +15,7 @@
 #include "slmpm/error.h"
 #include "slmpm/fetch.h"
 #include "slmpm/fifo.h"
+#include "slmpm/further.h"
 #include "slmpm/held.h"
 #include "slmpm/inbound.h"
 #include "slmpm/landing.h"
@@ -136,6 +137,7 @@ void endpoint_free(struct endpoint *ep)
 	fetch_free(ep);
 	share_free(ep);
 	memory_forget(ep);
+	further_free(ep);
 	ep->link.fabric->disconnect(ep->link.port);
 	free(ep->link.port);
 	emulate_free(ep);

@@ -18,6 +18,7 @@
 #define CHECKSUM_SPARE 4 /* bytes of each packet that a checksum may need */
 
 struct control;
+struct further;
 struct listener;
 struct process;
 struct area;
@@ -165,6 +166,7 @@ struct endpoint {
 
 	/* life */
 	struct control *control;   /* handshake and control socket */
+	struct further *further;   /* links beyond the first (further.c); or NULL */
 	struct process *process;   /* of a spawned accelerator */
 	struct listener *listener; /* not yet taken by slmpm_accept */
 	struct slmpm_stats *stats, own_stats;

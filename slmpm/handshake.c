@@ -24,6 +24,7 @@
 #include "slmpm/bootstrap.h"
 #include "slmpm/error.h"
 #include "slmpm/fetch.h"
+#include "slmpm/further.h"
 #include "slmpm/listener.h"
 #include "slmpm/log.h"
 #include "slmpm/memory.h"
@@ -59,7 +60,7 @@ static int send_hello(struct control *c)
 		.major = LITTLE_16(WIRE_MAJOR),
 		.minor = LITTLE_16(WIRE_MINOR),
 		.byte_order = LITTLE_32(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 1 : 2),
-		.features = LITTLE_64(WIRE_FEATURES),
+		.features = LITTLE_64(WIRE_FEATURES | further_offer()),
 		.nonce = LITTLE_64(c->nonce),
 		.pid = c->stream ? 0 : (int32_t)LITTLE_32((uint32_t)getpid()),
 		.element = LITTLE_32(ep->element),
@@ -175,7 +176,7 @@ static int take_terms(struct control *c, const struct wire_hello *hello)
 
 	if (strncmp(hello->fabric, ep->link.fabric->name, sizeof(hello->fabric)) != 0)
 		return refuse(ep, SLMPM_EVERSION, "it wants another fabric");
-	c->features = LITTLE_64(hello->features) & WIRE_FEATURES;
+	c->features = LITTLE_64(hello->features) & (WIRE_FEATURES | further_offer());
 	ep->big_endian = LITTLE_32(hello->byte_order) == 2;
 	if (agree(ep, hello) < 0)
 		return -EPROTO;
@@ -283,6 +284,7 @@ static void connected(struct control *c)
 		fetch_open(ep);
 	if (c->features & WIRE_FEATURE_SHARE)
 		share_open(ep);
+	further_begin(ep);
 }
 
 /* The fabric has said RC of this round. What the peer sends in it while that is open, for it may be
@@ -311,6 +313,9 @@ static int take_answer(struct control *c, int rc)
 	if (ep->link.port->payload_max < PAYLOAD_LEAST ||
 	    ep->link.port->payload_max_in < PAYLOAD_LEAST)
 		return refuse(ep, SLMPM_EPROTO, "impossible size of a ring");
+	rc = further_open(c);
+	if (rc < 0)
+		return fail(ep, rc, "no memory for several links is to be had");
 	connected(c);
 	return 0;
 }
@@ -359,6 +364,7 @@ void handshake_ask_again(struct context *ctx)
 {
 	LIST_EACH(at, &ctx->deadlines)
 		handshake_ask(LIST_ENTRY(at, struct control, node));
+	further_ask_all(ctx);
 }
 
 static void limit_step(struct control *c)

@@ -4,6 +4,7 @@
 #define SLMPM_LINK_H
 
 #include "slmpm/endpoint.h"
+#include "slmpm/further.h"
 #include "slmpm/request.h"
 
 #define LINK_TURN 16 /* packets of one message before another that streams gets its turn */
@@ -39,7 +40,9 @@ int link_post_led(struct endpoint *ep, struct packet *p, const void *lead, uint3
 /* Can either side map what the other has made for it? Else it is copied through packets. */
 static inline bool link_maps(const struct endpoint *ep)
 {
-	return ep->link.port->domain->fabric->alloc != NULL;
+	const struct fabric_domain *memory = further_memory(ep);
+
+	return memory && memory->fabric->alloc;
 }
 
 /* A peer's memory: N bytes between OFFSET there and LOCAL, or a struct fabric_atomic. 1, or what

@@ -11,6 +11,7 @@
 
 #include "slmpm/bootstrap.h"
 #include "slmpm/error.h"
+#include "slmpm/further.h"
 #include "slmpm/landing.h"
 #include "slmpm/link.h"
 #include "slmpm/memory.h"
@@ -115,7 +116,7 @@ static int send_grant(struct grant *g)
 		.size = LITTLE_64(m->size),
 		.address = LITTLE_64((uint64_t)(uintptr_t)m->base),
 	};
-	bool may = g->region->domain == g->ep->link.port->domain && fabric->reg &&
+	bool may = g->region->domain == further_memory(g->ep) && fabric->reg &&
 		   !(m->allocated && g->region->exchanging);
 	bool reaches =
 		may && fabric->reg(g->ep->link.port, m, true, g->access & SLMPM_WRITE, &blob) == 0;

@@ -212,6 +212,7 @@ enum wire_control {
 	WIRE_BYE = 5,   /* struct wire_bye: refused or poisoned, and why */
 	WIRE_GRANT = 6, /* struct wire_grant, with the region's descriptor where it is mapped */
 	WIRE_PROOF = 7, /* struct wire_proof: in place of the nonce, over TCP */
+	WIRE_LINK = 8,  /* a round of a further link; WIRE_LINK_NOT: it will not come */
 };
 
 struct wire_control_head {
@@ -225,9 +226,10 @@ struct wire_control_head {
 #define WIRE_FEATURE_FETCH  UINT64_C(4)  /* takes opcodes 46 to 50 */
 #define WIRE_FEATURE_ACTIVE UINT64_C(8)  /* takes WIRE_FLAG_ACTIVE and WIRE_FLAG_TAGGED */
 #define WIRE_FEATURE_SHARE  UINT64_C(16) /* takes opcodes 51 to 54 */
+#define WIRE_FEATURE_LINKS  UINT64_C(32) /* times 1, 3 or 7: wants 2, 3 or 4 links, as a bond */
 #define WIRE_FEATURES                                                                              \
 	(WIRE_FEATURE_BUNDLE | WIRE_FEATURE_MEMORY | WIRE_FEATURE_FETCH | WIRE_FEATURE_ACTIVE |    \
-	 WIRE_FEATURE_SHARE)
+	 WIRE_FEATURE_SHARE) /* and LINKS where they are set */
 
 struct wire_hello {
 	struct wire_control_head head;
@@ -265,9 +267,10 @@ struct wire_round {
 	struct wire_control_head head;
 	uint32_t round, blob_length;
 	unsigned char blob[124];
-	uint32_t zero;
+	uint32_t link; /* 0, but in WIRE_LINK */
 };
 _Static_assert(sizeof(struct wire_round) == 144, "wire layout");
+#define WIRE_LINK_NOT UINT32_MAX /* in place of the round */
 
 struct wire_area {
 	struct wire_control_head head;
