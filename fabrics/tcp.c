@@ -201,7 +201,6 @@ static void look(struct tcp_domain *d)
 	struct epoll_event events[EVENTS];
 	int n = epoll_wait(d->base.fd, events, EVENTS, 0);
 
-	d->looks = 0;
 	for (int i = 0; i < n; i++)
 		if (events[i].data.ptr)
 			((struct tcp_link *)events[i].data.ptr)->ready = true;
@@ -212,8 +211,10 @@ static bool may_have(struct tcp_domain *d, struct tcp_link *l)
 {
 	if (d->count == 1 || l->ready)
 		return true;
-	if (++d->looks >= d->count)
+	if (!d->looks) /* before the first, so that one pass finds all there is */
 		look(d);
+	if (++d->looks >= d->count)
+		d->looks = 0;
 	return l->ready;
 }
 

@@ -26,6 +26,7 @@ struct context {
 	bool polling;     /* multiple: one thread polls for all ... */
 	bool kills;       /* a process has SIGKILL coming */
 	bool sleeping;    /* ... and sleeps, with the lock given back */
+	bool passing;     /* in progress_context */
 	bool handling;    /* a handler of an active message runs: no call may block */
 	bool paused;      /* a listener waits for descriptors */
 	bool refused;     /* strangers that failed before anybody knew of them */

@@ -53,12 +53,11 @@ static void set_state(struct endpoint *ep, uint8_t state)
 
 /*
  * A receive that looks by the short way, and is not posted yet, would find its message in the ring.
- * It posts itself once it sees that the way is closed; so the first look only closes it. Who sleeps
- * next must not come back to that.
+ * It posts itself once it sees that the way is closed; so its first look only closes it.
  */
 static bool must_wait(struct endpoint *ep)
 {
-	if (!ep->direct || ep->landing.put_off || ep->ctx->armed)
+	if (!ep->direct || ep->ctx->passing)
 		return false;
 	ep->landing.put_off = true;
 	ep->direct = false;

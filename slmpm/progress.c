@@ -101,11 +101,13 @@ int progress_context(struct context *ctx)
 	if (UNLIKELY(ctx->handling)) /* it goes on when the handler has returned */
 		return 0;
 	ctx->finished = false;
+	ctx->passing = true;
 	for (uint32_t left = ctx->count; left && ctx->count && !ctx->finished; left--) {
 		if (ctx->next >= ctx->count)
 			ctx->next = 0;
 		n += progress_endpoint(ctx->endpoints[ctx->next++]);
 	}
+	ctx->passing = false;
 	/* Also while busy: one peer's traffic must not keep others from connecting or dying. */
 	ctx->idle += 1 + (uint32_t)n / LOOK_SHARE;
 	if (UNLIKELY(ctx->idle >= LOOK_EVERY)) {
