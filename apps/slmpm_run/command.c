@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@ const char *delivery_value(const struct delivery *d, const char *key)
 	return text ? text : "";
 }
 
+/* What comes from the other side may be anything: a terminal is to see none but characters of text. */
 int delivery_fail(struct delivery *d, int error, const char *format, ...)
 {
 	int n = snprintf(d->why, sizeof(d->why), "%.64s: ", delivery_value(d, "host"));
@@ -31,6 +33,9 @@ int delivery_fail(struct delivery *d, int error, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(d->why + n, sizeof(d->why) - (size_t)n, format, args);
 	va_end(args);
+	for (char *c = d->why; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
 	return error;
 }
 
@@ -78,6 +83,7 @@ static void become(char **words, int fd, int report, pid_t parent)
 	int error = ENOENT;
 
 	(void)setpgid(0, 0);
+	(void)signal(SIGPIPE, SIG_DFL);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() == parent && dup2(fd, 0) >= 0 && dup2(fd, 1) >= 0)
 		error = file ? (execv(file, words), errno) : ENOENT;

@@ -161,7 +161,6 @@ static bool block_signals(struct courier *c)
 	sigemptyset(&set);
 	for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++)
 		sigaddset(&set, passed[i]);
-	(void)signal(SIGPIPE, SIG_IGN);
 	c->signals = sigprocmask(SIG_BLOCK, &set, NULL) == 0 ?
 			     signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK) :
 			     -1;
@@ -225,6 +224,7 @@ int courier_main(void)
 	int parent = inherited("SLMPM_PARENT"), rc;
 
 	c.leash = inherited("SLMPM_LEASH");
+	(void)signal(SIGPIPE, SIG_IGN);
 	if (parent < 0 || take_request(&c, parent) < 0) {
 		fputs(NAME ": --courier is how slmpm_spawn starts it\n", stderr);
 		return 2;

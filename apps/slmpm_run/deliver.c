@@ -16,6 +16,15 @@
 
 #define PATIENCE_MS 600000 /* who waits for the start gives up before */
 
+/* Its agent says why not. */
+static int refused(struct delivery *d, const struct frame *f)
+{
+	uint32_t error = get_32(f->data);
+
+	return delivery_fail(d, error && error < SLMPM_ERROR_COUNT ? (int)error : SLMPM_ESYSTEM,
+			     "%s", (const char *)f->data + 4);
+}
+
 static int await_hello(struct delivery *d)
 {
 	static const char hello[] = FRAME_MAGIC " ";
@@ -27,6 +36,8 @@ static int await_hello(struct delivery *d)
 
 	if (rc == -EPIPE && !d->in.have)
 		return delivery_gone(d, "before an agent answered");
+	if (rc == 1 && f.type == FRAME_FAILED && f.length >= 4)
+		return refused(d, &f);
 	if (rc == 1 && f.type == FRAME_HELLO && f.length > sizeof(hello) - 1 &&
 	    !memcmp(f.data, hello, sizeof(hello) - 1)) {
 		int version = atoi((const char *)f.data + sizeof(hello) - 1);
@@ -42,9 +53,6 @@ static int await_hello(struct delivery *d)
 	d->in.have += rest > 0 ? (size_t)rest : 0;
 	snprintf(begin, sizeof(begin), "%.*s", (int)(d->in.have < 32 ? d->in.have : 32),
 		 (const char *)d->in.bytes);
-	for (char *c = begin; *c; c++)
-		if (*c < ' ' || *c > '~')
-			*c = '?';
 	return delivery_fail(d, SLMPM_EPROTO, "it says \"%s\" where an agent's hello should be",
 			     begin);
 }
@@ -196,13 +204,8 @@ static int await_start(struct delivery *d)
 
 	if (rc == 1 && f.type == FRAME_STARTED && f.length == 4)
 		return 0;
-	if (rc == 1 && f.type == FRAME_FAILED && f.length >= 4) {
-		uint32_t error = get_32(f.data);
-
-		return delivery_fail(
-			d, error && error < SLMPM_ERROR_COUNT ? (int)error : SLMPM_ESYSTEM, "%s",
-			(const char *)f.data + 4);
-	}
+	if (rc == 1 && f.type == FRAME_FAILED && f.length >= 4)
+		return refused(d, &f);
 	if (rc == -EPIPE)
 		return delivery_gone(d, "before the program ran");
 	return delivery_fail(d, SLMPM_EPROTO, "its agent does not keep to the rules");

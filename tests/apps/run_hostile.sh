@@ -98,6 +98,9 @@ courier 'beta: it says "' 'head -c 300 /dev/urandom | tr -d "\0"; sleep 1'
 courier 'ended with status 0 before an agent answered' ':'
 courier 'speaks version 2, this one 1' "frame 1 'slmpm-agent 2'; sleep 1"
 courier 'ended with status 3' 'hello; take; exit 3'
+courier 'ended with status 3 before it was told what to run\|ended with status 3 while files were sent' 'hello; exec <&-; exit 3'
+courier 'beta: no folder can be made in /nowhere: No such file' "TMPDIR=/nowhere exec $bin/slmpm_run --agent"
+courier 'beta: a bell ?, a clear screen ?\[2J' "frame 8 '\\x0f\\0\\0\\0a bell \\a, a clear screen \\e[2J'; cat >/dev/null"
 courier 'could not be sent: ' 'hello; take; frame 9 x; cat >/dev/null'
 courier 'no such luck' "hello; take; frame 8 '\\x0f\\0\\0\\0no such luck'; cat >/dev/null"
 courier 'does not keep to the rules' "hello; take; frame 4 '\\0'; frame 4 '\\0'; frame 4 '\\0'; cat >/dev/null"
