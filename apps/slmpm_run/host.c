@@ -118,7 +118,8 @@ static void reap(struct run *r)
 		struct member *m = job_find(&r->job, pid);
 
 		if (m) {
-			m->ended = m->known = true;
+			member_ended(m);
+			m->known = true;
 			m->status = status;
 		}
 		r->dirty = true;
@@ -202,34 +203,66 @@ static int wait_ms(const struct run *r)
 	return next <= now ? 0 : next - now > 60000 ? 60000 : (int)(next - now) + 1;
 }
 
-static bool look(struct run *r)
+static void watch(struct pollfd **next, int fd)
 {
-	size_t streams = r->output.count, members = r->job.count, n = 2 + streams + members;
-	struct pollfd *p = realloc(r->polled, n * sizeof(*p));
+	if (fd >= 0)
+		*(*next)++ = (struct pollfd){.fd = fd, .events = POLLIN};
+}
+
+/* What is waited for, in the order of handle(); NULL: no memory. Only what is open: there may not be
+ * more than this process may have descriptors. */
+static struct pollfd *watched(struct run *r, size_t *n)
+{
+	const struct job *j = &r->job;
+	size_t most = 2 + r->output.count + j->count + j->guest_count;
+	struct pollfd *p = realloc(r->polled, most * sizeof(*p)), *next = p;
 
 	if (!p)
-		return false;
+		return NULL;
 	r->polled = p;
-	p[0] = (struct pollfd){.fd = r->signals, .events = POLLIN};
-	p[1] = (struct pollfd){.fd = r->job.listening, .events = POLLIN};
+	watch(&next, r->signals);
+	watch(&next, j->listening);
+	for (size_t i = 0; i < r->output.count; i++)
+		watch(&next, r->output.streams[i].fd);
+	for (size_t i = 0; i < j->count; i++)
+		watch(&next, j->members[i].pidfd);
+	for (size_t i = 0; i < j->guest_count; i++)
+		watch(&next, j->guests[i]);
+	*n = (size_t)(next - p);
+	return p;
+}
+
+/* Each touches only its own descriptor, or one that has been passed, or adds one. */
+static void handle(struct run *r, const struct pollfd *p)
+{
+	size_t streams = r->output.count, members = r->job.count, guests = r->job.guest_count;
+	const struct pollfd *next = p + 2;
+
 	for (size_t i = 0; i < streams; i++)
-		p[2 + i] = (struct pollfd){.fd = r->output.streams[i].fd, .events = POLLIN};
-	for (size_t i = 0; i < members; i++)
-		p[2 + streams + i] = (struct pollfd){
-			.fd = r->job.members[i].ended ? -1 : r->job.members[i].pidfd,
-			.events = POLLIN};
-	if (poll(p, n, wait_ms(r)) < 0 && errno != EINTR)
-		return false;
-	for (size_t i = 0; i < streams; i++)
-		if (p[2 + i].revents)
+		if (r->output.streams[i].fd >= 0 && (next++)->revents)
 			(void)collect_read(&r->output, i);
 	for (size_t i = 0; i < members; i++)
-		if (p[2 + streams + i].revents)
-			r->job.members[i].ended = r->dirty = true;
+		if (r->job.members[i].pidfd >= 0 && (next++)->revents) {
+			member_ended(&r->job.members[i]);
+			r->dirty = true;
+		}
+	for (size_t i = 0; i < guests; i++)
+		if (r->job.guests[i] >= 0 && (next++)->revents)
+			r->dirty |= message_take(&r->job, i, &r->output);
 	if (p[1].revents)
-		r->dirty |= message_take(&r->job, &r->output);
+		message_accept(&r->job);
 	if (p[0].revents)
 		take_signals(r);
+}
+
+static bool look(struct run *r)
+{
+	size_t n;
+	struct pollfd *p = watched(r, &n);
+
+	if (!p || (poll(p, n, wait_ms(r)) < 0 && errno != EINTR))
+		return false;
+	handle(r, p);
 	act_in_time(r);
 	return true;
 }
@@ -243,7 +276,10 @@ static void serve(struct run *r)
 	} while (look(r) && !(r->ended && r->alone && !collect_open(&r->output)));
 	while (r->ended && r->alone &&
 	       poll(&(struct pollfd){.fd = r->job.listening, .events = POLLIN}, 1, 0) == 1)
-		r->dirty |= message_take(&r->job, &r->output); /* what was said last */
+		message_accept(&r->job);
+	for (size_t i = 0; i < r->job.guest_count; i++) /* what was said last */
+		if (r->job.guests[i] >= 0)
+			r->dirty |= message_take(&r->job, i, &r->output);
 }
 
 static void tell_ends(const struct run *r)

@@ -220,9 +220,12 @@ void job_remove(struct job *j)
 {
 	if (j->listening >= 0)
 		close(j->listening);
+	for (size_t i = 0; i < j->guest_count; i++)
+		if (j->guests[i] >= 0)
+			close(j->guests[i]);
+	free(j->guests);
 	for (size_t i = 0; i < j->count; i++)
-		if (j->members[i].pidfd >= 0)
-			close(j->members[i].pidfd);
+		member_ended(&j->members[i]);
 	free(j->members);
 	folder_remove(&j->folder);
 }
@@ -256,6 +259,14 @@ struct member *job_find(struct job *j, pid_t pid)
 		if (j->members[i].pid == pid)
 			return &j->members[i];
 	return NULL;
+}
+
+void member_ended(struct member *m)
+{
+	m->ended = true;
+	if (m->pidfd >= 0)
+		close(m->pidfd);
+	m->pidfd = -1;
 }
 
 /* Written aside and put in place as a whole: who reads it sees one state. */

@@ -14,7 +14,7 @@
 struct member {           /* a process: the host program, or one that stands for an element */
 	uint32_t element; /* 0: the host, or none */
 	pid_t pid;
-	int pidfd;         /* readable once it has ended; -1: no longer needed */
+	int pidfd;         /* readable once it has ended; -1: it has */
 	bool ended, known; /* known: `status` is */
 	int status;        /* as of waitpid */
 	char host[64];
@@ -37,9 +37,10 @@ struct job {
 	int listening;
 	struct member *members;
 	size_t count;
+	int *guests; /* connections: who has said nothing yet, or waits for the end; -1: free */
+	size_t guest_count;
 	int64_t started; /* seconds since 1970 */
 	bool ending;
-	char reason[96];
 };
 
 /* ---- job.c ---- */
@@ -51,6 +52,7 @@ bool job_make(struct job *j, const struct options *o);
 struct member *job_add(struct job *j, uint32_t element, pid_t pid, const char *host,
 		       const char *program);
 struct member *job_find(struct job *j, pid_t pid);
+void member_ended(struct member *m);
 /* Writes its state for others to look at. */
 void job_write(const struct job *j);
 void job_remove(struct job *j);
@@ -58,8 +60,10 @@ void job_remove(struct job *j);
 /* ---- message.c ---- */
 
 struct collection;
-/* Takes one from the job's socket; true: there is something new to be shown. */
-bool message_take(struct job *j, struct collection *output);
+/* Lets one in at the job's socket: a guest. */
+void message_accept(struct job *j);
+/* What a guest has to say; true: there is something new to be shown. */
+bool message_take(struct job *j, size_t guest, struct collection *output);
 
 /* ---- host.c: runs it all; the exit status ---- */
 

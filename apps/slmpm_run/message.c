@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a job's processes say of what they start and how it ended (slmpm/job.c). */
-#include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "apps/slmpm_run/collect.h"
 #include "apps/slmpm_run/job.h"
-
-#define MESSAGE_MS 200 /* for a process that has connected to say what it wanted */
 
 static bool take_start(struct job *j, struct collection *output, const char *text, int fds[2])
 {
@@ -35,7 +33,7 @@ static bool take_end(struct job *j, const char *text)
 
 	if (sscanf(text, "end %d %d", &pid, &status) != 2 || !(m = job_find(j, pid)))
 		return false;
-	m->ended = true;
+	member_ended(m);
 	m->known = status >= 0;
 	m->status = status;
 	return true;
@@ -62,26 +60,45 @@ static size_t receive(int fd, char *text, size_t size, int fds[2])
 	return n > 0 ? (size_t)n : 0;
 }
 
-bool message_take(struct job *j, struct collection *output)
+void message_accept(struct job *j)
 {
-	int fd = accept4(j->listening, NULL, NULL, SOCK_CLOEXEC), fds[2] = {-1, -1};
-	struct pollfd p = {.fd = fd, .events = POLLIN};
+	int fd = accept4(j->listening, NULL, NULL, SOCK_CLOEXEC);
+	int *wider;
+
+	if (fd < 0)
+		return;
+	for (size_t i = 0; i < j->guest_count; i++)
+		if (j->guests[i] < 0) {
+			j->guests[i] = fd;
+			return;
+		}
+	wider = realloc(j->guests, (j->guest_count + 1) * sizeof(*wider));
+	if (!wider) {
+		close(fd);
+		return;
+	}
+	j->guests = wider;
+	wider[j->guest_count++] = fd;
+}
+
+bool message_take(struct job *j, size_t guest, struct collection *output)
+{
+	int fds[2] = {-1, -1};
 	char text[512];
 	bool news = false;
 
-	if (fd < 0)
-		return false;
-	if (poll(&p, 1, MESSAGE_MS) == 1 && receive(fd, text, sizeof(text), fds)) {
+	if (receive(j->guests[guest], text, sizeof(text), fds)) {
 		if (!strncmp(text, "start ", 6))
 			news = take_start(j, output, text, fds);
 		else if (!strncmp(text, "end ", 4))
 			news = take_end(j, text);
 		else if (!strcmp(text, "watch"))
-			return false; /* it stays open as long as this process lives */
+			return false; /* it stays open as long as both sides live */
 	}
 	for (int i = 0; i < 2; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
-	close(fd);
+	close(j->guests[guest]);
+	j->guests[guest] = -1;
 	return news;
 }

@@ -53,6 +53,11 @@ SLMPM_TEST_ELSEWHERE=1 far -q -H beta:4 "$SLMPM_BUILD/tests/dacs/launch" || fail
 far -q -H beta:4 "$SLMPM_BUILD/tests/dacs/message" || fail "dacs_send elsewhere: $?"
 gone DaCS
 
+# Many of them, one after the other, by few descriptors.
+(ulimit -n 36; far -l -H beta sh -c 'for i in $(seq 25); do "$0" || exit; done' "$bin/hello_host") || fail "many starts: $?"
+[ "$(grep -cx '\[host\] hello from the accelerator' "$dir/out")" = 25 ] || fail "many starts: $(cat "$dir/out")"
+gone "many starts"
+
 # A long line, no line end, binary zeroes: whole and once.
 run -l sh -c 'head -c 40000 /dev/zero | tr "\0" x; echo; printf "no end"' || fail "long lines: $?"
 [ "$(sed 's/^\[host\] //' "$dir/out" | tr -d '\n' | wc -c)" = 40006 ] || fail "a long line lost something"
