@@ -16,6 +16,7 @@
 #define GATHER_MAX  4096  /* payload that is copied rather than sent from where it lies */
 #define MORE_MAX    32768 /* staged bytes that go out although more is to follow */
 #define CREDITS_MAX 4096  /* bytes of credits in the staging buffer, beside the packets */
+#define RECEIVES    16    /* in one post, for room */
 #define ALIGNMENT   64
 
 static const unsigned char zeros[4096];
@@ -188,10 +189,10 @@ static bool make_room(struct tcp_link *l, size_t bytes)
 
 	if (!has_space(o, bytes) || !has_credit(o, k))
 		(void)tcp_flush(l);
-	/* A peer that waits for room itself has no other way to tell. */
-	if (!has_credit(o, k))
-		while (tcp_receive(l) && !has_credit(o, k))
-			;
+	/* A peer that waits for room itself has no other way to tell; one that lies could go on for
+	 * ever. */
+	for (int i = 0; i < RECEIVES && !has_credit(o, k) && tcp_receive(l); i++)
+		;
 	return has_space(o, bytes) && has_credit(o, k);
 }
 
