@@ -151,16 +151,33 @@ static int take_offer(struct tcp_link *l, const struct fabric_blob *in)
 
 /* ---- both have met -------------------------------------------------------------------------- */
 
+/* A child that was forked meanwhile may have it still: closing alone would leave it in the set. */
+static void forget(struct tcp_link *l, int socket)
+{
+	if (!l->base.domain->forked)
+		(void)tcp_watch(domain_of(l), socket, NULL, EPOLLIN, 0);
+	close(socket);
+}
+
+static void dismiss(struct tcp_link *l, uint32_t i)
+{
+	struct tcp_meeting *m = l->meeting;
+
+	forget(l, m->strangers[i].socket);
+	m->count--;
+	memmove(&m->strangers[i], &m->strangers[i + 1], (m->count - i) * sizeof(m->strangers[0]));
+}
+
 static void end_meeting(struct tcp_link *l)
 {
 	struct tcp_meeting *m = l->meeting;
 
 	if (!m)
 		return;
-	for (uint32_t i = 0; i < m->count; i++)
-		close(m->strangers[i].socket);
+	while (m->count)
+		dismiss(l, m->count - 1);
 	if (m->listens)
-		close(m->listener);
+		forget(l, m->listener);
 	free(m);
 	l->meeting = NULL;
 }
@@ -235,13 +252,6 @@ static int await_answer(struct tcp_link *l)
 
 /* ---- the passive side ----------------------------------------------------------------------- */
 
-static void dismiss(struct tcp_meeting *m, uint32_t i)
-{
-	close(m->strangers[i].socket);
-	m->count--;
-	memmove(&m->strangers[i], &m->strangers[i + 1], (m->count - i) * sizeof(m->strangers[0]));
-}
-
 static int adopt(struct tcp_link *l, uint32_t i)
 {
 	struct tcp_meeting *m = l->meeting;
@@ -289,7 +299,7 @@ static int hear(struct tcp_link *l, uint32_t i)
 	if (rc == 1)
 		return adopt(l, i);
 	if (rc < 0)
-		dismiss(l->meeting, i);
+		dismiss(l, i);
 	return rc == -EPROTO ? rc : 2;
 }
 
@@ -306,7 +316,7 @@ static int receive_callers(struct tcp_link *l)
 		if (s < 0)
 			return s == -EAGAIN || s == -EINTR || s == -ECONNABORTED ? 2 : s;
 		if (m->count == TCP_STRANGERS)
-			dismiss(m, 0);
+			dismiss(l, 0);
 		m->strangers[m->count++] = (struct tcp_stranger){.socket = s};
 		rc = tcp_watch(domain_of(l), s, NULL, 0, EPOLLIN);
 		rc = rc < 0 ? rc : hear(l, m->count - 1);
