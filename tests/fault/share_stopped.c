@@ -5,6 +5,7 @@
  * says why; what the target still copies later overtakes nothing that was put after it; when it goes on,
  * or has died, all is as before. Without a deadline the put ends with the target.
  */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,17 +83,20 @@ static void tell(const struct share_side *s, uint32_t what, uint64_t seed, uint6
 	share_side_await(s, DONE);
 }
 
-/* It is in its piece, and goes no further. */
+/* It is in its piece, and goes no further. Asked within a signal's handler, too. */
 static bool is_stopped(void *arg)
 {
 	char path[64], line[256], *after;
-	FILE *f;
+	ssize_t n;
+	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", *(const pid_t *)arg);
-	f = fopen(path, "r");
-	after = f && fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
-	if (f)
-		fclose(f);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
+	if (fd >= 0)
+		close(fd);
+	line[n > 0 ? n : 0] = 0;
+	after = strrchr(line, ')');
 	return after && after[1] == ' ' && after[2] == 'T';
 }
 
