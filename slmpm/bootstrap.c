@@ -255,6 +255,8 @@ static const char *how_it_ended(const struct endpoint *ep, bool gone)
 
 	if (gone)
 		return "its process ended";
+	if (ep->further && ep->link.port->lost) /* of all links: more than of the control's */
+		return ep->link.port->lost;
 	if (c->stream && c->stream->error)
 		return stream_end(c->stream->error);
 	if (ep->link.port->lost && (c->stream || c->step != HUNG_UP))
