@@ -172,15 +172,37 @@ static bool read_offer(struct offer *o, const struct frame *f)
 	       !(o->mode & ~0777u) && !(o->flags & ~OFFER_ALWAYS);
 }
 
+/* Nobody but this user and root can put something else there after it has been looked at. */
+static bool is_safe(const char *path)
+{
+	const char *end = path;
+	char part[PATH_MAX];
+	struct stat st;
+
+	while (*end) {
+		end++;
+		end += strcspn(end, "/");
+		snprintf(part, sizeof(part), "%.*s", (int)(end - path), path);
+		if (lstat(part, &st) != 0 || (st.st_uid && st.st_uid != geteuid()))
+			return false;
+		if (st.st_mode & S_IWOTH && !S_ISLNK(st.st_mode) &&
+		    !(S_ISDIR(st.st_mode) && st.st_mode & S_ISVTX))
+			return false;
+	}
+	return true;
+}
+
 static bool is_there(const struct offer *o)
 {
 	unsigned char digest[DIGEST_SIZE];
+	char real[PATH_MAX];
 	struct stat st;
 	uint64_t size;
 	int fd;
 	bool same;
 
-	if (o->flags & OFFER_ALWAYS || o->path[0] != '/')
+	if (o->flags & OFFER_ALWAYS || o->path[0] != '/' || !realpath(o->path, real) ||
+	    !is_safe(o->path) || !is_safe(real))
 		return false;
 	fd = open_regular(o->path, &st);
 	if (fd < 0)

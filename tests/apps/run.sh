@@ -103,6 +103,15 @@ LD_LIBRARY_PATH=$SLMPM_BUILD/lib far -H beta "$dir/pair/hello_host" || fail "str
 [ "$(cat "$dir/out")" = "hello from the accelerator" ] || fail "strangers: $(cat "$dir/out")"
 grep -q 'a stranger knocked and was sent away' "$dir/err" || fail "strangers: $(cat "$dir/err")"
 
+# The same file there is used where it lies, unless somebody else could change it.
+printf '#!/bin/sh\necho ran $0 >&2\nexec "%s"\n' "$bin/hello_accel" >"$dir/pair/hello_accel"
+for mode in 755 757; do
+	chmod $mode "$dir/pair/hello_accel"
+	LD_LIBRARY_PATH=$SLMPM_BUILD/lib far -H beta "$dir/pair/hello_host" || fail "mode $mode: $?"
+	[ $mode = 755 ] && where=$dir/pair || where="$TMPDIR/.*/program"
+	grep -qx "ran $where/hello_accel" "$dir/err" || fail "mode $mode: $(cat "$dir/err")"
+done
+
 # Limits, leftovers, signals.
 run --timeout 1 sleep 60
 [ $? = 124 ] || fail "--timeout: $?"
