@@ -118,6 +118,8 @@ static int connect_parent(slmpm_ctx handle)
 			endpoint_free(ep);
 		else
 			parent.id = handle_id(ep);
+	} else if (far) {
+		close(fd);
 	}
 	context_unlock(ctx);
 	return ep ? rc : -SLMPM_ENOMEM;

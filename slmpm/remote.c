@@ -31,6 +31,7 @@
 
 struct start {
 	const struct place *place;
+	const struct fabric *fabric;
 	const char *prog;
 	uint32_t element;
 	struct arrive *arrive;
@@ -198,6 +199,16 @@ static void give_up(struct start *s)
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
+static int choose_fabric(struct start *s)
+{
+	const char *name = s->place->set[PLACE_FABRIC] ? s->place->set[PLACE_FABRIC] : "tcp";
+
+	s->fabric = fabric_find(name);
+	return s->fabric ? 0 :
+			   error_set(SLMPM_ENOTSUP, "%s: there is no fabric \"%s\"", s->place->host,
+				     name);
+}
+
 static int make_request(struct start *s, struct remote_request *r, char **text, size_t *length)
 {
 	const char *address = s->place->set[PLACE_LISTEN];
@@ -251,15 +262,11 @@ static int start(struct start *s, struct remote_request *r)
 /* The program runs: an endpoint that waits for it. */
 static int await_it(struct start *s, struct context *ctx, slmpm_peer *peer)
 {
-	const char *name = s->place->set[PLACE_FABRIC] ? s->place->set[PLACE_FABRIC] : "tcp";
-	const struct fabric *fabric = fabric_find(name);
-	struct endpoint *ep = fabric ? endpoint_new(ctx, fabric) : NULL;
+	struct endpoint *ep = endpoint_new(ctx, s->fabric);
 	int rc;
 
 	if (!ep)
-		return fabric ? -SLMPM_ENOMEM :
-				error_set(SLMPM_ENOTSUP, "%s: there is no fabric \"%s\"",
-					  s->place->host, name);
+		return -SLMPM_ENOMEM;
 	ep->process = malloc(sizeof(*ep->process));
 	if (!ep->process) {
 		endpoint_free(ep);
@@ -303,10 +310,11 @@ int remote_spawn(slmpm_peer *peer, struct context *ctx, const char *prog, char *
 	};
 	int rc = wait_forbidden(ctx, "slmpm_spawn on another host");
 
-	if (rc == 0 && !s.arrive)
-		rc = error_set(SLMPM_ENOMEM, "for a start elsewhere");
-	if (rc == 0)
+	if (s.arrive)
 		s.arrive->listening.fd = -1;
+	else if (rc == 0)
+		rc = error_set(SLMPM_ENOMEM, "for a start elsewhere");
+	rc = rc < 0 ? rc : choose_fabric(&s);
 	rc = rc < 0 ? rc : start(&s, &r);
 	if (rc == 0) {
 		context_lock(ctx);

@@ -59,6 +59,7 @@ grep -qx err "$dir/err" || fail "standard error: $(cat "$dir/err")"
 on join head -c 3000000 /dev/zero || fail "much output: $?"
 [ "$(tr -d '\0' <"$dir/out")" = "exited 0" ] && [ "$(tr -dc '\0' <"$dir/out" | wc -c)" = 3000000 ] ||
 	fail "much output: $(wc -c <"$dir/out") bytes"
+on handler "$host" call && [ "$(said | head -n 1)" = 'in a handler: ESTATE, standard input open' ] || fail "in a handler: $(said)"
 on cwd=/mnt/work pwd && [ "$(said | head -n 1)" = /mnt/work ] || fail "cwd: $(said)"
 on cwd=/mnt/nowhere pwd && fail "cwd that is not there"
 grep -q 'beta: /mnt/nowhere: No such file' "$dir/err" || fail "cwd: $(cat "$dir/err")"
