@@ -17,6 +17,7 @@
 #include "fabrics/publication.h"
 #include "fabrics/tcp.h"
 
+#define PARTS         3 /* reads of one poll that make no packet whole */
 #define EVENTS        32
 #define LINKS_MAX     8
 /* Of the network's own segments in a packet: so many are best sent by one call. */
@@ -229,9 +230,14 @@ static int tcp_poll(struct fabric_link *link, struct fabric_arrival *arrivals, i
 	if (got || !n)
 		return got;
 	if (LIKELY(!l->ended && !l->broken)) {
-		if (!may_have((struct tcp_domain *)link->domain, l) || !tcp_receive(l))
-			return l->ended && l->in.reader.read == l->in.total ? lost(l) : 0;
-		got = tcp_hand_out(l, arrivals, n);
+		if (!may_have((struct tcp_domain *)link->domain, l))
+			return 0;
+		/* Of a short packet behind a long one the header comes first, and alone. */
+		for (int parts = 0; parts < PARTS && !got && !l->broken; parts++) {
+			if (!tcp_receive(l))
+				return l->ended && l->in.reader.read == l->in.total ? lost(l) : 0;
+			got = tcp_hand_out(l, arrivals, n);
+		}
 		if (got || !l->broken)
 			return got;
 	}
