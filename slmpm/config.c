@@ -32,7 +32,7 @@ static struct config config;
 /* clang-format off */
 static const struct setting settings[] = {
 	{ "FABRIC", TEXT, "shm", &config.fabric, 0, 0, NULL,
-	  "fabric for local peers (slmpm_info -d lists them)" },
+	  "fabric for peers on this machine (slmpm_info -d lists them)" },
 	{ "RING_SEGMENTS", SIZE, "16384", &config.ring_segments, 2, 1 << 24, NULL,
 	  "segments of this side's inbound rings; a power of two" },
 	{ "SEGMENT_SIZE", SIZE, "64", &config.segment_size, 64, 1 << 20, NULL,
