@@ -5,16 +5,31 @@
 #include "slmpm/landing.h"
 #include "slmpm/match.h"
 
+/* A receive of any peer is the next one of each: the first to come there keeps the others out. */
+static bool is_taken(const struct endpoint *ep, const void *place)
+{
+	for (uint32_t i = 0; i < ep->ctx->count; i++) {
+		const struct endpoint *other = ep->ctx->endpoints[i];
+
+		if (other != ep && other->landing.state == LANDING_SAID &&
+		    other->landing.place == place)
+			return true;
+	}
+	return false;
+}
+
 /* The next message: in the receive that it will have. */
 static void *in_posted(struct endpoint *ep, const struct fabric_arrival *a, uint64_t total)
 {
 	uint32_t stream = (uint32_t)a->head[1];
 	const struct request *r;
+	void *place;
 
 	if (a->head[0] != ep->received + 1 || stream == SLMPM_ANY_STREAM || a->length > total)
 		return NULL;
 	r = match_next(ep, stream);
-	return r && r->kind == REQUEST_RECV ? request_run(r, 0, a->length) : NULL;
+	place = r && r->kind == REQUEST_RECV ? request_run(r, 0, a->length) : NULL;
+	return place && !is_taken(ep, place) ? place : NULL;
 }
 
 /* One that has begun: in its receive, or where it is kept. */
