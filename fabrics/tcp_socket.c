@@ -18,6 +18,7 @@
 #include "fabrics/tcp.h"
 
 #define LINGER_MS 2000
+#define LAST_MS   1000 /* for all of them, when a domain closes */
 #define BACKLOG   16
 
 uint64_t tcp_now(void)
@@ -255,14 +256,14 @@ static bool has_arrived(int s)
 
 void tcp_linger_look(struct tcp_domain *d, bool last)
 {
-	uint64_t now = d->lingerers ? tcp_now() : 0;
+	uint64_t now = d->lingerers ? tcp_now() : 0, until = now + LAST_MS;
 
 	for (uint32_t i = d->lingerers; i-- > 0;) {
 		int s = d->lingering[i].socket;
 		struct pollfd p = {.fd = s, .events = POLLIN};
 		bool done = drained(s) || now - d->lingering[i].since > LINGER_MS;
 
-		for (int ms = 0; last && !done && !has_arrived(s) && ms < 100; ms++) {
+		while (last && !done && !has_arrived(s) && tcp_now() < until) {
 			(void)poll(&p, 1, 10);
 			done = drained(s);
 		}
