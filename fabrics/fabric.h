@@ -97,7 +97,6 @@ struct fabric_config {
 	uint32_t batch;              /* minimum segments a publication; 0: N/16 */
 	bool membarrier;             /* may be used where it works */
 	bool attach;                 /* a process may reach another's memory, where that works */
-	uint32_t dead_ms;            /* silence of a machine after which its links are lost */
 	uint64_t start;              /* totals begin here: 0 but in tests */
 };
 

@@ -166,19 +166,13 @@ static bool set(int s, int level, int name, int value)
 	return setsockopt(s, level, name, &value, sizeof(value)) == 0;
 }
 
-int tcp_tune(int s, uint32_t dead_ms)
+/*
+ * No time of its own after which silence ends it: the kernel would count the time that a living peer
+ * does not read as well, and may be stopped. A machine that is gone is noticed by the control connection.
+ */
+int tcp_tune(int s)
 {
-	int silence = dead_ms ? (int)dead_ms : 5000;
-	int third = silence / 3000 > 0 ? silence / 3000 : 1;
-
-	/* The kernel asks a silent peer: first after a third of the time, then each second; how often
-	 * is not counted where there is a time. */
-	if (!set(s, IPPROTO_TCP, TCP_NODELAY, 1) ||
-	    !set(s, IPPROTO_TCP, TCP_USER_TIMEOUT, silence) ||
-	    !set(s, IPPROTO_TCP, TCP_KEEPIDLE, third) || !set(s, IPPROTO_TCP, TCP_KEEPINTVL, 1) ||
-	    !set(s, SOL_SOCKET, SO_KEEPALIVE, 1))
-		return -errno;
-	return 0;
+	return set(s, IPPROTO_TCP, TCP_NODELAY, 1) ? 0 : -errno;
 }
 
 int tcp_read(int s, void *to, size_t n)
