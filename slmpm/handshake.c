@@ -25,6 +25,7 @@
 #include "slmpm/error.h"
 #include "slmpm/fetch.h"
 #include "slmpm/further.h"
+#include "slmpm/hello.h"
 #include "slmpm/listener.h"
 #include "slmpm/log.h"
 #include "slmpm/memory.h"
@@ -33,53 +34,9 @@
 #include "slmpm/stats.h"
 #include "slmpm/wait.h"
 
-#define PACKET_LEAST  256 /* the head of an active message, a key, an announcement go into one */
-#define PAYLOAD_LEAST (PACKET_LEAST + CHECKSUM_SPARE)
+#define PAYLOAD_LEAST (HELLO_PACKET_LEAST + CHECKSUM_SPARE)
 
-static uint64_t lower(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-/* Several of them are to fit the credit, unless somebody has asked for longer ones. */
-static uint64_t own_packet_max(const struct endpoint *ep)
-{
-	const struct config *config = config_get();
-
-	return config->packet_max ? (uint64_t)config->packet_max :
-				    lower(domain_caps(ep->link.port->domain->fabric)->packet_best,
-					  (uint64_t)config->eager_credit / 4);
-}
-
-static int send_hello(struct control *c)
-{
-	const struct config *config = config_get();
-	struct endpoint *ep = c->ep;
-	struct wire_hello hello = {
-		.magic = LITTLE_64(WIRE_MAGIC),
-		.major = LITTLE_16(WIRE_MAJOR),
-		.minor = LITTLE_16(WIRE_MINOR),
-		.byte_order = LITTLE_32(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 1 : 2),
-		.features = LITTLE_64(WIRE_FEATURES | further_offer()),
-		.nonce = LITTLE_64(c->nonce),
-		.pid = c->stream ? 0 : (int32_t)LITTLE_32((uint32_t)getpid()),
-		.element = LITTLE_32(ep->element),
-		.packet_max = LITTLE_64(own_packet_max(ep)),
-		.eager_max = LITTLE_64(config->eager_max),
-		.eager_credit = LITTLE_64(config->eager_credit),
-		.loan_max = LITTLE_64(config->loan_max),
-	};
-	int rc;
-
-	snprintf(hello.version, sizeof(hello.version), "%s", slmpm_version());
-	snprintf(hello.fabric, sizeof(hello.fabric), "%s", ep->link.fabric->name);
-	rc = control_send(c, &hello, sizeof(hello), WIRE_HELLO, -1);
-	if (c->stream)
-		c->stream->ours = hello;
-	return rc;
-}
-
-static int refuse(struct endpoint *ep, int error, const char *why)
+int handshake_refuse(struct endpoint *ep, int error, const char *why)
 {
 	endpoint_refused(ep, error, why);
 	return -EPROTO;
@@ -99,7 +56,7 @@ static int fail(struct endpoint *ep, int rc, const char *what)
 	int error = is_loss(rc) ? SLMPM_EDEAD : -error_system(rc, what);
 
 	snprintf(why, sizeof(why), "%s: %s", what, strerror_r(-rc, text, sizeof(text)));
-	return refuse(ep, error, why);
+	return handshake_refuse(ep, error, why);
 }
 
 /*
@@ -133,59 +90,6 @@ static int send_round(struct control *c)
 	return control_send(c, &round, sizeof(round), WIRE_ROUND, blob.fd_count ? blob.fds[0] : -1);
 }
 
-/* What both sides keep to: the smaller of each pair. */
-static int agree(struct endpoint *ep, const struct wire_hello *hello)
-{
-	const struct config *config = config_get();
-	uint64_t packet = lower(own_packet_max(ep), LITTLE_64(hello->packet_max));
-	uint64_t eager = lower((uint64_t)config->eager_max, LITTLE_64(hello->eager_max));
-	uint64_t credit = lower((uint64_t)config->eager_credit, LITTLE_64(hello->eager_credit));
-
-	if (packet < PACKET_LEAST || credit < 65536)
-		return refuse(ep, SLMPM_EPROTO, "impossible limits in its hello");
-	ep->loan_max = lower((uint64_t)config->loan_max, LITTLE_64(hello->loan_max));
-	packet = lower(packet, ep->loan_max / 2); /* longer loans than packets are to be had */
-	ep->packet_max = (uint32_t)lower(packet, credit / 2); /* one with its envelope must fit */
-	ep->eager_max = lower(eager, credit / 2);
-	ep->credit = credit;
-	return 0;
-}
-
-static int refuse_version(struct endpoint *ep, const struct wire_hello *hello)
-{
-	char why[112], version[sizeof(hello->version)];
-
-	control_text(version, sizeof(version), hello->version, sizeof(hello->version));
-	if (LITTLE_16(hello->major) == WIRE_MAJOR)
-		snprintf(why, sizeof(why),
-			 "it (library %.15s) requires features 0x%llx that this one (%s) lacks",
-			 version, (unsigned long long)LITTLE_64(hello->required) & ~WIRE_FEATURES,
-			 slmpm_version());
-	else
-		snprintf(why, sizeof(why),
-			 "it speaks wire version %d.%d (library %.15s), this is %d.%d (%s)",
-			 LITTLE_16(hello->major), LITTLE_16(hello->minor), version, WIRE_MAJOR,
-			 WIRE_MINOR, slmpm_version());
-	return refuse(ep, SLMPM_EVERSION, why);
-}
-
-/* What a peer, now known as one, wants. */
-static int take_terms(struct control *c, const struct wire_hello *hello)
-{
-	struct endpoint *ep = c->ep;
-
-	if (strncmp(hello->fabric, ep->link.fabric->name, sizeof(hello->fabric)) != 0)
-		return refuse(ep, SLMPM_EVERSION, "it wants another fabric");
-	c->features = LITTLE_64(hello->features) & (WIRE_FEATURES | further_offer());
-	ep->big_endian = LITTLE_32(hello->byte_order) == 2;
-	if (agree(ep, hello) < 0)
-		return -EPROTO;
-	if (!ep->pid && !c->stream)
-		ep->pid = (int32_t)LITTLE_32((uint32_t)hello->pid);
-	endpoint_name(ep);
-	return 0;
-}
-
 static int send_proof(struct control *c)
 {
 	struct control_stream *s = c->stream;
@@ -207,11 +111,9 @@ static int take_hello(struct control *c, const struct received *r)
 	struct wire_nonce nonce = {.nonce = hello->nonce};
 
 	if (r->length != sizeof(*hello) || r->fd_count)
-		return refuse(ep, SLMPM_EPROTO, "its hello has the wrong length");
-	if (LITTLE_64(hello->magic) != WIRE_MAGIC)
-		return refuse(ep, SLMPM_EPROTO, "it does not speak SLMPM");
-	if (LITTLE_16(hello->major) != WIRE_MAJOR || LITTLE_64(hello->required) & ~WIRE_FEATURES)
-		return refuse_version(ep, hello);
+		return handshake_refuse(ep, SLMPM_EPROTO, "its hello has the wrong length");
+	if (hello_look(ep, hello) < 0)
+		return -EPROTO;
 	if (c->stream) {
 		c->stream->theirs = *hello;
 		c->step = WAIT_PROOF;
@@ -219,7 +121,7 @@ static int take_hello(struct control *c, const struct received *r)
 	}
 	bootstrap_moved(ep);
 	c->step = WAIT_NONCE;
-	if (take_terms(c, hello) < 0)
+	if (hello_agree(c, hello) < 0)
 		return -EPROTO;
 	return control_send(c, &nonce, sizeof(nonce), WIRE_NONCE, -1);
 }
@@ -240,7 +142,7 @@ static int take_proof(struct control *c, const struct received *r)
 	if (!is_proven(c->stream, &r->packet.proof)) {
 		stats_violation("secret");
 		log_line(SLMPM_LOG_WARN, "%s: refused: it does not know the secret", c->ep->name);
-		return refuse(c->ep, SLMPM_EACCES, "the secrets of the two sides differ");
+		return handshake_refuse(c->ep, SLMPM_EACCES, "the secrets of the two sides differ");
 	}
 	if (c->stream->active && !c->stream->stays) {
 		int fd = near_go(&r->packet.proof.near);
@@ -248,7 +150,7 @@ static int take_proof(struct control *c, const struct received *r)
 		if (fd >= 0)
 			return bootstrap_move(c->ep, fd);
 	}
-	if (take_terms(c, &c->stream->theirs) < 0)
+	if (hello_agree(c, &c->stream->theirs) < 0)
 		return -EPROTO;
 	c->step = WAIT_ROUND;
 	rc = c->stream->active ? 0 : send_proof(c);
@@ -261,7 +163,7 @@ static int take_nonce(struct control *c, const struct received *r)
 
 	if (r->length != sizeof(r->packet.nonce) || r->fd_count ||
 	    LITTLE_64(r->packet.nonce.nonce) != c->nonce)
-		return refuse(c->ep, SLMPM_EPROTO, "it does not return the nonce");
+		return handshake_refuse(c->ep, SLMPM_EPROTO, "it does not return the nonce");
 	c->step = WAIT_ROUND;
 	rc = send_round(c);
 	return rc < 0 ? rc : 0;
@@ -299,7 +201,7 @@ static int take_answer(struct control *c, int rc)
 	c->pending = rc == 2;
 	if (rc == -EPROTO && ep->link.port->violation) {
 		snprintf(why, sizeof(why), "impossible %s", ep->link.port->violation);
-		return refuse(ep, SLMPM_EPROTO, why);
+		return handshake_refuse(ep, SLMPM_EPROTO, why);
 	}
 	if (rc < 0)
 		return fail(ep, rc,
@@ -312,7 +214,7 @@ static int take_answer(struct control *c, int rc)
 		return send_round(c);
 	if (ep->link.port->payload_max < PAYLOAD_LEAST ||
 	    ep->link.port->payload_max_in < PAYLOAD_LEAST)
-		return refuse(ep, SLMPM_EPROTO, "impossible size of a ring");
+		return handshake_refuse(ep, SLMPM_EPROTO, "impossible size of a ring");
 	rc = further_open(c);
 	if (rc < 0)
 		return fail(ep, rc, "no memory for several links is to be had");
@@ -329,7 +231,7 @@ static int take_round(struct control *c, struct received *r)
 
 	if (r->length != sizeof(*round) || LITTLE_32(round->round) != (uint32_t)c->round ||
 	    LITTLE_32(round->blob_length) > sizeof(blob.bytes) || r->fd_count > 2)
-		return refuse(ep, SLMPM_EPROTO, "a step of the handshake is malformed");
+		return handshake_refuse(ep, SLMPM_EPROTO, "a step of the handshake is malformed");
 	blob.length = LITTLE_32(round->blob_length);
 	memcpy(blob.bytes, round->blob, blob.length);
 	blob.fd_count = r->fd_count;
@@ -381,7 +283,7 @@ int handshake_begin(struct control *c)
 		return -EIO;
 	if (!c->ep->process || c->stream)
 		limit_step(c);
-	rc = send_hello(c);
+	rc = hello_send(c);
 	if (rc == 0 && !c->ep->listener && !c->stream)
 		prepare_offer(c);
 	return rc;

@@ -9,6 +9,8 @@
 int handshake_begin(struct control *c);
 /* A packet of the handshake; what is out of turn poisons the endpoint. */
 int handshake_packet(struct control *c, struct received *r);
+/* Ends what does not become a connection; -EPROTO, for whoever goes back with it. */
+int handshake_refuse(struct endpoint *ep, int error, const char *why);
 /* Fabrics that could not say yet whether they are connected may know now. */
 void handshake_ask(struct control *c);
 void handshake_ask_again(struct context *ctx);
