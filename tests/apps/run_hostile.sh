@@ -93,7 +93,9 @@ courier() { # courier TEXT SCRIPT...: an agent made of shell
 	[ $? = 1 ] || fail "$text: exit status is not 1"
 	grep -q "$text" "$dir/err" || fail "not \"$text\": $(cat "$dir/err")"
 }
-{ declare -f bytes frame; echo "hello() { frame 1 'slmpm-agent 1'; }"; echo 'take() { head -c 100 >/dev/null; }'; } >"$dir/parts"
+{ declare -f bytes frame; echo "hello() { frame 1 'slmpm-agent 1'; }"; echo 'take() { head -c 100 >/dev/null; }'
+echo 'take_all() { local h; while h=($(head -c 5 | od -An -tu1)) && [ ${h[4]-6} != 6 ]; do head -c $((h[0] + h[1] * 256 + h[2] * 65536)) >/dev/null; done; }'
+} >"$dir/parts"
 courier 'beta: it says "' 'head -c 300 /dev/urandom | tr -d "\0"; sleep 1'
 courier 'ended with status 0 before an agent answered' ':'
 courier 'speaks version 2, this one 1' "frame 1 'slmpm-agent 2'; sleep 1"
@@ -107,6 +109,6 @@ courier 'does not keep to the rules' "hello; take; frame 4 '\\0'; frame 4 '\\0';
 # It says that the program runs, and then that, or nothing at all.
 courier 'killed by signal 9\|ended\|died' "hello; for i in 1 2; do frame 4 '\\0'; done; frame 7 '\\x01\\0\\0\\0'; frame 3 x; cat >/dev/null"
 grep -q 'does not keep to the rules; what ran there is ended' "$dir/err" || fail "no word of the wrong frame: $(cat "$dir/err")"
-courier 'killed by signal 9\|ended\|died' "hello; for i in 1 2; do frame 4 '\\0'; done; frame 7 '\\x01\\0\\0\\0'"
+courier 'killed by signal 9\|ended\|died' "hello; for i in 1 2; do frame 4 '\\0'; done; take_all; frame 7 '\\x01\\0\\0\\0'"
 grep -q 'the connection to its agent is lost' "$dir/err" || fail "no word of the loss: $(cat "$dir/err")"
 exit 0
