@@ -208,7 +208,8 @@ static void hear(struct arrive *a, struct stranger *s)
 		return;
 	}
 	if (n > 0)
-		log_line(SLMPM_LOG_WARN, "%s: a stranger knocked and was sent away", a->ep->name);
+		log_limited(&a->knocks, SLMPM_LOG_WARN, "%s: a stranger knocked and was sent away",
+			    a->ep->name);
 	shut(a->ep->ctx, &s->watch);
 }
 

@@ -8,6 +8,7 @@
 #define SLMPM_ARRIVE_H
 
 #include "slmpm/endpoint.h"
+#include "slmpm/log.h"
 #include "slmpm/secret.h"
 #include "slmpm/watch.h"
 
@@ -30,6 +31,7 @@ struct arrive {
 	struct stranger strangers[STRANGERS];
 	unsigned char ticket[TICKET_SIZE];
 	struct secret secret;
+	struct log_limit knocks;
 };
 
 /* Listens at ADDRESS (a name or number, or NULL: any) and makes ticket and secret. Negative SLMPM_E*

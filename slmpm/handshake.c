@@ -135,13 +135,16 @@ static bool is_proven(const struct control_stream *s, const struct wire_proof *p
 	return key_same_secret(right, proof->proof);
 }
 
+static struct log_limit strangers;
+
 static int take_proof(struct control *c, const struct received *r)
 {
 	int rc;
 
 	if (!is_proven(c->stream, &r->packet.proof)) {
 		stats_violation("secret");
-		log_line(SLMPM_LOG_WARN, "%s: refused: it does not know the secret", c->ep->name);
+		log_limited(&strangers, SLMPM_LOG_WARN, "%s: refused: it does not know the secret",
+			    c->ep->name);
 		return handshake_refuse(c->ep, SLMPM_EACCES, "the secrets of the two sides differ");
 	}
 	if (c->stream->active && !c->stream->stays) {

@@ -4,6 +4,7 @@
 #define SLMPM_LISTENER_H
 
 #include "slmpm/handle.h"
+#include "slmpm/log.h"
 #include "slmpm/near.h"
 #include "slmpm/secret.h"
 #include "slmpm/watch.h"
@@ -19,8 +20,9 @@ struct listener {
 	bool tcp;
 	struct near near;     /* of one over TCP: for those of this machine */
 	struct secret secret; /* that who connects over TCP must know */
-	char path[108];       /* of a path socket, to be removed; else empty */
-	char url[320];        /* without the secret; with the port that it really has */
+	struct log_limit refusals;
+	char path[108]; /* of a path socket, to be removed; else empty */
+	char url[320];  /* without the secret; with the port that it really has */
 };
 
 extern struct handle_table listener_table;

@@ -60,7 +60,7 @@ static int take_connection(struct listener *l)
 
 static void refuse(struct listener *l, int fd, int error, const char *why)
 {
-	log_line(SLMPM_LOG_WARN, "%s: a connection was refused: %s", l->url, why);
+	log_limited(&l->refusals, SLMPM_LOG_WARN, "%s: a connection was refused: %s", l->url, why);
 	if (error) /* nothing is said to another user */
 		control_refuse(fd, error, why);
 	if (l->tcp)
