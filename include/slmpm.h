@@ -272,7 +272,8 @@ struct slmpm_listener_info {
 
 SLMPM_API int slmpm_listener_query(slmpm_listener listener, struct slmpm_listener_info *info);
 /* Blocks for the handshake. ENOENT: nobody listens there; EACCES: another user does, or with another
- * secret, or the address is beyond this machine without SLMPM_INSECURE. */
+ * secret, or the address is beyond this machine without SLMPM_INSECURE; ELIMIT: it has had its hands
+ * full all the time. */
 SLMPM_API int slmpm_connect(slmpm_peer *peer, slmpm_ctx ctx, const char *url, int timeout_ms);
 
 /*

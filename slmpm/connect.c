@@ -12,6 +12,8 @@
 #include "slmpm/url.h"
 #include "slmpm/wait.h"
 
+#define CROWDED_MS 5 /* between tries at a listener that has its hands full */
+
 bool connect_allowed(int fd)
 {
 	struct ucred peer;
@@ -140,8 +142,29 @@ static struct endpoint *try_to_connect(struct context *ctx, struct connection *t
 }
 
 /* Where a nearer way was found and could not be gone after all, once more over the network. */
+static struct endpoint *connect_once(struct context *ctx, struct connection *to,
+				     const struct url *url, uint64_t deadline, int *rc)
+{
+	struct endpoint *ep;
+
+	to->stays = to->is_near = false;
+	ep = try_to_connect(ctx, to, url, deadline, rc);
+	if (ep || !to->is_near || *rc == -SLMPM_ETIMEOUT)
+		return ep;
+	to->stays = true;
+	return try_to_connect(ctx, to, url, deadline, rc);
+}
+
+static bool never(void *arg)
+{
+	(void)arg;
+	return false;
+}
+
+/* A listener that has its hands full is asked again, for as long as a handshake may take. */
 struct endpoint *connect_to(struct context *ctx, const char *text, uint64_t deadline, int *rc)
 {
+	uint64_t until = wait_now() + (uint64_t)config_get()->handshake_ms * 1000000;
 	struct connection to;
 	struct secret secret;
 	struct endpoint *ep;
@@ -153,12 +176,13 @@ struct endpoint *connect_to(struct context *ctx, const char *text, uint64_t dead
 		*rc = find_secret(&url, &secret);
 	if (*rc < 0)
 		return NULL;
-	ep = try_to_connect(ctx, &to, &url, deadline, rc);
-	if (!ep && to.is_near && *rc != -SLMPM_ETIMEOUT) {
-		to.stays = true;
-		ep = try_to_connect(ctx, &to, &url, deadline, rc);
+	until = until < deadline ? until : deadline;
+	for (;;) {
+		ep = connect_once(ctx, &to, &url, deadline, rc);
+		if (ep || *rc != -SLMPM_ELIMIT || wait_now() >= until)
+			return ep;
+		(void)wait_until(ctx, never, NULL, CROWDED_MS);
 	}
-	return ep;
 }
 
 int slmpm_connect(slmpm_peer *peer, slmpm_ctx handle, const char *url, int timeout_ms)
