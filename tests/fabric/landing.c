@@ -48,6 +48,7 @@ static int send_it(slmpm_peer host, char **words)
 	await_order(host);
 	(void)slmpm_send(host, 1, data, SIZE, -1);
 	(void)slmpm_recv(host, 2, data, 1, NULL, -1);
+	free(data);
 	return 0;
 }
 
@@ -66,6 +67,7 @@ static int put_it(slmpm_peer host, char **words)
 	rc = rc == 0 ? slmpm_flush(host, -1) : rc;
 	CHECK(rc == -SLMPM_EACCES, "%d: %s", rc, slmpm_error_detail());
 	OK(slmpm_send(host, 2, "d", 1, -1));
+	free(data);
 	return 0;
 }
 
