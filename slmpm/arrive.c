@@ -27,9 +27,9 @@
 
 static void init_watches(struct arrive *a)
 {
-	a->listening = a->process = (struct watch){WATCH_ARRIVE, -1, a};
+	a->listening = a->process = (struct watch){.kind = WATCH_ARRIVE, .fd = -1, .owner = a};
 	for (int i = 0; i < STRANGERS; i++)
-		a->strangers[i].watch = (struct watch){WATCH_ARRIVE, -1, a};
+		a->strangers[i].watch = (struct watch){.kind = WATCH_ARRIVE, .fd = -1, .owner = a};
 }
 
 int arrive_listen(struct arrive *a, const char *address)

@@ -52,8 +52,8 @@ static struct control *new_control(struct endpoint *ep, int fd)
 	ep->control = c;
 	list_init(&c->node);
 	c->ep = ep;
-	c->socket = (struct watch){WATCH_SOCKET, fd, ep};
-	c->process = (struct watch){WATCH_PROCESS, -1, ep};
+	c->socket = (struct watch){.kind = WATCH_SOCKET, .fd = fd, .owner = ep};
+	c->process = (struct watch){.kind = WATCH_PROCESS, .fd = -1, .owner = ep};
 	c->deadline = UINT64_MAX;
 	c->left = -1;
 	return c;

@@ -96,9 +96,10 @@ void bootstrap_socket_ready(struct endpoint *ep)
 {
 	struct control *c = ep->control;
 	struct received r;
-	bool leaves = c && c->pending; /* else it is not read now */
+	/* Else it is not read now, as where the event may only tell of room to send. */
+	bool leaves = c && c->pending && !(c->stream && c->stream->waiting);
 
-	if (leaves)
+	if (c && c->pending)
 		handshake_ask(c);
 	if (c && c->stream)
 		control_stream_flush(c);

@@ -35,10 +35,14 @@ void control_stream_flush(struct control *c)
 	if (!s->waiting || c->socket.fd < 0)
 		return;
 	n = send(c->socket.fd, s->out, s->waiting, MSG_DONTWAIT | MSG_NOSIGNAL);
-	if (n <= 0) /* an end is found out by reading */
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	s->waiting -= (uint32_t)n;
-	memmove(s->out, s->out + n, s->waiting);
+	if (n < 0) /* an end, which is found out by reading */
+		s->waiting = 0;
+	else
+		s->waiting -= (uint32_t)n;
+	if (n > 0)
+		memmove(s->out, s->out + n, s->waiting);
 	if (!s->waiting)
 		await_room(c, false);
 }

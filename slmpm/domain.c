@@ -73,7 +73,7 @@ static int open_port(struct domain *d, const struct fabric *fabric)
 	rc = fabric->open(d->port);
 	if (rc < 0)
 		return error_system(rc, fabric->name);
-	d->watch = (struct watch){WATCH_DOMAIN, d->port->fd, d};
+	d->watch = (struct watch){.kind = WATCH_DOMAIN, .fd = d->port->fd, .owner = d};
 	rc = d->port->fd >= 0 ? watch_add(ctx, &d->watch) : 0;
 	if (rc < 0) {
 		fabric->close(d->port);

@@ -19,7 +19,8 @@ static struct engine_port *port_new(struct context *ctx)
 	port->ctx = ctx;
 	list_init(&port->landed);
 	list_init(&port->waiting);
-	port->watch = (struct watch){WATCH_ENGINE, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), ctx};
+	port->watch = (struct watch){
+		.kind = WATCH_ENGINE, .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .owner = ctx};
 	if (port->watch.fd < 0 || watch_add(ctx, &port->watch) < 0) {
 		if (port->watch.fd >= 0)
 			close(port->watch.fd);

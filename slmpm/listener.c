@@ -92,7 +92,7 @@ int slmpm_listen(slmpm_listener *out, slmpm_ctx handle, const char *url)
 		return error_set(SLMPM_ENOMEM, "for a listener");
 	l->ctx = ctx;
 	l->spare = l->near.watch.fd = -1;
-	l->watch = (struct watch){WATCH_LISTENER, -1, l};
+	l->watch = (struct watch){.kind = WATCH_LISTENER, .fd = -1, .owner = l};
 	context_lock(ctx);
 	rc = begin(l, url);
 	if (rc < 0) {

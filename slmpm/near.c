@@ -53,7 +53,7 @@ void near_open(struct near *n, struct context *ctx, void *owner)
 
 	if (is_wanted() && draw(&n->door))
 		fd = new_socket();
-	n->watch = (struct watch){WATCH_NEAR, fd, owner};
+	n->watch = (struct watch){.kind = WATCH_NEAR, .fd = fd, .owner = owner};
 	if (fd < 0)
 		return;
 	if (bind(fd, (struct sockaddr *)&sa, name(&sa, n->door, 0)) != 0 ||

@@ -32,7 +32,7 @@
 static struct handle_table context_table = HANDLE_TABLE("context", struct context);
 
 static _Thread_local slmpm_ctx default_ctx;
-static struct watch kick_watch = {WATCH_KICK, -1, NULL};
+static struct watch kick_watch = {.kind = WATCH_KICK, .fd = -1};
 
 const char *slmpm_version(void)
 {

@@ -6,11 +6,19 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+static int set(struct context *ctx, struct watch *w, int op)
+{
+	struct epoll_event event = {.events = w->end_only ? EPOLLRDHUP : EPOLLIN, .data.ptr = w};
+
+	if (w->room)
+		event.events |= EPOLLOUT;
+	return epoll_ctl(ctx->epoll, op, w->fd, &event) == 0 ? 0 : -errno;
+}
+
 int watch_add(struct context *ctx, struct watch *w)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = w};
-
-	return epoll_ctl(ctx->epoll, EPOLL_CTL_ADD, w->fd, &event) == 0 ? 0 : -errno;
+	w->end_only = w->room = false;
+	return set(ctx, w, EPOLL_CTL_ADD);
 }
 
 void watch_remove(struct context *ctx, struct watch *w)
@@ -21,20 +29,16 @@ void watch_remove(struct context *ctx, struct watch *w)
 
 void watch_for_end(struct context *ctx, struct watch *w, bool only)
 {
-	struct epoll_event event = {.events = only ? EPOLLRDHUP : EPOLLIN, .data.ptr = w};
-
+	w->end_only = only;
 	if (w->fd >= 0)
-		(void)epoll_ctl(ctx->epoll, EPOLL_CTL_MOD, w->fd, &event);
+		(void)set(ctx, w, EPOLL_CTL_MOD);
 }
 
 void watch_for_room(struct context *ctx, struct watch *w, bool on)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = w};
-
-	if (on)
-		event.events |= EPOLLOUT;
+	w->room = on;
 	if (w->fd >= 0)
-		(void)epoll_ctl(ctx->epoll, EPOLL_CTL_MOD, w->fd, &event);
+		(void)set(ctx, w, EPOLL_CTL_MOD);
 }
 
 void watch_close(struct context *ctx, struct watch *w)

@@ -20,6 +20,7 @@ struct watch {
 	enum watch_kind kind;
 	int fd; /* -1: none */
 	void *owner;
+	bool end_only, room; /* what the next two have asked for */
 };
 
 int watch_add(struct context *ctx, struct watch *w);
