@@ -74,6 +74,15 @@ static int run(void *arg)
 	return r->body(current);
 }
 
+/* Data races show in programs with threads: of the others, which wait most of their time under a
+ * thread sanitizer, a third of the settings will do. */
+static size_t stride(void)
+{
+	const char *sanitizer = getenv("SLMPM_SAN");
+
+	return sanitizer && strcmp(sanitizer, "thread") == 0 ? 3 : 1;
+}
+
 int settings_each(int (*body)(const struct setting *s), unsigned seconds)
 {
 	const char *only = getenv("SLMPM_TEST_SETTING");
@@ -85,7 +94,7 @@ int settings_each(int (*body)(const struct setting *s), unsigned seconds)
 		int64_t begin = actor_now_ms();
 		int status;
 
-		if (only && strcmp(only, s->name) != 0)
+		if (only ? strcmp(only, s->name) != 0 : (size_t)(s - settings) % stride() != 0)
 			continue;
 		status = child_run(run, &r, seconds * (unsigned)actor_slow());
 		printf("%-26s %s %lld ms\n", s->name,
