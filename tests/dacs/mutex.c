@@ -323,8 +323,10 @@ static int death_gives_it_back(int argc, char **argv)
 	pair_await(c[0], 1);
 	pair_tell(c[1], 1);
 	pair_await(c[1], 1);
+	usleep(100000); /* it asks behind its word: nothing else tells that it has */
 	pair_tell(c[2], 1);
 	pair_await(c[2], 1);
+	usleep(100000);
 	pair_tell(c[0], 5); /* the holder */
 	pair_await(c[1], 1);
 	OK(dacs_de_kill(AT(c[2]), DACS_KILL_TYPE_ASYNC)); /* in the queue */
