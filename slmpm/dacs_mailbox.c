@@ -198,6 +198,7 @@ DACS_ERR_T dacs_mailbox_test(DACS_TEST_MAILBOX_T rw_flag, de_id_t de, dacs_proce
 		return dacsi_leave(DACS_ERR_INVALID_ADDR);
 	if (rw_flag != DACS_TEST_MAILBOX_READ && rw_flag != DACS_TEST_MAILBOX_WRITE)
 		return dacsi_leave(DACS_ERR_INVALID_ATTR);
+	(void)dacsi_progress(); /* who calls nothing else still serves its mutexes and groups */
 	rc = dacsi_partner(de, pid, &process);
 	if (rc != DACS_SUCCESS)
 		return dacsi_leave(rc);

@@ -4,6 +4,7 @@
 #include "tests/dacs/pair.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 #define TURNS 300
 
@@ -305,11 +306,26 @@ static int tries(int argc, char **argv)
 	return 0;
 }
 
+/* Of the two that wait: each asks behind its word, so either may be the first. */
+static int next_holder(const struct child *c)
+{
+	int32_t said = 0;
+	int i = 1;
+
+	for (;; i = 3 - i) {
+		OK(dacs_mailbox_test(DACS_TEST_MAILBOX_READ, AT(c[i]), &said));
+		if (said)
+			return i;
+		sched_yield();
+	}
+}
+
 /* A holder dies while this process and another one wait; and one that waits, before its turn. */
 static int death_gives_it_back(int argc, char **argv)
 {
 	struct child c[3];
 	dacs_mutex_t mutex;
+	int next;
 
 	(void)argc, (void)argv;
 	OK(dacs_init(0));
@@ -323,20 +339,19 @@ static int death_gives_it_back(int argc, char **argv)
 	pair_await(c[0], 1);
 	pair_tell(c[1], 1);
 	pair_await(c[1], 1);
-	usleep(100000); /* it asks behind its word: nothing else tells that it has */
 	pair_tell(c[2], 1);
 	pair_await(c[2], 1);
-	usleep(100000);
 	pair_tell(c[0], 5); /* the holder */
-	pair_await(c[1], 1);
-	OK(dacs_de_kill(AT(c[2]), DACS_KILL_TYPE_ASYNC)); /* in the queue */
-	pair_end(c[2], DACS_STS_PROC_KILLED, 15);
-	pair_tell(c[1], 5);
+	next = next_holder(c);
+	pair_await(c[next], 1);
+	OK(dacs_de_kill(AT(c[3 - next]), DACS_KILL_TYPE_ASYNC)); /* in the queue */
+	pair_end(c[3 - next], DACS_STS_PROC_KILLED, 15);
+	pair_tell(c[next], 5);
 	OK(dacs_mutex_lock(mutex));
 	OK(dacs_mutex_unlock(mutex));
 	OK(dacs_mutex_destroy(&mutex)); /* without a release */
 	pair_end(c[0], DACS_STS_PROC_FINISHED, 0);
-	pair_end(c[1], DACS_STS_PROC_FINISHED, 0);
+	pair_end(c[next], DACS_STS_PROC_FINISHED, 0);
 	OK(dacs_exit());
 	return 0;
 }
