@@ -78,7 +78,7 @@ LEFT_OUT   := $(foreach f,$(FABRIC_ALL),$(call lacking,$(f)))
 FABRICS    := $(filter-out $(LEFT_OUT),$(FABRIC_ALL))
 FABRIC_PKG := $(strip $(foreach f,$(FABRICS),$(call wants,$(f))))
 
-LIB_SRC := $(wildcard shm/*.c slmpm/*.c) \
+LIB_SRC := $(wildcard shm/*.c slmpm/*.c slmpm/*/*.c) \
 	$(filter-out $(foreach f,$(LEFT_OUT),fabrics/$(f).c fabrics/$(f)_%.c),$(wildcard fabrics/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(OBJ)/%.o)
 LIB_LIBS = $(sort $(call note,libs,$(LIB_SRC))) $(if $(FABRIC_PKG),$(shell $(PKG_CONFIG) --libs $(FABRIC_PKG)))
@@ -235,7 +235,7 @@ lint-gcc:
 # A cold callee without a way around it makes gcc take its callers for cold, and build them for size.
 HOT := slmpm_send|slmpm_sendv|slmpm_recv|slmpm_loan|slmpm_commit|slmpm_hold|slmpm_release|slmpm_put|slmpm_get|slmpm_atomic|shm_post|shm_poll
 lint-hot: lint-gcc
-	@echo '  LINT  hot'; ! objdump -t $(BUILD)/lint-gcc/obj/slmpm/*.o $(BUILD)/lint-gcc/obj/fabrics/*.o | \
+	@echo '  LINT  hot'; ! objdump -t $(BUILD)/lint-gcc/obj/slmpm/*.o $(BUILD)/lint-gcc/obj/slmpm/*/*.o $(BUILD)/lint-gcc/obj/fabrics/*.o | \
 		grep -E '[.]text[.]unlikely.* ($(HOT))$$'
 lint-clang:
 	@$(MAKE) BUILD=$(BUILD)/lint-clang CC=clang OPT=-O0 WERROR=-Werror objects

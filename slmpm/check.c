@@ -15,10 +15,10 @@
 #include "fabrics/fabric.h"
 #include "shm/mapping.h"
 #include "slmpm/context.h"
-#include "slmpm/control.h"
+#include "slmpm/connect/control.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/error.h"
-#include "slmpm/rma.h"
+#include "slmpm/memory/rma.h"
 
 #define HUGE_PAGE (UINT64_C(2) << 20)
 

@@ -9,7 +9,7 @@
 
 #include "slmpm/endpoint.h"
 #include "slmpm/error.h"
-#include "slmpm/further.h"
+#include "slmpm/bond/further.h"
 
 #define FABRICS_MAX 16
 

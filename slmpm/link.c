@@ -9,11 +9,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "slmpm/bundle.h"
+#include "slmpm/message/bundle.h"
 #include "slmpm/checksum.h"
-#include "slmpm/emulate.h"
-#include "slmpm/fetch.h"
-#include "slmpm/loan_copy.h"
+#include "slmpm/memory/emulate.h"
+#include "slmpm/message/fetch.h"
+#include "slmpm/message/loan_copy.h"
 
 /* A violation found on the way down ends the endpoint only once progress is back at the top: the
  * messages in hand here are not to vanish under us. */

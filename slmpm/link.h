@@ -4,7 +4,7 @@
 #define SLMPM_LINK_H
 
 #include "slmpm/endpoint.h"
-#include "slmpm/further.h"
+#include "slmpm/bond/further.h"
 #include "slmpm/request.h"
 
 #define LINK_TURN 16 /* packets of one message before another that streams gets its turn */

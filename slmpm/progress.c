@@ -7,17 +7,17 @@
 
 #include <errno.h>
 
-#include "slmpm/am.h"
-#include "slmpm/arrival.h"
-#include "slmpm/bootstrap.h"
-#include "slmpm/bundle.h"
-#include "slmpm/engine.h"
+#include "slmpm/message/am.h"
+#include "slmpm/message/arrival.h"
+#include "slmpm/connect/bootstrap.h"
+#include "slmpm/message/bundle.h"
+#include "slmpm/engine/engine.h"
 #include "slmpm/error.h"
-#include "slmpm/fetch.h"
+#include "slmpm/message/fetch.h"
 #include "slmpm/link.h"
-#include "slmpm/share.h"
+#include "slmpm/memory/share.h"
 #include "slmpm/wait.h"
-#include "slmpm/workqueue.h"
+#include "slmpm/completion/workqueue.h"
 
 #define AWAY_NS    4000
 #define SHARE      16  /* packets of an endpoint before it is the next one's turn */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "slmpm/error.h"
-#include "slmpm/fifo.h"
+#include "slmpm/engine/fifo.h"
 #include "slmpm/wait.h"
 
 struct handle_table request_table = HANDLE_TABLE("request", struct request);

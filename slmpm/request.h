@@ -3,9 +3,9 @@
 #ifndef SLMPM_REQUEST_H
 #define SLMPM_REQUEST_H
 
-#include "slmpm/completion.h"
+#include "slmpm/completion/completion.h"
 #include "slmpm/endpoint.h"
-#include "slmpm/rma.h"
+#include "slmpm/memory/rma.h"
 
 #define REQUEST_IOV 4 /* pieces kept inside; more are allocated */
 

@@ -10,13 +10,13 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "slmpm/arrive.h"
-#include "slmpm/bootstrap.h"
+#include "slmpm/launch/arrive.h"
+#include "slmpm/connect/bootstrap.h"
 #include "slmpm/domain.h"
-#include "slmpm/engine.h"
-#include "slmpm/handshake.h"
-#include "slmpm/listener.h"
-#include "slmpm/process.h"
+#include "slmpm/engine/engine.h"
+#include "slmpm/connect/handshake.h"
+#include "slmpm/connect/listener.h"
+#include "slmpm/launch/process.h"
 #include "slmpm/progress.h"
 
 #define EVENTS 16

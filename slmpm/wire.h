@@ -85,7 +85,7 @@ enum wire_opcode {
 	WIRE_OPCODES = 58
 };
 
-/* Of a bond, beside those (slmpm/bond_parts.h); without payload. */
+/* Of a bond, beside those (slmpm/bond/bond_parts.h); without payload. */
 enum wire_bond {
 	WIRE_BOND_ACK = 250,     /* packets received; 1: answer with your own */
 	WIRE_BOND_SWITCH = 251,  /* path; packets sent before */

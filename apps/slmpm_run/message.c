@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a job's processes say of what they start and how it ended (slmpm/job.c). */
+/* What a job's processes say of what they start and how it ended (slmpm/launch/job.c). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

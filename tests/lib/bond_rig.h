@@ -3,7 +3,7 @@
 #ifndef TESTS_LIB_BOND_RIG_H
 #define TESTS_LIB_BOND_RIG_H
 
-#include "slmpm/bond.h"
+#include "slmpm/bond/bond.h"
 #include "tests/lib/lossy.h"
 
 struct rig {

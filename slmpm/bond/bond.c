@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A bond as a fabric: the table of functions that the core calls, and how paths join. A pair with a
+ * single link never passes through here.
+ */
+#include "slmpm/bond/bond.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/bond/bond_parts.h"
+
+#define MARGIN      1024 /* fabrics carve their heads out of the same ring's quarter */
+#define MARGIN_FROM 16384
+
+static struct bond *bond_of(const struct fabric_link *link)
+{
+	return (struct bond *)(uintptr_t)link;
+}
+
+static bool is_live(const struct bond_path *p)
+{
+	return p->state == PATH_UP || p->state == PATH_SHUT;
+}
+
+/* ---- figures -------------------------------------------------------------------------------- */
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return !a || (b && b < a) ? b : a;
+}
+
+/* Totals are sums; of a lost path nothing is under way any more. A ring's size is the least one's,
+ * for shares of it are counted off against a single path. */
+static COLD void refresh_counts(struct bond *b)
+{
+	struct fabric_counts *c = &b->base.counts;
+
+	memset(c, 0, sizeof(*c));
+	for (int i = 0; i < BOND_PATHS; i++) {
+		const struct bond_path *p = &b->paths[i];
+		const struct fabric_counts *one = p->port ? &p->port->counts : NULL;
+
+		if (!one)
+			continue;
+		c->produced += one->produced;
+		c->consumed_seen += is_live(p) ? one->consumed_seen : one->produced;
+		c->read += one->read;
+		c->consumed += is_live(p) ? one->consumed : one->read;
+		c->in_produced_seen += is_live(p) ? one->in_produced_seen : one->read;
+		c->remote_writes += one->remote_writes;
+		c->remote_reads += one->remote_reads;
+		c->produced_publications += one->produced_publications;
+		c->bells += one->bells;
+		for (int k = 0; k < FABRIC_CAUSES; k++)
+			c->publications[k] += one->publications[k];
+		c->out_segments = least(c->out_segments, one->out_segments);
+		c->in_segments = least(c->in_segments, one->in_segments);
+	}
+}
+
+static COLD int flush(struct bond *b)
+{
+	struct fabric_wr wr = {.op = FABRIC_FLUSH};
+	bool staged = false;
+
+	b->out.reserved = false;
+	b->out.more = false;
+	b->owes |= b->in.received != b->in.told ? OWE_ACK : 0;
+	if (bond_look(b) < 0 || bond_settle(b) < 0)
+		return -EPROTO;
+	for (int i = 0; i < BOND_PATHS; i++) {
+		int rc = b->paths[i].state == PATH_UP ? bond_path_post(b, &b->paths[i], &wr) : 1;
+
+		if (rc == -EPROTO)
+			return rc;
+		staged |= rc != 1;
+	}
+	refresh_counts(b);
+	if (!bond_up(&b->base))
+		return -EPIPE;
+	return staged || bond_has_backlog(b) ? -EAGAIN : 1;
+}
+
+static COLD int hold_back(struct bond *b, uint32_t segments)
+{
+	struct fabric_wr wr = {.op = FABRIC_HOLD_BACK, .length = segments};
+	struct bond_out *o = &b->out;
+
+	for (int i = 0; i < BOND_PATHS; i++) {
+		int rc = b->paths[i].state == PATH_UP ? bond_path_post(b, &b->paths[i], &wr) : 1;
+
+		if (rc != 1 && rc != -EAGAIN) {
+			wr.length = o->held;
+			while (i--)
+				if (b->paths[i].state == PATH_UP)
+					(void)bond_path_post(b, &b->paths[i], &wr);
+			return rc;
+		}
+	}
+	/* Those that have been promised room may come whenever the path has none. */
+	o->promised = segments < o->held ? o->promised + (o->held - segments) : 0;
+	o->held = segments;
+	return 1;
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+/* Beside the other operations, in another thread: what it looks at never changes. */
+static int reach(struct bond *b, const struct fabric_wr *wr)
+{
+	if (!b->memory)
+		return -EINVAL;
+	if (b->memory_lost) {
+		wr->memory->ops = 0;
+		return -EPERM;
+	}
+	return b->memory->fabric->post(b->memory->port, wr);
+}
+
+static int bond_reg(struct fabric_link *link, struct fabric_memory *m, bool own, bool writable,
+		    struct fabric_blob *blob)
+{
+	struct bond *b = bond_of(link);
+
+	if (!b->memory || b->memory_lost)
+		return -ENOTSUP;
+	return b->memory->fabric->reg(b->memory->port, m, own, writable, blob);
+}
+
+static void bond_dereg(struct fabric_domain *domain, struct fabric_memory *m)
+{
+	struct fabric_domain *memory = ((struct bond_domain *)domain)->memory;
+
+	if (memory)
+		memory->fabric->dereg(memory, m);
+}
+
+struct fabric_domain *bond_memory(const struct fabric_link *link)
+{
+	const struct bond *b = bond_of(link);
+
+	return b->memory ? b->memory->port->domain : NULL;
+}
+
+/* ---- the table ------------------------------------------------------------------------------ */
+
+static int bond_probe(struct fabric_caps *caps)
+{
+	*caps = (struct fabric_caps){
+		.ops = 1u << FABRIC_SEND | 1u << FABRIC_FLUSH,
+		.memory = FABRIC_MEMORY_HOST,
+		.links_max = 1,
+		.message_max = UINT32_MAX,
+		.land_min = 4096, /* where one of its paths asks for places */
+	};
+	return 0;
+}
+
+static int bond_open_domain(struct fabric_domain *domain)
+{
+	domain->fd = -1; /* its paths' domains wake */
+	return 0;
+}
+
+static void bond_close_domain(struct fabric_domain *domain)
+{
+	(void)domain;
+}
+
+static void *bond_reserve(struct fabric_link *link, uint32_t length)
+{
+	return bond_send_reserve(bond_of(link), length);
+}
+
+static COLD int post_other(struct bond *b, const struct fabric_wr *wr)
+{
+	switch (wr->op) {
+	case FABRIC_FLUSH: return flush(b);
+	case FABRIC_HOLD_BACK: return hold_back(b, wr->length);
+	case FABRIC_LAND: return bond_land(b, wr);
+	default: return -EINVAL;
+	}
+}
+
+static int bond_post(struct fabric_link *link, const struct fabric_wr *wr)
+{
+	struct bond *b = bond_of(link);
+
+	if (wr->op == FABRIC_WRITE || wr->op == FABRIC_READ || wr->op == FABRIC_ATOMIC)
+		return reach(b, wr);
+	if (UNLIKELY(link->violation))
+		return -EPROTO;
+	return LIKELY(wr->op == FABRIC_SEND) ? bond_send(b, wr) : post_other(b, wr);
+}
+
+static int bond_poll(struct fabric_link *link, struct fabric_arrival *arrivals, int n)
+{
+	return UNLIKELY(link->violation) ? -EPROTO : bond_receive(bond_of(link), arrivals, n);
+}
+
+static void bond_give_back(struct fabric_link *link, const struct fabric_arrival *arrival)
+{
+	bond_release(bond_of(link), arrival);
+}
+
+/* The paths' own domains announce the sleep; before, what is owed goes out. */
+static void bond_arm(struct fabric_domain *domain, bool on)
+{
+	for (struct bond *b = ((struct bond_domain *)domain)->bonds; b; b = b->next) {
+		b->armed = on; /* the look that follows is at all paths */
+		if (!on)
+			continue;
+		for (int i = 0; i < BOND_PATHS; i++)
+			if (b->paths[i].port)
+				b->paths[i].port->over = b->base.over;
+		if (b->busy && !b->base.violation)
+			(void)bond_settle(b);
+		refresh_counts(b);
+	}
+}
+
+static void bond_disconnect(struct fabric_link *link)
+{
+	struct bond *b = bond_of(link);
+	struct bond_domain *d = (struct bond_domain *)link->domain;
+
+	for (struct bond **at = &d->bonds; *at; at = &(*at)->next)
+		if (*at == b) {
+			*at = b->next;
+			break;
+		}
+	for (int i = 0; i < BOND_PATHS; i++) {
+		struct bond_path *p = &b->paths[i];
+
+		/* In a child's copy others have nothing to give back. */
+		if (!p->port || (d->base.forked && p->port->domain->fd < 0))
+			continue;
+		p->fabric->disconnect(p->port);
+		free(p->port);
+		*p = (struct bond_path){.state = PATH_NONE};
+	}
+	bond_log_close(&b->out.log);
+}
+
+const struct fabric bond_fabric = {
+	.name = "bond",
+	.domain_size = sizeof(struct bond_domain),
+	.link_size = sizeof(struct bond),
+	.probe = bond_probe,
+	.open = bond_open_domain,
+	.close = bond_close_domain,
+	.disconnect = bond_disconnect,
+	.reg = bond_reg,
+	.dereg = bond_dereg,
+	.reserve = bond_reserve,
+	.post = bond_post,
+	.poll = bond_poll,
+	.release = bond_give_back,
+	.arm = bond_arm,
+};
+
+/* ---- paths ---------------------------------------------------------------------------------- */
+
+/* Both ends must find the same, each from its ring and the other's. */
+static uint32_t longest(uint32_t payload_max)
+{
+	return payload_max < MARGIN_FROM ? payload_max : payload_max - MARGIN;
+}
+
+static void join(struct bond *b, struct bond_path *p, const struct fabric *fabric,
+		 struct fabric_link *port)
+{
+	struct bond_domain *d = (struct bond_domain *)b->base.domain;
+
+	p->fabric = fabric;
+	p->port = port;
+	p->state = PATH_UP;
+	if (fabric->reg && !b->memory && (!d->memory || d->memory == port->domain)) {
+		b->memory = p;
+		d->memory = port->domain;
+	}
+}
+
+int bond_open(struct fabric_link *link, uint64_t log, const struct fabric *fabric,
+	      struct fabric_link *port)
+{
+	struct bond_domain *d = (struct bond_domain *)link->domain;
+	struct bond *b = bond_of(link);
+	uint64_t packets;
+	int rc;
+
+	link->payload_max = longest(port->payload_max);
+	link->payload_max_in = longest(port->payload_max_in);
+	packets = 4 * bond_entry_size(link->payload_max);
+	rc = bond_log_open(&b->out.log, log > packets ? log : packets);
+	if (rc < 0)
+		return rc;
+	b->turn = BOND_ASIDE;
+	b->out.wanted = -1;
+	join(b, &b->paths[0], fabric, port);
+	b->paths[0].begun = true;
+	b->next = d->bonds;
+	d->bonds = b;
+	return 0;
+}
+
+int bond_add(struct fabric_link *link, uint32_t path, const struct fabric *fabric,
+	     struct fabric_link *port)
+{
+	struct fabric_wr held = {.op = FABRIC_HOLD_BACK};
+	struct bond *b = bond_of(link);
+	struct bond_path *p;
+
+	if (path >= BOND_PATHS || b->paths[path].port)
+		return -EINVAL;
+	held.length = b->out.held;
+	if (port->payload_max < link->payload_max || port->payload_max_in < link->payload_max_in ||
+	    (held.length && fabric->post(port, &held) != 1))
+		return -EMSGSIZE;
+	p = &b->paths[path];
+	join(b, p, fabric, port);
+	if (p->told) /* meanwhile */
+		bond_path_lost(b, p, false, "the peer has lost it");
+	return 0;
+}
+
+void bond_deny(struct fabric_link *link, uint32_t path)
+{
+	struct bond *b = bond_of(link);
+
+	bond_paths_told(b, UINT64_C(1) << path);
+	b->owes |= OWE_LOST;
+	b->busy = true;
+}
+
+int bond_use(struct fabric_link *link, uint32_t path)
+{
+	struct bond *b = bond_of(link);
+
+	if (path >= BOND_PATHS || b->paths[path].state != PATH_UP)
+		return -ENOENT;
+	b->out.wanted = (int32_t)path;
+	b->busy = true;
+	return 0;
+}
+
+uint32_t bond_up(const struct fabric_link *link)
+{
+	const struct bond *b = bond_of(link);
+	uint32_t up = 0;
+
+	for (uint32_t i = 0; i < BOND_PATHS; i++)
+		up |= (uint32_t)(b->paths[i].state == PATH_UP) << i;
+	return up;
+}
+
+uint32_t bond_known(const struct fabric_link *link)
+{
+	const struct bond *b = bond_of(link);
+	uint32_t known = 0;
+
+	for (uint32_t i = 0; i < BOND_PATHS; i++)
+		known |= (uint32_t)(b->paths[i].state != PATH_NONE) << i;
+	return known;
+}
+
+uint32_t bond_path(const struct fabric_link *link)
+{
+	return bond_of(link)->out.path;
+}
+
+struct fabric_link *bond_port(const struct fabric_link *link, uint32_t path)
+{
+	return path < BOND_PATHS ? bond_of(link)->paths[path].port : NULL;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Inside a bond. Each direction is one sequence of packets, counted from 0, of which a part goes by
+ * each path:
+ *
+ *     SWITCH   last of a part: the next packets come by another path
+ *     RESTART  first of a part, but for the very first: from which packet on, which part of which
+ *              round
+ *     RESUME   of the receiver, whose path is lost: the next round, so many packets have come
+ *
+ * What comes by a path whose part has not begun in the present round is of a former one, and is
+ * dropped: RESTART sends it again. So each packet is delivered exactly once and in order.
+ */
+#ifndef SLMPM_BOND_PARTS_H
+#define SLMPM_BOND_PARTS_H
+
+#include "fabrics/fabric.h"
+#include "shm/compiler.h"
+#include "slmpm/bond/bond.h"
+#include "slmpm/bond/bond_log.h"
+
+#define BOND_INBOX 8
+#define BOND_ASIDE 8  /* polls between looks at paths that carry no packets at present */
+#define BOND_TURN  64 /* the bond's own packets, or dropped ones, of a path in one poll */
+
+enum bond_state {
+	PATH_NONE,
+	PATH_UP,
+	PATH_SHUT, /* takes nothing more; what came before is still to be read */
+	PATH_LOST, /* and has been */
+};
+
+struct bond_path {
+	const struct fabric *fabric;
+	struct fabric_link *port;
+	enum bond_state state;
+	bool told;           /* the peer has said that it is lost: this side may never notice */
+	bool begun;          /* its part of the present round */
+	bool gone;           /* disconnected already */
+	bool lands;          /* it has an arrival that waits for its place, or comes */
+	uint64_t from, part; /* that begins with this packet; parts of a round count from 0 */
+	uint64_t unreleased; /* segments of arrivals that the core has */
+	const char *reason;
+	int next, count; /* arrivals that nobody has looked at */
+	struct fabric_arrival inbox[BOND_INBOX];
+};
+
+/* What is to be said to the peer by any path that takes it. */
+enum { OWE_ACK = 1, OWE_ASK = 2, OWE_RESUME = 4, OWE_LOST = 8 };
+
+struct bond_out {
+	struct bond_log log;
+	uint64_t sent;           /* packets taken from the core: in the log, or acknowledged */
+	uint64_t forwarded;      /* of them on their path in the present round */
+	uint64_t reached;        /* and at most, in any */
+	uint64_t acked;          /* told to have arrived */
+	uint64_t next;           /* where the log has the first that is not forwarded */
+	uint64_t asked;          /* the log's head when an acknowledgement was last asked for */
+	uint32_t round;          /* the peer has asked for so many */
+	uint64_t part;           /* of the round, that goes out now */
+	uint32_t path;           /* that they go by */
+	int32_t wanted;          /* and shall; -1: no other */
+	bool stopped;            /* the path is lost: the peer will say where to go on */
+	bool restart;            /* RESTART goes first */
+	bool full;               /* the path has refused the last packet */
+	bool more;               /* and may wait for another one */
+	bool reserved;           /* a packet is being built in the log */
+	uint32_t held, promised; /* FABRIC_HOLD_BACK; packets that must be taken for it */
+};
+
+struct bond_in {
+	uint64_t received; /* packets handed out */
+	uint64_t told;     /* of which the peer knows */
+	uint32_t path;     /* that they come by */
+	uint32_t round;
+	uint64_t part;
+	bool waiting; /* for RESTART */
+	struct {      /* handed out without data; not in `received` yet */
+		bool open, said;
+		uint8_t kind;
+		uint32_t length;
+		uint64_t head[FABRIC_HEAD_WORDS];
+		void *into; /* where the core wants it */
+	} land;
+};
+
+struct bond {
+	struct fabric_link base;
+	struct bond *next; /* in the domain */
+	bool busy;         /* something is owed, or does not go its ordinary way */
+	bool armed;
+	uint8_t turn;
+	uint8_t owes;
+	uint8_t lost; /* paths, a bit each */
+	struct bond_path paths[BOND_PATHS];
+	struct bond_out out;
+	struct bond_in in;
+	struct bond_path *memory; /* whose fabric has memory operations; never another */
+	_Atomic bool memory_lost; /* read beside, by an engine */
+	char reasons[256];
+};
+
+struct bond_domain {
+	struct fabric_domain base;
+	struct bond *bonds;
+	struct fabric_domain *memory;
+};
+
+static inline uint32_t bond_index(const struct bond *b, const struct bond_path *p)
+{
+	return (uint32_t)(p - b->paths);
+}
+
+/* ---- bond_path.c ---- */
+
+/* 1, -EAGAIN (also when this has shown the path to be lost), or -EPROTO. */
+int bond_path_post(struct bond *b, struct bond_path *p, const struct fabric_wr *wr);
+/* A packet of the bond's own. */
+int bond_path_say(struct bond *b, struct bond_path *p, uint8_t kind, uint64_t a, uint64_t c,
+		  uint64_t d);
+/* The same by any path. */
+int bond_say(struct bond *b, uint8_t kind, uint64_t a, uint64_t c, uint64_t d);
+/* It takes nothing more; DRAINED: nor is there anything left to read. */
+void bond_path_lost(struct bond *b, struct bond_path *p, bool drained, const char *why);
+/* The peer says so of these. */
+void bond_paths_told(struct bond *b, uint64_t mask);
+/* Disconnects one that is lost, once the core has no arrival of it any more. */
+void bond_path_leave(struct bond *b, struct bond_path *p);
+/* All are lost: -EPIPE, with the reasons; else 0. */
+int bond_is_lost(struct bond *b);
+/* -EPROTO, for good. */
+int bond_poison(struct bond *b, const char *violation);
+
+/* ---- bond_send.c ---- */
+
+int bond_send(struct bond *b, const struct fabric_wr *wr);
+void *bond_send_reserve(struct bond *b, uint32_t length);
+/* Says what is owed, sends again what is to be: 0 or -EPROTO. */
+int bond_settle(struct bond *b);
+/* Packets that are in the log and on no path yet. */
+bool bond_has_backlog(const struct bond *b);
+/* The peer has N of them: false, that cannot be. */
+bool bond_acknowledged(struct bond *b, uint64_t n);
+/* And wants the others in round ROUND. */
+bool bond_resumed(struct bond *b, uint64_t n, uint64_t round);
+
+/* ---- bond_receive.c ---- */
+
+int bond_receive(struct bond *b, struct fabric_arrival *arrivals, int n);
+/* What is the bond's at the heads of all paths: 0 or -EPROTO. */
+int bond_look(struct bond *b);
+/* The peer begins again with what has not come. */
+void bond_await_restart(struct bond *b);
+void bond_release(struct bond *b, const struct fabric_arrival *arrival);
+/* The arrival without data goes there. */
+int bond_land(struct bond *b, const struct fabric_wr *wr);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A bond's paths: what is posted to one, and how one is lost. First it takes nothing more, and what
+ * it still holds is read; then, if the present packets came by it, the peer is asked for the others.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "slmpm/bond/bond_parts.h"
+#include "slmpm/wire.h"
+
+COLD int bond_poison(struct bond *b, const char *violation)
+{
+	b->base.violation = violation;
+	return -EPROTO;
+}
+
+int bond_path_post(struct bond *b, struct bond_path *p, const struct fabric_wr *wr)
+{
+	int rc = p->fabric->post(p->port, wr);
+
+	if (LIKELY(rc >= 0))
+		return 1;
+	if (rc == -EPROTO)
+		return bond_poison(b, p->port->violation);
+	if (rc == -EPIPE) {
+		bond_path_lost(b, p, false, p->port->lost);
+		return -EAGAIN;
+	}
+	return rc;
+}
+
+int bond_path_say(struct bond *b, struct bond_path *p, uint8_t kind, uint64_t a, uint64_t c,
+		  uint64_t d)
+{
+	struct fabric_wr wr = {.op = FABRIC_SEND, .kind = kind, .head = {a, c, d}};
+
+	return p->state == PATH_UP ? bond_path_post(b, p, &wr) : -EAGAIN;
+}
+
+int bond_say(struct bond *b, uint8_t kind, uint64_t a, uint64_t c, uint64_t d)
+{
+	int rc = -EAGAIN;
+
+	/* First by that which others go by, too: the peer looks there most often. */
+	for (uint32_t i = 0; i < BOND_PATHS && rc == -EAGAIN; i++)
+		rc = bond_path_say(b, &b->paths[(b->out.path + i) % BOND_PATHS], kind, a, c, d);
+	return rc;
+}
+
+/* ---- loss ----------------------------------------------------------------------------------- */
+
+COLD void bond_path_leave(struct bond *b, struct bond_path *p)
+{
+	if (p->state != PATH_LOST || p->unreleased || p->gone || p == b->memory)
+		return;
+	p->fabric->disconnect(p->port);
+	p->gone = true;
+}
+
+static void shut(struct bond *b, struct bond_path *p, const char *why)
+{
+	uint32_t index = bond_index(b, p);
+
+	p->state = PATH_SHUT;
+	p->reason = why ? why : "it is lost";
+	b->lost |= (uint8_t)(1u << index);
+	/* What was said by it last may be lost with it. */
+	b->owes |= OWE_LOST | OWE_ACK | OWE_ASK;
+	if (b->out.path == index)
+		b->out.stopped = true;
+	if (b->out.wanted == (int32_t)index)
+		b->out.wanted = -1;
+	if (p == b->memory)
+		b->memory_lost = true;
+}
+
+COLD void bond_path_lost(struct bond *b, struct bond_path *p, bool drained, const char *why)
+{
+	b->busy = true;
+	if (p->state == PATH_UP)
+		shut(b, p, why);
+	if (p->state != PATH_SHUT || !drained)
+		return;
+	p->state = PATH_LOST;
+	p->lands = false;
+	/* Also when it was by this one that RESUME went, or RESTART was to come. */
+	if (b->in.waiting || bond_index(b, p) == b->in.path)
+		bond_await_restart(b);
+	bond_path_leave(b, p);
+}
+
+void bond_paths_told(struct bond *b, uint64_t mask)
+{
+	for (uint32_t i = 0; i < BOND_PATHS; i++) {
+		struct bond_path *p = &b->paths[i];
+
+		if (!(mask >> i & 1))
+			continue;
+		if (p->state == PATH_NONE && !p->told && i == b->in.path)
+			bond_await_restart(b); /* it has not even come here */
+		p->told = true;
+		b->lost |= (uint8_t)(1u << i);
+		if (p->state == PATH_UP)
+			bond_path_lost(b, p, false, "the peer has lost it");
+	}
+}
+
+static void give_reasons(struct bond *b)
+{
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < BOND_PATHS; i++) {
+		const struct bond_path *p = &b->paths[i];
+
+		if (p->state == PATH_NONE || at >= sizeof(b->reasons))
+			continue;
+		at += (size_t)snprintf(b->reasons + at, sizeof(b->reasons) - at, "%slink %u: %s",
+				       at ? "; " : "", i, p->reason);
+	}
+	b->base.lost = b->reasons;
+}
+
+int bond_is_lost(struct bond *b)
+{
+	for (uint32_t i = 0; i < BOND_PATHS; i++)
+		if (b->paths[i].state == PATH_UP || b->paths[i].state == PATH_SHUT)
+			return 0;
+	if (!b->base.lost)
+		give_reasons(b);
+	return -EPIPE;
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The receiving half of a bond. Each path's arrivals wait in a small inbox; at its head the bond's own
+ * packets are handled and those of former rounds dropped, until a packet stands there that is the
+ * next one, or one for later.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "slmpm/bond/bond_parts.h"
+#include "slmpm/wire.h"
+
+#define TOKEN_SHIFT 62 /* tokens count segments, from config.start on: nobody gets that far */
+
+COLD void bond_await_restart(struct bond *b)
+{
+	b->in.waiting = true;
+	b->in.round++;
+	b->in.part = 0;
+	for (int i = 0; i < BOND_PATHS; i++)
+		b->paths[i].begun = false;
+	b->owes |= OWE_RESUME;
+	b->busy = true;
+}
+
+/* ---- the bond's own packets ----------------------------------------------------------------- */
+
+static bool is_current(const struct bond *b, const struct bond_path *p)
+{
+	return !b->in.waiting && bond_index(b, p) == b->in.path;
+}
+
+static bool is_next(const struct bond *b, const struct bond_path *p)
+{
+	return !PEER_FAULT(p->part != b->in.part || p->from != b->in.received);
+}
+
+static bool take_switch(struct bond *b, struct bond_path *p, const uint64_t *head)
+{
+	if (PEER_FAULT(head[0] >= BOND_PATHS || head[0] == bond_index(b, p) ||
+		       head[1] != b->in.received))
+		return false;
+	p->begun = false;
+	b->in.path = (uint32_t)head[0];
+	b->in.part++;
+	p = &b->paths[head[0]];
+	if (p->state == PATH_LOST || (p->state == PATH_NONE && p->told))
+		bond_await_restart(b);
+	return !p->begun || is_next(b, p);
+}
+
+static bool take_restart(struct bond *b, struct bond_path *p, const uint64_t *head)
+{
+	struct bond_in *in = &b->in;
+
+	if (PEER_FAULT(head[1] > in->round))
+		return false;
+	if (head[1] < in->round)
+		return true; /* before it has heard of the last loss */
+	if (PEER_FAULT(p->begun || head[0] < in->received))
+		return false;
+	p->begun = true;
+	p->from = head[0];
+	p->part = head[2];
+	if (in->waiting && !p->part) { /* other links may be faster with later ones */
+		in->path = bond_index(b, p);
+		in->waiting = false;
+	}
+	return !is_current(b, p) || is_next(b, p);
+}
+
+static bool take_resume(struct bond *b, const uint64_t *head)
+{
+	if (PEER_FAULT(!head[1] || !head[2] || head[2] >> BOND_PATHS))
+		return false;
+	bond_paths_told(b, head[2]);
+	return bond_resumed(b, head[0], head[1]);
+}
+
+static bool take_lost(struct bond *b, const uint64_t *head)
+{
+	if (PEER_FAULT(!head[0] || head[0] >> BOND_PATHS))
+		return false;
+	bond_paths_told(b, head[0]);
+	return true;
+}
+
+static int take_own(struct bond *b, struct bond_path *p, const struct fabric_arrival *a)
+{
+	static const char *const rules[] = {
+		"acknowledgement in a bond",    "change of links",
+		"resumption after a lost link", "restart after a lost link",
+		"report of a lost link",
+	};
+	bool sound = false;
+
+	if (PEER_FAULT(a->length != 0))
+		return bond_poison(b, "length of a bond's packet");
+	switch (a->kind) {
+	case WIRE_BOND_ACK:
+		b->owes |= a->head[1] ? OWE_ACK : 0;
+		b->busy |= b->owes != 0;
+		sound = !PEER_FAULT(a->head[1] > 1) && bond_acknowledged(b, a->head[0]);
+		break;
+	case WIRE_BOND_SWITCH: sound = take_switch(b, p, a->head); break;
+	case WIRE_BOND_RESUME: sound = take_resume(b, a->head); break;
+	case WIRE_BOND_RESTART: sound = take_restart(b, p, a->head); break;
+	default: sound = take_lost(b, a->head);
+	}
+	return sound ? 0 : bond_poison(b, rules[a->kind - WIRE_BOND_ACK]);
+}
+
+/* ---- a path --------------------------------------------------------------------------------- */
+
+static bool has_no_data(const struct fabric_arrival *a)
+{
+	return !a->data && a->length;
+}
+
+static int refill(struct bond *b, struct bond_path *p)
+{
+	int n = p->fabric->poll(p->port, p->inbox, BOND_INBOX);
+
+	p->next = 0;
+	p->count = n > 0 ? n : 0;
+	if (LIKELY(n > 0)) {
+		p->lands = has_no_data(&p->inbox[n - 1]);
+		return n;
+	}
+	if (n == -EPIPE || (n == 0 && UNLIKELY(p->told)))
+		bond_path_lost(b, p, true, p->port->lost);
+	else if (n < 0)
+		return bond_poison(b, p->port->violation);
+	return 0;
+}
+
+static int put_in_ring(struct bond *b, struct bond_path *p)
+{
+	struct fabric_wr wr = {.op = FABRIC_LAND};
+	int rc = bond_path_post(b, p, &wr);
+
+	p->next++; /* it comes again */
+	return rc == -EPROTO ? rc : 0;
+}
+
+static bool is_own(const struct fabric_arrival *a)
+{
+	return a->kind - (unsigned)WIRE_BOND_ACK <= WIRE_BOND_LOST - WIRE_BOND_ACK;
+}
+
+/* 1 a packet for now or for later stands at the head, 0 nothing does, or -EPROTO. */
+static int advance(struct bond *b, struct bond_path *p)
+{
+	for (int turn = 0; turn < BOND_TURN; turn++) {
+		struct fabric_arrival *a = &p->inbox[p->next];
+		int rc = 0;
+
+		if (p->next == p->count) {
+			rc = p->state == PATH_UP || p->state == PATH_SHUT ? refill(b, p) : 0;
+			if (rc <= 0)
+				return rc;
+			continue;
+		}
+		if (LIKELY(!is_own(a))) {
+			if (LIKELY(p->begun && (is_current(b, p) || !has_no_data(a))))
+				return 1;
+			if (has_no_data(a)) { /* nothing more would come */
+				if (put_in_ring(b, p) < 0)
+					return -EPROTO;
+				continue;
+			}
+		} else if (a->kind == WIRE_BOND_SWITCH) {
+			if (p->begun && !is_current(b, p))
+				return 1;
+			rc = p->begun ? take_own(b, p, a) : 0;
+		} else {
+			rc = take_own(b, p, a);
+		}
+		p->next++;
+		p->fabric->release(p->port, a);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+int bond_look(struct bond *b)
+{
+	b->turn = BOND_ASIDE;
+	b->out.more = false;
+	for (int i = 0; i < BOND_PATHS; i++)
+		if (b->paths[i].port && advance(b, &b->paths[i]) < 0)
+			return -EPROTO;
+	return 0;
+}
+
+/* ---- arrivals ------------------------------------------------------------------------------- */
+
+int bond_land(struct bond *b, const struct fabric_wr *wr)
+{
+	struct bond_in *in = &b->in;
+	struct bond_path *p = &b->paths[in->path];
+
+	if (!in->land.open)
+		return -EINVAL;
+	in->land.said = true;
+	in->land.into = wr->into;
+	/* By a path that is lost nothing more comes: what does come again is told, too. */
+	if (!is_current(b, p) || !p->begun || !p->lands)
+		return 1;
+	return bond_path_post(b, p, wr) == -EPROTO ? -EPROTO : 1;
+}
+
+/* The arrival that was handed out without data has come again: 1 with it, 0 not yet. */
+static int land(struct bond *b, struct bond_path *p, struct fabric_arrival *a)
+{
+	struct bond_in *in = &b->in;
+	struct fabric_wr wr = {.op = FABRIC_LAND, .into = in->land.into};
+
+	/* The core has decided by what the first one said. */
+	if (PEER_FAULT(a->kind != in->land.kind || a->length != in->land.length ||
+		       memcmp(a->head, in->land.head, sizeof(a->head)) != 0))
+		return bond_poison(b, "packet sent again in a bond");
+	if (!a->data) {
+		if (!in->land.said)
+			return 0;
+		p->next++;
+		return bond_path_post(b, p, &wr) == -EPROTO ? -EPROTO : 0;
+	}
+	if (in->land.into && a->data != in->land.into) {
+		memcpy(in->land.into, a->data, a->length);
+		a->data = in->land.into;
+	}
+	in->land.open = in->land.said = false;
+	return 1;
+}
+
+static void open_landing(struct bond *b, const struct fabric_arrival *a)
+{
+	struct bond_in *in = &b->in;
+
+	in->land.open = true;
+	in->land.said = false;
+	in->land.into = NULL;
+	in->land.kind = a->kind;
+	in->land.length = a->length;
+	memcpy(in->land.head, a->head, sizeof(a->head));
+}
+
+/* The packet at the head: 1 handed out, 2 and there is no other behind it, 0 not yet. */
+static int hand_out(struct bond *b, struct bond_path *p, struct fabric_arrival *to)
+{
+	struct fabric_arrival *a = &p->inbox[p->next];
+
+	if (UNLIKELY(b->in.land.open)) {
+		int rc = land(b, p, a);
+
+		if (rc <= 0)
+			return rc;
+	}
+	p->next++;
+	*to = *a;
+	if (UNLIKELY(has_no_data(a))) {
+		open_landing(b, a);
+		return 2;
+	}
+	to->token += (uint64_t)bond_index(b, p) << TOKEN_SHIFT;
+	p->unreleased += a->span;
+	b->in.received++;
+	return 1;
+}
+
+int bond_receive(struct bond *b, struct fabric_arrival *arrivals, int n)
+{
+	int got = 0;
+
+	if (UNLIKELY(b->busy) && bond_settle(b) < 0)
+		return -EPROTO;
+	if (UNLIKELY(b->busy || b->armed || b->in.waiting || b->out.more || !--b->turn)) {
+		b->armed = false;
+		if (bond_look(b) < 0)
+			return -EPROTO;
+	}
+	for (int turn = 0; got < n && turn < BOND_TURN && !b->in.waiting; turn++) {
+		struct bond_path *p = &b->paths[b->in.path];
+		int rc = advance(b, p);
+
+		if (rc < 0)
+			return got ? got : rc;
+		if (p != &b->paths[b->in.path] || b->in.waiting)
+			continue;
+		if (rc == 0)
+			break;
+		rc = hand_out(b, p, &arrivals[got]);
+		if (rc < 0)
+			return got ? got : rc;
+		got += rc > 0;
+		if (rc == 2)
+			break;
+	}
+	if (UNLIKELY(b->busy) && bond_settle(b) < 0)
+		return got ? got : -EPROTO;
+	return got || LIKELY(!b->lost) ? got : bond_is_lost(b);
+}
+
+void bond_release(struct bond *b, const struct fabric_arrival *arrival)
+{
+	uint32_t index = (uint32_t)((arrival->token - b->base.domain->config.start) >> TOKEN_SHIFT);
+	struct bond_path *p = &b->paths[index];
+	struct fabric_arrival a = *arrival;
+
+	a.token -= (uint64_t)index << TOKEN_SHIFT;
+	p->unreleased -= a.span;
+	p->fabric->release(p->port, &a);
+	if (UNLIKELY(p->state == PATH_LOST))
+		bond_path_leave(b, p);
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The sending half of a bond. A packet goes to its path and into the log at once; into the log alone
+ * where it has been promised room, and from there as soon as a path takes it.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "slmpm/bond/bond_parts.h"
+#include "slmpm/wire.h"
+
+bool bond_has_backlog(const struct bond *b)
+{
+	return b->out.stopped || b->out.restart || b->out.forwarded != b->out.sent;
+}
+
+/* ---- what the peer says --------------------------------------------------------------------- */
+
+bool bond_acknowledged(struct bond *b, uint64_t n)
+{
+	struct bond_out *o = &b->out;
+
+	if (n <= o->acked) /* another path was faster */
+		return true;
+	if (PEER_FAULT(n > o->forwarded))
+		return false;
+	bond_log_retire(&o->log, n - o->acked);
+	o->acked = n;
+	return true;
+}
+
+static void choose_path(struct bond *b)
+{
+	struct bond_out *o = &b->out;
+
+	o->stopped = true;
+	for (uint32_t i = 0; i < BOND_PATHS && o->stopped; i++) {
+		uint32_t path = o->wanted >= 0 ? (uint32_t)o->wanted : i;
+
+		if (b->paths[path].state != PATH_UP)
+			continue;
+		o->path = path;
+		o->stopped = false;
+	}
+	o->wanted = -1;
+}
+
+bool bond_resumed(struct bond *b, uint64_t n, uint64_t round)
+{
+	struct bond_out *o = &b->out;
+
+	/* One goes with each path lost; two, where it had not heard of the path before. */
+	if (PEER_FAULT(n > o->reached || round > 2 * BOND_PATHS))
+		return false;
+	if (round <= o->round) /* overtaken by a later one */
+		return true;
+	if (PEER_FAULT(n < o->acked))
+		return false;
+	o->round = (uint32_t)round;
+	bond_log_retire(&o->log, n - o->acked);
+	o->acked = o->forwarded = n;
+	o->next = o->log.tail;
+	o->part = 0;
+	o->restart = true;
+	choose_path(b);
+	b->busy = true;
+	return true;
+}
+
+/* ---- what is owed --------------------------------------------------------------------------- */
+
+static int say_owed(struct bond *b)
+{
+	uint8_t total = b->owes & (OWE_ACK | OWE_ASK), loss = b->owes & (OWE_RESUME | OWE_LOST);
+	int rc = 0;
+
+	if (loss & OWE_RESUME)
+		rc = bond_say(b, WIRE_BOND_RESUME, b->in.received, b->in.round, b->lost);
+	else if (loss)
+		rc = bond_say(b, WIRE_BOND_LOST, b->lost, 0, 0);
+	if (rc == 1)
+		b->owes &= (uint8_t)~loss;
+	if (rc < 0 || !total)
+		return rc;
+	rc = bond_say(b, WIRE_BOND_ACK, b->in.received, !!(total & OWE_ASK), 0);
+	if (rc != 1)
+		return rc;
+	b->owes &= (uint8_t)~total;
+	b->in.told = b->in.received;
+	return 1;
+}
+
+static int change_path(struct bond *b)
+{
+	struct bond_out *o = &b->out;
+	int rc;
+
+	if (o->wanted < 0 || (uint32_t)o->wanted == o->path || bond_has_backlog(b))
+		return 0;
+	rc = bond_path_say(b, &b->paths[o->path], WIRE_BOND_SWITCH, (uint64_t)o->wanted, o->sent,
+			   0);
+	if (rc != 1)
+		return rc;
+	o->path = (uint32_t)o->wanted;
+	o->part++;
+	o->restart = true;
+	return 0;
+}
+
+static int send_again(struct bond *b)
+{
+	struct bond_out *o = &b->out;
+
+	while (o->forwarded != o->sent && !o->stopped) {
+		uint64_t next = o->next;
+		struct bond_entry *e = bond_log_next(&o->log, &next);
+		struct fabric_wr wr = {
+			.op = FABRIC_SEND,
+			.kind = e->kind,
+			.flags = o->forwarded + 1 == o->sent ? 0 : FABRIC_MORE,
+			.length = e->length,
+			.data = bond_entry_data(e),
+			.head = {e->head[0], e->head[1], e->head[2]},
+		};
+		int rc = bond_path_post(b, &b->paths[o->path], &wr);
+
+		if (rc != 1)
+			return rc;
+		o->next = next;
+		if (++o->forwarded > o->reached)
+			o->reached = o->forwarded;
+		o->more = wr.flags;
+	}
+	return 0;
+}
+
+COLD int bond_settle(struct bond *b)
+{
+	struct bond_out *o = &b->out;
+	int rc = say_owed(b);
+
+	if (rc != -EPROTO && !o->stopped)
+		rc = change_path(b);
+	if (rc != -EPROTO && o->restart && !o->stopped) {
+		rc = bond_path_say(b, &b->paths[o->path], WIRE_BOND_RESTART, o->forwarded, o->round,
+				   o->part);
+		o->restart = rc != 1;
+	}
+	if (rc != -EPROTO && !o->restart)
+		rc = send_again(b);
+	if (o->wanted == (int32_t)o->path)
+		o->wanted = -1;
+	b->busy = b->owes || bond_has_backlog(b) || o->wanted >= 0;
+	return rc == -EPROTO ? rc : 0;
+}
+
+/* ---- packets -------------------------------------------------------------------------------- */
+
+static void ask_in_time(struct bond *b)
+{
+	struct bond_out *o = &b->out;
+
+	if (o->log.head - o->asked < o->log.size / 4)
+		return;
+	o->asked = o->log.head;
+	b->owes |= OWE_ASK;
+	b->busy = true;
+}
+
+static void keep(struct bond *b, const struct fabric_wr *wr, bool built)
+{
+	struct bond_out *o = &b->out;
+
+	if (!built && wr->length)
+		memcpy(o->log.base + (o->log.open & (o->log.size - 1)) + BOND_ENTRY, wr->data,
+		       wr->length);
+	bond_log_commit(&o->log, wr);
+	o->sent++;
+	ask_in_time(b);
+}
+
+/* Into the log alone, where that was promised: as soon as there is a path it goes there. */
+static int keep_back(struct bond *b, const struct fabric_wr *wr, bool built)
+{
+	struct bond_out *o = &b->out;
+
+	if (!built) {
+		if (!o->promised || wr->length > FABRIC_WORD_MAX ||
+		    !bond_log_reserve(&o->log, wr->length, 0))
+			return -EAGAIN;
+		o->promised--;
+	}
+	keep(b, wr, built);
+	b->busy = true;
+	return 1;
+}
+
+/* Room that must not be taken from those which have been promised it. */
+static uint64_t spare(const struct bond_out *o)
+{
+	return (uint64_t)(o->held + o->promised) * (BOND_ENTRY + BOND_ENTRY);
+}
+
+/* Room in the log; what the peer has acknowledged may make some. */
+static int make_room(struct bond *b, uint32_t length)
+{
+	struct bond_out *o = &b->out;
+	bool promised = o->promised && length <= FABRIC_WORD_MAX;
+	int rc;
+
+	if (LIKELY(bond_log_reserve(&o->log, length, promised ? 0 : spare(o))))
+		return 1;
+	rc = bond_look(b);
+	if (rc < 0)
+		return rc;
+	if (bond_has_backlog(b)) /* a loss was heard of */
+		return -EAGAIN;
+	return bond_log_reserve(&o->log, length, promised ? 0 : spare(o)) ? 1 : -EAGAIN;
+}
+
+static COLD int all_lost(const struct bond *b)
+{
+	return bond_up(&b->base) ? 0 : -EPIPE;
+}
+
+int bond_send(struct bond *b, const struct fabric_wr *wr)
+{
+	struct bond_out *o = &b->out;
+	bool built = wr->flags & FABRIC_BUILT;
+	struct fabric_wr plain = *wr;
+	int rc;
+
+	if (UNLIKELY(wr->length > b->base.payload_max))
+		return -EAGAIN;
+	if (UNLIKELY(wr->kind - (unsigned)WIRE_BOND_ACK <= WIRE_BOND_LOST - WIRE_BOND_ACK))
+		return -EINVAL;
+	o->reserved = false;
+	if (UNLIKELY(b->busy)) {
+		rc = bond_settle(b);
+		rc = rc < 0 ? rc : all_lost(b);
+		if (rc < 0)
+			return rc;
+		if (bond_has_backlog(b))
+			return keep_back(b, wr, built);
+	}
+	if (!built) {
+		rc = make_room(b, wr->length);
+		if (UNLIKELY(rc != 1))
+			return rc == -EAGAIN ? keep_back(b, wr, false) : rc;
+	} else {
+		plain.flags &= (uint16_t)~FABRIC_BUILT;
+		plain.data = o->log.base + (o->log.open & (o->log.size - 1)) + BOND_ENTRY;
+	}
+	rc = bond_path_post(b, &b->paths[o->path], &plain);
+	if (UNLIKELY(rc != 1)) {
+		o->full = true;
+		return rc == -EAGAIN ? keep_back(b, wr, built) : rc;
+	}
+	o->full = false;
+	o->more = wr->flags & FABRIC_MORE;
+	if (UNLIKELY(o->promised && wr->length <= FABRIC_WORD_MAX))
+		o->promised--;
+	keep(b, wr, built);
+	o->next = o->log.head;
+	o->forwarded = o->sent;
+	if (o->forwarded > o->reached)
+		o->reached = o->forwarded;
+	return UNLIKELY(b->busy) && bond_settle(b) < 0 ? -EPROTO : 1;
+}
+
+/* The path has refused the last packet: is there room by now? */
+static bool path_has_room(struct bond *b, uint32_t length)
+{
+	struct bond_path *p = &b->paths[b->out.path];
+	struct fabric_wr flush = {.op = FABRIC_FLUSH};
+
+	if (!p->fabric->reserve(p->port, length))
+		return false;
+	(void)bond_path_post(b, p, &flush); /* gives it back */
+	b->out.full = false;
+	return p->state == PATH_UP;
+}
+
+void *bond_send_reserve(struct bond *b, uint32_t length)
+{
+	struct bond_out *o = &b->out;
+
+	if (length > b->base.payload_max || b->base.violation)
+		return NULL;
+	if (b->busy && (bond_settle(b) < 0 || bond_has_backlog(b)))
+		return NULL;
+	if (make_room(b, length) != 1 || (o->full && !path_has_room(b, length)))
+		return NULL;
+	o->reserved = true;
+	return o->log.base + (o->log.open & (o->log.size - 1)) + BOND_ENTRY;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Further links of an endpoint (SLMPM_LINKS): where both sides want them its link becomes a bond,
+ * and once it is UP they are connected one after the other over the control connection.
+ */
+#ifndef SLMPM_FURTHER_H
+#define SLMPM_FURTHER_H
+
+#include "slmpm/connect/control.h"
+
+struct further;
+
+/* The features that say how many links this side wants. */
+uint64_t further_offer(void);
+/* The first link stands: into a bond, where both sides want more than one. 0 or -ENOMEM. */
+int further_open(struct control *c);
+/* The endpoint is UP: the next one begins. */
+void further_begin(struct endpoint *ep);
+/* A round of one; what is out of turn poisons the endpoint: 0 or -EPROTO. */
+int further_packet(struct control *c, struct received *r);
+/* Fabrics that could not say yet whether one is connected may know now. */
+void further_ask_all(struct context *ctx);
+void further_free(struct endpoint *ep);
+
+/* The control connection's descriptors, for all links; -1 none any more. */
+void further_bell(struct endpoint *ep, int fd);
+void further_process(struct endpoint *ep, int fd);
+/* Has it a link with a connection of its own, which may still speak when the control's has ended? */
+bool further_speaks(const struct endpoint *ep);
+/* And several links, so that it outlives the control connection. */
+bool further_stays(const struct endpoint *ep);
+/* Where its peer can map memory. */
+struct fabric_domain *further_memory(const struct endpoint *ep);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Completions: from the operation that has ended to the counter or queue that wants to know. */
+#include "slmpm/completion/completion.h"
+
+#include "slmpm/completion/counter.h"
+#include "slmpm/error.h"
+#include "slmpm/message/inbound.h"
+#include "slmpm/memory/memory.h"
+#include "slmpm/completion/queue.h"
+#include "slmpm/request.h"
+#include "slmpm/wait.h"
+#include "slmpm/completion/workqueue.h"
+
+/* ---- whom to tell --------------------------------------------------------------------------- */
+
+int completion_find(struct context *ctx, slmpm_ctr ctr, slmpm_cq cq, struct counter **counter,
+		    struct queue **queue)
+{
+	*counter = ctr.id ? handle_get(&counter_table, ctr.id) : NULL;
+	*queue = cq.id ? handle_get(&queue_table, cq.id) : NULL;
+	if (ctr.id && !*counter)
+		return handle_error(&counter_table, ctr.id);
+	if (cq.id && (!*queue || ((*queue)->leads_to && !(*queue)->leads_to->starting)))
+		return handle_error(&queue_table, cq.id);
+	if ((*counter && (*counter)->ctx != ctx) || (*queue && (*queue)->ctx != ctx))
+		return error_set(SLMPM_EINVAL, "the %s belongs to another context",
+				 *counter && (*counter)->ctx != ctx ? "counter" :
+								      "completion queue");
+	return 0;
+}
+
+int completion_open(struct told *t, struct context *ctx, const struct slmpm_how *how,
+		    const slmpm_req *req)
+{
+	struct counter *counter;
+	struct queue *queue;
+	int rc;
+
+	*t = (struct told){.counter = NULL};
+	if (!completion_wanted(how))
+		return 0;
+	if ((how->ctr.id && how->cq.id) || req)
+		return error_set(SLMPM_EINVAL,
+				 "only one of a request, a counter and a completion queue");
+	rc = completion_find(ctx, how->ctr, how->cq, &counter, &queue);
+	if (rc < 0)
+		return rc;
+	if (queue && !queue_take_room(queue))
+		return error_set(SLMPM_ENOMEM, "for a completion");
+	if (counter) {
+		t->ticket = ++counter->posted;
+		list_append(&counter->under_way, &t->node);
+	}
+	t->counter = counter;
+	t->queue = queue;
+	t->cookie = how->cookie;
+	return 0;
+}
+
+void completion_undo(struct told *t)
+{
+	if (t->counter) {
+		list_remove(&t->node);
+		t->counter->posted--;
+	}
+	if (t->queue)
+		t->queue->under_way--;
+	t->counter = NULL;
+	t->queue = NULL;
+}
+
+/* ---- telling -------------------------------------------------------------------------------- */
+
+static void count(struct counter *c, int32_t status)
+{
+	c->done++;
+	if (status < 0) {
+		c->failed++;
+		c->status = c->status ? c->status : status;
+	}
+}
+
+void completion_tell(struct context *ctx, struct told *t, const struct slmpm_done *done)
+{
+	struct slmpm_done told = *done;
+
+	told.cookie = t->cookie;
+	if (t->counter) {
+		list_remove(&t->node);
+		count(t->counter, done->status);
+	} else if (t->queue) {
+		queue_put(t->queue, &told);
+	}
+	t->counter = NULL;
+	t->queue = NULL;
+	ctx->news = true;
+	wait_changed(ctx);
+}
+
+/* ---- requests ------------------------------------------------------------------------------- */
+
+/* Those that have been told: whoever finished them has let go of them by now. */
+static void drop_spent(struct context *ctx)
+{
+	LIST_EACH(at, &ctx->spent) {
+		list_remove(at);
+		request_drop(LIST_ENTRY(at, struct request, node));
+	}
+}
+
+int completion_bind(struct request *r, const struct slmpm_how *how, const slmpm_req *req)
+{
+	int rc;
+
+	if (!completion_wanted(how))
+		return 0;
+	drop_spent(r->ctx);
+	rc = completion_open(&r->told, r->ctx, how, req);
+	r->bound = rc == 0;
+	return rc;
+}
+
+void completion_deliver(struct request *r)
+{
+	completion_tell(r->ctx, &r->told, &r->result);
+	list_append(&r->ctx->spent, &r->node);
+}
+
+/* ---- notifications -------------------------------------------------------------------------- */
+
+void completion_notify(struct region *region, struct endpoint *ep, uint64_t offset, uint64_t len,
+		       uint32_t imm)
+{
+	struct slmpm_done done = {
+		.len = len,
+		.imm = imm,
+		.peer = {handle_id(ep)},
+		.cookie = offset,
+		.op = SLMPM_OP_NOTIFY,
+	};
+
+	ep->stats->notifications++;
+	if (region->counter) {
+		region->counter->posted++;
+		count(region->counter, 0);
+	}
+	if (region->queue && !queue_take_room(region->queue)) {
+		inbound_no_memory(ep);
+		return;
+	}
+	if (region->queue)
+		queue_put(region->queue, &done);
+	else
+		inbound_charge(ep, WIRE_ENVELOPE);
+	ep->ctx->news = true;
+	wait_changed(ep->ctx);
+}
+
+/* ---- ends ----------------------------------------------------------------------------------- */
+
+void completion_end(struct context *ctx)
+{
+	drop_spent(ctx);
+	LIST_EACH(at, &ctx->work_queues)
+		workqueue_free(LIST_ENTRY(at, struct workqueue, node));
+	LIST_EACH(at, &ctx->counters)
+		counter_free(LIST_ENTRY(at, struct counter, node));
+	LIST_EACH(at, &ctx->queues)
+		queue_free(LIST_ENTRY(at, struct queue, node));
+}
+
+void completion_fork(void)
+{
+	handle_fork(&counter_table);
+	handle_fork(&queue_table);
+	handle_fork(&workqueue_table);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Counters of completions: made, waited for, looked at, and ended. */
+#include "slmpm/completion/counter.h"
+
+#include "slmpm/completion/completion.h"
+#include "slmpm/error.h"
+#include "slmpm/message/message.h"
+#include "slmpm/wait.h"
+
+struct handle_table counter_table = HANDLE_TABLE_FROM("counter", struct counter, node);
+
+int slmpm_ctr_create(slmpm_ctx handle, slmpm_ctr *out)
+{
+	int rc = 0;
+	struct context *ctx = context_get(handle, &rc);
+	struct counter *c;
+
+	if (!ctx)
+		return rc;
+	if (!out)
+		return error_set(SLMPM_EINVAL, "slmpm_ctr_create: no place for the handle");
+	c = handle_new(&counter_table);
+	if (!c)
+		return error_set(SLMPM_ENOMEM, "for a counter");
+	context_lock(ctx);
+	c->ctx = ctx;
+	list_init(&c->under_way);
+	list_append(&ctx->counters, &c->node);
+	out->id = handle_id(c);
+	context_unlock(ctx);
+	return 0;
+}
+
+void counter_free(struct counter *c)
+{
+	list_remove(&c->node);
+	handle_free(&counter_table, c);
+}
+
+static struct counter *counter_get(slmpm_ctr ctr)
+{
+	return handle_get(&counter_table, ctr.id);
+}
+
+/* Its context, locked, and the counter; NULL with the detail set and *RC. */
+static struct context *lock_counter(slmpm_ctr ctr, struct counter **c, int *rc)
+{
+	struct context *ctx;
+
+	*c = counter_get(ctr);
+	ctx = *c ? (*c)->ctx : NULL;
+	if (ctx) {
+		context_lock(ctx);
+		if (counter_get(ctr) == *c && (*c)->ctx == ctx)
+			return ctx;
+		context_unlock(ctx); /* another thread has just destroyed it */
+	}
+	*rc = handle_error(&counter_table, ctr.id);
+	return NULL;
+}
+
+struct counting {
+	slmpm_ctr ctr;
+	struct counter *counter; /* NULL: another thread has destroyed it */
+	struct context *ctx;
+	uint64_t value, posted;
+	int ended; /* nothing can come any more */
+};
+
+static bool has_counted(const struct counting *w)
+{
+	const struct counter *c = w->counter;
+	const struct told *oldest = LIST_ENTRY(c->under_way.next, struct told, node);
+
+	if (w->value != SLMPM_ALL)
+		return c->done >= w->value;
+	return list_empty(&c->under_way) || oldest->ticket > w->posted;
+}
+
+static bool count_reached(void *arg)
+{
+	struct counting *w = arg;
+
+	if (counter_get(w->ctr) != w->counter)
+		w->counter = NULL;
+	if (!w->counter || has_counted(w))
+		return true;
+	if (list_empty(&w->counter->under_way))
+		w->ended = message_source_ended(w->ctx, NULL);
+	return w->ended < 0;
+}
+
+/* The status of the first that failed, which is then forgotten. */
+static int take_status(struct counter *c)
+{
+	int status = c->status;
+
+	c->status = 0;
+	return status ? error_set(-status, "an operation that the counter counts, the first that "
+					   "failed") :
+			0;
+}
+
+int slmpm_ctr_wait(slmpm_ctr ctr, uint64_t value, int timeout_ms)
+{
+	struct counting w = {.ctr = ctr, .value = value};
+	int rc = 0;
+
+	w.ctx = lock_counter(ctr, &w.counter, &rc);
+	if (!w.ctx)
+		return rc;
+	w.posted = w.counter->posted;
+	rc = wait_until(w.ctx, count_reached, &w, timeout_ms);
+	if (!w.counter)
+		rc = handle_error(&counter_table, ctr.id);
+	else if (has_counted(&w))
+		rc = take_status(w.counter);
+	else if (w.ended < 0)
+		rc = message_source_ended(w.ctx, NULL);
+	else if (!wait_forbidden(w.ctx, "slmpm_ctr_wait"))
+		rc = error_set(SLMPM_ETIMEOUT, "%llu of %llu operations are done",
+			       (unsigned long long)w.counter->done,
+			       (unsigned long long)(value == SLMPM_ALL ? w.posted : value));
+	context_unlock(w.ctx);
+	return rc;
+}
+
+int slmpm_ctr_query(slmpm_ctr ctr, struct slmpm_ctr_info *info)
+{
+	struct counter *c;
+	int rc = 0;
+	struct context *ctx = lock_counter(ctr, &c, &rc);
+
+	if (!ctx)
+		return rc;
+	if (!info || info->size < sizeof(*info)) {
+		rc = error_set(SLMPM_EINVAL, "slmpm_ctr_query: set .size of the structure");
+	} else {
+		info->status = c->status;
+		info->posted = c->posted;
+		info->done = c->done;
+		info->failed = c->failed;
+	}
+	context_unlock(ctx);
+	return rc;
+}
+
+int slmpm_ctr_destroy(slmpm_ctr ctr)
+{
+	struct counter *c;
+	int rc = 0;
+	struct context *ctx = lock_counter(ctr, &c, &rc);
+
+	if (!ctx)
+		return rc;
+	if (!list_empty(&c->under_way) || c->users)
+		rc = error_set(SLMPM_EBUSY, "slmpm_ctr_destroy: %s",
+			       c->users ? "a region notifies it" : "operations are under way");
+	else
+		counter_free(c);
+	wait_changed(ctx); /* who waits for it learns that it is gone */
+	context_unlock(ctx);
+	return rc;
+}

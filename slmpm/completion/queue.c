@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Completion queues: made, polled, waited for, and ended. */
+#include "slmpm/completion/queue.h"
+
+#include <stdlib.h>
+
+#include "slmpm/completion/completion.h"
+#include "slmpm/error.h"
+#include "slmpm/message/inbound.h"
+#include "slmpm/message/message.h"
+#include "slmpm/progress.h"
+#include "slmpm/wait.h"
+#include "slmpm/completion/workqueue.h"
+
+#define ROOM_FIRST 16
+
+struct handle_table queue_table = HANDLE_TABLE_FROM("completion queue", struct queue, node);
+
+struct queue *queue_new(struct context *ctx)
+{
+	struct queue *q = handle_new(&queue_table);
+
+	if (!q)
+		return NULL;
+	q->ctx = ctx;
+	list_append(&ctx->queues, &q->node);
+	return q;
+}
+
+int slmpm_cq_create(slmpm_ctx handle, slmpm_cq *out)
+{
+	int rc = 0;
+	struct context *ctx = context_get(handle, &rc);
+	struct queue *q;
+
+	if (!ctx)
+		return rc;
+	if (!out)
+		return error_set(SLMPM_EINVAL, "slmpm_cq_create: no place for the handle");
+	context_lock(ctx);
+	q = queue_new(ctx);
+	if (q)
+		out->id = handle_id(q);
+	else
+		rc = error_set(SLMPM_ENOMEM, "for a completion queue");
+	context_unlock(ctx);
+	return rc;
+}
+
+void queue_free(struct queue *q)
+{
+	list_remove(&q->node);
+	free(q->ring);
+	q->ring = NULL;
+	handle_free(&queue_table, q);
+}
+
+static bool grow(struct queue *q)
+{
+	uint64_t size = q->size ? q->size * 2 : ROOM_FIRST;
+	struct slmpm_done *ring = malloc(size * sizeof(*ring));
+
+	if (!ring)
+		return false;
+	for (uint64_t at = q->head; at != q->tail; at++)
+		ring[at & (size - 1)] = q->ring[at & (q->size - 1)];
+	free(q->ring);
+	q->ring = ring;
+	q->size = size;
+	return true;
+}
+
+bool queue_take_room(struct queue *q)
+{
+	if (UNLIKELY(q->tail - q->head + q->under_way == q->size) && !q->leads_to && !grow(q))
+		return false;
+	q->under_way++;
+	return true;
+}
+
+void queue_put(struct queue *q, const struct slmpm_done *done)
+{
+	q->under_way--;
+	if (q->leads_to) {
+		workqueue_ended(q->leads_to, done);
+		return;
+	}
+	q->ring[q->tail++ & (q->size - 1)] = *done;
+}
+
+/* A notification was kept at the peer's expense. */
+static void give_credit(const struct slmpm_done *done)
+{
+	struct endpoint *ep = done->op == SLMPM_OP_NOTIFY ? endpoint_get(done->peer) : NULL;
+
+	if (ep)
+		inbound_charge(ep, WIRE_ENVELOPE);
+}
+
+static int take(struct queue *q, struct slmpm_done *done, int n)
+{
+	int taken = 0;
+
+	while (taken < n && q->head != q->tail) {
+		done[taken] = q->ring[q->head++ & (q->size - 1)];
+		give_credit(&done[taken++]);
+	}
+	return taken;
+}
+
+static struct queue *queue_get(slmpm_cq cq)
+{
+	struct queue *q = handle_get(&queue_table, cq.id);
+
+	return q && !q->leads_to ? q : NULL;
+}
+
+/* Its context, locked, and the queue; NULL with the detail set and *RC. */
+static struct context *lock_queue(slmpm_cq cq, struct queue **q, int *rc)
+{
+	struct context *ctx;
+
+	*q = queue_get(cq);
+	ctx = *q ? (*q)->ctx : NULL;
+	if (ctx) {
+		context_lock(ctx);
+		if (queue_get(cq) == *q && (*q)->ctx == ctx)
+			return ctx;
+		context_unlock(ctx); /* another thread has just destroyed it */
+	}
+	*rc = handle_error(&queue_table, cq.id);
+	return NULL;
+}
+
+static int bad_place(const char *call, const struct slmpm_done *done, int n)
+{
+	return error_set(SLMPM_EINVAL, "%s: room for %d completions at %p", call, n,
+			 (const void *)done);
+}
+
+int slmpm_cq_poll(slmpm_cq cq, struct slmpm_done *done, int n)
+{
+	struct queue *q;
+	int rc = 0;
+	struct context *ctx = lock_queue(cq, &q, &rc);
+
+	if (!ctx)
+		return rc;
+	if (!done || n <= 0) {
+		rc = bad_place("slmpm_cq_poll", done, n);
+	} else {
+		if (q->head == q->tail) {
+			if (ctx->armed && !ctx->sleeping)
+				wait_disarm(ctx);
+			(void)progress_context(ctx);
+		}
+		rc = take(q, done, n);
+	}
+	context_unlock(ctx);
+	return rc;
+}
+
+struct polling {
+	slmpm_cq cq;
+	struct queue *queue; /* NULL: another thread has destroyed it */
+	struct context *ctx;
+	int ended; /* nothing can come any more */
+};
+
+static bool has_completion(void *arg)
+{
+	struct polling *w = arg;
+
+	if (queue_get(w->cq) != w->queue)
+		w->queue = NULL;
+	if (!w->queue || w->queue->head != w->queue->tail)
+		return true;
+	if (!w->queue->under_way)
+		w->ended = message_source_ended(w->ctx, NULL);
+	return w->ended < 0;
+}
+
+int slmpm_cq_wait(slmpm_cq cq, struct slmpm_done *done, int n, int timeout_ms)
+{
+	struct polling w = {.cq = cq};
+	int rc = 0;
+
+	w.ctx = lock_queue(cq, &w.queue, &rc);
+	if (!w.ctx)
+		return rc;
+	if (!done || n <= 0) {
+		rc = bad_place("slmpm_cq_wait", done, n);
+	} else {
+		int waited = wait_until(w.ctx, has_completion, &w, timeout_ms);
+
+		rc = w.queue ? take(w.queue, done, n) : handle_error(&queue_table, cq.id);
+		if (rc == 0 && w.ended < 0)
+			rc = message_source_ended(w.ctx, NULL);
+		else if (rc == 0 && waited == -SLMPM_ETIMEOUT)
+			rc = error_set(SLMPM_ETIMEOUT, "no completion");
+		else if (rc == 0)
+			rc = wait_forbidden(w.ctx, "slmpm_cq_wait");
+	}
+	context_unlock(w.ctx);
+	return rc;
+}
+
+int slmpm_cq_destroy(slmpm_cq cq)
+{
+	struct queue *q;
+	int rc = 0;
+	struct context *ctx = lock_queue(cq, &q, &rc);
+
+	if (!ctx)
+		return rc;
+	if (q->under_way || q->users) {
+		rc = error_set(SLMPM_EBUSY, "slmpm_cq_destroy: %s",
+			       q->users ? "a region or a work queue ends here" :
+					  "operations are under way");
+	} else {
+		while (q->head != q->tail)
+			give_credit(&q->ring[q->head++ & (q->size - 1)]);
+		queue_free(q);
+	}
+	wait_changed(ctx); /* who waits for it learns that it is gone */
+	context_unlock(ctx);
+	return rc;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A work request: whether it can be taken, by which call's way it goes, what goes with it. */
+#include "slmpm/completion/work.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/message/am.h"
+#include "slmpm/error.h"
+#include "slmpm/memory/memory.h"
+#include "slmpm/message/message.h"
+
+/* ---- what a work request may be ------------------------------------------------------------- */
+
+static uint32_t flags_of(uint32_t op)
+{
+	switch (op) {
+	case SLMPM_OP_SEND: return SLMPM_SILENT | SLMPM_MORE | SLMPM_FENCE | SLMPM_BARRIER;
+	case SLMPM_OP_RECV: return SLMPM_SILENT;
+	case SLMPM_OP_PUT:
+		return SLMPM_SILENT | SLMPM_FENCE | SLMPM_BARRIER | SLMPM_REMOTE | SLMPM_NOTIFY;
+	default: return SLMPM_SILENT | SLMPM_FENCE | SLMPM_BARRIER;
+	}
+}
+
+static int check_pieces(const struct slmpm_wr *wr)
+{
+	if (wr->iov_count < 0 || (wr->iov_count && !wr->iov))
+		return error_set(SLMPM_EINVAL, "slmpm_post: %d pieces at %p", wr->iov_count,
+				 (const void *)wr->iov);
+	for (int i = 0; i < wr->iov_count; i++)
+		if (wr->iov[i].len && !wr->iov[i].base)
+			return error_set(SLMPM_EINVAL, "slmpm_post: piece %d is NULL", i);
+	return 0;
+}
+
+static int check_region(const struct slmpm_wr *wr, slmpm_peer peer)
+{
+	const struct remote *remote = remote_get(wr->rmem);
+
+	if (!remote)
+		return handle_error(&remote_table, wr->rmem.id);
+	if (remote->ep != endpoint_get(peer))
+		return error_set(SLMPM_EINVAL, "slmpm_post: a region of another peer");
+	return 0;
+}
+
+int work_check(const struct slmpm_wr *wr, slmpm_peer peer)
+{
+	if (wr->op < SLMPM_OP_SEND || wr->op > SLMPM_OP_AM)
+		return error_set(SLMPM_EINVAL, "slmpm_post: operation %u", wr->op);
+	if (wr->flags & ~flags_of(wr->op))
+		return error_set(SLMPM_EINVAL, "slmpm_post: flags 0x%x", wr->flags);
+	if (wr->op == SLMPM_OP_SEND && wr->stream > SLMPM_STREAM_MAX)
+		return error_set(SLMPM_EINVAL, "slmpm_post: stream 0x%x is for receiving only",
+				 wr->stream);
+	if (wr->op == SLMPM_OP_AM &&
+	    (wr->stream > SLMPM_AM_ID_MAX || wr->head_len > SLMPM_AM_HEAD_MAX ||
+	     (wr->head_len && !wr->head)))
+		return error_set(SLMPM_EINVAL, "slmpm_post: handler %u, a head of %u bytes at %p",
+				 wr->stream, wr->head_len, wr->head);
+	if (wr->op == SLMPM_OP_PUT || wr->op == SLMPM_OP_GET || wr->op == SLMPM_OP_ATOMIC) {
+		int rc = check_region(wr, peer);
+
+		if (rc < 0)
+			return rc;
+	}
+	return check_pieces(wr);
+}
+
+/* ---- beginning one -------------------------------------------------------------------------- */
+
+static uint64_t bytes_of(const struct slmpm_wr *wr)
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < wr->iov_count; i++)
+		n += wr->iov[i].len;
+	return n;
+}
+
+int work_begin(const struct slmpm_wr *wr, slmpm_peer peer, uint64_t queue, uint64_t cookie)
+{
+	const struct slmpm_how how = {
+		.size = sizeof(how),
+		.flags = wr->flags & ~SLMPM_SILENT,
+		.imm = wr->imm,
+		.cq = {queue},
+		.cookie = cookie,
+	};
+	struct slmpm_how plain = how;
+	struct slmpm_span span = {wr->offset, bytes_of(wr)};
+	struct endpoint *ep = endpoint_get(peer);
+
+	plain.flags &= SLMPM_MORE; /* the queue has seen to the order */
+	if (!ep)
+		return endpoint_bad_handle(peer);
+	switch (wr->op) {
+	case SLMPM_OP_SEND:
+		return message_sendv(ep, wr->stream, wr->iov, wr->iov_count, &plain, NULL);
+	case SLMPM_OP_RECV:
+		return message_recvv(ep->ctx, ep, wr->stream, wr->iov, wr->iov_count, &plain, NULL);
+	case SLMPM_OP_AM:
+		return am_sendv(ep, (uint16_t)wr->stream, wr->head, wr->head_len, wr->iov,
+				wr->iov_count, &plain, NULL);
+	case SLMPM_OP_PUT:
+		return slmpm_putv(wr->rmem, &span, 1, wr->iov, wr->iov_count, &how, NULL);
+	case SLMPM_OP_GET:
+		return slmpm_getv(wr->rmem, &span, 1, wr->iov, wr->iov_count, &how, NULL);
+	default:
+		return slmpm_atomic(wr->rmem, wr->offset, (int)wr->atomic, (int)wr->bits,
+				    wr->operand, wr->compare, wr->old, &how, NULL);
+	}
+}
+
+/* Requests through the ring are served in their order. What is done directly is done at once, or by
+ * the engine, which others overtake; active messages are many. */
+static bool by_request(const struct slmpm_wr *wr, enum fabric_op op)
+{
+	const struct remote *remote = remote_get(wr->rmem);
+
+	return remote && !(remote->memory.ops & UINT64_C(1) << op) && config_get()->rma <= 1;
+}
+
+enum work_kind work_kind_of(const struct slmpm_wr *wr)
+{
+	if (wr->flags & (SLMPM_FENCE | SLMPM_BARRIER))
+		return WORK_ALONE;
+	switch (wr->op) {
+	case SLMPM_OP_SEND:
+	case SLMPM_OP_AM: return WORK_MESSAGE;
+	case SLMPM_OP_GET: return WORK_GET;
+	case SLMPM_OP_ATOMIC: return by_request(wr, FABRIC_ATOMIC) ? WORK_ATOMIC : WORK_ALONE;
+	default:
+		if (!by_request(wr, FABRIC_WRITE))
+			return WORK_ALONE;
+		return wr->flags & SLMPM_REMOTE ? WORK_REMOTE_PUT : WORK_PUT;
+	}
+}
+
+bool work_keep(struct work *w)
+{
+	size_t pieces = (size_t)w->wr.iov_count * sizeof(*w->wr.iov);
+	unsigned char *owned;
+
+	if (!pieces && !w->wr.head_len)
+		return true;
+	owned = malloc(pieces + w->wr.head_len);
+	if (!owned)
+		return false;
+	if (pieces)
+		memcpy(owned, w->wr.iov, pieces);
+	if (w->wr.head_len)
+		memcpy(owned + pieces, w->wr.head, w->wr.head_len);
+	w->wr.iov = pieces ? (void *)owned : NULL;
+	w->wr.head = owned + pieces;
+	w->owned = owned;
+	return true;
+}

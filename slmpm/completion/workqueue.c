@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Work queues: made, posted to, moved on, and ended. */
+#include "slmpm/completion/workqueue.h"
+
+#include <stdlib.h>
+
+#include "slmpm/completion/completion.h"
+#include "slmpm/error.h"
+#include "slmpm/link.h"
+
+#define DEPTH     256
+#define DEPTH_MAX 65536
+
+struct handle_table workqueue_table = HANDLE_TABLE_FROM("work queue", struct workqueue, node);
+
+/* ---- beginning one -------------------------------------------------------------------------- */
+
+/* Messages that are staged must leave before what is not one begins. */
+static bool staged(struct endpoint *ep, uint32_t op)
+{
+	if (op == SLMPM_OP_SEND || op == SLMPM_OP_AM || !ep->bundle.count)
+		return false;
+	(void)link_push(ep);
+	return ep->bundle.count > 0;
+}
+
+static bool may_begin(const struct workqueue *wq, struct endpoint *ep, const struct slmpm_wr *wr)
+{
+	enum work_kind kind = work_kind_of(wr);
+
+	if (wq->starting || staged(ep, wr->op))
+		return false;
+	return list_empty(&wq->begun) || (kind == wq->kind && kind != WORK_ALONE);
+}
+
+static void retire(struct workqueue *wq, struct work *w)
+{
+	free(w->owned);
+	w->owned = NULL;
+	list_remove(&w->node);
+	list_append(&wq->idle, &w->node);
+	wq->used--;
+}
+
+/* 0, or why not: then it is where it was before. */
+static int start(struct workqueue *wq, struct work *w)
+{
+	int rc;
+
+	if (!w->receive) {
+		list_remove(&w->node);
+		list_append(&wq->begun, &w->node);
+		wq->kind = work_kind_of(&w->wr);
+	}
+	wq->starting = true;
+	rc = work_begin(&w->wr, wq->peer, handle_id(wq->inner), (uint64_t)(w - wq->work));
+	wq->starting = false;
+	return rc;
+}
+
+/* ---- ends ----------------------------------------------------------------------------------- */
+
+static void deliver(struct workqueue *wq, struct work *w)
+{
+	w->done.cookie = w->wr.cookie;
+	if (w->wr.flags & SLMPM_SILENT && w->done.status >= 0)
+		wq->queue->under_way--;
+	else
+		queue_put(wq->queue, &w->done);
+	retire(wq, w);
+}
+
+/* Of those that have begun, the first are told. */
+static void deliver_ended(struct workqueue *wq)
+{
+	while (!list_empty(&wq->begun)) {
+		struct work *w = LIST_ENTRY(wq->begun.next, struct work, node);
+
+		if (!w->ended)
+			return;
+		deliver(wq, w);
+	}
+}
+
+void workqueue_ended(struct workqueue *wq, const struct slmpm_done *done)
+{
+	struct work *w = &wq->work[done->cookie];
+
+	w->done = *done;
+	w->ended = true;
+	if (w->receive)
+		deliver(wq, w);
+	else
+		deliver_ended(wq);
+}
+
+/* One that waited cannot begin. */
+static void fail(struct workqueue *wq, struct work *w, int status)
+{
+	const struct slmpm_done done = {
+		.status = status,
+		.op = w->wr.op,
+		.stream = w->wr.stream,
+		.peer = wq->peer,
+		.cookie = (uint64_t)(w - wq->work),
+	};
+
+	list_remove(&w->node);
+	list_append(&wq->begun, &w->node);
+	workqueue_ended(wq, &done);
+	wq->ctx->news = true;
+}
+
+static void count_waiting(struct endpoint *ep, int more)
+{
+	ep->work_waiting += (uint32_t)more;
+	endpoint_refresh(ep);
+}
+
+static int advance(struct workqueue *wq, struct endpoint *ep)
+{
+	int n = 0;
+
+	while (!list_empty(&wq->waiting)) {
+		struct work *w = LIST_ENTRY(wq->waiting.next, struct work, node);
+		int rc;
+
+		if (!may_begin(wq, ep, &w->wr))
+			break;
+		count_waiting(ep, -1);
+		rc = start(wq, w);
+		if (rc < 0)
+			fail(wq, w, rc);
+		n++;
+	}
+	return n;
+}
+
+int workqueue_advance(struct endpoint *ep)
+{
+	uint64_t id = handle_id(ep);
+	int n = 0;
+
+	LIST_EACH(at, &ep->ctx->work_queues) {
+		struct workqueue *wq = LIST_ENTRY(at, struct workqueue, node);
+
+		if (wq->peer.id == id)
+			n += advance(wq, ep);
+	}
+	return n;
+}
+
+void workqueue_fail(struct endpoint *ep, int error)
+{
+	uint64_t id = handle_id(ep);
+
+	LIST_EACH(at, &ep->ctx->work_queues) {
+		struct workqueue *wq = LIST_ENTRY(at, struct workqueue, node);
+
+		while (wq->peer.id == id && !list_empty(&wq->waiting))
+			fail(wq, LIST_ENTRY(wq->waiting.next, struct work, node), -error);
+	}
+	ep->work_waiting = 0;
+}
+
+/* ---- posting -------------------------------------------------------------------------------- */
+
+static int wait_turn(struct workqueue *wq, struct endpoint *ep, struct work *w)
+{
+	if (!work_keep(w))
+		return error_set(SLMPM_ENOMEM, "for a work request");
+	list_append(&wq->waiting, &w->node);
+	count_waiting(ep, 1);
+	return 0;
+}
+
+static int take(struct workqueue *wq, struct endpoint *ep, const struct slmpm_wr *wr)
+{
+	struct work *w = LIST_ENTRY(wq->idle.next, struct work, node);
+	int rc;
+
+	if (wq->used == wq->depth)
+		return error_set(SLMPM_EAGAIN, "%u work requests are under way", wq->used);
+	rc = work_check(wr, wq->peer);
+	if (rc < 0)
+		return rc;
+	if (!queue_take_room(wq->queue))
+		return error_set(SLMPM_ENOMEM, "for a completion");
+	wq->used++;
+	list_remove(&w->node);
+	w->wr = *wr;
+	w->ended = false;
+	w->receive = wr->op == SLMPM_OP_RECV;
+	if (wr->op == SLMPM_OP_PUT && !(wq->flags & SLMPM_WQ_UNACKNOWLEDGED))
+		w->wr.flags |= SLMPM_REMOTE;
+	if (w->receive || (list_empty(&wq->waiting) && may_begin(wq, ep, &w->wr)))
+		rc = start(wq, w);
+	else
+		rc = wait_turn(wq, ep, w);
+	if (rc < 0) {
+		wq->queue->under_way--;
+		retire(wq, w);
+	}
+	return rc;
+}
+
+static struct workqueue *workqueue_get(slmpm_wq wq)
+{
+	return handle_get(&workqueue_table, wq.id);
+}
+
+/* Its context, locked, and the queue; NULL with the detail set and *RC. */
+static struct context *lock_workqueue(slmpm_wq handle, struct workqueue **wq, int *rc)
+{
+	struct context *ctx;
+
+	*wq = workqueue_get(handle);
+	ctx = *wq ? (*wq)->ctx : NULL;
+	if (ctx) {
+		context_lock(ctx);
+		if (workqueue_get(handle) == *wq && (*wq)->ctx == ctx)
+			return ctx;
+		context_unlock(ctx); /* another thread has just destroyed it */
+	}
+	*rc = handle_error(&workqueue_table, handle.id);
+	return NULL;
+}
+
+int slmpm_post(slmpm_wq handle, const struct slmpm_wr *wr, int n)
+{
+	struct workqueue *wq;
+	int rc = 0, taken = 0;
+	struct context *ctx = lock_workqueue(handle, &wq, &rc);
+	struct endpoint *ep;
+
+	if (!ctx)
+		return rc;
+	ep = endpoint_get(wq->peer);
+	if (!wr || n <= 0)
+		rc = error_set(SLMPM_EINVAL, "slmpm_post: %d work requests at %p", n,
+			       (const void *)wr);
+	else if (!ep)
+		rc = endpoint_bad_handle(wq->peer);
+	else if (ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)
+		rc = endpoint_error(ep);
+	while (rc == 0 && taken < n) {
+		rc = take(wq, ep, &wr[taken]);
+		taken += rc == 0;
+	}
+	context_unlock(ctx);
+	return taken ? taken : rc;
+}
+
+/* ---- life ----------------------------------------------------------------------------------- */
+
+static int check_options(const struct slmpm_wq_options *o, slmpm_wq *out)
+{
+	if (!out || !o || o->size < sizeof(*o))
+		return error_set(SLMPM_EINVAL, "slmpm_wq_create: %s",
+				 out ? "set .size of the options" : "no place for the handle");
+	if (o->flags & ~SLMPM_WQ_UNACKNOWLEDGED)
+		return error_set(SLMPM_EINVAL, "slmpm_wq_create: flags 0x%x", o->flags);
+	if (o->depth > DEPTH_MAX)
+		return error_set(SLMPM_ELIMIT, "slmpm_wq_create: depth %u, at most %u", o->depth,
+				 DEPTH_MAX);
+	if (!o->cq.id)
+		return error_set(SLMPM_EINVAL, "slmpm_wq_create: no completion queue");
+	return 0;
+}
+
+static struct workqueue *workqueue_new(struct context *ctx, uint32_t depth)
+{
+	struct workqueue *wq = handle_new(&workqueue_table);
+
+	if (!wq)
+		return NULL;
+	wq->ctx = ctx;
+	wq->depth = depth;
+	list_init(&wq->waiting);
+	list_init(&wq->begun);
+	list_init(&wq->idle);
+	list_append(&ctx->work_queues, &wq->node);
+	wq->work = calloc(depth, sizeof(*wq->work));
+	wq->inner = queue_new(ctx);
+	if (!wq->work || !wq->inner) {
+		workqueue_free(wq);
+		return NULL;
+	}
+	wq->inner->leads_to = wq;
+	for (uint32_t i = 0; i < depth; i++)
+		list_append(&wq->idle, &wq->work[i].node);
+	return wq;
+}
+
+void workqueue_free(struct workqueue *wq)
+{
+	if (wq->queue)
+		wq->queue->users--;
+	if (wq->inner)
+		queue_free(wq->inner);
+	for (uint32_t i = 0; wq->work && i < wq->depth; i++)
+		free(wq->work[i].owned);
+	free(wq->work);
+	wq->work = NULL;
+	list_remove(&wq->node);
+	handle_free(&workqueue_table, wq);
+}
+
+int slmpm_wq_create(slmpm_peer peer, const struct slmpm_wq_options *o, slmpm_wq *out)
+{
+	struct endpoint *ep = endpoint_get(peer);
+	struct workqueue *wq = NULL;
+	struct counter *none;
+	struct queue *queue;
+	struct context *ctx;
+	int rc = check_options(o, out);
+
+	if (rc < 0)
+		return rc;
+	if (!ep || !endpoint_lock(ep, peer))
+		return endpoint_bad_handle(peer);
+	ctx = ep->ctx;
+	rc = completion_find(ctx, (slmpm_ctr){0}, o->cq, &none, &queue);
+	if (rc == 0 && ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)
+		rc = endpoint_error(ep);
+	if (rc == 0 && !(wq = workqueue_new(ctx, o->depth ? o->depth : DEPTH)))
+		rc = error_set(SLMPM_ENOMEM, "for a work queue");
+	if (rc == 0) {
+		wq->peer = peer;
+		wq->queue = queue;
+		wq->flags = o->flags;
+		queue->users++;
+		out->id = handle_id(wq);
+	}
+	context_unlock(ctx);
+	return rc;
+}
+
+int slmpm_wq_destroy(slmpm_wq handle)
+{
+	struct workqueue *wq;
+	int rc = 0;
+	struct context *ctx = lock_workqueue(handle, &wq, &rc);
+
+	if (!ctx)
+		return rc;
+	if (wq->used)
+		rc = error_set(SLMPM_EBUSY, "slmpm_wq_destroy: %u work requests are under way",
+			       wq->used);
+	else
+		workqueue_free(wq);
+	context_unlock(ctx);
+	return rc;
+}

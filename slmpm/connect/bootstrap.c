@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How a control connection begins, with the handshake, moves to another socket, and is closed. */
+#include "slmpm/connect/bootstrap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "slmpm/connect/connect.h"
+#include "slmpm/bond/further.h"
+#include "slmpm/connect/handshake.h"
+#include "slmpm/connect/net.h"
+#include "slmpm/launch/process.h"
+#include "slmpm/wait.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+/* ---- the start ------------------------------------------------------------------------------ */
+
+static int take_pidfd(struct control *c, int pidfd)
+{
+	socklen_t size = sizeof(pidfd);
+
+	if (pidfd < 0 && getsockopt(c->socket.fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) != 0) {
+		struct ucred peer;
+
+		/* Before Linux 6.5. The nonce that returns afterwards shows that the process with
+		 * this number still was the peer. */
+		size = sizeof(peer);
+		pidfd = -1;
+		if (getsockopt(c->socket.fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+		    peer.pid > 0)
+			pidfd = (int)syscall(SYS_pidfd_open, peer.pid, 0);
+	}
+	c->process.fd = pidfd;
+	return pidfd;
+}
+
+/* FD is closed when there is no memory for it. */
+static struct control *new_control(struct endpoint *ep, int fd)
+{
+	struct control *c = calloc(1, sizeof(*c));
+
+	if (!c) {
+		close(fd);
+		return NULL;
+	}
+	ep->control = c;
+	list_init(&c->node);
+	c->ep = ep;
+	c->socket = (struct watch){.kind = WATCH_SOCKET, .fd = fd, .owner = ep};
+	c->process = (struct watch){.kind = WATCH_PROCESS, .fd = -1, .owner = ep};
+	c->deadline = UINT64_MAX;
+	c->left = -1;
+	return c;
+}
+
+static int start(struct endpoint *ep)
+{
+	struct control *c = ep->control;
+	int rc = watch_add(ep->ctx, &c->socket);
+
+	if (rc == 0 && c->process.fd >= 0)
+		rc = watch_add(ep->ctx, &c->process);
+	if (rc < 0)
+		return rc;
+	list_append(&ep->ctx->deadlines, &c->node);
+	wait_changed(ep->ctx); /* a sleeper does not know of this deadline */
+	ep->link.port->bell = c->socket.fd;
+	rc = handshake_begin(c);
+	/* It may have ended by now: told like every other end, when somebody looks. */
+	return rc == -EPIPE || rc == -ECONNRESET ? 0 : rc;
+}
+
+int bootstrap_start(struct endpoint *ep, int fd, int pidfd)
+{
+	struct control *c = new_control(ep, fd);
+
+	if (!c) {
+		if (pidfd >= 0)
+			close(pidfd);
+		return -ENOMEM;
+	}
+	(void)take_pidfd(c, pidfd);
+	ep->link.port->process = c->process.fd;
+	ep->link.port->pid = ep->pid; /* the kernel's word: what its hello says later is its own */
+	ep->link.port->active = !ep->process && !ep->listener;
+	return start(ep);
+}
+
+int bootstrap_start_stream(struct endpoint *ep, int fd, bool active, const struct secret *secret)
+{
+	struct control *c = new_control(ep, fd);
+
+	if (!c)
+		return -ENOMEM;
+	c->stream = calloc(1, sizeof(*c->stream));
+	if (!c->stream)
+		return -ENOMEM;
+	c->stream->secret = *secret;
+	c->stream->active = ep->link.port->active = active;
+	net_peer(fd, ep->remote);
+	endpoint_name(ep);
+	if (ep->process) /* of this machine, and in its place */
+		c->process.fd = ep->process->pidfd;
+	return start(ep);
+}
+
+static void forget_left(struct control *c)
+{
+	if (c->left >= 0) {
+		control_leave(c->left);
+		close(c->left);
+	}
+	c->left = -1;
+}
+
+/* The stream stays open until the other side has come, too: its end would be this side's. */
+int bootstrap_move(struct endpoint *ep, int fd)
+{
+	struct control *c = ep->control;
+	int rc = endpoint_over(ep, NULL);
+
+	if (rc < 0) {
+		close(fd);
+		return rc;
+	}
+	list_remove(&c->node);
+	watch_remove(ep->ctx, &c->socket);
+	c->left = c->socket.fd;
+	if (!c->stream->active)
+		forget_left(c);
+	free(c->stream);
+	c->stream = NULL;
+	c->socket.fd = fd;
+	c->step = WAIT_HELLO;
+	c->round = c->offered = 0;
+	c->pending = false;
+	ep->remote[0] = 0;
+	ep->pid = connect_pid(fd);
+	endpoint_name(ep);
+	(void)take_pidfd(c, -1);
+	ep->link.port->process = c->process.fd;
+	ep->link.port->pid = ep->pid;
+	ep->link.port->active = !ep->listener;
+	return start(ep);
+}
+
+void bootstrap_moved(struct endpoint *ep)
+{
+	forget_left(ep->control);
+}
+
+/* ---- closing ------------------------------------------------------------------------------ */
+
+void bootstrap_stop(struct endpoint *ep, const char *reason)
+{
+	struct control *c = ep->control;
+
+	if (!c)
+		return;
+	list_remove(&c->node);
+	if (reason)
+		control_bye(c, ep->error, reason);
+	if (c->stream && c->socket.fd >= 0)
+		control_leave(c->socket.fd);
+	forget_left(c);
+	if (ep->link.port)
+		further_bell(ep, -1);
+	watch_close(ep->ctx, &c->socket);
+}
+
+void bootstrap_free(struct endpoint *ep)
+{
+	struct control *c = ep->control;
+
+	if (!c)
+		return;
+	bootstrap_stop(ep, NULL);
+	if (ep->link.port)
+		further_process(ep, -1);
+	watch_close(ep->ctx, &c->process);
+	free(c->stream);
+	free(c);
+	ep->control = NULL;
+}
+
+void bootstrap_forked(struct endpoint *ep)
+{
+	struct control *c = ep->control;
+
+	if (c && c->socket.fd >= 0)
+		close(c->socket.fd);
+	if (c && c->process.fd >= 0)
+		close(c->process.fd);
+	if (c && c->left >= 0)
+		close(c->left);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The control connection of an endpoint: a SOCK_SEQPACKET socket that carries the handshake, the
+ * fabric's descriptors and the doorbell, or a TCP connection with the handshake alone. Its end is the
+ * peer's.
+ */
+#ifndef SLMPM_BOOTSTRAP_H
+#define SLMPM_BOOTSTRAP_H
+
+#include "slmpm/endpoint.h"
+#include "slmpm/connect/secret.h"
+
+/* Starts the handshake over FD, which becomes the endpoint's. PIDFD: the peer's, or -1. */
+int bootstrap_start(struct endpoint *ep, int fd, int pidfd);
+/* The same over TCP. ACTIVE: this side connected. Exactly one side is. */
+int bootstrap_start_stream(struct endpoint *ep, int fd, bool active, const struct secret *secret);
+/* To a packet socket: the other end is on this machine. The handshake begins anew. */
+int bootstrap_move(struct endpoint *ep, int fd);
+/* So it has for the other side. */
+void bootstrap_moved(struct endpoint *ep);
+/* Its link has: all that came before has been handed out. */
+void bootstrap_link_lost(struct endpoint *ep);
+/* Its socket has ended: the process may still tell why. */
+void bootstrap_hang_up(struct endpoint *ep);
+/* The peer says why it ends. */
+void bootstrap_bye(struct endpoint *ep, const struct wire_bye *bye);
+/* Handles what a descriptor reports. */
+void bootstrap_socket_ready(struct endpoint *ep);
+void bootstrap_process_ended(struct endpoint *ep);
+/* Handshakes whose deadline has passed end, as does the grace of those that hung up: the next
+ * deadline, UINT64_MAX for none, 0 when one has just passed. */
+uint64_t bootstrap_deadlines(struct context *ctx, uint64_t now_ns);
+/* Is there a peer that has ended, of which something may still tell why? */
+bool bootstrap_hung_up(const struct context *ctx);
+/* Takes the loan areas and regions that were offered so far. */
+void bootstrap_read_ahead(struct endpoint *ep);
+/* Passes a loan area's descriptor; -ENOTSUP over TCP, here and below. */
+int bootstrap_offer_area(struct endpoint *ep, uint32_t id, uint64_t size, int fd);
+/* Passes a grant, with the region's descriptor unless FD is negative. */
+int bootstrap_offer_region(struct endpoint *ep, struct wire_grant *grant, int fd);
+/* Tells the peer why, best effort, and closes the socket. */
+void bootstrap_stop(struct endpoint *ep, const char *reason);
+void bootstrap_free(struct endpoint *ep);
+/* In the child after fork: closes its copies of the descriptors, nothing else. */
+void bootstrap_forked(struct endpoint *ep);
+
+#endif

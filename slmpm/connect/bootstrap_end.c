@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The end of a peer, pieced together from what tells of it: its control connection, its link, its
+ * process and what it said itself come in any order, and the last of them may tell the most.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+
+#include "slmpm/connect/bootstrap.h"
+#include "slmpm/connect/control.h"
+#include "slmpm/bond/further.h"
+#include "slmpm/launch/process.h"
+#include "slmpm/progress.h"
+#include "slmpm/wait.h"
+
+#define PIDFD_GRACE_MS 50   /* between the socket's end and the process's */
+#define LINK_GRACE_MS  2000 /* and that of a link with a connection of its own */
+
+static bool process_has_ended(const struct control *c)
+{
+	struct pollfd p = {.fd = c->process.fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/* What the peer sent last may still be on its way over a link that has its own end. */
+static bool link_may_speak(const struct endpoint *ep)
+{
+	return ep->state == SLMPM_PEER_UP && !ep->end_of_stream && further_speaks(ep) &&
+	       !ep->control->link_lost;
+}
+
+static uint64_t link_grace_ms(void)
+{
+	uint64_t dead_ms = (uint64_t)config_get()->dead_ms;
+
+	return dead_ms < LINK_GRACE_MS ? dead_ms : LINK_GRACE_MS;
+}
+
+/* Concluded in so many milliseconds, unless somebody says more before. */
+static void conclude_in(struct control *c, uint64_t ms)
+{
+	c->deadline = wait_now() + ms * UINT64_C(1000000);
+	list_remove(&c->node);
+	list_append(&c->ep->ctx->deadlines, &c->node);
+	wait_changed(c->ep->ctx);
+}
+
+static const char *stream_end(int error)
+{
+	switch (error) {
+	case ECONNRESET:
+	case EPIPE: return "its connection was reset";
+	case ETIMEDOUT: return "its machine does not answer";
+	case EHOSTUNREACH:
+	case ENETUNREACH: return "its machine cannot be reached";
+	default: return "its connection failed";
+	}
+}
+
+static const char *how_it_ended(const struct endpoint *ep, bool gone)
+{
+	const struct control *c = ep->control;
+
+	if (gone)
+		return "its process ended";
+	if (ep->further && ep->link.port->lost) /* of all links: more than of the control's */
+		return ep->link.port->lost;
+	if (c->stream && c->stream->error)
+		return stream_end(c->stream->error);
+	if (ep->link.port->lost && (c->stream || c->step != HUNG_UP))
+		return ep->link.port->lost;
+	return "it left the connection";
+}
+
+/* GONE: its process has ended; else it has only left. */
+static void ended(struct endpoint *ep, bool gone)
+{
+	char why[96];
+	bool normal = false, lost = gone || (ep->control->stream && ep->control->stream->error);
+
+	snprintf(why, sizeof(why), "%s", how_it_ended(ep, gone));
+	list_remove(&ep->control->node);
+	if (ep->process)
+		normal = process_describe(ep, why, sizeof(why));
+	if (ep->state == SLMPM_PEER_CONNECTING) {
+		char text[128];
+
+		snprintf(text, sizeof(text), "%.90s before it connected", why);
+		endpoint_refused(ep, lost ? SLMPM_EDEAD : SLMPM_ECLOSED, text);
+		return;
+	}
+	progress_drain(ep);
+	if (ep->state != SLMPM_PEER_UP)
+		return;
+	if (ep->end_of_stream) /* how its process ended is no concern of the connection's */
+		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it closed the connection");
+	else if (normal)
+		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, why);
+	else
+		endpoint_lost(ep, why);
+	if (ep->control->link_lost && ep->control->step == CONNECTED) /* it may not know yet */
+		bootstrap_stop(ep, why);
+}
+
+/* Why it refuses us; anything else than these is its way of breaking the protocol. */
+static int refusal(uint32_t error)
+{
+	switch (error) {
+	case SLMPM_EVERSION:
+	case SLMPM_ENOFILE:
+	case SLMPM_ENOMEM:
+	case SLMPM_EFBIG:
+	case SLMPM_EACCES:
+	case SLMPM_ELIMIT:
+	case SLMPM_ETIMEOUT: return (int)error;
+	default: return SLMPM_EPROTO;
+	}
+}
+
+void bootstrap_bye(struct endpoint *ep, const struct wire_bye *bye)
+{
+	char said[sizeof(bye->reason)], why[160];
+
+	control_text(said, sizeof(said), bye->reason, sizeof(bye->reason));
+	snprintf(why, sizeof(why), "it says: %s", said);
+	if (ep->control->step != CONNECTED) {
+		endpoint_refused(ep, refusal(LITTLE_32(bye->error)), why);
+	} else {
+		progress_drain(ep); /* what it had sent before can still be received */
+		endpoint_lost(ep, why);
+	}
+}
+
+/*
+ * The process of a socket that hung up usually ends within a millisecond, and its status then tells
+ * more. Nobody waits for that: its descriptor or a deadline comes back to it.
+ */
+void bootstrap_hang_up(struct endpoint *ep)
+{
+	struct control *c = ep->control;
+
+	watch_close(ep->ctx, &c->socket);
+	further_bell(ep, -1);
+	if (c->said_bye) {
+		bootstrap_bye(ep, &c->bye);
+		return;
+	}
+	progress_drain(ep); /* an orderly end lies in the ring */
+	c->step = HUNG_UP;
+	if (link_may_speak(ep) && further_stays(ep) && c->stream && c->stream->error)
+		list_remove(&c->node); /* not in order: the other links say whether it is gone */
+	else if (link_may_speak(ep))
+		conclude_in(c, link_grace_ms());
+	else if (ep->end_of_stream || c->process.fd < 0)
+		ended(ep, c->process.fd < 0 && ep->link.port->pid);
+	else
+		conclude_in(c, c->link_lost && process_has_ended(c) ? 0 : PIDFD_GRACE_MS);
+}
+
+void bootstrap_link_lost(struct endpoint *ep)
+{
+	struct control *c = ep->control;
+
+	if (ep->end_of_stream || c->link_lost || ep->state != SLMPM_PEER_UP)
+		return;
+	ep->direct = false;
+	c->link_lost = true;
+	/* The socket and the process may tell more, and are looked at before a deadline is. */
+	conclude_in(c, (c->step == HUNG_UP && c->process.fd < 0) || process_has_ended(c) ?
+			       0 :
+			       PIDFD_GRACE_MS);
+}
+
+void bootstrap_process_ended(struct endpoint *ep)
+{
+	struct control *c = ep->control;
+
+	watch_remove(ep->ctx, &c->process); /* it stays readable for ever */
+	/* What it said last still lies in the socket: perhaps the end of the handshake. */
+	if (ep->state == SLMPM_PEER_CONNECTING && c->step != HUNG_UP)
+		bootstrap_socket_ready(ep);
+	if (link_may_speak(ep))
+		progress_drain(ep);
+	if (link_may_speak(ep))
+		conclude_in(c, link_grace_ms());
+	else if (ep->state == SLMPM_PEER_CONNECTING || ep->state == SLMPM_PEER_UP)
+		ended(ep, true);
+}
+
+uint64_t bootstrap_deadlines(struct context *ctx, uint64_t now_ns)
+{
+	uint64_t next = UINT64_MAX;
+
+	LIST_EACH(at, &ctx->deadlines) {
+		struct control *c = LIST_ENTRY(at, struct control, node);
+
+		if (now_ns < c->deadline) {
+			next = c->deadline < next ? c->deadline : next;
+			continue;
+		}
+		/* Who comes late finds both at once. */
+		if (c->step == HUNG_UP || c->link_lost)
+			ended(c->ep, process_has_ended(c));
+		else
+			endpoint_refused(c->ep, SLMPM_ETIMEOUT, "handshake not finished in time");
+		return 0; /* what runs meanwhile may have changed the list */
+	}
+	return next;
+}
+
+bool bootstrap_hung_up(const struct context *ctx)
+{
+	LIST_EACH(at, &ctx->deadlines) {
+		const struct control *c = LIST_ENTRY(at, struct control, node);
+
+		if (c->step == HUNG_UP || c->link_lost)
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Connecting by address; both sides check the other's user. */
+#include "slmpm/connect/connect.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "slmpm/connect/bootstrap.h"
+#include "slmpm/connect/control.h"
+#include "slmpm/error.h"
+#include "slmpm/connect/url.h"
+#include "slmpm/wait.h"
+
+#define CROWDED_MS 5 /* between tries at a listener that has its hands full */
+
+bool connect_allowed(int fd)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+	       (peer.uid == getuid() || peer.uid == 0);
+}
+
+int connect_pid(int fd)
+{
+	struct ucred peer = {0};
+	socklen_t size = sizeof(peer);
+
+	(void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
+	return peer.pid;
+}
+
+static int begin(struct endpoint *ep, const struct connection *from)
+{
+	if (from->stream) {
+		int rc = bootstrap_start_stream(ep, from->fd, !ep->listener, from->secret);
+
+		if (rc == 0)
+			ep->control->stream->stays = from->stays;
+		return rc;
+	}
+	ep->pid = connect_pid(from->fd);
+	endpoint_name(ep);
+	return bootstrap_start(ep, from->fd, -1);
+}
+
+struct endpoint *connect_adopt(struct context *ctx, const struct connection *from,
+			       struct listener *l, int *rc)
+{
+	const struct fabric *fabric = from->stream ? fabric_find("tcp") : NULL;
+	struct endpoint *ep = from->stream && !fabric ? NULL : endpoint_new(ctx, fabric);
+
+	if (!ep) {
+		*rc = from->stream && !fabric ?
+			      error_set(SLMPM_ENOTSUP, "this library has no fabric \"tcp\"") :
+			      -SLMPM_ENOMEM;
+		close(from->fd);
+		return NULL;
+	}
+	ep->listener = l;
+	*rc = begin(ep, from);
+	if (*rc < 0) {
+		*rc = error_system(*rc, "the control connection cannot be set up");
+		endpoint_free(ep);
+		return NULL;
+	}
+	return ep;
+}
+
+/* ---- connecting ----------------------------------------------------------------------------- */
+
+static bool has_connected(void *arg)
+{
+	return ((struct endpoint *)arg)->state != SLMPM_PEER_CONNECTING;
+}
+
+/* What the address says, or else SLMPM_SECRET. */
+static int find_secret(const struct url *url, struct secret *secret)
+{
+	int rc = 0;
+
+	*secret = url->secret;
+	if (!secret->known)
+		rc = secret_configured(secret);
+	if (rc == 0 && !secret->known)
+		rc = error_set(SLMPM_EACCES, "%s: no secret: set SLMPM_SECRET, or write %s#SECRET",
+			       url->text, url->text);
+	return rc;
+}
+
+static int open_connected(const struct url *url, uint64_t deadline)
+{
+	int fd = url_connect(url, deadline);
+
+	if (fd < 0 || url->kind == URL_TCP || connect_allowed(fd))
+		return fd;
+	close(fd);
+	return error_set(SLMPM_EACCES, "%s: the listener runs as another user", url->text);
+}
+
+/* A name and a connection that nobody answers take their time: not at others' cost. */
+static int open_unlocked(struct context *ctx, const struct url *url, uint64_t deadline)
+{
+	int fd;
+
+	context_unlock(ctx);
+	fd = open_connected(url, deadline);
+	context_lock(ctx);
+	return fd;
+}
+
+static int await_connected(struct endpoint *ep, const struct url *url, uint64_t deadline)
+{
+	int rc = wait_until(ep->ctx, has_connected, ep, wait_ms(wait_now(), deadline, -1));
+
+	if (rc < 0)
+		return error_set(SLMPM_ETIMEOUT, "%s: handshake not finished in time", url->text);
+	return ep->was_up ? 0 : endpoint_error(ep);
+}
+
+static struct endpoint *try_to_connect(struct context *ctx, struct connection *to,
+				       const struct url *url, uint64_t deadline, int *rc)
+{
+	struct endpoint *ep;
+
+	to->fd = open_unlocked(ctx, url, deadline);
+	if (to->fd < 0) {
+		*rc = to->fd;
+		return NULL;
+	}
+	ep = connect_adopt(ctx, to, NULL, rc);
+	if (!ep)
+		return NULL;
+	*rc = await_connected(ep, url, deadline);
+	if (*rc == 0)
+		return ep;
+	to->is_near = to->stream && !ep->control->stream;
+	endpoint_free(ep);
+	return NULL;
+}
+
+/* Where a nearer way was found and could not be gone after all, once more over the network. */
+static struct endpoint *connect_once(struct context *ctx, struct connection *to,
+				     const struct url *url, uint64_t deadline, int *rc)
+{
+	struct endpoint *ep;
+
+	to->stays = to->is_near = false;
+	ep = try_to_connect(ctx, to, url, deadline, rc);
+	if (ep || !to->is_near || *rc == -SLMPM_ETIMEOUT)
+		return ep;
+	to->stays = true;
+	return try_to_connect(ctx, to, url, deadline, rc);
+}
+
+static bool never(void *arg)
+{
+	(void)arg;
+	return false;
+}
+
+/* A listener that has its hands full is asked again, for as long as a handshake may take. */
+struct endpoint *connect_to(struct context *ctx, const char *text, uint64_t deadline, int *rc)
+{
+	uint64_t until = wait_now() + (uint64_t)config_get()->handshake_ms * 1000000;
+	struct connection to;
+	struct secret secret;
+	struct endpoint *ep;
+	struct url url;
+
+	*rc = url_parse(&url, text);
+	to = (struct connection){.stream = url.kind == URL_TCP, .secret = &secret};
+	if (*rc == 0 && to.stream)
+		*rc = find_secret(&url, &secret);
+	if (*rc < 0)
+		return NULL;
+	until = until < deadline ? until : deadline;
+	for (;;) {
+		ep = connect_once(ctx, &to, &url, deadline, rc);
+		if (ep || *rc != -SLMPM_ELIMIT || wait_now() >= until)
+			return ep;
+		(void)wait_until(ctx, never, NULL, CROWDED_MS);
+	}
+}
+
+int slmpm_connect(slmpm_peer *peer, slmpm_ctx handle, const char *url, int timeout_ms)
+{
+	uint64_t deadline = wait_deadline(timeout_ms);
+	struct context *ctx;
+	struct endpoint *ep;
+	int rc = 0;
+
+	if (!peer)
+		return error_set(SLMPM_EINVAL, "slmpm_connect: no peer");
+	ctx = context_get(handle, &rc);
+	if (!ctx)
+		return rc;
+	rc = wait_forbidden(ctx, "slmpm_connect");
+	if (rc < 0)
+		return rc;
+	context_lock(ctx);
+	ep = connect_to(ctx, url, deadline, &rc);
+	if (ep)
+		peer->id = handle_id(ep);
+	context_unlock(ctx);
+	return rc;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Connections between unrelated processes, whichever side made them. */
+#ifndef SLMPM_CONNECT_H
+#define SLMPM_CONNECT_H
+
+#include "slmpm/endpoint.h"
+#include "slmpm/connect/secret.h"
+
+/* A connected socket, and what its handshake needs. */
+struct connection {
+	int fd;
+	bool stream;                 /* TCP: */
+	bool stays;                  /* also where the other end is on this machine ... */
+	bool is_near;                /* ... as was found out */
+	const struct secret *secret; /* both sides know it */
+};
+
+/* Is the other end of this user, or root? */
+bool connect_allowed(int fd);
+/* Its process, 0: unknown. */
+int connect_pid(int fd);
+/* An endpoint over it, its handshake begun; of listener L, or NULL: this side connected. NULL with *RC
+ * and the detail set, the socket is closed then. */
+struct endpoint *connect_adopt(struct context *ctx, const struct connection *from,
+			       struct listener *l, int *rc);
+/* The peer at URL, its handshake through; likewise. The context is locked. */
+struct endpoint *connect_to(struct context *ctx, const char *url, uint64_t deadline, int *rc);
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An endpoint's control connection, one packet at a time: a packet socket, which carries descriptors,
+ * or a stream (TCP), which does not and has the packets one behind the other.
+ */
+#ifndef SLMPM_CONTROL_H
+#define SLMPM_CONTROL_H
+
+#include "slmpm/endpoint.h"
+#include "slmpm/connect/secret.h"
+#include "slmpm/watch.h"
+
+enum control_step { WAIT_HELLO, WAIT_NONCE, WAIT_PROOF, WAIT_ROUND, CONNECTED, HUNG_UP };
+
+struct control {
+	struct list node; /* ctx->deadlines while there is one */
+	struct endpoint *ep;
+	struct watch socket, process;
+	struct control_stream *stream; /* NULL: a packet socket */
+	int left; /* the stream before it, until the other side has left it, too */
+	enum control_step step;
+	int round;
+	uint64_t nonce;
+	uint64_t features;        /* of both sides */
+	uint64_t deadline;        /* UINT64_MAX: none, until a spawned process has spoken */
+	struct fabric_blob offer; /* for the first round, made ahead ... */
+	int offered;              /* ... with this result; 0: not yet */
+	bool pending;             /* the fabric does not know yet whether this round connects */
+	bool link_lost;           /* the link is: what there was to read has been read */
+	bool said_bye;            /* read ahead of its turn: */
+	struct wire_bye bye;
+};
+
+union control_packet {
+	struct wire_control_head head;
+	struct wire_hello hello;
+	struct wire_nonce nonce;
+	struct wire_proof proof;
+	struct wire_round round;
+	struct wire_area area;
+	struct wire_grant grant;
+	struct wire_bye bye;
+};
+
+#define CONTROL_FDS        4    /* more than any packet has */
+#define CONTROL_STREAM_OUT 2048 /* more than a handshake says */
+
+/* What a stream needs besides. */
+struct control_stream {
+	struct secret secret;
+	bool active;                    /* this side connected ... */
+	bool stays;                     /* ... and is not to look whether the other is near */
+	uint64_t guest;                 /* as which it may come by a nearer way; 0: no way */
+	struct wire_hello ours, theirs; /* what both prove to have heard, and by whom */
+	int error;                      /* how it ended: errno; 0 in order */
+	uint32_t have;                  /* bytes of the packet that is coming in */
+	uint32_t waiting;               /* bytes that the socket did not take at once */
+	union control_packet in;
+	unsigned char out[CONTROL_STREAM_OUT];
+};
+
+struct received {
+	union control_packet packet;
+	size_t length;
+	int fds[CONTROL_FDS], fd_count;
+};
+
+/* Sends PACKET, whose head is filled in, with descriptor FD unless negative. Never blocks. */
+int control_send(struct control *c, void *packet, size_t length, uint32_t type, int fd);
+/* Says BYE on a socket with no endpoint behind it; then it is to be closed, after control_leave. */
+void control_refuse(int fd, int error, const char *why);
+/* Says BYE, best effort. */
+void control_bye(struct control *c, int error, const char *why);
+/* Before a socket is closed: what was said last is not to be lost for what was not read. */
+void control_leave(int fd);
+/* 1 a packet, 0 none there, 2 look again, -EPIPE the end, -EMFILE descriptors were lost. A packet of
+ * length 0 is none that anybody sends. */
+int control_receive(struct control *c, struct received *r);
+/* The peer's text as one of ours: cut to SIZE, printable. */
+void control_text(char *to, size_t size, const char *from, size_t length);
+/* Closes what nobody took (set to -1). */
+void control_drop(struct received *r);
+
+/* Of a packet socket, and of a stream. */
+int control_packet_send(struct control *c, const void *packet, size_t length, int fd);
+int control_packet_receive(struct control *c, struct received *r);
+int control_stream_send(struct control *c, const void *packet, size_t length);
+int control_stream_receive(struct control *c, struct received *r);
+/* What waits goes out as far as the socket takes it. */
+void control_stream_flush(struct control *c);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Control packets on a packet socket: whole ones, their descriptors never leaked. */
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "slmpm/connect/control.h"
+
+int control_packet_send(struct control *c, const void *packet, size_t length, int fd)
+{
+	char space[CMSG_SPACE(sizeof(int))] = {0};
+	struct iovec iov = {.iov_base = (void *)(uintptr_t)packet, .iov_len = length};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	if (fd >= 0) {
+		struct cmsghdr *cmsg;
+
+		msg.msg_control = space;
+		msg.msg_controllen = sizeof(space);
+		cmsg = CMSG_FIRSTHDR(&msg);
+		cmsg->cmsg_level = SOL_SOCKET;
+		cmsg->cmsg_type = SCM_RIGHTS;
+		cmsg->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(cmsg), &fd, sizeof(int));
+	}
+	return sendmsg(c->socket.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+static void take_descriptors(struct msghdr *msg, struct received *r)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		size_t n;
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (size_t i = 0; i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+			if (r->fd_count < CONTROL_FDS)
+				r->fds[r->fd_count++] = fd;
+			else
+				close(fd);
+		}
+	}
+}
+
+int control_packet_receive(struct control *c, struct received *r)
+{
+	char space[CMSG_SPACE(CONTROL_FDS * sizeof(int))];
+	struct iovec iov = {.iov_base = &r->packet, .iov_len = sizeof(r->packet)};
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = space,
+		.msg_controllen = sizeof(space),
+	};
+	ssize_t n = recvmsg(c->socket.fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	r->fd_count = 0;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (n < 0 && errno == ECONNRESET)
+		return 2; /* it closed with bells unread; what it sent is still to come */
+	if (n <= 0)
+		return -EPIPE;
+	r->length = (size_t)n;
+	take_descriptors(&msg, r);
+	if (msg.msg_flags & MSG_TRUNC)
+		r->length = 0;
+	if (msg.msg_flags & MSG_CTRUNC) { /* at the descriptor limit the kernel drops them */
+		bool excess = r->fd_count == CONTROL_FDS;
+
+		control_drop(r);
+		if (excess) { /* or more came than any packet has */
+			r->fd_count = 0;
+			r->length = 0;
+			return 1;
+		}
+		r->fd_count = 0;
+		return -EMFILE;
+	}
+	return 1;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The handshake, the same on both sides:
+ *
+ *     HELLO  version, limits, nonce          each side, at once
+ *     NONCE  the peer's nonce, returned after its pidfd was taken
+ *     ROUND  0, 1, ...: the fabric's blobs and descriptors, until it says connected
+ *
+ * Over TCP a PROOF takes the nonce's place, that the secret is known: first of who connected, and
+ * then, if that holds, of the other. Nothing else of a stranger is used before.
+ *
+ * Each step has an exact length, a legal state and a deadline.
+ */
+#include "slmpm/connect/handshake.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "slmpm/message/am.h"
+#include "slmpm/domain.h"
+#include "slmpm/connect/bootstrap.h"
+#include "slmpm/error.h"
+#include "slmpm/message/fetch.h"
+#include "slmpm/bond/further.h"
+#include "slmpm/connect/hello.h"
+#include "slmpm/connect/listener.h"
+#include "slmpm/log.h"
+#include "slmpm/memory/memory.h"
+#include "slmpm/connect/near.h"
+#include "slmpm/memory/share.h"
+#include "slmpm/stats.h"
+#include "slmpm/wait.h"
+
+#define PAYLOAD_LEAST (HELLO_PACKET_LEAST + CHECKSUM_SPARE)
+
+int handshake_refuse(struct endpoint *ep, int error, const char *why)
+{
+	endpoint_refused(ep, error, why);
+	return -EPROTO;
+}
+
+/* Of a connection beside the control connection. */
+static bool is_loss(int rc)
+{
+	return rc == -ECONNREFUSED || rc == -ECONNRESET || rc == -EPIPE || rc == -ETIMEDOUT ||
+	       rc == -EHOSTUNREACH || rc == -ENETUNREACH;
+}
+
+/* Not the peer's doing, or not its lie: an errno. */
+static int fail(struct endpoint *ep, int rc, const char *what)
+{
+	char why[112], text[64] = "";
+	int error = is_loss(rc) ? SLMPM_EDEAD : -error_system(rc, what);
+
+	snprintf(why, sizeof(why), "%s: %s", what, strerror_r(-rc, text, sizeof(text)));
+	return handshake_refuse(ep, error, why);
+}
+
+/*
+ * The first offer takes a ring's worth of zeroed pages: made while the peer's program is still being
+ * loaded, or reads our hello. A stranger at a listener gets none before it has shown itself.
+ */
+static void prepare_offer(struct control *c)
+{
+	int rc = c->ep->link.fabric->address(c->ep->link.port, 0, &c->offer);
+
+	c->offered = rc < 0 ? rc : 1;
+}
+
+static int send_round(struct control *c)
+{
+	struct fabric_blob blob = {0};
+	struct wire_round round = {.round = LITTLE_32(c->round)};
+	struct endpoint *ep = c->ep;
+	int rc;
+
+	if (c->round == 0 && c->offered) {
+		blob = c->offer;
+		rc = c->offered;
+	} else {
+		rc = ep->link.fabric->address(ep->link.port, c->round, &blob);
+	}
+	if (rc < 0)
+		return fail(ep, rc, "no memory for a ring is to be had");
+	round.blob_length = LITTLE_32(blob.length);
+	memcpy(round.blob, blob.bytes, blob.length);
+	return control_send(c, &round, sizeof(round), WIRE_ROUND, blob.fd_count ? blob.fds[0] : -1);
+}
+
+static int send_proof(struct control *c)
+{
+	struct control_stream *s = c->stream;
+	struct wire_proof proof = {.head.type = 0};
+	const struct listener *l = c->ep->listener;
+
+	if (l)
+		near_invite(&l->near, &proof.near, &s->guest);
+
+	secret_prove(&s->secret, s->active, s->active ? &s->ours : &s->theirs,
+		     s->active ? &s->theirs : &s->ours, proof.proof);
+	return control_send(c, &proof, sizeof(proof), WIRE_PROOF, -1);
+}
+
+static int take_hello(struct control *c, const struct received *r)
+{
+	const struct wire_hello *hello = &r->packet.hello;
+	struct endpoint *ep = c->ep;
+	struct wire_nonce nonce = {.nonce = hello->nonce};
+
+	if (r->length != sizeof(*hello) || r->fd_count)
+		return handshake_refuse(ep, SLMPM_EPROTO, "its hello has the wrong length");
+	if (hello_look(ep, hello) < 0)
+		return -EPROTO;
+	if (c->stream) {
+		c->stream->theirs = *hello;
+		c->step = WAIT_PROOF;
+		return c->stream->active ? send_proof(c) : 0;
+	}
+	bootstrap_moved(ep);
+	c->step = WAIT_NONCE;
+	if (hello_agree(c, hello) < 0)
+		return -EPROTO;
+	return control_send(c, &nonce, sizeof(nonce), WIRE_NONCE, -1);
+}
+
+static bool is_proven(const struct control_stream *s, const struct wire_proof *proof)
+{
+	unsigned char right[sizeof(proof->proof)];
+
+	secret_prove(&s->secret, !s->active, s->active ? &s->ours : &s->theirs,
+		     s->active ? &s->theirs : &s->ours, right);
+	return key_same_secret(right, proof->proof);
+}
+
+static struct log_limit strangers;
+
+static int take_proof(struct control *c, const struct received *r)
+{
+	int rc;
+
+	if (!is_proven(c->stream, &r->packet.proof)) {
+		stats_violation("secret");
+		log_limited(&strangers, SLMPM_LOG_WARN, "%s: refused: it does not know the secret",
+			    c->ep->name);
+		return handshake_refuse(c->ep, SLMPM_EACCES, "the secrets of the two sides differ");
+	}
+	if (c->stream->active && !c->stream->stays) {
+		int fd = near_go(&r->packet.proof.near);
+
+		if (fd >= 0)
+			return bootstrap_move(c->ep, fd);
+	}
+	if (hello_agree(c, &c->stream->theirs) < 0)
+		return -EPROTO;
+	c->step = WAIT_ROUND;
+	rc = c->stream->active ? 0 : send_proof(c);
+	return rc < 0 ? rc : send_round(c);
+}
+
+static int take_nonce(struct control *c, const struct received *r)
+{
+	int rc;
+
+	if (r->length != sizeof(r->packet.nonce) || r->fd_count ||
+	    LITTLE_64(r->packet.nonce.nonce) != c->nonce)
+		return handshake_refuse(c->ep, SLMPM_EPROTO, "it does not return the nonce");
+	c->step = WAIT_ROUND;
+	rc = send_round(c);
+	return rc < 0 ? rc : 0;
+}
+
+static void connected(struct control *c)
+{
+	struct endpoint *ep = c->ep;
+
+	c->step = CONNECTED;
+	c->deadline = UINT64_MAX;
+	list_remove(&c->node);
+	if (!(c->features & WIRE_FEATURE_ACTIVE))
+		am_refuse(ep);
+	endpoint_up(ep);
+	if (!(c->features & WIRE_FEATURE_BUNDLE))
+		ep->bundle.most = 0;
+	ep->memory.agreed = c->features & WIRE_FEATURE_MEMORY;
+	if (c->features & WIRE_FEATURE_FETCH)
+		fetch_open(ep);
+	if (c->features & WIRE_FEATURE_SHARE)
+		share_open(ep);
+	further_begin(ep);
+}
+
+/* The fabric has said RC of this round. What the peer sends in it while that is open, for it may be
+ * connected already, waits in the socket. */
+static int take_answer(struct control *c, int rc)
+{
+	struct endpoint *ep = c->ep;
+	char why[112];
+
+	if (rc == 2 || c->pending)
+		watch_for_end(ep->ctx, &c->socket, rc == 2);
+	c->pending = rc == 2;
+	if (rc == -EPROTO && ep->link.port->violation) {
+		snprintf(why, sizeof(why), "impossible %s", ep->link.port->violation);
+		return handshake_refuse(ep, SLMPM_EPROTO, why);
+	}
+	if (rc < 0)
+		return fail(ep, rc,
+			    is_loss(rc) ? "its link cannot be reached" :
+					  "the ring that it offers cannot be used");
+	if (rc == 2)
+		return 0;
+	c->round++;
+	if (rc == 1)
+		return send_round(c);
+	if (ep->link.port->payload_max < PAYLOAD_LEAST ||
+	    ep->link.port->payload_max_in < PAYLOAD_LEAST)
+		return handshake_refuse(ep, SLMPM_EPROTO, "impossible size of a ring");
+	rc = further_open(c);
+	if (rc < 0)
+		return fail(ep, rc, "no memory for several links is to be had");
+	connected(c);
+	return 0;
+}
+
+static int take_round(struct control *c, struct received *r)
+{
+	const struct wire_round *round = &r->packet.round;
+	struct endpoint *ep = c->ep;
+	struct fabric_blob blob = {.fds = {-1, -1}};
+	int rc;
+
+	if (r->length != sizeof(*round) || LITTLE_32(round->round) != (uint32_t)c->round ||
+	    LITTLE_32(round->blob_length) > sizeof(blob.bytes) || r->fd_count > 2)
+		return handshake_refuse(ep, SLMPM_EPROTO, "a step of the handshake is malformed");
+	blob.length = LITTLE_32(round->blob_length);
+	memcpy(blob.bytes, round->blob, blob.length);
+	blob.fd_count = r->fd_count;
+	for (int i = 0; i < r->fd_count; i++)
+		blob.fds[i] = r->fds[i];
+	rc = ep->link.fabric->connect(ep->link.port, c->round, &blob);
+	for (int i = 0; i < r->fd_count; i++)
+		r->fds[i] = blob.fds[i]; /* what the fabric took is -1 now */
+	return take_answer(c, rc);
+}
+
+void handshake_ask(struct control *c)
+{
+	struct endpoint *ep = c->ep;
+	int rc = c->pending && ep->state == SLMPM_PEER_CONNECTING ?
+			 ep->link.fabric->connect(ep->link.port, c->round, NULL) :
+			 2;
+
+	if (rc == 2)
+		return;
+	rc = take_answer(c, rc);
+	/* One that has left is told by its socket. */
+	if (rc < 0 && rc != -EPIPE && rc != -ECONNRESET && ep->state == SLMPM_PEER_CONNECTING) {
+		int error = error_system(rc, "handshake");
+
+		endpoint_refused(ep, -error, slmpm_error_detail());
+	}
+	wait_changed(ep->ctx);
+}
+
+void handshake_ask_again(struct context *ctx)
+{
+	LIST_EACH(at, &ctx->deadlines)
+		handshake_ask(LIST_ENTRY(at, struct control, node));
+	further_ask_all(ctx);
+}
+
+static void limit_step(struct control *c)
+{
+	if (c->deadline == UINT64_MAX && c->step != CONNECTED)
+		c->deadline = wait_now() + (uint64_t)config_get()->handshake_ms * 1000000;
+}
+
+int handshake_begin(struct control *c)
+{
+	int rc;
+
+	if (getrandom(&c->nonce, sizeof(c->nonce), 0) != sizeof(c->nonce))
+		return -EIO;
+	if (!c->ep->process || c->stream)
+		limit_step(c);
+	rc = hello_send(c);
+	if (rc == 0 && !c->ep->listener && !c->stream)
+		prepare_offer(c);
+	return rc;
+}
+
+int handshake_packet(struct control *c, struct received *r)
+{
+	uint32_t type = LITTLE_32(r->packet.head.type);
+
+	limit_step(c);
+	if (type == WIRE_HELLO && c->step == WAIT_HELLO)
+		return take_hello(c, r);
+	if (type == WIRE_NONCE && c->step == WAIT_NONCE)
+		return take_nonce(c, r);
+	if (type == WIRE_PROOF && c->step == WAIT_PROOF)
+		return take_proof(c, r);
+	if (type == WIRE_ROUND && c->step == WAIT_ROUND)
+		return take_round(c, r);
+	endpoint_poison(c->ep, "control packet out of turn");
+	return -EPROTO;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Hellos: what each side says of itself, and the terms that come of both. */
+#include "slmpm/connect/hello.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "slmpm/domain.h"
+#include "slmpm/bond/further.h"
+#include "slmpm/connect/handshake.h"
+
+static uint64_t lower(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Several of them are to fit the credit, unless somebody has asked for longer ones. */
+static uint64_t own_packet_max(const struct endpoint *ep)
+{
+	const struct config *config = config_get();
+
+	return config->packet_max ? (uint64_t)config->packet_max :
+				    lower(domain_caps(ep->link.port->domain->fabric)->packet_best,
+					  (uint64_t)config->eager_credit / 4);
+}
+
+int hello_send(struct control *c)
+{
+	const struct config *config = config_get();
+	struct endpoint *ep = c->ep;
+	struct wire_hello hello = {
+		.magic = LITTLE_64(WIRE_MAGIC),
+		.major = LITTLE_16(WIRE_MAJOR),
+		.minor = LITTLE_16(WIRE_MINOR),
+		.byte_order = LITTLE_32(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 1 : 2),
+		.features = LITTLE_64(WIRE_FEATURES | further_offer()),
+		.nonce = LITTLE_64(c->nonce),
+		.pid = c->stream ? 0 : (int32_t)LITTLE_32((uint32_t)getpid()),
+		.element = LITTLE_32(ep->element),
+		.packet_max = LITTLE_64(own_packet_max(ep)),
+		.eager_max = LITTLE_64(config->eager_max),
+		.eager_credit = LITTLE_64(config->eager_credit),
+		.loan_max = LITTLE_64(config->loan_max),
+	};
+	int rc;
+
+	snprintf(hello.version, sizeof(hello.version), "%s", slmpm_version());
+	snprintf(hello.fabric, sizeof(hello.fabric), "%s", ep->link.fabric->name);
+	rc = control_send(c, &hello, sizeof(hello), WIRE_HELLO, -1);
+	if (c->stream)
+		c->stream->ours = hello;
+	return rc;
+}
+
+/* What both sides keep to: the smaller of each pair. */
+static int agree(struct endpoint *ep, const struct wire_hello *hello)
+{
+	const struct config *config = config_get();
+	uint64_t packet = lower(own_packet_max(ep), LITTLE_64(hello->packet_max));
+	uint64_t eager = lower((uint64_t)config->eager_max, LITTLE_64(hello->eager_max));
+	uint64_t credit = lower((uint64_t)config->eager_credit, LITTLE_64(hello->eager_credit));
+
+	if (packet < HELLO_PACKET_LEAST || credit < 65536)
+		return handshake_refuse(ep, SLMPM_EPROTO, "impossible limits in its hello");
+	ep->loan_max = lower((uint64_t)config->loan_max, LITTLE_64(hello->loan_max));
+	packet = lower(packet, ep->loan_max / 2); /* longer loans than packets are to be had */
+	ep->packet_max = (uint32_t)lower(packet, credit / 2); /* one with its envelope must fit */
+	ep->eager_max = lower(eager, credit / 2);
+	ep->credit = credit;
+	return 0;
+}
+
+static int refuse_version(struct endpoint *ep, const struct wire_hello *hello)
+{
+	char why[112], version[sizeof(hello->version)];
+
+	control_text(version, sizeof(version), hello->version, sizeof(hello->version));
+	if (LITTLE_16(hello->major) == WIRE_MAJOR)
+		snprintf(why, sizeof(why),
+			 "it (library %.15s) requires features 0x%llx that this one (%s) lacks",
+			 version, (unsigned long long)LITTLE_64(hello->required) & ~WIRE_FEATURES,
+			 slmpm_version());
+	else
+		snprintf(why, sizeof(why),
+			 "it speaks wire version %d.%d (library %.15s), this is %d.%d (%s)",
+			 LITTLE_16(hello->major), LITTLE_16(hello->minor), version, WIRE_MAJOR,
+			 WIRE_MINOR, slmpm_version());
+	return handshake_refuse(ep, SLMPM_EVERSION, why);
+}
+
+int hello_look(struct endpoint *ep, const struct wire_hello *hello)
+{
+	if (LITTLE_64(hello->magic) != WIRE_MAGIC)
+		return handshake_refuse(ep, SLMPM_EPROTO, "it does not speak SLMPM");
+	if (LITTLE_16(hello->major) != WIRE_MAJOR || LITTLE_64(hello->required) & ~WIRE_FEATURES)
+		return refuse_version(ep, hello);
+	return 0;
+}
+
+int hello_agree(struct control *c, const struct wire_hello *hello)
+{
+	struct endpoint *ep = c->ep;
+
+	if (strncmp(hello->fabric, ep->link.fabric->name, sizeof(hello->fabric)) != 0)
+		return handshake_refuse(ep, SLMPM_EVERSION, "it wants another fabric");
+	c->features = LITTLE_64(hello->features) & (WIRE_FEATURES | further_offer());
+	ep->big_endian = LITTLE_32(hello->byte_order) == 2;
+	if (agree(ep, hello) < 0)
+		return -EPROTO;
+	if (!ep->pid && !c->stream)
+		ep->pid = (int32_t)LITTLE_32((uint32_t)hello->pid);
+	endpoint_name(ep);
+	return 0;
+}

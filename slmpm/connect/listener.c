@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Listening: addresses and secrets, and handing connections to who accepts. */
+#include "slmpm/connect/listener.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "slmpm/endpoint.h"
+#include "slmpm/error.h"
+#include "slmpm/connect/net.h"
+#include "slmpm/connect/url.h"
+#include "slmpm/wait.h"
+
+/* Over TCP, that nobody has looked at: those beyond come again late. */
+#define NET_QUEUE 1024
+
+struct handle_table listener_table = HANDLE_TABLE("listener", struct listener);
+
+/* What the address says, SLMPM_SECRET, or one made up: slmpm_listener_query hands it out. */
+static int find_secret(struct listener *l, const struct url *url)
+{
+	int rc = 0;
+
+	l->secret = url->secret;
+	if (!l->secret.known)
+		rc = secret_configured(&l->secret);
+	if (rc == 0 && !l->secret.known && secret_make(&l->secret) < 0)
+		rc = error_set(SLMPM_ESYSTEM, "no random bytes are to be had");
+	return rc;
+}
+
+static void set_url(struct listener *l, const struct url *url)
+{
+	bool v6 = strchr(url->host, ':');
+
+	if (!l->tcp)
+		snprintf(l->url, sizeof(l->url), "%s", url->text);
+	else
+		snprintf(l->url, sizeof(l->url), "tcp://%s%s%s:%u", v6 ? "[" : "",
+			 *url->host ? url->host : "*", v6 ? "]" : "", net_port(l->watch.fd));
+}
+
+static void close_it(struct listener *l)
+{
+	near_close(&l->near, l->ctx);
+	watch_remove(l->ctx, &l->watch);
+	listener_forked(l);
+	if (l->path[0])
+		unlink(l->path);
+}
+
+/* Its socket; what is left of a failed one goes with close_it. */
+static int begin(struct listener *l, const char *text)
+{
+	struct url url;
+	int rc = url_parse(&url, text);
+
+	if (rc < 0)
+		return rc;
+	l->tcp = url.kind == URL_TCP;
+	if (l->tcp && !fabric_find("tcp"))
+		return error_set(SLMPM_ENOTSUP, "%s: this library has no fabric \"tcp\"", url.text);
+	if (l->tcp)
+		rc = find_secret(l, &url);
+	if (rc == 0)
+		rc = l->watch.fd = url_listen(&url, l->tcp ? NET_QUEUE : LISTENER_HALF_OPEN);
+	if (rc < 0)
+		return rc;
+	snprintf(l->path, sizeof(l->path), "%s", url_path(&url));
+	set_url(l, &url);
+	l->spare = listener_spare(l);
+	if (l->tcp)
+		near_open(&l->near, l->ctx, l);
+	rc = watch_add(l->ctx, &l->watch);
+	return rc < 0 ? error_system(rc, url.text) : 0;
+}
+
+int slmpm_listen(slmpm_listener *out, slmpm_ctx handle, const char *url)
+{
+	struct listener *l;
+	struct context *ctx;
+	int rc = 0;
+
+	if (!out)
+		return error_set(SLMPM_EINVAL, "slmpm_listen: no listener");
+	ctx = context_get(handle, &rc);
+	if (!ctx)
+		return rc;
+	l = handle_new(&listener_table);
+	if (!l)
+		return error_set(SLMPM_ENOMEM, "for a listener");
+	l->ctx = ctx;
+	l->spare = l->near.watch.fd = -1;
+	l->watch = (struct watch){.kind = WATCH_LISTENER, .fd = -1, .owner = l};
+	context_lock(ctx);
+	rc = begin(l, url);
+	if (rc < 0) {
+		close_it(l);
+		handle_free(&listener_table, l);
+	} else {
+		list_append(&ctx->listeners, &l->node);
+		out->id = handle_id(l);
+	}
+	context_unlock(ctx);
+	return rc;
+}
+
+int slmpm_listener_query(slmpm_listener handle, struct slmpm_listener_info *info)
+{
+	struct listener *l = handle_get(&listener_table, handle.id);
+
+	if (!l)
+		return handle_error(&listener_table, handle.id);
+	if (!info || info->size < sizeof(*info))
+		return error_set(SLMPM_EINVAL, "slmpm_listener_query: set .size of the structure");
+	info->port = l->tcp ? net_port(l->watch.fd) : 0;
+	snprintf(info->url, sizeof(info->url), "%s", l->url);
+	info->secret[0] = 0;
+	if (l->tcp)
+		secret_text(&l->secret, info->secret);
+	return 0;
+}
+
+void listener_forked(struct listener *l)
+{
+	if (l->watch.fd >= 0)
+		close(l->watch.fd);
+	if (l->spare >= 0)
+		close(l->spare);
+	if (l->near.watch.fd >= 0)
+		close(l->near.watch.fd);
+}
+
+void listener_forget_refused(struct context *ctx)
+{
+	ctx->refused = false;
+	for (uint32_t i = 0; i < ctx->count; i++) {
+		struct endpoint *ep = ctx->endpoints[i];
+
+		if (!ep->listener || ep->state == SLMPM_PEER_CONNECTING || ep->was_up)
+			continue;
+		endpoint_free(ep);
+		i--;
+	}
+}
+
+void listener_free(struct listener *l)
+{
+	for (uint32_t i = 0; i < l->ctx->count; i++)
+		if (l->ctx->endpoints[i]->listener == l)
+			l->ctx->endpoints[i]->listener = NULL;
+	list_remove(&l->node);
+	close_it(l);
+	endpoint_nobody(l->ctx);
+	handle_free(&listener_table, l);
+}
+
+int slmpm_unlisten(slmpm_listener handle)
+{
+	struct listener *l = handle_get(&listener_table, handle.id);
+	struct context *ctx;
+	int rc = 0;
+
+	if (!l)
+		return handle_error(&listener_table, handle.id);
+	ctx = l->ctx;
+	context_lock(ctx);
+	if (handle_get(&listener_table, handle.id) == l)
+		listener_free(l);
+	else /* another thread was first */
+		rc = handle_error(&listener_table, handle.id);
+	wait_changed(ctx);
+	context_unlock(ctx);
+	return rc;
+}
+
+/* ---- the next connection -------------------------------------------------------------------- */
+
+static struct endpoint *accepted(struct listener *l)
+{
+	for (uint32_t i = 0; i < l->ctx->count; i++) {
+		struct endpoint *ep = l->ctx->endpoints[i];
+
+		if (ep->listener == l && ep->was_up)
+			return ep;
+	}
+	return NULL;
+}
+
+struct acceptance {
+	slmpm_listener handle;
+	struct listener *listener; /* NULL: closed by another thread */
+	struct endpoint *ep;
+};
+
+static bool has_accepted(void *arg)
+{
+	struct acceptance *a = arg;
+
+	a->listener = handle_get(&listener_table, a->handle.id);
+	a->ep = a->listener ? accepted(a->listener) : NULL;
+	return a->ep || !a->listener;
+}
+
+int slmpm_accept(slmpm_listener handle, slmpm_peer *peer, int timeout_ms)
+{
+	struct listener *l = handle_get(&listener_table, handle.id);
+	struct acceptance a = {.handle = handle, .listener = l};
+	struct context *ctx;
+	int rc;
+
+	if (!l)
+		return handle_error(&listener_table, handle.id);
+	if (!peer)
+		return error_set(SLMPM_EINVAL, "slmpm_accept: no peer");
+	ctx = l->ctx;
+	context_lock(ctx);
+	if (handle_get(&listener_table, handle.id) == l)
+		listener_resume(l);
+	if (!timeout_ms)
+		(void)wait_look(ctx);
+	rc = wait_until(ctx, has_accepted, &a, timeout_ms);
+	if (a.ep) {
+		a.ep->listener = NULL;
+		peer->id = handle_id(a.ep);
+	} else if (!a.listener) {
+		rc = handle_error(&listener_table, handle.id);
+	} else if (!wait_forbidden(ctx, "slmpm_accept")) {
+		rc = error_set(SLMPM_ETIMEOUT, "nobody connected to %s", a.listener->url);
+	}
+	context_unlock(ctx);
+	return rc;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where unrelated processes connect: "shm:NAME" (abstract socket), "shm:/path", "tcp://host:port". */
+#ifndef SLMPM_LISTENER_H
+#define SLMPM_LISTENER_H
+
+#include "slmpm/handle.h"
+#include "slmpm/log.h"
+#include "slmpm/connect/near.h"
+#include "slmpm/connect/secret.h"
+#include "slmpm/watch.h"
+
+struct listener {
+	struct handle handle;
+	struct list node; /* ctx->listeners */
+	struct context *ctx;
+	struct watch watch;
+	int spare;      /* a descriptor that makes room to refuse a connection; -1: none */
+	bool paused;    /* connections wait that cannot even be refused ... */
+	uint64_t again; /* ... until this */
+	bool tcp;
+	struct near near;     /* of one over TCP: for those of this machine */
+	struct secret secret; /* that who connects over TCP must know */
+	struct log_limit refusals;
+	char path[108]; /* of a path socket, to be removed; else empty */
+	char url[320];  /* without the secret; with the port that it really has */
+};
+
+extern struct handle_table listener_table;
+
+#define LISTENER_HALF_OPEN 64 /* strangers that have not finished their handshake */
+
+void listener_ready(struct listener *l);
+void listener_near_ready(struct listener *l);
+/* A descriptor for l->spare, or -1. */
+int listener_spare(const struct listener *l);
+/* A paused one goes on, if descriptors may be had again. */
+void listener_resume(struct listener *l);
+/* Paused listeners whose time has come are tried again: the next time, UINT64_MAX for none. */
+uint64_t listener_deadlines(struct context *ctx, uint64_t now_ns);
+/* Frees who failed before anybody knew of them: while nobody holds an endpoint or a watch. */
+void listener_forget_refused(struct context *ctx);
+void listener_free(struct listener *l);
+/* In the child after fork: closes its copies of the descriptors, nothing else. */
+void listener_forked(struct listener *l);
+
+#endif

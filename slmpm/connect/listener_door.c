@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The door of a listener: who is taken in, who is refused, and why. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "slmpm/connect/bootstrap.h"
+#include "slmpm/connect/connect.h"
+#include "slmpm/connect/control.h"
+#include "slmpm/connect/listener.h"
+#include "slmpm/log.h"
+#include "slmpm/connect/net.h"
+#include "slmpm/wait.h"
+
+#define IDLE_MS  250 /* without a proof of the secret, after which a stranger makes room */
+#define AGAIN_MS 100 /* after which a paused listener is tried again */
+
+/* At L, or another listener of its kind: strangers on the network are not to keep out local ones. */
+static bool is_half_open(const struct listener *l, const struct control *c)
+{
+	return c->step != HUNG_UP && c->ep->listener && c->ep->listener->tcp == l->tcp;
+}
+
+static bool is_idle(const struct control *c, uint64_t now_ns)
+{
+	uint64_t whole = (uint64_t)config_get()->handshake_ms * 1000000;
+
+	return (c->step == WAIT_HELLO || c->step == WAIT_PROOF) &&
+	       now_ns + whole > c->deadline + IDLE_MS * UINT64_C(1000000);
+}
+
+/* Is there room for one more? Who has proved nothing in a while must go where others wait. */
+static bool has_room(struct listener *l)
+{
+	struct control *oldest = NULL;
+	uint32_t n = 0;
+
+	LIST_EACH(at, &l->ctx->deadlines) {
+		struct control *c = LIST_ENTRY(at, struct control, node);
+
+		if (!is_half_open(l, c))
+			continue;
+		n++;
+		if (!oldest || c->deadline < oldest->deadline)
+			oldest = c;
+	}
+	if (n < LISTENER_HALF_OPEN)
+		return true;
+	if (!l->tcp || !is_idle(oldest, wait_now()))
+		return false;
+	endpoint_refused(oldest->ep, SLMPM_ETIMEOUT, "it says nothing, and others wait");
+	return true;
+}
+
+static int take_connection(struct listener *l)
+{
+	return accept4(l->watch.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+}
+
+static void refuse(struct listener *l, int fd, int error, const char *why)
+{
+	log_limited(&l->refusals, SLMPM_LOG_WARN, "%s: a connection was refused: %s", l->url, why);
+	if (error) /* nothing is said to another user */
+		control_refuse(fd, error, why);
+	if (l->tcp)
+		control_leave(fd);
+	close(fd);
+}
+
+static void adopt(struct listener *l, int fd)
+{
+	struct connection from = {.fd = fd, .stream = l->tcp, .secret = &l->secret};
+	int rc = l->tcp ? net_prepare(fd) : 0;
+
+	if (rc < 0)
+		close(fd);
+	else
+		(void)connect_adopt(l->ctx, &from, l, &rc);
+}
+
+/* Any file would do. */
+int listener_spare(const struct listener *l)
+{
+	return fcntl(l->ctx->epoll, F_DUPFD_CLOEXEC, 0);
+}
+
+/*
+ * A connection that cannot be taken stays readable, and so would keep its context awake for ever.
+ * The spare descriptor makes room to refuse it.
+ */
+static void refuse_for_want(struct listener *l)
+{
+	int fd = -1;
+
+	if (l->spare >= 0) {
+		close(l->spare);
+		fd = take_connection(l);
+	}
+	if (fd >= 0)
+		refuse(l, fd, SLMPM_ENOFILE, "out of file descriptors");
+	l->spare = listener_spare(l);
+	if (fd < 0 && l->spare < 0) {
+		watch_remove(l->ctx, &l->watch);
+		l->paused = l->ctx->paused = true;
+		l->again = wait_now() + AGAIN_MS * UINT64_C(1000000);
+	}
+}
+
+/* Descriptors may be had again. */
+void listener_resume(struct listener *l)
+{
+	if (l->spare < 0)
+		l->spare = listener_spare(l);
+	if (l->paused && l->spare >= 0)
+		l->paused = watch_add(l->ctx, &l->watch) < 0;
+}
+
+uint64_t listener_deadlines(struct context *ctx, uint64_t now_ns)
+{
+	uint64_t next = UINT64_MAX;
+
+	if (!ctx->paused)
+		return next;
+	LIST_EACH(at, &ctx->listeners) {
+		struct listener *l = LIST_ENTRY(at, struct listener, node);
+
+		if (l->paused && now_ns >= l->again) {
+			l->again = now_ns + AGAIN_MS * UINT64_C(1000000);
+			listener_resume(l);
+		}
+		if (l->paused && l->again < next)
+			next = l->again;
+	}
+	ctx->paused = next != UINT64_MAX;
+	return next;
+}
+
+void listener_ready(struct listener *l)
+{
+	int fd = take_connection(l);
+
+	if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+		refuse_for_want(l);
+	else if (fd >= 0 && !l->tcp && !connect_allowed(fd))
+		refuse(l, fd, 0, "another user");
+	else if (fd >= 0 && !has_room(l))
+		refuse(l, fd, SLMPM_ELIMIT, "too many handshakes at a time");
+	else if (fd >= 0)
+		adopt(l, fd);
+}
+
+/* Who has proved itself over TCP, and turns out to be on this machine. */
+void listener_near_ready(struct listener *l)
+{
+	uint64_t guest;
+	int fd = near_accept(&l->near, &guest);
+
+	if (fd < 0)
+		return;
+	LIST_EACH(at, &l->ctx->deadlines) {
+		struct control *c = LIST_ENTRY(at, struct control, node);
+
+		if (c->ep->listener != l || c->step != WAIT_ROUND || !c->stream ||
+		    c->stream->guest != guest)
+			continue;
+		if (bootstrap_move(c->ep, fd) < 0)
+			endpoint_refused(c->ep, SLMPM_ENOMEM, "no memory for a nearer way");
+		return;
+	}
+	close(fd);
+}

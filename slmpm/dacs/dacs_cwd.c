@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Private working directories of accelerators: PREFIX/dacs-UID-XXXXXX. A shared lock on the file
+ * .lock inside, held by the host and by the accelerator, says that it is in use; whoever starts an
+ * accelerator there next removes those that nobody holds. One that is to be kept has .keep instead.
+ */
+#include "slmpm/dacs/dacs_internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LOCK_NAME ".lock"
+#define KEEP_NAME ".keep"
+#define DEPTH_MAX 64 /* of a tree that is removed */
+
+static void name_start(char name[32])
+{
+	snprintf(name, 32, "dacs-%u-", (unsigned)geteuid());
+}
+
+static DACS_ERR_T code_of(int error)
+{
+	switch (error) {
+	case ENAMETOOLONG: return DACS_ERR_TOO_LONG;
+	case ENOSPC:
+	case EDQUOT:
+	case ENOMEM:
+	case EMFILE:
+	case ENFILE: return DACS_ERR_NO_RESOURCE;
+	default: return DACS_ERR_INVALID_CWD;
+	}
+}
+
+/* A lock on the new directory, or -errno; -EAGAIN when a sweeper was faster than we. */
+static int hold(const char *path, bool keep)
+{
+	int dir = open(path, O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), fd;
+	struct stat st;
+
+	if (dir < 0)
+		return errno == ENOENT ? -EAGAIN : -errno;
+	fd = openat(dir, keep ? KEEP_NAME : LOCK_NAME, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	close(dir);
+	if (fd < 0)
+		return errno == ENOENT ? -EAGAIN : -errno;
+	if (flock(fd, LOCK_SH | LOCK_NB) != 0 || fstat(fd, &st) != 0 || !st.st_nlink) {
+		close(fd);
+		return -EAGAIN;
+	}
+	return fd;
+}
+
+DACS_ERR_T dacsi_cwd_make(const char *prefix, bool keep, char **path, int *lock)
+{
+	char start[32];
+
+	name_start(start);
+	for (int tries = 0; tries < 100; tries++) {
+		if (asprintf(path, "%s/%sXXXXXX", prefix, start) < 0) {
+			*path = NULL;
+			return DACS_ERR_NO_RESOURCE;
+		}
+		*lock = mkdtemp(*path) ? hold(*path, keep) : -errno;
+		if (*lock >= 0)
+			return DACS_SUCCESS;
+		free(*path);
+		*path = NULL;
+		if (*lock != -EAGAIN)
+			return code_of(-*lock);
+	}
+	return DACS_ERR_INVALID_CWD;
+}
+
+static void remove_content(int dir, int depth);
+
+/* By descriptors and without following links: names may change under us. */
+static void remove_entry(int dir, const char *name, int depth)
+{
+	int fd;
+
+	if (unlinkat(dir, name, 0) == 0)
+		return;
+	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0 && depth < DEPTH_MAX)
+		remove_content(fd, depth + 1); /* closes it */
+	else if (fd >= 0)
+		close(fd);
+	(void)unlinkat(dir, name, AT_REMOVEDIR);
+}
+
+static void remove_content(int dir, int depth)
+{
+	DIR *list = fdopendir(dir);
+	struct dirent *entry;
+
+	if (!list) {
+		close(dir);
+		return;
+	}
+	while ((entry = readdir(list)))
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			remove_entry(dir, entry->d_name, depth);
+	closedir(list);
+}
+
+void dacsi_cwd_remove(char *path, int lock, bool keep)
+{
+	if (!keep)
+		remove_entry(AT_FDCWD, path, 0);
+	if (lock >= 0)
+		close(lock);
+	free(path);
+}
+
+/* Removes a directory that nobody holds; true when it did. */
+static bool sweep_one(int prefix, const char *name)
+{
+	int dir = openat(prefix, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), lock;
+	struct stat st;
+	bool stale = false;
+
+	if (dir < 0)
+		return false;
+	if (fstat(dir, &st) != 0 || st.st_uid != geteuid()) {
+		close(dir);
+		return false;
+	}
+	lock = openat(dir, LOCK_NAME, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	close(dir);
+	if (lock < 0) /* its maker died at birth, or is to be kept: only an empty one goes */
+		return unlinkat(prefix, name, AT_REMOVEDIR) == 0;
+	if (flock(lock, LOCK_EX | LOCK_NB) == 0) {
+		remove_entry(prefix, name, 0);
+		stale = true;
+	}
+	close(lock);
+	return stale;
+}
+
+int dacsi_cwd_sweep(const char *prefix)
+{
+	DIR *list = opendir(prefix);
+	struct dirent *entry;
+	char start[32];
+	int n = 0;
+
+	if (!list)
+		return 0;
+	name_start(start);
+	while ((entry = readdir(list)))
+		if (strncmp(entry->d_name, start, strlen(start)) == 0)
+			n += sweep_one(dirfd(list), entry->d_name);
+	closedir(list);
+	return n;
+}
+
+int dacsi_cwd_hold(const char *path)
+{
+	int dir = open(path, O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), fd;
+
+	if (dir < 0)
+		return -1;
+	fd = openat(dir, LOCK_NAME, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	close(dir);
+	if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a put or get is asked to move, checked and turned into SLMPM's terms. */
+#include "slmpm/dacs/dacs_internal.h"
+
+#include <limits.h>
+
+#define QUAD 16 /* bytes: what a Cell processor transfers at once */
+
+/* What SLMPM_DACS_STRICT asks of each element. */
+static bool aligned(const struct dacsi_dma_call *call, uint64_t address, uint64_t size)
+{
+	uint64_t unit = QUAD;
+
+	if (call->list && size % QUAD)
+		return false;
+	if (size < QUAD)
+		unit = UINT64_C(1) << (63 - __builtin_clzll(size));
+	return address % unit == 0;
+}
+
+/* One side's list against the LIMIT bytes that lie at BASE. */
+static DACS_ERR_T check_side(const struct dacsi_dma_call *call, const dacs_dma_list_t *list,
+			     uint32_t count, uint64_t base, uint64_t limit, uint64_t *total)
+{
+	uint64_t unit = UINT64_C(1) << call->swap;
+
+	*total = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t offset = list[i].offset, size = list[i].size;
+
+		if (!size || size % unit || *total + size < *total)
+			return DACS_ERR_INVALID_SIZE;
+		if (offset > limit || size > limit - offset)
+			return DACS_ERR_BUF_OVERFLOW;
+		if (dacsi.set.strict && !aligned(call, base + offset, size))
+			return DACS_ERR_NOT_ALIGNED;
+		*total += size;
+	}
+	return DACS_SUCCESS;
+}
+
+static DACS_ERR_T check_lists(const struct dacsi_dma_call *call)
+{
+	if (!call->remote_list || !call->local_list)
+		return DACS_ERR_INVALID_ADDR;
+	if (!call->remote_count || !call->local_count)
+		return DACS_ERR_INVALID_SIZE;
+	/* Either gather or scatter. */
+	if (call->remote_count != 1 && call->local_count != 1)
+		return DACS_ERR_INVALID_SIZE;
+	return call->remote_count > INT_MAX || call->local_count > INT_MAX ? DACS_ERR_INVALID_SIZE :
+									     DACS_SUCCESS;
+}
+
+static DACS_ERR_T list_check(const struct dacsi_dma_call *call, const struct dacsi_region *remote,
+			     const struct dacsi_region *local, uint64_t *total)
+{
+	uint64_t base = local ? local->address : (uintptr_t)call->base, here;
+	uint64_t limit = local ? local->size : UINTPTR_MAX - base;
+	DACS_ERR_T rc = check_lists(call);
+
+	if (rc == DACS_SUCCESS)
+		rc = check_side(call, call->remote_list, call->remote_count, remote->address,
+				remote->size, total);
+	if (rc == DACS_SUCCESS)
+		rc = check_side(call, call->local_list, call->local_count, base, limit, &here);
+	if (rc != DACS_SUCCESS)
+		return rc;
+	return *total == here && here <= SLMPM_MESSAGE_MAX ? DACS_SUCCESS : DACS_ERR_INVALID_SIZE;
+}
+
+static DACS_ERR_T find_ends(const struct dacsi_dma_call *call, struct dacsi_region **remote,
+			    struct dacsi_region **local)
+{
+	uint32_t here = call->put ? DACS_MEM_READ_ONLY : DACS_MEM_WRITE_ONLY;
+
+	*remote = dacsi_region_find(call->remote, call->family);
+	*local = NULL;
+	if (!*remote)
+		return DACS_ERR_INVALID_HANDLE;
+	if ((*remote)->owner)
+		return DACS_ERR_OWNER;
+	if (call->family == DACSI_REMOTE)
+		return call->base ? DACS_SUCCESS : DACS_ERR_INVALID_ADDR;
+	*local = dacsi_region_find(call->local, call->family);
+	if (!*local)
+		return DACS_ERR_INVALID_HANDLE;
+	if (!(*local)->owner)
+		return DACS_ERR_NOT_OWNER;
+	return (*local)->local_access & here ? DACS_SUCCESS : DACS_ERR_NO_PERM;
+}
+
+DACS_ERR_T dacsi_dma_check(const struct dacsi_dma_call *call, struct dacsi_region **remote,
+			   struct dacsi_region **local, uint64_t *total)
+{
+	uint32_t there = call->put ? DACS_MEM_WRITE_ONLY : DACS_MEM_READ_ONLY;
+	DACS_ERR_T rc;
+
+	if (!dacsi_wid_find(call->wid))
+		return DACS_ERR_INVALID_WID;
+	if ((unsigned)call->swap > DACS_BYTE_SWAP_DOUBLE_WORD ||
+	    (unsigned)call->order > DACS_ORDER_ATTR_FENCE)
+		return DACS_ERR_INVALID_ATTR;
+	rc = find_ends(call, remote, local);
+	if (rc == DACS_SUCCESS)
+		rc = list_check(call, *remote, *local, total);
+	if (rc != DACS_SUCCESS)
+		return rc;
+	if (!((*remote)->remote_access & there))
+		return DACS_ERR_NO_PERM;
+	return (*remote)->process ? DACS_SUCCESS : DACS_ERR_DE_TERM;
+}
+
+void dacsi_dma_convert(const struct dacsi_dma_call *call, const struct dacsi_region *local,
+		       struct slmpm_span *spans, struct slmpm_iov *pieces)
+{
+	unsigned char *base = local ? (unsigned char *)(uintptr_t)local->address : call->base;
+
+	for (uint32_t i = 0; i < call->remote_count; i++)
+		spans[i] =
+			(struct slmpm_span){call->remote_list[i].offset, call->remote_list[i].size};
+	for (uint32_t i = 0; i < call->local_count; i++)
+		pieces[i] = (struct slmpm_iov){base + call->local_list[i].offset,
+					       call->local_list[i].size};
+}

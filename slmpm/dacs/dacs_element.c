@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Elements: what this process has reserved. SLMPM keeps the reservations apart node-wide. */
+#include "slmpm/dacs/dacs_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* SLMPM's type, or -1: of the others a node of this kind has none. */
+static int element_type(DACS_DE_TYPE_T type)
+{
+	return type == DACS_DE_CBE ? SLMPM_ELEMENT_ACCELERATOR : -1;
+}
+
+static bool type_exists(DACS_DE_TYPE_T type)
+{
+	return (int)type > DACS_DE_INVALID && (int)type < DACS_DE_MAX_TYPE;
+}
+
+static bool held(de_id_t de)
+{
+	for (uint32_t i = 0; i < dacsi.element_count; i++)
+		if (dacsi.elements[i] == de)
+			return true;
+	return false;
+}
+
+DACS_ERR_T dacsi_element_check(de_id_t de)
+{
+	if (de == DACS_DE_SELF || de == DACS_DE_PARENT)
+		return DACS_ERR_INVALID_TARGET;
+	return held(de) ? DACS_SUCCESS : DACS_ERR_INVALID_DE;
+}
+
+void dacsi_element_release_all(void)
+{
+	if (dacsi.element_count)
+		(void)slmpm_element_release(dacsi.ctx, (int)dacsi.element_count, dacsi.elements);
+	free(dacsi.elements);
+	dacsi.elements = NULL;
+	dacsi.element_count = 0;
+}
+
+DACS_ERR_T dacs_get_num_avail_children(DACS_DE_TYPE_T type, uint32_t *num_children)
+{
+	DACS_ERR_T rc = dacsi_enter();
+	int n = 0;
+
+	if (rc != DACS_SUCCESS)
+		return rc;
+	if (!num_children)
+		return dacsi_leave(DACS_ERR_INVALID_ADDR);
+	if (!type_exists(type))
+		return dacsi_leave(DACS_ERR_INVALID_ATTR);
+	if (element_type(type) >= 0)
+		n = slmpm_element_count(dacsi.ctx, element_type(type));
+	if (n < 0)
+		return dacsi_leave(dacsi_code(n));
+	*num_children = (uint32_t)n;
+	return dacsi_leave(DACS_SUCCESS);
+}
+
+/* Room for MORE elements in the list. */
+static bool widen(uint32_t more)
+{
+	size_t size = ((size_t)dacsi.element_count + more) * sizeof(de_id_t);
+	de_id_t *wider = realloc(dacsi.elements, size);
+
+	if (wider)
+		dacsi.elements = wider;
+	return wider != NULL;
+}
+
+DACS_ERR_T dacs_reserve_children(DACS_DE_TYPE_T type, uint32_t *num_children, de_id_t *de_list)
+{
+	DACS_ERR_T rc = dacsi_enter();
+	uint32_t want;
+	int n = 0;
+
+	if (rc != DACS_SUCCESS)
+		return rc;
+	if (!num_children || !de_list)
+		return dacsi_leave(DACS_ERR_INVALID_ADDR);
+	if (!type_exists(type))
+		return dacsi_leave(DACS_ERR_INVALID_ATTR);
+	if (!*num_children)
+		return dacsi_leave(DACS_ERR_INVALID_SIZE);
+	want = *num_children < 65536 ? *num_children : 65536;
+	if (element_type(type) >= 0) {
+		if (!widen(want))
+			return dacsi_leave(DACS_ERR_NO_RESOURCE);
+		n = slmpm_element_reserve(dacsi.ctx, element_type(type), (int)want,
+					  dacsi.elements + dacsi.element_count);
+	}
+	if (n < 0)
+		return dacsi_leave(dacsi_code(n));
+	if (n > 0)
+		memcpy(de_list, dacsi.elements + dacsi.element_count, (size_t)n * sizeof(*de_list));
+	dacsi.element_count += (uint32_t)n;
+	*num_children = (uint32_t)n;
+	return dacsi_leave(DACS_SUCCESS);
+}
+
+/* Whether each of the list may be released: held, named once, and nothing runs there. */
+static DACS_ERR_T releasable(uint32_t n, const de_id_t *list)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const struct dacsi_process *process = dacsi_process_on(list[i]);
+
+		if (!held(list[i]))
+			return DACS_ERR_INVALID_DE;
+		for (uint32_t k = 0; k < i; k++)
+			if (list[k] == list[i])
+				return DACS_ERR_INVALID_DE;
+		if (process && !process->ended)
+			return DACS_ERR_RESOURCE_BUSY;
+	}
+	return DACS_SUCCESS;
+}
+
+static void drop(de_id_t de)
+{
+	struct dacsi_process *process = dacsi_process_on(de);
+	uint32_t i = 0;
+
+	if (process)
+		dacsi_process_reap(process);
+	while (dacsi.elements[i] != de)
+		i++;
+	dacsi.elements[i] = dacsi.elements[--dacsi.element_count];
+}
+
+DACS_ERR_T dacs_release_de_list(uint32_t num_des, de_id_t *de_list)
+{
+	DACS_ERR_T rc = dacsi_enter();
+	int released;
+
+	if (rc != DACS_SUCCESS)
+		return rc;
+	if (!num_des)
+		return dacsi_leave(DACS_ERR_INVALID_SIZE);
+	if (!de_list)
+		return dacsi_leave(DACS_ERR_INVALID_ADDR);
+	for (uint32_t i = 0; i < dacsi.element_count; i++)
+		dacsi_process_look(dacsi.elements[i]);
+	rc = releasable(num_des, de_list);
+	if (rc != DACS_SUCCESS)
+		return dacsi_leave(rc);
+	for (uint32_t i = 0; i < num_des; i++)
+		drop(de_list[i]);
+	released = slmpm_element_release(dacsi.ctx, (int)num_des, de_list);
+	return dacsi_leave(dacsi_code(released < 0 ? released : 0));
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Codes as text, and error handlers: what they are told about children that ended badly. */
+#include "slmpm/dacs/dacs_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *dacs_strerror(DACS_ERR_T errcode)
+{
+	switch ((int)errcode) {
+#define STATUS_TEXT(name, number, text)                                                            \
+	case number: return "DACS_" #name ": " text;
+		DACS_STATUSES(STATUS_TEXT)
+#define ERROR_TEXT(name, number, text)                                                             \
+	case number: return "DACS_ERR_" #name ": " text;
+		DACS_ERRORS(ERROR_TEXT)
+	default: return "not a DaCS code";
+	}
+}
+
+/* Errors that handlers are looking at now. They are few: one for each thread inside a handler. */
+static pthread_mutex_t told_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dacsi_error *told;
+
+void dacsi_error_add(const struct dacsi_process *process)
+{
+	struct dacsi_error *e = calloc(1, sizeof(*e)), **link = &dacsi.errors;
+
+	if (!e)
+		return;
+	*e = (struct dacsi_error){
+		.num = process->outcome,
+		.code = (uint32_t)process->code,
+		.de = process->de,
+		.pid = process->pid,
+	};
+	snprintf(e->text, sizeof(e->text), "process %d on element %u %s %d%s%s%s", process->os_pid,
+		 process->de,
+		 e->num == DACS_STS_PROC_ABORTED ? "was ended by signal" : "exited with status",
+		 process->code, e->num == DACS_STS_PROC_ABORTED ? " (" : "",
+		 e->num == DACS_STS_PROC_ABORTED ? strsignal(process->code) : "",
+		 e->num == DACS_STS_PROC_ABORTED ? ")" : "");
+	while (*link)
+		link = &(*link)->next;
+	*link = e;
+}
+
+/* The first error not told yet, and the handlers as they are now. */
+static struct dacsi_error *take(dacs_error_handler_t handlers[DACSI_HANDLERS], uint32_t *count,
+				bool *abort_after)
+{
+	struct dacsi_error *e;
+
+	if (dacsi_enter() != DACS_SUCCESS)
+		return NULL;
+	e = dacsi.errors;
+	if (e)
+		dacsi.errors = e->next;
+	*count = dacsi.handler_count;
+	memcpy(handlers, dacsi.handlers, *count * sizeof(*handlers));
+	*abort_after = dacsi.set.abort && e && e->num == DACS_STS_PROC_ABORTED;
+	if (dacsi.threads)
+		pthread_mutex_unlock(&dacsi.lock);
+	return e;
+}
+
+static void tell(struct dacsi_error *e, const dacs_error_handler_t *handlers, uint32_t count)
+{
+	struct dacsi_error **link = &told;
+
+	pthread_mutex_lock(&told_lock);
+	e->next = told;
+	told = e;
+	pthread_mutex_unlock(&told_lock);
+	for (uint32_t i = 0; i < count; i++)
+		(void)handlers[i](e);
+	pthread_mutex_lock(&told_lock);
+	while (*link != e)
+		link = &(*link)->next;
+	*link = e->next;
+	pthread_mutex_unlock(&told_lock);
+}
+
+void dacsi_error_tell(void)
+{
+	dacs_error_handler_t handlers[DACSI_HANDLERS];
+	struct dacsi_error *e;
+	bool abort_after;
+	uint32_t count;
+
+	while ((e = take(handlers, &count, &abort_after))) {
+		tell(e, handlers, count);
+		if (abort_after) {
+			fprintf(stderr, "dacs: %s; SLMPM_DACS_ABORT=y\n", e->text);
+			abort();
+		}
+		free(e);
+	}
+}
+
+void dacsi_error_reset(void)
+{
+	struct dacsi_error *e;
+
+	while ((e = dacsi.errors)) {
+		dacsi.errors = e->next;
+		free(e);
+	}
+	dacsi.handler_count = 0;
+}
+
+DACS_ERR_T dacs_errhandler_reg(dacs_error_handler_t handler, uint32_t flags)
+{
+	DACS_ERR_T rc = dacsi_enter();
+
+	if (rc != DACS_SUCCESS)
+		return rc;
+	if (!handler)
+		return dacsi_leave(DACS_ERR_INVALID_ADDR);
+	if (flags)
+		return dacsi_leave(DACS_ERR_INVALID_ATTR);
+	if (dacsi.handler_count == DACSI_HANDLERS)
+		return dacsi_leave(DACS_ERR_NO_RESOURCE);
+	dacsi.handlers[dacsi.handler_count++] = handler;
+	return dacsi_leave(DACS_SUCCESS);
+}
+
+/* Copies the error out, so that a handle which is no error at all is noticed. */
+static DACS_ERR_T find(dacs_error_t error, struct dacsi_error **found)
+{
+	DACS_ERR_T rc = dacsi_enter();
+
+	if (rc != DACS_SUCCESS)
+		return rc;
+	if (dacsi.threads)
+		pthread_mutex_unlock(&dacsi.lock);
+	pthread_mutex_lock(&told_lock);
+	for (*found = told; *found && *found != error; *found = (*found)->next)
+		;
+	pthread_mutex_unlock(&told_lock);
+	return *found ? DACS_SUCCESS : DACS_ERR_INVALID_HANDLE;
+}
+
+DACS_ERR_T dacs_error_num(dacs_error_t error)
+{
+	struct dacsi_error *e;
+	DACS_ERR_T rc = find(error, &e);
+
+	return rc == DACS_SUCCESS ? e->num : rc;
+}
+
+/* The other four differ in the field only. */
+#define ERROR_FIELD(name, type, field)                                                             \
+	DACS_ERR_T dacs_error_##name(dacs_error_t error, type *out)                                \
+	{                                                                                          \
+		struct dacsi_error *e;                                                             \
+		DACS_ERR_T rc = find(error, &e);                                                   \
+                                                                                                   \
+		if (rc != DACS_SUCCESS)                                                            \
+			return rc;                                                                 \
+		if (!out)                                                                          \
+			return DACS_ERR_INVALID_ADDR;                                              \
+		*out = e->field;                                                                   \
+		return DACS_SUCCESS;                                                               \
+	}
+
+ERROR_FIELD(code, uint32_t, code)
+ERROR_FIELD(str, const char *, text)
+ERROR_FIELD(de, de_id_t, de)
+ERROR_FIELD(pid, dacs_process_id_t, pid)

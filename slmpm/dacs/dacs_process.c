@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Children that run: finding them, how they ended, ending them. */
+#include "slmpm/dacs/dacs_internal.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- finding -------------------------------------------------------------------------------- */
+
+struct dacsi_process *dacsi_process_on(de_id_t de)
+{
+	struct dacsi_process *p = dacsi.children;
+
+	while (p && p->de != de)
+		p = p->next;
+	return p;
+}
+
+static DACS_ERR_T find_child(de_id_t de, dacs_process_id_t pid, struct dacsi_process **process)
+{
+	DACS_ERR_T rc = dacsi_element_check(de);
+
+	if (rc != DACS_SUCCESS)
+		return rc;
+	*process = dacsi_process_on(de);
+	return *process && (*process)->pid == pid ? DACS_SUCCESS : DACS_ERR_INVALID_PID;
+}
+
+DACS_ERR_T dacsi_partner(de_id_t de, dacs_process_id_t pid, struct dacsi_process **process)
+{
+	if (de == DACS_DE_PARENT) {
+		*process = dacsi.parent;
+		if (!dacsi.parent)
+			return DACS_ERR_INVALID_TARGET;
+		return pid == DACS_PID_PARENT ? DACS_SUCCESS : DACS_ERR_INVALID_PID;
+	}
+	return find_child(de, pid, process);
+}
+
+void dacsi_process_init(struct dacsi_process *process, slmpm_peer peer)
+{
+	*process = (struct dacsi_process){
+		.peer = peer,
+		.pidfd = -1,
+		.credits = DACSI_MAILBOX_SLOTS,
+		.cwd_lock = -1,
+	};
+}
+
+DACS_ERR_T dacsi_process_channel(const struct dacsi_process *process)
+{
+	struct slmpm_peer_info info = {.size = sizeof(info)};
+	int rc = slmpm_peer_query(process->peer, &info);
+
+	if (rc < 0)
+		return dacsi_code(rc);
+	if (info.state == SLMPM_PEER_CONNECTING || info.state == SLMPM_PEER_UP)
+		return DACS_SUCCESS;
+	return info.state == SLMPM_PEER_POISONED ? DACS_ERR_INTERNAL : DACS_ERR_DE_TERM;
+}
+
+/* ---- how it ended --------------------------------------------------------------------------- */
+
+static void unwatch(struct dacsi_process *p)
+{
+	if (p->suspicious || p->kill_at)
+		dacsi.watched--;
+	p->suspicious = false;
+	p->kill_at = 0;
+	if (p->pidfd < 0)
+		return;
+	dacsi_watch_remove(p->pidfd);
+	close(p->pidfd);
+	p->pidfd = -1;
+}
+
+/* Looks without reaping: its messages can be read until dacs_de_wait or _test has told. */
+static bool look(struct dacsi_process *p)
+{
+	siginfo_t info = {0};
+
+	if (p->ended)
+		return true;
+	if (waitid(P_PID, (id_t)p->os_pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0) {
+		if (errno != ECHILD)
+			return false;
+		info.si_pid = p->os_pid; /* the application reaped it: nothing is known */
+		info.si_code = CLD_EXITED;
+	}
+	if (!info.si_pid)
+		return false;
+	unwatch(p);
+	p->ended = true;
+	p->code = info.si_status;
+	if (info.si_code != CLD_EXITED)
+		p->outcome = p->killed ? DACS_STS_PROC_KILLED : DACS_STS_PROC_ABORTED;
+	else
+		p->outcome = p->code ? DACS_STS_PROC_FAILED : DACS_STS_PROC_FINISHED;
+	if (p->outcome == DACS_STS_PROC_ABORTED || p->outcome == DACS_STS_PROC_FAILED)
+		dacsi_error_add(p);
+	return true;
+}
+
+void dacsi_process_look(de_id_t de)
+{
+	struct dacsi_process *p = dacsi_process_on(de);
+
+	if (p)
+		(void)look(p);
+}
+
+void dacsi_process_suspect(struct dacsi_process *p)
+{
+	if (p->ended || p->suspicious)
+		return;
+	if (!p->kill_at)
+		dacsi.watched++;
+	p->suspicious = true;
+}
+
+static void take_events(void)
+{
+	struct slmpm_event event = {.size = sizeof(event)};
+
+	while (slmpm_next_event(dacsi.ctx, &event, 0) > 0) {
+		if (event.type != SLMPM_EVENT_CLOSED && event.type != SLMPM_EVENT_DEAD &&
+		    event.type != SLMPM_EVENT_POISONED)
+			continue;
+		for (struct dacsi_process *p = dacsi.children; p; p = p->next)
+			if (p->peer.id == event.peer.id)
+				dacsi_process_suspect(p);
+	}
+}
+
+bool dacsi_process_watch(bool closely)
+{
+	bool news = false;
+
+	if (closely)
+		take_events();
+	for (struct dacsi_process *p = dacsi.watched ? dacsi.children : NULL; p; p = p->next) {
+		if (p->suspicious)
+			news |= look(p);
+		if (p->kill_at && dacsi_now() >= p->kill_at) {
+			(void)slmpm_kill(p->peer, 0);
+			p->kill_at = 0;
+			if (!p->suspicious)
+				dacsi.watched--;
+		}
+	}
+	return news;
+}
+
+void dacsi_process_reap(struct dacsi_process *process)
+{
+	struct dacsi_process **link = &dacsi.children;
+
+	while (*link != process)
+		link = &(*link)->next;
+	*link = process->next;
+	dacsi_message_fail(process, DACS_ERR_DE_TERM);
+	unwatch(process);
+	(void)slmpm_join(process->peer, NULL, DACSI_EXIT_MS);
+	dacsi_dma_poll_all();
+	dacsi_pact_forget(process);
+	dacsi_region_orphan(process);
+	dacsi_share_forget(process);
+	if (process->cwd)
+		dacsi_cwd_remove(process->cwd, process->cwd_lock, dacsi.set.keep_cwd);
+	free(process);
+}
+
+/* ---- asking --------------------------------------------------------------------------------- */
+
+/* Both counts are of an element that this process holds. */
+static DACS_ERR_T count(de_id_t de, uint32_t *num, bool running)
+{
+	DACS_ERR_T rc = dacsi_enter();
+	struct dacsi_process *p;
+
+	if (rc != DACS_SUCCESS)
+		return rc;
+	rc = num ? dacsi_element_check(de) : DACS_ERR_INVALID_ADDR;
+	if (rc != DACS_SUCCESS)
+		return dacsi_leave(rc);
+	p = dacsi_process_on(de);
+	*num = running ? p && !look(p) : MAX_PROCESSES_PER_DE;
+	return dacsi_leave(DACS_SUCCESS);
+}
+
+DACS_ERR_T dacs_num_processes_supported(de_id_t de, uint32_t *num_processes)
+{
+	return count(de, num_processes, false);
+}
+
+DACS_ERR_T dacs_num_processes_running(de_id_t de, uint32_t *num_processes)
+{
+	return count(de, num_processes, true);
+}
+
+/* The final status reaps. */
+static DACS_ERR_T ask(de_id_t de, dacs_process_id_t pid, int32_t *exit_status)
+{
+	struct dacsi_process *p;
+	DACS_ERR_T rc = find_child(de, pid, &p);
+
+	if (rc != DACS_SUCCESS)
+		return rc;
+	if (!look(p))
+		return DACS_STS_PROC_RUNNING;
+	rc = p->outcome;
+	*exit_status = p->code;
+	dacsi_process_reap(p);
+	return rc;
+}
+
+DACS_ERR_T dacs_de_test(de_id_t de, dacs_process_id_t pid, int32_t *exit_status)
+{
+	DACS_ERR_T rc = dacsi_enter();
+
+	if (rc != DACS_SUCCESS)
+		return rc;
+	(void)dacsi_progress();
+	return dacsi_leave(exit_status ? ask(de, pid, exit_status) : DACS_ERR_INVALID_ADDR);
+}
+
+DACS_ERR_T dacs_de_wait(de_id_t de, dacs_process_id_t pid, int32_t *exit_status)
+{
+	DACS_ERR_T rc = dacsi_enter();
+	struct dacsi_pause pause;
+
+	if (rc != DACS_SUCCESS)
+		return rc;
+	if (!exit_status)
+		return dacsi_leave(DACS_ERR_INVALID_ADDR);
+	dacsi_pause_begin(&pause);
+	while ((rc = ask(de, pid, exit_status)) == DACS_STS_PROC_RUNNING) {
+		rc = dacsi_pause(&pause);
+		if (rc != DACS_SUCCESS)
+			break;
+	}
+	return dacsi_leave(rc);
+}
+
+DACS_ERR_T dacs_de_kill(de_id_t de, dacs_process_id_t pid, DACS_KILL_TYPE_T type)
+{
+	DACS_ERR_T rc = dacsi_enter();
+	struct dacsi_process *p;
+	int killed = 0;
+
+	if (rc != DACS_SUCCESS)
+		return rc;
+	rc = find_child(de, pid, &p);
+	if (rc != DACS_SUCCESS)
+		return dacsi_leave(rc);
+	if (type != DACS_KILL_TYPE_ASYNC)
+		return dacsi_leave(DACS_ERR_INVALID_ATTR);
+	if (look(p))
+		return dacsi_leave(DACS_SUCCESS);
+	killed = slmpm_kill(p->peer, dacsi.set.kill_ms);
+	if (killed < 0)
+		return dacsi_leave(dacsi_code(killed));
+	p->killed = true;
+	if (!p->kill_at && dacsi.set.kill_ms) {
+		dacsi.watched += !p->suspicious;
+		p->kill_at = dacsi_now() + dacsi.set.kill_ms * INT64_C(1000000);
+	}
+	return dacsi_leave(DACS_SUCCESS);
+}
+
+/* ---- the end of the runtime ----------------------------------------------------------------- */
+
+/* Whether all children have ended, waited for until DEADLINE. */
+static bool all_ended(int64_t deadline)
+{
+	bool all = true;
+
+	for (struct dacsi_process *p = dacsi.children; p; p = p->next) {
+		while (!look(p) && dacsi_now() < deadline) {
+			struct pollfd fd = {.fd = p->pidfd, .events = POLLIN};
+			int64_t ms = (deadline - dacsi_now()) / 1000000 + 1;
+
+			/* Without such a descriptor (old kernels, emulation) look again soon. */
+			(void)poll(&fd, 1, p->pidfd < 0 ? 1 : (int)ms);
+		}
+		all &= p->ended;
+	}
+	return all;
+}
+
+void dacsi_process_exit_all(void)
+{
+	int64_t ms = INT64_C(1000000), now = dacsi_now();
+
+	for (struct dacsi_process *p = dacsi.children; p; p = p->next) {
+		int left = (int)((now + DACSI_CLOSE_MS * ms - dacsi_now()) / ms);
+
+		dacsi_message_fail(p, DACS_ERR_NOT_INITIALIZED);
+		(void)slmpm_close(p->peer, left > 0 && !p->ended ? left : 0);
+	}
+	if (!all_ended(dacsi_now() + DACSI_EXIT_MS * ms)) {
+		for (struct dacsi_process *p = dacsi.children; p; p = p->next)
+			if (!p->ended)
+				(void)slmpm_kill(p->peer, dacsi.set.kill_ms);
+		(void)all_ended(dacsi_now() + dacsi.set.kill_ms * ms);
+		for (struct dacsi_process *p = dacsi.children; p; p = p->next)
+			if (!p->ended)
+				(void)slmpm_kill(p->peer, 0);
+	}
+	while (dacsi.children)
+		dacsi_process_reap(dacsi.children);
+}

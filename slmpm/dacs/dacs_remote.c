@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Remote memory: the calls of the older family, in which memory here is named by its address. */
+#include "slmpm/dacs/dacs_internal.h"
+
+DACS_ERR_T dacs_remote_mem_create(void *addr, uint64_t size, DACS_MEMORY_ACCESS_MODE_T access_mode,
+				  dacs_remote_mem_t *mem)
+{
+	uint32_t access = (uint32_t)access_mode; /* the newer family's numbers are the same */
+	DACS_ERR_T rc = dacsi_enter();
+
+	if (rc != DACS_SUCCESS)
+		return rc;
+	if (access != DACS_READ_ONLY && access != DACS_WRITE_ONLY && access != DACS_READ_WRITE)
+		return dacsi_leave(DACS_ERR_INVALID_ATTR);
+	return dacsi_leave(
+		dacsi_region_create(DACSI_REMOTE, addr, size, access, DACS_MEM_READ_WRITE, mem));
+}
+
+DACS_ERR_T dacs_remote_mem_share(de_id_t dst_de, dacs_process_id_t dst_pid, dacs_remote_mem_t mem)
+{
+	DACS_ERR_T rc = dacsi_enter();
+
+	return rc == DACS_SUCCESS ? dacsi_leave(dacsi_share(DACSI_REMOTE, dst_de, dst_pid, mem)) :
+				    rc;
+}
+
+DACS_ERR_T dacs_remote_mem_accept(de_id_t src_de, dacs_process_id_t src_pid, dacs_remote_mem_t *mem)
+{
+	DACS_ERR_T rc = dacsi_enter();
+
+	return rc == DACS_SUCCESS ? dacsi_leave(dacsi_accept(DACSI_REMOTE, src_de, src_pid, mem)) :
+				    rc;
+}
+
+DACS_ERR_T dacs_remote_mem_release(dacs_remote_mem_t *mem)
+{
+	DACS_ERR_T rc = dacsi_enter();
+
+	return rc == DACS_SUCCESS ? dacsi_leave(dacsi_region_release(DACSI_REMOTE, mem)) : rc;
+}
+
+DACS_ERR_T dacs_remote_mem_destroy(dacs_remote_mem_t *mem)
+{
+	DACS_ERR_T rc = dacsi_enter();
+
+	return rc == DACS_SUCCESS ? dacsi_leave(dacsi_region_destroy(DACSI_REMOTE, mem)) : rc;
+}
+
+DACS_ERR_T dacs_remote_mem_query(dacs_remote_mem_t mem, DACS_REMOTE_MEM_ATTR_T attr,
+				 uint64_t *value)
+{
+	DACS_ERR_T rc = dacsi_enter();
+	const struct dacsi_region *region;
+
+	if (rc != DACS_SUCCESS)
+		return rc;
+	if (!value)
+		return dacsi_leave_fast(DACS_ERR_INVALID_ADDR);
+	region = dacsi_region_find(mem, DACSI_REMOTE);
+	if (!region)
+		return dacsi_leave_fast(DACS_ERR_INVALID_HANDLE);
+	switch (attr) {
+	case DACS_REMOTE_MEM_ADDR: *value = region->address; break;
+	case DACS_REMOTE_MEM_SIZE: *value = region->size; break;
+	case DACS_REMOTE_MEM_PERM: *value = region->remote_access; break;
+	default: rc = DACS_ERR_INVALID_ATTR;
+	}
+	return dacsi_leave_fast(rc);
+}
+
+DACS_ERR_T dacs_put(dacs_remote_mem_t dst, uint64_t dst_offset, void *src, uint64_t size,
+		    dacs_wid_t wid, DACS_ORDER_ATTR_T order, DACS_BYTE_SWAP_T swap)
+{
+	const dacs_dma_list_t there = {dst_offset, size}, here = {0, size};
+
+	return dacsi_dma(&(struct dacsi_dma_call){
+		.put = true,
+		.family = DACSI_REMOTE,
+		.remote = dst,
+		.remote_list = &there,
+		.remote_count = 1,
+		.base = src,
+		.local_list = &here,
+		.local_count = 1,
+		.wid = wid,
+		.order = order,
+		.swap = swap,
+	});
+}
+
+DACS_ERR_T dacs_get(void *dst, dacs_remote_mem_t src, uint64_t src_offset, uint64_t size,
+		    dacs_wid_t wid, DACS_ORDER_ATTR_T order, DACS_BYTE_SWAP_T swap)
+{
+	const dacs_dma_list_t there = {src_offset, size}, here = {0, size};
+
+	return dacsi_dma(&(struct dacsi_dma_call){
+		.family = DACSI_REMOTE,
+		.remote = src,
+		.remote_list = &there,
+		.remote_count = 1,
+		.base = dst,
+		.local_list = &here,
+		.local_count = 1,
+		.wid = wid,
+		.order = order,
+		.swap = swap,
+	});
+}
+
+DACS_ERR_T dacs_put_list(dacs_remote_mem_t dst, dacs_dma_list_t *dst_list, uint32_t dst_list_size,
+			 void *src, dacs_dma_list_t *src_list, uint32_t src_list_size,
+			 dacs_wid_t wid, DACS_ORDER_ATTR_T order, DACS_BYTE_SWAP_T swap)
+{
+	return dacsi_dma(&(struct dacsi_dma_call){
+		.put = true,
+		.list = true,
+		.family = DACSI_REMOTE,
+		.remote = dst,
+		.remote_list = dst_list,
+		.remote_count = dst_list_size,
+		.base = src,
+		.local_list = src_list,
+		.local_count = src_list_size,
+		.wid = wid,
+		.order = order,
+		.swap = swap,
+	});
+}
+
+DACS_ERR_T dacs_get_list(void *dst, dacs_dma_list_t *dst_list, uint32_t dst_list_size,
+			 dacs_remote_mem_t src, dacs_dma_list_t *src_list, uint32_t src_list_size,
+			 dacs_wid_t wid, DACS_ORDER_ATTR_T order, DACS_BYTE_SWAP_T swap)
+{
+	return dacsi_dma(&(struct dacsi_dma_call){
+		.list = true,
+		.family = DACSI_REMOTE,
+		.remote = src,
+		.remote_list = src_list,
+		.remote_count = src_list_size,
+		.base = dst,
+		.local_list = dst_list,
+		.local_count = dst_list_size,
+		.wid = wid,
+		.order = order,
+		.swap = swap,
+	});
+}

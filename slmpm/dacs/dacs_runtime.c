@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The runtime: init and exit, the way into and out of every call, settings, SLMPM's codes. */
+#include "slmpm/dacs/dacs_internal.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct dacsi_runtime dacsi = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.changed = PTHREAD_COND_INITIALIZER,
+	.threads = true,
+	.epoll = -1,
+	.kick = -1,
+	.own_cwd_lock = -1,
+};
+
+DACS_ERR_T dacsi_code(int64_t error)
+{
+	switch (error) {
+	case 0: return DACS_SUCCESS;
+	case -SLMPM_EDEAD:
+	case -SLMPM_ECLOSED:
+	case -SLMPM_EHANDLE: /* reaped while a transfer was under way */ return DACS_ERR_DE_TERM;
+	case -SLMPM_ETIMEOUT: return DACS_ERR_DACSD_FAILURE;
+	case -SLMPM_EVERSION: return DACS_ERR_VERSION_MISMATCH;
+	case -SLMPM_ETRUNC: return DACS_ERR_BUF_OVERFLOW;
+	case -SLMPM_ENOMEM:
+	case -SLMPM_ENOFILE:
+	case -SLMPM_EFBIG:
+	case -SLMPM_ELIMIT: return DACS_ERR_NO_RESOURCE;
+	case -SLMPM_EACCES: return DACS_ERR_NO_PERM;
+	case -SLMPM_ENOENT: return DACS_ERR_NOT_FOUND;
+	case -SLMPM_ENOEXEC: return DACS_ERR_INVALID_PROG;
+	case -SLMPM_EFORKED: return DACS_ERR_NOT_INITIALIZED;
+	case -SLMPM_EBUSY: return DACS_ERR_RESOURCE_BUSY;
+	case -SLMPM_ESYSTEM: return DACS_ERR_SYSTEM;
+	case -SLMPM_ENOTSUP: return DACS_ERR_NOT_SUPPORTED_YET;
+	default: return DACS_ERR_INTERNAL;
+	}
+}
+
+DACS_ERR_T dacsi_enter(void)
+{
+	if (dacsi.threads)
+		pthread_mutex_lock(&dacsi.lock);
+	dacsi.entered++;
+	if (dacsi.up && !dacsi.leaving)
+		return DACS_SUCCESS;
+	if (dacsi.threads)
+		pthread_mutex_unlock(&dacsi.lock);
+	return DACS_ERR_NOT_INITIALIZED;
+}
+
+static DACS_ERR_T leave(DACS_ERR_T rc)
+{
+	bool tell = dacsi.errors != NULL;
+
+	if (dacsi.due)
+		(void)dacsi_pact_settle();
+	if (dacsi.threads) {
+		if (dacsi.sleeping)
+			dacsi_kick();
+		if (dacsi.inside)
+			pthread_cond_broadcast(&dacsi.changed);
+		pthread_mutex_unlock(&dacsi.lock);
+	}
+	if (tell)
+		dacsi_error_tell();
+	return rc;
+}
+
+DACS_ERR_T dacsi_leave(DACS_ERR_T rc)
+{
+	if (dacsi.up && dacsi.children)
+		(void)dacsi_process_watch(true);
+	return leave(rc);
+}
+
+DACS_ERR_T dacsi_leave_fast(DACS_ERR_T rc)
+{
+	if (dacsi.children && ++dacsi.calls % 64 == 0)
+		(void)dacsi_process_watch(true);
+	return leave(rc);
+}
+
+/* A forked child has no runtime: what it holds is its parent's, and stays untouched. */
+static void forget_after_fork(void)
+{
+	if (dacsi.epoll >= 0)
+		close(dacsi.epoll);
+	if (dacsi.kick >= 0)
+		close(dacsi.kick);
+	dacsi = (struct dacsi_runtime){
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+		.changed = PTHREAD_COND_INITIALIZER,
+		.threads = true,
+		.epoll = -1,
+		.kick = -1,
+		.own_cwd_lock = -1,
+	};
+}
+
+static const char *setting(const char *name, struct slmpm_setting *s)
+{
+	*s = (struct slmpm_setting){.size = sizeof(*s)};
+	for (int i = 0; slmpm_setting_at(i, s) == 0; i++)
+		if (strcmp(s->name, name) == 0)
+			return s->value;
+	return "";
+}
+
+static int number(const char *name, int otherwise)
+{
+	struct slmpm_setting s;
+	const char *text = setting(name, &s);
+
+	return *text ? (int)strtol(text, NULL, 0) : otherwise;
+}
+
+static bool yes(const char *name)
+{
+	struct slmpm_setting s;
+	const char *text = setting(name, &s);
+
+	return *text == 'y' || *text == 'Y';
+}
+
+static DACS_ERR_T read_settings(struct dacsi_settings *set)
+{
+	struct slmpm_setting s;
+	const char *wait = setting("WAIT", &s);
+	const char *prefix;
+
+	set->wait = *wait == 's' ? SLMPM_WAIT_SPIN :
+				   (*wait == 'b' ? SLMPM_WAIT_BLOCK : SLMPM_WAIT_ADAPTIVE);
+	set->timeout_ms = number("TIMEOUT", -1);
+	set->kill_ms = number("DACS_KILL_MS", 1000);
+	set->abort = yes("DACS_ABORT");
+	set->keep_cwd = yes("DACS_KEEP_CWD");
+	set->strict = yes("DACS_STRICT");
+	set->serve = strcasecmp(setting("ENGINE", &s), "thread") == 0;
+	prefix = setting("DACS_CWD_PREFIX", &s);
+	if (strlen(prefix) >= sizeof(s.value) - 1) /* perhaps cut off */
+		return DACS_ERR_TOO_LONG;
+	if (!*prefix)
+		prefix = getenv("TMPDIR");
+	if (!prefix || !*prefix)
+		prefix = "/tmp";
+	if (strlen(prefix) >= sizeof(set->cwd_prefix))
+		return DACS_ERR_TOO_LONG;
+	strcpy(set->cwd_prefix, prefix);
+	return DACS_SUCCESS;
+}
+
+/* Finds out whether this process is an accelerator, and connects it then. */
+static DACS_ERR_T find_parent(void)
+{
+	slmpm_peer peer;
+	const char *cwd = getenv("AE_CWD");
+	int rc = slmpm_parent_in(dacsi.ctx, &peer);
+
+	if (rc == -SLMPM_ESTATE)
+		return DACS_SUCCESS;
+	if (rc == -SLMPM_EVERSION || rc == -SLMPM_ENOMEM || rc == -SLMPM_ENOFILE)
+		return dacsi_code(rc);
+	if (rc < 0)
+		return DACS_ERR_DACSD_FAILURE;
+	dacsi.parent = calloc(1, sizeof(*dacsi.parent));
+	if (!dacsi.parent)
+		return DACS_ERR_NO_RESOURCE;
+	dacsi_process_init(dacsi.parent, peer);
+	dacsi.parent->de = DACS_DE_PARENT;
+	dacsi.parent->pid = DACS_PID_PARENT;
+	dacsi.child = true;
+	if (cwd)
+		dacsi.own_cwd_lock = dacsi_cwd_hold(cwd);
+	return DACS_SUCCESS;
+}
+
+/* What dacs_exit ends with, and a failed dacs_init. */
+static void tear_down(int timeout_ms)
+{
+	if (dacsi.parent)
+		dacsi_message_fail(dacsi.parent, DACS_ERR_NOT_INITIALIZED);
+	if (dacsi.parent)
+		(void)slmpm_close(dacsi.parent->peer, timeout_ms);
+	if (dacsi.parent) {
+		dacsi_pact_forget(dacsi.parent);
+		dacsi_share_forget(dacsi.parent);
+	}
+	free(dacsi.parent);
+	dacsi.parent = NULL;
+	dacsi_element_release_all();
+	(void)slmpm_shut(dacsi.ctx, timeout_ms);
+	dacsi_watch_end();
+	for (uint32_t i = 0; dacsi.wids && i < DACSI_WIDS; i++) {
+		dacsi_message_abandon(&dacsi.wids[i]);
+		dacsi_dma_abandon(&dacsi.wids[i]);
+	}
+	free(dacsi.wids);
+	dacsi.wids = NULL;
+	dacsi.attended = NULL;
+	dacsi_share_end();
+	dacsi_region_end();
+	dacsi_pact_end();
+	dacsi_handle_end();
+	dacsi_error_reset();
+	if (dacsi.own_cwd_lock >= 0)
+		close(dacsi.own_cwd_lock);
+	dacsi.own_cwd_lock = -1;
+	dacsi.watched = 0;
+	dacsi.swept = false;
+}
+
+static DACS_ERR_T set_up(void)
+{
+	struct slmpm_options options = {.size = sizeof(options)};
+	DACS_ERR_T rc = read_settings(&dacsi.set);
+	int opened;
+
+	if (rc != DACS_SUCCESS)
+		return rc;
+	/* One thread at a time is in SLMPM: the lock here sees to that. */
+	opened = slmpm_open(&dacsi.ctx, &options);
+	if (opened < 0)
+		return opened == -SLMPM_EINVAL ? DACS_ERR_INVALID_ENV : dacsi_code(opened);
+	dacsi.wids = calloc(DACSI_WIDS, sizeof(*dacsi.wids));
+	if (!dacsi.wids || dacsi_watch_init() < 0 || dacsi_pact_begin() < 0)
+		rc = DACS_ERR_NO_RESOURCE;
+	else
+		rc = find_parent();
+	if (rc != DACS_SUCCESS)
+		tear_down(0);
+	return rc;
+}
+
+/* Timed waits count monotonic time, in a forked child too; the fork hook is inherited. */
+static void prepare(void)
+{
+	static bool hooked;
+	pthread_condattr_t attr;
+
+	if (dacsi.prepared)
+		return;
+	dacsi.prepared = true;
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&dacsi.changed, &attr);
+	pthread_condattr_destroy(&attr);
+	if (!hooked)
+		hooked = pthread_atfork(NULL, NULL, forget_after_fork) == 0;
+}
+
+DACS_ERR_T dacs_init(int config_flags)
+{
+	DACS_ERR_T rc = DACS_SUCCESS;
+
+	if (config_flags & ~DACS_INIT_SINGLE_THREADED)
+		return DACS_ERR_INVALID_ATTR;
+	pthread_mutex_lock(&dacsi.lock);
+	if (dacsi.up || dacsi.child) {
+		rc = DACS_ERR_INITIALIZED;
+	} else {
+		prepare();
+		rc = set_up();
+	}
+	if (rc == DACS_SUCCESS && dacsi.set.serve && !(config_flags & DACS_INIT_SINGLE_THREADED)) {
+		rc = dacsi_serve_begin();
+		if (rc != DACS_SUCCESS)
+			tear_down(0);
+	}
+	if (rc == DACS_SUCCESS) {
+		if (config_flags & DACS_INIT_SINGLE_THREADED)
+			dacsi.threads = false; /* nobody else looks at it */
+		dacsi.life++;
+		dacsi.up = true;
+	}
+	pthread_mutex_unlock(&dacsi.lock);
+	return rc;
+}
+
+DACS_ERR_T dacs_exit(void)
+{
+	DACS_ERR_T rc = dacsi_enter();
+
+	if (rc != DACS_SUCCESS)
+		return rc;
+	rc = dacsi_leave(DACS_SUCCESS); /* handlers hear of what has happened until now */
+	rc = dacsi_enter();
+	if (rc != DACS_SUCCESS)
+		return rc;
+	dacsi.leaving = true;
+	while (dacsi.threads && dacsi.inside) {
+		dacsi_kick();
+		pthread_cond_broadcast(&dacsi.changed);
+		pthread_cond_wait(&dacsi.changed, &dacsi.lock);
+	}
+	dacsi_serve_end();
+	dacsi_process_exit_all();
+	tear_down(DACSI_CLOSE_MS);
+	dacsi.up = false;
+	dacsi.leaving = false;
+	if (dacsi.threads)
+		pthread_mutex_unlock(&dacsi.lock);
+	else
+		dacsi.threads = true;
+	return DACS_SUCCESS;
+}
+
+DACS_ERR_T dacs_runtime_init(void *arg1, void *arg2)
+{
+	return arg1 || arg2 ? DACS_ERR_INVALID_ADDR : dacs_init(DACS_INIT_FLAGS_NONE);
+}
+
+DACS_ERR_T dacs_runtime_exit(void)
+{
+	return dacs_exit();
+}

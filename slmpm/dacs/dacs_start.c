@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* dacs_de_start: a directory, the program in it, an environment, then the process. */
+#include "slmpm/dacs/dacs_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static DACS_ERR_T make_environment(char const **envv, const char *cwd, bool libraries, char ***env)
+{
+	extern char **environ;
+	struct dacsi_env_source source = {
+		.base = envv ? (char *const *)(uintptr_t)envv : environ,
+		.host = environ,
+		.list = getenv("DACS_START_ENV_LIST"),
+		.cwd = cwd,
+		.libraries = libraries,
+		.lenient = !envv,
+	};
+	DACS_ERR_T rc = DACS_SUCCESS;
+
+	*env = dacsi_env_build(&source, &rc);
+	return rc;
+}
+
+static DACS_ERR_T spawn(struct dacsi_process *p, const char *path, char const **argv, char **env,
+			bool there)
+{
+	struct slmpm_spawn_options options = {
+		.size = sizeof(options),
+		.flags = SLMPM_SPAWN_CLEAN_ENV | SLMPM_SPAWN_CARRY_CWD |
+			 (there ? SLMPM_SPAWN_THERE : 0),
+		.ctx = dacsi.ctx,
+		.envp = env,
+		.cwd = p->cwd,
+		.wrapper = getenv("DACS_START_PARENT"),
+		.element = p->de,
+	};
+	struct slmpm_peer_info info = {.size = sizeof(info)};
+	int rc = slmpm_spawn(&p->peer, path, (char *const *)(uintptr_t)argv, &options);
+
+	if (rc == -SLMPM_ENOEXEC && dacsi_program_foreign(path))
+		return DACS_ERR_ARCH_MISMATCH;
+	if (rc == -SLMPM_EACCES)
+		return DACS_ERR_INVALID_PROG;
+	if (rc < 0)
+		return dacsi_code(rc);
+	(void)slmpm_peer_query(p->peer, &info);
+	p->os_pid = info.pid;
+	return DACS_SUCCESS;
+}
+
+static bool is_elsewhere(de_id_t de)
+{
+	struct slmpm_element_info info = {.size = sizeof(info)};
+
+	return slmpm_element_query(de, &info) == 0 && info.elsewhere;
+}
+
+/* What is to be run is put in place, then run. */
+static DACS_ERR_T stage_and_spawn(struct dacsi_process *p, void *prog, char const **argv,
+				  char const **envv, DACS_PROC_CREATION_FLAG_T flags)
+{
+	/* /proc/self/exe is this process's wherever the element lies. */
+	bool there = flags == DACS_PROC_REMOTE_FILE && is_elsewhere(p->de) &&
+		     strncmp(prog, "/proc/self/", 11) != 0;
+	char *path = there ? strdup(prog) : NULL, **env = NULL;
+	DACS_ERR_T rc = there ? (path ? DACS_SUCCESS : DACS_ERR_NO_RESOURCE) :
+				dacsi_program_stage(prog, flags, p->cwd, &path);
+
+	if (rc == DACS_SUCCESS)
+		rc = make_environment(envv, p->cwd, flags == DACS_PROC_LOCAL_FILE_LIST, &env);
+	if (rc == DACS_SUCCESS)
+		rc = spawn(p, path, argv, env, there);
+	dacsi_env_free(env);
+	free(path);
+	return rc;
+}
+
+static DACS_ERR_T start(de_id_t de, void *prog, char const **argv, char const **envv,
+			DACS_PROC_CREATION_FLAG_T flags, dacs_process_id_t *pid)
+{
+	struct dacsi_process *p = calloc(1, sizeof(*p));
+	slmpm_peer none = {0};
+	DACS_ERR_T rc;
+
+	if (!p)
+		return DACS_ERR_NO_RESOURCE;
+	dacsi_process_init(p, none);
+	p->de = de;
+	if (!dacsi.swept)
+		(void)dacsi_cwd_sweep(dacsi.set.cwd_prefix);
+	dacsi.swept = true;
+	rc = dacsi_cwd_make(dacsi.set.cwd_prefix, dacsi.set.keep_cwd, &p->cwd, &p->cwd_lock);
+	if (rc == DACS_SUCCESS)
+		rc = stage_and_spawn(p, prog, argv, envv, flags);
+	if (rc != DACS_SUCCESS) {
+		if (p->cwd)
+			dacsi_cwd_remove(p->cwd, p->cwd_lock, false);
+		free(p);
+		return rc;
+	}
+	p->pid = (uint64_t)++dacsi.sequence << 32 | (uint32_t)p->os_pid;
+	p->pidfd = (int)syscall(SYS_pidfd_open, p->os_pid, 0);
+	(void)dacsi_watch_add(p->pidfd);
+	p->next = dacsi.children;
+	dacsi.children = p;
+	*pid = p->pid;
+	return DACS_SUCCESS;
+}
+
+DACS_ERR_T dacs_de_start(de_id_t de, void *prog, char const **argv, char const **envv,
+			 DACS_PROC_CREATION_FLAG_T creation_flags, dacs_process_id_t *pid)
+{
+	DACS_ERR_T rc = dacsi_enter();
+
+	if (rc != DACS_SUCCESS)
+		return rc;
+	rc = dacsi_element_check(de);
+	if (rc != DACS_SUCCESS)
+		return dacsi_leave(rc);
+	if (!prog || !pid)
+		return dacsi_leave(DACS_ERR_INVALID_ADDR);
+	if ((unsigned)creation_flags > DACS_PROC_EMBEDDED)
+		return dacsi_leave(DACS_ERR_INVALID_ATTR);
+	if (!dacsi_env_fits((char const *const *)argv))
+		return dacsi_leave(DACS_ERR_INVALID_ARGV);
+	if (!dacsi_env_fits((char const *const *)envv))
+		return dacsi_leave(DACS_ERR_INVALID_ENV);
+	if (dacsi_process_on(de))
+		return dacsi_leave(DACS_ERR_PROC_LIMIT);
+	return dacsi_leave(start(de, prog, argv, envv, creation_flags, pid));
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How a DaCS call waits: spin and yield for a while, then one thread sleeps on SLMPM's descriptor
+ * and the children's, for all that wait; the others wait for it.
+ */
+#include "slmpm/dacs/dacs_internal.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SPIN_NS     INT64_C(50000)
+#define SERVE_NS    INT64_C(1000000)
+#define YIELD_AFTER 64 /* rounds of spinning before each round yields */
+
+int64_t dacsi_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+int dacsi_watch_add(int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+
+	return fd < 0 ? -1 : epoll_ctl(dacsi.epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+void dacsi_watch_remove(int fd)
+{
+	(void)epoll_ctl(dacsi.epoll, EPOLL_CTL_DEL, fd, NULL);
+}
+
+int dacsi_watch_init(void)
+{
+	dacsi.epoll = epoll_create1(EPOLL_CLOEXEC);
+	dacsi.kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (dacsi.epoll >= 0 && dacsi_watch_add(dacsi.kick) == 0 &&
+	    dacsi_watch_add(slmpm_fd(dacsi.ctx)) == 0)
+		return 0;
+	dacsi_watch_end();
+	return -1;
+}
+
+void dacsi_watch_end(void)
+{
+	if (dacsi.epoll >= 0)
+		close(dacsi.epoll);
+	if (dacsi.kick >= 0)
+		close(dacsi.kick);
+	dacsi.epoll = dacsi.kick = -1;
+}
+
+static bool progress_of(struct dacsi_process *process)
+{
+	if (process->owed)
+		dacsi_mailbox_settle(process);
+	if (process->letters)
+		dacsi_share_settle(process);
+	return process->posted && dacsi_message_match(process);
+}
+
+bool dacsi_progress(void)
+{
+	bool news = false;
+
+	/* Partners may be waiting for this process to do their puts and gets. */
+	if (dacsi.handle_count)
+		news = slmpm_progress(dacsi.ctx) > 0;
+	if (dacsi.attended)
+		news |= dacsi_dma_attend();
+	if (dacsi.due || dacsi.awaited)
+		news |= dacsi_pact_settle();
+	for (struct dacsi_process *p = dacsi.children; p; p = p->next)
+		news |= progress_of(p);
+	if (dacsi.parent)
+		news |= progress_of(dacsi.parent);
+	return news;
+}
+
+void dacsi_pause_begin(struct dacsi_pause *p)
+{
+	*p = (struct dacsi_pause){.deadline = -1};
+	if (dacsi.set.timeout_ms >= 0)
+		p->deadline = dacsi_now() + dacsi.set.timeout_ms * INT64_C(1000000);
+}
+
+void dacsi_kick(void)
+{
+	uint64_t one = 1;
+
+	(void)!write(dacsi.kick, &one, sizeof(one));
+}
+
+static void lock(void)
+{
+	if (dacsi.threads)
+		pthread_mutex_lock(&dacsi.lock);
+}
+
+static void unlock(void)
+{
+	if (dacsi.threads)
+		pthread_mutex_unlock(&dacsi.lock);
+}
+
+/* The earliest instant at which somebody has to look again, or -1. */
+static int64_t wake_at(const struct dacsi_pause *p)
+{
+	int64_t at = p->deadline;
+
+	for (const struct dacsi_process *c = dacsi.watched ? dacsi.children : NULL; c;
+	     c = c->next) {
+		if (c->kill_at && !c->ended && (at < 0 || c->kill_at < at))
+			at = c->kill_at;
+		/* Its channel is down and the process is about to end: that has a descriptor,
+		 * but where the kernel has none to give look again soon. */
+		if (c->suspicious && !c->ended && c->pidfd < 0)
+			at = dacsi_now() + 1000000;
+	}
+	return at;
+}
+
+static void tell_others(void)
+{
+	if (dacsi.threads && dacsi.inside)
+		pthread_cond_broadcast(&dacsi.changed);
+}
+
+/* A child's descriptor stays readable, so the child has to be looked at; a kick says nothing but
+ * that the descriptors were disarmed. */
+static void note(const struct epoll_event *event)
+{
+	uint64_t count;
+
+	if (event->data.fd == dacsi.kick) {
+		(void)!read(dacsi.kick, &count, sizeof(count));
+		return;
+	}
+	for (struct dacsi_process *c = dacsi.children; c; c = c->next)
+		if (c->pidfd == event->data.fd)
+			dacsi_process_suspect(c);
+	tell_others();
+}
+
+/* Sleeps for everybody. Nobody else may sleep on the descriptors meanwhile, and whoever makes an
+ * SLMPM call disarms them and so has to kick. */
+static void sleep_on_descriptors(const struct dacsi_pause *p)
+{
+	struct epoll_event events[8];
+	struct timespec span = {0};
+	struct pollfd fd = {.fd = dacsi.epoll, .events = POLLIN};
+	int64_t at = wake_at(p), left = at < 0 ? 0 : at - dacsi_now();
+	int n;
+
+	if (at >= 0 && left <= 0)
+		return;
+	/* 1 also when something came since the last time: looking for one message may bring in
+	 * another, for which somebody has looked before. */
+	if (slmpm_arm(dacsi.ctx) != 0) {
+		tell_others();
+		return;
+	}
+	span.tv_sec = left / 1000000000;
+	span.tv_nsec = left % 1000000000;
+	dacsi.sleeping = true;
+	dacsi.inside++;
+	unlock();
+	(void)ppoll(&fd, 1, at < 0 ? NULL : &span, NULL);
+	lock();
+	dacsi.inside--;
+	dacsi.sleeping = false;
+	n = epoll_wait(dacsi.epoll, events, 8, 0);
+	for (int i = 0; i < n; i++)
+		note(&events[i]);
+}
+
+static void wait_for_sleeper(const struct dacsi_pause *p)
+{
+	struct timespec at = {.tv_sec = p->deadline / 1000000000,
+			      .tv_nsec = p->deadline % 1000000000};
+
+	dacsi.inside++;
+	if (p->deadline < 0)
+		pthread_cond_wait(&dacsi.changed, &dacsi.lock);
+	else
+		pthread_cond_timedwait(&dacsi.changed, &dacsi.lock, &at);
+	dacsi.inside--;
+}
+
+/* One round without sleep; false when it is time to sleep. */
+static bool spin(struct dacsi_pause *p)
+{
+	if (dacsi.set.wait == SLMPM_WAIT_BLOCK)
+		return false;
+	if (dacsi.set.wait == SLMPM_WAIT_ADAPTIVE && p->rounds % 16 == 0) {
+		int64_t now = dacsi_now();
+
+		if (!p->rounds)
+			p->spin_until = now + SPIN_NS;
+		if (now > p->spin_until)
+			return false;
+	}
+	p->slept = false;
+	dacsi.inside++;
+	unlock();
+	if (++p->rounds > YIELD_AFTER)
+		sched_yield();
+	lock();
+	dacsi.inside--;
+	return true;
+}
+
+static void rest(struct dacsi_pause *p)
+{
+	p->rounds = 0;
+	p->slept = true;
+	if (!dacsi.sleeping) {
+		sleep_on_descriptors(p);
+		return;
+	}
+	dacsi_kick();
+	wait_for_sleeper(p);
+}
+
+/* Handlers may do anything, dacs_exit too. */
+static void tell_handlers(void)
+{
+	unlock();
+	dacsi_error_tell();
+	lock();
+}
+
+DACS_ERR_T dacsi_pause(struct dacsi_pause *p)
+{
+	uint32_t life = dacsi.life;
+
+	if (dacsi.leaving)
+		return DACS_ERR_NOT_INITIALIZED;
+	if (dacsi_progress()) {
+		tell_others();
+	} else if (dacsi_process_watch(p->rounds % 64 == 63 || p->slept)) {
+		tell_others();
+	} else if (!spin(p)) {
+		if (p->deadline >= 0 && dacsi_now() >= p->deadline)
+			return DACS_ERR_DACSD_FAILURE;
+		rest(p);
+	}
+	if (dacsi.errors)
+		tell_handlers();
+	if (dacsi.leaving) /* dacs_exit waits for the last to come out */
+		pthread_cond_broadcast(&dacsi.changed);
+	return dacsi.up && !dacsi.leaving && dacsi.life == life ? DACS_SUCCESS :
+								  DACS_ERR_NOT_INITIALIZED;
+}
+
+void dacsi_serve_turn(uint32_t *seen)
+{
+	struct dacsi_pause turn = {.deadline = -1};
+
+	if (dacsi.sleeping) {
+		wait_for_sleeper(&turn);
+	} else if (*seen != dacsi.entered) {
+		*seen = dacsi.entered;
+		/* Who waits for this thread to sleep has to do so itself. */
+		pthread_cond_broadcast(&dacsi.changed);
+		turn.deadline = dacsi_now() + SERVE_NS;
+		wait_for_sleeper(&turn);
+	} else if (dacsi_progress() || dacsi_process_watch(true)) {
+		tell_others();
+	} else {
+		sleep_on_descriptors(&turn);
+	}
+	if (dacsi.leaving)
+		pthread_cond_broadcast(&dacsi.changed);
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Wait identifiers: each counts the transfers started on it and keeps their first error. */
+#include "slmpm/dacs/dacs_internal.h"
+
+#include <stdlib.h>
+
+/* A number is a place and how often it was given out, so that a released one is noticed. Places
+ * stay below 1024, so no number looks like DACS_INVALID_WID; from 1, so none is 0. */
+#define PLACE_BITS 12
+#define PLACE_MASK ((1U << PLACE_BITS) - 1)
+
+struct dacsi_wid *dacsi_wid_find(dacs_wid_t wid)
+{
+	uint32_t place = (wid & PLACE_MASK) - 1;
+
+	if (place >= DACSI_WIDS || !dacsi.wids || dacsi.wids[place].number != wid)
+		return NULL;
+	return &dacsi.wids[place];
+}
+
+void dacsi_wid_begin(struct dacsi_wid *wid)
+{
+	wid->pending++;
+	wid->active = true;
+}
+
+void dacsi_wid_end(struct dacsi_wid *wid, DACS_ERR_T error)
+{
+	wid->pending--;
+	if (error != DACS_SUCCESS && wid->error == DACS_SUCCESS)
+		wid->error = error;
+}
+
+static void poll(struct dacsi_wid *wid)
+{
+	if (wid->running)
+		(void)dacsi_message_poll(wid);
+	if (wid->dma)
+		(void)dacsi_dma_poll(wid);
+}
+
+DACS_ERR_T dacs_wid_reserve(dacs_wid_t *wid)
+{
+	static uint32_t given; /* under the lock */
+	DACS_ERR_T rc = dacsi_enter();
+
+	if (rc != DACS_SUCCESS)
+		return rc;
+	if (!wid)
+		return dacsi_leave_fast(DACS_ERR_INVALID_ADDR);
+	for (uint32_t i = 0; i < DACSI_WIDS; i++) {
+		struct dacsi_wid *w = &dacsi.wids[i];
+
+		if (w->number)
+			continue;
+		*w = (struct dacsi_wid){.number = ++given << PLACE_BITS | (i + 1),
+					.dma_last = &w->dma,
+					.attended = w->attended,
+					.is_attended = w->is_attended};
+		*wid = w->number;
+		return dacsi_leave_fast(DACS_SUCCESS);
+	}
+	return dacsi_leave_fast(DACS_ERR_NO_WIDS);
+}
+
+DACS_ERR_T dacs_wid_release(dacs_wid_t *wid)
+{
+	DACS_ERR_T rc = dacsi_enter();
+	struct dacsi_wid *w;
+
+	if (rc != DACS_SUCCESS)
+		return rc;
+	if (!wid)
+		return dacsi_leave_fast(DACS_ERR_INVALID_ADDR);
+	w = dacsi_wid_find(*wid);
+	if (!w)
+		return dacsi_leave_fast(DACS_ERR_INVALID_WID);
+	if (w->pending) {
+		(void)dacsi_progress();
+		poll(w);
+	}
+	if (w->pending)
+		return dacsi_leave_fast(DACS_ERR_WID_ACTIVE);
+	w->number = 0;
+	*wid = DACS_INVALID_WID;
+	return dacsi_leave_fast(DACS_SUCCESS);
+}
+
+/* What the wid has to say now; DACS_WID_BUSY while a transfer is under way. */
+static DACS_ERR_T report(struct dacsi_wid *w)
+{
+	if (!w->active)
+		return DACS_ERR_WID_NOT_ACTIVE;
+	if (w->pending)
+		poll(w);
+	if (w->pending)
+		return DACS_WID_BUSY;
+	w->reported = w->error;
+	w->error = DACS_SUCCESS;
+	w->active = false;
+	w->round++;
+	return w->reported;
+}
+
+DACS_ERR_T dacs_test(dacs_wid_t wid)
+{
+	DACS_ERR_T rc = dacsi_enter();
+	struct dacsi_wid *w;
+
+	if (rc != DACS_SUCCESS)
+		return rc;
+	w = dacsi_wid_find(wid);
+	if (!w)
+		return dacsi_leave_fast(DACS_ERR_INVALID_WID);
+	if (w->pending)
+		(void)dacsi_progress();
+	return dacsi_leave_fast(report(w));
+}
+
+DACS_ERR_T dacs_wait(dacs_wid_t wid)
+{
+	DACS_ERR_T rc = dacsi_enter();
+	struct dacsi_pause pause;
+	struct dacsi_wid *w;
+	uint32_t round;
+
+	if (rc != DACS_SUCCESS)
+		return rc;
+	w = dacsi_wid_find(wid);
+	if (!w)
+		return dacsi_leave_fast(DACS_ERR_INVALID_WID);
+	round = w->round;
+	dacsi_pause_begin(&pause);
+	while ((rc = report(w)) == DACS_WID_BUSY) {
+		rc = dacsi_pause(&pause);
+		if (rc != DACS_SUCCESS)
+			return dacsi_leave_fast(rc);
+		w = dacsi_wid_find(wid); /* another thread may have released it meanwhile */
+		if (!w)
+			return dacsi_leave_fast(DACS_ERR_INVALID_WID);
+		if (w->round != round) /* or have been told first: both learn the same */
+			return dacsi_leave_fast(w->reported);
+	}
+	return dacsi_leave_fast(rc);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The engine's transfers: how they begin, move and end (engine.h). */
+#include "slmpm/engine/engine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/config.h"
+#include "slmpm/link.h"
+#include "slmpm/memory/memory.h"
+#include "slmpm/memory/rma.h"
+#include "slmpm/engine/transfer.h"
+
+#define PIECE ((uint64_t)256 << 10) /* so long does one that is forgotten go on at most */
+
+bool engine_wants(uint64_t length)
+{
+	const struct config *config = config_get();
+
+	return config->engine != ENGINE_NONE && length && length >= (uint64_t)config->engine_min;
+}
+
+/* ---- moving --------------------------------------------------------------------------------- */
+
+static int reach(struct transfer *t, uint64_t offset, void *here, uint64_t n)
+{
+	if (t->remote)
+		return link_reach(t->ep, t->op, &t->memory, offset, here, n);
+	memcpy(t->to + offset, here, n);
+	return 1;
+}
+
+int transfer_move(struct transfer *t)
+{
+	const struct rma_work *w = &t->r->rma;
+	struct request_walk walk = {t->r, 0, t->at};
+	uint64_t left = PIECE;
+
+	while (t->span < w->span_count) {
+		const struct slmpm_span *span = &w->spans[t->span];
+		uint64_t n = span->len - t->in_span;
+		void *here;
+		int rc;
+
+		if (!n) {
+			t->span++;
+			t->in_span = 0;
+			continue;
+		}
+		if (!left)
+			return 1;
+		here = request_walk_on(&walk, n < left ? n : left, &n);
+		if (!here)
+			return -EFAULT;
+		rc = reach(t, span->offset + t->in_span, here, n);
+		if (rc != 1)
+			return rc;
+		t->in_span += n;
+		t->at += n;
+		left -= n;
+	}
+	return 0;
+}
+
+/* ---- requests ------------------------------------------------------------------------------- */
+
+int engine_start(struct request *r)
+{
+	struct rma_work *w = &r->rma;
+	bool thread = config_get()->engine == ENGINE_THREAD;
+	struct engine_port *port = r->ctx->port;
+	struct transfer *t = !thread || engine_thread_runs() ? calloc(1, sizeof(*t)) : NULL;
+
+	if (!t)
+		return -SLMPM_ENOMEM;
+	t->port = port;
+	t->ep = r->ep;
+	t->remote = w->remote;
+	t->to = w->to;
+	t->r = r;
+	t->op = r->kind == REQUEST_PUT ? FABRIC_WRITE : FABRIC_READ;
+	w->transfer = t;
+	w->parts = 1;
+	w->span = w->span_count;
+	if (t->remote) {
+		t->memory = t->remote->memory;
+		t->remote->copying++;
+	}
+	r->ep->rma->moving++;
+	endpoint_refresh(r->ep);
+	if (!thread) {
+		list_append(&port->waiting, &t->node);
+		return 0;
+	}
+	engine_inject(t);
+	return 0;
+}
+
+/* It is in no list and in nobody's hand any more. */
+static void transfer_free(struct transfer *t)
+{
+	struct endpoint *ep = t->ep;
+
+	t->r->rma.transfer = NULL;
+	ep->rma->moving--;
+	if (t->remote)
+		memory_copied(t->remote);
+	free(t);
+	endpoint_refresh(ep);
+}
+
+void engine_forget(struct request *r)
+{
+	struct transfer *t = r->rma.transfer;
+
+	if (!t)
+		return;
+	engine_recall(t);
+	transfer_free(t);
+}
+
+void engine_end(struct endpoint *ep)
+{
+	if (!ep->rma->moving)
+		return;
+	LIST_EACH(at, &ep->rma->live) {
+		struct rma_work *w = LIST_ENTRY(at, struct rma_work, live);
+
+		engine_forget(LIST_ENTRY(w, struct request, rma));
+	}
+}
+
+static int status_of(int rc)
+{
+	return rc == 0       ? 0 :
+	       rc == -EFAULT ? -SLMPM_EINVAL :
+	       rc == -ESRCH  ? -SLMPM_EDEAD :
+			       -SLMPM_ESYSTEM;
+}
+
+static void land(struct transfer *t)
+{
+	struct request *r = t->r;
+	int rc = t->status;
+
+	if (rc == -EPERM) /* not directly any more, and nobody else says so on that copy */
+		t->remote->memory.ops = 0;
+	transfer_free(t);
+	if (rc == -EPERM || rc == -ENOTSUP) {
+		rma_retry(r);
+		return;
+	}
+	/* Pairs with the release before what a get has read; what the thread has stored came with
+	 * the lock. */
+	if (r->kind == REQUEST_GET)
+		atomic_thread_fence(memory_order_acquire);
+	rma_part_done(r, status_of(rc), 0);
+}
+
+static int step_inline(struct engine_port *port)
+{
+	struct transfer *t = LIST_ENTRY(port->waiting.next, struct transfer, node);
+	int rc = transfer_move(t);
+
+	list_remove(&t->node);
+	if (rc == 1) {
+		list_append(&port->waiting, &t->node);
+	} else {
+		t->status = rc;
+		land(t);
+	}
+	return 1;
+}
+
+/* Who waits moves a piece itself: of its own transfers, which nobody forgets meanwhile. */
+static int help(struct engine_port *port)
+{
+	struct transfer *t = engine_take_back(port);
+
+	if (!t)
+		return 0;
+	t->status = transfer_move(t);
+	if (t->status == 1)
+		engine_inject(t);
+	else
+		land(t);
+	return 1;
+}
+
+int engine_step(struct context *ctx)
+{
+	struct engine_port *port = ctx->port;
+	int n = 0;
+
+	if (!port)
+		return 0;
+	if (!list_empty(&port->waiting))
+		n += step_inline(port);
+	else if (ctx->polling && !ctx->multiple)
+		n += help(port);
+	/* Seen late, it is seen at the next pass, or by the eventfd. */
+	while (atomic_load_explicit(&port->any, memory_order_relaxed)) {
+		struct transfer *t = engine_take_landed(port);
+
+		if (!t)
+			break;
+		land(t);
+		n++;
+	}
+	return n;
+}

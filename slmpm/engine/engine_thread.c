@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The engine's thread and its injection FIFO: one lock guards that and all reception FIFOs. */
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "slmpm/engine/engine.h"
+#include "slmpm/engine/transfer.h"
+#include "slmpm/wait.h"
+
+#define STAYS_NS 20000 /* awake, after the last transfer: waking takes longer than most of them */
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t work, idle; /* something was injected; nothing is in hand */
+	struct list injected;
+	atomic_uint calls; /* something was injected, or it is to stop: so often */
+	struct transfer *hand;
+	uint32_t ports; /* that may use the thread */
+	bool runs, stop;
+	pthread_t thread;
+} engine = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.work = PTHREAD_COND_INITIALIZER,
+	.idle = PTHREAD_COND_INITIALIZER,
+	.injected = {&engine.injected, &engine.injected},
+};
+
+/* ---- the thread ----------------------------------------------------------------------------- */
+
+/* Bound to the one processor of the thread that needed it, it would move nothing while that one
+ * computes: the kernel leaves those that the process may have at all. */
+static void unbind(void)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set) != 0 || CPU_COUNT(&set) > 1)
+		return;
+	memset(&set, 0xff, sizeof(set));
+	(void)sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* Whoever injects does so under the lock, and then finds the thread here, or asleep. */
+static void await_work(void)
+{
+	unsigned seen = atomic_load_explicit(&engine.calls, memory_order_relaxed);
+	uint64_t until = wait_now() + STAYS_NS;
+
+	pthread_mutex_unlock(&engine.lock);
+	while (atomic_load_explicit(&engine.calls, memory_order_relaxed) == seen &&
+	       wait_now() < until)
+		sched_yield(); /* it may have no processor of its own */
+	pthread_mutex_lock(&engine.lock);
+	if (atomic_load_explicit(&engine.calls, memory_order_relaxed) == seen)
+		pthread_cond_wait(&engine.work, &engine.lock);
+}
+
+static void *run(void *arg)
+{
+	static const uint64_t one = 1;
+
+	(void)arg;
+	unbind();
+	pthread_mutex_lock(&engine.lock);
+	while (!engine.stop) {
+		struct transfer *t;
+		int rc;
+
+		if (list_empty(&engine.injected)) {
+			await_work();
+			continue;
+		}
+		t = engine.hand = LIST_ENTRY(engine.injected.next, struct transfer, node);
+		list_remove(&t->node);
+		pthread_mutex_unlock(&engine.lock);
+		rc = transfer_move(t);
+		pthread_mutex_lock(&engine.lock);
+		engine.hand = NULL;
+		pthread_cond_broadcast(&engine.idle);
+		if (t->gone)
+			continue; /* whoever forgot it has it */
+		if (rc == 1) {
+			list_append(&engine.injected, &t->node); /* the others have their turn */
+			continue;
+		}
+		t->status = rc;
+		list_append(&t->port->landed, &t->node);
+		/* The list is read under the lock; this only says that it is worth taking, and
+		 * that the descriptor says so already. */
+		if (!atomic_exchange_explicit(&t->port->any, true, memory_order_relaxed))
+			(void)!write(t->port->watch.fd, &one, sizeof(one));
+	}
+	pthread_mutex_unlock(&engine.lock);
+	return NULL;
+}
+
+int engine_start_thread(pthread_t *thread, void *(*body)(void *), void *arg)
+{
+	sigset_t all, before;
+	int rc;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(thread, NULL, body, arg);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -rc;
+}
+
+bool engine_thread_runs(void)
+{
+	bool runs;
+
+	pthread_mutex_lock(&engine.lock);
+	while (engine.stop) /* the last one ends: what is injected now it would not look at */
+		pthread_cond_wait(&engine.idle, &engine.lock);
+	if (!engine.runs)
+		engine.runs = engine_start_thread(&engine.thread, run, NULL) == 0;
+	runs = engine.runs;
+	pthread_mutex_unlock(&engine.lock);
+	return runs;
+}
+
+void engine_enter(void)
+{
+	pthread_mutex_lock(&engine.lock);
+	engine.ports++;
+	pthread_mutex_unlock(&engine.lock);
+}
+
+void engine_leave(void)
+{
+	pthread_t thread;
+	bool last;
+
+	pthread_mutex_lock(&engine.lock);
+	while (engine.stop) /* another has just ended the thread, and joins it */
+		pthread_cond_wait(&engine.idle, &engine.lock);
+	last = !--engine.ports && engine.runs;
+	engine.stop = last;
+	thread = engine.thread;
+	atomic_fetch_add_explicit(&engine.calls, 1, memory_order_relaxed);
+	pthread_cond_signal(&engine.work);
+	pthread_mutex_unlock(&engine.lock);
+	if (!last)
+		return;
+	pthread_join(thread, NULL);
+	pthread_mutex_lock(&engine.lock);
+	engine.stop = engine.runs = false;
+	pthread_cond_broadcast(&engine.idle);
+	pthread_mutex_unlock(&engine.lock);
+}
+
+/* ---- its FIFOs ------------------------------------------------------------------------------ */
+
+void engine_inject(struct transfer *t)
+{
+	pthread_mutex_lock(&engine.lock);
+	list_append(&engine.injected, &t->node);
+	atomic_fetch_add_explicit(&engine.calls, 1, memory_order_relaxed);
+	pthread_cond_signal(&engine.work);
+	pthread_mutex_unlock(&engine.lock);
+}
+
+struct transfer *engine_take_back(const struct engine_port *port)
+{
+	struct transfer *t = NULL;
+
+	pthread_mutex_lock(&engine.lock);
+	if (!list_empty(&engine.injected))
+		t = LIST_ENTRY(engine.injected.next, struct transfer, node);
+	if (t && t->port == port)
+		list_remove(&t->node);
+	else
+		t = NULL;
+	pthread_mutex_unlock(&engine.lock);
+	return t;
+}
+
+struct transfer *engine_take_landed(struct engine_port *port)
+{
+	struct transfer *t = NULL;
+
+	pthread_mutex_lock(&engine.lock);
+	if (!list_empty(&port->landed)) {
+		t = LIST_ENTRY(port->landed.next, struct transfer, node);
+		list_remove(&t->node);
+	}
+	if (list_empty(&port->landed))
+		atomic_store_explicit(&port->any, false, memory_order_relaxed);
+	pthread_mutex_unlock(&engine.lock);
+	return t;
+}
+
+void engine_recall(struct transfer *t)
+{
+	pthread_mutex_lock(&engine.lock);
+	t->gone = true;
+	while (engine.hand == t)
+		pthread_cond_wait(&engine.idle, &engine.lock);
+	list_remove(&t->node);
+	pthread_mutex_unlock(&engine.lock);
+}
+
+/* ---- fork ----------------------------------------------------------------------------------- */
+
+/* The child has neither the thread nor any of the requests. */
+void engine_fork(void)
+{
+	pthread_mutex_init(&engine.lock, NULL);
+	pthread_cond_init(&engine.work, NULL);
+	pthread_cond_init(&engine.idle, NULL);
+	list_init(&engine.injected);
+	engine.hand = NULL;
+	engine.ports = 0;
+	engine.runs = engine.stop = false;
+}

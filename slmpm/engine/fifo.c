@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The reception FIFO of a context: what arrives in it, and what its processor takes out. */
+#include "slmpm/engine/fifo.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/message/am.h"
+#include "slmpm/message/arrival.h"
+#include "slmpm/engine/engine.h"
+#include "slmpm/error.h"
+#include "slmpm/message/match.h"
+#include "slmpm/memory/memory.h"
+#include "slmpm/message/message.h"
+#include "slmpm/wait.h"
+
+struct handle_table fifo_table = HANDLE_TABLE_FROM("FIFO entry", struct fifo_entry, node);
+
+/* ---- what arrives --------------------------------------------------------------------------- */
+
+bool fifo_may_begin(const struct head *h)
+{
+	return (uint16_t)h->stream == FIFO_PUT &&
+	       !(h->flags & (WIRE_FLAG_ANNOUNCED | WIRE_FLAG_UNCHARGED)) &&
+	       h->stream >> 16 == sizeof(struct fifo_put);
+}
+
+static void answer(struct endpoint *ep, uint64_t tag, int status)
+{
+	const struct fifo_done a = {
+		.tag = LITTLE_64(tag),
+		.error = LITTLE_32((uint32_t)-status),
+	};
+
+	if (tag && am_answer(ep, FIFO_DONE, &a, sizeof(a), NULL, 0) < 0)
+		inbound_no_memory(ep);
+}
+
+static void settle(struct endpoint *ep, uint64_t tag, uint64_t charge, int status)
+{
+	if (ep->state != SLMPM_PEER_UP)
+		return;
+	answer(ep, tag, status);
+	if (ep->state == SLMPM_PEER_UP)
+		am_settle(ep, charge);
+}
+
+static bool take_head(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total,
+		      struct fifo_put *q)
+{
+	if (PEER_FAULT(stream >> 16 != sizeof(*q)))
+		return arrival_violates(ep, "head of a FIFO entry");
+	memcpy(q, data, sizeof(*q));
+	q->target.offset = LITTLE_64(q->target.offset);
+	q->target.length = LITTLE_64(q->target.length);
+	q->target.grant = LITTLE_32(q->target.grant);
+	q->tag = LITTLE_64(q->tag);
+	q->imm = LITTLE_32(q->imm);
+	if (PEER_FAULT(q->target.length != total - sizeof(*q) || q->target.zero || q->zero))
+		return arrival_violates(ep, "length of a FIFO entry");
+	return true;
+}
+
+/* Behind its head, so that what is handed out is never at NULL. */
+static unsigned char *copy(const void *data, uint64_t total)
+{
+	unsigned char *memory = malloc(total);
+
+	if (memory)
+		memcpy(memory, data, total);
+	return memory;
+}
+
+static void put(struct endpoint *ep, const struct fifo_put *q, const void *data, uint64_t total,
+		unsigned char *memory, uint64_t charge)
+{
+	struct context *ctx = ep->ctx;
+	int status = 0;
+	const struct grant *g = region_check(ep, q->target.grant, q->target.secret, SLMPM_WRITE,
+					     q->target.offset, q->target.length, &status);
+	struct fifo_entry *e;
+
+	if (!g || ep->closing) { /* refused; or nobody is to have it any more */
+		free(memory);
+		settle(ep, q->tag, charge, g ? -SLMPM_ECLOSED : status);
+		return;
+	}
+	if (!memory)
+		memory = copy(data, total);
+	e = memory ? handle_new(&fifo_table) : NULL;
+	if (!e) {
+		free(memory);
+		inbound_no_memory(ep);
+		return;
+	}
+	if (e->ctx != ctx) /* else who looks at the last one here is not disturbed */
+		e->ctx = ctx;
+	e->ep = ep;
+	e->mem = handle_id(g->region);
+	e->offset = q->target.offset;
+	e->len = q->target.length;
+	e->memory = memory;
+	e->data = memory + sizeof(*q);
+	e->tag = q->tag;
+	e->charge = charge;
+	e->imm = q->imm;
+	list_append(&ctx->fifo, &e->node);
+	list_append(&ep->fifo.entries, &e->of_peer);
+	ep->stats->fifo_entries++;
+	ctx->news = true;
+	wait_changed(ctx);
+}
+
+/* What nobody waits for any more is dropped. */
+static void done(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total)
+{
+	struct fifo_done a;
+
+	if (PEER_FAULT(stream >> 16 != sizeof(a) || total != sizeof(a))) {
+		arrival_violates(ep, "length of an answer");
+		return;
+	}
+	memcpy(&a, data, sizeof(a));
+	a.tag = LITTLE_64(a.tag);
+	a.error = LITTLE_32(a.error);
+	if (PEER_FAULT(!a.tag || a.tag > ep->fifo.tags || a.error >= SLMPM_ERROR_COUNT)) {
+		arrival_violates(ep, "answer to no request");
+		return;
+	}
+	LIST_EACH(at, &ep->fifo.awaiting) {
+		struct request *r = LIST_ENTRY(at, struct request, node);
+
+		if (r->fifo.tag != a.tag)
+			continue;
+		list_remove(at);
+		request_finish(r, -(int)a.error);
+		return;
+	}
+}
+
+void fifo_arrived(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total,
+		  unsigned char *memory, uint64_t charge)
+{
+	struct fifo_put q;
+
+	/* What costs no credit could be without end; what tells of an end has none to give back. */
+	if (PEER_FAULT(((uint16_t)stream == FIFO_PUT) != (charge > 0)))
+		arrival_violates(ep, "credit of a FIFO entry");
+	else if ((uint16_t)stream == FIFO_DONE)
+		done(ep, stream, data, total);
+	else if (take_head(ep, stream, data, total, &q)) {
+		put(ep, &q, data, total, memory, charge);
+		return;
+	}
+	free(memory);
+}
+
+/* ---- taking --------------------------------------------------------------------------------- */
+
+struct taking {
+	struct context *ctx;
+	struct endpoint *ep; /* NULL: of any peer */
+	slmpm_peer peer;
+	struct fifo_entry *entry;
+};
+
+static bool find(void *arg)
+{
+	struct taking *t = arg;
+
+	t->entry = NULL;
+	LIST_EACH(at, &t->ctx->fifo) {
+		struct fifo_entry *e = LIST_ENTRY(at, struct fifo_entry, node);
+
+		if (t->ep && e->ep != t->ep)
+			continue;
+		t->entry = e;
+		return true;
+	}
+	return (t->ep && endpoint_get(t->peer) != t->ep) || message_source_ended(t->ctx, t->ep) < 0;
+}
+
+static int take(struct taking *t, struct slmpm_fifo *entry, int timeout_ms)
+{
+	int rc = wait_until(t->ctx, find, t, timeout_ms);
+	struct fifo_entry *e = t->entry;
+
+	if (t->ep && endpoint_get(t->peer) != t->ep)
+		return endpoint_bad_handle(t->peer);
+	if (!e && rc == 0)
+		return message_source_ended(t->ctx, t->ep);
+	if (!e)
+		return message_timed_out(t->ep, "no FIFO entry from", timeout_ms);
+	list_remove(&e->node);
+	*entry = (struct slmpm_fifo){
+		.id = handle_id(e),
+		.peer = {handle_id(e->ep)},
+		.mem = {e->mem},
+		.offset = e->offset,
+		.data = e->data,
+		.len = e->len,
+		.imm = e->imm,
+	};
+	return 0;
+}
+
+int slmpm_fifo_take(slmpm_peer peer, struct slmpm_fifo *entry, int timeout_ms)
+{
+	struct taking t = {.peer = peer};
+	int rc = 0;
+
+	if (!entry)
+		return error_set(SLMPM_EINVAL, "slmpm_fifo_take: nowhere to put the entry");
+	t.ctx = message_source(peer, &t.ep, &rc);
+	if (!t.ctx)
+		return rc;
+	rc = timeout_ms ? wait_forbidden(t.ctx, "slmpm_fifo_take") : 0;
+	if (rc == 0)
+		rc = take(&t, entry, timeout_ms);
+	context_unlock(t.ctx);
+	return rc;
+}
+
+/* ---- ends ----------------------------------------------------------------------------------- */
+
+void fifo_dispose(struct fifo_entry *e, int status)
+{
+	struct endpoint *ep = e->ep;
+	uint64_t tag = e->tag, charge = e->charge;
+
+	list_remove(&e->node);
+	list_remove(&e->of_peer);
+	free(e->memory);
+	handle_free(&fifo_table, e);
+	settle(ep, tag, charge, status);
+}
+
+void fifo_end(struct endpoint *ep, int error)
+{
+	LIST_EACH(at, &ep->fifo.awaiting) {
+		list_remove(at);
+		request_finish(LIST_ENTRY(at, struct request, node), -error);
+	}
+	LIST_EACH(of_peer, &ep->fifo.entries) {
+		struct request *r = LIST_ENTRY(of_peer, struct fifo_entry, of_peer)->store;
+
+		if (!r)
+			continue;
+		engine_forget(r); /* the rest at once: nobody calls the engine for it any more */
+		memcpy(r->rma.to, r->pieces->base, r->length);
+		request_finish(r, 0);
+	}
+}
+
+void fifo_forget(struct endpoint *ep)
+{
+	while (!list_empty(&ep->fifo.entries))
+		fifo_dispose(LIST_ENTRY(ep->fifo.entries.next, struct fifo_entry, of_peer), 0);
+}

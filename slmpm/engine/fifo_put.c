@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Puts into a FIFO, the side that puts: an active message, and perhaps an answer to wait for. */
+#include "slmpm/engine/fifo.h"
+
+#include <string.h>
+
+#include "slmpm/message/am.h"
+#include "slmpm/error.h"
+#include "slmpm/memory/memory.h"
+#include "slmpm/message/message.h"
+#include "slmpm/memory/rma.h"
+
+static int check(const struct operation *o)
+{
+	const struct endpoint *ep = o->remote->ep;
+	uint64_t most = ep->eager_max - sizeof(struct fifo_put);
+
+	if (!ep->active)
+		return error_set(SLMPM_ENOTSUP, "%s does not know active messages", ep->name);
+	if (o->full.flags & (SLMPM_FENCE | SLMPM_BARRIER | SLMPM_NOTIFY))
+		return error_set(SLMPM_EINVAL, "%s: flags 0x%x", o->call, o->full.flags);
+	if (o->span_count != 1)
+		return error_set(SLMPM_EINVAL, "%s: %d spans for one entry of a FIFO", o->call,
+				 o->span_count);
+	if (o->length > most)
+		return error_set(SLMPM_ELIMIT, "%s: %llu bytes, at most %llu into a FIFO", o->call,
+				 (unsigned long long)o->length, (unsigned long long)most);
+	return 0;
+}
+
+static int prepare(struct request *r, const struct operation *o)
+{
+	const struct remote *remote = o->remote;
+	struct endpoint *ep = remote->ep;
+	struct fifo_put head = {
+		.target.offset = LITTLE_64(o->spans->offset),
+		.target.length = LITTLE_64(o->spans->len),
+		.target.grant = LITTLE_32(remote->grant),
+		.imm = LITTLE_32(o->full.imm),
+	};
+	int rc;
+
+	memcpy(head.target.secret, remote->secret, sizeof(head.target.secret));
+	if (o->full.flags & SLMPM_REMOTE)
+		r->fifo.tag = ++ep->fifo.tags;
+	head.tag = LITTLE_64(r->fifo.tag);
+	rc = am_fill(r, ep, FIFO_PUT, &head, sizeof(head), o->pieces, o->piece_count, false);
+	r->fifo.put = true;
+	r->flags = (uint8_t)(o->full.flags & SLMPM_MORE);
+	r->result.op = SLMPM_OP_PUT;
+	return rc;
+}
+
+int fifo_put(const struct operation *o)
+{
+	struct endpoint *ep = o->remote->ep;
+	bool blocks = completion_blocks(&o->full, o->req);
+	struct request stack = {.piece_count = 0}, *r;
+	slmpm_peer peer = {handle_id(ep)};
+	int rc = check(o);
+
+	if (rc < 0)
+		return rc;
+	if (blocks && ep->loan.data && !ep->loan.area) /* nothing passes it */
+		return error_set(SLMPM_EBUSY, "%s: a loan to %s is open", o->call, ep->name);
+	r = blocks ? &stack : request_new();
+	if (!r)
+		return -SLMPM_ENOMEM;
+	rc = prepare(r, o);
+	if (rc == 0)
+		rc = completion_bind(r, &o->full, o->req);
+	if (rc == 0)
+		rc = blocks ? message_await(r, o->full.timeout_ms) : message_submit(r);
+	if (rc == 0 && endpoint_get(peer) == ep) { /* else another thread has closed it meanwhile */
+		ep->stats->puts++;
+		ep->stats->put_bytes += o->length;
+		ep->stats->fifo_puts++;
+		ep->stats->fifo_bytes += o->length;
+	}
+	if (rc == 0 && o->req)
+		o->req->id = handle_id(r);
+	else if (rc < 0 || blocks)
+		request_drop(r);
+	return rc;
+}
+
+bool fifo_awaits(struct request *r, int status)
+{
+	if (status < 0 || r->fifo.out)
+		return false;
+	r->fifo.out = true;
+	list_append(&r->ep->fifo.awaiting, &r->node);
+	return true;
+}

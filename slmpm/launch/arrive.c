@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Waiting for one accelerator at a socket where anybody may knock. */
+#include "slmpm/launch/arrive.h"
+
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "slmpm/connect/bootstrap.h"
+#include "slmpm/error.h"
+#include "slmpm/log.h"
+#include "slmpm/launch/process.h"
+#include "slmpm/connect/net.h"
+#include "slmpm/connect/url.h"
+#include "slmpm/wait.h"
+
+#define URL_MAX 1024
+
+/* ---- the place ------------------------------------------------------------------------------ */
+
+static void init_watches(struct arrive *a)
+{
+	a->listening = a->process = (struct watch){.kind = WATCH_ARRIVE, .fd = -1, .owner = a};
+	for (int i = 0; i < STRANGERS; i++)
+		a->strangers[i].watch = (struct watch){.kind = WATCH_ARRIVE, .fd = -1, .owner = a};
+}
+
+int arrive_listen(struct arrive *a, const char *address)
+{
+	struct url url;
+	char text[320];
+	int rc;
+
+	init_watches(a);
+	snprintf(text, sizeof(text),
+		 address && strchr(address, ':') ? "tcp://[%.280s]:0" : "tcp://%.280s:0",
+		 address ? address : "*");
+	rc = url_parse(&url, text);
+	if (rc == 0)
+		rc = secret_make(&a->secret) < 0 ||
+				     getrandom(a->ticket, TICKET_SIZE, 0) != TICKET_SIZE ?
+			     error_set(SLMPM_ESYSTEM, "no random numbers") :
+			     url_listen(&url, STRANGERS);
+	if (rc < 0)
+		return rc;
+	a->listening.fd = rc;
+	return 0;
+}
+
+/* Can other machines reach it, as far as it says itself? */
+static bool is_reachable(const struct ifaddrs *at)
+{
+	const struct sockaddr_in6 *six = (const void *)at->ifa_addr;
+
+	if (!at->ifa_addr || !(at->ifa_flags & IFF_UP) || at->ifa_flags & IFF_LOOPBACK)
+		return false;
+	if (at->ifa_addr->sa_family == AF_INET)
+		return true;
+	return at->ifa_addr->sa_family == AF_INET6 && !IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr);
+}
+
+/* All of this machine's, by PORT: which of them is reached from there shows when one is. */
+static bool add_addresses(char *url, uint16_t port)
+{
+	struct ifaddrs *list, *at;
+	bool any = false;
+
+	if (getifaddrs(&list) != 0)
+		return false;
+	for (int turn = 0; turn < 2; turn++)
+		for (at = list; at; at = at->ifa_next) {
+			struct sockaddr_in6 six;
+			char name[NET_NAME];
+			size_t n = strlen(url);
+
+			if (!is_reachable(at) ||
+			    (at->ifa_addr->sa_family == AF_INET) != (turn == 0))
+				continue;
+			memcpy(&six, at->ifa_addr,
+			       turn ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
+			six.sin6_port = htons(port); /* in the same place in both */
+			net_name((struct sockaddr *)&six, name);
+			if (n + strlen(name) + TICKET_TEXT + 3 > URL_MAX)
+				continue;
+			snprintf(url + n, URL_MAX - n, "%s%s", any ? "," : "", name);
+			any = true;
+		}
+	freeifaddrs(list);
+	return any;
+}
+
+char *arrive_url(const struct arrive *a, const char *address)
+{
+	char *url = malloc(URL_MAX);
+	uint16_t port = net_port(a->listening.fd);
+	bool good = url != NULL;
+
+	if (!good)
+		return NULL;
+	snprintf(url, URL_MAX, "tcp://");
+	if (address)
+		snprintf(url + 6, URL_MAX - 6, strchr(address, ':') ? "[%.280s]:%u" : "%.280s:%u",
+			 address, (unsigned)port);
+	else
+		good = add_addresses(url, port);
+	if (!good) {
+		free(url);
+		return NULL;
+	}
+	strcat(url, "/");
+	for (int i = 0; i < TICKET_SIZE; i++)
+		sprintf(url + strlen(url), "%02x", a->ticket[i]);
+	return url;
+}
+
+/* ---- who comes ------------------------------------------------------------------------------ */
+
+static void shut(struct context *ctx, struct watch *w)
+{
+	if (w->fd >= 0)
+		watch_close(ctx, w);
+}
+
+/* Everything but the process is over. */
+static void shut_door(struct arrive *a)
+{
+	shut(a->ep->ctx, &a->listening);
+	for (int i = 0; i < STRANGERS; i++)
+		shut(a->ep->ctx, &a->strangers[i].watch);
+}
+
+static void refuse(struct arrive *a, int error, const char *why)
+{
+	shut_door(a);
+	endpoint_refused(a->ep, error, why);
+}
+
+static void ended(struct arrive *a)
+{
+	char why[96], text[128];
+
+	watch_remove(a->ep->ctx, &a->process); /* it stays readable for ever */
+	(void)process_describe(a->ep, why, sizeof(why));
+	snprintf(text, sizeof(text), "%.90s before it connected", why);
+	refuse(a, SLMPM_EDEAD, text);
+}
+
+/* Who has waited longest makes room: an accelerator says its ticket at once. */
+static struct stranger *find_place(struct arrive *a)
+{
+	struct stranger *oldest = &a->strangers[0];
+
+	for (int i = 0; i < STRANGERS; i++) {
+		struct stranger *s = &a->strangers[i];
+
+		if (s->watch.fd < 0)
+			return s;
+		if (s->since < oldest->since)
+			oldest = s;
+	}
+	shut(a->ep->ctx, &oldest->watch);
+	return oldest;
+}
+
+static bool has_ticket(const struct arrive *a, const struct stranger *s)
+{
+	unsigned char differ = 0;
+
+	for (int i = 0; i < TICKET_SIZE; i++)
+		differ |= (unsigned char)(a->ticket[i] ^ s->said[8 + i]);
+	return !differ && !memcmp(s->said, ARRIVAL_MAGIC, 8);
+}
+
+static void let_in(struct arrive *a, struct stranger *s)
+{
+	struct endpoint *ep = a->ep;
+	int fd = s->watch.fd, rc;
+
+	watch_remove(ep->ctx, &s->watch);
+	s->watch.fd = -1;
+	shut_door(a);
+	watch_remove(ep->ctx, &a->process);
+	a->process.fd = -1; /* the control connection's from now on */
+	rc = bootstrap_start_stream(ep, fd, false, &a->secret);
+	if (rc < 0)
+		endpoint_refused(ep, -error_system(rc, "handshake"), slmpm_error_detail());
+}
+
+/* Never more than it has to say: what follows is the handshake's. */
+static void hear(struct arrive *a, struct stranger *s)
+{
+	ssize_t n = recv(s->watch.fd, s->said + s->have, ARRIVAL_SIZE - s->have, MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	s->have += n > 0 ? (size_t)n : 0;
+	if (n > 0 && s->have < ARRIVAL_SIZE)
+		return;
+	if (n > 0 && has_ticket(a, s)) {
+		let_in(a, s);
+		return;
+	}
+	if (n > 0)
+		log_limited(&a->knocks, SLMPM_LOG_WARN, "%s: a stranger knocked and was sent away",
+			    a->ep->name);
+	shut(a->ep->ctx, &s->watch);
+}
+
+static void take_connection(struct arrive *a)
+{
+	int fd = accept4(a->listening.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct stranger *s;
+
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
+		refuse(a, SLMPM_ENOFILE, "no descriptor for its connection");
+	if (fd < 0)
+		return;
+	s = find_place(a);
+	s->watch.fd = fd;
+	s->since = wait_now();
+	s->have = 0;
+	if (net_prepare(fd) < 0 || watch_add(a->ep->ctx, &s->watch) < 0) {
+		close(fd);
+		s->watch.fd = -1;
+		return;
+	}
+	hear(a, s); /* before another one comes */
+}
+
+void arrive_ready(struct watch *w)
+{
+	struct arrive *a = w->owner;
+
+	if (w->fd < 0)
+		return; /* closed by what was handled just before */
+	if (a->ep->state != SLMPM_PEER_CONNECTING) {
+		shut_door(a);
+		watch_remove(a->ep->ctx, &a->process);
+	} else if (w == &a->process) {
+		ended(a);
+	} else if (w == &a->listening) {
+		take_connection(a);
+	} else {
+		for (int i = 0; i < STRANGERS; i++)
+			if (w == &a->strangers[i].watch)
+				hear(a, &a->strangers[i]);
+	}
+}
+
+int arrive_begin(struct arrive *a, struct endpoint *ep)
+{
+	int rc;
+
+	a->ep = ep;
+	a->process.fd = ep->process->pidfd;
+	rc = watch_add(ep->ctx, &a->listening);
+	return rc == 0 && a->process.fd >= 0 ? watch_add(ep->ctx, &a->process) : rc;
+}
+
+void arrive_free(struct arrive *a)
+{
+	if (a && a->ep) {
+		shut_door(a);
+		shut(a->ep->ctx, &a->process);
+	} else if (a && a->listening.fd >= 0) {
+		close(a->listening.fd);
+	}
+	free(a);
+}
+
+void arrive_forked(struct arrive *a)
+{
+	if (a->listening.fd >= 0)
+		close(a->listening.fd);
+	if (a->process.fd >= 0)
+		close(a->process.fd);
+	for (int i = 0; i < STRANGERS; i++)
+		if (a->strangers[i].watch.fd >= 0)
+			close(a->strangers[i].watch.fd);
+}
+
+/* ---- the accelerator's side ----------------------------------------------------------------- */
+
+static bool read_ticket(const char *text, unsigned char ticket[TICKET_SIZE])
+{
+	struct secret parsed = {.known = false}; /* as long, and written the same way */
+
+	if (!secret_parse(&parsed, text))
+		return false;
+	memcpy(ticket, parsed.bytes, TICKET_SIZE);
+	return true;
+}
+
+static int show_ticket(int fd, const unsigned char ticket[TICKET_SIZE])
+{
+	unsigned char text[ARRIVAL_SIZE];
+
+	memcpy(text, ARRIVAL_MAGIC, 8);
+	memcpy(text + 8, ticket, TICKET_SIZE);
+	/* The first bytes of a fresh connection: there is room for them. */
+	return send(fd, text, sizeof(text), MSG_NOSIGNAL) == (ssize_t)sizeof(text) ? 0 : -EPIPE;
+}
+
+int arrive_connect(const char *text, uint64_t deadline)
+{
+	unsigned char ticket[TICKET_SIZE];
+	const char *slash = strrchr(text, '/'), *at = text + 6;
+	int rc = error_set(SLMPM_EADDRESS, "SLMPM_PARENT: no address of the host");
+	unsigned left = 1;
+
+	if (strncmp(text, "tcp://", 6) != 0 || slash <= at || !read_ticket(slash + 1, ticket))
+		return rc;
+	for (const char *c = at; c < slash; c++)
+		left += *c == ',';
+	while (at < slash) {
+		size_t n = strcspn(at, ",/");
+		uint64_t now = wait_now();
+		uint64_t until = now < deadline ? now + (deadline - now) / left-- : deadline;
+		struct url url;
+		char one[320];
+
+		snprintf(one, sizeof(one), "tcp://%.*s", (int)(n < 300 ? n : 300), at);
+		rc = url_parse(&url, one);
+		rc = rc < 0 ? rc : url_connect(&url, until);
+		if (rc >= 0 && show_ticket(rc, ticket) == 0)
+			return rc;
+		if (rc >= 0) {
+			close(rc);
+			rc = error_set(SLMPM_ECLOSED, "%s: the host has left", one);
+		}
+		at += n + 1;
+	}
+	/* Where it listened nobody does, or who was let in has been sent away. */
+	if (rc == -SLMPM_ENOENT || rc == -SLMPM_ESYSTEM)
+		return error_set(SLMPM_ECLOSED, "no way back to the host: %.*s",
+				 (int)(slash - text), text);
+	return rc;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The way back of an accelerator that was started elsewhere: a listening socket for it alone. Who
+ * connects there says 24 bytes first, of which 16 were given to nobody else; then the handshake
+ * begins. Strangers never come near the endpoint.
+ */
+#ifndef SLMPM_ARRIVE_H
+#define SLMPM_ARRIVE_H
+
+#include "slmpm/endpoint.h"
+#include "slmpm/log.h"
+#include "slmpm/connect/secret.h"
+#include "slmpm/watch.h"
+
+#define TICKET_SIZE   16
+#define TICKET_TEXT   (2 * TICKET_SIZE + 1)
+#define ARRIVAL_SIZE  (8 + TICKET_SIZE) /* what the accelerator says first */
+#define ARRIVAL_MAGIC "SLMPMWAY"
+#define STRANGERS     8 /* at once */
+
+struct stranger {
+	struct watch watch;
+	uint64_t since;
+	size_t have;
+	unsigned char said[ARRIVAL_SIZE];
+};
+
+struct arrive {
+	struct endpoint *ep;
+	struct watch listening, process; /* process: -1 once it is the control connection's */
+	struct stranger strangers[STRANGERS];
+	unsigned char ticket[TICKET_SIZE];
+	struct secret secret;
+	struct log_limit knocks;
+};
+
+/* Listens at ADDRESS (a name or number, or NULL: any) and makes ticket and secret. Negative SLMPM_E*
+ * with the detail set. */
+int arrive_listen(struct arrive *a, const char *address);
+/* "tcp://address:port,.../ticket" of it, as SLMPM_PARENT says it: to be freed; NULL: no memory, or
+ * this machine has no address that others can reach. ADDRESS as above. */
+char *arrive_url(const struct arrive *a, const char *address);
+/* EP, whose process runs, waits for it. Negative errno; A is of EP's process, which frees it. */
+int arrive_begin(struct arrive *a, struct endpoint *ep);
+void arrive_ready(struct watch *w);
+void arrive_free(struct arrive *a);
+/* In the child after fork: closes its copies of the descriptors, nothing else. */
+void arrive_forked(struct arrive *a);
+
+/* ---- the accelerator's side ---- */
+
+/* A socket to the host at URL, as above, the ticket shown. Negative SLMPM_E* with the detail set. */
+int arrive_connect(const char *url, uint64_t deadline);
+
+#endif

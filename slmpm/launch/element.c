@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Elements of the node and their exclusive reservation: one empty file, a byte an element under a
+ * POSIX record lock. The kernel drops the locks of a process that ends, however it ends, and gives
+ * a forked child none of them.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "slmpm/context.h"
+#include "slmpm/error.h"
+#include "slmpm/launch/topology.h"
+
+#define FILE_NAME "slmpm.elements"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int file = -1;
+static pid_t owner; /* the process that the locks below belong to */
+static unsigned char *mine;
+
+/*
+ * Made without a name first, so that whoever finds it can open it: the umask is the whole
+ * process's, and not ours to change.
+ */
+static int create_whole(const char *folder, const char *path)
+{
+	char unnamed[32];
+	int rc, fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+
+	if (fd < 0)
+		return -errno;
+	snprintf(unnamed, sizeof(unnamed), "/proc/self/fd/%d", fd);
+	if (fchmod(fd, 0666) == 0 &&
+	    linkat(AT_FDCWD, unnamed, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0)
+		return fd;
+	rc = -errno;
+	close(fd);
+	return rc;
+}
+
+static int create(const char *folder, const char *path)
+{
+	int fd = create_whole(folder, path);
+
+	if (fd >= 0 || fd == -EEXIST)
+		return fd;
+	/* No such files there: another user may meet it before its mode is right. */
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+	if (fd >= 0)
+		(void)fchmod(fd, 0666);
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_in(const char *folder)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	if (snprintf(path, sizeof(path), "%s/" FILE_NAME, folder) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	/* In a sticky folder somebody else's file may only be opened without O_CREAT. */
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 && errno == ENOENT) {
+		fd = create(folder, path);
+		if (fd != -EEXIST)
+			return fd;
+		fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	}
+	return fd < 0 ? -errno : fd;
+}
+
+/* The one host is who asks; only accelerators can be had. */
+static uint32_t last_element(int type)
+{
+	const struct topology *t;
+
+	if (type != SLMPM_ELEMENT_ACCELERATOR)
+		return 0;
+	return topology_get(&t) > 0 ? t->elements : (uint32_t)config_get()->elements;
+}
+
+static int open_file(void)
+{
+	const struct config *config = config_get();
+	const char *folders[] = {"/run/lock", "/var/lock", "/tmp"};
+	int fd = -ENOENT;
+
+	if (file >= 0 && owner == getpid())
+		return 0;
+	if (file >= 0) /* forked: the locks stayed with the parent */
+		close(file);
+	file = -1;
+	free(mine);
+	mine = calloc(1, (size_t)last_element(SLMPM_ELEMENT_ACCELERATOR) + 1);
+	if (!mine)
+		return error_set(SLMPM_ENOMEM, "for the elements");
+	if (*config->run_dir)
+		fd = open_in(config->run_dir);
+	else
+		for (size_t i = 0; fd < 0 && i < sizeof(folders) / sizeof(folders[0]); i++)
+			fd = open_in(folders[i]);
+	if (fd < 0)
+		return error_system(fd,
+				    *config->run_dir ? "SLMPM_RUN_DIR" : "the reservation file");
+	file = fd;
+	owner = getpid();
+	return 0;
+}
+
+static int set_lock(uint32_t id, short type)
+{
+	struct flock l = {.l_type = type, .l_whence = SEEK_SET, .l_start = id, .l_len = 1};
+
+	return fcntl(file, F_SETLK, &l) == 0 ? 0 : -errno;
+}
+
+static bool is_free(uint32_t id)
+{
+	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = id, .l_len = 1};
+
+	return !mine[id] && fcntl(file, F_GETLK, &l) == 0 && l.l_type == F_UNLCK;
+}
+
+static int begin(slmpm_ctx handle, int type)
+{
+	const struct topology *t;
+	int rc = 0;
+
+	if (!context_get(handle, &rc))
+		return rc;
+	if (type != SLMPM_ELEMENT_HOST && type != SLMPM_ELEMENT_ACCELERATOR)
+		return error_set(SLMPM_EINVAL, "element type %d", type);
+	rc = topology_get(&t);
+	if (rc < 0)
+		return rc;
+	pthread_mutex_lock(&lock);
+	rc = open_file();
+	if (rc < 0)
+		pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+int slmpm_element_count(slmpm_ctx ctx, int type)
+{
+	int n = 0, rc = begin(ctx, type);
+
+	if (rc < 0)
+		return rc;
+	for (uint32_t id = 1; id <= last_element(type); id++)
+		n += is_free(id);
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
+int slmpm_element_reserve(slmpm_ctx ctx, int type, int want, uint32_t *ids)
+{
+	int n = 0, rc;
+
+	if (want < 0 || (want && !ids))
+		return error_set(SLMPM_EINVAL, "slmpm_element_reserve: %d elements", want);
+	rc = begin(ctx, type);
+	if (rc < 0)
+		return rc;
+	for (uint32_t id = 1; id <= last_element(type) && n < want; id++) {
+		if (mine[id] || set_lock(id, F_WRLCK) < 0)
+			continue;
+		mine[id] = 1;
+		ids[n++] = id;
+	}
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
+int slmpm_element_release(slmpm_ctx ctx, int n, const uint32_t *ids)
+{
+	int rc;
+
+	if (n < 0 || (n && !ids))
+		return error_set(SLMPM_EINVAL, "slmpm_element_release: %d elements", n);
+	rc = begin(ctx, SLMPM_ELEMENT_ACCELERATOR);
+	if (rc < 0)
+		return rc;
+	for (int i = 0; i < n && rc == 0; i++)
+		if (!ids[i] || ids[i] > last_element(SLMPM_ELEMENT_ACCELERATOR) || !mine[ids[i]])
+			rc = error_set(SLMPM_EINVAL, "element %u is not reserved by this process",
+				       ids[i]);
+	for (int i = 0; i < n && rc == 0; i++) {
+		(void)set_lock(ids[i], F_UNLCK);
+		mine[ids[i]] = 0;
+	}
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+int slmpm_element_query(uint32_t element, struct slmpm_element_info *info)
+{
+	const struct place *place = NULL;
+	int rc;
+
+	if (!config_get())
+		return -SLMPM_EINVAL;
+	if (!info || info->size < sizeof(*info))
+		return error_set(SLMPM_EINVAL, "slmpm_element_query: set .size of the structure");
+	if (!element)
+		return error_set(SLMPM_EINVAL, "element 0: they count from 1");
+	rc = topology_find(&element, &place);
+	if (rc < 0)
+		return rc;
+	if (!place && element > last_element(SLMPM_ELEMENT_ACCELERATOR))
+		return error_set(SLMPM_EINVAL, "element %u: there are %u", element,
+				 last_element(SLMPM_ELEMENT_ACCELERATOR));
+	info->element = element;
+	info->elsewhere = (uint32_t)rc;
+	snprintf(info->host, sizeof(info->host), "%s", place ? place->host : "");
+	return 0;
+}

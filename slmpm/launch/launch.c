@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Starting a program. The child finds its host by SLMPM_PARENT=FD:INODE; the inode tells a descriptor
+ * that was really inherited from another that came to have its number.
+ */
+#include "slmpm/launch/launch.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BUSY_TRIES    100
+#define BUSY_PAUSE_MS 2
+
+/* NAME, made absolute: it is meant from here, not from the child's working directory. Links stay,
+ * for they may mean something to the program. */
+static int make_absolute(const char *name, char out[PATH_MAX])
+{
+	size_t here = 0, n = strlen(name);
+
+	if (name[0] != '/') {
+		if (!getcwd(out, PATH_MAX - 1))
+			return -errno;
+		here = strlen(out);
+		out[here++] = '/';
+	}
+	if (n >= PATH_MAX - here)
+		return -ENAMETOOLONG;
+	memcpy(out + here, name, n + 1);
+	return 0;
+}
+
+int launch_find(const char *prog, char out[PATH_MAX])
+{
+	const char *path = getenv("PATH");
+	char name[PATH_MAX];
+
+	if (strchr(prog, '/'))
+		return access(prog, X_OK) == 0 ? make_absolute(prog, out) : -errno;
+	if (!path)
+		path = "/usr/local/bin:/usr/bin:/bin";
+	while (*path) {
+		size_t n = strcspn(path, ":");
+		struct stat st;
+
+		if (n && n < PATH_MAX &&
+		    snprintf(name, sizeof(name), "%.*s/%s", (int)n, path, prog) < PATH_MAX &&
+		    access(name, X_OK) == 0 && stat(name, &st) == 0 && S_ISREG(st.st_mode))
+			return make_absolute(name, out);
+		path += n;
+		path += *path == ':';
+	}
+	return -ENOENT;
+}
+
+static size_t count(char *const *list)
+{
+	size_t n = 0;
+
+	while (list && list[n])
+		n++;
+	return n;
+}
+
+/* The wrapper's words with %e as the program and %a as its arguments. */
+static int wrap(struct launch *l, const char *wrapper, char *const argv[])
+{
+	size_t words = 2, used = 0;
+	char *save = NULL;
+
+	l->wrapped = strdup(wrapper);
+	for (const char *at = wrapper; *at; at++)
+		words += *at == ' ' ? 1 : *at == '%' ? count(argv) : 0;
+	l->argv = calloc(words + 2, sizeof(char *));
+	if (!l->wrapped || !l->argv)
+		return -ENOMEM;
+	for (char *word = strtok_r(l->wrapped, " ", &save); word;
+	     word = strtok_r(NULL, " ", &save)) {
+		if (!strcmp(word, "%e"))
+			l->argv[used++] = strdup(l->program);
+		else if (!strcmp(word, "%a"))
+			for (size_t i = 0; i < count(argv); i++)
+				l->argv[used++] = strdup(argv[i]);
+		else
+			l->argv[used++] = strdup(word);
+	}
+	if (!used)
+		return -EINVAL;
+	return launch_find(l->argv[0], l->program);
+}
+
+static int make_argv(struct launch *l, const char *prog, char *const argv[], const char *wrapper)
+{
+	int rc = launch_find(prog, l->program);
+
+	if (rc < 0)
+		return rc;
+	if (wrapper && *wrapper)
+		return wrap(l, wrapper, argv);
+	l->argv = calloc(count(argv) + 2, sizeof(char *));
+	if (!l->argv)
+		return -ENOMEM;
+	l->argv[0] = strdup(prog);
+	for (size_t i = 0; i < count(argv); i++)
+		l->argv[i + 1] = strdup(argv[i]);
+	return 0;
+}
+
+void launch_free(struct launch *l)
+{
+	for (size_t i = 0; l->argv && l->argv[i]; i++)
+		free(l->argv[i]);
+	free(l->argv);
+	free(l->envp);
+	free(l->wrapped);
+}
+
+static bool same_name(const char *a, const char *b)
+{
+	size_t n = strcspn(a, "=");
+
+	return !strncmp(a, b, n + 1);
+}
+
+static bool overridden(const char *entry, char *const *by)
+{
+	for (; by && *by; by++)
+		if (same_name(entry, *by))
+			return true;
+	return false;
+}
+
+/* Ours, then what is in force of the caller's additions and of this process's environment. */
+static void set_environment(char **to, char *const *add, char *own[3])
+{
+	size_t used = 0;
+
+	while (own[used]) {
+		to[used] = own[used];
+		used++;
+	}
+	for (size_t i = 0; add && add[i]; i++)
+		if (!overridden(add[i], own))
+			to[used++] = add[i];
+	to[used] = NULL;
+}
+
+static int make_environment(struct launch *l, const struct slmpm_spawn_options *o, int fd,
+			    int leash)
+{
+	extern char **environ;
+	bool clean = o && o->flags & SLMPM_SPAWN_CLEAN_ENV;
+	char *const *given = o ? o->envp : NULL;
+	char **merged = calloc(count(environ) + count(given) + 1, sizeof(char *));
+	char *own[3] = {l->parent, leash >= 0 ? l->leash : NULL, NULL};
+	struct stat st;
+	size_t used = 0;
+
+	l->envp = calloc(count(environ) + count(given) + 4, sizeof(char *));
+	if (!merged || !l->envp || fstat(fd, &st) != 0) {
+		free(merged);
+		return -ENOMEM;
+	}
+	snprintf(l->parent, sizeof(l->parent), PARENT_VARIABLE "=%d:%llu", fd,
+		 (unsigned long long)st.st_ino);
+	snprintf(l->leash, sizeof(l->leash), LEASH_VARIABLE "=%d", leash);
+	for (size_t i = 0; !clean && environ && environ[i]; i++)
+		if (!overridden(environ[i], given) && !same_name(environ[i], LEASH_VARIABLE "="))
+			merged[used++] = environ[i];
+	for (size_t i = 0; given && given[i]; i++)
+		if (!same_name(given[i], LEASH_VARIABLE "="))
+			merged[used++] = given[i];
+	set_environment(l->envp, merged, own);
+	free(merged);
+	return 0;
+}
+
+int launch_prepare(struct launch *l, const char *prog, char *const argv[],
+		   const struct slmpm_spawn_options *o, int fd, int leash)
+{
+	int rc = make_argv(l, prog, argv, o ? o->wrapper : NULL);
+
+	l->fd = fd;
+	l->leash_fd = leash;
+	l->out = l->err = -1;
+	l->cwd = o ? o->cwd : NULL;
+	return rc == 0 ? make_environment(l, o, fd, leash) : rc;
+}
+
+/*
+ * A program that has just been written may be busy for a moment: another thread's child holds its
+ * copy of the descriptor until it executes something.
+ */
+static int start(const struct launch *l, const posix_spawn_file_actions_t *actions,
+		 const posix_spawnattr_t *attributes, pid_t *pid)
+{
+	const struct timespec pause = {0, BUSY_PAUSE_MS * 1000000};
+	int rc, tries = 0;
+
+	do {
+		if (tries)
+			nanosleep(&pause, NULL);
+		rc = posix_spawn(pid, l->program, actions, attributes, l->argv, l->envp);
+	} while (rc == ETXTBSY && ++tries < BUSY_TRIES);
+	return rc;
+}
+
+int launch_start(struct launch *l, pid_t *pid)
+{
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t none;
+	int rc;
+
+	posix_spawn_file_actions_init(&actions);
+	posix_spawnattr_init(&attributes);
+	sigemptyset(&none);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+	/* Onto itself: only the child's copy loses close-on-exec. */
+	rc = posix_spawn_file_actions_adddup2(&actions, l->fd, l->fd);
+	if (rc == 0 && l->leash_fd >= 0)
+		rc = posix_spawn_file_actions_adddup2(&actions, l->leash_fd, l->leash_fd);
+	if (rc == 0 && l->out >= 0)
+		rc = posix_spawn_file_actions_adddup2(&actions, l->out, STDOUT_FILENO);
+	if (rc == 0 && l->err >= 0)
+		rc = posix_spawn_file_actions_adddup2(&actions, l->err, STDERR_FILENO);
+	if (rc == 0 && l->cwd)
+		rc = posix_spawn_file_actions_addchdir_np(&actions, l->cwd);
+	if (rc == 0)
+		rc = start(l, &actions, &attributes, pid);
+	posix_spawn_file_actions_destroy(&actions);
+	posix_spawnattr_destroy(&attributes);
+	return -rc;
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Accelerator processes: signals to them, and how they ended. */
+#include "slmpm/launch/process.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "slmpm/launch/arrive.h"
+#include "slmpm/error.h"
+#include "slmpm/launch/job.h"
+#include "slmpm/message/message.h"
+#include "slmpm/wait.h"
+
+/* By the descriptor, not the number: that may be another process's by now. */
+static int send_signal(const struct process *p, int signal)
+{
+	if (p->pidfd >= 0)
+		return (int)syscall(SYS_pidfd_send_signal, p->pidfd, signal, NULL, 0);
+	return kill(p->pid, signal);
+}
+
+static int wait_id(const struct process *p, siginfo_t *info, int options)
+{
+	int rc = -1;
+
+	if (p->pidfd >= 0)
+		rc = waitid(P_PIDFD, (id_t)p->pidfd, info, options);
+	if (p->pidfd < 0 || (rc != 0 && errno == EINVAL)) /* a kernel before 5.4 */
+		rc = waitid(P_PID, (id_t)p->pid, info, options);
+	return rc;
+}
+
+static int status_word(const struct process *p)
+{
+	if (p->end.si_code == CLD_EXITED)
+		return p->end.si_status << 8;
+	return p->end.si_status | (p->end.si_code == CLD_DUMPED ? 0x80 : 0);
+}
+
+/* Has it ended? */
+static bool look(struct process *p, int options)
+{
+	siginfo_t info = {0};
+
+	if (p->reaped)
+		return true;
+	if (wait_id(p, &info, WEXITED | options) != 0) {
+		p->reaped = p->unknown = true; /* by the application's own waitpid */
+		return true;
+	}
+	if (!info.si_pid)
+		return false;
+	p->end = info;
+	p->reaped = !(options & WNOWAIT);
+	if (p->reaped)
+		job_ended(p->pid, status_word(p));
+	return true;
+}
+
+bool process_describe(struct endpoint *ep, char *text, size_t size)
+{
+	struct process *p = ep->process;
+
+	if (!look(p, WNOHANG | WNOWAIT)) {
+		snprintf(text, size, "it left the connection");
+		return false;
+	}
+	if (p->unknown) {
+		snprintf(text, size, "its process ended, and somebody else waited for it");
+		return false;
+	}
+	if (p->end.si_code == CLD_EXITED) {
+		snprintf(text, size, "it exited with status %d", p->end.si_status);
+		return p->end.si_status == 0;
+	}
+	snprintf(text, size, "it was killed by signal %d (%s)", p->end.si_status,
+		 strsignal(p->end.si_status));
+	return false;
+}
+
+static void kill_when_due(struct process *p, uint64_t now)
+{
+	if (p->kill_at && now >= p->kill_at && !p->reaped) {
+		(void)send_signal(p, SIGKILL);
+		p->kill_at = 0;
+	}
+}
+
+struct joining {
+	struct endpoint *ep;
+	slmpm_peer peer; /* another thread may be first to reap it */
+};
+
+static bool has_ended(void *arg)
+{
+	struct joining *j = arg;
+
+	return endpoint_get(j->peer) != j->ep || look(j->ep->process, WNOHANG);
+}
+
+/* Others go on meanwhile: peers of this context, and threads in it. */
+static int await_end(struct endpoint *ep, slmpm_peer peer, uint64_t deadline)
+{
+	struct joining j = {ep, peer};
+	/* Without a pidfd (a kernel before 5.3) look again soon. With one, now and then: the end of
+	 * a traced process is its tracer's first, and comes to us without another word. */
+	int rc, longest = ep->process->pidfd < 0 ? 2 : 100;
+
+	do
+		rc = wait_until(ep->ctx, has_ended, &j, wait_ms(wait_now(), deadline, longest));
+	while (rc < 0 && wait_now() < deadline);
+	if (endpoint_get(peer) != ep)
+		return endpoint_bad_handle(peer);
+	return rc < 0 ? error_set(SLMPM_ETIMEOUT, "%s still runs", ep->name) : 0;
+}
+
+/* Not before it has connected, or ended without: it would find nobody there and fail. */
+static int close_first(struct endpoint *ep, slmpm_peer peer, uint64_t deadline)
+{
+	int rc;
+
+	(void)wait_look(ep->ctx);
+	rc = message_connected(ep, wait_ms(wait_now(), deadline, -1));
+	if (endpoint_get(peer) == ep) {
+		if (rc < 0 && !look(ep->process, WNOHANG | WNOWAIT))
+			return error_set(SLMPM_ETIMEOUT, "%s still runs and has not connected",
+					 ep->name);
+		(void)message_close(ep, wait_ms(wait_now(), deadline, -1));
+	}
+	return endpoint_get(peer) == ep ? 0 : endpoint_bad_handle(peer);
+}
+
+static int conclude(struct endpoint *ep, int *status)
+{
+	int word = status_word(ep->process), rc = 0;
+
+	if (ep->process->unknown)
+		rc = error_set(SLMPM_ESTATE,
+			       "how %s ended is not known: somebody else waited for it", ep->name);
+	else if (status)
+		*status = word;
+	else
+		rc = WIFEXITED(word) ? WEXITSTATUS(word) : 128 + WTERMSIG(word);
+	endpoint_free(ep);
+	return rc;
+}
+
+int slmpm_join(slmpm_peer peer, int *status, int timeout_ms)
+{
+	struct endpoint *ep = endpoint_get(peer);
+	uint64_t deadline = wait_deadline(timeout_ms);
+	struct context *ctx;
+	int rc;
+
+	if (!ep)
+		return endpoint_bad_handle(peer);
+	if (!ep->process)
+		return error_set(SLMPM_ESTATE, "%s was not started by slmpm_spawn", ep->name);
+	if (!endpoint_lock(ep, peer))
+		return endpoint_bad_handle(peer);
+	ctx = ep->ctx;
+	rc = wait_forbidden(ctx, "slmpm_join");
+	if (rc == 0)
+		rc = close_first(ep, peer, deadline);
+	if (rc == 0)
+		rc = await_end(ep, peer, deadline);
+	if (rc == 0)
+		rc = conclude(ep, status);
+	context_unlock(ctx);
+	return rc;
+}
+
+int slmpm_kill(slmpm_peer peer, int grace_ms)
+{
+	struct endpoint *ep = endpoint_get(peer);
+	int rc = 0;
+
+	if (!ep)
+		return endpoint_bad_handle(peer);
+	if (!ep->process)
+		return error_set(SLMPM_ESTATE, "%s was not started by slmpm_spawn", ep->name);
+	if (grace_ms < 0)
+		return error_set(SLMPM_EINVAL, "slmpm_kill: a grace of %d ms", grace_ms);
+	if (!endpoint_lock(ep, peer))
+		return endpoint_bad_handle(peer);
+	if (look(ep->process, WNOHANG | WNOWAIT))
+		rc = 0;
+	else if (send_signal(ep->process, grace_ms ? SIGTERM : SIGKILL) != 0)
+		rc = error_system(-errno, ep->name);
+	else if (grace_ms) {
+		ep->process->kill_at = wait_now() + (uint64_t)grace_ms * 1000000;
+		ep->ctx->kills = true;
+		wait_changed(ep->ctx); /* who sleeps has a nearer end now */
+	}
+	context_unlock(ep->ctx);
+	return rc;
+}
+
+uint64_t process_kill_due(struct context *ctx)
+{
+	uint64_t next = UINT64_MAX, now = 0;
+
+	if (!ctx->kills)
+		return next;
+	now = wait_now();
+	for (uint32_t i = 0; i < ctx->count; i++) {
+		struct process *p = ctx->endpoints[i]->process;
+
+		if (!p || !p->kill_at)
+			continue;
+		if (look(p, WNOHANG | WNOWAIT))
+			p->kill_at = 0; /* it ended by itself */
+		else
+			kill_when_due(p, now);
+		if (p->kill_at && p->kill_at < next)
+			next = p->kill_at;
+	}
+	ctx->kills = next != UINT64_MAX;
+	return next;
+}
+
+void process_free(struct endpoint *ep)
+{
+	if (!ep->process)
+		return;
+	if (ep->process->leash >= 0)
+		close(ep->process->leash);
+	if (ep->process->arrive)
+		arrive_free(ep->process->arrive);
+	free(ep->process);
+	ep->process = NULL;
+}
+
+void process_forked(struct endpoint *ep)
+{
+	if (ep->process && ep->process->leash >= 0)
+		close(ep->process->leash);
+	if (ep->process && ep->process->arrive)
+		arrive_forked(ep->process->arrive);
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The courier's start, from the request to "it runs". No context is held meanwhile. */
+#include "slmpm/launch/remote.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "slmpm/launch/arrive.h"
+#include "slmpm/error.h"
+#include "slmpm/launch/job.h"
+#include "slmpm/launch/launch.h"
+#include "slmpm/launch/process.h"
+#include "slmpm/launch/remote_request.h"
+#include "slmpm/wait.h"
+
+/* Between this library and its courier, which are of one installation: length, type, payload. */
+#define HEAD        5
+#define TYPE_START  2
+#define TYPE_RUNS   7
+#define TYPE_FAILED 8
+#define ANSWER_MAX  1024
+
+struct start {
+	const struct place *place;
+	const struct fabric *fabric;
+	const char *prog;
+	uint32_t element;
+	struct arrive *arrive;
+	struct process process;
+	int fd; /* to the courier, until it has answered */
+	uint64_t deadline;
+};
+
+/* ---- the courier ---------------------------------------------------------------------------- */
+
+/* By its name; else beside the program that runs, as in a folder that nobody has in PATH. */
+static const char *find_runner(char path[PATH_MAX])
+{
+	const char *name = config_get()->runner;
+	ssize_t n;
+	char *slash;
+
+	if (strchr(name, '/') || launch_find(name, path) == 0)
+		return name;
+	n = readlink("/proc/self/exe", path, PATH_MAX - strlen(name) - 1);
+	path[n > 0 ? n : 0] = 0;
+	slash = strrchr(path, '/');
+	if (slash)
+		strcpy(slash + 1, name);
+	return slash && access(path, X_OK) == 0 ? path : name;
+}
+
+static int launch(struct start *s, const struct slmpm_spawn_options *o, int fd)
+{
+	static char word[] = "--courier";
+	char *const argv[] = {word, NULL};
+	char path[PATH_MAX];
+	const char *runner = find_runner(path);
+	struct launch l = {.argv = NULL};
+	struct job_start job;
+	int leash[2] = {-1, -1}, rc = 0;
+
+	if (o && o->flags & SLMPM_SPAWN_DIE_WITH_HOST && pipe2(leash, O_CLOEXEC) != 0)
+		return error_system(-errno, "a leash cannot be made");
+	rc = launch_prepare(&l, runner, argv, NULL, fd, leash[0]);
+	job_prepare(&job);
+	l.out = job.out;
+	l.err = job.err;
+	if (rc == 0)
+		rc = launch_start(&l, &s->process.pid);
+	job_started(&job, s->element, s->process.pid, s->place->host, s->prog);
+	launch_free(&l);
+	if (leash[0] >= 0)
+		close(leash[0]);
+	s->process.leash = leash[1];
+	if (rc < 0)
+		return error_set(SLMPM_ENOENT, "%s: SLMPM_RUNNER=%.80s cannot be started: %s",
+				 s->place->host, runner, strerror(-rc));
+	s->process.pidfd = (int)syscall(SYS_pidfd_open, s->process.pid, 0);
+	return 0;
+}
+
+static int await(struct start *s, short events)
+{
+	struct pollfd p = {.fd = s->fd, .events = events};
+	int n;
+
+	do
+		n = poll(&p, 1, wait_ms(wait_now(), s->deadline, -1));
+	while (n < 0 && errno == EINTR);
+	return n > 0 ? 0 : n < 0 ? -errno : -ETIMEDOUT;
+}
+
+static int say(struct start *s, const char *data, size_t left)
+{
+	int rc = 0;
+
+	while (rc == 0 && left) {
+		ssize_t n = send(s->fd, data, left, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
+			return -errno;
+		data += n > 0 ? n : 0;
+		left -= n > 0 ? (size_t)n : 0;
+		if (n < 0)
+			rc = await(s, POLLOUT);
+	}
+	return rc;
+}
+
+static int hear(struct start *s, unsigned char *data, size_t left)
+{
+	int rc = 0;
+
+	while (rc == 0 && left) {
+		ssize_t n = recv(s->fd, data, left, MSG_DONTWAIT);
+
+		if (n == 0)
+			return -EPIPE;
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
+			return -errno;
+		data += n > 0 ? n : 0;
+		left -= n > 0 ? (size_t)n : 0;
+		if (n < 0)
+			rc = await(s, POLLIN);
+	}
+	return rc;
+}
+
+static uint32_t number(const unsigned char *at)
+{
+	return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 |
+	       (uint32_t)at[3] << 24;
+}
+
+/* What it says: that the program runs, or why not: *REFUSED then, the detail set. Negative errno. */
+static int take_answer(struct start *s, int *refused)
+{
+	unsigned char head[HEAD], text[ANSWER_MAX + 1];
+	uint32_t length;
+	int rc = hear(s, head, HEAD);
+
+	if (rc < 0)
+		return rc;
+	length = number(head);
+	if (length > ANSWER_MAX || (rc = hear(s, text, length)) < 0)
+		return rc < 0 ? rc : -EPROTO;
+	text[length] = 0;
+	if (head[4] == TYPE_RUNS)
+		return 0;
+	if (head[4] != TYPE_FAILED || length < 4)
+		return -EPROTO;
+	rc = (int)number(text);
+	*refused = error_set(rc > 0 && rc < SLMPM_ERROR_COUNT ? rc : SLMPM_ESYSTEM, "%s", text + 4);
+	return 0;
+}
+
+static int converse(struct start *s, const char *text, size_t length)
+{
+	char head[HEAD];
+	int rc, refused = 0;
+
+	for (int i = 0; i < 4; i++)
+		head[i] = (char)(length >> 8 * i & 0xff);
+	head[4] = TYPE_START;
+	rc = say(s, head, HEAD);
+	rc = rc < 0 ? rc : say(s, text, length);
+	rc = rc < 0 ? rc : take_answer(s, &refused);
+	if (rc == -ETIMEDOUT)
+		return error_set(SLMPM_ETIMEOUT, "%s: not started within %lld ms (SLMPM_START_MS)",
+				 s->place->host, (long long)config_get()->start_ms);
+	return rc < 0 ? error_set(SLMPM_ESYSTEM, "%s: the courier does not answer: %s",
+				  s->place->host, strerror(-rc)) :
+			refused;
+}
+
+static void give_up(struct start *s)
+{
+	if (s->process.pid > 0) {
+		(void)kill(s->process.pid, SIGKILL);
+		(void)waitpid(s->process.pid, NULL, 0);
+		job_ended(s->process.pid, -1); /* what is to be said of it is the call's to say */
+	}
+	if (s->process.pidfd >= 0)
+		close(s->process.pidfd);
+	if (s->process.leash >= 0)
+		close(s->process.leash);
+	arrive_free(s->arrive);
+}
+
+/* ---- the whole ------------------------------------------------------------------------------ */
+
+static int choose_fabric(struct start *s)
+{
+	const char *name = s->place->set[PLACE_FABRIC] ? s->place->set[PLACE_FABRIC] : "tcp";
+
+	s->fabric = fabric_find(name);
+	return s->fabric ? 0 :
+			   error_set(SLMPM_ENOTSUP, "%s: there is no fabric \"%s\"", s->place->host,
+				     name);
+}
+
+static int make_request(struct start *s, struct remote_request *r, char **text, size_t *length)
+{
+	const char *address = s->place->set[PLACE_LISTEN];
+	char secret[SECRET_TEXT], *url;
+	int rc;
+
+	if (!address && !config_get()->insecure)
+		return error_set(SLMPM_EACCES,
+				 "%s: the way back leads over a network, where nothing protects "
+				 "what travels; SLMPM_INSECURE=y allows it",
+				 s->place->host);
+	rc = arrive_listen(s->arrive, address);
+	if (rc < 0)
+		return rc;
+	url = arrive_url(s->arrive, address);
+	if (!url)
+		return error_set(
+			SLMPM_EADDRESS,
+			"%s: this machine has no address to be reached at (topology: listen)",
+			s->place->host);
+	secret_text(&s->arrive->secret, secret);
+	r->url = url;
+	r->secret = secret;
+	rc = remote_request_make(r, text, length);
+	free(url);
+	return rc;
+}
+
+static int start(struct start *s, struct remote_request *r)
+{
+	char *text = NULL;
+	size_t length = 0;
+	int fds[2], rc = make_request(s, r, &text, &length);
+
+	if (rc < 0)
+		return rc;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) {
+		free(text);
+		return error_system(-errno, "a socket to the courier cannot be made");
+	}
+	rc = launch(s, r->options, fds[1]);
+	close(fds[1]);
+	s->fd = fds[0];
+	rc = rc < 0 ? rc : converse(s, text, length);
+	close(fds[0]);
+	explicit_bzero(text, length); /* there is a secret in it */
+	free(text);
+	return rc;
+}
+
+/* The program runs: an endpoint that waits for it. */
+static int await_it(struct start *s, struct context *ctx, slmpm_peer *peer)
+{
+	struct endpoint *ep = endpoint_new(ctx, s->fabric);
+	int rc;
+
+	if (!ep)
+		return -SLMPM_ENOMEM;
+	ep->process = malloc(sizeof(*ep->process));
+	if (!ep->process) {
+		endpoint_free(ep);
+		return error_set(SLMPM_ENOMEM, "for a process");
+	}
+	*ep->process = s->process;
+	ep->process->arrive = s->arrive;
+	ep->element = s->element;
+	ep->pid = s->process.pid;
+	snprintf(ep->remote, sizeof(ep->remote), "%s", s->place->host);
+	endpoint_name(ep);
+	rc = arrive_begin(s->arrive, ep);
+	if (rc == 0) {
+		peer->id = handle_id(ep);
+		return 0;
+	}
+	ep->process->arrive = NULL; /* who gives up closes all of it */
+	ep->process->leash = -1;
+	endpoint_free(ep);
+	s->arrive->ep = NULL;
+	return error_system(rc, "the way back cannot be watched");
+}
+
+int remote_spawn(slmpm_peer *peer, struct context *ctx, const char *prog, char *const argv[],
+		 const struct slmpm_spawn_options *o, uint32_t element, const struct place *place)
+{
+	struct start s = {
+		.place = place,
+		.prog = prog,
+		.element = element,
+		.arrive = calloc(1, sizeof(*s.arrive)),
+		.process = {.pidfd = -1, .leash = -1},
+		.deadline = wait_deadline((int)config_get()->start_ms),
+	};
+	struct remote_request r = {
+		.place = place,
+		.prog = prog,
+		.argv = argv,
+		.options = o,
+		.clean = o && o->flags & SLMPM_SPAWN_CLEAN_ENV,
+	};
+	int rc = wait_forbidden(ctx, "slmpm_spawn on another host");
+
+	if (s.arrive)
+		s.arrive->listening.fd = -1;
+	else if (rc == 0)
+		rc = error_set(SLMPM_ENOMEM, "for a start elsewhere");
+	rc = rc < 0 ? rc : choose_fabric(&s);
+	rc = rc < 0 ? rc : start(&s, &r);
+	if (rc == 0) {
+		context_lock(ctx);
+		rc = await_it(&s, ctx, peer);
+		context_unlock(ctx);
+	}
+	if (rc < 0 && s.arrive)
+		give_up(&s);
+	return rc;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Starts on other hosts: a courier process here (slmpm_run --courier) stands for the accelerator. It is
+ * told over a socket what to start, and says when it runs.
+ */
+#ifndef SLMPM_REMOTE_H
+#define SLMPM_REMOTE_H
+
+#include "slmpm/context.h"
+#include "slmpm/launch/topology.h"
+
+/* slmpm_spawn for ELEMENT, which lies at PLACE. Waits until the program runs there. */
+int remote_spawn(slmpm_peer *peer, struct context *ctx, const char *prog, char *const argv[],
+		 const struct slmpm_spawn_options *o, uint32_t element, const struct place *place);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* slmpm_spawn: a process, a control socket to it, and the beginning of their handshake. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "slmpm/connect/bootstrap.h"
+#include "slmpm/error.h"
+#include "slmpm/launch/job.h"
+#include "slmpm/launch/launch.h"
+#include "slmpm/launch/process.h"
+#include "slmpm/launch/remote.h"
+#include "slmpm/launch/topology.h"
+
+static int launch(struct endpoint *ep, const char *prog, char *const argv[],
+		  const struct slmpm_spawn_options *o, int fd)
+{
+	struct process *p = ep->process;
+	struct launch l = {.argv = NULL};
+	struct job_start job;
+	int leash[2] = {-1, -1}, rc = 0;
+
+	if (o && o->flags & SLMPM_SPAWN_DIE_WITH_HOST && pipe2(leash, O_CLOEXEC) != 0)
+		return -errno;
+	rc = launch_prepare(&l, prog, argv, o, fd, leash[0]);
+	job_prepare(&job);
+	l.out = job.out;
+	l.err = job.err;
+	if (rc == 0)
+		rc = launch_start(&l, &p->pid);
+	job_started(&job, ep->element, rc == 0 ? p->pid : 0, NULL, prog);
+	launch_free(&l);
+	if (leash[0] >= 0)
+		close(leash[0]);
+	p->leash = leash[1];
+	if (rc < 0)
+		return rc;
+	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
+	ep->pid = p->pid;
+	return 0;
+}
+
+static int check_options(const struct slmpm_spawn_options *o)
+{
+	if (!o)
+		return 0;
+	if (o->size < sizeof(*o))
+		return error_set(SLMPM_EINVAL, "slmpm_spawn: set .size of the options");
+	if (o->flags & ~(SLMPM_SPAWN_DIE_WITH_HOST | SLMPM_SPAWN_CLEAN_ENV | SLMPM_SPAWN_THERE |
+			 SLMPM_SPAWN_CARRY_CWD))
+		return error_set(SLMPM_EINVAL, "slmpm_spawn: unknown flags 0x%x", o->flags);
+	return 0;
+}
+
+/* The system does not tell which of the names it did not like. */
+static int not_started(int rc, const char *prog, const struct slmpm_spawn_options *o)
+{
+	const char *cwd = o ? o->cwd : NULL, *wrapper = o ? o->wrapper : NULL;
+	char what[224];
+
+	snprintf(what, sizeof(what), "%.90s cannot be started%s%.50s%s%.50s", prog,
+		 cwd ? " in " : "", cwd ? cwd : "", wrapper ? " by the wrapper " : "",
+		 wrapper ? wrapper : "");
+	return error_system(rc, what);
+}
+
+/* The detail is set; what is left of a failed one goes with the endpoint. */
+static int start(struct endpoint *ep, const char *prog, char *const argv[],
+		 const struct slmpm_spawn_options *o)
+{
+	int fds[2], rc;
+
+	ep->process = calloc(1, sizeof(*ep->process));
+	if (!ep->process)
+		return error_set(SLMPM_ENOMEM, "for a process");
+	ep->process->pidfd = ep->process->leash = -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) != 0)
+		return error_system(-errno, "a control socket cannot be made");
+	rc = launch(ep, prog, argv, o, fds[1]);
+	close(fds[1]);
+	if (rc < 0) {
+		close(fds[0]);
+		return not_started(rc, prog, o);
+	}
+	endpoint_name(ep);
+	rc = bootstrap_start(ep, fds[0], ep->process->pidfd);
+	if (rc < 0) {
+		(void)kill(ep->process->pid, SIGKILL);
+		(void)waitpid(ep->process->pid, NULL, 0);
+		return error_system(rc, "the control connection cannot be set up");
+	}
+	return 0;
+}
+
+static int spawn_here(slmpm_peer *peer, struct context *ctx, const char *prog, char *const argv[],
+		      const struct slmpm_spawn_options *o, uint32_t element)
+{
+	struct endpoint *ep;
+	int rc;
+
+	context_lock(ctx);
+	ep = endpoint_new(ctx, NULL);
+	if (ep)
+		ep->element = element;
+	rc = ep ? start(ep, prog, argv, o) : -SLMPM_ENOMEM;
+	if (rc == 0)
+		peer->id = handle_id(ep);
+	else if (ep)
+		endpoint_free(ep);
+	context_unlock(ctx);
+	return rc;
+}
+
+int slmpm_spawn(slmpm_peer *peer, const char *prog, char *const argv[],
+		const struct slmpm_spawn_options *o)
+{
+	const struct place *place = NULL;
+	uint32_t element = o ? o->element : 0;
+	slmpm_ctx none = {0};
+	struct context *ctx;
+	int rc = check_options(o);
+
+	if (rc < 0)
+		return rc;
+	if (!peer || !prog || !*prog)
+		return error_set(SLMPM_EINVAL, "slmpm_spawn: no %s", peer ? "program" : "peer");
+	ctx = context_get(o ? o->ctx : none, &rc);
+	if (!ctx)
+		return rc;
+	rc = topology_find(&element, &place);
+	if (rc < 0)
+		return rc;
+	return rc ? remote_spawn(peer, ctx, prog, argv, o, element, place) :
+		    spawn_here(peer, ctx, prog, argv, o, element);
+}

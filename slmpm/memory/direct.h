@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The short ways of one-sided calls: when a mapped region needs no more than a lookup and the access
+ * itself; and atomic operations as the machine does them. */
+#ifndef SLMPM_DIRECT_H
+#define SLMPM_DIRECT_H
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "slmpm/completion/completion.h"
+#include "slmpm/memory/memory.h"
+#include "slmpm/memory/rma.h"
+
+/* Within direct reach, and nothing asked for before holds it up. */
+static inline bool direct_reaches(const struct remote *remote, unsigned op)
+{
+	const struct rma *m = remote->ep->rma;
+
+	return remote->memory.ops >> op & 1 && !(m->barrier | m->fenced);
+}
+
+/* The same of mapped memory, in a context of one thread, by who has the rights. */
+static inline bool direct_is_short(const struct remote *remote, unsigned op)
+{
+	return remote && remote->direct.ops >> op & 1 &&
+	       !(remote->direct.rma->barrier | remote->direct.rma->fenced);
+}
+
+static inline bool direct_is_within(const struct remote *remote, uint64_t offset, uint64_t len)
+{
+	return offset <= remote->direct.size && len <= remote->direct.size - offset &&
+	       len <= SLMPM_MESSAGE_MAX;
+}
+
+/* Nothing that a finished call has not done anyway. */
+static inline bool direct_is_plain(const struct slmpm_how *how)
+{
+	return !how || (how->size >= sizeof(*how) &&
+			!((how->flags & ~(SLMPM_MORE | SLMPM_REMOTE)) | how->ctr.id | how->cq.id));
+}
+
+static inline void *direct_at(const struct remote *remote, uint64_t offset)
+{
+	return remote->direct.base + offset;
+}
+
+/* The word will be changed, if the checks allow it: they take less time than its line does. */
+static inline void direct_claim(slmpm_rmem mem, uint64_t offset)
+{
+	const unsigned char *base = atomic_load_explicit(&remote_guesses[mem.id % REMOTE_GUESSES],
+							 memory_order_relaxed);
+	const unsigned char *at = (const unsigned char *)((uintptr_t)base + offset);
+
+#if defined(__x86_64__) || defined(__i386__)
+	__asm__ volatile("prefetchw %0" : : "m"(*at)); /* the builtin asks to read */
+#else
+	__builtin_prefetch(at, 1);
+#endif
+}
+
+#define DIRECT_ATOMIC(type, bits)                                                                  \
+	static inline uint64_t direct_atomic_##bits(void *at, int op, uint64_t operand,            \
+						    uint64_t compare)                              \
+	{                                                                                          \
+		_Atomic type *word = at;                                                           \
+		type expected = (type)compare;                                                     \
+                                                                                                   \
+		if (op == SLMPM_FETCH_ADD)                                                         \
+			return atomic_fetch_add(word, (type)operand);                              \
+		if (op == SLMPM_SWAP)                                                              \
+			return atomic_exchange(word, (type)operand);                               \
+		(void)atomic_compare_exchange_strong(word, &expected, (type)operand);              \
+		return expected;                                                                   \
+	}
+DIRECT_ATOMIC(uint32_t, 32)
+DIRECT_ATOMIC(uint64_t, 64)
+#undef DIRECT_ATOMIC
+
+/* One atomic operation on the aligned word at AT, in this machine's byte order: what was there. */
+static inline uint64_t direct_atomic(void *at, int op, int bits, uint64_t operand, uint64_t compare)
+{
+	return bits == 64 ? direct_atomic_64(at, op, operand, compare) :
+			    direct_atomic_32(at, op, operand, compare);
+}
+
+/* Into the caller's uint32_t or uint64_t, or nowhere. */
+static inline void direct_give_old(void *to, int bits, uint64_t old)
+{
+	const uint32_t half = (uint32_t)old;
+
+	if (to && bits == 64)
+		memcpy(to, &old, sizeof(old));
+	else if (to)
+		memcpy(to, &half, sizeof(half));
+}
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One-sided operations by active messages, for what the fabric does not reach. Two ways: "am", where
+ * each request or answer carries its bytes, a piece of the operation; and "tag", where the request's
+ * handler puts an entry into a queue in which tagged messages with the bytes find their place.
+ *
+ * emulate.c is the progress of both, at either side; emulate_arrival.c checks what comes;
+ * emulate_write.c, emulate_read.c and emulate_atomic.c know what a request and its answer look like.
+ */
+#ifndef SLMPM_EMULATE_H
+#define SLMPM_EMULATE_H
+
+#include "slmpm/message/am.h"
+#include "slmpm/message/inbound.h"
+#include "slmpm/request.h"
+
+#define EMULATE_WINDOW 64 /* requests under way in one direction; a power of two */
+#define EMULATE_OWED   (2 * EMULATE_WINDOW) /* answers that may wait for room: those given up, too */
+
+/* Numbers of the library's own handlers. */
+enum emulate_id {
+	EMULATE_WRITE = SLMPM_AM_ID_MAX + 1, /* struct emulate_request; data */
+	EMULATE_READ,                        /* struct emulate_request */
+	EMULATE_ATOMIC,                      /* struct emulate_request, struct wire_atomic */
+	EMULATE_NOTIFY,                      /* struct emulate_request */
+	EMULATE_TAGGED_WRITE,                /* struct emulate_request; tagged messages follow */
+	EMULATE_TAGGED_READ,                 /* struct emulate_request; they come back */
+	EMULATE_GIVE_UP,                     /* struct emulate_answer: no more of a tagged write */
+	EMULATE_DONE,                        /* struct emulate_answer */
+	EMULATE_DATA,                        /* struct emulate_answer; data: a read's */
+	EMULATE_FAILED,                      /* struct emulate_answer */
+	EMULATE_END
+};
+
+/* Heads, little-endian. */
+struct emulate_request {
+	struct wire_target target;
+	uint32_t tag; /* the answer's, and that of tagged messages */
+	uint32_t imm; /* NOTIFY; ATOMIC: enum slmpm_atomic_op */
+};
+_Static_assert(sizeof(struct emulate_request) == 48, "wire layout");
+
+struct emulate_answer {
+	uint64_t old; /* ATOMIC; FAILED: SLMPM_E* */
+	uint32_t tag, zero;
+};
+_Static_assert(sizeof(struct emulate_answer) == 16, "wire layout");
+
+/* The immediate of a tagged message. */
+enum emulate_direction { EMULATE_OUT, EMULATE_BACK }; /* a write's bytes, a read's */
+
+/* ---- the side that asks ---- */
+
+struct emulated {           /* an operation, in pieces */
+	struct list node;   /* of those with something to send, or alone */
+	struct request *r;  /* NULL: nobody waits for it any more */
+	struct slot *sends; /* tag: the write whose bytes go out */
+	int span;
+	uint64_t in_span, at; /* what goes next: in the span, in the request's bytes */
+	uint32_t under_way;   /* slots of its own */
+	bool notify;          /* and is to be told when all is there */
+	bool stopped;         /* what has not been sent is not any more */
+	int status;
+	uint64_t old;
+};
+
+struct slot {                /* a request that waits for its answer */
+	struct emulated *op; /* NULL: free */
+	uint16_t id;         /* enum emulate_id */
+	uint16_t turn;       /* of this slot: a late answer finds another */
+	uint64_t at;         /* read: where in the request's bytes */
+	uint64_t length, got;
+};
+
+/* ---- the side whose memory it is ---- */
+
+struct entry {       /* of the queue matched by tag; or an answer that is made as there is room */
+	uint16_t id; /* enum emulate_id; 0: free */
+	uint32_t tag;
+	int status;
+	uint64_t got; /* bytes that have come, or gone */
+	struct wire_target target;
+};
+
+struct emulation { /* of an endpoint */
+	struct slot slots[EMULATE_WINDOW];
+	uint32_t taken;
+	struct list going;   /* struct emulated */
+	uint64_t operations; /* all there are */
+
+	struct entry entries[EMULATE_WINDOW];
+	uint32_t answering; /* of them: reads */
+	uint32_t next;
+	bool pushing;
+	bool first; /* whose turn it is when there is room: ours, or the transmit queue's */
+};
+
+/* ---- for rma*.c: the side that asks ---------------------------------------------------------- */
+
+/* Does this process's setting send operations with EP this way? */
+bool emulate_wanted(const struct endpoint *ep);
+/* R, not held up by others, begins; rma_part_done ends it, or request_finish where it cannot. */
+void emulate_start(struct request *r);
+/* Its memory is not looked at any more. */
+void emulate_forget(struct request *r);
+/* At the endpoint's end; those who wait are told by others. */
+void emulate_end(struct endpoint *ep);
+void emulate_free(struct endpoint *ep);
+
+/* ---- for the others ------------------------------------------------------------------------- */
+
+/* One of the library's own numbers. */
+void emulate_handle(struct endpoint *ep, const struct slmpm_am *am);
+/* A message with WIRE_FLAG_TAGGED. */
+void emulate_tagged(struct endpoint *ep, const struct head *h);
+/* An active or tagged message, and its checksum is wrong. */
+void emulate_damaged(struct endpoint *ep, uint16_t id);
+/* Is there something to send? */
+static inline bool emulate_has_work(const struct emulation *e)
+{
+	return e && (e->answering || !list_empty(&e->going));
+}
+/* Sends it as far as there is room: packets. */
+int emulate_push(struct endpoint *ep);
+
+/* ---- between emulate*.c ---------------------------------------------------------------------- */
+
+/* Of EP, made when it is first needed; NULL: no memory. */
+struct emulation *emulate_state(struct endpoint *ep);
+/* A free slot for a request of OP's, or NULL. */
+struct slot *emulate_slot(struct emulation *e, struct emulated *op, uint16_t id);
+void emulate_slot_drop(struct emulation *e, struct slot *s);
+uint32_t emulate_tag(const struct emulation *e, const struct slot *s);
+/* The slot that TAG names, if one waits under it; E may be NULL. */
+struct slot *emulate_slot_of(struct emulation *e, uint32_t tag);
+/* The answer to S has come. */
+void emulate_answered(struct endpoint *ep, struct slot *s, int status, uint64_t old);
+/* The head of a request for the bytes from IN_SPAN on of the current span. */
+struct emulate_request emulate_head(const struct emulated *op, uint64_t length, uint32_t tag,
+				    uint32_t imm);
+/* Posts a request: as am_post. */
+int emulate_post(struct endpoint *ep, uint16_t id, const void *head, uint32_t head_len,
+		 const void *data, uint32_t len);
+/* Its answer: done or failed, with what was there before. */
+void emulate_reply(struct endpoint *ep, uint32_t tag, int status, uint64_t old);
+/* Where Q's target is, if the peer may do ACCESS there; NULL and *STATUS. */
+struct region *emulate_region(struct endpoint *ep, const struct wire_target *t, uint32_t access,
+			      int *status);
+/* A free entry for the request Q; NULL: the peer has more under way than it may. */
+struct entry *emulate_entry(struct endpoint *ep, uint16_t id, const struct emulate_request *q);
+/* The endpoint breaks the rules. */
+void emulate_violates(struct endpoint *ep, const char *rule);
+
+/* Of OP the next packet: 1, -EAGAIN no room, -EBUSY not yet its turn, or another negative. */
+int emulate_send_write(struct endpoint *ep, struct emulated *op);
+int emulate_send_read(struct endpoint *ep, struct emulated *op);
+int emulate_send_atomic(struct endpoint *ep, struct emulated *op);
+int emulate_send_notify(struct endpoint *ep, struct emulated *op);
+/* The next packet of an answer with bytes; after the last its entry is free. */
+int emulate_send_data(struct endpoint *ep, struct entry *entry);
+
+/* Requests that came; Q in this machine's byte order. */
+void emulate_serve_write(struct endpoint *ep, const struct emulate_request *q, const void *data,
+			 uint64_t len);
+void emulate_serve_tagged_write(struct endpoint *ep, const struct emulate_request *q);
+void emulate_serve_give_up(struct endpoint *ep, uint32_t tag);
+void emulate_serve_read(struct endpoint *ep, uint16_t id, const struct emulate_request *q);
+void emulate_serve_atomic(struct endpoint *ep, const struct emulate_request *q,
+			  const struct wire_atomic *a);
+void emulate_serve_notify(struct endpoint *ep, const struct emulate_request *q);
+/* Bytes of a read, of the slot S. */
+void emulate_take_data(struct endpoint *ep, struct slot *s, const void *data, uint64_t len);
+/* Tagged bytes of a write. */
+void emulate_take_tagged(struct endpoint *ep, uint32_t tag, const void *data, uint32_t len);
+
+#endif

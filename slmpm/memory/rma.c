@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One-sided calls. The short ways are at the top: a plain put or get on memory that is within
+ * direct reach is a lookup, the checks and a copy. Every other operation is left to rma_operate.
+ */
+#include "slmpm/memory/rma.h"
+
+#include "shm/copy.h"
+#include "slmpm/memory/direct.h"
+#include "slmpm/error.h"
+#include "slmpm/message/message.h"
+#include "slmpm/progress.h"
+#include "slmpm/request.h"
+#include "slmpm/memory/share.h"
+#include "slmpm/wait.h"
+
+/* ---- the short ways ------------------------------------------------------------------------- */
+
+COLD void rma_look(struct context *ctx)
+{
+	if (ctx->handling || ctx->polling)
+		return;
+	if (ctx->armed && !ctx->sleeping)
+		wait_disarm(ctx);
+	(void)progress_context(ctx);
+	(void)wait_look(ctx); /* progress alone asks the kernel far too seldom for that */
+}
+
+static int operate_one(const char *call, int kind, slmpm_rmem rmem, uint64_t offset, void *local,
+		       size_t len, const struct slmpm_how *how, slmpm_req *req)
+{
+	struct slmpm_span span = {offset, len};
+	struct slmpm_iov piece = {local, len};
+	struct operation o = {
+		.call = call,
+		.rmem = rmem,
+		.kind = kind,
+		.access = kind == REQUEST_PUT ? SLMPM_WRITE : SLMPM_READ,
+		.spans = &span,
+		.span_count = 1,
+		.pieces = &piece,
+		.piece_count = 1,
+		.how = how,
+		.req = req,
+	};
+
+	return rma_operate(&o);
+}
+
+int slmpm_put(slmpm_rmem to, uint64_t offset, const void *from, size_t len,
+	      const struct slmpm_how *how, slmpm_req *req)
+{
+	struct remote *remote = remote_get(to);
+
+	if (LIKELY(!req && direct_is_short(remote, FABRIC_WRITE) &&
+		   direct_is_within(remote, offset, len) && (from || !len) &&
+		   direct_is_plain(how))) {
+		struct slmpm_stats *stats = remote->direct.stats;
+		int shared = 0;
+
+		if (UNLIKELY(len >= SHARE_LEAST))
+			shared = share_put(remote, offset, from, len, how);
+		if (UNLIKELY(shared < 0))
+			return shared;
+		if (LIKELY(!shared))
+			copy_payload(direct_at(remote, offset), from, len);
+		stats->put_bytes += len;
+		if (UNLIKELY(!(++stats->puts % RMA_LOOK_EVERY)))
+			rma_look(remote->ctx);
+		return 0;
+	}
+	return operate_one("slmpm_put", REQUEST_PUT, to, offset, (void *)(uintptr_t)from, len, how,
+			   req);
+}
+
+int slmpm_get(slmpm_rmem from, uint64_t offset, void *to, size_t len, const struct slmpm_how *how,
+	      slmpm_req *req)
+{
+	struct remote *remote = remote_get(from);
+
+	if (LIKELY(!req && direct_is_short(remote, FABRIC_READ) &&
+		   direct_is_within(remote, offset, len) && (to || !len) && direct_is_plain(how))) {
+		struct slmpm_stats *stats = remote->direct.stats;
+
+		copy_payload(to, direct_at(remote, offset), len);
+		/* Pairs with the release before what was read here, as by a fenced put. */
+		atomic_thread_fence(memory_order_acquire);
+		stats->get_bytes += len;
+		if (UNLIKELY(!(++stats->gets % RMA_LOOK_EVERY)))
+			rma_look(remote->ctx);
+		return 0;
+	}
+	return operate_one("slmpm_get", REQUEST_GET, from, offset, to, len, how, req);
+}
+
+/* ---- lists and flush ------------------------------------------------------------------------ */
+
+int slmpm_putv(slmpm_rmem to, const struct slmpm_span *spans, int n, const struct slmpm_iov *pieces,
+	       int m, const struct slmpm_how *how, slmpm_req *req)
+{
+	struct operation o = {
+		.call = "slmpm_putv",
+		.rmem = to,
+		.kind = REQUEST_PUT,
+		.access = SLMPM_WRITE,
+		.spans = spans,
+		.span_count = n,
+		.pieces = pieces,
+		.piece_count = m,
+		.how = how,
+		.req = req,
+	};
+
+	return rma_operate(&o);
+}
+
+int slmpm_getv(slmpm_rmem from, const struct slmpm_span *spans, int n,
+	       const struct slmpm_iov *pieces, int m, const struct slmpm_how *how, slmpm_req *req)
+{
+	struct operation o = {
+		.call = "slmpm_getv",
+		.rmem = from,
+		.kind = REQUEST_GET,
+		.access = SLMPM_READ,
+		.spans = spans,
+		.span_count = n,
+		.pieces = pieces,
+		.piece_count = m,
+		.how = how,
+		.req = req,
+	};
+
+	return rma_operate(&o);
+}
+
+int slmpm_flush(slmpm_peer peer, int timeout_ms)
+{
+	struct endpoint *ep = endpoint_get(peer);
+	struct request r = {.piece_count = 0};
+	struct context *ctx;
+	int rc;
+
+	if (!ep || !endpoint_lock(ep, peer))
+		return endpoint_bad_handle(peer);
+	ctx = ep->ctx;
+	rma_look(ctx); /* a peer that has died since is not reported visible */
+	if (ep->state == SLMPM_PEER_UP && rma_is_settled(ep->rma)) {
+		rc = ep->rma->lost ? error_set(-ep->rma->lost, "%s refused an earlier operation",
+					       ep->name) :
+				     0;
+		ep->rma->lost = 0;
+		atomic_thread_fence(memory_order_seq_cst);
+	} else if (ep->loan.data && !ep->loan.area) {
+		rc = error_set(SLMPM_EBUSY, "slmpm_flush: a loan to %s is open", ep->name);
+	} else {
+		rc = request_init(&r, REQUEST_PUT, ctx, ep, 0, NULL, 0);
+		list_init(&r.rma.live);
+		r.flags = SLMPM_FENCE;
+		r.rma.answered = r.rma.remotely = true;
+		if (rc == 0)
+			rc = message_await(&r, timeout_ms);
+	}
+	context_unlock(ctx);
+	return rc;
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One-sided operations in general: checked, then done at once where memory is within direct reach,
+ * else begun as a request; and how their end is told.
+ *
+ * Order on direct memory. A put's bytes are plain stores, followed at the latest by the release
+ * store with which the next packet to that peer is committed, so what is sent afterwards is
+ * received after them. SLMPM_FENCE on a put is a release fence between them and its own stores; it
+ * pairs with the acquire fence behind a get, or the target's own acquire load. A store must not be
+ * overtaken by a later get or atomic operation: that fence, the one behind a barrier, and that of
+ * slmpm_flush, are sequentially consistent. What went by requests before is settled by its answer;
+ * until then fenced operations follow it through the ring.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/memory/direct.h"
+#include "slmpm/engine/engine.h"
+#include "slmpm/error.h"
+#include "slmpm/engine/fifo.h"
+#include "slmpm/link.h"
+#include "slmpm/memory/memory.h"
+#include "slmpm/message/message.h"
+#include "slmpm/request.h"
+#include "slmpm/memory/rma.h"
+
+#define FLAGS (SLMPM_MORE | SLMPM_FENCE | SLMPM_BARRIER | SLMPM_REMOTE | SLMPM_NOTIFY | SLMPM_FIFO)
+
+/* ---- what is asked for ---------------------------------------------------------------------- */
+
+static int check_spans(struct operation *o)
+{
+	const struct remote *remote = o->remote;
+	uint64_t here = 0;
+
+	o->length = 0;
+	for (int i = 0; i < o->span_count; i++) {
+		const struct slmpm_span *s = &o->spans[i];
+
+		if (s->offset > remote->size || s->len > remote->size - s->offset)
+			return error_set(SLMPM_EINVAL, "%s: %llu bytes at %llu of a region of %llu",
+					 o->call, (unsigned long long)s->len,
+					 (unsigned long long)s->offset,
+					 (unsigned long long)remote->size);
+		if (s->len > SLMPM_MESSAGE_MAX - o->length)
+			return error_set(SLMPM_ELIMIT, "%s: more than %llu bytes", o->call,
+					 (unsigned long long)SLMPM_MESSAGE_MAX);
+		o->length += s->len;
+	}
+	for (int i = 0; i < o->piece_count; i++) {
+		if (o->pieces[i].len && !o->pieces[i].base)
+			return error_set(SLMPM_EINVAL, "%s: piece %d is NULL", o->call, i);
+		if (o->pieces[i].len > o->length - here)
+			here = UINT64_MAX; /* whatever it would be */
+		else if (here != UINT64_MAX)
+			here += o->pieces[i].len;
+		if (here == UINT64_MAX)
+			break;
+	}
+	if (!o->atomic && here != o->length)
+		return error_set(SLMPM_EINVAL, "%s: the bytes here are not the %llu there", o->call,
+				 (unsigned long long)o->length);
+	return 0;
+}
+
+static int check(struct operation *o)
+{
+	const struct remote *remote = o->remote;
+	uint32_t flags = o->kind == REQUEST_PUT ? FLAGS : FLAGS & ~(SLMPM_NOTIFY | SLMPM_FIFO);
+	int rc = message_how(o->call, &o->full, o->how, flags);
+
+	if (rc < 0)
+		return rc;
+	if (o->span_count < 0 || o->piece_count < 0 || (o->span_count && !o->spans) ||
+	    (o->piece_count && !o->pieces))
+		return error_set(SLMPM_EINVAL, "%s: %d spans and %d pieces", o->call, o->span_count,
+				 o->piece_count);
+	rc = check_spans(o);
+	if (rc < 0)
+		return rc;
+	if (remote->ep->state != SLMPM_PEER_UP)
+		return endpoint_error(remote->ep);
+	if (remote->revoked)
+		return error_set(SLMPM_EACCES, "%s: %s has taken the region back", o->call,
+				 remote->ep->name);
+	if (o->access & ~remote->access)
+		return error_set(SLMPM_EACCES, "%s: %s allows no %s", o->call, remote->ep->name,
+				 o->access & ~remote->access & SLMPM_WRITE ? "writing" : "reading");
+	return 0;
+}
+
+/* ---- directly ------------------------------------------------------------------------------- */
+
+static unsigned fabric_op(const struct operation *o)
+{
+	return o->kind == REQUEST_PUT ? FABRIC_WRITE :
+	       o->kind == REQUEST_GET ? FABRIC_READ :
+					FABRIC_ATOMIC;
+}
+
+bool rma_is_settled(const struct rma *m)
+{
+	return list_empty(&m->live) && m->wrote <= m->settled;
+}
+
+static bool goes_directly(const struct operation *o)
+{
+	const struct remote *remote = o->remote;
+
+	return direct_reaches(remote, fabric_op(o)) &&
+	       (!(o->full.flags & (SLMPM_FENCE | SLMPM_BARRIER)) ||
+		rma_is_settled(remote->ep->rma));
+}
+
+static int explain_reach(const struct operation *o, int rc)
+{
+	const char *name = o->remote->ep->name;
+
+	if (rc == -EFAULT)
+		return error_set(SLMPM_EINVAL, "%s: no memory there, at %s or here", o->call, name);
+	if (rc == -ESRCH)
+		return error_set(SLMPM_EDEAD, "%s: %s is gone", o->call, name);
+	return error_system(rc, o->call);
+}
+
+/* Each run of bytes that is one on both sides. 1, or what the fabric says. */
+static int reach_spans(const struct operation *o, enum fabric_op op)
+{
+	struct remote *remote = o->remote;
+	uint64_t in_piece = 0;
+	int piece = 0, rc = 1;
+
+	for (int i = 0; i < o->span_count && rc == 1; i++) {
+		for (uint64_t at = 0, n; at < o->spans[i].len && rc == 1; at += n) {
+			const struct slmpm_iov *p = &o->pieces[piece];
+			uint64_t left = o->spans[i].len - at;
+
+			n = p->len - in_piece < left ? p->len - in_piece : left;
+			if (n)
+				rc = link_reach(remote->ep, op, &remote->memory,
+						o->spans[i].offset + at,
+						(unsigned char *)p->base + in_piece, n);
+			in_piece += n;
+			if (in_piece == p->len) {
+				piece++;
+				in_piece = 0;
+			}
+		}
+	}
+	return rc;
+}
+
+static void fence_before(const struct operation *o)
+{
+	if (!(o->full.flags & (SLMPM_FENCE | SLMPM_BARRIER)))
+		return;
+	if (o->kind == REQUEST_PUT)
+		atomic_thread_fence(memory_order_acq_rel);
+	else
+		atomic_thread_fence(memory_order_seq_cst);
+}
+
+static void fence_behind(const struct operation *o)
+{
+	if (o->full.flags & SLMPM_BARRIER)
+		atomic_thread_fence(memory_order_seq_cst);
+	else if (o->kind == REQUEST_GET)
+		atomic_thread_fence(memory_order_acquire);
+}
+
+/* 1; 0: not this way after all; negative with the detail set. */
+static int reach(const struct operation *o)
+{
+	int rc;
+
+	fence_before(o);
+	rc = o->atomic ? link_reach(o->remote->ep, FABRIC_ATOMIC, &o->remote->memory,
+				    o->spans->offset, o->atomic, o->spans->len) :
+			 reach_spans(o, fabric_op(o));
+	fence_behind(o);
+	if (rc == 1 && o->atomic)
+		direct_give_old(o->old, (int)o->atomic->bits, o->atomic->old);
+	if (rc == 1)
+		return 1;
+	return rc == -EPERM || rc == -ENOTSUP ? 0 : explain_reach(o, rc);
+}
+
+/* ---- telling the end ------------------------------------------------------------------------ */
+
+static void describe(const struct operation *o, struct slmpm_done *done)
+{
+	done->op = o->kind == REQUEST_PUT ? SLMPM_OP_PUT :
+		   o->kind == REQUEST_GET ? SLMPM_OP_GET :
+					    SLMPM_OP_ATOMIC;
+	done->len = o->length;
+	done->imm = o->full.imm;
+	done->peer.id = handle_id(o->remote->ep);
+}
+
+static void account(const struct operation *o)
+{
+	struct slmpm_stats *stats = o->remote->ep->stats;
+
+	if (o->kind == REQUEST_PUT) {
+		stats->puts++;
+		stats->put_bytes += o->length;
+	} else if (o->kind == REQUEST_GET) {
+		stats->gets++;
+		stats->get_bytes += o->length;
+	} else {
+		stats->atomics++;
+	}
+}
+
+/* With a request of the caller's, which is done when it gets it. */
+static int reach_for_request(const struct operation *o)
+{
+	struct request *r = request_new();
+	int rc;
+
+	if (!r)
+		return -SLMPM_ENOMEM;
+	rc = request_init(r, REQUEST_SEND, o->remote->ep->ctx, o->remote->ep, 0, NULL, 0);
+	if (rc == 0)
+		rc = reach(o);
+	if (rc != 1) {
+		request_drop(r);
+		return rc;
+	}
+	r->kind = (enum request_kind)o->kind;
+	describe(o, &r->result);
+	request_finish(r, 0);
+	o->req->id = handle_id(r);
+	return 1;
+}
+
+/* 1 done and told; 0 not this way; negative. */
+static int operate_directly(const struct operation *o)
+{
+	struct context *ctx = o->remote->ep->ctx;
+	struct slmpm_done done = {.status = 0};
+	struct told told;
+	int rc;
+
+	if (o->req && !completion_wanted(&o->full))
+		return reach_for_request(o);
+	rc = completion_open(&told, ctx, &o->full, o->req);
+	if (rc < 0)
+		return rc;
+	rc = reach(o);
+	if (rc != 1) {
+		completion_undo(&told);
+	} else if (completion_told(&told)) {
+		describe(o, &done);
+		completion_tell(ctx, &told, &done);
+	}
+	return rc;
+}
+
+/* ---- by requests ---------------------------------------------------------------------------- */
+
+static int copy_spans(struct request *r, const struct operation *o)
+{
+	struct rma_work *w = &r->rma;
+
+	w->span_count = o->span_count ? o->span_count : 1; /* one without bytes */
+	w->spans = &w->one;
+	if (o->span_count > 1) {
+		r->owned = malloc((size_t)o->span_count * sizeof(*w->spans));
+		if (!r->owned)
+			return error_set(SLMPM_ENOMEM, "%s: for %d spans", o->call, o->span_count);
+		w->spans = r->owned;
+	}
+	if (o->span_count)
+		memcpy(w->spans, o->spans, (size_t)o->span_count * sizeof(*w->spans));
+	return 0;
+}
+
+static int prepare(struct request *r, const struct operation *o, bool stored)
+{
+	struct rma_work *w = &r->rma;
+	int rc = request_init(r, (enum request_kind)o->kind, o->remote->ep->ctx, o->remote->ep, 0,
+			      o->pieces, o->piece_count);
+
+	if (rc == 0)
+		rc = copy_spans(r, o);
+	if (rc < 0)
+		return rc;
+	r->flags = (uint8_t)o->full.flags;
+	describe(o, &r->result);
+	list_init(&w->live);
+	w->remote = o->remote;
+	w->stored = stored;
+	w->engine = o->engine;
+	/* What is stored already wants no answer: the target can see it. */
+	w->remotely = !stored && o->full.flags & SLMPM_REMOTE;
+	w->answered = !stored && o->full.flags & (SLMPM_REMOTE | SLMPM_BARRIER);
+	if (o->atomic) {
+		w->atomic = (uint8_t)o->atomic->op;
+		w->bits = (uint8_t)o->atomic->bits;
+		w->operand = o->atomic->operand;
+		w->compare = o->atomic->compare;
+		w->old = o->old;
+	}
+	return 0;
+}
+
+/* STORED: a put's bytes are there, the target is to be told. */
+static int operate_by_request(const struct operation *o, bool stored)
+{
+	const struct endpoint *ep = o->remote->ep;
+	bool blocks = completion_blocks(&o->full, o->req);
+	struct request stack = {.piece_count = 0}, *r = blocks ? &stack : request_new();
+	int rc;
+
+	if (!r)
+		return -SLMPM_ENOMEM;
+	if (blocks && ep->loan.data && !ep->loan.area) /* nothing passes it */
+		return error_set(SLMPM_EBUSY, "%s: a loan to %s is open", o->call, ep->name);
+	rc = prepare(r, o, stored);
+	if (rc == 0)
+		rc = completion_bind(r, &o->full, o->req);
+	if (rc == 0)
+		rc = blocks ? message_await(r, o->full.timeout_ms) : message_submit(r);
+	if (rc == 0 && o->req)
+		o->req->id = handle_id(r);
+	else if (rc < 0 || blocks)
+		request_drop(r);
+	return rc;
+}
+
+int rma_operate(struct operation *o)
+{
+	struct context *ctx;
+	bool looks = false;
+	int rc = 0;
+
+	o->remote = remote_lock(o->rmem, &rc);
+	if (!o->remote)
+		return rc;
+	ctx = o->remote->ctx;
+	rc = check(o);
+	if (rc == 0 && o->full.flags & SLMPM_FIFO) {
+		rc = fifo_put(o);
+	} else if (rc == 0) {
+		bool direct = goes_directly(o), notify = o->full.flags & SLMPM_NOTIFY;
+
+		o->engine = direct && !notify && !o->atomic && engine_wants(o->length) &&
+			    !completion_blocks(&o->full, o->req);
+		if (direct && !o->engine)
+			rc = notify ? reach(o) : operate_directly(o);
+		if (rc >= 0)
+			account(o);
+		/* Not in a call that progress itself may make: for work queues. */
+		if (rc == 1 && !completion_wanted(&o->full))
+			looks = !(++o->remote->ep->rma->directs % RMA_LOOK_EVERY);
+		if (rc == 1 && !notify)
+			rc = 0;
+		else if (rc >= 0) /* when it has waited, another thread may have closed the peer */
+			rc = operate_by_request(o, rc == 1);
+	}
+	if (rc >= 0 && looks)
+		rma_look(ctx);
+	context_unlock(ctx);
+	return rc;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One-sided operations by request, the side that asks. A put stands in the transmit queue among the
+ * messages, so that what is sent after it arrives after it. Gets and atomic operations, which wait
+ * for an answer anyway, come to the queue only once they have one of the slots for it.
+ */
+#include "slmpm/memory/rma.h"
+
+#include <stdlib.h>
+
+#include "slmpm/memory/emulate.h"
+#include "slmpm/engine/engine.h"
+#include "slmpm/error.h"
+#include "slmpm/message/inbound.h"
+#include "slmpm/memory/memory.h"
+
+/* ---- slots, turns --------------------------------------------------------------------------- */
+
+int rma_new(struct endpoint *ep)
+{
+	ep->rma = calloc(1, sizeof(*ep->rma));
+	if (!ep->rma)
+		return -SLMPM_ENOMEM;
+	list_init(&ep->rma->live);
+	list_init(&ep->rma->parked);
+	return 0;
+}
+
+void rma_free(struct endpoint *ep)
+{
+	if (ep->rma)
+		free(ep->rma->stage);
+	free(ep->rma);
+	ep->rma = NULL;
+}
+
+bool rma_take_slot(struct rma *m, struct request *r)
+{
+	if (r->rma.slot || m->taken == RMA_WINDOW)
+		return r->rma.slot;
+	for (struct rma_slot *s = m->slots; s < m->slots + RMA_WINDOW; s++) {
+		if (s->taken)
+			continue;
+		*s = (struct rma_slot){.taken = true, .kind = (uint8_t)r->kind, .request = r};
+		m->taken++;
+		r->rma.slot = s;
+		return true;
+	}
+	return false;
+}
+
+/* Does one asked for earlier hold R up? Those that have no answer to come are done, as far as what
+ * follows them through the ring can tell. */
+static bool is_held_up(const struct rma *m, const struct request *r)
+{
+	if (m->barrier && m->barrier < r->rma.ticket)
+		return true;
+	return r->flags & (SLMPM_FENCE | SLMPM_BARRIER) && m->live.next != &r->rma.live;
+}
+
+bool rma_ready(struct endpoint *ep, const struct request *r)
+{
+	const struct rma *m = ep->rma;
+
+	if (r->kind != REQUEST_PUT) /* it has its slot */
+		return true;
+	return !is_held_up(m, r) && (!r->rma.answered || m->taken < RMA_WINDOW) &&
+	       (!r->rma.is_long || m->open < RMA_WINDOW) &&
+	       (!(r->flags & SLMPM_NOTIFY) ||
+		ep->charged - ep->credited + WIRE_ENVELOPE <= ep->credit);
+}
+
+void rma_park(struct rma *m, struct request *r)
+{
+	struct list *before = &m->parked;
+
+	while (before->prev != &m->parked &&
+	       LIST_ENTRY(before->prev, struct request, node)->rma.ticket > r->rma.ticket)
+		before = before->prev;
+	list_insert(before, &r->node);
+	r->rma.parked = true;
+}
+
+static void to_queue(struct endpoint *ep, struct request *r)
+{
+	ep->rma->queued++;
+	link_enqueue(ep, r);
+}
+
+void rma_from_queue(struct endpoint *ep, struct request *r)
+{
+	ep->rma->queued--;
+	link_dequeue(ep, r);
+}
+
+/* Its turn, out of the parked ones. */
+static void begin(struct endpoint *ep, struct request *r)
+{
+	list_remove(&r->node);
+	r->rma.parked = false;
+	if (r->rma.engine) {
+		int rc = engine_start(r);
+
+		if (rc < 0)
+			request_finish(r, rc);
+	} else if (!emulate_wanted(ep)) {
+		to_queue(ep, r);
+	} else if (r->rma.remote) {
+		emulate_start(r);
+	} else {
+		request_finish(r, 0);
+	}
+}
+
+void rma_wake(struct endpoint *ep)
+{
+	struct rma *m = ep->rma;
+
+	while (!list_empty(&m->parked)) {
+		struct request *r = LIST_ENTRY(m->parked.next, struct request, node);
+
+		if (is_held_up(m, r) ||
+		    (!emulate_wanted(ep) && !r->rma.engine && !rma_take_slot(m, r)))
+			return;
+		/* A flush is done when it is the only one. */
+		if (!r->rma.remote && m->live.next != &r->rma.live)
+			return;
+		begin(ep, r);
+	}
+}
+
+static void place(struct endpoint *ep, struct request *r)
+{
+	/* A flush behind what the engine moves waits for that. */
+	if (r->kind == REQUEST_PUT && !emulate_wanted(ep) && !r->rma.engine &&
+	    (r->rma.remote || !ep->rma->moving))
+		to_queue(ep, r);
+	else
+		rma_park(ep->rma, r);
+}
+
+void rma_retry(struct request *r)
+{
+	r->rma.engine = false;
+	r->rma.parts = 0;
+	r->rma.span = 0;
+	place(r->ep, r);
+	rma_wake(r->ep);
+	(void)link_push(r->ep);
+}
+
+void rma_submit(struct request *r)
+{
+	struct endpoint *ep = r->ep;
+	struct rma *m = ep->rma;
+
+	r->rma.ticket = ++m->tickets;
+	r->rma.is_long = rma_is_long(ep, r);
+	list_append(&m->live, &r->rma.live);
+	if (r->rma.remote)
+		r->rma.remote->active++;
+	place(ep, r);
+	if (r->flags & SLMPM_BARRIER && !m->barrier)
+		m->barrier = r->rma.ticket;
+	rma_wake(ep);
+	(void)link_push(ep);
+}

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Puts that both sides copy: the origin's share, the target's, and whether it pays (share.h). */
+#include "slmpm/memory/share.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/message/arrival.h"
+#include "slmpm/config.h"
+#include "slmpm/link.h"
+#include "slmpm/message/message.h"
+#include "slmpm/progress.h"
+#include "slmpm/memory/rma.h"
+#include "slmpm/wait.h"
+
+#define PIECE    ((uint64_t)128 << 10) /* so much does the target take at a time */
+#define BUDGET   ((uint64_t)8 << 20)   /* and so much before others have their turn */
+#define PAGE     4096
+#define LAG      8192 /* so much later does it begin */
+#define TAIL     64   /* bytes that come last: who polls for the end finds the rest */
+#define REGIONS  16   /* own ones among which the source is looked for */
+#define MISSED   3    /* offers in a row that the target may come too late for */
+#define BRIEF    32   /* looks in a row, ... */
+#define PATIENCE 256  /* ... looks before others may run, and the descriptors are looked at */
+#define LEAST_MS 100  /* whoever has less does not wait for another's copy */
+
+void share_open(struct endpoint *ep)
+{
+	if (config_get()->share != WAY_NEVER && !ep->check)
+		ep->share = calloc(1, sizeof(*ep->share)); /* without, nothing is shared */
+}
+
+void share_free(struct endpoint *ep)
+{
+	free(ep->share);
+	ep->share = NULL;
+}
+
+/* ---- what is said ---------------------------------------------------------------------------- */
+
+static bool post(struct endpoint *ep, uint8_t opcode, uint64_t route, uint64_t extent,
+		 const struct wire_share *offer)
+{
+	struct packet p = {
+		.opcode = opcode,
+		.seq = opcode == WIRE_SHARE_TAKE ? ep->share->in.id : ep->share->id,
+		.route = route,
+		.extent = extent,
+		.data = offer,
+		.length = offer ? sizeof(*offer) : 0,
+	};
+
+	if (link_post(ep, &p) != 1)
+		return false;
+	ep->link.run = 0;
+	return true;
+}
+
+/* Now or not at all. */
+static bool say(struct endpoint *ep, uint8_t opcode, uint64_t route, uint64_t extent,
+		const struct wire_share *offer)
+{
+	if (!list_empty(&ep->owed) || ep->bundle.count || (ep->loan.data && !ep->loan.area))
+		return false;
+	return post(ep, opcode, route, extent, offer);
+}
+
+static void let_go(struct endpoint *ep)
+{
+	if (ep->share->held)
+		(void)link_hold_back(ep, -1);
+	ep->share->held = false;
+}
+
+/* All that the peer had said before it could hear what was said last. False: the peer has gone. */
+static bool heard(struct endpoint *ep)
+{
+	/* Pairs with the same fence of the peer, between its word and its look (share.h). */
+	atomic_thread_fence(memory_order_seq_cst);
+	while (ep->state == SLMPM_PEER_UP)
+		if (progress_look(ep))
+			return ep->state == SLMPM_PEER_UP;
+	return false;
+}
+
+/* ---- the origin ------------------------------------------------------------------------------ */
+
+struct job { /* a put */
+	struct remote *to;
+	const unsigned char *from;
+	uint64_t offset, length, claim; /* ours, from CLAIM on */
+	int timeout_ms;
+	uint64_t deadline; /* 0: the clock has not been looked at yet */
+};
+
+static void copy(const struct job *j, uint64_t from, uint64_t to)
+{
+	if (to > from)
+		memcpy((unsigned char *)j->to->memory.base + j->offset + from, j->from + from,
+		       to - from);
+}
+
+/* The key by which the peer has mapped R, and may read it. */
+static const struct grant *grant_of(const struct region *r, const struct endpoint *ep)
+{
+	LIST_EACH(at, &r->grants) {
+		const struct grant *g = LIST_ENTRY(at, struct grant, of_region);
+
+		if (g->ep == ep && g->mapped && g->accepted && !g->ending && !g->letting &&
+		    g->access & SLMPM_READ)
+			return g;
+	}
+	return NULL;
+}
+
+static const struct grant *find_source(const struct job *j, uint64_t *offset)
+{
+	int looked = 0;
+
+	LIST_EACH(at, &j->to->ctx->regions) {
+		const struct region *r = LIST_ENTRY(at, struct region, node);
+		uintptr_t base = (uintptr_t)r->memory.base, from = (uintptr_t)j->from;
+
+		if (from >= base && from - base < r->memory.size &&
+		    j->length <= r->memory.size - (from - base)) {
+			*offset = from - base;
+			return r->allocated ? grant_of(r, j->to->ep) : NULL;
+		}
+		if (++looked == REGIONS)
+			break;
+	}
+	return NULL;
+}
+
+static bool offer(struct job *j)
+{
+	struct endpoint *ep = j->to->ep;
+	struct share *s = ep->share;
+	uint64_t offset = 0;
+	const struct grant *g = find_source(j, &offset);
+	struct wire_share w = {
+		.target = {.offset = LITTLE_64(j->offset), .grant = LITTLE_32(j->to->grant)},
+		.offset = LITTLE_64(offset),
+	};
+
+	if (!g)
+		return false;
+	j->claim = (j->length / 2 - LAG) & ~(uint64_t)(PAGE - 1);
+	w.target.length = LITTLE_64(j->claim);
+	w.grant = LITTLE_32(g->id);
+	memcpy(w.target.secret, j->to->secret, sizeof(w.target.secret));
+	s->held = link_hold_back(ep, 1);
+	s->id++;
+	if (!s->held || !say(ep, WIRE_SHARE, 0, 0, &w)) {
+		s->id--;
+		let_go(ep);
+		return false;
+	}
+	s->out = true;
+	s->over = false;
+	s->limit = j->claim;
+	s->upto = s->done = 0;
+	return true;
+}
+
+/* By the segment held back: but for the piece that the target is at, all is ours again. */
+static void take_all_back(struct job *j)
+{
+	struct endpoint *ep = j->to->ep;
+	struct share *s = ep->share;
+
+	if (!s->held)
+		return;
+	let_go(ep);
+	(void)post(ep, WIRE_SHARE_GIVE, 0, 0, NULL);
+	if (!heard(ep) || s->over)
+		return;
+	copy(j, s->upto, j->claim);
+	j->claim = s->upto;
+}
+
+/* Some of the offer is to be ours again: false, the target's end is to be waited for. */
+static bool claim_back(struct job *j)
+{
+	struct endpoint *ep = j->to->ep;
+	struct share *s = ep->share;
+	uint64_t claim =
+		s->upto ? s->upto + (((j->claim - s->upto) / 2) & ~(uint64_t)(PAGE - 1)) : 0;
+
+	if (!say(ep, WIRE_SHARE_GIVE, 0, claim, NULL)) {
+		take_all_back(j);
+		return false;
+	}
+	if (!heard(ep) || s->over)
+		return true;
+	if (s->upto > claim)
+		return false;
+	copy(j, claim, j->claim);
+	j->claim = claim;
+	return true;
+}
+
+/* Between two looks: false, the call's time is over. */
+static bool await_target(struct job *j, uint32_t looks)
+{
+	if (looks < BRIEF)
+		return true;
+	if (looks % PATIENCE) {
+		wait_relax(50);
+		return true;
+	}
+	(void)sched_yield();
+	(void)wait_look(j->to->ep->ctx);
+	if (!j->deadline)
+		j->deadline = wait_deadline(j->timeout_ms);
+	return wait_now() < j->deadline;
+}
+
+/* What remains of the front part: true, it is in place, whoever has copied it. */
+static bool finish(struct job *j)
+{
+	struct endpoint *ep = j->to->ep;
+	struct share *s = ep->share;
+	bool waits = false, late = false;
+
+	for (uint32_t looks = 1; heard(ep) && !s->over && j->claim && !late; looks++) {
+		if (!waits && (!s->upto || j->claim > s->upto + 2 * PIECE))
+			waits = !claim_back(j);
+		else
+			late = !await_target(j, looks);
+	}
+	if (late)
+		take_all_back(j);
+	if (late && ep->state == SLMPM_PEER_UP && !s->over && j->claim)
+		return false;
+	if (j->claim)
+		copy(j, s->over ? s->done : 0, j->claim);
+	return true;
+}
+
+/* 1; 0: not shared; negative with the detail set. */
+static int share_it(struct job *j)
+{
+	struct remote *to = j->to;
+	struct endpoint *ep = to->ep;
+	bool done;
+
+	if (!offer(j))
+		return 0;
+	to->copying++; /* the mapping stays */
+	to->active++;
+	copy(j, j->claim, j->length - TAIL);
+	done = finish(j);
+	if (done) {
+		atomic_thread_fence(memory_order_release);
+		copy(j, j->length - TAIL, j->length);
+	} else {
+		ep->rma->fenced = RMA_BEHIND; /* nothing may be overtaken by what it still copies */
+	}
+	if (done && ep->share->over && ep->share->done) {
+		ep->stats->shared_puts++;
+		ep->stats->shared_bytes += ep->share->done;
+	}
+	let_go(ep);
+	memory_done(to);
+	memory_copied(to);
+	return done ? 1 : message_timed_out(ep, "slmpm_put: no end of the share of", 1);
+}
+
+static bool may_share(const struct endpoint *ep, uint64_t len, int timeout_ms)
+{
+	struct context *ctx = ep->ctx;
+
+	if (!ep->share || len < (uint64_t)config_get()->share_min || !ep->direct ||
+	    ep->bundle.count || ctx->handling || ctx->polling || ctx->armed ||
+	    ctx->wait == SLMPM_WAIT_BLOCK || (timeout_ms >= 0 && timeout_ms < LEAST_MS))
+		return false;
+	if (ctx->crowded) { /* it was when somebody waited: who only puts never does */
+		ctx->crowded--;
+		return false;
+	}
+	return true;
+}
+
+/* A target that slept, or was about to, has been woken by the offer: that tells nothing of what
+ * sharing takes, if it is there the next time. */
+static bool tells_nothing(struct share *s)
+{
+	if (!s->done && s->missed++ < MISSED)
+		return true;
+	s->missed = 0;
+	return false;
+}
+
+int share_put(struct remote *to, uint64_t offset, const void *from, uint64_t len,
+	      const struct slmpm_how *how)
+{
+	struct job j = {
+		.to = to,
+		.from = from,
+		.offset = offset,
+		.length = len,
+		.claim = len,
+		.timeout_ms = how ? how->timeout_ms : -1,
+	};
+	struct choice *c;
+	uint64_t since;
+	bool shared;
+	int rc = 0;
+
+	if (!may_share(to->ep, len, j.timeout_ms))
+		return 0;
+	if (to->ep->share->out && !to->ep->share->over) {
+		copy(&j, 0, len);
+		(void)progress_look(to->ep); /* the answer to the last offer may have come */
+		return 1;
+	}
+	if (config_get()->share == WAY_ALWAYS)
+		return share_it(&j);
+	c = choice_of(to->ep->share->choices, len);
+	since = wait_ticks(); /* the clock would take longer, and costs are compared, nothing else */
+	shared = choice_is_other(c);
+	if (shared)
+		rc = share_it(&j);
+	if (shared && rc <= 0)
+		return rc;
+	if (!shared)
+		copy(&j, 0, len);
+	else if (tells_nothing(to->ep->share))
+		return 1;
+	if (choice_taken(c))
+		choice_learn(c, shared, wait_ticks() - since, len);
+	return 1;
+}
+
+void share_taken(struct endpoint *ep, const struct head *h, bool over)
+{
+	uint64_t upto = h->extent & WIRE_LENGTH_MASK;
+	uint64_t done = over ? upto : h->stream | (uint64_t)h->imm << 32;
+	struct share *s = ep->share;
+
+	if (PEER_FAULT(!s || !s->out || s->over || h->seq != s->id || h->length || h->flags ||
+		       upto > s->limit || done < s->done || done > s->upto ||
+		       (!over && upto <= s->upto))) {
+		arrival_violates(ep, "share of a put");
+		return;
+	}
+	s->done = done;
+	s->upto = upto;
+	s->over = over;
+	if (over && ep->rma->fenced == RMA_BEHIND)
+		ep->rma->fenced = 0;
+}
+
+/* ---- the target ------------------------------------------------------------------------------ */
+
+void share_offered(struct endpoint *ep, const struct head *h)
+{
+	struct share *s = ep->share;
+	struct wire_share w;
+
+	if (PEER_FAULT(!s || s->in.waiting || h->length != sizeof(w) || h->flags ||
+		       h->seq != s->in.id + 1)) {
+		arrival_violates(ep, "offer of a share");
+		return;
+	}
+	memcpy(&w, h->data, sizeof(w));
+	w.target.offset = LITTLE_64(w.target.offset);
+	w.target.length = LITTLE_64(w.target.length);
+	w.target.grant = LITTLE_32(w.target.grant);
+	w.offset = LITTLE_64(w.offset);
+	w.grant = LITTLE_32(w.grant);
+	if (PEER_FAULT(!w.target.length || w.target.length > SLMPM_MESSAGE_MAX || w.target.zero ||
+		       w.zero)) {
+		arrival_violates(ep, "offer of a share");
+		return;
+	}
+	s->in.id = h->seq;
+	s->in.offer = w;
+	s->in.claim = w.target.length;
+	s->in.done = 0;
+	s->in.waiting = true;
+	endpoint_refresh(ep);
+}
+
+void share_given(struct endpoint *ep, const struct head *h)
+{
+	struct share *s = ep->share;
+	uint64_t claim = h->extent & WIRE_LENGTH_MASK;
+
+	if (PEER_FAULT(!s || !s->in.id || h->seq != s->in.id || h->length || h->flags ||
+		       claim > s->in.claim)) {
+		arrival_violates(ep, "share of a put");
+		return;
+	}
+	s->in.claim = claim; /* of what has had its end it means nothing */
+}
+
+/* The peer's region as we have it mapped; NULL: not any more, or it never was. */
+static const unsigned char *source_of(const struct endpoint *ep, const struct wire_share *w)
+{
+	const struct remote *r = remote_mapped(ep, w->grant);
+
+	if (!r || !(r->access & SLMPM_READ) || w->offset > r->size ||
+	    w->target.length > r->size - w->offset)
+		return NULL;
+	return (const unsigned char *)r->memory.base + w->offset;
+}
+
+/* Takes it, if the origin still leaves it, and copies it. */
+static bool take_piece(struct endpoint *ep)
+{
+	struct share *s = ep->share;
+	const struct wire_share *w = &s->in.offer;
+	uint64_t from = s->in.done, left = s->in.claim > from ? s->in.claim - from : 0;
+	uint64_t n = left < PIECE ? left : PIECE;
+	const unsigned char *source;
+	struct grant *g;
+	int status;
+
+	if (!n || !source_of(ep, w) || !say(ep, WIRE_SHARE_TAKE, from, from + n, NULL) ||
+	    !heard(ep) || s->in.claim < from + n)
+		return false;
+	/* What was heard may have taken either away. */
+	g = region_check(ep, w->target.grant, w->target.secret, SLMPM_WRITE, w->target.offset,
+			 w->target.length, &status);
+	source = source_of(ep, w);
+	if (!g || !source)
+		return false;
+	memcpy((unsigned char *)region_at(g->region, w->target.offset) + from, source + from, n);
+	s->in.done += n;
+	return true;
+}
+
+int share_step(struct endpoint *ep)
+{
+	struct share *s = ep->share;
+	uint64_t from = s->in.done;
+
+	while (take_piece(ep))
+		if (s->in.done - from >= BUDGET)
+			return 1;
+	s->in.waiting = false;
+	link_control(ep, WIRE_SHARE_OVER, s->in.id, s->in.done, NULL, 0);
+	endpoint_refresh(ep);
+	return 1;
+}

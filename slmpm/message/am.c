@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Active messages on their way out. One that fits a packet goes straight to the link; whatever else
+ * becomes a request in the transmit queue, like any message.
+ */
+#include "slmpm/message/am.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shm/copy.h"
+#include "slmpm/message/bundle.h"
+#include "slmpm/memory/emulate.h"
+#include "slmpm/error.h"
+#include "slmpm/engine/fifo.h"
+#include "slmpm/message/message.h"
+#include "slmpm/wait.h"
+
+/* ---- one packet ----------------------------------------------------------------------------- */
+
+static inline void count(struct endpoint *ep, uint64_t bytes)
+{
+	ep->link.run = 0;
+	ep->sent++;
+	ep->stats->sent_messages++;
+	ep->stats->sent_bytes += bytes;
+}
+
+/* Head and data side by side: built where they go. */
+static int post_both(struct endpoint *ep, struct packet *p, const void *head, uint32_t head_len,
+		     const void *data, uint32_t len)
+{
+	unsigned char *at = link_reserve(ep, head_len + len);
+	int rc;
+
+	if (!at)
+		return ep->broken ? -EPROTO : -EAGAIN;
+	copy_payload(at, head, head_len);
+	copy_payload(at + head_len, data, len);
+	p->length = head_len + len;
+	rc = link_post_built(ep, p);
+	if (rc == 1)
+		count(ep, head_len + len);
+	return rc;
+}
+
+/* The same with a checksum behind them. */
+static int post_checked(struct endpoint *ep, struct packet *p, const void *head, uint32_t head_len,
+			const void *data, uint32_t len)
+{
+	const struct slmpm_iov both[2] = {{(void *)(uintptr_t)head, head_len},
+					  {(void *)(uintptr_t)data, len}};
+	struct request r = {.piece_count = 0};
+
+	(void)request_init(&r, REQUEST_SEND, ep->ctx, ep, 0, both, 2);
+	p->length = head_len + len;
+	return link_post_request(ep, p, &r);
+}
+
+static int post(struct endpoint *ep, struct packet *p, const void *head, uint32_t head_len,
+		const void *data, uint32_t len)
+{
+	int rc;
+
+	if (head_len && len && !ep->check)
+		return post_both(ep, p, head, head_len, data, len);
+	if (ep->check) {
+		rc = post_checked(ep, p, head, head_len, data, len);
+	} else {
+		p->data = head_len ? head : data;
+		p->length = head_len + len;
+		rc = link_post_request(ep, p, NULL);
+	}
+	if (rc == 1)
+		count(ep, head_len + len);
+	return rc;
+}
+
+int am_post(struct endpoint *ep, uint64_t route, uint32_t flags, const void *head,
+	    uint32_t head_len, const void *data, uint32_t len)
+{
+	struct packet p = {
+		.opcode = WIRE_SEND_ONLY,
+		.route = route,
+		.extent = wire_extent((uint64_t)head_len + len, flags),
+	};
+
+	if (ep->state != SLMPM_PEER_UP || !list_empty(&ep->owed) ||
+	    (ep->loan.data && !ep->loan.area) || (ep->bundle.count && !bundle_flush(ep)))
+		return -EAGAIN;
+	p.seq = ep->sent + 1;
+	return post(ep, &p, head, head_len, data, len);
+}
+
+/* False: not this way. */
+static inline bool send_direct(struct endpoint *ep, uint32_t stream, const void *head,
+			       size_t head_len, const void *data, size_t len, uint16_t more)
+{
+	uint64_t total = head_len + len, charge = wire_charge(total);
+	struct packet p = {
+		.opcode = WIRE_SEND_ONLY,
+		.flags = more,
+		.route = wire_route(stream, 0),
+		.extent = wire_extent(total, WIRE_FLAG_ACTIVE),
+	};
+
+	if (UNLIKELY(!ep->direct || len > ep->packet_max || total > ep->packet_max))
+		return false;
+	if (UNLIKELY(ep->bundle.count) && !bundle_flush(ep))
+		return false;
+	if (UNLIKELY(ep->charged - ep->credited + charge > ep->credit))
+		return false;
+	p.seq = ep->sent + 1;
+	if (LIKELY(!head_len || !len)) {
+		p.data = head_len ? head : data;
+		p.length = (uint32_t)total;
+		if (UNLIKELY(link_post(ep, &p) != 1))
+			return false;
+		count(ep, total);
+		ep->stats->sent_packets++;
+	} else if (UNLIKELY(post_both(ep, &p, head, (uint32_t)head_len, data, (uint32_t)len) !=
+			    1)) {
+		return false;
+	}
+	ep->charged += charge;
+	return true;
+}
+
+/* ---- requests ------------------------------------------------------------------------------- */
+
+#define PIECES 4 /* without asking for memory */
+
+/* R, of N pieces behind HEAD; head and, with COPY, everything in memory of its own. */
+int am_fill(struct request *r, struct endpoint *ep, uint16_t id, const void *head, size_t head_len,
+	    const struct slmpm_iov *iov, int n, bool copy)
+{
+	struct slmpm_iov few[PIECES + 1], *all = few;
+	size_t bytes = head_len + (copy && n ? iov[0].len : 0);
+	int rc;
+
+	if (n < 0 || (n && !iov))
+		return error_set(SLMPM_EINVAL, "%d pieces at %p", n, (const void *)iov);
+	if (n > PIECES)
+		all = malloc(((size_t)n + 1) * sizeof(*all));
+	r->owned = bytes ? malloc(bytes) : NULL;
+	if (!all || (bytes && !r->owned)) {
+		rc = error_set(SLMPM_ENOMEM, "for an active message");
+	} else {
+		if (head_len)
+			memcpy(r->owned, head, head_len);
+		all[0] = (struct slmpm_iov){r->owned, head_len};
+		if (n)
+			memcpy(all + 1, iov, (size_t)n * sizeof(*iov));
+		if (copy && n && iov[0].len) {
+			all[1].base = (unsigned char *)r->owned + head_len;
+			memcpy(all[1].base, iov[0].base, iov[0].len);
+		}
+		rc = request_init(r, REQUEST_SEND, ep->ctx, ep, am_stream(id, head_len), all,
+				  n + 1);
+		r->wire = WIRE_FLAG_ACTIVE;
+		r->result.op = SLMPM_OP_AM;
+	}
+	if (all != few)
+		free(all);
+	return rc;
+}
+
+/* Those sent before it has connected wait, and are refused then. */
+static int check_peer(const struct endpoint *ep)
+{
+	return ep->active ? 0 :
+			    error_set(SLMPM_ENOTSUP, "%s does not know active messages", ep->name);
+}
+
+void am_refuse(struct endpoint *ep)
+{
+	ep->active = false;
+	LIST_EACH(at, &ep->link.queue) {
+		struct request *r = LIST_ENTRY(at, struct request, node);
+
+		if (!(r->wire & WIRE_FLAG_ACTIVE))
+			continue;
+		link_dequeue(ep, r);
+		request_finish(r, -SLMPM_ENOTSUP);
+	}
+}
+
+int am_sendv(struct endpoint *ep, uint16_t id, const void *head, size_t head_len,
+	     const struct slmpm_iov *iov, int n, const struct slmpm_how *how, slmpm_req *req)
+{
+	struct request *r;
+	int rc = check_peer(ep);
+
+	if (rc < 0)
+		return rc;
+	r = request_new();
+	if (!r)
+		return -SLMPM_ENOMEM;
+	rc = am_fill(r, ep, id, head, head_len, iov, n, false);
+	r->flags = how ? (uint8_t)(how->flags & SLMPM_MORE) : 0;
+	if (rc == 0)
+		rc = completion_bind(r, how, req);
+	if (rc == 0)
+		rc = message_submit(r);
+	if (rc < 0)
+		request_drop(r);
+	else if (req)
+		req->id = handle_id(r);
+	return rc;
+}
+
+static COLD int send_slowly(struct endpoint *ep, uint16_t id, const void *head, size_t head_len,
+			    const struct slmpm_iov *data, int timeout_ms)
+{
+	struct request r = {.piece_count = 0};
+	int rc;
+
+	if (ep->loan.data && !ep->loan.area)
+		return error_set(SLMPM_EBUSY, "a loan to %s is open: commit or abort it first",
+				 ep->name);
+	rc = am_fill(&r, ep, id, head, head_len, data, 1, false);
+	if (rc == 0)
+		rc = message_await(&r, timeout_ms);
+	request_drop(&r);
+	return rc;
+}
+
+/* Told to a counter or a queue, and done at once: 1. 0: not this way. */
+static int send_told(struct endpoint *ep, uint16_t id, const void *head, size_t head_len,
+		     const struct slmpm_iov *data, const struct slmpm_how *how)
+{
+	struct slmpm_done done = {
+		.len = data->len,
+		.stream = id,
+		.peer = {handle_id(ep)},
+		.op = SLMPM_OP_AM,
+	};
+	struct told told;
+	int rc = completion_open(&told, ep->ctx, how, NULL);
+
+	if (rc < 0)
+		return rc;
+	if (!send_direct(ep, am_stream(id, head_len), head, head_len, data->base, data->len,
+			 how->flags & SLMPM_MORE ? FABRIC_MORE : 0)) {
+		completion_undo(&told);
+		return 0;
+	}
+	completion_tell(ep->ctx, &told, &done);
+	return 1;
+}
+
+/* ---- the call ------------------------------------------------------------------------------- */
+
+int am_check(const char *call, uint16_t id, const void *head, size_t head_len, const void *data,
+	     size_t len)
+{
+	if (id > SLMPM_AM_ID_MAX)
+		return error_set(SLMPM_EINVAL, "%s: handler 0x%x, the highest is 0x%x", call, id,
+				 SLMPM_AM_ID_MAX);
+	if ((!head && head_len) || (!data && len))
+		return error_set(SLMPM_EINVAL, "%s: %s is NULL", call, data ? "head" : "data");
+	if (head_len > SLMPM_AM_HEAD_MAX)
+		return error_set(SLMPM_ELIMIT, "%s: a head of %zu bytes, at most %d", call,
+				 head_len, SLMPM_AM_HEAD_MAX);
+	if (len > SLMPM_MESSAGE_MAX - head_len)
+		return error_set(SLMPM_ELIMIT, "%s: %zu bytes, at most %llu with the head", call,
+				 len, (unsigned long long)SLMPM_MESSAGE_MAX);
+	return 0;
+}
+
+static int send_locked(struct endpoint *ep, uint16_t id, const void *head, size_t head_len,
+		       const struct slmpm_iov *data, const struct slmpm_how *how, slmpm_req *req)
+{
+	bool blocks = completion_blocks(how, req);
+	int rc = check_peer(ep);
+
+	if (rc < 0)
+		return rc;
+	if (blocks && send_direct(ep, am_stream(id, head_len), head, head_len, data->base,
+				  data->len, how->flags & SLMPM_MORE ? FABRIC_MORE : 0))
+		return 0;
+	if (blocks)
+		return send_slowly(ep, id, head, head_len, data, how->timeout_ms);
+	if (!req)
+		rc = send_told(ep, id, head, head_len, data, how);
+	if (rc == 0)
+		rc = am_sendv(ep, id, head, head_len, data, 1, how, req);
+	return rc < 0 ? rc : 0;
+}
+
+/* In a context with threads, with HOW or a request, or with what may be wrong. */
+static int send_with_care(slmpm_peer peer, uint16_t id, const void *head, size_t head_len,
+			  const struct slmpm_iov *data, const struct slmpm_how *how, slmpm_req *req)
+{
+	struct endpoint *ep = endpoint_get(peer);
+	struct slmpm_how full = {.size = sizeof(full), .timeout_ms = -1};
+	struct context *ctx;
+	int rc = am_check("slmpm_am", id, head, head_len, data->base, data->len);
+
+	if (!ep)
+		return endpoint_bad_handle(peer);
+	if (rc == 0 && how)
+		rc = message_how("slmpm_am", &full, how, SLMPM_MORE);
+	if (rc < 0)
+		return rc;
+	if (!endpoint_lock(ep, peer))
+		return endpoint_bad_handle(peer);
+	ctx = ep->ctx; /* the peer may be gone when a wait is over */
+	rc = send_locked(ep, id, head, head_len, data, &full, req);
+	context_unlock(ctx);
+	return rc;
+}
+
+int slmpm_am(slmpm_peer peer, uint16_t id, const void *head, size_t head_len, const void *data,
+	     size_t len, const struct slmpm_how *how, slmpm_req *req)
+{
+	struct endpoint *ep = endpoint_get(peer);
+	const struct slmpm_iov piece = {(void *)(uintptr_t)data, len};
+
+	if (LIKELY(ep && ep->active && !how && !req && id <= SLMPM_AM_ID_MAX &&
+		   (head || !head_len) && head_len <= SLMPM_AM_HEAD_MAX && (data || !len) &&
+		   !ep->ctx->multiple &&
+		   send_direct(ep, am_stream(id, head_len), head, head_len, data, len, 0)))
+		return 0;
+	return send_with_care(peer, id, head, head_len, &piece, how, req);
+}

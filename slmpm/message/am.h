@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Active messages: a handler of the receiver runs on what arrives. On the wire they are messages
+ * with WIRE_FLAG_ACTIVE. One of a packet is handled where it lies in the ring; longer ones are put
+ * together in memory first, one at a time and peer, and as fast as their bytes really come.
+ */
+#ifndef SLMPM_AM_H
+#define SLMPM_AM_H
+
+#include "slmpm/message/inbound.h"
+
+static inline uint32_t am_stream(uint16_t id, size_t head_len)
+{
+	return id | (uint32_t)head_len << 16;
+}
+
+/* A, if it is one of a packet with a handler and nothing about it is rare: handled and released. */
+bool am_take(struct endpoint *ep, const struct fabric_arrival *a);
+
+/* ---- what arrived with WIRE_FLAG_ACTIVE ----------------------------------------------------- */
+
+void am_only(struct endpoint *ep, const struct head *h);
+void am_first(struct endpoint *ep, const struct head *h);
+/* A packet more of M, which is one; its figures have been checked. */
+void am_more(struct inbound *m, const struct head *h, bool last);
+
+/* CHARGE is the peer's again, once the answers have left. */
+static inline void am_settle(struct endpoint *ep, uint64_t charge)
+{
+	if (UNLIKELY(ep->am.answers))
+		ep->am.charge += charge;
+	else if (charge)
+		inbound_charge(ep, charge);
+}
+
+/* ---- sending -------------------------------------------------------------------------------- */
+
+/* What a call asks for: 0, or negative with the detail set. */
+int am_check(const char *call, uint16_t id, const void *head, size_t head_len, const void *data,
+	     size_t len);
+/* R becomes one, of N pieces behind HEAD, which is copied; with COPY the first piece is, too. Not
+ * yet submitted. Negative, with the detail set. */
+int am_fill(struct request *r, struct endpoint *ep, uint16_t id, const void *head, size_t head_len,
+	    const struct slmpm_iov *iov, int n, bool copy);
+/* As message_sendv: without waiting. */
+int am_sendv(struct endpoint *ep, uint16_t id, const void *head, size_t head_len,
+	     const struct slmpm_iov *iov, int n, const struct slmpm_how *how, slmpm_req *req);
+/* One packet of head and data on ROUTE, at once: 1, -EAGAIN, or another negative when the endpoint
+ * has ended. It costs no credit. */
+int am_post(struct endpoint *ep, uint64_t route, uint32_t flags, const void *head,
+	    uint32_t head_len, const void *data, uint32_t len);
+/* An answer: goes out now or as soon as there is room; both parts are copied. Negative, without
+ * detail: -SLMPM_ENOMEM, or -SLMPM_ELIMIT when too much waits already. */
+int am_answer(struct endpoint *ep, uint16_t id, const void *head, size_t head_len, const void *data,
+	      size_t len);
+
+/* The peer does not know active messages: those that wait for it, and all others, are ENOTSUP. */
+void am_refuse(struct endpoint *ep);
+
+/* The context ends. */
+void am_forget(struct context *ctx);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Answers to active messages. They cost no credit: what made them does, and its charge goes back to
+ * the peer only when the answers have left, which bounds them.
+ */
+#include "slmpm/message/am.h"
+#include "slmpm/memory/emulate.h"
+#include "slmpm/error.h"
+#include "slmpm/engine/fifo.h"
+#include "slmpm/link.h"
+#include "slmpm/request.h"
+
+/* One of the library's, bounded by what may be under way. Those of a FIFO are by credit. */
+static bool is_bounded(uint32_t stream)
+{
+	return (uint16_t)stream > SLMPM_AM_ID_MAX && !fifo_is_own(stream);
+}
+
+static void answered(struct request *r)
+{
+	struct endpoint *ep = r->ep;
+
+	ep->am.answers -= r->length + sizeof(*r);
+	ep->am.own -= is_bounded(r->stream);
+	request_drop(r);
+	if (ep->am.answers || !ep->am.charge)
+		return;
+	if (ep->state == SLMPM_PEER_UP)
+		inbound_charge(ep, ep->am.charge);
+	ep->am.charge = 0;
+}
+
+static bool may_wait(const struct endpoint *ep, uint16_t id, size_t len)
+{
+	uint64_t most = (uint64_t)config_get()->am_answers;
+
+	if (is_bounded(id))
+		return ep->am.own < EMULATE_OWED;
+	return fifo_is_own(id) || (ep->am.answers <= most && len <= most - ep->am.answers);
+}
+
+/* Waits for room in the transmit queue, as a copy. */
+static COLD int answer_later(struct endpoint *ep, uint16_t id, const void *head, size_t head_len,
+			     const void *data, size_t len)
+{
+	const struct slmpm_iov piece = {(void *)(uintptr_t)data, len};
+	struct request *r;
+	int rc;
+
+	if (!may_wait(ep, id, len))
+		return -SLMPM_ELIMIT;
+	r = request_new();
+	if (!r)
+		return -SLMPM_ENOMEM;
+	rc = am_fill(r, ep, id, head, head_len, &piece, 1, true);
+	if (rc == 0) {
+		r->wire |= WIRE_FLAG_UNCHARGED;
+		r->ended = answered;
+		ep->am.answers += r->length + sizeof(*r);
+		ep->am.own += is_bounded(id);
+		link_enqueue(ep, r);
+		(void)link_push(ep);
+	} else {
+		request_drop(r);
+	}
+	return rc;
+}
+
+int am_answer(struct endpoint *ep, uint16_t id, const void *head, size_t head_len, const void *data,
+	      size_t len)
+{
+	/* Behind those that wait, but not behind messages that wait for credit. */
+	if (ep->state == SLMPM_PEER_UP && !ep->am.answers && len <= ep->packet_max - head_len &&
+	    am_post(ep, wire_route(am_stream(id, head_len), 0),
+		    WIRE_FLAG_ACTIVE | WIRE_FLAG_UNCHARGED, head, (uint32_t)head_len, data,
+		    (uint32_t)len) == 1)
+		return 0;
+	return answer_later(ep, id, head, head_len, data, len);
+}
+
+static int reply(struct endpoint *ep, const struct slmpm_am *am, uint16_t id, const void *head,
+		 size_t head_len, const void *data, size_t len)
+{
+	int rc;
+
+	if (!ep->ctx->handling || endpoint_get(am->peer) != ep)
+		return error_set(SLMPM_ESTATE, "slmpm_am_reply: outside of the handler");
+	if (ep->state != SLMPM_PEER_UP)
+		return endpoint_error(ep);
+	if (ep->closing)
+		return error_set(SLMPM_ECLOSED, "%s is being closed", ep->name);
+	rc = am_answer(ep, id, head, head_len, data, len);
+	if (rc == -SLMPM_ELIMIT)
+		return error_set(SLMPM_ELIMIT, "%s does not take its answers: %llu bytes wait",
+				 ep->name, (unsigned long long)ep->am.answers);
+	if (rc < 0)
+		return error_set(SLMPM_ENOMEM, "for an answer");
+	return 0;
+}
+
+int slmpm_am_reply(const struct slmpm_am *am, uint16_t id, const void *head, size_t head_len,
+		   const void *data, size_t len)
+{
+	struct endpoint *ep = am ? endpoint_get(am->peer) : NULL;
+	struct context *ctx;
+	int rc = am_check("slmpm_am_reply", id, head, head_len, data, len);
+
+	if (!am)
+		return error_set(SLMPM_EINVAL, "slmpm_am_reply: no message");
+	if (!ep)
+		return endpoint_bad_handle(am->peer);
+	if (rc < 0)
+		return rc;
+	ctx = ep->ctx;
+	context_lock(ctx);
+	rc = reply(ep, am, id, head, head_len, data, len);
+	context_unlock(ctx);
+	return rc;
+}

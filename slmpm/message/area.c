@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Loan areas of both sides: made on demand, offered by descriptor or in the ring, used again. */
+#include "slmpm/message/area.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "slmpm/connect/bootstrap.h"
+#include "slmpm/error.h"
+#include "slmpm/link.h"
+
+#define AREA_MIN (UINT64_C(64) << 10)
+
+static struct area *best_free(struct endpoint *ep, uint64_t length)
+{
+	struct area *best = NULL;
+
+	for (struct area *a = ep->areas; a; a = a->next)
+		if (!a->busy && a->map.size >= length && (!best || a->map.size < best->map.size))
+			best = a;
+	return best;
+}
+
+static uint64_t round_up(uint64_t length)
+{
+	uint64_t size = AREA_MIN;
+
+	while (size < length)
+		size *= 2;
+	return size;
+}
+
+/* Memory of this process alone: its pages come as they are used. */
+static int own_memory(struct mapping *m, uint64_t size)
+{
+	void *base = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	*m = (struct mapping){.fd = -1};
+	if (base == MAP_FAILED)
+		return -errno;
+	m->base = base;
+	m->size = size;
+	return 0;
+}
+
+static int share(struct endpoint *ep, struct area *a, uint64_t size)
+{
+	int rc = mapping_create(&a->map, "slmpm-loan", size);
+
+	/* Sealed before it leaves: the peer can only ever read it. */
+	if (rc == 0)
+		rc = mapping_close_seals(&a->map);
+	return rc == 0 ? bootstrap_offer_area(ep, a->id, size, a->map.fd) : rc;
+}
+
+static int announce(struct endpoint *ep, struct area *a, uint64_t size)
+{
+	int rc = own_memory(&a->map, size);
+
+	if (rc == 0)
+		link_control(ep, WIRE_LOAN_AREA, a->id, size, NULL, 0);
+	return rc;
+}
+
+static struct area *make(struct endpoint *ep, uint64_t size, int *rc)
+{
+	struct area *a = calloc(1, sizeof(*a));
+
+	if (!a) {
+		*rc = error_set(SLMPM_ENOMEM, "for a loan area");
+		return NULL;
+	}
+	a->id = ep->next_area;
+	*rc = link_maps(ep) ? share(ep, a, size) : announce(ep, a, size);
+	if (*rc < 0) {
+		/* The peer has hung up: who waits is told so as soon as that is noticed. */
+		*rc = *rc == -EPIPE || *rc == -ECONNRESET ?
+			      -SLMPM_EAGAIN :
+			      error_system(*rc, "a loan area cannot be made");
+		mapping_destroy(&a->map);
+		free(a);
+		return NULL;
+	}
+	ep->next_area++;
+	ep->area_bytes += size;
+	a->next = ep->areas;
+	ep->areas = a;
+	return a;
+}
+
+struct area *area_take(struct endpoint *ep, uint64_t length, int *rc)
+{
+	struct area *a = best_free(ep, length);
+	uint64_t size = round_up(length);
+
+	if (!a && (size > ep->loan_max || ep->area_bytes > ep->loan_max - size)) {
+		bool ever = size <= ep->loan_max;
+
+		*rc = ever ? error_set(SLMPM_EAGAIN, "all loan areas are still at %s", ep->name) :
+			     error_set(SLMPM_ELIMIT, "a loan of %llu bytes to %s; at most %llu",
+				       (unsigned long long)length, ep->name,
+				       (unsigned long long)ep->loan_max);
+		return NULL;
+	}
+	if (!a)
+		a = make(ep, size, rc);
+	if (a)
+		a->busy = true;
+	return a;
+}
+
+bool area_returned(struct endpoint *ep, uint64_t id)
+{
+	for (struct area *a = ep->areas; a; a = a->next) {
+		if (a->id != id)
+			continue;
+		if (!a->busy || a->queued || ep->loan.area == a)
+			return false;
+		a->busy = false;
+		return true;
+	}
+	return false;
+}
+
+static struct area *find(struct area *list, uint32_t id)
+{
+	for (struct area *a = list; a; a = a->next)
+		if (a->id == id)
+			return a;
+	return NULL;
+}
+
+static bool may_have(const struct endpoint *ep, uint32_t id, uint64_t size)
+{
+	return !find(ep->peer_areas, id) && size <= ep->loan_max &&
+	       ep->peer_area_bytes <= ep->loan_max - size;
+}
+
+static void take_in(struct endpoint *ep, struct area *a, uint32_t id, uint64_t size)
+{
+	a->id = id;
+	a->next = ep->peer_areas;
+	ep->peer_areas = a;
+	ep->peer_area_bytes += size;
+}
+
+int area_offered(struct endpoint *ep, uint32_t id, uint64_t size, int fd)
+{
+	struct area *a;
+	int rc;
+
+	if (!may_have(ep, id, size) || !link_maps(ep))
+		return -EPROTO;
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return -ENOMEM;
+	rc = mapping_attach(&a->map, fd, size, MAPPING_READ);
+	if (rc < 0) {
+		free(a);
+		return rc;
+	}
+	take_in(ep, a, id, size);
+	return 0;
+}
+
+int area_copied(struct endpoint *ep, uint64_t id, uint64_t size)
+{
+	struct area *a;
+	int rc;
+
+	if (id > UINT32_MAX || !size || link_maps(ep) || !may_have(ep, (uint32_t)id, size))
+		return -EPROTO;
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return -ENOMEM;
+	rc = own_memory(&a->map, size);
+	if (rc < 0) {
+		free(a);
+		return -ENOMEM;
+	}
+	take_in(ep, a, (uint32_t)id, size);
+	return 0;
+}
+
+struct area *area_next(struct endpoint *ep, uint64_t id, uint64_t offset, uint64_t n)
+{
+	struct area *a =
+		id <= UINT32_MAX && !link_maps(ep) ? find(ep->peer_areas, (uint32_t)id) : NULL;
+
+	return a && offset == a->filled && n <= a->map.size - offset ? a : NULL;
+}
+
+struct area *area_lent(struct endpoint *ep, uint32_t id, uint64_t capacity)
+{
+	struct area *a = find(ep->peer_areas, id);
+
+	if (!a && link_maps(ep)) {
+		/* Its descriptor was sent before; it may still wait in the socket. */
+		bootstrap_read_ahead(ep);
+		a = find(ep->peer_areas, id);
+	}
+	if (!a || a->busy || capacity > a->map.size)
+		return NULL;
+	a->busy = true;
+	return a;
+}
+
+void area_done(struct endpoint *ep, struct area *a)
+{
+	a->busy = a->damaged = false;
+	a->filled = 0;
+	link_control(ep, WIRE_LOAN_DONE, 0, a->id, NULL, 0);
+}
+
+static void free_list(struct area *a)
+{
+	while (a) {
+		struct area *next = a->next;
+
+		mapping_destroy(&a->map);
+		free(a);
+		a = next;
+	}
+}
+
+void area_free_all(struct endpoint *ep)
+{
+	free_list(ep->areas);
+	free_list(ep->peer_areas);
+	ep->areas = ep->peer_areas = NULL;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where the bytes of a message belong that has not been taken apart yet; as arrival.c will see it. */
+#include "slmpm/message/area.h"
+#include "slmpm/message/arrival.h"
+#include "slmpm/landing.h"
+#include "slmpm/message/match.h"
+
+/* A receive of any peer is the next one of each: the first to come there keeps the others out. */
+static bool is_taken(const struct endpoint *ep, const void *place)
+{
+	for (uint32_t i = 0; i < ep->ctx->count; i++) {
+		const struct endpoint *other = ep->ctx->endpoints[i];
+
+		if (other != ep && other->landing.state == LANDING_SAID &&
+		    other->landing.place == place)
+			return true;
+	}
+	return false;
+}
+
+/* The next message: in the receive that it will have. */
+static void *in_posted(struct endpoint *ep, const struct fabric_arrival *a, uint64_t total)
+{
+	uint32_t stream = (uint32_t)a->head[1];
+	const struct request *r;
+	void *place;
+
+	if (a->head[0] != ep->received + 1 || stream == SLMPM_ANY_STREAM || a->length > total)
+		return NULL;
+	r = match_next(ep, stream);
+	place = r && r->kind == REQUEST_RECV ? request_run(r, 0, a->length) : NULL;
+	return place && !is_taken(ep, place) ? place : NULL;
+}
+
+/* One that has begun: in its receive, or where it is kept. */
+static void *in_message(struct endpoint *ep, const struct fabric_arrival *a, uint64_t offset)
+{
+	struct inbound *m = arrival_unfinished(ep, a->head[0]);
+
+	if (!m || m->area || (m->announced && !m->cleared) || offset != m->got ||
+	    a->length > m->total - offset)
+		return NULL;
+	if (m->active)
+		return am_landing(m, a->length);
+	if (m->receive && m->receive->kind == REQUEST_RECV)
+		return request_run(m->receive, offset, a->length);
+	return !m->cut && inbound_room(m, m->total) ? m->data + offset : NULL;
+}
+
+void *landing_of_message(struct endpoint *ep, const struct fabric_arrival *a)
+{
+	uint64_t flags = a->head[2] >> 48, value = a->head[2] & WIRE_LENGTH_MASK;
+	struct area *area;
+
+	switch (a->kind) {
+	case WIRE_SEND_FIRST:
+	case WIRE_SEND_ONLY: return flags & ~WIRE_FLAG_ANNOUNCED ? NULL : in_posted(ep, a, value);
+	case WIRE_LOAN_BYTES:
+		area = area_next(ep, a->head[0], value, a->length);
+		return area ? area_at(area, value) : NULL;
+	default: return in_message(ep, a, value);
+	}
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Bursts: many messages in one call. What single calls would look up, check, account for and
+ * publish message by message, a burst does once a packet; whatever is not short and ready goes the
+ * way of a single call.
+ */
+#include "slmpm/message/bundle.h"
+#include "slmpm/error.h"
+#include "slmpm/message/inbound.h"
+#include "slmpm/link.h"
+#include "slmpm/message/match.h"
+#include "slmpm/message/message.h"
+#include "slmpm/progress.h"
+#include "slmpm/wait.h"
+
+static COLD int bad_burst(const char *call, const char *what)
+{
+	return error_set(SLMPM_EINVAL, "%s: %s", call, what);
+}
+
+/* ---- sending -------------------------------------------------------------------------------- */
+
+static inline bool has_buffer(const struct slmpm_iov *m)
+{
+	return m->base || !m->len;
+}
+
+/* As many as go at once. */
+static int send_at_once(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *m, int n)
+{
+	int sent = 0;
+
+	while (sent < n && ep->direct) {
+		int k = 0;
+
+		if (ep->bundle.count && !bundle_flush(ep)) /* of a burst that has no end yet */
+			break;
+		if (n - sent > 1)
+			k = bundle_gather(ep, wire_route(stream, 0), m + sent, n - sent);
+		if (k == 0 && has_buffer(&m[sent]))
+			k = message_send_direct(ep, stream, m[sent].base, m[sent].len,
+						n - sent > 1);
+		if (k == 0)
+			break;
+		sent += k;
+	}
+	return sent;
+}
+
+/* All, or what can be until the deadline or the first error. */
+static int send_all(struct endpoint *ep, slmpm_peer peer, uint32_t stream,
+		    const struct slmpm_iov *m, int n, int timeout_ms)
+{
+	int sent = send_at_once(ep, stream, m, n), rc;
+	uint64_t deadline = sent < n ? wait_deadline(timeout_ms) : 0;
+
+	while (sent < n) {
+		if (!has_buffer(&m[sent]))
+			rc = bad_burst("slmpm_send_burst", "a buffer is NULL");
+		else
+			rc = message_send_slowly(ep, stream, m[sent].base, m[sent].len,
+						 wait_ms(wait_now(), deadline, -1));
+		if (rc < 0) {
+			if (sent && endpoint_get(peer) == ep)
+				link_flush(ep); /* they said that more would follow */
+			return sent ? sent : rc;
+		}
+		sent++;
+		if (endpoint_get(peer) != ep) /* another thread has closed it meanwhile */
+			break;
+		sent += send_at_once(ep, stream, m + sent, n - sent);
+	}
+	return sent;
+}
+
+int slmpm_send_burst(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *messages, int n,
+		     int timeout_ms)
+{
+	struct endpoint *ep = endpoint_get(peer);
+	struct context *ctx;
+	int sent;
+
+	if (UNLIKELY(!ep))
+		return endpoint_bad_handle(peer);
+	if (UNLIKELY(stream > SLMPM_STREAM_MAX))
+		return bad_burst("slmpm_send_burst", "the stream is for receiving only");
+	if (UNLIKELY(n < 0 || (!messages && n)))
+		return bad_burst("slmpm_send_burst", "no messages");
+	if (UNLIKELY(!endpoint_lock(ep, peer)))
+		return endpoint_bad_handle(peer);
+	ctx = ep->ctx;
+	sent = send_all(ep, peer, stream, messages, n, timeout_ms);
+	context_unlock(ctx);
+	return sent;
+}
+
+/* ---- receiving ------------------------------------------------------------------------------ */
+
+struct taking { /* what a receive burst has and wants */
+	uint32_t stream;
+	struct slmpm_iov *m;
+	struct slmpm_done *done; /* or NULL */
+	int n, got;
+};
+
+static inline struct slmpm_done *done_at(const struct taking *t)
+{
+	return t->done ? t->done + t->got : NULL;
+}
+
+/* What EP's ring has, in order, up to a message that does not fit: that is the next call's first. */
+static void take_from_ring(struct endpoint *ep, struct taking *t, int polls)
+{
+	while (t->got < t->n) {
+		struct fabric_arrival *a;
+		struct slmpm_iov *m = &t->m[t->got];
+		int how = 2, k;
+
+		if (!ep->unpack.left)
+			how = message_look(ep, t->stream, t->got ? 1 : polls, &a);
+		if (how == 2) {
+			if (!message_is_first(ep) || !bundle_is_for(&ep->unpack, t->stream))
+				return;
+			k = bundle_scatter(ep, m, t->n - t->got, done_at(t));
+			if (k == 0)
+				return;
+			t->got += k;
+			continue;
+		}
+		if (how == 0)
+			return;
+		if (a->length > m->len || !has_buffer(m)) {
+			ep->link.next--;
+			return;
+		}
+		m->len = (size_t)message_deliver(ep, a, m->base, m->len, done_at(t));
+		t->got++;
+	}
+}
+
+/* A message that has come before, whole and sound, and fits. */
+static bool take_kept(struct context *ctx, struct endpoint *ep, struct taking *t)
+{
+	struct slmpm_iov *m = &t->m[t->got];
+	struct request r = {.piece_count = 0};
+	struct inbound *in = NULL;
+
+	if (request_init(&r, REQUEST_RECV, ctx, ep, t->stream, m, 1) == 0)
+		in = match_find(&r);
+	if (in &&
+	    (!inbound_complete(in) || in->damaged || (in->area ? in->got : in->total) > m->len))
+		in = NULL;
+	if (in) {
+		match_give(in, &r);
+		if (t->done)
+			*done_at(t) = r.result;
+		m->len = r.result.len;
+		t->got++;
+	}
+	request_drop(&r);
+	return in != NULL;
+}
+
+/* What is there without waiting. */
+static void take_at_once(struct context *ctx, struct endpoint *ep, struct taking *t, int polls)
+{
+	uint32_t first = ctx->turn;
+
+	while (t->got < t->n && ctx->unexpected && t->got && take_kept(ctx, ep, t))
+		;
+	if (ep)
+		take_from_ring(ep, t, polls);
+	for (uint32_t i = 0; !ep && i < ctx->count && t->got < t->n; i++) {
+		uint32_t at = (first + i) % ctx->count;
+		int before = t->got;
+
+		take_from_ring(ctx->endpoints[at], t, 1);
+		if (t->got > before)
+			ctx->turn = at + 1;
+	}
+}
+
+static int receive_some(struct context *ctx, struct endpoint *ep, slmpm_peer peer, struct taking *t,
+			int timeout_ms)
+{
+	int64_t len;
+
+	/* One from any peer is received alone: that looks at all there is to do, for every peer. */
+	if (LIKELY(ep != NULL))
+		take_at_once(ctx, ep, t, message_polls(ctx, timeout_ms));
+	if (LIKELY(t->got))
+		return t->got;
+	if (!has_buffer(t->m))
+		return bad_burst("slmpm_recv_burst", "a buffer is NULL");
+	len = message_recv(ctx, ep, t->stream, t->m->base, t->m->len, t->done, timeout_ms);
+	if (len < 0)
+		return (int)len;
+	t->m->len = (size_t)len;
+	t->got = 1;
+	if (!ep || endpoint_get(peer) == ep)
+		take_at_once(ctx, ep, t, 1);
+	return t->got;
+}
+
+int slmpm_recv_burst(slmpm_peer peer, uint32_t stream, struct slmpm_iov *messages, int n,
+		     struct slmpm_done *done, int timeout_ms)
+{
+	struct taking t = {.stream = stream, .m = messages, .done = done, .n = n};
+	struct endpoint *ep = endpoint_get(peer);
+	struct context *ctx;
+	int rc = 0;
+
+	if (UNLIKELY(n < 0 || (!messages && n)))
+		return bad_burst("slmpm_recv_burst", "no messages");
+	if (LIKELY(ep && endpoint_lock(ep, peer)))
+		ctx = ep->ctx;
+	else
+		ctx = message_source(peer, &ep, &rc);
+	if (UNLIKELY(!ctx))
+		return rc;
+	rc = n ? receive_some(ctx, ep, peer, &t, timeout_ms) : 0;
+	context_unlock(ctx);
+	return rc;
+}

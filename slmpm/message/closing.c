@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Closing: what was sent goes out, the end of stream behind it, then the endpoint ends. */
+#include "slmpm/message/message.h"
+
+#include "slmpm/connect/bootstrap.h"
+#include "slmpm/message/fetch.h"
+#include "slmpm/error.h"
+#include "slmpm/link.h"
+#include "slmpm/memory/memory.h"
+#include "slmpm/wait.h"
+
+/* While one thread waits in a close, another may free the peer. */
+struct closing {
+	struct endpoint *ep;
+	uint64_t id;
+};
+
+static bool is_gone(const struct closing *c)
+{
+	return handle_id(c->ep) != c->id;
+}
+
+static bool all_sent(void *arg)
+{
+	const struct closing *c = arg;
+	const struct endpoint *ep = c->ep;
+
+	return is_gone(c) || ep->state != SLMPM_PEER_UP ||
+	       (!ep->bundle.count && list_empty(&ep->link.queue) && list_empty(&ep->owed) &&
+		list_empty(&ep->announced) && !rma_owes(ep));
+}
+
+/* What the link has taken is out of this process's hands, too. */
+static bool has_left(void *arg)
+{
+	const struct closing *c = arg;
+
+	return is_gone(c) || link_flushed(c->ep);
+}
+
+/* Nobody writes into the receives that closing will end. */
+static bool nobody_writes(void *arg)
+{
+	const struct closing *c = arg;
+
+	return is_gone(c) || c->ep->state != SLMPM_PEER_UP || fetch_let_go(c->ep);
+}
+
+static bool handshake_over(void *arg)
+{
+	const struct closing *c = arg;
+
+	return is_gone(c) || c->ep->state != SLMPM_PEER_CONNECTING;
+}
+
+int message_connected(struct endpoint *ep, int timeout_ms)
+{
+	struct closing c = {ep, handle_id(ep)};
+
+	return wait_until(ep->ctx, handshake_over, &c, timeout_ms);
+}
+
+/* The end of stream follows what is still to be sent. */
+static int send_end(struct closing *c, int timeout_ms)
+{
+	uint64_t deadline = wait_deadline(timeout_ms);
+	struct context *ctx = c->ep->ctx;
+	int rc = wait_until(ctx, all_sent, c, timeout_ms);
+
+	if (is_gone(c))
+		return 0;
+	link_control(c->ep, WIRE_CLOSE, 0, 0, NULL, 0);
+	if (rc == 0)
+		rc = wait_until(ctx, all_sent, c, wait_ms(wait_now(), deadline, -1));
+	if (is_gone(c))
+		return 0;
+	if (rc < 0)
+		rc = message_timed_out(c->ep, "not everything was sent to", 1);
+	if (wait_until(ctx, has_left, c, wait_ms(wait_now(), deadline, -1)) < 0 && rc == 0)
+		rc = message_timed_out(c->ep, "not everything was sent to", 1);
+	return is_gone(c) ? 0 : rc;
+}
+
+int message_close(struct endpoint *ep, int timeout_ms)
+{
+	uint64_t deadline = wait_deadline(timeout_ms);
+	struct closing c = {ep, handle_id(ep)};
+	int rc = 0, let_go = 0;
+
+	/* What was sent before the handshake waits for it. */
+	if (ep->state == SLMPM_PEER_CONNECTING && !list_empty(&ep->link.queue))
+		rc = wait_until(ep->ctx, handshake_over, &c, timeout_ms);
+	if (is_gone(&c))
+		return 0;
+	ep->closing = true;
+	ep->direct = false;
+	if (ep->loan.data && !ep->loan.area)
+		link_unreserve(ep);
+	ep->loan.data = NULL;
+	if (ep->state == SLMPM_PEER_UP)
+		let_go = memory_close(ep, wait_ms(wait_now(), deadline, -1));
+	if (is_gone(&c))
+		return 0;
+	if (wait_until(ep->ctx, nobody_writes, &c, wait_ms(wait_now(), deadline, -1)) < 0)
+		let_go = error_set(SLMPM_ETIMEOUT, "%s may still write into a receive's memory",
+				   ep->name);
+	if (is_gone(&c))
+		return 0;
+	if (ep->state == SLMPM_PEER_UP)
+		rc = send_end(&c, wait_ms(wait_now(), deadline, -1));
+	if (is_gone(&c))
+		return 0;
+	endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it has been closed");
+	bootstrap_stop(ep, NULL);
+	return rc < 0 ? rc : let_go;
+}
+
+int slmpm_close(slmpm_peer peer, int timeout_ms)
+{
+	struct endpoint *ep = endpoint_get(peer);
+	struct context *ctx;
+	int rc;
+
+	if (!ep)
+		return endpoint_bad_handle(peer);
+	if (!endpoint_lock(ep, peer))
+		return endpoint_bad_handle(peer);
+	ctx = ep->ctx;
+	rc = wait_forbidden(ctx, "slmpm_close");
+	if (rc == 0) {
+		rc = message_close(ep, timeout_ms);
+		if (endpoint_get(peer) == ep && !ep->process)
+			endpoint_free(ep);
+	}
+	context_unlock(ctx);
+	return rc;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Fetched messages: large ones that do not go through the ring. The sender announces where the bytes
+ * lie (FETCH); the receiver, once it has a receive for them, reads them from the front, and the
+ * sender, when it is there, writes from the back: each side copies a share.
+ *
+ * Who copies what is agreed on by packets, and nothing is shared. Before a side touches a stretch it
+ * says so (TAKE: all up to here is mine; GIVE: all from here is), fences, and takes in everything that
+ * the other has said so far. Each does it in this order, so of two that want the same stretch at
+ * least one sees the other's word; the sender, when it sees it, gives way, and the receiver waits for
+ * what became of it. The same rule decides between
+ *
+ *     a receiver that is through (DONE) and a sender that takes its message back (WITHDRAW): there
+ *     the receiver waits for the verdict. What it had read meanwhile is then no message;
+ *     a receiver that comes (TAKE) and a sender that would rather send it in packets (FETCH_SEND):
+ *     there the receiver decides.
+ *
+ * So a send ends at its deadline whatever the receiver does, and a receive unless the sender has
+ * stopped amidst writing. So that its words need no room that somebody may be waiting for, each side
+ * holds back as many segments of the ring as it may come to need.
+ *
+ * fetch_send.c is the sending side but for its copying, which is fetch_write.c; fetch_receive.c and
+ * fetch_read.c likewise; fetch.c has what both need.
+ */
+#ifndef SLMPM_FETCH_H
+#define SLMPM_FETCH_H
+
+#include "slmpm/choice.h"
+#include "slmpm/endpoint.h"
+#include "slmpm/message/inbound.h"
+#include "slmpm/request.h"
+
+#define FETCH_SHARE_MIN ((uint64_t)32 << 10) /* less is not worth two packets */
+#define FETCH_SHARE_MAX ((uint64_t)4 << 20) /* a copy of so much keeps others waiting long enough */
+#define FETCH_BUDGET    ((uint64_t)8 << 20) /* of one message before others have their turn */
+
+/* Segments held back for each: the question and the verdict of a withdrawal, and the end of a share;
+ * the last TAKE and DONE. */
+#define FETCH_SENDER_WORDS   3
+#define FETCH_RECEIVER_WORDS 2
+
+struct fetch_in {         /* a message that this side fetches */
+	struct list node; /* among those with a receive, or alone */
+	struct inbound *m;
+	uint32_t turn;  /* of the receives that it has had: what the sender says for an earlier
+			  one means nothing */
+	uint32_t held;  /* segments */
+	bool told;      /* a TAKE of this turn is out */
+	bool sure;      /* what the sender said before it could see `upto` has been looked at */
+	bool begun;     /* it was, once */
+	bool failed;    /* reading did: packets, once the sender writes no more */
+	bool over;      /* DONE is out */
+	bool asked;     /* the sender may take it back: it says so in a moment */
+	bool stranded;  /* its receive has left while the sender was writing */
+	uint64_t limit; /* bytes wanted: all, or what the receive has room for */
+	uint64_t at;    /* read so far, from the front */
+	uint64_t upto;  /* told to be ours */
+	uint64_t claim,
+		done; /* the sender's: it has written from DONE on, and writes from CLAIM on */
+	uint32_t count;
+	struct wire_range ranges[WIRE_RANGES];
+};
+
+struct fetch_out {        /* a send whose message the peer fetches */
+	struct list node; /* among those that have something to do, or alone */
+	struct request *r;
+	uint64_t since; /* ns: announced ... */
+	uint64_t began; /* ... in ticks */
+	uint32_t held;
+	bool waiting;     /* it is not to wait long for a receive ... */
+	bool hurried;     /* ... or not at all */
+	bool asked;       /* FETCH_SEND is out */
+	bool told;        /* CLAIM is out, and not yet sure */
+	bool shared;      /* something was written */
+	uint32_t turn;    /* as the peer counts them */
+	uint64_t address; /* of the peer's buffer; 0: there is no writing */
+	uint64_t limit, upto, claim, done;
+};
+
+struct fetch {                     /* of an endpoint */
+	struct fabric_memory peer; /* all of the peer's memory; ops 0: not reached */
+	bool introduced;           /* the peer has been told how ours is reached */
+	struct choice
+		choices[CHOICE_CLASSES]; /* in packets, or fetched: what it costs the sender */
+	uint64_t timed, began; /* a message that goes in packets: envelope, and when, in ticks */
+	struct list in, out;
+	struct fetch_in *in_hand; /* NULL once it has gone */
+	struct fetch_out *out_hand;
+	uint32_t stranded; /* of the messages */
+	uint32_t held, held_in,
+		held_out;  /* segments: all, for those it fetches and announces ... */
+	uint32_t held_max; /* ... each at most */
+};
+
+/* The handshake is through and the peer takes WIRE_FETCH. */
+void fetch_open(struct endpoint *ep);
+/* The endpoint has ended: nothing is under way any more. */
+void fetch_end(struct endpoint *ep);
+void fetch_free(struct endpoint *ep);
+/* It is about to end: takes the receives of fetched messages back; false: not all of them yet. */
+bool fetch_let_go(struct endpoint *ep);
+/* One step of what is under way; how many things happened. */
+int fetch_step(struct endpoint *ep);
+
+static inline bool fetch_busy(const struct endpoint *ep)
+{
+	return ep->fetch && (!list_empty(&ep->fetch->in) || !list_empty(&ep->fetch->out));
+}
+
+/* Others have something to say that cannot wait: a loan does not lie in the ring meanwhile. */
+static inline bool fetch_holds(const struct endpoint *ep)
+{
+	return ep->fetch && ep->fetch->held;
+}
+
+/* ---- sending (fetch_send.c) ------------------------------------------------------------------ */
+
+/* Is R to be announced, in place of its first packet? */
+bool fetch_wants(const struct endpoint *ep, const struct request *r);
+/* As link.c's begin: 1, -EAGAIN, or another negative. */
+int fetch_announce(struct endpoint *ep, struct request *r);
+/* Else R begins to go in packets; and its last one is out. */
+void fetch_packets(struct endpoint *ep, const struct request *r);
+void fetch_sent(struct endpoint *ep, const struct request *r);
+/* R waits for the peer no longer, or was never announced so. */
+void fetch_forget(struct request *r);
+/* Its sender only tries: what may go in packets does so now. */
+void fetch_hurry(struct request *r);
+/* Takes it back. False: it is done, or nothing can be said for now. */
+bool fetch_take_back(struct request *r);
+int fetch_send_step(struct endpoint *ep, struct fetch_out *p);
+void fetch_taken(struct endpoint *ep, const struct head *h);
+void fetch_over(struct endpoint *ep, const struct head *h);
+
+/* ---- and writing (fetch_write.c) ------------------------------------------------------------- */
+
+/* Is there a share for this side? */
+bool fetch_has_share(const struct endpoint *ep, const struct fetch_out *p);
+int fetch_write_step(struct endpoint *ep, struct fetch_out *p);
+/* P has nothing to do until the receiver says something. */
+void fetch_leave(struct endpoint *ep, struct fetch_out *p);
+
+/* ---- receiving (fetch_receive.c) ------------------------------------------------------------- */
+
+void fetch_announced(struct endpoint *ep, const struct head *h);
+void fetch_given(struct endpoint *ep, const struct head *h);
+/* A WITHDRAW that is only a question, or its end: true. */
+bool fetch_is_asked(struct endpoint *ep, const struct head *h, struct inbound *m);
+/* The sender would rather send it. */
+void fetch_sent_instead(struct endpoint *ep, const struct head *h);
+/* M, announced so, has its receive. */
+void fetch_begin(struct inbound *m);
+/* And loses it: false when the sender may be writing into its memory. */
+bool fetch_undo(struct inbound *m);
+/* And does so while it may: true. False: there is a better end. */
+bool fetch_abandon(struct inbound *m);
+void fetch_drop(struct inbound *m);
+/* All of it is there, and the sender has heard so. */
+void fetch_complete(struct inbound *m);
+/* The sender is to send it in packets; WHY 1: it cannot be read, nor any other. */
+void fetch_refuse(struct inbound *m, uint64_t why);
+
+/* ---- and reading (fetch_read.c) --------------------------------------------------------------- */
+
+int fetch_read_step(struct endpoint *ep, struct fetch_in *p);
+/* All up to UPTO is this side's: by a held segment (LAST), or as there is room. */
+bool fetch_take(struct endpoint *ep, struct fetch_in *p, uint64_t upto, bool last);
+
+/* ---- both (fetch.c) -------------------------------------------------------------------------- */
+
+/* NULL: no memory. */
+struct fetch *fetch_of(struct endpoint *ep);
+/* A word: posts it now or not at all. Payload and, the first time, how our memory is reached. */
+bool fetch_say(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t route, uint64_t extent,
+	       const void *data, uint32_t length);
+/* One for which a segment is held back, in *HELD. Only a loan that lies open in the ring, and was
+ * there before, keeps it from going out. */
+bool fetch_say_held(struct endpoint *ep, uint32_t *held, uint8_t opcode, uint64_t seq,
+		    uint64_t extent, const void *data, uint32_t length);
+/* N segments more (or fewer) for SHARE, which is held_in or held_out, and *HELD; false: too many. */
+bool fetch_hold(struct endpoint *ep, uint32_t *share, uint32_t *held, int n);
+/* How the peer's is reached, in BYTES behind a payload of LENGTH; false: the peer broke a rule. */
+bool fetch_introduced(struct endpoint *ep, const struct head *h, uint32_t length);
+/* All that the peer has said until now has been heard. What was just said stands before it. */
+bool fetch_heard(struct endpoint *ep);
+/* The same, and there is no doing without. */
+void fetch_hear(struct endpoint *ep);
+
+#endif

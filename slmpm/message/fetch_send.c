@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Fetched messages, the sending side: announcement, withdrawal, the receiver's words (fetch.h). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/message/arrival.h"
+#include "slmpm/message/fetch.h"
+#include "slmpm/link.h"
+#include "slmpm/wait.h"
+
+#define GRACE_NS 30000 /* what may be sent without asking waits so long for a receive */
+
+/* ---- whether -------------------------------------------------------------------------------- */
+
+/* The ranges of R's memory; 0: too many. */
+static uint32_t list_ranges(const struct request *r, struct wire_range *ranges)
+{
+	uint32_t n = 0;
+
+	for (int i = 0; i < r->piece_count; i++) {
+		if (!r->pieces[i].len)
+			continue;
+		if (n == WIRE_RANGES)
+			return 0;
+		ranges[n].address = LITTLE_64((uint64_t)(uintptr_t)r->pieces[i].base);
+		ranges[n++].length = LITTLE_64((uint64_t)r->pieces[i].len);
+	}
+	return n;
+}
+
+/* Who sleeps before it has looked around finds out too late that nobody has come for it. */
+static bool waits_long(const struct context *ctx)
+{
+	return ctx->wait == SLMPM_WAIT_BLOCK || ctx->crowded;
+}
+
+bool fetch_wants(const struct endpoint *ep, const struct request *r)
+{
+	struct fetch *f = ep->fetch;
+	struct wire_range ranges[WIRE_RANGES];
+
+	if (r->length < ep->fetch_min || !r->length || r->wire || r->kind != REQUEST_SEND)
+		return false;
+	if (r->length <= ep->eager_max && waits_long(ep->ctx))
+		return false;
+	if (f && f->held_out + FETCH_SENDER_WORDS > f->held_max)
+		return false;
+	if (f && config_get()->fetch == WAY_AUTO &&
+	    !choice_is_other(choice_of(f->choices, r->length)))
+		return false;
+	return list_ranges(r, ranges) != 0;
+}
+
+void fetch_packets(struct endpoint *ep, const struct request *r)
+{
+	struct fetch *f = r->length >= ep->fetch_min && !r->wire ? fetch_of(ep) : NULL;
+
+	if (!f || config_get()->fetch != WAY_AUTO ||
+	    !choice_taken(choice_of(f->choices, r->length)))
+		return;
+	f->timed = r->seq;
+	f->began = wait_ticks();
+}
+
+void fetch_sent(struct endpoint *ep, const struct request *r)
+{
+	struct fetch *f = ep->fetch;
+	uint64_t took;
+
+	if (!f || f->timed != r->seq)
+		return;
+	took = wait_ticks() - f->began;
+	choice_learn(choice_of(f->choices, r->length), false,
+		     took + took * ep->packet_max / r->length, /* the reader's last one */
+		     r->length);
+}
+
+/* What the other way has cost until P's sender goes on. */
+static void learn(struct endpoint *ep, const struct fetch_out *p)
+{
+	uint64_t length = p->r->length;
+
+	choice_learn(choice_of(ep->fetch->choices, length), true, wait_ticks() - p->began, length);
+}
+
+/* ---- announcing ----------------------------------------------------------------------------- */
+
+static bool say_fetch(struct endpoint *ep, const struct request *r)
+{
+	struct {
+		struct wire_fetch head;
+		struct wire_range ranges[WIRE_RANGES];
+	} fetch;
+	uint32_t n = list_ranges(r, fetch.ranges);
+
+	fetch.head = (struct wire_fetch){.count = LITTLE_32(n)};
+	return fetch_say(ep, WIRE_FETCH, ep->sent + 1, wire_route(r->stream, r->result.imm),
+			 wire_extent(r->length, 0), &fetch,
+			 (uint32_t)(sizeof(fetch.head) + n * sizeof(*fetch.ranges)));
+}
+
+int fetch_announce(struct endpoint *ep, struct request *r)
+{
+	struct fetch *f = fetch_of(ep);
+	struct fetch_out *p = f ? malloc(sizeof(*p)) : NULL;
+
+	if (!p) {
+		ep->fetch_min = UINT64_MAX; /* it goes in packets, then */
+		return -EAGAIN;
+	}
+	*p = (struct fetch_out){.r = r};
+	list_init(&p->node);
+	/* Held back before the announcement is posted: so they are free. */
+	if (!fetch_hold(ep, &f->held_out, &p->held, FETCH_SENDER_WORDS) || !say_fetch(ep, r)) {
+		(void)fetch_hold(ep, &f->held_out, &p->held, -(int)p->held);
+		free(p);
+		return -EAGAIN;
+	}
+	r->fetch = p;
+	r->seq = ++ep->sent;
+	r->announced = true;
+	ep->charged += WIRE_ENVELOPE;
+	ep->stats->sent_messages++;
+	ep->stats->sent_bytes += r->length;
+	p->since = wait_now();
+	p->began = wait_ticks();
+	(void)choice_taken(choice_of(f->choices, r->length));
+	if (r->length <= ep->eager_max) {
+		p->waiting = true;
+		list_append(&f->out, &p->node);
+	}
+	return 1;
+}
+
+void fetch_forget(struct request *r)
+{
+	struct endpoint *ep = r->ep;
+	struct fetch *f = ep->fetch;
+
+	if (f->out_hand == r->fetch)
+		f->out_hand = NULL;
+	(void)fetch_hold(ep, &f->held_out, &r->fetch->held, -(int)r->fetch->held);
+	list_remove(&r->fetch->node);
+	free(r->fetch);
+	r->fetch = NULL;
+	endpoint_refresh(ep);
+}
+
+/* ---- packets after all ---------------------------------------------------------------------- */
+
+void fetch_leave(struct endpoint *ep, struct fetch_out *p)
+{
+	list_remove(&p->node);
+	endpoint_refresh(ep);
+}
+
+/* The ring takes it, without being asked. */
+static void send_instead(struct endpoint *ep, struct request *r)
+{
+	fetch_forget(r);
+	list_remove(&r->node);
+	r->cleared = true;
+	link_enqueue(ep, r);
+	link_streams(ep, r);
+	(void)link_push(ep);
+}
+
+/* Nobody has come for it so far, and the send is not to wait for that. */
+static int step_waiting(struct endpoint *ep, struct fetch_out *p)
+{
+	struct fetch *f = ep->fetch;
+
+	if (!ep->ctx->armed && !p->hurried && wait_now() - p->since < GRACE_NS)
+		return 0;
+	if (!p->asked) {
+		if (ep->charged - ep->credited + p->r->length > ep->credit ||
+		    !fetch_say(ep, WIRE_FETCH_SEND, p->r->seq, 0, p->r->length, NULL, 0))
+			return 0;
+		ep->charged += p->r->length;
+		p->asked = true;
+		learn(ep, p);
+	}
+	f->out_hand = p;
+	if (!fetch_heard(ep) || f->out_hand != p)
+		return 1;
+	if (p->turn) /* it has come: it says what is to become of it */
+		fetch_leave(ep, p);
+	else
+		send_instead(ep, p->r);
+	return 1;
+}
+
+int fetch_send_step(struct endpoint *ep, struct fetch_out *p)
+{
+	if (p->waiting && !p->turn)
+		return step_waiting(ep, p);
+	p->waiting = false;
+	return fetch_write_step(ep, p);
+}
+
+void fetch_hurry(struct request *r)
+{
+	r->fetch->hurried = true;
+}
+
+/* ---- taking it back ------------------------------------------------------------------------- */
+
+bool fetch_take_back(struct request *r)
+{
+	struct endpoint *ep = r->ep;
+	struct fetch_out *p = r->fetch;
+	uint64_t seq = r->seq;
+	uint32_t verdict = 1;
+
+	if (ep->ctx->handling ||
+	    !fetch_say_held(ep, &p->held, WIRE_WITHDRAW, seq, WIRE_WITHDRAW_ASK, NULL, 0))
+		return false;
+	/* The segment for the verdict stays, also when its end is heard now. */
+	p->held -= verdict;
+	fetch_hear(ep);
+	if (ep->state != SLMPM_PEER_UP)
+		return false;
+	(void)fetch_say_held(ep, &verdict, WIRE_WITHDRAW, seq, r->done ? WIRE_WITHDRAW_NOT : 0,
+			     NULL, 0);
+	if (r->fetch) /* else it was to go in packets, or is done */
+		fetch_forget(r);
+	return !r->done;
+}
+
+/* ---- what the receiver says ----------------------------------------------------------------- */
+
+static struct request *find(struct endpoint *ep, uint64_t seq)
+{
+	LIST_EACH(at, &ep->announced) {
+		struct request *r = LIST_ENTRY(at, struct request, node);
+
+		if (r->seq == seq && r->fetch)
+			return r;
+	}
+	return NULL;
+}
+
+/* A word about a message that has had its end meanwhile is no offence. */
+static bool was_sent(const struct endpoint *ep, uint64_t seq)
+{
+	return seq && seq <= ep->sent;
+}
+
+void fetch_taken(struct endpoint *ep, const struct head *h)
+{
+	struct wire_take take;
+	struct request *r = find(ep, h->seq);
+	struct fetch_out *p = r ? r->fetch : NULL;
+
+	if (PEER_FAULT(!ep->fetch || h->length < sizeof(take) || !was_sent(ep, h->seq) ||
+		       !fetch_introduced(ep, h, sizeof(take)))) {
+		arrival_violates(ep, "taking of a message");
+		return;
+	}
+	if (!p)
+		return;
+	memcpy(&take, h->data, sizeof(take));
+	take.turn = LITTLE_32(take.turn);
+	take.limit = LITTLE_64(take.limit);
+	take.upto = LITTLE_64(take.upto);
+	if (PEER_FAULT(take.turn < p->turn || !take.turn || take.limit > r->length ||
+		       take.upto > take.limit ||
+		       (take.turn == p->turn && (take.limit != p->limit || take.upto < p->upto)))) {
+		arrival_violates(ep, "share of a message");
+		return;
+	}
+	if (take.turn != p->turn) {
+		p->claim = p->done = p->limit = take.limit;
+		p->address = LITTLE_64(take.address);
+		p->told = false;
+	}
+	p->turn = take.turn;
+	p->upto = take.upto;
+	if (list_empty(&p->node) && fetch_has_share(ep, p)) {
+		list_append(&ep->fetch->out, &p->node);
+		endpoint_refresh(ep);
+	}
+}
+
+void fetch_over(struct endpoint *ep, const struct head *h)
+{
+	struct request *r = find(ep, h->seq);
+	struct fetch_out *p = r ? r->fetch : NULL;
+
+	if (PEER_FAULT(!was_sent(ep, h->seq) || h->length || (p && !p->turn))) {
+		arrival_violates(ep, "end of fetching");
+		return;
+	}
+	if (!p)
+		return;
+	if (!p->asked)
+		learn(ep, p);
+	ep->stats->rget_messages++;
+	ep->stats->rget_bytes += p->done; /* from there on we have written, or nobody wanted it */
+	fetch_forget(r);
+	list_remove(&r->node);
+	request_finish(r, 0);
+}

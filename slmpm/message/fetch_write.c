@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Fetched messages, the sending side: which share it copies, and the copying (fetch.h). */
+#include "slmpm/message/fetch.h"
+#include "slmpm/link.h"
+
+/* What the receiver leaves of a message, or most of it where that is much: 0 nothing. */
+static uint64_t choose_share(const struct endpoint *ep, const struct fetch_out *p)
+{
+	uint64_t left = p->done > p->upto ? p->done - p->upto : 0, share;
+
+	if (!(ep->fetch->peer.ops & 1u << FABRIC_WRITE) || !p->address || p->asked ||
+	    left < FETCH_SHARE_MIN / 2)
+		return 0;
+	share = left / 8 * 7 > FETCH_SHARE_MAX ? FETCH_SHARE_MAX : left / 8 * 7;
+	return left - share < FETCH_SHARE_MIN ? left : share;
+}
+
+bool fetch_has_share(const struct endpoint *ep, const struct fetch_out *p)
+{
+	return choose_share(ep, p) != 0;
+}
+
+static struct wire_give give_of(const struct fetch_out *p)
+{
+	return (struct wire_give){
+		.claim = LITTLE_64(p->claim),
+		.done = LITTLE_64(p->done),
+		.turn = LITTLE_32(p->turn),
+	};
+}
+
+/* Together with room to say what became of it. */
+static bool say_claim(struct endpoint *ep, struct fetch_out *p, uint64_t claim)
+{
+	struct fetch *f = ep->fetch;
+	int more = FETCH_SENDER_WORDS - (int)p->held;
+	struct wire_give give;
+
+	p->claim = claim;
+	give = give_of(p);
+	if (fetch_hold(ep, &f->held_out, &p->held, more) &&
+	    fetch_say(ep, WIRE_FETCH_GIVE, p->r->seq, 0, 0, &give, sizeof(give))) {
+		p->told = true;
+		return true;
+	}
+	if ((int)p->held == FETCH_SENDER_WORDS)
+		(void)fetch_hold(ep, &f->held_out, &p->held, -more);
+	p->claim = p->done;
+	return false;
+}
+
+static void say_done(struct endpoint *ep, struct fetch_out *p)
+{
+	struct wire_give give = give_of(p);
+
+	p->told = false;
+	(void)fetch_say_held(ep, &p->held, WIRE_FETCH_GIVE, p->r->seq, 0, &give, sizeof(give));
+}
+
+/* Bytes CLAIM to DONE of the message into the peer's buffer. */
+static int write_share(struct endpoint *ep, const struct fetch_out *p)
+{
+	struct request_walk walk = {p->r, 0, p->claim};
+	uint64_t at = p->claim, n;
+	void *run;
+
+	while (at < p->done && (run = request_walk_on(&walk, p->done - at, &n))) {
+		int rc = link_reach(ep, FABRIC_WRITE, &ep->fetch->peer, p->address + at, run, n);
+
+		if (rc != 1)
+			return rc;
+		at += n;
+	}
+	return 0;
+}
+
+/* A claim that is sure is carried out; whatever became of it is told. */
+static void settle(struct endpoint *ep, struct fetch_out *p, bool sure)
+{
+	if (sure && p->claim >= p->upto && write_share(ep, p) == 0) {
+		if (!p->shared)
+			ep->stats->push_messages++;
+		p->shared = true;
+		ep->stats->push_bytes += p->done - p->claim;
+		p->done = p->claim;
+	} else {
+		p->claim = p->done;
+		if (sure)
+			p->address = 0; /* the receiver does the rest */
+	}
+	say_done(ep, p);
+}
+
+int fetch_write_step(struct endpoint *ep, struct fetch_out *p)
+{
+	struct fetch *f = ep->fetch;
+	uint64_t share, wrote = 0;
+	int n = 0;
+
+	while ((share = choose_share(ep, p)) && wrote < FETCH_BUDGET &&
+	       say_claim(ep, p, p->done - share)) {
+		bool heard;
+
+		n++;
+		wrote += share;
+		f->out_hand = p;
+		heard = fetch_heard(ep);
+		if (f->out_hand != p)
+			return n; /* it has gone */
+		if (!p->told)
+			return n; /* another receive has got the message, and perhaps the next soon */
+		/* The application may compute before the rest is heard, and who receives is not to
+		 * wait meanwhile. */
+		settle(ep, p, heard);
+		if (!heard)
+			return n;
+	}
+	if (!share)
+		fetch_leave(ep, p);
+	return n;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages that the application reads in place: a few in the endpoint, more where needed. */
+#include "slmpm/message/held.h"
+
+#include <stdlib.h>
+
+static struct held *add_more(struct endpoint *ep)
+{
+	struct held_more *more = calloc(1, sizeof(*more));
+
+	if (!more)
+		return NULL;
+	more->next = ep->held_more;
+	ep->held_more = more;
+	return &more->held;
+}
+
+struct held *held_new(struct endpoint *ep)
+{
+	for (int i = 0; i < HELD_INLINE; i++)
+		if (!ep->held[i].data)
+			return &ep->held[i];
+	for (struct held_more *more = ep->held_more; more; more = more->next)
+		if (!more->held.data)
+			return &more->held;
+	return add_more(ep);
+}
+
+struct held *held_find(struct endpoint *ep, const void *data)
+{
+	if (!data)
+		return NULL;
+	for (int i = 0; i < HELD_INLINE; i++)
+		if (ep->held[i].data == data)
+			return &ep->held[i];
+	for (struct held_more *more = ep->held_more; more; more = more->next)
+		if (more->held.data == data)
+			return &more->held;
+	return NULL;
+}
+
+void held_release(struct endpoint *ep, struct held *h)
+{
+	if (h->message) {
+		bool growing = h->message->area && !list_empty(&h->message->parts);
+
+		h->message->released = true;
+		if (!growing) /* else its last part frees it */
+			inbound_free(h->message);
+	} else {
+		ep->held_segments -= h->arrival.span;
+		if (ep->state == SLMPM_PEER_UP)
+			ep->link.fabric->release(ep->link.port, &h->arrival);
+	}
+	h->message = NULL;
+	h->data = NULL;
+}
+
+struct held *held_arrival(struct endpoint *ep, const struct fabric_arrival *a)
+{
+	struct held *held;
+
+	if (ep->held_segments + a->span > ep->link.port->counts.in_segments / 4)
+		return NULL;
+	held = held_new(ep);
+	if (!held)
+		return NULL;
+	held->data = a->data;
+	held->arrival = *a;
+	held->message = NULL;
+	ep->held_segments += a->span;
+	return held;
+}
+
+bool held_in_place(struct endpoint *ep, struct request *r, const struct head *h,
+		   const struct fabric_arrival *a)
+{
+	struct held *held = held_arrival(ep, a);
+
+	if (!held)
+		return false;
+	held->data = h->data;
+	r->result.len = h->length;
+	r->result.stream = h->stream;
+	r->result.imm = h->imm;
+	r->result.peer.id = handle_id(ep);
+	r->held = held;
+	request_finish(r, h->damaged ? -SLMPM_ECHECKSUM : 0);
+	return true;
+}

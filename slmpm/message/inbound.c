@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The life of a message on its way in. */
+#include "slmpm/message/inbound.h"
+
+#include <stdlib.h>
+
+#include "slmpm/message/area.h"
+#include "slmpm/message/fetch.h"
+#include "slmpm/landing.h"
+
+bool inbound_complete(const struct inbound *m)
+{
+	return m->area ? m->final : m->got == m->total;
+}
+
+void inbound_no_memory(struct endpoint *ep)
+{
+	endpoint_end(ep, SLMPM_PEER_DEAD, SLMPM_ENOMEM, "no memory for a message");
+}
+
+struct inbound *inbound_new(struct endpoint *ep, const struct head *h, uint64_t total)
+{
+	struct inbound *m = calloc(1, sizeof(*m));
+
+	if (!m) {
+		inbound_no_memory(ep);
+		return NULL;
+	}
+	list_init(&m->node);
+	list_init(&m->parts);
+	m->ep = ep;
+	m->seq = h->seq;
+	m->total = total;
+	m->stream = h->stream;
+	m->imm = h->imm;
+	return m;
+}
+
+void inbound_free(struct inbound *m)
+{
+	if (!list_empty(&m->node))
+		m->ep->ctx->unexpected--;
+	list_remove(&m->node);
+	list_remove(&m->parts);
+	landing_moved(m->ep);
+	if (m->area)
+		area_done(m->ep, m->area);
+	if (m->fetch)
+		fetch_drop(m);
+	free(m->data);
+	free(m);
+}
+
+bool inbound_room(struct inbound *m, uint64_t n)
+{
+	unsigned char *data;
+
+	if (m->room >= n)
+		return true;
+	data = realloc(m->data, n);
+	if (!data)
+		return false;
+	m->data = data;
+	m->room = n;
+	return true;
+}
+
+void inbound_drop_data(struct inbound *m)
+{
+	free(m->data);
+	m->data = NULL;
+	m->room = 0;
+}
+
+void inbound_copy_area(struct inbound *m, uint64_t from)
+{
+	request_scatter(m->receive, from, area_at(m->area, from), m->got - from);
+}
+
+void inbound_describe(const struct inbound *m, struct slmpm_done *done)
+{
+	done->len = m->area ? m->got : m->total;
+	done->stream = m->stream;
+	done->imm = m->imm;
+	done->peer.id = handle_id(m->ep);
+	done->flags = m->area && !m->final ? SLMPM_PART : 0;
+	done->op = SLMPM_OP_RECV;
+}
+
+int inbound_verdict(const struct inbound *m, const struct request *r)
+{
+	if (m->damaged)
+		return -SLMPM_ECHECKSUM;
+	return r->kind == REQUEST_RECV && r->result.len > r->length ? -SLMPM_ETRUNC : 0;
+}
+
+void inbound_finish(struct inbound *m)
+{
+	struct request *r = m->receive;
+
+	inbound_describe(m, &r->result);
+	request_finish(r, inbound_verdict(m, r));
+	if (r->kind == REQUEST_RECV) {
+		r->message = NULL;
+		inbound_free(m);
+		return;
+	}
+	m->receive = NULL; /* slmpm_hold takes it from the request at once */
+	m->held = true;
+}
+
+void inbound_end(struct endpoint *ep, int error)
+{
+	LIST_EACH(at, &ep->assembling) {
+		struct inbound *m = LIST_ENTRY(at, struct inbound, parts);
+
+		if (m->receive) {
+			inbound_describe(m, &m->receive->result);
+			m->receive->message = NULL;
+			request_finish(m->receive, -error);
+		}
+		if (m->held && !m->released)
+			list_remove(&m->parts); /* slmpm_release frees it */
+		else
+			inbound_free(m);
+	}
+}
+
+void inbound_charge(struct endpoint *ep, uint64_t charge)
+{
+	ep->unmatched_charge -= charge;
+	inbound_direct(ep, charge);
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Loans: messages built in place. A short one is a reservation in the peer's ring; a longer one lies
+ * in an area, of which parts can be handed over while it still grows.
+ */
+#include <errno.h>
+
+#include "slmpm/message/area.h"
+#include "slmpm/message/bundle.h"
+#include "slmpm/error.h"
+#include "slmpm/link.h"
+#include "slmpm/message/loan_copy.h"
+#include "slmpm/message/message.h"
+#include "slmpm/progress.h"
+#include "slmpm/wait.h"
+
+struct wish {
+	struct endpoint *ep;
+	slmpm_peer peer;
+	uint64_t length;
+	void *data;
+	struct area *area;
+	int rc;
+};
+
+static bool short_loan(const struct endpoint *ep, uint64_t length)
+{
+	return length <= ep->packet_max && !ep->check;
+}
+
+/* Bytes in an area do not count against the credit: the area itself is the bound. */
+static uint64_t loan_charge(const struct endpoint *ep, uint64_t length)
+{
+	return wire_charge(short_loan(ep, length) ? length : 0);
+}
+
+/* Memory for the wish, or a reason not to wait for it any longer. */
+static bool get_loan(void *arg)
+{
+	struct wish *w = arg;
+	struct endpoint *ep = w->ep;
+
+	if (w->data)
+		return true;
+	/* Meanwhile another thread may have closed the peer or been first. */
+	if (endpoint_get(w->peer) != ep)
+		w->rc = endpoint_bad_handle(w->peer);
+	else if (ep->loan.data)
+		w->rc = error_set(SLMPM_EBUSY, "a loan to %s is open already", ep->name);
+	if (w->rc < 0)
+		return true;
+	if (ep->state == SLMPM_PEER_CONNECTING)
+		return false;
+	if (ep->state != SLMPM_PEER_UP) {
+		w->rc = endpoint_error(ep);
+		return true;
+	}
+	if (!list_empty(&ep->link.queue) || !list_empty(&ep->owed) || ep->link.active ||
+	    (ep->bundle.count && !bundle_flush(ep)))
+		return false; /* in order: what was sent before goes first */
+	if (ep->charged - ep->credited + loan_charge(ep, w->length) > ep->credit)
+		return false;
+	if (short_loan(ep, w->length)) {
+		w->data = link_reserve(ep, (uint32_t)w->length);
+		return w->data != NULL;
+	}
+	w->area = area_take(ep, w->length, &w->rc);
+	if (w->area)
+		w->data = w->area->map.base;
+	else if (w->rc == -SLMPM_EAGAIN)
+		w->rc = 0;
+	return w->data || w->rc < 0;
+}
+
+int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int timeout_ms)
+{
+	struct endpoint *ep = endpoint_get(peer);
+	struct wish w = {.ep = ep, .peer = peer, .length = len};
+	struct context *ctx;
+	int rc;
+
+	if (!ep)
+		return endpoint_bad_handle(peer);
+	if (!buf || stream > SLMPM_STREAM_MAX)
+		return error_set(SLMPM_EINVAL, "slmpm_loan: %s",
+				 buf ? "stream" : "no place for the pointer");
+	if (len > SLMPM_MESSAGE_MAX)
+		return error_set(SLMPM_ELIMIT, "slmpm_loan: %zu bytes, at most %llu in a message",
+				 len, (unsigned long long)SLMPM_MESSAGE_MAX);
+	if (!endpoint_lock(ep, peer))
+		return endpoint_bad_handle(peer);
+	ctx = ep->ctx;
+	if (ep->closing) {
+		rc = error_set(SLMPM_ECLOSED, "%s is being closed", ep->name);
+	} else {
+		rc = get_loan(&w) ? 0 : wait_until(ctx, get_loan, &w, timeout_ms);
+		if (w.rc < 0)
+			rc = w.rc;
+		else if (rc < 0 && !wait_forbidden(ctx, "slmpm_loan"))
+			rc = error_set(SLMPM_ETIMEOUT, "no room for a loan to %s", ep->name);
+	}
+	if (rc == 0) {
+		ep->loan.data = w.data;
+		ep->loan.area = w.area;
+		ep->loan.length = len;
+		ep->loan.ready = 0;
+		ep->loan.stream = stream;
+		ep->loan.begun = false;
+		ep->loan.charge = loan_charge(ep, len);
+		ep->charged += ep->loan.charge;
+		*buf = w.data;
+		endpoint_refresh(ep);
+	}
+	context_unlock(ctx);
+	return rc;
+}
+
+static int commit_packet(struct endpoint *ep, uint64_t len, const struct slmpm_how *how)
+{
+	struct packet p = {
+		.opcode = WIRE_SEND_ONLY,
+		.flags = how && how->flags & SLMPM_MORE ? FABRIC_MORE : 0,
+		.length = (uint32_t)len,
+		.seq = ep->sent + 1,
+		.route = wire_route(ep->loan.stream, how ? how->imm : 0),
+		.extent = len,
+	};
+
+	ep->loan.data = NULL;
+	if (link_post_built(ep, &p) != 1)
+		return endpoint_error(ep);
+	ep->link.run = 0;
+	ep->sent++;
+	ep->charged -= ep->loan.length - len;
+	ep->stats->sent_messages++;
+	ep->stats->sent_bytes += len;
+	return 0;
+}
+
+/* The first part opens the message's envelope; it counts against the credit without its bytes. */
+static int commit_area(struct endpoint *ep, uint64_t len, const struct slmpm_how *how)
+{
+	bool part = how && how->flags & SLMPM_PART;
+	int rc = link_maps(ep) ? 0 : loan_copy(ep, len, how, !part);
+	struct wire_loan loan = {
+		.ready = LITTLE_64(len),
+		.capacity = LITTLE_64(ep->loan.length),
+		.area = LITTLE_32(ep->loan.area->id),
+		.final = LITTLE_32(part ? 0 : 1),
+	};
+
+	if (rc < 0)
+		return rc;
+	if (link_maps(ep)) {
+		if (!ep->loan.begun) {
+			ep->link.run = 0;
+			ep->loan.seq = ++ep->sent;
+			ep->stats->sent_messages++;
+		}
+		link_control_routed(ep, ep->loan.begun ? WIRE_LOAN_MORE : WIRE_LOAN, ep->loan.seq,
+				    wire_route(ep->loan.stream, how ? how->imm : 0), &loan,
+				    sizeof(loan));
+	}
+	ep->stats->sent_bytes += len - ep->loan.ready;
+	ep->loan.ready = len;
+	ep->loan.begun = true;
+	if (!part) {
+		ep->loan.data = NULL;
+		ep->loan.area = NULL;
+	}
+	return 0;
+}
+
+static int check_loan(struct endpoint *ep, const void *buf, const char *call)
+{
+	if (!buf || ep->loan.data != buf)
+		return error_set(SLMPM_ESTATE, "%s: no such loan is open to %s", call, ep->name);
+	return 0;
+}
+
+/* What was sent before goes first: a loan in an area stands in no queue. */
+struct turn {
+	struct endpoint *ep;
+	slmpm_peer peer;
+};
+
+static bool has_come(void *arg)
+{
+	const struct turn *t = arg;
+
+	return endpoint_get(t->peer) != t->ep || t->ep->state != SLMPM_PEER_UP ||
+	       (list_empty(&t->ep->link.queue) && !t->ep->link.active);
+}
+
+static int await_turn(struct endpoint *ep, slmpm_peer peer, const struct slmpm_how *how)
+{
+	struct turn t = {ep, peer};
+
+	if (!ep->loan.area || ep->loan.begun || has_come(&t))
+		return 0;
+	if (wait_until(ep->ctx, has_come, &t, how ? how->timeout_ms : -1) == 0)
+		return endpoint_get(peer) == ep ? 0 : endpoint_bad_handle(peer);
+	if (wait_forbidden(ep->ctx, "slmpm_commit"))
+		return -SLMPM_ESTATE;
+	return error_set(SLMPM_ETIMEOUT, "what was sent before to %s has not gone", ep->name);
+}
+
+static int check_commit(struct endpoint *ep, const void *buf, uint64_t len,
+			const struct slmpm_how *how)
+{
+	int rc = check_loan(ep, buf, "slmpm_commit");
+
+	if (rc < 0)
+		return rc;
+	if (len > ep->loan.length || len < ep->loan.ready)
+		return error_set(SLMPM_EINVAL,
+				 "slmpm_commit: %llu bytes of a loan of %llu, %llu are out",
+				 (unsigned long long)len, (unsigned long long)ep->loan.length,
+				 (unsigned long long)ep->loan.ready);
+	if (!ep->loan.area && how && how->flags & SLMPM_PART)
+		return error_set(SLMPM_ENOTSUP, "slmpm_commit: a part of a loan inside a packet");
+	return 0;
+}
+
+static int commit(struct endpoint *ep, uint64_t len, const struct slmpm_how *how)
+{
+	int rc;
+
+	if (ep->state == SLMPM_PEER_UP) {
+		rc = ep->loan.area ? commit_area(ep, len, how) : commit_packet(ep, len, how);
+	} else {
+		rc = endpoint_error(ep);
+		ep->loan.data = NULL;
+		ep->loan.area = NULL;
+	}
+	endpoint_refresh(ep);
+	if (rc == 0 && !ep->direct)
+		(void)link_push(ep);
+	return rc;
+}
+
+/* The same, and told to the counter or the queue of HOW: a loan that has gone is done. */
+static int commit_told(struct endpoint *ep, uint64_t len, const struct slmpm_how *how)
+{
+	struct slmpm_done done = {
+		.len = len,
+		.stream = ep->loan.stream,
+		.imm = how->imm,
+		.peer = {handle_id(ep)},
+		.op = SLMPM_OP_SEND,
+	};
+	struct context *ctx = ep->ctx;
+	struct told told;
+	int rc = completion_open(&told, ctx, how, NULL);
+
+	if (rc < 0)
+		return rc;
+	rc = commit(ep, len, how);
+	if (rc < 0)
+		completion_undo(&told);
+	else
+		completion_tell(ctx, &told, &done);
+	return rc;
+}
+
+static int check_how(const struct slmpm_how *how)
+{
+	if (how->size < HOW_LEAST)
+		return error_set(SLMPM_EINVAL, "slmpm_commit: set .size of how");
+	if (how->flags & ~(SLMPM_MORE | SLMPM_PART))
+		return error_set(SLMPM_EINVAL, "slmpm_commit: flags 0x%x", how->flags);
+	if (completion_wanted(how) && how->flags & SLMPM_PART)
+		return error_set(SLMPM_EINVAL, "slmpm_commit: a part has no end to be told");
+	return 0;
+}
+
+int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how *how)
+{
+	struct endpoint *ep = endpoint_get(peer);
+	struct context *ctx;
+	int rc = how ? check_how(how) : 0;
+
+	if (!ep)
+		return endpoint_bad_handle(peer);
+	if (rc < 0)
+		return rc;
+	if (!endpoint_lock(ep, peer))
+		return endpoint_bad_handle(peer);
+	ctx = ep->ctx;
+	rc = check_commit(ep, buf, len, how);
+	if (rc == 0)
+		rc = await_turn(ep, peer, how);
+	if (rc == 0) /* nobody else may have committed it meanwhile */
+		rc = check_commit(ep, buf, len, how);
+	if (rc == 0)
+		rc = completion_wanted(how) ? commit_told(ep, len, how) : commit(ep, len, how);
+	context_unlock(ctx);
+	return rc;
+}
+
+int slmpm_abort(slmpm_peer peer, void *buf)
+{
+	struct endpoint *ep = endpoint_get(peer);
+	int rc;
+
+	if (!ep || !endpoint_lock(ep, peer))
+		return endpoint_bad_handle(peer);
+	rc = check_loan(ep, buf, "slmpm_abort");
+	if (rc == 0 && ep->loan.begun && ep->loan.area)
+		rc = error_set(SLMPM_ESTATE, "slmpm_abort: a part of the loan is at %s already",
+			       ep->name);
+	if (rc == 0) {
+		ep->loan.data = NULL;
+		ep->charged -= ep->loan.charge;
+		if (ep->loan.area)
+			ep->loan.area->busy = false;
+		else
+			link_unreserve(ep);
+		ep->loan.area = NULL;
+		endpoint_refresh(ep);
+		(void)link_push(ep);
+	}
+	context_unlock(ep->ctx);
+	return rc;
+}

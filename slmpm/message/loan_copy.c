@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Loans where nothing can be mapped: a part goes as a request of the library's own, in its turn
+ * among the messages. Its bytes come first, then the same word as with a mapped area.
+ */
+#include "slmpm/message/loan_copy.h"
+
+#include <stdlib.h>
+
+#include "slmpm/message/area.h"
+#include "slmpm/error.h"
+#include "slmpm/link.h"
+
+struct lent { /* one part */
+	struct area *area;
+	uint64_t at; /* where its bytes begin in the area */
+	struct wire_loan loan;
+	bool first;
+};
+
+static void ended(struct request *r)
+{
+	r->lent->area->queued--;
+	free(r->lent);
+	r->lent = NULL;
+	request_drop(r);
+}
+
+static struct request *part_new(struct endpoint *ep, uint64_t len)
+{
+	struct slmpm_iov piece = {area_at(ep->loan.area, ep->loan.ready), len - ep->loan.ready};
+	struct request *r = request_new();
+
+	if (!r)
+		return NULL;
+	(void)request_init(r, REQUEST_SEND, ep->ctx, ep, ep->loan.stream, &piece, 1);
+	r->lent = calloc(1, sizeof(*r->lent));
+	if (r->lent)
+		return r;
+	error_set(SLMPM_ENOMEM, "for a part of a loan");
+	request_drop(r);
+	return NULL;
+}
+
+int loan_copy(struct endpoint *ep, uint64_t len, const struct slmpm_how *how, bool final)
+{
+	struct request *r = part_new(ep, len);
+
+	if (!r)
+		return -SLMPM_ENOMEM;
+	*r->lent = (struct lent){
+		.area = ep->loan.area,
+		.at = ep->loan.ready,
+		.loan.ready = LITTLE_64(len),
+		.loan.capacity = LITTLE_64(ep->loan.length),
+		.loan.area = LITTLE_32(ep->loan.area->id),
+		.loan.final = LITTLE_32(final),
+		.first = !ep->loan.begun,
+	};
+	r->result.imm = how ? how->imm : 0;
+	r->wire = WIRE_FLAG_UNCHARGED; /* the area is what it costs, and was paid when lent */
+	r->ended = ended;
+	ep->loan.area->queued++;
+	link_enqueue(ep, r);
+	return 0;
+}
+
+static bool post_bytes(struct endpoint *ep, struct request *r)
+{
+	uint64_t left = r->length - r->offset;
+	struct packet p = {
+		.opcode = WIRE_LOAN_BYTES,
+		.length = left < ep->packet_max ? (uint32_t)left : ep->packet_max,
+		.seq = r->lent->area->id,
+		.extent = r->lent->at + r->offset,
+	};
+	uint32_t n = p.length;
+
+	if (link_post_request(ep, &p, r) != 1)
+		return false;
+	r->offset += n;
+	return true;
+}
+
+static bool post_word(struct endpoint *ep, struct request *r)
+{
+	struct lent *lent = r->lent;
+	struct packet p = {
+		.opcode = lent->first ? WIRE_LOAN : WIRE_LOAN_MORE,
+		.length = sizeof(lent->loan),
+		.data = &lent->loan,
+		.seq = lent->first ? ep->sent + 1 : lent->area->seq,
+		.route = wire_route(r->stream, r->result.imm),
+	};
+
+	if (link_post_request(ep, &p, NULL) != 1)
+		return false;
+	if (lent->first) {
+		ep->link.run = 0;
+		lent->area->seq = ++ep->sent;
+		ep->stats->sent_messages++;
+	}
+	return true;
+}
+
+int loan_copy_push(struct endpoint *ep, struct request *r, bool *stop)
+{
+	int n = 0;
+
+	for (; r->offset < r->length; n++)
+		if (!post_bytes(ep, r)) {
+			*stop = true;
+			return n;
+		}
+	if (!post_word(ep, r)) {
+		*stop = true;
+		return n;
+	}
+	link_dequeue(ep, r);
+	request_finish(r, 0);
+	return n + 1;
+}

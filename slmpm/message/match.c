@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Matching: posted receives on one side, unexpected messages on the other. */
+#include "slmpm/message/match.h"
+
+#include "slmpm/message/fetch.h"
+#include "slmpm/landing.h"
+#include "slmpm/wait.h"
+
+static bool wants(const struct request *r, const struct endpoint *ep, uint32_t stream)
+{
+	return (!r->ep || r->ep == ep) && (r->stream == SLMPM_ANY_STREAM || r->stream == stream);
+}
+
+struct request *match_next(const struct endpoint *ep, uint32_t stream)
+{
+	LIST_EACH(at, &ep->ctx->posted) {
+		struct request *r = LIST_ENTRY(at, struct request, node);
+
+		if (wants(r, ep, stream))
+			return r;
+	}
+	return NULL;
+}
+
+struct request *match_posted(struct endpoint *ep, uint32_t stream)
+{
+	struct request *r = match_next(ep, stream);
+
+	if (r)
+		match_unpost(r);
+	return r;
+}
+
+static struct inbound *find_in(const struct request *r, struct endpoint *ep)
+{
+	LIST_EACH(at, &ep->unexpected) {
+		struct inbound *m = LIST_ENTRY(at, struct inbound, node);
+
+		if (wants(r, ep, m->stream))
+			return m;
+	}
+	return NULL;
+}
+
+struct inbound *match_find(const struct request *r)
+{
+	struct context *ctx = r->ctx;
+
+	if (!ctx->unexpected)
+		return NULL;
+	if (r->ep)
+		return find_in(r, r->ep);
+	/* Any peer: each in turn, so that none starves. */
+	for (uint32_t i = 0; i < ctx->count; i++) {
+		uint32_t at = (ctx->turn + i) % ctx->count;
+		struct inbound *m = find_in(r, ctx->endpoints[at]);
+
+		if (m) {
+			ctx->turn = at + 1;
+			return m;
+		}
+	}
+	return NULL;
+}
+
+void match_account(struct endpoint *ep, uint64_t bytes)
+{
+	ep->stats->received_messages++;
+	ep->stats->received_bytes += bytes;
+}
+
+void match_discount(struct endpoint *ep, uint64_t bytes)
+{
+	ep->stats->received_messages--;
+	ep->stats->received_bytes -= bytes;
+}
+
+static void start_rest(struct inbound *m)
+{
+	if (m->fetch) {
+		fetch_begin(m);
+		return;
+	}
+	if (!m->announced || m->cleared)
+		return;
+	m->cleared = true;
+	link_control(m->ep, WIRE_CLEAR, m->seq, 0, NULL, 0);
+}
+
+static bool room_for_hold(struct inbound *m)
+{
+	return m->area || inbound_room(m, m->total ? m->total : 1);
+}
+
+static void give_what_came(struct inbound *m, struct request *r)
+{
+	if (m->area)
+		inbound_copy_area(m, 0);
+	else if (m->got)
+		request_scatter(r, 0, m->data, m->got);
+	if (m->total <= r->length)
+		inbound_drop_data(m); /* else it may be wanted again whole */
+}
+
+void match_give(struct inbound *m, struct request *r)
+{
+	struct endpoint *ep = m->ep;
+
+	if (!list_empty(&m->node)) {
+		list_remove(&m->node);
+		ep->ctx->unexpected--;
+	}
+	m->receive = r;
+	r->message = m;
+	landing_moved(ep);
+	match_account(ep, m->total);
+	if (m->charge)
+		inbound_charge(ep, m->charge);
+	m->charge = 0;
+	if (r->kind == REQUEST_RECV) {
+		give_what_came(m, r);
+	} else if (!room_for_hold(m)) {
+		request_finish(r, -SLMPM_ENOMEM);
+		m->receive = NULL;
+		r->message = NULL;
+		inbound_free(m);
+		return;
+	}
+	if (inbound_complete(m) || (m->area && r->kind == REQUEST_HOLD)) {
+		inbound_finish(m);
+		return;
+	}
+	start_rest(m);
+}
+
+void match_post(struct request *r)
+{
+	list_append(&r->ctx->posted, &r->node);
+	r->ctx->posted_count++;
+}
+
+void match_unpost(struct request *r)
+{
+	list_remove(&r->node);
+	r->ctx->posted_count--;
+	landing_moved_all(r->ctx); /* of any peer whose message it was to have */
+}
+
+void match_keep(struct inbound *m)
+{
+	struct endpoint *ep = m->ep;
+
+	list_append(&ep->unexpected, &m->node);
+	ep->ctx->unexpected++;
+	ep->stats->unexpected++;
+	wait_changed(ep->ctx);
+}
+
+/* Among the unexpected, in front of what came after it. */
+static void put_back(struct inbound *m)
+{
+	struct list *at = m->ep->unexpected.next;
+
+	while (at != &m->ep->unexpected && LIST_ENTRY(at, struct inbound, node)->seq < m->seq)
+		at = at->next;
+	list_insert(at, &m->node);
+	m->ep->ctx->unexpected++;
+}
+
+void match_put_back(struct inbound *m)
+{
+	struct request *next = match_posted(m->ep, m->stream);
+
+	if (next)
+		match_give(m, next);
+	else
+		put_back(m);
+}
+
+/* Its buffer is full and its end is known: it waits no longer for what nobody will see. */
+static void cut_short(struct inbound *m, struct request *r)
+{
+	inbound_describe(m, &r->result);
+	r->message = NULL;
+	m->receive = NULL;
+	m->cut = true;
+	landing_moved(m->ep);
+	request_finish(r, inbound_verdict(m, r));
+}
+
+int match_undo(struct request *r)
+{
+	struct inbound *m = r->message;
+
+	if (!m)
+		return 0;
+	if (m->fetch && !fetch_undo(m))
+		return -SLMPM_EBUSY;
+	if (r->kind == REQUEST_RECV && !m->area && m->room < m->got) {
+		/* What lies past the buffer's end is gone already. */
+		if (r->length < m->got) {
+			cut_short(m, r);
+			return -SLMPM_EBUSY;
+		}
+		if (!inbound_room(m, m->total))
+			return -SLMPM_EBUSY;
+		request_gather(r, 0, m->data, m->got);
+	}
+	r->message = NULL;
+	m->receive = NULL;
+	landing_moved(m->ep);
+	match_discount(m->ep, m->total);
+	match_put_back(m);
+	return 0;
+}
+
+struct endpoint *match_abandon(struct request *r)
+{
+	struct inbound *m = r->message;
+
+	if (!m || !m->fetch || !fetch_abandon(m))
+		return NULL;
+	r->message = NULL;
+	m->receive = NULL;
+	match_discount(m->ep, m->total);
+	return m->ep;
+}
+
+void match_again(struct request *r)
+{
+	struct inbound *next = match_find(r);
+	struct list *at = r->ctx->posted.next;
+
+	r->message = NULL;
+	if (next) {
+		match_give(next, r);
+		return;
+	}
+	while (at != &r->ctx->posted && LIST_ENTRY(at, struct request, node)->seq < r->seq)
+		at = at->next;
+	list_insert(at, &r->node);
+	r->ctx->posted_count++;
+}

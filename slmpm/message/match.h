@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Matching: which receive gets which message, in posting order and in order of arrival. */
+#ifndef SLMPM_MATCH_H
+#define SLMPM_MATCH_H
+
+#include "slmpm/message/inbound.h"
+
+/* The first receive posted that wants a message on STREAM, taken out of the queue; or NULL. */
+struct request *match_posted(struct endpoint *ep, uint32_t stream);
+/* And the same, left in the queue. */
+struct request *match_next(const struct endpoint *ep, uint32_t stream);
+/* The first unexpected message that R may take, or NULL. */
+struct inbound *match_find(const struct request *r);
+/* Gives a message to a receive or hold: copies what is there, asks for the rest. */
+void match_give(struct inbound *m, struct request *r);
+/* The receive leaves: what arrived goes to the next that wants it, nothing is lost. -SLMPM_EBUSY
+ * where that cannot be; one whose buffer has overflowed is done then, as truncated. */
+int match_undo(struct request *r);
+/* The receive leaves although the sender may be writing into its memory; the message is put back when
+ * that ends. Whose it is, or NULL: it is not so. */
+struct endpoint *match_abandon(struct request *r);
+/* The message has no receive any more: it goes to the next that wants it, or back in line. */
+void match_put_back(struct inbound *m);
+/* The message that R had is gone: R gets another, or its old place among the posted. */
+void match_again(struct request *r);
+/* Queues a receive that no message waits for, and takes it out. */
+void match_post(struct request *r);
+void match_unpost(struct request *r);
+/* Keeps a message that no receive waits for. */
+void match_keep(struct inbound *m);
+/* Counts a message as received when it has its receive; and not, when they part again. */
+void match_account(struct endpoint *ep, uint64_t bytes);
+void match_discount(struct endpoint *ep, uint64_t bytes);
+
+#endif

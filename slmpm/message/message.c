@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Requests under way: how a message that cannot go or come at once is posted, waited for, taken
+ * back, and what is said about its end.
+ */
+#include "slmpm/message/message.h"
+
+#include <string.h>
+
+#include "slmpm/error.h"
+#include "slmpm/message/fetch.h"
+#include "slmpm/link.h"
+#include "slmpm/message/match.h"
+#include "slmpm/progress.h"
+#include "slmpm/wait.h"
+
+#define STOPPED_MS 1000 /* who is not through with a share of a message in this time has stopped */
+
+int message_truncated(const struct slmpm_done *done, uint64_t cap)
+{
+	return error_set(SLMPM_ETRUNC, "a message of %llu bytes on stream %u for a buffer of %llu",
+			 (unsigned long long)done->len, done->stream, (unsigned long long)cap);
+}
+
+int message_timed_out(struct endpoint *ep, const char *what, int waited)
+{
+	const char *suspicion = ep && waited ? endpoint_suspicion(ep) : NULL;
+
+	return error_set(SLMPM_ETIMEOUT, "%s %s%s%s", what, ep ? ep->name : "any peer",
+			 suspicion ? ", " : "", suspicion ? suspicion : "");
+}
+
+static bool is_one_sided(const struct request *r)
+{
+	return r->kind >= REQUEST_PUT || r->fifo.put;
+}
+
+/* A finished request's status with its detail. */
+static int explain(struct request *r)
+{
+	/* By its handle: another thread may have closed it meanwhile. */
+	struct endpoint *ep = handle_get(&endpoint_table, r->result.peer.id);
+
+	switch (-r->result.status) {
+	case SLMPM_OK: return 0;
+	case SLMPM_ETRUNC: return message_truncated(&r->result, r->length);
+	case SLMPM_ECHECKSUM:
+		if (is_one_sided(r))
+			return error_set(SLMPM_ECHECKSUM, "a one-sided operation with %s",
+					 ep ? ep->name : "a peer");
+		return error_set(SLMPM_ECHECKSUM, "a message of %llu bytes from %s",
+				 (unsigned long long)r->result.len, ep ? ep->name : "a peer");
+	case SLMPM_ENOMEM:
+		if (ep && ep->state != SLMPM_PEER_UP)
+			return endpoint_error(ep);
+		return error_set(SLMPM_ENOMEM, "for a message");
+	case SLMPM_ECANCELED: return error_set(SLMPM_ECANCELED, "the request was taken back");
+	default:
+		if (ep && ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)
+			return endpoint_error(ep);
+		if (is_one_sided(r))
+			return error_set(-r->result.status, "%s refused a one-sided operation",
+					 ep ? ep->name : "the peer");
+		return error_set(-r->result.status, "%s", ep ? ep->name : "no peer is left");
+	}
+}
+
+int message_source_ended(struct context *ctx, struct endpoint *ep)
+{
+	if (ep)
+		return ep->state == SLMPM_PEER_UP || ep->state == SLMPM_PEER_CONNECTING ?
+			       0 :
+			       endpoint_error(ep);
+	for (uint32_t i = 0; i < ctx->count; i++)
+		if (ctx->endpoints[i]->state == SLMPM_PEER_UP ||
+		    ctx->endpoints[i]->state == SLMPM_PEER_CONNECTING)
+			return 0;
+	if (!list_empty(&ctx->listeners))
+		return 0;
+	return error_set(SLMPM_ECLOSED, "no peer is left in this context");
+}
+
+int message_submit(struct request *r)
+{
+	int rc;
+
+	if (r->kind == REQUEST_RECV || r->kind == REQUEST_HOLD) {
+		struct inbound *m = match_find(r);
+
+		r->seq = ++r->ctx->postings;
+		if (m) {
+			match_give(m, r);
+			return 0;
+		}
+		rc = message_source_ended(r->ctx, r->ep);
+		if (rc == 0)
+			match_post(r);
+		return rc;
+	}
+	if (r->ep->closing ||
+	    (r->ep->state != SLMPM_PEER_UP && r->ep->state != SLMPM_PEER_CONNECTING))
+		return r->ep->closing && r->ep->state == SLMPM_PEER_UP ?
+			       error_set(SLMPM_ECLOSED, "%s is being closed", r->ep->name) :
+			       endpoint_error(r->ep);
+	if (r->kind >= REQUEST_PUT) {
+		rma_submit(r);
+		return 0;
+	}
+	link_enqueue(r->ep, r);
+	(void)link_push(r->ep);
+	return 0;
+}
+
+/* Takes an unfinished request out of wherever it is; false when it has gone too far. */
+static bool take_back(struct request *r)
+{
+	if (r->kind >= REQUEST_PUT)
+		return rma_take_back(r);
+	if (r->fifo.out) { /* its answer finds nobody */
+		list_remove(&r->node);
+		return true;
+	}
+	if (r->kind != REQUEST_SEND) {
+		if (r->message)
+			return match_undo(r) == 0;
+		match_unpost(r);
+		return true;
+	}
+	if (r->fetch) {
+		if (!fetch_take_back(r))
+			return false;
+	} else if (r->seq) {
+		link_control(r->ep, WIRE_WITHDRAW, r->seq, 0, NULL, 0);
+	}
+	if (r->seq) {
+		/* Only what is announced counts as sent when it is received. */
+		r->ep->stats->sent_messages--;
+		r->ep->stats->sent_bytes -= r->length;
+	}
+	if (r->announced && !r->cleared)
+		list_remove(&r->node);
+	else
+		link_dequeue(r->ep, r);
+	if (r->ep->link.active == r) {
+		r->ep->link.active = NULL;
+		endpoint_refresh(r->ep);
+	}
+	return true;
+}
+
+int message_how(const char *call, struct slmpm_how *full, const struct slmpm_how *how,
+		uint32_t flags)
+{
+	*full = (struct slmpm_how){.size = sizeof(*full), .timeout_ms = -1};
+	if (!how)
+		return 0;
+	if (how->size < HOW_LEAST)
+		return error_set(SLMPM_EINVAL, "%s: set .size of how", call);
+	if (how->flags & ~flags)
+		return error_set(SLMPM_EINVAL, "%s: flags 0x%x", call, how->flags);
+	memcpy(full, how, how->size < sizeof(*full) ? how->size : sizeof(*full));
+	full->size = sizeof(*full);
+	return 0;
+}
+
+static bool is_done(void *arg)
+{
+	return ((struct request *)arg)->done;
+}
+
+/* Inside a handler: only what is there is taken, and only what went directly was sent. */
+static COLD int await_in_handler(struct request *r)
+{
+	bool receives = r->kind == REQUEST_RECV || r->kind == REQUEST_HOLD;
+	struct inbound *m = receives ? match_find(r) : NULL;
+
+	if (!m || !inbound_complete(m))
+		return wait_in_handler("a message");
+	match_give(m, r);
+	return explain(r);
+}
+
+/* Taking it back failed for now; what is being copied by the other side is seen through. */
+static bool may_try_again(const struct request *r)
+{
+	return r->fetch || (r->message && r->message->fetch);
+}
+
+/* Takes it back; half of it may be beyond recall, and is waited for. 0: taken back or done. */
+static int see_through(struct request *r)
+{
+	uint64_t until = wait_deadline(STOPPED_MS);
+
+	while (!r->done && !take_back(r)) {
+		struct endpoint *ep = NULL;
+
+		(void)wait_until(r->ctx, is_done, r, may_try_again(r) ? 1 : -1);
+		if (!r->done && wait_now() >= until)
+			ep = match_abandon(r);
+		if (!ep)
+			continue;
+		if (r->kind == REQUEST_HOLD)
+			return 0; /* the memory is ours */
+		return error_set(SLMPM_EBUSY,
+				 "%s does not go on writing into the buffer: leave it to that peer "
+				 "until it is closed or has ended",
+				 ep->name);
+	}
+	return 0;
+}
+
+int message_await(struct request *r, int timeout_ms)
+{
+	int rc;
+
+	if (UNLIKELY(r->ctx->handling))
+		return await_in_handler(r);
+	rc = message_submit(r);
+	if (rc < 0)
+		return rc;
+	if (r->fetch && !timeout_ms)
+		fetch_hurry(r);
+	rc = r->done ? 0 : wait_until(r->ctx, is_done, r, timeout_ms);
+	if (r->done)
+		return explain(r);
+	rc = see_through(r);
+	if (rc < 0 || r->done)
+		return rc < 0 ? rc : explain(r);
+	return message_timed_out(r->ep,
+				 is_one_sided(r)         ? "the operation is not done at" :
+				 r->kind == REQUEST_SEND ? "not sent to" :
+							   "nothing from",
+				 timeout_ms);
+}
+
+/* ---- waiting for them ------------------------------------------------------------------- */
+
+static struct request *request_get(const slmpm_req *req)
+{
+	struct request *r = handle_get(&request_table, req->id);
+
+	return r && !r->bound ? r : NULL;
+}
+
+static bool may_conclude(const struct request *r)
+{
+	return r->done && !r->leaving;
+}
+
+/* Reports a finished request and frees it. */
+static void conclude(struct request *r, slmpm_req *req, struct slmpm_done *done)
+{
+	(void)explain(r);
+	if (done)
+		*done = r->result;
+	request_drop(r);
+	req->id = 0;
+}
+
+int slmpm_test(slmpm_req *req, struct slmpm_done *done)
+{
+	struct request *r;
+	struct context *ctx;
+	int rc;
+
+	if (!req)
+		return error_set(SLMPM_EINVAL, "slmpm_test: no request");
+	r = request_get(req);
+	if (!r)
+		return handle_error(&request_table, req->id);
+	rc = 0;
+	ctx = r->ctx;
+	context_lock(ctx);
+	if (request_get(req) != r) /* another thread was first */
+		rc = handle_error(&request_table, req->id);
+	else if (!r->done)
+		(void)progress_context(ctx);
+	if (rc == 0 && may_conclude(r)) {
+		conclude(r, req, done);
+		rc = 1;
+	}
+	context_unlock(ctx);
+	return rc;
+}
+
+struct some {
+	slmpm_req *req;
+	int n, index;
+};
+
+static bool any_done(void *arg)
+{
+	struct some *s = arg;
+
+	for (int i = 0; i < s->n; i++) {
+		struct request *r = s->req[i].id ? request_get(&s->req[i]) : NULL;
+
+		if (r && may_conclude(r)) {
+			s->index = i;
+			return true;
+		}
+		if (!r && s->req[i].id) /* another thread was first */
+			return true;
+	}
+	return false;
+}
+
+int slmpm_wait(slmpm_req *req, int n, struct slmpm_done *done, int timeout_ms)
+{
+	struct some s = {req, n, -1};
+	struct context *ctx = NULL;
+	struct request *r;
+	int rc;
+
+	if (!req || n <= 0)
+		return error_set(SLMPM_EINVAL, "slmpm_wait: no requests");
+	for (int i = 0; i < n; i++) {
+		if (!req[i].id)
+			continue;
+		r = request_get(&req[i]);
+		if (!r)
+			return handle_error(&request_table, req[i].id);
+		if (ctx && r->ctx != ctx)
+			return error_set(SLMPM_EINVAL, "slmpm_wait: requests of two contexts");
+		ctx = r->ctx;
+	}
+	if (!ctx)
+		return error_set(SLMPM_EINVAL, "slmpm_wait: every request is zero");
+	context_lock(ctx);
+	rc = wait_until(ctx, any_done, &s, timeout_ms);
+	if (s.index >= 0) {
+		rc = s.index;
+		conclude(request_get(&req[s.index]), &req[s.index], done);
+	} else if (rc == 0) {
+		rc = error_set(SLMPM_EHANDLE, "slmpm_wait: another thread has one of the requests");
+	} else if (!wait_forbidden(ctx, "slmpm_wait")) {
+		r = request_get(&req[0]);
+		rc = message_timed_out(n == 1 && r ? r->ep : NULL, "still waiting for", timeout_ms);
+	}
+	context_unlock(ctx);
+	return rc;
+}
+
+/* Taking it back may take in what the peer has said, and so run handlers. */
+static bool leave(struct request *r)
+{
+	bool left;
+
+	if (r->leaving) /* by the call in which this handler runs */
+		return false;
+	r->leaving = true;
+	left = take_back(r);
+	r->leaving = false;
+	return left;
+}
+
+int slmpm_cancel(slmpm_req req)
+{
+	struct request *r = request_get(&req);
+	struct context *ctx;
+	int rc = 0;
+
+	if (!r)
+		return handle_error(&request_table, req.id);
+	ctx = r->ctx;
+	context_lock(ctx);
+	if (request_get(&req) != r)
+		rc = handle_error(&request_table, req.id);
+	else if (r->done || (is_one_sided(r) && r->seq) || !leave(r))
+		rc = error_set(SLMPM_EBUSY, "the request has gone too far");
+	else
+		request_finish(r, -SLMPM_ECANCELED);
+	context_unlock(ctx);
+	return rc;
+}

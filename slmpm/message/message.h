@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages: what sending, receiving, waiting and closing ask of one another. */
+#ifndef SLMPM_MESSAGE_H
+#define SLMPM_MESSAGE_H
+
+#include "slmpm/completion/completion.h"
+#include "slmpm/endpoint.h"
+
+struct request;
+
+/* The endpoint or context that a receive names, locked; NULL with *RC set. *EP NULL: any peer. */
+struct context *message_source(slmpm_peer peer, struct endpoint **ep, int *rc);
+/* 0, or why nothing can come any more: from EP, or with NULL from any peer of the context. */
+int message_source_ended(struct context *ctx, struct endpoint *ep);
+/*
+ * The general send and receive, in a locked context, without waiting: REQ, or else the counter or
+ * queue of HOW, learns the end. HOW is in full. A negative error: nothing has begun.
+ */
+int message_sendv(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov, int n,
+		  const struct slmpm_how *how, slmpm_req *req);
+int message_recvv(struct context *ctx, struct endpoint *ep, uint32_t stream,
+		  const struct slmpm_iov *iov, int n, const struct slmpm_how *how, slmpm_req *req);
+/* Hands a request to its queue. 0, or a negative error and the request is not there. */
+int message_submit(struct request *r);
+/* Posts or matches R and waits; the request is finished or taken back when it returns. */
+int message_await(struct request *r, int timeout_ms);
+
+/* ---- parts of single calls, for bursts ------------------------------------------------------ */
+
+/* A message that goes at once: false, not this way. MORE: another follows, or a flush. */
+bool message_send_direct(struct endpoint *ep, uint32_t stream, const void *buf, size_t len,
+			 bool more);
+/* One by a request, which waits. */
+int message_send_slowly(struct endpoint *ep, uint32_t stream, const void *buf, size_t len,
+			int timeout_ms);
+/*
+ * What EP's ring has for a receive on STREAM, in at most so many looks: 1 and *A is a message, not
+ * yet released; 2 the opened bundle has it; 0 neither, what else came has been handled.
+ */
+int message_look(struct endpoint *ep, uint32_t stream, int polls, struct fabric_arrival **a);
+/* May what arrives go to the caller, or do others come first? */
+static inline bool message_is_first(const struct endpoint *ep)
+{
+	return !ep->ctx->posted_count && list_empty(&ep->unexpected);
+}
+/* The looks of a receive before it becomes a request. */
+#define SPIN_POLLS 200
+static inline int message_polls(const struct context *ctx, int timeout_ms)
+{
+	return !timeout_ms || ctx->crowded || ctx->wait == SLMPM_WAIT_BLOCK || ctx->multiple ?
+		       1 :
+		       SPIN_POLLS;
+}
+/* That message into BUF: its length, or -SLMPM_ETRUNC. */
+int64_t message_deliver(struct endpoint *ep, const struct fabric_arrival *a, void *buf, size_t cap,
+			struct slmpm_done *done);
+/* The next message, by whatever way; EP NULL: of any peer. */
+int64_t message_recv(struct context *ctx, struct endpoint *ep, uint32_t stream, void *buf,
+		     size_t cap, struct slmpm_done *done, int timeout_ms);
+
+/* ---- the rest -------------------------------------------------------------------------------- */
+
+/* The next message of EP, held where it lies; NULL: it comes later, or in another way. */
+const struct fabric_arrival *message_hold_direct(struct endpoint *ep, uint32_t stream,
+						 struct slmpm_done *done, int timeout_ms);
+/* Sets the detail of ETRUNC: the message of DONE did not fit CAP bytes. */
+COLD int message_truncated(const struct slmpm_done *done, uint64_t cap);
+/* And of ETIMEOUT. Who only tries (WAITED 0) does so often: for him nobody looks into /proc. */
+int message_timed_out(struct endpoint *ep, const char *what, int waited);
+
+/* No how, or one without anything rare: the short ways look no further. */
+static inline bool message_is_plain(const struct slmpm_how *how)
+{
+	return !how || (how->size >= sizeof(*how) &&
+			!((how->flags & ~SLMPM_MORE) | how->ctr.id | how->cq.id));
+}
+
+/* HOW in full, zero where an older one ends or there is none; -SLMPM_EINVAL, with the detail set,
+ * where it is too short or has flags beyond FLAGS. */
+int message_how(const char *call, struct slmpm_how *full, const struct slmpm_how *how,
+		uint32_t flags);
+
+/* Orderly end of an endpoint, the handle stays: what is queued, then end of stream. */
+int message_close(struct endpoint *ep, int timeout_ms);
+/* Waits for the handshake's end, whatever it is: 0, or -SLMPM_ETIMEOUT (no detail set). */
+int message_connected(struct endpoint *ep, int timeout_ms);
+
+#endif

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Sending. The short ways are at the top: a message of a burst joins its bundle, one that fits a
+ * packet goes straight to the link. Whatever is neither becomes a request in a transmit queue.
+ */
+#include "slmpm/message/bundle.h"
+#include "slmpm/error.h"
+#include "slmpm/message/inbound.h"
+#include "slmpm/link.h"
+#include "slmpm/message/message.h"
+#include "slmpm/request.h"
+
+/* ---- the short ways ------------------------------------------------------------------------- */
+
+/* A short message of a burst: staged, and posted with those around it. False: not this way. */
+static bool send_bundled(struct endpoint *ep, uint64_t route, const void *buf, size_t len)
+{
+	struct bundle *b = &ep->bundle;
+
+	if (UNLIKELY(!ep->direct))
+		return false;
+	if (b->count && !bundle_fits(b, route, len) && !bundle_flush(ep))
+		return false;
+	if (!b->count && !bundle_begin(ep, route, len))
+		return false;
+	bundle_add(b, buf, len);
+	return true;
+}
+
+/* The last message of a burst: 1 it joined its bundle and both went off, 0 no room, -1 it must
+ * follow on its own. */
+static int send_last_of_burst(struct endpoint *ep, uint64_t route, const void *buf, size_t len)
+{
+	struct bundle *b = &ep->bundle;
+
+	if (!len || !bundle_fits(b, route, len))
+		return bundle_flush(ep) ? -1 : 0;
+	bundle_add(b, buf, len);
+	if (bundle_flush(ep))
+		return 1;
+	bundle_drop(b); /* it was promised to nobody yet */
+	return 0;
+}
+
+/* False: not this way. */
+static inline bool send_direct(struct endpoint *ep, uint32_t stream, const void *buf, size_t len,
+			       uint32_t imm, uint16_t flags)
+{
+	uint64_t charge = wire_charge(len);
+	struct packet p = {
+		.opcode = WIRE_SEND_ONLY,
+		.flags = flags,
+		.length = (uint32_t)len,
+		.data = buf,
+		.seq = ep->sent + 1,
+		.route = wire_route(stream, imm),
+		.extent = len,
+	};
+
+	if (UNLIKELY(!ep->direct || len > ep->packet_max))
+		return false;
+	if (UNLIKELY(ep->bundle.count)) {
+		int rc = send_last_of_burst(ep, p.route, buf, len);
+
+		if (rc >= 0)
+			return rc;
+		p.seq = ep->sent + 1;
+	}
+	if (UNLIKELY(ep->charged - ep->credited + charge > ep->credit || link_post(ep, &p) != 1))
+		return false;
+	ep->link.run = 0;
+	ep->sent++;
+	ep->charged += charge;
+	ep->stats->sent_messages++;
+	ep->stats->sent_packets++;
+	ep->stats->sent_bytes += len;
+	return true;
+}
+
+bool message_send_direct(struct endpoint *ep, uint32_t stream, const void *buf, size_t len,
+			 bool more)
+{
+	return send_direct(ep, stream, buf, len, 0, more ? FABRIC_MORE : 0);
+}
+
+/* ---- the calls ------------------------------------------------------------------------------ */
+
+static COLD int bad_send(const char *call, uint32_t stream)
+{
+	if (stream > SLMPM_STREAM_MAX)
+		return error_set(SLMPM_EINVAL, "%s: stream 0x%x is for receiving only", call,
+				 stream);
+	return error_set(SLMPM_EINVAL, "%s: the buffer is NULL", call);
+}
+
+/* Nothing can be sent around a loan that lies in the ring; beside an area all can. */
+static inline bool in_the_way(const struct endpoint *ep)
+{
+	return ep->loan.data && !ep->loan.area;
+}
+
+static COLD int loan_open(struct endpoint *ep)
+{
+	return error_set(SLMPM_EBUSY, "a loan to %s is open: commit or abort it first", ep->name);
+}
+
+COLD int message_send_slowly(struct endpoint *ep, uint32_t stream, const void *buf, size_t len,
+			     int timeout_ms)
+{
+	struct slmpm_iov iov = {(void *)(uintptr_t)buf, len};
+	struct request r = {.piece_count = 0};
+	int rc;
+
+	if (in_the_way(ep))
+		return loan_open(ep);
+	rc = request_init(&r, REQUEST_SEND, ep->ctx, ep, stream, &iov, 1);
+	if (rc == 0)
+		rc = message_await(&r, timeout_ms);
+	return rc;
+}
+
+/* In a context with threads, or with what may be wrong. */
+static COLD int send_with_care(slmpm_peer peer, uint32_t stream, const void *buf, size_t len,
+			       int timeout_ms)
+{
+	struct endpoint *ep = endpoint_get(peer);
+	struct context *ctx;
+	int rc = 0;
+
+	if (!ep)
+		return endpoint_bad_handle(peer);
+	if (stream > SLMPM_STREAM_MAX || (!buf && len))
+		return bad_send("slmpm_send", stream);
+	if (!endpoint_lock(ep, peer))
+		return endpoint_bad_handle(peer);
+	ctx = ep->ctx; /* the peer may be gone, or another, when the wait is over */
+	if (!send_direct(ep, stream, buf, len, 0, 0))
+		rc = message_send_slowly(ep, stream, buf, len, timeout_ms);
+	context_unlock(ctx);
+	return rc;
+}
+
+int slmpm_send(slmpm_peer peer, uint32_t stream, const void *buf, size_t len, int timeout_ms)
+{
+	struct endpoint *ep = endpoint_get(peer);
+
+	if (UNLIKELY(!ep || stream > SLMPM_STREAM_MAX || (!buf && len) || ep->ctx->multiple))
+		return send_with_care(peer, stream, buf, len, timeout_ms);
+	if (LIKELY(send_direct(ep, stream, buf, len, 0, 0)))
+		return 0;
+	return message_send_slowly(ep, stream, buf, len, timeout_ms);
+}
+
+static COLD int sendv_slowly(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov,
+			     int n, const struct slmpm_how *how, slmpm_req *req)
+{
+	bool blocks = completion_blocks(how, req);
+	struct request stack = {.piece_count = 0}, *r = blocks ? &stack : request_new();
+	int rc;
+
+	if (!r)
+		return -SLMPM_ENOMEM;
+	rc = request_init(r, REQUEST_SEND, ep->ctx, ep, stream, iov, n);
+	r->result.imm = how ? how->imm : 0;
+	r->flags = how ? (uint8_t)(how->flags & SLMPM_MORE) : 0;
+	if (rc == 0 && blocks)
+		rc = in_the_way(ep) ? loan_open(ep) : message_await(r, how ? how->timeout_ms : -1);
+	else if (rc == 0 && (rc = completion_bind(r, how, req)) == 0)
+		rc = message_submit(r);
+	if (rc == 0 && req)
+		req->id = handle_id(r);
+	if (rc < 0 || blocks)
+		request_drop(r);
+	return rc;
+}
+
+/* One piece that is neither empty nor NULL. */
+static inline bool is_single(const struct slmpm_iov *iov, int n)
+{
+	return n == 1 && iov && iov->base && iov->len;
+}
+
+static inline bool send_short(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov,
+			      uint32_t imm, bool more)
+{
+	if (more && iov->len <= BUNDLE_MESSAGE_MAX)
+		return send_bundled(ep, wire_route(stream, imm), iov->base, iov->len);
+	return send_direct(ep, stream, iov->base, iov->len, imm, more ? FABRIC_MORE : 0);
+}
+
+/* Told to a counter or a queue, and done at once. 1, or 0: not this way. */
+static int send_told(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov,
+		     const struct slmpm_how *how)
+{
+	struct slmpm_done done = {
+		.len = iov->len,
+		.stream = stream,
+		.imm = how->imm,
+		.peer = {handle_id(ep)},
+		.op = SLMPM_OP_SEND,
+	};
+	struct told told;
+	int rc = completion_open(&told, ep->ctx, how, NULL);
+
+	if (rc < 0)
+		return rc;
+	if (!send_short(ep, stream, iov, how->imm, how->flags & SLMPM_MORE)) {
+		completion_undo(&told);
+		return 0;
+	}
+	completion_tell(ep->ctx, &told, &done);
+	return 1;
+}
+
+int message_sendv(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov, int n,
+		  const struct slmpm_how *how, slmpm_req *req)
+{
+	int rc = 0;
+
+	if (stream > SLMPM_STREAM_MAX)
+		return bad_send("slmpm_sendv", stream);
+	if (!req && is_single(iov, n) && completion_wanted(how))
+		rc = send_told(ep, stream, iov, how);
+	if (rc == 0)
+		rc = sendv_slowly(ep, stream, iov, n, how, req);
+	return rc < 0 ? rc : 0;
+}
+
+/* With flags or an end that are rare, or written for another version. */
+static int sendv_with_how(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, int n,
+			  const struct slmpm_how *how, slmpm_req *req)
+{
+	struct endpoint *ep = endpoint_get(peer);
+	struct slmpm_how full;
+	struct context *ctx;
+	int rc = message_how("slmpm_sendv", &full, how, SLMPM_MORE);
+
+	if (rc < 0)
+		return rc;
+	if (message_is_plain(&full))
+		return slmpm_sendv(peer, stream, iov, n, &full, req);
+	if (!ep || !endpoint_lock(ep, peer))
+		return endpoint_bad_handle(peer);
+	ctx = ep->ctx;
+	rc = message_sendv(ep, stream, iov, n, &full, req);
+	context_unlock(ctx);
+	return rc;
+}
+
+static NOINLINE int sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, int n,
+			  const struct slmpm_how *how, slmpm_req *req)
+{
+	struct endpoint *ep = endpoint_get(peer);
+	uint32_t imm = how ? how->imm : 0;
+	bool more, sent = false;
+	struct context *ctx;
+	int rc = 0;
+
+	if (UNLIKELY(!ep))
+		return endpoint_bad_handle(peer);
+	if (UNLIKELY(stream > SLMPM_STREAM_MAX))
+		return bad_send("slmpm_sendv", stream);
+	if (UNLIKELY(!message_is_plain(how)))
+		return sendv_with_how(peer, stream, iov, n, how, req);
+	if (UNLIKELY(!endpoint_lock(ep, peer)))
+		return endpoint_bad_handle(peer);
+	ctx = ep->ctx;
+	more = how && how->flags & SLMPM_MORE;
+	if (!req && is_single(iov, n))
+		sent = send_short(ep, stream, iov, imm, more);
+	if (!sent)
+		rc = sendv_slowly(ep, stream, iov, n, how, req);
+	context_unlock(ctx);
+	return rc;
+}
+
+static NOINLINE int add_long(struct bundle *b, const void *buf, size_t len)
+{
+	bundle_add(b, buf, len);
+	return 0;
+}
+
+int slmpm_sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, int n,
+		const struct slmpm_how *how, slmpm_req *req)
+{
+	struct endpoint *ep = endpoint_get(peer);
+
+	/*
+	 * In the middle of a burst this is all there is to do. Whatever calls another function is
+	 * kept out of here, so that no register has to be saved.
+	 */
+	if (ep && is_single(iov, n) && how && !req && how->size >= sizeof(*how) &&
+	    !((how->flags ^ SLMPM_MORE) | how->ctr.id | how->cq.id) && ep->direct &&
+	    !ep->ctx->multiple &&
+	    bundle_fits(&ep->bundle, wire_route(stream, how->imm), iov->len)) {
+		if (UNLIKELY(iov->len > COPY_SHORT))
+			return add_long(&ep->bundle, iov->base, iov->len);
+		copy_short(ep->bundle.at, iov->base, iov->len);
+		bundle_count(&ep->bundle, iov->len);
+		return 0;
+	}
+	return sendv(peer, stream, iov, n, how, req);
+}
