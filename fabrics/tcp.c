@@ -52,7 +52,7 @@ static int tcp_probe(struct fabric_caps *caps)
 	int segment = loopback_segment();
 	uint32_t best =
 		SEGMENTS_BEST * (segment > 4096 && segment < 65536 ? (uint32_t)segment : 65536);
-	struct mirror m;
+	struct twice m;
 	int rc;
 
 	*caps = (struct fabric_caps){
@@ -68,12 +68,12 @@ static int tcp_probe(struct fabric_caps *caps)
 		strcpy(caps->why_not, "no connection over loopback can be made here");
 		return segment;
 	}
-	rc = mirror_create(&m, "slmpm-probe", 4096);
+	rc = twice_create(&m, "slmpm-probe", 4096);
 	if (rc < 0) {
 		strcpy(caps->why_not, "no memory can be mapped twice here");
 		return rc;
 	}
-	mirror_destroy(&m);
+	twice_destroy(&m);
 	return 0;
 }
 

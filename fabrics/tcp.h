@@ -18,7 +18,7 @@
 #include <stdatomic.h>
 
 #include "fabrics/fabric.h"
-#include "shm/mirror.h"
+#include "shm/twice.h"
 #include "shm/ring.h"
 
 #define TCP_HEADER   (RING_WORD + FABRIC_HEAD_SIZE)
@@ -42,7 +42,7 @@ struct tcp_domain {
 
 /* What arrives. */
 struct tcp_inlet {
-	struct mirror memory;
+	struct twice memory;
 	struct ring_reader reader; /* of packets handed out: its totals and their publication */
 	_Atomic uint64_t arrived;  /* what it takes for the peer's total: complete frames */
 	_Atomic uint64_t told;     /* where it publishes its own */

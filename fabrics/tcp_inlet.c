@@ -33,7 +33,7 @@ int tcp_inlet_open(struct tcp_link *l)
 		.batch = publication_batch(&shape, c),
 	};
 	size_t bytes = (size_t)shape.segments * shape.segment_size;
-	int rc = setup.bits ? mirror_create(&in->memory, "slmpm-ring", bytes + SLACK) : -ENOMEM;
+	int rc = setup.bits ? twice_create(&in->memory, "slmpm-ring", bytes + SLACK) : -ENOMEM;
 
 	if (rc < 0) {
 		free(setup.bits);
@@ -52,7 +52,7 @@ int tcp_inlet_open(struct tcp_link *l)
 void tcp_inlet_close(struct tcp_link *l)
 {
 	if (!l->base.domain->forked) /* a child has no such mapping */
-		mirror_destroy(&l->in.memory);
+		twice_destroy(&l->in.memory);
 	free(l->in.reader.done);
 	l->in.reader.done = NULL;
 }

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "shm/mirror.h"
+#include "shm/twice.h"
 #include "tests/lib/actor.h"
 #include "tests/lib/child.h"
 
@@ -22,10 +22,10 @@ static void both_halves_are_one(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		struct mirror m;
+		struct twice m;
 		unsigned char *at;
 
-		assert_int_equal(mirror_create(&m, "slmpm-test", sizes[i]), 0);
+		assert_int_equal(twice_create(&m, "slmpm-test", sizes[i]), 0);
 		assert_true(m.size >= sizes[i] && m.size < sizes[i] + (size_t)getpagesize());
 		at = m.base;
 		for (size_t j = 0; j < m.size; j++)
@@ -33,25 +33,25 @@ static void both_halves_are_one(void **state)
 		actor_fill(at + m.size / 2, i, m.size); /* over the seam */
 		assert_true(actor_filled(at + m.size / 2, i, m.size));
 		assert_memory_equal(at, at + m.size, m.size);
-		mirror_destroy(&m);
-		mirror_destroy(&m);
+		twice_destroy(&m);
+		twice_destroy(&m);
 	}
 }
 
 static void nothing_stays(void **state)
 {
 	int descriptors = actor_descriptors(), mappings = actor_mappings();
-	struct mirror m;
+	struct twice m;
 
 	(void)state;
-	assert_int_equal(mirror_create(&m, "slmpm-test", 8192), 0);
+	assert_int_equal(twice_create(&m, "slmpm-test", 8192), 0);
 	assert_int_equal(actor_descriptors(), descriptors);
 	assert_int_equal(actor_mappings(), mappings + 2);
-	mirror_destroy(&m);
+	twice_destroy(&m);
 	assert_int_equal(actor_mappings(), mappings);
-	assert_true(mirror_create(&m, "slmpm-test", (size_t)1 << 60) < 0);
+	assert_true(twice_create(&m, "slmpm-test", (size_t)1 << 60) < 0);
 	assert_null(m.base);
-	mirror_destroy(&m);
+	twice_destroy(&m);
 	assert_int_equal(actor_descriptors(), descriptors);
 	assert_int_equal(actor_mappings(), mappings);
 }
@@ -65,16 +65,16 @@ static int look(void *at)
 static void a_child_has_none(void **state)
 {
 	const char *emulator = getenv("SLMPM_EMULATOR");
-	struct mirror m;
+	struct twice m;
 
 	(void)state;
 	if (emulator && *emulator) {
 		print_message("an emulator need not know what a fork is to leave out\n");
 		skip();
 	}
-	assert_int_equal(mirror_create(&m, "slmpm-test", 8192), 0);
+	assert_int_equal(twice_create(&m, "slmpm-test", 8192), 0);
 	assert_true(child_run(look, m.base, 20) != 0);
-	mirror_destroy(&m);
+	twice_destroy(&m);
 }
 
 int main(void)

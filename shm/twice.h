@@ -3,18 +3,18 @@
  * Private memory that is mapped twice in a row: what begins before its end goes on at its beginning,
  * in one piece.
  */
-#ifndef SHM_MIRROR_H
-#define SHM_MIRROR_H
+#ifndef SHM_TWICE_H
+#define SHM_TWICE_H
 
 #include <stddef.h>
 
-struct mirror {
+struct twice {
 	void *base;  /* 2 * size bytes of addresses */
 	size_t size; /* bytes of memory: whole pages */
 };
 
 /* At least SIZE bytes. A negative errno leaves M empty: destroying it does nothing. */
-int mirror_create(struct mirror *m, const char *label, size_t size);
-void mirror_destroy(struct mirror *m);
+int twice_create(struct twice *m, const char *label, size_t size);
+void twice_destroy(struct twice *m);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "shm/mirror.h"
+#include "shm/twice.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 
 #include "shm/mapping.h"
 
-static int map_twice(struct mirror *m, int fd, size_t size)
+static int map_twice(struct twice *m, int fd, size_t size)
 {
 	unsigned char *base =
 		mmap(NULL, 2 * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -30,17 +30,17 @@ static int map_twice(struct mirror *m, int fd, size_t size)
 	/* A forked child shares no stream with us; a core dump needs none of it. */
 	(void)madvise(base, 2 * size, MADV_DONTFORK);
 	(void)madvise(base, 2 * size, MADV_DONTDUMP);
-	*m = (struct mirror){.base = base, .size = size};
+	*m = (struct twice){.base = base, .size = size};
 	return 0;
 }
 
-int mirror_create(struct mirror *m, const char *label, size_t size)
+int twice_create(struct twice *m, const char *label, size_t size)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct mapping once;
 	int rc;
 
-	*m = (struct mirror){0};
+	*m = (struct twice){0};
 	size = (size + page - 1) / page * page;
 	rc = mapping_create(&once, label, size); /* its pages present */
 	if (rc < 0)
@@ -50,9 +50,9 @@ int mirror_create(struct mirror *m, const char *label, size_t size)
 	return rc;
 }
 
-void mirror_destroy(struct mirror *m)
+void twice_destroy(struct twice *m)
 {
 	if (m->base)
 		munmap(m->base, 2 * m->size);
-	*m = (struct mirror){0};
+	*m = (struct twice){0};
 }
