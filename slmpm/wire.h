@@ -88,10 +88,10 @@ enum wire_opcode {
 /* Of a bond, beside those (slmpm/bond/bond_parts.h); without payload. */
 enum wire_bond {
 	WIRE_BOND_ACK = 250,     /* packets received; 1: answer with your own */
-	WIRE_BOND_SWITCH = 251,  /* path; packets sent before */
-	WIRE_BOND_RESUME = 252,  /* packets received; round; a bit for each path lost */
+	WIRE_BOND_SWITCH = 251,  /* path; packets sent before; the path's life */
+	WIRE_BOND_RESUME = 252,  /* packets received; round; paths lost: 4 bits, 15 for each life */
 	WIRE_BOND_RESTART = 253, /* packets sent before; round; part of it */
-	WIRE_BOND_LOST = 254,    /* a bit for each path lost */
+	WIRE_BOND_LOST = 254,    /* paths lost */
 };
 
 #define WIRE_LENGTH_MASK    ((UINT64_C(1) << 48) - 1)

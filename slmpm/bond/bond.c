@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A bond as a fabric: the table of functions that the core calls, and how paths join. A pair with a
- * single link never passes through here.
+ * A bond as a fabric: the table of functions that the core calls. A pair with a single link never
+ * passes through here.
  */
 #include "slmpm/bond/bond.h"
 
@@ -10,9 +10,6 @@
 #include <string.h>
 
 #include "slmpm/bond/bond_parts.h"
-
-#define MARGIN      1024 /* fabrics carve their heads out of the same ring's quarter */
-#define MARGIN_FROM 16384
 
 static struct bond *bond_of(const struct fabric_link *link)
 {
@@ -37,7 +34,7 @@ static COLD void refresh_counts(struct bond *b)
 {
 	struct fabric_counts *c = &b->base.counts;
 
-	memset(c, 0, sizeof(*c));
+	*c = b->past;
 	for (int i = 0; i < BOND_PATHS; i++) {
 		const struct bond_path *p = &b->paths[i];
 		const struct fabric_counts *one = p->port ? &p->port->counts : NULL;
@@ -78,7 +75,7 @@ static COLD int flush(struct bond *b)
 		staged |= rc != 1;
 	}
 	refresh_counts(b);
-	if (!bond_up(&b->base))
+	if (!bond_up(&b->base) && !b->hope)
 		return -EPIPE;
 	return staged || bond_has_backlog(b) ? -EAGAIN : 1;
 }
@@ -262,78 +259,6 @@ const struct fabric bond_fabric = {
 };
 
 /* ---- paths ---------------------------------------------------------------------------------- */
-
-/* Both ends must find the same, each from its ring and the other's. */
-static uint32_t longest(uint32_t payload_max)
-{
-	return payload_max < MARGIN_FROM ? payload_max : payload_max - MARGIN;
-}
-
-static void join(struct bond *b, struct bond_path *p, const struct fabric *fabric,
-		 struct fabric_link *port)
-{
-	struct bond_domain *d = (struct bond_domain *)b->base.domain;
-
-	p->fabric = fabric;
-	p->port = port;
-	p->state = PATH_UP;
-	if (fabric->reg && !b->memory && (!d->memory || d->memory == port->domain)) {
-		b->memory = p;
-		d->memory = port->domain;
-	}
-}
-
-int bond_open(struct fabric_link *link, uint64_t log, const struct fabric *fabric,
-	      struct fabric_link *port)
-{
-	struct bond_domain *d = (struct bond_domain *)link->domain;
-	struct bond *b = bond_of(link);
-	uint64_t packets;
-	int rc;
-
-	link->payload_max = longest(port->payload_max);
-	link->payload_max_in = longest(port->payload_max_in);
-	packets = 4 * bond_entry_size(link->payload_max);
-	rc = bond_log_open(&b->out.log, log > packets ? log : packets);
-	if (rc < 0)
-		return rc;
-	b->turn = BOND_ASIDE;
-	b->out.wanted = -1;
-	join(b, &b->paths[0], fabric, port);
-	b->paths[0].begun = true;
-	b->next = d->bonds;
-	d->bonds = b;
-	return 0;
-}
-
-int bond_add(struct fabric_link *link, uint32_t path, const struct fabric *fabric,
-	     struct fabric_link *port)
-{
-	struct fabric_wr held = {.op = FABRIC_HOLD_BACK};
-	struct bond *b = bond_of(link);
-	struct bond_path *p;
-
-	if (path >= BOND_PATHS || b->paths[path].port)
-		return -EINVAL;
-	held.length = b->out.held;
-	if (port->payload_max < link->payload_max || port->payload_max_in < link->payload_max_in ||
-	    (held.length && fabric->post(port, &held) != 1))
-		return -EMSGSIZE;
-	p = &b->paths[path];
-	join(b, p, fabric, port);
-	if (p->told) /* meanwhile */
-		bond_path_lost(b, p, false, "the peer has lost it");
-	return 0;
-}
-
-void bond_deny(struct fabric_link *link, uint32_t path)
-{
-	struct bond *b = bond_of(link);
-
-	bond_paths_told(b, UINT64_C(1) << path);
-	b->owes |= OWE_LOST;
-	b->busy = true;
-}
 
 int bond_use(struct fabric_link *link, uint32_t path)
 {

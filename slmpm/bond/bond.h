@@ -13,7 +13,15 @@ struct fabric;
 struct fabric_domain;
 struct fabric_link;
 
-#define BOND_PATHS 4 /* links of a pair, in its whole life */
+#define BOND_PATHS 4     /* places for links of a pair */
+#define BOND_LIVES 32767 /* of each */
+
+enum bond_state {
+	PATH_NONE,
+	PATH_UP,
+	PATH_SHUT, /* takes nothing more; what came before is still to be read */
+	PATH_LOST, /* and has been */
+};
 
 /* A bond's table; address, connect and alloc it has none: its paths are connected when they come. */
 extern const struct fabric bond_fabric;
@@ -27,14 +35,27 @@ int bond_open(struct fabric_link *link, uint64_t log, const struct fabric *fabri
  * -EINVAL: no such number, or in use; -EMSGSIZE: its packets are shorter than those before. */
 int bond_add(struct fabric_link *link, uint32_t path, const struct fabric *fabric,
 	     struct fabric_link *port);
-/* It will never come here; the peer may have it already. */
+/* It will not come here; the peer may have it already. */
 void bond_deny(struct fabric_link *link, uint32_t path);
+/* The next to be added as PATH is its LIFE-th link, from 0, once both ends have said so. -EBUSY: of the
+ * one before not all has been read; -EINVAL: no such number, or LIFE is over. */
+int bond_expect(struct fabric_link *link, uint32_t path, uint32_t life);
+/* ON: with all links lost the bond goes on, for another may come. */
+void bond_hope(struct fabric_link *link, bool on);
 /* The next packets go by PATH; -ENOENT where it is not up. */
 int bond_use(struct fabric_link *link, uint32_t path);
 
 /* A bit for each path that is up; and that has ever been. */
 uint32_t bond_up(const struct fabric_link *link);
 uint32_t bond_known(const struct fabric_link *link);
+enum bond_state bond_state(const struct fabric_link *link, uint32_t path);
+uint32_t bond_life(const struct fabric_link *link, uint32_t path);
+/* Why it was lost last; NULL where it never was. */
+const char *bond_reason(const struct fabric_link *link, uint32_t path);
+/* Has the state of any path in DOMAIN changed since this was last asked? */
+bool bond_news(struct fabric_domain *domain);
+/* Payload bytes that have been given to the bond, or handed out by it. */
+uint64_t bond_moved(const struct fabric_link *link);
 /* By which packets go out now. */
 uint32_t bond_path(const struct fabric_link *link);
 /* A path's own link, for its counts and reasons; NULL where there is none. */

@@ -10,6 +10,8 @@
  *
  * What comes by a path whose part has not begun in the present round is of a former one, and is
  * dropped: RESTART sends it again. So each packet is delivered exactly once and in order.
+ *
+ * A path that is lost may come again, as the next of its lives: what is said of an earlier one is old.
  */
 #ifndef SLMPM_BOND_PARTS_H
 #define SLMPM_BOND_PARTS_H
@@ -23,17 +25,11 @@
 #define BOND_ASIDE 8  /* polls between looks at paths that carry no packets at present */
 #define BOND_TURN  64 /* the bond's own packets, or dropped ones, of a path in one poll */
 
-enum bond_state {
-	PATH_NONE,
-	PATH_UP,
-	PATH_SHUT, /* takes nothing more; what came before is still to be read */
-	PATH_LOST, /* and has been */
-};
-
 struct bond_path {
 	const struct fabric *fabric;
 	struct fabric_link *port;
 	enum bond_state state;
+	uint32_t life;       /* as bond_expect has said */
 	bool told;           /* the peer has said that it is lost: this side may never notice */
 	bool begun;          /* its part of the present round */
 	bool gone;           /* disconnected already */
@@ -91,12 +87,15 @@ struct bond {
 	bool armed;
 	uint8_t turn;
 	uint8_t owes;
-	uint8_t lost; /* paths, a bit each */
+	uint8_t lost;   /* paths that have been lost, a bit each */
+	bool hope;      /* and when all are, others may come */
+	uint32_t links; /* that may have joined, or may join yet */
 	struct bond_path paths[BOND_PATHS];
 	struct bond_out out;
 	struct bond_in in;
-	struct bond_path *memory; /* whose fabric has memory operations; never another */
-	_Atomic bool memory_lost; /* read beside, by an engine */
+	struct bond_path *memory;  /* whose fabric has memory operations; never another */
+	_Atomic bool memory_lost;  /* read beside, by an engine */
+	struct fabric_counts past; /* of links that have made room for others */
 	char reasons[256];
 };
 
@@ -104,6 +103,7 @@ struct bond_domain {
 	struct fabric_domain base;
 	struct bond *bonds;
 	struct fabric_domain *memory;
+	bool news; /* a path has joined, or is lost */
 };
 
 static inline uint32_t bond_index(const struct bond *b, const struct bond_path *p)
@@ -122,14 +122,23 @@ int bond_path_say(struct bond *b, struct bond_path *p, uint8_t kind, uint64_t a,
 int bond_say(struct bond *b, uint8_t kind, uint64_t a, uint64_t c, uint64_t d);
 /* It takes nothing more; DRAINED: nor is there anything left to read. */
 void bond_path_lost(struct bond *b, struct bond_path *p, bool drained, const char *why);
-/* The peer says so of these. */
-void bond_paths_told(struct bond *b, uint64_t mask);
 /* Disconnects one that is lost, once the core has no arrival of it any more. */
 void bond_path_leave(struct bond *b, struct bond_path *p);
 /* All are lost: -EPIPE, with the reasons; else 0. */
 int bond_is_lost(struct bond *b);
 /* -EPROTO, for good. */
 int bond_poison(struct bond *b, const char *violation);
+
+/* ---- bond_join.c ---- */
+
+/* Which are lost, in which life: for the peer. 4 bits, then 15 for each. */
+uint64_t bond_losses(const struct bond *b);
+/* The peer says so: false, nobody says that. */
+bool bond_told(struct bond *b, uint64_t losses);
+static inline void bond_tell(struct bond *b)
+{
+	((struct bond_domain *)b->base.domain)->news = true;
+}
 
 /* ---- bond_send.c ---- */
 

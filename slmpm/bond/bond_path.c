@@ -63,6 +63,7 @@ static void shut(struct bond *b, struct bond_path *p, const char *why)
 {
 	uint32_t index = bond_index(b, p);
 
+	bond_tell(b);
 	p->state = PATH_SHUT;
 	p->reason = why ? why : "it is lost";
 	b->lost |= (uint8_t)(1u << index);
@@ -83,28 +84,13 @@ COLD void bond_path_lost(struct bond *b, struct bond_path *p, bool drained, cons
 		shut(b, p, why);
 	if (p->state != PATH_SHUT || !drained)
 		return;
+	bond_tell(b);
 	p->state = PATH_LOST;
 	p->lands = false;
 	/* Also when it was by this one that RESUME went, or RESTART was to come. */
 	if (b->in.waiting || bond_index(b, p) == b->in.path)
 		bond_await_restart(b);
 	bond_path_leave(b, p);
-}
-
-void bond_paths_told(struct bond *b, uint64_t mask)
-{
-	for (uint32_t i = 0; i < BOND_PATHS; i++) {
-		struct bond_path *p = &b->paths[i];
-
-		if (!(mask >> i & 1))
-			continue;
-		if (p->state == PATH_NONE && !p->told && i == b->in.path)
-			bond_await_restart(b); /* it has not even come here */
-		p->told = true;
-		b->lost |= (uint8_t)(1u << i);
-		if (p->state == PATH_UP)
-			bond_path_lost(b, p, false, "the peer has lost it");
-	}
 }
 
 static void give_reasons(struct bond *b)
@@ -114,7 +100,7 @@ static void give_reasons(struct bond *b)
 	for (uint32_t i = 0; i < BOND_PATHS; i++) {
 		const struct bond_path *p = &b->paths[i];
 
-		if (p->state == PATH_NONE || at >= sizeof(b->reasons))
+		if (!p->reason || at >= sizeof(b->reasons))
 			continue;
 		at += (size_t)snprintf(b->reasons + at, sizeof(b->reasons) - at, "%slink %u: %s",
 				       at ? "; " : "", i, p->reason);
@@ -127,6 +113,8 @@ int bond_is_lost(struct bond *b)
 	for (uint32_t i = 0; i < BOND_PATHS; i++)
 		if (b->paths[i].state == PATH_UP || b->paths[i].state == PATH_SHUT)
 			return 0;
+	if (b->hope)
+		return 0;
 	if (!b->base.lost)
 		give_reasons(b);
 	return -EPIPE;

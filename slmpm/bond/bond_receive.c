@@ -38,13 +38,13 @@ static bool is_next(const struct bond *b, const struct bond_path *p)
 static bool take_switch(struct bond *b, struct bond_path *p, const uint64_t *head)
 {
 	if (PEER_FAULT(head[0] >= BOND_PATHS || head[0] == bond_index(b, p) ||
-		       head[1] != b->in.received))
+		       head[1] != b->in.received || head[2] > b->paths[head[0]].life))
 		return false;
 	p->begun = false;
 	b->in.path = (uint32_t)head[0];
 	b->in.part++;
 	p = &b->paths[head[0]];
-	if (p->state == PATH_LOST || (p->state == PATH_NONE && p->told))
+	if (p->state == PATH_LOST || (p->state == PATH_NONE && p->told) || p->life != head[2])
 		bond_await_restart(b);
 	return !p->begun || is_next(b, p);
 }
@@ -71,18 +71,7 @@ static bool take_restart(struct bond *b, struct bond_path *p, const uint64_t *he
 
 static bool take_resume(struct bond *b, const uint64_t *head)
 {
-	if (PEER_FAULT(!head[1] || !head[2] || head[2] >> BOND_PATHS))
-		return false;
-	bond_paths_told(b, head[2]);
-	return bond_resumed(b, head[0], head[1]);
-}
-
-static bool take_lost(struct bond *b, const uint64_t *head)
-{
-	if (PEER_FAULT(!head[0] || head[0] >> BOND_PATHS))
-		return false;
-	bond_paths_told(b, head[0]);
-	return true;
+	return !PEER_FAULT(!head[1]) && bond_told(b, head[2]) && bond_resumed(b, head[0], head[1]);
 }
 
 static int take_own(struct bond *b, struct bond_path *p, const struct fabric_arrival *a)
@@ -105,7 +94,7 @@ static int take_own(struct bond *b, struct bond_path *p, const struct fabric_arr
 	case WIRE_BOND_SWITCH: sound = take_switch(b, p, a->head); break;
 	case WIRE_BOND_RESUME: sound = take_resume(b, a->head); break;
 	case WIRE_BOND_RESTART: sound = take_restart(b, p, a->head); break;
-	default: sound = take_lost(b, a->head);
+	default: sound = bond_told(b, a->head[0]);
 	}
 	return sound ? 0 : bond_poison(b, rules[a->kind - WIRE_BOND_ACK]);
 }

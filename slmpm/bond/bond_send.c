@@ -50,7 +50,7 @@ bool bond_resumed(struct bond *b, uint64_t n, uint64_t round)
 	struct bond_out *o = &b->out;
 
 	/* One goes with each path lost; two, where it had not heard of the path before. */
-	if (PEER_FAULT(n > o->reached || round > 2 * BOND_PATHS))
+	if (PEER_FAULT(n > o->reached || round > 2 * b->links))
 		return false;
 	if (round <= o->round) /* overtaken by a later one */
 		return true;
@@ -75,9 +75,9 @@ static int say_owed(struct bond *b)
 	int rc = 0;
 
 	if (loss & OWE_RESUME)
-		rc = bond_say(b, WIRE_BOND_RESUME, b->in.received, b->in.round, b->lost);
+		rc = bond_say(b, WIRE_BOND_RESUME, b->in.received, b->in.round, bond_losses(b));
 	else if (loss)
-		rc = bond_say(b, WIRE_BOND_LOST, b->lost, 0, 0);
+		rc = bond_say(b, WIRE_BOND_LOST, bond_losses(b), 0, 0);
 	if (rc == 1)
 		b->owes &= (uint8_t)~loss;
 	if (rc < 0 || !total)
@@ -98,7 +98,7 @@ static int change_path(struct bond *b)
 	if (o->wanted < 0 || (uint32_t)o->wanted == o->path || bond_has_backlog(b))
 		return 0;
 	rc = bond_path_say(b, &b->paths[o->path], WIRE_BOND_SWITCH, (uint64_t)o->wanted, o->sent,
-			   0);
+			   b->paths[o->wanted].life);
 	if (rc != 1)
 		return rc;
 	o->path = (uint32_t)o->wanted;
@@ -220,7 +220,7 @@ static int make_room(struct bond *b, uint32_t length)
 
 static COLD int all_lost(const struct bond *b)
 {
-	return bond_up(&b->base) ? 0 : -EPIPE;
+	return bond_up(&b->base) || b->hope ? 0 : -EPIPE;
 }
 
 int bond_send(struct bond *b, const struct fabric_wr *wr)

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How paths join a bond, are denied, and come anew. A path's place has one life after the other:
+ * both ends empty it before the next begins, and what is said of an earlier one counts no more.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/bond/bond_parts.h"
+
+#define MARGIN      1024 /* fabrics carve their heads out of the same ring's quarter */
+#define MARGIN_FROM 16384
+
+#define LIFE_BITS 15
+#define LIFE_MASK ((UINT64_C(1) << LIFE_BITS) - 1)
+_Static_assert(BOND_LIVES == LIFE_MASK && BOND_PATHS * (LIFE_BITS + 1) == 64, "one word");
+
+static struct bond *bond_of(const struct fabric_link *link)
+{
+	return (struct bond *)(uintptr_t)link;
+}
+
+/* Both ends must find the same, each from its ring and the other's. */
+static uint32_t longest(uint32_t payload_max)
+{
+	return payload_max < MARGIN_FROM ? payload_max : payload_max - MARGIN;
+}
+
+static void join(struct bond *b, struct bond_path *p, const struct fabric *fabric,
+		 struct fabric_link *port)
+{
+	struct bond_domain *d = (struct bond_domain *)b->base.domain;
+
+	p->fabric = fabric;
+	p->port = port;
+	p->state = PATH_UP;
+	bond_tell(b);
+	if (fabric->reg && !b->memory && (!d->memory || d->memory == port->domain)) {
+		b->memory = p;
+		d->memory = port->domain;
+	}
+}
+
+int bond_open(struct fabric_link *link, uint64_t log, const struct fabric *fabric,
+	      struct fabric_link *port)
+{
+	struct bond_domain *d = (struct bond_domain *)link->domain;
+	struct bond *b = bond_of(link);
+	uint64_t packets;
+	int rc;
+
+	link->payload_max = longest(port->payload_max);
+	link->payload_max_in = longest(port->payload_max_in);
+	packets = 4 * bond_entry_size(link->payload_max);
+	rc = bond_log_open(&b->out.log, log > packets ? log : packets);
+	if (rc < 0)
+		return rc;
+	b->turn = BOND_ASIDE;
+	b->out.wanted = -1;
+	b->links = BOND_PATHS;
+	join(b, &b->paths[0], fabric, port);
+	b->paths[0].begun = true;
+	b->next = d->bonds;
+	d->bonds = b;
+	return 0;
+}
+
+int bond_add(struct fabric_link *link, uint32_t path, const struct fabric *fabric,
+	     struct fabric_link *port)
+{
+	struct fabric_wr held = {.op = FABRIC_HOLD_BACK};
+	struct bond *b = bond_of(link);
+	struct bond_path *p;
+
+	if (path >= BOND_PATHS || b->paths[path].port)
+		return -EINVAL;
+	held.length = b->out.held;
+	if (port->payload_max < link->payload_max || port->payload_max_in < link->payload_max_in ||
+	    (held.length && fabric->post(port, &held) != 1))
+		return -EMSGSIZE;
+	p = &b->paths[path];
+	join(b, p, fabric, port);
+	b->busy = true; /* it may be the first one left */
+	if (p->told)    /* meanwhile */
+		bond_path_lost(b, p, false, "the peer has lost it");
+	return 0;
+}
+
+/* ---- losses --------------------------------------------------------------------------------- */
+
+uint64_t bond_losses(const struct bond *b)
+{
+	uint64_t word = b->lost;
+
+	for (uint32_t i = 0; i < BOND_PATHS; i++) {
+		const struct bond_path *p = &b->paths[i];
+		bool over = p->told || p->state == PATH_SHUT || p->state == PATH_LOST;
+
+		/* Of one that has come anew the peer knows; that there was a loss, it may not. */
+		if (b->lost >> i & 1)
+			word |= (uint64_t)(over || !p->life ? p->life : p->life - 1)
+				<< (BOND_PATHS + i * LIFE_BITS);
+	}
+	return word;
+}
+
+static void told(struct bond *b, uint32_t i)
+{
+	struct bond_path *p = &b->paths[i];
+
+	if (p->state == PATH_NONE && !p->told && i == b->in.path && !b->in.waiting)
+		bond_await_restart(b); /* it has not even come here */
+	p->told = true;
+	b->lost |= (uint8_t)(1u << i);
+	if (p->state == PATH_UP)
+		bond_path_lost(b, p, false, "the peer has lost it");
+}
+
+bool bond_told(struct bond *b, uint64_t losses)
+{
+	uint64_t lives = losses >> BOND_PATHS;
+	uint32_t mask = losses & ((1u << BOND_PATHS) - 1);
+
+	if (PEER_FAULT(!mask))
+		return false;
+	for (uint32_t i = 0; i < BOND_PATHS; i++, lives >>= LIFE_BITS) {
+		uint64_t life = lives & LIFE_MASK;
+
+		if (PEER_FAULT(mask >> i & 1 ? life == BOND_LIVES : life))
+			return false;
+		/* A later one has been denied before it was expected here. */
+		if ((mask >> i & 1) && life >= b->paths[i].life)
+			told(b, i);
+	}
+	return true;
+}
+
+void bond_deny(struct fabric_link *link, uint32_t path)
+{
+	struct bond *b = bond_of(link);
+
+	told(b, path);
+	b->owes |= OWE_LOST;
+	b->busy = true;
+}
+
+/* ---- anew ----------------------------------------------------------------------------------- */
+
+static void add_up(struct fabric_counts *to, const struct fabric_counts *from)
+{
+	to->produced += from->produced;
+	to->consumed_seen += from->produced; /* nothing is under way any more */
+	to->read += from->read;
+	to->consumed += from->read;
+	to->in_produced_seen += from->read;
+	to->remote_writes += from->remote_writes;
+	to->remote_reads += from->remote_reads;
+	to->produced_publications += from->produced_publications;
+	to->bells += from->bells;
+	for (int i = 0; i < FABRIC_CAUSES; i++)
+		to->publications[i] += from->publications[i];
+}
+
+static bool is_over(struct bond *b, struct bond_path *p)
+{
+	if (p->state == PATH_UP || p->state == PATH_SHUT || p == b->memory)
+		return false;
+	return !p->port || p->gone;
+}
+
+int bond_expect(struct fabric_link *link, uint32_t path, uint32_t life)
+{
+	struct bond *b = bond_of(link);
+	struct bond_path *p = path < BOND_PATHS ? &b->paths[path] : NULL;
+
+	/* The first one of a place that nobody has spoken of. */
+	if (p && life == p->life && p->state == PATH_NONE && !p->told)
+		return 0;
+	if (!p || life <= p->life || life >= BOND_LIVES)
+		return -EINVAL;
+	if (p->state == PATH_UP) /* the peer would not begin anew otherwise */
+		told(b, path);
+	if (!is_over(b, p))
+		return -EBUSY;
+	if (p->port) {
+		add_up(&b->past, &p->port->counts);
+		free(p->port);
+	}
+	*p = (struct bond_path){.life = life, .reason = p->reason};
+	b->links++;
+	return 0;
+}
+
+void bond_hope(struct fabric_link *link, bool on)
+{
+	struct bond *b = bond_of(link);
+
+	b->hope = on;
+}
+
+/* ---- as told -------------------------------------------------------------------------------- */
+
+enum bond_state bond_state(const struct fabric_link *link, uint32_t path)
+{
+	return path < BOND_PATHS ? bond_of(link)->paths[path].state : PATH_NONE;
+}
+
+uint32_t bond_life(const struct fabric_link *link, uint32_t path)
+{
+	return path < BOND_PATHS ? bond_of(link)->paths[path].life : 0;
+}
+
+const char *bond_reason(const struct fabric_link *link, uint32_t path)
+{
+	return path < BOND_PATHS ? bond_of(link)->paths[path].reason : NULL;
+}
+
+bool bond_news(struct fabric_domain *domain)
+{
+	struct bond_domain *d = (struct bond_domain *)domain;
+	bool news = d->news;
+
+	d->news = false;
+	return news;
+}
+
+uint64_t bond_moved(const struct fabric_link *link)
+{
+	const struct bond *b = bond_of(link);
+	uint64_t moved = b->out.log.head;
+
+	for (uint32_t i = 0; i < BOND_PATHS; i++)
+		if (b->paths[i].port)
+			moved += b->paths[i].port->counts.read *
+				 b->paths[i].port->domain->config.segment_size;
+	return moved;
+}
