@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The selector's table (mode.h): conditions, rules in the order in which they count, links. */
+#include "slmpm/mode.h"
+
+#include <stddef.h>
+
+/* ---- conditions ----------------------------------------------------------------------------- */
+
+enum condition {
+	RINGWARD = 1 << 0, /* through the ring is asked for; ... */
+	AROUND = 1 << 1,   /* ... or past it */
+	WISHED = 1 << 2,   /* by flags */
+	WAITS = 1 << 3,    /* the caller */
+	ASLEEP = 1 << 4,   /* nobody would see in time that a message is not fetched */
+	ALWAYS = 1 << 5,   /* a setting wants the longer way */
+	LONG = 1 << 6,     /* there is a longer way, and it is long enough for that */
+	BULK = 1 << 7,     /* long enough to leave the ring */
+	SMALL = 1 << 8,    /* short enough to come to it */
+	ENGINED = 1 << 9,  /* there is an engine, and it is long enough for that */
+	FULL = 1 << 10,    /* ring */
+	LIGHT = 1 << 11,
+	QUEUED = 1 << 12, /* transmit queue */
+	BUSY = 1 << 13,   /* engine */
+	BEHIND = 1 << 14, /* something else must be done before */
+	KNOWN = 1 << 15,  /* what both ways cost */
+	LESS = 1 << 16,   /* the longer one costs less */
+	TRIAL = 1 << 17,  /* one of them is to be tried */
+};
+
+#define BIT(way)   (1u << (way))
+#define DIRECT     (BIT(MODE_COPY) | BIT(MODE_SHARED) | BIT(MODE_ENGINE))
+#define PAST_RING  (BIT(MODE_FETCHED) | DIRECT)
+#define IN_RING    (BIT(MODE_PACKETS) | BIT(MODE_REQUEST))
+#define WISH(name) (SLMPM_BY_##name + 1)
+
+static uint32_t when(bool holds, enum condition c)
+{
+	return holds ? (uint32_t)c : 0;
+}
+
+static uint32_t of_request(const struct mode_ask *a, uint32_t ways, const struct mode_limits *l)
+{
+	uint64_t longer = a->op == MODE_SEND ? l->fetch : l->share;
+	uint32_t way = BIT(a->op == MODE_SEND ? MODE_FETCHED : MODE_SHARED);
+
+	return when(a->wish, WISHED) | when(a->waits, WAITS) | when(a->always, ALWAYS) |
+	       when(ways & way && a->size >= longer, LONG) | when(a->size >= l->bulk, BULK) |
+	       when(a->size <= l->small, SMALL) |
+	       when(ways & BIT(MODE_ENGINE) && a->size >= l->engine, ENGINED);
+}
+
+static uint32_t of_link(const struct mode_ask *a, const struct mode_view *v,
+			const struct mode_limits *l)
+{
+	uint64_t used = v->segments ? v->unread * 100 / v->segments : 0;
+	bool known = v->cost[0] && v->cost[1];
+
+	return when(used >= l->ring, FULL) | when(used <= l->light, LIGHT) |
+	       when(v->queue > l->queue, QUEUED) | when(v->dma > l->dma, BUSY) |
+	       when(a->eager && v->sleeps, ASLEEP) | when(v->behind, BEHIND) | when(known, KNOWN) |
+	       when(known && v->cost[1] <= v->cost[0], LESS) | when(v->trial, TRIAL);
+}
+
+/* ---- rules ---------------------------------------------------------------------------------- */
+
+enum { SENDS = 1 << MODE_SEND, PUTS = 1 << MODE_PUT, GETS = 1 << MODE_GET };
+#define MOVES     (PUTS | GETS)
+#define ONE_SIDED (MOVES | 1 << MODE_ATOMIC)
+#define ASKED     SLMPM_REASON_NONE /* what was asked for: by the call or by a wish */
+
+/* The first of which all `when` hold, none of `unless`, and whose way there is. */
+struct rule {
+	uint8_t ops;
+	uint32_t when, unless;
+	uint8_t way, reason;
+};
+
+/* clang-format off */
+static const struct rule rules[] = {
+	/* A message, through the ring: */
+	{ SENDS, RINGWARD | ALWAYS | LONG, ASLEEP | WISHED, MODE_FETCHED, SLMPM_REASON_SETTING },
+	{ SENDS, RINGWARD | FULL | BULK, ASLEEP, MODE_FETCHED, SLMPM_REASON_RING },
+	{ SENDS, RINGWARD | QUEUED | BULK, ASLEEP, MODE_FETCHED, SLMPM_REASON_QUEUE },
+	{ SENDS, RINGWARD | LONG | LESS, ASLEEP | WISHED | TRIAL, MODE_FETCHED, SLMPM_REASON_FASTER },
+	{ SENDS, RINGWARD | LONG | TRIAL, ASLEEP | WISHED | LESS, MODE_FETCHED, SLMPM_REASON_TRIAL },
+	{ SENDS, RINGWARD | LONG | LESS | TRIAL, ASLEEP | WISHED, MODE_PACKETS, SLMPM_REASON_TRIAL },
+	{ SENDS, RINGWARD | LONG | KNOWN, ASLEEP | WISHED, MODE_PACKETS, SLMPM_REASON_FASTER },
+	{ SENDS, RINGWARD | LONG, ASLEEP | WISHED, MODE_PACKETS, SLMPM_REASON_TRIAL },
+	{ SENDS, RINGWARD | LONG | ASLEEP, WISHED, MODE_PACKETS, SLMPM_REASON_ABSENT },
+	{ SENDS, RINGWARD, 0, MODE_PACKETS, ASKED },
+	/* ... and fetched: */
+	{ SENDS, AROUND | ASLEEP, 0, MODE_PACKETS, SLMPM_REASON_ABSENT },
+	{ SENDS, AROUND | BUSY | LIGHT | SMALL, 0, MODE_PACKETS, SLMPM_REASON_DMA },
+	{ SENDS, AROUND, 0, MODE_FETCHED, ASKED },
+
+	/* One-sided, directly: */
+	{ ONE_SIDED, AROUND | BEHIND, 0, MODE_REQUEST, SLMPM_REASON_ORDER },
+	{ MOVES, AROUND | BUSY | LIGHT | SMALL | ENGINED, WAITS, MODE_REQUEST, SLMPM_REASON_DMA },
+	{ MOVES, AROUND | ENGINED, WAITS, MODE_ENGINE, SLMPM_REASON_SIZE },
+	{ PUTS, AROUND | ALWAYS | LONG, 0, MODE_SHARED, SLMPM_REASON_SETTING },
+	{ PUTS, AROUND | LONG | LESS, TRIAL, MODE_SHARED, SLMPM_REASON_FASTER },
+	{ PUTS, AROUND | LONG | TRIAL, LESS, MODE_SHARED, SLMPM_REASON_TRIAL },
+	{ PUTS, AROUND | LONG | LESS | TRIAL, 0, MODE_COPY, SLMPM_REASON_TRIAL },
+	{ PUTS, AROUND | LONG | KNOWN, 0, MODE_COPY, SLMPM_REASON_FASTER },
+	{ PUTS, AROUND | LONG, 0, MODE_COPY, SLMPM_REASON_TRIAL },
+	{ ONE_SIDED, AROUND, 0, MODE_COPY, ASKED },
+	/* ... and by request: */
+	{ MOVES, RINGWARD | FULL | ENGINED, WAITS, MODE_ENGINE, SLMPM_REASON_RING },
+	{ MOVES, RINGWARD | QUEUED | ENGINED, WAITS, MODE_ENGINE, SLMPM_REASON_QUEUE },
+	{ ONE_SIDED, RINGWARD | FULL, 0, MODE_COPY, SLMPM_REASON_RING },
+	{ ONE_SIDED, RINGWARD | QUEUED, 0, MODE_COPY, SLMPM_REASON_QUEUE },
+	{ ONE_SIDED, RINGWARD, 0, MODE_REQUEST, ASKED },
+
+	/* What was asked for there is not: */
+	{ SENDS, 0, 0, MODE_PACKETS, SLMPM_REASON_ONLY },
+	{ SENDS, 0, 0, MODE_FETCHED, SLMPM_REASON_ONLY },
+	{ ONE_SIDED, 0, 0, MODE_COPY, SLMPM_REASON_ONLY },
+	{ ONE_SIDED, 0, 0, MODE_REQUEST, SLMPM_REASON_ONLY },
+};
+/* clang-format on */
+
+static const struct rule *find_rule(const struct mode_ask *a, uint32_t holds, uint32_t ways)
+{
+	for (const struct rule *r = rules; r < rules + sizeof(rules) / sizeof(*rules); r++)
+		if (r->ops >> a->op & 1 && !(r->when & ~holds) && !(r->unless & holds) &&
+		    ways & BIT(r->way))
+			return r;
+	return NULL;
+}
+
+/* ---- what is asked for ---------------------------------------------------------------------- */
+
+static bool is_forced(const struct mode_ask *a, const struct mode_limits *l)
+{
+	return !a->wish && l->force != MODE_AUTO;
+}
+
+static bool goes_around(const struct mode_ask *a, const struct mode_limits *l)
+{
+	if (a->wish)
+		return a->wish != WISH(SMT) && a->wish != WISH(REQUEST);
+	if (is_forced(a, l))
+		return l->force == MODE_DMA;
+	return a->op != MODE_SEND;
+}
+
+/* Of a wish: has this operation such ways at all? To fetch is of messages, to put and to get not. */
+static bool makes_sense(const struct mode_ask *a)
+{
+	switch (a->wish) {
+	case WISH(RGET): return a->op == MODE_SEND;
+	case WISH(PUT):
+	case WISH(GET):
+	case WISH(REQUEST): return a->op != MODE_SEND;
+	default: return true;
+	}
+}
+
+static uint32_t side(bool around)
+{
+	return around ? PAST_RING : IN_RING;
+}
+
+/* Those among which there is a choice: of a strict wish its own, of a forced one, too, where there
+ * are any. */
+static uint32_t admitted(const struct mode_ask *a, const struct mode_link *link, bool around,
+			 const struct mode_limits *l)
+{
+	uint32_t ways = link->view.behind ? link->ways & ~DIRECT : link->ways;
+	uint32_t own = ways & side(around);
+
+	if (a->strict)
+		return makes_sense(a) ? own : 0;
+	return is_forced(a, l) && own && !(a->eager && link->view.sleeps) ? own : ways;
+}
+
+static enum slmpm_reason reason_of(const struct mode_ask *a, const struct rule *r, bool around,
+				   const struct mode_limits *l)
+{
+	bool own = BIT(r->way) & side(around);
+
+	if (a->strict)
+		return SLMPM_REASON_STRICT;
+	if (is_forced(a, l) && own)
+		return SLMPM_REASON_SETTING;
+	if (r->reason != ASKED)
+		return (enum slmpm_reason)r->reason;
+	return a->wish ? SLMPM_REASON_WISH : SLMPM_REASON_CALL;
+}
+
+static struct mode select_on(const struct mode_ask *asked, const struct mode_link *link, int i,
+			     const struct mode_limits *l)
+{
+	struct mode_ask a = *asked;
+	struct mode mode = {.link = (uint8_t)i, .way = MODE_NONE, .reason = SLMPM_REASON_STRICT};
+	const struct rule *rule;
+	uint32_t holds, ways;
+	bool around;
+
+	if (!a.strict && !makes_sense(&a))
+		a.wish = 0;
+	around = goes_around(&a, l);
+	ways = admitted(&a, link, around, l);
+	holds = of_request(&a, ways, l) | of_link(&a, &link->view, l) |
+		(around ? AROUND : RINGWARD);
+	rule = find_rule(&a, a.strict ? holds & ~(uint32_t)ASLEEP : holds, ways);
+	if (!rule) {
+		mode.reason = link->view.behind ? SLMPM_REASON_ORDER : SLMPM_REASON_STRICT;
+		return mode;
+	}
+	mode.way = rule->way;
+	mode.reason = (uint8_t)reason_of(&a, rule, around, l);
+	return mode;
+}
+
+/* ---- links ---------------------------------------------------------------------------------- */
+
+static bool is_crowded(const struct mode_view *v, const struct mode_limits *l)
+{
+	return (v->segments && v->unread * 100 / v->segments >= l->ring) || v->queue > l->queue;
+}
+
+/* It goes through a ring that has too much to do already. */
+static bool may_leave(const struct mode_ask *a, const struct mode *mode,
+		      const struct mode_link *link, const struct mode_limits *l)
+{
+	return !a->strict && BIT(mode->way) & IN_RING && is_crowded(&link->view, l);
+}
+
+struct mode mode_select(const struct mode_ask *a, const struct mode_link *links, int n, int wanted,
+			const struct mode_limits *l)
+{
+	struct mode mode = {.link = (uint8_t)wanted, .way = MODE_NONE};
+
+	if (links[wanted].up) {
+		mode = select_on(a, &links[wanted], wanted, l);
+		if (n == 1 || !may_leave(a, &mode, &links[wanted], l))
+			return mode;
+	} else if (a->strict) {
+		mode.reason = SLMPM_REASON_STRICT;
+		return mode;
+	}
+	for (int i = 0; i < n; i++) {
+		if (i == wanted || !links[i].up ||
+		    (links[wanted].up && is_crowded(&links[i].view, l)))
+			continue;
+		mode = select_on(a, &links[i], i, l);
+		mode.reason = SLMPM_REASON_LINK;
+		return mode;
+	}
+	return mode;
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+int mode_protocol(enum mode_op op, enum mode_way way)
+{
+	switch (way) {
+	case MODE_PACKETS: return SLMPM_BY_SMT;
+	case MODE_FETCHED: return SLMPM_BY_RGET;
+	case MODE_REQUEST: return SLMPM_BY_REQUEST;
+	case MODE_COPY:
+	case MODE_SHARED:
+	case MODE_ENGINE: return op == MODE_GET ? SLMPM_BY_GET : SLMPM_BY_PUT;
+	default: return -1;
+	}
+}
+
+const char *slmpm_reason_name(int reason)
+{
+	static const char *const names[SLMPM_REASONS] = {
+		"none",   "short", "call", "wish",  "strict", "only",  "setting", "size",
+		"faster", "trial", "ring", "queue", "dma",    "order", "absent",  "link",
+	};
+
+	return reason >= 0 && reason < SLMPM_REASONS ? names[reason] : NULL;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The selector: which way an operation takes, by what is asked, what there is, and what the monitor
+ * sees. It knows no endpoint and changes nothing; mode_pick.h asks it on an endpoint's behalf.
+ *
+ * What can be chosen at set-up is chosen there: which ways there are. A small operation with nothing
+ * queued before it takes the short way of its call, and nobody asks.
+ */
+#ifndef SLMPM_MODE_H
+#define SLMPM_MODE_H
+
+#include <slmpm_mode.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum mode_op { MODE_SEND, MODE_PUT, MODE_GET, MODE_ATOMIC };
+
+/* How bytes go; protocols in their varieties. */
+enum mode_way {
+	MODE_NONE,    /* no way: of a strict wish */
+	MODE_PACKETS, /* SMT: a message through the ring */
+	MODE_FETCHED, /* RGET: announced, and the peer fetches it */
+	MODE_COPY,    /* PUT, GET: by the call itself */
+	MODE_SHARED,  /* PUT: by the call and the target, each a part */
+	MODE_ENGINE,  /* PUT, GET: by the engine */
+	MODE_REQUEST, /* REQUEST: asked for through the ring (in which form, SLMPM_RMA says) */
+	MODE_WAYS
+};
+
+struct mode_ask {
+	enum mode_op op;
+	uint32_t wish; /* enum slmpm_protocol + 1; 0: what the call asks for */
+	bool strict;   /* never another */
+	bool waits;    /* the call blocks until it is done */
+	bool eager;    /* a message that is sent without its receive being there */
+	bool always;   /* a setting wants the longer way (FETCHED, SHARED) wherever there is one */
+	uint64_t size; /* bytes */
+};
+
+struct mode_view {                 /* of a link, now */
+	uint64_t queue;            /* requests in its transmit queue, before this one */
+	uint64_t unread, segments; /* of the ring, as its writer sees it */
+	uint64_t dma;              /* transfers in the engine */
+	bool sleeps;               /* who waits here sleeps at once, and looks around too late */
+	bool behind;               /* a fenced one, and not all before it is done */
+	/* Of the plain way and the longer one (PACKETS and FETCHED; COPY and SHARED) for this size; 0:
+	 * not known. And whether this turn is for the one that seems longer (choice.h). */
+	uint32_t cost[2];
+	bool trial;
+};
+
+struct mode_link { /* what an operation could go by */
+	bool up;
+	uint32_t ways; /* of this operation: 1 << enum mode_way */
+	struct mode_view view;
+};
+
+enum mode_force { MODE_AUTO, MODE_SMT, MODE_DMA }; /* SLMPM_MODE */
+
+struct mode_limits { /* thresholds: settings */
+	enum mode_force force;
+	uint32_t ring, light; /* percent of the ring: full from here on; light up to here */
+	uint64_t queue, dma;  /* long: more than so many */
+	uint64_t bulk;        /* no shorter message leaves the ring because of a queue */
+	uint64_t small;       /* no longer put or get comes to the ring because of one */
+	uint64_t fetch, share, engine; /* shortest that these may be used for, else */
+};
+
+struct mode {
+	uint8_t link; /* of those that were given */
+	uint8_t way;  /* enum mode_way; MODE_NONE: strict, and impossible */
+	uint8_t reason;
+};
+
+/* Among N links (1 at least), of which WANTED is the one that is asked for or the default. */
+struct mode mode_select(const struct mode_ask *ask, const struct mode_link *links, int n,
+			int wanted, const struct mode_limits *limits);
+
+/* The protocol of an operation that takes WAY; -1 for MODE_NONE. */
+int mode_protocol(enum mode_op op, enum mode_way way);
+
+#endif

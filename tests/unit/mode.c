@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The selector: row by row, then every combination of conditions against what must always hold. */
+#include "slmpm/mode.h"
+
+#include <string.h>
+
+#include "tests/lib/test.h"
+
+#define K *1024u
+
+static const struct mode_limits limits = {
+	.ring = 75,
+	.light = 25,
+	.queue = 16,
+	.dma = 8,
+	.bulk = 16 K,
+	.small = 1024 K,
+	.fetch = 64 K,
+	.share = 64 K,
+	.engine = 64 K,
+};
+
+#define P (1u << MODE_PACKETS)
+#define F (1u << MODE_FETCHED)
+#define C (1u << MODE_COPY)
+#define S (1u << MODE_SHARED)
+#define E (1u << MODE_ENGINE)
+#define R (1u << MODE_REQUEST)
+
+/* ---- rows ----------------------------------------------------------------------------------- */
+
+struct row {
+	const char *what;
+	struct mode_ask ask;
+	struct mode_link link;
+	enum mode_force force;
+	enum mode_way way;
+	enum slmpm_reason reason;
+};
+
+#define SEND(bytes, ...)                                                                           \
+	{                                                                                          \
+		.op = MODE_SEND, .size = (bytes), __VA_ARGS__                                      \
+	}
+#define PUT(bytes, ...)                                                                            \
+	{                                                                                          \
+		.op = MODE_PUT, .size = (bytes), __VA_ARGS__                                       \
+	}
+#define GET(bytes, ...)                                                                            \
+	{                                                                                          \
+		.op = MODE_GET, .size = (bytes), __VA_ARGS__                                       \
+	}
+#define ATOMIC(...)                                                                                \
+	{                                                                                          \
+		.op = MODE_ATOMIC, .size = 8, __VA_ARGS__                                          \
+	}
+#define LINK(bits, ...)                                                                            \
+	{                                                                                          \
+		.up = true, .ways = (bits), .view = {.segments = 1000, __VA_ARGS__ }               \
+	}
+#define WISH(name)   .wish = SLMPM_BY_##name + 1
+#define IS(how, why) MODE_##how, SLMPM_REASON_##why
+
+/* clang-format off */
+static const struct row rows[] = {
+	{ "small message", SEND(8), LINK(P | F), 0, IS(PACKETS, CALL) },
+	{ "without another way", SEND(1024 K), LINK(P), 0, IS(PACKETS, CALL) },
+	{ "long one, nothing known", SEND(64 K), LINK(P | F), 0, IS(PACKETS, TRIAL) },
+	{ "and the other's turn", SEND(64 K), LINK(P | F, .trial = true), 0, IS(FETCHED, TRIAL) },
+	{ "fetching is faster", SEND(64 K), LINK(P | F, .cost = {20, 10}), 0, IS(FETCHED, FASTER) },
+	{ "which is asked again", SEND(64 K), LINK(P | F, .cost = {20, 10}, .trial = true), 0, IS(PACKETS, TRIAL) },
+	{ "packets are faster", SEND(64 K), LINK(P | F, .cost = {10, 20}), 0, IS(PACKETS, FASTER) },
+	{ "which is asked, too", SEND(64 K), LINK(P | F, .cost = {10, 20}, .trial = true), 0, IS(FETCHED, TRIAL) },
+	{ "too short for that", SEND(63 K), LINK(P | F, .cost = {20, 10}), 0, IS(PACKETS, CALL) },
+	{ "always fetched", SEND(64 K, .always = true), LINK(P | F, .cost = {10, 20}), 0, IS(FETCHED, SETTING) },
+	{ "who sleeps sends", SEND(64 K, .eager = true), LINK(P | F, .sleeps = true, .cost = {20, 10}), 0, IS(PACKETS, ABSENT) },
+	{ "full ring", SEND(16 K), LINK(P | F, .unread = 750), 0, IS(FETCHED, RING) },
+	{ "not quite full", SEND(16 K), LINK(P | F, .unread = 749), 0, IS(PACKETS, CALL) },
+	{ "too short to leave it", SEND(16 K - 1), LINK(P | F, .unread = 750), 0, IS(PACKETS, CALL) },
+	{ "long queue", SEND(16 K), LINK(P | F, .queue = 17), 0, IS(FETCHED, QUEUE) },
+	{ "not quite long", SEND(16 K), LINK(P | F, .queue = 16), 0, IS(PACKETS, CALL) },
+	{ "wish for SMT", SEND(64 K, WISH(SMT)), LINK(P | F, .cost = {20, 10}), 0, IS(PACKETS, WISH) },
+	{ "overruled by the ring", SEND(64 K, WISH(SMT)), LINK(P | F, .unread = 1000), 0, IS(FETCHED, RING) },
+	{ "but not a strict one", SEND(64 K, WISH(SMT), .strict = true), LINK(P | F, .unread = 1000, .queue = 99), 0, IS(PACKETS, STRICT) },
+	{ "nor the call's own", SEND(64 K, .strict = true), LINK(P | F, .unread = 1000, .cost = {20, 10}), 0, IS(PACKETS, STRICT) },
+	{ "wish for RGET", SEND(8, WISH(RGET)), LINK(P | F), 0, IS(FETCHED, WISH) },
+	{ "engine busy, ring light", SEND(8, WISH(RGET)), LINK(P | F, .dma = 9, .unread = 250), 0, IS(PACKETS, DMA) },
+	{ "engine busy, ring not", SEND(8, WISH(RGET)), LINK(P | F, .dma = 9, .unread = 260), 0, IS(FETCHED, WISH) },
+	{ "strict RGET", SEND(8, WISH(RGET), .strict = true, .eager = true), LINK(P | F, .dma = 9, .sleeps = true), 0, IS(FETCHED, STRICT) },
+	{ "RGET there is not", SEND(8, WISH(RGET)), LINK(P), 0, IS(PACKETS, ONLY) },
+	{ "strictly not", SEND(8, WISH(RGET), .strict = true), LINK(P), 0, IS(NONE, STRICT) },
+	{ "a message is not put", SEND(8, WISH(PUT)), LINK(P | F), 0, IS(PACKETS, CALL) },
+	{ "strictly neither", SEND(8, WISH(PUT), .strict = true), LINK(P | F), 0, IS(NONE, STRICT) },
+	{ "all by DMA", SEND(64 K), LINK(P | F, .cost = {10, 20}), MODE_DMA, IS(FETCHED, SETTING) },
+	{ "all by SMT", SEND(64 K), LINK(P | F, .cost = {20, 10}, .unread = 1000), MODE_SMT, IS(PACKETS, SETTING) },
+	{ "all by SMT, but for a wish", SEND(64 K, WISH(RGET)), LINK(P | F), MODE_SMT, IS(FETCHED, WISH) },
+
+	{ "put", PUT(8), LINK(C | R), 0, IS(COPY, CALL) },
+	{ "out of reach", PUT(8), LINK(R), 0, IS(REQUEST, ONLY) },
+	{ "behind what is not done", PUT(8), LINK(C | R, .behind = true), 0, IS(REQUEST, ORDER) },
+	{ "by the engine", PUT(64 K), LINK(C | E | R), 0, IS(ENGINE, SIZE) },
+	{ "not if the call waits", PUT(64 K, .waits = true), LINK(C | E | R), 0, IS(COPY, CALL) },
+	{ "nor if it is short", PUT(64 K - 1), LINK(C | E | R), 0, IS(COPY, CALL) },
+	{ "engine busy, ring light", PUT(64 K), LINK(C | E | R, .dma = 9), 0, IS(REQUEST, DMA) },
+	{ "also a get", GET(64 K), LINK(C | E | R, .dma = 9), 0, IS(REQUEST, DMA) },
+	{ "not quite busy", PUT(64 K), LINK(C | E | R, .dma = 8), 0, IS(ENGINE, SIZE) },
+	{ "ring not light", PUT(64 K), LINK(C | E | R, .dma = 9, .unread = 260), 0, IS(ENGINE, SIZE) },
+	{ "too long for the ring", PUT(1024 K + 1), LINK(C | E | R, .dma = 9), 0, IS(ENGINE, SIZE) },
+	{ "strict", PUT(64 K, .strict = true), LINK(C | E | R, .dma = 9), 0, IS(ENGINE, STRICT) },
+	{ "strict, and behind", PUT(64 K, .strict = true), LINK(C | E | R, .behind = true), 0, IS(NONE, ORDER) },
+	{ "shared is faster", PUT(64 K, .waits = true), LINK(C | S | R, .cost = {20, 10}), 0, IS(SHARED, FASTER) },
+	{ "copying is", PUT(64 K, .waits = true), LINK(C | S | R, .cost = {10, 20}), 0, IS(COPY, FASTER) },
+	{ "trial", PUT(64 K, .waits = true), LINK(C | S | R, .cost = {10, 20}, .trial = true), 0, IS(SHARED, TRIAL) },
+	{ "always shared", PUT(64 K, .waits = true, .always = true), LINK(C | S | R, .cost = {10, 20}), 0, IS(SHARED, SETTING) },
+	{ "put by SMT", PUT(64 K, WISH(SMT)), LINK(C | E | R), 0, IS(REQUEST, WISH) },
+	{ "ring full", PUT(64 K, WISH(SMT), .waits = true), LINK(C | E | R, .unread = 800), 0, IS(COPY, RING) },
+	{ "and with an engine", PUT(64 K, WISH(SMT)), LINK(C | E | R, .unread = 800), 0, IS(ENGINE, RING) },
+	{ "queue long", PUT(8, WISH(REQUEST)), LINK(C | E | R, .queue = 17), 0, IS(COPY, QUEUE) },
+	{ "strict SMT", PUT(8, WISH(SMT), .strict = true), LINK(C | E | R, .queue = 17, .unread = 1000), 0, IS(REQUEST, STRICT) },
+	{ "a put is not fetched", PUT(8, WISH(RGET)), LINK(C | R), 0, IS(COPY, CALL) },
+	{ "all by SMT", PUT(8), LINK(C | R, .unread = 1000), MODE_SMT, IS(REQUEST, SETTING) },
+	{ "all by DMA", PUT(64 K), LINK(C | E | R, .dma = 9), MODE_DMA, IS(ENGINE, SETTING) },
+	{ "all by DMA, out of reach", PUT(8), LINK(R), MODE_DMA, IS(REQUEST, ONLY) },
+	{ "get", GET(8), LINK(C | R), 0, IS(COPY, CALL) },
+	{ "atomic", ATOMIC(), LINK(C | R), 0, IS(COPY, CALL) },
+	{ "atomic by request", ATOMIC(WISH(REQUEST)), LINK(C | R), 0, IS(REQUEST, WISH) },
+	{ "atomic, ring full", ATOMIC(WISH(REQUEST)), LINK(C | R, .unread = 1000), 0, IS(COPY, RING) },
+	{ "other byte order", ATOMIC(), LINK(R), 0, IS(REQUEST, ONLY) },
+};
+/* clang-format on */
+
+static void look_at_rows(void)
+{
+	for (const struct row *r = rows; r < rows + sizeof(rows) / sizeof(*rows); r++) {
+		struct mode_limits l = limits;
+		struct mode mode;
+
+		l.force = r->force;
+		mode = mode_select(&r->ask, &r->link, 1, 0, &l);
+		CHECK(mode.way == r->way && mode.reason == r->reason, "%s: way %d for \"%s\"",
+		      r->what, mode.way, slmpm_reason_name(mode.reason));
+	}
+}
+
+/* ---- links ---------------------------------------------------------------------------------- */
+
+static void look_at_links(void)
+{
+	struct mode_link links[3] = {LINK(P), LINK(P), LINK(P)};
+	struct mode_ask ask = SEND(8);
+	struct mode mode = mode_select(&ask, links, 3, 1, &limits);
+
+	CHECK(mode.link == 1 && mode.reason == SLMPM_REASON_CALL, "the default link");
+	links[1].view.unread = 900;
+	mode = mode_select(&ask, links, 3, 1, &limits);
+	CHECK(mode.link == 0 && mode.reason == SLMPM_REASON_LINK, "one that has less to do");
+	links[0].view.queue = 17;
+	mode = mode_select(&ask, links, 3, 1, &limits);
+	CHECK(mode.link == 2 && mode.way == MODE_PACKETS, "the next");
+	links[2].up = false;
+	mode = mode_select(&ask, links, 3, 1, &limits);
+	CHECK(mode.link == 1 && mode.reason == SLMPM_REASON_CALL, "nobody has");
+	links[1].ways |= F;
+	ask.size = 64 K;
+	links[0].view.queue = 0;
+	mode = mode_select(&ask, links, 3, 1, &limits);
+	CHECK(mode.link == 1 && mode.reason == SLMPM_REASON_RING,
+	      "it leaves the ring, not the link");
+	ask.strict = true;
+	mode = mode_select(&ask, links, 3, 1, &limits);
+	CHECK(mode.link == 1 && mode.reason == SLMPM_REASON_STRICT, "strict");
+	links[1].up = false;
+	mode = mode_select(&ask, links, 3, 1, &limits);
+	CHECK(mode.way == MODE_NONE, "strict on a link that is down");
+	ask.strict = false;
+	mode = mode_select(&ask, links, 3, 1, &limits);
+	CHECK(mode.link == 0 && mode.reason == SLMPM_REASON_LINK, "a link that is down");
+	links[0].up = false;
+	mode = mode_select(&ask, links, 3, 1, &limits);
+	CHECK(mode.way == MODE_NONE, "all are down");
+}
+
+/* ---- all of it ------------------------------------------------------------------------------ */
+
+static bool is_around(const struct mode_ask *a, enum mode_force force)
+{
+	if (a->wish)
+		return a->wish != SLMPM_BY_SMT + 1 && a->wish != SLMPM_BY_REQUEST + 1;
+	return force == MODE_DMA || (force != MODE_SMT && a->op != MODE_SEND);
+}
+
+static bool is_possible(const struct mode_ask *a)
+{
+	if (a->wish <= SLMPM_BY_SMT + 1)
+		return true;
+	return (a->op == MODE_SEND) == (a->wish == SLMPM_BY_RGET + 1);
+}
+
+#define MUST(condition)                                                                            \
+	CHECK(condition, #condition ": op %d wish %u strict %d size %d ways %x: way %d, \"%s\"",   \
+	      (int)a->op, a->wish, a->strict, (int)a->size, link->ways, m.way,                     \
+	      slmpm_reason_name(m.reason))
+
+/* Each reason is true. */
+static void check_reason(const struct mode_ask *a, const struct mode_link *link,
+			 enum mode_force force, struct mode m)
+{
+	const struct mode_view *v = &link->view;
+	uint32_t ring = P | R, around = F | C | S | E,
+		 usable = link->ways & ~(v->behind ? C | S | E : 0);
+	struct mode_ask asked = *a;
+
+	if (!is_possible(a))
+		asked.wish = 0;
+	switch (m.reason) {
+	case SLMPM_REASON_CALL:
+		MUST(!asked.wish && force == MODE_AUTO);
+		MUST(!(1u << m.way & (a->op == MODE_SEND ? around : ring)));
+		break;
+	case SLMPM_REASON_WISH:
+		MUST(asked.wish && 1u << m.way & (is_around(&asked, force) ? around : ring));
+		break;
+	case SLMPM_REASON_STRICT: MUST(a->strict); break;
+	case SLMPM_REASON_ONLY: MUST(!(usable & (is_around(&asked, force) ? around : ring))); break;
+	case SLMPM_REASON_SETTING: MUST(force != MODE_AUTO || a->always); break;
+	case SLMPM_REASON_SIZE: MUST(m.way == MODE_ENGINE && a->size >= limits.engine); break;
+	case SLMPM_REASON_FASTER:
+		MUST(v->cost[0] && v->cost[1] && !v->trial);
+		MUST((v->cost[1] <= v->cost[0]) == (m.way == MODE_FETCHED || m.way == MODE_SHARED));
+		break;
+	case SLMPM_REASON_TRIAL: MUST(v->trial || !v->cost[0] || !v->cost[1]); break;
+	case SLMPM_REASON_RING: MUST(v->unread >= 750 && 1u << m.way & around); break;
+	case SLMPM_REASON_QUEUE: MUST(v->queue > limits.queue && 1u << m.way & around); break;
+	case SLMPM_REASON_DMA:
+		MUST(v->dma > limits.dma && v->unread <= 250 && 1u << m.way & ring);
+		break;
+	case SLMPM_REASON_ORDER: MUST(v->behind); break;
+	case SLMPM_REASON_ABSENT: MUST(v->sleeps && a->eager && m.way == MODE_PACKETS); break;
+	default: MUST(false);
+	}
+}
+
+static void check_one(const struct mode_ask *a, const struct mode_link *link, enum mode_force force)
+{
+	struct mode_limits l = limits;
+	struct mode_link calm = *link;
+	struct mode m, other;
+
+	l.force = force;
+	m = mode_select(a, link, 1, 0, &l);
+	if (m.way == MODE_NONE)
+		MUST(a->strict);
+	else
+		MUST(link->ways & 1u << m.way);
+	if (link->view.behind)
+		MUST(!(1u << m.way & (C | S | E)));
+	if (a->waits)
+		MUST(m.way != MODE_ENGINE);
+	check_reason(a, link, force, m);
+	if (!a->strict)
+		return;
+	/* Whatever happens on the link, a strict one goes by the same protocol. */
+	MUST(m.way == MODE_NONE ||
+	     (is_possible(a) && is_around(a, force) == (bool)(1u << m.way & (F | C | S | E))));
+	calm.view = (struct mode_view){.segments = 1000, .behind = link->view.behind};
+	other = mode_select(a, &calm, 1, 0, &l);
+	MUST(mode_protocol(a->op, (enum mode_way)m.way) ==
+	     mode_protocol(a->op, (enum mode_way)other.way));
+}
+
+#define EACH(type, name, ...)                                                                      \
+	for (type const *name = (type const[]){__VA_ARGS__},                                       \
+			*name##_end = name + sizeof((type const[]){__VA_ARGS__}) / sizeof(type);   \
+	     name < name##_end; name++)
+
+/* Bits of N: the conditions that hold or not. */
+static long look_at_views(struct mode_ask a, uint32_t ways)
+{
+	static const uint32_t costs[4][2] = {{0, 0}, {10, 0}, {10, 20}, {20, 10}};
+	long n = 0;
+
+	for (uint32_t bits = 0; bits < 1u << 8; bits++)
+		EACH(uint64_t, unread, 0, 500, 750)
+	for (int cost = 0; cost < 4; cost++) {
+		const struct mode_link link =
+			LINK(ways, .unread = *unread, .queue = bits & 1 ? 17 : 0,
+			     .dma = bits & 2 ? 9 : 0, .sleeps = bits & 4, .behind = bits & 8,
+			     .trial = bits & 16, .cost = {costs[cost][0], costs[cost][1]});
+
+		a.waits = bits & 32;
+		a.eager = bits & 64;
+		a.always = bits & 128;
+		for (int force = MODE_AUTO; force <= MODE_DMA; force++, n++)
+			check_one(&a, &link, (enum mode_force)force);
+	}
+	return n;
+}
+
+static long look_at_all(void)
+{
+	long n = 0;
+
+	for (int op = MODE_SEND; op <= MODE_ATOMIC; op++)
+		for (uint32_t ways = 1; ways < 1u << MODE_WAYS; ways++) {
+			uint32_t own = op == MODE_SEND ? P | F :
+				       op == MODE_PUT  ? C | S | E | R :
+				       op == MODE_GET  ? C | E | R :
+							 C | R;
+
+			/* The ring is always there; what the engine reaches, the call does, too. */
+			if (ways & ~own || !(ways & (P | R)) || (ways & (S | E) && !(ways & C)))
+				continue;
+			EACH(uint64_t, size, 8, 64 K, 2048 K)
+			for (uint32_t wish = 0; wish <= SLMPM_PROTOCOLS; wish++)
+				for (int strict = 0; strict < 2; strict++)
+					n += look_at_views((struct mode_ask){.op = (enum mode_op)op,
+									     .wish = wish,
+									     .strict = strict,
+									     .size = *size},
+							   ways);
+		}
+	return n;
+}
+
+int main(void)
+{
+	look_at_rows();
+	look_at_links();
+	printf("%ld combinations\n", look_at_all());
+	for (int i = 0; i < SLMPM_REASONS; i++)
+		CHECK(slmpm_reason_name(i) && strlen(slmpm_reason_name(i)) < 12, "reason %d", i);
+	CHECK(!slmpm_reason_name(-1) && !slmpm_reason_name(SLMPM_REASONS), "no reason");
+	return 0;
+}
