@@ -112,6 +112,7 @@ struct fabric_counts {
 
 struct fabric;
 
+struct sockaddr;
 struct fabric_domain { /* first member of the fabric's own structure */
 	const struct fabric *fabric;
 	struct fabric_config config;
@@ -130,6 +131,9 @@ struct fabric_link { /* likewise */
 	int process;             /* and its pidfd, or -1; the core's */
 	bool active;             /* this side began the connection; the core's */
 	bool over;               /* nothing that comes is waited for any more; the core's */
+	/* Where this end lies on a network and where the other one listens, while it connects; NULL:
+	 * as the bell's ends, else on this machine; the core's. */
+	const struct sockaddr *local, *remote;
 	uint32_t payload_max;    /* set by connect: bytes of payload in the longest packet sent */
 	uint32_t payload_max_in; /* and received */
 	const char *violation;   /* set with -EPROTO: which rule the peer broke */

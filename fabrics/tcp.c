@@ -30,13 +30,13 @@ static int loopback_segment(void)
 {
 	uint16_t port;
 	uint8_t family;
-	int size = 0, call, listener = tcp_listen(-1, &port, &family);
+	int size = 0, call, listener = tcp_listen(NULL, &port, &family);
 	struct tcp_info info = {0};
 	socklen_t length = sizeof(info);
 
 	if (listener < 0)
 		return listener;
-	call = tcp_call(-1, port, family);
+	call = tcp_call(NULL, port, family);
 	if (call >= 0) {
 		size = getsockopt(call, IPPROTO_TCP, TCP_INFO, &info, &length) != 0 ?
 			       -errno :

@@ -140,10 +140,10 @@ struct tcp_link {
 /* ---- tcp_socket.c: each a negative errno where it fails ---- */
 
 uint64_t tcp_now(void); /* ms */
-/* Where a peer finds this side: on the address that BELL ends at, else on loopback. */
-int tcp_listen(int bell, uint16_t *port, uint8_t *family);
+/* Where a peer finds this side: at LINK's own address, or its bell's; without either on loopback. */
+int tcp_listen(const struct fabric_link *link, uint16_t *port, uint8_t *family);
 /* A socket that is connecting to it. */
-int tcp_call(int bell, uint16_t port, uint8_t family);
+int tcp_call(const struct fabric_link *link, uint16_t port, uint8_t family);
 int tcp_accept(int listener);
 /* No gathering delay. */
 int tcp_tune(int socket);

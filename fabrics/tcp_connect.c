@@ -76,7 +76,7 @@ static int listen_for(struct tcp_link *l, struct offer *offer)
 	struct tcp_meeting *m = l->meeting;
 	uint16_t port;
 
-	m->listener = tcp_listen(l->base.bell, &port, &offer->family);
+	m->listener = tcp_listen(&l->base, &port, &offer->family);
 	if (m->listener < 0)
 		return m->listener;
 	m->listens = true;
@@ -141,7 +141,7 @@ static int take_offer(struct tcp_link *l, const struct fabric_blob *in)
 	m->until = tcp_now() + MEETING_MS;
 	if (!l->base.active) /* only now does somebody take in who calls */
 		return tcp_watch(domain_of(l), m->listener, NULL, 0, EPOLLIN);
-	l->socket = tcp_call(l->base.bell, LITTLE_16(offer.port), offer.family);
+	l->socket = tcp_call(&l->base, LITTLE_16(offer.port), offer.family);
 	if (l->socket < 0)
 		return l->socket;
 	l->open = true;

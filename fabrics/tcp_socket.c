@@ -77,12 +77,18 @@ static void loopback(union address *a, uint8_t family)
 	}
 }
 
-/* One end of the bell's address, where it has one on a network. */
-static bool end_of(int bell, int (*which)(int, struct sockaddr *restrict, socklen_t *restrict),
+/* SAID, or one end of the bell's address, where it has one on a network. */
+static bool end_of(const struct sockaddr *said, int bell,
+		   int (*which)(int, struct sockaddr *restrict, socklen_t *restrict),
 		   union address *a)
 {
 	socklen_t size = sizeof(*a);
 
+	if (said) {
+		memset(a, 0, sizeof(*a));
+		memcpy(a, said, said->sa_family == AF_INET6 ? sizeof(a->v6) : sizeof(a->v4));
+		return true;
+	}
 	return bell >= 0 && which(bell, &a->any, &size) == 0 &&
 	       (a->any.sa_family == AF_INET || a->any.sa_family == AF_INET6);
 }
@@ -113,12 +119,12 @@ static int listen_on(union address *a, uint16_t *port)
 	return s;
 }
 
-int tcp_listen(int bell, uint16_t *port, uint8_t *family)
+int tcp_listen(const struct fabric_link *link, uint16_t *port, uint8_t *family)
 {
 	union address a;
 	int s;
 
-	if (end_of(bell, getsockname, &a)) {
+	if (link && end_of(link->local, link->bell, getsockname, &a)) {
 		*family = a.any.sa_family == AF_INET6 ? 6 : 4;
 		return listen_on(&a, port);
 	}
@@ -132,17 +138,24 @@ int tcp_listen(int bell, uint16_t *port, uint8_t *family)
 	return listen_on(&a, port);
 }
 
-int tcp_call(int bell, uint16_t port, uint8_t family)
+int tcp_call(const struct fabric_link *link, uint16_t port, uint8_t family)
 {
-	union address a;
+	union address a, from;
 	int s;
 
-	if (!end_of(bell, getpeername, &a))
+	if (!link || !end_of(link->remote, link->bell, getpeername, &a))
 		loopback(&a, family);
 	set_port(&a, port);
 	s = stream_socket(&a);
 	if (s < 0)
 		return s;
+	if (link && link->local && end_of(link->local, -1, NULL, &from) &&
+	    bind(s, &from.any, length_of(&from)) != 0) {
+		int rc = -errno;
+
+		close(s);
+		return rc;
+	}
 	if (connect(s, &a.any, length_of(&a)) != 0 && errno != EINPROGRESS && errno != EINTR) {
 		int rc = -errno;
 

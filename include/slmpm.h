@@ -175,7 +175,9 @@ enum slmpm_event_type {
 	SLMPM_EVENT_SUSPECT = 2, /* does not react (stopped, debugged); not dead */
 	SLMPM_EVENT_CLOSED = 3,  /* closed in order; what it sent can still be received */
 	SLMPM_EVENT_DEAD = 4,    /* process gone or connection lost; likewise */
-	SLMPM_EVENT_POISONED = 5 /* broke the protocol; its channel is shut */
+	SLMPM_EVENT_POISONED = 5, /* broke the protocol; its channel is shut */
+	SLMPM_EVENT_LINK_UP = 6,  /* one of several links stands, or stands again: see the detail */
+	SLMPM_EVENT_LINK_LOST = 7 /* is lost; what it carried goes by another */
 };
 
 struct slmpm_event {

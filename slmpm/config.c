@@ -15,7 +15,7 @@
 #include "slmpm/error.h"
 #include "slmpm/log.h"
 
-enum kind { NUMBER, SIZE, SHARE, CHOICE, TEXT, HIDDEN };
+enum kind { NUMBER, SIZE, SHARE, CHOICE, WAYS, TEXT, HIDDEN };
 
 struct setting {
 	const char *name;
@@ -91,8 +91,12 @@ static const struct setting settings[] = {
 	  "folder of the reservation file; empty: a system lock folder" },
 	{ "HANDSHAKE_MS", NUMBER, "5000", &config.handshake_ms, 10, 600000, NULL,
 	  "deadline of a connection's handshake" },
-	{ "LINKS", NUMBER, "1", &config.links, 1, 4, NULL,
-	  "links to a peer that wants them, too: when one is lost the others bring what it carried; the smaller of both ends counts" },
+	{ "LINKS", WAYS, "1", NULL, 0, 0, NULL,
+	  "links to a peer that wants them, too: a number up to 4, or over which fabric and address each: shm,tcp or tcp@10.0.1.0/24,tcp@eth1; when one is lost the others bring what it carried; the smaller of both ends counts" },
+	{ "LINK", CHOICE, "auto", &config.link, 0, 4, "auto 0 1 2 3",
+	  "the link by which this side sends where it can, by its number; auto: by the first, until that is lost" },
+	{ "LINKS_AFTER", SIZE, "64k", &config.links_after, 0, INT64_C(1) << 40, NULL,
+	  "bytes between two peers after which further links are opened; 0: at once" },
 	{ "LINKS_LOG", SIZE, "4m", &config.links_log, 4 << 10, 1 << 30, NULL,
 	  "bytes sent that are kept, with several links, until the peer has acknowledged them" },
 	{ "DEAD_MS", NUMBER, "5000", &config.dead_ms, 100, 600000, NULL,
@@ -127,6 +131,7 @@ static const struct setting settings[] = {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static char bad[160]; /* why the settings are unusable, or empty */
+static char why_not[80];
 
 static const char *variable(const struct setting *s, char name[48])
 {
@@ -210,6 +215,7 @@ static bool parse(const struct setting *s, const char *text, int64_t *out)
 	switch (s->kind) {
 	case CHOICE: return parse_choice(s, text, out);
 	case SHARE: good = parse_share(text, out); break;
+	case WAYS: return ways_read(text, &config.ways, why_not, sizeof(why_not));
 	case NUMBER:
 	case SIZE: good = parse_number(text, s->kind == SIZE, out); break;
 	default: return true;
@@ -221,6 +227,8 @@ static void complain(const struct setting *s, const char *text)
 {
 	if (s->choices)
 		snprintf(bad, sizeof(bad), "SLMPM_%s=%.40s: one of: %s", s->name, text, s->choices);
+	else if (s->kind == WAYS)
+		snprintf(bad, sizeof(bad), "SLMPM_%s=%.60s: %s", s->name, text, why_not);
 	else if (s->kind == SHARE)
 		snprintf(bad, sizeof(bad), "SLMPM_%s=%.40s: a fraction up to 3/4, or `every`",
 			 s->name, text);

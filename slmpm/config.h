@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "slmpm/bond/ways.h"
+
 enum config_way { WAY_AUTO, WAY_ALWAYS, WAY_NEVER }; /* of `fetch` and `share` */
 
 struct config {
@@ -22,7 +24,9 @@ struct config {
 	int64_t attach, keys, map_max;
 	int64_t log_level;
 	int64_t elements;
-	int64_t links, links_log;
+	int64_t links_log, links_after;
+	int64_t link; /* the number of the default link, from 1; 0: any */
+	struct ways ways;
 	int64_t handshake_ms, dead_ms, start_ms;
 	int64_t insecure;
 	const char *fabric;

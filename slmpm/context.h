@@ -49,6 +49,7 @@ struct context {
 	struct list listeners;
 	struct list deadlines; /* struct control: handshakes under way */
 	struct list counters, queues, work_queues;
+	struct list further;   /* struct further: links of peers with several */
 	struct engine_port *port; /* where the engine brings back what it has moved; or NULL */
 	struct list spent;        /* requests that have been told to one of these: to be dropped */
 

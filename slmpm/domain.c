@@ -156,7 +156,7 @@ void domain_forked(struct context *ctx)
 	for (uint32_t i = 0; i < ctx->count; i++) {
 		struct endpoint *ep = ctx->endpoints[i];
 
-		if (further_speaks(ep)) {
+		if (further_is_inherited(ep)) {
 			further_free(ep);
 			ep->link.fabric->disconnect(ep->link.port);
 		}

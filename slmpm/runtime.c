@@ -198,6 +198,7 @@ int slmpm_open(slmpm_ctx *out, const struct slmpm_options *o)
 	list_init(&ctx->counters);
 	list_init(&ctx->queues);
 	list_init(&ctx->work_queues);
+	list_init(&ctx->further);
 	list_init(&ctx->spent);
 	init_locks(ctx);
 	rc = open_descriptors(ctx);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "slmpm/launch/arrive.h"
+#include "slmpm/bond/further.h"
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/domain.h"
 #include "slmpm/engine/engine.h"
@@ -53,7 +54,9 @@ static uint64_t inner_deadlines(struct context *ctx, uint64_t now)
 {
 	uint64_t a = bootstrap_deadlines(ctx, now), b = listener_deadlines(ctx, now);
 
-	return a < b ? a : b;
+	now = further_deadlines(ctx, now);
+	a = a < b ? a : b;
+	return a < now ? a : now;
 }
 
 /* Descriptors and deadlines: how many had something to say. */
@@ -64,7 +67,8 @@ static int look(struct context *ctx)
 
 	dispatch_all(ctx, events, n);
 	n = n < 0 ? 0 : n;
-	if ((ctx->paused || !list_empty(&ctx->deadlines)) && !inner_deadlines(ctx, wait_now()))
+	if ((ctx->paused || !list_empty(&ctx->deadlines) || !list_empty(&ctx->further)) &&
+	    !inner_deadlines(ctx, wait_now()))
 		n++;
 	return n;
 }
@@ -176,7 +180,8 @@ int slmpm_arm(slmpm_ctx handle)
 		wait_disarm(ctx);
 	wait_arm(ctx);
 	(void)progress_context(ctx);
-	rc = ctx->news || bootstrap_hung_up(ctx); /* a deadline that the descriptor does not show */
+	rc = ctx->news || bootstrap_hung_up(ctx) ||
+	     further_hoping(ctx); /* a deadline that the descriptor does not show */
 	ctx->news = false;
 	if (rc && !ctx->sleeping)
 		wait_disarm(ctx);

@@ -85,8 +85,9 @@ enum wire_opcode {
 	WIRE_OPCODES = 58
 };
 
-/* Of a bond, beside those (slmpm/bond/bond_parts.h); without payload. */
+/* Of a bond, beside those (slmpm/bond/bond_parts.h); without payload but the first. */
 enum wire_bond {
+	WIRE_BOND_LINK = 249,    /* of who has no control connection any more: struct wire_link */
 	WIRE_BOND_ACK = 250,     /* packets received; 1: answer with your own */
 	WIRE_BOND_SWITCH = 251,  /* path; packets sent before; the path's life */
 	WIRE_BOND_RESUME = 252,  /* packets received; round; paths lost: 4 bits, 15 for each life */
@@ -212,7 +213,7 @@ enum wire_control {
 	WIRE_BYE = 5,   /* struct wire_bye: refused or poisoned, and why */
 	WIRE_GRANT = 6, /* struct wire_grant, with the region's descriptor where it is mapped */
 	WIRE_PROOF = 7, /* struct wire_proof: in place of the nonce, over TCP */
-	WIRE_LINK = 8,  /* a round of a further link; WIRE_LINK_NOT: it will not come */
+	WIRE_LINK = 8,  /* struct wire_link: a round of a further link, or of one anew */
 };
 
 struct wire_control_head {
@@ -226,7 +227,7 @@ struct wire_control_head {
 #define WIRE_FEATURE_FETCH  UINT64_C(4)  /* takes opcodes 46 to 50 */
 #define WIRE_FEATURE_ACTIVE UINT64_C(8)  /* takes WIRE_FLAG_ACTIVE and WIRE_FLAG_TAGGED */
 #define WIRE_FEATURE_SHARE  UINT64_C(16) /* takes opcodes 51 to 54 */
-#define WIRE_FEATURE_LINKS  UINT64_C(32) /* times 1, 3 or 7: wants 2, 3 or 4 links, as a bond */
+#define WIRE_FEATURE_LINKS  UINT64_C(512) /* times 1, 3 or 7: wants 2, 3 or 4 links, as a bond */
 #define WIRE_FEATURES                                                                              \
 	(WIRE_FEATURE_BUNDLE | WIRE_FEATURE_MEMORY | WIRE_FEATURE_FETCH | WIRE_FEATURE_ACTIVE |    \
 	 WIRE_FEATURE_SHARE) /* and LINKS where they are set */
@@ -267,10 +268,25 @@ struct wire_round {
 	struct wire_control_head head;
 	uint32_t round, blob_length;
 	unsigned char blob[124];
-	uint32_t link; /* 0, but in WIRE_LINK */
+	uint32_t zero;
 };
 _Static_assert(sizeof(struct wire_round) == 144, "wire layout");
-#define WIRE_LINK_NOT UINT32_MAX /* in place of the round */
+
+/* A round of a link of a bond, by its number and life. Who connected begins each. */
+struct wire_link {
+	struct wire_control_head head;
+	uint32_t round; /* or WIRE_LINK_* */
+	uint16_t link, life;
+	uint16_t family, zero; /* 4 or 6: `address` is where this side listens; 0: as the first link */
+	uint32_t blob_length;
+	unsigned char address[16];
+	char fabric[16];
+	unsigned char blob[124];
+	uint32_t zero2;
+};
+_Static_assert(sizeof(struct wire_link) == 184, "wire layout");
+#define WIRE_LINK_NOT UINT32_MAX       /* it will not come; blob: why, text */
+#define WIRE_LINK_ASK (UINT32_MAX - 1) /* of who was connected to: begin this one */
 
 struct wire_area {
 	struct wire_control_head head;

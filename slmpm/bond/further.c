@@ -1,35 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Connecting further links: rounds as in the handshake, each packet with the link's number. Either
- * side may find that one cannot be had: then there are no more of them.
+ * The links of an endpoint: which there are to be, when each is tried, what became of them. Who
+ * connected tries; a link that is lost, or cannot be had, is tried again after a pause that grows.
  */
 #include "slmpm/bond/further.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "slmpm/bond/bond.h"
+#include "slmpm/bond/further_parts.h"
+#include "slmpm/config.h"
 #include "slmpm/domain.h"
 #include "slmpm/landing.h"
 #include "slmpm/log.h"
 #include "slmpm/trace.h"
+#include "slmpm/wait.h"
 
-struct further {
-	uint32_t links;           /* that both sides want */
-	uint32_t index;           /* of the one that is being connected, or comes next */
-	struct fabric_link *port; /* of it; NULL: not yet, or none is to come */
-	int round;
-	bool pending; /* the fabric does not know yet whether this round connects */
-	bool ahead;   /* but the peer's does, and this is its first round of the next: */
-	struct fabric_blob first;
-};
+#define MS          UINT64_C(1000000)
+#define PAUSE_FIRST (50 * MS)
+#define PAUSE_LONG  (10000 * MS)
+#define TELL        (50 * MS)
 
 /* ---- the bond ------------------------------------------------------------------------------- */
 
 uint64_t further_offer(void)
 {
-	return ((UINT64_C(1) << (config_get()->links - 1)) - 1) * WIRE_FEATURE_LINKS;
+	return ((UINT64_C(1) << (config_get()->ways.count - 1)) - 1) * WIRE_FEATURE_LINKS;
 }
 
 /* The first link becomes path 0 of another one. */
@@ -42,11 +40,7 @@ static struct fabric_link *new_bond(struct endpoint *ep)
 	if (!bond)
 		return NULL;
 	bond->domain = domain;
-	bond->owner = ep;
-	bond->bell = ep->link.port->bell;
-	bond->process = ep->link.port->process;
-	bond->pid = ep->link.port->pid;
-	bond->active = ep->link.port->active;
+	further_inherit(bond, ep->link.port);
 	if (bond_open(bond, (uint64_t)config_get()->links_log, ep->link.port->domain->fabric,
 		      ep->link.port) == 0)
 		return bond;
@@ -54,24 +48,78 @@ static struct fabric_link *new_bond(struct endpoint *ep)
 	return NULL;
 }
 
+/* The first link goes where the control connection does; the others in the order of the setting. */
+static uint32_t find_first(const struct further *f, const struct ways *ways)
+{
+	for (uint32_t i = 0; i < ways->count && f->homed; i++)
+		if (way_holds(&ways->way[i], (const struct sockaddr *)&f->here))
+			return i;
+	for (uint32_t i = 0; i < ways->count; i++)
+		if (!ways->way[i].fabric[0] || !strcmp(ways->way[i].fabric, f->fabric->name))
+			return i;
+	return 0;
+}
+
+static void name_where(struct further *f, struct further_link *l)
+{
+	char here[NET_NAME], there[NET_NAME];
+
+	if (!f->homed)
+		return;
+	net_host((const struct sockaddr *)&f->here, here);
+	net_host((const struct sockaddr *)&f->there, there);
+	snprintf(l->where, sizeof(l->where), "%s - %s", here, there);
+}
+
+static void set_out(struct further *f)
+{
+	const struct ways *ways = &config_get()->ways;
+	uint32_t first = find_first(f, ways), next = 1;
+
+	f->link[0].way = &ways->way[first];
+	for (uint32_t i = 0; i < ways->count; i++)
+		if (i != first)
+			f->link[next++].way = &ways->way[i];
+	for (uint32_t i = 0; i < BOND_PATHS; i++)
+		f->link[i].due = f->link[i].tell = NEVER;
+	f->link[0].up = true;
+	f->link[0].made = 1;
+	f->link[0].pause = PAUSE_FIRST;
+	f->link[0].fabric = f->fabric->name;
+	name_where(f, &f->link[0]);
+}
+
 int further_open(struct control *c)
 {
 	struct endpoint *ep = c->ep;
 	struct fabric_link *bond;
+	struct further *f;
 	uint32_t links = 1;
 
 	while (links < BOND_PATHS && c->features & WIRE_FEATURE_LINKS << (links - 1))
 		links++;
 	if (links == 1)
 		return 0;
-	ep->further = calloc(1, sizeof(*ep->further));
-	bond = ep->further ? new_bond(ep) : NULL;
-	if (!bond)
+	f = calloc(1, sizeof(*f));
+	bond = f ? new_bond(ep) : NULL;
+	if (!bond) {
+		free(f);
 		return -ENOMEM;
-	ep->further->links = links;
-	ep->further->index = 1;
+	}
+	f->ep = ep;
+	f->links = links;
+	f->fabric = bond_port(bond, 0)->domain->fabric;
+	f->active = ep->link.port->active;
+	f->wanted = (int32_t)config_get()->link - 1;
+	f->alone = NEVER;
+	f->homed = net_end(c->socket.fd, false, &f->here) && net_end(c->socket.fd, true, &f->there);
+	f->hopes = true;
+	bond_hope(bond, true);
+	ep->further = f;
 	ep->link.fabric = trace_before(landing_before(&bond_fabric));
 	ep->link.port = bond;
+	set_out(f);
+	list_append(&ep->ctx->further, &f->node);
 	return 0;
 }
 
@@ -79,196 +127,218 @@ void further_free(struct endpoint *ep)
 {
 	struct further *f = ep->further;
 
-	if (f && f->port) {
-		f->port->domain->fabric->disconnect(f->port);
-		free(f->port);
-	}
+	if (!f)
+		return;
+	list_remove(&f->node);
+	further_try_free(f);
 	free(f);
 	ep->further = NULL;
 }
 
-/* ---- rounds --------------------------------------------------------------------------------- */
+/* ---- when ----------------------------------------------------------------------------------- */
 
-static int say(struct endpoint *ep, uint32_t round, const struct fabric_blob *blob)
+static void open_all(struct further *f, uint64_t now)
 {
-	struct further *f = ep->further;
-	struct wire_round packet = {.round = LITTLE_32(round), .link = LITTLE_32(f->index)};
-
-	packet.blob_length = LITTLE_32(blob->length);
-	memcpy(packet.blob, blob->bytes, blob->length);
-	return control_send(ep->control, &packet, sizeof(packet), WIRE_LINK,
-			    blob->fd_count ? blob->fds[0] : -1);
-}
-
-/* No more of them. TELL: it is this side that cannot. */
-static void give_up(struct endpoint *ep, bool tell, const char *why)
-{
-	struct further *f = ep->further;
-	struct fabric_blob none = {.length = 0};
-
-	/* Who has left has no links at all. */
-	if (!tell || say(ep, WIRE_LINK_NOT, &none) == 0)
-		log_line(SLMPM_LOG_INFO, "%s: no link %u of %u: %s", ep->name, f->index + 1,
-			 f->links, why);
-	if (f->port) {
-		f->port->domain->fabric->disconnect(f->port);
-		free(f->port);
-	}
-	f->port = NULL;
-	f->pending = false;
-	/* The other side may have it already, and speak by it. */
-	bond_deny(ep->link.port, f->index);
-	f->index = f->links;
-}
-
-static int send_round(struct endpoint *ep)
-{
-	struct further *f = ep->further;
-	struct fabric_blob blob = {.fds = {-1, -1}};
-	int rc = f->port->domain->fabric->address(f->port, f->round, &blob);
-
-	return rc < 0 ? rc : say(ep, (uint32_t)f->round, &blob);
-}
-
-static struct fabric_link *new_port(struct endpoint *ep)
-{
-	struct fabric_domain *domain = bond_port(ep->link.port, 0)->domain;
-	struct fabric_link *port = calloc(1, domain->fabric->link_size);
-
-	if (!port)
-		return NULL;
-	port->domain = domain;
-	port->owner = ep;
-	port->bell = ep->link.port->bell;
-	port->process = ep->link.port->process;
-	port->pid = ep->link.port->pid;
-	port->active = ep->link.port->active;
-	return port;
+	f->open = true;
+	for (uint32_t i = 1; i < f->links; i++)
+		if (!f->link[i].made && f->link[i].due == NEVER)
+			f->link[i].due = now;
 }
 
 void further_begin(struct endpoint *ep)
 {
 	struct further *f = ep->further;
 
-	if (!f || f->index >= f->links || ep->state != SLMPM_PEER_UP)
+	if (f && f->active && (!config_get()->links_after || f->wanted > 0))
+		open_all(f, wait_now());
+	wait_changed(ep->ctx);
+}
+
+void further_tried(struct further *f, uint32_t link, bool failed)
+{
+	struct further_link *l = &f->link[link];
+
+	if (!failed) {
+		l->due = NEVER;
+		l->pause = PAUSE_FIRST;
+	} else if (f->active) {
+		l->pause = l->pause ? l->pause : PAUSE_FIRST;
+		l->due = l->life + 1 < BOND_LIVES ? wait_now() + l->pause : NEVER;
+		l->pause = 2 * l->pause < PAUSE_LONG ? 2 * l->pause : PAUSE_LONG;
+	}
+}
+
+/* ---- what became of them -------------------------------------------------------------------- */
+
+static void tell(struct further *f, uint32_t i, uint32_t type, const char *what)
+{
+	const struct further_link *l = &f->link[i];
+	char text[160];
+
+	snprintf(text, sizeof(text), "link %u (%s%s%s) %s", i, l->fabric ? l->fabric : "?",
+		 l->where[0] ? " " : "", l->where, what);
+	log_line(type == SLMPM_EVENT_LINK_LOST ? SLMPM_LOG_INFO : SLMPM_LOG_DEBUG, "%s: %s",
+		 f->ep->name, text);
+	context_event(f->ep->ctx, f->ep, type, text);
+}
+
+static void tell_of_loss(struct further *f, uint32_t i)
+{
+	const char *reason = bond_reason(f->ep->link.port, i);
+	char what[96];
+
+	f->link[i].tell = NEVER;
+	snprintf(what, sizeof(what), "is lost: %s", reason ? reason : "the peer says so");
+	tell(f, i, SLMPM_EVENT_LINK_LOST, what);
+}
+
+static void came_up(struct further *f, uint32_t i)
+{
+	struct further_link *l = &f->link[i];
+
+	if (l->tell != NEVER)
+		tell_of_loss(f, i);
+	l->up = true;
+	l->made++;
+	f->alone = NEVER;
+	tell(f, i, SLMPM_EVENT_LINK_UP, l->made > 1 ? "stands again" : "stands");
+	if (f->wanted == (int32_t)i)
+		(void)bond_use(f->ep->link.port, i);
+}
+
+static void went_down(struct further *f, uint32_t i, uint64_t now)
+{
+	struct further_link *l = &f->link[i];
+
+	l->up = false;
+	l->lost++;
+	l->tell = now + TELL;
+	if (!f->active)
 		return;
-	f->round = 0;
-	f->port = new_port(ep);
-	if (!f->port || send_round(ep) < 0)
-		give_up(ep, true, "it cannot be made here");
+	open_all(f, now); /* now they are */
+	l->due = now + PAUSE_FIRST;
 }
 
-static void take_round(struct endpoint *ep, struct fabric_blob *blob);
-
-static void joined(struct endpoint *ep)
+static void look_at_links(struct further *f, uint64_t now)
 {
-	struct further *f = ep->further;
-	struct fabric_link *port = f->port;
-	int rc = bond_add(ep->link.port, f->index, port->domain->fabric, port);
+	struct fabric_link *bond = f->ep->link.port;
 
-	if (rc < 0) {
-		give_up(ep, true, "it does not fit the others");
-		return;
+	for (uint32_t i = 0; i < f->links; i++) {
+		bool up = bond_state(bond, i) == PATH_UP;
+
+		/* It may have come and gone since. */
+		if (up && f->link[i].up && bond_life(bond, i) != f->link[i].life)
+			went_down(f, i, now);
+		if (up && !f->link[i].up)
+			came_up(f, i);
+		else if (!up && f->link[i].up)
+			went_down(f, i, now);
+		if (up)
+			f->link[i].life = bond_life(bond, i);
 	}
-	f->port = NULL;
-	f->index++;
-	log_line(SLMPM_LOG_DEBUG, "%s: link %u of %u stands", ep->name, f->index, f->links);
-	further_begin(ep);
-	if (f->ahead && f->port)
-		take_round(ep, &f->first);
-	f->ahead = false;
+	if (bond_up(bond))
+		f->alone = NEVER;
+	else if (f->alone == NEVER)
+		f->alone = now;
 }
 
-/* The fabric has said RC of this round. */
-static void take_answer(struct endpoint *ep, int rc)
+static bool ends(const struct endpoint *ep)
 {
-	struct further *f = ep->further;
-	char why[64];
+	return ep->state != SLMPM_PEER_UP || ep->end_of_stream || ep->closing;
+}
 
-	f->pending = rc == 2;
-	if (rc == 2)
-		return;
-	if (rc == 0) {
-		joined(ep);
-		return;
+static void earlier(uint64_t *next, uint64_t when)
+{
+	*next = when < *next ? when : *next;
+}
+
+static void give_up_hope(struct further *f)
+{
+	f->hopes = false;
+	f->alone = NEVER;
+	bond_hope(f->ep->link.port, false);
+}
+
+/* Whether something was due. */
+static bool look(struct further *f, uint64_t now, uint64_t *next)
+{
+	const struct config *config = config_get();
+	uint64_t patience = (uint64_t)config->dead_ms * MS;
+	bool done = false;
+
+	if (f->active && !f->open && bond_moved(f->ep->link.port) >= (uint64_t)config->links_after)
+		open_all(f, now);
+	if (f->waits)
+		further_say_on(f);
+	for (uint32_t i = 0; i < f->links; i++) {
+		struct further_link *l = &f->link[i];
+
+		if (now >= l->tell) {
+			tell_of_loss(f, i);
+			done = true;
+		}
+		if (now >= l->due && !f->try.port) {
+			further_try(f, i);
+			done = true;
+		}
+		earlier(next, l->tell);
+		if (!f->try.port)
+			earlier(next, l->due);
 	}
-	if (rc == 1) {
-		f->round++;
-		rc = send_round(ep);
+	if (f->try.port && now >= f->try.deadline) {
+		further_try_end(f, true, "it takes too long");
+		done = true;
 	}
-	if (rc < 0)
-		give_up(ep, true, strerror_r(-rc, why, sizeof(why)));
-}
-
-static int violates(struct endpoint *ep)
-{
-	ep->broken = "round of a further link"; /* at the top of progress */
-	ep->direct = false;
-	return 0;
-}
-
-static void take_round(struct endpoint *ep, struct fabric_blob *blob)
-{
-	struct further *f = ep->further;
-	int rc = f->port->domain->fabric->connect(f->port, f->round, blob);
-
-	if (rc == -EPROTO)
-		(void)violates(ep);
-	else
-		take_answer(ep, rc);
-}
-
-static bool is_ahead(const struct further *f, const struct received *r)
-{
-	return f->pending && !f->ahead && !r->fd_count && f->index + 1 < f->links &&
-	       LITTLE_32(r->packet.round.link) == f->index + 1 && !r->packet.round.round;
-}
-
-int further_packet(struct control *c, struct received *r)
-{
-	const struct wire_round *packet = &r->packet.round;
-	struct endpoint *ep = c->ep;
-	struct further *f = ep->further;
-	struct fabric_blob blob = {.fds = {-1, -1}};
-	uint32_t round = LITTLE_32(packet->round);
-
-	blob.length = LITTLE_32(packet->blob_length);
-	if (PEER_FAULT(c->step != CONNECTED || !f || r->length != sizeof(*packet) ||
-		       blob.length > sizeof(blob.bytes) || r->fd_count > 1))
-		return violates(ep);
-	if (!f->port) /* given up here: what was under way does not matter */
-		return PEER_FAULT(f->index < f->links) ? violates(ep) : 0;
-	memcpy(blob.bytes, packet->blob, blob.length);
-	if (is_ahead(f, r)) {
-		f->ahead = true;
-		f->first = blob;
-		return 0;
+	if (f->try.port)
+		earlier(next, f->try.deadline);
+	if (f->waits)
+		earlier(next, now + MS);
+	if (f->alone != NEVER && now >= f->alone + patience && f->hopes) {
+		give_up_hope(f);
+		done = true;
+	} else if (f->alone != NEVER && f->hopes) {
+		earlier(next, f->alone + patience);
 	}
-	if (PEER_FAULT(LITTLE_32(packet->link) != f->index))
-		return violates(ep);
-	if (round == WIRE_LINK_NOT) {
-		give_up(ep, false, "the peer cannot have it");
-		return 0;
+	return done;
+}
+
+uint64_t further_deadlines(struct context *ctx, uint64_t now_ns)
+{
+	uint64_t next = NEVER;
+	bool news = false, done = false;
+
+	LIST_EACH(at, &ctx->further) {
+		struct further *f = LIST_ENTRY(at, struct further, node);
+
+		if (ends(f->ep)) {
+			further_try_free(f);
+			continue;
+		}
+		/* One domain for all: asked for once. */
+		if (!news && bond_news(f->ep->link.port->domain))
+			news = true;
+		if (news || f->alone != NEVER)
+			look_at_links(f, now_ns);
+		done |= look(f, now_ns, &next);
 	}
-	if (PEER_FAULT(round != (uint32_t)f->round || f->pending))
-		return violates(ep);
-	blob.fd_count = r->fd_count;
-	if (r->fd_count)
-		blob.fds[0] = r->fds[0];
-	take_round(ep, &blob);
-	if (r->fd_count)
-		r->fds[0] = blob.fds[0]; /* what the fabric took is -1 now */
-	return 0;
+	return done ? 0 : next;
+}
+
+bool further_hoping(const struct context *ctx)
+{
+	LIST_EACH(at, &ctx->further)
+		if (LIST_ENTRY(at, struct further, node)->alone != NEVER)
+			return true;
+	return false;
 }
 
 void further_ask_all(struct context *ctx)
 {
-	for (uint32_t i = 0; i < ctx->count; i++) {
-		struct endpoint *ep = ctx->endpoints[i];
-		struct further *f = ep->further;
+	LIST_EACH(at, &ctx->further) {
+		struct further *f = LIST_ENTRY(at, struct further, node);
 
-		if (f && f->pending && ep->state == SLMPM_PEER_UP)
-			take_answer(ep, f->port->domain->fabric->connect(f->port, f->round, NULL));
+		if (f->ep->state == SLMPM_PEER_UP)
+			further_try_ask(f);
 	}
 }
 
@@ -282,7 +352,7 @@ static struct fabric_link *each(const struct endpoint *ep, uint32_t i)
 		return i == 0 ? ep->link.port : NULL;
 	if (i < BOND_PATHS)
 		return bond_port(ep->link.port, i);
-	return i == BOND_PATHS ? ep->link.port : i == BOND_PATHS + 1 ? f->port : NULL;
+	return i == BOND_PATHS ? ep->link.port : i == BOND_PATHS + 1 ? f->try.port : NULL;
 }
 
 #define PORTS (BOND_PATHS + 2)
@@ -292,6 +362,8 @@ void further_bell(struct endpoint *ep, int fd)
 	for (uint32_t i = 0; i < PORTS; i++)
 		if (each(ep, i))
 			each(ep, i)->bell = fd;
+	if (ep->further && fd < 0)
+		give_up_hope(ep->further);
 }
 
 void further_process(struct endpoint *ep, int fd)
@@ -301,19 +373,33 @@ void further_process(struct endpoint *ep, int fd)
 			each(ep, i)->process = fd;
 }
 
+static bool has_stream(const struct fabric_link *port)
+{
+	return port && port->domain->fd >= 0;
+}
+
 bool further_speaks(const struct endpoint *ep)
 {
 	if (!ep->further)
-		return ep->link.port->domain->fd >= 0;
-	for (uint32_t i = 0; i < BOND_PATHS; i++)
-		if (bond_port(ep->link.port, i) && bond_port(ep->link.port, i)->domain->fd >= 0)
+		return has_stream(ep->link.port);
+	for (uint32_t i = 0; i < BOND_PATHS; i++) {
+		enum bond_state state = bond_state(ep->link.port, i);
+
+		if ((state == PATH_UP || state == PATH_SHUT) &&
+		    has_stream(bond_port(ep->link.port, i)))
 			return true;
+	}
 	return false;
 }
 
 bool further_stays(const struct endpoint *ep)
 {
 	return ep->further && further_speaks(ep);
+}
+
+bool further_is_inherited(const struct endpoint *ep)
+{
+	return ep->further || has_stream(ep->link.port);
 }
 
 struct fabric_domain *further_memory(const struct endpoint *ep)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Further links of an endpoint (SLMPM_LINKS): where both sides want them its link becomes a bond,
- * and once it is UP they are connected one after the other over the control connection.
+ * Further links of an endpoint (SLMPM_LINKS): where both sides want them its link becomes a bond.
+ * They are opened once they are worth it, and anew when they are lost, over the control connection,
+ * or, when that has gone, by way of the bond itself.
  */
 #ifndef SLMPM_FURTHER_H
 #define SLMPM_FURTHER_H
@@ -9,17 +10,24 @@
 #include "slmpm/connect/control.h"
 
 struct further;
+struct head;
 
 /* The features that say how many links this side wants. */
 uint64_t further_offer(void);
 /* The first link stands: into a bond, where both sides want more than one. 0 or -ENOMEM. */
 int further_open(struct control *c);
-/* The endpoint is UP: the next one begins. */
+/* The endpoint is UP. */
 void further_begin(struct endpoint *ep);
-/* A round of one; what is out of turn poisons the endpoint: 0 or -EPROTO. */
+/* A packet of a link to be, by the control connection; what is out of turn poisons the endpoint: 0. */
 int further_packet(struct control *c, struct received *r);
+/* And by the bond. */
+void further_arrival(struct endpoint *ep, const struct head *h);
 /* Fabrics that could not say yet whether one is connected may know now. */
 void further_ask_all(struct context *ctx);
+/* What is due: when to look again, 0 where something was. */
+uint64_t further_deadlines(struct context *ctx, uint64_t now_ns);
+/* Is there somebody who has no link, and may get one? */
+bool further_hoping(const struct context *ctx);
 void further_free(struct endpoint *ep);
 
 /* The control connection's descriptors, for all links; -1 none any more. */
@@ -29,6 +37,8 @@ void further_process(struct endpoint *ep, int fd);
 bool further_speaks(const struct endpoint *ep);
 /* And several links, so that it outlives the control connection. */
 bool further_stays(const struct endpoint *ep);
+/* Has it, or will it have, descriptors of a fabric's own, or a bond? */
+bool further_is_inherited(const struct endpoint *ep);
 /* Where its peer can map memory. */
 struct fabric_domain *further_memory(const struct endpoint *ep);
 

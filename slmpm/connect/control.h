@@ -37,6 +37,7 @@ union control_packet {
 	struct wire_nonce nonce;
 	struct wire_proof proof;
 	struct wire_round round;
+	struct wire_link link;
 	struct wire_area area;
 	struct wire_grant grant;
 	struct wire_bye bye;

@@ -15,8 +15,8 @@ static uint32_t length_of(uint32_t type)
 	switch (type) {
 	case WIRE_HELLO: return sizeof(struct wire_hello);
 	case WIRE_PROOF: return sizeof(struct wire_proof);
-	case WIRE_LINK:
 	case WIRE_ROUND: return sizeof(struct wire_round);
+	case WIRE_LINK: return sizeof(struct wire_link);
 	case WIRE_BYE: return sizeof(struct wire_bye);
 	default: return 0;
 	}

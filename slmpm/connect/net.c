@@ -68,6 +68,35 @@ void net_name(const struct sockaddr *sa, char name[NET_NAME])
 	}
 }
 
+void net_host(const struct sockaddr *sa, char name[NET_NAME])
+{
+	union address a;
+
+	normalize(&a, sa);
+	snprintf(name, NET_NAME, "?");
+	if (a.any.sa_family == AF_INET)
+		inet_ntop(AF_INET, &a.v4.sin_addr, name, NET_NAME);
+	else if (a.any.sa_family == AF_INET6)
+		inet_ntop(AF_INET6, &a.v6.sin6_addr, name, NET_NAME);
+}
+
+bool net_end(int fd, bool other, struct sockaddr_storage *address)
+{
+	union address a = {.any = {.sa_family = AF_UNSPEC}}, plain;
+	socklen_t size = sizeof(a);
+
+	if ((other ? getpeername(fd, &a.any, &size) : getsockname(fd, &a.any, &size)) != 0 ||
+	    (a.any.sa_family != AF_INET && a.any.sa_family != AF_INET6))
+		return false;
+	normalize(&plain, &a.any);
+	if (plain.any.sa_family == AF_INET)
+		plain.v4.sin_port = 0;
+	else
+		plain.v6.sin6_port = 0;
+	*address = plain.room;
+	return true;
+}
+
 void net_peer(int fd, char name[NET_NAME])
 {
 	union address a = {.any = {.sa_family = AF_UNSPEC}};

@@ -13,6 +13,10 @@
 bool net_allowed(const struct sockaddr *sa);
 /* "192.0.2.1:4711", "[::1]:4711"; an IPv4 address that IPv6 carries is shown as such. */
 void net_name(const struct sockaddr *sa, char name[NET_NAME]);
+/* Without the port. */
+void net_host(const struct sockaddr *sa, char name[NET_NAME]);
+/* The address of this end, or the OTHER's, with port 0; false where it has none. */
+bool net_end(int fd, bool other, struct sockaddr_storage *address);
 /* The other end's, "?" where it has gone. */
 void net_peer(int fd, char name[NET_NAME]);
 /* The port at this end, 0: none. */

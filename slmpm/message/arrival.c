@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "slmpm/bond/further.h"
 #include "slmpm/message/am.h"
 #include "slmpm/message/area.h"
 #include "slmpm/message/bundle.h"
@@ -380,6 +381,7 @@ bool arrival_take(struct endpoint *ep, const struct fabric_arrival *a)
 	case WIRE_REGION_REVOKED:
 	case WIRE_REGION_LET_GO: memory_arrival(ep, a->kind, &h); return false;
 	case WIRE_CLOSE: ep->end_of_stream = true; return false;
+	case WIRE_BOND_LINK: further_arrival(ep, &h); return false;
 	default: return arrival_violates(ep, "opcode");
 	}
 }

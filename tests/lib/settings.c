@@ -46,7 +46,7 @@ const struct setting settings[] = {
 	{ "over TCP, small", { "SLMPM_FABRIC=tcp", "SLMPM_RING_SEGMENTS=128", "SLMPM_PACKET_MAX=256",
 	  "SLMPM_EAGER_MAX=300", "SLMPM_EAGER_CREDIT=64k", "SLMPM_WAIT=block" }, { NULL }, 1 * M },
 	{ "two links", { "SLMPM_LINKS=2" }, { NULL }, 8 * M },
-	{ "more links than the peer has", { "SLMPM_LINKS=4", "SLMPM_LINKS_LOG=64k" }, { "SLMPM_LINKS=3" }, 4 * M },
+	{ "more links than the peer has", { "SLMPM_LINKS=4", "SLMPM_LINKS_LOG=64k", "SLMPM_LINKS_AFTER=0" }, { "SLMPM_LINKS=3" }, 4 * M },
 	{ "two links over TCP", { "SLMPM_FABRIC=tcp", "SLMPM_LINKS=2" }, { NULL }, 8 * M },
 	{ NULL, { NULL }, { NULL }, 0 },
 };

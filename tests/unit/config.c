@@ -63,6 +63,15 @@ static const struct trial trials[] = {
 	BAD("SPIN_US", "-1", "a number from 0"),
 	BAD("HANDSHAKE_MS", "9", "a number from 10"),
 	BAD("ELEMENTS", "65537", "a number from 1 to 65536"),
+	/* ways of links; more in ways.c */
+	BAD("LINKS", "5", "SLMPM_LINKS=5: a number from 1 to 4, or as many ways"),
+	BAD("LINKS", "tcp,", "SLMPM_LINKS=tcp,: there is no interface or address of no name"),
+	BAD("LINKS", "tcp@no_such_dev", "there is no interface or address no_such_dev"),
+	BAD("LINK", "4", "one of: auto 0 1 2 3"),
+	GOOD("LINK", "", link, 0),
+	GOOD("LINK", "2", link, 3),
+	GOOD("LINKS_AFTER", "", links_after, 65536),
+	GOOD("LINKS_AFTER", "0", links_after, 0),
 	/* shares */
 	GOOD("PUBLISH", "every", publish_permille, 0),
 	GOOD("PUBLISH", "3/4", publish_permille, 750),

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A try for a link: rounds as in the handshake, each packet with the link's number and life, so that
+ * late ones are known. One at a time: the side that tries ends the last one before the next begins.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/bond/further_parts.h"
+#include "slmpm/config.h"
+#include "slmpm/domain.h"
+#include "slmpm/link.h"
+#include "slmpm/log.h"
+#include "slmpm/message/inbound.h"
+#include "slmpm/wait.h"
+
+static const struct sockaddr *address_of(const struct sockaddr_storage *a)
+{
+	return a->ss_family ? (const struct sockaddr *)a : NULL;
+}
+
+/* ---- saying --------------------------------------------------------------------------------- */
+
+void further_say_on(struct further *f)
+{
+	struct endpoint *ep = f->ep;
+	struct packet p = {
+		.opcode = WIRE_BOND_LINK,
+		.data = &f->waiting,
+		.length = sizeof(f->waiting),
+	};
+
+	/* As everything that must not come between what is being built or gathered. */
+	if (ep->state == SLMPM_PEER_UP && list_empty(&ep->owed) && !ep->bundle.count &&
+	    !(ep->loan.data && !ep->loan.area) && link_post_request(ep, &p, NULL) == 1)
+		f->waits = false;
+}
+
+/* PACKET is filled in but for whose link it is. */
+static int say(struct further *f, uint32_t link, uint32_t life, struct wire_link *packet, int fd)
+{
+	packet->link = LITTLE_16((uint16_t)link);
+	packet->life = LITTLE_16((uint16_t)life);
+	if (f->ep->control->socket.fd >= 0)
+		return control_send(f->ep->control, packet, sizeof(*packet), WIRE_LINK, fd);
+	if (fd >= 0)
+		return -ENOTSUP;
+	packet->head.type = packet->head.length = 0;
+	f->waiting = *packet; /* what it replaces is old by now */
+	f->waits = true;
+	further_say_on(f);
+	return 0;
+}
+
+static void say_not(struct further *f, uint32_t link, uint32_t life, const char *why)
+{
+	struct wire_link packet = {.round = LITTLE_32(WIRE_LINK_NOT)};
+
+	packet.blob_length = LITTLE_32(
+		(uint32_t)snprintf((char *)packet.blob, sizeof(packet.blob), "%.100s", why));
+	(void)say(f, link, life, &packet, -1);
+}
+
+void further_ask_for(struct further *f, uint32_t link)
+{
+	struct wire_link packet = {.round = LITTLE_32(WIRE_LINK_ASK)};
+
+	(void)say(f, link, 0, &packet, -1);
+}
+
+static void put_address(struct wire_link *packet, const struct sockaddr *sa)
+{
+	const void *from = sa->sa_family == AF_INET ?
+				   (const void *)&((const struct sockaddr_in *)sa)->sin_addr :
+				   (const void *)&((const struct sockaddr_in6 *)sa)->sin6_addr;
+
+	packet->family = LITTLE_16(sa->sa_family == AF_INET ? 4 : 6);
+	memcpy(packet->address, from, sa->sa_family == AF_INET ? 4 : 16);
+}
+
+static bool take_address(const struct wire_link *packet, struct sockaddr_storage *to)
+{
+	struct sockaddr_in *v4 = (struct sockaddr_in *)to;
+	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)to;
+
+	memset(to, 0, sizeof(*to));
+	switch (LITTLE_16(packet->family)) {
+	case 0: return true;
+	case 4:
+		v4->sin_family = AF_INET;
+		memcpy(&v4->sin_addr, packet->address, 4);
+		return true;
+	case 6:
+		v6->sin6_family = AF_INET6;
+		memcpy(&v6->sin6_addr, packet->address, 16);
+		return true;
+	default: return false;
+	}
+}
+
+static int say_round(struct further *f)
+{
+	struct further_try *t = &f->try;
+	const struct way *way = f->link[t->link].way;
+	struct fabric_blob blob = {.fds = {-1, -1}};
+	struct wire_link packet = {.round = LITTLE_32((uint32_t)t->round)};
+	int rc = t->port->domain->fabric->address(t->port, t->round, &blob);
+
+	if (rc < 0)
+		return rc;
+	packet.blob_length = LITTLE_32(blob.length);
+	memcpy(packet.blob, blob.bytes, blob.length);
+	snprintf(packet.fabric, sizeof(packet.fabric), "%s", t->port->domain->fabric->name);
+	if (!f->active && way_has_place(way) && t->local.ss_family)
+		put_address(&packet, address_of(&t->local));
+	return say(f, t->link, t->life, &packet, blob.fd_count ? blob.fds[0] : -1);
+}
+
+/* ---- a try's life --------------------------------------------------------------------------- */
+
+void further_try_free(struct further *f)
+{
+	struct fabric_link *port = f->try.port;
+
+	f->try.port = NULL;
+	f->try.pending = false;
+	if (!port)
+		return;
+	/* In a child's copy others have nothing to give back. */
+	if (!port->domain->forked || port->domain->fd >= 0)
+		port->domain->fabric->disconnect(port);
+	free(port);
+}
+
+void further_try_end(struct further *f, bool tell, const char *why)
+{
+	struct further_try *t = &f->try;
+
+	log_line(SLMPM_LOG_INFO, "%s: link %u of %u is not to be had: %s", f->ep->name, t->link,
+		 f->links, why);
+	if (tell)
+		say_not(f, t->link, t->life, why);
+	further_try_free(f);
+	/* The other side may have it already, and speak by it. */
+	bond_deny(f->ep->link.port, t->link);
+	further_tried(f, t->link, true);
+}
+
+static void fail(struct further *f, int rc)
+{
+	char why[64];
+
+	further_try_end(f, true, strerror_r(-rc, why, sizeof(why)));
+}
+
+void further_inherit(struct fabric_link *port, const struct fabric_link *from)
+{
+	port->owner = from->owner;
+	port->bell = from->bell;
+	port->process = from->process;
+	port->pid = from->pid;
+	port->active = from->active;
+}
+
+/* An address of this end that the link is to have. */
+static int find_place(struct further *f, const struct way *way, int family)
+{
+	struct further_try *t = &f->try;
+	int rc;
+
+	if (!way_has_place(way)) {
+		if (f->homed && (!f->active || !t->remote.ss_family))
+			t->local = f->here;
+		return 0;
+	}
+	rc = way_address(way, family, &t->local);
+	if (rc == 0 && !net_allowed((const struct sockaddr *)&t->local))
+		rc = -EACCES;
+	return rc;
+}
+
+static void name_where(struct further *f)
+{
+	char here[NET_NAME] = "", there[NET_NAME] = "";
+	struct further_link *l = &f->link[f->try.link];
+
+	l->where[0] = 0;
+	if (f->try.local.ss_family)
+		net_host((const struct sockaddr *)&f->try.local, here);
+	if (f->try.remote.ss_family)
+		net_host((const struct sockaddr *)&f->try.remote, there);
+	if (here[0] || there[0])
+		snprintf(l->where, sizeof(l->where), "%s%s%s", here[0] ? here : "*",
+			 there[0] ? " - " : "", there);
+}
+
+/* Everything that a try needs of this side; NULL and *RC otherwise. */
+static bool set_up(struct further *f, uint32_t link, uint32_t life, const struct fabric *fabric)
+{
+	struct further_try *t = &f->try;
+	struct fabric_link *bond = f->ep->link.port;
+	struct fabric_domain *domain;
+	int rc;
+
+	further_try_free(f);
+	memset(t, 0, sizeof(*t));
+	t->link = link;
+	t->life = life;
+	t->deadline = wait_now() + (uint64_t)config_get()->handshake_ms * 1000000;
+	f->link[link].fabric = fabric->name;
+	domain = domain_get(f->ep->ctx, fabric, &rc);
+	t->port = domain ? calloc(1, fabric->link_size) : NULL;
+	if (!t->port)
+		return false;
+	t->port->domain = domain;
+	further_inherit(t->port, bond);
+	wait_changed(f->ep->ctx); /* a sleeper does not know of this deadline */
+	return true;
+}
+
+static const struct fabric *fabric_of(const struct further *f, const struct way *way)
+{
+	return way->fabric[0] ? fabric_find(way->fabric) : f->fabric;
+}
+
+void further_try(struct further *f, uint32_t link)
+{
+	struct further_link *l = &f->link[link];
+	uint32_t life = l->life + (l->made || l->life || l->pause);
+	int rc;
+
+	/* The first life of a link is 0, and so is a counter that nobody has used. */
+	rc = bond_expect(f->ep->link.port, link, life);
+	if (rc < 0) {
+		further_tried(f, link, true);
+		return;
+	}
+	l->life = life;
+	if (!set_up(f, link, life, fabric_of(f, l->way))) {
+		bond_deny(f->ep->link.port, link);
+		further_tried(f, link, true);
+		return;
+	}
+	rc = say_round(f);
+	if (rc < 0)
+		fail(f, rc);
+}
+
+/* ---- rounds --------------------------------------------------------------------------------- */
+
+static void joined(struct further *f)
+{
+	struct further_try *t = &f->try;
+
+	if (bond_add(f->ep->link.port, t->link, t->port->domain->fabric, t->port) < 0) {
+		further_try_end(f, true, "it does not fit the others");
+		return;
+	}
+	t->port->local = t->port->remote = NULL;
+	t->port = NULL;
+	further_tried(f, t->link, false);
+}
+
+static bool violates(struct endpoint *ep)
+{
+	ep->broken = "round of a further link"; /* at the top of progress */
+	ep->direct = false;
+	return false;
+}
+
+/* The fabric has said RC of this round. */
+static void take_answer(struct further *f, int rc)
+{
+	f->try.pending = rc == 2;
+	if (rc == 2)
+		return;
+	if (rc == 0) {
+		joined(f);
+		return;
+	}
+	if (rc == 1) {
+		f->try.round++;
+		rc = say_round(f);
+	}
+	if (rc == -EPROTO)
+		(void)violates(f->ep);
+	if (rc < 0)
+		fail(f, rc);
+}
+
+static void take_round(struct further *f, const struct wire_link *packet, int *fd)
+{
+	struct further_try *t = &f->try;
+	struct fabric_blob blob = {.fds = {-1, -1}};
+	int rc;
+
+	blob.length = LITTLE_32(packet->blob_length);
+	memcpy(blob.bytes, packet->blob, blob.length);
+	blob.fd_count = *fd >= 0;
+	blob.fds[0] = *fd;
+	t->port->local = address_of(&t->local);
+	t->port->remote = address_of(&t->remote);
+	rc = t->port->domain->fabric->connect(t->port, t->round, &blob);
+	*fd = blob.fds[0]; /* what the fabric took is -1 now */
+	take_answer(f, rc);
+}
+
+/* Who tries has heard where the other side listens. */
+static void take_first(struct further *f, const struct wire_link *packet, int *fd)
+{
+	struct further_try *t = &f->try;
+	int rc = -EACCES;
+
+	(void)take_address(packet, &t->remote);
+	if (!t->remote.ss_family || net_allowed((const struct sockaddr *)&t->remote))
+		rc = find_place(f, f->link[t->link].way, t->remote.ss_family);
+	if (!t->remote.ss_family && f->homed)
+		t->remote = f->there;
+	if (rc < 0) {
+		fail(f, rc);
+		return;
+	}
+	name_where(f);
+	take_round(f, packet, fd);
+}
+
+static const char *refusal(struct further *f, const struct wire_link *packet,
+			   const struct fabric **fabric)
+{
+	uint32_t link = LITTLE_16(packet->link);
+	const struct way *way = f->link[link].way;
+	char name[sizeof(packet->fabric)];
+
+	control_text(name, sizeof(name), packet->fabric, sizeof(packet->fabric));
+	*fabric = fabric_find(name);
+	if (!*fabric || (way->fabric[0] && strcmp(name, way->fabric) != 0))
+		return "another fabric is wanted here";
+	switch (bond_expect(f->ep->link.port, link, LITTLE_16(packet->life))) {
+	case 0: return NULL;
+	case -EBUSY: return "the one before is still being read";
+	default: return "its time is over";
+	}
+}
+
+/* The other side tries. */
+static void begin(struct further *f, const struct wire_link *packet, int *fd)
+{
+	uint32_t link = LITTLE_16(packet->link), life = LITTLE_16(packet->life);
+	const struct fabric *fabric;
+	const char *why = refusal(f, packet, &fabric);
+	int rc;
+
+	if (why) {
+		say_not(f, link, life, why);
+		return;
+	}
+	if (f->try.port) /* of which it thinks no more */
+		further_try_end(f, false, "the peer tries another one");
+	if (!set_up(f, link, life, fabric)) {
+		f->try = (struct further_try){.link = link, .life = life};
+		fail(f, -ENOMEM);
+		return;
+	}
+	rc = find_place(f, f->link[link].way, f->homed ? f->here.ss_family : 0);
+	name_where(f);
+	f->try.port->local = address_of(&f->try.local);
+	rc = rc < 0 ? rc : say_round(f);
+	if (rc < 0)
+		fail(f, rc);
+	else
+		take_round(f, packet, fd);
+}
+
+static void take_not(struct further *f, const struct wire_link *packet)
+{
+	uint32_t link = LITTLE_16(packet->link), life = LITTLE_16(packet->life);
+	char said[sizeof(packet->blob) + 1], why[160];
+
+	control_text(said, sizeof(said), (const char *)packet->blob,
+		     LITTLE_32(packet->blob_length));
+	snprintf(why, sizeof(why), "the peer says: %s", said);
+	if (f->try.port && f->try.link == link && f->try.life == life)
+		further_try_end(f, false, why);
+	else if (bond_life(f->ep->link.port, link) == life)
+		bond_deny(f->ep->link.port, link);
+}
+
+static bool take(struct further *f, const struct wire_link *packet, int *fd)
+{
+	uint32_t round = LITTLE_32(packet->round), link = LITTLE_16(packet->link);
+	struct further_try *t = &f->try;
+	struct sockaddr_storage unused;
+
+	if (PEER_FAULT(LITTLE_32(packet->blob_length) > sizeof(packet->blob) || link >= f->links ||
+		       LITTLE_16(packet->life) >= BOND_LIVES || !take_address(packet, &unused)))
+		return violates(f->ep);
+	if (round == WIRE_LINK_NOT) {
+		take_not(f, packet);
+	} else if (round == WIRE_LINK_ASK) {
+		if (PEER_FAULT(!f->active))
+			return violates(f->ep);
+		if (!f->link[link].up && !(t->port && t->link == link))
+			f->link[link].due = wait_now();
+	} else if (!f->active && round == 0) {
+		begin(f, packet, fd);
+	} else if (t->port && t->link == link && t->life == LITTLE_16(packet->life)) {
+		if (PEER_FAULT(round != (uint32_t)t->round || t->pending))
+			return violates(f->ep);
+		if (f->active && round == 0)
+			take_first(f, packet, fd);
+		else
+			take_round(f, packet, fd);
+	}
+	wait_changed(f->ep->ctx);
+	return true;
+}
+
+int further_packet(struct control *c, struct received *r)
+{
+	struct further *f = c->ep->further;
+	int fd = r->fd_count ? r->fds[0] : -1;
+
+	if (PEER_FAULT(c->step != CONNECTED || !f || r->length != sizeof(r->packet.link) ||
+		       r->fd_count > 1)) {
+		(void)violates(c->ep);
+		return 0;
+	}
+	if (c->ep->state == SLMPM_PEER_UP)
+		(void)take(f, &r->packet.link, &fd);
+	if (r->fd_count)
+		r->fds[0] = fd;
+	return 0;
+}
+
+void further_arrival(struct endpoint *ep, const struct head *h)
+{
+	struct wire_link packet;
+	int fd = -1;
+
+	if (PEER_FAULT(!ep->further || h->length != sizeof(packet))) {
+		(void)violates(ep);
+		return;
+	}
+	memcpy(&packet, h->data, sizeof(packet));
+	(void)take(ep->further, &packet, &fd);
+}
+
+void further_try_ask(struct further *f)
+{
+	if (f->try.pending)
+		take_answer(f,
+			    f->try.port->domain->fabric->connect(f->try.port, f->try.round, NULL));
+}

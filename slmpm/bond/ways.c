@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* SLMPM_LINKS, and the addresses of this machine that it speaks of. */
+#include "slmpm/bond/ways.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabrics/fabric.h"
+
+#define OF_NETWORKS "tcp" /* the fabric whose ends are addresses */
+
+/* ---- the setting ---------------------------------------------------------------------------- */
+
+static bool read_address(const char *text, struct way *w)
+{
+	char host[INET6_ADDRSTRLEN], *end;
+	size_t n = strcspn(text, "/");
+	unsigned long bits;
+
+	if (n >= sizeof(host))
+		return false;
+	memcpy(host, text, n);
+	host[n] = 0;
+	w->family = inet_pton(AF_INET, host, w->address) == 1  ? AF_INET :
+		    inet_pton(AF_INET6, host, w->address) == 1 ? AF_INET6 :
+								 0;
+	if (!w->family)
+		return false;
+	w->bits = w->family == AF_INET ? 32 : 128;
+	if (!text[n])
+		return true;
+	bits = strtoul(text + n + 1, &end, 10);
+	if (text[n + 1] < '0' || text[n + 1] > '9' || *end || bits > w->bits)
+		return false;
+	w->bits = (uint32_t)bits;
+	return true;
+}
+
+static bool read_place(const char *text, struct way *w, char *why, size_t size)
+{
+	if (read_address(text, w))
+		return true;
+	w->family = 0;
+	if (*text && strlen(text) < sizeof(w->interface) && if_nametoindex(text)) {
+		snprintf(w->interface, sizeof(w->interface), "%s", text);
+		return true;
+	}
+	snprintf(why, size, "there is no interface or address %.40s", *text ? text : "of no name");
+	return false;
+}
+
+static bool read_way(char *text, struct way *w, char *why, size_t size)
+{
+	char *place = strchr(text, '@');
+
+	memset(w, 0, sizeof(*w));
+	if (!place && !fabric_find(text)) {
+		snprintf(w->fabric, sizeof(w->fabric), "%s", OF_NETWORKS);
+		return read_place(text, w, why, size);
+	}
+	if (place)
+		*place++ = 0;
+	if (!fabric_find(text)) {
+		snprintf(why, size, "there is no fabric %.40s", *text ? text : "of no name");
+		return false;
+	}
+	snprintf(w->fabric, sizeof(w->fabric), "%s", text);
+	if (place && strcmp(text, OF_NETWORKS) != 0) {
+		snprintf(why, size, "links over %.40s have no addresses", text);
+		return false;
+	}
+	return !place || read_place(place, w, why, size);
+}
+
+bool ways_read(const char *text, struct ways *ways, char *why, size_t size)
+{
+	char copy[256], *rest = copy, *one, *end;
+	unsigned long number = strtoul(text, &end, 10);
+
+	memset(ways, 0, sizeof(*ways));
+	snprintf(why, size, "a number from 1 to %d, or as many ways", WAYS_MAX);
+	if (*text >= '0' && *text <= '9' && !*end) {
+		ways->count = number <= WAYS_MAX ? (uint32_t)number : 0;
+		return ways->count > 0;
+	}
+	if (strlen(text) >= sizeof(copy))
+		return false;
+	snprintf(copy, sizeof(copy), "%s", text);
+	while ((one = strsep(&rest, ","))) {
+		if (ways->count == WAYS_MAX)
+			return false;
+		if (!read_way(one, &ways->way[ways->count++], why, size))
+			return false;
+	}
+	return true;
+}
+
+/* ---- addresses ------------------------------------------------------------------------------ */
+
+bool way_has_place(const struct way *w)
+{
+	return w->family || w->interface[0];
+}
+
+static const unsigned char *bytes_of(const struct sockaddr *sa)
+{
+	return sa->sa_family == AF_INET ?
+		       (const unsigned char *)&((const struct sockaddr_in *)sa)->sin_addr :
+		       (const unsigned char *)&((const struct sockaddr_in6 *)sa)->sin6_addr;
+}
+
+static bool begins_alike(const unsigned char *a, const unsigned char *b, uint32_t bits)
+{
+	return !memcmp(a, b, bits / 8) &&
+	       (bits % 8 == 0 || !((a[bits / 8] ^ b[bits / 8]) >> (8 - bits % 8)));
+}
+
+static bool fits(const struct way *w, const char *interface, const struct sockaddr *sa)
+{
+	if (w->interface[0])
+		return !strcmp(w->interface, interface);
+	return w->family == sa->sa_family && begins_alike(w->address, bytes_of(sa), w->bits);
+}
+
+/* Addresses of a single link are only good with its name, which the peer does not know. */
+static bool is_wide(const struct sockaddr *sa)
+{
+	return sa->sa_family == AF_INET ||
+	       (sa->sa_family == AF_INET6 &&
+		!IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)sa)->sin6_addr));
+}
+
+/* The first that the way allows, of FAMILY, or equal to HERE. */
+static int find(const struct way *w, int family, const struct sockaddr *here,
+		struct sockaddr_storage *found)
+{
+	struct ifaddrs *all, *a;
+
+	if (getifaddrs(&all) != 0)
+		return -errno;
+	for (a = all; a; a = a->ifa_next) {
+		const struct sockaddr *sa = a->ifa_addr;
+
+		if (!sa || !is_wide(sa) || (family && sa->sa_family != family) ||
+		    !fits(w, a->ifa_name, sa))
+			continue;
+		if (here && memcmp(bytes_of(sa), bytes_of(here), family == AF_INET ? 4 : 16) != 0)
+			continue;
+		memset(found, 0, sizeof(*found));
+		memcpy(found, sa,
+		       sa->sa_family == AF_INET ? sizeof(struct sockaddr_in) :
+						  sizeof(struct sockaddr_in6));
+		break;
+	}
+	freeifaddrs(all);
+	return a ? 0 : -EADDRNOTAVAIL;
+}
+
+bool way_holds(const struct way *w, const struct sockaddr *here)
+{
+	struct sockaddr_storage found;
+
+	if (here->sa_family != AF_INET && here->sa_family != AF_INET6)
+		return false;
+	return way_has_place(w) && find(w, here->sa_family, here, &found) == 0;
+}
+
+int way_address(const struct way *w, int family, struct sockaddr_storage *here)
+{
+	return find(w, family, NULL, here);
+}
