@@ -84,6 +84,9 @@ void link_pair_open(struct link_pair *p, const struct fabric *f, uint32_t segmen
 
 void link_pair_close(struct link_pair *p)
 {
+	/* Each has heard the other's end by the time it closes: none waits for it. */
+	for (int side = 0; side < SIDES; side++)
+		p->domain[side]->fabric->disconnect(p->link[side]);
 	for (int side = 0; side < SIDES; side++)
 		link_end_close(&p->end[side]);
 }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -50,10 +51,11 @@ int stream_peer_call(const struct stream_peer *p)
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 		.sin_port = htons(p->port),
 	};
-	int s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
 
-	CHECK(s >= 0 && connect(s, (struct sockaddr *)&at, sizeof(at)) == 0, "calling: %s",
-	      strerror(errno));
+	CHECK(s >= 0 && connect(s, (struct sockaddr *)&at, sizeof(at)) == 0 &&
+		      setsockopt(s, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == 0,
+	      "calling: %s", strerror(errno));
 	return s;
 }
 
