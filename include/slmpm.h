@@ -462,6 +462,7 @@ SLMPM_API int slmpm_release(slmpm_peer peer, const void *buf);
 
 #include <slmpm_am.h>
 #include <slmpm_memory.h>
+#include <slmpm_mirror.h>
 #include <slmpm_mode.h>
 #include <slmpm_queue.h>
 #include <slmpm_stats.h>

@@ -19,6 +19,7 @@ struct domain;
 struct context {
 	struct handle handle;
 	bool multiple;    /* several threads: lock taken around each call */
+	bool careful;     /* multiple, or has mirrors: what lands in memory is noted */
 	bool finished;    /* a request since this was last cleared: who waits may go on */
 	bool news;        /* something to look at since slmpm_arm was last asked */
 	bool rung;        /* bells wait in the sockets */
@@ -40,6 +41,7 @@ struct context {
 	uint32_t next; /* with whom the next pass of progress begins: where the last one ended */
 	struct am_page **handlers; /* of active messages, by number (am.c); or NULL */
 	struct list regions;       /* struct region */
+	struct list mirrors;       /* struct mirror */
 	struct list fifo;          /* struct fifo_entry, not taken yet */
 	struct list posted;        /* receives in posting order, struct request */
 	uint32_t posted_count;

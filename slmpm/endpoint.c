@@ -24,6 +24,7 @@
 #include "slmpm/memory/memory.h"
 #include "slmpm/launch/process.h"
 #include "slmpm/memory/share.h"
+#include "slmpm/mirror/mirror.h"
 #include "slmpm/stats.h"
 #include "slmpm/trace.h"
 #include "slmpm/completion/workqueue.h"
@@ -169,7 +170,8 @@ void endpoint_refresh(struct endpoint *ep)
 		     list_empty(&ep->owed) && !ep->link.active &&
 		     !(ep->loan.data && !ep->loan.area) && !ep->check && !ep->closing &&
 		     !ep->rma->job_count && !ep->rma->moving && !ep->work_waiting &&
-		     !fetch_busy(ep) && !share_waits(ep) && !emulate_has_work(ep->emulation);
+		     !fetch_busy(ep) && !share_waits(ep) && !mirror_waits(ep) &&
+		     !emulate_has_work(ep->emulation);
 }
 
 static uint32_t packet_limit(uint32_t agreed, uint32_t payload_max)
@@ -273,6 +275,7 @@ void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *wh
 	rma_end(ep, error);
 	link_forget_owed(ep);
 	memory_end(ep);
+	mirror_end(ep, error);
 	inbound_end(ep, error);
 	fail_posted(ep->ctx, ep, error);
 	workqueue_fail(ep, error);

@@ -83,6 +83,7 @@ struct endpoint {
 	bool direct;    /* up, nothing queued, no loan open: a send may go straight to the link */
 	bool check;     /* checksums on what is sent */
 	bool active;    /* the peer takes active messages, as far as known */
+	bool mirrored;  /* it knows mirrors */
 
 	/* messages out */
 	uint64_t sent;         /* envelopes */
@@ -124,6 +125,7 @@ struct endpoint {
 	} fifo;
 	struct rma *rma;             /* one-sided operations */
 	struct emulation *emulation; /* one-sided operations by active messages; or NULL */
+	struct mirrors *mirrors;     /* memory mirrored with this peer; or NULL */
 
 	struct {               /* a long payload that the fabric has not read yet (landing.c) */
 		uint8_t state; /* enum landing_state */

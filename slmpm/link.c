@@ -14,6 +14,7 @@
 #include "slmpm/memory/emulate.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/message/loan_copy.h"
+#include "slmpm/mirror/mirror.h"
 
 /* A violation found on the way down ends the endpoint only once progress is back at the top: the
  * messages in hand here are not to vanish under us. */
@@ -326,6 +327,11 @@ static int push_emulated(struct endpoint *ep, bool first)
 	return emulate_has_work(e) && e->first == first ? emulate_push(ep) : 0;
 }
 
+static int push_mirrors(struct endpoint *ep, bool first)
+{
+	return mirror_waits(ep) && ep->mirrors->last != first ? mirror_push(ep) : 0;
+}
+
 int link_push(struct endpoint *ep)
 {
 	int n = 0;
@@ -340,11 +346,15 @@ int link_push(struct endpoint *ep)
 		if (!list_empty(&ep->owed))
 			return n;
 	}
+	n += push_mirrors(ep, true);
 	n += push_emulated(ep, true);
 	n += push_turns(ep);
 	n += push_emulated(ep, false);
+	n += push_mirrors(ep, false);
 	if (ep->emulation)
 		ep->emulation->first ^= true;
+	if (ep->mirrors)
+		ep->mirrors->last ^= true;
 	return n;
 }
 

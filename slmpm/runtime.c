@@ -19,6 +19,7 @@
 #include "slmpm/connect/listener.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/message/message.h"
+#include "slmpm/mirror/mirror.h"
 #include "slmpm/launch/process.h"
 #include "slmpm/request.h"
 #include "slmpm/stats.h"
@@ -79,6 +80,7 @@ static void forked(void)
 	trace_fork();
 	memory_forked();
 	handle_fork(&fifo_table);
+	handle_fork(&mirror_table);
 	engine_fork();
 	default_ctx.id = 0;
 }
@@ -153,6 +155,7 @@ static void init_locks(struct context *ctx)
 static void context_free(struct context *ctx)
 {
 	context_forget_events(ctx);
+	mirror_shut(ctx);
 	memory_shut(ctx);
 	completion_end(ctx);
 	engine_close(ctx);
@@ -186,11 +189,12 @@ int slmpm_open(slmpm_ctx *out, const struct slmpm_options *o)
 	if (!ctx)
 		return error_set(SLMPM_ENOMEM, "for a context");
 	ctx->epoll = ctx->kick = ctx->stats.fd = -1;
-	ctx->multiple = o && o->flags & SLMPM_THREADS;
+	ctx->multiple = ctx->careful = o && o->flags & SLMPM_THREADS;
 	ctx->wait = getenv("SLMPM_WAIT") || !o ? (uint32_t)config->wait : o->wait;
 	ctx->spin_ns = (uint64_t)config->spin_us * 1000;
 	list_init(&ctx->posted);
 	list_init(&ctx->regions);
+	list_init(&ctx->mirrors);
 	list_init(&ctx->fifo);
 	list_init(&ctx->events);
 	list_init(&ctx->listeners);

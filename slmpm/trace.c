@@ -74,6 +74,7 @@ static uint32_t lead_of(uint8_t opcode)
 	case WIRE_LOAN:
 	case WIRE_LOAN_MORE: return sizeof(struct wire_loan);
 	case WIRE_REGION_OFFER: return 24; /* of the key: magic, access, grant, size */
+	case WIRE_MIRROR_ASK: return sizeof(struct wire_mirror);
 	case WIRE_SHARE: return sizeof(struct wire_share);
 	case WIRE_FETCH: return 8;
 	case WIRE_FETCH_TAKE: return sizeof(struct wire_take);

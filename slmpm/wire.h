@@ -82,7 +82,19 @@ enum wire_opcode {
 	WIRE_REGION_GRANT = 55,
 	WIRE_LOAN_AREA = 56,
 	WIRE_LOAN_BYTES = 57,
-	WIRE_OPCODES = 58
+	/* Mirrored memory. Asked for by tag (struct wire_mirror); left (word 1: tag; word 0: 1, the
+	 * answer). Changes: word 0, the publication's number; word 1, the receiver's slot, and as
+	 * many of its packets as have been stored; word 2, where the bytes go. The Last ends the
+	 * publication. A list has runs in its payload, each behind a WIRE_MIRROR_RUN, padded to 8
+	 * bytes. Stored: word 1 alone. */
+	WIRE_MIRROR_ASK = 61,
+	WIRE_MIRROR_END = 62,
+	WIRE_MIRROR_PART = 63,
+	WIRE_MIRROR_LAST = 64,
+	WIRE_MIRROR_LIST = 65,
+	WIRE_MIRROR_LIST_LAST = 66,
+	WIRE_MIRROR_STORED = 67,
+	WIRE_OPCODES = 68
 };
 
 /* Of a bond, beside those (slmpm/bond/bond_parts.h); without payload but the first. */
@@ -170,6 +182,17 @@ struct wire_share {
 };
 _Static_assert(sizeof(struct wire_share) == 56, "wire layout");
 
+struct wire_mirror {
+	uint64_t size;
+	uint32_t tag, how; /* SLMPM_MIRROR_LEAD, ... */
+	uint32_t slot;     /* what changes name it by */
+	uint32_t span_sum; /* CRC-32C over offset and length of each span; 0: all of it */
+};
+_Static_assert(sizeof(struct wire_mirror) == 24, "wire layout");
+
+/* In front of a run: where it goes, and 1 to 65535 bytes. */
+#define WIRE_MIRROR_RUN(offset, bytes) ((uint64_t)(offset) | (uint64_t)(bytes) << 48)
+
 struct wire_granted { /* as in struct wire_grant */
 	uint32_t access, zero;
 	uint64_t size, address;
@@ -228,9 +251,10 @@ struct wire_control_head {
 #define WIRE_FEATURE_ACTIVE UINT64_C(8)  /* takes WIRE_FLAG_ACTIVE and WIRE_FLAG_TAGGED */
 #define WIRE_FEATURE_SHARE  UINT64_C(16) /* takes opcodes 51 to 54 */
 #define WIRE_FEATURE_LINKS  UINT64_C(512) /* times 1, 3 or 7: wants 2, 3 or 4 links, as a bond */
+#define WIRE_FEATURE_MIRROR UINT64_C(4096) /* takes opcodes 61 to 67 */
 #define WIRE_FEATURES                                                                              \
 	(WIRE_FEATURE_BUNDLE | WIRE_FEATURE_MEMORY | WIRE_FEATURE_FETCH | WIRE_FEATURE_ACTIVE |    \
-	 WIRE_FEATURE_SHARE) /* and LINKS where they are set */
+	 WIRE_FEATURE_SHARE | WIRE_FEATURE_MIRROR) /* and LINKS where they are set */
 
 struct wire_hello {
 	struct wire_control_head head;

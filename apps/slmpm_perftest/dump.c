@@ -43,6 +43,7 @@ enum form {          /* what the words of the head and the payload say */
 	    NUMBER, /* of a message alone */
 	    TOTAL,
 	    AREA,
+	    ASKED,
 	    NOTHING
 };
 
@@ -73,7 +74,10 @@ static const struct {
 	{51, TARGET, "SHARE"},          {52, NUMBER, "SHARE_TAKE"},
 	{53, NUMBER, "SHARE_OVER"},     {54, NUMBER, "SHARE_GIVE"},
 	{55, GRANT, "REGION_GRANT"},    {56, TOTAL, "LOAN_AREA"},
-	{57, RESPONSE, "LOAN_BYTES"},
+	{57, RESPONSE, "LOAN_BYTES"},   {61, ASKED, "MIRROR_ASK"},
+	{62, PART, "MIRROR_END"},       {63, PART, "MIRROR_PART"},
+	{64, PART, "MIRROR_LAST"},      {65, PART, "MIRROR_LIST"},
+	{66, PART, "MIRROR_LIST_LAST"}, {67, PART, "MIRROR_STORED"},
 };
 
 static const char *const flags[] = {"CHECK",  "ANNOUNCED", "ACTIVE",   "TAGGED",
@@ -168,6 +172,11 @@ static void print_rest(const struct record *r, enum form form, uint64_t value)
 		if (r->lead >= 24)
 			printf(" access %u grant %llu bytes %llu", half(r, 4), (ull)word(r, 8),
 			       (ull)word(r, 16));
+		break;
+	case ASKED:
+		if (r->lead >= 24)
+			printf(" tag %u how %u bytes %llu slot %u", half(r, 8), half(r, 12),
+			       (ull)word(r, 0), half(r, 16));
 		break;
 	case NUMBER:
 		if (value)

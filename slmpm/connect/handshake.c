@@ -184,6 +184,7 @@ static void connected(struct control *c)
 	endpoint_up(ep);
 	if (!(c->features & WIRE_FEATURE_BUNDLE))
 		ep->bundle.most = 0;
+	ep->mirrored = c->features & WIRE_FEATURE_MIRROR;
 	ep->memory.agreed = c->features & WIRE_FEATURE_MEMORY;
 	if (c->features & WIRE_FEATURE_FETCH)
 		fetch_open(ep);

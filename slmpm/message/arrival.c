@@ -18,6 +18,7 @@
 #include "slmpm/memory/memory.h"
 #include "slmpm/memory/rma.h"
 #include "slmpm/memory/share.h"
+#include "slmpm/mirror/mirror.h"
 #include "slmpm/wait.h"
 
 bool arrival_violates(struct endpoint *ep, const char *rule)
@@ -380,6 +381,13 @@ bool arrival_take(struct endpoint *ep, const struct fabric_arrival *a)
 	case WIRE_REGION_RELEASED:
 	case WIRE_REGION_REVOKED:
 	case WIRE_REGION_LET_GO: memory_arrival(ep, a->kind, &h); return false;
+	case WIRE_MIRROR_ASK:
+	case WIRE_MIRROR_END:
+	case WIRE_MIRROR_PART:
+	case WIRE_MIRROR_LAST:
+	case WIRE_MIRROR_LIST:
+	case WIRE_MIRROR_LIST_LAST:
+	case WIRE_MIRROR_STORED: mirror_arrived(ep, &h, a->kind); return false;
 	case WIRE_CLOSE: ep->end_of_stream = true; return false;
 	case WIRE_BOND_LINK: further_arrival(ep, &h); return false;
 	default: return arrival_violates(ep, "opcode");

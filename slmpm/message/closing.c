@@ -7,6 +7,7 @@
 #include "slmpm/error.h"
 #include "slmpm/link.h"
 #include "slmpm/memory/memory.h"
+#include "slmpm/mirror/mirror.h"
 #include "slmpm/wait.h"
 
 /* While one thread waits in a close, another may free the peer. */
@@ -27,7 +28,7 @@ static bool all_sent(void *arg)
 
 	return is_gone(c) || ep->state != SLMPM_PEER_UP ||
 	       (!ep->bundle.count && list_empty(&ep->link.queue) && list_empty(&ep->owed) &&
-		list_empty(&ep->announced) && !rma_owes(ep));
+		list_empty(&ep->announced) && !rma_owes(ep) && !mirror_waits(ep));
 }
 
 /* What the link has taken is out of this process's hands, too. */

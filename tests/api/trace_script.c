@@ -340,6 +340,30 @@ static struct slmpm_stats stats_of(slmpm_peer peer)
 	return s;
 }
 
+/* Asked for, filled, changed in one place, in many, by the follower, and left. */
+static void part_mirrored(void)
+{
+	static uint64_t leads[1024], follows[1024];
+	slmpm_mirror m, n;
+
+	OK(slmpm_mirror_create(ctx, leads, sizeof(leads), NULL, &m));
+	OK(slmpm_mirror_create(ctx, follows, sizeof(follows), NULL, &n));
+	EXPECT(slmpm_mirror_attach(m, a, 5, SLMPM_MIRROR_LEAD | SLMPM_MIRROR_BOTH, 0),
+	       -SLMPM_ETIMEOUT);
+	OK(slmpm_mirror_attach(n, b, 5, SLMPM_MIRROR_FOLLOW | SLMPM_MIRROR_BOTH, PATIENCE));
+	settle();
+	OK(slmpm_mirror_store64(m, &leads[100], 7));
+	OK(slmpm_mirror_flush(m, PATIENCE));
+	settle();
+	for (int i = 0; i < 1024; i++)
+		OK(slmpm_mirror_store32(n, &follows[i], 3));
+	OK(slmpm_mirror_flush(n, PATIENCE));
+	settle();
+	OK(slmpm_mirror_destroy(n));
+	settle();
+	OK(slmpm_mirror_destroy(m));
+}
+
 /* Until each side has copied a part of a put, and of a message where that is possible; on a crowded
  * machine that may not come. */
 static void part_both(void)
@@ -394,6 +418,7 @@ int main(int argc, char **argv)
 		     {"fifo", part_fifo},
 		     {"shared", part_shared},
 		     {"copied", part_copied},
+		     {"mirrored", part_mirrored},
 		     {"both", part_both}};
 
 	actor_fill(here, 1, sizeof(here));

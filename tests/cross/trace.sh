@@ -33,6 +33,7 @@ part() {
 	part fifo fifo SLMPM_ATTACH=n
 	part shared shared SLMPM_ATTACH=n SLMPM_SHARE=always SLMPM_SHARE_MIN=32k SLMPM_WAIT=spin
 	part copied copied SLMPM_FABRIC=tcp
+	part mirrored mirrored SLMPM_PACKET_MAX=4k
 	part fetched fetched SLMPM_FETCH=always SLMPM_FETCH_MIN=64k
 	part fetched fetched-or-not SLMPM_FETCH=always SLMPM_FETCH_MIN=4k SLMPM_EAGER_MAX=32k SLMPM_PACKET_MAX=4k SLMPM_WAIT=spin
 	# Who copies what is another thing each time: only that it is said.

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A bit for each byte that has changed, one for each word of these, one for each word of those. */
+#include "slmpm/mirror/dirty.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define WORD 64
+
+static uint64_t words(uint64_t bits)
+{
+	return bits / WORD + 1;
+}
+
+int dirty_init(struct dirty *d, uint64_t size)
+{
+	uint64_t room[DIRTY_LEVELS], all = 0;
+	uint64_t *at;
+
+	*d = (struct dirty){.size = size};
+	for (int i = 0; i < DIRTY_LEVELS; i++)
+		all += room[i] = words(i ? room[i - 1] : size);
+	d->mapped = (size_t)all * sizeof(*at);
+	at = mmap(NULL, d->mapped, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	for (int i = 0; i < DIRTY_LEVELS; at += room[i++])
+		d->bits[i] = at;
+	return 0;
+}
+
+void dirty_free(struct dirty *d)
+{
+	if (d->mapped)
+		(void)munmap(d->bits[0], d->mapped);
+	*d = (struct dirty){0};
+}
+
+/* ---- bits ----------------------------------------------------------------------------------- */
+
+/* Those of word I that lie from LO to before HI. */
+static uint64_t mask(uint64_t i, uint64_t lo, uint64_t hi)
+{
+	uint64_t m = UINT64_MAX;
+
+	if (i == lo / WORD)
+		m &= UINT64_MAX << lo % WORD;
+	if (i == (hi - 1) / WORD)
+		m &= UINT64_MAX >> (WORD - 1 - (hi - 1) % WORD);
+	return m;
+}
+
+static void set(struct dirty *d, uint64_t lo, uint64_t hi)
+{
+	for (int level = 0; level < DIRTY_LEVELS; level++) {
+		for (uint64_t i = lo / WORD; i <= (hi - 1) / WORD; i++)
+			d->bits[level][i] |= mask(i, lo, hi);
+		lo /= WORD;
+		hi = (hi - 1) / WORD + 1;
+	}
+}
+
+/* Of a level above goes what has nothing left below it. */
+static void clear(struct dirty *d, uint64_t lo, uint64_t hi)
+{
+	for (uint64_t i = lo / WORD; i <= (hi - 1) / WORD; i++) {
+		d->bits[0][i] &= ~mask(i, lo, hi);
+		if (d->bits[0][i])
+			continue;
+		d->bits[1][i / WORD] &= ~(UINT64_C(1) << i % WORD);
+		if (!d->bits[1][i / WORD])
+			d->bits[2][i / WORD / WORD] &= ~(UINT64_C(1) << i / WORD % WORD);
+	}
+}
+
+/* The first bit of LEVEL that is set from FROM on and before END, or END. */
+static uint64_t find(const struct dirty *d, int level, uint64_t from, uint64_t end)
+{
+	uint64_t i = from / WORD, last = end / WORD;
+	uint64_t word = d->bits[level][i] & UINT64_MAX << from % WORD;
+
+	while (!word && i < last) {
+		if (level + 1 < DIRTY_LEVELS)
+			i = find(d, level + 1, i + 1, last + 1);
+		else
+			i++;
+		if (i > last)
+			return end;
+		word = d->bits[level][i];
+	}
+	if (!word)
+		return end;
+	from = i * WORD + (uint64_t)__builtin_ctzll(word);
+	return from < end ? from : end;
+}
+
+/* The first that is not. */
+static uint64_t find_end(const struct dirty *d, uint64_t from)
+{
+	uint64_t i = from / WORD;
+	uint64_t word = ~d->bits[0][i] & UINT64_MAX << from % WORD;
+
+	while (!word && i < d->size / WORD)
+		word = ~d->bits[0][++i];
+	return word ? i * WORD + (uint64_t)__builtin_ctzll(word) : d->size;
+}
+
+/* ---- runs ----------------------------------------------------------------------------------- */
+
+static void spread(struct dirty *d)
+{
+	if (!d->many)
+		set(d, d->lo, d->hi);
+	d->many = true;
+}
+
+void dirty_add_slowly(struct dirty *d, uint64_t lo, uint64_t hi)
+{
+	spread(d);
+	set(d, lo, hi);
+	d->lo = lo < d->lo ? lo : d->lo;
+	d->hi = hi > d->hi ? hi : d->hi;
+}
+
+bool dirty_next(const struct dirty *d, uint64_t from, uint64_t *lo, uint64_t *hi)
+{
+	if (from < d->lo)
+		from = d->lo;
+	if (from >= d->hi)
+		return false;
+	*lo = d->many ? find(d, 0, from, d->hi) : from;
+	*hi = d->many && *lo < d->hi ? find_end(d, *lo) : d->hi;
+	return *lo < d->hi;
+}
+
+void dirty_remove(struct dirty *d, uint64_t lo, uint64_t hi)
+{
+	uint64_t end;
+
+	lo = lo < d->lo ? d->lo : lo;
+	hi = hi > d->hi ? d->hi : hi;
+	if (lo >= hi)
+		return;
+	if (lo > d->lo && hi < d->hi)
+		spread(d);
+	if (d->many)
+		clear(d, lo, hi);
+	if (hi == d->hi)
+		d->hi = lo;
+	else if (lo == d->lo)
+		d->lo = hi;
+	if (d->many && (d->hi <= d->lo || !dirty_next(d, d->lo, &d->lo, &end)))
+		d->hi = d->lo;
+	if (d->hi <= d->lo) {
+		d->lo = d->hi = 0;
+		d->many = false;
+	}
+}
+
+uint64_t dirty_count(const struct dirty *d)
+{
+	uint64_t n = 0;
+
+	for (uint64_t lo, hi = 0; dirty_next(d, hi, &lo, &hi);)
+		n += hi - lo;
+	return n;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Mirrored memory. A mirror is memory of the application's; an attachment joins it to one of a
+ * peer's. Each attachment knows which bytes have changed here and not been sent; what is sent are
+ * the bytes as they are then, so that many changes become one and nothing is ever queued.
+ *
+ * Why both ends have the same bytes in the end. The leader stores what comes, in the order in which
+ * it comes, and its packets say how many of the follower's it had stored before. The follower skips
+ * those bytes that it has changed itself and that the leader had not stored by then: the leader will
+ * store them later, and so they are newer in the leader's order.
+ */
+#ifndef SLMPM_MIRROR_ROOM_H
+#define SLMPM_MIRROR_ROOM_H
+
+#include "slmpm/endpoint.h"
+#include "slmpm/mirror/dirty.h"
+
+#define MIRRORS_MAX    256   /* attachments of an endpoint, and as many that it asks for */
+#define MIRROR_PACKET  32768 /* bytes of a packet */
+#define MIRROR_FLIGHTS 4096  /* changes of a follower's that the leader need not have stored yet */
+#define MIRROR_ECHO    1024  /* changes after which it says that it has */
+
+struct head;
+struct snapshot;
+struct tracker;
+
+struct mirror {
+	struct handle handle;
+	struct context *ctx; /* stays: another thread may look just as it is freed */
+	struct list node;    /* of the context's */
+	unsigned char *base;
+	uint64_t size;
+	struct slmpm_span *spans; /* ascending, apart */
+	uint32_t span_count;      /* 0: all of it */
+	uint32_t span_sum;
+	struct list attachments;
+	uint64_t sequence;       /* of publications, here */
+	bool loose;              /* something has changed that belongs to none yet */
+	bool group;              /* between begin and end */
+	uint32_t coming;         /* attachments of which a publication is here in part */
+	_Atomic uint64_t turn;   /* odd meanwhile; for who reads without the lock */
+	struct list snapshots;   /* struct snapshot: who waits for one */
+	struct tracker *tracker; /* or NULL */
+};
+
+enum attachment_state {
+	ATTACHMENT_ASKED, /* the peer has not asked yet */
+	ATTACHMENT_JOINED,
+	ATTACHMENT_ENDING, /* nothing of the mirror's any more: what still comes is dropped */
+	ATTACHMENT_STALE   /* nothing of an endpoint's any more */
+};
+
+struct flight { /* what a follower has sent */
+	uint32_t number;
+	uint64_t lo, hi;
+};
+
+struct attachment {
+	struct list of_mirror;
+	struct mirror *mirror; /* NULL: ENDING */
+	struct endpoint *ep;   /* NULL: STALE */
+	uint64_t peer;         /* its handle, also afterwards */
+	uint32_t tag, how;
+	uint8_t state; /* enum attachment_state */
+	bool both;
+	bool pending; /* counted by the endpoint: something is to be sent */
+	bool filled;  /* a publication of the peer's is, or was, here as a whole */
+	uint32_t slot, peer_slot;
+	int error;       /* STALE */
+	bool cut;        /* STALE: its last publication is here in part */
+	const char *why; /* the two do not fit */
+
+	/* out */
+	struct dirty dirty;
+	uint64_t cursor;        /* publications go through the memory once, from front to end */
+	uint64_t sending;       /* the number of the one under way; 0: none is */
+	uint64_t sent;          /* the last whole one */
+	uint32_t numbered;      /* packets */
+	uint32_t stored;        /* of these, as the peer has said */
+	struct flight *flights; /* a ring of MIRROR_FLIGHTS; or NULL */
+	uint32_t first_flight, flight_count;
+	uint64_t sent_bytes, sent_packets;
+
+	/* in */
+	uint64_t sequence; /* the last whole one */
+	uint64_t coming;   /* the number of that which is here in part; 0: none is */
+	uint32_t taken;    /* packets */
+	uint32_t unechoed; /* changes since the peer was last told */
+	uint64_t came;     /* ns: when */
+	uint64_t received_bytes, received_packets;
+};
+
+struct wanted { /* the peer has asked for one that is not here */
+	struct list node;
+	uint64_t size;
+	uint32_t tag, how, slot, span_sum;
+};
+
+struct mirrors { /* of an endpoint */
+	struct attachment *slots[MIRRORS_MAX];
+	struct list wanted;
+	uint32_t wanted_count;
+	uint32_t pending; /* attachments with something to send */
+	uint32_t turn;    /* who is the first to send */
+	bool last;        /* behind messages, when there is room again */
+};
+
+extern struct handle_table mirror_table;
+
+/* With the context locked; NULL: nothing is locked, the detail is set in *RC. */
+struct mirror *mirror_lock(slmpm_mirror handle, int *rc);
+/* The attachment to PEER, or with {0} to the leader; NULL. */
+struct attachment *mirror_find(const struct mirror *m, slmpm_peer peer);
+int mirror_not_attached(const char *call);
+/* Where AT lies in it, if LEN bytes there do; UINT64_MAX. */
+static inline uint64_t mirror_offset(const struct mirror *m, const void *at, uint64_t len)
+{
+	uint64_t offset = (uint64_t)((uintptr_t)at - (uintptr_t)m->base);
+
+	return offset <= m->size && len <= m->size - offset ? offset : UINT64_MAX;
+}
+/* All of LO to before HI belongs to it. */
+bool mirror_covers(const struct mirror *m, uint64_t lo, uint64_t hi);
+
+/* ---- changes -------------------------------------------------------------------------------- */
+
+/* To be told to all peers but FROM (or NULL). */
+void mirror_note(struct mirror *m, uint64_t lo, uint64_t hi, const struct attachment *from);
+/* Words are stored as such, at once; N bytes. */
+void mirror_store(void *to, const void *from, uint64_t n);
+void mirror_load(void *to, const void *from, uint64_t n);
+
+/* ---- attachments ---------------------------------------------------------------------------- */
+
+/* May it send what changes here? */
+static inline bool attachment_sends(const struct attachment *a)
+{
+	return a->state == ATTACHMENT_JOINED && (a->how & SLMPM_MIRROR_LEAD || a->both);
+}
+/* It has, or has no more, something to send. */
+void attachment_pend(struct attachment *a, bool pending);
+/* The peer's word on it ends, for ERROR: it stays with the mirror. */
+void attachment_stale(struct attachment *a, int error);
+/* Leaves the mirror, and the endpoint as soon as that has answered. */
+void attachment_leave(struct attachment *a);
+
+/* ---- for the endpoint ----------------------------------------------------------------------- */
+
+static inline bool mirror_waits(const struct endpoint *ep)
+{
+	return ep->mirrors && ep->mirrors->pending;
+}
+/* As far as there is room: packets posted. */
+int mirror_push(struct endpoint *ep);
+void mirror_arrived(struct endpoint *ep, const struct head *h, uint8_t opcode);
+/* It ends, for ERROR; its handle does. */
+void mirror_end(struct endpoint *ep, int error);
+void mirror_shut(struct context *ctx);
+/* N bytes at AT have been written by the module itself. */
+void mirror_landed_slowly(struct context *ctx, const void *at, uint64_t n);
+static inline void mirror_landed(struct context *ctx, const void *at, uint64_t n)
+{
+	if (UNLIKELY(!list_empty(&ctx->mirrors)))
+		mirror_landed_slowly(ctx, at, n);
+}
+/* Does one lie there? */
+bool mirror_lies(const struct context *ctx, const void *at, uint64_t n);
+
+/* ---- between mirror*.c ---------------------------------------------------------------------- */
+
+/* A packet of changes, from a peer that may make them. */
+void mirror_take(struct attachment *a, const struct head *h, uint8_t opcode);
+/* Nothing of a publication of A's is here in part any more. */
+void mirror_close(struct attachment *a);
+/* The leader has stored so many. False: that cannot be. */
+bool mirror_echoed(struct attachment *a, uint32_t stored);
+/* ns, coarsely. */
+uint64_t mirror_now(void);
+
+#endif

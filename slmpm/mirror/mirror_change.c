@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Memory access functions: they change memory of this process and note it for the peers. */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "slmpm/error.h"
+#include "slmpm/mirror/mirror.h"
+#include "slmpm/mirror/track.h"
+
+/* ---- words ---------------------------------------------------------------------------------- */
+
+typedef uint64_t word64 __attribute__((may_alias));
+typedef uint32_t word32 __attribute__((may_alias));
+typedef uint16_t word16 __attribute__((may_alias));
+
+/* The longest step that is one access at T: as it is aligned, and no more than N. */
+static inline uint64_t step(const unsigned char *t, uint64_t n)
+{
+	uint64_t most = 8;
+
+	if ((uintptr_t)t & 7)
+		most = (uintptr_t)t & -(uintptr_t)t & 7;
+	while (most > n)
+		most /= 2;
+	return most;
+}
+
+static inline void store_step(unsigned char *t, const unsigned char *f, uint64_t n)
+{
+	uint64_t v64;
+	uint32_t v32;
+	uint16_t v16;
+
+	switch (n) {
+	case 8:
+		memcpy(&v64, f, 8);
+		__atomic_store_n((word64 *)(void *)t, v64, __ATOMIC_RELAXED);
+		return;
+	case 4:
+		memcpy(&v32, f, 4);
+		__atomic_store_n((word32 *)(void *)t, v32, __ATOMIC_RELAXED);
+		return;
+	case 2:
+		memcpy(&v16, f, 2);
+		__atomic_store_n((word16 *)(void *)t, v16, __ATOMIC_RELAXED);
+		return;
+	default: __atomic_store_n(t, *f, __ATOMIC_RELAXED);
+	}
+}
+
+static inline void load_step(unsigned char *t, const unsigned char *f, uint64_t n)
+{
+	uint64_t v64;
+	uint32_t v32;
+	uint16_t v16;
+
+	switch (n) {
+	case 8:
+		v64 = __atomic_load_n((const word64 *)(const void *)f, __ATOMIC_RELAXED);
+		memcpy(t, &v64, 8);
+		return;
+	case 4:
+		v32 = __atomic_load_n((const word32 *)(const void *)f, __ATOMIC_RELAXED);
+		memcpy(t, &v32, 4);
+		return;
+	case 2:
+		v16 = __atomic_load_n((const word16 *)(const void *)f, __ATOMIC_RELAXED);
+		memcpy(t, &v16, 2);
+		return;
+	default: *t = __atomic_load_n(f, __ATOMIC_RELAXED);
+	}
+}
+
+void mirror_store(void *to, const void *from, uint64_t n)
+{
+	unsigned char *t = to;
+	const unsigned char *f = from;
+
+	for (uint64_t k; n; n -= k, t += k, f += k) {
+		k = step(t, n);
+		store_step(t, f, k);
+	}
+}
+
+void mirror_load(void *to, const void *from, uint64_t n)
+{
+	unsigned char *t = to;
+	const unsigned char *f = from;
+
+	for (uint64_t k; n; n -= k, t += k, f += k) {
+		k = step(f, n);
+		load_step(t, f, k);
+	}
+}
+
+/* Both lie in the mirror; from the end, where that is what overlapping asks for. */
+static void move_words(unsigned char *to, const unsigned char *from, uint64_t n)
+{
+	unsigned char word[8];
+
+	if (to <= from || (uint64_t)(to - from) >= n) {
+		for (uint64_t k; n; n -= k, to += k, from += k) {
+			k = step(to, n);
+			mirror_load(word, from, k);
+			store_step(to, word, k);
+		}
+		return;
+	}
+	while (n) {
+		uint64_t k = 8;
+
+		while (k > n || ((uintptr_t)to + n) % k)
+			k /= 2;
+		n -= k;
+		mirror_load(word, from + n, k);
+		store_step(to + n, word, k);
+	}
+}
+
+/* ---- notes ---------------------------------------------------------------------------------- */
+
+static inline void note_for(struct attachment *a, uint64_t lo, uint64_t hi)
+{
+	dirty_add(&a->dirty, lo, hi);
+	if (!a->pending && !a->mirror->group)
+		attachment_pend(a, true);
+}
+
+/* Of what has changed that which belongs to the mirror. */
+static COLD void note_spans(struct attachment *a, uint64_t lo, uint64_t hi)
+{
+	const struct mirror *m = a->mirror;
+
+	for (uint32_t i = 0; i < m->span_count; i++) {
+		uint64_t from = m->spans[i].offset, to = from + m->spans[i].len;
+
+		if (from < hi && to > lo)
+			note_for(a, from < lo ? lo : from, to > hi ? hi : to);
+	}
+}
+
+void mirror_note(struct mirror *m, uint64_t lo, uint64_t hi, const struct attachment *from)
+{
+	if (lo == hi)
+		return;
+	m->loose |= !m->group;
+	LIST_EACH(at, &m->attachments) {
+		struct attachment *a = LIST_ENTRY(at, struct attachment, of_mirror);
+
+		if (a == from || !attachment_sends(a))
+			continue;
+		if (UNLIKELY(m->span_count))
+			note_spans(a, lo, hi);
+		else
+			note_for(a, lo, hi);
+	}
+}
+
+void mirror_landed_slowly(struct context *ctx, const void *at, uint64_t n)
+{
+	LIST_EACH(node, &ctx->mirrors) {
+		struct mirror *m = LIST_ENTRY(node, struct mirror, node);
+		uintptr_t base = (uintptr_t)m->base, from = (uintptr_t)at;
+		uint64_t lo, hi;
+
+		if (from < base ? base - from >= n : from - base >= m->size)
+			continue;
+		lo = from < base ? 0 : from - base;
+		hi = from + n - base < m->size ? from + n - base : m->size;
+		if (m->tracker)
+			track_told(m, lo, hi);
+		mirror_note(m, lo, hi, NULL);
+	}
+}
+
+/* ---- calls ---------------------------------------------------------------------------------- */
+
+static COLD int outside(struct mirror *m, const char *call, const void *at, uint64_t n)
+{
+	int rc = error_set(SLMPM_EINVAL, "%s: %llu bytes at %p do not lie in the mirror", call,
+			   (unsigned long long)n, at);
+
+	context_unlock(m->ctx);
+	return rc;
+}
+
+static inline void changed(struct mirror *m, uint64_t offset, uint64_t n)
+{
+	if (UNLIKELY(m->tracker != NULL))
+		track_told(m, offset, offset + n);
+	mirror_note(m, offset, offset + n, NULL);
+}
+
+static inline int store(slmpm_mirror mirror, void *at, const void *value, uint64_t n,
+			const char *call)
+{
+	int rc = 0;
+	struct mirror *m = mirror_lock(mirror, &rc);
+	uint64_t offset;
+
+	if (UNLIKELY(!m))
+		return rc;
+	offset = mirror_offset(m, at, n);
+	if (UNLIKELY(offset == UINT64_MAX))
+		return outside(m, call, at, n);
+	if (LIKELY(!(offset & (n - 1))))
+		store_step(at, value, n);
+	else
+		mirror_store(at, value, n);
+	changed(m, offset, n);
+	context_unlock(m->ctx);
+	return 0;
+}
+
+int slmpm_mirror_store8(slmpm_mirror mirror, void *at, uint8_t value)
+{
+	return store(mirror, at, &value, sizeof(value), "slmpm_mirror_store8");
+}
+
+int slmpm_mirror_store16(slmpm_mirror mirror, void *at, uint16_t value)
+{
+	return store(mirror, at, &value, sizeof(value), "slmpm_mirror_store16");
+}
+
+int slmpm_mirror_store32(slmpm_mirror mirror, void *at, uint32_t value)
+{
+	return store(mirror, at, &value, sizeof(value), "slmpm_mirror_store32");
+}
+
+int slmpm_mirror_store64(slmpm_mirror mirror, void *at, uint64_t value)
+{
+	return store(mirror, at, &value, sizeof(value), "slmpm_mirror_store64");
+}
+
+int slmpm_mirror_copy(slmpm_mirror mirror, void *at, const void *from, size_t len)
+{
+	int rc = 0;
+	struct mirror *m = mirror_lock(mirror, &rc);
+	uint64_t offset;
+
+	if (!m)
+		return rc;
+	offset = from || !len ? mirror_offset(m, at, len) : UINT64_MAX;
+	if (offset == UINT64_MAX)
+		return outside(m, "slmpm_mirror_copy", at, len);
+	mirror_store(at, from, len);
+	changed(m, offset, len);
+	context_unlock(m->ctx);
+	return 0;
+}
+
+int slmpm_mirror_set(slmpm_mirror mirror, void *at, int byte, size_t len)
+{
+	int rc = 0;
+	struct mirror *m = mirror_lock(mirror, &rc);
+	unsigned char *t = at, word[8];
+	uint64_t offset;
+
+	if (!m)
+		return rc;
+	offset = mirror_offset(m, at, len);
+	if (offset == UINT64_MAX)
+		return outside(m, "slmpm_mirror_set", at, len);
+	memset(word, byte, sizeof(word));
+	for (uint64_t n = len, k; n; n -= k, t += k) {
+		k = step(t, n);
+		store_step(t, word, k);
+	}
+	changed(m, offset, len);
+	context_unlock(m->ctx);
+	return 0;
+}
+
+int slmpm_mirror_move(slmpm_mirror mirror, void *at, const void *from, size_t len)
+{
+	int rc = 0;
+	struct mirror *m = mirror_lock(mirror, &rc);
+	uint64_t offset;
+
+	if (!m)
+		return rc;
+	offset = mirror_offset(m, at, len);
+	if (offset == UINT64_MAX || mirror_offset(m, from, len) == UINT64_MAX)
+		return outside(m, "slmpm_mirror_move", offset == UINT64_MAX ? at : from, len);
+	move_words(at, from, len);
+	changed(m, offset, len);
+	context_unlock(m->ctx);
+	return 0;
+}
+
+int slmpm_mirror_changed(slmpm_mirror mirror, void *at, size_t len)
+{
+	int rc = 0;
+	struct mirror *m = mirror_lock(mirror, &rc);
+	uint64_t offset;
+
+	if (UNLIKELY(!m))
+		return rc;
+	offset = mirror_offset(m, at, len);
+	if (UNLIKELY(offset == UINT64_MAX))
+		return outside(m, "slmpm_mirror_changed", at, len);
+	changed(m, offset, len);
+	context_unlock(m->ctx);
+	return 0;
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Changes on their way out: what has changed goes from the front of the memory to its end in one
+ * publication, as far as there is room; what changes meanwhile in front of that waits for the next.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "slmpm/error.h"
+#include "slmpm/link.h"
+#include "slmpm/mirror/mirror.h"
+#include "slmpm/mirror/track.h"
+#include "slmpm/wait.h"
+
+#define LIST_BYTES 4096 /* of a packet of many short changes */
+#define LIST_LONG  1024 /* a change from this length on has a packet of its own */
+
+void attachment_pend(struct attachment *a, bool pending)
+{
+	struct endpoint *ep = a->ep;
+
+	if (a->pending == pending)
+		return;
+	a->pending = pending;
+	if (pending) {
+		ep->mirrors->pending++;
+		ep->direct = false;
+	} else if (!--ep->mirrors->pending) {
+		endpoint_refresh(ep);
+	}
+}
+
+/* ---- what a follower has sent --------------------------------------------------------------- */
+
+static bool may_fly(const struct attachment *a)
+{
+	return !a->flights || a->flight_count <= MIRROR_FLIGHTS - LIST_BYTES / 16;
+}
+
+static void fly(struct attachment *a, uint64_t lo, uint64_t hi)
+{
+	struct flight *f;
+
+	if (!a->flights)
+		return;
+	f = &a->flights[(a->first_flight + a->flight_count++) % MIRROR_FLIGHTS];
+	*f = (struct flight){a->numbered, lo, hi};
+}
+
+bool mirror_echoed(struct attachment *a, uint32_t stored)
+{
+	if (PEER_FAULT(stored - a->stored > a->numbered - a->stored))
+		return false;
+	a->stored = stored;
+	while (a->flight_count && (int32_t)(a->flights[a->first_flight].number - stored) <= 0) {
+		a->first_flight = (a->first_flight + 1) % MIRROR_FLIGHTS;
+		a->flight_count--;
+	}
+	if (!dirty_is_empty(&a->dirty) && !a->mirror->group && attachment_sends(a))
+		attachment_pend(a, true);
+	return true;
+}
+
+/* ---- packets -------------------------------------------------------------------------------- */
+
+static int post(struct attachment *a, uint8_t opcode, uint64_t offset, const void *data, uint32_t n)
+{
+	struct packet p = {
+		.opcode = opcode,
+		.seq = a->sending,
+		.route = wire_route(a->peer_slot, a->taken),
+		.extent = offset,
+		.data = data,
+		.length = n,
+	};
+	int rc = link_post_request(a->ep, &p, NULL);
+
+	if (rc != 1)
+		return rc;
+	a->ep->link.run = 0;
+	a->unechoed = 0;
+	a->numbered++;
+	a->sent_packets++;
+	return 1;
+}
+
+static uint32_t packet_room(const struct attachment *a)
+{
+	uint32_t most = a->ep->packet_max;
+
+	return (most < MIRROR_PACKET ? most : MIRROR_PACKET) & ~7U;
+}
+
+static bool is_last(const struct attachment *a, uint64_t behind)
+{
+	uint64_t lo, hi;
+
+	return !dirty_next(&a->dirty, behind, &lo, &hi);
+}
+
+/* One change, or its beginning: words stay whole. */
+static int post_run(struct attachment *a, uint64_t lo, uint64_t hi)
+{
+	uint32_t room = packet_room(a);
+	bool last;
+	int rc;
+
+	if (hi - lo > room)
+		hi = (lo + room) & ~UINT64_C(7);
+	last = is_last(a, hi);
+	rc = post(a, last ? WIRE_MIRROR_LAST : WIRE_MIRROR_PART, lo, a->mirror->base + lo,
+		  (uint32_t)(hi - lo));
+	if (rc != 1)
+		return rc;
+	fly(a, lo, hi);
+	dirty_remove(&a->dirty, lo, hi);
+	a->sent_bytes += hi - lo;
+	a->cursor = last ? 0 : hi;
+	return 1;
+}
+
+struct gathered { /* short changes for one packet */
+	unsigned char bytes[LIST_BYTES];
+	struct slmpm_span runs[LIST_BYTES / 16];
+	uint32_t length, count;
+	uint64_t end;
+};
+
+static void gather(const struct attachment *a, uint64_t from, struct gathered *g)
+{
+	uint32_t room = packet_room(a) < LIST_BYTES ? packet_room(a) : LIST_BYTES;
+	uint64_t lo, hi = from, head;
+
+	g->length = g->count = 0;
+	while (dirty_next(&a->dirty, hi, &lo, &hi)) {
+		uint32_t n = (uint32_t)(hi - lo), padded = (n + 7) & ~7U;
+
+		if (hi - lo >= LIST_LONG || sizeof(head) + padded > room - g->length)
+			break;
+		head = LITTLE_64(WIRE_MIRROR_RUN(lo, n));
+		memcpy(g->bytes + g->length, &head, sizeof(head));
+		memset(g->bytes + g->length + padded, 0, sizeof(head));
+		mirror_load(g->bytes + g->length + sizeof(head), a->mirror->base + lo, n);
+		g->length += (uint32_t)sizeof(head) + padded;
+		g->runs[g->count++] = (struct slmpm_span){lo, n};
+		g->end = hi;
+	}
+}
+
+static int post_list(struct attachment *a, const struct gathered *g)
+{
+	bool last = is_last(a, g->end);
+	int rc = post(a, last ? WIRE_MIRROR_LIST_LAST : WIRE_MIRROR_LIST, 0, g->bytes, g->length);
+
+	if (rc != 1)
+		return rc;
+	for (uint32_t i = 0; i < g->count; i++) {
+		uint64_t lo = g->runs[i].offset, hi = lo + g->runs[i].len;
+
+		fly(a, lo, hi);
+		dirty_remove(&a->dirty, lo, hi);
+		a->sent_bytes += hi - lo;
+	}
+	a->cursor = last ? 0 : g->end;
+	return 1;
+}
+
+/* ---- publications --------------------------------------------------------------------------- */
+
+static void begin(struct attachment *a)
+{
+	struct mirror *m = a->mirror;
+
+	if (m->loose || m->sequence == a->sent)
+		m->sequence++;
+	m->loose = false;
+	a->sending = m->sequence;
+	a->cursor = 0;
+}
+
+/* The next packet: 1, 0 nothing is left, or what post says. */
+static int post_next(struct attachment *a)
+{
+	uint64_t lo, hi, next, end;
+	struct gathered g;
+	int rc;
+
+	if (dirty_is_empty(&a->dirty))
+		return 0;
+	if (!may_fly(a))
+		return -EAGAIN;
+	if (!a->sending)
+		begin(a);
+	(void)dirty_next(&a->dirty, a->cursor, &lo, &hi);
+	g.count = 0;
+	if (hi - lo < LIST_LONG && dirty_next(&a->dirty, hi, &next, &end) && end - next < LIST_LONG)
+		gather(a, lo, &g);
+	rc = g.count > 1 ? post_list(a, &g) : post_run(a, lo, hi);
+	if (rc == 1 && !a->cursor) {
+		a->sent = a->sending;
+		a->sending = 0;
+	}
+	return rc;
+}
+
+static bool owes_echo(const struct attachment *a)
+{
+	return a->how & SLMPM_MIRROR_LEAD && a->unechoed >= MIRROR_ECHO;
+}
+
+/* That the follower's changes are stored, where nothing else says so. */
+static int post_echo(struct attachment *a)
+{
+	struct packet p = {
+		.opcode = WIRE_MIRROR_STORED,
+		.route = wire_route(a->peer_slot, a->taken),
+	};
+	int rc = link_post_request(a->ep, &p, NULL);
+
+	if (rc == 1)
+		a->unechoed = 0;
+	return rc;
+}
+
+static int push(struct attachment *a, bool *stop)
+{
+	int n = 0, rc = 1;
+
+	if (a->mirror->tracker && !a->mirror->group && !a->sending)
+		(void)track_look(a->mirror);
+	while (rc == 1 && n < LINK_TURN) {
+		rc = a->mirror->group ? 0 : post_next(a);
+		if (rc == 0 && owes_echo(a))
+			rc = post_echo(a);
+		n += rc == 1;
+	}
+	*stop |= rc < 0 && may_fly(a);
+	if (rc == 0 || (rc < 0 && !may_fly(a)))
+		attachment_pend(a, a->mirror->tracker != NULL && !a->mirror->group);
+	return n;
+}
+
+int mirror_push(struct endpoint *ep)
+{
+	struct mirrors *all = ep->mirrors;
+	bool stop = false;
+	int n = 0;
+
+	for (uint32_t i = 0; i < MIRRORS_MAX && all->pending && !stop; i++) {
+		struct attachment *a = all->slots[all->turn];
+
+		if (a && a->pending)
+			n += push(a, &stop);
+		if (!stop)
+			all->turn = (all->turn + 1) % MIRRORS_MAX;
+	}
+	return n;
+}
+
+/* ---- calls ---------------------------------------------------------------------------------- */
+
+struct flushing {
+	struct context *ctx;
+	slmpm_mirror mirror;
+};
+
+/* Nothing has changed that is not out, whatever happened to the mirror meanwhile. */
+static bool all_sent(void *arg)
+{
+	const struct flushing *f = arg;
+	const struct mirror *m = handle_get(&mirror_table, f->mirror.id);
+
+	if (!m)
+		return true;
+	LIST_EACH(at, &m->attachments) {
+		const struct attachment *a = LIST_ENTRY(at, struct attachment, of_mirror);
+
+		if (attachment_sends(a) && (a->sending || !dirty_is_empty(&a->dirty)))
+			return false;
+	}
+	return true;
+}
+
+static int flush(struct mirror *m, slmpm_mirror handle, int timeout_ms)
+{
+	struct flushing f = {m->ctx, handle};
+
+	if (m->tracker)
+		(void)track_look(m);
+	LIST_EACH(at, &m->attachments) {
+		struct attachment *a = LIST_ENTRY(at, struct attachment, of_mirror);
+
+		if (a->pending)
+			(void)link_push(a->ep);
+	}
+	if (LIKELY(all_sent(&f)))
+		return 0;
+	if (wait_until(m->ctx, all_sent, &f, timeout_ms) < 0)
+		return error_set(SLMPM_ETIMEOUT, "not all changes of the mirror could be sent");
+	return 0;
+}
+
+static int in_group(const char *call)
+{
+	return error_set(SLMPM_ESTATE, "%s: between slmpm_mirror_begin and its end", call);
+}
+
+int slmpm_mirror_flush(slmpm_mirror mirror, int timeout_ms)
+{
+	int rc = 0;
+	struct mirror *m = mirror_lock(mirror, &rc);
+	struct context *ctx;
+
+	if (!m)
+		return rc;
+	ctx = m->ctx;
+	rc = m->group ? in_group("slmpm_mirror_flush") : flush(m, mirror, timeout_ms);
+	context_unlock(ctx);
+	return rc;
+}
+
+int slmpm_mirror_begin(slmpm_mirror mirror, int timeout_ms)
+{
+	int rc = 0;
+	struct mirror *m = mirror_lock(mirror, &rc);
+	struct context *ctx;
+
+	if (!m)
+		return rc;
+	ctx = m->ctx;
+	rc = m->group ? in_group("slmpm_mirror_begin") : flush(m, mirror, timeout_ms);
+	if (rc == 0 && handle_get(&mirror_table, mirror.id) != m)
+		rc = handle_error(&mirror_table, mirror.id);
+	if (rc == 0) {
+		m->group = true;
+		LIST_EACH(at, &m->attachments)
+			attachment_pend(LIST_ENTRY(at, struct attachment, of_mirror), false);
+	}
+	context_unlock(ctx);
+	return rc;
+}
+
+int slmpm_mirror_end(slmpm_mirror mirror)
+{
+	int rc = 0;
+	struct mirror *m = mirror_lock(mirror, &rc);
+
+	if (!m)
+		return rc;
+	if (!m->group) {
+		rc = error_set(SLMPM_ESTATE, "slmpm_mirror_end: without slmpm_mirror_begin");
+	} else {
+		if (m->tracker)
+			(void)track_look(m);
+		m->group = false;
+		m->sequence++;
+		LIST_EACH(at, &m->attachments) {
+			struct attachment *a = LIST_ENTRY(at, struct attachment, of_mirror);
+
+			if (attachment_sends(a) && (!dirty_is_empty(&a->dirty) || m->tracker))
+				attachment_pend(a, true);
+			if (a->pending)
+				(void)link_push(a->ep);
+		}
+	}
+	context_unlock(m->ctx);
+	return rc;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Changes on their way in: every figure of a packet is checked before a byte of it is stored. */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "slmpm/message/arrival.h"
+#include "slmpm/mirror/mirror.h"
+#include "slmpm/mirror/read.h"
+#include "slmpm/mirror/track.h"
+#include "slmpm/wait.h"
+
+/* ---- what a follower has changed itself, and the leader had not stored ----------------------- */
+
+/* The first byte from AT on that is to be skipped, before END, or END; *BEHIND: the first that is
+ * not any more. */
+static uint64_t first_kept(const struct attachment *a, uint64_t at, uint64_t end, uint64_t *behind)
+{
+	uint64_t lo, hi, found = end;
+
+	*behind = end;
+	if (dirty_next(&a->dirty, at, &lo, &hi) && lo < found) {
+		found = lo;
+		*behind = hi;
+	}
+	for (uint32_t i = 0; i < a->flight_count; i++) {
+		const struct flight *f = &a->flights[(a->first_flight + i) % MIRROR_FLIGHTS];
+
+		if (f->hi <= at || f->lo >= found)
+			continue;
+		found = f->lo > at ? f->lo : at;
+		*behind = f->hi;
+	}
+	return found;
+}
+
+/* ---- storing -------------------------------------------------------------------------------- */
+
+static void store_run(struct attachment *a, uint64_t lo, uint64_t hi, const unsigned char *from)
+{
+	struct mirror *m = a->mirror;
+
+	mirror_store(m->base + lo, from, hi - lo);
+	if (m->tracker)
+		track_told(m, lo, hi);
+	mirror_note(m, lo, hi, a);
+}
+
+static void store(struct attachment *a, uint64_t lo, uint64_t hi, const unsigned char *from)
+{
+	uint64_t base = lo, kept, behind;
+
+	if (a->mirror->tracker)
+		track_look_at(a->mirror, lo, hi);
+	a->received_bytes += hi - lo;
+	a->unechoed++;
+	if (LIKELY(a->how & SLMPM_MIRROR_LEAD || (dirty_is_empty(&a->dirty) && !a->flight_count))) {
+		store_run(a, lo, hi, from);
+		return;
+	}
+	for (; lo < hi; lo = behind) {
+		kept = first_kept(a, lo, hi, &behind);
+		if (kept > lo)
+			store_run(a, lo, kept, from + (lo - base));
+	}
+}
+
+/* ---- publications --------------------------------------------------------------------------- */
+
+/* From now on who reads without the lock reads again. */
+static void open_up(struct attachment *a, uint64_t sequence)
+{
+	struct mirror *m = a->mirror;
+
+	a->coming = sequence;
+	if (m->coming++)
+		return;
+	atomic_store_explicit(&m->turn, m->turn + 1, memory_order_relaxed);
+	/* Pairs with the fence in slmpm_mirror_leave: who sees a byte of this sees the turn. */
+	atomic_thread_fence(memory_order_release);
+}
+
+void mirror_close(struct attachment *a)
+{
+	struct mirror *m = a->mirror;
+
+	if (!a->coming)
+		return;
+	a->coming = 0;
+	if (--m->coming)
+		return;
+	/* Pairs with the load in slmpm_mirror_enter. */
+	atomic_store_explicit(&m->turn, m->turn + 1, memory_order_release);
+}
+
+/* ---- packets -------------------------------------------------------------------------------- */
+
+static bool is_last(uint8_t opcode)
+{
+	return opcode == WIRE_MIRROR_LAST || opcode == WIRE_MIRROR_LIST_LAST;
+}
+
+/* The runs of a list; LOOK: checks alone. What is read twice may be another then. */
+static bool each_run(struct attachment *a, const struct head *h)
+{
+	const unsigned char *at = h->data, *end = at + h->length;
+	uint64_t head, lo, n;
+
+	while (at < end) {
+		if (end - at < (ptrdiff_t)sizeof(head))
+			return false;
+		memcpy(&head, at, sizeof(head));
+		at += sizeof(head);
+		head = LITTLE_64(head);
+		lo = head & WIRE_LENGTH_MASK;
+		n = head >> 48;
+		if (PEER_FAULT(!n || n > (uint64_t)(end - at) ||
+			       !mirror_covers(a->mirror, lo, lo + n)))
+			return false;
+		store(a, lo, lo + n, at);
+		at += (n + 7) & ~UINT64_C(7);
+	}
+	return at == end && h->length;
+}
+
+static bool one_run(struct attachment *a, const struct head *h)
+{
+	uint64_t lo = h->extent & WIRE_LENGTH_MASK;
+
+	if (PEER_FAULT(!h->length || lo > a->mirror->size ||
+		       !mirror_covers(a->mirror, lo, lo + h->length)))
+		return false;
+	store(a, lo, lo + h->length, h->data);
+	return true;
+}
+
+static const char *check(const struct attachment *a, const struct head *h)
+{
+	if (a->state != ATTACHMENT_JOINED)
+		return "change of a mirror that is not joined";
+	if (!(a->how & SLMPM_MIRROR_FOLLOW) && !a->both)
+		return "change by a follower";
+	if (a->coming ? h->seq != a->coming : h->seq <= a->sequence)
+		return "publication's number";
+	return NULL;
+}
+
+void mirror_take(struct attachment *a, const struct head *h, uint8_t opcode)
+{
+	struct endpoint *ep = a->ep;
+	const char *rule = check(a, h);
+	bool list = opcode == WIRE_MIRROR_LIST || opcode == WIRE_MIRROR_LIST_LAST;
+
+	if (PEER_FAULT(rule != NULL)) {
+		(void)arrival_violates(ep, rule);
+		return;
+	}
+	if (PEER_FAULT(!mirror_echoed(a, h->imm))) {
+		(void)arrival_violates(ep, "count of changes");
+		return;
+	}
+	if (!a->coming)
+		open_up(a, h->seq);
+	a->taken++;
+	a->received_packets++;
+	a->came = mirror_now();
+	if (PEER_FAULT(!(list ? each_run(a, h) : one_run(a, h)))) {
+		(void)arrival_violates(ep, "place of a change");
+		return;
+	}
+	if (a->unechoed >= MIRROR_ECHO && a->how & SLMPM_MIRROR_LEAD)
+		attachment_pend(a, true);
+	if (!is_last(opcode))
+		return;
+	a->sequence = h->seq;
+	a->filled = true;
+	mirror_close(a);
+	read_serve(a->mirror);
+	ep->ctx->finished = true; /* who waits for it may go on */
+	wait_changed(ep->ctx);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Automatic tracking: finds by itself which bytes of a mirror the application has changed. */
+#ifndef SLMPM_MIRROR_TRACK_H
+#define SLMPM_MIRROR_TRACK_H
+
+#include "slmpm/mirror/mirror.h"
+
+/* By enum slmpm_mirror_track; negative with the detail set. */
+int track_open(struct mirror *m, int how);
+void track_close(struct mirror *m);
+/* "explicit" for NULL. */
+const char *track_name(const struct tracker *t);
+/* Looks for changes and notes them: bytes found. */
+uint64_t track_look(struct mirror *m);
+/* The same from LO to before HI alone, ahead of what will be stored there. */
+void track_look_at(struct mirror *m, uint64_t lo, uint64_t hi);
+/* What lies there is known, however it came: no change to be found. */
+void track_told(struct mirror *m, uint64_t lo, uint64_t hi);
+
+#endif

@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* timeout: 90 */
+/*
+ * Mirrored memory: every way of changing it, what becomes one, what does not fit, both sides at
+ * once, several peers, and what is refused. Both ends in one context, under many settings.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/lib/actor.h"
+#include "tests/lib/random.h"
+#include "tests/lib/settings.h"
+
+#define SIZE    (256 << 10)
+#define BOTH    SLMPM_MIRROR_BOTH
+#define LEADS   SLMPM_MIRROR_LEAD
+#define FOLLOWS SLMPM_MIRROR_FOLLOW
+
+static slmpm_ctx ctx;
+static slmpm_peer near, far; /* the follower as the leader sees it; the leader as it is seen */
+static uint64_t room[4][SIZE / 8];
+static unsigned char *leads = (unsigned char *)room[0], *follows = (unsigned char *)room[1];
+static slmpm_mirror leader, follower;
+static size_t bytes; /* that are mirrored */
+
+static slmpm_mirror mirror_of(void *base, size_t n, const struct slmpm_mirror_options *o)
+{
+	slmpm_mirror m;
+
+	OK(slmpm_mirror_create(ctx, base, n, o, &m));
+	return m;
+}
+
+static struct slmpm_mirror_info info_of(slmpm_mirror m, slmpm_peer peer)
+{
+	struct slmpm_mirror_info info = {.size = sizeof(info)};
+
+	OK(slmpm_mirror_query(m, peer, &info));
+	return info;
+}
+
+/* One that was detached just before has its end on the way. */
+static void ask(slmpm_mirror m, slmpm_peer peer, uint32_t tag, uint32_t how)
+{
+	int rc;
+
+	while ((rc = slmpm_mirror_attach(m, peer, tag, how, 0)) == -SLMPM_EBUSY)
+		(void)slmpm_progress(ctx);
+	EXPECT(rc, -SLMPM_ETIMEOUT);
+}
+
+static void join(slmpm_mirror a, slmpm_peer to_b, slmpm_mirror b, slmpm_peer to_a, uint32_t tag,
+		 uint32_t both)
+{
+	ask(a, to_b, tag, LEADS | both);
+	OK(slmpm_mirror_attach(b, to_a, tag, FOLLOWS | both, PATIENCE));
+	OK(slmpm_mirror_attach(a, to_b, tag, LEADS | both, PATIENCE));
+}
+
+static void open_both(const struct slmpm_mirror_options *o, uint32_t both)
+{
+	actor_fill(leads, 1, bytes);
+	memset(follows, 0, bytes);
+	leader = mirror_of(leads, bytes, o);
+	follower = mirror_of(follows, bytes, o);
+	join(leader, near, follower, far, 7, both);
+}
+
+static void close_both(void)
+{
+	OK(slmpm_mirror_destroy(leader));
+	OK(slmpm_mirror_destroy(follower));
+}
+
+/* What FROM has sent is all at TO. */
+static void settle(slmpm_mirror from, slmpm_peer to, slmpm_mirror at, slmpm_peer peer)
+{
+	OK(slmpm_mirror_flush(from, PATIENCE));
+	for (unsigned idle = 0; info_of(at, peer).sequence < info_of(from, to).sent;) {
+		if (slmpm_progress(ctx))
+			idle = 0;
+		else
+			actor_idle(ctx, &idle);
+	}
+}
+
+static void same(const char *what)
+{
+	settle(leader, near, follower, far);
+	for (size_t i = 0; i < bytes; i++)
+		CHECK(leads[i] == follows[i], "%s: byte %zu is %u, not %u", what, i, follows[i],
+		      leads[i]);
+}
+
+/* ---- one way --------------------------------------------------------------------------------- */
+
+static void functions(void)
+{
+	unsigned char model[200];
+
+	open_both(NULL, 0);
+	same("what was there");
+	OK(slmpm_mirror_store8(leader, leads + 3, 0xab));
+	OK(slmpm_mirror_store16(leader, leads + 10, 0xcdef));
+	OK(slmpm_mirror_store16(leader, leads + 21, 0x1234));
+	OK(slmpm_mirror_store32(leader, leads + 36, 0xdeadbeef));
+	OK(slmpm_mirror_store32(leader, leads + 41, 0x01020304));
+	OK(slmpm_mirror_store64(leader, leads + 64, UINT64_C(0x0123456789abcdef)));
+	OK(slmpm_mirror_store64(leader, leads + 83, UINT64_C(0xfedcba9876543210)));
+	same("stores");
+	CHECK(follows[3] == 0xab && *(uint64_t *)(void *)(follows + 64) == 0x0123456789abcdef,
+	      "values");
+	actor_fill(model, 5, sizeof(model));
+	OK(slmpm_mirror_copy(leader, leads + 1001, model, sizeof(model)));
+	OK(slmpm_mirror_set(leader, leads + 2000, 0x5a, 333));
+	same("copy and set");
+	CHECK(!memcmp(follows + 1001, model, sizeof(model)) && follows[2332] == 0x5a, "copied");
+	for (int shift = -20; shift <= 20; shift++) {
+		memcpy(model, leads + 1001, sizeof(model));
+		OK(slmpm_mirror_move(leader, leads + 1001 + shift, leads + 1001, sizeof(model)));
+		CHECK(!memcmp(leads + 1001 + shift, model, sizeof(model)), "moved by %d", shift);
+	}
+	same("move");
+	leads[5000] = 1;
+	memset(leads + 6000, 2, 77);
+	OK(slmpm_mirror_changed(leader, leads + 5000, 1));
+	OK(slmpm_mirror_changed(leader, leads + 6000, 77));
+	same("what the application changed");
+	OK(slmpm_mirror_store8(leader, leads, 1));
+	OK(slmpm_mirror_store8(leader, leads + bytes - 1, 1));
+	same("both ends");
+	close_both();
+}
+
+/* Many changes of one place before progress are one; those of many places share packets. */
+static void coalescing(void)
+{
+	struct slmpm_mirror_info before, behind;
+
+	open_both(NULL, 0);
+	settle(leader, near, follower, far);
+	before = info_of(leader, near);
+	for (uint64_t i = 1; i <= 1000; i++)
+		OK(slmpm_mirror_store64(leader, leads + 800, i));
+	EXPECT(info_of(leader, near).waiting, 8);
+	same("one place");
+	behind = info_of(leader, near);
+	EXPECT(behind.sent_packets - before.sent_packets, 1);
+	EXPECT(behind.sent_bytes - before.sent_bytes, 8);
+	EXPECT(behind.sent - before.sent, 1);
+	CHECK(*(uint64_t *)(void *)(follows + 800) == 1000, "the last value");
+	for (uint64_t i = 0; i < 64; i++)
+		OK(slmpm_mirror_store64(leader, leads + 16 * i, i));
+	same("many places");
+	before = info_of(leader, near);
+	EXPECT(before.sent_bytes - behind.sent_bytes, 64 * 8);
+	CHECK(before.sent_packets - behind.sent_packets <= 16, "%d packets",
+	      (int)(before.sent_packets - behind.sent_packets));
+	for (uint64_t i = 0; i < bytes / 8; i++)
+		OK(slmpm_mirror_store64(leader, leads + 8 * i, i));
+	EXPECT(info_of(leader, near).waiting, bytes);
+	same("all of it");
+	close_both();
+}
+
+static void any_changes(unsigned char *memory, slmpm_mirror m, struct rng *g, int n)
+{
+	unsigned char some[3000];
+
+	for (int i = 0; i < n; i++) {
+		uint32_t len = 1 + rng_below(g, rng_one_in(g, 8) ? sizeof(some) : 24);
+		uint32_t at = rng_below(g, (uint32_t)(bytes - len));
+
+		actor_fill(some, rng_next(g), len);
+		OK(slmpm_mirror_copy(m, memory + at, some, len));
+		if (rng_one_in(g, 40))
+			(void)slmpm_progress(ctx);
+	}
+}
+
+static void any_order(void)
+{
+	struct rng g = {3};
+
+	open_both(NULL, 0);
+	for (int round = 0; round < 10; round++) {
+		any_changes(leads, leader, &g, 200);
+		same("random changes");
+	}
+	close_both();
+}
+
+/* ---- both ways ------------------------------------------------------------------------------- */
+
+static void settle_both(void)
+{
+	for (int i = 0; i < 2; i++) {
+		settle(follower, far, leader, near);
+		settle(leader, near, follower, far);
+	}
+}
+
+/* Each side writes the same words without looking: in the end both have the same. */
+static void both_at_once(void)
+{
+	struct rng g = {11};
+	const uint64_t words = 24;
+
+	open_both(NULL, BOTH);
+	for (int round = 0; round < 300; round++) {
+		for (uint32_t i = rng_below(&g, 9); i; i--)
+			OK(slmpm_mirror_store64(leader, leads + 8 * rng_below(&g, words),
+						rng_next(&g)));
+		if (rng_one_in(&g, 2))
+			OK(slmpm_mirror_flush(leader, PATIENCE));
+		for (uint32_t i = rng_below(&g, 9); i; i--) {
+			uint32_t at = rng_below(&g, 8 * words - 8);
+
+			OK(slmpm_mirror_store64(follower, follows + at, rng_next(&g)));
+		}
+		if (rng_one_in(&g, 2))
+			OK(slmpm_mirror_flush(follower, PATIENCE));
+		if (rng_one_in(&g, 3))
+			(void)slmpm_progress(ctx);
+		if (round % 10 == 9) {
+			settle_both();
+			same("both wrote");
+		}
+	}
+	any_changes(leads, leader, &g, 300);
+	any_changes(follows, follower, &g, 300);
+	any_changes(leads, leader, &g, 300);
+	settle_both();
+	same("both wrote everywhere");
+	close_both();
+}
+
+/* A follower whose changes do not count is not heard, and has the leader's bytes again only where
+ * these change. */
+static void one_way_only(void)
+{
+	open_both(NULL, 0);
+	same("filled");
+	OK(slmpm_mirror_store64(follower, follows + 8, 1));
+	OK(slmpm_mirror_flush(follower, PATIENCE));
+	EXPECT(info_of(follower, far).sent_packets, 0);
+	OK(slmpm_mirror_store64(leader, leads + 8, 2));
+	same("the leader's");
+	close_both();
+}
+
+/* ---- spans, several peers -------------------------------------------------------------------- */
+
+static void parts(void)
+{
+	const struct slmpm_span spans[] = {{8, 16}, {100, 1}, {4096, 5000}};
+	const struct slmpm_mirror_options o = {.size = sizeof(o), .spans = spans, .span_count = 3};
+
+	open_both(&o, BOTH);
+	settle(leader, near, follower, far);
+	for (size_t i = 0; i < bytes; i++) {
+		bool in = (i >= 8 && i < 24) || i == 100 || (i >= 4096 && i < 9096);
+
+		CHECK(follows[i] == (in ? leads[i] : 0), "byte %zu", i);
+	}
+	OK(slmpm_mirror_set(leader, leads, 0x77, bytes));
+	settle(leader, near, follower, far);
+	CHECK(follows[7] == 0 && follows[8] == 0x77 && follows[24] == 0 && follows[9095] == 0x77 &&
+		      follows[9096] == 0,
+	      "changes in parts");
+	EXPECT(info_of(leader, near).sent_bytes, 2 * (16 + 1 + 5000));
+	close_both();
+}
+
+/* A leader of two followers, one of which leads a third; changes of each reach all. */
+static void several(void)
+{
+	unsigned char *memory[4];
+	slmpm_mirror m[4];
+	slmpm_peer to[4], back[4];
+	struct rng g = {5};
+
+	for (int i = 0; i < 4; i++) {
+		memory[i] = (unsigned char *)room[i];
+		actor_fill(memory[i], (uint64_t)i, bytes);
+		m[i] = mirror_of(memory[i], bytes, NULL);
+		if (i)
+			actor_pair(ctx, &to[i], &back[i]);
+	}
+	join(m[0], to[1], m[1], back[1], 1, BOTH);
+	join(m[0], to[2], m[2], back[2], 1, BOTH);
+	join(m[1], to[3], m[3], back[3], 9, BOTH);
+	for (int round = 0; round < 10; round++) {
+		for (int i = 0; i < 4; i++)
+			any_changes(memory[i], m[i], &g, 20);
+		for (int i = 0; i < 12; i++) {
+			OK(slmpm_mirror_flush(m[i % 4], PATIENCE));
+			for (int k = 0; k < 30; k++)
+				(void)slmpm_progress(ctx);
+		}
+		for (int turn = 0; turn < 3; turn++)
+			for (int i = 1; i < 4; i++) {
+				int up = i == 3 ? 1 : 0;
+
+				settle(m[i], back[i], m[up], to[i]);
+				settle(m[up], to[i], m[i], back[i]);
+			}
+		for (int i = 1; i < 4; i++)
+			CHECK(!memcmp(memory[i], memory[0], bytes), "mirror %d, round %d", i,
+			      round);
+	}
+	for (int i = 0; i < 4; i++)
+		OK(slmpm_mirror_destroy(m[i]));
+	for (int i = 1; i < 4; i++) {
+		OK(slmpm_close(to[i], PATIENCE));
+		OK(slmpm_close(back[i], PATIENCE));
+	}
+}
+
+/* ---- publications ---------------------------------------------------------------------------- */
+
+static void publications(void)
+{
+	const struct slmpm_span halves[] = {{bytes / 2, 64}, {0, 64}};
+	unsigned char copy[128];
+	uint64_t sequence = 0, last;
+
+	open_both(NULL, 0);
+	settle(leader, near, follower, far);
+	last = info_of(follower, far).sequence;
+	for (uint64_t i = 1; i < 50; i++) {
+		OK(slmpm_mirror_begin(leader, PATIENCE));
+		REFUSED(slmpm_mirror_begin(leader, 0), SLMPM_ESTATE, "begin");
+		REFUSED(slmpm_mirror_flush(leader, 0), SLMPM_ESTATE, "begin");
+		OK(slmpm_mirror_set(leader, leads, (int)i, bytes));
+		for (int k = 0; k < 3; k++)
+			(void)slmpm_progress(ctx);
+		CHECK(follows[0] != (unsigned char)i, "seen before its end");
+		OK(slmpm_mirror_end(leader));
+		OK(slmpm_mirror_snapshot(follower, far, halves, 2, copy, &sequence, PATIENCE));
+		for (int k = 1; k < 128 && i > 1; k++)
+			CHECK(copy[k] == copy[0], "publication %llu: byte %d is %u, not %u",
+			      (unsigned long long)sequence, k, copy[k], copy[0]);
+		CHECK(copy[0] == i || copy[0] == (unsigned char)(i - 1) || i == 1, "%u in %d",
+		      copy[0], (int)i);
+		OK(slmpm_mirror_wait(follower, far, &last, PATIENCE));
+		OK(slmpm_mirror_snapshot(follower, far, halves, 1, copy, &sequence, 0));
+		CHECK(sequence == last && copy[0] == i && copy[63] == i, "publication %llu",
+		      (unsigned long long)sequence);
+	}
+	REFUSED(slmpm_mirror_end(leader), SLMPM_ESTATE, "without");
+	EXPECT(slmpm_mirror_wait(follower, far, &last, 0), -SLMPM_ETIMEOUT);
+	close_both();
+}
+
+/* ---- messages behind ------------------------------------------------------------------------- */
+
+static void messages_behind(void)
+{
+	uint64_t value;
+
+	open_both(NULL, 0);
+	settle(leader, near, follower, far);
+	for (uint64_t i = 0; i < 300; i++) {
+		OK(slmpm_mirror_store64(leader, leads + 4096, i));
+		OK(slmpm_mirror_flush(leader, PATIENCE));
+		OK(slmpm_send(near, 3, &i, sizeof(i), PATIENCE));
+		EXPECT(slmpm_recv(far, 3, &value, sizeof(value), NULL, PATIENCE), sizeof(value));
+		CHECK(*(uint64_t *)(void *)(follows + 4096) == i && value == i, "message %d",
+		      (int)i);
+	}
+	close_both();
+}
+
+/* ---- what is refused ------------------------------------------------------------------------- */
+
+static void misfits(void)
+{
+	const struct slmpm_span span = {0, 8};
+	const struct slmpm_mirror_options part = {
+		.size = sizeof(part), .spans = &span, .span_count = 1};
+	slmpm_mirror small = mirror_of(room[2], 64, NULL), other = mirror_of(room[3], bytes, &part);
+
+	leader = mirror_of(leads, bytes, NULL);
+	follower = mirror_of(follows, bytes, NULL);
+	ask(leader, near, 1, LEADS);
+	REFUSED(slmpm_mirror_attach(small, far, 1, FOLLOWS, PATIENCE), SLMPM_EINVAL, "longer");
+	REFUSED(slmpm_mirror_attach(leader, near, 1, LEADS, PATIENCE), SLMPM_EINVAL, "longer");
+	ask(leader, near, 1, LEADS);
+	REFUSED(slmpm_mirror_attach(follower, far, 1, LEADS, PATIENCE), SLMPM_EINVAL, "lead");
+	REFUSED(slmpm_mirror_attach(leader, near, 1, LEADS, PATIENCE), SLMPM_EINVAL, "lead");
+	ask(leader, near, 1, LEADS);
+	REFUSED(slmpm_mirror_attach(follower, far, 1, FOLLOWS | BOTH, PATIENCE), SLMPM_EINVAL,
+		"takes no changes");
+	REFUSED(slmpm_mirror_attach(leader, near, 1, LEADS, PATIENCE), SLMPM_EINVAL, "changes");
+	ask(leader, near, 1, LEADS);
+	REFUSED(slmpm_mirror_attach(other, far, 1, FOLLOWS, PATIENCE), SLMPM_EINVAL, "spans");
+	REFUSED(slmpm_mirror_attach(leader, near, 1, LEADS, PATIENCE), SLMPM_EINVAL, "spans");
+	/* One that gives up is no offence, and the next one finds nothing of it. */
+	ask(leader, near, 1, LEADS);
+	EXPECT(info_of(leader, near).state, SLMPM_MIRROR_ASKED);
+	REFUSED(slmpm_mirror_attach(leader, near, 2, LEADS, 0), SLMPM_EBUSY, "otherwise");
+	OK(slmpm_mirror_detach(leader, near));
+	REFUSED(slmpm_mirror_detach(leader, near), SLMPM_EINVAL, "attached");
+	join(leader, near, follower, far, 1, 0);
+	REFUSED(slmpm_mirror_attach(small, far, 1, FOLLOWS, 0), SLMPM_EBUSY, "tag");
+	REFUSED(slmpm_mirror_attach(follower, near, 5, FOLLOWS, 0), SLMPM_EBUSY, "leader");
+	OK(slmpm_mirror_detach(follower, far));
+	for (unsigned idle = 0; info_of(leader, near).state != SLMPM_MIRROR_STALE;)
+		if (!slmpm_progress(ctx))
+			actor_idle(ctx, &idle);
+	EXPECT(info_of(leader, near).error, -SLMPM_ECLOSED);
+	join(leader, near, follower, far, 1, 0);
+	same("attached anew");
+	close_both();
+	OK(slmpm_mirror_destroy(small));
+	OK(slmpm_mirror_destroy(other));
+}
+
+static void bad_arguments(void)
+{
+	struct slmpm_mirror_options o = {.size = sizeof(o)};
+	struct slmpm_mirror_info info = {.size = 1};
+	struct slmpm_span span = {8, 8};
+	uint64_t sequence = 0;
+	slmpm_mirror none = {0}, m;
+
+	EXPECT(slmpm_mirror_create(ctx, leads, 8, NULL, NULL), -SLMPM_EINVAL);
+	EXPECT(slmpm_mirror_create(ctx, NULL, 8, NULL, &m), -SLMPM_EINVAL);
+	EXPECT(slmpm_mirror_create(ctx, leads + 1, 8, NULL, &m), -SLMPM_EINVAL);
+	EXPECT(slmpm_mirror_create(ctx, leads, 0, NULL, &m), -SLMPM_EINVAL);
+	o.track = 99;
+	EXPECT(slmpm_mirror_create(ctx, leads, 8, &o, &m), -SLMPM_EINVAL);
+	o = (struct slmpm_mirror_options){.size = sizeof(o), .spans = &span, .span_count = 1};
+	EXPECT(slmpm_mirror_create(ctx, leads, 8, &o, &m), -SLMPM_EINVAL);
+	o.size = 3;
+	EXPECT(slmpm_mirror_create(ctx, leads, 8, &o, &m), -SLMPM_EINVAL);
+	leader = mirror_of(leads, 64, NULL);
+	REFUSED(slmpm_mirror_create(ctx, leads + 56, 8, NULL, &m), SLMPM_EBUSY, "another");
+	EXPECT(slmpm_mirror_store8(leader, leads + 64, 1), -SLMPM_EINVAL);
+	EXPECT(slmpm_mirror_store64(leader, leads + 57, 1), -SLMPM_EINVAL);
+	EXPECT(slmpm_mirror_store32(leader, (void *)((uintptr_t)leads - 1), 1), -SLMPM_EINVAL);
+	EXPECT(slmpm_mirror_copy(leader, leads, NULL, 1), -SLMPM_EINVAL);
+	EXPECT(slmpm_mirror_set(leader, leads, 0, 65), -SLMPM_EINVAL);
+	EXPECT(slmpm_mirror_move(leader, leads, (void *)((uintptr_t)leads - 8), 8), -SLMPM_EINVAL);
+	EXPECT(slmpm_mirror_changed(leader, leads + 1, SIZE_MAX), -SLMPM_EINVAL);
+	EXPECT(slmpm_mirror_attach(leader, near, 1, 3, 0), -SLMPM_EINVAL);
+	EXPECT(slmpm_mirror_attach(leader, near, 1, 9, 0), -SLMPM_EINVAL);
+	EXPECT(slmpm_mirror_attach(leader, (slmpm_peer){0}, 1, LEADS, 0), -SLMPM_EHANDLE);
+	EXPECT(slmpm_mirror_query(leader, near, &info), -SLMPM_EINVAL);
+	info.size = sizeof(info);
+	EXPECT(slmpm_mirror_query(leader, near, &info), -SLMPM_EINVAL);
+	EXPECT(slmpm_mirror_wait(leader, near, NULL, 0), -SLMPM_EINVAL);
+	EXPECT(slmpm_mirror_wait(leader, near, &sequence, 0), -SLMPM_EINVAL);
+	EXPECT(slmpm_mirror_snapshot(leader, near, &span, 1, NULL, NULL, 0), -SLMPM_EINVAL);
+	EXPECT(slmpm_mirror_snapshot(leader, near, &span, 1, room[2], NULL, 0), -SLMPM_EINVAL);
+	span.len = 64;
+	EXPECT(slmpm_mirror_snapshot(leader, near, &span, 1, room[2], NULL, 0), -SLMPM_EINVAL);
+	OK(slmpm_mirror_flush(leader, 0));
+	OK(slmpm_mirror_destroy(leader));
+	EXPECT(slmpm_mirror_destroy(leader), -SLMPM_EHANDLE);
+	EXPECT(slmpm_mirror_store64(none, leads, 1), -SLMPM_EHANDLE);
+	EXPECT(slmpm_mirror_flush(leader, 0), -SLMPM_EHANDLE);
+	EXPECT(slmpm_mirror_begin(leader, 0), -SLMPM_EHANDLE);
+	EXPECT(slmpm_mirror_end(leader), -SLMPM_EHANDLE);
+	EXPECT(slmpm_mirror_detach(leader, near), -SLMPM_EHANDLE);
+	EXPECT(slmpm_mirror_enter(leader, &sequence), -SLMPM_EHANDLE);
+	EXPECT(slmpm_mirror_leave(leader, 0), -SLMPM_EHANDLE);
+	EXPECT(slmpm_mirror_look(leader), -SLMPM_EHANDLE);
+}
+
+static int under(const struct setting *s)
+{
+	bytes = s->bytes < SIZE ? 16384 : SIZE;
+	OK(slmpm_open(&ctx, NULL));
+	actor_pair(ctx, &near, &far);
+	functions();
+	coalescing();
+	any_order();
+	both_at_once();
+	one_way_only();
+	parts();
+	several();
+	publications();
+	messages_behind();
+	misfits();
+	bad_arguments();
+	leader = mirror_of(leads, bytes, NULL); /* ends with the context */
+	return slmpm_shut(ctx, PATIENCE) == 0 ? 0 : 1;
+}
+
+int main(void)
+{
+	return settings_each(under, 20);
+}
