@@ -75,7 +75,7 @@ static COLD int flush(struct bond *b)
 		staged |= rc != 1;
 	}
 	refresh_counts(b);
-	if (!bond_up(&b->base) && !b->hope)
+	if (bond_is_mute(b) < 0)
 		return -EPIPE;
 	return staged || bond_has_backlog(b) ? -EAGAIN : 1;
 }

@@ -124,7 +124,9 @@ int bond_say(struct bond *b, uint8_t kind, uint64_t a, uint64_t c, uint64_t d);
 void bond_path_lost(struct bond *b, struct bond_path *p, bool drained, const char *why);
 /* Disconnects one that is lost, once the core has no arrival of it any more. */
 void bond_path_leave(struct bond *b, struct bond_path *p);
-/* All are lost: -EPIPE, with the reasons; else 0. */
+/* None takes anything, nor will: -EPIPE, with the reasons; else 0. */
+int bond_is_mute(struct bond *b);
+/* Nor has any something to read. */
 int bond_is_lost(struct bond *b);
 /* -EPROTO, for good. */
 int bond_poison(struct bond *b, const char *violation);

@@ -108,14 +108,19 @@ static void give_reasons(struct bond *b)
 	b->base.lost = b->reasons;
 }
 
+int bond_is_mute(struct bond *b)
+{
+	if (bond_up(&b->base) || b->hope)
+		return 0;
+	if (!b->base.lost)
+		give_reasons(b);
+	return -EPIPE;
+}
+
 int bond_is_lost(struct bond *b)
 {
 	for (uint32_t i = 0; i < BOND_PATHS; i++)
 		if (b->paths[i].state == PATH_UP || b->paths[i].state == PATH_SHUT)
 			return 0;
-	if (b->hope)
-		return 0;
-	if (!b->base.lost)
-		give_reasons(b);
-	return -EPIPE;
+	return bond_is_mute(b);
 }

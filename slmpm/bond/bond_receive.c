@@ -259,12 +259,24 @@ static int hand_out(struct bond *b, struct bond_path *p, struct fabric_arrival *
 	return 1;
 }
 
+/* What has been taken and not sent yet goes on; nothing is taken in. */
+static COLD void push(struct bond *b)
+{
+	for (int i = 0; i < BOND_PATHS; i++)
+		if (b->paths[i].state == PATH_UP)
+			(void)b->paths[i].fabric->poll(b->paths[i].port, NULL, 0);
+}
+
 int bond_receive(struct bond *b, struct fabric_arrival *arrivals, int n)
 {
 	int got = 0;
 
 	if (UNLIKELY(b->busy) && bond_settle(b) < 0)
 		return -EPROTO;
+	if (UNLIKELY(!n)) {
+		push(b);
+		return 0;
+	}
 	if (UNLIKELY(b->busy || b->armed || b->in.waiting || b->out.more || !--b->turn)) {
 		b->armed = false;
 		if (bond_look(b) < 0)

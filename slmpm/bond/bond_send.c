@@ -156,15 +156,23 @@ COLD int bond_settle(struct bond *b)
 
 /* ---- packets -------------------------------------------------------------------------------- */
 
-static void ask_in_time(struct bond *b)
+/* In front of the next packet and by its path: who has read that has answered, so that what is not
+ * acknowledged leaves room in the log. 1, -EAGAIN or -EPROTO. */
+static COLD int ask(struct bond *b)
 {
 	struct bond_out *o = &b->out;
+	int rc = bond_path_say(b, &b->paths[o->path], WIRE_BOND_ACK, b->in.received, 1, 0);
 
-	if (o->log.head - o->asked < o->log.size / 4)
-		return;
+	if (rc != 1)
+		return rc;
 	o->asked = o->log.head;
-	b->owes |= OWE_ASK;
-	b->busy = true;
+	b->in.told = b->in.received;
+	return 1;
+}
+
+static bool must_ask(const struct bond_out *o)
+{
+	return o->log.head - o->asked >= o->log.size / 4;
 }
 
 static void keep(struct bond *b, const struct fabric_wr *wr, bool built)
@@ -176,7 +184,6 @@ static void keep(struct bond *b, const struct fabric_wr *wr, bool built)
 		       wr->length);
 	bond_log_commit(&o->log, wr);
 	o->sent++;
-	ask_in_time(b);
 }
 
 /* Into the log alone, where that was promised: as soon as there is a path it goes there. */
@@ -218,11 +225,6 @@ static int make_room(struct bond *b, uint32_t length)
 	return bond_log_reserve(&o->log, length, promised ? 0 : spare(o)) ? 1 : -EAGAIN;
 }
 
-static COLD int all_lost(const struct bond *b)
-{
-	return bond_up(&b->base) || b->hope ? 0 : -EPIPE;
-}
-
 int bond_send(struct bond *b, const struct fabric_wr *wr)
 {
 	struct bond_out *o = &b->out;
@@ -237,7 +239,7 @@ int bond_send(struct bond *b, const struct fabric_wr *wr)
 	o->reserved = false;
 	if (UNLIKELY(b->busy)) {
 		rc = bond_settle(b);
-		rc = rc < 0 ? rc : all_lost(b);
+		rc = rc < 0 ? rc : bond_is_mute(b);
 		if (rc < 0)
 			return rc;
 		if (bond_has_backlog(b))
@@ -251,7 +253,9 @@ int bond_send(struct bond *b, const struct fabric_wr *wr)
 		plain.flags &= (uint16_t)~FABRIC_BUILT;
 		plain.data = o->log.base + (o->log.open & (o->log.size - 1)) + BOND_ENTRY;
 	}
-	rc = bond_path_post(b, &b->paths[o->path], &plain);
+	rc = UNLIKELY(must_ask(o)) ? ask(b) : 1;
+	if (LIKELY(rc == 1))
+		rc = bond_path_post(b, &b->paths[o->path], &plain);
 	if (UNLIKELY(rc != 1)) {
 		o->full = true;
 		return rc == -EAGAIN ? keep_back(b, wr, built) : rc;

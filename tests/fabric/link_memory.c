@@ -308,5 +308,6 @@ int main(void)
 		FABRIC_TEST(peers_cannot_seal),
 	};
 
+	fabric_suite_bonds();
 	return FABRIC_SUITE(tests);
 }

@@ -195,5 +195,6 @@ int main(void)
 		FABRIC_TEST(sleep_without_membarrier),
 	};
 
+	fabric_suite_bonds();
 	return FABRIC_SUITE(tests);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tests/lib/actor.h"
+#include "tests/lib/bonded.h"
 
 const struct fabric *fabric;
 
@@ -17,12 +18,28 @@ const struct fabric_shape fabric_shapes[] = {
 
 static int descriptors, mappings;
 
+static bool bonds;
+
+void fabric_suite_bonds(void)
+{
+	bonds = true;
+}
+
+static const struct fabric *choice(int i)
+{
+	int built_in = 0;
+
+	while (fabric_at(built_in))
+		built_in++;
+	return i < built_in ? fabric_at(i) : bonds ? bonded_at(i - built_in) : NULL;
+}
+
 int fabric_suite_choose(int i)
 {
 	const char *only = getenv("SLMPM_TEST_FABRIC");
 	struct fabric_caps caps = {.why_not = ""};
 
-	fabric = fabric_at(i);
+	fabric = choice(i);
 	if (!fabric)
 		return -1;
 	if (only && strcmp(only, fabric->name) != 0)

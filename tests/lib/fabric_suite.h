@@ -13,6 +13,8 @@
 
 extern const struct fabric *fabric; /* under test */
 
+/* From now on bonds (bonded.h) come behind the fabrics. */
+void fabric_suite_bonds(void);
 /* Fabric I of those built in becomes `fabric`: 1; one that cannot run here: 0, and it says why;
  * behind the last: -1. SLMPM_TEST_FABRIC names the only one to try. */
 int fabric_suite_choose(int i);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tests/lib/actor.h"
+#include "tests/lib/bonded.h"
 
 struct fabric_config link_config(uint32_t segments, uint32_t segment_size)
 {
@@ -67,13 +68,18 @@ void link_end_close(struct link_end *e)
 
 /* ---- waiting -------------------------------------------------------------------------------- */
 
+/* A bond's ends have words of their own for each other. */
 static void push_all(void)
 {
+	struct fabric_wr listen = {.op = FABRIC_FLUSH};
 	struct fabric_arrival none;
 
 	for (int i = 0; i < ENDS; i++)
-		if (ends[i] && ends[i]->payload_max)
+		if (ends[i] && ends[i]->payload_max) {
 			(void)ends[i]->domain->fabric->poll(ends[i], &none, 0);
+			if (bonded_is(ends[i]->domain->fabric))
+				(void)ends[i]->domain->fabric->post(ends[i], &listen);
+		}
 }
 
 static bool comes(int fd, int ms)
@@ -87,6 +93,11 @@ bool link_await(struct fabric_domain *domain)
 {
 	int64_t until = actor_now_ms() + PATIENCE;
 
+	if (bonded_is(domain->fabric)) { /* what it has read ahead shows nowhere */
+		push_all();
+		(void)comes(domain->fd, 0);
+		return true;
+	}
 	while (domain->fd >= 0 && actor_now_ms() < until) {
 		push_all();
 		if (comes(domain->fd, 1))
