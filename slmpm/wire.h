@@ -105,6 +105,7 @@ enum wire_bond {
 	WIRE_BOND_RESUME = 252,  /* packets received; round; paths lost: 4 bits, 15 for each life */
 	WIRE_BOND_RESTART = 253, /* packets sent before; round; part of it */
 	WIRE_BOND_LOST = 254,    /* paths lost */
+	WIRE_BOND_PROBE = 255,   /* packets received; number; 0 a question, 1 its answer: by the same path */
 };
 
 #define WIRE_LENGTH_MASK    ((UINT64_C(1) << 48) - 1)

@@ -45,6 +45,12 @@ void bond_hope(struct fabric_link *link, bool on);
 /* The next packets go by PATH; -ENOENT where it is not up. */
 int bond_use(struct fabric_link *link, uint32_t path);
 
+/*
+ * At NOW: a path that owes something, and by which nothing comes for longer than DEAD while the peer
+ * answers by another one, is lost. When to be called again; UINT64_MAX: nothing is owed.
+ */
+uint64_t bond_tend(struct fabric_link *link, uint64_t now_ns, uint64_t dead_ns);
+
 /* A bit for each path that is up; and that has ever been. */
 uint32_t bond_up(const struct fabric_link *link);
 uint32_t bond_known(const struct fabric_link *link);

@@ -25,24 +25,37 @@
 #define BOND_ASIDE 8  /* polls between looks at paths that carry no packets at present */
 #define BOND_TURN  64 /* the bond's own packets, or dropped ones, of a path in one poll */
 
+/* What a path owes, and the other side by it; at each look (bond_watch.c). */
+struct bond_watch {
+	bool heard;           /* something has come by it */
+	bool answered;        /* an answer has */
+	bool said;            /* what must not be lost went by it, without a question behind */
+	bool held;            /* the peer keeps what came by it, as it said by another */
+	bool quiet;           /* at the last look, too, it owed and nothing had come */
+	uint8_t silences;     /* looks since at which another one had answered, and not it */
+	uint64_t asked, last; /* questions; of them answered */
+	uint64_t question;    /* the peer's, to be answered; 0: none */
+};
+
 struct bond_path {
 	const struct fabric *fabric;
 	struct fabric_link *port;
 	enum bond_state state;
-	uint32_t life;       /* as bond_expect has said */
-	bool told;           /* the peer has said that it is lost: this side may never notice */
+	uint32_t life; /* as bond_expect has said */
+	bool told; /* the peer has said, or its silence has, that it is lost: the port may never do */
 	bool begun;          /* its part of the present round */
 	bool gone;           /* disconnected already */
 	bool lands;          /* it has an arrival that waits for its place, or comes */
 	uint64_t from, part; /* that begins with this packet; parts of a round count from 0 */
 	uint64_t unreleased; /* segments of arrivals that the core has */
 	const char *reason;
+	struct bond_watch watch;
 	int next, count; /* arrivals that nobody has looked at */
 	struct fabric_arrival inbox[BOND_INBOX];
 };
 
 /* What is to be said to the peer by any path that takes it. */
-enum { OWE_ACK = 1, OWE_ASK = 2, OWE_RESUME = 4, OWE_LOST = 8 };
+enum { OWE_ACK = 1, OWE_ASK = 2, OWE_RESUME = 4, OWE_LOST = 8, OWE_ANSWER = 16 };
 
 struct bond_out {
 	struct bond_log log;
@@ -87,9 +100,11 @@ struct bond {
 	bool armed;
 	uint8_t turn;
 	uint8_t owes;
-	uint8_t lost;   /* paths that have been lost, a bit each */
-	bool hope;      /* and when all are, others may come */
-	uint32_t links; /* that may have joined, or may join yet */
+	uint64_t look;   /* ns: when silence is looked at next */
+	uint64_t before; /* packets acknowledged at the last look */
+	uint8_t lost;    /* paths that have been lost, a bit each */
+	bool hope;       /* and when all are, others may come */
+	uint32_t links;  /* that may have joined, or may join yet */
 	struct bond_path paths[BOND_PATHS];
 	struct bond_out out;
 	struct bond_in in;
@@ -141,6 +156,15 @@ static inline void bond_tell(struct bond *b)
 {
 	((struct bond_domain *)b->base.domain)->news = true;
 }
+
+/* ---- bond_watch.c ---- */
+
+/* By this path, and to be answered by it: 1, -EAGAIN or -EPROTO. */
+int bond_ask(struct bond *b, struct bond_path *p);
+/* PROBE has come by it: false, nobody says that. */
+bool bond_probed(struct bond *b, struct bond_path *p, const uint64_t *head);
+/* Answers what is asked: -EPROTO, or not. */
+int bond_answer(struct bond *b);
 
 /* ---- bond_send.c ---- */
 

@@ -36,7 +36,11 @@ int bond_path_say(struct bond *b, struct bond_path *p, uint8_t kind, uint64_t a,
 {
 	struct fabric_wr wr = {.op = FABRIC_SEND, .kind = kind, .head = {a, c, d}};
 
-	return p->state == PATH_UP ? bond_path_post(b, p, &wr) : -EAGAIN;
+	if (p->state != PATH_UP)
+		return -EAGAIN;
+	/* Who waits for an acknowledgement asks for it again. */
+	p->watch.said |= kind != WIRE_BOND_ACK && kind != WIRE_BOND_PROBE;
+	return bond_path_post(b, p, &wr);
 }
 
 int bond_say(struct bond *b, uint8_t kind, uint64_t a, uint64_t c, uint64_t d)
@@ -77,6 +81,16 @@ static void shut(struct bond *b, struct bond_path *p, const char *why)
 		b->memory_lost = true;
 }
 
+/* What is landing comes again by another path: this one must not write there any more. */
+static void leave_place(struct bond_path *p)
+{
+	struct fabric_wr wr = {.op = FABRIC_LAND};
+
+	if (p->lands && !p->port->lost)
+		(void)p->fabric->post(p->port, &wr);
+	p->lands = false;
+}
+
 COLD void bond_path_lost(struct bond *b, struct bond_path *p, bool drained, const char *why)
 {
 	b->busy = true;
@@ -86,7 +100,7 @@ COLD void bond_path_lost(struct bond *b, struct bond_path *p, bool drained, cons
 		return;
 	bond_tell(b);
 	p->state = PATH_LOST;
-	p->lands = false;
+	leave_place(p);
 	/* Also when it was by this one that RESUME went, or RESTART was to come. */
 	if (b->in.waiting || bond_index(b, p) == b->in.path)
 		bond_await_restart(b);

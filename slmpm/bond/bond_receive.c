@@ -79,7 +79,7 @@ static int take_own(struct bond *b, struct bond_path *p, const struct fabric_arr
 	static const char *const rules[] = {
 		"acknowledgement in a bond",    "change of links",
 		"resumption after a lost link", "restart after a lost link",
-		"report of a lost link",
+		"report of a lost link",        "question by a link of a bond",
 	};
 	bool sound = false;
 
@@ -94,6 +94,7 @@ static int take_own(struct bond *b, struct bond_path *p, const struct fabric_arr
 	case WIRE_BOND_SWITCH: sound = take_switch(b, p, a->head); break;
 	case WIRE_BOND_RESUME: sound = take_resume(b, a->head); break;
 	case WIRE_BOND_RESTART: sound = take_restart(b, p, a->head); break;
+	case WIRE_BOND_PROBE: sound = bond_probed(b, p, a->head); break;
 	default: sound = bond_told(b, a->head[0]);
 	}
 	return sound ? 0 : bond_poison(b, rules[a->kind - WIRE_BOND_ACK]);
@@ -114,6 +115,7 @@ static int refill(struct bond *b, struct bond_path *p)
 	p->count = n > 0 ? n : 0;
 	if (LIKELY(n > 0)) {
 		p->lands = has_no_data(&p->inbox[n - 1]);
+		p->watch.heard = true;
 		return n;
 	}
 	if (n == -EPIPE || (n == 0 && UNLIKELY(p->told)))
@@ -134,7 +136,7 @@ static int put_in_ring(struct bond *b, struct bond_path *p)
 
 static bool is_own(const struct fabric_arrival *a)
 {
-	return a->kind - (unsigned)WIRE_BOND_ACK <= WIRE_BOND_LOST - WIRE_BOND_ACK;
+	return a->kind - (unsigned)WIRE_BOND_ACK <= WIRE_BOND_PROBE - WIRE_BOND_ACK;
 }
 
 /* 1 a packet for now or for later stands at the head, 0 nothing does, or -EPROTO. */

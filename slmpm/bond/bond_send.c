@@ -72,7 +72,10 @@ bool bond_resumed(struct bond *b, uint64_t n, uint64_t round)
 static int say_owed(struct bond *b)
 {
 	uint8_t total = b->owes & (OWE_ACK | OWE_ASK), loss = b->owes & (OWE_RESUME | OWE_LOST);
-	int rc = 0;
+	int rc = b->owes & OWE_ANSWER ? bond_answer(b) : 0;
+
+	if (rc < 0)
+		return rc;
 
 	if (loss & OWE_RESUME)
 		rc = bond_say(b, WIRE_BOND_RESUME, b->in.received, b->in.round, bond_losses(b));
@@ -234,7 +237,7 @@ int bond_send(struct bond *b, const struct fabric_wr *wr)
 
 	if (UNLIKELY(wr->length > b->base.payload_max))
 		return -EAGAIN;
-	if (UNLIKELY(wr->kind - (unsigned)WIRE_BOND_ACK <= WIRE_BOND_LOST - WIRE_BOND_ACK))
+	if (UNLIKELY(wr->kind - (unsigned)WIRE_BOND_ACK <= WIRE_BOND_PROBE - WIRE_BOND_ACK))
 		return -EINVAL;
 	o->reserved = false;
 	if (UNLIKELY(b->busy)) {

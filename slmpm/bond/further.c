@@ -314,6 +314,8 @@ uint64_t further_deadlines(struct context *ctx, uint64_t now_ns)
 			further_try_free(f);
 			continue;
 		}
+		earlier(&next,
+			bond_tend(f->ep->link.port, now_ns, (uint64_t)config_get()->dead_ms * MS));
 		/* One domain for all: asked for once. */
 		if (!news && bond_news(f->ep->link.port->domain))
 			news = true;

@@ -153,11 +153,11 @@ static void own_opcodes_are_refused(void **state)
 
 	(void)state;
 	rig_open(&r, fabric, &two);
-	for (int kind = 250; kind <= 254; kind++) {
+	for (int kind = 250; kind <= 255; kind++) {
 		wr.kind = (uint8_t)kind;
 		assert_int_equal(bond_fabric.post(r.link[LEFT], &wr), -EINVAL);
 	}
-	wr.kind = 255;
+	wr.kind = 249;
 	assert_int_equal(bond_fabric.post(r.link[LEFT], &wr), 1);
 	wr.op = 63;
 	assert_int_equal(bond_fabric.post(r.link[LEFT], &wr), -EINVAL);

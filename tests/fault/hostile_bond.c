@@ -58,6 +58,12 @@ static const struct lie lies[] = {
 	{WIRE_BOND_LOST, {0, 0, 0}, 0, "report of a lost link", 0},
 	{WIRE_BOND_LOST, {16, 0, 0}, 0, "report of a lost link", 0},
 	{WIRE_BOND_LOST, {UINT64_MAX, 0, 0}, 0, "report of a lost link", 1},
+	{WIRE_BOND_PROBE, {SENT, 1, 0}, 0, NULL, 0},
+	{WIRE_BOND_PROBE, {0, UINT64_MAX, 0}, 0, NULL, 1},
+	{WIRE_BOND_PROBE, {SENT, 0, 0}, 0, "question by a link of a bond", 0},
+	{WIRE_BOND_PROBE, {SENT, 1, 1}, 0, "question by a link of a bond", 0}, /* none was asked */
+	{WIRE_BOND_PROBE, {SENT, 1, 2}, 0, "question by a link of a bond", 1},
+	{WIRE_BOND_PROBE, {SENT + 1, 1, 0}, 0, "question by a link of a bond", 2},
 };
 
 static void open_after_some(struct rig *r)
@@ -155,7 +161,7 @@ static void words_at_random(void **state)
 			static const unsigned char payload[64];
 			struct fabric_wr wr = {.op = FABRIC_SEND, .data = payload};
 
-			wr.kind = (uint8_t)(rng_one_in(&g, 4) ? 1 : 250 + rng_below(&g, 5));
+			wr.kind = (uint8_t)(rng_one_in(&g, 4) ? 1 : 250 + rng_below(&g, 6));
 			wr.length = rng_one_in(&g, 20) || wr.kind == 1 ? rng_below(&g, 64) : 0;
 			for (int k = 0; k < 3; k++)
 				wr.head[k] = rng_one_in(&g, 30) ? rng_next(&g) : rng_below(&g, 8);

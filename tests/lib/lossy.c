@@ -30,7 +30,15 @@ static const struct fabric *real_of(const struct lossy *l)
 
 uint64_t lossy_under_way(const struct wire *w, int side)
 {
-	return (w->dead ? w->reach[side] : w->posted[side]) - w->polled[!side];
+	return (w->dead || w->mute[side] ? w->reach[side] : w->posted[side]) - w->polled[!side];
+}
+
+void lossy_mute(struct wire *w, int side, uint64_t keep, int room)
+{
+	CHECK(keep <= lossy_under_way(w, side), "so much is not under way");
+	w->reach[side] = w->polled[!side] + keep;
+	w->deaf[side] = room;
+	w->mute[side] = true;
 }
 
 void lossy_cut(struct wire *w, const uint64_t keep[SIDES], const int deaf[SIDES])
@@ -53,7 +61,8 @@ static void *lossy_reserve(struct fabric_link *link, uint32_t length)
 {
 	struct lossy *l = lossy_of(link);
 
-	return l->wire->dead ? NULL : real_of(l)->reserve(l->real, length);
+	return l->wire->dead || l->wire->mute[l->side] ? NULL :
+							 real_of(l)->reserve(l->real, length);
 }
 
 static int land(struct lossy *l, void *into)
@@ -79,6 +88,12 @@ static int lossy_post(struct fabric_link *link, const struct fabric_wr *wr)
 	if (w->dead) {
 		w->deaf[l->side]--;
 		return 1; /* into nothing */
+	}
+	if (w->mute[l->side] && (wr->op != FABRIC_SEND || w->deaf[l->side]-- > 0))
+		return 1;
+	if (w->mute[l->side]) {
+		w->deaf[l->side] = 0;
+		return -EAGAIN;
 	}
 	rc = real_of(l)->post(l->real, wr);
 	l->base.violation = l->real->violation;
@@ -109,7 +124,7 @@ static int lossy_poll(struct fabric_link *link, struct fabric_arrival *arrivals,
 	uint64_t left = lossy_under_way(w, !l->side);
 	int got;
 
-	if (l->landing && left)
+	if (l->landing && left && n)
 		return landed(l, arrivals);
 	if (w->dead && !left && n)
 		return w->deaf[l->side] ? w->deaf[l->side]--, 0 : lost(l);

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Silent paths. A link whose way is cut need not end: what goes by it vanishes, and nothing comes. So
+ * where something is owed by a path and nothing has come for a while, a question goes by it, and one
+ * by each of the others; a peer that answers there, again and again, and not here, has not got it.
+ * One that is stopped, or computes, answers nowhere, and loses nothing.
+ */
+#include <errno.h>
+
+#include "slmpm/bond/bond_parts.h"
+#include "slmpm/wire.h"
+
+#define PARTS 8 /* of the time: questions that others answer */
+#define QUIET 2 /* parts before the first */
+
+/* ---- questions ------------------------------------------------------------------------------ */
+
+#define ANSWER     1u
+#define HELD_SHIFT 4
+#define WORD_END   (1u << (HELD_SHIFT + BOND_PATHS))
+
+/* Of these the core keeps so much that the peer may find no room, not even for a question. */
+static uint64_t held(const struct bond *b)
+{
+	uint64_t mask = 0;
+
+	for (uint32_t i = 0; i < BOND_PATHS; i++) {
+		const struct bond_path *p = &b->paths[i];
+
+		if (p->unreleased && p->unreleased >= p->port->domain->config.segments / 4)
+			mask |= UINT64_C(1) << i;
+	}
+	return mask;
+}
+
+static int probe(struct bond *b, struct bond_path *p, uint64_t number, uint64_t flags)
+{
+	int rc = bond_path_say(b, p, WIRE_BOND_PROBE, b->in.received, number, flags);
+
+	if (rc == 1)
+		b->in.told = b->in.received;
+	return rc;
+}
+
+int bond_ask(struct bond *b, struct bond_path *p)
+{
+	struct bond_watch *w = &p->watch;
+	int rc = probe(b, p, w->asked + 1, 0);
+
+	if (rc != 1)
+		return rc;
+	w->asked++;
+	w->said = false;
+	return 1;
+}
+
+int bond_answer(struct bond *b)
+{
+	b->owes &= (uint8_t)~OWE_ANSWER;
+	for (uint32_t i = 0; i < BOND_PATHS; i++) {
+		struct bond_path *p = &b->paths[i];
+		int rc = !p->watch.question ?
+				 1 :
+				 probe(b, p, p->watch.question, ANSWER | held(b) << HELD_SHIFT);
+
+		if (rc == -EPROTO)
+			return rc;
+		if (rc == 1 || p->state != PATH_UP)
+			p->watch.question = 0;
+		else
+			b->owes |= OWE_ANSWER;
+	}
+	return 0;
+}
+
+bool bond_probed(struct bond *b, struct bond_path *p, const uint64_t *head)
+{
+	struct bond_watch *w = &p->watch;
+
+	if (PEER_FAULT(head[2] >= WORD_END || (head[2] && (head[2] & 15) != ANSWER) || !head[1] ||
+		       !bond_acknowledged(b, head[0])))
+		return false;
+	if (!head[2]) {
+		w->question = head[1];
+		b->owes |= OWE_ANSWER;
+		b->busy = true;
+		b->turn = 1; /* the others may have brought one, too */
+		return true;
+	}
+	if (PEER_FAULT(head[1] <= w->last || head[1] > w->asked))
+		return false;
+	w->last = head[1];
+	w->answered = true;
+	for (uint32_t i = 0; i < BOND_PATHS; i++)
+		b->paths[i].watch.held = head[2] >> (HELD_SHIFT + i) & 1;
+	return true;
+}
+
+/* ---- silence -------------------------------------------------------------------------------- */
+
+/* Packets behind those that come by this path are here already: its SWITCH is out. They stand before
+ * whatever else comes by theirs, answers too. */
+static bool is_overtaken(const struct bond *b, const struct bond_path *p)
+{
+	if (b->in.waiting || bond_index(b, p) != b->in.path)
+		return false;
+	for (uint32_t i = 0; i < BOND_PATHS; i++) {
+		const struct bond_path *other = &b->paths[i];
+
+		if (other != p && other->begun && other->next != other->count)
+			return true;
+	}
+	return false;
+}
+
+static bool owes(const struct bond *b, const struct bond_path *p)
+{
+	const struct bond_out *o = &b->out;
+
+	if (p->state != PATH_UP)
+		return false;
+	if (p->watch.said || p->watch.asked != p->watch.last || is_overtaken(b, p))
+		return true;
+	return bond_index(b, p) == o->path && !o->stopped && (o->acked != o->forwarded || o->full);
+}
+
+/* The peer has all that went by it: it makes room when it likes. */
+static bool is_held(const struct bond *b, const struct bond_path *p)
+{
+	return p->watch.held && p->watch.asked == p->watch.last && b->out.acked == b->out.forwarded;
+}
+
+static bool other_answered(const struct bond *b, const struct bond_path *p)
+{
+	for (uint32_t i = 0; i < BOND_PATHS; i++)
+		if (&b->paths[i] != p && b->paths[i].watch.answered)
+			return true;
+	return false;
+}
+
+/* Something has come by it, or the peer has told of packets that came to it by this one. */
+static bool is_heard(const struct bond *b, const struct bond_path *p)
+{
+	return p->watch.heard || (bond_index(b, p) == b->out.path && b->out.acked != b->before);
+}
+
+/* True: it is to be asked for. */
+static bool look_at(struct bond *b, struct bond_path *p)
+{
+	struct bond_watch *w = &p->watch;
+
+	if (!owes(b, p) || is_heard(b, p)) {
+		w->quiet = false;
+		w->silences = 0;
+		return false;
+	}
+	if (!w->quiet) {
+		w->quiet = true;
+		return false;
+	}
+	if (is_held(b, p))
+		w->silences = 0;
+	else if ((other_answered(b, p) || is_overtaken(b, p)) && ++w->silences == PARTS) {
+		p->told = true; /* by its silence: nothing more is waited for */
+		bond_path_lost(b, p, false, "it is silent, and the peer is not");
+		return false;
+	}
+	return true;
+}
+
+/* A full one cannot be asked. */
+static int ask_all(struct bond *b)
+{
+	for (uint32_t i = 0; i < BOND_PATHS; i++) {
+		struct bond_path *p = &b->paths[i];
+
+		if (p->state == PATH_UP && p->watch.asked == p->watch.last &&
+		    bond_ask(b, p) == -EPROTO)
+			return -EPROTO;
+	}
+	return 0;
+}
+
+/* Whether somebody is asked. */
+static bool look(struct bond *b)
+{
+	bool doubts = false;
+
+	for (uint32_t i = 0; i < BOND_PATHS; i++)
+		doubts |= look_at(b, &b->paths[i]);
+	for (uint32_t i = 0; i < BOND_PATHS; i++)
+		b->paths[i].watch.heard = b->paths[i].watch.answered = false;
+	b->before = b->out.acked;
+	if ((doubts && ask_all(b) < 0) || (b->busy && bond_settle(b) < 0))
+		return false; /* poisoned: told by the next call */
+	return doubts;
+}
+
+static bool has_choice(const struct bond *b)
+{
+	uint32_t up = bond_up(&b->base);
+
+	return (up & (up - 1)) != 0;
+}
+
+static bool any_owes(const struct bond *b)
+{
+	for (uint32_t i = 0; i < BOND_PATHS; i++)
+		if (owes(b, &b->paths[i]))
+			return true;
+	return false;
+}
+
+uint64_t bond_tend(struct fabric_link *link, uint64_t now_ns, uint64_t dead_ns)
+{
+	struct bond *b = (struct bond *)link;
+	uint64_t part = dead_ns / PARTS;
+
+	if (link->violation || !has_choice(b) || !any_owes(b))
+		return UINT64_MAX;
+	if (now_ns >= b->look)
+		b->look = now_ns + (look(b) ? part : QUIET * part);
+	return b->look;
+}
