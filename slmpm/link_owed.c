@@ -13,6 +13,7 @@ struct owed { /* a control packet that found no room */
 	uint64_t seq, route, extent;
 	uint32_t length;
 	uint8_t opcode;
+	bool rides; /* may wait for the next packet */
 	unsigned char data[WIRE_CONTROL_MAX];
 };
 
@@ -20,6 +21,7 @@ static int post_owed(struct endpoint *ep, const struct owed *o)
 {
 	struct packet p = {
 		.opcode = o->opcode,
+		.flags = o->rides ? FABRIC_MORE : 0,
 		.seq = o->seq,
 		.route = o->route,
 		.extent = o->extent,
@@ -47,6 +49,7 @@ static void owe(struct endpoint *ep, const struct owed *o)
 		return;
 	}
 	*later = *o;
+	later->rides = false;
 	list_append(&ep->owed, &later->node);
 	endpoint_refresh(ep);
 }
@@ -70,8 +73,18 @@ void link_control_routed(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint
 	owe(ep, &o);
 }
 
+/* Where a packet is a call of the kernel, credit that a peer cannot be short of yet goes along with the
+ * next one, or when somebody looks around. */
+static bool may_ride(const struct endpoint *ep)
+{
+	return ep->link.port->domain->fd >= 0 &&
+	       ep->matched_charge - ep->returned_charge + ep->unmatched_charge <= ep->credit / 2;
+}
+
 void link_return_credit(struct endpoint *ep)
 {
+	struct owed now = {.opcode = WIRE_CREDIT, .rides = may_ride(ep)};
+
 	ep->returned_charge = ep->matched_charge;
 	LIST_EACH(at, &ep->owed) {
 		struct owed *o = LIST_ENTRY(at, struct owed, node);
@@ -81,7 +94,8 @@ void link_return_credit(struct endpoint *ep)
 			return;
 		}
 	}
-	link_control(ep, WIRE_CREDIT, 0, ep->matched_charge & WIRE_LENGTH_MASK, NULL, 0);
+	now.extent = ep->matched_charge & WIRE_LENGTH_MASK;
+	owe(ep, &now);
 }
 
 int link_push_owed(struct endpoint *ep)
