@@ -125,6 +125,7 @@ static int check_echo(const struct shm_link *l, const struct fabric_blob *in)
 static int start_rings(struct shm_link *l)
 {
 	const struct fabric_config *c = &l->base.domain->config;
+	uint32_t longest = ring_packet_max(&l->own_shape);
 	struct ring_words *own = l->own.base, *peer = l->peer.base;
 	struct ring_setup out = {
 		.shape = l->peer_shape,
@@ -143,8 +144,8 @@ static int start_rings(struct shm_link *l)
 		.bits = calloc(1, ring_bits_size(&l->own_shape)),
 		.out = &peer->consumed,
 		.in = &own->produced,
-		.threshold = publication_threshold(&l->own_shape, c),
-		.batch = publication_batch(&l->own_shape, c),
+		.threshold = publication_threshold(&l->own_shape, longest, c),
+		.batch = publication_batch(&l->own_shape, longest, c),
 	};
 
 	if (!out.bits || !in.bits) {

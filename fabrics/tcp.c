@@ -59,8 +59,8 @@ static int tcp_probe(struct fabric_caps *caps)
 		.ops = 1u << FABRIC_SEND | 1u << FABRIC_FLUSH,
 		.memory = FABRIC_MEMORY_HOST,
 		.links_max = LINKS_MAX,
-		.message_max = RING_LENGTH_MAX - TCP_HEADER,
-		.packet_best = best / 64 * 64 - TCP_HEADER,
+		.message_max = RING_LENGTH_MAX - TCP_LEAST,
+		.packet_best = best / 64 * 64 - TCP_LEAST,
 		.land_min = TCP_LAND_MIN,
 		.commit = FABRIC_COMMIT_STREAM,
 	};
@@ -264,7 +264,7 @@ static bool may_wait(const struct tcp_link *l)
 	const struct fabric_config *c = &l->base.domain->config;
 	struct ring_shape shape = {c->segments, c->segment_size};
 
-	return tcp_untold(l) >= publication_share(&shape);
+	return tcp_untold(l) >= publication_share(&shape, tcp_packet_max(&shape));
 }
 
 static void sleep_on(struct tcp_domain *d, struct tcp_link *l)

@@ -4,12 +4,13 @@
  * tcp_connect.c brings two ends together, tcp_inlet.c receives, tcp_outlet.c sends.
  *
  * A frame is a header and its payload, padded to whole segments; the stream is so the image of the
- * peer's ring. The header's first word, little-endian like all of it:
+ * peer's ring. A long payload begins 64 bytes from the frame's first: the kernel copies it quicker where
+ * both places agree in their last six bits. The header's first word, little-endian like all of it:
  *
  *     bit 63..55   54..47  46..25   24..0
  *         check    kind    length   consumed total of the other direction, its low bits
  *
- * Kind 0: a credit, a header and nothing else; it takes no segment. The check is of the whole header: a
+ * Kind 0: a credit, 64 bytes with nothing but a header; it takes no segment. The check is of the whole header: a
  * stream that was tampered with or is out of step must not be waited for.
  */
 #ifndef FABRICS_TCP_H
@@ -22,9 +23,40 @@
 #include "shm/ring.h"
 
 #define TCP_HEADER   (RING_WORD + FABRIC_HEAD_SIZE)
+#define TCP_LEAST    64    /* bytes of any frame */
+#define TCP_EVEN     4096  /* payloads from this length on begin behind so many */
 #define TCP_LAND_MIN 65536 /* below, a copy costs less than a second call */
 #define TCP_TOKEN    16
 #define TCP_LINGER   16 /* sockets of a domain that have said all and not yet heard all */
+
+/* Where a payload begins in its frame. */
+static inline uint32_t tcp_lead(uint32_t length)
+{
+	return length < TCP_EVEN ? TCP_HEADER : TCP_LEAST;
+}
+
+/* Segments of a packet. */
+static inline uint32_t tcp_span(uint32_t length, uint32_t shift)
+{
+	return ring_span(tcp_lead(length) - RING_WORD + length, shift);
+}
+
+/* Of the longest: in all but short rings the payload alone may fill a quarter. */
+static inline uint32_t tcp_packet_max(const struct ring_shape *shape)
+{
+	uint32_t k = ring_packet_max(shape) + shape->segments / 1024;
+	uint32_t limit = RING_LENGTH_MAX / shape->segment_size;
+
+	return k < limit ? k : limit;
+}
+
+/* Its bytes of payload. */
+static inline uint32_t tcp_payload_max(const struct ring_shape *shape)
+{
+	uint32_t bytes = tcp_packet_max(shape) * shape->segment_size;
+
+	return bytes > TCP_EVEN + TCP_HEADER ? bytes - TCP_LEAST : bytes - TCP_HEADER;
+}
 
 struct tcp_link;
 

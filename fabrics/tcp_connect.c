@@ -18,7 +18,7 @@
 
 #include "fabrics/tcp.h"
 
-#define VERSION    1
+#define VERSION    2
 #define MEETING_MS 10000
 #define CALLERS    32 /* looked at in one go */
 

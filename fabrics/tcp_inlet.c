@@ -24,13 +24,14 @@ int tcp_inlet_open(struct tcp_link *l)
 	const struct fabric_config *c = &l->base.domain->config;
 	struct ring_shape shape = {c->segments, c->segment_size};
 	struct ring_setup setup = {
+	uint32_t longest = tcp_packet_max(&shape);
 		.shape = shape,
 		.start = c->start,
 		.bits = calloc(1, ring_bits_size(&shape)),
 		.out = &in->told,
 		.in = &in->arrived,
-		.threshold = publication_threshold(&shape, c),
-		.batch = publication_batch(&shape, c),
+		.threshold = publication_threshold(&shape, longest, c),
+		.batch = publication_batch(&shape, longest, c),
 	};
 	size_t bytes = (size_t)shape.segments * shape.segment_size;
 	int rc = setup.bits ? twice_create(&in->memory, "slmpm-ring", bytes + SLACK) : -ENOMEM;
@@ -45,7 +46,8 @@ int tcp_inlet_open(struct tcp_link *l)
 	atomic_init(&in->told, LITTLE_64(c->start));
 	atomic_init(&in->arrived, LITTLE_64(c->start));
 	ring_reader_init(&in->reader, &setup);
-	l->base.payload_max_in = in->reader.max * shape.segment_size - TCP_HEADER;
+	in->reader.max = longest;
+	l->base.payload_max_in = tcp_payload_max(&shape);
 	return 0;
 }
 
@@ -117,7 +119,7 @@ static bool take_packet(struct tcp_link *l, uint64_t word)
 	const struct ring_reader *r = &in->reader;
 
 	in->length = length_in(word);
-	in->segments = ring_span(FABRIC_HEAD_SIZE + in->length, r->shift);
+	in->segments = tcp_span(in->length, r->shift);
 	if (PEER_FAULT(in->segments > r->max))
 		return broken(l, "packet length");
 	/* No more than it may believe to be free. */
@@ -156,15 +158,15 @@ static void scan(struct tcp_link *l)
 	struct tcp_inlet *in = &l->in;
 	size_t gap = 0;
 
-	while (in->headed || in->tail >= TCP_HEADER) {
+	while (in->headed || in->tail >= TCP_LEAST) {
 		unsigned char *at = in->ring + in->scan_at;
 
 		if (!in->headed) {
 			if (!take_header(l, at + gap))
 				return;
 			if (!in->headed) {
-				gap += TCP_HEADER;
-				in->tail -= TCP_HEADER;
+				gap += TCP_LEAST;
+				in->tail -= TCP_LEAST;
 				continue;
 			}
 		}
@@ -200,20 +202,21 @@ static size_t window(const struct tcp_inlet *in)
 	size_t taken = (size_t)(in->total - in->reader.consumed) << in->reader.shift;
 
 	if (in->headed && in->length >= TCP_LAND_MIN)
-		return extent(in) - in->tail + TCP_HEADER; /* as the core has said */
-	if (in->large && !in->headed && in->tail < TCP_HEADER)
-		return TCP_HEADER - in->tail; /* where the next belongs is not known yet */
+		return extent(in) - in->tail + TCP_LEAST; /* as the core has said */
+	if (in->large && !in->headed && in->tail < TCP_LEAST)
+		return TCP_LEAST - in->tail; /* where the next belongs is not known yet */
 	return smaller(RECEIVE_MAX, in->size - taken - in->tail);
 }
 
 static ssize_t receive(struct tcp_link *l)
 {
 	struct tcp_inlet *in = &l->in;
-	size_t body = TCP_HEADER + in->length, rest = extent(in) - body + TCP_HEADER;
+	size_t lead = tcp_lead(in->length), body = lead + in->length;
+	size_t rest = extent(in) - body + TCP_LEAST;
 
 	if (is_landing(in) && in->landing.place && in->tail < body) {
 		struct iovec to[2] = {
-			{in->landing.place + (in->tail - TCP_HEADER), body - in->tail},
+			{in->landing.place + (in->tail - lead), body - in->tail},
 			{in->ring + in->scan_at + body, rest},
 		};
 		struct msghdr msg = {.msg_iov = to, .msg_iovlen = 2};
@@ -221,6 +224,13 @@ static ssize_t receive(struct tcp_link *l)
 		return recvmsg(l->socket, &msg, 0);
 	}
 	return recv(l->socket, in->ring + in->scan_at + in->tail, window(in), 0);
+}
+
+/* Nothing is in it: its first lines are still at hand. */
+static void start_again(struct tcp_inlet *in)
+{
+	if (!in->tail && in->reader.consumed == in->total)
+		in->scan_at = in->read_at = 0;
 }
 
 static const char *how_it_ended(const struct tcp_link *l, int error)
@@ -256,14 +266,15 @@ bool tcp_receive(struct tcp_link *l)
 static void describe(const struct tcp_inlet *in, size_t at, uint64_t total,
 		     struct fabric_arrival *a)
 {
+	start_again(&l->in);
 	const unsigned char *from = in->ring + at;
 	uint64_t word = load(from);
 
 	for (int i = 0; i < FABRIC_HEAD_WORDS; i++)
 		a->head[i] = load(from + RING_WORD + 8 * i);
-	a->data = from + TCP_HEADER;
 	a->length = length_in(word);
-	a->span = ring_span(FABRIC_HEAD_SIZE + a->length, in->reader.shift);
+	a->data = from + tcp_lead(a->length);
+	a->span = tcp_span(a->length, in->reader.shift);
 	a->token = total + 1;
 	a->kind = kind_in(word);
 }
@@ -309,7 +320,8 @@ int tcp_hand_out(struct tcp_link *l, struct fabric_arrival *arrivals, int n)
 int tcp_land(struct tcp_link *l, void *place)
 {
 	struct tcp_inlet *in = &l->in;
-	unsigned char *ring = in->ring + in->landing.at + TCP_HEADER;
+	size_t lead = tcp_lead(in->landing.length);
+	unsigned char *ring = in->ring + in->landing.at + lead;
 	unsigned char *from = in->landing.place ? in->landing.place : ring,
 		      *to = place ? place : ring;
 	bool whole = in->landing.total != in->total; /* by now, and not handed out again yet */
@@ -318,8 +330,7 @@ int tcp_land(struct tcp_link *l, void *place)
 		return -EINVAL;
 	if (from != to)
 		memcpy(to, from,
-		       whole ? in->landing.length :
-			       smaller(in->tail - TCP_HEADER, in->landing.length));
+		       whole ? in->landing.length : smaller(in->tail - lead, in->landing.length));
 	in->landing.place = place;
 	in->landing.said = true;
 	return 1;

@@ -32,7 +32,7 @@ int tcp_outlet_open(struct tcp_link *l, const struct ring_shape *peer)
 		.consumed = start,
 		.segments = peer->segments,
 		.shift = (uint32_t)__builtin_ctz(peer->segment_size),
-		.max = ring_packet_max(peer),
+		.max = tcp_packet_max(peer),
 	};
 	longest = (size_t)o->max << o->shift;
 	/* The longest packet, and then still each word that its room was held back for. */
@@ -42,7 +42,7 @@ int tcp_outlet_open(struct tcp_link *l, const struct ring_shape *peer)
 	if (!o->staging)
 		return -ENOMEM;
 	o->build = o->staging + o->size;
-	l->base.payload_max = (uint32_t)longest - TCP_HEADER;
+	l->base.payload_max = tcp_payload_max(peer);
 	return 0;
 }
 
@@ -107,8 +107,9 @@ static void failed(struct tcp_link *l, int error)
 		l->out.failed = tcp_reason(error);
 }
 
-static void put_header(struct tcp_link *l, unsigned char *at, uint32_t length, uint8_t kind,
-		       const uint64_t *head)
+/* LEAD bytes. */
+static void put_header(struct tcp_link *l, unsigned char *at, uint32_t lead, uint32_t length,
+		       uint8_t kind, const uint64_t *head)
 {
 	struct ring_reader *r = &l->in.reader;
 	uint64_t word = (uint64_t)kind << TCP_KIND_SHIFT | (uint64_t)length << TCP_LENGTH_SHIFT |
@@ -121,6 +122,8 @@ static void put_header(struct tcp_link *l, unsigned char *at, uint32_t length, u
 		word = LITTLE_64(head[i]);
 		memcpy(at + RING_WORD + 8 * i, &word, sizeof(word));
 	}
+	if (lead > TCP_HEADER)
+		memset(at + TCP_HEADER, 0, TCP_LEAST - TCP_HEADER);
 	l->out.frames++;
 }
 
@@ -129,11 +132,11 @@ static bool stage_credit(struct tcp_link *l)
 	static const uint64_t none[FABRIC_HEAD_WORDS];
 	struct tcp_outlet *o = &l->out;
 
-	o->owed = o->credits + TCP_HEADER > CREDITS_MAX;
+	o->owed = o->credits + TCP_LEAST > CREDITS_MAX;
 	if (o->owed)
 		return false;
-	o->credits += TCP_HEADER;
-	put_header(l, append(o, TCP_HEADER), 0, 0, none);
+	o->credits += TCP_LEAST;
+	put_header(l, append(o, TCP_LEAST), TCP_LEAST, 0, 0, none);
 	o->receipts++;
 	return true;
 }
@@ -178,7 +181,7 @@ void tcp_credit(struct tcp_link *l)
 /* Bytes that a packet takes. */
 static size_t extent(const struct tcp_outlet *o, uint32_t length)
 {
-	return (size_t)ring_span(FABRIC_HEAD_SIZE + length, o->shift) << o->shift;
+	return (size_t)tcp_span(length, o->shift) << o->shift;
 }
 
 /* Now, or a moment later: what is known of the peer's ring, and what stands in the way here. */
@@ -199,10 +202,11 @@ static bool make_room(struct tcp_link *l, size_t bytes)
 static void gather(struct tcp_link *l, const struct fabric_wr *wr, const void *data, size_t bytes)
 {
 	unsigned char *at = append(&l->out, bytes);
+	uint32_t lead = tcp_lead(wr->length);
 
-	put_header(l, at, wr->length, wr->kind, wr->head);
-	copy_payload(at + TCP_HEADER, data, wr->length);
-	memset(at + TCP_HEADER + wr->length, 0, bytes - TCP_HEADER - wr->length);
+	put_header(l, at, lead, wr->length, wr->kind, wr->head);
+	copy_payload(at + lead, data, wr->length);
+	memset(at + lead + wr->length, 0, bytes - lead - wr->length);
 	if (!(wr->flags & FABRIC_MORE) || staged(&l->out) >= MORE_MAX)
 		(void)tcp_flush(l);
 }
@@ -226,13 +230,14 @@ static void send_long(struct tcp_link *l, const struct fabric_wr *wr, const void
 		      size_t bytes)
 {
 	struct tcp_outlet *o = &l->out;
-	size_t pad = bytes - TCP_HEADER - wr->length, before;
+	uint32_t lead = tcp_lead(wr->length);
+	size_t pad = bytes - lead - wr->length, before;
 	struct iovec from[3] = {
 		{NULL, 0}, {(void *)(uintptr_t)data, wr->length}, {(void *)(uintptr_t)zeros, pad}};
 	struct msghdr msg = {.msg_iov = from, .msg_iovlen = pad && pad <= sizeof(zeros) ? 3 : 2};
 	ssize_t n;
 
-	put_header(l, append(o, TCP_HEADER), wr->length, wr->kind, wr->head);
+	put_header(l, append(o, lead), lead, wr->length, wr->kind, wr->head);
 	from[0] = (struct iovec){o->staging + o->head, staged(o)};
 	before = from[0].iov_len;
 	n = o->failed ? 0 : sendmsg(l->socket, &msg, MSG_NOSIGNAL);

@@ -98,7 +98,7 @@ static void nothing_is_read_that_was_not_sent(void **state)
 			link_send(p.end.link, 2, 8, 0);
 			stream_peer_frame(&p, stream_word(2, 8, 1), 0, 64);
 			stream_peer_frame(&p, stream_word(totals[i], with ? 8 : 0, with ? 1 : 0), 0,
-					  with ? 64 : 32);
+					  64);
 			expect_violation(&p, 1, "consumed total");
 		}
 	}
@@ -106,7 +106,7 @@ static void nothing_is_read_that_was_not_sent(void **state)
 	for (uint64_t n = 1; n <= 4; n++)
 		link_send(p.end.link, n, 8, 0);
 	stream_peer_frame(&p, stream_word(4, 8, 1), 0, 64);
-	stream_peer_frame(&p, stream_word(3, 0, 0), 0, 32); /* and none is unread again */
+	stream_peer_frame(&p, stream_word(3, 0, 0), 0, 64); /* and none is unread again */
 	expect_violation(&p, 1, "consumed total");
 }
 
@@ -116,10 +116,10 @@ static void credits_say_nothing_else(void **state)
 
 	(void)state;
 	stream_peer_open(&p, 64, 64);
-	stream_peer_frame(&p, stream_word(0, 0, 0), 1, 32);
+	stream_peer_frame(&p, stream_word(0, 0, 0), 1, 64);
 	expect_violation(&p, 0, "credit");
 	stream_peer_open(&p, 64, 64);
-	stream_peer_frame(&p, stream_word(0, 5, 0), 0, 32);
+	stream_peer_frame(&p, stream_word(0, 5, 0), 0, 64);
 	expect_violation(&p, 0, "credit");
 }
 
@@ -134,11 +134,11 @@ static void credits_take_no_room(void **state)
 	stream_peer_open(&p, 64, 64);
 	for (int lap = 0; lap < 40; lap++) {
 		for (int i = 0; i < lap; i++)
-			stream_peer_frame(&p, stream_word(0, 0, 0), 0, 32);
+			stream_peer_frame(&p, stream_word(0, 0, 0), 0, 64);
 		for (int i = 0; i < 10; i++) {
 			stream_peer_frame(&p, stream_word(0, 90, 1), ++number, 128);
 			for (int j = 0; j < i % 3; j++)
-				stream_peer_frame(&p, stream_word(0, 0, 0), 0, 32);
+				stream_peer_frame(&p, stream_word(0, 0, 0), 0, 64);
 		}
 		while (taken < number) {
 			int n = link_poll(p.end.link, &a, 1);

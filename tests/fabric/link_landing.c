@@ -118,7 +118,7 @@ static void land_at(void *first, void *second, size_t before, size_t midway)
 
 static void payload_lands_where_it_is_said(void **state)
 {
-	static const size_t moments[] = {32, 33, 1000, 32 + LONG - 1};
+	static const size_t moments[] = {64, 65, 1000, 64 + LONG - 1};
 
 	(void)state;
 	for (size_t i = 0; i < 4; i++) {

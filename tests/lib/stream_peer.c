@@ -32,7 +32,7 @@ void stream_peer_begin(struct stream_peer *p, uint32_t segments, uint32_t size)
 	p->socket = -1;
 	link_ask(p->end.link, 0, &theirs);
 	p->port = (uint16_t)(theirs.bytes[STREAM_PORT_AT] | theirs.bytes[STREAM_PORT_AT + 1] << 8);
-	put(ours.bytes, 1, 4);
+	put(ours.bytes, 2, 4);
 	put(ours.bytes + 4, segments, 4);
 	put(ours.bytes + 8, size, 4);
 	ours.bytes[15] = 1; /* active */
