@@ -116,8 +116,8 @@ struct sockaddr;
 struct fabric_domain { /* first member of the fabric's own structure */
 	const struct fabric *fabric;
 	struct fabric_config config;
-	/* Set by open: readable when poll or connect may find something new on one of its links; the
-	 * core sleeps on it once armed. -1: peers ring a link's bell instead. */
+	/* Set by open: readable, once armed, when poll or connect may find something new on one of
+	 * its links; the core sleeps on it. -1: peers ring a link's bell instead. */
 	int fd;
 	/* The core's: this is a child's copy. disconnect and close only close descriptors then: what
 	 * else they would change is the parent's, too. */

@@ -19,6 +19,7 @@
 
 #define PARTS         3 /* reads of one poll that make no packet whole */
 #define EVENTS        32
+#define QUIET         64 /* reads in vain of a link that is read without asking */
 #define LINKS_MAX     8
 /* Of the network's own segments in a packet: so many are best sent by one call. */
 #define SEGMENTS_BEST 4
@@ -207,10 +208,18 @@ static void look(struct tcp_domain *d)
 			((struct tcp_link *)events[i].data.ptr)->ready = true;
 }
 
+/* Nothing has come: among many, one that is quiet is asked no more. */
+static void quiet(struct tcp_domain *d, struct tcp_link *l)
+{
+	if (d->count > 1 && !l->interest && ++l->streak >= QUIET && !l->ended && !l->base.over &&
+	    tcp_watch_link(l, EPOLLIN) == 0)
+		l->streak = 0;
+}
+
 /* One call for a pass over many links that have nothing, and for each that has. */
 static bool may_have(struct tcp_domain *d, struct tcp_link *l)
 {
-	if (d->count == 1 || l->ready)
+	if (d->count == 1 || l->ready || !l->interest)
 		return true;
 	if (!d->looks) /* before the first, so that one pass finds all there is */
 		look(d);
@@ -234,8 +243,10 @@ static int tcp_poll(struct fabric_link *link, struct fabric_arrival *arrivals, i
 			return 0;
 		/* Of a short packet behind a long one the header comes first, and alone. */
 		for (int parts = 0; parts < PARTS && !got && !l->broken; parts++) {
-			if (!tcp_receive(l))
+			if (!tcp_receive(l)) {
+				quiet((struct tcp_domain *)link->domain, l);
 				return l->ended && l->in.reader.read == l->in.total ? lost(l) : 0;
+			}
 			got = tcp_hand_out(l, arrivals, n);
 		}
 		if (got || !l->broken)
@@ -267,7 +278,7 @@ static bool may_wait(const struct tcp_link *l)
 	return tcp_untold(l) >= publication_share(&shape, tcp_packet_max(&shape));
 }
 
-static void sleep_on(struct tcp_domain *d, struct tcp_link *l)
+static void sleep_on(struct tcp_link *l)
 {
 	/* What nobody reads any more would keep the domain awake for ever; so would a socket that
 	 * takes nothing. */
@@ -277,8 +288,8 @@ static void sleep_on(struct tcp_domain *d, struct tcp_link *l)
 		events |= EPOLLOUT;
 	if (l->ended)
 		return;
-	if (tcp_watch(d, l->socket, l, l->interest, events) == 0)
-		l->interest = events;
+	if (tcp_watch_link(l, events) == 0)
+		l->streak = 0;
 }
 
 static void tcp_arm(struct fabric_domain *domain, bool on)
@@ -290,7 +301,7 @@ static void tcp_arm(struct fabric_domain *domain, bool on)
 			publish(l, RING_SLEEP);
 		if (tcp_stages(l))
 			(void)tcp_flush(l);
-		sleep_on(d, l);
+		sleep_on(l);
 		refresh_counts(l);
 	}
 	if (on && d->lingerers)

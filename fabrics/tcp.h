@@ -162,7 +162,8 @@ struct tcp_link {
 	int socket;
 	bool open;          /* there is one */
 	bool ready;         /* the epoll set says that something is there */
-	uint32_t interest;  /* what the epoll set waits for */
+	uint32_t interest;  /* what the epoll set waits for; 0: it is out of it, and just read */
+	uint32_t streak;    /* in it: receives since then; out of it: vain ones since the last */
 	const char *ended;  /* nothing more will come, and why */
 	const char *broken; /* a rule of the stream that the peer broke */
 	struct tcp_meeting *meeting;
@@ -184,6 +185,8 @@ int tcp_read(int socket, void *to, size_t n);
 /* In the epoll set of the domain, for EVENTS; 0: not any more. */
 int tcp_watch(struct tcp_domain *d, int socket, struct tcp_link *l, uint32_t before,
 	      uint32_t events);
+/* Of a connected link: sets its interest. */
+int tcp_watch_link(struct tcp_link *l, uint32_t events);
 /* All has been said: closes it once the peer has, too. */
 void tcp_linger(struct tcp_domain *d, int socket);
 /* Those that have; or, LAST, all of them. */

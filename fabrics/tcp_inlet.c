@@ -17,14 +17,15 @@
 
 #define SLACK       4096  /* of a full ring: credits still find a place */
 #define RECEIVE_MAX 65536 /* at once */
+#define AWAKE       64    /* receives without a sleep */
 
 int tcp_inlet_open(struct tcp_link *l)
 {
 	struct tcp_inlet *in = &l->in;
 	const struct fabric_config *c = &l->base.domain->config;
 	struct ring_shape shape = {c->segments, c->segment_size};
-	struct ring_setup setup = {
 	uint32_t longest = tcp_packet_max(&shape);
+	struct ring_setup setup = {
 		.shape = shape,
 		.start = c->start,
 		.bits = calloc(1, ring_bits_size(&shape)),
@@ -233,6 +234,18 @@ static void start_again(struct tcp_inlet *in)
 		in->scan_at = in->read_at = 0;
 }
 
+/*
+ * Each message to a socket in an epoll set costs its sender the way through the set, on loopback at
+ * least: 0.2 us. Who is awake and gets one after the other therefore takes it out.
+ */
+static void awake(struct tcp_link *l)
+{
+	if (!l->interest)
+		l->streak = 0;
+	else if (++l->streak >= AWAKE && tcp_watch_link(l, 0) == 0)
+		l->streak = 0;
+}
+
 static const char *how_it_ended(const struct tcp_link *l, int error)
 {
 	if (!error && (l->in.headed || l->in.tail))
@@ -246,16 +259,18 @@ bool tcp_receive(struct tcp_link *l)
 
 	if (l->ended || l->broken || tcp_must_land(l))
 		return false;
+	start_again(&l->in);
 	n = receive(l);
 	if (n > 0) {
 		l->in.tail += (size_t)n;
 		scan(l);
+		awake(l);
 		return true;
 	}
 	l->ready = false;
 	if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
 		l->ended = how_it_ended(l, n == 0 ? 0 : errno);
-		(void)tcp_watch((struct tcp_domain *)l->base.domain, l->socket, l, l->interest, 0);
+		(void)tcp_watch_link(l, 0);
 		l->interest = 0;
 	}
 	return false;
@@ -266,7 +281,6 @@ bool tcp_receive(struct tcp_link *l)
 static void describe(const struct tcp_inlet *in, size_t at, uint64_t total,
 		     struct fabric_arrival *a)
 {
-	start_again(&l->in);
 	const unsigned char *from = in->ring + at;
 	uint64_t word = load(from);
 

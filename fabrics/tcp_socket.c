@@ -209,6 +209,15 @@ int tcp_watch(struct tcp_domain *d, int s, struct tcp_link *l, uint32_t before, 
 	return epoll_ctl(d->base.fd, op, s, &e) != 0 ? -errno : 0;
 }
 
+int tcp_watch_link(struct tcp_link *l, uint32_t events)
+{
+	int rc = tcp_watch((struct tcp_domain *)l->base.domain, l->socket, l, l->interest, events);
+
+	if (rc == 0)
+		l->interest = events;
+	return rc;
+}
+
 /* ---- lingering ------------------------------------------------------------------------------ */
 
 /* Reads away what comes: has the peer ended, too? A bounded part of it at a time. */

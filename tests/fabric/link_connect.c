@@ -225,10 +225,11 @@ static void tell(struct fabric_blob *blob, const struct lie *lie)
 }
 
 /* A packet takes no longer. */
-static bool comes_soon(const struct fabric_domain *domain)
+static bool comes_soon(struct fabric_domain *domain)
 {
 	struct pollfd p = {.fd = domain->fd, .events = POLLIN};
 
+	domain->fabric->arm(domain, true);
 	return domain->fd >= 0 && poll(&p, 1, 1000) == 1;
 }
 

@@ -92,18 +92,22 @@ static bool comes(int fd, int ms)
 bool link_await(struct fabric_domain *domain)
 {
 	int64_t until = actor_now_ms() + PATIENCE;
+	bool found = false;
 
 	if (bonded_is(domain->fabric)) { /* what it has read ahead shows nowhere */
 		push_all();
 		(void)comes(domain->fd, 0);
 		return true;
 	}
-	while (domain->fd >= 0 && actor_now_ms() < until) {
+	if (domain->fd < 0)
+		return false;
+	domain->fabric->arm(domain, true);
+	while (!found && actor_now_ms() < until) {
 		push_all();
-		if (comes(domain->fd, 1))
-			return true;
+		found = comes(domain->fd, 1);
 	}
-	return false;
+	domain->fabric->arm(domain, false);
+	return found;
 }
 
 bool link_awaits_bell(struct link_end *e, int ms)

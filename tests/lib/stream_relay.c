@@ -143,5 +143,6 @@ void stream_relay_await(struct stream_relay *r, struct link_pair *p, int side)
 	struct pollfd at = {.fd = p->domain[side]->fd, .events = POLLIN};
 
 	(void)r;
+	p->domain[side]->fabric->arm(p->domain[side], true);
 	CHECK(poll(&at, 1, PATIENCE) == 1, "nothing comes");
 }
