@@ -179,12 +179,29 @@ static bool set(int s, int level, int name, int value)
 	return setsockopt(s, level, name, &value, sizeof(value)) == 0;
 }
 
+/* Does what it says stay on this machine? */
+static bool stays_here(int s)
+{
+	union address a;
+	socklen_t size = sizeof(a);
+
+	if (getpeername(s, &a.any, &size) != 0)
+		return false;
+	if (a.any.sa_family == AF_INET6)
+		return IN6_IS_ADDR_LOOPBACK(&a.v6.sin6_addr);
+	return a.any.sa_family == AF_INET &&
+	       ntohl(a.v4.sin_addr.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET;
+}
+
 /*
  * No time of its own after which silence ends it: the kernel would count the time that a living peer
  * does not read as well, and may be stopped. A machine that is gone is noticed by the control connection.
  */
 int tcp_tune(int s)
 {
+	/* On loopback there is nobody to share with: estimates and timers for that are in vain. */
+	if (stays_here(s))
+		(void)setsockopt(s, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
 	return set(s, IPPROTO_TCP, TCP_NODELAY, 1) ? 0 : -errno;
 }
 
