@@ -199,11 +199,13 @@ test: deps-test				## every test; TESTS='FILE…' for some, SAN=… with sanitiz
 	$(if $(SAN)$(CROSS)$(UNCHECKED),,@rm -rf $(OUT)/root; $(MAKE) DESTDIR=$(abspath $(OUT))/root PREFIX=/usr/local install)
 	@$(RUN) $(TESTS)
 
-CROSS_DACS := swap mem remote_mem mutex mutex_try group # with a host and an accelerator of different machines
+# Programs of which one end is another machine's.
+CROSS_BOTH := $(addprefix tests/dacs/,swap mem remote_mem mutex mutex_try group) \
+	$(filter tests/fabric/far_end tests/fabric/link_%,$(TEST_C:%.c=%))
 
-cross-test: deps-cross			## unit tests and pairs on CROSS=TRIPLE under qemu
-	@$(MAKE) CROSS= all $(CROSS_DACS:%=$(BUILD)/tests/dacs/%)
-	@$(MAKE) all $(CROSS_DACS:%=$(OUT)/tests/dacs/%) $(OUT)/tests/api/trace_script $(filter $(OUT)/tests/unit/%,$(TEST_BIN))
+cross-test: deps-cross			## unit tests, pairs and the suite of links on CROSS=TRIPLE under qemu
+	@$(MAKE) CROSS= all $(CROSS_BOTH:%=$(BUILD)/%)
+	@$(MAKE) all $(CROSS_BOTH:%=$(OUT)/%) $(OUT)/tests/api/trace_script $(filter $(OUT)/tests/unit/%,$(TEST_BIN))
 	@$(RUN) $(filter-out $(HELPERS),$(filter tests/unit/%.c,$(TEST_C))) $(wildcard tests/cross/*.sh)
 
 demo: deps-demo				## watch a host and two accelerators hash files

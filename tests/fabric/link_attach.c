@@ -194,7 +194,7 @@ static struct link_end enter(struct far_side *f, int side)
 
 	close(f->blobs[!side]);
 	close(f->bells[!side]);
-	link_end_open(&e, fabric, &config, f->bells[side]);
+	link_end_open(&e, fabric, &config, side, f->bells[side]);
 	CHECK(link_end_meet(&e, f->blobs[side], 16) == 0, "connecting");
 	return e;
 }

@@ -19,7 +19,7 @@
 static void send_lengths(struct link_pair *p)
 {
 	uint32_t most = p->link[LEFT]->payload_max;
-	uint32_t stride = most < 10000 ? 1 : 97 * (uint32_t)actor_slow();
+	uint32_t stride = (most < 10000 ? 1 : 97) * (uint32_t)actor_slow();
 
 	assert_true(most >= 64 - 8 - FABRIC_HEAD_SIZE);
 	assert_int_equal(most, p->link[RIGHT]->payload_max_in);

@@ -48,7 +48,7 @@ static void enter(struct meeting *m, int side, struct link_end *e)
 
 	close(m->blobs[!side]);
 	close(m->bells[!side]);
-	link_end_open(e, fabric, &m->config[side], m->bells[side]);
+	link_end_open(e, fabric, &m->config[side], side, m->bells[side]);
 	e->link->active = side == LEFT;
 	rc = link_end_meet(e, m->blobs[side], m->rounds);
 	CHECK(rc == (m->rounds == ROUNDS ? 0 : 1) || !m->rounds, "connecting said %d", rc);
@@ -183,7 +183,10 @@ static void streams_cross(void **state)
 		prepare(&m, s->segments, s->size);
 		m.play = talk_awake;
 		/* In a short ring each turn is a change of processors, or of processes. */
-		m.packets = (s->size > 4096 ? 1000 : s->segments < 32 ? 4000 : 20000) / parts();
+		m.packets = (s->size > 4096   ? 1000 :
+			     s->segments < 32 ? 4000 :
+						10000) /
+			    parts();
 		both_play(&m);
 	}
 }

@@ -3,6 +3,7 @@
 #include "tests/lib/actor.h"
 
 #include <dirent.h>
+#include <endian.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/lib/other_build.h"
 #include "tests/lib/settings.h"
 
 const char *actor_self(void)
@@ -39,16 +41,33 @@ void actor_begin(int argc, char **argv, const struct actor *roles)
 	CHECK(false, "no role %s", argv[1]);
 }
 
+/* "tests/FOLDER/NAME": what is the same in every build. */
+static const char *program_name(void)
+{
+	const char *self = actor_self(), *tests = NULL;
+
+	for (const char *at = self; (at = strstr(at, "/tests/")); at++)
+		tests = at + 1;
+	CHECK(tests, "%s is not in a folder tests", self);
+	return tests;
+}
+
 slmpm_peer actor_spawn_with(const struct slmpm_spawn_options *options, const char *role,
 			    const char *a, const char *b)
 {
-	char *words[] = {(char *)(uintptr_t)role, (char *)(uintptr_t)a, (char *)(uintptr_t)b, NULL};
+	char *all[OTHER_WORDS + 4] = {(char *)(uintptr_t)actor_self()};
 	struct slmpm_spawn_options usual = {.size = sizeof(usual)};
 	slmpm_peer peer;
+	int n = other_build(all, program_name());
 
+	n = n ? n : 1;
+	all[n] = (char *)(uintptr_t)role;
+	all[n + 1] = (char *)(uintptr_t)a;
+	all[n + 2] = a ? (char *)(uintptr_t)b : NULL;
+	all[n + 3] = NULL;
 	if (!options && settings_current())
 		usual.envp = (char *const *)(uintptr_t)settings_current()->peer;
-	EXPECT(slmpm_spawn(&peer, actor_self(), words, options ? options : &usual), 0);
+	EXPECT(slmpm_spawn(&peer, all[0], all + 1, options ? options : &usual), 0);
 	return peer;
 }
 
@@ -86,7 +105,7 @@ void actor_fill(void *to, uint64_t seed, size_t n)
 	unsigned char *at = to;
 
 	for (size_t i = 0; i < n; i += 8) {
-		uint64_t word = mix(seed + i);
+		uint64_t word = htole64(mix(seed + i));
 
 		memcpy(at + i, &word, n - i < 8 ? n - i : 8);
 	}
@@ -97,7 +116,7 @@ bool actor_filled(const void *at, uint64_t seed, size_t n)
 	const unsigned char *bytes = at;
 
 	for (size_t i = 0; i < n; i += 8) {
-		uint64_t word = mix(seed + i);
+		uint64_t word = htole64(mix(seed + i));
 
 		if (memcmp(bytes + i, &word, n - i < 8 ? n - i : 8) != 0)
 			return false;
@@ -125,9 +144,18 @@ int64_t actor_now_ms(void)
 
 int actor_slow(void)
 {
-	const char *san = getenv("SLMPM_SAN");
+	static const struct {
+		const char *name;
+		int times;
+	} slow[] = {{"SLMPM_TEST_PEER", 10}, {"SLMPM_EMULATOR", 10}, {"SLMPM_SAN", 5}};
 
-	return san && *san ? 5 : 1;
+	for (size_t i = 0; i < sizeof(slow) / sizeof(slow[0]); i++) {
+		const char *set = getenv(slow[i].name);
+
+		if (set && *set)
+			return slow[i].times;
+	}
+	return 1;
 }
 
 int actor_descriptors(void)

@@ -25,7 +25,7 @@ struct actor {
 /* Started by actor_spawn: plays the role and leaves. Else returns. The list ends with a NULL name;
  * a role whose name begins with '-' is played before slmpm_parent is called, HOST being zero. */
 void actor_begin(int argc, char **argv, const struct actor *roles);
-/* This program as accelerator, with up to two words. */
+/* This program as accelerator, with up to two words; or the other build's (other_build.h). */
 slmpm_peer actor_spawn(const char *role, const char *a, const char *b);
 slmpm_peer actor_spawn_with(const struct slmpm_spawn_options *options, const char *role,
 			    const char *a, const char *b);
@@ -36,7 +36,7 @@ void actor_pair(slmpm_ctx ctx, slmpm_peer *a, slmpm_peer *b);
 /* This program's file. */
 const char *actor_self(void);
 
-/* Byte I of a message with this SEED depends on both. */
+/* Byte I of a message with this SEED depends on both, and on nothing else. */
 void actor_fill(void *to, uint64_t seed, size_t n);
 bool actor_filled(const void *at, uint64_t seed, size_t n);
 
@@ -45,7 +45,7 @@ bool actor_filled(const void *at, uint64_t seed, size_t n);
 void actor_idle(slmpm_ctx ctx, unsigned *times);
 
 int64_t actor_now_ms(void);
-/* 1 outside sanitizers; inside, what to multiply patience with. */
+/* What to multiply patience with: more than 1 under sanitizers and emulators. */
 int actor_slow(void);
 int actor_descriptors(void);
 /* Lines of /proc/self/maps that name the library's memory. */

@@ -8,6 +8,7 @@
 
 #include "tests/lib/actor.h"
 #include "tests/lib/bonded.h"
+#include "tests/lib/far.h"
 
 const struct fabric *fabric;
 
@@ -16,7 +17,23 @@ const struct fabric_shape fabric_shapes[] = {
 	{32, 32768}, {64, 64},  {256, 128}, {8192, 64}, {0, 0},
 };
 
-static int descriptors, mappings;
+/* What this process has, and the one that has the far ends. */
+struct held {
+	int descriptors, mappings, far_descriptors, far_mappings;
+};
+
+static struct held before;
+
+static struct held held(void)
+{
+	struct held h = {0};
+
+	if (far_side() >= 0)
+		far_held(&h.far_descriptors, &h.far_mappings);
+	h.descriptors = actor_descriptors();
+	h.mappings = actor_mappings();
+	return h;
+}
 
 static bool bonds;
 
@@ -49,6 +66,7 @@ int fabric_suite_choose(int i)
 		printf("fabric %s: %s\n", fabric->name, caps.why_not);
 		return 0;
 	}
+	fabric = far_fabric(fabric);
 	printf("fabric %s\n", fabric->name);
 	return 1;
 }
@@ -56,20 +74,21 @@ int fabric_suite_choose(int i)
 int fabric_suite_before(void **state)
 {
 	(void)state;
-	descriptors = actor_descriptors();
-	mappings = actor_mappings();
+	before = held();
 	return 0;
 }
 
 int fabric_suite_after(void **state)
 {
+	struct held now = held();
+
 	(void)state;
-	if (actor_descriptors() != descriptors || actor_mappings() != mappings) {
-		printf("%d descriptors, %d mappings; before there were %d and %d\n",
-		       actor_descriptors(), actor_mappings(), descriptors, mappings);
-		return -1;
-	}
-	return 0;
+	if (memcmp(&now, &before, sizeof(now)) == 0)
+		return 0;
+	printf("%d descriptors, %d mappings; before there were %d and %d; far away %d and %d; %d and %d\n",
+	       now.descriptors, now.mappings, before.descriptors, before.mappings,
+	       now.far_descriptors, now.far_mappings, before.far_descriptors, before.far_mappings);
+	return -1;
 }
 
 void fabric_each_shape(void (*body)(struct link_pair *p))

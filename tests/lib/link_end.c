@@ -12,6 +12,7 @@
 
 #include "tests/lib/actor.h"
 #include "tests/lib/bonded.h"
+#include "tests/lib/far.h"
 
 struct fabric_config link_config(uint32_t segments, uint32_t segment_size)
 {
@@ -38,13 +39,15 @@ static void replace(struct fabric_link *old, struct fabric_link *new)
 }
 
 void link_end_open(struct link_end *e, const struct fabric *f, const struct fabric_config *config,
-		   int bell)
+		   int side, int bell)
 {
 	e->domain = calloc(1, f->domain_size);
 	e->link = calloc(1, f->link_size);
 	CHECK(e->domain && e->link, "out of memory");
 	e->domain->fabric = f;
 	e->domain->config = *config;
+	if (side == far_side())
+		far_take(e->domain);
 	CHECK(f->open(e->domain) == 0, "%s: open", f->name);
 	e->link->domain = e->domain;
 	e->link->bell = e->bell = bell;

@@ -16,9 +16,11 @@ struct link_end {
 
 /* Room and publication as the defaults have them. */
 struct fabric_config link_config(uint32_t segments, uint32_t segment_size);
-/* A domain opened, a link unconnected. BELL is its from here on. */
+enum { LEFT, RIGHT, SIDES };
+
+/* A domain opened, a link unconnected; SIDE may be another program's (far.h). BELL is its from here on. */
 void link_end_open(struct link_end *e, const struct fabric *f, const struct fabric_config *config,
-		   int bell);
+		   int side, int bell);
 /* Up to ROUNDS rounds with the process at the other end of SOCKET: what the last connect said. */
 int link_end_meet(struct link_end *e, int socket, int rounds);
 void link_end_close(struct link_end *e);

@@ -18,7 +18,7 @@ void link_pair_make(struct link_pair *p, const struct fabric *f, const struct fa
 	CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) == 0,
 	      "no socket pair");
 	for (int side = 0; side < SIDES; side++) {
-		link_end_open(&p->end[side], f, &config[side], fds[side]);
+		link_end_open(&p->end[side], f, &config[side], side, fds[side]);
 		p->domain[side] = p->end[side].domain;
 		p->link[side] = p->end[side].link;
 		p->link[side]->active = side == link_pair_active;

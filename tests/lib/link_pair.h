@@ -5,8 +5,6 @@
 
 #include "tests/lib/link_end.h"
 
-enum { LEFT, RIGHT, SIDES };
-
 extern int link_pair_active; /* the side that began, of pairs made from now on */
 
 struct link_pair {

@@ -27,7 +27,7 @@ void stream_peer_begin(struct stream_peer *p, uint32_t segments, uint32_t size)
 	int fds[2], rc;
 
 	CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) == 0, "no socket pair");
-	link_end_open(&p->end, f, &config, fds[0]);
+	link_end_open(&p->end, f, &config, RIGHT, fds[0]);
 	p->bell = fds[1];
 	p->socket = -1;
 	link_ask(p->end.link, 0, &theirs);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tests/lib/actor.h"
+#include "tests/lib/far.h"
 
 const struct fabric *stream_fabric(void)
 {
@@ -21,7 +22,7 @@ const struct fabric *stream_fabric(void)
 		test_skip("there is no fabric of streams in this build");
 	if (f->probe(&caps) < 0)
 		test_skip(caps.why_not);
-	return f;
+	return far_fabric(f);
 }
 
 static struct sockaddr_in loopback(uint16_t port)
