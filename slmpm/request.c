@@ -7,6 +7,7 @@
 
 #include "slmpm/error.h"
 #include "slmpm/engine/fifo.h"
+#include "slmpm/mirror/mirror.h"
 #include "slmpm/wait.h"
 
 struct handle_table request_table = HANDLE_TABLE("request", struct request);
@@ -65,6 +66,8 @@ void request_finish(struct request *r, int status)
 		return;
 	if (r->kind >= REQUEST_PUT)
 		rma_finished(r);
+	if (UNLIKELY(r->ctx->careful))
+		mirror_finished(r);
 	r->done = true;
 	r->ctx->finished = true;
 	r->result.status = status;

@@ -8,6 +8,7 @@
 #include "slmpm/memory/emulate.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/memory/rma.h"
+#include "slmpm/mirror/mirror.h"
 
 /* ---- the side that asks --------------------------------------------------------------------- */
 
@@ -121,6 +122,7 @@ void emulate_serve_atomic(struct endpoint *ep, const struct emulate_request *q,
 	}
 	if (!status) {
 		old = a->bits == 64 ? apply_uint64_t(at, q->imm, a) : apply_uint32_t(at, q->imm, a);
+		mirror_landed(ep->ctx, at, a->bits / 8);
 		ep->stats->served++;
 	}
 	emulate_reply(ep, q->tag, status, old);

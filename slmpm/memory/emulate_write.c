@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "slmpm/memory/emulate.h"
+#include "slmpm/mirror/mirror.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/memory/rma.h"
 
@@ -132,8 +133,10 @@ void emulate_serve_write(struct endpoint *ep, const struct emulate_request *q, c
 		return;
 	}
 	region = emulate_region(ep, &q->target, SLMPM_WRITE, &status);
-	if (region && len)
+	if (region && len) {
 		memcpy(region_at(region, q->target.offset), data, len);
+		mirror_landed(ep->ctx, region_at(region, q->target.offset), len);
+	}
 	ep->stats->am_served++;
 	ep->stats->served += !status;
 	emulate_reply(ep, q->tag, status, 0);
@@ -189,8 +192,11 @@ void emulate_take_tagged(struct endpoint *ep, uint32_t tag, const void *data, ui
 	}
 	if (!entry->status) {
 		region = emulate_region(ep, &entry->target, SLMPM_WRITE, &entry->status);
-		if (region)
+		if (region) {
 			memcpy(region_at(region, entry->target.offset + entry->got), data, len);
+			mirror_landed(ep->ctx,
+				      region_at(region, entry->target.offset + entry->got), len);
+		}
 	}
 	entry->got += len;
 	if (entry->got == entry->target.length)

@@ -62,7 +62,7 @@ struct shortcut {     /* what the short ways look at, on the line of the handle 
 struct remote {                 /* a peer's region: as offered, and then behind slmpm_rmem */
 	struct handle handle;   /* generation 0: not opened yet */
 	struct context *ctx;    /* stays, as that of a region */
-	struct shortcut direct; /* all zero with threads: they look before they lock */
+	struct shortcut direct; /* all zero with threads: they look before they lock; and with mirrors */
 	struct endpoint *ep;
 	struct list node;   /* of the endpoint's, offered or open */
 	struct list shared; /* offered by slmpm_mem_share: in the order of the offers; or alone */
@@ -183,6 +183,8 @@ struct remote *remote_mapped(const struct endpoint *ep, uint32_t id);
 /* The owner takes it back, or its mapping alone. */
 void remote_taken_back(struct endpoint *ep, uint32_t id, bool mapping);
 void remote_end_all(struct endpoint *ep);
+/* What is got is to be noted from now on: no operation goes past rma_operate. */
+void remote_close_shortcuts(struct context *ctx);
 
 struct sharing { /* a thread waits for its offer to be accepted */
 	bool accepted, gone;

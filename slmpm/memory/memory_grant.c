@@ -15,6 +15,7 @@
 #include "slmpm/landing.h"
 #include "slmpm/link.h"
 #include "slmpm/memory/memory.h"
+#include "slmpm/mirror/mirror.h"
 #include "slmpm/wait.h"
 
 #define ROOM_FIRST  8
@@ -116,8 +117,10 @@ static int send_grant(struct grant *g)
 		.size = LITTLE_64(m->size),
 		.address = LITTLE_64((uint64_t)(uintptr_t)m->base),
 	};
+	/* What it did to a mirror by itself nobody here would hear of. */
 	bool may = g->region->domain == further_memory(g->ep) && fabric->reg &&
-		   !(m->allocated && g->region->exchanging);
+		   !(m->allocated && g->region->exchanging) &&
+		   !mirror_lies(g->ep->ctx, m->base, m->size);
 	bool reaches =
 		may && fabric->reg(g->ep->link.port, m, true, g->access & SLMPM_WRITE, &blob) == 0;
 

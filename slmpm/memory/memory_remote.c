@@ -69,12 +69,12 @@ static void guess(const struct remote *r, unsigned char *base)
 			      memory_order_relaxed);
 }
 
-/* One that is mapped, in a context of one thread. */
+/* One that is mapped, in a context of one thread and without mirrors. */
 static void open_shortcut(struct remote *r)
 {
 	uint64_t ops = r->memory.ops;
 
-	if (!r->memory.base || r->ctx->multiple)
+	if (!r->memory.base || r->ctx->careful)
 		return;
 	if (!(r->access & SLMPM_READ))
 		ops &= ~(UINT64_C(1) << FABRIC_READ | UINT64_C(1) << FABRIC_ATOMIC);
@@ -90,6 +90,13 @@ static void open_shortcut(struct remote *r)
 		.stats = r->ep->stats,
 	};
 	guess(r, r->memory.base);
+}
+
+void remote_close_shortcuts(struct context *ctx)
+{
+	for (uint32_t i = 0; i < ctx->count; i++)
+		LIST_EACH(at, &ctx->endpoints[i]->memory.open)
+			LIST_ENTRY(at, struct remote, node)->direct.ops = 0;
 }
 
 /* It is not reached any more, except by requests. */

@@ -23,6 +23,7 @@
 #include "slmpm/link.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/message/message.h"
+#include "slmpm/mirror/mirror.h"
 #include "slmpm/request.h"
 #include "slmpm/memory/rma.h"
 
@@ -331,6 +332,17 @@ static int operate_by_request(const struct operation *o, bool stored)
 	return rc;
 }
 
+/* What was done at once has brought bytes here. */
+static void note_landed(const struct operation *o)
+{
+	struct context *ctx = o->remote->ctx;
+
+	for (int i = 0; i < o->piece_count && o->kind == REQUEST_GET; i++)
+		mirror_landed(ctx, o->pieces[i].base, o->pieces[i].len);
+	if (o->atomic && o->old)
+		mirror_landed(ctx, o->old, o->atomic->bits / 8);
+}
+
 int rma_operate(struct operation *o)
 {
 	struct context *ctx;
@@ -353,6 +365,8 @@ int rma_operate(struct operation *o)
 			rc = notify ? reach(o) : operate_directly(o);
 		if (rc >= 0)
 			account(o);
+		if (UNLIKELY(rc == 1 && ctx->careful))
+			note_landed(o);
 		/* Not in a call that progress itself may make: for work queues. */
 		if (rc == 1 && !completion_wanted(&o->full))
 			looks = !(++o->remote->ep->rma->directs % RMA_LOOK_EVERY);

@@ -15,6 +15,7 @@
 #include "slmpm/landing.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/memory/rma.h"
+#include "slmpm/mirror/mirror.h"
 
 static bool violates(struct endpoint *ep, const char *rule)
 {
@@ -118,8 +119,10 @@ static struct region *store(struct endpoint *ep, struct rma_write *w, const void
 	struct region *region =
 		w->status ? NULL : rma_find(ep, &w->target, SLMPM_WRITE, &w->status);
 
-	if (region && n)
+	if (region && n) {
 		landing_copy(region_at(region, w->target.offset + w->got), data, n);
+		mirror_landed(ep->ctx, region_at(region, w->target.offset + w->got), n);
+	}
 	w->got += n;
 	return region;
 }
@@ -329,5 +332,6 @@ void rma_serve_atomic(struct endpoint *ep, const struct head *h, uint8_t opcode)
 		return;
 	/* In the owner's byte order, against all others who do the same on this word. */
 	j->old = direct_atomic(at, op, (int)a.bits, a.operand, a.compare);
+	mirror_landed(ep->ctx, at, a.bits / 8);
 	ep->stats->served++;
 }

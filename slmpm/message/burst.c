@@ -10,6 +10,7 @@
 #include "slmpm/link.h"
 #include "slmpm/message/match.h"
 #include "slmpm/message/message.h"
+#include "slmpm/mirror/mirror.h"
 #include "slmpm/progress.h"
 #include "slmpm/wait.h"
 
@@ -202,6 +203,14 @@ static int receive_some(struct context *ctx, struct endpoint *ep, slmpm_peer pee
 	return t->got;
 }
 
+/* In a context with threads or mirrors. */
+static COLD void end_carefully(struct context *ctx, const struct slmpm_iov *m, int n)
+{
+	for (int i = 0; i < n; i++)
+		mirror_landed(ctx, m[i].base, m[i].len);
+	context_unlock(ctx);
+}
+
 int slmpm_recv_burst(slmpm_peer peer, uint32_t stream, struct slmpm_iov *messages, int n,
 		     struct slmpm_done *done, int timeout_ms)
 {
@@ -219,6 +228,7 @@ int slmpm_recv_burst(slmpm_peer peer, uint32_t stream, struct slmpm_iov *message
 	if (UNLIKELY(!ctx))
 		return rc;
 	rc = n ? receive_some(ctx, ep, peer, &t, timeout_ms) : 0;
-	context_unlock(ctx);
+	if (UNLIKELY(ctx->careful))
+		end_carefully(ctx, messages, rc);
 	return rc;
 }

@@ -13,6 +13,7 @@
 #include "slmpm/link.h"
 #include "slmpm/message/match.h"
 #include "slmpm/message/message.h"
+#include "slmpm/mirror/mirror.h"
 #include "slmpm/progress.h"
 #include "slmpm/request.h"
 #include "slmpm/wait.h"
@@ -221,7 +222,7 @@ const struct fabric_arrival *message_hold_direct(struct endpoint *ep, uint32_t s
 	return a;
 }
 
-/* From any peer, in a context with threads, or with what may be wrong. */
+/* From any peer, in a context with threads or mirrors, or with what may be wrong. */
 static COLD int64_t recv_with_care(slmpm_peer peer, uint32_t stream, void *buf, size_t cap,
 				   struct slmpm_done *done, int timeout_ms)
 {
@@ -236,6 +237,8 @@ static COLD int64_t recv_with_care(slmpm_peer peer, uint32_t stream, void *buf, 
 	if (!ctx)
 		return rc;
 	len = message_recv(ctx, ep, stream, buf, cap, done, timeout_ms);
+	if (len > 0 || len == -SLMPM_ETRUNC)
+		mirror_landed(ctx, buf, len > 0 ? (uint64_t)len : cap);
 	context_unlock(ctx);
 	return len;
 }
@@ -250,7 +253,7 @@ int64_t slmpm_recv(slmpm_peer peer, uint32_t stream, void *buf, size_t cap, stru
 {
 	struct endpoint *ep = endpoint_get(peer);
 
-	if (UNLIKELY(!ep || (!buf && cap) || ep->ctx->multiple))
+	if (UNLIKELY(!ep || (!buf && cap) || ep->ctx->careful))
 		return recv_with_care(peer, stream, buf, cap, done, timeout_ms);
 	if (bundle_serves(ep, stream, cap)) { /* without a call, unless at its end */
 		uint32_t len = ep->unpack.length;

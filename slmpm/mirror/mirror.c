@@ -184,6 +184,7 @@ static int create(struct context *ctx, void *base, size_t size,
 	list_init(&m->snapshots);
 	list_append(&ctx->mirrors, &m->node);
 	ctx->careful = true;
+	remote_close_shortcuts(ctx);
 	rc = copy_spans(m, o);
 	if (rc == 0 && o && o->track)
 		rc = track_open(m, (int)o->track);

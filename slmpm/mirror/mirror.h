@@ -21,6 +21,7 @@
 #define MIRROR_ECHO    1024  /* changes after which it says that it has */
 
 struct head;
+struct request;
 struct snapshot;
 struct tracker;
 
@@ -163,6 +164,8 @@ static inline void mirror_landed(struct context *ctx, const void *at, uint64_t n
 	if (UNLIKELY(!list_empty(&ctx->mirrors)))
 		mirror_landed_slowly(ctx, at, n);
 }
+/* R has ended: so has what it brought into memory. */
+void mirror_finished(const struct request *r);
 /* Does one lie there? */
 bool mirror_lies(const struct context *ctx, const void *at, uint64_t n);
 

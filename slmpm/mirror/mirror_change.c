@@ -6,6 +6,7 @@
 #include "slmpm/error.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/mirror/track.h"
+#include "slmpm/request.h"
 
 /* ---- words ---------------------------------------------------------------------------------- */
 
@@ -171,6 +172,26 @@ void mirror_landed_slowly(struct context *ctx, const void *at, uint64_t n)
 			track_told(m, lo, hi);
 		mirror_note(m, lo, hi, NULL);
 	}
+}
+
+void mirror_finished(const struct request *r)
+{
+	struct request_walk walk = {r, 0, 0};
+	uint64_t left =
+		r->kind == REQUEST_RECV && r->result.len < r->length ? r->result.len : r->length;
+	uint64_t n;
+	void *run;
+
+	if (list_empty(&r->ctx->mirrors))
+		return;
+	if (r->kind == REQUEST_ATOMIC && r->rma.old)
+		mirror_landed_slowly(r->ctx, r->rma.old, r->rma.bits / 8);
+	if (r->kind == REQUEST_PUT && r->rma.to)
+		mirror_landed_slowly(r->ctx, r->rma.to, r->length);
+	if (r->kind != REQUEST_RECV && r->kind != REQUEST_GET)
+		return;
+	for (; left && (run = request_walk_on(&walk, left, &n)); left -= n)
+		mirror_landed_slowly(r->ctx, run, n);
 }
 
 /* ---- calls ---------------------------------------------------------------------------------- */

@@ -372,6 +372,92 @@ static void messages_behind(void)
 	close_both();
 }
 
+/* ---- what the library itself brings there ----------------------------------------------------- */
+
+/* The leader's memory is the target of everything that lands; a second pair is where it comes from. */
+static void landed_as(slmpm_peer from, slmpm_peer at, slmpm_mem mem, slmpm_rmem rmem,
+		      slmpm_rmem other)
+{
+	struct slmpm_iov burst[3] = {{leads + 3000, 8}, {leads + 3100, 8}, {leads + 3200, 8}};
+	struct slmpm_how fifo = {.size = sizeof(fifo), .flags = SLMPM_FIFO, .timeout_ms = -1};
+	struct slmpm_fifo entry;
+	slmpm_req req;
+	uint64_t old;
+
+	for (int i = 0; i < 3; i++)
+		OK(slmpm_send(from, 1, room[2], 40, PATIENCE));
+	EXPECT(slmpm_recv(at, 1, leads + 96, 100, NULL, PATIENCE), 40);
+	EXPECT(slmpm_recv(at, 1, leads + 200, 20, NULL, PATIENCE), -SLMPM_ETRUNC);
+	EXPECT(slmpm_recvv(at, 1, burst, 3, NULL, NULL), -SLMPM_ETRUNC);
+	OK(slmpm_sendv(from, 2, &(struct slmpm_iov){room[2], bytes / 2}, 1, NULL, &req));
+	EXPECT(slmpm_recv(at, 2, leads + bytes / 4, bytes / 2, NULL, PATIENCE),
+	       (int64_t)(bytes / 2));
+	OK(slmpm_wait(&req, 1, NULL, PATIENCE));
+	same("received");
+	EXPECT(slmpm_send_burst(from, 3, (struct slmpm_iov[]){{room[2], 8}, {room[2] + 1, 8}}, 2,
+				PATIENCE),
+	       2);
+	EXPECT(slmpm_recv_burst(at, 3, burst, 2, NULL, PATIENCE) > 0, 1);
+	OK(slmpm_put(rmem, 500, room[2], 700, NULL, NULL));
+	OK(slmpm_flush(from, PATIENCE));
+	OK(slmpm_atomic(rmem, 1600, SLMPM_FETCH_ADD, 64, 5, 0, &old, NULL, NULL));
+	OK(slmpm_atomic(rmem, 1612, SLMPM_SWAP, 32, 9, 0, NULL, NULL, NULL));
+	same("put and atomic operations");
+	OK(slmpm_put(rmem, 2000, room[2], 100, &fifo, NULL));
+	OK(slmpm_fifo_take(at, &entry, PATIENCE));
+	OK(slmpm_fifo_store(&entry, mem, 2001, NULL, NULL));
+	same("stored out of a FIFO");
+	OK(slmpm_get(other, 8, leads + 4000, 333, NULL, NULL));
+	OK(slmpm_get(other, 8, leads + 5000, 333, NULL, &req));
+	OK(slmpm_wait(&req, 1, NULL, PATIENCE));
+	OK(slmpm_atomic(other, 0, SLMPM_FETCH_ADD, 64, 1, 0, leads + 6000, NULL, NULL));
+	same("got");
+	while (slmpm_recv(at, SLMPM_ANY_STREAM, room[3], 100, NULL, 0) >= 0)
+		;
+}
+
+static slmpm_rmem reach(slmpm_mem mem, slmpm_peer to, slmpm_peer from)
+{
+	struct slmpm_key key;
+	slmpm_rmem rmem;
+
+	OK(slmpm_mem_key(mem, to, SLMPM_READ_WRITE, &key));
+	OK(slmpm_mem_open(from, &key, &rmem));
+	return rmem;
+}
+
+static void landed(void)
+{
+	slmpm_peer from, at;
+	slmpm_mem mem, other_mem, early_mem;
+	slmpm_rmem rmem, other, early;
+	slmpm_mirror m;
+
+	actor_fill(room[2], 77, bytes);
+	actor_pair(ctx, &from, &at);
+	OK(slmpm_mem_register(ctx, room[3], bytes, SLMPM_READ_WRITE, &other_mem));
+	other = reach(other_mem, from, at); /* its shortcut is there before the mirror */
+	OK(slmpm_mem_register(ctx, room[2], bytes, SLMPM_READ_WRITE, &early_mem));
+	early = reach(early_mem, at, from);
+	if (slmpm_mirror_create(ctx, room[2], 64, NULL, &m) == 0)
+		OK(slmpm_mirror_destroy(m)); /* nobody could reach it by itself */
+	else
+		REFUSED(slmpm_mirror_create(ctx, room[2], 64, NULL, &m), SLMPM_EBUSY, "by itself");
+	open_both(NULL, 0);
+	OK(slmpm_mem_register(ctx, leads, bytes, SLMPM_READ_WRITE, &mem));
+	rmem = reach(mem, at, from);
+	landed_as(from, at, mem, rmem, other);
+	OK(slmpm_mem_release(rmem));
+	OK(slmpm_mem_release(other));
+	OK(slmpm_mem_release(early));
+	OK(slmpm_mem_destroy(mem, PATIENCE));
+	OK(slmpm_mem_destroy(other_mem, PATIENCE));
+	OK(slmpm_mem_destroy(early_mem, PATIENCE));
+	OK(slmpm_close(from, PATIENCE));
+	OK(slmpm_close(at, PATIENCE));
+	close_both();
+}
+
 /* ---- what is refused ------------------------------------------------------------------------- */
 
 static void misfits(void)
@@ -483,6 +569,7 @@ static int under(const struct setting *s)
 	several();
 	publications();
 	messages_behind();
+	landed();
 	misfits();
 	bad_arguments();
 	leader = mirror_of(leads, bytes, NULL); /* ends with the context */
