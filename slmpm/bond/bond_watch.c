@@ -150,9 +150,9 @@ static bool look_at(struct bond *b, struct bond_path *p)
 	struct bond_watch *w = &p->watch;
 
 	if (!owes(b, p) || is_heard(b, p)) {
-		w->quiet = false;
+		w->quiet = w->asked != w->last; /* what has come may be older */
 		w->silences = 0;
-		return false;
+		return w->quiet;
 	}
 	if (!w->quiet) {
 		w->quiet = true;
@@ -181,6 +181,13 @@ static int ask_all(struct bond *b)
 	return 0;
 }
 
+static void forget(struct bond *b)
+{
+	for (uint32_t i = 0; i < BOND_PATHS; i++)
+		b->paths[i].watch.heard = b->paths[i].watch.answered = false;
+	b->before = b->out.acked;
+}
+
 /* Whether somebody is asked. */
 static bool look(struct bond *b)
 {
@@ -188,9 +195,7 @@ static bool look(struct bond *b)
 
 	for (uint32_t i = 0; i < BOND_PATHS; i++)
 		doubts |= look_at(b, &b->paths[i]);
-	for (uint32_t i = 0; i < BOND_PATHS; i++)
-		b->paths[i].watch.heard = b->paths[i].watch.answered = false;
-	b->before = b->out.acked;
+	forget(b);
 	if ((doubts && ask_all(b) < 0) || (b->busy && bond_settle(b) < 0))
 		return false; /* poisoned: told by the next call */
 	return doubts;
@@ -216,8 +221,10 @@ uint64_t bond_tend(struct fabric_link *link, uint64_t now_ns, uint64_t dead_ns)
 	struct bond *b = (struct bond *)link;
 	uint64_t part = dead_ns / PARTS;
 
-	if (link->violation || !has_choice(b) || !any_owes(b))
+	if (link->violation || !has_choice(b) || !any_owes(b)) {
+		forget(b);
 		return UINT64_MAX;
+	}
 	if (now_ns >= b->look)
 		b->look = now_ns + (look(b) ? part : QUIET * part);
 	return b->look;
