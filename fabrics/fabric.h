@@ -55,6 +55,7 @@ enum fabric_op {
 	 * moves to the new place, and the old one is not touched any more.
 	 */
 	FABRIC_LAND,
+	FABRIC_COUNT, /* refresh the counts; publish nothing */
 };
 
 enum fabric_flag {

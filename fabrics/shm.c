@@ -115,6 +115,7 @@ static COLD int post_other(struct shm_link *l, const struct fabric_wr *wr)
 	switch (wr->op) {
 	case FABRIC_FLUSH: return flush(l);
 	case FABRIC_HOLD_BACK: return hold_back(l, wr->length);
+	case FABRIC_COUNT: refresh_counts(l); return 1;
 	default: return shm_reach(l, wr);
 	}
 }

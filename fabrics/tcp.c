@@ -170,6 +170,7 @@ static COLD int post_other(struct tcp_link *l, const struct fabric_wr *wr)
 	switch (wr->op) {
 	case FABRIC_FLUSH: return flush(l);
 	case FABRIC_HOLD_BACK: return hold_back(&l->out, wr->length);
+	case FABRIC_COUNT: refresh_counts(l); return 1;
 	case FABRIC_LAND: return tcp_land(l, wr->into);
 	default: return -ENOTSUP;
 	}

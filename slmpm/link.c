@@ -390,6 +390,14 @@ bool link_hold_back(struct endpoint *ep, int more)
 	return true;
 }
 
+void link_count(struct endpoint *ep)
+{
+	struct fabric_wr wr = {.op = FABRIC_COUNT};
+
+	if (ep->state == SLMPM_PEER_UP)
+		(void)ep->link.fabric->post(ep->link.port, &wr);
+}
+
 void link_flush(struct endpoint *ep)
 {
 	(void)link_flushed(ep);

@@ -78,6 +78,8 @@ void link_cleared(struct endpoint *ep, uint64_t seq);
 /* So many segments more, or fewer, of the peer's ring are left free from now on (FABRIC_HOLD_BACK);
  * false: that would be too many. */
 bool link_hold_back(struct endpoint *ep, int more);
+/* Brings the port's counts up to date; publishes nothing. */
+void link_count(struct endpoint *ep);
 /* Publishes totals whatever the thresholds say. */
 void link_flush(struct endpoint *ep);
 /* And did all that was posted leave this process? */

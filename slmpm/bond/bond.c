@@ -80,6 +80,17 @@ static COLD int flush(struct bond *b)
 	return staged || bond_has_backlog(b) ? -EAGAIN : 1;
 }
 
+static COLD int count(struct bond *b)
+{
+	struct fabric_wr wr = {.op = FABRIC_COUNT};
+
+	for (int i = 0; i < BOND_PATHS; i++)
+		if (b->paths[i].state == PATH_UP)
+			(void)bond_path_post(b, &b->paths[i], &wr);
+	refresh_counts(b);
+	return 1;
+}
+
 static COLD int hold_back(struct bond *b, uint32_t segments)
 {
 	struct fabric_wr wr = {.op = FABRIC_HOLD_BACK, .length = segments};
@@ -177,6 +188,7 @@ static COLD int post_other(struct bond *b, const struct fabric_wr *wr)
 	case FABRIC_FLUSH: return flush(b);
 	case FABRIC_HOLD_BACK: return hold_back(b, wr->length);
 	case FABRIC_LAND: return bond_land(b, wr);
+	case FABRIC_COUNT: return count(b);
 	default: return -EINVAL;
 	}
 }
