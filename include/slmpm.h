@@ -333,6 +333,7 @@ struct slmpm_iov {
 #define SLMPM_NOTIFY  32u  /* put: a completion at the target, with imm (slmpm_mem_notify) */
 #define SLMPM_SILENT  64u  /* work request: no completion unless it fails */
 #define SLMPM_FIFO    128u /* put: into the target's reception FIFO (slmpm_fifo_take) */
+/* and from 256 on which protocol is wanted: SLMPM_VIA, SLMPM_STRICT (slmpm_mode.h) */
 
 /*
  * How an operation is done, and how its end is told: by the call itself, which then blocks; or,
@@ -370,7 +371,8 @@ struct slmpm_done {
 	slmpm_peer peer;
 	uint64_t cookie; /* how->cookie; of a notification: its offset in the region */
 	uint32_t op;     /* enum slmpm_op */
-	uint32_t reserved;
+	uint16_t protocol,
+		reason; /* how it went and why (slmpm_mode.h); reason 0: nothing was chosen */
 };
 
 /*

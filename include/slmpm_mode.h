@@ -2,8 +2,9 @@
 /*
  * Modes: which protocol a call asks for, which one was chosen instead, and why. A part of <slmpm.h>.
  *
- * A send asks for SMT, a put for PUT, a get for GET. That is followed unless a threshold, what has been
- * measured, or what there is says otherwise. The order of messages holds whatever is chosen.
+ * A send asks for SMT, a put for PUT, a get for GET; flags of slmpm_how ask for another. The request
+ * is followed unless a threshold (SLMPM_MODE_*), what has been measured, or what there is says
+ * otherwise. The order of messages holds whatever is chosen.
  */
 #ifndef SLMPM_API_MODE_H
 #define SLMPM_API_MODE_H
@@ -19,6 +20,17 @@ enum slmpm_protocol {
 	SLMPM_BY_REQUEST = 4 /* puts and gets by requests in packets, for want of such reach */
 };
 #define SLMPM_PROTOCOLS 5
+
+/*
+ * slmpm_how.flags, slmpm_wr.flags: a wish, one enum slmpm_protocol. Of a message: SMT, or RGET, the peer fetches it.
+ * Of a one-sided operation: PUT or GET, directly (which of them is all the same), or SMT or REQUEST,
+ * by requests through the ring.
+ */
+#define SLMPM_VIA(protocol) (((uint32_t)(protocol) + 1) << 8)
+#define SLMPM_VIA_MASK      (7u << 8)
+/* And that wish, or what the call asks for without one, is never overruled: ENOTSUP where it is
+ * impossible. A message then waits until its protocol can take it. */
+#define SLMPM_STRICT        (1u << 11)
 
 /* Why a protocol was chosen. */
 enum slmpm_reason {
@@ -49,6 +61,22 @@ enum slmpm_reason {
 extern "C" {
 #endif
 
+struct slmpm_mode { /* what was chosen for an operation */
+	uint32_t size;
+	uint32_t op;      /* enum slmpm_op; 0: nothing yet */
+	int32_t protocol; /* enum slmpm_protocol; -1: nothing yet */
+	uint32_t reason;  /* enum slmpm_reason */
+	uint32_t link;    /* number of the link, where there are several */
+	uint32_t reserved;
+	char fabric[16];
+};
+
+/* Of a request under way or done, until it is reported. What is chosen may change until it has begun,
+ * and once more where the peer does not come for a message or cannot take it. */
+SLMPM_API int slmpm_req_mode(slmpm_req req, struct slmpm_mode *mode);
+/* Of the last operation to PEER that has ended and for which there was something to choose: a short
+ * one that could go at once is none. */
+SLMPM_API int slmpm_peer_mode(slmpm_peer peer, struct slmpm_mode *mode);
 /* "short", "call", ...; NULL for another number. */
 SLMPM_API const char *slmpm_reason_name(int reason);
 

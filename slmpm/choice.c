@@ -25,11 +25,10 @@ static bool is_shorter(const struct choice *c)
 	return c->cost[1] <= c->cost[0];
 }
 
-bool choice_is_other(const struct choice *c)
+bool choice_is_trial(const struct choice *c)
 {
-	if (!is_known(c))
-		return c->left % 2 == 0; /* in turns: what one costs may not be told */
-	return is_shorter(c) != !c->left;
+	/* In turns: what one costs may not be told. */
+	return is_known(c) ? !c->left : c->left % 2 == 0;
 }
 
 static uint32_t longest_pause(const struct choice *c)

@@ -20,8 +20,9 @@ struct choice {
 
 /* The choice for LENGTH among CHOICE_CLASSES. */
 struct choice *choice_of(struct choice *choices, uint64_t length);
-/* Is it to be the other way, this time? To be asked as often as one likes, ... */
-bool choice_is_other(const struct choice *c);
+/* Is it the turn of the longer one, or while one is not known, of the other? To be asked as often as
+ * one likes, ... */
+bool choice_is_trial(const struct choice *c);
 /* ... until one has been taken: true when it is worth being timed ... */
 bool choice_taken(struct choice *c);
 /* ... and, at its end, how long that took for LENGTH bytes, by a clock of one's choosing. */

@@ -7,6 +7,7 @@
 #include "slmpm/context.h"
 #include "slmpm/handle.h"
 #include "slmpm/list.h"
+#include "slmpm/mode_pick.h"
 #include "slmpm/wire.h"
 
 /* Packets taken from a link at once: more only puts off the first one's copy. */
@@ -95,7 +96,7 @@ struct endpoint {
 	struct list announced; /* requests that wait for WIRE_CLEAR */
 	struct list owed;      /* control packets that found no room (link.c) */
 	uint32_t work_waiting; /* work requests that others must end before (workqueue.c) */
-	uint64_t fetch_min;    /* from this length on the peer fetches them itself */
+	uint64_t fetch_min;    /* from this length on the peer may fetch them itself; UINT64_MAX: it cannot */
 	struct fetch *fetch;   /* such messages, both ways; or NULL */
 	struct share *share;   /* puts that both sides copy; or NULL */
 	struct bundle bundle;
@@ -181,6 +182,7 @@ struct endpoint {
 	char reason[128];   /* and why, for the detail */
 	char remote[56];    /* of a peer over TCP: "host:port"; its pid is 0 */
 	char name[64];
+	struct mode_tally modes;
 };
 
 extern struct handle_table endpoint_table;

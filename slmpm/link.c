@@ -121,19 +121,30 @@ int link_reach(struct endpoint *ep, enum fabric_op op, struct fabric_memory *mem
 
 /* ---- messages ------------------------------------------------------------------------------- */
 
+/* In packets or fetched: anew whenever it may begin. */
+static void choose(struct endpoint *ep, struct request *r)
+{
+	if (LIKELY(r->length < ep->fetch_min && !r->wish))
+		r->mode = (struct mode){.way = MODE_PACKETS, .reason = SLMPM_REASON_CALL};
+	else
+		r->mode = fetch_mode(ep, r);
+}
+
 /* What it takes of the credit: its bytes, of an announced one those of its first packet. */
 static uint64_t charge_of(const struct endpoint *ep, const struct request *r)
 {
 	if (r->wire & WIRE_FLAG_UNCHARGED)
 		return 0;
-	if (fetch_wants(ep, r))
+	if (r->mode.way == MODE_FETCHED)
 		return WIRE_ENVELOPE;
 	return wire_charge(r->length > ep->eager_max ? ep->packet_max : r->length);
 }
 
-static bool has_credit(const struct endpoint *ep, const struct request *r)
+static bool has_credit(struct endpoint *ep, struct request *r)
 {
-	return ep->charged - ep->credited + charge_of(ep, r) <= ep->credit;
+	choose(ep, r);
+	return r->mode.way == MODE_NONE ||
+	       ep->charged - ep->credited + charge_of(ep, r) <= ep->credit;
 }
 
 static bool is_uncharged(const struct request *r)
@@ -141,7 +152,8 @@ static bool is_uncharged(const struct request *r)
 	return r->wire & WIRE_FLAG_UNCHARGED;
 }
 
-/* The first packet: the whole message, or as much as one carries. */
+/* The first packet: the whole message, or as much as one carries. next_request has seen to the credit
+ * and chosen the way, but for those that need none. */
 static int begin(struct endpoint *ep, struct request *r)
 {
 	bool announce = r->length > ep->eager_max;
@@ -157,10 +169,10 @@ static int begin(struct endpoint *ep, struct request *r)
 	};
 	int rc;
 
-	if (!has_credit(ep, r))
-		return -EAGAIN;
-	if (fetch_wants(ep, r))
-		return fetch_announce(ep, r);
+	if (is_uncharged(r))
+		choose(ep, r);
+	if (UNLIKELY(r->mode.way != MODE_PACKETS))
+		return r->mode.way == MODE_FETCHED ? fetch_announce(ep, r) : -ENOTSUP;
 	rc = link_post_request(ep, &p, r);
 	if (rc != 1)
 		return rc;
@@ -276,6 +288,11 @@ static int push_request(struct endpoint *ep, struct request *r, bool *stop)
 	do {
 		int rc = r->seq ? continue_with(ep, r) : begin(ep, r);
 
+		if (rc == -ENOTSUP) {
+			link_dequeue(ep, r);
+			request_finish(r, -SLMPM_ENOTSUP);
+			return n;
+		}
 		if (rc != 1) {
 			*stop = true;
 			return n;
@@ -365,8 +382,8 @@ void link_cleared(struct endpoint *ep, uint64_t seq)
 
 		if (r->seq != seq)
 			continue;
-		if (r->fetch)
-			fetch_forget(r);
+		if (r->fetch && fetch_refused(r))
+			return;
 		list_remove(at);
 		r->cleared = true;
 		link_enqueue(ep, r);

@@ -23,8 +23,9 @@ enum condition {
 	BUSY = 1 << 13,   /* engine */
 	BEHIND = 1 << 14, /* something else must be done before */
 	KNOWN = 1 << 15,  /* what both ways cost */
-	LESS = 1 << 16,   /* the longer one costs less */
-	TRIAL = 1 << 17,  /* one of them is to be tried */
+	LESS = 1 << 16,   /* the longer one costs less; ... */
+	MORE = 1 << 17,   /* ... more */
+	TRIAL = 1 << 18,  /* the one that does is to be tried */
 };
 
 #define BIT(way)   (1u << (way))
@@ -49,16 +50,29 @@ static uint32_t of_request(const struct mode_ask *a, uint32_t ways, const struct
 	       when(ways & BIT(MODE_ENGINE) && a->size >= l->engine, ENGINED);
 }
 
+static bool is_full(const struct mode_view *v, const struct mode_limits *l)
+{
+	return v->segments && v->unread * 100 >= l->ring * v->segments;
+}
+
 static uint32_t of_link(const struct mode_ask *a, const struct mode_view *v,
 			const struct mode_limits *l)
 {
-	uint64_t used = v->segments ? v->unread * 100 / v->segments : 0;
 	bool known = v->cost[0] && v->cost[1];
 
-	return when(used >= l->ring, FULL) | when(used <= l->light, LIGHT) |
+	return when(is_full(v, l), FULL) | when(v->unread * 100 <= l->light * v->segments, LIGHT) |
 	       when(v->queue > l->queue, QUEUED) | when(v->dma > l->dma, BUSY) |
 	       when(a->eager && v->sleeps, ASLEEP) | when(v->behind, BEHIND) | when(known, KNOWN) |
-	       when(known && v->cost[1] <= v->cost[0], LESS) | when(v->trial, TRIAL);
+	       when(known && v->cost[1] <= v->cost[0], LESS) |
+	       when(known && v->cost[1] > v->cost[0], MORE) | when(v->trial, TRIAL);
+}
+
+/* A message may be fetched that is shorter than usual, where the ring has enough to do. */
+static uint32_t of_both(const struct mode_ask *a, uint32_t ways, uint32_t holds)
+{
+	return when(a->op == MODE_SEND && ways & BIT(MODE_FETCHED) && holds & BULK &&
+			    holds & (FULL | QUEUED),
+		    LONG);
 }
 
 /* ---- rules ---------------------------------------------------------------------------------- */
@@ -76,24 +90,29 @@ struct rule {
 };
 
 /* clang-format off */
-static const struct rule rules[] = {
-	/* A message, through the ring: */
+static const struct rule messages[] = {
+	/* Through the ring is asked for, */
 	{ SENDS, RINGWARD | ALWAYS | LONG, ASLEEP | WISHED, MODE_FETCHED, SLMPM_REASON_SETTING },
-	{ SENDS, RINGWARD | FULL | BULK, ASLEEP, MODE_FETCHED, SLMPM_REASON_RING },
-	{ SENDS, RINGWARD | QUEUED | BULK, ASLEEP, MODE_FETCHED, SLMPM_REASON_QUEUE },
-	{ SENDS, RINGWARD | LONG | LESS, ASLEEP | WISHED | TRIAL, MODE_FETCHED, SLMPM_REASON_FASTER },
-	{ SENDS, RINGWARD | LONG | TRIAL, ASLEEP | WISHED | LESS, MODE_FETCHED, SLMPM_REASON_TRIAL },
 	{ SENDS, RINGWARD | LONG | LESS | TRIAL, ASLEEP | WISHED, MODE_PACKETS, SLMPM_REASON_TRIAL },
+	{ SENDS, RINGWARD | LONG | FULL | BULK, ASLEEP | MORE, MODE_FETCHED, SLMPM_REASON_RING },
+	{ SENDS, RINGWARD | LONG | QUEUED | BULK, ASLEEP | MORE, MODE_FETCHED, SLMPM_REASON_QUEUE },
+	{ SENDS, RINGWARD | LONG | LESS, ASLEEP | WISHED, MODE_FETCHED, SLMPM_REASON_FASTER },
+	{ SENDS, RINGWARD | LONG | TRIAL, ASLEEP | WISHED, MODE_FETCHED, SLMPM_REASON_TRIAL },
 	{ SENDS, RINGWARD | LONG | KNOWN, ASLEEP | WISHED, MODE_PACKETS, SLMPM_REASON_FASTER },
 	{ SENDS, RINGWARD | LONG, ASLEEP | WISHED, MODE_PACKETS, SLMPM_REASON_TRIAL },
 	{ SENDS, RINGWARD | LONG | ASLEEP, WISHED, MODE_PACKETS, SLMPM_REASON_ABSENT },
 	{ SENDS, RINGWARD, 0, MODE_PACKETS, ASKED },
-	/* ... and fetched: */
+	/* or that it be fetched; */
 	{ SENDS, AROUND | ASLEEP, 0, MODE_PACKETS, SLMPM_REASON_ABSENT },
 	{ SENDS, AROUND | BUSY | LIGHT | SMALL, 0, MODE_PACKETS, SLMPM_REASON_DMA },
 	{ SENDS, AROUND, 0, MODE_FETCHED, ASKED },
+	/* and that there is not. */
+	{ SENDS, 0, 0, MODE_PACKETS, SLMPM_REASON_ONLY },
+	{ SENDS, 0, 0, MODE_FETCHED, SLMPM_REASON_ONLY },
+};
 
-	/* One-sided, directly: */
+static const struct rule one_sided[] = {
+	/* Directly, */
 	{ ONE_SIDED, AROUND | BEHIND, 0, MODE_REQUEST, SLMPM_REASON_ORDER },
 	{ MOVES, AROUND | BUSY | LIGHT | SMALL | ENGINED, WAITS, MODE_REQUEST, SLMPM_REASON_DMA },
 	{ MOVES, AROUND | ENGINED, WAITS, MODE_ENGINE, SLMPM_REASON_SIZE },
@@ -104,24 +123,27 @@ static const struct rule rules[] = {
 	{ PUTS, AROUND | LONG | KNOWN, 0, MODE_COPY, SLMPM_REASON_FASTER },
 	{ PUTS, AROUND | LONG, 0, MODE_COPY, SLMPM_REASON_TRIAL },
 	{ ONE_SIDED, AROUND, 0, MODE_COPY, ASKED },
-	/* ... and by request: */
+	/* or by request; */
 	{ MOVES, RINGWARD | FULL | ENGINED, WAITS, MODE_ENGINE, SLMPM_REASON_RING },
 	{ MOVES, RINGWARD | QUEUED | ENGINED, WAITS, MODE_ENGINE, SLMPM_REASON_QUEUE },
 	{ ONE_SIDED, RINGWARD | FULL, 0, MODE_COPY, SLMPM_REASON_RING },
 	{ ONE_SIDED, RINGWARD | QUEUED, 0, MODE_COPY, SLMPM_REASON_QUEUE },
 	{ ONE_SIDED, RINGWARD, 0, MODE_REQUEST, ASKED },
-
-	/* What was asked for there is not: */
-	{ SENDS, 0, 0, MODE_PACKETS, SLMPM_REASON_ONLY },
-	{ SENDS, 0, 0, MODE_FETCHED, SLMPM_REASON_ONLY },
+	/* and that there is not. */
 	{ ONE_SIDED, 0, 0, MODE_COPY, SLMPM_REASON_ONLY },
 	{ ONE_SIDED, 0, 0, MODE_REQUEST, SLMPM_REASON_ONLY },
 };
 /* clang-format on */
 
+#define COUNT(table) (sizeof(table) / sizeof(*(table)))
+
 static const struct rule *find_rule(const struct mode_ask *a, uint32_t holds, uint32_t ways)
 {
-	for (const struct rule *r = rules; r < rules + sizeof(rules) / sizeof(*rules); r++)
+	const struct rule *r = a->op == MODE_SEND ? messages : one_sided;
+	const struct rule *end =
+		a->op == MODE_SEND ? messages + COUNT(messages) : one_sided + COUNT(one_sided);
+
+	for (; r < end; r++)
 		if (r->ops >> a->op & 1 && !(r->when & ~holds) && !(r->unless & holds) &&
 		    ways & BIT(r->way))
 			return r;
@@ -203,6 +225,7 @@ static struct mode select_on(const struct mode_ask *asked, const struct mode_lin
 	ways = admitted(&a, link, around, l);
 	holds = of_request(&a, ways, l) | of_link(&a, &link->view, l) |
 		(around ? AROUND : RINGWARD);
+	holds |= of_both(&a, ways, holds);
 	rule = find_rule(&a, a.strict ? holds & ~(uint32_t)ASLEEP : holds, ways);
 	if (!rule) {
 		mode.reason = link->view.behind ? SLMPM_REASON_ORDER : SLMPM_REASON_STRICT;
@@ -217,7 +240,7 @@ static struct mode select_on(const struct mode_ask *asked, const struct mode_lin
 
 static bool is_crowded(const struct mode_view *v, const struct mode_limits *l)
 {
-	return (v->segments && v->unread * 100 / v->segments >= l->ring) || v->queue > l->queue;
+	return is_full(v, l) || v->queue > l->queue;
 }
 
 /* It goes through a ring that has too much to do already. */

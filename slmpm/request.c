@@ -12,6 +12,14 @@
 
 struct handle_table request_table = HANDLE_TABLE("request", struct request);
 
+enum mode_op request_mode_op(const struct request *r)
+{
+	return r->kind == REQUEST_PUT    ? MODE_PUT :
+	       r->kind == REQUEST_GET    ? MODE_GET :
+	       r->kind == REQUEST_ATOMIC ? MODE_ATOMIC :
+					   MODE_SEND;
+}
+
 struct request *request_new(void)
 {
 	struct request *r = handle_new(&request_table);
@@ -60,6 +68,15 @@ int request_init(struct request *r, enum request_kind kind, struct context *ctx,
 	return 0;
 }
 
+static void mode_done(struct request *r)
+{
+	enum mode_op op = request_mode_op(r);
+
+	mode_count(r->ep, op, r->mode);
+	r->result.protocol = (uint16_t)mode_protocol(op, (enum mode_way)r->mode.way);
+	r->result.reason = r->mode.reason;
+}
+
 void request_finish(struct request *r, int status)
 {
 	if (UNLIKELY(r->fifo.tag) && fifo_awaits(r, status))
@@ -82,6 +99,8 @@ void request_finish(struct request *r, int status)
 		r->result.len -= r->stream >> 16; /* without the head */
 		r->result.stream = r->fifo.put ? 0 : r->stream & 0xffff;
 	}
+	if (r->mode.way)
+		mode_done(r);
 	if (r->bound)
 		completion_deliver(r);
 	wait_changed(r->ctx);

@@ -34,6 +34,8 @@ struct request {
 	bool streaming; /* send: its envelope is out, it waits its turn for more packets */
 	uint8_t flags;  /* SLMPM_MORE */
 	uint16_t wire;  /* send: WIRE_FLAG_* of its first packet */
+	uint8_t wish;   /* mode_wish() */
+	struct mode mode;
 	uint32_t stream;
 	struct {
 		uint64_t tag;             /* of a put into a FIFO: awaits this answer; or 0 */
@@ -64,6 +66,8 @@ struct request *request_new(void);
 int request_init(struct request *r, enum request_kind kind, struct context *ctx,
 		 struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov, int n);
 void request_finish(struct request *r, int status);
+/* What it is to the selector. */
+enum mode_op request_mode_op(const struct request *r);
 /* Forgets the pieces; frees a request with a handle. */
 void request_drop(struct request *r);
 

@@ -74,7 +74,7 @@ static void open_shortcut(struct remote *r)
 {
 	uint64_t ops = r->memory.ops;
 
-	if (!r->memory.base || r->ctx->careful)
+	if (!r->memory.base || r->ctx->careful || mode_limits()->force == MODE_SMT)
 		return;
 	if (!(r->access & SLMPM_READ))
 		ops &= ~(UINT64_C(1) << FABRIC_READ | UINT64_C(1) << FABRIC_ATOMIC);

@@ -293,6 +293,24 @@ static bool tells_nothing(struct share *s)
 	return false;
 }
 
+/* Only what it costs counts here: the link need not be looked at. */
+static struct mode choose(uint64_t len, const struct choice *c)
+{
+	const struct mode_ask ask = {
+		.op = MODE_PUT,
+		.waits = true,
+		.always = config_get()->share == WAY_ALWAYS,
+		.size = len,
+	};
+	const struct mode_link link = {
+		.up = true,
+		.ways = 1u << MODE_COPY | 1u << MODE_SHARED,
+		.view = {.cost = {c->cost[0], c->cost[1]}, .trial = choice_is_trial(c)},
+	};
+
+	return mode_select(&ask, &link, 1, 0, mode_limits());
+}
+
 int share_put(struct remote *to, uint64_t offset, const void *from, uint64_t len,
 	      const struct slmpm_how *how)
 {
@@ -304,33 +322,39 @@ int share_put(struct remote *to, uint64_t offset, const void *from, uint64_t len
 		.claim = len,
 		.timeout_ms = how ? how->timeout_ms : -1,
 	};
+	struct endpoint *ep = to->ep;
+	struct mode *mode;
 	struct choice *c;
 	uint64_t since;
 	bool shared;
 	int rc = 0;
 
-	if (!may_share(to->ep, len, j.timeout_ms))
+	if (!may_share(ep, len, j.timeout_ms))
 		return 0;
-	if (to->ep->share->out && !to->ep->share->over) {
+	if (ep->share->out && !ep->share->over) {
 		copy(&j, 0, len);
-		(void)progress_look(to->ep); /* the answer to the last offer may have come */
+		(void)progress_look(ep); /* the answer to the last offer may have come */
 		return 1;
 	}
-	if (config_get()->share == WAY_ALWAYS)
-		return share_it(&j);
-	c = choice_of(to->ep->share->choices, len);
+	c = choice_of(ep->share->choices, len);
 	since = wait_ticks(); /* the clock would take longer, and costs are compared, nothing else */
-	shared = choice_is_other(c);
+	mode = &ep->share->decided[c - ep->share->choices];
+	if (!mode->way)
+		*mode = choose(len, c);
+	shared = mode->way == MODE_SHARED;
 	if (shared)
 		rc = share_it(&j);
 	if (shared && rc <= 0)
 		return rc;
+	mode_count(ep, MODE_PUT, *mode);
 	if (!shared)
 		copy(&j, 0, len);
-	else if (tells_nothing(to->ep->share))
+	else if (tells_nothing(ep->share))
 		return 1;
-	if (choice_taken(c))
+	if (mode->reason != SLMPM_REASON_SETTING && choice_taken(c)) {
 		choice_learn(c, shared, wait_ticks() - since, len);
+		mode->way = MODE_NONE;
+	}
 	return 1;
 }
 

@@ -34,6 +34,7 @@ struct share { /* of an endpoint */
 	uint64_t limit, upto, done;
 	uint32_t missed;                       /* offers in a row that it came too late for */
 	struct choice choices[CHOICE_CLASSES]; /* alone, or shared */
+	struct mode decided[CHOICE_CLASSES];   /* until something is learned; or nothing */
 	/* the peer's */
 	struct {
 		uint64_t id, claim, done;

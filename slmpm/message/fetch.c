@@ -18,6 +18,13 @@ static uint32_t held_max(const struct endpoint *ep)
 	return FABRIC_HOLD_MAX((uint32_t)ep->link.port->counts.out_segments) / 2;
 }
 
+static uint64_t shortest(const struct mode_limits *limits)
+{
+	uint64_t least = limits->fetch < limits->bulk ? limits->fetch : limits->bulk;
+
+	return least ? least : 1;
+}
+
 void fetch_open(struct endpoint *ep)
 {
 	const struct config *config = config_get();
@@ -28,7 +35,7 @@ void fetch_open(struct endpoint *ep)
 	if (held_max(ep) < FETCH_SENDER_WORDS || FABRIC_HOLD_MAX(in) / 2 < FETCH_SENDER_WORDS)
 		return;
 	if (config->attach && config->fetch != WAY_NEVER && ep->link.fabric->reg && !ep->check)
-		ep->fetch_min = config->fetch_min ? (uint64_t)config->fetch_min : 1;
+		ep->fetch_min = shortest(mode_limits());
 }
 
 struct fetch *fetch_of(struct endpoint *ep)

@@ -115,10 +115,12 @@ static inline bool fetch_holds(const struct endpoint *ep)
 
 /* ---- sending (fetch_send.c) ------------------------------------------------------------------ */
 
-/* Is R to be announced, in place of its first packet? */
-bool fetch_wants(const struct endpoint *ep, const struct request *r);
+/* How R is to begin: in packets, or announced in place of its first one. */
+struct mode fetch_mode(struct endpoint *ep, const struct request *r);
 /* As link.c's begin: 1, -EAGAIN, or another negative. */
 int fetch_announce(struct endpoint *ep, struct request *r);
+/* The peer wants R, announced so, in packets: true, that is its end. */
+bool fetch_refused(struct request *r);
 /* Else R begins to go in packets; and its last one is out. */
 void fetch_packets(struct endpoint *ep, const struct request *r);
 void fetch_sent(struct endpoint *ep, const struct request *r);

@@ -29,35 +29,50 @@ static uint32_t list_ranges(const struct request *r, struct wire_range *ranges)
 	return n;
 }
 
-/* Who sleeps before it has looked around finds out too late that nobody has come for it. */
-static bool waits_long(const struct context *ctx)
+/* STRICT: or it waits until it can be. */
+static bool can_be_fetched(const struct endpoint *ep, const struct request *r, bool strict)
 {
-	return ctx->wait == SLMPM_WAIT_BLOCK || ctx->crowded;
-}
-
-bool fetch_wants(const struct endpoint *ep, const struct request *r)
-{
-	struct fetch *f = ep->fetch;
+	const struct fetch *f = ep->fetch;
 	struct wire_range ranges[WIRE_RANGES];
 
-	if (r->length < ep->fetch_min || !r->length || r->wire || r->kind != REQUEST_SEND)
+	if (ep->fetch_min == UINT64_MAX || !r->length || r->wire || r->kind != REQUEST_SEND)
 		return false;
-	if (r->length <= ep->eager_max && waits_long(ep->ctx))
-		return false;
-	if (f && f->held_out + FETCH_SENDER_WORDS > f->held_max)
-		return false;
-	if (f && config_get()->fetch == WAY_AUTO &&
-	    !choice_is_other(choice_of(f->choices, r->length)))
+	if (f && !strict && f->held_out + FETCH_SENDER_WORDS > f->held_max)
 		return false;
 	return list_ranges(r, ranges) != 0;
 }
 
+struct mode fetch_mode(struct endpoint *ep, const struct request *r)
+{
+	static const struct choice unknown;
+	const struct fetch *f = ep->fetch;
+	struct mode_ask ask = {
+		.op = MODE_SEND,
+		.eager = r->length <= ep->eager_max,
+		.always = config_get()->fetch == WAY_ALWAYS,
+		.size = r->length,
+	};
+	uint32_t ways = 1u << MODE_PACKETS;
+
+	mode_ask_wish(&ask, r->wish);
+	if (can_be_fetched(ep, r, ask.strict))
+		ways |= 1u << MODE_FETCHED;
+	return mode_pick(ep, &ask, ways, false,
+			 f ? choice_of((struct choice *)f->choices, r->length) : &unknown);
+}
+
+static bool is_measured(const struct request *r)
+{
+	return r->mode.reason == SLMPM_REASON_FASTER || r->mode.reason == SLMPM_REASON_TRIAL;
+}
+
 void fetch_packets(struct endpoint *ep, const struct request *r)
 {
-	struct fetch *f = r->length >= ep->fetch_min && !r->wire ? fetch_of(ep) : NULL;
+	struct fetch *f = r->wire || config_get()->fetch != WAY_AUTO ? NULL : fetch_of(ep);
+	struct choice *c = f ? choice_of(f->choices, r->length) : NULL;
 
-	if (!f || config_get()->fetch != WAY_AUTO ||
-	    !choice_taken(choice_of(f->choices, r->length)))
+	/* Shorter ones so that something is known once the ring is full. */
+	if (!c || (is_measured(r) ? !choice_taken(c) : c->cost[0]))
 		return;
 	f->timed = r->seq;
 	f->began = wait_ticks();
@@ -125,8 +140,9 @@ int fetch_announce(struct endpoint *ep, struct request *r)
 	ep->stats->sent_bytes += r->length;
 	p->since = wait_now();
 	p->began = wait_ticks();
-	(void)choice_taken(choice_of(f->choices, r->length));
-	if (r->length <= ep->eager_max) {
+	if (is_measured(r))
+		(void)choice_taken(choice_of(f->choices, r->length));
+	if (r->length <= ep->eager_max && r->mode.reason != SLMPM_REASON_STRICT) {
 		p->waiting = true;
 		list_append(&f->out, &p->node);
 	}
@@ -155,10 +171,34 @@ void fetch_leave(struct endpoint *ep, struct fetch_out *p)
 	endpoint_refresh(ep);
 }
 
+/* It goes in packets after all. */
+static void change_mode(struct request *r)
+{
+	fetch_forget(r);
+	r->mode = (struct mode){.way = MODE_PACKETS, .reason = SLMPM_REASON_ABSENT};
+}
+
+bool fetch_refused(struct request *r)
+{
+	struct endpoint *ep = r->ep;
+
+	if (r->mode.reason != SLMPM_REASON_STRICT) {
+		change_mode(r);
+		return false;
+	}
+	fetch_forget(r);
+	list_remove(&r->node);
+	link_control(ep, WIRE_WITHDRAW, r->seq, 0, NULL, 0);
+	ep->stats->sent_messages--;
+	ep->stats->sent_bytes -= r->length;
+	request_finish(r, -SLMPM_ENOTSUP);
+	return true;
+}
+
 /* The ring takes it, without being asked. */
 static void send_instead(struct endpoint *ep, struct request *r)
 {
-	fetch_forget(r);
+	change_mode(r);
 	list_remove(&r->node);
 	r->cleared = true;
 	link_enqueue(ep, r);

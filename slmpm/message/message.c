@@ -54,6 +54,9 @@ static int explain(struct request *r)
 		if (ep && ep->state != SLMPM_PEER_UP)
 			return endpoint_error(ep);
 		return error_set(SLMPM_ENOMEM, "for a message");
+	case SLMPM_ENOTSUP:
+		return error_set(SLMPM_ENOTSUP, "not by that protocol to %s",
+				 ep ? ep->name : "a peer");
 	case SLMPM_ECANCELED: return error_set(SLMPM_ECANCELED, "the request was taken back");
 	default:
 		if (ep && ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)
@@ -156,7 +159,7 @@ int message_how(const char *call, struct slmpm_how *full, const struct slmpm_how
 		return 0;
 	if (how->size < HOW_LEAST)
 		return error_set(SLMPM_EINVAL, "%s: set .size of how", call);
-	if (how->flags & ~flags)
+	if (how->flags & ~flags || (how->flags & SLMPM_VIA_MASK) >= SLMPM_VIA(SLMPM_PROTOCOLS))
 		return error_set(SLMPM_EINVAL, "%s: flags 0x%x", call, how->flags);
 	memcpy(full, how, how->size < sizeof(*full) ? how->size : sizeof(*full));
 	full->size = sizeof(*full);

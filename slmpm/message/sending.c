@@ -163,6 +163,7 @@ static COLD int sendv_slowly(struct endpoint *ep, uint32_t stream, const struct 
 	rc = request_init(r, REQUEST_SEND, ep->ctx, ep, stream, iov, n);
 	r->result.imm = how ? how->imm : 0;
 	r->flags = how ? (uint8_t)(how->flags & SLMPM_MORE) : 0;
+	r->wish = how ? mode_wish(how->flags) : 0;
 	if (rc == 0 && blocks)
 		rc = in_the_way(ep) ? loan_open(ep) : message_await(r, how ? how->timeout_ms : -1);
 	else if (rc == 0 && (rc = completion_bind(r, how, req)) == 0)
@@ -219,7 +220,7 @@ int message_sendv(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *
 
 	if (stream > SLMPM_STREAM_MAX)
 		return bad_send("slmpm_sendv", stream);
-	if (!req && is_single(iov, n) && completion_wanted(how))
+	if (!req && is_single(iov, n) && completion_wanted(how) && !mode_wish(how->flags))
 		rc = send_told(ep, stream, iov, how);
 	if (rc == 0)
 		rc = sendv_slowly(ep, stream, iov, n, how, req);
@@ -233,7 +234,7 @@ static int sendv_with_how(slmpm_peer peer, uint32_t stream, const struct slmpm_i
 	struct endpoint *ep = endpoint_get(peer);
 	struct slmpm_how full;
 	struct context *ctx;
-	int rc = message_how("slmpm_sendv", &full, how, SLMPM_MORE);
+	int rc = message_how("slmpm_sendv", &full, how, SLMPM_MORE | MODE_WISH_MASK);
 
 	if (rc < 0)
 		return rc;

@@ -10,6 +10,14 @@
 
 static struct choice choices[CHOICE_CLASSES];
 
+/* As the selector does: the shorter one, but for trials. */
+static bool is_other(const struct choice *c)
+{
+	bool known = c->cost[0] && c->cost[1];
+
+	return (known && c->cost[1] <= c->cost[0]) != choice_is_trial(c);
+}
+
 /* N turns of ways that take so long: what they took, over what the shorter one would have. */
 static double run(const uint64_t ns[2], int n)
 {
@@ -17,7 +25,7 @@ static double run(const uint64_t ns[2], int n)
 
 	for (int i = 0; i < n; i++) {
 		struct choice *c = choice_of(choices, LENGTH);
-		bool other = choice_is_other(c);
+		bool other = is_other(c);
 
 		if (choice_taken(c))
 			choice_learn(c, other, ns[other], LENGTH);
@@ -41,7 +49,7 @@ static void late(void)
 	int taken[2] = {0, 0};
 
 	for (int i = 0; i < 1000; i++) {
-		bool other = choice_is_other(c);
+		bool other = is_other(c);
 
 		(void)choice_taken(c);
 		taken[other]++;

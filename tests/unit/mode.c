@@ -38,25 +38,25 @@ struct row {
 	enum slmpm_reason reason;
 };
 
-#define SEND(bytes, ...)                                                                           \
+#define SEND(...)                                                                                  \
 	{                                                                                          \
-		.op = MODE_SEND, .size = (bytes), __VA_ARGS__                                      \
+		.op = MODE_SEND, .size = __VA_ARGS__                                               \
 	}
-#define PUT(bytes, ...)                                                                            \
+#define PUT(...)                                                                                   \
 	{                                                                                          \
-		.op = MODE_PUT, .size = (bytes), __VA_ARGS__                                       \
+		.op = MODE_PUT, .size = __VA_ARGS__                                                \
 	}
-#define GET(bytes, ...)                                                                            \
+#define GET(...)                                                                                   \
 	{                                                                                          \
-		.op = MODE_GET, .size = (bytes), __VA_ARGS__                                       \
+		.op = MODE_GET, .size = __VA_ARGS__                                                \
 	}
 #define ATOMIC(...)                                                                                \
 	{                                                                                          \
-		.op = MODE_ATOMIC, .size = 8, __VA_ARGS__                                          \
+		.op = MODE_ATOMIC, .size = __VA_ARGS__                                             \
 	}
-#define LINK(bits, ...)                                                                            \
+#define LINK(...)                                                                                  \
 	{                                                                                          \
-		.up = true, .ways = (bits), .view = {.segments = 1000, __VA_ARGS__ }               \
+		.up = true, .view.segments = 1000, .ways = __VA_ARGS__                             \
 	}
 #define WISH(name)   .wish = SLMPM_BY_##name + 1
 #define IS(how, why) MODE_##how, SLMPM_REASON_##why
@@ -66,66 +66,70 @@ static const struct row rows[] = {
 	{ "small message", SEND(8), LINK(P | F), 0, IS(PACKETS, CALL) },
 	{ "without another way", SEND(1024 K), LINK(P), 0, IS(PACKETS, CALL) },
 	{ "long one, nothing known", SEND(64 K), LINK(P | F), 0, IS(PACKETS, TRIAL) },
-	{ "and the other's turn", SEND(64 K), LINK(P | F, .trial = true), 0, IS(FETCHED, TRIAL) },
-	{ "fetching is faster", SEND(64 K), LINK(P | F, .cost = {20, 10}), 0, IS(FETCHED, FASTER) },
-	{ "which is asked again", SEND(64 K), LINK(P | F, .cost = {20, 10}, .trial = true), 0, IS(PACKETS, TRIAL) },
-	{ "packets are faster", SEND(64 K), LINK(P | F, .cost = {10, 20}), 0, IS(PACKETS, FASTER) },
-	{ "which is asked, too", SEND(64 K), LINK(P | F, .cost = {10, 20}, .trial = true), 0, IS(FETCHED, TRIAL) },
-	{ "too short for that", SEND(63 K), LINK(P | F, .cost = {20, 10}), 0, IS(PACKETS, CALL) },
-	{ "always fetched", SEND(64 K, .always = true), LINK(P | F, .cost = {10, 20}), 0, IS(FETCHED, SETTING) },
-	{ "who sleeps sends", SEND(64 K, .eager = true), LINK(P | F, .sleeps = true, .cost = {20, 10}), 0, IS(PACKETS, ABSENT) },
-	{ "full ring", SEND(16 K), LINK(P | F, .unread = 750), 0, IS(FETCHED, RING) },
-	{ "not quite full", SEND(16 K), LINK(P | F, .unread = 749), 0, IS(PACKETS, CALL) },
-	{ "too short to leave it", SEND(16 K - 1), LINK(P | F, .unread = 750), 0, IS(PACKETS, CALL) },
-	{ "long queue", SEND(16 K), LINK(P | F, .queue = 17), 0, IS(FETCHED, QUEUE) },
-	{ "not quite long", SEND(16 K), LINK(P | F, .queue = 16), 0, IS(PACKETS, CALL) },
-	{ "wish for SMT", SEND(64 K, WISH(SMT)), LINK(P | F, .cost = {20, 10}), 0, IS(PACKETS, WISH) },
-	{ "overruled by the ring", SEND(64 K, WISH(SMT)), LINK(P | F, .unread = 1000), 0, IS(FETCHED, RING) },
-	{ "but not a strict one", SEND(64 K, WISH(SMT), .strict = true), LINK(P | F, .unread = 1000, .queue = 99), 0, IS(PACKETS, STRICT) },
-	{ "nor the call's own", SEND(64 K, .strict = true), LINK(P | F, .unread = 1000, .cost = {20, 10}), 0, IS(PACKETS, STRICT) },
+	{ "and the other's turn", SEND(64 K), LINK(P | F, .view.trial = true), 0, IS(FETCHED, TRIAL) },
+	{ "fetching is faster", SEND(64 K), LINK(P | F, .view.cost = {20, 10}), 0, IS(FETCHED, FASTER) },
+	{ "which is asked again", SEND(64 K), LINK(P | F, .view.cost = {20, 10}, .view.trial = true), 0, IS(PACKETS, TRIAL) },
+	{ "packets are faster", SEND(64 K), LINK(P | F, .view.cost = {10, 20}), 0, IS(PACKETS, FASTER) },
+	{ "which is asked, too", SEND(64 K), LINK(P | F, .view.cost = {10, 20}, .view.trial = true), 0, IS(FETCHED, TRIAL) },
+	{ "too short for that", SEND(63 K), LINK(P | F, .view.cost = {20, 10}), 0, IS(PACKETS, CALL) },
+	{ "always fetched", SEND(64 K, .always = true), LINK(P | F, .view.cost = {10, 20}), 0, IS(FETCHED, SETTING) },
+	{ "who sleeps sends", SEND(64 K, .eager = true), LINK(P | F, .view.sleeps = true, .view.cost = {20, 10}), 0, IS(PACKETS, ABSENT) },
+	{ "full ring", SEND(16 K), LINK(P | F, .view.unread = 750), 0, IS(FETCHED, RING) },
+	{ "full, and fetching is faster", SEND(16 K), LINK(P | F, .view.unread = 750, .view.cost = {20, 10}), 0, IS(FETCHED, RING) },
+	{ "full, and packets are", SEND(16 K), LINK(P | F, .view.unread = 750, .view.cost = {10, 20}), 0, IS(PACKETS, FASTER) },
+	{ "which is asked, too", SEND(16 K), LINK(P | F, .view.unread = 750, .view.cost = {10, 20}, .view.trial = true), 0, IS(FETCHED, TRIAL) },
+	{ "or the other way round", SEND(16 K), LINK(P | F, .view.unread = 750, .view.cost = {20, 10}, .view.trial = true), 0, IS(PACKETS, TRIAL) },
+	{ "not quite full", SEND(16 K), LINK(P | F, .view.unread = 749), 0, IS(PACKETS, CALL) },
+	{ "too short to leave it", SEND(16 K - 1), LINK(P | F, .view.unread = 750), 0, IS(PACKETS, CALL) },
+	{ "long queue", SEND(16 K), LINK(P | F, .view.queue = 17), 0, IS(FETCHED, QUEUE) },
+	{ "not quite long", SEND(16 K), LINK(P | F, .view.queue = 16), 0, IS(PACKETS, CALL) },
+	{ "wish for SMT", SEND(64 K, WISH(SMT)), LINK(P | F, .view.cost = {20, 10}), 0, IS(PACKETS, WISH) },
+	{ "overruled by the ring", SEND(64 K, WISH(SMT)), LINK(P | F, .view.unread = 1000), 0, IS(FETCHED, RING) },
+	{ "but not a strict one", SEND(64 K, WISH(SMT), .strict = true), LINK(P | F, .view.unread = 1000, .view.queue = 99), 0, IS(PACKETS, STRICT) },
+	{ "nor the call's own", SEND(64 K, .strict = true), LINK(P | F, .view.unread = 1000, .view.cost = {20, 10}), 0, IS(PACKETS, STRICT) },
 	{ "wish for RGET", SEND(8, WISH(RGET)), LINK(P | F), 0, IS(FETCHED, WISH) },
-	{ "engine busy, ring light", SEND(8, WISH(RGET)), LINK(P | F, .dma = 9, .unread = 250), 0, IS(PACKETS, DMA) },
-	{ "engine busy, ring not", SEND(8, WISH(RGET)), LINK(P | F, .dma = 9, .unread = 260), 0, IS(FETCHED, WISH) },
-	{ "strict RGET", SEND(8, WISH(RGET), .strict = true, .eager = true), LINK(P | F, .dma = 9, .sleeps = true), 0, IS(FETCHED, STRICT) },
+	{ "engine busy, ring light", SEND(8, WISH(RGET)), LINK(P | F, .view.dma = 9, .view.unread = 250), 0, IS(PACKETS, DMA) },
+	{ "engine busy, ring not", SEND(8, WISH(RGET)), LINK(P | F, .view.dma = 9, .view.unread = 260), 0, IS(FETCHED, WISH) },
+	{ "strict RGET", SEND(8, WISH(RGET), .strict = true, .eager = true), LINK(P | F, .view.dma = 9, .view.sleeps = true), 0, IS(FETCHED, STRICT) },
 	{ "RGET there is not", SEND(8, WISH(RGET)), LINK(P), 0, IS(PACKETS, ONLY) },
 	{ "strictly not", SEND(8, WISH(RGET), .strict = true), LINK(P), 0, IS(NONE, STRICT) },
 	{ "a message is not put", SEND(8, WISH(PUT)), LINK(P | F), 0, IS(PACKETS, CALL) },
 	{ "strictly neither", SEND(8, WISH(PUT), .strict = true), LINK(P | F), 0, IS(NONE, STRICT) },
-	{ "all by DMA", SEND(64 K), LINK(P | F, .cost = {10, 20}), MODE_DMA, IS(FETCHED, SETTING) },
-	{ "all by SMT", SEND(64 K), LINK(P | F, .cost = {20, 10}, .unread = 1000), MODE_SMT, IS(PACKETS, SETTING) },
+	{ "all by DMA", SEND(64 K), LINK(P | F, .view.cost = {10, 20}), MODE_DMA, IS(FETCHED, SETTING) },
+	{ "all by SMT", SEND(64 K), LINK(P | F, .view.cost = {20, 10}, .view.unread = 1000), MODE_SMT, IS(PACKETS, SETTING) },
 	{ "all by SMT, but for a wish", SEND(64 K, WISH(RGET)), LINK(P | F), MODE_SMT, IS(FETCHED, WISH) },
 
 	{ "put", PUT(8), LINK(C | R), 0, IS(COPY, CALL) },
 	{ "out of reach", PUT(8), LINK(R), 0, IS(REQUEST, ONLY) },
-	{ "behind what is not done", PUT(8), LINK(C | R, .behind = true), 0, IS(REQUEST, ORDER) },
+	{ "behind what is not done", PUT(8), LINK(C | R, .view.behind = true), 0, IS(REQUEST, ORDER) },
 	{ "by the engine", PUT(64 K), LINK(C | E | R), 0, IS(ENGINE, SIZE) },
 	{ "not if the call waits", PUT(64 K, .waits = true), LINK(C | E | R), 0, IS(COPY, CALL) },
 	{ "nor if it is short", PUT(64 K - 1), LINK(C | E | R), 0, IS(COPY, CALL) },
-	{ "engine busy, ring light", PUT(64 K), LINK(C | E | R, .dma = 9), 0, IS(REQUEST, DMA) },
-	{ "also a get", GET(64 K), LINK(C | E | R, .dma = 9), 0, IS(REQUEST, DMA) },
-	{ "not quite busy", PUT(64 K), LINK(C | E | R, .dma = 8), 0, IS(ENGINE, SIZE) },
-	{ "ring not light", PUT(64 K), LINK(C | E | R, .dma = 9, .unread = 260), 0, IS(ENGINE, SIZE) },
-	{ "too long for the ring", PUT(1024 K + 1), LINK(C | E | R, .dma = 9), 0, IS(ENGINE, SIZE) },
-	{ "strict", PUT(64 K, .strict = true), LINK(C | E | R, .dma = 9), 0, IS(ENGINE, STRICT) },
-	{ "strict, and behind", PUT(64 K, .strict = true), LINK(C | E | R, .behind = true), 0, IS(NONE, ORDER) },
-	{ "shared is faster", PUT(64 K, .waits = true), LINK(C | S | R, .cost = {20, 10}), 0, IS(SHARED, FASTER) },
-	{ "copying is", PUT(64 K, .waits = true), LINK(C | S | R, .cost = {10, 20}), 0, IS(COPY, FASTER) },
-	{ "trial", PUT(64 K, .waits = true), LINK(C | S | R, .cost = {10, 20}, .trial = true), 0, IS(SHARED, TRIAL) },
-	{ "always shared", PUT(64 K, .waits = true, .always = true), LINK(C | S | R, .cost = {10, 20}), 0, IS(SHARED, SETTING) },
+	{ "engine busy, ring light", PUT(64 K), LINK(C | E | R, .view.dma = 9), 0, IS(REQUEST, DMA) },
+	{ "also a get", GET(64 K), LINK(C | E | R, .view.dma = 9), 0, IS(REQUEST, DMA) },
+	{ "not quite busy", PUT(64 K), LINK(C | E | R, .view.dma = 8), 0, IS(ENGINE, SIZE) },
+	{ "ring not light", PUT(64 K), LINK(C | E | R, .view.dma = 9, .view.unread = 260), 0, IS(ENGINE, SIZE) },
+	{ "too long for the ring", PUT(1024 K + 1), LINK(C | E | R, .view.dma = 9), 0, IS(ENGINE, SIZE) },
+	{ "strict", PUT(64 K, .strict = true), LINK(C | E | R, .view.dma = 9), 0, IS(ENGINE, STRICT) },
+	{ "strict, and behind", PUT(64 K, .strict = true), LINK(C | E | R, .view.behind = true), 0, IS(NONE, ORDER) },
+	{ "shared is faster", PUT(64 K, .waits = true), LINK(C | S | R, .view.cost = {20, 10}), 0, IS(SHARED, FASTER) },
+	{ "copying is", PUT(64 K, .waits = true), LINK(C | S | R, .view.cost = {10, 20}), 0, IS(COPY, FASTER) },
+	{ "trial", PUT(64 K, .waits = true), LINK(C | S | R, .view.cost = {10, 20}, .view.trial = true), 0, IS(SHARED, TRIAL) },
+	{ "always shared", PUT(64 K, .waits = true, .always = true), LINK(C | S | R, .view.cost = {10, 20}), 0, IS(SHARED, SETTING) },
 	{ "put by SMT", PUT(64 K, WISH(SMT)), LINK(C | E | R), 0, IS(REQUEST, WISH) },
-	{ "ring full", PUT(64 K, WISH(SMT), .waits = true), LINK(C | E | R, .unread = 800), 0, IS(COPY, RING) },
-	{ "and with an engine", PUT(64 K, WISH(SMT)), LINK(C | E | R, .unread = 800), 0, IS(ENGINE, RING) },
-	{ "queue long", PUT(8, WISH(REQUEST)), LINK(C | E | R, .queue = 17), 0, IS(COPY, QUEUE) },
-	{ "strict SMT", PUT(8, WISH(SMT), .strict = true), LINK(C | E | R, .queue = 17, .unread = 1000), 0, IS(REQUEST, STRICT) },
+	{ "ring full", PUT(64 K, WISH(SMT), .waits = true), LINK(C | E | R, .view.unread = 800), 0, IS(COPY, RING) },
+	{ "and with an engine", PUT(64 K, WISH(SMT)), LINK(C | E | R, .view.unread = 800), 0, IS(ENGINE, RING) },
+	{ "queue long", PUT(8, WISH(REQUEST)), LINK(C | E | R, .view.queue = 17), 0, IS(COPY, QUEUE) },
+	{ "strict SMT", PUT(8, WISH(SMT), .strict = true), LINK(C | E | R, .view.queue = 17, .view.unread = 1000), 0, IS(REQUEST, STRICT) },
 	{ "a put is not fetched", PUT(8, WISH(RGET)), LINK(C | R), 0, IS(COPY, CALL) },
-	{ "all by SMT", PUT(8), LINK(C | R, .unread = 1000), MODE_SMT, IS(REQUEST, SETTING) },
-	{ "all by DMA", PUT(64 K), LINK(C | E | R, .dma = 9), MODE_DMA, IS(ENGINE, SETTING) },
+	{ "all by SMT", PUT(8), LINK(C | R, .view.unread = 1000), MODE_SMT, IS(REQUEST, SETTING) },
+	{ "all by DMA", PUT(64 K), LINK(C | E | R, .view.dma = 9), MODE_DMA, IS(ENGINE, SETTING) },
 	{ "all by DMA, out of reach", PUT(8), LINK(R), MODE_DMA, IS(REQUEST, ONLY) },
 	{ "get", GET(8), LINK(C | R), 0, IS(COPY, CALL) },
-	{ "atomic", ATOMIC(), LINK(C | R), 0, IS(COPY, CALL) },
-	{ "atomic by request", ATOMIC(WISH(REQUEST)), LINK(C | R), 0, IS(REQUEST, WISH) },
-	{ "atomic, ring full", ATOMIC(WISH(REQUEST)), LINK(C | R, .unread = 1000), 0, IS(COPY, RING) },
-	{ "other byte order", ATOMIC(), LINK(R), 0, IS(REQUEST, ONLY) },
+	{ "atomic", ATOMIC(8), LINK(C | R), 0, IS(COPY, CALL) },
+	{ "atomic by request", ATOMIC(8, WISH(REQUEST)), LINK(C | R), 0, IS(REQUEST, WISH) },
+	{ "atomic, ring full", ATOMIC(8, WISH(REQUEST)), LINK(C | R, .view.unread = 1000), 0, IS(COPY, RING) },
+	{ "other byte order", ATOMIC(8), LINK(R), 0, IS(REQUEST, ONLY) },
 };
 /* clang-format on */
 
@@ -283,9 +287,10 @@ static long look_at_views(struct mode_ask a, uint32_t ways)
 		EACH(uint64_t, unread, 0, 500, 750)
 	for (int cost = 0; cost < 4; cost++) {
 		const struct mode_link link =
-			LINK(ways, .unread = *unread, .queue = bits & 1 ? 17 : 0,
-			     .dma = bits & 2 ? 9 : 0, .sleeps = bits & 4, .behind = bits & 8,
-			     .trial = bits & 16, .cost = {costs[cost][0], costs[cost][1]});
+			LINK(ways, .view.unread = *unread, .view.queue = bits & 1 ? 17 : 0,
+			     .view.dma = bits & 2 ? 9 : 0, .view.sleeps = bits & 4,
+			     .view.behind = bits & 8, .view.trial = bits & 16,
+			     .view.cost = {costs[cost][0], costs[cost][1]});
 
 		a.waits = bits & 32;
 		a.eager = bits & 64;

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Questions to the selector in an endpoint's name, thresholds, the tally, the calls (mode_pick.h). */
+#include "slmpm/mode_pick.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "slmpm/choice.h"
+#include "slmpm/error.h"
+#include "slmpm/link.h"
+
+/* ---- thresholds ----------------------------------------------------------------------------- */
+
+static struct mode_limits limits;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void read_limits(void)
+{
+	const struct config *config = config_get();
+
+	limits = (struct mode_limits){
+		.force = (enum mode_force)config->mode,
+		.ring = (uint32_t)config->mode_ring,
+		.light = (uint32_t)config->mode_light,
+		.queue = (uint64_t)config->mode_queue,
+		.dma = (uint64_t)config->mode_dma,
+		.bulk = (uint64_t)config->mode_bulk,
+		.small = (uint64_t)config->mode_small,
+		.fetch = (uint64_t)config->fetch_min,
+		.share = (uint64_t)config->share_min,
+		.engine = (uint64_t)config->engine_min,
+	};
+}
+
+const struct mode_limits *mode_limits(void)
+{
+	pthread_once(&once, read_limits);
+	return &limits;
+}
+
+/* ---- questions ------------------------------------------------------------------------------ */
+
+static void look(struct endpoint *ep, struct mode_view *v)
+{
+	const struct fabric_counts *counts = &ep->link.port->counts;
+
+	link_count(ep);
+	v->queue = ep->link.depth;
+	v->unread = counts->produced - counts->consumed_seen;
+	v->segments = counts->out_segments;
+	v->dma = ep->rma->moving;
+	v->sleeps = ep->ctx->wait == SLMPM_WAIT_BLOCK || ep->ctx->crowded;
+}
+
+struct mode mode_pick(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways, bool behind,
+		      const struct choice *c)
+{
+	struct mode_link link = {.up = true, .ways = ways};
+
+	look(ep, &link.view);
+	link.view.behind = behind;
+	if (c) {
+		link.view.cost[0] = c->cost[0];
+		link.view.cost[1] = c->cost[1];
+		link.view.trial = choice_is_trial(c);
+	}
+	return mode_select(ask, &link, 1, 0, mode_limits());
+}
+
+void mode_count(struct endpoint *ep, enum mode_op op, struct mode mode)
+{
+	int protocol = mode_protocol(op, (enum mode_way)mode.way);
+
+	if (protocol < 0)
+		return;
+	ep->modes.by[protocol][mode.reason]++;
+	ep->modes.last = mode;
+	ep->modes.last_op = (uint8_t)op;
+}
+
+int mode_impossible(const struct endpoint *ep, const char *call)
+{
+	return error_set(SLMPM_ENOTSUP, "%s: not by that protocol to %s", call, ep->name);
+}
+
+/* ---- the calls ------------------------------------------------------------------------------ */
+
+static void describe(const struct endpoint *ep, enum mode_op op, struct mode m,
+		     struct slmpm_mode *mode)
+{
+	static const uint8_t ops[] = {SLMPM_OP_SEND, SLMPM_OP_PUT, SLMPM_OP_GET, SLMPM_OP_ATOMIC};
+
+	mode->op = m.way ? ops[op] : 0;
+	mode->protocol = mode_protocol(op, (enum mode_way)m.way);
+	mode->reason = m.reason;
+	mode->link = m.link;
+	mode->reserved = 0;
+	snprintf(mode->fabric, sizeof(mode->fabric), "%s", ep->link.fabric->name);
+}
+
+int slmpm_req_mode(slmpm_req req, struct slmpm_mode *mode)
+{
+	struct request *r = handle_get(&request_table, req.id);
+	struct context *ctx;
+	int rc = 0;
+
+	if (!mode || mode->size < sizeof(*mode))
+		return error_set(SLMPM_EINVAL, "slmpm_req_mode: set .size of the structure");
+	if (!r || r->bound)
+		return handle_error(&request_table, req.id);
+	ctx = r->ctx;
+	context_lock(ctx);
+	if (handle_get(&request_table, req.id) != r) /* another thread was first */
+		rc = handle_error(&request_table, req.id);
+	else if (!r->ep)
+		rc = error_set(SLMPM_EINVAL, "slmpm_req_mode: a receive from any peer");
+	else
+		describe(r->ep, request_mode_op(r), r->mode, mode);
+	context_unlock(ctx);
+	return rc;
+}
+
+int slmpm_peer_mode(slmpm_peer peer, struct slmpm_mode *mode)
+{
+	struct endpoint *ep = endpoint_get(peer);
+
+	if (!mode || mode->size < sizeof(*mode))
+		return error_set(SLMPM_EINVAL, "slmpm_peer_mode: set .size of the structure");
+	if (!ep || !endpoint_lock(ep, peer))
+		return endpoint_bad_handle(peer);
+	describe(ep, (enum mode_op)ep->modes.last_op, ep->modes.last, mode);
+	context_unlock(ep->ctx);
+	return 0;
+}
