@@ -75,6 +75,15 @@ static struct request *prepare(struct fifo_entry *e, struct region *region, uint
 	return r;
 }
 
+static bool is_engines(const struct fifo_entry *e)
+{
+	const struct mode_ask ask = {.op = MODE_PUT, .size = e->len};
+
+	return engine_wants(e->len) &&
+	       mode_pick(e->ep, &ask, 1u << MODE_COPY | 1u << MODE_ENGINE, false, NULL).way ==
+		       MODE_ENGINE;
+}
+
 /* Without blocking. */
 static int begin(struct fifo_entry *e, struct region *region, uint64_t offset,
 		 const struct slmpm_how *how, slmpm_req *req)
@@ -94,7 +103,7 @@ static int begin(struct fifo_entry *e, struct region *region, uint64_t offset,
 	e->store = r;
 	e->region = region;
 	region->storing++;
-	if (e->ep->state == SLMPM_PEER_UP && engine_wants(e->len) && engine_start(r) == 0)
+	if (e->ep->state == SLMPM_PEER_UP && is_engines(e) && engine_start(r) == 0)
 		return 0;
 	memcpy(r->rma.to, e->data, e->len);
 	request_finish(r, 0);

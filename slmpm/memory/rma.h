@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "slmpm/list.h"
+#include "slmpm/mode.h"
 #include "slmpm/wire.h"
 
 /* Operations under way in one direction that want an answer; and Writes of several packets. */
@@ -140,7 +141,7 @@ struct operation { /* what a call asks for */
 	struct remote *remote;
 	struct slmpm_how full;
 	uint64_t length;
-	bool engine; /* moves it, nobody waiting */
+	struct mode mode;
 };
 
 /* Checks it, chooses its path and does it or begins it: what the call returns. */

@@ -27,7 +27,9 @@
 #include "slmpm/request.h"
 #include "slmpm/memory/rma.h"
 
-#define FLAGS (SLMPM_MORE | SLMPM_FENCE | SLMPM_BARRIER | SLMPM_REMOTE | SLMPM_NOTIFY | SLMPM_FIFO)
+#define FLAGS                                                                                      \
+	(SLMPM_MORE | SLMPM_FENCE | SLMPM_BARRIER | SLMPM_REMOTE | SLMPM_NOTIFY | SLMPM_FIFO |     \
+	 MODE_WISH_MASK)
 
 /* ---- what is asked for ---------------------------------------------------------------------- */
 
@@ -106,13 +108,61 @@ bool rma_is_settled(const struct rma *m)
 	return list_empty(&m->live) && m->wrote <= m->settled;
 }
 
-static bool goes_directly(const struct operation *o)
+static bool is_behind(const struct operation *o)
 {
-	const struct remote *remote = o->remote;
+	const struct rma *m = o->remote->ep->rma;
 
-	return direct_reaches(remote, fabric_op(o)) &&
-	       (!(o->full.flags & (SLMPM_FENCE | SLMPM_BARRIER)) ||
-		rma_is_settled(remote->ep->rma));
+	return m->barrier || m->fenced ||
+	       (o->full.flags & (SLMPM_FENCE | SLMPM_BARRIER) && !rma_is_settled(m));
+}
+
+static enum mode_op mode_op(const struct operation *o)
+{
+	return o->kind == REQUEST_PUT ? MODE_PUT : o->kind == REQUEST_GET ? MODE_GET : MODE_ATOMIC;
+}
+
+/* What can be decided without asking: nothing is wished for, and there is one way only, or it is the
+ * nearest and nobody else could move it. */
+static bool is_plain(struct operation *o, bool reached, bool engine)
+{
+	if (mode_wish(o->full.flags) || mode_limits()->force != MODE_AUTO)
+		return false;
+	o->mode = reached ? (struct mode){.way = MODE_COPY, .reason = SLMPM_REASON_SHORT} :
+			    (struct mode){.way = MODE_REQUEST, .reason = SLMPM_REASON_ONLY};
+	return !reached || !(is_behind(o) || (engine && engine_wants(o->length)));
+}
+
+/* 0, or a negative error: it cannot go as it must. */
+static int choose(struct operation *o)
+{
+	struct endpoint *ep = o->remote->ep;
+	bool reached = o->remote->memory.ops >> fabric_op(o) & 1;
+	bool waits = completion_blocks(&o->full, o->req);
+	bool engine = reached && !waits && !(o->full.flags & SLMPM_NOTIFY) && !o->atomic;
+	struct mode_ask ask = {.op = mode_op(o), .waits = waits, .size = o->length};
+	uint32_t ways = 1u << MODE_REQUEST | (reached ? 1u << MODE_COPY : 0);
+
+	if (LIKELY(is_plain(o, reached, engine)))
+		return 0;
+	if (engine && config_get()->engine)
+		ways |= 1u << MODE_ENGINE;
+	mode_ask_wish(&ask, mode_wish(o->full.flags));
+	o->mode = mode_pick(ep, &ask, ways, is_behind(o), NULL);
+	if (o->mode.way != MODE_NONE)
+		return 0;
+	if (o->mode.reason == SLMPM_REASON_ORDER)
+		return error_set(SLMPM_EBUSY, "%s: not all that it follows is done at %s", o->call,
+				 ep->name);
+	return mode_impossible(ep, o->call);
+}
+
+/* The fabric cannot, after all. */
+static int choose_again(struct operation *o)
+{
+	if (o->mode.reason == SLMPM_REASON_STRICT)
+		return mode_impossible(o->remote->ep, o->call);
+	o->mode = (struct mode){.way = MODE_REQUEST, .reason = SLMPM_REASON_ONLY};
+	return 0;
 }
 
 static int explain_reach(const struct operation *o, int rc)
@@ -198,9 +248,12 @@ static void describe(const struct operation *o, struct slmpm_done *done)
 	done->len = o->length;
 	done->imm = o->full.imm;
 	done->peer.id = handle_id(o->remote->ep);
+	done->protocol = (uint16_t)(o->kind == REQUEST_GET ? SLMPM_BY_GET : SLMPM_BY_PUT);
+	done->reason = o->mode.reason; /* directly; else the request's end says so */
 }
 
-static void account(const struct operation *o)
+/* DIRECT: it is done; else its request's end tells the selector. */
+static void account(const struct operation *o, bool direct)
 {
 	struct slmpm_stats *stats = o->remote->ep->stats;
 
@@ -213,6 +266,8 @@ static void account(const struct operation *o)
 	} else {
 		stats->atomics++;
 	}
+	if (direct && o->mode.reason != SLMPM_REASON_SHORT)
+		mode_count(o->remote->ep, mode_op(o), o->mode);
 }
 
 /* With a request of the caller's, which is done when it gets it. */
@@ -233,6 +288,7 @@ static int reach_for_request(const struct operation *o)
 	r->kind = (enum request_kind)o->kind;
 	describe(o, &r->result);
 	request_finish(r, 0);
+	r->mode = o->mode;
 	o->req->id = handle_id(r);
 	return 1;
 }
@@ -294,7 +350,9 @@ static int prepare(struct request *r, const struct operation *o, bool stored)
 	list_init(&w->live);
 	w->remote = o->remote;
 	w->stored = stored;
-	w->engine = o->engine;
+	w->engine = o->mode.way == MODE_ENGINE;
+	r->wish = mode_wish(o->full.flags);
+	r->mode = stored ? (struct mode){.way = MODE_NONE} : o->mode;
 	/* What is stored already wants no answer: the target can see it. */
 	w->remotely = !stored && o->full.flags & SLMPM_REMOTE;
 	w->answered = !stored && o->full.flags & (SLMPM_REMOTE | SLMPM_BARRIER);
@@ -357,14 +415,15 @@ int rma_operate(struct operation *o)
 	if (rc == 0 && o->full.flags & SLMPM_FIFO) {
 		rc = fifo_put(o);
 	} else if (rc == 0) {
-		bool direct = goes_directly(o), notify = o->full.flags & SLMPM_NOTIFY;
+		bool notify = o->full.flags & SLMPM_NOTIFY;
 
-		o->engine = direct && !notify && !o->atomic && engine_wants(o->length) &&
-			    !completion_blocks(&o->full, o->req);
-		if (direct && !o->engine)
+		rc = choose(o);
+		if (rc == 0 && o->mode.way == MODE_COPY) {
 			rc = notify ? reach(o) : operate_directly(o);
+			rc = rc ? rc : choose_again(o);
+		}
 		if (rc >= 0)
-			account(o);
+			account(o, rc == 1);
 		if (UNLIKELY(rc == 1 && ctx->careful))
 			note_landed(o);
 		/* Not in a call that progress itself may make: for work queues. */

@@ -141,6 +141,11 @@ static void place(struct endpoint *ep, struct request *r)
 
 void rma_retry(struct request *r)
 {
+	if (r->mode.reason == SLMPM_REASON_STRICT) {
+		request_finish(r, -SLMPM_ENOTSUP);
+		return;
+	}
+	r->mode = (struct mode){.way = MODE_REQUEST, .reason = SLMPM_REASON_ONLY};
 	r->rma.engine = false;
 	r->rma.parts = 0;
 	r->rma.span = 0;
