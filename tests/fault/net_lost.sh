@@ -4,7 +4,8 @@
 # native-only
 #
 # Two hosts whose cable loses packets, or all of them. Loss costs time and nothing else; a short interruption
-# likewise; a partition ends as EDEAD on both sides, whoever of them sends, waits or idles, in bounded time.
+# likewise; a partition ends as EDEAD on both sides, whoever of them sends, waits or idles, in bounded time. Where one of
+# two links is cut alone, what it carried goes by the other.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/netns.sh
@@ -80,6 +81,28 @@ both 'meta l4proto tcp'
 sleep "$(printf '0.%03d' $((DEAD / 3 % 1000)))"
 heal
 ended moment alpha none $DEAD
+
+# busiest HOST: the other end's port of the connection that has sent most
+busiest() {
+	netns_on "$1" ss -tniH state established | awk '
+		!/^[ \t]/ { port = $4; sub(/.*:/, "", port) }
+		match($0, /bytes_acked:[0-9]+/) && substr($0, RSTART + 12, RLENGTH - 12) + 0 > most + 0 {
+			most = substr($0, RSTART + 12, RLENGTH - 12)
+			best = port
+		}
+		END { print best }'
+}
+
+echo "one of two links is cut"
+SLMPM_LINKS=2 SLMPM_LINKS_AFTER=0 pair link ask 20000
+port=$(busiest alpha)
+both "tcp dport $port counter"
+both "tcp sport $port counter"
+ended link alpha none $DEAD
+for host in alpha beta; do
+	netns_on $host nft list table inet lost | grep -q 'packets [1-9]' || fail "no packet to or from port $port on $host"
+done
+heal
 
 echo "nothing passes any more"
 for mode in ask stream idle; do
