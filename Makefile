@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # The whole build. Everything is found by wildcard: a new file needs no edit here. What a source says in its first lines:
-#	/* pkg-config: LIB */	a fabric that is left out, aloud, where pkg-config does not know LIB
+#	/* pkg-config: LIB */	a fabric, or a program's folder, that is left out, aloud, where pkg-config does not know LIB
 #	/* libs: -lFOO */	more libraries for the program, the test or libslmpm itself
 #	/* helper */		a program in a test folder that tests start; it is not itself a test
 #	/* program */		one of several programs of a folder of apps; they share what else lies there
@@ -91,6 +91,9 @@ MAINS    := $(shell grep -lE '^/\* program \*/' $(wildcard apps/*/*.c))
 SEVERAL  := $(sort $(notdir $(patsubst %/,%,$(dir $(MAINS)))))
 FOLDERS  := $(filter-out hello examples lib $(SEVERAL),$(notdir $(patsubst %/,%,$(dir $(wildcard apps/*/*.c)))))
 FOLDERS  := $(sort $(FOLDERS))
+app_wants = $(call note,pkg-config,$(wildcard apps/$(1)/*.c))
+APPS_OUT := $(foreach d,$(FOLDERS),$(if $(call app_wants,$(d)),$(shell $(PKG_CONFIG) --exists $(call app_wants,$(d)) 2>/dev/null || echo $(d))))
+FOLDERS  := $(filter-out $(APPS_OUT),$(FOLDERS))
 APP_LIB  := $(patsubst %.c,$(OBJ)/%.o,$(wildcard apps/lib/*.c))		# what programs share
 PROGRAMS := $(addprefix $(OUT)/bin/,$(basename $(notdir $(ONE_FILE) $(MAINS))) $(FOLDERS))
 
@@ -111,6 +114,7 @@ TEST_ALL  = $(filter-out $(HELPERS),$(TEST_C) $(TEST_SH) $(addsuffix .c,$(MODEL)
 # ---- library and tools ----
 
 all: $(SO) $(ARCHIVE) $(PROGRAMS)	## libslmpm.so, libslmpm.a and the tools (the default)
+	$(foreach d,$(APPS_OUT),@echo '  --    $(d) left out: no $(call app_wants,$(d))'$(newline))
 
 lib: $(SO) $(ARCHIVE)			## the two libraries alone
 
@@ -156,7 +160,7 @@ define program
 $(OUT)/bin/$(1): $(2:%.c=$(OBJ)/%.o) $(3) $(APP_LIB) $(SO)
 	$$(call say,LINK,$$@)
 	@mkdir -p $$(@D)
-	$$(Q)$$(LINK) $(2:%.c=$(OBJ)/%.o) $(3) $(APP_LIB) -L$(OUT)/lib -lslmpm -Wl,-rpath,'$$$$ORIGIN/../lib' $$(call note,libs,$(2) $(wildcard apps/lib/*.c)) -o $$@
+	$$(Q)$$(LINK) $(2:%.c=$(OBJ)/%.o) $(3) $(APP_LIB) -L$(OUT)/lib -lslmpm -Wl,-rpath,'$$$$ORIGIN/../lib' $$(call note,libs,$(2) $(wildcard apps/lib/*.c)) $$(if $$(call note,pkg-config,$(2)),$$(shell $$(PKG_CONFIG) --libs $$(call note,pkg-config,$(2)))) -o $$@
 endef
 $(foreach f,$(ONE_FILE),$(eval $(call program,$(basename $(notdir $(f))),$(f))))
 $(foreach d,$(FOLDERS),$(eval $(call program,$(d),$(wildcard apps/$(d)/*.c))))
@@ -306,7 +310,7 @@ endef
 
 DEPS       := gcc libc6-dev make pkg-config
 DEPS_DEMO  := libssl-dev
-DEPS_ALL   := $(DEPS_DEMO) libjansson-dev liburing-dev
+DEPS_ALL   := $(DEPS_DEMO) libjansson-dev liburing-dev libncurses-dev
 DEPS_TEST  := libcmocka-dev iproute2 nftables procps openssh-client dropbear-bin
 DEPS_LINT  := g++ clang clang-format scdoc
 DEPS_BENCH := gnuplot-nox iperf3

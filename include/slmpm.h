@@ -6,7 +6,8 @@
  * what every program needs. It includes the rest, to be read as needed: <slmpm_memory.h>, regions
  * and one-sided operations; <slmpm_am.h>, active messages; <slmpm_queue.h>, counters, completion
  * queues and work queues; <slmpm_mode.h>, which protocol is taken, and why;
- * <slmpm_stats.h>, what can be looked at. doc/man has a page a family.
+ * <slmpm_stats.h>, what can be looked at; <slmpm_monitor.h>, how busy links
+ * are and how long things take. doc/man has a page a family.
  *
  * Rules that hold for every call
  *  - Returns >= 0, or a negative -SLMPM_E*; slmpm_error_detail() then says why and who.
@@ -466,6 +467,7 @@ SLMPM_API int slmpm_release(slmpm_peer peer, const void *buf);
 #include <slmpm_memory.h>
 #include <slmpm_mirror.h>
 #include <slmpm_mode.h>
+#include <slmpm_monitor.h>
 #include <slmpm_queue.h>
 #include <slmpm_stats.h>
 

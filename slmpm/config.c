@@ -115,6 +115,8 @@ static const struct setting settings[] = {
 	  "bytes sent that are kept, with several links, until the peer has acknowledged them" },
 	{ "DEAD_MS", NUMBER, "5000", &config.dead_ms, 100, 600000, NULL,
 	  "silence after which a peer's machine on the network is given up" },
+	{ "MONITOR_MS", NUMBER, "1000", &config.monitor_ms, 0, 3600000, NULL,
+	  "milliseconds between two echoes on a link that is in use, which show how long a packet takes; 0: none, and other processes are shown a link's beginning and end alone" },
 	{ "SECRET", HIDDEN, "", &config.secret, 0, 0, NULL,
 	  "what both ends of a tcp:// connection know: 32 hex digits, or @FILE, of mode 0600, that holds them" },
 	{ "INSECURE", CHOICE, "n", &config.insecure, 0, 1, "n y",

@@ -30,6 +30,7 @@ struct config {
 	struct ways ways;
 	int64_t handshake_ms, dead_ms, start_ms;
 	int64_t insecure;
+	int64_t monitor_ms;
 	const char *fabric;
 	const char *secret; /* as written */
 	const char *run_dir;

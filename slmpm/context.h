@@ -15,6 +15,7 @@
 
 struct endpoint;
 struct domain;
+struct monitor_pages;
 
 struct context {
 	struct handle handle;
@@ -64,6 +65,13 @@ struct context {
 	uint64_t spin_ns;
 	uint64_t sleeps;
 
+	struct {                  /* looks at the links (slmpm/monitor) */
+		uint64_t looked;  /* ticks */
+		uint64_t traffic; /* by then */
+		uint32_t next;    /* whose turn it is */
+		uint32_t page_count;
+		struct monitor_pages *pages;
+	} monitor;
 	struct mapping stats; /* struct slmpm_stats_page */
 	uint32_t stats_used;
 	uint32_t landings;          /* payloads that a fabric is putting into their places */

@@ -22,6 +22,7 @@
 #include "slmpm/link.h"
 #include "slmpm/log.h"
 #include "slmpm/memory/memory.h"
+#include "slmpm/monitor/monitor.h"
 #include "slmpm/launch/process.h"
 #include "slmpm/memory/share.h"
 #include "slmpm/mirror/mirror.h"
@@ -87,6 +88,7 @@ struct endpoint *endpoint_new(struct context *ctx, const struct fabric *fabric)
 	ep->link.port->bell = ep->link.port->process = -1;
 	stats_assign(ep);
 	endpoint_name(ep);
+	monitor_new(ep);
 	return ep;
 }
 
@@ -131,6 +133,7 @@ void endpoint_free(struct endpoint *ep)
 	if (ep->state == SLMPM_PEER_CONNECTING || ep->state == SLMPM_PEER_UP)
 		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it has been closed");
 	endpoint_stats(ep);
+	monitor_free(ep);
 	forget_messages(ep);
 	fifo_forget(ep);
 	bootstrap_free(ep);
@@ -280,6 +283,7 @@ void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *wh
 	fail_posted(ep->ctx, ep, error);
 	workqueue_fail(ep, error);
 	context_event(ep->ctx, ep, event_of(state), ep->reason);
+	monitor_ended(ep);
 	log_line(state == SLMPM_PEER_CLOSED ? SLMPM_LOG_DEBUG : SLMPM_LOG_INFO, "%s: %s", ep->name,
 		 ep->reason);
 }

@@ -21,6 +21,7 @@
 struct control;
 struct further;
 struct listener;
+struct monitor;
 struct process;
 struct area;
 
@@ -173,6 +174,7 @@ struct endpoint {
 	struct process *process;   /* of a spawned accelerator */
 	struct listener *listener; /* not yet taken by slmpm_accept */
 	struct slmpm_stats *stats, own_stats;
+	struct monitor *monitor; /* or NULL */
 	int32_t pid;
 	uint32_t element;
 	bool big_endian, closing, is_parent, suspect;

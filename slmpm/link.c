@@ -15,6 +15,7 @@
 #include "slmpm/message/fetch.h"
 #include "slmpm/message/loan_copy.h"
 #include "slmpm/mirror/mirror.h"
+#include "slmpm/monitor/monitor.h"
 
 /* A violation found on the way down ends the endpoint only once progress is back at the top: the
  * messages in hand here are not to vanish under us. */
@@ -167,17 +168,21 @@ static int begin(struct endpoint *ep, struct request *r)
 		.route = wire_route(r->stream, r->result.imm),
 		.extent = wire_extent(r->length, r->wire | (announce ? WIRE_FLAG_ANNOUNCED : 0)),
 	};
+	uint64_t began = 0;
 	int rc;
 
 	if (is_uncharged(r))
 		choose(ep, r);
 	if (UNLIKELY(r->mode.way != MODE_PACKETS))
 		return r->mode.way == MODE_FETCHED ? fetch_announce(ep, r) : -ENOTSUP;
+	if (r->length >= MONITOR_LONG)
+		began = wait_ticks();
 	rc = link_post_request(ep, &p, r);
 	if (rc != 1)
 		return rc;
 	ep->link.run = 0;
 	ep->sent++;
+	r->began = began;
 	ep->charged += charge_of(ep, r);
 	ep->stats->sent_messages++;
 	ep->stats->sent_bytes += r->length;
@@ -415,25 +420,15 @@ void link_count(struct endpoint *ep)
 		(void)ep->link.fabric->post(ep->link.port, &wr);
 }
 
-static bool flushed(struct endpoint *ep, uint16_t flags)
-{
-	struct fabric_wr wr = {.op = FABRIC_FLUSH, .flags = flags};
-	int rc = ep->state == SLMPM_PEER_UP ? ep->link.fabric->post(ep->link.port, &wr) : 1;
-
-	return rc >= 0 || failed(ep, rc) != -EAGAIN;
-}
-
 void link_flush(struct endpoint *ep)
 {
-	(void)flushed(ep, 0);
+	(void)link_flushed(ep);
 }
 
 bool link_flushed(struct endpoint *ep)
 {
-	return flushed(ep, 0);
-}
+	struct fabric_wr wr = {.op = FABRIC_FLUSH};
+	int rc = ep->state == SLMPM_PEER_UP ? ep->link.fabric->post(ep->link.port, &wr) : 1;
 
-bool link_has_arrived(struct endpoint *ep)
-{
-	return flushed(ep, FABRIC_LAST);
+	return rc >= 0 || failed(ep, rc) != -EAGAIN;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "slmpm/link.h"
+#include "slmpm/monitor/monitor.h"
 
 struct owed { /* a control packet that found no room */
 	struct list node;
@@ -85,6 +86,7 @@ void link_return_credit(struct endpoint *ep)
 {
 	struct owed now = {.opcode = WIRE_CREDIT, .rides = may_ride(ep)};
 
+	monitor_tick(ep->ctx); /* who never waits comes by here */
 	ep->returned_charge = ep->matched_charge;
 	LIST_EACH(at, &ep->owed) {
 		struct owed *o = LIST_ENTRY(at, struct owed, node);

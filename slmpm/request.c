@@ -8,6 +8,7 @@
 #include "slmpm/error.h"
 #include "slmpm/engine/fifo.h"
 #include "slmpm/mirror/mirror.h"
+#include "slmpm/monitor/monitor.h"
 #include "slmpm/wait.h"
 
 struct handle_table request_table = HANDLE_TABLE("request", struct request);
@@ -81,6 +82,8 @@ void request_finish(struct request *r, int status)
 {
 	if (UNLIKELY(r->fifo.tag) && fifo_awaits(r, status))
 		return;
+	if (UNLIKELY(r->began))
+		monitor_finished(r, status);
 	if (r->kind >= REQUEST_PUT)
 		rma_finished(r);
 	if (UNLIKELY(r->ctx->careful))

@@ -42,6 +42,7 @@ struct request {
 		bool put, out;            /* it is one; all of it is out */
 		struct fifo_entry *entry; /* is stored by this request */
 	} fifo;
+	uint64_t began;          /* in ticks, where that is measured; or 0 */
 	uint64_t seq;            /* send: its envelope, once begun; receive: its turn */
 	uint64_t length;         /* bytes of the message (send), room (receive) */
 	uint64_t offset;         /* send: bytes posted so far */

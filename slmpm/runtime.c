@@ -20,6 +20,7 @@
 #include "slmpm/memory/memory.h"
 #include "slmpm/message/message.h"
 #include "slmpm/mirror/mirror.h"
+#include "slmpm/monitor/monitor.h"
 #include "slmpm/launch/process.h"
 #include "slmpm/request.h"
 #include "slmpm/stats.h"
@@ -66,6 +67,7 @@ static void close_inherited(void)
 		engine_forked(ctx);
 		if (ctx->stats.fd >= 0)
 			close(ctx->stats.fd);
+		monitor_forked(ctx);
 	}
 }
 
@@ -167,6 +169,7 @@ static void context_free(struct context *ctx)
 	if (ctx->kick >= 0)
 		close(ctx->kick);
 	stats_close(ctx);
+	monitor_shut(ctx);
 	handle_free(&context_table, ctx);
 }
 
@@ -213,6 +216,7 @@ int slmpm_open(slmpm_ctx *out, const struct slmpm_options *o)
 		return rc;
 	}
 	stats_open(ctx);
+	monitor_open(ctx);
 	rc = engine_open(ctx);
 	if (rc < 0) {
 		context_free(ctx);

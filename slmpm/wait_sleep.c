@@ -18,9 +18,11 @@
 #include "slmpm/connect/handshake.h"
 #include "slmpm/connect/listener.h"
 #include "slmpm/launch/process.h"
+#include "slmpm/monitor/monitor.h"
 #include "slmpm/progress.h"
 
-#define EVENTS 16
+#define EVENTS   16
+#define SHOWN_NS UINT64_C(20000000)
 
 /* ---- descriptors ---------------------------------------------------------------------------- */
 
@@ -79,6 +81,7 @@ int wait_look(struct context *ctx)
 	if (ctx->sleeping || ctx->handling)
 		return 0;
 	process_kill_due(ctx);
+	monitor_tick(ctx);
 	return look(ctx);
 }
 
@@ -114,7 +117,7 @@ void wait_wake(struct context *ctx)
 /* Is there something to do although nobody has rung? What came before the announcement has not. */
 static bool has_work(struct context *ctx, wait_test *test, void *arg)
 {
-	if (progress_context(ctx) || progress_read_ahead(ctx) || test(arg))
+	if (progress_context(ctx) || test(arg))
 		return true;
 	wait_changed(ctx); /* and those behind us test for themselves */
 	return false;
@@ -127,6 +130,7 @@ void wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test 
 	int n;
 
 	(void)inner_deadlines(ctx, now);
+	monitor_tick(ctx);
 	if (ctx->rung) { /* take the bells out now, when nobody waits for us */
 		ctx->rung = false;
 		(void)look(ctx);
@@ -139,6 +143,8 @@ void wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test 
 	until = inner_deadlines(ctx, now); /* only now: a link may just have been found lost */
 	until = deadline < until ? deadline : until;
 	until = kill < until ? kill : until;
+	if (!monitor_is_shown(ctx) && now + SHOWN_NS < until)
+		until = now + SHOWN_NS; /* once more, and what others see is how things are */
 	ctx->sleeps++;
 	ctx->sleeping = true;
 	context_unlock(ctx);
@@ -174,13 +180,13 @@ int slmpm_arm(slmpm_ctx handle)
 	if (!ctx)
 		return rc;
 	context_lock(ctx);
+	monitor_tick_often(ctx);
 	ctx->news |= wait_look(ctx) > 0; /* takes the bells out, which have done their work */
 	/* A bell taken since has used that announcement up; that of a sleeping thread stands. */
 	if (ctx->armed && !ctx->sleeping)
 		wait_disarm(ctx);
 	wait_arm(ctx);
-	if (!progress_context(ctx))
-		ctx->news |= progress_read_ahead(ctx) > 0;
+	(void)progress_context(ctx);
 	rc = ctx->news || bootstrap_hung_up(ctx) ||
 	     further_hoping(ctx); /* a deadline that the descriptor does not show */
 	ctx->news = false;

@@ -82,6 +82,9 @@ enum wire_opcode {
 	WIRE_REGION_GRANT = 55,
 	WIRE_LOAN_AREA = 56,
 	WIRE_LOAN_BYTES = 57,
+	/* How long a packet takes: `seq` numbers them; the answer has the same. */
+	WIRE_ECHO = 58,
+	WIRE_ECHO_ANSWER = 59,
 	/* Mirrored memory. Asked for by tag (struct wire_mirror); left (word 1: tag; word 0: 1, the
 	 * answer). Changes: word 0, the publication's number; word 1, the receiver's slot, and as
 	 * many of its packets as have been stored; word 2, where the bytes go. The Last ends the
@@ -105,7 +108,8 @@ enum wire_bond {
 	WIRE_BOND_RESUME = 252,  /* packets received; round; paths lost: 4 bits, 15 for each life */
 	WIRE_BOND_RESTART = 253, /* packets sent before; round; part of it */
 	WIRE_BOND_LOST = 254,    /* paths lost */
-	WIRE_BOND_PROBE = 255,   /* packets received; number; 0 a question, 1 its answer: by the same path */
+	WIRE_BOND_PROBE =
+		255, /* packets received; number; 0 a question, 1 its answer: by the same path */
 };
 
 #define WIRE_LENGTH_MASK    ((UINT64_C(1) << 48) - 1)
@@ -246,16 +250,18 @@ struct wire_control_head {
 };
 
 /* What a side can do beyond the least of its version. */
-#define WIRE_FEATURE_BUNDLE UINT64_C(1)  /* takes WIRE_BUNDLE */
-#define WIRE_FEATURE_MEMORY UINT64_C(2)  /* takes WIRE_GRANT, opcodes 5 to 19 and 40 to 45 */
-#define WIRE_FEATURE_FETCH  UINT64_C(4)  /* takes opcodes 46 to 50 */
-#define WIRE_FEATURE_ACTIVE UINT64_C(8)  /* takes WIRE_FLAG_ACTIVE and WIRE_FLAG_TAGGED */
-#define WIRE_FEATURE_SHARE  UINT64_C(16) /* takes opcodes 51 to 54 */
-#define WIRE_FEATURE_LINKS  UINT64_C(512) /* times 1, 3 or 7: wants 2, 3 or 4 links, as a bond */
+#define WIRE_FEATURE_BUNDLE UINT64_C(1)    /* takes WIRE_BUNDLE */
+#define WIRE_FEATURE_MEMORY UINT64_C(2)    /* takes WIRE_GRANT, opcodes 5 to 19 and 40 to 45 */
+#define WIRE_FEATURE_FETCH  UINT64_C(4)    /* takes opcodes 46 to 50 */
+#define WIRE_FEATURE_ACTIVE UINT64_C(8)    /* takes WIRE_FLAG_ACTIVE and WIRE_FLAG_TAGGED */
+#define WIRE_FEATURE_SHARE  UINT64_C(16)   /* takes opcodes 51 to 54 */
+#define WIRE_FEATURE_ECHO   UINT64_C(256)  /* answers WIRE_ECHO */
+#define WIRE_FEATURE_LINKS  UINT64_C(512)  /* times 1, 3 or 7: wants 2, 3 or 4 links, as a bond */
 #define WIRE_FEATURE_MIRROR UINT64_C(4096) /* takes opcodes 61 to 67 */
 #define WIRE_FEATURES                                                                              \
 	(WIRE_FEATURE_BUNDLE | WIRE_FEATURE_MEMORY | WIRE_FEATURE_FETCH | WIRE_FEATURE_ACTIVE |    \
-	 WIRE_FEATURE_SHARE | WIRE_FEATURE_MIRROR) /* and LINKS where they are set */
+	 WIRE_FEATURE_SHARE | WIRE_FEATURE_ECHO |                                                  \
+	 WIRE_FEATURE_MIRROR) /* and LINKS where they are set */
 
 struct wire_hello {
 	struct wire_control_head head;
@@ -302,7 +308,8 @@ struct wire_link {
 	struct wire_control_head head;
 	uint32_t round; /* or WIRE_LINK_* */
 	uint16_t link, life;
-	uint16_t family, zero; /* 4 or 6: `address` is where this side listens; 0: as the first link */
+	uint16_t family,
+		zero; /* 4 or 6: `address` is where this side listens; 0: as the first link */
 	uint32_t blob_length;
 	unsigned char address[16];
 	char fabric[16];

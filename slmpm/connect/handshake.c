@@ -32,6 +32,7 @@
 #include "slmpm/connect/near.h"
 #include "slmpm/memory/share.h"
 #include "slmpm/stats.h"
+#include "slmpm/monitor/monitor.h"
 #include "slmpm/wait.h"
 
 #define PAYLOAD_LEAST (HELLO_PACKET_LEAST + CHECKSUM_SPARE)
@@ -190,6 +191,8 @@ static void connected(struct control *c)
 		fetch_open(ep);
 	if (c->features & WIRE_FEATURE_SHARE)
 		share_open(ep);
+	if (c->features & WIRE_FEATURE_ECHO)
+		echo_agreed(ep);
 	further_begin(ep);
 }
 

@@ -26,6 +26,19 @@ static inline bool direct_is_short(const struct remote *remote, unsigned op)
 	       !(remote->direct.rma->barrier | remote->direct.rma->fenced);
 }
 
+/* The next operation goes the long way, where it is measured; and that is over. */
+static inline void direct_measure(struct remote *remote)
+{
+	remote->measured |= remote->direct.ops;
+	remote->direct.ops = 0;
+}
+
+static inline void direct_measured(struct remote *remote)
+{
+	remote->direct.ops |= remote->measured;
+	remote->measured = 0;
+}
+
 static inline bool direct_is_within(const struct remote *remote, uint64_t offset, uint64_t len)
 {
 	return offset <= remote->direct.size && len <= remote->direct.size - offset &&

@@ -59,10 +59,12 @@ struct shortcut {     /* what the short ways look at, on the line of the handle 
 	struct slmpm_stats *stats;
 };
 
-struct remote {                 /* a peer's region: as offered, and then behind slmpm_rmem */
-	struct handle handle;   /* generation 0: not opened yet */
-	struct context *ctx;    /* stays, as that of a region */
-	struct shortcut direct; /* all zero with threads: they look before they lock; and with mirrors */
+struct remote {               /* a peer's region: as offered, and then behind slmpm_rmem */
+	struct handle handle; /* generation 0: not opened yet */
+	struct context *ctx;  /* stays, as that of a region */
+	struct shortcut
+		direct;    /* all zero with threads: they look before they lock; and with mirrors */
+	uint32_t measured; /* direct.ops while the next operation is to be measured; or 0 */
 	struct endpoint *ep;
 	struct list node;   /* of the endpoint's, offered or open */
 	struct list shared; /* offered by slmpm_mem_share: in the order of the offers; or alone */

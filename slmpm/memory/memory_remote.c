@@ -83,20 +83,23 @@ static void open_shortcut(struct remote *r)
 	if ((r->address | (uintptr_t)r->memory.base) % sizeof(uint64_t))
 		ops &= ~(UINT64_C(1) << FABRIC_ATOMIC); /* a word here may be none there */
 	r->direct = (struct shortcut){
-		.ops = (uint32_t)ops,
 		.base = r->memory.base,
 		.size = r->size,
 		.rma = r->ep->rma,
 		.stats = r->ep->stats,
 	};
+	r->measured = (uint32_t)ops;
 	guess(r, r->memory.base);
 }
 
 void remote_close_shortcuts(struct context *ctx)
 {
 	for (uint32_t i = 0; i < ctx->count; i++)
-		LIST_EACH(at, &ctx->endpoints[i]->memory.open)
-			LIST_ENTRY(at, struct remote, node)->direct.ops = 0;
+		LIST_EACH(at, &ctx->endpoints[i]->memory.open) {
+			struct remote *r = LIST_ENTRY(at, struct remote, node);
+
+			r->direct.ops = r->measured = 0;
+		}
 }
 
 /* It is not reached any more, except by requests. */
@@ -107,6 +110,7 @@ static void unmap(struct remote *r)
 	if (r->direct.base) {
 		guess(r, NULL);
 		r->direct = (struct shortcut){0};
+		r->measured = 0;
 	}
 	if (r->memory.base) {
 		ep->memory.maps--;

@@ -9,6 +9,7 @@
 #include "slmpm/memory/direct.h"
 #include "slmpm/error.h"
 #include "slmpm/message/message.h"
+#include "slmpm/monitor/monitor.h"
 #include "slmpm/progress.h"
 #include "slmpm/request.h"
 #include "slmpm/memory/share.h"
@@ -24,6 +25,14 @@ COLD void rma_look(struct context *ctx)
 		wait_disarm(ctx);
 	(void)progress_context(ctx);
 	(void)wait_look(ctx); /* progress alone asks the kernel far too seldom for that */
+}
+
+/* After so many operations that nobody has timed. */
+static COLD void look_at(slmpm_rmem rmem, struct remote *remote)
+{
+	rma_look(remote->ctx);
+	if (remote_get(rmem) == remote)
+		direct_measure(remote);
 }
 
 static int operate_one(const char *call, int kind, slmpm_rmem rmem, uint64_t offset, void *local,
@@ -47,6 +56,41 @@ static int operate_one(const char *call, int kind, slmpm_rmem rmem, uint64_t off
 	return rma_operate(&o);
 }
 
+/* What goes the long way is measured there. */
+static bool is_measured_here(const struct slmpm_how *how, const slmpm_req *req)
+{
+	return !req && direct_is_plain(how);
+}
+
+static COLD int put_measured(struct remote *remote, slmpm_rmem to, uint64_t offset,
+			     const void *from, size_t len, const struct slmpm_how *how,
+			     slmpm_req *req)
+{
+	uint64_t took = wait_ticks();
+	int rc;
+
+	direct_measured(remote);
+	rc = slmpm_put(to, offset, from, len, how, req);
+	took = wait_ticks() - took;
+	if (rc == 0 && is_measured_here(how, req) && remote_get(to) == remote)
+		monitor_timed(remote->ep, SLMPM_BY_PUT, len, from, took, took);
+	return rc;
+}
+
+static COLD int get_measured(struct remote *remote, slmpm_rmem from, uint64_t offset, void *to,
+			     size_t len, const struct slmpm_how *how, slmpm_req *req)
+{
+	uint64_t took = wait_ticks();
+	int rc;
+
+	direct_measured(remote);
+	rc = slmpm_get(from, offset, to, len, how, req);
+	took = wait_ticks() - took;
+	if (rc == 0 && is_measured_here(how, req) && remote_get(from) == remote)
+		monitor_timed(remote->ep, SLMPM_BY_GET, len, to, took, took);
+	return rc;
+}
+
 int slmpm_put(slmpm_rmem to, uint64_t offset, const void *from, size_t len,
 	      const struct slmpm_how *how, slmpm_req *req)
 {
@@ -66,9 +110,11 @@ int slmpm_put(slmpm_rmem to, uint64_t offset, const void *from, size_t len,
 			copy_payload(direct_at(remote, offset), from, len);
 		stats->put_bytes += len;
 		if (UNLIKELY(!(++stats->puts % RMA_LOOK_EVERY)))
-			rma_look(remote->ctx);
+			look_at(to, remote);
 		return 0;
 	}
+	if (UNLIKELY(remote && remote->measured))
+		return put_measured(remote, to, offset, from, len, how, req);
 	return operate_one("slmpm_put", REQUEST_PUT, to, offset, (void *)(uintptr_t)from, len, how,
 			   req);
 }
@@ -87,9 +133,11 @@ int slmpm_get(slmpm_rmem from, uint64_t offset, void *to, size_t len, const stru
 		atomic_thread_fence(memory_order_acquire);
 		stats->get_bytes += len;
 		if (UNLIKELY(!(++stats->gets % RMA_LOOK_EVERY)))
-			rma_look(remote->ctx);
+			look_at(from, remote);
 		return 0;
 	}
+	if (UNLIKELY(remote && remote->measured))
+		return get_measured(remote, from, offset, to, len, how, req);
 	return operate_one("slmpm_get", REQUEST_GET, from, offset, to, len, how, req);
 }
 

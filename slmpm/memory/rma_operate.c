@@ -24,6 +24,7 @@
 #include "slmpm/memory/memory.h"
 #include "slmpm/message/message.h"
 #include "slmpm/mirror/mirror.h"
+#include "slmpm/monitor/monitor.h"
 #include "slmpm/request.h"
 #include "slmpm/memory/rma.h"
 
@@ -316,6 +317,24 @@ static int operate_directly(const struct operation *o)
 	return rc;
 }
 
+/* The same, measured where it takes long, or once in a while. */
+static int operate_measured(const struct operation *o)
+{
+	struct remote *remote = o->remote;
+	struct endpoint *ep = remote->ep;
+	bool measured = o->length >= MONITOR_LONG || ep->rma->directs % RMA_LOOK_EVERY == 0;
+	uint64_t took = measured ? wait_ticks() : 0;
+	int rc = o->full.flags & SLMPM_NOTIFY ? reach(o) : operate_directly(o);
+
+	direct_measured(remote);
+	if (rc != 1 || !measured || o->atomic)
+		return rc;
+	took = wait_ticks() - took;
+	monitor_timed(ep, o->kind == REQUEST_PUT ? SLMPM_BY_PUT : SLMPM_BY_GET, o->length,
+		      o->piece_count ? o->pieces->base : NULL, took, took);
+	return rc;
+}
+
 /* ---- by requests ---------------------------------------------------------------------------- */
 
 static int copy_spans(struct request *r, const struct operation *o)
@@ -419,7 +438,7 @@ int rma_operate(struct operation *o)
 
 		rc = choose(o);
 		if (rc == 0 && o->mode.way == MODE_COPY) {
-			rc = notify ? reach(o) : operate_directly(o);
+			rc = operate_measured(o);
 			rc = rc ? rc : choose_again(o);
 		}
 		if (rc >= 0)

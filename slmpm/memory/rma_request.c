@@ -13,6 +13,7 @@
 #include "slmpm/error.h"
 #include "slmpm/message/inbound.h"
 #include "slmpm/memory/memory.h"
+#include "slmpm/monitor/monitor.h"
 
 /* ---- slots, turns --------------------------------------------------------------------------- */
 
@@ -159,6 +160,7 @@ void rma_submit(struct request *r)
 	struct endpoint *ep = r->ep;
 	struct rma *m = ep->rma;
 
+	monitor_requested(r);
 	r->rma.ticket = ++m->tickets;
 	r->rma.is_long = rma_is_long(ep, r);
 	list_append(&m->live, &r->rma.live);

@@ -10,6 +10,7 @@
 #include "slmpm/config.h"
 #include "slmpm/link.h"
 #include "slmpm/message/message.h"
+#include "slmpm/monitor/monitor.h"
 #include "slmpm/progress.h"
 #include "slmpm/memory/rma.h"
 #include "slmpm/wait.h"
@@ -352,7 +353,9 @@ int share_put(struct remote *to, uint64_t offset, const void *from, uint64_t len
 	else if (tells_nothing(ep->share))
 		return 1;
 	if (mode->reason != SLMPM_REASON_SETTING && choice_taken(c)) {
-		choice_learn(c, shared, wait_ticks() - since, len);
+		since = wait_ticks() - since;
+		choice_learn(c, shared, since, len);
+		monitor_timed(ep, SLMPM_BY_PUT, len, from, since, since);
 		mode->way = MODE_NONE;
 	}
 	return 1;

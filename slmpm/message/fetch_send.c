@@ -7,6 +7,7 @@
 #include "slmpm/message/arrival.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/link.h"
+#include "slmpm/monitor/monitor.h"
 #include "slmpm/wait.h"
 
 #define GRACE_NS 30000 /* what may be sent without asking waits so long for a receive */
@@ -94,9 +95,11 @@ void fetch_sent(struct endpoint *ep, const struct request *r)
 /* What the other way has cost until P's sender goes on. */
 static void learn(struct endpoint *ep, const struct fetch_out *p)
 {
-	uint64_t length = p->r->length;
+	uint64_t length = p->r->length, took = wait_ticks() - p->began;
 
-	choice_learn(choice_of(ep->fetch->choices, length), true, wait_ticks() - p->began, length);
+	choice_learn(choice_of(ep->fetch->choices, length), true, took, length);
+	if (!p->asked)
+		monitor_timed(ep, SLMPM_BY_RGET, length, p->r->pieces->base, took, took);
 }
 
 /* ---- announcing ----------------------------------------------------------------------------- */

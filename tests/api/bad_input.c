@@ -275,6 +275,7 @@ static void of_looking(void)
 	CHECK(!slmpm_stats_of(page, page->peers) && !slmpm_stats_of(page, UINT32_MAX), "behind it");
 	slmpm_stats_detach(page);
 	slmpm_stats_detach(NULL);
+	slmpm_monitors_close(NULL);
 	SAYS(slmpm_violation_at(-1, NULL, NULL), SLMPM_ENOENT, "-1");
 	SAYS(slmpm_violation_at(INT_MAX, NULL, &count), SLMPM_ENOENT, "2147483647");
 	for (int i = -1; i < INT_MAX / 2 + 1; i += INT_MAX / 2 + 1) {
@@ -313,6 +314,7 @@ static void of_texts(void)
 	slmpm_log(INT_MAX, log_nothing, NULL);
 	slmpm_log(INT_MIN, NULL, NULL);
 	slmpm_log(SLMPM_LOG_WARN, NULL, NULL);
+	CHECK(!slmpm_protocol_name(-1) && !slmpm_protocol_name(INT_MAX), "protocols");
 	CHECK(slmpm_memory_per_peer() > 0 && strlen(slmpm_version()) >= 5, "constants");
 }
 
@@ -323,6 +325,8 @@ static const struct bad_case cases[] = {
 	CASE(slmpm_log, of_texts),
 	CASE(slmpm_version, of_texts),
 	CASE(slmpm_memory_per_peer, of_texts),
+	CASE(slmpm_protocol_name, of_texts),
+	CASE(slmpm_monitors_close, of_looking),
 	CASE(slmpm_open, of_open),
 	CASE(slmpm_default, of_open),
 	CASE(slmpm_next_event, of_events),

@@ -2,8 +2,8 @@
 /* helper */
 /*
  * trace_script PART: a scripted exchange between both ends of a connection in one context. What
- * SLMPM_TRACE then has is the same on every machine, but for the part "both", in which two threads
- * copy at once. All parts together show every opcode.
+ * SLMPM_TRACE then has is the same on every machine, but for the parts "both", in which two threads
+ * copy at once, and "echo". All parts together show every opcode.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -405,6 +405,21 @@ static void part_copied(void)
 	settle();
 }
 
+/* When they come is the clock's to say. */
+static void part_echo(void)
+{
+	int64_t until = actor_now_ms() + PATIENCE;
+	struct slmpm_monitor m;
+
+	do {
+		OK(slmpm_send(a, 1, here, 5, PATIENCE));
+		take(1, 5);
+		settle();
+		OK(slmpm_monitor(a, &m, sizeof(m)));
+	} while (!m.echoes && actor_now_ms() < until);
+	EXPECT(m.echoes, 1);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -419,6 +434,7 @@ int main(int argc, char **argv)
 		     {"shared", part_shared},
 		     {"copied", part_copied},
 		     {"mirrored", part_mirrored},
+		     {"echo", part_echo},
 		     {"both", part_both}};
 
 	actor_fill(here, 1, sizeof(here));

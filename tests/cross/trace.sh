@@ -15,7 +15,7 @@ part() {
 	local name=$1 trace=$dir/trace
 	shift
 	echo "## $name ${*:2}"
-	env SLMPM_TRACE="$trace" SLMPM_PACKET_MAX=256 SLMPM_EAGER_MAX=1k SLMPM_EAGER_CREDIT=64k "${@:2}" \
+	env SLMPM_TRACE="$trace" SLMPM_PACKET_MAX=256 SLMPM_EAGER_MAX=1k SLMPM_EAGER_CREDIT=64k SLMPM_MONITOR_MS=0 "${@:2}" \
 		$SLMPM_EMULATOR "$SLMPM_BUILD/tests/api/trace_script" "$1" >"$dir/said" 2>&1 || fail "$name: $(cat "$dir/said")"
 	$SLMPM_EMULATOR "$SLMPM_BUILD/bin/slmpm_perftest" --dump "$trace" >"$dir/text" || fail "$name: no dump"
 	# A foreign machine's file is read by this one's program as well.
@@ -40,6 +40,7 @@ part() {
 	part both both SLMPM_FETCH=always SLMPM_SHARE=always SLMPM_WAIT=spin SLMPM_PACKET_MAX=8k |
 		awk '/^##/ { print } { said[$4] = "- - " $3 " " $4 }
 			END { print said["FETCH_GIVE"]; print said["SHARE_TAKE"] }' | grep .
+	part echo echo SLMPM_MONITOR_MS=20 | awk '/^##/ { print } / ECHO/ && !said[$4]++ { print "- - " $3 " " $4 }' | sort
 } >"$dir/dump" || exit 1
 [ "${GOLDEN:-}" != write ] || cp "$dir/dump" "$golden"
 sed -n '/^enum wire_opcode/,/WIRE_OPCODES/s/^\tWIRE_\([A-Z_]*\) = \([0-9]*\),.*/\2 \1/p' slmpm/wire.h |

@@ -314,6 +314,7 @@ int main(void)
 	for (uint64_t n = 0; n < ROUNDS + 2; n++)
 		actor_fill(patterns[n], n * 1000, BYTES);
 	setenv("SLMPM_LOG_LEVEL", "none", 1);
+	setenv("SLMPM_MONITOR_MS", "0", 1); /* looks at a time would make steps of another number */
 	setenv("SLMPM_ENGINE", "thread", 1);
 	setenv("SLMPM_ENGINE_MIN", "1", 1);
 	return child_run(scenes, NULL, getenv("SLMPM_TEST_SWEEP") ? 600 : 50) ? 1 : 0;

@@ -253,6 +253,7 @@ int main(void)
 	for (uint64_t n = 1; n <= MESSAGES; n++)
 		actor_fill(messages[n], n, LENGTH);
 	setenv("SLMPM_LOG_LEVEL", "none", 1);
+	setenv("SLMPM_MONITOR_MS", "0", 1); /* looks at a time would make steps of another number */
 	setenv("SLMPM_FETCH", "always", 1);
 	setenv("SLMPM_FETCH_MIN", "32k", 1);
 	for (int i = 0; i < 2; i++) {

@@ -404,6 +404,7 @@ static int body(const struct way *w)
 	if (!is_another(w))
 		return 0;
 	setenv("SLMPM_LOG_LEVEL", "none", 1);
+	setenv("SLMPM_MONITOR_MS", "0", 1); /* looks at a time would make steps of another number */
 	asked.words = shared(sizeof(struct words));
 	asked.through = shared(sizeof(*asked.through));
 	snprintf(url, sizeof(url), "shm:kill-sweep-%d", (int)getpid());

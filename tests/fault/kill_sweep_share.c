@@ -434,6 +434,7 @@ int main(void)
 		patterns[n][0] = (unsigned char)(n + 1);
 	}
 	setenv("SLMPM_LOG_LEVEL", "none", 1);
+	setenv("SLMPM_MONITOR_MS", "0", 1); /* looks at a time would make steps of another number */
 	setenv("SLMPM_SHARE", "always", 1);
 	setenv("SLMPM_SHARE_MIN", "32k", 1);
 	setenv("SLMPM_WAIT", "spin", 1);

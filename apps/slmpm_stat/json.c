@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* As one JSON object: links, and what they come to. Counts beyond 2^63 - 1 are cut there. */
+#include "apps/slmpm_stat/stat.h"
+
+#include <jansson.h>
+
+static json_t *number(uint64_t value)
+{
+	return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
+}
+
+static void set(json_t *object, const char *name, uint64_t value)
+{
+	json_object_set_new(object, name, number(value));
+}
+
+static json_t *timing(int p, int s, int w, const struct slmpm_timing *t)
+{
+	json_t *o = json_pack("{ss ss sb}", "protocol", slmpm_protocol_name(p), "size",
+			      word_class(s), "warm", w == SLMPM_WARM);
+
+	set(o, "samples", t->samples);
+	set(o, "bytes", t->bytes);
+	set(o, "busy_ns", t->busy_ns);
+	set(o, "latency_ns", t->latency_ns);
+	set(o, "latency_least_ns", t->latency_least_ns);
+	return o;
+}
+
+static json_t *timings(const struct slmpm_monitor *m)
+{
+	json_t *all = json_array();
+
+	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
+		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++)
+			for (int w = 0; w < SLMPM_WARMTH; w++)
+				if (m->timing[p][s][w].samples)
+					json_array_append_new(all,
+							      timing(p, s, w, &m->timing[p][s][w]));
+	return all;
+}
+
+static json_t *by_protocol(const uint64_t *values)
+{
+	json_t *o = json_object();
+
+	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
+		set(o, slmpm_protocol_name(p), values[p]);
+	return o;
+}
+
+static json_t *by_reason(const struct slmpm_monitor *m)
+{
+	json_t *all = json_object();
+
+	for (int p = 0; p < SLMPM_PROTOCOLS; p++) {
+		json_t *o = json_object();
+
+		for (int r = 0; r < SLMPM_REASONS; r++)
+			if (m->reasons[p][r])
+				set(o, slmpm_reason_name(r), m->reasons[p][r]);
+		json_object_set_new(all, slmpm_protocol_name(p), o);
+	}
+	return all;
+}
+
+static json_t *link_object(const struct link *l)
+{
+	const struct slmpm_monitor *m = &l->m;
+	json_t *o = json_pack("{si ss ss ss ss si sf}", "pid", l->pid, "program", l->program,
+			      "peer", m->name, "link", m->link, "state", word_state(m->state),
+			      "peer_pid", (int)m->pid, "age", l->age);
+
+	set(o, "element", m->element);
+	set(o, "context", m->context);
+	set(o, "instances", m->instances);
+	set(o, "queue_depth", m->queue_depth);
+	set(o, "awaiting", m->awaiting);
+	set(o, "one_sided", m->one_sided);
+	set(o, "out_unread", m->out_unread);
+	set(o, "out_segments", m->out_segments);
+	set(o, "in_unread", m->in_unread);
+	set(o, "in_segments", m->in_segments);
+	set(o, "out_permille", m->out_permille);
+	set(o, "in_permille", m->in_permille);
+	set(o, "echoes", m->echoes);
+	set(o, "echo_ns", m->echo_ns);
+	set(o, "echo_least_ns", m->echo_least_ns);
+	set(o, "sent_messages", m->sent_messages);
+	set(o, "sent_bytes", m->sent_bytes);
+	set(o, "received_messages", m->received_messages);
+	set(o, "received_bytes", m->received_bytes);
+	set(o, "sent_rate", m->sent_rate);
+	set(o, "sent_byte_rate", m->sent_byte_rate);
+	set(o, "received_rate", m->received_rate);
+	set(o, "received_byte_rate", m->received_byte_rate);
+	json_object_set_new(o, "requests", by_protocol(m->requests));
+	json_object_set_new(o, "request_bytes", by_protocol(m->request_bytes));
+	json_object_set_new(o, "reasons", by_reason(m));
+	json_object_set_new(o, "timing", timings(m));
+	return o;
+}
+
+static json_t *means_object(const struct gathered *g)
+{
+	struct means m;
+	json_t *o, *latency = json_object(), *fabrics = json_object();
+
+	means_of(g, &m);
+	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
+		if (m.protocol[p].samples)
+			json_object_set_new(latency, slmpm_protocol_name(p),
+					    json_real(m.protocol[p].latency_ns));
+	for (int f = 0; f < m.fabrics; f++) {
+		json_t *one = json_object();
+
+		set(one, "requests", m.fabric[f].requests);
+		set(one, "bytes", m.fabric[f].bytes);
+		json_object_set_new(fabrics, m.fabric[f].name, one);
+	}
+	o = json_pack("{si si sf sf sf so so}", "processes", m.processes, "links", m.links,
+		      "out_permille", m.out_permille, "in_permille", m.in_permille, "echo_ns",
+		      m.echo_ns, "latency_ns", latency, "fabrics", fabrics);
+	set(o, "queue_depth", m.queue_depth);
+	return o;
+}
+
+int json_print(const struct gathered *g)
+{
+	json_t *links = json_array(), *all;
+	int rc;
+
+	for (size_t i = 0; i < g->count; i++)
+		json_array_append_new(links, link_object(&g->links[i]));
+	all = json_pack("{so so}", "links", links, "mean", means_object(g));
+	rc = all ? json_dumpf(all, stdout, JSON_INDENT(2)) : -1;
+	putchar('\n');
+	json_decref(all);
+	return rc != 0;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The screen: the table again and again, sorted by a key, until q. */
+#include "apps/slmpm_stat/stat.h"
+
+#include <curses.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define BAR 10
+
+static volatile sig_atomic_t ended;
+
+static void end(int signal)
+{
+	(void)signal;
+	ended = 1;
+}
+
+/* A share of a ring as a bar. */
+static void put_bar(unsigned permille)
+{
+	int full = (int)(permille * BAR / 1000);
+
+	printw(" [");
+	for (int i = 0; i < BAR; i++)
+		addch(i < full || (i == full && permille * BAR % 1000 >= 500) ? '#' : ' ');
+	printw("]%3u%%", permille / 10);
+}
+
+static void put_link(int y, const struct link *l)
+{
+	char echo[16], sent[16], received[16], out[16], in[16];
+	const struct slmpm_monitor *m = &l->m;
+
+	mvprintw(y, 0, "%7d %-12.12s %-24.24s %-4.4s %-6.6s %6" PRIu64, l->pid, l->program, m->name,
+		 m->link, word_state(m->state), m->queue_depth);
+	put_bar(word_permille(m->out_unread, m->out_segments));
+	put_bar(word_permille(m->in_unread, m->in_segments));
+	printw(" %8s %7s %7s %7s %7s", word_time(echo, m->echo_ns),
+	       word_amount(sent, (double)m->sent_rate),
+	       word_amount(received, (double)m->received_rate),
+	       word_amount(out, (double)m->sent_byte_rate),
+	       word_amount(in, (double)m->received_byte_rate));
+}
+
+static void put_head(const struct gathered *g, enum sort by, double interval)
+{
+	static const char *const names[] = {"pid", "queue", "ring", "latency", "rate", "bytes"};
+	char echo[16], latency[16];
+	struct means m;
+
+	means_of(g, &m);
+	mvprintw(0, 0,
+		 "slmpm_stat: %d processes, %d links, %" PRIu64 " queued, rings %.1f %% %.1f %%, "
+		 "echo %s   every %g s, by %s",
+		 m.processes, m.links, m.queue_depth, m.out_permille / 10, m.in_permille / 10,
+		 word_time(echo, m.echo_ns), interval, names[by]);
+	move(1, 0);
+	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
+		if (m.protocol[p].samples)
+			printw("%s %s   ", slmpm_protocol_name(p),
+			       word_time(latency, m.protocol[p].latency_ns));
+	attron(A_REVERSE);
+	mvprintw(2, 0, "%7s %-12s %-24s %-4s %-6s %6s  %-16s %-16s %8s %7s %7s %7s %7s", "PID",
+		 "PROGRAM", "PEER", "LINK", "STATE", "QUEUE", "RING OUT", "RING IN", "ECHO",
+		 "OUT/s", "IN/s", "OUTB/s", "INB/s");
+	attroff(A_REVERSE);
+}
+
+static void draw(const struct gathered *g, enum sort by, double interval)
+{
+	int lines = LINES - 3;
+
+	erase();
+	put_head(g, by, interval);
+	for (size_t i = 0; i < g->count && (int)i < lines; i++)
+		put_link(3 + (int)i, &g->links[i]);
+	refresh();
+}
+
+/* What KEY wants: a sort, or the end. */
+static void take_key(int key, enum sort *by)
+{
+	switch (key) {
+	case 'q':
+	case 'Q': ended = 1; break;
+	case 'p': *by = SORT_PID; break;
+	case 'u': *by = SORT_QUEUE; break;
+	case 'r': *by = SORT_RING; break;
+	case 'l': *by = SORT_LATENCY; break;
+	case 'm': *by = SORT_RATE; break;
+	case 'b': *by = SORT_BYTES; break;
+	default: break;
+	}
+}
+
+/* 0; 1: the one process that was asked for shows nothing any more. */
+static int round_of(int pid, bool all, enum sort *by, double interval)
+{
+	struct gathered g = {.all = all};
+	int rc = 0;
+
+	if (pid)
+		rc = gather_process(&g, pid);
+	else
+		gather_all(&g);
+	gather_sort(&g, *by);
+	if (rc == 0)
+		draw(&g, *by, interval);
+	gather_drop(&g);
+	if (rc == 0)
+		take_key(getch(), by);
+	return rc < 0;
+}
+
+static bool open_screen(double interval)
+{
+	struct sigaction act = {.sa_handler = end};
+	SCREEN *screen = newterm(NULL, stdout, stdin);
+
+	if (!screen)
+		return false;
+	(void)sigaction(SIGINT, &act, NULL);
+	(void)sigaction(SIGTERM, &act, NULL);
+	(void)sigaction(SIGHUP, &act, NULL);
+	cbreak();
+	noecho();
+	curs_set(0);
+	timeout((int)(interval * 1000));
+	return true;
+}
+
+int screen_run(int pid, bool all, enum sort by, double interval, unsigned rounds)
+{
+	int rc = 0;
+
+	if (!isatty(STDOUT_FILENO)) {
+		fprintf(stderr, "slmpm_stat: --watch wants a terminal\n");
+		return 1;
+	}
+	if (!open_screen(interval)) {
+		fprintf(stderr, "slmpm_stat: the terminal is not known (TERM=%s)\n",
+			getenv("TERM") ? getenv("TERM") : "");
+		return 1;
+	}
+	for (unsigned i = 0; !ended && rc == 0 && (!rounds || i < rounds); i++)
+		rc = round_of(pid, all, &by, interval);
+	endwin();
+	return rc ? slmpm_perror("slmpm_stat") : 0;
+}

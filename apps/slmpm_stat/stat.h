@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* slmpm_stat: links of running processes, gathered and then shown in one form or another. */
+#ifndef APPS_SLMPM_STAT_H
+#define APPS_SLMPM_STAT_H
+
+#include <slmpm.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+enum sort { SORT_PID, SORT_QUEUE, SORT_RING, SORT_LATENCY, SORT_RATE, SORT_BYTES };
+
+struct link { /* of one process, as it showed it */
+	int pid;
+	uid_t uid;
+	char program[32]; /* printable */
+	struct slmpm_monitor m;
+	double age; /* seconds since its figures were taken */
+};
+
+struct gathered {
+	struct link *links;
+	size_t count, room;
+	int processes; /* that show links */
+	bool all;      /* ended links, too */
+};
+
+/* ---- gather.c ---- */
+
+/* The links of process PID: 0, or what slmpm_monitors_open said. */
+int gather_process(struct gathered *g, int pid);
+/* Those of every process that may be looked at. */
+void gather_all(struct gathered *g);
+void gather_sort(struct gathered *g, enum sort by);
+void gather_drop(struct gathered *g);
+
+/* ---- means.c: over several links ---- */
+
+struct mean {
+	double latency_ns;
+	uint64_t samples;
+};
+
+struct means {
+	int processes, links;
+	uint64_t queue_depth;
+	double out_permille, in_permille, echo_ns;
+	struct mean protocol[SLMPM_PROTOCOLS];
+	struct {
+		char name[16];
+		uint64_t requests, bytes;
+	} fabric[8];
+	int fabrics;
+};
+
+void means_of(const struct gathered *g, struct means *m);
+
+/* ---- forms ---- */
+
+void text_print(const struct gathered *g, bool detailed);
+/* 0; 1: it could not be written. */
+int json_print(const struct gathered *g);
+void prometheus_print(const struct gathered *g);
+/* Until `q`, or a signal. PID 0: all. */
+int screen_run(int pid, bool all, enum sort by, double interval, unsigned rounds);
+
+/* ---- words.c ---- */
+
+const char *word_state(uint32_t state);
+/* 1234567 as "1.23M"; nanoseconds as "1.23 us". */
+const char *word_amount(char text[16], double amount);
+const char *word_time(char text[16], double ns);
+/* Thousandths of a ring, now. */
+unsigned word_permille(uint64_t part, uint64_t all);
+/* "64", "256", "1k", ... ">4m". */
+const char *word_class(int size_class);
+
+#endif

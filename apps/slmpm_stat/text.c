@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The plain form: a line a link, a block of timings where that is asked for, what they come to. */
+#include "apps/slmpm_stat/stat.h"
+
+#include <inttypes.h>
+
+static void print_link(const struct link *l)
+{
+	char sent[16], received[16], bytes_out[16], bytes_in[16], echo[16];
+	const struct slmpm_monitor *m = &l->m;
+
+	printf("%7d %-15.15s %-26.26s %-5.5s %-10s %6" PRIu64 " %5.1f %5.1f %8s %7s %7s %7s %7s\n",
+	       l->pid, l->program, m->name, m->link, word_state(m->state), m->queue_depth,
+	       word_permille(m->out_unread, m->out_segments) / 10.0,
+	       word_permille(m->in_unread, m->in_segments) / 10.0, word_time(echo, m->echo_ns),
+	       word_amount(sent, (double)m->sent_rate),
+	       word_amount(received, (double)m->received_rate),
+	       word_amount(bytes_out, (double)m->sent_byte_rate),
+	       word_amount(bytes_in, (double)m->received_byte_rate));
+}
+
+static void print_timing(int p, int s, int w, const struct slmpm_timing *t)
+{
+	char samples[16], busy[16], latency[16], least[16];
+
+	if (!t->samples)
+		return;
+	printf("        %-8s %5s %-6s %8s samples  call %8s  latency %8s  least %8s  %8.3g GB/s\n",
+	       slmpm_protocol_name(p), word_class(s), w == SLMPM_WARM ? "warm" : "fresh",
+	       word_amount(samples, (double)t->samples),
+	       word_time(busy, (double)t->busy_ns / (double)t->samples),
+	       word_time(latency, t->latency_ns), word_time(least, t->latency_least_ns),
+	       t->busy_ns ? (double)t->bytes / (double)t->busy_ns : 0);
+}
+
+static void print_more(const struct slmpm_monitor *m)
+{
+	printf("        sent %" PRIu64 " messages, %" PRIu64 " bytes; received %" PRIu64
+	       ", %" PRIu64 "\n",
+	       m->sent_messages, m->sent_bytes, m->received_messages, m->received_bytes);
+	for (int p = 0; p < SLMPM_PROTOCOLS; p++) {
+		if (m->requests[p])
+			printf("        by %-8s %" PRIu64 " requests, %" PRIu64 " bytes\n",
+			       slmpm_protocol_name(p), m->requests[p], m->request_bytes[p]);
+		for (int r = 0; r < SLMPM_REASONS; r++)
+			if (m->reasons[p][r])
+				printf("        by %-8s %" PRIu64 " chosen: %s\n",
+				       slmpm_protocol_name(p), m->reasons[p][r],
+				       slmpm_reason_name(r));
+	}
+	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
+		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++)
+			for (int w = 0; w < SLMPM_WARMTH; w++)
+				print_timing(p, s, w, &m->timing[p][s][w]);
+}
+
+static void print_means(const struct gathered *g)
+{
+	char text[16], bytes[16];
+	struct means m;
+
+	means_of(g, &m);
+	printf("%d processes, %d links: %" PRIu64
+	       " requests queued, rings out %.1f %%, in %.1f %%, "
+	       "echo %s\n",
+	       m.processes, m.links, m.queue_depth, m.out_permille / 10, m.in_permille / 10,
+	       word_time(text, m.echo_ns));
+	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
+		if (m.protocol[p].samples)
+			printf("  by %-8s latency %s\n", slmpm_protocol_name(p),
+			       word_time(text, m.protocol[p].latency_ns));
+	for (int f = 0; f < m.fabrics; f++)
+		printf("  over %-6s %s requests, %s bytes\n", m.fabric[f].name,
+		       word_amount(text, (double)m.fabric[f].requests),
+		       word_amount(bytes, (double)m.fabric[f].bytes));
+}
+
+void text_print(const struct gathered *g, bool detailed)
+{
+	printf("%7s %-15s %-26s %-5s %-10s %6s %5s %5s %8s %7s %7s %7s %7s\n", "PID", "PROGRAM",
+	       "PEER", "LINK", "STATE", "QUEUE", "OUT%", "IN%", "ECHO", "OUT/s", "IN/s", "OUTB/s",
+	       "INB/s");
+	for (size_t i = 0; i < g->count; i++) {
+		print_link(&g->links[i]);
+		if (detailed)
+			print_more(&g->links[i].m);
+	}
+	print_means(g);
+}

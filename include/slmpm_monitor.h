@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The monitor: how full a link's queue and rings are, how long things take on it and by which
+ * protocol, for the program itself and, read-only, for others of the same user. A part of <slmpm.h>.
+ *
+ * What is counted is always current; what is measured is sampled, so that no call of the short ways
+ * reads a clock. Other processes see figures that are brought up to date each 10 ms or so while the
+ * process calls into the library, and before it sleeps.
+ */
+#ifndef SLMPM_API_MONITOR_H
+#define SLMPM_API_MONITOR_H
+
+#include <slmpm_mode.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- What a link carries -------------------------------------------------------------------- */
+
+/* Classes of sizes: up to 64 bytes, 256, 1 Ki, 4 Ki, 16 Ki, 64 Ki, 256 Ki, 1 Mi, 4 Mi, all beyond. */
+#define SLMPM_SIZE_CLASSES 10
+
+__attribute__((unused)) static inline int slmpm_size_class(uint64_t bytes)
+{
+	int size_class = 0;
+
+	while (size_class < SLMPM_SIZE_CLASSES - 1 && bytes > UINT64_C(64) << 2 * size_class)
+		size_class++;
+	return size_class;
+}
+
+/* Was the memory here the same as in the sample of that class before, and so in the caches? */
+#define SLMPM_FRESH  0
+#define SLMPM_WARM   1
+#define SLMPM_WARMTH 2
+
+struct slmpm_timing { /* of the samples of one protocol, size class and warmth */
+	uint64_t samples;
+	uint64_t bytes;   /* of all samples */
+	uint64_t busy_ns; /* that they took the caller: bytes / busy_ns is the throughput in GB/s */
+	uint32_t latency_ns; /* until the peer had it: recent mean, an eighth of it the last; 0: not
+			      * measured */
+	uint32_t latency_least_ns;
+};
+
+struct slmpm_monitor { /* one link; fields beyond .size count as zero */
+	uint32_t size;
+	uint32_t state; /* enum slmpm_peer_state */
+	int32_t pid;    /* the peer's; 0 over the network */
+	uint32_t element;
+	uint32_t context;   /* number of the context in its process */
+	uint32_t instances; /* of the job, as far as known; 1: this process alone */
+	uint64_t taken_ns;  /* CLOCK_MONOTONIC: when the figures were taken, and the link came up */
+	uint64_t since_ns;
+	char link[16]; /* the fabric */
+	char name[64]; /* of the peer, for messages */
+
+	/* Queues, in requests: not yet accepted by the link; begun, and waiting for the peer's receive;
+	 * one-sided ones under way, the engine's among them. */
+	uint64_t queue_depth, awaiting, one_sided;
+	/* Rings, in segments: written and, as far as known, not read yet, of all. */
+	uint64_t out_unread, out_segments, in_unread, in_segments;
+	/* The same in thousandths: the recent mean over some looks. */
+	uint32_t out_permille, in_permille;
+	/* Half of what a packet to the peer and back takes, the peer's attention included. */
+	uint64_t echoes;
+	uint32_t echo_ns, echo_least_ns; /* recent mean, least */
+
+	/* Totals since the link came up; and per second, of late. */
+	uint64_t sent_messages, sent_bytes, received_messages, received_bytes;
+	uint64_t sent_rate, sent_byte_rate, received_rate, received_byte_rate;
+	uint64_t requests[SLMPM_PROTOCOLS], request_bytes[SLMPM_PROTOCOLS];
+	/* And why they took that protocol. */
+	uint64_t reasons[SLMPM_PROTOCOLS][SLMPM_REASONS];
+
+	struct slmpm_timing timing[SLMPM_PROTOCOLS][SLMPM_SIZE_CLASSES][SLMPM_WARMTH];
+};
+
+/* PEER's link now: as much of *MONITOR as SIZE allows. Publishes nothing, does not block. */
+SLMPM_API int slmpm_monitor(slmpm_peer peer, struct slmpm_monitor *monitor, size_t size);
+/* "smt", "rget", "put", "get", "request"; NULL for another number. */
+SLMPM_API const char *slmpm_protocol_name(int protocol);
+
+/* ---- From outside --------------------------------------------------------------------------- */
+
+struct slmpm_monitors; /* another process's links, as it shows them */
+
+/* Those of process PID, of any context. ENOENT: there is no such process, or it shows none; EACCES:
+ * it is another user's; EVERSION: its library shows them otherwise. To be opened again for contexts
+ * that came later. Nothing that PID does to them harms the reader. */
+SLMPM_API int slmpm_monitors_open(int pid, struct slmpm_monitors **monitors);
+/* Link I from 0, ended ones included: 1 and *MONITOR; 0: that place is free; ENOENT behind the last;
+ * EAGAIN: it changed all the time. */
+SLMPM_API int slmpm_monitors_read(struct slmpm_monitors *monitors, int i,
+				  struct slmpm_monitor *monitor, size_t size);
+/* What was read stays readable; the process may have ended. NULL is nothing. */
+SLMPM_API void slmpm_monitors_close(struct slmpm_monitors *monitors);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

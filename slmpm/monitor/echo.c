@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Echoes: now and then a packet that the peer answers, behind all that was sent before. The time until
+ * then is what a message takes both ways, the rings' content and the peer's attention included. None
+ * goes where nothing was sent since the last: links that rest are left alone.
+ */
+#include "slmpm/link.h"
+#include "slmpm/message/arrival.h"
+#include "slmpm/monitor/monitor.h"
+
+#define GIVEN_UP 10 /* periods after which an answer is not waited for any more */
+
+void echo_agreed(struct endpoint *ep)
+{
+	if (!ep->monitor)
+		return;
+	ep->monitor->echo.agreed = true;
+	ep->monitor->echo.asked = wait_now();
+}
+
+/* What the link has carried since it came up. */
+static uint64_t traffic(const struct slmpm_stats *s)
+{
+	return s->sent_messages + s->received_messages + s->puts + s->gets + s->atomics;
+}
+
+static bool is_due(const struct endpoint *ep, uint64_t ns)
+{
+	const struct monitor *m = ep->monitor;
+	uint64_t period = (uint64_t)config_get()->monitor_ms * 1000000;
+
+	if (!m->echo.agreed || !period || ep->state != SLMPM_PEER_UP || ep->closing ||
+	    ns - m->echo.asked < period || traffic(ep->stats) == m->echo.traffic)
+		return false;
+	return list_empty(&ep->owed) && (!m->echo.began || ns - m->echo.asked >= GIVEN_UP * period);
+}
+
+void echo_look(struct endpoint *ep, uint64_t ns)
+{
+	struct monitor *m = ep->monitor;
+
+	if (!is_due(ep, ns) || ep->ctx->handling)
+		return;
+	m->echo.id++;
+	m->echo.asked = ns;
+	m->echo.traffic = traffic(ep->stats);
+	m->echo.began = wait_ticks();
+	link_control(ep, WIRE_ECHO, m->echo.id, 0, NULL, 0);
+}
+
+/* Who asks and does not read gets one answer. */
+void echo_asked(struct endpoint *ep, const struct head *h)
+{
+	if (h->damaged)
+		return;
+	if (PEER_FAULT(h->length || h->flags & ~WIRE_FLAG_CHECK))
+		arrival_violates(ep, "echo");
+	else if (!link_owed(ep, WIRE_ECHO_ANSWER))
+		link_control(ep, WIRE_ECHO_ANSWER, h->seq, 0, NULL, 0);
+}
+
+void echo_answered(struct endpoint *ep, const struct head *h)
+{
+	struct monitor *m = ep->monitor;
+	uint64_t took;
+
+	if (h->damaged)
+		return;
+	if (PEER_FAULT(!m || !h->seq || h->seq > m->echo.id || h->length ||
+		       h->flags & ~WIRE_FLAG_CHECK)) {
+		arrival_violates(ep, "echo");
+		return;
+	}
+	if (h->seq != m->echo.id || !m->echo.began)
+		return;
+	took = wait_ticks() - m->echo.began;
+	m->echo.began = 0;
+	m->echo.count++;
+	m->echo.mean = m->echo.mean ? (7 * m->echo.mean + took) / 8 : took;
+	m->echo.least = !m->echo.least || took < m->echo.least ? took : m->echo.least;
+}

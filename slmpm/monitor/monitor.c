@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is measured on a link, and looks at it (monitor.h). */
+#include "slmpm/monitor/monitor.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/error.h"
+#include "slmpm/link.h"
+#include "slmpm/memory/rma.h"
+
+#define SHARE           16                  /* links in a look */
+#define COUNTED         1000                /* of what is nowhere counted: a walk bounded */
+#define WINDOW          UINT64_C(100000000) /* ns, at least, that a rate is taken over */
+#define PERMILLE(share) ((uint32_t)(((uint64_t)(share)*1000 + 32768) >> 16))
+
+void monitor_new(struct endpoint *ep)
+{
+	ep->monitor = calloc(1, sizeof(*ep->monitor));
+	if (!ep->monitor)
+		return;
+	ep->monitor->since = ep->monitor->flow.ns = wait_now();
+	monitor_page_assign(ep);
+}
+
+void monitor_free(struct endpoint *ep)
+{
+	if (!ep->monitor)
+		return;
+	monitor_publish(ep);
+	monitor_page_release(ep);
+	free(ep->monitor);
+	ep->monitor = NULL;
+}
+
+/* ---- the clock -------------------------------------------------------------------------------- */
+
+/* Ticks have a rate that shows between two looks at both clocks. */
+static struct {
+	pthread_once_t once;
+	uint64_t ticks, ns;
+} start = {.once = PTHREAD_ONCE_INIT};
+
+static void start_clocks(void)
+{
+	start.ns = wait_now();
+	start.ticks = wait_ticks();
+}
+
+/* Nanoseconds of a tick; at the very start rather wrong than never. */
+static double tick(void)
+{
+	uint64_t ns, ticks;
+
+	pthread_once(&start.once, start_clocks);
+	ns = wait_now() - start.ns;
+	ticks = wait_ticks() - start.ticks;
+	return ticks ? (double)ns / (double)ticks : 1;
+}
+
+/* ---- samples ---------------------------------------------------------------------------------- */
+
+void monitor_requested(struct request *r)
+{
+	struct monitor *m = r->ep->monitor;
+
+	if (!m || !r->rma.remote || r->rma.stored || r->kind == REQUEST_ATOMIC)
+		return;
+	r->began = wait_ticks();
+	if (r->rma.engine)
+		return;
+	*(r->kind == REQUEST_PUT ? &m->puts : &m->gets) += 1;
+	*(r->kind == REQUEST_PUT ? &m->put_bytes : &m->get_bytes) += r->length;
+}
+
+void monitor_finished(struct request *r, int status)
+{
+	uint64_t took = r->began ? wait_ticks() - r->began : 0;
+	int protocol = r->kind < REQUEST_PUT  ? SLMPM_BY_SMT :
+		       !r->rma.engine         ? SLMPM_BY_REQUEST :
+		       r->kind == REQUEST_PUT ? SLMPM_BY_PUT :
+						SLMPM_BY_GET;
+
+	r->began = 0;
+	if (took && status == 0)
+		monitor_timed(r->ep, protocol, r->length, r->piece_count ? r->pieces->base : NULL,
+			      took, protocol == SLMPM_BY_SMT ? 0 : took);
+}
+
+/* A mean of which an eighth is the last one. */
+static uint64_t mean_with(uint64_t mean, uint64_t value)
+{
+	if (!mean)
+		return value;
+	return value > mean ? mean + (value - mean) / 8 : mean - (mean - value) / 8;
+}
+
+void monitor_timed(struct endpoint *ep, int protocol, uint64_t length, const void *memory,
+		   uint64_t busy, uint64_t latency)
+{
+	struct monitor *m = ep->monitor;
+	int size_class = slmpm_size_class(length);
+	struct monitor_cell *c;
+
+	if (!m)
+		return;
+	c = &m->cells[protocol][size_class]
+		     [m->last[protocol][size_class] == memory ? SLMPM_WARM : SLMPM_FRESH];
+	m->last[protocol][size_class] = memory;
+	c->samples++;
+	c->bytes += length;
+	c->busy += busy;
+	if (!latency)
+		return;
+	c->latency = mean_with(c->latency, latency);
+	c->least = !c->least || latency < c->least ? latency : c->least;
+}
+
+/* ---- looks ------------------------------------------------------------------------------------ */
+
+static uint32_t share_of(uint64_t part, uint64_t all)
+{
+	if (part > all)
+		part = all;
+	return all ? (uint32_t)((part << 16) / all) : 0;
+}
+
+static uint64_t rate(uint64_t now, uint64_t before, uint64_t ns)
+{
+	/* Totals go back where what was sent is taken back. */
+	return now > before ? (uint64_t)((double)(now - before) * 1e9 / (double)ns) : 0;
+}
+
+static void look_at_flow(struct monitor *m, const struct slmpm_stats *s, uint64_t ns)
+{
+	uint64_t took = ns - m->flow.ns;
+
+	if (took < WINDOW)
+		return;
+	m->flow.sent_rate = rate(s->sent_messages, m->flow.sent, took);
+	m->flow.sent_byte_rate = rate(s->sent_bytes, m->flow.sent_bytes, took);
+	m->flow.received_rate = rate(s->received_messages, m->flow.received, took);
+	m->flow.received_byte_rate = rate(s->received_bytes, m->flow.received_bytes, took);
+	m->flow.ns = ns;
+	m->flow.sent = s->sent_messages;
+	m->flow.sent_bytes = s->sent_bytes;
+	m->flow.received = s->received_messages;
+	m->flow.received_bytes = s->received_bytes;
+}
+
+static void look_at(struct endpoint *ep, uint64_t ns)
+{
+	struct monitor *m = ep->monitor;
+	const struct fabric_counts *c = &ep->link.port->counts;
+
+	link_count(ep);
+	m->out_share =
+		(7 * m->out_share + share_of(c->produced - c->consumed_seen, c->out_segments)) / 8;
+	m->in_share =
+		(7 * m->in_share + share_of(c->in_produced_seen - c->consumed, c->in_segments)) / 8;
+	look_at_flow(m, ep->stats, ns);
+	echo_look(ep, ns);
+	monitor_publish(ep);
+}
+
+static uint64_t traffic(const struct context *ctx)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < ctx->count; i++)
+		sum += ctx->endpoints[i]->stats->sent_packets +
+		       ctx->endpoints[i]->stats->received_packets;
+	return sum;
+}
+
+bool monitor_is_shown(const struct context *ctx)
+{
+	return !config_get()->monitor_ms || traffic(ctx) == ctx->monitor.traffic;
+}
+
+void monitor_ended(struct endpoint *ep)
+{
+	if (ep->monitor)
+		monitor_publish(ep);
+}
+
+void monitor_look(struct context *ctx, uint64_t ticks)
+{
+	uint32_t n = ctx->count < SHARE ? ctx->count : SHARE;
+	uint64_t ns;
+
+	ctx->monitor.looked = ticks;
+	if (!config_get()->monitor_ms)
+		return;
+	ns = wait_now();
+	ctx->monitor.traffic = traffic(ctx);
+	for (uint32_t i = 0; i < n; i++) {
+		struct endpoint *ep = ctx->endpoints[ctx->monitor.next++ % ctx->count];
+
+		if (ep->monitor)
+			look_at(ep, ns);
+	}
+}
+
+/* ---- figures ---------------------------------------------------------------------------------- */
+
+static uint32_t short_ns(uint64_t ticks, double ns_of_tick)
+{
+	double ns = (double)ticks * ns_of_tick;
+
+	return ns < UINT32_MAX ? (uint32_t)(ns + 0.5) : UINT32_MAX;
+}
+
+static void take_timing(const struct monitor_cell *c, struct slmpm_timing *t, double ns_of_tick)
+{
+	t->samples = c->samples;
+	t->bytes = c->bytes;
+	t->busy_ns = (uint64_t)((double)c->busy * ns_of_tick);
+	t->latency_ns = short_ns(c->latency, ns_of_tick);
+	t->latency_least_ns = short_ns(c->least, ns_of_tick);
+}
+
+static void take_totals(const struct endpoint *ep, struct slmpm_monitor *out)
+{
+	const struct slmpm_stats *s = ep->stats;
+	const struct monitor *m = ep->monitor;
+	out->sent_messages = s->sent_messages;
+	out->sent_bytes = s->sent_bytes;
+	out->received_messages = s->received_messages;
+	out->received_bytes = s->received_bytes;
+	out->requests[SLMPM_BY_SMT] = s->sent_messages - s->rget_messages;
+	out->request_bytes[SLMPM_BY_SMT] = s->sent_bytes - s->rget_bytes - s->push_bytes;
+	out->requests[SLMPM_BY_RGET] = s->rget_messages;
+	out->request_bytes[SLMPM_BY_RGET] = s->rget_bytes + s->push_bytes;
+	out->requests[SLMPM_BY_PUT] = s->puts - m->puts;
+	out->request_bytes[SLMPM_BY_PUT] = s->put_bytes - m->put_bytes;
+	out->requests[SLMPM_BY_GET] = s->gets - m->gets;
+	out->request_bytes[SLMPM_BY_GET] = s->get_bytes - m->get_bytes;
+	out->requests[SLMPM_BY_REQUEST] = m->puts + m->gets;
+	out->request_bytes[SLMPM_BY_REQUEST] = m->put_bytes + m->get_bytes;
+}
+
+static void take_rings(const struct endpoint *ep, struct slmpm_monitor *out)
+{
+	const struct fabric_counts *c = &ep->link.port->counts;
+
+	out->out_unread = c->produced - c->consumed_seen;
+	out->out_segments = c->out_segments;
+	out->in_unread = c->in_produced_seen - c->consumed;
+	out->in_segments = c->in_segments;
+	out->out_permille = PERMILLE(ep->monitor->out_share);
+	out->in_permille = PERMILLE(ep->monitor->in_share);
+}
+
+static uint64_t length_of(const struct list *list)
+{
+	uint64_t n = 0;
+
+	for (const struct list *at = list->next; at != list && n < COUNTED; at = at->next)
+		n++;
+	return n;
+}
+
+void monitor_take(struct endpoint *ep, struct slmpm_monitor *out)
+{
+	const struct monitor *m = ep->monitor;
+	double ns_of_tick = tick();
+
+	memset(out, 0, sizeof(*out));
+	out->size = sizeof(*out);
+	out->state = ep->state;
+	out->pid = ep->pid;
+	out->element = ep->element;
+	out->context = ep->ctx->handle.index;
+	out->instances = 1;
+	out->taken_ns = wait_now();
+	snprintf(out->link, sizeof(out->link), "%s", ep->link.fabric->name);
+	snprintf(out->name, sizeof(out->name), "%s", ep->name);
+	if (!m)
+		return;
+	out->since_ns = m->since;
+	out->queue_depth = ep->link.depth;
+	out->awaiting = length_of(&ep->announced);
+	out->one_sided = length_of(&ep->rma->live);
+	take_rings(ep, out);
+	out->echoes = m->echo.count;
+	out->echo_ns = short_ns(m->echo.mean, ns_of_tick / 2);
+	out->echo_least_ns = short_ns(m->echo.least, ns_of_tick / 2);
+	out->sent_rate = m->flow.sent_rate;
+	out->sent_byte_rate = m->flow.sent_byte_rate;
+	out->received_rate = m->flow.received_rate;
+	out->received_byte_rate = m->flow.received_byte_rate;
+	take_totals(ep, out);
+	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
+		for (int r = 0; r < SLMPM_REASONS; r++)
+			out->reasons[p][r] = ep->modes.by[p][r];
+	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
+		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++)
+			for (int w = 0; w < SLMPM_WARMTH; w++)
+				take_timing(&m->cells[p][s][w], &out->timing[p][s][w], ns_of_tick);
+}
+
+int slmpm_monitor(slmpm_peer peer, struct slmpm_monitor *monitor, size_t size)
+{
+	struct endpoint *ep = endpoint_get(peer);
+	struct slmpm_monitor now;
+
+	if (!ep)
+		return endpoint_bad_handle(peer);
+	if (!monitor || size < sizeof(monitor->size))
+		return error_set(SLMPM_EINVAL, "slmpm_monitor: nowhere to write");
+	if (!endpoint_lock(ep, peer))
+		return endpoint_bad_handle(peer);
+	link_count(ep);
+	monitor_take(ep, &now);
+	now.size = (uint32_t)(size < sizeof(now) ? size : sizeof(now));
+	memcpy(monitor, &now, now.size);
+	context_unlock(ep->ctx);
+	return 0;
+}
+
+const char *slmpm_protocol_name(int protocol)
+{
+	static const char *const names[SLMPM_PROTOCOLS] = {"smt", "rget", "put", "get", "request"};
+
+	return protocol >= 0 && protocol < SLMPM_PROTOCOLS ? names[protocol] : NULL;
+}

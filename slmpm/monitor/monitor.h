@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The monitor: what is measured on a link, and the page that shows it to others. Nothing of it lies
+ * on a short way: samples are taken where a message goes the long way anyway, and looks at the links
+ * where a call comes by that is no single message's (monitor_tick).
+ */
+#ifndef SLMPM_MONITOR_H
+#define SLMPM_MONITOR_H
+
+#include <slmpm.h>
+
+#include "slmpm/endpoint.h"
+#include "slmpm/request.h"
+#include "slmpm/wait.h"
+
+#define MONITOR_TICKS UINT64_C(20000000) /* of wait_ticks, between looks: 4 to 20 ms */
+
+/* From so many bytes on each request is measured, where it is one anyway. */
+#define MONITOR_LONG 16384
+
+struct head;
+struct monitor_entry;
+
+struct monitor_cell { /* of one protocol, size class and warmth, in ticks */
+	uint64_t samples, bytes, busy;
+	uint64_t latency, least; /* recent mean, least; 0: not measured */
+};
+
+struct monitor { /* of an endpoint */
+	uint64_t since;
+	struct monitor_cell cells[SLMPM_PROTOCOLS][SLMPM_SIZE_CLASSES][SLMPM_WARMTH];
+	const void *last[SLMPM_PROTOCOLS][SLMPM_SIZE_CLASSES]; /* memory of the sample before */
+	uint64_t puts, put_bytes, gets, get_bytes;             /* by SLMPM_BY_REQUEST */
+	uint32_t out_share, in_share; /* of the rings, in 2^-16: recent means */
+	struct {
+		uint64_t ns, sent, sent_bytes, received, received_bytes; /* at the last look */
+		uint64_t sent_rate, sent_byte_rate, received_rate, received_byte_rate;
+	} flow;
+	struct {
+		bool agreed;      /* the peer answers */
+		uint64_t id;      /* of the last one sent */
+		uint64_t asked;   /* in ns; and in ticks: */
+		uint64_t began;   /* 0: none is out */
+		uint64_t traffic; /* messages and one-sided operations when it was sent */
+		uint64_t count, mean, least;
+	} echo;
+	struct monitor_entry *entry; /* in a page; or NULL */
+};
+
+/* Without memory for it the endpoint goes unwatched. */
+void monitor_new(struct endpoint *ep);
+/* Its last figures stay where they are, as long as there is room. */
+void monitor_free(struct endpoint *ep);
+/* The context's pages. Without memory for one nothing is shown to others. */
+void monitor_open(struct context *ctx);
+void monitor_shut(struct context *ctx);
+void monitor_forked(struct context *ctx);
+
+/* A look at the links, if one is due. Not while a request is half posted. */
+COLD void monitor_look(struct context *ctx, uint64_t ticks);
+static inline void monitor_tick(struct context *ctx)
+{
+	uint64_t ticks = wait_ticks();
+
+	if (UNLIKELY(ticks - ctx->monitor.looked >= MONITOR_TICKS))
+		monitor_look(ctx, ticks);
+}
+
+/* The same, sooner: others are to see how things are before this context rests. */
+static inline void monitor_tick_often(struct context *ctx)
+{
+	uint64_t ticks = wait_ticks();
+
+	if (ticks - ctx->monitor.looked >= MONITOR_TICKS / 16)
+		monitor_look(ctx, ticks);
+}
+/* Has nothing gone over its links since? */
+bool monitor_is_shown(const struct context *ctx);
+/* An endpoint has: shows that, whatever the time. */
+void monitor_ended(struct endpoint *ep);
+
+/* LENGTH bytes from or into MEMORY have taken the caller BUSY ticks, and LATENCY until the peer had
+ * them (0: that is not known). */
+void monitor_timed(struct endpoint *ep, int protocol, uint64_t length, const void *memory,
+		   uint64_t busy, uint64_t latency);
+/* R, one-sided, is to go by requests or the engine; and has ended. */
+void monitor_requested(struct request *r);
+void monitor_finished(struct request *r, int status);
+/* The figures as they are now. */
+void monitor_take(struct endpoint *ep, struct slmpm_monitor *m);
+
+/* ---- pages (monitor_page.c) -------------------------------------------------------------------------- */
+
+void monitor_page_assign(struct endpoint *ep);
+void monitor_page_release(struct endpoint *ep);
+/* Shows them. */
+void monitor_publish(struct endpoint *ep);
+
+/* ---- echoes (echo.c) -------------------------------------------------------------------------- */
+
+/* The peer answers: that has been agreed. */
+void echo_agreed(struct endpoint *ep);
+/* Sends one, if one is due. */
+void echo_look(struct endpoint *ep, uint64_t ns);
+void echo_asked(struct endpoint *ep, const struct head *h);
+void echo_answered(struct endpoint *ep, const struct head *h);
+
+#endif

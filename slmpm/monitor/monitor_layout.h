@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How a page of the monitor lies in memory: sealed, so that nobody but its owner writes, and read by
+ * whoever may look at the owner's /proc entry. Each entry has two places; `turn` says which of them is
+ * whole, so that a reader finds a whole one also when the owner ends, or stops, while it writes. Words
+ * are atomic; the fences are a sequence lock's.
+ */
+#ifndef SLMPM_MONITOR_LAYOUT_H
+#define SLMPM_MONITOR_LAYOUT_H
+
+#include <slmpm.h>
+#include <stdatomic.h>
+
+#define MONITOR_LABEL   "slmpm-monitor"
+#define MONITOR_MAGIC   UINT64_C(0x314e4d4d504d4c53) /* "SLMPMMN1" */
+#define MONITOR_VERSION 1
+#define MONITOR_ENTRIES 8  /* of a page */
+#define MONITOR_PAGES   32 /* of a process, that are looked at */
+
+struct monitor_page {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t pid;        /* of the owner, as itself sees it */
+	uint32_t entries;    /* that follow */
+	uint32_t entry_size; /* bytes */
+	uint32_t place_size; /* of each of its two places */
+	uint32_t known;      /* bytes of a struct slmpm_monitor, as the owner knows it */
+	uint64_t zero[4];
+};
+_Static_assert(sizeof(struct monitor_page) == 64, "page layout");
+
+struct monitor_entry {
+	_Atomic uint64_t turn; /* its lowest bit: the whole place; 0: never used */
+	uint64_t zero[7];      /* the two places follow */
+};
+_Static_assert(sizeof(struct monitor_entry) == 64, "page layout");
+_Static_assert(sizeof(struct slmpm_monitor) % 8 == 0, "page layout");
+
+/* Place N of E as words. */
+static inline _Atomic uint64_t *monitor_place(struct monitor_entry *e, uint64_t n,
+					      size_t place_size)
+{
+	return (_Atomic uint64_t *)(void *)((unsigned char *)(e + 1) + (n & 1) * place_size);
+}
+
+#endif

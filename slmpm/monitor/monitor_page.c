@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The pages in which a context shows its links to others (monitor_layout.h): the owner's side. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shm/mapping.h"
+#include "slmpm/monitor/monitor_layout.h"
+#include "slmpm/monitor/monitor.h"
+
+#define PLACE sizeof(struct slmpm_monitor)
+#define ENTRY (sizeof(struct monitor_entry) + 2 * PLACE)
+#define BYTES (sizeof(struct monitor_page) + MONITOR_ENTRIES * ENTRY)
+
+struct monitor_pages { /* of a context */
+	struct mapping page;
+	bool taken[MONITOR_ENTRIES];
+	bool stays;    /* also while nobody needs it */
+	uint32_t turn; /* which place of an ended link is given away next */
+	struct monitor_pages *next;
+};
+
+static struct monitor_entry *entry_of(const struct monitor_pages *p, uint32_t i)
+{
+	return (struct monitor_entry *)(void *)((unsigned char *)p->page.base +
+						sizeof(struct monitor_page) + i * ENTRY);
+}
+
+static struct monitor_pages *new_page(struct context *ctx)
+{
+	struct monitor_pages *p = calloc(1, sizeof(*p));
+	struct monitor_page *page;
+
+	if (!p || mapping_create(&p->page, MONITOR_LABEL, BYTES) < 0) {
+		free(p);
+		return NULL;
+	}
+	/* This mapping stays writable, no other can become so. */
+	(void)mapping_close_seals(&p->page);
+	page = p->page.base;
+	*page = (struct monitor_page){
+		.version = MONITOR_VERSION,
+		.pid = (uint32_t)getpid(),
+		.entries = MONITOR_ENTRIES,
+		.entry_size = ENTRY,
+		.place_size = PLACE,
+		.known = sizeof(struct slmpm_monitor),
+		.magic = MONITOR_MAGIC,
+	};
+	p->next = ctx->monitor.pages;
+	ctx->monitor.pages = p;
+	ctx->monitor.page_count++;
+	return p;
+}
+
+void monitor_open(struct context *ctx)
+{
+	struct monitor_pages *p = new_page(ctx);
+
+	if (p)
+		p->stays = true;
+}
+
+/* Pages that nobody needs. */
+static void drop_empty(struct context *ctx)
+{
+	for (struct monitor_pages **at = &ctx->monitor.pages; *at;) {
+		struct monitor_pages *p = *at;
+
+		if (p->stays || memchr(p->taken, true, sizeof(p->taken))) {
+			at = &p->next;
+			continue;
+		}
+		*at = p->next;
+		ctx->monitor.page_count--;
+		mapping_destroy(&p->page);
+		free(p);
+	}
+}
+
+static struct monitor_entry *take(struct monitor_pages *p, uint32_t i)
+{
+	p->taken[i] = true;
+	return entry_of(p, i);
+}
+
+/* One that was never used, or else, where ENDED, that of an ended link. */
+static struct monitor_entry *take_free(struct monitor_pages *p, bool ended)
+{
+	for (uint32_t n = 0; n < MONITOR_ENTRIES; n++) {
+		uint32_t i = (p->turn + n) % MONITOR_ENTRIES;
+
+		if (p->taken[i] ||
+		    (!ended && atomic_load_explicit(&entry_of(p, i)->turn, memory_order_relaxed)))
+			continue;
+		p->turn = ended ? i + 1 : p->turn;
+		return take(p, i);
+	}
+	return NULL;
+}
+
+void monitor_page_assign(struct endpoint *ep)
+{
+	struct context *ctx = ep->ctx;
+	struct monitor_entry *e = NULL;
+	struct monitor_pages *p;
+
+	for (int ended = 0; ended < 2 && !e; ended++)
+		for (p = ctx->monitor.pages; p && !e; p = p->next)
+			e = take_free(p, ended);
+	if (!e && ctx->monitor.page_count < MONITOR_PAGES && (p = new_page(ctx)))
+		e = take(p, 0);
+	ep->monitor->entry = e;
+	if (e)
+		monitor_publish(ep);
+}
+
+void monitor_page_release(struct endpoint *ep)
+{
+	const struct monitor_entry *e = ep->monitor->entry;
+
+	for (struct monitor_pages *p = ep->ctx->monitor.pages; p && e; p = p->next)
+		for (uint32_t i = 0; i < MONITOR_ENTRIES; i++)
+			if (entry_of(p, i) == e)
+				p->taken[i] = false;
+	ep->monitor->entry = NULL;
+	drop_empty(ep->ctx);
+}
+
+void monitor_publish(struct endpoint *ep)
+{
+	struct monitor_entry *e = ep->monitor->entry;
+	struct slmpm_monitor now;
+	_Atomic uint64_t *to;
+	uint64_t turn, word;
+
+	if (!e)
+		return;
+	monitor_take(ep, &now);
+	turn = atomic_load_explicit(&e->turn, memory_order_relaxed) + 1;
+	to = monitor_place(e, turn, PLACE);
+	/* Who sees a word of it sees that the other place is the whole one: it reads this in vain. */
+	atomic_thread_fence(memory_order_release);
+	for (size_t i = 0; i < sizeof(now) / 8; i++) {
+		memcpy(&word, (const unsigned char *)&now + 8 * i, 8);
+		atomic_store_explicit(&to[i], word, memory_order_relaxed);
+	}
+	atomic_store_explicit(&e->turn, turn, memory_order_release);
+}
+
+void monitor_shut(struct context *ctx)
+{
+	while (ctx->monitor.pages) {
+		struct monitor_pages *p = ctx->monitor.pages;
+
+		ctx->monitor.pages = p->next;
+		mapping_destroy(&p->page);
+		free(p);
+	}
+}
+
+void monitor_forked(struct context *ctx)
+{
+	for (struct monitor_pages *p = ctx->monitor.pages; p; p = p->next)
+		if (p->page.fd >= 0)
+			close(p->page.fd);
+}

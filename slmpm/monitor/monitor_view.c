@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Another process's pages, read-only (monitor_layout.h). Their owner may be hostile: it can neither cut them,
+ * for that they are sealed, nor have anything read outside of them, and texts end where they should.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "slmpm/error.h"
+#include "slmpm/monitor/monitor_layout.h"
+
+#define TRIES 64
+
+struct view {
+	struct monitor_page head; /* as it was when it was mapped */
+	unsigned char *base;
+	size_t size;
+};
+
+struct slmpm_monitors {
+	int pid, count;
+	struct view views[MONITOR_PAGES];
+};
+
+/* ---- finding them ----------------------------------------------------------------------------- */
+
+/* The process's number as itself sees it: another one inside of a container. */
+static uint32_t pid_inside(int pid)
+{
+	char path[64], line[256];
+	unsigned long inside = (unsigned long)pid;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		const char *last = strrchr(line, '\t');
+
+		if (!strncmp(line, "NSpid:", 6) && last)
+			inside = strtoul(last + 1, NULL, 10);
+	}
+	if (f)
+		fclose(f);
+	return (uint32_t)inside;
+}
+
+static bool is_sound(const struct view *v, uint32_t inside)
+{
+	const struct monitor_page *p = &v->head;
+
+	if (p->magic != MONITOR_MAGIC || p->version != MONITOR_VERSION || p->pid != inside)
+		return false;
+	return p->place_size % 8 == 0 && p->known <= p->place_size && p->known >= 64 &&
+	       p->place_size <= 1 << 20 && p->entry_size % 8 == 0 && p->entry_size <= 1 << 22 &&
+	       p->entry_size >= sizeof(struct monitor_entry) + 2 * (size_t)p->place_size &&
+	       p->entries <= (v->size - sizeof(*p)) / p->entry_size;
+}
+
+/* 1 mapped; 0: no page of PID's own; -SLMPM_EVERSION: but one. */
+static int map_page(struct view *v, int fd, uint32_t inside)
+{
+	struct stat st;
+	int seals = fcntl(fd, F_GET_SEALS);
+	void *base;
+
+	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) != 0 ||
+	    (size_t)st.st_size < sizeof(v->head))
+		return 0;
+	v->size = (size_t)st.st_size;
+	base = mmap(NULL, v->size, PROT_READ, MAP_SHARED, fd, 0);
+	if (base == MAP_FAILED)
+		return 0;
+	v->base = base;
+	memcpy(&v->head, base, sizeof(v->head));
+	if (is_sound(v, inside))
+		return 1;
+	munmap(base, v->size);
+	return v->head.magic == MONITOR_MAGIC && v->head.version != MONITOR_VERSION ?
+		       -SLMPM_EVERSION :
+		       0;
+}
+
+/* That of NAME among the descriptors in FOLDER, if it is a page; or -1. */
+static int open_page(const char *folder, const char *name)
+{
+	char path[384], target[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	n = readlink(path, target, sizeof(target) - 1);
+	if (n < 0)
+		return -1;
+	target[n] = 0;
+	if (strcmp(target, "/memfd:" MONITOR_LABEL " (deleted)") != 0)
+		return -1;
+	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+/* All of them: how many; or negative. */
+static int look_for_pages(struct slmpm_monitors *m, DIR *dir, const char *folder)
+{
+	uint32_t inside = pid_inside(m->pid);
+	const struct dirent *entry;
+	int rc = 0;
+
+	while (m->count < MONITOR_PAGES && (entry = readdir(dir))) {
+		int fd = open_page(folder, entry->d_name), mapped;
+
+		if (fd < 0)
+			continue;
+		mapped = map_page(&m->views[m->count], fd, inside);
+		close(fd);
+		if (mapped < 0)
+			rc = mapped;
+		else
+			m->count += mapped;
+	}
+	return m->count ? m->count : rc;
+}
+
+static int open_all(struct slmpm_monitors *m)
+{
+	char folder[64];
+	DIR *dir;
+	int rc;
+
+	snprintf(folder, sizeof(folder), "/proc/%d/fd", m->pid);
+	dir = opendir(folder);
+	if (!dir && errno == EACCES)
+		return error_set(SLMPM_EACCES, "process %d is another user's", m->pid);
+	if (!dir)
+		return error_set(SLMPM_ENOENT, "there is no process %d", m->pid);
+	rc = look_for_pages(m, dir, folder);
+	closedir(dir);
+	if (rc == 0)
+		return error_set(SLMPM_ENOENT, "process %d shows no links", m->pid);
+	if (rc < 0)
+		return error_set(SLMPM_EVERSION, "process %d: links as another version shows them",
+				 m->pid);
+	return 0;
+}
+
+int slmpm_monitors_open(int pid, struct slmpm_monitors **out)
+{
+	struct slmpm_monitors *m;
+	int rc;
+
+	if (!out || pid <= 0)
+		return error_set(SLMPM_EINVAL, "slmpm_monitors_open: process %d, result at %p", pid,
+				 (void *)out);
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return error_set(SLMPM_ENOMEM, "for the monitors of process %d", pid);
+	m->pid = pid;
+	rc = open_all(m);
+	if (rc < 0)
+		slmpm_monitors_close(m);
+	else
+		*out = m;
+	return rc;
+}
+
+void slmpm_monitors_close(struct slmpm_monitors *m)
+{
+	for (int i = 0; m && i < m->count; i++)
+		munmap(m->views[i].base, m->views[i].size);
+	free(m);
+}
+
+/* ---- reading them ----------------------------------------------------------------------------- */
+
+static struct monitor_entry *entry_at(struct slmpm_monitors *m, int i, const struct view **view)
+{
+	for (int k = 0; k < m->count && i >= 0; k++) {
+		const struct monitor_page *p = &m->views[k].head;
+
+		*view = &m->views[k];
+		if ((uint32_t)i < p->entries)
+			return (struct monitor_entry *)(void *)(m->views[k].base + sizeof(*p) +
+								(size_t)i * p->entry_size);
+		i -= (int)p->entries;
+	}
+	return NULL;
+}
+
+/* A whole place: 1; 0: never used; -EAGAIN: its owner was faster each time. */
+static int read_entry(struct monitor_entry *e, size_t place_size, void *to, size_t size)
+{
+	for (int i = 0; i < TRIES; i++) {
+		uint64_t turn = atomic_load_explicit(&e->turn, memory_order_acquire), word;
+		const _Atomic uint64_t *from = monitor_place(e, turn, place_size);
+
+		if (!turn)
+			return 0;
+		for (size_t at = 0; at < size; at += 8) {
+			word = atomic_load_explicit(&from[at / 8], memory_order_relaxed);
+			memcpy((unsigned char *)to + at, &word, 8);
+		}
+		atomic_thread_fence(memory_order_acquire);
+		if (atomic_load_explicit(&e->turn, memory_order_relaxed) == turn)
+			return 1;
+	}
+	return -EAGAIN;
+}
+
+/* One line of visible characters, whatever it was. */
+static void tame(char *text, size_t size)
+{
+	text[size - 1] = 0;
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			*text = '?';
+}
+
+int slmpm_monitors_read(struct slmpm_monitors *m, int i, struct slmpm_monitor *out, size_t size)
+{
+	struct slmpm_monitor all = {.size = 0};
+	const struct view *v = NULL;
+	struct monitor_entry *e;
+	size_t known;
+	int rc;
+
+	if (!m || !out || size < sizeof(out->size))
+		return error_set(SLMPM_EINVAL, "slmpm_monitors_read: nothing to read, or nowhere");
+	e = entry_at(m, i, &v);
+	if (!e)
+		return error_set(SLMPM_ENOENT, "process %d: link %d", m->pid, i);
+	known = v->head.known / 8 * 8;
+	rc = read_entry(e, v->head.place_size, &all, known < sizeof(all) ? known : sizeof(all));
+	if (rc < 0)
+		return error_set(SLMPM_EAGAIN, "process %d: link %d changes all the time", m->pid,
+				 i);
+	if (rc == 0)
+		return 0;
+	tame(all.link, sizeof(all.link));
+	tame(all.name, sizeof(all.name));
+	all.size = (uint32_t)(size < sizeof(all) ? size : sizeof(all));
+	memcpy(out, &all, all.size);
+	return 1;
+}
