@@ -290,6 +290,8 @@ static int begin(struct mirror *m, struct endpoint *ep, struct joining *j)
 					 ep->name);
 		return 1;
 	}
+	if (a && a->why) /* it has come to nothing meanwhile, which nobody has been told */
+		return 1;
 	rc = may_attach(m, ep, j);
 	if (rc <= 0)
 		return rc;
