@@ -61,6 +61,8 @@ enum fabric_op {
 enum fabric_flag {
 	FABRIC_MORE = 1,  /* another post follows at once: the wake-up may wait for it */
 	FABRIC_BUILT = 4, /* the payload was built in place, where reserve said */
+	/* FLUSH: -EAGAIN as long as the end of this process could take back what has left it. */
+	FABRIC_LAST = 8,
 };
 
 /* How the reader learns that a packet is complete (doc/architecture.md). */

@@ -139,7 +139,7 @@ static COLD void publish(struct tcp_link *l, enum ring_cause cause)
 		tcp_credit(l);
 }
 
-static COLD int flush(struct tcp_link *l)
+static COLD int flush(struct tcp_link *l, bool last)
 {
 	bool sent;
 
@@ -152,7 +152,7 @@ static COLD int flush(struct tcp_link *l)
 		return poisoned(l);
 	if (l->ended || l->out.failed)
 		return lost(l);
-	return sent ? 1 : -EAGAIN;
+	return sent && (!last || tcp_has_arrived(l->socket)) ? 1 : -EAGAIN;
 }
 
 static COLD int hold_back(struct tcp_outlet *o, uint32_t segments)
@@ -168,7 +168,7 @@ static COLD int hold_back(struct tcp_outlet *o, uint32_t segments)
 static COLD int post_other(struct tcp_link *l, const struct fabric_wr *wr)
 {
 	switch (wr->op) {
-	case FABRIC_FLUSH: return flush(l);
+	case FABRIC_FLUSH: return flush(l, wr->flags & FABRIC_LAST);
 	case FABRIC_HOLD_BACK: return hold_back(&l->out, wr->length);
 	case FABRIC_COUNT: refresh_counts(l); return 1;
 	case FABRIC_LAND: return tcp_land(l, wr->into);

@@ -279,8 +279,7 @@ void tcp_linger(struct tcp_domain *d, int s)
 	d->lingering[d->lingerers++].since = tcp_now();
 }
 
-/* The peer's machine has all of it: nothing that happens here takes it back. */
-static bool has_arrived(int s)
+bool tcp_has_arrived(int s)
 {
 	int left;
 
@@ -296,7 +295,7 @@ void tcp_linger_look(struct tcp_domain *d, bool last)
 		struct pollfd p = {.fd = s, .events = POLLIN};
 		bool done = drained(s) || now - d->lingering[i].since > LINGER_MS;
 
-		while (last && !done && !has_arrived(s) && tcp_now() < until) {
+		while (last && !done && !tcp_has_arrived(s) && tcp_now() < until) {
 			(void)poll(&p, 1, 10);
 			done = drained(s);
 		}

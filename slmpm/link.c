@@ -420,15 +420,25 @@ void link_count(struct endpoint *ep)
 		(void)ep->link.fabric->post(ep->link.port, &wr);
 }
 
+static bool flushed(struct endpoint *ep, uint16_t flags)
+{
+	struct fabric_wr wr = {.op = FABRIC_FLUSH, .flags = flags};
+	int rc = ep->state == SLMPM_PEER_UP ? ep->link.fabric->post(ep->link.port, &wr) : 1;
+
+	return rc >= 0 || failed(ep, rc) != -EAGAIN;
+}
+
 void link_flush(struct endpoint *ep)
 {
-	(void)link_flushed(ep);
+	(void)flushed(ep, 0);
 }
 
 bool link_flushed(struct endpoint *ep)
 {
-	struct fabric_wr wr = {.op = FABRIC_FLUSH};
-	int rc = ep->state == SLMPM_PEER_UP ? ep->link.fabric->post(ep->link.port, &wr) : 1;
+	return flushed(ep, 0);
+}
 
-	return rc >= 0 || failed(ep, rc) != -EAGAIN;
+bool link_has_arrived(struct endpoint *ep)
+{
+	return flushed(ep, FABRIC_LAST);
 }

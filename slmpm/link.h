@@ -84,6 +84,8 @@ void link_count(struct endpoint *ep);
 void link_flush(struct endpoint *ep);
 /* And did all that was posted leave this process? */
 bool link_flushed(struct endpoint *ep);
+/* And so far that this process may end? */
+bool link_has_arrived(struct endpoint *ep);
 /* Memory for LENGTH bytes of payload in the peer's ring, or NULL; and its packet. */
 void *link_reserve(struct endpoint *ep, uint32_t length);
 int link_post_built(struct endpoint *ep, const struct packet *p);

@@ -121,6 +121,19 @@ int progress_context(struct context *ctx)
 	return n;
 }
 
+int progress_read_ahead(struct context *ctx)
+{
+	int n = 0;
+
+	for (uint32_t i = 0; i < ctx->count && !ctx->handling; i++) {
+		struct endpoint *ep = ctx->endpoints[i];
+
+		if (ep->state == SLMPM_PEER_UP && !ep->direct)
+			n += take_batch(ep, false);
+	}
+	return n;
+}
+
 bool progress_look(struct endpoint *ep)
 {
 	bool finished = ep->ctx->finished;

@@ -7,6 +7,9 @@
 
 /* One fair pass over all endpoints; packets handled and posted. */
 int progress_context(struct context *ctx);
+/* What a pass has read after it had looked, for the sake of room for what waits: no descriptor shows it
+ * any more. Packets handled. */
+int progress_read_ahead(struct context *ctx);
 /* Takes what has come so far; false when there may be more. */
 bool progress_look(struct endpoint *ep);
 /* Takes all that a peer which is gone has committed. */

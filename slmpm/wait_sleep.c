@@ -117,7 +117,7 @@ void wait_wake(struct context *ctx)
 /* Is there something to do although nobody has rung? What came before the announcement has not. */
 static bool has_work(struct context *ctx, wait_test *test, void *arg)
 {
-	if (progress_context(ctx) || test(arg))
+	if (progress_context(ctx) || progress_read_ahead(ctx) || test(arg))
 		return true;
 	wait_changed(ctx); /* and those behind us test for themselves */
 	return false;
@@ -186,7 +186,8 @@ int slmpm_arm(slmpm_ctx handle)
 	if (ctx->armed && !ctx->sleeping)
 		wait_disarm(ctx);
 	wait_arm(ctx);
-	(void)progress_context(ctx);
+	if (!progress_context(ctx))
+		ctx->news |= progress_read_ahead(ctx) > 0;
 	rc = ctx->news || bootstrap_hung_up(ctx) ||
 	     further_hoping(ctx); /* a deadline that the descriptor does not show */
 	ctx->news = false;

@@ -57,9 +57,9 @@ static COLD void refresh_counts(struct bond *b)
 	}
 }
 
-static COLD int flush(struct bond *b)
+static COLD int flush(struct bond *b, uint16_t flags)
 {
-	struct fabric_wr wr = {.op = FABRIC_FLUSH};
+	struct fabric_wr wr = {.op = FABRIC_FLUSH, .flags = flags};
 	bool staged = false;
 
 	b->out.reserved = false;
@@ -185,7 +185,7 @@ static void *bond_reserve(struct fabric_link *link, uint32_t length)
 static COLD int post_other(struct bond *b, const struct fabric_wr *wr)
 {
 	switch (wr->op) {
-	case FABRIC_FLUSH: return flush(b);
+	case FABRIC_FLUSH: return flush(b, wr->flags);
 	case FABRIC_HOLD_BACK: return hold_back(b, wr->length);
 	case FABRIC_LAND: return bond_land(b, wr);
 	case FABRIC_COUNT: return count(b);

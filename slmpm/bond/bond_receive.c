@@ -269,21 +269,11 @@ static COLD void push(struct bond *b)
 			(void)b->paths[i].fabric->poll(b->paths[i].port, NULL, 0);
 }
 
-int bond_receive(struct bond *b, struct fabric_arrival *arrivals, int n)
+/* Up to N that are next. */
+static inline int take_next(struct bond *b, struct fabric_arrival *arrivals, int n)
 {
 	int got = 0;
 
-	if (UNLIKELY(b->busy) && bond_settle(b) < 0)
-		return -EPROTO;
-	if (UNLIKELY(!n)) {
-		push(b);
-		return 0;
-	}
-	if (UNLIKELY(b->busy || b->armed || b->in.waiting || b->out.more || !--b->turn)) {
-		b->armed = false;
-		if (bond_look(b) < 0)
-			return -EPROTO;
-	}
 	for (int turn = 0; got < n && turn < BOND_TURN && !b->in.waiting; turn++) {
 		struct bond_path *p = &b->paths[b->in.path];
 		int rc = advance(b, p);
@@ -301,8 +291,37 @@ int bond_receive(struct bond *b, struct fabric_arrival *arrivals, int n)
 		if (rc == 2)
 			break;
 	}
-	if (UNLIKELY(b->busy) && bond_settle(b) < 0)
+	return got;
+}
+
+/* Something is owed. What goes out may read what no descriptor shows any more. */
+static COLD int settle_after(struct bond *b, struct fabric_arrival *arrivals, int n, int got)
+{
+	if (got < 0)
+		return got;
+	if (bond_settle(b) < 0)
 		return got ? got : -EPROTO;
+	return got ? got : take_next(b, arrivals, n);
+}
+
+int bond_receive(struct bond *b, struct fabric_arrival *arrivals, int n)
+{
+	int got;
+
+	if (UNLIKELY(b->busy) && bond_settle(b) < 0)
+		return -EPROTO;
+	if (UNLIKELY(!n)) {
+		push(b);
+		return 0;
+	}
+	if (UNLIKELY(b->busy || b->armed || b->in.waiting || b->out.more || !--b->turn)) {
+		b->armed = false;
+		if (bond_look(b) < 0)
+			return -EPROTO;
+	}
+	got = take_next(b, arrivals, n);
+	if (UNLIKELY(b->busy))
+		got = settle_after(b, arrivals, n, got);
 	return got || LIKELY(!b->lost) ? got : bond_is_lost(b);
 }
 

@@ -39,6 +39,27 @@ static bool has_left(void *arg)
 	return is_gone(c) || link_flushed(c->ep);
 }
 
+/* Nor does the end of this process take it back. */
+static bool has_arrived(void *arg)
+{
+	const struct closing *c = arg;
+
+	return is_gone(c) || link_has_arrived(c->ep);
+}
+
+/* No descriptor tells of the second. */
+static int let_arrive(struct closing *c, uint64_t deadline)
+{
+	struct context *ctx = c->ep->ctx;
+	int left, rc = wait_until(ctx, has_left, c, wait_ms(wait_now(), deadline, -1));
+
+	while (rc == 0 && wait_until(ctx, has_arrived, c, wait_ms(wait_now(), deadline, 1)) < 0) {
+		left = wait_ms(wait_now(), deadline, -1);
+		rc = left ? 0 : -SLMPM_ETIMEOUT;
+	}
+	return rc;
+}
+
 /* Nobody writes into the receives that closing will end. */
 static bool nobody_writes(void *arg)
 {
@@ -77,7 +98,7 @@ static int send_end(struct closing *c, int timeout_ms)
 		return 0;
 	if (rc < 0)
 		rc = message_timed_out(c->ep, "not everything was sent to", 1);
-	if (wait_until(ctx, has_left, c, wait_ms(wait_now(), deadline, -1)) < 0 && rc == 0)
+	if (let_arrive(c, deadline) < 0 && rc == 0)
 		rc = message_timed_out(c->ep, "not everything was sent to", 1);
 	return is_gone(c) ? 0 : rc;
 }
