@@ -5,6 +5,7 @@
  * answered in turn, messages in between that nobody takes for a while: nothing is lost, damaged or
  * out of order, nobody waits for ever, and no side keeps more for the other than its bound.
  */
+#include <endian.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,11 +21,24 @@
 #define LETTERS 4 /* stream */
 #define UNTAKEN 60
 
-struct head {
+struct head { /* as it travels: little-endian */
 	uint64_t number, seed, length;
-	uint32_t turns; /* answers still to come to and fro */
-	uint32_t zero;
+	uint64_t turns; /* answers still to come to and fro */
 };
+
+/* Its other form: as it is used, or as it travels. */
+static struct head turned(struct head h)
+{
+	return (struct head){htole64(h.number), htole64(h.seed), htole64(h.length),
+			     htole64(h.turns)};
+}
+
+static void reply(const struct slmpm_am *am, uint16_t id, struct head h, const void *data)
+{
+	struct head out = turned(h);
+
+	OK(slmpm_am_reply(am, id, &out, sizeof(out), data, h.length));
+}
 
 static struct storm {
 	slmpm_peer peer;
@@ -37,6 +51,7 @@ static void check(const struct slmpm_am *am, struct head *h)
 {
 	CHECK(am->head_len == sizeof(*h), "a head of %zu bytes", am->head_len);
 	memcpy(h, am->head, sizeof(*h));
+	*h = turned(*h);
 	CHECK(am->data_len == h->length && actor_filled(am->data, h->seed, h->length),
 	      "%llu bytes came as %zu others", (unsigned long long)h->length, am->data_len);
 }
@@ -50,7 +65,7 @@ static void ask(const struct slmpm_am *am, void *arg)
 	CHECK(h.number == storm.served, "number %llu instead of %llu", (unsigned long long)h.number,
 	      (unsigned long long)storm.served);
 	storm.served++;
-	OK(slmpm_am_reply(am, ANSWER, &h, sizeof(h), am->data, am->data_len));
+	reply(am, ANSWER, h, am->data);
 }
 
 static void answer(const struct slmpm_am *am, void *arg)
@@ -67,7 +82,7 @@ static void answer(const struct slmpm_am *am, void *arg)
 	h.length = h.turns; /* the chains get short soon */
 	actor_fill(storm.data, h.seed, h.length);
 	h.turns--;
-	OK(slmpm_am_reply(am, BACK, &h, sizeof(h), storm.data, h.length));
+	reply(am, BACK, h, storm.data);
 }
 
 static void back(const struct slmpm_am *am, void *arg)
@@ -78,7 +93,7 @@ static void back(const struct slmpm_am *am, void *arg)
 	check(am, &h);
 	storm.back++;
 	if (h.turns--)
-		OK(slmpm_am_reply(am, BACK, &h, sizeof(h), am->data, am->data_len));
+		reply(am, BACK, h, am->data);
 }
 
 static void end(const struct slmpm_am *am, void *arg)
@@ -91,15 +106,17 @@ static void end(const struct slmpm_am *am, void *arg)
 static void one(struct rng *r, uint64_t longest)
 {
 	static unsigned char data[LONGEST];
-	struct head h = {
-		.number = storm.asked++,
-		.seed = rng_below(r, 1 << 20),
-		.length = rng_below(r, 8) ? rng_below(r, 200) : rng_below(r, (uint32_t)longest),
-		.turns = rng_below(r, 4),
-	};
+	struct head out, h = {
+				 .number = storm.asked++,
+				 .seed = rng_below(r, 1 << 20),
+				 .length = rng_below(r, 8) ? rng_below(r, 200) :
+							     rng_below(r, (uint32_t)longest),
+				 .turns = rng_below(r, 4),
+			 };
 
 	actor_fill(data, h.seed, h.length);
-	OK(slmpm_am(storm.peer, ASK, &h, sizeof(h), data, h.length, NULL, NULL));
+	out = turned(h);
+	OK(slmpm_am(storm.peer, ASK, &out, sizeof(out), data, h.length, NULL, NULL));
 }
 
 static void pass(slmpm_ctx ctx)
@@ -133,7 +150,7 @@ static int play(slmpm_peer peer, uint64_t seed, size_t bytes)
 	OK(slmpm_send(peer, 0, NULL, 0, PATIENCE)); /* the handlers are there */
 	EXPECT(slmpm_recv(peer, 0, NULL, 0, NULL, PATIENCE), 0);
 	for (uint64_t i = 0; i < UNTAKEN; i++)
-		OK(slmpm_send(peer, LETTERS, &i, sizeof(i), PATIENCE));
+		OK(slmpm_send(peer, LETTERS, &(uint64_t){htole64(i)}, sizeof(i), PATIENCE));
 	while (storm.asked < count)
 		one(&r, longest);
 	while (storm.answered < count) {
@@ -148,7 +165,7 @@ static int play(slmpm_peer peer, uint64_t seed, size_t bytes)
 	}
 	for (uint64_t i = 0, got; i < UNTAKEN; i++) {
 		EXPECT(slmpm_recv(peer, LETTERS, &got, sizeof(got), NULL, PATIENCE), sizeof(got));
-		EXPECT(got, i);
+		EXPECT(le64toh(got), i);
 	}
 	OK(slmpm_peer_stats(peer, &stats, sizeof(stats)));
 	CHECK(stats.ams >= 2 * count && !stats.am_unhandled && !stats.violations &&

@@ -6,6 +6,8 @@
  * that say what a finished put has left behind. SLMPM_TEST_SEED repeats a run, SLMPM_TEST_MS
  * lengthens each way's share.
  */
+#include <byteswap.h>
+#include <endian.h>
 #include <string.h>
 
 #include "tests/lib/random.h"
@@ -23,7 +25,7 @@
 
 enum { KEY = 1, TOLD, READ, OVER };
 
-struct letter {
+struct letter { /* little-endian */
 	uint64_t seed, offset, length;
 };
 
@@ -33,12 +35,18 @@ struct live { /* what it covers of the region, and what must come of it */
 	struct slmpm_span spans[SPANS];
 	int n;
 	unsigned char *data, *want;
-	uint64_t old, before;
+	int bits;
+	union {
+		uint64_t all;
+		uint32_t half;
+	} old;
+	uint64_t before;
 };
 
 static slmpm_peer peer;
 static slmpm_rmem rmem;
 static unsigned char *own, model[SIZE];
+static bool turned; /* the other side's byte order is not ours */
 static bool dirty[SIZE / PAGE + 1];
 static struct live live[LIVE];
 static struct rng chance;
@@ -140,9 +148,12 @@ static void end(struct live *l)
 		CHECK(!memcmp(l->data + at, l->want + at, l->spans[i].len),
 		      "operation %d: %d bytes got at %d differ", (int)operations,
 		      (int)l->spans[i].len, (int)l->spans[i].offset);
-	CHECK(l->kind != ATOMIC || l->old == l->before,
-	      "operation %d: an atomic one found %llx, not %llx", (int)operations,
-	      (unsigned long long)l->old, (unsigned long long)l->before);
+	if (l->kind == ATOMIC) {
+		uint64_t old = l->bits == 64 ? l->old.all : l->old.half;
+
+		CHECK(old == l->before, "operation %d: an atomic one found %llx, not %llx",
+		      (int)operations, (unsigned long long)old, (unsigned long long)l->before);
+	}
 	free(l->data);
 	free(l->want);
 	l->data = l->want = NULL;
@@ -194,42 +205,52 @@ static void transfer(struct live *l, bool put)
 		end(l);
 }
 
+/* The word of BITS in the model, whose bytes are in the other side's order. */
+static uint64_t word_at(uint64_t offset, int bits)
+{
+	uint64_t whole;
+	uint32_t half;
+
+	memcpy(&whole, model + offset, 8);
+	memcpy(&half, model + offset, 4);
+	if (bits == 64)
+		return turned ? bswap_64(whole) : whole;
+	return turned ? bswap_32(half) : half;
+}
+
+static void set_word(uint64_t offset, int bits, uint64_t value)
+{
+	uint64_t whole = turned ? bswap_64(value) : value;
+	uint32_t half = turned ? bswap_32((uint32_t)value) : (uint32_t)value;
+
+	memcpy(model + offset, bits == 64 ? (void *)&whole : &half, (size_t)bits / 8);
+}
+
 static void atomic(struct live *l)
 {
 	struct slmpm_how how = {.size = sizeof(how), .timeout_ms = PATIENCE};
 	slmpm_req *req = below(2) ? &l->req : NULL;
-	uint64_t value, operand = rng_next(&chance), compare = below(2) ? operand : 0;
+	uint64_t operand = rng_next(&chance), compare = below(2) ? operand : 0, at;
 	int bits = below(2) ? 64 : 32, op = 1 + (int)below(3);
+	uint64_t mask = bits == 64 ? UINT64_MAX : UINT32_MAX;
 
 	l->spans[0] = (struct slmpm_span){BULK + 8 * below(WORDS), 8};
 	l->n = 0;
 	if (is_taken(l, &l->spans[0]))
 		return;
 	l->n = 1;
-	memcpy(&value, model + l->spans[0].offset, 8);
 	l->kind = ATOMIC;
-	l->before = bits == 64 ? value : (uint32_t)value;
-	l->old = 0;
+	l->bits = bits;
+	at = l->spans[0].offset;
+	l->before = word_at(at, bits);
+	l->old.all = 0;
 	if (!below(2))
-		compare = value;
-	if (bits == 32) { /* the half at the word's address, in this machine's order */
-		uint32_t half, with = (uint32_t)operand;
-
-		memcpy(&half, model + l->spans[0].offset, 4);
-		l->before = half;
-		half = op == SLMPM_FETCH_ADD                         ? half + with :
-		       op == SLMPM_SWAP || half == (uint32_t)compare ? with :
-								       half;
-		memcpy(model + l->spans[0].offset, &half, 4);
-	} else {
-		value = op == SLMPM_FETCH_ADD                ? value + operand :
-			op == SLMPM_SWAP || value == compare ? operand :
-							       value;
-		memcpy(model + l->spans[0].offset, &value, 8);
-	}
-	OK(slmpm_atomic(rmem, l->spans[0].offset, op, bits, operand, compare, &l->old, &how, req));
-	if (bits == 32 && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ && !req)
-		l->old >>= 32;
+		compare = l->before;
+	if (op == SLMPM_FETCH_ADD)
+		set_word(at, bits, l->before + operand);
+	else if (op == SLMPM_SWAP || l->before == (compare & mask))
+		set_word(at, bits, operand);
+	OK(slmpm_atomic(rmem, at, op, bits, operand, compare, &l->old, &how, req));
 	if (!req)
 		end(l);
 }
@@ -251,12 +272,13 @@ static void flush(void)
 static void write_letter(void)
 {
 	struct letter l = {rng_next(&chance), LETTERS + sent % MAIL * LETTER, 1 + below(LETTER)};
+	struct letter out = {htole64(l.seed), htole64(l.offset), htole64(l.length)};
 
 	if (sent - told == MAIL)
 		return;
 	actor_fill(model + l.offset, l.seed, l.length);
 	OK(slmpm_put(rmem, l.offset, model + l.offset, l.length, NULL, NULL));
-	OK(slmpm_send(peer, TOLD, &l, sizeof(l), PATIENCE));
+	OK(slmpm_send(peer, TOLD, &out, sizeof(out), PATIENCE));
 	sent++;
 	operations++;
 }
@@ -270,8 +292,10 @@ static bool read_mail(int wait)
 		return false;
 	EXPECT(slmpm_recv(peer, done.stream, &l, sizeof(l), NULL, PATIENCE), done.len);
 	if (done.stream == TOLD) {
-		CHECK(actor_filled(own + l.offset, l.seed, l.length),
-		      "a put of %d bytes has not come before the message behind it", (int)l.length);
+		uint64_t length = le64toh(l.length);
+
+		CHECK(actor_filled(own + le64toh(l.offset), le64toh(l.seed), length),
+		      "a put of %d bytes has not come before the message behind it", (int)length);
 		OK(slmpm_send(peer, READ, NULL, 0, PATIENCE));
 	} else if (done.stream == READ) {
 		told++;
@@ -322,6 +346,7 @@ static void step(void)
 static int storm(slmpm_peer other, uint64_t seed, int64_t ms)
 {
 	int64_t until = actor_now_ms() + ms;
+	uint16_t order = 1;
 	struct slmpm_key key;
 	slmpm_ctx ctx;
 	slmpm_mem mem;
@@ -333,7 +358,10 @@ static int storm(slmpm_peer other, uint64_t seed, int64_t ms)
 	own = way_region(ctx, SIZE, SLMPM_READ_WRITE, &mem);
 	OK(slmpm_mem_key(mem, peer, SLMPM_READ_WRITE, &key));
 	OK(slmpm_send(peer, KEY, &key, sizeof(key), PATIENCE));
+	OK(slmpm_send(peer, KEY, &order, sizeof(order), PATIENCE));
 	EXPECT(slmpm_recv(peer, KEY, &key, sizeof(key), NULL, PATIENCE), sizeof(key));
+	EXPECT(slmpm_recv(peer, KEY, &order, sizeof(order), NULL, PATIENCE), sizeof(order));
+	turned = order != 1;
 	OK(slmpm_mem_open(peer, &key, &rmem));
 	way_check(rmem);
 	while (actor_now_ms() < until)
