@@ -101,6 +101,7 @@ struct fabric_config {
 	bool membarrier;             /* may be used where it works */
 	bool attach;                 /* a process may reach another's memory, where that works */
 	uint64_t start;              /* totals begin here: 0 but in tests */
+	uint32_t dead_ms;            /* so long may another machine be silent; 0: for ever */
 };
 
 /* Plain counters of a link, kept by the fabric, current after each FLUSH and publication. */

@@ -178,8 +178,8 @@ int tcp_listen(const struct fabric_link *link, uint16_t *port, uint8_t *family);
 /* A socket that is connecting to it. */
 int tcp_call(const struct fabric_link *link, uint16_t port, uint8_t family);
 int tcp_accept(int listener);
-/* No gathering delay. */
-int tcp_tune(int socket);
+/* No gathering delay; another machine that has gone is noticed. */
+int tcp_tune(int socket, uint32_t dead_ms);
 /* Bytes read, 0 none yet, -EPIPE the end. */
 int tcp_read(int socket, void *to, size_t n);
 /* In the epoll set of the domain, for EVENTS; 0: not any more. */

@@ -194,14 +194,26 @@ static bool stays_here(int s)
 }
 
 /*
- * No time of its own after which silence ends it: the kernel would count the time that a living peer
- * does not read as well, and may be stopped. A machine that is gone is noticed by the control connection.
+ * While nothing is under way the kernel asks the other machine, which answers for a process that is
+ * stopped, too. What is under way has no time of its own after which it is given up: the kernel would count
+ * the time as well for which a living peer does not read.
  */
-int tcp_tune(int s)
+static bool ask_when_idle(int s, uint32_t dead_ms)
+{
+	int part = dead_ms / 4000 ? (int)(dead_ms / 4000) : 1; /* s */
+
+	return !dead_ms ||
+	       (set(s, SOL_SOCKET, SO_KEEPALIVE, 1) && set(s, IPPROTO_TCP, TCP_KEEPIDLE, part) &&
+		set(s, IPPROTO_TCP, TCP_KEEPINTVL, part) && set(s, IPPROTO_TCP, TCP_KEEPCNT, 3));
+}
+
+int tcp_tune(int s, uint32_t dead_ms)
 {
 	/* On loopback there is nobody to share with: estimates and timers for that are in vain. */
 	if (stays_here(s))
 		(void)setsockopt(s, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
+	else if (!ask_when_idle(s, dead_ms))
+		return -errno;
 	return set(s, IPPROTO_TCP, TCP_NODELAY, 1) ? 0 : -errno;
 }
 

@@ -47,6 +47,7 @@ int domain_shape(struct context *ctx, const struct slmpm_options *o)
 		.batch = (uint32_t)config->publish_batch,
 		.membarrier = config->membarrier,
 		.attach = config->attach,
+		.dead_ms = (uint32_t)config->dead_ms,
 	};
 	if ((shape->segments & (shape->segments - 1)) ||
 	    (shape->segment_size & (shape->segment_size - 1)))

@@ -94,13 +94,24 @@ busiest() {
 }
 
 echo "one of two links is cut"
+SLMPM_LINKS=2 SLMPM_LINKS_AFTER=0 pair quiet idle
+quiet=$(busiest alpha)
 SLMPM_LINKS=2 SLMPM_LINKS_AFTER=0 pair link ask 20000
 port=$(busiest alpha)
-both "tcp dport $port counter"
-both "tcp sport $port counter"
+[ "$port" != "$quiet" ] || fail "port $port twice"
+both "tcp dport { $port, $quiet } counter"
+both "tcp sport { $port, $quiet } counter"
 ended link alpha none $DEAD
 for host in alpha beta; do
 	netns_on $host nft list table inet lost | grep -q 'packets [1-9]' || fail "no packet to or from port $port on $host"
+done
+# By the one that has nothing to say, and cannot, the kernel finds it out.
+for host in alpha beta; do
+	tries=800
+	while netns_on $host ss -tnH state established "( dport = :$quiet or sport = :$quiet )" | grep -q .; do
+		[ $((tries -= 1)) -gt 0 ] || fail "the idle link is still there on $host"
+		sleep 0.01
+	done
 done
 heal
 
