@@ -304,7 +304,9 @@ static void of_texts(void)
 	static const int numbers[] = {INT_MIN, -SLMPM_ERROR_COUNT, SLMPM_ERROR_COUNT, INT_MAX};
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		CHECK(!strcmp(slmpm_strerror(numbers[i]), "unknown error"), "%d", numbers[i]);
+		CHECK(!strcmp(slmpm_strerror(numbers[i]), "unknown error") &&
+			      !slmpm_reason_name(numbers[i]),
+		      "%d", numbers[i]);
 	for (int e = 0; e < SLMPM_ERROR_COUNT; e++) {
 		CHECK(!strcmp(slmpm_strerror(e), slmpm_strerror(-e)), "%d", e);
 		CHECK(strlen(slmpm_strerror(e)) > 2, "%d", e);
@@ -320,6 +322,7 @@ static void of_texts(void)
 
 static const struct bad_case cases[] = {
 	CASE(slmpm_strerror, of_texts),
+	CASE(slmpm_reason_name, of_texts),
 	CASE(slmpm_error_detail, of_texts),
 	CASE(slmpm_perror, of_texts),
 	CASE(slmpm_log, of_texts),
