@@ -31,6 +31,10 @@ enum slmpm_protocol {
 /* And that wish, or what the call asks for without one, is never overruled: ENOTSUP where it is
  * impossible. A message then waits until its protocol can take it. */
 #define SLMPM_STRICT        (1u << 11)
+/* Of a message: by link N of several (SLMPM_LINKS), from 0; with SLMPM_STRICT by no other. Changing
+ * the link takes what was sent before to have left the old one. */
+#define SLMPM_ON_LINK(n)    (((uint32_t)(n) + 1) << 12)
+#define SLMPM_ON_LINK_MASK  (7u << 12)
 
 /* Why a protocol was chosen. */
 enum slmpm_reason {

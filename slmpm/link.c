@@ -122,10 +122,17 @@ int link_reach(struct endpoint *ep, enum fabric_op op, struct fabric_memory *mem
 
 /* ---- messages ------------------------------------------------------------------------------- */
 
-/* In packets or fetched: anew whenever it may begin. */
+/* What is long may leave a crowded link for another. */
+static bool may_change_link(const struct endpoint *ep, const struct request *r)
+{
+	return r->length > ep->packet_max && mode_has_links(ep) &&
+	       r->length >= mode_limits()->bulk;
+}
+
+/* In packets or fetched, and by which link: anew whenever it may begin. */
 static void choose(struct endpoint *ep, struct request *r)
 {
-	if (LIKELY(r->length < ep->fetch_min && !r->wish))
+	if (LIKELY(r->length < ep->fetch_min && !r->wish && !may_change_link(ep, r)))
 		r->mode = (struct mode){.way = MODE_PACKETS, .reason = SLMPM_REASON_CALL};
 	else
 		r->mode = fetch_mode(ep, r);
@@ -173,6 +180,9 @@ static int begin(struct endpoint *ep, struct request *r)
 
 	if (is_uncharged(r))
 		choose(ep, r);
+	if (UNLIKELY(r->mode.reason == SLMPM_REASON_STRICT) &&
+	    !mode_is_on(ep, mode_wish_link(r->wish)))
+		return r->mode.way ? -EAGAIN : -ENOTSUP; /* it is not so far yet */
 	if (UNLIKELY(r->mode.way != MODE_PACKETS))
 		return r->mode.way == MODE_FETCHED ? fetch_announce(ep, r) : -ENOTSUP;
 	if (r->length >= MONITOR_LONG)

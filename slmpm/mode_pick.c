@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "slmpm/bond/bond.h"
 #include "slmpm/choice.h"
 #include "slmpm/error.h"
 #include "slmpm/link.h"
@@ -41,7 +42,7 @@ const struct mode_limits *mode_limits(void)
 
 /* ---- questions ------------------------------------------------------------------------------ */
 
-static void look(struct endpoint *ep, struct mode_view *v)
+static void look(struct endpoint *ep, struct mode_view *v, const struct choice *c)
 {
 	const struct fabric_counts *counts = &ep->link.port->counts;
 
@@ -51,22 +52,92 @@ static void look(struct endpoint *ep, struct mode_view *v)
 	v->segments = counts->out_segments;
 	v->dma = ep->rma->moving;
 	v->sleeps = ep->ctx->wait == SLMPM_WAIT_BLOCK || ep->ctx->crowded;
+	if (!c)
+		return;
+	v->cost[0] = c->cost[0];
+	v->cost[1] = c->cost[1];
+	v->trial = choice_is_trial(c);
 }
 
 struct mode mode_pick(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways, bool behind,
 		      const struct choice *c)
 {
-	struct mode_link link = {.up = true, .ways = ways};
+	struct mode_link link = {.up = true, .ways = ways, .view.behind = behind};
 
-	look(ep, &link.view);
-	link.view.behind = behind;
-	if (c) {
-		link.view.cost[0] = c->cost[0];
-		link.view.cost[1] = c->cost[1];
-		link.view.trial = choice_is_trial(c);
-	}
+	look(ep, &link.view, c);
 	return mode_select(ask, &link, 1, 0, mode_limits());
 }
+
+/* ---- several links -------------------------------------------------------------------------- */
+
+bool mode_has_links(const struct endpoint *ep)
+{
+	return ep->link.port->domain->fabric == &bond_fabric;
+}
+
+bool mode_is_on(const struct endpoint *ep, int link)
+{
+	return link < 0 ||
+	       (mode_has_links(ep) ? bond_path(ep->link.port) == (uint32_t)link : !link);
+}
+
+/* The one that is asked for by nobody: the default, if it is up, or that in use, or any. */
+static int usual_link(const struct fabric_link *bond)
+{
+	int link = (int)config_get()->link - 1;
+	uint32_t up = bond_up(bond);
+
+	if (link < 0 || !(up >> link & 1))
+		link = (int)bond_path(bond);
+	return up >> link & 1 || !up ? link : __builtin_ctz(up);
+}
+
+/* One view for all but the rings. */
+static void look_at_links(struct endpoint *ep, struct mode_link *links, const struct choice *c)
+{
+	const struct fabric_link *bond = ep->link.port;
+	uint32_t up = bond_up(bond);
+
+	look(ep, &links->view, c);
+	for (uint32_t i = 0; i < BOND_PATHS; i++) {
+		const struct fabric_link *port = bond_port(bond, i);
+
+		links[i] = links[0];
+		links[i].up = up >> i & 1;
+		if (!port)
+			continue;
+		links[i].view.unread = port->counts.produced - port->counts.consumed_seen;
+		links[i].view.segments = port->counts.out_segments;
+	}
+}
+
+struct mode mode_pick_link(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways,
+			   int wanted, const struct choice *c)
+{
+	struct mode_link links[BOND_PATHS] = {{.up = true, .ways = ways}};
+	struct fabric_link *bond = ep->link.port;
+	bool asked = wanted >= 0;
+	struct mode mode;
+
+	if (!mode_has_links(ep)) {
+		look(ep, &links->view, c);
+		return mode_select(ask, links, wanted > 0 ? wanted + 1 : 1, wanted > 0 ? wanted : 0,
+				   mode_limits());
+	}
+	look_at_links(ep, links, c);
+	if (wanted < 0) {
+		wanted = usual_link(bond);
+		links[wanted].up = true; /* none is: it waits for one */
+	}
+	mode = mode_select(ask, links, BOND_PATHS, wanted, mode_limits());
+	if (mode.way && mode.link != bond_path(bond))
+		(void)bond_use(bond, mode.link);
+	if (asked && mode.link == wanted && mode.reason == SLMPM_REASON_CALL)
+		mode.reason = SLMPM_REASON_WISH;
+	return mode;
+}
+
+/* ---- what became of them -------------------------------------------------------------------- */
 
 void mode_count(struct endpoint *ep, enum mode_op op, struct mode mode)
 {

@@ -3,6 +3,7 @@
 #ifndef SLMPM_MODE_PICK_H
 #define SLMPM_MODE_PICK_H
 
+#include "slmpm/bond/bond.h"
 #include "slmpm/mode.h"
 
 struct choice;
@@ -10,11 +11,18 @@ struct endpoint;
 
 #define MODE_WISH_SHIFT 8 /* slmpm_how.flags: where a request's wish begins ... */
 #define MODE_WISH_MASK  (SLMPM_VIA_MASK | SLMPM_STRICT)
+#define MODE_LINK_MASK  (MODE_WISH_MASK | SLMPM_ON_LINK_MASK) /* of a message */
 
 /* ... and what it keeps of them. */
 static inline uint8_t mode_wish(uint32_t flags)
 {
-	return (uint8_t)((flags & MODE_WISH_MASK) >> MODE_WISH_SHIFT);
+	return (uint8_t)((flags & MODE_LINK_MASK) >> MODE_WISH_SHIFT);
+}
+
+static inline bool mode_wish_is_sound(uint32_t flags)
+{
+	return (flags & SLMPM_VIA_MASK) < SLMPM_VIA(SLMPM_PROTOCOLS) &&
+	       (flags & SLMPM_ON_LINK_MASK) < SLMPM_ON_LINK(BOND_PATHS);
 }
 
 static inline void mode_ask_wish(struct mode_ask *ask, uint8_t wish)
@@ -30,6 +38,19 @@ struct mode_tally { /* of an endpoint: decisions by what became of them */
 };
 
 const struct mode_limits *mode_limits(void);
+/* The number of the link in it, or -1. */
+static inline int mode_wish_link(uint8_t wish)
+{
+	return (wish >> (12 - MODE_WISH_SHIFT) & 7) - 1;
+}
+
+/* Has EP several links? */
+bool mode_has_links(const struct endpoint *ep);
+/* The way and the link for a message; as mode_pick. What goes out next goes by that link where it can:
+ * mode_is_on says whether it does. */
+struct mode mode_pick_link(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways, int link,
+			   const struct choice *c);
+bool mode_is_on(const struct endpoint *ep, int link);
 /* The way for ASK on EP, where WAYS are possible, but direct ones not yet if it is BEHIND others; C:
  * what two of them have cost of late, or NULL. */
 struct mode mode_pick(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways, bool behind,

@@ -17,7 +17,7 @@
 static uint32_t flags_of(uint32_t op)
 {
 	switch (op) {
-	case SLMPM_OP_SEND: return ORDERED | SLMPM_MORE | MODE_WISH_MASK;
+	case SLMPM_OP_SEND: return ORDERED | SLMPM_MORE | MODE_LINK_MASK;
 	case SLMPM_OP_RECV: return SLMPM_SILENT;
 	case SLMPM_OP_PUT: return ORDERED | SLMPM_REMOTE | SLMPM_NOTIFY | MODE_WISH_MASK;
 	case SLMPM_OP_AM: return ORDERED;
@@ -51,8 +51,7 @@ int work_check(const struct slmpm_wr *wr, slmpm_peer peer)
 {
 	if (wr->op < SLMPM_OP_SEND || wr->op > SLMPM_OP_AM)
 		return error_set(SLMPM_EINVAL, "slmpm_post: operation %u", wr->op);
-	if (wr->flags & ~flags_of(wr->op) ||
-	    (wr->flags & SLMPM_VIA_MASK) >= SLMPM_VIA(SLMPM_PROTOCOLS))
+	if (wr->flags & ~flags_of(wr->op) || !mode_wish_is_sound(wr->flags))
 		return error_set(SLMPM_EINVAL, "slmpm_post: flags 0x%x", wr->flags);
 	if (wr->op == SLMPM_OP_SEND && wr->stream > SLMPM_STREAM_MAX)
 		return error_set(SLMPM_EINVAL, "slmpm_post: stream 0x%x is for receiving only",
@@ -95,7 +94,7 @@ int work_begin(const struct slmpm_wr *wr, slmpm_peer peer, uint64_t queue, uint6
 	struct slmpm_span span = {wr->offset, bytes_of(wr)};
 	struct endpoint *ep = endpoint_get(peer);
 
-	plain.flags &= SLMPM_MORE | MODE_WISH_MASK; /* the queue has seen to the order */
+	plain.flags &= SLMPM_MORE | MODE_LINK_MASK; /* the queue has seen to the order */
 	if (!ep)
 		return endpoint_bad_handle(peer);
 	switch (wr->op) {

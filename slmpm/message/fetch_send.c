@@ -58,8 +58,8 @@ struct mode fetch_mode(struct endpoint *ep, const struct request *r)
 	mode_ask_wish(&ask, r->wish);
 	if (can_be_fetched(ep, r, ask.strict))
 		ways |= 1u << MODE_FETCHED;
-	return mode_pick(ep, &ask, ways, false,
-			 f ? choice_of((struct choice *)f->choices, r->length) : &unknown);
+	return mode_pick_link(ep, &ask, ways, mode_wish_link(r->wish),
+			      f ? choice_of((struct choice *)f->choices, r->length) : &unknown);
 }
 
 static bool is_measured(const struct request *r)

@@ -159,7 +159,7 @@ int message_how(const char *call, struct slmpm_how *full, const struct slmpm_how
 		return 0;
 	if (how->size < HOW_LEAST)
 		return error_set(SLMPM_EINVAL, "%s: set .size of how", call);
-	if (how->flags & ~flags || (how->flags & SLMPM_VIA_MASK) >= SLMPM_VIA(SLMPM_PROTOCOLS))
+	if (how->flags & ~flags || !mode_wish_is_sound(how->flags))
 		return error_set(SLMPM_EINVAL, "%s: flags 0x%x", call, how->flags);
 	memcpy(full, how, how->size < sizeof(*full) ? how->size : sizeof(*full));
 	full->size = sizeof(*full);

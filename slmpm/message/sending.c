@@ -234,7 +234,7 @@ static int sendv_with_how(slmpm_peer peer, uint32_t stream, const struct slmpm_i
 	struct endpoint *ep = endpoint_get(peer);
 	struct slmpm_how full;
 	struct context *ctx;
-	int rc = message_how("slmpm_sendv", &full, how, SLMPM_MORE | MODE_WISH_MASK);
+	int rc = message_how("slmpm_sendv", &full, how, SLMPM_MORE | MODE_LINK_MASK);
 
 	if (rc < 0)
 		return rc;

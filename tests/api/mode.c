@@ -34,10 +34,13 @@ static void expect_mode(const struct slmpm_mode *mode, const char *what, int pro
 
 static void send_it(slmpm_peer peer, size_t len, uint32_t flags, struct sent *sent)
 {
-	const struct slmpm_how how = {.size = sizeof(how), .flags = flags, .timeout_ms = -1};
+	static uint32_t number;
+	const struct slmpm_how how = {
+		.size = sizeof(how), .flags = flags, .imm = number + 1, .timeout_ms = -1};
 	const struct slmpm_iov iov = {bytes, len};
 
 	OK(slmpm_sendv(peer, 1, &iov, 1, &how, &sent->req));
+	number++;
 }
 
 /* The request has begun, and goes so. */
@@ -79,7 +82,7 @@ static int read_slowly(slmpm_peer host, char **words)
 	struct slmpm_done done;
 
 	(void)words;
-	for (;;) {
+	for (uint32_t next = 0;;) {
 		int64_t n = slmpm_recv(host, SLMPM_ANY_STREAM, got, sizeof(got), &done, PATIENCE);
 
 		CHECK(n >= 0, "%s", slmpm_error_detail());
@@ -87,8 +90,10 @@ static int read_slowly(slmpm_peer host, char **words)
 			return 0;
 		if (done.stream == PAUSE)
 			CHECK(raise(SIGSTOP) == 0, "not stopped");
-		else
-			CHECK(actor_filled(got, 7, (size_t)n), "%lld bytes", (long long)n);
+		else if (done.imm) /* some may have been refused */
+			CHECK(done.imm > next && actor_filled(got, 7, (size_t)n),
+			      "message %u behind number %u", done.imm, next);
+		next = done.imm ? done.imm : next;
 	}
 }
 
@@ -193,6 +198,67 @@ static int fill_queue(void *unused)
 		past += done.reason == SLMPM_REASON_QUEUE && done.protocol == SLMPM_BY_RGET;
 	}
 	CHECK(!fetches || past, "none has gone past the queue");
+	end_reader(reader, false, pid);
+	return 0;
+}
+
+/* ---- links ---------------------------------------------------------------------------------- */
+
+static void await_link(void)
+{
+	struct slmpm_event event = {.size = sizeof(event)};
+
+	do
+		EXPECT(slmpm_next_event((slmpm_ctx){0}, &event, PATIENCE), 1);
+	while (event.type != SLMPM_EVENT_LINK_UP);
+}
+
+static void expect_link(const struct sent *sent, uint32_t link)
+{
+	struct slmpm_mode mode = {.size = sizeof(mode)};
+
+	OK(slmpm_req_mode(sent->req, &mode));
+	CHECK(mode.link == link, "by link %u, not %u", mode.link, link);
+}
+
+/* By the link that is asked for; past one whose ring is full; always in order. */
+static int change_link(void *unused)
+{
+	const uint32_t strict = SLMPM_STRICT;
+	struct sent fill[MANY], s[6];
+	struct slmpm_done done;
+	slmpm_peer reader;
+	int pid;
+
+	(void)unused;
+	reader = begin_reader(&pid);
+	await_link();
+	for (uint32_t i = 0; i < 6; i++) {
+		send_so(reader, 100, SLMPM_ON_LINK(i % 2), SLMPM_BY_SMT, SLMPM_REASON_WISH, &s[i]);
+		expect_link(&s[i], i % 2);
+		end_so(reader, &s[i]);
+	}
+	for (uint32_t i = 0; i < 6; i++) {
+		send_it(reader, 100, SLMPM_ON_LINK(i / 2) | strict, &s[i]);
+		EXPECT(slmpm_wait(&s[i].req, 1, &done, PATIENCE), 0);
+		CHECK(done.status == (i / 2 < 2 ? 0 : -SLMPM_ENOTSUP), "%d", done.status);
+	}
+	send_so(reader, 8, SLMPM_ON_LINK(0) | strict, SLMPM_BY_SMT, SLMPM_REASON_STRICT, &s[0]);
+	end_so(reader, &s[0]);
+	pause_reader(reader, pid);
+	for (int i = 0; i < 40; i++) {
+		send_so(reader, KIB(16), 0, SLMPM_BY_SMT, SLMPM_REASON_CALL, &fill[i]);
+		expect_link(&fill[i], 0);
+	}
+	send_so(reader, KIB(24), 0, SLMPM_BY_SMT, SLMPM_REASON_LINK, &s[0]);
+	expect_link(&s[0], 1);
+	send_so(reader, KIB(24), 0, SLMPM_BY_SMT, SLMPM_REASON_CALL, &s[1]); /* it stays there */
+	expect_link(&s[1], 1);
+	CHECK(kill(pid, SIGCONT) == 0, "not resumed");
+	for (int i = 0; i < 40; i++)
+		end_so(reader, &fill[i]);
+	end_so(reader, &s[0]);
+	end_so(reader, &s[1]);
 	end_reader(reader, false, pid);
 	return 0;
 }
@@ -388,6 +454,12 @@ int main(int argc, char **argv)
 	set("SLMPM_EAGER_MAX", "16k");
 	set("SLMPM_MODE_RING", "50");
 	run("a full ring", fill_ring, NULL);
+	set("SLMPM_FETCH", "never");
+	set("SLMPM_LINKS", "2");
+	set("SLMPM_LINKS_AFTER", "0");
+	run("links", change_link, NULL);
+	set("SLMPM_FETCH", "auto");
+	set("SLMPM_LINKS", "1");
 	set("SLMPM_MODE_RING", "101");
 	set("SLMPM_MODE_QUEUE", "4");
 	set("SLMPM_EAGER_CREDIT", "64k");
