@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# slmpm_stat: a running pair in every form; a process that dies under it; pages full of nonsense; the screen.
+set -u
+stat=$SLMPM_BUILD/bin/slmpm_stat json=$SLMPM_BUILD/tests/apps/stat_page
+[ -e "$stat" ] || { echo "slmpm_stat was left out"; exit 77; }
+dir=$(mktemp -d) || exit 1
+pids=()
+trap 'kill "${pids[@]}" 2>/dev/null; rm -rf "$dir"' EXIT
+out=$dir/out
+fail() { echo "$*" >&2; cat "$out" >&2; exit 1; }
+pause() { read -r -t "$1" _ <><(:); }
+# until_there PATTERN COMMAND...: its output comes to show that.
+until_there() {
+	local tries=0
+	until "${@:2}" >"$out" 2>&1 && grep -q "$1" "$out"; do
+		[ $((tries += 1)) -lt 200 ] || fail "${*:2}: no $1"
+		pause 0.05
+	done
+}
+
+# One that has a peer, has said and heard 5 bytes, and waits for more to do.
+mkfifo "$dir/in" || exit 1
+"$SLMPM_BUILD/bin/epoll_loop" <"$dir/in" >"$dir/echo" 2>/dev/null &
+loop=$!
+pids+=("$loop")
+exec 3>"$dir/in"
+echo hello >&3
+until_there HELLO cat "$dir/echo"
+for i in 1 2 3; do
+	pause 0.02
+	echo hello >&3
+done
+until_there 'sent [1-9].* bytes; received [1-9]' "$stat" -d $loop
+grep -Eq "^ *$loop epoll_loop +accelerator .* shm +up +0 " "$out" || fail "no line of the link"
+grep -Eq '^ +by smt +[1-9]' "$out" || fail "no requests by protocol"
+grep -q '^1 processes, 1 links: 0 requests queued' "$out" || fail "no means"
+
+"$stat" --json $loop >"$out" 2>&1 || fail "--json: exit status $?"
+values=$("$json" json links.0.{pid,link,state,sent_messages,requests.smt,queue_depth} mean.links <"$out" | paste -sd' ')
+[[ $values =~ ^$loop\ shm\ up\ ([1-9][0-9]*)\ ([0-9]+)\ 0\ 1$ ]] || fail "--json: $values"
+[ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ] || fail "--json: not all messages were by SMT"
+"$stat" --prometheus $loop >"$out" 2>&1 || fail "--prometheus: exit status $?"
+grep -Eq "^slmpm_sent_messages_total\{pid=\"$loop\",program=\"epoll_loop\",peer=\"[^\"]*\",link=\"shm\",context=\"[0-9]+\"\} [1-9]" "$out" || fail "--prometheus"
+# Each sample behind its HELP and TYPE, and nothing else.
+awk '/^# HELP/ { help = $3 } /^# TYPE/ { if ($3 != help || $4 !~ /^(gauge|counter)$/) exit 1; type = $3 }
+	!/^#/ { name = $0; sub(/\{.*/, "", name); if (name != type || $NF !~ /^[0-9.e+-]+$/) exit 1 }' "$out" || fail "--prometheus: form"
+# The peer shows it, too, and a look at all finds both.
+peer=$(pgrep -P $loop)
+until_there "^ *$peer " "$stat"
+grep -q "^ *$loop " "$out" || fail "not both ends"
+for by in pid queue ring latency rate bytes; do
+	"$stat" -s $by >"$out" 2>&1 || fail "-s $by"
+done
+
+# The screen, in a terminal of its own.
+if command -v script >/dev/null; then
+	TERM=xterm timeout 10 script -qec "stty rows 24 cols 160; '$stat' --watch=0.1 -n 3 $loop" "$dir/screen" >/dev/null 2>"$out" </dev/null
+	rc=$?
+	[ $rc = 0 ] || fail "--watch: exit status $rc"
+	grep -q "epoll_loop" "$dir/screen" || { cp "$dir/screen" "$out"; fail "--watch shows no link"; }
+	TERM=xterm timeout 10 script -qec "'$stat' --watch=30 -s queue" "$dir/screen" >/dev/null 2>"$out" <<<q || fail "--watch does not end by q"
+	TERM=nothing timeout 10 script -qec "'$stat' --watch" "$dir/screen" >/dev/null 2>&1 </dev/null && fail "a terminal that is not known"
+	grep -q 'not known (TERM=nothing)' "$dir/screen" || { cp "$dir/screen" "$out"; fail "TERM=nothing: why?"; }
+fi
+"$stat" --watch >"$out" 2>&1 && fail "--watch into a file"
+grep -q 'wants a terminal' "$out" || fail "--watch into a file: why not?"
+
+# It dies while it is looked at, over and over.
+(for i in $(seq 40); do "$stat" $loop || echo "status $?"; done) >"$out" 2>&1 &
+looks=$!
+pause 0.05
+kill -KILL $loop
+wait $looks
+grep -Ev '^ *(PID|[0-9]+) |^[0-9]+ processes|^  (over|by) |^status 1$|there is no process|shows no links' "$out" >"$dir/rest"
+[ ! -s "$dir/rest" ] || fail "a process that died: $(head -n 1 "$dir/rest")"
+wait $loop 2>/dev/null
+"$stat" $loop >"$out" 2>&1
+[ $? = 1 ] || fail "of a process that is gone: status is not 1"
+grep -q "there is no process $loop" "$out" || fail "of a process that is gone: why not?"
+"$stat" $$ >"$out" 2>&1
+[ $? = 1 ] || fail "of a process without links: status is not 1"
+grep -q "process $$ shows no links" "$out" || fail "of a process without links: why not?"
+
+# Pages full of anything: every form, and no more than visible characters.
+for what in random 255 27; do
+	mkfifo "$dir/hold.$what"
+	"$json" $what <"$dir/hold.$what" >"$dir/page" &
+	page=$!
+	pids+=("$page")
+	exec 4>"$dir/hold.$what"
+	until_there ready cat "$dir/page"
+	for form in "" "-a -d" "-a --json" "-a --prometheus" "--json" "-s bytes"; do
+		timeout 10 "$stat" $form $page >"$out" 2>&1 || fail "nonsense ($what) as \"$form\": status $?"
+		LC_ALL=C grep -q '[^[:print:][:space:]]' "$out" && fail "nonsense ($what) as \"$form\": not printable"
+		case $form in *json*) "$json" json <"$out" || fail "nonsense ($what): no JSON" ;; esac
+	done
+	timeout 10 "$stat" -a >"$out" 2>&1 || fail "nonsense ($what) among all: status $?"
+	exec 4>&-
+	wait $page || fail "the page's process: $?"
+done
+
+for bad in "0" "x" "1 2" "-s what" "--json --prometheus" "--watch=0" "--watch=x" "-n 0" "--nonsense"; do
+	"$stat" $bad >"$out" 2>&1
+	[ $? = 2 ] || fail "$bad: exit status is not 2"
+done
+"$stat" --help >"$out" 2>&1 || fail "--help"
+exit 0
