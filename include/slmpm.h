@@ -172,10 +172,10 @@ SLMPM_API int slmpm_arm(slmpm_ctx ctx);
 
 enum slmpm_event_type {
 	SLMPM_EVENT_NONE = 0,
-	SLMPM_EVENT_UP = 1,      /* connected */
-	SLMPM_EVENT_SUSPECT = 2, /* does not react (stopped, debugged); not dead */
-	SLMPM_EVENT_CLOSED = 3,  /* closed in order; what it sent can still be received */
-	SLMPM_EVENT_DEAD = 4,    /* process gone or connection lost; likewise */
+	SLMPM_EVENT_UP = 1,       /* connected */
+	SLMPM_EVENT_SUSPECT = 2,  /* does not react (stopped, debugged); not dead */
+	SLMPM_EVENT_CLOSED = 3,   /* closed in order; what it sent can still be received */
+	SLMPM_EVENT_DEAD = 4,     /* process gone or connection lost; likewise */
 	SLMPM_EVENT_POISONED = 5, /* broke the protocol; its channel is shut */
 	SLMPM_EVENT_LINK_UP = 6,  /* one of several links stands, or stands again: see the detail */
 	SLMPM_EVENT_LINK_LOST = 7 /* is lost; what it carried goes by another */
@@ -317,6 +317,35 @@ struct slmpm_peer_info {
 
 /* What is known of PEER, also after its end. Does not block. */
 SLMPM_API int slmpm_peer_query(slmpm_peer peer, struct slmpm_peer_info *info);
+
+enum slmpm_link_state {
+	SLMPM_LINK_NONE = 0, /* not opened yet, or it cannot be had */
+	SLMPM_LINK_UP = 1,
+	SLMPM_LINK_LOST = 2 /* and not made anew yet */
+};
+
+struct slmpm_link_info {
+	uint32_t size;
+	uint32_t state;      /* enum slmpm_link_state */
+	uint32_t used;       /* 1: what is sent now goes by this one */
+	uint32_t made, lost; /* how often */
+	uint32_t reserved;
+	uint64_t written, read; /* segments to and from the peer, since it was made last */
+	char fabric[16];
+	char where[128]; /* "10.0.1.1 - 10.0.1.2": this end and the other, as far as known, or "" */
+	char reason[128]; /* why it was lost last, or "" */
+};
+
+/* Link LINK of PEER, from 0 (SLMPM_LINKS; without, there is one); ENOENT behind the last. */
+SLMPM_API int slmpm_link_query(slmpm_peer peer, uint32_t link, struct slmpm_link_info *info);
+
+#define SLMPM_LINK_ANY UINT32_MAX
+/*
+ * What this side sends to PEER from now on goes by LINK whenever that is up, by another otherwise; it
+ * is opened if need be. SLMPM_LINK_ANY: by the present one until it is lost. What SLMPM_LINK is in the
+ * environment, for one peer. Does not block. ENOENT: there is no such link; ESTATE: not connected.
+ */
+SLMPM_API int slmpm_link_use(slmpm_peer peer, uint32_t link);
 
 /* ---- Messages ------------------------------------------------------------------------------- */
 

@@ -168,6 +168,20 @@ void further_tried(struct further *f, uint32_t link, bool failed)
 	}
 }
 
+void further_use(struct endpoint *ep, uint32_t link)
+{
+	struct further *f = ep->further;
+
+	f->wanted = link < f->links ? (int32_t)link : -1;
+	if (f->wanted < 0 || bond_use(ep->link.port, link) == 0)
+		return;
+	if (f->active && f->link[link].due == NEVER && f->try.port == NULL)
+		f->link[link].due = wait_now();
+	else if (!f->active)
+		further_ask_for(f, link);
+	wait_changed(ep->ctx);
+}
+
 /* ---- what became of them -------------------------------------------------------------------- */
 
 static void tell(struct further *f, uint32_t i, uint32_t type, const char *what)

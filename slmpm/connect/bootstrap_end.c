@@ -200,8 +200,8 @@ uint64_t bootstrap_deadlines(struct context *ctx, uint64_t now_ns)
 			next = c->deadline < next ? c->deadline : next;
 			continue;
 		}
-		/* Who comes late finds both at once. */
-		if (c->step == HUNG_UP || c->link_lost)
+		/* Who comes late finds both at once. Of a peer that is UP none is a handshake's. */
+		if (c->step == HUNG_UP || c->step == CONNECTED || c->link_lost)
 			ended(c->ep, process_has_ended(c));
 		else
 			endpoint_refused(c->ep, SLMPM_ETIMEOUT, "handshake not finished in time");
@@ -215,7 +215,7 @@ bool bootstrap_hung_up(const struct context *ctx)
 	LIST_EACH(at, &ctx->deadlines) {
 		const struct control *c = LIST_ENTRY(at, struct control, node);
 
-		if (c->step == HUNG_UP || c->link_lost)
+		if (c->step == HUNG_UP || c->step == CONNECTED || c->link_lost)
 			return true;
 	}
 	return false;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* helper */
 /*
- * One end of a connection between two hosts, for net_lost.sh:
+ * One end of a connection between two hosts, for net_lost.sh and net_ways.sh:
  *	net_talk echo URL           says "port N", and sends back what comes
- *	net_talk ask URL COUNT      so many messages of all lengths, each after the last one's echo
+ *	net_talk ask URL COUNT      so many messages of all lengths, each after the last one's echo, and
+ *	                            "at N" now and then
  *	net_talk stream URL         a stream of long ones; nobody needs to send them back
  *	net_talk idle URL           nothing
  * Who connects says "joined". At its end each says "end NAME MS COUNT": the error's name or "none", how
@@ -78,8 +79,11 @@ static int ask(slmpm_peer peer, unsigned long count)
 {
 	int64_t rc = 0;
 
-	while (well < count && (rc = ask_once(peer, well)) >= 0)
+	while (well < count && (rc = ask_once(peer, well)) >= 0) {
 		went_well();
+		if (well % 128 == 0)
+			printf("at %lu\n", well);
+	}
 	return say_end(rc);
 }
 

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The links of a peer as applications see them: what there are, and which one is used. */
+#include <stdio.h>
+
+#include "slmpm/bond/further_parts.h"
+#include "slmpm/error.h"
+#include "slmpm/link.h"
+
+static void copy(char *to, size_t size, const char *from)
+{
+	snprintf(to, size, "%s", from ? from : "");
+}
+
+static void count(struct slmpm_link_info *info, const struct fabric_link *port)
+{
+	info->written = port ? port->counts.produced : 0;
+	info->read = port ? port->counts.read : 0;
+}
+
+static uint32_t state_of(const struct endpoint *ep, enum bond_state state, uint32_t lost)
+{
+	if (ep->state == SLMPM_PEER_UP && state == PATH_UP)
+		return SLMPM_LINK_UP;
+	return state != PATH_NONE || lost ? SLMPM_LINK_LOST : SLMPM_LINK_NONE;
+}
+
+static void describe(const struct endpoint *ep, uint32_t i, struct slmpm_link_info *info)
+{
+	const struct fabric_link *bond = ep->link.port;
+	const struct further_link *l = &ep->further->link[i];
+
+	info->state = state_of(ep, bond_state(bond, i), l->lost);
+	info->used = info->state == SLMPM_LINK_UP && bond_path(bond) == i;
+	info->made = l->made;
+	info->lost = l->lost;
+	count(info, bond_port(bond, i));
+	copy(info->fabric, sizeof(info->fabric), l->fabric);
+	copy(info->where, sizeof(info->where), l->where);
+	copy(info->reason, sizeof(info->reason), bond_reason(bond, i));
+}
+
+/* Without a bond. */
+static void describe_only(const struct endpoint *ep, struct slmpm_link_info *info)
+{
+	const struct fabric_link *port = ep->link.port;
+	struct sockaddr_storage end;
+	char here[NET_NAME], there[NET_NAME];
+
+	info->made = ep->was_up;
+	info->lost = ep->was_up && ep->state != SLMPM_PEER_UP;
+	info->used = ep->state == SLMPM_PEER_UP;
+	info->state = info->used ? SLMPM_LINK_UP : info->lost ? SLMPM_LINK_LOST : SLMPM_LINK_NONE;
+	count(info, port);
+	copy(info->fabric, sizeof(info->fabric), port->domain->fabric->name);
+	copy(info->reason, sizeof(info->reason), info->lost ? ep->reason : NULL);
+	if (!net_end(port->bell, false, &end))
+		return;
+	net_host((const struct sockaddr *)&end, here);
+	if (!net_end(port->bell, true, &end))
+		return;
+	net_host((const struct sockaddr *)&end, there);
+	snprintf(info->where, sizeof(info->where), "%s - %s", here, there);
+}
+
+static uint32_t links_of(const struct endpoint *ep)
+{
+	return ep->further ? ep->further->links : 1;
+}
+
+int slmpm_link_query(slmpm_peer peer, uint32_t link, struct slmpm_link_info *info)
+{
+	struct endpoint *ep = endpoint_get(peer);
+	int rc = 0;
+
+	if (!ep)
+		return endpoint_bad_handle(peer);
+	if (!info || info->size < sizeof(*info))
+		return error_set(SLMPM_EINVAL, "slmpm_link_query: set .size of the structure");
+	if (!endpoint_lock(ep, peer))
+		return endpoint_bad_handle(peer);
+	*info = (struct slmpm_link_info){.size = info->size};
+	if (link >= links_of(ep)) {
+		rc = error_set(SLMPM_ENOENT, "link %u of %s: it has %u", link, ep->name,
+			       links_of(ep));
+	} else {
+		if (ep->state == SLMPM_PEER_UP && !ep->loan.data)
+			link_flush(ep);
+		if (ep->further)
+			describe(ep, link, info);
+		else
+			describe_only(ep, info);
+	}
+	context_unlock(ep->ctx);
+	return rc;
+}
+
+int slmpm_link_use(slmpm_peer peer, uint32_t link)
+{
+	struct endpoint *ep = endpoint_get(peer);
+	int rc = 0;
+
+	if (!ep)
+		return endpoint_bad_handle(peer);
+	if (!endpoint_lock(ep, peer))
+		return endpoint_bad_handle(peer);
+	if (ep->state != SLMPM_PEER_UP)
+		rc = error_set(SLMPM_ESTATE, "%s is not connected", ep->name);
+	else if (link >= links_of(ep) && link != SLMPM_LINK_ANY)
+		rc = error_set(SLMPM_ENOENT, "link %u of %s: it has %u", link, ep->name,
+			       links_of(ep));
+	else if (ep->further)
+		further_use(ep, link);
+	context_unlock(ep->ctx);
+	return rc;
+}

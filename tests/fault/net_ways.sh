@@ -1,0 +1,108 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# timeout: 90
+# native-only
+#
+# Two hosts with a cable in each of two networks, and a link over each: whichever cable is cut, what is sent goes by
+# the other, nothing lost, doubled or reordered; once it is mended, its link comes anew, even where the control connection went
+# with it. What SLMPM_LINKS cannot have is said.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. tests/lib/netns.sh
+command -v nft >/dev/null || { echo "no nft here: apt-get install nftables"; exit 77; }
+netns_enter "$0" "$@"
+netns_host alpha
+netns_host beta
+netns_link alpha beta
+netns_link alpha beta
+
+TALK=$SLMPM_BUILD/tests/fault/net_talk
+DIR=$(mktemp -d /run/net_ways.XXXXXX)
+SLOW=${SLMPM_SAN:+3}
+DEAD=$((1000 * ${SLOW:-1}))
+export SLMPM_INSECURE=y SLMPM_SECRET=00112233445566778899aabbccddeeff SLMPM_DEAD_MS=$DEAD
+export SLMPM_LINKS=10.77.1.0/24,10.77.2.0/24 SLMPM_LOG_LEVEL=debug
+
+fail() {
+	echo "$*"
+	tail -20 "$DIR"/* 2>/dev/null
+	exit 1
+}
+
+# await FILE PATTERN TIMES: so many lines of the kind, from a program that runs beside; for 20 s
+await() {
+	local tries=2000 n
+	until n=$(grep -c "$2" "$1" 2>/dev/null); [ "${n:-0}" -ge "${3:-1}" ]; do
+		[ $((tries -= 1)) -gt 0 ] || fail "$1: not ${3:-1} times \"$2\" in twenty seconds"
+		sleep 0.01
+	done
+}
+
+# The link over cable N on both hosts: its PATTERN TIMES
+both_say() { for host in alpha beta; do await "$DIR/$1.$host" "(tcp 10\.77\.$2\.[^)]*) $3" "$4"; done; }
+
+# Messages pass
+goes_on() {
+	local n
+	n=$(grep -c '^at' "$DIR/$1.alpha")
+	await "$DIR/$1.alpha" '^at' $((n + 3))
+}
+
+cut() {
+	local host
+	for host in alpha beta; do
+		netns_on $host nft -f - <<-END || fail "nft refuses"
+			add table inet cable$1
+			add chain inet cable$1 in { type filter hook input priority 0; }
+			add rule inet cable$1 in ip saddr 10.77.$1.0/24 drop
+		END
+	done
+}
+mend() { netns_on alpha nft delete table inet "cable$1" && netns_on beta nft delete table inet "cable$1" || fail "nft delete"; }
+
+# pair NAME: beta listens on cable 1, alpha connects and asks for ever
+pair() {
+	local name=$DIR/$1
+	netns_on beta "$TALK" echo tcp://10.77.1.2:0 >"$name.beta" 2>&1 &
+	await "$name.beta" ^port
+	netns_on alpha "$TALK" ask "tcp://10.77.1.2:$(sed -n 's/^port //p' "$name.beta")" >"$name.alpha" 2>&1 &
+	await "$name.alpha" ^joined
+}
+
+echo "a link over each cable, once it is worth it"
+pair one
+both_say one 2 'stands$' 1
+goes_on one
+
+echo "the first cable is cut, and with it the control connection"
+cut 1
+both_say one 1 'is lost' 1
+goes_on one
+sleep "$((DEAD * 3 / 2000)).$((DEAD * 3 / 2 % 1000))"
+goes_on one
+echo "it is mended"
+mend 1
+both_say one 1 'stands again' 1
+goes_on one
+
+echo "the second cable is cut"
+cut 2
+both_say one 2 'is lost' 1
+goes_on one
+echo "it is mended"
+mend 2
+both_say one 2 'stands again' 1
+goes_on one
+
+echo "what cannot be had is said"
+said() { # said WORDS LINKS: that is what slmpm_connect says
+	SLMPM_LINKS=$2 netns_on alpha "$TALK" idle tcp://10.77.1.2:1 >"$DIR/said" 2>&1 && fail "$2: no error"
+	grep -q "$1" "$DIR/said" || fail "$2: not \"$1\""
+}
+said 'SLMPM_LINKS=v1-1,v9-9: there is no interface or address v9-9' v1-1,v9-9
+said 'SLMPM_LINKS=tcp,ib: there is no interface or address ib' tcp,ib
+SLMPM_LINKS=10.77.1.0/24,10.99.0.0/16 SLMPM_LINKS_AFTER=0
+pair two
+await "$DIR/two.alpha" 'link 1 of 2 is not to be had'
+goes_on two
+[ "$(grep -c 'link 1.*not to be had' "$DIR/two.alpha")" -lt 20 ] || fail "it is tried too often"
