@@ -96,8 +96,14 @@ int bootstrap_start_stream(struct endpoint *ep, int fd, bool active, const struc
 {
 	struct control *c = new_control(ep, fd);
 
+	if (!c && ep->process && ep->process->pidfd >= 0) {
+		close(ep->process->pidfd); /* nobody else would */
+		ep->process->pidfd = -1;
+	}
 	if (!c)
 		return -ENOMEM;
+	if (ep->process) /* of this machine, and in its place */
+		c->process.fd = ep->process->pidfd;
 	c->stream = calloc(1, sizeof(*c->stream));
 	if (!c->stream)
 		return -ENOMEM;
@@ -105,8 +111,6 @@ int bootstrap_start_stream(struct endpoint *ep, int fd, bool active, const struc
 	c->stream->active = ep->link.port->active = active;
 	net_peer(fd, ep->remote);
 	endpoint_name(ep);
-	if (ep->process) /* of this machine, and in its place */
-		c->process.fd = ep->process->pidfd;
 	return start(ep);
 }
 
