@@ -3,6 +3,7 @@
 #include "slmpm/mode.h"
 
 #include <stddef.h>
+#include <string.h>
 
 /* ---- conditions ----------------------------------------------------------------------------- */
 
@@ -272,6 +273,21 @@ struct mode mode_select(const struct mode_ask *a, const struct mode_link *links,
 		return mode;
 	}
 	return mode;
+}
+
+/* ---- fabrics -------------------------------------------------------------------------------- */
+
+const char *mode_fabric(enum mode_place place, const char *told, const char *setting)
+{
+	if (told)
+		return told;
+	return place == MODE_HERE ? setting : "tcp";
+}
+
+bool mode_comes_near(const char *setting)
+{
+	return strcmp(mode_fabric(MODE_HERE, NULL, setting),
+		      mode_fabric(MODE_THERE, NULL, setting)) != 0;
 }
 
 /* ---- names ---------------------------------------------------------------------------------- */

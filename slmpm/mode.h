@@ -76,6 +76,13 @@ struct mode {
 struct mode mode_select(const struct mode_ask *ask, const struct mode_link *links, int n,
 			int wanted, const struct mode_limits *limits);
 
+enum mode_place { MODE_HERE, MODE_THERE }; /* the peer: on this machine, beyond the network */
+
+/* The fabric of a first link, by its name: TOLD by a topology, or NULL; SETTING: SLMPM_FABRIC. */
+const char *mode_fabric(enum mode_place place, const char *told, const char *setting);
+/* Is there a better one for a peer that was found by the network, and is here after all? */
+bool mode_comes_near(const char *setting);
+
 /* The protocol of an operation that takes WAY; -1 for MODE_NONE. */
 int mode_protocol(enum mode_op op, enum mode_way way);
 

@@ -49,12 +49,14 @@ static int begin(struct endpoint *ep, const struct connection *from)
 struct endpoint *connect_adopt(struct context *ctx, const struct connection *from,
 			       struct listener *l, int *rc)
 {
-	const struct fabric *fabric = from->stream ? fabric_find("tcp") : NULL;
+	const char *name =
+		mode_fabric(from->stream ? MODE_THERE : MODE_HERE, NULL, config_get()->fabric);
+	const struct fabric *fabric = fabric_find(name);
 	struct endpoint *ep = from->stream && !fabric ? NULL : endpoint_new(ctx, fabric);
 
 	if (!ep) {
 		*rc = from->stream && !fabric ?
-			      error_set(SLMPM_ENOTSUP, "this library has no fabric \"tcp\"") :
+			      error_set(SLMPM_ENOTSUP, "this library has no fabric \"%s\"", name) :
 			      -SLMPM_ENOMEM;
 		close(from->fd);
 		return NULL;

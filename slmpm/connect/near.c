@@ -13,16 +13,16 @@
 
 #include "slmpm/config.h"
 #include "slmpm/connect/connect.h"
+#include "slmpm/mode.h"
 
 #define QUEUE 64
 #define NAME  "slmpm-near/%016llx"
 
-/* Shared memory is the fabric of local peers. */
 static bool is_wanted(void)
 {
 	const struct config *config = config_get();
 
-	return config && strcmp(config->fabric, "tcp") != 0;
+	return config && mode_comes_near(config->fabric);
 }
 
 /* Of the door, or of the GUEST before it. */

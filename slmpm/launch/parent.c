@@ -93,7 +93,6 @@ static int connect_parent(slmpm_ctx handle)
 {
 	const char *text = getenv(PARENT_VARIABLE);
 	bool far = text && !strncmp(text, "tcp://", 6);
-	const struct fabric *fabric = far ? fabric_find("tcp") : NULL;
 	struct secret secret;
 	struct context *ctx;
 	struct endpoint *ep;
@@ -109,7 +108,8 @@ static int connect_parent(slmpm_ctx handle)
 	if (!far)
 		put_on_leash();
 	context_lock(ctx);
-	ep = endpoint_new(ctx, fabric);
+	ep = endpoint_new(ctx, fabric_find(mode_fabric(far ? MODE_THERE : MODE_HERE, NULL,
+						       config_get()->fabric)));
 	if (ep) {
 		ep->is_parent = true;
 		rc = await_handshake(ep, far ? bootstrap_start_stream(ep, fd, true, &secret) :

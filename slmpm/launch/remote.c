@@ -201,7 +201,8 @@ static void give_up(struct start *s)
 
 static int choose_fabric(struct start *s)
 {
-	const char *name = s->place->set[PLACE_FABRIC] ? s->place->set[PLACE_FABRIC] : "tcp";
+	const char *name =
+		mode_fabric(MODE_THERE, s->place->set[PLACE_FABRIC], config_get()->fabric);
 
 	s->fabric = fabric_find(name);
 	return s->fabric ? 0 :

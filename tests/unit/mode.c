@@ -184,6 +184,17 @@ static void look_at_links(void)
 	CHECK(mode.way == MODE_NONE, "all are down");
 }
 
+/* ---- fabrics -------------------------------------------------------------------------------- */
+
+static void look_at_fabrics(void)
+{
+	CHECK(!strcmp(mode_fabric(MODE_HERE, NULL, "shm"), "shm"), "as the setting says");
+	CHECK(!strcmp(mode_fabric(MODE_HERE, NULL, "tcp"), "tcp"), "this one, too");
+	CHECK(!strcmp(mode_fabric(MODE_THERE, NULL, "shm"), "tcp"), "nothing else goes there");
+	CHECK(!strcmp(mode_fabric(MODE_THERE, "ofi", "shm"), "ofi"), "but what was told");
+	CHECK(mode_comes_near("shm") && !mode_comes_near("tcp"), "near");
+}
+
 /* ---- all of it ------------------------------------------------------------------------------ */
 
 static bool is_around(const struct mode_ask *a, enum mode_force force)
@@ -331,6 +342,7 @@ int main(void)
 {
 	look_at_rows();
 	look_at_links();
+	look_at_fabrics();
 	printf("%ld combinations\n", look_at_all());
 	for (int i = 0; i < SLMPM_REASONS; i++)
 		CHECK(slmpm_reason_name(i) && strlen(slmpm_reason_name(i)) < 12, "reason %d", i);
