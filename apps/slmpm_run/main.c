@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* libs: -lcrypto */
 /* slmpm_run: the command line. */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <slmpm.h>
 
@@ -165,6 +167,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+/* Who started this may have closed some: what is opened from now on is not to be taken for them. */
+static void open_standard(void)
+{
+	int fd;
+
+	while ((fd = open("/dev/null", O_RDWR)) >= 0 && fd <= STDERR_FILENO)
+		;
+	if (fd >= 0)
+		close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct argp argp = {
@@ -180,6 +193,7 @@ int main(int argc, char **argv)
 	static struct command c = {.options.grace_ms = 5000};
 	char version[64];
 
+	open_standard();
 	snprintf(version, sizeof(version), NAME " %s", slmpm_version());
 	argp_program_version = version;
 	argp_err_exit_status = 2;

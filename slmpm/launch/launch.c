@@ -6,6 +6,7 @@
 #include "slmpm/launch/launch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <spawn.h>
@@ -121,6 +122,9 @@ void launch_free(struct launch *l)
 	free(l->argv);
 	free(l->envp);
 	free(l->wrapped);
+	for (int i = 0; i < 2; i++)
+		if (l->moved[i] > STDERR_FILENO)
+			close(l->moved[i]);
 }
 
 static bool same_name(const char *a, const char *b)
@@ -183,16 +187,26 @@ static int make_environment(struct launch *l, const struct slmpm_spawn_options *
 	return 0;
 }
 
+/* Where this process has closed its standard descriptors: they are not to be the child's, who prints. */
+static int moved_up(int fd, int *copy)
+{
+	if (fd < 0 || fd > STDERR_FILENO)
+		return fd;
+	return *copy = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+}
+
 int launch_prepare(struct launch *l, const char *prog, char *const argv[],
 		   const struct slmpm_spawn_options *o, int fd, int leash)
 {
 	int rc = make_argv(l, prog, argv, o ? o->wrapper : NULL);
 
-	l->fd = fd;
-	l->leash_fd = leash;
+	l->fd = moved_up(fd, &l->moved[0]);
+	l->leash_fd = moved_up(leash, &l->moved[1]);
+	if (rc == 0 && (l->fd < 0 || (leash >= 0 && l->leash_fd < 0)))
+		rc = -EMFILE;
 	l->out = l->err = -1;
 	l->cwd = o ? o->cwd : NULL;
-	return rc == 0 ? make_environment(l, o, fd, leash) : rc;
+	return rc == 0 ? make_environment(l, o, l->fd, l->leash_fd) : rc;
 }
 
 /*

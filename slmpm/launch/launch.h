@@ -20,6 +20,7 @@ struct launch {
 	char *wrapped; /* storage of a wrapper's words */
 	const char *cwd;
 	int fd, leash_fd;
+	int moved[2]; /* copies of those that were among 0, 1 and 2; 0: none */
 	int out, err; /* of standard output and error; -1: this process's */
 };
 

@@ -53,6 +53,12 @@ SLMPM_TEST_ELSEWHERE=1 far -q -H beta:4 "$SLMPM_BUILD/tests/dacs/launch" || fail
 far -q -H beta:4 "$SLMPM_BUILD/tests/dacs/message" || fail "dacs_send elsewhere: $?"
 gone DaCS
 
+# A host without standard descriptors.
+far -H beta sh -c '"$0" <&- >&- 2>&-' "$bin/hello_host" || fail "standard descriptors closed: $?"
+far -H beta sh -c '"$0" <&-' "$bin/hello_host" && [ "$(cat "$dir/out")" = "hello from the accelerator" ] ||
+	fail "standard input closed: $?: $(cat "$dir/out")"
+gone "closed descriptors"
+
 # Many of them, one after the other, by few descriptors.
 (ulimit -n 36; far -l -H beta sh -c 'for i in $(seq 25); do "$0" || exit; done' "$bin/hello_host") || fail "many starts: $?"
 [ "$(grep -cx '\[host\] hello from the accelerator' "$dir/out")" = 25 ] || fail "many starts: $(cat "$dir/out")"
