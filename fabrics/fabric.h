@@ -56,6 +56,9 @@ enum fabric_op {
 	 */
 	FABRIC_LAND,
 	FABRIC_COUNT, /* refresh the counts; publish nothing */
+	/* -EPIPE, and the link is lost: another machine has not confirmed what is under way for
+	 * config.dead_ms, as far as these requests have seen. -ENOTSUP where that cannot be. */
+	FABRIC_HEAR,
 };
 
 enum fabric_flag {
@@ -130,11 +133,11 @@ struct fabric_domain { /* first member of the fabric's own structure */
 
 struct fabric_link { /* likewise */
 	struct fabric_domain *domain;
-	int bell;                /* connected socket on which a byte wakes the peer; the core's */
-	int32_t pid;             /* the peer's process, as the kernel says; 0 unknown; the core's */
-	int process;             /* and its pidfd, or -1; the core's */
-	bool active;             /* this side began the connection; the core's */
-	bool over;               /* nothing that comes is waited for any more; the core's */
+	int bell;    /* connected socket on which a byte wakes the peer; the core's */
+	int32_t pid; /* the peer's process, as the kernel says; 0 unknown; the core's */
+	int process; /* and its pidfd, or -1; the core's */
+	bool active; /* this side began the connection; the core's */
+	bool over;   /* nothing that comes is waited for any more; the core's */
 	/* Where this end lies on a network and where the other one listens, while it connects; NULL:
 	 * as the bell's ends, else on this machine; the core's. */
 	const struct sockaddr *local, *remote;

@@ -155,6 +155,15 @@ static COLD int flush(struct tcp_link *l, bool last)
 	return sent && (!last || tcp_has_arrived(l->socket)) ? 1 : -EAGAIN;
 }
 
+static COLD int hear(struct tcp_link *l)
+{
+	if (l->broken)
+		return poisoned(l);
+	if (!l->ended && tcp_is_mute(l, l->base.domain->config.dead_ms))
+		l->ended = l->out.failed = tcp_reason(ETIMEDOUT);
+	return l->ended ? lost(l) : 1;
+}
+
 static COLD int hold_back(struct tcp_outlet *o, uint32_t segments)
 {
 	if (segments > FABRIC_HOLD_MAX(o->segments))
@@ -171,6 +180,7 @@ static COLD int post_other(struct tcp_link *l, const struct fabric_wr *wr)
 	case FABRIC_FLUSH: return flush(l, wr->flags & FABRIC_LAST);
 	case FABRIC_HOLD_BACK: return hold_back(&l->out, wr->length);
 	case FABRIC_COUNT: refresh_counts(l); return 1;
+	case FABRIC_HEAR: return hear(l);
 	case FABRIC_LAND: return tcp_land(l, wr->into);
 	default: return -ENOTSUP;
 	}

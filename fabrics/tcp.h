@@ -165,6 +165,7 @@ struct tcp_link {
 	uint32_t interest;  /* what the epoll set waits for; 0: it is out of it, and just read */
 	uint32_t streak;    /* in it: receives since then; out of it: vain ones since the last */
 	const char *ended;  /* nothing more will come, and why */
+	uint64_t mute;      /* since when (ms) nothing has been confirmed, when last asked; 0 */
 	const char *broken; /* a rule of the stream that the peer broke */
 	struct tcp_meeting *meeting;
 	struct tcp_link *next, **at;
@@ -194,6 +195,8 @@ bool tcp_has_arrived(int socket);
 /* Those that have; or, LAST, all of them. */
 void tcp_linger_look(struct tcp_domain *d, bool last);
 const char *tcp_reason(int error);
+/* Has the other machine not confirmed what is under way for so long? A stopped process's does. */
+bool tcp_is_mute(struct tcp_link *l, uint32_t dead_ms);
 
 /* ---- tcp_connect.c ---- */
 

@@ -217,6 +217,22 @@ int tcp_tune(int s, uint32_t dead_ms)
 	return set(s, IPPROTO_TCP, TCP_NODELAY, 1) ? 0 : -errno;
 }
 
+bool tcp_is_mute(struct tcp_link *l, uint32_t dead_ms)
+{
+	struct tcp_info info;
+	socklen_t length = sizeof(info);
+	uint64_t now = tcp_now();
+
+	if (!l->open || getsockopt(l->socket, IPPROTO_TCP, TCP_INFO, &info, &length) != 0 ||
+	    !info.tcpi_unacked || !info.tcpi_retransmits) {
+		l->mute = 0;
+		return false;
+	}
+	if (!l->mute || now - info.tcpi_last_ack_recv > l->mute)
+		l->mute = now;
+	return dead_ms && now - l->mute >= dead_ms;
+}
+
 int tcp_read(int s, void *to, size_t n)
 {
 	ssize_t got = recv(s, to, n, 0);

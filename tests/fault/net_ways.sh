@@ -5,7 +5,7 @@
 #
 # Two hosts with a cable in each of two networks, and a link over each: whichever cable is cut, what is sent goes by
 # the other, nothing lost, doubled or reordered; once it is mended, its link comes anew, even where the control connection went
-# with it. What SLMPM_LINKS cannot have is said.
+# with it. With both cut the peers are DEAD. What SLMPM_LINKS cannot have is said.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/netns.sh
@@ -69,6 +69,12 @@ pair() {
 	await "$name.alpha" ^joined
 }
 
+# ended NAME HOST: with EDEAD
+ended() {
+	await "$DIR/$1.$2" '^end'
+	grep -q '^end EDEAD' "$DIR/$1.$2" || fail "$1 on $2: $(grep ^end "$DIR/$1.$2")"
+}
+
 echo "a link over each cable, once it is worth it"
 pair one
 both_say one 2 'stands$' 1
@@ -93,6 +99,19 @@ echo "it is mended"
 mend 2
 both_say one 2 'stands again' 1
 goes_on one
+
+echo "both are cut, of a pair whose control connection went before, and of one that has it"
+pair both
+both_say both 2 'stands$' 1
+cut 1
+cut 2
+for name in one both; do
+	ended $name alpha
+	ended $name beta
+done
+mend 1
+mend 2
+
 
 echo "what cannot be had is said"
 said() { # said WORDS LINKS: that is what slmpm_connect says
