@@ -92,8 +92,18 @@ struct fabric_caps {
 	uint32_t packet_best; /* payload of a packet that serves long messages best */
 	uint32_t land_min;    /* arrivals from this length on come without data first; 0: none do */
 	enum fabric_commit commit;
-	bool membarrier;  /* a sleeper can pay for the barrier of both sides */
+	bool membarrier; /* a sleeper can pay for the barrier of both sides */
+	int uring;       /* io_uring: 1 it works, 0 no use for it, else a negative errno: why not */
 	char why_not[96]; /* probe < 0: the reason, for a person */
+};
+
+/* By what a fabric of sockets receives and sends. */
+enum fabric_engine {
+	FABRIC_ENGINE_AUTO, /* as it has been measured to be best: plain calls */
+	FABRIC_ENGINE_PLAIN,
+	FABRIC_ENGINE_URING, /* io_uring both ways, where the kernel lets it, */
+	FABRIC_ENGINE_URING_RECV,
+	FABRIC_ENGINE_URING_SEND, /* or one */
 };
 
 /* The ring's shape, and when its totals are published, as the settings say. */
@@ -103,6 +113,7 @@ struct fabric_config {
 	uint32_t batch;              /* minimum segments a publication; 0: N/16 */
 	bool membarrier;             /* may be used where it works */
 	bool attach;                 /* a process may reach another's memory, where that works */
+	uint8_t engine;              /* enum fabric_engine */
 	uint64_t start;              /* totals begin here: 0 but in tests */
 	uint32_t dead_ms;            /* so long may another machine be silent; 0: for ever */
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The TCP fabric: a stream of bytes each way, whose receive engine fills a ring in local memory. Plain
- * calls that never block, and one epoll set a domain to sleep on. Commit discipline: the stream.
+ * calls that never block, or io_uring, and one epoll set a domain to sleep on. Commit discipline: the
+ * stream.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -75,13 +76,23 @@ static int tcp_probe(struct fabric_caps *caps)
 		return rc;
 	}
 	twice_destroy(&m);
+	caps->uring = tcp_uring_try();
+	caps->uring = caps->uring < 0 ? caps->uring : 1;
 	return 0;
 }
 
 static int tcp_open_domain(struct fabric_domain *domain)
 {
+	struct tcp_domain *d = (struct tcp_domain *)domain;
+	uint8_t engine = domain->config.engine;
+
 	domain->fd = epoll_create1(EPOLL_CLOEXEC);
-	return domain->fd < 0 ? -errno : 0;
+	if (domain->fd < 0)
+		return -errno;
+	d->uring_sends = engine == FABRIC_ENGINE_URING || engine == FABRIC_ENGINE_URING_SEND;
+	d->no_uring = !d->uring_sends && engine != FABRIC_ENGINE_URING_RECV;
+	(void)tcp_uring_open(d);
+	return 0;
 }
 
 static void tcp_close_domain(struct fabric_domain *domain)
@@ -92,6 +103,7 @@ static void tcp_close_domain(struct fabric_domain *domain)
 		while (d->lingerers)
 			close(d->lingering[--d->lingerers].socket);
 	tcp_linger_look(d, true);
+	tcp_uring_close(d);
 	close(domain->fd);
 	domain->fd = -1;
 }
@@ -222,19 +234,30 @@ static void look(struct tcp_domain *d)
 /* Nothing has come: among many, one that is quiet is asked no more. */
 static void quiet(struct tcp_domain *d, struct tcp_link *l)
 {
-	if (d->count > 1 && !l->interest && ++l->streak >= QUIET && !l->ended && !l->base.over &&
-	    tcp_watch_link(l, EPOLLIN) == 0)
+	if (l->intake.used || l->ended || l->base.over)
+		return;
+	if (tcp_uring_wanted(l))
+		tcp_uring_join(l);
+	else if (d->count > 1 && !l->interest && ++l->streak >= QUIET &&
+		 tcp_watch_link(l, EPOLLIN) == 0)
 		l->streak = 0;
 }
 
-/* One call for a pass over many links that have nothing, and for each that has. */
+/* One call for a pass over many links that have nothing, and for each that has; none for those that are
+ * received by io_uring. */
 static bool may_have(struct tcp_domain *d, struct tcp_link *l)
 {
-	if (d->count == 1 || l->ready || !l->interest)
+	if (l->ready)
+		return true;
+	if (l->intake.used) {
+		tcp_uring_look(d);
+		return l->ready;
+	}
+	if (d->count == 1 || !l->interest)
 		return true;
 	if (!d->looks) /* before the first, so that one pass finds all there is */
 		look(d);
-	if (++d->looks >= d->count)
+	if (++d->looks >= d->count - d->armed)
 		d->looks = 0;
 	return l->ready;
 }
@@ -295,10 +318,14 @@ static void sleep_on(struct tcp_link *l)
 	 * takes nothing. */
 	uint32_t events = l->base.over ? 0 : EPOLLIN;
 
-	if (tcp_stages(l) && !l->out.failed)
-		events |= EPOLLOUT;
 	if (l->ended)
 		return;
+	if (l->base.over && l->intake.armed)
+		tcp_uring_leave(l);
+	if (l->intake.armed)
+		events = 0;
+	if (tcp_stages(l) && !l->out.failed)
+		events |= EPOLLOUT;
 	if (tcp_watch_link(l, events) == 0)
 		l->streak = 0;
 }
@@ -315,6 +342,9 @@ static void tcp_arm(struct fabric_domain *domain, bool on)
 		sleep_on(l);
 		refresh_counts(l);
 	}
+	d->asleep = on;
+	if (d->uring)
+		tcp_uring_sleep(d);
 	if (on && d->lingerers)
 		tcp_linger_look(d, false);
 }

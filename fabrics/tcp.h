@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The TCP fabric's own structures. tcp.c is the table, tcp_socket.c has the calls on sockets,
- * tcp_connect.c brings two ends together, tcp_inlet.c receives, tcp_outlet.c sends.
+ * tcp_connect.c brings two ends together, tcp_inlet.c receives, tcp_outlet.c sends, tcp_uring.c does
+ * both by io_uring.
  *
  * A frame is a header and its payload, padded to whole segments; the stream is so the image of the
  * peer's ring. A long payload begins 64 bytes from the frame's first: the kernel copies it quicker where
@@ -17,6 +18,7 @@
 #define FABRICS_TCP_H
 
 #include <stdatomic.h>
+#include <sys/socket.h>
 
 #include "fabrics/fabric.h"
 #include "shm/twice.h"
@@ -59,6 +61,7 @@ static inline uint32_t tcp_payload_max(const struct ring_shape *shape)
 }
 
 struct tcp_link;
+struct tcp_uring;
 
 struct tcp_domain {
 	struct fabric_domain base; /* its descriptor is an epoll set */
@@ -70,6 +73,21 @@ struct tcp_domain {
 		uint64_t since; /* ms */
 	} lingering[TCP_LINGER];
 	uint32_t lingerers;
+	struct tcp_uring *uring;
+	bool no_uring; /* not wanted, not to be had, or not any more */
+	bool uring_sends;
+	bool asleep;    /* armed */
+	uint32_t armed; /* links that are received by it now */
+};
+
+/* What io_uring has received for a link. */
+struct tcp_intake {
+	bool armed;   /* a receive lies with the kernel; the epoll set does not look for data */
+	bool used;    /* that, or something is here: */
+	uint8_t calm; /* times that nothing must have come before it is armed again */
+	int error;    /* how the socket failed behind what is here */
+	uint32_t first, last,
+		at; /* buffers, counted from 1, and bytes of the first that are taken */
 };
 
 /* What arrives. */
@@ -159,6 +177,7 @@ struct tcp_link {
 	struct fabric_link base;
 	struct tcp_inlet in;
 	struct tcp_outlet out;
+	struct tcp_intake intake;
 	int socket;
 	bool open;          /* there is one */
 	bool ready;         /* the epoll set says that something is there */
@@ -228,6 +247,28 @@ void tcp_credit(struct tcp_link *l);
 bool tcp_flush(struct tcp_link *l);
 /* The peer's read total, in the header's first WORD: is it possible? */
 bool tcp_credited(struct tcp_outlet *o, uint64_t word);
+
+/* ---- tcp_uring.c ---- */
+
+/* Can it be had? By a real try. */
+int tcp_uring_try(void);
+/* There is one, and it is this thread's. */
+bool tcp_uring_open(struct tcp_domain *d);
+void tcp_uring_close(struct tcp_domain *d);
+/* Takes in what it has received: loads from memory where that is nothing. */
+void tcp_uring_look(struct tcp_domain *d);
+/* The domain is asleep, or awake again. */
+void tcp_uring_sleep(struct tcp_domain *d);
+/* A plain receive has found nothing: is the link to be received by it from now on? */
+bool tcp_uring_wanted(struct tcp_link *l);
+void tcp_uring_join(struct tcp_link *l);
+/* By plain calls again, behind what has been received. */
+void tcp_uring_leave(struct tcp_link *l);
+/* And forgets that. */
+void tcp_uring_drop(struct tcp_link *l);
+/* As recvmsg and sendmsg. */
+ssize_t tcp_uring_take(struct tcp_link *l, struct msghdr *msg);
+ssize_t tcp_uring_send(struct tcp_link *l, const struct msghdr *msg);
 
 static inline bool tcp_stages(const struct tcp_link *l)
 {

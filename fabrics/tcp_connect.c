@@ -373,6 +373,8 @@ void tcp_disconnect(struct fabric_link *link)
 	bool met = l->at != NULL, forked = link->domain->forked;
 
 	end_meeting(l);
+	if (!forked && l->intake.used)
+		tcp_uring_drop(l);
 	if (met) {
 		if (!forked)
 			(void)tcp_flush(l);

@@ -222,7 +222,13 @@ static ssize_t receive(struct tcp_link *l)
 		};
 		struct msghdr msg = {.msg_iov = to, .msg_iovlen = 2};
 
-		return recvmsg(l->socket, &msg, 0);
+		return l->intake.used ? tcp_uring_take(l, &msg) : recvmsg(l->socket, &msg, 0);
+	}
+	if (UNLIKELY(l->intake.used)) {
+		struct iovec to = {in->ring + in->scan_at + in->tail, window(in)};
+		struct msghdr msg = {.msg_iov = &to, .msg_iovlen = 1};
+
+		return tcp_uring_take(l, &msg);
 	}
 	return recv(l->socket, in->ring + in->scan_at + in->tail, window(in), 0);
 }
@@ -260,6 +266,9 @@ bool tcp_receive(struct tcp_link *l)
 	if (l->ended || l->broken || tcp_must_land(l))
 		return false;
 	start_again(&l->in);
+	/* A long one goes straight to its place. */
+	if (UNLIKELY(l->intake.armed && l->in.headed && l->in.length >= TCP_LAND_MIN))
+		tcp_uring_leave(l);
 	n = receive(l);
 	if (n > 0) {
 		l->in.tail += (size_t)n;

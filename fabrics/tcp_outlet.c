@@ -149,13 +149,24 @@ static void gone(struct tcp_outlet *o, size_t n)
 		o->head = o->tail = o->credits = 0;
 }
 
+static ssize_t send_out(struct tcp_link *l, struct iovec *from, size_t n)
+{
+	struct msghdr msg = {.msg_iov = from, .msg_iovlen = n};
+
+	if (UNLIKELY(((struct tcp_domain *)l->base.domain)->uring_sends))
+		return tcp_uring_send(l, &msg);
+	if (n == 1)
+		return send(l->socket, from->iov_base, from->iov_len, MSG_NOSIGNAL);
+	return sendmsg(l->socket, &msg, MSG_NOSIGNAL);
+}
+
 bool tcp_flush(struct tcp_link *l)
 {
 	struct tcp_outlet *o = &l->out;
 
 	while (o->head != o->tail && !o->failed) {
 		size_t asked = staged(o);
-		ssize_t n = send(l->socket, o->staging + o->head, asked, MSG_NOSIGNAL);
+		ssize_t n = send_out(l, &(struct iovec){o->staging + o->head, asked}, 1);
 
 		if (n < 0) {
 			failed(l, errno);
@@ -234,13 +245,12 @@ static void send_long(struct tcp_link *l, const struct fabric_wr *wr, const void
 	size_t pad = bytes - lead - wr->length, before;
 	struct iovec from[3] = {
 		{NULL, 0}, {(void *)(uintptr_t)data, wr->length}, {(void *)(uintptr_t)zeros, pad}};
-	struct msghdr msg = {.msg_iov = from, .msg_iovlen = pad && pad <= sizeof(zeros) ? 3 : 2};
 	ssize_t n;
 
 	put_header(l, append(o, lead), lead, wr->length, wr->kind, wr->head);
 	from[0] = (struct iovec){o->staging + o->head, staged(o)};
 	before = from[0].iov_len;
-	n = o->failed ? 0 : sendmsg(l->socket, &msg, MSG_NOSIGNAL);
+	n = o->failed ? 0 : send_out(l, from, pad && pad <= sizeof(zeros) ? 3 : 2);
 	if (n < 0) {
 		failed(l, errno);
 		n = 0;

@@ -106,8 +106,8 @@ struct slmpm_fabric_info {
 	uint32_t available; /* 1, or 0 and detail says why not */
 	char name[16];
 	char capabilities[128];
-	char commit[24]; /* how the reader learns of a packet */
-	char detail[128];
+	char commit[24];  /* how the reader learns of a packet */
+	char detail[128]; /* why not; of one that is available, how it goes about it, or "" */
 	uint64_t packet_max, links_max;
 };
 /* Fabric I from 0; ENOENT behind the last. */

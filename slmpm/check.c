@@ -7,13 +7,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "fabrics/fabric.h"
 #include "shm/mapping.h"
+#include "slmpm/config.h"
 #include "slmpm/context.h"
 #include "slmpm/connect/control.h"
 #include "slmpm/endpoint.h"
@@ -77,15 +77,18 @@ static void check_attach(struct slmpm_check *c)
 
 static void check_uring(struct slmpm_check *c)
 {
-	unsigned char params[256] = {0};
-	long fd = syscall(SYS_io_uring_setup, 4, params);
+	const struct fabric *fabric = fabric_find("tcp");
+	struct fabric_caps caps = {0};
 
-	c->state = fd >= 0;
-	snprintf(c->detail, sizeof(c->detail), "%s%s%s",
-		 c->state ? "a ring was set up" : "refused (", c->state ? "" : strerror(errno),
-		 c->state ? "" : "): not needed between local peers");
-	if (fd >= 0)
-		close((int)fd);
+	if (fabric)
+		(void)fabric->probe(&caps);
+	c->state = caps.uring > 0;
+	if (c->state)
+		snprintf(c->detail, sizeof(c->detail), "a socket was received by it");
+	else
+		snprintf(c->detail, sizeof(c->detail),
+			 "refused (%s): sockets are served by plain calls",
+			 caps.uring < 0 ? strerror(-caps.uring) : "not tried");
 }
 
 static void check_huge(struct slmpm_check *c)
@@ -174,6 +177,27 @@ int slmpm_check_at(int i, struct slmpm_check *check)
 	return 0;
 }
 
+/* By what a fabric of sockets receives and sends, as it is set and as the kernel lets it. */
+static void say_engine(const struct fabric_caps *caps, char *text, size_t size)
+{
+	const struct config *config = config_get();
+	int64_t engine = config ? config->tcp_engine : FABRIC_ENGINE_AUTO;
+	bool in = engine == FABRIC_ENGINE_URING || engine == FABRIC_ENGINE_URING_RECV;
+	bool out = engine == FABRIC_ENGINE_URING || engine == FABRIC_ENGINE_URING_SEND;
+
+	if (engine == FABRIC_ENGINE_PLAIN)
+		snprintf(text, size, "receives and sends by plain calls");
+	else if (caps->uring < 0)
+		snprintf(text, size, "receives and sends by plain calls: io_uring is refused (%s)",
+			 strerror(-caps->uring));
+	else if (engine == FABRIC_ENGINE_AUTO)
+		snprintf(text, size,
+			 "receives and sends by plain calls, the fastest; io_uring works, too");
+	else
+		snprintf(text, size, "receives by %s; sends by %s", in ? "io_uring" : "plain calls",
+			 out ? "io_uring" : "plain calls");
+}
+
 int slmpm_fabric_at(int i, struct slmpm_fabric_info *info)
 {
 	static const char *const commits[] = {"commit word", "counter", "event", "stream"};
@@ -195,6 +219,8 @@ int slmpm_fabric_at(int i, struct slmpm_fabric_info *info)
 		 caps.memory & FABRIC_MEMORY_HOST ? ", host memory" : "");
 	snprintf(info->commit, sizeof(info->commit), "%s", commits[caps.commit]);
 	snprintf(info->detail, sizeof(info->detail), "%s", info->available ? "" : caps.why_not);
+	if (info->available && caps.uring)
+		say_engine(&caps, info->detail, sizeof(info->detail));
 	info->packet_max = caps.message_max;
 	info->links_max = caps.links_max;
 	return 0;

@@ -117,6 +117,8 @@ static const struct setting settings[] = {
 	  "silence after which a peer's machine on the network is given up" },
 	{ "MONITOR_MS", NUMBER, "1000", &config.monitor_ms, 0, 3600000, NULL,
 	  "milliseconds between two echoes on a link that is in use, which show how long a packet takes; 0: none, and other processes are shown a link's beginning and end alone" },
+	{ "TCP_ENGINE", CHOICE, "auto", &config.tcp_engine, 0, 4, "auto plain uring uring-recv uring-send",
+	  "by what the fabric tcp receives and sends: as measured to be best, which is plain calls; plain calls; io_uring, where the kernel lets it, both ways or one" },
 	{ "SECRET", HIDDEN, "", &config.secret, 0, 0, NULL,
 	  "what both ends of a tcp:// connection know: 32 hex digits, or @FILE, of mode 0600, that holds them" },
 	{ "INSECURE", CHOICE, "n", &config.insecure, 0, 1, "n y",

@@ -31,6 +31,7 @@ struct config {
 	int64_t handshake_ms, dead_ms, start_ms;
 	int64_t insecure;
 	int64_t monitor_ms;
+	int64_t tcp_engine; /* enum fabric_engine */
 	const char *fabric;
 	const char *secret; /* as written */
 	const char *run_dir;

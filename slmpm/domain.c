@@ -48,6 +48,7 @@ int domain_shape(struct context *ctx, const struct slmpm_options *o)
 		.membarrier = config->membarrier,
 		.attach = config->attach,
 		.dead_ms = (uint32_t)config->dead_ms,
+		.engine = (uint8_t)config->tcp_engine,
 	};
 	if ((shape->segments & (shape->segments - 1)) ||
 	    (shape->segment_size & (shape->segment_size - 1)))

@@ -14,9 +14,18 @@
 #include "tests/lib/bonded.h"
 #include "tests/lib/far.h"
 
+/* SLMPM_TEST_ENGINE: "uring" both ways, else as the fabric likes. */
+static uint8_t engine(void)
+{
+	const char *name = getenv("SLMPM_TEST_ENGINE");
+
+	return name && !strcmp(name, "uring") ? FABRIC_ENGINE_URING : FABRIC_ENGINE_AUTO;
+}
+
 struct fabric_config link_config(uint32_t segments, uint32_t segment_size)
 {
 	return (struct fabric_config){
+		.engine = engine(),
 		.segments = segments,
 		.segment_size = segment_size,
 		.threshold_permille = 500,

@@ -43,6 +43,8 @@ const struct setting settings[] = {
 	{ "over TCP", { "SLMPM_FABRIC=tcp" }, { NULL }, 16 * M },
 	{ "over TCP, checked", { "SLMPM_FABRIC=tcp", "SLMPM_CHECK=1" }, { NULL }, 8 * M },
 	{ "over TCP, nothing eager", { "SLMPM_FABRIC=tcp", "SLMPM_EAGER_MAX=0", "SLMPM_EAGER_CREDIT=64k" }, { NULL }, 8 * M },
+	{ "over TCP, io_uring", { "SLMPM_FABRIC=tcp", "SLMPM_TCP_ENGINE=uring" }, { NULL }, 16 * M },
+	{ "over TCP, io_uring asleep", { "SLMPM_FABRIC=tcp", "SLMPM_TCP_ENGINE=uring-recv", "SLMPM_WAIT=block" }, { "SLMPM_TCP_ENGINE=uring-send" }, 4 * M },
 	{ "over TCP, small", { "SLMPM_FABRIC=tcp", "SLMPM_RING_SEGMENTS=128", "SLMPM_PACKET_MAX=256",
 	  "SLMPM_EAGER_MAX=300", "SLMPM_EAGER_CREDIT=64k", "SLMPM_WAIT=block" }, { NULL }, 1 * M },
 	{ "two links", { "SLMPM_LINKS=2" }, { NULL }, 8 * M },
