@@ -82,10 +82,11 @@ bool mode_is_on(const struct endpoint *ep, int link)
 }
 
 /* The one that is asked for by nobody: the default, if it is up, or that in use, or any. */
-static int usual_link(const struct fabric_link *bond)
+static int usual_link(const struct endpoint *ep)
 {
-	int link = (int)config_get()->link - 1;
+	const struct fabric_link *bond = ep->link.port;
 	uint32_t up = bond_up(bond);
+	int link = further_wanted(ep);
 
 	if (link < 0 || !(up >> link & 1))
 		link = (int)bond_path(bond);
@@ -126,7 +127,7 @@ struct mode mode_pick_link(struct endpoint *ep, const struct mode_ask *ask, uint
 	}
 	look_at_links(ep, links, c);
 	if (wanted < 0) {
-		wanted = usual_link(bond);
+		wanted = usual_link(ep);
 		links[wanted].up = true; /* none is: it waits for one */
 	}
 	mode = mode_select(ask, links, BOND_PATHS, wanted, mode_limits());
@@ -157,6 +158,15 @@ int mode_impossible(const struct endpoint *ep, const char *call)
 
 /* ---- the calls ------------------------------------------------------------------------------ */
 
+static const struct fabric *fabric_of(const struct endpoint *ep, uint32_t link)
+{
+	const struct fabric_link *port = ep->link.port;
+
+	if (mode_has_links(ep) && bond_port(port, link))
+		port = bond_port(port, link);
+	return port->domain->fabric;
+}
+
 static void describe(const struct endpoint *ep, enum mode_op op, struct mode m,
 		     struct slmpm_mode *mode)
 {
@@ -167,7 +177,7 @@ static void describe(const struct endpoint *ep, enum mode_op op, struct mode m,
 	mode->reason = m.reason;
 	mode->link = m.link;
 	mode->reserved = 0;
-	snprintf(mode->fabric, sizeof(mode->fabric), "%s", ep->link.fabric->name);
+	snprintf(mode->fabric, sizeof(mode->fabric), "%s", fabric_of(ep, m.link)->name);
 }
 
 int slmpm_req_mode(slmpm_req req, struct slmpm_mode *mode)

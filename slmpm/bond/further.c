@@ -168,6 +168,11 @@ void further_tried(struct further *f, uint32_t link, bool failed)
 	}
 }
 
+int further_wanted(const struct endpoint *ep)
+{
+	return ep->further ? ep->further->wanted : -1;
+}
+
 void further_use(struct endpoint *ep, uint32_t link)
 {
 	struct further *f = ep->further;

@@ -24,6 +24,8 @@ int further_packet(struct control *c, struct received *r);
 void further_arrival(struct endpoint *ep, const struct head *h);
 /* Traffic is to use LINK from now on; UINT32_MAX: any. */
 void further_use(struct endpoint *ep, uint32_t link);
+/* That link, or -1: any. */
+int further_wanted(const struct endpoint *ep);
 /* Fabrics that could not say yet whether one is connected may know now. */
 void further_ask_all(struct context *ctx);
 /* What is due: when to look again, 0 where something was. */

@@ -57,7 +57,7 @@ static void send_so(slmpm_peer peer, size_t len, uint32_t flags, int protocol,
 	sent->reason = reason;
 }
 
-static void end_so(slmpm_peer peer, struct sent *sent)
+static void end_so(struct sent *sent)
 {
 	struct slmpm_mode mode = {.size = sizeof(mode)};
 	struct slmpm_done done;
@@ -67,13 +67,11 @@ static void end_so(slmpm_peer peer, struct sent *sent)
 	mode.protocol = done.protocol;
 	mode.reason = done.reason;
 	expect_mode(&mode, "done", sent->protocol, sent->reason);
-	(void)peer;
 }
 
 /* ---- a slow reader -------------------------------------------------------------------------- */
 
-#define PAUSE 2 /* streams */
-#define LAST  3
+#define PAUSE 2 /* a stream */
 
 /* Takes what comes, in its order and whole; stops for a while when told to. */
 static int read_slowly(slmpm_peer host, char **words)
@@ -85,9 +83,9 @@ static int read_slowly(slmpm_peer host, char **words)
 	for (uint32_t next = 0;;) {
 		int64_t n = slmpm_recv(host, SLMPM_ANY_STREAM, got, sizeof(got), &done, PATIENCE);
 
-		CHECK(n >= 0, "%s", slmpm_error_detail());
-		if (done.stream == LAST)
+		if (n == -SLMPM_ECLOSED)
 			return 0;
+		CHECK(n >= 0, "%s", slmpm_error_detail());
 		if (done.stream == PAUSE)
 			CHECK(raise(SIGSTOP) == 0, "not stopped");
 		else if (done.imm) /* some may have been refused */
@@ -132,11 +130,9 @@ static slmpm_peer begin_reader(int *pid)
 	return reader;
 }
 
-static void end_reader(slmpm_peer reader, bool resume, int pid)
+static void end_reader(slmpm_peer reader)
 {
-	if (resume)
-		CHECK(kill(pid, SIGCONT) == 0, "not resumed");
-	OK(slmpm_send(reader, LAST, "l", 1, PATIENCE));
+	OK(slmpm_close(reader, PATIENCE));
 	actor_join(reader, 0);
 }
 
@@ -167,12 +163,12 @@ static int fill_ring(void *unused)
 	send_so(reader, KIB(16), 0, SLMPM_BY_SMT, SLMPM_REASON_CALL, &s[5]); /* too short */
 	CHECK(kill(pid, SIGCONT) == 0, "not resumed");
 	for (int i = 0; i < 6; i++)
-		end_so(reader, &s[i]);
+		end_so(&s[i]);
 	for (int i = 0; i < 40; i++)
-		end_so(reader, &fill[i]);
+		end_so(&fill[i]);
 	send_so(reader, KIB(32), 0, SLMPM_BY_SMT, SLMPM_REASON_CALL, &s[0]);
-	end_so(reader, &s[0]);
-	end_reader(reader, false, pid);
+	end_so(&s[0]);
+	end_reader(reader);
 	return 0;
 }
 
@@ -198,11 +194,14 @@ static int fill_queue(void *unused)
 		past += done.reason == SLMPM_REASON_QUEUE && done.protocol == SLMPM_BY_RGET;
 	}
 	CHECK(!fetches || past, "none has gone past the queue");
-	end_reader(reader, false, pid);
+	end_reader(reader);
 	return 0;
 }
 
 /* ---- links ---------------------------------------------------------------------------------- */
+
+static bool mixed;    /* link 0 is over shared memory, link 1 over TCP */
+static bool over_tcp; /* both: what is long fills no ring then */
 
 static void await_link(void)
 {
@@ -219,32 +218,15 @@ static void expect_link(const struct sent *sent, uint32_t link)
 
 	OK(slmpm_req_mode(sent->req, &mode));
 	CHECK(mode.link == link, "by link %u, not %u", mode.link, link);
+	if (mixed)
+		CHECK(!strcmp(mode.fabric, link ? "tcp" : "shm"), "over %s", mode.fabric);
 }
 
-/* By the link that is asked for; past one whose ring is full; always in order. */
-static int change_link(void *unused)
+/* Past one whose ring is full. */
+static void leave_full_link(slmpm_peer reader, int pid)
 {
-	const uint32_t strict = SLMPM_STRICT;
-	struct sent fill[MANY], s[6];
-	struct slmpm_done done;
-	slmpm_peer reader;
-	int pid;
+	struct sent fill[MANY], s[2];
 
-	(void)unused;
-	reader = begin_reader(&pid);
-	await_link();
-	for (uint32_t i = 0; i < 6; i++) {
-		send_so(reader, 100, SLMPM_ON_LINK(i % 2), SLMPM_BY_SMT, SLMPM_REASON_WISH, &s[i]);
-		expect_link(&s[i], i % 2);
-		end_so(reader, &s[i]);
-	}
-	for (uint32_t i = 0; i < 6; i++) {
-		send_it(reader, 100, SLMPM_ON_LINK(i / 2) | strict, &s[i]);
-		EXPECT(slmpm_wait(&s[i].req, 1, &done, PATIENCE), 0);
-		CHECK(done.status == (i / 2 < 2 ? 0 : -SLMPM_ENOTSUP), "%d", done.status);
-	}
-	send_so(reader, 8, SLMPM_ON_LINK(0) | strict, SLMPM_BY_SMT, SLMPM_REASON_STRICT, &s[0]);
-	end_so(reader, &s[0]);
 	pause_reader(reader, pid);
 	for (int i = 0; i < 40; i++) {
 		send_so(reader, KIB(16), 0, SLMPM_BY_SMT, SLMPM_REASON_CALL, &fill[i]);
@@ -256,10 +238,47 @@ static int change_link(void *unused)
 	expect_link(&s[1], 1);
 	CHECK(kill(pid, SIGCONT) == 0, "not resumed");
 	for (int i = 0; i < 40; i++)
-		end_so(reader, &fill[i]);
-	end_so(reader, &s[0]);
-	end_so(reader, &s[1]);
-	end_reader(reader, false, pid);
+		end_so(&fill[i]);
+	end_so(&s[0]);
+	end_so(&s[1]);
+}
+
+/* By the link that is asked for, and by the default one; always in order. */
+static int change_link(void *unused)
+{
+	const uint32_t strict = SLMPM_STRICT;
+	struct slmpm_done done;
+	struct sent s[6];
+	slmpm_peer reader;
+	int pid;
+
+	(void)unused;
+	reader = begin_reader(&pid);
+	await_link();
+	for (uint32_t i = 0; i < 6; i++) {
+		send_so(reader, 100, SLMPM_ON_LINK(i % 2), SLMPM_BY_SMT, SLMPM_REASON_WISH, &s[i]);
+		expect_link(&s[i], i % 2);
+		end_so(&s[i]);
+	}
+	for (uint32_t i = 0; i < 6; i++) {
+		send_it(reader, 100, SLMPM_ON_LINK(i / 2) | strict, &s[i]);
+		EXPECT(slmpm_wait(&s[i].req, 1, &done, PATIENCE), 0);
+		CHECK(done.status == (i / 2 < 2 ? 0 : -SLMPM_ENOTSUP), "%d", done.status);
+	}
+	send_so(reader, 8, SLMPM_ON_LINK(0) | strict, SLMPM_BY_SMT, SLMPM_REASON_STRICT, &s[0]);
+	end_so(&s[0]);
+	OK(slmpm_link_use(reader, 1));
+	send_so(reader, 100, SLMPM_VIA(SLMPM_BY_SMT), SLMPM_BY_SMT, SLMPM_REASON_WISH, &s[0]);
+	expect_link(&s[0], 1); /* the default one now */
+	end_so(&s[0]);
+	OK(slmpm_link_use(reader, 0));
+	send_so(reader, 100, SLMPM_VIA(SLMPM_BY_SMT), SLMPM_BY_SMT, SLMPM_REASON_WISH, &s[0]);
+	expect_link(&s[0], 0);
+	end_so(&s[0]);
+	OK(slmpm_link_use(reader, SLMPM_LINK_ANY));
+	if (!over_tcp)
+		leave_full_link(reader, pid);
+	end_reader(reader);
 	return 0;
 }
 
@@ -335,11 +354,11 @@ static int busy_engine(void *unused)
 	put_so(KIB(100), SLMPM_VIA(SLMPM_BY_PUT), SLMPM_BY_REQUEST, SLMPM_REASON_DMA, &s[8]);
 	put_so(8, 0, SLMPM_BY_PUT, SLMPM_REASON_SHORT, &s[9]); /* the engine is not asked */
 	for (int i = 0; i < 10; i++)
-		end_so(b, &s[i]);
+		end_so(&s[i]);
 	OK(slmpm_flush(a, PATIENCE));
 	CHECK(actor_filled(there, 5, KIB(300)), "what was put");
 	put_so(KIB(100), 0, SLMPM_BY_PUT, SLMPM_REASON_SIZE, &s[0]);
-	end_so(b, &s[0]);
+	end_so(&s[0]);
 	close_pair();
 	return 0;
 }
@@ -361,7 +380,7 @@ static int wish(void *unused)
 	put_it(8, ring | SLMPM_REMOTE, NULL);
 	OK(slmpm_peer_mode(a, &mode));
 	CHECK(mode.op == SLMPM_OP_PUT, "operation %u", mode.op);
-	expect_mode(&mode, "put", SLMPM_BY_REQUEST, maps ? SLMPM_REASON_WISH : SLMPM_REASON_WISH);
+	expect_mode(&mode, "put", SLMPM_BY_REQUEST, SLMPM_REASON_WISH);
 	CHECK(!memcmp(there, bytes, 8), "bytes");
 	put_it(8, SLMPM_VIA(SLMPM_BY_SMT) | strict, NULL);
 	OK(slmpm_peer_mode(a, &mode));
@@ -457,7 +476,12 @@ int main(int argc, char **argv)
 	set("SLMPM_FETCH", "never");
 	set("SLMPM_LINKS", "2");
 	set("SLMPM_LINKS_AFTER", "0");
+	over_tcp = getenv("SLMPM_FABRIC") && !strcmp(getenv("SLMPM_FABRIC"), "tcp");
 	run("links", change_link, NULL);
+	set("SLMPM_LINKS", "shm,tcp");
+	mixed = true;
+	if (!over_tcp)
+		run("links of two fabrics", change_link, NULL);
 	set("SLMPM_FETCH", "auto");
 	set("SLMPM_LINKS", "1");
 	set("SLMPM_MODE_RING", "101");
