@@ -182,6 +182,17 @@ static uint32_t packet_limit(uint32_t agreed, uint32_t payload_max)
 	return agreed < payload_max - CHECKSUM_SPARE ? agreed : payload_max - CHECKSUM_SPARE;
 }
 
+/*
+ * Long packets are as long as serves a stream of them; a message that is a little longer goes in one all
+ * the same, where the ring takes it.
+ */
+static uint32_t only_limit(uint32_t packet_max, uint32_t payload_max)
+{
+	uint32_t most = packet_max < ONLY_FROM ? packet_max : packet_max + packet_max / 512;
+
+	return packet_limit(most, payload_max);
+}
+
 void endpoint_up(struct endpoint *ep)
 {
 	const struct fabric_link *port = ep->link.port;
@@ -189,8 +200,10 @@ void endpoint_up(struct endpoint *ep)
 	/* Each direction has its own ring, and so perhaps its own longest packet. */
 	ep->packet_max_in = packet_limit(ep->packet_max, port->payload_max_in);
 	ep->packet_max = packet_limit(ep->packet_max, port->payload_max);
-	ep->eager_max_in = ep->eager_max < ep->packet_max_in ? ep->packet_max_in : ep->eager_max;
-	ep->eager_max = ep->eager_max < ep->packet_max ? ep->packet_max : ep->eager_max;
+	ep->only_max_in = only_limit(ep->packet_max_in, port->payload_max_in);
+	ep->only_max = only_limit(ep->packet_max, port->payload_max);
+	ep->eager_max_in = ep->eager_max < ep->only_max_in ? ep->only_max_in : ep->eager_max;
+	ep->eager_max = ep->eager_max < ep->only_max ? ep->only_max : ep->eager_max;
 	ep->bundle.most = port->payload_max < BUNDLE_BYTES ? port->payload_max : BUNDLE_BYTES;
 	ep->state = SLMPM_PEER_UP;
 	ep->was_up = true;

@@ -16,7 +16,8 @@
 #define BUNDLE_FEW     2048 /* ... messages, or this where more of them fit */
 #define BUNDLE_BURST   32
 #define HELD_INLINE    8
-#define CHECKSUM_SPARE 4 /* bytes of each packet that a checksum may need */
+#define CHECKSUM_SPARE 4      /* bytes of each packet that a checksum may need */
+#define ONLY_FROM      131072 /* packets from this length on */
 
 struct control;
 struct further;
@@ -94,18 +95,20 @@ struct endpoint {
 	uint64_t credit;       /* their difference may not pass this */
 	uint64_t eager_max;    /* longest message sent without asking */
 	uint32_t packet_max;   /* payload of First and Middle, exactly */
+	uint32_t only_max;     /* of a plain message's Only, at most */
 	struct list announced; /* requests that wait for WIRE_CLEAR */
 	struct list owed;      /* control packets that found no room (link.c) */
 	uint32_t work_waiting; /* work requests that others must end before (workqueue.c) */
-	uint64_t fetch_min;    /* from this length on the peer may fetch them itself; UINT64_MAX: it cannot */
-	struct fetch *fetch;   /* such messages, both ways; or NULL */
-	struct share *share;   /* puts that both sides copy; or NULL */
+	uint64_t
+		fetch_min; /* from this length on the peer may fetch them itself; UINT64_MAX: it cannot */
+	struct fetch *fetch; /* such messages, both ways; or NULL */
+	struct share *share; /* puts that both sides copy; or NULL */
 	struct bundle bundle;
 
 	/* messages in */
 	uint64_t received;     /* envelopes */
 	uint64_t eager_max_in; /* the peer's limits for what it sends: its ring may differ */
-	uint32_t packet_max_in;
+	uint32_t packet_max_in, only_max_in;
 	uint64_t unmatched_charge; /* eager bytes that wait here for their receive */
 	uint64_t matched_charge;   /* those that had one */
 	uint64_t returned_charge;  /* of those told to the peer */

@@ -125,8 +125,7 @@ int link_reach(struct endpoint *ep, enum fabric_op op, struct fabric_memory *mem
 /* What is long may leave a crowded link for another. */
 static bool may_change_link(const struct endpoint *ep, const struct request *r)
 {
-	return r->length > ep->packet_max && mode_has_links(ep) &&
-	       r->length >= mode_limits()->bulk;
+	return r->length > ep->packet_max && mode_has_links(ep) && r->length >= mode_limits()->bulk;
 }
 
 /* In packets or fetched, and by which link: anew whenever it may begin. */
@@ -165,7 +164,7 @@ static bool is_uncharged(const struct request *r)
 static int begin(struct endpoint *ep, struct request *r)
 {
 	bool announce = r->length > ep->eager_max;
-	bool only = r->length <= ep->packet_max;
+	bool only = r->length <= (r->wire ? ep->packet_max : ep->only_max);
 	uint32_t first = only ? (uint32_t)r->length : ep->packet_max;
 	struct packet p = {
 		.opcode = only ? WIRE_SEND_ONLY : WIRE_SEND_FIRST,

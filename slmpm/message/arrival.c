@@ -95,10 +95,12 @@ static void keep_whole(struct endpoint *ep, const struct head *h, struct request
 static bool send_only(struct endpoint *ep, const struct head *h, const struct fabric_arrival *a)
 {
 	uint64_t charge = wire_charge(h->length);
+	uint32_t longest = h->flags & (WIRE_FLAG_ACTIVE | WIRE_FLAG_TAGGED) ? ep->packet_max_in :
+									      ep->only_max_in;
 	struct request *r;
 
-	if (PEER_FAULT((h->extent & WIRE_LENGTH_MASK) != h->length ||
-		       h->length > ep->packet_max_in || (h->flags & WIRE_FLAG_ANNOUNCED)))
+	if (PEER_FAULT((h->extent & WIRE_LENGTH_MASK) != h->length || h->length > longest ||
+		       (h->flags & WIRE_FLAG_ANNOUNCED)))
 		return arrival_violates(ep, "length of Only");
 	if (h->flags & WIRE_FLAG_ACTIVE) {
 		am_only(ep, h);

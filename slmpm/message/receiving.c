@@ -33,7 +33,7 @@ static inline bool is_plain(const struct endpoint *ep, const struct fabric_arriv
 			    uint32_t stream)
 {
 	return a->kind == WIRE_SEND_ONLY && a->head[2] == a->length &&
-	       !PEER_FAULT(a->length > ep->packet_max_in || a->head[0] != ep->received + 1 ||
+	       !PEER_FAULT(a->length > ep->only_max_in || a->head[0] != ep->received + 1 ||
 			   (uint32_t)a->head[1] == SLMPM_ANY_STREAM) &&
 	       (stream == SLMPM_ANY_STREAM || stream == (uint32_t)a->head[1]);
 }

@@ -57,7 +57,7 @@ static inline bool send_direct(struct endpoint *ep, uint32_t stream, const void 
 		.extent = len,
 	};
 
-	if (UNLIKELY(!ep->direct || len > ep->packet_max))
+	if (UNLIKELY(!ep->direct || len > ep->only_max))
 		return false;
 	if (UNLIKELY(ep->bundle.count)) {
 		int rc = send_last_of_burst(ep, p.route, buf, len);
