@@ -282,9 +282,10 @@ SLMPM_API int slmpm_connect(slmpm_peer *peer, slmpm_ctx ctx, const char *url, in
 
 /*
  * Orderly end: sends what is queued, then end of stream; the peer reads everything before it sees
- * ECLOSED. Blocks up to TIMEOUT_MS for what is still to be sent, and until the peer reaches no
- * memory of slmpm_mem_register any more by itself (ETIMEOUT: it may). The handle is gone afterwards,
- * but that of a spawned process stays for slmpm_join. Open requests end with ECLOSED.
+ * ECLOSED. Blocks up to TIMEOUT_MS for what is still to be sent, over a network until the peer's
+ * machine has it all, and until the peer reaches no memory of slmpm_mem_register any more by itself
+ * (ETIMEOUT: it may). This process may end then. The handle is gone afterwards, but that of a
+ * spawned process stays for slmpm_join. Open requests end with ECLOSED.
  */
 SLMPM_API int slmpm_close(slmpm_peer peer, int timeout_ms);
 /* Waits for a spawned process to end (closing first, if that was not done, once it has connected);
