@@ -11,6 +11,7 @@
 #include "slmpm/message/arrival.h"
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/message/bundle.h"
+#include "slmpm/mirror/mirror.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/error.h"
 #include "slmpm/message/fetch.h"
@@ -177,7 +178,8 @@ static inline int progress_shortly(struct context *ctx)
 			;
 		if (!a)
 			return wait_ticks() - ctx->looked < LOOK_TICKS && ep->direct ? 0 : -1;
-		if (UNLIKELY(ctx->idle >= LOOK_EVERY || !am_take(ep, a))) {
+		if (UNLIKELY(ctx->idle >= LOOK_EVERY ||
+			     (!am_take(ep, a) && !mirror_take_shortly(ep, a)))) {
 			l->next--;
 			return -1;
 		}

@@ -196,7 +196,7 @@ static int take_samples(const struct runner *r, struct job *j, unsigned n, struc
 	out->line_ns = out->mixed ? -1 : median(line, n);
 	out->hops = is_latency(j) && out->line_ns > 0 ? median(hops, n) : -1;
 	out->lat_us = median(us, n);
-	if (j->test->by == BY_ATOMIC && median(bare, n) > 0) {
+	if ((j->test->by == BY_ATOMIC || j->test->by == BY_MIRROR) && median(bare, n) > 0) {
 		out->bare_us = median(bare, n);
 		out->bare_ratio = median(ratio, n);
 	}
@@ -261,6 +261,10 @@ static int refuse(const struct job *j, const struct pair *pair)
 			"slmpm_perftest: an entry of a FIFO holds at most %llu bytes: choose -s\n",
 			(unsigned long long)pair->fifo_max);
 		return -SLMPM_ELIMIT;
+	}
+	if (j->test->by == BY_MIRROR && !j->size) {
+		fprintf(stderr, "slmpm_perftest: a change has a byte: choose -s\n");
+		return -SLMPM_ENOTSUP;
 	}
 	if (j->test->by == BY_PUT && !j->size) {
 		fprintf(stderr, "slmpm_perftest: a put that is waited for has a byte: choose -s\n");

@@ -187,6 +187,7 @@ void pair_end(struct pair *p)
 		return;
 	slmpm_close(p->peer, 1000);
 	pair_region_end(p);
+	pair_mirror_end(p);
 	if (p->spawned)
 		slmpm_join(p->peer, NULL, 5000);
 	slmpm_shut(p->ctx, 1000);
@@ -283,6 +284,10 @@ int pair_run_side(struct pair *p, const struct job *j, struct figures *f, struct
 	*f = (struct figures){0};
 	p->extra = (struct extra){.hidden = -1};
 	rc = test_has_region(j->test) ? pair_region(p, j->size) : 0;
+	if (j->test->by != BY_MIRROR)
+		pair_mirror_end(p); /* what lands is noted where there are some */
+	else if (rc >= 0)
+		rc = pair_mirror(p, j->size);
 	if (rc >= 0)
 		rc = probe(p, j, &f->before, stamps);
 	count_remote(p, &f->reads, &f->writes);

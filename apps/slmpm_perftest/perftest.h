@@ -34,7 +34,18 @@ enum kind {
 /* Both sides run the same function; it does count messages and returns 0 or a negative code. */
 typedef int loop_fn(struct pair *pair, const struct job *job, struct hist *stamps);
 
-enum means { BY_MESSAGE, BY_LOAN, BY_PUT, BY_GET, BY_AM, BY_ATOMIC, BY_FIFO, BY_NOTHING, MEANS };
+enum means {
+	BY_MESSAGE,
+	BY_LOAN,
+	BY_PUT,
+	BY_GET,
+	BY_AM,
+	BY_ATOMIC,
+	BY_FIFO,
+	BY_MIRROR,
+	BY_NOTHING,
+	MEANS
+};
 
 struct test {
 	const char *name, *text;
@@ -60,7 +71,8 @@ uint64_t burst_room(const struct job *job);
 /* "Touched": every byte written before, every byte read after. */
 void fill(void *buf, uint64_t len, uint64_t i);
 void consume(const void *buf, uint64_t len);
-loop_fn loop_fifo_lat, loop_fifo_stream; /* fifo.c */
+loop_fn loop_fifo_lat, loop_fifo_stream;                       /* fifo.c */
+loop_fn loop_mirror_lat, loop_mirror_stream, loop_mirror_read; /* mirrors.c */
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
 /* ---- jobs (job.c) ---- */
@@ -137,6 +149,11 @@ struct pair {
 		bool serves;    /* the other side's operations need this one's doing */
 		uint64_t value; /* of the word that atomic operations change */
 	} region;
+	struct mirrored { /* by side: who leads it */
+		slmpm_mirror mirror;
+		char *base;
+		uint64_t size;
+	} mirror[2];
 	uint64_t ams; /* active messages that have come */
 	struct extra {
 		double each_ns; /* of a single operation, where the loop knows it better; else 0 */
@@ -164,6 +181,9 @@ int pair_buffers(struct pair *pair, uint64_t size);
 /* Regions of SIZE bytes on both sides, each open to the other (region.c). */
 int pair_region(struct pair *pair, uint64_t size);
 void pair_region_end(struct pair *pair);
+/* Mirrors of SIZE bytes, one led by each side (mirrors.c). */
+int pair_mirror(struct pair *pair, uint64_t size);
+void pair_mirror_end(struct pair *pair);
 /* In a loop that waits without calling the library: now and then gives way, lets the library work and
  * looks whether the other side lives. Negative: it does not. */
 int pair_idle(struct pair *pair, uint64_t *spins);

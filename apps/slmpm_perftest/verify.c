@@ -129,6 +129,22 @@ static int verify_fifo(struct pair *p, const struct job *j)
 	return rc < 0 || p->side == 0 ? rc : check(j, p->region.base, j->size);
 }
 
+static int verify_mirror(struct pair *p, const struct job *j)
+{
+	struct mirrored *m = &p->mirror[0];
+	int rc;
+
+	if (p->side) {
+		rc = pair_signaled(p);
+		return rc < 0 ? rc : check(j, m->base, j->size);
+	}
+	draw(p->tx, j->size);
+	rc = slmpm_mirror_copy(m->mirror, m->base, p->tx, j->size);
+	if (rc >= 0)
+		rc = slmpm_mirror_flush(m->mirror, -1);
+	return rc < 0 ? rc : pair_signal(p);
+}
+
 int loop_verify(struct pair *p, const struct job *j, struct hist *stamps)
 {
 	(void)stamps;
@@ -138,6 +154,7 @@ int loop_verify(struct pair *p, const struct job *j, struct hist *stamps)
 	case BY_PUT: return verify_put(p, j);
 	case BY_GET: return verify_get(p, j);
 	case BY_AM: return verify_am(p, j);
+	case BY_MIRROR: return verify_mirror(p, j);
 	case BY_FIFO: return verify_fifo(p, j);
 	default: return 0; /* atomic operations check themselves */
 	}

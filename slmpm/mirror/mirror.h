@@ -103,6 +103,7 @@ struct mirrors { /* of an endpoint */
 	uint32_t wanted_count;
 	uint32_t pending; /* attachments with something to send */
 	uint32_t turn;    /* who is the first to send */
+	uint32_t top;     /* no slot from here on has ever been used */
 	bool last;        /* behind messages, when there is room again */
 };
 
@@ -154,6 +155,8 @@ static inline bool mirror_waits(const struct endpoint *ep)
 /* As far as there is room: packets posted. */
 int mirror_push(struct endpoint *ep);
 void mirror_arrived(struct endpoint *ep, const struct head *h, uint8_t opcode);
+/* A, if it is a change and nothing about it is rare: taken and released. */
+bool mirror_take_shortly(struct endpoint *ep, const struct fabric_arrival *a);
 /* It ends, for ERROR; its handle does. */
 void mirror_end(struct endpoint *ep, int error);
 void mirror_shut(struct context *ctx);

@@ -12,6 +12,7 @@
 #include "slmpm/message/arrival.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/mirror/read.h"
+#include "slmpm/progress.h"
 #include "slmpm/wait.h"
 
 #define ROLES (SLMPM_MIRROR_LEAD | SLMPM_MIRROR_FOLLOW)
@@ -231,6 +232,7 @@ static struct attachment *attachment_new(struct mirror *m, struct endpoint *ep, 
 	while (all->slots[a->slot])
 		a->slot++;
 	all->slots[a->slot] = a;
+	all->top = a->slot < all->top ? all->top : a->slot + 1;
 	list_append(&m->attachments, &a->of_mirror);
 	return a;
 }
@@ -547,4 +549,23 @@ void mirror_arrived(struct endpoint *ep, const struct head *h, uint8_t opcode)
 	case WIRE_MIRROR_END: ended(ep, h); return;
 	default: changed(ep, h, opcode); return;
 	}
+}
+
+bool mirror_take_shortly(struct endpoint *ep, const struct fabric_arrival *a)
+{
+	const struct head h = {
+		.seq = a->head[0],
+		.stream = (uint32_t)a->head[1],
+		.imm = (uint32_t)(a->head[1] >> 32),
+		.extent = a->head[2],
+		.length = a->length,
+		.data = a->data,
+	};
+
+	if (a->kind < WIRE_MIRROR_PART || a->kind > WIRE_MIRROR_LIST_LAST ||
+	    a->head[2] & ~WIRE_LENGTH_MASK || !ep->mirrors)
+		return false;
+	changed(ep, &h, a->kind);
+	progress_release(ep, a);
+	return true;
 }

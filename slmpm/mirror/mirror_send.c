@@ -246,13 +246,13 @@ int mirror_push(struct endpoint *ep)
 	bool stop = false;
 	int n = 0;
 
-	for (uint32_t i = 0; i < MIRRORS_MAX && all->pending && !stop; i++) {
+	for (uint32_t i = 0; i < all->top && all->pending && !stop; i++) {
 		struct attachment *a = all->slots[all->turn];
 
 		if (a && a->pending)
 			n += push(a, &stop);
 		if (!stop)
-			all->turn = (all->turn + 1) % MIRRORS_MAX;
+			all->turn = (all->turn + 1) % all->top;
 	}
 	return n;
 }

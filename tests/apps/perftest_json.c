@@ -219,6 +219,15 @@ static void fifos_have_a_latency_and_a_stream(void **state)
 	check_named("fifo_bw", "-s 100000 -n 50 --touch --mode ring", check_stream);
 }
 
+static void mirrors_have_a_latency_and_a_stream(void **state)
+{
+	(void)state;
+	check_named("mirror_lat", "-s 1:16 -n 200", check_latency);
+	check_named("mirror_lat", "-s 100000 -n 10 --touch --wait block", check_latency);
+	check_named("mirror_rate", "-n 3000 --burst 16", check_stream);
+	check_named("mirror_rate", "-s 100000 -n 50 --touch", check_stream);
+}
+
 static void mailbox_words_have_a_latency(void **state)
 {
 	(void)state;
@@ -292,6 +301,7 @@ int main(void)
 		cmocka_unit_test(atomic_operations_stand_beside_the_bare_instruction),
 		cmocka_unit_test(active_messages_have_a_latency_and_a_rate),
 		cmocka_unit_test(fifos_have_a_latency_and_a_stream),
+		cmocka_unit_test(mirrors_have_a_latency_and_a_stream),
 		cmocka_unit_test(mailbox_words_have_a_latency),
 		cmocka_unit_test(sizes_double_up_to_the_last),
 		cmocka_unit_test(a_histogram_holds_every_message),

@@ -75,7 +75,7 @@ SLMPM_TEST_ELSEWHERE=apart run -q "$SLMPM_BUILD/tests/dacs/launch" || fail "dacs
 gone DaCS
 
 # ---- perftest: every kind once ----
-tests=send_lat,send_bw,send_rate,loan_lat,loan_bw,put_lat,put_bw,put_rate,get_lat,get_bw,fadd,cswap,am_lat,am_rate,fifo_lat,fifo_bw
+tests=send_lat,send_bw,send_rate,loan_lat,loan_bw,put_lat,put_bw,put_rate,get_lat,get_bw,fadd,cswap,am_lat,am_rate,fifo_lat,fifo_bw,mirror_lat,mirror_rate
 tests=$tests,mailbox_lat
 run "$bin/slmpm_perftest" -t $tests -s 64 -n 100 --samples 1 --json || fail "perftest: exit status $?"
 [ "$(wc -l <"$dir/out")" = 17 ] || fail "perftest: $(cat "$dir/out")"
