@@ -16,7 +16,7 @@
 #define DEAD_MS 250
 #define MANY    240u
 
-enum { FIRST_LINK = 1, CONNECTIONS = 3 };
+#define CONNECTIONS 3u /* of a pair, at least */
 
 static struct net net;
 static unsigned char buffer[1 << 17];
@@ -58,13 +58,12 @@ static struct net_pair *join(void)
 /* WAYS: a bit for each that is silent, so many bytes on. */
 static void silence(const struct net_pair *p, int ways, uint64_t later)
 {
-	for (int way = 0; way < PROXY_WAYS; way++) {
-		struct proxy_rule rule = {.fate = PROXY_SILENCE};
+	unsigned link = net_busiest(p);
 
-		rule.at = proxy_passed(p->first + FIRST_LINK, (enum proxy_way)way) + later;
+	for (int way = 0; way < PROXY_WAYS; way++)
 		if (ways >> way & 1)
-			proxy_rule(p->first + FIRST_LINK, (enum proxy_way)way, rule);
-	}
+			net_rule(p, link, (enum proxy_way)way,
+				 (struct proxy_rule){.fate = PROXY_SILENCE, .at = later});
 }
 
 static void check_time(const char *what, int ways, int64_t began)
@@ -173,7 +172,6 @@ int main(int argc, char **argv)
 	stopped_peer_keeps_its_links(100);
 	stopped_peer_keeps_its_links(sizeof(buffer));
 	net_open(&net);
-	await_connections(1); /* the bystanders' second link: it comes after the relay */
 	for (int ways = 1; ways < 4; ways++) {
 		in_mid_stream(ways, &chance);
 		behind_the_last_message(ways);

@@ -77,6 +77,16 @@ void net_rule(const struct net_pair *p, unsigned connection, enum proxy_way way,
 	proxy_rule(p->first + connection, way, rule);
 }
 
+unsigned net_busiest(const struct net_pair *p)
+{
+	unsigned best = NET_DATA;
+
+	for (unsigned i = NET_DATA; p->first + i < proxy_connections(); i++)
+		if (net_passed(p, i, PROXY_FORTH) > net_passed(p, best, PROXY_FORTH))
+			best = i;
+	return best;
+}
+
 uint64_t net_passed(const struct net_pair *p, unsigned connection, enum proxy_way way)
 {
 	return proxy_passed(p->first + connection, way);

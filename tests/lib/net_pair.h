@@ -40,6 +40,8 @@ struct net_pair *net_join(struct net *n, const struct net_rules *rules);
 void net_rule(const struct net_pair *p, unsigned connection, enum proxy_way way,
 	      struct proxy_rule rule);
 uint64_t net_passed(const struct net_pair *p, unsigned connection, enum proxy_way way);
+/* Which of its links has passed most on. With several links the bystanders' may be counted between. */
+unsigned net_busiest(const struct net_pair *p);
 /* All are closed, in whatever state. */
 void net_part(struct net *n);
 /* The bystanders can still talk. */
