@@ -82,6 +82,29 @@ SLMPM_API int slmpm_monitor(slmpm_peer peer, struct slmpm_monitor *monitor, size
 /* "smt", "rget", "put", "get", "request"; NULL for another number. */
 SLMPM_API const char *slmpm_protocol_name(int protocol);
 
+/* ---- Over all instances of a job ------------------------------------------------------------ */
+
+#define SLMPM_MEANS_FABRICS 4
+
+struct slmpm_means { /* fields beyond .size count as zero */
+	uint32_t size;
+	uint32_t instances; /* processes of the job that have been heard of, this one among them */
+	uint64_t links, queue_depth;        /* of all; their queues together */
+	uint32_t out_permille, in_permille; /* of the rings, mean over the links */
+	struct {
+		char name[16];
+		uint64_t requests;
+	} fabrics[SLMPM_MEANS_FABRICS]; /* what went over each type of fabric */
+	/* Mean over the instances that have measured it; 0: none has. */
+	uint32_t latency_ns[SLMPM_PROTOCOLS][SLMPM_SIZE_CLASSES];
+};
+
+/*
+ * Means over this process, those that it has started by slmpm_spawn, the one that started it, and so
+ * on, on whatever host. They tell each other once in SLMPM_MONITOR_MS, where a link is in use.
+ */
+SLMPM_API int slmpm_means(struct slmpm_means *means, size_t size);
+
 /* ---- From outside --------------------------------------------------------------------------- */
 
 struct slmpm_monitors; /* another process's links, as it shows them */

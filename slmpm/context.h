@@ -15,6 +15,7 @@
 
 struct endpoint;
 struct domain;
+struct means_part;
 struct monitor_pages;
 
 struct context {
@@ -52,7 +53,7 @@ struct context {
 	struct list listeners;
 	struct list deadlines; /* struct control: handshakes under way */
 	struct list counters, queues, work_queues;
-	struct list further;   /* struct further: links of peers with several */
+	struct list further;      /* struct further: links of peers with several */
 	struct engine_port *port; /* where the engine brings back what it has moved; or NULL */
 	struct list spent;        /* requests that have been told to one of these: to be dropped */
 
@@ -71,6 +72,8 @@ struct context {
 		uint32_t next;    /* whose turn it is */
 		uint32_t page_count;
 		struct monitor_pages *pages;
+		uint64_t summed;        /* ns: for the job's means */
+		struct means_part *own; /* or NULL */
 	} monitor;
 	struct mapping stats; /* struct slmpm_stats_page */
 	uint32_t stats_used;

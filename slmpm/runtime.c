@@ -20,6 +20,7 @@
 #include "slmpm/memory/memory.h"
 #include "slmpm/message/message.h"
 #include "slmpm/mirror/mirror.h"
+#include "slmpm/monitor/means.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/launch/process.h"
 #include "slmpm/request.h"
@@ -84,6 +85,7 @@ static void forked(void)
 	handle_fork(&fifo_table);
 	handle_fork(&mirror_table);
 	engine_fork();
+	means_forked();
 	default_ctx.id = 0;
 }
 

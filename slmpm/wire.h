@@ -85,6 +85,7 @@ enum wire_opcode {
 	/* How long a packet takes: `seq` numbers them; the answer has the same. */
 	WIRE_ECHO = 58,
 	WIRE_ECHO_ANSWER = 59,
+	WIRE_MEANS = 60, /* what a job's processes measure: `seq` is the part (monitor/means.c) */
 	/* Mirrored memory. Asked for by tag (struct wire_mirror); left (word 1: tag; word 0: 1, the
 	 * answer). Changes: word 0, the publication's number; word 1, the receiver's slot, and as
 	 * many of its packets as have been stored; word 2, where the bytes go. The Last ends the
@@ -258,10 +259,11 @@ struct wire_control_head {
 #define WIRE_FEATURE_ECHO   UINT64_C(256)  /* answers WIRE_ECHO */
 #define WIRE_FEATURE_LINKS  UINT64_C(512)  /* times 1, 3 or 7: wants 2, 3 or 4 links, as a bond */
 #define WIRE_FEATURE_MIRROR UINT64_C(4096) /* takes opcodes 61 to 67 */
+#define WIRE_FEATURE_MEANS  UINT64_C(8192) /* takes WIRE_MEANS */
 #define WIRE_FEATURES                                                                              \
 	(WIRE_FEATURE_BUNDLE | WIRE_FEATURE_MEMORY | WIRE_FEATURE_FETCH | WIRE_FEATURE_ACTIVE |    \
-	 WIRE_FEATURE_SHARE | WIRE_FEATURE_ECHO |                                                  \
-	 WIRE_FEATURE_MIRROR) /* and LINKS where they are set */
+	 WIRE_FEATURE_SHARE | WIRE_FEATURE_ECHO | WIRE_FEATURE_MIRROR |                            \
+	 WIRE_FEATURE_MEANS) /* and LINKS where they are set */
 
 struct wire_hello {
 	struct wire_control_head head;

@@ -192,7 +192,7 @@ static void connected(struct control *c)
 	if (c->features & WIRE_FEATURE_SHARE)
 		share_open(ep);
 	if (c->features & WIRE_FEATURE_ECHO)
-		echo_agreed(ep);
+		echo_agreed(ep, c->features & WIRE_FEATURE_MEANS);
 	further_begin(ep);
 }
 

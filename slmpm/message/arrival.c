@@ -19,6 +19,7 @@
 #include "slmpm/memory/rma.h"
 #include "slmpm/memory/share.h"
 #include "slmpm/mirror/mirror.h"
+#include "slmpm/monitor/means.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/wait.h"
 
@@ -393,6 +394,7 @@ bool arrival_take(struct endpoint *ep, const struct fabric_arrival *a)
 	case WIRE_MIRROR_STORED: mirror_arrived(ep, &h, a->kind); return false;
 	case WIRE_ECHO: echo_asked(ep, &h); return false;
 	case WIRE_ECHO_ANSWER: echo_answered(ep, &h); return false;
+	case WIRE_MEANS: means_heard(ep, &h); return false;
 	case WIRE_CLOSE: ep->end_of_stream = true; return false;
 	case WIRE_BOND_LINK: further_arrival(ep, &h); return false;
 	default: return arrival_violates(ep, "opcode");

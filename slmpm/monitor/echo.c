@@ -6,15 +6,17 @@
  */
 #include "slmpm/link.h"
 #include "slmpm/message/arrival.h"
+#include "slmpm/monitor/means.h"
 #include "slmpm/monitor/monitor.h"
 
 #define GIVEN_UP 10 /* periods after which an answer is not waited for any more */
 
-void echo_agreed(struct endpoint *ep)
+void echo_agreed(struct endpoint *ep, bool means)
 {
 	if (!ep->monitor)
 		return;
 	ep->monitor->echo.agreed = true;
+	ep->monitor->echo.means = means;
 	ep->monitor->echo.asked = wait_now();
 }
 
@@ -46,6 +48,7 @@ void echo_look(struct endpoint *ep, uint64_t ns)
 	m->echo.traffic = traffic(ep->stats);
 	m->echo.began = wait_ticks();
 	link_control(ep, WIRE_ECHO, m->echo.id, 0, NULL, 0);
+	means_tell(ep);
 }
 
 /* Who asks and does not read gets one answer. */

@@ -9,6 +9,7 @@
 #include "slmpm/error.h"
 #include "slmpm/link.h"
 #include "slmpm/memory/rma.h"
+#include "slmpm/monitor/means.h"
 
 #define SHARE           16                  /* links in a look */
 #define COUNTED         1000                /* of what is nowhere counted: a walk bounded */
@@ -28,6 +29,7 @@ void monitor_free(struct endpoint *ep)
 {
 	if (!ep->monitor)
 		return;
+	means_end(ep);
 	monitor_publish(ep);
 	monitor_page_release(ep);
 	free(ep->monitor);
@@ -85,7 +87,7 @@ void monitor_finished(struct request *r, int status)
 	r->began = 0;
 	if (took && status == 0)
 		monitor_timed(r->ep, protocol, r->length, r->piece_count ? r->pieces->base : NULL,
-			      took, protocol == SLMPM_BY_SMT ? 0 : took);
+			      took, took);
 }
 
 /* A mean of which an eighth is the last one. */
@@ -103,7 +105,8 @@ void monitor_timed(struct endpoint *ep, int protocol, uint64_t length, const voi
 	int size_class = slmpm_size_class(length);
 	struct monitor_cell *c;
 
-	if (!m)
+	/* Two processors' counters may differ by a little: less than nothing is nothing. */
+	if (!m || (int64_t)busy <= 0)
 		return;
 	c = &m->cells[protocol][size_class]
 		     [m->last[protocol][size_class] == memory ? SLMPM_WARM : SLMPM_FRESH];
@@ -181,8 +184,10 @@ bool monitor_is_shown(const struct context *ctx)
 
 void monitor_ended(struct endpoint *ep)
 {
-	if (ep->monitor)
-		monitor_publish(ep);
+	if (!ep->monitor)
+		return;
+	means_end(ep);
+	monitor_publish(ep);
 }
 
 void monitor_look(struct context *ctx, uint64_t ticks)
@@ -195,6 +200,7 @@ void monitor_look(struct context *ctx, uint64_t ticks)
 		return;
 	ns = wait_now();
 	ctx->monitor.traffic = traffic(ctx);
+	means_look(ctx, ns);
 	for (uint32_t i = 0; i < n; i++) {
 		struct endpoint *ep = ctx->endpoints[ctx->monitor.next++ % ctx->count];
 
@@ -212,13 +218,15 @@ static uint32_t short_ns(uint64_t ticks, double ns_of_tick)
 	return ns < UINT32_MAX ? (uint32_t)(ns + 0.5) : UINT32_MAX;
 }
 
-static void take_timing(const struct monitor_cell *c, struct slmpm_timing *t, double ns_of_tick)
+/* WAY: that the last packet takes, where the call does not wait for it. */
+static void take_timing(const struct monitor_cell *c, struct slmpm_timing *t, uint64_t way,
+			double ns_of_tick)
 {
 	t->samples = c->samples;
 	t->bytes = c->bytes;
 	t->busy_ns = (uint64_t)((double)c->busy * ns_of_tick);
-	t->latency_ns = short_ns(c->latency, ns_of_tick);
-	t->latency_least_ns = short_ns(c->least, ns_of_tick);
+	t->latency_ns = c->latency ? short_ns(c->latency + way, ns_of_tick) : 0;
+	t->latency_least_ns = c->least ? short_ns(c->least + way, ns_of_tick) : 0;
 }
 
 static void take_totals(const struct endpoint *ep, struct slmpm_monitor *out)
@@ -273,7 +281,7 @@ void monitor_take(struct endpoint *ep, struct slmpm_monitor *out)
 	out->pid = ep->pid;
 	out->element = ep->element;
 	out->context = ep->ctx->handle.index;
-	out->instances = 1;
+	out->instances = means_instances();
 	out->taken_ns = wait_now();
 	snprintf(out->link, sizeof(out->link), "%s", ep->link.fabric->name);
 	snprintf(out->name, sizeof(out->name), "%s", ep->name);
@@ -298,7 +306,8 @@ void monitor_take(struct endpoint *ep, struct slmpm_monitor *out)
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
 		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++)
 			for (int w = 0; w < SLMPM_WARMTH; w++)
-				take_timing(&m->cells[p][s][w], &out->timing[p][s][w], ns_of_tick);
+				take_timing(&m->cells[p][s][w], &out->timing[p][s][w],
+					    p == SLMPM_BY_SMT ? m->echo.mean / 2 : 0, ns_of_tick);
 }
 
 int slmpm_monitor(slmpm_peer peer, struct slmpm_monitor *monitor, size_t size)

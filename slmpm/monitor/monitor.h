@@ -37,13 +37,15 @@ struct monitor { /* of an endpoint */
 		uint64_t sent_rate, sent_byte_rate, received_rate, received_byte_rate;
 	} flow;
 	struct {
-		bool agreed;      /* the peer answers */
+		bool agreed;      /* the peer answers ... */
+		bool means;       /* ... and takes a job's means */
 		uint64_t id;      /* of the last one sent */
 		uint64_t asked;   /* in ns; and in ticks: */
 		uint64_t began;   /* 0: none is out */
 		uint64_t traffic; /* messages and one-sided operations when it was sent */
 		uint64_t count, mean, least;
 	} echo;
+	struct means_part *heard;    /* of the job's others, over this link; or NULL */
 	struct monitor_entry *entry; /* in a page; or NULL */
 };
 
@@ -98,8 +100,8 @@ void monitor_publish(struct endpoint *ep);
 
 /* ---- echoes (echo.c) -------------------------------------------------------------------------- */
 
-/* The peer answers: that has been agreed. */
-void echo_agreed(struct endpoint *ep);
+/* The peer answers, and takes MEANS: that has been agreed. */
+void echo_agreed(struct endpoint *ep, bool means);
 /* Sends one, if one is due. */
 void echo_look(struct endpoint *ep, uint64_t ns);
 void echo_asked(struct endpoint *ep, const struct head *h);

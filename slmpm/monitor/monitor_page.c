@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "shm/mapping.h"
+#include "slmpm/monitor/means.h"
 #include "slmpm/monitor/monitor_layout.h"
 #include "slmpm/monitor/monitor.h"
 
@@ -150,6 +151,7 @@ void monitor_publish(struct endpoint *ep)
 
 void monitor_shut(struct context *ctx)
 {
+	means_shut(ctx);
 	while (ctx->monitor.pages) {
 		struct monitor_pages *p = ctx->monitor.pages;
 

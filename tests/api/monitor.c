@@ -78,8 +78,10 @@ static void shows_what_waits(slmpm_peer a, slmpm_peer b)
 	for (int i = 0; i < COUNT; i++)
 		OK(slmpm_sendv(a, 2, &piece, 1, NULL, &sends[i]));
 	m = look(a);
-	CHECK(m.queue_depth > COUNT / 2 && m.queue_depth < COUNT, "%llu queued",
-	      (unsigned long long)m.queue_depth);
+	/* Some are announced, perhaps, for the queue's sake. */
+	CHECK(m.queue_depth + m.awaiting > COUNT / 2 && m.queue_depth + m.awaiting < COUNT,
+	      "%llu queued, %llu announced", (unsigned long long)m.queue_depth,
+	      (unsigned long long)m.awaiting);
 	CHECK(m.out_unread > 0 && m.out_unread <= m.out_segments, "%llu of %llu unread",
 	      (unsigned long long)m.out_unread, (unsigned long long)m.out_segments);
 	for (int i = 0; i < COUNT; i++)
@@ -88,8 +90,10 @@ static void shows_what_waits(slmpm_peer a, slmpm_peer b)
 		OK(slmpm_wait(&sends[i], 1, NULL, PATIENCE));
 	m = look(a);
 	EXPECT(m.queue_depth, 0);
-	CHECK(samples_of(&m, SLMPM_BY_SMT) >= COUNT / 2, "%llu samples",
-	      (unsigned long long)samples_of(&m, SLMPM_BY_SMT));
+	EXPECT(m.awaiting, 0);
+	CHECK(samples_of(&m, SLMPM_BY_SMT) + samples_of(&m, SLMPM_BY_RGET) >= 5,
+	      "%llu and %llu samples", (unsigned long long)samples_of(&m, SLMPM_BY_SMT),
+	      (unsigned long long)samples_of(&m, SLMPM_BY_RGET));
 }
 
 static void measures_what_is_one_sided(slmpm_ctx ctx, slmpm_peer a, slmpm_peer b)
@@ -107,18 +111,18 @@ static void measures_what_is_one_sided(slmpm_ctx ctx, slmpm_peer a, slmpm_peer b
 	OK(slmpm_mem_open(a, &key, &rmem));
 	for (int i = 0; i < 3; i++)
 		OK(slmpm_put(rmem, 0, local, LENGTH, NULL, NULL));
-	for (int i = 0; i < 3000; i++)
+	for (int i = 0; i < 9000; i++)
 		OK(slmpm_get(rmem, 0, local, 100, NULL, NULL));
 	m = look(a);
 	EXPECT(m.requests[SLMPM_BY_PUT] + m.requests[SLMPM_BY_GET] + m.requests[SLMPM_BY_REQUEST],
-	       3003);
+	       9003);
 	if (!m.requests[SLMPM_BY_REQUEST]) { /* within direct reach */
-		CHECK(samples_of(&m, SLMPM_BY_PUT) >= 1 && samples_of(&m, SLMPM_BY_GET) >= 2,
+		CHECK(samples_of(&m, SLMPM_BY_PUT) >= 1 && samples_of(&m, SLMPM_BY_GET) >= 1,
 		      "%llu puts, %llu gets", (unsigned long long)samples_of(&m, SLMPM_BY_PUT),
 		      (unsigned long long)samples_of(&m, SLMPM_BY_GET));
-		CHECK(m.timing[SLMPM_BY_GET][1][SLMPM_WARM].latency_ns, "no latency of warm gets");
+		CHECK(m.timing[SLMPM_BY_GET][1][SLMPM_WARM].samples, "no warm gets");
 	} else {
-		CHECK(samples_of(&m, SLMPM_BY_REQUEST) == 3003, "%llu requests",
+		CHECK(samples_of(&m, SLMPM_BY_REQUEST) == 9003, "%llu requests",
 		      (unsigned long long)samples_of(&m, SLMPM_BY_REQUEST));
 	}
 	OK(slmpm_mem_release(rmem));

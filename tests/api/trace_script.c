@@ -3,7 +3,7 @@
 /*
  * trace_script PART: a scripted exchange between both ends of a connection in one context. What
  * SLMPM_TRACE then has is the same on every machine, but for the parts "both", in which two threads
- * copy at once, and "echo". All parts together show every opcode.
+ * copy at once, "echo" and "means". All parts together show every opcode.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -420,6 +420,38 @@ static void part_echo(void)
 	EXPECT(m.echoes, 1);
 }
 
+/* With a process of this one's job. */
+static void part_means(void)
+{
+	char *words[] = {(char *)"child", NULL}, *quiet[] = {(char *)"SLMPM_TRACE=", NULL};
+	struct slmpm_spawn_options options = {.size = sizeof(options), .envp = quiet};
+	int64_t until = actor_now_ms() + PATIENCE;
+	struct slmpm_means means;
+	slmpm_peer child;
+
+	options.ctx = ctx;
+	OK(slmpm_spawn(&child, actor_self(), words, &options));
+	do {
+		OK(slmpm_send(child, 1, here, 5, PATIENCE));
+		EXPECT(slmpm_recv(child, 1, there, sizeof(there), NULL, PATIENCE), 5);
+		OK(slmpm_means(&means, sizeof(means)));
+	} while (means.instances < 2 && actor_now_ms() < until);
+	EXPECT(means.instances, 2);
+	OK(slmpm_close(child, PATIENCE));
+	EXPECT(slmpm_join(child, NULL, PATIENCE), 0);
+}
+
+static int be_child(void)
+{
+	slmpm_peer host;
+
+	OK(slmpm_parent(&host));
+	while (slmpm_recv(host, 1, there, 5, NULL, PATIENCE) == 5)
+		if (slmpm_send(host, 1, there, 5, PATIENCE) < 0)
+			break;
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -435,8 +467,11 @@ int main(int argc, char **argv)
 		     {"copied", part_copied},
 		     {"mirrored", part_mirrored},
 		     {"echo", part_echo},
+		     {"means", part_means},
 		     {"both", part_both}};
 
+	if (argc > 1 && !strcmp(argv[1], "child"))
+		return be_child();
 	actor_fill(here, 1, sizeof(here));
 	OK(slmpm_open(&ctx, NULL));
 	actor_pair(ctx, &a, &b);
