@@ -25,9 +25,20 @@
 
 /* ---- the bond ------------------------------------------------------------------------------- */
 
-uint64_t further_offer(void)
+/*
+ * Who fetches or shares a copy relies on words in memory that both see at once: where some travel over
+ * another fabric than memory does, nobody may.
+ */
+uint64_t further_features(const struct endpoint *ep)
 {
-	return ((UINT64_C(1) << (config_get()->ways.count - 1)) - 1) * WIRE_FEATURE_LINKS;
+	const struct ways *ways = &config_get()->ways;
+	uint64_t features = WIRE_FEATURES;
+
+	for (uint32_t i = 0; i < ways->count; i++)
+		if (ways->way[i].fabric[0] &&
+		    strcmp(ways->way[i].fabric, ep->link.port->domain->fabric->name) != 0)
+			features &= ~(WIRE_FEATURE_FETCH | WIRE_FEATURE_SHARE);
+	return features | ((UINT64_C(1) << (ways->count - 1)) - 1) * WIRE_FEATURE_LINKS;
 }
 
 /* The first link becomes path 0 of another one. */

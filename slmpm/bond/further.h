@@ -12,8 +12,8 @@
 struct further;
 struct head;
 
-/* The features that say how many links this side wants. */
-uint64_t further_offer(void);
+/* The features of this side, and with them how many links it wants. */
+uint64_t further_features(const struct endpoint *ep);
 /* The first link stands: into a bond, where both sides want more than one. 0 or -ENOMEM. */
 int further_open(struct control *c);
 /* The endpoint is UP. */

@@ -336,7 +336,7 @@ static const char *refusal(struct further *f, const struct wire_link *packet,
 
 	control_text(name, sizeof(name), packet->fabric, sizeof(packet->fabric));
 	*fabric = fabric_find(name);
-	if (!*fabric || (way->fabric[0] && strcmp(name, way->fabric) != 0))
+	if (!*fabric || *fabric != fabric_of(f, way)) /* what both know before: further_features */
 		return "another fabric is wanted here";
 	switch (bond_expect(f->ep->link.port, link, LITTLE_16(packet->life))) {
 	case 0: return NULL;

@@ -35,7 +35,7 @@ int hello_send(struct control *c)
 		.major = LITTLE_16(WIRE_MAJOR),
 		.minor = LITTLE_16(WIRE_MINOR),
 		.byte_order = LITTLE_32(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 1 : 2),
-		.features = LITTLE_64(WIRE_FEATURES | further_offer()),
+		.features = LITTLE_64(further_features(ep)),
 		.nonce = LITTLE_64(c->nonce),
 		.pid = c->stream ? 0 : (int32_t)LITTLE_32((uint32_t)getpid()),
 		.element = LITTLE_32(ep->element),
@@ -105,7 +105,7 @@ int hello_agree(struct control *c, const struct wire_hello *hello)
 
 	if (strncmp(hello->fabric, ep->link.fabric->name, sizeof(hello->fabric)) != 0)
 		return handshake_refuse(ep, SLMPM_EVERSION, "it wants another fabric");
-	c->features = LITTLE_64(hello->features) & (WIRE_FEATURES | further_offer());
+	c->features = LITTLE_64(hello->features) & further_features(ep);
 	ep->big_endian = LITTLE_32(hello->byte_order) == 2;
 	if (agree(ep, hello) < 0)
 		return -EPROTO;
