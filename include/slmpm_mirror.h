@@ -143,9 +143,7 @@ enum slmpm_mirror_track {
 	SLMPM_TRACK_NONE = 0,    /* the application tells what it changes */
 	SLMPM_TRACK_AUTO = 1,    /* the first of these that works here: */
 	SLMPM_TRACK_PAGEMAP = 2, /* userfaultfd write protection, asynchronous; PAGEMAP_SCAN */
-	SLMPM_TRACK_FAULT = 3,   /* the same with a thread that takes the faults */
-	SLMPM_TRACK_SIGNAL = 4,  /* page protection and SIGSEGV, passed on where it is not ours */
-	SLMPM_TRACK_TWIN = 5     /* no help: all of it is compared */
+	SLMPM_TRACK_TWIN = 3     /* no help: all of it is compared */
 };
 
 /*

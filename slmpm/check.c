@@ -18,6 +18,7 @@
 #include "slmpm/connect/control.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/error.h"
+#include "slmpm/mirror/pagemap.h"
 #include "slmpm/memory/rma.h"
 
 #define HUGE_PAGE (UINT64_C(2) << 20)
@@ -91,6 +92,18 @@ static void check_uring(struct slmpm_check *c)
 			 caps.uring < 0 ? strerror(-caps.uring) : "not tried");
 }
 
+static void check_written_pages(struct slmpm_check *c)
+{
+	int rc = pagemap_works();
+
+	c->state = rc == 0;
+	if (c->state)
+		snprintf(c->detail, sizeof(c->detail), "a page that was written has been told");
+	else
+		snprintf(c->detail, sizeof(c->detail),
+			 "refused (%s): tracked mirrors compare all their memory", strerror(-rc));
+}
+
 static void check_huge(struct slmpm_check *c)
 {
 	void *at = mmap(NULL, HUGE_PAGE, PROT_READ | PROT_WRITE,
@@ -158,6 +171,7 @@ static const struct {
 	{"membarrier", check_membarrier},
 	{"cross-memory attach", check_attach},
 	{"io_uring", check_uring},
+	{"written pages", check_written_pages},
 	{"huge pages", check_huge},
 	{"locked memory", check_memlock},
 	{"files", check_files},

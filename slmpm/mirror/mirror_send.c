@@ -226,7 +226,7 @@ static int push(struct attachment *a, bool *stop)
 {
 	int n = 0, rc = 1;
 
-	if (a->mirror->tracker && !a->mirror->group && !a->sending)
+	if (a->mirror->tracker && !a->mirror->group && !a->sending && track_is_due(a->mirror))
 		(void)track_look(a->mirror);
 	while (rc == 1 && n < LINK_TURN) {
 		rc = a->mirror->group ? 0 : post_next(a);

@@ -12,6 +12,8 @@ void track_close(struct mirror *m);
 const char *track_name(const struct tracker *t);
 /* Looks for changes and notes them: bytes found. */
 uint64_t track_look(struct mirror *m);
+/* Has progress left it alone for long enough? */
+bool track_is_due(const struct mirror *m);
 /* The same from LO to before HI alone, ahead of what will be stored there. */
 void track_look_at(struct mirror *m, uint64_t lo, uint64_t hi);
 /* What lies there is known, however it came: no change to be found. */

@@ -458,6 +458,54 @@ static void landed(void)
 	close_both();
 }
 
+/* ---- automatic tracking ----------------------------------------------------------------------- */
+
+static void any_stores(unsigned char *memory, struct rng *g, int n)
+{
+	for (int i = 0; i < n; i++) {
+		uint32_t len = 1 + rng_below(g, 300), at = rng_below(g, (uint32_t)(bytes - len));
+
+		memset(memory + at, (int)rng_below(g, 256), len);
+	}
+}
+
+static void tracked(uint32_t how, const char *name)
+{
+	const struct slmpm_mirror_options o = {.size = sizeof(o), .track = how};
+	struct rng g = {how};
+	unsigned idle = 0;
+
+	if (slmpm_mirror_track_works((int)how) < 0) {
+		REFUSED(slmpm_mirror_create(ctx, leads, bytes, &o, &leader), SLMPM_ENOTSUP, "told");
+		return;
+	}
+	open_both(&o, BOTH);
+	same("tracked, filled");
+	CHECK(!name || !strcmp(info_of(leader, near).track, name), "tracked by %s",
+	      info_of(leader, near).track);
+	EXPECT(slmpm_mirror_look(leader), 0);
+	leads[100] ^= 1;
+	leads[bytes - 1] ^= 1;
+	EXPECT(slmpm_mirror_look(leader), 2);
+	EXPECT(slmpm_mirror_look(leader), 0);
+	leads[100] = leads[100];
+	for (int round = 0; round < 10; round++) {
+		any_stores(leads, &g, 20);
+		same("plain stores");
+		any_stores(leads, &g, 3);
+		OK(slmpm_mirror_flush(leader, PATIENCE));
+		any_stores(follows, &g, 3);
+		OK(slmpm_mirror_flush(follower, PATIENCE));
+		settle_both();
+		same("plain stores of both");
+	}
+	leads[4711] ^= 0x55; /* progress alone finds it, in its time */
+	while (follows[4711] != leads[4711])
+		if (!slmpm_progress(ctx))
+			actor_idle(ctx, &idle);
+	close_both();
+}
+
 /* ---- what is refused ------------------------------------------------------------------------- */
 
 static void misfits(void)
@@ -553,6 +601,8 @@ static void bad_arguments(void)
 	EXPECT(slmpm_mirror_enter(leader, &sequence), -SLMPM_EHANDLE);
 	EXPECT(slmpm_mirror_leave(leader, 0), -SLMPM_EHANDLE);
 	EXPECT(slmpm_mirror_look(leader), -SLMPM_EHANDLE);
+	EXPECT(slmpm_mirror_track_works(4), -SLMPM_EINVAL);
+	OK(slmpm_mirror_track_works(SLMPM_TRACK_TWIN));
 }
 
 static int under(const struct setting *s)
@@ -570,6 +620,9 @@ static int under(const struct setting *s)
 	publications();
 	messages_behind();
 	landed();
+	tracked(SLMPM_TRACK_AUTO, NULL);
+	tracked(SLMPM_TRACK_PAGEMAP, "pagemap");
+	tracked(SLMPM_TRACK_TWIN, "twin");
 	misfits();
 	bad_arguments();
 	leader = mirror_of(leads, bytes, NULL); /* ends with the context */
