@@ -26,6 +26,7 @@
 #include "slmpm/launch/process.h"
 #include "slmpm/memory/share.h"
 #include "slmpm/mirror/mirror.h"
+#include "slmpm/progress.h"
 #include "slmpm/stats.h"
 #include "slmpm/trace.h"
 #include "slmpm/completion/workqueue.h"
@@ -269,6 +270,9 @@ void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *wh
 {
 	if (ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)
 		return;
+	doubt_settle(ep);
+	if (!ep->link.port->violation) /* a lost link is closed once nothing of it is kept */
+		progress_settle(ep);
 	endpoint_stats(ep);
 	landing_end(ep);
 	ep->link.port->over = true;

@@ -5,6 +5,7 @@
 
 #include "fabrics/fabric.h"
 #include "slmpm/context.h"
+#include "slmpm/doubt.h"
 #include "slmpm/handle.h"
 #include "slmpm/list.h"
 #include "slmpm/mode_pick.h"
@@ -170,6 +171,8 @@ struct endpoint {
 		uint64_t mapped;      /* bytes of these */
 		bool agreed;          /* the peer has regions and one-sided operations, too */
 	} memory;
+
+	struct doubt doubt;
 
 	/* life */
 	struct control *control;   /* handshake and control socket */

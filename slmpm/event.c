@@ -26,6 +26,8 @@ void context_event(struct context *ctx, struct endpoint *ep, uint32_t type, cons
 	e->event.pid = ep->pid;
 	e->event.written = ep->stats->out_produced;
 	e->event.read = ep->stats->out_consumed;
+	e->event.sent = ep->stats->sent_messages;
+	e->event.arrived = ep->doubt.arrived;
 	snprintf(e->event.detail, sizeof(e->event.detail), "%s", detail);
 	list_append(&ctx->events, &e->node);
 	wait_changed(ctx);

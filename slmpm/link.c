@@ -227,6 +227,8 @@ static int continue_with(struct endpoint *ep, struct request *r)
 
 void link_enqueue(struct endpoint *ep, struct request *r)
 {
+	if (list_empty(&ep->link.queue)) /* what has gone before has gone whole */
+		doubt_mark(ep);
 	list_append(&ep->link.queue, &r->node);
 	ep->link.depth++;
 	if (!r->seq)

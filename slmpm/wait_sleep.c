@@ -14,6 +14,7 @@
 #include "slmpm/bond/further.h"
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/domain.h"
+#include "slmpm/doubt.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/connect/handshake.h"
 #include "slmpm/connect/listener.h"
@@ -82,6 +83,7 @@ int wait_look(struct context *ctx)
 		return 0;
 	process_kill_due(ctx);
 	monitor_tick(ctx);
+	doubt_mark_all(ctx);
 	return look(ctx);
 }
 

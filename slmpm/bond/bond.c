@@ -293,14 +293,10 @@ uint32_t bond_up(const struct fabric_link *link)
 	return up;
 }
 
-uint32_t bond_known(const struct fabric_link *link)
+void bond_position(const struct fabric_link *link, uint64_t *sent, uint64_t *acknowledged)
 {
-	const struct bond *b = bond_of(link);
-	uint32_t known = 0;
-
-	for (uint32_t i = 0; i < BOND_PATHS; i++)
-		known |= (uint32_t)(b->paths[i].state != PATH_NONE) << i;
-	return known;
+	*sent = bond_of(link)->out.sent;
+	*acknowledged = bond_of(link)->out.acked;
 }
 
 uint32_t bond_path(const struct fabric_link *link)

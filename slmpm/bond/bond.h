@@ -51,9 +51,8 @@ int bond_use(struct fabric_link *link, uint32_t path);
  */
 uint64_t bond_tend(struct fabric_link *link, uint64_t now_ns, uint64_t dead_ns);
 
-/* A bit for each path that is up; and that has ever been. */
+/* A bit for each path that is up. */
 uint32_t bond_up(const struct fabric_link *link);
-uint32_t bond_known(const struct fabric_link *link);
 enum bond_state bond_state(const struct fabric_link *link, uint32_t path);
 uint32_t bond_life(const struct fabric_link *link, uint32_t path);
 /* Why it was lost last; NULL where it never was. */
@@ -62,6 +61,8 @@ const char *bond_reason(const struct fabric_link *link, uint32_t path);
 bool bond_news(struct fabric_domain *domain);
 /* Payload bytes that have been given to the bond, or handed out by it. */
 uint64_t bond_moved(const struct fabric_link *link);
+/* Packets that have been given to it, and those of them that the peer is known to have. */
+void bond_position(const struct fabric_link *link, uint64_t *sent, uint64_t *acknowledged);
 /* By which packets go out now. */
 uint32_t bond_path(const struct fabric_link *link);
 /* A path's own link, for its counts and reasons; NULL where there is none. */

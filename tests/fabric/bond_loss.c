@@ -251,7 +251,8 @@ static void without_links_reasons_are_told(void **state)
 	assert_string_equal(r.link[LEFT]->lost,
 			    "link 0: its wire was cut; link 1: its wire was cut");
 	assert_int_equal(bond_up(r.link[LEFT]), 0);
-	assert_int_equal(bond_known(r.link[LEFT]), 3);
+	assert_int_equal(bond_state(r.link[LEFT], 1), PATH_LOST);
+	assert_int_equal(bond_state(r.link[LEFT], 2), PATH_NONE);
 	rig_close(&r);
 }
 

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Marks, the oldest first; those that the peer has passed are taken out. When all are in use the
+ * newest one moves on, so that the oldest may still be passed.
+ */
+#include "slmpm/doubt.h"
+
+#include "slmpm/bond/bond.h"
+#include "slmpm/endpoint.h"
+#include "slmpm/link.h"
+#include "slmpm/message/fetch.h"
+
+struct place {
+	uint64_t out, read;
+};
+
+/* A bond's links are counted anew with each loss; its packets are not. */
+static struct place place_of(struct endpoint *ep)
+{
+	const struct fabric_link *port = ep->link.port;
+	struct place p;
+
+	if (ep->further) {
+		bond_position(port, &p.out, &p.read);
+		return p;
+	}
+	link_count(ep);
+	return (struct place){port->counts.produced, port->counts.consumed_seen};
+}
+
+static bool is_whole(const struct endpoint *ep)
+{
+	return list_empty(&ep->link.queue) && list_empty(&ep->announced) && !ep->bundle.count &&
+	       !ep->loan.data && !ep->link.active && (!ep->fetch || list_empty(&ep->fetch->out));
+}
+
+static void pass(struct doubt *d, uint64_t read)
+{
+	while (d->count && d->marks[d->first].place <= read) {
+		d->arrived = d->marks[d->first].sent;
+		d->first = (d->first + 1) % DOUBT_MARKS;
+		d->count--;
+	}
+}
+
+static uint64_t newest(const struct doubt *d)
+{
+	return d->count ? d->marks[(d->first + d->count - 1) % DOUBT_MARKS].sent : d->arrived;
+}
+
+void doubt_mark(struct endpoint *ep)
+{
+	struct doubt *d = &ep->doubt;
+	uint64_t sent = ep->stats->sent_messages;
+	struct place p;
+	uint32_t at;
+
+	if (ep->state != SLMPM_PEER_UP || sent == d->arrived)
+		return;
+	p = place_of(ep);
+	pass(d, p.read);
+	if (sent == newest(d) || !is_whole(ep))
+		return;
+	d->count += d->count < DOUBT_MARKS;
+	at = (d->first + d->count - 1) % DOUBT_MARKS;
+	d->marks[at].place = p.out;
+	d->marks[at].sent = sent;
+	pass(d, p.read);
+}
+
+void doubt_mark_all(struct context *ctx)
+{
+	for (uint32_t i = 0; i < ctx->count; i++)
+		doubt_mark(ctx->endpoints[i]);
+}
+
+void doubt_settle(struct endpoint *ep)
+{
+	if (ep->state == SLMPM_PEER_UP)
+		pass(&ep->doubt, place_of(ep).read);
+}
