@@ -5,17 +5,30 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/fs.h>
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#if defined(PAGEMAP_SCAN) && defined(UFFD_FEATURE_WP_ASYNC)
+/* The kernel's words, which older headers lack. */
+/* Write protection: of shared memory too, of pages that are not there yet, asynchronous. */
+#define FEATURES         (UINT64_C(1) << 12 | UINT64_C(1) << 13 | UINT64_C(1) << 15)
+#define USER_MODE_ONLY   1
+#define IS_WRITTEN       2 /* category of a page */
+#define PROTECT_MATCHING 1
+#define CHECK_ASYNC      2
 
-#define FEATURES                                                                                   \
-	(UFFD_FEATURE_WP_ASYNC | UFFD_FEATURE_WP_UNPOPULATED | UFFD_FEATURE_WP_HUGETLBFS_SHMEM)
+struct region { /* struct page_region */
+	uint64_t start, end, categories;
+};
+
+struct scan { /* struct pm_scan_arg */
+	uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages;
+	uint64_t category_inverted, category_mask, category_anyof_mask, return_mask;
+};
+
+#define SCAN _IOWR('f', 16, struct scan)
 
 static int watch(struct pagemap *p)
 {
@@ -46,7 +59,7 @@ int pagemap_open(struct pagemap *p, const void *base, uint64_t size)
 		.hi = (from + size + page - 1) / page * page,
 		.map = -1,
 	};
-	p->fault = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+	p->fault = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | USER_MODE_ONLY);
 	rc = p->fault < 0 ? -errno : watch(p);
 	if (rc == 0) {
 		p->map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
@@ -68,22 +81,22 @@ void pagemap_close(struct pagemap *p)
 
 int pagemap_next(struct pagemap *p, uintptr_t *at, uintptr_t *lo, uintptr_t *hi)
 {
-	struct page_region found;
-	struct pm_scan_arg scan = {
+	struct region found;
+	struct scan scan = {
 		.size = sizeof(scan),
-		.flags = PM_SCAN_WP_MATCHING | PM_SCAN_CHECK_WPASYNC,
+		.flags = PROTECT_MATCHING | CHECK_ASYNC,
 		.start = *at,
 		.end = p->hi,
 		.vec = (uintptr_t)&found,
 		.vec_len = 1,
-		.category_mask = PAGE_IS_WRITTEN,
-		.return_mask = PAGE_IS_WRITTEN,
+		.category_mask = IS_WRITTEN,
+		.return_mask = IS_WRITTEN,
 	};
 	int n;
 
 	if (*at >= p->hi)
 		return 0;
-	n = ioctl(p->map, PAGEMAP_SCAN, &scan);
+	n = ioctl(p->map, SCAN, &scan);
 	if (n <= 0)
 		return n < 0 ? -errno : 0;
 	*lo = found.start;
@@ -92,37 +105,11 @@ int pagemap_next(struct pagemap *p, uintptr_t *at, uintptr_t *lo, uintptr_t *hi)
 	return 1;
 }
 
-#else
-
-int pagemap_open(struct pagemap *p, const void *base, uint64_t size)
-{
-	(void)base;
-	(void)size;
-	*p = (struct pagemap){-1, -1, 0, 0};
-	return -ENOSYS;
-}
-
-void pagemap_close(struct pagemap *p)
-{
-	(void)p;
-}
-
-int pagemap_next(struct pagemap *p, uintptr_t *at, uintptr_t *lo, uintptr_t *hi)
-{
-	(void)p;
-	(void)at;
-	(void)lo;
-	(void)hi;
-	return -ENOSYS;
-}
-
-#endif
-
 /* Two pages, of which the second is written: it is told once. */
 static int try(unsigned char *pages, uintptr_t page)
 {
 	struct pagemap p;
-	uintptr_t at, lo, hi;
+	uintptr_t at, lo = 0, hi = 0;
 	int rc = pagemap_open(&p, pages, 2 * page);
 
 	if (rc < 0)

@@ -18,7 +18,7 @@
 
 static slmpm_ctx ctx;
 static slmpm_peer near, far; /* the follower as the leader sees it; the leader as it is seen */
-static uint64_t room[4][SIZE / 8];
+static _Alignas(65536) uint64_t room[4][SIZE / 8]; /* tracked ones share no page */
 static unsigned char *leads = (unsigned char *)room[0], *follows = (unsigned char *)room[1];
 static slmpm_mirror leader, follower;
 static size_t bytes; /* that are mirrored */
