@@ -203,6 +203,16 @@ static void blocks_recv(void *buf, size_t len, uint64_t n, int touch)
 		left -= spin_some(buf, left < READ_AT_ONCE ? left : READ_AT_ONCE);
 }
 
+/* The same, but each byte to its place in the message. */
+static void places_recv(void *buf, size_t len, uint64_t n, int touch)
+{
+	(void)touch;
+	for (uint64_t i = 0; i < n; i++)
+		for (size_t at = 0; at < len;)
+			at += spin_some((char *)buf + at,
+					len - at < READ_AT_ONCE ? len - at : READ_AT_ONCE);
+}
+
 #define IN_BLOCKS                                                                                  \
 	.before = tcp_before, .send = fd_send, .recv = fd_recv, .stream_send = blocks_send,        \
 	.stream_recv = blocks_recv
@@ -242,6 +252,13 @@ int main(int argc, char **argv)
 		 .recv = epoll_recv},
 		{.name = "tcp-packet", .open = one_packet_open, IN_BLOCKS},
 		{.name = "tcp-packets", .open = four_packets_open, IN_BLOCKS},
+		{.name = "tcp-places",
+		 .before = tcp_before,
+		 .open = four_packets_open,
+		 .send = fd_send,
+		 .recv = fd_recv,
+		 .stream_send = blocks_send,
+		 .stream_recv = places_recv},
 		{0},
 	};
 
