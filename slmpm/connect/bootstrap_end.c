@@ -96,6 +96,8 @@ static void ended(struct endpoint *ep, bool gone)
 		return;
 	if (ep->end_of_stream) /* how its process ended is no concern of the connection's */
 		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it closed the connection");
+	else if (ep->said_end) /* it has read that, perhaps before we knew */
+		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it has been closed");
 	else if (normal)
 		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, why);
 	else

@@ -92,6 +92,7 @@ static int send_end(struct closing *c, int timeout_ms)
 	if (is_gone(c))
 		return 0;
 	link_control(c->ep, WIRE_CLOSE, 0, 0, NULL, 0);
+	c->ep->said_end = true;
 	if (rc == 0)
 		rc = wait_until(ctx, all_sent, c, wait_ms(wait_now(), deadline, -1));
 	if (is_gone(c))

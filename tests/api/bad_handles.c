@@ -106,6 +106,18 @@ static int64_t with_query(slmpm_peer p)
 	return slmpm_peer_query(p, &info);
 }
 
+static int64_t with_link_query(slmpm_peer p)
+{
+	struct slmpm_link_info info = {.size = sizeof(info)};
+
+	return slmpm_link_query(p, 0, &info);
+}
+
+static int64_t with_link_use(slmpm_peer p)
+{
+	return slmpm_link_use(p, 0);
+}
+
 static int64_t with_stats(slmpm_peer p)
 {
 	struct slmpm_stats stats;
@@ -147,6 +159,8 @@ static const struct {
 	{"slmpm_more", with_more, SLMPM_ESTATE},
 	{"slmpm_release", with_release, SLMPM_ESTATE},
 	{"slmpm_peer_query", with_query, 0},
+	{"slmpm_link_query", with_link_query, 0},
+	{"slmpm_link_use", with_link_use, SLMPM_ESTATE},
 	{"slmpm_peer_stats", with_stats, 0},
 	{"slmpm_kill", with_kill, 0},
 	/* these two last: they take the handle away */

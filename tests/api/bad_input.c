@@ -49,12 +49,18 @@ static void of_events(void)
 {
 	struct slmpm_event small = {.size = sizeof(small) - 1};
 	struct slmpm_peer_info info = {.size = 1};
+	struct slmpm_link_info link = {.size = sizeof(link) - 1};
 	struct slmpm_stats stats;
 
 	SAYS(slmpm_next_event(with.mine, NULL, 0), SLMPM_EINVAL, ".size");
 	SAYS(slmpm_next_event(with.mine, &small, 0), SLMPM_EINVAL, ".size");
 	SAYS(slmpm_peer_query(with.live, NULL), SLMPM_EINVAL, ".size");
 	SAYS(slmpm_peer_query(with.live, &info), SLMPM_EINVAL, ".size");
+	SAYS(slmpm_link_query(with.live, 0, NULL), SLMPM_EINVAL, ".size");
+	SAYS(slmpm_link_query(with.live, 0, &link), SLMPM_EINVAL, ".size");
+	link.size++;
+	SAYS(slmpm_link_query(with.live, 1, &link), SLMPM_ENOENT, "it has 1");
+	SAYS(slmpm_link_use(with.live, 1), SLMPM_ENOENT, "it has 1");
 	SAYS(slmpm_peer_stats(with.live, NULL, sizeof(stats)), SLMPM_EINVAL, "nowhere");
 	SAYS(slmpm_peer_stats(with.live, &stats, 3), SLMPM_EINVAL, "nowhere");
 }
@@ -335,6 +341,8 @@ static const struct bad_case cases[] = {
 	CASE(slmpm_next_event, of_events),
 	CASE(slmpm_peer_query, of_events),
 	CASE(slmpm_peer_stats, of_events),
+	CASE(slmpm_link_query, of_events),
+	CASE(slmpm_link_use, of_events),
 	CASE(slmpm_element_count, of_elements),
 	CASE(slmpm_element_reserve, of_elements),
 	CASE(slmpm_element_release, of_elements),
