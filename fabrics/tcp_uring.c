@@ -428,8 +428,10 @@ ssize_t tcp_uring_take(struct tcp_link *l, struct msghdr *msg)
 ssize_t tcp_uring_send(struct tcp_link *l, const struct msghdr *msg)
 {
 	struct tcp_domain *d = domain_of(l);
-	struct io_uring_sqe *e = tcp_uring_open(d) ? io_uring_get_sqe(&d->uring->ring) : NULL;
+	struct io_uring_sqe *e = NULL;
 
+	if (!d->asleep && tcp_uring_open(d)) /* asleep, its end would ring our own bell */
+		e = io_uring_get_sqe(&d->uring->ring);
 	if (!e)
 		return sendmsg(l->socket, msg, MSG_NOSIGNAL);
 	/* So it is done, or refused, when the call returns. */
