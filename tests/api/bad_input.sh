@@ -8,10 +8,10 @@ tests=$(dirname "$0")
 headers=$(echo "$tests"/../../include/slmpm*.h)
 
 # A declaration begins with SLMPM_API; its name is the last word before the first parenthesis.
-exported=$(sed -n '/^SLMPM_API/s/^SLMPM_API[^(]*[ *]\(slmpm_[a-z_]*\)(.*/\1/p' $headers | sort)
+exported=$(sed -n '/^SLMPM_API/s/^SLMPM_API[^(]*[ *]\(slmpm_[a-z_0-9]*\)(.*/\1/p' $headers | sort)
 [ "$(echo "$exported" | wc -l)" = "$(cat $headers | grep -c '^SLMPM_API')" ] || { echo "a declaration is not understood"; exit 1; }
-tried=$({ grep -oh 'CASE(slmpm_[a-z_]*' "$tests/bad_input.c" "$tests/bad_handles.c" | cut -c 6-
-	sed -n 's/.*REFUSED(\(slmpm_[a-z_]*\)(.*/\1/p' "$tests"/*.c; } | sort -u)
+tried=$({ grep -oh 'CASE(slmpm_[a-z_0-9]*' "$tests/bad_input.c" "$tests/bad_handles.c" | cut -c 6-
+	sed -n 's/.*REFUSED(\(slmpm_[a-z_0-9]*\)(.*/\1/p' "$tests"/*.c; } | sort -u)
 
 diff <(echo "$exported") <(echo "$tried") || { echo "< exported, > tried"; exit 1; }
 echo "$(echo "$exported" | wc -l) calls"
