@@ -184,7 +184,7 @@ struct endpoint {
 	int32_t pid;
 	uint32_t element;
 	bool big_endian, closing, is_parent, suspect;
-	bool said_end; /* WIRE_CLOSE has been sent: who leaves now leaves in order */
+	bool said_end;      /* WIRE_CLOSE has been sent: who leaves now leaves in order */
 	bool was_up;        /* what it sent can be read, also when it has ended since */
 	const char *broken; /* the link found a violation; progress ends the endpoint for it */
 	int error;          /* what calls on it return once it is not UP */

@@ -48,9 +48,9 @@ struct further {
 	bool open;                   /* they are worth it */
 	const struct fabric *fabric; /* of the first one */
 	bool hopes;                  /* for another one when all are lost */
-	uint64_t hear; /* when the fabrics are asked whether the peer's machine is there */
-	uint64_t alone;              /* since when they are; NEVER */
-	bool homed;                  /* the control connection has, or had, addresses: */
+	uint64_t hear;  /* when the fabrics are asked whether the peer's machine is there */
+	uint64_t alone; /* since when they are; NEVER */
+	bool homed;     /* the control connection has, or had, addresses: */
 	struct sockaddr_storage here, there;
 	struct further_link link[BOND_PATHS];
 	struct further_try try;
