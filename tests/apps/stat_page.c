@@ -5,6 +5,7 @@
  * stat_page BYTE|random: a process that shows a page of the monitor full of nonsense, until its
  * standard input ends. stat_page json KEY...: what JSON on its standard input has at each KEY.KEY...
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,18 +35,19 @@ static const json_t *walk(const json_t *at, char *path)
 static int look_up(char **keys)
 {
 	json_t *all = json_loadf(stdin, 0, NULL);
+	bool good = all;
 
-	for (; all && *keys; keys++) {
+	for (; good && *keys; keys++) {
 		const json_t *value = walk(all, *keys);
 
-		if (!value)
-			return 1;
+		good = value;
 		if (json_is_string(value))
 			puts(json_string_value(value));
 		else
 			printf("%.15g\n", json_number_value(value));
 	}
-	return !all;
+	json_decref(all);
+	return !good;
 }
 
 int main(int argc, char **argv)
