@@ -189,10 +189,9 @@ struct slmpm_event {
 	int32_t pid;
 	uint64_t written; /* segments written to the peer, and read by it as far as known: */
 	uint64_t read;    /* what lies between is in doubt after DEAD */
-	uint64_t
-		sent; /* messages to the peer, as slmpm_peer_stats counts them, and how many, the */
-	uint64_t
-		arrived; /* first ones, it has read for certain; the others are in doubt after DEAD */
+	/* Messages to the peer, as slmpm_peer_stats counts them, and how many, the first ones, it has
+	 * read for certain; the others are in doubt after DEAD. */
+	uint64_t sent, arrived;
 	char detail[160];
 };
 
