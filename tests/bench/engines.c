@@ -199,17 +199,18 @@ static bool take_round(int round)
 	return true;
 }
 
-static void print_row(unsigned k, unsigned c, int rounds)
+static void print_kind(unsigned k, int rounds)
 {
-	const double *plain = samples[k][c][0];
-
-	printf("| %s, %u link%s, %s | %.2f |", kinds[k].name, crowds[c], crowds[c] > 1 ? "s" : "",
-	       kinds[k].unit, median(plain, rounds));
+	printf("| **%s**, plain calls, %s |", kinds[k].name, kinds[k].unit);
+	for (unsigned c = 0; c < CROWDS; c++)
+		printf(" %.2f |", median(samples[k][c][0], rounds));
 	for (int e = 1; e < ENGINES; e++) {
-		const double *by = samples[k][c][e];
-		struct estimate r = ratio(by, plain, rounds);
+		printf("\n| %s |", e == 1 ? "receives by io_uring" : "sends by it, too");
+		for (unsigned c = 0; c < CROWDS; c++) {
+			struct estimate r = ratio(samples[k][c][e], samples[k][c][0], rounds);
 
-		printf(" %.2f: %.2f (%.2f to %.2f) |", median(by, rounds), r.mid, r.low, r.high);
+			printf(" %.2f (%.2f to %.2f) |", r.mid, r.low, r.high);
+		}
 	}
 	printf("\n");
 }
@@ -226,9 +227,11 @@ int main(int argc, char **argv)
 	for (int i = 0; i < rounds; i++)
 		if (!take_round(i))
 			return 1;
-	printf("| the host, over loopback TCP | plain calls | receives by io_uring | sends by it, too |\n"
-	       "| --- | --: | --: | --: |\n");
-	for (unsigned i = 0; i < KINDS * CROWDS; i++)
-		print_row(i / CROWDS, i % CROWDS, rounds);
+	printf("| links |");
+	for (unsigned c = 0; c < CROWDS; c++)
+		printf(" %u |", crowds[c]);
+	printf("\n| --- | --: | --: | --: | --: |\n");
+	for (unsigned k = 0; k < KINDS; k++)
+		print_kind(k, rounds);
 	return 0;
 }
