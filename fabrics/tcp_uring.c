@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* libs: -luring */
 /*
- * io_uring as the engine of a domain's links. A receive that stays lies with the kernel for each quiet link;
- * what comes is put into buffers of the domain, and a word in memory tells of it. From there it is copied to
- * where the inlet wants it: the kernel writes nowhere else, and whatever becomes of a link or its ring, no
- * request has to be waited for. Task work runs only when we ask for it (DEFER_TASKRUN): no call of the
+ * io_uring as the engine of a domain's links: the ring and its completions. A receive that stays lies with the
+ * kernel for each quiet link; what comes is put into buffers of the domain, and a word in memory tells of it.
+ * From there it is copied to where the inlet wants it: the kernel writes nowhere else, and whatever becomes of
+ * a link or its ring, no request has to be waited for. Task work runs only when we ask for it (DEFER_TASKRUN): no call of the
  * application's is interrupted, and nothing is read from a socket behind its back.
  *
  * Such a ring is one thread's. When another comes with the context, it is given up and made anew, a few times.
@@ -23,58 +23,33 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "fabrics/tcp.h"
+#include "fabrics/tcp_uring.h"
 
-#define BUFFERS     32
-#define BUFFER_SIZE 65536
-#define STRIDE      (BUFFER_SIZE + 4096 + 192) /* else they share their places in a cache */
-#define MEMORY      ((size_t)BUFFERS * STRIDE / 4096 * 4096 + 2 * 4096)
+#define MEMORY      ((size_t)TCP_URING_BUFFERS * TCP_URING_STRIDE / 4096 * 4096 + 2 * 4096)
 #define SUBMISSIONS 8    /* each goes at once */
 #define COMPLETIONS 1024 /* beyond, the kernel keeps them until it is asked */
 #define THREADS     4    /* that it is made anew for */
-#define LEAVE_TRIES 100  /* of 10 ms: a cancelled receive ends at once */
-#define CALM        8    /* receives that find nothing, after a long packet */
 #define FLAGS                                                                                      \
 	(IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG |     \
 	 IORING_SETUP_CQSIZE)
 
-#define DATA_NONE 0 /* of requests that are not a link's receive */
-#define DATA_SENT 1
-
-struct buffer {
-	uint32_t next, length; /* of a link's that it is among; next counts from 1 */
-	bool held;
-};
-
-struct tcp_uring {
-	struct io_uring ring;
-	bool open, asleep;
-	pthread_t owner;
-	uint32_t threads;
-	int bell; /* rings while asleep, and only then */
-	int sent; /* result of the last send */
-	struct io_uring_buf_ring *provided;
-	unsigned char *memory;
-	struct buffer buffers[BUFFERS];
-};
-
 /* ---- the ring ------------------------------------------------------------------------------- */
 
-static void provide(struct tcp_uring *u, uint32_t i)
+void tcp_uring_provide(struct tcp_uring *u, uint32_t i)
 {
 	u->buffers[i].held = false;
 	if (!u->open)
 		return;
-	io_uring_buf_ring_add(u->provided, u->memory + (size_t)i * STRIDE, BUFFER_SIZE,
-			      (unsigned short)i, BUFFERS - 1, 0);
+	io_uring_buf_ring_add(u->provided, u->memory + (size_t)i * TCP_URING_STRIDE,
+			      TCP_URING_BUFFER_SIZE, (unsigned short)i, TCP_URING_BUFFERS - 1, 0);
 	io_uring_buf_ring_advance(u->provided, 1);
 }
 
 static int set_up(struct tcp_uring *u)
 {
-	struct io_uring_params p = {.flags = FLAGS, .cq_entries = COMPLETIONS};
+	struct io_uring_params p = {.flags = FLAGS, .cq_entries = u->completions};
 	struct io_uring_buf_reg reg = {.ring_addr = (uintptr_t)u->provided,
-				       .ring_entries = BUFFERS};
+				       .ring_entries = TCP_URING_BUFFERS};
 	int rc = io_uring_queue_init_params(SUBMISSIONS, &u->ring, &p);
 
 	if (rc < 0)
@@ -93,9 +68,9 @@ static int set_up(struct tcp_uring *u)
 	}
 	u->open = true;
 	u->owner = pthread_self();
-	for (uint32_t i = 0; i < BUFFERS; i++)
+	for (uint32_t i = 0; i < TCP_URING_BUFFERS; i++)
 		if (!u->buffers[i].held)
-			provide(u, i);
+			tcp_uring_provide(u, i);
 	return 0;
 }
 
@@ -122,6 +97,7 @@ static int create(struct tcp_uring **out)
 
 	if (!u)
 		return rc;
+	u->completions = COMPLETIONS;
 	u->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (u->bell < 0) {
 		rc = -errno;
@@ -142,106 +118,55 @@ static int create(struct tcp_uring **out)
 
 /* ---- what it tells -------------------------------------------------------------------------- */
 
-static struct tcp_domain *domain_of(const struct tcp_link *l)
-{
-	return (struct tcp_domain *)l->base.domain;
-}
-
-/* Plain calls serve the link from now on; something may have come meanwhile. */
-static void loosen(struct tcp_link *l)
-{
-	struct tcp_domain *d = domain_of(l);
-
-	l->intake.armed = false;
-	d->armed--;
-	l->ready = true;
-	if (!l->ended)
-		(void)tcp_watch_link(l, l->interest | EPOLLIN);
-}
-
-static void keep(struct tcp_uring *u, struct tcp_link *l, uint32_t i, int length)
-{
-	struct tcp_intake *k = &l->intake;
-
-	if (i >= BUFFERS || u->buffers[i].held)
-		return;
-	if (length <= 0) {
-		provide(u, i);
-		return;
-	}
-	u->buffers[i] = (struct buffer){.length = (uint32_t)length, .held = true};
-	if (k->first)
-		u->buffers[k->last - 1].next = i + 1;
-	else
-		k->first = i + 1;
-	k->last = i + 1;
-}
-
-/* What a plain call on the socket would say all the same, or has nothing to do with it. */
-static bool passes(int result)
-{
-	return result >= 0 || result == -ENOBUFS || result == -ECANCELED || result == -EINTR ||
-	       result == -EAGAIN || result == -ENOMEM || result == -EINVAL || result == -EOPNOTSUPP;
-}
-
-static void reap(struct tcp_uring *u)
+void tcp_uring_reap(struct tcp_uring *u)
 {
 	struct io_uring_cqe *e;
 	unsigned head, n = 0;
 
 	io_uring_for_each_cqe(&u->ring, head, e)
 	{
-		struct tcp_link *l = io_uring_cqe_get_data(e);
-
 		n++;
-		if (e->user_data == DATA_SENT)
+		if (e->user_data == TCP_URING_SENT)
 			u->sent = e->res;
-		if (e->user_data <= DATA_SENT)
-			continue;
-		if (e->flags & IORING_CQE_F_BUFFER)
-			keep(u, l, e->flags >> IORING_CQE_BUFFER_SHIFT, e->res);
-		if (!passes(e->res))
-			l->intake.error = -e->res;
-		if (!(e->flags & IORING_CQE_F_MORE))
-			loosen(l);
-		l->ready = true;
+		else if (e->user_data != TCP_URING_NONE)
+			tcp_uring_heard(u, e);
 	}
 	io_uring_cq_advance(&u->ring, n);
 }
 
 /* Another thread has the context: none of the requests will do anything any more, for they would do so only
  * where their own thread asked for it. What they have done is told in memory. */
-static COLD void give_up(struct tcp_domain *d)
+COLD void tcp_uring_give_up(struct tcp_domain *d)
 {
 	struct tcp_uring *u = d->uring;
 
-	reap(u);
+	tcp_uring_reap(u);
 	for (struct tcp_link *l = d->links; l; l = l->next)
 		if (l->intake.armed)
-			loosen(l);
+			tcp_uring_loosen(l);
 	io_uring_queue_exit(&u->ring);
 	u->open = u->asleep = false;
 	if (++u->threads >= THREADS)
 		d->no_uring = true;
 }
 
-static bool is_ours(struct tcp_domain *d)
+bool tcp_uring_is_ours(struct tcp_domain *d)
 {
 	if (d->uring->open && !pthread_equal(d->uring->owner, pthread_self()))
-		give_up(d);
+		tcp_uring_give_up(d);
 	return d->uring->open;
 }
 
 /* The kernel's answer. -EEXIST: a thread that has ended had the number of this one. What it refuses now it
  * will refuse again. */
-static void asked(struct tcp_domain *d, int rc)
+void tcp_uring_asked(struct tcp_domain *d, int rc)
 {
 	if (rc >= 0 || rc == -EINTR || rc == -ETIME || rc == -EAGAIN || rc == -EBUSY ||
 	    rc == -ENOMEM) {
-		reap(d->uring);
+		tcp_uring_reap(d->uring);
 	} else {
 		d->no_uring |= rc != -EEXIST;
-		give_up(d);
+		tcp_uring_give_up(d);
 	}
 }
 
@@ -252,10 +177,10 @@ void tcp_uring_look(struct tcp_domain *d)
 	if (!u || !u->open)
 		return;
 	if (IO_URING_READ_ONCE(*u->ring.sq.kflags) & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW)) {
-		if (is_ours(d))
-			asked(d, io_uring_get_events(&u->ring));
+		if (tcp_uring_is_ours(d))
+			tcp_uring_asked(d, io_uring_get_events(&u->ring));
 	} else if (io_uring_cq_ready(&u->ring)) {
-		reap(u);
+		tcp_uring_reap(u);
 	}
 }
 
@@ -272,7 +197,7 @@ bool tcp_uring_open(struct tcp_domain *d)
 		if (rc == 0)
 			rc = tcp_watch(d, d->uring->bell, NULL, 0, EPOLLIN);
 	}
-	if (rc == 0 && !is_ours(d) && !d->no_uring)
+	if (rc == 0 && !tcp_uring_is_ours(d) && !d->no_uring)
 		rc = set_up(d->uring);
 	if (rc < 0)
 		d->no_uring = true;
@@ -293,8 +218,7 @@ void tcp_uring_close(struct tcp_domain *d)
 	discard(u);
 }
 
-/* Whether the one request that was prepared is with the kernel. */
-static bool submitted(struct tcp_domain *d, struct io_uring_sqe *e)
+bool tcp_uring_submitted(struct tcp_domain *d, struct io_uring_sqe *e)
 {
 	struct tcp_uring *u = d->uring;
 	int rc = io_uring_submit(&u->ring);
@@ -302,160 +226,12 @@ static bool submitted(struct tcp_domain *d, struct io_uring_sqe *e)
 	if (!io_uring_sq_ready(&u->ring))
 		return true;
 	io_uring_prep_nop(e);
-	io_uring_sqe_set_data64(e, DATA_NONE);
-	asked(d, rc);
+	io_uring_sqe_set_data64(e, TCP_URING_NONE);
+	tcp_uring_asked(d, rc);
 	return false;
-}
-
-void tcp_uring_join(struct tcp_link *l)
-{
-	struct tcp_domain *d = domain_of(l);
-	struct io_uring_sqe *e;
-
-	if (l->intake.armed || !tcp_uring_open(d) || !(e = io_uring_get_sqe(&d->uring->ring)))
-		return;
-	io_uring_prep_recv_multishot(e, l->socket, NULL, 0, 0);
-	e->flags |= IOSQE_BUFFER_SELECT;
-	io_uring_sqe_set_data(e, l);
-	if (!submitted(d, e))
-		return;
-	l->intake.armed = l->intake.used = true;
-	d->armed++;
-	(void)tcp_watch_link(l, l->interest & ~(uint32_t)EPOLLIN);
-	if (d->asleep)
-		tcp_uring_sleep(d);
-}
-
-bool tcp_uring_wanted(struct tcp_link *l)
-{
-	struct tcp_domain *d = domain_of(l);
-	struct tcp_intake *k = &l->intake;
-	uint8_t engine = d->base.config.engine;
-
-	if (d->no_uring || (engine != FABRIC_ENGINE_URING && engine != FABRIC_ENGINE_URING_RECV))
-		return false;
-	/* Where long ones come, joining and leaving would cost more than it brings. */
-	if (l->in.headed || l->in.large)
-		k->calm = CALM;
-	else if (k->calm)
-		k->calm--;
-	else
-		return true;
-	return false;
-}
-
-void tcp_uring_leave(struct tcp_link *l)
-{
-	struct tcp_domain *d = domain_of(l);
-	struct __kernel_timespec ms = {.tv_nsec = 10000000};
-	struct io_uring_cqe *any;
-	struct io_uring_sqe *e;
-
-	if (!l->intake.armed || !is_ours(d))
-		return;
-	e = io_uring_get_sqe(&d->uring->ring);
-	if (e) {
-		io_uring_prep_cancel(e, l, 0);
-		io_uring_sqe_set_data64(e, DATA_NONE);
-		asked(d, io_uring_submit_and_get_events(&d->uring->ring));
-	}
-	for (int i = 0; i < LEAVE_TRIES && l->intake.armed; i++)
-		asked(d, io_uring_wait_cqe_timeout(&d->uring->ring, &any, &ms));
-	if (l->intake.armed)
-		give_up(d);
-}
-
-void tcp_uring_drop(struct tcp_link *l)
-{
-	struct tcp_intake *k = &l->intake;
-	struct tcp_domain *d = domain_of(l);
-
-	tcp_uring_leave(l);
-	while (k->first) {
-		uint32_t i = k->first - 1;
-
-		k->first = d->uring->buffers[i].next;
-		provide(d->uring, i);
-	}
-	*k = (struct tcp_intake){0};
-}
-
-/* ---- moving bytes --------------------------------------------------------------------------- */
-
-/* Up to N bytes of what has come. */
-static size_t copy_out(struct tcp_uring *u, struct tcp_intake *k, unsigned char *to, size_t n)
-{
-	size_t done = 0;
-
-	while (k->first && done < n) {
-		uint32_t i = k->first - 1;
-		struct buffer *b = &u->buffers[i];
-		size_t part = b->length - k->at;
-
-		part = part < n - done ? part : n - done;
-		memcpy(to + done, u->memory + (size_t)i * STRIDE + k->at, part);
-		done += part;
-		k->at += (uint32_t)part;
-		if (k->at == b->length) {
-			k->at = 0;
-			k->first = b->next;
-			provide(u, i);
-		}
-	}
-	return done;
-}
-
-ssize_t tcp_uring_take(struct tcp_link *l, struct msghdr *msg)
-{
-	struct tcp_intake *k = &l->intake;
-	struct tcp_domain *d = domain_of(l);
-	size_t done = 0;
-
-	if (!k->first && k->armed)
-		tcp_uring_look(d);
-	for (size_t i = 0; i < (size_t)msg->msg_iovlen && k->first; i++)
-		done += copy_out(d->uring, k, msg->msg_iov[i].iov_base, msg->msg_iov[i].iov_len);
-	if (done)
-		return (ssize_t)done;
-	if (!k->armed && !k->error) {
-		k->used = false;
-		return recvmsg(l->socket, msg, 0);
-	}
-	errno = k->error ? k->error : EAGAIN;
-	return -1;
-}
-
-ssize_t tcp_uring_send(struct tcp_link *l, const struct msghdr *msg)
-{
-	struct tcp_domain *d = domain_of(l);
-	struct io_uring_sqe *e = NULL;
-
-	if (!d->asleep && tcp_uring_open(d)) /* asleep, its end would ring our own bell */
-		e = io_uring_get_sqe(&d->uring->ring);
-	if (!e)
-		return sendmsg(l->socket, msg, MSG_NOSIGNAL);
-	/* So it is done, or refused, when the call returns. */
-	io_uring_prep_sendmsg(e, l->socket, msg, MSG_NOSIGNAL | MSG_DONTWAIT);
-	io_uring_sqe_set_data64(e, DATA_SENT);
-	d->uring->sent = -EAGAIN;
-	if (!submitted(d, e))
-		return sendmsg(l->socket, msg, MSG_NOSIGNAL);
-	reap(d->uring);
-	if (d->uring->sent >= 0)
-		return d->uring->sent;
-	errno = -d->uring->sent;
-	return -1;
 }
 
 /* ---- sleeping ------------------------------------------------------------------------------- */
-
-static bool has_something(const struct tcp_domain *d)
-{
-	for (const struct tcp_link *l = d->links; l; l = l->next)
-		if ((l->intake.first || l->intake.error) && !l->ended && !l->base.over)
-			return true;
-	return false;
-}
 
 void tcp_uring_sleep(struct tcp_domain *d)
 {
@@ -467,12 +243,12 @@ void tcp_uring_sleep(struct tcp_domain *d)
 			(void)io_uring_cq_eventfd_toggle(&u->ring, false);
 		if (u->asleep)
 			(void)!read(u->bell, &n, sizeof(n));
-	} else if (is_ours(d)) {
+	} else if (tcp_uring_is_ours(d)) {
 		/* First the bell, then what came without one. */
 		(void)io_uring_cq_eventfd_toggle(&u->ring, true);
-		asked(d, io_uring_get_events(&u->ring));
+		tcp_uring_asked(d, io_uring_get_events(&u->ring));
 	}
-	if (d->asleep && has_something(d))
+	if (d->asleep && tcp_uring_has_something(d))
 		(void)!write(u->bell, &n, sizeof(n));
 	u->asleep = d->asleep;
 }
