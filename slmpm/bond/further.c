@@ -249,6 +249,16 @@ static void went_down(struct further *f, uint32_t i, uint64_t now)
 	l->due = now + PAUSE_FIRST;
 }
 
+/* It has come and gone between two looks, and was never seen. */
+static bool was_missed(const struct further *f, uint32_t i)
+{
+	enum bond_state state = bond_state(f->ep->link.port, i);
+	const struct further_link *l = &f->link[i];
+
+	return f->active && (state == PATH_SHUT || state == PATH_LOST) && !l->up &&
+	       l->due == NEVER && l->life + 1 < BOND_LIVES;
+}
+
 static void look_at_links(struct further *f, uint64_t now)
 {
 	struct fabric_link *bond = f->ep->link.port;
@@ -263,6 +273,8 @@ static void look_at_links(struct further *f, uint64_t now)
 			came_up(f, i);
 		else if (!up && f->link[i].up)
 			went_down(f, i, now);
+		else if (was_missed(f, i))
+			further_tried(f, i, true);
 		if (up)
 			f->link[i].life = bond_life(bond, i);
 	}
