@@ -350,15 +350,17 @@ static void begin(struct further *f, const struct wire_link *packet, int *fd)
 {
 	uint32_t link = LITTLE_16(packet->link), life = LITTLE_16(packet->life);
 	const struct fabric *fabric;
-	const char *why = refusal(f, packet, &fabric);
+	const char *why;
 	int rc;
 
+	/* Of which it thinks no more; before the next of the same link is expected, which it would deny. */
+	if (f->try.port)
+		further_try_end(f, false, "the peer tries another one");
+	why = refusal(f, packet, &fabric);
 	if (why) {
 		say_not(f, link, life, why);
 		return;
 	}
-	if (f->try.port) /* of which it thinks no more */
-		further_try_end(f, false, "the peer tries another one");
 	if (!set_up(f, link, life, fabric)) {
 		f->try = (struct further_try){.link = link, .life = life};
 		fail(f, -ENOMEM);
