@@ -143,6 +143,11 @@ void wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test 
 		return;
 	}
 	until = inner_deadlines(ctx, now); /* only now: a link may just have been found lost */
+	/* What is said there may take in what no descriptor shows any more. */
+	if (!list_empty(&ctx->further) && has_work(ctx, test, arg)) {
+		wait_disarm(ctx);
+		return;
+	}
 	until = deadline < until ? deadline : until;
 	until = kill < until ? kill : until;
 	if (!monitor_is_shown(ctx) && now + SHOWN_NS < until)
