@@ -172,7 +172,7 @@ static COLD int hear(struct tcp_link *l)
 	if (l->broken)
 		return poisoned(l);
 	if (!l->ended && tcp_is_mute(l, l->base.domain->config.dead_ms))
-		l->ended = l->out.failed = tcp_reason(ETIMEDOUT);
+		tcp_end(l, l->out.failed = tcp_reason(ETIMEDOUT));
 	return l->ended ? lost(l) : 1;
 }
 

@@ -229,6 +229,8 @@ int tcp_inlet_open(struct tcp_link *l);
 void tcp_inlet_close(struct tcp_link *l);
 /* One receive at most: whether anything came. */
 bool tcp_receive(struct tcp_link *l);
+/* Nothing more will be received. */
+void tcp_end(struct tcp_link *l, const char *why);
 /* Up to N of what has come. */
 int tcp_hand_out(struct tcp_link *l, struct fabric_arrival *arrivals, int n);
 int tcp_land(struct tcp_link *l, void *place);

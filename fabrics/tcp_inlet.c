@@ -259,6 +259,14 @@ static const char *how_it_ended(const struct tcp_link *l, int error)
 	return tcp_reason(error);
 }
 
+/* It would stay readable for ever. */
+void tcp_end(struct tcp_link *l, const char *why)
+{
+	l->ended = why;
+	(void)tcp_watch_link(l, 0);
+	l->interest = 0;
+}
+
 bool tcp_receive(struct tcp_link *l)
 {
 	ssize_t n;
@@ -277,11 +285,8 @@ bool tcp_receive(struct tcp_link *l)
 		return true;
 	}
 	l->ready = false;
-	if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-		l->ended = how_it_ended(l, n == 0 ? 0 : errno);
-		(void)tcp_watch_link(l, 0);
-		l->interest = 0;
-	}
+	if (n == 0 || (errno != EAGAIN && errno != EINTR))
+		tcp_end(l, how_it_ended(l, n == 0 ? 0 : errno));
 	return false;
 }
 
