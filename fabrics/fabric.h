@@ -142,11 +142,13 @@ struct fabric_domain { /* first member of the fabric's own structure */
 	bool forked;
 };
 
+#define FABRIC_ENDED (-2) /* a process of this machine that has ended: nobody hears what is said */
+
 struct fabric_link { /* likewise */
 	struct fabric_domain *domain;
 	int bell;    /* connected socket on which a byte wakes the peer; the core's */
 	int32_t pid; /* the peer's process, as the kernel says; 0 unknown; the core's */
-	int process; /* and its pidfd, or -1; the core's */
+	int process; /* and its pidfd, -1, or FABRIC_ENDED; the core's */
 	bool active; /* this side began the connection; the core's */
 	bool over;   /* nothing that comes is waited for any more; the core's */
 	/* Where this end lies on a network and where the other one listens, while it connects; NULL:

@@ -383,7 +383,7 @@ void tcp_disconnect(struct fabric_link *link)
 	if (l->open) {
 		if (!forked)
 			(void)tcp_watch(domain_of(l), l->socket, l, l->interest, 0);
-		if (met && !forked && !l->ended && !l->broken)
+		if (met && !forked && !l->ended && !l->broken && link->process != FABRIC_ENDED)
 			tcp_linger(domain_of(l), l->socket);
 		else
 			close(l->socket);

@@ -144,16 +144,17 @@ bool progress_look(struct endpoint *ep)
 	return n < SHARE && !ep->unpack.left;
 }
 
-void progress_drain(struct endpoint *ep)
+bool progress_drain(struct endpoint *ep)
 {
 	/* Nothing can be added any more; the bound is for a process that inherited the mapping. */
 	uint64_t most = 2 * ep->link.port->counts.in_segments + SHARE;
+	uint64_t i = 0;
 
 	ep->direct = false; /* nobody is about to post a receive for what comes */
-	for (uint64_t i = 0; i < most && ep->state == SLMPM_PEER_UP; i++)
-		if (!take_batch(ep, true))
-			break;
+	while (i < most && ep->state == SLMPM_PEER_UP && take_batch(ep, true))
+		i++;
 	endpoint_refresh(ep);
+	return i > 0;
 }
 
 /*

@@ -12,8 +12,8 @@ int progress_context(struct context *ctx);
 int progress_read_ahead(struct context *ctx);
 /* Takes what has come so far; false when there may be more. */
 bool progress_look(struct endpoint *ep);
-/* Takes all that a peer which is gone has committed. */
-void progress_drain(struct endpoint *ep);
+/* Takes all that a peer which is gone has committed; whether there was anything. */
+bool progress_drain(struct endpoint *ep);
 
 /*
  * A reader right behind its writer takes each line from it while it is being written, and both

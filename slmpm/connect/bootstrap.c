@@ -186,7 +186,7 @@ void bootstrap_free(struct endpoint *ep)
 		return;
 	bootstrap_stop(ep, NULL);
 	if (ep->link.port)
-		further_process(ep, -1);
+		further_process(ep, bootstrap_all_is_here(c) ? FABRIC_ENDED : -1);
 	watch_close(ep->ctx, &c->process);
 	free(c->stream);
 	free(c);

@@ -20,6 +20,8 @@ int bootstrap_move(struct endpoint *ep, int fd);
 void bootstrap_moved(struct endpoint *ep);
 /* Its link has: all that came before has been handed out. */
 void bootstrap_link_lost(struct endpoint *ep);
+/* Has it ended, as a process of this machine? All that it sent is here then, or comes as there is room. */
+bool bootstrap_all_is_here(const struct control *c);
 /* Its socket has ended: the process may still tell why. */
 void bootstrap_hang_up(struct endpoint *ep);
 /* The peer says why it ends. */

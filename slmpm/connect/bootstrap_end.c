@@ -31,6 +31,11 @@ static bool link_may_speak(const struct endpoint *ep)
 	       !ep->control->link_lost;
 }
 
+bool bootstrap_all_is_here(const struct control *c)
+{
+	return !c->stream && process_has_ended(c);
+}
+
 static uint64_t link_grace_ms(void)
 {
 	uint64_t dead_ms = (uint64_t)config_get()->dead_ms;
@@ -45,6 +50,25 @@ static void conclude_in(struct control *c, uint64_t ms)
 	list_remove(&c->node);
 	list_append(&c->ep->ctx->deadlines, &c->node);
 	wait_changed(c->ep->ctx);
+}
+
+/* Others may hold the link, whose end does not come then. */
+static void hear_link_out(struct control *c)
+{
+	uint64_t grace = link_grace_ms();
+
+	c->latest = wait_now() + grace * UINT64_C(1000000);
+	conclude_in(c, bootstrap_all_is_here(c) && PIDFD_GRACE_MS < grace ? PIDFD_GRACE_MS : grace);
+}
+
+/* At the deadline of one that has ended: is more coming in? */
+static bool still_comes(struct control *c)
+{
+	if (!bootstrap_all_is_here(c) || !link_may_speak(c->ep) || wait_now() >= c->latest ||
+	    !progress_drain(c->ep) || !link_may_speak(c->ep))
+		return false;
+	conclude_in(c, PIDFD_GRACE_MS);
+	return true;
 }
 
 static const char *stream_end(int error)
@@ -154,7 +178,7 @@ void bootstrap_hang_up(struct endpoint *ep)
 	if (link_may_speak(ep) && further_stays(ep) && c->stream && c->stream->error)
 		list_remove(&c->node); /* not in order: the other links say whether it is gone */
 	else if (link_may_speak(ep))
-		conclude_in(c, link_grace_ms());
+		hear_link_out(c);
 	else if (ep->end_of_stream || c->process.fd < 0)
 		ended(ep, c->process.fd < 0 && ep->link.port->pid);
 	else
@@ -186,7 +210,7 @@ void bootstrap_process_ended(struct endpoint *ep)
 	if (link_may_speak(ep))
 		progress_drain(ep);
 	if (link_may_speak(ep))
-		conclude_in(c, link_grace_ms());
+		hear_link_out(c);
 	else if (ep->state == SLMPM_PEER_CONNECTING || ep->state == SLMPM_PEER_UP)
 		ended(ep, true);
 }
@@ -203,10 +227,10 @@ uint64_t bootstrap_deadlines(struct context *ctx, uint64_t now_ns)
 			continue;
 		}
 		/* Who comes late finds both at once. Of a peer that is UP none is a handshake's. */
-		if (c->step == HUNG_UP || c->step == CONNECTED || c->link_lost)
-			ended(c->ep, process_has_ended(c));
-		else
+		if (c->step != HUNG_UP && c->step != CONNECTED && !c->link_lost)
 			endpoint_refused(c->ep, SLMPM_ETIMEOUT, "handshake not finished in time");
+		else if (!still_comes(c))
+			ended(c->ep, process_has_ended(c));
 		return 0; /* what runs meanwhile may have changed the list */
 	}
 	return next;

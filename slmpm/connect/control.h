@@ -23,6 +23,7 @@ struct control {
 	uint64_t nonce;
 	uint64_t features;        /* of both sides */
 	uint64_t deadline;        /* UINT64_MAX: none, until a spawned process has spoken */
+	uint64_t latest;          /* of a deadline that is put off while something comes */
 	struct fabric_blob offer; /* for the first round, made ahead ... */
 	int offered;              /* ... with this result; 0: not yet */
 	bool pending;             /* the fabric does not know yet whether this round connects */
