@@ -157,13 +157,22 @@ bool tcp_uring_is_ours(struct tcp_domain *d)
 	return d->uring->open;
 }
 
+/* With what found no room at once: it would be lost if another thread were the next to ask. */
+static void reap_all(struct tcp_uring *u)
+{
+	do
+		tcp_uring_reap(u);
+	while (IO_URING_READ_ONCE(*u->ring.sq.kflags) & IORING_SQ_CQ_OVERFLOW &&
+	       io_uring_get_events(&u->ring) >= 0);
+}
+
 /* The kernel's answer. -EEXIST: a thread that has ended had the number of this one. What it refuses now it
  * will refuse again. */
 void tcp_uring_asked(struct tcp_domain *d, int rc)
 {
 	if (rc >= 0 || rc == -EINTR || rc == -ETIME || rc == -EAGAIN || rc == -EBUSY ||
 	    rc == -ENOMEM) {
-		tcp_uring_reap(d->uring);
+		reap_all(d->uring);
 	} else {
 		d->no_uring |= rc != -EEXIST;
 		tcp_uring_give_up(d);
