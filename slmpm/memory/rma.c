@@ -28,8 +28,10 @@ COLD void rma_look(struct context *ctx)
 }
 
 /* After so many operations that nobody has timed. */
-static COLD void look_at(slmpm_rmem rmem, struct remote *remote)
+static COLD void look_at(struct remote *remote)
 {
+	const slmpm_rmem rmem = {handle_id(remote)};
+
 	rma_look(remote->ctx);
 	if (remote_get(rmem) == remote)
 		direct_measure(remote);
@@ -91,6 +93,27 @@ static COLD int get_measured(struct remote *remote, slmpm_rmem from, uint64_t of
 	return rc;
 }
 
+static NOINLINE int put_slowly(slmpm_rmem to, uint64_t offset, const void *from, size_t len,
+			       const struct slmpm_how *how, slmpm_req *req)
+{
+	struct remote *remote = remote_get(to);
+
+	if (UNLIKELY(remote && remote->measured))
+		return put_measured(remote, to, offset, from, len, how, req);
+	return operate_one("slmpm_put", REQUEST_PUT, to, offset, (void *)(uintptr_t)from, len, how,
+			   req);
+}
+
+static NOINLINE int get_slowly(slmpm_rmem from, uint64_t offset, void *to, size_t len,
+			       const struct slmpm_how *how, slmpm_req *req)
+{
+	struct remote *remote = remote_get(from);
+
+	if (UNLIKELY(remote && remote->measured))
+		return get_measured(remote, from, offset, to, len, how, req);
+	return operate_one("slmpm_get", REQUEST_GET, from, offset, to, len, how, req);
+}
+
 int slmpm_put(slmpm_rmem to, uint64_t offset, const void *from, size_t len,
 	      const struct slmpm_how *how, slmpm_req *req)
 {
@@ -110,13 +133,10 @@ int slmpm_put(slmpm_rmem to, uint64_t offset, const void *from, size_t len,
 			copy_payload(direct_at(remote, offset), from, len);
 		stats->put_bytes += len;
 		if (UNLIKELY(!(++stats->puts % RMA_LOOK_EVERY)))
-			look_at(to, remote);
+			look_at(remote);
 		return 0;
 	}
-	if (UNLIKELY(remote && remote->measured))
-		return put_measured(remote, to, offset, from, len, how, req);
-	return operate_one("slmpm_put", REQUEST_PUT, to, offset, (void *)(uintptr_t)from, len, how,
-			   req);
+	return put_slowly(to, offset, from, len, how, req);
 }
 
 int slmpm_get(slmpm_rmem from, uint64_t offset, void *to, size_t len, const struct slmpm_how *how,
@@ -133,12 +153,10 @@ int slmpm_get(slmpm_rmem from, uint64_t offset, void *to, size_t len, const stru
 		atomic_thread_fence(memory_order_acquire);
 		stats->get_bytes += len;
 		if (UNLIKELY(!(++stats->gets % RMA_LOOK_EVERY)))
-			look_at(from, remote);
+			look_at(remote);
 		return 0;
 	}
-	if (UNLIKELY(remote && remote->measured))
-		return get_measured(remote, from, offset, to, len, how, req);
-	return operate_one("slmpm_get", REQUEST_GET, from, offset, to, len, how, req);
+	return get_slowly(from, offset, to, len, how, req);
 }
 
 /* ---- lists and flush ------------------------------------------------------------------------ */
