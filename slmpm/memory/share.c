@@ -10,6 +10,7 @@
 #include "slmpm/config.h"
 #include "slmpm/link.h"
 #include "slmpm/message/message.h"
+#include "slmpm/mirror/mirror.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/progress.h"
 #include "slmpm/memory/rma.h"
@@ -456,6 +457,7 @@ static bool take_piece(struct endpoint *ep)
 	if (!g || !source)
 		return false;
 	memcpy((unsigned char *)region_at(g->region, w->target.offset) + from, source + from, n);
+	mirror_landed(ep->ctx, (unsigned char *)region_at(g->region, w->target.offset) + from, n);
 	s->in.done += n;
 	return true;
 }
