@@ -284,6 +284,7 @@ static bool all_sent(void *arg)
 static int flush(struct mirror *m, slmpm_mirror handle, int timeout_ms)
 {
 	struct flushing f = {m->ctx, handle};
+	int rc;
 
 	if (m->tracker)
 		(void)track_look(m);
@@ -295,9 +296,10 @@ static int flush(struct mirror *m, slmpm_mirror handle, int timeout_ms)
 	}
 	if (LIKELY(all_sent(&f)))
 		return 0;
-	if (wait_until(m->ctx, all_sent, &f, timeout_ms) < 0)
+	rc = wait_until(m->ctx, all_sent, &f, timeout_ms);
+	if (rc == -SLMPM_ETIMEOUT)
 		return error_set(SLMPM_ETIMEOUT, "not all changes of the mirror could be sent");
-	return 0;
+	return rc;
 }
 
 static int in_group(const char *call)
@@ -319,6 +321,18 @@ int slmpm_mirror_flush(slmpm_mirror mirror, int timeout_ms)
 	return rc;
 }
 
+/* Of what the peers are owed only the word that their changes are stored may go meanwhile: they could be
+ * waiting for it. */
+static void open_group(struct mirror *m)
+{
+	m->group = true;
+	LIST_EACH(at, &m->attachments) {
+		struct attachment *a = LIST_ENTRY(at, struct attachment, of_mirror);
+
+		attachment_pend(a, a->pending && owes_echo(a));
+	}
+}
+
 int slmpm_mirror_begin(slmpm_mirror mirror, int timeout_ms)
 {
 	int rc = 0;
@@ -331,11 +345,10 @@ int slmpm_mirror_begin(slmpm_mirror mirror, int timeout_ms)
 	rc = m->group ? in_group("slmpm_mirror_begin") : flush(m, mirror, timeout_ms);
 	if (rc == 0 && handle_get(&mirror_table, mirror.id) != m)
 		rc = handle_error(&mirror_table, mirror.id);
-	if (rc == 0) {
-		m->group = true;
-		LIST_EACH(at, &m->attachments)
-			attachment_pend(LIST_ENTRY(at, struct attachment, of_mirror), false);
-	}
+	else if (rc == 0 && m->group) /* another thread was first */
+		rc = in_group("slmpm_mirror_begin");
+	if (rc == 0)
+		open_group(m);
 	context_unlock(ctx);
 	return rc;
 }
