@@ -69,6 +69,7 @@ static void close_inherited(void)
 		if (ctx->stats.fd >= 0)
 			close(ctx->stats.fd);
 		monitor_forked(ctx);
+		mirror_forked(ctx);
 	}
 }
 

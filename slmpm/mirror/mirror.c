@@ -232,6 +232,16 @@ void mirror_shut(struct context *ctx)
 		mirror_free(LIST_ENTRY(ctx->mirrors.next, struct mirror, node));
 }
 
+void mirror_forked(const struct context *ctx)
+{
+	LIST_EACH(at, &ctx->mirrors) {
+		const struct mirror *m = LIST_ENTRY(at, struct mirror, node);
+
+		if (m->tracker)
+			track_forked(m->tracker);
+	}
+}
+
 /* ---- looking at it -------------------------------------------------------------------------- */
 
 struct attachment *mirror_find(const struct mirror *m, slmpm_peer peer)

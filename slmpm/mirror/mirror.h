@@ -160,6 +160,8 @@ bool mirror_take_shortly(struct endpoint *ep, const struct fabric_arrival *a);
 /* It ends, for ERROR; its handle does. */
 void mirror_end(struct endpoint *ep, int error);
 void mirror_shut(struct context *ctx);
+/* In a child: closes what would keep the parent's memory watched. */
+void mirror_forked(const struct context *ctx);
 /* N bytes at AT have been written by the module itself. */
 void mirror_landed_slowly(struct context *ctx, const void *at, uint64_t n);
 static inline void mirror_landed(struct context *ctx, const void *at, uint64_t n)

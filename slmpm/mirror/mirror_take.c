@@ -41,7 +41,7 @@ static void store_run(struct attachment *a, uint64_t lo, uint64_t hi, const unsi
 
 	mirror_store(m->base + lo, from, hi - lo);
 	if (m->tracker)
-		track_told(m, lo, hi);
+		track_stored(m, lo, hi, from);
 	mirror_note(m, lo, hi, a);
 }
 

@@ -80,6 +80,12 @@ void track_close(struct mirror *m)
 	m->tracker = NULL;
 }
 
+void track_forked(struct tracker *t)
+{
+	if (t->mapped)
+		pagemap_close(&t->pagemap);
+}
+
 const char *track_name(const struct tracker *t)
 {
 	return !t ? "explicit" : t->mapped ? "pagemap" : "twin";
@@ -99,6 +105,28 @@ int slmpm_mirror_track_works(int track)
 
 /* ---- looking -------------------------------------------------------------------------------- */
 
+/* Do peers change it, too? */
+static bool is_shared(const struct mirror *m)
+{
+	LIST_EACH(at, &m->attachments)
+		if (LIST_ENTRY(at, struct attachment, of_mirror)->both)
+			return true;
+	return false;
+}
+
+/* Whole words, so that nobody sees a part of one; where peers may have changed the rest of a word, only
+ * the bytes that are ours. */
+static void note_words(struct mirror *m, uint64_t lo, uint64_t hi)
+{
+	const uint64_t word = sizeof(uint64_t);
+
+	if (!is_shared(m)) {
+		lo = lo / word * word;
+		hi = (hi + word - 1) / word * word;
+	}
+	mirror_note(m, lo, hi < m->size ? hi : m->size, NULL);
+}
+
 /* The run of bytes at *AT that differ; *AT goes behind it. */
 static void note_run(struct mirror *m, uint64_t *at, uint64_t hi)
 {
@@ -108,7 +136,7 @@ static void note_run(struct mirror *m, uint64_t *at, uint64_t hi)
 	while (end < hi && __atomic_load_n(m->base + end, __ATOMIC_RELAXED) != t->twin[end])
 		end++;
 	mirror_load(t->twin + lo, m->base + lo, end - lo);
-	mirror_note(m, lo, end, NULL);
+	note_words(m, lo, end);
 	t->found += end - lo;
 	*at = end;
 }
@@ -182,4 +210,9 @@ bool track_is_due(const struct mirror *m)
 void track_told(struct mirror *m, uint64_t lo, uint64_t hi)
 {
 	mirror_load(m->tracker->twin + lo, m->base + lo, hi - lo);
+}
+
+void track_stored(struct mirror *m, uint64_t lo, uint64_t hi, const void *from)
+{
+	memcpy(m->tracker->twin + lo, from, hi - lo);
 }

@@ -8,6 +8,7 @@
 /* By enum slmpm_mirror_track; negative with the detail set. */
 int track_open(struct mirror *m, int how);
 void track_close(struct mirror *m);
+void track_forked(struct tracker *t);
 /* "explicit" for NULL. */
 const char *track_name(const struct tracker *t);
 /* Looks for changes and notes them: bytes found. */
@@ -18,5 +19,7 @@ bool track_is_due(const struct mirror *m);
 void track_look_at(struct mirror *m, uint64_t lo, uint64_t hi);
 /* What lies there is known, however it came: no change to be found. */
 void track_told(struct mirror *m, uint64_t lo, uint64_t hi);
+/* A peer's bytes, at FROM, have been stored there; what the application has since is a change. */
+void track_stored(struct mirror *m, uint64_t lo, uint64_t hi, const void *from);
 
 #endif

@@ -6,8 +6,11 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "tests/lib/actor.h"
+#include "tests/lib/child.h"
 #include "tests/lib/random.h"
 #include "tests/lib/settings.h"
 
@@ -506,6 +509,84 @@ static void tracked(uint32_t how, const char *name)
 	close_both();
 }
 
+/* A word of which some bytes have changed goes as a whole, where the peer changes none of it. */
+static void tracked_words(uint32_t how)
+{
+	const struct slmpm_mirror_options o = {.size = sizeof(o), .track = how};
+	uint64_t *word = (uint64_t *)(void *)(leads + 512);
+	struct slmpm_mirror_info before;
+
+	open_both(&o, 0);
+	*word = 0xffff;
+	same("a word");
+	before = info_of(leader, near);
+	*word += 1;
+	EXPECT(slmpm_mirror_look(leader), 3);
+	EXPECT(info_of(leader, near).waiting, sizeof(*word));
+	same("its next value");
+	EXPECT(info_of(leader, near).sent_bytes - before.sent_bytes, sizeof(*word));
+	close_both();
+}
+
+static int stay(void *socket)
+{
+	char byte = 0;
+	int fd = *(int *)socket;
+
+	return write(fd, &byte, 1) != 1 || read(fd, &byte, 1) != 1;
+}
+
+/* A child that goes on does not keep its parent's pages watched. */
+static void tracked_forked(void)
+{
+	const struct slmpm_mirror_options o = {.size = sizeof(o), .track = SLMPM_TRACK_PAGEMAP};
+	slmpm_mirror m;
+	int ends[2];
+	pid_t pid;
+	char byte;
+
+	if (slmpm_mirror_track_works(SLMPM_TRACK_PAGEMAP) < 0)
+		return;
+	m = mirror_of(leads, bytes, &o);
+	OK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+	pid = child_start(stay, &ends[0], 20);
+	CHECK(read(ends[1], &byte, 1) == 1, "the child is not there");
+	OK(slmpm_mirror_destroy(m));
+	m = mirror_of(leads, bytes, &o);
+	OK(slmpm_mirror_destroy(m));
+	CHECK(write(ends[1], &byte, 1) == 1, "the child has gone");
+	OK(child_wait(pid));
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* ---- handlers --------------------------------------------------------------------------------- */
+
+static void in_handler(const struct slmpm_am *am, void *arg)
+{
+	(void)am;
+	for (size_t at = 0; at < bytes; at += 2048)
+		OK(slmpm_mirror_set(leader, leads + at, 0x33, 1024));
+	*(int *)arg = slmpm_mirror_flush(leader, PATIENCE);
+}
+
+/* More than goes out at once: a flush would wait, and says why it does not. */
+static void flushed_in_handler(void)
+{
+	int rc = 1;
+
+	open_both(NULL, 0);
+	OK(slmpm_am_handler(ctx, 5, in_handler, &rc));
+	OK(slmpm_am(near, 5, NULL, 0, NULL, 0, NULL, NULL));
+	for (unsigned idle = 0; rc == 1;)
+		if (!slmpm_progress(ctx))
+			actor_idle(ctx, &idle);
+	CHECK(rc == -SLMPM_ESTATE || (rc == 0 && bytes < SIZE), "a flush in a handler: %d", rc);
+	OK(slmpm_am_handler(ctx, 5, NULL, NULL));
+	same("changed in a handler");
+	close_both();
+}
+
 /* ---- what is refused ------------------------------------------------------------------------- */
 
 static void misfits(void)
@@ -571,37 +652,43 @@ static void bad_arguments(void)
 	EXPECT(slmpm_mirror_create(ctx, leads, 8, &o, &m), -SLMPM_EINVAL);
 	leader = mirror_of(leads, 64, NULL);
 	REFUSED(slmpm_mirror_create(ctx, leads + 56, 8, NULL, &m), SLMPM_EBUSY, "another");
-	EXPECT(slmpm_mirror_store8(leader, leads + 64, 1), -SLMPM_EINVAL);
-	EXPECT(slmpm_mirror_store64(leader, leads + 57, 1), -SLMPM_EINVAL);
-	EXPECT(slmpm_mirror_store32(leader, (void *)((uintptr_t)leads - 1), 1), -SLMPM_EINVAL);
-	EXPECT(slmpm_mirror_copy(leader, leads, NULL, 1), -SLMPM_EINVAL);
-	EXPECT(slmpm_mirror_set(leader, leads, 0, 65), -SLMPM_EINVAL);
-	EXPECT(slmpm_mirror_move(leader, leads, (void *)((uintptr_t)leads - 8), 8), -SLMPM_EINVAL);
-	EXPECT(slmpm_mirror_changed(leader, leads + 1, SIZE_MAX), -SLMPM_EINVAL);
+	REFUSED(slmpm_mirror_store8(leader, leads + 64, 1), SLMPM_EINVAL, "mirror");
+	REFUSED(slmpm_mirror_store64(leader, leads + 57, 1), SLMPM_EINVAL, "mirror");
+	REFUSED(slmpm_mirror_store32(leader, (void *)((uintptr_t)leads - 1), 1), SLMPM_EINVAL,
+		"mirror");
+	REFUSED(slmpm_mirror_store16(leader, leads + 63, 1), SLMPM_EINVAL, "mirror");
+	REFUSED(slmpm_mirror_copy(leader, leads, NULL, 1), SLMPM_EINVAL, "mirror");
+	REFUSED(slmpm_mirror_set(leader, leads, 0, 65), SLMPM_EINVAL, "mirror");
+	REFUSED(slmpm_mirror_move(leader, leads, (void *)((uintptr_t)leads - 8), 8), SLMPM_EINVAL,
+		"mirror");
+	REFUSED(slmpm_mirror_changed(leader, leads + 1, SIZE_MAX), SLMPM_EINVAL, "mirror");
 	EXPECT(slmpm_mirror_attach(leader, near, 1, 3, 0), -SLMPM_EINVAL);
 	EXPECT(slmpm_mirror_attach(leader, near, 1, 9, 0), -SLMPM_EINVAL);
 	EXPECT(slmpm_mirror_attach(leader, (slmpm_peer){0}, 1, LEADS, 0), -SLMPM_EHANDLE);
-	EXPECT(slmpm_mirror_query(leader, near, &info), -SLMPM_EINVAL);
+	REFUSED(slmpm_mirror_query(leader, near, &info), SLMPM_EINVAL, "mirror");
 	info.size = sizeof(info);
-	EXPECT(slmpm_mirror_query(leader, near, &info), -SLMPM_EINVAL);
-	EXPECT(slmpm_mirror_wait(leader, near, NULL, 0), -SLMPM_EINVAL);
-	EXPECT(slmpm_mirror_wait(leader, near, &sequence, 0), -SLMPM_EINVAL);
-	EXPECT(slmpm_mirror_snapshot(leader, near, &span, 1, NULL, NULL, 0), -SLMPM_EINVAL);
-	EXPECT(slmpm_mirror_snapshot(leader, near, &span, 1, room[2], NULL, 0), -SLMPM_EINVAL);
+	REFUSED(slmpm_mirror_query(leader, near, &info), SLMPM_EINVAL, "mirror");
+	REFUSED(slmpm_mirror_wait(leader, near, NULL, 0), SLMPM_EINVAL, "mirror");
+	REFUSED(slmpm_mirror_wait(leader, near, &sequence, 0), SLMPM_EINVAL, "mirror");
+	REFUSED(slmpm_mirror_snapshot(leader, near, &span, 1, NULL, NULL, 0), SLMPM_EINVAL,
+		"mirror");
+	REFUSED(slmpm_mirror_snapshot(leader, near, &span, 1, room[2], NULL, 0), SLMPM_EINVAL,
+		"mirror");
 	span.len = 64;
-	EXPECT(slmpm_mirror_snapshot(leader, near, &span, 1, room[2], NULL, 0), -SLMPM_EINVAL);
+	REFUSED(slmpm_mirror_snapshot(leader, near, &span, 1, room[2], NULL, 0), SLMPM_EINVAL,
+		"mirror");
 	OK(slmpm_mirror_flush(leader, 0));
 	OK(slmpm_mirror_destroy(leader));
-	EXPECT(slmpm_mirror_destroy(leader), -SLMPM_EHANDLE);
-	EXPECT(slmpm_mirror_store64(none, leads, 1), -SLMPM_EHANDLE);
+	REFUSED(slmpm_mirror_destroy(leader), SLMPM_EHANDLE, "mirror");
+	REFUSED(slmpm_mirror_store64(none, leads, 1), SLMPM_EHANDLE, "mirror");
 	EXPECT(slmpm_mirror_flush(leader, 0), -SLMPM_EHANDLE);
 	EXPECT(slmpm_mirror_begin(leader, 0), -SLMPM_EHANDLE);
 	EXPECT(slmpm_mirror_end(leader), -SLMPM_EHANDLE);
 	EXPECT(slmpm_mirror_detach(leader, near), -SLMPM_EHANDLE);
-	EXPECT(slmpm_mirror_enter(leader, &sequence), -SLMPM_EHANDLE);
-	EXPECT(slmpm_mirror_leave(leader, 0), -SLMPM_EHANDLE);
-	EXPECT(slmpm_mirror_look(leader), -SLMPM_EHANDLE);
-	EXPECT(slmpm_mirror_track_works(4), -SLMPM_EINVAL);
+	REFUSED(slmpm_mirror_enter(leader, &sequence), SLMPM_EHANDLE, "mirror");
+	REFUSED(slmpm_mirror_leave(leader, 0), SLMPM_EHANDLE, "mirror");
+	REFUSED(slmpm_mirror_look(leader), SLMPM_EHANDLE, "mirror");
+	REFUSED(slmpm_mirror_track_works(4), SLMPM_EINVAL, "track");
 	OK(slmpm_mirror_track_works(SLMPM_TRACK_TWIN));
 }
 
@@ -623,6 +710,10 @@ static int under(const struct setting *s)
 	tracked(SLMPM_TRACK_AUTO, NULL);
 	tracked(SLMPM_TRACK_PAGEMAP, "pagemap");
 	tracked(SLMPM_TRACK_TWIN, "twin");
+	tracked_words(SLMPM_TRACK_AUTO);
+	tracked_words(SLMPM_TRACK_TWIN);
+	tracked_forked();
+	flushed_in_handler();
 	misfits();
 	bad_arguments();
 	leader = mirror_of(leads, bytes, NULL); /* ends with the context */
