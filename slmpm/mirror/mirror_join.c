@@ -525,7 +525,7 @@ static void changed(struct endpoint *ep, const struct head *h, uint8_t opcode)
 	}
 	if (a->state == ATTACHMENT_ENDING)
 		return;
-	if (opcode != WIRE_MIRROR_STORED && h->damaged)
+	if (h->damaged)
 		lose(a);
 	else if (opcode != WIRE_MIRROR_STORED)
 		mirror_take(a, h, opcode);
@@ -542,6 +542,12 @@ void mirror_arrived(struct endpoint *ep, const struct head *h, uint8_t opcode)
 	}
 	if (!mirrors_of(ep)) {
 		endpoint_end(ep, SLMPM_PEER_DEAD, SLMPM_ENOMEM, "no memory for its mirrors");
+		return;
+	}
+	/* Of a change the mirror is told; without the others both sides would think of it differently. */
+	if (h->damaged && (opcode < WIRE_MIRROR_PART || opcode > WIRE_MIRROR_LIST_LAST)) {
+		endpoint_end(ep, SLMPM_PEER_DEAD, SLMPM_ECHECKSUM,
+			     "a packet about a mirror came damaged");
 		return;
 	}
 	switch (opcode) {

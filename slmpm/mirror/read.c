@@ -162,7 +162,7 @@ static int snapshot(struct mirror *m, struct snapshot *s, uint64_t *sequence, in
 		*sequence = s->sequence;
 	if (s->status == 0)
 		return 0;
-	if (s->status == -SLMPM_EHANDLE)
+	if (handle_get(&mirror_table, s->mirror.id) != m)
 		return handle_error(&mirror_table, s->mirror.id);
 	if (s->status == 1)
 		return error_set(SLMPM_ETIMEOUT,
