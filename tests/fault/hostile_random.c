@@ -25,6 +25,8 @@
 #define BOUND_MS 3000
 #define PACKET   8192
 #define LOANS    (1u << 20)
+#define MIRRORED 4096
+#define TAG      3
 
 static unsigned char bytes[PACKET * 2];
 static char address[64];
@@ -95,6 +97,53 @@ static void lie_in_packet(struct raw_peer *p, struct rng *g)
 		p->sent += bundled;
 }
 
+/* Of the monitor, and of mirrors: one is attached, and mostly what is said about it fits. */
+static void lie_about_mirror(struct raw_peer *p, struct rng *g)
+{
+	static const uint8_t kinds[] = {
+		WIRE_ECHO,        WIRE_ECHO_ANSWER,      WIRE_MEANS,
+		WIRE_MIRROR_ASK,  WIRE_MIRROR_END,       WIRE_MIRROR_PART,
+		WIRE_MIRROR_LAST, WIRE_MIRROR_LIST,      WIRE_MIRROR_LAST,
+		WIRE_MIRROR_LAST, WIRE_MIRROR_LIST_LAST, WIRE_MIRROR_STORED,
+	};
+	uint8_t opcode = kinds[rng_below(g, sizeof(kinds))];
+	uint64_t number = p->sent + rng_below(g, 1 << 20), place = rng_below(g, MIRRORED);
+	uint32_t length = 1 + rng_below(g, 64), slot = rng_below(g, 2);
+	unsigned char list[64] = {0};
+	const void *data = bytes;
+
+	if (opcode <= WIRE_MEANS)
+		length = opcode == WIRE_MEANS ? 24 : 0;
+	if (opcode <= WIRE_MIRROR_END)
+		number = place = rng_below(g, 2);
+	if (opcode == WIRE_MIRROR_END || opcode == WIRE_MIRROR_STORED)
+		length = 0;
+	if (opcode == WIRE_MIRROR_LIST || opcode == WIRE_MIRROR_LIST_LAST) {
+		uint64_t head = LITTLE_64(WIRE_MIRROR_RUN(near(g, place), near(g, 56)));
+
+		memcpy(list, &head, sizeof(head));
+		data = list;
+		length = sizeof(list);
+	}
+	if (rng_one_in(g, 4))
+		number = near(g, number);
+	if (rng_one_in(g, 4))
+		place = near(g, place);
+	raw_post(p, opcode, number, wire_route(slot, rng_below(g, 3)), place, data, length);
+}
+
+/* The victim asks for it as well. */
+static void ask_for_mirror(struct raw_peer *p, struct rng *g)
+{
+	const struct wire_mirror ask = {
+		.size = LITTLE_64(rng_one_in(g, 8) ? near(g, MIRRORED) : MIRRORED),
+		.tag = LITTLE_32(TAG),
+		.how = LITTLE_32(SLMPM_MIRROR_LEAD | SLMPM_MIRROR_BOTH),
+	};
+
+	raw_post(p, WIRE_MIRROR_ASK, 0, 0, 0, &ask, sizeof(ask));
+}
+
 static void lie_in_ring(struct raw_peer *p, struct rng *g)
 {
 	struct ring_words *words = raw_words(p);
@@ -157,6 +206,7 @@ static int lie(void *arg)
 		return 0;
 	raw_begin(&p, fd);
 	raw_steps(&p, RAW_HELLO, RAW_UP);
+	ask_for_mirror(&p, &g);
 	end = (struct pollfd){.fd = fd};
 	for (int i = 0; i < 4000 && poll(&end, 1, 0) == 0; i++) {
 		if (!rng_one_in(&g, rarely))
@@ -165,6 +215,8 @@ static int lie(void *arg)
 			lie_on_socket(&p, &g);
 		else if (rng_one_in(&g, 3))
 			lie_in_ring(&p, &g);
+		else if (rng_one_in(&g, 3))
+			lie_about_mirror(&p, &g);
 		else
 			lie_in_packet(&p, &g);
 		if (rng_one_in(&g, 4))
@@ -183,6 +235,24 @@ static int lie(void *arg)
 /* ---- who is lied to ---- */
 
 static const void *held[4];
+static _Alignas(8) unsigned char mirrored[3][MIRRORED]; /* it, and what lies beside it */
+
+static slmpm_mirror attach_mirror(slmpm_ctx ctx, slmpm_peer peer)
+{
+	const struct slmpm_mirror_options o = {.size = sizeof(o), .track = SLMPM_TRACK_TWIN};
+	slmpm_mirror m;
+
+	OK(slmpm_mirror_create(ctx, mirrored[1], MIRRORED, &o, &m));
+	(void)slmpm_mirror_attach(m, peer, TAG, SLMPM_MIRROR_FOLLOW | SLMPM_MIRROR_BOTH, 0);
+	return m;
+}
+
+static void detach_mirror(slmpm_mirror m)
+{
+	OK(slmpm_mirror_destroy(m));
+	for (int i = 0; i < MIRRORED; i++)
+		CHECK(!mirrored[0][i] && !mirrored[2][i], "a byte beside the mirror");
+}
 
 static int64_t take_something(slmpm_peer peer, struct rng *g)
 {
@@ -225,11 +295,15 @@ static bool goes_on(int64_t rc)
 }
 
 /* Until it ends, one way or another. */
-static int64_t bear(slmpm_peer peer, slmpm_peer honest, struct rng *g)
+static int64_t bear(slmpm_ctx ctx, slmpm_peer peer, slmpm_peer honest, struct rng *g)
 {
+	bool mirrors = rng_one_in(g, 2); /* who has one goes no short way */
+	slmpm_mirror m = {0};
 	int64_t until = actor_now_ms() + BOUND_MS * actor_slow(), rc = 0;
 	struct slmpm_peer_info info = {.size = sizeof(info), .state = SLMPM_PEER_UP};
 
+	if (mirrors)
+		m = attach_mirror(ctx, peer);
 	for (int i = 0; info.state == SLMPM_PEER_UP && actor_now_ms() < until; i++) {
 		rc = take_something(peer, g);
 		OK(slmpm_peer_query(peer, &info));
@@ -243,6 +317,8 @@ static int64_t bear(slmpm_peer peer, slmpm_peer honest, struct rng *g)
 			OK(slmpm_release(peer, held[i]));
 			held[i] = NULL;
 		}
+	if (mirrors)
+		detach_mirror(m);
 	(void)slmpm_close(peer, 50);
 	return info.state;
 }
@@ -277,7 +353,7 @@ int main(void)
 		pid_t liar = child_start(lie, &seed, 60);
 
 		OK(slmpm_accept(listener, &peer, PATIENCE));
-		ends[bear(peer, honest, &g)]++;
+		ends[bear(ctx, peer, honest, &g)]++;
 		(void)child_wait(liar);
 		while (slmpm_next_event(ctx, &e, 0) == 1)
 			;
