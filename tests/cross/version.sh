@@ -32,7 +32,7 @@ build_at() {
 
 # build_peer INCLUDE ARCHIVE PROGRAM
 build_peer() {
-	${CC:-gcc} -std=gnu11 -I"$1" tests/cross/version_peer.c "$2" -pthread -o "$3" || fail "$3: cannot be built"
+	${CC:-gcc} -std=gnu11 -I"$1" tests/cross/version_peer.c "$2" -pthread -luring -o "$3" || fail "$3: cannot be built"
 }
 
 # verdict WHAT STATUS LOG: it worked, or it was the version
