@@ -111,7 +111,7 @@ static void check_named(const char *test, const char *more, void (*check)(const 
 	assert_true(a.count > 0);
 	for (int i = 0; i < a.count; i++) {
 		is_text(a.at[i], "test", test);
-		is_text(a.at[i], "fabric", "shm");
+		is_text(a.at[i], "fabric", strncmp(test, "mailbox", 7) ? "shm" : "dacs");
 		is_text(a.at[i], "mode", NULL);
 		assert_true(number(a.at[i], "count") > 0);
 		assert_true(number(a.at[i], "remote_reads") == 0);
