@@ -290,7 +290,7 @@ install: all				## into $(DESTDIR)$(PREFIX): headers, libraries, .pc files, tool
 	$(Q)install -m 755 $(SO).$(VERSION) $(DESTDIR)$(PREFIX)/lib
 	$(Q)ln -sf libslmpm.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
 	$(Q)ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libslmpm.so
-	$(Q)printf '%s\n' $(call pc,slmpm,messages between the processors of one machine, \
+	$(Q)printf '%s\n' $(call pc,slmpm,messages between hosts and accelerators, \
 		'Libs: -L$${libdir} -lslmpm' 'Libs.private: -pthread $(LIB_LIBS)' 'Cflags: -I$${includedir}') \
 		>$(DESTDIR)$(PREFIX)/lib/pkgconfig/slmpm.pc
 	$(Q)printf '%s\n' $(call pc,dacs,the DaCS interface over SLMPM,'Requires: slmpm') >$(DESTDIR)$(PREFIX)/lib/pkgconfig/dacs.pc
