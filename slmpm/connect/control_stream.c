@@ -27,6 +27,14 @@ static void await_room(struct control *c, bool on)
 	watch_for_room(c->ep->ctx, &c->socket, on);
 }
 
+/* A reset that a send is told of no receive is told of any more: it would see an orderly end. EPIPE is
+ * told again and again, and also of one that has been orderly. */
+static void failed(struct control_stream *s, int error)
+{
+	if (error != EPIPE)
+		s->error = error;
+}
+
 void control_stream_flush(struct control *c)
 {
 	struct control_stream *s = c->stream;
@@ -38,9 +46,8 @@ void control_stream_flush(struct control *c)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n < 0) /* an end, which is found out by reading */
-		s->waiting = 0;
-	else
-		s->waiting -= (uint32_t)n;
+		failed(s, errno);
+	s->waiting = n < 0 ? 0 : s->waiting - (uint32_t)n;
 	if (n > 0)
 		memmove(s->out, s->out + n, s->waiting);
 	if (!s->waiting)
@@ -56,8 +63,10 @@ int control_stream_send(struct control *c, const void *packet, size_t length)
 		return -EAGAIN;
 	if (!s->waiting)
 		n = send(c->socket.fd, packet, length, MSG_DONTWAIT | MSG_NOSIGNAL);
-	if (n < 0 && errno != EAGAIN && errno != EINTR)
+	if (n < 0 && errno != EAGAIN && errno != EINTR) {
+		failed(s, errno);
 		return -errno;
+	}
 	n = n < 0 ? 0 : n;
 	if ((size_t)n == length)
 		return 0;
@@ -93,7 +102,7 @@ int control_stream_receive(struct control *c, struct received *r)
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return 0;
 		if (n <= 0) {
-			s->error = n < 0 ? errno : 0;
+			s->error = n < 0 ? errno : s->error;
 			return -EPIPE;
 		}
 		s->have += (uint32_t)n;

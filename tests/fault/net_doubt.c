@@ -139,8 +139,7 @@ static int lose_each(void *arg)
 	setenv("SLMPM_LINKS_LOG", "64k", 1);
 	setenv("SLMPM_RING_SEGMENTS", "1024", 1);
 	net_open(&net);
-	/* Of two links with the control connection gone a half-closed one may stay open on one side. */
-	for (int i = 0; i < (links > 1 ? 1 : 2); i++)
+	for (size_t i = 0; i < sizeof(fates) / sizeof(fates[0]); i++)
 		for (uint32_t size = 8; size <= sizeof(bytes); size = size * 22 + 1)
 			lose(links, fates[i], size, 1000000 + rng_below(&chance, 1000000));
 	net_shut(&net);
