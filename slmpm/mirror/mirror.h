@@ -15,6 +15,8 @@
 #include "slmpm/endpoint.h"
 #include "slmpm/mirror/dirty.h"
 
+#define MIRROR_ROLES (SLMPM_MIRROR_LEAD | SLMPM_MIRROR_FOLLOW)
+
 #define MIRRORS_MAX    256   /* attachments of an endpoint, and as many that it asks for */
 #define MIRROR_PACKET  32768 /* bytes of a packet */
 #define MIRROR_FLIGHTS 4096  /* changes of a follower's that the leader need not have stored yet */
@@ -145,6 +147,22 @@ void attachment_pend(struct attachment *a, bool pending);
 void attachment_stale(struct attachment *a, int error);
 /* Leaves the mirror, and the endpoint as soon as that has answered. */
 void attachment_leave(struct attachment *a);
+
+/* Asked for; mirrors_of(EP) is there, and has room. NULL: no memory. */
+struct attachment *attachment_new(struct mirror *m, struct endpoint *ep, uint32_t tag,
+				  uint32_t how);
+/* A change of it has been lost on the way: the mirror is told, the peer is left. */
+void attachment_lose(struct attachment *a);
+/* What has been asked for here and what the peer asks for are one, if they fit. */
+void attachment_join(struct attachment *a, struct wanted *w);
+/* NULL: none. */
+struct attachment *attachment_with_tag(const struct mirrors *all, uint32_t tag);
+struct wanted *wanted_with(const struct mirrors *all, uint32_t tag);
+void wanted_free(struct mirrors *all, struct wanted *w);
+/* Made when first needed; NULL: no memory. */
+struct mirrors *mirrors_of(struct endpoint *ep);
+/* The one of TAG is left, or the peer's leaving is answered. */
+void mirror_say_end(struct endpoint *ep, uint32_t tag, bool answer);
 
 /* ---- for the endpoint ----------------------------------------------------------------------- */
 

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Packets about mirrors: asked for, left, changed; checked, and given to the attachment they are of. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/link.h"
+#include "slmpm/message/arrival.h"
+#include "slmpm/mirror/mirror.h"
+#include "slmpm/progress.h"
+#include "slmpm/wait.h"
+
+static bool read_ask(const struct head *h, struct wanted *w)
+{
+	struct wire_mirror packet;
+	uint32_t role;
+
+	if (PEER_FAULT(h->length != sizeof(packet)))
+		return false;
+	memcpy(&packet, h->data, sizeof(packet));
+	w->size = LITTLE_64(packet.size);
+	w->tag = LITTLE_32(packet.tag);
+	w->how = LITTLE_32(packet.how);
+	w->slot = LITTLE_32(packet.slot);
+	w->span_sum = LITTLE_32(packet.span_sum);
+	role = w->how & MIRROR_ROLES;
+	return !PEER_FAULT(!w->size || w->slot >= MIRRORS_MAX ||
+			   w->how & ~(MIRROR_ROLES | SLMPM_MIRROR_BOTH) ||
+			   (role != SLMPM_MIRROR_LEAD && role != SLMPM_MIRROR_FOLLOW));
+}
+
+static void asked(struct endpoint *ep, const struct head *h)
+{
+	struct mirrors *all = ep->mirrors;
+	struct wanted asks, *kept;
+	struct attachment *a;
+
+	if (!read_ask(h, &asks)) {
+		(void)arrival_violates(ep, "packet about a mirror");
+		return;
+	}
+	a = attachment_with_tag(all, asks.tag);
+	if (a && a->state == ATTACHMENT_ENDING)
+		return; /* for the one that was asked for here before; its end has been told */
+	if (PEER_FAULT((a && a->state != ATTACHMENT_ASKED) || wanted_with(all, asks.tag) ||
+		       all->wanted_count >= MIRRORS_MAX)) {
+		(void)arrival_violates(ep, "mirror that is asked for");
+		return;
+	}
+	if (a) {
+		attachment_join(a, &asks);
+		return;
+	}
+	kept = malloc(sizeof(*kept));
+	if (!kept) {
+		endpoint_end(ep, SLMPM_PEER_DEAD, SLMPM_ENOMEM, "no memory for its mirrors");
+		return;
+	}
+	*kept = asks;
+	list_append(&all->wanted, &kept->node);
+	all->wanted_count++;
+	wait_changed(ep->ctx);
+}
+
+static void left(struct endpoint *ep, uint32_t tag)
+{
+	struct attachment *a = attachment_with_tag(ep->mirrors, tag);
+	struct wanted *w = wanted_with(ep->mirrors, tag);
+
+	if (w)
+		wanted_free(ep->mirrors, w);
+	if (a && a->state == ATTACHMENT_JOINED)
+		attachment_stale(a, -SLMPM_ECLOSED);
+	if (PEER_FAULT(link_owed(ep, WIRE_MIRROR_END) > 2 * MIRRORS_MAX)) {
+		(void)arrival_violates(ep, "number of mirrors left");
+		return;
+	}
+	mirror_say_end(ep, tag, true);
+}
+
+static void ended(struct endpoint *ep, const struct head *h)
+{
+	struct attachment *a = attachment_with_tag(ep->mirrors, h->stream);
+
+	if (PEER_FAULT(h->seq > 1 || h->length ||
+		       (h->seq && (!a || a->state != ATTACHMENT_ENDING)))) {
+		(void)arrival_violates(ep, "end of a mirror");
+		return;
+	}
+	if (!h->seq) {
+		left(ep, h->stream);
+		return;
+	}
+	ep->mirrors->slots[a->slot] = NULL;
+	free(a);
+	wait_changed(ep->ctx);
+}
+
+static void changed(struct endpoint *ep, const struct head *h, uint8_t opcode)
+{
+	struct attachment *a = h->stream < MIRRORS_MAX ? ep->mirrors->slots[h->stream] : NULL;
+
+	if (PEER_FAULT(!a)) {
+		(void)arrival_violates(ep, "change of no mirror");
+		return;
+	}
+	if (a->state == ATTACHMENT_ENDING)
+		return;
+	if (h->damaged)
+		attachment_lose(a);
+	else if (opcode != WIRE_MIRROR_STORED)
+		mirror_take(a, h, opcode);
+	else if (PEER_FAULT(h->length || a->state != ATTACHMENT_JOINED ||
+			    a->how & SLMPM_MIRROR_LEAD || !mirror_echoed(a, h->imm)))
+		(void)arrival_violates(ep, "count of changes");
+}
+
+void mirror_arrived(struct endpoint *ep, const struct head *h, uint8_t opcode)
+{
+	if (PEER_FAULT(!ep->mirrored || h->flags & ~WIRE_FLAG_CHECK)) {
+		(void)arrival_violates(ep, "packet about a mirror");
+		return;
+	}
+	if (!mirrors_of(ep)) {
+		endpoint_end(ep, SLMPM_PEER_DEAD, SLMPM_ENOMEM, "no memory for its mirrors");
+		return;
+	}
+	/* Of a change the mirror is told; without the others both sides would think of it differently. */
+	if (h->damaged && (opcode < WIRE_MIRROR_PART || opcode > WIRE_MIRROR_LIST_LAST)) {
+		endpoint_end(ep, SLMPM_PEER_DEAD, SLMPM_ECHECKSUM,
+			     "a packet about a mirror came damaged");
+		return;
+	}
+	switch (opcode) {
+	case WIRE_MIRROR_ASK: asked(ep, h); return;
+	case WIRE_MIRROR_END: ended(ep, h); return;
+	default: changed(ep, h, opcode); return;
+	}
+}
+
+bool mirror_take_shortly(struct endpoint *ep, const struct fabric_arrival *a)
+{
+	const struct head h = {
+		.seq = a->head[0],
+		.stream = (uint32_t)a->head[1],
+		.imm = (uint32_t)(a->head[1] >> 32),
+		.extent = a->head[2],
+		.length = a->length,
+		.data = a->data,
+	};
+
+	if (a->kind < WIRE_MIRROR_PART || a->kind > WIRE_MIRROR_LIST_LAST ||
+	    a->head[2] & ~WIRE_LENGTH_MASK || !ep->mirrors)
+		return false;
+	changed(ep, &h, a->kind);
+	progress_release(ep, a);
+	return true;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The calls that join a mirror to a peer's, and part them. */
+#include "slmpm/error.h"
+#include "slmpm/mirror/mirror.h"
+#include "slmpm/wait.h"
+
+struct joining {
+	slmpm_mirror mirror;
+	slmpm_peer peer;
+	uint32_t tag, how;
+	bool asked;
+	int rc; /* 0: not yet; 1 */
+};
+
+static uint32_t used(const struct mirrors *all)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < MIRRORS_MAX; i++)
+		n += all->slots[i] != NULL;
+	return n;
+}
+
+/* What an attachment that is new would stand beside. 1: none; 0: not yet. */
+static int may_attach(struct mirror *m, struct endpoint *ep, const struct joining *j)
+{
+	const struct attachment *leader = mirror_find(m, (slmpm_peer){0}), *same;
+
+	if (ep->state != SLMPM_PEER_UP)
+		return endpoint_error(ep);
+	if (!ep->mirrored)
+		return error_set(SLMPM_ENOTSUP, "%s does not know mirrors", ep->name);
+	if (j->how & SLMPM_MIRROR_FOLLOW && leader && leader->state != ATTACHMENT_STALE)
+		return error_set(SLMPM_EBUSY, "the mirror has a leader");
+	if (!mirrors_of(ep))
+		return error_set(SLMPM_ENOMEM, "for mirrors");
+	same = attachment_with_tag(ep->mirrors, j->tag);
+	if (same && same->state == ATTACHMENT_ENDING)
+		return 0;
+	if (same)
+		return error_set(SLMPM_EBUSY, "another mirror has tag %u with %s", j->tag,
+				 ep->name);
+	if (used(ep->mirrors) == MIRRORS_MAX)
+		return error_set(SLMPM_ELIMIT, "%u mirrors with %s", MIRRORS_MAX, ep->name);
+	return 1;
+}
+
+static int begin(struct mirror *m, struct endpoint *ep, struct joining *j)
+{
+	struct attachment *a = mirror_find(m, j->peer);
+	struct wanted *w;
+	int rc;
+
+	if (a && a->state != ATTACHMENT_STALE) {
+		if (a->tag != j->tag || a->how != j->how)
+			return error_set(SLMPM_EBUSY, "the mirror is attached to %s otherwise",
+					 ep->name);
+		return 1;
+	}
+	if (a && a->why) /* it has come to nothing meanwhile, which nobody has been told */
+		return 1;
+	rc = may_attach(m, ep, j);
+	if (rc <= 0)
+		return rc;
+	if (a)
+		attachment_leave(a);
+	if (j->how & SLMPM_MIRROR_FOLLOW && (a = mirror_find(m, (slmpm_peer){0})))
+		attachment_leave(a);
+	a = attachment_new(m, ep, j->tag, j->how);
+	if (!a)
+		return error_set(SLMPM_ENOMEM, "for a mirror's changes");
+	w = wanted_with(ep->mirrors, j->tag);
+	if (w) {
+		attachment_join(a, w);
+		wanted_free(ep->mirrors, w);
+	}
+	return 1;
+}
+
+/* One that has come to nothing leaves only its reason. */
+static int conclude(struct attachment *a)
+{
+	const struct endpoint *ep = endpoint_get((slmpm_peer){a->peer});
+	const char *name = ep ? ep->name : "the peer";
+	int rc;
+
+	if (a->why)
+		rc = error_set(-a->error, "the mirrors here and at %s do not fit: %s", name,
+			       a->why);
+	else
+		rc = error_set(-a->error, "%s has left the mirror", name);
+	attachment_leave(a);
+	return rc;
+}
+
+/* 0 not yet, 1 it has, negative. */
+static int look(struct joining *j)
+{
+	struct mirror *m = handle_get(&mirror_table, j->mirror.id);
+	struct endpoint *ep = endpoint_get(j->peer);
+	struct attachment *a;
+	int rc;
+
+	if (!m)
+		return handle_error(&mirror_table, j->mirror.id);
+	if (!j->asked) {
+		if (!ep)
+			return endpoint_bad_handle(j->peer);
+		if (ep->state == SLMPM_PEER_CONNECTING)
+			return 0;
+		rc = begin(m, ep, j);
+		if (rc <= 0)
+			return rc;
+		j->asked = true;
+	}
+	a = mirror_find(m, j->peer);
+	if (!a)
+		return mirror_not_attached("slmpm_mirror_attach");
+	if (a->state == ATTACHMENT_STALE)
+		return conclude(a);
+	return a->state == ATTACHMENT_JOINED && (a->how & SLMPM_MIRROR_LEAD || a->filled);
+}
+
+static bool has_joined(void *arg)
+{
+	struct joining *j = arg;
+
+	if (!j->rc) /* what has ended is not looked at again */
+		j->rc = look(j);
+	return j->rc;
+}
+
+static int explain_timeout(const struct joining *j)
+{
+	const struct endpoint *ep = endpoint_get(j->peer);
+
+	if (!j->asked && ep && ep->state == SLMPM_PEER_UP)
+		return error_set(SLMPM_EBUSY, "a mirror of tag %u with %s is being detached",
+				 j->tag, ep->name);
+	return error_set(SLMPM_ETIMEOUT, "the mirror of tag %u with %s is not there yet", j->tag,
+			 ep ? ep->name : "the peer");
+}
+
+int slmpm_mirror_attach(slmpm_mirror mirror, slmpm_peer peer, uint32_t tag, uint32_t how,
+			int timeout_ms)
+{
+	struct joining j = {.mirror = mirror, .peer = peer, .tag = tag, .how = how};
+	uint32_t role = how & MIRROR_ROLES;
+	struct endpoint *ep;
+	struct context *ctx;
+	struct mirror *m;
+	int rc = 0;
+
+	if ((role != SLMPM_MIRROR_LEAD && role != SLMPM_MIRROR_FOLLOW) ||
+	    how & ~(MIRROR_ROLES | SLMPM_MIRROR_BOTH))
+		return error_set(SLMPM_EINVAL, "slmpm_mirror_attach: how 0x%x", how);
+	m = mirror_lock(mirror, &rc);
+	if (!m)
+		return rc;
+	ctx = m->ctx;
+	ep = endpoint_get(peer);
+	if (!ep)
+		rc = endpoint_bad_handle(peer);
+	else if (ep->ctx != ctx)
+		rc = error_set(SLMPM_EINVAL, "%s belongs to another context than the mirror",
+			       ep->name);
+	else
+		rc = timeout_ms ? wait_forbidden(ctx, "slmpm_mirror_attach") : 0;
+	if (rc == 0)
+		rc = wait_until(ctx, has_joined, &j, timeout_ms) < 0 ? explain_timeout(&j) : j.rc;
+	rc = rc > 0 ? 0 : rc;
+	context_unlock(ctx);
+	return rc;
+}
+
+int slmpm_mirror_detach(slmpm_mirror mirror, slmpm_peer peer)
+{
+	struct attachment *a;
+	struct mirror *m;
+	int rc = 0;
+
+	m = mirror_lock(mirror, &rc);
+	if (!m)
+		return rc;
+	a = mirror_find(m, peer);
+	if (a)
+		attachment_leave(a);
+	else
+		rc = mirror_not_attached("slmpm_mirror_detach");
+	context_unlock(m->ctx);
+	return rc;
+}
