@@ -46,8 +46,9 @@ static struct monitor_pages *new_page(struct context *ctx)
 		.entry_size = ENTRY,
 		.place_size = PLACE,
 		.known = sizeof(struct slmpm_monitor),
-		.magic = MONITOR_MAGIC,
 	};
+	/* Pairs with the load in map_page. */
+	__atomic_store_n(&page->magic, MONITOR_MAGIC, __ATOMIC_RELEASE);
 	p->next = ctx->monitor.pages;
 	ctx->monitor.pages = p;
 	ctx->monitor.page_count++;

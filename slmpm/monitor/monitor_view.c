@@ -79,7 +79,10 @@ static int map_page(struct view *v, int fd, uint32_t inside)
 	if (base == MAP_FAILED)
 		return 0;
 	v->base = base;
-	memcpy(&v->head, base, sizeof(v->head));
+	/* Pairs with the store in new_page: what is there before may be half of a head. */
+	v->head.magic = __atomic_load_n((const uint64_t *)base, __ATOMIC_ACQUIRE);
+	if (v->head.magic == MONITOR_MAGIC)
+		memcpy(&v->head, base, sizeof(v->head));
 	if (is_sound(v, inside))
 		return 1;
 	munmap(base, v->size);
@@ -211,12 +214,12 @@ static int read_entry(struct monitor_entry *e, size_t place_size, void *to, size
 	return -EAGAIN;
 }
 
-/* One line of visible characters, whatever it was. */
+/* One line of visible ASCII, whatever it was. */
 static void tame(char *text, size_t size)
 {
 	text[size - 1] = 0;
 	for (; *text; text++)
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
+		if (*text < ' ' || *text > '~')
 			*text = '?';
 }
 
