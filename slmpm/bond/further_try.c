@@ -4,7 +4,6 @@
  * late ones are known. One at a time: the side that tries ends the last one before the next begins.
  */
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,93 +11,12 @@
 #include "slmpm/bond/further_parts.h"
 #include "slmpm/config.h"
 #include "slmpm/domain.h"
-#include "slmpm/link.h"
 #include "slmpm/log.h"
-#include "slmpm/message/inbound.h"
 #include "slmpm/wait.h"
 
 static const struct sockaddr *address_of(const struct sockaddr_storage *a)
 {
 	return a->ss_family ? (const struct sockaddr *)a : NULL;
-}
-
-/* ---- saying --------------------------------------------------------------------------------- */
-
-void further_say_on(struct further *f)
-{
-	struct endpoint *ep = f->ep;
-	struct packet p = {
-		.opcode = WIRE_BOND_LINK,
-		.data = &f->waiting,
-		.length = sizeof(f->waiting),
-	};
-
-	/* As everything that must not come between what is being built or gathered. */
-	if (ep->state == SLMPM_PEER_UP && list_empty(&ep->owed) && !ep->bundle.count &&
-	    !(ep->loan.data && !ep->loan.area) && link_post_request(ep, &p, NULL) == 1)
-		f->waits = false;
-}
-
-/* PACKET is filled in but for whose link it is. */
-static int say(struct further *f, uint32_t link, uint32_t life, struct wire_link *packet, int fd)
-{
-	packet->link = LITTLE_16((uint16_t)link);
-	packet->life = LITTLE_16((uint16_t)life);
-	if (f->ep->control->socket.fd >= 0)
-		return control_send(f->ep->control, packet, sizeof(*packet), WIRE_LINK, fd);
-	if (fd >= 0)
-		return -ENOTSUP;
-	packet->head.type = packet->head.length = 0;
-	f->waiting = *packet; /* what it replaces is old by now */
-	f->waits = true;
-	further_say_on(f);
-	return 0;
-}
-
-static void say_not(struct further *f, uint32_t link, uint32_t life, const char *why)
-{
-	struct wire_link packet = {.round = LITTLE_32(WIRE_LINK_NOT)};
-
-	packet.blob_length = LITTLE_32(
-		(uint32_t)snprintf((char *)packet.blob, sizeof(packet.blob), "%.100s", why));
-	(void)say(f, link, life, &packet, -1);
-}
-
-void further_ask_for(struct further *f, uint32_t link)
-{
-	struct wire_link packet = {.round = LITTLE_32(WIRE_LINK_ASK)};
-
-	(void)say(f, link, 0, &packet, -1);
-}
-
-static void put_address(struct wire_link *packet, const struct sockaddr *sa)
-{
-	const void *from = sa->sa_family == AF_INET ?
-				   (const void *)&((const struct sockaddr_in *)sa)->sin_addr :
-				   (const void *)&((const struct sockaddr_in6 *)sa)->sin6_addr;
-
-	packet->family = LITTLE_16(sa->sa_family == AF_INET ? 4 : 6);
-	memcpy(packet->address, from, sa->sa_family == AF_INET ? 4 : 16);
-}
-
-static bool take_address(const struct wire_link *packet, struct sockaddr_storage *to)
-{
-	struct sockaddr_in *v4 = (struct sockaddr_in *)to;
-	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)to;
-
-	memset(to, 0, sizeof(*to));
-	switch (LITTLE_16(packet->family)) {
-	case 0: return true;
-	case 4:
-		v4->sin_family = AF_INET;
-		memcpy(&v4->sin_addr, packet->address, 4);
-		return true;
-	case 6:
-		v6->sin6_family = AF_INET6;
-		memcpy(&v6->sin6_addr, packet->address, 16);
-		return true;
-	default: return false;
-	}
 }
 
 static int say_round(struct further *f)
@@ -115,8 +33,8 @@ static int say_round(struct further *f)
 	memcpy(packet.blob, blob.bytes, blob.length);
 	snprintf(packet.fabric, sizeof(packet.fabric), "%s", t->port->domain->fabric->name);
 	if (!f->active && way_has_place(way) && t->local.ss_family)
-		put_address(&packet, address_of(&t->local));
-	return say(f, t->link, t->life, &packet, blob.fd_count ? blob.fds[0] : -1);
+		further_put_address(&packet, address_of(&t->local));
+	return further_say(f, t->link, t->life, &packet, blob.fd_count ? blob.fds[0] : -1);
 }
 
 /* ---- a try's life --------------------------------------------------------------------------- */
@@ -142,7 +60,7 @@ void further_try_end(struct further *f, bool tell, const char *why)
 	log_line(SLMPM_LOG_INFO, "%s: link %u of %u is not to be had: %s", f->ep->name, t->link,
 		 f->links, why);
 	if (tell)
-		say_not(f, t->link, t->life, why);
+		further_say_not(f, t->link, t->life, why);
 	further_try_free(f);
 	/* The other side may have it already, and speak by it. */
 	bond_deny(f->ep->link.port, t->link);
@@ -264,13 +182,6 @@ static void joined(struct further *f)
 	further_tried(f, t->link, false);
 }
 
-static bool violates(struct endpoint *ep)
-{
-	ep->broken = "round of a further link"; /* at the top of progress */
-	ep->direct = false;
-	return false;
-}
-
 /* The fabric has said RC of this round. */
 static void take_answer(struct further *f, int rc)
 {
@@ -286,12 +197,12 @@ static void take_answer(struct further *f, int rc)
 		rc = say_round(f);
 	}
 	if (rc == -EPROTO)
-		(void)violates(f->ep);
+		(void)further_violates(f->ep);
 	if (rc < 0)
 		fail(f, rc);
 }
 
-static void take_round(struct further *f, const struct wire_link *packet, int *fd)
+void further_try_round(struct further *f, const struct wire_link *packet, int *fd)
 {
 	struct further_try *t = &f->try;
 	struct fabric_blob blob = {.fds = {-1, -1}};
@@ -309,12 +220,12 @@ static void take_round(struct further *f, const struct wire_link *packet, int *f
 }
 
 /* Who tries has heard where the other side listens. */
-static void take_first(struct further *f, const struct wire_link *packet, int *fd)
+void further_try_first(struct further *f, const struct wire_link *packet, int *fd)
 {
 	struct further_try *t = &f->try;
 	int rc = -EACCES;
 
-	(void)take_address(packet, &t->remote);
+	(void)further_address(packet, &t->remote);
 	if (!t->remote.ss_family || net_allowed((const struct sockaddr *)&t->remote))
 		rc = find_place(f, f->link[t->link].way, t->remote.ss_family);
 	if (!t->remote.ss_family && f->homed)
@@ -324,7 +235,7 @@ static void take_first(struct further *f, const struct wire_link *packet, int *f
 		return;
 	}
 	name_where(f);
-	take_round(f, packet, fd);
+	further_try_round(f, packet, fd);
 }
 
 static const char *refusal(struct further *f, const struct wire_link *packet,
@@ -346,7 +257,7 @@ static const char *refusal(struct further *f, const struct wire_link *packet,
 }
 
 /* The other side tries. */
-static void begin(struct further *f, const struct wire_link *packet, int *fd)
+void further_try_begin(struct further *f, const struct wire_link *packet, int *fd)
 {
 	uint32_t link = LITTLE_16(packet->link), life = LITTLE_16(packet->life);
 	const struct fabric *fabric;
@@ -358,7 +269,7 @@ static void begin(struct further *f, const struct wire_link *packet, int *fd)
 		further_try_end(f, false, "the peer tries another one");
 	why = refusal(f, packet, &fabric);
 	if (why) {
-		say_not(f, link, life, why);
+		further_say_not(f, link, life, why);
 		return;
 	}
 	if (!set_up(f, link, life, fabric)) {
@@ -373,10 +284,10 @@ static void begin(struct further *f, const struct wire_link *packet, int *fd)
 	if (rc < 0)
 		fail(f, rc);
 	else
-		take_round(f, packet, fd);
+		further_try_round(f, packet, fd);
 }
 
-static void take_not(struct further *f, const struct wire_link *packet)
+void further_try_not(struct further *f, const struct wire_link *packet)
 {
 	uint32_t link = LITTLE_16(packet->link), life = LITTLE_16(packet->life);
 	char said[sizeof(packet->blob) + 1], why[160];
@@ -388,66 +299,6 @@ static void take_not(struct further *f, const struct wire_link *packet)
 		further_try_end(f, false, why);
 	else if (bond_life(f->ep->link.port, link) == life)
 		bond_deny(f->ep->link.port, link);
-}
-
-static bool take(struct further *f, const struct wire_link *packet, int *fd)
-{
-	uint32_t round = LITTLE_32(packet->round), link = LITTLE_16(packet->link);
-	struct further_try *t = &f->try;
-	struct sockaddr_storage unused;
-
-	if (PEER_FAULT(LITTLE_32(packet->blob_length) > sizeof(packet->blob) || link >= f->links ||
-		       LITTLE_16(packet->life) >= BOND_LIVES || !take_address(packet, &unused)))
-		return violates(f->ep);
-	if (round == WIRE_LINK_NOT) {
-		take_not(f, packet);
-	} else if (round == WIRE_LINK_ASK) {
-		if (PEER_FAULT(!f->active))
-			return violates(f->ep);
-		if (!f->link[link].up && !(t->port && t->link == link))
-			f->link[link].due = wait_now();
-	} else if (!f->active && round == 0) {
-		begin(f, packet, fd);
-	} else if (t->port && t->link == link && t->life == LITTLE_16(packet->life)) {
-		if (PEER_FAULT(round != (uint32_t)t->round || t->pending))
-			return violates(f->ep);
-		if (f->active && round == 0)
-			take_first(f, packet, fd);
-		else
-			take_round(f, packet, fd);
-	}
-	wait_changed(f->ep->ctx);
-	return true;
-}
-
-int further_packet(struct control *c, struct received *r)
-{
-	struct further *f = c->ep->further;
-	int fd = r->fd_count ? r->fds[0] : -1;
-
-	if (PEER_FAULT(c->step != CONNECTED || !f || r->length != sizeof(r->packet.link) ||
-		       r->fd_count > 1)) {
-		(void)violates(c->ep);
-		return 0;
-	}
-	if (c->ep->state == SLMPM_PEER_UP)
-		(void)take(f, &r->packet.link, &fd);
-	if (r->fd_count)
-		r->fds[0] = fd;
-	return 0;
-}
-
-void further_arrival(struct endpoint *ep, const struct head *h)
-{
-	struct wire_link packet;
-	int fd = -1;
-
-	if (PEER_FAULT(!ep->further || h->length != sizeof(packet))) {
-		(void)violates(ep);
-		return;
-	}
-	memcpy(&packet, h->data, sizeof(packet));
-	(void)take(ep->further, &packet, &fd);
 }
 
 void further_try_ask(struct further *f)

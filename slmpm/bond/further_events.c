@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * When each link of an endpoint is tried, and what became of it. Who connected tries; a link that is
+ * lost, or cannot be had, is tried again after a pause that grows.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "slmpm/bond/further_parts.h"
+#include "slmpm/config.h"
+#include "slmpm/log.h"
+#include "slmpm/wait.h"
+
+#define MS         UINT64_C(1000000)
+#define PAUSE_LONG (10000 * MS)
+#define TELL       (50 * MS)
+
+/* ---- when ----------------------------------------------------------------------------------- */
+
+static void open_all(struct further *f, uint64_t now)
+{
+	f->open = true;
+	for (uint32_t i = 1; i < f->links; i++)
+		if (!f->link[i].made && f->link[i].due == NEVER)
+			f->link[i].due = now;
+}
+
+void further_begin(struct endpoint *ep)
+{
+	struct further *f = ep->further;
+
+	if (f && f->active && (!config_get()->links_after || f->wanted > 0))
+		open_all(f, wait_now());
+	wait_changed(ep->ctx);
+}
+
+void further_tried(struct further *f, uint32_t link, bool failed)
+{
+	struct further_link *l = &f->link[link];
+
+	if (!failed) {
+		l->due = NEVER;
+		l->pause = FURTHER_PAUSE;
+	} else if (f->active) {
+		l->pause = l->pause ? l->pause : FURTHER_PAUSE;
+		l->due = l->life + 1 < BOND_LIVES ? wait_now() + l->pause : NEVER;
+		l->pause = 2 * l->pause < PAUSE_LONG ? 2 * l->pause : PAUSE_LONG;
+	}
+}
+
+int further_wanted(const struct endpoint *ep)
+{
+	return ep->further ? ep->further->wanted : -1;
+}
+
+void further_use(struct endpoint *ep, uint32_t link)
+{
+	struct further *f = ep->further;
+
+	f->wanted = link < f->links ? (int32_t)link : -1;
+	if (f->wanted < 0 || bond_use(ep->link.port, link) == 0)
+		return;
+	if (f->active && f->link[link].due == NEVER && f->try.port == NULL)
+		f->link[link].due = wait_now();
+	else if (!f->active)
+		further_ask_for(f, link);
+	wait_changed(ep->ctx);
+}
+
+/* ---- what became of them -------------------------------------------------------------------- */
+
+static void tell(struct further *f, uint32_t i, uint32_t type, const char *what)
+{
+	const struct further_link *l = &f->link[i];
+	char text[160];
+
+	snprintf(text, sizeof(text), "link %u (%s%s%s) %s", i, l->fabric ? l->fabric : "?",
+		 l->where[0] ? " " : "", l->where, what);
+	log_line(type == SLMPM_EVENT_LINK_LOST ? SLMPM_LOG_INFO : SLMPM_LOG_DEBUG, "%s: %s",
+		 f->ep->name, text);
+	context_event(f->ep->ctx, f->ep, type, text);
+}
+
+static void tell_of_loss(struct further *f, uint32_t i)
+{
+	const char *reason = bond_reason(f->ep->link.port, i);
+	char what[96];
+
+	f->link[i].tell = NEVER;
+	snprintf(what, sizeof(what), "is lost: %s", reason ? reason : "the peer says so");
+	tell(f, i, SLMPM_EVENT_LINK_LOST, what);
+}
+
+static void came_up(struct further *f, uint32_t i)
+{
+	struct further_link *l = &f->link[i];
+
+	if (l->tell != NEVER)
+		tell_of_loss(f, i);
+	l->up = true;
+	l->made++;
+	f->alone = NEVER;
+	tell(f, i, SLMPM_EVENT_LINK_UP, l->made > 1 ? "stands again" : "stands");
+	if (f->wanted == (int32_t)i)
+		(void)bond_use(f->ep->link.port, i);
+}
+
+static void went_down(struct further *f, uint32_t i, uint64_t now)
+{
+	struct further_link *l = &f->link[i];
+
+	l->up = false;
+	l->lost++;
+	l->tell = now + TELL;
+	if (!f->active)
+		return;
+	open_all(f, now); /* now they are */
+	l->due = now + FURTHER_PAUSE;
+}
+
+/* It has come and gone between two looks, and was never seen. */
+static bool was_missed(const struct further *f, uint32_t i)
+{
+	enum bond_state state = bond_state(f->ep->link.port, i);
+	const struct further_link *l = &f->link[i];
+
+	return f->active && (state == PATH_SHUT || state == PATH_LOST) && !l->up &&
+	       l->due == NEVER && l->life + 1 < BOND_LIVES;
+}
+
+static void look_at_links(struct further *f, uint64_t now)
+{
+	struct fabric_link *bond = f->ep->link.port;
+
+	for (uint32_t i = 0; i < f->links; i++) {
+		bool up = bond_state(bond, i) == PATH_UP;
+
+		/* It may have come and gone since. */
+		if (up && f->link[i].up && bond_life(bond, i) != f->link[i].life)
+			went_down(f, i, now);
+		if (up && !f->link[i].up)
+			came_up(f, i);
+		else if (!up && f->link[i].up)
+			went_down(f, i, now);
+		else if (was_missed(f, i))
+			further_tried(f, i, true);
+		if (up)
+			f->link[i].life = bond_life(bond, i);
+	}
+	if (bond_up(bond))
+		f->alone = NEVER;
+	else if (f->alone == NEVER)
+		f->alone = now;
+}
+
+static bool ends(const struct endpoint *ep)
+{
+	return ep->state != SLMPM_PEER_UP || ep->end_of_stream || ep->closing;
+}
+
+static void earlier(uint64_t *next, uint64_t when)
+{
+	*next = when < *next ? when : *next;
+}
+
+void further_give_up(struct further *f)
+{
+	f->hopes = false;
+	f->alone = NEVER;
+	bond_hope(f->ep->link.port, false);
+}
+
+/* Whether something was due. */
+static bool look(struct further *f, uint64_t now, uint64_t *next)
+{
+	const struct config *config = config_get();
+	uint64_t patience = (uint64_t)config->dead_ms * MS;
+	bool done = false;
+
+	if (f->active && !f->open && bond_moved(f->ep->link.port) >= (uint64_t)config->links_after)
+		open_all(f, now);
+	if (f->waits)
+		further_say_on(f);
+	for (uint32_t i = 0; i < f->links; i++) {
+		struct further_link *l = &f->link[i];
+
+		if (now >= l->tell) {
+			tell_of_loss(f, i);
+			done = true;
+		}
+		if (now >= l->due && !f->try.port) {
+			further_try(f, i);
+			done = true;
+		}
+		earlier(next, l->tell);
+		if (!f->try.port)
+			earlier(next, l->due);
+	}
+	if (f->try.port && now >= f->try.deadline) {
+		further_try_end(f, true, "it takes too long");
+		done = true;
+	}
+	if (f->try.port)
+		earlier(next, f->try.deadline);
+	if (f->waits)
+		earlier(next, now + MS);
+	if (f->alone != NEVER && now >= f->alone + patience && f->hopes) {
+		further_give_up(f);
+		done = true;
+	} else if (f->alone != NEVER && f->hopes) {
+		earlier(next, f->alone + patience);
+	}
+	return done;
+}
+
+/* Without the control connection, which would notice, nobody else says that its machine is gone. */
+static bool hear(struct further *f, uint64_t now, uint64_t *next)
+{
+	uint64_t part = (uint64_t)config_get()->dead_ms * MS / 4;
+	struct fabric_wr wr = {.op = FABRIC_HEAR};
+	bool lost = false;
+
+	if (f->ep->control->socket.fd >= 0)
+		return false;
+	for (uint32_t i = 0; i < f->links && now >= f->hear; i++) {
+		struct fabric_link *port = bond_port(f->ep->link.port, i);
+
+		if (bond_state(f->ep->link.port, i) == PATH_UP)
+			lost |= port->domain->fabric->post(port, &wr) == -EPIPE;
+	}
+	if (now >= f->hear)
+		f->hear = now + part;
+	earlier(next, f->hear);
+	return lost;
+}
+
+uint64_t further_deadlines(struct context *ctx, uint64_t now_ns)
+{
+	uint64_t next = NEVER;
+	bool news = false, done = false;
+
+	LIST_EACH(at, &ctx->further) {
+		struct further *f = LIST_ENTRY(at, struct further, node);
+
+		if (ends(f->ep)) {
+			further_try_free(f);
+			continue;
+		}
+		earlier(&next,
+			bond_tend(f->ep->link.port, now_ns, (uint64_t)config_get()->dead_ms * MS));
+		/* One domain for all: asked for once. */
+		if (!news && bond_news(f->ep->link.port->domain))
+			news = true;
+		if (news || f->alone != NEVER)
+			look_at_links(f, now_ns);
+		done |= look(f, now_ns, &next);
+		done |= hear(f, now_ns, &next);
+	}
+	return done ? 0 : next;
+}
+
+bool further_hoping(const struct context *ctx)
+{
+	LIST_EACH(at, &ctx->further)
+		if (LIST_ENTRY(at, struct further, node)->alone != NEVER)
+			return true;
+	return false;
+}
+
+void further_ask_all(struct context *ctx)
+{
+	LIST_EACH(at, &ctx->further) {
+		struct further *f = LIST_ENTRY(at, struct further, node);
+
+		if (f->ep->state == SLMPM_PEER_UP)
+			further_try_ask(f);
+	}
+}
