@@ -59,6 +59,9 @@ enum fabric_op {
 	/* -EPIPE, and the link is lost: another machine has not confirmed what is under way for
 	 * config.dead_ms, as far as these requests have seen. -ENOTSUP where that cannot be. */
 	FABRIC_HEAR,
+	/* Nothing more is sent: the peer hears the link's end, however long this side keeps it. What
+	 * has come can still be released. -ENOTSUP where a link does not end by itself. */
+	FABRIC_HANG_UP,
 };
 
 enum fabric_flag {

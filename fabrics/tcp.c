@@ -176,6 +176,15 @@ static COLD int hear(struct tcp_link *l)
 	return l->ended ? lost(l) : 1;
 }
 
+static COLD int hang_up(struct tcp_link *l)
+{
+	(void)tcp_flush(l);
+	(void)shutdown(l->socket, SHUT_WR);
+	if (!l->out.failed)
+		l->out.failed = "this side ended it";
+	return 1;
+}
+
 static COLD int hold_back(struct tcp_outlet *o, uint32_t segments)
 {
 	if (segments > FABRIC_HOLD_MAX(o->segments))
@@ -193,6 +202,7 @@ static COLD int post_other(struct tcp_link *l, const struct fabric_wr *wr)
 	case FABRIC_HOLD_BACK: return hold_back(&l->out, wr->length);
 	case FABRIC_COUNT: refresh_counts(l); return 1;
 	case FABRIC_HEAR: return hear(l);
+	case FABRIC_HANG_UP: return hang_up(l);
 	case FABRIC_LAND: return tcp_land(l, wr->into);
 	default: return -ENOTSUP;
 	}

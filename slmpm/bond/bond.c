@@ -91,6 +91,16 @@ static COLD int count(struct bond *b)
 	return 1;
 }
 
+static COLD int hang_up(struct bond *b)
+{
+	struct fabric_wr wr = {.op = FABRIC_HANG_UP};
+
+	for (int i = 0; i < BOND_PATHS; i++)
+		if (is_live(&b->paths[i]))
+			(void)b->paths[i].fabric->post(b->paths[i].port, &wr);
+	return 1;
+}
+
 static COLD int hold_back(struct bond *b, uint32_t segments)
 {
 	struct fabric_wr wr = {.op = FABRIC_HOLD_BACK, .length = segments};
@@ -189,6 +199,7 @@ static COLD int post_other(struct bond *b, const struct fabric_wr *wr)
 	case FABRIC_HOLD_BACK: return hold_back(b, wr->length);
 	case FABRIC_LAND: return bond_land(b, wr);
 	case FABRIC_COUNT: return count(b);
+	case FABRIC_HANG_UP: return hang_up(b);
 	default: return -EINVAL;
 	}
 }
@@ -200,7 +211,7 @@ static int bond_post(struct fabric_link *link, const struct fabric_wr *wr)
 	if (wr->op == FABRIC_WRITE || wr->op == FABRIC_READ || wr->op == FABRIC_ATOMIC)
 		return reach(b, wr);
 	if (UNLIKELY(link->violation))
-		return -EPROTO;
+		return wr->op == FABRIC_HANG_UP ? hang_up(b) : -EPROTO;
 	return LIKELY(wr->op == FABRIC_SEND) ? bond_send(b, wr) : post_other(b, wr);
 }
 

@@ -140,6 +140,27 @@ static void nothing_comes_anew(void)
 	net_part(&net);
 }
 
+/* One side refuses what comes, and has no control connection to say so by: the other hears it, too. */
+static void one_side_ends(void)
+{
+	struct net_pair *p = join(2);
+	unsigned char byte = 5;
+
+	flows_run(&net, 40);
+	await(p, 0, 1);
+	for (unsigned i = 3; i < 20; i++)
+		net_rule(p, i, PROXY_FORTH, (struct proxy_rule){.fate = PROXY_RESET});
+	for (unsigned i = NET_DATA; i < 3; i++)
+		net_rule(p, i, PROXY_FORTH, (struct proxy_rule){PROXY_CORRUPT, 0, 1});
+	cut(p->first + NET_CONTROL, 0);
+	EXPECT(slmpm_send(p->end[0], 3, &byte, 1, PATIENCE), 0);
+	EXPECT(slmpm_recv(p->end[1], 3, &byte, 1, NULL, PATIENCE), -SLMPM_EPROTO);
+	EXPECT(slmpm_recv(p->end[0], 3, &byte, 1, NULL, PATIENCE), -SLMPM_EDEAD);
+	flows_close();
+	net_check_others(&net);
+	net_part(&net);
+}
+
 int main(void)
 {
 	struct rng chance = {rng_run_seed(0x12)};
@@ -153,6 +174,7 @@ int main(void)
 	links_come_anew(true, &chance);
 	links_come_anew(false, &chance);
 	nothing_comes_anew();
+	one_side_ends();
 	net_shut(&net);
 	return 0;
 }
