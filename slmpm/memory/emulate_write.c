@@ -194,8 +194,8 @@ void emulate_take_tagged(struct endpoint *ep, uint32_t tag, const void *data, ui
 		region = emulate_region(ep, &entry->target, SLMPM_WRITE, &entry->status);
 		if (region) {
 			memcpy(region_at(region, entry->target.offset + entry->got), data, len);
-			mirror_landed(ep->ctx,
-				      region_at(region, entry->target.offset + entry->got), len);
+			mirror_landed(ep->ctx, region_at(region, entry->target.offset + entry->got),
+				      len);
 		}
 	}
 	entry->got += len;

@@ -573,12 +573,13 @@ static void in_handler(const struct slmpm_am *am, void *arg)
 /* More than goes out at once: a flush would wait, and says why it does not. */
 static void flushed_in_handler(void)
 {
+	unsigned idle = 0;
 	int rc = 1;
 
 	open_both(NULL, 0);
 	OK(slmpm_am_handler(ctx, 5, in_handler, &rc));
 	OK(slmpm_am(near, 5, NULL, 0, NULL, 0, NULL, NULL));
-	for (unsigned idle = 0; rc == 1;)
+	while (rc == 1)
 		if (!slmpm_progress(ctx))
 			actor_idle(ctx, &idle);
 	CHECK(rc == -SLMPM_ESTATE || (rc == 0 && bytes < SIZE), "a flush in a handler: %d", rc);
