@@ -117,7 +117,7 @@ static inline bool fetch_holds(const struct endpoint *ep)
 
 /* How R is to begin: in packets, or announced in place of its first one. */
 struct mode fetch_mode(struct endpoint *ep, const struct request *r);
-/* As link.c's begin: 1, -EAGAIN, or another negative. */
+/* As link_queue.c's begin: 1, -EAGAIN, or another negative. */
 int fetch_announce(struct endpoint *ep, struct request *r);
 /* The peer wants R, announced so, in packets: true, that is its end. */
 bool fetch_refused(struct request *r);
