@@ -266,16 +266,6 @@ static uint32_t event_of(uint32_t state)
 					      SLMPM_EVENT_DEAD;
 }
 
-/* A peer that lives hears of an end by the control connection; where that may have gone before its
- * links have, by these alone. */
-static void hang_up(struct endpoint *ep)
-{
-	struct fabric_wr wr = {.op = FABRIC_HANG_UP};
-
-	if (ep->further && ep->state != SLMPM_PEER_CLOSED)
-		(void)ep->link.port->domain->fabric->post(ep->link.port, &wr);
-}
-
 void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *why)
 {
 	if (ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)
@@ -309,7 +299,8 @@ void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *wh
 	inbound_end(ep, error);
 	fail_posted(ep->ctx, ep, error);
 	workqueue_fail(ep, error);
-	hang_up(ep);
+	if (ep->further && state != SLMPM_PEER_CLOSED)
+		link_hang_up(ep);
 	context_event(ep->ctx, ep, event_of(state), ep->reason);
 	monitor_ended(ep);
 	log_line(state == SLMPM_PEER_CLOSED ? SLMPM_LOG_DEBUG : SLMPM_LOG_INFO, "%s: %s", ep->name,

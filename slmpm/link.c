@@ -151,3 +151,10 @@ bool link_has_arrived(struct endpoint *ep)
 {
 	return flushed(ep, FABRIC_LAST);
 }
+
+void link_hang_up(struct endpoint *ep)
+{
+	struct fabric_wr wr = {.op = FABRIC_HANG_UP};
+
+	(void)ep->link.port->domain->fabric->post(ep->link.port, &wr);
+}

@@ -86,6 +86,9 @@ void link_flush(struct endpoint *ep);
 bool link_flushed(struct endpoint *ep);
 /* And so far that this process may end? */
 bool link_has_arrived(struct endpoint *ep);
+/* A peer that lives hears of an end by the control connection; where that may have gone before its
+ * links have, by these alone. */
+void link_hang_up(struct endpoint *ep);
 /* Memory for LENGTH bytes of payload in the peer's ring, or NULL; and its packet. */
 void *link_reserve(struct endpoint *ep, uint32_t length);
 int link_post_built(struct endpoint *ep, const struct packet *p);
