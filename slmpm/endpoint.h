@@ -138,6 +138,7 @@ struct endpoint {
 		bool put_off;
 		struct fabric_arrival arrival; /* but for its data */
 		void *place;                   /* where it goes; NULL: into the ring */
+		uint64_t asked; /* the message whose rest may come though this is not whole yet */
 	} landing;
 
 	/* loans */

@@ -72,6 +72,8 @@ static bool decide(struct endpoint *ep)
 		return false;
 	set_state(ep, LANDING_SAID);
 	say(ep, place_of(ep, &ep->landing.arrival));
+	if (ep->landing.place && ep->landing.arrival.kind == WIRE_SEND_FIRST)
+		landing_asks(ep, &ep->landing.arrival);
 	if (ep->landing.put_off)
 		endpoint_refresh(ep);
 	ep->landing.put_off = false;

@@ -165,6 +165,7 @@ static void send_first(struct endpoint *ep, const struct head *h)
 	if (!m)
 		return;
 	m->announced = m->waits = announced;
+	m->cleared = announced && h->seq == ep->landing.asked;
 	m->charge = charge;
 	m->damaged = h->damaged;
 	list_append(&ep->assembling, &m->parts);

@@ -3,7 +3,10 @@
 #include "slmpm/message/area.h"
 #include "slmpm/message/arrival.h"
 #include "slmpm/landing.h"
+#include "slmpm/link.h"
 #include "slmpm/message/match.h"
+
+#define ASKED_MAX (32u << 20) /* bytes of a message */
 
 /* A receive of any peer is the next one of each: the first to come there keeps the others out. */
 static bool is_taken(const struct endpoint *ep, const void *place)
@@ -30,6 +33,24 @@ static void *in_posted(struct endpoint *ep, const struct fabric_arrival *a, uint
 	r = match_next(ep, stream);
 	place = r && r->kind == REQUEST_RECV ? request_run(r, 0, a->length) : NULL;
 	return place && !is_taken(ep, place) ? place : NULL;
+}
+
+/*
+ * The announced message is as good as matched, and who sends it need not stand still while its first
+ * packet is read. But only a receive of this very peer cannot go to another's message meanwhile, and
+ * if the caller takes it back, the message has to be kept: a very long one does not gain by it.
+ */
+void landing_asks(struct endpoint *ep, const struct fabric_arrival *a)
+{
+	uint64_t total = a->head[2] & WIRE_LENGTH_MASK;
+	const struct request *r = match_next(ep, (uint32_t)a->head[1]);
+
+	if (!(a->head[2] >> 48 & WIRE_FLAG_ANNOUNCED) || ep->landing.asked == a->head[0] || !r ||
+	    r->ep != ep || a->length != ep->packet_max_in || total <= ep->eager_max_in ||
+	    total > ASKED_MAX)
+		return;
+	ep->landing.asked = a->head[0];
+	link_control(ep, WIRE_CLEAR, a->head[0], 0, NULL, 0);
 }
 
 /* One that has begun: in its receive, or where it is kept. */
