@@ -324,14 +324,16 @@ static int operate_measured(const struct operation *o)
 	struct endpoint *ep = remote->ep;
 	bool measured = o->length >= MONITOR_LONG || ep->rma->directs % RMA_LOOK_EVERY == 0;
 	uint64_t took = measured ? wait_ticks() : 0;
+	/* Once it is told of, the pieces may be gone. */
+	const void *first = o->piece_count ? o->pieces->base : NULL;
 	int rc = o->full.flags & SLMPM_NOTIFY ? reach(o) : operate_directly(o);
 
 	direct_measured(remote);
 	if (rc != 1 || !measured || o->atomic)
 		return rc;
 	took = wait_ticks() - took;
-	monitor_timed(ep, o->kind == REQUEST_PUT ? SLMPM_BY_PUT : SLMPM_BY_GET, o->length,
-		      o->piece_count ? o->pieces->base : NULL, took, took);
+	monitor_timed(ep, o->kind == REQUEST_PUT ? SLMPM_BY_PUT : SLMPM_BY_GET, o->length, first,
+		      took, took);
 	return rc;
 }
 
