@@ -67,7 +67,7 @@ void bond_position(const struct fabric_link *link, uint64_t *sent, uint64_t *ack
 uint32_t bond_path(const struct fabric_link *link);
 /* A path's own link, for its counts and reasons; NULL where there is none. */
 struct fabric_link *bond_port(const struct fabric_link *link, uint32_t path);
-/* Whose memory operations a bond forwards; NULL: none of its paths has any. */
+/* Whose memory operations a bond forwards: its first path's; NULL: that has none. */
 struct fabric_domain *bond_memory(const struct fabric_link *link);
 
 #endif

@@ -30,15 +30,21 @@ static uint32_t longest(uint32_t payload_max)
 static void join(struct bond *b, struct bond_path *p, const struct fabric *fabric,
 		 struct fabric_link *port)
 {
-	struct bond_domain *d = (struct bond_domain *)b->base.domain;
-
 	p->fabric = fabric;
 	p->port = port;
 	p->state = PATH_UP;
 	bond_tell(b);
-	if (fabric->reg && !b->memory && (!d->memory || d->memory == port->domain)) {
-		b->memory = p;
-		d->memory = port->domain;
+}
+
+/* Only the first link's: the ends see a later one join at different times, and both must agree on how
+ * loans and regions travel. */
+static void reach_by(struct bond *b, struct bond_path *first)
+{
+	struct bond_domain *d = (struct bond_domain *)b->base.domain;
+
+	if (first->fabric->reg && (!d->memory || d->memory == first->port->domain)) {
+		b->memory = first;
+		d->memory = first->port->domain;
 	}
 }
 
@@ -60,6 +66,7 @@ int bond_open(struct fabric_link *link, uint64_t log, const struct fabric *fabri
 	b->out.wanted = -1;
 	b->links = BOND_PATHS;
 	join(b, &b->paths[0], fabric, port);
+	reach_by(b, &b->paths[0]);
 	b->paths[0].begun = true;
 	b->next = d->bonds;
 	d->bonds = b;
