@@ -67,7 +67,8 @@ enum fabric_op {
 enum fabric_flag {
 	FABRIC_MORE = 1,  /* another post follows at once: the wake-up may wait for it */
 	FABRIC_BUILT = 4, /* the payload was built in place, where reserve said */
-	/* FLUSH: -EAGAIN as long as the end of this process could take back what has left it. */
+	/* FLUSH: -EAGAIN as long as the end of this process could take back what has left it. And what
+	 * has come is confirmed now: the peer may wait for that likewise. */
 	FABRIC_LAST = 8,
 };
 

@@ -159,6 +159,8 @@ static COLD int flush(struct tcp_link *l, bool last)
 	publish(l, RING_FLUSH);
 	sent = tcp_flush(l);
 	(void)tcp_receive(l);
+	if (last)
+		tcp_acknowledge(l->socket);
 	refresh_counts(l);
 	if (l->broken)
 		return poisoned(l);

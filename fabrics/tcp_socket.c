@@ -307,6 +307,13 @@ void tcp_linger(struct tcp_domain *d, int s)
 	d->lingering[d->lingerers++].since = tcp_now();
 }
 
+void tcp_acknowledge(int s)
+{
+	int on = 1;
+
+	(void)setsockopt(s, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof(on));
+}
+
 bool tcp_has_arrived(int s)
 {
 	int left;

@@ -152,6 +152,14 @@ bool link_has_arrived(struct endpoint *ep)
 	return flushed(ep, FABRIC_LAST);
 }
 
+void link_confirm(struct endpoint *ep)
+{
+	struct fabric_wr wr = {.op = FABRIC_FLUSH, .flags = FABRIC_LAST};
+
+	if (ep->state == SLMPM_PEER_UP)
+		(void)ep->link.fabric->post(ep->link.port, &wr);
+}
+
 void link_hang_up(struct endpoint *ep)
 {
 	struct fabric_wr wr = {.op = FABRIC_HANG_UP};

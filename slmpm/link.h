@@ -86,6 +86,8 @@ void link_flush(struct endpoint *ep);
 bool link_flushed(struct endpoint *ep);
 /* And so far that this process may end? */
 bool link_has_arrived(struct endpoint *ep);
+/* Has the peer's machine know at once that what it sent is here. What else is found, poll finds, too. */
+void link_confirm(struct endpoint *ep);
 /* A peer that lives hears of an end by the control connection; where that may have gone before its
  * links have, by these alone. */
 void link_hang_up(struct endpoint *ep);

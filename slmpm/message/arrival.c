@@ -396,7 +396,11 @@ bool arrival_take(struct endpoint *ep, const struct fabric_arrival *a)
 	case WIRE_ECHO: echo_asked(ep, &h); return false;
 	case WIRE_ECHO_ANSWER: echo_answered(ep, &h); return false;
 	case WIRE_MEANS: means_heard(ep, &h); return false;
-	case WIRE_CLOSE: ep->end_of_stream = true; return false;
+	case WIRE_CLOSE:
+		ep->end_of_stream = true;
+		if (further_speaks(ep)) /* who says it waits for that */
+			link_confirm(ep);
+		return false;
 	case WIRE_BOND_LINK: further_arrival(ep, &h); return false;
 	default: return arrival_violates(ep, "opcode");
 	}
