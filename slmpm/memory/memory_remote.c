@@ -98,7 +98,8 @@ void remote_close_shortcuts(struct context *ctx)
 		LIST_EACH(at, &ctx->endpoints[i]->memory.open) {
 			struct remote *r = LIST_ENTRY(at, struct remote, node);
 
-			r->direct.ops = r->measured = 0;
+			if (r->direct.ops | r->measured) /* else other threads may look */
+				r->direct.ops = r->measured = 0;
 		}
 }
 
