@@ -51,7 +51,7 @@ const struct setting settings[] = {
 	{ "more links than the peer has", { "SLMPM_LINKS=4", "SLMPM_LINKS_LOG=64k", "SLMPM_LINKS_AFTER=0" }, { "SLMPM_LINKS=3" }, 4 * M },
 	{ "two links over TCP", { "SLMPM_FABRIC=tcp", "SLMPM_LINKS=2" }, { NULL }, 8 * M },
 	{ "shared memory and TCP", { "SLMPM_LINKS=shm,tcp", "SLMPM_LINK=1" }, { "SLMPM_LINK=auto" }, 8 * M },
-	{ "TCP and shared memory", { "SLMPM_LINKS=tcp,shm", "SLMPM_LINK=1" }, { "SLMPM_LINK=auto" }, 8 * M },
+	{ "TCP and shared memory", { "SLMPM_FABRIC=tcp", "SLMPM_LINKS=tcp,shm", "SLMPM_LINK=1" }, { "SLMPM_LINK=auto" }, 8 * M },
 	{ NULL, { NULL }, { NULL }, 0 },
 };
 /* clang-format on */
