@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/lib/far_call.h"
@@ -20,6 +21,7 @@
 
 static struct {
 	pid_t owner; /* who started it: a child that is forked has one of its own */
+	pid_t child;
 	int socket;
 	struct parcel parcel;
 } program;
@@ -49,11 +51,11 @@ static void start(void)
 	program.owner = getpid();
 	program.socket = fds[0];
 	fflush(stdout);
-	switch (fork()) {
-	case -1: CHECK(false, "fork failed"); break;
-	case 0: run(fds[1]); break;
-	default: close(fds[1]);
-	}
+	program.child = fork();
+	CHECK(program.child >= 0, "fork failed");
+	if (program.child == 0)
+		run(fds[1]);
+	close(fds[1]);
 }
 
 static struct parcel *begin(enum far_call call, const void *object)
@@ -67,8 +69,14 @@ static struct parcel *begin(enum far_call call, const void *object)
 
 static void ask(void)
 {
+	int status = 0;
+
 	parcel_send(program.socket, &program.parcel);
-	CHECK(parcel_receive(program.socket, &program.parcel), "the other program is gone");
+	if (parcel_receive(program.socket, &program.parcel))
+		return;
+	CHECK(waitpid(program.child, &status, 0) == program.child, "the other program is lost");
+	CHECK(!WIFSIGNALED(status), "the other program ended by signal %d", WTERMSIG(status));
+	CHECK(false, "the other program ended with %d", WEXITSTATUS(status));
 }
 
 void far_held(int *descriptors, int *mappings)

@@ -153,10 +153,24 @@ static void take_fds(struct parcel *p, struct msghdr *msg)
 	memcpy(p->fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
 }
 
-bool parcel_receive(int socket, struct parcel *p)
+/* Signals and stops cut even a call short that waits for all. */
+static bool receive_rest(int socket, unsigned char *at, size_t n)
+{
+	while (n) {
+		ssize_t got = recv(socket, at, n, MSG_WAITALL);
+
+		if (got <= 0 && !(got < 0 && errno == EINTR))
+			return false;
+		at += got > 0 ? got : 0;
+		n -= got > 0 ? (size_t)got : 0;
+	}
+	return true;
+}
+
+/* What stands where the head begins, with the descriptors; -1: nothing will come. */
+static ssize_t receive_begin(int socket, struct parcel *p, unsigned char head[HEAD])
 {
 	_Alignas(struct cmsghdr) char space[SPACE] = {0};
-	unsigned char head[HEAD];
 	struct iovec iov = {head, HEAD};
 	struct msghdr msg = {
 		.msg_iov = &iov,
@@ -164,13 +178,29 @@ bool parcel_receive(int socket, struct parcel *p)
 		.msg_control = space,
 		.msg_controllen = sizeof(space),
 	};
+	ssize_t got;
+
+	do
+		got = recvmsg(socket, &msg, MSG_CMSG_CLOEXEC | MSG_WAITALL);
+	while (got < 0 && errno == EINTR);
+	if (got > 0)
+		take_fds(p, &msg);
+	return got > 0 ? got : -1;
+}
+
+bool parcel_receive(int socket, struct parcel *p)
+{
+	unsigned char head[HEAD];
+	ssize_t got;
 	size_t n;
 
 	parcel_clear(p);
-	if (recvmsg(socket, &msg, MSG_CMSG_CLOEXEC | MSG_WAITALL) != HEAD)
+	got = receive_begin(socket, p, head);
+	if (got < 0)
 		return false;
-	take_fds(p, &msg);
+	CHECK(receive_rest(socket, head + got, HEAD - (size_t)got), "half a head of a parcel");
 	n = (size_t)load(head);
-	(void)room_for(p, n);
-	return !n || recv(socket, p->bytes, n, MSG_WAITALL) == (ssize_t)n;
+	CHECK(receive_rest(socket, room_for(p, n), n), "a parcel of %zu bytes broke off: %s", n,
+	      strerror(errno));
+	return true;
 }
