@@ -269,7 +269,7 @@ static void another_process_is_reached(void **state)
 	reach_or_skip();
 	data = malloc(SIZE);
 	assert_non_null(data);
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, f.blobs), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, f.blobs), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, f.bells), 0);
 	child = child_start(owner, &f, 30);
 	e = enter(&f, RIGHT);

@@ -37,7 +37,7 @@ static void prepare(struct meeting *m, uint32_t segments, uint32_t size)
 	memset(m, 0, sizeof(*m));
 	m->config[LEFT] = m->config[RIGHT] = link_config(segments, size);
 	m->rounds = ROUNDS;
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, m->blobs), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, m->blobs), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, m->bells), 0);
 }
 

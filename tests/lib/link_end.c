@@ -13,6 +13,7 @@
 #include "tests/lib/actor.h"
 #include "tests/lib/bonded.h"
 #include "tests/lib/far.h"
+#include "tests/lib/far_call.h"
 
 /* SLMPM_TEST_ENGINE: "uring" both ways, else as the fabric likes. */
 static uint8_t engine(void)
@@ -167,48 +168,22 @@ void link_forget(struct fabric_blob *blob)
 	}
 }
 
-#define SPACE CMSG_SPACE(2 * sizeof(int))
-
 void link_send_blob(int socket, const struct fabric_blob *blob)
 {
-	_Alignas(struct cmsghdr) char space[SPACE] = {0};
-	struct iovec iov = {.iov_base = (void *)(uintptr_t)blob, .iov_len = sizeof(*blob)};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-	size_t size = (size_t)blob->fd_count * sizeof(int);
+	struct parcel p = {0};
 
-	if (size) {
-		struct cmsghdr *c;
-
-		msg.msg_control = space;
-		msg.msg_controllen = CMSG_SPACE(size);
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(size);
-		memcpy(CMSG_DATA(c), blob->fds, size);
-	}
-	CHECK(sendmsg(socket, &msg, MSG_NOSIGNAL) == sizeof(*blob), "sending a blob: %s",
-	      strerror(errno));
+	far_put_blob(&p, blob);
+	parcel_send(socket, &p);
+	free(p.bytes);
 }
 
 void link_receive_blob(int socket, struct fabric_blob *blob)
 {
-	_Alignas(struct cmsghdr) char space[SPACE] = {0};
-	struct iovec iov = {.iov_base = blob, .iov_len = sizeof(*blob)};
-	struct msghdr msg = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = space,
-		.msg_controllen = sizeof(space),
-	};
-	struct cmsghdr *c;
+	struct parcel p = {0};
 
-	CHECK(recvmsg(socket, &msg, MSG_CMSG_CLOEXEC) == sizeof(*blob), "no blob: %s",
-	      strerror(errno));
-	blob->fds[0] = blob->fds[1] = -1;
-	c = CMSG_FIRSTHDR(&msg);
-	if (c)
-		memcpy(blob->fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
+	CHECK(parcel_receive(socket, &p), "no blob: %s", strerror(errno));
+	far_get_blob(&p, blob);
+	free(p.bytes);
 }
 
 int link_end_meet(struct link_end *e, int socket, int rounds)
