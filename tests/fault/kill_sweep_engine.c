@@ -12,7 +12,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "tests/lib/actor.h"
@@ -303,18 +302,12 @@ static int scenes(void *unused)
 
 int main(void)
 {
-	if (!step_possible(STEP_INSTRUCTION))
-		test_skip("no single-stepping on this machine");
-	(void)setvbuf(stdout, NULL, _IOLBF, 0);
-	common = mmap(NULL, sizeof(*common), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		      0);
-	CHECK(common != MAP_FAILED, "no memory");
+	sweep_begin(STEP_INSTRUCTION);
+	common = child_common(sizeof(*common));
 	snprintf(url, sizeof(url), "shm:kill-sweep-engine-%d", (int)getpid());
 	actor_fill(given, 77, BYTES);
 	for (uint64_t n = 0; n < ROUNDS + 2; n++)
 		actor_fill(patterns[n], n * 1000, BYTES);
-	setenv("SLMPM_LOG_LEVEL", "none", 1);
-	setenv("SLMPM_MONITOR_MS", "0", 1); /* looks at a time would make steps of another number */
 	setenv("SLMPM_ENGINE", "thread", 1);
 	setenv("SLMPM_ENGINE_MIN", "1", 1);
 	return child_run(scenes, NULL, getenv("SLMPM_TEST_SWEEP") ? 600 : 50) ? 1 : 0;

@@ -11,7 +11,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "tests/lib/actor.h"
@@ -243,17 +242,11 @@ int main(void)
 	const unsigned seconds = getenv("SLMPM_TEST_SWEEP") ? 600 : 25;
 	int failed = 0;
 
-	if (!step_possible(STEP_INSTRUCTION))
-		test_skip("no single-stepping on this machine");
-	(void)setvbuf(stdout, NULL, _IOLBF, 0);
-	common = mmap(NULL, sizeof(*common), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		      0);
-	CHECK(common != MAP_FAILED, "no memory");
+	sweep_begin(STEP_INSTRUCTION);
+	common = child_common(sizeof(*common));
 	snprintf(url, sizeof(url), "shm:kill-sweep-fetch-%d", (int)getpid());
 	for (uint64_t n = 1; n <= MESSAGES; n++)
 		actor_fill(messages[n], n, LENGTH);
-	setenv("SLMPM_LOG_LEVEL", "none", 1);
-	setenv("SLMPM_MONITOR_MS", "0", 1); /* looks at a time would make steps of another number */
 	setenv("SLMPM_FETCH", "always", 1);
 	setenv("SLMPM_FETCH_MIN", "32k", 1);
 	for (int i = 0; i < 2; i++) {

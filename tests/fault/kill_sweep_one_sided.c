@@ -9,7 +9,6 @@
  */
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "tests/lib/child.h"
 #include "tests/lib/death.h"
@@ -376,14 +375,6 @@ static long sweep_all(void)
 	return faults + sweep("asked", serving, reset_asked, check_asked, false);
 }
 
-static void *shared(size_t size)
-{
-	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	CHECK(at != MAP_FAILED, "no memory");
-	return at;
-}
-
 /* Those that differ in which instructions move the bytes. */
 static bool is_another(const struct way *w)
 {
@@ -403,10 +394,8 @@ static int body(const struct way *w)
 
 	if (!is_another(w))
 		return 0;
-	setenv("SLMPM_LOG_LEVEL", "none", 1);
-	setenv("SLMPM_MONITOR_MS", "0", 1); /* looks at a time would make steps of another number */
-	asked.words = shared(sizeof(struct words));
-	asked.through = shared(sizeof(*asked.through));
+	asked.words = child_common(sizeof(struct words));
+	asked.through = child_common(sizeof(*asked.through));
 	snprintf(url, sizeof(url), "shm:kill-sweep-%d", (int)getpid());
 	OK(slmpm_open(&ctx, NULL));
 	OK(slmpm_listen(&listener, ctx, url));
@@ -426,8 +415,7 @@ static int body(const struct way *w)
 
 int main(void)
 {
-	if (!step_possible(STEP_INSTRUCTION))
-		test_skip("no single-stepping on this machine");
+	sweep_begin(STEP_INSTRUCTION);
 	actor_fill(given, 77, BYTES);
 	for (uint64_t n = 1; n < ROUNDS + 2; n++)
 		actor_fill(patterns[n], n * 1000, BYTES);

@@ -11,7 +11,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "tests/lib/child.h"
@@ -421,20 +420,14 @@ static int scenes(void *unused)
 
 int main(void)
 {
-	if (!step_possible(STEP_INSTRUCTION))
-		test_skip("no single-stepping on this machine");
-	(void)setvbuf(stdout, NULL, _IOLBF, 0);
-	common = mmap(NULL, sizeof(*common), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		      0);
-	CHECK(common != MAP_FAILED, "no memory");
+	sweep_begin(STEP_INSTRUCTION);
+	common = child_common(sizeof(*common));
 	snprintf(url, sizeof(url), "shm:kill-sweep-share-%d", (int)getpid());
 	snprintf(other_url, sizeof(other_url), "shm:kill-sweep-share-other-%d", (int)getpid());
 	for (uint64_t n = 0; n <= PUTS; n++) {
 		actor_fill(patterns[n], n * 1000, LENGTH);
 		patterns[n][0] = (unsigned char)(n + 1);
 	}
-	setenv("SLMPM_LOG_LEVEL", "none", 1);
-	setenv("SLMPM_MONITOR_MS", "0", 1); /* looks at a time would make steps of another number */
 	setenv("SLMPM_SHARE", "always", 1);
 	setenv("SLMPM_SHARE_MIN", "32k", 1);
 	setenv("SLMPM_WAIT", "spin", 1);

@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -149,9 +148,7 @@ int main(int argc, char **argv)
 
 	actor_begin(argc, argv, roles);
 	CHECK(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0, "orphans cannot be adopted");
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		      0);
-	CHECK(shared != MAP_FAILED, "no memory");
+	shared = child_common(sizeof(*shared));
 	for (size_t i = 0; i < sizeof(plans) / sizeof(*plans); i++) {
 		const struct plan *plan = &plans[i];
 		int rc, late = 0;

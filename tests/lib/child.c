@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -47,4 +48,12 @@ int child_wait(pid_t pid)
 int child_run(int (*body)(void *), void *arg, unsigned seconds)
 {
 	return child_wait(child_start(body, arg, seconds));
+}
+
+void *child_common(size_t size)
+{
+	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(at != MAP_FAILED, "no memory");
+	return at;
 }

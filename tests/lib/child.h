@@ -3,6 +3,7 @@
 #ifndef TESTS_LIB_CHILD_H
 #define TESTS_LIB_CHILD_H
 
+#include <stddef.h>
 #include <sys/types.h>
 
 #define CHILD_LATE (-1000) /* it was still running when its time was up */
@@ -17,5 +18,7 @@ pid_t child_start(int (*body)(void *), void *arg, unsigned seconds);
 int child_wait(pid_t pid);
 /* Both. */
 int child_run(int (*body)(void *), void *arg, unsigned seconds);
+/* So many bytes of zeros that all children started from now on share with this process. */
+void *child_common(size_t size);
 
 #endif

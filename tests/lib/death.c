@@ -65,9 +65,7 @@ struct killer death_when_asleep(pid_t victim)
 	struct killer k;
 	struct order o = {.victim = victim, .watched = getpid()};
 
-	k.killed_at = mmap(NULL, sizeof(*k.killed_at), PROT_READ | PROT_WRITE,
-			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	CHECK(k.killed_at != MAP_FAILED, "no memory");
+	k.killed_at = child_common(sizeof(*k.killed_at));
 	CHECK(victim > 1, "process %d is nobody to kill", (int)victim);
 	o.killed_at = k.killed_at;
 	k.pid = child_start(carry_out, &o, 60);

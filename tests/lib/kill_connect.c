@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "tests/lib/actor.h"
@@ -283,9 +282,7 @@ void kill_connect_sweep(const char *at, long kills)
 	address = at;
 	most = kills;
 	setenv("SLMPM_WAIT", "block", 1); /* the same system calls each time */
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		      0);
-	CHECK(shared != MAP_FAILED, "no memory");
+	shared = child_common(sizeof(*shared));
 	faults += sweep("connecting, asking, closing", ask_once, reset_listener, check_listener);
 	stop_survivor();
 	faults += sweep("listening, answering, closing", serve_once, reset_asker, check_asker);

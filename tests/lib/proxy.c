@@ -42,11 +42,10 @@ static int listener(uint16_t *port)
 
 void proxy_start(void)
 {
-	struct relay_plan *plan = mmap(NULL, sizeof(*plan), PROT_READ | PROT_WRITE,
-				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct relay_plan *plan = child_common(sizeof(*plan));
 	int pair[2];
 
-	CHECK(!proxy.plan && plan != MAP_FAILED, "a second relay, or no memory");
+	CHECK(!proxy.plan, "a second relay");
 	CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0, "socketpair");
 	plan->listener = listener(&plan->port);
 	plan->commands = pair[1];

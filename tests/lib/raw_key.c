@@ -3,7 +3,6 @@
 #include "tests/lib/raw_key.h"
 
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "tests/lib/actor.h"
@@ -13,9 +12,7 @@ struct raw_keys *raw_keys;
 
 void raw_keys_make(void)
 {
-	raw_keys = mmap(NULL, sizeof(*raw_keys), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-			-1, 0);
-	CHECK(raw_keys != MAP_FAILED, "no memory to share");
+	raw_keys = child_common(sizeof(*raw_keys));
 }
 
 /* From a key's bytes: magic, rights, then grant, size, address, secret. */

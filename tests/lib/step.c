@@ -9,7 +9,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
@@ -17,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/lib/child.h"
 #include "tests/lib/test.h"
 
 #if defined(__x86_64__) || defined(__aarch64__)
@@ -138,9 +138,8 @@ static pid_t start_beside(const struct step_body *body)
 	pid_t tid;
 
 	if (!child.over)
-		child.over = mmap(NULL, sizeof(*child.over), PROT_READ | PROT_WRITE,
-				  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	CHECK(child.over != MAP_FAILED && pipe(go) == 0, "no memory, or no pipe");
+		child.over = child_common(sizeof(*child.over));
+	CHECK(pipe(go) == 0, "no pipe");
 	atomic_store(child.over, false);
 	child.leader = fork();
 	CHECK(child.leader >= 0, "fork failed");

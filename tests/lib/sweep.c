@@ -26,6 +26,15 @@ static void stay_on_this_cpu(void)
 	}
 }
 
+void sweep_begin(enum step_unit unit)
+{
+	if (!step_possible(unit))
+		test_skip("no single-stepping on this machine");
+	(void)setvbuf(stdout, NULL, _IOLBF, 0);
+	setenv("SLMPM_LOG_LEVEL", "none", 1);
+	setenv("SLMPM_MONITOR_MS", "0", 1); /* looks at a time would make steps of another number */
+}
+
 /* The numbers of steps after which to kill, from none at all. */
 static long choose_points(const struct sweep *s, struct step_point *points, long *count)
 {

@@ -22,6 +22,12 @@ struct sweep {
 };
 
 /*
+ * Before anything else in main: leaves with "skipped" where steps cannot be made, and sets what makes
+ * each run of a body take the same ones.
+ */
+void sweep_begin(enum step_unit unit);
+
+/*
  * Kills after each step of the body (of an instruction repeated in a long copy, only some) and
  * says how it went; stays on one CPU from then on. Returns at how many points the survivor was
  * wronged.

@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -250,9 +249,8 @@ int main(void)
 {
 	char path[64];
 
-	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		     0);
-	CHECK(board != MAP_FAILED && mkdtemp(folder), "set-up");
+	board = child_common(sizeof(*board));
+	CHECK(mkdtemp(folder), "set-up");
 	setenv("SLMPM_RUN_DIR", folder, 1);
 	setenv("SLMPM_ELEMENTS", "12", 1);
 	/* In children: the settings are read once a process. */
