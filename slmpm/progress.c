@@ -180,7 +180,8 @@ static inline int progress_shortly(struct context *ctx)
 		if (!a)
 			return wait_ticks() - ctx->looked < LOOK_TICKS && ep->direct ? 0 : -1;
 		if (UNLIKELY(ctx->idle >= LOOK_EVERY ||
-			     (!am_take(ep, a) && !mirror_take_shortly(ep, a)))) {
+			     !(mirror_is_change(a->kind) ? mirror_take_shortly(ep, a) :
+							   am_take(ep, a)))) {
 			l->next--;
 			return -1;
 		}

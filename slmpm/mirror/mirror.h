@@ -141,8 +141,41 @@ static inline bool attachment_sends(const struct attachment *a)
 {
 	return a->state == ATTACHMENT_JOINED && (a->how & SLMPM_MIRROR_LEAD || a->both);
 }
+/* Does it owe the word that the follower's changes are stored, where nothing else says so? */
+static inline bool attachment_owes(const struct attachment *a)
+{
+	return a->how & SLMPM_MIRROR_LEAD && a->unechoed >= MIRROR_ECHO;
+}
 /* It has, or has no more, something to send. */
-void attachment_pend(struct attachment *a, bool pending);
+static inline void attachment_pend(struct attachment *a, bool pending)
+{
+	struct endpoint *ep = a->ep;
+
+	if (a->pending == pending)
+		return;
+	a->pending = pending;
+	if (pending) {
+		ep->mirrors->pending++;
+		ep->direct = false;
+	} else if (!--ep->mirrors->pending) {
+		endpoint_refresh(ep);
+	}
+}
+/* Bytes of a packet of changes, at most. */
+static inline uint32_t attachment_room(const struct attachment *a)
+{
+	uint32_t most = a->ep->packet_max;
+
+	return (most < MIRROR_PACKET ? most : MIRROR_PACKET) & ~7U;
+}
+/* A packet of changes has gone out. */
+static inline void attachment_posted(struct attachment *a)
+{
+	a->ep->link.run = 0;
+	a->unechoed = 0;
+	a->numbered++;
+	a->sent_packets++;
+}
 /* The peer's word on it ends, for ERROR: it stays with the mirror. */
 void attachment_stale(struct attachment *a, int error);
 /* Leaves the mirror, and the endpoint as soon as that has answered. */
@@ -173,7 +206,11 @@ static inline bool mirror_waits(const struct endpoint *ep)
 /* As far as there is room: packets posted. */
 int mirror_push(struct endpoint *ep);
 void mirror_arrived(struct endpoint *ep, const struct head *h, uint8_t opcode);
-/* A, if it is a change and nothing about it is rare: taken and released. */
+static inline bool mirror_is_change(uint8_t kind)
+{
+	return kind >= WIRE_MIRROR_PART && kind <= WIRE_MIRROR_LIST_LAST;
+}
+/* A, which is a change, if nothing about it is rare: taken and released. */
 bool mirror_take_shortly(struct endpoint *ep, const struct fabric_arrival *a);
 /* It ends, for ERROR; its handle does. */
 void mirror_end(struct endpoint *ep, int error);
@@ -196,6 +233,8 @@ bool mirror_lies(const struct context *ctx, const void *at, uint64_t n);
 
 /* A packet of changes, from a peer that may make them. */
 void mirror_take(struct attachment *a, const struct head *h, uint8_t opcode);
+/* The same for a change of any kind. */
+bool mirror_take_directly(struct endpoint *ep, const struct fabric_arrival *a);
 /* Nothing of a publication of A's is here in part any more. */
 void mirror_close(struct attachment *a);
 /* The leader has stored so many. False: that cannot be. */

@@ -137,7 +137,7 @@ void mirror_arrived(struct endpoint *ep, const struct head *h, uint8_t opcode)
 	}
 }
 
-bool mirror_take_shortly(struct endpoint *ep, const struct fabric_arrival *a)
+bool mirror_take_directly(struct endpoint *ep, const struct fabric_arrival *a)
 {
 	const struct head h = {
 		.seq = a->head[0],
@@ -148,8 +148,7 @@ bool mirror_take_shortly(struct endpoint *ep, const struct fabric_arrival *a)
 		.data = a->data,
 	};
 
-	if (a->kind < WIRE_MIRROR_PART || a->kind > WIRE_MIRROR_LIST_LAST ||
-	    a->head[2] & ~WIRE_LENGTH_MASK || !ep->mirrors)
+	if (a->head[2] & ~WIRE_LENGTH_MASK || !ep->mirrors)
 		return false;
 	changed(ep, &h, a->kind);
 	progress_release(ep, a);

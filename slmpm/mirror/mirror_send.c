@@ -6,29 +6,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "slmpm/error.h"
 #include "slmpm/link.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/mirror/track.h"
-#include "slmpm/wait.h"
 
 #define LIST_BYTES 4096 /* of a packet of many short changes */
 #define LIST_LONG  1024 /* a change from this length on has a packet of its own */
-
-void attachment_pend(struct attachment *a, bool pending)
-{
-	struct endpoint *ep = a->ep;
-
-	if (a->pending == pending)
-		return;
-	a->pending = pending;
-	if (pending) {
-		ep->mirrors->pending++;
-		ep->direct = false;
-	} else if (!--ep->mirrors->pending) {
-		endpoint_refresh(ep);
-	}
-}
 
 /* ---- what a follower has sent --------------------------------------------------------------- */
 
@@ -77,18 +60,8 @@ static int post(struct attachment *a, uint8_t opcode, uint64_t offset, const voi
 
 	if (rc != 1)
 		return rc;
-	a->ep->link.run = 0;
-	a->unechoed = 0;
-	a->numbered++;
-	a->sent_packets++;
+	attachment_posted(a);
 	return 1;
-}
-
-static uint32_t packet_room(const struct attachment *a)
-{
-	uint32_t most = a->ep->packet_max;
-
-	return (most < MIRROR_PACKET ? most : MIRROR_PACKET) & ~7U;
 }
 
 static bool is_last(const struct attachment *a, uint64_t behind)
@@ -101,7 +74,7 @@ static bool is_last(const struct attachment *a, uint64_t behind)
 /* One change, or its beginning: words stay whole. */
 static int post_run(struct attachment *a, uint64_t lo, uint64_t hi)
 {
-	uint32_t room = packet_room(a);
+	uint32_t room = attachment_room(a);
 	bool last;
 	int rc;
 
@@ -128,7 +101,7 @@ struct gathered { /* short changes for one packet */
 
 static void gather(const struct attachment *a, uint64_t from, struct gathered *g)
 {
-	uint32_t room = packet_room(a) < LIST_BYTES ? packet_room(a) : LIST_BYTES;
+	uint32_t room = attachment_room(a) < LIST_BYTES ? attachment_room(a) : LIST_BYTES;
 	uint64_t lo, hi = from, head;
 
 	g->length = g->count = 0;
@@ -203,11 +176,6 @@ static int post_next(struct attachment *a)
 	return rc;
 }
 
-static bool owes_echo(const struct attachment *a)
-{
-	return a->how & SLMPM_MIRROR_LEAD && a->unechoed >= MIRROR_ECHO;
-}
-
 /* That the follower's changes are stored, where nothing else says so. */
 static int post_echo(struct attachment *a)
 {
@@ -230,7 +198,7 @@ static int push(struct attachment *a, bool *stop)
 		(void)track_look(a->mirror);
 	while (rc == 1 && n < LINK_TURN) {
 		rc = a->mirror->group ? 0 : post_next(a);
-		if (rc == 0 && owes_echo(a))
+		if (rc == 0 && attachment_owes(a))
 			rc = post_echo(a);
 		n += rc == 1;
 	}
@@ -255,127 +223,4 @@ int mirror_push(struct endpoint *ep)
 			all->turn = (all->turn + 1) % all->top;
 	}
 	return n;
-}
-
-/* ---- calls ---------------------------------------------------------------------------------- */
-
-struct flushing {
-	struct context *ctx;
-	slmpm_mirror mirror;
-};
-
-/* Nothing has changed that is not out, whatever happened to the mirror meanwhile. */
-static bool all_sent(void *arg)
-{
-	const struct flushing *f = arg;
-	const struct mirror *m = handle_get(&mirror_table, f->mirror.id);
-
-	if (!m)
-		return true;
-	LIST_EACH(at, &m->attachments) {
-		const struct attachment *a = LIST_ENTRY(at, struct attachment, of_mirror);
-
-		if (attachment_sends(a) && (a->sending || !dirty_is_empty(&a->dirty)))
-			return false;
-	}
-	return true;
-}
-
-static int flush(struct mirror *m, slmpm_mirror handle, int timeout_ms)
-{
-	struct flushing f = {m->ctx, handle};
-	int rc;
-
-	if (m->tracker)
-		(void)track_look(m);
-	LIST_EACH(at, &m->attachments) {
-		struct attachment *a = LIST_ENTRY(at, struct attachment, of_mirror);
-
-		if (a->pending)
-			(void)link_push(a->ep);
-	}
-	if (LIKELY(all_sent(&f)))
-		return 0;
-	rc = wait_until(m->ctx, all_sent, &f, timeout_ms);
-	if (rc == -SLMPM_ETIMEOUT)
-		return error_set(SLMPM_ETIMEOUT, "not all changes of the mirror could be sent");
-	return rc;
-}
-
-static int in_group(const char *call)
-{
-	return error_set(SLMPM_ESTATE, "%s: between slmpm_mirror_begin and its end", call);
-}
-
-int slmpm_mirror_flush(slmpm_mirror mirror, int timeout_ms)
-{
-	int rc = 0;
-	struct mirror *m = mirror_lock(mirror, &rc);
-	struct context *ctx;
-
-	if (!m)
-		return rc;
-	ctx = m->ctx;
-	rc = m->group ? in_group("slmpm_mirror_flush") : flush(m, mirror, timeout_ms);
-	context_unlock(ctx);
-	return rc;
-}
-
-/* Of what the peers are owed only the word that their changes are stored may go meanwhile: they could be
- * waiting for it. */
-static void open_group(struct mirror *m)
-{
-	m->group = true;
-	LIST_EACH(at, &m->attachments) {
-		struct attachment *a = LIST_ENTRY(at, struct attachment, of_mirror);
-
-		attachment_pend(a, a->pending && owes_echo(a));
-	}
-}
-
-int slmpm_mirror_begin(slmpm_mirror mirror, int timeout_ms)
-{
-	int rc = 0;
-	struct mirror *m = mirror_lock(mirror, &rc);
-	struct context *ctx;
-
-	if (!m)
-		return rc;
-	ctx = m->ctx;
-	rc = m->group ? in_group("slmpm_mirror_begin") : flush(m, mirror, timeout_ms);
-	if (rc == 0 && handle_get(&mirror_table, mirror.id) != m)
-		rc = handle_error(&mirror_table, mirror.id);
-	else if (rc == 0 && m->group) /* another thread was first */
-		rc = in_group("slmpm_mirror_begin");
-	if (rc == 0)
-		open_group(m);
-	context_unlock(ctx);
-	return rc;
-}
-
-int slmpm_mirror_end(slmpm_mirror mirror)
-{
-	int rc = 0;
-	struct mirror *m = mirror_lock(mirror, &rc);
-
-	if (!m)
-		return rc;
-	if (!m->group) {
-		rc = error_set(SLMPM_ESTATE, "slmpm_mirror_end: without slmpm_mirror_begin");
-	} else {
-		if (m->tracker)
-			(void)track_look(m);
-		m->group = false;
-		m->sequence++;
-		LIST_EACH(at, &m->attachments) {
-			struct attachment *a = LIST_ENTRY(at, struct attachment, of_mirror);
-
-			if (attachment_sends(a) && (!dirty_is_empty(&a->dirty) || m->tracker))
-				attachment_pend(a, true);
-			if (a->pending)
-				(void)link_push(a->ep);
-		}
-	}
-	context_unlock(m->ctx);
-	return rc;
 }

@@ -7,6 +7,7 @@
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/mirror/read.h"
 #include "slmpm/mirror/track.h"
+#include "slmpm/progress.h"
 #include "slmpm/wait.h"
 
 /* ---- what a follower has changed itself, and the leader had not stored ----------------------- */
@@ -177,4 +178,46 @@ void mirror_take(struct attachment *a, const struct head *h, uint8_t opcode)
 	read_serve(a->mirror);
 	ep->ctx->finished = true; /* who waits for it may go on */
 	wait_changed(ep->ctx);
+}
+
+/* ---- the short way -------------------------------------------------------------------------- */
+
+/* Of a mirror that one peer alone changes, as a whole, and nothing looks for changes. */
+static inline bool is_plain(const struct attachment *a, const struct mirror *m)
+{
+	return a->state == ATTACHMENT_JOINED && (a->how & SLMPM_MIRROR_FOLLOW) && !a->both &&
+	       a->of_mirror.next == a->of_mirror.prev && !m->span_count && !m->tracker;
+}
+
+/* A publication of one change. What it may not be the long way finds out. */
+bool mirror_take_shortly(struct endpoint *ep, const struct fabric_arrival *arrival)
+{
+	const uint64_t lo = arrival->head[2], n = arrival->length;
+	uint32_t slot = (uint32_t)arrival->head[1];
+	struct attachment *a = ep->mirrors && slot < MIRRORS_MAX ? ep->mirrors->slots[slot] : NULL;
+	struct mirror *m = a ? a->mirror : NULL;
+	uint64_t turn;
+
+	if (UNLIKELY(!m || arrival->kind != WIRE_MIRROR_LAST || !is_plain(a, m) || a->coming ||
+		     arrival->head[0] <= a->sequence || arrival->head[1] >> 32 || !n ||
+		     lo > m->size || n > m->size - lo))
+		return mirror_take_directly(ep, arrival);
+	turn = m->turn;
+	/* As in open_up and mirror_close. */
+	atomic_store_explicit(&m->turn, turn + 1, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+	mirror_store(m->base + lo, arrival->data, n);
+	atomic_store_explicit(&m->turn, turn + 2, memory_order_release);
+	a->sequence = arrival->head[0];
+	a->filled = true;
+	a->taken++;
+	a->received_packets++;
+	a->received_bytes += n;
+	a->came = mirror_now();
+	if (UNLIKELY(!list_empty(&m->snapshots)))
+		read_serve(m);
+	ep->ctx->finished = true; /* who waits for it may go on */
+	wait_changed(ep->ctx);
+	progress_release(ep, arrival);
+	return true;
 }

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The calls that send changes off: flush, and the publications between begin and end. */
+#include "slmpm/error.h"
+#include "slmpm/link.h"
+#include "slmpm/mirror/mirror.h"
+#include "slmpm/mirror/track.h"
+#include "slmpm/wait.h"
+
+/* ---- the short way -------------------------------------------------------------------------- */
+
+/* Does nothing stand before a packet of the mirror's? */
+static inline bool is_free(const struct endpoint *ep)
+{
+	return ep->state == SLMPM_PEER_UP && list_empty(&ep->owed) && list_empty(&ep->link.queue) &&
+	       !ep->bundle.count && !ep->loan.data && !ep->check;
+}
+
+/* One change that fits a packet is a publication, and out. False: not this way. */
+static inline bool send_shortly(struct attachment *a)
+{
+	struct endpoint *ep = a->ep;
+	struct mirror *m = a->mirror;
+	uint64_t lo = a->dirty.lo, n = a->dirty.hi - lo;
+	struct packet p = {
+		.opcode = WIRE_MIRROR_LAST,
+		.length = (uint32_t)n,
+		.data = m->base + lo,
+		.seq = m->sequence + (m->loose || m->sequence == a->sent),
+		.route = wire_route(a->peer_slot, a->taken),
+		.extent = lo,
+	};
+
+	if (UNLIKELY(!n || n > attachment_room(a) || a->dirty.many || a->sending || a->flights ||
+		     !is_free(ep) || link_post(ep, &p) != 1))
+		return false;
+	ep->stats->sent_packets++;
+	m->sequence = a->sent = p.seq;
+	m->loose = false;
+	a->dirty.lo = a->dirty.hi = 0;
+	a->sent_bytes += n;
+	attachment_posted(a);
+	attachment_pend(a, m->tracker != NULL);
+	return true;
+}
+
+/* ---- flush ---------------------------------------------------------------------------------- */
+
+struct flushing {
+	struct context *ctx;
+	slmpm_mirror mirror;
+};
+
+/* Nothing has changed that is not out, whatever happened to the mirror meanwhile. */
+static bool all_sent(void *arg)
+{
+	const struct flushing *f = arg;
+	const struct mirror *m = handle_get(&mirror_table, f->mirror.id);
+
+	if (!m)
+		return true;
+	LIST_EACH(at, &m->attachments) {
+		const struct attachment *a = LIST_ENTRY(at, struct attachment, of_mirror);
+
+		if (attachment_sends(a) && (a->sending || !dirty_is_empty(&a->dirty)))
+			return false;
+	}
+	return true;
+}
+
+static int flush(struct mirror *m, slmpm_mirror handle, int timeout_ms)
+{
+	struct flushing f = {m->ctx, handle};
+	bool sent = true;
+	int rc;
+
+	if (m->tracker)
+		(void)track_look(m);
+	LIST_EACH(at, &m->attachments) {
+		struct attachment *a = LIST_ENTRY(at, struct attachment, of_mirror);
+
+		if (LIKELY(a->pending && send_shortly(a)))
+			continue;
+		sent &= !a->pending && dirty_is_empty(&a->dirty);
+		if (a->pending)
+			(void)link_push(a->ep);
+	}
+	if (LIKELY(sent) || all_sent(&f))
+		return 0;
+	rc = wait_until(m->ctx, all_sent, &f, timeout_ms);
+	if (rc == -SLMPM_ETIMEOUT)
+		return error_set(SLMPM_ETIMEOUT, "not all changes of the mirror could be sent");
+	return rc;
+}
+
+static int in_group(const char *call)
+{
+	return error_set(SLMPM_ESTATE, "%s: between slmpm_mirror_begin and its end", call);
+}
+
+int slmpm_mirror_flush(slmpm_mirror mirror, int timeout_ms)
+{
+	int rc = 0;
+	struct mirror *m = mirror_lock(mirror, &rc);
+	struct context *ctx;
+
+	if (!m)
+		return rc;
+	ctx = m->ctx;
+	rc = m->group ? in_group("slmpm_mirror_flush") : flush(m, mirror, timeout_ms);
+	context_unlock(ctx);
+	return rc;
+}
+
+/* Of what the peers are owed only the word that their changes are stored may go meanwhile: they could be
+ * waiting for it. */
+static void open_group(struct mirror *m)
+{
+	m->group = true;
+	LIST_EACH(at, &m->attachments) {
+		struct attachment *a = LIST_ENTRY(at, struct attachment, of_mirror);
+
+		attachment_pend(a, a->pending && attachment_owes(a));
+	}
+}
+
+int slmpm_mirror_begin(slmpm_mirror mirror, int timeout_ms)
+{
+	int rc = 0;
+	struct mirror *m = mirror_lock(mirror, &rc);
+	struct context *ctx;
+
+	if (!m)
+		return rc;
+	ctx = m->ctx;
+	rc = m->group ? in_group("slmpm_mirror_begin") : flush(m, mirror, timeout_ms);
+	if (rc == 0 && handle_get(&mirror_table, mirror.id) != m)
+		rc = handle_error(&mirror_table, mirror.id);
+	else if (rc == 0 && m->group) /* another thread was first */
+		rc = in_group("slmpm_mirror_begin");
+	if (rc == 0)
+		open_group(m);
+	context_unlock(ctx);
+	return rc;
+}
+
+int slmpm_mirror_end(slmpm_mirror mirror)
+{
+	int rc = 0;
+	struct mirror *m = mirror_lock(mirror, &rc);
+
+	if (!m)
+		return rc;
+	if (!m->group) {
+		rc = error_set(SLMPM_ESTATE, "slmpm_mirror_end: without slmpm_mirror_begin");
+	} else {
+		if (m->tracker)
+			(void)track_look(m);
+		m->group = false;
+		m->sequence++;
+		LIST_EACH(at, &m->attachments) {
+			struct attachment *a = LIST_ENTRY(at, struct attachment, of_mirror);
+
+			if (attachment_sends(a) && (!dirty_is_empty(&a->dirty) || m->tracker))
+				attachment_pend(a, true);
+			if (a->pending && !send_shortly(a))
+				(void)link_push(a->ep);
+		}
+	}
+	context_unlock(m->ctx);
+	return rc;
+}
