@@ -88,6 +88,7 @@ struct endpoint {
 	bool check;     /* checksums on what is sent */
 	bool active;    /* the peer takes active messages, as far as known */
 	bool mirrored;  /* it knows mirrors */
+	bool sampling;  /* the next message goes the long way, and is timed (monitor/sample.c) */
 
 	/* messages out */
 	uint64_t sent;         /* envelopes */

@@ -66,6 +66,7 @@ static int begin(struct endpoint *ep, struct request *r)
 		.extent = wire_extent(r->length, r->wire | (announce ? WIRE_FLAG_ANNOUNCED : 0)),
 	};
 	uint64_t began = 0;
+	bool timed;
 	int rc;
 
 	if (is_uncharged(r))
@@ -75,14 +76,18 @@ static int begin(struct endpoint *ep, struct request *r)
 		return r->mode.way ? -EAGAIN : -ENOTSUP; /* it is not so far yet */
 	if (UNLIKELY(r->mode.way != MODE_PACKETS))
 		return r->mode.way == MODE_FETCHED ? fetch_announce(ep, r) : -ENOTSUP;
-	if (r->length >= MONITOR_LONG)
+	timed = UNLIKELY(ep->sampling) && only && !announce && !r->wire;
+	if (timed || r->length >= MONITOR_LONG)
 		began = wait_ticks();
+	if (timed)
+		p.extent |= wire_extent(0, WIRE_FLAG_TIMED);
 	rc = link_post_request(ep, &p, r);
 	if (rc != 1)
 		return rc;
 	ep->link.run = 0;
 	ep->sent++;
-	r->began = began;
+	ep->sampling = false;
+	r->began = timed ? 0 : began;
 	ep->charged += charge_of(ep, r);
 	ep->stats->sent_messages++;
 	ep->stats->sent_bytes += r->length;
@@ -92,6 +97,8 @@ static int begin(struct endpoint *ep, struct request *r)
 	if (UNLIKELY(r->length >= ep->fetch_min))
 		fetch_packets(ep, r);
 	ep->link.uncharged -= is_uncharged(r);
+	if (timed)
+		sample_sent(ep, r, began);
 	if (r->wire & WIRE_FLAG_ACTIVE && !only)
 		ep->link.active = r;
 	return 1;

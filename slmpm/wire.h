@@ -82,7 +82,8 @@ enum wire_opcode {
 	WIRE_REGION_GRANT = 55,
 	WIRE_LOAN_AREA = 56,
 	WIRE_LOAN_BYTES = 57,
-	/* How long a packet takes: `seq` numbers them; the answer has the same. */
+	/* How long a packet takes: `seq` numbers them; the answer has the same. Of a message with
+	 * WIRE_FLAG_TIMED: `seq` is its envelope, word 2: 1, payload: when it was there. */
 	WIRE_ECHO = 58,
 	WIRE_ECHO_ANSWER = 59,
 	WIRE_MEANS = 60, /* what a job's processes measure: `seq` is the part (monitor/means.c) */
@@ -126,6 +127,8 @@ enum wire_bond {
  * else waits; the library's own are bounded by their number. */
 #define WIRE_FLAG_UNCHARGED 64u
 #define WIRE_FLAGS          127u
+/* Of an Only that is a plain message: the sender wants to know when it was there. */
+#define WIRE_FLAG_TIMED     128u
 
 struct wire_target { /* a range of a region, and the right to it */
 	uint64_t offset, length;
@@ -260,10 +263,11 @@ struct wire_control_head {
 #define WIRE_FEATURE_LINKS  UINT64_C(512)  /* times 1, 3 or 7: wants 2, 3 or 4 links, as a bond */
 #define WIRE_FEATURE_MIRROR UINT64_C(4096) /* takes opcodes 61 to 67 */
 #define WIRE_FEATURE_MEANS  UINT64_C(8192) /* takes WIRE_MEANS */
+#define WIRE_FEATURE_TIMED  UINT64_C(16384) /* answers WIRE_FLAG_TIMED */
 #define WIRE_FEATURES                                                                              \
 	(WIRE_FEATURE_BUNDLE | WIRE_FEATURE_MEMORY | WIRE_FEATURE_FETCH | WIRE_FEATURE_ACTIVE |    \
 	 WIRE_FEATURE_SHARE | WIRE_FEATURE_ECHO | WIRE_FEATURE_MIRROR |                            \
-	 WIRE_FEATURE_MEANS) /* and LINKS where they are set */
+	 WIRE_FEATURE_MEANS | WIRE_FEATURE_TIMED) /* and LINKS where they are set */
 
 struct wire_hello {
 	struct wire_control_head head;

@@ -191,8 +191,7 @@ static void connected(struct control *c)
 		fetch_open(ep);
 	if (c->features & WIRE_FEATURE_SHARE)
 		share_open(ep);
-	if (c->features & WIRE_FEATURE_ECHO)
-		echo_agreed(ep, c->features & WIRE_FEATURE_MEANS);
+	echo_agreed(ep, c->features);
 	further_begin(ep);
 }
 

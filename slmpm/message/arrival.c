@@ -126,6 +126,19 @@ static bool send_only(struct endpoint *ep, const struct head *h, const struct fa
 	return false;
 }
 
+/* Whose sender wants to know when it was here. */
+static COLD bool send_timed(struct endpoint *ep, const struct head *h,
+			    const struct fabric_arrival *a)
+{
+	bool held;
+
+	if (PEER_FAULT(h->flags & (WIRE_FLAG_ACTIVE | WIRE_FLAG_TAGGED)))
+		return arrival_violates(ep, "unknown flag");
+	held = send_only(ep, h, a);
+	sample_asked(ep, h);
+	return held;
+}
+
 void arrival_bundled(struct endpoint *ep, uint64_t route, const void *data, uint32_t length)
 {
 	struct head h = {
@@ -299,7 +312,8 @@ static bool take_head(struct endpoint *ep, const struct fabric_arrival *a, struc
 	h->length = a->length;
 	h->data = a->data;
 	h->damaged = false;
-	if (PEER_FAULT(h->flags & ~WIRE_FLAGS))
+	if (PEER_FAULT(h->flags & ~WIRE_FLAGS) &&
+	    (h->flags & ~(WIRE_FLAGS | WIRE_FLAG_TIMED) || a->kind != WIRE_SEND_ONLY))
 		return arrival_violates(ep, "unknown flag");
 	if (h->flags & WIRE_FLAG_CHECK) {
 		uint32_t sum;
@@ -330,7 +344,9 @@ bool arrival_take(struct endpoint *ep, const struct fabric_arrival *a)
 	if (!take_head(ep, a, &h))
 		return false;
 	switch (a->kind) {
-	case WIRE_SEND_ONLY: return send_only(ep, &h, a);
+	case WIRE_SEND_ONLY:
+		return LIKELY(!(h.flags & WIRE_FLAG_TIMED)) ? send_only(ep, &h, a) :
+							     send_timed(ep, &h, a);
 	case WIRE_SEND_FIRST: send_first(ep, &h); return false;
 	case WIRE_SEND_MIDDLE:
 	case WIRE_SEND_LAST: send_more(ep, &h, a->kind == WIRE_SEND_LAST); return false;

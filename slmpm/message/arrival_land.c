@@ -75,7 +75,9 @@ void *landing_of_message(struct endpoint *ep, const struct fabric_arrival *a)
 
 	switch (a->kind) {
 	case WIRE_SEND_FIRST:
-	case WIRE_SEND_ONLY: return flags & ~WIRE_FLAG_ANNOUNCED ? NULL : in_posted(ep, a, value);
+	case WIRE_SEND_ONLY:
+		return flags & ~(WIRE_FLAG_ANNOUNCED | WIRE_FLAG_TIMED) ? NULL :
+									  in_posted(ep, a, value);
 	case WIRE_LOAN_BYTES:
 		area = area_next(ep, a->head[0], value, a->length);
 		return area ? area_at(area, value) : NULL;

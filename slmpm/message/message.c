@@ -11,6 +11,7 @@
 #include "slmpm/message/fetch.h"
 #include "slmpm/link.h"
 #include "slmpm/message/match.h"
+#include "slmpm/monitor/monitor.h"
 #include "slmpm/progress.h"
 #include "slmpm/wait.h"
 
@@ -177,6 +178,12 @@ static COLD int await_in_handler(struct request *r)
 	bool receives = r->kind == REQUEST_RECV || r->kind == REQUEST_HOLD;
 	struct inbound *m = receives ? match_find(r) : NULL;
 
+	if (r->kind == REQUEST_SEND && sample_gives_way(r)) {
+		(void)message_submit(r);
+		if (r->done)
+			return explain(r);
+		(void)take_back(r); /* it has not begun */
+	}
 	if (!m || !inbound_complete(m))
 		return wait_in_handler("a message");
 	match_give(m, r);

@@ -11,13 +11,16 @@
 
 #define GIVEN_UP 10 /* periods after which an answer is not waited for any more */
 
-void echo_agreed(struct endpoint *ep, bool means)
+void echo_agreed(struct endpoint *ep, uint64_t features)
 {
-	if (!ep->monitor)
+	struct monitor *m = ep->monitor;
+
+	if (!m)
 		return;
-	ep->monitor->echo.agreed = true;
-	ep->monitor->echo.means = means;
-	ep->monitor->echo.asked = wait_now();
+	m->echo.agreed = features & WIRE_FEATURE_ECHO;
+	m->echo.means = features & WIRE_FEATURE_MEANS;
+	m->sample.agreed = features & WIRE_FEATURE_TIMED && config_get()->monitor_ms;
+	m->echo.asked = m->sample.asked = wait_now();
 }
 
 /* What the link has carried since it came up. */
@@ -69,8 +72,15 @@ void echo_answered(struct endpoint *ep, const struct head *h)
 
 	if (h->damaged)
 		return;
-	if (PEER_FAULT(!m || !h->seq || h->seq > m->echo.id || h->length ||
-		       h->flags & ~WIRE_FLAG_CHECK)) {
+	if (PEER_FAULT(!m || (h->extent & WIRE_LENGTH_MASK) > 1 || h->flags & ~WIRE_FLAG_CHECK)) {
+		arrival_violates(ep, "echo");
+		return;
+	}
+	if (h->extent & WIRE_LENGTH_MASK) { /* to a message */
+		sample_answered(ep, h);
+		return;
+	}
+	if (PEER_FAULT(!h->seq || h->seq > m->echo.id || h->length)) {
 		arrival_violates(ep, "echo");
 		return;
 	}

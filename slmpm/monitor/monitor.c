@@ -61,65 +61,6 @@ static double tick(void)
 	return ticks ? (double)ns / (double)ticks : 1;
 }
 
-/* ---- samples ---------------------------------------------------------------------------------- */
-
-void monitor_requested(struct request *r)
-{
-	struct monitor *m = r->ep->monitor;
-
-	if (!m || !r->rma.remote || r->rma.stored || r->kind == REQUEST_ATOMIC)
-		return;
-	r->began = wait_ticks();
-	if (r->rma.engine)
-		return;
-	*(r->kind == REQUEST_PUT ? &m->puts : &m->gets) += 1;
-	*(r->kind == REQUEST_PUT ? &m->put_bytes : &m->get_bytes) += r->length;
-}
-
-void monitor_finished(struct request *r, int status)
-{
-	uint64_t took = r->began ? wait_ticks() - r->began : 0;
-	int protocol = r->kind < REQUEST_PUT  ? SLMPM_BY_SMT :
-		       !r->rma.engine         ? SLMPM_BY_REQUEST :
-		       r->kind == REQUEST_PUT ? SLMPM_BY_PUT :
-						SLMPM_BY_GET;
-
-	r->began = 0;
-	if (took && status == 0)
-		monitor_timed(r->ep, protocol, r->length, r->piece_count ? r->pieces->base : NULL,
-			      took, took);
-}
-
-/* A mean of which an eighth is the last one. */
-static uint64_t mean_with(uint64_t mean, uint64_t value)
-{
-	if (!mean)
-		return value;
-	return value > mean ? mean + (value - mean) / 8 : mean - (mean - value) / 8;
-}
-
-void monitor_timed(struct endpoint *ep, int protocol, uint64_t length, const void *memory,
-		   uint64_t busy, uint64_t latency)
-{
-	struct monitor *m = ep->monitor;
-	int size_class = slmpm_size_class(length);
-	struct monitor_cell *c;
-
-	/* Two processors' counters may differ by a little: less than nothing is nothing. */
-	if (!m || (int64_t)busy <= 0)
-		return;
-	c = &m->cells[protocol][size_class]
-		     [m->last[protocol][size_class] == memory ? SLMPM_WARM : SLMPM_FRESH];
-	m->last[protocol][size_class] = memory;
-	c->samples++;
-	c->bytes += length;
-	c->busy += busy;
-	if (!latency)
-		return;
-	c->latency = mean_with(c->latency, latency);
-	c->least = !c->least || latency < c->least ? latency : c->least;
-}
-
 /* ---- looks ------------------------------------------------------------------------------------ */
 
 static uint32_t share_of(uint64_t part, uint64_t all)
@@ -164,6 +105,7 @@ static void look_at(struct endpoint *ep, uint64_t ns)
 		(7 * m->in_share + share_of(c->in_produced_seen - c->consumed, c->in_segments)) / 8;
 	look_at_flow(m, ep->stats, ns);
 	echo_look(ep, ns);
+	sample_look(ep, ns);
 	monitor_publish(ep);
 }
 
@@ -218,15 +160,13 @@ static uint32_t short_ns(uint64_t ticks, double ns_of_tick)
 	return ns < UINT32_MAX ? (uint32_t)(ns + 0.5) : UINT32_MAX;
 }
 
-/* WAY: that the last packet takes, where the call does not wait for it. */
-static void take_timing(const struct monitor_cell *c, struct slmpm_timing *t, uint64_t way,
-			double ns_of_tick)
+static void take_timing(const struct monitor_cell *c, struct slmpm_timing *t, double ns_of_tick)
 {
 	t->samples = c->samples;
 	t->bytes = c->bytes;
 	t->busy_ns = (uint64_t)((double)c->busy * ns_of_tick);
-	t->latency_ns = c->latency ? short_ns(c->latency + way, ns_of_tick) : 0;
-	t->latency_least_ns = c->least ? short_ns(c->least + way, ns_of_tick) : 0;
+	t->latency_ns = short_ns(c->latency, ns_of_tick);
+	t->latency_least_ns = short_ns(c->least, ns_of_tick);
 }
 
 static void take_totals(const struct endpoint *ep, struct slmpm_monitor *out)
@@ -306,8 +246,7 @@ void monitor_take(struct endpoint *ep, struct slmpm_monitor *out)
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
 		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++)
 			for (int w = 0; w < SLMPM_WARMTH; w++)
-				take_timing(&m->cells[p][s][w], &out->timing[p][s][w],
-					    p == SLMPM_BY_SMT ? m->echo.mean / 2 : 0, ns_of_tick);
+				take_timing(&m->cells[p][s][w], &out->timing[p][s][w], ns_of_tick);
 }
 
 int slmpm_monitor(slmpm_peer peer, struct slmpm_monitor *monitor, size_t size)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The monitor: what is measured on a link, and the page that shows it to others. Nothing of it lies
- * on a short way: samples are taken where a message goes the long way anyway, and looks at the links
- * where a call comes by that is no single message's (monitor_tick).
+ * on a short way: samples are taken on the long ones, and looks at the links where a call comes by that
+ * is no single message's (monitor_tick).
  */
 #ifndef SLMPM_MONITOR_H
 #define SLMPM_MONITOR_H
@@ -45,6 +45,14 @@ struct monitor { /* of an endpoint */
 		uint64_t traffic; /* messages and one-sided operations when it was sent */
 		uint64_t count, mean, least;
 	} echo;
+	struct {                /* a message of one packet, of whose arrival the peer tells */
+		bool agreed;    /* it does */
+		uint64_t sent;  /* envelopes, at the last look */
+		uint64_t asked; /* when one was wanted last, in ns */
+		uint64_t seq;   /* of the last one; and when it went, in ticks: */
+		uint64_t began; /* 0: none is out */
+		struct monitor_cell *cell;
+	} sample;
 	struct means_part *heard;    /* of the job's others, over this link; or NULL */
 	struct monitor_entry *entry; /* in a page; or NULL */
 };
@@ -81,6 +89,11 @@ bool monitor_is_shown(const struct context *ctx);
 /* An endpoint has: shows that, whatever the time. */
 void monitor_ended(struct endpoint *ep);
 
+/* The figures as they are now. */
+void monitor_take(struct endpoint *ep, struct slmpm_monitor *m);
+
+/* ---- samples (sample.c) ------------------------------------------------------------------------- */
+
 /* LENGTH bytes from or into MEMORY have taken the caller BUSY ticks, and LATENCY until the peer had
  * them (0: that is not known). */
 void monitor_timed(struct endpoint *ep, int protocol, uint64_t length, const void *memory,
@@ -88,8 +101,16 @@ void monitor_timed(struct endpoint *ep, int protocol, uint64_t length, const voi
 /* R, one-sided, is to go by requests or the engine; and has ended. */
 void monitor_requested(struct request *r);
 void monitor_finished(struct request *r, int status);
-/* The figures as they are now. */
-void monitor_take(struct endpoint *ep, struct slmpm_monitor *m);
+/* Is one due of a message that goes in a packet? Then ep->sampling, until the next message has gone,
+ * the long way. */
+void sample_look(struct endpoint *ep, uint64_t ns);
+/* In a handler nobody waits: true, the short way is open again, and R is for that one. */
+bool sample_gives_way(const struct request *r);
+/* R has gone in a packet that asked for it: it was begun at BEGAN. */
+void sample_sent(struct endpoint *ep, struct request *r, uint64_t began);
+/* The peer's message asks; and it has answered. */
+void sample_asked(struct endpoint *ep, const struct head *h);
+void sample_answered(struct endpoint *ep, const struct head *h);
 
 /* ---- pages (monitor_page.c) -------------------------------------------------------------------------- */
 
@@ -100,8 +121,8 @@ void monitor_publish(struct endpoint *ep);
 
 /* ---- echoes (echo.c) -------------------------------------------------------------------------- */
 
-/* The peer answers, and takes MEANS: that has been agreed. */
-void echo_agreed(struct endpoint *ep, bool means);
+/* What has been agreed: WIRE_FEATURE_*. */
+void echo_agreed(struct endpoint *ep, uint64_t features);
 /* Sends one, if one is due. */
 void echo_look(struct endpoint *ep, uint64_t ns);
 void echo_asked(struct endpoint *ep, const struct head *h);

@@ -159,6 +159,70 @@ static void asks_for_echoes(slmpm_peer a, slmpm_peer b)
 	CHECK(m.echo_least_ns <= m.echo_ns, "%u ns at least, %u ns", m.echo_least_ns, m.echo_ns);
 }
 
+/* Of the short ones one is timed now and then: how long its call took, and until it was there. That
+ * it went another way shows nowhere. */
+static void times_short_messages(slmpm_peer a, slmpm_peer b)
+{
+	enum { LENGTH = 200 };
+	int64_t began = actor_now_ms(), until = began + PATIENCE;
+	const int size_class = slmpm_size_class(LENGTH);
+	struct slmpm_mode before = {.size = sizeof(before)}, after = before;
+	struct slmpm_monitor m;
+	const struct slmpm_timing *t = m.timing[SLMPM_BY_SMT][size_class];
+	char text[LENGTH] = {0};
+
+	OK(slmpm_peer_mode(a, &before));
+	do {
+		for (int i = 0; i < 100; i++) {
+			OK(slmpm_send(a, 5, text, LENGTH, PATIENCE));
+			EXPECT(slmpm_recv(b, 5, text, LENGTH, NULL, PATIENCE), LENGTH);
+			(void)slmpm_recv(a, 6, text, LENGTH, NULL, 0);
+		}
+		m = look(a);
+	} while (t[SLMPM_WARM].samples < 2 && actor_now_ms() < until);
+	CHECK(t[SLMPM_WARM].samples >= 2 && t[SLMPM_FRESH].samples == 1, "%llu warm, %llu fresh",
+	      (unsigned long long)t[SLMPM_WARM].samples,
+	      (unsigned long long)t[SLMPM_FRESH].samples);
+	EXPECT(t[SLMPM_WARM].bytes, t[SLMPM_WARM].samples * LENGTH);
+	CHECK(t[SLMPM_WARM].busy_ns && t[SLMPM_FRESH].latency_ns, "nothing was measured");
+	CHECK(t[SLMPM_FRESH].latency_ns / 1000000 <= actor_now_ms() - began + 1, "%u ns",
+	      t[SLMPM_FRESH].latency_ns);
+	CHECK(t[SLMPM_WARM].latency_least_ns <= t[SLMPM_WARM].latency_ns, "%u ns at least",
+	      t[SLMPM_WARM].latency_least_ns);
+	OK(slmpm_peer_mode(a, &after));
+	CHECK(!memcmp(&before, &after, sizeof(after)), "a sample was a decision");
+}
+
+static void answer(const struct slmpm_am *am, void *count)
+{
+	uint64_t *n = count;
+
+	OK(slmpm_send(am->peer, 7, n, sizeof(*n),
+		      PATIENCE)); /* would be ESTATE, if it had to wait */
+	++*n;
+}
+
+/* In a handler a send goes at once also where it was to be the one that is timed. */
+static void sends_in_handlers(slmpm_ctx ctx, slmpm_peer a, slmpm_peer b)
+{
+	int64_t until = actor_now_ms() + PATIENCE;
+	struct slmpm_monitor before = look(b), m;
+	uint64_t calls = 0, n;
+
+	OK(slmpm_am_handler(ctx, 1, answer, &calls));
+	do {
+		for (int i = 0; i < 100; i++) {
+			OK(slmpm_am(a, 1, NULL, 0, NULL, 0, NULL, NULL));
+			EXPECT(slmpm_recv(a, 7, &n, sizeof(n), NULL, PATIENCE), sizeof(n));
+			EXPECT(n + 1, calls);
+		}
+		m = look(b);
+	} while (m.echoes < before.echoes + 3 &&
+		 actor_now_ms() < until); /* looks have been taken */
+	CHECK(m.echoes >= before.echoes + 3, "no echoes");
+	OK(slmpm_am_handler(ctx, 1, NULL, NULL));
+}
+
 /* ---- from outside --------------------------------------------------------------------------- */
 
 /* The link of PID whose peer is PEER_PID: 1, or 0. */
@@ -425,6 +489,8 @@ int main(int argc, char **argv)
 	shows_what_waits(a, b);
 	measures_what_is_one_sided(ctx, a, b);
 	asks_for_echoes(a, b);
+	times_short_messages(a, b);
+	sends_in_handlers(ctx, a, b);
 	shows_ended_ones(ctx);
 	child_shows_nothing();
 	OK(slmpm_shut(ctx, 0));

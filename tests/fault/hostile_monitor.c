@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 30 */
 /*
- * Echoes that nobody sent, and means of a shape that none has: each ends the channel by its name.
+ * Echoes that nobody sent, packets that cannot be timed, and means of a shape that none has: each
+ * ends the channel by its name.
  * What a stranger says of a job that it does not belong to is heard, and counts for nothing.
  */
 #include <string.h>
@@ -25,6 +26,40 @@ static void answer_to_nothing(struct raw_peer *p)
 static void answer_zero(struct raw_peer *p)
 {
 	raw_post(p, WIRE_ECHO_ANSWER, 0, 0, 0, NULL, 0);
+}
+
+static void answer_to_no_message(struct raw_peer *p)
+{
+	raw_post(p, WIRE_ECHO_ANSWER, 1, 0, 1, noise, 8);
+}
+
+static void answer_of_no_kind(struct raw_peer *p)
+{
+	raw_post(p, WIRE_ECHO_ANSWER, 1, 0, 2, noise, 8);
+}
+
+static void timed_first(struct raw_peer *p)
+{
+	raw_post(p, WIRE_SEND_FIRST, 1, 0, wire_extent(8000, WIRE_FLAG_TIMED), noise, 64);
+}
+
+static void timed_echo(struct raw_peer *p)
+{
+	raw_post(p, WIRE_ECHO, 1, 0, wire_extent(0, WIRE_FLAG_TIMED), NULL, 0);
+}
+
+static void timed_active(struct raw_peer *p)
+{
+	raw_active(p, WIRE_SEND_ONLY, WIRE_FLAG_ACTIVE | WIRE_FLAG_TIMED, 1, 0, 8, noise, 8);
+}
+
+/* As many as it likes, with no word read: one answer is owed, and that is all. */
+static void timed_without_end(struct raw_peer *p)
+{
+	for (int i = 0; i < 2000; i++)
+		raw_post(p, WIRE_SEND_ONLY, ++p->sent, 5, wire_extent(8, WIRE_FLAG_TIMED), noise,
+			 8);
+	answer_to_nothing(p);
 }
 
 static void means_of_no_part(struct raw_peer *p)
@@ -62,6 +97,12 @@ static const struct offence offences[] = {
 	{"R5", "an echo with bytes", echo_with_bytes, "echo", 0},
 	{"R8", "an answer to no echo", answer_to_nothing, "echo", 0},
 	{"R8", "an answer to echo 0", answer_zero, "echo", 0},
+	{"R8", "an answer to no message", answer_to_no_message, "echo", 0},
+	{"R5", "an answer of no kind", answer_of_no_kind, "echo", 0},
+	{"R5", "a First to be timed", timed_first, "unknown flag", 0},
+	{"R5", "an echo to be timed", timed_echo, "unknown flag", 0},
+	{"R5", "an active message to be timed", timed_active, "unknown flag", 0},
+	{"R9", "messages to be timed without end", timed_without_end, "echo", 0},
 	{"R5", "means of no part", means_of_no_part, "means", 0},
 	{"R5", "means far from any", means_far_off, "means", 0},
 	{"R5", "means cut short", means_cut, "means", 0},

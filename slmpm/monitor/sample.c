@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Samples of what operations take. Long ones are requests, and are timed as such. A short message is
+ * timed where a look has asked for it: the short ways are shut until the next one has gone, the long
+ * way marks it (WIRE_FLAG_TIMED), and the peer says when it had it. So a short way pays for nothing.
+ */
+#include <string.h>
+
+#include "slmpm/link.h"
+#include "slmpm/message/arrival.h"
+#include "slmpm/monitor/monitor.h"
+
+#define OF_PERIOD 8  /* samples of a link in SLMPM_MONITOR_MS, at most */
+#define GIVEN_UP  10 /* periods after which an answer is not waited for any more */
+
+/* ---- what has been measured ------------------------------------------------------------------- */
+
+/* A mean of which an eighth is the last one. */
+static uint64_t mean_with(uint64_t mean, uint64_t value)
+{
+	if (!mean)
+		return value;
+	return value > mean ? mean + (value - mean) / 8 : mean - (mean - value) / 8;
+}
+
+static void add_latency(struct monitor_cell *c, uint64_t latency)
+{
+	c->latency = mean_with(c->latency, latency);
+	c->least = !c->least || latency < c->least ? latency : c->least;
+}
+
+static struct monitor_cell *add(struct monitor *m, int protocol, uint64_t length,
+				const void *memory, uint64_t busy)
+{
+	int size_class = slmpm_size_class(length);
+	const void **last = &m->last[protocol][size_class];
+	struct monitor_cell *c =
+		&m->cells[protocol][size_class][*last == memory ? SLMPM_WARM : SLMPM_FRESH];
+
+	*last = memory;
+	c->samples++;
+	c->bytes += length;
+	c->busy += busy;
+	return c;
+}
+
+void monitor_timed(struct endpoint *ep, int protocol, uint64_t length, const void *memory,
+		   uint64_t busy, uint64_t latency)
+{
+	struct monitor_cell *c;
+
+	/* Two processors' counters may differ by a little: less than nothing is nothing. */
+	if (!ep->monitor || (int64_t)busy <= 0)
+		return;
+	c = add(ep->monitor, protocol, length, memory, busy);
+	if (latency)
+		add_latency(c, latency);
+}
+
+/* ---- requests --------------------------------------------------------------------------------- */
+
+void monitor_requested(struct request *r)
+{
+	struct monitor *m = r->ep->monitor;
+
+	if (!m || !r->rma.remote || r->rma.stored || r->kind == REQUEST_ATOMIC)
+		return;
+	r->began = wait_ticks();
+	if (r->rma.engine)
+		return;
+	*(r->kind == REQUEST_PUT ? &m->puts : &m->gets) += 1;
+	*(r->kind == REQUEST_PUT ? &m->put_bytes : &m->get_bytes) += r->length;
+}
+
+/* A message's last packet is on its way when the request ends: that takes as long as an echo. */
+static uint64_t latency_of(const struct request *r, uint64_t took)
+{
+	const struct monitor *m = r->ep->monitor;
+
+	if (r->kind >= REQUEST_PUT)
+		return took;
+	return m && m->echo.mean ? took + m->echo.mean / 2 : 0;
+}
+
+void monitor_finished(struct request *r, int status)
+{
+	uint64_t took = r->began ? wait_ticks() - r->began : 0;
+	int protocol = r->kind < REQUEST_PUT  ? SLMPM_BY_SMT :
+		       !r->rma.engine         ? SLMPM_BY_REQUEST :
+		       r->kind == REQUEST_PUT ? SLMPM_BY_PUT :
+						SLMPM_BY_GET;
+
+	r->began = 0;
+	if (took && status == 0)
+		monitor_timed(r->ep, protocol, r->length, r->piece_count ? r->pieces->base : NULL,
+			      took, latency_of(r, took));
+}
+
+/* ---- messages that go in a packet ------------------------------------------------------------- */
+
+void sample_look(struct endpoint *ep, uint64_t ns)
+{
+	struct monitor *m = ep->monitor;
+	uint64_t period = (uint64_t)config_get()->monitor_ms * 1000000,
+		 since = ns - m->sample.asked;
+	bool sends = ep->sent != m->sample.sent;
+
+	m->sample.sent = ep->sent;
+	if (ep->sampling) { /* nothing was sent that could be timed: the short ways again */
+		ep->sampling = false;
+		endpoint_refresh(ep);
+		return;
+	}
+	if (!m->sample.agreed || !sends || !(ep->direct || ep->check) ||
+	    since < period / OF_PERIOD || (m->sample.began && since < GIVEN_UP * period))
+		return;
+	m->sample.asked = ns;
+	ep->sampling = true;
+	ep->direct = false;
+}
+
+bool sample_gives_way(const struct request *r)
+{
+	struct endpoint *ep = r->ep;
+
+	if (!ep->sampling)
+		return false;
+	ep->sampling = false;
+	endpoint_refresh(ep);
+	return ep->direct && r->length <= ep->packet_max && r->length < ep->fetch_min && !r->wish;
+}
+
+void sample_sent(struct endpoint *ep, struct request *r, uint64_t began)
+{
+	struct monitor *m = ep->monitor;
+	uint64_t busy = wait_ticks() - began;
+
+	if ((int64_t)busy <= 0)
+		return;
+	m->sample.cell =
+		add(m, SLMPM_BY_SMT, r->length, r->piece_count ? r->pieces->base : NULL, busy);
+	m->sample.seq = r->seq;
+	m->sample.began = began;
+	/* It would have gone the short way, where nothing is chosen. */
+	if (ep->link.queue.next == &r->node && ep->link.queue.prev == &r->node && !r->wish &&
+	    r->length < ep->fetch_min && !ep->check)
+		r->mode = (struct mode){.way = MODE_NONE};
+}
+
+void sample_asked(struct endpoint *ep, const struct head *h)
+{
+	uint64_t ticks = LITTLE_64(wait_ticks());
+
+	/* Who asks and does not read gets one answer. */
+	if (ep->state == SLMPM_PEER_UP && !h->damaged && !link_owed(ep, WIRE_ECHO_ANSWER))
+		link_control(ep, WIRE_ECHO_ANSWER, h->seq, 1, &ticks, sizeof(ticks));
+}
+
+/* By the clock of a machine that is this one's; else, or where it cannot be, by what both ways took. */
+static uint64_t latency_by(const struct endpoint *ep, uint64_t there)
+{
+	const struct monitor *m = ep->monitor;
+	uint64_t took = wait_ticks() - m->sample.began, way = m->echo.least / 2;
+
+	if (ep->pid && there - m->sample.began <= took)
+		return there - m->sample.began;
+	return way && way < took / 2 ? took - way : took / 2;
+}
+
+void sample_answered(struct endpoint *ep, const struct head *h)
+{
+	struct monitor *m = ep->monitor;
+	uint64_t there, latency;
+
+	if (PEER_FAULT(!m->sample.agreed || !h->seq || h->seq > m->sample.seq ||
+		       h->length != sizeof(there))) {
+		arrival_violates(ep, "echo");
+		return;
+	}
+	if (h->seq != m->sample.seq || !m->sample.began) /* one that has been given up */
+		return;
+	memcpy(&there, h->data, sizeof(there));
+	latency = latency_by(ep, LITTLE_64(there));
+	m->sample.began = 0;
+	if (latency)
+		add_latency(m->sample.cell, latency);
+}
