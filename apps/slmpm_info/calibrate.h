@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Calibration: trials over fabrics and placements (calibrate.c), thresholds out of them (derive.c). */
+#ifndef INFO_CALIBRATE_H
+#define INFO_CALIBRATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "apps/slmpm_info/trial.h"
+
+#define PLACEMENTS 2
+
+struct placement { /* of the two processes */
+	int cpu[2];
+	char text[64];
+};
+
+/* The nearest pair of the CPUs that this process may use, and the farthest where that is another:
+ * how many. */
+int placement_find(struct placement *places);
+
+struct figures { /* of one fabric and placement, over all its trials; 0: not measured */
+	double ns[TRIAL_CASES][TRIAL_SIZES];
+	double form_ns[2][TRIAL_SIZES]; /* TRIAL_REQUEST by active messages, and by tagged ones */
+	double ring_mean, ring_most;    /* percent */
+	double ring_bytes;
+};
+
+struct threshold { /* what was found for a setting */
+	const char *name;
+	uint64_t value;
+	bool found, size;
+	char measured[200]; /* by which */
+};
+
+#define THRESHOLDS 9
+
+/* Of N placements over shared memory. */
+void derive(const struct figures *figures, int n, struct threshold *thresholds);
+
+#endif

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One trial, the side that measures (trial.h). */
+#include "apps/slmpm_info/trial.h"
+
+#include <signal.h>
+#include <slmpm.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "apps/slmpm_info/pair.h"
+
+#define ROUNDS 5
+#define WINDOW 4
+#define COUNT  4096 /* in a round, at most */
+
+struct driver {
+	slmpm_peer peer;
+	FILE *out;
+	uint64_t round_ns;
+	unsigned char *from; /* a region of this side that the peer maps */
+	slmpm_mem mem;
+	slmpm_rmem there;
+	bool mapped, fetches;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- messages ------------------------------------------------------------------------------- */
+
+static int order(struct driver *d, uint64_t size, uint32_t count, uint32_t flags)
+{
+	struct pair_order o = {.size = size, .count = count, .flags = flags};
+
+	return slmpm_send(d->peer, PAIR_ORDERS, &o, sizeof(o), PAIR_PATIENCE);
+}
+
+static int answer(struct driver *d)
+{
+	char nothing;
+
+	return (int)slmpm_recv(d->peer, PAIR_ORDERS, &nothing, 1, NULL, PAIR_PATIENCE);
+}
+
+static int send_one(struct driver *d, uint64_t size, uint32_t wish, slmpm_req *req)
+{
+	const struct slmpm_how how = {
+		.size = sizeof(how),
+		.flags = wish | SLMPM_STRICT,
+		.timeout_ms = PAIR_PATIENCE,
+	};
+	const struct slmpm_iov piece = {d->from, size};
+
+	return slmpm_sendv(d->peer, PAIR_DATA, &piece, 1, &how, req);
+}
+
+static int end_one(slmpm_req *req)
+{
+	struct slmpm_done done = {.status = 0};
+	int rc = req->id ? slmpm_wait(req, 1, &done, PAIR_PATIENCE) : 0;
+
+	return rc < 0 ? rc : done.status;
+}
+
+/* Several on their way at once. */
+static int send_stream(struct driver *d, uint64_t size, uint32_t count, uint32_t wish)
+{
+	slmpm_req window[WINDOW] = {{0}};
+	int rc = order(d, size, count, 0);
+
+	for (uint32_t i = 0; i < count && rc >= 0; i++) {
+		rc = end_one(&window[i % WINDOW]);
+		if (rc >= 0)
+			rc = send_one(d, size, wish, &window[i % WINDOW]);
+	}
+	for (uint32_t i = 0; i < WINDOW && rc >= 0; i++)
+		rc = end_one(&window[i]);
+	return rc < 0 ? rc : answer(d);
+}
+
+static int send_each(struct driver *d, uint64_t size, uint32_t count, uint32_t wish, bool touch)
+{
+	int rc = order(d, size, count, PAIR_EACH | (touch ? PAIR_TOUCH : 0));
+
+	for (uint32_t i = 0; i < count && rc >= 0; i++) {
+		if (touch)
+			pair_write(d->from, size);
+		rc = send_one(d, size, wish, NULL);
+		if (rc >= 0)
+			rc = answer(d);
+	}
+	return rc;
+}
+
+/* Can it fetch at all? What it was to receive it gets in any case. */
+static int try_fetch(struct driver *d)
+{
+	int rc = order(d, TRIAL_LEAST, 1, 0);
+
+	if (rc >= 0)
+		rc = send_one(d, TRIAL_LEAST, SLMPM_VIA(SLMPM_BY_RGET), NULL);
+	d->fetches = rc >= 0;
+	if (rc == -SLMPM_ENOTSUP)
+		rc = send_one(d, TRIAL_LEAST, SLMPM_VIA(SLMPM_BY_SMT), NULL);
+	return rc < 0 ? rc : answer(d);
+}
+
+/* ---- puts ----------------------------------------------------------------------------------- */
+
+static int put_one(struct driver *d, uint64_t size, uint32_t flags)
+{
+	const struct slmpm_how how = {
+		.size = sizeof(how),
+		.flags = flags,
+		.timeout_ms = PAIR_PATIENCE,
+	};
+
+	return slmpm_put(d->there, 0, d->from, size, flags ? &how : NULL, NULL);
+}
+
+/* Left to the engine: the time until the call returns goes to *HANDED. */
+static int put_handed(struct driver *d, uint64_t size, uint64_t *handed)
+{
+	uint64_t began = now_ns();
+	slmpm_req req;
+	int rc = slmpm_put(d->there, 0, d->from, size, NULL, &req);
+
+	*handed += now_ns() - began;
+	return rc < 0 ? rc : end_one(&req);
+}
+
+/* ---- a case --------------------------------------------------------------------------------- */
+
+/* COUNT of them: nanoseconds of each, or negative. */
+static double run_case(struct driver *d, enum trial_of what, uint64_t size, uint32_t count)
+{
+	const uint32_t smt = SLMPM_VIA(SLMPM_BY_SMT), rget = SLMPM_VIA(SLMPM_BY_RGET);
+	uint64_t began = now_ns(), handed = 0;
+	int rc = 0;
+
+	switch (what) {
+	case TRIAL_SMT: rc = send_each(d, size, count, smt, false); break;
+	case TRIAL_RGET: rc = send_each(d, size, count, rget, false); break;
+	case TRIAL_SMT_TOUCHED: rc = send_each(d, size, count, smt, true); break;
+	case TRIAL_RGET_TOUCHED: rc = send_each(d, size, count, rget, true); break;
+	case TRIAL_SMT_STREAM: rc = send_stream(d, size, count, smt); break;
+	case TRIAL_RGET_STREAM: rc = send_stream(d, size, count, rget); break;
+	default:
+		for (uint32_t i = 0; i < count && rc >= 0; i++)
+			rc = what == TRIAL_COPY ?
+				     put_one(d, size, SLMPM_VIA(SLMPM_BY_PUT) | SLMPM_STRICT) :
+			     what == TRIAL_SHARED  ? put_one(d, size, 0) :
+			     what == TRIAL_REQUEST ? put_one(d, size,
+							     SLMPM_VIA(SLMPM_BY_REQUEST) |
+								     SLMPM_STRICT | SLMPM_REMOTE) :
+						     put_handed(d, size, &handed);
+	}
+	if (rc < 0)
+		return rc;
+	return (double)(what == TRIAL_HANDED ? handed : now_ns() - began) / count;
+}
+
+static bool has_case(const struct driver *d, enum trial_kind kind, enum trial_of what,
+		     uint64_t size)
+{
+	switch (what) {
+	case TRIAL_RGET:
+	case TRIAL_RGET_STREAM:
+	case TRIAL_RGET_TOUCHED: return kind == TRIAL_WAYS && d->fetches;
+	case TRIAL_COPY: return kind != TRIAL_REQUESTS && d->mapped;
+	case TRIAL_SHARED: return kind == TRIAL_WAYS && d->mapped && size >= TRIAL_SHARED_LEAST;
+	case TRIAL_ENGINE:
+	case TRIAL_HANDED: return kind == TRIAL_WITH_ENGINE && d->mapped;
+	case TRIAL_REQUEST: return kind != TRIAL_WITH_ENGINE;
+	default: return kind == TRIAL_WAYS;
+	}
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* All cases in turns, so that what disturbs one disturbs the others, too; of each the median. */
+static int measure_size(struct driver *d, enum trial_kind kind, uint64_t size)
+{
+	double took[TRIAL_CASES][ROUNDS];
+	uint32_t count[TRIAL_CASES];
+
+	for (int round = -1; round < ROUNDS; round++) {
+		for (int c = 0; c < TRIAL_CASES; c++) {
+			double ns;
+
+			if (!has_case(d, kind, (enum trial_of)c, size))
+				continue;
+			ns = run_case(d, (enum trial_of)c, size, round < 0 ? 3 : count[c]);
+			if (ns < 0)
+				return (int)ns;
+			if (round >= 0)
+				took[c][round] = ns;
+			else
+				count[c] = ns * COUNT < (double)d->round_ns ?
+						   COUNT :
+					   ns * 2 > (double)d->round_ns ?
+						   2 :
+						   (uint32_t)((double)d->round_ns / ns);
+		}
+	}
+	for (int c = 0; c < TRIAL_CASES; c++) {
+		if (!has_case(d, kind, (enum trial_of)c, size))
+			continue;
+		qsort(took[c], ROUNDS, sizeof(double), compare);
+		fprintf(d->out, "%d %llu %.1f\n", c, (unsigned long long)size, took[c][ROUNDS / 2]);
+	}
+	return 0;
+}
+
+/* ---- the ring ------------------------------------------------------------------------------- */
+
+static uint64_t segment_size(void)
+{
+	struct slmpm_setting s = {.size = sizeof(s)};
+
+	for (int i = 0; slmpm_setting_at(i, &s) >= 0; i++)
+		if (!strcmp(s.name, "SEGMENT_SIZE"))
+			return strtoull(s.value, NULL, 10);
+	return 0;
+}
+
+/* The reader keeps up: never more than a few KiB are really unread. */
+static int measure_ring(struct driver *d)
+{
+	double sum = 0, most = 0;
+	struct slmpm_stats s;
+	uint64_t begun = 0;
+	int n = 0, looks = 0, rc = 0;
+
+	do {
+		rc = order(d, 1024, 16, 0);
+		for (int i = 0; i < 16 && rc >= 0; i++)
+			rc = send_one(d, 1024, SLMPM_VIA(SLMPM_BY_SMT), NULL);
+		if (rc >= 0)
+			rc = answer(d);
+		if (rc >= 0)
+			rc = slmpm_peer_stats(d->peer, &s, sizeof(s));
+		if (rc < 0)
+			return rc;
+		if (!n++)
+			begun = s.out_produced;
+		if (s.out_produced - begun > s.out_segments) { /* from the first lap on */
+			double seen = 100.0 * (double)(s.out_produced - s.out_consumed) /
+				      (double)s.out_segments;
+
+			most = seen > most ? seen : most;
+			sum += seen;
+			looks++;
+		}
+	} while (s.out_produced - begun < 5 * s.out_segments && n < 100000);
+	fprintf(d->out, "%d 0 %.1f\n%d 0 %.1f\n%d 0 %llu\n", TRIAL_RING_MOST, most, TRIAL_RING_MEAN,
+		looks ? sum / looks : 0, TRIAL_RING_BYTES,
+		(unsigned long long)(s.out_segments * segment_size()));
+	return 0;
+}
+
+/* ---- the pair ------------------------------------------------------------------------------- */
+
+static int meet(struct driver *d, int cpu)
+{
+	struct slmpm_mem_info info = {.size = sizeof(info)};
+	struct pair_hello hello = {.cpu = cpu};
+	struct slmpm_key key;
+	void *base;
+	int64_t n;
+	int rc = slmpm_mem_alloc((slmpm_ctx){0}, PAIR_BYTES, SLMPM_READ_WRITE, &d->mem, &base);
+
+	if (rc >= 0)
+		rc = slmpm_mem_key(d->mem, d->peer, SLMPM_READ_WRITE, &hello.key);
+	if (rc >= 0)
+		rc = slmpm_send(d->peer, PAIR_ORDERS, &hello, sizeof(hello), PAIR_PATIENCE);
+	if (rc < 0)
+		return rc;
+	d->from = base;
+	memset(base, 1, PAIR_BYTES);
+	n = slmpm_recv(d->peer, PAIR_ORDERS, &key, sizeof(key), NULL, PAIR_PATIENCE);
+	if (n != sizeof(key))
+		return n < 0 ? (int)n : -SLMPM_EPROTO;
+	rc = slmpm_mem_open(d->peer, &key, &d->there);
+	if (rc >= 0)
+		rc = slmpm_rmem_query(d->there, &info);
+	d->mapped = info.mapped;
+	return rc;
+}
+
+static int measure_all(struct driver *d, enum trial_kind kind, int ms)
+{
+	int rc = try_fetch(d), cases = 0;
+
+	for (int c = 0; c < TRIAL_CASES; c++)
+		cases += has_case(d, kind, (enum trial_of)c, TRIAL_MOST);
+	d->round_ns = (uint64_t)ms * 1000000 / (uint64_t)(TRIAL_SIZES * (ROUNDS + 1) * (cases + 1));
+	if (rc >= 0 && kind == TRIAL_WAYS)
+		rc = measure_ring(d);
+	for (uint64_t size = TRIAL_LEAST; size <= TRIAL_MOST && rc >= 0; size *= 2)
+		rc = measure_size(d, kind, size);
+	return rc;
+}
+
+int trial_drive(enum trial_kind kind, const int cpu[2], int ms, FILE *out)
+{
+	/* Who waits for nothing but the engine's end leaves the CPU to the engine. */
+	char *const asleep[] = {"SLMPM_WAIT=block", NULL};
+	char *const argv[] = {TRIAL_FOLLOW, NULL};
+	const struct slmpm_spawn_options how = {
+		.size = sizeof(how),
+		.flags = SLMPM_SPAWN_DIE_WITH_HOST,
+		.envp = kind == TRIAL_WITH_ENGINE ? asleep : NULL,
+	};
+	struct driver d = {.out = out};
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (kind != TRIAL_WITH_ENGINE) /* its thread is to have another CPU */
+		pair_pin(cpu[0]);
+	if (slmpm_spawn(&d.peer, "/proc/self/exe", argv, &how) < 0 || meet(&d, cpu[1]) < 0 ||
+	    measure_all(&d, kind, ms) < 0)
+		return slmpm_perror("slmpm_info: trial");
+	slmpm_close(d.peer, PAIR_PATIENCE);
+	slmpm_join(d.peer, NULL, PAIR_PATIENCE);
+	return fflush(out) ? 1 : 0;
+}
