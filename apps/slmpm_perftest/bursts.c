@@ -2,29 +2,28 @@
 /* Streams in bursts: several messages a call, each with a buffer of its own, or a call each with MORE. */
 #include "apps/slmpm_perftest/perftest.h"
 
-#define TOGETHER       64 /* messages of a call, at most, */
 #define TOGETHER_BYTES (UINT64_C(4) << 20)
 
 /* Each buffer on cache lines of its own. */
-static uint64_t stride(const struct job *j)
+uint64_t burst_stride(const struct job *j)
 {
 	return (j->size + 63) & ~UINT64_C(63);
 }
 
-static uint64_t together(const struct job *j)
+uint64_t burst_of(const struct job *j)
 {
-	uint64_t n = j->burst < TOGETHER ? j->burst : TOGETHER;
+	uint64_t n = j->burst < BURST_MAX ? j->burst : BURST_MAX, stride = burst_stride(j);
 
 	if (j->more || j->verify || j->test->kind != KIND_STREAM || j->test->by != BY_MESSAGE)
 		return 1;
-	return n * stride(j) <= TOGETHER_BYTES || n == 1 ? n : 1 + TOGETHER_BYTES / (j->size + 1);
+	return n * stride <= TOGETHER_BYTES || n == 1 ? n : 1 + TOGETHER_BYTES / (j->size + 1);
 }
 
 uint64_t burst_room(const struct job *j)
 {
-	uint64_t n = together(j);
+	uint64_t n = burst_of(j);
 
-	return n > 1 ? n * stride(j) : j->size;
+	return n > 1 ? n * burst_stride(j) : j->size;
 }
 
 static int with_more(struct pair *p, const struct job *j)
@@ -84,14 +83,14 @@ static ALWAYS_INLINE int take(struct pair *p, const struct job *j, struct slmpm_
 
 static int bursts(struct pair *p, const struct job *j)
 {
-	struct slmpm_iov m[TOGETHER];
-	uint64_t n = together(j);
+	struct slmpm_iov m[BURST_MAX];
+	uint64_t n = burst_of(j);
 	char *buf = p->side ? p->rx : p->tx;
 
 	if (j->more)
 		return with_more(p, j);
 	for (uint64_t i = 0; i < n; i++)
-		m[i] = (struct slmpm_iov){buf + i * stride(j), j->size};
+		m[i] = (struct slmpm_iov){buf + i * burst_stride(j), j->size};
 	if (p->side == 0)
 		return j->touch ? give(p, j, m, n, true) : give(p, j, m, n, false);
 	return j->touch ? take(p, j, m, n, true) : take(p, j, m, n, false);

@@ -40,6 +40,12 @@ int parse_wait(const char *text, unsigned *mode)
 	return -1;
 }
 
+int parse_busy(const char *text, unsigned *busy)
+{
+	*busy = *text ? (unsigned)(*text - '0') : 0;
+	return *text < '0' || *text > '2' || text[1] ? -1 : 0;
+}
+
 const char *wait_name(unsigned mode)
 {
 	return waits[mode < WAIT_MODES ? mode : WAIT_DEFAULT];
@@ -79,6 +85,10 @@ static int parse_pair(struct job *j, const char *word, const char *value)
 		return parse_number(value, &j->step);
 	if (value && strcmp(word, "warm") == 0)
 		return parse_number(value, &j->warm);
+	if (value && strcmp(word, "work") == 0)
+		return parse_number(value, &j->work_us);
+	if (value && strcmp(word, "busy") == 0)
+		return parse_busy(value, &j->busy);
 	return -1;
 }
 
@@ -123,9 +133,11 @@ int job_parse(struct job *j, char *text, char *why, size_t why_size)
 
 void job_print(const struct job *j, char *text, size_t size)
 {
-	snprintf(text, size, "%s %llu %llu burst %llu idle %llu step %llu%s%s%s%s%s", j->test->name,
-		 (unsigned long long)j->size, (unsigned long long)j->count,
+	snprintf(text, size,
+		 "%s %llu %llu burst %llu idle %llu step %llu work %llu busy %u%s%s%s%s%s",
+		 j->test->name, (unsigned long long)j->size, (unsigned long long)j->count,
 		 (unsigned long long)j->burst, (unsigned long long)j->idle_us,
-		 (unsigned long long)j->step, j->touch ? " touch" : "", j->more ? " more" : "",
-		 j->each ? " each" : "", j->probe ? " probe" : "", j->verify ? " verify" : "");
+		 (unsigned long long)j->step, (unsigned long long)j->work_us, j->busy,
+		 j->touch ? " touch" : "", j->more ? " more" : "", j->each ? " each" : "",
+		 j->probe ? " probe" : "", j->verify ? " verify" : "");
 }

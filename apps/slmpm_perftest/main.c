@@ -20,6 +20,9 @@ enum {
 	OPT_MORE,
 	OPT_IDLE,
 	OPT_STEP,
+	OPT_WORK,
+	OPT_BUSY,
+	OPT_MODES,
 	OPT_SAMPLES,
 	OPT_SERVE,
 	OPT_LISTEN,
@@ -46,6 +49,10 @@ static const struct argp_option options[] = {
 	{"idle-us", OPT_IDLE, "US", 0,
 	 "send_lat: leave the receiver idle so long before each message", 1},
 	{"step", OPT_STEP, "BYTES", 0, "Touched loans become readable so by so [32768]", 1},
+	{"work-us", OPT_WORK, "US", 0, "slow_reader, tide: compute so long after each message [20]",
+	 1},
+	{"busy", OPT_BUSY, "N", 0,
+	 "Something else computes on the second side's CPU (1), and on the first's (2) [0]", 1},
 	{"cpus", 'c', "CPU,CPU", 0, "Where the two sides run [the first two allowed]", 2},
 	{"fabric", OPT_FABRIC, "F", 0, "Use this fabric only; slmpm_info -d lists them", 2},
 	{"mode", OPT_MODE, "M", 0,
@@ -62,6 +69,10 @@ static const struct argp_option options[] = {
 	{"trace", OPT_TRACE, "FILE", 0, "Record the heads of all packets in FILE, slowly", 3},
 	{"dump", OPT_DUMP, "FILE", 0, "Print what --trace or SLMPM_TRACE recorded; measure nothing",
 	 3},
+	{"modes", OPT_MODES, "FILE", 0,
+	 "mixed, slow_reader, tide, duplex: write what was chosen for each operation, and how full "
+	 "queue and ring were, in FILE",
+	 3},
 	{"hist", OPT_HIST, NULL, 0, "The spread of single messages too", 3},
 	{"far", OPT_FAR, NULL, OPTION_HIDDEN, NULL, 4},
 	{"mailbox", OPT_MAILBOX, "BOARD", OPTION_HIDDEN, NULL, 4},
@@ -72,7 +83,7 @@ static const struct argp_option options[] = {
 struct command {
 	struct setup setup;
 	struct job job; /* but for test and size */
-	const char *names, *fabric, *listen, *connect, *mailbox, *dump;
+	const char *names, *fabric, *listen, *connect, *mailbox, *dump, *modes;
 	uint64_t size, max;
 	bool sized, serve, far;
 };
@@ -188,6 +199,11 @@ static int parse_how(int key, char *arg, struct argp_state *state, struct comman
 	case OPT_BURST: c->job.burst = parse_count(state, "--burst", arg, 1); break;
 	case OPT_IDLE: c->job.idle_us = parse_count(state, "--idle-us", arg, 0); break;
 	case OPT_STEP: c->job.step = parse_count(state, "--step", arg, 1); break;
+	case OPT_WORK: c->job.work_us = parse_count(state, "--work-us", arg, 1); break;
+	case OPT_BUSY:
+		if (parse_busy(arg, &c->job.busy))
+			REFUSE("--busy %s: 0, 1 or 2 of the two CPUs", arg);
+		break;
 	case OPT_SAMPLES:
 		c->setup.samples = (unsigned)parse_count(state, "--samples", arg, 1);
 		break;
@@ -222,6 +238,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_HIST: c->setup.hist = true; break;
 	case OPT_TRACE: setenv("SLMPM_TRACE", arg, 1); break;
 	case OPT_DUMP: c->dump = arg; break;
+	case OPT_MODES: c->modes = arg; break;
 	case OPT_FAR: c->far = true; break;
 	case OPT_MAILBOX: c->mailbox = arg; break;
 	case OPT_CPU: c->setup.cpu[1] = atoi(arg); break;
@@ -285,6 +302,7 @@ static void choose_path(const struct command *c, struct pair *pair)
 static int measure_all(struct command *c)
 {
 	struct pair pair = {.side = 0};
+	struct trace *trace = c->modes ? trace_open(c->modes) : NULL;
 	char names[256], *rest, *name;
 	int failed = 0;
 
@@ -299,9 +317,15 @@ static int measure_all(struct command *c)
 							   c->setup.cpu) :
 					      pair_spawn(&pair, c->job.wait, c->setup.cpu);
 		choose_path(c, &pair);
+		pair.trace = trace;
 		if (!failed)
 			failed = measure_sizes(c, mailbox ? NULL : &pair, test);
 	}
+	if (!failed && trace && trace_write(trace)) {
+		fprintf(stderr, "slmpm_perftest: cannot write %s\n", c->modes);
+		failed = 1;
+	}
+	free(trace);
 	pair_end(&pair);
 	mailbox_end();
 	return failed ? 1 : 0;

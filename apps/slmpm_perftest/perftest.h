@@ -67,7 +67,11 @@ loop_fn loop_put_lat, loop_put_stream, loop_get_lat, loop_get_stream;
 loop_fn loop_fetch_add, loop_compare_swap, loop_am_lat, loop_am_stream, loop_overlap;
 /* bursts.c: a stream of messages, in bursts or one by one; and the bytes of their buffers, for any job. */
 loop_fn loop_bursts;
+#define BURST_MAX 64 /* messages at once, at most */
 uint64_t burst_room(const struct job *job);
+uint64_t burst_of(const struct job *job); /* so many at once, each in a buffer of its own, ... */
+uint64_t burst_stride(const struct job *job);                 /* ... so far apart */
+loop_fn loop_mixed, loop_slow_reader, loop_tide, loop_duplex; /* loads.c */
 /* "Touched": every byte written before, every byte read after. */
 void fill(void *buf, uint64_t len, uint64_t i);
 void consume(const void *buf, uint64_t len);
@@ -86,6 +90,8 @@ struct job {
 	uint64_t burst;   /* a stream's messages go so many in a call ... */
 	uint64_t idle_us; /* the receiver waits that long before each message */
 	uint64_t step;    /* touched loans become readable in steps of so many bytes */
+	uint64_t work_us; /* a slow reader computes so long after each message; 0: default */
+	unsigned busy;    /* something else computes beside side 1; 2: and beside side 0 */
 	unsigned wait;    /* SLMPM_WAIT_* or WAIT_DEFAULT */
 	bool more;        /* ... or in a call each, of which all but each burst-th say MORE */
 	bool touch, probe, verify;
@@ -99,6 +105,7 @@ void job_print(const struct job *job, char *text, size_t size);
 /* "64", "4k", "1m", "2g": 0 or -1. */
 int parse_number(const char *text, uint64_t *value);
 int parse_wait(const char *text, unsigned *mode);
+int parse_busy(const char *text, unsigned *busy);
 const char *wait_name(unsigned mode);
 
 /* ---- the board: memory of both sides, never on a measured path (board.c) ---- */
@@ -154,7 +161,8 @@ struct pair {
 		char *base;
 		uint64_t size;
 	} mirror[2];
-	uint64_t ams; /* active messages that have come */
+	uint64_t ams;        /* active messages that have come */
+	struct trace *trace; /* of what is chosen; NULL: nobody wants it */
 	struct extra {
 		double each_ns; /* of a single operation, where the loop knows it better; else 0 */
 		double bare_ns; /* the same by the bare instruction; 0: not measured */
@@ -212,6 +220,18 @@ void choose_cpus(int cpu[2]);
 int mailbox_run(const struct job *job, const int cpu[2], struct figures *f, struct hist *stamps);
 void mailbox_end(void);
 int mailbox_follow(const char *board, int cpu);
+
+/* ---- what was chosen (trace.c) ---- */
+
+struct trace *trace_open(const char *path);
+void trace_begin(struct trace *trace); /* of a run: it is its notes that are kept */
+/* DONE of a request, or NULL: of a call that blocked. */
+void trace_note(struct trace *trace, slmpm_peer peer, const struct slmpm_done *done);
+int trace_write(const struct trace *trace);
+
+/* Somebody who computes on this processor; NULL: cannot be started (loads.c). */
+struct neighbour *neighbour_begin(void);
+void neighbour_end(struct neighbour *neighbour);
 
 /* ---- results (measure.c, report.c) ---- */
 

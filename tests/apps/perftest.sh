@@ -39,6 +39,19 @@ grep -Eq 'path map, the bare instruction .* us, ratio ' "$dir/out" || fail "fadd
 "$perf" -t overlap -s 1m --samples 1 >"$dir/out" 2>"$dir/err" || fail "overlap: exit status $?"
 grep -Eq 'hidden [0-9]+ %' "$dir/out" || fail "overlap: nothing said"
 
+# Mixed loads, blocking and with many under way; a line of the trace for each operation of the last sample.
+for burst in 1 16; do
+	"$perf" -t mixed,slow_reader,tide,duplex -s 32k -n 100 --samples 1 --burst $burst --work-us 2 --modes "$dir/modes" \
+		>"$dir/out" 2>"$dir/err" || fail "mixed loads, burst $burst: exit status $?"
+	[ "$(wc -l <"$dir/out")" = 5 ] || fail "mixed loads: not a heading and four lines"
+	head -n 1 "$dir/modes" | grep -q '^us.queue.ring.one_sided.protocol.reason$' || fail "--modes: no heading"
+	[ "$(wc -l <"$dir/modes")" = 101 ] || fail "--modes: not a line for each of 100 messages"
+	awk -F'\t' 'NR > 1 && (NF != 6 || $3 > 1 || $1 < last) { exit 1 } { last = NR > 1 ? $1 : 0 }' "$dir/modes" || fail "--modes: strange lines"
+done
+"$perf" -t mixed --busy 2 -s 4k -n 4 --samples 1 --wait block >"$dir/out" 2>"$dir/err" || fail "--busy: exit status $?"
+"$perf" -t tide -n 10 --modes "$dir/no/such" >"$dir/out" 2>"$dir/err" && fail "--modes into nowhere"
+grep -q "cannot write $dir/no/such" "$dir/err" || fail "--modes into nowhere: not a word"
+
 # Two terminals.
 for url in "shm:perftest-$$" "shm:$dir/socket"; do
 	: >"$dir/err.listen" # before the shell in the background gets to it
@@ -104,6 +117,8 @@ refused "there are: auto" -t send_lat --mode none
 refused "two CPUs" -t send_lat -c 1
 refused "is not allowed here" -t send_lat -c 0,100000
 refused "not both" --listen shm:a --connect shm:b
+refused "0, 1 or 2" -t mixed --busy 3
+refused "a number from 1" -t tide --work-us 0
 refused "named with -t" send_lat
 for url in "nonsense" "tcp4:x" "shm:"; do
 	"$perf" --connect "$url" -t send_lat >"$dir/out" 2>"$dir/err" && fail "$url: connected"
