@@ -12,6 +12,8 @@
 #ifndef SLMPM_MIRROR_ROOM_H
 #define SLMPM_MIRROR_ROOM_H
 
+#include <string.h>
+
 #include "slmpm/endpoint.h"
 #include "slmpm/mirror/dirty.h"
 
@@ -36,6 +38,7 @@ struct mirror {
 	struct slmpm_span *spans; /* ascending, apart */
 	uint32_t span_count;      /* 0: all of it */
 	uint32_t span_sum;
+	struct attachment *to; /* the only one, where a change goes the short way; or NULL */
 	struct list attachments;
 	uint64_t sequence;       /* of publications, here */
 	bool loose;              /* something has changed that belongs to none yet */
@@ -66,6 +69,7 @@ struct attachment {
 	uint32_t tag, how;
 	uint8_t state; /* enum attachment_state */
 	bool both;
+	bool only;    /* nobody else changes the mirror: what comes has a short way */
 	bool pending; /* counted by the endpoint: something is to be sent */
 	bool filled;  /* a publication of the peer's is, or was, here as a whole */
 	uint32_t slot, peer_slot;
@@ -111,6 +115,10 @@ struct mirrors { /* of an endpoint */
 
 extern struct handle_table mirror_table;
 
+static inline struct mirror *mirror_get(slmpm_mirror handle)
+{
+	return handle_get_sized(&mirror_table, handle.id, sizeof(struct mirror));
+}
 /* With the context locked; NULL: nothing is locked, the detail is set in *RC. */
 struct mirror *mirror_lock(slmpm_mirror handle, int *rc);
 /* The attachment to PEER, or with {0} to the leader; NULL. */
@@ -125,14 +133,6 @@ static inline uint64_t mirror_offset(const struct mirror *m, const void *at, uin
 }
 /* All of LO to before HI belongs to it. */
 bool mirror_covers(const struct mirror *m, uint64_t lo, uint64_t hi);
-
-/* ---- changes -------------------------------------------------------------------------------- */
-
-/* To be told to all peers but FROM (or NULL). */
-void mirror_note(struct mirror *m, uint64_t lo, uint64_t hi, const struct attachment *from);
-/* Words are stored as such, at once; N bytes. */
-void mirror_store(void *to, const void *from, uint64_t n);
-void mirror_load(void *to, const void *from, uint64_t n);
 
 /* ---- attachments ---------------------------------------------------------------------------- */
 
@@ -176,6 +176,8 @@ static inline void attachment_posted(struct attachment *a)
 	a->numbered++;
 	a->sent_packets++;
 }
+/* One of M's has come, joined or gone. */
+void mirror_sort(struct mirror *m);
 /* The peer's word on it ends, for ERROR: it stays with the mirror. */
 void attachment_stale(struct attachment *a, int error);
 /* Leaves the mirror, and the endpoint as soon as that has answered. */
@@ -196,6 +198,34 @@ void wanted_free(struct mirrors *all, struct wanted *w);
 struct mirrors *mirrors_of(struct endpoint *ep);
 /* The one of TAG is left, or the peer's leaving is answered. */
 void mirror_say_end(struct endpoint *ep, uint32_t tag, bool answer);
+
+/* ---- changes -------------------------------------------------------------------------------- */
+
+/* One to A, of what lies in its mirror's spans. */
+static inline void mirror_note_for(struct attachment *a, uint64_t lo, uint64_t hi)
+{
+	dirty_add(&a->dirty, lo, hi);
+	if (!a->pending && !a->mirror->group)
+		attachment_pend(a, true);
+}
+/* To be told to all peers but FROM (or NULL). */
+void mirror_note(struct mirror *m, uint64_t lo, uint64_t hi, const struct attachment *from);
+static inline bool mirror_is_word(uint64_t offset, uint64_t n)
+{
+	return n == sizeof(uint64_t) && !(offset & (n - 1));
+}
+typedef uint64_t mirror_word __attribute__((may_alias));
+/* As in mirror_store: at a multiple of 8. */
+static inline void mirror_store_word(void *to, const void *from)
+{
+	uint64_t word;
+
+	memcpy(&word, from, sizeof(word));
+	__atomic_store_n((mirror_word *)to, word, __ATOMIC_RELAXED);
+}
+/* Words are stored as such, at once; N bytes. */
+void mirror_store(void *to, const void *from, uint64_t n);
+void mirror_load(void *to, const void *from, uint64_t n);
 
 /* ---- for the endpoint ----------------------------------------------------------------------- */
 

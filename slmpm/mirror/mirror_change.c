@@ -120,13 +120,6 @@ static void move_words(unsigned char *to, const unsigned char *from, uint64_t n)
 
 /* ---- notes ---------------------------------------------------------------------------------- */
 
-static inline void note_for(struct attachment *a, uint64_t lo, uint64_t hi)
-{
-	dirty_add(&a->dirty, lo, hi);
-	if (!a->pending && !a->mirror->group)
-		attachment_pend(a, true);
-}
-
 /* Of what has changed that which belongs to the mirror. */
 static COLD void note_spans(struct attachment *a, uint64_t lo, uint64_t hi)
 {
@@ -136,7 +129,7 @@ static COLD void note_spans(struct attachment *a, uint64_t lo, uint64_t hi)
 		uint64_t from = m->spans[i].offset, to = from + m->spans[i].len;
 
 		if (from < hi && to > lo)
-			note_for(a, from < lo ? lo : from, to > hi ? hi : to);
+			mirror_note_for(a, from < lo ? lo : from, to > hi ? hi : to);
 	}
 }
 
@@ -153,7 +146,7 @@ void mirror_note(struct mirror *m, uint64_t lo, uint64_t hi, const struct attach
 		if (UNLIKELY(m->span_count))
 			note_spans(a, lo, hi);
 		else
-			note_for(a, lo, hi);
+			mirror_note_for(a, lo, hi);
 	}
 }
 
@@ -250,6 +243,18 @@ int slmpm_mirror_store32(slmpm_mirror mirror, void *at, uint32_t value)
 
 int slmpm_mirror_store64(slmpm_mirror mirror, void *at, uint64_t value)
 {
+	struct mirror *m = mirror_get(mirror);
+	uint64_t offset;
+
+	if (LIKELY(m && m->to)) {
+		offset = mirror_offset(m, at, sizeof(value));
+		if (LIKELY(mirror_is_word(offset, sizeof(value)))) {
+			mirror_store_word(at, &value);
+			m->loose |= !m->group;
+			mirror_note_for(m->to, offset, offset + sizeof(value));
+			return 0;
+		}
+	}
 	return store(mirror, at, &value, sizeof(value), "slmpm_mirror_store64");
 }
 

@@ -99,10 +99,13 @@ static int in_group(const char *call)
 
 int slmpm_mirror_flush(slmpm_mirror mirror, int timeout_ms)
 {
-	int rc = 0;
-	struct mirror *m = mirror_lock(mirror, &rc);
+	struct mirror *m = mirror_get(mirror);
 	struct context *ctx;
+	int rc = 0;
 
+	if (LIKELY(m && m->to && m->to->pending && !m->group && send_shortly(m->to)))
+		return 0;
+	m = mirror_lock(mirror, &rc);
 	if (!m)
 		return rc;
 	ctx = m->ctx;

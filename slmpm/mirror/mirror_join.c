@@ -58,6 +58,22 @@ void mirror_say_end(struct endpoint *ep, uint32_t tag, bool answer)
 	link_control_routed(ep, WIRE_MIRROR_END, answer, wire_route(tag, 0), &nothing, 0);
 }
 
+void mirror_sort(struct mirror *m)
+{
+	struct attachment *a = LIST_ENTRY(m->attachments.next, struct attachment, of_mirror);
+	bool alone = !list_empty(&m->attachments) && a->of_mirror.next == &m->attachments &&
+		     a->state == ATTACHMENT_JOINED && !a->both && !m->span_count && !m->tracker &&
+		     !m->ctx->multiple && !a->ep->check;
+
+	m->to = NULL;
+	LIST_EACH(at, &m->attachments)
+		LIST_ENTRY(at, struct attachment, of_mirror)->only = false;
+	if (alone && a->how & SLMPM_MIRROR_LEAD)
+		m->to = a;
+	else if (alone)
+		a->only = true;
+}
+
 /* ---- ends ----------------------------------------------------------------------------------- */
 
 static void forget_changes(struct attachment *a)
@@ -79,6 +95,7 @@ void attachment_stale(struct attachment *a, int error)
 	a->state = ATTACHMENT_STALE;
 	a->error = error;
 	a->cut = a->coming;
+	mirror_sort(m);
 	forget_changes(a);
 	mirror_close(a);
 	read_serve(m);
@@ -89,6 +106,8 @@ void attachment_stale(struct attachment *a, int error)
 void attachment_leave(struct attachment *a)
 {
 	list_remove(&a->of_mirror);
+	mirror_sort(a->mirror);
+	a->only = false;
 	if (a->state == ATTACHMENT_STALE) {
 		free(a);
 		return;
@@ -182,6 +201,7 @@ void attachment_join(struct attachment *a, struct wanted *w)
 	a->peer_slot = w->slot;
 	a->state = ATTACHMENT_JOINED;
 	a->both = a->how & w->how & SLMPM_MIRROR_BOTH;
+	mirror_sort(a->mirror);
 	if (a->how & SLMPM_MIRROR_LEAD)
 		fill(a);
 	else if (a->mirror->tracker && a->both)
@@ -228,6 +248,7 @@ struct attachment *attachment_new(struct mirror *m, struct endpoint *ep, uint32_
 	all->slots[a->slot] = a;
 	all->top = a->slot < all->top ? all->top : a->slot + 1;
 	list_append(&m->attachments, &a->of_mirror);
+	mirror_sort(m);
 	ask(a);
 	return a;
 }

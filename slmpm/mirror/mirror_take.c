@@ -182,31 +182,35 @@ void mirror_take(struct attachment *a, const struct head *h, uint8_t opcode)
 
 /* ---- the short way -------------------------------------------------------------------------- */
 
-/* Of a mirror that one peer alone changes, as a whole, and nothing looks for changes. */
-static inline bool is_plain(const struct attachment *a, const struct mirror *m)
+/* Where it may not go, or more than this is to be done about it, the long way finds out. */
+static inline bool is_plain(const struct attachment *a, const struct fabric_arrival *arrival)
 {
-	return a->state == ATTACHMENT_JOINED && (a->how & SLMPM_MIRROR_FOLLOW) && !a->both &&
-	       a->of_mirror.next == a->of_mirror.prev && !m->span_count && !m->tracker;
+	uint64_t lo = arrival->head[2], n = arrival->length;
+
+	return a && a->only && arrival->kind == WIRE_MIRROR_LAST && !a->coming &&
+	       arrival->head[0] > a->sequence && !(arrival->head[1] >> 32) && n &&
+	       n <= a->mirror->size && lo <= a->mirror->size - n;
 }
 
-/* A publication of one change. What it may not be the long way finds out. */
+/* A publication of one change. */
 bool mirror_take_shortly(struct endpoint *ep, const struct fabric_arrival *arrival)
 {
-	const uint64_t lo = arrival->head[2], n = arrival->length;
+	uint64_t lo = arrival->head[2], n = arrival->length, turn;
 	uint32_t slot = (uint32_t)arrival->head[1];
 	struct attachment *a = ep->mirrors && slot < MIRRORS_MAX ? ep->mirrors->slots[slot] : NULL;
-	struct mirror *m = a ? a->mirror : NULL;
-	uint64_t turn;
+	struct mirror *m;
 
-	if (UNLIKELY(!m || arrival->kind != WIRE_MIRROR_LAST || !is_plain(a, m) || a->coming ||
-		     arrival->head[0] <= a->sequence || arrival->head[1] >> 32 || !n ||
-		     lo > m->size || n > m->size - lo))
+	if (UNLIKELY(!is_plain(a, arrival)))
 		return mirror_take_directly(ep, arrival);
-	turn = m->turn;
+	m = a->mirror;
+	turn = atomic_load_explicit(&m->turn, memory_order_relaxed);
 	/* As in open_up and mirror_close. */
 	atomic_store_explicit(&m->turn, turn + 1, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
-	mirror_store(m->base + lo, arrival->data, n);
+	if (LIKELY(mirror_is_word(lo, n)))
+		mirror_store_word(m->base + lo, arrival->data);
+	else
+		mirror_store(m->base + lo, arrival->data, n);
 	atomic_store_explicit(&m->turn, turn + 2, memory_order_release);
 	a->sequence = arrival->head[0];
 	a->filled = true;
