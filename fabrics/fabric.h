@@ -273,6 +273,14 @@ struct fabric {
 
 /* The fabrics built in, in the order of their names; NULL behind the last. */
 const struct fabric *fabric_at(int i);
+/*
+ * A system call that is to write into this process's memory failed with EFAULT: opens N bytes at AT,
+ * if that is where somebody protects them to learn who writes there; false: it is not.
+ */
+bool fabric_thaw(void *at, uint64_t n);
+/* Who does so answers. */
+void fabric_set_thaw(bool (*answer)(void *at, uint64_t n));
+
 const struct fabric *fabric_find(const char *name);
 
 #endif

@@ -27,6 +27,7 @@
 
 #define LABEL      "slmpm-region"
 #define PROBE_SIZE 16
+#define THAWS      16                  /* in vain */
 #define CHUNK      ((uint64_t)1 << 30) /* the kernel moves less than 2 GiB a call */
 
 enum kind { NOTHING, ALLOCATED, MAPPED, ATTACHED }; /* m->own[KIND] */
@@ -151,6 +152,7 @@ static int offer(struct shm_link *l, const struct fabric_memory *m, bool writabl
 static int attach_copy(int32_t pid, void *local, uint64_t remote, uint64_t n, bool write)
 {
 	unsigned char *at = local;
+	int thaws = 0;
 
 	while (n) {
 		size_t most = n < CHUNK ? (size_t)n : CHUNK;
@@ -158,8 +160,15 @@ static int attach_copy(int32_t pid, void *local, uint64_t remote, uint64_t n, bo
 		ssize_t moved = write ? process_vm_writev(pid, &here, 1, &there, 1, 0) :
 					process_vm_readv(pid, &here, 1, &there, 1, 0);
 
+		/* It may be protected anew meanwhile, but not each time. */
+		if (moved < 0 && errno == EFAULT && !write && thaws < THAWS &&
+		    fabric_thaw(at, most)) {
+			thaws++;
+			continue;
+		}
 		if (moved <= 0)
 			return moved < 0 ? -errno : -EFAULT;
+		thaws = 0;
 		at += moved;
 		remote += (uint64_t)moved;
 		n -= (uint64_t)moved;

@@ -131,7 +131,7 @@ struct slmpm_mirror_info {
 	uint64_t age_ns;   /* since anything came from the peer; UINT64_MAX: nothing has */
 	uint64_t waiting;  /* bytes that have changed here and not been sent */
 	uint64_t sent_bytes, sent_packets, received_bytes, received_packets;
-	char track[16]; /* how changes are found: "explicit", "pagemap", "twin", ... */
+	char track[16]; /* how changes are found: "explicit", "pagemap", "fault", ... */
 };
 
 /* The attachment to PEER; {0}: to the leader. Set info->size. EINVAL: there is none. */
@@ -142,12 +142,18 @@ SLMPM_API int slmpm_mirror_query(slmpm_mirror mirror, slmpm_peer peer,
 
 enum slmpm_mirror_track {
 	SLMPM_TRACK_NONE = 0,    /* the application tells what it changes */
-	SLMPM_TRACK_AUTO = 1,    /* the first of these that works here: */
+	SLMPM_TRACK_AUTO = 1,    /* the first of these that works here, or as SLMPM_TRACK says: */
 	SLMPM_TRACK_PAGEMAP = 2, /* userfaultfd write protection, asynchronous; PAGEMAP_SCAN */
-	SLMPM_TRACK_TWIN = 3     /* no help: all of it is compared */
+	SLMPM_TRACK_FAULT = 3,   /* userfaultfd write protection; a thread opens pages */
+	SLMPM_TRACK_SIGNAL = 4,  /* page protection; a handler of SIGSEGV opens pages */
+	SLMPM_TRACK_TWIN = 5     /* no help: all of it is compared */
 };
 
 /*
+ * System calls that write into a mirror tracked by SIGNAL fail with EFAULT, and so do those by FAULT
+ * where only privileged processes are told what the kernel writes, until slmpm_mirror_changed is
+ * called for the place; then it is open until the next look. slmpm_mirror(7) has the rest.
+ *
  * A tracked mirror finds what the application's plain stores have changed when it looks: in begin,
  * end, flush, this call, and while progress is made. In all cases a twin, a second copy of the
  * memory, tells which bytes of a page have. Returns how many bytes have changed.

@@ -18,7 +18,8 @@
 #include "slmpm/connect/control.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/error.h"
-#include "slmpm/mirror/pagemap.h"
+#include "slmpm/mirror/track.h"
+#include "slmpm/mirror/track_way.h"
 #include "slmpm/memory/rma.h"
 
 #define HUGE_PAGE (UINT64_C(2) << 20)
@@ -92,16 +93,40 @@ static void check_uring(struct slmpm_check *c)
 			 caps.uring < 0 ? strerror(-caps.uring) : "not tried");
 }
 
-static void check_written_pages(struct slmpm_check *c)
+/* Ways to track a mirror: WORKS says what it is, or LESS what is done without it. */
+static void check_track(struct slmpm_check *c, int how, const char *works, const char *less)
 {
-	int rc = pagemap_works();
+	const char *why = track_try(how);
 
-	c->state = rc == 0;
-	if (c->state)
-		snprintf(c->detail, sizeof(c->detail), "a page that was written has been told");
+	c->state = !why;
+	if (why)
+		snprintf(c->detail, sizeof(c->detail), "refused (%s): %s", why, less);
 	else
-		snprintf(c->detail, sizeof(c->detail),
-			 "refused (%s): tracked mirrors compare all their memory", strerror(-rc));
+		snprintf(c->detail, sizeof(c->detail), "%s", works);
+}
+
+static void check_pagemap(struct slmpm_check *c)
+{
+	check_track(c, SLMPM_TRACK_PAGEMAP, "a page that was written has been told",
+		    "tracked mirrors take another way");
+}
+
+static void check_fault(struct slmpm_check *c)
+{
+	check_track(c, SLMPM_TRACK_FAULT,
+		    track_fault_of_kernel() ?
+			    "a thread has opened a page that was written" :
+			    "a thread has opened a page that was written; system calls that write "
+			    "there get EFAULT (/proc/sys/vm/unprivileged_userfaultfd)",
+		    "tracked mirrors take another way");
+}
+
+static void check_signal(struct slmpm_check *c)
+{
+	check_track(c, SLMPM_TRACK_SIGNAL,
+		    "a handler of SIGSEGV has opened a page that was written; system calls that "
+		    "write there get EFAULT",
+		    "tracked mirrors compare all their memory");
 }
 
 static void check_huge(struct slmpm_check *c)
@@ -171,7 +196,9 @@ static const struct {
 	{"membarrier", check_membarrier},
 	{"cross-memory attach", check_attach},
 	{"io_uring", check_uring},
-	{"written pages", check_written_pages},
+	{"tracking: pagemap", check_pagemap},
+	{"tracking: fault", check_fault},
+	{"tracking: signal", check_signal},
 	{"huge pages", check_huge},
 	{"locked memory", check_memlock},
 	{"files", check_files},

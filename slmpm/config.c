@@ -117,6 +117,8 @@ static const struct setting settings[] = {
 	  "silence after which a peer's machine on the network is given up" },
 	{ "MONITOR_MS", NUMBER, "1000", &config.monitor_ms, 0, 3600000, NULL,
 	  "milliseconds between two echoes on a link that is in use, which show how long a packet takes; 0: none, and other processes are shown a link's beginning and end alone" },
+	{ "TRACK", CHOICE, "auto", &config.track, 0, 4, "auto pagemap fault signal twin",
+	  "how tracked mirrors that leave it open find what has been stored: by the first of these that works here; asked of the kernel; by a thread that the kernel tells; by a handler of SIGSEGV; by comparison of all (slmpm_mirror(7))" },
 	{ "TCP_ENGINE", CHOICE, "auto", &config.tcp_engine, 0, 4, "auto plain uring uring-recv uring-send",
 	  "by what the fabric tcp receives and sends: as measured to be best, which is plain calls; plain calls; io_uring, where the kernel lets it, both ways or one" },
 	{ "SECRET", HIDDEN, "", &config.secret, 0, 0, NULL,

@@ -9,11 +9,12 @@
 #include <pthread.h>
 
 #include "slmpm/domain.h"
+#include "slmpm/mirror/track.h"
 #include "slmpm/wire.h"
 
 /* ---- where it belongs ----------------------------------------------------------------------- */
 
-static void *place_of(struct endpoint *ep, const struct fabric_arrival *a)
+static void *wanted_place(struct endpoint *ep, const struct fabric_arrival *a)
 {
 	uint64_t flags = a->head[2] >> 48;
 
@@ -33,6 +34,14 @@ static void *place_of(struct endpoint *ep, const struct fabric_arrival *a)
 	case WIRE_READ_ONLY: return rma_landing_of_read(ep, a);
 	default: return NULL;
 	}
+}
+
+/* The kernel may not write where a mirror is tracked by protecting its pages. */
+static void *place_of(struct endpoint *ep, const struct fabric_arrival *a)
+{
+	void *place = wanted_place(ep, a);
+
+	return place && track_guards(ep->ctx, place, a->length) ? NULL : place;
 }
 
 static void say(struct endpoint *ep, void *place)

@@ -24,7 +24,8 @@ DACS_ERR_T dacsi_serve_begin(void)
 	sigset_t all, before;
 	int rc;
 
-	sigfillset(&all); /* they are the application's */
+	sigfillset(&all);         /* they are the application's */
+	sigdelset(&all, SIGSEGV); /* but what a store of its own causes */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	rc = pthread_create(&dacsi.server, NULL, serve, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -101,6 +101,7 @@ int engine_start_thread(pthread_t *thread, void *(*body)(void *), void *arg)
 	int rc;
 
 	sigfillset(&all);
+	sigdelset(&all, SIGSEGV); /* how a tracked mirror may learn that it stores there */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	rc = pthread_create(thread, NULL, body, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -1,59 +1,221 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Automatic tracking by a twin: a second copy of the memory tells which bytes have changed; the
- * kernel, where it can, in which pages to look.
+ * Automatic tracking: the first way that works is taken, and looked at. The ways watch the whole
+ * pages of the mirror's alone; the bytes before and behind these are always compared.
  */
 #include "slmpm/mirror/track.h"
 
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include "fabrics/fabric.h"
+#include "slmpm/config.h"
 #include "slmpm/error.h"
-#include "slmpm/mirror/pagemap.h"
+#include "slmpm/landing.h"
+#include "slmpm/log.h"
+#include "slmpm/mirror/backing.h"
+#include "slmpm/mirror/track_parts.h"
 #include "slmpm/wait.h"
 
-#define PIECE     4096    /* compared as one first */
 #define DUE_TICKS 2000000 /* between looks that progress makes */
+#define WAYS      (SLMPM_TRACK_TWIN - SLMPM_TRACK_PAGEMAP)
 
-struct tracker {
-	unsigned char *twin;
-	uint64_t size;
-	uint64_t found;
-	uint64_t looked; /* ticks */
-	bool mapped;     /* the kernel says which pages have been written */
-	struct pagemap pagemap;
-};
+static const struct track_way *const ways[WAYS] = {&track_pagemap, &track_fault, &track_signal};
+static _Atomic unsigned guarding; /* trackers whose pages system calls may not write */
 
-/* The pages are asked for before the twin is made: what is written meanwhile is told. */
-static int open_pages(struct tracker *t, struct mirror *m, int how)
+/* ---- does it work? ---------------------------------------------------------------------------- */
+
+/* The second of two pages is written: it is told. */
+static int try_pages(const struct track_way *way, const struct range *range)
 {
-	int rc = how == SLMPM_TRACK_TWIN ? -ENOTSUP : pagemap_works();
+	struct pages *pages;
+	uintptr_t at = range->lo, lo = 0, hi = 0;
+	int rc = way->open(&pages, range), found;
 
-	if (rc == 0)
-		rc = pagemap_open(&t->pagemap, m->base, m->size);
-	t->mapped = rc == 0;
-	if (rc == 0 || how != SLMPM_TRACK_PAGEMAP)
-		return 0;
-	return error_set(SLMPM_ENOTSUP, "pages written cannot be told apart here: %s",
-			 strerror(-rc));
+	if (rc < 0)
+		return rc;
+	while ((rc = way->next(pages, &at, &lo, &hi)) > 0)
+		;
+	((volatile unsigned char *)range->lo)[range->page] = 1;
+	at = range->lo;
+	found = rc < 0 ? rc : way->next(pages, &at, &lo, &hi);
+	way->close(pages);
+	if (found < 0)
+		return found;
+	return found && lo == range->lo + range->page && hi == range->hi ? 0 : -ENOTSUP;
 }
 
-static int open_twin(struct tracker *t, const struct mirror *m)
+static int try_anew(const struct track_way *way)
 {
-	void *twin =
-		mmap(NULL, m->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	struct range range = {.page = page, .protection = PROT_READ | PROT_WRITE};
+	void *at = mmap(NULL, 2 * page, range.protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int rc;
 
-	if (twin == MAP_FAILED)
-		return error_set(SLMPM_ENOMEM, "for the twin of %llu bytes",
-				 (unsigned long long)m->size);
-	t->twin = twin;
-	t->size = m->size;
-	mirror_load(twin, m->base, m->size);
+	if (at == MAP_FAILED)
+		return -errno;
+	range.lo = (uintptr_t)at;
+	range.hi = range.lo + 2 * page;
+	rc = try_pages(way, &range);
+	(void)munmap(at, 2 * page);
+	return rc;
+}
+
+/* What has worked once does; the rest is found out when it is asked for. */
+static int try_way(int i)
+{
+	static _Atomic bool works[WAYS];
+	int rc = atomic_load(&works[i]) ? 0 : try_anew(ways[i]);
+
+	if (rc == 0)
+		atomic_store(&works[i], true);
+	return rc;
+}
+
+static const char *reason(const struct track_way *way, int rc)
+{
+	if (way == &track_signal && rc == -EBUSY)
+		return "a handler of SIGSEGV has been installed over the library's";
+	if (way == &track_signal && rc == -EDEADLK)
+		return "this thread blocks SIGSEGV";
+	return strerror(-rc);
+}
+
+const char *track_try(int how)
+{
+	const struct track_way *way;
+	int rc;
+
+	if (how < SLMPM_TRACK_PAGEMAP || how >= SLMPM_TRACK_TWIN)
+		return NULL;
+	way = ways[how - SLMPM_TRACK_PAGEMAP];
+	rc = try_anew(way);
+	return rc < 0 ? reason(way, rc) : NULL;
+}
+
+int slmpm_mirror_track_works(int track)
+{
+	const char *why;
+
+	if (track < SLMPM_TRACK_NONE || track > SLMPM_TRACK_TWIN)
+		return error_set(SLMPM_EINVAL, "slmpm_mirror_track_works: %d", track);
+	why = track_try(track);
+	return why ? error_set(SLMPM_ENOTSUP, "tracking by %s: %s",
+			       ways[track - SLMPM_TRACK_PAGEMAP]->name, why) :
+		     0;
+}
+
+/* ---- which one -------------------------------------------------------------------------------- */
+
+/* The whole pages of what belongs to it: 1, 0 there are none, or a negative errno. */
+static int range_of(const struct mirror *m, struct range *range)
+{
+	uintptr_t from = (uintptr_t)m->base, to = from + m->size;
+	struct backing backing;
+	int rc;
+
+	if (m->span_count) {
+		const struct slmpm_span *last = &m->spans[m->span_count - 1];
+
+		to = from + last->offset + last->len;
+		from += m->spans[0].offset;
+	}
+	rc = backing_of(from, to, &backing);
+	range->page = backing.page;
+	range->protection = backing.protection;
+	range->lo = (from + range->page - 1) / range->page * range->page;
+	range->hi = to / range->page * range->page;
+	return rc < 0 ? rc : range->lo < range->hi;
+}
+
+static void guard(struct tracker *t, bool on)
+{
+	if (on == t->guards)
+		return;
+	t->guards = on;
+	if (on)
+		atomic_fetch_add(&guarding, 1);
+	else
+		atomic_fetch_sub(&guarding, 1);
+}
+
+/* What is just coming in from a socket goes elsewhere from now on. */
+static int open_way(struct mirror *m, int i, const struct range *range)
+{
+	const struct track_way *way = ways[i];
+	struct tracker *t = m->tracker;
+	int rc = try_way(i);
+
+	if (rc < 0)
+		return rc;
+	if (way->lies) {
+		guard(t, true);
+		landing_moved_all(m->ctx);
+	}
+	t->lo = range->lo;
+	t->hi = range->hi;
+	rc = way->open(&t->pages, range);
+	if (rc < 0)
+		guard(t, false);
+	return rc;
+}
+
+/* The setting counts for who leaves it open. */
+static int open_any(struct mirror *m, int how, const struct range *range)
+{
+	const char *why;
+	int rc;
+
+	for (int i = 0; i < WAYS; i++) {
+		if (how != SLMPM_TRACK_AUTO && how != SLMPM_TRACK_PAGEMAP + i)
+			continue;
+		rc = open_way(m, i, range);
+		if (rc == 0)
+			return 0;
+		why = reason(ways[i], rc);
+		if (how != SLMPM_TRACK_AUTO)
+			return error_set(SLMPM_ENOTSUP, "the mirror cannot be tracked by %s: %s",
+					 ways[i]->name, why);
+		log_line(SLMPM_LOG_INFO, "a mirror is not tracked by %s: %s", ways[i]->name, why);
+	}
 	return 0;
 }
 
+static int open_pages(struct mirror *m, int how)
+{
+	const struct config *config = config_get();
+	struct range range;
+	int rc;
+
+	if (how == SLMPM_TRACK_AUTO && config)
+		how += (int)config->track;
+	if (how == SLMPM_TRACK_TWIN)
+		return 0;
+	rc = range_of(m, &range);
+	if (rc < 0 && how != SLMPM_TRACK_AUTO)
+		return error_set(SLMPM_ENOTSUP, "the mirror's memory cannot be tracked: %s",
+				 strerror(-rc));
+	return rc > 0 ? open_any(m, how, &range) : 0;
+}
+
+/* ---- its life --------------------------------------------------------------------------------- */
+
+static bool thaw_any(void *at, uint64_t n)
+{
+	uintptr_t lo = (uintptr_t)at;
+	bool any = false;
+
+	for (int i = 0; i < WAYS; i++)
+		any |= ways[i]->thaw_any && ways[i]->thaw_any(lo, lo + n);
+	return any;
+}
+
+/* The pages are asked for before the twin is made: what is written meanwhile is told. */
 int track_open(struct mirror *m, int how)
 {
 	struct tracker *t = calloc(1, sizeof(*t));
@@ -61,144 +223,84 @@ int track_open(struct mirror *m, int how)
 
 	if (!t)
 		return error_set(SLMPM_ENOMEM, "for tracking");
-	rc = open_pages(t, m, how);
-	if (rc == 0 && (rc = open_twin(t, m)) < 0 && t->mapped)
-		pagemap_close(&t->pagemap);
-	if (rc < 0)
+	m->tracker = t;
+	fabric_set_thaw(thaw_any);
+	rc = open_pages(m, how);
+	if (rc == 0)
+		rc = twin_open(t, m);
+	if (rc < 0) {
+		if (t->pages)
+			t->pages->way->close(t->pages);
+		guard(t, false);
+		m->tracker = NULL;
 		free(t);
-	else
-		m->tracker = t;
+	}
 	return rc;
 }
 
 void track_close(struct mirror *m)
 {
-	if (m->tracker->mapped)
-		pagemap_close(&m->tracker->pagemap);
-	(void)munmap(m->tracker->twin, m->tracker->size);
-	free(m->tracker);
+	struct tracker *t = m->tracker;
+
+	if (t->pages)
+		t->pages->way->close(t->pages);
+	guard(t, false);
+	twin_close(t);
+	free(t);
 	m->tracker = NULL;
 }
 
 void track_forked(struct tracker *t)
 {
-	if (t->mapped)
-		pagemap_close(&t->pagemap);
+	if (t->pages)
+		t->pages->way->forked(t->pages);
+	guard(t, false);
 }
 
 const char *track_name(const struct tracker *t)
 {
-	return !t ? "explicit" : t->mapped ? "pagemap" : "twin";
+	return !t ? "explicit" : t->pages ? t->pages->way->name : "twin";
 }
 
-int slmpm_mirror_track_works(int track)
-{
-	int rc;
-
-	if (track < SLMPM_TRACK_NONE || track > SLMPM_TRACK_TWIN)
-		return error_set(SLMPM_EINVAL, "slmpm_mirror_track_works: %d", track);
-	rc = track == SLMPM_TRACK_PAGEMAP ? pagemap_works() : 0;
-	return rc < 0 ?
-		       error_set(SLMPM_ENOTSUP, "userfaultfd and PAGEMAP_SCAN: %s", strerror(-rc)) :
-		       0;
-}
-
-/* ---- looking -------------------------------------------------------------------------------- */
-
-/* Do peers change it, too? */
-static bool is_shared(const struct mirror *m)
-{
-	LIST_EACH(at, &m->attachments)
-		if (LIST_ENTRY(at, struct attachment, of_mirror)->both)
-			return true;
-	return false;
-}
-
-/* Whole words, so that nobody sees a part of one; where peers may have changed the rest of a word, only
- * the bytes that are ours. */
-static void note_words(struct mirror *m, uint64_t lo, uint64_t hi)
-{
-	const uint64_t word = sizeof(uint64_t);
-
-	if (!is_shared(m)) {
-		lo = lo / word * word;
-		hi = (hi + word - 1) / word * word;
-	}
-	mirror_note(m, lo, hi < m->size ? hi : m->size, NULL);
-}
-
-/* The run of bytes at *AT that differ; *AT goes behind it. */
-static void note_run(struct mirror *m, uint64_t *at, uint64_t hi)
-{
-	struct tracker *t = m->tracker;
-	uint64_t lo = *at, end = lo;
-
-	while (end < hi && __atomic_load_n(m->base + end, __ATOMIC_RELAXED) != t->twin[end])
-		end++;
-	mirror_load(t->twin + lo, m->base + lo, end - lo);
-	note_words(m, lo, end);
-	t->found += end - lo;
-	*at = end;
-}
-
-static bool same_words(const struct mirror *m, uint64_t at, uint64_t n)
-{
-	return !memcmp(m->base + at, m->tracker->twin + at, n);
-}
-
-void track_look_at(struct mirror *m, uint64_t lo, uint64_t hi)
-{
-	while (lo < hi) {
-		uint64_t n = hi - lo < PIECE ? hi - lo : PIECE;
-
-		if (same_words(m, lo, n)) {
-			lo += n;
-			continue;
-		}
-		while (lo < hi &&
-		       __atomic_load_n(m->base + lo, __ATOMIC_RELAXED) == m->tracker->twin[lo])
-			lo++;
-		if (lo < hi)
-			note_run(m, &lo, hi);
-	}
-}
+/* ---- looking ---------------------------------------------------------------------------------- */
 
 /* Of what belongs to the mirror. */
 static void look_between(struct mirror *m, uint64_t lo, uint64_t hi)
 {
 	if (!m->span_count)
-		track_look_at(m, lo, hi);
+		twin_compare(m, lo, hi);
 	for (uint32_t i = 0; i < m->span_count; i++) {
 		uint64_t from = m->spans[i].offset, to = from + m->spans[i].len;
 
 		if (from < hi && to > lo)
-			track_look_at(m, from < lo ? lo : from, to > hi ? hi : to);
+			twin_compare(m, from < lo ? lo : from, to > hi ? hi : to);
 	}
 }
 
-/* False: the kernel does not say, after all. */
+/* False: it is not known which have been written, after all. */
 static bool look_at_pages(struct mirror *m)
 {
-	struct pagemap *p = &m->tracker->pagemap;
+	struct pages *p = m->tracker->pages;
 	uintptr_t at = p->lo, base = (uintptr_t)m->base, lo, hi;
 	int rc;
 
-	while ((rc = pagemap_next(p, &at, &lo, &hi)) > 0) {
-		lo = lo < base ? base : lo;
-		hi = hi > base + m->size ? base + m->size : hi;
+	while ((rc = p->way->next(p, &at, &lo, &hi)) > 0)
 		look_between(m, lo - base, hi - base);
-	}
 	return rc == 0;
 }
 
 uint64_t track_look(struct mirror *m)
 {
 	struct tracker *t = m->tracker;
-	uint64_t before = t->found;
+	uint64_t before = t->found, base = (uintptr_t)m->base;
 
 	t->looked = wait_ticks();
-	if (!t->mapped || !look_at_pages(m))
+	if (t->pages && look_at_pages(m)) {
+		look_between(m, 0, t->pages->lo - base);
+		look_between(m, t->pages->hi - base, m->size);
+	} else {
 		look_between(m, 0, m->size);
+	}
 	return t->found - before;
 }
 
@@ -207,12 +309,31 @@ bool track_is_due(const struct mirror *m)
 	return wait_ticks() - m->tracker->looked >= DUE_TICKS;
 }
 
-void track_told(struct mirror *m, uint64_t lo, uint64_t hi)
+/* ---- what the kernel writes for a system call -------------------------------------------------- */
+
+bool track_guards(const struct context *ctx, const void *at, uint64_t n)
 {
-	mirror_load(m->tracker->twin + lo, m->base + lo, hi - lo);
+	uintptr_t lo = (uintptr_t)at, hi = lo + n;
+
+	if (!atomic_load_explicit(&guarding, memory_order_relaxed))
+		return false;
+	LIST_EACH(node, &ctx->mirrors) {
+		const struct tracker *t = LIST_ENTRY(node, struct mirror, node)->tracker;
+
+		if (t && t->guards && t->lo < hi && lo < t->hi)
+			return true;
+	}
+	for (int i = 0; i < WAYS; i++)
+		if (ways[i]->lies && ways[i]->lies(lo, hi))
+			return true;
+	return false;
 }
 
-void track_stored(struct mirror *m, uint64_t lo, uint64_t hi, const void *from)
+void track_thaw(struct mirror *m, uint64_t lo, uint64_t hi)
 {
-	memcpy(m->tracker->twin + lo, from, hi - lo);
+	struct pages *p = m->tracker->pages;
+	uintptr_t base = (uintptr_t)m->base;
+
+	if (p && p->way->thaw)
+		p->way->thaw(p, base + lo, base + hi);
 }

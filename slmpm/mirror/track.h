@@ -11,6 +11,11 @@ void track_close(struct mirror *m);
 void track_forked(struct tracker *t);
 /* "explicit" for NULL. */
 const char *track_name(const struct tracker *t);
+/* Does HOW work here? A real try: NULL, or why not. */
+const char *track_try(int how);
+
+/* ---- looks ---------------------------------------------------------------------------------- */
+
 /* Looks for changes and notes them: bytes found. */
 uint64_t track_look(struct mirror *m);
 /* Has progress left it alone for long enough? */
@@ -21,5 +26,12 @@ void track_look_at(struct mirror *m, uint64_t lo, uint64_t hi);
 void track_told(struct mirror *m, uint64_t lo, uint64_t hi);
 /* A peer's bytes, at FROM, have been stored there; what the application has since is a change. */
 void track_stored(struct mirror *m, uint64_t lo, uint64_t hi, const void *from);
+
+/* ---- what the kernel writes for a system call ------------------------------------------------ */
+
+/* May it fail there, as the pages are protected? In no hurry. */
+bool track_guards(const struct context *ctx, const void *at, uint64_t n);
+/* It does not until the next look. */
+void track_thaw(struct mirror *m, uint64_t lo, uint64_t hi);
 
 #endif

@@ -479,7 +479,8 @@ static void tracked(uint32_t how, const char *name)
 	unsigned idle = 0;
 
 	if (slmpm_mirror_track_works((int)how) < 0) {
-		REFUSED(slmpm_mirror_create(ctx, leads, bytes, &o, &leader), SLMPM_ENOTSUP, "told");
+		REFUSED(slmpm_mirror_create(ctx, leads, bytes, &o, &leader), SLMPM_ENOTSUP,
+			"tracked by");
 		return;
 	}
 	open_both(&o, BOTH);
@@ -537,15 +538,15 @@ static int stay(void *socket)
 }
 
 /* A child that goes on does not keep its parent's pages watched. */
-static void tracked_forked(void)
+static void tracked_forked(uint32_t how)
 {
-	const struct slmpm_mirror_options o = {.size = sizeof(o), .track = SLMPM_TRACK_PAGEMAP};
+	const struct slmpm_mirror_options o = {.size = sizeof(o), .track = how};
 	slmpm_mirror m;
 	int ends[2];
 	pid_t pid;
 	char byte;
 
-	if (slmpm_mirror_track_works(SLMPM_TRACK_PAGEMAP) < 0)
+	if (slmpm_mirror_track_works((int)how) < 0)
 		return;
 	m = mirror_of(leads, bytes, &o);
 	OK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
@@ -689,7 +690,7 @@ static void bad_arguments(void)
 	REFUSED(slmpm_mirror_enter(leader, &sequence), SLMPM_EHANDLE, "mirror");
 	REFUSED(slmpm_mirror_leave(leader, 0), SLMPM_EHANDLE, "mirror");
 	REFUSED(slmpm_mirror_look(leader), SLMPM_EHANDLE, "mirror");
-	REFUSED(slmpm_mirror_track_works(4), SLMPM_EINVAL, "track");
+	REFUSED(slmpm_mirror_track_works(SLMPM_TRACK_TWIN + 1), SLMPM_EINVAL, "track");
 	OK(slmpm_mirror_track_works(SLMPM_TRACK_TWIN));
 }
 
@@ -710,10 +711,13 @@ static int under(const struct setting *s)
 	landed();
 	tracked(SLMPM_TRACK_AUTO, NULL);
 	tracked(SLMPM_TRACK_PAGEMAP, "pagemap");
+	tracked(SLMPM_TRACK_FAULT, "fault");
+	tracked(SLMPM_TRACK_SIGNAL, "signal");
 	tracked(SLMPM_TRACK_TWIN, "twin");
 	tracked_words(SLMPM_TRACK_AUTO);
 	tracked_words(SLMPM_TRACK_TWIN);
-	tracked_forked();
+	for (uint32_t how = SLMPM_TRACK_PAGEMAP; how <= SLMPM_TRACK_TWIN; how++)
+		tracked_forked(how);
 	flushed_in_handler();
 	misfits();
 	bad_arguments();

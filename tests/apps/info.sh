@@ -33,7 +33,7 @@ rc=$?
 grep -Eq '^(works|replaced|needed) ' "$out" || fail "--check says nothing"
 grep -q '^needed' "$out"
 [ $? != $rc ] || fail "--check: exit status $rc does not fit"
-for what in memfd membarrier 'cross-memory|cma' uring 'written pages' huge 'locked memory' cgroup; do
+for what in memfd membarrier 'cross-memory|cma' uring 'tracking: pagemap' 'tracking: fault' 'tracking: signal' huge 'locked memory' cgroup; do
 	grep -Eqi "$what" "$out" || fail "--check says nothing of $what"
 done
 

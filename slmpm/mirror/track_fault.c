@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Who writes into a protected page waits until a thread of ours, which the kernel tells of it, has
+ * noted the page and opened it. One descriptor and one thread serve all mirrors of the process; they
+ * touch no memory that is protected.
+ */
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+
+#include "slmpm/engine/transfer.h"
+#include "slmpm/list.h"
+#include "slmpm/mirror/track_way.h"
+#include "slmpm/mirror/uffd.h"
+#include "slmpm/mirror/written.h"
+
+#define MESSAGES 16
+
+struct fault_pages {
+	struct pages pages;
+	struct written written;
+	struct list node;
+	int fd;
+};
+
+struct server {
+	pthread_t thread;
+	int fd, stop; /* descriptors */
+};
+
+static struct {
+	pthread_mutex_t lock;
+	struct list all;       /* struct fault_pages */
+	struct server *server; /* while there are any */
+	uint64_t features;     /* that its descriptor has */
+	bool of_kernel; /* what the kernel writes for a system call waits, too; else it fails */
+} faults = {.lock = PTHREAD_MUTEX_INITIALIZER, .all = {&faults.all, &faults.all}};
+
+/* ---- the thread ------------------------------------------------------------------------------- */
+
+static struct fault_pages *pages_at(uintptr_t at)
+{
+	LIST_EACH(node, &faults.all) {
+		struct fault_pages *p = LIST_ENTRY(node, struct fault_pages, node);
+
+		if (at >= p->pages.lo && at < p->pages.hi)
+			return p;
+	}
+	return NULL;
+}
+
+/* Marked first: whoever may go on finds it so. */
+static int open_pages(struct fault_pages *p, uintptr_t lo, uintptr_t hi)
+{
+	int rc;
+
+	written_enter(&p->written);
+	written_mark(&p->written, lo, hi);
+	rc = uffd_protect(p->fd, lo, hi, false);
+	written_leave(&p->written);
+	return rc;
+}
+
+static void wake(int fd, uintptr_t at, uint64_t page)
+{
+	struct uffdio_range range = {.start = at / page * page, .len = page};
+
+	(void)ioctl(fd, UFFDIO_WAKE, &range);
+}
+
+static void take_fault(int fd, uintptr_t at)
+{
+	struct fault_pages *p;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	int rc = -ENOENT;
+
+	p = pages_at(at);
+	if (p) {
+		page = p->written.page;
+		at = at / page * page;
+		rc = open_pages(p, at, at + page);
+	}
+	/* Not watched any more, or the kernel cannot just now: who waits tries again. */
+	if (rc < 0)
+		wake(fd, at, page);
+}
+
+/* Memory is about to be given back: its pages will be empty, and not protected, when that is done,
+ * of which nobody tells. */
+static void take_removal(uintptr_t lo, uintptr_t hi)
+{
+	LIST_EACH(node, &faults.all)
+		written_mark_always(&LIST_ENTRY(node, struct fault_pages, node)->written, lo, hi);
+}
+
+/* Who gives memory back goes on as soon as that is read: the lock makes its next look wait until it
+ * is noted, too. */
+static void take_messages(int fd)
+{
+	struct uffd_msg m[MESSAGES];
+	ssize_t got;
+
+	pthread_mutex_lock(&faults.lock);
+	got = read(fd, m, sizeof(m));
+	for (ssize_t i = 0; i < got / (ssize_t)sizeof(*m); i++) {
+		if (m[i].event == UFFD_EVENT_PAGEFAULT)
+			take_fault(fd, (uintptr_t)m[i].arg.pagefault.address);
+		else if (m[i].event == UFFD_EVENT_REMOVE)
+			take_removal((uintptr_t)m[i].arg.remove.start,
+				     (uintptr_t)m[i].arg.remove.end);
+	}
+	pthread_mutex_unlock(&faults.lock);
+}
+
+static void *serve(void *arg)
+{
+	const struct server *s = arg;
+	struct pollfd fds[2] = {{.fd = s->fd, .events = POLLIN}, {.fd = s->stop, .events = POLLIN}};
+
+	while (!fds[1].revents) {
+		(void)poll(fds, 2, -1);
+		if (fds[0].revents)
+			take_messages(fds[0].fd);
+	}
+	return NULL;
+}
+
+/* ---- its life --------------------------------------------------------------------------------- */
+
+/* What the kernel writes is asked about where it lets us; a kernel says what it has only to one who
+ * wants nothing. */
+static int open_with(int flags)
+{
+	struct uffdio_api api = {.api = UFFD_API};
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | flags);
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = ioctl(fd, UFFDIO_API, &api) == 0 ? 0 : -errno;
+	close(fd);
+	if (rc < 0)
+		return rc;
+	faults.features = api.features & (UFFD_REMOVED | UFFD_SHARED | UFFD_UNPOPULATED);
+	return uffd_open(flags, faults.features);
+}
+
+static void server_free(struct server *s)
+{
+	if (s->fd >= 0)
+		close(s->fd);
+	if (s->stop >= 0)
+		close(s->stop);
+	free(s);
+}
+
+static int start(void)
+{
+	struct server *s = malloc(sizeof(*s));
+	int rc;
+
+	if (!s)
+		return -ENOMEM;
+	s->stop = eventfd(0, EFD_CLOEXEC);
+	rc = s->stop < 0 ? -errno : 0;
+	s->fd = open_with(0);
+	faults.of_kernel = s->fd >= 0;
+	if (s->fd < 0)
+		s->fd = open_with(UFFD_USERS_ALONE);
+	if (rc == 0 && s->fd < 0)
+		rc = s->fd;
+	if (rc == 0)
+		rc = engine_start_thread(&s->thread, serve, s);
+	if (rc < 0)
+		server_free(s);
+	else
+		faults.server = s;
+	return rc;
+}
+
+/* With the lock; the last pages have gone. The thread takes the lock, too, so it is given back
+ * meanwhile: who comes then starts another. */
+static void end(void)
+{
+	struct server *s = faults.server;
+	const uint64_t one = 1;
+
+	faults.server = NULL;
+	(void)!write(s->stop, &one, sizeof(one));
+	pthread_mutex_unlock(&faults.lock);
+	pthread_join(s->thread, NULL);
+	server_free(s);
+	pthread_mutex_lock(&faults.lock);
+}
+
+/* ---- pages ------------------------------------------------------------------------------------ */
+
+static bool protect(void *arg, uintptr_t lo, uintptr_t hi)
+{
+	const struct fault_pages *p = arg;
+
+	return uffd_protect(p->fd, lo, hi, true) == 0;
+}
+
+/* Before Linux 6.4 a page that is not there cannot be protected; one that has been read is. */
+static void touch(const struct range *range)
+{
+	for (uintptr_t at = range->lo; at < range->hi; at += range->page)
+		(void)*(volatile const unsigned char *)at;
+}
+
+/* With the lock. */
+static int watch(struct fault_pages *p, const struct range *range)
+{
+	int rc = 0;
+
+	if (!faults.server)
+		rc = start();
+	if (rc < 0)
+		return rc;
+	p->fd = faults.server->fd;
+	if (!(faults.features & UFFD_UNPOPULATED))
+		touch(range);
+	list_append(&faults.all, &p->node);
+	rc = uffd_watch(p->fd, range->lo, range->hi);
+	if (rc == 0)
+		rc = uffd_protect(p->fd, range->lo, range->hi, true);
+	return rc;
+}
+
+/* Who waits there goes on. */
+static void leave(struct fault_pages *p)
+{
+	struct uffdio_range range = {.start = p->pages.lo, .len = p->pages.hi - p->pages.lo};
+
+	if (list_empty(&p->node))
+		return;
+	list_remove(&p->node);
+	(void)ioctl(p->fd, UFFDIO_UNREGISTER, &range);
+	(void)ioctl(p->fd, UFFDIO_WAKE, &range);
+	if (list_empty(&faults.all))
+		end();
+}
+
+static int open_fault(struct pages **pages, const struct range *range)
+{
+	struct fault_pages *p = calloc(1, sizeof(*p));
+	int rc;
+
+	if (!p)
+		return -ENOMEM;
+	p->pages = (struct pages){&track_fault, range->lo, range->hi};
+	list_init(&p->node);
+	rc = written_init(&p->written, range->lo, range->hi, range->page);
+	if (rc < 0) {
+		free(p);
+		return rc;
+	}
+	pthread_mutex_lock(&faults.lock);
+	rc = watch(p, range);
+	if (rc < 0)
+		leave(p);
+	pthread_mutex_unlock(&faults.lock);
+	if (rc < 0) {
+		written_free(&p->written);
+		free(p);
+	} else {
+		*pages = &p->pages;
+	}
+	return rc;
+}
+
+static void close_fault(struct pages *pages)
+{
+	struct fault_pages *p = (struct fault_pages *)pages;
+
+	pthread_mutex_lock(&faults.lock);
+	leave(p);
+	pthread_mutex_unlock(&faults.lock);
+	written_free(&p->written);
+	free(p);
+}
+
+/* The child's memory is not watched, and it has no thread; its descriptors would keep the parent's
+ * memory watched. */
+static void forked(struct pages *pages)
+{
+	(void)pages;
+	if (faults.server)
+		server_free(faults.server);
+	faults.server = NULL;
+	list_init(&faults.all);
+	(void)pthread_mutex_init(&faults.lock, NULL);
+}
+
+static int next(struct pages *pages, uintptr_t *at, uintptr_t *lo, uintptr_t *hi)
+{
+	struct fault_pages *p = (struct fault_pages *)pages;
+
+	if (*at == pages->lo) {
+		pthread_mutex_lock(&faults.lock);
+		pthread_mutex_unlock(&faults.lock);
+		written_take(&p->written, protect, p);
+	}
+	return *at < pages->hi && written_next(&p->written, at, lo, hi);
+}
+
+static void thaw(struct pages *pages, uintptr_t lo, uintptr_t hi)
+{
+	struct fault_pages *p = (struct fault_pages *)pages;
+	uint64_t page = p->written.page;
+
+	lo = lo < pages->lo ? pages->lo : lo / page * page;
+	hi = hi > pages->hi ? pages->hi : (hi + page - 1) / page * page;
+	if (lo < hi)
+		(void)open_pages(p, lo, hi);
+}
+
+/* Where the kernel waits as others do nothing has to be opened ahead. */
+static bool each_there(uintptr_t lo, uintptr_t hi, bool open)
+{
+	bool any = false;
+
+	pthread_mutex_lock(&faults.lock);
+	if (faults.server && !faults.of_kernel)
+		LIST_EACH(node, &faults.all) {
+			struct fault_pages *p = LIST_ENTRY(node, struct fault_pages, node);
+
+			if (p->pages.lo >= hi || p->pages.hi <= lo)
+				continue;
+			any = true;
+			if (open)
+				thaw(&p->pages, lo, hi);
+		}
+	pthread_mutex_unlock(&faults.lock);
+	return any;
+}
+
+static bool thaw_any(uintptr_t lo, uintptr_t hi)
+{
+	return each_there(lo, hi, true);
+}
+
+static bool lies(uintptr_t lo, uintptr_t hi)
+{
+	return each_there(lo, hi, false);
+}
+
+bool track_fault_of_kernel(void)
+{
+	int fd = uffd_open(0, 0);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+const struct track_way track_fault = {
+	.name = "fault",
+	.open = open_fault,
+	.close = close_fault,
+	.forked = forked,
+	.next = next,
+	.thaw = thaw,
+	.thaw_any = thaw_any,
+	.lies = lies,
+};
