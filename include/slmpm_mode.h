@@ -84,6 +84,26 @@ SLMPM_API int slmpm_peer_mode(slmpm_peer peer, struct slmpm_mode *mode);
 /* "short", "call", ...; NULL for another number. */
 SLMPM_API const char *slmpm_reason_name(int reason);
 
+/*
+ * Handles by address. An accelerator has several addresses, each of which stands for a way to it:
+ * "pci:0000:03:00.0" for shared memory on this machine's bus, "mac:02:00:00:00:00:01" and
+ * "ip:192.0.2.1" for the network that its end of a link is on, and "id:HOST/ELEMENT", unique among
+ * all, for none in particular. The handle that is looked up by one is the wish of what is sent with
+ * it (SLMPM_ON_LINK); all handles of a peer are one peer, with one order of messages.
+ */
+struct slmpm_address {
+	uint32_t size;
+	uint32_t link;   /* its link, from 0; SLMPM_LINK_ANY: of an id */
+	char fabric[16]; /* of that link, or "" */
+	char text[96];
+};
+
+/* A handle of the peer of CTX that has ADDRESS. "/3" behind a mac: or ip: that several elements have
+ * means element 3. ENOENT: no connected peer has it; EINVAL: several have; EADDRESS: it is none. */
+SLMPM_API int slmpm_peer_find(slmpm_peer *peer, slmpm_ctx ctx, const char *address);
+/* Address I of PEER, from 0, as far as they are known here; ENOENT behind the last. */
+SLMPM_API int slmpm_peer_address(slmpm_peer peer, int i, struct slmpm_address *address);
+
 #ifdef __cplusplus
 }
 #endif

@@ -37,6 +37,7 @@ struct config {
 	const char *secret; /* as written */
 	const char *run_dir;
 	const char *topology, *runner, *export;
+	const char *pci;
 	const char *trace;
 };
 

@@ -35,7 +35,7 @@ struct handle_table endpoint_table = HANDLE_TABLE_FROM("peer", struct endpoint, 
 
 int endpoint_bad_handle(slmpm_peer peer)
 {
-	return handle_error(&endpoint_table, peer.id);
+	return handle_error(&endpoint_table, peer.id & ~ENDPOINT_LINK_BITS);
 }
 
 bool endpoint_lock_shared(struct endpoint *ep, slmpm_peer peer)
@@ -43,7 +43,7 @@ bool endpoint_lock_shared(struct endpoint *ep, slmpm_peer peer)
 	struct context *ctx = ep->ctx;
 
 	pthread_mutex_lock(&ctx->lock);
-	if (endpoint_get(peer) == ep && ep->ctx == ctx)
+	if (endpoint_of(peer) == ep && ep->ctx == ctx)
 		return true;
 	pthread_mutex_unlock(&ctx->lock);
 	return false;
@@ -380,7 +380,7 @@ const char *endpoint_suspicion(struct endpoint *ep)
 
 int slmpm_peer_query(slmpm_peer peer, struct slmpm_peer_info *info)
 {
-	struct endpoint *ep = endpoint_get(peer);
+	struct endpoint *ep = endpoint_of(peer);
 
 	if (!ep)
 		return endpoint_bad_handle(peer);

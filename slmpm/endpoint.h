@@ -209,6 +209,21 @@ static inline struct endpoint *endpoint_get(slmpm_peer peer)
 {
 	return handle_get_sized(&endpoint_table, peer.id, sizeof(struct endpoint));
 }
+/* Bits of a handle that was found by address (slmpm_peer_find): the number of the link that it asks
+ * for, plus 1. endpoint_get does not know such a one, so that the short ways ask nothing. */
+#define ENDPOINT_LINK_SHIFT 24
+#define ENDPOINT_LINK_BITS  (UINT64_C(7) << ENDPOINT_LINK_SHIFT)
+
+/* The same, of such a handle, too. */
+static inline struct endpoint *endpoint_of(slmpm_peer peer)
+{
+	return endpoint_get((slmpm_peer){peer.id & ~ENDPOINT_LINK_BITS});
+}
+/* What it asks for: flags of slmpm_how, or 0. */
+static inline uint32_t endpoint_wish(slmpm_peer peer)
+{
+	return (uint32_t)(peer.id >> ENDPOINT_LINK_SHIFT & 7) << 12;
+}
 COLD int endpoint_bad_handle(slmpm_peer peer);
 /* Not COLD: gcc then takes every caller for cold, and they are the hot ones. */
 bool endpoint_lock_shared(struct endpoint *ep, slmpm_peer peer);

@@ -204,7 +204,7 @@ int slmpm_req_mode(slmpm_req req, struct slmpm_mode *mode)
 
 int slmpm_peer_mode(slmpm_peer peer, struct slmpm_mode *mode)
 {
-	struct endpoint *ep = endpoint_get(peer);
+	struct endpoint *ep = endpoint_of(peer);
 
 	if (!mode || mode->size < sizeof(*mode))
 		return error_set(SLMPM_EINVAL, "slmpm_peer_mode: set .size of the structure");

@@ -115,7 +115,7 @@ void endpoint_stats(struct endpoint *ep)
 
 int slmpm_peer_stats(slmpm_peer peer, struct slmpm_stats *stats, size_t size)
 {
-	struct endpoint *ep = endpoint_get(peer);
+	struct endpoint *ep = endpoint_of(peer);
 
 	if (!ep)
 		return endpoint_bad_handle(peer);

@@ -69,7 +69,7 @@ static uint32_t links_of(const struct endpoint *ep)
 
 int slmpm_link_query(slmpm_peer peer, uint32_t link, struct slmpm_link_info *info)
 {
-	struct endpoint *ep = endpoint_get(peer);
+	struct endpoint *ep = endpoint_of(peer);
 	int rc = 0;
 
 	if (!ep)
@@ -96,7 +96,7 @@ int slmpm_link_query(slmpm_peer peer, uint32_t link, struct slmpm_link_info *inf
 
 int slmpm_link_use(slmpm_peer peer, uint32_t link)
 {
-	struct endpoint *ep = endpoint_get(peer);
+	struct endpoint *ep = endpoint_of(peer);
 	int rc = 0;
 
 	if (!ep)

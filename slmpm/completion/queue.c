@@ -91,7 +91,7 @@ void queue_put(struct queue *q, const struct slmpm_done *done)
 /* A notification was kept at the peer's expense. */
 static void give_credit(const struct slmpm_done *done)
 {
-	struct endpoint *ep = done->op == SLMPM_OP_NOTIFY ? endpoint_get(done->peer) : NULL;
+	struct endpoint *ep = done->op == SLMPM_OP_NOTIFY ? endpoint_of(done->peer) : NULL;
 
 	if (ep)
 		inbound_charge(ep, WIRE_ENVELOPE);

@@ -42,7 +42,7 @@ static int check_region(const struct slmpm_wr *wr, slmpm_peer peer)
 
 	if (!remote)
 		return handle_error(&remote_table, wr->rmem.id);
-	if (remote->ep != endpoint_get(peer))
+	if (remote->ep != endpoint_of(peer))
 		return error_set(SLMPM_EINVAL, "slmpm_post: a region of another peer");
 	return 0;
 }
@@ -92,7 +92,7 @@ int work_begin(const struct slmpm_wr *wr, slmpm_peer peer, uint64_t queue, uint6
 	};
 	struct slmpm_how plain = how;
 	struct slmpm_span span = {wr->offset, bytes_of(wr)};
-	struct endpoint *ep = endpoint_get(peer);
+	struct endpoint *ep = endpoint_of(peer);
 
 	plain.flags &= SLMPM_MORE | MODE_LINK_MASK; /* the queue has seen to the order */
 	if (!ep)

@@ -235,7 +235,7 @@ int slmpm_post(slmpm_wq handle, const struct slmpm_wr *wr, int n)
 
 	if (!ctx)
 		return rc;
-	ep = endpoint_get(wq->peer);
+	ep = endpoint_of(wq->peer);
 	if (!wr || n <= 0)
 		rc = error_set(SLMPM_EINVAL, "slmpm_post: %d work requests at %p", n,
 			       (const void *)wr);
@@ -308,7 +308,7 @@ void workqueue_free(struct workqueue *wq)
 
 int slmpm_wq_create(slmpm_peer peer, const struct slmpm_wq_options *o, slmpm_wq *out)
 {
-	struct endpoint *ep = endpoint_get(peer);
+	struct endpoint *ep = endpoint_of(peer);
 	struct workqueue *wq = NULL;
 	struct counter *none;
 	struct queue *queue;

@@ -177,7 +177,7 @@ static bool find(void *arg)
 		t->entry = e;
 		return true;
 	}
-	return (t->ep && endpoint_get(t->peer) != t->ep) || message_source_ended(t->ctx, t->ep) < 0;
+	return (t->ep && endpoint_of(t->peer) != t->ep) || message_source_ended(t->ctx, t->ep) < 0;
 }
 
 static int take(struct taking *t, struct slmpm_fifo *entry, int timeout_ms)
@@ -185,7 +185,7 @@ static int take(struct taking *t, struct slmpm_fifo *entry, int timeout_ms)
 	int rc = wait_until(t->ctx, find, t, timeout_ms);
 	struct fifo_entry *e = t->entry;
 
-	if (t->ep && endpoint_get(t->peer) != t->ep)
+	if (t->ep && endpoint_of(t->peer) != t->ep)
 		return endpoint_bad_handle(t->peer);
 	if (!e && rc == 0)
 		return message_source_ended(t->ctx, t->ep);

@@ -71,7 +71,7 @@ int fifo_put(const struct operation *o)
 		rc = completion_bind(r, &o->full, o->req);
 	if (rc == 0)
 		rc = blocks ? message_await(r, o->full.timeout_ms) : message_submit(r);
-	if (rc == 0 && endpoint_get(peer) == ep) { /* else another thread has closed it meanwhile */
+	if (rc == 0 && endpoint_of(peer) == ep) { /* else another thread has closed it meanwhile */
 		ep->stats->puts++;
 		ep->stats->put_bytes += o->length;
 		ep->stats->fifo_puts++;

@@ -101,7 +101,7 @@ static bool has_ended(void *arg)
 {
 	struct joining *j = arg;
 
-	return endpoint_get(j->peer) != j->ep || look(j->ep->process, WNOHANG);
+	return endpoint_of(j->peer) != j->ep || look(j->ep->process, WNOHANG);
 }
 
 /* Others go on meanwhile: peers of this context, and threads in it. */
@@ -115,7 +115,7 @@ static int await_end(struct endpoint *ep, slmpm_peer peer, uint64_t deadline)
 	do
 		rc = wait_until(ep->ctx, has_ended, &j, wait_ms(wait_now(), deadline, longest));
 	while (rc < 0 && wait_now() < deadline);
-	if (endpoint_get(peer) != ep)
+	if (endpoint_of(peer) != ep)
 		return endpoint_bad_handle(peer);
 	return rc < 0 ? error_set(SLMPM_ETIMEOUT, "%s still runs", ep->name) : 0;
 }
@@ -127,13 +127,13 @@ static int close_first(struct endpoint *ep, slmpm_peer peer, uint64_t deadline)
 
 	(void)wait_look(ep->ctx);
 	rc = message_connected(ep, wait_ms(wait_now(), deadline, -1));
-	if (endpoint_get(peer) == ep) {
+	if (endpoint_of(peer) == ep) {
 		if (rc < 0 && !look(ep->process, WNOHANG | WNOWAIT))
 			return error_set(SLMPM_ETIMEOUT, "%s still runs and has not connected",
 					 ep->name);
 		(void)message_close(ep, wait_ms(wait_now(), deadline, -1));
 	}
-	return endpoint_get(peer) == ep ? 0 : endpoint_bad_handle(peer);
+	return endpoint_of(peer) == ep ? 0 : endpoint_bad_handle(peer);
 }
 
 static int conclude(struct endpoint *ep, int *status)
@@ -153,7 +153,7 @@ static int conclude(struct endpoint *ep, int *status)
 
 int slmpm_join(slmpm_peer peer, int *status, int timeout_ms)
 {
-	struct endpoint *ep = endpoint_get(peer);
+	struct endpoint *ep = endpoint_of(peer);
 	uint64_t deadline = wait_deadline(timeout_ms);
 	struct context *ctx;
 	int rc;
@@ -178,7 +178,7 @@ int slmpm_join(slmpm_peer peer, int *status, int timeout_ms)
 
 int slmpm_kill(slmpm_peer peer, int grace_ms)
 {
-	struct endpoint *ep = endpoint_get(peer);
+	struct endpoint *ep = endpoint_of(peer);
 	int rc = 0;
 
 	if (!ep)

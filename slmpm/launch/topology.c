@@ -12,14 +12,15 @@
 #include <string.h>
 
 #include "slmpm/config.h"
+#include "slmpm/connect/address.h"
 #include "slmpm/error.h"
 
 #define ELEMENTS_MAX 65536
 #define PLACES_MAX   4096
 #define BLANK        " \t\r\n"
 
-static const char *const keys[PLACE_KEYS] = {"remote", "agent",  "chdir",
-					     "listen", "fabric", "ship"};
+static const char *const keys[PLACE_KEYS] = {"remote", "agent", "chdir", "listen",
+					     "fabric", "ship",  "pci"};
 
 struct reading {
 	const char *path;
@@ -125,6 +126,8 @@ static bool check_value(struct reading *r, enum place_key key, const char *value
 		return refuse(r, "ship %.40s: auto, always or never", value);
 	if (key == PLACE_CHDIR && value[0] != '/')
 		return refuse(r, "chdir %.40s: an absolute path", value);
+	if (key == PLACE_PCI && (strcmp(value, "-") != 0 && !address_list_is_sound(value)))
+		return refuse(r, "pci %.40s: addresses like 0000:03:00.0, with commas", value);
 	if (strpbrk(value, BLANK) && (key == PLACE_LISTEN || key == PLACE_FABRIC))
 		return refuse(r, "%s %.40s: one word", keys[key], value);
 	return true;
@@ -146,7 +149,8 @@ static bool set_key(struct reading *r, const char *key, const char *value)
 		return p->set[k] || no_memory(r);
 	}
 	return refuse(
-		r, "\"%.40s\": host, elements, remote, agent, chdir, listen, fabric, ship or env",
+		r,
+		"\"%.40s\": host, elements, remote, agent, chdir, listen, fabric, ship, pci or env",
 		key);
 }
 

@@ -13,6 +13,7 @@ enum place_key {
 	PLACE_LISTEN, /* address of this machine that is reached from there */
 	PLACE_FABRIC, /* for the link */
 	PLACE_SHIP,   /* auto, always, never */
+	PLACE_PCI,    /* PCI addresses of its elements, in their order, with commas */
 	PLACE_KEYS
 };
 

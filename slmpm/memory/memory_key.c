@@ -78,7 +78,7 @@ static int await_peer(struct endpoint *ep, slmpm_peer peer)
 	if (ep->state != SLMPM_PEER_CONNECTING || ep->ctx->handling ||
 	    message_connected(ep, (int)ms) != -SLMPM_ETIMEOUT)
 		return 0;
-	if (endpoint_get(peer) != ep || ep->state != SLMPM_PEER_CONNECTING)
+	if (endpoint_of(peer) != ep || ep->state != SLMPM_PEER_CONNECTING)
 		return 0;
 	return error_set(SLMPM_ETIMEOUT, "slmpm_mem_key: %s has not connected within %lld ms",
 			 ep->name, (long long)ms);
@@ -86,7 +86,7 @@ static int await_peer(struct endpoint *ep, slmpm_peer peer)
 
 int slmpm_mem_key(slmpm_mem mem, slmpm_peer peer, uint32_t access, struct slmpm_key *key)
 {
-	struct endpoint *ep = endpoint_get(peer);
+	struct endpoint *ep = endpoint_of(peer);
 	struct region *region;
 	struct context *ctx;
 	struct grant *g;
@@ -101,7 +101,7 @@ int slmpm_mem_key(slmpm_mem mem, slmpm_peer peer, uint32_t access, struct slmpm_
 	region = region_get(mem);
 	if (rc < 0) {
 		/* It would have to be there. */
-	} else if (endpoint_get(peer) != ep) { /* by another thread, meanwhile */
+	} else if (endpoint_of(peer) != ep) { /* by another thread, meanwhile */
 		rc = endpoint_bad_handle(peer);
 	} else if (!region) {
 		rc = handle_error(&region_table, mem.id);
@@ -125,7 +125,7 @@ static bool is_told(void *arg)
 {
 	const struct ahead *a = arg;
 
-	return endpoint_get(a->peer) != a->ep || a->ep->state != SLMPM_PEER_UP ||
+	return endpoint_of(a->peer) != a->ep || a->ep->state != SLMPM_PEER_UP ||
 	       (int32_t)(a->ep->memory.told - a->grant) >= 0;
 }
 
@@ -142,7 +142,7 @@ static void await_grant(struct endpoint *ep, slmpm_peer peer, const struct slmpm
 
 int slmpm_mem_open(slmpm_peer peer, const struct slmpm_key *key, slmpm_rmem *rmem)
 {
-	struct endpoint *ep = endpoint_get(peer);
+	struct endpoint *ep = endpoint_of(peer);
 	struct context *ctx;
 	struct remote *r;
 	int rc = 0;
@@ -155,7 +155,7 @@ int slmpm_mem_open(slmpm_peer peer, const struct slmpm_key *key, slmpm_rmem *rme
 	ctx = ep->ctx;
 	if (ep->state == SLMPM_PEER_UP)
 		await_grant(ep, peer, key);
-	if (endpoint_get(peer) != ep) { /* closed by another thread, meanwhile */
+	if (endpoint_of(peer) != ep) { /* closed by another thread, meanwhile */
 		rc = endpoint_bad_handle(peer);
 	} else if (ep->state == SLMPM_PEER_UP) {
 		r = remote_offered(ep, key, &rc);

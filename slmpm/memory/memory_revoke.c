@@ -98,7 +98,7 @@ static int revoke(struct revocation *v, int timeout_ms)
 
 int slmpm_mem_revoke(slmpm_mem mem, slmpm_peer peer, int timeout_ms)
 {
-	struct revocation v = {.mem = mem, .ep = endpoint_get(peer)};
+	struct revocation v = {.mem = mem, .ep = endpoint_of(peer)};
 	const struct region *region;
 	int rc = 0;
 
@@ -107,7 +107,7 @@ int slmpm_mem_revoke(slmpm_mem mem, slmpm_peer peer, int timeout_ms)
 		return rc;
 	v.ctx = region->ctx;
 	rc = wait_forbidden(v.ctx, "slmpm_mem_revoke");
-	if (rc == 0 && (!v.ep || endpoint_get(peer) != v.ep))
+	if (rc == 0 && (!v.ep || endpoint_of(peer) != v.ep))
 		rc = endpoint_bad_handle(peer);
 	else if (rc == 0 && v.ep->ctx != v.ctx)
 		rc = error_set(SLMPM_EINVAL, "%s belongs to another context than the region",

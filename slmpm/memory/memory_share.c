@@ -27,7 +27,7 @@ static bool offer(void *arg)
 {
 	struct share *s = arg;
 	struct region *region = region_get(s->mem);
-	struct endpoint *ep = endpoint_get(s->peer);
+	struct endpoint *ep = endpoint_of(s->peer);
 	struct slmpm_key key;
 	struct grant *g;
 
@@ -69,12 +69,12 @@ static int share(struct share *s, int timeout_ms)
 		return s->rc;
 	rc = wait_until(ctx, answered, s, wait_ms(wait_now(), deadline, -1));
 	if (s->sharing.accepted) {
-		g = endpoint_get(s->peer) == s->ep ? grant_find(s->ep, s->id) : NULL;
+		g = endpoint_of(s->peer) == s->ep ? grant_find(s->ep, s->id) : NULL;
 		if (g)
 			g->sharing = NULL;
 		return 0;
 	}
-	if (endpoint_get(s->peer) != s->ep)
+	if (endpoint_of(s->peer) != s->ep)
 		return endpoint_bad_handle(s->peer);
 	if (s->ep->state != SLMPM_PEER_UP)
 		return endpoint_error(s->ep);
@@ -88,7 +88,7 @@ static int share(struct share *s, int timeout_ms)
 
 int slmpm_mem_share(slmpm_mem mem, slmpm_peer peer, uint32_t access, int timeout_ms)
 {
-	struct share s = {.mem = mem, .peer = peer, .access = access, .ep = endpoint_get(peer)};
+	struct share s = {.mem = mem, .peer = peer, .access = access, .ep = endpoint_of(peer)};
 	struct context *ctx;
 	int rc;
 
@@ -113,7 +113,7 @@ static bool has_offer(void *arg)
 {
 	const struct accept *a = arg;
 
-	return endpoint_get(a->peer) != a->ep || !list_empty(&a->ep->memory.shared) ||
+	return endpoint_of(a->peer) != a->ep || !list_empty(&a->ep->memory.shared) ||
 	       (a->ep->state != SLMPM_PEER_UP && a->ep->state != SLMPM_PEER_CONNECTING);
 }
 
@@ -121,7 +121,7 @@ static int accept_next(struct accept *a, slmpm_rmem *rmem, int timeout_ms)
 {
 	int rc = wait_until(a->ep->ctx, has_offer, a, timeout_ms);
 
-	if (endpoint_get(a->peer) != a->ep)
+	if (endpoint_of(a->peer) != a->ep)
 		return endpoint_bad_handle(a->peer);
 	if (!list_empty(&a->ep->memory.shared))
 		return remote_open(LIST_ENTRY(a->ep->memory.shared.next, struct remote, shared),
@@ -132,7 +132,7 @@ static int accept_next(struct accept *a, slmpm_rmem *rmem, int timeout_ms)
 
 int slmpm_mem_accept(slmpm_peer peer, slmpm_rmem *rmem, int timeout_ms)
 {
-	struct accept a = {endpoint_get(peer), peer};
+	struct accept a = {endpoint_of(peer), peer};
 	struct context *ctx;
 	int rc;
 

@@ -201,7 +201,7 @@ int slmpm_getv(slmpm_rmem from, const struct slmpm_span *spans, int n,
 
 int slmpm_flush(slmpm_peer peer, int timeout_ms)
 {
-	struct endpoint *ep = endpoint_get(peer);
+	struct endpoint *ep = endpoint_of(peer);
 	struct request r = {.piece_count = 0};
 	struct context *ctx;
 	int rc;

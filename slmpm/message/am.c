@@ -293,7 +293,7 @@ static int send_locked(struct endpoint *ep, uint16_t id, const void *head, size_
 static int send_with_care(slmpm_peer peer, uint16_t id, const void *head, size_t head_len,
 			  const struct slmpm_iov *data, const struct slmpm_how *how, slmpm_req *req)
 {
-	struct endpoint *ep = endpoint_get(peer);
+	struct endpoint *ep = endpoint_of(peer);
 	struct slmpm_how full = {.size = sizeof(full), .timeout_ms = -1};
 	struct context *ctx;
 	int rc = am_check("slmpm_am", id, head, head_len, data->base, data->len);

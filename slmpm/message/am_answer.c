@@ -83,7 +83,7 @@ static int reply(struct endpoint *ep, const struct slmpm_am *am, uint16_t id, co
 {
 	int rc;
 
-	if (!ep->ctx->handling || endpoint_get(am->peer) != ep)
+	if (!ep->ctx->handling || endpoint_of(am->peer) != ep)
 		return error_set(SLMPM_ESTATE, "slmpm_am_reply: outside of the handler");
 	if (ep->state != SLMPM_PEER_UP)
 		return endpoint_error(ep);
@@ -101,7 +101,7 @@ static int reply(struct endpoint *ep, const struct slmpm_am *am, uint16_t id, co
 int slmpm_am_reply(const struct slmpm_am *am, uint16_t id, const void *head, size_t head_len,
 		   const void *data, size_t len)
 {
-	struct endpoint *ep = am ? endpoint_get(am->peer) : NULL;
+	struct endpoint *ep = am ? endpoint_of(am->peer) : NULL;
 	struct context *ctx;
 	int rc = am_check("slmpm_am_reply", id, head, head_len, data, len);
 

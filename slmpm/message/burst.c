@@ -62,16 +62,36 @@ static int send_all(struct endpoint *ep, slmpm_peer peer, uint32_t stream,
 			rc = message_send_slowly(ep, stream, m[sent].base, m[sent].len,
 						 wait_ms(wait_now(), deadline, -1));
 		if (rc < 0) {
-			if (sent && endpoint_get(peer) == ep)
+			if (sent && endpoint_of(peer) == ep)
 				link_flush(ep); /* they said that more would follow */
 			return sent ? sent : rc;
 		}
 		sent++;
-		if (endpoint_get(peer) != ep) /* another thread has closed it meanwhile */
+		if (endpoint_of(peer) != ep) /* another thread has closed it meanwhile */
 			break;
 		sent += send_at_once(ep, stream, m + sent, n - sent);
 	}
 	return sent;
+}
+
+/* To one found by address: each asks for its link. */
+static COLD int send_by_address(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *m, int n,
+				int timeout_ms)
+{
+	uint64_t deadline = wait_deadline(timeout_ms);
+	int rc = 0;
+
+	if (!endpoint_of(peer))
+		return endpoint_bad_handle(peer);
+	if (n < 0 || (!m && n))
+		return bad_burst("slmpm_send_burst", "no messages");
+	for (int i = 0; i < n; i++) {
+		rc = slmpm_send(peer, stream, m[i].base, m[i].len,
+				wait_ms(wait_now(), deadline, -1));
+		if (rc < 0)
+			return i ? i : rc;
+	}
+	return n;
 }
 
 int slmpm_send_burst(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *messages, int n,
@@ -82,7 +102,7 @@ int slmpm_send_burst(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *m
 	int sent;
 
 	if (UNLIKELY(!ep))
-		return endpoint_bad_handle(peer);
+		return send_by_address(peer, stream, messages, n, timeout_ms);
 	if (UNLIKELY(stream > SLMPM_STREAM_MAX))
 		return bad_burst("slmpm_send_burst", "the stream is for receiving only");
 	if (UNLIKELY(n < 0 || (!messages && n)))
@@ -198,7 +218,7 @@ static int receive_some(struct context *ctx, struct endpoint *ep, slmpm_peer pee
 		return (int)len;
 	t->m->len = (size_t)len;
 	t->got = 1;
-	if (!ep || endpoint_get(peer) == ep)
+	if (!ep || endpoint_of(peer) == ep)
 		take_at_once(ctx, ep, t, 1);
 	return t->got;
 }

@@ -140,7 +140,7 @@ int message_close(struct endpoint *ep, int timeout_ms)
 
 int slmpm_close(slmpm_peer peer, int timeout_ms)
 {
-	struct endpoint *ep = endpoint_get(peer);
+	struct endpoint *ep = endpoint_of(peer);
 	struct context *ctx;
 	int rc;
 
@@ -152,7 +152,7 @@ int slmpm_close(slmpm_peer peer, int timeout_ms)
 	rc = wait_forbidden(ctx, "slmpm_close");
 	if (rc == 0) {
 		rc = message_close(ep, timeout_ms);
-		if (endpoint_get(peer) == ep && !ep->process)
+		if (endpoint_of(peer) == ep && !ep->process)
 			endpoint_free(ep);
 	}
 	context_unlock(ctx);

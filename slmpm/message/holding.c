@@ -90,7 +90,7 @@ struct growth {
 static bool has_grown(void *arg)
 {
 	struct growth *g = arg;
-	struct held *held = endpoint_get(g->peer) == g->ep ? held_find(g->ep, g->buf) : NULL;
+	struct held *held = endpoint_of(g->peer) == g->ep ? held_find(g->ep, g->buf) : NULL;
 
 	g->message = held ? held->message : NULL;
 	return !g->message || g->message->final || g->message->got > g->have ||
@@ -121,7 +121,7 @@ static int64_t await_growth(struct growth *g, struct slmpm_done *done, int timeo
 int64_t slmpm_more(slmpm_peer peer, const void *buf, uint64_t have, struct slmpm_done *done,
 		   int timeout_ms)
 {
-	struct endpoint *ep = endpoint_get(peer);
+	struct endpoint *ep = endpoint_of(peer);
 	struct context *ctx;
 	struct held *held;
 	int64_t len;
@@ -150,7 +150,7 @@ int64_t slmpm_more(slmpm_peer peer, const void *buf, uint64_t have, struct slmpm
 
 int slmpm_release(slmpm_peer peer, const void *buf)
 {
-	struct endpoint *ep = endpoint_get(peer);
+	struct endpoint *ep = endpoint_of(peer);
 	struct held *held;
 	int rc = 0;
 

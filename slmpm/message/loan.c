@@ -43,7 +43,7 @@ static bool get_loan(void *arg)
 	if (w->data)
 		return true;
 	/* Meanwhile another thread may have closed the peer or been first. */
-	if (endpoint_get(w->peer) != ep)
+	if (endpoint_of(w->peer) != ep)
 		w->rc = endpoint_bad_handle(w->peer);
 	else if (ep->loan.data)
 		w->rc = error_set(SLMPM_EBUSY, "a loan to %s is open already", ep->name);
@@ -74,7 +74,7 @@ static bool get_loan(void *arg)
 
 int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int timeout_ms)
 {
-	struct endpoint *ep = endpoint_get(peer);
+	struct endpoint *ep = endpoint_of(peer);
 	struct wish w = {.ep = ep, .peer = peer, .length = len};
 	struct context *ctx;
 	int rc;
@@ -188,7 +188,7 @@ static bool has_come(void *arg)
 {
 	const struct turn *t = arg;
 
-	return endpoint_get(t->peer) != t->ep || t->ep->state != SLMPM_PEER_UP ||
+	return endpoint_of(t->peer) != t->ep || t->ep->state != SLMPM_PEER_UP ||
 	       (list_empty(&t->ep->link.queue) && !t->ep->link.active);
 }
 
@@ -199,7 +199,7 @@ static int await_turn(struct endpoint *ep, slmpm_peer peer, const struct slmpm_h
 	if (!ep->loan.area || ep->loan.begun || has_come(&t))
 		return 0;
 	if (wait_until(ep->ctx, has_come, &t, how ? how->timeout_ms : -1) == 0)
-		return endpoint_get(peer) == ep ? 0 : endpoint_bad_handle(peer);
+		return endpoint_of(peer) == ep ? 0 : endpoint_bad_handle(peer);
 	if (wait_forbidden(ep->ctx, "slmpm_commit"))
 		return -SLMPM_ESTATE;
 	return error_set(SLMPM_ETIMEOUT, "what was sent before to %s has not gone", ep->name);
@@ -276,7 +276,7 @@ static int check_how(const struct slmpm_how *how)
 
 int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how *how)
 {
-	struct endpoint *ep = endpoint_get(peer);
+	struct endpoint *ep = endpoint_of(peer);
 	struct context *ctx;
 	int rc = how ? check_how(how) : 0;
 
@@ -300,7 +300,7 @@ int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how 
 
 int slmpm_abort(slmpm_peer peer, void *buf)
 {
-	struct endpoint *ep = endpoint_get(peer);
+	struct endpoint *ep = endpoint_of(peer);
 	int rc;
 
 	if (!ep || !endpoint_lock(ep, peer))

@@ -119,7 +119,7 @@ struct context *message_source(slmpm_peer peer, struct endpoint **ep, int *rc)
 			context_lock(ctx);
 		return ctx;
 	}
-	*ep = endpoint_get(peer);
+	*ep = endpoint_of(peer);
 	if (!*ep || !endpoint_lock(*ep, peer)) {
 		*rc = endpoint_bad_handle(peer);
 		return NULL;

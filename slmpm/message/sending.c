@@ -119,11 +119,13 @@ COLD int message_send_slowly(struct endpoint *ep, uint32_t stream, const void *b
 	return rc;
 }
 
-/* In a context with threads, or with what may be wrong. */
+/* In a context with threads, to one found by address, or with what may be wrong. */
 static COLD int send_with_care(slmpm_peer peer, uint32_t stream, const void *buf, size_t len,
 			       int timeout_ms)
 {
-	struct endpoint *ep = endpoint_get(peer);
+	struct endpoint *ep = endpoint_of(peer);
+	const struct slmpm_how how = {.size = sizeof(how), .timeout_ms = timeout_ms};
+	const struct slmpm_iov piece = {(void *)(uintptr_t)buf, len};
 	struct context *ctx;
 	int rc = 0;
 
@@ -131,6 +133,8 @@ static COLD int send_with_care(slmpm_peer peer, uint32_t stream, const void *buf
 		return endpoint_bad_handle(peer);
 	if (stream > SLMPM_STREAM_MAX || (!buf && len))
 		return bad_send("slmpm_send", stream);
+	if (endpoint_wish(peer))
+		return slmpm_sendv(peer, stream, &piece, 1, &how, NULL);
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx; /* the peer may be gone, or another, when the wait is over */
@@ -227,20 +231,25 @@ int message_sendv(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *
 	return rc < 0 ? rc : 0;
 }
 
-/* With flags or an end that are rare, or written for another version. */
+/* With flags or an end that are rare, to one found by address, or written for another version. */
 static int sendv_with_how(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, int n,
 			  const struct slmpm_how *how, slmpm_req *req)
 {
-	struct endpoint *ep = endpoint_get(peer);
+	struct endpoint *ep = endpoint_of(peer);
 	struct slmpm_how full;
 	struct context *ctx;
-	int rc = message_how("slmpm_sendv", &full, how, SLMPM_MORE | MODE_LINK_MASK);
+	int rc;
 
+	if (!ep)
+		return endpoint_bad_handle(peer);
+	rc = message_how("slmpm_sendv", &full, how, SLMPM_MORE | MODE_LINK_MASK);
 	if (rc < 0)
 		return rc;
+	if (!(full.flags & SLMPM_ON_LINK_MASK))
+		full.flags |= endpoint_wish(peer);
 	if (message_is_plain(&full))
 		return slmpm_sendv(peer, stream, iov, n, &full, req);
-	if (!ep || !endpoint_lock(ep, peer))
+	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx;
 	rc = message_sendv(ep, stream, iov, n, &full, req);
@@ -258,7 +267,7 @@ static NOINLINE int sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_i
 	int rc = 0;
 
 	if (UNLIKELY(!ep))
-		return endpoint_bad_handle(peer);
+		return sendv_with_how(peer, stream, iov, n, how, req);
 	if (UNLIKELY(stream > SLMPM_STREAM_MAX))
 		return bad_send("slmpm_sendv", stream);
 	if (UNLIKELY(!message_is_plain(how)))

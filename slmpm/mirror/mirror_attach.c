@@ -80,7 +80,7 @@ static int begin(struct mirror *m, struct endpoint *ep, struct joining *j)
 /* One that has come to nothing leaves only its reason. */
 static int conclude(struct attachment *a)
 {
-	const struct endpoint *ep = endpoint_get((slmpm_peer){a->peer});
+	const struct endpoint *ep = endpoint_of((slmpm_peer){a->peer});
 	const char *name = ep ? ep->name : "the peer";
 	int rc;
 
@@ -97,7 +97,7 @@ static int conclude(struct attachment *a)
 static int look(struct joining *j)
 {
 	struct mirror *m = handle_get(&mirror_table, j->mirror.id);
-	struct endpoint *ep = endpoint_get(j->peer);
+	struct endpoint *ep = endpoint_of(j->peer);
 	struct attachment *a;
 	int rc;
 
@@ -132,7 +132,7 @@ static bool has_joined(void *arg)
 
 static int explain_timeout(const struct joining *j)
 {
-	const struct endpoint *ep = endpoint_get(j->peer);
+	const struct endpoint *ep = endpoint_of(j->peer);
 
 	if (!j->asked && ep && ep->state == SLMPM_PEER_UP)
 		return error_set(SLMPM_EBUSY, "a mirror of tag %u with %s is being detached",
@@ -158,7 +158,7 @@ int slmpm_mirror_attach(slmpm_mirror mirror, slmpm_peer peer, uint32_t tag, uint
 	if (!m)
 		return rc;
 	ctx = m->ctx;
-	ep = endpoint_get(peer);
+	ep = endpoint_of(peer);
 	if (!ep)
 		rc = endpoint_bad_handle(peer);
 	else if (ep->ctx != ctx)

@@ -251,7 +251,7 @@ void monitor_take(struct endpoint *ep, struct slmpm_monitor *out)
 
 int slmpm_monitor(slmpm_peer peer, struct slmpm_monitor *monitor, size_t size)
 {
-	struct endpoint *ep = endpoint_get(peer);
+	struct endpoint *ep = endpoint_of(peer);
 	struct slmpm_monitor now;
 
 	if (!ep)
