@@ -225,6 +225,10 @@ bench-net: deps-bench			## the same over loopback TCP; plots in build/bench/net
 	@$(MAKE) all
 	@SLMPM_BUILD=$(abspath $(OUT)) tests/bench/run --net
 
+bench-modes: deps-bench			## fixed modes against the library's own choice; build/bench/modes
+	@$(MAKE) all
+	@SLMPM_BUILD=$(abspath $(OUT)) tests/bench/run --modes
+
 # ---- lint ----
 
 C_FILES = $(shell find apps fabrics include shm slmpm tests -name '*.[ch]' 2>/dev/null | sort)
@@ -358,7 +362,7 @@ help:					## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r goal text; do printf '  make %-14s %s\n' "$$goal" "$$text"; done
 
 FORCE:
-.PHONY: all lib test-programs test cross-test demo bench bench-net objects lint $(addprefix lint-,arrows format headers gcc clang hot man) format man install clean help FORCE \
+.PHONY: all lib test-programs test cross-test demo bench bench-net bench-modes objects lint $(addprefix lint-,arrows format headers gcc clang hot man) format man install clean help FORCE \
 	deps deps-demo deps-test deps-lint deps-bench deps-cross
 
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(TEST_OBJ) $(TEST_LIB) $(MODEL_OBJ)) \

@@ -20,6 +20,9 @@ const char *child_ask(struct child *c, const char *order, int timeout_ms, const 
 /* End of orders; those who do not leave by themselves are killed. */
 void child_stop(struct child *c);
 
+/* Ahead of whatever else runs here, where that is allowed; children inherit it, all alike. */
+void child_step_forward(void);
+
 /* The number behind "key": in an answer; -1 when null, -2 when it is not there. */
 double answer_number(const char *answer, const char *key);
 

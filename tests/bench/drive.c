@@ -5,12 +5,10 @@
  * that peer alternately. Both go round all cells again and again, so that each cell's samples are
  * spread over the whole run. At the end comes what takes one long sample.
  */
-#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "tests/bench/peers/order.h"
@@ -179,19 +177,6 @@ static void long_samples(const struct plan *p)
 
 /* ---- the run ---- */
 
-/* Ahead of whatever else runs here, where that is allowed; the systems inherit it, all alike. */
-static void step_forward(void)
-{
-	int fd = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
-
-	setpriority(PRIO_PROCESS, 0, -20);
-	if (fd >= 0) {
-		if (write(fd, "-20", 3) < 0)
-			fputs("no higher priority for this session\n", stderr);
-		close(fd);
-	}
-}
-
 static FILE *open_in(const char *dir, const char *name)
 {
 	char path[512];
@@ -212,7 +197,7 @@ static int run(const struct plan *p)
 		return 1;
 	}
 	signal(SIGPIPE, SIG_IGN);
-	step_forward();
+	child_step_forward();
 	for (int i = 0; i < all.systems; i++)
 		if (system_is_wanted(&all.system[i]))
 			system_start(&all.system[i], fileno(log));

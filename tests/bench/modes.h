@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Fixed modes, the loads by which they are compared with the library's own choice, and what came out. */
+#ifndef BENCH_MODES_H
+#define BENCH_MODES_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "tests/bench/child.h"
+
+/* Modes of a group have the same resources; its first one is the library's own choice. */
+enum group { PROTOCOLS, LINKS, ENGINE, GROUPS };
+
+enum kind {
+	MESSAGES = 1,
+	PUTS = 2,
+	BUSY = 4
+}; /* of a load: what it is made of; something computes beside it */
+
+struct mode {
+	const char *name, *settings;
+	enum group group;
+	int not_for; /* KINDs of loads for which it is nothing, or takes forever */
+};
+
+struct load {
+	const char *name, *order, *options;
+	uint64_t size;
+	enum group group;
+	double ms; /* that a sample lasts */
+	int time;  /* a time is judged: less is better; else a rate */
+	int kind;
+};
+
+extern const struct mode MODE[];
+extern const struct load LOAD[];
+extern const int MODES, LOADS;
+
+enum { MODES_MOST = 24, LOADS_MOST = 32, GENERATIONS_MOST = 40 };
+
+/* The own choice and a fixed mode under one load; an entry a generation of processes. */
+struct contest {
+	int n;
+	int lost;                      /* samples that somebody would not give */
+	double gain[GENERATIONS_MOST]; /* mean logarithm of how much more the choice does */
+	double own[GENERATIONS_MOST], fixed[GENERATIONS_MOST]; /* of a rate 1/us, of a time us */
+};
+
+struct comparison {
+	struct contest of[LOADS_MOST][MODES_MOST];
+};
+
+/* Does LOAD compare MODE with anything? */
+int modes_compare(const struct load *load, const struct mode *mode);
+/* Tables and verdicts as Markdown; the same in numbers in TABLE. */
+void modes_report(const struct comparison *c, FILE *to, FILE *table);
+
+#endif
