@@ -401,7 +401,9 @@ struct slmpm_done {
 	int32_t status; /* 0 or -SLMPM_E* */
 	uint32_t stream;
 	uint32_t imm;
-	uint32_t flags; /* SLMPM_PART: a held message that is still growing */
+	/* SLMPM_PART: a held message that is still growing; of a request SLMPM_ON_LINK(n): it went by
+	 * link N, of several */
+	uint32_t flags;
 	slmpm_peer peer;
 	uint64_t cookie; /* how->cookie; of a notification: its offset in the region */
 	uint32_t op;     /* enum slmpm_op */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "slmpm/bond/bond.h"
 #include "slmpm/error.h"
 #include "slmpm/engine/fifo.h"
 #include "slmpm/mirror/mirror.h"
@@ -69,10 +70,22 @@ int request_init(struct request *r, enum request_kind kind, struct context *ctx,
 	return 0;
 }
 
+/* By which of several links: packets have gone by the one in use, whatever was asked. */
+static COLD void tell_link(struct request *r)
+{
+	if (!mode_has_links(r->ep))
+		return;
+	if (r->mode.way == MODE_PACKETS || r->mode.way == MODE_REQUEST)
+		r->mode.link = (uint8_t)bond_path(r->ep->link.port);
+	r->result.flags |= SLMPM_ON_LINK(r->mode.link);
+}
+
 static void mode_done(struct request *r)
 {
 	enum mode_op op = request_mode_op(r);
 
+	if (UNLIKELY(r->ep->further) && r->result.status == 0)
+		tell_link(r);
 	mode_count(r->ep, op, r->mode);
 	r->result.protocol = (uint16_t)mode_protocol(op, (enum mode_way)r->mode.way);
 	r->result.reason = r->mode.reason;
