@@ -2,6 +2,7 @@
 /* The accelerator: hashes each slot's files from the messages where they lie, answers digests. */
 #include "apps/slmpm_demo/demo.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,6 +68,10 @@ static int work(struct accel *a)
 			return (int)len;
 		if (done.imm & IMM_BYE)
 			return bye(a->host);
+		if (done.imm & IMM_BALLAST) {
+			rc = slmpm_release(a->host, data);
+			continue;
+		}
 		if (done.stream >= WINDOW_MAX)
 			return -SLMPM_EPROTO;
 		d = a->slots[done.stream];
@@ -84,13 +89,13 @@ static int work(struct accel *a)
 	return rc;
 }
 
-/* A region with places for SLOTS slots, which the host may write. */
+/* A region with places for SLOTS slots and one of ballast, which the host may write. */
 static int share_places(struct accel *a, unsigned slots)
 {
 	slmpm_mem mem;
 	void *base;
-	int rc = slmpm_mem_alloc((slmpm_ctx){0}, slots * (size_t)PLACES * PLACE, SLMPM_WRITE, &mem,
-				 &base);
+	int rc = slmpm_mem_alloc((slmpm_ctx){0}, (slots + 1) * (size_t)PLACES * PLACE, SLMPM_WRITE,
+				 &mem, &base);
 
 	if (rc < 0)
 		return rc;
@@ -104,6 +109,9 @@ int accelerator_run(unsigned slots)
 	static struct accel a;
 	int rc = slmpm_parent(&a.host);
 
+	/* The host ends its accelerators: Ctrl-C means it. */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
 	if (rc == -SLMPM_ESTATE)
 		return slmpm_perror("slmpm_demo: --accelerator is for its own use");
 	if (rc < 0)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "apps/lib/hist.h"
+#include "apps/slmpm_demo/traffic.h"
 
 /*
  * Host to accelerator: a slot's stream carries the bytes of one file after another; the immediate
@@ -18,10 +19,11 @@
  * Bytes that were put: the message says how many, as eight bytes, and where they lie follows from
  * the slot; the accelerator says on ANSWER_STREAM when it has hashed them.
  */
-#define IMM_LAST      1u /* the file ends with this message */
-#define IMM_FORGET    2u /* the file cannot be read further: no answer */
-#define IMM_BYE       4u /* no more files: answer with counters and end */
-#define IMM_PLACED    8u /* the bytes lie in the slot's next place */
+#define IMM_LAST      1u  /* the file ends with this message */
+#define IMM_FORGET    2u  /* the file cannot be read further: no answer */
+#define IMM_BYE       4u  /* no more files: answer with counters and end */
+#define IMM_PLACED    8u  /* the bytes lie in the slot's next place */
+#define IMM_BALLAST   16u /* of no use but to weigh (stress.h) */
 #define IMM_COUNTERS  UINT32_MAX
 #define IMM_TAKEN     0x10000u /* beside a slot: a place of it is free again */
 #define ANSWER_STREAM 1000u
@@ -71,33 +73,51 @@ void digest_add(struct digest *d, const void *data, size_t len);
 void digest_drop(struct digest *d);
 /* The result and the count of bytes; begins anew. */
 uint64_t digest_end(struct digest *d, unsigned char result[DIGEST_SIZE]);
+
+/* ---- standard output (output.c) ---- */
+
 /* As sha256sum prints it; names with a backslash or a line end escaped likewise. */
-void digest_print(const unsigned char digest[DIGEST_SIZE], const char *path);
+void output_digest(const unsigned char digest[DIGEST_SIZE], const char *path);
+void output_flush(void);
+/* What went wrong with it first, an errno; or 0. */
+int output_error(void);
 
-/* ---- the run (host.c, accelerator.c, screen.c) ---- */
-
-/* How messages travelled: packets through the ring; announced and fetched by the receiver, of which
- * some with a share pushed by the sender; put into a region. */
-enum protocol { SMT, RGET, RGET_SHARED, PUT, PROTOCOLS };
+/* ---- the run (host.c, accelerator.c, screen.c, table.c) ---- */
 
 struct tally {
-	uint64_t files, bytes, messages, remote_writes, remote_reads, redone, here;
-	uint64_t protocol_messages[PROTOCOLS], protocol_bytes[PROTOCOLS];
+	uint64_t files, bytes, remote_writes, remote_reads, redone, here;
+	uint64_t sent, received, puts;          /* messages of the host's; puts */
+	uint64_t pushed_messages, pushed_bytes; /* fetched ones of which the host wrote a share */
+	struct traffic traffic;
 	uint64_t ring_samples;
 	double ring_sum, ring_most; /* shares of the ring in use */
 	struct hist latency;        /* ns from a file's last byte to its digest */
 	double seconds;
 	unsigned accelerators, lost;
+	uint64_t bursts, moved, ballast_messages, ballast_puts, ballast_bytes; /* stress.h */
+	bool interrupted;
 };
 
 /* How large files go: as messages, by what the library chooses or by one of its ways; or put. */
 enum way { WAY_AUTO, WAY_SMT, WAY_RGET, WAY_PUT, WAYS };
+enum fabric { FABRIC_ANY, FABRIC_SHM, FABRIC_TCP, FABRIC_BOTH, FABRICS };
+enum stress { STRESS_NONE, STRESS_RING, STRESS_QUEUE, STRESS_LINK, STRESSES };
 
 struct options {
 	unsigned accelerators, window;
 	enum way way;
+	enum fabric fabric;
+	enum stress stress;
 	bool quiet;
 };
+
+/* ---- settings (settings.c): said to the library by the environment, and so to accelerators, too ---- */
+
+/* What MODE, "auto" or "smt" or "ring=50" and so on with commas between, stands for; or what is wrong
+ * with it. */
+const char *settings_mode(const char *mode);
+/* What the options ask for; or why they do not go together. */
+const char *settings_apply(struct options *options);
 
 /* Where the bytes of SLOT's message number TURN lie, among those that are put. */
 static inline uint64_t place_of(unsigned slot, uint64_t turn)
@@ -127,8 +147,16 @@ int accelerator_run(unsigned slots);
 
 void screen_progress(const struct files *files, const struct tally *tally);
 void screen_clear(void);
-void screen_table(const struct files *files, const struct tally *tally);
+/* 12345678 as "12.3 MB". */
+const char *screen_amount(char text[24], double bytes);
+void table_print(const struct options *options, const struct files *files, const struct tally *t);
 
 uint64_t now_ns(void);
+
+/* ---- the end before the end (ending.c) ---- */
+
+void ending_await(void);
+/* The signal that asked for it, or 0. */
+int ending(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* SHA-256 by OpenSSL, and its lines as sha256sum writes them. */
+/* SHA-256 by OpenSSL. */
 #include "apps/slmpm_demo/demo.h"
 
 #include <openssl/evp.h>
@@ -71,21 +71,4 @@ uint64_t digest_end(struct digest *d, unsigned char result[DIGEST_SIZE])
 	must(EVP_DigestFinal_ex(d->ctx, result, NULL));
 	digest_drop(d);
 	return bytes;
-}
-
-void digest_print(const unsigned char digest[DIGEST_SIZE], const char *path)
-{
-	if (path[strcspn(path, "\\\n\r")])
-		putchar('\\');
-	for (int i = 0; i < DIGEST_SIZE; i++)
-		printf("%02x", digest[i]);
-	fputs("  ", stdout);
-	for (; *path; path++)
-		switch (*path) {
-		case '\\': fputs("\\\\", stdout); break;
-		case '\n': fputs("\\n", stdout); break;
-		case '\r': fputs("\\r", stdout); break;
-		default: putchar(*path);
-		}
-	putchar('\n');
 }

@@ -18,7 +18,7 @@ static void print_ready(struct ledger *l)
 		if (f->state == FILE_FAILED || l->options->quiet)
 			continue;
 		screen_clear();
-		digest_print(f->digest, f->path);
+		output_digest(f->digest, f->path);
 	}
 }
 
@@ -87,7 +87,7 @@ void ledger_hash_here(struct ledger *l)
 	ssize_t n;
 	int fd;
 
-	while (d && chunk && ledger_next(l, &file)) {
+	while (d && chunk && !ending() && !output_error() && ledger_next(l, &file)) {
 		fd = open(l->files->at[file].path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 		n = fd < 0 ? -1 : 0;
 		while (fd >= 0 && (n = read_full(fd, chunk, CHUNK)) > 0) {

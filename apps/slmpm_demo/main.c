@@ -7,6 +7,7 @@
 #include "apps/slmpm_demo/demo.h"
 
 #include <argp.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +15,7 @@
 
 #define DEFAULT_PATH "/usr/share/doc"
 
-enum { OPT_ACCELERATOR = 256 };
+enum { OPT_ACCELERATOR = 256, OPT_FABRIC, OPT_MODE, OPT_STRESS };
 
 static const struct argp_option options[] = {
 	{"accelerators", 'n', "N", 0, "Accelerator processes, 1 to 64 [2]", 0},
@@ -22,6 +23,15 @@ static const struct argp_option options[] = {
 	{"protocol", 'p', "P", 0,
 	 "How files from 1 MiB on go: smt (in packets), rget (the accelerator fetches them), put, or "
 	 "auto: as the library chooses [auto]",
+	 0},
+	{"fabric", OPT_FABRIC, "FABRIC", 0, "Over shm, tcp, or both at once [both]", 0},
+	{"mode", OPT_MODE, "MODE", 0,
+	 "What the selector is to prefer, auto, smt or dma, and its thresholds: ring=50,queue=4 "
+	 "[auto]",
+	 0},
+	{"stress", OPT_STRESS, "WHAT", 0,
+	 "Now and then fill the ring (of stopped accelerators), the queue (of the engine that puts) "
+	 "or the first link, and show how the selector moves",
 	 0},
 	{"quiet", 'q', NULL, 0, "Print no digests, only the table", 0},
 	{"accelerator", OPT_ACCELERATOR, "SLOTS", OPTION_HIDDEN | OPTION_ARG_OPTIONAL, NULL, 0},
@@ -46,31 +56,49 @@ static unsigned parse_number(struct argp_state *state, int key, const char *text
 	return (unsigned)value;
 }
 
-/* Messages are the library's to send: what it does is a setting, for the accelerators as well. */
-static enum way parse_way(struct argp_state *state, const char *text)
+/* Which of the COUNT names TEXT is, the empty ones left out. */
+static unsigned parse_word(struct argp_state *state, const char *option, const char *text,
+			   const char *const *names, unsigned count)
 {
-	static const char *const names[WAYS] = {"auto", "smt", "rget", "put"};
-	static const char *const fetch[WAYS] = {[WAY_SMT] = "never", [WAY_RGET] = "always"};
+	char all[64] = "";
+	size_t at = 0;
 
-	for (enum way w = WAY_AUTO; w < WAYS; w++)
-		if (!strcmp(text, names[w])) {
-			if (fetch[w])
-				setenv("SLMPM_FETCH", fetch[w], 1);
-			return w;
-		}
-	argp_failure(state, 2, 0, "-p %s: one of auto, smt, rget, put", text);
-	return WAY_AUTO;
+	for (unsigned i = 0; i < count; i++) {
+		if (!*names[i])
+			continue;
+		if (!strcmp(text, names[i]))
+			return i;
+		at += (size_t)snprintf(all + at, sizeof(all) - at, "%s%s", at ? ", " : "",
+				       names[i]);
+	}
+	argp_failure(state, 2, 0, "%s %s: one of %s", option, text, all);
+	return 0;
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
+	static const char *const ways[WAYS] = {"auto", "smt", "rget", "put"};
+	static const char *const fabrics[FABRICS] = {"", "shm", "tcp", "both"};
+	static const char *const stresses[STRESSES] = {"", "ring", "queue", "link"};
 	struct command *c = state->input;
+	const char *wrong;
 
 	switch (key) {
 	case 'n': c->options.accelerators = parse_number(state, key, arg, ACCELERATORS_MAX); break;
 	case 'w': c->options.window = parse_number(state, key, arg, WINDOW_MAX); break;
 	case 'q': c->options.quiet = true; break;
-	case 'p': c->options.way = parse_way(state, arg); break;
+	case 'p': c->options.way = parse_word(state, "-p", arg, ways, WAYS); break;
+	case OPT_FABRIC:
+		c->options.fabric = parse_word(state, "--fabric", arg, fabrics, FABRICS);
+		break;
+	case OPT_STRESS:
+		c->options.stress = parse_word(state, "--stress", arg, stresses, STRESSES);
+		break;
+	case OPT_MODE:
+		wrong = settings_mode(arg);
+		if (wrong)
+			argp_failure(state, 2, 0, "--mode %s: %s", arg, wrong);
+		break;
 	case OPT_ACCELERATOR:
 		c->accelerator = true;
 		c->slots = arg ? (unsigned)strtoul(arg, NULL, 10) : 0;
@@ -87,6 +115,27 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+static int hash(struct command *c)
+{
+	static struct tally tally;
+	int failed;
+
+	ending_await();
+	failed = host_run(&c->options, &c->files, &tally);
+	if (!failed || tally.interrupted)
+		table_print(&c->options, &c->files, &tally);
+	failed |= c->files.failed > 0;
+	output_flush();
+	if (output_error()) {
+		fprintf(stderr, "slmpm_demo: standard output: %s\n", strerror(output_error()));
+		failed = 1;
+	}
+	files_free(&c->files);
+	if (tally.interrupted)
+		raise(ending());
+	return failed;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct argp argp = {
@@ -101,9 +150,8 @@ int main(int argc, char **argv)
 		NULL,
 		NULL};
 	struct command c = {.options = {.accelerators = 2, .window = WINDOW}};
-	static struct tally tally;
+	const char *wrong;
 	char version[64];
-	int failed;
 
 	snprintf(version, sizeof(version), "slmpm_demo %s", slmpm_version());
 	argp_program_version = version;
@@ -112,16 +160,12 @@ int main(int argc, char **argv)
 		return 2;
 	if (c.accelerator)
 		return accelerator_run(c.slots);
+	wrong = settings_apply(&c.options);
+	if (wrong) {
+		fprintf(stderr, "slmpm_demo: %s\n", wrong);
+		return 2;
+	}
 	if (!c.any && files_walk(&c.files, DEFAULT_PATH))
 		return 1;
-	failed = host_run(&c.options, &c.files, &tally);
-	if (!failed)
-		screen_table(&c.files, &tally);
-	failed |= c.files.failed > 0;
-	if (fflush(stdout) || ferror(stdout)) {
-		perror("slmpm_demo: standard output");
-		failed = 1;
-	}
-	files_free(&c.files);
-	return failed;
+	return hash(&c);
 }

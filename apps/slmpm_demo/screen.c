@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What people see on standard error: the bar while it runs, the table at the end. */
+/* What people see on a terminal while it runs: how far it is, and by which ways it goes. */
 #include "apps/slmpm_demo/demo.h"
 
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
-#define BAR       30
+#define BAR       20
 #define REDRAW_NS 100000000u
 
 static bool drawn;
@@ -27,8 +28,7 @@ static bool terminal(void)
 	return is;
 }
 
-/* 12345678 as "12.3 MB". */
-static const char *amount(char text[24], double bytes)
+const char *screen_amount(char text[24], double bytes)
 {
 	static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
 	unsigned u = 0;
@@ -49,10 +49,19 @@ void screen_clear(void)
 	drawn = false;
 }
 
+/* Of the terminal, less one so that nothing wraps. */
+static int width(void)
+{
+	struct winsize size;
+
+	return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1 :
+										 79;
+}
+
 void screen_progress(const struct files *files, const struct tally *t)
 {
 	static uint64_t next;
-	char done[24], all[24];
+	char done[24], all[24], went[160], text[320];
 	double share;
 	int full;
 
@@ -63,75 +72,10 @@ void screen_progress(const struct files *files, const struct tally *t)
 	share = share > 1 ? 1 : share;
 	full = (int)(share * BAR);
 	fflush(stdout);
-	fprintf(stderr, "\r\033[K[%.*s%*s] %3.0f %%  %llu files, %s of %s", full,
-		"##############################", BAR - full, "", share * 100,
-		(unsigned long long)t->files, amount(done, (double)t->bytes),
-		amount(all, (double)files->bytes));
+	snprintf(text, sizeof(text), "[%.*s%*s] %3.0f %%  %s of %s  %s", full,
+		 "####################", BAR - full, "", share * 100,
+		 screen_amount(done, (double)t->bytes), screen_amount(all, (double)files->bytes),
+		 traffic_now(&t->traffic, went, sizeof(went)));
+	fprintf(stderr, "\r\033[K%.*s", width(), text);
 	drawn = true;
-}
-
-static void line(const char *name, const char *value)
-{
-	fprintf(stderr, "  %-18s %s\n", name, value);
-}
-
-static void number(const char *name, uint64_t value)
-{
-	fprintf(stderr, "  %-18s %llu\n", name, (unsigned long long)value);
-}
-
-static void protocols(const struct tally *t)
-{
-	static const char *const names[PROTOCOLS] = {[SMT] = "by SMT",
-						     [RGET] = "by RGET",
-						     [RGET_SHARED] = "  share pushed",
-						     [PUT] = "by PUT"};
-	char text[128], part[24];
-
-	for (enum protocol p = SMT; p < PROTOCOLS; p++) {
-		snprintf(text, sizeof(text), "%llu %s, %s",
-			 (unsigned long long)t->protocol_messages[p],
-			 p == PUT ? "puts" : "messages",
-			 amount(part, (double)t->protocol_bytes[p]));
-		line(names[p], text);
-	}
-}
-
-void screen_table(const struct files *files, const struct tally *t)
-{
-	char text[128], part[24];
-	double seconds = t->seconds > 0 ? t->seconds : 1e-9;
-
-	screen_clear();
-	fflush(stdout);
-	fprintf(stderr, "slmpm_demo: %u accelerators, %u lost, %.3f s\n", t->accelerators, t->lost,
-		t->seconds);
-	number("files", t->files);
-	if (files->failed)
-		number("not readable", files->failed);
-	if (t->redone)
-		number("done again", t->redone);
-	if (t->here)
-		number("hashed by the host", t->here);
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)t->bytes);
-	line("bytes", text);
-	number("messages", t->messages);
-	protocols(t);
-	snprintf(text, sizeof(text), "%s/s, %.0f files/s", amount(part, (double)t->bytes / seconds),
-		 (double)t->files / seconds);
-	line("throughput", text);
-	if (t->latency.count)
-		snprintf(text, sizeof(text), "p50 %.0f us, p90 %.0f us, p99 %.0f us, max %.0f us",
-			 hist_quantile(&t->latency, 0.5) / 1e3,
-			 hist_quantile(&t->latency, 0.9) / 1e3,
-			 hist_quantile(&t->latency, 0.99) / 1e3, (double)t->latency.max / 1e3);
-	else
-		snprintf(text, sizeof(text), "-");
-	line("latency", text);
-	snprintf(text, sizeof(text), "mean %.1f %%, at most %.1f %%",
-		 t->ring_samples ? 100 * t->ring_sum / (double)t->ring_samples : 0,
-		 100 * t->ring_most);
-	line("ring utilization", text);
-	number("remote writes", t->remote_writes);
-	number("remote reads", t->remote_reads);
 }

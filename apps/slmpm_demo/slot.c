@@ -24,6 +24,7 @@ static int slot_room(const struct options *o, struct slot *s, uint64_t size)
 	size_t room = large ? CHUNK_LARGE : CHUNK;
 	char *more;
 
+	s->large = size >= CHUNK;
 	s->placed = large && o->way == WAY_PUT;
 	if (s->placed)
 		room = PLACE;
@@ -37,6 +38,11 @@ static int slot_room(const struct options *o, struct slot *s, uint64_t size)
 	}
 	s->step = room;
 	return 0;
+}
+
+bool slot_is_long(const struct slot *s)
+{
+	return s->open && (s->placed ? s->put - s->taken < PLACES : s->large);
 }
 
 static bool slot_open(struct ledger *l, struct slot *s)
@@ -64,27 +70,39 @@ static bool slot_open(struct ledger *l, struct slot *s)
 	return false;
 }
 
-/* Puts PIECE where it belongs; what is left to send says how much that is. */
-static bool slot_put(struct accelerator *acc, unsigned k, struct slmpm_iov *piece)
+static void send_piece(struct accelerator *acc, unsigned k, struct slmpm_iov piece, uint32_t imm,
+		       slmpm_req *req)
+{
+	const struct slmpm_how how = {.size = sizeof(how), .imm = imm, .timeout_ms = -1};
+
+	if (acc->broken || slmpm_sendv(acc->peer, k, &piece, 1, &how, req) < 0)
+		acc->broken = true;
+}
+
+void slot_say(struct accelerator *acc, unsigned k, slmpm_req *req)
 {
 	struct slot *s = &acc->slot[k];
 
-	if (slmpm_put(acc->places, place_of(k, s->put), piece->base, piece->len, NULL, NULL) < 0) {
+	send_piece(acc, k, (struct slmpm_iov){.base = s->said, .len = sizeof(s->said)},
+		   s->imm | IMM_PLACED, req);
+}
+
+/* Puts LEN bytes where they belong; what is to be said then says how many. */
+static void put_piece(struct accelerator *acc, unsigned k, size_t len, uint32_t imm, slmpm_req *req)
+{
+	struct slot *s = &acc->slot[k];
+
+	count_write(s->said, len);
+	s->imm = imm;
+	if (slmpm_put(acc->places, place_of(k, s->put++), s->chunk, len, NULL, req) < 0)
 		acc->broken = true;
-		return false;
-	}
-	s->put++;
-	count_write(s->said, piece->len);
-	*piece = (struct slmpm_iov){.base = s->said, .len = sizeof(s->said)};
-	return true;
 }
 
 bool slot_feed(struct accelerator *acc, unsigned k, struct ledger *l, slmpm_req *req)
 {
 	struct slot *s = &acc->slot[k];
-	struct slmpm_how how = {.size = sizeof(how), .timeout_ms = -1};
-	struct slmpm_iov piece;
 	struct given *g;
+	uint32_t imm = 0;
 	ssize_t n;
 
 	if ((!s->open && !slot_open(l, s)) || (s->placed && s->put - s->taken == PLACES))
@@ -92,7 +110,7 @@ bool slot_feed(struct accelerator *acc, unsigned k, struct ledger *l, slmpm_req 
 	n = read_full(s->fd, s->chunk, s->step);
 	g = &s->given[(s->next - 1) % GIVEN_MAX];
 	if (n < (ssize_t)s->step) {
-		how.imm = n < 0 ? IMM_FORGET : IMM_LAST;
+		imm = n < 0 ? IMM_FORGET : IMM_LAST;
 		if (n < 0)
 			ledger_failed(l, g->file, errno);
 		slot_close(s, l);
@@ -100,10 +118,11 @@ bool slot_feed(struct accelerator *acc, unsigned k, struct ledger *l, slmpm_req 
 		if (n < 0)
 			s->next--;
 	}
-	piece = (struct slmpm_iov){.base = s->chunk, .len = n > 0 ? (size_t)n : 0};
-	if (s->placed && n > 0 && slot_put(acc, k, &piece))
-		how.imm |= IMM_PLACED;
-	if (acc->broken || slmpm_sendv(acc->peer, k, &piece, 1, &how, req) < 0)
-		acc->broken = true;
+	if (s->placed && n > 0)
+		put_piece(acc, k, (size_t)n, imm, req);
+	else
+		send_piece(acc, k,
+			   (struct slmpm_iov){.base = s->chunk, .len = n > 0 ? (size_t)n : 0}, imm,
+			   req);
 	return true;
 }

@@ -4,6 +4,7 @@
 #define DEMO_SLOT_H
 
 #include "apps/slmpm_demo/ledger.h"
+#include "apps/slmpm_demo/stress.h"
 
 #define GIVEN_MAX 16 /* files of one slot whose digest is awaited */
 
@@ -19,22 +20,31 @@ struct slot { /* one stream to an accelerator: a file being read, earlier ones a
 	struct given given[GIVEN_MAX];
 	char *chunk;
 	size_t room, step;   /* of the chunk; bytes of a message of this file */
-	bool placed;         /* this file is put */
+	bool large, placed;  /* this file goes in pieces of more than CHUNK at most, is put */
 	uint64_t put, taken; /* into places, and hashed there */
+	uint32_t imm;        /* of the message that is to follow such a put */
 	unsigned char said[8];
 };
 
 struct accelerator {
 	slmpm_peer peer;
 	slmpm_rmem places; /* its region, where large files are put */
+	int pid;
 	char name[64], fate[160];
+	char fabrics[4][16]; /* of its links, as far as asked for */
 	struct slot slot[WINDOW_MAX];
 	unsigned char answer[ANSWER_SIZE + 64];
 	bool broken, gone; /* takes no more; is not, or no longer, there */
+	bool moved;        /* something has come or gone, in this round */
+	struct strain strain;
 };
 
-/* Sends the next piece of the file in slot K, by REQ: true when there was one. */
+/* Sends, or puts, the next piece of the file in slot K, by REQ: true when there was one. */
 bool slot_feed(struct accelerator *acc, unsigned k, struct ledger *l, slmpm_req *req);
+/* What was put is there: says so. */
+void slot_say(struct accelerator *acc, unsigned k, slmpm_req *req);
 void slot_close(struct slot *s, struct ledger *l);
+/* Is its next piece a long one, if there is place for that, as far as can be said? */
+bool slot_is_long(const struct slot *s);
 
 #endif

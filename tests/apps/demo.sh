@@ -3,10 +3,7 @@
 #
 # slmpm_demo: sha256sum agrees with every digest, whatever the files are called or contain.
 set -u
-demo=$SLMPM_BUILD/bin/slmpm_demo
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-fail() { echo "$*" >&2; cat "$dir/err" >&2; exit 1; }
+. "$(dirname "$0")/../lib/demo.sh"
 
 # Sizes around what one message carries, and names that need escaping.
 mkdir "$dir/tree" "$dir/tree/below" && cd "$dir/tree" || exit 1
@@ -33,22 +30,25 @@ find . -type f -print0 | xargs -0 sha256sum -- | sort | diff - <(sort "$dir/sums
 grep -q 'remote reads *0$' "$dir/err" || fail "remote reads are not 0"
 grep -Eq 'files *215$' "$dir/err" || fail "the table does not say 215 files"
 
-# A large file goes in larger messages, by what the library chooses: every message is in one of the two rows.
+grep -q "$(printf '[\033\r]')" "$dir/err" && fail "control characters for nobody's terminal"
+adds_up "a plain run"
+
+# A large file goes in larger messages, by what the library chooses.
 truncate -s 20M ../large
 "$demo" -n 1 ../large 2>"$dir/err" | sha256sum --quiet -c || fail "a large file"
-row() { sed -nE "s/^  $1 +([0-9]+)( messages.*)?\$/\1/p" "$dir/err"; }
-[ "$(($(row "by SMT") + $(row "by RGET")))" = "$(row messages)" ] || fail "the rows of protocols are not the messages"
+adds_up "a large file"
 SLMPM_ATTACH=n "$demo" -n 1 ../large 2>"$dir/err" | sha256sum --quiet -c || fail "a large file, without attach"
-[ "$(row "by RGET")" = 0 ] || fail "fetched although that is not allowed"
+[ "$(way . rget)" = 0 ] || fail "fetched although that is not allowed"
 [ "$(row messages)" -lt 100 ] || fail "a large file goes in $(row messages) messages"
 
 # Or by what is asked for: 20 MiB in places of half of one.
 "$demo" -n 2 -p put ../large . 2>"$dir/err" | sha256sum --quiet -c || fail "a large file, by put"
-[ "$(sed -nE 's/^  by PUT +(.*)/\1/p' "$dir/err")" = "40 puts, 21 MB" ] || fail "not all of the large file was put"
+[ "$(row puts)" = 40 ] && [ "$(way . 'put|request')" = 40 ] || fail "not all of the large file was put"
+adds_up "by put"
 "$demo" -n 1 -p smt ../large 2>"$dir/err" | sha256sum --quiet -c || fail "a large file, in packets"
-[ "$(row "by RGET")" = 0 ] || fail "fetched although packets were asked for"
-SLMPM_FABRIC=shm "$demo" -n 1 -p rget ../large 2>"$dir/err" | sha256sum --quiet -c || fail "a large file, fetched"
-[ "$(row "by RGET")" != 0 ] || slmpm_info --check | grep -q '^replaced *cross-memory attach' || fail "not fetched although that was asked for"
+[ "$(way . rget)" = 0 ] || fail "fetched although packets were asked for"
+"$demo" -n 1 -p rget ../large 2>"$dir/err" | sha256sum --quiet -c || fail "a large file, fetched"
+[ "$(way . rget)" != 0 ] || slmpm_info --check | grep -q '^replaced *cross-memory attach' || fail "not fetched although that was asked for"
 rm ../large
 
 # Order of output is order of names, not of arrival.
@@ -76,12 +76,14 @@ fi
 grep -q '/proc/self/mem: Input/output error' "$dir/err" || fail "no word of the read error"
 sha256sum --quiet -c "$dir/some" && [ "$(wc -l <"$dir/some")" = 2 ] || fail "wrong after a read error"
 
-for bad in "-n 0" "-n 65" "-n two" "-w 0" "-p" "-p fast" "--accelerator=65" "--nonsense"; do
+for bad in "-n 0" "-n 65" "-n two" "-w 0" "-p" "-p fast" "--accelerator=65" "--nonsense" "--fabric" "--fabric ib" "--mode" "--mode fast" \
+	"--mode ring" "--mode ring=" "--mode ring=102" "--mode queue=1m" "--mode bulk=k" "--mode rings=5" "--mode auto,," "--stress" \
+	"--stress all" "--stress ring --fabric both" "--stress link --fabric shm" "--stress queue --fabric tcp" \
+	"--stress queue -p smt" "--stress ring -p put" "--stress link -p rget" "-p rget --fabric tcp"; do
 	"$demo" $bad . >/dev/null 2>"$dir/err"
 	[ $? = 2 ] || fail "$bad: exit status is not 2"
 	grep -q . "$dir/err" || fail "$bad: not a word"
 done
 "$demo" --version | grep -q '^slmpm_demo [0-9]' || fail "--version"
 "$demo" --help | grep -q 'sha256sum' || fail "--help"
-"$demo" . >/dev/full 2>"$dir/err" && fail "a full disk goes unnoticed"
 exit 0

@@ -4,31 +4,10 @@
 # Killing slmpm_demo's accelerators mid-run: a clear message, right digests all the same.
 # timeout: 120
 set -u
-demo=$SLMPM_BUILD/bin/slmpm_demo
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-fail() { echo "$*" >&2; cat "$dir/err" >&2; exit 1; }
+. "$(dirname "$0")/../lib/demo.sh"
 
-# Sparse files take no disk, and long enough to be in the middle of.
-big=${SLMPM_SAN:+24}
-for i in 1 2 3 4 5 6; do
-	echo "file $i" >"$dir/file-$i"
-	truncate -s "${big:-96}M" "$dir/file-$i"
-done
+make_long
 sha256sum "$dir"/file-* >"$dir/want" || exit 1
-head -c 100000 /dev/zero >"$dir/first"
-
-children() { cat "/proc/$1/task/$1/children" 2>/dev/null; }
-
-# The first digest on its way out shows that the run is in its middle.
-begin() {
-	mkfifo "$dir/pipe"
-	"$demo" -n "$1" "$dir/first" "$dir"/file-* >"$dir/pipe" 2>"$dir/err" &
-	host=$!
-	exec 3<"$dir/pipe"
-	rm "$dir/pipe"
-	read -r _ <&3 || fail "no digest at all"
-}
 
 finish() {
 	cat <&3 >"$dir/sums"
@@ -36,8 +15,6 @@ finish() {
 	wait "$host" || fail "$1: exit status $?"
 	cmp "$dir/want" "$dir/sums" || fail "$1: wrong digests"
 }
-
-stop_all() { for pid in $(children "$host"); do kill -STOP "$pid"; done; }
 
 kill_some() { # kill_some COUNT: stopped first, so that none can finish meanwhile
 	local pids
@@ -49,7 +26,7 @@ kill_some() { # kill_some COUNT: stopped first, so that none can finish meanwhil
 
 for case in "1 of 2" "2 of 3" "2 of 2"; do
 	killed=${case%% *} all=${case##* }
-	begin "$all"
+	begin -n "$all"
 	stop_all
 	kill_some "$killed"
 	finish "killed $case"
@@ -62,17 +39,11 @@ for case in "1 of 2" "2 of 3" "2 of 2"; do
 done
 
 # The host killed: its accelerators do not outlive it.
-begin 2
+begin -n 2
 stop_all
 read -r -a pids < <(children "$host")
 kill -KILL "$host"
 wait "$host" 2>/dev/null
 exec 3<&-
-for pid in "${pids[@]}"; do
-	tries=0
-	while kill -0 "$pid" 2>/dev/null; do
-		[ $((tries += 1)) -lt 200 ] || fail "accelerator $pid outlives its host"
-		read -r -t 0.05 _ <><(:)
-	done
-done
+gone "the host killed" "${pids[@]}"
 exit 0

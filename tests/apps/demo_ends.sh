@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# slmpm_demo's early ends: Ctrl-C and its like, an output that takes no more, accelerators killed under
+# stress; and a terminal.
+set -u
+. "$(dirname "$0")/../lib/demo.sh"
+
+make_long
+
+# Ctrl-C: everybody at the terminal gets it.
+for signal in INT TERM HUP; do
+	begin -n 2
+	stop_all
+	read -r -a pids < <(children "$host")
+	[ "$signal" != INT ] || kill -INT "${pids[@]}"
+	kill -"$signal" "$host"
+	wait "$host" 2>/dev/null
+	[ $? = $((128 + $(kill -l $signal))) ] || fail "$signal: it did not end by that"
+	exec 3<&-
+	gone "$signal" "${pids[@]}"
+	grep -q '^slmpm_demo: 2 accelerators, 0 lost, .*, interrupted$' "$dir/err" || fail "$signal: no table"
+done
+
+# An output that nobody reads, or that is full.
+begin -n 2
+stop_all
+exec 3<&-
+for pid in $(children "$host"); do kill -CONT "$pid"; done
+wait "$host"
+[ $? = 1 ] || fail "a broken pipe goes unnoticed"
+grep -q '^slmpm_demo: standard output: Broken pipe$' "$dir/err" || fail "no word of the broken pipe"
+"$demo" "$dir/first" >/dev/full 2>"$dir/err"
+[ $? = 1 ] || fail "a full disk goes unnoticed"
+grep -q '^slmpm_demo: standard output: No space left on device$' "$dir/err" || fail "no word of the full disk"
+
+# An accelerator is killed while others are under stress.
+sha256sum "$dir"/file-* >"$dir/want"
+for stress in ring link; do
+	begin -n 3 --stress $stress
+	read -r -a pids < <(children "$host")
+	kill -KILL "${pids[0]}"
+	cat <&3 >"$dir/sums"
+	exec 3<&-
+	wait "$host" || fail "killed under --stress $stress: exit status $?"
+	cmp "$dir/want" "$dir/sums" || fail "killed under --stress $stress: wrong digests"
+	grep -q ', 1 lost,' "$dir/err" || fail "killed under --stress $stress: nobody lost"
+done
+
+# A terminal has a bar, and the same table.
+script -qec "$demo -q $dir/first" /dev/null </dev/null >"$dir/err" || fail "at a terminal: exit status $?"
+grep -q "$(printf '\r\033\\[K\\[')" "$dir/err" || fail "no bar"
+grep -q '^  files  *1' "$dir/err" || fail "no table"
+exit 0
