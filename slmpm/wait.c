@@ -13,11 +13,13 @@
 #include "slmpm/error.h"
 #include "slmpm/progress.h"
 
-#define SPINS     64     /* passes before the clock is looked at */
-#define LOOK_NS   200000 /* between looks at the descriptors while spinning */
-#define SWITCH_NS 2500   /* a yield that took longer let somebody else run */
-#define CROWDED   64     /* waits that begin with a yield after one that did */
-#define BUSY      64     /* passes with result between looks at the deadline */
+#define SPINS     64        /* passes before the clock is looked at */
+#define LOOK_NS   200000    /* between looks at the descriptors while spinning */
+#define SWITCH_NS 2500      /* a yield that took longer let somebody else run */
+#define CROWDED   64        /* waits that begin with a yield after one that did */
+#define SLICE_NS  500000    /* one that took longer let somebody compute, who gives nothing back: */
+#define ROBBED_NS 100000000 /* ... for so long sleep instead; who wakes has its turn at once */
+#define BUSY      64        /* passes with result between looks at the deadline */
 
 struct waiter {
 	struct context *ctx;
@@ -112,6 +114,8 @@ static void yield(struct waiter *w, uint64_t now)
 	sched_yield();
 	context_lock(ctx);
 	back = wait_now();
+	if (back - now > SLICE_NS)
+		ctx->robbed = back + ROBBED_NS;
 	if (back - now > SWITCH_NS)
 		ctx->crowded = CROWDED;
 	else if (ctx->crowded)
@@ -160,7 +164,8 @@ static int wait_idle(struct waiter *w)
 	if (ctx->wait == SLMPM_WAIT_SPIN && !ctx->crowded && !ctx->multiple)
 		relax();
 	else if (ctx->wait == SLMPM_WAIT_SPIN ||
-		 (ctx->wait == SLMPM_WAIT_ADAPTIVE && now - w->idle < ctx->spin_ns))
+		 (ctx->wait == SLMPM_WAIT_ADAPTIVE && now - w->idle < ctx->spin_ns &&
+		  now >= ctx->robbed))
 		yield(w, now);
 	else
 		wait_sleep(ctx, now, w->deadline, w->test, w->arg);

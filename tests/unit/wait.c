@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <limits.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -84,6 +85,49 @@ static void deadlines(uint32_t flags, uint32_t how)
 	CHECK(wait_until(ctx, is_set, &f, -1) == 0, "true at once, without a deadline");
 	context_unlock(ctx);
 	CHECK(ctx->count == 0 && !ctx->polling && !ctx->sleeping, "state left behind");
+	OK(slmpm_shut(handle, 0));
+}
+
+/* ---- beside somebody who computes ------------------------------------------------------------- */
+
+static void *compute(void *arg)
+{
+	atomic_bool *stop = arg;
+
+	while (!atomic_load_explicit(stop, memory_order_relaxed))
+		;
+	return NULL;
+}
+
+/* Who gets his whole turn for each yield is not yielded to again and again: the wait sleeps, long before
+ * it would otherwise. */
+static void beside_a_computation(void)
+{
+	slmpm_ctx handle = open_context(0, SLMPM_WAIT_ADAPTIVE);
+	struct context *ctx = inside(handle);
+	struct flag f = {.set = false};
+	atomic_bool stop = false;
+	cpu_set_t before, one;
+	pthread_t thread;
+
+	CHECK(sched_getaffinity(0, sizeof(before), &before) == 0, "affinity");
+	CPU_ZERO(&one);
+	for (size_t cpu = 0; cpu < CPU_SETSIZE && !CPU_COUNT(&one); cpu++)
+		if (CPU_ISSET(cpu, &before))
+			CPU_SET(cpu, &one);
+	if (sched_setaffinity(0, sizeof(one), &one)) /* not under every emulator */
+		goto end;
+	CHECK(pthread_create(&thread, NULL, compute, &stop) == 0, "thread");
+	ctx->spin_ns = UINT64_MAX;
+	context_lock(ctx);
+	for (int i = 0; i < 400 && !ctx->sleeps; i++)
+		CHECK(wait_until(ctx, is_set, &f, 50) == -SLMPM_ETIMEOUT, "50 ms");
+	context_unlock(ctx);
+	atomic_store(&stop, true);
+	pthread_join(thread, NULL);
+	CHECK(ctx->robbed && ctx->sleeps, "it has yielded all the time");
+	CHECK(sched_setaffinity(0, sizeof(before), &before) == 0, "affinity");
+end:
 	OK(slmpm_shut(handle, 0));
 }
 
@@ -212,6 +256,7 @@ int main(void)
 		deadlines(SLMPM_THREADS, how);
 		one_polls_for_all(how);
 	}
+	beside_a_computation();
 	own_deadlines();
 	the_descriptor();
 	return 0;
