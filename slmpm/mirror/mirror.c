@@ -178,7 +178,7 @@ static int create(struct context *ctx, void *base, size_t size,
 		return error_set(SLMPM_ENOMEM, "for a mirror");
 	if (m->ctx != ctx) /* else who looks at the last one here is not disturbed */
 		m->ctx = ctx;
-	m->base = base;
+	m->source = m->base = base;
 	m->size = size;
 	list_init(&m->attachments);
 	list_init(&m->snapshots);

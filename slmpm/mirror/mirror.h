@@ -34,6 +34,9 @@ struct mirror {
 	struct context *ctx; /* stays: another thread may look just as it is freed */
 	struct list node;    /* of the context's */
 	unsigned char *base;
+	/* What is sent: the memory, or its twin. A change that is undone while it is sent, and done again,
+	 * would not be told from the twin. */
+	const unsigned char *source;
 	uint64_t size;
 	struct slmpm_span *spans; /* ascending, apart */
 	uint32_t span_count;      /* 0: all of it */

@@ -24,7 +24,7 @@ static inline bool send_shortly(struct attachment *a)
 	struct packet p = {
 		.opcode = WIRE_MIRROR_LAST,
 		.length = (uint32_t)n,
-		.data = m->base + lo,
+		.data = m->source + lo,
 		.seq = m->sequence + (m->loose || m->sequence == a->sent),
 		.route = wire_route(a->peer_slot, a->taken),
 		.extent = lo,

@@ -81,7 +81,7 @@ static int post_run(struct attachment *a, uint64_t lo, uint64_t hi)
 	if (hi - lo > room)
 		hi = (lo + room) & ~UINT64_C(7);
 	last = is_last(a, hi);
-	rc = post(a, last ? WIRE_MIRROR_LAST : WIRE_MIRROR_PART, lo, a->mirror->base + lo,
+	rc = post(a, last ? WIRE_MIRROR_LAST : WIRE_MIRROR_PART, lo, a->mirror->source + lo,
 		  (uint32_t)(hi - lo));
 	if (rc != 1)
 		return rc;
@@ -113,7 +113,7 @@ static void gather(const struct attachment *a, uint64_t from, struct gathered *g
 		head = LITTLE_64(WIRE_MIRROR_RUN(lo, n));
 		memcpy(g->bytes + g->length, &head, sizeof(head));
 		memset(g->bytes + g->length + padded, 0, sizeof(head));
-		mirror_load(g->bytes + g->length + sizeof(head), a->mirror->base + lo, n);
+		mirror_load(g->bytes + g->length + sizeof(head), a->mirror->source + lo, n);
 		g->length += (uint32_t)sizeof(head) + padded;
 		g->runs[g->count++] = (struct slmpm_span){lo, n};
 		g->end = hi;

@@ -18,7 +18,8 @@ struct tracker {
 
 /* ---- track_twin.c --------------------------------------------------------------------------- */
 
-int twin_open(struct tracker *t, const struct mirror *m);
+/* From then on it is what is sent. */
+int twin_open(struct tracker *t, struct mirror *m);
 void twin_close(struct tracker *t);
 /* What differs from LO to before HI is noted, and known from then on. */
 void twin_compare(struct mirror *m, uint64_t lo, uint64_t hi);

@@ -10,30 +10,24 @@
 #define PIECE 4096 /* compared as one first */
 #define WORD  sizeof(uint64_t)
 
-/* The application's threads may store meanwhile: what has been compared too early is found by the
- * next look. ThreadSanitizer need not see that. */
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define RACES 1
-#endif
-#endif
-#if defined(RACES) || defined(__SANITIZE_THREAD__)
+/* Two words at a time, each loaded once: memcmp may look again at what differs, and find it the same
+ * by then. ThreadSanitizer need not see that threads store meanwhile: what is changed behind this is
+ * found by the next look. */
+typedef uint64_t pair __attribute__((vector_size(16), aligned(8), may_alias));
+
 __attribute__((no_sanitize("thread"))) static bool same(const unsigned char *a,
 							const unsigned char *b, uint64_t n)
 {
-	for (uint64_t i = 0; i < n; i++)
-		if (((const volatile unsigned char *)a)[i] != b[i])
-			return false;
-	return true;
-}
-#else
-static inline bool same(const unsigned char *a, const unsigned char *b, uint64_t n)
-{
-	return !memcmp(a, b, n);
-}
-#endif
+	const volatile pair *at = (const volatile pair *)(const volatile void *)a;
+	const pair *twin = (const pair *)(const void *)b;
+	pair other = {0, 0};
 
-int twin_open(struct tracker *t, const struct mirror *m)
+	for (uint64_t i = 0; i < n / sizeof(pair); i++)
+		other |= at[i] ^ twin[i];
+	return !(other[0] | other[1]);
+}
+
+int twin_open(struct tracker *t, struct mirror *m)
 {
 	void *twin =
 		mmap(NULL, m->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -44,6 +38,7 @@ int twin_open(struct tracker *t, const struct mirror *m)
 	t->twin = twin;
 	t->size = m->size;
 	mirror_load(twin, m->base, m->size);
+	m->source = twin;
 	return 0;
 }
 
@@ -61,61 +56,60 @@ static bool is_shared(const struct mirror *m)
 	return false;
 }
 
-/* Whole words, so that nobody sees a part of one; where peers may have changed the rest of a word,
- * only the bytes that are ours. */
-static void note_words(struct mirror *m, uint64_t lo, uint64_t hi)
+struct finding {
+	bool whole;      /* words: nobody else changes a part of them */
+	uint64_t lo, hi; /* what has been found and not noted */
+};
+
+static void found(struct mirror *m, struct finding *f, uint64_t lo, uint64_t hi)
 {
-	if (!is_shared(m)) {
-		lo = lo / WORD * WORD;
-		hi = (hi + WORD - 1) / WORD * WORD;
+	if (lo > f->hi || !f->hi) {
+		mirror_note(m, f->lo, f->hi, NULL);
+		f->lo = lo;
 	}
-	mirror_note(m, lo, hi < m->size ? hi : m->size, NULL);
+	f->hi = hi;
 }
 
-static bool differs(const struct mirror *m, uint64_t at)
-{
-	return __atomic_load_n(m->base + at, __ATOMIC_RELAXED) != m->tracker->twin[at];
-}
-
-/* The run of bytes at *AT that differ; *AT goes behind it. */
-static void note_run(struct mirror *m, uint64_t *at, uint64_t hi)
+/* The word at AT, as far as it lies from LO to before HI. */
+static void compare_word(struct mirror *m, struct finding *f, uint64_t at, uint64_t lo, uint64_t hi)
 {
 	struct tracker *t = m->tracker;
-	uint64_t lo = *at, end = lo;
+	uint64_t n = m->size - at < WORD ? m->size - at : WORD;
+	unsigned char now[WORD];
 
-	while (end < hi && differs(m, end))
-		end++;
-	mirror_load(t->twin + lo, m->base + lo, end - lo);
-	note_words(m, lo, end);
-	t->found += end - lo;
-	*at = end;
+	mirror_load(now, m->base + at, n);
+	if (n == WORD && !memcmp(now, t->twin + at, WORD))
+		return;
+	lo = lo > at ? lo : at;
+	hi = hi < at + n ? hi : at + n;
+	for (uint64_t i = lo; i < hi; i++) {
+		if (now[i - at] == t->twin[i])
+			continue;
+		t->twin[i] = now[i - at];
+		t->found++;
+		if (f->whole)
+			found(m, f, at, at + n);
+		else
+			found(m, f, i, i + 1);
+	}
 }
 
-/* The first byte from LO on that differs, or HI. */
-static uint64_t first_other(const struct mirror *m, uint64_t lo, uint64_t hi)
+/* What is sent is what the twin has. Whole words, so that nobody sees a part of one; where peers may
+ * have changed the rest of a word, only the bytes that are ours. */
+void twin_compare(struct mirror *m, uint64_t lo, uint64_t hi)
 {
-	const unsigned char *twin = m->tracker->twin;
+	struct finding f = {.whole = !is_shared(m)};
 
 	for (uint64_t end; lo < hi; lo = end) {
 		end = lo / PIECE * PIECE + PIECE;
 		end = end < hi ? end : hi;
-		if (same(m->base + lo, twin + lo, end - lo))
+		if (lo % WORD == 0 && (end - lo) % sizeof(pair) == 0 &&
+		    same(m->base + lo, m->tracker->twin + lo, end - lo))
 			continue;
-		while (lo < end && !differs(m, lo))
-			lo += lo % WORD == 0 && end - lo >= WORD &&
-					      same(m->base + lo, twin + lo, WORD) ?
-				      WORD :
-				      1;
-		if (lo < end)
-			return lo;
+		for (uint64_t at = lo / WORD * WORD; at < end; at += WORD)
+			compare_word(m, &f, at, lo, end);
 	}
-	return hi;
-}
-
-void twin_compare(struct mirror *m, uint64_t lo, uint64_t hi)
-{
-	while ((lo = first_other(m, lo, hi)) < hi)
-		note_run(m, &lo, hi);
+	mirror_note(m, f.lo, f.hi, NULL);
 }
 
 void track_look_at(struct mirror *m, uint64_t lo, uint64_t hi)
