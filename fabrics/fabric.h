@@ -160,9 +160,12 @@ struct fabric_link { /* likewise */
 	const struct sockaddr *local, *remote;
 	uint32_t payload_max;    /* set by connect: bytes of payload in the longest packet sent */
 	uint32_t payload_max_in; /* and received */
-	const char *violation;   /* set with -EPROTO: which rule the peer broke */
-	const char *lost;        /* set with -EPIPE: how the link was lost, for a person */
-	void *owner;             /* the core's */
+	/* Changes whenever the peer has told of room. Where a domain has a descriptor that takes a poll
+	 * or a post, and the descriptor does not show it then: who was refused before asks again. */
+	uint64_t room;
+	const char *violation; /* set with -EPROTO: which rule the peer broke */
+	const char *lost;      /* set with -EPIPE: how the link was lost, for a person */
+	void *owner;           /* the core's */
 	struct fabric_counts counts;
 };
 

@@ -139,6 +139,7 @@ static bool take_header(struct tcp_link *l, const unsigned char *at)
 		return broken(l, "frame header");
 	if (!tcp_credited(&l->out, word))
 		return broken(l, "consumed total");
+	l->base.room = l->out.consumed + l->out.held_back;
 	return kind_in(word) ? take_packet(l, word) : take_credit(l, at, word);
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "slmpm/launch/arrive.h"
+#include "slmpm/bond/bond.h"
 #include "slmpm/bond/further.h"
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/domain.h"
@@ -19,6 +20,7 @@
 #include "slmpm/connect/handshake.h"
 #include "slmpm/connect/listener.h"
 #include "slmpm/launch/process.h"
+#include "slmpm/mode.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/progress.h"
 
@@ -116,10 +118,37 @@ void wait_wake(struct context *ctx)
 		(void)!write(ctx->kick, &one, sizeof(one));
 }
 
-/* Is there something to do although nobody has rung? What came before the announcement has not. */
+/* What peers have told of it: changes whenever one has. */
+static uint64_t room(const struct context *ctx)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < ctx->count; i++) {
+		const struct endpoint *ep = ctx->endpoints[i];
+		const struct fabric_link *link = ep->link.port, *path;
+		uint64_t sent, acknowledged = 0;
+		bool several;
+
+		if (ep->state != SLMPM_PEER_UP)
+			continue;
+		several = mode_has_links(ep);
+		for (uint32_t p = 0; several && p < BOND_PATHS; p++)
+			if ((path = bond_port(link, p)))
+				sum += path->room;
+		if (several)
+			bond_position(link, &sent, &acknowledged);
+		sum += link->room + acknowledged;
+	}
+	return sum;
+}
+
+/* Is there something to do although nobody has rung? What came before the announcement has not; and what
+ * was refused may be taken after what has come. */
 static bool has_work(struct context *ctx, wait_test *test, void *arg)
 {
-	if (progress_context(ctx) || progress_read_ahead(ctx) || test(arg))
+	uint64_t before = room(ctx);
+
+	if (progress_context(ctx) || progress_read_ahead(ctx) || test(arg) || room(ctx) != before)
 		return true;
 	wait_changed(ctx); /* and those behind us test for themselves */
 	return false;
@@ -183,6 +212,7 @@ int slmpm_arm(slmpm_ctx handle)
 {
 	int rc = 0;
 	struct context *ctx = context_get(handle, &rc);
+	uint64_t before;
 
 	if (!ctx)
 		return rc;
@@ -192,9 +222,10 @@ int slmpm_arm(slmpm_ctx handle)
 	/* A bell taken since has used that announcement up; that of a sleeping thread stands. */
 	if (ctx->armed && !ctx->sleeping)
 		wait_disarm(ctx);
+	before = room(ctx);
 	wait_arm(ctx);
 	if (!progress_context(ctx))
-		ctx->news |= progress_read_ahead(ctx) > 0;
+		ctx->news |= progress_read_ahead(ctx) > 0 || room(ctx) != before;
 	rc = ctx->news || bootstrap_hung_up(ctx) ||
 	     further_hoping(ctx); /* a deadline that the descriptor does not show */
 	ctx->news = false;

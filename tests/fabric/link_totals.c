@@ -8,6 +8,8 @@
 #include <cmocka.h>
 
 #include "tests/lib/actor.h"
+#include "tests/lib/bonded.h"
+#include "tests/lib/far.h"
 #include "tests/lib/fabric_suite.h"
 
 /* ---- totals ---------------------------------------------------------------------------------- */
@@ -143,6 +145,31 @@ static void room_wakes(struct link_pair *p, uint64_t *seed)
 	link_take(p->link[RIGHT], (*seed)++, 8);
 }
 
+/* Where no descriptor shows room that a poll has taken in, the link does: who was refused is not to sleep. */
+static void room_shows(struct link_pair *p, uint64_t *seed)
+{
+	uint64_t taken = *seed, before;
+
+	if (p->domain[LEFT]->fd < 0 || bonded_is(fabric) || far_side() >= 0)
+		return;
+	while (link_put(p->link[LEFT], *seed, 8, 0) == 1)
+		++*seed;
+	fabric->arm(p->domain[LEFT], true);
+	assert_int_equal(link_put(p->link[LEFT], *seed, 8, 0), -EAGAIN);
+	before = p->link[LEFT]->room;
+	link_expect_nothing(p->link[LEFT]);
+	assert_true(p->link[LEFT]->room == before);
+	while (taken < *seed)
+		link_take(p->link[RIGHT], taken++, 8);
+	link_flush_totals(p->link[RIGHT]);
+	assert_true(rings(p, LEFT));
+	link_expect_nothing(p->link[LEFT]);
+	assert_true(p->link[LEFT]->room != before);
+	fabric->arm(p->domain[LEFT], false);
+	link_send(p->link[LEFT], *seed, 8, 0);
+	link_take(p->link[RIGHT], (*seed)++, 8);
+}
+
 static void sleeper_is_woken(struct link_pair *p)
 {
 	uint64_t seed = 1;
@@ -160,6 +187,7 @@ static void sleeper_is_woken(struct link_pair *p)
 		assert_true(is_quiet(p, RIGHT));
 		bursts_wake_once_they_end(p, &seed);
 		room_wakes(p, &seed);
+		room_shows(p, &seed);
 	}
 }
 
