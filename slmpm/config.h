@@ -20,7 +20,8 @@ struct config {
 	int64_t wait, spin_us;
 	int64_t membarrier, check;
 	int64_t engine, engine_min;
-	int64_t mode, mode_ring, mode_light, mode_queue, mode_dma, mode_bulk, mode_small;
+	int64_t mode, mode_ring, mode_light, mode_queue, mode_dma, mode_bulk, mode_small, mode_link,
+		mode_means;
 	int64_t rma; /* 0 auto; enum rma_path from RMA_RING on, from 1 */
 	int64_t attach, keys, map_max;
 	int64_t log_level;
@@ -31,7 +32,7 @@ struct config {
 	int64_t handshake_ms, dead_ms, start_ms;
 	int64_t insecure;
 	int64_t monitor_ms;
-	int64_t track; /* 0 auto; enum slmpm_mirror_track less SLMPM_TRACK_AUTO */
+	int64_t track;      /* 0 auto; enum slmpm_mirror_track less SLMPM_TRACK_AUTO */
 	int64_t tcp_engine; /* enum fabric_engine */
 	const char *fabric;
 	const char *secret; /* as written */

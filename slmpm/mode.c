@@ -244,11 +244,14 @@ static bool is_crowded(const struct mode_view *v, const struct mode_limits *l)
 	return is_full(v, l) || v->queue > l->queue;
 }
 
-/* It goes through a ring that has too much to do already. */
+/* It goes through a ring that has too much to do already. Of shared memory that is the reader's doing,
+ * who is no quicker on another link. */
 static bool may_leave(const struct mode_ask *a, const struct mode *mode,
 		      const struct mode_link *link, const struct mode_limits *l)
 {
-	return !a->strict && BIT(mode->way) & IN_RING && is_crowded(&link->view, l);
+	return !a->strict &&
+	       (l->leave == MODE_LEAVE || (l->leave == MODE_LEAVE_WIRE && link->wire)) &&
+	       BIT(mode->way) & IN_RING && is_crowded(&link->view, l);
 }
 
 struct mode mode_select(const struct mode_ask *a, const struct mode_link *links, int n, int wanted,

@@ -51,18 +51,21 @@ struct mode_view {                 /* of a link, now */
 
 struct mode_link { /* what an operation could go by */
 	bool up;
+	bool wire;     /* over a network, which may be what is late, and not the reader */
 	uint32_t ways; /* of this operation: 1 << enum mode_way */
 	struct mode_view view;
 };
 
-enum mode_force { MODE_AUTO, MODE_SMT, MODE_DMA }; /* SLMPM_MODE */
+enum mode_force { MODE_AUTO, MODE_SMT, MODE_DMA };          /* SLMPM_MODE */
+enum mode_leave { MODE_LEAVE_WIRE, MODE_LEAVE, MODE_STAY }; /* SLMPM_MODE_LINK */
 
 struct mode_limits { /* thresholds: settings */
 	enum mode_force force;
-	uint32_t ring, light; /* percent of the ring: full from here on; light up to here */
-	uint64_t queue, dma;  /* long: more than so many */
-	uint64_t bulk;        /* no shorter message leaves the ring because of a queue */
-	uint64_t small;       /* no longer put or get comes to the ring because of one */
+	enum mode_leave leave; /* a crowded link */
+	uint32_t ring, light;  /* percent of the ring: full from here on; light up to here */
+	uint64_t queue, dma;   /* long: more than so many */
+	uint64_t bulk;         /* no shorter message leaves the ring because of a queue */
+	uint64_t small;        /* no longer put or get comes to the ring because of one */
 	uint64_t fetch, share, engine; /* shortest that these may be used for, else */
 };
 

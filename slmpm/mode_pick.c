@@ -10,6 +10,7 @@
 #include "slmpm/choice.h"
 #include "slmpm/error.h"
 #include "slmpm/link.h"
+#include "slmpm/monitor/means.h"
 
 /* ---- thresholds ----------------------------------------------------------------------------- */
 
@@ -22,6 +23,7 @@ static void read_limits(void)
 
 	limits = (struct mode_limits){
 		.force = (enum mode_force)config->mode,
+		.leave = (enum mode_leave)config->mode_link,
 		.ring = (uint32_t)config->mode_ring,
 		.light = (uint32_t)config->mode_light,
 		.queue = (uint64_t)config->mode_queue,
@@ -42,7 +44,28 @@ const struct mode_limits *mode_limits(void)
 
 /* ---- questions ------------------------------------------------------------------------------ */
 
-static void look(struct endpoint *ep, struct mode_view *v, const struct choice *c)
+static uint32_t as_cost(uint64_t ns)
+{
+	return ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
+}
+
+/* What all instances of the application have measured counts in place of what this one has. */
+static void look_at_means(struct mode_view *v, const struct mode_ask *ask)
+{
+	uint64_t packets, fetched;
+
+	if (!config_get()->mode_means || ask->op != MODE_SEND ||
+	    !monitor_mean(SLMPM_BY_SMT, ask->size, &packets) ||
+	    !monitor_mean(SLMPM_BY_RGET, ask->size, &fetched))
+		return;
+	if (!v->cost[0] || !v->cost[1])
+		v->trial = false; /* others have tried */
+	v->cost[0] = as_cost(packets);
+	v->cost[1] = as_cost(fetched);
+}
+
+static void look(struct endpoint *ep, struct mode_view *v, const struct mode_ask *ask,
+		 const struct choice *c)
 {
 	const struct fabric_counts *counts = &ep->link.port->counts;
 
@@ -57,6 +80,7 @@ static void look(struct endpoint *ep, struct mode_view *v, const struct choice *
 	v->cost[0] = c->cost[0];
 	v->cost[1] = c->cost[1];
 	v->trial = choice_is_trial(c);
+	look_at_means(v, ask);
 }
 
 struct mode mode_pick(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways, bool behind,
@@ -64,7 +88,7 @@ struct mode mode_pick(struct endpoint *ep, const struct mode_ask *ask, uint32_t 
 {
 	struct mode_link link = {.up = true, .ways = ways, .view.behind = behind};
 
-	look(ep, &link.view, c);
+	look(ep, &link.view, ask, c);
 	return mode_select(ask, &link, 1, 0, mode_limits());
 }
 
@@ -81,25 +105,36 @@ bool mode_is_on(const struct endpoint *ep, int link)
 	       (mode_has_links(ep) ? bond_path(ep->link.port) == (uint32_t)link : !link);
 }
 
-/* The one that is asked for by nobody: the default, if it is up, or that in use, or any. */
+static bool is_light(const struct fabric_link *port)
+{
+	const struct fabric_counts *c = &port->counts;
+
+	return (c->produced - c->consumed_seen) * 100 <= mode_limits()->light * c->out_segments;
+}
+
+/* The one that is asked for by nobody: the default, if it is up, or one that was left and has little to
+ * do again, or that in use, or any. */
 static int usual_link(const struct endpoint *ep)
 {
 	const struct fabric_link *bond = ep->link.port;
 	uint32_t up = bond_up(bond);
-	int link = further_wanted(ep);
+	int link = further_wanted(ep), left = ep->modes.left - 1;
 
+	if (link < 0 && left >= 0 && up >> left & 1 && is_light(bond_port(bond, (uint32_t)left)))
+		link = left;
 	if (link < 0 || !(up >> link & 1))
 		link = (int)bond_path(bond);
 	return up >> link & 1 || !up ? link : __builtin_ctz(up);
 }
 
 /* One view for all but the rings. */
-static void look_at_links(struct endpoint *ep, struct mode_link *links, const struct choice *c)
+static void look_at_links(struct endpoint *ep, struct mode_link *links, const struct mode_ask *ask,
+			  const struct choice *c)
 {
 	const struct fabric_link *bond = ep->link.port;
 	uint32_t up = bond_up(bond);
 
-	look(ep, &links->view, c);
+	look(ep, &links->view, ask, c);
 	for (uint32_t i = 0; i < BOND_PATHS; i++) {
 		const struct fabric_link *port = bond_port(bond, i);
 
@@ -107,9 +142,20 @@ static void look_at_links(struct endpoint *ep, struct mode_link *links, const st
 		links[i].up = up >> i & 1;
 		if (!port)
 			continue;
+		links[i].wire = !port->domain->fabric->alloc;
 		links[i].view.unread = port->counts.produced - port->counts.consumed_seen;
 		links[i].view.segments = port->counts.out_segments;
 	}
+}
+
+/* Whence it went for want of room: it comes back there. Who asks for a link stays where that is. */
+static void note_left(struct endpoint *ep, bool asked, int wanted, const struct mode_link *links,
+		      struct mode mode)
+{
+	if (asked || mode.link == ep->modes.left - 1)
+		ep->modes.left = 0;
+	else if (mode.reason == SLMPM_REASON_LINK && links[wanted].up && !ep->modes.left)
+		ep->modes.left = (uint8_t)(wanted + 1);
 }
 
 struct mode mode_pick_link(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways,
@@ -121,16 +167,17 @@ struct mode mode_pick_link(struct endpoint *ep, const struct mode_ask *ask, uint
 	struct mode mode;
 
 	if (!mode_has_links(ep)) {
-		look(ep, &links->view, c);
+		look(ep, &links->view, ask, c);
 		return mode_select(ask, links, wanted > 0 ? wanted + 1 : 1, wanted > 0 ? wanted : 0,
 				   mode_limits());
 	}
-	look_at_links(ep, links, c);
+	look_at_links(ep, links, ask, c);
 	if (wanted < 0) {
 		wanted = usual_link(ep);
 		links[wanted].up = true; /* none is: it waits for one */
 	}
 	mode = mode_select(ask, links, BOND_PATHS, wanted, mode_limits());
+	note_left(ep, asked, wanted, links, mode);
 	if (mode.way && mode.link != bond_path(bond))
 		(void)bond_use(bond, mode.link);
 	if (asked && mode.link == wanted && mode.reason == SLMPM_REASON_CALL)

@@ -35,6 +35,7 @@ struct mode_tally { /* of an endpoint: decisions by what became of them */
 	uint64_t by[SLMPM_PROTOCOLS][SLMPM_REASONS];
 	struct mode last;
 	uint8_t last_op; /* enum mode_op */
+	uint8_t left;    /* number of the link that was left for having too much to do, plus 1 */
 };
 
 const struct mode_limits *mode_limits(void);

@@ -222,6 +222,23 @@ static void expect_link(const struct sent *sent, uint32_t link)
 		CHECK(!strcmp(mode.fabric, link ? "tcp" : "shm"), "over %s", mode.fabric);
 }
 
+/* Once the reader has told what it has read: with each lap of the ring at the latest. */
+static void come_back(slmpm_peer reader)
+{
+	struct slmpm_mode mode = {.size = sizeof(mode)};
+	int64_t until = actor_now_ms() + PATIENCE;
+	struct sent s;
+
+	do {
+		send_it(reader, KIB(24), 0, &s);
+		OK(slmpm_req_mode(s.req, &mode));
+		s.protocol = mode.protocol;
+		s.reason = (enum slmpm_reason)mode.reason;
+		end_so(&s);
+	} while (mode.link && actor_now_ms() < until);
+	CHECK(!mode.link, "it stays on link %u", mode.link);
+}
+
 /* Past one whose ring is full. */
 static void leave_full_link(slmpm_peer reader, int pid)
 {
@@ -241,6 +258,7 @@ static void leave_full_link(slmpm_peer reader, int pid)
 		end_so(&fill[i]);
 	end_so(&s[0]);
 	end_so(&s[1]);
+	come_back(reader);
 }
 
 /* By the link that is asked for, and by the default one; always in order. */
@@ -476,6 +494,7 @@ int main(int argc, char **argv)
 	set("SLMPM_FETCH", "never");
 	set("SLMPM_LINKS", "2");
 	set("SLMPM_LINKS_AFTER", "0");
+	set("SLMPM_MODE_LINK", "any");
 	over_tcp = getenv("SLMPM_FABRIC") && !strcmp(getenv("SLMPM_FABRIC"), "tcp");
 	run("links", change_link, NULL);
 	set("SLMPM_LINKS", "shm,tcp");

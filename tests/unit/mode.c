@@ -151,11 +151,21 @@ static void look_at_rows(void)
 static void look_at_links(void)
 {
 	struct mode_link links[3] = {LINK(P), LINK(P), LINK(P)};
+	struct mode_limits other = limits;
 	struct mode_ask ask = SEND(8);
 	struct mode mode = mode_select(&ask, links, 3, 1, &limits);
 
 	CHECK(mode.link == 1 && mode.reason == SLMPM_REASON_CALL, "the default link");
 	links[1].view.unread = 900;
+	mode = mode_select(&ask, links, 3, 1, &limits);
+	CHECK(mode.link == 1 && mode.reason == SLMPM_REASON_CALL, "it is the reader that is late");
+	other.leave = MODE_LEAVE;
+	mode = mode_select(&ask, links, 3, 1, &other);
+	CHECK(mode.link == 0 && mode.reason == SLMPM_REASON_LINK, "all the same, if told to");
+	links[1].wire = true;
+	other.leave = MODE_STAY;
+	mode = mode_select(&ask, links, 3, 1, &other);
+	CHECK(mode.link == 1 && mode.reason == SLMPM_REASON_CALL, "or never");
 	mode = mode_select(&ask, links, 3, 1, &limits);
 	CHECK(mode.link == 0 && mode.reason == SLMPM_REASON_LINK, "one that has less to do");
 	links[0].view.queue = 17;
