@@ -125,8 +125,10 @@ static void apply_stress(enum stress stress)
 		setenv("SLMPM_EAGER_MAX", "16k", 0);
 		setenv("SLMPM_FETCH", "auto", 1);
 	}
-	if (stress == STRESS_LINK)
+	if (stress == STRESS_LINK) {
 		setenv("SLMPM_LINKS_AFTER", "0", 1);
+		setenv("SLMPM_MODE_LINK", "any", 0);
+	}
 	if (stress == STRESS_QUEUE) {
 		setenv("SLMPM_ENGINE", "inline", 0);
 		setenv("SLMPM_MODE_SMALL", "512k", 0);
