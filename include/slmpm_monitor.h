@@ -44,7 +44,19 @@ struct slmpm_timing { /* of the samples of one protocol, size class and warmth *
 	uint32_t latency_least_ns;
 };
 
-struct slmpm_monitor { /* one link; fields beyond .size count as zero */
+#define SLMPM_MONITOR_PATHS 4
+
+struct slmpm_monitor_path {   /* one of several links (SLMPM_LINKS) of a peer */
+	char link[16];        /* the fabric */
+	uint32_t state;       /* enum slmpm_link_state */
+	uint32_t used;        /* 1: what is sent now goes by this one */
+	uint64_t queue_depth; /* of requests, those that wait for this one */
+	uint64_t out_unread, out_segments, in_unread, in_segments;
+	uint32_t out_permille, in_permille;
+	uint32_t echo_ns, echo_least_ns; /* while it was the one in use */
+};
+
+struct slmpm_monitor { /* one link, or several as one; fields beyond .size count as zero */
 	uint32_t size;
 	uint32_t state; /* enum slmpm_peer_state */
 	int32_t pid;    /* the peer's; 0 over the network */
@@ -75,6 +87,10 @@ struct slmpm_monitor { /* one link; fields beyond .size count as zero */
 	uint64_t reasons[SLMPM_PROTOCOLS][SLMPM_REASONS];
 
 	struct slmpm_timing timing[SLMPM_PROTOCOLS][SLMPM_SIZE_CLASSES][SLMPM_WARMTH];
+
+	/* Of several links each one; 0: there is but one. */
+	uint32_t path_count, reserved;
+	struct slmpm_monitor_path paths[SLMPM_MONITOR_PATHS];
 };
 
 /* PEER's link now: as much of *MONITOR as SIZE allows. Publishes nothing, does not block. */
@@ -86,22 +102,30 @@ SLMPM_API const char *slmpm_protocol_name(int protocol);
 
 #define SLMPM_MEANS_FABRICS 4
 
+struct slmpm_means_fabric {
+	char name[16]; /* "": a free place */
+	uint64_t requests, links;
+	uint32_t out_permille, in_permille;   /* of the rings, mean over the links */
+	uint32_t echo_ns;                     /* mean over the instances, as all that follows */
+	uint32_t latency_ns[SLMPM_PROTOCOLS]; /* over all sizes */
+};
+
 struct slmpm_means { /* fields beyond .size count as zero */
 	uint32_t size;
 	uint32_t instances; /* processes of the job that have been heard of, this one among them */
 	uint64_t links, queue_depth;        /* of all; their queues together */
 	uint32_t out_permille, in_permille; /* of the rings, mean over the links */
-	struct {
-		char name[16];
-		uint64_t requests;
-	} fabrics[SLMPM_MEANS_FABRICS]; /* what went over each type of fabric */
+	struct slmpm_means_fabric fabrics[SLMPM_MEANS_FABRICS]; /* each type of fabric */
 	/* Mean over the instances that have measured it; 0: none has. */
 	uint32_t latency_ns[SLMPM_PROTOCOLS][SLMPM_SIZE_CLASSES];
+	uint64_t job;            /* its number: the same in all its processes; 0: not known yet */
+	uint32_t jobs, reserved; /* that these are the means of: this one, and those around it */
 };
 
 /*
- * Means over this process, those that it has started by slmpm_spawn, the one that started it, and so
- * on, on whatever host. They tell each other once in SLMPM_MONITOR_MS, where a link is in use.
+ * Means over a job: this process, those that it has started by slmpm_spawn, the one that started it, and
+ * so on, on whatever host; and over the jobs that are joined with it by slmpm_connect, directly or by way of
+ * others. They tell each other once in SLMPM_MONITOR_MS, where a link is in use.
  */
 SLMPM_API int slmpm_means(struct slmpm_means *means, size_t size);
 
@@ -117,6 +141,9 @@ SLMPM_API int slmpm_monitors_open(int pid, struct slmpm_monitors **monitors);
  * EAGAIN: it changed all the time. */
 SLMPM_API int slmpm_monitors_read(struct slmpm_monitors *monitors, int i,
 				  struct slmpm_monitor *monitor, size_t size);
+/* The means of its job, as slmpm_means gives them there: 1; 0: it shows none (yet). EAGAIN. */
+SLMPM_API int slmpm_monitors_means(struct slmpm_monitors *monitors, struct slmpm_means *means,
+				   size_t size);
 /* What was read stays readable; the process may have ended. NULL is nothing. */
 SLMPM_API void slmpm_monitors_close(struct slmpm_monitors *monitors);
 

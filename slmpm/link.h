@@ -55,6 +55,9 @@ void link_control(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t ex
 /* The same with a stream and an immediate: the loan packets. */
 void link_control_routed(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t route,
 			 const void *data, uint32_t length);
+/* With all three words of the head. */
+void link_control_whole(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t route,
+			uint64_t extent, const void *data, uint32_t length);
 /* The eager bytes matched so far; a newer total replaces one not yet sent. */
 void link_return_credit(struct endpoint *ep);
 /* How many such packets wait for room: what a peer that reads nothing can make us owe. */

@@ -254,20 +254,20 @@ struct wire_control_head {
 };
 
 /* What a side can do beyond the least of its version. */
-#define WIRE_FEATURE_BUNDLE UINT64_C(1)    /* takes WIRE_BUNDLE */
-#define WIRE_FEATURE_MEMORY UINT64_C(2)    /* takes WIRE_GRANT, opcodes 5 to 19 and 40 to 45 */
-#define WIRE_FEATURE_FETCH  UINT64_C(4)    /* takes opcodes 46 to 50 */
-#define WIRE_FEATURE_ACTIVE UINT64_C(8)    /* takes WIRE_FLAG_ACTIVE and WIRE_FLAG_TAGGED */
-#define WIRE_FEATURE_SHARE  UINT64_C(16)   /* takes opcodes 51 to 54 */
-#define WIRE_FEATURE_ECHO   UINT64_C(256)  /* answers WIRE_ECHO */
-#define WIRE_FEATURE_LINKS  UINT64_C(512)  /* times 1, 3 or 7: wants 2, 3 or 4 links, as a bond */
-#define WIRE_FEATURE_MIRROR UINT64_C(4096) /* takes opcodes 61 to 67 */
-#define WIRE_FEATURE_MEANS  UINT64_C(8192) /* takes WIRE_MEANS */
+#define WIRE_FEATURE_BUNDLE UINT64_C(1)     /* takes WIRE_BUNDLE */
+#define WIRE_FEATURE_MEMORY UINT64_C(2)     /* takes WIRE_GRANT, opcodes 5 to 19 and 40 to 45 */
+#define WIRE_FEATURE_FETCH  UINT64_C(4)     /* takes opcodes 46 to 50 */
+#define WIRE_FEATURE_ACTIVE UINT64_C(8)     /* takes WIRE_FLAG_ACTIVE and WIRE_FLAG_TAGGED */
+#define WIRE_FEATURE_SHARE  UINT64_C(16)    /* takes opcodes 51 to 54 */
+#define WIRE_FEATURE_ECHO   UINT64_C(256)   /* answers WIRE_ECHO */
+#define WIRE_FEATURE_LINKS  UINT64_C(512)   /* times 1, 3 or 7: wants 2, 3 or 4 links, as a bond */
+#define WIRE_FEATURE_MIRROR UINT64_C(4096)  /* takes opcodes 61 to 67 */
 #define WIRE_FEATURE_TIMED  UINT64_C(16384) /* answers WIRE_FLAG_TIMED */
+#define WIRE_FEATURE_MEANS  UINT64_C(32768) /* takes WIRE_MEANS */
 #define WIRE_FEATURES                                                                              \
 	(WIRE_FEATURE_BUNDLE | WIRE_FEATURE_MEMORY | WIRE_FEATURE_FETCH | WIRE_FEATURE_ACTIVE |    \
-	 WIRE_FEATURE_SHARE | WIRE_FEATURE_ECHO | WIRE_FEATURE_MIRROR |                            \
-	 WIRE_FEATURE_MEANS | WIRE_FEATURE_TIMED) /* and LINKS where they are set */
+	 WIRE_FEATURE_SHARE | WIRE_FEATURE_ECHO | WIRE_FEATURE_MIRROR | WIRE_FEATURE_MEANS |       \
+	 WIRE_FEATURE_TIMED) /* and LINKS where they are set */
 
 struct wire_hello {
 	struct wire_control_head head;

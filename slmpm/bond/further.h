@@ -33,6 +33,9 @@ uint64_t further_deadlines(struct context *ctx, uint64_t now_ns);
 /* Is there somebody who has no link, and may get one? */
 bool further_hoping(const struct context *ctx);
 void further_free(struct endpoint *ep);
+/* How many links there are, or may come; and over which fabric, "" not known yet. */
+uint32_t further_links(const struct endpoint *ep);
+const char *further_fabric(const struct endpoint *ep, uint32_t link);
 
 /* The control connection's descriptors, for all links; -1 none any more. */
 void further_bell(struct endpoint *ep, int fd);

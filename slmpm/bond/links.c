@@ -62,9 +62,16 @@ static void describe_only(const struct endpoint *ep, struct slmpm_link_info *inf
 	snprintf(info->where, sizeof(info->where), "%s - %s", here, there);
 }
 
-static uint32_t links_of(const struct endpoint *ep)
+uint32_t further_links(const struct endpoint *ep)
 {
 	return ep->further ? ep->further->links : 1;
+}
+
+const char *further_fabric(const struct endpoint *ep, uint32_t link)
+{
+	const char *fabric = ep->further ? ep->further->link[link].fabric : ep->link.fabric->name;
+
+	return fabric ? fabric : "";
 }
 
 int slmpm_link_query(slmpm_peer peer, uint32_t link, struct slmpm_link_info *info)
@@ -79,9 +86,9 @@ int slmpm_link_query(slmpm_peer peer, uint32_t link, struct slmpm_link_info *inf
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	*info = (struct slmpm_link_info){.size = info->size};
-	if (link >= links_of(ep)) {
+	if (link >= further_links(ep)) {
 		rc = error_set(SLMPM_ENOENT, "link %u of %s: it has %u", link, ep->name,
-			       links_of(ep));
+			       further_links(ep));
 	} else {
 		if (ep->state == SLMPM_PEER_UP && !ep->loan.data)
 			link_flush(ep);
@@ -105,9 +112,9 @@ int slmpm_link_use(slmpm_peer peer, uint32_t link)
 		return endpoint_bad_handle(peer);
 	if (ep->state != SLMPM_PEER_UP)
 		rc = error_set(SLMPM_ESTATE, "%s is not connected", ep->name);
-	else if (link >= links_of(ep) && link != SLMPM_LINK_ANY)
+	else if (link >= further_links(ep) && link != SLMPM_LINK_ANY)
 		rc = error_set(SLMPM_ENOENT, "link %u of %s: it has %u", link, ep->name,
-			       links_of(ep));
+			       further_links(ep));
 	else if (ep->further)
 		further_use(ep, link);
 	context_unlock(ep->ctx);

@@ -21,6 +21,7 @@ void echo_agreed(struct endpoint *ep, uint64_t features)
 	m->echo.means = features & WIRE_FEATURE_MEANS;
 	m->sample.agreed = features & WIRE_FEATURE_TIMED && config_get()->monitor_ms;
 	m->echo.asked = m->sample.asked = wait_now();
+	means_begin(ep);
 }
 
 /* What the link has carried since it came up. */
@@ -49,6 +50,7 @@ void echo_look(struct endpoint *ep, uint64_t ns)
 	m->echo.id++;
 	m->echo.asked = ns;
 	m->echo.traffic = traffic(ep->stats);
+	m->echo.path = mode_has_links(ep) ? bond_path(ep->link.port) : 0;
 	m->echo.began = wait_ticks();
 	link_control(ep, WIRE_ECHO, m->echo.id, 0, NULL, 0);
 	means_tell(ep);
@@ -63,6 +65,12 @@ void echo_asked(struct endpoint *ep, const struct head *h)
 		arrival_violates(ep, "echo");
 	else if (!link_owed(ep, WIRE_ECHO_ANSWER))
 		link_control(ep, WIRE_ECHO_ANSWER, h->seq, 0, NULL, 0);
+}
+
+static void take(struct echo_time *t, uint64_t took)
+{
+	t->mean = t->mean ? (7 * t->mean + took) / 8 : took;
+	t->least = !t->least || took < t->least ? took : t->least;
 }
 
 void echo_answered(struct endpoint *ep, const struct head *h)
@@ -89,6 +97,7 @@ void echo_answered(struct endpoint *ep, const struct head *h)
 	took = wait_ticks() - m->echo.began;
 	m->echo.began = 0;
 	m->echo.count++;
-	m->echo.mean = m->echo.mean ? (7 * m->echo.mean + took) / 8 : took;
-	m->echo.least = !m->echo.least || took < m->echo.least ? took : m->echo.least;
+	take(&m->echo.time, took);
+	if (mode_has_links(ep) && bond_path(ep->link.port) == m->echo.path)
+		take(&m->paths[m->echo.path].time, took);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Means over all instances of a job (means.h). */
+/* Sums of what a job measures, and its means (means.h). */
 #include "slmpm/monitor/means.h"
 
 #include <pthread.h>
@@ -7,22 +7,49 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
 
 #include "slmpm/error.h"
-#include "slmpm/link.h"
-#include "slmpm/message/arrival.h"
 #include "slmpm/monitor/monitor.h"
-
-#define INSTANCES_MAX 1000000 /* that a peer may speak for */
+#include "slmpm/wait.h"
+#include "slmpm/wire.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list parts = {&parts, &parts};
+static const struct endpoint *parent; /* who knows the job's number */
+static _Atomic uint64_t job;          /* 0: not known yet */
 /* For who may not wait: the mean of each cell, 0 where there is none; and the instances. */
 static _Atomic uint32_t known[SLMPM_PROTOCOLS][SLMPM_SIZE_CLASSES], instances = 1;
 
 /* ---- sums ------------------------------------------------------------------------------------- */
 
-static void add_requests(struct means *m, const char *name, uint64_t requests)
+static uint64_t plus(uint64_t a, uint64_t b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
+void means_add_cell(struct means_cell *to, uint64_t ns, uint32_t count)
+{
+	if (!ns || ns > MEANS_LATENCY)
+		return;
+	to->ns += ns * count;
+	to->count += count;
+}
+
+static void add_sum(struct means_cell *to, const struct means_cell *c)
+{
+	to->ns += c->ns;
+	to->count += c->count;
+}
+
+static uint64_t mean(const struct means_cell *c)
+{
+	return c->count ? c->ns / c->count : 0;
+}
+
+/* The last place is for all that find none. */
+static struct means_fabric *fabric_of(struct means *m, const char *name)
 {
 	int i = 0;
 
@@ -30,16 +57,23 @@ static void add_requests(struct means *m, const char *name, uint64_t requests)
 	       strncmp(m->fabrics[i].name, name, sizeof(m->fabrics[i].name) - 1) != 0)
 		i++;
 	snprintf(m->fabrics[i].name, sizeof(m->fabrics[i].name), "%.7s", name);
-	m->fabrics[i].requests += requests;
+	return &m->fabrics[i];
 }
 
-static void add_cell(struct means_cell *to, uint64_t ns, uint32_t count)
+static void add_fabric(struct means *to, const struct means_fabric *f)
 {
-	to->ns += ns * count;
-	to->count += count;
+	struct means_fabric *at = fabric_of(to, f->name);
+
+	at->requests = plus(at->requests, f->requests);
+	at->links += f->links;
+	at->out += f->out;
+	at->in += f->in;
+	add_sum(&at->echo, &f->echo);
+	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
+		add_sum(&at->latency[p], &f->latency[p]);
 }
 
-static void add(struct means *to, const struct means *m)
+void means_add(struct means *to, const struct means *m)
 {
 	to->instances += m->instances;
 	to->links += m->links;
@@ -48,15 +82,13 @@ static void add(struct means *to, const struct means *m)
 	to->in += m->in;
 	for (int i = 0; i < MEANS_FABRICS; i++)
 		if (m->fabrics[i].name[0])
-			add_requests(to, m->fabrics[i].name, m->fabrics[i].requests);
+			add_fabric(to, &m->fabrics[i]);
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
-		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++) {
-			to->cells[p][s].ns += m->cells[p][s].ns;
-			to->cells[p][s].count += m->cells[p][s].count;
-		}
+		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++)
+			add_sum(&to->cells[p][s], &m->cells[p][s]);
 }
 
-/* All that is known, but for one part; the process itself is an instance. With the lock. */
+/* Of the job, but for one part; the process itself is an instance. With the lock. */
 static void sum_without(struct means *sum, const struct means_part *without)
 {
 	*sum = (struct means){.instances = 1};
@@ -64,25 +96,39 @@ static void sum_without(struct means *sum, const struct means_part *without)
 		const struct means_part *part = LIST_ENTRY(at, struct means_part, node);
 
 		if (part != without)
-			add(sum, &part->sum);
+			means_add(sum, &part->sum);
 	}
+}
+
+void means_of_job(const struct endpoint *ep, struct means *sum)
+{
+	pthread_mutex_lock(&lock);
+	sum_without(sum, ep ? ep->monitor->heard : NULL);
+	pthread_mutex_unlock(&lock);
+}
+
+static uint32_t cut32(uint64_t value)
+{
+	return value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
+}
+
+/* Of all: how many jobs. With the lock. */
+static uint32_t sum_all(struct means *all)
+{
+	sum_without(all, NULL);
+	return 1 + voices_add(all, wait_now());
 }
 
 static void make_known(void)
 {
 	struct means all;
 
-	sum_without(&all, NULL);
-	atomic_store_explicit(&instances, (uint32_t)all.instances, memory_order_relaxed);
+	(void)sum_all(&all);
+	atomic_store_explicit(&instances, cut32(all.instances), memory_order_relaxed);
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
-		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++) {
-			const struct means_cell *c = &all.cells[p][s];
-			uint64_t mean = c->count ? c->ns / c->count : 0;
-
-			atomic_store_explicit(&known[p][s],
-					      mean < UINT32_MAX ? (uint32_t)mean : UINT32_MAX,
+		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++)
+			atomic_store_explicit(&known[p][s], cut32(mean(&all.cells[p][s])),
 					      memory_order_relaxed);
-		}
 }
 
 bool monitor_mean(int protocol, uint64_t length, uint64_t *ns)
@@ -97,51 +143,109 @@ uint32_t means_instances(void)
 	return atomic_load_explicit(&instances, memory_order_relaxed);
 }
 
+/* ---- the job ---------------------------------------------------------------------------------- */
+
+/* 48 bits that no other job has, and not 0. */
+static uint64_t new_job(void)
+{
+	uint64_t number = 0;
+
+	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
+		number = wait_now() ^ (uint64_t)getpid() << 32;
+	return (number & WIRE_LENGTH_MASK) | 1;
+}
+
+uint64_t means_job(void)
+{
+	return atomic_load_explicit(&job, memory_order_relaxed);
+}
+
+void means_set_job(uint64_t number)
+{
+	atomic_store_explicit(&job, number, memory_order_relaxed);
+}
+
+void means_begin(struct endpoint *ep)
+{
+	pthread_mutex_lock(&lock);
+	if (ep->is_parent && ep->monitor->echo.means) {
+		parent = ep;
+		means_set_job(0);
+	} else if (!means_job() && !parent) {
+		means_set_job(new_job());
+	}
+	pthread_mutex_unlock(&lock);
+}
+
 /* ---- what this process sees itself -------------------------------------------------------------- */
 
-/* Both warmths by their samples. */
-static uint64_t mean_of(const struct slmpm_timing *t)
+/* N cells by their samples. */
+static uint64_t mean_of(const struct slmpm_timing *t, int n)
 {
-	uint64_t ns = 0, samples = 0;
+	uint64_t samples = 0;
+	double ns = 0;
 
-	for (int w = 0; w < SLMPM_WARMTH; w++) {
-		if (!t[w].latency_ns)
+	for (; n--; t++) {
+		if (!t->latency_ns)
 			continue;
-		ns += t[w].latency_ns * t[w].samples;
-		samples += t[w].samples;
+		ns += (double)t->latency_ns * (double)t->samples;
+		samples += t->samples;
 	}
-	return samples ? ns / samples : 0;
+	return samples ? (uint64_t)(ns / (double)samples) : 0;
+}
+
+static void add_one(struct means_cell *to, uint64_t ns)
+{
+	means_add_cell(to, ns, 1);
+}
+
+/* Of several links of a peer, the one that is in use. */
+static const char *fabric_in_use(const struct slmpm_monitor *m)
+{
+	for (uint32_t i = 0; i < m->path_count; i++)
+		if (m->paths[i].used)
+			return m->paths[i].link;
+	return m->link;
 }
 
 static void add_link(struct means *sum, const struct slmpm_monitor *m)
 {
-	uint64_t requests = 0;
+	struct means_fabric *f = fabric_of(sum, fabric_in_use(m));
 
 	sum->links++;
+	f->links++;
 	sum->queue += m->queue_depth;
 	sum->out += m->out_permille;
 	sum->in += m->in_permille;
+	f->out += m->out_permille;
+	f->in += m->in_permille;
+	add_one(&f->echo, m->echo_ns);
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++) {
-		requests += m->requests[p];
-		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++) {
-			uint64_t ns = mean_of(m->timing[p][s]);
-
-			add_cell(&sum->cells[p][s], ns, ns != 0);
-		}
+		f->requests = plus(f->requests, m->requests[p]);
+		add_one(&f->latency[p],
+			mean_of(m->timing[p][0], SLMPM_SIZE_CLASSES * SLMPM_WARMTH));
+		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++)
+			add_one(&sum->cells[p][s], mean_of(m->timing[p][s], SLMPM_WARMTH));
 	}
-	add_requests(sum, m->link, requests);
+}
+
+static void to_one(struct means_cell *c)
+{
+	c->ns = mean(c);
+	c->count = c->count != 0;
 }
 
 /* A context is one voice, however many links it has. */
 static void to_one_voice(struct means *sum)
 {
+	for (int i = 0; i < MEANS_FABRICS; i++) {
+		to_one(&sum->fabrics[i].echo);
+		for (int p = 0; p < SLMPM_PROTOCOLS; p++)
+			to_one(&sum->fabrics[i].latency[p]);
+	}
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
-		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++) {
-			struct means_cell *c = &sum->cells[p][s];
-
-			c->ns = c->count ? c->ns / c->count : 0;
-			c->count = c->count != 0;
-		}
+		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++)
+			to_one(&sum->cells[p][s]);
 }
 
 void means_look(struct context *ctx, uint64_t ns)
@@ -168,8 +272,10 @@ void means_look(struct context *ctx, uint64_t ns)
 	ctx->monitor.own = own;
 	make_known();
 	pthread_mutex_unlock(&lock);
+	monitor_publish_means(ctx);
 }
 
+/* With it goes what came over the link, or from the context. */
 static void forget(struct means_part *part)
 {
 	if (!part)
@@ -191,205 +297,102 @@ void means_end(struct endpoint *ep)
 {
 	forget(ep->monitor->heard);
 	ep->monitor->heard = NULL;
+	pthread_mutex_lock(&lock);
+	voices_forget(ep);
+	if (parent == ep) { /* what is left here is a job of its own */
+		parent = NULL;
+		means_set_job(new_job());
+	}
+	pthread_mutex_unlock(&lock);
 }
 
 void means_forked(void)
 {
 	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	list_init(&parts);
+	voices_forget(NULL);
+	parent = NULL;
+	means_set_job(0);
 	make_known();
 }
 
-/* ---- the wire ---------------------------------------------------------------------------------- */
+/* ---- what others tell ------------------------------------------------------------------------- */
 
-/* Little-endian throughout; `seq` is the part's number. */
-struct wire_counts {
-	uint32_t instances, links, queue, out, in, zero;
-};
-struct wire_fabrics {
-	struct {
-		char name[8];
-		uint64_t requests;
-	} fabrics[MEANS_FABRICS];
-};
-struct wire_times { /* of one protocol, by class: mean, and over how many instances */
-	uint32_t ns[SLMPM_SIZE_CLASSES];
-	uint16_t count[SLMPM_SIZE_CLASSES];
-};
-_Static_assert(sizeof(struct wire_counts) == 24 && sizeof(struct wire_fabrics) == 64 &&
-		       sizeof(struct wire_times) == 60,
-	       "wire layout");
-
-static uint32_t cut32(uint64_t value)
+void means_change(struct endpoint *ep, uint64_t from, uint64_t born,
+		  void (*set)(struct means *m, const void *arg), const void *arg)
 {
-	return value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
-}
+	struct means_part **heard = &ep->monitor->heard;
+	struct means *m;
 
-static void say_times(struct endpoint *ep, const struct means *m, int p)
-{
-	struct wire_times w;
-
-	for (int s = 0; s < SLMPM_SIZE_CLASSES; s++) {
-		const struct means_cell *c = &m->cells[p][s];
-
-		w.ns[s] = LITTLE_32(cut32(c->count ? c->ns / c->count : 0));
-		w.count[s] = LITTLE_16((uint16_t)(c->count < UINT16_MAX ? c->count : UINT16_MAX));
-	}
-	link_control(ep, WIRE_MEANS, (uint64_t)p + 2, 0, &w, sizeof(w));
-}
-
-/* Is the peer of this process's job? */
-static bool is_kin(const struct endpoint *ep)
-{
-	return ep->is_parent || ep->process;
-}
-
-void means_tell(struct endpoint *ep)
-{
-	struct wire_fabrics f = {0};
-	struct wire_counts c;
-	struct means m;
-
-	if (!ep->monitor->echo.means || !is_kin(ep))
-		return;
 	pthread_mutex_lock(&lock);
-	sum_without(&m, ep->monitor->heard);
-	pthread_mutex_unlock(&lock);
-	c = (struct wire_counts){
-		.instances = LITTLE_32(cut32(m.instances)),
-		.links = LITTLE_32(cut32(m.links)),
-		.queue = LITTLE_32(cut32(m.queue)),
-		.out = LITTLE_32(cut32(m.out)),
-		.in = LITTLE_32(cut32(m.in)),
-	};
-	link_control(ep, WIRE_MEANS, 0, 0, &c, sizeof(c));
-	for (int i = 0; i < MEANS_FABRICS; i++) {
-		memcpy(f.fabrics[i].name, m.fabrics[i].name, sizeof(f.fabrics[i].name));
-		f.fabrics[i].requests = LITTLE_64(m.fabrics[i].requests);
-	}
-	link_control(ep, WIRE_MEANS, 1, 0, &f, sizeof(f));
-	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
-		say_times(ep, &m, p);
-}
-
-static uint64_t bounded(uint32_t value, uint64_t most)
-{
-	value = LITTLE_32(value);
-	return value < most ? value : most;
-}
-
-/* What a peer says is its own affair; sums must not run over. */
-static void take_counts(struct means *to, const struct wire_counts *c)
-{
-	to->instances = bounded(c->instances, INSTANCES_MAX);
-	to->links = bounded(c->links, UINT32_MAX);
-	to->queue = bounded(c->queue, UINT32_MAX);
-	to->out = bounded(c->out, 1000 * to->links);
-	to->in = bounded(c->in, 1000 * to->links);
-}
-
-static void take_fabrics(struct means *to, const struct wire_fabrics *f)
-{
-	for (int i = 0; i < MEANS_FABRICS; i++) {
-		char *name = to->fabrics[i].name;
-
-		memcpy(name, f->fabrics[i].name, sizeof(to->fabrics[i].name));
-		name[sizeof(to->fabrics[i].name) - 1] = 0;
-		for (; *name; name++)
-			if (*name <= ' ' || *name > '~')
-				*name = '?';
-		to->fabrics[i].requests = LITTLE_64(f->fabrics[i].requests);
-	}
-}
-
-static void take_times(struct means *to, int p, const struct wire_times *w)
-{
-	for (int s = 0; s < SLMPM_SIZE_CLASSES; s++) {
-		to->cells[p][s] = (struct means_cell){.ns = 0};
-		add_cell(&to->cells[p][s], LITTLE_32(w->ns[s]), LITTLE_16(w->count[s]));
-	}
-}
-
-static uint32_t length_of(uint64_t part)
-{
-	return part == 0 ? sizeof(struct wire_counts) :
-	       part == 1 ? sizeof(struct wire_fabrics) :
-			   sizeof(struct wire_times);
-}
-
-static void take(struct means *to, const struct head *h)
-{
-	union {
-		struct wire_counts counts;
-		struct wire_fabrics fabrics;
-		struct wire_times times;
-	} w;
-
-	memcpy(&w, h->data, h->length);
-	if (h->seq == 0)
-		take_counts(to, &w.counts);
-	else if (h->seq == 1)
-		take_fabrics(to, &w.fabrics);
-	else
-		take_times(to, (int)h->seq - 2, &w.times);
-}
-
-void means_heard(struct endpoint *ep, const struct head *h)
-{
-	struct means_part *heard = ep->monitor ? ep->monitor->heard : NULL;
-
-	if (h->damaged || !ep->monitor)
-		return;
-	if (PEER_FAULT(h->seq >= MEANS_PARTS || h->flags & ~WIRE_FLAG_CHECK ||
-		       h->length != length_of(h->seq))) {
-		arrival_violates(ep, "means");
-		return;
-	}
-	if (!is_kin(ep) || (!heard && !(heard = calloc(1, sizeof(*heard)))))
-		return;
-	pthread_mutex_lock(&lock);
-	take(&heard->sum, h);
-	if (!ep->monitor->heard)
-		list_append(&parts, &heard->node);
-	ep->monitor->heard = heard;
+	if (!from && !*heard && (*heard = calloc(1, sizeof(**heard))))
+		list_append(&parts, &(*heard)->node);
+	m = from ? voices_place(ep, from, born) : *heard ? &(*heard)->sum : NULL;
+	if (m)
+		set(m, arg);
 	make_known();
 	pthread_mutex_unlock(&lock);
+}
+
+bool means_next_voice(const struct endpoint *ep, uint32_t *at, uint64_t *from, uint64_t *age,
+		      struct means *sum)
+{
+	bool found;
+
+	pthread_mutex_lock(&lock);
+	found = voices_next(ep, wait_now(), at, from, age, sum);
+	pthread_mutex_unlock(&lock);
+	return found;
 }
 
 /* ---- for the program ---------------------------------------------------------------------------- */
 
-static void give(const struct means *m, struct slmpm_means *out)
+static uint32_t share(uint64_t permille, uint64_t links)
 {
-	out->size = sizeof(*out);
-	out->instances = (uint32_t)m->instances;
-	out->links = m->links;
-	out->queue_depth = m->queue;
-	out->out_permille = m->links ? (uint32_t)(m->out / m->links) : 0;
-	out->in_permille = m->links ? (uint32_t)(m->in / m->links) : 0;
-	for (int i = 0; i < MEANS_FABRICS; i++) {
-		snprintf(out->fabrics[i].name, sizeof(out->fabrics[i].name), "%s",
-			 m->fabrics[i].name);
-		out->fabrics[i].requests = m->fabrics[i].requests;
-	}
-	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
-		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++) {
-			const struct means_cell *c = &m->cells[p][s];
+	return links ? (uint32_t)(permille / links) : 0;
+}
 
-			out->latency_ns[p][s] = c->count ? cut32(c->ns / c->count) : 0;
-		}
+static void give_fabric(const struct means_fabric *f, struct slmpm_means_fabric *out)
+{
+	snprintf(out->name, sizeof(out->name), "%s", f->name);
+	out->requests = f->requests;
+	out->links = f->links;
+	out->out_permille = share(f->out, f->links);
+	out->in_permille = share(f->in, f->links);
+	out->echo_ns = cut32(mean(&f->echo));
+	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
+		out->latency_ns[p] = cut32(mean(&f->latency[p]));
+}
+
+void means_take(struct slmpm_means *out)
+{
+	struct means all;
+
+	memset(out, 0, sizeof(*out));
+	out->size = sizeof(*out);
+	pthread_mutex_lock(&lock);
+	out->jobs = sum_all(&all);
+	out->job = means_job();
+	pthread_mutex_unlock(&lock);
+	out->instances = cut32(all.instances);
+	out->links = all.links;
+	out->queue_depth = all.queue;
+	out->out_permille = share(all.out, all.links);
+	out->in_permille = share(all.in, all.links);
+	for (int i = 0; i < MEANS_FABRICS; i++)
+		give_fabric(&all.fabrics[i], &out->fabrics[i]);
+	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
+		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++)
+			out->latency_ns[p][s] = cut32(mean(&all.cells[p][s]));
 }
 
 int slmpm_means(struct slmpm_means *means, size_t size)
 {
-	struct slmpm_means now = {.size = 0};
-	struct means all;
+	struct slmpm_means now;
 
 	if (!means || size < sizeof(means->size))
 		return error_set(SLMPM_EINVAL, "slmpm_means: nowhere to write");
-	pthread_mutex_lock(&lock);
-	sum_without(&all, NULL);
-	pthread_mutex_unlock(&lock);
-	give(&all, &now);
+	means_take(&now);
 	now.size = (uint32_t)(size < sizeof(now) ? size : sizeof(now));
 	memcpy(means, &now, now.size);
 	return 0;

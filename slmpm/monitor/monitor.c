@@ -7,9 +7,13 @@
 #include <string.h>
 
 #include "slmpm/error.h"
+#include "slmpm/bond/bond.h"
+#include "slmpm/bond/further.h"
 #include "slmpm/link.h"
 #include "slmpm/memory/rma.h"
 #include "slmpm/monitor/means.h"
+
+_Static_assert(SLMPM_MONITOR_PATHS == BOND_PATHS, "one place for each link");
 
 #define SHARE           16                  /* links in a look */
 #define COUNTED         1000                /* of what is nowhere counted: a walk bounded */
@@ -93,16 +97,33 @@ static void look_at_flow(struct monitor *m, const struct slmpm_stats *s, uint64_
 	m->flow.received_bytes = s->received_bytes;
 }
 
+static void look_at_rings(const struct fabric_counts *c, uint32_t *out, uint32_t *in)
+{
+	*out = (7 * *out + share_of(c->produced - c->consumed_seen, c->out_segments)) / 8;
+	*in = (7 * *in + share_of(c->in_produced_seen - c->consumed, c->in_segments)) / 8;
+}
+
+static void look_at_paths(struct endpoint *ep)
+{
+	struct monitor *m = ep->monitor;
+
+	for (uint32_t i = 0; i < BOND_PATHS; i++) {
+		const struct fabric_link *port = bond_port(ep->link.port, i);
+
+		if (port)
+			look_at_rings(&port->counts, &m->paths[i].out_share, &m->paths[i].in_share);
+	}
+}
+
 static void look_at(struct endpoint *ep, uint64_t ns)
 {
 	struct monitor *m = ep->monitor;
 	const struct fabric_counts *c = &ep->link.port->counts;
 
 	link_count(ep);
-	m->out_share =
-		(7 * m->out_share + share_of(c->produced - c->consumed_seen, c->out_segments)) / 8;
-	m->in_share =
-		(7 * m->in_share + share_of(c->in_produced_seen - c->consumed, c->in_segments)) / 8;
+	look_at_rings(c, &m->out_share, &m->in_share);
+	if (mode_has_links(ep))
+		look_at_paths(ep);
 	look_at_flow(m, ep->stats, ns);
 	echo_look(ep, ns);
 	sample_look(ep, ns);
@@ -201,6 +222,38 @@ static void take_rings(const struct endpoint *ep, struct slmpm_monitor *out)
 	out->in_permille = PERMILLE(ep->monitor->in_share);
 }
 
+static void take_path(const struct endpoint *ep, uint32_t i, struct slmpm_monitor_path *out,
+		      double ns_of_tick)
+{
+	const struct fabric_link *bond = ep->link.port, *port = bond_port(bond, i);
+	const struct fabric_counts *c = port ? &port->counts : NULL;
+	const struct monitor *m = ep->monitor;
+
+	snprintf(out->link, sizeof(out->link), "%s", further_fabric(ep, i));
+	out->state = bond_state(bond, i) == PATH_UP && ep->state == SLMPM_PEER_UP ? SLMPM_LINK_UP :
+		     c || bond_reason(bond, i) ? SLMPM_LINK_LOST :
+						 SLMPM_LINK_NONE;
+	out->used = out->state == SLMPM_LINK_UP && bond_path(bond) == i;
+	out->queue_depth = out->used ? ep->link.depth : 0;
+	out->echo_ns = short_ns(m->paths[i].time.mean, ns_of_tick);
+	out->echo_least_ns = short_ns(m->paths[i].time.least, ns_of_tick);
+	if (!c || out->state != SLMPM_LINK_UP)
+		return;
+	out->out_unread = c->produced - c->consumed_seen;
+	out->out_segments = c->out_segments;
+	out->in_unread = c->in_produced_seen - c->consumed;
+	out->in_segments = c->in_segments;
+	out->out_permille = PERMILLE(m->paths[i].out_share);
+	out->in_permille = PERMILLE(m->paths[i].in_share);
+}
+
+static void take_paths(const struct endpoint *ep, struct slmpm_monitor *out, double ns_of_tick)
+{
+	out->path_count = further_links(ep);
+	for (uint32_t i = 0; i < out->path_count; i++)
+		take_path(ep, i, &out->paths[i], ns_of_tick);
+}
+
 static uint64_t length_of(const struct list *list)
 {
 	uint64_t n = 0;
@@ -233,8 +286,10 @@ void monitor_take(struct endpoint *ep, struct slmpm_monitor *out)
 	out->one_sided = length_of(&ep->rma->live);
 	take_rings(ep, out);
 	out->echoes = m->echo.count;
-	out->echo_ns = short_ns(m->echo.mean, ns_of_tick / 2);
-	out->echo_least_ns = short_ns(m->echo.least, ns_of_tick / 2);
+	out->echo_ns = short_ns(m->echo.time.mean, ns_of_tick / 2);
+	out->echo_least_ns = short_ns(m->echo.time.least, ns_of_tick / 2);
+	if (mode_has_links(ep))
+		take_paths(ep, out, ns_of_tick / 2);
 	out->sent_rate = m->flow.sent_rate;
 	out->sent_byte_rate = m->flow.sent_byte_rate;
 	out->received_rate = m->flow.received_rate;

@@ -26,6 +26,10 @@ struct monitor_cell { /* of one protocol, size class and warmth, in ticks */
 	uint64_t latency, least; /* recent mean, least; 0: not measured */
 };
 
+struct echo_time { /* of both ways, in ticks: recent mean, least; 0: none has come back */
+	uint64_t mean, least;
+};
+
 struct monitor { /* of an endpoint */
 	uint64_t since;
 	struct monitor_cell cells[SLMPM_PROTOCOLS][SLMPM_SIZE_CLASSES][SLMPM_WARMTH];
@@ -43,8 +47,15 @@ struct monitor { /* of an endpoint */
 		uint64_t asked;   /* in ns; and in ticks: */
 		uint64_t began;   /* 0: none is out */
 		uint64_t traffic; /* messages and one-sided operations when it was sent */
-		uint64_t count, mean, least;
+		uint64_t count;
+		struct echo_time time;
+		uint32_t path; /* that the last one was sent by, of several */
+		uint32_t turn; /* whose means are told next */
 	} echo;
+	struct { /* of each of several links */
+		uint32_t out_share, in_share;
+		struct echo_time time; /* of echoes while it was in use */
+	} paths[SLMPM_MONITOR_PATHS];
 	struct {                /* a message of one packet, of whose arrival the peer tells */
 		bool agreed;    /* it does */
 		uint64_t sent;  /* envelopes, at the last look */
@@ -118,6 +129,8 @@ void monitor_page_assign(struct endpoint *ep);
 void monitor_page_release(struct endpoint *ep);
 /* Shows them. */
 void monitor_publish(struct endpoint *ep);
+/* And the job's means, in each page. */
+void monitor_publish_means(struct context *ctx);
 
 /* ---- echoes (echo.c) -------------------------------------------------------------------------- */
 

@@ -25,7 +25,9 @@ struct monitor_page {
 	uint32_t entry_size; /* bytes */
 	uint32_t place_size; /* of each of its two places */
 	uint32_t known;      /* bytes of a struct slmpm_monitor, as the owner knows it */
-	uint64_t zero[4];
+	/* Behind the entries one for the job's means. */
+	uint32_t means_place, means_known;
+	uint64_t zero[3];
 };
 _Static_assert(sizeof(struct monitor_page) == 64, "page layout");
 
@@ -34,7 +36,8 @@ struct monitor_entry {
 	uint64_t zero[7];      /* the two places follow */
 };
 _Static_assert(sizeof(struct monitor_entry) == 64, "page layout");
-_Static_assert(sizeof(struct slmpm_monitor) % 8 == 0, "page layout");
+_Static_assert(sizeof(struct slmpm_monitor) % 8 == 0 && sizeof(struct slmpm_means) % 8 == 0,
+	       "page layout");
 
 /* Place N of E as words. */
 static inline _Atomic uint64_t *monitor_place(struct monitor_entry *e, uint64_t n,

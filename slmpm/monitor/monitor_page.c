@@ -11,7 +11,8 @@
 
 #define PLACE sizeof(struct slmpm_monitor)
 #define ENTRY (sizeof(struct monitor_entry) + 2 * PLACE)
-#define BYTES (sizeof(struct monitor_page) + MONITOR_ENTRIES * ENTRY)
+#define MEANS (sizeof(struct monitor_entry) + 2 * sizeof(struct slmpm_means))
+#define BYTES (sizeof(struct monitor_page) + MONITOR_ENTRIES * ENTRY + MEANS)
 
 struct monitor_pages { /* of a context */
 	struct mapping page;
@@ -46,6 +47,8 @@ static struct monitor_pages *new_page(struct context *ctx)
 		.entry_size = ENTRY,
 		.place_size = PLACE,
 		.known = sizeof(struct slmpm_monitor),
+		.means_place = sizeof(struct slmpm_means),
+		.means_known = sizeof(struct slmpm_means),
 	};
 	/* Pairs with the load in map_page. */
 	__atomic_store_n(&page->magic, MONITOR_MAGIC, __ATOMIC_RELEASE);
@@ -129,25 +132,38 @@ void monitor_page_release(struct endpoint *ep)
 	drop_empty(ep->ctx);
 }
 
-void monitor_publish(struct endpoint *ep)
+/* SIZE bytes into the place of E that is not the whole one; then it is. */
+static void fill(struct monitor_entry *e, const void *from, size_t size)
 {
-	struct monitor_entry *e = ep->monitor->entry;
-	struct slmpm_monitor now;
-	_Atomic uint64_t *to;
-	uint64_t turn, word;
+	uint64_t turn = atomic_load_explicit(&e->turn, memory_order_relaxed) + 1, word;
+	_Atomic uint64_t *to = monitor_place(e, turn, size);
 
-	if (!e)
-		return;
-	monitor_take(ep, &now);
-	turn = atomic_load_explicit(&e->turn, memory_order_relaxed) + 1;
-	to = monitor_place(e, turn, PLACE);
 	/* Who sees a word of it sees that the other place is the whole one: it reads this in vain. */
 	atomic_thread_fence(memory_order_release);
-	for (size_t i = 0; i < sizeof(now) / 8; i++) {
-		memcpy(&word, (const unsigned char *)&now + 8 * i, 8);
+	for (size_t i = 0; i < size / 8; i++) {
+		memcpy(&word, (const unsigned char *)from + 8 * i, 8);
 		atomic_store_explicit(&to[i], word, memory_order_relaxed);
 	}
 	atomic_store_explicit(&e->turn, turn, memory_order_release);
+}
+
+void monitor_publish(struct endpoint *ep)
+{
+	struct slmpm_monitor now;
+
+	if (!ep->monitor->entry)
+		return;
+	monitor_take(ep, &now);
+	fill(ep->monitor->entry, &now, sizeof(now));
+}
+
+void monitor_publish_means(struct context *ctx)
+{
+	struct slmpm_means now;
+
+	means_take(&now);
+	for (struct monitor_pages *p = ctx->monitor.pages; p; p = p->next)
+		fill(entry_of(p, MONITOR_ENTRIES), &now, sizeof(now));
 }
 
 void monitor_shut(struct context *ctx)

@@ -58,6 +58,8 @@ static bool is_sound(const struct view *v, uint32_t inside)
 
 	if (p->magic != MONITOR_MAGIC || p->version != MONITOR_VERSION || p->pid != inside)
 		return false;
+	if (p->means_place % 8 || p->means_place > 1 << 20 || p->means_known > p->means_place)
+		return false;
 	return p->place_size % 8 == 0 && p->known <= p->place_size && p->known >= 64 &&
 	       p->place_size <= 1 << 20 && p->entry_size % 8 == 0 && p->entry_size <= 1 << 22 &&
 	       p->entry_size >= sizeof(struct monitor_entry) + 2 * (size_t)p->place_size &&
@@ -214,6 +216,18 @@ static int read_entry(struct monitor_entry *e, size_t place_size, void *to, size
 	return -EAGAIN;
 }
 
+/* Behind the entries; NULL: the page has none. */
+static struct monitor_entry *means_in(const struct view *v)
+{
+	const struct monitor_page *p = &v->head;
+	size_t at = sizeof(*p) + (size_t)p->entries * p->entry_size;
+
+	if (p->means_known < 8 ||
+	    v->size - at < sizeof(struct monitor_entry) + 2 * (size_t)p->means_place)
+		return NULL;
+	return (struct monitor_entry *)(void *)(v->base + at);
+}
+
 /* One line of visible ASCII, whatever it was. */
 static void tame(char *text, size_t size)
 {
@@ -245,6 +259,53 @@ int slmpm_monitors_read(struct slmpm_monitors *m, int i, struct slmpm_monitor *o
 		return 0;
 	tame(all.link, sizeof(all.link));
 	tame(all.name, sizeof(all.name));
+	all.path_count =
+		all.path_count < SLMPM_MONITOR_PATHS ? all.path_count : SLMPM_MONITOR_PATHS;
+	for (uint32_t k = 0; k < SLMPM_MONITOR_PATHS; k++)
+		tame(all.paths[k].link, sizeof(all.paths[k].link));
+	all.size = (uint32_t)(size < sizeof(all) ? size : sizeof(all));
+	memcpy(out, &all, all.size);
+	return 1;
+}
+
+/* The younger of what two contexts show cannot be told: the one that knows more. */
+static int read_means(struct slmpm_monitors *m, struct slmpm_means *best)
+{
+	int found = 0;
+
+	for (int i = 0; i < m->count; i++) {
+		struct slmpm_means means = {.size = 0};
+		const struct monitor_page *p = &m->views[i].head;
+		struct monitor_entry *e = means_in(&m->views[i]);
+		size_t known = p->means_known / 8 * 8;
+		int rc = e ? read_entry(e, p->means_place, &means,
+					known < sizeof(means) ? known : sizeof(means)) :
+			     0;
+
+		if (rc < 0 && !found)
+			found = rc;
+		if (rc != 1 || (found == 1 && means.instances <= best->instances))
+			continue;
+		*best = means;
+		found = 1;
+	}
+	return found;
+}
+
+int slmpm_monitors_means(struct slmpm_monitors *m, struct slmpm_means *out, size_t size)
+{
+	struct slmpm_means all;
+	int rc;
+
+	if (!m || !out || size < sizeof(out->size))
+		return error_set(SLMPM_EINVAL, "slmpm_monitors_means: nothing to read, or nowhere");
+	rc = read_means(m, &all);
+	if (rc < 0)
+		return error_set(SLMPM_EAGAIN, "process %d: its means change all the time", m->pid);
+	if (rc == 0)
+		return 0;
+	for (int i = 0; i < SLMPM_MEANS_FABRICS; i++)
+		tame(all.fabrics[i].name, sizeof(all.fabrics[i].name));
 	all.size = (uint32_t)(size < sizeof(all) ? size : sizeof(all));
 	memcpy(out, &all, all.size);
 	return 1;

@@ -4,6 +4,7 @@
  * timed where a look has asked for it: the short ways are shut until the next one has gone, the long
  * way marks it (WIRE_FLAG_TIMED), and the peer says when it had it. So a short way pays for nothing.
  */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "slmpm/link.h"
@@ -79,7 +80,7 @@ static uint64_t latency_of(const struct request *r, uint64_t took)
 
 	if (r->kind >= REQUEST_PUT)
 		return took;
-	return m && m->echo.mean ? took + m->echo.mean / 2 : 0;
+	return m && m->echo.time.mean ? took + m->echo.time.mean / 2 : 0;
 }
 
 void monitor_finished(struct request *r, int status)
@@ -141,8 +142,9 @@ void sample_sent(struct endpoint *ep, struct request *r, uint64_t began)
 		add(m, SLMPM_BY_SMT, r->length, r->piece_count ? r->pieces->base : NULL, busy);
 	m->sample.seq = r->seq;
 	m->sample.began = began;
-	/* It would have gone the short way, where nothing is chosen. */
-	if (ep->link.queue.next == &r->node && ep->link.queue.prev == &r->node && !r->wish &&
+	/* A blocking call's would have gone the short way, where nothing is chosen. */
+	if (!atomic_load_explicit(&r->handle.generation, memory_order_relaxed) &&
+	    ep->link.queue.next == &r->node && ep->link.queue.prev == &r->node && !r->wish &&
 	    r->length < ep->fetch_min && !ep->check)
 		r->mode = (struct mode){.way = MODE_NONE};
 }
@@ -160,7 +162,7 @@ void sample_asked(struct endpoint *ep, const struct head *h)
 static uint64_t latency_by(const struct endpoint *ep, uint64_t there)
 {
 	const struct monitor *m = ep->monitor;
-	uint64_t took = wait_ticks() - m->sample.began, way = m->echo.least / 2;
+	uint64_t took = wait_ticks() - m->sample.began, way = m->echo.time.least / 2;
 
 	if (ep->pid && there - m->sample.began <= took)
 		return there - m->sample.began;

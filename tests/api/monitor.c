@@ -225,6 +225,29 @@ static void sends_in_handlers(slmpm_ctx ctx, slmpm_peer a, slmpm_peer b)
 
 /* ---- from outside --------------------------------------------------------------------------- */
 
+/* A job of one, as it shows it to others; a period ago, for that is when it looked. */
+static void shows_its_job(void)
+{
+	struct slmpm_monitors *monitors;
+	struct slmpm_means own, shown;
+
+	OK(slmpm_means(&own, sizeof(own)));
+	CHECK(own.job && own.jobs == 1 && own.instances == 1, "job %llx, of %u jobs",
+	      (unsigned long long)own.job, own.jobs);
+	EXPECT(own.fabrics[0].links, own.links);
+	CHECK(own.fabrics[0].echo_ns && own.fabrics[0].latency_ns[SLMPM_BY_SMT], "not measured");
+	OK(slmpm_monitors_open(getpid(), &monitors));
+	EXPECT(slmpm_monitors_means(monitors, &shown, sizeof(shown)), 1);
+	EXPECT(shown.size, sizeof(shown));
+	EXPECT(shown.job, own.job);
+	EXPECT(shown.instances, 1);
+	memset(&shown, 0x5a, sizeof(shown));
+	EXPECT(slmpm_monitors_means(monitors, &shown, 8), 1);
+	EXPECT(shown.size, 8);
+	EXPECT(shown.links, UINT64_C(0x5a5a5a5a5a5a5a5a));
+	slmpm_monitors_close(monitors);
+}
+
 /* The link of PID whose peer is PEER_PID: 1, or 0. */
 static int find(int pid, struct slmpm_monitor *m, uint64_t sent)
 {
@@ -374,8 +397,8 @@ static void readers_beside_the_writer(void)
 
 struct head { /* as doc/wire.md has it */
 	uint64_t magic;
-	uint32_t version, pid, entries, entry_size, place_size, known;
-	uint64_t zero[4];
+	uint32_t version, pid, entries, entry_size, place_size, known, means_place, means_known;
+	uint64_t zero[3];
 };
 
 static unsigned char *make_page(int *fd, int seals)
@@ -391,10 +414,19 @@ static unsigned char *make_page(int *fd, int seals)
 
 static void nonsense_is_bounded(void)
 {
-	const struct head good = {
-		UINT64_C(0x314e4d4d504d4c53), 1, (uint32_t)getpid(), 2, 20064, 10000, 9000, {0}};
+	const struct head good = {UINT64_C(0x314e4d4d504d4c53),
+				  1,
+				  (uint32_t)getpid(),
+				  2,
+				  20064,
+				  10000,
+				  9000,
+				  2000,
+				  2000,
+				  {0}};
 	struct slmpm_monitors *monitors;
 	struct slmpm_monitor m;
+	struct slmpm_means means;
 	int fd, rc;
 	unsigned char *page = make_page(&fd, F_SEAL_SHRINK | F_SEAL_GROW);
 
@@ -405,7 +437,12 @@ static void nonsense_is_bounded(void)
 		EXPECT(slmpm_monitors_read(monitors, i, &m, sizeof(m)), 1);
 		EXPECT(m.size, sizeof(m));
 		CHECK(strlen(m.name) < sizeof(m.name) && strlen(m.link) < sizeof(m.link), "text");
+		CHECK(m.path_count <= SLMPM_MONITOR_PATHS, "%u links", m.path_count);
+		CHECK(strlen(m.paths[3].link) < sizeof(m.paths[3].link), "text");
 	}
+	EXPECT(slmpm_monitors_means(monitors, &means, sizeof(means)), 1);
+	EXPECT(means.size, sizeof(means));
+	CHECK(strlen(means.fabrics[3].name) < sizeof(means.fabrics[3].name), "text");
 	memset(page, 0xff, sizeof(good)); /* too late */
 	EXPECT(slmpm_monitors_read(monitors, 1, &m, sizeof(m)), 1);
 	REFUSED(slmpm_monitors_read(monitors, 2, &m, sizeof(m)), SLMPM_ENOENT, "link 2");
@@ -415,7 +452,7 @@ static void nonsense_is_bounded(void)
 	srand(1);
 	for (int i = 0; i < 2000; i++) {
 		struct head bad = good;
-		uint32_t *field = &bad.version + rand() % 6;
+		uint32_t *field = &bad.version + rand() % 8;
 
 		*field = rand() % 2 ? (uint32_t)rand() << rand() % 32 :
 				      *field + (uint32_t)(rand() % 64) - 32;
@@ -426,6 +463,8 @@ static void nonsense_is_bounded(void)
 			if (slmpm_monitors_read(monitors, k, &m, sizeof(m)) == -SLMPM_ENOENT)
 				break;
 		if (rc == 0)
+			(void)slmpm_monitors_means(monitors, &means, sizeof(means));
+		if (rc == 0)
 			slmpm_monitors_close(monitors);
 	}
 	munmap(page, PAGE);
@@ -435,8 +474,16 @@ static void nonsense_is_bounded(void)
 static void refused_pages(void)
 {
 	struct slmpm_monitors *monitors;
-	struct head h = {
-		UINT64_C(0x314e4d4d504d4c53), 1, (uint32_t)getpid(), 2, 20064, 10000, 9000, {0}};
+	struct head h = {UINT64_C(0x314e4d4d504d4c53),
+			 1,
+			 (uint32_t)getpid(),
+			 2,
+			 20064,
+			 10000,
+			 9000,
+			 0,
+			 0,
+			 {0}};
 	int fd;
 	unsigned char *page = make_page(&fd, F_SEAL_GROW); /* it could be cut under the reader */
 
@@ -458,6 +505,8 @@ static void refused_pages(void)
 
 static void bad_arguments(slmpm_peer a)
 {
+	struct slmpm_monitors *monitors;
+	struct slmpm_means means;
 	struct slmpm_monitor m;
 	slmpm_peer none = {0};
 
@@ -465,6 +514,11 @@ static void bad_arguments(slmpm_peer a)
 	REFUSED(slmpm_monitor(a, NULL, sizeof(m)), SLMPM_EINVAL, "nowhere");
 	REFUSED(slmpm_monitor(a, &m, 3), SLMPM_EINVAL, "nowhere");
 	REFUSED(slmpm_monitors_read(NULL, 0, &m, sizeof(m)), SLMPM_EINVAL, "nothing to read");
+	REFUSED(slmpm_monitors_means(NULL, &means, sizeof(means)), SLMPM_EINVAL, "nothing to read");
+	OK(slmpm_monitors_open(getpid(), &monitors));
+	REFUSED(slmpm_monitors_means(monitors, NULL, sizeof(means)), SLMPM_EINVAL, "nowhere");
+	REFUSED(slmpm_monitors_means(monitors, &means, 3), SLMPM_EINVAL, "nowhere");
+	slmpm_monitors_close(monitors);
 	slmpm_monitors_close(NULL);
 	CHECK(!slmpm_protocol_name(-1) && !slmpm_protocol_name(SLMPM_PROTOCOLS), "a name too many");
 	CHECK(!strcmp(slmpm_protocol_name(SLMPM_BY_RGET), "rget"), "no name");
@@ -491,6 +545,7 @@ int main(int argc, char **argv)
 	asks_for_echoes(a, b);
 	times_short_messages(a, b);
 	sends_in_handlers(ctx, a, b);
+	shows_its_job();
 	shows_ended_ones(ctx);
 	child_shows_nothing();
 	OK(slmpm_shut(ctx, 0));
