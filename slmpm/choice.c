@@ -5,6 +5,8 @@
 #define FIRST_PAUSE 2    /* turns before the longer way is tried again; then eight times as many, */
 #define LAST_PAUSE  512  /* ... to so many: tries are to stay below the 99th percentile, */
 #define LONG_PAUSE  2048 /* or, where it takes longer by half, so many */
+#define MISSED      256  /* turns without the other way after it came to nothing; twice as many, */
+#define MOST_MISSED 8192 /* ... and so on, to so many */
 #define SAMPLE      8    /* one turn in so many is timed, and those around a try */
 
 struct choice *choice_of(struct choice *choices, uint64_t length)
@@ -42,6 +44,10 @@ bool choice_taken(struct choice *c)
 {
 	uint32_t longest = longest_pause(c);
 
+	if (c->without) {
+		c->without--;
+		return false;
+	}
 	if (c->left) {
 		c->left--;
 		return c->left < SAMPLE || c->left % SAMPLE == 0;
@@ -67,4 +73,17 @@ void choice_learn(struct choice *c, bool other, uint64_t took, uint64_t length)
 		cost = 2 * had;
 	had = cost < had ? cost : had + (cost - had) / 8;
 	c->cost[other] = had > UINT32_MAX ? UINT32_MAX : (uint32_t)had;
+}
+
+void choice_missed(struct choice *c)
+{
+	c->missed = c->missed < MISSED ? MISSED : 2 * c->missed;
+	if (c->missed > MOST_MISSED)
+		c->missed = MOST_MISSED;
+	c->without = c->missed;
+}
+
+void choice_met(struct choice *c)
+{
+	c->missed -= c->missed / 4;
 }

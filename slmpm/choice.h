@@ -16,6 +16,9 @@ struct choice {
 	uint32_t cost[2]; /* of the plain way and of the other, for 1000 bytes; 0: not known yet */
 	uint32_t left;    /* turns until the longer one is tried again ... */
 	uint32_t pause;   /* ... and how many that will be from then on */
+	uint32_t
+		without; /* turns left in which there is no other way, for nobody came for the last */
+	uint32_t missed; /* ... and how many they were */
 };
 
 /* The choice for LENGTH among CHOICE_CLASSES. */
@@ -27,5 +30,8 @@ bool choice_is_trial(const struct choice *c);
 bool choice_taken(struct choice *c);
 /* ... and, at its end, how long that took for LENGTH bytes, by a clock of one's choosing. */
 void choice_learn(struct choice *c, bool other, uint64_t took, uint64_t length);
+/* The other way was taken, and came to nothing; or to something. */
+void choice_missed(struct choice *c);
+void choice_met(struct choice *c);
 
 #endif

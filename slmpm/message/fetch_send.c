@@ -43,6 +43,16 @@ static bool can_be_fetched(const struct endpoint *ep, const struct request *r, b
 	return list_ranges(r, ranges) != 0;
 }
 
+/* Nobody came for the last one in time, and to wait for that costs more than it could save. */
+static bool is_hopeless(const struct endpoint *ep, const struct request *r)
+{
+	const struct fetch *f = ep->fetch;
+
+	return f && choice_of((struct choice *)f->choices, r->length)->without &&
+	       r->length <= ep->eager_max && config_get()->fetch == WAY_AUTO &&
+	       mode_limits()->force == MODE_AUTO;
+}
+
 struct mode fetch_mode(struct endpoint *ep, const struct request *r)
 {
 	static const struct choice unknown;
@@ -54,12 +64,17 @@ struct mode fetch_mode(struct endpoint *ep, const struct request *r)
 		.size = r->length,
 	};
 	uint32_t ways = 1u << MODE_PACKETS;
+	bool hopeless = is_hopeless(ep, r);
+	struct mode mode;
 
 	mode_ask_wish(&ask, r->wish);
-	if (can_be_fetched(ep, r, ask.strict))
+	if (can_be_fetched(ep, r, ask.strict) && (ask.wish || !hopeless))
 		ways |= 1u << MODE_FETCHED;
-	return mode_pick_link(ep, &ask, ways, mode_wish_link(r->wish),
+	mode = mode_pick_link(ep, &ask, ways, mode_wish_link(r->wish),
 			      f ? choice_of((struct choice *)f->choices, r->length) : &unknown);
+	if (hopeless && mode.reason == SLMPM_REASON_CALL)
+		mode.reason = SLMPM_REASON_ABSENT;
+	return mode;
 }
 
 static bool is_measured(const struct request *r)
@@ -73,7 +88,7 @@ void fetch_packets(struct endpoint *ep, const struct request *r)
 	struct choice *c = f ? choice_of(f->choices, r->length) : NULL;
 
 	/* Shorter ones so that something is known once the ring is full. */
-	if (!c || (is_measured(r) ? !choice_taken(c) : c->cost[0]))
+	if (!c || (is_measured(r) || c->without ? !choice_taken(c) : c->cost[0]))
 		return;
 	f->timed = r->seq;
 	f->began = wait_ticks();
@@ -96,10 +111,16 @@ void fetch_sent(struct endpoint *ep, const struct request *r)
 static void learn(struct endpoint *ep, const struct fetch_out *p)
 {
 	uint64_t length = p->r->length, took = wait_ticks() - p->began;
+	struct choice *c = choice_of(ep->fetch->choices, length);
 
-	choice_learn(choice_of(ep->fetch->choices, length), true, took, length);
-	if (!p->asked)
+	if (p->asked) {
+		choice_missed(c);
+		took += c->cost[0] * length / 1000; /* it goes in packets after all */
+	} else {
+		choice_met(c);
 		monitor_timed(ep, SLMPM_BY_RGET, length, p->r->pieces->base, took, took);
+	}
+	choice_learn(c, true, took, length);
 }
 
 /* ---- announcing ----------------------------------------------------------------------------- */

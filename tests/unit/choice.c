@@ -61,6 +61,37 @@ static void late(void)
 	CHECK(taken[0] > 950 && taken[1] > 1, "%d and %d", taken[0], taken[1]);
 }
 
+static uint32_t turns_without(struct choice *c)
+{
+	uint32_t n = 0;
+
+	for (; c->without; n++)
+		CHECK(!choice_taken(c), "there was nothing to choose, and nothing to time");
+	return n;
+}
+
+/* What came to nothing is not tried for a while, ever longer; it is forgiven by and by. */
+static void missed(void)
+{
+	struct choice c = {.cost = {10, 20}}, before = c;
+	uint32_t n, last = 0;
+
+	for (int i = 0; i < 20; i++, last = n) {
+		choice_missed(&c);
+		n = turns_without(&c);
+		CHECK(n == (!i          ? 256 :
+			    last < 8192 ? 2 * last :
+					  8192),
+		      "%u turns after %u", n, last);
+	}
+	CHECK(c.cost[0] == before.cost[0] && c.cost[1] == before.cost[1] && c.left == before.left,
+	      "turns without a choice have changed it");
+	for (int i = 0; i < 30; i++)
+		choice_met(&c);
+	choice_missed(&c);
+	CHECK(turns_without(&c) == 256, "not forgiven");
+}
+
 int main(void)
 {
 	static const uint64_t longer[] = {10100, 11000, 14000, 16000, 30000, 100000};
@@ -75,6 +106,7 @@ int main(void)
 		expect(1.05, 100000 + longer[i], longer[i], 2000);
 	}
 	late();
+	missed();
 	CHECK(choice_of(choices, UINT64_MAX) < choices + CHOICE_CLASSES &&
 		      choice_of(choices, 1) == choices &&
 		      choice_of(choices, 65536) != choice_of(choices, 65535),
