@@ -13,7 +13,7 @@
 
 static struct {
 	pthread_mutex_t lock;
-	chain_take *take;
+	chain_take *_Atomic take; /* set when BEFORE is */
 	struct sigaction before;
 	_Atomic bool spent; /* BEFORE was to be called once, and has been */
 } chain = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -98,7 +98,8 @@ static void handle(int number, siginfo_t *info, void *context)
 {
 	uintptr_t at = (uintptr_t)info->si_addr;
 	int saved = errno;
-	bool ours = is_store(info, context) && (chain.take(at) || is_open(at));
+	chain_take *take = atomic_load(&chain.take);
+	bool ours = is_store(info, context) && (take(at) || is_open(at));
 
 	errno = saved;
 	if (!ours)
@@ -117,21 +118,23 @@ static bool is_ours(const struct sigaction *a)
 static int install(chain_take *take)
 {
 	struct sigaction ours = {.sa_sigaction = handle}, now;
+	int rc;
 
 	if (sigaction(SIGSEGV, NULL, &now) != 0)
 		return -errno;
 	if (is_ours(&now))
 		return 0;
-	if (chain.take)
+	if (atomic_load(&chain.take))
 		return -EBUSY;
 	chain.before = now;
-	chain.take = take;
+	atomic_store(&chain.take, take);
 	sigemptyset(&ours.sa_mask);
 	ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK | (now.sa_flags & SA_RESTART);
 	if (sigaction(SIGSEGV, &ours, NULL) == 0)
 		return 0;
-	chain.take = NULL;
-	return -errno;
+	rc = -errno;
+	atomic_store(&chain.take, NULL);
+	return rc;
 }
 
 int chain_install(chain_take *take)

@@ -80,7 +80,7 @@ static void take_fault(int fd, uintptr_t at)
 	if (p) {
 		page = p->written.page;
 		at = at / page * page;
-		rc = open_pages(p, at, at + page);
+		rc = open_pages(p, at, written_ahead(&p->written, at));
 	}
 	/* Not watched any more, or the kernel cannot just now: who waits tries again. */
 	if (rc < 0)

@@ -62,8 +62,17 @@ static void thaw(struct pages *pages, uintptr_t lo, uintptr_t hi)
 		open_pages(p, lo, hi);
 }
 
-/* Does any lie there? OPEN: and they are opened. */
-static bool each_there(uintptr_t lo, uintptr_t hi, bool open)
+static void take_fault(struct signal_pages *p, uintptr_t at)
+{
+	at = at / p->written.page * p->written.page;
+	if (at >= p->pages.lo && at < p->pages.hi) /* the entry is not just being made */
+		open_pages(p, at, written_ahead(&p->written, at));
+}
+
+enum doing { LOOK, THAW, TAKE };
+
+/* Do any lie there? And what is to be done about them. */
+static bool each_there(uintptr_t lo, uintptr_t hi, enum doing doing)
 {
 	unsigned top = atomic_load(&table.top);
 	bool any = false;
@@ -75,8 +84,10 @@ static bool each_there(uintptr_t lo, uintptr_t hi, bool open)
 		atomic_fetch_add(&e->users, 1);
 		if (atomic_load(&e->lo) < hi && atomic_load(&e->hi) > lo) {
 			any = true;
-			if (open)
+			if (doing == THAW)
 				thaw(&atomic_load(&e->pages)->pages, lo, hi);
+			else if (doing == TAKE)
+				take_fault(atomic_load(&e->pages), lo);
 		}
 		atomic_fetch_sub(&e->users, 1);
 	}
@@ -85,17 +96,17 @@ static bool each_there(uintptr_t lo, uintptr_t hi, bool open)
 
 static bool thaw_any(uintptr_t lo, uintptr_t hi)
 {
-	return each_there(lo, hi, true);
+	return each_there(lo, hi, THAW);
 }
 
 static bool lies(uintptr_t lo, uintptr_t hi)
 {
-	return each_there(lo, hi, false);
+	return each_there(lo, hi, LOOK);
 }
 
 static bool take(uintptr_t at)
 {
-	return each_there(at, at + 1, true);
+	return each_there(at, at + 1, TAKE);
 }
 
 /* ---- entries ---------------------------------------------------------------------------------- */

@@ -7,13 +7,14 @@
 #include "slmpm/error.h"
 #include "slmpm/mirror/track_parts.h"
 
-#define PIECE 4096 /* compared as one first */
+#define PIECE 256 /* compared as one first */
 #define WORD  sizeof(uint64_t)
 
 /* Two words at a time, each loaded once: memcmp may look again at what differs, and find it the same
  * by then. ThreadSanitizer need not see that threads store meanwhile: what is changed behind this is
  * found by the next look. */
 typedef uint64_t pair __attribute__((vector_size(16), aligned(8), may_alias));
+typedef uint64_t word __attribute__((may_alias));
 
 __attribute__((no_sanitize("thread"))) static bool same(const unsigned char *a,
 							const unsigned char *b, uint64_t n)
@@ -78,8 +79,6 @@ static void compare_word(struct mirror *m, struct finding *f, uint64_t at, uint6
 	unsigned char now[WORD];
 
 	mirror_load(now, m->base + at, n);
-	if (n == WORD && !memcmp(now, t->twin + at, WORD))
-		return;
 	lo = lo > at ? lo : at;
 	hi = hi < at + n ? hi : at + n;
 	for (uint64_t i = lo; i < hi; i++) {
@@ -92,6 +91,15 @@ static void compare_word(struct mirror *m, struct finding *f, uint64_t at, uint6
 		else
 			found(m, f, i, i + 1);
 	}
+}
+
+/* All of the word at AT. */
+static inline bool same_word(const struct mirror *m, uint64_t at)
+{
+	uint64_t now =
+		__atomic_load_n((const word *)(const void *)(m->base + at), __ATOMIC_RELAXED);
+
+	return now == *(const word *)(const void *)(m->tracker->twin + at);
 }
 
 /* What is sent is what the twin has. Whole words, so that nobody sees a part of one; where peers may
@@ -107,7 +115,8 @@ void twin_compare(struct mirror *m, uint64_t lo, uint64_t hi)
 		    same(m->base + lo, m->tracker->twin + lo, end - lo))
 			continue;
 		for (uint64_t at = lo / WORD * WORD; at < end; at += WORD)
-			compare_word(m, &f, at, lo, end);
+			if (at + WORD > m->size || !same_word(m, at))
+				compare_word(m, &f, at, lo, end);
 	}
 	mirror_note(m, f.lo, f.hi, NULL);
 }

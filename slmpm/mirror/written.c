@@ -7,7 +7,8 @@
 #include <sys/mman.h>
 
 #define WORD     64
-#define RUNS_MAX 8 /* more are protected as one, with what lies between */
+#define AHEAD    16 /* pages that are opened at once, at most */
+#define RUNS_MAX 8  /* more are protected as one, with what lies between */
 
 int written_init(struct written *w, uintptr_t lo, uintptr_t hi, uint64_t page)
 {
@@ -45,6 +46,21 @@ void written_enter(struct written *w)
 void written_leave(struct written *w)
 {
 	atomic_fetch_add(&w->left, 1);
+}
+
+uintptr_t written_ahead(struct written *w, uintptr_t at)
+{
+	uint32_t n = 1;
+
+	if (atomic_load_explicit(&w->behind, memory_order_relaxed) == at) {
+		n = 2 * atomic_load_explicit(&w->ahead, memory_order_relaxed);
+		n = n < AHEAD ? n : AHEAD;
+	}
+	if (n > (w->hi - at) / w->page)
+		n = (uint32_t)((w->hi - at) / w->page);
+	atomic_store_explicit(&w->ahead, n, memory_order_relaxed);
+	atomic_store_explicit(&w->behind, at + n * w->page, memory_order_relaxed);
+	return at + n * w->page;
 }
 
 /* Those of word I among the pages FROM to before TO. */

@@ -26,6 +26,8 @@ struct written {
 	_Atomic bool any;         /* there are marks */
 	_Atomic bool lasting;     /* some of ALWAYS */
 	_Atomic uint64_t entered, left;
+	_Atomic uintptr_t behind; /* what was opened last */
+	_Atomic uint32_t ahead;   /* pages opened then */
 	size_t mapped;
 };
 
@@ -38,6 +40,9 @@ void written_enter(struct written *w);
 void written_mark(struct written *w, uintptr_t lo, uintptr_t hi);
 void written_mark_always(struct written *w, uintptr_t lo, uintptr_t hi);
 void written_leave(struct written *w);
+/* Where to open to for a store to the page at AT: who goes through the memory from its front is held
+ * up more and more seldom. */
+uintptr_t written_ahead(struct written *w, uintptr_t at);
 
 /* Protects LO to before HI again; false: it cannot be. */
 typedef bool written_protect(void *arg, uintptr_t lo, uintptr_t hi);
