@@ -31,8 +31,9 @@ enum slmpm_protocol {
 /* And that wish, or what the call asks for without one, is never overruled: ENOTSUP where it is
  * impossible. A message then waits until its protocol can take it. */
 #define SLMPM_STRICT        (1u << 11)
-/* Of a message: by link N of several (SLMPM_LINKS), from 0; with SLMPM_STRICT by no other. Changing
- * the link takes what was sent before to have left the old one. */
+/* By link N of several (SLMPM_LINKS), from 0; with SLMPM_STRICT by no other. Of a one-sided operation:
+ * directly where memory is mapped by that link, by request else. Changing the link takes what was
+ * sent before to have left the old one. */
 #define SLMPM_ON_LINK(n)    (((uint32_t)(n) + 1) << 12)
 #define SLMPM_ON_LINK_MASK  (7u << 12)
 

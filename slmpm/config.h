@@ -22,7 +22,7 @@ struct config {
 	int64_t engine, engine_min;
 	int64_t mode, mode_ring, mode_light, mode_queue, mode_dma, mode_bulk, mode_small, mode_link,
 		mode_means;
-	int64_t rma; /* 0 auto; enum rma_path from RMA_RING on, from 1 */
+	int64_t rma; /* enum mode_rma */
 	int64_t attach, keys, map_max;
 	int64_t log_level;
 	int64_t elements;

@@ -293,6 +293,13 @@ bool mode_comes_near(const char *setting)
 		      mode_fabric(MODE_THERE, NULL, setting)) != 0;
 }
 
+/* ---- requests ------------------------------------------------------------------------------- */
+
+enum mode_rma mode_form(enum mode_rma setting, bool active)
+{
+	return setting >= MODE_RMA_AM && active ? setting : MODE_RMA_RING;
+}
+
 /* ---- names ---------------------------------------------------------------------------------- */
 
 int mode_protocol(enum mode_op op, enum mode_way way)

@@ -79,6 +79,17 @@ struct mode {
 struct mode mode_select(const struct mode_ask *ask, const struct mode_link *links, int n,
 			int wanted, const struct mode_limits *limits);
 
+/* What forces the form of requests, and that there are such: SLMPM_RMA, in its order. */
+enum mode_rma { MODE_RMA_AUTO, MODE_RMA_RING, MODE_RMA_AM, MODE_RMA_TAG };
+
+/* May memory be reached directly where that works? */
+static inline bool mode_reaches(enum mode_rma setting)
+{
+	return setting == MODE_RMA_AUTO;
+}
+/* The form of requests to a peer that is, or is not, ACTIVE: takes active messages. */
+enum mode_rma mode_form(enum mode_rma setting, bool active);
+
 enum mode_place { MODE_HERE, MODE_THERE }; /* the peer: on this machine, beyond the network */
 
 /* The fabric of a first link, by its name: TOLD by a topology, or NULL; SETTING: SLMPM_FABRIC. */

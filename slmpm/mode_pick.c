@@ -185,6 +185,67 @@ struct mode mode_pick_link(struct endpoint *ep, const struct mode_ask *ask, uint
 	return mode;
 }
 
+/* By which the peer's memory is mapped. */
+static int memory_link(const struct endpoint *ep)
+{
+	const struct fabric_domain *memory = further_memory(ep);
+
+	for (uint32_t i = 0; memory && i < BOND_PATHS; i++) {
+		const struct fabric_link *port = bond_port(ep->link.port, i);
+
+		if (port && port->domain == memory)
+			return (int)i;
+	}
+	return -1;
+}
+
+uint32_t mode_memory_wish(const struct endpoint *ep, uint32_t flags)
+{
+	int link = mode_wish_link(mode_wish(flags));
+
+	return link < 0 || !mode_has_links(ep) || link == memory_link(ep) ? 0 : flags;
+}
+
+struct mode mode_pick_reach(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways,
+			    bool behind, int wanted)
+{
+	struct mode_link links[BOND_PATHS] = {{.up = true, .ways = ways, .view.behind = behind}};
+	bool asked = wanted >= 0;
+	struct mode mode;
+	int memory = 0;
+
+	if (mode_has_links(ep)) {
+		look_at_links(ep, links, ask, NULL);
+		memory = memory_link(ep);
+		for (int i = 0; i < BOND_PATHS; i++)
+			if (i != memory)
+				links[i].ways &= 1u << MODE_REQUEST;
+	} else {
+		look(ep, &links->view, ask, NULL);
+	}
+	if (!asked)
+		wanted = memory >= 0 && ways & ~(1u << MODE_REQUEST) ? memory :
+			 mode_has_links(ep)                          ? usual_link(ep) :
+								       0;
+	links[wanted].up |= !asked;
+	mode = mode_select(ask, links, BOND_PATHS, wanted, mode_limits());
+	if (asked && mode.link == wanted &&
+	    (mode.reason == SLMPM_REASON_CALL || mode.reason == SLMPM_REASON_ONLY))
+		mode.reason = SLMPM_REASON_WISH;
+	return mode;
+}
+
+bool mode_begin(struct endpoint *ep, uint8_t wish)
+{
+	int link = mode_wish_link(wish);
+
+	if (link < 0 || mode_is_on(ep, link))
+		return true;
+	if (mode_has_links(ep))
+		(void)bond_use(ep->link.port, (uint32_t)link);
+	return !(wish & SLMPM_STRICT >> MODE_WISH_SHIFT) || mode_is_on(ep, link);
+}
+
 /* ---- what became of them -------------------------------------------------------------------- */
 
 void mode_count(struct endpoint *ep, enum mode_op op, struct mode mode)

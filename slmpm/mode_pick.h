@@ -56,6 +56,21 @@ bool mode_is_on(const struct endpoint *ep, int link);
  * what two of them have cost of late, or NULL. */
 struct mode mode_pick(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways, bool behind,
 		      const struct choice *c);
+/* The same of a one-sided operation, with LINK or -1: memory is within reach by one link alone. */
+struct mode mode_pick_reach(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways,
+			    bool behind, int link);
+/* What a request that was chosen so keeps: its link, if it is to go by that one, and no other. */
+static inline uint8_t mode_link_wish(struct mode mode, uint8_t wish)
+{
+	if (mode_wish_link(wish) < 0 && mode.reason != SLMPM_REASON_LINK)
+		return wish;
+	return (uint8_t)((wish & SLMPM_STRICT >> MODE_WISH_SHIFT) |
+			 SLMPM_ON_LINK(mode.link) >> MODE_WISH_SHIFT);
+}
+/* FLAGS of a handle, for one-sided operations: 0 where its link is the one that memory is mapped by. */
+uint32_t mode_memory_wish(const struct endpoint *ep, uint32_t flags);
+/* One with WISH begins: what goes out next goes by its link where it can. False: not yet. */
+bool mode_begin(struct endpoint *ep, uint8_t wish);
 /* It was taken. */
 void mode_count(struct endpoint *ep, enum mode_op op, struct mode mode);
 /* Sets the detail: a strict wish cannot be had. -SLMPM_ENOTSUP. */

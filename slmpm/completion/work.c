@@ -7,6 +7,7 @@
 
 #include "slmpm/message/am.h"
 #include "slmpm/error.h"
+#include "slmpm/memory/emulate.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/message/message.h"
 
@@ -19,9 +20,9 @@ static uint32_t flags_of(uint32_t op)
 	switch (op) {
 	case SLMPM_OP_SEND: return ORDERED | SLMPM_MORE | MODE_LINK_MASK;
 	case SLMPM_OP_RECV: return SLMPM_SILENT;
-	case SLMPM_OP_PUT: return ORDERED | SLMPM_REMOTE | SLMPM_NOTIFY | MODE_WISH_MASK;
+	case SLMPM_OP_PUT: return ORDERED | SLMPM_REMOTE | SLMPM_NOTIFY | MODE_LINK_MASK;
 	case SLMPM_OP_AM: return ORDERED;
-	default: return ORDERED | MODE_WISH_MASK;
+	default: return ORDERED | MODE_LINK_MASK;
 	}
 }
 
@@ -121,7 +122,7 @@ static bool by_request(const struct slmpm_wr *wr, enum fabric_op op)
 {
 	const struct remote *remote = remote_get(wr->rmem);
 
-	return remote && !(remote->memory.ops & UINT64_C(1) << op) && config_get()->rma <= 1;
+	return remote && !(remote->memory.ops & UINT64_C(1) << op) && !emulate_wanted(remote->ep);
 }
 
 enum work_kind work_kind_of(const struct slmpm_wr *wr)

@@ -17,7 +17,7 @@ static int check(const struct operation *o)
 
 	if (!ep->active)
 		return error_set(SLMPM_ENOTSUP, "%s does not know active messages", ep->name);
-	if (o->full.flags & (SLMPM_FENCE | SLMPM_BARRIER | SLMPM_NOTIFY | MODE_WISH_MASK))
+	if (o->full.flags & (SLMPM_FENCE | SLMPM_BARRIER | SLMPM_NOTIFY | MODE_LINK_MASK))
 		return error_set(SLMPM_EINVAL, "%s: flags 0x%x", o->call, o->full.flags);
 	if (o->span_count != 1)
 		return error_set(SLMPM_EINVAL, "%s: %d spans for one entry of a FIFO", o->call,

@@ -15,9 +15,14 @@
 
 #define TURN 16 /* packets before the transmit queue's turn */
 
+enum mode_rma emulate_form(const struct endpoint *ep)
+{
+	return mode_form((enum mode_rma)config_get()->rma, ep->active);
+}
+
 bool emulate_wanted(const struct endpoint *ep)
 {
-	return config_get()->rma >= RMA_AM - RMA_RING + 1 && ep->active;
+	return emulate_form(ep) != MODE_RMA_RING;
 }
 
 struct emulation *emulate_state(struct endpoint *ep)

@@ -16,7 +16,7 @@
 
 int emulate_send_read(struct endpoint *ep, struct emulated *op)
 {
-	bool tagged = config_get()->rma == RMA_TAG - RMA_RING + 1;
+	bool tagged = emulate_form(ep) == MODE_RMA_TAG;
 	const struct slmpm_span *span = &op->r->rma.spans[op->span];
 	uint64_t room = ep->packet_max_in - sizeof(struct emulate_answer);
 	uint64_t n = span->len - op->in_span;

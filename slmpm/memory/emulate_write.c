@@ -116,8 +116,8 @@ int emulate_send_write(struct endpoint *ep, struct emulated *op)
 	if (op->sends)
 		return send_tagged(ep, op);
 	span = &op->r->rma.spans[op->span];
-	return config_get()->rma == RMA_TAG - RMA_RING + 1 ? send_opening(ep, op, span) :
-							     send_piece(ep, op, span);
+	return emulate_form(ep) == MODE_RMA_TAG ? send_opening(ep, op, span) :
+						  send_piece(ep, op, span);
 }
 
 /* ---- the side whose memory it is ------------------------------------------------------------ */

@@ -69,6 +69,7 @@ struct remote {               /* a peer's region: as offered, and then behind sl
 	struct list node;   /* of the endpoint's, offered or open */
 	struct list shared; /* offered by slmpm_mem_share: in the order of the offers; or alone */
 	uint32_t grant, access;
+	uint32_t wish; /* of the handle by which it was opened: flags of slmpm_how */
 	uint64_t size, address;
 	unsigned char secret[KEY_SECRET];
 	struct fabric_memory memory; /* memory.ops: what the fabric does on it; 0: by requests */
@@ -178,8 +179,8 @@ bool key_same_secret(const unsigned char *a, const unsigned char *b);
 /* Not opened yet and told of by KEY, also if that is still in the socket; NULL with *RC and the
  * detail set. */
 struct remote *remote_offered(struct endpoint *ep, const struct slmpm_key *key, int *rc);
-/* Gives it a handle and tells the owner. */
-int remote_open(struct remote *offer, slmpm_rmem *rmem);
+/* Gives it a handle and tells the owner; BY: the handle of the peer that the caller has. */
+int remote_open(struct remote *offer, slmpm_peer by, slmpm_rmem *rmem);
 /* One that was opened and is mapped; or NULL. */
 struct remote *remote_mapped(const struct endpoint *ep, uint32_t id);
 /* The owner takes it back, or its mapping alone. */

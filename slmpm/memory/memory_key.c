@@ -160,7 +160,7 @@ int slmpm_mem_open(slmpm_peer peer, const struct slmpm_key *key, slmpm_rmem *rme
 	} else if (ep->state == SLMPM_PEER_UP) {
 		r = remote_offered(ep, key, &rc);
 		if (r)
-			rc = remote_open(r, rmem);
+			rc = remote_open(r, peer, rmem);
 	} else {
 		rc = endpoint_error(ep);
 	}

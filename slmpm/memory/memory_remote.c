@@ -74,7 +74,7 @@ static void open_shortcut(struct remote *r)
 {
 	uint64_t ops = r->memory.ops;
 
-	if (!r->memory.base || r->ctx->careful || mode_limits()->force == MODE_SMT)
+	if (!r->memory.base || r->ctx->careful || mode_limits()->force == MODE_SMT || r->wish)
 		return;
 	if (!(r->access & SLMPM_READ))
 		ops &= ~(UINT64_C(1) << FABRIC_READ | UINT64_C(1) << FABRIC_ATOMIC);
@@ -142,8 +142,8 @@ static int reach(struct remote *r, const struct wire_grant *packet, struct recei
 	if (blob.length > sizeof(blob.bytes) || got->fd_count > 1 ||
 	    (!blob.length && got->fd_count))
 		return -SLMPM_EPROTO;
-	if (!blob.length || lost || config_get()->rma || !ep->link.fabric->reg ||
-	    config_get()->rma || (got->fd_count && !may_map(ep, r->size)))
+	if (!blob.length || lost || !mode_reaches((enum mode_rma)config_get()->rma) ||
+	    !ep->link.fabric->reg || (got->fd_count && !may_map(ep, r->size)))
 		return 0;
 	memcpy(blob.bytes, packet->blob, blob.length);
 	blob.fd_count = got->fd_count;
@@ -293,7 +293,7 @@ struct remote *remote_offered(struct endpoint *ep, const struct slmpm_key *key, 
 	return NULL;
 }
 
-int remote_open(struct remote *offer, slmpm_rmem *rmem)
+int remote_open(struct remote *offer, slmpm_peer by, slmpm_rmem *rmem)
 {
 	struct endpoint *ep = offer->ep;
 	struct remote *r = handle_new(&remote_table);
@@ -311,6 +311,7 @@ int remote_open(struct remote *offer, slmpm_rmem *rmem)
 	r->unmapped = offer->unmapped;
 	memcpy(r->secret, offer->secret, KEY_SECRET);
 	list_init(&r->shared);
+	r->wish = mode_memory_wish(ep, endpoint_wish(by));
 	open_shortcut(r);
 	list_append(&ep->memory.open, &r->node);
 	list_remove(&offer->node);

@@ -125,7 +125,7 @@ static int accept_next(struct accept *a, slmpm_rmem *rmem, int timeout_ms)
 		return endpoint_bad_handle(a->peer);
 	if (!list_empty(&a->ep->memory.shared))
 		return remote_open(LIST_ENTRY(a->ep->memory.shared.next, struct remote, shared),
-				   rmem);
+				   a->peer, rmem);
 	return rc < 0 ? message_timed_out(a->ep, "no region was shared by", 0) :
 			endpoint_error(a->ep);
 }

@@ -28,8 +28,6 @@ struct remote;
 struct request;
 struct transfer;
 
-enum rma_path { RMA_AUTO, RMA_MAP, RMA_ATTACH, RMA_RING, RMA_AM, RMA_TAG };
-
 /* ---- the side that asks --------------------------------------------------------------------- */
 
 struct rma_slot { /* of ours: waits for its answer */

@@ -30,7 +30,7 @@
 
 #define FLAGS                                                                                      \
 	(SLMPM_MORE | SLMPM_FENCE | SLMPM_BARRIER | SLMPM_REMOTE | SLMPM_NOTIFY | SLMPM_FIFO |     \
-	 MODE_WISH_MASK)
+	 MODE_LINK_MASK)
 
 /* ---- what is asked for ---------------------------------------------------------------------- */
 
@@ -77,6 +77,8 @@ static int check(struct operation *o)
 
 	if (rc < 0)
 		return rc;
+	if (!(o->full.flags & (SLMPM_ON_LINK_MASK | SLMPM_FIFO)))
+		o->full.flags |= remote->wish;
 	if (o->span_count < 0 || o->piece_count < 0 || (o->span_count && !o->spans) ||
 	    (o->piece_count && !o->pieces))
 		return error_set(SLMPM_EINVAL, "%s: %d spans and %d pieces", o->call, o->span_count,
@@ -122,6 +124,19 @@ static enum mode_op mode_op(const struct operation *o)
 	return o->kind == REQUEST_PUT ? MODE_PUT : o->kind == REQUEST_GET ? MODE_GET : MODE_ATOMIC;
 }
 
+/* By request: is there a link to be chosen? */
+static bool has_choice(const struct operation *o)
+{
+	return mode_has_links(o->remote->ep) && o->length >= mode_limits()->bulk;
+}
+
+/* There is no other way: because a setting wants none, or here. */
+static enum slmpm_reason why_request(void)
+{
+	return mode_reaches((enum mode_rma)config_get()->rma) ? SLMPM_REASON_ONLY :
+								SLMPM_REASON_SETTING;
+}
+
 /* What can be decided without asking: nothing is wished for, and there is one way only, or it is the
  * nearest and nobody else could move it. */
 static bool is_plain(struct operation *o, bool reached, bool engine)
@@ -129,8 +144,10 @@ static bool is_plain(struct operation *o, bool reached, bool engine)
 	if (mode_wish(o->full.flags) || mode_limits()->force != MODE_AUTO)
 		return false;
 	o->mode = reached ? (struct mode){.way = MODE_COPY, .reason = SLMPM_REASON_SHORT} :
-			    (struct mode){.way = MODE_REQUEST, .reason = SLMPM_REASON_ONLY};
-	return !reached || !(is_behind(o) || (engine && engine_wants(o->length)));
+			    (struct mode){.way = MODE_REQUEST, .reason = (uint8_t)why_request()};
+	if (!reached)
+		return !has_choice(o);
+	return !(is_behind(o) || (engine && engine_wants(o->length)));
 }
 
 /* 0, or a negative error: it cannot go as it must. */
@@ -148,7 +165,10 @@ static int choose(struct operation *o)
 	if (engine && config_get()->engine)
 		ways |= 1u << MODE_ENGINE;
 	mode_ask_wish(&ask, mode_wish(o->full.flags));
-	o->mode = mode_pick(ep, &ask, ways, is_behind(o), NULL);
+	o->mode = mode_pick_reach(ep, &ask, ways, is_behind(o),
+				  mode_wish_link(mode_wish(o->full.flags)));
+	if (o->mode.reason == SLMPM_REASON_ONLY && !reached)
+		o->mode.reason = (uint8_t)why_request();
 	if (o->mode.way != MODE_NONE)
 		return 0;
 	if (o->mode.reason == SLMPM_REASON_ORDER)
@@ -372,7 +392,7 @@ static int prepare(struct request *r, const struct operation *o, bool stored)
 	w->remote = o->remote;
 	w->stored = stored;
 	w->engine = o->mode.way == MODE_ENGINE;
-	r->wish = mode_wish(o->full.flags);
+	r->wish = mode_link_wish(o->mode, mode_wish(o->full.flags));
 	r->mode = stored ? (struct mode){.way = MODE_NONE} : o->mode;
 	/* What is stored already wants no answer: the target can see it. */
 	w->remotely = !stored && o->full.flags & SLMPM_REMOTE;

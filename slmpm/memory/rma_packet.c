@@ -251,6 +251,10 @@ int rma_push(struct endpoint *ep, struct request *r, bool *stop)
 {
 	int n = 0;
 
+	if (UNLIKELY(r->wish) && !r->rma.span && !r->rma.in_span && !mode_begin(ep, r->wish)) {
+		*stop = true;
+		return 0;
+	}
 	do {
 		int rc = r->kind == REQUEST_PUT ? push_put(ep, r) :
 			 r->kind == REQUEST_GET ? push_get(ep, r) :

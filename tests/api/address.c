@@ -9,6 +9,7 @@
 #include "tests/lib/child.h"
 
 #define MESSAGES 300
+#define REGION   100000
 
 /* Echoes words, in order, until the end. */
 static int echo(slmpm_peer host, char **words)
@@ -115,6 +116,87 @@ static void send_by(const slmpm_peer handles[3])
 	}
 }
 
+/* Memory that the host may reach, by two keys. */
+static int lend(slmpm_peer host, char **words)
+{
+	struct slmpm_key key;
+	slmpm_mem mem;
+	void *base;
+	char end;
+
+	(void)words;
+	OK(slmpm_mem_alloc((slmpm_ctx){0}, REGION, SLMPM_READ_WRITE, &mem, &base));
+	for (int i = 0; i < 2; i++) {
+		OK(slmpm_mem_key(mem, host, SLMPM_READ_WRITE, &key));
+		OK(slmpm_send(host, 1, &key, sizeof(key), PATIENCE));
+	}
+	EXPECT(slmpm_recv(host, 1, &end, 1, NULL, PATIENCE), -SLMPM_ECLOSED);
+	return 0;
+}
+
+static slmpm_rmem open_by(slmpm_peer peer, slmpm_peer handle)
+{
+	struct slmpm_key key;
+	slmpm_rmem rmem;
+
+	EXPECT(slmpm_recv(peer, 1, &key, sizeof(key), NULL, PATIENCE), sizeof(key));
+	OK(slmpm_mem_open(handle, &key, &rmem));
+	return rmem;
+}
+
+static void put_by(slmpm_rmem rmem, uint32_t flags, uint32_t link, int protocol,
+		   enum slmpm_reason reason)
+{
+	static unsigned char to[REGION], back[REGION];
+	const struct slmpm_how how = {.size = sizeof(how), .flags = flags, .timeout_ms = PATIENCE};
+	struct slmpm_mode mode = {.size = sizeof(mode)};
+	static uint64_t seed;
+	slmpm_req req;
+	struct slmpm_done done;
+
+	actor_fill(to, ++seed, REGION);
+	OK(slmpm_put(rmem, 0, to, REGION, &how, &req));
+	OK(slmpm_req_mode(req, &mode));
+	CHECK(mode.link == link && mode.protocol == protocol && mode.reason == reason,
+	      "link %u, protocol %d, %s", mode.link, mode.protocol,
+	      slmpm_reason_name((int)mode.reason));
+	EXPECT(slmpm_wait(&req, 1, &done, PATIENCE), 0);
+	OK(done.status);
+	OK(slmpm_flush(done.peer, PATIENCE)); /* by whatever way the next one goes */
+	OK(slmpm_get(rmem, 0, back, REGION, NULL, NULL));
+	CHECK(actor_filled(back, seed, REGION), "what was put");
+}
+
+/* A region that was opened by such a handle is reached by its link. */
+static int memory_by_link(void *unused)
+{
+	const struct slmpm_spawn_options how = {.size = sizeof(how), .element = 2};
+	const uint32_t strict = SLMPM_STRICT;
+	slmpm_peer peer, handles[2];
+	slmpm_rmem bus, net;
+
+	(void)unused;
+	peer = actor_spawn_with(&how, "lend", NULL, NULL);
+	await_link();
+	OK(slmpm_peer_find(&handles[0], (slmpm_ctx){0}, "pci:0000:04:00.0"));
+	OK(slmpm_peer_find(&handles[1], (slmpm_ctx){0}, "ip:127.0.0.1"));
+	bus = open_by(peer, handles[0]);
+	net = open_by(peer, handles[1]);
+	for (int i = 0; i < 3; i++) {
+		put_by(bus, 0, 0, SLMPM_BY_PUT, SLMPM_REASON_SHORT);
+		put_by(net, 0, 1, SLMPM_BY_REQUEST, SLMPM_REASON_WISH);
+		put_by(net, SLMPM_ON_LINK(0), 0, SLMPM_BY_PUT, SLMPM_REASON_WISH);
+		put_by(bus, SLMPM_ON_LINK(1), 1, SLMPM_BY_REQUEST, SLMPM_REASON_WISH);
+		put_by(bus, SLMPM_VIA(SLMPM_BY_REQUEST) | strict | SLMPM_ON_LINK(1), 1,
+		       SLMPM_BY_REQUEST, SLMPM_REASON_STRICT);
+	}
+	OK(slmpm_mem_release(bus));
+	OK(slmpm_mem_release(net));
+	OK(slmpm_close(handles[1], PATIENCE));
+	actor_join(peer, 0);
+	return 0;
+}
+
 static int by_link(void *unused)
 {
 	struct slmpm_address a = {.size = sizeof(a)};
@@ -217,7 +299,7 @@ static void set(const char *name, const char *value)
 
 int main(int argc, char **argv)
 {
-	static const struct actor roles[] = {{"echo", echo}, {NULL, NULL}};
+	static const struct actor roles[] = {{"echo", echo}, {"lend", lend}, {NULL, NULL}};
 
 	actor_begin(argc, argv, roles);
 	run("wrongly", wrongly);
@@ -226,6 +308,7 @@ int main(int argc, char **argv)
 	set("SLMPM_FABRIC", "shm");
 	set("SLMPM_LINKS", "shm,tcp");
 	run("by a link", by_link);
+	run("memory by a link", memory_by_link);
 	set("SLMPM_FABRIC", "tcp");
 	set("SLMPM_LINKS", "1");
 	run("by an element", by_element);
