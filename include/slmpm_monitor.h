@@ -91,6 +91,8 @@ struct slmpm_monitor { /* one link, or several as one; fields beyond .size count
 	/* Of several links each one; 0: there is but one. */
 	uint32_t path_count, reserved;
 	struct slmpm_monitor_path paths[SLMPM_MONITOR_PATHS];
+	/* Per second, of late. */
+	uint64_t request_rate[SLMPM_PROTOCOLS], request_byte_rate[SLMPM_PROTOCOLS];
 };
 
 /* PEER's link now: as much of *MONITOR as SIZE allows. Publishes nothing, does not block. */

@@ -2,7 +2,6 @@
 /* Which processes there are, and the links that they show. Nothing in there is believed. */
 #include "apps/slmpm_stat/stat.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,14 +16,6 @@ static double now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-/* One word of visible ASCII: it goes to terminals and into other formats. */
-static void printable(char *text)
-{
-	for (; *text; text++)
-		if (!isgraph((unsigned char)*text) && *text != ' ')
-			*text = '?';
 }
 
 /* Its name, and whose it is. */
@@ -43,7 +34,7 @@ static void describe(struct link *l)
 	if (f)
 		fclose(f);
 	l->program[strcspn(l->program, "\n")] = 0;
-	printable(l->program);
+	word_tame(l->program);
 }
 
 static struct link *add(struct gathered *g)
@@ -89,11 +80,14 @@ int gather_process(struct gathered *g, int pid)
 			break;
 		*l = process;
 		l->m = m;
-		printable(l->m.name);
-		printable(l->m.link);
+		word_tame(l->m.name);
+		word_tame(l->m.link);
+		for (uint32_t k = 0; k < SLMPM_MONITOR_PATHS; k++)
+			word_tame(l->m.paths[k].link);
 		l->age = now() - (double)m.taken_ns / 1e9;
 		l->age = l->age > 0 && l->age < 1e9 ? l->age : 0;
 	}
+	jobs_add(g, monitors);
 	slmpm_monitors_close(monitors);
 	return 0;
 }
@@ -150,5 +144,6 @@ void gather_sort(struct gathered *g, enum sort by)
 void gather_drop(struct gathered *g)
 {
 	free(g->links);
+	free(g->jobs);
 	*g = (struct gathered){.all = g->all};
 }

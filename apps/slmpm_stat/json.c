@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* As one JSON object: links, and what they come to. Counts beyond 2^63 - 1 are cut there. */
+/* As one JSON object: links, what they come to, and jobs. Counts beyond 2^63 - 1 are cut there. */
 #include "apps/slmpm_stat/stat.h"
+
+#include <inttypes.h>
 
 #include <jansson.h>
 
@@ -24,6 +26,9 @@ static json_t *timing(int p, int s, int w, const struct slmpm_timing *t)
 	set(o, "busy_ns", t->busy_ns);
 	set(o, "latency_ns", t->latency_ns);
 	set(o, "latency_least_ns", t->latency_least_ns);
+	json_object_set_new(o, "throughput_bytes_per_second",
+			    json_real(t->busy_ns ? (double)t->bytes * 1e9 / (double)t->busy_ns :
+						   0));
 	return o;
 }
 
@@ -64,6 +69,29 @@ static json_t *by_reason(const struct slmpm_monitor *m)
 	return all;
 }
 
+static json_t *paths(const struct slmpm_monitor *m)
+{
+	json_t *all = json_array();
+
+	for (uint32_t i = 0; i < m->path_count; i++) {
+		const struct slmpm_monitor_path *p = &m->paths[i];
+		json_t *o = json_pack("{si ss ss sb}", "number", (int)i, "link", p->link, "state",
+				      word_path(p->state), "used", p->used != 0);
+
+		set(o, "queue_depth", p->queue_depth);
+		set(o, "out_unread", p->out_unread);
+		set(o, "out_segments", p->out_segments);
+		set(o, "in_unread", p->in_unread);
+		set(o, "in_segments", p->in_segments);
+		set(o, "out_permille", p->out_permille);
+		set(o, "in_permille", p->in_permille);
+		set(o, "echo_ns", p->echo_ns);
+		set(o, "echo_least_ns", p->echo_least_ns);
+		json_array_append_new(all, o);
+	}
+	return all;
+}
+
 static json_t *link_object(const struct link *l)
 {
 	const struct slmpm_monitor *m = &l->m;
@@ -96,8 +124,11 @@ static json_t *link_object(const struct link *l)
 	set(o, "received_byte_rate", m->received_byte_rate);
 	json_object_set_new(o, "requests", by_protocol(m->requests));
 	json_object_set_new(o, "request_bytes", by_protocol(m->request_bytes));
+	json_object_set_new(o, "request_rate", by_protocol(m->request_rate));
+	json_object_set_new(o, "request_byte_rate", by_protocol(m->request_byte_rate));
 	json_object_set_new(o, "reasons", by_reason(m));
 	json_object_set_new(o, "timing", timings(m));
+	json_object_set_new(o, "paths", paths(m));
 	return o;
 }
 
@@ -125,14 +156,80 @@ static json_t *means_object(const struct gathered *g)
 	return o;
 }
 
+/* By protocol what was measured. */
+static json_t *latencies(const uint32_t *ns)
+{
+	json_t *o = json_object();
+
+	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
+		if (ns[p])
+			set(o, slmpm_protocol_name(p), ns[p]);
+	return o;
+}
+
+static json_t *job_fabrics(const struct slmpm_means *m)
+{
+	json_t *all = json_object();
+
+	for (int i = 0; i < SLMPM_MEANS_FABRICS; i++) {
+		const struct slmpm_means_fabric *f = &m->fabrics[i];
+		json_t *o = json_pack("{so}", "latency_ns", latencies(f->latency_ns));
+
+		set(o, "requests", f->requests);
+		set(o, "links", f->links);
+		set(o, "out_permille", f->out_permille);
+		set(o, "in_permille", f->in_permille);
+		set(o, "echo_ns", f->echo_ns);
+		if (f->name[0])
+			json_object_set(all, f->name, o);
+		json_decref(o);
+	}
+	return all;
+}
+
+static json_t *job_latencies(const struct slmpm_means *m)
+{
+	json_t *all = json_object();
+
+	for (int p = 0; p < SLMPM_PROTOCOLS; p++) {
+		json_t *o = json_object();
+
+		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++)
+			if (m->latency_ns[p][s])
+				set(o, word_class(s), m->latency_ns[p][s]);
+		json_object_set_new(all, slmpm_protocol_name(p), o);
+	}
+	return all;
+}
+
+static json_t *job_object(const struct job *job)
+{
+	const struct slmpm_means *m = &job->m;
+	char number[24];
+	json_t *o;
+
+	snprintf(number, sizeof(number), "%012" PRIx64, m->job);
+	o = json_pack("{ss si so so}", "job", number, "processes", job->processes, "latency_ns",
+		      job_latencies(m), "fabrics", job_fabrics(m));
+	set(o, "instances", m->instances);
+	set(o, "jobs", m->jobs);
+	set(o, "links", m->links);
+	set(o, "queue_depth", m->queue_depth);
+	set(o, "out_permille", m->out_permille);
+	set(o, "in_permille", m->in_permille);
+	return o;
+}
+
 int json_print(const struct gathered *g)
 {
-	json_t *links = json_array(), *all;
+	json_t *links = json_array(), *jobs = json_array(), *all;
 	int rc;
 
 	for (size_t i = 0; i < g->count; i++)
 		json_array_append_new(links, link_object(&g->links[i]));
-	all = json_pack("{so so}", "links", links, "mean", means_object(g));
+	for (size_t i = 0; i < g->job_count; i++)
+		json_array_append_new(jobs, job_object(&g->jobs[i]));
+	all = json_pack("{so so so}", "links", links, "mean", means_object(g), "jobs", jobs);
 	rc = all ? json_dumpf(all, stdout, JSON_INDENT(2)) : -1;
 	putchar('\n');
 	json_decref(all);

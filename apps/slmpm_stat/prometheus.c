@@ -14,7 +14,9 @@ static void print_quoted(const char *text)
 	}
 }
 
-static void print_labels(const struct link *l, const char *more, const char *value)
+/* With one more label that is one of ours, and one that may be anything. */
+static void print_labels_of(const struct link *l, const char *more, const char *value,
+			    const char *text, const char *any)
 {
 	printf("{pid=\"%d\",program=\"", l->pid);
 	print_quoted(l->program);
@@ -25,7 +27,17 @@ static void print_labels(const struct link *l, const char *more, const char *val
 	printf("\",context=\"%" PRIu32 "\"", l->m.context);
 	if (more)
 		printf(",%s=\"%s\"", more, value);
+	if (text) {
+		printf(",%s=\"", text);
+		print_quoted(any);
+		putchar('"');
+	}
 	putchar('}');
+}
+
+static void print_labels(const struct link *l, const char *more, const char *value)
+{
+	print_labels_of(l, more, value, NULL, NULL);
 }
 
 struct metric {
@@ -35,11 +47,13 @@ struct metric {
 	double unit;
 };
 
-#define FIGURE(name, type, help, field, unit)                                                      \
+#define FIGURE_OF(what, name, type, help, field, unit)                                             \
 	{                                                                                          \
-		name, type, help, offsetof(struct slmpm_monitor, field),                           \
-			sizeof(((struct slmpm_monitor *)0)->field), unit                           \
+		name, type, help, offsetof(struct what, field), sizeof(((struct what *)0)->field), \
+			unit                                                                       \
 	}
+#define FIGURE(name, type, help, field, unit)                                                      \
+	FIGURE_OF(slmpm_monitor, name, type, help, field, unit)
 static const struct metric metrics[] = {
 	FIGURE("queue_depth", "gauge", "Requests that the link has not accepted yet", queue_depth,
 	       1),
@@ -57,9 +71,9 @@ static const struct metric metrics[] = {
 	FIGURE("received_bytes_total", "counter", "Bytes of them", received_bytes, 1),
 };
 
-static double value_of(const struct link *l, const struct metric *metric)
+static double value_of(const void *all, const struct metric *metric)
 {
-	const unsigned char *at = (const unsigned char *)&l->m + metric->at;
+	const unsigned char *at = (const unsigned char *)all + metric->at;
 	const void *figure = at;
 
 	return (metric->size == 4 ? (double)*(const uint32_t *)figure :
@@ -78,7 +92,7 @@ static void print_metric(const struct gathered *g, const struct metric *metric)
 	for (size_t i = 0; i < g->count; i++) {
 		printf("slmpm_%s", metric->name);
 		print_labels(&g->links[i], NULL, NULL);
-		printf(" %.17g\n", value_of(&g->links[i], metric));
+		printf(" %.17g\n", value_of(&g->links[i].m, metric));
 	}
 }
 
@@ -148,6 +162,120 @@ static void print_timings(const struct gathered *g, bool latency)
 				}
 }
 
+/* ---- each of several links -------------------------------------------------------------------- */
+
+#define PATH(name, help, field, unit)                                                              \
+	FIGURE_OF(slmpm_monitor_path, name, "gauge", help, field, unit)
+static const struct metric path_metrics[] = {
+	PATH("path_used", "What is sent now goes by this one", used, 1),
+	PATH("path_queue_depth", "Requests that wait for it", queue_depth, 1),
+	PATH("path_ring_out_segments", "Segments of the peer's ring", out_segments, 1),
+	PATH("path_ring_out_unread", "Of them written and not read", out_unread, 1),
+	PATH("path_ring_in_segments", "Segments of this side's ring", in_segments, 1),
+	PATH("path_ring_in_unread", "Of them written and not read", in_unread, 1),
+	PATH("path_echo_seconds", "Half of a packet's way to the peer and back", echo_ns, 1e-9),
+};
+
+static void print_path_metric(const struct gathered *g, const struct metric *metric)
+{
+	print_head(metric->name, metric->type, metric->help);
+	for (size_t i = 0; i < g->count; i++)
+		for (uint32_t k = 0; k < g->links[i].m.path_count; k++) {
+			const struct slmpm_monitor_path *p = &g->links[i].m.paths[k];
+			char number[2] = {(char)('0' + k), 0};
+
+			printf("slmpm_%s", metric->name);
+			print_labels_of(&g->links[i], "path", number, "fabric", p->link);
+			printf(" %.17g\n", value_of(p, metric));
+		}
+}
+
+/* ---- jobs ------------------------------------------------------------------------------------- */
+
+#define JOB(name, help, field, unit) FIGURE_OF(slmpm_means, name, "gauge", help, field, unit)
+static const struct metric job_metrics[] = {
+	JOB("job_instances", "Processes that are known of", instances, 1),
+	JOB("job_jobs", "Jobs that these are the means of", jobs, 1),
+	JOB("job_links", "Their links", links, 1),
+	JOB("job_queue_depth", "Requests queued on them", queue_depth, 1),
+	JOB("job_ring_out_ratio", "Of the rings written and not read, mean", out_permille, 1e-3),
+	JOB("job_ring_in_ratio", "The same of inbound ones", in_permille, 1e-3),
+};
+#define TYPE(name, type, help, field, unit)                                                        \
+	FIGURE_OF(slmpm_means_fabric, name, type, help, field, unit)
+static const struct metric fabric_metrics[] = {
+	TYPE("job_fabric_requests_total", "counter", "Requests by fabric", requests, 1),
+	TYPE("job_fabric_links", "gauge", "Links by fabric", links, 1),
+	TYPE("job_fabric_ring_out_ratio", "gauge", "Of their rings written and not read, mean",
+	     out_permille, 1e-3),
+	TYPE("job_fabric_ring_in_ratio", "gauge", "The same of inbound ones", in_permille, 1e-3),
+	TYPE("job_fabric_echo_seconds", "gauge", "Half of a packet's way there and back, mean",
+	     echo_ns, 1e-9),
+};
+
+/* Of job I, and more labels, whose last one goes through print_quoted. */
+static void print_job_name(const struct gathered *g, size_t i, const char *name, const char *label,
+			   const char *value)
+{
+	printf("slmpm_%s{job=\"%012" PRIx64 "\"", name, g->jobs[i].m.job);
+	if (label) {
+		printf(",%s=\"", label);
+		print_quoted(value);
+		putchar('"');
+	}
+	putchar('}');
+}
+
+static void print_job_metric(const struct gathered *g, const struct metric *metric)
+{
+	print_head(metric->name, metric->type, metric->help);
+	for (size_t i = 0; i < g->job_count; i++) {
+		print_job_name(g, i, metric->name, NULL, NULL);
+		printf(" %.17g\n", value_of(&g->jobs[i].m, metric));
+	}
+}
+
+static void print_fabric_metric(const struct gathered *g, const struct metric *metric)
+{
+	print_head(metric->name, metric->type, metric->help);
+	for (size_t i = 0; i < g->job_count; i++)
+		for (int f = 0; f < SLMPM_MEANS_FABRICS; f++) {
+			const struct slmpm_means_fabric *fabric = &g->jobs[i].m.fabrics[f];
+
+			if (!fabric->name[0])
+				continue;
+			print_job_name(g, i, metric->name, "fabric", fabric->name);
+			printf(" %.17g\n", value_of(fabric, metric));
+		}
+}
+
+static void print_job_latencies(const struct gathered *g)
+{
+	static const char name[] = "job_latency_seconds";
+
+	print_head(name, "gauge", "Until the peer had it, mean over the instances");
+	for (size_t i = 0; i < g->job_count; i++)
+		for (int p = 0; p < SLMPM_PROTOCOLS; p++)
+			for (int s = 0; s < SLMPM_SIZE_CLASSES; s++) {
+				uint32_t ns = g->jobs[i].m.latency_ns[p][s];
+
+				if (ns)
+					printf("slmpm_%s{job=\"%012" PRIx64
+					       "\",protocol=\"%s\",size=\"%s\"} %.9g\n",
+					       name, g->jobs[i].m.job, slmpm_protocol_name(p),
+					       word_class(s), ns * 1e-9);
+			}
+}
+
+static void print_jobs(const struct gathered *g)
+{
+	for (size_t i = 0; i < sizeof(job_metrics) / sizeof(job_metrics[0]); i++)
+		print_job_metric(g, &job_metrics[i]);
+	for (size_t i = 0; i < sizeof(fabric_metrics) / sizeof(fabric_metrics[0]); i++)
+		print_fabric_metric(g, &fabric_metrics[i]);
+	print_job_latencies(g);
+}
+
 void prometheus_print(const struct gathered *g)
 {
 	for (size_t i = 0; i < sizeof(metrics) / sizeof(metrics[0]); i++)
@@ -161,4 +289,7 @@ void prometheus_print(const struct gathered *g)
 	print_reasons(g);
 	print_timings(g, true);
 	print_timings(g, false);
+	for (size_t i = 0; i < sizeof(path_metrics) / sizeof(path_metrics[0]); i++)
+		print_path_metric(g, &path_metrics[i]);
+	print_jobs(g);
 }

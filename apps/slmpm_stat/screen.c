@@ -45,6 +45,48 @@ static void put_link(int y, const struct link *l)
 	       word_amount(in, (double)m->received_byte_rate));
 }
 
+/* Each of several links, below the peer's line, as far as there is room. */
+static int put_paths(int y, int end_y, const struct slmpm_monitor *m)
+{
+	char echo[16];
+
+	for (uint32_t i = 0; i < m->path_count && y < end_y; i++) {
+		const struct slmpm_monitor_path *p = &m->paths[i];
+
+		mvprintw(y++, 0, "%7s %-12s link %-2" PRIu32 "%-17s %-4.4s %-6.6s %6" PRIu64, "",
+			 "", i, p->used ? "in use" : "", p->link, word_path(p->state),
+			 p->queue_depth);
+		put_bar(word_permille(p->out_unread, p->out_segments));
+		put_bar(word_permille(p->in_unread, p->in_segments));
+		printw(" %8s", word_time(echo, p->echo_ns));
+	}
+	return y;
+}
+
+/* The job's means in a line: by protocol the smallest class that has been measured; by fabric. */
+static void put_job(int y, const struct job *job)
+{
+	const struct slmpm_means *m = &job->m;
+	char text[16];
+
+	mvprintw(y, 0,
+		 "job %012" PRIx64 ": %" PRIu32 " instances of %" PRIu32 " jobs, %" PRIu64
+		 " links, %" PRIu64 " queued, rings %.1f %% %.1f %%",
+		 m->job, m->instances, m->jobs, m->links, m->queue_depth,
+		 job_permille(m->out_permille) / 10.0, job_permille(m->in_permille) / 10.0);
+	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
+		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++)
+			if (m->latency_ns[p][s]) {
+				printw("  %s %s: %s", slmpm_protocol_name(p), word_class(s),
+				       word_time(text, m->latency_ns[p][s]));
+				break;
+			}
+	for (int f = 0; f < SLMPM_MEANS_FABRICS; f++)
+		if (m->fabrics[f].name[0])
+			printw("  %s %s requests", m->fabrics[f].name,
+			       word_amount(text, (double)m->fabrics[f].requests));
+}
+
 static void put_head(const struct gathered *g, enum sort by, double interval)
 {
 	static const char *const names[] = {"pid", "queue", "ring", "latency", "rate", "bytes"};
@@ -71,12 +113,16 @@ static void put_head(const struct gathered *g, enum sort by, double interval)
 
 static void draw(const struct gathered *g, enum sort by, double interval)
 {
-	int lines = LINES - 3;
+	int y = 3;
 
 	erase();
 	put_head(g, by, interval);
-	for (size_t i = 0; i < g->count && (int)i < lines; i++)
-		put_link(3 + (int)i, &g->links[i]);
+	for (size_t i = 0; i < g->count && y < LINES; i++) {
+		put_link(y++, &g->links[i]);
+		y = put_paths(y, LINES, &g->links[i].m);
+	}
+	for (size_t i = 0; i < g->job_count && y < LINES; i++)
+		put_job(y++, &g->jobs[i]);
 	refresh();
 }
 

@@ -20,9 +20,16 @@ struct link { /* of one process, as it showed it */
 	double age; /* seconds since its figures were taken */
 };
 
+struct job {
+	struct slmpm_means m;
+	int processes; /* of it that were looked at */
+};
+
 struct gathered {
 	struct link *links;
 	size_t count, room;
+	struct job *jobs;
+	size_t job_count;
 	int processes; /* that show links */
 	bool all;      /* ended links, too */
 };
@@ -35,6 +42,13 @@ int gather_process(struct gathered *g, int pid);
 void gather_all(struct gathered *g);
 void gather_sort(struct gathered *g, enum sort by);
 void gather_drop(struct gathered *g);
+
+/* ---- jobs.c ---- */
+
+/* That of the process which shows MONITORS, if it tells. */
+void jobs_add(struct gathered *g, struct slmpm_monitors *monitors);
+/* No more than a thousand. */
+unsigned job_permille(uint32_t value);
 
 /* ---- means.c: over several links ---- */
 
@@ -69,6 +83,10 @@ int screen_run(int pid, bool all, enum sort by, double interval, unsigned rounds
 /* ---- words.c ---- */
 
 const char *word_state(uint32_t state);
+/* Of one of a peer's links: "up", "lost", "-". */
+const char *word_path(uint32_t state);
+/* Visible ASCII, for terminals and other formats. */
+void word_tame(char *text);
 /* 1234567 as "1.23M"; nanoseconds as "1.23 us". */
 const char *word_amount(char text[16], double amount);
 const char *word_time(char text[16], double ns);

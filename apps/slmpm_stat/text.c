@@ -19,6 +19,23 @@ static void print_link(const struct link *l)
 	       word_amount(bytes_in, (double)m->received_byte_rate));
 }
 
+/* Each of several links of the peer, by its number. */
+static void print_paths(const struct slmpm_monitor *m)
+{
+	char echo[16];
+
+	for (uint32_t i = 0; i < m->path_count; i++) {
+		const struct slmpm_monitor_path *p = &m->paths[i];
+
+		printf("%7s %-15s link %-2" PRIu32 "%-19s %-5.5s %-10s %6" PRIu64
+		       " %5.1f %5.1f %8s\n",
+		       "", "", i, p->used ? "in use" : "", p->link, word_path(p->state),
+		       p->queue_depth, word_permille(p->out_unread, p->out_segments) / 10.0,
+		       word_permille(p->in_unread, p->in_segments) / 10.0,
+		       word_time(echo, p->echo_ns));
+	}
+}
+
 static void print_timing(int p, int s, int w, const struct slmpm_timing *t)
 {
 	char samples[16], busy[16], latency[16], least[16];
@@ -35,13 +52,18 @@ static void print_timing(int p, int s, int w, const struct slmpm_timing *t)
 
 static void print_more(const struct slmpm_monitor *m)
 {
+	char rate[16], bytes[16];
+
 	printf("        sent %" PRIu64 " messages, %" PRIu64 " bytes; received %" PRIu64
 	       ", %" PRIu64 "\n",
 	       m->sent_messages, m->sent_bytes, m->received_messages, m->received_bytes);
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++) {
 		if (m->requests[p])
-			printf("        by %-8s %" PRIu64 " requests, %" PRIu64 " bytes\n",
-			       slmpm_protocol_name(p), m->requests[p], m->request_bytes[p]);
+			printf("        by %-8s %" PRIu64 " requests, %" PRIu64
+			       " bytes; %s, %s bytes a second\n",
+			       slmpm_protocol_name(p), m->requests[p], m->request_bytes[p],
+			       word_amount(rate, (double)m->request_rate[p]),
+			       word_amount(bytes, (double)m->request_byte_rate[p]));
 		for (int r = 0; r < SLMPM_REASONS; r++)
 			if (m->reasons[p][r])
 				printf("        by %-8s %" PRIu64 " chosen: %s\n",
@@ -75,6 +97,49 @@ static void print_means(const struct gathered *g)
 		       word_amount(bytes, (double)m.fabric[f].bytes));
 }
 
+static void print_job_fabric(const struct slmpm_means_fabric *f)
+{
+	char text[16];
+
+	printf("  over %-6s %" PRIu64 " links, %s requests, rings out %.1f %%, in %.1f %%", f->name,
+	       f->links, word_amount(text, (double)f->requests),
+	       job_permille(f->out_permille) / 10.0, job_permille(f->in_permille) / 10.0);
+	printf(", echo %s", word_time(text, f->echo_ns));
+	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
+		if (f->latency_ns[p])
+			printf(", %s %s", slmpm_protocol_name(p),
+			       word_time(text, f->latency_ns[p]));
+	putchar('\n');
+}
+
+static void print_job(const struct job *job)
+{
+	const struct slmpm_means *m = &job->m;
+	char text[16];
+
+	printf("job %012" PRIx64 ": %" PRIu32 " instances of %" PRIu32 " jobs, %" PRIu64
+	       " links: %" PRIu64 " requests queued, rings out %.1f %%, in %.1f %%\n",
+	       m->job, m->instances, m->jobs, m->links, m->queue_depth,
+	       job_permille(m->out_permille) / 10.0, job_permille(m->in_permille) / 10.0);
+	for (int p = 0; p < SLMPM_PROTOCOLS; p++) {
+		bool any = false;
+
+		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++) {
+			if (!m->latency_ns[p][s])
+				continue;
+			if (!any)
+				printf("  by %-8s", slmpm_protocol_name(p));
+			printf(" %s: %s ", word_class(s), word_time(text, m->latency_ns[p][s]));
+			any = true;
+		}
+		if (any)
+			putchar('\n');
+	}
+	for (int f = 0; f < SLMPM_MEANS_FABRICS; f++)
+		if (m->fabrics[f].name[0])
+			print_job_fabric(&m->fabrics[f]);
+}
+
 void text_print(const struct gathered *g, bool detailed)
 {
 	printf("%7s %-15s %-26s %-5s %-10s %6s %5s %5s %8s %7s %7s %7s %7s\n", "PID", "PROGRAM",
@@ -82,8 +147,11 @@ void text_print(const struct gathered *g, bool detailed)
 	       "INB/s");
 	for (size_t i = 0; i < g->count; i++) {
 		print_link(&g->links[i]);
+		print_paths(&g->links[i].m);
 		if (detailed)
 			print_more(&g->links[i].m);
 	}
 	print_means(g);
+	for (size_t i = 0; i < g->job_count; i++)
+		print_job(&g->jobs[i]);
 }

@@ -2,6 +2,8 @@
 /* Figures as people read them. */
 #include "apps/slmpm_stat/stat.h"
 
+#include <ctype.h>
+
 const char *word_state(uint32_t state)
 {
 	static const char *const states[] = {
@@ -11,6 +13,18 @@ const char *word_state(uint32_t state)
 	};
 
 	return state && state < sizeof(states) / sizeof(states[0]) ? states[state] : "?";
+}
+
+const char *word_path(uint32_t state)
+{
+	return state == SLMPM_LINK_UP ? "up" : state == SLMPM_LINK_LOST ? "lost" : "-";
+}
+
+void word_tame(char *text)
+{
+	for (; *text; text++)
+		if (!isgraph((unsigned char)*text) && *text != ' ')
+			*text = '?';
 }
 
 const char *word_amount(char text[16], double amount)

@@ -80,8 +80,45 @@ static uint64_t rate(uint64_t now, uint64_t before, uint64_t ns)
 	return now > before ? (uint64_t)((double)(now - before) * 1e9 / (double)ns) : 0;
 }
 
-static void look_at_flow(struct monitor *m, const struct slmpm_stats *s, uint64_t ns)
+static void take_totals(const struct endpoint *ep, struct slmpm_monitor *out)
 {
+	const struct slmpm_stats *s = ep->stats;
+	const struct monitor *m = ep->monitor;
+	out->sent_messages = s->sent_messages;
+	out->sent_bytes = s->sent_bytes;
+	out->received_messages = s->received_messages;
+	out->received_bytes = s->received_bytes;
+	out->requests[SLMPM_BY_SMT] = s->sent_messages - s->rget_messages;
+	out->request_bytes[SLMPM_BY_SMT] = s->sent_bytes - s->rget_bytes - s->push_bytes;
+	out->requests[SLMPM_BY_RGET] = s->rget_messages;
+	out->request_bytes[SLMPM_BY_RGET] = s->rget_bytes + s->push_bytes;
+	out->requests[SLMPM_BY_PUT] = s->puts - m->puts;
+	out->request_bytes[SLMPM_BY_PUT] = s->put_bytes - m->put_bytes;
+	out->requests[SLMPM_BY_GET] = s->gets - m->gets;
+	out->request_bytes[SLMPM_BY_GET] = s->get_bytes - m->get_bytes;
+	out->requests[SLMPM_BY_REQUEST] = m->puts + m->gets;
+	out->request_bytes[SLMPM_BY_REQUEST] = m->put_bytes + m->get_bytes;
+}
+
+static void look_at_requests(struct endpoint *ep, uint64_t took)
+{
+	struct monitor *m = ep->monitor;
+	struct slmpm_monitor now;
+
+	take_totals(ep, &now);
+	for (int p = 0; p < SLMPM_PROTOCOLS; p++) {
+		m->flow.request_rate[p] = rate(now.requests[p], m->flow.requests[p], took);
+		m->flow.request_byte_rate[p] =
+			rate(now.request_bytes[p], m->flow.request_bytes[p], took);
+		m->flow.requests[p] = now.requests[p];
+		m->flow.request_bytes[p] = now.request_bytes[p];
+	}
+}
+
+static void look_at_flow(struct endpoint *ep, uint64_t ns)
+{
+	const struct slmpm_stats *s = ep->stats;
+	struct monitor *m = ep->monitor;
 	uint64_t took = ns - m->flow.ns;
 
 	if (took < WINDOW)
@@ -90,6 +127,7 @@ static void look_at_flow(struct monitor *m, const struct slmpm_stats *s, uint64_
 	m->flow.sent_byte_rate = rate(s->sent_bytes, m->flow.sent_bytes, took);
 	m->flow.received_rate = rate(s->received_messages, m->flow.received, took);
 	m->flow.received_byte_rate = rate(s->received_bytes, m->flow.received_bytes, took);
+	look_at_requests(ep, took);
 	m->flow.ns = ns;
 	m->flow.sent = s->sent_messages;
 	m->flow.sent_bytes = s->sent_bytes;
@@ -124,7 +162,7 @@ static void look_at(struct endpoint *ep, uint64_t ns)
 	look_at_rings(c, &m->out_share, &m->in_share);
 	if (mode_has_links(ep))
 		look_at_paths(ep);
-	look_at_flow(m, ep->stats, ns);
+	look_at_flow(ep, ns);
 	echo_look(ep, ns);
 	sample_look(ep, ns);
 	monitor_publish(ep);
@@ -188,26 +226,6 @@ static void take_timing(const struct monitor_cell *c, struct slmpm_timing *t, do
 	t->busy_ns = (uint64_t)((double)c->busy * ns_of_tick);
 	t->latency_ns = short_ns(c->latency, ns_of_tick);
 	t->latency_least_ns = short_ns(c->least, ns_of_tick);
-}
-
-static void take_totals(const struct endpoint *ep, struct slmpm_monitor *out)
-{
-	const struct slmpm_stats *s = ep->stats;
-	const struct monitor *m = ep->monitor;
-	out->sent_messages = s->sent_messages;
-	out->sent_bytes = s->sent_bytes;
-	out->received_messages = s->received_messages;
-	out->received_bytes = s->received_bytes;
-	out->requests[SLMPM_BY_SMT] = s->sent_messages - s->rget_messages;
-	out->request_bytes[SLMPM_BY_SMT] = s->sent_bytes - s->rget_bytes - s->push_bytes;
-	out->requests[SLMPM_BY_RGET] = s->rget_messages;
-	out->request_bytes[SLMPM_BY_RGET] = s->rget_bytes + s->push_bytes;
-	out->requests[SLMPM_BY_PUT] = s->puts - m->puts;
-	out->request_bytes[SLMPM_BY_PUT] = s->put_bytes - m->put_bytes;
-	out->requests[SLMPM_BY_GET] = s->gets - m->gets;
-	out->request_bytes[SLMPM_BY_GET] = s->get_bytes - m->get_bytes;
-	out->requests[SLMPM_BY_REQUEST] = m->puts + m->gets;
-	out->request_bytes[SLMPM_BY_REQUEST] = m->put_bytes + m->get_bytes;
 }
 
 static void take_rings(const struct endpoint *ep, struct slmpm_monitor *out)
@@ -295,6 +313,8 @@ void monitor_take(struct endpoint *ep, struct slmpm_monitor *out)
 	out->received_rate = m->flow.received_rate;
 	out->received_byte_rate = m->flow.received_byte_rate;
 	take_totals(ep, out);
+	memcpy(out->request_rate, m->flow.request_rate, sizeof(out->request_rate));
+	memcpy(out->request_byte_rate, m->flow.request_byte_rate, sizeof(out->request_byte_rate));
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
 		for (int r = 0; r < SLMPM_REASONS; r++)
 			out->reasons[p][r] = ep->modes.by[p][r];

@@ -39,6 +39,8 @@ struct monitor { /* of an endpoint */
 	struct {
 		uint64_t ns, sent, sent_bytes, received, received_bytes; /* at the last look */
 		uint64_t sent_rate, sent_byte_rate, received_rate, received_byte_rate;
+		uint64_t requests[SLMPM_PROTOCOLS], request_bytes[SLMPM_PROTOCOLS];
+		uint64_t request_rate[SLMPM_PROTOCOLS], request_byte_rate[SLMPM_PROTOCOLS];
 	} flow;
 	struct {
 		bool agreed;      /* the peer answers ... */
@@ -127,6 +129,8 @@ void sample_answered(struct endpoint *ep, const struct head *h);
 
 void monitor_page_assign(struct endpoint *ep);
 void monitor_page_release(struct endpoint *ep);
+/* Bytes of a peer's: what is measured, its place in a page, what is heard of the job over it. */
+uint64_t monitor_memory(void);
 /* Shows them. */
 void monitor_publish(struct endpoint *ep);
 /* And the job's means, in each page. */

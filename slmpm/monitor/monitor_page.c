@@ -58,6 +58,11 @@ static struct monitor_pages *new_page(struct context *ctx)
 	return p;
 }
 
+uint64_t monitor_memory(void)
+{
+	return sizeof(struct monitor) + ENTRY + sizeof(struct means_part);
+}
+
 void monitor_open(struct context *ctx)
 {
 	struct monitor_pages *p = new_page(ctx);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# slmpm_stat: a running pair in every form; a process that dies under it; pages full of nonsense; the screen.
+# slmpm_stat: a running pair in every form, its job, a pair with two links; a process that dies under it; pages full of nonsense; the screen.
 set -u
 stat=$SLMPM_BUILD/bin/slmpm_stat json=$SLMPM_BUILD/tests/apps/stat_page
 [ -e "$stat" ] || { echo "slmpm_stat was left out"; exit 77; }
@@ -20,9 +20,13 @@ until_there() {
 	done
 }
 
+# Lines for a program to say, and what it comes to.
+say_and_look() { echo hello >&3; "$stat" $loop; }
+more_and_look() { echo hello >&5; "$stat" $pair; }
+
 # One that has a peer, has said and heard 5 bytes, and waits for more to do.
 mkfifo "$dir/in" || exit 1
-"$SLMPM_BUILD/bin/epoll_loop" <"$dir/in" >"$dir/echo" 2>/dev/null &
+SLMPM_MONITOR_MS=50 "$SLMPM_BUILD/bin/epoll_loop" <"$dir/in" >"$dir/echo" 2>/dev/null &
 loop=$!
 pids+=("$loop")
 exec 3>"$dir/in"
@@ -46,10 +50,25 @@ grep -Eq "^slmpm_sent_messages_total\{pid=\"$loop\",program=\"epoll_loop\",peer=
 # Each sample behind its HELP and TYPE, and nothing else.
 awk '/^# HELP/ { help = $3 } /^# TYPE/ { if ($3 != help || $4 !~ /^(gauge|counter)$/) exit 1; type = $3 }
 	!/^#/ { name = $0; sub(/\{.*/, "", name); if (name != type || $NF !~ /^[0-9.e+-]+$/) exit 1 }' "$out" || fail "--prometheus: form"
-# The peer shows it, too, and a look at all finds both.
+# What they come to as a job, once each has told the other.
+until_there '^job [0-9a-f]\{12\}: 2 instances of 1 jobs, 2 links: ' say_and_look
+grep -Eq '^  over shm +2 links, [1-9]' "$out" || fail "no means by fabric"
+grep -Eq '^  by smt +64: [0-9.]+ (ns|us|ms)' "$out" || until_there '^  by smt *64: [0-9.]* [num]*s' say_and_look
+"$stat" --json $loop >"$out" 2>&1 || fail "--json: exit status $?"
+values=$("$json" json jobs.0.{instances,jobs,links,processes,fabrics.shm.links} <"$out" | paste -sd' ')
+[ "$values" = "2 1 2 1 2" ] || fail "--json: a job: $values"
+ns=$("$json" json jobs.0.latency_ns.smt.64 <"$out")
+[ "$ns" -gt 0 ] || fail "--json: a job's latency: $ns"
+"$stat" --prometheus $loop >"$out" 2>&1 || fail "--prometheus: exit status $?"
+grep -Eq '^slmpm_job_instances\{job="[0-9a-f]{12}"\} 2$' "$out" || fail "--prometheus: a job"
+grep -Eq '^slmpm_job_fabric_links\{job="[0-9a-f]{12}",fabric="shm"\} 2$' "$out" || fail "--prometheus: its fabric"
+grep -Eq '^slmpm_job_latency_seconds\{job="[0-9a-f]{12}",protocol="smt",size="64"\} [0-9]' "$out" || fail "--prometheus: its latency"
+# The peer shows it, too, and a look at all finds both, as one job.
 peer=$(pgrep -P $loop)
 until_there "^ *$peer " "$stat"
 grep -q "^ *$loop " "$out" || fail "not both ends"
+number=$("$stat" $peer | sed -n 's/^job \([0-9a-f]*\):.*/\1/p')
+[ "$(grep -c "^job $number" "$out")" = 1 ] || fail "the job is not one"
 for by in pid queue ring latency rate bytes; do
 	"$stat" -s $by >"$out" 2>&1 || fail "-s $by"
 done
@@ -60,10 +79,37 @@ if command -v script >/dev/null; then
 	rc=$?
 	[ $rc = 0 ] || fail "--watch: exit status $rc"
 	grep -q "epoll_loop" "$dir/screen" || { cp "$dir/screen" "$out"; fail "--watch shows no link"; }
+	grep -q "job $number: 2 instances" "$dir/screen" || { cp "$dir/screen" "$out"; fail "--watch shows no job"; }
 	TERM=xterm timeout 10 script -qec "'$stat' --watch=30 -s queue" "$dir/screen" >/dev/null 2>"$out" <<<q || fail "--watch does not end by q"
 	TERM=nothing timeout 10 script -qec "'$stat' --watch" "$dir/screen" >/dev/null 2>&1 </dev/null && fail "a terminal that is not known"
 	grep -q 'not known (TERM=nothing)' "$dir/screen" || { cp "$dir/screen" "$out"; fail "TERM=nothing: why?"; }
 fi
+# Several links of a peer, each by itself.
+mkfifo "$dir/in2" || exit 1
+SLMPM_LINKS=shm,tcp SLMPM_LINK=1 SLMPM_MONITOR_MS=50 "$SLMPM_BUILD/bin/epoll_loop" <"$dir/in2" >"$dir/echo2" 2>/dev/null &
+pair=$!
+pids+=("$pair")
+exec 5>"$dir/in2"
+echo hello >&5
+until_there ' link 1 in use  *tcp  *up .* [mun]*s$' more_and_look
+grep -Eq '^ +link 0 +shm +up +0 +[0-9.]+ +[0-9.]+ ' "$out" || fail "no line of the other link"
+"$stat" --json $pair >"$out" 2>&1 || fail "--json: exit status $?"
+values=$("$json" json links.0.paths.{0.link,0.state,1.link,1.state,1.queue_depth} <"$out" | paste -sd' ')
+[ "$values" = "shm up tcp up 0" ] || fail "--json: paths: $values"
+"$stat" --prometheus $pair >"$out" 2>&1 || fail "--prometheus: exit status $?"
+grep -Eq "^slmpm_path_ring_out_segments\{pid=\"$pair\",.*,path=\"1\",fabric=\"tcp\"\} [1-9]" "$out" || fail "--prometheus: paths"
+# It ends while a screen follows it.
+if command -v script >/dev/null; then
+	TERM=xterm timeout 20 script -qefc "stty rows 24 cols 160; '$stat' --watch=0.05 $pair" "$dir/screen2" >/dev/null 2>&1 </dev/null 3>&- 5>&- &
+	watcher=$!
+	until_there 'link 1' cat "$dir/screen2"
+	exec 5>&-
+	wait $watcher
+	rc=$?
+	[ $rc = 1 ] || fail "--watch of a program that ends: exit status $rc"
+	grep -Eq "there is no process $pair|process $pair shows no links" "$dir/screen2" || { cp "$dir/screen2" "$out"; fail "--watch: why did it end?"; }
+fi
+exec 5>&-
 "$stat" --watch >"$out" 2>&1 && fail "--watch into a file"
 grep -q 'wants a terminal' "$out" || fail "--watch into a file: why not?"
 
@@ -73,7 +119,7 @@ looks=$!
 pause 0.05
 kill -KILL $loop
 wait $looks
-grep -Ev '^ *(PID|[0-9]+) |^[0-9]+ processes|^  (over|by) |^status 1$|there is no process|shows no links' "$out" >"$dir/rest"
+grep -Ev '^ *(PID|[0-9]+) |^[0-9]+ processes|^job |^  (over|by) |^status 1$|there is no process|shows no links' "$out" >"$dir/rest"
 [ ! -s "$dir/rest" ] || fail "a process that died: $(head -n 1 "$dir/rest")"
 wait $loop 2>/dev/null
 "$stat" $loop >"$out" 2>&1
@@ -82,6 +128,19 @@ grep -q "there is no process $loop" "$out" || fail "of a process that is gone: w
 "$stat" $$ >"$out" 2>&1
 [ $? = 1 ] || fail "of a process without links: status is not 1"
 grep -q "process $$ shows no links" "$out" || fail "of a process without links: why not?"
+
+# A page that a process shows, and that is not its own.
+mkfifo "$dir/hold.dead"
+"$json" dead <"$dir/hold.dead" >"$dir/page" &
+page=$!
+pids+=("$page")
+exec 4>"$dir/hold.dead"
+until_there ready cat "$dir/page"
+"$stat" $page >"$out" 2>&1
+[ $? = 1 ] || fail "another's page: status is not 1"
+grep -q "process $page shows no links" "$out" || fail "another's page: why not?"
+exec 4>&-
+wait $page || fail "the page's process: $?"
 
 # Pages full of anything: every form, and no more than visible characters.
 for what in random 255 27; do

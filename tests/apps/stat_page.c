@@ -2,8 +2,9 @@
 /* helper */
 /* libs: -ljansson */
 /*
- * stat_page BYTE|random: a process that shows a page of the monitor full of nonsense, until its
- * standard input ends. stat_page json KEY...: what JSON on its standard input has at each KEY.KEY...
+ * stat_page BYTE|random|dead: a process that shows a page of the monitor full of nonsense, or of somebody
+ * else, until its standard input ends. stat_page json KEY...: what JSON on its standard input has at each
+ * KEY.KEY...
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,8 +21,8 @@
 
 struct head { /* as slmpm/monitor/monitor_layout.h has it */
 	uint64_t magic;
-	uint32_t version, pid, entries, entry_size, place_size, known;
-	uint64_t zero[4];
+	uint32_t version, pid, entries, entry_size, place_size, known, means_place, means_known;
+	uint64_t zero[3];
 };
 
 static const json_t *walk(const json_t *at, char *path)
@@ -52,8 +53,16 @@ static int look_up(char **keys)
 
 int main(int argc, char **argv)
 {
-	const struct head head = {
-		UINT64_C(0x314e4d4d504d4c53), 1, (uint32_t)getpid(), 4, 16064, 8000, 8000, {0}};
+	struct head head = {UINT64_C(0x314e4d4d504d4c53),
+			    1,
+			    (uint32_t)getpid(),
+			    2,
+			    16064,
+			    8000,
+			    8000,
+			    2000,
+			    2000,
+			    {0}};
 	int fd = memfd_create("slmpm-monitor", MFD_ALLOW_SEALING);
 	unsigned char *page;
 	char byte;
@@ -69,6 +78,8 @@ int main(int argc, char **argv)
 	srand(7);
 	for (size_t i = 0; i < PAGE; i++)
 		page[i] = (unsigned char)(strcmp(argv[1], "random") ? atoi(argv[1]) : rand());
+	if (!strcmp(argv[1], "dead")) /* of a process that left it behind */
+		head.pid = (uint32_t)getppid();
 	memcpy(page, &head, sizeof(head));
 	puts("ready");
 	fflush(stdout);
