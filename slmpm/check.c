@@ -21,6 +21,7 @@
 #include "slmpm/mirror/track.h"
 #include "slmpm/mirror/track_way.h"
 #include "slmpm/memory/rma.h"
+#include "slmpm/monitor/monitor.h"
 
 #define HUGE_PAGE (UINT64_C(2) << 20)
 
@@ -279,5 +280,5 @@ uint64_t slmpm_memory_per_peer(void)
 	segments = (uint64_t)config->ring_segments;
 	ring = 4096 + segments * (uint64_t)config->segment_size;
 	return ring + 2 * (segments + 7) / 8 + sizeof(struct endpoint) + fabric->link_size +
-	       sizeof(struct rma) + sizeof(struct control);
+	       sizeof(struct rma) + sizeof(struct control) + monitor_memory();
 }
