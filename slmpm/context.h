@@ -63,7 +63,8 @@ struct context {
 	uint32_t idle;    /* progress calls without result since the last look at descriptors */
 	uint64_t looked;  /* at the descriptors by slmpm_progress: ticks */
 	uint32_t crowded; /* more processes than processors, by the last yields */
-	uint64_t robbed;  /* until then somebody computes here, and a yield costs his whole turn */
+	/* Until then somebody computes here, and a yield costs his whole turn; how long that was. */
+	uint64_t robbed, robbed_ns;
 	uint64_t spin_ns;
 	uint64_t sleeps;
 

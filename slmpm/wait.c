@@ -13,13 +13,14 @@
 #include "slmpm/error.h"
 #include "slmpm/progress.h"
 
-#define SPINS     64        /* passes before the clock is looked at */
-#define LOOK_NS   200000    /* between looks at the descriptors while spinning */
-#define SWITCH_NS 2500      /* a yield that took longer let somebody else run */
-#define CROWDED   64        /* waits that begin with a yield after one that did */
-#define SLICE_NS  500000    /* one that took longer let somebody compute, who gives nothing back: */
-#define ROBBED_NS 100000000 /* ... for so long sleep instead; who wakes has its turn at once */
-#define BUSY      64        /* passes with result between looks at the deadline */
+#define SPINS     64     /* passes before the clock is looked at */
+#define LOOK_NS   200000 /* between looks at the descriptors while spinning */
+#define SWITCH_NS 2500   /* a yield that took longer let somebody else run */
+#define CROWDED   64     /* waits that begin with a yield after one that did */
+#define SLICE_NS  500000 /* one that took longer let somebody compute, who gives nothing back: */
+#define LITTLE_NS (UINT64_C(5) << 20) /* ... so long sleep instead; if it happens right after */
+#define MOST_NS   (32 * LITTLE_NS)    /* ... that, twice as long, to so long */
+#define BUSY      64                  /* passes with result between looks at the deadline */
 
 struct waiter {
 	struct context *ctx;
@@ -101,6 +102,17 @@ static int look_if_due(struct waiter *w, uint64_t now)
 	return wait_look(w->ctx);
 }
 
+/* Who wakes from a sleep has his turn at once. */
+static void robbed(struct context *ctx, uint64_t now, uint64_t back)
+{
+	bool again = now - ctx->robbed < ctx->robbed_ns;
+
+	ctx->robbed_ns = again ? 2 * ctx->robbed_ns : LITTLE_NS;
+	if (ctx->robbed_ns > MOST_NS)
+		ctx->robbed_ns = MOST_NS;
+	ctx->robbed = back + ctx->robbed_ns;
+}
+
 /*
  * A yield that lets somebody run shows that processors are short: from then on yield first. Where
  * each wait is one long yield, neither its time nor its passes would ever come to a look.
@@ -114,8 +126,8 @@ static void yield(struct waiter *w, uint64_t now)
 	sched_yield();
 	context_lock(ctx);
 	back = wait_now();
-	if (back - now > SLICE_NS)
-		ctx->robbed = back + ROBBED_NS;
+	if (back - now > SLICE_NS && !ctx->port) /* an engine's thread does compute for us */
+		robbed(ctx, now, back);
 	if (back - now > SWITCH_NS)
 		ctx->crowded = CROWDED;
 	else if (ctx->crowded)
