@@ -30,7 +30,7 @@ static struct plan {
 	const char *program, *cpus, *dir, *only;
 	regex_t wanted;
 	int generations, pairs, sweeps;
-} plan = {.generations = 10, .pairs = 4, .sweeps = 5};
+} plan = {.generations = 10, .pairs = 3, .sweeps = 5};
 
 static struct comparison all;
 static struct child child[MODES_MOST];
