@@ -346,7 +346,7 @@ bool arrival_take(struct endpoint *ep, const struct fabric_arrival *a)
 	switch (a->kind) {
 	case WIRE_SEND_ONLY:
 		return LIKELY(!(h.flags & WIRE_FLAG_TIMED)) ? send_only(ep, &h, a) :
-							     send_timed(ep, &h, a);
+							      send_timed(ep, &h, a);
 	case WIRE_SEND_FIRST: send_first(ep, &h); return false;
 	case WIRE_SEND_MIDDLE:
 	case WIRE_SEND_LAST: send_more(ep, &h, a->kind == WIRE_SEND_LAST); return false;
