@@ -83,8 +83,17 @@ struct context {
 	struct fabric_config shape; /* of rings */
 };
 
+extern struct handle_table context_table;
+
 /* The context of a handle ({0}: the default one), or NULL with *RC and the detail set. */
 struct context *context_get(slmpm_ctx ctx, int *rc);
+/* The same for who is called all the time. */
+static inline struct context *context_get_quickly(slmpm_ctx handle, int *rc)
+{
+	struct context *ctx = handle_get_sized(&context_table, handle.id, sizeof(*ctx));
+
+	return LIKELY(ctx != NULL) ? ctx : context_get(handle, rc);
+}
 int context_add(struct context *ctx, struct endpoint *ep);
 void context_remove(struct context *ctx, struct endpoint *ep);
 /* Queues an event for slmpm_next_event. */

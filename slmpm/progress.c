@@ -214,7 +214,7 @@ static int progress_locked(struct context *ctx)
 int slmpm_progress(slmpm_ctx handle)
 {
 	int rc = 0;
-	struct context *ctx = context_get(handle, &rc);
+	struct context *ctx = context_get_quickly(handle, &rc);
 
 	if (UNLIKELY(!ctx))
 		return rc;

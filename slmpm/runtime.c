@@ -32,7 +32,7 @@
 #define SEGMENTS_MAX     (1U << 24) /* as of the settings */
 #define SEGMENT_SIZE_MAX (1U << 20)
 
-static struct handle_table context_table = HANDLE_TABLE("context", struct context);
+struct handle_table context_table = HANDLE_TABLE("context", struct context);
 
 static _Thread_local slmpm_ctx default_ctx;
 static struct watch kick_watch = {.kind = WATCH_KICK, .fd = -1};
