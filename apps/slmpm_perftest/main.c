@@ -269,7 +269,7 @@ static char *help(int key, const char *text, void *input)
 static int measure_sizes(struct command *c, struct pair *pair, const struct test *test)
 {
 	static struct result result;
-	bool fixed = test->kind == KIND_LINE || test->kind == KIND_MAILBOX || test->by == BY_ATOMIC;
+	bool fixed = test_has_one_size(test);
 	uint64_t size = c->sized && !fixed ? c->size : test->size;
 	uint64_t max = c->sized && !fixed ? c->max : test->size;
 

@@ -291,7 +291,7 @@ int measure(struct pair *pair, const struct setup *setup, const struct job *job,
 	out->p999_us = out->max_us = out->hops = out->rate_mps = out->bw_mbps = -1;
 	out->bare_us = out->bare_ratio = out->hidden = out->far_cpu = -1;
 	*j = *job;
-	if (j->test->kind == KIND_LINE || j->test->by == BY_ATOMIC || j->test->kind == KIND_MAILBOX)
+	if (test_has_one_size(j->test))
 		j->size = j->test->size;
 	j->probe = pair && pair->probes && j->test->kind != KIND_COPY;
 	rc = refuse(j, pair);

@@ -8,9 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TAG   1u /* and that of side 1's */
-#define LOADS 4096
-#define WORDS 512
+#define TAG 1u /* and that of side 1's */
 
 void pair_mirror_end(struct pair *p)
 {
@@ -43,7 +41,7 @@ int pair_mirror(struct pair *p, uint64_t size)
 {
 	int rc = 0;
 
-	size = size < WORDS * 8 ? WORDS * 8 : size;
+	size = size < MIRROR_WORDS * sizeof(uint64_t) ? MIRROR_WORDS * sizeof(uint64_t) : size;
 	if (p->mirror[0].size == size)
 		return 0;
 	pair_mirror_end(p);
@@ -138,61 +136,4 @@ int loop_mirror_stream(struct pair *p, const struct job *j, struct hist *stamps)
 	if (rc >= 0)
 		rc = slmpm_mirror_flush(m->mirror, -1);
 	return rc < 0 ? rc : pair_signal(p);
-}
-
-/* ---- reading: side 1 changes what side 0 reads ---- */
-
-static __attribute__((noinline)) uint64_t load_all(const uint64_t *words)
-{
-	uint64_t sum = 0;
-
-	for (unsigned i = 0; i < LOADS; i++)
-		sum += __atomic_load_n(&words[i % WORDS], __ATOMIC_RELAXED);
-	__asm__ volatile("" : : "r"(sum)); /* it is wanted */
-	return sum;
-}
-
-static int change_on(struct pair *p)
-{
-	struct mirrored *m = &p->mirror[1];
-	uint64_t i = 0;
-	int rc = 0;
-	char end;
-
-	while (rc >= 0) {
-		rc = slmpm_mirror_store64(m->mirror, m->base + i % WORDS * 8, i);
-		i++;
-		if (rc >= 0)
-			rc = slmpm_mirror_flush(m->mirror, -1);
-		if (rc >= 0 && i % 64 == 0 &&
-		    slmpm_recv(p->peer, STREAM_DATA, &end, 1, NULL, 0) >= 0)
-			return 0;
-	}
-	return rc;
-}
-
-int loop_mirror_read(struct pair *p, const struct job *j, struct hist *stamps)
-{
-	static uint64_t bare[WORDS];
-	uint64_t taken[2] = {0}, rounds = j->count / LOADS + 1, from, until;
-
-	if (p->side)
-		return change_on(p);
-	for (uint64_t i = 0; i < rounds; i++) {
-		for (int what = 0; what < 2; what++) {
-			const void *words = what ? (void *)bare : (void *)p->mirror[1].base;
-
-			(void)load_all(words); /* what progress has moved away is back */
-			from = now_ns();
-			(void)load_all(words);
-			until = now_ns();
-			taken[what] += until - from;
-			if (stamps && !what)
-				hist_add(stamps, (until - from) / LOADS);
-		}
-		(void)slmpm_progress(p->ctx);
-	}
-	p->extra.each_ns = (double)taken[0] / (double)(rounds * LOADS);
-	p->extra.bare_ns = (double)taken[1] / (double)(rounds * LOADS);
-	return pair_signal(p);
 }

@@ -58,6 +58,7 @@ struct test {
 extern const struct test tests[];
 const struct test *test_find(const char *name);
 /* Whether it works on regions of both sides. */
+bool test_has_one_size(const struct test *test); /* that of the table */
 bool test_has_region(const struct test *test);
 /* One transfer with a pattern; who receives it fails unless it arrived whole (verify.c). */
 loop_fn loop_verify;
@@ -76,7 +77,8 @@ loop_fn loop_mixed, loop_slow_reader, loop_tide, loop_duplex; /* loads.c */
 void fill(void *buf, uint64_t len, uint64_t i);
 void consume(const void *buf, uint64_t len);
 loop_fn loop_fifo_lat, loop_fifo_stream;                       /* fifo.c */
-loop_fn loop_mirror_lat, loop_mirror_stream, loop_mirror_read; /* mirrors.c */
+loop_fn loop_mirror_lat, loop_mirror_stream; /* mirrors.c */
+loop_fn loop_mirror_read, loop_mirror_reads, loop_get_reads; /* reads.c */
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
 /* ---- jobs (job.c) ---- */
@@ -189,6 +191,7 @@ int pair_buffers(struct pair *pair, uint64_t size);
 /* Regions of SIZE bytes on both sides, each open to the other (region.c). */
 int pair_region(struct pair *pair, uint64_t size);
 void pair_region_end(struct pair *pair);
+#define MIRROR_WORDS 512 /* of 8 bytes, at least */
 /* Mirrors of SIZE bytes, one led by each side (mirrors.c). */
 int pair_mirror(struct pair *pair, uint64_t size);
 void pair_mirror_end(struct pair *pair);

@@ -37,6 +37,10 @@ const struct test tests[] = {
 	 BY_MIRROR, 8, loop_mirror_stream},
 	{"mirror_read", "a load of what the other side changes, and one of private memory",
 	 KIND_SINGLE, BY_MIRROR, 8, loop_mirror_read},
+	{"mirror_reads", "stream of such loads, with the progress that lets changes in",
+	 KIND_STREAM, BY_MIRROR, 8, loop_mirror_reads},
+	{"get_reads", "stream of gets of what the other side changes", KIND_STREAM, BY_GET, 8,
+	 loop_get_reads},
 	{"mixed", "puts, each with eight small messages and an answer beside it", KIND_STREAM,
 	 BY_PUT, 65536, loop_mixed},
 	{"slow_reader", "stream of messages to one who computes after each", KIND_STREAM,
@@ -65,4 +69,11 @@ const struct test *test_find(const char *name)
 bool test_has_region(const struct test *t)
 {
 	return t->by == BY_PUT || t->by == BY_GET || t->by == BY_ATOMIC || t->by == BY_FIFO;
+}
+
+bool test_has_one_size(const struct test *t)
+{
+	return t->kind == KIND_LINE || t->kind == KIND_MAILBOX || t->by == BY_ATOMIC ||
+	       t->loop == loop_mirror_read || t->loop == loop_mirror_reads ||
+	       t->loop == loop_get_reads;
 }

@@ -226,6 +226,8 @@ static void mirrors_have_a_latency_and_a_stream(void **state)
 	check_named("mirror_lat", "-s 100000 -n 10 --touch --wait block", check_latency);
 	check_named("mirror_rate", "-n 3000 --burst 16", check_stream);
 	check_named("mirror_rate", "-s 100000 -n 50 --touch", check_stream);
+	check_named("mirror_reads", "-n 100000", check_stream);
+	check_named("get_reads", "-n 1000", check_stream);
 }
 
 static void mailbox_words_have_a_latency(void **state)
