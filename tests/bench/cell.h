@@ -21,6 +21,9 @@ enum metric {
 	CHECKS,
 	AM,
 	FETCH_ADD,
+	MIRROR,
+	MIRROR_READ,
+	MIRROR_READS,
 	SETUP,
 	DEATH,
 	FAIR,
@@ -31,6 +34,8 @@ enum metric {
 	NET_STREAM,
 	NET_RATE,
 	NET_ASLEEP,
+	NET_MIRROR,
+	NET_MIRROR_READS,
 	METRICS
 };
 enum { SIZES = 10 };
