@@ -23,6 +23,7 @@ struct state {
 };
 
 struct run {
+	const char *fabric;
 	bool get; /* by remote reads, not by a mirror */
 	bool draw;
 	unsigned accelerators;

@@ -12,17 +12,25 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { OPT_SIMULATE = 256, OPT_DRAW };
+#define FABRICS 2
+
+enum { OPT_SIMULATE = 256, OPT_DRAW, OPT_FABRIC, OPT_PLAIN };
+
+static const char *const fabrics[FABRICS] = {"shm", "tcp"};
 
 static struct {
 	struct run run;
+	const char *fabric; /* NULL: each */
 	const char *simulate;
+	bool plain;
 } my = {.run = {.accelerators = 1, .seconds = 1}};
 
 static const struct argp_option options[] = {
 	{"accelerators", 'n', "N", 0, "1 to 16 of them (1)", 0},
+	{"draw", OPT_DRAW, NULL, 0, "Draw also where there is no terminal", 0},
+	{"fabric", OPT_FABRIC, "F", 0, "shm or tcp alone (both)", 0},
+	{"plain", OPT_PLAIN, NULL, 0, "The table alone, also in a terminal", 0},
 	{"seconds", 's', "S", 0, "For each line of the table (1)", 0},
-	{"draw", OPT_DRAW, NULL, 0, "Draw the particles meanwhile", 0},
 	{"simulate", OPT_SIMULATE, "BY", OPTION_HIDDEN, NULL, 0},
 	{NULL, 0, NULL, 0, NULL, 0},
 };
@@ -42,37 +50,81 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		if (*end || !(my.run.seconds > 0 && my.run.seconds <= 3600))
 			argp_failure(state, 2, 0, "-s %s: up to 3600", text);
 		return 0;
+	case OPT_FABRIC:
+		for (int i = 0; i < FABRICS; i++)
+			if (strcmp(text, fabrics[i]) == 0)
+				my.fabric = fabrics[i];
+		if (!my.fabric)
+			argp_failure(state, 2, 0, "--fabric %s: shm or tcp", text);
+		return 0;
 	case OPT_DRAW: my.run.draw = true; return 0;
+	case OPT_PLAIN: my.plain = true; return 0;
 	case OPT_SIMULATE: my.simulate = text; return 0;
+	case ARGP_KEY_ARG: argp_error(state, "%s: no argument is wanted", text); return EINVAL;
 	default: return ARGP_ERR_UNKNOWN;
 	}
 }
 
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+static int run_here(const char *fabric, const struct run *run, int tell)
+{
+	struct figures f;
+	int status;
+
+	setenv("SLMPM_FABRIC", fabric, 1);
+	status = watch(run, &f);
+	if (status == 0 && write(tell, &f, sizeof(f)) != sizeof(f))
+		status = 1;
+	return status;
+}
+
 /* Settings are read but once: each line has a process of its own. */
-static int line(const char *fabric, bool get)
+static int measure(const char *fabric, bool get, struct figures *f)
 {
 	struct run run = my.run;
-	struct figures f;
-	pid_t child = fork();
-	int status = 1;
+	int tell[2], status = 1;
+	bool told;
+	pid_t child;
 
-	if (child < 0) {
-		perror("mirror_demo: fork");
+	run.get = get;
+	run.fabric = fabric;
+	if (pipe(tell) != 0 || (child = fork()) < 0) {
+		perror("mirror_demo");
 		return 1;
 	}
-	if (child) {
-		waitpid(child, &status, 0);
-		return status != 0;
+	if (!child) {
+		close(tell[0]);
+		_exit(run_here(fabric, &run, tell[1]));
 	}
-	setenv("SLMPM_FABRIC", fabric, 1);
-	run.get = get;
-	status = watch(&run, &f);
-	if (status == 0)
-		printf("%-6s %-6s %14.0f %12.4f %14llu %12.0f\n", fabric, get ? "get" : "mirror",
-		       f.reads / f.seconds, f.seconds / f.reads * 1e6, (unsigned long long)f.remote,
-		       f.steps);
+	close(tell[1]);
+	told = read(tell[0], f, sizeof(*f)) == sizeof(*f);
+	close(tell[0]);
+	waitpid(child, &status, 0);
+	return status != 0 || !told;
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static void heading(void)
+{
+	printf("%-6s %-6s %14s %12s %14s %12s\n", "fabric", "by", "reads/s", "ns each",
+	       "remote ops", "steps seen");
 	fflush(stdout);
-	_exit(status);
+}
+
+static void row(const char *fabric, bool get, const struct figures *f)
+{
+	printf("%-6s %-6s %14.0f %12.2f %14llu %12.0f\n", fabric, get ? "get" : "mirror",
+	       f->reads / f->seconds, f->seconds / f->reads * 1e9, (unsigned long long)f->remote,
+	       f->steps);
+	fflush(stdout);
+}
+
+static void compare(const char *fabric, const struct figures f[2])
+{
+	printf("%s: %.3g reads of mirrored memory in the time of a get\n", fabric,
+	       f[0].reads / f[0].seconds / (f[1].reads / f[1].seconds));
 }
 
 int main(int argc, char **argv)
@@ -82,15 +134,24 @@ int main(int argc, char **argv)
 		.parser = parse,
 		.doc = "Reads accelerators' live state from mirrored memory, and by remote reads.",
 	};
-	int failed = 0;
+	static struct figures f[FABRICS][2];
+	int failed[FABRICS] = {0};
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	if (my.simulate)
 		return simulate(strcmp(my.simulate, "get") == 0);
-	printf("%-6s %-6s %14s %12s %14s %12s\n", "fabric", "by", "reads/s", "us each",
-	       "remote ops", "steps seen");
-	fflush(stdout);
-	for (int i = 0; i < 4; i++)
-		failed |= line(i < 2 ? "shm" : "tcp", i % 2);
-	return failed;
+	my.run.draw = !my.plain && (my.run.draw || isatty(STDOUT_FILENO));
+	for (int i = 0; i < FABRICS; i++)
+		for (int get = 0; get < 2 && (!my.fabric || my.fabric == fabrics[i]); get++)
+			failed[i] |= measure(fabrics[i], get, &f[i][get]);
+	if (my.run.draw)
+		printf("\033[H\033[J");
+	heading();
+	for (int i = 0; i < FABRICS; i++)
+		for (int get = 0; get < 2 && f[i][get].reads > 0; get++)
+			row(fabrics[i], get, &f[i][get]);
+	for (int i = 0; i < FABRICS; i++)
+		if (!failed[i] && f[i][0].reads > 0)
+			compare(fabrics[i], f[i]);
+	return failed[0] | failed[1];
 }
