@@ -278,6 +278,14 @@ struct mode mode_select(const struct mode_ask *a, const struct mode_link *links,
 	return mode;
 }
 
+/* One that is wanted and has just been lost is waited for: its loss is told next. */
+int mode_path(uint32_t up, int wanted)
+{
+	if (wanted >= 0)
+		return up >> wanted & 1 ? wanted : -1;
+	return up ? __builtin_ctz(up) : -1;
+}
+
 /* ---- fabrics -------------------------------------------------------------------------------- */
 
 const char *mode_fabric(enum mode_place place, const char *told, const char *setting)

@@ -79,6 +79,10 @@ struct mode {
 struct mode mode_select(const struct mode_ask *ask, const struct mode_link *links, int n,
 			int wanted, const struct mode_limits *limits);
 
+/* By which link goes what is still to arrive, once one was lost or another is WANTED (-1: none is): UP has a
+ * bit for each that can. -1: by none, for now. */
+int mode_path(uint32_t up, int wanted);
+
 /* What forces the form of requests, and that there are such: SLMPM_RMA, in its order. */
 enum mode_rma { MODE_RMA_AUTO, MODE_RMA_RING, MODE_RMA_AM, MODE_RMA_TAG };
 

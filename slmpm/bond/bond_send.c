@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "slmpm/bond/bond_parts.h"
+#include "slmpm/mode.h"
 #include "slmpm/wire.h"
 
 bool bond_has_backlog(const struct bond *b)
@@ -33,15 +34,15 @@ static void choose_path(struct bond *b)
 {
 	struct bond_out *o = &b->out;
 
-	o->stopped = true;
-	for (uint32_t i = 0; i < BOND_PATHS && o->stopped; i++) {
-		uint32_t path = o->wanted >= 0 ? (uint32_t)o->wanted : i;
+	uint32_t up = 0;
+	int path;
 
-		if (b->paths[path].state != PATH_UP)
-			continue;
-		o->path = path;
-		o->stopped = false;
-	}
+	for (uint32_t i = 0; i < BOND_PATHS; i++)
+		up |= b->paths[i].state == PATH_UP ? 1u << i : 0;
+	path = mode_path(up, o->wanted);
+	o->stopped = path < 0;
+	if (path >= 0)
+		o->path = (uint32_t)path;
 	o->wanted = -1;
 }
 

@@ -194,6 +194,24 @@ static void look_at_links(void)
 	CHECK(mode.way == MODE_NONE, "all are down");
 }
 
+static void look_at_paths(void)
+{
+	CHECK(mode_path(0, -1) == -1 && mode_path(0, 2) == -1, "none is up");
+	CHECK(mode_path(6, -1) == 1 && mode_path(15, -1) == 0, "the first");
+	CHECK(mode_path(6, 2) == 2 && mode_path(6, 0) == -1, "the wanted one, or none");
+}
+
+static void look_at_forms(void)
+{
+	CHECK(mode_reaches(MODE_RMA_AUTO) && !mode_reaches(MODE_RMA_RING) &&
+		      !mode_reaches(MODE_RMA_TAG),
+	      "reach");
+	CHECK(mode_form(MODE_RMA_AUTO, true) == MODE_RMA_RING, "by default");
+	CHECK(mode_form(MODE_RMA_AM, true) == MODE_RMA_AM, "by active messages");
+	CHECK(mode_form(MODE_RMA_TAG, true) == MODE_RMA_TAG, "by tag");
+	CHECK(mode_form(MODE_RMA_TAG, false) == MODE_RMA_RING, "which the peer does not know");
+}
+
 /* ---- fabrics -------------------------------------------------------------------------------- */
 
 static void look_at_fabrics(void)
@@ -352,6 +370,8 @@ int main(void)
 {
 	look_at_rows();
 	look_at_links();
+	look_at_paths();
+	look_at_forms();
 	look_at_fabrics();
 	printf("%ld combinations\n", look_at_all());
 	for (int i = 0; i < SLMPM_REASONS; i++)
