@@ -205,7 +205,7 @@ test: deps-test				## every test; TESTS='FILE…' for some, SAN=… with sanitiz
 
 # Programs of which one end is another machine's.
 CROSS_BOTH := $(addprefix tests/dacs/,swap mem remote_mem mutex mutex_try group) \
-	$(filter $(addprefix tests/fabric/,far_end link_% message_% am_storm onesided_random),$(TEST_C:%.c=%))
+	$(filter $(addprefix tests/fabric/,far_end link_% message_% mirror_words am_storm onesided_random),$(TEST_C:%.c=%))
 
 cross-test: deps-cross			## unit tests, pairs and the suite of links on CROSS=TRIPLE under qemu
 	@$(MAKE) CROSS= all $(CROSS_BOTH:%=$(BUILD)/%)

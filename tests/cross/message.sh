@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Messages, active messages and one-sided operations between a host and an accelerator of different machines, over TCP:
+# Messages, active messages, mirrors and one-sided operations between a host and an accelerator of different machines, over TCP:
 # the foreign one is the accelerator, the host, or both; and every message test where both ends are foreign. Where the
 # byte order is the same, a foreign accelerator will do.
 # timeout: 120
@@ -19,7 +19,7 @@ check() {
 
 for setting in "over TCP" "over TCP, small"; do
 	export SLMPM_TEST_SETTING=$setting
-	for test in am_storm message_crossing message_ends message_sizes onesided_random; do
+	for test in am_storm message_crossing message_ends message_sizes mirror_words onesided_random; do
 		test=tests/fabric/$test
 		[ $test != tests/fabric/onesided_random ] || [ "$setting" = "over TCP" ] || continue # has ways, not settings
 		check "$test, $setting: foreign accelerator" env SLMPM_TEST_PEER="$foreign" "$SLMPM_NATIVE/$test"
