@@ -135,6 +135,16 @@ static void end_requests(struct host *h, unsigned a)
 	stress_end(h, a);
 }
 
+static void tell_loss(const struct host *h, const struct accelerator *acc, const char *why,
+		      size_t left)
+{
+	screen_clear();
+	fprintf(stderr,
+		"slmpm_demo: lost %s: %s; its unfinished files (%zu) are done again by %s\n",
+		acc->name, *acc->fate ? acc->fate : why, left,
+		h->living ? "the others" : "the host itself");
+}
+
 /* What it had finished before has been received. */
 void crew_bury(struct host *h, unsigned a, const char *why)
 {
@@ -155,11 +165,8 @@ void crew_bury(struct host *h, unsigned a, const char *why)
 	h->tally->redone += left;
 	take_stats(h, acc);
 	take_events(h);
-	screen_clear();
-	fprintf(stderr,
-		"slmpm_demo: lost %s: %s; its unfinished files (%zu) are done again by %s\n",
-		acc->name, *acc->fate ? acc->fate : why, left,
-		h->living ? "the others" : "the host itself");
+	if (!ending()) /* else they may have been asked to end, too */
+		tell_loss(h, acc, why, left);
 	slmpm_kill(acc->peer, 0); /* should it still run, as after breaking the protocol */
 	slmpm_join(acc->peer, NULL, 1000);
 }

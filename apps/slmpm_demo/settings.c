@@ -96,7 +96,8 @@ static const char *find_fabric(struct options *o)
 		return "--stress queue is for --fabric shm or both";
 	if (needed)
 		o->fabric = needed;
-	else if (!o->fabric && !is_set("SLMPM_LINKS") && !is_set("SLMPM_FABRIC"))
+	else if (!o->fabric && !is_set("SLMPM_LINKS") && !is_set("SLMPM_FABRIC") &&
+		 !is_set("SLMPM_TOPOLOGY"))
 		o->fabric = FABRIC_BOTH;
 	return NULL;
 }
@@ -107,9 +108,12 @@ static void apply_fabric(enum fabric fabric)
 		return;
 	setenv("SLMPM_LINKS", fabric == FABRIC_BOTH ? "shm,tcp" : "1", 1);
 	setenv("SLMPM_FABRIC", fabric == FABRIC_TCP ? "tcp" : "shm", 1);
-	/* The nearer one, whenever it has not too much to do. */
-	if (fabric == FABRIC_BOTH)
-		setenv("SLMPM_LINK", "0", 0);
+	if (fabric != FABRIC_BOTH)
+		return;
+	/* The nearer one, whenever it has not too much to do; and the other one when it has, though that
+	 * seldom pays on one machine. */
+	setenv("SLMPM_LINK", "0", 0);
+	setenv("SLMPM_MODE_LINK", "any", 0);
 }
 
 static void apply_way(enum way way)
@@ -125,13 +129,14 @@ static void apply_stress(enum stress stress)
 		setenv("SLMPM_EAGER_MAX", "16k", 0);
 		setenv("SLMPM_FETCH", "auto", 1);
 	}
-	if (stress == STRESS_LINK) {
+	if (stress == STRESS_LINK)
 		setenv("SLMPM_LINKS_AFTER", "0", 1);
-		setenv("SLMPM_MODE_LINK", "any", 0);
-	}
 	if (stress == STRESS_QUEUE) {
 		setenv("SLMPM_ENGINE", "inline", 0);
+		setenv("SLMPM_MODE_DMA", "16", 0);
 		setenv("SLMPM_MODE_SMALL", "512k", 0);
+		/* By default a half of the ring may seem unread that is not: never light. */
+		setenv("SLMPM_PUBLISH", "1/8", 0);
 	} else if (stress) {
 		setenv("SLMPM_EAGER_CREDIT", "8m", 0);
 	}

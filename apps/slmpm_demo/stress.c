@@ -95,11 +95,13 @@ static bool load_ring(struct host *h, unsigned a)
 static bool load_engine(struct host *h, unsigned a)
 {
 	struct accelerator *acc = &h->accel[a];
+	/* Strict: or the engine's being busy would send the last of them another way, too. */
+	const struct slmpm_how how = {.size = sizeof(how), .flags = SLMPM_STRICT, .timeout_ms = -1};
 	uint64_t place = place_of(h->options->window, 0);
 
 	for (unsigned i = 0; i < BALLAST_PUTS; i++)
 		acc->broken |=
-			slmpm_put(acc->places, place, junk, PLACE, NULL, &acc->strain.req[i]) < 0;
+			slmpm_put(acc->places, place, junk, PLACE, &how, &acc->strain.req[i]) < 0;
 	acc->strain.state = STRAIN_PRESSES;
 	return true;
 }
@@ -200,15 +202,27 @@ static bool has_cause(const struct host *h, unsigned a)
 	return false;
 }
 
+/* A process of this machine that may be stopped: a child. */
+static bool is_here(const struct accelerator *acc)
+{
+	siginfo_t info;
+
+	return acc->pid > 0 &&
+	       waitid(P_PID, (id_t)acc->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
 /* One that cannot be stressed works all the same. */
 static bool wait_for(struct host *h, unsigned a)
 {
-	if (is_ready(h, a))
+	bool here = is_here(&h->accel[a]);
+
+	if (here && is_ready(h, a))
 		return begin(h, a);
-	if (now_ns() - h->tally->traffic.began < PATIENCE_NS)
+	if (here && now_ns() - h->tally->traffic.began < PATIENCE_NS)
 		return false;
 	screen_clear();
-	fprintf(stderr, "slmpm_demo: %s: no stress, for it lacks a link\n", h->accel[a].name);
+	fprintf(stderr, "slmpm_demo: %s: no stress, for it %s\n", h->accel[a].name,
+		here ? "lacks a link" : "is not on this machine");
 	h->accel[a].strain.due = UINT64_MAX;
 	h->accel[a].strain.state = STRAIN_CALM;
 	return true;
