@@ -3,6 +3,7 @@
 #include "apps/slmpm_perftest/perftest.h"
 
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -89,6 +90,7 @@ static int open_theirs(struct pair *p, const struct offer *theirs)
 {
 	struct slmpm_mem_info info = {.size = sizeof(info)};
 	char path[sizeof(info.path)] = "";
+	const char *mode = getenv("SLMPM_MODE");
 	int rc = slmpm_mem_open(p->peer, &theirs->key, &p->region.remote);
 	int64_t len;
 
@@ -105,8 +107,10 @@ static int open_theirs(struct pair *p, const struct offer *theirs)
 	rc = slmpm_send(p->peer, STREAM_CONTROL, info.path, sizeof(info.path), ANSWER_MS);
 	len = rc < 0 ? rc :
 		       slmpm_recv(p->peer, STREAM_CONTROL, path, sizeof(path), NULL, ANSWER_MS);
-	/* An atomic operation on memory that is not mapped needs its owner, whatever else does not. */
-	p->region.serves = strncmp(path, "map", sizeof(path)) != 0;
+	/* An atomic operation on memory that is not mapped needs its owner, whatever else does not; and
+	 * so do all where the ring is to take them. */
+	p->region.serves =
+		strncmp(path, "map", sizeof(path)) != 0 || (mode && strcmp(mode, "smt") == 0);
 	return len < 0 ? (int)len : 0;
 }
 
