@@ -88,7 +88,6 @@ struct endpoint {
 	bool check;     /* checksums on what is sent */
 	bool active;    /* the peer takes active messages, as far as known */
 	bool mirrored;  /* it knows mirrors */
-	bool sampling;  /* the next message goes the long way, and is timed (monitor/sample.c) */
 
 	/* messages out */
 	uint64_t sent;         /* envelopes */
@@ -117,6 +116,7 @@ struct endpoint {
 	struct list unexpected;    /* struct inbound in order of arrival, no receive yet */
 	struct list assembling;    /* struct inbound with packets missing */
 	bool end_of_stream;
+	bool sampling; /* the next message out goes the long way, and is timed (monitor/sample.c) */
 
 	/* active messages */
 	struct {
