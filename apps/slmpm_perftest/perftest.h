@@ -76,8 +76,8 @@ loop_fn loop_mixed, loop_slow_reader, loop_tide, loop_duplex; /* loads.c */
 /* "Touched": every byte written before, every byte read after. */
 void fill(void *buf, uint64_t len, uint64_t i);
 void consume(const void *buf, uint64_t len);
-loop_fn loop_fifo_lat, loop_fifo_stream;                       /* fifo.c */
-loop_fn loop_mirror_lat, loop_mirror_stream; /* mirrors.c */
+loop_fn loop_fifo_lat, loop_fifo_stream;                     /* fifo.c */
+loop_fn loop_mirror_lat, loop_mirror_stream;                 /* mirrors.c */
 loop_fn loop_mirror_read, loop_mirror_reads, loop_get_reads; /* reads.c */
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
