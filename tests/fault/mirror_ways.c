@@ -110,6 +110,9 @@ static int with_refusal(void *arg)
 	const struct refused *r = arg;
 
 	begin();
+	if (r->call[0].call == SYS_ioctl && (slmpm_mirror_track_works(SLMPM_TRACK_PAGEMAP) < 0 ||
+					     slmpm_mirror_track_works(SLMPM_TRACK_FAULT) < 0))
+		return 0; /* the kernel has refused it before */
 	actor_pair(ctx, &a, &b);
 	for (int i = 0; i < 2; i++)
 		if (r->call[i].call && !refuse(&r->call[i]))
