@@ -105,6 +105,7 @@ struct tcp_inlet {
 	bool headed;    /* its header is there and sound: */
 	uint32_t length, segments;
 	bool large; /* so was the one before it */
+	bool alone; /* nothing followed that at once */
 	/* A packet that was handed out without data, until it is with. */
 	struct {
 		bool waits, said; /* it is there; the core has said where to put it */

@@ -150,7 +150,7 @@ static void complete(struct tcp_inlet *in)
 	in->total += in->segments;
 	in->tail -= bytes;
 	in->large = in->length >= TCP_LAND_MIN;
-	in->headed = false;
+	in->headed = in->alone = false;
 	advance(in, &in->scan_at, bytes);
 }
 
@@ -217,6 +217,10 @@ static ssize_t receive(struct tcp_link *l)
 	size_t rest = extent(in) - body + TCP_LEAST;
 
 	if (is_landing(in) && in->landing.place && in->tail < body) {
+		/* The one before it was no part of a stream: what is shorter by a header is quicker. */
+		if (in->alone && rest == TCP_LEAST && !l->intake.used)
+			return recv(l->socket, in->landing.place + (in->tail - lead),
+				    body - in->tail, 0);
 		struct iovec to[2] = {
 			{in->landing.place + (in->tail - lead), body - in->tail},
 			{in->ring + in->scan_at + body, rest},
@@ -286,6 +290,7 @@ bool tcp_receive(struct tcp_link *l)
 		return true;
 	}
 	l->ready = false;
+	l->in.alone |= !l->in.tail;
 	if (n == 0 || (errno != EAGAIN && errno != EINTR))
 		tcp_end(l, how_it_ended(l, n == 0 ? 0 : errno));
 	return false;
