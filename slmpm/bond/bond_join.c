@@ -9,8 +9,11 @@
 
 #include "slmpm/bond/bond_parts.h"
 
-#define MARGIN      1024 /* fabrics carve their heads out of the same ring's quarter */
+/* Fabrics carve their heads out of the same ring's quarter, or put them beside it. */
+#define EVEN_FROM   4096 /* payloads that some align */
+#define EVEN        64
 #define MARGIN_FROM 16384
+#define MARGIN      1024
 
 #define LIFE_BITS 15
 #define LIFE_MASK ((UINT64_C(1) << LIFE_BITS) - 1)
@@ -24,7 +27,9 @@ static struct bond *bond_of(const struct fabric_link *link)
 /* Both ends must find the same, each from its ring and the other's. */
 static uint32_t longest(uint32_t payload_max)
 {
-	return payload_max < MARGIN_FROM ? payload_max : payload_max - MARGIN;
+	return payload_max < EVEN_FROM   ? payload_max :
+	       payload_max < MARGIN_FROM ? payload_max - EVEN :
+					   payload_max - MARGIN;
 }
 
 static void join(struct bond *b, struct bond_path *p, const struct fabric *fabric,
