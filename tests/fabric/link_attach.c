@@ -17,7 +17,9 @@
 
 #include <cmocka.h>
 
+#include "slmpm/bond/bond.h"
 #include "tests/lib/actor.h"
+#include "tests/lib/bonded.h"
 #include "tests/lib/child.h"
 #include "tests/lib/fabric_suite.h"
 #include "tests/lib/reach.h"
@@ -96,6 +98,19 @@ static void memory_is_what_lies_there_now(void **state)
 	link_pair_close(&p);
 }
 
+/* Of a bond each link is told. */
+static void tell_process(struct fabric_link *l, int descriptor, pid_t pid)
+{
+	for (uint32_t i = 0; i < BOND_PATHS; i++) {
+		struct fabric_link *one = bonded_is(fabric) ? bond_port(l, i) : l;
+
+		if (one) {
+			one->process = descriptor;
+			one->pid = pid;
+		}
+	}
+}
+
 /* A process that does not have the bytes that its peer tells of is another one. */
 static void a_stranger_is_not_attached_to(void **state)
 {
@@ -113,7 +128,7 @@ static void a_stranger_is_not_attached_to(void **state)
 	link_pair_close(&p);
 	/* And one whose number nobody knows. */
 	link_pair_open(&p, fabric, 64, 64);
-	p.link[RIGHT]->pid = 0;
+	tell_process(p.link[RIGHT], -1, 0);
 	assert_int_equal(fabric->reg(p.link[LEFT], &own, true, true, &blob), 0);
 	assert_int_equal(fabric->reg(p.link[RIGHT], &far, false, true, &blob), 0);
 	assert_int_equal(far.ops, 0);
@@ -143,7 +158,7 @@ static uint64_t reached_of(uid_t user)
 	assert_int_equal(fabric->reg(p.link[LEFT], &own, true, true, &blob), 0);
 	child = child_start(be_user, &user, 30);
 	actor_await_state(child, "T");
-	p.link[RIGHT]->pid = child;
+	tell_process(p.link[RIGHT], -1, child);
 	assert_int_equal(fabric->reg(p.link[RIGHT], &far, false, true, &blob), 0);
 	kill(child, SIGKILL);
 	(void)child_wait(child);
@@ -196,6 +211,7 @@ static struct link_end enter(struct far_side *f, int side)
 	close(f->blobs[!side]);
 	close(f->bells[!side]);
 	link_end_open(&e, fabric, &config, side, f->bells[side]);
+	e.link->active = side == LEFT;
 	CHECK(link_end_meet(&e, f->blobs[side], 16) == 0, "connecting");
 	return e;
 }
@@ -240,20 +256,21 @@ static void number_is_not_trusted(struct link_end *e, struct fabric_memory *far)
 	int64_t until = actor_now_ms() + PATIENCE;
 	pid_t gone = child_start(leave, NULL, 20);
 	unsigned char byte;
-	int rc;
+	int rc, process;
 
-	e->link->process = (int)syscall(SYS_pidfd_open, gone, 0);
-	if (e->link->process < 0) {
+	process = (int)syscall(SYS_pidfd_open, gone, 0);
+	if (process < 0) {
 		(void)child_wait(gone);
 		return;
 	}
+	tell_process(e->link, process, e->link->pid);
 	do {
 		rc = reach(e->link, FABRIC_READ, far, 0, &byte, 1);
 		assert_true(rc == -ESRCH || (rc == 1 && actor_now_ms() < until));
 	} while (rc == 1);
 	(void)child_wait(gone);
-	close(e->link->process);
-	e->link->process = -1;
+	close(process);
+	tell_process(e->link, -1, e->link->pid);
 }
 
 static void another_process_is_reached(void **state)
@@ -273,6 +290,7 @@ static void another_process_is_reached(void **state)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, f.bells), 0);
 	child = child_start(owner, &f, 30);
 	e = enter(&f, RIGHT);
+	tell_process(e.link, -1, child);
 	e.link->pid = child;
 	for (int i = 0; i < 2; i++) {
 		struct fabric_memory far = {.size = SIZE, .writable = true};
@@ -320,5 +338,6 @@ int main(void)
 		FABRIC_TEST(another_process_is_reached),
 	};
 
+	fabric_suite_bonds();
 	return FABRIC_SUITE(tests);
 }

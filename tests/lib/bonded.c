@@ -16,8 +16,11 @@
 #define KINDS 4
 #define LOG   (UINT64_C(1) << 16) /* short: it is full now and then */
 
+#define PATHS 2
+
 struct domain_tail {
-	struct fabric_domain *domain; /* of the paths */
+	struct fabric_domain
+		*domain[PATHS]; /* of each path; one for both, where the fabric is one */
 };
 
 struct link_tail {
@@ -38,7 +41,7 @@ static struct link_tail *link_tail(const struct fabric_link *link)
 
 static struct {
 	char name[32];
-	const struct fabric *fabric; /* of both paths */
+	const struct fabric *fabric[PATHS];
 	struct fabric table;
 } kinds[KINDS];
 
@@ -50,7 +53,7 @@ bool bonded_is(const struct fabric *fabric)
 	return false;
 }
 
-static const struct fabric *paths_of(const struct fabric *table)
+static const struct fabric *const *paths_of(const struct fabric *table)
 {
 	int i = 0;
 
@@ -61,62 +64,85 @@ static const struct fabric *paths_of(const struct fabric *table)
 
 /* ---- domains -------------------------------------------------------------------------------- */
 
-static int probe(const struct fabric *fabric, struct fabric_caps *caps)
+static int probe(const struct fabric *const *paths, struct fabric_caps *caps)
 {
-	struct fabric_caps bond;
-	int rc = fabric->probe(caps);
+	struct fabric_caps bond, other = {.why_not = ""};
+	int rc = paths[0]->probe(caps), also = paths[1]->probe(&other);
 
+	if (rc >= 0 && also < 0) {
+		*caps = other;
+		rc = also;
+	}
 	(void)bond_fabric.probe(&bond);
 	caps->ops &= bond.ops;
 	caps->links_max = bond.links_max;
 	return rc;
 }
 
-static int open_domain(struct fabric_domain *domain)
+static struct fabric_domain *open_path(const struct fabric *fabric,
+				       const struct fabric_config *config)
 {
-	const struct fabric *fabric = paths_of(domain->fabric);
 	struct fabric_domain *own = calloc(1, fabric->domain_size);
-	int rc;
 
 	CHECK(own, "out of memory");
 	own->fabric = fabric;
-	own->config = domain->config;
-	rc = fabric->open(own);
-	if (rc == 0)
-		rc = bond_fabric.open(domain);
-	domain->fd = own->fd;
-	tail_of(domain)->domain = own;
+	own->config = *config;
+	CHECK(fabric->open(own) == 0, "%s: open", fabric->name);
+	return own;
+}
+
+static int open_domain(struct fabric_domain *domain)
+{
+	const struct fabric *const *paths = paths_of(domain->fabric);
+	struct domain_tail *t = tail_of(domain);
+	int rc = bond_fabric.open(domain);
+
+	for (int i = 0; i < PATHS; i++)
+		t->domain[i] = i && paths[i] == paths[0] ? t->domain[0] :
+							   open_path(paths[i], &domain->config);
+	/* One at most has a descriptor; the other rings. */
+	domain->fd = t->domain[0]->fd >= 0 ? t->domain[0]->fd : t->domain[1]->fd;
 	return rc;
 }
 
-static void close_domain(struct fabric_domain *domain)
+static void close_path(struct fabric_domain *own, bool forked)
 {
-	struct fabric_domain *own = tail_of(domain)->domain;
-
-	own->forked = domain->forked;
-	bond_fabric.close(domain);
+	own->forked = forked;
 	own->fabric->close(own);
 	free(own);
 }
 
-static void arm(struct fabric_domain *domain, bool on)
+static void close_domain(struct fabric_domain *domain)
 {
-	struct fabric_domain *own = tail_of(domain)->domain;
+	struct domain_tail *t = tail_of(domain);
 
-	bond_fabric.arm(domain, on);
-	own->fabric->arm(own, on);
+	bond_fabric.close(domain);
+	if (t->domain[1] != t->domain[0])
+		close_path(t->domain[1], domain->forked);
+	close_path(t->domain[0], domain->forked);
 }
 
+static void arm(struct fabric_domain *domain, bool on)
+{
+	struct domain_tail *t = tail_of(domain);
+
+	bond_fabric.arm(domain, on);
+	for (int i = 0; i < PATHS; i++)
+		if (!i || t->domain[i] != t->domain[0])
+			t->domain[i]->fabric->arm(t->domain[i], on);
+}
+
+/* Memory is the first path's. */
 static int alloc(struct fabric_domain *domain, struct fabric_memory *m)
 {
-	struct fabric_domain *own = tail_of(domain)->domain;
+	struct fabric_domain *own = tail_of(domain)->domain[0];
 
 	return own->fabric->alloc(own, m);
 }
 
 static void dereg(struct fabric_domain *domain, struct fabric_memory *m)
 {
-	struct fabric_domain *own = tail_of(domain)->domain;
+	struct fabric_domain *own = tail_of(domain)->domain[0];
 
 	own->fabric->dereg(own, m);
 }
@@ -126,12 +152,13 @@ static void dereg(struct fabric_domain *domain, struct fabric_memory *m)
 /* The link whose rounds these are. */
 static struct fabric_link *port_of(struct fabric_link *link)
 {
-	struct fabric_domain *own = tail_of(link->domain)->domain;
 	struct link_tail *t = link_tail(link);
+	struct fabric_domain *own;
 
-	own->config = link->domain->config;
-	if (t->port || t->path == 2)
+	if (t->port || t->path == PATHS)
 		return t->port;
+	own = tail_of(link->domain)->domain[t->path];
+	own->config = link->domain->config;
 	t->port = calloc(1, own->fabric->link_size);
 	CHECK(t->port, "out of memory");
 	t->port->domain = own;
@@ -160,7 +187,7 @@ static int join(struct fabric_link *link)
 		return rc;
 	t->port = NULL;
 	t->path++;
-	return t->path < 2 ? 1 : 0;
+	return t->path < PATHS ? 1 : 0;
 }
 
 static int connect_round(struct fabric_link *link, int round, struct fabric_blob *in)
@@ -205,12 +232,13 @@ PROBE(3)
 
 static int (*const probes[KINDS])(struct fabric_caps *) = {probe_0, probe_1, probe_2, probe_3};
 
-static void fill(int i, const struct fabric *fabric)
+static void fill(int i, const struct fabric *first, const struct fabric *second)
 {
 	struct fabric *t = &kinds[i].table;
 
-	snprintf(kinds[i].name, sizeof(kinds[i].name), "%s+%s", fabric->name, fabric->name);
-	kinds[i].fabric = fabric;
+	snprintf(kinds[i].name, sizeof(kinds[i].name), "%s+%s", first->name, second->name);
+	kinds[i].fabric[0] = first;
+	kinds[i].fabric[1] = second;
 	*t = bond_fabric;
 	t->name = kinds[i].name;
 	t->domain_size += sizeof(struct domain_tail);
@@ -221,19 +249,22 @@ static void fill(int i, const struct fabric *fabric)
 	t->address = address;
 	t->connect = connect_round;
 	t->disconnect = disconnect;
-	t->alloc = fabric->alloc ? alloc : NULL;
-	t->reg = fabric->reg ? t->reg : NULL;
-	t->dereg = fabric->reg ? dereg : NULL;
+	t->alloc = first->alloc ? alloc : NULL;
+	t->reg = first->reg ? t->reg : NULL;
+	t->dereg = first->reg ? dereg : NULL;
 	t->arm = arm;
 }
 
+/* The first of the pairs that this program has no place for is the end. */
 const struct fabric *bonded_at(int i)
 {
-	const struct fabric *fabric = i >= 0 && i < KINDS ? fabric_at(i) : NULL;
+	int fabrics = 0;
 
-	if (!fabric)
+	while (fabric_at(fabrics))
+		fabrics++;
+	if (i < 0 || i >= KINDS || i >= fabrics * fabrics)
 		return NULL;
-	if (!kinds[i].fabric)
-		fill(i, fabric);
+	if (!kinds[i].fabric[0])
+		fill(i, fabric_at(i / fabrics), fabric_at(i % fabrics));
 	return &kinds[i].table;
 }

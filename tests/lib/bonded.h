@@ -6,7 +6,7 @@
 
 #include "fabrics/fabric.h"
 
-/* Two links of each fabric that is built in ("shm+shm"); NULL behind the last. */
+/* Two links of fabrics that are built in, alike or not ("shm+tcp"); NULL behind the last. */
 const struct fabric *bonded_at(int i);
 bool bonded_is(const struct fabric *fabric);
 

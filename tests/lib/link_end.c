@@ -125,12 +125,13 @@ bool link_await(struct fabric_domain *domain)
 
 bool link_awaits_bell(struct link_end *e, int ms)
 {
-	bool any = false;
+	struct pollfd fds[] = {{.fd = e->bell, .events = POLLIN},
+			       {.fd = e->domain->fd, .events = POLLIN}};
+	bool any;
 	char bells[8];
 
-	if (e->domain->fd >= 0)
-		return comes(e->domain->fd, ms);
-	(void)comes(e->bell, ms);
+	(void)poll(fds, 2, ms);
+	any = fds[1].revents != 0;
 	while (recv(e->bell, bells, sizeof(bells), MSG_DONTWAIT) == 1)
 		any = true;
 	return any;
