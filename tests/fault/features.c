@@ -8,6 +8,7 @@
 #include "tests/lib/actor.h"
 #include "tests/lib/child.h"
 #include "tests/lib/raw_peer.h"
+#include "tests/lib/settings.h"
 
 #define MESSAGES 100
 
@@ -130,6 +131,7 @@ static void ask_early(void)
 
 int main(int argc, char **argv)
 {
+	settings_one_link("shm");
 	if (argc > 1 && strcmp(argv[1], "plain") == 0)
 		return be_plain();
 	ask_early();

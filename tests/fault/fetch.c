@@ -18,6 +18,7 @@
 #include "tests/lib/nudge.h"
 #include "tests/lib/random.h"
 #include "tests/lib/refuse.h"
+#include "tests/lib/settings.h"
 
 #define LARGE ((size_t)3 << 20)
 #define GIVEN ((size_t)192 << 10)
@@ -362,6 +363,7 @@ int main(int argc, char **argv)
 	CHECK(setenv("SLMPM_FETCH", "always", 1) == 0 && setenv("SLMPM_FETCH_MIN", "20k", 1) == 0,
 	      "setenv");
 	nudge_block();
+	settings_one_link("shm");
 	actor_begin(argc, argv, roles);
 	refusals();
 	CHECK(child_run(have_less_room, NULL, 20 * slow) == 0, "see above");

@@ -15,6 +15,7 @@
 #include "tests/lib/death.h"
 #include "tests/lib/nudge.h"
 #include "tests/lib/random.h"
+#include "tests/lib/settings.h"
 
 #define LARGE ((size_t)3 << 20)
 #define GIVEN ((size_t)192 << 10)
@@ -228,6 +229,7 @@ int main(int argc, char **argv)
 	CHECK(setenv("SLMPM_FETCH", "always", 1) == 0 && setenv("SLMPM_FETCH_MIN", "20k", 1) == 0,
 	      "setenv");
 	nudge_block();
+	settings_one_link("shm");
 	actor_begin(argc, argv, roles);
 	CHECK(child_run(wait_in_vain, NULL, 30) == 0, "see above");
 	CHECK(child_run(try_without_receive, NULL, 10) == 0, "see above");

@@ -12,6 +12,7 @@
 #include "tests/lib/actor.h"
 #include "tests/lib/child.h"
 #include "tests/lib/message.h"
+#include "tests/lib/settings.h"
 
 #define LARGE ((size_t)96 << 20)
 #define STEP  ((size_t)16 << 20) /* more than one call copies */
@@ -252,6 +253,7 @@ int main(int argc, char **argv)
 	};
 
 	CHECK(setenv("SLMPM_FETCH", "always", 1) == 0, "setenv");
+	settings_one_link("shm");
 	actor_begin(argc, argv, roles);
 	CHECK(child_run(write_in_steps, NULL, 40) == 0, "writing");
 	CHECK(child_run(end_in_a_handler, NULL, 40) == 0, "taking back");

@@ -20,6 +20,7 @@
 #include "tests/lib/death.h"
 #include "tests/lib/honest.h"
 #include "tests/lib/raw_peer.h"
+#include "tests/lib/settings.h"
 #include "tests/lib/stranger.h"
 
 /* The deadline: silence meets it soon; who speaks must not, however busy the machine is. */
@@ -557,6 +558,7 @@ int main(int argc, char **argv)
 {
 	static const struct actor roles[] = {{"-lie", lie_as_child}, {NULL, NULL}};
 
+	settings_one_link("shm");
 	actor_begin(argc, argv, roles);
 	setenv("SLMPM_LOG_LEVEL", "none", 1);
 	CHECK(child_run(tell_all, LATER_MS, 50) == 0, "those who speak: see above");

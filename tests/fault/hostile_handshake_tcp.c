@@ -24,6 +24,7 @@
 #include "tests/lib/honest.h"
 #include "tests/lib/raw_proof.h"
 #include "tests/lib/raw_stream.h"
+#include "tests/lib/settings.h"
 #include "tests/lib/stranger.h"
 
 /* The deadline: silence meets it soon; who speaks must not, however busy the machine is. */
@@ -582,6 +583,7 @@ int main(int argc, char **argv)
 {
 	static const struct actor roles[] = {{NULL, NULL}};
 
+	settings_one_link(NULL);
 	actor_begin(argc, argv, roles);
 	if (!fabric_find("tcp"))
 		test_skip("this library has no fabric \"tcp\"");

@@ -20,6 +20,7 @@
 #include "tests/lib/honest.h"
 #include "tests/lib/random.h"
 #include "tests/lib/raw_peer.h"
+#include "tests/lib/settings.h"
 
 #define SECONDS  4
 #define BOUND_MS 3000
@@ -339,6 +340,7 @@ int main(void)
 	char url[80];
 	pid_t pid;
 
+	settings_one_link("shm");
 	setenv("SLMPM_LOG_LEVEL", "none", 1);
 	setenv("SLMPM_LOAN_MAX", "1m", 1);
 	snprintf(address, sizeof(address), "hostile-random-%d", (int)getpid());

@@ -12,6 +12,7 @@
 #include "tests/lib/random.h"
 
 #include "tests/lib/actor.h"
+#include "tests/lib/settings.h"
 
 #define KILLS   12
 #define LATEST  10 /* ms of a storm */
@@ -124,6 +125,7 @@ int main(int argc, char **argv)
 	uint64_t seed;
 	slmpm_ctx ctx;
 
+	settings_one_link(NULL);
 	actor_begin(argc, argv, roles);
 	setenv("SLMPM_LOG_LEVEL", "none", 1);
 	seed = rng_run_seed(0xdea0);

@@ -10,6 +10,7 @@
 #include "tests/lib/actor.h"
 #include "tests/lib/death.h"
 #include "tests/lib/random.h"
+#include "tests/lib/settings.h"
 
 #define KILLS   12
 #define LATEST  10 /* ms of a storm */
@@ -140,6 +141,7 @@ int main(int argc, char **argv)
 	struct holdings before;
 	uint64_t seed;
 
+	settings_one_link(NULL);
 	actor_begin(argc, argv, roles);
 	setenv("SLMPM_LOG_LEVEL", "none", 1);
 	seed = rng_run_seed(0xf1f0);

@@ -16,6 +16,7 @@
 #include "tests/lib/child.h"
 #include "tests/lib/death.h"
 #include "tests/lib/random.h"
+#include "tests/lib/settings.h"
 
 #define KILLS     40
 #define SIZE      40000
@@ -138,6 +139,7 @@ int main(int argc, char **argv)
 	int kills = text ? atoi(text) : KILLS;
 	struct rng g;
 
+	settings_one_link(NULL);
 	actor_begin(argc, argv, roles);
 	setenv("SLMPM_LOG_LEVEL", "none", 1);
 	g.state = rng_run_seed((uint64_t)actor_now_ms());

@@ -10,6 +10,7 @@
 
 #include "tests/lib/death.h"
 #include "tests/lib/random.h"
+#include "tests/lib/settings.h"
 #include "tests/lib/way.h"
 
 #define KILLS   3
@@ -214,6 +215,7 @@ int main(int argc, char **argv)
 {
 	static const struct actor roles[] = {{"count", count}, {"own", own}, {NULL, NULL}};
 
+	settings_one_link(NULL);
 	actor_begin(argc, argv, roles);
 	return way_each(body, 20);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "tests/lib/random.h"
+#include "tests/lib/settings.h"
 #include "tests/lib/way.h"
 
 #define KILLS  12
@@ -131,6 +132,7 @@ int main(int argc, char **argv)
 {
 	static const struct actor roles[] = {{"target", role_target}, {NULL, NULL}};
 
+	settings_one_link(NULL);
 	actor_begin(argc, argv, roles);
 	return way_each(body, 20);
 }

@@ -17,6 +17,7 @@
 #include "tests/lib/actor.h"
 #include "tests/lib/child.h"
 #include "tests/lib/death.h"
+#include "tests/lib/settings.h"
 
 #define LONG_MESSAGE ((size_t)4 << 20)
 #define HALFWAY      ((size_t)3 << 19)
@@ -433,6 +434,7 @@ int main(int argc, char **argv)
 	static const struct actor roles[] = {
 		{"victim", play_victim}, {"-survivor", play_survivor}, {NULL, NULL}};
 
+	settings_one_link("shm");
 	actor_begin(argc, argv, roles);
 	CHECK(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0, "orphans cannot be adopted");
 	for (int i = 0; i < (int)SCENES; i++) {

@@ -25,6 +25,7 @@
 #include "tests/lib/honest.h"
 #include "tests/lib/raw_peer.h"
 #include "tests/lib/refuse.h"
+#include "tests/lib/settings.h"
 
 #define LONG_MESSAGE ((size_t)300000)
 
@@ -465,6 +466,7 @@ int main(int argc, char **argv)
 	};
 	int wrong = 0;
 
+	settings_one_link("shm");
 	actor_begin(argc, argv, roles);
 	setenv("SLMPM_LOG_LEVEL", "none", 1);
 	setenv("SLMPM_HANDSHAKE_MS", "2000", 1);

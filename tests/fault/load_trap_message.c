@@ -13,6 +13,7 @@
 
 #include "tests/lib/actor.h"
 #include "tests/lib/child.h"
+#include "tests/lib/settings.h"
 #include "tests/lib/trap.h"
 
 #define ROUNDS       300
@@ -219,24 +220,25 @@ int main(int argc, char **argv)
 	static const struct actor roles[] = {{"talk", talk}, {NULL, NULL}};
 	static const struct {
 		const char *wait, *check;
-	} settings[] = {{"adaptive", "0"}, {"block", "0"}, {"adaptive", "1"}};
+	} kinds[] = {{"adaptive", "0"}, {"block", "0"}, {"adaptive", "1"}};
 
 	if (!trap_possible())
 		test_skip("no trap that tells loads from stores on this machine");
+	settings_one_link("shm");
 	actor_begin(argc, argv, roles);
-	for (size_t i = 0; i < sizeof(settings) / sizeof(*settings); i++) {
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
 		pid_t pid;
 
 		/* The settings of a process are read once. */
 		fflush(stdout);
 		pid = fork();
 		if (pid == 0) {
-			run(settings[i].wait, settings[i].check);
+			run(kinds[i].wait, kinds[i].check);
 			fflush(stdout);
 			_exit(0);
 		}
-		CHECK(pid > 0 && child_wait(pid) == 0, "waiting %s, checksums %s", settings[i].wait,
-		      settings[i].check);
+		CHECK(pid > 0 && child_wait(pid) == 0, "waiting %s, checksums %s", kinds[i].wait,
+		      kinds[i].check);
 	}
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include "tests/lib/child.h"
 #include "tests/lib/net_pair.h"
 #include "tests/lib/random.h"
+#include "tests/lib/settings.h"
 
 #define LONG     3000u
 #define PATIENT  1500 /* ms that damage may take to be noticed */
@@ -167,6 +168,7 @@ static int run(void *arg)
 
 int main(void)
 {
+	settings_one_link("tcp");
 	bits.state = rng_run_seed((uint64_t)actor_now_ms());
 	CHECK(child_run(run, &bits, 40u * (unsigned)actor_slow()) == 0, "with checksums");
 	CHECK(child_run(run, NULL, 40u * (unsigned)actor_slow()) == 0, "without checksums");

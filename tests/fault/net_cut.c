@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tests/lib/net_pair.h"
+#include "tests/lib/settings.h"
 
 #define LONG  3000u
 #define BOUND 3000 /* ms */
@@ -194,6 +195,7 @@ static void silence(void)
 
 int main(void)
 {
+	settings_one_link("tcp");
 	net_open(&net);
 	every_byte();
 	control_alone();

@@ -129,6 +129,7 @@ int main(void)
 	uint64_t *words;
 	slmpm_rmem there;
 
+	setenv("SLMPM_FABRIC", "shm", 1);
 	setenv("SLMPM_LINKS", "shm,tcp", 1);
 	setenv("SLMPM_LINK", "1", 1);
 	setenv("SLMPM_LINKS_LOG", "1m", 1);

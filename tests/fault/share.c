@@ -12,6 +12,7 @@
 #include "tests/lib/child.h"
 #include "tests/lib/death.h"
 #include "tests/lib/random.h"
+#include "tests/lib/settings.h"
 #include "tests/lib/share_pair.h"
 
 #define SIZE   (3u << 20)
@@ -304,6 +305,7 @@ int main(int argc, char **argv)
 	static const char *const ways[] = {"always", "auto", "never"};
 	int failed = 0;
 
+	settings_one_link("shm");
 	actor_begin(argc, argv, roles);
 	for (int i = 0; i < 3; i++) {
 		int status =

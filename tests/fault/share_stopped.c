@@ -15,6 +15,7 @@
 
 #include "tests/lib/child.h"
 #include "tests/lib/death.h"
+#include "tests/lib/settings.h"
 #include "tests/lib/share_pair.h"
 
 #define SIZE     (1u << 20)
@@ -259,6 +260,7 @@ int main(int argc, char **argv)
 	};
 	int failed = 0;
 
+	settings_one_link("shm");
 	actor_begin(argc, argv, roles);
 	setenv("SLMPM_SHARE", "always", 1);
 	setenv("SLMPM_SHARE_MIN", "32k", 1);

@@ -9,10 +9,17 @@
 #include "tests/lib/child.h"
 #include "tests/lib/death.h"
 #include "tests/lib/honest.h"
+#include "tests/lib/settings.h"
 
 #define BOUND_MS 3000
 
 void victim_begin(struct victim *v, const char *name)
+{
+	settings_one_link("shm"); /* as the raw peer's */
+	victim_open(v, name);
+}
+
+void victim_open(struct victim *v, const char *name)
 {
 	char url[80];
 

@@ -46,8 +46,11 @@ struct trial {
 /* The offender sends a message that is received and answered, and offers no features. */
 extern const struct trial trial_legal;
 
-/* A context that listens, and an honest peer. Settings have been made. */
+/* A context that listens, and an honest peer; one link each, over shared memory. Settings have been
+ * made. */
 void victim_begin(struct victim *v, const char *name);
+/* The same with the links of the settings. */
+void victim_open(struct victim *v, const char *name);
 /* The honest peer has come to no harm. */
 void victim_end(struct victim *v);
 

@@ -56,6 +56,12 @@ const struct setting settings[] = {
 };
 /* clang-format on */
 
+void settings_one_link(const char *fabric)
+{
+	CHECK(!fabric || setenv("SLMPM_FABRIC", fabric, 1) == 0, "setenv");
+	CHECK(setenv("SLMPM_LINKS", "1", 1) == 0 && unsetenv("SLMPM_LINK") == 0, "setenv");
+}
+
 static const struct setting *current;
 
 const struct setting *settings_current(void)

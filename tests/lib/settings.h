@@ -20,6 +20,9 @@ extern const struct setting settings[];
  * called before any slmpm_* call. SLMPM_TEST_SETTING names the only one to run.
  */
 int settings_each(int (*body)(const struct setting *s), unsigned seconds);
+/* For a test of what one link alone is like: whatever the environment says, over FABRIC (NULL: over
+ * that of the environment) and without others, here and in what is started. */
+void settings_one_link(const char *fabric);
 /* The one that this process runs under, or NULL. */
 const struct setting *settings_current(void);
 
