@@ -134,7 +134,7 @@ bool link_awaits_bell(struct link_end *e, int ms)
 	any = fds[1].revents != 0;
 	while (recv(e->bell, bells, sizeof(bells), MSG_DONTWAIT) == 1)
 		any = true;
-	return any;
+	return any || (e->domain->fd >= 0 && comes(e->domain->fd, ms)); /* the bell may be closed */
 }
 
 bool link_is_lost(const struct fabric_link *l, int rc)
