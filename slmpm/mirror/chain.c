@@ -66,13 +66,16 @@ static void without_handler(const siginfo_t *info, bool ignored)
 			      info);
 }
 
+/* With the mask that it would have: the thread's, and its own. */
 static void call(const struct sigaction *to, int number, siginfo_t *info, void *context)
 {
+	const ucontext_t *c = context;
 	sigset_t during = to->sa_mask, before;
 
 	if (!(to->sa_flags & SA_NODEFER))
 		(void)sigaddset(&during, SIGSEGV);
-	(void)pthread_sigmask(SIG_BLOCK, &during, &before);
+	(void)pthread_sigmask(SIG_SETMASK, &c->uc_sigmask, &before);
+	(void)pthread_sigmask(SIG_BLOCK, &during, NULL);
 	if (to->sa_flags & SA_SIGINFO)
 		to->sa_sigaction(number, info, context);
 	else
@@ -113,8 +116,18 @@ static bool is_ours(const struct sigaction *a)
 	return a->sa_flags & SA_SIGINFO && a->sa_sigaction == handle;
 }
 
-/* With the lock. Who was there before is known before ours can run. Another signal may come while it
- * does, and store, too: so nothing is blocked. */
+/* A handler of another signal could jump out of ours, which then would count as at work for ever. What
+ * an instruction causes cannot be put off. */
+static void block_others(sigset_t *mask)
+{
+	static const int causes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+
+	(void)sigfillset(mask);
+	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++)
+		(void)sigdelset(mask, causes[i]);
+}
+
+/* With the lock. Who was there before is known before ours can run. */
 static int install(chain_take *take)
 {
 	struct sigaction ours = {.sa_sigaction = handle}, now;
@@ -128,7 +141,7 @@ static int install(chain_take *take)
 		return -EBUSY;
 	chain.before = now;
 	atomic_store(&chain.take, take);
-	sigemptyset(&ours.sa_mask);
+	block_others(&ours.sa_mask);
 	ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK | (now.sa_flags & SA_RESTART);
 	if (sigaction(SIGSEGV, &ours, NULL) == 0)
 		return 0;

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -257,6 +258,61 @@ static int in_handlers(void *arg)
 	return 0;
 }
 
+/* ---- other signals, whose handler jumps out of a store ---------------------------------------------- */
+
+static atomic_bool over;
+static pthread_t stores;
+
+static void jump_out(int unused)
+{
+	(void)unused;
+	siglongjmp(back, 1);
+}
+
+static void *disturb(void *unused)
+{
+	while (!atomic_load(&over)) {
+		OK(pthread_kill(stores, SIGUSR1));
+		sched_yield();
+	}
+	return unused;
+}
+
+static int jumped_out_of(void *arg)
+{
+	struct sigaction act = {.sa_handler = jump_out};
+	static volatile unsigned rounds, jumps;
+	pthread_t thread;
+	sigset_t one;
+
+	(void)arg;
+	sigemptyset(&one);
+	sigaddset(&one, SIGUSR1);
+	OK(pthread_sigmask(SIG_BLOCK, &one, NULL));
+	OK(sigaction(SIGUSR1, &act, NULL));
+	track();
+	stores = pthread_self();
+	OK(pthread_create(&thread, NULL, disturb, NULL));
+	while (rounds < 2000 || jumps < 200) {
+		(void)slmpm_mirror_look(mirror);
+		rounds++;
+		if (sigsetjmp(back, 1) == 0) {
+			OK(pthread_sigmask(SIG_UNBLOCK, &one, NULL));
+			for (size_t i = 0; i < PAGES; i++)
+				((volatile unsigned char *)memory)[i * page]++;
+		} else {
+			jumps++;
+		}
+		OK(pthread_sigmask(SIG_BLOCK, &one, NULL));
+	}
+	atomic_store(&over, true);
+	OK(pthread_join(thread, NULL));
+	(void)slmpm_mirror_look(mirror);
+	tracked();
+	OK(slmpm_mirror_destroy(mirror)); /* waits for handlers that look at it */
+	return 0;
+}
+
 int main(void)
 {
 	int plain = 0, nested = SA_NODEFER, apart = SA_ONSTACK;
@@ -271,5 +327,6 @@ int main(void)
 	EXPECT(child_run(once, NULL, 20), -SIGSEGV);
 	EXPECT(child_run(later, NULL, 20), 0);
 	EXPECT(child_run(in_handlers, NULL, 20), 0);
+	EXPECT(child_run(jumped_out_of, NULL, 20), 0);
 	return 0;
 }
