@@ -214,10 +214,14 @@ static inline struct endpoint *endpoint_get(slmpm_peer peer)
 #define ENDPOINT_LINK_SHIFT 24
 #define ENDPOINT_LINK_BITS  (UINT64_C(7) << ENDPOINT_LINK_SHIFT)
 
-/* The same, of such a handle, too. */
+/* The same, of such a handle, too. No peer has more links: with other bits it is none. */
 static inline struct endpoint *endpoint_of(slmpm_peer peer)
 {
-	return endpoint_get((slmpm_peer){peer.id & ~ENDPOINT_LINK_BITS});
+	uint64_t link = peer.id & ENDPOINT_LINK_BITS;
+
+	if (link > (uint64_t)BOND_PATHS << ENDPOINT_LINK_SHIFT)
+		return NULL;
+	return endpoint_get((slmpm_peer){peer.id - link});
 }
 /* What it asks for: flags of slmpm_how, or 0. */
 static inline uint32_t endpoint_wish(slmpm_peer peer)

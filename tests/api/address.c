@@ -216,6 +216,13 @@ static int by_link(void *unused)
 	OK(slmpm_peer_find(&handles[2], (slmpm_ctx){0}, id));
 	CHECK(handles[2].id == peer.id, "an id asks for a link");
 	CHECK(handles[0].id != handles[1].id && handles[0].id != peer.id, "the links' handles");
+	for (uint64_t link = 5; link < 8; link++) { /* a peer has four at most */
+		slmpm_peer none = {peer.id | link << 24};
+
+		EXPECT(slmpm_send(none, 0, &i, sizeof(i), 0), -SLMPM_EHANDLE);
+		EXPECT(slmpm_sendv(none, 0, NULL, 0, NULL, NULL), -SLMPM_EHANDLE);
+		EXPECT(slmpm_peer_address(none, 0, &a), -SLMPM_EHANDLE);
+	}
 	send_by(handles);
 
 	REFUSED(slmpm_peer_find(&peer, (slmpm_ctx){0}, "pci:03:00.0"), SLMPM_ENOENT, "no peer");
