@@ -36,20 +36,20 @@ static bool read_pci(const char *from, char out[ADDRESS_TEXT])
 
 static bool read_mac(const char *from, char out[ADDRESS_TEXT])
 {
-	unsigned b[6];
-	int n = 0;
+	size_t at = 0;
 
-	if (strlen(from) != 17 || strspn(from, "0123456789abcdefABCDEF:-") != 17)
+	if (strlen(from) != 17)
 		return false;
-	if ((sscanf(from, "%2x:%2x:%2x:%2x:%2x:%2x%n", b, b + 1, b + 2, b + 3, b + 4, b + 5, &n) !=
-		     6 &&
-	     sscanf(from, "%2x-%2x-%2x-%2x-%2x-%2x%n", b, b + 1, b + 2, b + 3, b + 4, b + 5, &n) !=
-		     6) ||
-	    !has_end(from, n))
-		return false;
-	snprintf(out, ADDRESS_TEXT, "mac:%02x:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3],
-		 b[4], b[5]);
-	return true;
+	memcpy(out, "mac:", 4);
+	for (char *to = out + 4; at < 17; at++, to++) {
+		bool between = at % 3 == 2;
+
+		if (between ? from[at] != from[2] : !isxdigit((unsigned char)from[at]))
+			return false;
+		*to = between ? ':' : (char)tolower((unsigned char)from[at]);
+	}
+	out[4 + 17] = 0;
+	return from[2] == ':' || from[2] == '-';
 }
 
 static bool read_ip(const char *from, char out[ADDRESS_TEXT])
