@@ -128,6 +128,7 @@ static void tell(struct endpoint *ep, const struct means *m, uint64_t job, uint6
 
 void means_tell(struct endpoint *ep)
 {
+	uint32_t *turn = &ep->monitor->echo.turn, begun = *turn;
 	uint64_t job = means_job(), age;
 	struct means m;
 
@@ -141,8 +142,8 @@ void means_tell(struct endpoint *ep)
 		tell(ep, &m, job, 0);
 	}
 	for (int i = 0; i < MEANS_TOLD; i++) {
-		if (!means_next_voice(ep, &ep->monitor->echo.turn, &job, &age, &m))
-			return;
+		if (!means_next_voice(ep, turn, &job, &age, &m) || *turn - begun > MEANS_VOICES)
+			return; /* each once */
 		tell(ep, &m, job, age);
 	}
 }
