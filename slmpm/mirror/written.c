@@ -55,6 +55,7 @@ uintptr_t written_ahead(struct written *w, uintptr_t at)
 	if (atomic_load_explicit(&w->behind, memory_order_relaxed) == at) {
 		n = 2 * atomic_load_explicit(&w->ahead, memory_order_relaxed);
 		n = n < AHEAD ? n : AHEAD;
+		n = n ? n : 1; /* another thread's is seen in part */
 	}
 	if (n > (w->hi - at) / w->page)
 		n = (uint32_t)((w->hi - at) / w->page);
