@@ -20,8 +20,9 @@
  *  - Threads: a context belongs to one thread at a time. Opened with SLMPM_THREADS any number of
  *    threads may use it at once; one of those that wait then polls for all.
  *  - After fork the child's handles answer -SLMPM_EFORKED; it may open contexts of its own.
- *  - No signal handler, no thread, no exit hook is ever installed behind the caller's back; a
- *    thread comes with SLMPM_ENGINE=thread alone.
+ *  - No signal handler, no thread, no exit hook is ever installed behind the caller's back. A
+ *    thread comes with SLMPM_ENGINE=thread, for the look-up of a machine's name, or with a mirror
+ *    tracked by SLMPM_TRACK_FAULT; a handler of SIGSEGV with one by SLMPM_TRACK_SIGNAL.
  *
  * Caveats
  *  - What slmpm_hold points at can be changed by a hostile peer while it is read, and so can a
