@@ -6,11 +6,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define WORD 64
+#include "slmpm/mirror/bits.h"
 
 static uint64_t words(uint64_t bits)
 {
-	return bits / WORD + 1;
+	return bits / WORD_BITS + 1;
 }
 
 int dirty_init(struct dirty *d, uint64_t size)
@@ -40,46 +40,35 @@ void dirty_free(struct dirty *d)
 
 /* ---- bits ----------------------------------------------------------------------------------- */
 
-/* Those of word I that lie from LO to before HI. */
-static uint64_t mask(uint64_t i, uint64_t lo, uint64_t hi)
-{
-	uint64_t m = UINT64_MAX;
-
-	if (i == lo / WORD)
-		m &= UINT64_MAX << lo % WORD;
-	if (i == (hi - 1) / WORD)
-		m &= UINT64_MAX >> (WORD - 1 - (hi - 1) % WORD);
-	return m;
-}
-
 static void set(struct dirty *d, uint64_t lo, uint64_t hi)
 {
 	for (int level = 0; level < DIRTY_LEVELS; level++) {
-		for (uint64_t i = lo / WORD; i <= (hi - 1) / WORD; i++)
-			d->bits[level][i] |= mask(i, lo, hi);
-		lo /= WORD;
-		hi = (hi - 1) / WORD + 1;
+		for (uint64_t i = lo / WORD_BITS; i <= (hi - 1) / WORD_BITS; i++)
+			d->bits[level][i] |= bits_between(i, lo, hi);
+		lo /= WORD_BITS;
+		hi = (hi - 1) / WORD_BITS + 1;
 	}
 }
 
 /* Of a level above goes what has nothing left below it. */
 static void clear(struct dirty *d, uint64_t lo, uint64_t hi)
 {
-	for (uint64_t i = lo / WORD; i <= (hi - 1) / WORD; i++) {
-		d->bits[0][i] &= ~mask(i, lo, hi);
+	for (uint64_t i = lo / WORD_BITS; i <= (hi - 1) / WORD_BITS; i++) {
+		d->bits[0][i] &= ~bits_between(i, lo, hi);
 		if (d->bits[0][i])
 			continue;
-		d->bits[1][i / WORD] &= ~(UINT64_C(1) << i % WORD);
-		if (!d->bits[1][i / WORD])
-			d->bits[2][i / WORD / WORD] &= ~(UINT64_C(1) << i / WORD % WORD);
+		d->bits[1][i / WORD_BITS] &= ~(UINT64_C(1) << i % WORD_BITS);
+		if (!d->bits[1][i / WORD_BITS])
+			d->bits[2][i / WORD_BITS / WORD_BITS] &=
+				~(UINT64_C(1) << i / WORD_BITS % WORD_BITS);
 	}
 }
 
 /* The first bit of LEVEL that is set from FROM on and before END, or END. */
 static uint64_t find(const struct dirty *d, int level, uint64_t from, uint64_t end)
 {
-	uint64_t i = from / WORD, last = end / WORD;
-	uint64_t word = d->bits[level][i] & UINT64_MAX << from % WORD;
+	uint64_t i = from / WORD_BITS, last = end / WORD_BITS;
+	uint64_t word = d->bits[level][i] & UINT64_MAX << from % WORD_BITS;
 
 	while (!word && i < last) {
 		if (level + 1 < DIRTY_LEVELS)
@@ -92,19 +81,19 @@ static uint64_t find(const struct dirty *d, int level, uint64_t from, uint64_t e
 	}
 	if (!word)
 		return end;
-	from = i * WORD + (uint64_t)__builtin_ctzll(word);
+	from = i * WORD_BITS + (uint64_t)__builtin_ctzll(word);
 	return from < end ? from : end;
 }
 
 /* The first that is not. */
 static uint64_t find_end(const struct dirty *d, uint64_t from)
 {
-	uint64_t i = from / WORD;
-	uint64_t word = ~d->bits[0][i] & UINT64_MAX << from % WORD;
+	uint64_t i = from / WORD_BITS;
+	uint64_t word = ~d->bits[0][i] & UINT64_MAX << from % WORD_BITS;
 
-	while (!word && i < d->size / WORD)
+	while (!word && i < d->size / WORD_BITS)
 		word = ~d->bits[0][++i];
-	return word ? i * WORD + (uint64_t)__builtin_ctzll(word) : d->size;
+	return word ? i * WORD_BITS + (uint64_t)__builtin_ctzll(word) : d->size;
 }
 
 /* ---- runs ----------------------------------------------------------------------------------- */

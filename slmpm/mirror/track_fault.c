@@ -310,11 +310,8 @@ static int next(struct pages *pages, uintptr_t *at, uintptr_t *lo, uintptr_t *hi
 static void thaw(struct pages *pages, uintptr_t lo, uintptr_t hi)
 {
 	struct fault_pages *p = (struct fault_pages *)pages;
-	uint64_t page = p->written.page;
 
-	lo = lo < pages->lo ? pages->lo : lo / page * page;
-	hi = hi > pages->hi ? pages->hi : (hi + page - 1) / page * page;
-	if (lo < hi)
+	if (written_clip(&p->written, &lo, &hi))
 		(void)open_pages(p, lo, hi);
 }
 

@@ -54,11 +54,8 @@ static void open_pages(struct signal_pages *p, uintptr_t lo, uintptr_t hi)
 static void thaw(struct pages *pages, uintptr_t lo, uintptr_t hi)
 {
 	struct signal_pages *p = (struct signal_pages *)pages;
-	uint64_t page = p->written.page;
 
-	lo = lo < pages->lo ? pages->lo : lo / page * page;
-	hi = hi > pages->hi ? pages->hi : (hi + page - 1) / page * page;
-	if (lo < hi)
+	if (written_clip(&p->written, &lo, &hi))
 		open_pages(p, lo, hi);
 }
 

@@ -6,13 +6,14 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 
-#define WORD     64
+#include "slmpm/mirror/bits.h"
+
 #define AHEAD    16 /* pages that are opened at once, at most */
 #define RUNS_MAX 8  /* more are protected as one, with what lies between */
 
 int written_init(struct written *w, uintptr_t lo, uintptr_t hi, uint64_t page)
 {
-	uint64_t words = ((hi - lo) / page + WORD - 1) / WORD;
+	uint64_t words = ((hi - lo) / page + WORD_BITS - 1) / WORD_BITS;
 	uint64_t *room;
 
 	*w = (struct written){
@@ -64,55 +65,36 @@ uintptr_t written_ahead(struct written *w, uintptr_t at)
 	return at + n * w->page;
 }
 
-/* Those of word I among the pages FROM to before TO. */
-static uint64_t mask(uint64_t i, uint64_t from, uint64_t to)
+bool written_clip(const struct written *w, uintptr_t *lo, uintptr_t *hi)
 {
-	uint64_t m = UINT64_MAX;
-
-	if (i == from / WORD)
-		m &= UINT64_MAX << from % WORD;
-	if (i == (to - 1) / WORD)
-		m &= UINT64_MAX >> (WORD - 1 - (to - 1) % WORD);
-	return m;
+	*lo = *lo < w->lo ? w->lo : *lo / w->page * w->page;
+	*hi = *hi > w->hi ? w->hi : (*hi + w->page - 1) / w->page * w->page;
+	return *lo < *hi;
 }
 
-/* The part of LO to before HI that is watched, in pages; false: none is. */
-static bool pages_of(const struct written *w, uintptr_t lo, uintptr_t hi, uint64_t *from,
-		     uint64_t *to)
+static bool set(const struct written *w, _Atomic uint64_t *bits, uintptr_t lo, uintptr_t hi)
 {
-	lo = lo < w->lo ? w->lo : lo;
-	hi = hi > w->hi ? w->hi : hi;
-	if (lo >= hi)
+	uint64_t from, to;
+
+	if (!written_clip(w, &lo, &hi))
 		return false;
-	*from = (lo - w->lo) / w->page;
-	*to = (hi - w->lo + w->page - 1) / w->page;
+	from = (lo - w->lo) / w->page;
+	to = (hi - w->lo) / w->page;
+	for (uint64_t i = from / WORD_BITS; i <= (to - 1) / WORD_BITS; i++)
+		atomic_fetch_or(&bits[i], bits_between(i, from, to));
 	return true;
-}
-
-static void set(_Atomic uint64_t *bits, uint64_t from, uint64_t to)
-{
-	for (uint64_t i = from / WORD; i <= (to - 1) / WORD; i++)
-		atomic_fetch_or(&bits[i], mask(i, from, to));
 }
 
 void written_mark(struct written *w, uintptr_t lo, uintptr_t hi)
 {
-	uint64_t from, to;
-
-	if (!pages_of(w, lo, hi, &from, &to))
-		return;
-	set(w->marks, from, to);
-	atomic_store(&w->any, true);
+	if (set(w, w->marks, lo, hi))
+		atomic_store(&w->any, true);
 }
 
 void written_mark_always(struct written *w, uintptr_t lo, uintptr_t hi)
 {
-	uint64_t from, to;
-
-	if (!pages_of(w, lo, hi, &from, &to))
-		return;
-	set(w->always, from, to);
-	atomic_store(&w->lasting, true);
+	if (set(w, w->always, lo, hi))
+		atomic_store(&w->lasting, true);
 }
 
 /* ---- looks ---------------------------------------------------------------------------------- */
@@ -120,19 +102,19 @@ void written_mark_always(struct written *w, uintptr_t lo, uintptr_t hi)
 /* The first page from AT on that is taken, if TAKEN, or is not, before END or END. */
 static uint64_t find(const struct written *w, uint64_t at, bool taken)
 {
-	uint64_t flip = taken ? 0 : UINT64_MAX, end = w->words * WORD;
+	uint64_t flip = taken ? 0 : UINT64_MAX, end = w->words * WORD_BITS;
 	uint64_t word;
 
 	if (at >= end)
 		return end;
-	word = (w->taken[at / WORD] ^ flip) & UINT64_MAX << at % WORD;
+	word = (w->taken[at / WORD_BITS] ^ flip) & UINT64_MAX << at % WORD_BITS;
 	while (!word) {
-		at = (at / WORD + 1) * WORD;
+		at = (at / WORD_BITS + 1) * WORD_BITS;
 		if (at >= end)
 			return end;
-		word = w->taken[at / WORD] ^ flip;
+		word = w->taken[at / WORD_BITS] ^ flip;
 	}
-	return at / WORD * WORD + (uint64_t)__builtin_ctzll(word);
+	return at / WORD_BITS * WORD_BITS + (uint64_t)__builtin_ctzll(word);
 }
 
 bool written_next(struct written *w, uintptr_t *at, uintptr_t *lo, uintptr_t *hi)

@@ -35,6 +35,9 @@ struct written {
 int written_init(struct written *w, uintptr_t lo, uintptr_t hi, uint64_t page);
 void written_free(struct written *w);
 
+/* Rounds to whole pages, as far as these are watched; false: none is. */
+bool written_clip(const struct written *w, uintptr_t *lo, uintptr_t *hi);
+
 /* Around the marking and the opening of a page. These may run in a signal handler. */
 void written_enter(struct written *w);
 void written_mark(struct written *w, uintptr_t lo, uintptr_t hi);
