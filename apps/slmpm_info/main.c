@@ -91,6 +91,39 @@ static bool settings_are_good(void)
 	return rc >= 0;
 }
 
+/* What was asked for; *GOOD: all of it is as it should be. */
+static json_t *gather(const struct command *c, bool *good)
+{
+	json_t *all = json_object(), *part;
+
+	*good = true;
+	if (c->calibrate) { /* first: its processes read the settings anew */
+		part = info_calibration((int)c->calibrate);
+		if (part)
+			json_object_set_new(all, "calibration", part);
+		*good = part;
+	}
+	if (c->version || c->json)
+		json_object_set_new(all, "version", json_string(slmpm_version()));
+	if (c->fabrics)
+		json_object_set_new(all, "fabrics", info_fabrics());
+	if (c->config) {
+		*good = settings_are_good() && *good;
+		json_object_set_new(all, "settings", info_settings());
+	}
+	if (c->peers)
+		json_object_set_new(all, "memory", info_memory(c->peers));
+	if (c->check)
+		json_object_set_new(all, "checks", info_checks(good));
+	if (c->pid) {
+		part = info_stats(c->pid);
+		if (part)
+			json_object_set_new(all, "stats", part);
+		*good = *good && part;
+	}
+	return all;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct argp argp = {options,
@@ -102,40 +135,17 @@ int main(int argc, char **argv)
 					 NULL,
 					 NULL};
 	struct command c = {0};
-	json_t *all = json_object(), *part;
-	bool good = true;
+	json_t *all;
+	bool good;
 
 	argp_err_exit_status = 2;
 	if (argc == 2 && !strcmp(argv[1], TRIAL_FOLLOW))
 		return trial_follow();
 	if (options_parse(&argp, argc, argv, &c))
 		return 2;
-	if (c.calibrate) { /* first: its processes read the settings anew */
-		part = info_calibration((int)c.calibrate);
-		if (part)
-			json_object_set_new(all, "calibration", part);
-		good = part;
-	}
 	if (!c.calibrate && !c.config && !c.check && !c.peers && !c.pid && !c.fabrics)
 		c.fabrics = !c.version, c.version = true;
-	if (c.version || c.json)
-		json_object_set_new(all, "version", json_string(slmpm_version()));
-	if (c.fabrics)
-		json_object_set_new(all, "fabrics", info_fabrics());
-	if (c.config) {
-		good = settings_are_good() && good;
-		json_object_set_new(all, "settings", info_settings());
-	}
-	if (c.peers)
-		json_object_set_new(all, "memory", info_memory(c.peers));
-	if (c.check)
-		json_object_set_new(all, "checks", info_checks(&good));
-	if (c.pid) {
-		part = info_stats(c.pid);
-		if (part)
-			json_object_set_new(all, "stats", part);
-		good = good && part;
-	}
+	all = gather(&c, &good);
 	if (c.json) {
 		json_dumpf(all, stdout, JSON_INDENT(2));
 		putchar('\n');
