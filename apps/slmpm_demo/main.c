@@ -163,6 +163,7 @@ int main(int argc, char **argv)
 	wrong = settings_apply(&c.options);
 	if (wrong) {
 		fprintf(stderr, "slmpm_demo: %s\n", wrong);
+		files_free(&c.files);
 		return 2;
 	}
 	if (!c.any && files_walk(&c.files, DEFAULT_PATH))
