@@ -295,6 +295,21 @@ static void transfer(slmpm_peer a, slmpm_peer b, const unsigned char *from, size
 	}
 }
 
+/* The same by a get of B's. */
+static void get(slmpm_peer a, slmpm_peer b, unsigned char *from, size_t n)
+{
+	struct slmpm_key key;
+	slmpm_mem mem;
+	slmpm_rmem rmem;
+
+	OK(slmpm_mem_register(ctx, from, n, SLMPM_READ, &mem));
+	OK(slmpm_mem_key(mem, a, SLMPM_READ, &key));
+	OK(slmpm_mem_open(b, &key, &rmem));
+	OK(slmpm_get(rmem, 0, memory, n, NULL, NULL));
+	OK(slmpm_mem_release(rmem));
+	OK(slmpm_mem_destroy(mem, PATIENCE));
+}
+
 /* Received through the ring or a socket, or fetched from the peer's memory: what the library itself
  * lets the kernel write. */
 static void arrivals(uint32_t how, size_t n)
@@ -308,9 +323,12 @@ static void arrivals(uint32_t how, size_t n)
 	CHECK(memory != MAP_FAILED, "memory");
 	actor_pair(ctx, &a, &b);
 	OK(slmpm_mirror_create(ctx, memory, n, &o, &mirror));
-	for (uint64_t seed = 1; seed < 4; seed++) {
+	for (uint64_t seed = 1; seed < 6; seed++) {
 		actor_fill(from, seed, n);
-		transfer(a, b, from, n);
+		if (seed < 4)
+			transfer(a, b, from, n);
+		else
+			get(a, b, from, n);
 		CHECK(actor_filled(memory, seed, n), "%s: not what was sent", names[how]);
 		EXPECT(look(), 0); /* it has been noted */
 		__atomic_fetch_xor(memory + n / 2, 1, __ATOMIC_RELAXED);
