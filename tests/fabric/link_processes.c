@@ -197,7 +197,7 @@ static void streams_cross(void **state)
 		prepare(&m, s->segments, s->size);
 		m.play = talk_awake;
 		/* In a short ring each turn is a change of processors, or of processes. */
-		m.packets = (s->size > 4096 ? 1000 : s->segments < 32 ? 4000 : 10000) / parts();
+		m.packets = (s->size > 4096 ? 500 : s->segments < 32 ? 2000 : 5000) / parts();
 		both_play(&m);
 	}
 }

@@ -12,10 +12,17 @@
 
 const struct fabric *fabric;
 
-const struct fabric_shape fabric_shapes[] = {
+static const struct fabric_shape all[] = {
 	{2, 64},     {2, 4096}, {4, 64},    {8, 64},    {8, 1024}, {16, 256},
 	{32, 32768}, {64, 64},  {256, 128}, {8192, 64}, {0, 0},
 };
+
+/* Of bonds: there are many, and their links' own rows try all. */
+static const struct fabric_shape few[] = {
+	{2, 64}, {8, 1024}, {32, 4096}, {64, 64}, {256, 128}, {0, 0},
+};
+
+const struct fabric_shape *fabric_shapes = all;
 
 /* What this process has, and the one that has the far ends. */
 struct held {
@@ -59,6 +66,7 @@ int fabric_suite_choose(int i)
 	fabric = choice(i);
 	if (!fabric)
 		return -1;
+	fabric_shapes = bonded_is(fabric) ? few : all;
 	if (only && strcmp(only, fabric->name) != 0)
 		return 0;
 	if (fabric->probe(&caps) < 0) {

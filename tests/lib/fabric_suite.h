@@ -40,8 +40,8 @@ struct fabric_shape {
 	uint32_t segments, size;
 };
 
-/* From two segments up; {0, 0} behind the last. */
-extern const struct fabric_shape fabric_shapes[];
+/* From two segments up; {0, 0} behind the last. Fewer for bonds. */
+extern const struct fabric_shape *fabric_shapes;
 /* BODY over a connected pair of each. */
 void fabric_each_shape(void (*body)(struct link_pair *p));
 
