@@ -298,7 +298,7 @@ install: all				## into $(DESTDIR)$(PREFIX): headers, libraries, .pc files, tool
 		'Libs: -L$${libdir} -lslmpm' 'Libs.private: -pthread $(LIB_LIBS)' 'Cflags: -I$${includedir}') \
 		>$(DESTDIR)$(PREFIX)/lib/pkgconfig/slmpm.pc
 	$(Q)printf '%s\n' $(call pc,dacs,the DaCS interface over SLMPM,'Requires: slmpm') >$(DESTDIR)$(PREFIX)/lib/pkgconfig/dacs.pc
-	$(Q)install -m 755 $(filter $(OUT)/bin/slmpm_% $(OUT)/bin/disk_%,$(PROGRAMS)) $(DESTDIR)$(PREFIX)/bin
+	$(Q)install -m 755 $(filter $(OUT)/bin/slmpm_% $(OUT)/bin/disk_% $(OUT)/bin/mirror_%,$(PROGRAMS)) $(DESTDIR)$(PREFIX)/bin
 	$(Q)for m in $$(ls $(BUILD)/man 2>/dev/null); do \
 		install -D -m 644 $(BUILD)/man/$$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$$m; \
 		for call in $(call calls,doc/man/$$m.scd); do [ $$call.3 = $$m ] || \

@@ -175,12 +175,9 @@ int main(int argc, char **argv)
 	static struct command c;
 	struct disk_client *client;
 	struct disk_result result;
-	char version[64];
 	int failed, ended;
 
-	snprintf(version, sizeof(version), "disk_ask %s", slmpm_version());
-	argp_program_version = version;
-	argp_err_exit_status = 2;
+	options_begin("disk_ask");
 	if (options_parse(&argp, argc, argv, &c))
 		return 2;
 	if (disk_start(&client, &(struct disk_client_options){.argv = c.words,

@@ -132,11 +132,8 @@ int main(int argc, char **argv)
 		NULL,
 		NULL};
 	static struct command c = {.controller = {.depth = DEPTH}};
-	char version[64];
 
-	snprintf(version, sizeof(version), "disk_controller %s", slmpm_version());
-	argp_program_version = version;
-	argp_err_exit_status = 2;
+	options_begin("disk_controller");
 	if (options_parse(&argp, argc, argv, &c))
 		return 2;
 	signal(SIGXFSZ, SIG_IGN); /* over a limit is an error like others, of one request */

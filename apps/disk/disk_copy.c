@@ -126,12 +126,10 @@ int main(int argc, char **argv)
 		NULL,
 		NULL};
 	struct copy_options o = {.block = 256 << 10, .window = 8};
-	char version[64], rate[32];
+	char rate[32];
 	double seconds;
 
-	snprintf(version, sizeof(version), "disk_copy %s", slmpm_version());
-	argp_program_version = version;
-	argp_err_exit_status = 2;
+	options_begin("disk_copy");
 	if (options_parse(&argp, argc, argv, &o))
 		return 2;
 	signal(SIGXFSZ, SIG_IGN);

@@ -1,16 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An option that does not exist, or lacks its argument, told in one line where argp takes two. */
+/* What the options of all programs have in common: wrong ones end with 2 and one line where argp takes two. */
 #ifndef APPS_LIB_OPTIONS_H
 #define APPS_LIB_OPTIONS_H
 
 #include <argp.h>
 #include <errno.h>
+#include <slmpm.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define OPTIONS_SPECIAL 0x1000000 /* argp's own keys from here on */
+
+/* First of all: what --version tells, and the status of wrong usage. */
+static inline void options_begin(const char *program)
+{
+	static char version[64];
+
+	snprintf(version, sizeof(version), "%s %s", program, slmpm_version());
+	argp_program_version = version;
+	argp_err_exit_status = 2;
+}
 
 /* Notes how far all is well. */
 static inline error_t options_accept(int key, char *arg, struct argp_state *state)

@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "apps/lib/options.h"
+
 #define FABRICS 2
 
 enum { OPT_SIMULATE = 256, OPT_DRAW, OPT_FABRIC, OPT_PLAIN };
@@ -137,7 +139,9 @@ int main(int argc, char **argv)
 	static struct figures f[FABRICS][2];
 	int failed[FABRICS] = {0};
 
-	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	options_begin("mirror_demo");
+	if (options_parse(&argp, argc, argv, NULL))
+		return 2;
 	if (my.simulate)
 		return simulate(strcmp(my.simulate, "get") == 0);
 	my.run.draw = !my.plain && (my.run.draw || isatty(STDOUT_FILENO));

@@ -151,11 +151,8 @@ int main(int argc, char **argv)
 		NULL};
 	struct command c = {.options = {.accelerators = 2, .window = WINDOW}};
 	const char *wrong;
-	char version[64];
 
-	snprintf(version, sizeof(version), "slmpm_demo %s", slmpm_version());
-	argp_program_version = version;
-	argp_err_exit_status = 2;
+	options_begin("slmpm_demo");
 	if (options_parse(&argp, argc, argv, &c))
 		return 2;
 	if (c.accelerator)

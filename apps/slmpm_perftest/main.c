@@ -371,12 +371,9 @@ int main(int argc, char **argv)
 		help,
 		NULL};
 	struct command c = {.setup = {.cpu = {-1, -1}}};
-	char version[64];
 
 	job_init(&c.job);
-	snprintf(version, sizeof(version), "slmpm_perftest %s", slmpm_version());
-	argp_program_version = version;
-	argp_err_exit_status = 2;
+	options_begin("slmpm_perftest");
 	if (options_parse(&argp, argc, argv, &c))
 		return 2;
 	if (c.dump)

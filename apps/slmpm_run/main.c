@@ -191,12 +191,9 @@ int main(int argc, char **argv)
 		NULL,
 		NULL};
 	static struct command c = {.options.grace_ms = 5000};
-	char version[64];
 
 	open_standard();
-	snprintf(version, sizeof(version), NAME " %s", slmpm_version());
-	argp_program_version = version;
-	argp_err_exit_status = 2;
+	options_begin(NAME);
 	if (options_parse_before(&argp, argc, argv, &c))
 		return 2;
 	if (c.agent)

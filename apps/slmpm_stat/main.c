@@ -125,7 +125,7 @@ int main(int argc, char **argv)
 	struct gathered g = {.links = NULL};
 	int rc = 0;
 
-	argp_err_exit_status = 2;
+	options_begin("slmpm_stat");
 	if (options_parse(&argp, argc, argv, &c))
 		return 2;
 	if (c.form == FORM_SCREEN)
