@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* timeout: 60 */
+/*
+ * Lies about links to be: numbers and lives that cannot be, rounds out of turn, joins again, or with
+ * what is another's. Each ends the channel by its name or is refused with a reason, while an
+ * honest peer of two links works on.
+ */
+#include <string.h>
+
+#include "tests/lib/actor.h"
+#include "tests/lib/raw_link.h"
+#include "tests/lib/raw_link_trial.h"
+
+#define STORM 600
+
+/* ---- what no link is ------------------------------------------------------------------------- */
+
+static void link_beyond(struct raw_peer *p)
+{
+	raw_link_begin(p, 2, 0);
+}
+
+static void link_far_beyond(struct raw_peer *p)
+{
+	raw_link_begin(p, UINT16_MAX, 0);
+}
+
+static void life_beyond(struct raw_peer *p)
+{
+	raw_link_begin(p, 1, 32767);
+}
+
+static void life_far_beyond(struct raw_peer *p)
+{
+	raw_link_say_plain(p, WIRE_LINK_NOT, 1, UINT16_MAX);
+}
+
+static void blob_beyond(struct raw_peer *p)
+{
+	struct wire_link w = raw_link_ring(p, 1, 0);
+
+	w.blob_length = LITTLE_32(sizeof(w.blob) + 1);
+	raw_link_say(p, &w, raw_link_memory.fd);
+}
+
+static void blob_without_end(struct raw_peer *p)
+{
+	struct wire_link w = raw_link_about(WIRE_LINK_NOT, 1, 0);
+
+	w.blob_length = LITTLE_32(UINT32_MAX);
+	raw_link_say(p, &w, -1);
+}
+
+static void family(struct raw_peer *p)
+{
+	struct wire_link w = raw_link_ring(p, 1, 0);
+
+	w.family = LITTLE_16(5);
+	raw_link_say(p, &w, raw_link_memory.fd);
+}
+
+static void ask(struct raw_peer *p)
+{
+	raw_link_say_plain(p, WIRE_LINK_ASK, 1, 0);
+}
+
+static void cut_to(struct raw_peer *p, size_t n)
+{
+	unsigned char bytes[sizeof(struct wire_link) + 8] = {0};
+	struct wire_link w = raw_link_ring(p, 1, 0);
+
+	memcpy(bytes, &w, sizeof(w));
+	(void)raw_say_packet(p->fd, WIRE_LINK, bytes, n, -1);
+}
+
+static void too_short(struct raw_peer *p)
+{
+	cut_to(p, sizeof(struct wire_link) - 1);
+}
+
+static void too_long(struct raw_peer *p)
+{
+	cut_to(p, sizeof(struct wire_link) + 1);
+}
+
+static void head_alone(struct raw_peer *p)
+{
+	cut_to(p, sizeof(struct wire_control_head));
+}
+
+static void two_descriptors(struct raw_peer *p)
+{
+	struct wire_link w = raw_link_ring(p, 1, 0);
+	int fds[2] = {raw_link_memory.fd, raw_link_memory.fd};
+
+	w.head.type = LITTLE_32(WIRE_LINK);
+	w.head.length = LITTLE_32(sizeof(w));
+	(void)raw_say(p->fd, &w, sizeof(w), fds, 2);
+}
+
+/* ---- rounds ---------------------------------------------------------------------------------- */
+
+static void round_left_out(struct raw_peer *p)
+{
+	struct wire_link w;
+
+	raw_link_begin(p, 1, 0);
+	w = raw_link_hear_round(p, 0);
+	raw_link_echo(p, 2, raw_link_epoch(&w), -1);
+}
+
+static void round_again(struct raw_peer *p)
+{
+	struct wire_link w;
+
+	raw_link_begin(p, 1, 0);
+	w = raw_link_hear_round(p, 0);
+	raw_link_echo(p, 1, raw_link_epoch(&w), -1);
+	raw_link_echo(p, 1, raw_link_epoch(&w), -1);
+}
+
+static void round_that_is_none(struct raw_peer *p)
+{
+	raw_link_begin(p, 1, 0);
+	raw_link_say_plain(p, 7, 1, 0);
+}
+
+static void without_memory(struct raw_peer *p)
+{
+	struct wire_link w = raw_link_ring(p, 1, 0);
+
+	raw_link_say(p, &w, -1);
+}
+
+static void half_an_offer(struct raw_peer *p)
+{
+	struct wire_link w = raw_link_ring(p, 1, 0);
+
+	w.blob_length = LITTLE_32(sizeof(p->offer) - 1);
+	raw_link_say(p, &w, raw_link_memory.fd);
+}
+
+static void odd_ring(struct raw_peer *p)
+{
+	struct raw_offer offer = p->offer;
+	struct wire_link w = raw_link_ring(p, 1, 0);
+
+	offer.segments = LITTLE_32(RAW_SEGMENTS - 1);
+	raw_link_blob(&w, &offer, sizeof(offer));
+	raw_link_say(p, &w, raw_link_memory.fd);
+}
+
+/* What the first link's memory is known by. */
+static void epoch_of_another(struct raw_peer *p)
+{
+	raw_link_begin(p, 1, 0);
+	(void)raw_link_hear_round(p, 0);
+	raw_link_echo(p, 1, p->offered.epoch, -1);
+}
+
+static void echo_with_descriptor(struct raw_peer *p)
+{
+	struct wire_link w;
+
+	raw_link_begin(p, 1, 0);
+	w = raw_link_hear_round(p, 0);
+	raw_link_echo(p, 1, raw_link_epoch(&w), raw_link_memory.fd);
+}
+
+static void never_sealed(struct raw_peer *p)
+{
+	struct wire_link w;
+
+	raw_link_begin(p, 1, 0);
+	w = raw_link_hear_round(p, 0);
+	raw_link_echo(p, 1, raw_link_epoch(&w), -1);
+	raw_link_echo(p, 2, raw_link_epoch(&w), -1);
+}
+
+/* ---- by the bond ----------------------------------------------------------------------------- */
+
+static void by_bond(struct raw_peer *p, const struct wire_link *w, uint32_t n)
+{
+	raw_post(p, WIRE_BOND_LINK, 0, 0, 0, w, n);
+}
+
+static void short_by_bond(struct raw_peer *p)
+{
+	struct wire_link w = raw_link_about(WIRE_LINK_NOT, 1, 0);
+
+	by_bond(p, &w, sizeof(w) - 8);
+}
+
+static void nothing_by_bond(struct raw_peer *p)
+{
+	by_bond(p, NULL, 0);
+}
+
+static void beyond_by_bond(struct raw_peer *p)
+{
+	struct wire_link w = raw_link_about(0, 2, 0);
+
+	by_bond(p, &w, sizeof(w));
+}
+
+/* No descriptor comes that way. */
+static void ring_by_bond(struct raw_peer *p)
+{
+	struct wire_link w = raw_link_ring(p, 1, 0);
+
+	by_bond(p, &w, sizeof(w));
+}
+
+static void storm_by_bond(struct raw_peer *p)
+{
+	struct wire_link w = raw_link_about(WIRE_LINK_NOT, 1, 9);
+
+	for (int i = 0; i < STORM; i++)
+		by_bond(p, &w, sizeof(w));
+	raw_link_go_on(p);
+}
+
+/* ---- what is refused ------------------------------------------------------------------------- */
+
+static void fabric_of_no_name(struct raw_peer *p)
+{
+	struct wire_link w = raw_link_ring(p, 1, 0);
+
+	memset(w.fabric, 'x', sizeof(w.fabric)); /* no end */
+	raw_link_say(p, &w, raw_link_memory.fd);
+	raw_link_refused(p, 1, 0, "another fabric is wanted here");
+	raw_link_go_on(p);
+}
+
+static void another_fabric(struct raw_peer *p)
+{
+	struct wire_link w = raw_link_ring(p, 1, 0);
+
+	memcpy(w.fabric, "tcp", 4);
+	raw_link_say(p, &w, raw_link_memory.fd);
+	raw_link_refused(p, 1, 0, "another fabric is wanted here");
+	raw_link_go_on(p);
+}
+
+static void same_life_again(struct raw_peer *p)
+{
+	raw_link_begin(p, 1, 0);
+	raw_link_begin(p, 1, 0);
+	raw_link_refused(p, 1, 0, "its time is over");
+	raw_link_go_on(p);
+}
+
+static void same_life_of_joined(struct raw_peer *p)
+{
+	raw_link_join(p);
+	raw_link_begin(p, 1, 0);
+	raw_link_refused(p, 1, 0, "its time is over");
+	raw_link_go_on(p);
+}
+
+static void earlier_life(struct raw_peer *p)
+{
+	raw_link_begin(p, 1, 32766);
+	raw_link_begin(p, 1, 32765);
+	raw_link_refused(p, 1, 32765, "its time is over");
+	raw_link_go_on(p);
+}
+
+static void first_link_again(struct raw_peer *p)
+{
+	raw_link_begin(p, 0, 0);
+	raw_link_refused(p, 0, 0, "its time is over");
+	raw_link_go_on(p);
+}
+
+/* Whose seals are closed by now. */
+static void ring_of_first_link(struct raw_peer *p)
+{
+	struct wire_link w = raw_link_ring(p, 1, 0);
+
+	raw_link_say(p, &w, p->own.fd);
+	raw_link_refused(p, 1, 0, "not permitted");
+	raw_link_go_on(p);
+}
+
+static void what_is_no_memory(struct raw_peer *p)
+{
+	struct wire_link w = raw_link_ring(p, 1, 0);
+
+	raw_link_say(p, &w, p->fd);
+	raw_link_refused(p, 1, 0, " ");
+	raw_link_go_on(p);
+}
+
+static void late_words(struct raw_peer *p)
+{
+	raw_link_begin(p, 1, 3);
+	(void)raw_link_hear_round(p, 0);
+	raw_link_say_plain(p, 1, 1, 2); /* of another life */
+	raw_link_say_plain(p, 7, 1, 4);
+	raw_link_say_plain(p, WIRE_LINK_NOT, 1, 2);
+	raw_link_say_plain(p, WIRE_LINK_NOT, 1, 3);
+	raw_link_say_plain(p, 9, 1, 3); /* of none that is being made */
+	raw_link_go_on(p);
+}
+
+/* clang-format off */
+static const struct offence offences[] = {
+	{"R6", "a link beyond those agreed", link_beyond, LINK_RULE, 0},
+	{"R6", "a link far beyond", link_far_beyond, LINK_RULE, 0},
+	{"R6", "a life beyond the last", life_beyond, LINK_RULE, 0},
+	{"R6", "a life far beyond", life_far_beyond, LINK_RULE, 0},
+	{"R5", "a blob that is longer", blob_beyond, LINK_RULE, 0},
+	{"R5", "a blob without end", blob_without_end, LINK_RULE, 0},
+	{"R6", "an address of no family", family, LINK_RULE, 0},
+	{"R8", "a wish of who begins", ask, LINK_RULE, 0},
+	{"R5", "a byte less", too_short, LINK_RULE, 0},
+	{"R5", "a byte more", too_long, "control packet", 0},
+	{"R5", "a head alone", head_alone, LINK_RULE, 0},
+	{"R10", "two descriptors", two_descriptors, LINK_RULE, 0},
+	{"R8", "a round left out", round_left_out, LINK_RULE, 0},
+	{"R8", "a round again", round_again, LINK_RULE, 0},
+	{"R8", "a round that is none", round_that_is_none, LINK_RULE, 0},
+	{"R5", "no memory", without_memory, LINK_RULE, 0},
+	{"R5", "half an offer", half_an_offer, LINK_RULE, 0},
+	{"R5", "a ring of odd size", odd_ring, LINK_RULE, 0},
+	{"R8", "another link's epoch", epoch_of_another, LINK_RULE, 0},
+	{"R5", "a descriptor too many", echo_with_descriptor, LINK_RULE, 0},
+	{"R8", "memory that is not sealed", never_sealed, LINK_RULE, 0},
+	{"R5", "a short one by the bond", short_by_bond, LINK_RULE, 0},
+	{"R5", "nothing by the bond", nothing_by_bond, LINK_RULE, 0},
+	{"R6", "a link beyond, by the bond", beyond_by_bond, LINK_RULE, 0},
+	{"R5", "no memory, by the bond", ring_by_bond, LINK_RULE, 0},
+	{"R10", "a storm by the bond", storm_by_bond, LINK_RULE, LINK_STILL},
+	{"R6", "a fabric of no name", fabric_of_no_name, LINK_RULE, LINK_STILL},
+	{"R6", "another fabric", another_fabric, LINK_RULE, LINK_STILL},
+	{"R8", "the same life again", same_life_again, LINK_RULE, LINK_STILL},
+	{"R8", "the life of one that stands", same_life_of_joined, LINK_RULE, LINK_STILL},
+	{"R8", "an earlier life", earlier_life, LINK_RULE, LINK_STILL},
+	{"R8", "the first link again", first_link_again, LINK_RULE, LINK_STILL},
+	{"R8", "the first link's memory", ring_of_first_link, LINK_RULE, LINK_STILL},
+	{"R5", "what is no memory", what_is_no_memory, LINK_RULE, LINK_STILL},
+	{"R8", "words about other lives", late_words, LINK_RULE, LINK_STILL},
+};
+
+static const struct offence alone[] = {
+	{"R8", "a link of who wants one", link_beyond, LINK_RULE, 0},
+	{"R8", "a refusal of who wants one", life_far_beyond, LINK_RULE, 0},
+	{"R8", "by a bond that is none", beyond_by_bond, LINK_RULE, 0},
+};
+/* clang-format on */
+
+/* ---- how they meet --------------------------------------------------------------------------- */
+
+static void come(struct raw_peer *p, const char *at)
+{
+	raw_begin(p, raw_connect(at));
+	p->hello.features = LITTLE_64(WIRE_FEATURES | WIRE_FEATURE_LINKS);
+	raw_steps(p, RAW_HELLO, RAW_UP);
+}
+
+/* Before there is a first one. */
+static void come_early(struct raw_peer *p, const char *at)
+{
+	raw_begin(p, raw_connect(at));
+	p->hello.features = LITTLE_64(WIRE_FEATURES | WIRE_FEATURE_LINKS);
+	raw_steps(p, RAW_HELLO, RAW_NONCE);
+	raw_link_begin(p, 1, 0);
+	raw_steps(p, RAW_OFFER, RAW_UP);
+}
+
+static void said_before(struct raw_peer *p)
+{
+	(void)p;
+}
+
+static const struct offence early[] = {
+	{"R8", "a link before the first one", said_before, LINK_RULE, 0},
+};
+
+#define SURVIVE(v, t, all) offence_survive(v, t, all, sizeof(all) / sizeof(*(all)))
+
+int main(void)
+{
+	static const struct trial callers = {.come = come,
+					     .leave = link_trial_leave,
+					     .look = link_trial_look,
+					     .see = link_trial_see};
+	static const struct trial of_one = {.leave = link_trial_leave};
+	static const struct trial hasty = {.come = come_early, .leave = link_trial_leave};
+	struct victim v;
+
+	link_victim_begin(&v, "hostile-link");
+	SURVIVE(&v, &callers, offences);
+	SURVIVE(&v, &of_one, alone);
+	SURVIVE(&v, &hasty, early);
+	link_victim_end(&v);
+	return 0;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a peer made by hand says about links to be (LINK), and hears; over shared memory. */
+#ifndef TESTS_LIB_RAW_LINK_H
+#define TESTS_LIB_RAW_LINK_H
+
+#include "tests/lib/raw_peer.h"
+
+/* What is offered for a link; made when it is needed. */
+extern struct mapping raw_link_memory;
+
+struct wire_link raw_link_about(uint32_t round, unsigned link, unsigned life);
+void raw_link_blob(struct wire_link *w, const void *blob, uint32_t n);
+void raw_link_say(struct raw_peer *p, struct wire_link *w, int fd);
+/* Without a blob. */
+void raw_link_say_plain(struct raw_peer *p, uint32_t round, unsigned link, unsigned life);
+/* Round 0, to be said with the memory's descriptor. */
+struct wire_link raw_link_ring(struct raw_peer *p, unsigned link, unsigned life);
+void raw_link_begin(struct raw_peer *p, unsigned link, unsigned life);
+/* A later round of link 1, life 0. */
+void raw_link_echo(struct raw_peer *p, uint32_t round, uint64_t epoch, int fd);
+/* Link 1 with all its rounds, as the rules are. */
+void raw_link_join(struct raw_peer *p);
+
+/* The next about a link is that round. */
+struct wire_link raw_link_hear_round(struct raw_peer *p, uint32_t round);
+uint64_t raw_link_epoch(const struct wire_link *w);
+/* A refusal comes, of that link and life, which says WHY. */
+void raw_link_refused(struct raw_peer *p, unsigned link, unsigned life, const char *why);
+/* What is refused leaves the channel as it was: a message "still" goes. It ends here, by another lie. */
+void raw_link_go_on(struct raw_peer *p);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Offended about links (raw_link_trial.h). */
+#include "tests/lib/raw_link_trial.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/lib/actor.h"
+#include "tests/lib/honest.h"
+#include "tests/lib/raw_link.h"
+
+static int still; /* messages that came after a refusal */
+
+int64_t link_trial_look(slmpm_peer peer, const struct offence *o)
+{
+	unsigned char got[64];
+	int64_t n = slmpm_recv(peer, 1, got, sizeof(got), NULL, 5);
+
+	if (n >= 0)
+		CHECK(n == 5 && !memcmp(got, "still", 5), "%s: a message of %lld bytes", o->name,
+		      (long long)n);
+	still += n >= 0;
+	return n;
+}
+
+void link_trial_see(slmpm_peer peer, const struct offence *o)
+{
+	(void)peer;
+	CHECK(still == (o->note == LINK_STILL), "%s: %d messages came behind it", o->name, still);
+	still = 0;
+}
+
+void link_trial_leave(struct raw_peer *p)
+{
+	raw_end(p);
+	mapping_destroy(&raw_link_memory);
+}
+
+/* The honest peer's links are made, and none comes later. */
+static void await_links(const struct victim *v)
+{
+	struct slmpm_link_info info = {.size = sizeof(info)};
+	int64_t until = actor_now_ms() + PATIENCE;
+
+	do {
+		CHECK(actor_now_ms() < until, "the honest peer's second link does not come");
+		honest_works(v->honest);
+		OK(slmpm_link_query(v->honest, 1, &info));
+	} while (info.state != SLMPM_LINK_UP);
+}
+
+void link_victim_begin(struct victim *v, const char *name)
+{
+	setenv("SLMPM_FABRIC", "shm", 1);
+	setenv("SLMPM_LINKS", "2", 1);
+	setenv("SLMPM_LINKS_AFTER", "0", 1);
+	unsetenv("SLMPM_LINK");
+	victim_open(v, name);
+	await_links(v);
+}
+
+void link_victim_end(struct victim *v)
+{
+	await_links(v);
+	victim_end(v);
+}

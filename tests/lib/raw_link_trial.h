@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who is offended about links: two of each peer, and a look, and an end, of the offender's. */
+#ifndef TESTS_LIB_RAW_LINK_TRIAL_H
+#define TESTS_LIB_RAW_LINK_TRIAL_H
+
+#include "tests/lib/offence.h"
+
+#define LINK_RULE  "round of a further link"
+#define LINK_STILL 1 /* note: refused, and the channel goes on */
+
+/* Settings of two links over shared memory; the victim, and its honest peer with both. */
+void link_victim_begin(struct victim *v, const char *name);
+/* That one has them still. */
+void link_victim_end(struct victim *v);
+
+/* For a trial: a message comes behind each refusal. */
+int64_t link_trial_look(slmpm_peer peer, const struct offence *o);
+void link_trial_see(slmpm_peer peer, const struct offence *o);
+void link_trial_leave(struct raw_peer *p);
+
+#endif
