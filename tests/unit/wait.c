@@ -10,13 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "slmpm/endpoint.h"
 #include "slmpm/wait.h"
-#include "tests/lib/actor.h"
 #include "tests/lib/test.h"
 
-#define MS      UINT64_C(1000000)
-#define THREADS 6
+#define MS       UINT64_C(1000000)
+#define THREADS  6
+#define OK(call) CHECK((call) == 0, "%s: %s", #call, slmpm_error_detail())
 
 static slmpm_ctx open_context(uint32_t flags, uint32_t wait)
 {
@@ -249,40 +248,6 @@ static void the_descriptor(void)
 	OK(slmpm_shut(handle, 0));
 }
 
-/* ---- room ------------------------------------------------------------------------------------ */
-
-static bool nothing(void *arg)
-{
-	(void)arg;
-	return false;
-}
-
-/* A credit is taken in behind the last try to send, and no descriptor shows it any more. */
-static bool room_comes(void *link)
-{
-	((struct fabric_link *)link)->room++;
-	return false;
-}
-
-static void room_is_not_slept_over(void)
-{
-	slmpm_ctx handle = open_context(0, SLMPM_WAIT_BLOCK);
-	struct context *ctx = inside(handle);
-	slmpm_peer a, b;
-	uint64_t slept;
-
-	actor_pair(handle, &a, &b);
-	context_lock(ctx);
-	slept = ctx->sleeps;
-	while (ctx->sleeps == slept) /* until there is nothing else to do */
-		wait_sleep(ctx, wait_now(), wait_deadline(10), nothing, NULL);
-	slept = ctx->sleeps;
-	wait_sleep(ctx, wait_now(), wait_deadline(100), room_comes, endpoint_get(a)->link.port);
-	CHECK(ctx->sleeps == slept, "slept, and there was room");
-	context_unlock(ctx);
-	OK(slmpm_shut(handle, 0));
-}
-
 int main(void)
 {
 	milliseconds();
@@ -294,6 +259,5 @@ int main(void)
 	beside_a_computation();
 	own_deadlines();
 	the_descriptor();
-	room_is_not_slept_over();
 	return 0;
 }

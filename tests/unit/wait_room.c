@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Room that a peer tells of behind the last try to send, when no descriptor shows it any more: who is
+ * about to sleep tries again.
+ */
+#include "slmpm/monitor/monitor.h" /* endpoints and waits, both */
+#include "tests/lib/actor.h"
+#include "tests/lib/test.h"
+
+static bool nothing(void *arg)
+{
+	(void)arg;
+	return false;
+}
+
+/* What taking in a credit does. */
+static bool room_comes(void *link)
+{
+	((struct fabric_link *)link)->room++;
+	return false;
+}
+
+int main(void)
+{
+	struct slmpm_options o = {.size = sizeof(o), .wait = SLMPM_WAIT_BLOCK};
+	slmpm_ctx handle;
+	struct context *ctx;
+	slmpm_peer a, b;
+	uint64_t slept;
+	int rc = 0;
+
+	OK(slmpm_open(&handle, &o));
+	actor_pair(handle, &a, &b);
+	ctx = context_get(handle, &rc);
+	context_lock(ctx);
+	slept = ctx->sleeps;
+	while (ctx->sleeps == slept) /* until there is nothing else to do */
+		wait_sleep(ctx, wait_now(), wait_deadline(10), nothing, NULL);
+	slept = ctx->sleeps;
+	wait_sleep(ctx, wait_now(), wait_deadline(100), room_comes, endpoint_get(a)->link.port);
+	CHECK(ctx->sleeps == slept, "slept, and there was room");
+	context_unlock(ctx);
+	OK(slmpm_shut(handle, 0));
+	return 0;
+}
