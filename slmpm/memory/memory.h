@@ -181,11 +181,17 @@ bool key_same_secret(const unsigned char *a, const unsigned char *b);
 struct remote *remote_offered(struct endpoint *ep, const struct slmpm_key *key, int *rc);
 /* Gives it a handle and tells the owner; BY: the handle of the peer that the caller has. */
 int remote_open(struct remote *offer, slmpm_peer by, slmpm_rmem *rmem);
+/* Offered or open; or NULL. */
+struct remote *remote_find(struct endpoint *ep, uint32_t id);
 /* One that was opened and is mapped; or NULL. */
 struct remote *remote_mapped(const struct endpoint *ep, uint32_t id);
 /* The owner takes it back, or its mapping alone. */
 void remote_taken_back(struct endpoint *ep, uint32_t id, bool mapping);
 void remote_end_all(struct endpoint *ep);
+
+/* A shortcut, if R is mapped, in a context of one thread and without mirrors; and none any more. */
+void remote_shortcut(struct remote *r);
+void remote_close_shortcut(struct remote *r);
 /* What is got is to be noted from now on: no operation goes past rma_operate. */
 void remote_close_shortcuts(struct context *ctx);
 

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Offers: peers' regions that nobody here has opened yet, told of over the control socket ahead of their
+ * keys. All that a peer can make this process hold is counted; beyond SLMPM_KEYS mappings or
+ * SLMPM_MAP_MAX bytes of them its regions are reached by requests.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/connect/control.h"
+#include "slmpm/link.h"
+#include "slmpm/memory/memory.h"
+#include "slmpm/message/inbound.h"
+#include "slmpm/wait.h"
+
+static bool may_map(const struct endpoint *ep, uint64_t size)
+{
+	const struct config *config = config_get();
+
+	return ep->memory.maps < config->keys && size <= (uint64_t)config->map_max &&
+	       ep->memory.mapped <= (uint64_t)config->map_max - size;
+}
+
+/* What the fabric makes of it; that it lacks something here makes the way longer, not wrong. */
+static int reach(struct remote *r, const struct wire_grant *packet, struct received *got, bool lost)
+{
+	struct endpoint *ep = r->ep;
+	struct fabric_blob blob = {.length = LITTLE_32(packet->blob_length), .fds = {-1, -1}};
+	bool foreign = ep->big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+	int rc;
+
+	if (blob.length > sizeof(blob.bytes) || got->fd_count > 1 ||
+	    (!blob.length && got->fd_count))
+		return -SLMPM_EPROTO;
+	if (!blob.length || lost || !mode_reaches((enum mode_rma)config_get()->rma) ||
+	    !ep->link.fabric->reg || (got->fd_count && !may_map(ep, r->size)))
+		return 0;
+	memcpy(blob.bytes, packet->blob, blob.length);
+	blob.fd_count = got->fd_count;
+	blob.fds[0] = got->fd_count ? got->fds[0] : -1;
+	rc = ep->link.fabric->reg(ep->link.port, &r->memory, false, r->memory.writable, &blob);
+	if (got->fd_count)
+		got->fds[0] = blob.fds[0]; /* what the fabric took is -1 now */
+	if (rc < 0)
+		return -SLMPM_EPROTO;
+	if (r->memory.base) {
+		ep->memory.maps++;
+		ep->memory.mapped += r->size;
+	}
+	if (foreign) /* in the owner's byte order, and so by the owner */
+		r->memory.ops &= ~(UINT64_C(1) << FABRIC_ATOMIC);
+	return 0;
+}
+
+struct granted { /* of a grant */
+	uint32_t id, access;
+	uint64_t size, address;
+	const unsigned char *secret;
+};
+
+/* A region nobody has a key to yet; NULL with *RC. */
+static struct remote *offer_new(struct endpoint *ep, const struct granted *told, int *rc)
+{
+	struct remote *r = NULL;
+
+	*rc = -SLMPM_EPROTO;
+	if (!ep->memory.agreed || !told->id || !told->access || told->access & ~SLMPM_READ_WRITE ||
+	    !told->size || told->size > INT64_MAX || remote_find(ep, told->id) ||
+	    ep->memory.taken + link_owed(ep, WIRE_REGION_LET_GO) >= WIRE_KEYS_MAX)
+		return NULL;
+	r = calloc(1, sizeof(*r));
+	*rc = -SLMPM_ENOMEM;
+	if (!r)
+		return NULL;
+	r->ep = ep;
+	r->ctx = ep->ctx;
+	r->grant = told->id;
+	r->access = told->access;
+	r->size = r->memory.size = told->size;
+	r->address = told->address;
+	r->memory.writable = told->access & SLMPM_WRITE;
+	memcpy(r->secret, told->secret, KEY_SECRET);
+	list_init(&r->shared);
+	return r;
+}
+
+static void offer_keep(struct remote *r)
+{
+	list_append(&r->ep->memory.offered, &r->node);
+	r->ep->memory.taken++;
+}
+
+int memory_granted(struct endpoint *ep, struct received *got, bool lost)
+{
+	const struct wire_grant *packet = &got->packet.grant;
+	const struct granted told = {
+		.id = LITTLE_32(packet->grant),
+		.access = LITTLE_32(packet->access),
+		.size = LITTLE_64(packet->size),
+		.address = LITTLE_64(packet->address),
+		.secret = packet->secret,
+	};
+	struct remote *r;
+	int rc;
+
+	if (ep->state != SLMPM_PEER_UP)
+		return 0; /* it comes too late */
+	if (got->length != sizeof(*packet) || !link_maps(ep))
+		return -SLMPM_EPROTO;
+	r = offer_new(ep, &told, &rc);
+	if (!r)
+		return rc;
+	if (reach(r, packet, got, lost) < 0) {
+		free(r);
+		return -SLMPM_EPROTO;
+	}
+	offer_keep(r);
+	return 0;
+}
+
+int memory_granted_in_band(struct endpoint *ep, uint32_t id, const struct head *h)
+{
+	struct wire_granted granted;
+	struct granted told = {.id = id, .secret = granted.secret};
+	struct remote *r;
+	int rc;
+
+	if (h->length != sizeof(granted) || link_maps(ep))
+		return -SLMPM_EPROTO;
+	memcpy(&granted, h->data, sizeof(granted));
+	told.access = LITTLE_32(granted.access);
+	told.size = LITTLE_64(granted.size);
+	told.address = LITTLE_64(granted.address);
+	r = offer_new(ep, &told, &rc);
+	if (!r)
+		return rc;
+	ep->memory.told = id;
+	wait_changed(ep->ctx);
+	offer_keep(r);
+	return 0;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Shortcuts: what the short ways of puts, gets and atomic operations know of a mapped region. */
+#include "slmpm/memory/memory.h"
+
+_Atomic(unsigned char *) remote_guesses[REMOTE_GUESSES];
+
+static void guess(const struct remote *r, unsigned char *base)
+{
+	atomic_store_explicit(&remote_guesses[r->handle.index % REMOTE_GUESSES], base,
+			      memory_order_relaxed);
+}
+
+void remote_shortcut(struct remote *r)
+{
+	uint64_t ops = r->memory.ops;
+
+	if (!r->memory.base || r->ctx->careful || mode_limits()->force == MODE_SMT || r->wish)
+		return;
+	if (!(r->access & SLMPM_READ))
+		ops &= ~(UINT64_C(1) << FABRIC_READ | UINT64_C(1) << FABRIC_ATOMIC);
+	if (!(r->access & SLMPM_WRITE))
+		ops &= ~(UINT64_C(1) << FABRIC_WRITE | UINT64_C(1) << FABRIC_ATOMIC);
+	if ((r->address | (uintptr_t)r->memory.base) % sizeof(uint64_t))
+		ops &= ~(UINT64_C(1) << FABRIC_ATOMIC); /* a word here may be none there */
+	r->direct = (struct shortcut){
+		.base = r->memory.base,
+		.size = r->size,
+		.rma = r->ep->rma,
+		.stats = r->ep->stats,
+	};
+	r->measured = (uint32_t)ops;
+	guess(r, r->memory.base);
+}
+
+void remote_close_shortcut(struct remote *r)
+{
+	if (!r->direct.base)
+		return;
+	guess(r, NULL);
+	r->direct = (struct shortcut){0};
+	r->measured = 0;
+}
+
+void remote_close_shortcuts(struct context *ctx)
+{
+	for (uint32_t i = 0; i < ctx->count; i++)
+		LIST_EACH(at, &ctx->endpoints[i]->memory.open) {
+			struct remote *r = LIST_ENTRY(at, struct remote, node);
+
+			if (r->direct.ops | r->measured) /* else other threads may look */
+				r->direct.ops = r->measured = 0;
+		}
+}
