@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The monitor: figures of a link from inside, and from another process; what hostile pages do. */
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
+/* The monitor: figures of a link, and of the job, from inside; what it is asked wrongly. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/lib/actor.h"
@@ -29,8 +24,6 @@ static uint64_t samples_of(const struct slmpm_monitor *m, int protocol)
 			n += m->timing[protocol][s][w].samples;
 	return n;
 }
-
-/* ---- from inside ---------------------------------------------------------------------------- */
 
 static void classes_of_sizes(void)
 {
@@ -223,8 +216,6 @@ static void sends_in_handlers(slmpm_ctx ctx, slmpm_peer a, slmpm_peer b)
 	OK(slmpm_am_handler(ctx, 1, NULL, NULL));
 }
 
-/* ---- from outside --------------------------------------------------------------------------- */
-
 /* A job of one, as it shows it to others; a period ago, for that is when it looked. */
 static void shows_its_job(void)
 {
@@ -248,261 +239,6 @@ static void shows_its_job(void)
 	slmpm_monitors_close(monitors);
 }
 
-/* The link of PID whose peer is PEER_PID: 1, or 0. */
-static int find(int pid, struct slmpm_monitor *m, uint64_t sent)
-{
-	struct slmpm_monitors *monitors;
-	int found = 0, rc;
-
-	if (slmpm_monitors_open(pid, &monitors) < 0)
-		return 0;
-	for (int i = 0; !found; i++) {
-		rc = slmpm_monitors_read(monitors, i, m, sizeof(*m));
-		if (rc == -SLMPM_ENOENT)
-			break;
-		found = rc == 1 && m->sent_messages == sent;
-	}
-	slmpm_monitors_close(monitors);
-	return found;
-}
-
-static int chatter(slmpm_peer host, char **words)
-{
-	char word[8] = {0};
-
-	(void)words;
-	for (int i = 0; i < 7; i++)
-		OK(slmpm_send(host, 1, word, sizeof(word), PATIENCE));
-	(void)slmpm_recv(host, 1, word, sizeof(word), NULL, -1); /* asleep, until the end */
-	return 0;
-}
-
-/* One that has sent and sleeps shows all of it; and what was read before it died can still be. */
-static void shows_a_sleeper(void)
-{
-	slmpm_peer peer = actor_spawn("chatter", NULL, NULL);
-	struct slmpm_peer_info info = {.size = sizeof(info)};
-	int64_t until = actor_now_ms() + PATIENCE;
-	struct slmpm_monitors *monitors;
-	struct slmpm_monitor m;
-	char word[8];
-
-	for (int i = 0; i < 7; i++)
-		EXPECT(slmpm_recv(peer, 1, word, sizeof(word), NULL, PATIENCE), sizeof(word));
-	OK(slmpm_peer_query(peer, &info));
-	while (!find(info.pid, &m, 7) && actor_now_ms() < until)
-		(void)slmpm_recv(peer, 1, word, sizeof(word), NULL, 1);
-	CHECK(find(info.pid, &m, 7), "seven messages are not shown");
-	EXPECT(m.pid, getpid());
-	OK(slmpm_monitors_open(info.pid, &monitors));
-	OK(slmpm_kill(peer, 0));
-	EXPECT(slmpm_join(peer, NULL, PATIENCE), 128 + SIGKILL);
-	EXPECT(slmpm_monitors_read(monitors, 0, &m, sizeof(m)), 1);
-	EXPECT(m.sent_messages, 7);
-	slmpm_monitors_close(monitors);
-	REFUSED(slmpm_monitors_open(info.pid, &monitors), SLMPM_ENOENT, "no process");
-}
-
-static void shows_ended_ones(slmpm_ctx ctx)
-{
-	struct slmpm_monitor m;
-	slmpm_peer a, b;
-
-	actor_pair(ctx, &a, &b);
-	for (int i = 0; i < 77; i++)
-		OK(slmpm_send(a, 1, NULL, 0, PATIENCE));
-	OK(slmpm_close(a, PATIENCE));
-	CHECK(find(getpid(), &m, 77), "an ended link is not shown");
-	CHECK(m.state == SLMPM_PEER_CLOSED, "state %u", m.state);
-	for (int i = 0; i < 100; i++) { /* places are used again */
-		OK(slmpm_close(b, 0));
-		actor_pair(ctx, &a, &b);
-		OK(slmpm_close(a, 0));
-	}
-	CHECK(!find(getpid(), &m, 77), "it is still shown");
-	OK(slmpm_close(b, 0));
-}
-
-static void child_shows_nothing(void)
-{
-	pid_t child = fork();
-	int status;
-
-	if (!child) {
-		struct slmpm_monitors *monitors;
-
-		_exit(slmpm_monitors_open(getpid(), &monitors) == -SLMPM_ENOENT ? 0 : 1);
-	}
-	CHECK(child > 0 && waitpid(child, &status, 0) == child, "no child");
-	CHECK(WIFEXITED(status) && !WEXITSTATUS(status), "a child shows its parent's links");
-}
-
-/* ---- at the same time ------------------------------------------------------------------------ */
-
-static _Atomic bool over;
-
-/* What is read is always of one moment. */
-static void *read_all_the_time(void *count)
-{
-	struct slmpm_monitors *monitors;
-	uint64_t *reads = count, last = 0;
-
-	OK(slmpm_monitors_open(getpid(), &monitors));
-	while (!over) {
-		for (int i = 0, rc; i < 64; i++) {
-			struct slmpm_monitor m;
-
-			rc = slmpm_monitors_read(monitors, i, &m, sizeof(m));
-			if (rc == -SLMPM_ENOENT)
-				break;
-			if (rc != 1)
-				continue;
-			CHECK(m.size == sizeof(m), "size %u", m.size);
-			CHECK(m.sent_bytes == 8 * m.sent_messages, "torn");
-			*reads += m.taken_ns != last;
-			last = m.taken_ns;
-		}
-	}
-	slmpm_monitors_close(monitors);
-	return NULL;
-}
-
-static void readers_beside_the_writer(void)
-{
-	int64_t until;
-	pthread_t reader;
-	slmpm_ctx ctx;
-	slmpm_peer a, b;
-	uint64_t reads = 0;
-	char word[8] = {0};
-
-	OK(slmpm_open(&ctx, NULL));
-	actor_pair(ctx, &a, &b);
-	CHECK(!pthread_create(&reader, NULL, read_all_the_time, &reads), "no thread");
-	for (until = actor_now_ms() + 300; actor_now_ms() < until;) {
-		OK(slmpm_send(a, 3, word, sizeof(word), PATIENCE));
-		EXPECT(slmpm_recv(b, 3, word, sizeof(word), NULL, PATIENCE), sizeof(word));
-		EXPECT(slmpm_progress(ctx) >= 0, 1);
-		(void)slmpm_arm(ctx);
-	}
-	over = true;
-	pthread_join(reader, NULL);
-	CHECK(reads > 10, "%llu different ones", (unsigned long long)reads);
-	OK(slmpm_shut(ctx, 0));
-}
-
-/* ---- hostile pages --------------------------------------------------------------------------- */
-
-#define PAGE 65536
-
-struct head { /* as doc/wire.md has it */
-	uint64_t magic;
-	uint32_t version, pid, entries, entry_size, place_size, known, means_place, means_known;
-	uint64_t zero[3];
-};
-
-static unsigned char *make_page(int *fd, int seals)
-{
-	unsigned char *page;
-
-	*fd = memfd_create("slmpm-monitor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	CHECK(*fd >= 0 && ftruncate(*fd, PAGE) == 0, "no memory");
-	page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
-	CHECK(page != MAP_FAILED && fcntl(*fd, F_ADD_SEALS, seals) == 0, "no page");
-	return page;
-}
-
-static void nonsense_is_bounded(void)
-{
-	const struct head good = {UINT64_C(0x314e4d4d504d4c53),
-				  1,
-				  (uint32_t)getpid(),
-				  2,
-				  20064,
-				  10000,
-				  9000,
-				  2000,
-				  2000,
-				  {0}};
-	struct slmpm_monitors *monitors;
-	struct slmpm_monitor m;
-	struct slmpm_means means;
-	int fd, rc;
-	unsigned char *page = make_page(&fd, F_SEAL_SHRINK | F_SEAL_GROW);
-
-	memset(page, 0xff, PAGE);
-	memcpy(page, &good, sizeof(good));
-	OK(slmpm_monitors_open(getpid(), &monitors));
-	for (int i = 0; i < 2; i++) {
-		EXPECT(slmpm_monitors_read(monitors, i, &m, sizeof(m)), 1);
-		EXPECT(m.size, sizeof(m));
-		CHECK(strlen(m.name) < sizeof(m.name) && strlen(m.link) < sizeof(m.link), "text");
-		CHECK(m.path_count <= SLMPM_MONITOR_PATHS, "%u links", m.path_count);
-		CHECK(strlen(m.paths[3].link) < sizeof(m.paths[3].link), "text");
-	}
-	EXPECT(slmpm_monitors_means(monitors, &means, sizeof(means)), 1);
-	EXPECT(means.size, sizeof(means));
-	CHECK(strlen(means.fabrics[3].name) < sizeof(means.fabrics[3].name), "text");
-	memset(page, 0xff, sizeof(good)); /* too late */
-	EXPECT(slmpm_monitors_read(monitors, 1, &m, sizeof(m)), 1);
-	REFUSED(slmpm_monitors_read(monitors, 2, &m, sizeof(m)), SLMPM_ENOENT, "link 2");
-	REFUSED(slmpm_monitors_read(monitors, -1, &m, sizeof(m)), SLMPM_ENOENT, "link -1");
-	REFUSED(slmpm_monitors_read(monitors, INT32_MAX, &m, sizeof(m)), SLMPM_ENOENT, "link");
-	slmpm_monitors_close(monitors);
-	srand(1);
-	for (int i = 0; i < 2000; i++) {
-		struct head bad = good;
-		uint32_t *field = &bad.version + rand() % 8;
-
-		*field = rand() % 2 ? (uint32_t)rand() << rand() % 32 :
-				      *field + (uint32_t)(rand() % 64) - 32;
-		memcpy(page, &bad, sizeof(bad));
-		rc = slmpm_monitors_open(getpid(), &monitors);
-		CHECK(rc == 0 || rc == -SLMPM_ENOENT || rc == -SLMPM_EVERSION, "%d", rc);
-		for (int k = 0; rc == 0 && k < 100000; k++)
-			if (slmpm_monitors_read(monitors, k, &m, sizeof(m)) == -SLMPM_ENOENT)
-				break;
-		if (rc == 0)
-			(void)slmpm_monitors_means(monitors, &means, sizeof(means));
-		if (rc == 0)
-			slmpm_monitors_close(monitors);
-	}
-	munmap(page, PAGE);
-	close(fd);
-}
-
-static void refused_pages(void)
-{
-	struct slmpm_monitors *monitors;
-	struct head h = {UINT64_C(0x314e4d4d504d4c53),
-			 1,
-			 (uint32_t)getpid(),
-			 2,
-			 20064,
-			 10000,
-			 9000,
-			 0,
-			 0,
-			 {0}};
-	int fd;
-	unsigned char *page = make_page(&fd, F_SEAL_GROW); /* it could be cut under the reader */
-
-	memcpy(page, &h, sizeof(h));
-	REFUSED(slmpm_monitors_open(getpid(), &monitors), SLMPM_ENOENT, "no links");
-	close(fd);
-	munmap(page, PAGE);
-	page = make_page(&fd, F_SEAL_SHRINK);
-	h.version = 2;
-	memcpy(page, &h, sizeof(h));
-	REFUSED(slmpm_monitors_open(getpid(), &monitors), SLMPM_EVERSION, "another version");
-	close(fd);
-	munmap(page, PAGE);
-	REFUSED(slmpm_monitors_open(0, &monitors), SLMPM_EINVAL, "process 0");
-	REFUSED(slmpm_monitors_open(getpid(), NULL), SLMPM_EINVAL, "result");
-	if (getuid()) /* root may look at all */
-		REFUSED(slmpm_monitors_open(1, &monitors), SLMPM_EACCES, "another user's");
-}
-
 static void bad_arguments(slmpm_peer a)
 {
 	struct slmpm_monitors *monitors;
@@ -524,16 +260,12 @@ static void bad_arguments(slmpm_peer a)
 	CHECK(!strcmp(slmpm_protocol_name(SLMPM_BY_RGET), "rget"), "no name");
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-	static const struct actor roles[] = {{"chatter", chatter}, {NULL, NULL}};
 	slmpm_peer a, b;
 	slmpm_ctx ctx;
 
 	CHECK(!setenv("SLMPM_MONITOR_MS", "5", 1), "environment");
-	actor_begin(argc, argv, roles);
-	refused_pages();
-	nonsense_is_bounded();
 	classes_of_sizes();
 	OK(slmpm_open(&ctx, NULL));
 	actor_pair(ctx, &a, &b);
@@ -546,10 +278,6 @@ int main(int argc, char **argv)
 	times_short_messages(a, b);
 	sends_in_handlers(ctx, a, b);
 	shows_its_job();
-	shows_ended_ones(ctx);
-	child_shows_nothing();
 	OK(slmpm_shut(ctx, 0));
-	readers_beside_the_writer();
-	shows_a_sleeper();
 	return 0;
 }

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A monitor's page that nobody of ours wrote: nonsense is bounded, what could be cut is refused. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/lib/actor.h"
+
+#define PAGE 65536
+
+struct head { /* as doc/wire.md has it */
+	uint64_t magic;
+	uint32_t version, pid, entries, entry_size, place_size, known, means_place, means_known;
+	uint64_t zero[3];
+};
+
+static unsigned char *make_page(int *fd, int seals)
+{
+	unsigned char *page;
+
+	*fd = memfd_create("slmpm-monitor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	CHECK(*fd >= 0 && ftruncate(*fd, PAGE) == 0, "no memory");
+	page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+	CHECK(page != MAP_FAILED && fcntl(*fd, F_ADD_SEALS, seals) == 0, "no page");
+	return page;
+}
+
+static void nonsense_is_bounded(void)
+{
+	const struct head good = {UINT64_C(0x314e4d4d504d4c53),
+				  1,
+				  (uint32_t)getpid(),
+				  2,
+				  20064,
+				  10000,
+				  9000,
+				  2000,
+				  2000,
+				  {0}};
+	struct slmpm_monitors *monitors;
+	struct slmpm_monitor m;
+	struct slmpm_means means;
+	int fd, rc;
+	unsigned char *page = make_page(&fd, F_SEAL_SHRINK | F_SEAL_GROW);
+
+	memset(page, 0xff, PAGE);
+	memcpy(page, &good, sizeof(good));
+	OK(slmpm_monitors_open(getpid(), &monitors));
+	for (int i = 0; i < 2; i++) {
+		EXPECT(slmpm_monitors_read(monitors, i, &m, sizeof(m)), 1);
+		EXPECT(m.size, sizeof(m));
+		CHECK(strlen(m.name) < sizeof(m.name) && strlen(m.link) < sizeof(m.link), "text");
+		CHECK(m.path_count <= SLMPM_MONITOR_PATHS, "%u links", m.path_count);
+		CHECK(strlen(m.paths[3].link) < sizeof(m.paths[3].link), "text");
+	}
+	EXPECT(slmpm_monitors_means(monitors, &means, sizeof(means)), 1);
+	EXPECT(means.size, sizeof(means));
+	CHECK(strlen(means.fabrics[3].name) < sizeof(means.fabrics[3].name), "text");
+	memset(page, 0xff, sizeof(good)); /* too late */
+	EXPECT(slmpm_monitors_read(monitors, 1, &m, sizeof(m)), 1);
+	REFUSED(slmpm_monitors_read(monitors, 2, &m, sizeof(m)), SLMPM_ENOENT, "link 2");
+	REFUSED(slmpm_monitors_read(monitors, -1, &m, sizeof(m)), SLMPM_ENOENT, "link -1");
+	REFUSED(slmpm_monitors_read(monitors, INT32_MAX, &m, sizeof(m)), SLMPM_ENOENT, "link");
+	slmpm_monitors_close(monitors);
+	srand(1);
+	for (int i = 0; i < 2000; i++) {
+		struct head bad = good;
+		uint32_t *field = &bad.version + rand() % 8;
+
+		*field = rand() % 2 ? (uint32_t)rand() << rand() % 32 :
+				      *field + (uint32_t)(rand() % 64) - 32;
+		memcpy(page, &bad, sizeof(bad));
+		rc = slmpm_monitors_open(getpid(), &monitors);
+		CHECK(rc == 0 || rc == -SLMPM_ENOENT || rc == -SLMPM_EVERSION, "%d", rc);
+		for (int k = 0; rc == 0 && k < 100000; k++)
+			if (slmpm_monitors_read(monitors, k, &m, sizeof(m)) == -SLMPM_ENOENT)
+				break;
+		if (rc == 0)
+			(void)slmpm_monitors_means(monitors, &means, sizeof(means));
+		if (rc == 0)
+			slmpm_monitors_close(monitors);
+	}
+	munmap(page, PAGE);
+	close(fd);
+}
+
+static void refused_pages(void)
+{
+	struct slmpm_monitors *monitors;
+	struct head h = {UINT64_C(0x314e4d4d504d4c53),
+			 1,
+			 (uint32_t)getpid(),
+			 2,
+			 20064,
+			 10000,
+			 9000,
+			 0,
+			 0,
+			 {0}};
+	int fd;
+	unsigned char *page = make_page(&fd, F_SEAL_GROW); /* it could be cut under the reader */
+
+	memcpy(page, &h, sizeof(h));
+	REFUSED(slmpm_monitors_open(getpid(), &monitors), SLMPM_ENOENT, "no links");
+	close(fd);
+	munmap(page, PAGE);
+	page = make_page(&fd, F_SEAL_SHRINK);
+	h.version = 2;
+	memcpy(page, &h, sizeof(h));
+	REFUSED(slmpm_monitors_open(getpid(), &monitors), SLMPM_EVERSION, "another version");
+	close(fd);
+	munmap(page, PAGE);
+	REFUSED(slmpm_monitors_open(0, &monitors), SLMPM_EINVAL, "process 0");
+	REFUSED(slmpm_monitors_open(getpid(), NULL), SLMPM_EINVAL, "result");
+	if (getuid()) /* root may look at all */
+		REFUSED(slmpm_monitors_open(1, &monitors), SLMPM_EACCES, "another user's");
+}
+
+int main(void)
+{
+	refused_pages();
+	nonsense_is_bounded();
+	return 0;
+}
