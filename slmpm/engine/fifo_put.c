@@ -6,9 +6,8 @@
 
 #include "slmpm/message/am.h"
 #include "slmpm/error.h"
-#include "slmpm/memory/memory.h"
 #include "slmpm/message/message.h"
-#include "slmpm/memory/rma.h"
+#include "slmpm/memory/rma_operate.h"
 
 static int check(const struct operation *o)
 {

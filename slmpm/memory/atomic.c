@@ -6,6 +6,7 @@
  */
 #include "fabrics/fabric.h"
 #include "slmpm/memory/direct.h"
+#include "slmpm/memory/rma_operate.h"
 #include "slmpm/error.h"
 #include "slmpm/request.h"
 

@@ -3,7 +3,7 @@
  * One-sided calls. The short ways are at the top: a plain put or get on memory that is within
  * direct reach is a lookup, the checks and a copy. Every other operation is left to rma_operate.
  */
-#include "slmpm/memory/rma.h"
+#include "slmpm/memory/rma_operate.h"
 
 #include "shm/copy.h"
 #include "slmpm/memory/direct.h"

@@ -21,7 +21,6 @@
 
 struct context;
 struct endpoint;
-struct fabric_atomic;
 struct head;
 struct region;
 struct remote;
@@ -118,36 +117,8 @@ void rma_free(struct endpoint *ep);
 /* At the endpoint's end: all of its one-sided requests end with ERROR. */
 void rma_end(struct endpoint *ep, int error);
 
-/* ---- a call ---------------------------------------------------------------------------------- */
-
-#define RMA_LOOK_EVERY 1024 /* direct operations between looks at the peers; a power of two */
-
-struct operation { /* what a call asks for */
-	const char *call;
-	slmpm_rmem rmem;
-	int kind;        /* enum request_kind */
-	uint32_t access; /* the rights that it needs */
-	const struct slmpm_span *spans;
-	int span_count;
-	const struct slmpm_iov *pieces;
-	int piece_count;
-	struct fabric_atomic *atomic; /* or NULL */
-	void *old;
-	const struct slmpm_how *how;
-	slmpm_req *req;
-	/* set by rma_operate */
-	struct remote *remote;
-	struct slmpm_how full;
-	uint64_t length;
-	struct mode mode;
-};
-
-/* Checks it, chooses its path and does it or begins it: what the call returns. */
-int rma_operate(struct operation *o);
 /* Are all earlier operations on that peer done, as they must be for a fenced one? */
 bool rma_is_settled(const struct rma *m);
-/* Direct operations alone make no progress; once in a while they do. */
-void rma_look(struct context *ctx);
 
 /* ---- requests, for message.c and link.c ----------------------------------------------------- */
 

@@ -2,17 +2,7 @@
 /*
  * One-sided operations in general: checked, then done at once where memory is within direct reach,
  * else begun as a request; and how their end is told.
- *
- * Order on direct memory. A put's bytes are plain stores, followed at the latest by the release
- * store with which the next packet to that peer is committed, so what is sent afterwards is
- * received after them. SLMPM_FENCE on a put is a release fence between them and its own stores; it
- * pairs with the acquire fence behind a get, or the target's own acquire load. A store must not be
- * overtaken by a later get or atomic operation: that fence, the one behind a barrier, and that of
- * slmpm_flush, are sequentially consistent. What went by requests before is settled by its answer;
- * until then fenced operations follow it through the ring.
  */
-#include <errno.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,91 +10,12 @@
 #include "slmpm/engine/engine.h"
 #include "slmpm/error.h"
 #include "slmpm/engine/fifo.h"
-#include "slmpm/link.h"
-#include "slmpm/memory/memory.h"
 #include "slmpm/message/message.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/monitor/monitor.h"
-#include "slmpm/request.h"
-#include "slmpm/memory/rma.h"
+#include "slmpm/memory/rma_operate.h"
 
-#define FLAGS                                                                                      \
-	(SLMPM_MORE | SLMPM_FENCE | SLMPM_BARRIER | SLMPM_REMOTE | SLMPM_NOTIFY | SLMPM_FIFO |     \
-	 MODE_LINK_MASK)
-
-/* ---- what is asked for ---------------------------------------------------------------------- */
-
-static int check_spans(struct operation *o)
-{
-	const struct remote *remote = o->remote;
-	uint64_t here = 0;
-
-	o->length = 0;
-	for (int i = 0; i < o->span_count; i++) {
-		const struct slmpm_span *s = &o->spans[i];
-
-		if (s->offset > remote->size || s->len > remote->size - s->offset)
-			return error_set(SLMPM_EINVAL, "%s: %llu bytes at %llu of a region of %llu",
-					 o->call, (unsigned long long)s->len,
-					 (unsigned long long)s->offset,
-					 (unsigned long long)remote->size);
-		if (s->len > SLMPM_MESSAGE_MAX - o->length)
-			return error_set(SLMPM_ELIMIT, "%s: more than %llu bytes", o->call,
-					 (unsigned long long)SLMPM_MESSAGE_MAX);
-		o->length += s->len;
-	}
-	for (int i = 0; i < o->piece_count; i++) {
-		if (o->pieces[i].len && !o->pieces[i].base)
-			return error_set(SLMPM_EINVAL, "%s: piece %d is NULL", o->call, i);
-		if (o->pieces[i].len > o->length - here)
-			here = UINT64_MAX; /* whatever it would be */
-		else if (here != UINT64_MAX)
-			here += o->pieces[i].len;
-		if (here == UINT64_MAX)
-			break;
-	}
-	if (!o->atomic && here != o->length)
-		return error_set(SLMPM_EINVAL, "%s: the bytes here are not the %llu there", o->call,
-				 (unsigned long long)o->length);
-	return 0;
-}
-
-static int check(struct operation *o)
-{
-	const struct remote *remote = o->remote;
-	uint32_t flags = o->kind == REQUEST_PUT ? FLAGS : FLAGS & ~(SLMPM_NOTIFY | SLMPM_FIFO);
-	int rc = message_how(o->call, &o->full, o->how, flags);
-
-	if (rc < 0)
-		return rc;
-	if (!(o->full.flags & (SLMPM_ON_LINK_MASK | SLMPM_FIFO)))
-		o->full.flags |= remote->wish;
-	if (o->span_count < 0 || o->piece_count < 0 || (o->span_count && !o->spans) ||
-	    (o->piece_count && !o->pieces))
-		return error_set(SLMPM_EINVAL, "%s: %d spans and %d pieces", o->call, o->span_count,
-				 o->piece_count);
-	rc = check_spans(o);
-	if (rc < 0)
-		return rc;
-	if (remote->ep->state != SLMPM_PEER_UP)
-		return endpoint_error(remote->ep);
-	if (remote->revoked)
-		return error_set(SLMPM_EACCES, "%s: %s has taken the region back", o->call,
-				 remote->ep->name);
-	if (o->access & ~remote->access)
-		return error_set(SLMPM_EACCES, "%s: %s allows no %s", o->call, remote->ep->name,
-				 o->access & ~remote->access & SLMPM_WRITE ? "writing" : "reading");
-	return 0;
-}
-
-/* ---- directly ------------------------------------------------------------------------------- */
-
-static unsigned fabric_op(const struct operation *o)
-{
-	return o->kind == REQUEST_PUT ? FABRIC_WRITE :
-	       o->kind == REQUEST_GET ? FABRIC_READ :
-					FABRIC_ATOMIC;
-}
+/* ---- which way -------------------------------------------------------------------------------- */
 
 bool rma_is_settled(const struct rma *m)
 {
@@ -154,7 +65,7 @@ static bool is_plain(struct operation *o, bool reached, bool engine)
 static int choose(struct operation *o)
 {
 	struct endpoint *ep = o->remote->ep;
-	bool reached = o->remote->memory.ops >> fabric_op(o) & 1;
+	bool reached = o->remote->memory.ops >> rma_fabric_op(o) & 1;
 	bool waits = completion_blocks(&o->full, o->req);
 	bool engine = reached && !waits && !(o->full.flags & SLMPM_NOTIFY) && !o->atomic;
 	struct mode_ask ask = {.op = mode_op(o), .waits = waits, .size = o->length};
@@ -186,80 +97,7 @@ static int choose_again(struct operation *o)
 	return 0;
 }
 
-static int explain_reach(const struct operation *o, int rc)
-{
-	const char *name = o->remote->ep->name;
-
-	if (rc == -EFAULT)
-		return error_set(SLMPM_EINVAL, "%s: no memory there, at %s or here", o->call, name);
-	if (rc == -ESRCH)
-		return error_set(SLMPM_EDEAD, "%s: %s is gone", o->call, name);
-	return error_system(rc, o->call);
-}
-
-/* Each run of bytes that is one on both sides. 1, or what the fabric says. */
-static int reach_spans(const struct operation *o, enum fabric_op op)
-{
-	struct remote *remote = o->remote;
-	uint64_t in_piece = 0;
-	int piece = 0, rc = 1;
-
-	for (int i = 0; i < o->span_count && rc == 1; i++) {
-		for (uint64_t at = 0, n; at < o->spans[i].len && rc == 1; at += n) {
-			const struct slmpm_iov *p = &o->pieces[piece];
-			uint64_t left = o->spans[i].len - at;
-
-			n = p->len - in_piece < left ? p->len - in_piece : left;
-			if (n)
-				rc = link_reach(remote->ep, op, &remote->memory,
-						o->spans[i].offset + at,
-						(unsigned char *)p->base + in_piece, n);
-			in_piece += n;
-			if (in_piece == p->len) {
-				piece++;
-				in_piece = 0;
-			}
-		}
-	}
-	return rc;
-}
-
-static void fence_before(const struct operation *o)
-{
-	if (!(o->full.flags & (SLMPM_FENCE | SLMPM_BARRIER)))
-		return;
-	if (o->kind == REQUEST_PUT)
-		atomic_thread_fence(memory_order_acq_rel);
-	else
-		atomic_thread_fence(memory_order_seq_cst);
-}
-
-static void fence_behind(const struct operation *o)
-{
-	if (o->full.flags & SLMPM_BARRIER)
-		atomic_thread_fence(memory_order_seq_cst);
-	else if (o->kind == REQUEST_GET)
-		atomic_thread_fence(memory_order_acquire);
-}
-
-/* 1; 0: not this way after all; negative with the detail set. */
-static int reach(const struct operation *o)
-{
-	int rc;
-
-	fence_before(o);
-	rc = o->atomic ? link_reach(o->remote->ep, FABRIC_ATOMIC, &o->remote->memory,
-				    o->spans->offset, o->atomic, o->spans->len) :
-			 reach_spans(o, fabric_op(o));
-	fence_behind(o);
-	if (rc == 1 && o->atomic)
-		direct_give_old(o->old, (int)o->atomic->bits, o->atomic->old);
-	if (rc == 1)
-		return 1;
-	return rc == -EPERM || rc == -ENOTSUP ? 0 : explain_reach(o, rc);
-}
-
-/* ---- telling the end ------------------------------------------------------------------------ */
+/* ---- directly ------------------------------------------------------------------------------- */
 
 static void describe(const struct operation *o, struct slmpm_done *done)
 {
@@ -301,7 +139,7 @@ static int reach_for_request(const struct operation *o)
 		return -SLMPM_ENOMEM;
 	rc = request_init(r, REQUEST_SEND, o->remote->ep->ctx, o->remote->ep, 0, NULL, 0);
 	if (rc == 0)
-		rc = reach(o);
+		rc = rma_reach(o);
 	if (rc != 1) {
 		request_drop(r);
 		return rc;
@@ -327,7 +165,7 @@ static int operate_directly(const struct operation *o)
 	rc = completion_open(&told, ctx, &o->full, o->req);
 	if (rc < 0)
 		return rc;
-	rc = reach(o);
+	rc = rma_reach(o);
 	if (rc != 1) {
 		completion_undo(&told);
 	} else if (completion_told(&told)) {
@@ -346,7 +184,7 @@ static int operate_measured(const struct operation *o)
 	uint64_t took = measured ? wait_ticks() : 0;
 	/* Once it is told of, the pieces may be gone. */
 	const void *first = o->piece_count ? o->pieces->base : NULL;
-	int rc = o->full.flags & SLMPM_NOTIFY ? reach(o) : operate_directly(o);
+	int rc = o->full.flags & SLMPM_NOTIFY ? rma_reach(o) : operate_directly(o);
 
 	direct_measured(remote);
 	if (rc != 1 || !measured || o->atomic)
@@ -452,7 +290,7 @@ int rma_operate(struct operation *o)
 	if (!o->remote)
 		return rc;
 	ctx = o->remote->ctx;
-	rc = check(o);
+	rc = rma_check(o);
 	if (rc == 0 && o->full.flags & SLMPM_FIFO) {
 		rc = fifo_put(o);
 	} else if (rc == 0) {
