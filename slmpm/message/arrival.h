@@ -10,19 +10,28 @@
 
 /* Handles one arrival; true when it was kept (held in place) and must not be released yet. */
 bool arrival_take(struct endpoint *ep, const struct fabric_arrival *a);
+/* The peer broke RULE: ends the endpoint. False. */
+bool arrival_violates(struct endpoint *ep, const char *rule);
 /* One message of a bundle. */
 void arrival_bundled(struct endpoint *ep, uint64_t route, const void *data, uint32_t length);
 
-/* ---- for arrival_loan.c ---------------------------------------------------------------------- */
+/* ---- messages (arrival_send.c) ------------------------------------------------------------------ */
 
-/* The peer broke RULE: ends the endpoint. False. */
-bool arrival_violates(struct endpoint *ep, const char *rule);
+/* One packet; as arrival_take. */
+bool arrival_only(struct endpoint *ep, const struct head *h, const struct fabric_arrival *a);
+/* The same, of a sender that wants to know when it was here. */
+bool arrival_timed(struct endpoint *ep, const struct head *h, const struct fabric_arrival *a);
+void arrival_first(struct endpoint *ep, const struct head *h);
+void arrival_more(struct endpoint *ep, const struct head *h, bool last);
+/* The sender gave up: as if the message had never come, but for its envelope. */
+void arrival_withdrawn(struct endpoint *ep, const struct head *h);
 /* The next envelope on this link; the credit bounds what may come unasked (R10). */
 bool arrival_envelope(struct endpoint *ep, const struct head *h, uint64_t charge);
 /* The unfinished message with that envelope, or NULL. */
 struct inbound *arrival_unfinished(struct endpoint *ep, uint64_t seq);
 
-/* The packets of a message in an area. */
+/* ---- of a message in an area (arrival_loan.c) -------------------------------------------------- */
+
 void arrival_loan(struct endpoint *ep, const struct head *h);
 void arrival_loan_more(struct endpoint *ep, const struct head *h);
 void arrival_loan_area(struct endpoint *ep, const struct head *h);

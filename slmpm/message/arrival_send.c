@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages as their packets come: whole, in parts, withdrawn. */
+#include "slmpm/message/arrival.h"
+
+#include <string.h>
+
+#include "slmpm/landing.h"
+#include "slmpm/link.h"
+#include "slmpm/memory/emulate.h"
+#include "slmpm/message/am.h"
+#include "slmpm/message/fetch.h"
+#include "slmpm/message/held.h"
+#include "slmpm/message/match.h"
+#include "slmpm/monitor/monitor.h"
+
+bool arrival_envelope(struct endpoint *ep, const struct head *h, uint64_t charge)
+{
+	if (PEER_FAULT(h->seq != ep->received + 1))
+		return arrival_violates(ep, "sequence number");
+	if (PEER_FAULT(h->stream == SLMPM_ANY_STREAM))
+		return arrival_violates(ep, "stream");
+	ep->received++;
+	ep->unmatched_charge += charge;
+	if (PEER_FAULT(ep->unmatched_charge > ep->credit))
+		return arrival_violates(ep, "credit overrun");
+	return true;
+}
+
+/* Straight into the buffer of a posted receive. */
+static void receive_whole(struct endpoint *ep, const struct head *h, struct request *r)
+{
+	const struct inbound whole = {
+		.ep = ep,
+		.total = h->length,
+		.stream = h->stream,
+		.imm = h->imm,
+		.damaged = h->damaged,
+	};
+
+	landing_scatter(r, 0, h->data, h->length);
+	inbound_describe(&whole, &r->result);
+	match_account(ep, h->length);
+	inbound_charge(ep, wire_charge(h->length));
+	request_finish(r, inbound_verdict(&whole, r));
+}
+
+/* A copy, with room even for no byte: what is held has an address. */
+static struct inbound *copy_whole(struct endpoint *ep, const struct head *h)
+{
+	struct inbound *m = inbound_new(ep, h, h->length);
+
+	if (!m)
+		return NULL;
+	if (!inbound_room(m, h->length ? h->length : 1)) {
+		inbound_no_memory(ep);
+		inbound_free(m);
+		return NULL;
+	}
+	if (h->length)
+		memcpy(m->data, h->data, h->length);
+	m->got = h->length;
+	m->damaged = h->damaged;
+	m->charge = wire_charge(h->length);
+	return m;
+}
+
+/* For the hold R, or with NULL for who asks later. */
+static void keep_whole(struct endpoint *ep, const struct head *h, struct request *r)
+{
+	struct inbound *m = copy_whole(ep, h);
+
+	if (m && r)
+		match_give(m, r);
+	else if (m)
+		match_keep(m);
+	else if (r) /* it is no longer among those that end with the endpoint */
+		request_finish(r, -SLMPM_ENOMEM);
+}
+
+bool arrival_only(struct endpoint *ep, const struct head *h, const struct fabric_arrival *a)
+{
+	uint64_t charge = wire_charge(h->length);
+	uint32_t longest = h->flags & (WIRE_FLAG_ACTIVE | WIRE_FLAG_TAGGED) ? ep->packet_max_in :
+									      ep->only_max_in;
+	struct request *r;
+
+	if (PEER_FAULT((h->extent & WIRE_LENGTH_MASK) != h->length || h->length > longest ||
+		       (h->flags & WIRE_FLAG_ANNOUNCED)))
+		return arrival_violates(ep, "length of Only");
+	if (h->flags & WIRE_FLAG_ACTIVE) {
+		am_only(ep, h);
+		return false;
+	}
+	if (h->flags & WIRE_FLAG_TAGGED) {
+		emulate_tagged(ep, h);
+		return false;
+	}
+	if (!arrival_envelope(ep, h, charge))
+		return false;
+	r = match_posted(ep, h->stream);
+	if (r && a && r->kind == REQUEST_HOLD && held_in_place(ep, r, h, a)) {
+		match_account(ep, h->length);
+		inbound_charge(ep, charge);
+		return true;
+	}
+	if (r && r->kind == REQUEST_RECV)
+		receive_whole(ep, h, r);
+	else
+		keep_whole(ep, h, r);
+	return false;
+}
+
+COLD bool arrival_timed(struct endpoint *ep, const struct head *h, const struct fabric_arrival *a)
+{
+	bool held;
+
+	if (PEER_FAULT(h->flags & (WIRE_FLAG_ACTIVE | WIRE_FLAG_TAGGED)))
+		return arrival_violates(ep, "unknown flag");
+	held = arrival_only(ep, h, a);
+	sample_asked(ep, h);
+	return held;
+}
+
+void arrival_bundled(struct endpoint *ep, uint64_t route, const void *data, uint32_t length)
+{
+	struct head h = {
+		.seq = ep->received + 1,
+		.extent = length,
+		.stream = (uint32_t)route,
+		.imm = (uint32_t)(route >> 32),
+		.length = length,
+		.data = data,
+	};
+
+	ep->ctx->news = true;
+	(void)arrival_only(ep, &h, NULL);
+}
+
+void arrival_first(struct endpoint *ep, const struct head *h)
+{
+	uint64_t total = h->extent & WIRE_LENGTH_MASK;
+	bool announced = h->flags & WIRE_FLAG_ANNOUNCED;
+	uint64_t charge = wire_charge(announced ? h->length : total);
+	struct request *r;
+	struct inbound *m;
+
+	if (PEER_FAULT(h->length != ep->packet_max_in || total <= h->length ||
+		       total > SLMPM_MESSAGE_MAX || h->flags & WIRE_FLAG_TAGGED ||
+		       announced != (total > ep->eager_max_in))) {
+		arrival_violates(ep, "length of First");
+		return;
+	}
+	if (h->flags & WIRE_FLAG_ACTIVE) {
+		am_first(ep, h);
+		return;
+	}
+	if (!arrival_envelope(ep, h, charge))
+		return;
+	m = inbound_new(ep, h, total);
+	if (!m)
+		return;
+	m->announced = m->waits = announced;
+	m->cleared = announced && h->seq == ep->landing.asked;
+	m->charge = charge;
+	m->damaged = h->damaged;
+	list_append(&ep->assembling, &m->parts);
+	r = match_posted(ep, h->stream);
+	if (r)
+		match_give(m, r);
+	if (r && r->done)
+		return; /* a hold for which memory was short; the message is gone with it */
+	if (r && r->kind == REQUEST_RECV)
+		landing_scatter(r, 0, h->data, h->length);
+	m->got = h->length;
+	if (r && r->kind == REQUEST_RECV && total <= r->length)
+		return;
+	if (!inbound_room(m, announced && (!r || r->kind == REQUEST_RECV) ? h->length : total)) {
+		inbound_no_memory(ep);
+		return;
+	}
+	memcpy(m->data, h->data, h->length);
+	if (!r)
+		match_keep(m);
+}
+
+struct inbound *arrival_unfinished(struct endpoint *ep, uint64_t seq)
+{
+	LIST_EACH(at, &ep->assembling) {
+		struct inbound *m = LIST_ENTRY(at, struct inbound, parts);
+
+		if (m->seq == seq)
+			return m;
+	}
+	return NULL;
+}
+
+void arrival_more(struct endpoint *ep, const struct head *h, bool last)
+{
+	struct inbound *m = arrival_unfinished(ep, h->seq);
+	uint64_t offset = h->extent & WIRE_LENGTH_MASK;
+
+	if (PEER_FAULT(!m || m->area || (m->announced && !m->cleared) || m->stream != h->stream)) {
+		arrival_violates(ep, "continuation of no message");
+		return;
+	}
+	if (PEER_FAULT(offset != m->got || !h->length || h->length > m->total - offset ||
+		       (last ? h->length != m->total - offset || h->length > ep->packet_max_in :
+			       h->length != ep->packet_max_in || h->length == m->total - offset))) {
+		arrival_violates(ep, "length or offset of a continuation");
+		return;
+	}
+	/* Else a peer that takes nothing could have us keep a word for each of its messages. One to
+	 * be fetched may come by itself, and a clear for it have crossed that. */
+	if (last && m->announced && link_disown(ep, WIRE_CLEAR, m->seq) && PEER_FAULT(m->waits)) {
+		arrival_violates(ep, "continuation that nobody has asked for");
+		return;
+	}
+	if (m->active) {
+		am_more(m, h, last);
+		return;
+	}
+	if (m->receive && m->receive->kind == REQUEST_RECV) {
+		landing_scatter(m->receive, offset, h->data, h->length);
+		if (offset + h->length <= m->room)
+			memcpy(m->data + offset, h->data, h->length);
+		else if (m->data)
+			inbound_drop_data(m);
+	} else if (!m->cut) {
+		if (!inbound_room(m, m->total)) {
+			inbound_no_memory(ep);
+			return;
+		}
+		landing_copy(m->data + offset, h->data, h->length);
+	}
+	m->got += h->length;
+	m->damaged |= h->damaged;
+	if (!last)
+		return;
+	list_remove(&m->parts);
+	if (m->receive)
+		inbound_finish(m);
+	else if (m->cut)
+		inbound_free(m);
+}
+
+void arrival_withdrawn(struct endpoint *ep, const struct head *h)
+{
+	struct inbound *m = arrival_unfinished(ep, h->seq);
+	struct request *r;
+	uint64_t total;
+
+	if (fetch_is_asked(ep, h, m))
+		return;
+	if (!m || m->area) {
+		arrival_violates(ep, "withdrawal of no message");
+		return;
+	}
+	r = m->receive;
+	total = m->total;
+	if (m->charge)
+		inbound_charge(ep, m->charge);
+	if (m->active)
+		ep->am.message = NULL;
+	if (m->cleared)
+		(void)link_disown(ep, WIRE_CLEAR, m->seq);
+	inbound_free(m);
+	if (!r)
+		return;
+	match_discount(ep, total);
+	match_again(r);
+}
