@@ -191,7 +191,7 @@ static void connected(struct control *c)
 		fetch_open(ep);
 	if (c->features & WIRE_FEATURE_SHARE)
 		share_open(ep);
-	echo_agreed(ep, c->features);
+	monitor_agreed(ep, c->features);
 	further_begin(ep);
 }
 

@@ -6,23 +6,9 @@
  */
 #include "slmpm/link.h"
 #include "slmpm/message/arrival.h"
-#include "slmpm/monitor/means.h"
 #include "slmpm/monitor/monitor.h"
 
 #define GIVEN_UP 10 /* periods after which an answer is not waited for any more */
-
-void echo_agreed(struct endpoint *ep, uint64_t features)
-{
-	struct monitor *m = ep->monitor;
-
-	if (!m)
-		return;
-	m->echo.agreed = features & WIRE_FEATURE_ECHO;
-	m->echo.means = features & WIRE_FEATURE_MEANS;
-	m->sample.agreed = features & WIRE_FEATURE_TIMED && config_get()->monitor_ms;
-	m->echo.asked = m->sample.asked = wait_now();
-	means_begin(ep);
-}
 
 /* What the link has carried since it came up. */
 static uint64_t traffic(const struct slmpm_stats *s)
@@ -41,19 +27,19 @@ static bool is_due(const struct endpoint *ep, uint64_t ns)
 	return list_empty(&ep->owed) && (!m->echo.began || ns - m->echo.asked >= GIVEN_UP * period);
 }
 
-void echo_look(struct endpoint *ep, uint64_t ns)
+bool echo_look(struct endpoint *ep, uint64_t ns)
 {
 	struct monitor *m = ep->monitor;
 
 	if (!is_due(ep, ns) || ep->ctx->handling)
-		return;
+		return false;
 	m->echo.id++;
 	m->echo.asked = ns;
 	m->echo.traffic = traffic(ep->stats);
 	m->echo.path = mode_has_links(ep) ? bond_path(ep->link.port) : 0;
 	m->echo.began = wait_ticks();
 	link_control(ep, WIRE_ECHO, m->echo.id, 0, NULL, 0);
-	means_tell(ep);
+	return true;
 }
 
 /* Who asks and does not read gets one answer. */

@@ -55,14 +55,23 @@ struct voice {         /* another job */
 	struct means sum;
 };
 
-/* ---- sums (means.c) --------------------------------------------------------------------------- */
+/* ---- sums (means_sum.c) ----------------------------------------------------------------------- */
+
+void means_add_cell(struct means_cell *to, uint64_t ns, uint32_t count);
+void means_add(struct means *to, const struct means *m);
+/* 0: nothing has been measured. */
+uint64_t means_mean(const struct means_cell *c);
+/* What the context's links show. */
+void means_of_links(struct context *ctx, struct means *sum);
+
+/* ---- a job's (means.c) --------------------------------------------------------------------------- */
 
 /* The context's own, once in a period. */
 void means_look(struct context *ctx, uint64_t ns);
 void means_shut(struct context *ctx);
 void means_forked(void);
-/* What the peer takes has been agreed; and its end. */
-void means_begin(struct endpoint *ep);
+/* What has been agreed (WIRE_FEATURE_*); and the peer's end. */
+void means_agreed(struct endpoint *ep, uint64_t features);
 void means_end(struct endpoint *ep);
 /* Is the peer of this process's job? */
 static inline bool means_is_kin(const struct endpoint *ep)
@@ -74,8 +83,6 @@ uint64_t means_job(void);
 void means_set_job(uint64_t job);
 /* Of the job: but for what was heard over EP; NULL: all of it. */
 void means_of_job(const struct endpoint *ep, struct means *sum);
-void means_add_cell(struct means_cell *to, uint64_t ns, uint32_t count);
-void means_add(struct means *to, const struct means *m);
 /* SET changes what has been heard, with ARG: of EP's side of the job, or of another job. */
 void means_change(struct endpoint *ep, uint64_t job, uint64_t born,
 		  void (*set)(struct means *m, const void *arg), const void *arg);

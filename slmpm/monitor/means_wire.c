@@ -128,11 +128,11 @@ static void tell(struct endpoint *ep, const struct means *m, uint64_t job, uint6
 
 void means_tell(struct endpoint *ep)
 {
-	uint32_t *turn = &ep->monitor->echo.turn, begun = *turn;
+	uint32_t *turn = &ep->monitor->means.turn, begun = *turn;
 	uint64_t job = means_job(), age;
 	struct means m;
 
-	if (!ep->monitor->echo.means)
+	if (!ep->monitor->means.agreed)
 		return;
 	if (means_is_kin(ep)) {
 		means_of_job(ep, &m);

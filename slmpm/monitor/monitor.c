@@ -29,6 +29,18 @@ void monitor_new(struct endpoint *ep)
 	monitor_page_assign(ep);
 }
 
+void monitor_agreed(struct endpoint *ep, uint64_t features)
+{
+	struct monitor *m = ep->monitor;
+
+	if (!m)
+		return;
+	m->echo.agreed = features & WIRE_FEATURE_ECHO;
+	m->sample.agreed = features & WIRE_FEATURE_TIMED && config_get()->monitor_ms;
+	m->echo.asked = m->sample.asked = wait_now();
+	means_agreed(ep, features);
+}
+
 void monitor_free(struct endpoint *ep)
 {
 	if (!ep->monitor)
@@ -163,7 +175,8 @@ static void look_at(struct endpoint *ep, uint64_t ns)
 	if (mode_has_links(ep))
 		look_at_paths(ep);
 	look_at_flow(ep, ns);
-	echo_look(ep, ns);
+	if (echo_look(ep, ns))
+		means_tell(ep); /* in its wake */
 	sample_look(ep, ns);
 	monitor_publish(ep);
 }

@@ -43,8 +43,7 @@ struct monitor { /* of an endpoint */
 		uint64_t request_rate[SLMPM_PROTOCOLS], request_byte_rate[SLMPM_PROTOCOLS];
 	} flow;
 	struct {
-		bool agreed;      /* the peer answers ... */
-		bool means;       /* ... and takes a job's means */
+		bool agreed;      /* the peer answers */
 		uint64_t id;      /* of the last one sent */
 		uint64_t asked;   /* in ns; and in ticks: */
 		uint64_t began;   /* 0: none is out */
@@ -52,7 +51,6 @@ struct monitor { /* of an endpoint */
 		uint64_t count;
 		struct echo_time time;
 		uint32_t path; /* that the last one was sent by, of several */
-		uint32_t turn; /* whose means are told next */
 	} echo;
 	struct { /* of each of several links */
 		uint32_t out_share, in_share;
@@ -66,12 +64,18 @@ struct monitor { /* of an endpoint */
 		uint64_t began; /* 0: none is out */
 		struct monitor_cell *cell;
 	} sample;
-	struct means_part *heard;    /* of the job's others, over this link; or NULL */
+	struct {                          /* over the job, and the jobs around it */
+		bool agreed;              /* the peer takes them */
+		uint32_t turn;            /* whose are told next */
+		struct means_part *heard; /* of the job's others, over this link; or NULL */
+	} means;
 	struct monitor_entry *entry; /* in a page; or NULL */
 };
 
 /* Without memory for it the endpoint goes unwatched. */
 void monitor_new(struct endpoint *ep);
+/* What has been agreed: WIRE_FEATURE_*. */
+void monitor_agreed(struct endpoint *ep, uint64_t features);
 /* Its last figures stay where they are, as long as there is room. */
 void monitor_free(struct endpoint *ep);
 /* The context's pages. Without memory for one nothing is shown to others. */
@@ -138,10 +142,8 @@ void monitor_publish_means(struct context *ctx);
 
 /* ---- echoes (echo.c) -------------------------------------------------------------------------- */
 
-/* What has been agreed: WIRE_FEATURE_*. */
-void echo_agreed(struct endpoint *ep, uint64_t features);
-/* Sends one, if one is due. */
-void echo_look(struct endpoint *ep, uint64_t ns);
+/* Sends one, if one is due: true. */
+bool echo_look(struct endpoint *ep, uint64_t ns);
 void echo_asked(struct endpoint *ep, const struct head *h);
 void echo_answered(struct endpoint *ep, const struct head *h);
 

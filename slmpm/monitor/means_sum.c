@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sums of what is measured (means.h): of sums, and of a context's links. */
+#include <stdio.h>
+#include <string.h>
+
+#include "slmpm/monitor/means.h"
+#include "slmpm/monitor/monitor.h"
+
+static uint64_t plus(uint64_t a, uint64_t b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
+void means_add_cell(struct means_cell *to, uint64_t ns, uint32_t count)
+{
+	if (!ns || ns > MEANS_LATENCY)
+		return;
+	to->ns += ns * count;
+	to->count += count;
+}
+
+static void add_sum(struct means_cell *to, const struct means_cell *c)
+{
+	to->ns += c->ns;
+	to->count += c->count;
+}
+
+uint64_t means_mean(const struct means_cell *c)
+{
+	return c->count ? c->ns / c->count : 0;
+}
+
+/* The last place is for all that find none. */
+static struct means_fabric *fabric_of(struct means *m, const char *name)
+{
+	int i = 0;
+
+	while (i < MEANS_FABRICS - 1 && m->fabrics[i].name[0] &&
+	       strncmp(m->fabrics[i].name, name, sizeof(m->fabrics[i].name) - 1) != 0)
+		i++;
+	snprintf(m->fabrics[i].name, sizeof(m->fabrics[i].name), "%.7s", name);
+	return &m->fabrics[i];
+}
+
+static void add_fabric(struct means *to, const struct means_fabric *f)
+{
+	struct means_fabric *at = fabric_of(to, f->name);
+
+	at->requests = plus(at->requests, f->requests);
+	at->links += f->links;
+	at->out += f->out;
+	at->in += f->in;
+	add_sum(&at->echo, &f->echo);
+	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
+		add_sum(&at->latency[p], &f->latency[p]);
+}
+
+void means_add(struct means *to, const struct means *m)
+{
+	to->instances += m->instances;
+	to->links += m->links;
+	to->queue += m->queue;
+	to->out += m->out;
+	to->in += m->in;
+	for (int i = 0; i < MEANS_FABRICS; i++)
+		if (m->fabrics[i].name[0])
+			add_fabric(to, &m->fabrics[i]);
+	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
+		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++)
+			add_sum(&to->cells[p][s], &m->cells[p][s]);
+}
+
+/* ---- of a context's links -------------------------------------------------------------------- */
+
+/* N cells by their samples. */
+static uint64_t mean_of(const struct slmpm_timing *t, int n)
+{
+	uint64_t samples = 0;
+	double ns = 0;
+
+	for (; n--; t++) {
+		if (!t->latency_ns)
+			continue;
+		ns += (double)t->latency_ns * (double)t->samples;
+		samples += t->samples;
+	}
+	return samples ? (uint64_t)(ns / (double)samples) : 0;
+}
+
+static void add_one(struct means_cell *to, uint64_t ns)
+{
+	means_add_cell(to, ns, 1);
+}
+
+/* Of several links of a peer, the one that is in use. */
+static const char *fabric_in_use(const struct slmpm_monitor *m)
+{
+	for (uint32_t i = 0; i < m->path_count; i++)
+		if (m->paths[i].used)
+			return m->paths[i].link;
+	return m->link;
+}
+
+static void add_link(struct means *sum, const struct slmpm_monitor *m)
+{
+	struct means_fabric *f = fabric_of(sum, fabric_in_use(m));
+
+	sum->links++;
+	f->links++;
+	sum->queue += m->queue_depth;
+	sum->out += m->out_permille;
+	sum->in += m->in_permille;
+	f->out += m->out_permille;
+	f->in += m->in_permille;
+	add_one(&f->echo, m->echo_ns);
+	for (int p = 0; p < SLMPM_PROTOCOLS; p++) {
+		f->requests = plus(f->requests, m->requests[p]);
+		add_one(&f->latency[p],
+			mean_of(m->timing[p][0], SLMPM_SIZE_CLASSES * SLMPM_WARMTH));
+		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++)
+			add_one(&sum->cells[p][s], mean_of(m->timing[p][s], SLMPM_WARMTH));
+	}
+}
+
+static void to_one(struct means_cell *c)
+{
+	c->ns = means_mean(c);
+	c->count = c->count != 0;
+}
+
+/* A context is one voice, however many links it has. */
+static void to_one_voice(struct means *sum)
+{
+	for (int i = 0; i < MEANS_FABRICS; i++) {
+		to_one(&sum->fabrics[i].echo);
+		for (int p = 0; p < SLMPM_PROTOCOLS; p++)
+			to_one(&sum->fabrics[i].latency[p]);
+	}
+	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
+		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++)
+			to_one(&sum->cells[p][s]);
+}
+
+void means_of_links(struct context *ctx, struct means *sum)
+{
+	struct slmpm_monitor m;
+
+	*sum = (struct means){.instances = 0};
+	for (uint32_t i = 0; i < ctx->count; i++)
+		if (ctx->endpoints[i]->state == SLMPM_PEER_UP) {
+			monitor_take(ctx->endpoints[i], &m);
+			add_link(sum, &m);
+		}
+	to_one_voice(sum);
+}
