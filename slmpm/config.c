@@ -5,8 +5,6 @@
  */
 #include "slmpm/config.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,18 +12,7 @@
 
 #include "slmpm/error.h"
 #include "slmpm/log.h"
-
-enum kind { NUMBER, SIZE, SHARE, CHOICE, WAYS, TEXT, HIDDEN };
-
-struct setting {
-	const char *name;
-	enum kind kind;
-	const char *initial;
-	void *value; /* int64_t *, const char ** for TEXT, HIDDEN; NULL: read by name where it is used */
-	int64_t min, max;
-	const char *choices; /* "adaptive spin block": values 0, 1, 2 */
-	const char *text;
-};
+#include "slmpm/setting.h"
 
 static struct config config;
 
@@ -109,7 +96,7 @@ static const struct setting settings[] = {
 	  "folder of the reservation file; empty: a system lock folder" },
 	{ "HANDSHAKE_MS", NUMBER, "5000", &config.handshake_ms, 10, 600000, NULL,
 	  "deadline of a connection's handshake" },
-	{ "LINKS", WAYS, "1", NULL, 0, 0, NULL,
+	{ "LINKS", WAYS, "1", &config.ways, 0, 0, NULL,
 	  "links to a peer that wants them, too: a number up to 4, or over which fabric and address each: shm,tcp or tcp@10.0.1.0/24,tcp@eth1; when one is lost the others bring what it carried; the smaller of both ends counts" },
 	{ "LINK", CHOICE, "auto", &config.link, 0, 4, "auto 0 1 2 3",
 	  "the link by which this side sends where it can, by its number; auto: by the first, until that is lost" },
@@ -157,129 +144,11 @@ static const struct setting settings[] = {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static char bad[160]; /* why the settings are unusable, or empty */
-static char why_not[80];
 
 static const char *variable(const struct setting *s, char name[48])
 {
 	snprintf(name, 48, "SLMPM_%s", s->name);
 	return getenv(name);
-}
-
-static bool parse_choice(const struct setting *s, const char *text, int64_t *out)
-{
-	size_t n = strlen(text);
-	int64_t value = 0;
-
-	for (const char *at = s->choices; *at; value++) {
-		size_t length = strcspn(at, " ");
-
-		if (length == n && !strncasecmp(at, text, n)) {
-			*out = value;
-			return true;
-		}
-		at += length;
-		at += strspn(at, " ");
-	}
-	return false;
-}
-
-/* 1/2 or 0.5 as thousandths; `every` is 0. */
-static bool parse_share(const char *text, int64_t *out)
-{
-	char *end;
-	double top, bottom = 1;
-
-	if (!strcmp(text, "every")) {
-		*out = 0;
-		return true;
-	}
-	top = strtod(text, &end);
-	if (end == text)
-		return false;
-	if (*end == '/')
-		bottom = strtod(end + 1, &end);
-	top = top / bottom * 1000 + 0.5;
-	/* A share too small for a thousandth is none, and not `every`. */
-	if (*end || !(bottom > 0) || !(top >= 1) || !(top < 1001))
-		return false;
-	*out = (int64_t)top;
-	return true;
-}
-
-static bool parse_number(const char *text, bool units, int64_t *out)
-{
-	char *end;
-	long long value;
-	int shift = 0;
-
-	errno = 0;
-	value = strtoll(text, &end, 0);
-	if (end == text || errno)
-		return false;
-	if (units && *end) {
-		const char *unit = strchr("kmg", tolower((unsigned char)*end));
-
-		if (!unit || end[1])
-			return false;
-		shift = *unit == 'k' ? 10 : *unit == 'm' ? 20 : 30;
-		end++;
-	}
-	if (*end || value > (INT64_MAX >> shift) || value < (INT64_MIN >> shift))
-		return false;
-	*out = (int64_t)value * (INT64_C(1) << shift);
-	return true;
-}
-
-static bool parse(const struct setting *s, const char *text, int64_t *out)
-{
-	bool good;
-
-	if (s->kind == SIZE && !strcasecmp(text, "auto") && !strcmp(s->initial, "auto")) {
-		*out = 0;
-		return true;
-	}
-	switch (s->kind) {
-	case CHOICE: return parse_choice(s, text, out);
-	case SHARE: good = parse_share(text, out); break;
-	case WAYS: return ways_read(text, &config.ways, why_not, sizeof(why_not));
-	case NUMBER:
-	case SIZE: good = parse_number(text, s->kind == SIZE, out); break;
-	default: return true;
-	}
-	return good && *out >= s->min && *out <= s->max;
-}
-
-static void complain(const struct setting *s, const char *text)
-{
-	if (s->choices)
-		snprintf(bad, sizeof(bad), "SLMPM_%s=%.40s: one of: %s", s->name, text, s->choices);
-	else if (s->kind == WAYS)
-		snprintf(bad, sizeof(bad), "SLMPM_%s=%.60s: %s", s->name, text, why_not);
-	else if (s->kind == SHARE)
-		snprintf(bad, sizeof(bad), "SLMPM_%s=%.40s: a fraction up to 3/4, or `every`",
-			 s->name, text);
-	else
-		snprintf(bad, sizeof(bad), "SLMPM_%s=%.40s: a number from %lld to %lld", s->name,
-			 text, (long long)s->min, (long long)s->max);
-}
-
-static void read_setting(const struct setting *s)
-{
-	char name[48];
-	const char *text = variable(s, name);
-	int64_t value = 0;
-
-	if (!text || !*text)
-		text = s->initial;
-	if (!parse(s, text, &value)) {
-		complain(s, text);
-		text = s->initial;
-		(void)parse(s, text, &value);
-	}
-	if (s->value && s->kind >= TEXT)
-		*(const char **)s->value = text;
-	else if (s->value)
-		*(int64_t *)s->value = value;
 }
 
 static size_t smaller(size_t a, size_t b)
@@ -346,9 +215,10 @@ static void warn_unknown(const char *name, size_t length)
 static void read_all(void)
 {
 	extern char **environ;
+	char full[48];
 
 	for (size_t i = 0; i < SETTINGS; i++)
-		read_setting(&settings[i]);
+		setting_read(&settings[i], variable(&settings[i], full), bad, sizeof(bad));
 	if (getenv("SLMPM_LOG_LEVEL"))
 		log_set_level((int)config.log_level);
 	for (char **at = environ; at && *at; at++) {

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What settings' texts say, by their kinds. */
+#include "slmpm/setting.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/bond/ways.h"
+
+static bool parse_choice(const struct setting *s, const char *text, int64_t *out)
+{
+	size_t n = strlen(text);
+	int64_t value = 0;
+
+	for (const char *at = s->choices; *at; value++) {
+		size_t length = strcspn(at, " ");
+
+		if (length == n && !strncasecmp(at, text, n)) {
+			*out = value;
+			return true;
+		}
+		at += length;
+		at += strspn(at, " ");
+	}
+	return false;
+}
+
+/* 1/2 or 0.5 as thousandths; `every` is 0. */
+static bool parse_share(const char *text, int64_t *out)
+{
+	char *end;
+	double top, bottom = 1;
+
+	if (!strcmp(text, "every")) {
+		*out = 0;
+		return true;
+	}
+	top = strtod(text, &end);
+	if (end == text)
+		return false;
+	if (*end == '/')
+		bottom = strtod(end + 1, &end);
+	top = top / bottom * 1000 + 0.5;
+	/* A share too small for a thousandth is none, and not `every`. */
+	if (*end || !(bottom > 0) || !(top >= 1) || !(top < 1001))
+		return false;
+	*out = (int64_t)top;
+	return true;
+}
+
+static bool parse_number(const char *text, bool units, int64_t *out)
+{
+	char *end;
+	long long value;
+	int shift = 0;
+
+	errno = 0;
+	value = strtoll(text, &end, 0);
+	if (end == text || errno)
+		return false;
+	if (units && *end) {
+		const char *unit = strchr("kmg", tolower((unsigned char)*end));
+
+		if (!unit || end[1])
+			return false;
+		shift = *unit == 'k' ? 10 : *unit == 'm' ? 20 : 30;
+		end++;
+	}
+	if (*end || value > (INT64_MAX >> shift) || value < (INT64_MIN >> shift))
+		return false;
+	*out = (int64_t)value * (INT64_C(1) << shift);
+	return true;
+}
+
+static bool parse(const struct setting *s, const char *text, int64_t *out, char why[80])
+{
+	bool good;
+
+	if (s->kind == SIZE && !strcasecmp(text, "auto") && !strcmp(s->initial, "auto")) {
+		*out = 0;
+		return true;
+	}
+	switch (s->kind) {
+	case CHOICE: return parse_choice(s, text, out);
+	case SHARE: good = parse_share(text, out); break;
+	case WAYS: return ways_read(text, s->value, why, 80);
+	case NUMBER:
+	case SIZE: good = parse_number(text, s->kind == SIZE, out); break;
+	default: return true;
+	}
+	return good && *out >= s->min && *out <= s->max;
+}
+
+static void complain(const struct setting *s, const char *text, const char *why, char *bad,
+		     size_t size)
+{
+	if (s->choices)
+		snprintf(bad, size, "SLMPM_%s=%.40s: one of: %s", s->name, text, s->choices);
+	else if (s->kind == WAYS)
+		snprintf(bad, size, "SLMPM_%s=%.60s: %s", s->name, text, why);
+	else if (s->kind == SHARE)
+		snprintf(bad, size, "SLMPM_%s=%.40s: a fraction up to 3/4, or `every`", s->name,
+			 text);
+	else
+		snprintf(bad, size, "SLMPM_%s=%.40s: a number from %lld to %lld", s->name, text,
+			 (long long)s->min, (long long)s->max);
+}
+
+void setting_read(const struct setting *s, const char *text, char *bad, size_t size)
+{
+	int64_t value = 0;
+	char why[80];
+
+	if (!text || !*text)
+		text = s->initial;
+	if (!parse(s, text, &value, why)) {
+		complain(s, text, why, bad, size);
+		text = s->initial;
+		(void)parse(s, text, &value, why);
+	}
+	if (!s->value || s->kind == WAYS)
+		return;
+	if (s->kind >= TEXT)
+		*(const char **)s->value = text;
+	else
+		*(int64_t *)s->value = value;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A setting: its name, kind and bounds, and how its text is read. */
+#ifndef SLMPM_SETTING_H
+#define SLMPM_SETTING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum setting_kind {         /* and what its value is */
+		    NUMBER, /* int64_t */
+		    SIZE,   /* int64_t, may have a unit */
+		    SHARE,  /* int64_t, thousandths */
+		    CHOICE, /* int64_t, which of its choices */
+		    WAYS,   /* struct ways */
+		    TEXT,   /* const char * */
+		    HIDDEN, /* const char *, not shown */
+};
+
+struct setting {
+	const char *name;
+	enum setting_kind kind;
+	const char *initial;
+	void *value; /* NULL: read by name where it is used */
+	int64_t min, max;
+	const char *choices; /* "adaptive spin block": values 0, 1, 2 */
+	const char *text;
+};
+
+/* TEXT, or where there is none the initial one, into its value; where it is none of its kind the initial
+ * one, and why into BAD. */
+void setting_read(const struct setting *s, const char *text, char *bad, size_t size);
+
+#endif
