@@ -102,6 +102,18 @@ static bool hear(int fd, void *to, size_t n)
 	return true;
 }
 
+void raw_stream_say_hello(struct raw_stream *s)
+{
+	raw_stream_say_packet(s->fd, WIRE_HELLO, &s->hello, sizeof(s->hello));
+}
+
+void raw_stream_claim(struct raw_stream *s, uint32_t type, uint32_t length)
+{
+	struct wire_control_head head = {LITTLE_32(type), LITTLE_32(length)};
+
+	raw_stream_say(s->fd, &head, sizeof(head));
+}
+
 size_t raw_stream_hear(int fd, void *packet, size_t room)
 {
 	struct wire_control_head *head = packet;

@@ -30,6 +30,9 @@ bool raw_stream_say(int fd, const void *bytes, size_t n);
 bool raw_stream_say_slowly(int fd, const void *bytes, size_t n, int ms);
 /* With a right head. */
 bool raw_stream_say_packet(int fd, uint32_t type, void *packet, size_t n);
+void raw_stream_say_hello(struct raw_stream *s);
+/* A head alone, which promises LENGTH bytes. */
+void raw_stream_claim(struct raw_stream *s, uint32_t type, uint32_t length);
 /* The next packet: its length, 0 at the end. */
 size_t raw_stream_hear(int fd, void *packet, size_t room);
 /* Waits until the other side shuts the connection; REASON: what its BYE said, or "". */

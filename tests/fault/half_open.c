@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* timeout: 60 */
+/*
+ * Strangers who connect by the hundred, and say nothing: at a listener of shared memory and at one of
+ * TCP so many are let in at a time, in small memory, and an honest peer works on.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "fabrics/fabric.h"
+#include "tests/lib/child.h"
+#include "tests/lib/death.h"
+#include "tests/lib/honest.h"
+#include "tests/lib/raw_peer.h"
+#include "tests/lib/settings.h"
+#include "tests/lib/stranger.h"
+#include "tests/lib/stream_liar.h"
+
+#define CROWD     1000 /* at most */
+#define HALF_OPEN 64   /* so many are let in at a time */
+
+static char address[64]; /* without "shm:" */
+
+/* What a crowd does at a listener of one fabric. */
+struct door {
+	int (*connect)(void);
+	size_t (*hear)(int fd, void *packet, size_t room);
+	int count;
+	bool anew; /* in the place of the silent others are let in, after a while */
+};
+
+static int connect_memory(void)
+{
+	int64_t until = actor_now_ms() + STRANGER_BOUND_MS * actor_slow();
+	int fd;
+
+	while ((fd = raw_connect(address)) < 0) {
+		CHECK(actor_now_ms() < until, "its queue stays full");
+		(void)poll(NULL, 0, 1);
+	}
+	return fd;
+}
+
+static size_t hear_memory(int fd, void *packet, size_t room)
+{
+	return raw_hear(fd, packet, room, NULL);
+}
+
+static int connect_tcp(void)
+{
+	int fd = raw_stream_connect(stream_lie_port);
+
+	CHECK(fd >= 0, "%s", strerror(errno));
+	return fd;
+}
+
+static const struct door memory = {connect_memory, hear_memory, 300, false};
+static const struct door tcp = {connect_tcp, raw_stream_hear, CROWD, true};
+
+/* ---- by the hundred ---- */
+
+/* Is it let in? */
+static bool hears_hello(const struct door *door, int fd)
+{
+	union {
+		struct wire_control_head head;
+		struct wire_hello hello;
+		struct wire_bye bye;
+	} said = {.head.type = 0};
+
+	CHECK(door->hear(fd, &said, sizeof(said)), "an end without a word");
+	if (LITTLE_32(said.head.type) == WIRE_HELLO)
+		return true;
+	CHECK(LITTLE_32(said.head.type) == WIRE_BYE && strstr(said.bye.reason, "too many"),
+	      "packet %u, \"%s\"", LITTLE_32(said.head.type), said.bye.reason);
+	return false;
+}
+
+/* All stay until each has heard whether it is let in. */
+static int crowd(void *arg)
+{
+	static int fds[CROWD];
+	struct rlimit limit = {2 * CROWD, 2 * CROWD};
+	const struct door *door = arg;
+	int in = 0;
+
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+	for (int i = 0; i < door->count; i++)
+		fds[i] = door->connect();
+	for (int i = 0; i < door->count; i++)
+		in += hears_hello(door, fds[i]);
+	CHECK(door->anew ? in >= HALF_OPEN : in == HALF_OPEN, "%d of %d were let in", in,
+	      door->count);
+	return 0;
+}
+
+static void half_open(const struct door *door, slmpm_listener listener, slmpm_peer honest,
+		      char *url)
+{
+	struct holdings before = holdings_now();
+	int64_t begin = actor_now_ms();
+	pid_t pid = child_start(crowd, (void *)(uintptr_t)door, 30), late;
+	slmpm_peer peer;
+
+	while (!stranger_has_left(pid)) {
+		EXPECT(slmpm_accept(listener, &peer, 1), -SLMPM_ETIMEOUT);
+		honest_works(honest);
+		CHECK(holdings_now().descriptors < before.descriptors + 3 * HALF_OPEN + 8,
+		      "hundreds of half-open connections are kept");
+		CHECK(actor_now_ms() < begin + 2 * STRANGER_BOUND_MS * actor_slow(),
+		      "the crowd: no end");
+	}
+	CHECK(child_wait(pid) == 0, "the crowd: see above");
+	late = child_start(honest_peer, url, 30);
+	OK(slmpm_accept(listener, &peer, PATIENCE));
+	honest_works(peer);
+	OK(slmpm_close(peer, PATIENCE));
+	CHECK(child_wait(late) == 0, "the honest latecomer");
+	stranger_forgotten(listener, before, "half-open connections");
+}
+
+/* ---- and staying ---- */
+
+static int stay(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < HALF_OPEN; i++)
+		(void)connect_tcp();
+	while (pause() < 0)
+		;
+	return 0;
+}
+
+static int come_later(void *url)
+{
+	slmpm_ctx none = {0};
+	slmpm_peer peer;
+
+	OK(slmpm_connect(&peer, none, url, PATIENCE));
+	OK(slmpm_close(peer, PATIENCE));
+	return 0;
+}
+
+/* The silent ones would have all the time of a handshake, if nobody else came. */
+static void make_room(slmpm_listener listener, slmpm_peer honest, char *url)
+{
+	struct holdings before = holdings_now();
+	int64_t begin = actor_now_ms();
+	pid_t silent = child_start(stay, NULL, 30), late;
+	slmpm_peer peer;
+
+	while (holdings_now().descriptors < before.descriptors + HALF_OPEN) {
+		EXPECT(slmpm_accept(listener, &peer, 1), -SLMPM_ETIMEOUT);
+		CHECK(actor_now_ms() - begin < 5000 * actor_slow(), "they do not come");
+	}
+	late = child_start(come_later, url, 30);
+	OK(slmpm_accept(listener, &peer, PATIENCE));
+	honest_works(honest);
+	OK(slmpm_close(peer, PATIENCE));
+	CHECK(child_wait(late) == 0, "the honest latecomer: see above");
+	CHECK(kill(silent, SIGKILL) == 0 && child_wait(silent) == -SIGKILL, "they are gone");
+	stranger_forgotten(listener, before, "silent connections");
+}
+
+/* ---- both ---- */
+
+static void besiege(const struct door *door, slmpm_ctx ctx, slmpm_listener listener, char *url)
+{
+	pid_t pid = child_start(honest_peer, url, 60);
+	slmpm_peer honest;
+
+	OK(slmpm_accept(listener, &honest, PATIENCE));
+	half_open(door, listener, honest, url);
+	if (door->anew)
+		make_room(listener, honest, url);
+	OK(slmpm_shut(ctx, PATIENCE));
+	CHECK(child_wait(pid) == 0, "the honest peer");
+}
+
+static int at_memory(void *unused)
+{
+	slmpm_listener listener;
+	slmpm_ctx ctx;
+	char url[80];
+
+	(void)unused;
+	settings_one_link("shm");
+	snprintf(address, sizeof(address), "half-open-%d", (int)getpid());
+	snprintf(url, sizeof(url), "shm:%s", address);
+	OK(slmpm_open(&ctx, NULL));
+	OK(slmpm_listen(&listener, ctx, url));
+	besiege(&memory, ctx, listener, url);
+	return 0;
+}
+
+static int at_tcp(void *unused)
+{
+	slmpm_listener listener;
+	slmpm_ctx ctx;
+	char url[80];
+
+	(void)unused;
+	stream_liar_begin();
+	OK(slmpm_open(&ctx, NULL));
+	stream_liar_listen(ctx, &listener, url);
+	besiege(&tcp, ctx, listener, url);
+	return 0;
+}
+
+int main(void)
+{
+	setenv("SLMPM_LOG_LEVEL", "none", 1);
+	setenv("SLMPM_HANDSHAKE_MS", "10000", 1);
+	CHECK(child_run(at_memory, NULL, 50) == 0, "shared memory: see above");
+	if (!fabric_find("tcp"))
+		test_skip("this library has no fabric \"tcp\"");
+	CHECK(child_run(at_tcp, NULL, 50) == 0, "TCP: see above");
+	return 0;
+}
