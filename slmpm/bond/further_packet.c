@@ -34,6 +34,8 @@ int further_say(struct further *f, uint32_t link, uint32_t life, struct wire_lin
 {
 	packet->link = LITTLE_16((uint16_t)link);
 	packet->life = LITTLE_16((uint16_t)life);
+	if (fd >= 0)
+		further_gave(f);
 	if (f->ep->control->socket.fd >= 0)
 		return control_send(f->ep->control, packet, sizeof(*packet), WIRE_LINK, fd);
 	if (fd >= 0)

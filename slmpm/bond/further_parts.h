@@ -6,6 +6,7 @@
  *     further.c         which there are to be, and what is of all of them
  *     further_events.c  when each is tried, and what became of it
  *     further_try.c     one try: rounds as in the handshake
+ *     further_bound.c   how many a peer may cause
  *     further_packet.c  the packets of those
  */
 #ifndef SLMPM_FURTHER_PARTS_H
@@ -57,7 +58,10 @@ struct further {
 	struct sockaddr_storage here, there;
 	struct further_link link[BOND_PATHS];
 	struct further_try try;
-	bool waits; /* a packet for room in the bond, where there is no control connection */
+	uint64_t since; /* tries are counted, */
+	uint32_t begun; /* so many, */
+	uint32_t given; /* and descriptors that the peer may not have read */
+	bool waits;     /* a packet for room in the bond, where there is no control connection */
 	struct wire_link waiting;
 };
 
@@ -84,6 +88,13 @@ void further_try_begin(struct further *f, const struct wire_link *packet, int *f
 void further_try_first(struct further *f, const struct wire_link *packet, int *fd);
 void further_try_round(struct further *f, const struct wire_link *packet, int *fd);
 void further_try_not(struct further *f, const struct wire_link *packet);
+
+/* ---- further_bound.c ---- */
+
+/* When a try may begin, before anything is made for it: 0 now, and then it is counted. */
+uint64_t further_bound(struct further *f);
+/* A descriptor goes to the peer. */
+void further_gave(struct further *f);
 
 /* ---- further_packet.c ---- */
 

@@ -148,8 +148,13 @@ void further_try(struct further *f, uint32_t link)
 {
 	struct further_link *l = &f->link[link];
 	uint32_t life = l->life + (l->made || l->life || l->pause);
+	uint64_t later = further_bound(f);
 	int rc;
 
+	if (later) {
+		l->due = later;
+		return;
+	}
 	/* The first life of a link is 0, and so is a counter that nobody has used. */
 	rc = bond_expect(f->ep->link.port, link, life);
 	if (rc < 0) {
@@ -249,6 +254,8 @@ static const char *refusal(struct further *f, const struct wire_link *packet,
 	*fabric = fabric_find(name);
 	if (!*fabric || *fabric != fabric_of(f, way)) /* what both know before: further_features */
 		return "another fabric is wanted here";
+	if (further_bound(f))
+		return "too many at once";
 	switch (bond_expect(f->ep->link.port, link, LITTLE_16(packet->life))) {
 	case 0: return NULL;
 	case -EBUSY: return "the one before is still being read";

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
 /*
- * Lies about links to be: numbers and lives that cannot be, rounds out of turn, joins again, or with
- * what is another's. Each ends the channel by its name or is refused with a reason, while an
- * honest peer of two links works on.
+ * Lies about links to be: numbers and lives that cannot be, packets of no shape, rounds out of turn or with
+ * what is another's. Each ends the channel by its name, while an honest peer of two links works on.
  */
 #include <string.h>
 
 #include "tests/lib/actor.h"
 #include "tests/lib/raw_link.h"
 #include "tests/lib/raw_link_trial.h"
-
-#define STORM 600
 
 /* ---- what no link is ------------------------------------------------------------------------- */
 
@@ -211,99 +208,6 @@ static void ring_by_bond(struct raw_peer *p)
 	by_bond(p, &w, sizeof(w));
 }
 
-static void storm_by_bond(struct raw_peer *p)
-{
-	struct wire_link w = raw_link_about(WIRE_LINK_NOT, 1, 9);
-
-	for (int i = 0; i < STORM; i++)
-		by_bond(p, &w, sizeof(w));
-	raw_link_go_on(p);
-}
-
-/* ---- what is refused ------------------------------------------------------------------------- */
-
-static void fabric_of_no_name(struct raw_peer *p)
-{
-	struct wire_link w = raw_link_ring(p, 1, 0);
-
-	memset(w.fabric, 'x', sizeof(w.fabric)); /* no end */
-	raw_link_say(p, &w, raw_link_memory.fd);
-	raw_link_refused(p, 1, 0, "another fabric is wanted here");
-	raw_link_go_on(p);
-}
-
-static void another_fabric(struct raw_peer *p)
-{
-	struct wire_link w = raw_link_ring(p, 1, 0);
-
-	memcpy(w.fabric, "tcp", 4);
-	raw_link_say(p, &w, raw_link_memory.fd);
-	raw_link_refused(p, 1, 0, "another fabric is wanted here");
-	raw_link_go_on(p);
-}
-
-static void same_life_again(struct raw_peer *p)
-{
-	raw_link_begin(p, 1, 0);
-	raw_link_begin(p, 1, 0);
-	raw_link_refused(p, 1, 0, "its time is over");
-	raw_link_go_on(p);
-}
-
-static void same_life_of_joined(struct raw_peer *p)
-{
-	raw_link_join(p);
-	raw_link_begin(p, 1, 0);
-	raw_link_refused(p, 1, 0, "its time is over");
-	raw_link_go_on(p);
-}
-
-static void earlier_life(struct raw_peer *p)
-{
-	raw_link_begin(p, 1, 32766);
-	raw_link_begin(p, 1, 32765);
-	raw_link_refused(p, 1, 32765, "its time is over");
-	raw_link_go_on(p);
-}
-
-static void first_link_again(struct raw_peer *p)
-{
-	raw_link_begin(p, 0, 0);
-	raw_link_refused(p, 0, 0, "its time is over");
-	raw_link_go_on(p);
-}
-
-/* Whose seals are closed by now. */
-static void ring_of_first_link(struct raw_peer *p)
-{
-	struct wire_link w = raw_link_ring(p, 1, 0);
-
-	raw_link_say(p, &w, p->own.fd);
-	raw_link_refused(p, 1, 0, "not permitted");
-	raw_link_go_on(p);
-}
-
-static void what_is_no_memory(struct raw_peer *p)
-{
-	struct wire_link w = raw_link_ring(p, 1, 0);
-
-	raw_link_say(p, &w, p->fd);
-	raw_link_refused(p, 1, 0, " ");
-	raw_link_go_on(p);
-}
-
-static void late_words(struct raw_peer *p)
-{
-	raw_link_begin(p, 1, 3);
-	(void)raw_link_hear_round(p, 0);
-	raw_link_say_plain(p, 1, 1, 2); /* of another life */
-	raw_link_say_plain(p, 7, 1, 4);
-	raw_link_say_plain(p, WIRE_LINK_NOT, 1, 2);
-	raw_link_say_plain(p, WIRE_LINK_NOT, 1, 3);
-	raw_link_say_plain(p, 9, 1, 3); /* of none that is being made */
-	raw_link_go_on(p);
-}
-
 /* clang-format off */
 static const struct offence offences[] = {
 	{"R6", "a link beyond those agreed", link_beyond, LINK_RULE, 0},
@@ -331,16 +235,6 @@ static const struct offence offences[] = {
 	{"R5", "nothing by the bond", nothing_by_bond, LINK_RULE, 0},
 	{"R6", "a link beyond, by the bond", beyond_by_bond, LINK_RULE, 0},
 	{"R5", "no memory, by the bond", ring_by_bond, LINK_RULE, 0},
-	{"R10", "a storm by the bond", storm_by_bond, LINK_RULE, LINK_STILL},
-	{"R6", "a fabric of no name", fabric_of_no_name, LINK_RULE, LINK_STILL},
-	{"R6", "another fabric", another_fabric, LINK_RULE, LINK_STILL},
-	{"R8", "the same life again", same_life_again, LINK_RULE, LINK_STILL},
-	{"R8", "the life of one that stands", same_life_of_joined, LINK_RULE, LINK_STILL},
-	{"R8", "an earlier life", earlier_life, LINK_RULE, LINK_STILL},
-	{"R8", "the first link again", first_link_again, LINK_RULE, LINK_STILL},
-	{"R8", "the first link's memory", ring_of_first_link, LINK_RULE, LINK_STILL},
-	{"R5", "what is no memory", what_is_no_memory, LINK_RULE, LINK_STILL},
-	{"R8", "words about other lives", late_words, LINK_RULE, LINK_STILL},
 };
 
 static const struct offence alone[] = {
@@ -351,13 +245,6 @@ static const struct offence alone[] = {
 /* clang-format on */
 
 /* ---- how they meet --------------------------------------------------------------------------- */
-
-static void come(struct raw_peer *p, const char *at)
-{
-	raw_begin(p, raw_connect(at));
-	p->hello.features = LITTLE_64(WIRE_FEATURES | WIRE_FEATURE_LINKS);
-	raw_steps(p, RAW_HELLO, RAW_UP);
-}
 
 /* Before there is a first one. */
 static void come_early(struct raw_peer *p, const char *at)
@@ -382,7 +269,7 @@ static const struct offence early[] = {
 
 int main(void)
 {
-	static const struct trial callers = {.come = come,
+	static const struct trial callers = {.come = link_trial_come,
 					     .leave = link_trial_leave,
 					     .look = link_trial_look,
 					     .see = link_trial_see};

@@ -17,6 +17,9 @@
 #include "tests/lib/raw_link_trial.h"
 
 #define STORM 600
+#define LIVES 10
+#define TURNS 30
+#define LINKS 2
 
 static int door = -1; /* where the offender is called */
 
@@ -60,12 +63,29 @@ static void storm_of_wishes(struct raw_peer *p)
 /* Each is refused, and wanted again. */
 static void storm_of_lives(struct raw_peer *p)
 {
-	for (int i = 0; i < 50; i++) {
+	for (int i = 0; i < 20; i++) {
 		unsigned life = life_heard(p);
 
 		raw_link_say_plain(p, WIRE_LINK_NOT, 1, life);
 		raw_link_say_plain(p, WIRE_LINK_ASK, 1, 0);
 	}
+	raw_link_go_on(p);
+}
+
+/* The same, and nothing is read: each try's descriptor would lie in the socket, and be a ring. */
+static void storm_of_lives_unread(struct raw_peer *p)
+{
+	unsigned rings;
+
+	for (int turn = 0; turn < TURNS; turn++) {
+		for (unsigned life = 0; life < LIVES; life++)
+			raw_link_say_plain(p, WIRE_LINK_NOT, 1, life);
+		raw_link_say_plain(p, WIRE_LINK_ASK, 1, 0);
+		raw_link_await_read(p);
+		(void)poll(NULL, 0, 10); /* in which there is time for a try */
+	}
+	rings = raw_link_unread(p);
+	CHECK(rings >= 1 && rings <= LINKS + 1, "%u rings were given", rings);
 	raw_link_go_on(p);
 }
 
@@ -76,6 +96,7 @@ static const struct offence answers[] = {
 	{"R6", "a wish for a link beyond", ask_beyond, LINK_RULE, 0},
 	{"R10", "a storm of wishes", storm_of_wishes, LINK_RULE, LINK_STILL},
 	{"R10", "a storm of lives", storm_of_lives, LINK_RULE, LINK_STILL},
+	{"R10", "a storm of lives, unread", storm_of_lives_unread, LINK_RULE, LINK_STILL},
 };
 
 /* ---- how they meet --------------------------------------------------------------------------- */

@@ -2,7 +2,12 @@
 /* Rounds of a link to be, written from the description of the wire. */
 #include "tests/lib/raw_link.h"
 
+#include <poll.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <linux/sockios.h>
 
 #include "tests/lib/actor.h"
 
@@ -53,22 +58,34 @@ void raw_link_begin(struct raw_peer *p, unsigned link, unsigned life)
 	raw_link_say(p, &w, raw_link_memory.fd);
 }
 
-static struct wire_link hear(struct raw_peer *p)
+/* With what it brings in *PASSED, -1 nothing. */
+static struct wire_link hear(struct raw_peer *p, int *passed)
 {
 	union {
 		struct wire_link link;
 		unsigned char bytes[512];
 	} packet;
 
-	do
-		CHECK(raw_hear(p->fd, &packet, sizeof(packet), NULL) > 0, "it has ended");
-	while (LITTLE_32(packet.link.head.type) != WIRE_LINK);
+	do {
+		*passed = -1;
+		CHECK(raw_hear(p->fd, &packet, sizeof(packet), passed) > 0, "it has ended");
+	} while (LITTLE_32(packet.link.head.type) != WIRE_LINK);
 	return packet.link;
+}
+
+struct wire_link raw_link_hear(struct raw_peer *p)
+{
+	int passed;
+	struct wire_link w = hear(p, &passed);
+
+	if (passed >= 0)
+		close(passed);
+	return w;
 }
 
 struct wire_link raw_link_hear_round(struct raw_peer *p, uint32_t round)
 {
-	struct wire_link w = hear(p);
+	struct wire_link w = raw_link_hear(p);
 
 	CHECK(LITTLE_32(w.round) == round, "round %u, not %u: %.100s", LITTLE_32(w.round), round,
 	      (const char *)w.blob);
@@ -81,11 +98,72 @@ void raw_link_refused(struct raw_peer *p, unsigned link, unsigned life, const ch
 	char text[sizeof(w.blob) + 1] = "";
 
 	do
-		w = hear(p);
+		w = raw_link_hear(p);
 	while (LITTLE_32(w.round) != WIRE_LINK_NOT);
 	memcpy(text, w.blob, sizeof(w.blob));
 	CHECK(LITTLE_16(w.link) == link && LITTLE_16(w.life) == life && strstr(text, why),
 	      "link %u, life %u: \"%s\"", LITTLE_16(w.link), LITTLE_16(w.life), text);
+}
+
+#define MOST 256 /* packets that lie in a socket */
+
+/* All in one call: whoever answers finds the socket empty only behind it. */
+unsigned raw_link_unread(struct raw_peer *p)
+{
+	static char space[MOST][CMSG_SPACE(sizeof(int))];
+	static struct wire_link packets[MOST];
+	static struct iovec parts[MOST];
+	static struct mmsghdr all[MOST];
+	unsigned rings = 0;
+	int n;
+
+	for (int i = 0; i < MOST; i++) {
+		parts[i] = (struct iovec){&packets[i], sizeof(packets[i])};
+		all[i].msg_hdr = (struct msghdr){.msg_iov = &parts[i],
+						 .msg_iovlen = 1,
+						 .msg_control = space[i],
+						 .msg_controllen = sizeof(space[i])};
+	}
+	n = recvmmsg(p->fd, all, MOST, MSG_DONTWAIT | MSG_CMSG_CLOEXEC, NULL);
+	for (int i = 0; i < n; i++) {
+		struct cmsghdr *c = CMSG_FIRSTHDR(&all[i].msg_hdr);
+
+		rings += c != NULL;
+		if (c)
+			close(*(int *)(void *)CMSG_DATA(c));
+	}
+	return rings;
+}
+
+void raw_link_await_read(struct raw_peer *p)
+{
+	int64_t until = actor_now_ms() + PATIENCE;
+	int left;
+
+	while (ioctl(p->fd, SIOCOUTQ, &left) == 0 && left) {
+		CHECK(actor_now_ms() < until, "it does not read");
+		(void)poll(NULL, 0, 1);
+	}
+}
+
+unsigned raw_link_answers(struct raw_peer *p, unsigned life, unsigned *refused)
+{
+	struct wire_link last = raw_link_ring(p, 1, life), w;
+	unsigned rings = 0;
+	int passed;
+
+	*refused = 0;
+	memcpy(last.fabric, "none", 5); /* refused in any case */
+	raw_link_say(p, &last, raw_link_memory.fd);
+	do {
+		w = hear(p, &passed);
+		if (passed >= 0)
+			close(passed);
+		rings += passed >= 0;
+		*refused += LITTLE_32(w.round) == WIRE_LINK_NOT &&
+			    strstr((const char *)w.blob, "too many") != NULL;
+	} while (LITTLE_32(w.round) != WIRE_LINK_NOT || LITTLE_16(w.life) != life);
+	return rings;
 }
 
 void raw_link_go_on(struct raw_peer *p)

@@ -21,11 +21,19 @@ void raw_link_echo(struct raw_peer *p, uint32_t round, uint64_t epoch, int fd);
 /* Link 1 with all its rounds, as the rules are. */
 void raw_link_join(struct raw_peer *p);
 
-/* The next about a link is that round. */
+/* The next about a link; and that is of that round. */
+struct wire_link raw_link_hear(struct raw_peer *p);
 struct wire_link raw_link_hear_round(struct raw_peer *p, uint32_t round);
 uint64_t raw_link_epoch(const struct wire_link *w);
 /* A refusal comes, of that link and life, which says WHY. */
 void raw_link_refused(struct raw_peer *p, unsigned link, unsigned life, const char *why);
+/* Rings that lie unread; it is all read then. While it is, one more may come. */
+unsigned raw_link_unread(struct raw_peer *p);
+/* All that was said so far has been read. */
+void raw_link_await_read(struct raw_peer *p);
+/* Reads all that has been answered until now, for which link 1's LIFE is spent: rings that were given;
+ * *REFUSED as too many at once. */
+unsigned raw_link_answers(struct raw_peer *p, unsigned life, unsigned *refused);
 /* What is refused leaves the channel as it was: a message "still" goes. It ends here, by another lie. */
 void raw_link_go_on(struct raw_peer *p);
 

@@ -11,6 +11,13 @@
 
 static int still; /* messages that came after a refusal */
 
+void link_trial_come(struct raw_peer *p, const char *at)
+{
+	raw_begin(p, raw_connect(at));
+	p->hello.features = LITTLE_64(WIRE_FEATURES | WIRE_FEATURE_LINKS);
+	raw_steps(p, RAW_HELLO, RAW_UP);
+}
+
 int64_t link_trial_look(slmpm_peer peer, const struct offence *o)
 {
 	unsigned char got[64];

@@ -13,7 +13,8 @@ void link_victim_begin(struct victim *v, const char *name);
 /* That one has them still. */
 void link_victim_end(struct victim *v);
 
-/* For a trial: a message comes behind each refusal. */
+/* For a trial: the offender connects, and wants two links; a message comes behind each refusal. */
+void link_trial_come(struct raw_peer *p, const char *at);
 int64_t link_trial_look(slmpm_peer peer, const struct offence *o);
 void link_trial_see(slmpm_peer peer, const struct offence *o);
 void link_trial_leave(struct raw_peer *p);

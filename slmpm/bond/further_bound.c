@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How many tries for links a peer may cause. Each costs a ring or a listener, and a ring lives on as long
+ * as its descriptor lies in the peer's socket: there are never more of those than the pair may have
+ * links, and no more tries in the pause that an honest peer makes before it tries a link again.
+ */
+#include <sys/ioctl.h>
+#include <linux/sockios.h>
+
+#include "slmpm/bond/further_parts.h"
+#include "slmpm/wait.h"
+
+/* Nothing that was said lies unread, or there is no telling. */
+static bool has_read(const struct further *f)
+{
+	const struct control *c = f->ep->control;
+	int unread = 0;
+
+	return c->socket.fd < 0 || c->stream || ioctl(c->socket.fd, SIOCOUTQ, &unread) != 0 ||
+	       unread == 0;
+}
+
+uint64_t further_bound(struct further *f)
+{
+	uint64_t now = wait_now();
+
+	if (f->given && has_read(f))
+		f->given = 0;
+	if (f->given >= f->links)
+		return now + FURTHER_PAUSE;
+	if (now >= f->since + FURTHER_PAUSE) {
+		f->since = now;
+		f->begun = 0;
+	}
+	if (f->begun == f->links)
+		return f->since + FURTHER_PAUSE;
+	f->begun++;
+	return 0;
+}
+
+void further_gave(struct further *f)
+{
+	f->given++;
+}
