@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Being offered regions: offers are kept as invites until an accept of their family takes them. */
-#include "slmpm/dacs/dacs_internal.h"
+#include "slmpm/dacs/dacs_message.h"
+#include "slmpm/dacs/dacs_process.h"
+#include "slmpm/dacs/dacs_share.h"
+#include "slmpm/dacs/dacs_wait.h"
 
 #include <stdlib.h>
 

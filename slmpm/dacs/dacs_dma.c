@@ -7,7 +7,9 @@
  * turn has come. SLMPM is told, too, as it alone knows what the target can see already; that is
  * stronger than needed, because it counts transfers on other wids as well.
  */
-#include "slmpm/dacs/dacs_internal.h"
+#include "slmpm/dacs/dacs_dma.h"
+#include "slmpm/dacs/dacs_message.h"
+#include "slmpm/dacs/dacs_process.h"
 
 #include <stdlib.h>
 #include <string.h>

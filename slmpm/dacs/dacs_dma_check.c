@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a put or get is asked to move, checked and turned into SLMPM's terms. */
-#include "slmpm/dacs/dacs_internal.h"
+#include "slmpm/dacs/dacs_dma.h"
 
 #include <limits.h>
 

@@ -4,6 +4,7 @@
  * numbered, so that one that a member's death has ended is over for who comes to it later, too.
  */
 #include "slmpm/dacs/dacs_pact.h"
+#include "slmpm/dacs/dacs_wait.h"
 
 #include <stdlib.h>
 

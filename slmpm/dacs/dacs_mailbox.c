@@ -3,7 +3,9 @@
  * Mailboxes: a word is an empty message whose immediate it is, which converts its byte order, on a
  * stream of its own. A writer has four credits; the reader returns one for each word it takes.
  */
-#include "slmpm/dacs/dacs_internal.h"
+#include "slmpm/dacs/dacs_message.h"
+#include "slmpm/dacs/dacs_process.h"
+#include "slmpm/dacs/dacs_wait.h"
 
 /* Takes the next message of a reserved stream: 1 and its immediate, 0 none, or the end. */
 static int take(struct dacsi_process *process, uint32_t stream, uint32_t *imm)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory regions: the calls of the newer family, in which memory at both ends is named by handles. */
-#include "slmpm/dacs/dacs_internal.h"
+#include "slmpm/dacs/dacs_dma.h"
+#include "slmpm/dacs/dacs_process.h"
+#include "slmpm/dacs/dacs_share.h"
 
 #include <stdlib.h>
 

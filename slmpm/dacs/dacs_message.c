@@ -3,7 +3,9 @@
  * Messages: dacs_send hands over to SLMPM at once; dacs_recv queues, and the receive meets its
  * message here: first posted, first served, for each partner and stream.
  */
-#include "slmpm/dacs/dacs_internal.h"
+#include "slmpm/dacs/dacs_message.h"
+#include "slmpm/dacs/dacs_process.h"
+#include "slmpm/dacs/dacs_share.h"
 
 #include <stdlib.h>
 

@@ -4,6 +4,7 @@
  * that has a mutex; a thread of it that locks waits for the others of its own, too.
  */
 #include "slmpm/dacs/dacs_pact.h"
+#include "slmpm/dacs/dacs_wait.h"
 
 #include <stdlib.h>
 

@@ -5,6 +5,9 @@
  * no more; what follows for others is carried out by dacsi_pact_settle, from a call of DaCS.
  */
 #include "slmpm/dacs/dacs_pact.h"
+#include "slmpm/dacs/dacs_process.h"
+#include "slmpm/dacs/dacs_share.h"
+#include "slmpm/dacs/dacs_wait.h"
 
 #include <endian.h>
 #include <stdlib.h>

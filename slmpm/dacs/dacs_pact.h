@@ -3,7 +3,7 @@
 #ifndef SLMPM_DACS_PACT_H
 #define SLMPM_DACS_PACT_H
 
-#include "slmpm/dacs/dacs_internal.h"
+#include "slmpm/dacs/dacs_handle.h"
 
 struct dacsi_seat { /* a partner's share in a mutex or group of this process */
 	struct dacsi_seat *next;
@@ -78,6 +78,13 @@ struct dacsi_word { /* what travels, little-endian */
 
 /* ---- dacs_pact.c ---- */
 
+/* Words of partners come to this process's mutexes and groups from now on. */
+int dacsi_pact_begin(void);
+/* Carries out what words have changed; true when there was something. */
+bool dacsi_pact_settle(void);
+/* PROCESS has ended, or is no more. */
+void dacsi_pact_forget(struct dacsi_process *process);
+void dacsi_pact_end(void);
 /* Says it to PROCESS; never blocks. */
 DACS_ERR_T dacsi_pact_tell(struct dacsi_process *process, enum dacsi_word_type type, uint32_t value,
 			   uint64_t to, uint64_t from);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How a mutex or group comes to a partner: the owner offers it, the partner accepts. */
 #include "slmpm/dacs/dacs_pact.h"
+#include "slmpm/dacs/dacs_process.h"
+#include "slmpm/dacs/dacs_share.h"
+#include "slmpm/dacs/dacs_wait.h"
 
 #include <stdlib.h>
 

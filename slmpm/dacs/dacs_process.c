@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Children that run: finding them, how they ended, ending them. */
-#include "slmpm/dacs/dacs_internal.h"
+#include "slmpm/dacs/dacs_process.h"
+#include "slmpm/dacs/dacs_dma.h"
+#include "slmpm/dacs/dacs_message.h"
+#include "slmpm/dacs/dacs_pact.h"
+#include "slmpm/dacs/dacs_share.h"
+#include "slmpm/dacs/dacs_start.h"
+#include "slmpm/dacs/dacs_wait.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Regions behind the handles of both remote-memory families: how they begin and end. */
-#include "slmpm/dacs/dacs_internal.h"
+#include "slmpm/dacs/dacs_dma.h"
+#include "slmpm/dacs/dacs_process.h"
+#include "slmpm/dacs/dacs_share.h"
+#include "slmpm/dacs/dacs_wait.h"
 
 #include <stdlib.h>
 

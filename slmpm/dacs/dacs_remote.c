@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Remote memory: the calls of the older family, in which memory here is named by its address. */
-#include "slmpm/dacs/dacs_internal.h"
+#include "slmpm/dacs/dacs_dma.h"
+#include "slmpm/dacs/dacs_share.h"
 
 DACS_ERR_T dacs_remote_mem_create(void *addr, uint64_t size, DACS_MEMORY_ACCESS_MODE_T access_mode,
 				  dacs_remote_mem_t *mem)

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The runtime: init and exit, the way into and out of every call, settings, SLMPM's codes. */
-#include "slmpm/dacs/dacs_internal.h"
+#include "slmpm/dacs/dacs_dma.h"
+#include "slmpm/dacs/dacs_message.h"
+#include "slmpm/dacs/dacs_pact.h"
+#include "slmpm/dacs/dacs_process.h"
+#include "slmpm/dacs/dacs_share.h"
+#include "slmpm/dacs/dacs_start.h"
+#include "slmpm/dacs/dacs_wait.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -4,7 +4,10 @@
  * key and says so. Offers and answers are messages on a stream of their own; an offer whose share
  * ran into its deadline stands, and the next share of that region there waits for its answer.
  */
-#include "slmpm/dacs/dacs_internal.h"
+#include "slmpm/dacs/dacs_share.h"
+#include "slmpm/dacs/dacs_message.h"
+#include "slmpm/dacs/dacs_process.h"
+#include "slmpm/dacs/dacs_wait.h"
 
 #include <endian.h>
 #include <stdlib.h>

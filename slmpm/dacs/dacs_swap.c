@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Byte swapping between partners of different byte order, in place. */
-#include "slmpm/dacs/dacs_internal.h"
+#include "slmpm/dacs/dacs_message.h"
 
 #include <string.h>
 

@@ -3,7 +3,12 @@
  * How a DaCS call waits: spin and yield for a while, then one thread sleeps on SLMPM's descriptor
  * and the children's, for all that wait; the others wait for it.
  */
-#include "slmpm/dacs/dacs_internal.h"
+#include "slmpm/dacs/dacs_wait.h"
+#include "slmpm/dacs/dacs_dma.h"
+#include "slmpm/dacs/dacs_message.h"
+#include "slmpm/dacs/dacs_pact.h"
+#include "slmpm/dacs/dacs_process.h"
+#include "slmpm/dacs/dacs_share.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Wait identifiers: each counts the transfers started on it and keeps their first error. */
-#include "slmpm/dacs/dacs_internal.h"
+#include "slmpm/dacs/dacs_dma.h"
+#include "slmpm/dacs/dacs_message.h"
+#include "slmpm/dacs/dacs_wait.h"
 
 #include <stdlib.h>
 

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Puts and gets, single and in lists. */
+#ifndef SLMPM_DACS_DMA_H
+#define SLMPM_DACS_DMA_H
+
+#include "slmpm/dacs/dacs_region.h"
+#include "slmpm/dacs/dacs_wid.h"
+
+struct dacsi_dma_call { /* a put or get as it was called */
+	bool put;
+	bool list; /* of the list calls */
+	enum dacsi_family family;
+	uint64_t remote, local; /* handles; local only of dacs_mem_* */
+	void *base;             /* of dacs_put and its like */
+	const dacs_dma_list_t *remote_list, *local_list;
+	uint32_t remote_count, local_count;
+	dacs_wid_t wid;
+	DACS_ORDER_ATTR_T order;
+	DACS_BYTE_SWAP_T swap;
+};
+
+/* ---- dacs_dma_check.c ---- */
+
+/* Whether CALL may be done: its ends (*LOCAL is NULL where memory here is not named by a handle) and
+ * the *TOTAL bytes it moves. */
+DACS_ERR_T dacsi_dma_check(const struct dacsi_dma_call *call, struct dacsi_region **remote,
+			   struct dacsi_region **local, uint64_t *total);
+/* Its lists in SLMPM's terms. */
+void dacsi_dma_convert(const struct dacsi_dma_call *call, const struct dacsi_region *local,
+		       struct slmpm_span *spans, struct slmpm_iov *pieces);
+
+/* ---- dacs_dma.c ---- */
+
+DACS_ERR_T dacsi_dma(const struct dacsi_dma_call *call);
+/* Moves a wid's transfers on, and starts those whose turn has come. */
+bool dacsi_dma_poll(struct dacsi_wid *wid);
+/* The same for all that need it. */
+bool dacsi_dma_attend(void);
+/* The same for all there are. */
+void dacsi_dma_poll_all(void);
+/* Forgets a wid's transfers, whose requests have ended with the context. */
+void dacsi_dma_abandon(struct dacsi_wid *wid);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Waiting: in blocked calls, and in the thread that serves partners meanwhile. */
+#ifndef SLMPM_DACS_WAIT_H
+#define SLMPM_DACS_WAIT_H
+
+#include "slmpm/dacs/dacs_internal.h"
+
+struct dacsi_pause {                  /* a blocked call */
+	int64_t deadline, spin_until; /* nanoseconds */
+	uint32_t rounds;
+	bool slept;
+};
+
+int64_t dacsi_now(void);
+int dacsi_watch_init(void);
+void dacsi_watch_end(void);
+int dacsi_watch_add(int fd);
+void dacsi_watch_remove(int fd);
+/* Wakes the thread that sleeps. */
+void dacsi_kick(void);
+/* Moves on what can be moved on; true when something did. Never blocks. */
+bool dacsi_progress(void);
+void dacsi_pause_begin(struct dacsi_pause *p);
+/* Between two looks at a condition: waits until it may have changed. DACS_SUCCESS: look again. */
+DACS_ERR_T dacsi_pause(struct dacsi_pause *p);
+/* A turn of the thread that serves partners: once no call has been made for a millisecond, and
+ * nobody else does, it sleeps on the descriptors. *SEEN: calls so far. */
+void dacsi_serve_turn(uint32_t *seen);
+
+/* ---- dacs_serve.c ---- */
+
+/* A thread that serves partners while the application computes. */
+DACS_ERR_T dacsi_serve_begin(void);
+/* The runtime is leaving, nobody is inside any more; gives the lock back meanwhile. */
+void dacsi_serve_end(void);
+
+#endif
