@@ -469,7 +469,8 @@ SLMPM_API int slmpm_cancel(slmpm_req req);
 /*
  * Memory for a message of up to LEN bytes to PEER, aligned to 32; one is open at a time and peer.
  * A short loan (up to packet_max) lies in the peer's ring, write only, and other blocking sends to
- * that peer are EBUSY while it is open. A longer one lies in an area that both map.
+ * that peer are EBUSY while it is open. A longer one lies in an area that both map. It goes by the
+ * link of this handle, whichever slmpm_commit gets.
  */
 SLMPM_API int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int timeout_ms);
 /* Sends the first LEN bytes of the loan; one in an area waits, by how->timeout_ms, for requests

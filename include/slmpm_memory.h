@@ -43,13 +43,13 @@ SLMPM_API int slmpm_mem_register(slmpm_ctx ctx, void *base, size_t size, uint32_
  * not looked at those before), ETIMEOUT.
  */
 SLMPM_API int slmpm_mem_key(slmpm_mem mem, slmpm_peer peer, uint32_t access, struct slmpm_key *key);
-/* Opens what PEER gave the key to. EACCES: not this peer's key, used up, or revoked; EBUSY: it is
- * open already. Does not block. */
+/* Opens what PEER gave the key to; a handle by address is the wish of all operations on it. EACCES:
+ * not this peer's key, used up, or revoked; EBUSY: it is open already. Does not block. */
 SLMPM_API int slmpm_mem_open(slmpm_peer peer, const struct slmpm_key *key, slmpm_rmem *rmem);
 /* Key, message and open in one: gives PEER the access and waits until it has accepted. On ETIMEOUT
  * the offer is taken back. Source: DaCS. */
 SLMPM_API int slmpm_mem_share(slmpm_mem mem, slmpm_peer peer, uint32_t access, int timeout_ms);
-/* The next region that PEER shares, in its order. */
+/* The next region that PEER shares, in its order; opened like slmpm_mem_open. */
 SLMPM_API int slmpm_mem_accept(slmpm_peer peer, slmpm_rmem *rmem, int timeout_ms);
 /* The acceptor is through with it: the handle is gone, the owner is told. EBUSY while operations
  * are under way. */
@@ -143,7 +143,7 @@ SLMPM_API int slmpm_flush(slmpm_peer peer, int timeout_ms);
  * they would go, until the target's processor has looked at them. It keeps the order of messages,
  * costs their credit until it is disposed of, and has one span and at most eager_max bytes less 56
  * (ELIMIT). Done when the buffer is the caller's again, with SLMPM_REMOTE when the target has stored
- * or dropped it. No FENCE, BARRIER, NOTIFY; slmpm_flush does not wait for it. ENOTSUP: the peer's
+ * or dropped it. No FENCE, BARRIER, NOTIFY, VIA; slmpm_flush does not wait for it. ENOTSUP: the peer's
  * library is older. Source: the memory FIFO of DMA engines.
  */
 struct slmpm_fifo {       /* an entry that was taken */

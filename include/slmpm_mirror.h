@@ -47,7 +47,8 @@ SLMPM_API int slmpm_mirror_destroy(slmpm_mirror mirror);
  * one of them leads. Returns once they are joined and, where this one follows, the leader's bytes
  * are all here. ETIMEOUT: it stays asked for; the same call again goes on waiting. EBUSY: another
  * mirror has this tag, this one has a leader, or one of that tag is just being detached. EINVAL: the
- * two do not fit (the detail says why); ENOTSUP: the peer's library is older.
+ * two do not fit (the detail says why); ENOTSUP: the peer's library is older. Changes go by the link
+ * in use, whatever the handle asks for.
  */
 SLMPM_API int slmpm_mirror_attach(slmpm_mirror mirror, slmpm_peer peer, uint32_t tag, uint32_t how,
 				  int timeout_ms);

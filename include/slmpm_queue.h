@@ -59,7 +59,7 @@ struct slmpm_wq_options {
 /* A work request; fields that an operation does not use stay zero. */
 struct slmpm_wr {
 	uint32_t op;     /* enum slmpm_op: SEND RECV PUT GET ATOMIC AM */
-	uint32_t flags;  /* SLMPM_MORE FENCE BARRIER REMOTE NOTIFY SILENT */
+	uint32_t flags;  /* SLMPM_MORE FENCE BARRIER REMOTE NOTIFY SILENT VIA ON_LINK STRICT */
 	uint32_t stream; /* SEND, RECV; AM: the handler's number */
 	uint32_t imm;
 	uint64_t cookie; /* in its completion */
@@ -79,7 +79,8 @@ struct slmpm_wr {
  * The send and receive queue of a pair: work requests to PEER, each with a completion in options->cq.
  * Receives are posted at once; all others begin in order and are told in order, and each sees what
  * those before it did: a message behind a put finds it there. A put is done when the target has it
- * or refused it, unless the queue is UNACKNOWLEDGED. Source: the queue pairs of channel adapters.
+ * or refused it, unless the queue is UNACKNOWLEDGED. With a handle by address all but receives ask
+ * for its link, whatever their region was opened with. Source: the queue pairs of channel adapters.
  */
 SLMPM_API int slmpm_wq_create(slmpm_peer peer, const struct slmpm_wq_options *options,
 			      slmpm_wq *wq);

@@ -154,6 +154,7 @@ struct endpoint {
 		uint64_t seq;
 		uint32_t stream;
 		bool begun;
+		uint8_t wish; /* mode_wish(): the link of the handle that it was asked for with */
 	} loan;
 	struct held held[HELD_INLINE];
 	struct held_more *held_more;
@@ -227,6 +228,16 @@ static inline struct endpoint *endpoint_of(slmpm_peer peer)
 static inline uint32_t endpoint_wish(slmpm_peer peer)
 {
 	return (uint32_t)(peer.id >> ENDPOINT_LINK_SHIFT & 7) << 12;
+}
+/* FLAGS of a call with such a handle: those that name a link prevail. */
+static inline uint32_t endpoint_wishes(slmpm_peer peer, uint32_t flags)
+{
+	return flags & SLMPM_ON_LINK_MASK ? flags : flags | endpoint_wish(peer);
+}
+/* The handle without them: by it peers are told apart. */
+static inline slmpm_peer endpoint_plain(slmpm_peer peer)
+{
+	return (slmpm_peer){peer.id & ~ENDPOINT_LINK_BITS};
 }
 COLD int endpoint_bad_handle(slmpm_peer peer);
 /* Not COLD: gcc then takes every caller for cold, and they are the hot ones. */

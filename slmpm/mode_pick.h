@@ -12,6 +12,7 @@ struct endpoint;
 #define MODE_WISH_SHIFT 8 /* slmpm_how.flags: where a request's wish begins ... */
 #define MODE_WISH_MASK  (SLMPM_VIA_MASK | SLMPM_STRICT)
 #define MODE_LINK_MASK  (MODE_WISH_MASK | SLMPM_ON_LINK_MASK) /* of a message */
+#define MODE_ROUTE_MASK (SLMPM_STRICT | SLMPM_ON_LINK_MASK)   /* of what goes in packets alone */
 
 /* ... and what it keeps of them. */
 static inline uint8_t mode_wish(uint32_t flags)

@@ -21,7 +21,7 @@ static uint32_t flags_of(uint32_t op)
 	case SLMPM_OP_SEND: return ORDERED | SLMPM_MORE | MODE_LINK_MASK;
 	case SLMPM_OP_RECV: return SLMPM_SILENT;
 	case SLMPM_OP_PUT: return ORDERED | SLMPM_REMOTE | SLMPM_NOTIFY | MODE_LINK_MASK;
-	case SLMPM_OP_AM: return ORDERED;
+	case SLMPM_OP_AM: return ORDERED | MODE_ROUTE_MASK;
 	default: return ORDERED | MODE_LINK_MASK;
 	}
 }

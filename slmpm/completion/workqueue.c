@@ -191,6 +191,8 @@ static int take(struct workqueue *wq, struct endpoint *ep, const struct slmpm_wr
 	w->wr = *wr;
 	w->ended = false;
 	w->receive = wr->op == SLMPM_OP_RECV;
+	if (!w->receive && !(wr->flags & SLMPM_ON_LINK_MASK))
+		w->wr.flags |= wq->wish;
 	if (wr->op == SLMPM_OP_PUT && !(wq->flags & SLMPM_WQ_UNACKNOWLEDGED))
 		w->wr.flags |= SLMPM_REMOTE;
 	if (w->receive || (list_empty(&wq->waiting) && may_begin(wq, ep, &w->wr)))
@@ -326,7 +328,8 @@ int slmpm_wq_create(slmpm_peer peer, const struct slmpm_wq_options *o, slmpm_wq 
 	if (rc == 0 && !(wq = workqueue_new(ctx, o->depth ? o->depth : DEPTH)))
 		rc = error_set(SLMPM_ENOMEM, "for a work queue");
 	if (rc == 0) {
-		wq->peer = peer;
+		wq->peer = endpoint_plain(peer);
+		wq->wish = endpoint_wish(peer);
 		wq->queue = queue;
 		wq->flags = o->flags;
 		queue->users++;

@@ -16,7 +16,7 @@ static int check(const struct operation *o)
 
 	if (!ep->active)
 		return error_set(SLMPM_ENOTSUP, "%s does not know active messages", ep->name);
-	if (o->full.flags & (SLMPM_FENCE | SLMPM_BARRIER | SLMPM_NOTIFY | MODE_LINK_MASK))
+	if (o->full.flags & (SLMPM_FENCE | SLMPM_BARRIER | SLMPM_NOTIFY | SLMPM_VIA_MASK))
 		return error_set(SLMPM_EINVAL, "%s: flags 0x%x", o->call, o->full.flags);
 	if (o->span_count != 1)
 		return error_set(SLMPM_EINVAL, "%s: %d spans for one entry of a FIFO", o->call,
@@ -46,6 +46,8 @@ static int prepare(struct request *r, const struct operation *o)
 	rc = am_fill(r, ep, FIFO_PUT, &head, sizeof(head), o->pieces, o->piece_count, false);
 	r->fifo.put = true;
 	r->flags = (uint8_t)(o->full.flags & SLMPM_MORE);
+	r->wish = mode_wish(o->full.flags & SLMPM_ON_LINK_MASK ? o->full.flags :
+								 o->full.flags | remote->asked);
 	r->result.op = SLMPM_OP_PUT;
 	return rc;
 }

@@ -207,6 +207,8 @@ static int send_next(struct endpoint *ep, struct emulated *op)
 {
 	const struct request *r = op->r;
 
+	if (r && UNLIKELY(r->wish) && !r->seq && !mode_begin(ep, r->wish))
+		return -EAGAIN;
 	if (op->sends)
 		return emulate_send_write(ep, op);
 	if (op->span == r->rma.span_count)

@@ -69,7 +69,8 @@ struct remote {               /* a peer's region: as offered, and then behind sl
 	struct list node;   /* of the endpoint's, offered or open */
 	struct list shared; /* offered by slmpm_mem_share: in the order of the offers; or alone */
 	uint32_t grant, access;
-	uint32_t wish; /* of the handle by which it was opened: flags of slmpm_how */
+	uint32_t asked; /* by the handle with which it was opened: a link, as flags of slmpm_how; ... */
+	uint32_t wish; /* ... or 0 where that is the one by which it is reached */
 	uint64_t size, address;
 	unsigned char secret[KEY_SECRET];
 	struct fabric_memory memory; /* memory.ops: what the fabric does on it; 0: by requests */

@@ -107,7 +107,8 @@ int remote_open(struct remote *offer, slmpm_peer by, slmpm_rmem *rmem)
 	r->unmapped = offer->unmapped;
 	memcpy(r->secret, offer->secret, KEY_SECRET);
 	list_init(&r->shared);
-	r->wish = mode_memory_wish(ep, endpoint_wish(by));
+	r->asked = endpoint_wish(by);
+	r->wish = r->memory.ops ? mode_memory_wish(ep, r->asked) : r->asked;
 	remote_shortcut(r);
 	list_append(&ep->memory.open, &r->node);
 	list_remove(&offer->node);

@@ -109,6 +109,9 @@ static void describe(const struct operation *o, struct slmpm_done *done)
 	done->peer.id = handle_id(o->remote->ep);
 	done->protocol = (uint16_t)(o->kind == REQUEST_GET ? SLMPM_BY_GET : SLMPM_BY_PUT);
 	done->reason = o->mode.reason; /* directly; else the request's end says so */
+	if (o->mode.way != MODE_REQUEST && o->mode.reason != SLMPM_REASON_SHORT &&
+	    mode_has_links(o->remote->ep))
+		done->flags |= SLMPM_ON_LINK(o->mode.link);
 }
 
 /* DIRECT: it is done; else its request's end tells the selector. */

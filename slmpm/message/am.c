@@ -199,6 +199,7 @@ int am_sendv(struct endpoint *ep, uint16_t id, const void *head, size_t head_len
 		return -SLMPM_ENOMEM;
 	rc = am_fill(r, ep, id, head, head_len, iov, n, false);
 	r->flags = how ? (uint8_t)(how->flags & SLMPM_MORE) : 0;
+	r->wish = how ? mode_wish(how->flags) : 0;
 	if (rc == 0)
 		rc = completion_bind(r, how, req);
 	if (rc == 0)
@@ -211,7 +212,7 @@ int am_sendv(struct endpoint *ep, uint16_t id, const void *head, size_t head_len
 }
 
 static COLD int send_slowly(struct endpoint *ep, uint16_t id, const void *head, size_t head_len,
-			    const struct slmpm_iov *data, int timeout_ms)
+			    const struct slmpm_iov *data, const struct slmpm_how *how)
 {
 	struct request r = {.piece_count = 0};
 	int rc;
@@ -220,8 +221,9 @@ static COLD int send_slowly(struct endpoint *ep, uint16_t id, const void *head, 
 		return error_set(SLMPM_EBUSY, "a loan to %s is open: commit or abort it first",
 				 ep->name);
 	rc = am_fill(&r, ep, id, head, head_len, data, 1, false);
+	r.wish = mode_wish(how->flags);
 	if (rc == 0)
-		rc = message_await(&r, timeout_ms);
+		rc = message_await(&r, how->timeout_ms);
 	request_drop(&r);
 	return rc;
 }
@@ -272,24 +274,26 @@ int am_check(const char *call, uint16_t id, const void *head, size_t head_len, c
 static int send_locked(struct endpoint *ep, uint16_t id, const void *head, size_t head_len,
 		       const struct slmpm_iov *data, const struct slmpm_how *how, slmpm_req *req)
 {
-	bool blocks = completion_blocks(how, req);
+	bool blocks = completion_blocks(how, req), at_once = !mode_wish(how->flags);
 	int rc = check_peer(ep);
 
 	if (rc < 0)
 		return rc;
-	if (blocks && send_direct(ep, am_stream(id, head_len), head, head_len, data->base,
-				  data->len, how->flags & SLMPM_MORE ? FABRIC_MORE : 0))
+	if (blocks && at_once &&
+	    send_direct(ep, am_stream(id, head_len), head, head_len, data->base, data->len,
+			how->flags & SLMPM_MORE ? FABRIC_MORE : 0))
 		return 0;
 	if (blocks)
-		return send_slowly(ep, id, head, head_len, data, how->timeout_ms);
-	if (!req)
+		return send_slowly(ep, id, head, head_len, data, how);
+	if (!req && at_once)
 		rc = send_told(ep, id, head, head_len, data, how);
 	if (rc == 0)
 		rc = am_sendv(ep, id, head, head_len, data, 1, how, req);
 	return rc < 0 ? rc : 0;
 }
 
-/* In a context with threads, with HOW or a request, or with what may be wrong. */
+/* In a context with threads, with HOW or a request, to one found by address, or with what may be
+ * wrong. */
 static int send_with_care(slmpm_peer peer, uint16_t id, const void *head, size_t head_len,
 			  const struct slmpm_iov *data, const struct slmpm_how *how, slmpm_req *req)
 {
@@ -301,9 +305,10 @@ static int send_with_care(slmpm_peer peer, uint16_t id, const void *head, size_t
 	if (!ep)
 		return endpoint_bad_handle(peer);
 	if (rc == 0 && how)
-		rc = message_how("slmpm_am", &full, how, SLMPM_MORE);
+		rc = message_how("slmpm_am", &full, how, SLMPM_MORE | MODE_ROUTE_MASK);
 	if (rc < 0)
 		return rc;
+	full.flags = endpoint_wishes(peer, full.flags);
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx; /* the peer may be gone when a wait is over */

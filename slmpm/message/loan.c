@@ -18,6 +18,7 @@ struct wish {
 	struct endpoint *ep;
 	slmpm_peer peer;
 	uint64_t length;
+	uint8_t link; /* mode_wish() */
 	void *data;
 	struct area *area;
 	int rc;
@@ -61,6 +62,8 @@ static bool get_loan(void *arg)
 	if (ep->charged - ep->credited + loan_charge(ep, w->length) > ep->credit)
 		return false;
 	if (short_loan(ep, w->length)) {
+		if (UNLIKELY(w->link))
+			(void)mode_begin(ep, w->link);
 		w->data = link_reserve(ep, (uint32_t)w->length);
 		return w->data != NULL;
 	}
@@ -90,6 +93,7 @@ int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int tim
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx;
+	w.link = mode_wish(endpoint_wish(peer));
 	if (ep->closing) {
 		rc = error_set(SLMPM_ECLOSED, "%s is being closed", ep->name);
 	} else {
@@ -106,6 +110,7 @@ int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int tim
 		ep->loan.ready = 0;
 		ep->loan.stream = stream;
 		ep->loan.begun = false;
+		ep->loan.wish = w.link;
 		ep->loan.charge = loan_charge(ep, len);
 		ep->charged += ep->loan.charge;
 		*buf = w.data;
@@ -113,6 +118,18 @@ int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int tim
 	}
 	context_unlock(ctx);
 	return rc;
+}
+
+/* Where a link was asked for there was something to choose. */
+static void count_choice(struct endpoint *ep)
+{
+	struct mode mode = {.way = MODE_PACKETS, .reason = SLMPM_REASON_WISH};
+
+	if (!mode_is_on(ep, mode_wish_link(ep->loan.wish)))
+		mode.reason = SLMPM_REASON_LINK;
+	if (mode_has_links(ep))
+		mode.link = (uint8_t)bond_path(ep->link.port);
+	mode_count(ep, MODE_SEND, mode);
 }
 
 static int commit_packet(struct endpoint *ep, uint64_t len, const struct slmpm_how *how)
@@ -131,6 +148,8 @@ static int commit_packet(struct endpoint *ep, uint64_t len, const struct slmpm_h
 		return endpoint_error(ep);
 	ep->link.run = 0;
 	ep->sent++;
+	if (UNLIKELY(ep->loan.wish))
+		count_choice(ep);
 	ep->charged -= ep->loan.length - len;
 	ep->stats->sent_messages++;
 	ep->stats->sent_bytes += len;
@@ -153,6 +172,7 @@ static int commit_area(struct endpoint *ep, uint64_t len, const struct slmpm_how
 		return rc;
 	if (link_maps(ep)) {
 		if (!ep->loan.begun) {
+			(void)mode_begin(ep, ep->loan.wish);
 			ep->link.run = 0;
 			ep->loan.seq = ++ep->sent;
 			ep->stats->sent_messages++;
@@ -160,6 +180,8 @@ static int commit_area(struct endpoint *ep, uint64_t len, const struct slmpm_how
 		link_control_routed(ep, ep->loan.begun ? WIRE_LOAN_MORE : WIRE_LOAN, ep->loan.seq,
 				    wire_route(ep->loan.stream, how ? how->imm : 0), &loan,
 				    sizeof(loan));
+		if (UNLIKELY(ep->loan.wish) && !ep->loan.begun)
+			count_choice(ep);
 	}
 	ep->stats->sent_bytes += len - ep->loan.ready;
 	ep->loan.ready = len;
@@ -250,12 +272,15 @@ static int commit_told(struct endpoint *ep, uint64_t len, const struct slmpm_how
 		.op = SLMPM_OP_SEND,
 	};
 	struct context *ctx = ep->ctx;
+	bool queued = ep->loan.area && !link_maps(ep);
 	struct told told;
 	int rc = completion_open(&told, ctx, how, NULL);
 
 	if (rc < 0)
 		return rc;
 	rc = commit(ep, len, how);
+	if (rc == 0 && !queued && mode_has_links(ep))
+		done.flags = SLMPM_ON_LINK(bond_path(ep->link.port));
 	if (rc < 0)
 		completion_undo(&told);
 	else

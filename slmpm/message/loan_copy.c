@@ -58,6 +58,7 @@ int loan_copy(struct endpoint *ep, uint64_t len, const struct slmpm_how *how, bo
 		.first = !ep->loan.begun,
 	};
 	r->result.imm = how ? how->imm : 0;
+	r->wish = ep->loan.wish;
 	r->wire = WIRE_FLAG_UNCHARGED; /* the area is what it costs, and was paid when lent */
 	r->ended = ended;
 	ep->loan.area->queued++;
@@ -107,6 +108,8 @@ int loan_copy_push(struct endpoint *ep, struct request *r, bool *stop)
 {
 	int n = 0;
 
+	if (UNLIKELY(r->wish))
+		(void)mode_begin(ep, r->wish);
 	for (; r->offset < r->length; n++)
 		if (!post_bytes(ep, r)) {
 			*stop = true;

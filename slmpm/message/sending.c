@@ -245,8 +245,7 @@ static int sendv_with_how(slmpm_peer peer, uint32_t stream, const struct slmpm_i
 	rc = message_how("slmpm_sendv", &full, how, SLMPM_MORE | MODE_LINK_MASK);
 	if (rc < 0)
 		return rc;
-	if (!(full.flags & SLMPM_ON_LINK_MASK))
-		full.flags |= endpoint_wish(peer);
+	full.flags = endpoint_wishes(peer, full.flags);
 	if (message_is_plain(&full))
 		return slmpm_sendv(peer, stream, iov, n, &full, req);
 	if (!endpoint_lock(ep, peer))

@@ -246,10 +246,12 @@ void mirror_forked(const struct context *ctx)
 
 struct attachment *mirror_find(const struct mirror *m, slmpm_peer peer)
 {
+	uint64_t id = endpoint_plain(peer).id;
+
 	LIST_EACH(at, &m->attachments) {
 		struct attachment *a = LIST_ENTRY(at, struct attachment, of_mirror);
 
-		if (peer.id ? a->peer == peer.id : a->how & SLMPM_MIRROR_FOLLOW)
+		if (id ? a->peer == id : a->how & SLMPM_MIRROR_FOLLOW)
 			return a;
 	}
 	return NULL;
