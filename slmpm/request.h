@@ -61,6 +61,11 @@ struct request {
 
 extern struct handle_table request_table;
 
+static inline bool request_is_one_sided(const struct request *r)
+{
+	return r->kind >= REQUEST_PUT || r->fifo.put;
+}
+
 /* One with a handle; NULL with the detail set. */
 struct request *request_new(void);
 /* Copies IOV's description; -SLMPM_E* for bad pieces or sizes. */

@@ -12,7 +12,6 @@
 #include "slmpm/link.h"
 #include "slmpm/message/match.h"
 #include "slmpm/monitor/monitor.h"
-#include "slmpm/progress.h"
 #include "slmpm/wait.h"
 
 #define STOPPED_MS 1000 /* who is not through with a share of a message in this time has stopped */
@@ -31,22 +30,15 @@ int message_timed_out(struct endpoint *ep, const char *what, int waited)
 			 suspicion ? ", " : "", suspicion ? suspicion : "");
 }
 
-static bool is_one_sided(const struct request *r)
-{
-	return r->kind >= REQUEST_PUT || r->fifo.put;
-}
-
-/* A finished request's status with its detail. */
-static int explain(struct request *r)
+int message_failed(struct request *r)
 {
 	/* By its handle: another thread may have closed it meanwhile. */
 	struct endpoint *ep = handle_get(&endpoint_table, r->result.peer.id);
 
 	switch (-r->result.status) {
-	case SLMPM_OK: return 0;
 	case SLMPM_ETRUNC: return message_truncated(&r->result, r->length);
 	case SLMPM_ECHECKSUM:
-		if (is_one_sided(r))
+		if (request_is_one_sided(r))
 			return error_set(SLMPM_ECHECKSUM, "a one-sided operation with %s",
 					 ep ? ep->name : "a peer");
 		return error_set(SLMPM_ECHECKSUM, "a message of %llu bytes from %s",
@@ -62,7 +54,7 @@ static int explain(struct request *r)
 	default:
 		if (ep && ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)
 			return endpoint_error(ep);
-		if (is_one_sided(r))
+		if (request_is_one_sided(r))
 			return error_set(-r->result.status, "%s refused a one-sided operation",
 					 ep ? ep->name : "the peer");
 		return error_set(-r->result.status, "%s", ep ? ep->name : "no peer is left");
@@ -115,8 +107,7 @@ int message_submit(struct request *r)
 	return 0;
 }
 
-/* Takes an unfinished request out of wherever it is; false when it has gone too far. */
-static bool take_back(struct request *r)
+bool message_take_back(struct request *r)
 {
 	if (r->kind >= REQUEST_PUT)
 		return rma_take_back(r);
@@ -181,13 +172,13 @@ static COLD int await_in_handler(struct request *r)
 	if (r->kind == REQUEST_SEND && sample_gives_way(r)) {
 		(void)message_submit(r);
 		if (r->done)
-			return explain(r);
-		(void)take_back(r); /* it has not begun */
+			return message_explain(r);
+		(void)message_take_back(r); /* it has not begun */
 	}
 	if (!m || !inbound_complete(m))
 		return wait_in_handler("a message");
 	match_give(m, r);
-	return explain(r);
+	return message_explain(r);
 }
 
 /* Taking it back failed for now; what is being copied by the other side is seen through. */
@@ -201,7 +192,7 @@ static int see_through(struct request *r)
 {
 	uint64_t until = wait_deadline(STOPPED_MS);
 
-	while (!r->done && !take_back(r)) {
+	while (!r->done && !message_take_back(r)) {
 		struct endpoint *ep = NULL;
 
 		(void)wait_until(r->ctx, is_done, r, may_try_again(r) ? 1 : -1);
@@ -232,154 +223,13 @@ int message_await(struct request *r, int timeout_ms)
 		fetch_hurry(r);
 	rc = r->done ? 0 : wait_until(r->ctx, is_done, r, timeout_ms);
 	if (r->done)
-		return explain(r);
+		return message_explain(r);
 	rc = see_through(r);
 	if (rc < 0 || r->done)
-		return rc < 0 ? rc : explain(r);
+		return rc < 0 ? rc : message_explain(r);
 	return message_timed_out(r->ep,
-				 is_one_sided(r)         ? "the operation is not done at" :
+				 request_is_one_sided(r) ? "the operation is not done at" :
 				 r->kind == REQUEST_SEND ? "not sent to" :
 							   "nothing from",
 				 timeout_ms);
-}
-
-/* ---- waiting for them ------------------------------------------------------------------- */
-
-static struct request *request_get(const slmpm_req *req)
-{
-	struct request *r = handle_get(&request_table, req->id);
-
-	return r && !r->bound ? r : NULL;
-}
-
-static bool may_conclude(const struct request *r)
-{
-	return r->done && !r->leaving;
-}
-
-/* Reports a finished request and frees it. */
-static void conclude(struct request *r, slmpm_req *req, struct slmpm_done *done)
-{
-	(void)explain(r);
-	if (done)
-		*done = r->result;
-	request_drop(r);
-	req->id = 0;
-}
-
-int slmpm_test(slmpm_req *req, struct slmpm_done *done)
-{
-	struct request *r;
-	struct context *ctx;
-	int rc;
-
-	if (!req)
-		return error_set(SLMPM_EINVAL, "slmpm_test: no request");
-	r = request_get(req);
-	if (!r)
-		return handle_error(&request_table, req->id);
-	rc = 0;
-	ctx = r->ctx;
-	context_lock(ctx);
-	if (request_get(req) != r) /* another thread was first */
-		rc = handle_error(&request_table, req->id);
-	else if (!r->done)
-		(void)progress_context(ctx);
-	if (rc == 0 && may_conclude(r)) {
-		conclude(r, req, done);
-		rc = 1;
-	}
-	context_unlock(ctx);
-	return rc;
-}
-
-struct some {
-	slmpm_req *req;
-	int n, index;
-};
-
-static bool any_done(void *arg)
-{
-	struct some *s = arg;
-
-	for (int i = 0; i < s->n; i++) {
-		struct request *r = s->req[i].id ? request_get(&s->req[i]) : NULL;
-
-		if (r && may_conclude(r)) {
-			s->index = i;
-			return true;
-		}
-		if (!r && s->req[i].id) /* another thread was first */
-			return true;
-	}
-	return false;
-}
-
-int slmpm_wait(slmpm_req *req, int n, struct slmpm_done *done, int timeout_ms)
-{
-	struct some s = {req, n, -1};
-	struct context *ctx = NULL;
-	struct request *r;
-	int rc;
-
-	if (!req || n <= 0)
-		return error_set(SLMPM_EINVAL, "slmpm_wait: no requests");
-	for (int i = 0; i < n; i++) {
-		if (!req[i].id)
-			continue;
-		r = request_get(&req[i]);
-		if (!r)
-			return handle_error(&request_table, req[i].id);
-		if (ctx && r->ctx != ctx)
-			return error_set(SLMPM_EINVAL, "slmpm_wait: requests of two contexts");
-		ctx = r->ctx;
-	}
-	if (!ctx)
-		return error_set(SLMPM_EINVAL, "slmpm_wait: every request is zero");
-	context_lock(ctx);
-	rc = wait_until(ctx, any_done, &s, timeout_ms);
-	if (s.index >= 0) {
-		rc = s.index;
-		conclude(request_get(&req[s.index]), &req[s.index], done);
-	} else if (rc == 0) {
-		rc = error_set(SLMPM_EHANDLE, "slmpm_wait: another thread has one of the requests");
-	} else if (!wait_forbidden(ctx, "slmpm_wait")) {
-		r = request_get(&req[0]);
-		rc = message_timed_out(n == 1 && r ? r->ep : NULL, "still waiting for", timeout_ms);
-	}
-	context_unlock(ctx);
-	return rc;
-}
-
-/* Taking it back may take in what the peer has said, and so run handlers. */
-static bool leave(struct request *r)
-{
-	bool left;
-
-	if (r->leaving) /* by the call in which this handler runs */
-		return false;
-	r->leaving = true;
-	left = take_back(r);
-	r->leaving = false;
-	return left;
-}
-
-int slmpm_cancel(slmpm_req req)
-{
-	struct request *r = request_get(&req);
-	struct context *ctx;
-	int rc = 0;
-
-	if (!r)
-		return handle_error(&request_table, req.id);
-	ctx = r->ctx;
-	context_lock(ctx);
-	if (request_get(&req) != r)
-		rc = handle_error(&request_table, req.id);
-	else if (r->done || (is_one_sided(r) && r->seq) || !leave(r))
-		rc = error_set(SLMPM_EBUSY, "the request has gone too far");
-	else
-		request_finish(r, -SLMPM_ECANCELED);
-	context_unlock(ctx);
-	return rc;
 }

@@ -3,10 +3,7 @@
 #ifndef SLMPM_MESSAGE_H
 #define SLMPM_MESSAGE_H
 
-#include "slmpm/completion/completion.h"
-#include "slmpm/endpoint.h"
-
-struct request;
+#include "slmpm/request.h"
 
 /* The endpoint or context that a receive names, locked; NULL with *RC set. *EP NULL: any peer. */
 struct context *message_source(slmpm_peer peer, struct endpoint **ep, int *rc);
@@ -24,6 +21,14 @@ int message_recvv(struct context *ctx, struct endpoint *ep, uint32_t stream,
 int message_submit(struct request *r);
 /* Posts or matches R and waits; the request is finished or taken back when it returns. */
 int message_await(struct request *r, int timeout_ms);
+/* Takes an unfinished request out of wherever it is; false when it has gone too far. */
+bool message_take_back(struct request *r);
+/* A finished request's status, with its detail. */
+int message_failed(struct request *r);
+static inline int message_explain(struct request *r)
+{
+	return r->result.status ? message_failed(r) : 0;
+}
 
 /* ---- parts of single calls, for bursts ------------------------------------------------------ */
 

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A caller's request, its slmpm_req: looked at, waited for, taken back. */
+#include "slmpm/error.h"
+#include "slmpm/message/message.h"
+#include "slmpm/progress.h"
+#include "slmpm/wait.h"
+
+static struct request *request_get(const slmpm_req *req)
+{
+	struct request *r = handle_get(&request_table, req->id);
+
+	return r && !r->bound ? r : NULL;
+}
+
+static bool may_conclude(const struct request *r)
+{
+	return r->done && !r->leaving;
+}
+
+/* Reports a finished request and frees it. */
+static void conclude(struct request *r, slmpm_req *req, struct slmpm_done *done)
+{
+	(void)message_explain(r);
+	if (done)
+		*done = r->result;
+	request_drop(r);
+	req->id = 0;
+}
+
+int slmpm_test(slmpm_req *req, struct slmpm_done *done)
+{
+	struct request *r;
+	struct context *ctx;
+	int rc;
+
+	if (!req)
+		return error_set(SLMPM_EINVAL, "slmpm_test: no request");
+	r = request_get(req);
+	if (!r)
+		return handle_error(&request_table, req->id);
+	rc = 0;
+	ctx = r->ctx;
+	context_lock(ctx);
+	if (request_get(req) != r) /* another thread was first */
+		rc = handle_error(&request_table, req->id);
+	else if (!r->done)
+		(void)progress_context(ctx);
+	if (rc == 0 && may_conclude(r)) {
+		conclude(r, req, done);
+		rc = 1;
+	}
+	context_unlock(ctx);
+	return rc;
+}
+
+struct some {
+	slmpm_req *req;
+	int n, index;
+};
+
+static bool any_done(void *arg)
+{
+	struct some *s = arg;
+
+	for (int i = 0; i < s->n; i++) {
+		struct request *r = s->req[i].id ? request_get(&s->req[i]) : NULL;
+
+		if (r && may_conclude(r)) {
+			s->index = i;
+			return true;
+		}
+		if (!r && s->req[i].id) /* another thread was first */
+			return true;
+	}
+	return false;
+}
+
+int slmpm_wait(slmpm_req *req, int n, struct slmpm_done *done, int timeout_ms)
+{
+	struct some s = {req, n, -1};
+	struct context *ctx = NULL;
+	struct request *r;
+	int rc;
+
+	if (!req || n <= 0)
+		return error_set(SLMPM_EINVAL, "slmpm_wait: no requests");
+	for (int i = 0; i < n; i++) {
+		if (!req[i].id)
+			continue;
+		r = request_get(&req[i]);
+		if (!r)
+			return handle_error(&request_table, req[i].id);
+		if (ctx && r->ctx != ctx)
+			return error_set(SLMPM_EINVAL, "slmpm_wait: requests of two contexts");
+		ctx = r->ctx;
+	}
+	if (!ctx)
+		return error_set(SLMPM_EINVAL, "slmpm_wait: every request is zero");
+	context_lock(ctx);
+	rc = wait_until(ctx, any_done, &s, timeout_ms);
+	if (s.index >= 0) {
+		rc = s.index;
+		conclude(request_get(&req[s.index]), &req[s.index], done);
+	} else if (rc == 0) {
+		rc = error_set(SLMPM_EHANDLE, "slmpm_wait: another thread has one of the requests");
+	} else if (!wait_forbidden(ctx, "slmpm_wait")) {
+		r = request_get(&req[0]);
+		rc = message_timed_out(n == 1 && r ? r->ep : NULL, "still waiting for", timeout_ms);
+	}
+	context_unlock(ctx);
+	return rc;
+}
+
+/* Taking it back may take in what the peer has said, and so run handlers. */
+static bool leave(struct request *r)
+{
+	bool left;
+
+	if (r->leaving) /* by the call in which this handler runs */
+		return false;
+	r->leaving = true;
+	left = message_take_back(r);
+	r->leaving = false;
+	return left;
+}
+
+int slmpm_cancel(slmpm_req req)
+{
+	struct request *r = request_get(&req);
+	struct context *ctx;
+	int rc = 0;
+
+	if (!r)
+		return handle_error(&request_table, req.id);
+	ctx = r->ctx;
+	context_lock(ctx);
+	if (request_get(&req) != r)
+		rc = handle_error(&request_table, req.id);
+	else if (r->done || (request_is_one_sided(r) && r->seq) || !leave(r))
+		rc = error_set(SLMPM_EBUSY, "the request has gone too far");
+	else
+		request_finish(r, -SLMPM_ECANCELED);
+	context_unlock(ctx);
+	return rc;
+}
