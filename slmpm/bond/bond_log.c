@@ -6,12 +6,8 @@
 #include "slmpm/bond/bond_log.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
-
-static struct bond_entry *entry_at(const struct bond_log *l, uint64_t place)
-{
-	return (struct bond_entry *)(void *)(l->base + (place & (l->size - 1)));
-}
 
 int bond_log_open(struct bond_log *l, uint64_t least)
 {
@@ -35,50 +31,59 @@ void bond_log_close(struct bond_log *l)
 	l->base = NULL;
 }
 
-struct bond_entry *bond_log_reserve(struct bond_log *l, uint32_t length, uint64_t spare)
+void bond_log_pad(struct bond_log *l)
 {
-	uint64_t size = bond_entry_size(length);
-	uint64_t left = l->size - (l->head & (l->size - 1));
-	uint64_t skip = size > left ? left : 0;
+	struct bond_entry *pad = bond_log_at(l, l->head);
 
-	if (l->head - l->tail + skip + size + spare > l->size)
-		return NULL;
-	l->open = l->head + skip;
-	return entry_at(l, l->open);
-}
-
-void bond_log_commit(struct bond_log *l, const struct fabric_wr *wr)
-{
-	struct bond_entry *e = entry_at(l, l->open);
-
-	if (l->open != l->head) {
-		struct bond_entry *pad = entry_at(l, l->head);
-
-		pad->size = l->open - l->head;
-		pad->kind = 0;
-	}
-	e->size = bond_entry_size(wr->length);
-	e->length = wr->length;
-	e->kind = wr->kind;
-	for (int i = 0; i < FABRIC_HEAD_WORDS; i++)
-		e->head[i] = wr->head[i];
-	l->head = l->open + e->size;
+	pad->length = (uint32_t)(l->open - l->head) - BOND_ENTRY;
+	pad->kind = 0;
 }
 
 struct bond_entry *bond_log_next(const struct bond_log *l, uint64_t *at)
 {
-	struct bond_entry *e = entry_at(l, *at);
+	struct bond_entry *e = bond_log_at(l, *at);
 
 	if (!e->kind) {
-		*at += e->size;
-		e = entry_at(l, *at);
+		*at += bond_entry_size(e->length);
+		e = bond_log_at(l, *at);
 	}
-	*at += e->size;
+	*at += bond_entry_size(e->length);
 	return e;
+}
+
+void bond_log_mark(struct bond_log *l)
+{
+	if (l->marks == BOND_MARKS)
+		return; /* the next one does */
+	l->mark[l->marks].packet = l->put;
+	l->mark[l->marks++].place = l->head;
+}
+
+/* The first N marks have been passed. */
+static void forget(struct bond_log *l, uint32_t n)
+{
+	l->marks -= n;
+	memmove(l->mark, l->mark + n, l->marks * sizeof(*l->mark));
 }
 
 void bond_log_retire(struct bond_log *l, uint64_t n)
 {
-	while (n--)
+	uint32_t passed = 0;
+
+	while (passed < l->marks && l->mark[passed].packet <= n) {
+		l->tail = l->mark[passed].place;
+		l->given = l->mark[passed++].packet;
+	}
+	forget(l, passed);
+	if (n == l->put) {
+		l->tail = l->head;
+		l->given = l->put;
+	}
+}
+
+void bond_log_trim(struct bond_log *l, uint64_t n)
+{
+	bond_log_retire(l, n);
+	for (; l->given != n; l->given++)
 		(void)bond_log_next(l, &l->tail);
 }

@@ -4,7 +4,6 @@
  * where it has been promised room, and from there as soon as a path takes it.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "slmpm/bond/bond_parts.h"
 #include "slmpm/mode.h"
@@ -25,7 +24,7 @@ bool bond_acknowledged(struct bond *b, uint64_t n)
 		return true;
 	if (PEER_FAULT(n > o->forwarded))
 		return false;
-	bond_log_retire(&o->log, n - o->acked);
+	bond_log_retire(&o->log, n);
 	o->acked = n;
 	return true;
 }
@@ -58,7 +57,7 @@ bool bond_resumed(struct bond *b, uint64_t n, uint64_t round)
 	if (PEER_FAULT(n < o->acked))
 		return false;
 	o->round = (uint32_t)round;
-	bond_log_retire(&o->log, n - o->acked);
+	bond_log_trim(&o->log, n);
 	o->acked = o->forwarded = n;
 	o->next = o->log.tail;
 	o->part = 0;
@@ -170,6 +169,7 @@ static COLD int ask(struct bond *b)
 	if (rc != 1)
 		return rc;
 	o->asked = o->log.head;
+	bond_log_mark(&o->log);
 	b->in.told = b->in.received;
 	return 1;
 }
@@ -184,8 +184,7 @@ static void keep(struct bond *b, const struct fabric_wr *wr, bool built)
 	struct bond_out *o = &b->out;
 
 	if (!built && wr->length)
-		memcpy(o->log.base + (o->log.open & (o->log.size - 1)) + BOND_ENTRY, wr->data,
-		       wr->length);
+		copy_payload(bond_log_open_data(&o->log), wr->data, wr->length);
 	bond_log_commit(&o->log, wr);
 	o->sent++;
 }
@@ -226,14 +225,50 @@ static int make_room(struct bond *b, uint32_t length)
 		return rc;
 	if (bond_has_backlog(b)) /* a loss was heard of */
 		return -EAGAIN;
+	bond_log_trim(&o->log, o->acked);
 	return bond_log_reserve(&o->log, length, promised ? 0 : spare(o)) ? 1 : -EAGAIN;
 }
 
+/* By its path, and into the log. */
+static int forward(struct bond *b, const struct fabric_wr *wr, bool built)
+{
+	struct bond_out *o = &b->out;
+	int rc = UNLIKELY(must_ask(o)) ? ask(b) : 1;
+
+	if (LIKELY(rc == 1))
+		rc = bond_path_post(b, &b->paths[o->path], wr);
+	if (UNLIKELY(rc != 1)) {
+		o->full = true;
+		return rc == -EAGAIN ? keep_back(b, wr, built) : rc;
+	}
+	o->full = false;
+	o->more = wr->flags & FABRIC_MORE;
+	if (UNLIKELY(o->promised && wr->length <= FABRIC_WORD_MAX))
+		o->promised--;
+	keep(b, wr, built);
+	o->next = o->log.head;
+	o->forwarded = o->sent;
+	if (o->forwarded > o->reached)
+		o->reached = o->forwarded;
+	return UNLIKELY(b->busy) && bond_settle(b) < 0 ? -EPROTO : 1;
+}
+
+/* From where it lies in the log. */
+static int forward_built(struct bond *b, const struct fabric_wr *wr)
+{
+	struct fabric_wr plain = *wr;
+
+	plain.flags &= (uint16_t)~FABRIC_BUILT;
+	plain.data = bond_log_open_data(&b->out.log);
+	return forward(b, &plain, true);
+}
+
+/* *WR has just been written word by word: to copy it, in moves of two words, would wait for every
+ * store before it, those to the peer's ring too. */
 int bond_send(struct bond *b, const struct fabric_wr *wr)
 {
 	struct bond_out *o = &b->out;
 	bool built = wr->flags & FABRIC_BUILT;
-	struct fabric_wr plain = *wr;
 	int rc;
 
 	if (UNLIKELY(wr->length > b->base.payload_max))
@@ -249,31 +284,12 @@ int bond_send(struct bond *b, const struct fabric_wr *wr)
 		if (bond_has_backlog(b))
 			return keep_back(b, wr, built);
 	}
-	if (!built) {
-		rc = make_room(b, wr->length);
-		if (UNLIKELY(rc != 1))
-			return rc == -EAGAIN ? keep_back(b, wr, false) : rc;
-	} else {
-		plain.flags &= (uint16_t)~FABRIC_BUILT;
-		plain.data = o->log.base + (o->log.open & (o->log.size - 1)) + BOND_ENTRY;
-	}
-	rc = UNLIKELY(must_ask(o)) ? ask(b) : 1;
-	if (LIKELY(rc == 1))
-		rc = bond_path_post(b, &b->paths[o->path], &plain);
-	if (UNLIKELY(rc != 1)) {
-		o->full = true;
-		return rc == -EAGAIN ? keep_back(b, wr, built) : rc;
-	}
-	o->full = false;
-	o->more = wr->flags & FABRIC_MORE;
-	if (UNLIKELY(o->promised && wr->length <= FABRIC_WORD_MAX))
-		o->promised--;
-	keep(b, wr, built);
-	o->next = o->log.head;
-	o->forwarded = o->sent;
-	if (o->forwarded > o->reached)
-		o->reached = o->forwarded;
-	return UNLIKELY(b->busy) && bond_settle(b) < 0 ? -EPROTO : 1;
+	if (UNLIKELY(built))
+		return forward_built(b, wr);
+	rc = make_room(b, wr->length);
+	if (UNLIKELY(rc != 1))
+		return rc == -EAGAIN ? keep_back(b, wr, false) : rc;
+	return forward(b, wr, false);
 }
 
 /* The path has refused the last packet: is there room by now? */
@@ -300,5 +316,5 @@ void *bond_send_reserve(struct bond *b, uint32_t length)
 	if (make_room(b, length) != 1 || (o->full && !path_has_room(b, length)))
 		return NULL;
 	o->reserved = true;
-	return o->log.base + (o->log.open & (o->log.size - 1)) + BOND_ENTRY;
+	return bond_log_open_data(&o->log);
 }

@@ -183,7 +183,7 @@ static void built_packets_are_always_taken(void **state)
 		unsigned char *at = bond_fabric.reserve(r.link[LEFT], 700);
 
 		assert_non_null(at);
-		assert_int_equal((uintptr_t)at % 64, 0);
+		assert_int_equal((uintptr_t)at % 32, 0);
 		actor_fill(at, seed, 500);
 		if (i == 20)
 			rig_cut(&r, 0, true);
