@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The TCP fabric's own structures. tcp.c is the table, tcp_socket.c has the calls on sockets,
- * tcp_connect.c brings two ends together, tcp_inlet.c receives, tcp_outlet.c sends, tcp_uring.c does
- * both by io_uring.
+ * tcp_offer.c and tcp_connect.c bring two ends together, tcp_inlet.c receives, tcp_outlet.c sends,
+ * tcp_uring.c does both by io_uring.
  *
  * A frame is a header and its payload, padded to whole segments; the stream is so the image of the
  * peer's ring. A long payload begins 64 bytes from the frame's first: the kernel copies it quicker where
@@ -220,9 +220,14 @@ const char *tcp_reason(int error);
 /* Has the other machine not confirmed what is under way for so long? A stopped process's does. */
 bool tcp_is_mute(struct tcp_link *l, uint32_t dead_ms);
 
-/* ---- tcp_connect.c ---- */
+/* ---- tcp_offer.c ---- */
 
 int tcp_address(struct fabric_link *link, int round, struct fabric_blob *out);
+/* The peer's: who is passive takes in callers from now on, who is active calls. */
+int tcp_take_offer(struct tcp_link *l, const struct fabric_blob *in);
+
+/* ---- tcp_connect.c ---- */
+
 int tcp_connect(struct fabric_link *link, int round, struct fabric_blob *in);
 void tcp_disconnect(struct fabric_link *link);
 
