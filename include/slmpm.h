@@ -151,7 +151,8 @@ struct slmpm_options {
 };
 
 /* Opens a context; OPTIONS may be NULL. Does not block. ENOMEM, ENOFILE, EINVAL (also a SLMPM_*
- * setting that cannot be read: the detail names it). Source: libfabric's domain, UCX's worker. */
+ * setting that cannot be read, or a line of the topology: the detail names it). Source: libfabric's
+ * domain, UCX's worker. */
 SLMPM_API int slmpm_open(slmpm_ctx *ctx, const struct slmpm_options *options);
 /* Closes every peer in order (see slmpm_close), then the context. Blocks up to TIMEOUT_MS for
  * what is still to be sent; what is not gone by then is lost and reported as ETIMEOUT. {0}: the

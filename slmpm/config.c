@@ -118,7 +118,7 @@ static const struct setting settings[] = {
 	  "allow tcp:// addresses beyond this machine, where nothing hides or protects what travels" },
 	{ "TOPOLOGY", TEXT, "", &config.topology, 0, 0, NULL,
 	  "file that says on which hosts elements lie (slmpm_topology(5)); slmpm_run sets it" },
-	{ "PCI", TEXT, "", &config.pci, 0, 0, NULL,
+	{ "PCI", PCI, "", &config.pci, 0, 0, NULL,
 	  "PCI addresses of this machine's elements, in their order, with commas (slmpm_address(3)); with a topology its own count" },
 	{ "EXPORT", TEXT, "", &config.export, 0, 0, NULL,
 	  "variables, separated by commas, that accelerators on other hosts get beside the settings" },

@@ -23,6 +23,7 @@
 #include "slmpm/monitor/means.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/launch/process.h"
+#include "slmpm/launch/topology.h"
 #include "slmpm/request.h"
 #include "slmpm/stats.h"
 #include "slmpm/trace.h"
@@ -188,6 +189,8 @@ int slmpm_open(slmpm_ctx *out, const struct slmpm_options *o)
 	if (!config)
 		return -SLMPM_EINVAL;
 	rc = check_options(o);
+	if (rc == 0)
+		rc = topology_check();
 	if (rc < 0)
 		return rc;
 	pthread_once(&once, watch_fork);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "slmpm/bond/ways.h"
+#include "slmpm/connect/address.h"
 
 static bool parse_choice(const struct setting *s, const char *text, int64_t *out)
 {
@@ -76,6 +77,18 @@ static bool parse_number(const char *text, bool units, int64_t *out)
 	return true;
 }
 
+/* The first that is none is told. */
+static bool parse_pci(const char *text, char why[80])
+{
+	const char *fault = address_list_fault(text);
+	size_t n = fault ? strcspn(fault, ",") : 0;
+
+	if (fault)
+		snprintf(why, 80, "\"%.*s\" is no PCI address like 0000:03:00.0",
+			 (int)(n < 24 ? n : 24), fault);
+	return !fault;
+}
+
 static bool parse(const struct setting *s, const char *text, int64_t *out, char why[80])
 {
 	bool good;
@@ -88,6 +101,7 @@ static bool parse(const struct setting *s, const char *text, int64_t *out, char 
 	case CHOICE: return parse_choice(s, text, out);
 	case SHARE: good = parse_share(text, out); break;
 	case WAYS: return ways_read(text, s->value, why, 80);
+	case PCI: return parse_pci(text, why);
 	case NUMBER:
 	case SIZE: good = parse_number(text, s->kind == SIZE, out); break;
 	default: return true;
@@ -100,7 +114,7 @@ static void complain(const struct setting *s, const char *text, const char *why,
 {
 	if (s->choices)
 		snprintf(bad, size, "SLMPM_%s=%.40s: one of: %s", s->name, text, s->choices);
-	else if (s->kind == WAYS)
+	else if (s->kind == WAYS || s->kind == PCI)
 		snprintf(bad, size, "SLMPM_%s=%.60s: %s", s->name, text, why);
 	else if (s->kind == SHARE)
 		snprintf(bad, size, "SLMPM_%s=%.40s: a fraction up to 3/4, or `every`", s->name,

@@ -14,6 +14,7 @@ enum setting_kind {         /* and what its value is */
 		    WAYS,   /* struct ways */
 		    TEXT,   /* const char * */
 		    HIDDEN, /* const char *, not shown */
+		    PCI,    /* const char *, PCI addresses with commas */
 };
 
 struct setting {

@@ -141,17 +141,17 @@ bool address_in_list(const char *list, uint32_t n, char text[ADDRESS_TEXT])
 	return false;
 }
 
-bool address_list_is_sound(const char *list)
+const char *address_list_fault(const char *list)
 {
+	const char *at = list;
 	char text[ADDRESS_TEXT];
-	uint32_t n = 0;
 
-	if (!*list)
-		return true;
-	for (const char *at = list; *at; at++)
-		n += *at == ',';
-	for (uint32_t i = 0; i <= n; i++)
+	for (uint32_t i = 0; *list; i++) {
 		if (!address_in_list(list, i, text))
-			return false;
-	return true;
+			return at;
+		at += strcspn(at, ",");
+		if (!*at++)
+			break;
+	}
+	return NULL;
 }

@@ -21,8 +21,8 @@ struct address {
 bool address_parse(struct address *address, const char *text);
 /* The N-th, from 0, of a list of PCI addresses with commas, in its one form; false: it has fewer. */
 bool address_in_list(const char *list, uint32_t n, char text[ADDRESS_TEXT]);
-/* All of them are such. */
-bool address_list_is_sound(const char *list);
+/* Where the first begins that is none, up to its comma; NULL: all are. */
+const char *address_list_fault(const char *list);
 
 /* "mac:..." of the interface that has IP, "192.0.2.1" or "2001:db8::1": one of this machine, or a
  * neighbour's as far as this machine knows it. False: not known. */

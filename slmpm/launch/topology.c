@@ -121,13 +121,16 @@ static bool add_env(struct reading *r, struct place *p, const char *value)
 
 static bool check_value(struct reading *r, enum place_key key, const char *value)
 {
+	const char *fault;
+
 	if (key == PLACE_SHIP && strcmp(value, "auto") != 0 && strcmp(value, "always") != 0 &&
 	    strcmp(value, "never") != 0)
 		return refuse(r, "ship %.40s: auto, always or never", value);
 	if (key == PLACE_CHDIR && value[0] != '/')
 		return refuse(r, "chdir %.40s: an absolute path", value);
-	if (key == PLACE_PCI && (strcmp(value, "-") != 0 && !address_list_is_sound(value)))
-		return refuse(r, "pci %.40s: addresses like 0000:03:00.0, with commas", value);
+	if (key == PLACE_PCI && strcmp(value, "-") != 0 && (fault = address_list_fault(value)))
+		return refuse(r, "pci: \"%.*s\" is no address like 0000:03:00.0",
+			      (int)strcspn(fault, ","), fault);
 	if (strpbrk(value, BLANK) && (key == PLACE_LISTEN || key == PLACE_FABRIC))
 		return refuse(r, "%s %.40s: one word", keys[key], value);
 	return true;
@@ -281,6 +284,14 @@ int topology_get(const struct topology **topology)
 		return error_set(reading.error, "%s", reading.why);
 	*topology = &reading.topology;
 	return reading.topology.elements > 0;
+}
+
+int topology_check(void)
+{
+	const struct topology *t;
+	int rc = topology_get(&t);
+
+	return rc == -SLMPM_EINVAL ? rc : 0;
 }
 
 int topology_find(uint32_t *element, const struct place **place)

@@ -7,6 +7,7 @@
 
 #include "tests/lib/actor.h"
 #include "tests/lib/child.h"
+#include "tests/lib/links.h"
 
 #define MESSAGES 300
 #define REGION   100000
@@ -35,15 +36,6 @@ static void expect_echo(slmpm_peer peer, uint32_t number)
 
 	EXPECT(slmpm_recv(peer, 1, &back, sizeof(back), NULL, PATIENCE), sizeof(back));
 	CHECK(back == number, "%u came back as %u", number, back);
-}
-
-static void await_link(void)
-{
-	struct slmpm_event event = {.size = sizeof(event)};
-
-	do
-		EXPECT(slmpm_next_event((slmpm_ctx){0}, &event, PATIENCE), 1);
-	while (event.type != SLMPM_EVENT_LINK_UP);
 }
 
 static slmpm_peer spawn(uint32_t element)
@@ -177,7 +169,7 @@ static int memory_by_link(void *unused)
 
 	(void)unused;
 	peer = actor_spawn_with(&how, "lend", NULL, NULL);
-	await_link();
+	links_await();
 	OK(slmpm_peer_find(&handles[0], (slmpm_ctx){0}, "pci:0000:04:00.0"));
 	OK(slmpm_peer_find(&handles[1], (slmpm_ctx){0}, "ip:127.0.0.1"));
 	bus = open_by(peer, handles[0]);
@@ -206,7 +198,7 @@ static int by_link(void *unused)
 
 	(void)unused;
 	peer = spawn(2);
-	await_link();
+	links_await();
 	CHECK(count_addresses(peer) >= 3, "too few addresses");
 	OK(slmpm_peer_find(&handles[0], (slmpm_ctx){0}, "pci:04:00.0"));
 	OK(slmpm_peer_find(&handles[1], (slmpm_ctx){0}, "ip:127.0.0.1/2"));
@@ -293,6 +285,37 @@ static int wrongly(void *unused)
 	return 0;
 }
 
+/* What cannot be read is refused before anything is opened, by its line. */
+static int unreadable_topology(void *unused)
+{
+	char path[] = "/tmp/slmpm_topology.XXXXXX", where[64];
+	int fd = mkstemp(path);
+	slmpm_ctx ctx;
+
+	(void)unused;
+	CHECK(fd >= 0 && dprintf(fd, "host here\n\tpci 03:00.0,03:0x.0\n") > 0, "a file");
+	CHECK(setenv("SLMPM_TOPOLOGY", path, 1) == 0, "setenv");
+	for (int i = 0; i < 2; i++)
+		REFUSED(slmpm_open(&ctx, NULL), SLMPM_EINVAL, "pci: \"03:0x.0\" is no address");
+	snprintf(where, sizeof(where), "%s:2: ", path);
+	REFUSED(slmpm_open(&ctx, NULL), SLMPM_EINVAL, where);
+	OK(unlink(path));
+	return 0;
+}
+
+static int missing_topology(void *unused)
+{
+	struct slmpm_element_info info = {.size = sizeof(info)};
+	slmpm_ctx ctx;
+
+	(void)unused;
+	CHECK(setenv("SLMPM_TOPOLOGY", "/nowhere/topology", 1) == 0, "setenv");
+	OK(slmpm_open(&ctx, NULL));
+	REFUSED(slmpm_element_query(1, &info), SLMPM_ENOENT, "/nowhere/topology");
+	OK(slmpm_shut(ctx, PATIENCE));
+	return 0;
+}
+
 static void run(const char *what, int (*body)(void *))
 {
 	printf("%s\n", what);
@@ -310,6 +333,8 @@ int main(int argc, char **argv)
 
 	actor_begin(argc, argv, roles);
 	run("wrongly", wrongly);
+	run("a wrong topology", unreadable_topology);
+	run("no topology", missing_topology);
 	set("SLMPM_PCI", "03:00.0,0000:04:00.0");
 	set("SLMPM_LINKS_AFTER", "0");
 	set("SLMPM_FABRIC", "shm");

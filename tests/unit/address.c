@@ -80,6 +80,13 @@ static void look_at_long_ones(void)
 	}
 }
 
+static void expect_fault(const char *list, int at)
+{
+	const char *fault = address_list_fault(list);
+
+	CHECK(fault == list + at, "\"%s\": \"%s\"", list, fault ? fault : "sound");
+}
+
 static void look_at_lists(void)
 {
 	const char *list = "03:00.0,0000:04:00.0,5:0.1";
@@ -88,10 +95,14 @@ static void look_at_lists(void)
 	CHECK(address_in_list(list, 0, text) && !strcmp(text, "pci:0000:03:00.0"), "the first");
 	CHECK(address_in_list(list, 2, text) && !strcmp(text, "pci:0000:05:00.1"), "the last");
 	CHECK(!address_in_list(list, 3, text) && !address_in_list("", 0, text), "one more");
-	CHECK(address_list_is_sound(list) && address_list_is_sound(""), "a sound list");
-	CHECK(!address_list_is_sound("03:00.0,") && !address_list_is_sound("03:00.0,x") &&
-		      !address_list_is_sound(","),
-	      "lists that are none");
+	CHECK(!address_list_fault(list) && !address_list_fault(""), "a sound list");
+	expect_fault("03:00.0,", 8);
+	expect_fault(",03:00.0", 0);
+	expect_fault("03:00.0,x", 8);
+	expect_fault("03:00.0,,04:00.0", 8);
+	expect_fault("03:00.0,04:00.0,3.0,y", 16);
+	expect_fault(" 03:00.0", 0);
+	expect_fault(",", 0);
 }
 
 /* Loopback has none; what is nobody's neither. */

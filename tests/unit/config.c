@@ -68,6 +68,11 @@ static const struct trial trials[] = {
 	BAD("LINKS", "tcp,", "SLMPM_LINKS=tcp,: there is no interface or address of no name"),
 	BAD("LINKS", "tcp@no_such_dev", "there is no interface or address no_such_dev"),
 	BAD("LINK", "4", "one of: auto 0 1 2 3"),
+	/* addresses; more in address.c */
+	BAD("PCI", "03:00", "SLMPM_PCI=03:00: \"03:00\" is no PCI address like 0000:03:00.0"),
+	BAD("PCI", "03:00.0,0000:04:20.0,x", ": \"0000:04:20.0\" is no PCI address"),
+	BAD("PCI", "03:00.0,", ": \"\" is no PCI address"),
+	BAD("PCI", "11111111111111111111111111111", "\"111111111111111111111111\" is no"),
 	GOOD("LINK", "", link, 0),
 	GOOD("LINK", "2", link, 3),
 	GOOD("LINKS_AFTER", "", links_after, 65536),
