@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "slmpm/dacs/dacs_internal.h"
+#include "slmpm/dacs/dacs_message.h"
 
 static void swaps_each_width(void **state)
 {
