@@ -25,9 +25,9 @@ static int check_word(slmpm_rmem mem, uint64_t offset, int op, int bits)
 	return 0;
 }
 
-static NOINLINE int operate(slmpm_rmem mem, uint64_t offset, int op, int bits, uint64_t operand,
-			    uint64_t compare, void *old, const struct slmpm_how *how,
-			    slmpm_req *req)
+static NOINLINE int operate_slowly(slmpm_rmem mem, uint64_t offset, int op, int bits,
+				   uint64_t operand, uint64_t compare, void *old,
+				   const struct slmpm_how *how, slmpm_req *req)
 {
 	struct slmpm_span word = {offset, (uint64_t)bits / 8};
 	struct fabric_atomic a = {
@@ -65,6 +65,36 @@ static inline bool count(const struct remote *remote)
 	return !(++remote->direct.stats->atomics % RMA_LOOK_EVERY);
 }
 
+static inline bool is_known(int op, int bits)
+{
+	return op >= SLMPM_FETCH_ADD && op <= SLMPM_SWAP && (bits == 64 || bits == 32);
+}
+
+static inline int do_shortly(const struct remote *remote, uint64_t offset, int op, int bits,
+			     uint64_t operand, uint64_t compare, void *old)
+{
+	bool looks = count(remote);
+
+	direct_give_old(old, bits,
+			direct_atomic(direct_at(remote, offset), op, bits, operand, compare));
+	if (UNLIKELY(looks))
+		rma_look(remote->ctx);
+	return 0;
+}
+
+static NOINLINE int operate(slmpm_rmem mem, uint64_t offset, int op, int bits, uint64_t operand,
+			    uint64_t compare, void *old, const struct slmpm_how *how,
+			    slmpm_req *req)
+{
+	const struct remote *remote = remote_get(mem);
+	uint64_t n = (uint64_t)bits / 8;
+
+	if (is_known(op, bits) && !req && direct_misses_mirrors(remote, FABRIC_ATOMIC, old, n) &&
+	    is_word(remote, offset, n) && direct_is_plain(how))
+		return do_shortly(remote, offset, op, bits, operand, compare, old);
+	return operate_slowly(mem, offset, op, bits, operand, compare, old, how, req);
+}
+
 /* The short way of all of them, and else the long one. */
 static NOINLINE int do_any(slmpm_rmem mem, uint64_t offset, int op, int bits, uint64_t operand,
 			   uint64_t compare, void *old, const struct slmpm_how *how, slmpm_req *req)
@@ -73,18 +103,9 @@ static NOINLINE int do_any(slmpm_rmem mem, uint64_t offset, int op, int bits, ui
 
 	direct_claim(mem, offset);
 	remote = remote_get(mem);
-	if (LIKELY(op >= SLMPM_FETCH_ADD && op <= SLMPM_SWAP && (bits == 64 || bits == 32) &&
-		   !req && direct_is_short(remote, FABRIC_ATOMIC) &&
-		   is_word(remote, offset, (uint64_t)bits / 8) && direct_is_plain(how))) {
-		bool looks = count(remote);
-
-		direct_give_old(old, bits,
-				direct_atomic(direct_at(remote, offset), op, bits, operand,
-					      compare));
-		if (UNLIKELY(looks))
-			rma_look(remote->ctx);
-		return 0;
-	}
+	if (LIKELY(is_known(op, bits) && !req && direct_is_short(remote, FABRIC_ATOMIC) &&
+		   is_word(remote, offset, (uint64_t)bits / 8) && direct_is_plain(how)))
+		return do_shortly(remote, offset, op, bits, operand, compare, old);
 	return operate(mem, offset, op, bits, operand, compare, old, how, req);
 }
 

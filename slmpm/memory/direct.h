@@ -10,6 +10,7 @@
 #include "slmpm/completion/completion.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/memory/rma.h"
+#include "slmpm/mirror/mirror.h"
 
 /* Within direct reach, and nothing asked for before holds it up. */
 static inline bool direct_reaches(const struct remote *remote, unsigned op)
@@ -19,17 +20,30 @@ static inline bool direct_reaches(const struct remote *remote, unsigned op)
 	return remote->memory.ops >> op & 1 && !(m->barrier | m->fenced);
 }
 
+static inline bool direct_is_free(const struct remote *remote)
+{
+	return !(remote->direct.rma->barrier | remote->direct.rma->fenced);
+}
+
 /* The same of mapped memory, in a context of one thread, by who has the rights. */
 static inline bool direct_is_short(const struct remote *remote, unsigned op)
 {
-	return remote && remote->direct.ops >> op & 1 &&
-	       !(remote->direct.rma->barrier | remote->direct.rma->fenced);
+	return remote && remote->direct.ops >> op & 1 && direct_is_free(remote);
+}
+
+/* The same in a context with mirrors, of what brings N bytes to AT: none of them lies there. Asked
+ * where direct_is_short has said no. */
+static inline bool direct_misses_mirrors(const struct remote *remote, unsigned op, const void *at,
+					 uint64_t n)
+{
+	return remote && remote->guarded >> op & 1 && !remote->measured && direct_is_free(remote) &&
+	       !mirror_lies(remote->ctx, at, n);
 }
 
 /* The next operation goes the long way, where it is measured; and that is over. */
 static inline void direct_measure(struct remote *remote)
 {
-	remote->measured |= remote->direct.ops;
+	remote->measured |= remote->direct.ops | remote->guarded;
 	remote->direct.ops = 0;
 }
 
@@ -38,7 +52,7 @@ static inline void direct_measured(struct remote *remote)
 {
 	if (!remote->measured)
 		return;
-	remote->direct.ops |= remote->measured;
+	remote->direct.ops |= remote->measured & ~remote->guarded;
 	remote->measured = 0;
 }
 

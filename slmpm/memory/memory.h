@@ -62,9 +62,9 @@ struct shortcut {     /* what the short ways look at, on the line of the handle 
 struct remote {               /* a peer's region: as offered, and then behind slmpm_rmem */
 	struct handle handle; /* generation 0: not opened yet */
 	struct context *ctx;  /* stays, as that of a region */
-	struct shortcut
-		direct;    /* all zero with threads: they look before they lock; and with mirrors */
-	uint32_t measured; /* direct.ops while the next operation is to be measured; or 0 */
+	struct shortcut direct; /* all zero with threads: they look before they lock */
+	uint32_t measured; /* bits that are to be back once the next operation is measured; or 0 */
+	uint32_t guarded;  /* what goes the short way only where it brings nothing into a mirror */
 	struct endpoint *ep;
 	struct list node;   /* of the endpoint's, offered or open */
 	struct list shared; /* offered by slmpm_mem_share: in the order of the offers; or alone */
@@ -190,11 +190,11 @@ struct remote *remote_mapped(const struct endpoint *ep, uint32_t id);
 void remote_taken_back(struct endpoint *ep, uint32_t id, bool mapping);
 void remote_end_all(struct endpoint *ep);
 
-/* A shortcut, if R is mapped, in a context of one thread and without mirrors; and none any more. */
+/* A shortcut, if R is mapped, in a context of one thread; and none any more. */
 void remote_shortcut(struct remote *r);
 void remote_close_shortcut(struct remote *r);
-/* What is got is to be noted from now on: no operation goes past rma_operate. */
-void remote_close_shortcuts(struct context *ctx);
+/* The context has its first mirror, or none any more. */
+void remote_guard_shortcuts(struct context *ctx);
 
 struct sharing { /* a thread waits for its offer to be accepted */
 	bool accepted, gone;

@@ -10,11 +10,20 @@ static void guess(const struct remote *r, unsigned char *base)
 			      memory_order_relaxed);
 }
 
+/* Of OPS what brings bytes here goes the long way where they are to be noted for a mirror. The next
+ * operation is measured. */
+static void guard(struct remote *r, uint32_t ops)
+{
+	r->guarded = list_empty(&r->ctx->mirrors) ? 0 : ops & ~(UINT32_C(1) << FABRIC_WRITE);
+	r->direct.ops = 0;
+	r->measured = ops;
+}
+
 void remote_shortcut(struct remote *r)
 {
 	uint64_t ops = r->memory.ops;
 
-	if (!r->memory.base || r->ctx->careful || mode_limits()->force == MODE_SMT || r->wish)
+	if (!r->memory.base || r->ctx->multiple || mode_limits()->force == MODE_SMT || r->wish)
 		return;
 	if (!(r->access & SLMPM_READ))
 		ops &= ~(UINT64_C(1) << FABRIC_READ | UINT64_C(1) << FABRIC_ATOMIC);
@@ -28,7 +37,7 @@ void remote_shortcut(struct remote *r)
 		.rma = r->ep->rma,
 		.stats = r->ep->stats,
 	};
-	r->measured = (uint32_t)ops;
+	guard(r, (uint32_t)ops);
 	guess(r, r->memory.base);
 }
 
@@ -38,16 +47,17 @@ void remote_close_shortcut(struct remote *r)
 		return;
 	guess(r, NULL);
 	r->direct = (struct shortcut){0};
-	r->measured = 0;
+	r->measured = r->guarded = 0;
 }
 
-void remote_close_shortcuts(struct context *ctx)
+void remote_guard_shortcuts(struct context *ctx)
 {
 	for (uint32_t i = 0; i < ctx->count; i++)
 		LIST_EACH(at, &ctx->endpoints[i]->memory.open) {
 			struct remote *r = LIST_ENTRY(at, struct remote, node);
+			uint32_t ops = r->direct.ops | r->measured | r->guarded;
 
-			if (r->direct.ops | r->measured) /* else other threads may look */
-				r->direct.ops = r->measured = 0;
+			if (ops) /* else other threads may look */
+				guard(r, ops);
 		}
 }

@@ -104,6 +104,19 @@ static NOINLINE int put_slowly(slmpm_rmem to, uint64_t offset, const void *from,
 			   req);
 }
 
+static inline int get_shortly(struct remote *remote, uint64_t offset, void *to, size_t len)
+{
+	struct slmpm_stats *stats = remote->direct.stats;
+
+	copy_payload(to, direct_at(remote, offset), len);
+	/* Pairs with the release before what was read here, as by a fenced put. */
+	atomic_thread_fence(memory_order_acquire);
+	stats->get_bytes += len;
+	if (UNLIKELY(!(++stats->gets % RMA_LOOK_EVERY)))
+		look_at(remote);
+	return 0;
+}
+
 static NOINLINE int get_slowly(slmpm_rmem from, uint64_t offset, void *to, size_t len,
 			       const struct slmpm_how *how, slmpm_req *req)
 {
@@ -111,6 +124,9 @@ static NOINLINE int get_slowly(slmpm_rmem from, uint64_t offset, void *to, size_
 
 	if (UNLIKELY(remote && remote->measured))
 		return get_measured(remote, from, offset, to, len, how, req);
+	if (!req && direct_misses_mirrors(remote, FABRIC_READ, to, len) &&
+	    direct_is_within(remote, offset, len) && (to || !len) && direct_is_plain(how))
+		return get_shortly(remote, offset, to, len);
 	return operate_one("slmpm_get", REQUEST_GET, from, offset, to, len, how, req);
 }
 
@@ -145,17 +161,8 @@ int slmpm_get(slmpm_rmem from, uint64_t offset, void *to, size_t len, const stru
 	struct remote *remote = remote_get(from);
 
 	if (LIKELY(!req && direct_is_short(remote, FABRIC_READ) &&
-		   direct_is_within(remote, offset, len) && (to || !len) && direct_is_plain(how))) {
-		struct slmpm_stats *stats = remote->direct.stats;
-
-		copy_payload(to, direct_at(remote, offset), len);
-		/* Pairs with the release before what was read here, as by a fenced put. */
-		atomic_thread_fence(memory_order_acquire);
-		stats->get_bytes += len;
-		if (UNLIKELY(!(++stats->gets % RMA_LOOK_EVERY)))
-			look_at(remote);
-		return 0;
-	}
+		   direct_is_within(remote, offset, len) && (to || !len) && direct_is_plain(how)))
+		return get_shortly(remote, offset, to, len);
 	return get_slowly(from, offset, to, len, how, req);
 }
 

@@ -153,6 +153,17 @@ static int copy_spans(struct mirror *m, const struct slmpm_mirror_options *o)
 	return 0;
 }
 
+/* What lands in memory is noted from the first mirror on until there is none. */
+static void mind(struct context *ctx)
+{
+	bool careful = ctx->multiple || !list_empty(&ctx->mirrors);
+
+	if (ctx->careful == careful)
+		return;
+	ctx->careful = careful;
+	remote_guard_shortcuts(ctx);
+}
+
 static void mirror_free(struct mirror *m)
 {
 	LIST_EACH(at, &m->attachments)
@@ -161,7 +172,7 @@ static void mirror_free(struct mirror *m)
 	if (m->tracker)
 		track_close(m);
 	list_remove(&m->node);
-	m->ctx->careful = m->ctx->multiple || !list_empty(&m->ctx->mirrors);
+	mind(m->ctx);
 	free(m->spans);
 	handle_free(&mirror_table, m);
 }
@@ -183,8 +194,7 @@ static int create(struct context *ctx, void *base, size_t size,
 	list_init(&m->attachments);
 	list_init(&m->snapshots);
 	list_append(&ctx->mirrors, &m->node);
-	ctx->careful = true;
-	remote_close_shortcuts(ctx);
+	mind(ctx);
 	rc = copy_spans(m, o);
 	if (rc == 0 && o && o->track)
 		rc = track_open(m, (int)o->track);
