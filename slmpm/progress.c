@@ -165,6 +165,7 @@ static inline int progress_shortly(struct context *ctx)
 {
 	struct endpoint *ep;
 	struct link *l;
+	uint64_t awaited = 0;
 	int n = 0, polls = POLLS;
 
 	if (UNLIKELY(ctx->multiple || ctx->count != 1 || ctx->handling || ctx->armed))
@@ -176,16 +177,18 @@ static inline int progress_shortly(struct context *ctx)
 
 		/* Behind a violation there may be more. */
 		while (!(a = progress_take(ep)) && --polls && ep->direct)
-			;
+			if (polls == POLLS - 1)
+				awaited = mirror_awaits(ep);
 		if (!a)
 			return wait_ticks() - ctx->looked < LOOK_TICKS && ep->direct ? 0 : -1;
 		if (UNLIKELY(ctx->idle >= LOOK_EVERY ||
-			     !(mirror_is_change(a->kind) ? mirror_take_shortly(ep, a) :
+			     !(mirror_is_change(a->kind) ? mirror_take_shortly(ep, a, awaited) :
 							   am_take(ep, a)))) {
 			l->next--;
 			return -1;
 		}
 		ctx->idle++;
+		awaited = 0;
 		/* The ring had no more than it gave, or others want a look. */
 		if (++n == SHARE || (l->next == l->count && l->count < LINK_BATCH))
 			break;

@@ -278,8 +278,8 @@ static uint32_t state_of(const struct attachment *a)
 		return SLMPM_MIRROR_STALE;
 	if (a->state == ATTACHMENT_ASKED)
 		return SLMPM_MIRROR_ASKED;
-	return a->how & SLMPM_MIRROR_FOLLOW && !a->filled ? SLMPM_MIRROR_FILLING :
-							    SLMPM_MIRROR_LIVE;
+	return a->how & SLMPM_MIRROR_FOLLOW && !a->sequence ? SLMPM_MIRROR_FILLING :
+							      SLMPM_MIRROR_LIVE;
 }
 
 static void describe(const struct attachment *a, struct slmpm_mirror_info *info)

@@ -74,7 +74,6 @@ struct attachment {
 	bool both;
 	bool only;    /* nobody else changes the mirror: what comes has a short way */
 	bool pending; /* counted by the endpoint: something is to be sent */
-	bool filled;  /* a publication of the peer's is, or was, here as a whole */
 	uint32_t slot, peer_slot;
 	int error;       /* STALE */
 	bool cut;        /* STALE: its last publication is here in part */
@@ -92,7 +91,7 @@ struct attachment {
 	uint64_t sent_bytes, sent_packets;
 
 	/* in */
-	uint64_t sequence; /* the last whole one */
+	uint64_t sequence; /* the last whole one; 0: none has been here */
 	uint64_t coming;   /* the number of that which is here in part; 0: none is */
 	uint32_t taken;    /* packets */
 	uint32_t unechoed; /* changes since the peer was last told */
@@ -236,6 +235,13 @@ static inline bool mirror_waits(const struct endpoint *ep)
 {
 	return ep->mirrors && ep->mirrors->pending;
 }
+/* ns, coarsely. */
+uint64_t mirror_now(void);
+/* The same, where changes may come, for who finds that none has: it is not in the way of the next. */
+static inline uint64_t mirror_awaits(const struct endpoint *ep)
+{
+	return ep->mirrors ? mirror_now() : 0;
+}
 /* As far as there is room: packets posted. */
 int mirror_push(struct endpoint *ep);
 void mirror_arrived(struct endpoint *ep, const struct head *h, uint8_t opcode);
@@ -243,8 +249,9 @@ static inline bool mirror_is_change(uint8_t kind)
 {
 	return kind >= WIRE_MIRROR_PART && kind <= WIRE_MIRROR_LIST_LAST;
 }
-/* A, which is a change, if nothing about it is rare: taken and released. */
-bool mirror_take_shortly(struct endpoint *ep, const struct fabric_arrival *a);
+/* A, which is a change, if nothing about it is rare: taken and released. CAME: what mirror_awaits has
+ * just said; or 0. */
+bool mirror_take_shortly(struct endpoint *ep, const struct fabric_arrival *a, uint64_t came);
 /* It ends, for ERROR; its handle does. */
 void mirror_end(struct endpoint *ep, int error);
 void mirror_shut(struct context *ctx);
@@ -272,7 +279,5 @@ bool mirror_take_directly(struct endpoint *ep, const struct fabric_arrival *a);
 void mirror_close(struct attachment *a);
 /* The leader has stored so many. False: that cannot be. */
 bool mirror_echoed(struct attachment *a, uint32_t stored);
-/* ns, coarsely. */
-uint64_t mirror_now(void);
 
 #endif

@@ -118,7 +118,7 @@ static int look(struct joining *j)
 		return mirror_not_attached("slmpm_mirror_attach");
 	if (a->state == ATTACHMENT_STALE)
 		return conclude(a);
-	return a->state == ATTACHMENT_JOINED && (a->how & SLMPM_MIRROR_LEAD || a->filled);
+	return a->state == ATTACHMENT_JOINED && (a->how & SLMPM_MIRROR_LEAD || a->sequence);
 }
 
 static bool has_joined(void *arg)

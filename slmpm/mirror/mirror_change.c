@@ -241,21 +241,39 @@ int slmpm_mirror_store32(slmpm_mirror mirror, void *at, uint32_t value)
 	return store(mirror, at, &value, sizeof(value), "slmpm_mirror_store32");
 }
 
+static NOINLINE int store_slowly(slmpm_mirror mirror, void *at, uint64_t value)
+{
+	return store(mirror, at, &value, sizeof(value), "slmpm_mirror_store64");
+}
+
+/* One of several before they are flushed. */
+static NOINLINE int note_further(struct attachment *a, uint64_t offset)
+{
+	mirror_note_for(a, offset, offset + sizeof(uint64_t));
+	return 0;
+}
+
+/* All calls are its last, so that it has nothing to save. */
 int slmpm_mirror_store64(slmpm_mirror mirror, void *at, uint64_t value)
 {
 	struct mirror *m = mirror_get(mirror);
+	struct attachment *a;
 	uint64_t offset;
 
-	if (LIKELY(m && m->to)) {
-		offset = mirror_offset(m, at, sizeof(value));
-		if (LIKELY(mirror_is_word(offset, sizeof(value)))) {
-			mirror_store_word(at, &value);
-			m->loose |= !m->group;
-			mirror_note_for(m->to, offset, offset + sizeof(value));
-			return 0;
-		}
-	}
-	return store(mirror, at, &value, sizeof(value), "slmpm_mirror_store64");
+	if (UNLIKELY(!m || !m->to))
+		return store_slowly(mirror, at, value);
+	offset = mirror_offset(m, at, sizeof(value));
+	if (UNLIKELY(!mirror_is_word(offset, sizeof(value))))
+		return store_slowly(mirror, at, value);
+	mirror_store_word(at, &value);
+	a = m->to;
+	m->loose |= !m->group;
+	if (UNLIKELY(a->pending || m->group || !dirty_is_empty(&a->dirty)))
+		return note_further(a, offset);
+	a->dirty.lo = offset;
+	a->dirty.hi = offset + sizeof(value);
+	attachment_pend(a, true);
+	return 0;
 }
 
 int slmpm_mirror_copy(slmpm_mirror mirror, void *at, const void *from, size_t len)

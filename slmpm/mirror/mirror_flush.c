@@ -97,14 +97,12 @@ static int in_group(const char *call)
 	return error_set(SLMPM_ESTATE, "%s: between slmpm_mirror_begin and its end", call);
 }
 
-int slmpm_mirror_flush(slmpm_mirror mirror, int timeout_ms)
+static NOINLINE int flush_slowly(slmpm_mirror mirror, int timeout_ms)
 {
-	struct mirror *m = mirror_get(mirror);
 	struct context *ctx;
+	struct mirror *m;
 	int rc = 0;
 
-	if (LIKELY(m && m->to && m->to->pending && !m->group && send_shortly(m->to)))
-		return 0;
 	m = mirror_lock(mirror, &rc);
 	if (!m)
 		return rc;
@@ -112,6 +110,15 @@ int slmpm_mirror_flush(slmpm_mirror mirror, int timeout_ms)
 	rc = m->group ? in_group("slmpm_mirror_flush") : flush(m, mirror, timeout_ms);
 	context_unlock(ctx);
 	return rc;
+}
+
+int slmpm_mirror_flush(slmpm_mirror mirror, int timeout_ms)
+{
+	struct mirror *m = mirror_get(mirror);
+
+	if (LIKELY(m && m->to && m->to->pending && !m->group && send_shortly(m->to)))
+		return 0;
+	return flush_slowly(mirror, timeout_ms);
 }
 
 /* Of what the peers are owed only the word that their changes are stored may go meanwhile: they could be

@@ -173,7 +173,6 @@ void mirror_take(struct attachment *a, const struct head *h, uint8_t opcode)
 	if (!is_last(opcode))
 		return;
 	a->sequence = h->seq;
-	a->filled = true;
 	mirror_close(a);
 	read_serve(a->mirror);
 	ep->ctx->finished = true; /* who waits for it may go on */
@@ -192,36 +191,66 @@ static inline bool is_plain(const struct attachment *a, const struct fabric_arri
 	       n <= a->mirror->size && lo <= a->mirror->size - n;
 }
 
-/* A publication of one change. */
-bool mirror_take_shortly(struct endpoint *ep, const struct fabric_arrival *arrival)
+/* It is here: what else that means to somebody. The last call of each, so that the short way has
+ * nothing to save. */
+static NOINLINE bool passed(struct endpoint *ep, const struct fabric_arrival *arrival)
 {
-	uint64_t lo = arrival->head[2], n = arrival->length, turn;
-	uint32_t slot = (uint32_t)arrival->head[1];
-	struct attachment *a = ep->mirrors && slot < MIRRORS_MAX ? ep->mirrors->slots[slot] : NULL;
-	struct mirror *m;
+	progress_release(ep, arrival);
+	return true;
+}
 
-	if (UNLIKELY(!is_plain(a, arrival)))
-		return mirror_take_directly(ep, arrival);
-	m = a->mirror;
-	turn = atomic_load_explicit(&m->turn, memory_order_relaxed);
+static NOINLINE bool passed_slowly(struct endpoint *ep, const struct fabric_arrival *arrival,
+				   struct attachment *a)
+{
+	if (!a->came)
+		a->came = mirror_now();
+	read_serve(a->mirror);
+	wait_changed(ep->ctx);
+	return passed(ep, arrival);
+}
+
+static inline bool take(struct endpoint *ep, const struct fabric_arrival *arrival,
+			struct attachment *a, uint64_t came, bool word)
+{
+	uint64_t lo = arrival->head[2], n = arrival->length;
+	struct mirror *m = a->mirror;
+	uint64_t turn = atomic_load_explicit(&m->turn, memory_order_relaxed);
+	struct context *ctx = ep->ctx;
+
 	/* As in open_up and mirror_close. */
 	atomic_store_explicit(&m->turn, turn + 1, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
-	if (LIKELY(mirror_is_word(lo, n)))
+	if (word)
 		mirror_store_word(m->base + lo, arrival->data);
 	else
 		mirror_store(m->base + lo, arrival->data, n);
 	atomic_store_explicit(&m->turn, turn + 2, memory_order_release);
 	a->sequence = arrival->head[0];
-	a->filled = true;
 	a->taken++;
 	a->received_packets++;
 	a->received_bytes += n;
-	a->came = mirror_now();
-	if (UNLIKELY(!list_empty(&m->snapshots)))
-		read_serve(m);
-	ep->ctx->finished = true; /* who waits for it may go on */
-	wait_changed(ep->ctx);
-	progress_release(ep, arrival);
-	return true;
+	a->came = came;
+	ctx->finished = true; /* who waits for it may go on */
+	if (UNLIKELY(!came || ctx->waiting || ctx->sleeping || !list_empty(&m->snapshots)))
+		return passed_slowly(ep, arrival, a);
+	return passed(ep, arrival);
+}
+
+static NOINLINE bool take_run(struct endpoint *ep, const struct fabric_arrival *arrival,
+			      struct attachment *a, uint64_t came)
+{
+	return take(ep, arrival, a, came, false);
+}
+
+/* A publication of one change. */
+bool mirror_take_shortly(struct endpoint *ep, const struct fabric_arrival *arrival, uint64_t came)
+{
+	uint32_t slot = (uint32_t)arrival->head[1];
+	struct attachment *a = ep->mirrors && slot < MIRRORS_MAX ? ep->mirrors->slots[slot] : NULL;
+
+	if (UNLIKELY(!is_plain(a, arrival)))
+		return mirror_take_directly(ep, arrival);
+	if (UNLIKELY(!mirror_is_word(arrival->head[2], arrival->length)))
+		return take_run(ep, arrival, a, came);
+	return take(ep, arrival, a, came, true);
 }

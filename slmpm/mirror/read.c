@@ -111,7 +111,7 @@ static void try_to_take(const struct mirror *m, struct snapshot *s)
 
 	if (!a) {
 		s->status = -SLMPM_EINVAL;
-	} else if (a->filled && !a->coming && !a->cut) {
+	} else if (a->sequence && !a->coming && !a->cut) {
 		copy_out(m, s);
 		s->sequence = a->sequence;
 		s->status = 0;
