@@ -2,7 +2,8 @@
 /*
  * Other jobs' voices (means.h). What is heard of one job over several links, or a second time around a
  * circle, is the same voice: the youngest counts. One that nobody refreshes grows old wherever it
- * is told, and falls silent. So many are kept that no crowd, and no liar, takes more.
+ * is told, and falls silent. So many are kept that no crowd takes more; and when all places are taken,
+ * who speaks by a link of few voices takes one of the link that has most: no liars leave others none.
  */
 #include <string.h>
 
@@ -21,6 +22,35 @@ static bool is_silent(const struct voice *v, uint64_t ns)
 	return ns - v->born > age_most();
 }
 
+static int count_by(const struct endpoint *via)
+{
+	int n = 0;
+
+	for (const struct voice *v = voices; v < voices + MEANS_VOICES; v++)
+		n += v->job && v->via == via;
+	return n;
+}
+
+/* All are taken: the oldest of the link that has most, if it is left no fewer than one that has MINE has
+ * then. Of links that have ended nobody speaks. */
+static struct voice *take_over(int mine)
+{
+	struct voice *best = NULL;
+	int most = mine + 1;
+
+	for (struct voice *v = voices; v < voices + MEANS_VOICES; v++) {
+		int n = v->via ? count_by(v->via) : MEANS_VOICES + 1;
+
+		if (n > most || (best && n == most && v->born < best->born)) {
+			best = v;
+			most = n;
+		}
+	}
+	if (best)
+		best->job = 0;
+	return best;
+}
+
 /* Its place; or a free one, where the link may have more. */
 static struct voice *find(const struct endpoint *ep, uint64_t job, uint64_t ns)
 {
@@ -36,7 +66,9 @@ static struct voice *find(const struct endpoint *ep, uint64_t job, uint64_t ns)
 		if (!v->job && !free)
 			free = v;
 	}
-	return via < MEANS_VOICES / 2 ? free : NULL;
+	if (via >= MEANS_VOICES / 2)
+		return NULL;
+	return free ? free : take_over(via);
 }
 
 struct means *voices_place(const struct endpoint *ep, uint64_t job, uint64_t born)
