@@ -115,18 +115,35 @@ static void heading(void)
 	fflush(stdout);
 }
 
+/* Reads a second; 0: none has finished. */
+static double rate(const struct figures *f)
+{
+	return f->reads > 0 && f->seconds > 0 ? f->reads / f->seconds : 0;
+}
+
 static void row(const char *fabric, bool get, const struct figures *f)
 {
-	printf("%-6s %-6s %14.0f %12.2f %14llu %12.0f\n", fabric, get ? "get" : "mirror",
-	       f->reads / f->seconds, f->seconds / f->reads * 1e9, (unsigned long long)f->remote,
-	       f->steps);
+	printf("%-6s %-6s %14.0f ", fabric, get ? "get" : "mirror", rate(f));
+	if (rate(f) > 0)
+		printf("%12.2f ", 1e9 / rate(f));
+	else
+		printf("%12s ", "-");
+	printf("%14llu %12.0f\n", (unsigned long long)f->remote, f->steps);
 	fflush(stdout);
 }
 
 static void compare(const char *fabric, const struct figures f[2])
 {
-	printf("%s: %.3g reads of mirrored memory in the time of a get\n", fabric,
-	       f[0].reads / f[0].seconds / (f[1].reads / f[1].seconds));
+	if (rate(&f[0]) > 0 && rate(&f[1]) > 0)
+		printf("%s: %.3g reads of mirrored memory in the time of a get\n", fabric,
+		       rate(&f[0]) / rate(&f[1]));
+	else
+		printf("%s: no %s has finished\n", fabric, rate(&f[0]) > 0 ? "get" : "read");
+}
+
+static bool is_wanted(int fabric)
+{
+	return !my.fabric || my.fabric == fabrics[fabric];
 }
 
 int main(int argc, char **argv)
@@ -137,7 +154,7 @@ int main(int argc, char **argv)
 		.doc = "Reads accelerators' live state from mirrored memory, and by remote reads.",
 	};
 	static struct figures f[FABRICS][2];
-	int failed[FABRICS] = {0};
+	int failed[FABRICS][2] = {{0}};
 
 	options_begin("mirror_demo");
 	if (options_parse(&argp, argc, argv, NULL))
@@ -146,16 +163,17 @@ int main(int argc, char **argv)
 		return simulate(strcmp(my.simulate, "get") == 0);
 	my.run.draw = !my.plain && (my.run.draw || isatty(STDOUT_FILENO));
 	for (int i = 0; i < FABRICS; i++)
-		for (int get = 0; get < 2 && (!my.fabric || my.fabric == fabrics[i]); get++)
-			failed[i] |= measure(fabrics[i], get, &f[i][get]);
+		for (int get = 0; get < 2 && is_wanted(i); get++)
+			failed[i][get] = measure(fabrics[i], get, &f[i][get]);
 	if (my.run.draw)
 		printf("\033[H\033[J");
 	heading();
 	for (int i = 0; i < FABRICS; i++)
-		for (int get = 0; get < 2 && f[i][get].reads > 0; get++)
-			row(fabrics[i], get, &f[i][get]);
+		for (int get = 0; get < 2; get++)
+			if (is_wanted(i) && !failed[i][get])
+				row(fabrics[i], get, &f[i][get]);
 	for (int i = 0; i < FABRICS; i++)
-		if (!failed[i] && f[i][0].reads > 0)
+		if (is_wanted(i) && !failed[i][0] && !failed[i][1])
 			compare(fabrics[i], f[i]);
-	return failed[0] | failed[1];
+	return failed[0][0] | failed[0][1] | failed[1][0] | failed[1][1];
 }
