@@ -37,7 +37,7 @@ static void owe(struct endpoint *ep, const struct owed *o)
 {
 	struct owed *later;
 
-	if (ep->state != SLMPM_PEER_UP)
+	if (ep->state != SLMPM_PEER_UP || ep->said_end) /* behind which nothing is read */
 		return;
 	/* A loan that lies open in the ring must be committed before anything else goes in. */
 	if (list_empty(&ep->owed) && !ep->bundle.count && !(ep->loan.data && !ep->loan.area) &&
