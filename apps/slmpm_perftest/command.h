@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a command line of slmpm_perftest asks for (options.c). */
+#ifndef PERFTEST_COMMAND_H
+#define PERFTEST_COMMAND_H
+
+#include "apps/slmpm_perftest/perftest.h"
+
+struct command {
+	struct setup setup;
+	struct job job; /* but for test and size */
+	const char *names, *fabric, *listen, *connect, *mailbox, *dump, *modes;
+	uint64_t size, max;
+	bool sized, serve, far;
+};
+
+/* 0, or -1: it is wrong, which has been said. */
+int command_read(struct command *command, int argc, char **argv);
+
+#endif

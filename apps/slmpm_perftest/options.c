@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The command line of slmpm_perftest: its options, what they may say, and how it is all checked. */
+#include "apps/slmpm_perftest/command.h"
+
+#include <argp.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/lib/options.h"
+
+enum {
+	OPT_FABRIC = 256,
+	OPT_MODE,
+	OPT_WAIT,
+	OPT_TOUCH,
+	OPT_JSON,
+	OPT_HIST,
+	OPT_BURST,
+	OPT_MORE,
+	OPT_IDLE,
+	OPT_STEP,
+	OPT_WORK,
+	OPT_BUSY,
+	OPT_MODES,
+	OPT_SAMPLES,
+	OPT_SERVE,
+	OPT_LISTEN,
+	OPT_CONNECT,
+	OPT_FAR,
+	OPT_MAILBOX,
+	OPT_TRACE,
+	OPT_DUMP,
+	OPT_CPU
+};
+
+static const struct argp_option options[] = {
+	{"test", 't', "TEST[,TEST]", 0, "What to measure; see the list below", 1},
+	{"size", 's', "SIZE[:MAX]", 0,
+	 "Bytes of a message, or all powers of two up to MAX (k, m, g)", 1},
+	{"count", 'n', "COUNT", 0, "Messages of a sample [as many as fill 20 ms]", 1},
+	{"warm", 'w', "WARM", 0, "Messages before the first sample [an eighth of COUNT]", 1},
+	{"samples", OPT_SAMPLES, "N", 0, "Samples of which the median is told [5; 1 with --serve]",
+	 1},
+	{"touch", OPT_TOUCH, NULL, 0, "Write every byte before and read it after, time included",
+	 1},
+	{"burst", OPT_BURST, "N", 0, "Streams of N messages a call, of N puts at once [1]", 1},
+	{"more", OPT_MORE, NULL, 0, "With --burst: a call each, all but the last say MORE", 1},
+	{"idle-us", OPT_IDLE, "US", 0,
+	 "send_lat: leave the receiver idle so long before each message", 1},
+	{"step", OPT_STEP, "BYTES", 0, "Touched loans become readable so by so [32768]", 1},
+	{"work-us", OPT_WORK, "US", 0, "slow_reader, tide: compute so long after each message [20]",
+	 1},
+	{"busy", OPT_BUSY, "N", 0,
+	 "Something else computes on the second side's CPU (1), and on the first's (2) [0]", 1},
+	{"cpus", 'c', "CPU,CPU", 0, "Where the two sides run [the first two allowed]", 2},
+	{"fabric", OPT_FABRIC, "F", 0, "Use this fabric only; slmpm_info -d lists them", 2},
+	{"mode", OPT_MODE, "M", 0,
+	 "How payload travels: auto, smt (through the ring); put, get and atomics: map, attach, "
+	 "ring, am, tag [auto]",
+	 2},
+	{"wait", OPT_WAIT, "MODE", 0, "adaptive, spin or block", 2},
+	{"listen", OPT_LISTEN, "URL", 0, "Be the second side of a --connect in another terminal",
+	 2},
+	{"connect", OPT_CONNECT, "URL", 0,
+	 "Measure with the side that listens there (shm:NAME, tcp://HOST:PORT)", 2},
+	{"serve", OPT_SERVE, NULL, 0, "Jobs from standard input, one a line, answered as JSON", 2},
+	{"json", OPT_JSON, NULL, 0, "One JSON object a line", 3},
+	{"trace", OPT_TRACE, "FILE", 0, "Record the heads of all packets in FILE, slowly", 3},
+	{"dump", OPT_DUMP, "FILE", 0, "Print what --trace or SLMPM_TRACE recorded; measure nothing",
+	 3},
+	{"modes", OPT_MODES, "FILE", 0,
+	 "mixed, slow_reader, tide, duplex: write what was chosen for each operation, and how full "
+	 "queue and ring were, in FILE",
+	 3},
+	{"hist", OPT_HIST, NULL, 0, "The spread of single messages too", 3},
+	{"far", OPT_FAR, NULL, OPTION_HIDDEN, NULL, 4},
+	{"mailbox", OPT_MAILBOX, "BOARD", OPTION_HIDDEN, NULL, 4},
+	{"cpu", OPT_CPU, "CPU", OPTION_HIDDEN, NULL, 4},
+	{0},
+};
+
+#define REFUSE(...) argp_failure(state, 2, 0, __VA_ARGS__)
+
+static void parse_sizes(struct argp_state *state, struct command *c, char *text)
+{
+	char *colon = strchr(text, ':');
+
+	if (colon)
+		*colon++ = '\0';
+	if (parse_number(text, &c->size) || c->size > SLMPM_MESSAGE_MAX)
+		REFUSE("-s %s: a size is 0 to 8g, as in -s 64 or -s 8:1m", text);
+	c->max = c->size;
+	if (colon &&
+	    (parse_number(colon, &c->max) || c->max < c->size || c->max > SLMPM_MESSAGE_MAX))
+		REFUSE("-s %s:%s: the second size is from the first to 8g", text, colon);
+	c->sized = true;
+}
+
+static void parse_cpus(struct argp_state *state, struct command *c, const char *text)
+{
+	cpu_set_t allowed;
+	char end;
+
+	if (sscanf(text, "%d,%d%c", &c->setup.cpu[0], &c->setup.cpu[1], &end) != 2)
+		REFUSE("-c %s: name two CPUs, as in -c 0,1", text);
+	if (sched_getaffinity(0, sizeof(allowed), &allowed))
+		return;
+	for (int i = 0; i < 2; i++) {
+		int cpu = c->setup.cpu[i];
+
+		if (cpu < 0 || cpu >= CPU_SETSIZE || !CPU_ISSET((size_t)cpu, &allowed))
+			REFUSE("-c %s: CPU %d is not allowed here; taskset -cp $$ shows which are",
+			       text, cpu);
+	}
+}
+
+static uint64_t parse_count(struct argp_state *state, const char *option, const char *text,
+			    uint64_t least)
+{
+	uint64_t value;
+
+	if (parse_number(text, &value) || value < least)
+		REFUSE("%s %s: a number from %llu is wanted", option, text,
+		       (unsigned long long)least);
+	return value;
+}
+
+static void check_fabric(struct argp_state *state, const char *name)
+{
+	struct slmpm_fabric_info info = {.size = sizeof(info)};
+	char known[256] = "";
+
+	for (int i = 0; slmpm_fabric_at(i, &info) >= 0; i++) {
+		if (strcmp(info.name, name) == 0 && info.available)
+			return;
+		if (strcmp(info.name, name) == 0)
+			REFUSE("fabric %s is not available: %s", name, info.detail);
+		strncat(known, " ", sizeof(known) - strlen(known) - 1);
+		strncat(known, info.name, sizeof(known) - strlen(known) - 1);
+	}
+	REFUSE("unknown fabric \"%s\"; there are:%s", name, known);
+}
+
+static void check_tests(struct argp_state *state, struct command *c)
+{
+	char names[256], known[256] = "", *rest, *name;
+
+	for (const struct test *t = tests; t->name; t++) {
+		strncat(known, " ", sizeof(known) - strlen(known) - 1);
+		strncat(known, t->name, sizeof(known) - strlen(known) - 1);
+	}
+	if (!c->names)
+		REFUSE("say what to measure with -t; there are:%s", known);
+	snprintf(names, sizeof(names), "%s", c->names);
+	for (name = strtok_r(names, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
+		if (!test_find(name))
+			REFUSE("unknown test \"%s\"; there are:%s", name, known);
+}
+
+static bool mode_known(const char *name)
+{
+	static const char *const modes[] = {"auto", "smt", "map", "attach", "ring", "am", "tag"};
+
+	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++)
+		if (strcmp(modes[i], name) == 0)
+			return true;
+	return false;
+}
+
+static void check(struct argp_state *state, struct command *c)
+{
+	if (c->far || c->mailbox || c->dump)
+		return;
+	if (c->fabric)
+		check_fabric(state, c->fabric);
+	if (c->listen && c->connect)
+		REFUSE("--listen here and --connect there, not both");
+	if (c->setup.mode && !mode_known(c->setup.mode))
+		REFUSE("unknown mode \"%s\"; there are: auto smt map attach ring am tag",
+		       c->setup.mode);
+	if (!c->serve && !c->listen)
+		check_tests(state, c);
+}
+
+static int parse_how(int key, char *arg, struct argp_state *state, struct command *c)
+{
+	switch (key) {
+	case 'n': c->job.count = parse_count(state, "-n", arg, 1); break;
+	case 'w': c->job.warm = parse_count(state, "-w", arg, 0); break;
+	case OPT_BURST: c->job.burst = parse_count(state, "--burst", arg, 1); break;
+	case OPT_IDLE: c->job.idle_us = parse_count(state, "--idle-us", arg, 0); break;
+	case OPT_STEP: c->job.step = parse_count(state, "--step", arg, 1); break;
+	case OPT_WORK: c->job.work_us = parse_count(state, "--work-us", arg, 1); break;
+	case OPT_BUSY:
+		if (parse_busy(arg, &c->job.busy))
+			REFUSE("--busy %s: 0, 1 or 2 of the two CPUs", arg);
+		break;
+	case OPT_SAMPLES:
+		c->setup.samples = (unsigned)parse_count(state, "--samples", arg, 1);
+		break;
+	case OPT_MORE: c->job.more = true; break;
+	case OPT_TOUCH: c->job.touch = true; break;
+	case OPT_WAIT:
+		if (parse_wait(arg, &c->job.wait))
+			REFUSE("unknown wait mode \"%s\"; there are: adaptive spin block", arg);
+		break;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct command *c = state->input;
+
+	switch (key) {
+	case 't': c->names = arg; break;
+	case 's': parse_sizes(state, c, arg); break;
+	case 'c': parse_cpus(state, c, arg); break;
+	case OPT_FABRIC:
+		c->fabric = arg;
+		setenv("SLMPM_FABRIC", arg, 1); /* read once, at the library's first use */
+		break;
+	case OPT_MODE: c->setup.mode = arg; break;
+	case OPT_LISTEN: c->listen = arg; break;
+	case OPT_CONNECT: c->connect = arg; break;
+	case OPT_SERVE: c->serve = c->setup.json = true; break;
+	case OPT_JSON: c->setup.json = true; break;
+	case OPT_HIST: c->setup.hist = true; break;
+	case OPT_TRACE: setenv("SLMPM_TRACE", arg, 1); break;
+	case OPT_DUMP: c->dump = arg; break;
+	case OPT_MODES: c->modes = arg; break;
+	case OPT_FAR: c->far = true; break;
+	case OPT_MAILBOX: c->mailbox = arg; break;
+	case OPT_CPU: c->setup.cpu[1] = atoi(arg); break;
+	case ARGP_KEY_ARG: REFUSE("what is \"%s\"? Tests are named with -t", arg); break;
+	case ARGP_KEY_END: check(state, c); break;
+	default: return parse_how(key, arg, state, c);
+	}
+	return 0;
+}
+
+/* The tests' own line of help, from their table. */
+static char *help(int key, const char *text, void *input)
+{
+	char *all = NULL;
+	size_t size;
+	FILE *out;
+
+	(void)input;
+	if (key != ARGP_KEY_HELP_POST_DOC || !(out = open_memstream(&all, &size)))
+		return (char *)(uintptr_t)text;
+	fputs("Tests:\n", out);
+	for (const struct test *t = tests; t->name; t++)
+		fprintf(out, "  %-12s %s\n", t->name, t->text);
+	fclose(out);
+	return all;
+}
+
+int command_read(struct command *c, int argc, char **argv)
+{
+	static const struct argp argp = {
+		options,
+		parse,
+		NULL,
+		"Measures messages between two processes, and the machine's "
+		"limits beside them.\v",
+		NULL,
+		help,
+		NULL};
+
+	*c = (struct command){.setup = {.cpu = {-1, -1}}};
+	job_init(&c->job);
+	options_begin("slmpm_perftest");
+	return options_parse(&argp, argc, argv, c) ? -1 : 0;
+}
