@@ -37,9 +37,11 @@ static int accelerator(void)
 	int64_t rc;
 
 	/* The handler first: its host may send as soon as there is a connection. */
-	if (slmpm_am_handler(ctx, COUNT, count, &lines) < 0 || slmpm_parent(&host) < 0)
-		return slmpm_perror("accelerator");
-	rc = slmpm_recv(host, 0, NULL, 0, NULL, -1); /* until the host closes */
+	rc = slmpm_am_handler(ctx, COUNT, count, &lines);
+	if (rc == 0)
+		rc = slmpm_parent(&host);
+	if (rc == 0)
+		rc = slmpm_recv(host, 0, NULL, 0, NULL, -1); /* until the host closes */
 	fprintf(stderr, "%lu lines were mine\n", lines);
 	return rc == -SLMPM_ECLOSED ? 0 : slmpm_perror("accelerator");
 }
@@ -57,6 +59,19 @@ static void counted(const struct slmpm_am *am, void *arg)
 		memcpy(&words, am->head, sizeof(words));
 	t->words += words;
 	t->lines++;
+}
+
+static int dismiss(slmpm_peer accel)
+{
+	int rc = slmpm_close(accel, 5000);
+
+	if (rc == 0)
+		rc = slmpm_join(accel, NULL, 5000);
+	if (rc < 0)
+		slmpm_perror("accelerator");
+	else if (rc > 0)
+		fprintf(stderr, "an accelerator failed: exit code %d\n", rc);
+	return rc != 0;
 }
 
 static int hand_out(const slmpm_peer *accels, int n, struct total *t)
@@ -98,8 +113,7 @@ int main(int argc, char **argv)
 			return slmpm_perror("spawn");
 	rc = hand_out(accels, n, &t);
 	for (int i = 0; i < n; i++)
-		if (slmpm_close(accels[i], 5000) < 0 || slmpm_join(accels[i], NULL, 5000) != 0)
-			rc = slmpm_perror("accelerator");
+		rc |= dismiss(accels[i]);
 	printf("%llu lines, %llu words\n", (unsigned long long)t.lines,
 	       (unsigned long long)t.words);
 	return rc;
