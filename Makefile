@@ -329,7 +329,7 @@ apt = @missing=$$(for p in $(1); do dpkg-query -Wf '$${db:Status-Status}' $$p 2>
 	$(apt-get) update; $(apt-get) install --no-install-recommends $$missing >/dev/null
 apt-get = $$([ $$(id -u) = 0 ] || echo sudo) env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=300 </dev/null
 
-deps: deps-test deps-lint deps-bench	## apt-get what is missing; the goals below do it for themselves
+deps: deps-test deps-lint deps-bench	## apt-get what is missing; the goals above do it for themselves
 deps-demo:
 	$(call apt,$(DEPS) $(DEPS_DEMO))
 deps-test: $(if $(CROSS),deps-cross)
