@@ -101,13 +101,13 @@ static int role_late(int argc, char **argv)
 
 	(void)argc, (void)argv;
 	OK(dacs_init(0));
-	OK(dacs_group_accept(UP, &group));
+	LATE(dacs_group_accept(UP, &group), DACS_SUCCESS);
 	EXPECT(dacs_barrier_wait(group), DACS_ERR_DACSD_FAILURE);
 	pair_tell(up, 1);
 	pair_await(up, 2); /* the parent has passed */
-	OK(dacs_barrier_wait(group));
-	OK(dacs_barrier_wait(group)); /* and this is the second one */
-	OK(dacs_group_leave(&group));
+	LATE(dacs_barrier_wait(group), DACS_SUCCESS);
+	LATE(dacs_barrier_wait(group), DACS_SUCCESS); /* and this is the second one */
+	LATE(dacs_group_leave(&group), DACS_SUCCESS);
 	OK(dacs_exit());
 	return 0;
 }

@@ -107,15 +107,15 @@ static int role_late(int argc, char **argv)
 
 	(void)argc, (void)argv;
 	OK(dacs_init(0));
-	OK(dacs_mutex_accept(UP, &mutex));
+	LATE(dacs_mutex_accept(UP, &mutex), DACS_SUCCESS);
 	pair_await(up, 1);
 	EXPECT(dacs_mutex_lock(mutex), DACS_ERR_DACSD_FAILURE);
 	EXPECT(dacs_mutex_unlock(mutex), DACS_ERR_NOT_OWNER);
 	pair_tell(up, 2);
 	pair_await(up, 3);
-	OK(dacs_mutex_lock(mutex));
+	LATE(dacs_mutex_lock(mutex), DACS_SUCCESS);
 	OK(dacs_mutex_unlock(mutex));
-	OK(dacs_mutex_release(&mutex));
+	LATE(dacs_mutex_release(&mutex), DACS_SUCCESS);
 	OK(dacs_exit());
 	return 0;
 }

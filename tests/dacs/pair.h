@@ -38,6 +38,18 @@ struct pair_entry { /* a case of the host or a role of the accelerator */
 		CHECK(got_ == (want), "%s returned %s", #call, dacs_strerror(got_));               \
 	} while (0)
 #define OK(call) EXPECT(call, DACS_SUCCESS)
+/* The call comes to this end, however many deadlines (SLMPM_TIMEOUT) pass before: a busy machine's are
+ * no failure. */
+#define LATE(call, want)                                                                           \
+	do {                                                                                       \
+		int64_t until_ = pair_now_ms() + PAIR_PATIENCE;                                    \
+		DACS_ERR_T got_;                                                                   \
+		do                                                                                 \
+			got_ = (call);                                                             \
+		while (got_ == DACS_ERR_DACSD_FAILURE && pair_now_ms() < until_);                  \
+		CHECK(got_ == (want), "%s returned %s", #call, dacs_strerror(got_));               \
+	} while (0)
+#define PAIR_PATIENCE 20000 /* ms: what never happens in a test that passes */
 
 static char pair_dir[64]; /* of this run; empty in a role */
 static char pair_self[512];
@@ -102,9 +114,21 @@ __attribute__((unused)) static void pair_end(struct child c, DACS_ERR_T want, in
 {
 	int32_t status = -1;
 
-	EXPECT(dacs_de_wait(AT(c), &status), want);
+	LATE(dacs_de_wait(AT(c), &status), want);
 	CHECK(status == want_status, "exit status %d", status);
 	OK(dacs_release_de_list(1, &c.de));
+}
+
+/* As late as it may come. */
+__attribute__((unused)) static DACS_ERR_T pair_wait(dacs_wid_t wid)
+{
+	int64_t until = pair_now_ms() + PAIR_PATIENCE;
+	DACS_ERR_T rc;
+
+	do
+		rc = dacs_wait(wid);
+	while (rc == DACS_ERR_DACSD_FAILURE && pair_now_ms() < until);
+	return rc;
 }
 
 /* Sends or receives and waits. */
@@ -118,7 +142,7 @@ __attribute__((unused)) static DACS_ERR_T pair_send(struct child c, uint32_t str
 	OK(dacs_wid_reserve(&wid));
 	rc = dacs_send((void *)(uintptr_t)data, len, AT(c), stream, wid, swap);
 	if (rc == DACS_SUCCESS)
-		rc = dacs_wait(wid);
+		rc = pair_wait(wid);
 	OK(dacs_wid_release(&wid));
 	return rc;
 }
@@ -132,7 +156,7 @@ __attribute__((unused)) static DACS_ERR_T pair_recv(struct child c, uint32_t str
 	OK(dacs_wid_reserve(&wid));
 	rc = dacs_recv(data, len, AT(c), stream, wid, swap);
 	if (rc == DACS_SUCCESS)
-		rc = dacs_wait(wid);
+		rc = pair_wait(wid);
 	OK(dacs_wid_release(&wid));
 	return rc;
 }
@@ -145,14 +169,14 @@ __attribute__((unused)) static struct child pair_parent(void)
 /* A word by the mailbox, and the one that has to come. */
 __attribute__((unused)) static void pair_tell(struct child c, uint32_t word)
 {
-	OK(dacs_mailbox_write(&word, AT(c)));
+	LATE(dacs_mailbox_write(&word, AT(c)), DACS_SUCCESS);
 }
 
 __attribute__((unused)) static void pair_await(struct child c, uint32_t want)
 {
 	uint32_t word = 0;
 
-	OK(dacs_mailbox_read(&word, AT(c)));
+	LATE(dacs_mailbox_read(&word, AT(c)), DACS_SUCCESS);
 	CHECK(word == want, "word %u, not %u", word, want);
 }
 

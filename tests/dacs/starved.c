@@ -94,21 +94,16 @@ static int role_member(int argc, char **argv)
 {
 	bool early = atoi(argv[0]);
 	dacs_group_t group;
-	DACS_ERR_T rc;
 
 	(void)argc;
 	OK(dacs_init(0));
-	OK(dacs_group_accept(UP, &group));
+	LATE(dacs_group_accept(UP, &group), DACS_SUCCESS);
 	if (early)
 		EXPECT(dacs_barrier_wait(group), DACS_ERR_DACSD_FAILURE);
 	pair_tell(pair_parent(), (uint32_t)getpid());
 	recv_all();
-	for (int i = 0; i < 20 && (rc = dacs_barrier_wait(group)) == DACS_ERR_DACSD_FAILURE; i++)
-		;
-	OK(rc);
-	for (int i = 0; i < 20 && (rc = dacs_group_leave(&group)) == DACS_ERR_DACSD_FAILURE; i++)
-		;
-	OK(rc);
+	LATE(dacs_barrier_wait(group), DACS_SUCCESS);
+	LATE(dacs_group_leave(&group), DACS_SUCCESS);
 	OK(dacs_exit());
 	return 0;
 }
