@@ -3,10 +3,12 @@
 #include "apps/slmpm_stat/stat.h"
 
 #include <dirent.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #define LINKS_MAX 65536 /* of a process: more than it can show is not read */
 
@@ -18,15 +20,13 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Its name, and whose it is. */
-static void describe(struct link *l)
+/* What it calls itself; who was started by a descriptor, or by /proc/self/exe, is called "exe" there. */
+static void name(struct link *l)
 {
-	char path[64];
-	struct stat st;
+	char path[64], file[PATH_MAX], *base;
+	ssize_t n;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d", l->pid);
-	l->uid = stat(path, &st) == 0 ? st.st_uid : (uid_t)-1;
 	snprintf(path, sizeof(path), "/proc/%d/comm", l->pid);
 	f = fopen(path, "re");
 	if (!f || !fgets(l->program, sizeof(l->program), f))
@@ -34,6 +34,25 @@ static void describe(struct link *l)
 	if (f)
 		fclose(f);
 	l->program[strcspn(l->program, "\n")] = 0;
+	if (strcmp(l->program, "exe") != 0)
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/exe", l->pid);
+	n = readlink(path, file, sizeof(file) - 1);
+	file[n > 0 ? n : 0] = 0;
+	base = strrchr(file, '/');
+	if (base)
+		snprintf(l->program, sizeof(l->program), "%.31s", base + 1);
+}
+
+/* Its name, and whose it is. */
+static void describe(struct link *l)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d", l->pid);
+	l->uid = stat(path, &st) == 0 ? st.st_uid : (uid_t)-1;
+	name(l);
 	word_tame(l->program);
 }
 

@@ -70,9 +70,9 @@ static void put_job(int y, const struct job *job)
 	char text[16];
 
 	mvprintw(y, 0,
-		 "job %012" PRIx64 ": %" PRIu32 " instances of %" PRIu32 " jobs, %" PRIu64
+		 "job %012" PRIx64 ": %" PRIu32 " instances of %" PRIu32 " job%s, %" PRIu64
 		 " links, %" PRIu64 " queued, rings %.1f %% %.1f %%",
-		 m->job, m->instances, m->jobs, m->links, m->queue_depth,
+		 m->job, m->instances, m->jobs, m->jobs == 1 ? "" : "s", m->links, m->queue_depth,
 		 job_permille(m->out_permille) / 10.0, job_permille(m->in_permille) / 10.0);
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
 		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++)

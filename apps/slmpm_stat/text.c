@@ -117,9 +117,9 @@ static void print_job(const struct job *job)
 	const struct slmpm_means *m = &job->m;
 	char text[16];
 
-	printf("job %012" PRIx64 ": %" PRIu32 " instances of %" PRIu32 " jobs, %" PRIu64
+	printf("job %012" PRIx64 ": %" PRIu32 " instances of %" PRIu32 " job%s, %" PRIu64
 	       " links: %" PRIu64 " requests queued, rings out %.1f %%, in %.1f %%\n",
-	       m->job, m->instances, m->jobs, m->links, m->queue_depth,
+	       m->job, m->instances, m->jobs, m->jobs == 1 ? "" : "s", m->links, m->queue_depth,
 	       job_permille(m->out_permille) / 10.0, job_permille(m->in_permille) / 10.0);
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++) {
 		bool any = false;

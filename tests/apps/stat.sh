@@ -51,7 +51,7 @@ grep -Eq "^slmpm_sent_messages_total\{pid=\"$loop\",program=\"epoll_loop\",peer=
 awk '/^# HELP/ { help = $3 } /^# TYPE/ { if ($3 != help || $4 !~ /^(gauge|counter)$/) exit 1; type = $3 }
 	!/^#/ { name = $0; sub(/\{.*/, "", name); if (name != type || $NF !~ /^[0-9.e+-]+$/) exit 1 }' "$out" || fail "--prometheus: form"
 # What they come to as a job, once each has told the other.
-until_there '^job [0-9a-f]\{12\}: 2 instances of 1 jobs, 2 links: ' say_and_look
+until_there '^job [0-9a-f]\{12\}: 2 instances of 1 job, 2 links: ' say_and_look
 grep -Eq '^  over shm +2 links, [1-9]' "$out" || fail "no means by fabric"
 grep -Eq '^  by smt +64: [0-9.]+ (ns|us|ms)' "$out" || until_there '^  by smt *64: [0-9.]* [num]*s' say_and_look
 "$stat" --json $loop >"$out" 2>&1 || fail "--json: exit status $?"
@@ -67,6 +67,7 @@ grep -Eq '^slmpm_job_latency_seconds\{job="[0-9a-f]{12}",protocol="smt",size="64
 peer=$(pgrep -P $loop)
 until_there "^ *$peer " "$stat"
 grep -q "^ *$loop " "$out" || fail "not both ends"
+grep -q "^ *$peer epoll_loop " "$out" || fail "what was started by /proc/self/exe has another name"
 number=$("$stat" $peer | sed -n 's/^job \([0-9a-f]*\):.*/\1/p')
 [ "$(grep -c "^job $number" "$out")" = 1 ] || fail "the job is not one"
 for by in pid queue ring latency rate bytes; do
