@@ -46,6 +46,22 @@ int parse_busy(const char *text, unsigned *busy)
 	return *text < '0' || *text > '2' || text[1] ? -1 : 0;
 }
 
+static const char *const ways[] = {
+	[SLMPM_TRACK_NONE] = "none",       [SLMPM_TRACK_AUTO] = "auto",
+	[SLMPM_TRACK_PAGEMAP] = "pagemap", [SLMPM_TRACK_FAULT] = "fault",
+	[SLMPM_TRACK_SIGNAL] = "signal",   [SLMPM_TRACK_TWIN] = "twin",
+};
+
+int parse_track(const char *text, unsigned *way)
+{
+	for (unsigned i = 0; i < sizeof(ways) / sizeof(*ways); i++)
+		if (strcmp(ways[i], text) == 0) {
+			*way = i;
+			return 0;
+		}
+	return -1;
+}
+
 const char *wait_name(unsigned mode)
 {
 	return waits[mode < WAIT_MODES ? mode : WAIT_DEFAULT];
@@ -89,6 +105,8 @@ static int parse_pair(struct job *j, const char *word, const char *value)
 		return parse_number(value, &j->work_us);
 	if (value && strcmp(word, "busy") == 0)
 		return parse_busy(value, &j->busy);
+	if (value && strcmp(word, "track") == 0)
+		return parse_track(value, &j->track);
 	return -1;
 }
 
@@ -134,10 +152,11 @@ int job_parse(struct job *j, char *text, char *why, size_t why_size)
 void job_print(const struct job *j, char *text, size_t size)
 {
 	snprintf(text, size,
-		 "%s %llu %llu burst %llu idle %llu step %llu work %llu busy %u%s%s%s%s%s",
+		 "%s %llu %llu burst %llu idle %llu step %llu work %llu busy %u%s%s%s%s%s%s%s",
 		 j->test->name, (unsigned long long)j->size, (unsigned long long)j->count,
 		 (unsigned long long)j->burst, (unsigned long long)j->idle_us,
 		 (unsigned long long)j->step, (unsigned long long)j->work_us, j->busy,
+		 j->track ? " track " : "", j->track ? ways[j->track] : "",
 		 j->touch ? " touch" : "", j->more ? " more" : "", j->each ? " each" : "",
 		 j->probe ? " probe" : "", j->verify ? " verify" : "");
 }

@@ -243,6 +243,8 @@ static void name_path(struct pair *pair, const struct setup *setup, struct resul
 	out->mode = setup->mode ? setup->mode : "auto";
 	if (pair && test_has_region(out->job.test) && out->job.test->by != BY_FIFO)
 		memcpy(out->path, pair->region.path, sizeof(out->path));
+	if (pair && out->job.test->by == BY_MIRROR)
+		pair_mirror_way(pair, out->path, sizeof(out->path));
 }
 
 static int refuse(const struct job *j, const struct pair *pair)
@@ -265,6 +267,10 @@ static int refuse(const struct job *j, const struct pair *pair)
 	}
 	if (j->test->by == BY_MIRROR && !j->size) {
 		fprintf(stderr, "slmpm_perftest: a change has a byte: choose -s\n");
+		return -SLMPM_ENOTSUP;
+	}
+	if (j->test->by == BY_MIRROR && j->track && slmpm_mirror_track_works((int)j->track) < 0) {
+		(void)slmpm_perror("slmpm_perftest: --track");
 		return -SLMPM_ENOTSUP;
 	}
 	if (j->test->by == BY_PUT && !j->size) {

@@ -20,10 +20,14 @@ void pair_mirror_end(struct pair *p)
 	}
 }
 
-static int make(struct pair *p, int whose, uint64_t size)
+static int make(struct pair *p, int whose, uint64_t size, unsigned track)
 {
 	struct mirrored *m = &p->mirror[whose];
 	uint32_t how = whose == p->side ? SLMPM_MIRROR_LEAD : SLMPM_MIRROR_FOLLOW;
+	const struct slmpm_mirror_options options = {
+		.size = sizeof(options),
+		.track = whose == p->side ? track : SLMPM_TRACK_NONE,
+	};
 	int rc;
 
 	m->base = aligned_alloc(4096, (size + 4095) / 4096 * 4096);
@@ -31,23 +35,36 @@ static int make(struct pair *p, int whose, uint64_t size)
 		return -SLMPM_ENOMEM;
 	memset(m->base, 0, size);
 	m->size = size;
-	rc = slmpm_mirror_create(p->ctx, m->base, size, NULL, &m->mirror);
+	m->track = track;
+	rc = slmpm_mirror_create(p->ctx, m->base, size, &options, &m->mirror);
 	return rc < 0 ? rc :
 			slmpm_mirror_attach(m->mirror, p->peer, TAG + (uint32_t)whose, how,
 					    ANSWER_MS);
 }
 
-int pair_mirror(struct pair *p, uint64_t size)
+int pair_mirror(struct pair *p, uint64_t size, unsigned track)
 {
 	int rc = 0;
 
 	size = size < MIRROR_WORDS * sizeof(uint64_t) ? MIRROR_WORDS * sizeof(uint64_t) : size;
-	if (p->mirror[0].size == size)
+	if (p->mirror[0].size == size && p->mirror[0].track == track)
 		return 0;
 	pair_mirror_end(p);
 	for (int i = 0; i < 2 && rc >= 0; i++)
-		rc = make(p, i, size);
+		rc = make(p, i, size, track);
+	if (rc < 0)
+		pair_mirror_end(p);
 	return rc;
+}
+
+void pair_mirror_way(const struct pair *p, char *way, size_t size)
+{
+	struct slmpm_mirror_info info = {.size = sizeof(info)};
+
+	*way = '\0';
+	if (p->mirror[p->side].track &&
+	    slmpm_mirror_query(p->mirror[p->side].mirror, p->peer, &info) >= 0)
+		snprintf(way, size, "%s", info.track);
 }
 
 /* The other side's doing, as in a program that has other things to do: now and then it looks. */
@@ -64,11 +81,21 @@ static ALWAYS_INLINE int await(struct pair *p, const unsigned char *at, unsigned
 	return rc;
 }
 
+static int change_plainly(char *at, unsigned char mark, uint64_t size)
+{
+	memset(at, mark, size);
+	__asm__ volatile("" : : : "memory"); /* now, and not once for all */
+	return 0;
+}
+
+/* By plain stores, where the mirror finds them. */
 static ALWAYS_INLINE int change(struct pair *p, const struct job *j, char *at, unsigned char mark)
 {
 	struct mirrored *m = &p->mirror[p->side];
 	uint64_t word = mark * UINT64_C(0x0101010101010101);
 
+	if (j->track)
+		return change_plainly(at, mark, j->size);
 	if (j->size == sizeof(word))
 		return slmpm_mirror_store64(m->mirror, at, word);
 	return slmpm_mirror_set(m->mirror, at, mark, j->size);

@@ -22,6 +22,7 @@ enum {
 	OPT_STEP,
 	OPT_WORK,
 	OPT_BUSY,
+	OPT_TRACK,
 	OPT_MODES,
 	OPT_SAMPLES,
 	OPT_SERVE,
@@ -53,6 +54,8 @@ static const struct argp_option options[] = {
 	 1},
 	{"busy", OPT_BUSY, "N", 0,
 	 "Something else computes on the second side's CPU (1), and on the first's (2) [0]", 1},
+	{"track", OPT_TRACK, "WAY", 0,
+	 "Mirrors find plain stores by themselves: auto, pagemap, fault, signal, twin [none]", 1},
 	{"cpus", 'c', "CPU,CPU", 0, "Where the two sides run [the first two allowed]", 2},
 	{"fabric", OPT_FABRIC, "F", 0, "Use this fabric only; slmpm_info -d lists them", 2},
 	{"mode", OPT_MODE, "M", 0,
@@ -195,6 +198,11 @@ static int parse_how(int key, char *arg, struct argp_state *state, struct comman
 	case OPT_BUSY:
 		if (parse_busy(arg, &c->job.busy))
 			REFUSE("--busy %s: 0, 1 or 2 of the two CPUs", arg);
+		break;
+	case OPT_TRACK:
+		if (parse_track(arg, &c->job.track))
+			REFUSE("unknown way \"%s\"; there are: none auto pagemap fault signal twin",
+			       arg);
 		break;
 	case OPT_SAMPLES:
 		c->setup.samples = (unsigned)parse_count(state, "--samples", arg, 1);

@@ -301,7 +301,7 @@ int pair_run_side(struct pair *p, const struct job *j, struct figures *f, struct
 	if (j->test->by != BY_MIRROR)
 		pair_mirror_end(p); /* what lands is noted where there are some */
 	else if (rc >= 0)
-		rc = pair_mirror(p, j->size);
+		rc = pair_mirror(p, j->size, j->track);
 	if (rc >= 0)
 		rc = probe(p, j, &f->before, stamps);
 	count_remote(p, &f->reads, &f->writes);

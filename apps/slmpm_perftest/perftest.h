@@ -95,6 +95,7 @@ struct job {
 	uint64_t work_us; /* a slow reader computes so long after each message; 0: default */
 	unsigned busy;    /* something else computes beside side 1; 2: and beside side 0 */
 	unsigned wait;    /* SLMPM_WAIT_* or WAIT_DEFAULT */
+	unsigned track;   /* enum slmpm_mirror_track: mirrors find plain stores by themselves */
 	bool more;        /* ... or in a call each, of which all but each burst-th say MORE */
 	bool touch, probe, verify;
 	bool each; /* messages are timed one by one */
@@ -108,6 +109,7 @@ void job_print(const struct job *job, char *text, size_t size);
 int parse_number(const char *text, uint64_t *value);
 int parse_wait(const char *text, unsigned *mode);
 int parse_busy(const char *text, unsigned *busy);
+int parse_track(const char *text, unsigned *way);
 const char *wait_name(unsigned mode);
 
 /* ---- the board: memory of both sides, never on a measured path (board.c) ---- */
@@ -162,6 +164,7 @@ struct pair {
 		slmpm_mirror mirror;
 		char *base;
 		uint64_t size;
+		unsigned track; /* of those that this side leads */
 	} mirror[2];
 	uint64_t ams;        /* active messages that have come */
 	struct trace *trace; /* of what is chosen; NULL: nobody wants it */
@@ -192,8 +195,10 @@ int pair_buffers(struct pair *pair, uint64_t size);
 int pair_region(struct pair *pair, uint64_t size);
 void pair_region_end(struct pair *pair);
 #define MIRROR_WORDS 512 /* of 8 bytes, at least */
-/* Mirrors of SIZE bytes, one led by each side (mirrors.c). */
-int pair_mirror(struct pair *pair, uint64_t size);
+/* Mirrors of SIZE bytes, one led by each side (mirrors.c), that find changes in way TRACK. */
+int pair_mirror(struct pair *pair, uint64_t size, unsigned track);
+/* How this side's finds them, where it does by itself; or "". */
+void pair_mirror_way(const struct pair *pair, char *way, size_t size);
 void pair_mirror_end(struct pair *pair);
 /* In a loop that waits without calling the library: now and then gives way, lets the library work and
  * looks whether the other side lives. Negative: it does not. */
@@ -246,7 +251,7 @@ struct result {
 		max_us; /* negative: does not apply */
 	double hops, line_ns, rate_mps, bw_mbps;
 	double bare_us, bare_ratio, hidden, far_cpu;
-	char path[16]; /* of one-sided operations; "" else */
+	char path[16]; /* of one-sided operations, or how a mirror finds changes; "" else */
 	uint64_t reads, writes;
 	unsigned samples, retaken, mixed;
 	struct hist hist;

@@ -13,7 +13,13 @@
 static int change_mirror(struct pair *p, uint64_t i)
 {
 	struct mirrored *m = &p->mirror[1];
-	int rc = slmpm_mirror_store64(m->mirror, m->base + i % MIRROR_WORDS * sizeof(i), i);
+	char *at = m->base + i % MIRROR_WORDS * sizeof(i);
+	int rc = 0;
+
+	if (m->track)
+		__atomic_store_n((uint64_t *)(void *)at, i, __ATOMIC_RELAXED);
+	else
+		rc = slmpm_mirror_store64(m->mirror, at, i);
 
 	return rc < 0 ? rc : slmpm_mirror_flush(m->mirror, -1);
 }

@@ -43,7 +43,8 @@ static int serve_one(const struct setup *setup, unsigned wait, char *line)
 
 	if (job_parse(&job, line, text, sizeof(text))) {
 		answer_error(text, "; a line is TEST SIZE COUNT [touch] [each] [burst N] [more] "
-				   "[idle US] [step N] [work US] [busy N] [warm N] [wait MODE]");
+				   "[idle US] [step N] [work US] [busy N] [track WAY] "
+				   "[warm N] [wait MODE]");
 		return 0;
 	}
 	if (job.wait == WAIT_DEFAULT)

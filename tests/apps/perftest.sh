@@ -118,6 +118,7 @@ refused "two CPUs" -t send_lat -c 1
 refused "is not allowed here" -t send_lat -c 0,100000
 refused "not both" --listen shm:a --connect shm:b
 refused "0, 1 or 2" -t mixed --busy 3
+refused "unknown way" -t mirror_lat --track x
 refused "a number from 1" -t tide --work-us 0
 refused "named with -t" send_lat
 for url in "nonsense" "tcp4:x" "shm:"; do

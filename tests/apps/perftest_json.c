@@ -219,6 +219,18 @@ static void fifos_have_a_latency_and_a_stream(void **state)
 	check_named("fifo_bw", "-s 100000 -n 50 --touch --mode ring", check_stream);
 }
 
+static void check_tracked(const json_t *a)
+{
+	check_latency(a);
+	is_text(a, "path", NULL);
+}
+
+static void check_tracked_stream(const json_t *a)
+{
+	check_stream(a);
+	is_text(a, "path", "twin");
+}
+
 static void mirrors_have_a_latency_and_a_stream(void **state)
 {
 	(void)state;
@@ -227,6 +239,10 @@ static void mirrors_have_a_latency_and_a_stream(void **state)
 	check_named("mirror_rate", "-n 3000 --burst 16", check_stream);
 	check_named("mirror_rate", "-s 100000 -n 50 --touch", check_stream);
 	check_named("mirror_reads", "-n 100000", check_stream);
+	check_named("mirror_lat", "-s 8:16 -n 50 --track auto", check_tracked);
+	check_named("mirror_lat", "-s 10000 -n 20 --track twin", check_tracked);
+	check_named("mirror_rate", "-n 500 --burst 16 --track twin", check_tracked_stream);
+	check_named("mirror_reads", "-n 50000 --track twin", check_tracked_stream);
 	check_named("get_reads", "-n 1000", check_stream);
 }
 
