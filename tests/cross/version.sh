@@ -16,23 +16,36 @@ command -v git >/dev/null || skip "no git"
 git rev-parse -q --verify HEAD >/dev/null 2>&1 || skip "not in a repository: no earlier version to meet"
 mkdir -p "$here" || exit 1
 
-# build_at COMMIT NAME EDIT: the library of then, once, its wire.h edited by sed; sets $folder
+# build_at COMMIT: the library of then, once; sets $folder
 build_at() {
 	local sha
 	sha=$(git rev-parse -q --verify "$1^{commit}") || skip "no commit $1 here: the history is cut off"
-	folder=$here/$sha$2
+	folder=$here/$sha
 	[ -e "$folder/done" ] && return
 	rm -rf "$folder" && mkdir -p "$folder" && git archive "$sha" | tar -x -C "$folder" || fail "$1: cannot be unpacked"
-	sed -i "$3" "$folder/slmpm/wire.h" || fail "$1: no wire.h"
 	make -C "$folder" BUILD=build OPT=-O0 build/lib/libslmpm.a >"$folder/log" 2>&1 ||
 		{ cat "$folder/log"; fail "$1: cannot be built"; }
-	build_peer "$folder/include" "$folder/build/lib/libslmpm.a" "$folder/old"
+	build_peer "$folder/include" "$folder/old" "$folder/build/lib/libslmpm.a"
 	touch "$folder/done"
 }
 
-# build_peer INCLUDE ARCHIVE PROGRAM
+# build_future: this library, but for its wire version; sets $folder
+build_future() {
+	local said
+	folder=$here/future
+	rm -rf "$folder" && mkdir -p "$folder/slmpm" || exit 1
+	sed 's/^#define WIRE_MAJOR .*/#define WIRE_MAJOR 77/' slmpm/wire.h >"$folder/slmpm/wire.h"
+	grep -q 'WIRE_MAJOR 77' "$folder/slmpm/wire.h" || fail "wire.h: no WIRE_MAJOR"
+	for said in $(grep -lw WIRE_MAJOR slmpm/*.c slmpm/*/*.c); do
+		${CC:-gcc} -std=gnu11 -D_GNU_SOURCE= -I"$folder" -I. -Iinclude -I"$SLMPM_BUILD/gen" \
+			-c "$said" -o "$folder/$(basename "$said").o" || fail "$said: cannot be built"
+	done
+	build_peer include "$folder/old" "$folder"/*.o "$SLMPM_BUILD/lib/libslmpm.a"
+}
+
+# build_peer INCLUDE PROGRAM LIBRARY...
 build_peer() {
-	${CC:-gcc} -std=gnu11 -I"$1" tests/cross/version_peer.c "$2" -pthread -luring -o "$3" || fail "$3: cannot be built"
+	${CC:-gcc} -std=gnu11 -I"$1" tests/cross/version_peer.c "${@:3}" -pthread -luring -o "$2" || fail "$2: cannot be built"
 }
 
 # verdict WHAT STATUS LOG: it worked, or it was the version
@@ -79,12 +92,12 @@ both_ways() {
 	start "new-$1" "$here/new" "$2"
 }
 
-build_peer include "$SLMPM_BUILD/lib/libslmpm.a" "$here/new"
+build_peer include "$here/new" "$SLMPM_BUILD/lib/libslmpm.a"
 other=
 for earlier in ${SLMPM_TEST_PREVIOUS:-HEAD~1}; do
-	build_at "$earlier" "" ""
+	build_at "$earlier"
 	both_ways old "$folder/old"
 done
 other=yes
-build_at HEAD -future 's/^#define WIRE_MAJOR .*/#define WIRE_MAJOR 77/'
+build_future
 both_ways future "$folder/old"
