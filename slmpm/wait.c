@@ -3,7 +3,7 @@
  * How a call waits. Spinning comes first, for the peer usually answers at once; then yielding,
  * which is all that helps when processes outnumber processors; then sleep, which needs a bell.
  */
-#include "slmpm/wait.h"
+#include "slmpm/wait_sleep.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -39,9 +39,6 @@ static inline void wait_changed(struct context *ctx)
 	if (UNLIKELY(ctx->waiting || ctx->sleeping))
 		wait_wake(ctx);
 }
-/* Until something happens, TEST holds, or DEADLINE; NOW is the time. The context's lock is given back
- * meanwhile. */
-void wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test *test, void *arg);
 /* Peers need not ring any more. */
 void wait_disarm(struct context *ctx);
 /* Looks at the descriptors without sleeping. */

@@ -5,7 +5,7 @@
  * The order around the sleep: announce it to the peers (and pay for the barrier), look at the rings
  * once more, sleep. A peer that commits after the look sees the announcement and rings.
  */
-#include "slmpm/wait.h"
+#include "slmpm/wait_sleep.h"
 
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -118,27 +118,27 @@ void wait_wake(struct context *ctx)
 		(void)!write(ctx->kick, &one, sizeof(one));
 }
 
-/* What peers have told of it: changes whenever one has. */
+uint64_t wait_room(const struct endpoint *ep)
+{
+	const struct fabric_link *link = ep->link.port, *path;
+	uint64_t sent, acknowledged = 0, sum = link->room;
+
+	if (!mode_has_links(ep))
+		return sum;
+	for (uint32_t p = 0; p < BOND_PATHS; p++)
+		if ((path = bond_port(link, p)))
+			sum += path->room;
+	bond_position(link, &sent, &acknowledged);
+	return sum + acknowledged;
+}
+
 static uint64_t room(const struct context *ctx)
 {
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < ctx->count; i++) {
-		const struct endpoint *ep = ctx->endpoints[i];
-		const struct fabric_link *link = ep->link.port, *path;
-		uint64_t sent, acknowledged = 0;
-		bool several;
-
-		if (ep->state != SLMPM_PEER_UP)
-			continue;
-		several = mode_has_links(ep);
-		for (uint32_t p = 0; several && p < BOND_PATHS; p++)
-			if ((path = bond_port(link, p)))
-				sum += path->room;
-		if (several)
-			bond_position(link, &sent, &acknowledged);
-		sum += link->room + acknowledged;
-	}
+	for (uint32_t i = 0; i < ctx->count; i++)
+		if (ctx->endpoints[i]->state == SLMPM_PEER_UP)
+			sum += wait_room(ctx->endpoints[i]);
 	return sum;
 }
 

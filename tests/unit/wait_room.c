@@ -3,7 +3,7 @@
  * Room that a peer tells of behind the last try to send, when no descriptor shows it any more: who is
  * about to sleep tries again.
  */
-#include "slmpm/monitor/monitor.h" /* endpoints and waits, both */
+#include "slmpm/wait_sleep.h"
 #include "tests/lib/actor.h"
 #include "tests/lib/test.h"
 
@@ -26,7 +26,7 @@ int main(void)
 	slmpm_ctx handle;
 	struct context *ctx;
 	slmpm_peer a, b;
-	uint64_t slept;
+	uint64_t slept, told;
 	int rc = 0;
 
 	OK(slmpm_open(&handle, &o));
@@ -37,8 +37,10 @@ int main(void)
 	while (ctx->sleeps == slept) /* until there is nothing else to do */
 		wait_sleep(ctx, wait_now(), wait_deadline(10), nothing, NULL);
 	slept = ctx->sleeps;
+	told = wait_room(endpoint_get(a));
 	wait_sleep(ctx, wait_now(), wait_deadline(100), room_comes, endpoint_get(a)->link.port);
 	CHECK(ctx->sleeps == slept, "slept, and there was room");
+	CHECK(wait_room(endpoint_get(a)) != told, "room that does not show");
 	context_unlock(ctx);
 	OK(slmpm_shut(handle, 0));
 	return 0;
