@@ -19,7 +19,7 @@
 #include "slmpm/endpoint.h"
 #include "slmpm/error.h"
 #include "slmpm/mirror/track.h"
-#include "slmpm/mirror/track_way.h"
+#include "slmpm/mirror/finder.h"
 #include "slmpm/memory/rma.h"
 #include "slmpm/monitor/monitor.h"
 

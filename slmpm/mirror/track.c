@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Automatic tracking: the first way that works is taken, and looked at. The ways watch the whole
+ * Automatic tracking: the first finder that works is taken, and looked at. Finders watch the whole
  * pages of the mirror's alone; the bytes before and behind these are always compared.
  */
 #include "slmpm/mirror/track.h"
@@ -23,34 +23,34 @@
 #include "slmpm/wait.h"
 
 #define DUE_TICKS 2000000 /* between looks that progress makes */
-#define WAYS      (SLMPM_TRACK_TWIN - SLMPM_TRACK_PAGEMAP)
+#define FINDERS   (SLMPM_TRACK_TWIN - SLMPM_TRACK_PAGEMAP)
 
-static const struct track_way *const ways[WAYS] = {&track_pagemap, &track_fault, &track_signal};
+static const struct finder *const finders[FINDERS] = {&track_pagemap, &track_fault, &track_signal};
 static _Atomic unsigned guarding; /* trackers whose pages system calls may not write */
 
 /* ---- does it work? ---------------------------------------------------------------------------- */
 
 /* The second of two pages is written: it is told. */
-static int try_pages(const struct track_way *way, const struct range *range)
+static int try_pages(const struct finder *finder, const struct range *range)
 {
 	struct pages *pages;
 	uintptr_t at = range->lo, lo = 0, hi = 0;
-	int rc = way->open(&pages, range), found;
+	int rc = finder->open(&pages, range), found;
 
 	if (rc < 0)
 		return rc;
-	while ((rc = way->next(pages, &at, &lo, &hi)) > 0)
+	while ((rc = finder->next(pages, &at, &lo, &hi)) > 0)
 		;
 	((volatile unsigned char *)range->lo)[range->page] = 1;
 	at = range->lo;
-	found = rc < 0 ? rc : way->next(pages, &at, &lo, &hi);
-	way->close(pages);
+	found = rc < 0 ? rc : finder->next(pages, &at, &lo, &hi);
+	finder->close(pages);
 	if (found < 0)
 		return found;
 	return found && lo == range->lo + range->page && hi == range->hi ? 0 : -ENOTSUP;
 }
 
-static int try_anew(const struct track_way *way)
+static int try_anew(const struct finder *finder)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	struct range range = {.page = page, .protection = PROT_READ | PROT_WRITE};
@@ -61,41 +61,41 @@ static int try_anew(const struct track_way *way)
 		return -errno;
 	range.lo = (uintptr_t)at;
 	range.hi = range.lo + 2 * page;
-	rc = try_pages(way, &range);
+	rc = try_pages(finder, &range);
 	(void)munmap(at, 2 * page);
 	return rc;
 }
 
 /* What has worked once does; the rest is found out when it is asked for. */
-static int try_way(int i)
+static int try_finder(int i)
 {
-	static _Atomic bool works[WAYS];
-	int rc = atomic_load(&works[i]) ? 0 : try_anew(ways[i]);
+	static _Atomic bool works[FINDERS];
+	int rc = atomic_load(&works[i]) ? 0 : try_anew(finders[i]);
 
 	if (rc == 0)
 		atomic_store(&works[i], true);
 	return rc;
 }
 
-static const char *reason(const struct track_way *way, int rc)
+static const char *reason(const struct finder *finder, int rc)
 {
-	if (way == &track_signal && rc == -EBUSY)
+	if (finder == &track_signal && rc == -EBUSY)
 		return "a handler of SIGSEGV has been installed over the library's";
-	if (way == &track_signal && rc == -EDEADLK)
+	if (finder == &track_signal && rc == -EDEADLK)
 		return "this thread blocks SIGSEGV";
 	return strerror(-rc);
 }
 
 const char *track_try(int how)
 {
-	const struct track_way *way;
+	const struct finder *finder;
 	int rc;
 
 	if (how < SLMPM_TRACK_PAGEMAP || how >= SLMPM_TRACK_TWIN)
 		return NULL;
-	way = ways[how - SLMPM_TRACK_PAGEMAP];
-	rc = try_anew(way);
-	return rc < 0 ? reason(way, rc) : NULL;
+	finder = finders[how - SLMPM_TRACK_PAGEMAP];
+	rc = try_anew(finder);
+	return rc < 0 ? reason(finder, rc) : NULL;
 }
 
 int slmpm_mirror_track_works(int track)
@@ -106,7 +106,7 @@ int slmpm_mirror_track_works(int track)
 		return error_set(SLMPM_EINVAL, "slmpm_mirror_track_works: %d", track);
 	why = track_try(track);
 	return why ? error_set(SLMPM_ENOTSUP, "tracking by %s: %s",
-			       ways[track - SLMPM_TRACK_PAGEMAP]->name, why) :
+			       finders[track - SLMPM_TRACK_PAGEMAP]->name, why) :
 		     0;
 }
 
@@ -145,21 +145,21 @@ static void guard(struct tracker *t, bool on)
 }
 
 /* What is just coming in from a socket goes elsewhere from now on. */
-static int open_way(struct mirror *m, int i, const struct range *range)
+static int open_finder(struct mirror *m, int i, const struct range *range)
 {
-	const struct track_way *way = ways[i];
+	const struct finder *finder = finders[i];
 	struct tracker *t = m->tracker;
-	int rc = try_way(i);
+	int rc = try_finder(i);
 
 	if (rc < 0)
 		return rc;
-	if (way->lies) {
+	if (finder->lies) {
 		guard(t, true);
 		landing_moved_all(m->ctx);
 	}
 	t->lo = range->lo;
 	t->hi = range->hi;
-	rc = way->open(&t->pages, range);
+	rc = finder->open(&t->pages, range);
 	if (rc < 0)
 		guard(t, false);
 	return rc;
@@ -171,17 +171,18 @@ static int open_any(struct mirror *m, int how, const struct range *range)
 	const char *why;
 	int rc;
 
-	for (int i = 0; i < WAYS; i++) {
+	for (int i = 0; i < FINDERS; i++) {
 		if (how != SLMPM_TRACK_AUTO && how != SLMPM_TRACK_PAGEMAP + i)
 			continue;
-		rc = open_way(m, i, range);
+		rc = open_finder(m, i, range);
 		if (rc == 0)
 			return 0;
-		why = reason(ways[i], rc);
+		why = reason(finders[i], rc);
 		if (how != SLMPM_TRACK_AUTO)
 			return error_set(SLMPM_ENOTSUP, "the mirror cannot be tracked by %s: %s",
-					 ways[i]->name, why);
-		log_line(SLMPM_LOG_INFO, "a mirror is not tracked by %s: %s", ways[i]->name, why);
+					 finders[i]->name, why);
+		log_line(SLMPM_LOG_INFO, "a mirror is not tracked by %s: %s", finders[i]->name,
+			 why);
 	}
 	return 0;
 }
@@ -210,8 +211,8 @@ static bool thaw_any(void *at, uint64_t n)
 	uintptr_t lo = (uintptr_t)at;
 	bool any = false;
 
-	for (int i = 0; i < WAYS; i++)
-		any |= ways[i]->thaw_any && ways[i]->thaw_any(lo, lo + n);
+	for (int i = 0; i < FINDERS; i++)
+		any |= finders[i]->thaw_any && finders[i]->thaw_any(lo, lo + n);
 	return any;
 }
 
@@ -230,7 +231,7 @@ int track_open(struct mirror *m, int how)
 		rc = twin_open(t, m);
 	if (rc < 0) {
 		if (t->pages)
-			t->pages->way->close(t->pages);
+			t->pages->finder->close(t->pages);
 		guard(t, false);
 		m->tracker = NULL;
 		free(t);
@@ -243,7 +244,7 @@ void track_close(struct mirror *m)
 	struct tracker *t = m->tracker;
 
 	if (t->pages)
-		t->pages->way->close(t->pages);
+		t->pages->finder->close(t->pages);
 	guard(t, false);
 	twin_close(t);
 	free(t);
@@ -253,13 +254,13 @@ void track_close(struct mirror *m)
 void track_forked(struct tracker *t)
 {
 	if (t->pages)
-		t->pages->way->forked(t->pages);
+		t->pages->finder->forked(t->pages);
 	guard(t, false);
 }
 
 const char *track_name(const struct tracker *t)
 {
-	return !t ? "explicit" : t->pages ? t->pages->way->name : "twin";
+	return !t ? "explicit" : t->pages ? t->pages->finder->name : "twin";
 }
 
 /* ---- looking ---------------------------------------------------------------------------------- */
@@ -284,7 +285,7 @@ static bool look_at_pages(struct mirror *m)
 	uintptr_t at = p->lo, base = (uintptr_t)m->base, lo, hi;
 	int rc;
 
-	while ((rc = p->way->next(p, &at, &lo, &hi)) > 0)
+	while ((rc = p->finder->next(p, &at, &lo, &hi)) > 0)
 		look_between(m, lo - base, hi - base);
 	return rc == 0;
 }
@@ -323,8 +324,8 @@ bool track_guards(const struct context *ctx, const void *at, uint64_t n)
 		if (t && t->guards && t->lo < hi && lo < t->hi)
 			return true;
 	}
-	for (int i = 0; i < WAYS; i++)
-		if (ways[i]->lies && ways[i]->lies(lo, hi))
+	for (int i = 0; i < FINDERS; i++)
+		if (finders[i]->lies && finders[i]->lies(lo, hi))
 			return true;
 	return false;
 }
@@ -334,6 +335,6 @@ void track_thaw(struct mirror *m, uint64_t lo, uint64_t hi)
 	struct pages *p = m->tracker->pages;
 	uintptr_t base = (uintptr_t)m->base;
 
-	if (p && p->way->thaw)
-		p->way->thaw(p, base + lo, base + hi);
+	if (p && p->finder->thaw)
+		p->finder->thaw(p, base + lo, base + hi);
 }

@@ -12,7 +12,7 @@
 
 #include "slmpm/engine/transfer.h"
 #include "slmpm/list.h"
-#include "slmpm/mirror/track_way.h"
+#include "slmpm/mirror/finder.h"
 #include "slmpm/mirror/uffd.h"
 #include "slmpm/mirror/written.h"
 
@@ -354,7 +354,7 @@ bool track_fault_of_kernel(void)
 	return fd >= 0;
 }
 
-const struct track_way track_fault = {
+const struct finder track_fault = {
 	.name = "fault",
 	.open = open_fault,
 	.close = close_fault,

@@ -3,7 +3,7 @@
  * signal, and system calls may write there, too. */
 #include <stdlib.h>
 
-#include "slmpm/mirror/track_way.h"
+#include "slmpm/mirror/finder.h"
 #include "slmpm/mirror/uffd.h"
 
 /* The kernel's words, which older headers lack. */
@@ -103,7 +103,7 @@ static int next(struct pages *pages, uintptr_t *at, uintptr_t *lo, uintptr_t *hi
 	return 1;
 }
 
-const struct track_way track_pagemap = {
+const struct finder track_pagemap = {
 	.name = "pagemap",
 	.open = open_map,
 	.close = close_map,

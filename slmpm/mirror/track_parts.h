@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What track*.c share: a tracker, of a way that says where to look and a twin that says what. */
+/* What track*.c share: a tracker, of a finder that says where to look and a twin that says what. */
 #ifndef SLMPM_MIRROR_TRACK_PARTS_H
 #define SLMPM_MIRROR_TRACK_PARTS_H
 
 #include "slmpm/mirror/track.h"
-#include "slmpm/mirror/track_way.h"
+#include "slmpm/mirror/finder.h"
 
 struct tracker {
 	unsigned char *twin; /* as the peers know the memory */

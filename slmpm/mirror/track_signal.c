@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 
 #include "slmpm/mirror/chain.h"
-#include "slmpm/mirror/track_way.h"
+#include "slmpm/mirror/finder.h"
 #include "slmpm/mirror/written.h"
 
 #define ENTRIES 256
@@ -142,7 +142,7 @@ static void leave(struct signal_pages *p)
 	pthread_mutex_unlock(&table.lock);
 }
 
-/* ---- the way ---------------------------------------------------------------------------------- */
+/* ---- the finder ----------------------------------------------------------------------------- */
 
 static bool protect(void *arg, uintptr_t lo, uintptr_t hi)
 {
@@ -224,7 +224,7 @@ static int next(struct pages *pages, uintptr_t *at, uintptr_t *lo, uintptr_t *hi
 	return *at < pages->hi && written_next(&p->written, at, lo, hi);
 }
 
-const struct track_way track_signal = {
+const struct finder track_signal = {
 	.name = "signal",
 	.open = open_signal,
 	.close = close_signal,

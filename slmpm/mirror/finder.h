@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The ways in which it is found where the application has stored: a table of functions each. In
+ * Finders of where the application has stored: a table of functions each. In
  * whole pages of the mirror's alone; which bytes of a page have changed the twin tells.
  */
-#ifndef SLMPM_MIRROR_TRACK_WAY_H
-#define SLMPM_MIRROR_TRACK_WAY_H
+#ifndef SLMPM_MIRROR_FINDER_H
+#define SLMPM_MIRROR_FINDER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,13 +15,13 @@ struct range { /* whole pages of one mapping or several of one kind */
 	int protection; /* PROT_* as the application has it */
 };
 
-/* A way's own structure begins with it. */
+/* A finder's own structure begins with it. */
 struct pages {
-	const struct track_way *way;
+	const struct finder *finder;
 	uintptr_t lo, hi;
 };
 
-struct track_way {
+struct finder {
 	const char *name;
 	/* From now on for RANGE; a negative errno. */
 	int (*open)(struct pages **pages, const struct range *range);
@@ -35,14 +35,14 @@ struct track_way {
 	/* What lies there may be written without a fault until the next look, and counts as written;
 	 * NULL: nothing faults. */
 	void (*thaw)(struct pages *pages, uintptr_t lo, uintptr_t hi);
-	/* The same for whatever pages of this way lie there; false: none do. From any thread; NULL:
+	/* The same for whatever pages of this finder lie there; false: none do. From any thread; NULL:
 	 * system calls may write everywhere. */
 	bool (*thaw_any)(uintptr_t lo, uintptr_t hi);
 	/* Do any? */
 	bool (*lies)(uintptr_t lo, uintptr_t hi);
 };
 
-extern const struct track_way track_pagemap, track_fault, track_signal;
+extern const struct finder track_pagemap, track_fault, track_signal;
 
 /* By a thread that is asked by the kernel: may it ask for what the kernel itself writes, too? */
 bool track_fault_of_kernel(void);
