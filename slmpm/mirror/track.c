@@ -153,12 +153,12 @@ static int open_finder(struct mirror *m, int i, const struct range *range)
 
 	if (rc < 0)
 		return rc;
+	t->lo = range->lo;
+	t->hi = range->hi;
 	if (finder->lies) {
 		guard(t, true);
 		landing_moved_all(m->ctx);
 	}
-	t->lo = range->lo;
-	t->hi = range->hi;
 	rc = finder->open(&t->pages, range);
 	if (rc < 0)
 		guard(t, false);

@@ -265,6 +265,37 @@ static bool receive_a_part(void)
 	return true;
 }
 
+/* The memory becomes a mirror's that protects its pages: the kernel may not write there any more. */
+static bool tracked(uint32_t how)
+{
+	const struct slmpm_mirror_options o = {.size = sizeof(o), .track = how};
+	slmpm_mirror mirror;
+	slmpm_req req;
+	bool within;
+
+	begin("send");
+	order();
+	req = receive(memory, SIZE);
+	within = stop_within(memory, 0);
+	OK(slmpm_mirror_create(ctx, memory, SIZE, &o, &mirror));
+	OK(kill(pid, SIGCONT));
+	EXPECT(ends_with(&req), 0);
+	CHECK(actor_filled(memory, 1, SIZE), "it is not whole");
+	OK(slmpm_mirror_destroy(mirror));
+	end(true);
+	return within;
+}
+
+static bool tracked_by_thread(void)
+{
+	return tracked(SLMPM_TRACK_FAULT);
+}
+
+static bool tracked_by_signal(void)
+{
+	return tracked(SLMPM_TRACK_SIGNAL);
+}
+
 /* The peer dies; or the connection is closed. */
 static bool death(void)
 {
@@ -392,6 +423,10 @@ int main(int argc, char **argv)
 	until_within("late", late);
 	until_within("receive later", receive_later);
 	until_within("receive a part", receive_a_part);
+	if (slmpm_mirror_track_works(SLMPM_TRACK_FAULT) == 0)
+		until_within("tracked by a thread", tracked_by_thread);
+	if (slmpm_mirror_track_works(SLMPM_TRACK_SIGNAL) == 0)
+		until_within("tracked by signal", tracked_by_signal);
 	until_within("death", death);
 	until_within("close", closing);
 	until_within("revocation", revocation);
