@@ -2,12 +2,18 @@
 /* Two ways and what they have cost (choice.h). */
 #include "slmpm/choice.h"
 
-#define FIRST_PAUSE 2    /* turns before the longer way is tried again; then eight times as many, */
-#define LAST_PAUSE  512  /* ... to so many: tries are to stay below the 99th percentile, */
-#define LONG_PAUSE  2048 /* or, where it takes longer by half, so many */
-#define MISSED      256  /* turns without the other way after it came to nothing; twice as many, */
-#define MOST_MISSED 8192 /* ... and so on, to so many */
-#define SAMPLE      8    /* one turn in so many is timed, and those around a try */
+#define UNIT_SHIFT  16 /* costs are of 64 KiB */
+#define RUN         4  /* turns of a try */
+#define FEW         3  /* turns that tell what a way costs after a change ... */
+#define MANY        8  /* ... and later on: the least of them, for what delays one spares another */
+#define SAMPLE      8  /* one turn in so many is timed, and so many after a change */
+#define FIRST_PAUSE 8  /* turns before the longer way is tried again; then four times as many, */
+#define LAST_PAUSE  1024  /* ... to so many, and besides ... */
+#define BUDGET      100   /* ... so many times what tries have lost */
+#define MOST_OWED   32768 /* turns of the usual way */
+#define MISSED      256   /* turns without the other way after it came to nothing; twice as many, */
+#define MOST_MISSED 8192  /* ... and so on, to so many */
+#define MARGIN      32    /* the usual way stays so while no other is shorter by this part */
 
 struct choice *choice_of(struct choice *choices, uint64_t length)
 {
@@ -21,59 +27,169 @@ static bool is_known(const struct choice *c)
 	return c->cost[0] && c->cost[1];
 }
 
-/* The other way. */
+/* Of the usual way a little less than it costs. */
+static uint32_t seeming(const struct choice *c, bool other)
+{
+	uint32_t cost = c->cost[other];
+
+	return is_known(c) && c->usual == other ? cost - cost / MARGIN : cost;
+}
+
+/* The other one; as the selector compares them. */
 static bool is_shorter(const struct choice *c)
 {
-	return c->cost[1] <= c->cost[0];
+	return seeming(c, true) <= seeming(c, false);
 }
 
-bool choice_is_trial(const struct choice *c)
+void choice_view(const struct choice *c, struct mode_view *v)
 {
-	/* In turns: what one costs may not be told. */
-	return is_known(c) ? !c->left : c->left % 2 == 0;
+	v->cost[0] = seeming(c, false);
+	v->cost[1] = seeming(c, true);
+	v->trial = c->run;
 }
 
-static uint32_t longest_pause(const struct choice *c)
+uint64_t choice_expected(const struct choice *c, bool other, uint64_t length)
 {
-	uint64_t least = c->cost[is_shorter(c)], most = c->cost[!is_shorter(c)];
-
-	return 2 * most > 3 * least ? LONG_PAUSE : LAST_PAUSE;
+	return c->cost[other] * length >> UNIT_SHIFT;
 }
 
-bool choice_taken(struct choice *c)
+/* Nothing else is decided by. */
+static void refresh(struct choice *c)
 {
-	uint32_t longest = longest_pause(c);
+	uint8_t by =
+		(uint8_t)(is_known(c) | c->usual << 1 | (c->run > 0) << 2 | (c->without > 0) << 3);
+
+	if (c->by != by)
+		c->decided.way = MODE_NONE;
+	c->by = by;
+}
+
+struct mode choice_decided(const struct choice *c, uint8_t asked)
+{
+	return c->asked == asked ? c->decided : (struct mode){.way = MODE_NONE};
+}
+
+void choice_decide(struct choice *c, uint8_t asked, struct mode mode)
+{
+	c->asked = asked;
+	c->decided = mode;
+}
+
+/* ---- turns ---------------------------------------------------------------------------------- */
+
+static void expect(struct choice *c, bool other, uint8_t enough)
+{
+	c->least[other] = UINT32_MAX;
+	c->seen[other] = 0;
+	c->enough[other] = enough;
+}
+
+static void end_run(struct choice *c)
+{
+	c->run = 0;
+	c->pause = c->pause ? 4 * c->pause : FIRST_PAUSE;
+	if (c->pause > LAST_PAUSE)
+		c->pause = LAST_PAUSE;
+	c->left = c->pause;
+}
+
+static void count(struct choice *c)
+{
+	uint32_t usual = c->cost[c->usual];
+
+	if (c->run) {
+		if (!--c->run)
+			end_run(c);
+		return;
+	}
+	if (c->owed > usual)
+		c->owed -= usual;
+	else if (c->left)
+		c->left--;
+	else if (usual)
+		c->run = RUN;
+}
+
+enum choice_note choice_taken(struct choice *c, bool other)
+{
+	bool changes = c->last != other, timed = changes || c->fresh || c->run;
 
 	if (c->without) {
 		c->without--;
-		return false;
+		refresh(c);
+		return CHOICE_UNTIMED;
 	}
-	if (c->left) {
-		c->left--;
-		return c->left < SAMPLE || c->left % SAMPLE == 0;
+	c->last = other;
+	c->fresh = c->fresh ? (uint8_t)(c->fresh - 1) : 0;
+	if (changes) {
+		expect(c, other, FEW);
+		c->fresh = SAMPLE;
 	}
-	if (!is_known(c)) {
-		c->left = 1;
-		return true;
-	}
-	c->pause = c->pause ? 8 * c->pause : FIRST_PAUSE;
-	if (c->pause > longest)
-		c->pause = longest;
-	c->left = c->pause;
-	return true;
+	count(c);
+	refresh(c);
+	if (!timed && ++c->turn % SAMPLE)
+		return CHOICE_UNTIMED;
+	return changes ? CHOICE_FIRST : CHOICE_TIMED;
 }
 
-/* Good news at once, bad news with doubt: what delayed one need not delay the next. A wrong belief in
- * the shorter way so lasts for some turns, one in the longer for no more than a pause. */
-void choice_learn(struct choice *c, bool other, uint64_t took, uint64_t length)
+/* ---- what they took ------------------------------------------------------------------------- */
+
+static uint32_t cost_of(uint64_t took, uint64_t length)
 {
-	uint64_t cost = took * 1000 / length + 1, had = c->cost[other] ? c->cost[other] : cost;
+	uint64_t cost = (took << UNIT_SHIFT) / length + 1;
 
-	if (cost > 2 * had)
-		cost = 2 * had;
-	had = cost < had ? cost : had + (cost - had) / 8;
-	c->cost[other] = had > UINT32_MAX ? UINT32_MAX : (uint32_t)had;
+	return cost < UINT32_MAX / 2 ? (uint32_t)cost : UINT32_MAX / 2;
 }
+
+/* A try, or some turn after the change back, took longer than the usual way would have. */
+static void charge(struct choice *c, uint32_t cost)
+{
+	uint32_t usual = c->cost[c->usual];
+
+	if (usual && cost > usual)
+		c->owed += (uint64_t)(cost - usual) * BUDGET;
+	if (c->owed > (uint64_t)usual * MOST_OWED)
+		c->owed = (uint64_t)usual * MOST_OWED;
+}
+
+/* Good news at once, bad news when several agree. */
+static void estimate(struct choice *c, bool other, uint32_t cost)
+{
+	if (!c->enough[other])
+		expect(c, other, FEW);
+	if (cost < c->least[other])
+		c->least[other] = cost;
+	if (!c->cost[other] || cost < c->cost[other])
+		c->cost[other] = cost;
+	if (++c->seen[other] < c->enough[other])
+		return;
+	c->cost[other] = c->least[other];
+	expect(c, other, MANY);
+}
+
+void choice_learn(struct choice *c, bool other, enum choice_note note, uint64_t took,
+		  uint64_t length)
+{
+	uint32_t cost = cost_of(took, length);
+
+	if (note == CHOICE_UNTIMED)
+		return;
+	if (c->fresh || other != c->usual)
+		charge(c, cost);
+	if (note == CHOICE_TIMED || !c->cost[other])
+		estimate(c, other, cost);
+	if (is_known(c) && c->usual != is_shorter(c)) {
+		c->usual = !c->usual;
+		if (c->run)
+			end_run(c);
+	} else if (c->run && other != c->usual && note == CHOICE_TIMED &&
+		   cost / 2 > c->cost[c->usual]) {
+		end_run(c); /* no further turn could change that */
+	}
+	refresh(c);
+}
+
+/* ---- nobody there --------------------------------------------------------------------------- */
 
 void choice_missed(struct choice *c)
 {
@@ -81,6 +197,9 @@ void choice_missed(struct choice *c)
 	if (c->missed > MOST_MISSED)
 		c->missed = MOST_MISSED;
 	c->without = c->missed;
+	if (c->run)
+		end_run(c);
+	refresh(c);
 }
 
 void choice_met(struct choice *c)

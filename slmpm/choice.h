@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Which of two ways is the shorter one for a length: learned, for each power of two, from what both
- * have cost of late. It depends on where the two processors are and on what they have in their
- * caches, so it is measured (doc/performance.md).
+ * have cost of late. It depends on where the two processors are, on what they have in their caches
+ * and on what else they do, so it is measured (doc/performance.md).
+ *
+ * The one that seems longer is tried in runs, of which the first turn tells nothing: it pays for the
+ * change. What a run has cost beyond the usual way puts the next one off, so that all of them
+ * together never take more than a small part of the time.
  */
 #ifndef SLMPM_CHOICE_H
 #define SLMPM_CHOICE_H
@@ -10,26 +14,50 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "slmpm/mode.h"
+
 #define CHOICE_CLASSES 20 /* of lengths: to 32 KiB, 64, 128 ...: up to the longest message */
 
 struct choice {
-	uint32_t cost[2]; /* of the plain way and of the other, for 1000 bytes; 0: not known yet */
-	uint32_t left;    /* turns until the longer one is tried again ... */
-	uint32_t pause;   /* ... and how many that will be from then on */
-	uint32_t
-		without; /* turns left in which there is no other way, for nobody came for the last */
-	uint32_t missed; /* ... and how many they were */
+	/* Of the plain way and of the other, for CHOICE_UNIT bytes: the least of several; 0: not
+	 * known yet. And the least of those that come next. */
+	uint32_t cost[2], least[2];
+	uint8_t seen[2], enough[2]; /* how many of them there were, and are to be */
+	bool usual, last;           /* which is taken unless the other is tried; and was taken */
+	uint8_t run;                /* turns left to the try under way */
+	uint8_t turn;               /* of which some are timed */
+	uint8_t fresh;              /* turns after a change, each of them timed */
+	struct mode decided;        /* until something else is known; or nothing */
+	uint8_t asked; /* under which circumstances, which are the asking one's to say */
+	uint8_t by;    /* of what is known, what it depends on */
+	uint64_t
+		owed; /* so much of the usual way's costs is to come before the longer one is tried */
+	uint32_t left;    /* ... and so many turns after that, ... */
+	uint32_t pause;   /* ... which were so many */
+	uint32_t without; /* turns left without another way, for nobody came for the last ... */
+	uint32_t missed;  /* ... and how many they were */
+};
+
+enum choice_note { /* of a turn */
+		   CHOICE_UNTIMED,
+		   CHOICE_FIRST, /* after a change: counts as a loss, and tells what a way costs if nothing else does */
+		   CHOICE_TIMED
 };
 
 /* The choice for LENGTH among CHOICE_CLASSES. */
 struct choice *choice_of(struct choice *choices, uint64_t length);
-/* Is it the turn of the longer one, or while one is not known, of the other? To be asked as often as
- * one likes, ... */
-bool choice_is_trial(const struct choice *c);
-/* ... until one has been taken: true when it is worth being timed ... */
-bool choice_taken(struct choice *c);
-/* ... and, at its end, how long that took for LENGTH bytes, by a clock of one's choosing. */
-void choice_learn(struct choice *c, bool other, uint64_t took, uint64_t length);
+/* What there is to know for a decision. */
+void choice_view(const struct choice *c, struct mode_view *v);
+/* What was decided by it, if nothing has changed since. */
+struct mode choice_decided(const struct choice *c, uint8_t asked);
+void choice_decide(struct choice *c, uint8_t asked, struct mode mode);
+/* A turn begins, the OTHER way or not: is it worth being timed? */
+enum choice_note choice_taken(struct choice *c, bool other);
+/* If it was, how long it took for LENGTH bytes, by a clock of one's choosing. */
+void choice_learn(struct choice *c, bool other, enum choice_note note, uint64_t took,
+		  uint64_t length);
+/* What LENGTH bytes may be expected to take; 0: not known. */
+uint64_t choice_expected(const struct choice *c, bool other, uint64_t length);
 /* The other way was taken, and came to nothing; or to something. */
 void choice_missed(struct choice *c);
 void choice_met(struct choice *c);

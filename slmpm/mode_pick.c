@@ -77,9 +77,7 @@ static void look(struct endpoint *ep, struct mode_view *v, const struct mode_ask
 	v->sleeps = ep->ctx->wait == SLMPM_WAIT_BLOCK || ep->ctx->crowded;
 	if (!c)
 		return;
-	v->cost[0] = c->cost[0];
-	v->cost[1] = c->cost[1];
-	v->trial = choice_is_trial(c);
+	choice_view(c, v);
 	look_at_means(v, ask);
 }
 

@@ -22,10 +22,10 @@
 #define LAG      8192 /* so much later does it begin */
 #define TAIL     64   /* bytes that come last: who polls for the end finds the rest */
 #define REGIONS  16   /* own ones among which the source is looked for */
-#define MISSED   3    /* offers in a row that the target may come too late for */
 #define BRIEF    32   /* looks in a row, ... */
 #define PATIENCE 256  /* ... looks before others may run, and the descriptors are looked at */
 #define LEAST_MS 100  /* whoever has less does not wait for another's copy */
+#define GAP      2    /* times what a put takes: so much of the time until the next one counts */
 
 void share_open(struct endpoint *ep)
 {
@@ -285,18 +285,38 @@ static bool may_share(const struct endpoint *ep, uint64_t len, int timeout_ms)
 	return true;
 }
 
-/* A target that slept, or was about to, has been woken by the offer: that tells nothing of what
- * sharing takes, if it is there the next time. */
-static bool tells_nothing(struct share *s)
+/* What the last one has cost: a source that the target has read has to be fetched back when it is
+ * written again, so the time until the next put counts, as far as it could be that. */
+static void conclude(struct share *s, uint64_t now)
 {
-	if (!s->done && s->missed++ < MISSED)
-		return true;
-	s->missed = 0;
-	return false;
+	uint64_t gap = now - s->timed.began - s->timed.took, most = GAP * s->timed.took;
+
+	if (!s->timed.note)
+		return;
+	choice_learn(choice_of(s->choices, s->timed.length), s->timed.shared, s->timed.note,
+		     s->timed.took + (gap < most ? gap : most), s->timed.length);
+	s->timed.note = CHOICE_UNTIMED;
+}
+
+static void note_time(struct endpoint *ep, const struct job *j, bool shared, uint64_t began)
+{
+	struct share *s = ep->share;
+	enum choice_note note = choice_taken(choice_of(s->choices, j->length), shared);
+	uint64_t took;
+
+	if (!note)
+		return;
+	took = wait_ticks() - began;
+	s->timed.note = note;
+	s->timed.shared = shared;
+	s->timed.length = j->length;
+	s->timed.began = began;
+	s->timed.took = took;
+	monitor_timed(ep, SLMPM_BY_PUT, j->length, j->from, took, took);
 }
 
 /* Only what it costs counts here: the link need not be looked at. */
-static struct mode choose(uint64_t len, const struct choice *c)
+static struct mode choose(uint64_t len, struct choice *c)
 {
 	const struct mode_ask ask = {
 		.op = MODE_PUT,
@@ -304,13 +324,16 @@ static struct mode choose(uint64_t len, const struct choice *c)
 		.always = config_get()->share == WAY_ALWAYS,
 		.size = len,
 	};
-	const struct mode_link link = {
-		.up = true,
-		.ways = 1u << MODE_COPY | 1u << MODE_SHARED,
-		.view = {.cost = {c->cost[0], c->cost[1]}, .trial = choice_is_trial(c)},
-	};
+	struct mode_link link = {.up = true, .ways = 1u << MODE_COPY | 1u << MODE_SHARED};
 
-	return mode_select(&ask, &link, 1, 0, mode_limits());
+	struct mode mode = choice_decided(c, 0);
+
+	if (mode.way)
+		return mode;
+	choice_view(c, &link.view);
+	mode = mode_select(&ask, &link, 1, 0, mode_limits());
+	choice_decide(c, 0, mode);
+	return mode;
 }
 
 int share_put(struct remote *to, uint64_t offset, const void *from, uint64_t len,
@@ -325,9 +348,9 @@ int share_put(struct remote *to, uint64_t offset, const void *from, uint64_t len
 		.timeout_ms = how ? how->timeout_ms : -1,
 	};
 	struct endpoint *ep = to->ep;
-	struct mode *mode;
+	struct mode mode;
 	struct choice *c;
-	uint64_t since;
+	uint64_t began;
 	bool shared;
 	int rc = 0;
 
@@ -338,27 +361,20 @@ int share_put(struct remote *to, uint64_t offset, const void *from, uint64_t len
 		(void)progress_look(ep); /* the answer to the last offer may have come */
 		return 1;
 	}
+	began = wait_ticks(); /* the clock would take longer, and costs are compared, nothing else */
+	conclude(ep->share, began);
 	c = choice_of(ep->share->choices, len);
-	since = wait_ticks(); /* the clock would take longer, and costs are compared, nothing else */
-	mode = &ep->share->decided[c - ep->share->choices];
-	if (!mode->way)
-		*mode = choose(len, c);
-	shared = mode->way == MODE_SHARED;
+	mode = choose(len, c);
+	shared = mode.way == MODE_SHARED;
 	if (shared)
 		rc = share_it(&j);
 	if (shared && rc <= 0)
 		return rc;
-	mode_count(ep, MODE_PUT, *mode);
+	mode_count(ep, MODE_PUT, mode);
 	if (!shared)
 		copy(&j, 0, len);
-	else if (tells_nothing(ep->share))
-		return 1;
-	if (mode->reason != SLMPM_REASON_SETTING && choice_taken(c)) {
-		since = wait_ticks() - since;
-		choice_learn(c, shared, since, len);
-		monitor_timed(ep, SLMPM_BY_PUT, len, from, since, since);
-		mode->way = MODE_NONE;
-	}
+	if (config_get()->share == WAY_AUTO)
+		note_time(ep, &j, shared, began);
 	return 1;
 }
 

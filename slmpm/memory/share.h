@@ -32,9 +32,12 @@ struct share { /* of an endpoint */
 	bool out, over; /* the peer has it; it is through */
 	bool held;      /* a segment for its end */
 	uint64_t limit, upto, done;
-	uint32_t missed;                       /* offers in a row that it came too late for */
 	struct choice choices[CHOICE_CLASSES]; /* alone, or shared */
-	struct mode decided[CHOICE_CLASSES];   /* until something is learned; or nothing */
+	struct {                               /* the last put, if it is worth it */
+		enum choice_note note;
+		bool shared;
+		uint64_t length, began, took; /* in ticks */
+	} timed;
 	/* the peer's */
 	struct {
 		uint64_t id, claim, done;

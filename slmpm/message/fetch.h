@@ -66,6 +66,7 @@ struct fetch_out {        /* a send whose message the peer fetches */
 	struct request *r;
 	uint64_t since; /* ns: announced ... */
 	uint64_t began; /* ... in ticks */
+	enum choice_note note;
 	uint32_t held;
 	bool waiting;     /* it is not to wait long for a receive ... */
 	bool hurried;     /* ... or not at all */
@@ -83,6 +84,7 @@ struct fetch {                     /* of an endpoint */
 	struct choice
 		choices[CHOICE_CLASSES]; /* in packets, or fetched: what it costs the sender */
 	uint64_t timed, began; /* a message that goes in packets: envelope, and when, in ticks */
+	enum choice_note note;
 	struct list in, out;
 	struct fetch_in *in_hand; /* NULL once it has gone */
 	struct fetch_out *out_hand;

@@ -44,19 +44,28 @@ static bool can_be_fetched(const struct endpoint *ep, const struct request *r, b
 }
 
 /* Nobody came for the last one in time, and to wait for that costs more than it could save. */
-static bool is_hopeless(const struct endpoint *ep, const struct request *r)
+static bool is_hopeless(const struct endpoint *ep, const struct request *r, const struct choice *c)
 {
-	const struct fetch *f = ep->fetch;
-
-	return f && choice_of((struct choice *)f->choices, r->length)->without &&
-	       r->length <= ep->eager_max && config_get()->fetch == WAY_AUTO &&
+	return c->without && r->length <= ep->eager_max && config_get()->fetch == WAY_AUTO &&
 	       mode_limits()->force == MODE_AUTO;
 }
 
-struct mode fetch_mode(struct endpoint *ep, const struct request *r)
+/* What each way costs alone decides: not how full the ring is, nor how long the queue. */
+static bool goes_by_cost(const struct endpoint *ep, const struct request *r)
 {
-	static const struct choice unknown;
-	const struct fetch *f = ep->fetch;
+	return r->length >= mode_limits()->fetch && !r->wish && !mode_has_links(ep);
+}
+
+/* Besides the choice's own: what then may decide. */
+static uint8_t circumstances(const struct endpoint *ep, const struct request *r)
+{
+	bool late = ep->ctx->wait == SLMPM_WAIT_BLOCK || ep->ctx->crowded;
+
+	return (uint8_t)((r->length <= ep->eager_max) | late << 1);
+}
+
+static struct mode ask_mode(struct endpoint *ep, const struct request *r, const struct choice *c)
+{
 	struct mode_ask ask = {
 		.op = MODE_SEND,
 		.eager = r->length <= ep->eager_max,
@@ -64,16 +73,34 @@ struct mode fetch_mode(struct endpoint *ep, const struct request *r)
 		.size = r->length,
 	};
 	uint32_t ways = 1u << MODE_PACKETS;
-	bool hopeless = is_hopeless(ep, r);
+	bool hopeless = is_hopeless(ep, r, c);
 	struct mode mode;
 
 	mode_ask_wish(&ask, r->wish);
 	if (can_be_fetched(ep, r, ask.strict) && (ask.wish || !hopeless))
 		ways |= 1u << MODE_FETCHED;
-	mode = mode_pick_link(ep, &ask, ways, mode_wish_link(r->wish),
-			      f ? choice_of((struct choice *)f->choices, r->length) : &unknown);
+	mode = mode_pick_link(ep, &ask, ways, mode_wish_link(r->wish), c);
 	if (hopeless && mode.reason == SLMPM_REASON_CALL)
 		mode.reason = SLMPM_REASON_ABSENT;
+	return mode;
+}
+
+/* To ask each time takes a few percent of 64 KiB. */
+struct mode fetch_mode(struct endpoint *ep, const struct request *r)
+{
+	static const struct choice unknown;
+	struct choice *c = ep->fetch ? choice_of(ep->fetch->choices, r->length) : NULL;
+	uint8_t now = circumstances(ep, r);
+	struct mode mode = {.way = MODE_NONE};
+
+	if (!c || !goes_by_cost(ep, r))
+		return ask_mode(ep, r, c ? c : &unknown);
+	mode = choice_decided(c, now);
+	if (mode.way == MODE_PACKETS || (mode.way && can_be_fetched(ep, r, false)))
+		return mode;
+	mode = ask_mode(ep, r, c);
+	if (mode.reason == SLMPM_REASON_FASTER || mode.reason == SLMPM_REASON_ABSENT)
+		choice_decide(c, now, mode);
 	return mode;
 }
 
@@ -86,10 +113,17 @@ void fetch_packets(struct endpoint *ep, const struct request *r)
 {
 	struct fetch *f = r->wire || config_get()->fetch != WAY_AUTO ? NULL : fetch_of(ep);
 	struct choice *c = f ? choice_of(f->choices, r->length) : NULL;
+	enum choice_note note;
 
-	/* Shorter ones so that something is known once the ring is full. */
-	if (!c || (is_measured(r) || c->without ? !choice_taken(c) : c->cost[0]))
+	if (!c)
 		return;
+	if (is_measured(r) || c->without)
+		note = choice_taken(c, false);
+	else /* shorter ones so that something is known once the ring is full */
+		note = c->cost[0] ? CHOICE_UNTIMED : CHOICE_TIMED;
+	if (!note)
+		return;
+	f->note = note;
 	f->timed = r->seq;
 	f->began = wait_ticks();
 }
@@ -102,7 +136,7 @@ void fetch_sent(struct endpoint *ep, const struct request *r)
 	if (!f || f->timed != r->seq)
 		return;
 	took = wait_ticks() - f->began;
-	choice_learn(choice_of(f->choices, r->length), false,
+	choice_learn(choice_of(f->choices, r->length), false, f->note,
 		     took + took * ep->packet_max / r->length, /* the reader's last one */
 		     r->length);
 }
@@ -112,15 +146,17 @@ static void learn(struct endpoint *ep, const struct fetch_out *p)
 {
 	uint64_t length = p->r->length, took = wait_ticks() - p->began;
 	struct choice *c = choice_of(ep->fetch->choices, length);
+	enum choice_note note = p->note;
 
 	if (p->asked) {
 		choice_missed(c);
-		took += c->cost[0] * length / 1000; /* it goes in packets after all */
+		took += choice_expected(c, false, length); /* it goes in packets after all */
+		note = note ? note : CHOICE_FIRST;
 	} else {
 		choice_met(c);
 		monitor_timed(ep, SLMPM_BY_RGET, length, p->r->pieces->base, took, took);
 	}
-	choice_learn(c, true, took, length);
+	choice_learn(c, true, note, took, length);
 }
 
 /* ---- announcing ----------------------------------------------------------------------------- */
@@ -164,8 +200,8 @@ int fetch_announce(struct endpoint *ep, struct request *r)
 	ep->stats->sent_bytes += r->length;
 	p->since = wait_now();
 	p->began = wait_ticks();
-	if (is_measured(r))
-		(void)choice_taken(choice_of(f->choices, r->length));
+	p->note = is_measured(r) ? choice_taken(choice_of(f->choices, r->length), true) :
+				   CHOICE_TIMED;
 	if (r->length <= ep->eager_max && r->mode.reason != SLMPM_REASON_STRICT) {
 		p->waiting = true;
 		list_append(&f->out, &p->node);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A choice between two ways costs little more than the shorter one, also when that changes. */
+/* A choice between two ways costs little more than the shorter one, also when that changes, when a
+ * change of way costs by itself, and when something delays now and then. */
 #include "slmpm/choice.h"
 
 #include <stdlib.h>
@@ -10,63 +11,178 @@
 
 static struct choice choices[CHOICE_CLASSES];
 
-/* As the selector does: the shorter one, but for trials. */
-static bool is_other(const struct choice *c)
-{
-	bool known = c->cost[0] && c->cost[1];
+struct ways {
+	uint64_t ns[2];
+	uint64_t change; /* more for the first turn after the other way */
+	uint64_t delay;  /* more for one turn in 16, by chance */
+};
 
-	return (known && c->cost[1] <= c->cost[0]) != choice_is_trial(c);
+static void forget(void)
+{
+	for (int i = 0; i < CHOICE_CLASSES; i++)
+		choices[i] = (struct choice){.left = 0};
 }
 
-/* N turns of ways that take so long: what they took, over what the shorter one would have. */
-static double run(const uint64_t ns[2], int n)
+/* As the selector's table has it: the shorter one, but for tries. */
+static bool is_other(const struct choice *c)
 {
-	uint64_t taken = 0, least = ns[0] < ns[1] ? ns[0] : ns[1];
+	struct mode_view v;
+
+	choice_view(c, &v);
+	return (v.cost[0] && v.cost[1] && v.cost[1] <= v.cost[0]) != v.trial;
+}
+
+static bool by_chance(void)
+{
+	static uint32_t state = 1;
+
+	state = state * 1664525 + 1013904223;
+	return state >> 28 == 0;
+}
+
+/* N turns: what they took, over what the shorter way would have without a change. */
+static double run(const struct ways *w, int n)
+{
+	uint64_t taken = 0, least = 0, shorter = w->ns[0] < w->ns[1] ? w->ns[0] : w->ns[1];
 
 	for (int i = 0; i < n; i++) {
 		struct choice *c = choice_of(choices, LENGTH);
-		bool other = is_other(c);
+		bool other = is_other(c), changes = other != c->last;
+		uint64_t delay = by_chance() ? w->delay : 0;
+		uint64_t took = w->ns[other] + (changes ? w->change : 0) + delay;
 
-		if (choice_taken(c))
-			choice_learn(c, other, ns[other], LENGTH);
-		taken += ns[other];
+		choice_learn(c, other, choice_taken(c, other), took, LENGTH);
+		taken += took;
+		least += shorter + delay;
 	}
-	return (double)taken / (double)least / n;
+	return (double)taken / (double)least;
 }
 
-static void expect(double most, uint64_t plain, uint64_t other, int n)
+static void expect(double most, const struct ways *w, int n)
 {
-	double ratio = run((uint64_t[2]){plain, other}, n);
+	double ratio = run(w, n);
 
-	CHECK(ratio >= 1 && ratio <= most, "%d turns of %d and %d ns: %.4f", n, (int)plain,
-	      (int)other, ratio);
+	CHECK(ratio >= 1 && ratio <= most, "%d turns of %d and %d ns, changes of %d: %.4f", n,
+	      (int)w->ns[0], (int)w->ns[1], (int)w->change, ratio);
+}
+
+/* Whatever the one costs more: no part of the time that would be felt. */
+static void costs_little(uint64_t longer, uint64_t change)
+{
+	struct ways plain = {{10000, longer}, change, 0}, other = {{longer, 10000}, change, 0};
+
+	forget();
+	expect(2 + 4 * (double)(longer + change) / 10000 / 20, &plain, 20); /* a run to find out */
+	run(&plain, 2000);
+	expect(1.03, &plain, 20000);
+	run(&other, 2000);
+	expect(1.03, &other, 20000);
+	run(&plain, 2000);
+	expect(1.03, &plain, 20000);
+}
+
+/* What has changed is noticed within some hundred turns if the usual way has become longer. */
+static void notices(void)
+{
+	struct ways before = {{10000, 15000}, 0, 0}, after = {{30000, 15000}, 0, 0};
+
+	forget();
+	run(&before, 5000);
+	expect(1.2, &after, 600);
+	expect(1.02, &after, 2000);
+}
+
+/* One shared put after copies takes five times as long as the fourth: it is found all the same. */
+static void outlasts_the_change(void)
+{
+	struct ways w = {{20000, 13000}, 100000, 0};
+
+	forget();
+	run(&w, 4000);
+	expect(1.03, &w, 20000);
+}
+
+static void overlooks_delays(void)
+{
+	struct ways w = {{10000, 13000}, 2000, 1000000};
+
+	forget();
+	run(&w, 4000);
+	expect(1.05, &w, 20000);
+}
+
+/* What is hardly shorter is not worth a change. */
+static void stays(void)
+{
+	int changes = 0;
+
+	forget();
+	for (int i = 0; i < 100000; i++) {
+		struct choice *c = choice_of(choices, LENGTH);
+		bool other = is_other(c);
+		uint64_t took = 10000 + (other ? 100U : 0) + (by_chance() ? 0 : 200U);
+
+		changes += other != c->last;
+		choice_learn(c, other, choice_taken(c, other), took, LENGTH);
+	}
+	CHECK(changes > 10 && changes < 500, "%d changes", changes);
 }
 
 /* Ends are told late: some are under way when the next one is chosen. */
 static void late(void)
 {
-	struct choice *c = choice_of(choices, 1);
+	struct choice *c = choice_of(choices, LENGTH);
+	enum choice_note note[32];
 	int taken[2] = {0, 0};
+	bool other[32];
 
-	for (int i = 0; i < 1000; i++) {
-		bool other = is_other(c);
-
-		(void)choice_taken(c);
-		taken[other]++;
-		if (i % 8 == 7) {
-			choice_learn(c, true, 50, 1);
-			choice_learn(c, false, 30, 1);
-		}
+	forget();
+	for (int i = 0; i < 3200; i++) {
+		other[i % 32] = is_other(c);
+		note[i % 32] = choice_taken(c, other[i % 32]);
+		taken[other[i % 32]]++;
+		for (int j = 0; i % 32 == 31 && j < 32; j++)
+			choice_learn(c, other[j], note[j], other[j] ? 500000 : 30000, LENGTH);
 	}
-	CHECK(taken[0] > 950 && taken[1] > 1, "%d and %d", taken[0], taken[1]);
+	CHECK(taken[0] > 3150 && taken[1] > 1, "%d and %d", taken[0], taken[1]);
 }
+
+/* ---- decisions ------------------------------------------------------------------------------ */
+
+/* What was decided holds until something else is known, and for those who ask likewise. */
+static void decided(void)
+{
+	struct choice *c = choice_of(choices, LENGTH);
+	struct ways w = {{10000, 20000}, 0, 0};
+	struct mode mode = {.way = MODE_PACKETS, .reason = SLMPM_REASON_FASTER};
+	int kept = 0;
+
+	forget();
+	run(&w, 200);
+	for (int i = 0; i < 1000; i++) {
+		bool trial = is_other(c), had = choice_decided(c, 1).way;
+
+		CHECK(!(had && trial), "a try in turn %d is not seen", i);
+		CHECK(!choice_decided(c, 2).way, "decided for others");
+		kept += had;
+		if (!trial)
+			choice_decide(c, 1, mode);
+		run(&w, 1);
+	}
+	CHECK(kept > 900, "kept %d times", kept);
+	choice_decide(c, 1, mode);
+	choice_missed(c);
+	CHECK(!choice_decided(c, 1).way, "kept though nobody came");
+}
+
+/* ---- nobody there --------------------------------------------------------------------------- */
 
 static uint32_t turns_without(struct choice *c)
 {
 	uint32_t n = 0;
 
 	for (; c->without; n++)
-		CHECK(!choice_taken(c), "there was nothing to choose, and nothing to time");
+		CHECK(!choice_taken(c, false), "there was nothing to choose, and nothing to time");
 	return n;
 }
 
@@ -94,18 +210,18 @@ static void missed(void)
 
 int main(void)
 {
-	static const uint64_t longer[] = {10100, 11000, 14000, 16000, 30000, 100000};
+	static const uint64_t longer[] = {10100, 11000, 14000, 16000, 30000, 100000, 1000000};
 
 	for (size_t i = 0; i < sizeof(longer) / sizeof(*longer); i++) {
-		for (int j = 0; j < CHOICE_CLASSES; j++)
-			choices[j] = (struct choice){.left = 0};
-		expect(3.2, 10000, longer[i], 20); /* one or two to find out */
-		expect(1.05, 10000, longer[i], 2000);
-		expect(1.05, longer[i], longer[i] * 2, 2000);
-		expect(3, 100000 + longer[i], longer[i], 600); /* all is turned over */
-		expect(1.05, 100000 + longer[i], longer[i], 2000);
+		costs_little(longer[i], 0);
+		costs_little(longer[i], 10000);
 	}
+	notices();
+	outlasts_the_change();
+	overlooks_delays();
+	stays();
 	late();
+	decided();
 	missed();
 	CHECK(choice_of(choices, UINT64_MAX) < choices + CHOICE_CLASSES &&
 		      choice_of(choices, 1) == choices &&
