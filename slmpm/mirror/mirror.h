@@ -228,6 +228,8 @@ static inline void mirror_store_word(void *to, const void *from)
 /* Words are stored as such, at once; N bytes. */
 void mirror_store(void *to, const void *from, uint64_t n);
 void mirror_load(void *to, const void *from, uint64_t n);
+/* Where both lie in a mirror, they may overlap. */
+void mirror_move(unsigned char *to, const unsigned char *from, uint64_t n);
 
 /* ---- for the endpoint ----------------------------------------------------------------------- */
 

@@ -1,122 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory access functions: they change memory of this process and note it for the peers. */
-#include <stdatomic.h>
 #include <string.h>
 
 #include "slmpm/error.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/mirror/track.h"
+#include "slmpm/mirror/words.h"
 #include "slmpm/request.h"
-
-/* ---- words ---------------------------------------------------------------------------------- */
-
-typedef uint64_t word64 __attribute__((may_alias));
-typedef uint32_t word32 __attribute__((may_alias));
-typedef uint16_t word16 __attribute__((may_alias));
-
-/* The longest step that is one access at T: as it is aligned, and no more than N. */
-static inline uint64_t step(const unsigned char *t, uint64_t n)
-{
-	uint64_t most = 8;
-
-	if ((uintptr_t)t & 7)
-		most = (uintptr_t)t & -(uintptr_t)t & 7;
-	while (most > n)
-		most /= 2;
-	return most;
-}
-
-static inline void store_step(unsigned char *t, const unsigned char *f, uint64_t n)
-{
-	uint64_t v64;
-	uint32_t v32;
-	uint16_t v16;
-
-	switch (n) {
-	case 8:
-		memcpy(&v64, f, 8);
-		__atomic_store_n((word64 *)(void *)t, v64, __ATOMIC_RELAXED);
-		return;
-	case 4:
-		memcpy(&v32, f, 4);
-		__atomic_store_n((word32 *)(void *)t, v32, __ATOMIC_RELAXED);
-		return;
-	case 2:
-		memcpy(&v16, f, 2);
-		__atomic_store_n((word16 *)(void *)t, v16, __ATOMIC_RELAXED);
-		return;
-	default: __atomic_store_n(t, *f, __ATOMIC_RELAXED);
-	}
-}
-
-static inline void load_step(unsigned char *t, const unsigned char *f, uint64_t n)
-{
-	uint64_t v64;
-	uint32_t v32;
-	uint16_t v16;
-
-	switch (n) {
-	case 8:
-		v64 = __atomic_load_n((const word64 *)(const void *)f, __ATOMIC_RELAXED);
-		memcpy(t, &v64, 8);
-		return;
-	case 4:
-		v32 = __atomic_load_n((const word32 *)(const void *)f, __ATOMIC_RELAXED);
-		memcpy(t, &v32, 4);
-		return;
-	case 2:
-		v16 = __atomic_load_n((const word16 *)(const void *)f, __ATOMIC_RELAXED);
-		memcpy(t, &v16, 2);
-		return;
-	default: *t = __atomic_load_n(f, __ATOMIC_RELAXED);
-	}
-}
-
-void mirror_store(void *to, const void *from, uint64_t n)
-{
-	unsigned char *t = to;
-	const unsigned char *f = from;
-
-	for (uint64_t k; n; n -= k, t += k, f += k) {
-		k = step(t, n);
-		store_step(t, f, k);
-	}
-}
-
-void mirror_load(void *to, const void *from, uint64_t n)
-{
-	unsigned char *t = to;
-	const unsigned char *f = from;
-
-	for (uint64_t k; n; n -= k, t += k, f += k) {
-		k = step(f, n);
-		load_step(t, f, k);
-	}
-}
-
-/* Both lie in the mirror; from the end, where that is what overlapping asks for. */
-static void move_words(unsigned char *to, const unsigned char *from, uint64_t n)
-{
-	unsigned char word[8];
-
-	if (to <= from || (uint64_t)(to - from) >= n) {
-		for (uint64_t k; n; n -= k, to += k, from += k) {
-			k = step(to, n);
-			mirror_load(word, from, k);
-			store_step(to, word, k);
-		}
-		return;
-	}
-	while (n) {
-		uint64_t k = 8;
-
-		while (k > n || ((uintptr_t)to + n) % k)
-			k /= 2;
-		n -= k;
-		mirror_load(word, from + n, k);
-		store_step(to + n, word, k);
-	}
-}
 
 /* ---- notes ---------------------------------------------------------------------------------- */
 
@@ -218,7 +108,7 @@ static inline int store(slmpm_mirror mirror, void *at, const void *value, uint64
 	if (UNLIKELY(offset == UINT64_MAX))
 		return outside(m, call, at, n);
 	if (LIKELY(!(offset & (n - 1))))
-		store_step(at, value, n);
+		word_store(at, value, n);
 	else
 		mirror_store(at, value, n);
 	changed(m, offset, n);
@@ -307,8 +197,8 @@ int slmpm_mirror_set(slmpm_mirror mirror, void *at, int byte, size_t len)
 		return outside(m, "slmpm_mirror_set", at, len);
 	memset(word, byte, sizeof(word));
 	for (uint64_t n = len, k; n; n -= k, t += k) {
-		k = step(t, n);
-		store_step(t, word, k);
+		k = word_step(t, n);
+		word_store(t, word, k);
 	}
 	changed(m, offset, len);
 	context_unlock(m->ctx);
@@ -326,7 +216,7 @@ int slmpm_mirror_move(slmpm_mirror mirror, void *at, const void *from, size_t le
 	offset = mirror_offset(m, at, len);
 	if (offset == UINT64_MAX || mirror_offset(m, from, len) == UINT64_MAX)
 		return outside(m, "slmpm_mirror_move", offset == UINT64_MAX ? at : from, len);
-	move_words(at, from, len);
+	mirror_move(at, from, len);
 	changed(m, offset, len);
 	context_unlock(m->ctx);
 	return 0;

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Who writes into a protected page waits until a thread of ours, which the kernel tells of it, has
- * noted the page and opened it. One descriptor and one thread serve all mirrors of the process; they
- * touch no memory that is protected.
+ * noted the page and opened it. One (fault_server.h) serves all mirrors of the process.
  */
-#include <poll.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 
-#include "slmpm/engine/transfer.h"
 #include "slmpm/list.h"
+#include "slmpm/mirror/fault_server.h"
 #include "slmpm/mirror/finder.h"
 #include "slmpm/mirror/uffd.h"
 #include "slmpm/mirror/written.h"
@@ -25,20 +21,13 @@ struct fault_pages {
 	int fd;
 };
 
-struct server {
-	pthread_t thread;
-	int fd, stop; /* descriptors */
-};
-
 static struct {
 	pthread_mutex_t lock;
-	struct list all;       /* struct fault_pages */
-	struct server *server; /* while there are any */
-	uint64_t features;     /* that its descriptor has */
-	bool of_kernel; /* what the kernel writes for a system call waits, too; else it fails */
+	struct list all;             /* struct fault_pages */
+	struct fault_server *server; /* while there are any */
 } faults = {.lock = PTHREAD_MUTEX_INITIALIZER, .all = {&faults.all, &faults.all}};
 
-/* ---- the thread ------------------------------------------------------------------------------- */
+/* ---- what the thread is told ------------------------------------------------------------------------------- */
 
 static struct fault_pages *pages_at(uintptr_t at)
 {
@@ -114,87 +103,6 @@ static void take_messages(int fd)
 	pthread_mutex_unlock(&faults.lock);
 }
 
-static void *serve(void *arg)
-{
-	const struct server *s = arg;
-	struct pollfd fds[2] = {{.fd = s->fd, .events = POLLIN}, {.fd = s->stop, .events = POLLIN}};
-
-	while (!fds[1].revents) {
-		(void)poll(fds, 2, -1);
-		if (fds[0].revents)
-			take_messages(fds[0].fd);
-	}
-	return NULL;
-}
-
-/* ---- its life --------------------------------------------------------------------------------- */
-
-/* What the kernel writes is asked about where it lets us; a kernel says what it has only to one who
- * wants nothing. */
-static int open_with(int flags)
-{
-	struct uffdio_api api = {.api = UFFD_API};
-	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | flags);
-	int rc;
-
-	if (fd < 0)
-		return -errno;
-	rc = ioctl(fd, UFFDIO_API, &api) == 0 ? 0 : -errno;
-	close(fd);
-	if (rc < 0)
-		return rc;
-	faults.features = api.features & (UFFD_REMOVED | UFFD_SHARED | UFFD_UNPOPULATED);
-	return uffd_open(flags, faults.features);
-}
-
-static void server_free(struct server *s)
-{
-	if (s->fd >= 0)
-		close(s->fd);
-	if (s->stop >= 0)
-		close(s->stop);
-	free(s);
-}
-
-static int start(void)
-{
-	struct server *s = malloc(sizeof(*s));
-	int rc;
-
-	if (!s)
-		return -ENOMEM;
-	s->stop = eventfd(0, EFD_CLOEXEC);
-	rc = s->stop < 0 ? -errno : 0;
-	s->fd = open_with(0);
-	faults.of_kernel = s->fd >= 0;
-	if (s->fd < 0)
-		s->fd = open_with(UFFD_USERS_ALONE);
-	if (rc == 0 && s->fd < 0)
-		rc = s->fd;
-	if (rc == 0)
-		rc = engine_start_thread(&s->thread, serve, s);
-	if (rc < 0)
-		server_free(s);
-	else
-		faults.server = s;
-	return rc;
-}
-
-/* With the lock; the last pages have gone. The thread takes the lock, too, so it is given back
- * meanwhile: who comes then starts another. */
-static void end(void)
-{
-	struct server *s = faults.server;
-	const uint64_t one = 1;
-
-	faults.server = NULL;
-	(void)!write(s->stop, &one, sizeof(one));
-	pthread_mutex_unlock(&faults.lock);
-	pthread_join(s->thread, NULL);
-	server_free(s);
-	pthread_mutex_lock(&faults.lock);
-}
-
 /* ---- pages ------------------------------------------------------------------------------------ */
 
 static bool protect(void *arg, uintptr_t lo, uintptr_t hi)
@@ -211,17 +119,29 @@ static void touch(const struct range *range)
 		(void)*(volatile const unsigned char *)at;
 }
 
+/* With the lock; the last pages have gone. The thread takes the lock, too, so it is given back
+ * meanwhile: who comes then starts another. */
+static void end(void)
+{
+	struct fault_server *s = faults.server;
+
+	faults.server = NULL;
+	pthread_mutex_unlock(&faults.lock);
+	fault_server_end(s);
+	pthread_mutex_lock(&faults.lock);
+}
+
 /* With the lock. */
 static int watch(struct fault_pages *p, const struct range *range)
 {
 	int rc = 0;
 
 	if (!faults.server)
-		rc = start();
+		rc = fault_server_start(&faults.server, take_messages);
 	if (rc < 0)
 		return rc;
 	p->fd = faults.server->fd;
-	if (!(faults.features & UFFD_UNPOPULATED))
+	if (!(faults.server->features & UFFD_UNPOPULATED))
 		touch(range);
 	list_append(&faults.all, &p->node);
 	rc = uffd_watch(p->fd, range->lo, range->hi);
@@ -289,7 +209,7 @@ static void forked(struct pages *pages)
 {
 	(void)pages;
 	if (faults.server)
-		server_free(faults.server);
+		fault_server_forget(faults.server);
 	faults.server = NULL;
 	list_init(&faults.all);
 	(void)pthread_mutex_init(&faults.lock, NULL);
@@ -321,7 +241,7 @@ static bool each_there(uintptr_t lo, uintptr_t hi, bool open)
 	bool any = false;
 
 	pthread_mutex_lock(&faults.lock);
-	if (faults.server && !faults.of_kernel)
+	if (faults.server && !faults.server->of_kernel)
 		LIST_EACH(node, &faults.all) {
 			struct fault_pages *p = LIST_ENTRY(node, struct fault_pages, node);
 
