@@ -59,9 +59,9 @@ struct shortcut {     /* what the short ways look at, on the line of the handle 
 	struct slmpm_stats *stats;
 };
 
-struct remote {               /* a peer's region: as offered, and then behind slmpm_rmem */
-	struct handle handle; /* generation 0: not opened yet */
-	struct context *ctx;  /* stays, as that of a region */
+struct remote {                 /* a peer's region: as offered, and then behind slmpm_rmem */
+	struct handle handle;   /* generation 0: not opened yet */
+	struct context *ctx;    /* stays, as that of a region */
 	struct shortcut direct; /* all zero with threads: they look before they lock */
 	uint32_t measured; /* bits that are to be back once the next operation is measured; or 0 */
 	uint32_t guarded;  /* what goes the short way only where it brings nothing into a mirror */
@@ -69,7 +69,8 @@ struct remote {               /* a peer's region: as offered, and then behind sl
 	struct list node;   /* of the endpoint's, offered or open */
 	struct list shared; /* offered by slmpm_mem_share: in the order of the offers; or alone */
 	uint32_t grant, access;
-	uint32_t asked; /* by the handle with which it was opened: a link, as flags of slmpm_how; ... */
+	uint32_t
+		asked; /* by the handle with which it was opened: a link, as flags of slmpm_how; ... */
 	uint32_t wish; /* ... or 0 where that is the one by which it is reached */
 	uint64_t size, address;
 	unsigned char secret[KEY_SECRET];
