@@ -67,9 +67,11 @@ static bool tell_link(struct walk *w, uint32_t i, const struct slmpm_link_info *
 	char text[ADDRESS_TEXT];
 	struct address ip;
 
+	if (l->state != SLMPM_LINK_UP)
+		return false;
 	if (!strcmp(l->fabric, "shm"))
 		return find_pci(w->info.element, text) && tell(w, text, i, l->fabric);
-	if (l->state != SLMPM_LINK_UP || !find_ip(l, w->info.pid > 0, &ip))
+	if (!find_ip(l, w->info.pid > 0, &ip))
 		return false;
 	if (tell(w, ip.text, i, l->fabric))
 		return true;

@@ -257,6 +257,31 @@ static int by_element(void *unused)
 	return 0;
 }
 
+/* A link that does not stand has no address yet. */
+static int not_yet(void *unused)
+{
+	struct slmpm_link_info link = {.size = sizeof(link)};
+	int64_t until = actor_now_ms() + PATIENCE;
+	slmpm_peer peer, found;
+	uint32_t number = 0;
+
+	(void)unused;
+	peer = spawn(1);
+	OK(slmpm_send(peer, 0, &number, sizeof(number), PATIENCE));
+	expect_echo(peer, number);
+	REFUSED(slmpm_peer_find(&found, (slmpm_ctx){0}, "pci:03:00.0"), SLMPM_ENOENT, "no peer");
+	OK(slmpm_link_use(peer, 1));
+	while (slmpm_peer_find(&found, (slmpm_ctx){0}, "pci:03:00.0") == -SLMPM_ENOENT) {
+		CHECK(actor_now_ms() < until, "it never comes");
+		(void)slmpm_progress((slmpm_ctx){0});
+	}
+	OK(slmpm_link_query(found, 1, &link));
+	CHECK(link.state == SLMPM_LINK_UP, "found in state %u", link.state);
+	OK(slmpm_close(found, PATIENCE));
+	actor_join(peer, 0);
+	return 0;
+}
+
 static int wrongly(void *unused)
 {
 	struct slmpm_address a = {.size = sizeof(a)};
@@ -342,6 +367,9 @@ int main(int argc, char **argv)
 	run("by a link", by_link);
 	run("memory by a link", memory_by_link);
 	set("SLMPM_FABRIC", "tcp");
+	set("SLMPM_LINKS", "tcp,shm");
+	set("SLMPM_LINKS_AFTER", "1g");
+	run("not yet", not_yet);
 	set("SLMPM_LINKS", "1");
 	run("by an element", by_element);
 	return 0;
