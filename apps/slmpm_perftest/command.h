@@ -8,7 +8,7 @@
 struct command {
 	struct setup setup;
 	struct job job; /* but for test and size */
-	const char *names, *fabric, *listen, *connect, *mailbox, *dump, *modes;
+	const char *names, *fabric, *listen, *connect, *mailbox, *dump, *modes, *to;
 	uint64_t size, max;
 	bool sized, serve, far;
 };

@@ -51,6 +51,8 @@ static int follow(struct pair *p, int cpu)
 	if (be_greeted(p, cpu))
 		return 1;
 	while ((rc = next_line(p, text, sizeof(text))) >= 0) {
+		if (!*text) /* which link it takes is all that was asked */
+			continue;
 		if (job_parse(&job, text, why, sizeof(why)) || !job.test->loop) {
 			fprintf(stderr, "slmpm_perftest: from the other side: %s\n", why);
 			return 1;

@@ -62,6 +62,12 @@ int parse_track(const char *text, unsigned *way)
 	return -1;
 }
 
+static int parse_link(const char *text, uint64_t *link)
+{
+	*link = *text ? (uint64_t)(*text - '0') + 1 : 0;
+	return *text < '0' || *text > '3' || text[1] ? -1 : 0;
+}
+
 const char *wait_name(unsigned mode)
 {
 	return waits[mode < WAIT_MODES ? mode : WAIT_DEFAULT];
@@ -99,6 +105,8 @@ static int parse_pair(struct job *j, const char *word, const char *value)
 		return parse_number(value, &j->idle_us);
 	if (value && strcmp(word, "step") == 0)
 		return parse_number(value, &j->step);
+	if (value && strcmp(word, "link") == 0)
+		return parse_link(value, &j->link);
 	if (value && strcmp(word, "warm") == 0)
 		return parse_number(value, &j->warm);
 	if (value && strcmp(word, "work") == 0)
@@ -151,12 +159,16 @@ int job_parse(struct job *j, char *text, char *why, size_t why_size)
 
 void job_print(const struct job *j, char *text, size_t size)
 {
+	char link[16] = "";
+
+	if (j->link)
+		snprintf(link, sizeof(link), " link %u", (unsigned)j->link - 1);
 	snprintf(text, size,
-		 "%s %llu %llu burst %llu idle %llu step %llu work %llu busy %u%s%s%s%s%s%s%s",
+		 "%s %llu %llu burst %llu idle %llu step %llu work %llu busy %u%s%s%s%s%s%s%s%s",
 		 j->test->name, (unsigned long long)j->size, (unsigned long long)j->count,
 		 (unsigned long long)j->burst, (unsigned long long)j->idle_us,
 		 (unsigned long long)j->step, (unsigned long long)j->work_us, j->busy,
 		 j->track ? " track " : "", j->track ? ways[j->track] : "",
 		 j->touch ? " touch" : "", j->more ? " more" : "", j->each ? " each" : "",
-		 j->probe ? " probe" : "", j->verify ? " verify" : "");
+		 j->probe ? " probe" : "", j->verify ? " verify" : "", link);
 }

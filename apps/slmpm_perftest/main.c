@@ -38,6 +38,18 @@ static void choose_path(const struct command *c, struct pair *pair)
 		pair->path = mode;
 }
 
+static int begin(struct command *c, struct pair *pair)
+{
+	unsigned wait = c->job.wait;
+	int failed = c->connect ? pair_connect(pair, c->connect, wait, c->setup.cpu) :
+				  pair_spawn(pair, wait, c->setup.cpu, c->to ? 1 : 0);
+
+	if (!failed && c->to)
+		failed = pair_to(pair, c->to) < 0;
+	c->job.link = pair->by;
+	return failed;
+}
+
 static int measure_all(struct command *c)
 {
 	struct pair pair = {.side = 0};
@@ -52,9 +64,7 @@ static int measure_all(struct command *c)
 		bool mailbox = test->kind == KIND_MAILBOX;
 
 		if (!mailbox && !pair.ctx.id)
-			failed = c->connect ? pair_connect(&pair, c->connect, c->job.wait,
-							   c->setup.cpu) :
-					      pair_spawn(&pair, c->job.wait, c->setup.cpu);
+			failed = begin(c, &pair);
 		choose_path(c, &pair);
 		pair.trace = trace;
 		if (!failed)
@@ -96,6 +106,10 @@ static void choose_settings(const struct command *c)
 		setenv("SLMPM_RMA", mode, 1);
 	if (c->names && strstr(c->names, "overlap"))
 		setenv("SLMPM_ENGINE", "thread", 0);
+	if (c->to && !c->connect && !getenv("SLMPM_FABRIC"))
+		setenv("SLMPM_LINKS", "shm,tcp", 0); /* else there is nothing to choose */
+	if (c->to)
+		setenv("SLMPM_LINKS_AFTER", "0", 0);
 }
 
 int main(int argc, char **argv)

@@ -234,11 +234,14 @@ static void tell_spread(struct result *out)
 static void name_path(struct pair *pair, const struct setup *setup, struct result *out)
 {
 	struct slmpm_stats stats = {.size = sizeof(stats)};
+	struct slmpm_link_info link = {.size = sizeof(link)};
 
 	snprintf(out->fabric, sizeof(out->fabric), "%s",
 		 pair ? "" : "dacs"); /* which does not tell */
 	if (pair && slmpm_peer_stats(pair->peer, &stats, sizeof(stats)) >= 0)
 		memcpy(out->fabric, stats.link, sizeof(out->fabric));
+	if (out->job.link && slmpm_link_query(pair->peer, (uint32_t)out->job.link - 1, &link) >= 0)
+		memcpy(out->fabric, link.fabric, sizeof(out->fabric));
 	out->fabric[sizeof(out->fabric) - 1] = '\0';
 	out->mode = setup->mode ? setup->mode : "auto";
 	if (pair && test_has_region(out->job.test) && out->job.test->by != BY_FIFO)

@@ -28,6 +28,7 @@ enum {
 	OPT_SERVE,
 	OPT_LISTEN,
 	OPT_CONNECT,
+	OPT_TO,
 	OPT_FAR,
 	OPT_MAILBOX,
 	OPT_TRACE,
@@ -67,6 +68,8 @@ static const struct argp_option options[] = {
 	 2},
 	{"connect", OPT_CONNECT, "URL", 0,
 	 "Measure with the side that listens there (shm:NAME, tcp://HOST:PORT)", 2},
+	{"to", OPT_TO, "ADDRESS", 0,
+	 "By the link that this address of the second side stands for (pci:, mac:, ip:, id:)", 2},
 	{"serve", OPT_SERVE, NULL, 0, "Jobs from standard input, one a line, answered as JSON", 2},
 	{"json", OPT_JSON, NULL, 0, "One JSON object a line", 3},
 	{"trace", OPT_TRACE, "FILE", 0, "Record the heads of all packets in FILE, slowly", 3},
@@ -179,6 +182,8 @@ static void check(struct argp_state *state, struct command *c)
 		check_fabric(state, c->fabric);
 	if (c->listen && c->connect)
 		REFUSE("--listen here and --connect there, not both");
+	if (c->to && (c->listen || c->serve))
+		REFUSE("--to is said by the first side, with -t; a line of --serve says link N");
 	if (c->setup.mode && !mode_known(c->setup.mode))
 		REFUSE("unknown mode \"%s\"; there are: auto smt map attach ring am tag",
 		       c->setup.mode);
@@ -233,6 +238,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_MODE: c->setup.mode = arg; break;
 	case OPT_LISTEN: c->listen = arg; break;
 	case OPT_CONNECT: c->connect = arg; break;
+	case OPT_TO: c->to = arg; break;
 	case OPT_SERVE: c->serve = c->setup.json = true; break;
 	case OPT_JSON: c->setup.json = true; break;
 	case OPT_HIST: c->setup.hist = true; break;

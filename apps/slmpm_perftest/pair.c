@@ -157,7 +157,7 @@ static int greet(struct pair *p, const int cpu[2])
 	return pair_limits(p);
 }
 
-int pair_spawn(struct pair *p, unsigned wait, const int cpu[2])
+int pair_spawn(struct pair *p, unsigned wait, const int cpu[2], uint32_t element)
 {
 	char mode[16];
 	char *const argv[] = {"--far", "--wait", mode, NULL};
@@ -167,6 +167,7 @@ int pair_spawn(struct pair *p, unsigned wait, const int cpu[2])
 		return -1;
 	snprintf(mode, sizeof(mode), "%s", wait_name(wait));
 	how.ctx = p->ctx;
+	how.element = element;
 	p->spawned = true;
 	if (slmpm_spawn(&p->peer, "/proc/self/exe", argv, &how) < 0)
 		return slmpm_perror("slmpm_perftest: start of the second process");
@@ -297,7 +298,9 @@ int pair_run_side(struct pair *p, const struct job *j, struct figures *f, struct
 
 	*f = (struct figures){0};
 	p->extra = (struct extra){.hidden = -1};
-	rc = test_has_region(j->test) ? pair_region(p, j->size) : 0;
+	rc = pair_by_link(p, j->link);
+	if (rc >= 0 && test_has_region(j->test))
+		rc = pair_region(p, j->size);
 	if (j->test->by != BY_MIRROR)
 		pair_mirror_end(p); /* what lands is noted where there are some */
 	else if (rc >= 0)

@@ -92,6 +92,7 @@ struct job {
 	uint64_t burst;   /* a stream's messages go so many in a call ... */
 	uint64_t idle_us; /* the receiver waits that long before each message */
 	uint64_t step;    /* touched loans become readable in steps of so many bytes */
+	uint64_t link;    /* both ways by link N, from 0, of several: N + 1; or 0 */
 	uint64_t work_us; /* a slow reader computes so long after each message; 0: default */
 	unsigned busy;    /* something else computes beside side 1; 2: and beside side 0 */
 	unsigned wait;    /* SLMPM_WAIT_* or WAIT_DEFAULT */
@@ -147,6 +148,7 @@ struct pair {
 	size_t room;
 	uint64_t verified[MEANS]; /* a bit for each power of two */
 	unsigned wait;
+	uint64_t by;      /* the link that `peer` asks for, as job.link; 0: none */
 	bool foreign;     /* regions are memory of the application's own */
 	const char *path; /* that they are to be reached by; NULL: any */
 	struct region {
@@ -183,7 +185,8 @@ struct figures {              /* of one run */
 	struct extra extra;
 };
 
-int pair_spawn(struct pair *pair, unsigned wait, const int cpu[2]);
+/* ELEMENT: what the second process is to be, or 0. */
+int pair_spawn(struct pair *pair, unsigned wait, const int cpu[2], uint32_t element);
 int pair_connect(struct pair *pair, const char *url, unsigned wait, const int cpu[2]);
 void pair_end(struct pair *pair);
 /* The same for a pair that does not work any more. */
@@ -203,6 +206,10 @@ void pair_mirror_end(struct pair *pair);
 /* In a loop that waits without calling the library: now and then gives way, lets the library work and
  * looks whether the other side lives. Negative: it does not. */
 int pair_idle(struct pair *pair, uint64_t *spins);
+/* From now on side 0's peer is the handle that ADDRESS finds; each side's one of link job.link (link.c). */
+#define LINK_MS 5000 /* in which all links have come */
+int pair_to(struct pair *pair, const char *address);
+int pair_by_link(struct pair *pair, uint64_t link);
 /* An empty message, by which one side tells the other that a loop is at its end. */
 int pair_signal(struct pair *pair);
 int pair_signaled(struct pair *pair);

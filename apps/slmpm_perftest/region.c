@@ -86,6 +86,23 @@ static int take(struct pair *p, struct offer *theirs)
 	return len < 0 ? (int)len : len != sizeof(*theirs) ? -SLMPM_EPROTO : 0;
 }
 
+/* What is reached directly goes by request over a link that does not map it: a byte of zeros shows which. */
+static int try_link(struct pair *p, char *path, size_t size)
+{
+	struct slmpm_how how = {.size = sizeof(how)};
+	struct slmpm_done done;
+	slmpm_req req;
+	int rc = slmpm_put(p->region.remote, 0, p->region.base, 1, &how, &req);
+
+	if (rc >= 0)
+		rc = slmpm_wait(&req, 1, &done, ANSWER_MS);
+	if (rc < 0)
+		return rc;
+	if (done.protocol == SLMPM_BY_REQUEST && (!strcmp(path, "map") || !strcmp(path, "attach")))
+		snprintf(path, size, "ring");
+	return done.status;
+}
+
 static int open_theirs(struct pair *p, const struct offer *theirs)
 {
 	struct slmpm_mem_info info = {.size = sizeof(info)};
@@ -96,6 +113,8 @@ static int open_theirs(struct pair *p, const struct offer *theirs)
 
 	if (rc >= 0)
 		rc = slmpm_rmem_query(p->region.remote, &info);
+	if (rc >= 0 && p->by)
+		rc = try_link(p, info.path, sizeof(info.path));
 	if (rc < 0)
 		return rc;
 	memcpy(p->region.path, info.path, sizeof(p->region.path));

@@ -63,6 +63,7 @@ static void json(const struct result *r, bool hist)
 	key("far_cpu", r->far_cpu);
 	printf(",\"path\":");
 	printf(*r->path ? "\"%s\"" : "null", r->path);
+	key("link", (double)r->job.link - 1);
 	printf(",\"touch\":%s,\"burst\":%" PRIu64 ",\"idle_us\":%" PRIu64
 	       ",\"samples\":%u,\"retaken\":%u,\"mixed\":%u",
 	       j->touch ? "true" : "false", j->burst, j->idle_us, r->samples, r->retaken, r->mixed);
@@ -92,6 +93,8 @@ static void heading(void)
 /* What the table has no column for. */
 static void remarks(const struct result *r)
 {
+	if (r->job.link)
+		printf("  link %u, %s", (unsigned)r->job.link - 1, r->fabric);
 	if (*r->path)
 		printf("  path %s", r->path);
 	if (r->bare_us >= 0)

@@ -25,7 +25,7 @@ static struct pair *find_pair(const struct setup *setup, unsigned wait)
 {
 	struct pair *pair = &pairs[wait];
 
-	if (!pair->ctx.id && pair_spawn(pair, wait, setup->cpu)) {
+	if (!pair->ctx.id && pair_spawn(pair, wait, setup->cpu, 0)) {
 		pair_drop(pair);
 		return NULL;
 	}
@@ -42,9 +42,10 @@ static int serve_one(const struct setup *setup, unsigned wait, char *line)
 	int rc;
 
 	if (job_parse(&job, line, text, sizeof(text))) {
-		answer_error(text, "; a line is TEST SIZE COUNT [touch] [each] [burst N] [more] "
-				   "[idle US] [step N] [work US] [busy N] [track WAY] "
-				   "[warm N] [wait MODE]");
+		answer_error(
+			text,
+			"; a line is TEST SIZE COUNT [touch] [each] [burst N] [more] "
+			"[idle US] [step N] [work US] [busy N] [link N] [track WAY] [warm N] [wait MODE]");
 		return 0;
 	}
 	if (job.wait == WAIT_DEFAULT)

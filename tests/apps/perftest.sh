@@ -52,6 +52,34 @@ done
 "$perf" -t tide -n 10 --modes "$dir/no/such" >"$dir/out" 2>"$dir/err" && fail "--modes into nowhere"
 grep -q "cannot write $dir/no/such" "$dir/err" || fail "--modes into nowhere: not a word"
 
+# By an address: its link carries both ways, whatever is measured; of one link it is the peer's.
+all=send_lat,send_bw,loan_lat,put_lat,get_lat,fadd,am_lat,fifo_lat,mirror_lat
+to() { # to TESTS ADDRESS LINK FABRIC, with an environment
+	local tests=$1 address=$2 link=$3 fabric=$4
+	shift 4
+	env -u SLMPM_LINKS -u SLMPM_FABRIC SLMPM_PCI=03:00.0 "$@" "$perf" --to "$address" -n 100 --samples 1 --json \
+		-t "$tests" -s 64 >"$dir/out" 2>"$dir/err" ||
+		fail "--to $address: exit status $?"
+	[ "$(grep -c "\"fabric\":\"$fabric\".*\"link\":$link," "$dir/out")" = "$(wc -w <<<"${tests//,/ }")" ] || { cat "$dir/out"; fail "--to $address: not by link $link"; }
+}
+host=$(uname -n)
+to $all pci:0000:03:00.0 0 shm x=
+to $all ip:127.0.0.1 1 tcp x=
+to send_lat,put_lat ip:127.0.0.1/1 0 tcp SLMPM_LINKS=tcp,shm SLMPM_FABRIC=tcp
+to send_lat,put_lat pci:03:00.0 1 shm SLMPM_LINKS=tcp,shm SLMPM_FABRIC=tcp
+to send_lat ip:127.0.0.1 null tcp SLMPM_FABRIC=tcp
+to send_lat "id:$host/1" null '.*' SLMPM_LINKS=1
+env -u SLMPM_LINKS -u SLMPM_FABRIC "$perf" --to ip:127.0.0.1 -t send_lat -n 200 --samples 1 >"$dir/out" 2>"$dir/err" || fail "--to: $?"
+grep -q '  link 1, tcp$' "$dir/out" || { cat "$dir/out"; fail "--to: no word of the link"; }
+SLMPM_LINKS=1 "$perf" --to usb:1 -t send_lat >"$dir/out" 2>"$dir/err" && fail "--to usb:1"
+grep -q 'slmpm_perftest: --to: .*"usb:1": write pci:' "$dir/err" || fail "--to usb:1: not a word"
+printf '%s\n' 'send_lat 8 200 link 1' 'put_lat 8 200' 'send_lat 8 200 link 0' 'send_lat 8 200 link 3' 'send_lat 8 200 link 4' |
+	SLMPM_FABRIC=shm SLMPM_LINKS=shm,tcp SLMPM_LINKS_AFTER=0 "$perf" --serve >"$dir/out" 2>"$dir/err" || fail "link N: $?"
+[ "$(grep -c '"lat_us":[0-9]' "$dir/out")" = 3 ] && [ "$(grep -c '^{"error"' "$dir/out")" = 2 ] ||
+	{ cat "$dir/out"; fail "link N: other answers"; }
+sed -n 1p "$dir/out" | grep -q '"fabric":"tcp".*"link":1,' && sed -n 3p "$dir/out" | grep -q '"fabric":"shm".*"link":0,' ||
+	{ cat "$dir/out"; fail "link N: by others"; }
+
 # Two terminals.
 for url in "shm:perftest-$$" "shm:$dir/socket"; do
 	: >"$dir/err.listen" # before the shell in the background gets to it
@@ -118,6 +146,7 @@ refused "two CPUs" -t send_lat -c 1
 refused "is not allowed here" -t send_lat -c 0,100000
 refused "not both" --listen shm:a --connect shm:b
 refused "0, 1 or 2" -t mixed --busy 3
+refused "says link N" --serve --to ip:127.0.0.1
 refused "unknown way" -t mirror_lat --track x
 refused "a number from 1" -t tide --work-us 0
 refused "named with -t" send_lat
