@@ -161,8 +161,8 @@ static int adopt(struct tcp_link *l, uint32_t i)
 	return start_streams(l);
 }
 
-/* What it has said so far: 1 it is the peer, 0 not all yet, -EPIPE a stranger, -EPROTO the peer's
- * other link. */
+/* What it has said so far: 1 it is the peer, 0 not all yet, -EPIPE it has ended, -EACCES it does not know
+ * the token, -EPROTO the peer's other link. */
 static int listen_to(struct tcp_meeting *m, struct tcp_stranger *s)
 {
 	unsigned char *to = (unsigned char *)&s->hello;
@@ -172,11 +172,11 @@ static int listen_to(struct tcp_meeting *m, struct tcp_stranger *s)
 		return n;
 	s->got += (uint32_t)n;
 	if (memcmp(s->hello.magic, magic, s->got < sizeof(magic) ? s->got : sizeof(magic)) != 0)
-		return -EPIPE;
+		return -EACCES;
 	if (s->got < sizeof(s->hello))
 		return 0;
 	if (!same(s->hello.to, m->token, TCP_TOKEN))
-		return -EPIPE;
+		return -EACCES;
 	return same(s->hello.from, m->peer_token, TCP_TOKEN) ? 1 : -EPROTO;
 }
 
@@ -187,6 +187,7 @@ static int hear(struct tcp_link *l, uint32_t i)
 
 	if (rc == 1)
 		return adopt(l, i);
+	l->base.strangers += rc == -EACCES;
 	if (rc < 0)
 		dismiss(l, i);
 	return rc == -EPROTO ? rc : 2;

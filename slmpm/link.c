@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "slmpm/checksum.h"
+#include "slmpm/log.h"
+#include "slmpm/stats.h"
 
 /* A violation found on the way down ends the endpoint only once progress is back at the top: the
  * messages in hand here are not to vanish under us. */
@@ -158,6 +160,17 @@ void link_confirm(struct endpoint *ep)
 
 	if (ep->state == SLMPM_PEER_UP)
 		(void)ep->link.fabric->post(ep->link.port, &wr);
+}
+
+static struct log_limit callers;
+
+void link_strangers(struct endpoint *ep, struct fabric_link *port)
+{
+	for (; port->strangers; port->strangers--) {
+		stats_violation("token of a stranger");
+		log_limited(&callers, SLMPM_LOG_WARN,
+			    "%s: refused: who called for a link does not know its token", ep->name);
+	}
 }
 
 void link_hang_up(struct endpoint *ep)

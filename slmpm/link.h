@@ -91,6 +91,8 @@ bool link_flushed(struct endpoint *ep);
 bool link_has_arrived(struct endpoint *ep);
 /* Has the peer's machine know at once that what it sent is here. What else is found, poll finds, too. */
 void link_confirm(struct endpoint *ep);
+/* Who called PORT in the peer's place while it connects is counted as a violation, nobody's. */
+void link_strangers(struct endpoint *ep, struct fabric_link *port);
 /* A peer that lives hears of an end by the control connection; where that may have gone before its
  * links have, by these alone. */
 void link_hang_up(struct endpoint *ep);

@@ -34,10 +34,11 @@ int further_say(struct further *f, uint32_t link, uint32_t life, struct wire_lin
 {
 	packet->link = LITTLE_16((uint16_t)link);
 	packet->life = LITTLE_16((uint16_t)life);
-	if (fd >= 0)
-		further_gave(f);
-	if (f->ep->control->socket.fd >= 0)
+	if (f->ep->control->socket.fd >= 0 && !f->by_bond) {
+		if (fd >= 0)
+			further_gave(f);
 		return control_send(f->ep->control, packet, sizeof(*packet), WIRE_LINK, fd);
+	}
 	if (fd >= 0)
 		return -ENOTSUP;
 	packet->head.type = packet->head.length = 0;
@@ -159,5 +160,6 @@ void further_arrival(struct endpoint *ep, const struct head *h)
 		return;
 	}
 	memcpy(&packet, h->data, sizeof(packet));
+	ep->further->by_bond = true; /* perhaps before this side knows */
 	(void)take(ep->further, &packet, &fd);
 }

@@ -61,7 +61,8 @@ struct further {
 	uint64_t since; /* tries are counted, */
 	uint32_t begun; /* so many, */
 	uint32_t given; /* and descriptors that the peer may not have read */
-	bool waits;     /* a packet for room in the bond, where there is no control connection */
+	bool by_bond;   /* the peer has said by the bond that it has no control connection */
+	bool waits;     /* a packet for room in the bond, where there is none */
 	struct wire_link waiting;
 };
 

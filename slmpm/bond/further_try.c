@@ -11,6 +11,7 @@
 #include "slmpm/bond/further_parts.h"
 #include "slmpm/config.h"
 #include "slmpm/domain.h"
+#include "slmpm/link.h"
 #include "slmpm/log.h"
 #include "slmpm/wait.h"
 
@@ -190,6 +191,7 @@ static void joined(struct further *f)
 /* The fabric has said RC of this round. */
 static void take_answer(struct further *f, int rc)
 {
+	link_strangers(f->ep, f->try.port);
 	f->try.pending = rc == 2;
 	if (rc == 2)
 		return;

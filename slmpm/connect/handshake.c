@@ -27,6 +27,7 @@
 #include "slmpm/bond/further.h"
 #include "slmpm/connect/hello.h"
 #include "slmpm/connect/listener.h"
+#include "slmpm/link.h"
 #include "slmpm/log.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/connect/near.h"
@@ -202,6 +203,7 @@ static int take_answer(struct control *c, int rc)
 	struct endpoint *ep = c->ep;
 	char why[112];
 
+	link_strangers(ep, ep->link.port);
 	if (rc == 2 || c->pending)
 		watch_for_end(ep->ctx, &c->socket, rc == 2);
 	c->pending = rc == 2;

@@ -200,14 +200,6 @@ static void beyond_by_bond(struct raw_peer *p)
 	by_bond(p, &w, sizeof(w));
 }
 
-/* No descriptor comes that way. */
-static void ring_by_bond(struct raw_peer *p)
-{
-	struct wire_link w = raw_link_ring(p, 1, 0);
-
-	by_bond(p, &w, sizeof(w));
-}
-
 /* clang-format off */
 static const struct offence offences[] = {
 	{"R6", "a link beyond those agreed", link_beyond, LINK_RULE, 0},
@@ -234,7 +226,6 @@ static const struct offence offences[] = {
 	{"R5", "a short one by the bond", short_by_bond, LINK_RULE, 0},
 	{"R5", "nothing by the bond", nothing_by_bond, LINK_RULE, 0},
 	{"R6", "a link beyond, by the bond", beyond_by_bond, LINK_RULE, 0},
-	{"R5", "no memory, by the bond", ring_by_bond, LINK_RULE, 0},
 };
 
 static const struct offence alone[] = {

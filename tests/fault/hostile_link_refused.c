@@ -90,6 +90,15 @@ static void what_is_no_memory(struct raw_peer *p)
 	raw_link_go_on(p);
 }
 
+/* No descriptor comes that way, nor goes back. */
+static void ring_by_bond(struct raw_peer *p)
+{
+	struct wire_link w = raw_link_ring(p, 1, 0);
+
+	raw_post(p, WIRE_BOND_LINK, 0, 0, 0, &w, sizeof(w));
+	raw_link_go_on(p);
+}
+
 static void late_words(struct raw_peer *p)
 {
 	raw_link_begin(p, 1, 3);
@@ -185,6 +194,7 @@ static const struct offence refusals[] = {
 	{"R8", "the first link again", first_link_again, LINK_RULE, LINK_STILL},
 	{"R8", "the first link's memory", ring_of_first_link, LINK_RULE, LINK_STILL},
 	{"R5", "what is no memory", what_is_no_memory, LINK_RULE, LINK_STILL},
+	{"R5", "memory by the bond", ring_by_bond, LINK_RULE, LINK_STILL},
 	{"R8", "words about other lives", late_words, LINK_RULE, LINK_STILL},
 };
 /* clang-format on */

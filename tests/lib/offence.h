@@ -23,7 +23,7 @@ struct offence {
 struct victim {
 	slmpm_ctx ctx;
 	slmpm_listener listener;
-	char address[64]; /* where it listens, without "shm:" */
+	char address[64]; /* where it listens, without "shm:"; or all of it */
 	slmpm_peer honest;
 	pid_t honest_pid;
 };
@@ -32,7 +32,8 @@ struct victim {
 struct trial {
 	/* The offender: connects, offers all features. */
 	void (*come)(struct raw_peer *p, const char *address);
-	/* And leaves. */
+	/* Hears how it ends, and leaves. */
+	void (*hear_end)(struct raw_peer *p, char reason[112]);
 	void (*leave)(struct raw_peer *p);
 	/* The victim: starts the process and accepts its peer. */
 	slmpm_peer (*meet)(const struct victim *v, const struct offence *o, int (*body)(void *),
@@ -49,7 +50,7 @@ extern const struct trial trial_legal;
 /* A context that listens, and an honest peer; one link each, over shared memory. Settings have been
  * made. */
 void victim_begin(struct victim *v, const char *name);
-/* The same with the links of the settings. */
+/* The same with the links of the settings; NAME "tcp:" listens there, and has the whole address. */
 void victim_open(struct victim *v, const char *name);
 /* The honest peer has come to no harm. */
 void victim_end(struct victim *v);

@@ -48,21 +48,36 @@ static void await_links(const struct victim *v)
 {
 	struct slmpm_link_info info = {.size = sizeof(info)};
 	int64_t until = actor_now_ms() + PATIENCE;
+	uint32_t link = 0;
 
-	do {
-		CHECK(actor_now_ms() < until, "the honest peer's second link does not come");
+	while (slmpm_link_query(v->honest, link, &info) == 0) {
+		CHECK(actor_now_ms() < until, "the honest peer's link %u does not come", link);
 		honest_works(v->honest);
-		OK(slmpm_link_query(v->honest, 1, &info));
-	} while (info.state != SLMPM_LINK_UP);
+		link += info.state == SLMPM_LINK_UP;
+	}
+	CHECK(link > 1, "the honest peer has %u links", link);
+}
+
+static void settings(const char *fabric, const char *links)
+{
+	setenv("SLMPM_FABRIC", fabric, 1);
+	setenv("SLMPM_LINKS", links, 1);
+	setenv("SLMPM_LINKS_AFTER", "0", 1);
+	unsetenv("SLMPM_LINK");
 }
 
 void link_victim_begin(struct victim *v, const char *name)
 {
-	setenv("SLMPM_FABRIC", "shm", 1);
-	setenv("SLMPM_LINKS", "2", 1);
-	setenv("SLMPM_LINKS_AFTER", "0", 1);
-	unsetenv("SLMPM_LINK");
+	settings("shm", "2");
 	victim_open(v, name);
+	await_links(v);
+}
+
+void link_victim_begin_tcp(struct victim *v)
+{
+	settings("tcp", "3");
+	unsetenv("SLMPM_SECRET");
+	victim_open(v, "tcp:");
 	await_links(v);
 }
 

@@ -10,6 +10,8 @@
 
 /* Settings of two links over shared memory; the victim, and its honest peer with both. */
 void link_victim_begin(struct victim *v, const char *name);
+/* The same over TCP, three of each. */
+void link_victim_begin_tcp(struct victim *v);
 /* That one has them still. */
 void link_victim_end(struct victim *v);
 
