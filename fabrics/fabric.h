@@ -65,7 +65,10 @@ enum fabric_op {
 };
 
 enum fabric_flag {
-	FABRIC_MORE = 1,  /* another post follows at once: the wake-up may wait for it */
+	FABRIC_MORE = 1, /* another post follows at once: the wake-up may wait for it */
+	/* So does one of the same message, or a refusal or reserve in its place, and the payload stays as
+	 * it is until that has returned: both may go as one. */
+	FABRIC_STAYS = 2,
 	FABRIC_BUILT = 4, /* the payload was built in place, where reserve said */
 	/* FLUSH: -EAGAIN as long as the end of this process could take back what has left it. And what
 	 * has come is confirmed now: the peer may wait for that likewise. */
@@ -167,7 +170,6 @@ struct fabric_link { /* likewise */
 	const char *lost;      /* set with -EPIPE: how the link was lost, for a person */
 	void *owner;           /* the core's */
 	struct fabric_counts counts;
-	uint32_t strangers; /* who called in the peer's place; the core counts them */
 };
 
 /* What two fabrics tell each other while connecting; carried by the core, not understood by it. */

@@ -129,14 +129,23 @@ static COLD void refresh_counts(struct tcp_link *l)
 		c->publications[i] = r->publications[i];
 }
 
+/* Its payload is the core's again. */
+static void forget_train(struct tcp_outlet *o)
+{
+	o->train.count = 0;
+	o->train.bytes = 0;
+}
+
 static int lost(struct tcp_link *l)
 {
+	forget_train(&l->out);
 	l->base.lost = l->ended ? l->ended : l->out.failed;
 	return -EPIPE;
 }
 
 static int poisoned(struct tcp_link *l)
 {
+	forget_train(&l->out);
 	l->base.violation = l->broken;
 	return -EPROTO;
 }
@@ -216,6 +225,8 @@ static void *tcp_reserve_packet(struct fabric_link *link, uint32_t length)
 {
 	struct tcp_link *l = (struct tcp_link *)link;
 
+	if (UNLIKELY(l->out.train.count))
+		(void)tcp_flush(l);
 	return l->ended || l->broken || l->out.failed ? NULL : tcp_reserve(l, length);
 }
 

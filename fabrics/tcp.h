@@ -29,6 +29,7 @@
 #define TCP_EVEN     4096  /* payloads from this length on begin behind so many */
 #define TCP_LAND_MIN 65536 /* below, a copy costs less than a second call */
 #define TCP_TOKEN    16
+#define TCP_TRAIN    4  /* packets */
 #define TCP_LINGER   16 /* sockets of a domain that have said all and not yet heard all */
 
 /* Where a payload begins in its frame. */
@@ -116,6 +117,17 @@ struct tcp_inlet {
 	} landing;
 };
 
+/* Packets of a message that go by one call, behind what is staged. */
+struct tcp_train {
+	uint32_t count;
+	size_t bytes;
+	struct tcp_car {
+		unsigned char head[TCP_LEAST];
+		uint32_t lead, length, pad;
+		const void *data;
+	} cars[TCP_TRAIN];
+};
+
 /* What leaves. */
 struct tcp_outlet {
 	uint64_t produced;
@@ -123,10 +135,11 @@ struct tcp_outlet {
 	uint32_t segments, shift, max, held_back;
 	unsigned char *staging; /* taken by post and not by the socket: from head to tail */
 	size_t head, tail, size, credits;
-	unsigned char *build; /* where reserve has a payload built */
-	size_t built;         /* bytes that its packet will take; 0: none open */
-	bool owed;            /* a credit that found no room in the staging buffer */
-	const char *failed;   /* the socket takes nothing more, and why */
+	unsigned char *build;   /* where reserve has a payload built */
+	size_t built;           /* bytes that its packet will take; 0: none open */
+	struct tcp_train train; /* empty but between two posts of a message */
+	bool owed;              /* a credit that found no room in the staging buffer */
+	const char *failed;     /* the socket takes nothing more, and why */
 	uint64_t frames, receipts;
 };
 
@@ -282,7 +295,7 @@ ssize_t tcp_uring_send(struct tcp_link *l, const struct msghdr *msg);
 
 static inline bool tcp_stages(const struct tcp_link *l)
 {
-	return l->out.head != l->out.tail;
+	return l->out.head != l->out.tail || l->out.train.count;
 }
 
 /* The peer has so many segments of us that it does not know to be read. */

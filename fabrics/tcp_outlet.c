@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What is sent: a short packet is built in the staging buffer and goes from there, a long one goes from
- * where it lies; what the socket does not take stays staged. A packet is taken only where all of it
- * would find room there, so that it can never be half taken.
+ * where it lies, those of one message several a call; what the socket does not take stays staged. A packet
+ * is taken only where all of it would find room there, so that it can never be half taken.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,8 @@
 #define GATHER_MAX  4096  /* payload that is copied rather than sent from where it lies */
 #define MORE_MAX    32768 /* staged bytes that go out although more is to follow */
 #define CREDITS_MAX 4096  /* bytes of credits in the staging buffer, beside the packets */
-#define RECEIVES    16    /* in one post, for room */
+#define TRAIN_MAX   (TCP_TRAIN * (262144 + 2048)) /* bytes */
+#define RECEIVES    16                            /* in one post, for room */
 #define ALIGNMENT   64
 
 static const unsigned char zeros[4096];
@@ -35,8 +36,9 @@ int tcp_outlet_open(struct tcp_link *l, const struct ring_shape *peer)
 		.max = tcp_packet_max(peer),
 	};
 	longest = (size_t)o->max << o->shift;
-	/* The longest packet, and then still each word that its room was held back for. */
-	o->size = longest + ((size_t)FABRIC_HOLD_MAX(o->segments) << o->shift) + CREDITS_MAX;
+	/* The longest packet or train, and then still each word that its room was held back for. */
+	o->size = (longest > TRAIN_MAX ? longest : TRAIN_MAX) +
+		  ((size_t)FABRIC_HOLD_MAX(o->segments) << o->shift) + CREDITS_MAX;
 	o->staging =
 		aligned_alloc(ALIGNMENT, (o->size + longest + ALIGNMENT) / ALIGNMENT * ALIGNMENT);
 	if (!o->staging)
@@ -80,7 +82,8 @@ static size_t staged(const struct tcp_outlet *o)
 /* Credits have a part of their own: counted as long as one of them may be there. */
 static bool has_space(const struct tcp_outlet *o, size_t bytes)
 {
-	return staged(o) + bytes + ((size_t)o->held_back << o->shift) + CREDITS_MAX <=
+	return staged(o) + o->train.bytes + bytes + ((size_t)o->held_back << o->shift) +
+		       CREDITS_MAX <=
 	       o->size + o->credits;
 }
 
@@ -160,9 +163,63 @@ static ssize_t send_out(struct tcp_link *l, struct iovec *from, size_t n)
 	return sendmsg(l->socket, &msg, MSG_NOSIGNAL);
 }
 
+/* Bytes of N pieces but the first DONE ones. */
+static void stage_rest(struct tcp_outlet *o, const struct iovec *from, size_t n, size_t done)
+{
+	for (size_t i = 0; i < n; i++) {
+		size_t part = from[i].iov_len < done ? from[i].iov_len : done;
+		size_t rest = from[i].iov_len - part;
+
+		done -= part;
+		if (rest)
+			memcpy(append(o, rest), (unsigned char *)from[i].iov_base + part, rest);
+	}
+}
+
+static size_t pieces_of(const struct tcp_car *car, struct iovec *to)
+{
+	to[0] = (struct iovec){(void *)(uintptr_t)car->head, car->lead};
+	to[1] = (struct iovec){(void *)(uintptr_t)car->data, car->length};
+	to[2] = (struct iovec){(void *)(uintptr_t)zeros,
+			       car->pad < sizeof(zeros) ? car->pad : sizeof(zeros)};
+	return car->pad ? 3 : 2;
+}
+
+/* What is staged, and the train. */
+static void depart(struct tcp_link *l)
+{
+	struct tcp_outlet *o = &l->out;
+	size_t n = 1, before = staged(o), done;
+	size_t pad = o->train.cars[o->train.count - 1].pad; /* only the last one's may be long */
+	struct iovec from[1 + 3 * TCP_TRAIN] = {{o->staging + o->head, before}};
+	ssize_t rc = 0;
+
+	for (uint32_t i = 0; i < o->train.count; i++)
+		n += pieces_of(&o->train.cars[i], &from[n]);
+	o->train.count = 0;
+	o->train.bytes = 0;
+	if (!o->failed)
+		rc = send_out(l, before ? from : &from[1], before ? n : n - 1);
+	if (rc < 0)
+		failed(l, errno);
+	done = rc < 0 ? 0 : (size_t)rc;
+	if (done < before)
+		o->head += done;
+	else
+		gone(o, before);
+	stage_rest(o, &from[1], n - 1, done < before ? 0 : done - before);
+	if (pad > sizeof(zeros)) {
+		memset(append(o, pad - sizeof(zeros)), 0, pad - sizeof(zeros));
+		(void)tcp_flush(l);
+	}
+}
+
 bool tcp_flush(struct tcp_link *l)
 {
 	struct tcp_outlet *o = &l->out;
+
+	if (o->train.count)
+		depart(l);
 
 	while (o->head != o->tail && !o->failed) {
 		size_t asked = staged(o);
@@ -183,6 +240,8 @@ bool tcp_flush(struct tcp_link *l)
 
 void tcp_credit(struct tcp_link *l)
 {
+	if (l->out.train.count)
+		depart(l);
 	if (stage_credit(l))
 		(void)tcp_flush(l);
 }
@@ -222,48 +281,21 @@ static void gather(struct tcp_link *l, const struct fabric_wr *wr, const void *d
 		(void)tcp_flush(l);
 }
 
-/* Of a packet's N bytes of payload and PAD behind them, those from DONE on. */
-static void stage_rest(struct tcp_outlet *o, const unsigned char *data, size_t n, size_t pad,
-		       size_t done)
-{
-	size_t rest = done < n ? n - done : 0;
-	size_t zero = n + pad - done - rest;
-	unsigned char *at;
-
-	if (done == n + pad)
-		return;
-	at = append(o, rest + zero);
-	memcpy(at, data + (n - rest), rest);
-	memset(at + rest, 0, zero);
-}
-
 static void send_long(struct tcp_link *l, const struct fabric_wr *wr, const void *data,
 		      size_t bytes)
 {
-	struct tcp_outlet *o = &l->out;
-	uint32_t lead = tcp_lead(wr->length);
-	size_t pad = bytes - lead - wr->length, before;
-	struct iovec from[3] = {
-		{NULL, 0}, {(void *)(uintptr_t)data, wr->length}, {(void *)(uintptr_t)zeros, pad}};
-	ssize_t n;
+	struct tcp_train *t = &l->out.train;
+	struct tcp_car *car = &t->cars[t->count++];
 
-	put_header(l, append(o, lead), lead, wr->length, wr->kind, wr->head);
-	from[0] = (struct iovec){o->staging + o->head, staged(o)};
-	before = from[0].iov_len;
-	n = o->failed ? 0 : send_out(l, from, pad && pad <= sizeof(zeros) ? 3 : 2);
-	if (n < 0) {
-		failed(l, errno);
-		n = 0;
-	}
-	if ((size_t)n < before) {
-		o->head += (size_t)n;
-		stage_rest(o, data, wr->length, pad, 0);
-		return;
-	}
-	gone(o, before);
-	stage_rest(o, data, wr->length, pad, (size_t)n - before);
-	if (pad > sizeof(zeros))
-		(void)tcp_flush(l);
+	car->lead = tcp_lead(wr->length);
+	car->length = wr->length;
+	car->pad = (uint32_t)(bytes - car->lead - wr->length);
+	car->data = data;
+	t->bytes += bytes;
+	put_header(l, car->head, car->lead, wr->length, wr->kind, wr->head);
+	if (!(wr->flags & FABRIC_STAYS) || wr->flags & FABRIC_BUILT || t->count == TCP_TRAIN ||
+	    car->pad > sizeof(zeros))
+		depart(l);
 }
 
 int tcp_send(struct tcp_link *l, const struct fabric_wr *wr)
@@ -272,8 +304,10 @@ int tcp_send(struct tcp_link *l, const struct fabric_wr *wr)
 	const void *data = wr->data;
 	size_t bytes;
 
-	if (UNLIKELY(wr->length > l->base.payload_max))
+	if (UNLIKELY(wr->length > l->base.payload_max)) {
+		(void)tcp_flush(l);
 		return -EAGAIN;
+	}
 	bytes = extent(o, wr->length);
 	if (UNLIKELY(wr->flags & FABRIC_BUILT)) { /* its room was found by reserve */
 		data = o->build;
@@ -284,7 +318,7 @@ int tcp_send(struct tcp_link *l, const struct fabric_wr *wr)
 			return -EAGAIN;
 	}
 	o->produced += bytes >> o->shift;
-	if (wr->length <= GATHER_MAX)
+	if (wr->length <= GATHER_MAX && !o->train.count)
 		gather(l, wr, data, bytes);
 	else
 		send_long(l, wr, data, bytes);

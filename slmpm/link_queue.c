@@ -104,12 +104,14 @@ static int begin(struct endpoint *ep, struct request *r)
 	return 1;
 }
 
-static int continue_with(struct endpoint *ep, struct request *r)
+/* MORE: once it is taken, the next one follows at once. */
+static int continue_with(struct endpoint *ep, struct request *r, bool more)
 {
 	uint64_t left = r->length - r->offset;
 	bool last = left <= ep->packet_max;
 	struct packet p = {
 		.opcode = last ? WIRE_SEND_LAST : WIRE_SEND_MIDDLE,
+		.flags = more && !last ? FABRIC_STAYS : 0,
 		.length = last ? (uint32_t)left : ep->packet_max,
 		.seq = r->seq,
 		.route = wire_route(r->stream, r->result.imm),
@@ -200,7 +202,8 @@ static int push_request(struct endpoint *ep, struct request *r, bool *stop)
 	if (r->lent)
 		return loan_copy_push(ep, r, stop);
 	do {
-		int rc = r->seq ? continue_with(ep, r) : begin(ep, r);
+		bool more = n + 1 < LINK_TURN || r->node.next == &ep->link.queue;
+		int rc = r->seq ? continue_with(ep, r, more) : begin(ep, r);
 
 		if (rc == -ENOTSUP) {
 			link_dequeue(ep, r);

@@ -18,8 +18,15 @@ COLD int bond_poison(struct bond *b, const char *violation)
 
 int bond_path_post(struct bond *b, struct bond_path *p, const struct fabric_wr *wr)
 {
-	int rc = p->fabric->post(p->port, wr);
+	int rc;
 
+	if (UNLIKELY(wr->flags & FABRIC_STAYS)) { /* the next one may go by another path */
+		struct fabric_wr alone = *wr;
+
+		alone.flags &= (uint16_t)~FABRIC_STAYS;
+		return bond_path_post(b, p, &alone);
+	}
+	rc = p->fabric->post(p->port, wr);
 	if (LIKELY(rc >= 0))
 		return 1;
 	if (rc == -EPROTO)

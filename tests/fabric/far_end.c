@@ -17,6 +17,8 @@ struct copy { /* of an arrival that has not been released */
 	unsigned char data[];
 };
 
+#define STAYS_MAX 16
+
 struct object { /* a domain, or a link */
 	struct object *next;
 	uint64_t name;
@@ -24,7 +26,9 @@ struct object { /* a domain, or a link */
 	struct fabric_link *link; /* NULL: it is the domain */
 	struct copy *copies;
 	void *built, *landing;
-	uint32_t longest; /* of what is to land */
+	uint32_t longest;       /* of what is to land */
+	void *stays[STAYS_MAX]; /* payloads that the fabric may still look at */
+	unsigned staying;
 };
 
 static struct object *objects;
@@ -145,11 +149,28 @@ static int connect_link(struct fabric_link *l)
 	return rc;
 }
 
+/* What was posted to stay has gone. */
+static void let_go(struct object *o)
+{
+	while (o->staying)
+		free(o->stays[--o->staying]);
+}
+
+static void *keep_staying(struct object *o, const void *bytes, size_t n)
+{
+	void *copy = malloc(n + 1);
+
+	CHECK(copy && o->staying < STAYS_MAX, "packets that stay");
+	memcpy(copy, bytes, n);
+	return o->stays[o->staying++] = copy;
+}
+
 static bool reserve(struct object *o)
 {
 	uint32_t length = (uint32_t)parcel_get(&in);
 
 	o->built = o->domain->fabric->reserve(o->link, length);
+	let_go(o);
 	if (o->built)
 		memset(o->built, 0xff, length); /* what is not sent must not look like anything */
 	return o->built;
@@ -175,6 +196,7 @@ static int post(struct object *o)
 	const void *bytes;
 	bool elsewhere;
 	size_t n;
+	int rc;
 
 	wr.kind = (uint8_t)parcel_get(&in);
 	wr.flags = (uint16_t)parcel_get(&in);
@@ -189,10 +211,13 @@ static int post(struct object *o)
 		CHECK(o->built, "built, and nothing was reserved");
 		memcpy(o->built, bytes, n);
 	} else {
-		wr.data = bytes;
+		wr.data = wr.flags & FABRIC_STAYS ? keep_staying(o, bytes, n) : bytes;
 	}
 	o->built = NULL;
-	return o->domain->fabric->post(o->link, &wr);
+	rc = o->domain->fabric->post(o->link, &wr);
+	if (rc != 1 || !(wr.flags & FABRIC_STAYS))
+		let_go(o);
+	return rc;
 }
 
 static void hand_out(struct object *o, const struct fabric_arrival *a)
