@@ -24,7 +24,8 @@
 #include "slmpm/memory/memory.h"
 #include "slmpm/wire.h"
 
-#define SHARE_LEAST ((uint64_t)32 << 10) /* nothing shorter is looked at */
+#define SHARE_LEAST ((uint64_t)32 << 10)  /* nothing shorter is looked at */
+#define SHARE_PIECE ((uint64_t)128 << 10) /* so much does the target take at a time */
 
 struct share { /* of an endpoint */
 	/* ours: the last offer */
@@ -60,6 +61,17 @@ static inline bool share_waits(const struct endpoint *ep)
 {
 	return ep->share && ep->share->in.waiting;
 }
+
+/* ---- what is said (share.c) -------------------------------------------------------------------- */
+
+/* In room that has been held back. */
+bool share_post(struct endpoint *ep, uint8_t opcode, uint64_t route, uint64_t extent,
+		const struct wire_share *offer);
+/* Now or not at all. */
+bool share_say(struct endpoint *ep, uint8_t opcode, uint64_t route, uint64_t extent,
+	       const struct wire_share *offer);
+/* All that the peer had said before it could hear what was said last. False: the peer has gone. */
+bool share_heard(struct endpoint *ep);
 
 /* ---- packets, for arrival.c ------------------------------------------------------------------ */
 
