@@ -13,6 +13,7 @@
 #define MOST_OWED   32768 /* turns of the usual way */
 #define MISSED      256   /* turns without the other way after it came to nothing; twice as many, */
 #define MOST_MISSED 8192  /* ... and so on, to so many */
+#define HOPELESS    8     /* times the usual cost: the rest of a run would change nothing */
 #define MARGIN      32    /* the usual way stays so while no other is shorter by this part */
 
 struct choice *choice_of(struct choice *choices, uint64_t length)
@@ -183,7 +184,7 @@ void choice_learn(struct choice *c, bool other, enum choice_note note, uint64_t 
 		if (c->run)
 			end_run(c);
 	} else if (c->run && other != c->usual && note == CHOICE_TIMED &&
-		   cost / 2 > c->cost[c->usual]) {
+		   cost / HOPELESS > c->cost[c->usual]) {
 		end_run(c); /* no further turn could change that */
 	}
 	refresh(c);
