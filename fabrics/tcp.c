@@ -299,7 +299,8 @@ static int tcp_poll(struct fabric_link *link, struct fabric_arrival *arrivals, i
 		if (!may_have((struct tcp_domain *)link->domain, l))
 			return 0;
 		/* Of a short packet behind a long one the header comes first, and alone. */
-		for (int parts = 0; parts < PARTS && !got && !l->broken; parts++) {
+		for (int parts = 0; parts < PARTS && !got && !l->broken && !tcp_pauses(l);
+		     parts++) {
 			if (!tcp_receive(l)) {
 				quiet((struct tcp_domain *)link->domain, l);
 				return l->ended && l->in.reader.read == l->in.total ? lost(l) : 0;

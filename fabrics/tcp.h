@@ -107,6 +107,10 @@ struct tcp_inlet {
 	uint32_t length, segments;
 	bool large; /* so was the one before it */
 	bool alone; /* nothing followed that at once */
+	/* Of long ones that follow each other: */
+	bool flows;        /* the one that has begun is such a one */
+	uint64_t whole_at; /* ns, when the last was whole */
+	uint64_t pause;    /* and until when nothing is looked for; 0 */
 	/* A packet that was handed out without data, until it is with. */
 	struct {
 		bool waits, said; /* it is there; the core has said where to put it */
@@ -206,6 +210,7 @@ struct tcp_link {
 
 /* ---- tcp_socket.c: each a negative errno where it fails ---- */
 
+uint64_t tcp_ns(void);
 uint64_t tcp_now(void); /* ms */
 /* Where a peer finds this side: at LINK's own address, or its bell's; without either on loopback. */
 int tcp_listen(const struct fabric_link *link, uint16_t *port, uint8_t *family);
@@ -255,6 +260,8 @@ void tcp_end(struct tcp_link *l, const char *why);
 /* Up to N of what has come. */
 int tcp_hand_out(struct tcp_link *l, struct fabric_arrival *arrivals, int n);
 int tcp_land(struct tcp_link *l, void *place);
+/* Nothing is worth looking for right now. */
+bool tcp_pauses(struct tcp_link *l);
 /* Nothing can be received before the core says where a packet belongs. */
 bool tcp_must_land(const struct tcp_link *l);
 

@@ -18,6 +18,12 @@
 #define SLACK       4096  /* of a full ring: credits still find a place */
 #define RECEIVE_MAX 65536 /* at once */
 #define AWAKE       64    /* receives without a sleep */
+/* Streams of packets from this length on, one within so many ns behind the other; and for how long, and with
+ * how many bytes still to come, who has taken all there is leaves their sender alone. */
+#define PAUSE_FROM  131072
+#define PAUSE_FLOW  10000
+#define PAUSE_NS    5000
+#define PAUSE_LEFT  32768
 
 int tcp_inlet_open(struct tcp_link *l)
 {
@@ -127,6 +133,7 @@ static bool take_packet(struct tcp_link *l, uint64_t word)
 	if (PEER_FAULT(in->total + in->segments - r->published > r->mask + 1))
 		return broken(l, "produced total");
 	in->headed = true;
+	in->flows = in->length >= PAUSE_FROM && tcp_ns() - in->whole_at < PAUSE_FLOW;
 	return true;
 }
 
@@ -150,6 +157,8 @@ static void complete(struct tcp_inlet *in)
 	in->total += in->segments;
 	in->tail -= bytes;
 	in->large = in->length >= TCP_LAND_MIN;
+	if (in->length >= PAUSE_FROM)
+		in->whole_at = tcp_ns();
 	in->headed = in->alone = false;
 	advance(in, &in->scan_at, bytes);
 }
@@ -257,6 +266,23 @@ static void awake(struct tcp_link *l)
 		l->streak = 0;
 }
 
+/*
+ * The next of the network's segments is some microseconds away, and each look at the socket takes its lock,
+ * for which whoever brings that segment then has to wait.
+ */
+static void pause_for_more(struct tcp_inlet *in)
+{
+	if (in->flows && in->headed && extent(in) - in->tail >= PAUSE_LEFT)
+		in->pause = tcp_ns() + PAUSE_NS;
+}
+
+bool tcp_pauses(struct tcp_link *l)
+{
+	if (l->in.pause && tcp_ns() >= l->in.pause)
+		l->in.pause = 0;
+	return l->in.pause;
+}
+
 static const char *how_it_ended(const struct tcp_link *l, int error)
 {
 	if (!error && (l->in.headed || l->in.tail))
@@ -285,6 +311,7 @@ bool tcp_receive(struct tcp_link *l)
 	n = receive(l);
 	if (n > 0) {
 		l->in.tail += (size_t)n;
+		pause_for_more(&l->in);
 		scan(l);
 		awake(l);
 		return true;

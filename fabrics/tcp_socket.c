@@ -21,12 +21,17 @@
 #define LAST_MS   1000 /* for all of them, when a domain closes */
 #define BACKLOG   16
 
-uint64_t tcp_now(void)
+uint64_t tcp_ns(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+uint64_t tcp_now(void)
+{
+	return tcp_ns() / 1000000;
 }
 
 const char *tcp_reason(int error)

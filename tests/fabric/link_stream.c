@@ -58,23 +58,21 @@ static void bytes_come_one_by_one(void **state)
 	stream_relay_close(&r, &p);
 }
 
-/* Both ways, in pieces of any size, short packets and long ones. */
-static void pieces_may_be_of_any_size(void **state)
+/* Both ways, in pieces of any size up to MOST, short packets and long ones. */
+static void in_pieces(uint32_t segments, uint64_t packets, uint32_t most)
 {
 	uint64_t sent[SIDES] = {1, 1}, taken[SIDES] = {1, 1};
 	struct stream_relay r;
 	struct link_pair p;
 
-	(void)state;
-	chance.state = rng_run_seed(0x57);
-	stream_relay_open(&r, &p, 2048, 64);
-	while (taken[LEFT] < 1000 || taken[RIGHT] < 1000) {
+	stream_relay_open(&r, &p, segments, 64);
+	while (taken[LEFT] < packets || taken[RIGHT] < packets) {
 		int side = (int)rng_below(&chance, SIDES);
 
 		link_fill(p.link[side], &sent[side]);
 		for (int i = 0; i < 20; i++)
 			(void)stream_relay_move(&r, (int)rng_below(&chance, SIDES),
-						1 + rng_below(&chance, 9000));
+						1 + rng_below(&chance, most));
 		for (int s = 0; s < SIDES; s++) {
 			struct fabric_arrival a;
 
@@ -87,6 +85,14 @@ static void pieces_may_be_of_any_size(void **state)
 		}
 	}
 	stream_relay_close(&r, &p);
+}
+
+static void pieces_may_be_of_any_size(void **state)
+{
+	(void)state;
+	chance.state = rng_run_seed(0x57);
+	in_pieces(2048, 1000, 9000);
+	in_pieces(16384, 60, 90000); /* for what is very long a reader takes its time */
 }
 
 /* ---- ends ----------------------------------------------------------------------------------- */

@@ -138,8 +138,8 @@ static void an_end_within_a_train(void **state)
 	assert_int_equal(ride(p.link[LEFT], 1, 60000, 0, FABRIC_STAYS), 1);
 	fabric->disconnect(p.link[RIGHT]);
 	rc = ride(p.link[LEFT], 2, 60000, 1, FABRIC_STAYS);
-	for (uint64_t seed = 3; rc == 1 && seed < 12; seed++)
-		rc = ride(p.link[LEFT], seed, 60000, 2, seed < 11 ? (uint16_t)FABRIC_STAYS : 0);
+	if (rc == 1)
+		rc = ride(p.link[LEFT], 3, 60000, 2, 0);
 	assert_true(rc == 1 || rc == -EAGAIN || link_is_lost(p.link[LEFT], rc));
 	access_to_memory(PROT_NONE);
 	for (int i = 0; i < 10; i++) {
