@@ -170,6 +170,7 @@ struct fabric_link { /* likewise */
 	const char *lost;      /* set with -EPIPE: how the link was lost, for a person */
 	void *owner;           /* the core's */
 	struct fabric_counts counts;
+	uint32_t strangers; /* who called in the peer's place; the core counts them */
 };
 
 /* What two fabrics tell each other while connecting; carried by the core, not understood by it. */
