@@ -177,26 +177,13 @@ static void context_free(struct context *ctx)
 	handle_free(&context_table, ctx);
 }
 
-int slmpm_open(slmpm_ctx *out, const struct slmpm_options *o)
+/* Nothing of it is open yet; NULL: no memory. */
+static struct context *context_new(const struct config *config, const struct slmpm_options *o)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	const struct config *config = config_get();
-	struct context *ctx;
-	int rc;
+	struct context *ctx = handle_new(&context_table);
 
-	if (!out)
-		return error_set(SLMPM_EINVAL, "slmpm_open: no context");
-	if (!config)
-		return -SLMPM_EINVAL;
-	rc = check_options(o);
-	if (rc == 0)
-		rc = topology_check();
-	if (rc < 0)
-		return rc;
-	pthread_once(&once, watch_fork);
-	ctx = handle_new(&context_table);
 	if (!ctx)
-		return error_set(SLMPM_ENOMEM, "for a context");
+		return NULL;
 	ctx->epoll = ctx->kick = ctx->stats.fd = -1;
 	ctx->multiple = ctx->careful = o && o->flags & SLMPM_THREADS;
 	ctx->wait = getenv("SLMPM_WAIT") || !o ? (uint32_t)config->wait : o->wait;
@@ -214,6 +201,29 @@ int slmpm_open(slmpm_ctx *out, const struct slmpm_options *o)
 	list_init(&ctx->further);
 	list_init(&ctx->spent);
 	init_locks(ctx);
+	return ctx;
+}
+
+int slmpm_open(slmpm_ctx *out, const struct slmpm_options *o)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	const struct config *config = config_get();
+	struct context *ctx;
+	int rc;
+
+	if (!out)
+		return error_set(SLMPM_EINVAL, "slmpm_open: no context");
+	if (!config)
+		return -SLMPM_EINVAL;
+	rc = check_options(o);
+	if (rc == 0)
+		rc = topology_check();
+	if (rc < 0)
+		return rc;
+	pthread_once(&once, watch_fork);
+	ctx = context_new(config, o);
+	if (!ctx)
+		return error_set(SLMPM_ENOMEM, "for a context");
 	rc = open_descriptors(ctx);
 	if (rc == 0)
 		rc = open_domain(ctx, o);
