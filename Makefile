@@ -139,7 +139,7 @@ $(OBJ)/%.o: %.c $(OUT)/gen/flags
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) $(FABRIC_CFLAGS) -c $< -o $@
 # What is measured is not to depend on where a loop happens to lie; the bench's peers are built so, too.
-$(OBJ)/apps/slmpm_perftest/loops.o: BASE += -falign-loops=64
+$(addprefix $(OBJ)/apps/slmpm_perftest/,loops.o reads.o): BASE += -falign-loops=64
 
 $(SO).$(VERSION): $(LIB_OBJ) $(OUT)/gen/libslmpm.map
 	$(foreach f,$(LEFT_OUT),@echo '  --    fabric $(f) left out: no $(call wants,$(f))'$(newline))
