@@ -66,12 +66,13 @@ static void silence(const struct net_pair *p, int ways, uint64_t later)
 				 (struct proxy_rule){.fate = PROXY_SILENCE, .at = later});
 }
 
+/* Less than SLMPM_DEAD_MS is by itself, and room for a machine that is busy. */
 static void check_time(const char *what, int ways, int64_t began)
 {
 	int64_t took = actor_now_ms() - began;
 
-	CHECK(took < 4 * dead_ms() + 500 * actor_slow(), "%s, silent %d: it took %lld ms", what,
-	      ways, (long long)took);
+	CHECK(took < 4750 * actor_slow(), "%s, silent %d: it took %lld ms", what, ways,
+	      (long long)took);
 	printf("%s, silent %d: %lld ms\n", what, ways, (long long)took);
 }
 
