@@ -12,6 +12,11 @@
 #include "slmpm/memory/rma.h"
 #include "slmpm/mirror/mirror.h"
 
+#define RMA_LOOK_EVERY 1024 /* direct operations between looks at the peers; a power of two */
+
+/* Direct operations alone make no progress; once in a while they do. */
+void rma_look(struct context *ctx);
+
 /* Within direct reach, and nothing asked for before holds it up. */
 static inline bool direct_reaches(const struct remote *remote, unsigned op)
 {

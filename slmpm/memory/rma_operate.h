@@ -6,8 +6,6 @@
 #include "slmpm/memory/memory.h"
 #include "slmpm/request.h"
 
-#define RMA_LOOK_EVERY 1024 /* direct operations between looks at the peers; a power of two */
-
 struct operation { /* what a call asks for */
 	const char *call;
 	slmpm_rmem rmem;
@@ -30,8 +28,6 @@ struct operation { /* what a call asks for */
 
 /* Checks it, chooses its path and does it or begins it: what the call returns. */
 int rma_operate(struct operation *o);
-/* Direct operations alone make no progress; once in a while they do. */
-void rma_look(struct context *ctx);
 
 /* ---- parts of rma_operate --------------------------------------------------------------------- */
 

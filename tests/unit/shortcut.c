@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "slmpm/memory/direct.h"
-#include "slmpm/memory/rma_operate.h"
 #include "tests/lib/mirror_ends.h"
 
 #define REGION 4096
