@@ -48,13 +48,37 @@ static double fill(uint32_t parts)
 	return expected;
 }
 
+/* All at once: one wid waits for every transfer. The swap code says what an accelerator of the other
+ * byte order has to swap: doubles here. */
+static DACS_ERR_T multiply(uint32_t count, const de_id_t *de, const dacs_process_id_t *pid,
+			   double *sums)
+{
+	uint32_t length = PART;
+	dacs_wid_t wid;
+	DACS_ERR_T rc;
+
+	rc = dacs_wid_reserve(&wid);
+	for (uint32_t i = 0; i < count && rc == DACS_SUCCESS; i++) {
+		rc = dacs_mailbox_write(&length, de[i], pid[i]);
+		if (rc == DACS_SUCCESS)
+			rc = dacs_send(x[i], sizeof(x[i]), de[i], pid[i], 0, wid,
+				       DACS_BYTE_SWAP_DOUBLE_WORD);
+		if (rc == DACS_SUCCESS)
+			rc = dacs_send(y[i], sizeof(y[i]), de[i], pid[i], 0, wid,
+				       DACS_BYTE_SWAP_DOUBLE_WORD);
+		if (rc == DACS_SUCCESS)
+			rc = dacs_recv(&sums[i], sizeof(sums[i]), de[i], pid[i], 1, wid,
+				       DACS_BYTE_SWAP_DOUBLE_WORD);
+	}
+	return rc == DACS_SUCCESS ? dacs_wait(wid) : rc;
+}
+
 int main(int argc, char **argv)
 {
-	uint32_t count = argc > 1 ? (uint32_t)atoi(argv[1]) : 2, length = PART;
+	uint32_t count = argc > 1 ? (uint32_t)atoi(argv[1]) : 2;
 	double expected, sums[MOST], total = 0;
 	dacs_process_id_t pid[MOST];
 	de_id_t de[MOST];
-	dacs_wid_t wid;
 	DACS_ERR_T rc;
 	char program[4096];
 	int32_t status;
@@ -78,24 +102,8 @@ int main(int argc, char **argv)
 			return failed(program, rc);
 	}
 
-	/* All at once: one wid waits for every transfer. The swap code says what an accelerator
-	 * of the other byte order has to swap: doubles here. */
 	expected = fill(count);
-	rc = dacs_wid_reserve(&wid);
-	for (uint32_t i = 0; i < count && rc == DACS_SUCCESS; i++) {
-		rc = dacs_mailbox_write(&length, de[i], pid[i]);
-		if (rc == DACS_SUCCESS)
-			rc = dacs_send(x[i], sizeof(x[i]), de[i], pid[i], 0, wid,
-				       DACS_BYTE_SWAP_DOUBLE_WORD);
-		if (rc == DACS_SUCCESS)
-			rc = dacs_send(y[i], sizeof(y[i]), de[i], pid[i], 0, wid,
-				       DACS_BYTE_SWAP_DOUBLE_WORD);
-		if (rc == DACS_SUCCESS)
-			rc = dacs_recv(&sums[i], sizeof(sums[i]), de[i], pid[i], 1, wid,
-				       DACS_BYTE_SWAP_DOUBLE_WORD);
-	}
-	if (rc == DACS_SUCCESS)
-		rc = dacs_wait(wid);
+	rc = multiply(count, de, pid, sums);
 	if (rc != DACS_WID_READY)
 		return failed("transfers", rc);
 

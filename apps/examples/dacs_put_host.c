@@ -71,6 +71,26 @@ static void blur(uint32_t to[HEIGHT][WIDTH], uint32_t from[HEIGHT][WIDTH])
 		}
 }
 
+static void paint(void)
+{
+	for (int y = 0; y < HEIGHT; y++)
+		for (int x = 0; x < WIDTH; x++)
+			picture[0][y][x] = (uint32_t)(x * 7919 + y * 104729) % 1000003;
+	memcpy(expected[0], picture[0], sizeof(expected[0]));
+}
+
+static uint32_t count_wrong(void)
+{
+	uint32_t wrong = 0;
+
+	for (int round = 0; round < ROUNDS; round++)
+		blur(expected[(round + 1) % 2], expected[round % 2]);
+	for (int y = 0; y < HEIGHT; y++)
+		for (int x = 0; x < WIDTH; x++)
+			wrong += picture[ROUNDS % 2][y][x] != expected[ROUNDS % 2][y][x];
+	return wrong;
+}
+
 /* Each round ends when all have put their columns: nobody may get before. */
 static DACS_ERR_T keep_apart(uint32_t count, const de_id_t *de, const dacs_process_id_t *pid)
 {
@@ -88,7 +108,7 @@ static DACS_ERR_T keep_apart(uint32_t count, const de_id_t *de, const dacs_proce
 
 int main(int argc, char **argv)
 {
-	uint32_t count = argc > 1 ? (uint32_t)atoi(argv[1]) : 2, wrong = 0;
+	uint32_t count = argc > 1 ? (uint32_t)atoi(argv[1]) : 2, wrong;
 	dacs_remote_mem_t mem[2];
 	dacs_process_id_t pid[MOST];
 	de_id_t de[MOST];
@@ -113,10 +133,7 @@ int main(int argc, char **argv)
 			return failed(program, rc);
 	}
 
-	for (int y = 0; y < HEIGHT; y++)
-		for (int x = 0; x < WIDTH; x++)
-			picture[0][y][x] = (uint32_t)(x * 7919 + y * 104729) % 1000003;
-	memcpy(expected[0], picture[0], sizeof(expected[0]));
+	paint();
 
 	/* The rounds go from one picture to the other and back: both are read and written. */
 	for (int p = 0; p < 2; p++) {
@@ -138,11 +155,7 @@ int main(int argc, char **argv)
 			return failed("an accelerator", rc);
 	}
 
-	for (int round = 0; round < ROUNDS; round++)
-		blur(expected[(round + 1) % 2], expected[round % 2]);
-	for (int y = 0; y < HEIGHT; y++)
-		for (int x = 0; x < WIDTH; x++)
-			wrong += picture[ROUNDS % 2][y][x] != expected[ROUNDS % 2][y][x];
+	wrong = count_wrong();
 	printf("%u accelerators: %d rounds on %d pixels, %u of them wrong\n", count, ROUNDS,
 	       WIDTH * HEIGHT, wrong);
 	rc = dacs_release_de_list(count, de);
