@@ -13,6 +13,7 @@
 
 #include "fabrics/fabric.h"
 #include "shm/mapping.h"
+#include "slmpm/bond/bond.h"
 #include "slmpm/config.h"
 #include "slmpm/context.h"
 #include "slmpm/connect/control.h"
@@ -156,13 +157,24 @@ static void check_memlock(struct slmpm_check *c)
 			 (unsigned long long)l.rlim_cur / 1024);
 }
 
+/* The ring and its words, the writer's and the reader's bits. */
+static uint64_t link_memory(const struct config *config, const struct fabric *fabric)
+{
+	uint64_t segments = (uint64_t)config->ring_segments;
+	uint64_t ring = 4096 + segments * (uint64_t)config->segment_size;
+
+	return fabric ? ring + 2 * (segments + 7) / 8 + fabric->link_size : 0;
+}
+
 static void check_files(struct slmpm_check *c)
 {
+	const struct config *config = config_get();
+	uint64_t ring = config ? link_memory(config, fabric_find(config->fabric)) : 0;
 	struct rlimit files = {0, 0}, size = {0, 0};
 
 	(void)getrlimit(RLIMIT_NOFILE, &files);
 	(void)getrlimit(RLIMIT_FSIZE, &size);
-	c->state = files.rlim_cur >= 64 && size.rlim_cur >= slmpm_memory_per_peer() ? 1 : -1;
+	c->state = files.rlim_cur >= 64 && size.rlim_cur >= ring ? 1 : -1;
 	snprintf(c->detail, sizeof(c->detail),
 		 "%llu descriptors (ulimit -n), 2 a peer; file size %s (ulimit -f)",
 		 (unsigned long long)files.rlim_cur,
@@ -268,17 +280,21 @@ int slmpm_fabric_at(int i, struct slmpm_fabric_info *info)
 	return 0;
 }
 
-/* The ring and its words, the writer's and the reader's bits, and what each endpoint has. */
+/* Its links, with several of them what joins these, and what each endpoint has. */
 uint64_t slmpm_memory_per_peer(void)
 {
 	const struct config *config = config_get();
 	const struct fabric *fabric = config ? fabric_find(config->fabric) : NULL;
-	uint64_t segments, ring;
+	uint64_t links = 0;
 
 	if (!fabric)
 		return 0;
-	segments = (uint64_t)config->ring_segments;
-	ring = 4096 + segments * (uint64_t)config->segment_size;
-	return ring + 2 * (segments + 7) / 8 + sizeof(struct endpoint) + fabric->link_size +
-	       sizeof(struct rma) + sizeof(struct control) + monitor_memory();
+	for (uint32_t i = 0; i < config->ways.count; i++)
+		links += link_memory(config, config->ways.way[i].fabric[0] ?
+						     fabric_find(config->ways.way[i].fabric) :
+						     fabric);
+	if (config->ways.count > 1)
+		links += (uint64_t)config->links_log + bond_fabric.link_size;
+	return links + sizeof(struct endpoint) + sizeof(struct rma) + sizeof(struct control) +
+	       monitor_memory();
 }

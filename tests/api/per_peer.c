@@ -4,10 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/lib/actor.h"
+#include "tests/lib/child.h"
+#include "tests/lib/settings.h"
 
 #define PAIRS 64
+#define RING  (4096 + 128 * 64)
 
 /* Of the library's objects that this process has mapped, each once. */
 static uint64_t object_bytes(void)
@@ -42,13 +46,46 @@ static uint64_t heap_bytes(void)
 	return m.uordblks + m.hblkhd;
 }
 
+/* What a second link takes, and what joins the two. */
+static int of_two_links(void *one)
+{
+	uint64_t said;
+
+	setenv("SLMPM_LINKS", "2", 1);
+	setenv("SLMPM_LINKS_LOG", "1m", 1);
+	said = slmpm_memory_per_peer();
+	CHECK(said > *(const uint64_t *)one + RING + (1 << 20), "%llu bytes with two links",
+	      (unsigned long long)said);
+	return 0;
+}
+
+static int of_one(void *arg)
+{
+	uint64_t said = slmpm_memory_per_peer();
+
+	return write(*(const int *)arg, &said, sizeof(said)) == sizeof(said) ? 0 : 1;
+}
+
+static void links(void)
+{
+	uint64_t one;
+	int fds[2];
+
+	CHECK(pipe(fds) == 0, "no pipe");
+	EXPECT(child_run(of_one, &fds[1], 10), 0);
+	CHECK(read(fds[0], &one, sizeof(one)) == sizeof(one), "nothing was said");
+	EXPECT(child_run(of_two_links, &one, 10), 0);
+}
+
 int main(void)
 {
 	uint64_t said, heap, objects, each;
 	slmpm_peer a[PAIRS], b[PAIRS];
 	slmpm_ctx ctx;
 
+	settings_one_link("shm"); /* of others most is said in advance, and taken when they come */
 	CHECK(!setenv("SLMPM_RING_SEGMENTS", "128", 1), "environment");
+	links();
 	OK(slmpm_open(&ctx, NULL));
 	said = slmpm_memory_per_peer();
 	heap = heap_bytes();
