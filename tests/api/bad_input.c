@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "tests/lib/bad_call.h"
+#include "tests/lib/settings.h"
 
 static char byte;
 static const struct slmpm_iov piece = {&byte, 1};
@@ -381,6 +382,7 @@ static const struct bad_case cases[] = {
 
 int main(void)
 {
+	settings_one_link("shm"); /* what a loan may be, and a link, is the fabric's */
 	bad_begin();
 	bad_try(cases, sizeof(cases) / sizeof(*cases));
 	bad_end();

@@ -368,17 +368,18 @@ static int silent(void *arg)
 
 static void limits(void)
 {
+	const int late = child_run(silent, NULL, 20); /* nobody has read the settings yet */
 	const char *map = way_mapped();
 	const char *const settings[][6] = {
 		{"SLMPM_MAP_MAX", "200000", map, map, "ring", NULL},
 		{"SLMPM_MAP_MAX", "0", "ring", "ring", "ring", NULL},
-		{"SLMPM_KEYS", "3", map, map, map, "3 keys"},
+		{"SLMPM_KEYS", "3", map, map, map, strcmp(map, "map") ? NULL : "3 keys"},
 	};
 
 	for (int i = 0; i < 3; i++)
 		EXPECT(child_run(limited, (void *)(uintptr_t)settings[i], 20), 0);
 	EXPECT(child_run(forbidden, NULL, 20), 0);
-	EXPECT(child_run(silent, NULL, 20), 0);
+	EXPECT(late, 0);
 }
 
 /* ---- fork ------------------------------------------------------------------------------------ */

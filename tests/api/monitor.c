@@ -278,6 +278,6 @@ int main(void)
 	times_short_messages(a, b);
 	sends_in_handlers(ctx, a, b);
 	shows_its_job();
-	OK(slmpm_shut(ctx, 0));
+	OK(slmpm_shut(ctx, PATIENCE));
 	return 0;
 }

@@ -79,12 +79,12 @@ static void shows_ended_ones(slmpm_ctx ctx)
 	CHECK(find(getpid(), &m, 77), "an ended link is not shown");
 	CHECK(m.state == SLMPM_PEER_CLOSED, "state %u", m.state);
 	for (int i = 0; i < 100; i++) { /* places are used again */
-		OK(slmpm_close(b, 0));
+		OK(slmpm_close(b, PATIENCE));
 		actor_pair(ctx, &a, &b);
-		OK(slmpm_close(a, 0));
+		OK(slmpm_close(a, PATIENCE));
 	}
 	CHECK(!find(getpid(), &m, 77), "it is still shown");
-	OK(slmpm_close(b, 0));
+	OK(slmpm_close(b, PATIENCE));
 }
 
 static void child_shows_nothing(void)
@@ -150,7 +150,7 @@ static void readers_beside_the_writer(void)
 	over = true;
 	pthread_join(reader, NULL);
 	CHECK(reads > 10, "%llu different ones", (unsigned long long)reads);
-	OK(slmpm_shut(ctx, 0));
+	OK(slmpm_shut(ctx, PATIENCE));
 }
 
 int main(int argc, char **argv)
@@ -163,7 +163,7 @@ int main(int argc, char **argv)
 	OK(slmpm_open(&ctx, NULL));
 	shows_ended_ones(ctx);
 	child_shows_nothing();
-	OK(slmpm_shut(ctx, 0));
+	OK(slmpm_shut(ctx, PATIENCE));
 	readers_beside_the_writer();
 	shows_a_sleeper();
 	return 0;

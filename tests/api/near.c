@@ -61,17 +61,20 @@ static int guest(void *arg)
 	return 0;
 }
 
-/* One peer came and went, and nobody else. */
+/* One peer came and went, and nobody else; its further links, if it has any, did, too. */
 static void check_events(void)
 {
 	struct slmpm_event event = {.size = sizeof(event)};
-	uint32_t types[] = {SLMPM_EVENT_UP, SLMPM_EVENT_CLOSED};
+	const uint32_t types[] = {SLMPM_EVENT_UP, SLMPM_EVENT_CLOSED};
+	int i = 0;
 
-	for (int i = 0; i < 2; i++) {
-		EXPECT(slmpm_next_event(ctx, &event, 0), 1);
-		CHECK(event.type == types[i], "event %u: %s", event.type, event.detail);
+	while (slmpm_next_event(ctx, &event, 0) == 1) {
+		if (event.type == SLMPM_EVENT_LINK_UP || event.type == SLMPM_EVENT_LINK_LOST)
+			continue;
+		CHECK(i < 2 && event.type == types[i], "event %u: %s", event.type, event.detail);
+		i++;
 	}
-	EXPECT(slmpm_next_event(ctx, &event, 0), 0);
+	EXPECT(i, 2);
 }
 
 /* What has been said last lingers in a socket until the context sleeps, where all have heard it. */

@@ -42,11 +42,11 @@ static void entries_are_used_again(void)
 		EXPECT(entries_with((uint64_t)i + 1, &used), 1);
 		EXPECT(entries_with(1000, &used), 1);
 		CHECK(used <= SLMPM_STATS_PEERS_MAX, "%u entries", used);
-		OK(slmpm_close(a, 0));
-		OK(slmpm_close(b, 0));
+		OK(slmpm_close(a, PATIENCE));
+		OK(slmpm_close(b, PATIENCE));
 	}
 	EXPECT(used, SLMPM_STATS_PEERS_MAX);
-	OK(slmpm_shut(ctx, 0));
+	OK(slmpm_shut(ctx, PATIENCE));
 }
 
 /* ---- pages made by hand ---- */
