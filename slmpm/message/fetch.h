@@ -115,17 +115,26 @@ static inline bool fetch_holds(const struct endpoint *ep)
 	return ep->fetch && ep->fetch->held;
 }
 
-/* ---- sending (fetch_send.c) ------------------------------------------------------------------ */
+/* ---- whether (fetch_mode.c) --------------------------------------------------------------- */
 
 /* How R is to begin: in packets, or announced in place of its first one. */
 struct mode fetch_mode(struct endpoint *ep, const struct request *r);
+/* R begins to go in packets; and its last one is out. */
+void fetch_packets(struct endpoint *ep, const struct request *r);
+void fetch_sent(struct endpoint *ep, const struct request *r);
+/* The ranges of R's memory; 0: too many. */
+uint32_t fetch_ranges(const struct request *r, struct wire_range *ranges);
+/* Is what it takes to be learnt from? */
+bool fetch_is_measured(const struct request *r);
+/* What fetching has cost until P's sender goes on. */
+void fetch_learn(struct endpoint *ep, const struct fetch_out *p);
+
+/* ---- sending (fetch_send.c) ------------------------------------------------------------------ */
+
 /* As link_queue.c's begin: 1, -EAGAIN, or another negative. */
 int fetch_announce(struct endpoint *ep, struct request *r);
 /* The peer wants R, announced so, in packets: true, that is its end. */
 bool fetch_refused(struct request *r);
-/* Else R begins to go in packets; and its last one is out. */
-void fetch_packets(struct endpoint *ep, const struct request *r);
-void fetch_sent(struct endpoint *ep, const struct request *r);
 /* R waits for the peer no longer, or was never announced so. */
 void fetch_forget(struct request *r);
 /* Its sender only tries: what may go in packets does so now. */

@@ -1,163 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Fetched messages, the sending side: announcement, withdrawal, the receiver's words (fetch.h). */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "slmpm/message/arrival.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/link.h"
-#include "slmpm/monitor/monitor.h"
 #include "slmpm/wait.h"
 
 #define GRACE_NS 30000 /* what may be sent without asking waits so long for a receive */
-
-/* ---- whether -------------------------------------------------------------------------------- */
-
-/* The ranges of R's memory; 0: too many. */
-static uint32_t list_ranges(const struct request *r, struct wire_range *ranges)
-{
-	uint32_t n = 0;
-
-	for (int i = 0; i < r->piece_count; i++) {
-		if (!r->pieces[i].len)
-			continue;
-		if (n == WIRE_RANGES)
-			return 0;
-		ranges[n].address = LITTLE_64((uint64_t)(uintptr_t)r->pieces[i].base);
-		ranges[n++].length = LITTLE_64((uint64_t)r->pieces[i].len);
-	}
-	return n;
-}
-
-/* STRICT: or it waits until it can be. */
-static bool can_be_fetched(const struct endpoint *ep, const struct request *r, bool strict)
-{
-	const struct fetch *f = ep->fetch;
-	struct wire_range ranges[WIRE_RANGES];
-
-	if (ep->fetch_min == UINT64_MAX || !r->length || r->wire || r->kind != REQUEST_SEND)
-		return false;
-	if (f && !strict && f->held_out + FETCH_SENDER_WORDS > f->held_max)
-		return false;
-	return list_ranges(r, ranges) != 0;
-}
-
-/* Nobody came for the last one in time, and to wait for that costs more than it could save. */
-static bool is_hopeless(const struct endpoint *ep, const struct request *r, const struct choice *c)
-{
-	return c->without && r->length <= ep->eager_max && config_get()->fetch == WAY_AUTO &&
-	       mode_limits()->force == MODE_AUTO;
-}
-
-/* What each way costs alone decides: not how full the ring is, nor how long the queue. */
-static bool goes_by_cost(const struct endpoint *ep, const struct request *r)
-{
-	return r->length >= mode_limits()->fetch && !r->wish && !mode_has_links(ep);
-}
-
-/* Besides the choice's own: what then may decide. */
-static uint8_t circumstances(const struct endpoint *ep, const struct request *r)
-{
-	bool late = ep->ctx->wait == SLMPM_WAIT_BLOCK || ep->ctx->crowded;
-
-	return (uint8_t)((r->length <= ep->eager_max) | late << 1);
-}
-
-static struct mode ask_mode(struct endpoint *ep, const struct request *r, const struct choice *c)
-{
-	struct mode_ask ask = {
-		.op = MODE_SEND,
-		.eager = r->length <= ep->eager_max,
-		.always = config_get()->fetch == WAY_ALWAYS,
-		.size = r->length,
-	};
-	uint32_t ways = 1u << MODE_PACKETS;
-	bool hopeless = is_hopeless(ep, r, c);
-	struct mode mode;
-
-	mode_ask_wish(&ask, r->wish);
-	if (can_be_fetched(ep, r, ask.strict) && (ask.wish || !hopeless))
-		ways |= 1u << MODE_FETCHED;
-	mode = mode_pick_link(ep, &ask, ways, mode_wish_link(r->wish), c);
-	if (hopeless && mode.reason == SLMPM_REASON_CALL)
-		mode.reason = SLMPM_REASON_ABSENT;
-	return mode;
-}
-
-/* To ask each time takes a few percent of 64 KiB. */
-struct mode fetch_mode(struct endpoint *ep, const struct request *r)
-{
-	static const struct choice unknown;
-	struct choice *c = ep->fetch ? choice_of(ep->fetch->choices, r->length) : NULL;
-	uint8_t now = circumstances(ep, r);
-	struct mode mode = {.way = MODE_NONE};
-
-	if (!c || !goes_by_cost(ep, r))
-		return ask_mode(ep, r, c ? c : &unknown);
-	mode = choice_decided(c, now);
-	if (mode.way == MODE_PACKETS || (mode.way && can_be_fetched(ep, r, false)))
-		return mode;
-	mode = ask_mode(ep, r, c);
-	if (mode.reason == SLMPM_REASON_FASTER || mode.reason == SLMPM_REASON_ABSENT)
-		choice_decide(c, now, mode);
-	return mode;
-}
-
-static bool is_measured(const struct request *r)
-{
-	return r->mode.reason == SLMPM_REASON_FASTER || r->mode.reason == SLMPM_REASON_TRIAL;
-}
-
-void fetch_packets(struct endpoint *ep, const struct request *r)
-{
-	struct fetch *f = r->wire || config_get()->fetch != WAY_AUTO ? NULL : fetch_of(ep);
-	struct choice *c = f ? choice_of(f->choices, r->length) : NULL;
-	enum choice_note note;
-
-	if (!c)
-		return;
-	if (is_measured(r) || c->without)
-		note = choice_taken(c, false);
-	else /* shorter ones so that something is known once the ring is full */
-		note = c->cost[0] ? CHOICE_UNTIMED : CHOICE_TIMED;
-	if (!note)
-		return;
-	f->note = note;
-	f->timed = r->seq;
-	f->began = wait_ticks();
-}
-
-void fetch_sent(struct endpoint *ep, const struct request *r)
-{
-	struct fetch *f = ep->fetch;
-	uint64_t took;
-
-	if (!f || f->timed != r->seq)
-		return;
-	took = wait_ticks() - f->began;
-	choice_learn(choice_of(f->choices, r->length), false, f->note,
-		     took + took * ep->packet_max / r->length, /* the reader's last one */
-		     r->length);
-}
-
-/* What the other way has cost until P's sender goes on. */
-static void learn(struct endpoint *ep, const struct fetch_out *p)
-{
-	uint64_t length = p->r->length, took = wait_ticks() - p->began;
-	struct choice *c = choice_of(ep->fetch->choices, length);
-	enum choice_note note = p->note;
-
-	if (p->asked) {
-		choice_missed(c);
-		took += choice_expected(c, false, length); /* it goes in packets after all */
-		note = note ? note : CHOICE_FIRST;
-	} else {
-		choice_met(c);
-		monitor_timed(ep, SLMPM_BY_RGET, length, p->r->pieces->base, took, took);
-	}
-	choice_learn(c, true, note, took, length);
-}
 
 /* ---- announcing ----------------------------------------------------------------------------- */
 
@@ -167,7 +18,7 @@ static bool say_fetch(struct endpoint *ep, const struct request *r)
 		struct wire_fetch head;
 		struct wire_range ranges[WIRE_RANGES];
 	} fetch;
-	uint32_t n = list_ranges(r, fetch.ranges);
+	uint32_t n = fetch_ranges(r, fetch.ranges);
 
 	fetch.head = (struct wire_fetch){.count = LITTLE_32(n)};
 	return fetch_say(ep, WIRE_FETCH, ep->sent + 1, wire_route(r->stream, r->result.imm),
@@ -200,8 +51,8 @@ int fetch_announce(struct endpoint *ep, struct request *r)
 	ep->stats->sent_bytes += r->length;
 	p->since = wait_now();
 	p->began = wait_ticks();
-	p->note = is_measured(r) ? choice_taken(choice_of(f->choices, r->length), true) :
-				   CHOICE_TIMED;
+	p->note = fetch_is_measured(r) ? choice_taken(choice_of(f->choices, r->length), true) :
+					 CHOICE_TIMED;
 	if (r->length <= ep->eager_max && r->mode.reason != SLMPM_REASON_STRICT) {
 		p->waiting = true;
 		list_append(&f->out, &p->node);
@@ -279,7 +130,7 @@ static int step_waiting(struct endpoint *ep, struct fetch_out *p)
 			return 0;
 		ep->charged += p->r->length;
 		p->asked = true;
-		learn(ep, p);
+		fetch_learn(ep, p);
 	}
 	f->out_hand = p;
 	if (!fetch_heard(ep) || f->out_hand != p)
@@ -395,7 +246,7 @@ void fetch_over(struct endpoint *ep, const struct head *h)
 	if (!p)
 		return;
 	if (!p->asked)
-		learn(ep, p);
+		fetch_learn(ep, p);
 	ep->stats->rget_messages++;
 	ep->stats->rget_bytes += p->done; /* from there on we have written, or nobody wanted it */
 	fetch_forget(r);
