@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Fetched messages, the sending side: announcement, withdrawal, the receiver's words (fetch.h). */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "slmpm/message/arrival.h"
