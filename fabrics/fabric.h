@@ -56,6 +56,8 @@ enum fabric_op {
 	 */
 	FABRIC_LAND,
 	FABRIC_COUNT, /* refresh the counts; publish nothing */
+	/* The counts of what is under way; negative where a packet has arrived once it is posted. */
+	FABRIC_LOAD,
 	/* -EPIPE, and the link is lost: another machine has not confirmed what is under way for
 	 * config.dead_ms, as far as these requests have seen. -ENOTSUP where that cannot be. */
 	FABRIC_HEAR,
@@ -133,6 +135,8 @@ struct fabric_counts {
 	uint64_t publications[FABRIC_CAUSES];
 	uint64_t produced_publications;
 	uint64_t bells;
+	/* Bytes that were posted, as of the last LOAD: the peer's machine has them, or may not yet. */
+	uint64_t carried, under_way;
 };
 
 struct fabric;

@@ -178,6 +178,18 @@ static COLD int flush(struct tcp_link *l, bool last)
 	return sent && (!last || tcp_has_arrived(l->socket)) ? 1 : -EAGAIN;
 }
 
+static int load(struct tcp_link *l)
+{
+	struct fabric_counts *c = &l->base.counts;
+	int unconfirmed = tcp_unconfirmed(l->socket);
+
+	if (unconfirmed < 0)
+		return -ENOTSUP;
+	c->under_way = (uint64_t)unconfirmed + (l->out.tail - l->out.head);
+	c->carried = (l->out.produced << l->out.shift) - c->under_way;
+	return 1;
+}
+
 static COLD int hear(struct tcp_link *l)
 {
 	if (l->broken)
@@ -212,6 +224,7 @@ static COLD int post_other(struct tcp_link *l, const struct fabric_wr *wr)
 	case FABRIC_FLUSH: return flush(l, wr->flags & FABRIC_LAST);
 	case FABRIC_HOLD_BACK: return hold_back(&l->out, wr->length);
 	case FABRIC_COUNT: refresh_counts(l); return 1;
+	case FABRIC_LOAD: return load(l);
 	case FABRIC_HEAR: return hear(l);
 	case FABRIC_HANG_UP: return hang_up(l);
 	case FABRIC_LAND: return tcp_land(l, wr->into);

@@ -230,6 +230,8 @@ int tcp_watch_link(struct tcp_link *l, uint32_t events);
 void tcp_linger(struct tcp_domain *d, int socket);
 /* Says at once that what has come is here; else that takes 40 ms where nothing is sent. */
 void tcp_acknowledge(int socket);
+/* Bytes that the socket has taken and the peer's machine has not confirmed; negative: not known. */
+int tcp_unconfirmed(int socket);
 /* The peer's machine has all that was sent: nothing that happens here takes it back. */
 bool tcp_has_arrived(int socket);
 /* Those that have; or, LAST, all of them. */

@@ -319,11 +319,16 @@ void tcp_acknowledge(int s)
 	(void)setsockopt(s, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof(on));
 }
 
-bool tcp_has_arrived(int s)
+int tcp_unconfirmed(int s)
 {
 	int left;
 
-	return ioctl(s, SIOCOUTQ, &left) != 0 || left == 0;
+	return ioctl(s, SIOCOUTQ, &left) == 0 ? left : -errno;
+}
+
+bool tcp_has_arrived(int s)
+{
+	return tcp_unconfirmed(s) <= 0;
 }
 
 void tcp_linger_look(struct tcp_domain *d, bool last)

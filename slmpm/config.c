@@ -82,6 +82,8 @@ static const struct setting settings[] = {
 	  "longest put or get that goes through the ring for a busy engine" },
 	{ "MODE_LINK", CHOICE, "auto", &config.mode_link, 0, 2, "auto any never",
 	  "which of several links messages leave while its ring is full or its queue long: one over a network; any; none" },
+	{ "MODE_SPREAD", NUMBER, "200", &config.mode_spread, 1, 60000000, NULL,
+	  "with several links over a network: microseconds that one may need for what it has been given; beyond, packets go by whichever brings them sooner, but where SLMPM_LINK or SLMPM_MODE_LINK=never is set" },
 	{ "MODE_MEANS", CHOICE, "n", &config.mode_means, 0, 1, "n y",
 	  "what packets and fetching take: as all instances of the application have measured it on the mean, in place of this one for itself" },
 	{ "CHECK", CHOICE, "0", &config.check, 0, 1, "0 1",

@@ -118,8 +118,11 @@ static int continue_with(struct endpoint *ep, struct request *r, bool more)
 		.extent = wire_extent(r->offset, 0),
 	};
 	uint32_t length = p.length;
-	int rc = link_post_request(ep, &p, r);
+	int rc;
 
+	if (UNLIKELY(r->wish))
+		(void)mode_begin(ep, r->wish);
+	rc = link_post_request(ep, &p, r);
 	if (rc == 1)
 		r->offset += length;
 	return rc;

@@ -83,6 +83,19 @@ struct mode mode_select(const struct mode_ask *ask, const struct mode_link *link
  * bit for each that can. -1: by none, for now. */
 int mode_path(uint32_t up, int wanted);
 
+struct mode_load { /* of a link that packets may be spread over */
+	bool able; /* up, over a network, and it tells how far it is: */
+	uint64_t under_way; /* bytes that were given to it and have not arrived */
+	uint64_t rate;      /* that it carries in a millisecond; 0: not known */
+};
+
+/* Does it need longer than PATIENCE_US for what it has? */
+bool mode_is_loaded(const struct mode_load *load, uint64_t patience_us);
+/* By which of N links the next LENGTH bytes go that anyone may carry: by PRESENT, unless that is
+ * loaded, and another would have them there so much sooner. */
+int mode_spread(const struct mode_load *loads, int n, int present, uint64_t length,
+		uint64_t patience_us);
+
 /* What forces the form of requests, and that there are such: SLMPM_RMA, in its order. */
 enum mode_rma { MODE_RMA_AUTO, MODE_RMA_RING, MODE_RMA_AM, MODE_RMA_TAG };
 

@@ -130,6 +130,7 @@ static void look_at_links(struct endpoint *ep, struct mode_link *links, const st
 			  const struct choice *c)
 {
 	const struct fabric_link *bond = ep->link.port;
+	bool spread = bond_spreads(bond); /* that is seen to packet by packet */
 	uint32_t up = bond_up(bond);
 
 	look(ep, &links->view, ask, c);
@@ -140,7 +141,7 @@ static void look_at_links(struct endpoint *ep, struct mode_link *links, const st
 		links[i].up = up >> i & 1;
 		if (!port)
 			continue;
-		links[i].wire = !port->domain->fabric->alloc;
+		links[i].wire = !port->domain->fabric->alloc && !spread;
 		links[i].view.unread = port->counts.produced - port->counts.consumed_seen;
 		links[i].view.segments = port->counts.out_segments;
 	}
@@ -176,8 +177,10 @@ struct mode mode_pick_link(struct endpoint *ep, const struct mode_ask *ask, uint
 	}
 	mode = mode_select(ask, links, BOND_PATHS, wanted, mode_limits());
 	note_left(ep, asked, wanted, links, mode);
-	if (mode.way && mode.link != bond_path(bond))
+	if (mode.way && (asked || mode.link != bond_path(bond)))
 		(void)bond_use(bond, mode.link);
+	else if (mode.way && bond_is_spread(bond))
+		mode.reason = SLMPM_REASON_LINK;
 	if (asked && mode.link == wanted && mode.reason == SLMPM_REASON_CALL)
 		mode.reason = SLMPM_REASON_WISH;
 	return mode;
@@ -237,7 +240,7 @@ bool mode_begin(struct endpoint *ep, uint8_t wish)
 {
 	int link = mode_wish_link(wish);
 
-	if (link < 0 || mode_is_on(ep, link))
+	if (link < 0)
 		return true;
 	if (mode_has_links(ep))
 		(void)bond_use(ep->link.port, (uint32_t)link);

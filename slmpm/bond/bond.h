@@ -44,6 +44,13 @@ int bond_expect(struct fabric_link *link, uint32_t path, uint32_t life);
 void bond_hope(struct fabric_link *link, bool on);
 /* The next packets go by PATH; -ENOENT where it is not up. */
 int bond_use(struct fabric_link *link, uint32_t path);
+/* Else by whichever brings them sooner, where one needs longer than so much for what it has been given;
+ * UINT64_MAX, as in the beginning: they stay. */
+void bond_spread(struct fabric_link *link, uint64_t patience_us);
+/* May packets be, and over several? */
+bool bond_spreads(const struct fabric_link *link);
+/* And was another one found to bring them sooner when that was looked at last? */
+bool bond_is_spread(const struct fabric_link *link);
 
 /*
  * At NOW: a path that owes something, and by which nothing comes for longer than DEAD while the peer

@@ -39,6 +39,7 @@ static void join(struct bond *b, struct bond_path *p, const struct fabric *fabri
 	p->port = port;
 	p->state = PATH_UP;
 	bond_tell(b);
+	bond_spread_joined(b, p);
 }
 
 /* Only the first link's: the ends see a later one join at different times, and both must agree on how

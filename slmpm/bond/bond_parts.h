@@ -37,6 +37,14 @@ struct bond_watch {
 	uint64_t question;    /* the peer's, to be answered; 0: none */
 };
 
+/* How far a path is that can tell, and what it carries (bond_spread.c). */
+struct bond_flow {
+	uint64_t looked; /* ns; at that time, in bytes: */
+	uint64_t carried, under_way;
+	uint64_t bytes, ns;   /* of the measurement under way */
+	uint64_t rate, rated; /* bytes in a millisecond, 0 not known; ns: since when */
+};
+
 struct bond_path {
 	const struct fabric *fabric;
 	struct fabric_link *port;
@@ -45,11 +53,13 @@ struct bond_path {
 	bool told; /* the peer has said, or its silence has, that it is lost: the port may never do */
 	bool begun;          /* its part of the present round */
 	bool gone;           /* disconnected already */
+	bool tells;          /* what it has under way */
 	bool lands;          /* it has an arrival that waits for its place, or comes */
 	uint64_t from, part; /* that begins with this packet; parts of a round count from 0 */
 	uint64_t unreleased; /* segments of arrivals that the core has */
 	const char *reason;
 	struct bond_watch watch;
+	struct bond_flow flow;
 	int next, count; /* arrivals that nobody has looked at */
 	struct fabric_arrival inbox[BOND_INBOX];
 };
@@ -74,6 +84,10 @@ struct bond_out {
 	bool full;               /* the path has refused the last packet */
 	bool more;               /* and may wait for another one */
 	bool reserved;           /* a packet is being built in the log */
+	bool spreads;            /* paths may be changed for what they have to do */
+	bool spread;             /* and were, at the last look */
+	uint64_t patience;       /* us */
+	uint64_t look;           /* the log's head at which that is looked at next */
 	uint32_t held, promised; /* FABRIC_HOLD_BACK; packets that must be taken for it */
 };
 
@@ -178,6 +192,16 @@ bool bond_has_backlog(const struct bond *b);
 bool bond_acknowledged(struct bond *b, uint64_t n);
 /* And wants the others in round ROUND. */
 bool bond_resumed(struct bond *b, uint64_t n, uint64_t round);
+
+/* ---- bond_spread.c ---- */
+
+/* In front of a packet of LENGTH with which the log's head comes to out.look: may begin a change of paths. 0 or
+ * -EPROTO. */
+int bond_spread_out(struct bond *b, uint32_t length);
+/* One more path. */
+void bond_spread_joined(struct bond *b, struct bond_path *p);
+/* Somebody has asked for a path: not at once by another. */
+void bond_spread_stay(struct bond *b);
 
 /* ---- bond_receive.c ---- */
 

@@ -284,6 +284,13 @@ int bond_send(struct bond *b, const struct fabric_wr *wr)
 		if (bond_has_backlog(b))
 			return keep_back(b, wr, built);
 	}
+	if (UNLIKELY(o->log.head + wr->length >= o->look || (o->full && o->spreads))) {
+		rc = bond_spread_out(b, wr->length);
+		if (rc < 0)
+			return rc;
+		if (bond_has_backlog(b))
+			return keep_back(b, wr, built);
+	}
 	if (UNLIKELY(built))
 		return forward_built(b, wr);
 	rc = make_room(b, wr->length);

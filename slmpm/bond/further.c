@@ -11,6 +11,7 @@
 #include "slmpm/config.h"
 #include "slmpm/domain.h"
 #include "slmpm/landing.h"
+#include "slmpm/mode.h"
 #include "slmpm/trace.h"
 
 /* ---- the bond ------------------------------------------------------------------------------- */
@@ -90,6 +91,14 @@ static void set_out(struct further *f)
 	name_where(f, &f->link[0]);
 }
 
+void further_spread(struct further *f)
+{
+	const struct config *c = config_get();
+	bool may = f->wanted < 0 && c->mode_link != MODE_STAY;
+
+	bond_spread(f->ep->link.port, may ? (uint64_t)c->mode_spread : UINT64_MAX);
+}
+
 int further_open(struct control *c)
 {
 	struct endpoint *ep = c->ep;
@@ -120,6 +129,7 @@ int further_open(struct control *c)
 	ep->link.fabric = trace_before(landing_before(&bond_fabric));
 	ep->link.port = bond;
 	set_out(f);
+	further_spread(f);
 	list_append(&ep->ctx->further, &f->node);
 	return 0;
 }

@@ -58,6 +58,7 @@ void further_use(struct endpoint *ep, uint32_t link)
 	struct further *f = ep->further;
 
 	f->wanted = link < f->links ? (int32_t)link : -1;
+	further_spread(f);
 	if (f->wanted < 0 || bond_use(ep->link.port, link) == 0)
 		return;
 	if (f->active && f->link[link].due == NEVER && f->try.port == NULL)

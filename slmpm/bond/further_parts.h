@@ -66,6 +66,11 @@ struct further {
 	struct wire_link waiting;
 };
 
+/* ---- further.c ---- */
+
+/* Packets may be spread over several, unless one is wanted. */
+void further_spread(struct further *f);
+
 /* ---- further_events.c ---- */
 
 /* A try for LINK has ended; where it FAILED the next one comes after a pause. */

@@ -251,7 +251,7 @@ int rma_push(struct endpoint *ep, struct request *r, bool *stop)
 {
 	int n = 0;
 
-	if (UNLIKELY(r->wish) && !r->rma.span && !r->rma.in_span && !mode_begin(ep, r->wish)) {
+	if (UNLIKELY(r->wish) && !mode_begin(ep, r->wish) && !r->rma.span && !r->rma.in_span) {
 		*stop = true;
 		return 0;
 	}

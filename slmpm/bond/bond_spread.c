@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Packets spread over the paths of a bond: how far each path is that can tell, how much it carries
+ * while it is busy, and the change to another one. The selector says which (mode_spread); to the peer
+ * it is a change of paths like any other.
+ */
+#include <errno.h>
+
+#include "slmpm/bond/bond_parts.h"
+#include "slmpm/mode.h"
+#include "slmpm/wait.h"
+
+#define EVERY  16384            /* bytes between two looks */
+#define STAY   262144           /* that go by a path which somebody asked for */
+#define WINDOW 2000000          /* ns of work that are a measurement */
+#define NEVER  (UINT64_MAX / 2) /* head of a log */
+#define OLD    1000000000       /* ns after which one says nothing any more */
+
+/* Acknowledgements that are late make a link look slower than it is, and one that is given little for that
+ * would look slower yet: what is less counts less. */
+static uint64_t average(uint64_t rate, uint64_t one)
+{
+	return one > rate ? (rate + one) / 2 : (15 * rate + one) / 16;
+}
+
+/* What it has carried since the last look counts where it cannot have stood idle: of what it had then
+ * something is still under way. */
+static void measure(struct bond_flow *f, const struct fabric_counts *c, uint64_t now)
+{
+	uint64_t more = c->carried - f->carried, ns = now - f->looked, one;
+
+	if (more < f->under_way) {
+		f->bytes += more;
+		f->ns += ns;
+	} else if (f->rate && ns >= WINDOW && (one = more * 1000 / (ns / 1000)) > f->rate) {
+		f->rate = one; /* at least */
+		f->rated = now;
+	}
+	f->looked = now;
+	f->carried = c->carried;
+	f->under_way = c->under_way;
+	if (f->ns >= WINDOW) {
+		one = f->bytes * 1000 / (f->ns / 1000) + 1;
+		f->rate = f->rate ? average(f->rate, one) : one;
+		f->rated = now;
+		f->bytes = f->ns = 0;
+	} else if (now - f->rated > OLD) {
+		f->rate = 0;
+	}
+}
+
+static struct mode_load load_of(struct bond *b, struct bond_path *p, uint64_t now)
+{
+	struct fabric_wr wr = {.op = FABRIC_LOAD};
+
+	if (p->state != PATH_UP || bond_path_post(b, p, &wr) != 1 || p->state != PATH_UP)
+		return (struct mode_load){.able = false};
+	measure(&p->flow, &p->port->counts, now);
+	return (struct mode_load){
+		.able = true, .under_way = p->flow.under_way, .rate = p->flow.rate};
+}
+
+/* The others are looked at only where the present one has too much to do. */
+static int choose(struct bond *b, uint32_t length)
+{
+	struct mode_load loads[BOND_PATHS] = {{.able = false}};
+	uint64_t patience = b->out.patience, now = wait_now();
+	int present = (int)b->out.path;
+
+	loads[present] = load_of(b, &b->paths[present], now);
+	if (!mode_is_loaded(&loads[present], patience))
+		return present;
+	for (int i = 0; i < BOND_PATHS; i++)
+		if (i != present)
+			loads[i] = load_of(b, &b->paths[i], now);
+	return mode_spread(loads, BOND_PATHS, present, length, patience);
+}
+
+bool bond_spreads(const struct fabric_link *link)
+{
+	const struct bond *b = (const struct bond *)link;
+	uint32_t able = 0;
+
+	for (uint32_t i = 0; i < BOND_PATHS && b->out.spreads; i++)
+		able += b->paths[i].state == PATH_UP && b->paths[i].tells;
+	return able > 1;
+}
+
+COLD int bond_spread_out(struct bond *b, uint32_t length)
+{
+	struct bond_out *o = &b->out;
+	int path;
+
+	o->look = bond_spreads(&b->base) ? o->log.head + length + EVERY : NEVER;
+	if (o->look == NEVER || o->wanted >= 0 || bond_has_backlog(b))
+		return 0;
+	path = choose(b, length > EVERY ? length : EVERY);
+	if (b->base.violation)
+		return -EPROTO;
+	o->spread = path != (int)o->path;
+	if (!o->spread)
+		return 0;
+	o->wanted = path;
+	b->busy = true;
+	return bond_settle(b);
+}
+
+void bond_spread_joined(struct bond *b, struct bond_path *p)
+{
+	struct fabric_wr wr = {.op = FABRIC_LOAD};
+
+	p->tells = p->fabric->post(p->port, &wr) == 1;
+	b->out.look = b->out.spreads ? 0 : NEVER;
+}
+
+void bond_spread_stay(struct bond *b)
+{
+	b->out.look = b->out.spreads ? b->out.log.head + STAY : NEVER;
+}
+
+void bond_spread(struct fabric_link *link, uint64_t patience_us)
+{
+	struct bond *b = (struct bond *)link;
+
+	b->out.spreads = patience_us != UINT64_MAX;
+	b->out.patience = patience_us;
+	b->out.look = b->out.spreads ? 0 : NEVER;
+}
+
+bool bond_is_spread(const struct fabric_link *link)
+{
+	const struct bond *b = (const struct bond *)link;
+
+	return b->out.spreads && b->out.spread;
+}
