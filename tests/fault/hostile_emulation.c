@@ -102,6 +102,14 @@ static void write_of_everything(struct raw_peer *p)
 	request(p, TAGGED_WRITE, &r, 48, 0);
 }
 
+static void target_with_more(struct raw_peer *p)
+{
+	struct request r = ask_for(0, 8, 1);
+
+	r.target.zero = 1;
+	request(p, READ, &r, 48, 0);
+}
+
 static void read_too_long(struct raw_peer *p)
 {
 	struct request r = ask_for(0, RAW_PACKET, 1);
@@ -199,6 +207,7 @@ static const struct offence offences[] = {
 	{"R6", "an atomic of no kind", atomic_of_no_kind, "width of an atomic operation", 0},
 	{"R5", "a write of another length", write_of_other_length, "range of a request", 0},
 	{"R5", "a write of everything", write_of_everything, "range of a request", 0},
+	{"R5", "a field that is not zero", target_with_more, "range of a request", 0},
 	{"R5", "a read too long", read_too_long, "range of a request", 0},
 	{"R10", "many reads", many_reads, "number of requests under way", 0},
 	{"R10", "many tagged writes", many_tagged_writes, "number of requests under way", 0},

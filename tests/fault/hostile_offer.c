@@ -128,6 +128,12 @@ static void offer_unknown_bits(struct raw_peer *p)
 	offer(p, p->own.fd);
 }
 
+static void offer_no_answer(struct raw_peer *p)
+{
+	p->offer.membarrier = LITTLE_32(2);
+	offer(p, p->own.fd);
+}
+
 static const struct lie lies[] = {
 	{"no memory", offer_nothing, SLMPM_EPROTO, "ring"},
 	{"two memories", offer_twice, SLMPM_EPROTO, "ring"},
@@ -143,6 +149,7 @@ static const struct lie lies[] = {
 	{"a ring of 2^62", offer_endless_ring, SLMPM_EPROTO, "ring"},
 	{"a ring of two", offer_tiny_ring, SLMPM_EPROTO, "size of a ring"},
 	{"totals from five", start_elsewhere, SLMPM_EPROTO, "ring"},
+	{"neither yes nor no", offer_no_answer, SLMPM_EPROTO, "ring"},
 	{"unknown bits in the offer", offer_unknown_bits, SLMPM_EPROTO, "ring"},
 };
 
