@@ -11,6 +11,7 @@
 #define LAST_PAUSE  1024  /* ... to so many, and besides ... */
 #define BUDGET      100   /* ... so many times what tries have lost */
 #define MOST_OWED   32768 /* turns of the usual way */
+#define LEAST_OWED  1024  /* of them, once it costs by half more or less than at the last try */
 #define MISSED      256   /* turns without the other way after it came to nothing; twice as many, */
 #define MOST_MISSED 8192  /* ... and so on, to so many */
 #define HOPELESS    8     /* times the usual cost: the rest of a run would change nothing */
@@ -92,6 +93,7 @@ static void end_run(struct choice *c)
 	if (c->pause > LAST_PAUSE)
 		c->pause = LAST_PAUSE;
 	c->left = c->pause;
+	c->then = c->cost[c->usual];
 }
 
 static void count(struct choice *c)
@@ -113,7 +115,7 @@ static void count(struct choice *c)
 
 enum choice_note choice_taken(struct choice *c, bool other)
 {
-	bool changes = c->last != other, timed = changes || c->fresh || c->run;
+	bool changes = c->last != other, timed = changes || c->fresh || c->run || !c->cost[other];
 
 	if (c->without) {
 		c->without--;
@@ -153,6 +155,18 @@ static void charge(struct choice *c, uint32_t cost)
 		c->owed = (uint64_t)usual * MOST_OWED;
 }
 
+/* What delays a try may be gone when all else has changed. */
+static void forgive(struct choice *c)
+{
+	uint64_t now = c->cost[c->usual], then = c->then;
+
+	if (2 * now <= 3 * then && 2 * then <= 3 * now)
+		return;
+	c->then = (uint32_t)now;
+	if (c->owed > now * LEAST_OWED)
+		c->owed = now * LEAST_OWED;
+}
+
 /* Good news at once, bad news when several agree. */
 static void estimate(struct choice *c, bool other, uint32_t cost)
 {
@@ -179,6 +193,8 @@ void choice_learn(struct choice *c, bool other, enum choice_note note, uint64_t 
 		charge(c, cost);
 	if (note == CHOICE_TIMED || !c->cost[other])
 		estimate(c, other, cost);
+	if (!c->run)
+		forgive(c);
 	if (is_known(c) && c->usual != is_shorter(c)) {
 		c->usual = !c->usual;
 		if (c->run)

@@ -19,7 +19,7 @@
 #define CHOICE_CLASSES 20 /* of lengths: to 32 KiB, 64, 128 ...: up to the longest message */
 
 struct choice {
-	/* Of the plain way and of the other, for CHOICE_UNIT bytes: the least of several; 0: not
+	/* Of the plain way and of the other, for 64 KiB: the least of several; 0: not
 	 * known yet. And the least of those that come next. */
 	uint32_t cost[2], least[2];
 	uint8_t seen[2], enough[2]; /* how many of them there were, and are to be */
@@ -28,21 +28,19 @@ struct choice {
 	uint8_t turn;               /* of which some are timed */
 	uint8_t fresh;              /* turns after a change, each of them timed */
 	struct mode decided;        /* until something else is known; or nothing */
-	uint8_t asked; /* under which circumstances, which are the asking one's to say */
-	uint8_t by;    /* of what is known, what it depends on */
-	uint64_t
-		owed; /* so much of the usual way's costs is to come before the longer one is tried */
-	uint32_t left;    /* ... and so many turns after that, ... */
-	uint32_t pause;   /* ... which were so many */
-	uint32_t without; /* turns left without another way, for nobody came for the last ... */
-	uint32_t missed;  /* ... and how many they were */
+	uint8_t asked;              /* under which circumstances: the asking one's to say */
+	uint8_t by;                 /* of what is known, what it depends on */
+	/* So much of the usual way's cost is to come before the longer one is tried; what that was
+	 * at the last try; and so many turns behind it, which were so many. */
+	uint64_t owed;
+	uint32_t then, left, pause;
+	/* Turns left without the other way, for nobody came for the last; of so many. */
+	uint32_t without, missed;
 };
 
-enum choice_note { /* of a turn */
-		   CHOICE_UNTIMED,
-		   CHOICE_FIRST, /* after a change: counts as a loss, and tells what a way costs if nothing else does */
-		   CHOICE_TIMED
-};
+/* Of a turn. The first after a change counts as a loss, and tells what a way costs if nothing else
+ * does. */
+enum choice_note { CHOICE_UNTIMED, CHOICE_FIRST, CHOICE_TIMED };
 
 /* The choice for LENGTH among CHOICE_CLASSES. */
 struct choice *choice_of(struct choice *choices, uint64_t length);

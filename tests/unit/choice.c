@@ -107,6 +107,17 @@ static void outlasts_the_change(void)
 	expect(1.03, &w, 20000);
 }
 
+/* A try that was delayed for milliseconds is not held against the way once all has become quicker. */
+static void forgives(void)
+{
+	struct ways busy = {{10000, 20000000}, 0, 0}, idle = {{5000, 3000}, 0, 0};
+
+	forget();
+	run(&busy, 50);
+	expect(1.2, &idle, 12000);
+	expect(1.01, &idle, 12000);
+}
+
 static void overlooks_delays(void)
 {
 	struct ways w = {{10000, 13000}, 2000, 1000000};
@@ -223,6 +234,7 @@ int main(void)
 	}
 	notices();
 	outlasts_the_change();
+	forgives();
 	overlooks_delays();
 	stays();
 	late();
