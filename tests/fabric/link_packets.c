@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* timeout: 60 */
+/* timeout: 150 */
 /* Packets over a link of any fabric: every length at every place of the ring, the full ring and
  * after, batches, packets built in place, releases in any order. */
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* timeout: 60 */
+/* timeout: 150 */
 /* A link of any fabric between two processes: both directions at once, asleep and awake, the ring
  * full and empty; and what is left of a link whose other process has been killed. */
 #include <errno.h>
