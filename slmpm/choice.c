@@ -11,11 +11,12 @@
 #define LAST_PAUSE  1024  /* ... to so many, and besides ... */
 #define BUDGET      100   /* ... so many times what tries have lost */
 #define MOST_OWED   32768 /* turns of the usual way */
-#define LEAST_OWED  1024  /* of them, once it costs by half more or less than at the last try */
-#define MISSED      256   /* turns without the other way after it came to nothing; twice as many, */
-#define MOST_MISSED 8192  /* ... and so on, to so many */
-#define HOPELESS    8     /* times the usual cost: the rest of a run would change nothing */
-#define MARGIN      32    /* the usual way stays so while no other is shorter by this part */
+#define NEAR_OWED   2048 /* of a way that has cost less than four times as much: a delay was chance */
+#define LEAST_OWED  1024 /* of them, once it costs by half more or less than at the last try */
+#define MISSED      256  /* turns without the other way after it came to nothing; twice as many, */
+#define MOST_MISSED 8192 /* ... and so on, to so many */
+#define HOPELESS    8    /* times the usual cost: the rest of a run would change nothing */
+#define MARGIN      32   /* the usual way stays so while no other is shorter by this part */
 
 struct choice *choice_of(struct choice *choices, uint64_t length)
 {
@@ -147,12 +148,13 @@ static uint32_t cost_of(uint64_t took, uint64_t length)
 /* A try, or some turn after the change back, took longer than the usual way would have. */
 static void charge(struct choice *c, uint32_t cost)
 {
-	uint32_t usual = c->cost[c->usual];
+	uint64_t usual = c->cost[c->usual];
+	uint64_t most = usual * (c->cost[!c->usual] / 4 < usual ? NEAR_OWED : MOST_OWED);
 
 	if (usual && cost > usual)
-		c->owed += (uint64_t)(cost - usual) * BUDGET;
-	if (c->owed > (uint64_t)usual * MOST_OWED)
-		c->owed = (uint64_t)usual * MOST_OWED;
+		c->owed += (cost - usual) * BUDGET;
+	if (c->owed > most)
+		c->owed = most;
 }
 
 /* What delays a try may be gone when all else has changed. */
