@@ -127,6 +127,7 @@ static void apply_stress(enum stress stress)
 {
 	if (stress == STRESS_RING) {
 		setenv("SLMPM_EAGER_MAX", "16k", 0);
+		setenv("SLMPM_MODE_BULK", "16k", 0);
 		setenv("SLMPM_FETCH", "auto", 1);
 	}
 	if (stress == STRESS_LINK)
