@@ -3,9 +3,10 @@
  * What the library chooses by itself against modes that are fixed: "modes [-g GENERATIONS] [-p PAIRS]
  * [-s SWEEPS] [-o LOADS] PERFTEST CPU,CPU DIR" prints Markdown and leaves its figures in DIR.
  *
- * A mode is a pair of processes with settings of its own, which asks for samples in turns with the
- * pair that chooses. Which pages processes get is worth a few percent for as long as they live: so
- * they are started anew a number of times, and such a generation counts once.
+ * A mode is a pair of processes with settings of its own, which gives samples in turns with the
+ * others, one of which is the pair that chooses. What is long comes behind half as much of
+ * the same that is not counted. Which pages processes get is worth a few percent for as long as they live: so they are
+ * started anew a number of times, and such a generation counts once.
  */
 #include "tests/bench/modes.h"
 
@@ -14,6 +15,7 @@
 #include <math.h>
 #include <regex.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -22,17 +24,18 @@
 #include "tests/bench/results.h"
 #include "tests/bench/stats.h"
 
-#define ANSWER_MS  20000
-#define PAIRS_MOST 100
-#define FEW        4
-#define BUDGET_S   190.0 /* the whole is to take less than four minutes */
-#define LEAST      4     /* generations */
+#define ANSWER_MS    20000
+#define PAIRS_MOST   100
+#define FEW          4
+#define BUDGET_S     120.0 /* the whole is to take two minutes and a half */
+#define LEARNED_FROM 65536 /* bytes: of what is shorter nothing is learned */
+#define LEAST        4     /* generations */
 
 static struct plan {
 	const char *program, *cpus, *dir, *only;
 	regex_t wanted;
 	int generations, pairs, sweeps;
-} plan = {.generations = 10, .pairs = 3, .sweeps = 5};
+} plan = {.generations = 16, .pairs = 2, .sweeps = 5};
 
 static struct comparison all;
 static struct child child[MODES_MOST];
@@ -83,11 +86,15 @@ static double seconds(void)
 static double ask(int mode, const struct load *load, uint64_t size, uint64_t count)
 {
 	const char *answer, *why;
-	char order[128];
+	bool learns = load->size >= LEARNED_FROM && !(load->kind & BUSY);
+	char order[160], warm[32] = "";
 	double value;
 
-	snprintf(order, sizeof order, "%s %llu %llu%s\n", load->order, (unsigned long long)size,
-		 (unsigned long long)count, load->options);
+	/* What the load before it has taught the choice is no part of this one. */
+	if (learns)
+		snprintf(warm, sizeof warm, " warm %llu", (unsigned long long)(count / 2));
+	snprintf(order, sizeof order, "%s %llu %llu%s%s\n", load->order, (unsigned long long)size,
+		 (unsigned long long)count, load->options, warm);
 	answer = child[mode].pid ? child_ask(&child[mode], order, ANSWER_MS, &why) : NULL;
 	if (!answer)
 		return 0;
@@ -123,27 +130,6 @@ static double sample(int mode, int l)
 	return value;
 }
 
-/* The first of its group. */
-static int own_of(int mode)
-{
-	while (mode && MODE[mode - 1].group == MODE[mode].group)
-		mode--;
-	return mode;
-}
-
-/* One of each, in alternating order: what a sample leaves behind must favour nobody. */
-static int take_pair(int l, int mode, int turn, double *own, double *fixed)
-{
-	int who[2] = {own_of(mode), mode};
-	double value[2];
-
-	for (int i = 0; i < 2; i++)
-		value[(i ^ turn) & 1] = sample(who[(i ^ turn) & 1], l);
-	*own = value[0];
-	*fixed = value[1];
-	return value[0] > 0 && value[1] > 0;
-}
-
 /* ---- generations ----------------------------------------------------------------------------- */
 
 static struct { /* of this one, by load and mode */
@@ -151,19 +137,35 @@ static struct { /* of this one, by load and mode */
 	double own[PAIRS_MOST], fixed[PAIRS_MOST];
 } now[LOADS_MOST][MODES_MOST];
 
-static void take_pairs(int turn)
+/* One of each, the choice itself among them, forwards and backwards in turn: what a sample leaves behind
+ * must favour nobody. */
+static void take_turn(int l, int turn)
 {
-	for (int l = 0; l < LOADS; l++)
-		for (int m = 0; m < MODES && wanted(&LOAD[l]); m++) {
-			int i = now[l][m].n;
+	double value[MODES_MOST] = {0};
+	int own = -1;
 
-			if (own_of(m) == m || !modes_compare(&LOAD[l], &MODE[m]))
-				continue;
-			if (take_pair(l, m, turn, &now[l][m].own[i], &now[l][m].fixed[i]))
-				now[l][m].n++;
-			else
-				all.of[l][m].lost++;
+	for (int i = 0; i < MODES; i++) {
+		int m = turn & 1 ? MODES - 1 - i : i;
+
+		if (modes_compare(&LOAD[l], &MODE[m]))
+			value[m] = sample(m, l);
+	}
+	for (int m = 0; m < MODES; m++) {
+		int i = now[l][m].n;
+
+		if (!modes_compare(&LOAD[l], &MODE[m]))
+			continue;
+		if (own < 0) {
+			own = m; /* the first of its group */
+			continue;
 		}
+		now[l][m].own[i] = value[own];
+		now[l][m].fixed[i] = value[m];
+		if (value[own] > 0 && value[m] > 0)
+			now[l][m].n++;
+		else
+			all.of[l][m].lost++;
+	}
 }
 
 static void conclude(void)
@@ -197,7 +199,9 @@ static void generation(void)
 		if (stands(m))
 			start(m);
 	for (int turn = 0; turn < plan.pairs; turn++)
-		take_pairs(turn);
+		for (int l = 0; l < LOADS; l++)
+			if (wanted(&LOAD[l]))
+				take_turn(l, turn);
 	conclude();
 	stop_all();
 }
