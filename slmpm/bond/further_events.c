@@ -14,6 +14,7 @@
 #define MS         UINT64_C(1000000)
 #define PAUSE_LONG (10000 * MS)
 #define TELL       (50 * MS)
+#define SPARE      4
 
 /* ---- when ----------------------------------------------------------------------------------- */
 
@@ -150,8 +151,10 @@ static void look_at_links(struct further *f, uint64_t now)
 	}
 	if (bond_up(bond))
 		f->alone = NEVER;
-	else if (f->alone == NEVER)
-		f->alone = now;
+	else if (f->alone == NEVER) {
+		f->alone = f->seen = now;
+		f->spared = 0;
+	}
 }
 
 static bool ends(const struct endpoint *ep)
@@ -169,6 +172,18 @@ void further_give_up(struct further *f)
 	f->hopes = false;
 	f->alone = NEVER;
 	bond_hope(f->ep->link.port, false);
+}
+
+/* How long this process stood still, the peer has not: it is given no less time for that, up to a limit. */
+static void spare(struct further *f, uint64_t now, uint64_t patience)
+{
+	uint64_t gap = now - f->seen;
+
+	f->seen = now;
+	if (gap < patience / 2 || f->spared > SPARE * patience)
+		return;
+	f->alone += gap;
+	f->spared += gap;
 }
 
 /* Whether something was due. */
@@ -205,11 +220,13 @@ static bool look(struct further *f, uint64_t now, uint64_t *next)
 		earlier(next, f->try.deadline);
 	if (f->waits)
 		earlier(next, now + MS);
-	if (f->alone != NEVER && now >= f->alone + patience && f->hopes) {
+	if (f->alone == NEVER || !f->hopes)
+		return done;
+	spare(f, now, patience);
+	earlier(next, now + patience / 8);
+	if (now >= f->alone + patience) {
 		further_give_up(f);
 		done = true;
-	} else if (f->alone != NEVER && f->hopes) {
-		earlier(next, f->alone + patience);
 	}
 	return done;
 }

@@ -14,7 +14,7 @@
 
 #include "slmpm/bond/bond.h"
 #include "slmpm/bond/further.h"
-#include "slmpm/bond/ways.h"
+#include "slmpm/bond/routes.h"
 #include "slmpm/connect/net.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/wire.h"
@@ -23,7 +23,7 @@
 #define FURTHER_PAUSE UINT64_C(50000000) /* ns before a link is tried again, at first */
 
 struct further_link {
-	const struct way *way;
+	const struct route *route;
 	uint32_t life; /* of the last try */
 	uint32_t made, lost;
 	uint64_t due;   /* when it is tried next; NEVER */
@@ -52,9 +52,11 @@ struct further {
 	bool open;                   /* they are worth it */
 	const struct fabric *fabric; /* of the first one */
 	bool hopes;                  /* for another one when all are lost */
-	uint64_t hear;  /* when the fabrics are asked whether the peer's machine is there */
-	uint64_t alone; /* since when they are; NEVER */
-	bool homed;     /* the control connection has, or had, addresses: */
+	uint64_t hear;   /* when the fabrics are asked whether the peer's machine is there */
+	uint64_t alone;  /* since when they are, while this process looks; NEVER */
+	uint64_t seen;   /* when it looked last, and */
+	uint64_t spared; /* how long it has stood still since */
+	bool homed;      /* the control connection has, or had, addresses: */
 	struct sockaddr_storage here, there;
 	struct further_link link[BOND_PATHS];
 	struct further_try try;
