@@ -96,6 +96,7 @@ int main(int argc, char **argv)
 	chosen_set("SLMPM_LINKS_AFTER", "0");
 	chosen_set("SLMPM_RING_SEGMENTS", "128");
 	chosen_set("SLMPM_MODE_RING", "25");
+	chosen_set("SLMPM_MODE_LINK", "any"); /* rather than packets of each by both */
 	chosen_set("SLMPM_MODE_BULK", "20k");
 	chosen_run("past a full network link", by_the_other, NULL);
 	return 0;
