@@ -4,9 +4,9 @@
  * [-s SWEEPS] [-o LOADS] PERFTEST CPU,CPU DIR" prints Markdown and leaves its figures in DIR.
  *
  * A mode is a pair of processes with settings of its own, which gives samples in turns with the
- * others, one of which is the pair that chooses. What is long comes behind half as much of
- * the same that is not counted. Which pages processes get is worth a few percent for as long as they live: so they are
- * started anew a number of times, and such a generation counts once.
+ * others, one of which is the pair that chooses. What is long comes behind half as much of the same
+ * that is not counted. Which pages processes get is worth a few percent for as long as they live: so
+ * they are started anew a number of times, and such a generation counts once.
  */
 #include "tests/bench/modes.h"
 
