@@ -289,11 +289,11 @@ uint64_t slmpm_memory_per_peer(void)
 
 	if (!fabric)
 		return 0;
-	for (uint32_t i = 0; i < config->ways.count; i++)
-		links += link_memory(config, config->ways.way[i].fabric[0] ?
-						     fabric_find(config->ways.way[i].fabric) :
+	for (uint32_t i = 0; i < config->routes.count; i++)
+		links += link_memory(config, config->routes.route[i].fabric[0] ?
+						     fabric_find(config->routes.route[i].fabric) :
 						     fabric);
-	if (config->ways.count > 1)
+	if (config->routes.count > 1)
 		links += (uint64_t)config->links_log + bond_fabric.link_size;
 	return links + sizeof(struct endpoint) + sizeof(struct rma) + sizeof(struct control) +
 	       monitor_memory();

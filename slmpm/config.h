@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "slmpm/bond/ways.h"
+#include "slmpm/bond/routes.h"
 
 enum config_way { WAY_AUTO, WAY_ALWAYS, WAY_NEVER }; /* of `fetch` and `share` */
 
@@ -28,7 +28,7 @@ struct config {
 	int64_t elements;
 	int64_t links_log, links_after;
 	int64_t link; /* the number of the default link, from 1; 0: any */
-	struct ways ways;
+	struct routes routes;
 	int64_t handshake_ms, dead_ms, start_ms;
 	int64_t insecure;
 	int64_t monitor_ms;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "slmpm/bond/ways.h"
+#include "slmpm/bond/routes.h"
 #include "slmpm/connect/address.h"
 
 static bool parse_choice(const struct setting *s, const char *text, int64_t *out)
@@ -100,7 +100,7 @@ static bool parse(const struct setting *s, const char *text, int64_t *out, char 
 	switch (s->kind) {
 	case CHOICE: return parse_choice(s, text, out);
 	case SHARE: good = parse_share(text, out); break;
-	case WAYS: return ways_read(text, s->value, why, 80);
+	case ROUTES: return routes_read(text, s->value, why, 80);
 	case PCI: return parse_pci(text, why);
 	case NUMBER:
 	case SIZE: good = parse_number(text, s->kind == SIZE, out); break;
@@ -114,7 +114,7 @@ static void complain(const struct setting *s, const char *text, const char *why,
 {
 	if (s->choices)
 		snprintf(bad, size, "SLMPM_%s=%.40s: one of: %s", s->name, text, s->choices);
-	else if (s->kind == WAYS || s->kind == PCI)
+	else if (s->kind == ROUTES || s->kind == PCI)
 		snprintf(bad, size, "SLMPM_%s=%.60s: %s", s->name, text, why);
 	else if (s->kind == SHARE)
 		snprintf(bad, size, "SLMPM_%s=%.40s: a fraction up to 3/4, or `every`", s->name,
@@ -136,7 +136,7 @@ void setting_read(const struct setting *s, const char *text, char *bad, size_t s
 		text = s->initial;
 		(void)parse(s, text, &value, why);
 	}
-	if (!s->value || s->kind == WAYS)
+	if (!s->value || s->kind == ROUTES)
 		return;
 	if (s->kind >= TEXT)
 		*(const char **)s->value = text;

@@ -6,15 +6,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum setting_kind {         /* and what its value is */
-		    NUMBER, /* int64_t */
-		    SIZE,   /* int64_t, may have a unit */
-		    SHARE,  /* int64_t, thousandths */
-		    CHOICE, /* int64_t, which of its choices */
-		    WAYS,   /* struct ways */
-		    TEXT,   /* const char * */
-		    HIDDEN, /* const char *, not shown */
-		    PCI,    /* const char *, PCI addresses with commas */
+/* And what its value is. */
+enum setting_kind {
+	NUMBER, /* int64_t */
+	SIZE,   /* int64_t, may have a unit */
+	SHARE,  /* int64_t, thousandths */
+	CHOICE, /* int64_t, which of its choices */
+	ROUTES, /* struct routes */
+	TEXT,   /* const char * */
+	HIDDEN, /* const char *, not shown */
+	PCI,    /* const char *, PCI addresses with commas */
 };
 
 struct setting {

@@ -22,14 +22,14 @@
  */
 uint64_t further_features(const struct endpoint *ep)
 {
-	const struct ways *ways = &config_get()->ways;
+	const struct routes *routes = &config_get()->routes;
 	uint64_t features = WIRE_FEATURES;
 
-	for (uint32_t i = 0; i < ways->count; i++)
-		if (ways->way[i].fabric[0] &&
-		    strcmp(ways->way[i].fabric, ep->link.port->domain->fabric->name) != 0)
+	for (uint32_t i = 0; i < routes->count; i++)
+		if (routes->route[i].fabric[0] &&
+		    strcmp(routes->route[i].fabric, ep->link.port->domain->fabric->name) != 0)
 			features &= ~(WIRE_FEATURE_FETCH | WIRE_FEATURE_SHARE);
-	return features | ((UINT64_C(1) << (ways->count - 1)) - 1) * WIRE_FEATURE_LINKS;
+	return features | ((UINT64_C(1) << (routes->count - 1)) - 1) * WIRE_FEATURE_LINKS;
 }
 
 /* The first link becomes path 0 of another one. */
@@ -51,13 +51,14 @@ static struct fabric_link *new_bond(struct endpoint *ep)
 }
 
 /* The first link goes where the control connection does; the others in the order of the setting. */
-static uint32_t find_first(const struct further *f, const struct ways *ways)
+static uint32_t find_first(const struct further *f, const struct routes *routes)
 {
-	for (uint32_t i = 0; i < ways->count && f->homed; i++)
-		if (way_holds(&ways->way[i], (const struct sockaddr *)&f->here))
+	for (uint32_t i = 0; i < routes->count && f->homed; i++)
+		if (route_holds(&routes->route[i], (const struct sockaddr *)&f->here))
 			return i;
-	for (uint32_t i = 0; i < ways->count; i++)
-		if (!ways->way[i].fabric[0] || !strcmp(ways->way[i].fabric, f->fabric->name))
+	for (uint32_t i = 0; i < routes->count; i++)
+		if (!routes->route[i].fabric[0] ||
+		    !strcmp(routes->route[i].fabric, f->fabric->name))
 			return i;
 	return 0;
 }
@@ -75,13 +76,13 @@ static void name_where(struct further *f, struct further_link *l)
 
 static void set_out(struct further *f)
 {
-	const struct ways *ways = &config_get()->ways;
-	uint32_t first = find_first(f, ways), next = 1;
+	const struct routes *routes = &config_get()->routes;
+	uint32_t first = find_first(f, routes), next = 1;
 
-	f->link[0].way = &ways->way[first];
-	for (uint32_t i = 0; i < ways->count; i++)
+	f->link[0].route = &routes->route[first];
+	for (uint32_t i = 0; i < routes->count; i++)
 		if (i != first)
-			f->link[next++].way = &ways->way[i];
+			f->link[next++].route = &routes->route[i];
 	for (uint32_t i = 0; i < BOND_PATHS; i++)
 		f->link[i].due = f->link[i].tell = NEVER;
 	f->link[0].up = true;

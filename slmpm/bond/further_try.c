@@ -23,7 +23,7 @@ static const struct sockaddr *address_of(const struct sockaddr_storage *a)
 static int say_round(struct further *f)
 {
 	struct further_try *t = &f->try;
-	const struct way *way = f->link[t->link].way;
+	const struct route *route = f->link[t->link].route;
 	struct fabric_blob blob = {.fds = {-1, -1}};
 	struct wire_link packet = {.round = LITTLE_32((uint32_t)t->round)};
 	int rc = t->port->domain->fabric->address(t->port, t->round, &blob);
@@ -33,7 +33,7 @@ static int say_round(struct further *f)
 	packet.blob_length = LITTLE_32(blob.length);
 	memcpy(packet.blob, blob.bytes, blob.length);
 	snprintf(packet.fabric, sizeof(packet.fabric), "%s", t->port->domain->fabric->name);
-	if (!f->active && way_has_place(way) && t->local.ss_family)
+	if (!f->active && route_has_place(route) && t->local.ss_family)
 		further_put_address(&packet, address_of(&t->local));
 	return further_say(f, t->link, t->life, &packet, blob.fd_count ? blob.fds[0] : -1);
 }
@@ -85,17 +85,17 @@ void further_inherit(struct fabric_link *port, const struct fabric_link *from)
 }
 
 /* An address of this end that the link is to have. */
-static int find_place(struct further *f, const struct way *way, int family)
+static int find_place(struct further *f, const struct route *route, int family)
 {
 	struct further_try *t = &f->try;
 	int rc;
 
-	if (!way_has_place(way)) {
+	if (!route_has_place(route)) {
 		if (f->homed && (!f->active || !t->remote.ss_family))
 			t->local = f->here;
 		return 0;
 	}
-	rc = way_address(way, family, &t->local);
+	rc = route_address(route, family, &t->local);
 	if (rc == 0 && !net_allowed((const struct sockaddr *)&t->local))
 		rc = -EACCES;
 	return rc;
@@ -140,9 +140,9 @@ static bool set_up(struct further *f, uint32_t link, uint32_t life, const struct
 	return true;
 }
 
-static const struct fabric *fabric_of(const struct further *f, const struct way *way)
+static const struct fabric *fabric_of(const struct further *f, const struct route *route)
 {
-	return way->fabric[0] ? fabric_find(way->fabric) : f->fabric;
+	return route->fabric[0] ? fabric_find(route->fabric) : f->fabric;
 }
 
 void further_try(struct further *f, uint32_t link)
@@ -163,7 +163,7 @@ void further_try(struct further *f, uint32_t link)
 		return;
 	}
 	l->life = life;
-	if (!set_up(f, link, life, fabric_of(f, l->way))) {
+	if (!set_up(f, link, life, fabric_of(f, l->route))) {
 		bond_deny(f->ep->link.port, link);
 		further_tried(f, link, true);
 		return;
@@ -234,7 +234,7 @@ void further_try_first(struct further *f, const struct wire_link *packet, int *f
 
 	(void)further_address(packet, &t->remote);
 	if (!t->remote.ss_family || net_allowed((const struct sockaddr *)&t->remote))
-		rc = find_place(f, f->link[t->link].way, t->remote.ss_family);
+		rc = find_place(f, f->link[t->link].route, t->remote.ss_family);
 	if (!t->remote.ss_family && f->homed)
 		t->remote = f->there;
 	if (rc < 0) {
@@ -249,12 +249,13 @@ static const char *refusal(struct further *f, const struct wire_link *packet,
 			   const struct fabric **fabric)
 {
 	uint32_t link = LITTLE_16(packet->link);
-	const struct way *way = f->link[link].way;
+	const struct route *route = f->link[link].route;
 	char name[sizeof(packet->fabric)];
 
 	control_text(name, sizeof(name), packet->fabric, sizeof(packet->fabric));
 	*fabric = fabric_find(name);
-	if (!*fabric || *fabric != fabric_of(f, way)) /* what both know before: further_features */
+	if (!*fabric ||
+	    *fabric != fabric_of(f, route)) /* what both know before: further_features */
 		return "another fabric is wanted here";
 	if (further_bound(f))
 		return "too many at once";
@@ -286,7 +287,7 @@ void further_try_begin(struct further *f, const struct wire_link *packet, int *f
 		fail(f, -ENOMEM);
 		return;
 	}
-	rc = find_place(f, f->link[link].way, f->homed ? f->here.ss_family : 0);
+	rc = find_place(f, f->link[link].route, f->homed ? f->here.ss_family : 0);
 	name_where(f);
 	f->try.port->local = address_of(&f->try.local);
 	rc = rc < 0 ? rc : say_round(f);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* SLMPM_LINKS, and the addresses of this machine that it speaks of. */
-#include "slmpm/bond/ways.h"
+#include "slmpm/bond/routes.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 /* ---- the setting ---------------------------------------------------------------------------- */
 
-static bool read_address(const char *text, struct way *w)
+static bool read_address(const char *text, struct route *w)
 {
 	char host[INET6_ADDRSTRLEN], *end;
 	size_t n = strcspn(text, "/");
@@ -42,7 +42,7 @@ static bool read_address(const char *text, struct way *w)
 	return true;
 }
 
-static bool read_place(const char *text, struct way *w, char *why, size_t size)
+static bool read_place(const char *text, struct route *w, char *why, size_t size)
 {
 	if (read_address(text, w))
 		return true;
@@ -55,7 +55,7 @@ static bool read_place(const char *text, struct way *w, char *why, size_t size)
 	return false;
 }
 
-static bool read_way(char *text, struct way *w, char *why, size_t size)
+static bool read_route(char *text, struct route *w, char *why, size_t size)
 {
 	char *place = strchr(text, '@');
 
@@ -78,24 +78,24 @@ static bool read_way(char *text, struct way *w, char *why, size_t size)
 	return !place || read_place(place, w, why, size);
 }
 
-bool ways_read(const char *text, struct ways *ways, char *why, size_t size)
+bool routes_read(const char *text, struct routes *routes, char *why, size_t size)
 {
 	char copy[256], *rest = copy, *one, *end;
 	unsigned long number = strtoul(text, &end, 10);
 
-	memset(ways, 0, sizeof(*ways));
-	snprintf(why, size, "a number from 1 to %d, or as many ways", WAYS_MAX);
+	memset(routes, 0, sizeof(*routes));
+	snprintf(why, size, "a number from 1 to %d, or as many routes", ROUTES_MAX);
 	if (*text >= '0' && *text <= '9' && !*end) {
-		ways->count = number <= WAYS_MAX ? (uint32_t)number : 0;
-		return ways->count > 0;
+		routes->count = number <= ROUTES_MAX ? (uint32_t)number : 0;
+		return routes->count > 0;
 	}
 	if (strlen(text) >= sizeof(copy))
 		return false;
 	snprintf(copy, sizeof(copy), "%s", text);
 	while ((one = strsep(&rest, ","))) {
-		if (ways->count == WAYS_MAX)
+		if (routes->count == ROUTES_MAX)
 			return false;
-		if (!read_way(one, &ways->way[ways->count++], why, size))
+		if (!read_route(one, &routes->route[routes->count++], why, size))
 			return false;
 	}
 	return true;
@@ -103,7 +103,7 @@ bool ways_read(const char *text, struct ways *ways, char *why, size_t size)
 
 /* ---- addresses ------------------------------------------------------------------------------ */
 
-bool way_has_place(const struct way *w)
+bool route_has_place(const struct route *w)
 {
 	return w->family || w->interface[0];
 }
@@ -121,7 +121,7 @@ static bool begins_alike(const unsigned char *a, const unsigned char *b, uint32_
 	       (bits % 8 == 0 || !((a[bits / 8] ^ b[bits / 8]) >> (8 - bits % 8)));
 }
 
-static bool fits(const struct way *w, const char *interface, const struct sockaddr *sa)
+static bool fits(const struct route *w, const char *interface, const struct sockaddr *sa)
 {
 	if (w->interface[0])
 		return !strcmp(w->interface, interface);
@@ -136,8 +136,8 @@ static bool is_wide(const struct sockaddr *sa)
 		!IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)sa)->sin6_addr));
 }
 
-/* The first that the way allows, of FAMILY, or equal to HERE. */
-static int find(const struct way *w, int family, const struct sockaddr *here,
+/* The first that the route allows, of FAMILY, or equal to HERE. */
+static int find(const struct route *w, int family, const struct sockaddr *here,
 		struct sockaddr_storage *found)
 {
 	struct ifaddrs *all, *a;
@@ -162,16 +162,16 @@ static int find(const struct way *w, int family, const struct sockaddr *here,
 	return a ? 0 : -EADDRNOTAVAIL;
 }
 
-bool way_holds(const struct way *w, const struct sockaddr *here)
+bool route_holds(const struct route *w, const struct sockaddr *here)
 {
 	struct sockaddr_storage found;
 
 	if (here->sa_family != AF_INET && here->sa_family != AF_INET6)
 		return false;
-	return way_has_place(w) && find(w, here->sa_family, here, &found) == 0;
+	return route_has_place(w) && find(w, here->sa_family, here, &found) == 0;
 }
 
-int way_address(const struct way *w, int family, struct sockaddr_storage *here)
+int route_address(const struct route *w, int family, struct sockaddr_storage *here)
 {
 	return find(w, family, NULL, here);
 }
