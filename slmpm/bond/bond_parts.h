@@ -42,6 +42,7 @@ struct bond_flow {
 	uint64_t looked; /* ns; at that time, in bytes: */
 	uint64_t carried, under_way;
 	uint64_t bytes, ns;   /* of the measurement under way */
+	uint64_t least;       /* bytes in a millisecond that it has carried at least */
 	uint64_t rate, rated; /* bytes in a millisecond, 0 not known; ns: since when */
 };
 

@@ -32,9 +32,12 @@ static void measure(struct bond_flow *f, const struct fabric_counts *c, uint64_t
 	if (more < f->under_way) {
 		f->bytes += more;
 		f->ns += ns;
-	} else if (f->rate && ns >= WINDOW && (one = more * 1000 / (ns / 1000)) > f->rate) {
-		f->rate = one; /* at least */
-		f->rated = now;
+	} else if (ns >= WINDOW && more >= EVERY) {
+		f->least = more * 1000 / (ns / 1000);
+		if (f->rate && f->least > f->rate) {
+			f->rate = f->least;
+			f->rated = now;
+		}
 	}
 	f->looked = now;
 	f->carried = c->carried;
@@ -68,6 +71,8 @@ static int choose(struct bond *b, uint32_t length)
 	int present = (int)b->out.path;
 
 	loads[present] = load_of(b, &b->paths[present], now);
+	if (!loads[present].rate)
+		loads[present].rate = b->paths[present].flow.least;
 	if (!mode_is_loaded(&loads[present], patience))
 		return present;
 	for (int i = 0; i < BOND_PATHS; i++)
