@@ -83,8 +83,8 @@ struct mode mode_select(const struct mode_ask *ask, const struct mode_link *link
  * bit for each that can. -1: by none, for now. */
 int mode_path(uint32_t up, int wanted);
 
-struct mode_load { /* of a link that packets may be spread over */
-	bool able; /* up, over a network, and it tells how far it is: */
+struct mode_load {          /* of a link that packets may be spread over */
+	bool able;          /* up, over a network, and it tells how far it is: */
 	uint64_t under_way; /* bytes that were given to it and have not arrived */
 	uint64_t rate;      /* that it carries in a millisecond; 0: not known */
 };
