@@ -24,12 +24,12 @@ static uint64_t average(uint64_t rate, uint64_t one)
 }
 
 /* What it has carried since the last look counts where it cannot have stood idle: of what it had then
- * something is still under way. */
+ * something is still under way, and that was more than what a late acknowledgement leaves open. */
 static void measure(struct bond_flow *f, const struct fabric_counts *c, uint64_t now)
 {
 	uint64_t more = c->carried - f->carried, ns = now - f->looked, one;
 
-	if (more < f->under_way) {
+	if (f->under_way >= EVERY && more < f->under_way) {
 		f->bytes += more;
 		f->ns += ns;
 	} else if (ns >= WINDOW && more >= EVERY) {
