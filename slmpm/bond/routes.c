@@ -17,7 +17,7 @@
 
 /* ---- the setting ---------------------------------------------------------------------------- */
 
-static bool read_address(const char *text, struct route *w)
+static bool read_address(const char *text, struct route *r)
 {
 	char host[INET6_ADDRSTRLEN], *end;
 	size_t n = strcspn(text, "/");
@@ -27,42 +27,42 @@ static bool read_address(const char *text, struct route *w)
 		return false;
 	memcpy(host, text, n);
 	host[n] = 0;
-	w->family = inet_pton(AF_INET, host, w->address) == 1  ? AF_INET :
-		    inet_pton(AF_INET6, host, w->address) == 1 ? AF_INET6 :
+	r->family = inet_pton(AF_INET, host, r->address) == 1  ? AF_INET :
+		    inet_pton(AF_INET6, host, r->address) == 1 ? AF_INET6 :
 								 0;
-	if (!w->family)
+	if (!r->family)
 		return false;
-	w->bits = w->family == AF_INET ? 32 : 128;
+	r->bits = r->family == AF_INET ? 32 : 128;
 	if (!text[n])
 		return true;
 	bits = strtoul(text + n + 1, &end, 10);
-	if (text[n + 1] < '0' || text[n + 1] > '9' || *end || bits > w->bits)
+	if (text[n + 1] < '0' || text[n + 1] > '9' || *end || bits > r->bits)
 		return false;
-	w->bits = (uint32_t)bits;
+	r->bits = (uint32_t)bits;
 	return true;
 }
 
-static bool read_place(const char *text, struct route *w, char *why, size_t size)
+static bool read_place(const char *text, struct route *r, char *why, size_t size)
 {
-	if (read_address(text, w))
+	if (read_address(text, r))
 		return true;
-	w->family = 0;
-	if (*text && strlen(text) < sizeof(w->interface) && if_nametoindex(text)) {
-		snprintf(w->interface, sizeof(w->interface), "%s", text);
+	r->family = 0;
+	if (*text && strlen(text) < sizeof(r->interface) && if_nametoindex(text)) {
+		snprintf(r->interface, sizeof(r->interface), "%s", text);
 		return true;
 	}
 	snprintf(why, size, "there is no interface or address %.40s", *text ? text : "of no name");
 	return false;
 }
 
-static bool read_route(char *text, struct route *w, char *why, size_t size)
+static bool read_route(char *text, struct route *r, char *why, size_t size)
 {
 	char *place = strchr(text, '@');
 
-	memset(w, 0, sizeof(*w));
+	memset(r, 0, sizeof(*r));
 	if (!place && !fabric_find(text)) {
-		snprintf(w->fabric, sizeof(w->fabric), "%s", OF_NETWORKS);
-		return read_place(text, w, why, size);
+		snprintf(r->fabric, sizeof(r->fabric), "%s", OF_NETWORKS);
+		return read_place(text, r, why, size);
 	}
 	if (place)
 		*place++ = 0;
@@ -70,12 +70,12 @@ static bool read_route(char *text, struct route *w, char *why, size_t size)
 		snprintf(why, size, "there is no fabric %.40s", *text ? text : "of no name");
 		return false;
 	}
-	snprintf(w->fabric, sizeof(w->fabric), "%s", text);
+	snprintf(r->fabric, sizeof(r->fabric), "%s", text);
 	if (place && strcmp(text, OF_NETWORKS) != 0) {
 		snprintf(why, size, "links over %.40s have no addresses", text);
 		return false;
 	}
-	return !place || read_place(place, w, why, size);
+	return !place || read_place(place, r, why, size);
 }
 
 bool routes_read(const char *text, struct routes *routes, char *why, size_t size)
@@ -103,9 +103,9 @@ bool routes_read(const char *text, struct routes *routes, char *why, size_t size
 
 /* ---- addresses ------------------------------------------------------------------------------ */
 
-bool route_has_place(const struct route *w)
+bool route_has_place(const struct route *r)
 {
-	return w->family || w->interface[0];
+	return r->family || r->interface[0];
 }
 
 static const unsigned char *bytes_of(const struct sockaddr *sa)
@@ -121,11 +121,11 @@ static bool begins_alike(const unsigned char *a, const unsigned char *b, uint32_
 	       (bits % 8 == 0 || !((a[bits / 8] ^ b[bits / 8]) >> (8 - bits % 8)));
 }
 
-static bool fits(const struct route *w, const char *interface, const struct sockaddr *sa)
+static bool fits(const struct route *r, const char *interface, const struct sockaddr *sa)
 {
-	if (w->interface[0])
-		return !strcmp(w->interface, interface);
-	return w->family == sa->sa_family && begins_alike(w->address, bytes_of(sa), w->bits);
+	if (r->interface[0])
+		return !strcmp(r->interface, interface);
+	return r->family == sa->sa_family && begins_alike(r->address, bytes_of(sa), r->bits);
 }
 
 /* Addresses of a single link are only good with its name, which the peer does not know. */
@@ -137,7 +137,7 @@ static bool is_wide(const struct sockaddr *sa)
 }
 
 /* The first that the route allows, of FAMILY, or equal to HERE. */
-static int find(const struct route *w, int family, const struct sockaddr *here,
+static int find(const struct route *r, int family, const struct sockaddr *here,
 		struct sockaddr_storage *found)
 {
 	struct ifaddrs *all, *a;
@@ -148,7 +148,7 @@ static int find(const struct route *w, int family, const struct sockaddr *here,
 		const struct sockaddr *sa = a->ifa_addr;
 
 		if (!sa || !is_wide(sa) || (family && sa->sa_family != family) ||
-		    !fits(w, a->ifa_name, sa))
+		    !fits(r, a->ifa_name, sa))
 			continue;
 		if (here && memcmp(bytes_of(sa), bytes_of(here), family == AF_INET ? 4 : 16) != 0)
 			continue;
@@ -162,16 +162,16 @@ static int find(const struct route *w, int family, const struct sockaddr *here,
 	return a ? 0 : -EADDRNOTAVAIL;
 }
 
-bool route_holds(const struct route *w, const struct sockaddr *here)
+bool route_holds(const struct route *r, const struct sockaddr *here)
 {
 	struct sockaddr_storage found;
 
 	if (here->sa_family != AF_INET && here->sa_family != AF_INET6)
 		return false;
-	return route_has_place(w) && find(w, here->sa_family, here, &found) == 0;
+	return route_has_place(r) && find(r, here->sa_family, here, &found) == 0;
 }
 
-int route_address(const struct route *w, int family, struct sockaddr_storage *here)
+int route_address(const struct route *r, int family, struct sockaddr_storage *here)
 {
-	return find(w, family, NULL, here);
+	return find(r, family, NULL, here);
 }

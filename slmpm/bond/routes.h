@@ -27,10 +27,10 @@ struct routes {
  * address, ADDRESS/BITS or an interface. False, and WHY says what is wrong. */
 bool routes_read(const char *text, struct routes *routes, char *why, size_t size);
 /* Does the route say where this end lies? */
-bool route_has_place(const struct route *w);
+bool route_has_place(const struct route *r);
 /* Is that there? */
-bool route_holds(const struct route *w, const struct sockaddr *here);
+bool route_holds(const struct route *r, const struct sockaddr *here);
 /* An address of this machine, of FAMILY (0: any), that the route allows: 0 or -EADDRNOTAVAIL. */
-int route_address(const struct route *w, int family, struct sockaddr_storage *here);
+int route_address(const struct route *r, int family, struct sockaddr_storage *here);
 
 #endif

@@ -63,7 +63,7 @@ static const struct trial trials[] = {
 	BAD("SPIN_US", "-1", "a number from 0"),
 	BAD("HANDSHAKE_MS", "9", "a number from 10"),
 	BAD("ELEMENTS", "65537", "a number from 1 to 65536"),
-	/* ways of links; more in routes.c */
+	/* routes of links; more in routes.c */
 	BAD("LINKS", "5", "SLMPM_LINKS=5: a number from 1 to 4, or as many routes"),
 	BAD("LINKS", "tcp,", "SLMPM_LINKS=tcp,: there is no interface or address of no name"),
 	BAD("LINKS", "tcp@no_such_dev", "there is no interface or address no_such_dev"),
