@@ -32,7 +32,6 @@ bool bond_acknowledged(struct bond *b, uint64_t n)
 static void choose_path(struct bond *b)
 {
 	struct bond_out *o = &b->out;
-
 	uint32_t up = 0;
 	int path;
 
@@ -76,7 +75,6 @@ static int say_owed(struct bond *b)
 
 	if (rc < 0)
 		return rc;
-
 	if (loss & OWE_RESUME)
 		rc = bond_say(b, WIRE_BOND_RESUME, b->in.received, b->in.round, bond_losses(b));
 	else if (loss)

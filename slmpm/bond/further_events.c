@@ -14,7 +14,7 @@
 #define MS         UINT64_C(1000000)
 #define PAUSE_LONG (10000 * MS)
 #define TELL       (50 * MS)
-#define SPARE      4
+#define SPARE      4 /* times a patience: so much may standing still add, and no more */
 
 /* ---- when ----------------------------------------------------------------------------------- */
 

@@ -266,7 +266,6 @@ static struct mode choose(uint64_t len, struct choice *c)
 		.size = len,
 	};
 	struct mode_link link = {.up = true, .ways = 1u << MODE_COPY | 1u << MODE_SHARED};
-
 	struct mode mode = choice_decided(c, 0);
 
 	if (mode.way)
