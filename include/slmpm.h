@@ -348,8 +348,9 @@ SLMPM_API int slmpm_link_query(slmpm_peer peer, uint32_t link, struct slmpm_link
 #define SLMPM_LINK_ANY UINT32_MAX
 /*
  * What this side sends to PEER from now on goes by LINK whenever that is up, by another otherwise; it
- * is opened if need be. SLMPM_LINK_ANY: by the present one until it is lost. What SLMPM_LINK is in the
- * environment, for one peer. Does not block. ENOENT: there is no such link; ESTATE: not connected.
+ * is opened if need be. SLMPM_LINK_ANY: by the present one until it is lost or has too much to do
+ * (SLMPM_MODE_SPREAD). What SLMPM_LINK is in the environment, for one peer. Does not block. ENOENT:
+ * there is no such link; ESTATE: not connected.
  */
 SLMPM_API int slmpm_link_use(slmpm_peer peer, uint32_t link);
 

@@ -101,7 +101,7 @@ static const struct setting settings[] = {
 	{ "LINKS", ROUTES, "1", &config.routes, 0, 0, NULL,
 	  "links to a peer that wants them, too: a number up to 4, or over which fabric and address each: shm,tcp or tcp@10.0.1.0/24,tcp@eth1; when one is lost the others bring what it carried; the smaller of both ends counts" },
 	{ "LINK", CHOICE, "auto", &config.link, 0, 4, "auto 0 1 2 3",
-	  "the link by which this side sends where it can, by its number; auto: by the first, until that is lost" },
+	  "the link by which this side sends where it can, by its number; auto: by the first, until that is lost or has too much to do" },
 	{ "LINKS_AFTER", SIZE, "64k", &config.links_after, 0, INT64_C(1) << 40, NULL,
 	  "bytes between two peers after which further links are opened; 0: at once" },
 	{ "LINKS_LOG", SIZE, "4m", &config.links_log, 4 << 10, 1 << 30, NULL,
