@@ -250,8 +250,24 @@ static void name_path(struct pair *pair, const struct setup *setup, struct resul
 		pair_mirror_way(pair, out->path, sizeof(out->path));
 }
 
+/* The other side would end at it. */
+static int refuse_link(const struct job *j, const struct pair *pair)
+{
+	struct slmpm_link_info link = {.size = sizeof(link)};
+
+	if (!pair)
+		fprintf(stderr, "slmpm_perftest: no link can be chosen for %s\n", j->test->name);
+	else if (slmpm_link_query(pair->peer, (uint32_t)j->link - 1, &link) < 0)
+		(void)slmpm_perror("slmpm_perftest: link");
+	else
+		return 0;
+	return -SLMPM_ENOTSUP;
+}
+
 static int refuse(const struct job *j, const struct pair *pair)
 {
+	if (j->link && refuse_link(j, pair) < 0)
+		return -SLMPM_ENOTSUP;
 	if (j->test->kind == KIND_MAILBOX && j->wait != WAIT_DEFAULT && !getenv("SLMPM_WAIT")) {
 		fprintf(stderr, "slmpm_perftest: mailbox_lat waits in one mode only: start with "
 				"--wait and without --serve\n");

@@ -73,9 +73,10 @@ env -u SLMPM_LINKS -u SLMPM_FABRIC "$perf" --to ip:127.0.0.1 -t send_lat -n 200 
 grep -q '  link 1, tcp$' "$dir/out" || { cat "$dir/out"; fail "--to: no word of the link"; }
 SLMPM_LINKS=1 "$perf" --to usb:1 -t send_lat >"$dir/out" 2>"$dir/err" && fail "--to usb:1"
 grep -q 'slmpm_perftest: --to: .*"usb:1": write pci:' "$dir/err" || fail "--to usb:1: not a word"
-printf '%s\n' 'send_lat 8 200 link 1' 'put_lat 8 200' 'send_lat 8 200 link 0' 'send_lat 8 200 link 3' 'send_lat 8 200 link 4' |
+printf '%s\n' 'send_lat 8 200 link 1' 'put_lat 8 200' 'send_lat 8 200 link 0' 'send_lat 8 200 link 3' 'send_lat 8 200' \
+	'mailbox_lat 4 200 link 0' 'send_lat 8 200 link 4' |
 	SLMPM_FABRIC=shm SLMPM_LINKS=shm,tcp SLMPM_LINKS_AFTER=0 "$perf" --serve >"$dir/out" 2>"$dir/err" || fail "link N: $?"
-[ "$(grep -c '"lat_us":[0-9]' "$dir/out")" = 3 ] && [ "$(grep -c '^{"error"' "$dir/out")" = 2 ] ||
+[ "$(grep -c '"lat_us":[0-9]' "$dir/out")" = 4 ] && [ "$(grep -c '^{"error"' "$dir/out")" = 3 ] ||
 	{ cat "$dir/out"; fail "link N: other answers"; }
 sed -n 1p "$dir/out" | grep -q '"fabric":"tcp".*"link":1,' && sed -n 3p "$dir/out" | grep -q '"fabric":"shm".*"link":0,' ||
 	{ cat "$dir/out"; fail "link N: by others"; }
