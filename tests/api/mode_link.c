@@ -7,21 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/lib/links.h"
 #include "tests/lib/slow_reader.h"
 
 #define FILL 40 /* of 16 KiB, more than half of a ring */
 
 static bool mixed;    /* link 0 is over shared memory, link 1 over TCP */
 static bool over_tcp; /* both: what is long fills no ring then */
-
-static void await_link(void)
-{
-	struct slmpm_event event = {.size = sizeof(event)};
-
-	do
-		EXPECT(slmpm_next_event((slmpm_ctx){0}, &event, PATIENCE), 1);
-	while (event.type != SLMPM_EVENT_LINK_UP);
-}
 
 static void expect_link(const struct chosen *sent, uint32_t link)
 {
@@ -84,7 +76,7 @@ static int change_link(void *unused)
 
 	(void)unused;
 	reader = slow_reader_begin(&pid);
-	await_link();
+	links_await();
 	for (uint32_t i = 0; i < 6; i++) {
 		chosen_send(reader, 100, SLMPM_ON_LINK(i % 2), SLMPM_BY_SMT, SLMPM_REASON_WISH,
 			    &s[i]);

@@ -79,16 +79,6 @@ static struct slmpm_event death_of(slmpm_peer peer)
 	return e;
 }
 
-static void await_connections(unsigned n)
-{
-	int64_t until = actor_now_ms() + PATIENCE;
-
-	while (proxy_connections() < n) {
-		CHECK(slmpm_progress(net.ctx) >= 0, "progress: %s", slmpm_error_detail());
-		CHECK(actor_now_ms() < until, "%u of %u connections", proxy_connections(), n);
-	}
-}
-
 /* So that it shows by which link they go. */
 static void greet(const struct net_pair *p)
 {
@@ -104,7 +94,7 @@ static void lose(int links, enum proxy_fate fate, uint32_t size, uint64_t later)
 	uint32_t taken = 0, sent;
 	struct slmpm_event e;
 
-	await_connections(p->first + 1 + (unsigned)links);
+	net_await(&net, p, 1 + (unsigned)links);
 	greet(p);
 	cut(p, links, fate, later);
 	sent = stream(p, size, &taken);

@@ -19,13 +19,9 @@ static struct net net;
 
 static struct net_pair *join(void)
 {
-	int64_t until = actor_now_ms() + PATIENCE;
 	struct net_pair *p = net_join(&net, NULL);
 
-	while (proxy_connections() < p->first + CONNECTIONS) {
-		CHECK(slmpm_progress(net.ctx) >= 0, "progress: %s", slmpm_error_detail());
-		CHECK(actor_now_ms() < until, "%u connections", proxy_connections() - p->first);
-	}
+	net_await(&net, p, CONNECTIONS);
 	return p;
 }
 

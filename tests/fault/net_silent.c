@@ -37,21 +37,11 @@ static int losses(slmpm_ctx ctx, const char *word)
 	return n;
 }
 
-static void await_connections(unsigned n)
-{
-	int64_t until = actor_now_ms() + PATIENCE;
-
-	while (proxy_connections() < n) {
-		CHECK(slmpm_progress(net.ctx) >= 0, "progress: %s", slmpm_error_detail());
-		CHECK(actor_now_ms() < until, "%u of %u connections", proxy_connections(), n);
-	}
-}
-
 static struct net_pair *join(void)
 {
 	struct net_pair *p = net_join(&net, NULL);
 
-	await_connections(p->first + CONNECTIONS);
+	net_await(&net, p, CONNECTIONS);
 	return p;
 }
 

@@ -70,6 +70,17 @@ struct net_pair *net_join(struct net *n, const struct net_rules *rules)
 	return p;
 }
 
+void net_await(const struct net *n, const struct net_pair *p, unsigned connections)
+{
+	int64_t until = actor_now_ms() + PATIENCE;
+
+	while (proxy_connections() < p->first + connections) {
+		CHECK(slmpm_progress(n->ctx) >= 0, "progress: %s", slmpm_error_detail());
+		CHECK(actor_now_ms() < until, "%u of %u connections",
+		      proxy_connections() - p->first, connections);
+	}
+}
+
 void net_rule(const struct net_pair *p, unsigned connection, enum proxy_way way,
 	      struct proxy_rule rule)
 {

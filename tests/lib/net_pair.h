@@ -36,6 +36,8 @@ void net_shut(struct net *n);
  * message has gone each way. */
 int net_try(struct net *n, const struct net_rules *rules, int timeout_ms);
 struct net_pair *net_join(struct net *n, const struct net_rules *rules);
+/* Until it has so many connections: with several links more come. */
+void net_await(const struct net *n, const struct net_pair *p, unsigned connections);
 /* From so many bytes on that have yet to pass. */
 void net_rule(const struct net_pair *p, unsigned connection, enum proxy_way way,
 	      struct proxy_rule rule);
