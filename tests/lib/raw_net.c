@@ -2,7 +2,6 @@
 /* Links over TCP, by hand (raw_net.h). */
 #include "tests/lib/raw_net.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -15,23 +14,6 @@
 _Static_assert(sizeof(struct raw_net_offer) == 40, "wire layout");
 
 #define HEADER 32
-
-/* All N bytes, or false: the end. */
-static bool read_all(int socket, void *to, size_t n)
-{
-	struct pollfd p = {.fd = socket, .events = POLLIN};
-
-	for (size_t done = 0; done < n;) {
-		ssize_t some;
-
-		CHECK(poll(&p, 1, PATIENCE) == 1, "nothing comes");
-		some = recv(socket, (char *)to + done, n - done, 0);
-		if (some <= 0)
-			return false;
-		done += (size_t)some;
-	}
-	return true;
-}
 
 /* ---- links -------------------------------------------------------------------------- */
 
@@ -53,7 +35,7 @@ bool raw_net_answered(const struct raw_net *n, int call)
 {
 	unsigned char answer[16];
 
-	if (!read_all(call, answer, sizeof(answer)))
+	if (!raw_stream_read(call, answer, sizeof(answer)))
 		return false;
 	CHECK(!memcmp(answer, n->own.token, sizeof(answer)), "another link's token");
 	return true;
@@ -155,7 +137,7 @@ static int take(struct raw_net *n, unsigned char data[4096])
 	uint32_t length;
 	size_t rest;
 
-	if (!read_all(n->data, header, sizeof(header)))
+	if (!raw_stream_read(n->data, header, sizeof(header)))
 		return -1;
 	memcpy(&word, header, 8);
 	word = LITTLE_64(word);
@@ -164,7 +146,7 @@ static int take(struct raw_net *n, unsigned char data[4096])
 	memcpy(data, header + HEADER, sizeof(header) - HEADER);
 	rest = (HEADER + length + RAW_NET_SEGMENT - 1) / RAW_NET_SEGMENT * RAW_NET_SEGMENT;
 	rest = rest > sizeof(header) ? rest - sizeof(header) : 0;
-	if (!read_all(n->data, data + sizeof(header) - HEADER, rest))
+	if (!raw_stream_read(n->data, data + sizeof(header) - HEADER, rest))
 		return -1;
 	return (int)(word >> 47 & 0xff);
 }

@@ -85,8 +85,7 @@ bool raw_stream_say_packet(int fd, uint32_t type, void *packet, size_t n)
 	return raw_stream_say(fd, packet, n);
 }
 
-/* All N bytes, or false: the end. A connection that is reset has one, too. */
-static bool hear(int fd, void *to, size_t n)
+bool raw_stream_read(int fd, void *to, size_t n)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 
@@ -119,11 +118,11 @@ size_t raw_stream_hear(int fd, void *packet, size_t room)
 	struct wire_control_head *head = packet;
 	size_t n;
 
-	if (!hear(fd, head, sizeof(*head)))
+	if (!raw_stream_read(fd, head, sizeof(*head)))
 		return 0;
 	n = LITTLE_32(head->length);
 	CHECK(n >= sizeof(*head) && n <= room, "a packet of %zu bytes", n);
-	return hear(fd, head + 1, n - sizeof(*head)) ? n : 0;
+	return raw_stream_read(fd, head + 1, n - sizeof(*head)) ? n : 0;
 }
 
 void raw_stream_hear_end(int fd, char reason[112])

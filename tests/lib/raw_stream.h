@@ -33,6 +33,8 @@ bool raw_stream_say_packet(int fd, uint32_t type, void *packet, size_t n);
 void raw_stream_say_hello(struct raw_stream *s);
 /* A head alone, which promises LENGTH bytes. */
 void raw_stream_claim(struct raw_stream *s, uint32_t type, uint32_t length);
+/* All N bytes, or false: the end. A connection that is reset has one, too. */
+bool raw_stream_read(int fd, void *to, size_t n);
 /* The next packet: its length, 0 at the end. */
 size_t raw_stream_hear(int fd, void *packet, size_t room);
 /* Waits until the other side shuts the connection; REASON: what its BYE said, or "". */
