@@ -87,70 +87,98 @@ static int busy_engine(void *unused)
 	return 0;
 }
 
-/* What the flags ask for, of puts, gets and atomic operations; and what they cannot have. */
-static int wish(void *unused)
+static struct slmpm_mode last(void)
 {
-	const uint32_t ring = SLMPM_VIA(SLMPM_BY_REQUEST), strict = SLMPM_STRICT;
-	struct slmpm_how how = {.size = sizeof(how), .flags = ring, .timeout_ms = PATIENCE};
 	struct slmpm_mode mode = {.size = sizeof(mode)};
-	bool maps = open_pair();
-	uint64_t old = 0, was;
-	struct slmpm_done done;
-	slmpm_cq cq;
 
-	(void)unused;
 	OK(slmpm_peer_mode(a, &mode));
+	return mode;
+}
+
+/* What the flags ask for, of puts, gets and atomic operations. */
+static void obeyed(uint32_t ring)
+{
+	const struct slmpm_how how = {.size = sizeof(how), .flags = ring, .timeout_ms = PATIENCE};
+	struct slmpm_mode mode = last();
+	uint64_t old = 0, was;
+
 	CHECK(mode.protocol == -1 && mode.op == 0 && mode.reason == SLMPM_REASON_NONE, "none yet");
 	put_it(8, ring | SLMPM_REMOTE, NULL);
-	OK(slmpm_peer_mode(a, &mode));
+	mode = last();
 	CHECK(mode.op == SLMPM_OP_PUT, "operation %u", mode.op);
 	chosen_expect(&mode, "put", SLMPM_BY_REQUEST, SLMPM_REASON_WISH);
 	CHECK(!memcmp(there, chosen_bytes, 8), "bytes");
-	put_it(8, SLMPM_VIA(SLMPM_BY_SMT) | strict, NULL);
-	OK(slmpm_peer_mode(a, &mode));
+	put_it(8, SLMPM_VIA(SLMPM_BY_SMT) | SLMPM_STRICT, NULL);
+	mode = last();
 	chosen_expect(&mode, "strict", SLMPM_BY_REQUEST, SLMPM_REASON_STRICT);
 	memcpy(&was, there, sizeof(was));
 	OK(slmpm_get(rmem, 0, &old, sizeof(old), &how, NULL));
 	CHECK(old == was, "got");
-	OK(slmpm_peer_mode(a, &mode));
+	mode = last();
 	CHECK(mode.op == SLMPM_OP_GET, "operation %u", mode.op);
 	chosen_expect(&mode, "get", SLMPM_BY_REQUEST, SLMPM_REASON_WISH);
 	OK(slmpm_atomic(rmem, 0, SLMPM_SWAP, 64, 77, 0, &old, &how, NULL));
 	CHECK(old == was, "swapped");
 	OK(slmpm_get(rmem, 0, &old, sizeof(old), NULL, NULL));
 	CHECK(old == 77, "in its place");
+}
 
-	OK(slmpm_cq_create(ctx, &cq));
-	how = (struct slmpm_how){.size = sizeof(how), .flags = ring, .cq = cq};
+static void told_in_a_queue(uint32_t ring)
+{
+	struct slmpm_how how = {.size = sizeof(how), .flags = ring};
+	struct slmpm_done done;
+
+	OK(slmpm_cq_create(ctx, &how.cq));
 	OK(slmpm_put(rmem, 0, chosen_bytes, 8, &how, NULL));
-	EXPECT(slmpm_cq_wait(cq, &done, 1, PATIENCE), 1);
+	EXPECT(slmpm_cq_wait(how.cq, &done, 1, PATIENCE), 1);
 	CHECK(done.protocol == SLMPM_BY_REQUEST && done.reason == SLMPM_REASON_WISH, "queued");
-	OK(slmpm_cq_destroy(cq));
+	OK(slmpm_cq_destroy(how.cq));
+}
 
-	how = (struct slmpm_how){.size = sizeof(how), .timeout_ms = PATIENCE};
-	how.flags = SLMPM_VIA(SLMPM_BY_RGET) | strict; /* what no put can have */
+/* What they cannot have. */
+static void refused(uint32_t ring, bool maps)
+{
+	const struct slmpm_iov iov = {chosen_bytes, 8};
+	struct slmpm_how how = {.size = sizeof(how), .timeout_ms = PATIENCE};
+
+	how.flags = SLMPM_VIA(SLMPM_BY_RGET) | SLMPM_STRICT; /* what no put can have */
 	REFUSED(slmpm_put(rmem, 0, chosen_bytes, 8, &how, NULL), SLMPM_ENOTSUP, "protocol");
-	how.flags = SLMPM_VIA(SLMPM_BY_PUT) | strict;
+	how.flags = SLMPM_VIA(SLMPM_BY_PUT) | SLMPM_STRICT;
 	if (maps)
 		OK(slmpm_put(rmem, 0, chosen_bytes, 8, &how, NULL));
 	else
 		REFUSED(slmpm_put(rmem, 0, chosen_bytes, 8, &how, NULL), SLMPM_ENOTSUP, "protocol");
 	how.flags = SLMPM_VIA(SLMPM_PROTOCOLS);
 	REFUSED(slmpm_put(rmem, 0, chosen_bytes, 8, &how, NULL), SLMPM_EINVAL, "flags");
-	REFUSED(slmpm_sendv(a, 1, &(struct slmpm_iov){chosen_bytes, 8}, 1, &how, NULL),
-		SLMPM_EINVAL, "flags");
+	REFUSED(slmpm_sendv(a, 1, &iov, 1, &how, NULL), SLMPM_EINVAL, "flags");
 	how.flags = SLMPM_FIFO | ring;
 	REFUSED(slmpm_put(rmem, 0, chosen_bytes, 8, &how, NULL), SLMPM_EINVAL, "flags");
-	how.flags = SLMPM_VIA(SLMPM_BY_GET) | strict; /* nor a message */
-	REFUSED(slmpm_sendv(a, 1, &(struct slmpm_iov){chosen_bytes, 8}, 1, &how, NULL),
-		SLMPM_ENOTSUP, "protocol");
-	mode.size = 4;
+	how.flags = SLMPM_VIA(SLMPM_BY_GET) | SLMPM_STRICT; /* nor a message */
+	REFUSED(slmpm_sendv(a, 1, &iov, 1, &how, NULL), SLMPM_ENOTSUP, "protocol");
+}
+
+static void asked_wrongly(void)
+{
+	struct slmpm_mode mode = {.size = 4};
+
 	REFUSED(slmpm_peer_mode(a, &mode), SLMPM_EINVAL, ".size");
 	REFUSED(slmpm_peer_mode(a, NULL), SLMPM_EINVAL, ".size");
 	REFUSED(slmpm_req_mode((slmpm_req){0}, &mode), SLMPM_EINVAL, ".size");
 	mode.size = sizeof(mode);
 	EXPECT(slmpm_req_mode((slmpm_req){0}, &mode), -SLMPM_EHANDLE);
 	EXPECT(slmpm_peer_mode((slmpm_peer){12345}, &mode), -SLMPM_EHANDLE);
+}
+
+static int wish(void *unused)
+{
+	const uint32_t ring = SLMPM_VIA(SLMPM_BY_REQUEST);
+	bool maps = open_pair();
+
+	(void)unused;
+	obeyed(ring);
+	told_in_a_queue(ring);
+	refused(ring, maps);
+	asked_wrongly();
 	close_pair();
 	return 0;
 }
