@@ -107,8 +107,9 @@ static void links_come_anew(bool control, struct rng *chance)
 	if (!control)
 		cut(p->first + NET_CONTROL, 0);
 	for (unsigned i = 0; i < 12; i++) {
-		cut(next++, rng_below(chance, 300000));
+		cut(next, rng_below(chance, 300000));
 		flows_run(&net, messages += 40);
+		cut(next++, 0); /* if not yet: nearly all may have gone by the other */
 		await(p, 1, 1);
 	}
 	flows_close();
