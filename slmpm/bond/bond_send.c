@@ -203,10 +203,13 @@ static int keep_back(struct bond *b, const struct fabric_wr *wr, bool built)
 	return 1;
 }
 
-/* Room that must not be taken from those which have been promised it. */
+/* Room that must not be taken from those which have been promised it; one of them may leave some unused in
+ * front of the log's end. */
 static uint64_t spare(const struct bond_out *o)
 {
-	return (uint64_t)(o->held + o->promised) * (BOND_ENTRY + BOND_ENTRY);
+	uint64_t words = (uint64_t)o->held + o->promised;
+
+	return words ? words * (BOND_ENTRY + FABRIC_WORD_MAX) + FABRIC_WORD_MAX : 0;
 }
 
 /* Room in the log; what the peer has acknowledged may make some. */

@@ -2,6 +2,7 @@
 /* A bond whose links all live: order over changes of links, links that join late, the full log,
  * packets built in the log, room held back, releases in any order, sleep. */
 #include <errno.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -244,6 +245,37 @@ static void room_held_back_is_there(void **state)
 	}
 }
 
+/* Also where such a packet does not fit in front of the log's end. */
+static void room_held_back_is_whole(void **state)
+{
+	const struct rig_shape shape = {256, 64, 1 << 14, 0, 1};
+	struct fabric_wr hold = {.op = FABRIC_HOLD_BACK, .length = 2};
+	struct rig r;
+
+	(void)state;
+	for (uint32_t first = 0; first <= FABRIC_WORD_MAX; first += FABRIC_WORD_MAX) {
+		uint64_t sent = 1;
+
+		rig_open(&r, fabric, &shape);
+		assert_int_equal(link_put(r.link[LEFT], sent, first, 0), 1);
+		rig_take(&r, RIGHT, sent++, first);
+		link_flush_totals(r.link[RIGHT]); /* the log is empty, and its end elsewhere */
+		rig_quiet(&r);
+		hold.length = 2;
+		assert_int_equal(bond_fabric.post(r.link[LEFT], &hold), 1);
+		lossy_mute(&r.wire[0], RIGHT, 0, INT_MAX); /* no acknowledgement */
+		for (; link_put(r.link[LEFT], sent, 0, 0) == 1; sent++)
+			rig_take(&r, RIGHT, sent, 0);
+		assert_true(sent > 400);
+		while (hold.length--) {
+			assert_int_equal(bond_fabric.post(r.link[LEFT], &hold), 1);
+			assert_int_equal(link_put(r.link[LEFT], sent, FABRIC_WORD_MAX, 0), 1);
+			rig_take(&r, RIGHT, sent++, FABRIC_WORD_MAX);
+		}
+		rig_close(&r);
+	}
+}
+
 #define HELD 12
 
 /* Arrivals of several links are out at once, also of one that is lost meanwhile. */
@@ -377,6 +409,7 @@ int main(void)
 		FABRIC_TEST(built_packets_are_always_taken),
 		FABRIC_TEST(reservation_is_given_back),
 		FABRIC_TEST(room_held_back_is_there),
+		FABRIC_TEST(room_held_back_is_whole),
 		FABRIC_TEST(releases_come_in_any_order),
 		FABRIC_TEST(tokens_of_two_links_are_no_run),
 		FABRIC_TEST(sleeper_hears_every_link),
