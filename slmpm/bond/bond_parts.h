@@ -89,6 +89,7 @@ struct bond_out {
 	bool spread;             /* and were, at the last look */
 	uint64_t patience;       /* us */
 	uint64_t look;           /* the log's head at which that is looked at next */
+	uint64_t stay;           /* and before which they stay where somebody asked for it */
 	uint32_t held, promised; /* FABRIC_HOLD_BACK; packets that must be taken for it */
 };
 

@@ -96,6 +96,8 @@ COLD int bond_spread_out(struct bond *b, uint32_t length)
 	struct bond_out *o = &b->out;
 	int path;
 
+	if (o->log.head < o->stay)
+		return 0;
 	o->look = bond_spreads(&b->base) ? o->log.head + length + EVERY : NEVER;
 	if (o->look == NEVER || o->wanted >= 0 || bond_has_backlog(b))
 		return 0;
@@ -120,7 +122,8 @@ void bond_spread_joined(struct bond *b, struct bond_path *p)
 
 void bond_spread_stay(struct bond *b)
 {
-	b->out.look = b->out.spreads ? b->out.log.head + STAY : NEVER;
+	b->out.stay = b->out.log.head + STAY;
+	b->out.look = b->out.spreads ? b->out.stay : NEVER;
 }
 
 void bond_spread(struct fabric_link *link, uint64_t patience_us)

@@ -75,6 +75,15 @@ static int land(struct lossy *l, void *into)
 	return 1;
 }
 
+static int load(struct lossy *l)
+{
+	const struct wire *w = l->wire;
+
+	l->base.counts.carried = w->carried[l->side];
+	l->base.counts.under_way = w->under_way[l->side];
+	return 1;
+}
+
 static int lossy_post(struct fabric_link *link, const struct fabric_wr *wr)
 {
 	struct lossy *l = lossy_of(link);
@@ -83,6 +92,8 @@ static int lossy_post(struct fabric_link *link, const struct fabric_wr *wr)
 
 	if (wr->op == FABRIC_LAND)
 		return land(l, wr->into);
+	if (wr->op == FABRIC_LOAD)
+		return load(l);
 	if (w->dead && !w->deaf[l->side])
 		return lost(l);
 	if (w->dead) {

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A bond whose links say what they have under way: which of them the next packets go by. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "tests/lib/bond_rig.h"
+#include "tests/lib/fabric_suite.h"
+#include "tests/lib/test.h"
+
+#define LENGTH   1000
+#define BETWEEN  20      /* packets: more than between two looks */
+#define MUCH     1000000 /* bytes */
+#define WAIT_FOR 200     /* us */
+
+static const struct rig_shape shape = {1024, 64, 1 << 20, 0, 2};
+
+static void say(struct rig *r, int path, uint64_t carried, uint64_t under_way)
+{
+	r->wire[path].carried[LEFT] = carried;
+	r->wire[path].under_way[LEFT] = under_way;
+}
+
+/* N packets from LEFT to RIGHT. */
+static void pass(struct rig *r, uint64_t *seed, int n)
+{
+	while (n--) {
+		assert_int_equal(link_put(r->link[LEFT], *seed, LENGTH, 0), 1);
+		rig_take(r, RIGHT, (*seed)++, LENGTH);
+	}
+}
+
+static void loaded_one_is_left(void **state)
+{
+	uint64_t seed = 1;
+	struct rig r;
+
+	(void)state;
+	rig_open(&r, fabric, &shape);
+	bond_spread(r.link[LEFT], WAIT_FOR);
+	pass(&r, &seed, BETWEEN);
+	assert_int_equal(bond_path(r.link[LEFT]), 0);
+	say(&r, 0, 0, MUCH);
+	pass(&r, &seed, BETWEEN);
+	assert_int_equal(bond_path(r.link[LEFT]), 1);
+	assert_true(bond_is_spread(r.link[LEFT]));
+	say(&r, 0, MUCH, 0);
+	say(&r, 1, 0, MUCH);
+	pass(&r, &seed, BETWEEN);
+	assert_int_equal(bond_path(r.link[LEFT]), 0);
+	rig_quiet(&r);
+	rig_close(&r);
+}
+
+/* Whoever asks for a link waits for it. */
+static void asked_one_is_kept_when_full(void **state)
+{
+	uint64_t seed = 1, taken = 1;
+	struct rig r;
+
+	(void)state;
+	rig_open(&r, fabric, &shape);
+	bond_spread(r.link[LEFT], WAIT_FOR);
+	say(&r, 0, 0, MUCH);
+	for (int refused = 0; refused < 8;) {
+		assert_int_equal(bond_use(r.link[LEFT], 0), 0);
+		if (link_put(r.link[LEFT], seed, LENGTH, 0) == 1)
+			seed++;
+		else
+			refused++;
+		assert_int_equal(bond_path(r.link[LEFT]), 0);
+	}
+	for (; taken < seed; taken++)
+		rig_take(&r, RIGHT, taken, LENGTH);
+	rig_quiet(&r);
+	rig_close(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FABRIC_TEST(loaded_one_is_left),
+		FABRIC_TEST(asked_one_is_kept_when_full),
+	};
+
+	return FABRIC_SUITE(tests);
+}
