@@ -29,6 +29,8 @@ static void measure(struct bond_flow *f, const struct fabric_counts *c, uint64_t
 {
 	uint64_t more = c->carried - f->carried, ns = now - f->looked, one;
 
+	if (more > UINT64_MAX / 2) /* a credit is under way, too, and was not posted */
+		more = 0;
 	if (f->under_way >= EVERY && more < f->under_way) {
 		f->bytes += more;
 		f->ns += ns;

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "slmpm/wait.h"
 #include "tests/lib/bond_rig.h"
 #include "tests/lib/fabric_suite.h"
 #include "tests/lib/test.h"
@@ -31,6 +32,13 @@ static void pass(struct rig *r, uint64_t *seed, int n)
 		assert_int_equal(link_put(r->link[LEFT], *seed, LENGTH, 0), 1);
 		rig_take(r, RIGHT, (*seed)++, LENGTH);
 	}
+}
+
+/* So long that it may be a measurement. */
+static void let_pass(uint64_t ns)
+{
+	for (uint64_t end = wait_now() + ns; wait_now() < end;)
+		;
 }
 
 static void loaded_one_is_left(void **state)
@@ -79,11 +87,34 @@ static void asked_one_is_kept_when_full(void **state)
 	rig_close(&r);
 }
 
+/* What stands beside packets, credits or a greeting, is under way, too, and was not posted. */
+static void carried_may_go_back(void **state)
+{
+	uint64_t seed = 1;
+	struct rig r;
+
+	(void)state;
+	rig_open(&r, fabric, &shape);
+	bond_spread(r.link[LEFT], WAIT_FOR);
+	say(&r, 0, 1000, 0);
+	pass(&r, &seed, BETWEEN);
+	let_pass(3000000);
+	say(&r, 0, 936, 64);
+	pass(&r, &seed, BETWEEN);
+	assert_int_equal(bond_path(r.link[LEFT]), 0);
+	say(&r, 0, 1000, MUCH);
+	pass(&r, &seed, BETWEEN);
+	assert_int_equal(bond_path(r.link[LEFT]), 1);
+	rig_quiet(&r);
+	rig_close(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FABRIC_TEST(loaded_one_is_left),
 		FABRIC_TEST(asked_one_is_kept_when_full),
+		FABRIC_TEST(carried_may_go_back),
 	};
 
 	return FABRIC_SUITE(tests);
