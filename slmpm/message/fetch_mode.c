@@ -40,10 +40,12 @@ static bool is_hopeless(const struct endpoint *ep, const struct request *r, cons
 	       mode_limits()->force == MODE_AUTO;
 }
 
-/* What each way costs alone decides: not how full the ring is, nor how long the queue. */
+/* What each way costs here alone decides: not how full the ring is, nor how long the queue, nor what
+ * others tell. */
 static bool goes_by_cost(const struct endpoint *ep, const struct request *r)
 {
-	return r->length >= mode_limits()->fetch && !r->wish && !mode_has_links(ep);
+	return r->length >= mode_limits()->fetch && !r->wish && !mode_has_links(ep) &&
+	       !config_get()->mode_means;
 }
 
 /* Besides the choice's own: what then may decide. */
