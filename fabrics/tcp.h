@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The TCP fabric's own structures. tcp.c is the table, tcp_socket.c has the calls on sockets,
- * tcp_offer.c and tcp_connect.c bring two ends together, tcp_inlet.c receives, tcp_outlet.c sends,
- * tcp_uring.c does both by io_uring.
+ * The TCP fabric's own structures. tcp.c is the table, tcp_domain.c opens it,
+ * tcp_socket.c has the calls on sockets, tcp_offer.c and tcp_connect.c bring two ends together,
+ * tcp_inlet.c receives, tcp_outlet.c sends, tcp_uring.c does both by io_uring.
  *
  * A frame is a header and its payload, padded to whole segments; the stream is so the image of the
  * peer's ring. A long payload begins 64 bytes from the frame's first: the kernel copies it quicker where
@@ -207,6 +207,12 @@ struct tcp_link {
 	struct tcp_meeting *meeting;
 	struct tcp_link *next, **at;
 };
+
+/* ---- tcp_domain.c ---- */
+
+int tcp_probe(struct fabric_caps *caps);
+int tcp_open_domain(struct fabric_domain *domain);
+void tcp_close_domain(struct fabric_domain *domain);
 
 /* ---- tcp_socket.c: each a negative errno where it fails ---- */
 
