@@ -77,6 +77,10 @@ static const struct trial trials[] = {
 	GOOD("LINK", "2", link, 3),
 	GOOD("LINKS_AFTER", "", links_after, 65536),
 	GOOD("LINKS_AFTER", "0", links_after, 0),
+	GOOD("MODE_SPREAD", "", mode_spread, 200),
+	GOOD("MODE_SPREAD", "60000000", mode_spread, 60000000),
+	BAD("MODE_SPREAD", "0", "a number from 1 to 60000000"),
+	BAD("MODE_SPREAD", "1ms", "a number from 1"),
 	/* shares */
 	GOOD("PUBLISH", "every", publish_permille, 0),
 	GOOD("PUBLISH", "3/4", publish_permille, 750),
