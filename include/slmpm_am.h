@@ -29,7 +29,8 @@ typedef void slmpm_am_fn(const struct slmpm_am *am, void *arg);
 SLMPM_API int slmpm_am_handler(slmpm_ctx ctx, uint16_t id, slmpm_am_fn *fn, void *arg);
 /* Runs handler ID at PEER with HEAD (copied, up to SLMPM_AM_HEAD_MAX bytes) and DATA (0 bytes to
  * SLMPM_MESSAGE_MAX), in the order of what is sent to that peer. Done when DATA is the caller's
- * again. HOW's flags: SLMPM_MORE, SLMPM_ON_LINK, SLMPM_STRICT. Source: GASNet's short, medium and long requests; UCX. */
+ * again. HOW's flags: SLMPM_MORE, SLMPM_ON_LINK, SLMPM_STRICT. Source: GASNet's short, medium and
+ * long requests; UCX. */
 SLMPM_API int slmpm_am(slmpm_peer peer, uint16_t id, const void *head, size_t head_len,
 		       const void *data, size_t len, const struct slmpm_how *how, slmpm_req *req);
 /* From inside a handler: an active message back to its sender. Never blocks; HEAD and DATA are

@@ -27,7 +27,7 @@ static struct {
 	struct fault_server *server; /* while there are any */
 } faults = {.lock = PTHREAD_MUTEX_INITIALIZER, .all = {&faults.all, &faults.all}};
 
-/* ---- what the thread is told ------------------------------------------------------------------------------- */
+/* ---- what the thread is told ------------------------------------------------------------------ */
 
 static struct fault_pages *pages_at(uintptr_t at)
 {
