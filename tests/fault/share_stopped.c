@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* timeout: 80 */
+/* timeout: 160 */
 /*
  * A target that is stopped within a piece of a put that both sides copy. The put ends at its deadline and
  * says why; what the target still copies later overtakes nothing that was put after it; when it goes on,
@@ -121,12 +121,13 @@ static void let_crowd_pass(const struct share_side *s)
 /* What a put says whose target stops within its piece. */
 static int put_and_stop(struct share_side *s, const struct slmpm_how *how)
 {
+	int64_t until = actor_now_ms() + PATIENCE / 4;
 	pid_t pid = pid_of(s->peer);
 	int rc = 0;
 
 	tell(s, STOP_WITHIN, 0, 0, 0);
 	let_crowd_pass(s);
-	for (int i = 0; i < TRIES && !is_stopped(&pid); i++) {
+	for (int i = 0; i < TRIES && !is_stopped(&pid) && actor_now_ms() < until; i++) {
 		share_gate(s->from + SIZE - SHARE_PAGE, is_stopped, &pid);
 		rc = slmpm_put(s->to, 0, s->from, SIZE, how, NULL);
 		share_gate_open();
@@ -279,7 +280,7 @@ int main(int argc, char **argv)
 	setenv("SLMPM_WAIT", "spin", 1); /* the target is there in time, if it has a processor */
 	setenv("SLMPM_LOG_LEVEL", "none", 1);
 	for (size_t i = 0; i < sizeof(scenes) / sizeof(*scenes); i++) {
-		int rc = child_run(scenes[i].body, NULL, 25 * (unsigned)actor_slow());
+		int rc = child_run(scenes[i].body, NULL, 50 * (unsigned)actor_slow());
 
 		printf("%s: %s\n", scenes[i].name,
 		       rc == TEST_SKIPPED ? "nothing was shared beside so much load" :
