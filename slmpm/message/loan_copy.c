@@ -66,6 +66,13 @@ int loan_copy(struct endpoint *ep, uint64_t len, const struct slmpm_how *how, bo
 	return 0;
 }
 
+/* Asked before each packet: a link is kept for so many bytes only, and then they are spread. */
+static void ask_link(struct endpoint *ep, const struct request *r)
+{
+	if (UNLIKELY(r->wish))
+		(void)mode_begin(ep, r->wish);
+}
+
 static bool post_bytes(struct endpoint *ep, struct request *r)
 {
 	uint64_t left = r->length - r->offset;
@@ -77,6 +84,7 @@ static bool post_bytes(struct endpoint *ep, struct request *r)
 	};
 	uint32_t n = p.length;
 
+	ask_link(ep, r);
 	if (link_post_request(ep, &p, r) != 1)
 		return false;
 	r->offset += n;
@@ -94,6 +102,7 @@ static bool post_word(struct endpoint *ep, struct request *r)
 		.route = wire_route(r->stream, r->result.imm),
 	};
 
+	ask_link(ep, r);
 	if (link_post_request(ep, &p, NULL) != 1)
 		return false;
 	if (lent->first) {
@@ -108,8 +117,6 @@ int loan_copy_push(struct endpoint *ep, struct request *r, bool *stop)
 {
 	int n = 0;
 
-	if (UNLIKELY(r->wish))
-		(void)mode_begin(ep, r->wish);
 	for (; r->offset < r->length; n++)
 		if (!post_bytes(ep, r)) {
 			*stop = true;
