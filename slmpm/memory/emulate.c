@@ -207,7 +207,7 @@ static int send_next(struct endpoint *ep, struct emulated *op)
 {
 	const struct request *r = op->r;
 
-	if (r && UNLIKELY(r->wish) && !r->seq && !mode_begin(ep, r->wish))
+	if (r && UNLIKELY(r->wish) && !mode_begin(ep, r->wish) && !r->seq)
 		return -EAGAIN;
 	if (op->sends)
 		return emulate_send_write(ep, op);

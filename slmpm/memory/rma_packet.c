@@ -247,20 +247,23 @@ static void issued(struct request *r)
 		request_finish(r, r->rma.status);
 }
 
+/* Its next packet, by its link: each asks anew, for a link is not kept for ever. A strict one has not
+ * begun before it has its link. */
+static bool push_part(struct endpoint *ep, struct request *r)
+{
+	if (UNLIKELY(r->wish) && !mode_begin(ep, r->wish) && !r->rma.span && !r->rma.in_span)
+		return false;
+	return (r->kind == REQUEST_PUT ? push_put(ep, r) :
+		r->kind == REQUEST_GET ? push_get(ep, r) :
+					 push_atomic(ep, r)) == 1;
+}
+
 int rma_push(struct endpoint *ep, struct request *r, bool *stop)
 {
 	int n = 0;
 
-	if (UNLIKELY(r->wish) && !mode_begin(ep, r->wish) && !r->rma.span && !r->rma.in_span) {
-		*stop = true;
-		return 0;
-	}
 	do {
-		int rc = r->kind == REQUEST_PUT ? push_put(ep, r) :
-			 r->kind == REQUEST_GET ? push_get(ep, r) :
-						  push_atomic(ep, r);
-
-		if (rc != 1) {
+		if (!push_part(ep, r)) {
 			*stop = true;
 			return n;
 		}

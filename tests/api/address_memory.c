@@ -144,6 +144,25 @@ static int by_requests(void *form)
 	return 0;
 }
 
+/* As long as the link would be kept several times, and it has much to do: none of it goes by the other. */
+static int long_puts(void *form)
+{
+	static unsigned char bytes[REGION];
+
+	CHECK(setenv("SLMPM_RMA", form, 1) == 0, "setenv");
+	spawn();
+	find("ip:127.0.0.1", NULL);
+	for (int i = 0; i < ROUNDS; i++) {
+		const struct slmpm_how how = {.size = sizeof(how)};
+		slmpm_req req;
+
+		OK(slmpm_put(regions[1 + i % 2], 0, bytes, sizeof(bytes), &how, &req));
+		links_expect(req, i % 2, "a long put");
+	}
+	end();
+	return 0;
+}
+
 /* ---- where the peer alone counts ------------------------------------------------------------ */
 
 static void mirrors(void)
@@ -220,6 +239,11 @@ static void play(void)
 	run(by_requests, "ring");
 	run(by_requests, "am");
 	run(by_requests, "tag");
+	set("SLMPM_FABRIC", "tcp");
+	set("SLMPM_LINKS", "tcp,tcp");
+	run(long_puts, "ring");
+	run(long_puts, "am");
+	run(long_puts, "tag");
 }
 
 int main(int argc, char **argv)

@@ -13,7 +13,7 @@
 #include "tests/lib/links.h"
 
 #define ROUNDS 12
-#define REGION 65536
+#define REGION (2 << 20)
 #define LONG   (300 << 10) /* a loan in an area */
 
 enum { ECHO, TAKE, STORE, MIRROR, END }; /* streams to the mate */
