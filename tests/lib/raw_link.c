@@ -92,17 +92,23 @@ struct wire_link raw_link_hear_round(struct raw_peer *p, uint32_t round)
 	return w;
 }
 
+void raw_link_refusal(const struct wire_link *w, unsigned link, unsigned life, const char *why)
+{
+	char text[sizeof(w->blob) + 1] = "";
+
+	memcpy(text, w->blob, sizeof(w->blob));
+	CHECK(LITTLE_16(w->link) == link && LITTLE_16(w->life) == life && strstr(text, why),
+	      "link %u, life %u: \"%s\"", LITTLE_16(w->link), LITTLE_16(w->life), text);
+}
+
 void raw_link_refused(struct raw_peer *p, unsigned link, unsigned life, const char *why)
 {
 	struct wire_link w;
-	char text[sizeof(w.blob) + 1] = "";
 
 	do
 		w = raw_link_hear(p);
 	while (LITTLE_32(w.round) != WIRE_LINK_NOT);
-	memcpy(text, w.blob, sizeof(w.blob));
-	CHECK(LITTLE_16(w.link) == link && LITTLE_16(w.life) == life && strstr(text, why),
-	      "link %u, life %u: \"%s\"", LITTLE_16(w.link), LITTLE_16(w.life), text);
+	raw_link_refusal(&w, link, life, why);
 }
 
 #define MOST 256 /* packets that lie in a socket */

@@ -25,7 +25,9 @@ void raw_link_join(struct raw_peer *p);
 struct wire_link raw_link_hear(struct raw_peer *p);
 struct wire_link raw_link_hear_round(struct raw_peer *p, uint32_t round);
 uint64_t raw_link_epoch(const struct wire_link *w);
-/* A refusal comes, of that link and life, which says WHY. */
+/* W, however it came, refuses that LIFE of LINK, and says WHY. */
+void raw_link_refusal(const struct wire_link *w, unsigned link, unsigned life, const char *why);
+/* Such a refusal comes. */
 void raw_link_refused(struct raw_peer *p, unsigned link, unsigned life, const char *why);
 /* Rings that lie unread; it is all read then. While it is, one more may come. */
 unsigned raw_link_unread(struct raw_peer *p);

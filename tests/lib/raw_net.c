@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tests/lib/actor.h"
+#include "tests/lib/raw_link.h"
 #include "tests/lib/stream_peer.h"
 
 _Static_assert(sizeof(struct raw_net_offer) == 40, "wire layout");
@@ -232,12 +233,9 @@ struct raw_net_offer raw_net_ask(struct raw_net *n, unsigned link, unsigned life
 void raw_net_refused(struct raw_net *n, unsigned link, unsigned life, const char *why)
 {
 	struct wire_link w;
-	char text[sizeof(w.blob) + 1] = "";
 
 	do
 		w = raw_net_hear(n);
 	while (LITTLE_32(w.round) != WIRE_LINK_NOT);
-	memcpy(text, w.blob, sizeof(w.blob));
-	CHECK(LITTLE_16(w.link) == link && LITTLE_16(w.life) == life && strstr(text, why),
-	      "link %u, life %u: \"%s\"", LITTLE_16(w.link), LITTLE_16(w.life), text);
+	raw_link_refusal(&w, link, life, why);
 }
