@@ -206,7 +206,7 @@ void endpoint_up(struct endpoint *ep)
 	ep->state = SLMPM_PEER_UP;
 	ep->was_up = true;
 	link_flush(ep);
-	ep->link.due_max = FABRIC_DUE((uint32_t)port->counts.in_segments);
+	ep->link.due_max = FABRIC_DUE((uint32_t)link_ring_in(ep));
 	endpoint_refresh(ep);
 	context_event(ep->ctx, ep, SLMPM_EVENT_UP, "connected");
 	log_line(SLMPM_LOG_DEBUG, "%s: connected over %s, packets of %u bytes", ep->name,

@@ -4,6 +4,7 @@
 #define SLMPM_LINK_H
 
 #include "slmpm/endpoint.h"
+#include "slmpm/bond/bond.h"
 #include "slmpm/bond/further.h"
 #include "slmpm/request.h"
 
@@ -43,6 +44,16 @@ static inline bool link_maps(const struct endpoint *ep)
 	const struct fabric_domain *memory = further_memory(ep);
 
 	return memory && memory->fabric->alloc;
+}
+
+/* Segments of a ring, out and in, of which a share may be kept: of several links the least one's. */
+static inline uint64_t link_ring_out(const struct endpoint *ep)
+{
+	return ep->further ? bond_ring_out(ep->link.port) : ep->link.port->counts.out_segments;
+}
+static inline uint64_t link_ring_in(const struct endpoint *ep)
+{
+	return ep->further ? bond_ring_in(ep->link.port) : ep->link.port->counts.in_segments;
 }
 
 /* A peer's memory: N bytes between OFFSET there and LOCAL, or a struct fabric_atomic. 1, or what

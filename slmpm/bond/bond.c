@@ -28,13 +28,13 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return !a || (b && b < a) ? b : a;
 }
 
-/* Totals are sums; of a lost path nothing is under way any more. A ring's size is the least one's,
- * for shares of it are counted off against a single path. */
+/* All are sums; of a lost path nothing is under way any more, nor has it a ring. */
 static COLD void refresh_counts(struct bond *b)
 {
 	struct fabric_counts *c = &b->base.counts;
 
 	*c = b->past;
+	b->ring_out = b->ring_in = 0;
 	for (int i = 0; i < BOND_PATHS; i++) {
 		const struct bond_path *p = &b->paths[i];
 		const struct fabric_counts *one = p->port ? &p->port->counts : NULL;
@@ -52,9 +52,21 @@ static COLD void refresh_counts(struct bond *b)
 		c->bells += one->bells;
 		for (int k = 0; k < FABRIC_CAUSES; k++)
 			c->publications[k] += one->publications[k];
-		c->out_segments = least(c->out_segments, one->out_segments);
-		c->in_segments = least(c->in_segments, one->in_segments);
+		c->out_segments += is_live(p) ? one->out_segments : 0;
+		c->in_segments += is_live(p) ? one->in_segments : 0;
+		b->ring_out = least(b->ring_out, one->out_segments);
+		b->ring_in = least(b->ring_in, one->in_segments);
 	}
+}
+
+uint64_t bond_ring_out(const struct fabric_link *link)
+{
+	return bond_of(link)->ring_out;
+}
+
+uint64_t bond_ring_in(const struct fabric_link *link)
+{
+	return bond_of(link)->ring_in;
 }
 
 static COLD int flush(struct bond *b, uint16_t flags)

@@ -74,6 +74,9 @@ void bond_position(const struct fabric_link *link, uint64_t *sent, uint64_t *ack
 uint32_t bond_path(const struct fabric_link *link);
 /* A path's own link, for its counts and reasons; NULL where there is none. */
 struct fabric_link *bond_port(const struct fabric_link *link, uint32_t path);
+/* Segments of the least of its rings: that of a path which only it may fill up. The counts have their sums. */
+uint64_t bond_ring_out(const struct fabric_link *link);
+uint64_t bond_ring_in(const struct fabric_link *link);
 /* Whose memory operations a bond forwards: its first path's; NULL: that has none. */
 struct fabric_domain *bond_memory(const struct fabric_link *link);
 

@@ -126,7 +126,8 @@ struct bond {
 	struct bond_in in;
 	struct bond_path *memory;  /* whose fabric has memory operations; never another */
 	_Atomic bool memory_lost;  /* read beside, by an engine */
-	struct fabric_counts past; /* of links that have made room for others */
+	uint64_t ring_out, ring_in; /* the least ones, as of the last count */
+	struct fabric_counts past;  /* of links that have made room for others */
 	char reasons[256];
 };
 

@@ -15,7 +15,7 @@ static const struct fabric_memory all = {.size = UINT64_MAX, .writable = true};
 /* Of the segments that may be held back in the ring out: one side's share. */
 static uint32_t held_max(const struct endpoint *ep)
 {
-	return FABRIC_HOLD_MAX((uint32_t)ep->link.port->counts.out_segments) / 2;
+	return FABRIC_HOLD_MAX((uint32_t)link_ring_out(ep)) / 2;
 }
 
 static uint64_t shortest(const struct mode_limits *limits)
@@ -31,7 +31,7 @@ void fetch_open(struct endpoint *ep)
 	uint32_t in;
 
 	link_flush(ep); /* not later: a loan may lie open then */
-	in = (uint32_t)ep->link.port->counts.in_segments;
+	in = (uint32_t)link_ring_in(ep);
 	if (held_max(ep) < FETCH_SENDER_WORDS || FABRIC_HOLD_MAX(in) / 2 < FETCH_SENDER_WORDS)
 		return;
 	if (config->attach && config->fetch != WAY_NEVER && ep->link.fabric->reg && !ep->check)

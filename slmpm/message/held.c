@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "slmpm/link.h"
+
 static struct held *add_more(struct endpoint *ep)
 {
 	struct held_more *more = calloc(1, sizeof(*more));
@@ -60,7 +62,7 @@ struct held *held_arrival(struct endpoint *ep, const struct fabric_arrival *a)
 {
 	struct held *held;
 
-	if (ep->held_segments + a->span > ep->link.port->counts.in_segments / 4)
+	if (ep->held_segments + a->span > link_ring_in(ep) / 4)
 		return NULL;
 	held = held_new(ep);
 	if (!held)

@@ -392,8 +392,42 @@ static void figures_are_sums(void **state)
 	assert_true(left->produced >= 40 + 2 * 4);
 	assert_true(left->produced == left->consumed_seen);
 	assert_true(left->produced == right->consumed && right->consumed == right->read);
-	assert_int_equal(left->out_segments, 256);
-	assert_int_equal(right->in_segments, 256);
+	assert_int_equal(left->out_segments, 512);
+	assert_int_equal(right->in_segments, 512);
+	assert_int_equal(bond_ring_out(r.link[LEFT]), 256);
+	assert_int_equal(bond_ring_in(r.link[RIGHT]), 256);
+	rig_close(&r);
+}
+
+static void expect_share(const struct rig *r, uint64_t used, uint64_t segments)
+{
+	const struct fabric_counts *c = &r->link[LEFT]->counts;
+
+	link_flush_totals(r->link[LEFT]);
+	assert_true(c->produced - c->consumed_seen >= used);
+	assert_true(c->produced - c->consumed_seen <= c->out_segments);
+	assert_int_equal(c->out_segments, segments);
+}
+
+/* Whatever stands in how many rings is a part of them; a lost one has none. */
+static void share_is_of_all_rings(void **state)
+{
+	uint64_t seed = 1, taken = 1;
+	struct rig r;
+
+	(void)state;
+	rig_open(&r, fabric, &two);
+	for (int path = 0; path < 2; path++) {
+		use(&r, LEFT, path);
+		for (int i = 0; i < 200; i++)
+			assert_int_equal(link_put(r.link[LEFT], seed++, 8, 0), 1);
+	}
+	expect_share(&r, 400, 512);
+	for (; taken < seed; taken++)
+		rig_take(&r, RIGHT, taken, 8);
+	rig_cut(&r, 0, false);
+	rig_quiet(&r);
+	expect_share(&r, 0, 256);
 	rig_close(&r);
 }
 
@@ -414,6 +448,7 @@ int main(void)
 		FABRIC_TEST(tokens_of_two_links_are_no_run),
 		FABRIC_TEST(sleeper_hears_every_link),
 		FABRIC_TEST(figures_are_sums),
+		FABRIC_TEST(share_is_of_all_rings),
 	};
 
 	return FABRIC_SUITE(tests);
