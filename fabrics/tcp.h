@@ -270,8 +270,6 @@ int tcp_hand_out(struct tcp_link *l, struct fabric_arrival *arrivals, int n);
 int tcp_land(struct tcp_link *l, void *place);
 /* Nothing is worth looking for right now. */
 bool tcp_pauses(struct tcp_link *l);
-/* Nothing can be received before the core says where a packet belongs. */
-bool tcp_must_land(const struct tcp_link *l);
 
 /* ---- tcp_outlet.c ---- */
 

@@ -200,7 +200,8 @@ static bool is_landing(const struct tcp_inlet *in)
 	return in->headed && in->landing.waits && in->landing.total == in->total;
 }
 
-bool tcp_must_land(const struct tcp_link *l)
+/* Nothing can be received before the core says where a packet belongs. */
+static bool must_land(const struct tcp_link *l)
 {
 	const struct tcp_inlet *in = &l->in;
 
@@ -302,7 +303,7 @@ bool tcp_receive(struct tcp_link *l)
 {
 	ssize_t n;
 
-	if (l->ended || l->broken || tcp_must_land(l))
+	if (l->ended || l->broken || must_land(l))
 		return false;
 	start_again(&l->in);
 	/* A long one goes straight to its place. */
@@ -373,7 +374,7 @@ int tcp_hand_out(struct tcp_link *l, struct fabric_arrival *arrivals, int n)
 
 	while (got < n && in->reader.read != in->total)
 		hand_out_one(in, &arrivals[got++]);
-	if (got < n && tcp_must_land(l) && !in->landing.waits)
+	if (got < n && must_land(l) && !in->landing.waits)
 		announce(in, &arrivals[got++]);
 	return got;
 }

@@ -176,8 +176,6 @@ static inline void bond_tell(struct bond *b)
 
 /* ---- bond_watch.c ---- */
 
-/* By this path, and to be answered by it: 1, -EAGAIN or -EPROTO. */
-int bond_ask(struct bond *b, struct bond_path *p);
 /* PROBE has come by it: false, nobody says that. */
 bool bond_probed(struct bond *b, struct bond_path *p, const uint64_t *head);
 /* Answers what is asked: -EPROTO, or not. */

@@ -42,7 +42,8 @@ static int probe(struct bond *b, struct bond_path *p, uint64_t number, uint64_t 
 	return rc;
 }
 
-int bond_ask(struct bond *b, struct bond_path *p)
+/* By this path, and to be answered by it: 1, -EAGAIN or -EPROTO. */
+static int ask(struct bond *b, struct bond_path *p)
 {
 	struct bond_watch *w = &p->watch;
 	int rc = probe(b, p, w->asked + 1, 0);
@@ -174,8 +175,7 @@ static int ask_all(struct bond *b)
 	for (uint32_t i = 0; i < BOND_PATHS; i++) {
 		struct bond_path *p = &b->paths[i];
 
-		if (p->state == PATH_UP && p->watch.asked == p->watch.last &&
-		    bond_ask(b, p) == -EPROTO)
+		if (p->state == PATH_UP && p->watch.asked == p->watch.last && ask(b, p) == -EPROTO)
 			return -EPROTO;
 	}
 	return 0;

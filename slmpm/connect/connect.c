@@ -2,7 +2,6 @@
 /* Connecting by address; both sides check the other's user. */
 #include "slmpm/connect/connect.h"
 
-#include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -163,8 +162,10 @@ static bool never(void *arg)
 	return false;
 }
 
-/* A listener that has its hands full is asked again, for as long as a handshake may take. */
-struct endpoint *connect_to(struct context *ctx, const char *text, uint64_t deadline, int *rc)
+/* The peer at TEXT, its handshake through. The context is locked. A listener that has its hands full is
+ * asked again, for as long as a handshake may take. */
+static struct endpoint *connect_to(struct context *ctx, const char *text, uint64_t deadline,
+				   int *rc)
 {
 	uint64_t until = wait_now() + (uint64_t)config_get()->handshake_ms * 1000000;
 	struct connection to;

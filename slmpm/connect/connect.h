@@ -23,7 +23,5 @@ int connect_pid(int fd);
  * and the detail set, the socket is closed then. */
 struct endpoint *connect_adopt(struct context *ctx, const struct connection *from,
 			       struct listener *l, int *rc);
-/* The peer at URL, its handshake through; likewise. The context is locked. */
-struct endpoint *connect_to(struct context *ctx, const char *url, uint64_t deadline, int *rc);
 
 #endif

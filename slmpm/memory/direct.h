@@ -17,20 +17,13 @@
 /* Direct operations alone make no progress; once in a while they do. */
 void rma_look(struct context *ctx);
 
-/* Within direct reach, and nothing asked for before holds it up. */
-static inline bool direct_reaches(const struct remote *remote, unsigned op)
-{
-	const struct rma *m = remote->ep->rma;
-
-	return remote->memory.ops >> op & 1 && !(m->barrier | m->fenced);
-}
-
+/* Nothing asked for before holds direct operations up. */
 static inline bool direct_is_free(const struct remote *remote)
 {
 	return !(remote->direct.rma->barrier | remote->direct.rma->fenced);
 }
 
-/* The same of mapped memory, in a context of one thread, by who has the rights. */
+/* So of mapped memory, in a context of one thread, by who has the rights. */
 static inline bool direct_is_short(const struct remote *remote, unsigned op)
 {
 	return remote && remote->direct.ops >> op & 1 && direct_is_free(remote);

@@ -168,7 +168,6 @@ bool fetch_hold(struct endpoint *ep, uint32_t *share, uint32_t *held, int n)
 		return false;
 	*share += (uint32_t)n;
 	*held += (uint32_t)n;
-	f->held += (uint32_t)n;
 	return true;
 }
 

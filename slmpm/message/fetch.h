@@ -88,10 +88,9 @@ struct fetch {                     /* of an endpoint */
 	struct list in, out;
 	struct fetch_in *in_hand; /* NULL once it has gone */
 	struct fetch_out *out_hand;
-	uint32_t stranded; /* of the messages */
-	uint32_t held, held_in,
-		held_out;  /* segments: all, for those it fetches and announces ... */
-	uint32_t held_max; /* ... each at most */
+	uint32_t stranded;          /* of the messages */
+	uint32_t held_in, held_out; /* segments: for what it fetches, and announces; */
+	uint32_t held_max;          /* each at most */
 };
 
 /* The handshake is through and the peer takes WIRE_FETCH. */
@@ -107,12 +106,6 @@ int fetch_step(struct endpoint *ep);
 static inline bool fetch_busy(const struct endpoint *ep)
 {
 	return ep->fetch && (!list_empty(&ep->fetch->in) || !list_empty(&ep->fetch->out));
-}
-
-/* Others have something to say that cannot wait: a loan does not lie in the ring meanwhile. */
-static inline bool fetch_holds(const struct endpoint *ep)
-{
-	return ep->fetch && ep->fetch->held;
 }
 
 /* ---- whether (fetch_mode.c) --------------------------------------------------------------- */
@@ -186,8 +179,8 @@ struct fetch *fetch_of(struct endpoint *ep);
 /* A word: posts it now or not at all. Payload and, the first time, how our memory is reached. */
 bool fetch_say(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t route, uint64_t extent,
 	       const void *data, uint32_t length);
-/* One for which a segment is held back, in *HELD. Only a loan that lies open in the ring, and was
- * there before, keeps it from going out. */
+/* One for which a segment is held back, in *HELD. Only a loan that lies open in the ring keeps it from
+ * going out. */
 bool fetch_say_held(struct endpoint *ep, uint32_t *held, uint8_t opcode, uint64_t seq,
 		    uint64_t extent, const void *data, uint32_t length);
 /* N segments more (or fewer) for SHARE, which is held_in or held_out, and *HELD; false: too many. */

@@ -178,8 +178,6 @@ static inline void attachment_posted(struct attachment *a)
 	a->numbered++;
 	a->sent_packets++;
 }
-/* One of M's has come, joined or gone. */
-void mirror_sort(struct mirror *m);
 /* The peer's word on it ends, for ERROR: it stays with the mirror. */
 void attachment_stale(struct attachment *a, int error);
 /* Leaves the mirror, and the endpoint as soon as that has answered. */

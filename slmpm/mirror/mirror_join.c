@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "slmpm/error.h"
 #include "slmpm/link.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/mirror/read.h"
@@ -58,7 +57,8 @@ void mirror_say_end(struct endpoint *ep, uint32_t tag, bool answer)
 	link_control_routed(ep, WIRE_MIRROR_END, answer, wire_route(tag, 0), &nothing, 0);
 }
 
-void mirror_sort(struct mirror *m)
+/* One of M's has come, joined or gone. */
+static void sort(struct mirror *m)
 {
 	struct attachment *a = LIST_ENTRY(m->attachments.next, struct attachment, of_mirror);
 	bool alone = !list_empty(&m->attachments) && a->of_mirror.next == &m->attachments &&
@@ -95,7 +95,7 @@ void attachment_stale(struct attachment *a, int error)
 	a->state = ATTACHMENT_STALE;
 	a->error = error;
 	a->cut = a->coming;
-	mirror_sort(m);
+	sort(m);
 	forget_changes(a);
 	mirror_close(a);
 	read_serve(m);
@@ -106,7 +106,7 @@ void attachment_stale(struct attachment *a, int error)
 void attachment_leave(struct attachment *a)
 {
 	list_remove(&a->of_mirror);
-	mirror_sort(a->mirror);
+	sort(a->mirror);
 	a->only = false;
 	if (a->state == ATTACHMENT_STALE) {
 		free(a);
@@ -201,7 +201,7 @@ void attachment_join(struct attachment *a, struct wanted *w)
 	a->peer_slot = w->slot;
 	a->state = ATTACHMENT_JOINED;
 	a->both = a->how & w->how & SLMPM_MIRROR_BOTH;
-	mirror_sort(a->mirror);
+	sort(a->mirror);
 	if (a->how & SLMPM_MIRROR_LEAD)
 		fill(a);
 	else if (a->mirror->tracker && a->both)
@@ -248,7 +248,7 @@ struct attachment *attachment_new(struct mirror *m, struct endpoint *ep, uint32_
 	all->slots[a->slot] = a;
 	all->top = a->slot < all->top ? all->top : a->slot + 1;
 	list_append(&m->attachments, &a->of_mirror);
-	mirror_sort(m);
+	sort(m);
 	ask(a);
 	return a;
 }

@@ -72,7 +72,8 @@ struct killer death_when_asleep(pid_t victim)
 	return k;
 }
 
-int64_t death_since(struct killer *k)
+/* It is over; the milliseconds since. */
+static int64_t since(struct killer *k)
 {
 	int64_t ms = actor_now_ms() - __atomic_load_n(k->killed_at, __ATOMIC_ACQUIRE);
 
@@ -83,7 +84,7 @@ int64_t death_since(struct killer *k)
 
 void death_in_time(struct killer *k)
 {
-	int64_t ms = death_since(k);
+	int64_t ms = since(k);
 
 	CHECK(ms <= IN_TIME_MS * actor_slow(), "the end was known after %lld ms", (long long)ms);
 }

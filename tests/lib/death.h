@@ -25,8 +25,6 @@ struct killer {
 
 /* A process that kills VICTIM as soon as this process sleeps. */
 struct killer death_when_asleep(pid_t victim);
-/* It is over; the milliseconds since. */
-int64_t death_since(struct killer *k);
 /* The end must be known within a tenth of a second of it. */
 void death_in_time(struct killer *k);
 

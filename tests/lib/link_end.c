@@ -261,7 +261,8 @@ void link_check(const struct fabric_arrival *a, uint64_t seed, uint32_t length)
 	      length);
 }
 
-void link_expect(struct fabric_link *l, struct fabric_arrival *a, uint64_t seed, uint32_t length)
+/* The next arrival is that; left unreleased in *A. */
+static void expect(struct fabric_link *l, struct fabric_arrival *a, uint64_t seed, uint32_t length)
 {
 	int n;
 
@@ -276,7 +277,7 @@ void link_take(struct fabric_link *l, uint64_t seed, uint32_t length)
 {
 	struct fabric_arrival a;
 
-	link_expect(l, &a, seed, length);
+	expect(l, &a, seed, length);
 	l->domain->fabric->release(l, &a);
 }
 
@@ -348,7 +349,7 @@ void link_fill_empty(struct fabric_link *l, uint64_t *sent)
 
 void link_expect_next(struct fabric_link *l, struct fabric_arrival *a, uint64_t *taken)
 {
-	link_expect(l, a, *taken, link_length(l->payload_max_in, *taken));
+	expect(l, a, *taken, link_length(l->payload_max_in, *taken));
 	++*taken;
 }
 

@@ -52,9 +52,7 @@ void link_send(struct fabric_link *l, uint64_t seed, uint32_t length, uint16_t f
 int link_poll(struct fabric_link *l, struct fabric_arrival *arrivals, int n);
 /* That is what arrived. */
 void link_check(const struct fabric_arrival *a, uint64_t seed, uint32_t length);
-/* The next arrival is that; left unreleased in *A. */
-void link_expect(struct fabric_link *l, struct fabric_arrival *a, uint64_t seed, uint32_t length);
-/* And released. */
+/* The next arrival is that, and is released. */
 void link_take(struct fabric_link *l, uint64_t seed, uint32_t length);
 /* Nothing is there. */
 void link_expect_nothing(struct fabric_link *l);
