@@ -8,7 +8,6 @@
 #define SHM_ORDER_H
 
 #include <stdatomic.h>
-#include <stdint.h>
 
 #include "shm/compiler.h"
 

@@ -3,7 +3,6 @@
 #ifndef SLMPM_CONFIG_H
 #define SLMPM_CONFIG_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "slmpm/bond/routes.h"

@@ -13,7 +13,6 @@
 #include "slmpm/message/bundle.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/engine/engine.h"
-#include "slmpm/error.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/link.h"
 #include "slmpm/memory/share.h"

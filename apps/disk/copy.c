@@ -5,7 +5,6 @@
  */
 #include "apps/disk/copy.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 

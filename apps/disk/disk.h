@@ -11,7 +11,6 @@
 
 #include <slmpm.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #define DISK_STREAM_REQUEST 1u

@@ -3,7 +3,6 @@
 #include "apps/slmpm_demo/demo.h"
 
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct accel {

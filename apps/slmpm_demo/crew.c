@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The accelerators as the host has them: started, counted, lost, parted with. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "apps/slmpm_demo/host.h"

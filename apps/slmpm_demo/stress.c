@@ -3,7 +3,6 @@
 #include "apps/slmpm_demo/stress.h"
 
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 
 #include "apps/slmpm_demo/host.h"
@@ -11,7 +10,6 @@
 #define BURSTS       8                    /* in a run, about */
 #define BURSTS_MORE  64                   /* where they do not move anything */
 #define LOADS        64                   /* of the engine, in one burst, at most */
-#define ENOUGH       8                    /* puts that have gone another way, in one burst */
 #define PATIENCE_NS  UINT64_C(5000000000) /* with an accelerator that does not get ready */
 #define LIGHT_WEIGHT 8192                 /* a message that no threshold speaks of */
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One trial, the side that is measured against: lends its memory, receives what it is told to. */
 #include <slmpm.h>
-#include <stdlib.h>
 
 #include "apps/slmpm_info/pair.h"
 #include "apps/slmpm_info/trial.h"

@@ -8,7 +8,6 @@
 #include <slmpm.h>
 
 #include <argp.h>
-#include <inttypes.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -2,7 +2,6 @@
 /* The parts of what slmpm_info tells, as JSON. */
 #include "apps/slmpm_info/info.h"
 
-#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>

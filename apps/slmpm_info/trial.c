@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <slmpm.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>

@@ -6,8 +6,6 @@
 #ifndef INFO_TRIAL_H
 #define INFO_TRIAL_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #define TRIAL_LEAST 4096
@@ -33,7 +31,7 @@ enum trial_of {
 	TRIAL_CASES
 };
 
-enum trial_kind { TRIAL_WAYS, TRIAL_WITH_ENGINE, TRIAL_REQUESTS, TRIAL_KINDS };
+enum trial_kind { TRIAL_WAYS, TRIAL_WITH_ENGINE, TRIAL_REQUESTS };
 
 /* In place of a case: percent of the ring that seem unread though the reader keeps up; and its bytes. */
 #define TRIAL_RING_MEAN  (-1)

@@ -7,7 +7,6 @@
 
 #include <inttypes.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -4,7 +4,6 @@
 #define SLMPM_BOND_LOG_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "fabrics/fabric.h"

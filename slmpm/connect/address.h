@@ -4,7 +4,6 @@
 #define SLMPM_ADDRESS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #define ADDRESS_TEXT 96

@@ -12,8 +12,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "slmpm/wait.h"
-
 struct question {
 	pthread_mutex_t lock;
 	pthread_cond_t answered;

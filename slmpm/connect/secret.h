@@ -4,7 +4,6 @@
 #define SLMPM_SECRET_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "slmpm/connect/siphash.h"
 #include "slmpm/wire.h"

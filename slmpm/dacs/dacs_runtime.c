@@ -8,8 +8,6 @@
 #include "slmpm/dacs/dacs_start.h"
 #include "slmpm/dacs/dacs_wait.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -4,8 +4,6 @@
 #include "slmpm/dacs/dacs_message.h"
 #include "slmpm/dacs/dacs_wait.h"
 
-#include <stdlib.h>
-
 /* A number is a place and how often it was given out, so that a released one is noticed. Places
  * stay below 1024, so no number looks like DACS_INVALID_WID; from 1, so none is 0. */
 #define PLACE_BITS 12

@@ -9,7 +9,6 @@
 #include "slmpm/message/arrival.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/error.h"
-#include "slmpm/message/match.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/message/message.h"
 #include "slmpm/wait.h"

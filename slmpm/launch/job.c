@@ -4,6 +4,7 @@
 #include "slmpm/launch/job.h"
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,6 @@
 #ifndef SLMPM_JOB_H
 #define SLMPM_JOB_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 

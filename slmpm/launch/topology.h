@@ -3,7 +3,6 @@
 #ifndef SLMPM_TOPOLOGY_H
 #define SLMPM_TOPOLOGY_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 enum place_key {

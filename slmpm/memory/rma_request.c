@@ -10,7 +10,6 @@
 
 #include "slmpm/memory/emulate.h"
 #include "slmpm/engine/engine.h"
-#include "slmpm/error.h"
 #include "slmpm/message/inbound.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/monitor/monitor.h"

@@ -5,10 +5,8 @@
  * out of reach at once (R9). Writes and atomic operations are done as they arrive, in their order;
  * rma_owed.c has the answers.
  */
-#include <stdlib.h>
 #include <string.h>
 
-#include "slmpm/checksum.h"
 #include "slmpm/completion/completion.h"
 #include "slmpm/memory/direct.h"
 #include "slmpm/message/inbound.h"

@@ -15,7 +15,6 @@
 #include "slmpm/error.h"
 #include "slmpm/engine/fifo.h"
 #include "slmpm/message/message.h"
-#include "slmpm/wait.h"
 
 /* ---- one packet ----------------------------------------------------------------------------- */
 

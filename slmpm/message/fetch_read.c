@@ -4,7 +4,6 @@
 
 #include "slmpm/message/fetch.h"
 #include "slmpm/link.h"
-#include "slmpm/message/match.h"
 
 #define PAGE 4096
 

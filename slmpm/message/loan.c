@@ -3,15 +3,12 @@
  * Loans: messages built in place. A short one is a reservation in the peer's ring; a longer one lies
  * in an area, of which parts can be handed over while it still grows.
  */
-#include <errno.h>
 
 #include "slmpm/message/area.h"
 #include "slmpm/message/bundle.h"
 #include "slmpm/error.h"
 #include "slmpm/link.h"
 #include "slmpm/message/loan_copy.h"
-#include "slmpm/message/message.h"
-#include "slmpm/progress.h"
 #include "slmpm/wait.h"
 
 struct wish {

@@ -2,7 +2,6 @@
 /* Connections that end before they are accepted, and listeners that cannot or do not accept. */
 /* timeout: 40 */
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a look for something else brings in is news for slmpm_arm. */
-#include <poll.h>
 #include <signal.h>
 #include <string.h>
 

@@ -5,8 +5,6 @@
  * of the header is missing from this table and that of bad_handles.c.
  */
 #include <limits.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,11 +5,9 @@
  * setting; then where they end early: lengths, credit, deadlines, peers that close or are killed.
  */
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/lib/actor.h"
-#include "tests/lib/child.h"
 #include "tests/lib/message.h"
 #include "tests/lib/random.h"
 #include "tests/lib/settings.h"

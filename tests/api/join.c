@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Joining: a program that has yet to connect, one that others waited for. */
-#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>

@@ -6,8 +6,6 @@
  * finds is what would be sent.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>

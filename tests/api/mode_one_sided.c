@@ -3,7 +3,6 @@
  * What the selector does to puts, gets and atomic operations: a busy engine sends others through the
  * ring; wishes, and what cannot be had; settings that decide for all.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/lib/chosen.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The default context of a thread that ends: gone, unless somebody can still know what is in it. */
 #include <pthread.h>
-#include <string.h>
 
 #include "tests/lib/actor.h"
 

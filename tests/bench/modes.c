@@ -10,7 +10,6 @@
  */
 #include "tests/bench/modes.h"
 
-#include <fcntl.h>
 #include <getopt.h>
 #include <math.h>
 #include <regex.h>

@@ -4,7 +4,6 @@
  * Markdown. Both ends of the mirror are this process's, so that nothing but the publisher's side is in a flush.
  */
 #include <slmpm.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,8 +3,6 @@
 /* Puts and gets: lists, order, many at once, what a wid says meanwhile, and what is refused. */
 #include "tests/dacs/region.h"
 
-#include <signal.h>
-
 #define SIZE 1200000
 #define NONE DACS_ORDER_ATTR_NONE
 

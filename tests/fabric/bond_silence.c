@@ -5,7 +5,6 @@
  * out, at any packet of an exchange, and nothing is lost; those of a peer that is stopped, or slow,
  * stay. The time is the test's.
  */
-#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A bond whose links say what they have under way: which of them the next packets go by. */
-#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +9,6 @@
 #include "tests/lib/actor.h"
 #include "tests/lib/bond_rig.h"
 #include "tests/lib/fabric_suite.h"
-#include "tests/lib/test.h"
 
 #define LENGTH   1000
 #define BETWEEN  20      /* packets: more than between two looks */

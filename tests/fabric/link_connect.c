@@ -17,7 +17,6 @@
 
 #include "tests/lib/bonded.h"
 #include "tests/lib/fabric_suite.h"
-#include "tests/lib/test.h"
 
 #define ROUNDS 16 /* more would be no handshake */
 

@@ -4,11 +4,9 @@
  * Packets that are handed out before their payload has come: it lands where the core says, in the ring
  * where it says nothing, and is moved when it says another place.
  */
-#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>

@@ -13,7 +13,6 @@
 
 #include <cmocka.h>
 
-#include "tests/lib/actor.h"
 #include "tests/lib/child.h"
 #include "tests/lib/fabric_suite.h"
 #include "tests/lib/random.h"

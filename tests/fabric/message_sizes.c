@@ -7,7 +7,6 @@
  */
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "tests/lib/actor.h"
 #include "tests/lib/settings.h"

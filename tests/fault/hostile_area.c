@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "tests/lib/actor.h"
 #include "tests/lib/offence.h"
+#include "tests/lib/test.h"
 
 #define LOANS (1u << 20)
 

@@ -13,7 +13,6 @@
 #include "tests/lib/bond_rig.h"
 #include "tests/lib/fabric_suite.h"
 #include "tests/lib/random.h"
-#include "tests/lib/test.h"
 
 #define SENT 5 /* packets of each side before */
 

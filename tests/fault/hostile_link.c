@@ -6,7 +6,6 @@
  */
 #include <string.h>
 
-#include "tests/lib/actor.h"
 #include "tests/lib/raw_link.h"
 #include "tests/lib/raw_link_trial.h"
 

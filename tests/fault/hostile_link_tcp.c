@@ -6,7 +6,6 @@
  * calls and is nobody, who never calls, a number that is in use; with the control connection and without
  * it. Refused or poisoned by name and counted, while an honest peer of three links works on.
  */
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

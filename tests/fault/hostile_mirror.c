@@ -4,7 +4,6 @@
  * Mirrors that nobody asked for, changes that lie elsewhere or that a follower may not make, numbers
  * that cannot be: each ends the channel by its name, and no byte outside of the mirror is touched.
  */
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

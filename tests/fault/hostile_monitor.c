@@ -6,7 +6,6 @@
  * What a stranger says of a job that it does not belong to is heard, and counts for nothing.
  */
 #include <string.h>
-#include <unistd.h>
 
 #include "tests/lib/actor.h"
 #include "tests/lib/offence.h"

@@ -7,10 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/lib/child.h"
+#include "tests/lib/actor.h"
 #include "tests/lib/death.h"
 #include "tests/lib/guarded.h"
-#include "tests/lib/honest.h"
 #include "tests/lib/offence.h"
 #include "tests/lib/raw_key.h"
 

@@ -5,12 +5,10 @@
  * control packets of any kind, at any pace. It is poisoned or borne; the process goes on, keeps
  * nothing, and an honest peer's messages stay whole. SLMPM_TEST_SECONDS: how long.
  */
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "tests/lib/actor.h"
 #include "tests/lib/raw_peer.h"

@@ -15,7 +15,6 @@
 
 #include "tests/lib/actor.h"
 #include "tests/lib/child.h"
-#include "tests/lib/death.h"
 #include "tests/lib/sweep.h"
 
 #define LENGTH   (96u << 10) /* most */

@@ -2,6 +2,7 @@
 /* Peers in every state (bad_call.h). */
 #include "tests/lib/bad_call.h"
 
+#include <stdbool.h>
 #include <string.h>
 #include <sys/wait.h>
 

@@ -4,7 +4,6 @@
 #define TESTS_LIB_BAD_CALL_H
 
 #include <slmpm.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -6,10 +6,10 @@
 #ifndef TESTS_LIB_FABRIC_SUITE_H
 #define TESTS_LIB_FABRIC_SUITE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "tests/lib/link_pair.h"
+#include "tests/lib/test.h"
 
 extern const struct fabric *fabric; /* under test */
 

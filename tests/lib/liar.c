@@ -2,7 +2,6 @@
 /* Lies, one by one. */
 #include "tests/lib/liar.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

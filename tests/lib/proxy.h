@@ -7,7 +7,6 @@
 #ifndef TESTS_LIB_PROXY_H
 #define TESTS_LIB_PROXY_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 enum proxy_fate {

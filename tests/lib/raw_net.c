@@ -8,9 +8,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "tests/lib/actor.h"
 #include "tests/lib/raw_link.h"
 #include "tests/lib/stream_peer.h"
+#include "tests/lib/test.h"
 
 _Static_assert(sizeof(struct raw_net_offer) == 40, "wire layout");
 

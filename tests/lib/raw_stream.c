@@ -3,7 +3,6 @@
 #include "tests/lib/raw_stream.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>

@@ -2,7 +2,6 @@
 /* The filter's program. */
 #include "tests/lib/refuse.h"
 
-#include <endian.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>

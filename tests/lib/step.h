@@ -7,7 +7,6 @@
 #define TESTS_LIB_STEP_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 

@@ -2,7 +2,6 @@
 /* Lies over TCP, one by one. */
 #include "tests/lib/stream_liar.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -5,13 +5,12 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "tests/lib/actor.h"
 #include "tests/lib/stream_relay.h"
+#include "tests/lib/test.h"
 
 static void put(unsigned char *at, uint64_t value, int bytes)
 {

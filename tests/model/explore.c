@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/model/coroutine.h"
 #include "tests/model/step.h"
 
 #define DEPTH_MAX 20000

@@ -5,8 +5,6 @@
  */
 #include "tests/model/sides.h"
 
-#include <errno.h>
-
 #include "shm/ring.h"
 
 #define SEGMENT(total) ((unsigned)((total) & (scenario->segments - 1)))

@@ -3,8 +3,6 @@
  * change of way costs by itself, and when something delays now and then. */
 #include "slmpm/choice.h"
 
-#include <stdlib.h>
-
 #include "tests/lib/test.h"
 
 #define LENGTH 100000

@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <slmpm.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "slmpm/bond/routes.h"
-#include "tests/lib/test.h"
 
 static struct routes read_good(const char *text)
 {

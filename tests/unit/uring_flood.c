@@ -4,7 +4,6 @@
  * More comes by io_uring than it has buffers for, or room to tell of: nothing is lost, awake, asleep and when another
  * thread takes over, and each link is received by it again afterwards.
  */
-#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>
