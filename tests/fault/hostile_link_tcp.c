@@ -156,7 +156,7 @@ static void offer(void (*spoil)(struct raw_net_offer *o, struct wire_link *w))
 OFFER(old_version, o->version = LITTLE_32(1))
 OFFER(odd_ring, o->segments = LITTLE_32(RAW_NET_SEGMENTS - 1))
 OFFER(with_a_port, o->port = LITTLE_16(80))
-OFFER(other_side, o->active = 0)
+OFFER(other_side, (o->active = 0, o->port = LITTLE_16(80), o->family = 4))
 OFFER(later_start, o->start = LITTLE_64(64))
 OFFER(half_an_offer, w->blob_length = LITTLE_32(sizeof(*o) / 2))
 

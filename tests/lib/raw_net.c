@@ -50,36 +50,45 @@ int raw_net_join(struct raw_net *n, const struct raw_net_offer *to)
 	return call;
 }
 
+void raw_net_prepare(struct raw_net *n, int control, const char *secret, unsigned links)
+{
+	*n = (struct raw_net){
+		.own = {.version = LITTLE_32(2),
+			.segments = LITTLE_32(RAW_NET_SEGMENTS),
+			.segment_size = LITTLE_32(RAW_NET_SEGMENT)},
+		.data = -1,
+	};
+	CHECK(getrandom(n->own.token, 16, 0) == 16, "nothing is random");
+	raw_stream_prepare(&n->control, control, secret);
+	n->control.hello.features =
+		LITTLE_64(WIRE_FEATURES | ((UINT64_C(1) << (links - 1)) - 1) * WIRE_FEATURE_LINKS);
+}
+
 void raw_net_begin(struct raw_net *n, const char *address, unsigned links)
 {
 	char secret[33];
 	uint16_t port;
 
-	*n = (struct raw_net){
-		.own = {.version = LITTLE_32(2),
-			.segments = LITTLE_32(RAW_NET_SEGMENTS),
-			.segment_size = LITTLE_32(RAW_NET_SEGMENT),
-			.active = 1},
-		.data = -1,
-	};
-	CHECK(getrandom(n->own.token, 16, 0) == 16, "nothing is random");
 	CHECK(sscanf(address, "tcp://127.0.0.1:%hu#%32s", &port, secret) == 2, "\"%s\"", address);
-	raw_stream_begin(&n->control, port, secret);
-	n->control.hello.features =
-		LITTLE_64(WIRE_FEATURES | ((UINT64_C(1) << (links - 1)) - 1) * WIRE_FEATURE_LINKS);
+	raw_net_prepare(n, raw_stream_connect(port), secret, links);
+	n->own.active = 1;
 }
 
-void raw_net_first(struct raw_net *n)
+void raw_net_trade(struct raw_net *n)
 {
-	struct wire_round round;
+	struct wire_round round = {.blob_length = LITTLE_32(sizeof(n->own))};
 
+	memcpy(round.blob, &n->own, sizeof(n->own));
+	CHECK(raw_stream_say_packet(n->control.fd, WIRE_ROUND, &round, sizeof(round)), "gone");
 	CHECK(raw_stream_hear(n->control.fd, &round, sizeof(round)) == sizeof(round) &&
 		      LITTLE_32(round.head.type) == WIRE_ROUND,
 	      "no round");
 	memcpy(&n->heard, round.blob, sizeof(n->heard));
-	round = (struct wire_round){.blob_length = LITTLE_32(sizeof(n->own))};
-	memcpy(round.blob, &n->own, sizeof(n->own));
-	CHECK(raw_stream_say_packet(n->control.fd, WIRE_ROUND, &round, sizeof(round)), "gone");
+}
+
+void raw_net_first(struct raw_net *n)
+{
+	raw_net_trade(n);
 	n->data = raw_net_join(n, &n->heard);
 }
 

@@ -28,6 +28,10 @@ struct raw_net {
 
 /* Connected to a listener's ADDRESS, tcp://127.0.0.1:PORT#SECRET, and wants LINKS; nothing is said. */
 void raw_net_begin(struct raw_net *n, const char *address, unsigned links);
+/* The same over CONTROL, of who is called (raw_net_called.h). */
+void raw_net_prepare(struct raw_net *n, int control, const char *secret, unsigned links);
+/* What either offers for the first link, to the other. */
+void raw_net_trade(struct raw_net *n);
 /* Both have greeted (raw_proof.h): the first link. */
 void raw_net_first(struct raw_net *n);
 void raw_net_end(struct raw_net *n);

@@ -32,8 +32,13 @@ int raw_stream_connect(uint16_t port)
 
 void raw_stream_begin(struct raw_stream *s, uint16_t port, const char *secret)
 {
-	*s = (struct raw_stream){.fd = raw_stream_connect(port)};
-	CHECK(s->fd >= 0, "the listener is not there");
+	raw_stream_prepare(s, raw_stream_connect(port), secret);
+}
+
+void raw_stream_prepare(struct raw_stream *s, int fd, const char *secret)
+{
+	*s = (struct raw_stream){.fd = fd};
+	CHECK(s->fd >= 0, "the other side is not there");
 	s->hello = (struct wire_hello){
 		.magic = LITTLE_64(WIRE_MAGIC),
 		.major = LITTLE_16(WIRE_MAJOR),

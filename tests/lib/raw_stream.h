@@ -23,6 +23,8 @@ struct raw_stream {
 int raw_stream_connect(uint16_t port);
 /* Connected, everything prepared, nothing said. SECRET: 32 hex digits. */
 void raw_stream_begin(struct raw_stream *s, uint16_t port, const char *secret);
+/* The same over FD, whoever called. */
+void raw_stream_prepare(struct raw_stream *s, int fd, const char *secret);
 
 /* Any bytes; false when the other side is gone. */
 bool raw_stream_say(int fd, const void *bytes, size_t n);
