@@ -180,7 +180,6 @@ struct tcp_meeting {
 	bool listens;
 	unsigned char token[TCP_TOKEN], peer_token[TCP_TOKEN];
 	struct ring_shape peer_shape;
-	uint64_t until; /* ms */
 	struct tcp_stranger {
 		int socket;
 		uint32_t got;

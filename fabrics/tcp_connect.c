@@ -229,8 +229,6 @@ static int go_on(struct tcp_link *l)
 		default: return -EINVAL;
 		}
 	}
-	if (rc == 2 && tcp_now() > l->meeting->until)
-		return -ETIMEDOUT;
 	return rc;
 }
 

@@ -12,8 +12,7 @@
 
 #include "fabrics/tcp.h"
 
-#define VERSION    2
-#define MEETING_MS 10000
+#define VERSION 2
 
 struct offer { /* little-endian */
 	uint32_t version;
@@ -110,7 +109,6 @@ int tcp_take_offer(struct tcp_link *l, const struct fabric_blob *in)
 	m->peer_shape.segments = LITTLE_32(offer.segments);
 	m->peer_shape.segment_size = LITTLE_32(offer.segment_size);
 	memcpy(m->peer_token, offer.token, TCP_TOKEN);
-	m->until = tcp_now() + MEETING_MS;
 	if (!l->base.active) /* only now does somebody take in who calls */
 		return tcp_watch((struct tcp_domain *)l->base.domain, m->listener, NULL, 0,
 				 EPOLLIN);
