@@ -96,6 +96,8 @@ static inline struct context *context_get_quickly(slmpm_ctx handle, int *rc)
 }
 int context_add(struct context *ctx, struct endpoint *ep);
 void context_remove(struct context *ctx, struct endpoint *ep);
+/* In a child of fork: this thread has no default one. */
+void context_forked(void);
 /* Queues an event for slmpm_next_event. */
 void context_event(struct context *ctx, struct endpoint *ep, uint32_t type, const char *detail);
 void context_forget_events(struct context *ctx);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Contexts: opening, the default one of each thread, closing, fork. */
+/* Contexts: opening, the default one of each thread, closing (context.h). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,24 +8,20 @@
 #include <unistd.h>
 
 #include "slmpm/message/am.h"
-#include "slmpm/connect/bootstrap.h"
 #include "slmpm/completion/completion.h"
 #include "slmpm/domain.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/error.h"
-#include "slmpm/engine/fifo.h"
+#include "slmpm/fork.h"
 #include "slmpm/connect/listener.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/message/message.h"
 #include "slmpm/mirror/mirror.h"
-#include "slmpm/monitor/means.h"
 #include "slmpm/monitor/monitor.h"
-#include "slmpm/launch/process.h"
 #include "slmpm/launch/topology.h"
 #include "slmpm/request.h"
 #include "slmpm/stats.h"
-#include "slmpm/trace.h"
 #include "slmpm/wait.h"
 #include "slmpm/watch.h"
 
@@ -42,57 +38,6 @@ const char *slmpm_version(void)
 #define TEXT_OF(x)            #x
 #define VERSION_TEXT(a, b, c) TEXT_OF(a) "." TEXT_OF(b) "." TEXT_OF(c)
 	return VERSION_TEXT(SLMPM_VERSION_MAJOR, SLMPM_VERSION_MINOR, SLMPM_VERSION_PATCH);
-}
-
-/* ---- fork ----------------------------------------------------------------------------------- */
-
-/* The child drops its copies of what belongs to the parent: a socket kept open here would hide
- * the parent's end from its peers. */
-static void close_inherited(void)
-{
-	for (uint32_t i = 0; i < context_table.count; i++) {
-		struct context *ctx = handle_slot(&context_table, i);
-
-		if (!(atomic_load(&ctx->handle.generation) & 1))
-			continue;
-		for (uint32_t at = 0; at < ctx->count; at++) {
-			bootstrap_forked(ctx->endpoints[at]);
-			process_forked(ctx->endpoints[at]);
-		}
-		LIST_EACH(at, &ctx->listeners)
-			listener_forked(LIST_ENTRY(at, struct listener, node));
-		domain_forked(ctx);
-		close(ctx->epoll);
-		if (ctx->kick >= 0)
-			close(ctx->kick);
-		engine_forked(ctx);
-		if (ctx->stats.fd >= 0)
-			close(ctx->stats.fd);
-		monitor_forked(ctx);
-		mirror_forked(ctx);
-	}
-}
-
-static void forked(void)
-{
-	close_inherited();
-	handle_fork(&context_table);
-	handle_fork(&endpoint_table);
-	handle_fork(&request_table);
-	handle_fork(&listener_table);
-	completion_fork();
-	trace_fork();
-	memory_forked();
-	handle_fork(&fifo_table);
-	handle_fork(&mirror_table);
-	engine_fork();
-	means_forked();
-	default_ctx.id = 0;
-}
-
-static void watch_fork(void)
-{
-	(void)pthread_atfork(NULL, NULL, forked);
 }
 
 /* ---- opening -------------------------------------------------------------------------------- */
@@ -205,7 +150,6 @@ static struct context *context_new(const struct config *config, const struct slm
 
 int slmpm_open(slmpm_ctx *out, const struct slmpm_options *o)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	const struct config *config = config_get();
 	struct context *ctx;
 	int rc;
@@ -219,7 +163,7 @@ int slmpm_open(slmpm_ctx *out, const struct slmpm_options *o)
 		rc = topology_check();
 	if (rc < 0)
 		return rc;
-	pthread_once(&once, watch_fork);
+	fork_watch();
 	ctx = context_new(config, o);
 	if (!ctx)
 		return error_set(SLMPM_ENOMEM, "for a context");
@@ -259,6 +203,11 @@ static void thread_ends(void *unused)
 static void watch_threads(void)
 {
 	(void)pthread_key_create(&ending, thread_ends);
+}
+
+void context_forked(void)
+{
+	default_ctx.id = 0;
 }
 
 int slmpm_default(slmpm_ctx *out)
