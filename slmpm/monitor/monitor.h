@@ -106,8 +106,12 @@ bool monitor_is_shown(const struct context *ctx);
 /* An endpoint has: shows that, whatever the time. */
 void monitor_ended(struct endpoint *ep);
 
-/* The figures as they are now. */
+/* ---- figures (monitor_take.c) ------------------------------------------------------------------- */
+
+/* As they are now. */
 void monitor_take(struct endpoint *ep, struct slmpm_monitor *m);
+/* Of these, the totals. */
+void monitor_totals(const struct endpoint *ep, struct slmpm_monitor *m);
 
 /* ---- samples (sample.c) ------------------------------------------------------------------------- */
 

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is measured on a link, as slmpm_monitor and the monitor's pages tell it (monitor.h). */
+#include <stdio.h>
+#include <string.h>
+
+#include "slmpm/bond/bond.h"
+#include "slmpm/bond/further.h"
+#include "slmpm/error.h"
+#include "slmpm/link.h"
+#include "slmpm/memory/rma.h"
+#include "slmpm/monitor/means.h"
+#include "slmpm/monitor/monitor.h"
+
+#define COUNTED         1000 /* of what is nowhere counted: a walk bounded */
+#define PERMILLE(share) ((uint32_t)(((uint64_t)(share)*1000 + 32768) >> 16))
+
+/* ---- the clock -------------------------------------------------------------------------------- */
+
+/* Ticks have a rate that shows between two looks at both clocks. */
+static struct {
+	pthread_once_t once;
+	uint64_t ticks, ns;
+} start = {.once = PTHREAD_ONCE_INIT};
+
+static void start_clocks(void)
+{
+	start.ns = wait_now();
+	start.ticks = wait_ticks();
+}
+
+/* Nanoseconds of a tick; at the very start rather wrong than never. */
+static double tick(void)
+{
+	uint64_t ns, ticks;
+
+	pthread_once(&start.once, start_clocks);
+	ns = wait_now() - start.ns;
+	ticks = wait_ticks() - start.ticks;
+	return ticks ? (double)ns / (double)ticks : 1;
+}
+
+/* ---- figures ---------------------------------------------------------------------------------- */
+
+void monitor_totals(const struct endpoint *ep, struct slmpm_monitor *out)
+{
+	const struct slmpm_stats *s = ep->stats;
+	const struct monitor *m = ep->monitor;
+
+	out->sent_messages = s->sent_messages;
+	out->sent_bytes = s->sent_bytes;
+	out->received_messages = s->received_messages;
+	out->received_bytes = s->received_bytes;
+	out->requests[SLMPM_BY_SMT] = s->sent_messages - s->rget_messages;
+	out->request_bytes[SLMPM_BY_SMT] = s->sent_bytes - s->rget_bytes - s->push_bytes;
+	out->requests[SLMPM_BY_RGET] = s->rget_messages;
+	out->request_bytes[SLMPM_BY_RGET] = s->rget_bytes + s->push_bytes;
+	out->requests[SLMPM_BY_PUT] = s->puts - m->puts;
+	out->request_bytes[SLMPM_BY_PUT] = s->put_bytes - m->put_bytes;
+	out->requests[SLMPM_BY_GET] = s->gets - m->gets;
+	out->request_bytes[SLMPM_BY_GET] = s->get_bytes - m->get_bytes;
+	out->requests[SLMPM_BY_REQUEST] = m->puts + m->gets;
+	out->request_bytes[SLMPM_BY_REQUEST] = m->put_bytes + m->get_bytes;
+}
+
+static uint32_t short_ns(uint64_t ticks, double ns_of_tick)
+{
+	double ns = (double)ticks * ns_of_tick;
+
+	return ns < UINT32_MAX ? (uint32_t)(ns + 0.5) : UINT32_MAX;
+}
+
+static void take_timing(const struct monitor_cell *c, struct slmpm_timing *t, double ns_of_tick)
+{
+	t->samples = c->samples;
+	t->bytes = c->bytes;
+	t->busy_ns = (uint64_t)((double)c->busy * ns_of_tick);
+	t->latency_ns = short_ns(c->latency, ns_of_tick);
+	t->latency_least_ns = short_ns(c->least, ns_of_tick);
+}
+
+static void take_rings(const struct endpoint *ep, struct slmpm_monitor *out)
+{
+	const struct fabric_counts *c = &ep->link.port->counts;
+
+	out->out_unread = c->produced - c->consumed_seen;
+	out->out_segments = c->out_segments;
+	out->in_unread = c->in_produced_seen - c->consumed;
+	out->in_segments = c->in_segments;
+	out->out_permille = PERMILLE(ep->monitor->out_share);
+	out->in_permille = PERMILLE(ep->monitor->in_share);
+}
+
+static void take_path(const struct endpoint *ep, uint32_t i, struct slmpm_monitor_path *out,
+		      double ns_of_tick)
+{
+	const struct fabric_link *bond = ep->link.port, *port = bond_port(bond, i);
+	const struct fabric_counts *c = port ? &port->counts : NULL;
+	const struct monitor *m = ep->monitor;
+
+	snprintf(out->link, sizeof(out->link), "%s", further_fabric(ep, i));
+	out->state = bond_state(bond, i) == PATH_UP && ep->state == SLMPM_PEER_UP ? SLMPM_LINK_UP :
+		     c || bond_reason(bond, i) ? SLMPM_LINK_LOST :
+						 SLMPM_LINK_NONE;
+	out->used = out->state == SLMPM_LINK_UP && bond_path(bond) == i;
+	out->queue_depth = out->used ? ep->link.depth : 0;
+	out->echo_ns = short_ns(m->paths[i].time.mean, ns_of_tick);
+	out->echo_least_ns = short_ns(m->paths[i].time.least, ns_of_tick);
+	if (!c || out->state != SLMPM_LINK_UP)
+		return;
+	out->out_unread = c->produced - c->consumed_seen;
+	out->out_segments = c->out_segments;
+	out->in_unread = c->in_produced_seen - c->consumed;
+	out->in_segments = c->in_segments;
+	out->out_permille = PERMILLE(m->paths[i].out_share);
+	out->in_permille = PERMILLE(m->paths[i].in_share);
+}
+
+static void take_paths(const struct endpoint *ep, struct slmpm_monitor *out, double ns_of_tick)
+{
+	out->path_count = further_links(ep);
+	for (uint32_t i = 0; i < out->path_count; i++)
+		take_path(ep, i, &out->paths[i], ns_of_tick);
+}
+
+static uint64_t length_of(const struct list *list)
+{
+	uint64_t n = 0;
+
+	for (const struct list *at = list->next; at != list && n < COUNTED; at = at->next)
+		n++;
+	return n;
+}
+
+void monitor_take(struct endpoint *ep, struct slmpm_monitor *out)
+{
+	const struct monitor *m = ep->monitor;
+	double ns_of_tick = tick();
+
+	memset(out, 0, sizeof(*out));
+	out->size = sizeof(*out);
+	out->state = ep->state;
+	out->pid = ep->pid;
+	out->element = ep->element;
+	out->context = ep->ctx->handle.index;
+	out->instances = means_instances();
+	out->taken_ns = wait_now();
+	snprintf(out->link, sizeof(out->link), "%s", ep->link.fabric->name);
+	snprintf(out->name, sizeof(out->name), "%s", ep->name);
+	if (!m)
+		return;
+	out->since_ns = m->since;
+	out->queue_depth = ep->link.depth;
+	out->awaiting = length_of(&ep->announced);
+	out->one_sided = length_of(&ep->rma->live);
+	take_rings(ep, out);
+	out->echoes = m->echo.count;
+	out->echo_ns = short_ns(m->echo.time.mean, ns_of_tick / 2);
+	out->echo_least_ns = short_ns(m->echo.time.least, ns_of_tick / 2);
+	if (mode_has_links(ep))
+		take_paths(ep, out, ns_of_tick / 2);
+	out->sent_rate = m->flow.sent_rate;
+	out->sent_byte_rate = m->flow.sent_byte_rate;
+	out->received_rate = m->flow.received_rate;
+	out->received_byte_rate = m->flow.received_byte_rate;
+	monitor_totals(ep, out);
+	memcpy(out->request_rate, m->flow.request_rate, sizeof(out->request_rate));
+	memcpy(out->request_byte_rate, m->flow.request_byte_rate, sizeof(out->request_byte_rate));
+	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
+		for (int r = 0; r < SLMPM_REASONS; r++)
+			out->reasons[p][r] = ep->modes.by[p][r];
+	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
+		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++)
+			for (int w = 0; w < SLMPM_WARMTH; w++)
+				take_timing(&m->cells[p][s][w], &out->timing[p][s][w], ns_of_tick);
+}
+
+int slmpm_monitor(slmpm_peer peer, struct slmpm_monitor *monitor, size_t size)
+{
+	struct endpoint *ep = endpoint_of(peer);
+	struct slmpm_monitor now;
+
+	if (!ep)
+		return endpoint_bad_handle(peer);
+	if (!monitor || size < sizeof(monitor->size))
+		return error_set(SLMPM_EINVAL, "slmpm_monitor: nowhere to write");
+	if (!endpoint_lock(ep, peer))
+		return endpoint_bad_handle(peer);
+	link_count(ep);
+	monitor_take(ep, &now);
+	now.size = (uint32_t)(size < sizeof(now) ? size : sizeof(now));
+	memcpy(monitor, &now, now.size);
+	context_unlock(ep->ctx);
+	return 0;
+}
+
+const char *slmpm_protocol_name(int protocol)
+{
+	static const char *const names[SLMPM_PROTOCOLS] = {"smt", "rget", "put", "get", "request"};
+
+	return protocol >= 0 && protocol < SLMPM_PROTOCOLS ? names[protocol] : NULL;
+}
