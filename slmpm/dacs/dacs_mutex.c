@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Mutexes: the owner keeps who has it and who asked when, partners ask by words. It is a process
- * that has a mutex; a thread of it that locks waits for the others of its own, too.
+ * Mutexes: the owner keeps who has it and who asked when (dacs_mutex_owner.c), partners ask by words. It is
+ * a process that has a mutex; a thread of it that locks waits for the others of its own, too.
  */
 #include "slmpm/dacs/dacs_pact.h"
 #include "slmpm/dacs/dacs_wait.h"
@@ -13,131 +13,18 @@ static struct dacsi_mutex *find(dacs_mutex_t mutex)
 	return dacsi_handle_find(mutex, DACSI_MUTEX);
 }
 
-/* ---- at the owner --------------------------------------------------------------------------- */
-
-static struct dacsi_seat *own_seat(const struct dacsi_mutex *m)
-{
-	return dacsi_pact_seat(&m->pact, NULL);
-}
-
-static void ask(struct dacsi_mutex *m, struct dacsi_seat *seat)
-{
-	if (!seat->asks++)
-		seat->ticket = ++m->tickets;
-	dacsi.awaited++;
-	dacsi_pact_due(&m->pact);
-}
-
-static void ask_less(struct dacsi_seat *seat)
-{
-	if (!seat->asks)
-		return;
-	seat->asks--;
-	dacsi.awaited--;
-}
-
-static struct dacsi_seat *first_asker(const struct dacsi_mutex *m)
-{
-	struct dacsi_seat *first = NULL;
-
-	for (struct dacsi_seat *seat = m->pact.seats; seat; seat = seat->next)
-		if (seat->asks && (!first || seat->ticket < first->ticket))
-			first = seat;
-	return first;
-}
-
-static void let_go(struct dacsi_mutex *m, const struct dacsi_seat *seat)
-{
-	if (m->holder != seat)
-		return;
-	m->holder = NULL;
-	dacsi_pact_due(&m->pact);
-}
-
-/* For a try: it is not settled while nobody waits, so whether the holder lives is looked at here. */
-static bool is_free(struct dacsi_mutex *m)
-{
-	if (m->holder)
-		dacsi_pact_look(&m->pact);
-	return !m->holder && !first_asker(m);
-}
-
-void dacsi_mutex_unseat(struct dacsi_mutex *m, const struct dacsi_seat *seat)
-{
-	let_go(m, seat);
-}
-
-/* Whether a thread here takes what is granted. */
-static bool is_wanted(const struct dacsi_mutex *m)
-{
-	return (m->wanted || m->awaits_try) && !m->granted;
-}
-
-/* To who has asked first: true when that is done, false when the next is to be looked for. */
-static bool grant(struct dacsi_mutex *m, struct dacsi_seat *seat)
-{
-	DACS_ERR_T rc;
-
-	ask_less(seat);
-	if (seat->asks)
-		seat->ticket = ++m->tickets;
-	m->holder = seat;
-	if (!seat->process) {
-		m->granted = is_wanted(m);
-		if (!m->granted)
-			m->holder = NULL;
-		return m->granted;
-	}
-	rc = dacsi_pact_tell(seat->process, DACSI_GRANT, 0, seat->theirs, m->pact.is.number);
-	if (rc == DACS_SUCCESS)
-		return true;
-	m->holder = NULL;
-	if (rc != DACS_ERR_NO_RESOURCE)
-		return false; /* it has ended */
-	ask(m, seat);         /* once more, when there is memory */
-	return true;
-}
-
-void dacsi_mutex_settle(struct dacsi_mutex *m)
-{
-	struct dacsi_seat *seat;
-
-	if (!m->pact.owner)
-		return;
-	while (!m->holder && (seat = first_asker(m)))
-		if (grant(m, seat))
-			return;
-}
-
 /* ---- words ---------------------------------------------------------------------------------- */
-
-static uint32_t at_owner(struct dacsi_mutex *m, struct dacsi_seat *seat, uint32_t type,
-			 uint32_t *value)
-{
-	switch (type) {
-	case DACSI_LOCK: ask(m, seat); return 0;
-	case DACSI_GIVE_UP: ask_less(seat); return 0;
-	case DACSI_UNLOCK: let_go(m, seat); return 0;
-	case DACSI_TRY:
-		if (!is_free(m))
-			return DACSI_BUSY;
-		m->holder = seat;
-		*value = 1;
-		return DACSI_GRANT;
-	default: return 0;
-	}
-}
 
 uint32_t dacsi_mutex_word(struct dacsi_mutex *m, struct dacsi_seat *seat,
 			  const struct dacsi_word *word, uint32_t *value)
 {
 	if (seat)
-		return at_owner(m, seat, word->type, value);
+		return dacsi_mutex_asked(m, seat, word->type, value);
 	if (word->type == DACSI_BUSY) {
 		m->trying = false;
 	} else if (word->type == DACSI_GRANT) {
 		m->trying &= word->value != 1;
-		if (!is_wanted(m))
+		if (!dacsi_mutex_is_wanted(m))
 			return DACSI_UNLOCK; /* whoever asked has given up */
 		m->granted = true;
 	}
@@ -182,7 +69,7 @@ static DACS_ERR_T lock(dacs_mutex_t mutex)
 		return DACS_ERR_INVALID_HANDLE;
 	m->wanted++;
 	if (m->pact.owner)
-		ask(m, own_seat(m));
+		dacsi_mutex_ask(m, dacsi_mutex_seat(m));
 	else
 		rc = tell(m, DACSI_LOCK);
 	if (rc != DACS_SUCCESS) {
@@ -202,7 +89,7 @@ static DACS_ERR_T lock(dacs_mutex_t mutex)
 	if (rc != DACS_SUCCESS && look(m) == DACS_SUCCESS)
 		rc = DACS_SUCCESS; /* in the last moment */
 	else if (rc != DACS_SUCCESS && m->pact.owner)
-		ask_less(own_seat(m));
+		dacsi_mutex_ask_less(dacsi_mutex_seat(m));
 	else if (rc != DACS_SUCCESS)
 		(void)tell(m, DACSI_GIVE_UP);
 	m->wanted--;
@@ -244,9 +131,9 @@ static DACS_ERR_T try_lock(dacs_mutex_t mutex)
 	if (m->held || m->granted || m->wanted || m->trying)
 		return DACS_ERR_MUTEX_BUSY;
 	if (m->pact.owner) {
-		if (!is_free(m))
+		if (!dacsi_mutex_is_free(m))
 			return DACS_ERR_MUTEX_BUSY;
-		m->holder = own_seat(m);
+		m->holder = dacsi_mutex_seat(m);
 		take(m);
 		return DACS_SUCCESS;
 	}
@@ -268,7 +155,7 @@ static DACS_ERR_T unlock(dacs_mutex_t mutex)
 	if (!m->held)
 		return DACS_ERR_NOT_OWNER;
 	if (m->pact.owner)
-		let_go(m, own_seat(m));
+		dacsi_mutex_let_go(m, dacsi_mutex_seat(m));
 	else
 		rc = tell(m, DACSI_UNLOCK);
 	m->held = rc == DACS_ERR_NO_RESOURCE;

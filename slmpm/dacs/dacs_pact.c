@@ -173,7 +173,7 @@ void dacsi_pact_unseat(struct dacsi_pact *pact, struct dacsi_seat *seat, bool di
 		seat->process->seat_count--;
 	seat->process = NULL;
 	if (pact->is.family == DACSI_MUTEX)
-		dacsi_mutex_unseat((struct dacsi_mutex *)pact, seat);
+		dacsi_mutex_let_go((struct dacsi_mutex *)pact, seat);
 	else if (seat->theirs)
 		dacsi_group_unseat((struct dacsi_group *)pact, died);
 	dacsi_pact_due(pact);

@@ -120,13 +120,31 @@ void dacsi_pact_withdrawn(struct dacsi_process *process, uint64_t theirs);
 /* Forgets its offers. */
 void dacsi_pact_drop(struct dacsi_process *process);
 
+/* ---- dacs_mutex_owner.c ---- */
+
+/* This process's own. */
+struct dacsi_seat *dacsi_mutex_seat(const struct dacsi_mutex *m);
+/* SEAT asks once more, or less; what it has it gives back. */
+void dacsi_mutex_ask(struct dacsi_mutex *m, struct dacsi_seat *seat);
+void dacsi_mutex_ask_less(struct dacsi_seat *seat);
+void dacsi_mutex_let_go(struct dacsi_mutex *m, const struct dacsi_seat *seat);
+/* For a try. */
+bool dacsi_mutex_is_free(struct dacsi_mutex *m);
+/* By a word of this TYPE; returns what is to be answered, or 0. */
+uint32_t dacsi_mutex_asked(struct dacsi_mutex *m, struct dacsi_seat *seat, uint32_t type,
+			   uint32_t *value);
+/* Whether a thread here takes what is granted. */
+static inline bool dacsi_mutex_is_wanted(const struct dacsi_mutex *m)
+{
+	return (m->wanted || m->awaits_try) && !m->granted;
+}
+
 /* ---- dacs_mutex.c, dacs_group.c ---- */
 
 /* A word about it; returns what is to be answered, or 0. */
 uint32_t dacsi_mutex_word(struct dacsi_mutex *m, struct dacsi_seat *seat,
 			  const struct dacsi_word *word, uint32_t *value);
 void dacsi_mutex_settle(struct dacsi_mutex *m);
-void dacsi_mutex_unseat(struct dacsi_mutex *m, const struct dacsi_seat *seat);
 uint32_t dacsi_group_word(struct dacsi_group *g, struct dacsi_seat *seat,
 			  const struct dacsi_word *word, uint32_t *value);
 void dacsi_group_settle(struct dacsi_group *g);
