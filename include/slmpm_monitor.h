@@ -83,7 +83,7 @@ struct slmpm_monitor { /* one link, or several as one; fields beyond .size count
 	uint64_t sent_messages, sent_bytes, received_messages, received_bytes;
 	uint64_t sent_rate, sent_byte_rate, received_rate, received_byte_rate;
 	uint64_t requests[SLMPM_PROTOCOLS], request_bytes[SLMPM_PROTOCOLS];
-	/* And why they took that protocol. */
+	/* And why they took that protocol: of all that have ended. SLMPM_REASON_SHORT is the rest. */
 	uint64_t reasons[SLMPM_PROTOCOLS][SLMPM_REASONS];
 
 	struct slmpm_timing timing[SLMPM_PROTOCOLS][SLMPM_SIZE_CLASSES][SLMPM_WARMTH];

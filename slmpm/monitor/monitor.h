@@ -34,7 +34,7 @@ struct monitor { /* of an endpoint */
 	uint64_t since;
 	struct monitor_cell cells[SLMPM_PROTOCOLS][SLMPM_SIZE_CLASSES][SLMPM_WARMTH];
 	const void *last[SLMPM_PROTOCOLS][SLMPM_SIZE_CLASSES]; /* memory of the sample before */
-	uint64_t puts, put_bytes, gets, get_bytes;             /* by SLMPM_BY_REQUEST */
+	uint64_t puts, put_bytes, gets, get_bytes, atomics;    /* by SLMPM_BY_REQUEST */
 	uint32_t out_share, in_share; /* of the rings, in 2^-16: recent means */
 	struct {
 		uint64_t ns, sent, sent_bytes, received, received_bytes; /* at the last look */

@@ -54,11 +54,11 @@ void monitor_totals(const struct endpoint *ep, struct slmpm_monitor *out)
 	out->request_bytes[SLMPM_BY_SMT] = s->sent_bytes - s->rget_bytes - s->push_bytes;
 	out->requests[SLMPM_BY_RGET] = s->rget_messages;
 	out->request_bytes[SLMPM_BY_RGET] = s->rget_bytes + s->push_bytes;
-	out->requests[SLMPM_BY_PUT] = s->puts - m->puts;
+	out->requests[SLMPM_BY_PUT] = s->puts - m->puts + s->atomics - m->atomics;
 	out->request_bytes[SLMPM_BY_PUT] = s->put_bytes - m->put_bytes;
 	out->requests[SLMPM_BY_GET] = s->gets - m->gets;
 	out->request_bytes[SLMPM_BY_GET] = s->get_bytes - m->get_bytes;
-	out->requests[SLMPM_BY_REQUEST] = m->puts + m->gets;
+	out->requests[SLMPM_BY_REQUEST] = m->puts + m->gets + m->atomics;
 	out->request_bytes[SLMPM_BY_REQUEST] = m->put_bytes + m->get_bytes;
 }
 
@@ -131,6 +131,47 @@ static uint64_t length_of(const struct list *list)
 	return n;
 }
 
+/* Of those that count in out->requests what has no reason yet. */
+static void leave_out_unfinished(const struct endpoint *ep, uint64_t *rest)
+{
+	uint64_t n = 0;
+
+	rest[SLMPM_BY_SMT] -= length_of(&ep->announced);
+	for (const struct list *at = ep->link.queue.next; at != &ep->link.queue && n < COUNTED;
+	     at = at->next, n++) {
+		const struct request *r = LIST_ENTRY(at, struct request, node);
+
+		rest[SLMPM_BY_SMT] -= r->kind < REQUEST_PUT && r->seq;
+	}
+	n = 0;
+	for (const struct list *at = ep->rma->live.next; at != &ep->rma->live && n < COUNTED;
+	     at = at->next, n++) {
+		const struct rma_work *w = LIST_ENTRY(at, struct rma_work, live);
+		const struct request *r = LIST_ENTRY(w, struct request, rma);
+		int direct = r->kind == REQUEST_GET ? SLMPM_BY_GET : SLMPM_BY_PUT;
+
+		if (w->remote && !w->stored)
+			rest[w->engine ? direct : SLMPM_BY_REQUEST]--;
+	}
+}
+
+/* Who takes a short way counts no reason: it is that of the rest. */
+static void take_reasons(const struct endpoint *ep, struct slmpm_monitor *out)
+{
+	uint64_t rest[SLMPM_PROTOCOLS];
+
+	memcpy(rest, out->requests, sizeof(rest));
+	leave_out_unfinished(ep, rest);
+	for (int p = 0; p < SLMPM_PROTOCOLS; p++) {
+		for (int r = 0; r < SLMPM_REASONS; r++) {
+			out->reasons[p][r] = ep->modes.by[p][r];
+			rest[p] -= ep->modes.by[p][r];
+		}
+		if ((int64_t)rest[p] > 0) /* else some ended otherwise than they began */
+			out->reasons[p][SLMPM_REASON_SHORT] += rest[p];
+	}
+}
+
 void monitor_take(struct endpoint *ep, struct slmpm_monitor *out)
 {
 	const struct monitor *m = ep->monitor;
@@ -165,9 +206,7 @@ void monitor_take(struct endpoint *ep, struct slmpm_monitor *out)
 	monitor_totals(ep, out);
 	memcpy(out->request_rate, m->flow.request_rate, sizeof(out->request_rate));
 	memcpy(out->request_byte_rate, m->flow.request_byte_rate, sizeof(out->request_byte_rate));
-	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
-		for (int r = 0; r < SLMPM_REASONS; r++)
-			out->reasons[p][r] = ep->modes.by[p][r];
+	take_reasons(ep, out);
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
 		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++)
 			for (int w = 0; w < SLMPM_WARMTH; w++)

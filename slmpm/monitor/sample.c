@@ -64,8 +64,12 @@ void monitor_requested(struct request *r)
 {
 	struct monitor *m = r->ep->monitor;
 
-	if (!m || !r->rma.remote || r->rma.stored || r->kind == REQUEST_ATOMIC)
+	if (!m || !r->rma.remote || r->rma.stored)
 		return;
+	if (r->kind == REQUEST_ATOMIC) {
+		m->atomics++;
+		return;
+	}
 	r->began = wait_ticks();
 	if (r->rma.engine)
 		return;

@@ -57,11 +57,12 @@ static struct slmpm_monitor seen(void)
 	return m;
 }
 
+/* Of those about which something was to be decided. */
 static uint64_t all(const struct slmpm_monitor *m, int protocol)
 {
 	uint64_t n = 0;
 
-	for (int r = 0; r < SLMPM_REASONS; r++)
+	for (int r = SLMPM_REASON_SHORT + 1; r < SLMPM_REASONS; r++)
 		n += m->reasons[protocol][r];
 	return n;
 }
