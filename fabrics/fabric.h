@@ -249,8 +249,8 @@ struct fabric {
 	int (*address)(struct fabric_link *link, int round, struct fabric_blob *out);
 	/* What the peer said in that round. 1: another round, 0: connected, 2: not known yet, ask
 	 * again with IN NULL once the domain's descriptor is readable; negative: refused (-EPROTO
-	 * the peer's fault, -ENOMEM ours ...); then only disconnect follows. Never blocks; how long the peer may
-	 * take is the core's matter. */
+	 * the peer's fault, -ENOMEM ours ...); then only disconnect follows. Never blocks; how long
+	 * the peer may take is the core's matter. */
 	int (*connect)(struct fabric_link *link, int round, struct fabric_blob *in);
 	/* Idempotent, in any state. */
 	void (*disconnect)(struct fabric_link *link);

@@ -13,21 +13,32 @@
 
 #define CROWDED_MS 5 /* between tries at a listener that has its hands full */
 
+static bool find_peer(int fd, struct ucred *peer)
+{
+	socklen_t size = sizeof(*peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, peer, &size) == 0;
+}
+
 bool connect_allowed(int fd)
 {
 	struct ucred peer;
-	socklen_t size = sizeof(peer);
 
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-	       (peer.uid == getuid() || peer.uid == 0);
+	return find_peer(fd, &peer) && (peer.uid == getuid() || peer.uid == 0);
+}
+
+bool connect_same_user(int fd)
+{
+	struct ucred peer;
+
+	return find_peer(fd, &peer) && peer.uid == getuid();
 }
 
 int connect_pid(int fd)
 {
 	struct ucred peer = {0};
-	socklen_t size = sizeof(peer);
 
-	(void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
+	(void)find_peer(fd, &peer);
 	return peer.pid;
 }
 

@@ -89,7 +89,7 @@ int near_go(const struct wire_near *token)
 		return -1;
 	/* It is known there by the name that it has here. */
 	if (bind(fd, (struct sockaddr *)&sa, name(&sa, door, guest)) == 0 &&
-	    connect(fd, (struct sockaddr *)&sa, name(&sa, door, 0)) == 0 && connect_allowed(fd))
+	    connect(fd, (struct sockaddr *)&sa, name(&sa, door, 0)) == 0 && connect_same_user(fd))
 		return fd;
 	close(fd);
 	return -1;
@@ -105,7 +105,7 @@ int near_accept(struct near *n, uint64_t *guest)
 	if (fd < 0)
 		return -1;
 	*guest = 0;
-	if (size == name(&right, n->door, 1) && connect_allowed(fd)) {
+	if (size == name(&right, n->door, 1) && connect_same_user(fd)) {
 		memcpy(digits, sa.sun_path + size - offsetof(struct sockaddr_un, sun_path) - 16,
 		       16);
 		*guest = strtoull(digits, NULL, 16);
