@@ -48,8 +48,8 @@ static inline void raw_prove_called(const struct raw_stream *s, int side, struct
 	raw_proof(s, hellos, side, proof);
 }
 
-/* The hellos and both proofs. */
-static inline void raw_stream_greet(struct raw_stream *s)
+/* The hellos and both proofs: the way by which the other side may be reached here, if there is one. */
+static inline struct wire_near raw_stream_invited(struct raw_stream *s)
 {
 	struct wire_proof ours = {.head.type = 0}, theirs, right;
 
@@ -62,6 +62,12 @@ static inline void raw_stream_greet(struct raw_stream *s)
 	raw_prove(s, 2, &right);
 	CHECK(!memcmp(right.proof, theirs.proof, sizeof(right.proof)),
 	      "it does not know the secret");
+	return theirs.near;
+}
+
+static inline void raw_stream_greet(struct raw_stream *s)
+{
+	(void)raw_stream_invited(s);
 }
 
 /* The same of who was called. */
