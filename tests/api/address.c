@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "tests/lib/actor.h"
-#include "tests/lib/child.h"
 #include "tests/lib/links.h"
+#include "tests/lib/settings.h"
 
 #define MESSAGES 300
 #define REGION   100000
@@ -310,34 +310,23 @@ static int wrongly(void *unused)
 	return 0;
 }
 
-static void run(const char *what, int (*body)(void *))
-{
-	printf("%s\n", what);
-	CHECK(child_run(body, NULL, 10 * (unsigned)actor_slow()) == 0, "%s: see above", what);
-}
-
-static void set(const char *name, const char *value)
-{
-	CHECK(setenv(name, value, 1) == 0, "setenv");
-}
-
 int main(int argc, char **argv)
 {
 	static const struct actor roles[] = {{"echo", echo}, {"lend", lend}, {NULL, NULL}};
 
 	actor_begin(argc, argv, roles);
-	run("wrongly", wrongly);
-	set("SLMPM_PCI", "03:00.0,0000:04:00.0");
-	set("SLMPM_LINKS_AFTER", "0");
-	set("SLMPM_FABRIC", "shm");
-	set("SLMPM_LINKS", "shm,tcp");
-	run("by a link", by_link);
-	run("memory by a link", memory_by_link);
-	set("SLMPM_FABRIC", "tcp");
-	set("SLMPM_LINKS", "tcp,shm");
-	set("SLMPM_LINKS_AFTER", "1g");
-	run("not yet", not_yet);
-	set("SLMPM_LINKS", "1");
-	run("by an element", by_element);
+	settings_run("wrongly", wrongly, NULL);
+	settings_set("SLMPM_PCI", "03:00.0,0000:04:00.0");
+	settings_set("SLMPM_LINKS_AFTER", "0");
+	settings_set("SLMPM_FABRIC", "shm");
+	settings_set("SLMPM_LINKS", "shm,tcp");
+	settings_run("by a link", by_link, NULL);
+	settings_run("memory by a link", memory_by_link, NULL);
+	settings_set("SLMPM_FABRIC", "tcp");
+	settings_set("SLMPM_LINKS", "tcp,shm");
+	settings_set("SLMPM_LINKS_AFTER", "1g");
+	settings_run("not yet", not_yet, NULL);
+	settings_set("SLMPM_LINKS", "1");
+	settings_run("by an element", by_element, NULL);
 	return 0;
 }

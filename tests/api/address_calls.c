@@ -138,10 +138,10 @@ static int over_networks(void *unused)
 
 static void play(void)
 {
-	run(over_both, "over both fabrics");
-	set("SLMPM_FABRIC", "tcp");
-	set("SLMPM_LINKS", "tcp,tcp");
-	run(over_networks, "over networks");
+	settings_run("over both fabrics", over_both, NULL);
+	settings_set("SLMPM_FABRIC", "tcp");
+	settings_set("SLMPM_LINKS", "tcp,tcp");
+	settings_run("over networks", over_networks, NULL);
 }
 
 int main(int argc, char **argv)

@@ -235,15 +235,15 @@ static int every_call(void *unused)
 
 static void play(void)
 {
-	run(every_call, "every call");
-	run(by_requests, "ring");
-	run(by_requests, "am");
-	run(by_requests, "tag");
-	set("SLMPM_FABRIC", "tcp");
-	set("SLMPM_LINKS", "tcp,tcp");
-	run(long_puts, "ring");
-	run(long_puts, "am");
-	run(long_puts, "tag");
+	settings_run("every call", every_call, NULL);
+	settings_run("ring", by_requests, "ring");
+	settings_run("am", by_requests, "am");
+	settings_run("tag", by_requests, "tag");
+	settings_set("SLMPM_FABRIC", "tcp");
+	settings_set("SLMPM_LINKS", "tcp,tcp");
+	settings_run("ring", long_puts, "ring");
+	settings_run("am", long_puts, "am");
+	settings_run("tag", long_puts, "tag");
 }
 
 int main(int argc, char **argv)

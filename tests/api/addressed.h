@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "tests/lib/actor.h"
-#include "tests/lib/child.h"
 #include "tests/lib/links.h"
+#include "tests/lib/settings.h"
 
 #define ROUNDS 12
 #define REGION (2 << 20)
@@ -140,31 +140,16 @@ static inline void end(void)
 	EXPECT(slmpm_am(by[1], ASK, NULL, 0, NULL, 0, NULL, NULL), -SLMPM_EHANDLE);
 }
 
-static inline void set(const char *name, const char *value)
-{
-	CHECK(setenv(name, value, 1) == 0, "setenv");
-}
-
-static inline void run(int (*body)(void *), const char *what)
-{
-	static char word[32];
-
-	printf("%s\n", what);
-	fflush(stdout);
-	snprintf(word, sizeof(word), "%s", what);
-	CHECK(child_run(body, word, 10 * (unsigned)actor_slow()) == 0, "%s: see above", what);
-}
-
 /* The mate's role, or SETUP, in which the host plays what it likes. */
 static inline int addressed_main(int argc, char **argv, void (*setup)(void))
 {
 	static const struct actor roles[] = {{"mate", mate}, {NULL, NULL}};
 
 	actor_begin(argc, argv, roles);
-	set("SLMPM_PCI", "03:00.0");
-	set("SLMPM_LINKS_AFTER", "0");
-	set("SLMPM_FABRIC", "shm");
-	set("SLMPM_LINKS", "shm,tcp");
+	settings_set("SLMPM_PCI", "03:00.0");
+	settings_set("SLMPM_LINKS_AFTER", "0");
+	settings_set("SLMPM_FABRIC", "shm");
+	settings_set("SLMPM_LINKS", "shm,tcp");
 	setup();
 	return 0;
 }

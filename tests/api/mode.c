@@ -5,6 +5,7 @@
  */
 #include <signal.h>
 
+#include "tests/lib/settings.h"
 #include "tests/lib/slow_reader.h"
 
 #define MANY 64
@@ -76,14 +77,14 @@ int main(int argc, char **argv)
 	static const struct actor roles[] = {{"reader", slow_reader}, {NULL, NULL}};
 
 	actor_begin(argc, argv, roles);
-	chosen_set("SLMPM_MODE_BULK", "20k");
-	chosen_set("SLMPM_EAGER_MAX", "16k");
-	chosen_set("SLMPM_MODE_RING", "50");
-	chosen_run("a full ring", fill_ring, NULL);
-	chosen_set("SLMPM_MODE_LINK", "any");
-	chosen_set("SLMPM_MODE_RING", "101");
-	chosen_set("SLMPM_MODE_QUEUE", "4");
-	chosen_set("SLMPM_EAGER_CREDIT", "64k");
-	chosen_run("a long queue", fill_queue, NULL);
+	settings_set("SLMPM_MODE_BULK", "20k");
+	settings_set("SLMPM_EAGER_MAX", "16k");
+	settings_set("SLMPM_MODE_RING", "50");
+	settings_run("a full ring", fill_ring, NULL);
+	settings_set("SLMPM_MODE_LINK", "any");
+	settings_set("SLMPM_MODE_RING", "101");
+	settings_set("SLMPM_MODE_QUEUE", "4");
+	settings_set("SLMPM_EAGER_CREDIT", "64k");
+	settings_run("a long queue", fill_queue, NULL);
 	return 0;
 }

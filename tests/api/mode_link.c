@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tests/lib/links.h"
+#include "tests/lib/settings.h"
 #include "tests/lib/slow_reader.h"
 
 #define FILL 40 /* of 16 KiB, more than half of a ring */
@@ -110,18 +111,18 @@ int main(int argc, char **argv)
 	static const struct actor roles[] = {{"reader", slow_reader}, {NULL, NULL}};
 
 	actor_begin(argc, argv, roles);
-	chosen_set("SLMPM_MODE_BULK", "20k");
-	chosen_set("SLMPM_EAGER_MAX", "16k");
-	chosen_set("SLMPM_MODE_RING", "50");
-	chosen_set("SLMPM_FETCH", "never");
-	chosen_set("SLMPM_LINKS", "2");
-	chosen_set("SLMPM_LINKS_AFTER", "0");
-	chosen_set("SLMPM_MODE_LINK", "any");
+	settings_set("SLMPM_MODE_BULK", "20k");
+	settings_set("SLMPM_EAGER_MAX", "16k");
+	settings_set("SLMPM_MODE_RING", "50");
+	settings_set("SLMPM_FETCH", "never");
+	settings_set("SLMPM_LINKS", "2");
+	settings_set("SLMPM_LINKS_AFTER", "0");
+	settings_set("SLMPM_MODE_LINK", "any");
 	over_tcp = getenv("SLMPM_FABRIC") && !strcmp(getenv("SLMPM_FABRIC"), "tcp");
-	chosen_run("links", change_link, NULL);
-	chosen_set("SLMPM_LINKS", "shm,tcp");
+	settings_run("links", change_link, NULL);
+	settings_set("SLMPM_LINKS", "shm,tcp");
 	mixed = true;
 	if (!over_tcp)
-		chosen_run("links of two fabrics", change_link, NULL);
+		settings_run("links of two fabrics", change_link, NULL);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tests/lib/chosen.h"
+#include "tests/lib/settings.h"
 
 static slmpm_ctx ctx;
 static slmpm_peer a, b;
@@ -204,20 +205,20 @@ static int forced(void *way)
 
 int main(void)
 {
-	chosen_set("SLMPM_MODE_BULK", "20k");
-	chosen_set("SLMPM_EAGER_MAX", "16k");
-	chosen_set("SLMPM_MODE_RING", "101");
-	chosen_set("SLMPM_MODE_QUEUE", "4");
-	chosen_set("SLMPM_EAGER_CREDIT", "64k");
-	chosen_set("SLMPM_MODE_DMA", "4");
-	chosen_set("SLMPM_ENGINE", "inline");
-	chosen_set("SLMPM_ENGINE_MIN", "64k");
-	chosen_run("a busy engine", busy_engine, NULL);
-	chosen_set("SLMPM_ENGINE", "none");
-	chosen_run("wishes", wish, NULL);
-	chosen_set("SLMPM_MODE", "smt");
-	chosen_run("all by SMT", forced, (void *)(uintptr_t) "smt");
-	chosen_set("SLMPM_MODE", "dma");
-	chosen_run("all by DMA", forced, (void *)(uintptr_t) "dma");
+	settings_set("SLMPM_MODE_BULK", "20k");
+	settings_set("SLMPM_EAGER_MAX", "16k");
+	settings_set("SLMPM_MODE_RING", "101");
+	settings_set("SLMPM_MODE_QUEUE", "4");
+	settings_set("SLMPM_EAGER_CREDIT", "64k");
+	settings_set("SLMPM_MODE_DMA", "4");
+	settings_set("SLMPM_ENGINE", "inline");
+	settings_set("SLMPM_ENGINE_MIN", "64k");
+	settings_run("a busy engine", busy_engine, NULL);
+	settings_set("SLMPM_ENGINE", "none");
+	settings_run("wishes", wish, NULL);
+	settings_set("SLMPM_MODE", "smt");
+	settings_run("all by SMT", forced, (void *)(uintptr_t) "smt");
+	settings_set("SLMPM_MODE", "dma");
+	settings_run("all by DMA", forced, (void *)(uintptr_t) "dma");
 	return 0;
 }

@@ -8,6 +8,7 @@
 
 #include "tests/lib/chosen.h"
 #include "tests/lib/links.h"
+#include "tests/lib/settings.h"
 
 #define PUTS 48
 #define LEN  KIB(24)
@@ -91,13 +92,13 @@ int main(int argc, char **argv)
 	static const struct actor roles[] = {{"lend", lend}, {NULL, NULL}};
 
 	actor_begin(argc, argv, roles);
-	chosen_set("SLMPM_FABRIC", "tcp");
-	chosen_set("SLMPM_LINKS", "tcp,tcp");
-	chosen_set("SLMPM_LINKS_AFTER", "0");
-	chosen_set("SLMPM_RING_SEGMENTS", "128");
-	chosen_set("SLMPM_MODE_RING", "25");
-	chosen_set("SLMPM_MODE_LINK", "any"); /* rather than packets of each by both */
-	chosen_set("SLMPM_MODE_BULK", "20k");
-	chosen_run("past a full network link", by_the_other, NULL);
+	settings_set("SLMPM_FABRIC", "tcp");
+	settings_set("SLMPM_LINKS", "tcp,tcp");
+	settings_set("SLMPM_LINKS_AFTER", "0");
+	settings_set("SLMPM_RING_SEGMENTS", "128");
+	settings_set("SLMPM_MODE_RING", "25");
+	settings_set("SLMPM_MODE_LINK", "any"); /* rather than packets of each by both */
+	settings_set("SLMPM_MODE_BULK", "20k");
+	settings_run("past a full network link", by_the_other, NULL);
 	return 0;
 }

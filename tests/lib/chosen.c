@@ -2,10 +2,6 @@
 /* Requests, and what is said of the way they go. */
 #include "tests/lib/chosen.h"
 
-#include <stdlib.h>
-
-#include "tests/lib/child.h"
-
 unsigned char chosen_bytes[KIB(1024)];
 
 void chosen_expect(const struct slmpm_mode *mode, const char *what, int protocol,
@@ -50,15 +46,4 @@ void chosen_end(struct chosen *chosen)
 	mode.protocol = done.protocol;
 	mode.reason = done.reason;
 	chosen_expect(&mode, "done", chosen->protocol, chosen->reason);
-}
-
-void chosen_run(const char *what, int (*body)(void *), void *arg)
-{
-	printf("%s\n", what);
-	CHECK(child_run(body, arg, 10 * (unsigned)actor_slow()) == 0, "%s: see above", what);
-}
-
-void chosen_set(const char *name, const char *value)
-{
-	CHECK(setenv(name, value, 1) == 0, "setenv");
 }

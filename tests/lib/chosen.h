@@ -26,8 +26,4 @@ void chosen_send(slmpm_peer peer, size_t len, uint32_t flags, int protocol,
 /* It has ended well, and went as was said. */
 void chosen_end(struct chosen *chosen);
 
-/* BODY in a process of its own, for settings are read but once. */
-void chosen_run(const char *what, int (*body)(void *), void *arg);
-void chosen_set(const char *name, const char *value);
-
 #endif

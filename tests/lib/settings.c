@@ -119,3 +119,16 @@ int settings_each(int (*body)(const struct setting *s), unsigned seconds)
 	}
 	return failed ? 1 : 0;
 }
+
+void settings_set(const char *name, const char *value)
+{
+	CHECK(setenv(name, value, 1) == 0, "setenv");
+}
+
+void settings_run(const char *what, int (*body)(void *), const void *arg)
+{
+	printf("%s\n", what);
+	fflush(stdout);
+	CHECK(child_run(body, (void *)(uintptr_t)arg, 10 * (unsigned)actor_slow()) == 0,
+	      "%s: see above", what);
+}
