@@ -5,6 +5,7 @@
  */
 #include "apps/slmpm_perftest/perftest.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* The address of link N as known here, and its handle. Not all links have one. */
@@ -18,19 +19,53 @@ static int find_by_link(struct pair *p, uint32_t n, slmpm_peer *found)
 	return -SLMPM_ENOENT;
 }
 
-int pair_by_link(struct pair *p, uint64_t number)
+uint32_t pair_link_in_use(const struct pair *p, struct slmpm_link_info *link)
 {
-	uint32_t n = (uint32_t)number - 1;
+	uint32_t n = 0;
+
+	while (slmpm_link_query(p->peer, n, link) >= 0 && !link->used)
+		n++;
+	return link->used ? n : 0;
+}
+
+/* As it was before any was asked for; a setting may have asked. */
+static int by_usual(struct pair *p)
+{
+	const char *setting = getenv("SLMPM_LINK");
+	bool set = setting && *setting >= '0' && *setting <= '9';
 	int rc;
 
-	if (!number || p->by == number)
-		return 0;
+	p->peer = p->usual.peer;
+	rc = slmpm_link_use(p->peer, set ? (uint32_t)(*setting - '0') : p->usual.link);
+	return rc < 0 || set ? rc : slmpm_link_use(p->peer, SLMPM_LINK_ANY);
+}
+
+static int by_number(struct pair *p, uint32_t n)
+{
+	struct slmpm_link_info link = {.size = sizeof(link)};
+	int rc;
+
+	if (!p->by) {
+		p->usual.peer = p->peer;
+		p->usual.link = pair_link_in_use(p, &link);
+	}
 	rc = slmpm_link_use(p->peer, n);
+	if (rc >= 0)
+		(void)find_by_link(p, n, &p->peer);
+	return rc;
+}
+
+int pair_by_link(struct pair *p, uint64_t number)
+{
+	int rc;
+
+	if (p->by == number)
+		return 0;
+	rc = number ? by_number(p, (uint32_t)number - 1) : by_usual(p);
 	if (rc < 0) {
 		slmpm_perror("slmpm_perftest: link");
 		return rc == -SLMPM_ENOENT ? -SLMPM_ENOTSUP : rc;
 	}
-	(void)find_by_link(p, n, &p->peer);
 	pair_region_end(p);
 	p->by = number;
 	return 0;

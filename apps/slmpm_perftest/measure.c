@@ -240,7 +240,11 @@ static void name_path(struct pair *pair, const struct setup *setup, struct resul
 		 pair ? "" : "dacs"); /* which does not tell */
 	if (pair && slmpm_peer_stats(pair->peer, &stats, sizeof(stats)) >= 0)
 		memcpy(out->fabric, stats.link, sizeof(out->fabric));
-	if (out->job.link && slmpm_link_query(pair->peer, (uint32_t)out->job.link - 1, &link) >= 0)
+	if (out->job.link)
+		(void)slmpm_link_query(pair->peer, (uint32_t)out->job.link - 1, &link);
+	else if (pair && !test_has_region(out->job.test)) /* its own way has one, too */
+		(void)pair_link_in_use(pair, &link);
+	if (out->job.link || link.used)
 		memcpy(out->fabric, link.fabric, sizeof(out->fabric));
 	out->fabric[sizeof(out->fabric) - 1] = '\0';
 	out->mode = setup->mode ? setup->mode : "auto";

@@ -148,7 +148,11 @@ struct pair {
 	size_t room;
 	uint64_t verified[MEANS]; /* a bit for each power of two */
 	unsigned wait;
-	uint64_t by;      /* the link that `peer` asks for, as job.link; 0: none */
+	uint64_t by; /* the link that `peer` asks for, as job.link; 0: none, and else ... */
+	struct {
+		slmpm_peer peer;
+		uint32_t link;
+	} usual;          /* ... what it was before */
 	bool foreign;     /* regions are memory of the application's own */
 	const char *path; /* that they are to be reached by; NULL: any */
 	struct region {
@@ -210,6 +214,8 @@ int pair_idle(struct pair *pair, uint64_t *spins);
 #define LINK_MS 5000 /* in which all links have come */
 int pair_to(struct pair *pair, const char *address);
 int pair_by_link(struct pair *pair, uint64_t link);
+/* The number of the one by which it sends now, and what it is; not .used: none does. */
+uint32_t pair_link_in_use(const struct pair *pair, struct slmpm_link_info *link);
 /* An empty message, by which one side tells the other that a loop is at its end. */
 int pair_signal(struct pair *pair);
 int pair_signaled(struct pair *pair);

@@ -80,6 +80,11 @@ printf '%s\n' 'send_lat 8 200 link 1' 'put_lat 8 200' 'send_lat 8 200 link 0' 's
 	{ cat "$dir/out"; fail "link N: other answers"; }
 sed -n 1p "$dir/out" | grep -q '"fabric":"tcp".*"link":1,' && sed -n 3p "$dir/out" | grep -q '"fabric":"shm".*"link":0,' ||
 	{ cat "$dir/out"; fail "link N: by others"; }
+# A line without one goes as if there had been none.
+printf '%s\n' 'put_lat 8 200 link 1' 'put_lat 8 200' 'send_lat 8 200 link 1' 'send_lat 8 200' |
+	SLMPM_FABRIC=shm SLMPM_LINKS=shm,tcp SLMPM_LINKS_AFTER=0 "$perf" --serve >"$dir/out" 2>"$dir/err" || fail "without link: $?"
+sed -n 2p "$dir/out" | grep -q '"path":"map","link":null' && sed -n 4p "$dir/out" | grep -q '"fabric":"shm".*"link":null' ||
+	{ cat "$dir/out"; fail "without link: by the one before"; }
 
 # Two terminals.
 for url in "shm:perftest-$$" "shm:$dir/socket"; do
