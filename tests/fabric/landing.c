@@ -171,6 +171,11 @@ static slmpm_req receive(unsigned char *at, size_t n)
 	return req;
 }
 
+static void expect_whole(const unsigned char *at, size_t size)
+{
+	CHECK(actor_filled(at, 1, size), "it is not whole");
+}
+
 static void whole_elsewhere(void)
 {
 	unsigned char *data = malloc(SIZE);
@@ -178,7 +183,7 @@ static void whole_elsewhere(void)
 	CHECK(data, "memory");
 	OK(kill(pid, SIGCONT));
 	EXPECT(slmpm_recv(peer, 1, data, SIZE, NULL, PATIENCE), SIZE);
-	CHECK(actor_filled(data, 1, SIZE), "it is not whole");
+	expect_whole(data, SIZE);
 	free(data);
 }
 
@@ -190,17 +195,23 @@ static int ends_with(slmpm_req *req)
 	return done.status;
 }
 
+/* A message begins and has its receive; is the peer stopped within a packet of it? */
+static bool begin_message(slmpm_req *req)
+{
+	begin("send");
+	order();
+	*req = receive(memory, SIZE);
+	return stop_within(memory, 0);
+}
+
 /* A receive that is canceled. */
 static bool cancel(void)
 {
 	slmpm_req req;
 
-	begin("send");
-	order();
-	req = receive(memory, SIZE);
-	if (!stop_within(memory, 0)) {
+	if (!begin_message(&req)) {
 		EXPECT(ends_with(&req), 0);
-		CHECK(actor_filled(memory, 1, SIZE), "it is not whole");
+		expect_whole(memory, SIZE);
 		end(true);
 		return false;
 	}
@@ -230,36 +241,35 @@ static bool late(void)
 	return within;
 }
 
-/* A message that came unasked gets its receive in the middle of a packet; one too short for it. */
-static bool receive_later(void)
+/* A message that came unasked gets its receive, of N bytes, in the middle of a packet: how that ends. */
+static int end_of_late(size_t n)
 {
 	slmpm_req req;
 
 	begin("send");
 	order();
 	(void)stop_within(NULL, 0);
-	req = receive(memory, SIZE);
+	req = receive(memory, n);
 	settle();
 	OK(kill(pid, SIGCONT));
-	EXPECT(ends_with(&req), 0);
-	CHECK(actor_filled(memory, 1, SIZE), "it is not whole");
+	return ends_with(&req);
+}
+
+static bool receive_later(void)
+{
+	EXPECT(end_of_late(SIZE), 0);
+	expect_whole(memory, SIZE);
 	end(true);
 	return true;
 }
 
+/* One too short for it. */
 static bool receive_a_part(void)
 {
 	size_t part = SIZE - packet / 2;
-	slmpm_req req;
 
-	begin("send");
-	order();
-	(void)stop_within(NULL, 0);
-	req = receive(memory, part);
-	settle();
-	OK(kill(pid, SIGCONT));
-	EXPECT(ends_with(&req), -SLMPM_ETRUNC);
-	CHECK(actor_filled(memory, 1, part), "what fits is not there");
+	EXPECT(end_of_late(part), -SLMPM_ETRUNC);
+	expect_whole(memory, part);
 	CHECK(!memory[part], "more than fits");
 	end(true);
 	return true;
@@ -271,16 +281,12 @@ static bool tracked(uint32_t how)
 	const struct slmpm_mirror_options o = {.size = sizeof(o), .track = how};
 	slmpm_mirror mirror;
 	slmpm_req req;
-	bool within;
+	bool within = begin_message(&req);
 
-	begin("send");
-	order();
-	req = receive(memory, SIZE);
-	within = stop_within(memory, 0);
 	OK(slmpm_mirror_create(ctx, memory, SIZE, &o, &mirror));
 	OK(kill(pid, SIGCONT));
 	EXPECT(ends_with(&req), 0);
-	CHECK(actor_filled(memory, 1, SIZE), "it is not whole");
+	expect_whole(memory, SIZE);
 	OK(slmpm_mirror_destroy(mirror));
 	end(true);
 	return within;
@@ -300,12 +306,8 @@ static bool tracked_by_signal(void)
 static bool death(void)
 {
 	slmpm_req req;
-	bool within;
+	bool within = begin_message(&req);
 
-	begin("send");
-	order();
-	req = receive(memory, SIZE);
-	within = stop_within(memory, 0);
 	OK(kill(pid, SIGKILL));
 	CHECK(within ? ends_with(&req) == -SLMPM_EDEAD : ends_with(&req) <= 0, "no error");
 	take_away();
@@ -317,12 +319,8 @@ static bool death(void)
 static bool closing(void)
 {
 	slmpm_req req;
-	bool within;
+	bool within = begin_message(&req);
 
-	begin("send");
-	order();
-	req = receive(memory, SIZE);
-	within = stop_within(memory, 0);
 	(void)slmpm_close(peer, 0);
 	CHECK(ends_with(&req) <= 0, "it goes on");
 	take_away();
@@ -386,7 +384,7 @@ static bool get(void)
 		OK(kill(pid, SIGCONT));
 	}
 	EXPECT(ends_with(&req), 0);
-	CHECK(actor_filled(memory, 1, SIZE), "it is not whole");
+	expect_whole(memory, SIZE);
 	memset(memory, 0, SIZE);
 	how.timeout_ms = 5;
 	(void)slmpm_getv(rmem, &(struct slmpm_span){0, SIZE}, 1, &iov, 1, &how, NULL);

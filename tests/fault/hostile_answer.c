@@ -58,12 +58,6 @@ static void answer(struct raw_peer *p, uint16_t id, uint64_t old, uint32_t lengt
 	raw_active(p, WIRE_SEND_ONLY, WIRE_FLAG_UNCHARGED, id, 16, 16 + length, all, 16 + length);
 }
 
-static void tagged(struct raw_peer *p, uint32_t imm, uint32_t length)
-{
-	raw_post(p, WIRE_SEND_ONLY, ++p->sent, wire_route(tag, imm),
-		 wire_extent(length, WIRE_FLAG_TAGGED | WIRE_FLAG_UNCHARGED), bytes, length);
-}
-
 static void done(struct raw_peer *p)
 {
 	answer(p, DONE, 0, 0);
@@ -103,17 +97,17 @@ static void failed_with_bytes(struct raw_peer *p)
 
 static void back_by_tag(struct raw_peer *p)
 {
-	tagged(p, 1, RAW_FOREIGN);
+	raw_tagged(p, tag, 1, bytes, RAW_FOREIGN);
 }
 
 static void neither_way(struct raw_peer *p)
 {
-	tagged(p, 2, RAW_FOREIGN);
+	raw_tagged(p, tag, 2, bytes, RAW_FOREIGN);
 }
 
 static void too_much_by_tag(struct raw_peer *p)
 {
-	tagged(p, 1, RAW_FOREIGN + 1);
+	raw_tagged(p, tag, 1, bytes, RAW_FOREIGN + 1);
 }
 
 static void data(struct raw_peer *p)

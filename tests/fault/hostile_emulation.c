@@ -44,12 +44,6 @@ static void request(struct raw_peer *p, uint16_t id, const struct request *r, ui
 	raw_active(p, WIRE_SEND_ONLY, WIRE_FLAG_UNCHARGED, id, head, head + data, all, head + data);
 }
 
-static void tagged(struct raw_peer *p, uint32_t tag, uint32_t imm, uint32_t length)
-{
-	raw_post(p, WIRE_SEND_ONLY, ++p->sent, wire_route(tag, imm),
-		 wire_extent(length, WIRE_FLAG_TAGGED | WIRE_FLAG_UNCHARGED), bytes, length);
-}
-
 static void answer(struct raw_peer *p, uint16_t id, uint64_t old, uint32_t tag, uint32_t data)
 {
 	unsigned char all[16 + 64] = {0};
@@ -145,17 +139,17 @@ static void tag_twice(struct raw_peer *p)
 
 static void tag_of_nothing(struct raw_peer *p)
 {
-	tagged(p, 7, 0, 8);
+	raw_tagged(p, 7, 0, bytes, 8);
 }
 
 static void read_of_nothing(struct raw_peer *p)
 {
-	tagged(p, 7, 1, 8);
+	raw_tagged(p, 7, 1, bytes, 8);
 }
 
 static void tag_of_neither(struct raw_peer *p)
 {
-	tagged(p, 7, 2, 8);
+	raw_tagged(p, 7, 2, bytes, 8);
 }
 
 static void more_than_asked(struct raw_peer *p)
@@ -163,8 +157,8 @@ static void more_than_asked(struct raw_peer *p)
 	struct request r = ask_for(0, 100, 7);
 
 	request(p, TAGGED_WRITE, &r, 48, 0);
-	tagged(p, 7, 0, 60);
-	tagged(p, 7, 0, 41);
+	raw_tagged(p, 7, 0, bytes, 60);
+	raw_tagged(p, 7, 0, bytes, 41);
 }
 
 static void empty_tagged(struct raw_peer *p)
@@ -172,7 +166,7 @@ static void empty_tagged(struct raw_peer *p)
 	struct request r = ask_for(0, 100, 7);
 
 	request(p, TAGGED_WRITE, &r, 48, 0);
-	tagged(p, 7, 0, 0);
+	raw_tagged(p, 7, 0, bytes, 0);
 }
 
 static void give_up_nothing(struct raw_peer *p)
@@ -258,7 +252,7 @@ static void refused_write(struct raw_peer *p, uint64_t offset, uint64_t length, 
 	r.tag = LITTLE_32(2);
 	request(p, TAGGED_WRITE, &r, 48, 0);
 	if (length)
-		tagged(p, 2, 0, (uint32_t)length);
+		raw_tagged(p, 2, 0, bytes, (uint32_t)length);
 }
 
 static int guess(void *arg)

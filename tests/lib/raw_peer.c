@@ -328,6 +328,12 @@ void raw_ring_bell(struct raw_peer *p)
 	(void)!send(p->fd, "b", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+void raw_tagged(struct raw_peer *p, uint32_t tag, uint32_t imm, const void *data, uint32_t length)
+{
+	raw_post(p, WIRE_SEND_ONLY, ++p->sent, wire_route(tag, imm),
+		 wire_extent(length, WIRE_FLAG_TAGGED | WIRE_FLAG_UNCHARGED), data, length);
+}
+
 void raw_active(struct raw_peer *p, uint8_t opcode, uint32_t flags, uint16_t id, uint32_t head,
 		uint64_t total, const void *data, uint32_t length)
 {

@@ -67,6 +67,8 @@ void raw_post(struct raw_peer *p, uint8_t opcode, uint64_t seq, uint64_t route, 
 /* Of an active message's: handler ID, HEAD bytes of head, TOTAL bytes in all; the next envelope. */
 void raw_active(struct raw_peer *p, uint8_t opcode, uint32_t flags, uint16_t id, uint32_t head,
 		uint64_t total, const void *data, uint32_t length);
+/* A message by TAG, of what is written (IMM 0) or was read (1); the next envelope. */
+void raw_tagged(struct raw_peer *p, uint32_t tag, uint32_t imm, const void *data, uint32_t length);
 /* The next message, legal: of one packet. */
 void raw_send(struct raw_peer *p, uint32_t stream, const void *data, uint32_t length);
 /* The other has sent something; it is released. */
