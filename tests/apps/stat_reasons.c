@@ -371,7 +371,7 @@ static int play(void *number)
 		size_t length = strcspn(scene->set[i], "=");
 
 		snprintf(name, sizeof(name), "SLMPM_%.*s", (int)length, scene->set[i]);
-		chosen_set(name, scene->set[i] + length + 1);
+		settings_set(name, scene->set[i] + length + 1);
 	}
 	scene->stops ? open_reader(&s) : open_pair(&s);
 	there = scene->play(&s);
@@ -394,7 +394,7 @@ int main(int argc, char **argv)
 	for (; slmpm_reason_name(reason); reason++) {
 		CHECK(scenes[reason].play, "no scene for the reason \"%s\"",
 		      slmpm_reason_name(reason));
-		chosen_run(slmpm_reason_name(reason), play, &reason);
+		settings_run(slmpm_reason_name(reason), play, &reason);
 	}
 	EXPECT(reason, SLMPM_REASONS);
 	return 0;
