@@ -21,8 +21,7 @@ static slmpm_peer owner, other; /* the acceptor as the owner sees it; the owner 
 
 static void settle(void)
 {
-	while (slmpm_progress(ctx) > 0)
-		;
+	actor_settle(owner, other);
 }
 
 static struct slmpm_mem_info region_info(slmpm_mem mem)
@@ -442,11 +441,11 @@ static void ends_with_the_peer(void)
 	OK(slmpm_mem_key(mem, b, SLMPM_READ_WRITE, &key));
 	OK(slmpm_mem_key(mem, b, SLMPM_READ_WRITE, &unopened));
 	OK(slmpm_mem_open(a, &key, &rmem));
-	settle();
+	actor_settle(a, b);
 	EXPECT(region_info(mem).acceptors, 1);
 	OK(slmpm_close(b, PATIENCE));
 	EXPECT(region_info(mem).acceptors, 0);
-	settle();
+	EXPECT(slmpm_recv(a, 1, NULL, 0, NULL, PATIENCE), -SLMPM_ECLOSED);
 	CHECK(!strcmp(far_info(rmem).path, "none"), "still reached");
 	REFUSED(slmpm_mem_open(a, &unopened, &rmem), SLMPM_ECLOSED, "closed");
 	OK(slmpm_close(a, PATIENCE));

@@ -18,12 +18,6 @@
 
 static slmpm_ctx ctx;
 
-static void settle(slmpm_ctx c)
-{
-	while (slmpm_progress(c) > 0)
-		;
-}
-
 static uint64_t acceptors(slmpm_mem mem)
 {
 	struct slmpm_mem_info info = {.size = sizeof(info)};
@@ -117,7 +111,7 @@ static void not_accepted(void)
 	REFUSED(slmpm_mem_share(mem, b, SLMPM_READ_WRITE, 0), SLMPM_ETIMEOUT, "");
 	REFUSED(slmpm_mem_share(mem, b, SLMPM_READ, SOON), SLMPM_ETIMEOUT, "not accepted");
 	EXPECT(acceptors(mem), 0);
-	settle(ctx);
+	actor_settle(a, b);
 	REFUSED(slmpm_mem_accept(a, &rmem, 0), SLMPM_ETIMEOUT, "no region");
 	OK(slmpm_mem_destroy(mem, 0));
 	OK(slmpm_close(a, PATIENCE));
@@ -319,7 +313,7 @@ static void revoked_before_it_was_opened(void)
 	OK(slmpm_mem_open(a, &first, &rmem));
 	OK(slmpm_mem_open(c, &third, &more));
 	OK(slmpm_mem_revoke(mem, b, PATIENCE));
-	settle(ctx);
+	actor_settle(a, b);
 	REFUSED(slmpm_mem_open(a, &second, &rmem), SLMPM_EACCES, "");
 	REFUSED(slmpm_get(rmem, 0, &byte, 1, NULL, NULL), SLMPM_EACCES, "");
 	OK(slmpm_mem_release(rmem));
@@ -334,7 +328,8 @@ static void revoked_before_it_was_opened(void)
 	EXPECT(byte, 2);
 	OK(slmpm_mem_release(rmem));
 	OK(slmpm_mem_release(more));
-	settle(ctx);
+	actor_settle(a, b);
+	actor_settle(c, d);
 	OK(slmpm_mem_destroy(mem, 0));
 	OK(slmpm_close(a, PATIENCE));
 	OK(slmpm_close(b, PATIENCE));

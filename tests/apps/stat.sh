@@ -24,6 +24,10 @@ until_there() {
 say_and_look() { echo hello >&3; "$stat" $loop; }
 more_and_look() { echo hello >&5; "$stat" $pair; }
 
+# Where the first link goes, and what a peer's links are called together.
+fabric=${SLMPM_FABRIC:-shm} link=${SLMPM_FABRIC:-shm}
+[ "${SLMPM_LINKS:-1}" = 1 ] || link=bond
+
 # One that has a peer, has said and heard 5 bytes, and waits for more to do.
 mkfifo "$dir/in" || exit 1
 SLMPM_MONITOR_MS=50 "$SLMPM_BUILD/bin/epoll_loop" <"$dir/in" >"$dir/echo" 2>/dev/null &
@@ -37,31 +41,31 @@ for i in 1 2 3; do
 	echo hello >&3
 done
 until_there 'sent [1-9].* bytes; received [1-9]' "$stat" -d $loop
-grep -Eq "^ *$loop epoll_loop +accelerator .* shm +up +0 " "$out" || fail "no line of the link"
+grep -Eq "^ *$loop epoll_loop +accelerator .* $link +up +0 " "$out" || fail "no line of the link"
 grep -Eq '^ +by smt +[1-9]' "$out" || fail "no requests by protocol"
 grep -q '^1 processes, 1 links: 0 requests queued' "$out" || fail "no means"
 
 "$stat" --json $loop >"$out" 2>&1 || fail "--json: exit status $?"
 values=$("$json" json links.0.{pid,link,state,sent_messages,requests.smt,queue_depth} mean.links <"$out" | paste -sd' ')
-[[ $values =~ ^$loop\ shm\ up\ ([1-9][0-9]*)\ ([0-9]+)\ 0\ 1$ ]] || fail "--json: $values"
+[[ $values =~ ^$loop\ $link\ up\ ([1-9][0-9]*)\ ([0-9]+)\ 0\ 1$ ]] || fail "--json: $values"
 [ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ] || fail "--json: not all messages were by SMT"
 "$stat" --prometheus $loop >"$out" 2>&1 || fail "--prometheus: exit status $?"
-grep -Eq "^slmpm_sent_messages_total\{pid=\"$loop\",program=\"epoll_loop\",peer=\"[^\"]*\",link=\"shm\",context=\"[0-9]+\"\} [1-9]" "$out" || fail "--prometheus"
+grep -Eq "^slmpm_sent_messages_total\{pid=\"$loop\",program=\"epoll_loop\",peer=\"[^\"]*\",link=\"$link\",context=\"[0-9]+\"\} [1-9]" "$out" || fail "--prometheus"
 # Each sample behind its HELP and TYPE, and nothing else.
 awk '/^# HELP/ { help = $3 } /^# TYPE/ { if ($3 != help || $4 !~ /^(gauge|counter)$/) exit 1; type = $3 }
 	!/^#/ { name = $0; sub(/\{.*/, "", name); if (name != type || $NF !~ /^[0-9.e+-]+$/) exit 1 }' "$out" || fail "--prometheus: form"
 # What they come to as a job, once each has told the other.
 until_there '^job [0-9a-f]\{12\}: 2 instances of 1 job, 2 links: ' say_and_look
-grep -Eq '^  over shm +2 links, [1-9]' "$out" || fail "no means by fabric"
+grep -Eq "^  over $fabric +2 links, [1-9]" "$out" || fail "no means by fabric"
 grep -Eq '^  by smt +64: [0-9.]+ (ns|us|ms)' "$out" || until_there '^  by smt *64: [0-9.]* [num]*s' say_and_look
 "$stat" --json $loop >"$out" 2>&1 || fail "--json: exit status $?"
-values=$("$json" json jobs.0.{instances,jobs,links,processes,fabrics.shm.links} <"$out" | paste -sd' ')
+values=$("$json" json jobs.0.{instances,jobs,links,processes,fabrics.$fabric.links} <"$out" | paste -sd' ')
 [ "$values" = "2 1 2 1 2" ] || fail "--json: a job: $values"
 ns=$("$json" json jobs.0.latency_ns.smt.64 <"$out")
 [ "$ns" -gt 0 ] || fail "--json: a job's latency: $ns"
 "$stat" --prometheus $loop >"$out" 2>&1 || fail "--prometheus: exit status $?"
 grep -Eq '^slmpm_job_instances\{job="[0-9a-f]{12}"\} 2$' "$out" || fail "--prometheus: a job"
-grep -Eq '^slmpm_job_fabric_links\{job="[0-9a-f]{12}",fabric="shm"\} 2$' "$out" || fail "--prometheus: its fabric"
+grep -Eq "^slmpm_job_fabric_links\\{job=\"[0-9a-f]{12}\",fabric=\"$fabric\"\\} 2\$" "$out" || fail "--prometheus: its fabric"
 grep -Eq '^slmpm_job_latency_seconds\{job="[0-9a-f]{12}",protocol="smt",size="64"\} [0-9]' "$out" || fail "--prometheus: its latency"
 # The peer shows it, too, and a look at all finds both, as one job.
 peer=$(pgrep -P $loop)
@@ -87,7 +91,7 @@ if command -v script >/dev/null; then
 fi
 # Several links of a peer, each by itself.
 mkfifo "$dir/in2" || exit 1
-SLMPM_LINKS=shm,tcp SLMPM_LINK=1 SLMPM_MONITOR_MS=50 "$SLMPM_BUILD/bin/epoll_loop" <"$dir/in2" >"$dir/echo2" 2>/dev/null &
+SLMPM_FABRIC=shm SLMPM_LINKS=shm,tcp SLMPM_LINK=1 SLMPM_MONITOR_MS=50 "$SLMPM_BUILD/bin/epoll_loop" <"$dir/in2" >"$dir/echo2" 2>/dev/null &
 pair=$!
 pids+=("$pair")
 exec 5>"$dir/in2"
@@ -120,7 +124,7 @@ looks=$!
 pause 0.05
 kill -KILL $loop
 wait $looks
-grep -Ev '^ *(PID|[0-9]+) |^[0-9]+ processes|^job |^  (over|by) |^status 1$|there is no process|shows no links' "$out" >"$dir/rest"
+grep -Ev '^ *(PID|[0-9]+|link [01]) |^[0-9]+ processes|^job |^  (over|by) |^status 1$|there is no process|shows no links' "$out" >"$dir/rest"
 [ ! -s "$dir/rest" ] || fail "a process that died: $(head -n 1 "$dir/rest")"
 wait $loop 2>/dev/null
 "$stat" $loop >"$out" 2>&1

@@ -36,12 +36,17 @@ static void say(uint32_t word)
 	CHECK(slmpm_sendv(host, WORD, &empty, 1, &how, NULL) >= 0, "%s", slmpm_error_detail());
 }
 
-/* Until the host hangs up. */
+/* The host has hung up, or is no more. */
+static bool is_over(int64_t rc)
+{
+	return rc == -SLMPM_ECLOSED || rc == -SLMPM_EDEAD;
+}
+
 static void hear(void)
 {
 	char byte;
 
-	while (slmpm_recv(host, SLMPM_ANY_STREAM, &byte, 1, NULL, -1) != -SLMPM_ECLOSED)
+	while (!is_over(slmpm_recv(host, SLMPM_ANY_STREAM, &byte, 1, NULL, -1)))
 		;
 }
 
@@ -74,7 +79,7 @@ static int role_flood(int argc, char **argv)
 		unsigned char bytes[NOTE] = {0};
 		int64_t n = slmpm_recv(host, SLMPM_ANY_STREAM, bytes, NOTE, NULL, -1);
 
-		if (n == -SLMPM_ECLOSED)
+		if (is_over(n))
 			return 0;
 		if (n == NOTE && bytes[0] == 3 && !refused) {
 			say(2);
@@ -95,7 +100,7 @@ static int role_answer(int argc, char **argv)
 		int64_t n = slmpm_recv(host, SLMPM_ANY_STREAM, bytes, NOTE, NULL, -1);
 		uint32_t id = bytes[4] | (uint32_t)bytes[5] << 8;
 
-		if (n == -SLMPM_ECLOSED)
+		if (is_over(n))
 			return 0;
 		if (n != NOTE || bytes[0] != 1)
 			continue;

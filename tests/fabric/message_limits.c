@@ -232,7 +232,7 @@ static void receives_are_taken_back(void)
 	REFUSED(slmpm_cancel(gone), SLMPM_EHANDLE, "");
 	req[0] = post(8, data[0], 8);
 	message_send(a, 8, 2, 8, 0);
-	settle();
+	arrive();
 	REFUSED(slmpm_cancel(req[0]), SLMPM_EBUSY, "too far");
 	ended(&req[0], data[0], 2, 8);
 }

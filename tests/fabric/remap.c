@@ -81,6 +81,15 @@ static slmpm_rmem open_next(slmpm_peer host)
 	return rmem;
 }
 
+/* Without the owner's help. */
+static int is_direct(slmpm_rmem rmem)
+{
+	struct slmpm_mem_info info = {.size = sizeof(info)};
+
+	OK(slmpm_rmem_query(rmem, &info));
+	return !strcmp(info.path, "map") || !strcmp(info.path, "attach");
+}
+
 /* Bytes of SEED are put, or sent; or they must be what comes. */
 static int obey(slmpm_peer host, slmpm_rmem rmem, struct place *own, const struct order *o)
 {
@@ -120,7 +129,7 @@ static int ask(slmpm_peer host, char **words)
 		if (o.what == RENEW)
 			place_renew(&own, OLD + 1);
 		else if (o.what == OPEN)
-			rmem = open_next(host);
+			rc = is_direct(rmem = open_next(host));
 		else if (o.what != STOP)
 			rc = obey(host, rmem, &own, &o);
 		place_check_old(&own, "who asks");
@@ -151,13 +160,14 @@ static int order(slmpm_peer peer, uint32_t what, uint64_t seed)
 	return end(peer);
 }
 
-static void give(slmpm_mem mem, slmpm_peer peer)
+/* 1 where PEER reaches it directly. */
+static int give(slmpm_mem mem, slmpm_peer peer)
 {
 	struct slmpm_key key;
 
 	OK(slmpm_mem_key(mem, peer, SLMPM_READ_WRITE, &key));
 	OK(slmpm_send(peer, KEY, &key, sizeof(key), PATIENCE));
-	EXPECT(order(peer, OPEN, 0), 0);
+	return order(peer, OPEN, 0);
 }
 
 /* From all who have it. */
@@ -204,13 +214,14 @@ static void registered(slmpm_ctx ctx, slmpm_peer peer, size_t size)
 {
 	struct place p = {.size = size};
 	slmpm_mem mem;
+	int direct;
 
 	place_renew(&p, 1);
 	OK(slmpm_mem_register(ctx, p.at, size, SLMPM_READ_WRITE, &mem));
-	give(mem, peer);
+	direct = give(mem, peer);
 	for (uint64_t i = 1; i <= ROUNDS; i++)
 		reach_anew(peer, &p, 10 * i);
-	if (!strcmp(way_current()->path, "attach") && way_is_direct()) {
+	if (direct) {
 		place_unmap(&p); /* by request that would be the owner's own fault */
 		EXPECT(order(peer, PUT, 7), -SLMPM_EINVAL);
 		EXPECT(order(peer, GET, 7), -SLMPM_EINVAL);
@@ -247,7 +258,7 @@ static void follow(slmpm_ctx ctx, slmpm_peer peer, size_t size)
 
 		same += p.at == before;
 		before = p.at;
-		give(mem, peer);
+		(void)give(mem, peer);
 		EXPECT(order(peer, PUT, i), 0);
 		CHECK(actor_filled(p.at, i, size), "what was put");
 		take_away(mem, peer);

@@ -9,6 +9,7 @@
 
 #include "tests/lib/actor.h"
 #include "tests/lib/raw_peer.h"
+#include "tests/lib/settings.h"
 
 enum { COUNTS, NAMES, TIMES, FABRICS = TIMES + SLMPM_PROTOCOLS, PARTS = FABRICS + 4 };
 
@@ -151,6 +152,7 @@ int main(int argc, char **argv)
 	slmpm_peer liar;
 	char word;
 
+	settings_one_link("shm"); /* as the raw peer\'s */
 	CHECK(!setenv("SLMPM_MONITOR_MS", "3600000", 1), "environment");
 	actor_begin(argc, argv, roles);
 	liar = actor_spawn("-lie", NULL, NULL);

@@ -11,6 +11,7 @@
 
 #include "tests/lib/actor.h"
 #include "tests/lib/raw_peer.h"
+#include "tests/lib/settings.h"
 
 #define LIES 5
 
@@ -109,6 +110,7 @@ int main(int argc, char **argv)
 	slmpm_peer liar, deaf;
 	char asked = 0;
 
+	settings_one_link("shm"); /* as the raw peer\'s */
 	CHECK(!setenv("SLMPM_MONITOR_MS", "40", 1), "environment");
 	actor_begin(argc, argv, roles);
 	deaf = actor_spawn("-lie", "some", NULL);

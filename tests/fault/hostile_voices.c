@@ -8,6 +8,7 @@
 
 #include "tests/lib/actor.h"
 #include "tests/lib/raw_peer.h"
+#include "tests/lib/settings.h"
 
 #define VOICES 32
 
@@ -85,6 +86,7 @@ int main(int argc, char **argv)
 {
 	static const struct actor roles[] = {{"-speak", speak}, {NULL, NULL}};
 
+	settings_one_link("shm"); /* as the raw peer\'s */
 	CHECK(!setenv("SLMPM_MONITOR_MS", "3600000", 1), "environment");
 	actor_begin(argc, argv, roles);
 	peers[LIAR] = actor_spawn("-speak", "1", "1:1000,1000,1000");

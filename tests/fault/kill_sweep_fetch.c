@@ -15,6 +15,7 @@
 
 #include "tests/lib/actor.h"
 #include "tests/lib/child.h"
+#include "tests/lib/settings.h"
 #include "tests/lib/sweep.h"
 
 #define LENGTH   (96u << 10) /* most */
@@ -246,6 +247,7 @@ int main(void)
 	snprintf(url, sizeof(url), "shm:kill-sweep-fetch-%d", (int)getpid());
 	for (uint64_t n = 1; n <= MESSAGES; n++)
 		actor_fill(messages[n], n, LENGTH);
+	settings_one_link("shm"); /* nothing is fetched elsewhere */
 	setenv("SLMPM_FETCH", "always", 1);
 	setenv("SLMPM_FETCH_MIN", "32k", 1);
 	for (int i = 0; i < 2; i++) {

@@ -15,6 +15,7 @@
 
 #include "tests/lib/child.h"
 #include "tests/lib/death.h"
+#include "tests/lib/settings.h"
 #include "tests/lib/share_pair.h"
 #include "tests/lib/sweep.h"
 
@@ -428,6 +429,7 @@ int main(void)
 		actor_fill(patterns[n], n * 1000, LENGTH);
 		patterns[n][0] = (unsigned char)(n + 1);
 	}
+	settings_one_link("shm"); /* nothing is shared elsewhere */
 	setenv("SLMPM_SHARE", "always", 1);
 	setenv("SLMPM_SHARE_MIN", "32k", 1);
 	setenv("SLMPM_WAIT", "spin", 1);

@@ -94,6 +94,18 @@ void actor_pair(slmpm_ctx ctx, slmpm_peer *a, slmpm_peer *b)
 	EXPECT(slmpm_unlisten(listener), 0);
 }
 
+#define SETTLED UINT32_C(0x5e771ed) /* a stream of nobody's */
+
+void actor_settle(slmpm_peer a, slmpm_peer b)
+{
+	const slmpm_peer ends[] = {a, b, a, b};
+
+	for (int i = 0; i < 3; i++) {
+		EXPECT(slmpm_send(ends[i], SETTLED, NULL, 0, PATIENCE), 0);
+		EXPECT(slmpm_recv(ends[i + 1], SETTLED, NULL, 0, NULL, PATIENCE), 0);
+	}
+}
+
 static uint64_t mix(uint64_t x)
 {
 	x = (x ^ x >> 31) * UINT64_C(0x9e3779b97f4a7c15);

@@ -33,6 +33,8 @@ slmpm_peer actor_spawn_with(const struct slmpm_spawn_options *options, const cha
 void actor_join(slmpm_peer peer, int code);
 /* Two peers in CTX that are each other's. */
 void actor_pair(slmpm_ctx ctx, slmpm_peer *a, slmpm_peer *b);
+/* Nothing that such two have sent, and answered, is on its way: over links that take their time, too. */
+void actor_settle(slmpm_peer a, slmpm_peer b);
 /* This program's file. */
 const char *actor_self(void);
 

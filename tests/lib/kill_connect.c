@@ -12,6 +12,7 @@
 #include "tests/lib/actor.h"
 #include "tests/lib/child.h"
 #include "tests/lib/death.h"
+#include "tests/lib/links.h"
 #include "tests/lib/sweep.h"
 
 #define BOUND_MS 6000 /* no call of the survivor lasts longer, on a crowded machine, too */
@@ -57,24 +58,30 @@ static void listen_somewhere(slmpm_ctx ctx, slmpm_listener *listener)
 	shared->listening = 1;
 }
 
-/* What a context opens once for all peers. */
-static void open_ways(slmpm_ctx ctx)
+static void pair_over_tcp(slmpm_ctx ctx, slmpm_peer *a, slmpm_peer *b)
 {
 	struct slmpm_listener_info info = {.size = sizeof(info)};
 	slmpm_listener listener;
-	slmpm_peer a, b;
 	char url[400];
 
-	if (strncmp(address, "tcp:", 4) != 0)
-		return;
 	OK(slmpm_listen(&listener, ctx, "tcp://127.0.0.1:0"));
 	OK(slmpm_listener_query(listener, &info));
 	snprintf(url, sizeof(url), "%s#%s", info.url, info.secret);
-	OK(slmpm_connect(&a, ctx, url, PATIENCE));
-	OK(slmpm_accept(listener, &b, PATIENCE));
-	OK(slmpm_close(a, PATIENCE));
-	OK(slmpm_close(b, PATIENCE));
+	OK(slmpm_connect(a, ctx, url, PATIENCE));
+	OK(slmpm_accept(listener, b, PATIENCE));
 	OK(slmpm_unlisten(listener));
+}
+
+/* What a context opens once for all peers. */
+static void open_ways(slmpm_ctx ctx)
+{
+	slmpm_peer a, b;
+
+	if (strncmp(address, "tcp:", 4) == 0)
+		pair_over_tcp(ctx, &a, &b);
+	else
+		actor_pair(ctx, &a, &b);
+	links_warm(ctx, a, b);
 }
 
 static bool is_over(int64_t rc)

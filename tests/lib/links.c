@@ -13,6 +13,30 @@ void links_await(void)
 	while (event.type != SLMPM_EVENT_LINK_UP);
 }
 
+void links_warm(slmpm_ctx ctx, slmpm_peer a, slmpm_peer b)
+{
+	struct slmpm_link_info info = {.size = sizeof(info)};
+	int64_t until = actor_now_ms() + PATIENCE;
+	unsigned idle = 0;
+
+	for (uint32_t link = 0; slmpm_link_query(a, link, &info) == 0; link++) {
+		OK(slmpm_link_use(a, link));
+		while (info.state != SLMPM_LINK_UP) {
+			CHECK(actor_now_ms() < until, "link %u does not stand: %s", link,
+			      info.reason);
+			if (slmpm_progress(ctx) <= 0)
+				actor_idle(ctx, &idle);
+			OK(slmpm_link_query(a, link, &info));
+		}
+	}
+	OK(slmpm_close(a, PATIENCE));
+	OK(slmpm_close(b, PATIENCE));
+	do /* who sleeps looks after what lingers */
+		(void)slmpm_progress(ctx);
+	while (slmpm_arm(ctx) == 1);
+	(void)slmpm_progress(ctx);
+}
+
 int links_told(const struct slmpm_done *done)
 {
 	return (int)((done->flags & SLMPM_ON_LINK_MASK) / SLMPM_ON_LINK(0)) - 1;
