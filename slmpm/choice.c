@@ -3,7 +3,10 @@
 #include "slmpm/choice.h"
 
 #define UNIT_SHIFT  16 /* costs are of 64 KiB */
-#define RUN         4  /* turns of a try */
+#define RUN         4  /* turns of a try, ... */
+#define RUN_MOST    16 /* ... and of one that ends well: the last is shorter than all before, ... */
+#define FALL        8  /* ... by this part, ... */
+#define CLOSE       4  /* ... or one of them is hardly longer than the usual way, by this one */
 #define FEW         3  /* turns that tell what a way costs after a change ... */
 #define MANY        8  /* ... and later on: the least of them, for what delays one spares another */
 #define SAMPLE      8  /* one turn in so many is timed, and so many after a change */
@@ -87,6 +90,14 @@ static void expect(struct choice *c, bool other, uint8_t enough)
 	c->enough[other] = enough;
 }
 
+/* One more than are wanted: what the last of them took is known when the next one is taken. */
+static void begin_run(struct choice *c)
+{
+	c->run = RUN + 1;
+	c->more = RUN_MOST - RUN;
+	c->tried = UINT32_MAX;
+}
+
 static void end_run(struct choice *c)
 {
 	c->run = 0;
@@ -111,7 +122,7 @@ static void count(struct choice *c)
 	else if (c->left)
 		c->left--;
 	else if (usual)
-		c->run = RUN;
+		begin_run(c);
 }
 
 enum choice_note choice_taken(struct choice *c, bool other)
@@ -138,6 +149,12 @@ enum choice_note choice_taken(struct choice *c, bool other)
 
 /* ---- what they took ------------------------------------------------------------------------- */
 
+/* What a way costs after a change falls for as long as data lies with the wrong processor. */
+static bool falls(uint32_t cost, uint32_t least)
+{
+	return cost < least - least / FALL;
+}
+
 static uint32_t cost_of(uint64_t took, uint64_t length)
 {
 	uint64_t cost = (took << UNIT_SHIFT) / length + 1;
@@ -157,6 +174,25 @@ static void charge(struct choice *c, uint32_t cost)
 		c->owed = most;
 }
 
+/* Is the try under way worth another turn? */
+static bool goes_on(struct choice *c, uint32_t cost)
+{
+	uint32_t usual = c->cost[c->usual];
+	bool better = falls(cost, c->tried);
+
+	if (cost < c->tried)
+		c->tried = cost;
+	if (cost / HOPELESS > usual)
+		return false; /* no further turn could change that */
+	if (c->run > 1)
+		return true;
+	if (!c->more || (!better && c->tried > usual + usual / CLOSE))
+		return false;
+	c->more--;
+	c->run++;
+	return true;
+}
+
 /* What delays a try may be gone when all else has changed. */
 static void forgive(struct choice *c)
 {
@@ -165,15 +201,18 @@ static void forgive(struct choice *c)
 	if (2 * now <= 3 * then && 2 * then <= 3 * now)
 		return;
 	c->then = (uint32_t)now;
+	c->left = c->pause = 0;
 	if (c->owed > now * LEAST_OWED)
 		c->owed = now * LEAST_OWED;
 }
 
-/* Good news at once, bad news when several agree. */
+/* Good news at once, bad news when several agree: what falls from turn to turn does not yet. */
 static void estimate(struct choice *c, bool other, uint32_t cost)
 {
 	if (!c->enough[other])
 		expect(c, other, FEW);
+	if (falls(cost, c->least[other]))
+		c->seen[other] = 0;
 	if (cost < c->least[other])
 		c->least[other] = cost;
 	if (!c->cost[other] || cost < c->cost[other])
@@ -195,15 +234,14 @@ void choice_learn(struct choice *c, bool other, enum choice_note note, uint64_t 
 		charge(c, cost);
 	if (note == CHOICE_TIMED || !c->cost[other])
 		estimate(c, other, cost);
-	if (!c->run)
+	if (!c->run && !c->fresh)
 		forgive(c);
 	if (is_known(c) && c->usual != is_shorter(c)) {
 		c->usual = !c->usual;
 		if (c->run)
 			end_run(c);
-	} else if (c->run && other != c->usual && note == CHOICE_TIMED &&
-		   cost / HOPELESS > c->cost[c->usual]) {
-		end_run(c); /* no further turn could change that */
+	} else if (c->run && other != c->usual && note == CHOICE_TIMED && !goes_on(c, cost)) {
+		end_run(c);
 	}
 	refresh(c);
 }

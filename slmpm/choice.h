@@ -24,7 +24,8 @@ struct choice {
 	uint32_t cost[2], least[2];
 	uint8_t seen[2], enough[2]; /* how many of them there were, and are to be */
 	bool usual, last;           /* which is taken unless the other is tried; and was taken */
-	uint8_t run;                /* turns left to the try under way */
+	uint8_t run, more;          /* turns left to the try under way, and to what it may grow by */
+	uint32_t tried;             /* the least that it has cost so far */
 	uint8_t turn;               /* of which some are timed */
 	uint8_t fresh;              /* turns after a change, each of them timed */
 	struct mode decided;        /* until something else is known; or nothing */
