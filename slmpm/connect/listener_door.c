@@ -22,12 +22,16 @@ static bool is_half_open(const struct listener *l, const struct control *c)
 	return c->step != HUNG_UP && c->ep->listener && c->ep->listener->tcp == l->tcp;
 }
 
+static bool has_proved_itself(const struct control *c)
+{
+	return c->step != WAIT_HELLO && c->step != WAIT_PROOF;
+}
+
 static bool is_idle(const struct control *c, uint64_t now_ns)
 {
 	uint64_t whole = (uint64_t)config_get()->handshake_ms * 1000000;
 
-	return (c->step == WAIT_HELLO || c->step == WAIT_PROOF) &&
-	       now_ns + whole > c->deadline + IDLE_MS * UINT64_C(1000000);
+	return now_ns + whole > c->deadline + IDLE_MS * UINT64_C(1000000);
 }
 
 /* Is there room for one more? Who has proved nothing in a while must go where others wait. */
@@ -42,12 +46,12 @@ static bool has_room(struct listener *l)
 		if (!is_half_open(l, c))
 			continue;
 		n++;
-		if (!oldest || c->deadline < oldest->deadline)
+		if (!has_proved_itself(c) && (!oldest || c->deadline < oldest->deadline))
 			oldest = c;
 	}
 	if (n < LISTENER_HALF_OPEN)
 		return true;
-	if (!l->tcp || !is_idle(oldest, wait_now()))
+	if (!l->tcp || !oldest || !is_idle(oldest, wait_now()))
 		return false;
 	endpoint_refused(oldest->ep, SLMPM_ETIMEOUT, "it says nothing, and others wait");
 	return true;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
+/* libs: -lcrypto */
 /*
  * Strangers who connect by the hundred, and say nothing: at a listener of shared memory and at one of
- * TCP so many are let in at a time, in small memory, and an honest peer works on.
+ * TCP so many are let in at a time, in small memory, and an honest peer works on. Over TCP the oldest makes
+ * room after a while; who has proved itself does not, nor does anybody keep out those of this machine.
  */
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -17,12 +18,14 @@
 #include "tests/lib/death.h"
 #include "tests/lib/honest.h"
 #include "tests/lib/raw_peer.h"
+#include "tests/lib/raw_proof.h"
 #include "tests/lib/settings.h"
 #include "tests/lib/stranger.h"
 #include "tests/lib/stream_liar.h"
 
 #define CROWD     1000 /* at most */
 #define HALF_OPEN 64   /* so many are let in at a time */
+#define IDLE_MS   250  /* that long at least */
 
 static char address[64]; /* without "shm:" */
 
@@ -87,6 +90,7 @@ static int crowd(void *arg)
 	static int fds[CROWD];
 	struct rlimit limit = {2 * CROWD, 2 * CROWD};
 	const struct door *door = arg;
+	int64_t began = actor_now_ms(), turns;
 	int in = 0;
 
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
@@ -94,7 +98,8 @@ static int crowd(void *arg)
 		fds[i] = door->connect();
 	for (int i = 0; i < door->count; i++)
 		in += hears_hello(door, fds[i]);
-	CHECK(door->anew ? in >= HALF_OPEN : in == HALF_OPEN, "%d of %d were let in", in,
+	turns = door->anew ? (actor_now_ms() - began) / IDLE_MS : 0;
+	CHECK(in >= HALF_OPEN && in <= HALF_OPEN * (turns + 1), "%d of %d were let in", in,
 	      door->count);
 	return 0;
 }
@@ -126,13 +131,44 @@ static void half_open(const struct door *door, slmpm_listener listener, slmpm_pe
 
 /* ---- and staying ---- */
 
+static int word[2]; /* a pipe: let the slow one go on */
+
+/* The first of them knows the secret, and is slow. */
 static int stay(void *arg)
 {
+	struct raw_stream slow;
+	char reason[112];
+	int oldest;
+
 	(void)arg;
-	for (int i = 0; i < HALF_OPEN; i++)
+	raw_stream_begin(&slow, stream_lie_port, stream_lie_secret);
+	raw_stream_greet(&slow);
+	oldest = connect_tcp();
+	for (int i = 2; i < HALF_OPEN; i++)
 		(void)connect_tcp();
-	while (pause() < 0)
-		;
+	raw_stream_hear_end(oldest, reason);
+	CHECK(strstr(reason, "others wait"), "the oldest: \"%s\"", reason);
+	CHECK(read(word[0], reason, 1) == 1, "no word");
+	raw_stream_claim(&slow, 99, 99);
+	raw_stream_hear_end(slow.fd, reason);
+	CHECK(strstr(reason, "control packet"), "the slow one had to go: \"%s\"", reason);
+	return 0;
+}
+
+/* All of them know it: nobody has to go. */
+static int stay_together(void *arg)
+{
+	struct raw_stream slow[HALF_OPEN];
+	char reason[112];
+
+	(void)arg;
+	for (int i = 0; i < HALF_OPEN; i++) {
+		raw_stream_begin(&slow[i], stream_lie_port, stream_lie_secret);
+		raw_stream_greet(&slow[i]);
+	}
+	(void)poll(NULL, 0, 2 * IDLE_MS);
+	raw_stream_hear_end(connect_tcp(), reason);
+	CHECK(strstr(reason, "too many"), "one more: \"%s\"", reason);
 	return 0;
 }
 
@@ -146,24 +182,44 @@ static int come_later(void *url)
 	return 0;
 }
 
-/* The silent ones would have all the time of a handshake, if nobody else came. */
-static void make_room(slmpm_listener listener, slmpm_peer honest, char *url)
+static void let_come(slmpm_listener listener, slmpm_peer honest, const char *url)
 {
-	struct holdings before = holdings_now();
-	int64_t begin = actor_now_ms();
-	pid_t silent = child_start(stay, NULL, 30), late;
+	pid_t late = child_start(come_later, (void *)(uintptr_t)url, 30);
 	slmpm_peer peer;
 
-	while (holdings_now().descriptors < before.descriptors + HALF_OPEN) {
-		EXPECT(slmpm_accept(listener, &peer, 1), -SLMPM_ETIMEOUT);
-		CHECK(actor_now_ms() - begin < 5000 * actor_slow(), "they do not come");
-	}
-	late = child_start(come_later, url, 30);
 	OK(slmpm_accept(listener, &peer, PATIENCE));
 	honest_works(honest);
 	OK(slmpm_close(peer, PATIENCE));
 	CHECK(child_wait(late) == 0, "the honest latecomer: see above");
-	CHECK(kill(silent, SIGKILL) == 0 && child_wait(silent) == -SIGKILL, "they are gone");
+}
+
+/* The silent ones would have all the time of a handshake, if nobody else came. */
+static void make_room(slmpm_ctx ctx, slmpm_listener listener, slmpm_peer honest, const char *url)
+{
+	struct holdings before = holdings_now();
+	int64_t begin = actor_now_ms();
+	slmpm_listener memory_too;
+	char here[64];
+	slmpm_peer peer;
+	pid_t silent;
+
+	snprintf(here, sizeof(here), "shm:half-open-too-%d", (int)getpid());
+	CHECK(pipe(word) == 0, "no pipe");
+	silent = child_start(stay, NULL, 40);
+	while (holdings_now().descriptors < before.descriptors + 2 + HALF_OPEN) {
+		EXPECT(slmpm_accept(listener, &peer, 1), -SLMPM_ETIMEOUT);
+		CHECK(actor_now_ms() - begin < 5000 * actor_slow(), "they do not come");
+	}
+	OK(slmpm_listen(&memory_too, ctx, here));
+	let_come(memory_too, honest, here); /* while the door of TCP is full */
+	OK(slmpm_unlisten(memory_too));
+	let_come(listener, honest, url);
+	CHECK(write(word[1], "", 1) == 1, "the silent ones have gone");
+	while (!stranger_has_left(silent))
+		honest_works(honest);
+	CHECK(child_wait(silent) == 0, "the silent ones: see above");
+	close(word[0]);
+	close(word[1]);
 	stranger_forgotten(listener, before, "silent connections");
 }
 
@@ -177,7 +233,9 @@ static void besiege(const struct door *door, slmpm_ctx ctx, slmpm_listener liste
 	OK(slmpm_accept(listener, &honest, PATIENCE));
 	half_open(door, listener, honest, url);
 	if (door->anew)
-		make_room(listener, honest, url);
+		stranger_visits("those who know the secret", stay_together, NULL, listener, honest);
+	if (door->anew)
+		make_room(ctx, listener, honest, url);
 	OK(slmpm_shut(ctx, PATIENCE));
 	CHECK(child_wait(pid) == 0, "the honest peer");
 }
@@ -205,6 +263,7 @@ static int at_tcp(void *unused)
 	char url[80];
 
 	(void)unused;
+	setenv("SLMPM_HANDSHAKE_MS", "60000", 1); /* silence alone ends nothing here */
 	stream_liar_begin();
 	OK(slmpm_open(&ctx, NULL));
 	stream_liar_listen(ctx, &listener, url);
