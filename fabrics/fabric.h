@@ -75,7 +75,16 @@ enum fabric_flag {
 	/* FLUSH: -EAGAIN as long as the end of this process could take back what has left it. And what
 	 * has come is confirmed now: the peer may wait for that likewise. */
 	FABRIC_LAST = 8,
+	/* SEND with FABRIC_BY, where several links are joined: by no other one. -ENOLINK where that does
+	 * not stand; nor is it taken before it goes by it. */
+	FABRIC_ONLY = 256,
 };
+
+/* SEND: by link N of those that are joined, if it stands, else by any. One that stands alone looks at
+ * neither of these flags. */
+#define FABRIC_BY_SHIFT 9
+#define FABRIC_BY_MASK  (7u << FABRIC_BY_SHIFT)
+#define FABRIC_BY(n)    (((unsigned)(n) + 1) << FABRIC_BY_SHIFT)
 
 /* How the reader learns that a packet is complete (doc/architecture.md). */
 enum fabric_commit {
@@ -210,7 +219,7 @@ struct fabric_atomic {
 struct fabric_wr {
 	uint8_t op;      /* enum fabric_op */
 	uint8_t kind;    /* the packet's opcode, 1..255; the core's */
-	uint16_t flags;  /* enum fabric_flag */
+	uint16_t flags;  /* enum fabric_flag, FABRIC_BY */
 	uint32_t length; /* SEND: bytes of payload */
 	union {
 		const void *data; /* SEND: the payload, unless FABRIC_BUILT; WRITE: from here */

@@ -15,7 +15,7 @@ static int failed(struct endpoint *ep, int rc)
 {
 	if (rc == -EPIPE) { /* poll says so, too, once all that came before has been taken */
 		ep->direct = false;
-	} else if (rc != -EAGAIN) {
+	} else if (rc != -EAGAIN && rc != -ENOLINK) {
 		ep->broken = ep->link.port->violation;
 		ep->direct = false;
 	}
@@ -52,6 +52,7 @@ void link_unreserve(struct endpoint *ep)
 static int post_built(struct endpoint *ep, struct packet *p, const void *lead, uint32_t lead_length,
 		      const struct request *r)
 {
+	const struct request *gathered = p->data ? NULL : r;
 	uint32_t tail = ep->check ? CHECKSUM_SIZE : 0;
 	unsigned char *at = link_reserve(ep, lead_length + p->length + tail);
 
@@ -64,14 +65,14 @@ static int post_built(struct endpoint *ep, struct packet *p, const void *lead, u
 		p->extent |= wire_extent(0, WIRE_FLAG_CHECK);
 		sum = checksum_head(p->seq, p->route, p->extent);
 		sum = checksum(sum, lead, lead_length);
-		sum = r ? checksum_request(sum, r, r->offset, p->length) :
-			  checksum(sum, p->data, p->length);
+		sum = gathered ? checksum_request(sum, r, r->offset, p->length) :
+				 checksum(sum, p->data, p->length);
 		checksum_put(at + lead_length + p->length, sum);
 	}
 	if (lead_length)
 		memcpy(at, lead, lead_length);
 	at += lead_length;
-	if (r)
+	if (gathered)
 		request_gather(r, r->offset, at, p->length);
 	else if (p->length)
 		memcpy(at, p->data, p->length);
@@ -83,7 +84,10 @@ int link_post_request(struct endpoint *ep, struct packet *p, const struct reques
 {
 	int rc;
 
-	p->data = r ? request_run(r, r->offset, p->length) : p->data;
+	if (r) {
+		p->flags |= request_packet_flags(r);
+		p->data = p->data ? p->data : request_run(r, r->offset, p->length);
+	}
 	if (ep->check || (!p->data && p->length))
 		return post_built(ep, p, NULL, 0, r);
 	rc = link_post(ep, p);
@@ -95,6 +99,7 @@ int link_post_request(struct endpoint *ep, struct packet *p, const struct reques
 int link_post_led(struct endpoint *ep, struct packet *p, const void *lead, uint32_t lead_length,
 		  const struct request *r)
 {
+	p->flags |= request_packet_flags(r);
 	return post_built(ep, p, lead, lead_length, r);
 }
 

@@ -12,7 +12,7 @@
 
 struct packet {
 	uint8_t opcode;
-	uint16_t flags; /* FABRIC_MORE */
+	uint16_t flags; /* FABRIC_MORE, FABRIC_BY */
 	uint32_t length;
 	const void *data;
 	uint64_t seq, route, extent;
@@ -33,9 +33,12 @@ static inline int link_post(struct endpoint *ep, const struct packet *p)
 	return ep->link.fabric->post(ep->link.port, &wr);
 }
 
-/* The same with what is rare: checksum, payload gathered from the request's pieces. */
+/*
+ * A packet of R's, NULL: of none, with what is rare: a checksum, a link that R is to go by, and, where p->data is
+ * NULL, payload gathered from R's pieces. -ENOLINK: a strict one cannot begin.
+ */
 int link_post_request(struct endpoint *ep, struct packet *p, const struct request *r);
-/* And with LEAD in front of p->length bytes of the request. */
+/* The same with LEAD in front of p->length bytes of the request. */
 int link_post_led(struct endpoint *ep, struct packet *p, const void *lead, uint32_t lead_length,
 		  const struct request *r);
 /* Can either side map what the other has made for it? Else it is copied through packets. */
@@ -63,9 +66,9 @@ int link_reach(struct endpoint *ep, enum fabric_op op, struct fabric_memory *mem
 /* A packet without message: goes out now or as soon as there is room, before what is queued. */
 void link_control(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t extent,
 		  const void *data, uint32_t length);
-/* The same with a stream and an immediate: the loan packets. */
-void link_control_routed(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t route,
-			 const void *data, uint32_t length);
+/* The same with a stream and an immediate, and by a link (FABRIC_BY, or 0): the loan packets. */
+void link_control_routed(struct endpoint *ep, uint8_t opcode, uint16_t by, uint64_t seq,
+			 uint64_t route, const void *data, uint32_t length);
 /* With all three words of the head. */
 void link_control_whole(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t route,
 			uint64_t extent, const void *data, uint32_t length);

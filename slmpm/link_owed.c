@@ -13,6 +13,7 @@ struct owed { /* a control packet that found no room */
 	struct list node;
 	uint64_t seq, route, extent;
 	uint32_t length;
+	uint16_t by; /* FABRIC_BY */
 	uint8_t opcode;
 	bool rides; /* may wait for the next packet */
 	unsigned char data[WIRE_CONTROL_MAX];
@@ -22,7 +23,7 @@ static int post_owed(struct endpoint *ep, const struct owed *o)
 {
 	struct packet p = {
 		.opcode = o->opcode,
-		.flags = o->rides ? FABRIC_MORE : 0,
+		.flags = (uint16_t)(o->by | (o->rides ? FABRIC_MORE : 0)),
 		.seq = o->seq,
 		.route = o->route,
 		.extent = o->extent,
@@ -55,6 +56,13 @@ static void owe(struct endpoint *ep, const struct owed *o)
 	endpoint_refresh(ep);
 }
 
+static void owe_with(struct endpoint *ep, struct owed *o, const void *data)
+{
+	if (o->length)
+		memcpy(o->data, data, o->length);
+	owe(ep, o);
+}
+
 void link_control_whole(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t route,
 			uint64_t extent, const void *data, uint32_t length)
 {
@@ -66,9 +74,7 @@ void link_control_whole(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint6
 		.length = length,
 	};
 
-	if (length)
-		memcpy(o.data, data, length);
-	owe(ep, &o);
+	owe_with(ep, &o, data);
 }
 
 void link_control(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t extent,
@@ -77,10 +83,18 @@ void link_control(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t ex
 	link_control_whole(ep, opcode, seq, 0, extent, data, length);
 }
 
-void link_control_routed(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t route,
-			 const void *data, uint32_t length)
+void link_control_routed(struct endpoint *ep, uint8_t opcode, uint16_t by, uint64_t seq,
+			 uint64_t route, const void *data, uint32_t length)
 {
-	link_control_whole(ep, opcode, seq, route, 0, data, length);
+	struct owed o = {
+		.opcode = opcode,
+		.by = by,
+		.seq = seq,
+		.route = route,
+		.length = length,
+	};
+
+	owe_with(ep, &o, data);
 }
 
 /* Where a packet is a call of the kernel, credit that a peer cannot be short of yet goes along with the

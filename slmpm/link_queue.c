@@ -19,13 +19,19 @@ static bool may_change_link(const struct endpoint *ep, const struct request *r)
 	return r->length > ep->packet_max && mode_has_links(ep) && r->length >= mode_limits()->bulk;
 }
 
+static COLD void choose_anew(struct endpoint *ep, struct request *r)
+{
+	r->mode = fetch_mode(ep, r);
+	r->by = mode_by(ep, r->mode, r->wish);
+}
+
 /* In packets or fetched, and by which link: anew whenever it may begin. */
 static void choose(struct endpoint *ep, struct request *r)
 {
 	if (LIKELY(r->length < ep->fetch_min && !r->wish && !may_change_link(ep, r)))
 		r->mode = (struct mode){.way = MODE_PACKETS, .reason = SLMPM_REASON_CALL};
 	else
-		r->mode = fetch_mode(ep, r);
+		choose_anew(ep, r);
 }
 
 /* What it takes of the credit: its bytes, of an announced one those of its first packet. */
@@ -71,11 +77,8 @@ static int begin(struct endpoint *ep, struct request *r)
 
 	if (is_uncharged(r))
 		choose(ep, r);
-	if (UNLIKELY(r->mode.reason == SLMPM_REASON_STRICT) &&
-	    !mode_is_on(ep, mode_wish_link(r->wish)))
-		return r->mode.way ? -EAGAIN : -ENOTSUP; /* it is not so far yet */
 	if (UNLIKELY(r->mode.way != MODE_PACKETS))
-		return r->mode.way == MODE_FETCHED ? fetch_announce(ep, r) : -ENOTSUP;
+		return r->mode.way == MODE_FETCHED ? fetch_announce(ep, r) : -ENOLINK;
 	timed = UNLIKELY(ep->sampling) && only && !announce && !r->wire;
 	if (timed || r->length >= MONITOR_LONG)
 		began = wait_ticks();
@@ -120,8 +123,6 @@ static int continue_with(struct endpoint *ep, struct request *r, bool more)
 	uint32_t length = p.length;
 	int rc;
 
-	if (UNLIKELY(r->wish))
-		(void)mode_begin(ep, r->wish);
 	rc = link_post_request(ep, &p, r);
 	if (rc == 1)
 		r->offset += length;
@@ -208,9 +209,9 @@ static int push_request(struct endpoint *ep, struct request *r, bool *stop)
 		bool more = n + 1 < LINK_TURN || r->node.next == &ep->link.queue;
 		int rc = r->seq ? continue_with(ep, r, more) : begin(ep, r);
 
-		if (rc == -ENOTSUP) {
+		if (rc == -ENOLINK) { /* nor otherwise: a strict one */
 			link_dequeue(ep, r);
-			request_finish(r, -SLMPM_ENOTSUP);
+			request_finish(r, mode_refusal(ep, r->wish));
 			return n;
 		}
 		if (rc != 1) {

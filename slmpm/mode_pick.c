@@ -157,6 +157,12 @@ static void note_left(struct endpoint *ep, bool asked, int wanted, const struct 
 		ep->modes.left = (uint8_t)(wanted + 1);
 }
 
+/* None stands: that which is wanted is as good as any, unless it is to be by no other. */
+static bool waits_for_one(const struct endpoint *ep, const struct mode_ask *ask)
+{
+	return !ask->strict && mode_has_links(ep) && !bond_up(ep->link.port);
+}
+
 struct mode mode_pick_link(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways,
 			   int wanted, const struct choice *c)
 {
@@ -171,15 +177,12 @@ struct mode mode_pick_link(struct endpoint *ep, const struct mode_ask *ask, uint
 				   mode_limits());
 	}
 	look_at_links(ep, links, ask, c);
-	if (wanted < 0) {
+	if (!asked)
 		wanted = usual_link(ep);
-		links[wanted].up = true; /* none is: it waits for one */
-	}
+	links[wanted].up |= !asked || waits_for_one(ep, ask);
 	mode = mode_select(ask, links, BOND_PATHS, wanted, mode_limits());
 	note_left(ep, asked, wanted, links, mode);
-	if (mode.way && (asked || mode.link != bond_path(bond)))
-		(void)bond_use(bond, mode.link);
-	else if (mode.way && bond_is_spread(bond))
+	if (mode.way && !asked && mode.link == bond_path(bond) && bond_is_spread(bond))
 		mode.reason = SLMPM_REASON_LINK;
 	if (asked && mode.link == wanted && mode.reason == SLMPM_REASON_CALL)
 		mode.reason = SLMPM_REASON_WISH;
@@ -228,7 +231,7 @@ struct mode mode_pick_reach(struct endpoint *ep, const struct mode_ask *ask, uin
 		wanted = memory >= 0 && ways & ~(1u << MODE_REQUEST) ? memory :
 			 mode_has_links(ep)                          ? usual_link(ep) :
 								       0;
-	links[wanted].up |= !asked;
+	links[wanted].up |= !asked || waits_for_one(ep, ask);
 	mode = mode_select(ask, links, BOND_PATHS, wanted, mode_limits());
 	if (asked && mode.link == wanted &&
 	    (mode.reason == SLMPM_REASON_CALL || mode.reason == SLMPM_REASON_ONLY))
@@ -236,15 +239,14 @@ struct mode mode_pick_reach(struct endpoint *ep, const struct mode_ask *ask, uin
 	return mode;
 }
 
-bool mode_begin(struct endpoint *ep, uint8_t wish)
+uint16_t mode_by(const struct endpoint *ep, struct mode mode, uint8_t wish)
 {
-	int link = mode_wish_link(wish);
+	bool asked = mode_wish_link(wish) >= 0;
+	uint32_t strict = asked ? wish & SLMPM_STRICT >> MODE_WISH_SHIFT : 0;
 
-	if (link < 0)
-		return true;
-	if (mode_has_links(ep))
-		(void)bond_use(ep->link.port, (uint32_t)link);
-	return !(wish & SLMPM_STRICT >> MODE_WISH_SHIFT) || mode_is_on(ep, link);
+	if (!mode_has_links(ep) || (!asked && mode.link == bond_path(ep->link.port)))
+		return 0;
+	return mode_packet_flags((uint8_t)(strict | SLMPM_ON_LINK(mode.link) >> MODE_WISH_SHIFT));
 }
 
 /* ---- what became of them -------------------------------------------------------------------- */
@@ -260,9 +262,39 @@ void mode_count(struct endpoint *ep, enum mode_op op, struct mode mode)
 	ep->modes.last_op = (uint8_t)op;
 }
 
-int mode_impossible(const struct endpoint *ep, const char *call)
+static bool is_down(const struct endpoint *ep, int link)
 {
-	return error_set(SLMPM_ENOTSUP, "%s: not by that protocol to %s", call, ep->name);
+	return link >= 0 && (uint32_t)link < further_links(ep) && mode_has_links(ep) &&
+	       !(bond_up(ep->link.port) >> link & 1);
+}
+
+int mode_refusal(const struct endpoint *ep, uint8_t wish)
+{
+	return is_down(ep, mode_wish_link(wish)) ? -SLMPM_ESTATE : -SLMPM_ENOTSUP;
+}
+
+int mode_refused(const struct endpoint *ep, const char *who, uint8_t wish, int status)
+{
+	uint32_t link = (uint32_t)mode_wish_link(wish);
+	const char *reason;
+
+	if (status == -SLMPM_ESTATE && mode_has_links(ep)) {
+		reason = bond_reason(ep->link.port, link);
+		return error_set(SLMPM_ESTATE, "%slink %u to %s %s%s", who, link, ep->name,
+				 reason ? "is lost: " : "does not stand", reason ? reason : "");
+	}
+	if (mode_wish_link(wish) >= 0 && link >= further_links(ep))
+		return error_set(-status, "%slink %u to %s: it has %u", who, link, ep->name,
+				 further_links(ep));
+	return error_set(-status, "%snot by that protocol to %s", who, ep->name);
+}
+
+int mode_impossible(const struct endpoint *ep, const char *call, uint8_t wish)
+{
+	char who[48];
+
+	snprintf(who, sizeof(who), "%s: ", call);
+	return mode_refused(ep, who, wish, mode_refusal(ep, wish));
 }
 
 /* ---- the calls ------------------------------------------------------------------------------ */

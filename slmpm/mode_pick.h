@@ -3,6 +3,7 @@
 #ifndef SLMPM_MODE_PICK_H
 #define SLMPM_MODE_PICK_H
 
+#include "fabrics/fabric.h"
 #include "slmpm/bond/bond.h"
 #include "slmpm/mode.h"
 
@@ -13,6 +14,11 @@ struct endpoint;
 #define MODE_WISH_MASK  (SLMPM_VIA_MASK | SLMPM_STRICT)
 #define MODE_LINK_MASK  (MODE_WISH_MASK | SLMPM_ON_LINK_MASK) /* of a message */
 #define MODE_ROUTE_MASK (SLMPM_STRICT | SLMPM_ON_LINK_MASK)   /* of what goes in packets alone */
+
+#define MODE_PACKET_SHIFT 5 /* from there to a packet's flags */
+_Static_assert(SLMPM_STRICT >> MODE_WISH_SHIFT << MODE_PACKET_SHIFT == FABRIC_ONLY &&
+		       SLMPM_ON_LINK(3) >> MODE_WISH_SHIFT << MODE_PACKET_SHIFT == FABRIC_BY(3),
+	       "both in the same order");
 
 /* ... and what it keeps of them. */
 static inline uint8_t mode_wish(uint32_t flags)
@@ -48,10 +54,10 @@ static inline int mode_wish_link(uint8_t wish)
 
 /* Has EP several links? */
 bool mode_has_links(const struct endpoint *ep);
-/* The way and the link for a message; as mode_pick. What goes out next goes by that link where it can:
- * mode_is_on says whether it does. */
+/* The way and the link for a message; as mode_pick. */
 struct mode mode_pick_link(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways, int link,
 			   const struct choice *c);
+/* Do packets go by it now? -1: any. */
 bool mode_is_on(const struct endpoint *ep, int link);
 /* The way for ASK on EP, where WAYS are possible, but direct ones not yet if it is BEHIND others; C:
  * what two of them have cost of late, or NULL. */
@@ -60,21 +66,23 @@ struct mode mode_pick(struct endpoint *ep, const struct mode_ask *ask, uint32_t 
 /* The same of a one-sided operation, with LINK or -1: memory is within reach by one link alone. */
 struct mode mode_pick_reach(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways,
 			    bool behind, int link);
-/* What a request that was chosen so keeps: its link, if it is to go by that one, and no other. */
-static inline uint8_t mode_link_wish(struct mode mode, uint8_t wish)
+/* What packets carry of WISH, each of them: the link that they are to go by (FABRIC_BY, FABRIC_ONLY). */
+static inline uint16_t mode_packet_flags(uint8_t wish)
 {
-	if (mode_wish_link(wish) < 0 && mode.reason != SLMPM_REASON_LINK)
-		return wish;
-	return (uint8_t)((wish & SLMPM_STRICT >> MODE_WISH_SHIFT) |
-			 SLMPM_ON_LINK(mode.link) >> MODE_WISH_SHIFT);
+	return mode_wish_link(wish) < 0 ?
+		       0 :
+		       (uint16_t)((wish & MODE_ROUTE_MASK >> MODE_WISH_SHIFT) << MODE_PACKET_SHIFT);
 }
+/* The same of a request that was chosen so: it goes by that link, whether it was asked for or not. */
+uint16_t mode_by(const struct endpoint *ep, struct mode mode, uint8_t wish);
 /* FLAGS of a handle, for one-sided operations: 0 where its link is the one that memory is mapped by. */
 uint32_t mode_memory_wish(const struct endpoint *ep, uint32_t flags);
-/* One with WISH begins: what goes out next goes by its link where it can. False: not yet. */
-bool mode_begin(struct endpoint *ep, uint8_t wish);
 /* It was taken. */
 void mode_count(struct endpoint *ep, enum mode_op op, struct mode mode);
-/* Sets the detail: a strict wish cannot be had. -SLMPM_ENOTSUP. */
-int mode_impossible(const struct endpoint *ep, const char *call);
+/* A strict wish cannot be had: -SLMPM_ESTATE, its link does not stand now, or -SLMPM_ENOTSUP. */
+int mode_refusal(const struct endpoint *ep, uint8_t wish);
+/* That, with its detail, behind WHO; and both at once, of a CALL. */
+int mode_refused(const struct endpoint *ep, const char *who, uint8_t wish, int status);
+int mode_impossible(const struct endpoint *ep, const char *call, uint8_t wish);
 
 #endif

@@ -35,6 +35,7 @@ struct request {
 	uint8_t flags;  /* SLMPM_MORE */
 	uint16_t wire;  /* send: WIRE_FLAG_* of its first packet */
 	uint8_t wish;   /* mode_wish() */
+	uint16_t by;    /* mode_packet_flags(): as chosen; request_packet_flags */
 	struct mode mode;
 	uint32_t stream;
 	struct {
@@ -60,6 +61,12 @@ struct request {
 };
 
 extern struct handle_table request_table;
+
+/* Of each of its packets. What has begun is carried on by any link. */
+static inline uint16_t request_packet_flags(const struct request *r)
+{
+	return r->seq ? (uint16_t)(r->by & FABRIC_BY_MASK) : r->by;
+}
 
 static inline bool request_is_one_sided(const struct request *r)
 {

@@ -303,7 +303,6 @@ int bond_use(struct fabric_link *link, uint32_t path)
 		return -ENOENT;
 	b->out.wanted = (int32_t)path;
 	b->busy = true;
-	bond_spread_stay(b);
 	return 0;
 }
 

@@ -89,7 +89,6 @@ struct bond_out {
 	bool spread;             /* and were, at the last look */
 	uint64_t patience;       /* us */
 	uint64_t look;           /* the log's head at which that is looked at next */
-	uint64_t stay;           /* and before which they stay where somebody asked for it */
 	uint32_t held, promised; /* FABRIC_HOLD_BACK; packets that must be taken for it */
 };
 
@@ -124,8 +123,8 @@ struct bond {
 	struct bond_path paths[BOND_PATHS];
 	struct bond_out out;
 	struct bond_in in;
-	struct bond_path *memory;  /* whose fabric has memory operations; never another */
-	_Atomic bool memory_lost;  /* read beside, by an engine */
+	struct bond_path *memory;   /* whose fabric has memory operations; never another */
+	_Atomic bool memory_lost;   /* read beside, by an engine */
 	uint64_t ring_out, ring_in; /* the least ones, as of the last count */
 	struct fabric_counts past;  /* of links that have made room for others */
 	char reasons[256];
@@ -201,8 +200,6 @@ bool bond_resumed(struct bond *b, uint64_t n, uint64_t round);
 int bond_spread_out(struct bond *b, uint32_t length);
 /* One more path. */
 void bond_spread_joined(struct bond *b, struct bond_path *p);
-/* Somebody has asked for a path: not at once by another. */
-void bond_spread_stay(struct bond *b);
 
 /* ---- bond_receive.c ---- */
 

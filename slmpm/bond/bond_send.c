@@ -192,6 +192,8 @@ static int keep_back(struct bond *b, const struct fabric_wr *wr, bool built)
 {
 	struct bond_out *o = &b->out;
 
+	if (UNLIKELY(wr->flags & FABRIC_ONLY)) /* nobody knows by which it would go */
+		return -EAGAIN;
 	if (!built) {
 		if (!o->promised || wr->length > FABRIC_WORD_MAX ||
 		    !bond_log_reserve(&o->log, wr->length, 0))
@@ -264,6 +266,33 @@ static int forward_built(struct bond *b, const struct fabric_wr *wr)
 	return forward(b, &plain, true);
 }
 
+/* To the path that the packet asks for, or, where that does not stand, by that in use. 1, -EAGAIN not yet, -ENOLINK or
+ * -EPROTO. */
+static COLD int go_by(struct bond *b, uint32_t flags)
+{
+	uint32_t path = ((flags & FABRIC_BY_MASK) >> FABRIC_BY_SHIFT) - 1;
+	struct bond_out *o = &b->out;
+
+	if (path >= BOND_PATHS || b->paths[path].state != PATH_UP)
+		return flags & FABRIC_ONLY ? -ENOLINK : 1;
+	if (path != o->path && !bond_has_backlog(b)) {
+		o->wanted = (int32_t)path;
+		if (bond_settle(b) < 0)
+			return -EPROTO;
+	}
+	return path == o->path && !bond_has_backlog(b) ? 1 : -EAGAIN;
+}
+
+/* The path for a packet: as go_by. */
+static COLD int find_path(struct bond *b, const struct fabric_wr *wr)
+{
+	if (wr->flags & FABRIC_BY_MASK)
+		return go_by(b, wr->flags);
+	if (bond_spread_out(b, wr->length) < 0)
+		return -EPROTO;
+	return bond_has_backlog(b) ? -EAGAIN : 1;
+}
+
 /* *WR has just been written word by word: to copy it, in moves of two words, would wait for every
  * store before it, those to the peer's ring too. */
 int bond_send(struct bond *b, const struct fabric_wr *wr)
@@ -282,15 +311,14 @@ int bond_send(struct bond *b, const struct fabric_wr *wr)
 		rc = rc < 0 ? rc : bond_is_mute(b);
 		if (rc < 0)
 			return rc;
-		if (bond_has_backlog(b))
+		if (bond_has_backlog(b) && !(wr->flags & FABRIC_ONLY))
 			return keep_back(b, wr, built);
 	}
-	if (UNLIKELY(o->log.head + wr->length >= o->look || (o->full && o->spreads))) {
-		rc = bond_spread_out(b, wr->length);
-		if (rc < 0)
-			return rc;
-		if (bond_has_backlog(b))
-			return keep_back(b, wr, built);
+	if (UNLIKELY(wr->flags & FABRIC_BY_MASK || o->log.head + wr->length >= o->look ||
+		     (o->full && o->spreads))) {
+		rc = find_path(b, wr);
+		if (rc != 1)
+			return rc == -EAGAIN ? keep_back(b, wr, built) : rc;
 	}
 	if (UNLIKELY(built))
 		return forward_built(b, wr);

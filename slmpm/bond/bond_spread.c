@@ -11,7 +11,6 @@
 #include "slmpm/wait.h"
 
 #define EVERY  16384            /* bytes between two looks */
-#define STAY   262144           /* that go by a path which somebody asked for */
 #define WINDOW 2000000          /* ns of work that are a measurement */
 #define NEVER  (UINT64_MAX / 2) /* head of a log */
 #define OLD    1000000000       /* ns after which one says nothing any more */
@@ -98,8 +97,6 @@ COLD int bond_spread_out(struct bond *b, uint32_t length)
 	struct bond_out *o = &b->out;
 	int path;
 
-	if (o->log.head < o->stay)
-		return 0;
 	o->look = bond_spreads(&b->base) ? o->log.head + length + EVERY : NEVER;
 	if (o->look == NEVER || o->wanted >= 0 || bond_has_backlog(b))
 		return 0;
@@ -120,12 +117,6 @@ void bond_spread_joined(struct bond *b, struct bond_path *p)
 
 	p->tells = p->fabric->post(p->port, &wr) == 1;
 	b->out.look = b->out.spreads ? 0 : NEVER;
-}
-
-void bond_spread_stay(struct bond *b)
-{
-	b->out.stay = b->out.log.head + STAY;
-	b->out.look = b->out.spreads ? b->out.stay : NEVER;
 }
 
 void bond_spread(struct fabric_link *link, uint64_t patience_us)

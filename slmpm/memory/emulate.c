@@ -196,10 +196,12 @@ struct emulate_request emulate_head(const struct emulated *op, uint64_t length, 
 	return q;
 }
 
-int emulate_post(struct endpoint *ep, uint16_t id, const void *head, uint32_t head_len,
-		 const void *data, uint32_t len)
+int emulate_post(struct endpoint *ep, const struct emulated *op, uint16_t id, const void *head,
+		 uint32_t head_len, const void *data, uint32_t len)
 {
-	return am_post(ep, wire_route(am_stream(id, head_len), 0),
+	uint16_t by = op && op->r ? request_packet_flags(op->r) : 0;
+
+	return am_post(ep, by, wire_route(am_stream(id, head_len), 0),
 		       WIRE_FLAG_ACTIVE | WIRE_FLAG_UNCHARGED, head, head_len, data, len);
 }
 
@@ -207,8 +209,6 @@ static int send_next(struct endpoint *ep, struct emulated *op)
 {
 	const struct request *r = op->r;
 
-	if (r && UNLIKELY(r->wish) && !mode_begin(ep, r->wish) && !r->seq)
-		return -EAGAIN;
 	if (op->sends)
 		return emulate_send_write(ep, op);
 	if (op->span == r->rma.span_count)
@@ -236,12 +236,14 @@ static int push_operations(struct endpoint *ep, int most)
 
 		for (rc = 1; n < most && has_more(op); n++) {
 			rc = send_next(ep, op);
+			if (rc == -ENOLINK)
+				stop(op, mode_refusal(ep, op->r->wish));
 			if (rc != 1)
 				break;
 			if (op->r)
 				op->r->seq = 1; /* it can no longer be taken back */
 		}
-		if (n == most || (rc != 1 && rc != -EBUSY))
+		if (n == most || (rc != 1 && rc != -EBUSY && rc != -ENOLINK))
 			break;
 		if (has_more(op))
 			continue;

@@ -140,9 +140,9 @@ void emulate_answered(struct endpoint *ep, struct slot *s, int status, uint64_t 
 /* The head of a request for the bytes from IN_SPAN on of the current span. */
 struct emulate_request emulate_head(const struct emulated *op, uint64_t length, uint32_t tag,
 				    uint32_t imm);
-/* Posts a request: as am_post. */
-int emulate_post(struct endpoint *ep, uint16_t id, const void *head, uint32_t head_len,
-		 const void *data, uint32_t len);
+/* A packet of OP, or of none that this side asks for: as am_post. */
+int emulate_post(struct endpoint *ep, const struct emulated *op, uint16_t id, const void *head,
+		 uint32_t head_len, const void *data, uint32_t len);
 /* Its answer: done or failed, with what was there before. */
 void emulate_reply(struct endpoint *ep, uint32_t tag, int status, uint64_t old);
 /* Where Q's target is, if the peer may do ACCESS there; NULL and *STATUS. */

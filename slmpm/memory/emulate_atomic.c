@@ -27,7 +27,7 @@ int emulate_send_atomic(struct endpoint *ep, struct emulated *op)
 	if (!s)
 		return -EBUSY;
 	head.request = emulate_head(op, w->spans->len, emulate_tag(ep->emulation, s), w->atomic);
-	rc = emulate_post(ep, EMULATE_ATOMIC, &head, sizeof(head), NULL, 0);
+	rc = emulate_post(ep, op, EMULATE_ATOMIC, &head, sizeof(head), NULL, 0);
 	if (rc != 1) {
 		emulate_slot_drop(ep->emulation, s);
 		return rc;
@@ -52,7 +52,7 @@ int emulate_send_notify(struct endpoint *ep, struct emulated *op)
 		return -EBUSY;
 	q = emulate_head(op, w->spans[w->span_count - 1].len, emulate_tag(ep->emulation, s),
 			 op->r->result.imm);
-	rc = emulate_post(ep, EMULATE_NOTIFY, &q, sizeof(q), NULL, 0);
+	rc = emulate_post(ep, op, EMULATE_NOTIFY, &q, sizeof(q), NULL, 0);
 	if (rc != 1) {
 		emulate_slot_drop(ep->emulation, s);
 		return rc;

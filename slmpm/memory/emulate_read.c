@@ -30,7 +30,7 @@ int emulate_send_read(struct endpoint *ep, struct emulated *op)
 	if (!tagged && n > room)
 		n = room;
 	q = emulate_head(op, n, emulate_tag(ep->emulation, s), 0);
-	rc = emulate_post(ep, id, &q, sizeof(q), NULL, 0);
+	rc = emulate_post(ep, op, id, &q, sizeof(q), NULL, 0);
 	if (rc != 1) {
 		emulate_slot_drop(ep->emulation, s);
 		return rc;
@@ -95,9 +95,9 @@ static int post_data(struct endpoint *ep, const struct entry *entry, const void 
 	struct emulate_answer a = {.tag = LITTLE_32(entry->tag)};
 
 	if (entry->id == EMULATE_TAGGED_READ)
-		return am_post(ep, wire_route(entry->tag, EMULATE_BACK),
+		return am_post(ep, 0, wire_route(entry->tag, EMULATE_BACK),
 			       WIRE_FLAG_TAGGED | WIRE_FLAG_UNCHARGED, NULL, 0, data, n);
-	return emulate_post(ep, EMULATE_DATA, &a, sizeof(a), data, n);
+	return emulate_post(ep, NULL, EMULATE_DATA, &a, sizeof(a), data, n);
 }
 
 /* With checksums the bytes must hold still between the sum and the copy. */

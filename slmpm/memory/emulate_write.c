@@ -49,7 +49,7 @@ static int send_piece(struct endpoint *ep, struct emulated *op, const struct slm
 	if (!s)
 		return -EBUSY;
 	q = emulate_head(op, n, emulate_tag(ep->emulation, s), 0);
-	rc = emulate_post(ep, EMULATE_WRITE, &q, sizeof(q), run, n);
+	rc = emulate_post(ep, op, EMULATE_WRITE, &q, sizeof(q), run, n);
 	if (rc != 1) {
 		emulate_slot_drop(ep->emulation, s);
 		return rc;
@@ -69,7 +69,7 @@ static int send_opening(struct endpoint *ep, struct emulated *op, const struct s
 	if (!s)
 		return -EBUSY;
 	q = emulate_head(op, span->len, emulate_tag(ep->emulation, s), 0);
-	rc = emulate_post(ep, EMULATE_TAGGED_WRITE, &q, sizeof(q), NULL, 0);
+	rc = emulate_post(ep, op, EMULATE_TAGGED_WRITE, &q, sizeof(q), NULL, 0);
 	if (rc != 1) {
 		emulate_slot_drop(ep->emulation, s);
 		return rc;
@@ -85,7 +85,7 @@ static int send_opening(struct endpoint *ep, struct emulated *op, const struct s
 static int send_give_up(struct endpoint *ep, struct emulated *op)
 {
 	struct emulate_answer a = {.tag = LITTLE_32(emulate_tag(ep->emulation, op->sends))};
-	int rc = emulate_post(ep, EMULATE_GIVE_UP, &a, sizeof(a), NULL, 0);
+	int rc = emulate_post(ep, op, EMULATE_GIVE_UP, &a, sizeof(a), NULL, 0);
 
 	if (rc == 1)
 		op->sends = NULL;
@@ -102,7 +102,8 @@ static int send_tagged(struct endpoint *ep, struct emulated *op)
 	if (!op->r)
 		return send_give_up(ep, op);
 	run = next_run(op, s->length - op->in_span, ep->packet_max, &n);
-	rc = am_post(ep, wire_route(emulate_tag(ep->emulation, s), EMULATE_OUT),
+	rc = am_post(ep, request_packet_flags(op->r),
+		     wire_route(emulate_tag(ep->emulation, s), EMULATE_OUT),
 		     WIRE_FLAG_TAGGED | WIRE_FLAG_UNCHARGED, NULL, 0, run, n);
 	if (rc == 1)
 		advance(op, n, s->length);

@@ -85,14 +85,14 @@ static int choose(struct operation *o)
 	if (o->mode.reason == SLMPM_REASON_ORDER)
 		return error_set(SLMPM_EBUSY, "%s: not all that it follows is done at %s", o->call,
 				 ep->name);
-	return mode_impossible(ep, o->call);
+	return mode_impossible(ep, o->call, mode_wish(o->full.flags));
 }
 
 /* The fabric cannot, after all. */
 static int choose_again(struct operation *o)
 {
 	if (o->mode.reason == SLMPM_REASON_STRICT)
-		return mode_impossible(o->remote->ep, o->call);
+		return mode_impossible(o->remote->ep, o->call, mode_wish(o->full.flags));
 	o->mode = (struct mode){.way = MODE_REQUEST, .reason = SLMPM_REASON_ONLY};
 	return 0;
 }
@@ -233,7 +233,9 @@ static int prepare(struct request *r, const struct operation *o, bool stored)
 	w->remote = o->remote;
 	w->stored = stored;
 	w->engine = o->mode.way == MODE_ENGINE;
-	r->wish = mode_link_wish(o->mode, mode_wish(o->full.flags));
+	r->wish = mode_wish(o->full.flags);
+	if (r->wish || o->mode.reason == SLMPM_REASON_LINK)
+		r->by = mode_by(o->remote->ep, o->mode, r->wish);
 	r->mode = stored ? (struct mode){.way = MODE_NONE} : o->mode;
 	/* What is stored already wants no answer: the target can see it. */
 	w->remotely = !stored && o->full.flags & SLMPM_REMOTE;

@@ -71,7 +71,7 @@ static void put_begun(struct endpoint *ep, struct request *r)
 	ep->link.run = 0;
 }
 
-static int post_flush(struct endpoint *ep)
+static int post_flush(struct endpoint *ep, const struct request *r)
 {
 	struct packet p = {
 		.opcode = WIRE_WRITE_ONLY,
@@ -79,7 +79,7 @@ static int post_flush(struct endpoint *ep)
 		.extent = wire_extent(0, WIRE_FLAG_ANSWER),
 	};
 
-	return link_post_request(ep, &p, NULL);
+	return link_post_request(ep, &p, r);
 }
 
 static int post_notify(struct endpoint *ep, struct request *r, const struct slmpm_span *span)
@@ -94,7 +94,7 @@ static int post_notify(struct endpoint *ep, struct request *r, const struct slmp
 		.length = sizeof(t),
 	};
 
-	return link_post_request(ep, &p, NULL);
+	return link_post_request(ep, &p, r);
 }
 
 /* The first packet of a span. */
@@ -153,7 +153,7 @@ static int push_put(struct endpoint *ep, struct request *r)
 	if (w->answered && !r->seq && !rma_take_slot(ep->rma, r))
 		return -EAGAIN;
 	if (!span)
-		rc = post_flush(ep);
+		rc = post_flush(ep, r);
 	else if (w->stored)
 		rc = post_notify(ep, r, &w->spans[w->span_count - 1]);
 	else
@@ -193,7 +193,7 @@ static int push_get(struct endpoint *ep, struct request *r)
 		.length = sizeof(t),
 	};
 	struct rma_slot *s = r->rma.slot;
-	int rc = link_post_request(ep, &p, NULL);
+	int rc = link_post_request(ep, &p, r);
 
 	if (rc != 1)
 		return rc;
@@ -229,7 +229,7 @@ static int push_atomic(struct endpoint *ep, struct request *r)
 		.data = &data,
 		.length = sizeof(data),
 	};
-	int rc = link_post_request(ep, &p, NULL);
+	int rc = link_post_request(ep, &p, r);
 
 	if (rc != 1)
 		return rc;
@@ -247,15 +247,11 @@ static void issued(struct request *r)
 		request_finish(r, r->rma.status);
 }
 
-/* Its next packet, by its link: each asks anew, for a link is not kept for ever. A strict one has not
- * begun before it has its link. */
-static bool push_part(struct endpoint *ep, struct request *r)
+static int push_part(struct endpoint *ep, struct request *r)
 {
-	if (UNLIKELY(r->wish) && !mode_begin(ep, r->wish) && !r->rma.span && !r->rma.in_span)
-		return false;
-	return (r->kind == REQUEST_PUT ? push_put(ep, r) :
-		r->kind == REQUEST_GET ? push_get(ep, r) :
-					 push_atomic(ep, r)) == 1;
+	return r->kind == REQUEST_PUT ? push_put(ep, r) :
+	       r->kind == REQUEST_GET ? push_get(ep, r) :
+					push_atomic(ep, r);
 }
 
 int rma_push(struct endpoint *ep, struct request *r, bool *stop)
@@ -263,7 +259,14 @@ int rma_push(struct endpoint *ep, struct request *r, bool *stop)
 	int n = 0;
 
 	do {
-		if (!push_part(ep, r)) {
+		int rc = push_part(ep, r);
+
+		if (rc == -ENOLINK) {
+			rma_from_queue(ep, r);
+			request_finish(r, mode_refusal(ep, r->wish));
+			return n;
+		}
+		if (rc != 1) {
 			*stop = true;
 			return n;
 		}

@@ -76,11 +76,12 @@ static int post(struct endpoint *ep, struct packet *p, const void *head, uint32_
 	return rc;
 }
 
-int am_post(struct endpoint *ep, uint64_t route, uint32_t flags, const void *head,
+int am_post(struct endpoint *ep, uint16_t by, uint64_t route, uint32_t flags, const void *head,
 	    uint32_t head_len, const void *data, uint32_t len)
 {
 	struct packet p = {
 		.opcode = WIRE_SEND_ONLY,
+		.flags = by,
 		.route = route,
 		.extent = wire_extent((uint64_t)head_len + len, flags),
 	};

@@ -47,7 +47,7 @@ int am_sendv(struct endpoint *ep, uint16_t id, const void *head, size_t head_len
 	     const struct slmpm_iov *iov, int n, const struct slmpm_how *how, slmpm_req *req);
 /* One packet of head and data on ROUTE, at once: 1, -EAGAIN, or another negative when the endpoint
  * has ended. It costs no credit. */
-int am_post(struct endpoint *ep, uint64_t route, uint32_t flags, const void *head,
+int am_post(struct endpoint *ep, uint16_t by, uint64_t route, uint32_t flags, const void *head,
 	    uint32_t head_len, const void *data, uint32_t len);
 /* An answer: goes out now or as soon as there is room; both parts are copied. Negative, without
  * detail: -SLMPM_ENOMEM, or -SLMPM_ELIMIT when too much waits already. */

@@ -71,7 +71,7 @@ int am_answer(struct endpoint *ep, uint16_t id, const void *head, size_t head_le
 {
 	/* Behind those that wait, but not behind messages that wait for credit. */
 	if (ep->state == SLMPM_PEER_UP && !ep->am.answers && len <= ep->packet_max - head_len &&
-	    am_post(ep, wire_route(am_stream(id, head_len), 0),
+	    am_post(ep, 0, wire_route(am_stream(id, head_len), 0),
 		    WIRE_FLAG_ACTIVE | WIRE_FLAG_UNCHARGED, head, (uint32_t)head_len, data,
 		    (uint32_t)len) == 1)
 		return 0;

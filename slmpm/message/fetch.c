@@ -121,8 +121,8 @@ static bool in_the_way(const struct endpoint *ep)
 	return ep->loan.data && !ep->loan.area;
 }
 
-bool fetch_say(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t route, uint64_t extent,
-	       const void *data, uint32_t length)
+bool fetch_say(struct endpoint *ep, const struct request *r, uint8_t opcode, uint64_t seq,
+	       uint64_t route, uint64_t extent, const void *data, uint32_t length)
 {
 	unsigned char payload[sizeof(struct wire_fetch) + WIRE_RANGES * sizeof(struct wire_range) +
 			      sizeof(((struct fabric_blob *)0)->bytes)];
@@ -149,7 +149,7 @@ bool fetch_say(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t route
 		memcpy(payload + length, blob.bytes, blob.length);
 		p.length += blob.length;
 	}
-	if (link_post_request(ep, &p, NULL) != 1)
+	if (link_post_request(ep, &p, r) != 1)
 		return false;
 	f->introduced |= introduce;
 	ep->link.run = 0;

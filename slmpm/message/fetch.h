@@ -176,9 +176,9 @@ bool fetch_take(struct endpoint *ep, struct fetch_in *p, uint64_t upto, bool las
 
 /* NULL: no memory. */
 struct fetch *fetch_of(struct endpoint *ep);
-/* A word: posts it now or not at all. Payload and, the first time, how our memory is reached. */
-bool fetch_say(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t route, uint64_t extent,
-	       const void *data, uint32_t length);
+/* A word, R's first one or of none: posts it now or not at all. Payload and, the first time, how our memory is reached. */
+bool fetch_say(struct endpoint *ep, const struct request *r, uint8_t opcode, uint64_t seq,
+	       uint64_t route, uint64_t extent, const void *data, uint32_t length);
 /* One for which a segment is held back, in *HELD. Only a loan that lies open in the ring keeps it from
  * going out. */
 bool fetch_say_held(struct endpoint *ep, uint32_t *held, uint8_t opcode, uint64_t seq,

@@ -30,7 +30,7 @@ bool fetch_take(struct endpoint *ep, struct fetch_in *p, uint64_t upto, bool las
 
 	if (last ? !fetch_say_held(ep, &p->held, WIRE_FETCH_TAKE, p->m->seq, 0, &take,
 				   sizeof(take)) :
-		   !fetch_say(ep, WIRE_FETCH_TAKE, p->m->seq, 0, 0, &take, sizeof(take)))
+		   !fetch_say(ep, NULL, WIRE_FETCH_TAKE, p->m->seq, 0, 0, &take, sizeof(take)))
 		return false;
 	p->told = true;
 	p->sure = false;

@@ -22,7 +22,7 @@ static bool say_fetch(struct endpoint *ep, const struct request *r)
 	uint32_t n = fetch_ranges(r, fetch.ranges);
 
 	fetch.head = (struct wire_fetch){.count = LITTLE_32(n)};
-	return fetch_say(ep, WIRE_FETCH, ep->sent + 1, wire_route(r->stream, r->result.imm),
+	return fetch_say(ep, r, WIRE_FETCH, ep->sent + 1, wire_route(r->stream, r->result.imm),
 			 wire_extent(r->length, 0), &fetch,
 			 (uint32_t)(sizeof(fetch.head) + n * sizeof(*fetch.ranges)));
 }
@@ -127,7 +127,7 @@ static int step_waiting(struct endpoint *ep, struct fetch_out *p)
 		return 0;
 	if (!p->asked) {
 		if (ep->charged - ep->credited + p->r->length > ep->credit ||
-		    !fetch_say(ep, WIRE_FETCH_SEND, p->r->seq, 0, p->r->length, NULL, 0))
+		    !fetch_say(ep, NULL, WIRE_FETCH_SEND, p->r->seq, 0, p->r->length, NULL, 0))
 			return 0;
 		ep->charged += p->r->length;
 		p->asked = true;

@@ -39,7 +39,7 @@ static bool say_claim(struct endpoint *ep, struct fetch_out *p, uint64_t claim)
 	p->claim = claim;
 	give = give_of(p);
 	if (fetch_hold(ep, &f->held_out, &p->held, more) &&
-	    fetch_say(ep, WIRE_FETCH_GIVE, p->r->seq, 0, 0, &give, sizeof(give))) {
+	    fetch_say(ep, NULL, WIRE_FETCH_GIVE, p->r->seq, 0, 0, &give, sizeof(give))) {
 		p->told = true;
 		return true;
 	}

@@ -59,8 +59,6 @@ static bool get_loan(void *arg)
 	if (ep->charged - ep->credited + loan_charge(ep, w->length) > ep->credit)
 		return false;
 	if (short_loan(ep, w->length)) {
-		if (UNLIKELY(w->link))
-			(void)mode_begin(ep, w->link);
 		w->data = link_reserve(ep, (uint32_t)w->length);
 		return w->data != NULL;
 	}
@@ -133,7 +131,8 @@ static int commit_packet(struct endpoint *ep, uint64_t len, const struct slmpm_h
 {
 	struct packet p = {
 		.opcode = WIRE_SEND_ONLY,
-		.flags = how && how->flags & SLMPM_MORE ? FABRIC_MORE : 0,
+		.flags = (uint16_t)(mode_packet_flags(ep->loan.wish) |
+				    (how && how->flags & SLMPM_MORE ? FABRIC_MORE : 0)),
 		.length = (uint32_t)len,
 		.seq = ep->sent + 1,
 		.route = wire_route(ep->loan.stream, how ? how->imm : 0),
@@ -169,12 +168,12 @@ static int commit_area(struct endpoint *ep, uint64_t len, const struct slmpm_how
 		return rc;
 	if (link_maps(ep)) {
 		if (!ep->loan.begun) {
-			(void)mode_begin(ep, ep->loan.wish);
 			ep->link.run = 0;
 			ep->loan.seq = ++ep->sent;
 			ep->stats->sent_messages++;
 		}
-		link_control_routed(ep, ep->loan.begun ? WIRE_LOAN_MORE : WIRE_LOAN, ep->loan.seq,
+		link_control_routed(ep, ep->loan.begun ? WIRE_LOAN_MORE : WIRE_LOAN,
+				    mode_packet_flags(ep->loan.wish), ep->loan.seq,
 				    wire_route(ep->loan.stream, how ? how->imm : 0), &loan,
 				    sizeof(loan));
 		if (UNLIKELY(ep->loan.wish) && !ep->loan.begun)

@@ -59,18 +59,12 @@ int loan_copy(struct endpoint *ep, uint64_t len, const struct slmpm_how *how, bo
 	};
 	r->result.imm = how ? how->imm : 0;
 	r->wish = ep->loan.wish;
+	r->by = mode_packet_flags(r->wish);
 	r->wire = WIRE_FLAG_UNCHARGED; /* the area is what it costs, and was paid when lent */
 	r->ended = ended;
 	ep->loan.area->queued++;
 	link_enqueue(ep, r);
 	return 0;
-}
-
-/* Asked before each packet: a link is kept for so many bytes only, and then they are spread. */
-static void ask_link(struct endpoint *ep, const struct request *r)
-{
-	if (UNLIKELY(r->wish))
-		(void)mode_begin(ep, r->wish);
 }
 
 static bool post_bytes(struct endpoint *ep, struct request *r)
@@ -84,7 +78,6 @@ static bool post_bytes(struct endpoint *ep, struct request *r)
 	};
 	uint32_t n = p.length;
 
-	ask_link(ep, r);
 	if (link_post_request(ep, &p, r) != 1)
 		return false;
 	r->offset += n;
@@ -102,8 +95,7 @@ static bool post_word(struct endpoint *ep, struct request *r)
 		.route = wire_route(r->stream, r->result.imm),
 	};
 
-	ask_link(ep, r);
-	if (link_post_request(ep, &p, NULL) != 1)
+	if (link_post_request(ep, &p, r) != 1)
 		return false;
 	if (lent->first) {
 		ep->link.run = 0;

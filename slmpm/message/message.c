@@ -48,8 +48,9 @@ int message_failed(struct request *r)
 			return endpoint_error(ep);
 		return error_set(SLMPM_ENOMEM, "for a message");
 	case SLMPM_ENOTSUP:
-		return error_set(SLMPM_ENOTSUP, "not by that protocol to %s",
-				 ep ? ep->name : "a peer");
+	case SLMPM_ESTATE:
+		return ep ? mode_refused(ep, "", r->wish, r->result.status) :
+			    error_set(-r->result.status, "no peer is left");
 	case SLMPM_ECANCELED: return error_set(SLMPM_ECANCELED, "the request was taken back");
 	default:
 		if (ep && ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)

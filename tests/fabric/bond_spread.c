@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A bond whose links say what they have under way: which of them the next packets go by. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,8 +73,7 @@ static void asked_one_is_kept_when_full(void **state)
 	bond_spread(r.link[LEFT], WAIT_FOR);
 	say(&r, 0, 0, MUCH);
 	for (int refused = 0; refused < 8;) {
-		assert_int_equal(bond_use(r.link[LEFT], 0), 0);
-		if (link_put(r.link[LEFT], seed, LENGTH, 0) == 1)
+		if (link_put(r.link[LEFT], seed, LENGTH, FABRIC_BY(0)) == 1)
 			seed++;
 		else
 			refused++;
@@ -81,6 +81,35 @@ static void asked_one_is_kept_when_full(void **state)
 	}
 	for (; taken < seed; taken++)
 		rig_take(&r, RIGHT, taken, LENGTH);
+	rig_quiet(&r);
+	rig_close(&r);
+}
+
+static void strict_one_waits_for_its_link(void **state)
+{
+	const uint16_t strict = FABRIC_BY(1) | FABRIC_ONLY;
+	struct rig r;
+
+	(void)state;
+	rig_open(&r, fabric, &shape);
+	assert_int_equal(link_put(r.link[LEFT], 1, LENGTH, strict), 1);
+	assert_int_equal(bond_path(r.link[LEFT]), 1);
+	assert_int_equal(link_put(r.link[LEFT], 2, LENGTH, FABRIC_BY(0)), 1);
+	assert_int_equal(bond_path(r.link[LEFT]), 0);
+	for (uint64_t seed = 1; seed <= 2; seed++)
+		rig_take(&r, RIGHT, seed, LENGTH);
+	/* Where the others go by is lost: until the peer has said what it has. */
+	rig_cut(&r, 0, true);
+	assert_int_equal(link_put(r.link[LEFT], 3, LENGTH, FABRIC_BY(0) | FABRIC_ONLY), -EAGAIN);
+	assert_int_equal(link_put(r.link[LEFT], 3, LENGTH, FABRIC_BY(0) | FABRIC_ONLY), -ENOLINK);
+	assert_int_equal(link_put(r.link[LEFT], 3, LENGTH, strict), -EAGAIN);
+	rig_quiet(&r);
+	assert_int_equal(link_put(r.link[LEFT], 3, LENGTH, strict), 1);
+	assert_int_equal(link_put(r.link[LEFT], 4, LENGTH, FABRIC_BY(0)), 1);
+	assert_int_equal(link_put(r.link[LEFT], 5, LENGTH, FABRIC_BY(0) | FABRIC_ONLY), -ENOLINK);
+	assert_int_equal(link_put(r.link[LEFT], 5, LENGTH, FABRIC_BY(3) | FABRIC_ONLY), -ENOLINK);
+	for (uint64_t seed = 3; seed <= 4; seed++)
+		rig_take(&r, RIGHT, seed, LENGTH);
 	rig_quiet(&r);
 	rig_close(&r);
 }
@@ -113,6 +142,7 @@ int main(void)
 		FABRIC_TEST(loaded_one_is_left),
 		FABRIC_TEST(asked_one_is_kept_when_full),
 		FABRIC_TEST(carried_may_go_back),
+		FABRIC_TEST(strict_one_waits_for_its_link),
 	};
 
 	return FABRIC_SUITE(tests);
