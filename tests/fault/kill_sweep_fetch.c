@@ -203,12 +203,8 @@ static long sweep(const char *name, struct step_body body, const char *(*checked
 		.loose = true,
 		.most = KILLS,
 	};
-	long faults = sweep_run(&s);
 
-	if (!planted)
-		return faults;
-	CHECK(faults > 0, "%s: the planted fault was not noticed", name);
-	return 0;
+	return sweep_run(&s);
 }
 
 static int scenes(void *eager_max)
@@ -239,7 +235,7 @@ static int scenes(void *eager_max)
 int main(void)
 {
 	static const char *const eager[] = {"16k", "256k"};
-	const unsigned seconds = getenv("SLMPM_TEST_SWEEP") ? 600 : 25;
+	const unsigned seconds = sweep_seconds(25);
 	int failed = 0;
 
 	sweep_begin(STEP_INSTRUCTION);

@@ -345,15 +345,10 @@ static long sweep(const char *what, struct step_body body, void (*reset)(void),
 		.most = KILLS,
 	};
 	char name[96];
-	long faults;
 
 	snprintf(name, sizeof(name), "%s, %s", way_current()->name, what);
 	s.name = name;
-	faults = sweep_run(&s);
-	if (!planted)
-		return faults;
-	CHECK(faults > 0, "%s: the planted fault was not noticed", name);
-	return 0;
+	return sweep_run(&s);
 }
 
 static long sweep_all(void)

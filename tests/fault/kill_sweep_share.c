@@ -377,10 +377,7 @@ static long sweep(const char *name, struct step_body body, const char *(*check)(
 	atomic_store(&common->shared, 0);
 	faults = sweep_run(&s);
 	CHECK(atomic_load(&common->shared), "%s: nothing was shared", name);
-	if (!planted)
-		return faults;
-	CHECK(faults > 0, "%s: the planted fault was not noticed", name);
-	return 0;
+	return faults;
 }
 
 static long sweep_all(void)
@@ -433,5 +430,5 @@ int main(void)
 	setenv("SLMPM_SHARE", "always", 1);
 	setenv("SLMPM_SHARE_MIN", "32k", 1);
 	setenv("SLMPM_WAIT", "spin", 1);
-	return child_run(scenes, NULL, getenv("SLMPM_TEST_SWEEP") ? 600 : 50) ? 1 : 0;
+	return child_run(scenes, NULL, sweep_seconds(50)) ? 1 : 0;
 }

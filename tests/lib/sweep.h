@@ -30,8 +30,10 @@ void sweep_begin(enum step_unit unit);
 /*
  * Kills after each step of the body (of an instruction repeated in a long copy, only some) and
  * says how it went; stays on one CPU from then on. Returns at how many points the survivor was
- * wronged.
+ * wronged, but for a planted fault.
  */
 long sweep_run(const struct sweep *s);
+/* That a process with all of them may take, for child_run: SECONDS, unless all points are asked for. */
+unsigned sweep_seconds(unsigned seconds);
 
 #endif
