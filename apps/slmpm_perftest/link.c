@@ -8,14 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The address of link N as known here, and its handle. Not all links have one. */
+/* The address of link N as known here, and its handle. Not all links have one of their own: of
+ * several with one address the first is found. */
 static int find_by_link(struct pair *p, uint32_t n, slmpm_peer *found)
 {
-	struct slmpm_address a = {.size = sizeof(a)};
+	struct slmpm_address a = {.size = sizeof(a)}, before = a;
 
-	for (int i = 0; slmpm_peer_address(p->peer, i, &a) >= 0; i++)
-		if (a.link == n)
-			return slmpm_peer_find(found, p->ctx, a.text);
+	for (int i = 0; slmpm_peer_address(p->peer, i, &a) >= 0; i++) {
+		if (a.link != n)
+			continue;
+		for (int k = 0; k < i && slmpm_peer_address(p->peer, k, &before) >= 0; k++)
+			if (!strcmp(before.text, a.text))
+				return -SLMPM_ENOENT;
+		return slmpm_peer_find(found, p->ctx, a.text);
+	}
 	return -SLMPM_ENOENT;
 }
 

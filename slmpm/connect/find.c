@@ -148,26 +148,43 @@ static slmpm_peer *list_peers(struct context *ctx, int *n)
 	return peers;
 }
 
-/* Has PEER the address? *LINK: by which link. */
+/* A bit for each that the peer has or is to have. */
+static uint32_t links_of(slmpm_peer peer)
+{
+	struct slmpm_link_info l = {.size = sizeof(l)};
+	uint32_t n = 0;
+
+	while (n < BOND_PATHS && slmpm_link_query(peer, n, &l) >= 0)
+		n++;
+	return (1u << n) - 1;
+}
+
+/* Has PEER the address? *LINK: by which link; by any, if all have it, else by the first that has. */
 static bool has_address(slmpm_peer peer, const struct address *a, uint32_t *link)
 {
 	struct slmpm_address one = {.size = sizeof(one)};
 	struct slmpm_peer_info info;
+	uint32_t by = 0;
+	bool has = false;
 
 	for (int i = 0; address_at(peer, i, &one, &info) > 0; i++) {
-		*link = one.link;
-		if (!strcmp(one.text, a->text))
-			return !a->element || a->element == info.element;
+		if (strcmp(one.text, a->text) != 0)
+			continue;
+		if (a->element && a->element != info.element)
+			return false;
+		if (!has)
+			*link = one.link;
+		has = true;
+		by |= one.link < BOND_PATHS ? 1u << one.link : 0;
 	}
-	return false;
+	if (has && by == links_of(peer))
+		*link = SLMPM_LINK_ANY;
+	return has;
 }
 
-/* With one link there is nothing to wish for. */
 static slmpm_peer with_link(slmpm_peer peer, uint32_t link)
 {
-	struct slmpm_link_info l = {.size = sizeof(l)};
-
-	if (link != SLMPM_LINK_ANY && slmpm_link_query(peer, 1, &l) >= 0)
+	if (link != SLMPM_LINK_ANY)
 		peer.id |= (uint64_t)(link + 1) << ENDPOINT_LINK_SHIFT;
 	return peer;
 }

@@ -257,6 +257,35 @@ static int by_element(void *unused)
 	return 0;
 }
 
+/* What LINKS of a peer have in common leaves open which of them; others of it are not meant. */
+static int in_common(void *links)
+{
+	struct slmpm_address a = {.size = sizeof(a)};
+	int n = *(int *)links, same = 0;
+	slmpm_peer peer = spawn(1), found;
+	uint32_t number = 0;
+	slmpm_req req;
+
+	for (int i = 1; i < n; i++)
+		links_await();
+	for (int i = 0; slmpm_peer_address(peer, i, &a) == 0; i++)
+		same += !strcmp(a.text, "ip:127.0.0.1");
+	CHECK(same == 2, "%d links have it", same);
+	OK(slmpm_peer_find(&found, (slmpm_ctx){0}, "ip:127.0.0.1"));
+	CHECK((found.id == peer.id) == (n == 2), "of %d links: a handle of %s", n,
+	      found.id == peer.id ? "none" : "one");
+	if (n > 2) {
+		struct slmpm_iov piece = {&number, sizeof(number)};
+
+		OK(slmpm_sendv(found, 0, &piece, 1, NULL, &req));
+		expect_link(req, 0, "tcp");
+		expect_echo(peer, number);
+	}
+	OK(slmpm_close(found, PATIENCE));
+	actor_join(peer, 0);
+	return 0;
+}
+
 /* A link that does not stand has no address yet. */
 static int not_yet(void *unused)
 {
@@ -313,6 +342,7 @@ static int wrongly(void *unused)
 int main(int argc, char **argv)
 {
 	static const struct actor roles[] = {{"echo", echo}, {"lend", lend}, {NULL, NULL}};
+	int all = 2, some = 3;
 
 	actor_begin(argc, argv, roles);
 	settings_run("wrongly", wrongly, NULL);
@@ -323,6 +353,10 @@ int main(int argc, char **argv)
 	settings_run("by a link", by_link, NULL);
 	settings_run("memory by a link", memory_by_link, NULL);
 	settings_set("SLMPM_FABRIC", "tcp");
+	settings_set("SLMPM_LINKS", "tcp,tcp");
+	settings_run("an address of all", in_common, &all);
+	settings_set("SLMPM_LINKS", "tcp,tcp,shm");
+	settings_run("an address of some", in_common, &some);
 	settings_set("SLMPM_LINKS", "tcp,shm");
 	settings_set("SLMPM_LINKS_AFTER", "1g");
 	settings_run("not yet", not_yet, NULL);

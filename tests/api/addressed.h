@@ -126,8 +126,9 @@ static inline void find(const char *first, const char *second)
 	OK(slmpm_peer_find(&by[0], (slmpm_ctx){0}, first));
 	if (second)
 		OK(slmpm_peer_find(&by[1], (slmpm_ctx){0}, second));
-	else /* it has the same address: the handle that an address of its own would give */
-		by[1].id = by[0].id + (UINT64_C(1) << 24);
+	else /* both have the same: the handles that addresses of their own would give */
+		for (uint64_t link = 0; link < 2; link++)
+			by[link].id = peer.id | (link + 1) << 24;
 	OK(slmpm_cq_create((slmpm_ctx){0}, &cq));
 	open_regions();
 }
