@@ -9,6 +9,7 @@
 #
 # Variables: CC CFLAGS BUILD PREFIX DESTDIR, V=1 shows the commands, LTO=1 optimizes across files,
 # SAN=address,undefined|thread builds with sanitizers, CROSS=aarch64-linux-gnu|s390x-linux-gnu for that machine.
+# FABRIC=tcp, or a list of links as in tcp,tcp or shm,tcp, has tests go that way (tests/README.md).
 # UNCHECKED=1 leaves out the checks of what a peer wrote: what they cost, for the bench and nothing else.
 
 version = $(shell sed -n 's/^\#define SLMPM_VERSION_$(1) //p' include/slmpm.h)
@@ -107,8 +108,9 @@ TEST_BIN := $(TEST_C:%.c=$(OUT)/%)
 MODEL_OBJ := $(patsubst %.c,$(OBJ)/model/%.o,$(if $(wildcard tests/model/check.c),$(wildcard tests/model/*.c) shm/ring.c))
 MODEL     := $(if $(MODEL_OBJ),tests/model/check)
 HELPERS  := $(if $(TEST_C),$(shell grep -lE '^/\* helper\b' $(TEST_C)))
-TESTS     = $(foreach d,unit fabric fault stress fuzz,$(filter tests/$(d)/%,$(TEST_ALL))) \
-	$(filter-out $(foreach d,unit fabric fault stress fuzz,tests/$(d)/%),$(TEST_ALL))
+TESTS     = $(foreach d,unit fabric fault stress fuzz,$(filter tests/$(d)/%,$(TEST_CHOICE))) \
+	$(filter-out $(foreach d,unit fabric fault stress fuzz,tests/$(d)/%),$(TEST_CHOICE))
+TEST_CHOICE = $(if $(FABRIC),$(filter-out $(foreach d,unit fuzz model cross,tests/$(d)/%),$(TEST_ALL)),$(TEST_ALL))
 TEST_ALL  = $(filter-out $(HELPERS),$(TEST_C) $(TEST_SH) $(addsuffix .c,$(MODEL)))
 
 # ---- library and tools ----
@@ -195,17 +197,19 @@ $(OUT)/tests/model/check: $(MODEL_OBJ)
 RUN = env -u MAKEFLAGS -u MAKELEVEL SLMPM_BUILD=$(abspath $(OUT)) SLMPM_SAN='$(SAN)' SLMPM_EMULATOR='$(EMULATOR)' \
 	SLMPM_NATIVE=$(abspath $(BUILD)) CC='$(CC)' tests/run
 
+OVER = $(if $(FABRIC),-f $(FABRIC))
+
 # Under a thread sanitizer tests/run leaves most out; what a script starts is built as well.
-RUNNING = $(filter $(HELPERS) tests/fabric/link_% $(shell SLMPM_SAN=$(SAN) tests/run -l $(TESTS)),$(TEST_C))
+RUNNING = $(filter $(HELPERS) tests/fabric/link_% $(shell SLMPM_SAN=$(SAN) tests/run -l $(OVER) $(TESTS)),$(TEST_C))
 BUILT   = $(if $(findstring thread,$(SAN)),$(RUNNING:%.c=$(OUT)/%),$(TEST_BIN))
 
 test-programs: $(BUILT) $(if $(SAN)$(CROSS),,$(addprefix $(OUT)/,$(MODEL)))	## build the tests, run none
 	@:
 
-test: deps-test				## every test; TESTS='FILE…' for some, SAN=… with sanitizers
+test: deps-test				## every test; TESTS='FILE…' for some, SAN=… with sanitizers, FABRIC=tcp or FABRIC=shm,tcp over these
 	@$(MAKE) all test-programs
 	$(if $(SAN)$(CROSS)$(UNCHECKED),,@rm -rf $(OUT)/root; $(MAKE) DESTDIR=$(abspath $(OUT))/root PREFIX=/usr/local install)
-	@$(RUN) $(TESTS)
+	@$(RUN) $(OVER) $(TESTS)
 
 # Programs of which one end is another machine's.
 CROSS_BOTH := $(addprefix tests/dacs/,swap mem remote_mem mutex mutex_try group) \

@@ -39,7 +39,8 @@ await() {
 }
 
 # The link over cable N on both hosts: its PATTERN TIMES
-both_say() { for host in alpha beta; do await "$DIR/$1.$host" "(tcp 10\.77\.$2\.[^)]*) $3" "$4"; done; }
+both_say() { for host in alpha beta; do await "$DIR/$1.$host" "(tcp ${NET//N/$2}[^)]*) $3" "$4"; done; }
+NET='10\.77\.N\.'
 
 # Messages pass
 goes_on() {
@@ -55,17 +56,19 @@ cut() {
 			add table inet cable$1
 			add chain inet cable$1 in { type filter hook input priority 0; }
 			add rule inet cable$1 in ip saddr 10.77.$1.0/24 drop
+			add rule inet cable$1 in ip6 saddr fd77:$1::/64 drop
 		END
 	done
 }
 mend() { netns_on alpha nft delete table inet "cable$1" && netns_on beta nft delete table inet "cable$1" || fail "nft delete"; }
 
 # pair NAME: beta listens on cable 1, alpha connects and asks for ever
+THERE=10.77.1.2
 pair() {
 	local name=$DIR/$1
-	netns_on beta "$TALK" echo tcp://10.77.1.2:0 >"$name.beta" 2>&1 &
+	netns_on beta "$TALK" echo "tcp://$THERE:0" >"$name.beta" 2>&1 &
 	await "$name.beta" ^port
-	netns_on alpha "$TALK" ask "tcp://10.77.1.2:$(sed -n 's/^port //p' "$name.beta")" >"$name.alpha" 2>&1 &
+	netns_on alpha "$TALK" ask "tcp://$THERE:$(sed -n 's/^port //p' "$name.beta")" >"$name.alpha" 2>&1 &
 	await "$name.alpha" ^joined
 }
 
@@ -112,7 +115,6 @@ done
 mend 1
 mend 2
 
-
 echo "what cannot be had is said"
 said() { # said WORDS LINKS: that is what slmpm_connect says
 	SLMPM_LINKS=$2 netns_on alpha "$TALK" idle tcp://10.77.1.2:1 >"$DIR/said" 2>&1 && fail "$2: no error"
@@ -125,3 +127,20 @@ pair two
 await "$DIR/two.alpha" 'link 1 of 2 is not to be had'
 goes_on two
 [ "$(grep -c 'link 1.*not to be had' "$DIR/two.alpha")" -lt 20 ] || fail "it is tried too often"
+
+echo "by IPv6"
+for n in 1 2; do
+	ip -n alpha addr add fd77:$n::1/64 dev v$n-1 nodad && ip -n beta addr add fd77:$n::2/64 dev v$n-2 nodad ||
+		{ echo "no IPv6 here"; NET=; break; }
+done
+if [ "$NET" ]; then
+	NET=fd77:N:: THERE=[fd77:1::2] SLMPM_LINKS=fd77:1::/64,fd77:2::/64
+	pair six
+	both_say six 2 'stands$' 1
+	cut 1
+	both_say six 1 'is lost' 1
+	goes_on six
+	mend 1
+	both_say six 1 'stands again' 1
+	goes_on six
+fi

@@ -106,6 +106,14 @@ void actor_settle(slmpm_peer a, slmpm_peer b)
 	}
 }
 
+void actor_nap(slmpm_ctx ctx)
+{
+	do
+		(void)slmpm_progress(ctx);
+	while (slmpm_arm(ctx) == 1);
+	(void)slmpm_progress(ctx);
+}
+
 static uint64_t mix(uint64_t x)
 {
 	x = (x ^ x >> 31) * UINT64_C(0x9e3779b97f4a7c15);

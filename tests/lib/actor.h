@@ -35,6 +35,8 @@ void actor_join(slmpm_peer peer, int code);
 void actor_pair(slmpm_ctx ctx, slmpm_peer *a, slmpm_peer *b);
 /* Nothing that such two have sent, and answered, is on its way: over links that take their time, too. */
 void actor_settle(slmpm_peer a, slmpm_peer b);
+/* Ready to sleep, and awake again: what is looked after only then has been. */
+void actor_nap(slmpm_ctx ctx);
 /* This program's file. */
 const char *actor_self(void);
 

@@ -31,10 +31,7 @@ void links_warm(slmpm_ctx ctx, slmpm_peer a, slmpm_peer b)
 	}
 	OK(slmpm_close(a, PATIENCE));
 	OK(slmpm_close(b, PATIENCE));
-	do /* who sleeps looks after what lingers */
-		(void)slmpm_progress(ctx);
-	while (slmpm_arm(ctx) == 1);
-	(void)slmpm_progress(ctx);
+	actor_nap(ctx); /* what lingers is closed */
 }
 
 int links_told(const struct slmpm_done *done)
