@@ -5,10 +5,11 @@
 #include <stdlib.h>
 
 #include "tests/lib/kill_connect.h"
+#include "tests/lib/settings.h"
 
 int main(void)
 {
-	setenv("SLMPM_FABRIC", "tcp", 1);
+	settings_one_link("tcp");
 	unsetenv("SLMPM_SECRET");
 	kill_connect_sweep("tcp://127.0.0.1:0", 120);
 	return 0;
