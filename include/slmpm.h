@@ -4,10 +4,11 @@
  *
  * Read this page from the top: errors, handles, contexts, elements, peers, messages and loans are
  * what every program needs. It includes the rest, to be read as needed: <slmpm_memory.h>, regions
- * and one-sided operations; <slmpm_am.h>, active messages; <slmpm_queue.h>, counters, completion
- * queues and work queues; <slmpm_mode.h>, which protocol is taken, and why;
- * <slmpm_stats.h>, what can be looked at; <slmpm_monitor.h>, how busy links
- * are and how long things take. doc/man has a page a family.
+ * and one-sided operations; <slmpm_mirror.h>, memory that is kept equal; <slmpm_am.h>, active
+ * messages; <slmpm_queue.h>, counters, completion queues and work queues; <slmpm_mode.h>, which
+ * protocol and link are taken, and why; <slmpm_address.h>, peers by address; <slmpm_stats.h>, what can
+ * be looked at; <slmpm_monitor.h>, how busy links are and how long things take. doc/man has a page a
+ * family.
  *
  * Rules that hold for every call
  *  - Returns >= 0, or a negative -SLMPM_E*; slmpm_error_detail() then says why and who.
@@ -502,6 +503,7 @@ SLMPM_API int slmpm_release(slmpm_peer peer, const void *buf);
 }
 #endif
 
+#include <slmpm_address.h>
 #include <slmpm_am.h>
 #include <slmpm_memory.h>
 #include <slmpm_mirror.h>

@@ -58,8 +58,7 @@ enum slmpm_reason {
 	SLMPM_REASON_TRIAL = 9,   /* to find out what it takes */
 	SLMPM_REASON_RING = 10,   /* the ring is fuller than SLMPM_MODE_RING */
 	SLMPM_REASON_QUEUE = 11,  /* the transmit queue is longer than SLMPM_MODE_QUEUE */
-	SLMPM_REASON_DMA =
-		12, /* the engine has more than SLMPM_MODE_DMA to move, the ring little */
+	SLMPM_REASON_DMA = 12,    /* the engine has over SLMPM_MODE_DMA to move, the ring little */
 	SLMPM_REASON_ORDER = 13,  /* what it has to follow went that way */
 	SLMPM_REASON_ABSENT = 14, /* the peer did not come for it, or could not take it otherwise */
 	SLMPM_REASON_LINK = 15    /* another link has less to do */
@@ -91,30 +90,6 @@ SLMPM_API int slmpm_req_mode(slmpm_req req, struct slmpm_mode *mode);
 SLMPM_API int slmpm_peer_mode(slmpm_peer peer, struct slmpm_mode *mode);
 /* "short", "call", ...; NULL for another number. */
 SLMPM_API const char *slmpm_reason_name(int reason);
-
-/*
- * Handles by address. An accelerator has several addresses, each of which stands for a way to it:
- * "pci:0000:03:00.0" for shared memory on this machine's bus, "mac:02:00:00:00:00:01" and
- * "ip:192.0.2.1" for the network that its end of a link is on, and "id:HOST/ELEMENT", unique among
- * all, for none in particular. The handle that is looked up by one is the wish (SLMPM_ON_LINK) of
- * messages, active messages and loans that are asked for with it, of what a work queue made with it
- * sends, and of operations on regions opened with it. To all other calls each handle is the peer:
- * there is one order of messages, whatever they were sent with.
- */
-struct slmpm_address {
-	uint32_t size;
-	uint32_t link;   /* its link, from 0; SLMPM_LINK_ANY: of an id */
-	char fabric[16]; /* of that link, or "" */
-	char text[96];
-};
-
-/* A handle of the peer of CTX that has ADDRESS. "/3" behind a mac: or ip: that several elements have
- * means element 3. One that several links of the peer have: by any of them, if it has no others, else
- * by the first. ENOENT: no connected peer has it; EINVAL: several have; EADDRESS: it is none.
- * Nothing is to be given back; neither of these two blocks. */
-SLMPM_API int slmpm_peer_find(slmpm_peer *peer, slmpm_ctx ctx, const char *address);
-/* Address I of PEER, from 0, as far as they are known here; ENOENT behind the last. */
-SLMPM_API int slmpm_peer_address(slmpm_peer peer, int i, struct slmpm_address *address);
 
 #ifdef __cplusplus
 }
