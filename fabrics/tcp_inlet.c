@@ -13,7 +13,7 @@
 #include <sys/uio.h>
 
 #include "fabrics/publication.h"
-#include "fabrics/tcp.h"
+#include "fabrics/tcp_inlet.h"
 
 #define SLACK       4096  /* of a full ring: credits still find a place */
 #define RECEIVE_MAX 65536 /* at once */
@@ -71,34 +71,9 @@ static size_t smaller(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-static void advance(const struct tcp_inlet *in, size_t *at, size_t bytes)
-{
-	*at += bytes;
-	if (*at >= in->size)
-		*at -= in->size;
-}
-
 static size_t extent(const struct tcp_inlet *in)
 {
 	return (size_t)in->segments << in->reader.shift;
-}
-
-static uint64_t load(const unsigned char *at)
-{
-	uint64_t word;
-
-	memcpy(&word, at, sizeof(word));
-	return LITTLE_64(word);
-}
-
-static uint32_t length_in(uint64_t word)
-{
-	return (uint32_t)(word >> TCP_LENGTH_SHIFT) & RING_LENGTH_MAX;
-}
-
-static uint8_t kind_in(uint64_t word)
-{
-	return (uint8_t)(word >> TCP_KIND_SHIFT);
 }
 
 /* ---- frames --------------------------------------------------------------------------------- */
@@ -113,9 +88,9 @@ static bool broken(struct tcp_link *l, const char *rule)
 static bool take_credit(struct tcp_link *l, const unsigned char *at, uint64_t word)
 {
 	for (int i = 1; i <= FABRIC_HEAD_WORDS; i++)
-		if (PEER_FAULT(load(at + 8 * i) != 0))
+		if (PEER_FAULT(tcp_word_at(at + 8 * i) != 0))
 			return broken(l, "credit");
-	if (PEER_FAULT(length_in(word) != 0))
+	if (PEER_FAULT(tcp_length_in(word) != 0))
 		return broken(l, "credit");
 	return true;
 }
@@ -125,7 +100,7 @@ static bool take_packet(struct tcp_link *l, uint64_t word)
 	struct tcp_inlet *in = &l->in;
 	const struct ring_reader *r = &in->reader;
 
-	in->length = length_in(word);
+	in->length = tcp_length_in(word);
 	in->segments = tcp_span(in->length, r->shift);
 	if (PEER_FAULT(in->segments > r->max))
 		return broken(l, "packet length");
@@ -140,14 +115,15 @@ static bool take_packet(struct tcp_link *l, uint64_t word)
 /* What begins at AT: headed, if it is a packet. */
 static bool take_header(struct tcp_link *l, const unsigned char *at)
 {
-	uint64_t word = load(at), rest = load(at + 8) ^ load(at + 16) ^ load(at + 24);
+	uint64_t word = tcp_word_at(at),
+		 rest = tcp_word_at(at + 8) ^ tcp_word_at(at + 16) ^ tcp_word_at(at + 24);
 
 	if (PEER_FAULT(word != tcp_checked(word, rest)))
 		return broken(l, "frame header");
 	if (!tcp_credited(&l->out, word))
 		return broken(l, "consumed total");
 	l->base.room = l->out.consumed + l->out.held_back;
-	return kind_in(word) ? take_packet(l, word) : take_credit(l, at, word);
+	return tcp_kind_in(word) ? take_packet(l, word) : take_credit(l, at, word);
 }
 
 static void complete(struct tcp_inlet *in)
@@ -160,7 +136,7 @@ static void complete(struct tcp_inlet *in)
 	if (in->length >= PAUSE_FROM)
 		in->whole_at = tcp_ns();
 	in->headed = in->alone = false;
-	advance(in, &in->scan_at, bytes);
+	tcp_inlet_advance(in, &in->scan_at, bytes);
 }
 
 /* Credits take no segment: what came behind them moves up to where it belongs, each byte once. */
@@ -194,20 +170,6 @@ static void scan(struct tcp_link *l)
 
 /* ---- receiving ------------------------------------------------------------------------------ */
 
-/* The packet that has begun is the one that was handed out without data. */
-static bool is_landing(const struct tcp_inlet *in)
-{
-	return in->headed && in->landing.waits && in->landing.total == in->total;
-}
-
-/* Nothing can be received before the core says where a packet belongs. */
-static bool must_land(const struct tcp_link *l)
-{
-	const struct tcp_inlet *in = &l->in;
-
-	return in->headed && in->length >= TCP_LAND_MIN && !(is_landing(in) && in->landing.said);
-}
-
 /* How many bytes may follow those that are there. */
 static size_t window(const struct tcp_inlet *in)
 {
@@ -226,7 +188,7 @@ static ssize_t receive(struct tcp_link *l)
 	size_t lead = tcp_lead(in->length), body = lead + in->length;
 	size_t rest = extent(in) - body + TCP_LEAST;
 
-	if (is_landing(in) && in->landing.place && in->tail < body) {
+	if (tcp_is_landing(in) && in->landing.place && in->tail < body) {
 		/* The one before it was no part of a stream: what is shorter by a header is quicker. */
 		if (in->alone && rest == TCP_LEAST && !l->intake.used)
 			return recv(l->socket, in->landing.place + (in->tail - lead),
@@ -303,7 +265,7 @@ bool tcp_receive(struct tcp_link *l)
 {
 	ssize_t n;
 
-	if (l->ended || l->broken || must_land(l))
+	if (l->ended || l->broken || tcp_must_land(l))
 		return false;
 	start_again(&l->in);
 	/* A long one goes straight to its place. */
@@ -322,78 +284,4 @@ bool tcp_receive(struct tcp_link *l)
 	if (n == 0 || (errno != EAGAIN && errno != EINTR))
 		tcp_end(l, how_it_ended(l, n == 0 ? 0 : errno));
 	return false;
-}
-
-/* ---- handing out ---------------------------------------------------------------------------- */
-
-static void describe(const struct tcp_inlet *in, size_t at, uint64_t total,
-		     struct fabric_arrival *a)
-{
-	const unsigned char *from = in->ring + at;
-	uint64_t word = load(from);
-
-	for (int i = 0; i < FABRIC_HEAD_WORDS; i++)
-		a->head[i] = load(from + RING_WORD + 8 * i);
-	a->length = length_in(word);
-	a->data = from + tcp_lead(a->length);
-	a->span = tcp_span(a->length, in->reader.shift);
-	a->token = total + 1;
-	a->kind = kind_in(word);
-}
-
-static void hand_out_one(struct tcp_inlet *in, struct fabric_arrival *a)
-{
-	describe(in, in->read_at, in->reader.read, a);
-	if (in->landing.waits) { /* there is no other before it */
-		if (in->landing.place)
-			a->data = in->landing.place;
-		in->landing.waits = in->landing.said = false;
-		in->landing.place = NULL;
-	}
-	in->reader.read += a->span;
-	advance(in, &in->read_at, (size_t)a->span << in->reader.shift);
-}
-
-/* A long one whose header is there: the core says where the rest belongs. */
-static void announce(struct tcp_inlet *in, struct fabric_arrival *a)
-{
-	describe(in, in->scan_at, in->total, a);
-	a->data = NULL;
-	in->landing.waits = true;
-	in->landing.said = false;
-	in->landing.place = NULL;
-	in->landing.length = in->length;
-	in->landing.total = in->total;
-	in->landing.at = in->scan_at;
-}
-
-int tcp_hand_out(struct tcp_link *l, struct fabric_arrival *arrivals, int n)
-{
-	struct tcp_inlet *in = &l->in;
-	int got = 0;
-
-	while (got < n && in->reader.read != in->total)
-		hand_out_one(in, &arrivals[got++]);
-	if (got < n && must_land(l) && !in->landing.waits)
-		announce(in, &arrivals[got++]);
-	return got;
-}
-
-int tcp_land(struct tcp_link *l, void *place)
-{
-	struct tcp_inlet *in = &l->in;
-	size_t lead = tcp_lead(in->landing.length);
-	unsigned char *ring = in->ring + in->landing.at + lead;
-	unsigned char *from = in->landing.place ? in->landing.place : ring,
-		      *to = place ? place : ring;
-	bool whole = in->landing.total != in->total; /* by now, and not handed out again yet */
-
-	if (!in->landing.waits)
-		return -EINVAL;
-	if (from != to)
-		memcpy(to, from,
-		       whole ? in->landing.length : smaller(in->tail - lead, in->landing.length));
-	in->landing.place = place;
-	in->landing.said = true;
-	return 1;
 }
