@@ -23,7 +23,8 @@ export SLMPM_LINKS=10.77.1.0/24,10.77.2.0/24 SLMPM_LINKS_AFTER=0
 
 fail() {
 	echo "$*"
-	tail -20 "$DIR"/* 2>/dev/null
+	[ ! -e "$DIR/near" ] || tail -20 "$DIR/near"
+	[ ! -e "$DIR/far" ] || timeout 1 cat "$DIR/far" # a pipe
 	exit 1
 }
 
@@ -36,15 +37,14 @@ sent() { netns_on alpha tc -s qdisc show dev "v$1-1" | sed -n 's/.*Sent \([0-9]*
 
 # stream SETTINGS: KiB that it sends by each cable, in `first` and `second`
 stream() {
-	local far tries=2000 port one two
+	local far port line='' one two
 	rm -f "$DIR"/*
-	: >"$DIR/far"
+	mkfifo "$DIR/far" && exec 3<>"$DIR/far"
 	# shellcheck disable=SC2086
 	netns_on beta env $1 "$PERFTEST" --listen tcp://10.77.1.2:0 >"$DIR/far" 2>&1 &
 	far=$!
-	until port=$(sed -n 's|.*--connect tcp://10\.77\.1\.2:\([0-9]*\) .*|\1|p' "$DIR/far") && [ "$port" ]; do
-		[ $((tries -= 1)) -gt 0 ] || fail "nobody listens"
-		sleep 0.01
+	until port=$(sed -n 's|.*--connect tcp://10\.77\.1\.2:\([0-9]*\) .*|\1|p' <<<"$line") && [ "$port" ]; do
+		IFS= read -r -t 20 line <&3 || fail "nobody listens"
 	done
 	one=$(sent 1) two=$(sent 2)
 	# shellcheck disable=SC2086
