@@ -6,24 +6,27 @@
 #define BY_ENGINE "SLMPM_ENGINE=thread "
 
 const struct mode MODE[] = {
-	{"auto", "SLMPM_MODE=auto", PROTOCOLS, 0},
-	{"smt", "SLMPM_MODE=smt", PROTOCOLS, 0},
-	{"dma", "SLMPM_MODE=dma", PROTOCOLS, 0},
-	{"never", "SLMPM_FETCH=never SLMPM_SHARE=never", PROTOCOLS, 0},
-	{"always", "SLMPM_FETCH=always SLMPM_SHARE=always", PROTOCOLS, 0},
-	{"am", "SLMPM_RMA=am", PROTOCOLS, MESSAGES | BUSY},
-	{"tag", "SLMPM_RMA=tag", PROTOCOLS, MESSAGES | BUSY},
-	{"tcp", "SLMPM_FABRIC=tcp", PROTOCOLS, BUSY},
-	{"auto", TWO_LINKS, LINKS, 0},
-	{"link 0, shm", TWO_LINKS "SLMPM_LINK=0", LINKS, 0},
-	{"link 1, tcp", TWO_LINKS "SLMPM_LINK=1", LINKS, 0},
-	{"auto", BY_ENGINE, ENGINE, 0},
-	{"smt", BY_ENGINE "SLMPM_MODE=smt", ENGINE, 0},
-	{"dma", BY_ENGINE "SLMPM_MODE=dma", ENGINE, 0},
+	{"auto", "SLMPM_MODE=auto", PROTOCOLS, 0, false},
+	{"itself", "SLMPM_MODE=auto", PROTOCOLS, 0, true},
+	{"smt", "SLMPM_MODE=smt", PROTOCOLS, 0, false},
+	{"dma", "SLMPM_MODE=dma", PROTOCOLS, 0, false},
+	{"never", "SLMPM_FETCH=never SLMPM_SHARE=never", PROTOCOLS, 0, false},
+	{"always", "SLMPM_FETCH=always SLMPM_SHARE=always", PROTOCOLS, 0, false},
+	{"am", "SLMPM_RMA=am", PROTOCOLS, MESSAGES | BUSY, false},
+	{"tag", "SLMPM_RMA=tag", PROTOCOLS, MESSAGES | BUSY, false},
+	{"tcp", "SLMPM_FABRIC=tcp", PROTOCOLS, BUSY, false},
+	{"auto", TWO_LINKS, LINKS, 0, false},
+	{"itself", TWO_LINKS, LINKS, 0, true},
+	{"link 0, shm", TWO_LINKS "SLMPM_LINK=0", LINKS, 0, false},
+	{"link 1, tcp", TWO_LINKS "SLMPM_LINK=1", LINKS, 0, false},
+	{"auto", BY_ENGINE, ENGINE, 0, false},
+	{"itself", BY_ENGINE, ENGINE, 0, true},
+	{"smt", BY_ENGINE "SLMPM_MODE=smt", ENGINE, 0, false},
+	{"dma", BY_ENGINE "SLMPM_MODE=dma", ENGINE, 0, false},
 };
 const int MODES = sizeof MODE / sizeof *MODE;
 
-#define LONG 80 /* ms: many turns of the scheduler's */
+#define LONG 160 /* ms: many turns of the scheduler's */
 
 const struct load LOAD[] = {
 	{"8 B one way", "send_lat", "", 8, PROTOCOLS, 8, 1, MESSAGES},

@@ -7,7 +7,9 @@
 #include "tests/bench/results.h"
 #include "tests/bench/stats.h"
 
-#define WITHIN 0.95 /* of the best fixed mode */
+#define WITHIN       0.95 /* of the best fixed mode */
+#define SETTLED_FROM 8    /* generations */
+#define LOST_MOST    3    /* samples */
 
 static const char *const GROUP[GROUPS] = {
 	[PROTOCOLS] = "one link",
@@ -25,7 +27,7 @@ static struct estimate gain(const struct contest *c)
 
 static int is_fixed(int m)
 {
-	return m && MODE[m - 1].group == MODE[m].group;
+	return m && MODE[m - 1].group == MODE[m].group && !MODE[m].twin;
 }
 
 /* ---- within reach of the best ---------------------------------------------------------------- */
@@ -41,6 +43,17 @@ static enum verdict judge(const struct contest *c)
 	if (e.high < WITHIN)
 		return FAILED;
 	return c->lost || !(e.low >= WITHIN) ? UNDECIDED : PASSED;
+}
+
+/* Looked at again and again: so by a wider interval than a verdict. */
+bool modes_settled(const struct contest *c)
+{
+	struct estimate e;
+
+	if (c->lost || c->n < SETTLED_FROM)
+		return c->lost > LOST_MOST;
+	e = middle_surely(c->gain, c->n);
+	return exp(e.low) >= WITHIN || exp(e.high) < WITHIN;
 }
 
 /* The fixed mode that comes off best, or -1. */
@@ -68,6 +81,15 @@ static void cell(const struct contest *c, FILE *to)
 			c->lost ? ", some lost" : "");
 }
 
+/* The choice beside itself: only where that was asked for. */
+static bool is_shown(const struct comparison *c, enum group g, int m)
+{
+	for (int l = 0; l < LOADS && MODE[m].twin; l++)
+		if (MODE[m].group == g && c->of[l][m].n)
+			return true;
+	return MODE[m].group == g && is_fixed(m);
+}
+
 static enum verdict row(const struct comparison *c, int l, enum group g, FILE *to)
 {
 	enum verdict worst = PASSED, one;
@@ -85,9 +107,11 @@ static enum verdict row(const struct comparison *c, int l, enum group g, FILE *t
 	else
 		fprintf(to, "| %s | %s GB/s |", load->name, figure(own * (double)load->size / 1e3));
 	for (int m = 0; m < MODES; m++) {
-		if (MODE[m].group != g || !is_fixed(m))
+		if (!is_shown(c, g, m))
 			continue;
 		cell(&c->of[l][m], to);
+		if (MODE[m].twin)
+			continue;
 		one = c->of[l][m].n ? judge(&c->of[l][m]) : PASSED;
 		worst = one > worst ? one : worst;
 	}
@@ -95,15 +119,15 @@ static enum verdict row(const struct comparison *c, int l, enum group g, FILE *t
 	return worst;
 }
 
-static void heading(enum group g, FILE *to)
+static void heading(const struct comparison *c, enum group g, FILE *to)
 {
 	fprintf(to, "\n| %s | auto |", GROUP[g]);
 	for (int m = 0; m < MODES; m++)
-		if (MODE[m].group == g && is_fixed(m))
+		if (is_shown(c, g, m))
 			fprintf(to, " over %s |", MODE[m].name);
 	fprintf(to, " best | within 5 %% |\n| --- | --: |");
 	for (int m = 0; m < MODES; m++)
-		if (MODE[m].group == g && is_fixed(m))
+		if (is_shown(c, g, m))
 			fprintf(to, " --: |");
 	fprintf(to, " --- | --- |\n");
 }
@@ -163,7 +187,7 @@ void modes_report(const struct comparison *c, FILE *to, FILE *table)
 	for (int g = 0; g < GROUPS; g++) {
 		if (!is_measured(c, (enum group)g))
 			continue;
-		heading((enum group)g, to);
+		heading(c, (enum group)g, to);
 		for (int l = 0; l < LOADS; l++)
 			if (LOAD[l].group == (enum group)g && best_of(c, l) >= 0)
 				verdicts[row(c, l, (enum group)g, to)]++;

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the library chooses by itself against modes that are fixed: "modes [-g GENERATIONS] [-p PAIRS]
- * [-s SWEEPS] [-o LOADS] PERFTEST CPU,CPU DIR" prints Markdown and leaves its figures in DIR.
+ * [-s SWEEPS] [-o LOADS] [-t] PERFTEST CPU,CPU DIR" prints Markdown and leaves its figures in DIR; -t: the
+ * choice is compared with itself, too.
  *
  * A mode is a pair of processes with settings of its own, which gives samples in turns with the
  * others, one of which is the pair that chooses. What is long comes behind half as much of the same
  * that is not counted. Which pages processes get is worth a few percent for as long as they live: so
- * they are started anew a number of times, and such a generation counts once.
+ * they are started anew a number of times, and such a generation counts once. Who starts first and who
+ * is asked first is drawn, for either is worth something. What is clear is not asked about any more,
+ * and what is not clear until the time is over.
  */
 #include "tests/bench/modes.h"
 
@@ -14,157 +17,125 @@
 #include <math.h>
 #include <regex.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tests/bench/results.h"
 #include "tests/bench/stats.h"
 
-#define ANSWER_MS    20000
-#define PAIRS_MOST   100
-#define FEW          4
-#define BUDGET_S     120.0 /* the whole is to take two minutes and a half */
-#define LEARNED_FROM 65536 /* bytes: of what is shorter nothing is learned */
-#define LEAST        4     /* generations */
+#define PAIRS_MOST 100
 
 static struct plan {
 	const char *program, *cpus, *dir, *only;
 	regex_t wanted;
 	int generations, pairs, sweeps;
-} plan = {.generations = 16, .pairs = 2, .sweeps = 5};
+	double budget; /* seconds of generations */
+	bool twins;
+} plan = {.generations = GENERATIONS_MOST, .pairs = 2, .sweeps = 5, .budget = 200};
 
 static struct comparison all;
-static struct child child[MODES_MOST];
-static uint64_t counts[LOADS_MOST][MODES_MOST];
 static FILE *samples;
 static int log_fd;
 
-/* ---- processes ------------------------------------------------------------------------------- */
+/* ---- who is compared ------------------------------------------------------------------------- */
 
-static void start(int mode)
-{
-	char command[512];
-	const char *why;
-
-	snprintf(command, sizeof command, "exec env %s %s --serve -c %s", MODE[mode].settings,
-		 plan.program, plan.cpus);
-	if (child_start(&child[mode], command, log_fd) ||
-	    !child_ask(&child[mode], "send_lat 8 100\n", ANSWER_MS, &why)) {
-		printf("skipped: %s cannot be started (see log.txt)\n", MODE[mode].settings);
-		child_stop(&child[mode]);
-	}
-}
-
-static int wanted(const struct load *load)
+static bool wanted(const struct load *load)
 {
 	return !plan.only || regexec(&plan.wanted, load->name, 0, NULL, 0) == 0;
 }
 
-static int stands(int mode)
+static bool is_choice(int m)
+{
+	return m == 0 || MODE[m - 1].group != MODE[m].group;
+}
+
+static bool is_open(int l, int m)
+{
+	return wanted(&LOAD[l]) && !is_choice(m) && modes_compare(&LOAD[l], &MODE[m]) &&
+	       (plan.twins || !MODE[m].twin) && !modes_settled(&all.of[l][m]);
+}
+
+/* A twin alone is of no interest. */
+static bool is_load_open(int l)
+{
+	for (int m = 0; m < MODES; m++)
+		if (!MODE[m].twin && is_open(l, m))
+			return true;
+	return false;
+}
+
+static bool takes_part(int l, int m)
+{
+	if (!is_load_open(l))
+		return false;
+	return is_choice(m) ? MODE[m].group == LOAD[l].group : is_open(l, m);
+}
+
+static bool stands(int m)
 {
 	for (int l = 0; l < LOADS; l++)
-		if (wanted(&LOAD[l]) && modes_compare(&LOAD[l], &MODE[mode]))
-			return 1;
-	return 0;
+		if (takes_part(l, m))
+			return true;
+	return false;
 }
 
-/* ---- samples --------------------------------------------------------------------------------- */
-
-static double seconds(void)
+/* The numbers below N, each once; the same in each run. */
+static void draw(int *order, int n)
 {
-	struct timespec t;
+	static uint64_t state = 0x9e3779b97f4a7c15;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
+	for (int i = 0; i < n; i++) {
+		int at;
 
-/* What the load came to, more being better; 0: nothing. */
-static double ask(int mode, const struct load *load, uint64_t size, uint64_t count)
-{
-	const char *answer, *why;
-	bool learns = load->size >= LEARNED_FROM && !(load->kind & BUSY);
-	char order[160], warm[32] = "";
-	double value;
-
-	/* What the load before it has taught the choice is no part of this one. */
-	if (learns)
-		snprintf(warm, sizeof warm, " warm %llu", (unsigned long long)(count / 2));
-	snprintf(order, sizeof order, "%s %llu %llu%s%s\n", load->order, (unsigned long long)size,
-		 (unsigned long long)count, load->options, warm);
-	answer = child[mode].pid ? child_ask(&child[mode], order, ANSWER_MS, &why) : NULL;
-	if (!answer)
-		return 0;
-	value = answer_number(answer, load->time ? "lat_us" : "rate_mps");
-	return value > 0 ? value : 0;
-}
-
-/* How many it takes for the load's time: the first few are colder, and so take longer. */
-static uint64_t settle(int mode, const struct load *load)
-{
-	uint64_t few = FEW;
-	double value = ask(mode, load, load->size, few), n;
-
-	for (int i = 0; i < 2 && value > 0; i++) {
-		n = load->ms * 1e3 * (load->time ? 0.5 / value : value) / (i ? 1 : 8);
-		few = n < FEW ? FEW : (uint64_t)n;
-		value = i || few == FEW ? value : ask(mode, load, load->size, few);
+		state ^= state << 13;
+		state ^= state >> 7;
+		state ^= state << 17;
+		at = (int)(state % (uint64_t)(i + 1));
+		order[i] = order[at];
+		order[at] = i;
 	}
-	return few;
-}
-
-static double sample(int mode, int l)
-{
-	uint64_t *count = &counts[l][mode];
-	double value, took;
-
-	if (!*count)
-		*count = settle(mode, &LOAD[l]);
-	took = seconds();
-	value = ask(mode, &LOAD[l], LOAD[l].size, *count);
-	fprintf(samples, "%s\t%s\t%llu\t%.6g\t%.4f\n", LOAD[l].name, MODE[mode].settings,
-		(unsigned long long)*count, value, seconds() - took);
-	return value;
 }
 
 /* ---- generations ----------------------------------------------------------------------------- */
 
 static struct { /* of this one, by load and mode */
 	int n;
-	double own[PAIRS_MOST], fixed[PAIRS_MOST];
+	double own[PAIRS_MOST], fixed[PAIRS_MOST], gain[PAIRS_MOST];
 } now[LOADS_MOST][MODES_MOST];
 
-/* One of each, the choice itself among them, forwards and backwards in turn: what a sample leaves behind
- * must favour nobody. */
-static void take_turn(int l, int turn)
+static void note(int l, int m, double own, double fixed)
 {
-	double value[MODES_MOST] = {0};
-	int own = -1;
+	int i = now[l][m].n;
 
+	if (!(own > 0 && fixed > 0)) {
+		all.of[l][m].lost++;
+		return;
+	}
+	now[l][m].own[i] = own;
+	now[l][m].fixed[i] = fixed;
+	now[l][m].gain[i] = LOAD[l].time ? log(fixed / own) : log(own / fixed);
+	now[l][m].n++;
+}
+
+/* One of each, the choice itself among them. */
+static void take_turn(int l, const bool *part)
+{
+	double value[MODES_MOST] = {0}, own = 0;
+	int order[MODES_MOST];
+
+	draw(order, MODES);
 	for (int i = 0; i < MODES; i++) {
-		int m = turn & 1 ? MODES - 1 - i : i;
+		int m = order[i];
 
-		if (modes_compare(&LOAD[l], &MODE[m]))
-			value[m] = sample(m, l);
+		if (part[m])
+			value[m] = mode_sample(m, l, samples);
+		if (part[m] && is_choice(m))
+			own = value[m];
 	}
-	for (int m = 0; m < MODES; m++) {
-		int i = now[l][m].n;
-
-		if (!modes_compare(&LOAD[l], &MODE[m]))
-			continue;
-		if (own < 0) {
-			own = m; /* the first of its group */
-			continue;
-		}
-		now[l][m].own[i] = value[own];
-		now[l][m].fixed[i] = value[m];
-		if (value[own] > 0 && value[m] > 0)
-			now[l][m].n++;
-		else
-			all.of[l][m].lost++;
-	}
+	for (int m = 0; m < MODES; m++)
+		if (part[m] && !is_choice(m))
+			note(l, m, own, value[m]);
 }
 
 static void conclude(void)
@@ -173,50 +144,57 @@ static void conclude(void)
 		for (int m = 0; m < MODES; m++) {
 			struct contest *c = &all.of[l][m];
 			int n = now[l][m].n;
-			double sum = 0;
 
 			if (!n)
 				continue;
-			for (int i = 0; i < n; i++)
-				sum += log(now[l][m].own[i] / now[l][m].fixed[i]);
-			c->gain[c->n] = (LOAD[l].time ? -sum : sum) / n;
+			c->gain[c->n] = middle(now[l][m].gain, n).mid;
 			c->own[c->n] = median(now[l][m].own, n);
 			c->fixed[c->n++] = median(now[l][m].fixed, n);
 			now[l][m].n = 0;
 		}
 }
 
-static void stop_all(void)
-{
-	for (int m = 0; m < MODES; m++)
-		child_stop(&child[m]);
-}
-
 static void generation(void)
 {
-	for (int m = 0; m < MODES; m++)
-		if (stands(m))
-			start(m);
+	bool part[LOADS_MOST][MODES_MOST];
+	int order[MODES_MOST];
+
+	draw(order, MODES);
+	for (int i = 0; i < MODES; i++)
+		if (stands(order[i]))
+			mode_start(order[i], plan.program, plan.cpus, log_fd);
+	for (int l = 0; l < LOADS; l++)
+		for (int m = 0; m < MODES; m++)
+			part[l][m] = takes_part(l, m);
 	for (int turn = 0; turn < plan.pairs; turn++)
 		for (int l = 0; l < LOADS; l++)
-			if (wanted(&LOAD[l]))
-				take_turn(l, turn);
+			if (is_load_open(l) && !(LOAD[l].kind & BUSY && turn & 1))
+				take_turn(l, part[l]);
 	conclude();
-	stop_all();
+	mode_stop_all();
 }
 
-/* As many as were asked for, unless a slow machine takes too long. */
+static bool is_any_open(void)
+{
+	for (int l = 0; l < LOADS; l++)
+		if (is_load_open(l))
+			return true;
+	return false;
+}
+
 static void generations(void)
 {
 	double begin = seconds(), each = 0;
 	int n = 0;
 
-	while (n < plan.generations && (n < LEAST || seconds() - begin + each < BUDGET_S)) {
+	while (n < plan.generations && is_any_open() && seconds() - begin + each < plan.budget) {
+		double from = seconds();
+
 		generation();
-		each = (seconds() - begin) / ++n;
+		each = seconds() - from;
+		n++;
 	}
-	if (n < plan.generations)
-		printf("%d of %d generations in %.0f s\n", n, plan.generations, BUDGET_S);
+	printf("%d generations of at most %d pairs in %.0f s\n", n, plan.pairs, seconds() - begin);
 }
 
 /* ---- latency against size -------------------------------------------------------------------- */
@@ -230,23 +208,28 @@ static uint64_t size_swept(int i)
 	return UINT64_C(8) << 2 * i;
 }
 
+static bool sweeps_mode(const struct load *load, int m)
+{
+	return modes_compare(load, &MODE[m]) && !MODE[m].twin;
+}
+
 static void sweep(const struct load *load, const char *name)
 {
 	FILE *data = results_file(plan.dir, name);
 	uint64_t count;
 
 	for (int m = 0; m < MODES; m++)
-		if (modes_compare(load, &MODE[m]))
-			start(m);
+		if (sweeps_mode(load, m))
+			mode_start(m, plan.program, plan.cpus, log_fd);
 	for (int i = 0; i < plan.sweeps; i++)
 		for (int s = 0; s < SIZES_SWEPT; s++)
 			for (int m = 0; m < MODES; m++) {
 				count = 8 + 2000000 / (512 + size_swept(s));
-				if (modes_compare(load, &MODE[m]))
-					swept[m][s][i] = ask(m, load, size_swept(s), count);
+				if (sweeps_mode(load, m))
+					swept[m][s][i] = mode_ask(m, load, size_swept(s), count);
 			}
 	for (int m = 0; m < MODES && data; m++) {
-		if (!modes_compare(load, &MODE[m]))
+		if (!sweeps_mode(load, m))
 			continue;
 		fprintf(data, "\"%s\" x\n", MODE[m].name);
 		for (int s = 0; s < SIZES_SWEPT; s++)
@@ -256,7 +239,7 @@ static void sweep(const struct load *load, const char *name)
 	}
 	if (data)
 		fclose(data);
-	stop_all();
+	mode_stop_all();
 }
 
 static void sweeps(void)
@@ -298,11 +281,13 @@ int main(int argc, char **argv)
 {
 	int o;
 
-	while ((o = getopt(argc, argv, "g:p:s:o:")) != -1)
+	while ((o = getopt(argc, argv, "g:p:s:o:b:t")) != -1)
 		switch (o) {
 		case 'g': plan.generations = atoi(optarg); break;
 		case 'p': plan.pairs = atoi(optarg); break;
 		case 's': plan.sweeps = atoi(optarg); break;
+		case 'b': plan.budget = atof(optarg); break;
+		case 't': plan.twins = true; break;
 		case 'o': plan.only = optarg; break;
 		default: return 2;
 		}
@@ -310,8 +295,8 @@ int main(int argc, char **argv)
 	    plan.pairs < 1 || plan.pairs > PAIRS_MOST || plan.sweeps < 0 ||
 	    plan.sweeps > GENERATIONS_MOST) {
 		fprintf(stderr,
-			"usage: %s [-g GENERATIONS] [-p PAIRS] [-s SWEEPS] [-o LOADS] PROGRAM "
-			"CPU,CPU DIR\n",
+			"usage: %s [-g GENERATIONS] [-p PAIRS] [-s SWEEPS] [-b SECONDS] [-o LOADS] [-t] "
+			"PROGRAM CPU,CPU DIR\n",
 			argv[0]);
 		return 2;
 	}

@@ -3,15 +3,15 @@
 #
 # The library's choice among links that are saturated against each of them alone, as Markdown: two hosts made of
 # namespaces, with a cable in each of two networks, whose rate is limited: the limit, and not this machine, is what
-# is measured. Where namespaces are not permitted it says so.
-#	tests/bench/networks.sh PERFTEST [ROUNDS]
+# is measured. Where namespaces are not permitted it says so. The medians in GB/s go to DATA, too.
+#	tests/bench/networks.sh PERFTEST [ROUNDS [DATA]]
 set -u
 ROOT=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
 cd "$ROOT" || exit 1
 . tests/lib/netns.sh
 command -v tc >/dev/null || netns_skip "two networks: not measured: tc is missing"
 netns_enter "$ROOT/tests/bench/networks.sh" "$@"
-PERFTEST=$1 ROUNDS=${2:-3}
+PERFTEST=$1 ROUNDS=${2:-3} DATA=${3:-/dev/null}
 netns_host alpha
 netns_host beta
 netns_link alpha beta
@@ -20,6 +20,7 @@ export SLMPM_INSECURE=y SLMPM_SECRET=00112233445566778899aabbccddeeff
 export SLMPM_LINKS=10.77.1.0/24,10.77.2.0/24 SLMPM_LINKS_AFTER=0
 FIXED=SLMPM_MODE_LINK=never
 DIR=$(mktemp -d /run/networks.XXXXXX)
+: >"$DIR/ratios"
 
 # The bucket holds a packet as the kernel makes them: else it is cut up, and that is work.
 limit() { # limit CABLE RATE
@@ -59,7 +60,7 @@ load() {
 			esac >>"$DIR/samples"
 		done
 	done
-	awk -v name="$name" -v rounds="$ROUNDS" '
+	awk -v name="$name" -v rounds="$ROUNDS" -v data="$DATA" -v ratios="$DIR/ratios" '
 		NF == 2 { v[$1, ++n[$1]] = $2 }
 		function middle(who, over,    i, j, k, r) {
 			k = n[who] < n[over] || !over ? n[who] : n[over]
@@ -77,10 +78,13 @@ load() {
 				exit
 			}
 			printf "| %s | %.3f GB/s |", name, middle("auto", "") / 1e3
+			printf "%s\t%.4f\t%.4f\t%.4f\n", name, middle("auto", "") / 1e3,
+				middle(0, "") / 1e3, middle(1, "") / 1e3 >>data
 			worst = 9; verdict = "pass"
 			for (f = 0; f < 2; f++) {
 				m = middle("auto", f)
 				printf " %.2f (%.2f-%.2f) |", m, low, high
+				printf "%d\t%.2f\t%.2f\t%.2f\t%s\n", f, low, m, high, name >>ratios
 				if (m < worst) { worst = m; best = f }
 				if (high < 0.95) verdict = "FAIL"
 				else if (low < 0.95 && verdict == "pass") verdict = "undecided"
@@ -89,6 +93,7 @@ load() {
 		}' "$DIR/samples"
 }
 
+printf 'load\tauto\tlink 0\tlink 1\n' >"$DATA"
 echo
 echo '| two networks | auto | over link 0 | over link 1 | best | within 5 % |'
 echo '| --- | --: | --: | --: | --- | --- |'
@@ -100,4 +105,10 @@ load 'both ways, 256 KiB, 1 and 1 Gbit/s' duplex 262144 100
 load 'puts, 256 KiB, 1 and 1 Gbit/s' put_bw 262144 100
 limit 1 200mbit
 load 'saturated, 64 KiB, 0.2 and 1 Gbit/s' send_bw 65536 400
+echo
+for link in 0 1; do
+	grep "^$link" "$DIR/ratios" | sort -t$'\t' -k2,2gr | awk -F'\t' 'NR == 1 {
+		printf "* %s of link %d of two networks: %.2f (%.2f-%.2f) under \"%s\"\n",
+			($2 > 1) ? "ahead" : "NOT ahead", $1, $3, $2, $4, $5 }'
+done
 rm -rf "$DIR"

@@ -46,7 +46,7 @@ double median(const double *x, int n)
 	return m;
 }
 
-struct estimate middle(const double *x, int n)
+static struct estimate middle_within(const double *x, int n, double deviations)
 {
 	int pairs = n * (n + 1) / 2, cut, k = 0;
 	double spread = sqrt((double)n * (n + 1) * (2 * n + 1) / 24.0);
@@ -60,13 +60,23 @@ struct estimate middle(const double *x, int n)
 		for (int j = i; j < n; j++)
 			w[k++] = (x[i] + x[j]) / 2;
 	qsort(w, (size_t)pairs, sizeof *w, by_value);
-	/* Too few samples for 95 % leave the whole range. */
-	cut = (int)floor(pairs / 2.0 - 1.96 * spread);
+	/* Too few samples leave the whole range. */
+	cut = (int)floor(pairs / 2.0 - deviations * spread);
 	if (cut < 0)
 		cut = 0;
 	e = (struct estimate){middle_of_sorted(w, pairs), w[cut], w[pairs - 1 - cut]};
 	free(w);
 	return e;
+}
+
+struct estimate middle(const double *x, int n)
+{
+	return middle_within(x, n, 1.96);
+}
+
+struct estimate middle_surely(const double *x, int n)
+{
+	return middle_within(x, n, 2.81);
 }
 
 static struct estimate back_from_logarithm(struct estimate e)

@@ -11,6 +11,8 @@ double median(const double *x, int n);
 
 /* The middle of x with its interval; x must be symmetric about it, as logarithms of ratios are. */
 struct estimate middle(const double *x, int n);
+/* The same with an interval of 99.5 %. */
+struct estimate middle_surely(const double *x, int n);
 
 /* The ratio of paired samples, and their difference. */
 struct estimate ratio(const double *a, const double *b, int n);
