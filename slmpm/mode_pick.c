@@ -157,6 +157,12 @@ static void note_left(struct endpoint *ep, bool asked, int wanted, const struct 
 		ep->modes.left = (uint8_t)(wanted + 1);
 }
 
+/* The one that would have been taken has too much to do still. */
+static bool is_away(const struct endpoint *ep, struct mode mode)
+{
+	return ep->modes.left && mode.link != ep->modes.left - 1;
+}
+
 /* None stands: that which is wanted is as good as any, unless it is to be by no other. */
 static bool waits_for_one(const struct endpoint *ep, const struct mode_ask *ask)
 {
@@ -183,6 +189,8 @@ struct mode mode_pick_link(struct endpoint *ep, const struct mode_ask *ask, uint
 	mode = mode_select(ask, links, BOND_PATHS, wanted, mode_limits());
 	note_left(ep, asked, wanted, links, mode);
 	if (mode.way && !asked && mode.link == bond_path(bond) && bond_is_spread(bond))
+		mode.reason = SLMPM_REASON_LINK;
+	if (mode.way && !asked && mode.reason == SLMPM_REASON_CALL && is_away(ep, mode))
 		mode.reason = SLMPM_REASON_LINK;
 	if (asked && mode.link == wanted && mode.reason == SLMPM_REASON_CALL)
 		mode.reason = SLMPM_REASON_WISH;

@@ -55,7 +55,7 @@ static void leave_full_link(slmpm_peer reader, int pid)
 	}
 	chosen_send(reader, KIB(24), 0, SLMPM_BY_SMT, SLMPM_REASON_LINK, &s[0]);
 	expect_link(&s[0], 1);
-	chosen_send(reader, KIB(24), 0, SLMPM_BY_SMT, SLMPM_REASON_CALL,
+	chosen_send(reader, KIB(24), 0, SLMPM_BY_SMT, SLMPM_REASON_LINK,
 		    &s[1]); /* it stays there */
 	expect_link(&s[1], 1);
 	CHECK(kill(pid, SIGCONT) == 0, "not resumed");
