@@ -11,6 +11,7 @@
 
 #define MOST   16
 #define RUN    16384 /* loads of each between calls that let what has come in */
+#define SUMS   8
 #define WIDTH  72
 #define HEIGHT 20
 #define DRAW_S 0.05
@@ -58,19 +59,18 @@ static inline double load(const struct particle *p, unsigned k)
 /* Sums side by side, so that no load waits for what is done with the one before. */
 static int read_mirrors(const struct run *run, double *reads)
 {
-	double a = 0, b = 0, c = 0, d = 0;
+	double sum[SUMS] = {0}, all = 0;
 
 	for (unsigned i = 0; i < run->accelerators; i++) {
 		const struct particle *p = sources[i].state->particle;
 
-		for (unsigned k = 0; k < RUN; k += 4) {
-			a += load(p, k);
-			b += load(p, k + 1);
-			c += load(p, k + 2);
-			d += load(p, k + 3);
-		}
+		for (unsigned k = 0; k < RUN; k += SUMS)
+			for (unsigned s = 0; s < SUMS; s++)
+				sum[s] += load(p, k + s);
 	}
-	sink = a + b + c + d;
+	for (unsigned s = 0; s < SUMS; s++)
+		all += sum[s];
+	sink = all;
 	*reads += RUN * run->accelerators;
 	return slmpm_progress(ctx);
 }
