@@ -103,12 +103,13 @@ static void check_stream(const json_t *a)
 	is_null(a, "hops");
 }
 
+/* One sample, where MORE does not want others. */
 static void check_named(const char *test, const char *more, void (*check)(const json_t *))
 {
 	char arguments[256];
 	struct answers a;
 
-	snprintf(arguments, sizeof(arguments), "--json --samples 2 -t %s %s", test, more);
+	snprintf(arguments, sizeof(arguments), "--json --samples 1 -t %s %s", test, more);
 	a = ask("", arguments);
 	assert_int_equal(a.status, 0);
 	assert_true(a.count > 0);
@@ -126,7 +127,7 @@ static void check_named(const char *test, const char *more, void (*check)(const 
 static void latencies_have_a_mean_and_a_spread(void **state)
 {
 	(void)state;
-	check_named("send_lat", "-s 8:64 -n 500", check_latency);
+	check_named("send_lat", "-s 8:64 -n 500 --samples 3", check_latency);
 	check_named("send_lat", "-s 1m -n 10 --touch", check_latency);
 	check_named("send_lat", "-s 0 -n 100 --wait block", check_latency);
 	check_named("send_lat", "-s 64 -n 10 --idle-us 1000", check_latency);
@@ -137,7 +138,7 @@ static void latencies_have_a_mean_and_a_spread(void **state)
 static void streams_have_two_rates(void **state)
 {
 	(void)state;
-	check_named("send_bw", "-s 100:1000 -n 1000", check_stream);
+	check_named("send_bw", "-s 100:1000 -n 1000 --samples 3", check_stream);
 	check_named("send_bw", "-s 300000 -n 30 --touch", check_stream);
 	check_named("send_rate", "-n 5001 --burst 32", check_stream);
 	check_named("send_rate", "-n 5001 --burst 32 --more", check_stream);
@@ -206,7 +207,7 @@ static void puts_and_gets_go_every_way(void **state)
 static void atomic_operations_stand_beside_the_bare_instruction(void **state)
 {
 	(void)state;
-	check_named("fadd", "-n 2000", check_atomic);
+	check_named("fadd", "-n 2000 --samples 2", check_atomic);
 	check_named("cswap", maps() ? "-n 2000 --mode map" : "-n 2000", check_atomic);
 	check_named("fadd", "-n 2000 --mode ring", check_atomic);
 	check_named("cswap", "-n 2000 --mode am", check_atomic);
@@ -247,11 +248,11 @@ static void mirrors_have_a_latency_and_a_stream(void **state)
 	(void)state;
 	check_named("mirror_lat", "-s 1:16 -n 200", check_latency);
 	check_named("mirror_lat", "-s 100000 -n 10 --touch --wait block", check_latency);
-	check_named("mirror_rate", "-n 3000 --burst 16", check_stream);
+	check_named("mirror_rate", "-n 3000 --burst 16 --samples 2", check_stream);
 	check_named("mirror_rate", "-s 100000 -n 50 --touch", check_stream);
 	check_named("mirror_reads", "-n 100000", check_stream);
-	check_named("mirror_lat", "-s 8:16 -n 50 --track auto", check_tracked);
-	check_named("mirror_lat", "-s 10000 -n 20 --track twin", check_tracked);
+	check_named("mirror_lat", "-s 8:16 -n 10 --track auto", check_tracked);
+	check_named("mirror_lat", "-s 10000 -n 10 --track twin", check_tracked);
 	check_named("mirror_rate", "-n 500 --burst 16 --track twin", check_tracked_stream);
 	check_named("mirror_reads", "-n 50000 --track twin", check_tracked_stream);
 	check_named("get_reads", "-n 1000", check_stream);
