@@ -1,89 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 120 */
 /*
- * Puts into a FIFO: what the target sees of them, in every length; in which order, for which credit;
- * when both sides hear that they are done; what the target may do with an entry, also when its origin
- * is gone; what the calls refuse.
+ * Puts into a FIFO: what the target sees of them, in every length; in which order, for which credit; by
+ * several threads; what the calls refuse.
  */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "tests/lib/actor.h"
-#include "tests/lib/child.h"
-
-#define SIZE ((size_t)2 << 20)
-
-static slmpm_ctx ctx;
-static slmpm_peer a, b;
-static unsigned char *there, here[SIZE];
-static slmpm_mem mem;
-static slmpm_rmem rmem;
-static size_t longest;
-
-static void open_pair(uint32_t flags)
-{
-	struct slmpm_options o = {.size = sizeof(o), .flags = flags};
-	struct slmpm_peer_info info = {.size = sizeof(info)};
-	struct slmpm_key key;
-	void *base;
-
-	OK(slmpm_open(&ctx, &o));
-	actor_pair(ctx, &a, &b);
-	OK(slmpm_mem_alloc(ctx, SIZE, SLMPM_READ_WRITE, &mem, &base));
-	there = base;
-	OK(slmpm_mem_key(mem, b, SLMPM_READ_WRITE, &key));
-	OK(slmpm_mem_open(a, &key, &rmem));
-	OK(slmpm_peer_query(a, &info));
-	longest = info.eager_max - 56;
-}
-
-static void close_pair(void)
-{
-	OK(slmpm_mem_release(rmem));
-	OK(slmpm_mem_destroy(mem, PATIENCE));
-	OK(slmpm_shut(ctx, PATIENCE));
-}
-
-static struct slmpm_how how_with(uint32_t flags, int timeout_ms)
-{
-	return (struct slmpm_how){
-		.size = sizeof(struct slmpm_how),
-		.flags = SLMPM_FIFO | flags,
-		.timeout_ms = timeout_ms,
-	};
-}
-
-static void put(uint64_t offset, uint64_t seed, size_t len)
-{
-	struct slmpm_how how = how_with(0, PATIENCE);
-
-	how.imm = (uint32_t)seed;
-	actor_fill(here, seed, len);
-	OK(slmpm_put(rmem, offset, here, len, &how, NULL));
-}
-
-static struct slmpm_fifo take(uint64_t offset, uint64_t seed, size_t len)
-{
-	struct slmpm_fifo e;
-
-	OK(slmpm_fifo_take(b, &e, PATIENCE));
-	CHECK(e.peer.id == b.id && e.mem.id == mem.id && e.offset == offset && e.len == len &&
-		      e.imm == (uint32_t)seed && actor_filled(e.data, seed, len),
-	      "%zu bytes for %llu of put %u, not %zu for %llu of %u", e.len,
-	      (unsigned long long)e.offset, e.imm, len, (unsigned long long)offset, (unsigned)seed);
-	return e;
-}
-
-static bool is_blank(const unsigned char *at, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (at[i])
-			return false;
-	return true;
-}
+#include "tests/api/fifo.h"
 
 /* ---- every length, stored and not ----------------------------------------------------------- */
 
@@ -158,162 +83,6 @@ static int order(void *unused)
 	OK(slmpm_peer_stats(b, &stats, sizeof(stats)));
 	CHECK(!stats.fifo_puts && stats.fifo_entries == 202, "%d came", (int)stats.fifo_entries);
 	close_pair();
-	return 0;
-}
-
-/* ---- ends ----------------------------------------------------------------------------------- */
-
-static int ends(void *unused)
-{
-	struct slmpm_how how = how_with(SLMPM_REMOTE, PATIENCE);
-	struct slmpm_done done;
-	struct slmpm_fifo e, f;
-	slmpm_req req[3];
-	slmpm_ctr ctr;
-	slmpm_cq cq;
-
-	(void)unused;
-	open_pair(0);
-	OK(slmpm_ctr_create(ctx, &ctr));
-	OK(slmpm_cq_create(ctx, &cq));
-	for (int i = 0; i < 3; i++)
-		OK(slmpm_put(rmem, 8, "abcdefgh", 8, &how, &req[i]));
-	OK(slmpm_fifo_take(b, &e, PATIENCE));
-	OK(slmpm_fifo_take(b, &f, PATIENCE));
-	EXPECT(slmpm_cancel(req[2]), -SLMPM_EBUSY);
-	EXPECT(slmpm_wait(req, 3, &done, 20), -SLMPM_ETIMEOUT);
-	OK(slmpm_fifo_store(&f, mem, 0, NULL, NULL)); /* not where it was meant to go */
-	EXPECT(slmpm_wait(req, 3, &done, PATIENCE), 1);
-	CHECK(done.op == SLMPM_OP_PUT && done.len == 8 && done.peer.id == a.id && !done.status &&
-		      memcmp(there, "abcdefgh", 9) == 0,
-	      "op %u of %llu bytes: %d", done.op, (unsigned long long)done.len, done.status);
-	OK(slmpm_fifo_drop(&e));
-	EXPECT(slmpm_wait(req, 3, &done, PATIENCE), 0);
-	OK(slmpm_fifo_take(b, &e, 0));
-	OK(slmpm_fifo_drop(&e));
-	EXPECT(slmpm_wait(req, 3, &done, PATIENCE), 2);
-
-	how.ctr = ctr;
-	OK(slmpm_put(rmem, 8, "abcdefgh", 8, &how, NULL));
-	how = how_with(0, 0);
-	how.cq = cq;
-	how.cookie = 5;
-	OK(slmpm_put(rmem, 8, "abcdefgh", 8, &how, NULL));
-	EXPECT(slmpm_cq_wait(cq, &done, 1, PATIENCE), 1); /* its buffer is free */
-	CHECK(done.cookie == 5 && done.op == SLMPM_OP_PUT, "op %u", done.op);
-	EXPECT(slmpm_ctr_wait(ctr, SLMPM_ALL, 20), -SLMPM_ETIMEOUT);
-	for (int i = 0; i < 2; i++) {
-		OK(slmpm_fifo_take(b, &e, PATIENCE));
-		OK(slmpm_fifo_drop(&e));
-	}
-	OK(slmpm_ctr_wait(ctr, SLMPM_ALL, PATIENCE));
-
-	/* Given up by its origin: it is in the FIFO all the same, its end is nobody's. */
-	how = how_with(SLMPM_REMOTE, 10);
-	EXPECT(slmpm_put(rmem, 8, "abcdefgh", 8, &how, NULL), -SLMPM_ETIMEOUT);
-	OK(slmpm_fifo_take(b, &e, PATIENCE));
-	OK(slmpm_fifo_drop(&e));
-	OK(slmpm_put(rmem, 8, "abcdefgh", 8, &how, &req[0]));
-	OK(slmpm_fifo_take(b, &e, PATIENCE));
-	OK(slmpm_close(b, PATIENCE)); /* its entries go with it */
-	EXPECT(slmpm_fifo_drop(&e), -SLMPM_EHANDLE);
-	EXPECT(slmpm_wait(req, 1, &done, PATIENCE), 0);
-	EXPECT(done.status, -SLMPM_ECLOSED);
-	OK(slmpm_shut(ctx, PATIENCE));
-	return 0;
-}
-
-/* ---- stores --------------------------------------------------------------------------------- */
-
-static int stores(void *unused)
-{
-	struct slmpm_how local = {.size = sizeof(local), .timeout_ms = -1}, how;
-	struct slmpm_done done;
-	struct slmpm_fifo e;
-	slmpm_req req[4], out;
-	slmpm_ctr ctr;
-	slmpm_cq cq;
-
-	(void)unused;
-	open_pair(0);
-	OK(slmpm_ctr_create(ctx, &ctr));
-	OK(slmpm_cq_create(ctx, &cq));
-	for (uint64_t round = 0; round < 20; round++) {
-		size_t len = longest / 2 - round;
-
-		for (uint64_t i = 0; i < 4; i++) {
-			put(i * len, round * 4 + i, len);
-			e = take(i * len, round * 4 + i, len);
-			local.ctr.id = i == 1 ? ctr.id : 0;
-			local.cq.id = i == 2 ? cq.id : 0;
-			OK(slmpm_fifo_store(&e, e.mem, e.offset, i ? &local : NULL,
-					    i % 3 ? NULL : &req[i]));
-			CHECK(!e.id, "the entry can be used twice");
-		}
-		OK(slmpm_flush(b, PATIENCE)); /* is not in the way, and not held up */
-		EXPECT(slmpm_cancel(req[3]), -SLMPM_EBUSY);
-		EXPECT(slmpm_wait(&req[0], 1, &done, PATIENCE), 0);
-		CHECK(done.op == SLMPM_OP_STORE && done.len == len && !done.status &&
-			      done.peer.id == b.id,
-		      "op %u", done.op);
-		OK(slmpm_ctr_wait(ctr, SLMPM_ALL, PATIENCE));
-		EXPECT(slmpm_cq_wait(cq, &done, 1, PATIENCE), 1);
-		EXPECT(done.op, SLMPM_OP_STORE);
-		EXPECT(slmpm_wait(&req[3], 1, &done, PATIENCE), 0);
-		for (uint64_t i = 0; i < 4; i++)
-			CHECK(actor_filled(there + i * len, round * 4 + i, len), "round %d",
-			      (int)round);
-	}
-	/* The origin hears of a store that it is done only then. */
-	how = how_with(SLMPM_REMOTE, -1);
-	how.imm = 77;
-	actor_fill(here, 77, longest);
-	memset(there, 0, SIZE);
-	OK(slmpm_put(rmem, 0, here, longest, &how, &out));
-	e = take(0, 77, longest);
-	OK(slmpm_fifo_store(&e, mem, 0, NULL, &req[0]));
-	EXPECT(slmpm_wait(&out, 1, &done, PATIENCE), 0);
-	CHECK(!done.status && actor_filled(there, 77, longest), "done before it was stored");
-	EXPECT(slmpm_wait(req, 1, &done, PATIENCE), 0);
-	/* A region does not end under a store. */
-	put(0, 78, longest);
-	e = take(0, 78, longest);
-	OK(slmpm_fifo_store(&e, mem, 0, NULL, &req[0]));
-	OK(slmpm_mem_release(rmem));
-	OK(slmpm_mem_destroy(mem, PATIENCE));
-	EXPECT(slmpm_wait(req, 1, &done, 0), 0);
-	OK(slmpm_shut(ctx, PATIENCE));
-	return 0;
-}
-
-/* The origin closes: what it has put is still there, and can be stored; also what is on its way. */
-static int orphans(void *unused)
-{
-	struct slmpm_done done;
-	struct slmpm_fifo e;
-	slmpm_req req;
-
-	(void)unused;
-	for (int i = 0; i < 10; i++) {
-		open_pair(0);
-		put(0, 1, longest / 2);
-		put(0, 2, longest / 4);
-		e = take(0, 1, longest / 2);
-		OK(slmpm_fifo_store(&e, mem, 0, NULL, &req));
-		usleep((useconds_t)i * 10);
-		OK(slmpm_close(a, PATIENCE));
-		EXPECT(slmpm_wait(&req, 1, &done, PATIENCE), 0);
-		CHECK(!done.status && actor_filled(there, 1, longest / 2), "the store was lost");
-		while (slmpm_send(b, 1, NULL, 0, 0) == 0)
-			;
-		e = take(0, 2, longest / 4);
-		OK(slmpm_fifo_store(&e, mem, SIZE / 2, NULL, &req));
-		EXPECT(slmpm_wait(&req, 1, &done, 0), 0);
-		CHECK(actor_filled(there + SIZE / 2, 2, longest / 4), "the last store");
-		EXPECT(slmpm_fifo_take(b, &e, PATIENCE), -SLMPM_ECLOSED);
-		EXPECT(slmpm_fifo_take(slmpm_any(ctx), &e, PATIENCE), -SLMPM_ECLOSED);
-		OK(slmpm_shut(ctx, PATIENCE)); /* with the region */
-	}
 	return 0;
 }
 
@@ -485,21 +254,12 @@ static int refusals(void *unused)
 
 int main(void)
 {
-	static const char *const kinds[] = {"none", "inline", "thread"};
 	unsigned seconds = 20 * (unsigned)actor_slow();
 
 	CHECK(child_run(order, NULL, seconds) == 0, "see above");
 	CHECK(child_run(credit, NULL, seconds) == 0, "see above");
 	CHECK(child_run(refusals, NULL, seconds) == 0, "see above");
-	for (int i = 0; i < 3; i++) {
-		CHECK(setenv("SLMPM_ENGINE", kinds[i], 1) == 0, "setenv");
-		printf("%s\n", kinds[i]);
-		fflush(stdout);
-		CHECK(child_run(lengths, NULL, seconds) == 0, "see above");
-		CHECK(child_run(ends, NULL, seconds) == 0, "see above");
-		CHECK(child_run(stores, NULL, seconds) == 0, "see above");
-		CHECK(child_run(orphans, NULL, seconds) == 0, "see above");
-		CHECK(child_run(threads, NULL, seconds) == 0, "see above");
-	}
+	fifo_each_engine(lengths);
+	fifo_each_engine(threads);
 	return 0;
 }
