@@ -1,106 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Init and exit: how often, what calls answer outside them, after fork, without a parent. */
+#include "tests/dacs/every_call.h"
 #include "tests/dacs/pair.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
-
-/* Each of the 67 but dacs_init and dacs_strerror returns DACS_ERR_NOT_INITIALIZED. */
-static void every_call(void)
-{
-	dacs_group_t group = 1;
-	dacs_mutex_t mutex = 1;
-	dacs_wid_t wid = 1;
-	dacs_remote_mem_t remote = 1;
-	dacs_mem_t mem = 1;
-	dacs_dma_list_t list = {0, 1};
-	uint64_t value;
-	char byte;
-	de_id_t de = 1;
-	dacs_process_id_t pid;
-	uint32_t n = 1;
-	int32_t status;
-	const char *text;
-	const DACS_ERR_T want = DACS_ERR_NOT_INITIALIZED;
-
-	EXPECT(dacs_runtime_exit(), want);
-	EXPECT(dacs_exit(), want);
-	EXPECT(dacs_get_num_avail_children(DACS_DE_CBE, &n), want);
-	EXPECT(dacs_reserve_children(DACS_DE_CBE, &n, &de), want);
-	EXPECT(dacs_release_de_list(1, &de), want);
-	EXPECT(dacs_de_start(1, &byte, NULL, NULL, DACS_PROC_REMOTE_FILE, &pid), want);
-	EXPECT(dacs_num_processes_supported(1, &n), want);
-	EXPECT(dacs_num_processes_running(1, &n), want);
-	EXPECT(dacs_de_wait(1, 1, &status), want);
-	EXPECT(dacs_de_test(1, 1, &status), want);
-	EXPECT(dacs_de_kill(1, 1, DACS_KILL_TYPE_ASYNC), want);
-	EXPECT(dacs_wid_reserve(&wid), want);
-	EXPECT(dacs_wid_release(&wid), want);
-	EXPECT(dacs_test(1), want);
-	EXPECT(dacs_wait(1), want);
-	EXPECT(dacs_send(&byte, 1, UP, 0, 1, DACS_BYTE_SWAP_DISABLE), want);
-	EXPECT(dacs_recv(&byte, 1, UP, 0, 1, DACS_BYTE_SWAP_DISABLE), want);
-	EXPECT(dacs_mailbox_write(&n, UP), want);
-	EXPECT(dacs_mailbox_read(&n, UP), want);
-	EXPECT(dacs_mailbox_test(DACS_TEST_MAILBOX_READ, UP, &status), want);
-	EXPECT(dacs_errhandler_reg((dacs_error_handler_t)0, 0), want);
-	EXPECT(dacs_error_num(&byte), want);
-	EXPECT(dacs_error_code(&byte, &n), want);
-	EXPECT(dacs_error_str(&byte, &text), want);
-	EXPECT(dacs_error_de(&byte, &de), want);
-	EXPECT(dacs_error_pid(&byte, &pid), want);
-	EXPECT(dacs_remote_mem_create(&byte, 1, DACS_READ_WRITE, &remote), want);
-	EXPECT(dacs_remote_mem_share(1, 1, remote), want);
-	EXPECT(dacs_remote_mem_accept(1, 1, &remote), want);
-	EXPECT(dacs_remote_mem_release(&remote), want);
-	EXPECT(dacs_remote_mem_destroy(&remote), want);
-	EXPECT(dacs_remote_mem_query(remote, DACS_REMOTE_MEM_SIZE, &value), want);
-	EXPECT(dacs_put(remote, 0, &byte, 1, wid, DACS_ORDER_ATTR_NONE, DACS_BYTE_SWAP_DISABLE),
-	       want);
-	EXPECT(dacs_get(&byte, remote, 0, 1, wid, DACS_ORDER_ATTR_NONE, DACS_BYTE_SWAP_DISABLE),
-	       want);
-	EXPECT(dacs_put_list(remote, &list, 1, &byte, &list, 1, wid, DACS_ORDER_ATTR_NONE,
-			     DACS_BYTE_SWAP_DISABLE),
-	       want);
-	EXPECT(dacs_get_list(&byte, &list, 1, remote, &list, 1, wid, DACS_ORDER_ATTR_NONE,
-			     DACS_BYTE_SWAP_DISABLE),
-	       want);
-	EXPECT(dacs_mem_create(&byte, 1, DACS_MEM_READ_WRITE, DACS_MEM_READ_WRITE, &mem), want);
-	EXPECT(dacs_mem_share(1, 1, mem), want);
-	EXPECT(dacs_mem_register(1, 1, mem), want);
-	EXPECT(dacs_mem_deregister(1, 1, mem), want);
-	EXPECT(dacs_mem_accept(1, 1, &mem), want);
-	EXPECT(dacs_mem_release(&mem), want);
-	EXPECT(dacs_mem_destroy(&mem), want);
-	EXPECT(dacs_mem_query(mem, DACS_MEM_SIZE, &value), want);
-	EXPECT(dacs_mem_limits_query(DACS_MEM_REGION_AVAIL, 1, 1, &value), want);
-	EXPECT(dacs_mem_put(mem, 0, mem, 0, 1, wid, DACS_ORDER_ATTR_NONE, DACS_BYTE_SWAP_DISABLE),
-	       want);
-	EXPECT(dacs_mem_get(mem, 0, mem, 0, 1, wid, DACS_ORDER_ATTR_NONE, DACS_BYTE_SWAP_DISABLE),
-	       want);
-	EXPECT(dacs_mem_put_list(mem, &list, 1, mem, &list, 1, wid, DACS_ORDER_ATTR_NONE,
-				 DACS_BYTE_SWAP_DISABLE),
-	       want);
-	EXPECT(dacs_mem_get_list(mem, &list, 1, mem, &list, 1, wid, DACS_ORDER_ATTR_NONE,
-				 DACS_BYTE_SWAP_DISABLE),
-	       want);
-	EXPECT(dacs_group_init(&group, 0), want);
-	EXPECT(dacs_group_add_member(1, 1, group), want);
-	EXPECT(dacs_group_close(group), want);
-	EXPECT(dacs_group_accept(1, 1, &group), want);
-	EXPECT(dacs_group_leave(&group), want);
-	EXPECT(dacs_group_destroy(&group), want);
-	EXPECT(dacs_barrier_wait(group), want);
-	EXPECT(dacs_mutex_init(&mutex), want);
-	EXPECT(dacs_mutex_share(1, 1, mutex), want);
-	EXPECT(dacs_mutex_accept(1, 1, &mutex), want);
-	EXPECT(dacs_mutex_lock(mutex), want);
-	EXPECT(dacs_mutex_try_lock(mutex), want);
-	EXPECT(dacs_mutex_unlock(mutex), want);
-	EXPECT(dacs_mutex_release(&mutex), want);
-	EXPECT(dacs_mutex_destroy(&mutex), want);
-}
 
 /* ---- roles ---- */
 
