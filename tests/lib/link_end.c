@@ -237,6 +237,14 @@ void link_send(struct fabric_link *l, uint64_t seed, uint32_t length, uint16_t f
 	      length, rc, l->violation ? l->violation : "sound");
 }
 
+bool link_comes_soon(struct fabric_domain *domain)
+{
+	struct pollfd p = {.fd = domain->fd, .events = POLLIN};
+
+	domain->fabric->arm(domain, true);
+	return domain->fd >= 0 && poll(&p, 1, 1000) == 1;
+}
+
 int link_poll(struct fabric_link *l, struct fabric_arrival *arrivals, int n)
 {
 	struct fabric_wr land = {.op = FABRIC_LAND};

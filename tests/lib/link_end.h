@@ -48,6 +48,8 @@ void link_receive_blob(int socket, struct fabric_blob *blob);
 int link_put(struct fabric_link *l, uint64_t seed, uint32_t length, uint16_t flags);
 /* There is room for it, or word of it is on its way. */
 void link_send(struct fabric_link *l, uint64_t seed, uint32_t length, uint16_t flags);
+/* Something comes for a link of DOMAIN: a packet takes no longer than a second. */
+bool link_comes_soon(struct fabric_domain *domain);
 /* Poll, and what comes without data goes into the ring: up to N that have some. */
 int link_poll(struct fabric_link *l, struct fabric_arrival *arrivals, int n);
 /* That is what arrived. */

@@ -90,3 +90,12 @@ void link_pair_close(struct link_pair *p)
 	for (int side = 0; side < SIDES; side++)
 		link_end_close(&p->end[side]);
 }
+
+int link_pair_rounds(const struct fabric *f)
+{
+	struct link_pair p;
+
+	link_pair_open(&p, f, 64, 64);
+	link_pair_close(&p);
+	return p.rounds;
+}

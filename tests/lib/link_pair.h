@@ -27,5 +27,7 @@ void link_pair_connect(struct link_pair *p);
 void link_pair_open(struct link_pair *p, const struct fabric *f, uint32_t segments,
 		    uint32_t segment_size);
 void link_pair_close(struct link_pair *p);
+/* That connecting takes. */
+int link_pair_rounds(const struct fabric *f);
 
 #endif
