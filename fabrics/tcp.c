@@ -300,6 +300,7 @@ const struct fabric fabric_tcp = {
 	.name = "tcp",
 	.domain_size = sizeof(struct tcp_domain),
 	.link_size = sizeof(struct tcp_link),
+	.room = 4, /* each word of room is a packet of the network's, and costs both sides a call */
 	.probe = tcp_probe,
 	.open = tcp_open_domain,
 	.close = tcp_close_domain,

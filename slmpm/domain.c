@@ -11,7 +11,9 @@
 #include "slmpm/error.h"
 #include "slmpm/bond/further.h"
 
-#define FABRICS_MAX 16
+#define FABRICS_MAX    16
+#define LEAST_SEGMENTS 16384 /* of a ring */
+#define LEAST_CREDIT   (1 << 20)
 
 /* A probe makes something real each time: once is enough. */
 const struct fabric_caps *domain_caps(const struct fabric *fabric)
@@ -31,6 +33,28 @@ const struct fabric_caps *domain_caps(const struct fabric *fabric)
 		known[i].name = fabric->name;
 	pthread_mutex_unlock(&lock);
 	return &known[i].caps;
+}
+
+/* What one of several links has been given waits for that link, however slow it is. */
+static uint32_t room_of(const struct fabric *fabric)
+{
+	return fabric->room && config_get()->routes.count == 1 ? fabric->room : 1;
+}
+
+uint32_t domain_segments(const struct fabric *fabric)
+{
+	const struct config *config = config_get();
+
+	return config->ring_segments ? (uint32_t)config->ring_segments :
+				       LEAST_SEGMENTS * room_of(fabric);
+}
+
+uint64_t domain_credit(const struct fabric *fabric)
+{
+	const struct config *config = config_get();
+
+	return config->eager_credit ? (uint64_t)config->eager_credit :
+				      (uint64_t)LEAST_CREDIT * room_of(fabric);
 }
 
 int domain_shape(struct context *ctx, const struct slmpm_options *o)
@@ -55,7 +79,7 @@ int domain_shape(struct context *ctx, const struct slmpm_options *o)
 		return error_set(SLMPM_EINVAL, "a ring of %u segments of %u bytes: powers of two",
 				 shape->segments, shape->segment_size);
 	/* A First packet and its checksum must fit, whatever else is set. */
-	if ((uint64_t)shape->segments * shape->segment_size < 8192)
+	if (shape->segments && (uint64_t)shape->segments * shape->segment_size < 8192)
 		return error_set(SLMPM_EINVAL, "a ring of %u segments of %u bytes: at least 8 KiB",
 				 shape->segments, shape->segment_size);
 	return 0;
@@ -71,6 +95,8 @@ static int open_port(struct domain *d, const struct fabric *fabric)
 		return error_set(SLMPM_ENOMEM, "for a domain");
 	d->port->fabric = fabric;
 	d->port->config = ctx->shape;
+	if (!d->port->config.segments)
+		d->port->config.segments = domain_segments(fabric);
 	d->port->fd = -1;
 	rc = fabric->open(d->port);
 	if (rc < 0)

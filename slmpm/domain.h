@@ -15,7 +15,11 @@ struct domain {
 
 /* What FABRIC said of itself when it was first asked. */
 const struct fabric_caps *domain_caps(const struct fabric *fabric);
-/* The shape of rings in CTX, as the settings and O say: 0, or a negative error with the detail. */
+/* Segments of an inbound ring, and the most bytes that may wait unreceived, over FABRIC by the settings. */
+uint32_t domain_segments(const struct fabric *fabric);
+uint64_t domain_credit(const struct fabric *fabric);
+/* The shape of rings in CTX, as the settings and O say, without segments where that is the fabrics'
+ * matter: 0, or a negative error with the detail. */
 int domain_shape(struct context *ctx, const struct slmpm_options *o);
 /* The opening of FABRIC (NULL: SLMPM_FABRIC's) in CTX; NULL with *RC and the detail set. */
 struct fabric_domain *domain_get(struct context *ctx, const struct fabric *fabric, int *rc);

@@ -23,7 +23,7 @@ static uint64_t own_packet_max(const struct endpoint *ep)
 
 	return config->packet_max ? (uint64_t)config->packet_max :
 				    lower(domain_caps(ep->link.port->domain->fabric)->packet_best,
-					  (uint64_t)config->eager_credit / 4);
+					  domain_credit(ep->link.port->domain->fabric) / 4);
 }
 
 int hello_send(struct control *c)
@@ -41,7 +41,7 @@ int hello_send(struct control *c)
 		.element = LITTLE_32(ep->element),
 		.packet_max = LITTLE_64(own_packet_max(ep)),
 		.eager_max = LITTLE_64(config->eager_max),
-		.eager_credit = LITTLE_64(config->eager_credit),
+		.eager_credit = LITTLE_64(domain_credit(ep->link.port->domain->fabric)),
 		.loan_max = LITTLE_64(config->loan_max),
 	};
 	int rc;
@@ -60,7 +60,8 @@ static int agree(struct endpoint *ep, const struct wire_hello *hello)
 	const struct config *config = config_get();
 	uint64_t packet = lower(own_packet_max(ep), LITTLE_64(hello->packet_max));
 	uint64_t eager = lower((uint64_t)config->eager_max, LITTLE_64(hello->eager_max));
-	uint64_t credit = lower((uint64_t)config->eager_credit, LITTLE_64(hello->eager_credit));
+	uint64_t credit =
+		lower(domain_credit(ep->link.port->domain->fabric), LITTLE_64(hello->eager_credit));
 
 	if (packet < HELLO_PACKET_LEAST || credit < 65536)
 		return handshake_refuse(ep, SLMPM_EPROTO, "impossible limits in its hello");

@@ -102,11 +102,15 @@ size_t message_packet(slmpm_peer peer)
 
 size_t message_credit(void)
 {
-	const char *text = getenv("SLMPM_EAGER_CREDIT");
+	const char *text = getenv("SLMPM_EAGER_CREDIT"), *fabric = getenv("SLMPM_FABRIC"),
+		   *links = getenv("SLMPM_LINKS");
 	char *end;
-	size_t n = text ? strtoull(text, &end, 10) : 1 << 20;
+	size_t n;
 
 	if (!text)
-		return n;
+		return fabric && strcmp(fabric, "tcp") == 0 && (!links || strcmp(links, "1") == 0) ?
+			       4 << 20 :
+			       1 << 20;
+	n = strtoull(text, &end, 10);
 	return n << (*end == 'k' ? 10 : *end == 'm' ? 20 : 0);
 }

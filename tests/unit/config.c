@@ -30,8 +30,8 @@ struct trial {
 
 static const struct trial trials[] = {
 	/* defaults, also for an empty variable */
-	GOOD("RING_SEGMENTS", "", ring_segments, 16384),
-	GOOD("EAGER_CREDIT", "", eager_credit, 1 << 20),
+	GOOD("RING_SEGMENTS", "", ring_segments, 0),
+	GOOD("EAGER_CREDIT", "", eager_credit, 0),
 	GOOD("PUBLISH", "", publish_permille, 500),
 	GOOD("WAIT", "", wait, 0),
 	GOOD("LOG_LEVEL", "", log_level, 2),
