@@ -24,13 +24,13 @@ struct choice {
 	uint32_t cost[2], least[2];
 	uint8_t seen[2], enough[2]; /* how many of them there were, and are to be */
 	bool usual, last;           /* which is taken unless the other is tried; and was taken */
-	uint8_t run, more;          /* turns left to the try under way, and to what it may grow by */
-	uint32_t tried;             /* the least that it has cost so far */
-	uint8_t turn;               /* of which some are timed */
-	uint8_t fresh;              /* turns after a change, each of them timed */
-	struct mode decided;        /* until something else is known; or nothing */
-	uint8_t asked;              /* under which circumstances: the asking one's to say */
-	uint8_t by;                 /* of what is known, what it depends on */
+	uint8_t run, more;   /* turns left to the try under way, and to what it may grow by */
+	uint32_t tried;      /* the least that it has cost so far */
+	uint8_t turn;        /* of which some are timed */
+	uint8_t fresh;       /* turns after a change, each of them timed */
+	struct mode decided; /* until something else is known; or nothing */
+	uint8_t asked;       /* under which circumstances: the asking one's to say */
+	uint8_t by;          /* of what is known, what it depends on */
 	/* So much of the usual way's cost is to come before the longer one is tried; what that was
 	 * at the last try; and so many turns behind it, which were so many. */
 	uint64_t owed;
