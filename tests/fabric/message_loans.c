@@ -203,6 +203,17 @@ static void parts_are_for_areas(void)
 
 #define MANY 24
 
+/* Of B's links: its rings are counted together, and all may come by one. */
+static uint32_t links(void)
+{
+	struct slmpm_link_info info = {.size = sizeof(info)};
+	uint32_t n = 0;
+
+	while (slmpm_link_query(b, n, &info) == 0)
+		n++;
+	return n;
+}
+
 /* Up to half of the ring, of which more than a quarter are copies. None changes while others come
  * and go, whatever their order. */
 static void many_are_held(size_t n, int step)
@@ -212,7 +223,7 @@ static void many_are_held(size_t n, int step)
 	size_t count = message_credit() / 2 / (n + 64), half;
 
 	OK(slmpm_peer_stats(b, &stats, sizeof(stats)));
-	half = stats.in_segments * 64 / 2 / (n + 96);
+	half = stats.in_segments / links() * 64 / 2 / (n + 96);
 	if (count > half)
 		count = half ? half : 1;
 	if (count > MANY)
