@@ -28,7 +28,7 @@ static bool all_sent(void *arg)
 
 	return is_gone(c) || ep->state != SLMPM_PEER_UP ||
 	       (!ep->bundle.count && list_empty(&ep->link.queue) && list_empty(&ep->owed) &&
-		list_empty(&ep->announced) && !rma_owes(ep) && !mirror_waits(ep));
+		list_empty(&ep->announced) && !rma_owes(ep) && !mirror_owes(ep));
 }
 
 /* What the link has taken is out of this process's hands, too. */
@@ -87,8 +87,10 @@ static int send_end(struct closing *c, int timeout_ms)
 {
 	uint64_t deadline = wait_deadline(timeout_ms);
 	struct context *ctx = c->ep->ctx;
-	int rc = wait_until(ctx, all_sent, c, timeout_ms);
+	int rc;
 
+	mirror_look_last(c->ep);
+	rc = wait_until(ctx, all_sent, c, timeout_ms);
 	if (is_gone(c))
 		return 0;
 	link_control(c->ep, WIRE_CLOSE, 0, 0, NULL, 0);

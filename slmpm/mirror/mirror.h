@@ -235,6 +235,10 @@ static inline bool mirror_waits(const struct endpoint *ep)
 {
 	return ep->mirrors && ep->mirrors->pending;
 }
+/* Is there something now? Who is tracked waits for what may yet be found. */
+bool mirror_owes(const struct endpoint *ep);
+/* So that it is found before the end. */
+void mirror_look_last(struct endpoint *ep);
 /* ns, coarsely. */
 uint64_t mirror_now(void);
 /* The same, where changes may come, for who finds that none has: it is not in the way of the next. */

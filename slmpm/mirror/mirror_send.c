@@ -208,6 +208,32 @@ static int push(struct attachment *a, bool *stop)
 	return n;
 }
 
+void mirror_look_last(struct endpoint *ep)
+{
+	const struct mirrors *all = ep->mirrors;
+
+	for (uint32_t i = 0; mirror_waits(ep) && i < all->top; i++) {
+		const struct attachment *a = all->slots[i];
+
+		if (a && a->mirror->tracker && !a->mirror->group)
+			(void)track_look(a->mirror);
+	}
+}
+
+bool mirror_owes(const struct endpoint *ep)
+{
+	const struct mirrors *all = ep->mirrors;
+
+	for (uint32_t i = 0; mirror_waits(ep) && i < all->top; i++) {
+		const struct attachment *a = all->slots[i];
+
+		if (a && a->pending &&
+		    (!dirty_is_empty(&a->dirty) || a->sending || attachment_owes(a)))
+			return true;
+	}
+	return false;
+}
+
 int mirror_push(struct endpoint *ep)
 {
 	struct mirrors *all = ep->mirrors;
