@@ -216,7 +216,6 @@ void tcp_close_domain(struct fabric_domain *domain);
 /* ---- tcp_socket.c: each a negative errno where it fails ---- */
 
 uint64_t tcp_ns(void);
-uint64_t tcp_now(void); /* ms */
 /* Where a peer finds this side: at LINK's own address, or its bell's; without either on loopback. */
 int tcp_listen(const struct fabric_link *link, uint16_t *port, uint8_t *family);
 /* A socket that is connecting to it. */

@@ -29,7 +29,8 @@ uint64_t tcp_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-uint64_t tcp_now(void)
+/* ms */
+static uint64_t now_ms(void)
 {
 	return tcp_ns() / 1000000;
 }
@@ -226,7 +227,7 @@ bool tcp_is_mute(struct tcp_link *l, uint32_t dead_ms)
 {
 	struct tcp_info info;
 	socklen_t length = sizeof(info);
-	uint64_t now = tcp_now();
+	uint64_t now = now_ms();
 
 	if (!l->open || getsockopt(l->socket, IPPROTO_TCP, TCP_INFO, &info, &length) != 0 ||
 	    !info.tcpi_unacked || !info.tcpi_retransmits) {
@@ -309,7 +310,7 @@ void tcp_linger(struct tcp_domain *d, int s)
 		drop_lingerer(d, oldest);
 	}
 	d->lingering[d->lingerers].socket = s;
-	d->lingering[d->lingerers++].since = tcp_now();
+	d->lingering[d->lingerers++].since = now_ms();
 }
 
 void tcp_acknowledge(int s)
@@ -333,14 +334,14 @@ bool tcp_has_arrived(int s)
 
 void tcp_linger_look(struct tcp_domain *d, bool last)
 {
-	uint64_t now = d->lingerers ? tcp_now() : 0, until = now + LAST_MS;
+	uint64_t now = d->lingerers ? now_ms() : 0, until = now + LAST_MS;
 
 	for (uint32_t i = d->lingerers; i-- > 0;) {
 		int s = d->lingering[i].socket;
 		struct pollfd p = {.fd = s, .events = POLLIN};
 		bool done = drained(s) || now - d->lingering[i].since > LINGER_MS;
 
-		while (last && !done && !tcp_has_arrived(s) && tcp_now() < until) {
+		while (last && !done && !tcp_has_arrived(s) && now_ms() < until) {
 			(void)poll(&p, 1, 10);
 			done = drained(s);
 		}
