@@ -15,6 +15,7 @@
 _Static_assert(sizeof(struct raw_net_offer) == 40, "wire layout");
 
 #define HEADER 32
+#define EVEN   4096 /* payloads from this length on begin behind 64 bytes */
 
 /* ---- links -------------------------------------------------------------------------- */
 
@@ -111,14 +112,16 @@ void raw_net_cut(struct raw_net *n)
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-static void post(struct raw_net *n, uint8_t kind, const uint64_t head[3], const void *data,
-		 uint32_t length)
+void raw_net_post(struct raw_net *n, uint8_t kind, const uint64_t head[3], const void *data,
+		  uint32_t length)
 {
-	unsigned char frame[1024] = {0};
+	static unsigned char frame[1 << 18];
 	uint64_t word = stream_word(0, length, kind), sum = head[0] ^ head[1] ^ head[2];
-	size_t size = (HEADER + length + RAW_NET_SEGMENT - 1) / RAW_NET_SEGMENT * RAW_NET_SEGMENT;
+	size_t lead = length < EVEN ? HEADER : 64;
+	size_t size = (lead + length + RAW_NET_SEGMENT - 1) / RAW_NET_SEGMENT * RAW_NET_SEGMENT;
 
 	CHECK(size <= sizeof(frame), "a packet of %u bytes", length);
+	memset(frame, 0, size);
 	for (int at = 0; at < 64; at += 9)
 		word ^= (sum >> at & 0x1ff) << 55;
 	word = LITTLE_64(word);
@@ -128,7 +131,7 @@ static void post(struct raw_net *n, uint8_t kind, const uint64_t head[3], const 
 
 		memcpy(frame + 8 + 8 * i, &w, 8);
 	}
-	memcpy(frame + HEADER, data, length);
+	memcpy(frame + lead, data, length);
 	CHECK(raw_stream_say(n->data, frame, size), "the first link has ended");
 }
 
@@ -136,7 +139,7 @@ void raw_net_send(struct raw_net *n, const void *data, uint32_t length)
 {
 	uint64_t head[3] = {++n->envelopes, wire_route(1, 0), wire_extent(length, 0)};
 
-	post(n, WIRE_SEND_ONLY, head, data, length);
+	raw_net_post(n, WIRE_SEND_ONLY, head, data, length);
 }
 
 /* The next frame's kind, its payload in DATA; 0: a credit; -1 the end. */
@@ -186,7 +189,7 @@ void raw_net_say_by_link(struct raw_net *n, const struct wire_link *w)
 {
 	const uint64_t head[3] = {0};
 
-	post(n, WIRE_BOND_LINK, head, w, sizeof(*w));
+	raw_net_post(n, WIRE_BOND_LINK, head, w, sizeof(*w));
 }
 
 void raw_net_say(struct raw_net *n, struct wire_link *w)

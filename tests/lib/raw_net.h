@@ -57,7 +57,10 @@ bool raw_net_answered(const struct raw_net *n, int call);
 /* Both: the link stands. */
 int raw_net_join(struct raw_net *n, const struct raw_net_offer *to);
 
-/* A message on stream 1, by the first link. */
+/* A packet by the first link. */
+void raw_net_post(struct raw_net *n, uint8_t kind, const uint64_t head[3], const void *data,
+		  uint32_t length);
+/* A message on stream 1, likewise. */
 void raw_net_send(struct raw_net *n, const void *data, uint32_t length);
 /* The first link has ended; what comes before is dropped. */
 void raw_net_hear_end(struct raw_net *n);
