@@ -215,16 +215,12 @@ void ring_mark_stale(struct ring_writer *w, uint64_t from, uint32_t count)
 	}
 }
 
-/* R4: a word that is not the new tag must be open or one lap old. */
-int ring_not_ready(struct ring_reader *r, uint64_t word)
+COLD bool ring_bad_tag(struct ring_reader *r)
 {
-	if (LIKELY(!PEER_FAULT(word != 0 &&
-			       (uint32_t)word != ring_tag(r->read + 1 - (r->mask + 1), r->epoch))))
-		return 0;
 	if (!ORDER_RULE(check_tag))
-		return 0;
+		return false;
 	r->violation = RING_BAD_TAG;
-	return -EPROTO;
+	return true;
 }
 
 /* A new tag with a flag, no kind or an odd length: 0 open, 1 a packet, RING_PADDED, or -EPROTO. */

@@ -153,7 +153,7 @@ void ring_hold_back(struct ring_writer *w, uint32_t n);
 /* Cold halves of the inline functions below. */
 bool ring_make_room(struct ring_writer *w, uint32_t k);
 void ring_mark_stale(struct ring_writer *w, uint64_t from, uint32_t count);
-int ring_not_ready(struct ring_reader *r, uint64_t word);
+bool ring_bad_tag(struct ring_reader *r);
 #define RING_PADDED 2
 int ring_unusual(struct ring_reader *r, uint64_t word, uint32_t k);
 void ring_release_gap(struct ring_reader *r, const struct ring_packet *p);
@@ -245,6 +245,12 @@ static inline void ring_abort(struct ring_writer *w)
 	w->reserved = 0;
 }
 
+/* R4: is WORD, which is not the new tag, open or one lap old? */
+static inline bool ring_not_ready(const struct ring_reader *r, uint64_t word)
+{
+	return !PEER_FAULT(word != 0 && (uint32_t)word != ring_tag(r->read - r->mask, r->epoch));
+}
+
 /*
  * The next packet: 1 and *P filled, 0 when there is none yet, -EPROTO when the peer's words are
  * impossible (r->violation says how). Packets may be held and released in any order.
@@ -258,11 +264,13 @@ static inline int ring_peek(struct ring_reader *r, struct ring_packet *p)
 		/* Pairs with the release in ring_commit. */
 		uint64_t word = LITTLE_64(ORDER_LOAD(
 			peek, (const _Atomic uint64_t *)(const void *)first, memory_order_acquire));
-		uint32_t length = (uint32_t)(word >> 32) & RING_LENGTH_MAX;
-		uint32_t k = ring_span(length, r->shift);
+		uint32_t length, k;
 
+		/* Who waits comes by here again and again: before anything else is computed. */
 		if ((uint32_t)word != ring_tag(total, r->epoch))
-			return ring_not_ready(r, word) < 0 ? -EPROTO : 0;
+			return UNLIKELY(!ring_not_ready(r, word)) && ring_bad_tag(r) ? -EPROTO : 0;
+		length = (uint32_t)(word >> 32) & RING_LENGTH_MAX;
+		k = ring_span(length, r->shift);
 		/* A flag, or no kind: an open word looks new where the new tag is 0. */
 		if (UNLIKELY((word >> 54) - 1 > 254 ||
 			     PEER_FAULT(at + k > r->mask + 1 || k > r->max ||

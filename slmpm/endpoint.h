@@ -32,9 +32,9 @@ struct link {
 	const struct fabric *fabric;
 	struct fabric_link *port; /* the fabric's part; NULL until connecting */
 	struct fabric_arrival arrivals[LINK_BATCH];
-	int next, count;           /* of them: not yet dispatched */
-	uint32_t run;              /* packets taken since a send, for progress_look_away */
-	bool away;                 /* and whether it did last time */
+	struct fabric_arrival *next, *end; /* of them: not yet dispatched */
+	uint32_t run;                      /* packets taken since a send, for progress_look_away */
+	bool away;                         /* and whether it did last time */
 	struct fabric_arrival due; /* read and still to be released: a run of packets as one */
 	uint32_t due_max;          /* segments that may be so */
 	struct list queue;         /* transmit queue: requests the link has not accepted yet */

@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "slmpm/message/am.h"
+#include "slmpm/message/am_take.h"
 #include "slmpm/message/arrival.h"
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/message/bundle.h"
@@ -22,7 +22,7 @@
 #define AWAY_NS    4000
 #define SHARE      16  /* packets of an endpoint before it is the next one's turn */
 #define LOOK_EVERY 512 /* passes between looks at the descriptors, busy or not ... */
-#define POLLS      32  /* of one ring in a call before it is found empty */
+#define POLLS      16  /* of one ring in a call before it is found empty */
 #define LOOK_TICKS 200000
 #define LOOK_SHARE 64 /* ... where so many packets count as one more: passes over many peers */
 
@@ -171,25 +171,29 @@ static inline int progress_shortly(struct context *ctx)
 		return -1;
 	ep = ctx->endpoints[0];
 	l = &ep->link;
-	while (LIKELY(ep->direct && !ep->unpack.left && !ep->bundle.count)) {
+	while (LIKELY(ep->direct && !ep->unpack.left && !ep->bundle.count &&
+		      ctx->idle < LOOK_EVERY)) {
 		struct fabric_arrival *a;
 
 		/* Behind a violation there may be more. */
-		while (!(a = progress_take(ep)) && --polls && ep->direct)
-			if (polls == POLLS - 1)
-				awaited = mirror_awaits(ep);
+		while (!(a = progress_take(ep)) && --polls && ep->direct) {
+			if (polls == POLLS - 1 && ep->mirrors)
+				awaited = mirror_now(); /* not in the way of a change to come */
+			else
+				wait_between_looks();
+		}
 		if (!a)
 			return wait_ticks() - ctx->looked < LOOK_TICKS && ep->direct ? 0 : -1;
-		if (UNLIKELY(ctx->idle >= LOOK_EVERY ||
-			     !(mirror_is_change(a->kind) ? mirror_take_shortly(ep, a, awaited) :
-							   am_take(ep, a)))) {
+		if (UNLIKELY(!(mirror_is_change(a->kind) ? mirror_take_shortly(ep, a, awaited) :
+							   am_take_inline(ep, a)))) {
 			l->next--;
 			return -1;
 		}
 		ctx->idle++;
 		awaited = 0;
 		/* The ring had no more than it gave, or others want a look. */
-		if (++n == SHARE || (l->next == l->count && l->count < LINK_BATCH))
+		n++;
+		if (LIKELY(l->next == l->end && l->end < l->arrivals + LINK_BATCH) || n == SHARE)
 			break;
 	}
 	ctx->news |= n > 0;

@@ -42,7 +42,7 @@ static inline struct fabric_arrival *progress_take(struct endpoint *ep)
 {
 	struct link *l = &ep->link;
 
-	if (l->next == l->count) {
+	if (l->next == l->end) {
 		int n;
 
 		progress_settle(ep);
@@ -54,12 +54,12 @@ static inline struct fabric_arrival *progress_take(struct endpoint *ep)
 				progress_failed(ep, n);
 			return NULL;
 		}
-		l->next = 0;
-		l->count = n;
+		l->next = l->arrivals;
+		l->end = l->arrivals + n;
 		l->run += (uint32_t)n;
 		ep->stats->received_packets += (uint64_t)n;
 	}
-	return &l->arrivals[l->next++];
+	return l->next++;
 }
 
 /*

@@ -15,6 +15,17 @@ static inline uint64_t wait_ticks(void)
 	return wait_now();
 #endif
 }
+/*
+ * Between two looks at a line that another processor is about to write. A processor would begin many
+ * looks ahead of time; those under way when the line is taken from it have to be made again, in the
+ * way of what has come. x86 waits here for the last one; a pause takes far too long.
+ */
+static inline void wait_between_looks(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_lfence();
+#endif
+}
 /* Keeps the processor, quietly, for about so long. */
 void wait_relax(uint64_t ns);
 uint64_t wait_deadline(int timeout_ms);

@@ -34,20 +34,23 @@ static int sleep_until_work(struct pair *p)
 	return 0;
 }
 
+/* After a pass that has brought nothing. */
+static __attribute__((noinline)) int nothing(struct pair *p, uint64_t *idle, uint64_t *spins)
+{
+	if (p->wait == SLMPM_WAIT_SPIN || ++*idle < PATIENCE)
+		return pair_idle(p, spins);
+	return sleep_until_work(p);
+}
+
 /* Handlers run inside of what makes progress; there is no call that waits for one. */
-static int await(struct pair *p, uint64_t want)
+static ALWAYS_INLINE int await(struct pair *p, uint64_t want)
 {
 	uint64_t idle = p->wait == SLMPM_WAIT_BLOCK ? PATIENCE : 0, spins = 0;
 	int rc = 0;
 
-	while (p->ams < want && rc >= 0) {
-		if (slmpm_progress(p->ctx) > 0)
-			continue;
-		if (p->wait == SLMPM_WAIT_SPIN || ++idle < PATIENCE)
-			rc = pair_idle(p, &spins);
-		else
-			rc = sleep_until_work(p);
-	}
+	while (p->ams < want && rc >= 0)
+		if (slmpm_progress(p->ctx) <= 0)
+			rc = nothing(p, &idle, &spins);
 	return rc;
 }
 
@@ -61,30 +64,29 @@ static int begin(struct pair *p)
 	return rc;
 }
 
-static ALWAYS_INLINE int say(struct pair *p, const struct job *j, uint64_t i)
+static ALWAYS_INLINE int say(struct pair *p, const struct job *j, uint64_t i, bool touch)
 {
-	if (j->touch)
+	if (touch)
 		fill(p->tx, j->size, i);
 	return slmpm_am(p->peer, AM_ID, NULL, 0, p->tx, j->size, NULL, NULL);
 }
 
-static ALWAYS_INLINE int hear(struct pair *p, const struct job *j, uint64_t want)
+static ALWAYS_INLINE int hear(struct pair *p, const struct job *j, uint64_t want, bool touch)
 {
 	int rc = await(p, want);
 
-	if (j->touch)
+	if (touch)
 		consume(p->rx, j->size);
 	return rc;
 }
 
-int loop_am_lat(struct pair *p, const struct job *j, struct hist *stamps)
+static ALWAYS_INLINE int ping(struct pair *p, const struct job *j, struct hist *stamps, bool touch)
 {
-	uint64_t before, now, have = p->ams;
-	int rc = begin(p);
+	uint64_t before = stamps ? now_ns() : 0, now, have = p->ams;
+	int rc = 0;
 
-	before = stamps ? now_ns() : 0;
 	for (uint64_t i = 0; i < 2 * j->count && rc >= 0; i++) {
-		rc = (i & 1) == (uint64_t)p->side ? say(p, j, i) : hear(p, j, ++have);
+		rc = (i & 1) == (uint64_t)p->side ? say(p, j, i, touch) : hear(p, j, ++have, touch);
 		if (stamps && (i & 1)) {
 			now = now_ns();
 			hist_add(stamps, (now - before) / 2);
@@ -92,6 +94,17 @@ int loop_am_lat(struct pair *p, const struct job *j, struct hist *stamps)
 		}
 	}
 	return rc;
+}
+
+int loop_am_lat(struct pair *p, const struct job *j, struct hist *stamps)
+{
+	int rc = begin(p);
+
+	if (rc < 0)
+		return rc;
+	if (stamps)
+		return j->touch ? ping(p, j, stamps, true) : ping(p, j, stamps, false);
+	return j->touch ? ping(p, j, NULL, true) : ping(p, j, NULL, false);
 }
 
 int loop_am_stream(struct pair *p, const struct job *j, struct hist *stamps)
@@ -107,6 +120,6 @@ int loop_am_stream(struct pair *p, const struct job *j, struct hist *stamps)
 		if (i % j->burst && i < j->count)
 			rc = slmpm_am(p->peer, AM_ID, NULL, 0, p->tx, j->size, &more, NULL);
 		else
-			rc = say(p, j, i);
+			rc = say(p, j, i, j->touch);
 	return rc;
 }

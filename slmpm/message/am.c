@@ -93,11 +93,44 @@ int am_post(struct endpoint *ep, uint16_t by, uint64_t route, uint32_t flags, co
 	return post(ep, &p, head, head_len, data, len);
 }
 
-/* False: not this way. */
-static inline bool send_direct(struct endpoint *ep, uint32_t stream, const void *head,
+/* May one of TOTAL bytes go straight to the link? What is staged has gone ahead of it. */
+static inline bool goes_directly(struct endpoint *ep, uint64_t total)
+{
+	if (UNLIKELY(!ep->direct || total > ep->packet_max))
+		return false;
+	if (UNLIKELY(ep->bundle.count) && !bundle_flush(ep))
+		return false;
+	return LIKELY(ep->charged - ep->credited + wire_charge(total) <= ep->credit);
+}
+
+/* Of a head, or of data alone: a packet whose address nobody takes stays in registers. False: not
+ * this way. */
+static inline bool send_part(struct endpoint *ep, uint32_t stream, const void *part, size_t len,
+			     uint16_t more)
+{
+	if (!goes_directly(ep, len))
+		return false;
+	if (UNLIKELY(link_post(ep, &(struct packet){
+					   .opcode = WIRE_SEND_ONLY,
+					   .flags = more,
+					   .length = (uint32_t)len,
+					   .data = part,
+					   .seq = ep->sent + 1,
+					   .route = wire_route(stream, 0),
+					   .extent = wire_extent(len, WIRE_FLAG_ACTIVE),
+				   }) != 1))
+		return false;
+	count(ep, len);
+	ep->stats->sent_packets++;
+	ep->charged += wire_charge(len);
+	return true;
+}
+
+/* Of both. False: not this way. */
+static NOINLINE bool send_both(struct endpoint *ep, uint32_t stream, const void *head,
 			       size_t head_len, const void *data, size_t len, uint16_t more)
 {
-	uint64_t total = head_len + len, charge = wire_charge(total);
+	uint64_t total = head_len + len;
 	struct packet p = {
 		.opcode = WIRE_SEND_ONLY,
 		.flags = more,
@@ -105,26 +138,22 @@ static inline bool send_direct(struct endpoint *ep, uint32_t stream, const void 
 		.extent = wire_extent(total, WIRE_FLAG_ACTIVE),
 	};
 
-	if (UNLIKELY(!ep->direct || len > ep->packet_max || total > ep->packet_max))
-		return false;
-	if (UNLIKELY(ep->bundle.count) && !bundle_flush(ep))
-		return false;
-	if (UNLIKELY(ep->charged - ep->credited + charge > ep->credit))
+	if (UNLIKELY(len > ep->packet_max) || !goes_directly(ep, total))
 		return false;
 	p.seq = ep->sent + 1;
-	if (LIKELY(!head_len || !len)) {
-		p.data = head_len ? head : data;
-		p.length = (uint32_t)total;
-		if (UNLIKELY(link_post(ep, &p) != 1))
-			return false;
-		count(ep, total);
-		ep->stats->sent_packets++;
-	} else if (UNLIKELY(post_both(ep, &p, head, (uint32_t)head_len, data, (uint32_t)len) !=
-			    1)) {
+	if (UNLIKELY(post_both(ep, &p, head, (uint32_t)head_len, data, (uint32_t)len) != 1))
 		return false;
-	}
-	ep->charged += charge;
+	ep->charged += wire_charge(total);
 	return true;
+}
+
+/* False: not this way. */
+static inline bool send_direct(struct endpoint *ep, uint32_t stream, const void *head,
+			       size_t head_len, const void *data, size_t len, uint16_t more)
+{
+	if (UNLIKELY(head_len && len))
+		return send_both(ep, stream, head, head_len, data, len, more);
+	return send_part(ep, stream, head_len ? head : data, head_len + len, more);
 }
 
 /* ---- requests ------------------------------------------------------------------------------- */
@@ -294,13 +323,15 @@ static int send_locked(struct endpoint *ep, uint16_t id, const void *head, size_
 
 /* In a context with threads, with HOW or a request, to one found by address, or with what may be
  * wrong. */
-static int send_with_care(slmpm_peer peer, uint16_t id, const void *head, size_t head_len,
-			  const struct slmpm_iov *data, const struct slmpm_how *how, slmpm_req *req)
+static NOINLINE int send_with_care(slmpm_peer peer, uint16_t id, const void *head, size_t head_len,
+				   const void *data, size_t len, const struct slmpm_how *how,
+				   slmpm_req *req)
 {
 	struct endpoint *ep = endpoint_of(peer);
+	const struct slmpm_iov piece = {(void *)(uintptr_t)data, len};
 	struct slmpm_how full = {.size = sizeof(full), .timeout_ms = -1};
 	struct context *ctx;
-	int rc = am_check("slmpm_am", id, head, head_len, data->base, data->len);
+	int rc = am_check("slmpm_am", id, head, head_len, data, len);
 
 	if (!ep)
 		return endpoint_bad_handle(peer);
@@ -312,7 +343,7 @@ static int send_with_care(slmpm_peer peer, uint16_t id, const void *head, size_t
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx; /* the peer may be gone when a wait is over */
-	rc = send_locked(ep, id, head, head_len, data, &full, req);
+	rc = send_locked(ep, id, head, head_len, &piece, &full, req);
 	context_unlock(ctx);
 	return rc;
 }
@@ -321,12 +352,16 @@ int slmpm_am(slmpm_peer peer, uint16_t id, const void *head, size_t head_len, co
 	     size_t len, const struct slmpm_how *how, slmpm_req *req)
 {
 	struct endpoint *ep = endpoint_get(peer);
-	const struct slmpm_iov piece = {(void *)(uintptr_t)data, len};
 
-	if (LIKELY(ep && ep->active && !how && !req && id <= SLMPM_AM_ID_MAX &&
-		   (head || !head_len) && head_len <= SLMPM_AM_HEAD_MAX && (data || !len) &&
-		   !ep->ctx->multiple &&
-		   send_direct(ep, am_stream(id, head_len), head, head_len, data, len, 0)))
-		return 0;
-	return send_with_care(peer, id, head, head_len, &piece, how, req);
+	if (LIKELY(ep && ep->active && !how && !req && id <= SLMPM_AM_ID_MAX && (data || !len) &&
+		   !ep->ctx->multiple)) {
+		if (LIKELY(!head_len)) /* nothing else is to be kept in registers for later */
+			return LIKELY(send_part(ep, id, data, len, 0)) ?
+				       0 :
+				       send_with_care(peer, id, NULL, 0, data, len, NULL, NULL);
+		if (head && head_len <= SLMPM_AM_HEAD_MAX &&
+		    send_direct(ep, am_stream(id, head_len), head, head_len, data, len, 0))
+			return 0;
+	}
+	return send_with_care(peer, id, head, head_len, data, len, how, req);
 }

@@ -3,7 +3,7 @@
  * Active messages on their way in: checked, put together where they are long, and given to the
  * handler of their number. While it runs, its context is not free for calls that would block.
  */
-#include "slmpm/message/am.h"
+#include "slmpm/message/am_take.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,50 +16,28 @@
 #include "slmpm/message/match.h"
 #include "slmpm/progress.h"
 
-#define PAGE 256 /* handlers of a page: tables grow by what is used */
-
 /* Room is made ahead of the bytes at most by as much as has come, and this. */
 #define AHEAD (UINT64_C(1) << 20)
 
-#define ACTIVE_FLAG    ((uint64_t)WIRE_FLAG_ACTIVE << 48)
-#define UNCHARGED_FLAG ((uint64_t)WIRE_FLAG_UNCHARGED << 48)
-#define PLAIN_FLAGS    (ACTIVE_FLAG | UNCHARGED_FLAG)
-
-struct am_handler {
-	slmpm_am_fn *fn;
-	void *arg;
-};
-
-struct am_page {
-	struct am_handler handlers[PAGE];
-};
-
 /* ---- the table ------------------------------------------------------------------------------ */
-
-static inline const struct am_handler *find(const struct context *ctx, uint16_t id)
-{
-	const struct am_page *page = ctx->handlers ? ctx->handlers[id / PAGE] : NULL;
-
-	return page && page->handlers[id % PAGE].fn ? &page->handlers[id % PAGE] : NULL;
-}
 
 static struct am_handler *make(struct context *ctx, uint16_t id)
 {
 	struct am_page **page;
 
 	if (!ctx->handlers)
-		ctx->handlers = calloc(UINT16_MAX / PAGE + 1, sizeof(struct am_page *));
+		ctx->handlers = calloc(UINT16_MAX / AM_PAGE + 1, sizeof(struct am_page *));
 	if (!ctx->handlers)
 		return NULL;
-	page = &ctx->handlers[id / PAGE];
+	page = &ctx->handlers[id / AM_PAGE];
 	if (!*page)
 		*page = calloc(1, sizeof(**page));
-	return *page ? &(*page)->handlers[id % PAGE] : NULL;
+	return *page ? &(*page)->handlers[id % AM_PAGE] : NULL;
 }
 
 void am_forget(struct context *ctx)
 {
-	for (int i = 0; ctx->handlers && i <= UINT16_MAX / PAGE; i++)
+	for (int i = 0; ctx->handlers && i <= UINT16_MAX / AM_PAGE; i++)
 		free(ctx->handlers[i]);
 	free(ctx->handlers);
 }
@@ -76,7 +54,7 @@ int slmpm_am_handler(slmpm_ctx handle, uint16_t id, slmpm_am_fn *fn, void *arg)
 		return error_set(SLMPM_EINVAL, "slmpm_am_handler: 0x%x, the highest is 0x%x", id,
 				 SLMPM_AM_ID_MAX);
 	context_lock(ctx);
-	h = fn || find(ctx, id) ? make(ctx, id) : NULL;
+	h = fn || am_find(ctx, id) ? make(ctx, id) : NULL;
 	if (h)
 		*h = (struct am_handler){fn, arg};
 	else if (fn)
@@ -85,48 +63,12 @@ int slmpm_am_handler(slmpm_ctx handle, uint16_t id, slmpm_am_fn *fn, void *arg)
 	return rc;
 }
 
-/* ---- running one ---------------------------------------------------------------------------- */
-
-static inline void run(struct endpoint *ep, const struct am_handler *h, const struct slmpm_am *am)
-{
-	struct context *ctx = ep->ctx;
-
-	ep->stats->ams++;
-	ctx->handling = true;
-	ctx->posted_count++; /* no receive takes the short way past what is being handled */
-	h->fn(am, h->arg);
-	ctx->posted_count--;
-	ctx->handling = false;
-}
-
-/* TOTAL bytes at DATA, the head in front. */
-static inline void handle_with(struct endpoint *ep, const struct am_handler *h, uint32_t stream,
-			       const void *data, uint64_t total)
-{
-	size_t head_len = stream >> 16;
-	const struct slmpm_am am = {
-		.peer = {handle_id(ep)},
-		.head = data,
-		.data = (const unsigned char *)data + head_len,
-		.head_len = head_len,
-		.data_len = total - head_len,
-		.id = (uint16_t)stream,
-	};
-
-	if (LIKELY(h != NULL))
-		run(ep, h, &am);
-	else if (am.id > SLMPM_AM_ID_MAX)
-		emulate_handle(ep, &am);
-	else
-		ep->stats->am_unhandled++;
-}
+/* ---- what arrives --------------------------------------------------------------------------- */
 
 static void handle(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total)
 {
-	handle_with(ep, find(ep->ctx, (uint16_t)stream), stream, data, total);
+	am_run(ep, am_find(ep->ctx, (uint16_t)stream), stream, data, total);
 }
-
-/* ---- what arrives --------------------------------------------------------------------------- */
 
 static bool head_fits(struct endpoint *ep, const struct head *h, uint64_t total)
 {
@@ -153,38 +95,9 @@ void am_only(struct endpoint *ep, const struct head *h)
 	am_settle(ep, charge);
 }
 
-/* What was handled has been charged nowhere yet. */
-static inline void settle_at_once(struct endpoint *ep, uint64_t charge)
-{
-	if (UNLIKELY(ep->am.answers)) {
-		ep->unmatched_charge += charge;
-		ep->am.charge += charge;
-	} else {
-		inbound_direct(ep, charge);
-	}
-}
-
 bool am_take(struct endpoint *ep, const struct fabric_arrival *a)
 {
-	uint32_t stream = (uint32_t)a->head[1], head_len = stream >> 16;
-	uint64_t flags = a->head[2] ^ a->length, charge = wire_charge(a->length);
-	const struct am_handler *h;
-
-	if (UNLIKELY(a->kind != WIRE_SEND_ONLY || flags & ~PLAIN_FLAGS || !(flags & ACTIVE_FLAG) ||
-		     PEER_FAULT(a->length > ep->packet_max_in || a->head[0] != ep->received + 1 ||
-				head_len > SLMPM_AM_HEAD_MAX || head_len > a->length)))
-		return false;
-	h = find(ep->ctx, (uint16_t)stream);
-	if (UNLIKELY(!h || ep->unmatched_charge + charge > ep->credit))
-		return false;
-	ep->received++;
-	ep->stats->received_messages++;
-	ep->stats->received_bytes += a->length;
-	handle_with(ep, h, stream, a->data, a->length);
-	if (LIKELY(!(flags & UNCHARGED_FLAG)))
-		settle_at_once(ep, charge);
-	progress_release(ep, a);
-	return true;
+	return am_take_inline(ep, a);
 }
 
 /* Is there somebody to have it, and may it be as long? */
@@ -192,7 +105,7 @@ static bool is_wanted(const struct endpoint *ep, uint32_t stream, uint64_t total
 {
 	if (fifo_is_own(stream))
 		return true;
-	return find(ep->ctx, (uint16_t)stream) && total <= (uint64_t)config_get()->am_max;
+	return am_find(ep->ctx, (uint16_t)stream) && total <= (uint64_t)config_get()->am_max;
 }
 
 /* Room for what comes next; the peer's word alone takes no memory that its bytes do not. */

@@ -81,6 +81,7 @@ static inline int recv_direct(struct endpoint *ep, uint32_t stream, int polls,
 		}
 		if (--polls <= 0)
 			break;
+		wait_between_looks();
 	}
 	return 0;
 }

@@ -241,11 +241,6 @@ bool mirror_owes(const struct endpoint *ep);
 void mirror_look_last(struct endpoint *ep);
 /* ns, coarsely. */
 uint64_t mirror_now(void);
-/* The same, where changes may come, for who finds that none has: it is not in the way of the next. */
-static inline uint64_t mirror_awaits(const struct endpoint *ep)
-{
-	return ep->mirrors ? mirror_now() : 0;
-}
 /* As far as there is room: packets posted. */
 int mirror_push(struct endpoint *ep);
 void mirror_arrived(struct endpoint *ep, const struct head *h, uint8_t opcode);
@@ -253,8 +248,8 @@ static inline bool mirror_is_change(uint8_t kind)
 {
 	return kind >= WIRE_MIRROR_PART && kind <= WIRE_MIRROR_LIST_LAST;
 }
-/* A, which is a change, if nothing about it is rare: taken and released. CAME: what mirror_awaits has
- * just said; or 0. */
+/* A, which is a change, if nothing about it is rare: taken and released. CAME: mirror_now of
+ * just before; or 0. */
 bool mirror_take_shortly(struct endpoint *ep, const struct fabric_arrival *a, uint64_t came);
 /* It ends, for ERROR; its handle does. */
 void mirror_end(struct endpoint *ep, int error);
