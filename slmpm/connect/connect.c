@@ -27,11 +27,11 @@ bool connect_allowed(int fd)
 	return find_peer(fd, &peer) && (peer.uid == getuid() || peer.uid == 0);
 }
 
-bool connect_same_user(int fd)
+bool connect_is_user(int fd, uid_t user)
 {
 	struct ucred peer;
 
-	return find_peer(fd, &peer) && peer.uid == getuid();
+	return find_peer(fd, &peer) && peer.uid == user;
 }
 
 int connect_pid(int fd)

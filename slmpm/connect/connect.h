@@ -17,8 +17,8 @@ struct connection {
 
 /* Is the other end of this user, or root? */
 bool connect_allowed(int fd);
-/* And of this user, which the other side sees alike. */
-bool connect_same_user(int fd);
+/* Was it USER when it connected, or began to listen? */
+bool connect_is_user(int fd, uid_t user);
 /* Its process, 0: unknown. */
 int connect_pid(int fd);
 /* An endpoint over it, its handshake begun; of listener L, or NULL: this side connected. NULL with *RC

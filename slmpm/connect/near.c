@@ -53,6 +53,7 @@ void near_open(struct near *n, struct context *ctx, void *owner)
 
 	if (is_wanted() && draw(&n->door))
 		fd = new_socket();
+	n->user = geteuid();
 	n->watch = (struct watch){.kind = WATCH_NEAR, .fd = fd, .owner = owner};
 	if (fd < 0)
 		return;
@@ -89,7 +90,8 @@ int near_go(const struct wire_near *token)
 		return -1;
 	/* It is known there by the name that it has here. */
 	if (bind(fd, (struct sockaddr *)&sa, name(&sa, door, guest)) == 0 &&
-	    connect(fd, (struct sockaddr *)&sa, name(&sa, door, 0)) == 0 && connect_same_user(fd))
+	    connect(fd, (struct sockaddr *)&sa, name(&sa, door, 0)) == 0 &&
+	    connect_is_user(fd, geteuid()))
 		return fd;
 	close(fd);
 	return -1;
@@ -105,7 +107,7 @@ int near_accept(struct near *n, uint64_t *guest)
 	if (fd < 0)
 		return -1;
 	*guest = 0;
-	if (size == name(&right, n->door, 1) && connect_same_user(fd)) {
+	if (size == name(&right, n->door, 1) && connect_is_user(fd, n->user)) {
 		memcpy(digits, sa.sun_path + size - offsetof(struct sockaddr_un, sun_path) - 16,
 		       16);
 		*guest = strtoull(digits, NULL, 16);

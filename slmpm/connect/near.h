@@ -2,10 +2,13 @@
 /*
  * Two ends of a TCP connection that are on one machine after all: who listens keeps a second door, a
  * socket without a file, whose name it tells to nobody but who has proved the secret. Who can go
- * through it is here, and the same user's or root's.
+ * through it is here, and of the user that its listener was when the door was opened: both sides ask the
+ * kernel for these two, and so agree.
  */
 #ifndef SLMPM_NEAR_H
 #define SLMPM_NEAR_H
+
+#include <sys/types.h>
 
 #include "slmpm/watch.h"
 #include "slmpm/wire.h"
@@ -13,6 +16,7 @@
 struct near {
 	struct watch watch; /* fd -1: no door */
 	uint64_t door;      /* its name, by chance */
+	uid_t user;         /* whose it is: guests see that, whoever this process is by now */
 };
 
 /* Opens it, where shared memory is wanted and there can be one. */

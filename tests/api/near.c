@@ -21,6 +21,7 @@ struct meeting {
 	const char *connector, *listener; /* SLMPM_FABRIC */
 	unsigned user, host;              /* of who connects, of who listens; 0: the same */
 	bool near;
+	bool drops; /* who listens is root until it does */
 };
 
 #define GUESTS 4
@@ -119,9 +120,10 @@ static int meet(void *arg)
 
 	start_guests(m);
 	setenv("SLMPM_FABRIC", m->listener, 1);
-	CHECK(!m->host || setuid(m->host) == 0, "user %u", m->host);
+	CHECK(!m->host || m->drops || setuid(m->host) == 0, "user %u", m->host);
 	OK(slmpm_open(&ctx, NULL));
 	OK(slmpm_listen(&listener, ctx, "tcp://127.0.0.1:0"));
+	CHECK(!m->host || setuid(m->host) == 0, "user %u", m->host);
 	OK(slmpm_listener_query(listener, &info));
 	snprintf(url, sizeof(url), "%s#%s", info.url, info.secret);
 	host_one(m, listener, url);
@@ -265,9 +267,13 @@ int main(int argc, char **argv)
 {
 	static const struct actor roles[] = {{NULL, NULL}};
 	static struct meeting meetings[] = {
-		{"shm", "shm", 0, 0, true},       {"tcp", "shm", 0, 0, false},
-		{"shm", "tcp", 0, 0, false},      {"shm", "shm", NOBODY, 0, false},
-		{"shm", "shm", 0, NOBODY, false},
+		{"shm", "shm", 0, 0, true, false},
+		{"tcp", "shm", 0, 0, false, false},
+		{"shm", "tcp", 0, 0, false, false},
+		{"shm", "shm", NOBODY, 0, false, false},
+		{"shm", "shm", 0, NOBODY, false, false},
+		{"shm", "shm", NOBODY, NOBODY, false, true},
+		{"shm", "shm", 0, NOBODY, true, true},
 	};
 
 	actor_begin(argc, argv, roles);
