@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How long a peer without links has for another one, by a clock of the test's: SLMPM_DEAD_MS while this
+ * process looks. How long it stood still does not count, up to a limit.
+ */
+#include <string.h>
+
+#include "fabrics/fabric.h"
+#include "slmpm/bond/further_parts.h"
+#include "slmpm/config.h"
+#include "tests/lib/actor.h"
+#include "tests/lib/bond_rig.h"
+
+#define LOOKS_EACH 8 /* in a patience, of who does not stand still */
+#define BEGIN      UINT64_C(1000000000000)
+
+static const struct rig_shape shape = {
+	.segments = 128, .segment_size = 64, .log = 4096, .land_min = UINT32_MAX, .paths = 1};
+
+struct lonely { /* an endpoint whose only link is lost, as far as further_events.c looks at it */
+	struct rig rig;
+	struct context ctx;
+	struct endpoint ep;
+	struct control control;
+	struct further further;
+	uint64_t patience, now;
+};
+
+static void look(struct lonely *l, uint64_t later)
+{
+	l->now += later;
+	(void)further_deadlines(&l->ctx, l->now);
+}
+
+static void begin(struct lonely *l)
+{
+	struct fabric_arrival a;
+
+	memset(l, 0, sizeof(*l));
+	rig_open(&l->rig, fabric_find("shm"), &shape);
+	bond_hope(l->rig.link[LEFT], true);
+	list_init(&l->ctx.further);
+	l->control.socket.fd = 0; /* there is one; nobody uses it */
+	l->ep = (struct endpoint){.ctx = &l->ctx,
+				  .state = SLMPM_PEER_UP,
+				  .further = &l->further,
+				  .control = &l->control,
+				  .link.port = l->rig.link[LEFT]};
+	l->further = (struct further){
+		.ep = &l->ep, .links = 1, .wanted = -1, .hopes = true, .alone = NEVER};
+	l->further.link[0].due = l->further.link[0].tell = NEVER;
+	list_append(&l->ctx.further, &l->further.node);
+	l->patience = (uint64_t)config_get()->dead_ms * 1000000;
+	l->now = BEGIN;
+	rig_cut(&l->rig, 0, true);
+	CHECK(bond_fabric.poll(l->rig.link[LEFT], &a, 1) == 0, "a packet, or no hope");
+	look(l, 0);
+	CHECK(further_hoping(&l->ctx), "it does not hope at first");
+}
+
+/* Looks on, and hopes for a patience by now; then no more. */
+static void looks_on(struct lonely *l, int looks, const char *what)
+{
+	for (int i = 1; i <= looks; i++) {
+		CHECK(further_hoping(&l->ctx), "%s: no hope after %d looks", what, i - 1);
+		look(l, l->patience / LOOKS_EACH);
+	}
+	CHECK(!further_hoping(&l->ctx), "%s: it hopes still", what);
+	CHECK(bond_fabric.poll(l->rig.link[LEFT], &(struct fabric_arrival){.data = NULL}, 1) < 0,
+	      "%s: it is not lost", what);
+	rig_close(&l->rig);
+}
+
+static struct lonely lonely;
+
+static void who_looks(void)
+{
+	begin(&lonely);
+	looks_on(&lonely, LOOKS_EACH, "who looks");
+}
+
+static void who_stands_still(void)
+{
+	begin(&lonely);
+	look(&lonely, lonely.patience / 4);
+	look(&lonely, 2 * lonely.patience);
+	looks_on(&lonely, LOOKS_EACH - LOOKS_EACH / 4, "who stood still");
+}
+
+/* Each time it stands still for a patience. */
+static void who_only_stands_still(void)
+{
+	int looks = 0;
+
+	begin(&lonely);
+	for (; further_hoping(&lonely.ctx) && looks < 100; looks++)
+		look(&lonely, lonely.patience);
+	CHECK(looks > 2 && looks < 10, "who only stands still: no hope after %d looks", looks);
+	rig_close(&lonely.rig);
+}
+
+int main(void)
+{
+	who_looks();
+	who_stands_still();
+	who_only_stands_still();
+	return 0;
+}
