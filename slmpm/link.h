@@ -34,8 +34,8 @@ static inline int link_post(struct endpoint *ep, const struct packet *p)
 }
 
 /*
- * A packet of R's, NULL: of none, with what is rare: a checksum, a link that R is to go by, and, where p->data is
- * NULL, payload gathered from R's pieces. -ENOLINK: a strict one cannot begin.
+ * A packet of R's (NULL: of no request's), with what is rare: a checksum, a link that R is to go by, and,
+ * where p->data is NULL, payload gathered from R's pieces. -ENOLINK: a strict one cannot begin.
  */
 int link_post_request(struct endpoint *ep, struct packet *p, const struct request *r);
 /* The same with LEAD in front of p->length bytes of the request. */
@@ -70,8 +70,8 @@ void link_control(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t ex
 void link_control_routed(struct endpoint *ep, uint8_t opcode, uint16_t by, uint64_t seq,
 			 uint64_t route, const void *data, uint32_t length);
 /* With all three words of the head. */
-void link_control_whole(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t route,
-			uint64_t extent, const void *data, uint32_t length);
+void link_control_whole(struct endpoint *ep, uint8_t opcode, uint16_t by, uint64_t seq,
+			uint64_t route, uint64_t extent, const void *data, uint32_t length);
 /* The eager bytes matched so far; a newer total replaces one not yet sent. */
 void link_return_credit(struct endpoint *ep);
 /* How many such packets wait for room: what a peer that reads nothing can make us owe. */

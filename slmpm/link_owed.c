@@ -56,45 +56,33 @@ static void owe(struct endpoint *ep, const struct owed *o)
 	endpoint_refresh(ep);
 }
 
-static void owe_with(struct endpoint *ep, struct owed *o, const void *data)
-{
-	if (o->length)
-		memcpy(o->data, data, o->length);
-	owe(ep, o);
-}
-
-void link_control_whole(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t route,
-			uint64_t extent, const void *data, uint32_t length)
-{
-	struct owed o = {
-		.opcode = opcode,
-		.seq = seq,
-		.route = route,
-		.extent = extent,
-		.length = length,
-	};
-
-	owe_with(ep, &o, data);
-}
-
-void link_control(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t extent,
-		  const void *data, uint32_t length)
-{
-	link_control_whole(ep, opcode, seq, 0, extent, data, length);
-}
-
-void link_control_routed(struct endpoint *ep, uint8_t opcode, uint16_t by, uint64_t seq,
-			 uint64_t route, const void *data, uint32_t length)
+void link_control_whole(struct endpoint *ep, uint8_t opcode, uint16_t by, uint64_t seq,
+			uint64_t route, uint64_t extent, const void *data, uint32_t length)
 {
 	struct owed o = {
 		.opcode = opcode,
 		.by = by,
 		.seq = seq,
 		.route = route,
+		.extent = extent,
 		.length = length,
 	};
 
-	owe_with(ep, &o, data);
+	if (length)
+		memcpy(o.data, data, length);
+	owe(ep, &o);
+}
+
+void link_control(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t extent,
+		  const void *data, uint32_t length)
+{
+	link_control_whole(ep, opcode, 0, seq, 0, extent, data, length);
+}
+
+void link_control_routed(struct endpoint *ep, uint8_t opcode, uint16_t by, uint64_t seq,
+			 uint64_t route, const void *data, uint32_t length)
+{
+	link_control_whole(ep, opcode, by, seq, route, 0, data, length);
 }
 
 /* Where a packet is a call of the kernel, credit that a peer cannot be short of yet goes along with the
