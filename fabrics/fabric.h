@@ -246,8 +246,8 @@ struct fabric_arrival {
 struct fabric {
 	const char *name;
 	size_t domain_size, link_size;
-	/* Where no setting says otherwise, a ring and the credit are so many times the least; 0: once. */
-	uint32_t room;
+	/* Where no setting says otherwise, rings and the credit are so many times the usual ones; 0: once. */
+	uint32_t room_factor;
 
 	/* Can it run here? 0 and *CAPS, or a negative errno and caps->why_not. */
 	int (*probe)(struct fabric_caps *caps);

@@ -12,8 +12,8 @@
 #include "slmpm/bond/further.h"
 
 #define FABRICS_MAX    16
-#define LEAST_SEGMENTS 16384 /* of a ring */
-#define LEAST_CREDIT   (1 << 20)
+#define USUAL_SEGMENTS 16384 /* of a ring */
+#define USUAL_CREDIT   (1 << 20)
 
 /* A probe makes something real each time: once is enough. */
 const struct fabric_caps *domain_caps(const struct fabric *fabric)
@@ -36,9 +36,9 @@ const struct fabric_caps *domain_caps(const struct fabric *fabric)
 }
 
 /* What one of several links has been given waits for that link, however slow it is. */
-static uint32_t room_of(const struct fabric *fabric)
+static uint32_t room_factor(const struct fabric *fabric)
 {
-	return fabric->room && config_get()->routes.count == 1 ? fabric->room : 1;
+	return fabric->room_factor && config_get()->routes.count == 1 ? fabric->room_factor : 1;
 }
 
 uint32_t domain_segments(const struct fabric *fabric)
@@ -46,7 +46,7 @@ uint32_t domain_segments(const struct fabric *fabric)
 	const struct config *config = config_get();
 
 	return config->ring_segments ? (uint32_t)config->ring_segments :
-				       LEAST_SEGMENTS * room_of(fabric);
+				       USUAL_SEGMENTS * room_factor(fabric);
 }
 
 uint64_t domain_credit(const struct fabric *fabric)
@@ -54,7 +54,7 @@ uint64_t domain_credit(const struct fabric *fabric)
 	const struct config *config = config_get();
 
 	return config->eager_credit ? (uint64_t)config->eager_credit :
-				      (uint64_t)LEAST_CREDIT * room_of(fabric);
+				      (uint64_t)USUAL_CREDIT * room_factor(fabric);
 }
 
 int domain_shape(struct context *ctx, const struct slmpm_options *o)
