@@ -114,8 +114,8 @@ static void apply_fabric(enum fabric fabric)
 	 * seldom pays on one machine. */
 	setenv("SLMPM_LINK", "0", 0);
 	setenv("SLMPM_MODE_LINK", "any", 0);
-	setenv("SLMPM_MODE_BULK", "16k",
-	       0); /* those of a file's messages that are whole ones, too */
+	/* Messages of 32 KiB may leave a full ring, too. */
+	setenv("SLMPM_MODE_BULK", "16k", 0);
 }
 
 static void apply_way(enum way way)

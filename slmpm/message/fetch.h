@@ -176,7 +176,8 @@ bool fetch_take(struct endpoint *ep, struct fetch_in *p, uint64_t upto, bool las
 
 /* NULL: no memory. */
 struct fetch *fetch_of(struct endpoint *ep);
-/* A word, R's first one or of none: posts it now or not at all. Payload and, the first time, how our memory is reached. */
+/* A word, R's first one or, NULL, one of no request to come: posts it now or not at all. With payload and, the first
+ * time, how our memory is reached. */
 bool fetch_say(struct endpoint *ep, const struct request *r, uint8_t opcode, uint64_t seq,
 	       uint64_t route, uint64_t extent, const void *data, uint32_t length);
 /* One for which a segment is held back, in *HELD. Only a loan that lies open in the ring keeps it from
