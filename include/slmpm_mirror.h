@@ -85,8 +85,7 @@ SLMPM_API int slmpm_mirror_changed(slmpm_mirror mirror, void *at, size_t len);
 SLMPM_API int slmpm_mirror_begin(slmpm_mirror mirror, int timeout_ms);
 SLMPM_API int slmpm_mirror_end(slmpm_mirror mirror);
 /* Until all changes are on their way: a message that is sent to a peer afterwards is received after
- * they are there. ESTATE: between begin and end, or in a
- * handler that would have to wait. */
+ * they are there. ESTATE: between begin and end, or in a handler that would have to wait. */
 SLMPM_API int slmpm_mirror_flush(slmpm_mirror mirror, int timeout_ms);
 
 /* ---- Reading -------------------------------------------------------------------------------- */

@@ -66,12 +66,13 @@ struct slmpm_monitor { /* one link, or several as one; fields beyond .size count
 	uint64_t taken_ns;  /* CLOCK_MONOTONIC: when the figures were taken, and the link came up */
 	uint64_t since_ns;
 	char link[16]; /* the fabric */
-	char name[64]; /* of the peer, for messages */
+	char name[64]; /* of the peer, as errors and the log have it */
 
 	/* Queues, in requests: not yet accepted by the link; begun, and waiting for the peer's receive;
 	 * one-sided ones under way, the engine's among them. */
 	uint64_t queue_depth, awaiting, one_sided;
-	/* Rings, in segments: written and, as far as known, not read yet, of all. */
+	/* Rings, in segments, of several links all of theirs: written and, as far as known, not read
+	 * yet; their size. */
 	uint64_t out_unread, out_segments, in_unread, in_segments;
 	/* The same in thousandths: the recent mean over some looks. */
 	uint32_t out_permille, in_permille;

@@ -20,9 +20,10 @@ struct slmpm_stats { /* one peer; plain counters with one writer, lifetime total
 	int32_t pid;
 	uint64_t sent_messages, sent_packets, sent_bytes;
 	uint64_t received_messages, received_packets, received_bytes;
-	/* Outbound ring, in segments: written (J), read by the peer as far as known (K). */
+	/* Outbound ring, in segments, of several links all of theirs: written (J), read by the peer as
+	 * far as known (K), size. */
 	uint64_t out_produced, out_consumed, out_segments;
-	/* Inbound ring: what the peer has written as far as known, what has been read. */
+	/* Inbound ring: what the peer has written as far as known, what has been read, size. */
 	uint64_t in_produced, in_consumed, in_segments;
 	uint64_t out_room, in_unread;
 	uint64_t remote_writes; /* stores into the peer's memory: packets, totals, announcements */
