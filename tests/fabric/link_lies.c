@@ -143,19 +143,18 @@ static struct fabric_blob honest_blob(int round)
 }
 
 /* A bond has no rounds but those of its links, one after the other, of which the links' own rows tell. */
-static void skip_bonds(void)
+static int rounds_of_one(void)
 {
 	if (bonded_is(fabric))
 		skip();
+	return link_pair_rounds(fabric);
 }
 
 static void altered_bytes_alter_no_packet(void **state)
 {
-	int rounds;
+	int rounds = rounds_of_one();
 
 	(void)state;
-	skip_bonds();
-	rounds = link_pair_rounds(fabric);
 	for (int round = 0; round < rounds; round++) {
 		struct fabric_blob blob = honest_blob(round);
 
@@ -166,11 +165,9 @@ static void altered_bytes_alter_no_packet(void **state)
 
 static void other_lengths_are_refused(void **state)
 {
-	int rounds;
+	int rounds = rounds_of_one();
 
 	(void)state;
-	skip_bonds();
-	rounds = link_pair_rounds(fabric);
 	for (int round = 0; round < rounds; round++) {
 		struct fabric_blob blob = honest_blob(round);
 
@@ -182,11 +179,9 @@ static void other_lengths_are_refused(void **state)
 
 static void other_descriptors_are_refused(void **state)
 {
-	int rounds;
+	int rounds = rounds_of_one();
 
 	(void)state;
-	skip_bonds();
-	rounds = link_pair_rounds(fabric);
 	for (int round = 0; round < rounds; round++) {
 		if (honest_blob(round).fd_count)
 			lie_once(round, LOST, 0, "a missing descriptor");
@@ -245,11 +240,9 @@ static void mix(int rounds)
 
 static void connections_do_not_mix(void **state)
 {
-	int rounds;
+	int rounds = rounds_of_one();
 
 	(void)state;
-	skip_bonds();
-	rounds = link_pair_rounds(fabric);
 	for (link_pair_active = 0; link_pair_active < SIDES; link_pair_active++)
 		mix(rounds);
 	link_pair_active = LEFT;

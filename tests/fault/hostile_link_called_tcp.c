@@ -248,30 +248,17 @@ static void offer(void (*spoil)(struct raw_net_offer *o, struct wire_link *w))
 	raw_net_say(&net, &w);
 }
 
-#define OFFER(name, lie)                                                                           \
-	static void spoil_##name(struct raw_net_offer *o, struct wire_link *w)                     \
-	{                                                                                          \
-		(void)o;                                                                           \
-		(void)w;                                                                           \
-		lie;                                                                               \
-	}                                                                                          \
-	static void name(struct raw_peer *p)                                                       \
-	{                                                                                          \
-		(void)p;                                                                           \
-		offer(spoil_##name);                                                               \
-	}
-
-OFFER(old_version, o->version = LITTLE_32(1))
-OFFER(odd_ring, o->segments = LITTLE_32(RAW_NET_SEGMENTS - 1))
-OFFER(no_port, o->port = 0)
-OFFER(no_family, o->family = 0)
-OFFER(odd_family, o->family = 5)
-OFFER(other_side, (o->active = 1, o->port = 0, o->family = 0))
-OFFER(odd_side, (o->active = 2, o->port = 0, o->family = 0))
-OFFER(later_start, o->start = LITTLE_64(64))
-OFFER(half_an_offer, w->blob_length = LITTLE_32(sizeof(*o) / 2))
-OFFER(more_than_an_offer, w->blob_length = LITTLE_32(sizeof(*o) + 8))
-OFFER(later_round, w->round = LITTLE_32(1))
+RAW_NET_OFFER(old_version, o->version = LITTLE_32(1))
+RAW_NET_OFFER(odd_ring, o->segments = LITTLE_32(RAW_NET_SEGMENTS - 1))
+RAW_NET_OFFER(no_port, o->port = 0)
+RAW_NET_OFFER(no_family, o->family = 0)
+RAW_NET_OFFER(odd_family, o->family = 5)
+RAW_NET_OFFER(other_side, (o->active = 1, o->port = 0, o->family = 0))
+RAW_NET_OFFER(odd_side, (o->active = 2, o->port = 0, o->family = 0))
+RAW_NET_OFFER(later_start, o->start = LITTLE_64(64))
+RAW_NET_OFFER(half_an_offer, w->blob_length = LITTLE_32(sizeof(*o) / 2))
+RAW_NET_OFFER(more_than_an_offer, w->blob_length = LITTLE_32(sizeof(*o) + 8))
+RAW_NET_OFFER(later_round, w->round = LITTLE_32(1))
 
 /* clang-format off */
 static const struct offence called[] = {

@@ -140,25 +140,12 @@ static void offer(void (*spoil)(struct raw_net_offer *o, struct wire_link *w))
 	raw_net_say(&net, &w);
 }
 
-#define OFFER(name, lie)                                                                           \
-	static void spoil_##name(struct raw_net_offer *o, struct wire_link *w)                     \
-	{                                                                                          \
-		(void)o;                                                                           \
-		(void)w;                                                                           \
-		lie;                                                                               \
-	}                                                                                          \
-	static void name(struct raw_peer *p)                                                       \
-	{                                                                                          \
-		(void)p;                                                                           \
-		offer(spoil_##name);                                                               \
-	}
-
-OFFER(old_version, o->version = LITTLE_32(1))
-OFFER(odd_ring, o->segments = LITTLE_32(RAW_NET_SEGMENTS - 1))
-OFFER(with_a_port, o->port = LITTLE_16(80))
-OFFER(other_side, (o->active = 0, o->port = LITTLE_16(80), o->family = 4))
-OFFER(later_start, o->start = LITTLE_64(64))
-OFFER(half_an_offer, w->blob_length = LITTLE_32(sizeof(*o) / 2))
+RAW_NET_OFFER(old_version, o->version = LITTLE_32(1))
+RAW_NET_OFFER(odd_ring, o->segments = LITTLE_32(RAW_NET_SEGMENTS - 1))
+RAW_NET_OFFER(with_a_port, o->port = LITTLE_16(80))
+RAW_NET_OFFER(other_side, (o->active = 0, o->port = LITTLE_16(80), o->family = 4))
+RAW_NET_OFFER(later_start, o->start = LITTLE_64(64))
+RAW_NET_OFFER(half_an_offer, w->blob_length = LITTLE_32(sizeof(*o) / 2))
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 

@@ -49,6 +49,20 @@ struct raw_net_offer raw_net_ask(struct raw_net *n, unsigned link, unsigned life
 /* A refusal comes that says WHY. */
 void raw_net_refused(struct raw_net *n, unsigned link, unsigned life, const char *why);
 
+/* The peer NAME, whose offer lies: LIE spoils *o or *w, which the test's offer() then says. */
+#define RAW_NET_OFFER(name, lie)                                                                   \
+	static void spoil_##name(struct raw_net_offer *o, struct wire_link *w)                     \
+	{                                                                                          \
+		(void)o;                                                                           \
+		(void)w;                                                                           \
+		lie;                                                                               \
+	}                                                                                          \
+	static void name(struct raw_peer *p)                                                       \
+	{                                                                                          \
+		(void)p;                                                                           \
+		offer(spoil_##name);                                                               \
+	}
+
 /* Calls there and says both tokens. */
 int raw_net_call(const struct raw_net_offer *to, const unsigned char token[16],
 		 const unsigned char own[16]);
