@@ -22,9 +22,10 @@ static bool is_half_open(const struct listener *l, const struct control *c)
 	return c->step != HUNG_UP && c->ep->listener && c->ep->listener->tcp == l->tcp;
 }
 
+/* At a listener of TCP; who has moved beside the network did so there. */
 static bool has_proved_itself(const struct control *c)
 {
-	return c->step != WAIT_HELLO && c->step != WAIT_PROOF;
+	return !c->stream || (c->step != WAIT_HELLO && c->step != WAIT_PROOF);
 }
 
 static bool is_idle(const struct control *c, uint64_t now_ns)

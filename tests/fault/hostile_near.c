@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "fabrics/fabric.h"
+#include "tests/lib/actor.h"
 #include "tests/lib/child.h"
 #include "tests/lib/honest.h"
 #include "tests/lib/raw_net.h"
@@ -120,6 +121,51 @@ static int one_by_one(void *arg)
 	CHECK(let_in(second.door, own), "the second is shown out");
 	close(moved.fd);
 	close(before.control.fd);
+	close(n.control.fd);
+	return 0;
+}
+
+/* Did the door let in one more, who then stays? */
+static bool comes_in(uint16_t port)
+{
+	union {
+		struct wire_control_head head;
+		struct wire_hello hello;
+		struct wire_bye bye;
+	} said = {.head.type = 0};
+	int fd = raw_stream_connect(port);
+
+	CHECK(fd >= 0 && raw_stream_hear(fd, &said, sizeof(said)), "an end without a word");
+	if (LITTLE_32(said.head.type) == WIRE_HELLO)
+		return true;
+	close(fd);
+	return false;
+}
+
+/* Who has moved has proved itself, and need not make room for strangers. */
+static int keeps_its_place(void *arg)
+{
+	uint16_t port = (uint16_t)strtoul(strrchr(doors[0].url, ':') + 1, NULL, 10);
+	int64_t until = actor_now_ms() + STRANGER_BOUND_MS * actor_slow();
+	struct wire_near invited;
+	struct raw_net n = guest(0, &invited);
+	struct wire_hello hello;
+	char own[NAME], reason[112];
+	int moved, oldest;
+
+	(void)arg;
+	name(own, RIGHT, invited.door, invited.guest);
+	moved = knock(invited.door, own);
+	CHECK(raw_stream_read(moved, &hello, sizeof(hello)), "it is shown out");
+	oldest = raw_stream_connect(port);
+	CHECK(oldest >= 0 && raw_stream_hear(oldest, &hello, sizeof(hello)), "a stranger");
+	while (comes_in(port)) /* until it is full */
+		CHECK(actor_now_ms() < until, "the door does not get full");
+	while (!comes_in(port))
+		CHECK(actor_now_ms() < until, "nobody makes room");
+	CHECK(recv(moved, reason, 1, MSG_DONTWAIT) < 0, "who has moved had to go");
+	raw_stream_hear_end(oldest, reason);
+	CHECK(strstr(reason, "others wait"), "the oldest: \"%s\"", reason);
 	close(n.control.fd);
 	return 0;
 }
@@ -235,6 +281,7 @@ int main(void)
 	} visits[] = {
 		{"one of two", one_of_two},
 		{"one by one", one_by_one},
+		{"keeps its place", keeps_its_place},
 		{"at another door", at_another_door},
 		{"under another name", under_another_name},
 		{"as nobody invited", as_nobody_invited},
