@@ -5,8 +5,8 @@
  * and on what else they do, so it is measured (doc/performance.md).
  *
  * The one that seems longer is tried in runs, of which the first turn tells nothing: it pays for the
- * change. A run goes on while its turns get shorter. What a run has cost beyond the usual way puts the next one off, so that all of them
- * together never take more than a small part of the time.
+ * change. A run goes on while its turns get shorter. What it has cost beyond the usual way puts the
+ * next one off, so that all of them together never take more than a small part of the time.
  */
 #ifndef SLMPM_CHOICE_H
 #define SLMPM_CHOICE_H

@@ -42,10 +42,10 @@ void bond_deny(struct fabric_link *link, uint32_t path);
 int bond_expect(struct fabric_link *link, uint32_t path, uint32_t life);
 /* ON: with all links lost the bond goes on, for another may come. */
 void bond_hope(struct fabric_link *link, bool on);
-/* The next packets go by PATH; -ENOENT where it is not up. */
+/* The next packets that ask for none (FABRIC_BY) go by PATH; -ENOENT where it is not up. */
 int bond_use(struct fabric_link *link, uint32_t path);
-/* Else by whichever brings them sooner, where one needs longer than so much for what it has been given;
- * UINT64_MAX, as in the beginning: they stay. */
+/* Or by whichever brings them sooner, where the one in use needs longer than so much for what it has
+ * been given; UINT64_MAX, as in the beginning: they stay. */
 void bond_spread(struct fabric_link *link, uint64_t patience_us);
 /* May packets be, and over several? */
 bool bond_spreads(const struct fabric_link *link);

@@ -9,9 +9,9 @@
 
 #define AM_PAGE 256 /* handlers of a page: tables grow by what is used */
 
-#define ACTIVE_FLAG    ((uint64_t)WIRE_FLAG_ACTIVE << 48)
-#define UNCHARGED_FLAG ((uint64_t)WIRE_FLAG_UNCHARGED << 48)
-#define PLAIN_FLAGS    (ACTIVE_FLAG | UNCHARGED_FLAG)
+#define AM_ACTIVE    ((uint64_t)WIRE_FLAG_ACTIVE << 48)
+#define AM_UNCHARGED ((uint64_t)WIRE_FLAG_UNCHARGED << 48)
+#define AM_PLAIN     (AM_ACTIVE | AM_UNCHARGED)
 
 struct am_handler {
 	slmpm_am_fn *fn;
@@ -83,7 +83,7 @@ static inline bool am_take_inline(struct endpoint *ep, const struct fabric_arriv
 	uint64_t flags = a->head[2] ^ a->length, charge = wire_charge(a->length);
 	const struct am_handler *h;
 
-	if (UNLIKELY(a->kind != WIRE_SEND_ONLY || flags & ~PLAIN_FLAGS || !(flags & ACTIVE_FLAG) ||
+	if (UNLIKELY(a->kind != WIRE_SEND_ONLY || flags & ~AM_PLAIN || !(flags & AM_ACTIVE) ||
 		     PEER_FAULT(a->length > ep->packet_max_in || a->head[0] != ep->received + 1 ||
 				head_len > SLMPM_AM_HEAD_MAX || head_len > a->length)))
 		return false;
@@ -94,7 +94,7 @@ static inline bool am_take_inline(struct endpoint *ep, const struct fabric_arriv
 	ep->stats->received_messages++;
 	ep->stats->received_bytes += a->length;
 	am_run(ep, h, stream, a->data, a->length);
-	if (LIKELY(!(flags & UNCHARGED_FLAG)))
+	if (LIKELY(!(flags & AM_UNCHARGED)))
 		am_settle_at_once(ep, charge);
 	progress_release(ep, a);
 	return true;
