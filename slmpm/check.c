@@ -160,7 +160,7 @@ static void check_memlock(struct slmpm_check *c)
 /* The ring and its words, the writer's and the reader's bits. */
 static uint64_t link_memory(const struct config *config, const struct fabric *fabric)
 {
-	uint64_t segments = fabric ? domain_segments(fabric) : 0;
+	uint64_t segments = fabric ? domain_segments(fabric, (uint32_t)config->segment_size) : 0;
 	uint64_t ring = 4096 + segments * (uint64_t)config->segment_size;
 
 	return fabric ? ring + 2 * (segments + 7) / 8 + fabric->link_size : 0;

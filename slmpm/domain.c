@@ -13,6 +13,7 @@
 
 #define FABRICS_MAX    16
 #define USUAL_SEGMENTS 16384 /* of a ring */
+#define USUAL_SIZE     64    /* of each: longer ones have room as they are */
 #define USUAL_CREDIT   (1 << 20)
 
 /* A probe makes something real each time: once is enough. */
@@ -41,12 +42,15 @@ static uint32_t room_factor(const struct fabric *fabric)
 	return fabric->room_factor && config_get()->routes.count == 1 ? fabric->room_factor : 1;
 }
 
-uint32_t domain_segments(const struct fabric *fabric)
+uint32_t domain_segments(const struct fabric *fabric, uint32_t segment_size)
 {
 	const struct config *config = config_get();
+	uint32_t times = room_factor(fabric);
+	uint64_t enough = (uint64_t)times * USUAL_SIZE;
 
-	return config->ring_segments ? (uint32_t)config->ring_segments :
-				       USUAL_SEGMENTS * room_factor(fabric);
+	while (times > 1 && (uint64_t)times * segment_size > enough)
+		times /= 2;
+	return config->ring_segments ? (uint32_t)config->ring_segments : USUAL_SEGMENTS * times;
 }
 
 uint64_t domain_credit(const struct fabric *fabric)
@@ -96,7 +100,7 @@ static int open_port(struct domain *d, const struct fabric *fabric)
 	d->port->fabric = fabric;
 	d->port->config = ctx->shape;
 	if (!d->port->config.segments)
-		d->port->config.segments = domain_segments(fabric);
+		d->port->config.segments = domain_segments(fabric, ctx->shape.segment_size);
 	d->port->fd = -1;
 	rc = fabric->open(d->port);
 	if (rc < 0)

@@ -15,8 +15,9 @@ struct domain {
 
 /* What FABRIC said of itself when it was first asked. */
 const struct fabric_caps *domain_caps(const struct fabric *fabric);
-/* Segments of an inbound ring, and the most bytes that may wait unreceived, over FABRIC by the settings. */
-uint32_t domain_segments(const struct fabric *fabric);
+/* Segments of an inbound ring, each of so many bytes, and the most bytes that may wait unreceived, over
+ * FABRIC by the settings. */
+uint32_t domain_segments(const struct fabric *fabric, uint32_t segment_size);
 uint64_t domain_credit(const struct fabric *fabric);
 /* The shape of rings in CTX, as the settings and O say, without segments where that is the fabrics'
  * matter: 0, or a negative error with the detail. */

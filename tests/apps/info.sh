@@ -41,6 +41,12 @@ done
 one=$(sed 's/.*: \([0-9]*\) bytes$/\1/' "$out")
 "$info" -m 64 >"$out" 2>&1 || fail "-m 64"
 grep -q ": $((64 * one)) bytes\$" "$out" || fail "-m 64 is not 64 times -m 1"
+if "$info" -d | grep -q '^fabric tcp: available'; then # longer segments have room as they are
+	for size in 64 128 256; do
+		SLMPM_LINKS=1 SLMPM_FABRIC=tcp SLMPM_SEGMENT_SIZE=$size "$info" -m 1 >"$out" 2>&1 || fail "-m 1 of $size"
+		[ "$(sed 's/.*: \([0-9]*\) bytes$/\1/' "$out")" -lt 4400000 ] || fail "over TCP, segments of $size: $(cat "$out")"
+	done
+fi
 
 # Another process's counters: of one that has a peer and waits for more to do.
 mkfifo "$out.in" || exit 1
