@@ -19,9 +19,12 @@
 static slmpm_ctx ctx;
 static slmpm_peer owner, other; /* the acceptor as the owner sees it; the owner as it is seen */
 
+/* A receive that always finds its message looks at no socket, where keys go on one machine. */
 static void settle(void)
 {
 	actor_settle(owner, other);
+	while (slmpm_progress(ctx) > 0)
+		;
 }
 
 static struct slmpm_mem_info region_info(slmpm_mem mem)
