@@ -129,6 +129,65 @@ static void wrong_nonce(struct raw_peer *p)
 	raw_say_packet(p->fd, WIRE_NONCE, &nonce, sizeof(nonce), -1);
 }
 
+/* The right one, but for that. */
+static void say_nonce(struct raw_peer *p, size_t more, int passed)
+{
+	struct {
+		struct wire_nonce nonce;
+		unsigned char more[8];
+	} right = {.nonce = {.nonce = p->heard.nonce}};
+
+	raw_say_packet(p->fd, WIRE_NONCE, &right, sizeof(right.nonce) + more, passed);
+}
+
+static void nonce_and_more(struct raw_peer *p)
+{
+	raw_steps(p, RAW_HELLO, RAW_HELLO);
+	say_nonce(p, 8, -1);
+}
+
+static void nonce_with_descriptor(struct raw_peer *p)
+{
+	raw_steps(p, RAW_HELLO, RAW_HELLO);
+	say_nonce(p, 0, p->own.fd);
+}
+
+static void nonce_twice(struct raw_peer *p)
+{
+	raw_steps(p, RAW_HELLO, RAW_NONCE);
+	say_nonce(p, 0, -1);
+}
+
+/* As it is to be, but for that. */
+static void say_offer(struct raw_peer *p, size_t n, int descriptors)
+{
+	const int fds[3] = {p->own.fd, p->own.fd, p->own.fd};
+	struct {
+		struct wire_round round;
+		unsigned char more[8];
+	} offer = {.round = {.head = {LITTLE_32(WIRE_ROUND), LITTLE_32((uint32_t)n)},
+			     .blob_length = LITTLE_32(sizeof(p->offer))}};
+
+	memcpy(offer.round.blob, &p->offer, sizeof(p->offer));
+	raw_steps(p, RAW_HELLO, RAW_NONCE);
+	raw_say(p->fd, &offer, n, fds, descriptors);
+}
+
+static void short_round(struct raw_peer *p)
+{
+	say_offer(p, sizeof(struct wire_round) - 1, 1);
+}
+
+static void long_round(struct raw_peer *p)
+{
+	say_offer(p, sizeof(struct wire_round) + 1, 1);
+}
+
+static void three_descriptors(struct raw_peer *p)
+{
+	say_offer(p, sizeof(struct wire_round), 3);
+}
+
 static void long_blob(struct raw_peer *p)
 {
 	struct wire_round round = {.blob_length = LITTLE_32(UINT32_MAX)};
@@ -209,6 +268,12 @@ static const struct lie lies[] = {
 	{"an offer at once", round_at_once, SLMPM_EPROTO, "out of turn"},
 	{"an area at once", area_at_once, SLMPM_EPROTO, "area"},
 	{"another nonce", wrong_nonce, SLMPM_EPROTO, "nonce"},
+	{"a nonce and more", nonce_and_more, SLMPM_EPROTO, "nonce"},
+	{"a nonce with a descriptor", nonce_with_descriptor, SLMPM_EPROTO, "nonce"},
+	{"the nonce twice", nonce_twice, SLMPM_EPROTO, "out of turn"},
+	{"an offer cut short", short_round, SLMPM_EPROTO, "malformed"},
+	{"an offer and more", long_round, SLMPM_EPROTO, "malformed"},
+	{"three descriptors", three_descriptors, SLMPM_EPROTO, "malformed"},
 	{"a blob without end", long_blob, SLMPM_EPROTO, "malformed"},
 	{"a round left out", skip_a_round, SLMPM_EPROTO, "malformed"},
 	{"another epoch", wrong_echo, SLMPM_EPROTO, "answer to the offer"},
