@@ -66,7 +66,7 @@ static void cut_to(struct raw_peer *p, size_t n)
 	struct wire_link w = raw_link_ring(p, 1, 0);
 
 	memcpy(bytes, &w, sizeof(w));
-	(void)raw_say_packet(p->fd, WIRE_LINK, bytes, n, -1);
+	(void)raw_say_packet(p->fd, WIRE_LINK, bytes, n, raw_link_memory.fd);
 }
 
 static void too_short(struct raw_peer *p)
@@ -77,6 +77,18 @@ static void too_short(struct raw_peer *p)
 static void too_long(struct raw_peer *p)
 {
 	cut_to(p, sizeof(struct wire_link) + 1);
+}
+
+/* Its beginning is right. */
+static void longer_than_it_says(struct raw_peer *p)
+{
+	unsigned char bytes[sizeof(struct wire_link) + 8] = {0};
+	struct wire_link w = raw_link_ring(p, 1, 0);
+
+	w.head.type = LITTLE_32(WIRE_LINK);
+	w.head.length = LITTLE_32(sizeof(w));
+	memcpy(bytes, &w, sizeof(w));
+	(void)raw_say(p->fd, bytes, sizeof(bytes), &raw_link_memory.fd, 1);
 }
 
 static void head_alone(struct raw_peer *p)
@@ -211,6 +223,7 @@ static const struct offence offences[] = {
 	{"R8", "a wish of who begins", ask, LINK_RULE, 0},
 	{"R5", "a byte less", too_short, LINK_RULE, 0},
 	{"R5", "a byte more", too_long, "control packet", 0},
+	{"R5", "more than it says", longer_than_it_says, "control packet", 0},
 	{"R5", "a head alone", head_alone, LINK_RULE, 0},
 	{"R10", "two descriptors", two_descriptors, LINK_RULE, 0},
 	{"R8", "a round left out", round_left_out, LINK_RULE, 0},
