@@ -110,6 +110,20 @@ static void late_words(struct raw_peer *p)
 	raw_link_go_on(p);
 }
 
+/* Of a life that is still to come: the one that is made goes on, and then stands. */
+static void early_refusals(struct raw_peer *p)
+{
+	struct wire_link w;
+
+	raw_link_begin(p, 1, 0);
+	w = raw_link_hear_round(p, 0);
+	raw_link_say_plain(p, WIRE_LINK_NOT, 1, 1);
+	raw_link_finish(p, raw_link_epoch(&w));
+	raw_link_say_plain(p, WIRE_LINK_NOT, 1, 1);
+	raw_link_await_read(p);
+	raw_link_go_on(p);
+}
+
 /* ---- storms ---------------------------------------------------------------------------------- */
 
 static void storm_by_bond(struct raw_peer *p)
@@ -194,10 +208,27 @@ static const struct offence refusals[] = {
 	{"R5", "memory by the bond", ring_by_bond, LINK_RULE, LINK_STILL},
 	{"R8", "words about other lives", late_words, LINK_RULE, LINK_STILL},
 };
+
+static const struct offence standing[] = {
+	{"R8", "refusals ahead of time", early_refusals, LINK_RULE, LINK_STILL},
+};
 /* clang-format on */
+
+static void see_standing(slmpm_peer peer, const struct offence *o)
+{
+	struct slmpm_link_info info = {.size = sizeof(info)};
+
+	link_trial_see(peer, o);
+	OK(slmpm_link_query(peer, 1, &info));
+	CHECK(!info.reason[0], "%s: it was lost: %s", o->name, info.reason);
+}
 
 int main(void)
 {
+	static const struct trial seen = {.come = link_trial_come,
+					  .leave = link_trial_leave,
+					  .look = link_trial_look,
+					  .see = see_standing};
 	static const struct trial trial = {.come = link_trial_come,
 					   .leave = link_trial_leave,
 					   .look = link_trial_look,
@@ -206,6 +237,7 @@ int main(void)
 
 	link_victim_begin(&v, "hostile-link-refused");
 	offence_survive(&v, &trial, refusals, sizeof(refusals) / sizeof(*refusals));
+	offence_survive(&v, &seen, standing, sizeof(standing) / sizeof(*standing));
 	link_victim_end(&v);
 	return 0;
 }

@@ -198,11 +198,14 @@ uint64_t raw_link_epoch(const struct wire_link *w)
 void raw_link_join(struct raw_peer *p)
 {
 	struct wire_link w;
-	uint64_t epoch;
 
 	raw_link_begin(p, 1, 0);
 	w = raw_link_hear_round(p, 0);
-	epoch = raw_link_epoch(&w);
+	raw_link_finish(p, raw_link_epoch(&w));
+}
+
+void raw_link_finish(struct raw_peer *p, uint64_t epoch)
+{
 	(void)raw_link_hear_round(p, 1);
 	CHECK(mapping_close_seals(&raw_link_memory) == 0, "cannot seal");
 	raw_link_echo(p, 1, epoch, -1);

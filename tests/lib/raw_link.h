@@ -20,6 +20,8 @@ void raw_link_begin(struct raw_peer *p, unsigned link, unsigned life);
 void raw_link_echo(struct raw_peer *p, uint32_t round, uint64_t epoch, int fd);
 /* Link 1 with all its rounds, as the rules are. */
 void raw_link_join(struct raw_peer *p);
+/* The same from where both have offered, and EPOCH was heard. */
+void raw_link_finish(struct raw_peer *p, uint64_t epoch);
 
 /* The next about a link; and that is of that round. */
 struct wire_link raw_link_hear(struct raw_peer *p);
