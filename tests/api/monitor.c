@@ -62,7 +62,7 @@ static void counts_messages(slmpm_peer a, slmpm_peer b)
 /* What nobody reads fills the ring, then the queue. */
 static void shows_what_waits(slmpm_peer a, slmpm_peer b)
 {
-	enum { LENGTH = 30000, COUNT = 200 };
+	enum { LENGTH = 30000, COUNT = 400 }; /* more than twice the room of any link */
 	static char from[LENGTH], to[LENGTH];
 	slmpm_req sends[COUNT];
 	const struct slmpm_iov piece = {from, LENGTH};
