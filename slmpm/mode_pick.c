@@ -259,6 +259,15 @@ uint16_t mode_by(const struct endpoint *ep, struct mode mode, uint8_t wish)
 
 /* ---- what became of them -------------------------------------------------------------------- */
 
+void mode_wish_over(struct endpoint *ep, uint8_t wish)
+{
+	int usual = further_wanted(ep);
+
+	if (mode_wish_link(wish) >= 0 && usual >= 0 && ep->state == SLMPM_PEER_UP &&
+	    !mode_is_on(ep, usual))
+		(void)bond_use(ep->link.port, (uint32_t)usual);
+}
+
 void mode_count(struct endpoint *ep, enum mode_op op, struct mode mode)
 {
 	int protocol = mode_protocol(op, (enum mode_way)mode.way);

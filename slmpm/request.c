@@ -117,6 +117,8 @@ void request_finish(struct request *r, int status)
 	}
 	if (r->mode.way)
 		mode_done(r);
+	if (UNLIKELY(r->wish))
+		mode_wish_over(r->ep, r->wish);
 	if (r->bound)
 		completion_deliver(r);
 	wait_changed(r->ctx);

@@ -125,6 +125,7 @@ static void count_choice(struct endpoint *ep)
 	if (mode_has_links(ep))
 		mode.link = (uint8_t)bond_path(ep->link.port);
 	mode_count(ep, MODE_SEND, mode);
+	mode_wish_over(ep, ep->loan.wish);
 }
 
 static int commit_packet(struct endpoint *ep, uint64_t len, const struct slmpm_how *how)

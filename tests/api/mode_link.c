@@ -66,6 +66,19 @@ static void leave_full_link(slmpm_peer reader, int pid)
 	come_back(reader);
 }
 
+/* What asks for no link goes by the default one, whatever others have asked for. */
+static void come_back_to_default(slmpm_peer reader)
+{
+	struct chosen s[2];
+
+	chosen_send(reader, 100, SLMPM_ON_LINK(1), SLMPM_BY_SMT, SLMPM_REASON_WISH, &s[0]);
+	expect_link(&s[0], 1);
+	chosen_send(reader, 100, 0, SLMPM_BY_SMT, SLMPM_REASON_CALL, &s[1]);
+	expect_link(&s[1], 0);
+	chosen_end(&s[0]);
+	chosen_end(&s[1]);
+}
+
 /* By the link that is asked for, and by the default one; always in order. */
 static int change_link(void *unused)
 {
@@ -99,6 +112,7 @@ static int change_link(void *unused)
 	chosen_send(reader, 100, SLMPM_VIA(SLMPM_BY_SMT), SLMPM_BY_SMT, SLMPM_REASON_WISH, &s[0]);
 	expect_link(&s[0], 0);
 	chosen_end(&s[0]);
+	come_back_to_default(reader);
 	OK(slmpm_link_use(reader, SLMPM_LINK_ANY));
 	if (!over_tcp)
 		leave_full_link(reader, pid);
