@@ -282,7 +282,8 @@ struct fabric {
 
 	/* Where to build LENGTH bytes of payload in place; NULL when there is no room yet. The next
 	 * post of that link must be FABRIC_BUILT and no longer, or a post with length 0 and op
-	 * FABRIC_FLUSH, which gives the reservation back. */
+	 * FABRIC_FLUSH, which gives the reservation back. Where links are joined that post may be refused
+	 * (-EAGAIN): the reservation stays. */
 	void *(*reserve)(struct fabric_link *link, uint32_t length);
 	int (*post)(struct fabric_link *link, const struct fabric_wr *wr);
 	/* Up to N arrivals; their number or -EPROTO. Bounded work whatever the peer does. */

@@ -74,7 +74,6 @@ static COLD int flush(struct bond *b, uint16_t flags)
 	struct fabric_wr wr = {.op = FABRIC_FLUSH, .flags = flags};
 	bool staged = false;
 
-	b->out.reserved = false;
 	b->out.more = false;
 	b->owes |= b->in.received != b->in.told ? OWE_ACK : 0;
 	if (bond_look(b) < 0 || bond_settle(b) < 0)

@@ -84,7 +84,6 @@ struct bond_out {
 	bool restart;            /* RESTART goes first */
 	bool full;               /* the path has refused the last packet */
 	bool more;               /* and may wait for another one */
-	bool reserved;           /* a packet is being built in the log */
 	bool spreads;            /* paths may be changed for what they have to do */
 	bool spread;             /* and were, at the last look */
 	uint64_t patience;       /* us */

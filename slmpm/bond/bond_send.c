@@ -187,19 +187,18 @@ static void keep(struct bond *b, const struct fabric_wr *wr, bool built)
 	o->sent++;
 }
 
-/* Into the log alone, where that was promised: as soon as there is a path it goes there. */
+/* Into the log alone, where that was promised: as soon as there is a path it goes there. Nothing else: what is in this
+ * process's memory alone would be lost with it. */
 static int keep_back(struct bond *b, const struct fabric_wr *wr, bool built)
 {
 	struct bond_out *o = &b->out;
 
 	if (UNLIKELY(wr->flags & FABRIC_ONLY)) /* nobody knows by which it would go */
 		return -EAGAIN;
-	if (!built) {
-		if (!o->promised || wr->length > FABRIC_WORD_MAX ||
-		    !bond_log_reserve(&o->log, wr->length, 0))
-			return -EAGAIN;
-		o->promised--;
-	}
+	if (!o->promised || wr->length > FABRIC_WORD_MAX ||
+	    (!built && !bond_log_reserve(&o->log, wr->length, 0)))
+		return -EAGAIN;
+	o->promised--;
 	keep(b, wr, built);
 	b->busy = true;
 	return 1;
@@ -305,7 +304,6 @@ int bond_send(struct bond *b, const struct fabric_wr *wr)
 		return -EAGAIN;
 	if (UNLIKELY(wr->kind - (unsigned)WIRE_BOND_ACK <= WIRE_BOND_PROBE - WIRE_BOND_ACK))
 		return -EINVAL;
-	o->reserved = false;
 	if (UNLIKELY(b->busy)) {
 		rc = bond_settle(b);
 		rc = rc < 0 ? rc : bond_is_mute(b);
@@ -351,6 +349,5 @@ void *bond_send_reserve(struct bond *b, uint32_t length)
 		return NULL;
 	if (make_room(b, length) != 1 || (o->full && !path_has_room(b, length)))
 		return NULL;
-	o->reserved = true;
 	return bond_log_open_data(&o->log);
 }

@@ -3,6 +3,7 @@
  * Loans: messages built in place. A short one is a reservation in the peer's ring; a longer one lies
  * in an area, of which parts can be handed over while it still grows.
  */
+#include <errno.h>
 
 #include "slmpm/message/area.h"
 #include "slmpm/message/bundle.h"
@@ -128,6 +129,7 @@ static void count_choice(struct endpoint *ep)
 	mode_wish_over(ep, ep->loan.wish);
 }
 
+/* -SLMPM_EAGAIN: not now, it stays open. */
 static int commit_packet(struct endpoint *ep, uint64_t len, const struct slmpm_how *how)
 {
 	struct packet p = {
@@ -139,9 +141,15 @@ static int commit_packet(struct endpoint *ep, uint64_t len, const struct slmpm_h
 		.route = wire_route(ep->loan.stream, how ? how->imm : 0),
 		.extent = len,
 	};
+	int rc;
 
+	rc = link_post_built(ep, &p);
+	if (rc == -EAGAIN) /* of several links: that which it goes by has no room */
+		return -SLMPM_EAGAIN;
+	if (rc == -ENOLINK)
+		return mode_impossible(ep, "slmpm_commit", ep->loan.wish);
 	ep->loan.data = NULL;
-	if (link_post_built(ep, &p) != 1)
+	if (rc != 1)
 		return endpoint_error(ep);
 	ep->link.run = 0;
 	ep->sent++;
@@ -296,9 +304,46 @@ static int check_how(const struct slmpm_how *how)
 	return 0;
 }
 
+struct commit {
+	struct turn turn;
+	void *buf;
+	uint64_t length;
+	const struct slmpm_how *how;
+	int rc;
+};
+
+/* Taken, or refused: by whoever else may have committed it meanwhile, too. */
+static bool is_committed(void *arg)
+{
+	struct commit *c = arg;
+	struct endpoint *ep = c->turn.ep;
+
+	if (endpoint_of(c->turn.peer) != ep)
+		c->rc = endpoint_bad_handle(c->turn.peer);
+	else
+		c->rc = check_commit(ep, c->buf, c->length, c->how);
+	if (c->rc == 0)
+		c->rc = completion_wanted(c->how) ? commit_told(ep, c->length, c->how) :
+						    commit(ep, c->length, c->how);
+	return c->rc != -SLMPM_EAGAIN;
+}
+
+static int await_commit(struct commit *c)
+{
+	struct context *ctx = c->turn.ep->ctx;
+
+	if (LIKELY(is_committed(c)) ||
+	    wait_until(ctx, is_committed, c, c->how ? c->how->timeout_ms : -1) == 0)
+		return c->rc;
+	if (wait_forbidden(ctx, "slmpm_commit"))
+		return -SLMPM_ESTATE;
+	return error_set(SLMPM_ETIMEOUT, "no room for a loan to %s any more", c->turn.ep->name);
+}
+
 int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how *how)
 {
 	struct endpoint *ep = endpoint_of(peer);
+	struct commit c = {{ep, peer}, buf, len, how, 0};
 	struct context *ctx;
 	int rc = how ? check_how(how) : 0;
 
@@ -312,10 +357,8 @@ int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how 
 	rc = check_commit(ep, buf, len, how);
 	if (rc == 0)
 		rc = await_turn(ep, peer, how);
-	if (rc == 0) /* nobody else may have committed it meanwhile */
-		rc = check_commit(ep, buf, len, how);
 	if (rc == 0)
-		rc = completion_wanted(how) ? commit_told(ep, len, how) : commit(ep, len, how);
+		rc = await_commit(&c);
 	context_unlock(ctx);
 	return rc;
 }
