@@ -476,10 +476,10 @@ SLMPM_API int slmpm_cancel(slmpm_req req);
  * link of this handle, whichever slmpm_commit gets.
  */
 SLMPM_API int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int timeout_ms);
-/* Sends the first LEN bytes of the loan. It waits, by how->timeout_ms: in an area for requests sent
- * before it, over several links for room; and stays open on ETIMEOUT. With SLMPM_PART they are ready
- * for the peer to read while the loan stays open for the rest (areas only; ENOTSUP inside a packet);
- * a later LEN counts from the loan's beginning too. */
+/* Sends the first LEN bytes of the loan. It waits, by how->timeout_ms: in an area for what was sent
+ * before it and for room, over several links for room; and stays open on ETIMEOUT. With SLMPM_PART
+ * they are ready for the peer to read while the loan stays open for the rest (areas only; ENOTSUP
+ * inside a packet); a later LEN counts from the loan's beginning too. */
 SLMPM_API int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how *how);
 /* Gives the loan back unsent. ESTATE when a part of it has been committed. */
 SLMPM_API int slmpm_abort(slmpm_peer peer, void *buf);

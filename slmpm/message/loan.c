@@ -161,33 +161,55 @@ static int commit_packet(struct endpoint *ep, uint64_t len, const struct slmpm_h
 	return 0;
 }
 
-/* The first part opens the message's envelope; it counts against the credit without its bytes. */
-static int commit_area(struct endpoint *ep, uint64_t len, const struct slmpm_how *how)
+/* The word by which the peer finds what lies in the area. -SLMPM_EAGAIN: no room for it now. */
+static int post_word(struct endpoint *ep, uint64_t len, const struct slmpm_how *how, bool part)
 {
-	bool part = how && how->flags & SLMPM_PART;
-	int rc = link_maps(ep) ? 0 : loan_copy(ep, len, how, !part);
+	bool first = !ep->loan.begun;
 	struct wire_loan loan = {
 		.ready = LITTLE_64(len),
 		.capacity = LITTLE_64(ep->loan.length),
 		.area = LITTLE_32(ep->loan.area->id),
 		.final = LITTLE_32(part ? 0 : 1),
 	};
+	struct packet p = {
+		.opcode = first ? WIRE_LOAN : WIRE_LOAN_MORE,
+		.flags = mode_packet_flags(ep->loan.wish),
+		.length = sizeof(loan),
+		.data = &loan,
+		.route = wire_route(ep->loan.stream, how ? how->imm : 0),
+	};
+	int rc;
+
+	if (ep->said_end) /* behind which nothing is read */
+		return error_set(SLMPM_ECLOSED, "%s is being closed", ep->name);
+	if (!list_empty(&ep->owed) || (ep->bundle.count && !bundle_flush(ep)))
+		return -SLMPM_EAGAIN;
+	p.seq = first ? ep->sent + 1 : ep->loan.seq; /* behind the bundle */
+	rc = link_post_request(ep, &p, NULL);
+	if (rc == -EAGAIN)
+		return -SLMPM_EAGAIN;
+	if (rc == -ENOLINK)
+		return mode_impossible(ep, "slmpm_commit", ep->loan.wish);
+	if (rc != 1)
+		return endpoint_error(ep);
+	if (first) {
+		ep->link.run = 0;
+		ep->loan.seq = ++ep->sent;
+		ep->stats->sent_messages++;
+		if (UNLIKELY(ep->loan.wish))
+			count_choice(ep);
+	}
+	return 0;
+}
+
+/* The first part opens the message's envelope; it counts against the credit without its bytes. */
+static int commit_area(struct endpoint *ep, uint64_t len, const struct slmpm_how *how)
+{
+	bool part = how && how->flags & SLMPM_PART;
+	int rc = link_maps(ep) ? post_word(ep, len, how, part) : loan_copy(ep, len, how, !part);
 
 	if (rc < 0)
 		return rc;
-	if (link_maps(ep)) {
-		if (!ep->loan.begun) {
-			ep->link.run = 0;
-			ep->loan.seq = ++ep->sent;
-			ep->stats->sent_messages++;
-		}
-		link_control_routed(ep, ep->loan.begun ? WIRE_LOAN_MORE : WIRE_LOAN,
-				    mode_packet_flags(ep->loan.wish), ep->loan.seq,
-				    wire_route(ep->loan.stream, how ? how->imm : 0), &loan,
-				    sizeof(loan));
-		if (UNLIKELY(ep->loan.wish) && !ep->loan.begun)
-			count_choice(ep);
-	}
 	ep->stats->sent_bytes += len - ep->loan.ready;
 	ep->loan.ready = len;
 	ep->loan.begun = true;
@@ -318,6 +340,8 @@ static bool is_committed(void *arg)
 	struct commit *c = arg;
 	struct endpoint *ep = c->turn.ep;
 
+	if (c->rc != -SLMPM_EAGAIN) /* asked once more */
+		return true;
 	if (endpoint_of(c->turn.peer) != ep)
 		c->rc = endpoint_bad_handle(c->turn.peer);
 	else
@@ -343,7 +367,7 @@ static int await_commit(struct commit *c)
 int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how *how)
 {
 	struct endpoint *ep = endpoint_of(peer);
-	struct commit c = {{ep, peer}, buf, len, how, 0};
+	struct commit c = {{ep, peer}, buf, len, how, -SLMPM_EAGAIN};
 	struct context *ctx;
 	int rc = how ? check_how(how) : 0;
 

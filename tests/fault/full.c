@@ -131,19 +131,17 @@ static bool is_near(const struct setting *s)
 
 static int body(const struct setting *s)
 {
-	bool has_links = false, checks = false;
+	bool has_links = false;
 
 	if (!is_near(s))
 		return 0;
-	for (size_t i = 0; i < 6 && s->both[i]; i++) {
+	for (size_t i = 0; i < 6 && s->both[i]; i++)
 		has_links |= !strncmp(s->both[i], "SLMPM_LINKS=", 12);
-		checks |= !strcmp(s->both[i], "SLMPM_CHECK=1");
-	}
 	settings_set("SLMPM_FABRIC", "shm");
 	for (int links = 1; links <= (has_links ? 1 : 2); links++) {
 		if (!has_links)
 			settings_set("SLMPM_LINKS", links == 1 ? "1" : "2");
-		for (int manner = PLAIN; manner < MANNERS - checks; manner++)
+		for (int manner = PLAIN; manner < MANNERS; manner++)
 			CHECK(!child_run(read_all, &manner, 20 * (unsigned)actor_slow()),
 			      "%s, %d links", manners[manner], links);
 	}
