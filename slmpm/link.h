@@ -66,12 +66,9 @@ int link_reach(struct endpoint *ep, enum fabric_op op, struct fabric_memory *mem
 /* A packet without message: goes out now or as soon as there is room, before what is queued. */
 void link_control(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t extent,
 		  const void *data, uint32_t length);
-/* The same with a stream and an immediate, and by a link (FABRIC_BY, or 0): the loan packets. */
-void link_control_routed(struct endpoint *ep, uint8_t opcode, uint16_t by, uint64_t seq,
-			 uint64_t route, const void *data, uint32_t length);
 /* With all three words of the head. */
-void link_control_whole(struct endpoint *ep, uint8_t opcode, uint16_t by, uint64_t seq,
-			uint64_t route, uint64_t extent, const void *data, uint32_t length);
+void link_control_whole(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t route,
+			uint64_t extent, const void *data, uint32_t length);
 /* The eager bytes matched so far; a newer total replaces one not yet sent. */
 void link_return_credit(struct endpoint *ep);
 /* How many such packets wait for room: what a peer that reads nothing can make us owe. */

@@ -13,7 +13,6 @@ struct owed { /* a control packet that found no room */
 	struct list node;
 	uint64_t seq, route, extent;
 	uint32_t length;
-	uint16_t by; /* FABRIC_BY */
 	uint8_t opcode;
 	bool rides; /* may wait for the next packet */
 	unsigned char data[WIRE_CONTROL_MAX];
@@ -23,7 +22,7 @@ static int post_owed(struct endpoint *ep, const struct owed *o)
 {
 	struct packet p = {
 		.opcode = o->opcode,
-		.flags = (uint16_t)(o->by | (o->rides ? FABRIC_MORE : 0)),
+		.flags = o->rides ? FABRIC_MORE : 0,
 		.seq = o->seq,
 		.route = o->route,
 		.extent = o->extent,
@@ -56,12 +55,11 @@ static void owe(struct endpoint *ep, const struct owed *o)
 	endpoint_refresh(ep);
 }
 
-void link_control_whole(struct endpoint *ep, uint8_t opcode, uint16_t by, uint64_t seq,
-			uint64_t route, uint64_t extent, const void *data, uint32_t length)
+void link_control_whole(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t route,
+			uint64_t extent, const void *data, uint32_t length)
 {
 	struct owed o = {
 		.opcode = opcode,
-		.by = by,
 		.seq = seq,
 		.route = route,
 		.extent = extent,
@@ -76,13 +74,7 @@ void link_control_whole(struct endpoint *ep, uint8_t opcode, uint16_t by, uint64
 void link_control(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t extent,
 		  const void *data, uint32_t length)
 {
-	link_control_whole(ep, opcode, 0, seq, 0, extent, data, length);
-}
-
-void link_control_routed(struct endpoint *ep, uint8_t opcode, uint16_t by, uint64_t seq,
-			 uint64_t route, const void *data, uint32_t length)
-{
-	link_control_whole(ep, opcode, by, seq, route, 0, data, length);
+	link_control_whole(ep, opcode, seq, 0, extent, data, length);
 }
 
 /* Where a packet is a call of the kernel, credit that a peer cannot be short of yet goes along with the

@@ -54,7 +54,7 @@ void mirror_say_end(struct endpoint *ep, uint32_t tag, bool answer)
 {
 	static const char nothing;
 
-	link_control_routed(ep, WIRE_MIRROR_END, 0, answer, wire_route(tag, 0), &nothing, 0);
+	link_control_whole(ep, WIRE_MIRROR_END, answer, wire_route(tag, 0), 0, &nothing, 0);
 }
 
 /* One of M's has come, joined or gone. */

@@ -119,11 +119,11 @@ static void tell(struct endpoint *ep, const struct means *m, uint64_t job, uint6
 	for (int part = NAMES; part < PARTS; part++)
 		has |= (uint32_t)put_part(m, part, &w) << part;
 	c.has = LITTLE_32(has);
-	link_control_whole(ep, WIRE_MEANS, 0, COUNTS, job, last, &c, sizeof(c));
+	link_control_whole(ep, WIRE_MEANS, COUNTS, job, last, &c, sizeof(c));
 	for (int part = NAMES; part < PARTS; part++)
 		if (put_part(m, part, &w))
-			link_control_whole(ep, WIRE_MEANS, 0, (uint64_t)part, job, job ? last : 0,
-					   &w, length_of((uint64_t)part));
+			link_control_whole(ep, WIRE_MEANS, (uint64_t)part, job, job ? last : 0, &w,
+					   length_of((uint64_t)part));
 }
 
 void means_tell(struct endpoint *ep)
