@@ -6,6 +6,7 @@
 #include "slmpm/message/area.h"
 #include "slmpm/message/bundle.h"
 #include "slmpm/checksum.h"
+#include "slmpm/doubt.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/link.h"
 #include "slmpm/memory/memory.h"
@@ -31,6 +32,7 @@ static void credit(struct endpoint *ep, const struct head *h)
 		return;
 	}
 	ep->credited += step;
+	doubt_mark(ep); /* who is always given credit in time comes by here */
 	(void)link_push(ep);
 	wait_changed(ep->ctx);
 }

@@ -128,6 +128,8 @@ static int lose_each(void *arg)
 	setenv("SLMPM_LINKS_AFTER", "0", 1);
 	setenv("SLMPM_LINKS_LOG", "64k", 1);
 	setenv("SLMPM_RING_SEGMENTS", "1024", 1);
+	setenv("SLMPM_EAGER_CREDIT", "256k",
+	       1); /* it is used up before the cut: so much is known by then */
 	net_open(&net);
 	for (size_t i = 0; i < sizeof(fates) / sizeof(fates[0]); i++)
 		for (uint32_t size = 8; size <= sizeof(bytes); size = size * 22 + 1)
