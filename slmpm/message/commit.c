@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The end of a loan: sent, whole or a part at a time, or given back. */
+#include <errno.h>
+
+#include "slmpm/message/area.h"
+#include "slmpm/message/bundle.h"
+#include "slmpm/error.h"
+#include "slmpm/link.h"
+#include "slmpm/message/loan_copy.h"
+#include "slmpm/wait.h"
+
+/* Where a link was asked for there was something to choose. */
+static void count_choice(struct endpoint *ep)
+{
+	struct mode mode = {.way = MODE_PACKETS, .reason = SLMPM_REASON_WISH};
+
+	if (!mode_is_on(ep, mode_wish_link(ep->loan.wish)))
+		mode.reason = SLMPM_REASON_LINK;
+	if (mode_has_links(ep))
+		mode.link = (uint8_t)bond_path(ep->link.port);
+	mode_count(ep, MODE_SEND, mode);
+	mode_wish_over(ep, ep->loan.wish);
+}
+
+/* -SLMPM_EAGAIN: not now, it stays open. */
+static int commit_packet(struct endpoint *ep, uint64_t len, const struct slmpm_how *how)
+{
+	struct packet p = {
+		.opcode = WIRE_SEND_ONLY,
+		.flags = (uint16_t)(mode_packet_flags(ep->loan.wish) |
+				    (how && how->flags & SLMPM_MORE ? FABRIC_MORE : 0)),
+		.length = (uint32_t)len,
+		.seq = ep->sent + 1,
+		.route = wire_route(ep->loan.stream, how ? how->imm : 0),
+		.extent = len,
+	};
+	int rc;
+
+	rc = link_post_built(ep, &p);
+	if (rc == -EAGAIN) /* of several links: that which it goes by has no room */
+		return -SLMPM_EAGAIN;
+	if (rc == -ENOLINK)
+		return mode_impossible(ep, "slmpm_commit", ep->loan.wish);
+	ep->loan.data = NULL;
+	if (rc != 1)
+		return endpoint_error(ep);
+	ep->link.run = 0;
+	ep->sent++;
+	if (UNLIKELY(ep->loan.wish))
+		count_choice(ep);
+	ep->charged -= ep->loan.length - len;
+	ep->stats->sent_messages++;
+	ep->stats->sent_bytes += len;
+	return 0;
+}
+
+/* The word by which the peer finds what lies in the area. -SLMPM_EAGAIN: no room for it now. */
+static int post_word(struct endpoint *ep, uint64_t len, const struct slmpm_how *how, bool part)
+{
+	bool first = !ep->loan.begun;
+	struct wire_loan loan = {
+		.ready = LITTLE_64(len),
+		.capacity = LITTLE_64(ep->loan.length),
+		.area = LITTLE_32(ep->loan.area->id),
+		.final = LITTLE_32(part ? 0 : 1),
+	};
+	struct packet p = {
+		.opcode = first ? WIRE_LOAN : WIRE_LOAN_MORE,
+		.flags = mode_packet_flags(ep->loan.wish),
+		.length = sizeof(loan),
+		.data = &loan,
+		.route = wire_route(ep->loan.stream, how ? how->imm : 0),
+	};
+	int rc;
+
+	if (ep->said_end) /* behind which nothing is read */
+		return error_set(SLMPM_ECLOSED, "%s is being closed", ep->name);
+	if (!list_empty(&ep->owed) || (ep->bundle.count && !bundle_flush(ep)))
+		return -SLMPM_EAGAIN;
+	p.seq = first ? ep->sent + 1 : ep->loan.seq; /* behind the bundle */
+	rc = link_post_request(ep, &p, NULL);
+	if (rc == -EAGAIN)
+		return -SLMPM_EAGAIN;
+	if (rc == -ENOLINK)
+		return mode_impossible(ep, "slmpm_commit", ep->loan.wish);
+	if (rc != 1)
+		return endpoint_error(ep);
+	if (first) {
+		ep->link.run = 0;
+		ep->loan.seq = ++ep->sent;
+		ep->stats->sent_messages++;
+		if (UNLIKELY(ep->loan.wish))
+			count_choice(ep);
+	}
+	return 0;
+}
+
+/* The first part opens the message's envelope; it counts against the credit without its bytes. */
+static int commit_area(struct endpoint *ep, uint64_t len, const struct slmpm_how *how)
+{
+	bool part = how && how->flags & SLMPM_PART;
+	int rc = link_maps(ep) ? post_word(ep, len, how, part) : loan_copy(ep, len, how, !part);
+
+	if (rc < 0)
+		return rc;
+	ep->stats->sent_bytes += len - ep->loan.ready;
+	ep->loan.ready = len;
+	ep->loan.begun = true;
+	if (!part) {
+		ep->loan.data = NULL;
+		ep->loan.area = NULL;
+	}
+	return 0;
+}
+
+static int check_loan(struct endpoint *ep, const void *buf, const char *call)
+{
+	if (!buf || ep->loan.data != buf)
+		return error_set(SLMPM_ESTATE, "%s: no such loan is open to %s", call, ep->name);
+	return 0;
+}
+
+/* What was sent before goes first: a loan in an area stands in no queue. */
+struct turn {
+	struct endpoint *ep;
+	slmpm_peer peer;
+};
+
+static bool has_come(void *arg)
+{
+	const struct turn *t = arg;
+
+	return endpoint_of(t->peer) != t->ep || t->ep->state != SLMPM_PEER_UP ||
+	       (list_empty(&t->ep->link.queue) && !t->ep->link.active);
+}
+
+static int await_turn(struct endpoint *ep, slmpm_peer peer, const struct slmpm_how *how)
+{
+	struct turn t = {ep, peer};
+
+	if (!ep->loan.area || ep->loan.begun || has_come(&t))
+		return 0;
+	if (wait_until(ep->ctx, has_come, &t, how ? how->timeout_ms : -1) == 0)
+		return endpoint_of(peer) == ep ? 0 : endpoint_bad_handle(peer);
+	if (wait_forbidden(ep->ctx, "slmpm_commit"))
+		return -SLMPM_ESTATE;
+	return error_set(SLMPM_ETIMEOUT, "what was sent before to %s has not gone", ep->name);
+}
+
+static int check_commit(struct endpoint *ep, const void *buf, uint64_t len,
+			const struct slmpm_how *how)
+{
+	int rc = check_loan(ep, buf, "slmpm_commit");
+
+	if (rc < 0)
+		return rc;
+	if (len > ep->loan.length || len < ep->loan.ready)
+		return error_set(SLMPM_EINVAL,
+				 "slmpm_commit: %llu bytes of a loan of %llu, %llu are out",
+				 (unsigned long long)len, (unsigned long long)ep->loan.length,
+				 (unsigned long long)ep->loan.ready);
+	if (!ep->loan.area && how && how->flags & SLMPM_PART)
+		return error_set(SLMPM_ENOTSUP, "slmpm_commit: a part of a loan inside a packet");
+	return 0;
+}
+
+static int commit(struct endpoint *ep, uint64_t len, const struct slmpm_how *how)
+{
+	int rc;
+
+	if (ep->state == SLMPM_PEER_UP) {
+		rc = ep->loan.area ? commit_area(ep, len, how) : commit_packet(ep, len, how);
+	} else {
+		rc = endpoint_error(ep);
+		ep->loan.data = NULL;
+		ep->loan.area = NULL;
+	}
+	endpoint_refresh(ep);
+	if (rc == 0 && !ep->direct)
+		(void)link_push(ep);
+	return rc;
+}
+
+/* The same, and told to the counter or the queue of HOW: a loan that has gone is done. */
+static int commit_told(struct endpoint *ep, uint64_t len, const struct slmpm_how *how)
+{
+	struct slmpm_done done = {
+		.len = len,
+		.stream = ep->loan.stream,
+		.imm = how->imm,
+		.peer = {handle_id(ep)},
+		.op = SLMPM_OP_SEND,
+	};
+	struct context *ctx = ep->ctx;
+	bool queued = ep->loan.area && !link_maps(ep);
+	struct told told;
+	int rc = completion_open(&told, ctx, how, NULL);
+
+	if (rc < 0)
+		return rc;
+	rc = commit(ep, len, how);
+	if (rc == 0 && !queued && mode_has_links(ep))
+		done.flags = SLMPM_ON_LINK(bond_path(ep->link.port));
+	if (rc < 0)
+		completion_undo(&told);
+	else
+		completion_tell(ctx, &told, &done);
+	return rc;
+}
+
+static int check_how(const struct slmpm_how *how)
+{
+	if (how->size < HOW_LEAST)
+		return error_set(SLMPM_EINVAL, "slmpm_commit: set .size of how");
+	if (how->flags & ~(SLMPM_MORE | SLMPM_PART))
+		return error_set(SLMPM_EINVAL, "slmpm_commit: flags 0x%x", how->flags);
+	if (completion_wanted(how) && how->flags & SLMPM_PART)
+		return error_set(SLMPM_EINVAL, "slmpm_commit: a part has no end to be told");
+	return 0;
+}
+
+struct commit {
+	struct turn turn;
+	void *buf;
+	uint64_t length;
+	const struct slmpm_how *how;
+	int rc;
+};
+
+/* Taken, or refused: by whoever else may have committed it meanwhile, too. */
+static bool is_committed(void *arg)
+{
+	struct commit *c = arg;
+	struct endpoint *ep = c->turn.ep;
+
+	if (c->rc != -SLMPM_EAGAIN) /* asked once more */
+		return true;
+	if (endpoint_of(c->turn.peer) != ep)
+		c->rc = endpoint_bad_handle(c->turn.peer);
+	else
+		c->rc = check_commit(ep, c->buf, c->length, c->how);
+	if (c->rc == 0)
+		c->rc = completion_wanted(c->how) ? commit_told(ep, c->length, c->how) :
+						    commit(ep, c->length, c->how);
+	return c->rc != -SLMPM_EAGAIN;
+}
+
+static int await_commit(struct commit *c)
+{
+	struct context *ctx = c->turn.ep->ctx;
+
+	if (LIKELY(is_committed(c)) ||
+	    wait_until(ctx, is_committed, c, c->how ? c->how->timeout_ms : -1) == 0)
+		return c->rc;
+	if (wait_forbidden(ctx, "slmpm_commit"))
+		return -SLMPM_ESTATE;
+	return error_set(SLMPM_ETIMEOUT, "no room for a loan to %s any more", c->turn.ep->name);
+}
+
+int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how *how)
+{
+	struct endpoint *ep = endpoint_of(peer);
+	struct commit c = {{ep, peer}, buf, len, how, -SLMPM_EAGAIN};
+	struct context *ctx;
+	int rc = how ? check_how(how) : 0;
+
+	if (!ep)
+		return endpoint_bad_handle(peer);
+	if (rc < 0)
+		return rc;
+	if (!endpoint_lock(ep, peer))
+		return endpoint_bad_handle(peer);
+	ctx = ep->ctx;
+	rc = check_commit(ep, buf, len, how);
+	if (rc == 0)
+		rc = await_turn(ep, peer, how);
+	if (rc == 0)
+		rc = await_commit(&c);
+	context_unlock(ctx);
+	return rc;
+}
+
+int slmpm_abort(slmpm_peer peer, void *buf)
+{
+	struct endpoint *ep = endpoint_of(peer);
+	int rc;
+
+	if (!ep || !endpoint_lock(ep, peer))
+		return endpoint_bad_handle(peer);
+	rc = check_loan(ep, buf, "slmpm_abort");
+	if (rc == 0 && ep->loan.begun && ep->loan.area)
+		rc = error_set(SLMPM_ESTATE, "slmpm_abort: a part of the loan is at %s already",
+			       ep->name);
+	if (rc == 0) {
+		ep->loan.data = NULL;
+		ep->charged -= ep->loan.charge;
+		if (ep->loan.area)
+			ep->loan.area->busy = false;
+		else
+			link_unreserve(ep);
+		ep->loan.area = NULL;
+		endpoint_refresh(ep);
+		(void)link_push(ep);
+	}
+	context_unlock(ep->ctx);
+	return rc;
+}
