@@ -227,17 +227,23 @@ demo: deps-demo				## watch a host and two accelerators hash files
 	@$(OUT)/bin/slmpm_demo -n 2 >$(OUT)/demo.sha256
 	@sha256sum --quiet -c $(OUT)/demo.sha256 && echo "sha256sum agrees with all $$(wc -l <$(OUT)/demo.sha256) digests"
 
-bench: deps-bench			## our figures beside every peer's; plots in build/bench
-	@$(MAKE) all
-	@SLMPM_BUILD=$(abspath $(OUT)) tests/bench/run
+BENCH = @SLMPM_BUILD=$(abspath $(OUT)) tests/bench/run
 
-bench-net: deps-bench			## the same over loopback TCP; plots in build/bench/net
+bench: deps-bench			## our figures beside every peer's, over TCP, and mode beside mode: ten minutes; build/bench
 	@$(MAKE) all
-	@SLMPM_BUILD=$(abspath $(OUT)) tests/bench/run --net
+	@rc=0; for part in near net modes; do $(MAKE) -o deps-bench bench-$$part || rc=1; done; exit $$rc
+
+bench-near: deps-bench			## on one machine; plots in build/bench
+	@$(MAKE) all
+	$(BENCH)
+
+bench-net: deps-bench			## over loopback TCP; plots in build/bench/net
+	@$(MAKE) all
+	$(BENCH) --net
 
 bench-modes: deps-bench			## fixed modes against the library's own choice; build/bench/modes
 	@$(MAKE) all
-	@SLMPM_BUILD=$(abspath $(OUT)) tests/bench/run --modes
+	$(BENCH) --modes
 
 # ---- lint ----
 
@@ -372,7 +378,7 @@ help:					## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r goal text; do printf '  make %-14s %s\n' "$$goal" "$$text"; done
 
 FORCE:
-.PHONY: all lib test-programs test cross-programs cross-test demo bench bench-net bench-modes objects lint $(addprefix lint-,arrows format headers gcc clang hot man) format man install clean help FORCE \
+.PHONY: all lib test-programs test cross-programs cross-test demo bench bench-near bench-net bench-modes objects lint $(addprefix lint-,arrows format headers gcc clang hot man) format man install clean help FORCE \
 	deps deps-demo deps-test deps-lint deps-bench deps-cross
 
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(TEST_OBJ) $(TEST_LIB) $(MODEL_OBJ)) \
