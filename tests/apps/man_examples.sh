@@ -9,6 +9,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 bad=0
+unset SLMPM_FABRIC SLMPM_LINKS	# whose links the examples name
 complain() { echo "$*" >&2; bad=1; }
 
 # Into $work/NAME-1.c and so on, as a reader sees them: scdoc takes a backslash away from whatever follows it.
