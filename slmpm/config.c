@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One table of settings: name, kind, default, text. slmpm_info prints it, the manual comes from
- * it, and a SLMPM_* variable that is not in it is answered with the nearest name.
+ * One table of settings: name, kind, default, text. slmpm_info prints it, slmpm(7) and dacs(7) tell of
+ * each, and a SLMPM_* variable that is not in it is answered with the nearest name.
  */
 #include "slmpm/config.h"
 

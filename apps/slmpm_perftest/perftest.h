@@ -57,9 +57,8 @@ struct test {
 
 extern const struct test tests[];
 const struct test *test_find(const char *name);
-/* Whether it works on regions of both sides. */
 bool test_has_one_size(const struct test *test); /* that of the table */
-bool test_has_region(const struct test *test);
+bool test_has_region(const struct test *test);   /* it works on regions of both sides */
 /* One transfer with a pattern; who receives it fails unless it arrived whole (verify.c). */
 loop_fn loop_verify;
 /* loops.c, onesided.c, atomics.c, active.c, overlap.c */
