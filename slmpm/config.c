@@ -260,9 +260,7 @@ int slmpm_setting_at(int i, struct slmpm_setting *out)
 	text = variable(s, name);
 	snprintf(out->name, sizeof(out->name), "%s", s->name);
 	snprintf(out->initial, sizeof(out->initial), "%s", s->initial);
-	if (text && s->kind == HIDDEN)
-		text = *text ? "(hidden)" : text;
-	snprintf(out->value, sizeof(out->value), "%s", text && *text ? text : s->initial);
+	setting_show(s, text && *text ? text : s->initial, out->value, sizeof(out->value));
 	snprintf(out->origin, sizeof(out->origin), "%s", text && *text ? "environment" : "default");
 	snprintf(out->text, sizeof(out->text), "%s%s%s%s", s->text, s->choices ? " (" : "",
 		 s->choices ? s->choices : "", s->choices ? ")" : "");

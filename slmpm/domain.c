@@ -78,13 +78,17 @@ int domain_shape(struct context *ctx, const struct slmpm_options *o)
 		.dead_ms = (uint32_t)config->dead_ms,
 		.engine = (uint8_t)config->tcp_engine,
 	};
-	if ((shape->segments & (shape->segments - 1)) ||
-	    (shape->segment_size & (shape->segment_size - 1)))
-		return error_set(SLMPM_EINVAL, "a ring of %u segments of %u bytes: powers of two",
-				 shape->segments, shape->segment_size);
+	if (shape->segments & (shape->segments - 1))
+		return error_set(SLMPM_EINVAL, "SLMPM_RING_SEGMENTS=%u: a power of two",
+				 shape->segments);
+	if (shape->segment_size & (shape->segment_size - 1))
+		return error_set(SLMPM_EINVAL, "SLMPM_SEGMENT_SIZE=%u: a power of two",
+				 shape->segment_size);
 	/* A First packet and its checksum must fit, whatever else is set. */
 	if (shape->segments && (uint64_t)shape->segments * shape->segment_size < 8192)
-		return error_set(SLMPM_EINVAL, "a ring of %u segments of %u bytes: at least 8 KiB",
+		return error_set(SLMPM_EINVAL,
+				 "SLMPM_RING_SEGMENTS=%u, SLMPM_SEGMENT_SIZE=%u: a ring has at "
+				 "least 8 KiB",
 				 shape->segments, shape->segment_size);
 	return 0;
 }

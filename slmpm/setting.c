@@ -12,22 +12,32 @@
 #include "slmpm/bond/routes.h"
 #include "slmpm/connect/address.h"
 
-static bool parse_choice(const struct setting *s, const char *text, int64_t *out)
+/* Which of the words in LIST TEXT is, from 0; -1: none. */
+static int64_t word_of(const char *list, const char *text)
 {
 	size_t n = strlen(text);
-	int64_t value = 0;
 
-	for (const char *at = s->choices; *at; value++) {
-		size_t length = strcspn(at, " ");
+	for (int64_t i = 0; *list; i++) {
+		size_t length = strcspn(list, " ");
 
-		if (length == n && !strncasecmp(at, text, n)) {
-			*out = value;
-			return true;
-		}
-		at += length;
-		at += strspn(at, " ");
+		if (length == n && !strncasecmp(list, text, n))
+			return i;
+		list += length;
+		list += strspn(list, " ");
 	}
-	return false;
+	return -1;
+}
+
+/* What is off or on may be said in any of the usual words. */
+static bool parse_choice(const struct setting *s, const char *text, int64_t *out)
+{
+	*out = word_of(s->choices, text);
+	if (*out < 0 && (!strcmp(s->choices, "n y") || !strcmp(s->choices, "0 1"))) {
+		*out = word_of("n y no yes off on false true 0 1", text);
+		if (*out > 0)
+			*out &= 1;
+	}
+	return *out >= 0;
 }
 
 /* 1/2 or 0.5 as thousandths; `every` is 0. */
@@ -120,8 +130,9 @@ static void complain(const struct setting *s, const char *text, const char *why,
 		snprintf(bad, size, "SLMPM_%s=%.40s: a fraction up to 3/4, or `every`", s->name,
 			 text);
 	else
-		snprintf(bad, size, "SLMPM_%s=%.40s: a number from %lld to %lld", s->name, text,
-			 (long long)s->min, (long long)s->max);
+		snprintf(bad, size, "SLMPM_%s=%.40s: a number from %lld to %lld%s", s->name, text,
+			 (long long)s->min, (long long)s->max,
+			 s->kind == SIZE ? "; k, m, g may follow" : "");
 }
 
 void setting_read(const struct setting *s, const char *text, char *bad, size_t size)
@@ -142,4 +153,20 @@ void setting_read(const struct setting *s, const char *text, char *bad, size_t s
 		*(const char **)s->value = text;
 	else
 		*(int64_t *)s->value = value;
+}
+
+void setting_show(const struct setting *s, const char *text, char *to, size_t size)
+{
+	const char *word = s->choices;
+	int64_t value;
+
+	if (s->kind == HIDDEN && *text)
+		text = "(hidden)";
+	if (s->kind != CHOICE || !parse_choice(s, text, &value)) {
+		snprintf(to, size, "%s", text);
+		return;
+	}
+	while (value--)
+		word = strchr(word, ' ') + 1;
+	snprintf(to, size, "%.*s", (int)strcspn(word, " "), word);
 }

@@ -45,7 +45,7 @@ static const struct trial trials[] = {
 	BAD("PACKET_MAX", "0", "a number from 256"),
 	BAD("EAGER_MAX", "auto", "a number from 0"),
 	GOOD("LOAN_MAX", "8g", loan_max, INT64_C(8) << 30),
-	BAD("RING_SEGMENTS", "1", "a number from 2 to 16777216"),
+	BAD("RING_SEGMENTS", "1", "a number from 2 to 16777216; k, m, g may follow"),
 	BAD("RING_SEGMENTS", "16777217", "SLMPM_RING_SEGMENTS=16777217"),
 	BAD("RING_SEGMENTS", "many", "SLMPM_RING_SEGMENTS=many"),
 	BAD("RING_SEGMENTS", "4kk", "a number"),
@@ -104,6 +104,17 @@ static const struct trial trials[] = {
 	BAD("WAIT", "spi", "one of: adaptive spin block"),
 	BAD("WAIT", "spin block", "one of: adaptive spin block"),
 	BAD("CHECK", "2", "one of: 0 1"),
+	/* off and on in any of the usual words */
+	GOOD("CHECK", "yes", check, 1),
+	GOOD("CHECK", "n", check, 0),
+	GOOD("INSECURE", "1", insecure, 1),
+	GOOD("INSECURE", "TRUE", insecure, 1),
+	GOOD("INSECURE", "on", insecure, 1),
+	GOOD("MEMBARRIER", "0", membarrier, 0),
+	GOOD("MEMBARRIER", "off", membarrier, 0),
+	GOOD("MEMBARRIER", "False", membarrier, 0),
+	BAD("MEMBARRIER", "yep", "one of: n y"),
+	BAD("LOG_LEVEL", "y", "one of: none"),
 	BAD("LOG_LEVEL", "loud", "one of: none error warn info debug"),
 	/* what DaCS reads where it uses it is looked at here, too */
 	BAD("TIMEOUT", "soon", "SLMPM_TIMEOUT=soon"),
@@ -166,8 +177,10 @@ static int origins(void *arg)
 	set("ELEMENTS", "7");
 	set("RUN_DIR", "/nowhere");
 	set("SPIN_US", "");
+	set("INSECURE", "TRUE");
 	for (; slmpm_setting_at(count, &s) == 0; count++) {
-		bool ours = !strcmp(s.name, "ELEMENTS") || !strcmp(s.name, "RUN_DIR");
+		bool ours = !strcmp(s.name, "ELEMENTS") || !strcmp(s.name, "RUN_DIR") ||
+			    !strcmp(s.name, "INSECURE");
 
 		CHECK(!strcmp(s.origin, ours ? "environment" : "default"), "%s: from %s", s.name,
 		      s.origin);
@@ -177,10 +190,12 @@ static int origins(void *arg)
 		from_environment += ours;
 		if (!strcmp(s.name, "ELEMENTS"))
 			CHECK(!strcmp(s.value, "7") && !strcmp(s.initial, "64"), "%s", s.value);
+		if (!strcmp(s.name, "INSECURE")) /* DaCS reads its own by these words */
+			CHECK(!strcmp(s.value, "y"), "%s", s.value);
 		if (!strcmp(s.name, "WAIT"))
 			CHECK(strstr(s.text, "adaptive spin block"), "choices: %s", s.text);
 	}
-	CHECK(count > 5 && count < 100 && from_environment == 2, "%d settings", count);
+	CHECK(count > 5 && count < 100 && from_environment == 3, "%d settings", count);
 	CHECK(slmpm_setting_at(count, &s) == -SLMPM_ENOENT, "behind the last");
 	CHECK(slmpm_setting_at(-1, &s) == -SLMPM_ENOENT, "before the first");
 	CHECK(slmpm_setting_at(0, NULL) == -SLMPM_EINVAL, "NULL");
