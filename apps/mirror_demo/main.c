@@ -62,7 +62,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	case OPT_DRAW: my.run.draw = true; return 0;
 	case OPT_PLAIN: my.plain = true; return 0;
 	case OPT_SIMULATE: my.simulate = text; return 0;
-	case ARGP_KEY_ARG: argp_error(state, "%s: no argument is wanted", text); return EINVAL;
+	case ARGP_KEY_ARG: argp_failure(state, 2, 0, "what is \"%s\"? See --help", text); return 0;
 	default: return ARGP_ERR_UNKNOWN;
 	}
 }

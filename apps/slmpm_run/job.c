@@ -183,14 +183,20 @@ static bool listen_for_members(struct job *j)
 }
 
 /* Everything the topology says is understood before anything runs. */
-static bool check_topology(void)
+static bool check_topology(const struct options *o)
 {
 	struct slmpm_element_info info = {.size = sizeof(info)};
-	const char *path = getenv("SLMPM_TOPOLOGY");
+	const char *path = getenv("SLMPM_TOPOLOGY"), *why, *line;
 
 	if (!path || !*path || slmpm_element_query(1, &info) == 0)
 		return true;
-	fprintf(stderr, NAME ": %s\n", slmpm_error_detail());
+	why = slmpm_error_detail();
+	line = o->hosts ? strstr(why, path) : NULL;
+	if (line) /* a file that nobody has seen: what it says is from -H */
+		fprintf(stderr, NAME ": -H %s: %s\n", o->hosts,
+			line + strlen(path) + strspn(line + strlen(path), ":0123456789 "));
+	else
+		fprintf(stderr, NAME ": %s\n", why);
 	return false;
 }
 
@@ -212,7 +218,7 @@ bool job_make(struct job *j, const struct options *o)
 	rc = folder_make(&j->folder, root, JOB_START);
 	if (rc < 0)
 		return failed(root, -rc);
-	return listen_for_members(j) && set_environment(j) && check_topology();
+	return listen_for_members(j) && set_environment(j) && check_topology(j->options);
 }
 
 void job_remove(struct job *j)

@@ -219,7 +219,7 @@ static int make_request(struct start *s, struct remote_request *r, char **text, 
 	if (!address && !config_get()->insecure)
 		return error_set(SLMPM_EACCES,
 				 "%s: the way back leads over a network, where nothing protects "
-				 "what travels; SLMPM_INSECURE=y allows it",
+				 "what travels; SLMPM_INSECURE=y allows it (slmpm_run --insecure)",
 				 s->place->host);
 	rc = arrive_listen(s->arrive, address);
 	if (rc < 0)

@@ -20,7 +20,7 @@ refused() { # refused STATUS WHAT PROGRAM ARGUMENTS...
 }
 
 # Options that do not exist or lack what belongs to them, alone, in groups, before and after others.
-for tool in slmpm_info slmpm_demo slmpm_perftest slmpm_run disk_controller disk_copy disk_ask; do
+for tool in slmpm_info slmpm_demo slmpm_perftest slmpm_run slmpm_stat mirror_demo disk_controller disk_copy disk_ask; do
 	for bad in --nonsense -Z -ZZ; do
 		refused 2 "^$tool: $bad: .*--help" "$bin/$tool" "$bad"
 	done
@@ -51,9 +51,14 @@ refused 2 'stand alone' "$bin/slmpm_run" --status true
 refused 2 'NAME or NAME=VALUE' "$bin/slmpm_run" -e =x true
 refused 127 'no-such-program: No such file' "$bin/slmpm_run" no-such-program
 refused 1 'No such file' "$bin/slmpm_run" -t "$dir/nowhere" true
-refused 1 'topology:2: "a/b" is no name of a host' "$bin/slmpm_run" -H a/b true
+refused 1 '^slmpm_run: -H a/b: "a/b" is no name of a host' "$bin/slmpm_run" -H a/b true
+refused 1 '^slmpm_run: -H a:x: elements x: a number from 0' "$bin/slmpm_run" -H a:x true
+refused 1 '^slmpm_run: -H a,a: host a again' "$bin/slmpm_run" -H a,a true
 refused 2 'how slmpm_spawn starts it' "$bin/slmpm_run" --courier
 refused 2 '"what"' "$bin/slmpm_info" what
+refused 2 '"what"' "$bin/slmpm_stat" what
+refused 2 '"what".*--help' "$bin/mirror_demo" what
+refused 2 '1 to 16' "$bin/mirror_demo" -n 17
 refused 2 '0' "$bin/slmpm_info" -m 0
 refused 2 'x' "$bin/slmpm_info" -s x
 refused 1 '2147483647' "$bin/slmpm_info" -s 2147483647
@@ -70,6 +75,10 @@ refused 1 'SLMPM_WAIT=sometimes: one of: adaptive spin block' "$bin/slmpm_perfte
 refused 1 'SLMPM_WAIT=sometimes: one of: adaptive spin block' "$bin/hello_host"
 refused 1 'SLMPM_WAIT=sometimes: one of: adaptive spin block' "$bin/disk_ask" -d "$0" identify 0
 unset SLMPM_WAIT
+refused 1 'SLMPM_RING_SEGMENTS=1000: a power of two' env SLMPM_RING_SEGMENTS=1000 "$bin/hello_host"
+refused 1 'SLMPM_SEGMENT_SIZE=65: a power of two' env SLMPM_SEGMENT_SIZE=65 "$bin/hello_host"
+refused 1 'SLMPM_RING_SEGMENTS=16, .*at least 8 KiB' env SLMPM_RING_SEGMENTS=16 "$bin/hello_host"
+refused 1 'SLMPM_EAGER_MAX=3x: .*k, m, g may follow' env SLMPM_EAGER_MAX=3x "$bin/hello_host"
 
 # Programs that are missing, or started by hand though they are to be started by another.
 cp "$bin/hello_host" "$dir/hello_host"
