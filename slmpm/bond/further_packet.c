@@ -117,7 +117,8 @@ static bool take(struct further *f, const struct wire_link *packet, int *fd)
 	} else if (round == WIRE_LINK_ASK) {
 		if (PEER_FAULT(!f->active))
 			return further_violates(f->ep);
-		if (!f->link[link].up && !(t->port && t->link == link))
+		/* It may stand here and not there yet: a try would end it. */
+		if (bond_state(f->ep->link.port, link) != PATH_UP)
 			f->link[link].due = wait_now();
 	} else if (!f->active && round == 0) {
 		further_try_begin(f, packet, fd);
@@ -138,8 +139,8 @@ int further_packet(struct control *c, struct received *r)
 	struct further *f = c->ep->further;
 	int fd = r->fd_count ? r->fds[0] : -1;
 
-	if (PEER_FAULT(c->step != CONNECTED || !f || r->length != sizeof(r->packet.link) ||
-		       r->fd_count > 1)) {
+	/* None before the first link stands. */
+	if (PEER_FAULT(!f || r->length != sizeof(r->packet.link) || r->fd_count > 1)) {
 		(void)further_violates(c->ep);
 		return 0;
 	}

@@ -53,6 +53,23 @@ static void ask_beyond(struct raw_peer *p)
 	raw_link_say_plain(p, WIRE_LINK_ASK, 2, 0);
 }
 
+/* In one breath with what makes it stand, and later. */
+static void ask_for_what_stands(struct raw_peer *p)
+{
+	struct wire_link w = raw_link_hear_round(p, 0);
+
+	raw_link_begin(p, 1, 0);
+	raw_link_finish(p, raw_link_epoch(&w));
+	raw_link_say_plain(p, WIRE_LINK_ASK, 1, 0);
+	raw_link_await_read(p);
+	(void)poll(NULL, 0, 10); /* in which there is time for a try */
+	raw_link_say_plain(p, WIRE_LINK_ASK, 1, 0);
+	raw_link_await_read(p);
+	(void)poll(NULL, 0, 10);
+	CHECK(raw_link_unread(p) == 0, "it is tried again");
+	raw_link_go_on(p);
+}
+
 static void storm_of_wishes(struct raw_peer *p)
 {
 	for (int i = 0; i < STORM; i++)
@@ -94,9 +111,13 @@ static const struct offence answers[] = {
 	{"R5", "an answer of nothing", answer_nothing, LINK_RULE, 0},
 	{"R8", "an answer twice", answer_twice, LINK_RULE, 0},
 	{"R6", "a wish for a link beyond", ask_beyond, LINK_RULE, 0},
-	{"R10", "a storm of wishes", storm_of_wishes, LINK_RULE, LINK_STILL},
-	{"R10", "a storm of lives", storm_of_lives, LINK_RULE, LINK_STILL},
-	{"R10", "a storm of lives, unread", storm_of_lives_unread, LINK_RULE, LINK_STILL},
+	{"R10", "a storm of wishes", storm_of_wishes, LINK_STILL},
+	{"R10", "a storm of lives", storm_of_lives, LINK_STILL},
+	{"R10", "a storm of lives, unread", storm_of_lives_unread, LINK_STILL},
+};
+
+static const struct offence standing[] = {
+	{"R8", "a wish for what stands", ask_for_what_stands, LINK_STILL},
 };
 
 /* ---- how they meet --------------------------------------------------------------------------- */
@@ -146,10 +167,16 @@ int main(void)
 					   .meet = call,
 					   .look = link_trial_look,
 					   .see = link_trial_see};
+	static const struct trial seen = {.come = be_called,
+					  .leave = link_trial_leave,
+					  .meet = call,
+					  .look = link_trial_look,
+					  .see = link_trial_see_standing};
 	struct victim v;
 
 	link_victim_begin(&v, "hostile-called");
 	offence_survive(&v, &trial, answers, sizeof(answers) / sizeof(*answers));
+	offence_survive(&v, &seen, standing, sizeof(standing) / sizeof(*standing));
 	link_victim_end(&v);
 	return 0;
 }

@@ -26,15 +26,6 @@ static const char secret[] = "00112233445566778899aabbccddeeff";
 static int door = -1; /* where the offender is called */
 static struct raw_net net;
 
-/* What is refused leaves the channel as it was: a message goes, and then it ends by another lie. */
-static void go_on(void)
-{
-	struct wire_link beyond = raw_net_round(&net, LINKS, 0);
-
-	raw_net_send(&net, "still", 5);
-	raw_net_say_by_link(&net, &beyond);
-}
-
 /* ---- where nobody answers -------------------------------------------------------------------- */
 
 static void refused_at(uint16_t port, const char *why)
@@ -55,7 +46,7 @@ static void nobody_listens(struct raw_peer *p)
 	(void)p;
 	close(raw_net_door(&port, 1));
 	refused_at(port, "Connection refused");
-	go_on();
+	raw_net_go_on(&net);
 }
 
 static void nobody_answers(struct raw_peer *p)
@@ -66,7 +57,7 @@ static void nobody_answers(struct raw_peer *p)
 	(void)p;
 	refused_at(port, TOO_LATE);
 	close(silent);
-	go_on();
+	raw_net_go_on(&net);
 }
 
 /* Its calls are not even confirmed. */
@@ -80,7 +71,7 @@ static void no_room_at_the_door(struct raw_peer *p)
 	refused_at(port, TOO_LATE);
 	close(first);
 	close(full);
-	go_on();
+	raw_net_go_on(&net);
 }
 
 static void nobody_offers(struct raw_peer *p)
@@ -90,7 +81,7 @@ static void nobody_offers(struct raw_peer *p)
 	(void)p;
 	(void)raw_net_tried(&net, 1, &life);
 	raw_net_refused(&net, 1, life, TOO_LATE);
-	go_on();
+	raw_net_go_on(&net);
 }
 
 /* Not of this machine, and nobody said that the network may be trusted. */
@@ -107,7 +98,7 @@ static void elsewhere(struct raw_peer *p)
 	memcpy(w.address, nowhere, sizeof(nowhere));
 	raw_net_say(&net, &w);
 	raw_net_refused(&net, 1, life, "Permission denied");
-	go_on();
+	raw_net_go_on(&net);
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -139,7 +130,7 @@ static void right_byte_by_byte(struct raw_peer *p)
 
 	(void)p;
 	CHECK(raw_stream_say_slowly(call, token, 16, 1), "gone");
-	go_on();
+	raw_net_go_on(&net);
 }
 
 static void ends_within(struct raw_peer *p)
@@ -152,7 +143,7 @@ static void ends_within(struct raw_peer *p)
 	CHECK(raw_stream_say(call, token, 15), "gone");
 	close(call);
 	raw_net_refused(&net, 1, life, "Connection refused");
-	go_on();
+	raw_net_go_on(&net);
 }
 
 static void silent_within(struct raw_peer *p)
@@ -165,7 +156,7 @@ static void silent_within(struct raw_peer *p)
 	CHECK(raw_stream_say(call, token, 15), "gone");
 	raw_net_refused(&net, 1, life, TOO_LATE);
 	close(call);
-	go_on();
+	raw_net_go_on(&net);
 }
 
 static void answer(const unsigned char spoil[16], const unsigned char *instead)
@@ -262,14 +253,14 @@ RAW_NET_OFFER(later_round, w->round = LITTLE_32(1))
 
 /* clang-format off */
 static const struct offence called[] = {
-	{"R8", "where nobody listens", nobody_listens, LINK_RULE, LINK_STILL},
-	{"R8", "where nobody answers", nobody_answers, LINK_RULE, LINK_STILL},
-	{"R8", "where there is no room", no_room_at_the_door, LINK_RULE, LINK_STILL},
-	{"R8", "nowhere at all", nobody_offers, LINK_RULE, LINK_STILL},
-	{"R8", "an address elsewhere", elsewhere, LINK_RULE, LINK_STILL},
-	{"R8", "an answer byte by byte", right_byte_by_byte, LINK_RULE, LINK_STILL},
-	{"R8", "an end within the answer", ends_within, LINK_RULE, LINK_STILL},
-	{"R8", "silence within the answer", silent_within, LINK_RULE, LINK_STILL},
+	{"R8", "where nobody listens", nobody_listens, LINK_STILL},
+	{"R8", "where nobody answers", nobody_answers, LINK_STILL},
+	{"R8", "where there is no room", no_room_at_the_door, LINK_STILL},
+	{"R8", "nowhere at all", nobody_offers, LINK_STILL},
+	{"R8", "an address elsewhere", elsewhere, LINK_STILL},
+	{"R8", "an answer byte by byte", right_byte_by_byte, LINK_STILL},
+	{"R8", "an end within the answer", ends_within, LINK_STILL},
+	{"R8", "silence within the answer", silent_within, LINK_STILL},
 	{"R8", "a wrong token, first byte", first_byte_wrong, LINK_RULE, 0},
 	{"R8", "a wrong token, last byte", last_byte_wrong, LINK_RULE, 0},
 	{"R8", "the first link's token", first_links_token, LINK_RULE, 0},
@@ -313,7 +304,7 @@ static void never_calls(struct raw_peer *p)
 	await_closed(LITTLE_16(to.port));
 	to = raw_net_ask(&net, 1, 1); /* and may ask again */
 	(void)raw_net_join(&net, &to);
-	go_on();
+	raw_net_go_on(&net);
 }
 
 static void calls_and_is_silent(struct raw_peer *p)
@@ -326,13 +317,13 @@ static void calls_and_is_silent(struct raw_peer *p)
 	raw_net_refused(&net, 1, 0, TOO_LATE);
 	CHECK(!raw_stream_read(call, &end, 1), "it is still heard");
 	close(call);
-	go_on();
+	raw_net_go_on(&net);
 }
 
 /* clang-format off */
 static const struct offence calling[] = {
-	{"R10", "a link that nobody calls", never_calls, LINK_RULE, LINK_STILL},
-	{"R10", "a call that says nothing", calls_and_is_silent, LINK_RULE, LINK_STILL},
+	{"R10", "a link that nobody calls", never_calls, LINK_STILL},
+	{"R10", "a call that says nothing", calls_and_is_silent, LINK_STILL},
 };
 /* clang-format on */
 

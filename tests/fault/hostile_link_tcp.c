@@ -30,16 +30,6 @@ static void meet(struct raw_net *n, const char *at)
 	raw_net_first(n);
 }
 
-/* What is refused leaves the channel as it was: a message goes, and then it ends by another lie, the same
- * way. */
-static void go_on(void)
-{
-	struct wire_link beyond = raw_net_round(&net, LINKS, 0);
-
-	raw_net_send(&net, "still", 5);
-	raw_net_say_by_link(&net, &beyond);
-}
-
 static void ended(int call)
 {
 	CHECK(call >= 0, "nobody listens");
@@ -65,7 +55,7 @@ static void wrong_token(struct raw_peer *p)
 	change(wrong, to.token);
 	ended(raw_net_call(&to, wrong, net.own.token));
 	(void)raw_net_join(&net, &to);
-	go_on();
+	raw_net_go_on(&net);
 }
 
 static void own_token_wrong(struct raw_peer *p)
@@ -85,7 +75,7 @@ static void first_links_token(struct raw_peer *p)
 	(void)p;
 	ended(raw_net_call(&to, net.heard.token, net.own.token));
 	(void)raw_net_join(&net, &to);
-	go_on();
+	raw_net_go_on(&net);
 }
 
 static void another_pairs(struct raw_peer *p)
@@ -97,7 +87,7 @@ static void another_pairs(struct raw_peer *p)
 	ended(raw_net_call(&theirs, to.token, net.own.token));
 	(void)raw_net_join(&net, &to);
 	(void)raw_net_join(&other, &theirs);
-	go_on();
+	raw_net_go_on(&net);
 }
 
 static void token_twice(struct raw_peer *p)
@@ -111,7 +101,7 @@ static void token_twice(struct raw_peer *p)
 	in += second >= 0 && raw_net_answered(&net, second);
 	CHECK(in == 1, "%d of two were let in", in);
 	CHECK(raw_stream_connect(LITTLE_16(to.port)) < 0, "somebody listens still");
-	go_on();
+	raw_net_go_on(&net);
 }
 
 static void nobody(struct raw_peer *p)
@@ -125,7 +115,7 @@ static void nobody(struct raw_peer *p)
 	for (int i = 0; i < SILENT; i++) /* and says nothing */
 		CHECK(raw_stream_connect(LITTLE_16(to.port)) >= 0, "nobody listens");
 	(void)raw_net_join(&net, &to);
-	go_on();
+	raw_net_go_on(&net);
 }
 
 /* ---- offers ---------------------------------------------------------------------------------- */
@@ -161,7 +151,7 @@ static void link_in_use(struct raw_peer *p)
 	w = raw_net_hear(&net);
 	CHECK(!w.round || strstr((const char *)w.blob, "still being read"), "round %u: %.100s",
 	      LITTLE_32(w.round), (const char *)w.blob);
-	go_on();
+	raw_net_go_on(&net);
 }
 
 static void life_in_use(struct raw_peer *p)
@@ -173,7 +163,7 @@ static void life_in_use(struct raw_peer *p)
 	(void)raw_net_join(&net, &to);
 	raw_net_say(&net, &w);
 	raw_net_refused(&net, 1, 0, "its time is over");
-	go_on();
+	raw_net_go_on(&net);
 }
 
 /* A listener each: no more in a while than the pair may have links. */
@@ -198,7 +188,7 @@ static void storm(struct raw_peer *p)
 	pauses = (actor_now_ms() - began) / PAUSE + 2;
 	CHECK(listeners <= LINKS * pauses, "%u listeners in %lld pauses", listeners,
 	      (long long)pauses);
-	go_on();
+	raw_net_go_on(&net);
 }
 
 /* ---- without the control connection ----------------------------------------------------------- */
@@ -213,7 +203,7 @@ static void join_by_bond(struct raw_peer *p)
 	(void)raw_net_join(&net, &to);
 	to = raw_net_ask(&net, 2, 0);
 	(void)raw_net_join(&net, &to);
-	go_on();
+	raw_net_go_on(&net);
 }
 
 static void refused_by_bond(struct raw_peer *p)
@@ -225,7 +215,7 @@ static void refused_by_bond(struct raw_peer *p)
 	memcpy(w.fabric, "none", 5);
 	raw_net_say(&net, &w);
 	raw_net_refused(&net, 1, 0, "another fabric");
-	go_on();
+	raw_net_go_on(&net);
 }
 
 static void token_by_bond(struct raw_peer *p)
@@ -256,39 +246,39 @@ static void cut_within_a_round(struct raw_peer *p)
 	(void)p;
 	raw_net_cut(&net);
 	(void)raw_net_join(&net, &to);
-	go_on();
+	raw_net_go_on(&net);
 }
 
 /* clang-format off */
 static const struct offence offences[] = {
-	{"R8", "a wrong token", wrong_token, LINK_RULE, LINK_STILL},
+	{"R8", "a wrong token", wrong_token, LINK_STILL},
 	{"R8", "a wrong token of its own", own_token_wrong, LINK_RULE, 0},
-	{"R8", "the first link's token", first_links_token, LINK_RULE, LINK_STILL},
-	{"R8", "a token twice", token_twice, LINK_RULE, LINK_STILL},
-	{"R8", "who is nobody", nobody, LINK_RULE, LINK_STILL},
+	{"R8", "the first link's token", first_links_token, LINK_STILL},
+	{"R8", "a token twice", token_twice, LINK_STILL},
+	{"R8", "who is nobody", nobody, LINK_STILL},
 	{"R5", "an old version", old_version, LINK_RULE, 0},
 	{"R5", "a ring of odd size", odd_ring, LINK_RULE, 0},
 	{"R5", "a port of who calls", with_a_port, LINK_RULE, 0},
 	{"R5", "the other side's offer", other_side, LINK_RULE, 0},
 	{"R5", "another start", later_start, LINK_RULE, 0},
 	{"R5", "half an offer", half_an_offer, LINK_RULE, 0},
-	{"R8", "a number in use", link_in_use, LINK_RULE, LINK_STILL},
-	{"R8", "a life in use", life_in_use, LINK_RULE, LINK_STILL},
-	{"R10", "a storm", storm, LINK_RULE, LINK_STILL},
+	{"R8", "a number in use", link_in_use, LINK_STILL},
+	{"R8", "a life in use", life_in_use, LINK_STILL},
+	{"R10", "a storm", storm, LINK_STILL},
 };
 
 /* The reason cannot be said. */
 static const struct offence mute[] = {
-	{"R8", "links by the bond", join_by_bond, LINK_RULE, LINK_STILL},
-	{"R6", "another fabric, by the bond", refused_by_bond, LINK_RULE, LINK_STILL},
-	{"R8", "a wrong token, by the bond", token_by_bond, LINK_RULE, LINK_STILL},
-	{"R10", "a storm, by the bond", storm_by_bond, LINK_RULE, LINK_STILL},
+	{"R8", "links by the bond", join_by_bond, LINK_STILL},
+	{"R6", "another fabric, by the bond", refused_by_bond, LINK_STILL},
+	{"R8", "a wrong token, by the bond", token_by_bond, LINK_STILL},
+	{"R10", "a storm, by the bond", storm_by_bond, LINK_STILL},
 	{"R6", "a link beyond, by the bond", beyond_by_bond, LINK_RULE, 0},
-	{"R8", "no control within a round", cut_within_a_round, LINK_RULE, LINK_STILL},
+	{"R8", "no control within a round", cut_within_a_round, LINK_STILL},
 };
 
 static const struct offence pairs[] = {
-	{"R8", "another pair's token", another_pairs, LINK_RULE, LINK_STILL},
+	{"R8", "another pair's token", another_pairs, LINK_STILL},
 };
 /* clang-format on */
 
@@ -317,7 +307,7 @@ static void hear_end_by_link(struct raw_peer *p, char reason[112])
 {
 	(void)p;
 	raw_net_hear_end(&net);
-	memcpy(reason, LINK_RULE, sizeof(LINK_RULE));
+	strcpy(reason, LINK_RULE " or opcode");
 }
 
 static void leave(struct raw_peer *p)

@@ -176,7 +176,7 @@ void raw_link_go_on(struct raw_peer *p)
 {
 	raw_send(p, 1, "still", 5);
 	raw_ring_bell(p);
-	raw_post(p, WIRE_BOND_LINK, 0, 0, 0, "", 1);
+	raw_post(p, WIRE_OPCODES, 0, 0, 0, NULL, 0);
 }
 
 void raw_link_echo(struct raw_peer *p, uint32_t round, uint64_t epoch, int fd)

@@ -33,8 +33,17 @@ int64_t link_trial_look(slmpm_peer peer, const struct offence *o)
 void link_trial_see(slmpm_peer peer, const struct offence *o)
 {
 	(void)peer;
-	CHECK(still == (o->note == LINK_STILL), "%s: %d messages came behind it", o->name, still);
+	CHECK(still == o->note, "%s: %d messages came behind it", o->name, still);
 	still = 0;
+}
+
+void link_trial_see_standing(slmpm_peer peer, const struct offence *o)
+{
+	struct slmpm_link_info info = {.size = sizeof(info)};
+
+	link_trial_see(peer, o);
+	OK(slmpm_link_query(peer, 1, &info));
+	CHECK(!info.reason[0], "%s: it was lost: %s", o->name, info.reason);
 }
 
 void link_trial_leave(struct raw_peer *p)

@@ -6,7 +6,8 @@
 #include "tests/lib/offence.h"
 
 #define LINK_RULE  "round of a further link"
-#define LINK_STILL 1 /* note: refused, and the channel goes on */
+/* The word and note of what is refused: the channel goes on, and ends by a lie about something else. */
+#define LINK_STILL "opcode", 1
 
 /* Settings of two links over shared memory; the victim, and its honest peer with both. */
 void link_victim_begin(struct victim *v, const char *name);
@@ -19,6 +20,8 @@ void link_victim_end(struct victim *v);
 void link_trial_come(struct raw_peer *p, const char *at);
 int64_t link_trial_look(slmpm_peer peer, const struct offence *o);
 void link_trial_see(slmpm_peer peer, const struct offence *o);
+/* And link 1 had not been lost before the end. */
+void link_trial_see_standing(slmpm_peer peer, const struct offence *o);
 void link_trial_leave(struct raw_peer *p);
 
 #endif

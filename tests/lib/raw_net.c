@@ -164,6 +164,14 @@ static int take(struct raw_net *n, unsigned char data[4096])
 	return (int)(word >> 47 & 0xff);
 }
 
+void raw_net_go_on(struct raw_net *n)
+{
+	const uint64_t head[3] = {0};
+
+	raw_net_send(n, "still", 5);
+	raw_net_post(n, WIRE_OPCODES, head, "", 0);
+}
+
 void raw_net_hear_end(struct raw_net *n)
 {
 	unsigned char data[4096];
@@ -185,7 +193,7 @@ struct wire_link raw_net_round(const struct raw_net *n, unsigned link, unsigned 
 	return w;
 }
 
-void raw_net_say_by_link(struct raw_net *n, const struct wire_link *w)
+static void say_by_link(struct raw_net *n, const struct wire_link *w)
 {
 	const uint64_t head[3] = {0};
 
@@ -197,7 +205,7 @@ void raw_net_say(struct raw_net *n, struct wire_link *w)
 	if (n->control.fd >= 0)
 		(void)raw_stream_say_packet(n->control.fd, WIRE_LINK, w, sizeof(*w));
 	else
-		raw_net_say_by_link(n, w);
+		say_by_link(n, w);
 }
 
 static struct wire_link hear_by_control(struct raw_net *n)

@@ -41,7 +41,6 @@ void raw_net_cut(struct raw_net *n);
 /* Round 0, by the control connection or, once it is cut, by the first link. */
 struct wire_link raw_net_round(const struct raw_net *n, unsigned link, unsigned life);
 void raw_net_say(struct raw_net *n, struct wire_link *w);
-void raw_net_say_by_link(struct raw_net *n, const struct wire_link *w);
 /* The next about a link. */
 struct wire_link raw_net_hear(struct raw_net *n);
 /* Begins that link: what the other side offers. */
@@ -76,6 +75,8 @@ void raw_net_post(struct raw_net *n, uint8_t kind, const uint64_t head[3], const
 		  uint32_t length);
 /* A message on stream 1, likewise. */
 void raw_net_send(struct raw_net *n, const void *data, uint32_t length);
+/* What is refused leaves the channel as it was: a message "still" goes. It ends here, by another lie. */
+void raw_net_go_on(struct raw_net *n);
 /* The first link has ended; what comes before is dropped. */
 void raw_net_hear_end(struct raw_net *n);
 
