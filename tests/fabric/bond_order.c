@@ -92,6 +92,8 @@ static void what_cannot_join_is_refused(void **state)
 	path = rig_path(&r, fabric, &small);
 	port = lossy_new(&r.wire[path], LEFT, r.pair[path].link[LEFT]);
 	assert_int_equal(bond_add(r.link[LEFT], 2, &lossy_fabric, port), -EMSGSIZE);
+	port->payload_max = r.link[LEFT]->payload_max; /* one way it would do */
+	assert_int_equal(bond_add(r.link[LEFT], 2, &lossy_fabric, port), -EMSGSIZE);
 	assert_int_equal(bond_add(r.link[LEFT], 1, &lossy_fabric, port), -EINVAL);
 	assert_int_equal(bond_add(r.link[LEFT], BOND_PATHS, &lossy_fabric, port), -EINVAL);
 	assert_int_equal(bond_use(r.link[LEFT], BOND_PATHS), -ENOENT);

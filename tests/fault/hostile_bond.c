@@ -34,8 +34,9 @@ static const struct lie lies[] = {
 	{WIRE_BOND_ACK, {1, 2, 0}, 0, "acknowledgement in a bond", 0},
 	{WIRE_BOND_ACK, {1, 0, 0}, 1, "length of a bond's packet", 0},
 	{WIRE_BOND_SWITCH, {1, SENT, 0}, 0, NULL, 0},
-	{WIRE_BOND_SWITCH, {3, SENT, 0}, 0, NULL, 0}, /* which joins later */
-	{WIRE_BOND_SWITCH, {1, SENT, 0}, 0, NULL, 1}, /* where no part has begun */
+	{WIRE_BOND_SWITCH, {3, SENT, 0}, 0, NULL, 0},              /* which joins later */
+	{WIRE_BOND_SWITCH, {1, SENT, 0}, 0, NULL, 1},              /* where no part has begun */
+	{WIRE_BOND_SWITCH, {1, SENT, 1}, 0, "change of links", 0}, /* a life that has not begun */
 	{WIRE_BOND_SWITCH, {0, SENT, 0}, 0, "change of links", 0},
 	{WIRE_BOND_SWITCH, {4, SENT, 0}, 0, "change of links", 0},
 	{WIRE_BOND_SWITCH, {UINT64_MAX, SENT, 0}, 0, "change of links", 0},
@@ -56,6 +57,8 @@ static const struct lie lies[] = {
 	{WIRE_BOND_LOST, {4, 0, 0}, 0, NULL, 0},
 	{WIRE_BOND_LOST, {0, 0, 0}, 0, "report of a lost link", 0},
 	{WIRE_BOND_LOST, {16, 0, 0}, 0, "report of a lost link", 0},
+	{WIRE_BOND_LOST, {4 | 16, 0, 0}, 0, "report of a lost link", 0}, /* a life of another */
+	{WIRE_BOND_LOST, {1 | 32767 << 4, 0, 0}, 0, "report of a lost link", 1},
 	{WIRE_BOND_LOST, {UINT64_MAX, 0, 0}, 0, "report of a lost link", 1},
 	{WIRE_BOND_PROBE, {SENT, 1, 0}, 0, NULL, 0},
 	{WIRE_BOND_PROBE, {0, UINT64_MAX, 0}, 0, NULL, 1},
@@ -127,6 +130,27 @@ static void each_lie_has_its_rule(void **state)
 	}
 }
 
+/* Of what a path was before: the one that stands in its place now is not meant. */
+static void late_reports_of_earlier_lives(void **state)
+{
+	struct fabric_wr wr = {.op = FABRIC_SEND, .kind = WIRE_BOND_LOST};
+	struct rig r;
+
+	(void)state;
+	open_after_some(&r);
+	assert_int_equal(bond_expect(r.link[LEFT], 3, 2), 0);
+	rig_add(&r, rig_path(&r, fabric, &three), LEFT);
+	for (uint64_t life = 0; life <= 2; life++) {
+		assert_int_equal(bond_up(r.link[LEFT]), 15);
+		wr.head[0] = 8 | life << (4 + 3 * 15);
+		say(&r, 0, &wr);
+		assert_int_equal(listen(&r), 0);
+		assert_null(r.link[LEFT]->violation);
+	}
+	assert_int_equal(bond_up(r.link[LEFT]), 7);
+	rig_close(&r);
+}
+
 /* A peer that makes us send again and again does so a bounded number of times. */
 static void resumptions_are_bounded(void **state)
 {
@@ -179,6 +203,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FABRIC_TEST(each_lie_has_its_rule),
+		FABRIC_TEST(late_reports_of_earlier_lives),
 		FABRIC_TEST(resumptions_are_bounded),
 		FABRIC_TEST(words_at_random),
 	};
