@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "tests/lib/actor.h"
 #include "tests/lib/bonded.h"
 #include "tests/lib/fabric_suite.h"
 
@@ -251,6 +252,42 @@ static void a_domain_has_many_links(void **state)
 	test_free(hub);
 }
 
+#define LEAVERS   20
+#define LINGERERS 16
+
+/* Those that have not been heard out wait, so many at most, and harm nobody who stays. */
+static void links_that_part_are_few(void **state)
+{
+	struct fabric_domain *hub = test_calloc(1, fabric->domain_size);
+	struct fabric_link *spoke[LEAVERS];
+	struct link_end end[LEAVERS];
+	int before;
+
+	(void)state;
+	hub->fabric = fabric;
+	hub->config = link_config(64, 64);
+	assert_int_equal(fabric->open(hub), 0);
+	for (int i = 0; i < LEAVERS; i++) {
+		spoke[i] = test_calloc(1, fabric->link_size);
+		connect_in(hub, spoke[i], &end[i]);
+	}
+	before = actor_descriptors();
+	for (int i = 1; i < LEAVERS; i++)
+		fabric->disconnect(spoke[i]);
+	if (hub->fd >= 0)
+		assert_true(actor_descriptors() <= before - (LEAVERS - 1 - LINGERERS));
+	link_send(spoke[0], 1, 8, 0);
+	link_take(end[0].link, 1, 8);
+	fabric->disconnect(spoke[0]);
+	for (int i = 0; i < LEAVERS; i++) {
+		link_end_close(&end[i]);
+		close(spoke[i]->bell);
+		test_free(spoke[i]);
+	}
+	fabric->close(hub);
+	test_free(hub);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -261,6 +298,7 @@ int main(void)
 		FABRIC_TEST(disconnect_ends_any_state),
 		FABRIC_TEST(one_side_outlives_the_other),
 		FABRIC_TEST(a_domain_has_many_links),
+		FABRIC_TEST(links_that_part_are_few),
 	};
 
 	fabric_suite_bonds();

@@ -20,6 +20,8 @@
 #include "tests/lib/stream_peer.h"
 #include "tests/lib/stream_relay.h"
 
+#define CREDITS 4096 /* more than a look takes in: of 8 KiB, and so few at once */
+
 /* ---- frames --------------------------------------------------------------------------------- */
 
 /* After SOUND packets have come, poll says -EPROTO and RULE. */
@@ -154,6 +156,79 @@ static void credits_take_no_room(void **state)
 	stream_peer_close(&p);
 }
 
+/* Who looks for room takes in so much, and no more: a peer could go on with what is known already. */
+static void credits_keep_nobody(void **state)
+{
+	struct stream_peer p;
+	uint64_t sent = 0;
+	int64_t until;
+
+	(void)state;
+	stream_peer_open(&p, 64, 64);
+	while (link_put(p.end.link, sent + 1, 8, 0) == 1)
+		sent++;
+	for (int i = 0; i < CREDITS; i++)
+		stream_peer_frame(&p, stream_word(0, 0, 0), 0, 64);
+	stream_peer_frame(&p, stream_word(sent, 0, 0), 0, 64);
+	assert_int_equal(link_put(p.end.link, sent + 1, 8, 0), -EAGAIN);
+	until = actor_now_ms() + PATIENCE;
+	while (link_put(p.end.link, sent + 1, 8, 0) != 1)
+		assert_true(actor_now_ms() < until);
+	stream_peer_close(&p);
+}
+
+#define TURNS 100 /* more than the credits that may wait */
+
+/* The last frame that has come, if it is a credit: its total. */
+static uint64_t last_credit(struct stream_peer *p)
+{
+	static unsigned char bytes[64 + 65536];
+	static size_t got;
+	ssize_t n;
+
+	while ((n = recv(p->socket, bytes + got, sizeof(bytes) - got, MSG_DONTWAIT)) > 0) {
+		got += (size_t)n;
+		if (got > 64)
+			memmove(bytes, bytes + got - 64, 64);
+		got = got < 64 ? got : 64;
+	}
+	return (bytes[5] >> 7 | (bytes[6] & 0x7f)) ? 0 : bytes[0] | (uint64_t)bytes[1] << 8;
+}
+
+/* Who reads nothing keeps them waiting: so many at most, and in the end one tells it all. */
+static void credits_that_wait_are_few(void **state)
+{
+	const struct fabric *f = stream_fabric();
+	struct fabric_wr flush = {.op = FABRIC_FLUSH};
+	const struct fabric_counts *counts;
+	uint64_t sent = 0, frames;
+	struct stream_peer p;
+	struct fabric_arrival a;
+	int64_t until = actor_now_ms() + PATIENCE;
+
+	(void)state;
+	stream_peer_open(&p, 16384, 1024);
+	counts = &p.end.link->counts;
+	while (link_put(p.end.link, sent + 1, 8, 0) == 1)
+		sent++;
+	assert_true(sent < 16384);
+	assert_int_equal(f->post(p.end.link, &flush), -EAGAIN);
+	frames = counts->remote_writes;
+	for (uint64_t i = 1; i <= TURNS; i++) {
+		stream_peer_frame(&p, stream_word(0, 8, 1), i, 1024);
+		while (link_poll(p.end.link, &a, 1) != 1)
+			assert_true(link_await(p.end.domain));
+		f->release(p.end.link, &a);
+		assert_int_equal(f->post(p.end.link, &flush), -EAGAIN);
+	}
+	assert_true(counts->remote_writes > frames && counts->remote_writes <= frames + 64);
+	while (last_credit(&p) != TURNS) {
+		assert_int_equal(link_poll(p.end.link, &a, 1), 0);
+		assert_true(actor_now_ms() < until);
+	}
+	stream_peer_close(&p);
+}
+
 static void garbage_is_a_violation(void **state)
 {
 	struct rng chance = {rng_run_seed(0x6a)};
@@ -200,6 +275,7 @@ static void heard_out(struct stream_peer *p, const void *bytes, size_t n)
 
 static void then_comes_the_peer(struct stream_peer *p)
 {
+	struct fabric_blob again;
 	int rc = 2;
 
 	p->socket = stream_peer_call(p);
@@ -208,6 +284,8 @@ static void then_comes_the_peer(struct stream_peer *p)
 		rc = connect_again(p);
 	assert_int_equal(rc, 0);
 	link_send(p->end.link, 1, 8, 0);
+	assert_int_equal(connect_again(p), -EPROTO); /* it has come */
+	assert_int_equal(p->end.domain->fabric->address(p->end.link, 0, &again), -EINVAL);
 	stream_peer_close(p);
 }
 
@@ -269,6 +347,8 @@ int main(void)
 		FABRIC_TEST(nothing_is_read_that_was_not_sent),
 		FABRIC_TEST(credits_say_nothing_else),
 		FABRIC_TEST(credits_take_no_room),
+		FABRIC_TEST(credits_keep_nobody),
+		FABRIC_TEST(credits_that_wait_are_few),
 		FABRIC_TEST(garbage_is_a_violation),
 		FABRIC_TEST(strangers_are_closed),
 		FABRIC_TEST(half_open_connections_are_few),

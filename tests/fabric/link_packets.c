@@ -104,6 +104,25 @@ static void too_long_is_refused_without_trace(void **state)
 	fabric_each_shape(refuse_too_long);
 }
 
+/* More would leave no room at all. */
+static void so_much_is_held_back(void **state)
+{
+	struct fabric_wr hold = {.op = FABRIC_HOLD_BACK};
+	struct link_pair p;
+
+	(void)state;
+	link_pair_open(&p, fabric, 64, 64);
+	hold.length = FABRIC_HOLD_MAX(64) + 1;
+	assert_int_equal(fabric->post(p.link[LEFT], &hold), -EINVAL);
+	hold.length = UINT32_MAX;
+	assert_int_equal(fabric->post(p.link[LEFT], &hold), -EINVAL);
+	hold.length = FABRIC_HOLD_MAX(64);
+	assert_int_equal(fabric->post(p.link[LEFT], &hold), 1);
+	link_send(p.link[LEFT], 1, 8, 0);
+	link_take(p.link[RIGHT], 1, 8);
+	link_pair_close(&p);
+}
+
 static void unknown_operation_is_refused(void **state)
 {
 	struct fabric_wr wr = {.op = 63, .kind = 1};
@@ -377,6 +396,7 @@ int main(void)
 		FABRIC_TEST(every_length_arrives),
 		FABRIC_TEST(every_length_wraps_everywhere),
 		FABRIC_TEST(too_long_is_refused_without_trace),
+		FABRIC_TEST(so_much_is_held_back),
 		FABRIC_TEST(unknown_operation_is_refused),
 		FABRIC_TEST(refusal_leaves_no_trace),
 		FABRIC_TEST(room_comes_back_without_flush),

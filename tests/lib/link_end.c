@@ -36,7 +36,7 @@ struct fabric_config link_config(uint32_t segments, uint32_t segment_size)
 }
 
 /* Ends of this process. */
-#define ENDS 16
+#define ENDS 32
 static struct fabric_link *ends[ENDS];
 
 static void replace(struct fabric_link *old, struct fabric_link *new)
