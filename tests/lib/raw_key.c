@@ -51,17 +51,10 @@ void raw_push(struct raw_peer *p)
 	raw_ring_bell(p);
 }
 
-/* A region of ours, reached by requests alone. */
-static void grant(struct raw_peer *p)
+struct wire_grant raw_keys_grant(uint64_t bytes)
 {
-	struct wire_grant g = {
-		.grant = LITTLE_32(1),
-		.access = LITTLE_32(SLMPM_READ_WRITE),
-		.size = LITTLE_64(RAW_FOREIGN),
-		.address = LITTLE_64(0x10000),
-	};
 	uint32_t magic = LITTLE_32(WIRE_KEY_MAGIC), access = LITTLE_32(SLMPM_READ_WRITE);
-	uint64_t id = LITTLE_64(1), size = LITTLE_64(RAW_FOREIGN), at = LITTLE_64(0x10000);
+	uint64_t id = LITTLE_64(1), size = LITTLE_64(bytes), at = LITTLE_64(0x10000);
 	unsigned char *key = raw_keys->foreign.bytes;
 
 	memset(key, 0, SLMPM_KEY_SIZE);
@@ -70,15 +63,18 @@ static void grant(struct raw_peer *p)
 	memcpy(key + 8, &id, 8);
 	memcpy(key + 16, &size, 8);
 	memcpy(key + 24, &at, 8);
-	CHECK(raw_say_packet(p->fd, WIRE_GRANT, &g, sizeof(g), -1), "the grant");
+	return (struct wire_grant){
+		.grant = LITTLE_32(1), .access = access, .size = size, .address = at};
 }
 
 void raw_keys_come(struct raw_peer *p, const char *name)
 {
+	struct wire_grant g = raw_keys_grant(RAW_FOREIGN);
+
 	raw_begin(p, raw_connect(name));
 	p->hello.features = LITTLE_64(WIRE_FEATURE_MEMORY | WIRE_FEATURE_ACTIVE);
 	raw_steps(p, RAW_HELLO, RAW_UP);
-	grant(p);
+	CHECK(raw_say_packet(p->fd, WIRE_GRANT, &g, sizeof(g), -1), "the grant");
 	raw_send(p, 1, "legal", 5);
 	raw_ring_bell(p);
 	for (int64_t until = actor_now_ms() + PATIENCE; !raw_keys->ready; usleep(200))
