@@ -22,7 +22,7 @@ static bool is_half_open(const struct listener *l, const struct control *c)
 	return c->step != HUNG_UP && c->ep->listener && c->ep->listener->tcp == l->tcp;
 }
 
-/* At a listener of TCP; who has moved beside the network did so there. */
+/* Who comes by shared memory, or has moved there from the network, needs no proof, or has given one. */
 static bool has_proved_itself(const struct control *c)
 {
 	return !c->stream || (c->step != WAIT_HELLO && c->step != WAIT_PROOF);
@@ -52,7 +52,7 @@ static bool has_room(struct listener *l)
 	}
 	if (n < LISTENER_HALF_OPEN)
 		return true;
-	if (!l->tcp || !oldest || !is_idle(oldest, wait_now()))
+	if (!oldest || !is_idle(oldest, wait_now()))
 		return false;
 	endpoint_refused(oldest->ep, SLMPM_ETIMEOUT, "it says nothing, and others wait");
 	return true;
