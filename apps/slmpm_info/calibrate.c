@@ -113,7 +113,7 @@ static bool hear(int fd, int64_t until, char *text, size_t size)
 {
 	struct pollfd ready = {.fd = fd, .events = POLLIN};
 	size_t n = 0;
-	ssize_t got;
+	ssize_t got = 1;
 
 	do {
 		int64_t left = until - now_ms();

@@ -8,18 +8,19 @@
 
 #define WORTH_LEAVING 3.0 /* a fetched message may take so many times what packets take ... */
 #define WORTH_ASKING  2.0 /* ... and a put by request what one by the engine takes */
+#define SIZE_TEXT     24
 
 static uint64_t size_of(int i)
 {
 	return (uint64_t)TRIAL_LEAST << i;
 }
 
-static const char *text_of(uint64_t size, char text[16])
+static const char *text_of(uint64_t size, char text[SIZE_TEXT])
 {
 	if (size >= 1 << 20)
-		snprintf(text, 16, "%llu MiB", (unsigned long long)size >> 20);
+		snprintf(text, SIZE_TEXT, "%llu MiB", (unsigned long long)size >> 20);
 	else
-		snprintf(text, 16, "%llu KiB", (unsigned long long)size >> 10);
+		snprintf(text, SIZE_TEXT, "%llu KiB", (unsigned long long)size >> 10);
 	return text;
 }
 
@@ -70,7 +71,7 @@ static void fetch_min(const struct figures *f, int n, struct threshold *t)
 	};
 	static const char *const cases[] = {"", ", in a stream", ", just written and read"};
 	int least = TRIAL_SIZES;
-	char size[16];
+	char size[SIZE_TEXT];
 
 	snprintf(t->measured, sizeof(t->measured),
 		 "fetched messages have not been faster at any length");
@@ -91,7 +92,7 @@ static void least_of(const struct figures *f, int n, struct threshold *t, enum t
 		     double factor, enum trial_of b, int from, const char *format)
 {
 	int least = TRIAL_SIZES;
-	char size[16];
+	char size[SIZE_TEXT];
 
 	for (int p = 0; p < n; p++) {
 		int i = first_less(&f[p], a, factor, b, from);
@@ -147,7 +148,7 @@ static int place_of(const struct threshold *t)
 /* Nor more than keeps the ring light, for otherwise it would go by that one alone. */
 static void mode_small(const struct figures *f, double light, struct threshold *t)
 {
-	char size[16];
+	char size[SIZE_TEXT];
 	int most = -1;
 
 	for (int i = 0;
