@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 90 */
 /*
- * Put, get and atomic operations on every way: all lengths at an edge, lists, how the end is told,
- * notifications, fences, and what is refused. Both ends in one context.
+ * Put, get and atomic operations on every way: all lengths at an edge, lists, fences, what is refused,
+ * and their end. Both ends in one context.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,14 +18,6 @@ static slmpm_mem mem;
 static slmpm_rmem rmem;
 static unsigned char *base;
 static unsigned char out[SIZE], in[SIZE];
-
-static struct slmpm_stats stats_of(slmpm_peer peer)
-{
-	struct slmpm_stats stats;
-
-	OK(slmpm_peer_stats(peer, &stats, sizeof(stats)));
-	return stats;
-}
 
 /* ---- every length ---------------------------------------------------------------------------- */
 
@@ -178,105 +170,7 @@ static void flushed_after_a_get(void)
 		EXPECT(slmpm_wait(&get, 1, NULL, PATIENCE), 0);
 }
 
-static void by_counter_and_queue(void)
-{
-	enum { MANY = 40 };
-	struct slmpm_how how = {.size = sizeof(how), .timeout_ms = -1};
-	struct slmpm_done done;
-	slmpm_req req;
-	uint64_t seen = 0, old, word[MANY];
-
-	OK(slmpm_ctr_create(ctx, &how.ctr));
-	for (uint64_t i = 0; i < MANY; i++) {
-		word[i] = i;
-		OK(slmpm_put(rmem, i * 8, &word[i], 8, &how, NULL));
-	}
-	OK(slmpm_ctr_wait(how.ctr, SLMPM_ALL, PATIENCE));
-	REFUSED(slmpm_put(rmem, 0, &seen, 8, &how, &req), SLMPM_EINVAL, "only one");
-	OK(slmpm_ctr_destroy(how.ctr));
-	how.ctr.id = 0;
-	OK(slmpm_flush(far, PATIENCE));
-	OK(slmpm_cq_create(ctx, &how.cq));
-	for (uint64_t i = 0; i < MANY; i++) {
-		how.cookie = i;
-		OK(slmpm_get(rmem, i * 8, in + i * 8, 8, &how, NULL));
-	}
-	how.cookie = MANY;
-	OK(slmpm_atomic(rmem, MANY * 8, SLMPM_SWAP, 64, 5, 0, &old, &how, NULL));
-	for (int i = 0; i <= MANY; i++) {
-		EXPECT(slmpm_cq_wait(how.cq, &done, 1, PATIENCE), 1);
-		CHECK(!done.status &&
-			      done.op == (done.cookie < MANY ? SLMPM_OP_GET : SLMPM_OP_ATOMIC),
-		      "completion %d", i);
-		CHECK(done.cookie == MANY || !memcmp(in + done.cookie * 8, &done.cookie, 8),
-		      "what was got");
-		seen |= UINT64_C(1) << done.cookie;
-	}
-	CHECK(seen == (UINT64_C(2) << MANY) - 1, "each once");
-	OK(slmpm_cq_destroy(how.cq));
-}
-
-/* ---- notifications, order -------------------------------------------------------------------- */
-
-static void notifications(void)
-{
-	struct slmpm_how how = {.size = sizeof(how), .flags = SLMPM_NOTIFY, .timeout_ms = PATIENCE};
-	uint64_t before = stats_of(near).notifications;
-	struct slmpm_done done;
-	slmpm_ctr ctr;
-	slmpm_cq cq;
-
-	OK(slmpm_ctr_create(ctx, &ctr));
-	OK(slmpm_cq_create(ctx, &cq));
-	OK(slmpm_mem_notify(mem, ctr, cq));
-	for (uint32_t i = 0; i < 30; i++) {
-		size_t n = i * i * 100;
-
-		actor_fill(out, i, n);
-		how.imm = i;
-		OK(slmpm_put(rmem, i, out, n, &how, NULL));
-		EXPECT(slmpm_cq_wait(cq, &done, 1, PATIENCE), 1);
-		CHECK(done.op == SLMPM_OP_NOTIFY && done.imm == i && done.cookie == i &&
-			      done.len == n && done.peer.id == near.id,
-		      "notification %u", i);
-		CHECK(actor_filled(base + i, i, n), "the bytes come first");
-	}
-	OK(slmpm_ctr_wait(ctr, 30, PATIENCE));
-	OK(slmpm_mem_notify(mem, (slmpm_ctr){0}, (slmpm_cq){0}));
-	OK(slmpm_put(rmem, 0, out, 10, &how, NULL));
-	OK(slmpm_flush(far, PATIENCE));
-	while (slmpm_progress(ctx))
-		;
-	EXPECT(stats_of(near).notifications - before, 31);
-	REFUSED(slmpm_get(rmem, 0, in, 10, &how, NULL), SLMPM_EINVAL, "flags");
-	OK(slmpm_ctr_destroy(ctr));
-	OK(slmpm_cq_destroy(cq));
-}
-
-/* More notifications than the credit covers wait for the queue to be polled. */
-static void notified_without_end(void)
-{
-	struct slmpm_how how = {.size = sizeof(how), .flags = SLMPM_NOTIFY};
-	struct slmpm_done done;
-	slmpm_ctr none = {0};
-	uint64_t sent = 0;
-	slmpm_cq cq;
-	int rc;
-
-	OK(slmpm_cq_create(ctx, &cq));
-	OK(slmpm_mem_notify(mem, none, cq));
-	how.timeout_ms = 20;
-	while ((rc = slmpm_put(rmem, 0, out, 8, &how, NULL)) == 0)
-		CHECK(++sent < 100000, "nobody stops a peer's notifications");
-	EXPECT(rc, -SLMPM_ETIMEOUT);
-	for (uint64_t i = 0; i < sent; i++)
-		EXPECT(slmpm_cq_wait(cq, &done, 1, PATIENCE), 1);
-	how.timeout_ms = PATIENCE;
-	OK(slmpm_put(rmem, 0, out, 8, &how, NULL));
-	EXPECT(slmpm_cq_wait(cq, &done, 1, PATIENCE), 1);
-	OK(slmpm_mem_notify(mem, none, (slmpm_cq){0}));
-	OK(slmpm_cq_destroy(cq));
-}
+/* ---- order ------------------------------------------------------------------------------------ */
 
 /* Fenced operations come after those before them, and others after a barrier. */
 static void order(void)
@@ -474,15 +368,12 @@ static int everything(const struct way *w)
 	lists();
 	by_request();
 	flushed_after_a_get();
-	by_counter_and_queue();
-	notifications();
-	notified_without_end();
 	order();
 	atomics();
 	refused();
 	canceled();
-	asker = stats_of(far);
-	asked = stats_of(near);
+	asker = actor_stats(far);
+	asked = actor_stats(near);
 	CHECK(asker.puts && asker.put_bytes && asker.gets && asker.get_bytes && asker.atomics,
 	      "what was counted");
 	CHECK(!asked.violations && !asker.violations && !asked.refused, "refused %d",

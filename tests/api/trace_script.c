@@ -332,14 +332,6 @@ static void *look_always(void *arg)
 	return NULL;
 }
 
-static struct slmpm_stats stats_of(slmpm_peer peer)
-{
-	struct slmpm_stats s;
-
-	OK(slmpm_peer_stats(peer, &s, sizeof(s)));
-	return s;
-}
-
 /* Asked for, filled, changed in one place, in many, by the follower, and left. */
 static void part_mirrored(void)
 {
@@ -387,7 +379,7 @@ static void part_both(void)
 	do {
 		OK(slmpm_put(rmem, 0, source, LARGE, NULL, NULL));
 		OK(slmpm_send(peer, 2, source, LARGE, PATIENCE));
-		s = stats_of(peer);
+		s = actor_stats(peer);
 	} while ((!s.shared_puts || (s.rget_messages && !s.push_messages)) &&
 		 actor_now_ms() < until);
 	atomic_store(&other.over, true);

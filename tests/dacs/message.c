@@ -73,26 +73,6 @@ static int role_mixed(int argc, char **argv)
 	return 0;
 }
 
-/* Each swap code on its stream, a short and a long one, then a plain message. */
-static int role_swaps(int argc, char **argv)
-{
-	unsigned char *data = malloc(BIG);
-
-	(void)argc, (void)argv;
-	OK(dacs_init(0));
-	for (unsigned swap = 0; swap < 4; swap++)
-		for (unsigned big = 0; big < 2; big++) {
-			uint32_t len = big ? BIG : 24;
-
-			pair_fill(data, len, swap);
-			OK(pair_send(pair_parent(), swap, data, len, (DACS_BYTE_SWAP_T)swap));
-			OK(pair_send(pair_parent(), swap, "after", 6, DACS_BYTE_SWAP_DISABLE));
-		}
-	free(data);
-	OK(dacs_exit());
-	return 0;
-}
-
 /* A word on streams 1 to 4 in turn, mailbox words between them. */
 static int role_any(int argc, char **argv)
 {
@@ -239,80 +219,6 @@ static int long_and_short_do_not_overtake(int argc, char **argv)
 	}
 	OK(dacs_wid_release(&wid));
 	pair_end(c, DACS_STS_PROC_FINISHED, 0);
-	OK(dacs_exit());
-	return 0;
-}
-
-/* Only where both ends name the same code does anything move. */
-static int swap_codes_have_to_agree(int argc, char **argv)
-{
-	unsigned char *data = malloc(BIG), *same = malloc(BIG);
-	struct child c;
-
-	(void)argc, (void)argv;
-	OK(dacs_init(0));
-	for (unsigned mine = 0; mine < 4; mine++) {
-		c = pair_start("swaps", NULL);
-		for (unsigned swap = 0; swap < 4; swap++)
-			for (unsigned big = 0; big < 2; big++) {
-				char after[6] = "";
-
-				memset(data, 0xaa, BIG);
-				memset(same, 0xaa, BIG);
-				EXPECT(pair_recv(c, swap, data, BIG, (DACS_BYTE_SWAP_T)mine),
-				       mine == swap ? DACS_SUCCESS : DACS_ERR_BYTESWAP_MISMATCH);
-				/* Both ends have one byte order here: nothing is swapped. */
-				if (mine == swap)
-					CHECK(pair_filled(data, big ? BIG : 24, swap),
-					      "swap %u changed the bytes", swap);
-				else
-					CHECK(!memcmp(data, same, BIG), "bytes moved");
-				OK(pair_recv(c, swap, after, 6, DACS_BYTE_SWAP_DISABLE));
-				CHECK(!strcmp(after, "after"), "the next message is lost");
-			}
-		pair_end(c, DACS_STS_PROC_FINISHED, 0);
-	}
-	free(data);
-	free(same);
-	OK(dacs_exit());
-	return 0;
-}
-
-/* The same for receives that were posted long before, several at once. */
-static int a_mismatch_is_found_on_posted_receives(int argc, char **argv)
-{
-	unsigned char small[24], *big = malloc(BIG), *spare = malloc(BIG);
-	char after[2][6];
-	dacs_wid_t bad, good;
-	struct child c;
-
-	(void)argc, (void)argv;
-	OK(dacs_init(0));
-	c = pair_start("swaps", NULL);
-	OK(dacs_wid_reserve(&bad));
-	OK(dacs_wid_reserve(&good));
-	memset(small, 1, sizeof(small));
-	memset(big, 1, BIG);
-	OK(dacs_recv(small, sizeof(small), AT(c), 2, bad, DACS_BYTE_SWAP_HALF_WORD));
-	OK(dacs_recv(after[0], 6, AT(c), 2, good, DACS_BYTE_SWAP_DISABLE));
-	OK(dacs_recv(big, BIG, AT(c), 2, bad, DACS_BYTE_SWAP_HALF_WORD));
-	OK(dacs_recv(after[1], 6, AT(c), 2, good, DACS_BYTE_SWAP_DISABLE));
-	/* The accelerator works through streams 0 and 1 first. */
-	for (unsigned swap = 0; swap < 2; swap++)
-		for (unsigned i = 0; i < 4; i++)
-			(void)pair_recv(c, swap, spare, BIG, DACS_BYTE_SWAP_DISABLE);
-	EXPECT(dacs_wait(bad), DACS_ERR_BYTESWAP_MISMATCH);
-	EXPECT(dacs_wait(good), DACS_WID_READY);
-	CHECK(!strcmp(after[0], "after") && !strcmp(after[1], "after"), "neighbours suffered");
-	for (size_t i = 0; i < BIG; i++)
-		CHECK(big[i] == 1 && (i >= sizeof(small) || small[i] == 1), "bytes moved");
-	for (unsigned i = 0; i < 4; i++)
-		(void)pair_recv(c, 3, spare, BIG, DACS_BYTE_SWAP_DISABLE);
-	pair_end(c, DACS_STS_PROC_FINISHED, 0);
-	OK(dacs_wid_release(&bad));
-	OK(dacs_wid_release(&good));
-	free(big);
-	free(spare);
 	OK(dacs_exit());
 	return 0;
 }
@@ -487,9 +393,8 @@ static int bad_arguments_are_refused(int argc, char **argv)
 }
 
 static const struct pair_entry roles[] = {
-	{"echo", role_echo},   {"numbers", role_numbers}, {"mixed", role_mixed},
-	{"swaps", role_swaps}, {"any", role_any},         {"die", role_die},
-	{NULL, NULL},
+	{"echo", role_echo}, {"numbers", role_numbers}, {"mixed", role_mixed},
+	{"any", role_any},   {"die", role_die},         {NULL, NULL},
 };
 
 static const struct pair_entry cases[] = {
@@ -497,8 +402,6 @@ static const struct pair_entry cases[] = {
 	{"streams are apart and in order", streams_are_apart_and_in_order},
 	{"receives match in posting order", receives_match_in_posting_order},
 	{"long and short do not overtake", long_and_short_do_not_overtake},
-	{"swap codes have to agree", swap_codes_have_to_agree},
-	{"a mismatch is found on posted receives", a_mismatch_is_found_on_posted_receives},
 	{"a message may be too long", a_message_may_be_too_long},
 	{"any stream takes the next message", any_stream_takes_the_next_message},
 	{"both ways at once", both_ways_at_once},

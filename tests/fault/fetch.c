@@ -102,14 +102,6 @@ static int receive_on(slmpm_peer host, char **words)
 
 /* ---- refused -------------------------------------------------------------------------------- */
 
-static struct slmpm_stats stats_of(slmpm_peer peer)
-{
-	struct slmpm_stats s;
-
-	OK(slmpm_peer_stats(peer, &s, sizeof(s)));
-	return s;
-}
-
 static void there_and_back(slmpm_peer peer, uint64_t seed)
 {
 	actor_fill(buffer, seed, LARGE);
@@ -138,7 +130,7 @@ static int be_refused(void *arg)
 	peer = actor_spawn("echo", c->there, NULL);
 	for (uint64_t i = 0; i < 4; i++)
 		there_and_back(peer, i);
-	s = stats_of(peer);
+	s = actor_stats(peer);
 	if (!c->later && (c->here || c->there))
 		CHECK(s.rget_messages == 0, "fetched all the same");
 	else if (s.rget_messages == 0)
@@ -148,7 +140,7 @@ static int be_refused(void *arg)
 		refuse_call(c->here);
 		for (uint64_t i = 4; i < 8; i++)
 			there_and_back(peer, i);
-		s = stats_of(peer);
+		s = actor_stats(peer);
 		CHECK(c->here != SYS_process_vm_readv || s.violations == 0, "a violation");
 	}
 	CHECK(s.sent_messages == (c->later ? 8u : 4u) && fetched <= s.sent_messages, "%llu sent",
@@ -197,7 +189,7 @@ static int have_less_room(void *unused)
 	peer = actor_spawn("cut", NULL, NULL);
 	actor_fill(buffer, 3, LARGE);
 	OK(slmpm_send(peer, 1, buffer, LARGE, PATIENCE));
-	s = stats_of(peer);
+	s = actor_stats(peer);
 	CHECK(s.rget_bytes + s.push_bytes == (s.rget_messages ? GIVEN : 0), "%llu and %llu bytes",
 	      (unsigned long long)s.rget_bytes, (unsigned long long)s.push_bytes);
 	OK(slmpm_close(peer, PATIENCE));
@@ -248,7 +240,7 @@ static int close_amidst(void *unused)
 		slmpm_req req;
 
 		OK(slmpm_recvv(peer, 1, &iov, 1, NULL, &req));
-		while (stats_of(peer).received_messages == 0)
+		while (actor_stats(peer).received_messages == 0)
 			(void)slmpm_test(&req, &done);
 		for (uint64_t n = rng_below(&rng, 5); n && req.id; n--)
 			(void)slmpm_test(&req, &done);

@@ -23,14 +23,6 @@
 
 static unsigned char buffer[GIVEN];
 
-static struct slmpm_stats stats_of(slmpm_peer peer)
-{
-	struct slmpm_stats s;
-
-	OK(slmpm_peer_stats(peer, &s, sizeof(s)));
-	return s;
-}
-
 /* Gives up most of its sends; what was given back is overwritten at once. */
 static int give_up(slmpm_peer host, char **words)
 {
@@ -144,7 +136,7 @@ static void both_give_up(uint64_t seed, bool tormented)
 		received += receive_or_not(peer, &rng, &last);
 	CHECK(delivered == received, "%llu were sent, %llu received", (unsigned long long)delivered,
 	      (unsigned long long)received);
-	CHECK(stats_of(peer).violations == 0, "a violation");
+	CHECK(actor_stats(peer).violations == 0, "a violation");
 	printf("%llu of %d messages came through\n", (unsigned long long)received, TURNS);
 	v->spared = true; /* killed, it might leave us stopped */
 	if (tormentor)

@@ -17,14 +17,6 @@
 #define LARGE ((size_t)96 << 20)
 #define STEP  ((size_t)16 << 20) /* more than one call copies */
 
-static struct slmpm_stats stats_of(slmpm_peer peer)
-{
-	struct slmpm_stats s;
-
-	OK(slmpm_peer_stats(peer, &s, sizeof(s)));
-	return s;
-}
-
 static pid_t pid_of(slmpm_peer peer)
 {
 	struct slmpm_peer_info info = {.size = sizeof(info)};
@@ -53,7 +45,7 @@ static int receive_later(slmpm_peer host, char **words)
 	(void)words;
 	OK(slmpm_recvv(host, 1, &iov, 1, NULL, &req));
 	OK(slmpm_send(host, 2, "go", 2, PATIENCE));
-	while (!stats_of(host).received_messages)
+	while (!actor_stats(host).received_messages)
 		CHECK(slmpm_test(&req, &done) >= 0, "%s", slmpm_error_detail());
 	if (req.id)
 		CHECK(slmpm_test(&req, &done) >= 0, "%s", slmpm_error_detail());
@@ -104,7 +96,7 @@ static int write_in_steps(void *unused)
 		uint64_t now;
 
 		CHECK(slmpm_progress(ctx) >= 0, "%s", slmpm_error_detail());
-		now = stats_of(peer).push_bytes;
+		now = actor_stats(peer).push_bytes;
 		CHECK(now - before < STEP, "%llu bytes in one call",
 		      (unsigned long long)(now - before));
 		before = now;

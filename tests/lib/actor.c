@@ -81,6 +81,27 @@ void actor_join(slmpm_peer peer, int code)
 	EXPECT(slmpm_join(peer, NULL, PATIENCE), code);
 }
 
+void actor_tell(slmpm_peer peer, int word)
+{
+	OK(slmpm_send(peer, ACTOR_WORDS, &word, sizeof(word), PATIENCE));
+}
+
+void actor_hear(slmpm_peer peer, int word)
+{
+	int heard = 0;
+
+	EXPECT(slmpm_recv(peer, ACTOR_WORDS, &heard, sizeof(heard), NULL, PATIENCE), sizeof(heard));
+	EXPECT(heard, word);
+}
+
+struct slmpm_stats actor_stats(slmpm_peer peer)
+{
+	struct slmpm_stats stats;
+
+	OK(slmpm_peer_stats(peer, &stats, sizeof(stats)));
+	return stats;
+}
+
 void actor_pair(slmpm_ctx ctx, slmpm_peer *a, slmpm_peer *b)
 {
 	static unsigned number;

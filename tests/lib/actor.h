@@ -31,6 +31,11 @@ slmpm_peer actor_spawn_with(const struct slmpm_spawn_options *options, const cha
 			    const char *a, const char *b);
 /* It must end by itself with CODE. */
 void actor_join(slmpm_peer peer, int code);
+/* A word to PEER, on a stream that is for these; and that the next from PEER is WORD. */
+void actor_tell(slmpm_peer peer, int word);
+void actor_hear(slmpm_peer peer, int word);
+#define ACTOR_WORDS 7 /* the stream */
+struct slmpm_stats actor_stats(slmpm_peer peer);
 /* Two peers in CTX that are each other's. */
 void actor_pair(slmpm_ctx ctx, slmpm_peer *a, slmpm_peer *b);
 /* Nothing that such two have sent, and answered, is on its way: over links that take their time, too. */

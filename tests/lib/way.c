@@ -158,17 +158,32 @@ const char *way_mapped(void)
 	return way_maps() ? "map" : "ring";
 }
 
-void way_check(slmpm_rmem rmem)
+const char *way_path(slmpm_rmem rmem)
+{
+	static struct slmpm_mem_info info;
+
+	info.size = sizeof(info);
+	OK(slmpm_rmem_query(rmem, &info));
+	return info.path;
+}
+
+uint64_t way_acceptors(slmpm_mem mem)
 {
 	struct slmpm_mem_info info = {.size = sizeof(info)};
 
-	OK(slmpm_rmem_query(rmem, &info));
-	by_requests_after_all = !strcmp(info.path, "ring") &&
-				(!strcmp(way_current()->path, "attach") ||
-				 (!strcmp(way_current()->path, "map") && !way_maps()));
+	OK(slmpm_mem_query(mem, &info));
+	return info.acceptors;
+}
+
+void way_check(slmpm_rmem rmem)
+{
+	const char *path = way_path(rmem);
+
+	by_requests_after_all =
+		!strcmp(path, "ring") && (!strcmp(way_current()->path, "attach") ||
+					  (!strcmp(way_current()->path, "map") && !way_maps()));
 	if (by_requests_after_all)
 		printf("no process reaches another's memory here: by requests\n");
 	else
-		CHECK(!strcmp(info.path, way_current()->path), "the region is reached by \"%s\"",
-		      info.path);
+		CHECK(!strcmp(path, way_current()->path), "the region is reached by \"%s\"", path);
 }

@@ -34,5 +34,8 @@ bool way_maps(void);
 const char *way_mapped(void);
 /* It goes that way. */
 void way_check(slmpm_rmem rmem);
+/* How RMEM is reached now, until it is asked again; and the keys to MEM that are open. */
+const char *way_path(slmpm_rmem rmem);
+uint64_t way_acceptors(slmpm_mem mem);
 
 #endif
