@@ -105,7 +105,6 @@ enum fabric_commit {
 struct fabric_caps {
 	uint64_t ops;         /* 1 << enum fabric_op */
 	uint32_t memory;      /* FABRIC_MEMORY_*: what it can read payload from and write it to */
-	uint32_t links_max;   /* between one pair */
 	uint64_t message_max; /* payload of one post on the largest ring */
 	uint32_t packet_best; /* payload of a packet that serves long messages best */
 	uint32_t land_min;    /* arrivals from this length on come without data first; 0: none do */

@@ -29,7 +29,6 @@ static int shm_probe(struct fabric_caps *caps)
 		.ops = 1u << FABRIC_SEND | 1u << FABRIC_FLUSH | 1u << FABRIC_WRITE |
 		       1u << FABRIC_READ | 1u << FABRIC_ATOMIC,
 		.memory = FABRIC_MEMORY_HOST,
-		.links_max = 1,
 		.message_max = RING_LENGTH_MAX - RING_WORD - FABRIC_HEAD_SIZE,
 		.packet_best = 16384,
 		.commit = FABRIC_COMMIT_WORD,

@@ -13,7 +13,6 @@
 
 #include "fabrics/tcp.h"
 
-#define LINKS_MAX     8
 /* Of the network's own segments in a packet: so many are best sent by one call. */
 #define SEGMENTS_BEST 4
 
@@ -50,7 +49,6 @@ int tcp_probe(struct fabric_caps *caps)
 	*caps = (struct fabric_caps){
 		.ops = 1u << FABRIC_SEND | 1u << FABRIC_FLUSH,
 		.memory = FABRIC_MEMORY_HOST,
-		.links_max = LINKS_MAX,
 		.message_max = RING_LENGTH_MAX - TCP_LEAST,
 		.packet_best = best / 64 * 64 - TCP_LEAST,
 		.land_min = TCP_LAND_MIN,

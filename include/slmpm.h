@@ -108,7 +108,7 @@ typedef struct {
 } slmpm_req; /* an operation under way */
 typedef struct {
 	uint64_t id;
-} slmpm_listener;
+} slmpm_listener; /* an address where others connect */
 typedef struct {
 	uint64_t id;
 } slmpm_mem; /* a memory region of this process */
@@ -270,7 +270,7 @@ SLMPM_API int slmpm_parent_in(slmpm_ctx ctx, slmpm_peer *peer);
 SLMPM_API int slmpm_listen(slmpm_listener *listener, slmpm_ctx ctx, const char *url);
 /* The next that has connected, in the listener's context. */
 SLMPM_API int slmpm_accept(slmpm_listener listener, slmpm_peer *peer, int timeout_ms);
-/* No more connections; peers that were accepted stay. */
+/* No more connections; peers that were accepted stay. Does not block. */
 SLMPM_API int slmpm_unlisten(slmpm_listener listener);
 
 struct slmpm_listener_info {
@@ -280,6 +280,7 @@ struct slmpm_listener_info {
 	char secret[33]; /* over TCP: 32 hex digits that who connects must know, else "" */
 };
 
+/* Where LISTENER is to be found. Set info->size. Does not block. */
 SLMPM_API int slmpm_listener_query(slmpm_listener listener, struct slmpm_listener_info *info);
 /* Blocks for the handshake. ENOENT: nobody listens there; EACCES: another user does, or with another
  * secret, or the address is beyond this machine without SLMPM_INSECURE; ELIMIT: it has had its hands
@@ -382,7 +383,7 @@ struct slmpm_how { /* NULL = defaults; fields beyond .size count as zero */
 	uint32_t size;
 	uint32_t flags;
 	uint32_t imm;       /* travels with a message, and with a put's notification */
-	int32_t timeout_ms; /* for a call that blocks; -1 none */
+	int32_t timeout_ms; /* for a call that blocks; -1 none; left 0: it tries once */
 	slmpm_ctr ctr;
 	slmpm_cq cq;
 	uint64_t cookie;

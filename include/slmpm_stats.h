@@ -107,9 +107,10 @@ struct slmpm_fabric_info {
 	uint32_t available; /* 1, or 0 and detail says why not */
 	char name[16];
 	char capabilities[128];
-	char commit[24];  /* how the reader learns of a packet */
-	char detail[128]; /* why not; of one that is available, how it goes about it, or "" */
-	uint64_t packet_max, links_max;
+	char commit[24];     /* how the reader learns of a packet */
+	char detail[128];    /* why not; of one that is available, how it goes about it, or "" */
+	uint64_t packet_max; /* bytes of payload in one packet, on the largest ring */
+	uint64_t links_max;  /* of a peer (SLMPM_LINKS) */
 };
 /* Fabric I from 0; ENOENT behind the last. */
 SLMPM_API int slmpm_fabric_at(int i, struct slmpm_fabric_info *info);

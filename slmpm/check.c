@@ -13,6 +13,7 @@
 #include "fabrics/fabric.h"
 #include "shm/mapping.h"
 #include "slmpm/bond/bond.h"
+#include "slmpm/bond/routes.h"
 #include "slmpm/config.h"
 #include "slmpm/context.h"
 #include "slmpm/connect/control.h"
@@ -276,7 +277,7 @@ int slmpm_fabric_at(int i, struct slmpm_fabric_info *info)
 	if (info->available && caps.uring)
 		say_engine(&caps, info->detail, sizeof(info->detail));
 	info->packet_max = caps.message_max;
-	info->links_max = caps.links_max;
+	info->links_max = ROUTES_MAX;
 	return 0;
 }
 

@@ -180,7 +180,6 @@ static int bond_probe(struct fabric_caps *caps)
 	*caps = (struct fabric_caps){
 		.ops = 1u << FABRIC_SEND | 1u << FABRIC_FLUSH,
 		.memory = FABRIC_MEMORY_HOST,
-		.links_max = 1,
 		.message_max = UINT32_MAX,
 		.land_min = 4096, /* where one of its paths asks for places */
 	};

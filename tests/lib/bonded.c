@@ -75,7 +75,6 @@ static int probe(const struct fabric *const *paths, struct fabric_caps *caps)
 	}
 	(void)bond_fabric.probe(&bond);
 	caps->ops &= bond.ops;
-	caps->links_max = bond.links_max;
 	return rc;
 }
 
