@@ -5,6 +5,8 @@
 
 #include "apps/slmpm_perftest/perftest.h"
 
+#define NAMES_MAX 1024 /* bytes of all tests' names */
+
 struct command {
 	struct setup setup;
 	struct job job; /* but for test and size */

@@ -54,7 +54,7 @@ static int measure_all(struct command *c)
 {
 	struct pair pair = {.side = 0};
 	struct trace *trace = c->modes ? trace_open(c->modes) : NULL;
-	char names[256], *rest, *name;
+	char names[NAMES_MAX], *rest, *name;
 	int failed = 0;
 
 	snprintf(names, sizeof(names), "%s", c->names);

@@ -150,7 +150,7 @@ static void check_fabric(struct argp_state *state, const char *name)
 
 static void check_tests(struct argp_state *state, struct command *c)
 {
-	char names[256], known[256] = "", *rest, *name;
+	char names[NAMES_MAX], known[NAMES_MAX] = "", *rest, *name;
 
 	for (const struct test *t = tests; t->name; t++) {
 		strncat(known, " ", sizeof(known) - strlen(known) - 1);
@@ -158,6 +158,8 @@ static void check_tests(struct argp_state *state, struct command *c)
 	}
 	if (!c->names)
 		REFUSE("say what to measure with -t; there are:%s", known);
+	if (strlen(c->names) >= sizeof(names))
+		REFUSE("-t: that many tests are more than a call can take");
 	snprintf(names, sizeof(names), "%s", c->names);
 	for (name = strtok_r(names, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
 		if (!test_find(name))

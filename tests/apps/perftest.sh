@@ -140,6 +140,7 @@ refused() { # refused WHAT ARGUMENTS...: exit status 2, and a line that says WHA
 }
 refused "-t; there are: send_lat"
 refused "there are: send_lat send_bw" -t nonsense
+refused "more than a call" -t "$(printf 'send_lat,%.0s' {1..200})"
 refused "as in -s 64" -t send_lat -s big
 refused "as in -s 64" -t send_lat -s -1
 refused "as in -s 64" -t send_lat -s 9g
