@@ -287,7 +287,9 @@ format:					## let clang-format rewrite the sources
 
 MAN := $(patsubst doc/man/%.scd,$(BUILD)/man/%,$(wildcard doc/man/*.scd))
 
-man: $(MAN)				## man pages from doc/man, with scdoc
+man: deps-man				## man pages from doc/man, with scdoc, into build/man
+	@$(MAKE) man-pages
+man-pages: $(MAN)
 	@:
 
 $(BUILD)/man/%: doc/man/%.scd
@@ -303,7 +305,7 @@ pc = 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' 
 
 install: all				## into $(DESTDIR)$(PREFIX): headers, libraries, .pc files, tools, man pages
 	$(if $(UNCHECKED),$(error this build is for the bench alone))
-	$(if $(shell command -v scdoc),@$(MAKE) man,@echo '  --    no man pages: scdoc is missing')
+	$(if $(shell command -v scdoc),@$(MAKE) man-pages,@echo '  --    no man pages: scdoc is missing')
 	$(Q)install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include lib/pkgconfig)
 	$(Q)install -m 644 include/*.h $(DESTDIR)$(PREFIX)/include
 	$(Q)install -m 644 $(ARCHIVE) $(DESTDIR)$(PREFIX)/lib
@@ -332,7 +334,8 @@ DEPS       := gcc libc6-dev make pkg-config
 DEPS_DEMO  := libssl-dev
 DEPS_ALL   := $(DEPS_DEMO) libjansson-dev liburing-dev libncurses-dev
 DEPS_TEST  := libcmocka-dev iproute2 nftables procps openssh-client dropbear-bin
-DEPS_LINT  := g++ clang clang-format scdoc
+DEPS_MAN   := scdoc
+DEPS_LINT  := g++ clang clang-format $(DEPS_MAN)
 DEPS_BENCH := gnuplot-nox iperf3
 DEPS_CROSS := qemu-user gcc-s390x-linux-gnu libc6-dev-s390x-cross gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 # Foreign packages are unpacked, not installed: Debian's releases for two machines need not agree in version.
@@ -350,6 +353,8 @@ deps-demo:
 	$(call apt,$(DEPS) $(DEPS_DEMO))
 deps-test: $(if $(CROSS),deps-cross)
 	$(call apt,$(DEPS) $(DEPS_ALL) $(DEPS_TEST))
+deps-man:
+	$(call apt,$(DEPS_MAN))
 deps-lint: deps-test
 	$(call apt,$(DEPS_LINT))
 deps-bench: deps-test
@@ -378,8 +383,8 @@ help:					## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r goal text; do printf '  make %-14s %s\n' "$$goal" "$$text"; done
 
 FORCE:
-.PHONY: all lib test-programs test cross-programs cross-test demo bench bench-near bench-net bench-modes objects lint $(addprefix lint-,arrows format headers gcc clang hot man) format man install clean help FORCE \
-	deps deps-demo deps-test deps-lint deps-bench deps-cross
+.PHONY: all lib test-programs test cross-programs cross-test demo bench bench-near bench-net bench-modes objects lint $(addprefix lint-,arrows format headers gcc clang hot man) format man man-pages install clean help FORCE \
+	deps deps-demo deps-man deps-test deps-lint deps-bench deps-cross
 
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(TEST_OBJ) $(TEST_LIB) $(MODEL_OBJ)) \
 	$(patsubst %.c,$(OBJ)/%.d,$(wildcard apps/*.c apps/*/*.c))
