@@ -321,6 +321,7 @@ install: all				## into $(DESTDIR)$(PREFIX): headers, libraries, .pc files, tool
 		install -D -m 644 $(BUILD)/man/$$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$$m; \
 		for call in $(call calls,doc/man/$$m.scd); do [ $$call.3 = $$m ] || \
 			ln -sf $$m $(DESTDIR)$(PREFIX)/share/man/man3/$$call.3; done; done
+	$(if $(DESTDIR),,@ldconfig 2>/dev/null || true)
 	@echo '  INST  $(DESTDIR)$(PREFIX)'
 
 define newline

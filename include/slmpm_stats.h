@@ -75,6 +75,7 @@ SLMPM_API const struct slmpm_stats *slmpm_stats_of(const struct slmpm_stats_page
 /* Maps the statistics of a context in another process of this user (INDEX from 0: a process may
  * have several contexts); ENOENT when there is none. Figures lag by at most one publication. */
 SLMPM_API int slmpm_stats_attach(int pid, int index, const struct slmpm_stats_page **page);
+/* Unmaps the page: nothing of it is to be read any more. NULL is nothing. */
 SLMPM_API void slmpm_stats_detach(const struct slmpm_stats_page *page);
 /* Violations by name: I from 0 to the first ENOENT; *COUNT over all peers of the process. */
 SLMPM_API int slmpm_violation_at(int i, const char **name, uint64_t *count);
