@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* waits */
 /* timeout: 240 */
 /*
  * Who sends to a reader that does not read, until nothing fits any more, and is killed: what a send or a

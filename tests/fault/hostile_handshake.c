@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* waits */
 /* timeout: 60 */
 /*
  * Connections that lie in words, break off or keep silent, at a listener and in the place of a

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* waits */
 /* timeout: 60 */
 /*
  * Lies about links by who was connected to: answers out of turn or of nothing, and links wanted

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* waits */
 /* timeout: 60 */
 /*
  * A stopped peer is suspect, never dead: calls end at their deadline and say so, nothing is lost

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* waits */
 /* timeout: 60 */
 /*
  * The instant in which one side commits while the other falls asleep, hit over and over: either the
