@@ -129,11 +129,7 @@ goes_on two
 [ "$(grep -c 'link 1.*not to be had' "$DIR/two.alpha")" -lt 20 ] || fail "it is tried too often"
 
 echo "by IPv6"
-for n in 1 2; do
-	ip -n alpha addr add fd77:$n::1/64 dev v$n-1 nodad && ip -n beta addr add fd77:$n::2/64 dev v$n-2 nodad ||
-		{ echo "no IPv6 here"; NET=; break; }
-done
-if [ "$NET" ]; then
+if [ "$netns_six" ]; then
 	NET=fd77:N:: THERE=[fd77:1::2] SLMPM_LINKS=fd77:1::/64,fd77:2::/64
 	pair six
 	both_say six 2 'stands$' 1
@@ -143,4 +139,13 @@ if [ "$NET" ]; then
 	mend 1
 	both_say six 1 'stands again' 1
 	goes_on six
+	echo "both are cut, of a pair whose control connection went before, and of one that has it"
+	pair fresh
+	both_say fresh 2 'stands$' 1
+	cut 1
+	cut 2
+	for name in six fresh; do
+		ended $name alpha
+		ended $name beta
+	done
 fi

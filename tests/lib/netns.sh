@@ -7,6 +7,7 @@
 #	netns_enter "$0" "$@"		# the script begins anew in there; says why and skips where that is not allowed
 #	netns_host alpha		# a host with its loopback
 #	netns_link alpha beta		# a cable: alpha $(netns_address alpha beta), beta $(netns_address beta alpha)
+#					# and, of the N-th one if $netns_six, fd77:N::1, fd77:N::2
 #	netns_hide beta DIRECTORY	# which is empty there, and its own
 #	netns_on beta COMMAND...	# run it there, in its home /home/beta
 #	$netns_remote			# the same as a command of one line, with %h for the host
@@ -53,6 +54,8 @@ netns_link() {
 		ip -n "$1" addr add "10.77.$n.1/24" dev "v$n-1" && ip -n "$1" link set "v$n-1" up &&
 		ip -n "$2" addr add "10.77.$n.2/24" dev "v$n-2" && ip -n "$2" link set "v$n-2" up ||
 		netns_skip "a cable from $1 to $2: refused"
+	ip -n "$1" addr add "fd77:$n::1/64" dev "v$n-1" nodad 2>/dev/null &&
+		ip -n "$2" addr add "fd77:$n::2/64" dev "v$n-2" nodad && netns_six=yes || netns_six=
 	eval "netns_from_$1_$2=10.77.$n.1 netns_from_$2_$1=10.77.$n.2"
 	eval "netns_device_$1_$2=v$n-1 netns_device_$2_$1=v$n-2"
 }
