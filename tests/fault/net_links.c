@@ -79,25 +79,29 @@ static void control_is_cut(void)
 	net_part(&net);
 }
 
-/* An orderly end is none of a link's losses. */
-static void peers_part_in_order(void)
+/* An orderly end is none of a link's losses, also where the control connection has gone before. */
+static void peers_part_in_order(bool control)
 {
-	for (int i = 0; i < 5; i++) {
-		struct net_pair *p = join();
-		unsigned char byte = 0;
-		int64_t rc;
+	struct net_pair *p = join();
+	unsigned char byte = 0;
+	int64_t rc;
 
-		for (int k = 0; k < 20; k++)
-			OK(slmpm_send(p->end[0], 1, &byte, 1, PATIENCE));
-		OK(slmpm_close(p->end[0], PATIENCE));
-		p->end[0] = (slmpm_peer){0};
-		for (int k = 0; k < 20; k++)
-			EXPECT(slmpm_recv(p->end[1], 1, &byte, 1, NULL, PATIENCE), 1);
-		rc = slmpm_recv(p->end[1], 1, &byte, 1, NULL, PATIENCE);
-		CHECK(rc == -SLMPM_ECLOSED, "after an orderly end: %lld (%s)", (long long)rc,
-		      slmpm_error_detail());
-		net_part(&net);
+	if (!control) {
+		flows_open(p);
+		cut(p, NET_CONTROL, PROXY_RESET, 0);
+		flows_run(&net, 50);
+		flows_close();
 	}
+	for (int k = 0; k < 20; k++)
+		OK(slmpm_send(p->end[0], 1, &byte, 1, PATIENCE));
+	OK(slmpm_close(p->end[0], PATIENCE));
+	p->end[0] = (slmpm_peer){0};
+	for (int k = 0; k < 20; k++)
+		EXPECT(slmpm_recv(p->end[1], 1, &byte, 1, NULL, PATIENCE), 1);
+	rc = slmpm_recv(p->end[1], 1, &byte, 1, NULL, PATIENCE);
+	CHECK(rc == -SLMPM_ECLOSED, "after an orderly end: %lld (%s)", (long long)rc,
+	      slmpm_error_detail());
+	net_part(&net);
 }
 
 int main(void)
@@ -108,7 +112,8 @@ int main(void)
 	setenv("SLMPM_LINKS_LOG", "1m", 1);
 	setenv("SLMPM_LINKS_AFTER", "0", 1);
 	net_open(&net);
-	peers_part_in_order();
+	for (int i = 0; i < 10; i++)
+		peers_part_in_order(i % 2);
 	for (int i = 0; i < 4; i++)
 		links_are_cut(i % 2 ? PROXY_HALF_CLOSE : PROXY_RESET, &chance);
 	control_is_cut();
