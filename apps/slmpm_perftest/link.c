@@ -46,6 +46,23 @@ static int by_usual(struct pair *p)
 	return rc < 0 || set ? rc : slmpm_link_use(p->peer, SLMPM_LINK_ANY);
 }
 
+/* What is measured before it stands goes by another. */
+static int await_link(struct pair *p, uint32_t n)
+{
+	uint64_t until = now_ns() + LINK_MS * UINT64_C(1000000), now;
+	struct slmpm_link_info link = {.size = sizeof(link)};
+	struct slmpm_event event = {.size = sizeof(event)};
+	int rc;
+
+	while ((rc = slmpm_link_query(p->peer, n, &link)) >= 0 && link.state != SLMPM_LINK_UP) {
+		now = now_ns();
+		if (now >= until)
+			return -SLMPM_ETIMEOUT;
+		(void)slmpm_next_event(p->ctx, &event, (int)((until - now) / 1000000) + 1);
+	}
+	return rc;
+}
+
 static int by_number(struct pair *p, uint32_t n)
 {
 	struct slmpm_link_info link = {.size = sizeof(link)};
@@ -56,6 +73,8 @@ static int by_number(struct pair *p, uint32_t n)
 		p->usual.link = pair_link_in_use(p, &link);
 	}
 	rc = slmpm_link_use(p->peer, n);
+	if (rc >= 0)
+		rc = await_link(p, n);
 	if (rc >= 0)
 		(void)find_by_link(p, n, &p->peer);
 	return rc;
@@ -68,10 +87,13 @@ int pair_by_link(struct pair *p, uint64_t number)
 	if (p->by == number)
 		return 0;
 	rc = number ? by_number(p, (uint32_t)number - 1) : by_usual(p);
-	if (rc < 0) {
+	if (rc == -SLMPM_ETIMEOUT)
+		fprintf(stderr, "slmpm_perftest: link %llu does not stand\n",
+			(unsigned long long)number - 1);
+	else if (rc < 0)
 		slmpm_perror("slmpm_perftest: link");
+	if (rc < 0)
 		return rc == -SLMPM_ENOENT ? -SLMPM_ENOTSUP : rc;
-	}
 	pair_region_end(p);
 	p->by = number;
 	return 0;
