@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # What the man pages list is what there is: the settings and what they are without being set, the tests of
-# slmpm_perftest, the statistics, which slmpm_info -s shows, too.
+# slmpm_perftest, the statistics, which slmpm_info -s shows, too, and the pages, by family.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 bin=$SLMPM_BUILD/bin bad=0
@@ -31,4 +31,12 @@ same statistics "$statistics" \
 	"$(awk '/^# / { on = /^# DESCRIPTION/ } on && /^(\||:)/' doc/man/slmpm_stats.3.scd | sed -E '/^:/s/_[A-Z].*//' |
 		grep -oE '(^|[ ,[])_[a-z_]+[a-z]_(\[\])?' | sed -E 's/^[^_]*_//; s/_(\[\])?$//' | grep -vxE 'am|tag')"
 same "statistics of slmpm_info" "$statistics" "$(sed -nE 's/^\tFIGURE\(([a-z_]+)\),/\1/p' apps/slmpm_info/parts.c; echo publications)"
+
+# Some are named by a call of theirs.
+for page in doc/man/*.3.scd; do
+	name=$(basename "$page" .3.scd)
+	calls=$(awk '/^# /{ on = /^# NAME/ } on' "$page" | grep -oE '(slmpm|dacs)_[a-z_]+' | paste -sd'|')
+	awk '/^#/ { on = /^## Families/ } on' "doc/man/${name%%_*}.7.scd" | grep -qE "\*($name|$calls)\*\(3\)" ||
+		{ echo "$name(3) is no family of ${name%%_*}(7)" >&2; bad=1; }
+done
 exit $bad
