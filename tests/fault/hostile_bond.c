@@ -68,9 +68,9 @@ static const struct lie lies[] = {
 	{WIRE_BOND_PROBE, {SENT + 1, 1, 0}, 0, "question by a link of a bond", 2},
 };
 
-static void open_after_some(struct rig *r)
+static void open_after_some(struct rig *r, const struct rig_shape *shape)
 {
-	rig_open(r, fabric, &three);
+	rig_open(r, fabric, shape);
 	for (uint64_t seed = 1; seed <= SENT; seed++)
 		for (int side = 0; side < SIDES; side++) {
 			assert_int_equal(link_put(r->link[side], seed, 8, 0), 1);
@@ -115,7 +115,7 @@ static void each_lie_has_its_rule(void **state)
 				       .data = payload};
 		struct rig r;
 
-		open_after_some(&r);
+		open_after_some(&r, &three);
 		memcpy(wr.head, lie->head, sizeof(wr.head));
 		say(&r, lie->path, &wr);
 		assert_int_equal(listen(&r), 0);
@@ -130,6 +130,51 @@ static void each_lie_has_its_rule(void **state)
 	}
 }
 
+#define LONG 100 /* bytes that want a place */
+
+/* The core has a place for what was handed out without its bytes: that comes again, and nothing else. */
+static void what_comes_again_is_the_same(void **state)
+{
+	static const struct rig_shape landing = {256, 64, 1 << 14, LONG, 3};
+	static const unsigned char payload[LONG + 1] = {[LONG] = 'x'};
+
+	(void)state;
+	for (int lie = 0; lie < 4; lie++) {
+		unsigned char place[LONG + 1] = {0};
+		struct fabric_wr land = {.op = FABRIC_LAND, .into = place};
+		struct fabric_wr restart = {
+			.op = FABRIC_SEND, .kind = WIRE_BOND_RESTART, .head = {SENT, 1, 0}};
+		struct fabric_wr wr = {.op = FABRIC_SEND,
+				       .kind = 1,
+				       .head = {7, 8, 9},
+				       .length = LONG,
+				       .data = payload};
+		struct fabric_arrival a;
+		struct rig r;
+
+		open_after_some(&r, &landing);
+		say(&r, 0, &wr);
+		while (!bond_fabric.poll(r.link[LEFT], &a, 1))
+			;
+		assert_true(!a.data && a.length == LONG);
+		assert_int_equal(bond_fabric.post(r.link[LEFT], &land), 1);
+		rig_cut(&r, 0, true);
+		assert_int_equal(listen(&r), 0);
+		wr.kind = lie == 1 ? 2 : 1;
+		wr.head[2] += lie == 2;
+		wr.length += lie == 3;
+		say(&r, 1, &restart);
+		say(&r, 1, &wr);
+		assert_int_equal(listen(&r), lie == 0);
+		if (lie)
+			assert_string_equal(r.link[LEFT]->violation, "packet sent again in a bond");
+		else
+			assert_null(r.link[LEFT]->violation);
+		assert_int_equal(place[LONG], 0);
+		rig_close(&r);
+	}
+}
+
 /* Of what a path was before: the one that stands in its place now is not meant. */
 static void late_reports_of_earlier_lives(void **state)
 {
@@ -137,7 +182,7 @@ static void late_reports_of_earlier_lives(void **state)
 	struct rig r;
 
 	(void)state;
-	open_after_some(&r);
+	open_after_some(&r, &three);
 	assert_int_equal(bond_expect(r.link[LEFT], 3, 2), 0);
 	rig_add(&r, rig_path(&r, fabric, &three), LEFT);
 	for (uint64_t life = 0; life <= 2; life++) {
@@ -151,6 +196,89 @@ static void late_reports_of_earlier_lives(void **state)
 	rig_close(&r);
 }
 
+/* After the loss of path 0: who begins anew where, and behind what. */
+static void restarts_are_where_they_say(void **state)
+{
+	static const struct {
+		struct lie say[3];
+		int count;
+		const char *rule;
+	} turns[] = {
+		{{{WIRE_BOND_RESTART, {SENT, 1, 1}, 0, NULL, 2},
+		  {WIRE_BOND_RESTART, {SENT, 1, 0}, 0, NULL, 1},
+		  {WIRE_BOND_SWITCH, {2, SENT, 0}, 0, NULL, 1}},
+		 3,
+		 NULL},
+		{{{WIRE_BOND_RESTART, {SENT + 1, 1, 0}, 0, NULL, 1}},
+		 1,
+		 "restart after a lost link"},
+		{{{WIRE_BOND_RESTART, {SENT, 1, 2}, 0, NULL, 2},
+		  {WIRE_BOND_RESTART, {SENT, 1, 0}, 0, NULL, 1},
+		  {WIRE_BOND_SWITCH, {2, SENT, 0}, 0, NULL, 1}},
+		 3,
+		 "change of links"},
+		{{{WIRE_BOND_RESTART, {SENT + 1, 1, 1}, 0, NULL, 2},
+		  {WIRE_BOND_RESTART, {SENT, 1, 0}, 0, NULL, 1},
+		  {WIRE_BOND_SWITCH, {2, SENT, 0}, 0, NULL, 1}},
+		 3,
+		 "change of links"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(turns) / sizeof(turns[0]); i++) {
+		struct rig r;
+
+		open_after_some(&r, &three);
+		rig_cut(&r, 0, true);
+		for (int k = 0; k < turns[i].count; k++) {
+			const struct lie *lie = &turns[i].say[k];
+			struct fabric_wr wr = {.op = FABRIC_SEND, .kind = lie->kind};
+
+			assert_int_equal(listen(&r), 0);
+			assert_null(r.link[LEFT]->violation);
+			memcpy(wr.head, lie->head, sizeof(wr.head));
+			say(&r, lie->path, &wr);
+		}
+		assert_int_equal(listen(&r), 0);
+		if (turns[i].rule)
+			assert_string_equal(r.link[LEFT]->violation, turns[i].rule);
+		else
+			assert_null(r.link[LEFT]->violation);
+		rig_close(&r);
+	}
+}
+
+/* To a question, once, and of a form that there is. */
+static void answers_have_their_form(void **state)
+{
+	static const struct {
+		uint64_t word;
+		int times;
+		bool sound;
+	} answers[] = {
+		{1, 1, true}, {0x21, 1, true}, {1, 2, false}, {2, 1, false}, {0x101, 1, false}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		struct fabric_wr wr = {.op = FABRIC_SEND,
+				       .kind = WIRE_BOND_PROBE,
+				       .head = {SENT, 1, answers[i].word}};
+		struct rig r;
+
+		open_after_some(&r, &three);
+		assert_int_equal(link_put(r.link[LEFT], 9, 8, 0), 1);
+		for (uint64_t now = 10; now < 100; now += 10) {
+			(void)bond_tend(r.link[LEFT], now, 80);
+			assert_int_equal(listen(&r), 0);
+		}
+		for (int k = 0; k < answers[i].times; k++)
+			say(&r, 1, &wr);
+		assert_int_equal(listen(&r), 0);
+		assert_true(answers[i].sound == !r.link[LEFT]->violation);
+		rig_close(&r);
+	}
+}
+
 /* A peer that makes us send again and again does so a bounded number of times. */
 static void resumptions_are_bounded(void **state)
 {
@@ -158,7 +286,7 @@ static void resumptions_are_bounded(void **state)
 	uint64_t round = 1;
 
 	(void)state;
-	open_after_some(&r);
+	open_after_some(&r, &three);
 	for (; round < 100 && !r.link[LEFT]->violation; round++) {
 		struct fabric_wr wr = {
 			.op = FABRIC_SEND, .kind = WIRE_BOND_RESUME, .head = {0, round, 4}};
@@ -179,7 +307,7 @@ static void words_at_random(void **state)
 	for (int life = 0; life < 300; life++) {
 		struct rig r;
 
-		open_after_some(&r);
+		open_after_some(&r, &three);
 		for (int i = 0; i < 30 && !r.link[LEFT]->violation; i++) {
 			static const unsigned char payload[64];
 			struct fabric_wr wr = {.op = FABRIC_SEND, .data = payload};
@@ -203,7 +331,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FABRIC_TEST(each_lie_has_its_rule),
+		FABRIC_TEST(what_comes_again_is_the_same),
 		FABRIC_TEST(late_reports_of_earlier_lives),
+		FABRIC_TEST(restarts_are_where_they_say),
+		FABRIC_TEST(answers_have_their_form),
 		FABRIC_TEST(resumptions_are_bounded),
 		FABRIC_TEST(words_at_random),
 	};
