@@ -82,6 +82,46 @@ static void lend_less_again(struct raw_peer *p)
 	loan(p, WIRE_LOAN_MORE, p->sent, (struct wire_loan){999, 65536, 0, 0});
 }
 
+/* So much would not be there. */
+static void lend_a_larger_one(struct raw_peer *p)
+{
+	offer_area(p, 0, 65536, sealed_memory(65536));
+	loan(p, WIRE_LOAN, ++p->sent, (struct wire_loan){1000, 65536, 0, 0});
+	loan(p, WIRE_LOAN_MORE, p->sent, (struct wire_loan){131072, 131072, 0, 0});
+}
+
+static void lend_more_of_nothing(struct raw_peer *p)
+{
+	loan(p, WIRE_LOAN_MORE, p->sent + 1, (struct wire_loan){10, 10, 0, 0});
+}
+
+static void lend_more_of_packets(struct raw_peer *p)
+{
+	static const unsigned char first[8192];
+
+	raw_post(p, WIRE_SEND_FIRST, ++p->sent, wire_route(1, 0), wire_extent(20000, 0), first,
+		 sizeof(first));
+	loan(p, WIRE_LOAN_MORE, p->sent, (struct wire_loan){10000, 20000, 0, 0});
+}
+
+static void lend_more_or_less(struct raw_peer *p)
+{
+	offer_area(p, 0, 65536, sealed_memory(65536));
+	loan(p, WIRE_LOAN, ++p->sent, (struct wire_loan){10, 65536, 0, 2});
+}
+
+/* Here it is mapped. */
+static void copy_an_area(struct raw_peer *p)
+{
+	raw_post(p, WIRE_LOAN_AREA, 0, 0, 65536, NULL, 0);
+}
+
+static void copy_bytes(struct raw_peer *p)
+{
+	offer_area(p, 0, 65536, sealed_memory(65536));
+	raw_post(p, WIRE_LOAN_BYTES, 0, 0, 0, bytes, 64);
+}
+
 static void half_a_loan(struct raw_peer *p)
 {
 	raw_post(p, WIRE_LOAN, ++p->sent, wire_route(1, 0), 0, bytes, 12);
@@ -156,6 +196,12 @@ static const struct offence offences[] = {
 	{"R8", "lends an area twice", lend_twice, "area of a loan", 0},
 	{"R5", "lends beyond its capacity", lend_beyond_capacity, "loan", 0},
 	{"R5", "takes lent bytes back", lend_less_again, "continuation of a loan", 0},
+	{"R5", "lends more than it said", lend_a_larger_one, "continuation of a loan", 0},
+	{"R8", "lends more of nothing", lend_more_of_nothing, "continuation of a loan", 0},
+	{"R8", "lends more of packets", lend_more_of_packets, "continuation of a loan", 0},
+	{"R5", "an end of no kind", lend_more_or_less, "loan", 0},
+	{"R8", "copies an area", copy_an_area, "area of a loan", 0},
+	{"R8", "copies into an area", copy_bytes, "bytes of a loan", 0},
 	{"R10", "an area too large", area_too_large, "offered area", 0},
 	{"R10", "areas too many", areas_too_many, "offered area", 0},
 	{"R10", "an area again", area_again, "offered area", 0},

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* timeout: 60 */
+/* libs: -lcrypto */
+/*
+ * Loans over TCP, whose areas are copied piece by piece: pieces of no area, beyond one, or with a gap, areas
+ * that are none, and messages that are ahead of their bytes. Each ends the channel by its name.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabrics/fabric.h"
+#include "tests/lib/actor.h"
+#include "tests/lib/offence.h"
+#include "tests/lib/raw_net.h"
+#include "tests/lib/raw_proof.h"
+#include "tests/lib/settings.h"
+
+#define LOANS  (1u << 20)
+#define AREA   65536u
+#define PACKET 100000u /* the longest, as agreed: it lands */
+#define BYTES  "bytes of a loan"
+#define OF     "area of a loan"
+
+static struct raw_net net;
+static unsigned char noise[PACKET];
+
+static void say(uint8_t kind, uint64_t seq, uint64_t extent, const void *data, uint32_t length)
+{
+	const uint64_t head[3] = {seq, wire_route(1, 0), wire_extent(extent, 0)};
+
+	raw_net_post(&net, kind, head, data, length);
+}
+
+static void area(uint64_t id, uint64_t size)
+{
+	say(WIRE_LOAN_AREA, id, size, "", 0);
+}
+
+static void piece(uint64_t id, uint64_t offset, uint32_t length)
+{
+	say(WIRE_LOAN_BYTES, id, offset, noise, length);
+}
+
+/* Of the area 0. */
+static void loan(uint8_t kind, uint64_t seq, uint64_t ready)
+{
+	const struct wire_loan l = {.ready = LITTLE_64(ready), .capacity = LITTLE_64(AREA)};
+
+	say(kind, seq, 0, &l, sizeof(l));
+}
+
+#define OFFENCE(name, what)                                                                        \
+	static void name(struct raw_peer *p)                                                       \
+	{                                                                                          \
+		(void)p;                                                                           \
+		what;                                                                              \
+	}
+
+OFFENCE(of_no_area, piece(9, 0, 64))
+OFFENCE(of_a_far_area, (area(0, AREA), piece(UINT64_C(1) << 32, 0, 64)))
+OFFENCE(beyond, (area(0, AREA), piece(0, 0, AREA - 32), piece(0, AREA - 32, 64)))
+OFFENCE(beyond_and_long, (area(0, AREA), piece(0, 0, PACKET)))
+OFFENCE(behind, (area(0, AREA), piece(0, 0, AREA), piece(0, AREA, 64)))
+OFFENCE(with_a_gap, (area(0, AREA), piece(0, 64, 64)))
+OFFENCE(again, (area(0, AREA), piece(0, 0, 64), piece(0, 0, 64)))
+OFFENCE(of_no_bytes, (area(0, AREA), piece(0, 0, 0)))
+OFFENCE(without_room, area(0, 0))
+OFFENCE(too_large, area(0, 2 * LOANS))
+OFFENCE(too_many, (area(0, LOANS / 2), area(1, LOANS / 2), area(2, AREA)))
+OFFENCE(area_again, (area(4, AREA), area(4, AREA)))
+OFFENCE(too_far, area(UINT64_C(1) << 32, AREA))
+OFFENCE(with_bytes, say(WIRE_LOAN_AREA, 0, AREA, noise, 8))
+OFFENCE(ahead, (area(0, AREA), piece(0, 0, 100), loan(WIRE_LOAN, 2, 200)))
+OFFENCE(more_ahead,
+	(area(0, AREA), piece(0, 0, 100), loan(WIRE_LOAN, 2, 100), loan(WIRE_LOAN_MORE, 2, 200)))
+
+/* clang-format off */
+static const struct offence offences[] = {
+	{"R8", "bytes of no area", of_no_area, BYTES, 0},
+	{"R8", "bytes of an area far away", of_a_far_area, BYTES, 0},
+	{"R5", "bytes beyond it", beyond, BYTES, 0},
+	{"R5", "bytes beyond it, at once", beyond_and_long, BYTES, 0},
+	{"R5", "bytes behind it", behind, BYTES, 0},
+	{"R5", "bytes with a gap", with_a_gap, BYTES, 0},
+	{"R5", "bytes again", again, BYTES, 0},
+	{"R5", "no bytes", of_no_bytes, BYTES, 0},
+	{"R5", "an area of no bytes", without_room, OF, 0},
+	{"R10", "an area too large", too_large, OF, 0},
+	{"R10", "areas too many", too_many, OF, 0},
+	{"R10", "an area again", area_again, OF, 0},
+	{"R5", "a number too far", too_far, OF, 0},
+	{"R5", "an area with bytes", with_bytes, OF, 0},
+	{"R5", "a loan ahead of its bytes", ahead, OF, 0},
+	{"R5", "more, ahead of its bytes", more_ahead, "continuation of a loan", 0},
+};
+/* clang-format on */
+
+/* ---- how they meet --------------------------------------------------------------------------- */
+
+static void come(struct raw_peer *p, const char *at)
+{
+	memset(p, 0, sizeof(*p));
+	p->fd = -1;
+	raw_net_begin(&net, at, 1);
+	net.control.hello.packet_max = LITTLE_64(PACKET);
+	raw_stream_greet(&net.control);
+	raw_net_first(&net);
+	raw_net_send(&net, "legal", 5);
+}
+
+static void hear_end(struct raw_peer *p, char reason[112])
+{
+	(void)p;
+	raw_stream_hear_end(net.control.fd, reason);
+}
+
+static void leave(struct raw_peer *p)
+{
+	(void)p;
+	raw_net_end(&net);
+}
+
+int main(void)
+{
+	static const struct trial trial = {.come = come, .hear_end = hear_end, .leave = leave};
+	struct victim v;
+
+	settings_one_link("tcp");
+	if (!fabric_find("tcp"))
+		test_skip("this library has no fabric \"tcp\"");
+	setenv("SLMPM_LOAN_MAX", "1m", 1);
+	unsetenv("SLMPM_SECRET");
+	unsetenv("SLMPM_RING_SEGMENTS");
+	victim_open(&v, "tcp:");
+	offence_survive(&v, &trial, offences, sizeof(offences) / sizeof(*offences));
+	victim_end(&v);
+	return 0;
+}
