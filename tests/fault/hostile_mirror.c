@@ -53,6 +53,21 @@ static void half_asked(struct raw_peer *p)
 	raw_post(p, WIRE_MIRROR_ASK, 0, 0, 0, noise, sizeof(struct wire_mirror) - 1);
 }
 
+static void more_asked(struct raw_peer *p)
+{
+	const struct wire_mirror w[2] = {
+		{.size = LITTLE_64(BYTES), .tag = LITTLE_32(TAG), .how = LITTLE_32(LEAD)}};
+
+	raw_await_packet(p);
+	raw_post(p, WIRE_MIRROR_ASK, 0, 0, 0, w, sizeof(w[0]) + 8);
+}
+
+static void unknown_how(struct raw_peer *p)
+{
+	raw_await_packet(p);
+	ask(p, TAG, LEAD | UINT32_C(1) << 31, BYTES, 0);
+}
+
 static void no_role(struct raw_peer *p)
 {
 	raw_await_packet(p);
@@ -77,6 +92,14 @@ static void asked_twice(struct raw_peer *p)
 	ask(p, TAG, LEAD, BYTES, 0);
 }
 
+/* Of one that is not wanted here yet. */
+static void asked_again(struct raw_peer *p)
+{
+	raw_await_packet(p);
+	ask(p, 1000, LEAD, BYTES, 1);
+	ask(p, 1000, LEAD, BYTES, 2);
+}
+
 static void asks_for_ever(struct raw_peer *p)
 {
 	raw_await_packet(p);
@@ -88,6 +111,26 @@ static void answers_nothing(struct raw_peer *p)
 {
 	joined(p, LEAD);
 	raw_post(p, WIRE_MIRROR_END, 1, TAG, 0, NULL, 0);
+}
+
+static void answers_nobody(struct raw_peer *p)
+{
+	joined(p, LEAD);
+	raw_post(p, WIRE_MIRROR_END, 1, TAG + 1, 0, NULL, 0);
+}
+
+static void ends_with_bytes(struct raw_peer *p)
+{
+	joined(p, LEAD);
+	raw_post(p, WIRE_MIRROR_END, 0, TAG, 0, noise, 8);
+}
+
+/* And reads none of the answers. */
+static void leaves_for_ever(struct raw_peer *p)
+{
+	raw_await_packet(p);
+	for (uint32_t i = 0; i < 4000; i++)
+		raw_post(p, WIRE_MIRROR_END, 0, 1000 + i, 0, NULL, 0);
 }
 
 static void ends_otherwise(struct raw_peer *p)
@@ -150,7 +193,7 @@ static void list(struct raw_peer *p, uint64_t head, uint32_t length)
 
 static void half_a_head(struct raw_peer *p)
 {
-	list(p, WIRE_MIRROR_RUN(0, 1), 7);
+	list(p, WIRE_MIRROR_RUN(8, 9), 7); /* what is left out is 0 */
 }
 
 static void no_list(struct raw_peer *p)
@@ -165,7 +208,7 @@ static void run_of_nothing(struct raw_peer *p)
 
 static void run_too_long(struct raw_peer *p)
 {
-	list(p, WIRE_MIRROR_RUN(0, 57), 64);
+	list(p, WIRE_MIRROR_RUN(8, 57), 64);
 }
 
 static void run_not_padded(struct raw_peer *p)
@@ -196,6 +239,12 @@ static void number_within(struct raw_peer *p)
 	joined(p, LEAD);
 	change(p, WIRE_MIRROR_PART, 5, 0, 8);
 	change(p, WIRE_MIRROR_PART, 6, 8, 8);
+}
+
+static void stored_unasked(struct raw_peer *p)
+{
+	raw_await_packet(p);
+	raw_post(p, WIRE_MIRROR_STORED, 0, 0, 0, NULL, 0);
 }
 
 static void stored_more(struct raw_peer *p)
@@ -234,12 +283,18 @@ static void follower_stores(struct raw_peer *p)
 
 static const struct offence offences[] = {
 	{"R5", "half a mirror", half_asked, ABOUT, FOLLOW},
+	{"R5", "more than a mirror", more_asked, ABOUT, FOLLOW},
+	{"R14", "a mirror of no kind", unknown_how, ABOUT, FOLLOW},
 	{"R14", "a mirror of both roles", no_role, ABOUT, FOLLOW},
 	{"R5", "a mirror of nothing", no_bytes, ABOUT, FOLLOW},
 	{"R5", "a slot that is none", far_slot, ABOUT, FOLLOW},
 	{"R8", "a mirror asked for twice", asked_twice, "mirror that is asked for", FOLLOW},
+	{"R8", "and again, unwanted", asked_again, "mirror that is asked for", FOLLOW},
 	{"R10", "mirrors without end", asks_for_ever, "mirror that is asked for", FOLLOW},
 	{"R8", "an answer to nothing", answers_nothing, "end of a mirror", FOLLOW},
+	{"R8", "an answer to nobody", answers_nobody, "end of a mirror", FOLLOW},
+	{"R5", "an end with bytes", ends_with_bytes, "end of a mirror", FOLLOW},
+	{"R10", "ends without end", leaves_for_ever, "number of mirrors left", FOLLOW},
 	{"R14", "an end of no kind", ends_otherwise, "end of a mirror", FOLLOW},
 	{"R6", "a flag", flagged, ABOUT, FOLLOW},
 	{"R5", "a change of no mirror", of_no_slot, "change of no mirror", FOLLOW},
@@ -257,6 +312,7 @@ static const struct offence offences[] = {
 	{"R8", "number 0", number_zero, NUMBER, FOLLOW},
 	{"R8", "a number again", number_again, NUMBER, FOLLOW},
 	{"R8", "a number within another", number_within, NUMBER, FOLLOW},
+	{"R8", "stored, and not joined", stored_unasked, "count of changes", FOLLOW},
 	{"R8", "more stored than sent", stored_more, "count of changes", FOLLOW},
 	{"R8", "less stored than none", stored_backwards, "count of changes", FOLLOW | BOTH},
 	{"R5", "stored, with bytes", stored_bytes, "count of changes", FOLLOW},
@@ -272,6 +328,7 @@ static slmpm_peer meet(const struct victim *v, const struct offence *o, int (*bo
 	slmpm_peer peer;
 
 	ctx = v->ctx;
+	memset(room, 0x5a, sizeof(room));
 	*pid = child_start(body, arg, 30);
 	OK(slmpm_accept(v->listener, &peer, PATIENCE));
 	OK(slmpm_mirror_create(ctx, room + GUARD, BYTES, NULL, &mirror));
@@ -289,6 +346,8 @@ static void see(slmpm_peer peer, const struct offence *o)
 	for (size_t i = 0; i < GUARD; i++)
 		CHECK(room[i] == 0x5a && room[GUARD + BYTES + i] == 0x5a, "%s: a byte beside it",
 		      o->name);
+	for (size_t i = 8; i < BYTES && !strcmp(o->word, PLACE); i++)
+		CHECK(room[GUARD + i] == 0x5a, "%s: byte %zu was stored", o->name, i);
 	OK(slmpm_mirror_destroy(mirror));
 }
 
@@ -297,7 +356,6 @@ int main(void)
 	static const struct trial trial = {.meet = meet, .see = see};
 	struct victim v;
 
-	memset(room, 0x5a, sizeof(room));
 	memset(noise, 0xee, sizeof(noise));
 	victim_begin(&v, "hostile-mirror");
 	offence_survive(&v, &trial, offences, sizeof(offences) / sizeof(*offences));

@@ -19,7 +19,7 @@
 #define GUARD 8192
 
 static _Alignas(8) unsigned char room[GUARD + BYTES + GUARD];
-static unsigned char noise[BYTES];
+static unsigned char noise[BYTES + 8];
 static char address[64];
 
 struct change {
@@ -36,6 +36,7 @@ static const struct change changes[] = {
 	{"beyond", PLACE, 3, BYTES - 7, 0, 0, 8, WIRE_MIRROR_LAST},
 	{"right behind", PLACE, 3, BYTES, 0, 0, 8, WIRE_MIRROR_LAST},
 	{"beyond, and long", PLACE, 3, 8, 0, 0, BYTES, WIRE_MIRROR_LAST},
+	{"longer than all of it", PLACE, 3, 0, 0, 0, BYTES + 8, WIRE_MIRROR_LAST},
 	{"far beyond", PLACE, 3, WIRE_LENGTH_MASK - 7, 0, 0, 8, WIRE_MIRROR_LAST},
 	{"nothing", PLACE, 3, 0, 0, 0, 0, WIRE_MIRROR_LAST},
 	{"a number again", NUMBER, 2, 0, 0, 0, 8, WIRE_MIRROR_LAST},
@@ -132,6 +133,45 @@ static void survive(const struct change *c)
 	printf("%-24s %s\n", c->name, c->word);
 }
 
+/* ---- to who has none ------------------------------------------------------------------------- */
+
+static const struct change bare = {"to who has no mirror", "change of no mirror", 1, 0, 0, 0, 8,
+				   WIRE_MIRROR_LAST};
+
+static int offend_bare(void *unused)
+{
+	struct raw_peer p;
+	char reason[112];
+
+	(void)unused;
+	raw_begin(&p, raw_connect(address));
+	p.hello.features = LITTLE_64(WIRE_FEATURES);
+	raw_steps(&p, RAW_HELLO, RAW_UP);
+	raw_post(&p, bare.opcode, bare.number, wire_route(0, 0), 0, noise, bare.length);
+	raw_hear_end(p.fd, reason);
+	CHECK(strstr(reason, bare.word), "%s: the answer was \"%s\"", bare.name, reason);
+	raw_end(&p);
+	return 0;
+}
+
+static void survive_bare(void)
+{
+	slmpm_listener listener;
+	slmpm_peer peer;
+	slmpm_ctx ctx;
+	char url[80];
+	pid_t pid;
+
+	OK(slmpm_open(&ctx, NULL));
+	snprintf(url, sizeof(url), "shm:%s", address);
+	OK(slmpm_listen(&listener, ctx, url));
+	pid = child_start(offend_bare, NULL, 20);
+	OK(slmpm_accept(listener, &peer, PATIENCE));
+	await_end(ctx, peer, &bare);
+	OK(slmpm_shut(ctx, PATIENCE));
+	CHECK(child_wait(pid) == 0, "%s: see above", bare.name);
+}
+
 int main(void)
 {
 	settings_one_link("shm"); /* as the raw peer's */
@@ -140,5 +180,6 @@ int main(void)
 	memset(noise, 0xee, sizeof(noise));
 	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
 		survive(&changes[i]);
+	survive_bare();
 	return 0;
 }
