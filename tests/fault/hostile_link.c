@@ -4,10 +4,16 @@
  * Lies about links to be: numbers and lives that cannot be, packets of no shape, rounds out of turn or with
  * what is another's. Each ends the channel by its name, while an honest peer of two links works on.
  */
+#include <poll.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "tests/lib/actor.h"
+#include "tests/lib/child.h"
+#include "tests/lib/honest.h"
 #include "tests/lib/raw_link.h"
 #include "tests/lib/raw_link_trial.h"
+#include "tests/lib/stranger.h"
 
 /* ---- what no link is ------------------------------------------------------------------------- */
 
@@ -268,6 +274,45 @@ static const struct offence early[] = {
 	{"R8", "a link before the first one", said_before, LINK_RULE, 0},
 };
 
+/* ---- when it has left ------------------------------------------------------------------------ */
+
+static int left[2]; /* a pipe: that is known */
+
+static int leave_and_ask(void *at)
+{
+	struct raw_peer p;
+	char word;
+
+	link_trial_come(&p, at);
+	raw_post(&p, WIRE_CLOSE, 0, 0, 0, "", 0);
+	raw_ring_bell(&p);
+	CHECK(read(left[0], &word, 1) == 1, "it stays");
+	raw_link_begin(&p, 1, 0);
+	raw_link_await_read(&p);
+	(void)poll(NULL, 0, 10); /* in which there is time for an answer */
+	CHECK(raw_link_unread(&p) == 0, "a link is made of who has left");
+	link_trial_leave(&p);
+	return 0;
+}
+
+/* Nobody would read it, and it would keep its context awake. */
+static void no_link_behind_the_end(struct victim *v)
+{
+	slmpm_peer peer;
+	char byte;
+	pid_t pid;
+
+	CHECK(pipe(left) == 0, "no pipe");
+	pid = child_start(leave_and_ask, v->address, 30);
+	OK(slmpm_accept(v->listener, &peer, PATIENCE));
+	EXPECT(slmpm_recv(peer, 1, &byte, 1, NULL, PATIENCE), -SLMPM_ECLOSED);
+	CHECK(write(left[1], "", 1) == 1, "it has gone");
+	while (!stranger_has_left(pid))
+		honest_works(v->honest);
+	CHECK(child_wait(pid) == 0, "see above");
+	OK(slmpm_close(peer, PATIENCE));
+}
+
 #define SURVIVE(v, t, all) offence_survive(v, t, all, sizeof(all) / sizeof(*(all)))
 
 int main(void)
@@ -284,6 +329,7 @@ int main(void)
 	SURVIVE(&v, &callers, offences);
 	SURVIVE(&v, &of_one, alone);
 	SURVIVE(&v, &hasty, early);
+	no_link_behind_the_end(&v);
 	link_victim_end(&v);
 	return 0;
 }
