@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The model checker: its memory, every scenario with the orders as they are, the mutation table. */
-/* timeout: 180 */
+/* timeout: 400 */
 /* native-only */
+/* has-time */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
