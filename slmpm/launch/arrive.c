@@ -32,6 +32,12 @@ static void init_watches(struct arrive *a)
 		a->strangers[i].watch = (struct watch){.kind = WATCH_ARRIVE, .fd = -1, .owner = a};
 }
 
+/* An IPv6 number, unless it is written as in a URL. */
+static bool wants_brackets(const char *address)
+{
+	return *address != '[' && strchr(address, ':');
+}
+
 int arrive_listen(struct arrive *a, const char *address)
 {
 	struct url url;
@@ -40,7 +46,7 @@ int arrive_listen(struct arrive *a, const char *address)
 
 	init_watches(a);
 	snprintf(text, sizeof(text),
-		 address && strchr(address, ':') ? "tcp://[%.280s]:0" : "tcp://%.280s:0",
+		 address && wants_brackets(address) ? "tcp://[%.280s]:0" : "tcp://%.280s:0",
 		 address ? address : "*");
 	rc = url_parse(&url, text);
 	if (rc == 0)
@@ -106,8 +112,9 @@ char *arrive_url(const struct arrive *a, const char *address)
 		return NULL;
 	snprintf(url, URL_MAX, "tcp://");
 	if (address)
-		snprintf(url + 6, URL_MAX - 6, strchr(address, ':') ? "[%.280s]:%u" : "%.280s:%u",
-			 address, (unsigned)port);
+		snprintf(url + 6, URL_MAX - 6,
+			 wants_brackets(address) ? "[%.280s]:%u" : "%.280s:%u", address,
+			 (unsigned)port);
 	else
 		good = add_addresses(url, port);
 	if (!good) {
