@@ -18,7 +18,7 @@
 struct trial {
 	const char *fabric;
 	enum trial_kind kind;
-	const char *form; /* of requests */
+	const char *form; /* of requests; or of sockets */
 	const char *text;
 };
 
@@ -28,11 +28,15 @@ static const struct trial trials[] = {
 	{"tcp", TRIAL_WAYS, "auto", "messages and puts"},
 	{"tcp", TRIAL_REQUESTS, "am", "requests by active messages"},
 	{"tcp", TRIAL_REQUESTS, "tag", "requests by tagged messages"},
+	{"tcp", TRIAL_SOCKETS, "plain", "plain calls"},
+	{"tcp", TRIAL_SOCKETS, "uring-recv", "receiving by io_uring"},
+	{"tcp", TRIAL_SOCKETS, "uring-send", "sending by io_uring"},
 };
 
 #define TRIALS  (int)(sizeof(trials) / sizeof(*trials))
 #define FABRICS 2
 static const char *const fabrics[FABRICS] = {"shm", "tcp"};
+static const char *const sockets[SOCKETS] = {"plain", "uring-recv", "uring-send"};
 
 /* ---- one trial ------------------------------------------------------------------------------ */
 
@@ -49,8 +53,20 @@ static void settle(const struct trial *t)
 	for (size_t i = 0; i < sizeof(set) / sizeof(*set); i++)
 		setenv(set[i][0], set[i][1], 1);
 	setenv("SLMPM_FABRIC", t->fabric, 1);
-	setenv("SLMPM_RMA", t->form, 1);
+	setenv("SLMPM_RMA", t->kind == TRIAL_SOCKETS ? "auto" : t->form, 1);
+	setenv("SLMPM_TCP_ENGINE", t->kind == TRIAL_SOCKETS ? t->form : "plain", 1);
 	setenv("SLMPM_ENGINE", t->kind == TRIAL_WITH_ENGINE ? "thread" : "none", 1);
+}
+
+/* What is refused is replaced silently: that would be another's figures. */
+static bool goes(const struct trial *t)
+{
+	struct slmpm_fabric_info info = {.size = sizeof(info)};
+
+	for (int i = 0; slmpm_fabric_at(i, &info) >= 0; i++)
+		if (!strcmp(info.name, t->fabric))
+			return !strstr(info.detail, "refused");
+	return true;
 }
 
 /* Its process; its figures come from *FD. */
@@ -68,6 +84,8 @@ static pid_t begin(const struct trial *t, const struct placement *p, int ms, int
 
 		close(ends[0]);
 		settle(t);
+		if (!goes(t))
+			_exit(0);
 		_exit(out ? trial_drive(t->kind, p->cpu, ms, out) : 1);
 	}
 	close(ends[1]);
@@ -75,6 +93,15 @@ static pid_t begin(const struct trial *t, const struct placement *p, int ms, int
 	if (pid < 0)
 		close(ends[0]);
 	return pid;
+}
+
+static int sockets_of(const struct trial *t)
+{
+	int i = 0;
+
+	while (i < SOCKETS - 1 && strcmp(sockets[i], t->form) != 0)
+		i++;
+	return i;
 }
 
 static void take(struct figures *f, const struct trial *t, const char *line)
@@ -96,6 +123,8 @@ static void take(struct figures *f, const struct trial *t, const char *line)
 	at = 63 - __builtin_clzll(size / TRIAL_LEAST);
 	if (t->kind == TRIAL_REQUESTS)
 		f->form_ns[t->form[0] == 't'][at] = ns;
+	else if (t->kind == TRIAL_SOCKETS)
+		f->socket_ns[sockets_of(t)][what == TRIAL_SMT_STREAM][at] = ns;
 	else
 		f->ns[what][at] = ns;
 }
@@ -203,6 +232,14 @@ static json_t *measured(const struct figures *f, const char *fabric, const struc
 		json_object_set_new(ns, "requested_am", list(f->form_ns[0]));
 	if (f->form_ns[1][0] > 0)
 		json_object_set_new(ns, "requested_tag", list(f->form_ns[1]));
+	for (int i = 0; i < SOCKETS; i++)
+		for (int k = 0; k < 2; k++) {
+			char name[48];
+
+			snprintf(name, sizeof(name), "%s%s", sockets[i], k ? "_stream" : "");
+			if (f->socket_ns[i][k][0] > 0)
+				json_object_set_new(ns, name, list(f->socket_ns[i][k]));
+		}
 	json_object_set_new(all, "ns", ns);
 	if (f->ring_most > 0) {
 		json_object_set_new(all, "ring_seen_mean", json_real(f->ring_mean));
@@ -221,6 +258,8 @@ static json_t *advice(const struct threshold *t)
 			break;
 	if (!t->found)
 		snprintf(value, sizeof(value), "%.31s", s.value);
+	else if (t->word)
+		snprintf(value, sizeof(value), "%s", t->word);
 	else if (t->size && t->value % 1024 == 0)
 		snprintf(value, sizeof(value), "%lluk", (unsigned long long)t->value / 1024);
 	else
@@ -240,7 +279,7 @@ json_t *info_calibration(int seconds)
 
 	if (!run_all(places, n, seconds, figures))
 		return NULL;
-	derive(figures[0], n, thresholds);
+	derive(figures[0], figures[1], n, thresholds);
 	all = json_object();
 	runs = json_array();
 	settings = json_array();

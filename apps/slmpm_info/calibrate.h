@@ -19,23 +19,30 @@ struct placement { /* of the two processes */
  * how many. */
 int placement_find(struct placement *places);
 
+/* How the fabric tcp goes about its sockets (SLMPM_TCP_ENGINE). */
+enum { SOCKETS_PLAIN, SOCKETS_URING_RECV, SOCKETS_URING_SEND, SOCKETS };
+
 struct figures { /* of one fabric and placement, over all its trials; 0: not measured */
 	double ns[TRIAL_CASES][TRIAL_SIZES];
 	double form_ns[2][TRIAL_SIZES]; /* TRIAL_REQUEST by active messages, and by tagged ones */
-	double ring_mean, ring_most;    /* percent */
+	/* TRIAL_SMT and TRIAL_SMT_STREAM by each of SOCKETS. */
+	double socket_ns[SOCKETS][2][TRIAL_SIZES];
+	double ring_mean, ring_most; /* percent */
 	double ring_bytes;
 };
 
 struct threshold { /* what was found for a setting */
 	const char *name;
 	uint64_t value;
+	const char *word; /* in its place */
 	bool found, size;
 	char measured[200]; /* by which */
 };
 
-#define THRESHOLDS 9
+#define THRESHOLDS 10
 
-/* Of N placements over shared memory. */
-void derive(const struct figures *figures, int n, struct threshold *thresholds);
+/* Of N placements over shared memory, and over TCP. */
+void derive(const struct figures *shm, const struct figures *tcp, int n,
+	    struct threshold *thresholds);
 
 #endif

@@ -6,8 +6,9 @@
 
 #include "apps/slmpm_info/calibrate.h"
 
-#define WORTH_LEAVING 3.0 /* a fetched message may take so many times what packets take ... */
-#define WORTH_ASKING  2.0 /* ... and a put by request what one by the engine takes */
+#define WORTH_LEAVING 3.0  /* a fetched message may take so many times what packets take ... */
+#define WORTH_ASKING  2.0  /* ... and a put by request what one by the engine takes */
+#define WORTH_A_RING  0.95 /* what io_uring may take of the time of plain calls */
 #define SIZE_TEXT     24
 
 static uint64_t size_of(int i)
@@ -217,21 +218,62 @@ static void mode_ring(const struct figures *f, struct threshold *full, struct th
 	      "%.0f percent seem unread on the mean though the reader keeps up", f->ring_mean);
 }
 
-void derive(const struct figures *figures, int n, struct threshold *t)
+/* The mean, over all placements and sizes, of what messages take by WHICH over what they take by plain calls:
+ * those that are waited for (0), or of a stream; 0: not measured. */
+static double over_plain(const struct figures *f, int n, int which, int stream)
+{
+	double sum = 0;
+
+	for (int p = 0; p < n; p++)
+		for (int i = 0; i < TRIAL_SIZES; i++) {
+			if (f[p].socket_ns[which][stream][i] <= 0 ||
+			    f[p].socket_ns[SOCKETS_PLAIN][stream][i] <= 0)
+				return 0;
+			sum += f[p].socket_ns[which][stream][i] /
+			       f[p].socket_ns[SOCKETS_PLAIN][stream][i];
+		}
+	return sum / (n * TRIAL_SIZES);
+}
+
+/* Each direction by itself. */
+static void tcp_engine(const struct figures *f, int n, struct threshold *t)
+{
+	static const char *const words[] = {"plain", "uring-recv", "uring-send", "uring"};
+	double ratio[2][2];
+	int by_uring = 0;
+
+	for (int way = 0; way < 2; way++) {
+		for (int stream = 0; stream < 2; stream++)
+			ratio[way][stream] = over_plain(f, n, SOCKETS_URING_RECV + way, stream);
+		if (ratio[way][0] <= WORTH_A_RING && ratio[way][1] <= WORTH_A_RING)
+			by_uring |= 1 << way;
+	}
+	snprintf(t->measured, sizeof(t->measured), "io_uring is refused here");
+	if (ratio[0][0] <= 0 || ratio[0][1] <= 0 || ratio[1][0] <= 0 || ratio[1][1] <= 0)
+		return;
+	found(t, false, 0,
+	      "receiving by io_uring, messages take %.2f of the time of plain calls, in a stream %.2f; "
+	      "sending by it %.2f and %.2f",
+	      ratio[0][0], ratio[0][1], ratio[1][0], ratio[1][1]);
+	t->word = words[by_uring];
+}
+
+void derive(const struct figures *shm, const struct figures *tcp, int n, struct threshold *t)
 {
 	static const char *const names[THRESHOLDS] = {
 		"FETCH_MIN",  "SHARE_MIN", "ENGINE_MIN", "MODE_BULK",  "MODE_SMALL",
-		"MODE_QUEUE", "MODE_DMA",  "MODE_RING",  "MODE_LIGHT",
+		"MODE_QUEUE", "MODE_DMA",  "MODE_RING",  "MODE_LIGHT", "TCP_ENGINE",
 	};
 
 	for (int i = 0; i < THRESHOLDS; i++)
 		t[i] = (struct threshold){.name = names[i]};
-	fetch_min(figures, n, &t[0]);
-	share_min(figures, n, &t[1]);
-	engine_min(figures, n, &t[2]);
-	mode_bulk(figures, n, &t[3]);
-	mode_queue(figures, &t[3], &t[5]);
-	mode_dma(figures, &t[2], &t[6]);
-	mode_ring(figures, &t[7], &t[8]);
-	mode_small(figures, figures->ring_mean, &t[4]);
+	fetch_min(shm, n, &t[0]);
+	share_min(shm, n, &t[1]);
+	engine_min(shm, n, &t[2]);
+	mode_bulk(shm, n, &t[3]);
+	mode_queue(shm, &t[3], &t[5]);
+	mode_dma(shm, &t[2], &t[6]);
+	mode_ring(shm, &t[7], &t[8]);
+	mode_small(shm, shm->ring_mean, &t[4]);
+	tcp_engine(tcp, n, &t[9]);
 }

@@ -179,7 +179,9 @@ static bool has_case(const struct driver *d, enum trial_kind kind, enum trial_of
 	case TRIAL_SHARED: return kind == TRIAL_WAYS && d->mapped && size >= TRIAL_SHARED_LEAST;
 	case TRIAL_ENGINE:
 	case TRIAL_HANDED: return kind == TRIAL_WITH_ENGINE && d->mapped;
-	case TRIAL_REQUEST: return kind != TRIAL_WITH_ENGINE;
+	case TRIAL_REQUEST: return kind == TRIAL_WAYS || kind == TRIAL_REQUESTS;
+	case TRIAL_SMT:
+	case TRIAL_SMT_STREAM: return kind == TRIAL_WAYS || kind == TRIAL_SOCKETS;
 	default: return kind == TRIAL_WAYS;
 	}
 }

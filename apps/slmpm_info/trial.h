@@ -31,7 +31,7 @@ enum trial_of {
 	TRIAL_CASES
 };
 
-enum trial_kind { TRIAL_WAYS, TRIAL_WITH_ENGINE, TRIAL_REQUESTS };
+enum trial_kind { TRIAL_WAYS, TRIAL_WITH_ENGINE, TRIAL_REQUESTS, TRIAL_SOCKETS };
 
 /* In place of a case: percent of the ring that seem unread though the reader keeps up; and its bytes. */
 #define TRIAL_RING_MEAN  (-1)
