@@ -186,6 +186,7 @@ static void connect_in(struct fabric_domain *hub, struct fabric_link *spoke, str
 	end->link->active = true;
 	spoke->domain = hub;
 	spoke->bell = fds[0];
+	link_place(spoke);
 	for (int round = 0; rc[0] == 1; round++) {
 		link_ask(spoke, round, &blob[0]);
 		link_ask(end->link, round, &blob[1]);

@@ -14,6 +14,7 @@
 #include "tests/lib/bonded.h"
 #include "tests/lib/far.h"
 #include "tests/lib/far_call.h"
+#include "tests/lib/loopback.h"
 
 /* SLMPM_TEST_ENGINE: "uring" both ways, else as the fabric likes. */
 static uint8_t engine(void)
@@ -48,6 +49,16 @@ static void replace(struct fabric_link *old, struct fabric_link *new)
 	ends[i] = new;
 }
 
+void link_place(struct fabric_link *l)
+{
+	static union loopback here;
+
+	if (!loopback_is_v6())
+		return;
+	here = loopback_at(0);
+	l->local = l->remote = &here.any;
+}
+
 void link_end_open(struct link_end *e, const struct fabric *f, const struct fabric_config *config,
 		   int side, int bell)
 {
@@ -63,6 +74,7 @@ void link_end_open(struct link_end *e, const struct fabric *f, const struct fabr
 	e->link->bell = e->bell = bell;
 	e->link->process = -1;
 	e->link->pid = getpid(); /* unless it meets another process */
+	link_place(e->link);
 	replace(NULL, e->link);
 }
 

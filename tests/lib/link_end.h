@@ -21,6 +21,8 @@ enum { LEFT, RIGHT, SIDES };
 /* A domain opened, a link unconnected; SIDE may be another program's (far.h). BELL is its from here on. */
 void link_end_open(struct link_end *e, const struct fabric *f, const struct fabric_config *config,
 		   int side, int bell);
+/* Its addresses are this machine's of SLMPM_TEST_IP; link_end_open has seen to that. */
+void link_place(struct fabric_link *l);
 /* Up to ROUNDS rounds with the process at the other end of SOCKET: what the last connect said. */
 int link_end_meet(struct link_end *e, int socket, int rounds);
 void link_end_close(struct link_end *e);

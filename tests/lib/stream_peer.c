@@ -3,12 +3,12 @@
 #include "tests/lib/stream_peer.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "tests/lib/loopback.h"
 #include "tests/lib/stream_relay.h"
 #include "tests/lib/test.h"
 
@@ -45,14 +45,9 @@ void stream_peer_begin(struct stream_peer *p, uint32_t segments, uint32_t size)
 
 int stream_peer_call(const struct stream_peer *p)
 {
-	struct sockaddr_in at = {
-		.sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-		.sin_port = htons(p->port),
-	};
-	int s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+	int s = loopback_socket(), on = 1;
 
-	CHECK(s >= 0 && connect(s, (struct sockaddr *)&at, sizeof(at)) == 0 &&
+	CHECK(s >= 0 && loopback_connect(s, p->port) == 0 &&
 		      setsockopt(s, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == 0,
 	      "calling: %s", strerror(errno));
 	return s;

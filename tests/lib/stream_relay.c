@@ -12,6 +12,7 @@
 
 #include "tests/lib/actor.h"
 #include "tests/lib/far.h"
+#include "tests/lib/loopback.h"
 
 const struct fabric *stream_fabric(void)
 {
@@ -25,40 +26,27 @@ const struct fabric *stream_fabric(void)
 	return far_fabric(f);
 }
 
-static struct sockaddr_in loopback(uint16_t port)
-{
-	return (struct sockaddr_in){
-		.sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-		.sin_port = htons(port),
-	};
-}
-
 /* Puts a socket of ours in place of the one that BLOB names, whose port it returns. */
 static int intercept(struct fabric_blob *blob, uint16_t *port)
 {
-	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	struct sockaddr_in at = loopback(0);
-	socklen_t size = sizeof(at);
+	uint16_t ours = 0;
+	int listener = loopback_listen(&ours);
 
+	CHECK(listener >= 0, "no listening socket: %s", strerror(errno));
 	*port = (uint16_t)(blob->bytes[STREAM_PORT_AT] | blob->bytes[STREAM_PORT_AT + 1] << 8);
-	CHECK(bind(listener, (struct sockaddr *)&at, sizeof(at)) == 0 && listen(listener, 1) == 0 &&
-		      getsockname(listener, (struct sockaddr *)&at, &size) == 0,
-	      "no listening socket: %s", strerror(errno));
-	blob->bytes[STREAM_PORT_AT] = (unsigned char)ntohs(at.sin_port);
-	blob->bytes[STREAM_PORT_AT + 1] = (unsigned char)(ntohs(at.sin_port) >> 8);
+	blob->bytes[STREAM_PORT_AT] = (unsigned char)ours;
+	blob->bytes[STREAM_PORT_AT + 1] = (unsigned char)(ours >> 8);
 	return listener;
 }
 
 static void stand_between(struct stream_relay *r, int listener, uint16_t port)
 {
-	struct sockaddr_in at = loopback(port);
 	int on = 1;
 
 	r->end[LEFT] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	r->end[RIGHT] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	CHECK(r->end[LEFT] >= 0 && connect(r->end[RIGHT], (struct sockaddr *)&at, sizeof(at)) == 0,
-	      "no way through: %s", strerror(errno));
+	r->end[RIGHT] = loopback_socket();
+	CHECK(r->end[LEFT] >= 0 && loopback_connect(r->end[RIGHT], port) == 0, "no way through: %s",
+	      strerror(errno));
 	for (int side = 0; side < SIDES; side++)
 		CHECK(setsockopt(r->end[side], IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == 0,
 		      "no TCP");
