@@ -106,6 +106,21 @@ static DACS_ERR_T keep_apart(uint32_t count, const de_id_t *de, const dacs_proce
 	return rc;
 }
 
+/* The rounds go from one picture to the other and back: both are read and written. */
+static DACS_ERR_T share_pictures(uint32_t count, const de_id_t *de, const dacs_process_id_t *pid,
+				 dacs_remote_mem_t mem[2])
+{
+	DACS_ERR_T rc = DACS_SUCCESS;
+
+	for (int p = 0; p < 2 && rc == DACS_SUCCESS; p++) {
+		rc = dacs_remote_mem_create(picture[p], sizeof(picture[p]), DACS_READ_WRITE,
+					    &mem[p]);
+		for (uint32_t i = 0; i < count && rc == DACS_SUCCESS; i++)
+			rc = dacs_remote_mem_share(de[i], pid[i], mem[p]);
+	}
+	return rc;
+}
+
 int main(int argc, char **argv)
 {
 	uint32_t count = argc > 1 ? (uint32_t)atoi(argv[1]) : 2, wrong;
@@ -134,16 +149,9 @@ int main(int argc, char **argv)
 	}
 
 	paint();
-
-	/* The rounds go from one picture to the other and back: both are read and written. */
-	for (int p = 0; p < 2; p++) {
-		rc = dacs_remote_mem_create(picture[p], sizeof(picture[p]), DACS_READ_WRITE,
-					    &mem[p]);
-		for (uint32_t i = 0; i < count && rc == DACS_SUCCESS; i++)
-			rc = dacs_remote_mem_share(de[i], pid[i], mem[p]);
-		if (rc != DACS_SUCCESS)
-			return failed("sharing", rc);
-	}
+	rc = share_pictures(count, de, pid, mem);
+	if (rc != DACS_SUCCESS)
+		return failed("sharing", rc);
 	rc = keep_apart(count, de, pid);
 	for (int p = 0; p < 2 && rc == DACS_SUCCESS; p++)
 		rc = dacs_remote_mem_destroy(&mem[p]); /* when all have released it */
