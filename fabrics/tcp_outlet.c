@@ -110,6 +110,13 @@ static void failed(struct tcp_link *l, int error)
 		l->out.failed = tcp_reason(error);
 }
 
+/* All that was to go has been tried: of what is left only a failed socket has nothing to hope for. */
+static bool tried(struct tcp_link *l)
+{
+	l->base.behind = l->out.head != l->out.tail && !l->out.failed;
+	return l->out.head == l->out.tail;
+}
+
 /* LEAD bytes. */
 static void put_header(struct tcp_link *l, unsigned char *at, uint32_t lead, uint32_t length,
 		       uint8_t kind, const uint64_t *head)
@@ -212,6 +219,7 @@ static void depart(struct tcp_link *l)
 		memset(append(o, pad - sizeof(zeros)), 0, pad - sizeof(zeros));
 		(void)tcp_flush(l);
 	}
+	(void)tried(l);
 }
 
 bool tcp_flush(struct tcp_link *l)
@@ -225,17 +233,16 @@ bool tcp_flush(struct tcp_link *l)
 		size_t asked = staged(o);
 		ssize_t n = send_out(l, &(struct iovec){o->staging + o->head, asked}, 1);
 
-		if (n < 0) {
+		if (n < 0)
 			failed(l, errno);
-			return false;
-		}
-		gone(o, (size_t)n);
-		if ((size_t)n < asked)
-			return false;
+		else
+			gone(o, (size_t)n);
+		if (n < (ssize_t)asked)
+			break;
 		if (o->owed)
 			(void)stage_credit(l);
 	}
-	return o->head == o->tail;
+	return tried(l);
 }
 
 void tcp_credit(struct tcp_link *l)
@@ -294,7 +301,7 @@ static void send_long(struct tcp_link *l, const struct fabric_wr *wr, const void
 	t->bytes += bytes;
 	put_header(l, car->head, car->lead, wr->length, wr->kind, wr->head);
 	if (!(wr->flags & FABRIC_STAYS) || wr->flags & FABRIC_BUILT || t->count == TCP_TRAIN ||
-	    car->pad > sizeof(zeros))
+	    car->pad > sizeof(zeros) || l->base.behind)
 		depart(l);
 }
 
@@ -322,7 +329,7 @@ int tcp_send(struct tcp_link *l, const struct fabric_wr *wr)
 		gather(l, wr, data, bytes);
 	else
 		send_long(l, wr, data, bytes);
-	return 1;
+	return !l->base.behind;
 }
 
 void *tcp_reserve(struct tcp_link *l, uint32_t length)

@@ -168,7 +168,7 @@ void endpoint_name(struct endpoint *ep)
 void endpoint_refresh(struct endpoint *ep)
 {
 	ep->direct = ep->state == SLMPM_PEER_UP && !ep->sampling && list_empty(&ep->link.queue) &&
-		     list_empty(&ep->owed) && !ep->link.active &&
+		     list_empty(&ep->owed) && !ep->link.active && !ep->link.lags &&
 		     !(ep->loan.data && !ep->loan.area) && !ep->check && !ep->closing &&
 		     !ep->rma->job_count && !ep->rma->moving && !ep->work_waiting &&
 		     !fetch_busy(ep) && !share_waits(ep) && !mirror_waits(ep) &&

@@ -85,6 +85,7 @@ void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *wh
 	snprintf(ep->reason, sizeof(ep->reason), "%s", why ? why : "unknown");
 	ep->link.depth = ep->link.streaming = ep->link.uncharged = 0;
 	ep->link.active = NULL;
+	ep->link.lags = false;
 	ep->am.message = NULL;
 	ep->bundle.count = ep->bundle.left = 0;
 	ep->unpack.left = 0;

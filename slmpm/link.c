@@ -22,6 +22,24 @@ static int failed(struct endpoint *ep, int rc)
 	return rc;
 }
 
+COLD int link_posted(struct endpoint *ep, int rc)
+{
+	if (rc)
+		return rc;
+	ep->link.lags = true;
+	ep->direct = false;
+	return 1;
+}
+
+bool link_lags(struct endpoint *ep)
+{
+	if (ep->link.lags && !ep->link.port->behind) {
+		ep->link.lags = false;
+		endpoint_refresh(ep);
+	}
+	return ep->link.lags;
+}
+
 void *link_reserve(struct endpoint *ep, uint32_t length)
 {
 	void *at = ep->link.fabric->reserve(ep->link.port, length);

@@ -18,8 +18,13 @@ struct packet {
 	uint64_t seq, route, extent;
 };
 
-/* 1 taken, -EAGAIN no room, another negative: the endpoint has ended. Without checksum. */
-static inline int link_post(struct endpoint *ep, const struct packet *p)
+/* Is a part of what the link has taken in this process still? Until then no message follows it. */
+bool link_lags(struct endpoint *ep);
+/* What another answer of post than 1 comes to: 1 taken, but link_lags. */
+COLD int link_posted(struct endpoint *ep, int rc);
+
+/* As link_post, of which the rest is link_posted. */
+static inline int link_try(struct endpoint *ep, const struct packet *p)
 {
 	struct fabric_wr wr = {
 		.op = FABRIC_SEND,
@@ -31,6 +36,14 @@ static inline int link_post(struct endpoint *ep, const struct packet *p)
 	};
 
 	return ep->link.fabric->post(ep->link.port, &wr);
+}
+
+/* 1 taken, -EAGAIN no room, another negative: the endpoint has ended. Without checksum. */
+static inline int link_post(struct endpoint *ep, const struct packet *p)
+{
+	int rc = link_try(ep, p);
+
+	return LIKELY(rc == 1) ? 1 : link_posted(ep, rc);
 }
 
 /*
@@ -83,6 +96,10 @@ void link_forget_owed(struct endpoint *ep);
 int link_push(struct endpoint *ep);
 void link_enqueue(struct endpoint *ep, struct request *r);
 void link_dequeue(struct endpoint *ep, struct request *r);
+/* All of R's packets are posted, and it awaits no answer: it ends when the link does not lag any more. */
+bool link_is_out(const struct request *r);
+/* It has ended. */
+void link_sent(struct endpoint *ep, struct request *r);
 /* It has begun: goes on whatever stands before it. */
 void link_streams(struct endpoint *ep, struct request *r);
 /* Behind the others: what it has begun keeps its place in the order. */

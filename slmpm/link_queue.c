@@ -196,6 +196,17 @@ static struct request *next_request(struct endpoint *ep)
 	return NULL;
 }
 
+bool link_is_out(const struct request *r)
+{
+	return r->kind == REQUEST_SEND && r->seq && r->offset == r->length && !r->fifo.out;
+}
+
+void link_sent(struct endpoint *ep, struct request *r)
+{
+	link_dequeue(ep, r);
+	request_finish(r, 0);
+}
+
 /* One request as far as it goes: packets posted; *STOP when the link takes no more. */
 static int push_request(struct endpoint *ep, struct request *r, bool *stop)
 {
@@ -203,6 +214,13 @@ static int push_request(struct endpoint *ep, struct request *r, bool *stop)
 
 	if (is_one_sided(r))
 		return rma_push(ep, r, stop);
+	*stop = UNLIKELY(ep->link.lags) && link_lags(ep);
+	if (*stop)
+		return n;
+	if (UNLIKELY(link_is_out(r))) {
+		link_sent(ep, r);
+		return 1;
+	}
 	if (r->lent)
 		return loan_copy_push(ep, r, stop);
 	do {
@@ -225,8 +243,9 @@ static int push_request(struct endpoint *ep, struct request *r, bool *stop)
 				ep->link.active = NULL;
 			if (UNLIKELY(r->length >= ep->fetch_min))
 				fetch_sent(ep, r);
-			link_dequeue(ep, r);
-			request_finish(r, 0);
+			*stop = ep->link.lags;
+			if (!*stop)
+				link_sent(ep, r);
 			return n;
 		}
 		if (r->announced && !r->cleared) {
@@ -234,6 +253,9 @@ static int push_request(struct endpoint *ep, struct request *r, bool *stop)
 			list_append(&ep->announced, &r->node);
 			return n;
 		}
+		*stop = ep->link.lags;
+		if (*stop)
+			return n;
 	} while (n < LINK_TURN || r->node.next == &ep->link.queue);
 	link_rotate(ep, r);
 	return n;
@@ -276,6 +298,8 @@ int link_push(struct endpoint *ep)
 
 	if (ep->state != SLMPM_PEER_UP || (ep->loan.data && !ep->loan.area))
 		return 0;
+	if (UNLIKELY(ep->link.lags) && !link_lags(ep))
+		n++; /* who waits for that hears of it */
 	if (ep->bundle.count && !bundle_flush(ep))
 		return n;
 	if (!list_empty(&ep->owed)) {

@@ -225,9 +225,21 @@ static int bond_post(struct fabric_link *link, const struct fabric_wr *wr)
 	return LIKELY(wr->op == FABRIC_SEND) ? bond_send(b, wr) : post_other(b, wr);
 }
 
+/* What was under way by a lost path goes by another, from the log. */
+static COLD void look_behind(struct bond *b)
+{
+	b->base.behind = false;
+	for (int i = 0; i < BOND_PATHS; i++)
+		b->base.behind |= b->paths[i].state == PATH_UP && b->paths[i].port->behind;
+}
+
 static int bond_poll(struct fabric_link *link, struct fabric_arrival *arrivals, int n)
 {
-	return UNLIKELY(link->violation) ? -EPROTO : bond_receive(bond_of(link), arrivals, n);
+	int got = UNLIKELY(link->violation) ? -EPROTO : bond_receive(bond_of(link), arrivals, n);
+
+	if (UNLIKELY(link->behind))
+		look_behind(bond_of(link));
+	return got;
 }
 
 static void bond_give_back(struct fabric_link *link, const struct fabric_arrival *arrival)

@@ -27,8 +27,12 @@ int bond_path_post(struct bond *b, struct bond_path *p, const struct fabric_wr *
 		return bond_path_post(b, p, &alone);
 	}
 	rc = p->fabric->post(p->port, wr);
-	if (LIKELY(rc >= 0))
+	if (LIKELY(rc > 0))
 		return 1;
+	if (rc == 0) {
+		b->base.behind = true;
+		return 1;
+	}
 	if (rc == -EPROTO)
 		return bond_poison(b, p->port->violation);
 	if (rc == -EPIPE) {

@@ -45,6 +45,8 @@ bool bundle_flush(struct endpoint *ep)
 		.extent = b->length,
 	};
 
+	if (UNLIKELY(ep->link.lags) && link_lags(ep))
+		return false;
 	if (link_post_request(ep, &p, NULL) != 1)
 		return false;
 	count_sent(ep, b->count, bytes);

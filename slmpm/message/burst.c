@@ -71,6 +71,8 @@ static int send_all(struct endpoint *ep, slmpm_peer peer, uint32_t stream,
 			break;
 		sent += send_at_once(ep, stream, m + sent, n - sent);
 	}
+	if (UNLIKELY(sent == n && ep->link.lags) && endpoint_of(peer) == ep)
+		message_let_leave(ep, deadline ? wait_ms(wait_now(), deadline, -1) : timeout_ms);
 	return sent;
 }
 

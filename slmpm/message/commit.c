@@ -7,6 +7,7 @@
 #include "slmpm/error.h"
 #include "slmpm/link.h"
 #include "slmpm/message/loan_copy.h"
+#include "slmpm/message/message.h"
 #include "slmpm/wait.h"
 
 /* Where a link was asked for there was something to choose. */
@@ -276,6 +277,8 @@ int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how 
 		rc = await_turn(ep, peer, how);
 	if (rc == 0)
 		rc = await_commit(&c);
+	if (rc == 0 && endpoint_of(peer) == ep && UNLIKELY(ep->link.lags))
+		message_let_leave(ep, how ? how->timeout_ms : -1);
 	context_unlock(ctx);
 	return rc;
 }

@@ -52,7 +52,7 @@ static bool get_loan(void *arg)
 		return true;
 	}
 	if (!list_empty(&ep->link.queue) || !list_empty(&ep->owed) || ep->link.active ||
-	    (ep->bundle.count && !bundle_flush(ep)))
+	    link_lags(ep) || (ep->bundle.count && !bundle_flush(ep)))
 		return false; /* in order: what was sent before goes first */
 	if (ep->charged - ep->credited + loan_charge(ep, w->length) > ep->credit)
 		return false;

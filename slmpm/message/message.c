@@ -122,6 +122,8 @@ bool message_take_back(struct request *r)
 		match_unpost(r);
 		return true;
 	}
+	if (link_is_out(r))
+		return false;
 	if (r->fetch) {
 		if (!fetch_take_back(r))
 			return false;
@@ -164,6 +166,59 @@ static bool is_done(void *arg)
 	return ((struct request *)arg)->done;
 }
 
+/* ---- what has been taken by a link that lags -------------------------------------------------- */
+
+struct leaving {
+	struct endpoint *ep;
+	uint64_t id; /* another thread may free it */
+};
+
+static bool has_left(void *arg)
+{
+	const struct leaving *l = arg;
+
+	return handle_id(l->ep) != l->id || !link_lags(l->ep);
+}
+
+void message_let_leave(struct endpoint *ep, int timeout_ms)
+{
+	struct leaving l = {ep, handle_id(ep)};
+
+	if (!ep->ctx->handling)
+		(void)wait_until(ep->ctx, has_left, &l, timeout_ms);
+}
+
+bool message_tell_later(struct endpoint *ep, const struct slmpm_how *how,
+			const struct slmpm_done *done)
+{
+	struct request *r = request_new();
+
+	if (!r)
+		return false;
+	(void)request_init(r, REQUEST_SEND, ep->ctx, ep, done->stream, NULL, 0);
+	if (completion_bind(r, how, NULL) < 0) {
+		request_drop(r);
+		return false;
+	}
+	r->result = *done;
+	r->length = r->offset = done->len;
+	r->seq = ep->sent;
+	link_enqueue(ep, r);
+	link_streams(ep, r);
+	return true;
+}
+
+/* At a deadline: one that is out cannot be taken back. */
+static bool is_past(struct request *r)
+{
+	if (!link_is_out(r) || r->done)
+		return false;
+	link_sent(r->ep, r);
+	return true;
+}
+
+/* ---- waiting for it --------------------------------------------------------------------------- */
+
 /* Inside a handler: only what is there is taken, and only what went directly was sent. */
 static COLD int await_in_handler(struct request *r)
 {
@@ -172,7 +227,7 @@ static COLD int await_in_handler(struct request *r)
 
 	if (r->kind == REQUEST_SEND && sample_gives_way(r)) {
 		(void)message_submit(r);
-		if (r->done)
+		if (r->done || is_past(r))
 			return message_explain(r);
 		(void)message_take_back(r); /* it has not begun */
 	}
@@ -193,7 +248,7 @@ static int see_through(struct request *r)
 {
 	uint64_t until = wait_deadline(STOPPED_MS);
 
-	while (!r->done && !message_take_back(r)) {
+	while (!r->done && !is_past(r) && !message_take_back(r)) {
 		struct endpoint *ep = NULL;
 
 		(void)wait_until(r->ctx, is_done, r, may_try_again(r) ? 1 : -1);

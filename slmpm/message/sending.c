@@ -42,11 +42,14 @@ static int send_last_of_burst(struct endpoint *ep, uint64_t route, const void *b
 	return 0;
 }
 
-/* False: not this way. */
-static inline bool send_direct(struct endpoint *ep, uint32_t stream, const void *buf, size_t len,
-			       uint32_t imm, uint16_t flags)
+/* Sent, or not this way; or sent, but part of it has not left this process yet. */
+enum sent { NOT_SENT, SENT, SENT_IN_PART };
+
+static inline enum sent send_direct(struct endpoint *ep, uint32_t stream, const void *buf,
+				    size_t len, uint32_t imm, uint16_t flags)
 {
 	uint64_t charge = wire_charge(len);
+	enum sent sent = SENT;
 	struct packet p = {
 		.opcode = WIRE_SEND_ONLY,
 		.flags = flags,
@@ -56,25 +59,31 @@ static inline bool send_direct(struct endpoint *ep, uint32_t stream, const void 
 		.route = wire_route(stream, imm),
 		.extent = len,
 	};
+	int rc;
 
 	if (UNLIKELY(!ep->direct || len > ep->only_max))
-		return false;
+		return NOT_SENT;
 	if (UNLIKELY(ep->bundle.count)) {
-		int rc = send_last_of_burst(ep, p.route, buf, len);
-
+		rc = send_last_of_burst(ep, p.route, buf, len);
 		if (rc >= 0)
-			return rc;
+			return !rc ? NOT_SENT : ep->link.lags ? SENT_IN_PART : SENT;
 		p.seq = ep->sent + 1;
 	}
-	if (UNLIKELY(ep->charged - ep->credited + charge > ep->credit || link_post(ep, &p) != 1))
-		return false;
+	if (UNLIKELY(ep->charged - ep->credited + charge > ep->credit))
+		return NOT_SENT;
+	rc = link_try(ep, &p);
+	if (UNLIKELY(rc != 1)) {
+		if (link_posted(ep, rc) != 1)
+			return NOT_SENT;
+		sent = SENT_IN_PART;
+	}
 	ep->link.run = 0;
 	ep->sent++;
 	ep->charged += charge;
 	ep->stats->sent_messages++;
 	ep->stats->sent_packets++;
 	ep->stats->sent_bytes += len;
-	return true;
+	return sent;
 }
 
 bool message_send_direct(struct endpoint *ep, uint32_t stream, const void *buf, size_t len,
@@ -138,8 +147,11 @@ static COLD int send_with_care(slmpm_peer peer, uint32_t stream, const void *buf
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx; /* the peer may be gone, or another, when the wait is over */
-	if (!send_direct(ep, stream, buf, len, 0, 0))
-		rc = message_send_slowly(ep, stream, buf, len, timeout_ms);
+	switch (send_direct(ep, stream, buf, len, 0, 0)) {
+	case SENT: break;
+	case SENT_IN_PART: message_let_leave(ep, timeout_ms); break;
+	case NOT_SENT: rc = message_send_slowly(ep, stream, buf, len, timeout_ms);
+	}
 	context_unlock(ctx);
 	return rc;
 }
@@ -147,12 +159,17 @@ static COLD int send_with_care(slmpm_peer peer, uint32_t stream, const void *buf
 int slmpm_send(slmpm_peer peer, uint32_t stream, const void *buf, size_t len, int timeout_ms)
 {
 	struct endpoint *ep = endpoint_get(peer);
+	enum sent sent;
 
 	if (UNLIKELY(!ep || stream > SLMPM_STREAM_MAX || (!buf && len) || ep->ctx->multiple))
 		return send_with_care(peer, stream, buf, len, timeout_ms);
-	if (LIKELY(send_direct(ep, stream, buf, len, 0, 0)))
+	sent = send_direct(ep, stream, buf, len, 0, 0);
+	if (LIKELY(sent == SENT))
 		return 0;
-	return message_send_slowly(ep, stream, buf, len, timeout_ms);
+	if (sent == NOT_SENT)
+		return message_send_slowly(ep, stream, buf, len, timeout_ms);
+	message_let_leave(ep, timeout_ms);
+	return 0;
 }
 
 static COLD int sendv_slowly(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov,
@@ -185,11 +202,12 @@ static inline bool is_single(const struct slmpm_iov *iov, int n)
 	return n == 1 && iov && iov->base && iov->len;
 }
 
-static inline bool send_short(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov,
-			      uint32_t imm, bool more)
+static inline enum sent send_short(struct endpoint *ep, uint32_t stream,
+				   const struct slmpm_iov *iov, uint32_t imm, bool more)
 {
 	if (more && iov->len <= BUNDLE_MESSAGE_MAX)
-		return send_bundled(ep, wire_route(stream, imm), iov->base, iov->len);
+		return send_bundled(ep, wire_route(stream, imm), iov->base, iov->len) ? SENT :
+											NOT_SENT;
 	return send_direct(ep, stream, iov->base, iov->len, imm, more ? FABRIC_MORE : 0);
 }
 
@@ -206,12 +224,14 @@ static int send_told(struct endpoint *ep, uint32_t stream, const struct slmpm_io
 	};
 	struct told told;
 	int rc = completion_open(&told, ep->ctx, how, NULL);
+	enum sent sent;
 
 	if (rc < 0)
 		return rc;
-	if (!send_short(ep, stream, iov, how->imm, how->flags & SLMPM_MORE)) {
+	sent = send_short(ep, stream, iov, how->imm, how->flags & SLMPM_MORE);
+	if (UNLIKELY(sent != SENT) && (sent == NOT_SENT || message_tell_later(ep, how, &done))) {
 		completion_undo(&told);
-		return 0;
+		return sent != NOT_SENT;
 	}
 	completion_tell(ep->ctx, &told, &done);
 	return 1;
@@ -261,8 +281,9 @@ static NOINLINE int sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_i
 {
 	struct endpoint *ep = endpoint_get(peer);
 	uint32_t imm = how ? how->imm : 0;
-	bool more, sent = false;
+	enum sent sent = NOT_SENT;
 	struct context *ctx;
+	bool more;
 	int rc = 0;
 
 	if (UNLIKELY(!ep))
@@ -277,8 +298,10 @@ static NOINLINE int sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_i
 	more = how && how->flags & SLMPM_MORE;
 	if (!req && is_single(iov, n))
 		sent = send_short(ep, stream, iov, imm, more);
-	if (!sent)
+	if (sent == NOT_SENT)
 		rc = sendv_slowly(ep, stream, iov, n, how, req);
+	else if (UNLIKELY(sent == SENT_IN_PART) && !more)
+		message_let_leave(ep, how ? how->timeout_ms : -1);
 	context_unlock(ctx);
 	return rc;
 }

@@ -70,6 +70,7 @@ static void post(struct life *x, int side)
 			return;
 		}
 		rc = bond_fabric.post(l, &wr);
+		rc = rc ? rc : 1;
 	} else {
 		rc = link_put(l, seed, length, rng_one_in(&x->g, 3) ? FABRIC_MORE : 0);
 	}

@@ -43,6 +43,7 @@ static uint32_t some_length(const struct fabric_link *l)
 static int ride(struct fabric_link *l, uint64_t seed, uint32_t length, int i, uint16_t flags)
 {
 	unsigned char *at = memory + (size_t)i * STRIDE;
+	int rc;
 	struct fabric_wr wr = {
 		.op = FABRIC_SEND,
 		.kind = (uint8_t)(seed % 249 + 1),
@@ -53,7 +54,8 @@ static int ride(struct fabric_link *l, uint64_t seed, uint32_t length, int i, ui
 	};
 
 	actor_fill(at, seed, length);
-	return fabric->post(l, &wr);
+	rc = fabric->post(l, &wr);
+	return rc ? rc : 1; /* taken, if not all of it has left */
 }
 
 /* In place of the one that was to follow. Links that are joined may refuse what they have reserved. */
@@ -75,6 +77,7 @@ static int build(struct fabric_link *l, uint64_t seed, uint32_t length)
 		return -EAGAIN;
 	actor_fill(at, seed, length);
 	rc = fabric->post(l, &wr);
+	rc = rc ? rc : 1;
 	if (rc == -EAGAIN && bonded_is(fabric))
 		(void)fabric->post(l, &flush); /* gives it back */
 	else

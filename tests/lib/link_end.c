@@ -236,7 +236,7 @@ int link_put(struct fabric_link *l, uint64_t seed, uint32_t length, uint16_t fla
 	actor_fill(data, seed, length);
 	rc = l->domain->fabric->post(l, &wr);
 	free(data);
-	return rc;
+	return rc ? rc : 1; /* taken, if not all of it has left */
 }
 
 void link_send(struct fabric_link *l, uint64_t seed, uint32_t length, uint16_t flags)

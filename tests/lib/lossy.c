@@ -109,7 +109,7 @@ static int lossy_post(struct fabric_link *link, const struct fabric_wr *wr)
 	rc = real_of(l)->post(l->real, wr);
 	l->base.violation = l->real->violation;
 	l->base.counts = l->real->counts;
-	w->posted[l->side] += rc == 1 && wr->op == FABRIC_SEND;
+	w->posted[l->side] += rc >= 0 && wr->op == FABRIC_SEND;
 	return rc;
 }
 
