@@ -138,7 +138,7 @@ static uint32_t latency(const struct slmpm_means *m)
 
 static void step(slmpm_peer peer, int i)
 {
-	char heard = -1;
+	signed char heard = -1;
 
 	EXPECT(slmpm_recv(peer, 1, &heard, 1, NULL, PATIENCE), 1);
 	EXPECT(heard, i);
