@@ -98,6 +98,7 @@ int gather_process(struct gathered *g, int pid)
 		if (!l)
 			break;
 		*l = process;
+		l->place = i;
 		l->m = m;
 		word_tame(l->m.name);
 		word_tame(l->m.link);

@@ -30,9 +30,18 @@ static void add_timing(struct mean *mean, const struct slmpm_timing *t)
 	mean->samples += t->samples;
 }
 
+/* Of several links of a peer, the one that is in use. */
+static const char *fabric_in_use(const struct slmpm_monitor *l)
+{
+	for (uint32_t i = 0; i < l->path_count && i < SLMPM_MONITOR_PATHS; i++)
+		if (l->paths[i].used)
+			return l->paths[i].link;
+	return l->link;
+}
+
 static void add_link(struct means *m, const struct slmpm_monitor *l)
 {
-	int f = fabric_place(m, l->link);
+	int f = fabric_place(m, fabric_in_use(l));
 
 	m->links++;
 	m->queue_depth += l->queue_depth;

@@ -24,7 +24,7 @@ static void print_labels_of(const struct link *l, const char *more, const char *
 	print_quoted(l->m.name);
 	printf("\",link=\"");
 	print_quoted(l->m.link);
-	printf("\",context=\"%" PRIu32 "\"", l->m.context);
+	printf("\",context=\"%" PRIu32 "\",place=\"%d\"", l->m.context, l->place);
 	if (more)
 		printf(",%s=\"%s\"", more, value);
 	if (text) {

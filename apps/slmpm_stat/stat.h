@@ -14,6 +14,7 @@ enum sort { SORT_PID, SORT_QUEUE, SORT_RING, SORT_LATENCY, SORT_RATE, SORT_BYTES
 
 struct link { /* of one process, as it showed it */
 	int pid;
+	int place; /* in what that shows: two links may have one name */
 	uid_t uid;
 	char program[32]; /* printable */
 	struct slmpm_monitor m;

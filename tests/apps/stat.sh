@@ -50,7 +50,7 @@ values=$("$json" json links.0.{pid,link,state,sent_messages,requests.smt,queue_d
 [[ $values =~ ^$loop\ $link\ up\ ([1-9][0-9]*)\ ([0-9]+)\ 0\ 1$ ]] || fail "--json: $values"
 [ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ] || fail "--json: not all messages were by SMT"
 "$stat" --prometheus $loop >"$out" 2>&1 || fail "--prometheus: exit status $?"
-grep -Eq "^slmpm_sent_messages_total\{pid=\"$loop\",program=\"epoll_loop\",peer=\"[^\"]*\",link=\"$link\",context=\"[0-9]+\"\} [1-9]" "$out" || fail "--prometheus"
+grep -Eq "^slmpm_sent_messages_total\{pid=\"$loop\",program=\"epoll_loop\",peer=\"[^\"]*\",link=\"$link\",context=\"[0-9]+\",place=\"[0-9]+\"\} [1-9]" "$out" || fail "--prometheus"
 # Each sample behind its HELP and TYPE, and nothing else.
 awk '/^# HELP/ { help = $3 } /^# TYPE/ { if ($3 != help || $4 !~ /^(gauge|counter)$/) exit 1; type = $3 }
 	!/^#/ { name = $0; sub(/\{.*/, "", name); if (name != type || $NF !~ /^[0-9.e+-]+$/) exit 1 }' "$out" || fail "--prometheus: form"
@@ -98,6 +98,7 @@ exec 5>"$dir/in2"
 echo hello >&5
 until_there ' link 1 in use  *tcp  *up .* [mun]*s$' more_and_look
 grep -Eq '^ +link 0 +shm +up +0 +[0-9.]+ +[0-9.]+ ' "$out" || fail "no line of the other link"
+grep -Eq '^  over tcp +[0-9.k]+ requests' "$out" && ! grep -q 'over bond' "$out" || fail "its requests are not those of a fabric"
 "$stat" --json $pair >"$out" 2>&1 || fail "--json: exit status $?"
 values=$("$json" json links.0.paths.{0.link,0.state,1.link,1.state,1.queue_depth} <"$out" | paste -sd' ')
 [ "$values" = "shm up tcp up 0" ] || fail "--json: paths: $values"

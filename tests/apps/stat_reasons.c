@@ -341,6 +341,23 @@ static void adds_up(const json_t *all)
 	}
 }
 
+/* Prometheus refuses all where two samples have the same name and labels: links to one peer, say. */
+static void no_sample_twice(void)
+{
+	const char *build = getenv("SLMPM_BUILD");
+	char command[512], twice[256] = "";
+	FILE *out;
+
+	snprintf(
+		command, sizeof(command),
+		"'%s/bin/slmpm_stat' --prometheus %d | grep '^slmpm_' | sed 's/ [^ ]*$//' | sort | uniq -d",
+		build ? build : "build", (int)getpid());
+	out = popen(command, "re");
+	CHECK(out, "no slmpm_stat");
+	CHECK(!fgets(twice, sizeof(twice), out), "there twice: %s", twice);
+	CHECK(pclose(out) == 0, "%s failed", command);
+}
+
 /* What a process shows follows while it waits. */
 static void await_told(const struct stage *s, int protocol, int reason)
 {
@@ -357,6 +374,7 @@ static void await_told(const struct stage *s, int protocol, int reason)
 	CHECK(!told(all, ANY, SLMPM_REASON_NONE), "something has gone for no reason");
 	adds_up(all);
 	json_decref(all);
+	no_sample_twice();
 }
 
 static int play(void *number)
