@@ -245,8 +245,8 @@ static inline void ring_abort(struct ring_writer *w)
 	w->reserved = 0;
 }
 
-/* R4: is WORD, which is not the new tag, open or one lap old? */
-static inline bool ring_not_ready(const struct ring_reader *r, uint64_t word)
+/* R4: WORD is not the new tag: is it open, or one lap old, so that the new one may still come? */
+static inline bool ring_awaits(const struct ring_reader *r, uint64_t word)
 {
 	return !PEER_FAULT(word != 0 && (uint32_t)word != ring_tag(r->read - r->mask, r->epoch));
 }
@@ -268,7 +268,7 @@ static inline int ring_peek(struct ring_reader *r, struct ring_packet *p)
 
 		/* Who waits comes by here again and again: before anything else is computed. */
 		if ((uint32_t)word != ring_tag(total, r->epoch))
-			return UNLIKELY(!ring_not_ready(r, word)) && ring_bad_tag(r) ? -EPROTO : 0;
+			return UNLIKELY(!ring_awaits(r, word)) && ring_bad_tag(r) ? -EPROTO : 0;
 		length = (uint32_t)(word >> 32) & RING_LENGTH_MAX;
 		k = ring_span(length, r->shift);
 		/* A flag, or no kind: an open word looks new where the new tag is 0. */
