@@ -288,6 +288,8 @@ void further_try_begin(struct further *f, const struct wire_link *packet, int *f
 		return;
 	}
 	rc = find_place(f, f->link[link].route, f->homed ? f->here.ss_family : 0);
+	if (rc == -EADDRNOTAVAIL) /* none as the first link's: of the other family, then */
+		rc = find_place(f, f->link[link].route, 0);
 	name_where(f);
 	f->try.port->local = address_of(&f->try.local);
 	rc = rc < 0 ? rc : say_round(f);

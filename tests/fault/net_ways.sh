@@ -148,4 +148,13 @@ if [ "$netns_six" ]; then
 		ended $name alpha
 		ended $name beta
 	done
+	mend 1
+	mend 2
+	echo "one link by IPv4, one by IPv6"
+	THERE=10.77.1.2 SLMPM_LINKS=10.77.1.0/24,fd77:2::/64
+	pair both_families
+	for host in alpha beta; do await "$DIR/both_families.$host" 'link 1 (tcp fd77:2::[^)]*) stands$'; done
+	cut 1
+	for host in alpha beta; do await "$DIR/both_families.$host" 'link 0 ([^)]*) is lost'; done
+	goes_on both_families
 fi
