@@ -6,6 +6,7 @@
 #include "slmpm/mode.h"
 
 #define MUCH 262144 /* bytes: of a link that nobody knows */
+#define SLOW 6      /* times slower: it would hold up more than it carries */
 
 bool mode_is_loaded(const struct mode_load *l, uint64_t patience_us)
 {
@@ -32,6 +33,11 @@ static uint64_t time_of(const struct mode_load *loads, int n, int i, uint64_t le
 	return (loads[i].under_way + length) * 1000 / rate_of(loads, n, i);
 }
 
+static bool is_worth_it(const struct mode_load *one, const struct mode_load *present)
+{
+	return one->able && (!one->rate || one->rate * SLOW >= present->rate);
+}
+
 int mode_spread(const struct mode_load *loads, int n, int present, uint64_t length,
 		uint64_t patience_us)
 {
@@ -43,7 +49,7 @@ int mode_spread(const struct mode_load *loads, int n, int present, uint64_t leng
 	least = time_of(loads, n, present, length);
 	least -= least < patience_us ? least : patience_us;
 	for (int i = 0; i < n; i++) {
-		if (i == present || !loads[i].able)
+		if (i == present || !is_worth_it(&loads[i], &loads[present]))
 			continue;
 		one = time_of(loads, n, i, length);
 		if (one < least) {

@@ -10,6 +10,7 @@
 #include "slmpm/domain.h"
 #include "slmpm/bond/further.h"
 #include "slmpm/connect/handshake.h"
+#include "slmpm/mode.h"
 
 static uint64_t lower(uint64_t a, uint64_t b)
 {
@@ -20,10 +21,12 @@ static uint64_t lower(uint64_t a, uint64_t b)
 static uint64_t own_packet_max(const struct endpoint *ep)
 {
 	const struct config *config = config_get();
+	const struct fabric *fabric = ep->link.port->domain->fabric;
+	uint64_t best = lower(domain_caps(fabric)->packet_best, domain_credit(fabric) / 4);
 
-	return config->packet_max ? (uint64_t)config->packet_max :
-				    lower(domain_caps(ep->link.port->domain->fabric)->packet_best,
-					  domain_credit(ep->link.port->domain->fabric) / 4);
+	if (config->packet_max)
+		return (uint64_t)config->packet_max;
+	return config->routes.count > 1 ? lower(best, MODE_PIECE) : best;
 }
 
 int hello_send(struct control *c)

@@ -105,6 +105,9 @@ load 'both ways, 256 KiB, 1 and 1 Gbit/s' duplex 262144 100
 load 'puts, 256 KiB, 1 and 1 Gbit/s' put_bw 262144 100
 limit 1 200mbit
 load 'saturated, 64 KiB, 0.2 and 1 Gbit/s' send_bw 65536 400
+load 'saturated, 256 KiB, 0.2 and 1 Gbit/s' send_bw 262144 100
+load 'both ways, 256 KiB, 0.2 and 1 Gbit/s' duplex 262144 100
+load 'puts, 256 KiB, 0.2 and 1 Gbit/s' put_bw 262144 100
 echo
 for link in 0 1; do
 	grep "^$link" "$DIR/ratios" | sort -t$'\t' -k2,2gr | awk -F'\t' 'NR == 1 {

@@ -31,9 +31,11 @@ static void present_is_left_when_loaded(void)
 
 static void slow_one_is_spared(void)
 {
-	CHECK(spread(load(200000, GIGABIT), load(0, GIGABIT / 10), 0) == 0, "5 ms, not 2");
-	CHECK(spread(load(900000, GIGABIT), load(0, GIGABIT / 10), 0) == 1, "5 ms, not 7");
-	CHECK(spread(load(900000, GIGABIT), load(60000, GIGABIT / 10), 0) == 0, "10 ms, not 7");
+	CHECK(spread(load(200000, GIGABIT), load(0, GIGABIT / 5), 0) == 0, "2.6 ms, not 2");
+	CHECK(spread(load(900000, GIGABIT), load(0, GIGABIT / 5), 0) == 1, "2.6 ms, not 7");
+	CHECK(spread(load(900000, GIGABIT), load(180000, GIGABIT / 5), 0) == 0, "10 ms, not 7");
+	CHECK(spread(load(900000, GIGABIT), load(0, GIGABIT / 10), 0) == 0, "too slow at all");
+	CHECK(spread(load(60000, GIGABIT / 10), load(0, GIGABIT), 0) == 1, "from there it goes");
 }
 
 /* What is not known is taken to be alike. */
