@@ -110,6 +110,14 @@ static bool is_light(const struct fabric_link *port)
 	return (c->produced - c->consumed_seen) * 100 <= mode_limits()->light * c->out_segments;
 }
 
+/* Where a queue was left, it is to be well below what is long: each change waits for what has gone before. */
+static bool is_short_queue(const struct endpoint *ep)
+{
+	const struct mode_limits *l = mode_limits();
+
+	return ep->link.depth <= 1 || ep->link.depth * 100 <= l->light * l->queue;
+}
+
 /* The one that is asked for by nobody: the default, if it is up, or one that was left and has little to
  * do again, or that in use, or any. */
 static int usual_link(const struct endpoint *ep)
@@ -118,7 +126,8 @@ static int usual_link(const struct endpoint *ep)
 	uint32_t up = bond_up(bond);
 	int link = further_wanted(ep), left = ep->modes.left - 1;
 
-	if (link < 0 && left >= 0 && up >> left & 1 && is_light(bond_port(bond, (uint32_t)left)))
+	if (link < 0 && left >= 0 && up >> left & 1 && is_short_queue(ep) &&
+	    is_light(bond_port(bond, (uint32_t)left)))
 		link = left;
 	if (link < 0 || !(up >> link & 1))
 		link = (int)bond_path(bond);
@@ -147,13 +156,26 @@ static void look_at_links(struct endpoint *ep, struct mode_link *links, const st
 	}
 }
 
-/* Whence it went for want of room: it comes back there. Who asks for a link stays where that is. */
+/* What waits, waits for the link in use, or for that which was left: another has nothing to do with it. */
+static void look_at_queues(const struct endpoint *ep, struct mode_link *links)
+{
+	int left = ep->modes.left - 1;
+	int of = left >= 0 && links[left].up ? left : (int)bond_path(ep->link.port);
+
+	for (int i = 0; i < BOND_PATHS; i++)
+		links[i].view.queue = i == of ? links[i].view.queue : 0;
+}
+
+/* Whence it went for want of room: it comes back there, and has once a packet has gone by it. Who asks for a
+ * link stays where that is. */
 static void note_left(struct endpoint *ep, bool asked, int wanted, const struct mode_link *links,
 		      struct mode mode)
 {
-	if (asked || mode.link == ep->modes.left - 1)
+	int left = ep->modes.left - 1;
+
+	if (asked || (mode.link == left && bond_path(ep->link.port) == mode.link))
 		ep->modes.left = 0;
-	else if (mode.reason == SLMPM_REASON_LINK && links[wanted].up && !ep->modes.left)
+	else if (mode.reason == SLMPM_REASON_LINK && links[wanted].up && left < 0)
 		ep->modes.left = (uint8_t)(wanted + 1);
 }
 
@@ -183,6 +205,7 @@ struct mode mode_pick_link(struct endpoint *ep, const struct mode_ask *ask, uint
 				   mode_limits());
 	}
 	look_at_links(ep, links, ask, c);
+	look_at_queues(ep, links);
 	if (!asked)
 		wanted = usual_link(ep);
 	links[wanted].up |= !asked || waits_for_one(ep, ask);
