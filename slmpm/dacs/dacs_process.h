@@ -31,8 +31,8 @@ struct dacsi_process {
 	struct dacsi_invite *invites;           /* regions that it offers, in its order */
 	struct dacsi_pact_invite *pact_invites; /* mutexes and groups, likewise */
 	uint32_t pact_invite_count;
-	uint32_t seat_count;          /* that it has in mutexes and groups of this process */
-	struct dacsi_letter *letters; /* to it, not gone yet */
+	uint32_t seat_count; /* that it has in mutexes and groups of this process */
+	struct dacsi_letter *letters, *last_letter; /* to it, not gone yet, the oldest first */
 	uint32_t invite_count;
 	uint32_t dma_pass, dma_mark; /* what a pass over a wid's transfers has met */
 	uint32_t words[DACSI_MAILBOX_SLOTS], word_head, word_count;

@@ -38,6 +38,15 @@ void dacsi_note_convert(struct dacsi_note *note)
 
 /* ---- sending -------------------------------------------------------------------------------- */
 
+static void append(struct dacsi_process *process, struct dacsi_letter *letter)
+{
+	if (process->letters)
+		process->last_letter->next = letter;
+	else
+		process->letters = letter;
+	process->last_letter = letter;
+}
+
 DACS_ERR_T dacsi_share_keep(struct dacsi_process *process, slmpm_req req)
 {
 	struct dacsi_letter *letter;
@@ -51,21 +60,17 @@ DACS_ERR_T dacsi_share_keep(struct dacsi_process *process, slmpm_req req)
 		return DACS_ERR_NO_RESOURCE;
 	}
 	letter->req = req;
-	letter->next = process->letters;
-	process->letters = letter;
+	append(process, letter);
 	return DACS_SUCCESS;
 }
 
+/* They go in order: behind one that has not gone nothing is to be asked, however many a partner lets lie. */
 void dacsi_share_settle(struct dacsi_process *process)
 {
-	struct dacsi_letter **link = &process->letters, *letter;
+	struct dacsi_letter *letter;
 
-	while ((letter = *link)) {
-		if (slmpm_test(&letter->req, NULL) == 0) {
-			link = &letter->next;
-			continue;
-		}
-		*link = letter->next;
+	while ((letter = process->letters) && slmpm_test(&letter->req, NULL) != 0) {
+		process->letters = letter->next;
 		free(letter);
 	}
 }
@@ -92,8 +97,7 @@ DACS_ERR_T dacsi_share_tell(struct dacsi_process *process, struct dacsi_note not
 		free(letter);
 		return dacsi_code(rc);
 	}
-	letter->next = process->letters;
-	process->letters = letter;
+	append(process, letter);
 	return DACS_SUCCESS;
 }
 
