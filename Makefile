@@ -5,9 +5,9 @@
 #	/* libs: -lFOO */	more libraries for the program, the test or libslmpm itself
 #	/* helper */		a program in a test folder that tests start; it is not itself a test
 #	/* program */		one of several programs of a folder of apps; they share what else lies there
-# and to tests/run:  /* timeout: SECONDS */  /* native-only */
+# and to tests/run:  /* timeout: SECONDS */  /* native-only */  /* waits */  /* has-time */
 #
-# Variables: CC CFLAGS BUILD PREFIX DESTDIR, V=1 shows the commands, LTO=1 optimizes across files,
+# Variables: CC CFLAGS BUILD PREFIX DESTDIR, V=1 shows the commands, LTO=1 optimizes across files, WERROR=-Werror,
 # SAN=address,undefined|thread builds with sanitizers, CROSS=aarch64-linux-gnu|s390x-linux-gnu for that machine.
 # FABRIC=tcp, or a list of links as in tcp,tcp or shm,tcp, has tests go that way (tests/README.md).
 # UNCHECKED=1 leaves out the checks of what a peer wrote: what they cost, for the bench and nothing else.
@@ -43,7 +43,7 @@ AR := $(if $(CROSS),$(CROSS)-)$(if $(LTO),gcc-)ar
 endif
 CXX ?= g++
 
-WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion $(WERROR)
+WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion $(if $(SAN),,$(WERROR))	# with a sanitizer gcc sees ghosts
 OPT  ?= $(if $(SAN),-O1 -g1 -fno-omit-frame-pointer,-O3 -g)
 OPT  += $(if $(LTO),-flto=auto -ffat-lto-objects)
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all)
@@ -256,12 +256,14 @@ lint-arrows:
 	@tests/lint/arrows $(C_FILES)
 lint-format:
 	@echo '  LINT  format'; clang-format --dry-run -Werror $(C_FILES)
+# Where WERROR is set this build is held to it, and says what another by gcc would.
+GCC_LINTED := $(if $(WERROR),$(OUT),$(BUILD)/lint-gcc)
 lint-gcc:
-	@$(MAKE) BUILD=$(BUILD)/lint-gcc CC=gcc OPT=-O2 WERROR=-Werror objects
+	@$(MAKE) $(if $(WERROR),,BUILD=$(GCC_LINTED) CC=gcc OPT=-O2 WERROR=-Werror) objects
 # A cold callee without a way around it makes gcc take its callers for cold, and build them for size.
 HOT := slmpm_send|slmpm_sendv|slmpm_recv|slmpm_loan|slmpm_commit|slmpm_hold|slmpm_release|slmpm_put|slmpm_get|slmpm_atomic|shm_post|shm_poll
 lint-hot: lint-gcc
-	@echo '  LINT  hot'; ! objdump -t $(BUILD)/lint-gcc/obj/slmpm/*.o $(BUILD)/lint-gcc/obj/slmpm/*/*.o $(BUILD)/lint-gcc/obj/fabrics/*.o | \
+	@echo '  LINT  hot'; ! objdump -t $(addprefix $(GCC_LINTED)/obj/,slmpm/*.o slmpm/*/*.o fabrics/*.o) | \
 		grep -E '[.]text[.]unlikely.* ($(HOT))$$'
 lint-clang:
 	@$(MAKE) BUILD=$(BUILD)/lint-clang CC=clang OPT=-O0 WERROR=-Werror objects

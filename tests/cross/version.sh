@@ -10,7 +10,7 @@ set -u
 here=$SLMPM_BUILD/version
 fail() { echo "$*" >&2; exit 1; }
 skip() { echo "$*"; exit 77; }
-unset MAKEFLAGS MAKELEVEL SLMPM_SAN
+unset MAKEFLAGS MAKELEVEL SLMPM_SAN WERROR
 
 command -v git >/dev/null || skip "no git"
 git rev-parse -q --verify HEAD >/dev/null 2>&1 || skip "not in a repository: no earlier version to meet"
