@@ -233,16 +233,15 @@ static void nothing_is_accepted(const char *role, bool refuses)
 	setenv("SLMPM_TIMEOUT", "200", 1);
 	OK(dacs_init(0));
 	c = pair_start(role, NULL);
+	if (refuses) /* all of it is there: taken as they come, offers that hold nothing are never too many */
+		LATE(dacs_mailbox_read(&word, AT(c)), DACS_SUCCESS);
 	for (int i = 0; i < 2; i++) {
 		EXPECT(dacs_remote_mem_accept(AT(c), &mem), DACS_ERR_DACSD_FAILURE);
 		EXPECT(dacs_mem_accept(AT(c), &newer), DACS_ERR_DACSD_FAILURE);
 	}
 	CHECK(mem == 1 && newer == 1, "a handle was written");
 	LATE(dacs_mailbox_read(&word, AT(c)), DACS_SUCCESS);
-	if (refuses) {
-		LATE(dacs_mailbox_read(&word, AT(c)), DACS_SUCCESS);
-		CHECK(word == 2, "word %u", word);
-	}
+	CHECK(word == (refuses ? 2 : 1), "word %u", word);
 	OK(dacs_exit());
 	unsetenv("SLMPM_TIMEOUT");
 }
