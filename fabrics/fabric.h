@@ -5,7 +5,7 @@
  *  1. A fabric gives bytes no meaning and calls nobody. It finds out and returns.
  *  2. The core allocates: domain_size and link_size zeroed bytes, the public part first.
  *  3. post takes a work request or refuses without a trace (-EAGAIN). 1: done; 0: a packet is taken, and
- *     a part of it is in this process still, until link->behind says otherwise.
+ *     a part of it is in this process still, until link->lags says otherwise.
  *     -EPROTO: the peer's words are impossible; the link is poisoned and only disconnect follows.
  *     -EPIPE: the link is lost, link->lost says how; likewise, once poll has handed out all that
  *     came before.
@@ -171,7 +171,7 @@ struct fabric_link { /* likewise */
 	int process; /* and its pidfd, -1, or FABRIC_ENDED; the core's */
 	bool active; /* this side began the connection; the core's */
 	bool over;   /* nothing that comes is waited for any more; the core's */
-	bool behind; /* of packets that were taken a part is in this process; poll sends it on */
+	bool lags;   /* of packets that were taken a part is in this process; poll sends it on */
 	/* Where this end lies on a network and where the other one listens, while it connects; NULL:
 	 * as the bell's ends, else on this machine; the core's. */
 	const struct sockaddr *local, *remote;

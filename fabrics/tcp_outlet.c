@@ -110,11 +110,10 @@ static void failed(struct tcp_link *l, int error)
 		l->out.failed = tcp_reason(error);
 }
 
-/* All that was to go has been tried: of what is left only a failed socket has nothing to hope for. */
-static bool tried(struct tcp_link *l)
+/* Behind each attempt to send all. What a failed socket has not taken is not waited for. */
+static void note_lag(struct tcp_link *l)
 {
-	l->base.behind = l->out.head != l->out.tail && !l->out.failed;
-	return l->out.head == l->out.tail;
+	l->base.lags = staged(&l->out) && !l->out.failed;
 }
 
 /* LEAD bytes. */
@@ -219,7 +218,7 @@ static void depart(struct tcp_link *l)
 		memset(append(o, pad - sizeof(zeros)), 0, pad - sizeof(zeros));
 		(void)tcp_flush(l);
 	}
-	(void)tried(l);
+	note_lag(l);
 }
 
 bool tcp_flush(struct tcp_link *l)
@@ -242,7 +241,8 @@ bool tcp_flush(struct tcp_link *l)
 		if (o->owed)
 			(void)stage_credit(l);
 	}
-	return tried(l);
+	note_lag(l);
+	return o->head == o->tail;
 }
 
 void tcp_credit(struct tcp_link *l)
@@ -301,7 +301,7 @@ static void send_long(struct tcp_link *l, const struct fabric_wr *wr, const void
 	t->bytes += bytes;
 	put_header(l, car->head, car->lead, wr->length, wr->kind, wr->head);
 	if (!(wr->flags & FABRIC_STAYS) || wr->flags & FABRIC_BUILT || t->count == TCP_TRAIN ||
-	    car->pad > sizeof(zeros) || l->base.behind)
+	    car->pad > sizeof(zeros) || l->base.lags)
 		depart(l);
 }
 
@@ -329,7 +329,7 @@ int tcp_send(struct tcp_link *l, const struct fabric_wr *wr)
 		gather(l, wr, data, bytes);
 	else
 		send_long(l, wr, data, bytes);
-	return !l->base.behind;
+	return !l->base.lags;
 }
 
 void *tcp_reserve(struct tcp_link *l, uint32_t length)

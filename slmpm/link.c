@@ -31,13 +31,13 @@ COLD int link_posted(struct endpoint *ep, int rc)
 	return 1;
 }
 
-bool link_lags(struct endpoint *ep)
+COLD bool link_lags_still(struct endpoint *ep)
 {
-	if (ep->link.lags && !ep->link.port->behind) {
-		ep->link.lags = false;
-		endpoint_refresh(ep);
-	}
-	return ep->link.lags;
+	if (ep->link.port->lags)
+		return true;
+	ep->link.lags = false;
+	endpoint_refresh(ep);
+	return false;
 }
 
 void *link_reserve(struct endpoint *ep, uint32_t length)

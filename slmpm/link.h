@@ -18,12 +18,17 @@ struct packet {
 	uint64_t seq, route, extent;
 };
 
-/* Is a part of what the link has taken in this process still? Until then no message follows it. */
-bool link_lags(struct endpoint *ep);
-/* What another answer of post than 1 comes to: 1 taken, but link_lags. */
+COLD bool link_lags_still(struct endpoint *ep);
+/* Is a part of what the link has taken in this process still? No message follows until it has left. */
+static inline bool link_lags(struct endpoint *ep)
+{
+	return UNLIKELY(ep->link.lags) && link_lags_still(ep);
+}
+
+/* What link_post says where link_try has said RC, which is not 1. */
 COLD int link_posted(struct endpoint *ep, int rc);
 
-/* As link_post, of which the rest is link_posted. */
+/* As link_post, for who must know at once whether the link lags: what the fabric says. */
 static inline int link_try(struct endpoint *ep, const struct packet *p)
 {
 	struct fabric_wr wr = {

@@ -214,7 +214,7 @@ static int push_request(struct endpoint *ep, struct request *r, bool *stop)
 
 	if (is_one_sided(r))
 		return rma_push(ep, r, stop);
-	*stop = UNLIKELY(ep->link.lags) && link_lags(ep);
+	*stop = link_lags(ep);
 	if (*stop)
 		return n;
 	if (UNLIKELY(link_is_out(r))) {

@@ -226,19 +226,19 @@ static int bond_post(struct fabric_link *link, const struct fabric_wr *wr)
 }
 
 /* What was under way by a lost path goes by another, from the log. */
-static COLD void look_behind(struct bond *b)
+static COLD void look_who_lags(struct bond *b)
 {
-	b->base.behind = false;
+	b->base.lags = false;
 	for (int i = 0; i < BOND_PATHS; i++)
-		b->base.behind |= b->paths[i].state == PATH_UP && b->paths[i].port->behind;
+		b->base.lags |= b->paths[i].state == PATH_UP && b->paths[i].port->lags;
 }
 
 static int bond_poll(struct fabric_link *link, struct fabric_arrival *arrivals, int n)
 {
 	int got = UNLIKELY(link->violation) ? -EPROTO : bond_receive(bond_of(link), arrivals, n);
 
-	if (UNLIKELY(link->behind))
-		look_behind(bond_of(link));
+	if (UNLIKELY(link->lags))
+		look_who_lags(bond_of(link));
 	return got;
 }
 

@@ -30,7 +30,7 @@ int bond_path_post(struct bond *b, struct bond_path *p, const struct fabric_wr *
 	if (LIKELY(rc > 0))
 		return 1;
 	if (rc == 0) {
-		b->base.behind = true;
+		b->base.lags = true;
 		return 1;
 	}
 	if (rc == -EPROTO)

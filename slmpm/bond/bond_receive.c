@@ -314,7 +314,7 @@ int bond_receive(struct bond *b, struct fabric_arrival *arrivals, int n)
 		push(b);
 		return 0;
 	}
-	if (UNLIKELY(b->busy || b->armed || b->in.waiting || b->out.more || b->base.behind ||
+	if (UNLIKELY(b->busy || b->armed || b->in.waiting || b->out.more || b->base.lags ||
 		     !--b->turn)) {
 		b->armed = false;
 		if (bond_look(b) < 0)

@@ -252,7 +252,7 @@ static int forward(struct bond *b, const struct fabric_wr *wr, bool built)
 	o->forwarded = o->sent;
 	if (o->forwarded > o->reached)
 		o->reached = o->forwarded;
-	return UNLIKELY(b->busy) && bond_settle(b) < 0 ? -EPROTO : !b->base.behind;
+	return UNLIKELY(b->busy) && bond_settle(b) < 0 ? -EPROTO : !b->base.lags;
 }
 
 /* From where it lies in the log. */

@@ -45,9 +45,7 @@ bool bundle_flush(struct endpoint *ep)
 		.extent = b->length,
 	};
 
-	if (UNLIKELY(ep->link.lags) && link_lags(ep))
-		return false;
-	if (link_post_request(ep, &p, NULL) != 1)
+	if (link_lags(ep) || link_post_request(ep, &p, NULL) != 1)
 		return false;
 	count_sent(ep, b->count, bytes);
 	b->count = b->left = 0;
