@@ -83,9 +83,9 @@ struct mode mode_select(const struct mode_ask *ask, const struct mode_link *link
  * bit for each that can. -1: by none, for now. */
 int mode_path(uint32_t up, int wanted);
 
-/* Bytes of a packet where there are several links: what comes by the others behind one that goes by a slow link waits
- * for that, in their rings and in the credit. */
-#define MODE_PIECE 131072
+/* Bytes of a packet at the most where there are several links: while one goes by a slow link, what comes behind it by
+ * the others waits for it, in their rings and in the credit. */
+#define MODE_SPREAD_PACKET 131072
 
 struct mode_load {          /* of a link that packets may be spread over */
 	bool able;          /* up, over a network, and it tells how far it is: */

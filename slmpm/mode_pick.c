@@ -156,14 +156,15 @@ static void look_at_links(struct endpoint *ep, struct mode_link *links, const st
 	}
 }
 
-/* What waits, waits for the link in use, or for that which was left: another has nothing to do with it. */
+/* What waits, waits for the link in use or, while that is another's stand-in, for the one that was left. */
 static void look_at_queues(const struct endpoint *ep, struct mode_link *links)
 {
 	int left = ep->modes.left - 1;
 	int of = left >= 0 && links[left].up ? left : (int)bond_path(ep->link.port);
 
 	for (int i = 0; i < BOND_PATHS; i++)
-		links[i].view.queue = i == of ? links[i].view.queue : 0;
+		if (i != of)
+			links[i].view.queue = 0;
 }
 
 /* Whence it went for want of room: it comes back there, and has once a packet has gone by it. Who asks for a

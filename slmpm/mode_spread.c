@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The selector among links of a network that is slower than who writes (mode.h): what goes by one that
- * has much to do waits there, and the others stand idle. So each piece goes where it arrives first.
+ * has much to do waits there, and the others stand idle. So each packet goes where it arrives first.
  */
 #include "slmpm/mode.h"
 
 #define MUCH 262144 /* bytes: of a link that nobody knows */
-#define SLOW 6      /* times slower: it would hold up more than it carries */
+#define SLOW 6      /* times slower: such a link would hold up more than it carries */
 
 bool mode_is_loaded(const struct mode_load *l, uint64_t patience_us)
 {

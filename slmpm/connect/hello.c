@@ -26,7 +26,7 @@ static uint64_t own_packet_max(const struct endpoint *ep)
 
 	if (config->packet_max)
 		return (uint64_t)config->packet_max;
-	return config->routes.count > 1 ? lower(best, MODE_PIECE) : best;
+	return config->routes.count > 1 ? lower(best, MODE_SPREAD_PACKET) : best;
 }
 
 int hello_send(struct control *c)

@@ -83,8 +83,8 @@ static void compare(uint64_t slow, bool both_ways, bool slow_first)
 {
 	uint64_t rate[LINKS] = {slow_first ? slow : GIGABIT, slow_first ? GIGABIT : slow};
 	uint64_t quick[LINKS] = {GIGABIT, 0};
-	uint64_t both = carried(rate, MODE_PIECE, both_ways);
-	uint64_t alone = carried(quick, MODE_PIECE, both_ways);
+	uint64_t both = carried(rate, MODE_SPREAD_PACKET, both_ways);
+	uint64_t alone = carried(quick, MODE_SPREAD_PACKET, both_ways);
 
 	CHECK(both >= alone * 97 / 100, "with one of %d KB/s, %s: %d KB/s, and %d without",
 	      (int)slow, both_ways ? "both ways" : "one way", (int)both, (int)alone);
