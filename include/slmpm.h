@@ -420,7 +420,8 @@ struct slmpm_done {
  * Sends LEN bytes on STREAM. Messages of a peer arrive in the order sent; a receive takes the
  * first that matches. Up to the eager limit the call returns once the bytes are on their way, and
  * the peer gets them even if this process ends; a longer message waits for its receive.
- * ETIMEOUT: nothing was sent (the detail names a peer that does not react as suspect).
+ * ETIMEOUT: nothing was sent (the detail names a peer that does not react as suspect). A message of
+ * which a socket has taken a part by then is sent all the same: 0.
  */
 SLMPM_API int slmpm_send(slmpm_peer peer, uint32_t stream, const void *buf, size_t len,
 			 int timeout_ms);

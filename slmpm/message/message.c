@@ -208,8 +208,8 @@ bool message_tell_later(struct endpoint *ep, const struct slmpm_how *how,
 	return true;
 }
 
-/* At a deadline: one that is out cannot be taken back. */
-static bool is_past(struct request *r)
+/* Who waits no longer: one that is out cannot be taken back, and so has been sent. */
+static bool end_if_out(struct request *r)
 {
 	if (!link_is_out(r) || r->done)
 		return false;
@@ -227,7 +227,7 @@ static COLD int await_in_handler(struct request *r)
 
 	if (r->kind == REQUEST_SEND && sample_gives_way(r)) {
 		(void)message_submit(r);
-		if (r->done || is_past(r))
+		if (r->done || end_if_out(r))
 			return message_explain(r);
 		(void)message_take_back(r); /* it has not begun */
 	}
@@ -248,7 +248,7 @@ static int see_through(struct request *r)
 {
 	uint64_t until = wait_deadline(STOPPED_MS);
 
-	while (!r->done && !is_past(r) && !message_take_back(r)) {
+	while (!r->done && !end_if_out(r) && !message_take_back(r)) {
 		struct endpoint *ep = NULL;
 
 		(void)wait_until(r->ctx, is_done, r, may_try_again(r) ? 1 : -1);

@@ -21,10 +21,10 @@ int message_recvv(struct context *ctx, struct endpoint *ep, uint32_t stream,
 int message_submit(struct request *r);
 /* Posts or matches R and waits; the request is finished or taken back when it returns. */
 int message_await(struct request *r, int timeout_ms);
-/* A message has been taken by EP's link, which lags: waits until all of it has left this process, or the
- * deadline. It cannot be taken back. */
+/* A message has been taken by EP's link, which lags, and cannot be taken back: waits until all of it has left
+ * this process, or the deadline. */
 COLD void message_let_leave(struct endpoint *ep, int timeout_ms);
-/* Such a one's end, DONE, is told when it has; false: that cannot be. */
+/* The same without waiting: DONE is told when it has left; false: no memory for that. */
 COLD bool message_tell_later(struct endpoint *ep, const struct slmpm_how *how,
 			     const struct slmpm_done *done);
 /* Takes an unfinished request out of wherever it is; false when it has gone too far. */
