@@ -62,7 +62,7 @@ enum mode_leave { MODE_LEAVE_WIRE, MODE_LEAVE, MODE_STAY }; /* SLMPM_MODE_LINK *
 struct mode_limits { /* thresholds: settings */
 	enum mode_force force;
 	enum mode_leave leave; /* a crowded link */
-	uint32_t ring, light;  /* percent of the ring: full from here on; light up to here */
+	uint32_t ring, light;  /* percent of the ring: full from, light up to; of queue, too */
 	uint64_t queue, dma;   /* long: more than so many */
 	uint64_t bulk;         /* no shorter message leaves the ring because of a queue */
 	uint64_t small;        /* no longer put or get comes to the ring because of one */
