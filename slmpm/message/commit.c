@@ -125,7 +125,17 @@ static int check_loan(struct endpoint *ep, const void *buf, const char *call)
 struct turn {
 	struct endpoint *ep;
 	slmpm_peer peer;
+	int timeout_ms;
+	uint64_t deadline; /* 0: nothing has been waited for yet */
 };
+
+/* However many things are waited for, one behind the other. */
+static int time_left(struct turn *t)
+{
+	if (!t->deadline)
+		t->deadline = wait_deadline(t->timeout_ms);
+	return wait_ms(wait_now(), t->deadline, -1);
+}
 
 static bool has_come(void *arg)
 {
@@ -135,14 +145,14 @@ static bool has_come(void *arg)
 	       (list_empty(&t->ep->link.queue) && !t->ep->link.active);
 }
 
-static int await_turn(struct endpoint *ep, slmpm_peer peer, const struct slmpm_how *how)
+static int await_turn(struct turn *t)
 {
-	struct turn t = {ep, peer};
+	struct endpoint *ep = t->ep;
 
-	if (!ep->loan.area || ep->loan.begun || has_come(&t))
+	if (!ep->loan.area || ep->loan.begun || has_come(t))
 		return 0;
-	if (wait_until(ep->ctx, has_come, &t, how ? how->timeout_ms : -1) == 0)
-		return endpoint_of(peer) == ep ? 0 : endpoint_bad_handle(peer);
+	if (wait_until(ep->ctx, has_come, t, time_left(t)) == 0)
+		return endpoint_of(t->peer) == ep ? 0 : endpoint_bad_handle(t->peer);
 	if (wait_forbidden(ep->ctx, "slmpm_commit"))
 		return -SLMPM_ESTATE;
 	return error_set(SLMPM_ETIMEOUT, "what was sent before to %s has not gone", ep->name);
@@ -250,8 +260,7 @@ static int await_commit(struct commit *c)
 {
 	struct context *ctx = c->turn.ep->ctx;
 
-	if (LIKELY(is_committed(c)) ||
-	    wait_until(ctx, is_committed, c, c->how ? c->how->timeout_ms : -1) == 0)
+	if (LIKELY(is_committed(c)) || wait_until(ctx, is_committed, c, time_left(&c->turn)) == 0)
 		return c->rc;
 	if (wait_forbidden(ctx, "slmpm_commit"))
 		return -SLMPM_ESTATE;
@@ -261,7 +270,13 @@ static int await_commit(struct commit *c)
 int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how *how)
 {
 	struct endpoint *ep = endpoint_of(peer);
-	struct commit c = {{ep, peer}, buf, len, how, -SLMPM_EAGAIN};
+	struct commit c = {
+		.turn = {.ep = ep, .peer = peer, .timeout_ms = -1},
+		.buf = buf,
+		.length = len,
+		.how = how,
+		.rc = -SLMPM_EAGAIN,
+	};
 	struct context *ctx;
 	int rc = how ? check_how(how) : 0;
 
@@ -269,16 +284,18 @@ int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how 
 		return endpoint_bad_handle(peer);
 	if (rc < 0)
 		return rc;
+	if (how)
+		c.turn.timeout_ms = how->timeout_ms;
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx;
 	rc = check_commit(ep, buf, len, how);
 	if (rc == 0)
-		rc = await_turn(ep, peer, how);
+		rc = await_turn(&c.turn);
 	if (rc == 0)
 		rc = await_commit(&c);
 	if (rc == 0 && endpoint_of(peer) == ep && UNLIKELY(ep->link.lags))
-		message_let_leave(ep, how ? how->timeout_ms : -1);
+		message_let_leave(ep, time_left(&c.turn));
 	context_unlock(ctx);
 	return rc;
 }
