@@ -120,6 +120,19 @@ int completion_bind(struct request *r, const struct slmpm_how *how, const slmpm_
 	return rc;
 }
 
+void completion_pass_on(struct told *t, struct request *r)
+{
+	drop_spent(r->ctx);
+	r->told = *t;
+	r->bound = true;
+	if (t->counter) {
+		list_remove(&t->node);
+		list_append(&t->counter->under_way, &r->told.node);
+	}
+	t->counter = NULL;
+	t->queue = NULL;
+}
+
 void completion_deliver(struct request *r)
 {
 	completion_tell(r->ctx, &r->told, &r->result);

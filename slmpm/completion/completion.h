@@ -59,6 +59,8 @@ void completion_tell(struct context *ctx, struct told *t, const struct slmpm_don
 /* Before R, from request_new, is submitted: it will be told to how->ctr or how->cq, if there is
  * one. As completion_open; request_drop undoes it. */
 int completion_bind(struct request *r, const struct slmpm_how *how, const slmpm_req *req);
+/* It is done when R is, which is bound by that. In its place among those posted: T is the newest. */
+void completion_pass_on(struct told *t, struct request *r);
 /* By request_finish, for a request that was bound. */
 void completion_deliver(struct request *r);
 

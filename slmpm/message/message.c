@@ -188,18 +188,14 @@ void message_let_leave(struct endpoint *ep, int timeout_ms)
 		(void)wait_until(ep->ctx, has_left, &l, timeout_ms);
 }
 
-bool message_tell_later(struct endpoint *ep, const struct slmpm_how *how,
-			const struct slmpm_done *done)
+bool message_tell_later(struct endpoint *ep, struct told *told, const struct slmpm_done *done)
 {
 	struct request *r = request_new();
 
 	if (!r)
 		return false;
 	(void)request_init(r, REQUEST_SEND, ep->ctx, ep, done->stream, NULL, 0);
-	if (completion_bind(r, how, NULL) < 0) {
-		request_drop(r);
-		return false;
-	}
+	completion_pass_on(told, r);
 	r->result = *done;
 	r->length = r->offset = done->len;
 	r->seq = ep->sent;

@@ -24,9 +24,8 @@ int message_await(struct request *r, int timeout_ms);
 /* A message has been taken by EP's link, which lags, and cannot be taken back: waits until all of it has left
  * this process, or the deadline. */
 COLD void message_let_leave(struct endpoint *ep, int timeout_ms);
-/* The same without waiting: DONE is told when it has left; false: no memory for that. */
-COLD bool message_tell_later(struct endpoint *ep, const struct slmpm_how *how,
-			     const struct slmpm_done *done);
+/* The same without waiting: what was to be TOLD is, as DONE, when it has left; false: no memory for that. */
+COLD bool message_tell_later(struct endpoint *ep, struct told *told, const struct slmpm_done *done);
 /* Takes an unfinished request out of wherever it is; false when it has gone too far. */
 bool message_take_back(struct request *r);
 /* A finished request's status, with its detail. */

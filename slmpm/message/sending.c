@@ -229,11 +229,12 @@ static int send_told(struct endpoint *ep, uint32_t stream, const struct slmpm_io
 	if (rc < 0)
 		return rc;
 	sent = send_short(ep, stream, iov, how->imm, how->flags & SLMPM_MORE);
-	if (UNLIKELY(sent != SENT) && (sent == NOT_SENT || message_tell_later(ep, how, &done))) {
+	if (UNLIKELY(sent == NOT_SENT)) {
 		completion_undo(&told);
-		return sent != NOT_SENT;
+		return 0;
 	}
-	completion_tell(ep->ctx, &told, &done);
+	if (LIKELY(sent == SENT) || !message_tell_later(ep, &told, &done))
+		completion_tell(ep->ctx, &told, &done);
 	return 1;
 }
 
