@@ -36,6 +36,7 @@ COLD bool link_lags_still(struct endpoint *ep)
 	if (ep->link.port->lags)
 		return true;
 	ep->link.lags = false;
+	ep->link.caught_up++;
 	endpoint_refresh(ep);
 	return false;
 }

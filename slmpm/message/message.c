@@ -171,18 +171,21 @@ static bool is_done(void *arg)
 struct leaving {
 	struct endpoint *ep;
 	uint64_t id; /* another thread may free it */
+	uint32_t caught_up;
 };
 
 static bool has_left(void *arg)
 {
 	const struct leaving *l = arg;
 
-	return handle_id(l->ep) != l->id || !link_lags(l->ep);
+	/* It may lag anew, by what others send: that is not waited for. */
+	return handle_id(l->ep) != l->id || !link_lags(l->ep) ||
+	       l->ep->link.caught_up != l->caught_up;
 }
 
 void message_let_leave(struct endpoint *ep, int timeout_ms)
 {
-	struct leaving l = {ep, handle_id(ep)};
+	struct leaving l = {ep, handle_id(ep), ep->link.caught_up};
 
 	if (!ep->ctx->handling)
 		(void)wait_until(ep->ctx, has_left, &l, timeout_ms);
