@@ -62,6 +62,8 @@ struct context {
 	uint32_t wait;          /* SLMPM_WAIT_* */
 	uint32_t idle;    /* progress calls without result since the last look at descriptors */
 	uint64_t looked;  /* at the descriptors by slmpm_progress: ticks */
+	uint64_t turned;  /* when a peer that is received from all the time last gave way: ticks */
+	bool due;         /* one is to give way now (progress_turn) */
 	uint32_t crowded; /* more processes than processors, by the last yields */
 	/* Until then somebody computes here, and a yield costs his whole turn; how long that was. */
 	uint64_t robbed, robbed_ns;

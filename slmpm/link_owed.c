@@ -8,6 +8,7 @@
 
 #include "slmpm/link.h"
 #include "slmpm/monitor/monitor.h"
+#include "slmpm/progress.h"
 
 struct owed { /* a control packet that found no room */
 	struct list node;
@@ -90,6 +91,7 @@ void link_return_credit(struct endpoint *ep)
 	struct owed now = {.opcode = WIRE_CREDIT, .rides = may_ride(ep)};
 
 	monitor_tick(ep->ctx); /* who never waits comes by here */
+	progress_turn(ep);
 	ep->returned_charge = ep->matched_charge;
 	LIST_EACH(at, &ep->owed) {
 		struct owed *o = LIST_ENTRY(at, struct owed, node);

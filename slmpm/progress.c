@@ -24,7 +24,8 @@
 #define LOOK_EVERY 512 /* passes between looks at the descriptors, busy or not ... */
 #define POLLS      16  /* of one ring in a call before it is found empty */
 #define LOOK_TICKS 200000
-#define LOOK_SHARE 64 /* ... where so many packets count as one more: passes over many peers */
+#define LOOK_SHARE 64      /* ... where so many packets count as one more: passes over many peers */
+#define TURN_TICKS 2000000 /* of a peer, before the others get theirs */
 
 COLD int progress_look_away(struct endpoint *ep)
 {
@@ -38,6 +39,27 @@ COLD int progress_look_away(struct endpoint *ep)
 		return 0;
 	wait_relax(AWAY_NS);
 	return l->fabric->poll(l->port, l->arrivals, LINK_BATCH);
+}
+
+COLD void progress_turn(struct endpoint *ep)
+{
+	struct context *ctx = ep->ctx;
+	uint64_t now = wait_ticks();
+
+	if (!ep->direct || ctx->passing || now - ctx->turned < TURN_TICKS)
+		return;
+	ctx->turned = now;
+	ctx->idle = LOOK_EVERY;
+	ctx->due = true;
+	ep->direct = false;
+}
+
+/* They have had it. */
+static COLD void turn_over(struct context *ctx)
+{
+	ctx->due = false;
+	for (uint32_t i = 0; i < ctx->count; i++)
+		endpoint_refresh(ctx->endpoints[i]);
 }
 
 COLD void progress_failed(struct endpoint *ep, int rc)
@@ -108,6 +130,8 @@ int progress_context(struct context *ctx)
 		n += progress_endpoint(ctx->endpoints[ctx->next++]);
 	}
 	ctx->passing = false;
+	if (UNLIKELY(ctx->due))
+		turn_over(ctx);
 	/* Also while busy: one peer's traffic must not keep others from connecting or dying. */
 	ctx->idle += 1 + (uint32_t)n / LOOK_SHARE;
 	if (UNLIKELY(ctx->idle >= LOOK_EVERY)) {

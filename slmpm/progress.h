@@ -23,6 +23,9 @@ bool progress_drain(struct endpoint *ep);
 #define PROGRESS_RUN  64
 #define PROGRESS_GAIN 4
 int progress_look_away(struct endpoint *ep);
+/* Called now and then while EP is received from. Who takes packet after packet by the short way looks at nothing
+ * else: after a millisecond the next call goes the long way, by all peers and the descriptors. */
+void progress_turn(struct endpoint *ep);
 /* The fabric's poll has said this: the peer breaks the rules, or the link is lost. */
 void progress_failed(struct endpoint *ep, int rc);
 
