@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define QUIET 3 /* ms until the other side has heard */
+
 void duo_send_later(struct duo_side *s)
 {
 	struct duo_sent *m;
@@ -102,8 +104,10 @@ void duo_take_send_back(struct duo_side *s)
 		SAY(s, "takes %llu back", NUMBER(&s->sent[m]));
 		duo_report(s, i, -SLMPM_ECANCELED);
 		duo_forget(s, m);
-		while (slmpm_progress(duo.ctx) > 0)
-			;
+		/* Over a network a pass may find nothing while more is on its way. */
+		for (int64_t quiet = actor_now_ms(); actor_now_ms() < quiet + QUIET;)
+			if (slmpm_progress(duo.ctx) > 0)
+				quiet = actor_now_ms();
 	}
 }
 
