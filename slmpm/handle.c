@@ -7,6 +7,8 @@
 
 #include "slmpm/error.h"
 
+#define ALIGNMENT 64
+
 void *handle_slot(struct handle_table *t, uint32_t index)
 {
 	unsigned char *chunk;
@@ -17,6 +19,8 @@ void *handle_slot(struct handle_table *t, uint32_t index)
 	return chunk ? chunk + index % HANDLE_CHUNK * t->object_size : NULL;
 }
 
+/* A chunk's slots are all zero. Most programs have few objects, and these are large: slots that were never
+ * used are not touched, so that they take no memory. */
 static bool grow(struct handle_table *t)
 {
 	uint32_t at = t->count / HANDLE_CHUNK;
@@ -24,31 +28,37 @@ static bool grow(struct handle_table *t)
 
 	if (at >= HANDLE_CHUNKS)
 		return false;
-	chunk = aligned_alloc(64, (HANDLE_CHUNK * t->object_size + 63) / 64 * 64);
+	chunk = calloc(1, HANDLE_CHUNK * t->object_size + ALIGNMENT);
 	if (!chunk)
 		return false;
-	memset(chunk, 0, HANDLE_CHUNK * t->object_size);
-	for (uint32_t i = HANDLE_CHUNK; i-- > 0;) {
-		struct handle *h = (struct handle *)(void *)(chunk + i * t->object_size);
-
-		h->index = t->count + i;
-		h->next_free = t->first_free;
-		t->first_free = h->index + 1;
-	}
-	t->count += HANDLE_CHUNK;
+	chunk += ALIGNMENT - (uintptr_t)chunk % ALIGNMENT;
 	/* Pairs with the acquire in handle_get. */
 	atomic_store_explicit(&t->chunks[at], chunk, memory_order_release);
 	return true;
 }
 
-void *handle_new(struct handle_table *t)
+/* One that had an object before, else the next that never had. */
+static struct handle *free_slot(struct handle_table *t)
 {
 	struct handle *h = NULL;
 
-	pthread_mutex_lock(&t->lock);
-	if (t->first_free || grow(t)) {
+	if (t->first_free) {
 		h = handle_slot(t, t->first_free - 1);
 		t->first_free = h->next_free;
+	} else if (t->count % HANDLE_CHUNK || grow(t)) {
+		h = handle_slot(t, t->count);
+		h->index = t->count++;
+	}
+	return h;
+}
+
+void *handle_new(struct handle_table *t)
+{
+	struct handle *h;
+
+	pthread_mutex_lock(&t->lock);
+	h = free_slot(t);
+	if (h) {
 		memset((unsigned char *)h + t->kept, 0, t->object_size - t->kept);
 		atomic_fetch_add_explicit(&h->generation, 1, memory_order_relaxed);
 	}

@@ -28,7 +28,7 @@ struct handle_table {
 	size_t object_size;
 	size_t kept;          /* bytes in front that a new object takes over from the last */
 	pthread_mutex_t lock; /* for allocation only */
-	uint32_t count;       /* slots ever made */
+	uint32_t count;       /* slots ever used */
 	uint32_t first_free;  /* index + 1 */
 	_Atomic(unsigned char *) chunks[HANDLE_CHUNKS];
 };
