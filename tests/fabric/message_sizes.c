@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* timeout: 60 */
+/* timeout: 120 */
 /*
  * Messages of every length that is at the edge of something (segment, bundle, packet, eager limit,
  * credit, ring) up to 32 MiB, sent and received in every way, to a second process and back, under
