@@ -38,7 +38,7 @@ extern const struct mode MODE[];
 extern const struct load LOAD[];
 extern const int MODES, LOADS;
 
-enum { MODES_MOST = 24, LOADS_MOST = 32, GENERATIONS_MOST = 60 };
+enum { MODES_MOST = 24, LOADS_MOST = 32, GENERATIONS_MOST = 200 };
 
 /* The own choice and a fixed mode under one load; an entry a generation of processes. */
 struct contest {
