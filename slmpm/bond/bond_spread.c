@@ -12,6 +12,7 @@
 
 #define EVERY  16384            /* bytes between two looks */
 #define WINDOW 2000000          /* ns of work that are a measurement */
+#define FIRST  262144           /* bytes: a new connection begins slowly */
 #define NEVER  (UINT64_MAX / 2) /* head of a log */
 #define OLD    1000000000       /* ns after which one says nothing any more */
 
@@ -43,7 +44,7 @@ static void measure(struct bond_flow *f, const struct fabric_counts *c, uint64_t
 	f->looked = now;
 	f->carried = c->carried;
 	f->under_way = c->under_way;
-	if (f->ns >= WINDOW) {
+	if (f->ns >= WINDOW && (f->rate || f->bytes >= FIRST)) {
 		one = f->bytes * 1000 / (f->ns / 1000) + 1;
 		f->rate = f->rate ? average(f->rate, one) : one;
 		f->rated = now;
