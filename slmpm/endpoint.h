@@ -8,7 +8,7 @@
 #include "slmpm/doubt.h"
 #include "slmpm/handle.h"
 #include "slmpm/list.h"
-#include "slmpm/mode_pick.h"
+#include "slmpm/mode/mode_pick.h"
 #include "slmpm/wire.h"
 
 /* Packets taken from a link at once: more only puts off the first one's copy. */

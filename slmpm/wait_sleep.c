@@ -20,7 +20,7 @@
 #include "slmpm/connect/handshake.h"
 #include "slmpm/connect/listener.h"
 #include "slmpm/launch/process.h"
-#include "slmpm/mode.h"
+#include "slmpm/mode/mode.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/progress.h"
 

@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "slmpm/bond/bond_parts.h"
-#include "slmpm/mode.h"
+#include "slmpm/mode/mode.h"
 #include "slmpm/wire.h"
 
 bool bond_has_backlog(const struct bond *b)

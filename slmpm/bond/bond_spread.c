@@ -7,7 +7,7 @@
 #include <errno.h>
 
 #include "slmpm/bond/bond_parts.h"
-#include "slmpm/mode.h"
+#include "slmpm/mode/mode.h"
 #include "slmpm/wait.h"
 
 #define EVERY  16384            /* bytes between two looks */

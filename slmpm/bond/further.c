@@ -11,7 +11,7 @@
 #include "slmpm/config.h"
 #include "slmpm/domain.h"
 #include "slmpm/landing.h"
-#include "slmpm/mode.h"
+#include "slmpm/mode/mode.h"
 #include "slmpm/trace.h"
 
 /* ---- the bond ------------------------------------------------------------------------------- */

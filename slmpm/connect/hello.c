@@ -10,7 +10,7 @@
 #include "slmpm/domain.h"
 #include "slmpm/bond/further.h"
 #include "slmpm/connect/handshake.h"
-#include "slmpm/mode.h"
+#include "slmpm/mode/mode.h"
 
 static uint64_t lower(uint64_t a, uint64_t b)
 {

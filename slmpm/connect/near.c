@@ -13,7 +13,7 @@
 
 #include "slmpm/config.h"
 #include "slmpm/connect/connect.h"
-#include "slmpm/mode.h"
+#include "slmpm/mode/mode.h"
 
 #define QUEUE 64
 #define NAME  "slmpm-near/%016llx"

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "slmpm/list.h"
-#include "slmpm/mode.h"
+#include "slmpm/mode/mode.h"
 #include "slmpm/wire.h"
 
 /* Operations under way in one direction that want an answer; and Writes of several packets. */

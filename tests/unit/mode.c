@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The selector: row by row, then every combination of conditions against what must always hold. */
-#include "slmpm/mode.h"
+#include "slmpm/mode/mode.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * Two cables that are unlike, as a model: pieces go by the one that the selector says and come in order, into rings and
  * on a credit that are limited. Together they are never worse than the quicker one alone.
  */
-#include "slmpm/mode.h"
+#include "slmpm/mode/mode.h"
 
 #include "tests/lib/test.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* By which link of a network the next bytes go: by the one that has them there first. */
-#include "slmpm/mode.h"
+#include "slmpm/mode/mode.h"
 
 #include "tests/lib/test.h"
 

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "slmpm/mode.h"
+#include "slmpm/mode/mode.h"
 
 #define CHOICE_CLASSES 20 /* of lengths: to 32 KiB, 64, 128 ...: up to the longest message */
 

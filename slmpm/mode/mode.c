@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The selector's table (mode.h): conditions, rules in the order in which they count, links. */
-#include "slmpm/mode.h"
+#include "slmpm/mode/mode.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Questions to the selector in an endpoint's name, thresholds, the tally, the calls (mode_pick.h). */
-#include "slmpm/mode_pick.h"
+#include "slmpm/mode/mode_pick.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "slmpm/bond/bond.h"
-#include "slmpm/choice.h"
+#include "slmpm/mode/choice.h"
 #include "slmpm/error.h"
 #include "slmpm/link.h"
 #include "slmpm/monitor/means.h"

@@ -3,7 +3,7 @@
  * The selector among links of a network that is slower than who writes (mode.h): what goes by one that
  * has much to do waits there, and the others stand idle. So each packet goes where it arrives first.
  */
-#include "slmpm/mode.h"
+#include "slmpm/mode/mode.h"
 
 #define MUCH 262144 /* bytes: of a link that nobody knows */
 #define SLOW 6      /* times slower: such a link would hold up more than it carries */

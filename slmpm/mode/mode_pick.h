@@ -5,7 +5,7 @@
 
 #include "fabrics/fabric.h"
 #include "slmpm/bond/bond.h"
-#include "slmpm/mode.h"
+#include "slmpm/mode/mode.h"
 
 struct choice;
 struct endpoint;
