@@ -7,7 +7,7 @@
 
 #include "slmpm/bond/bond.h"
 #include "slmpm/endpoint.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/message/fetch.h"
 
 struct place {

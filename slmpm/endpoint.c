@@ -17,8 +17,8 @@
 #include "slmpm/bond/further.h"
 #include "slmpm/message/held.h"
 #include "slmpm/message/inbound.h"
-#include "slmpm/landing.h"
-#include "slmpm/link.h"
+#include "slmpm/link/landing.h"
+#include "slmpm/link/link.h"
 #include "slmpm/log.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/monitor/monitor.h"
@@ -26,7 +26,7 @@
 #include "slmpm/memory/share.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/stats.h"
-#include "slmpm/trace.h"
+#include "slmpm/link/trace.h"
 
 struct handle_table endpoint_table = HANDLE_TABLE_FROM("peer", struct endpoint, unpack);
 

@@ -100,7 +100,7 @@ struct endpoint {
 	uint32_t packet_max;   /* payload of First and Middle, exactly */
 	uint32_t only_max;     /* of a plain message's Only, at most */
 	struct list announced; /* requests that wait for WIRE_CLEAR */
-	struct list owed;      /* control packets that found no room (link.c) */
+	struct list owed;      /* control packets that found no room (link_owed.c) */
 	uint32_t work_waiting; /* work requests that others must end before (workqueue.c) */
 	uint64_t
 		fetch_min; /* from this length on the peer may fetch them itself; UINT64_MAX: it cannot */

@@ -17,7 +17,7 @@
 #include "slmpm/monitor/means.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/request.h"
-#include "slmpm/trace.h"
+#include "slmpm/link/trace.h"
 
 /* The child drops its copies of what belongs to the parent: a socket kept open here would hide
  * the parent's end from its peers. */

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "slmpm/error.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 
 #define LABEL "slmpm-stats"
 #define MAGIC UINT64_C(0x3154534d504d4c53) /* "SLMPMST1" */

@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "slmpm/error.h"
-#include "slmpm/progress.h"
+#include "slmpm/link/progress.h"
 
 #define SPINS     64     /* passes before the clock is looked at */
 #define LOOK_NS   200000 /* between looks at the descriptors while spinning */

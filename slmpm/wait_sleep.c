@@ -22,7 +22,7 @@
 #include "slmpm/launch/process.h"
 #include "slmpm/mode/mode.h"
 #include "slmpm/monitor/monitor.h"
-#include "slmpm/progress.h"
+#include "slmpm/link/progress.h"
 
 #define EVENTS   16
 #define SHOWN_NS UINT64_C(20000000)

@@ -10,9 +10,9 @@
 #include "slmpm/bond/further_parts.h"
 #include "slmpm/config.h"
 #include "slmpm/domain.h"
-#include "slmpm/landing.h"
+#include "slmpm/link/landing.h"
 #include "slmpm/mode/mode.h"
-#include "slmpm/trace.h"
+#include "slmpm/link/trace.h"
 
 /* ---- the bond ------------------------------------------------------------------------------- */
 

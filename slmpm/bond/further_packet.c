@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "slmpm/bond/further_parts.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/message/inbound.h"
 #include "slmpm/wait.h"
 

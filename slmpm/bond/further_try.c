@@ -11,7 +11,7 @@
 #include "slmpm/bond/further_parts.h"
 #include "slmpm/config.h"
 #include "slmpm/domain.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/log.h"
 #include "slmpm/wait.h"
 

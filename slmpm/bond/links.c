@@ -4,7 +4,7 @@
 
 #include "slmpm/bond/further_parts.h"
 #include "slmpm/error.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 
 static void copy(char *to, size_t size, const char *from)
 {

@@ -8,7 +8,7 @@
 #include "slmpm/error.h"
 #include "slmpm/message/inbound.h"
 #include "slmpm/message/message.h"
-#include "slmpm/progress.h"
+#include "slmpm/link/progress.h"
 #include "slmpm/wait.h"
 #include "slmpm/completion/workqueue.h"
 

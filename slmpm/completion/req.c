@@ -2,7 +2,7 @@
 /* A caller's request, its slmpm_req: looked at, waited for, taken back. */
 #include "slmpm/error.h"
 #include "slmpm/message/message.h"
-#include "slmpm/progress.h"
+#include "slmpm/link/progress.h"
 #include "slmpm/wait.h"
 
 static struct request *request_get(const slmpm_req *req)

@@ -6,7 +6,7 @@
 
 #include "slmpm/completion/completion.h"
 #include "slmpm/error.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 
 #define DEPTH     256
 #define DEPTH_MAX 65536

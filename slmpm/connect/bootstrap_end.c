@@ -11,7 +11,7 @@
 #include "slmpm/connect/control.h"
 #include "slmpm/bond/further.h"
 #include "slmpm/launch/process.h"
-#include "slmpm/progress.h"
+#include "slmpm/link/progress.h"
 #include "slmpm/wait.h"
 
 #define PIDFD_GRACE_MS 50   /* between the socket's end and the process's */

@@ -27,7 +27,7 @@
 #include "slmpm/bond/further.h"
 #include "slmpm/connect/hello.h"
 #include "slmpm/connect/listener.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/log.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/connect/near.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "slmpm/config.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/memory/rma.h"
 #include "slmpm/engine/transfer.h"

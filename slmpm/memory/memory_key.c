@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "slmpm/error.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/message/message.h"
 #include "slmpm/wait.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "slmpm/connect/control.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/message/inbound.h"
 #include "slmpm/wait.h"

@@ -4,7 +4,7 @@
  * the region goes on with fresh ones, and the mappings of all others go first.
  */
 #include "slmpm/error.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/wait.h"
 

@@ -4,7 +4,7 @@
 
 #include "slmpm/message/arrival.h"
 #include "slmpm/error.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/message/message.h"
 #include "slmpm/wait.h"

@@ -10,7 +10,7 @@
 #include "slmpm/error.h"
 #include "slmpm/message/message.h"
 #include "slmpm/monitor/monitor.h"
-#include "slmpm/progress.h"
+#include "slmpm/link/progress.h"
 #include "slmpm/request.h"
 #include "slmpm/memory/share.h"
 #include "slmpm/wait.h"

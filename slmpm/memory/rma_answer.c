@@ -9,7 +9,7 @@
 #include "slmpm/memory/emulate.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/message/inbound.h"
-#include "slmpm/landing.h"
+#include "slmpm/link/landing.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/memory/rma.h"
 

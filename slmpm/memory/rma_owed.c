@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/memory/rma.h"
 

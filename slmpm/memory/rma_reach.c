@@ -14,7 +14,7 @@
 #include <stdatomic.h>
 
 #include "slmpm/error.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/memory/direct.h"
 #include "slmpm/memory/rma_operate.h"
 

@@ -10,7 +10,7 @@
 #include "slmpm/completion/completion.h"
 #include "slmpm/memory/direct.h"
 #include "slmpm/message/inbound.h"
-#include "slmpm/landing.h"
+#include "slmpm/link/landing.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/memory/rma.h"
 #include "slmpm/mirror/mirror.h"

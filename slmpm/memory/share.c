@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "slmpm/config.h"
-#include "slmpm/link.h"
-#include "slmpm/progress.h"
+#include "slmpm/link/link.h"
+#include "slmpm/link/progress.h"
 
 void share_open(struct endpoint *ep)
 {

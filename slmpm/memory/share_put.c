@@ -4,13 +4,13 @@
 #include <string.h>
 
 #include "slmpm/config.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/memory/rma.h"
 #include "slmpm/memory/share.h"
 #include "slmpm/message/arrival.h"
 #include "slmpm/message/message.h"
 #include "slmpm/monitor/monitor.h"
-#include "slmpm/progress.h"
+#include "slmpm/link/progress.h"
 #include "slmpm/wait.h"
 
 #define PAGE     4096

@@ -2,7 +2,7 @@
 /* The target of a put that both sides copy: an offer of the peer's, and what is taken of it (share.h). */
 #include <string.h>
 
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/memory/share.h"
 #include "slmpm/message/arrival.h"
 #include "slmpm/mirror/mirror.h"

@@ -7,7 +7,7 @@
 #include "slmpm/memory/emulate.h"
 #include "slmpm/error.h"
 #include "slmpm/engine/fifo.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/request.h"
 
 /* One of the library's, bounded by what may be under way. Those of a FIFO are by credit. */

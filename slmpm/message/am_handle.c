@@ -12,9 +12,9 @@
 #include "slmpm/memory/emulate.h"
 #include "slmpm/error.h"
 #include "slmpm/engine/fifo.h"
-#include "slmpm/landing.h"
+#include "slmpm/link/landing.h"
 #include "slmpm/message/match.h"
-#include "slmpm/progress.h"
+#include "slmpm/link/progress.h"
 
 /* Room is made ahead of the bytes at most by as much as has come, and this. */
 #define AHEAD (UINT64_C(1) << 20)

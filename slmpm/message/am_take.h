@@ -5,7 +5,7 @@
 
 #include "slmpm/memory/emulate.h"
 #include "slmpm/message/am.h"
-#include "slmpm/progress.h"
+#include "slmpm/link/progress.h"
 
 #define AM_PAGE 256 /* handlers of a page: tables grow by what is used */
 

@@ -8,7 +8,7 @@
 
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/error.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 
 #define AREA_MIN (UINT64_C(64) << 10)
 

@@ -8,7 +8,7 @@
 #include "slmpm/checksum.h"
 #include "slmpm/doubt.h"
 #include "slmpm/message/fetch.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/memory/rma.h"
 #include "slmpm/memory/share.h"

@@ -2,8 +2,8 @@
 /* Where the bytes of a message belong that has not been taken apart yet; as arrival.c will see it. */
 #include "slmpm/message/area.h"
 #include "slmpm/message/arrival.h"
-#include "slmpm/landing.h"
-#include "slmpm/link.h"
+#include "slmpm/link/landing.h"
+#include "slmpm/link/link.h"
 #include "slmpm/message/match.h"
 
 #define ASKED_MAX (32u << 20) /* bytes of a message */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "slmpm/message/area.h"
-#include "slmpm/landing.h"
+#include "slmpm/link/landing.h"
 #include "slmpm/message/match.h"
 #include "slmpm/wait.h"
 

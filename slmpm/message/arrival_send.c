@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "slmpm/landing.h"
-#include "slmpm/link.h"
+#include "slmpm/link/landing.h"
+#include "slmpm/link/link.h"
 #include "slmpm/memory/emulate.h"
 #include "slmpm/message/am.h"
 #include "slmpm/message/fetch.h"

@@ -3,8 +3,8 @@
 #include "slmpm/message/bundle.h"
 
 #include "slmpm/message/arrival.h"
-#include "slmpm/link.h"
-#include "slmpm/progress.h"
+#include "slmpm/link/link.h"
+#include "slmpm/link/progress.h"
 
 #define ONE_COPY 2048
 

@@ -7,11 +7,11 @@
 #include "slmpm/message/bundle.h"
 #include "slmpm/error.h"
 #include "slmpm/message/inbound.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/message/match.h"
 #include "slmpm/message/message.h"
 #include "slmpm/mirror/mirror.h"
-#include "slmpm/progress.h"
+#include "slmpm/link/progress.h"
 #include "slmpm/wait.h"
 
 static COLD int bad_burst(const char *call, const char *what)

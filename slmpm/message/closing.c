@@ -5,7 +5,7 @@
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/error.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/wait.h"

@@ -5,7 +5,7 @@
 #include "slmpm/message/area.h"
 #include "slmpm/message/bundle.h"
 #include "slmpm/error.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/message/loan_copy.h"
 #include "slmpm/message/message.h"
 #include "slmpm/wait.h"

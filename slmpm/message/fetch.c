@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "slmpm/message/bundle.h"
-#include "slmpm/link.h"
-#include "slmpm/progress.h"
+#include "slmpm/link/link.h"
+#include "slmpm/link/progress.h"
 
 /* All of a process's memory, as far as the kernel lets one reach it. */
 static const struct fabric_memory all = {.size = UINT64_MAX, .writable = true};

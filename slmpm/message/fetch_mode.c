@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Whether a message is fetched, by what both ways have cost of late (fetch.h). */
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/wait.h"

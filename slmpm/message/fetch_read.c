@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "slmpm/message/fetch.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 
 #define PAGE 4096
 

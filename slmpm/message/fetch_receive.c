@@ -6,7 +6,7 @@
 
 #include "slmpm/message/arrival.h"
 #include "slmpm/message/fetch.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/message/match.h"
 
 /* ---- the announcement ----------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 
 #include "slmpm/message/arrival.h"
 #include "slmpm/message/fetch.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/wait.h"
 
 #define GRACE_NS 30000 /* what may be sent without asking waits so long for a receive */

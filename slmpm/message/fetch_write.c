@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Fetched messages, the sending side: which share it copies, and the copying (fetch.h). */
 #include "slmpm/message/fetch.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 
 /* What the receiver leaves of a message, or most of it where that is much: 0 nothing. */
 static uint64_t choose_share(const struct endpoint *ep, const struct fetch_out *p)

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 
 static struct held *add_more(struct endpoint *ep)
 {

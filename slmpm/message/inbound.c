@@ -6,7 +6,7 @@
 
 #include "slmpm/message/area.h"
 #include "slmpm/message/fetch.h"
-#include "slmpm/landing.h"
+#include "slmpm/link/landing.h"
 
 bool inbound_complete(const struct inbound *m)
 {

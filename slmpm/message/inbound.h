@@ -4,7 +4,7 @@
 #define SLMPM_INBOUND_H
 
 #include "slmpm/endpoint.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/request.h"
 
 struct head { /* a packet's header, taken apart */

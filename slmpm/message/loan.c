@@ -6,7 +6,7 @@
 #include "slmpm/message/area.h"
 #include "slmpm/message/bundle.h"
 #include "slmpm/error.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/wait.h"
 
 struct wish {

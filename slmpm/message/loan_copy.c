@@ -9,7 +9,7 @@
 
 #include "slmpm/message/area.h"
 #include "slmpm/error.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 
 struct lent { /* one part */
 	struct area *area;

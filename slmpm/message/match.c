@@ -3,7 +3,7 @@
 #include "slmpm/message/match.h"
 
 #include "slmpm/message/fetch.h"
-#include "slmpm/landing.h"
+#include "slmpm/link/landing.h"
 #include "slmpm/wait.h"
 
 static bool wants(const struct request *r, const struct endpoint *ep, uint32_t stream)

@@ -9,7 +9,7 @@
 
 #include "slmpm/error.h"
 #include "slmpm/message/fetch.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/message/match.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/wait.h"

@@ -10,11 +10,11 @@
 #include "slmpm/message/bundle.h"
 #include "slmpm/error.h"
 #include "slmpm/message/held.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/message/match.h"
 #include "slmpm/message/message.h"
 #include "slmpm/mirror/mirror.h"
-#include "slmpm/progress.h"
+#include "slmpm/link/progress.h"
 #include "slmpm/request.h"
 #include "slmpm/wait.h"
 

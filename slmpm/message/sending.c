@@ -6,7 +6,7 @@
 #include "slmpm/message/bundle.h"
 #include "slmpm/error.h"
 #include "slmpm/message/inbound.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/message/message.h"
 #include "slmpm/request.h"
 

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/message/arrival.h"
 #include "slmpm/mirror/mirror.h"
-#include "slmpm/progress.h"
+#include "slmpm/link/progress.h"
 #include "slmpm/wait.h"
 
 static bool read_ask(const struct head *h, struct wanted *w)

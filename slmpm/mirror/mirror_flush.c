@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The calls that send changes off: flush, and the publications between begin and end. */
 #include "slmpm/error.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/mirror/track.h"
 #include "slmpm/wait.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/mirror/read.h"
 #include "slmpm/wait.h"

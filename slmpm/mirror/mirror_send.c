@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/mirror/track.h"
 

@@ -7,7 +7,7 @@
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/mirror/read.h"
 #include "slmpm/mirror/track.h"
-#include "slmpm/progress.h"
+#include "slmpm/link/progress.h"
 #include "slmpm/wait.h"
 
 /* ---- what a follower has changed itself, and the leader had not stored ----------------------- */

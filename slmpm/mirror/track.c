@@ -15,7 +15,7 @@
 #include "fabrics/fabric.h"
 #include "slmpm/config.h"
 #include "slmpm/error.h"
-#include "slmpm/landing.h"
+#include "slmpm/link/landing.h"
 #include "slmpm/log.h"
 #include "slmpm/mirror/backing.h"
 #include "slmpm/mirror/track_parts.h"

@@ -9,7 +9,7 @@
 #include "slmpm/bond/bond.h"
 #include "slmpm/mode/choice.h"
 #include "slmpm/error.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/monitor/means.h"
 
 /* ---- thresholds ----------------------------------------------------------------------------- */

@@ -4,7 +4,7 @@
  * then is what a message takes both ways, the rings' content and the peer's attention included. None
  * goes where nothing was sent since the last: links that rest are left alone.
  */
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/message/arrival.h"
 #include "slmpm/monitor/monitor.h"
 

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/message/arrival.h"
 #include "slmpm/monitor/means.h"
 #include "slmpm/monitor/monitor.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "slmpm/bond/bond.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/monitor/means.h"
 
 _Static_assert(SLMPM_MONITOR_PATHS == BOND_PATHS, "one place for each link");

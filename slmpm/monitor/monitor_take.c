@@ -6,7 +6,7 @@
 #include "slmpm/bond/bond.h"
 #include "slmpm/bond/further.h"
 #include "slmpm/error.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/memory/rma.h"
 #include "slmpm/monitor/means.h"
 #include "slmpm/monitor/monitor.h"

@@ -3,7 +3,7 @@
  * Progress: each endpoint in turn gets a bounded share, so that a fast or lying peer cannot starve
  * the others; then what waits to be sent moves on.
  */
-#include "slmpm/progress.h"
+#include "slmpm/link/progress.h"
 
 #include <errno.h>
 
@@ -14,7 +14,7 @@
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/message/fetch.h"
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/memory/share.h"
 #include "slmpm/wait.h"
 #include "slmpm/completion/workqueue.h"

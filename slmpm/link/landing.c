@@ -4,7 +4,7 @@
  * answers; so nobody above ever sees an arrival without data, and whoever needs no answers pays
  * nothing for them.
  */
-#include "slmpm/landing.h"
+#include "slmpm/link/landing.h"
 
 #include <pthread.h>
 

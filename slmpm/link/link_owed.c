@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/monitor/monitor.h"
-#include "slmpm/progress.h"
+#include "slmpm/link/progress.h"
 
 struct owed { /* a control packet that found no room */
 	struct list node;

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 #include "slmpm/memory/emulate.h"
 #include "slmpm/message/bundle.h"
 #include "slmpm/message/fetch.h"

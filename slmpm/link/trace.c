@@ -5,7 +5,7 @@
  *
  * Each record is written at once: what has passed is in the file, however the process ends.
  */
-#include "slmpm/trace.h"
+#include "slmpm/link/trace.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -18,7 +18,7 @@
 #include "fabrics/fabric.h"
 #include "shm/compiler.h"
 #include "slmpm/config.h"
-#include "slmpm/landing.h"
+#include "slmpm/link/landing.h"
 #include "slmpm/log.h"
 #include "slmpm/wait.h"
 #include "slmpm/wire.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The way down to a fabric: packets posted, built in place and with checksums, totals published. */
-#include "slmpm/link.h"
+#include "slmpm/link/link.h"
 
 #include <errno.h>
 #include <string.h>
