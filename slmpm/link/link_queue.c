@@ -207,6 +207,28 @@ void link_sent(struct endpoint *ep, struct request *r)
 	request_finish(r, 0);
 }
 
+/* A packet of R's has gone: may the next? Else R is out, awaits its clear, or the link lags. */
+static bool goes_on(struct endpoint *ep, struct request *r, bool *stop)
+{
+	if (r->offset == r->length) {
+		if (ep->link.active == r)
+			ep->link.active = NULL;
+		if (UNLIKELY(r->length >= ep->fetch_min))
+			fetch_sent(ep, r);
+		*stop = ep->link.lags;
+		if (!*stop)
+			link_sent(ep, r);
+		return false;
+	}
+	if (r->announced && !r->cleared) {
+		link_dequeue(ep, r);
+		list_append(&ep->announced, &r->node);
+		return false;
+	}
+	*stop = ep->link.lags;
+	return !*stop;
+}
+
 /* One request as far as it goes: packets posted; *STOP when the link takes no more. */
 static int push_request(struct endpoint *ep, struct request *r, bool *stop)
 {
@@ -238,23 +260,7 @@ static int push_request(struct endpoint *ep, struct request *r, bool *stop)
 		}
 		n++;
 		link_streams(ep, r);
-		if (r->offset == r->length) {
-			if (ep->link.active == r)
-				ep->link.active = NULL;
-			if (UNLIKELY(r->length >= ep->fetch_min))
-				fetch_sent(ep, r);
-			*stop = ep->link.lags;
-			if (!*stop)
-				link_sent(ep, r);
-			return n;
-		}
-		if (r->announced && !r->cleared) {
-			link_dequeue(ep, r);
-			list_append(&ep->announced, &r->node);
-			return n;
-		}
-		*stop = ep->link.lags;
-		if (*stop)
+		if (!goes_on(ep, r, stop))
 			return n;
 	} while (n < LINK_TURN || r->node.next == &ep->link.queue);
 	link_rotate(ep, r);
