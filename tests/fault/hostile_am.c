@@ -130,7 +130,6 @@ static const struct offence offences[] = {
 	{"R10", "asks without end", asks_without_end, "credit overrun", 0},
 	{"R8", "the rest, unasked", rest_unasked, "nobody has asked for", 0},
 };
-#define OFFENCES (sizeof(offences) / sizeof(offences[0]))
 
 /* ---- both processes ---- */
 
@@ -290,7 +289,7 @@ int main(void)
 	address = v.address;
 	OK(slmpm_am_handler(v.ctx, ASK, ask, NULL));
 	OK(slmpm_mem_register(v.ctx, bytes, sizeof(bytes), SLMPM_READ_WRITE, &mem));
-	offence_survive(&v, &trial, offences, OFFENCES);
+	SURVIVE(&v, &trial, offences);
 	annoyed(v.listener, v.honest);
 	victim_end(&v);
 	unheard();

@@ -220,7 +220,7 @@ int main(void)
 
 	setenv("SLMPM_LOAN_MAX", "1m", 1);
 	victim_begin(&v, "hostile-area");
-	offence_survive(&v, &trial_legal, offences, sizeof(offences) / sizeof(*offences));
+	SURVIVE(&v, &trial_legal, offences);
 	victim_end(&v);
 	return 0;
 }

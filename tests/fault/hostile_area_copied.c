@@ -8,12 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabrics/fabric.h"
 #include "tests/lib/actor.h"
-#include "tests/lib/offence.h"
-#include "tests/lib/raw_net.h"
-#include "tests/lib/raw_proof.h"
-#include "tests/lib/settings.h"
+#include "tests/lib/raw_net_trial.h"
 
 #define LOANS  (1u << 20)
 #define AREA   65536u
@@ -21,7 +17,6 @@
 #define BYTES  "bytes of a loan"
 #define OF     "area of a loan"
 
-static struct raw_net net;
 static unsigned char noise[PACKET];
 
 static void say(uint8_t kind, uint64_t seq, uint64_t extent, const void *data, uint32_t length)
@@ -99,40 +94,22 @@ static const struct offence offences[] = {
 
 static void come(struct raw_peer *p, const char *at)
 {
-	memset(p, 0, sizeof(*p));
-	p->fd = -1;
-	raw_net_begin(&net, at, 1);
+	net_trial_connect(p, at, 1);
 	net.control.hello.packet_max = LITTLE_64(PACKET);
-	raw_stream_greet(&net.control);
-	raw_net_first(&net);
+	net_trial_greet();
 	raw_net_send(&net, "legal", 5);
-}
-
-static void hear_end(struct raw_peer *p, char reason[112])
-{
-	(void)p;
-	raw_stream_hear_end(net.control.fd, reason);
-}
-
-static void leave(struct raw_peer *p)
-{
-	(void)p;
-	raw_net_end(&net);
 }
 
 int main(void)
 {
-	static const struct trial trial = {.come = come, .hear_end = hear_end, .leave = leave};
+	static const struct trial trial = {
+		.come = come, .hear_end = net_trial_hear_end, .leave = net_trial_leave};
 	struct victim v;
 
-	settings_one_link("tcp");
-	if (!fabric_find("tcp"))
-		test_skip("this library has no fabric \"tcp\"");
+	net_trial_one_link();
 	setenv("SLMPM_LOAN_MAX", "1m", 1);
-	unsetenv("SLMPM_SECRET");
-	unsetenv("SLMPM_RING_SEGMENTS");
 	victim_open(&v, "tcp:");
-	offence_survive(&v, &trial, offences, sizeof(offences) / sizeof(*offences));
+	SURVIVE(&v, &trial, offences);
 	victim_end(&v);
 	return 0;
 }

@@ -217,7 +217,6 @@ static const struct offence offences[] = {
 	{"R8", "data, unasked", data_unasked, "answer to no request", 0},
 	{"R5", "done, with bytes", done_with_bytes, "length of an answer", 0},
 };
-#define OFFENCES (sizeof(offences) / sizeof(offences[0]))
 
 static slmpm_peer meet(const struct victim *v, const struct offence *o, int (*body)(void *),
 		       void *arg, pid_t *pid)
@@ -301,7 +300,7 @@ int main(void)
 	address = v.address;
 	base = guarded_new(SIZE);
 	OK(slmpm_mem_register(v.ctx, base, SIZE, SLMPM_READ_WRITE, &mem));
-	offence_survive(&v, &trial, offences, OFFENCES);
+	SURVIVE(&v, &trial, offences);
 	refused(v.listener);
 	victim_end(&v);
 	return 0;

@@ -350,7 +350,7 @@ int main(void)
 	setenv("SLMPM_EAGER_MAX", "32k", 1);
 	victim_begin(&v, "hostile-fetch");
 	address = v.address;
-	offence_survive(&v, &trial, offences, sizeof(offences) / sizeof(*offences));
+	SURVIVE(&v, &trial, offences);
 	ask_for_packets(v.listener);
 	claimed_for_ever(v.listener);
 	victim_end(&v);

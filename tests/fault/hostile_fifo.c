@@ -178,7 +178,6 @@ static const struct offence offences[] = {
 	{"R6", "an answer for credit", answer_for_credit, "credit of a FIFO entry", 0},
 	{"R10", "puts without end", without_end, "credit overrun", 0},
 };
-#define OFFENCES (sizeof(offences) / sizeof(offences[0]))
 
 static slmpm_peer meet(const struct victim *v, const struct offence *o, int (*body)(void *),
 		       void *arg, pid_t *pid)
@@ -275,7 +274,7 @@ int main(void)
 	victim_begin(&v, "hostile-fifo");
 	address = v.address;
 	OK(slmpm_mem_alloc(v.ctx, SIZE, SLMPM_READ_WRITE, &mem, &base));
-	offence_survive(&v, &trial, offences, OFFENCES);
+	SURVIVE(&v, &trial, offences);
 	refused(v.ctx, v.listener);
 	victim_end(&v);
 	return 0;

@@ -364,7 +364,7 @@ int main(void)
 
 	victim_begin(&v, "hostile-grant");
 	OK(slmpm_mem_alloc(v.ctx, RAW_REGION_SIZE, SLMPM_READ_WRITE, &mem, &base));
-	offence_survive(&v, &trial, offences, sizeof(offences) / sizeof(*offences));
+	SURVIVE(&v, &trial, offences);
 	OK(slmpm_mem_destroy(mem, 0));
 	victim_end(&v);
 	return 0;

@@ -10,14 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fabrics/fabric.h"
 #include "tests/lib/actor.h"
 #include "tests/lib/guarded.h"
-#include "tests/lib/offence.h"
 #include "tests/lib/raw_key.h"
-#include "tests/lib/raw_net.h"
-#include "tests/lib/raw_proof.h"
-#include "tests/lib/settings.h"
+#include "tests/lib/raw_net_trial.h"
 
 #define PACKET 100000u             /* the longest, as agreed: it lands */
 #define FIRST  (PACKET - RAW_LEAD) /* bytes of a Write in the first one */
@@ -27,7 +23,6 @@
 /* Notes: how many bytes of the region may have changed. */
 enum { NOTHING, BEGUN };
 
-static struct raw_net net;
 static int go[2]; /* a pipe: the keys are there */
 static unsigned char *base;
 static unsigned char before; /* each byte of it */
@@ -144,14 +139,11 @@ static void come(struct raw_peer *p, const char *at)
 {
 	char ready;
 
-	memset(p, 0, sizeof(*p));
-	p->fd = -1;
-	raw_net_begin(&net, at, 1);
+	net_trial_connect(p, at, 1);
 	net.control.hello.features = LITTLE_64(WIRE_FEATURE_MEMORY | WIRE_FEATURE_ACTIVE);
 	net.control.hello.packet_max = LITTLE_64(PACKET);
 	net.control.hello.eager_max = LITTLE_64(1 << 20);
-	raw_stream_greet(&net.control);
-	raw_net_first(&net);
+	net_trial_greet();
 	raw_net_send(&net, "legal", 5);
 	CHECK(read(go[0], &ready, 1) == 1, "no key comes");
 }
@@ -165,18 +157,6 @@ static slmpm_peer meet(const struct victim *v, const struct offence *o, int (*bo
 	OK(slmpm_mem_key(mem, peer, SLMPM_READ, &raw_keys->read_only));
 	CHECK(write(go[1], "", 1) == 1, "it has left");
 	return peer;
-}
-
-static void hear_end(struct raw_peer *p, char reason[112])
-{
-	(void)p;
-	raw_stream_hear_end(net.control.fd, reason);
-}
-
-static void leave(struct raw_peer *p)
-{
-	(void)p;
-	raw_net_end(&net);
 }
 
 /* A Write that begins in the region's front half may have changed that. */
@@ -195,23 +175,20 @@ static void see(slmpm_peer peer, const struct offence *o)
 
 int main(void)
 {
-	static const struct trial trial = {come, hear_end, leave, meet, NULL, see};
+	static const struct trial trial = {come, net_trial_hear_end, net_trial_leave, meet, NULL,
+					   see};
 	struct victim v;
 
-	settings_one_link("tcp");
-	if (!fabric_find("tcp"))
-		test_skip("this library has no fabric \"tcp\"");
+	net_trial_one_link();
 	setenv("SLMPM_EAGER_MAX", "1m", 1);
 	setenv("SLMPM_EAGER_CREDIT", "4m", 1);
-	unsetenv("SLMPM_SECRET");
-	unsetenv("SLMPM_RING_SEGMENTS");
 	CHECK(pipe(go) == 0, "no pipe");
 	raw_keys_make();
 	victim_open(&v, "tcp:");
 	base = guarded_new(SIZE);
 	before = base[0];
 	OK(slmpm_mem_register(v.ctx, base, SIZE, SLMPM_READ_WRITE, &mem));
-	offence_survive(&v, &trial, offences, sizeof(offences) / sizeof(*offences));
+	SURVIVE(&v, &trial, offences);
 	victim_end(&v);
 	return 0;
 }

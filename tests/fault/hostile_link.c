@@ -313,8 +313,6 @@ static void no_link_behind_the_end(struct victim *v)
 	OK(slmpm_close(peer, PATIENCE));
 }
 
-#define SURVIVE(v, t, all) offence_survive(v, t, all, sizeof(all) / sizeof(*(all)))
-
 int main(void)
 {
 	static const struct trial callers = {.come = link_trial_come,

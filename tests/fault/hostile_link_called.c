@@ -176,8 +176,8 @@ int main(void)
 	struct victim v;
 
 	link_victim_begin(&v, "hostile-called");
-	offence_survive(&v, &trial, answers, sizeof(answers) / sizeof(*answers));
-	offence_survive(&v, &seen, standing, sizeof(standing) / sizeof(*standing));
+	SURVIVE(&v, &trial, answers);
+	SURVIVE(&v, &seen, standing);
 	link_victim_end(&v);
 	return 0;
 }

@@ -13,19 +13,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "fabrics/fabric.h"
 #include "tests/lib/actor.h"
 #include "tests/lib/child.h"
 #include "tests/lib/raw_link_trial.h"
 #include "tests/lib/raw_net_called.h"
-#include "tests/lib/raw_proof.h"
+#include "tests/lib/raw_net_trial.h"
 
 #define LINKS    2
 #define TOO_LATE "it takes too long"
 
 static const char secret[] = "00112233445566778899aabbccddeeff";
 static int door = -1; /* where the offender is called */
-static struct raw_net net;
 
 /* ---- where nobody answers -------------------------------------------------------------------- */
 
@@ -333,8 +331,7 @@ static const struct offence calling[] = {
 static void be_connected(struct raw_peer *p, const char *at)
 {
 	(void)at;
-	memset(p, 0, sizeof(*p));
-	p->fd = -1;
+	net_trial_without_rings(p);
 	raw_net_called(&net, door, secret, LINKS);
 	raw_stream_greeted(&net.control);
 	raw_net_called_first(&net);
@@ -342,11 +339,8 @@ static void be_connected(struct raw_peer *p, const char *at)
 
 static void come(struct raw_peer *p, const char *at)
 {
-	memset(p, 0, sizeof(*p));
-	p->fd = -1;
-	raw_net_begin(&net, at, LINKS);
-	raw_stream_greet(&net.control);
-	raw_net_first(&net);
+	net_trial_connect(p, at, LINKS);
+	net_trial_greet();
 }
 
 static slmpm_peer call(const struct victim *v, const struct offence *o, int (*body)(void *),
@@ -365,31 +359,17 @@ static slmpm_peer call(const struct victim *v, const struct offence *o, int (*bo
 	return peer;
 }
 
-static void hear_end(struct raw_peer *p, char reason[112])
-{
-	(void)p;
-	raw_stream_hear_end(net.control.fd, reason);
-}
-
-static void leave(struct raw_peer *p)
-{
-	(void)p;
-	raw_net_end(&net);
-}
-
-#define SURVIVE(v, t, all) offence_survive(v, t, all, sizeof(all) / sizeof(*(all)))
-
 int main(void)
 {
-	static const struct trial at_their_door = {be_connected, hear_end,        leave,
-						   call,         link_trial_look, link_trial_see};
-	static const struct trial at_ours = {come, hear_end,        leave,
-					     NULL, link_trial_look, link_trial_see};
+	static const struct trial at_their_door = {be_connected,    net_trial_hear_end,
+						   net_trial_leave, call,
+						   link_trial_look, link_trial_see};
+	static const struct trial at_ours = {come, net_trial_hear_end, net_trial_leave,
+					     NULL, link_trial_look,    link_trial_see};
 	char soon[16];
 	struct victim v;
 
-	if (!fabric_find("tcp"))
-		test_skip("this library has no fabric \"tcp\"");
+	net_trial_needs_tcp();
 	snprintf(soon, sizeof(soon), "%d", 700 * actor_slow());
 	setenv("SLMPM_HANDSHAKE_MS", soon, 1); /* also of a try */
 	link_victim_begin_tcp(&v);

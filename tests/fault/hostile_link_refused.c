@@ -238,8 +238,8 @@ int main(void)
 	struct victim v;
 
 	link_victim_begin(&v, "hostile-link-refused");
-	offence_survive(&v, &trial, refusals, sizeof(refusals) / sizeof(*refusals));
-	offence_survive(&v, &seen, standing, sizeof(standing) / sizeof(*standing));
+	SURVIVE(&v, &trial, refusals);
+	SURVIVE(&v, &seen, standing);
 	link_victim_end(&v);
 	return 0;
 }

@@ -9,26 +9,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fabrics/fabric.h"
 #include "tests/lib/actor.h"
 #include "tests/lib/child.h"
 #include "tests/lib/raw_link_trial.h"
-#include "tests/lib/raw_net.h"
-#include "tests/lib/raw_proof.h"
+#include "tests/lib/raw_net_trial.h"
 
 #define LINKS  3
 #define STORM  100
 #define SILENT 12 /* more than are listened to, less than may wait to be accepted */
 #define PAUSE  50 /* ms: so many tries of an honest peer lie in that */
 
-static struct raw_net net, other;
-
-static void meet(struct raw_net *n, const char *at)
-{
-	raw_net_begin(n, at, LINKS);
-	raw_stream_greet(&n->control);
-	raw_net_first(n);
-}
+static struct raw_net other; /* a second pair */
 
 static void ended(int call)
 {
@@ -286,21 +277,16 @@ static const struct offence pairs[] = {
 
 static void come(struct raw_peer *p, const char *at)
 {
-	memset(p, 0, sizeof(*p));
-	p->fd = -1;
-	meet(&net, at);
+	net_trial_connect(p, at, LINKS);
+	net_trial_greet();
 }
 
 static void come_twice(struct raw_peer *p, const char *at)
 {
 	come(p, at);
-	meet(&other, at);
-}
-
-static void hear_end(struct raw_peer *p, char reason[112])
-{
-	(void)p;
-	raw_stream_hear_end(net.control.fd, reason);
+	raw_net_begin(&other, at, LINKS);
+	raw_stream_greet(&other.control);
+	raw_net_first(&other);
 }
 
 static void hear_end_by_link(struct raw_peer *p, char reason[112])
@@ -308,12 +294,6 @@ static void hear_end_by_link(struct raw_peer *p, char reason[112])
 	(void)p;
 	raw_net_hear_end(&net);
 	strcpy(reason, LINK_RULE " or opcode");
-}
-
-static void leave(struct raw_peer *p)
-{
-	(void)p;
-	raw_net_end(&net);
 }
 
 static slmpm_peer second;
@@ -350,20 +330,17 @@ static void check_strangers(void)
 	CHECK(count == STRANGERS, "%llu strangers were counted", (unsigned long long)count);
 }
 
-#define SURVIVE(v, t, all) offence_survive(v, t, all, sizeof(all) / sizeof(*(all)))
-
 int main(void)
 {
-	static const struct trial told = {come, hear_end,        leave,
-					  NULL, link_trial_look, link_trial_see};
-	static const struct trial untold = {come, hear_end_by_link, leave,
+	static const struct trial told = {come, net_trial_hear_end, net_trial_leave,
+					  NULL, link_trial_look,    link_trial_see};
+	static const struct trial untold = {come, hear_end_by_link, net_trial_leave,
 					    NULL, link_trial_look,  link_trial_see};
-	static const struct trial two = {come_twice, hear_end,        leave,
-					 meet_two,   link_trial_look, see_two};
+	static const struct trial two = {come_twice, net_trial_hear_end, net_trial_leave,
+					 meet_two,   link_trial_look,    see_two};
 	struct victim v;
 
-	if (!fabric_find("tcp"))
-		test_skip("this library has no fabric \"tcp\"");
+	net_trial_needs_tcp();
 	link_victim_begin_tcp(&v);
 	SURVIVE(&v, &told, offences);
 	SURVIVE(&v, &untold, mute);

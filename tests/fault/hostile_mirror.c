@@ -358,7 +358,7 @@ int main(void)
 
 	memset(noise, 0xee, sizeof(noise));
 	victim_begin(&v, "hostile-mirror");
-	offence_survive(&v, &trial, offences, sizeof(offences) / sizeof(*offences));
+	SURVIVE(&v, &trial, offences);
 	victim_end(&v);
 	return 0;
 }

@@ -125,7 +125,7 @@ int main(void)
 	struct victim v;
 
 	victim_begin(&v, "hostile-monitor");
-	offence_survive(&v, &trial, offences, sizeof(offences) / sizeof(*offences));
+	SURVIVE(&v, &trial, offences);
 	victim_end(&v);
 	return 0;
 }

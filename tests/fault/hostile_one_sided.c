@@ -305,7 +305,6 @@ static const struct offence offences[] = {
 	{"R8", "no such error", acknowledge_by_no_error, "acknowledgement", ASKED},
 	{"R8", "word for a read", atomic_for_read, "acknowledgement of an atomic", ASKED},
 };
-#define OFFENCES (sizeof(offences) / sizeof(offences[0]))
 
 /* ---- both processes ------------------------------------------------------------------------- */
 
@@ -352,7 +351,7 @@ int main(void)
 	OK(slmpm_mem_register(v.ctx, base, SIZE, SLMPM_READ_WRITE, &mem));
 	OK(slmpm_cq_create(v.ctx, &cq));
 	OK(slmpm_mem_notify(mem, none, cq));
-	offence_survive(&v, &trial, offences, OFFENCES);
+	SURVIVE(&v, &trial, offences);
 	OK(slmpm_mem_notify(mem, none, (slmpm_cq){0}));
 	OK(slmpm_cq_destroy(cq));
 	victim_end(&v);

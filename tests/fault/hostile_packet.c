@@ -356,7 +356,7 @@ int main(void)
 
 	setenv("SLMPM_RING_SEGMENTS", "8192", 1); /* a lap is less than the credit */
 	victim_begin(&v, "hostile-packet");
-	offence_survive(&v, &trial_legal, offences, sizeof(offences) / sizeof(*offences));
+	SURVIVE(&v, &trial_legal, offences);
 	victim_end(&v);
 	return 0;
 }

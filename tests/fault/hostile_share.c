@@ -157,7 +157,7 @@ int main(void)
 	setenv("SLMPM_EAGER_MAX", "32k", 1);
 	victim_begin(&v, "hostile-share");
 	address = v.address;
-	offence_survive(&v, &trial, offences, sizeof(offences) / sizeof(*offences));
+	SURVIVE(&v, &trial, offences);
 	answer(v.listener);
 	victim_end(&v);
 	return 0;

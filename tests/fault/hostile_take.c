@@ -151,7 +151,7 @@ int main(void)
 	setenv("SLMPM_FETCH_MIN", "1", 1);
 	setenv("SLMPM_EAGER_MAX", "32k", 1);
 	victim_begin(&v, "hostile-take");
-	offence_survive(&v, &trial, offences, sizeof(offences) / sizeof(*offences));
+	SURVIVE(&v, &trial, offences);
 	victim_end(&v);
 	return 0;
 }

@@ -57,5 +57,6 @@ void victim_end(struct victim *v);
 
 void offence_survive(const struct victim *v, const struct trial *t, const struct offence *all,
 		     size_t count);
+#define SURVIVE(v, t, all) offence_survive(v, t, all, sizeof(all) / sizeof(*(all)))
 
 #endif
