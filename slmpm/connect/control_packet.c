@@ -65,10 +65,15 @@ int control_packet_receive(struct control *c, struct received *r)
 		return 0;
 	if (n < 0 && errno == ECONNRESET)
 		return 2; /* it closed with bells unread; what it sent is still to come */
-	if (n <= 0)
+	if (n < 0)
 		return -EPIPE;
 	r->length = (size_t)n;
 	take_descriptors(&msg, r);
+	if (n == 0) { /* the end, or an empty packet: that may have some, too */
+		control_drop(r);
+		r->fd_count = 0;
+		return -EPIPE;
+	}
 	if (msg.msg_flags & MSG_TRUNC)
 		r->length = 0;
 	if (msg.msg_flags & MSG_CTRUNC) { /* at the descriptor limit the kernel drops them */

@@ -28,6 +28,13 @@ static void say_nothing_at_all(struct raw_peer *p)
 	raw_say(p->fd, "", 0, NULL, 0);
 }
 
+static void pass_without_a_word(struct raw_peer *p)
+{
+	const int fds[2] = {p->own.fd, p->own.fd};
+
+	raw_say(p->fd, "", 0, fds, 2);
+}
+
 static void say_much(struct raw_peer *p)
 {
 	static unsigned char much[60000];
@@ -100,6 +107,13 @@ static void no_limits(struct raw_peer *p)
 static void no_credit(struct raw_peer *p)
 {
 	p->hello.eager_credit = 0;
+	say_hello(p);
+}
+
+/* Else its packets would have room for nothing, and a message would never end. */
+static void no_loans(struct raw_peer *p)
+{
+	p->hello.loan_max = LITTLE_64(1);
 	say_hello(p);
 }
 
@@ -254,6 +268,7 @@ static const struct lie lies[] = {
 	{"noise", say_noise, SLMPM_EPROTO, "control packet"},
 	{"four bytes", say_little, SLMPM_EPROTO, "control packet"},
 	{"an empty packet", say_nothing_at_all, SLMPM_EDEAD, NULL},
+	{"descriptors in an empty packet", pass_without_a_word, SLMPM_EDEAD, NULL},
 	{"60,000 bytes", say_much, SLMPM_EPROTO, "control packet"},
 	{"an unknown type", say_unknown_type, SLMPM_EPROTO, "out of turn"},
 	{"a hello cut short", truncate_hello, SLMPM_EPROTO, "wrong length"},
@@ -265,6 +280,7 @@ static const struct lie lies[] = {
 	{"another fabric", other_fabric, SLMPM_EVERSION, "another fabric"},
 	{"packets of three bytes", no_limits, SLMPM_EPROTO, "limits"},
 	{"no credit", no_credit, SLMPM_EPROTO, "limits"},
+	{"no loans", no_loans, SLMPM_EPROTO, "limits"},
 	{"hello twice", hello_twice, SLMPM_EPROTO, "out of turn"},
 	{"an offer at once", round_at_once, SLMPM_EPROTO, "out of turn"},
 	{"an area at once", area_at_once, SLMPM_EPROTO, "area"},
