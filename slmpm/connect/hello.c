@@ -12,6 +12,8 @@
 #include "slmpm/connect/handshake.h"
 #include "slmpm/mode/mode.h"
 
+#define LIMIT_LEAST 65536 /* as of our settings: packets are cut to parts of these two */
+
 static uint64_t lower(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
@@ -66,7 +68,8 @@ static int agree(struct endpoint *ep, const struct wire_hello *hello)
 	uint64_t credit =
 		lower(domain_credit(ep->link.port->domain->fabric), LITTLE_64(hello->eager_credit));
 
-	if (packet < HELLO_PACKET_LEAST || credit < 65536)
+	if (packet < HELLO_PACKET_LEAST || credit < LIMIT_LEAST ||
+	    LITTLE_64(hello->loan_max) < LIMIT_LEAST)
 		return handshake_refuse(ep, SLMPM_EPROTO, "impossible limits in its hello");
 	ep->loan_max = lower((uint64_t)config->loan_max, LITTLE_64(hello->loan_max));
 	packet = lower(packet, ep->loan_max / 2); /* longer loans than packets are to be had */
