@@ -214,9 +214,10 @@ void mirror_look_last(struct endpoint *ep)
 
 	for (uint32_t i = 0; mirror_waits(ep) && i < all->top; i++) {
 		const struct attachment *a = all->slots[i];
+		struct mirror *m = a ? a->mirror : NULL; /* one that is ending has none */
 
-		if (a && a->mirror->tracker && !a->mirror->group)
-			(void)track_look(a->mirror);
+		if (m && m->tracker && !m->group)
+			(void)track_look(m);
 	}
 }
 

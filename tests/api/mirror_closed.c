@@ -9,11 +9,15 @@ static void by(uint32_t how)
 	static const struct setting small = {.name = "small"};
 	const struct slmpm_mirror_options o = {.size = sizeof(o), .track = how};
 	int64_t until = actor_now_ms() + PATIENCE;
+	slmpm_mirror left;
 
 	ends_open(&small);
 	ends.leader = ends_new(ends.leads, ends.bytes, &o);
 	ends.follower = ends_new(ends.follows, ends.bytes, NULL);
 	ends_join(ends.leader, ends.near, ends.follower, ends.far, 1, 0);
+	left = ends_new(ends.room[2], ENDS_SIZE, NULL);
+	ends_ask(left, ends.near, 2, LEADS);
+	OK(slmpm_mirror_destroy(left)); /* and the peer has not answered that yet */
 	for (size_t i = 0; i < ends.bytes; i++)
 		ends.leads[i] = (unsigned char)(how + i);
 	OK(slmpm_close(ends.near, PATIENCE)); /* ETIMEOUT: it still waits for something */
