@@ -165,8 +165,9 @@ SLMPM_API int slmpm_default(slmpm_ctx *ctx);
 
 /* Does what can be done without waiting; returns the number of events handled. */
 SLMPM_API int slmpm_progress(slmpm_ctx ctx);
-/* One descriptor for select, poll or epoll; level-triggered. Readable once something happens
- * after slmpm_arm said 0. Belongs to the context: do not read, write or close it. */
+/* One descriptor for select, poll or epoll; level-triggered. Readable once something happens after
+ * slmpm_arm said 0, or is due by the library's own clocks. Belongs to the context: do not read, write or
+ * close it. */
 SLMPM_API int slmpm_fd(slmpm_ctx ctx);
 /* Before sleeping on the descriptor. 0: armed, sleep; 1: something has been handled since it was
  * last asked (by any call): look again at what you wait for. Any other call of the context

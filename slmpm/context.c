@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "slmpm/alarm.h"
 #include "slmpm/message/am.h"
 #include "slmpm/completion/completion.h"
 #include "slmpm/domain.h"
@@ -116,6 +117,7 @@ static void context_free(struct context *ctx)
 		close(ctx->epoll);
 	if (ctx->kick >= 0)
 		close(ctx->kick);
+	alarm_close(ctx);
 	stats_close(ctx);
 	monitor_shut(ctx);
 	handle_free(&context_table, ctx);
@@ -128,7 +130,7 @@ static struct context *context_new(const struct config *config, const struct slm
 
 	if (!ctx)
 		return NULL;
-	ctx->epoll = ctx->kick = ctx->stats.fd = -1;
+	ctx->epoll = ctx->kick = ctx->alarm.fd = ctx->stats.fd = -1;
 	ctx->multiple = ctx->careful = o && o->flags & SLMPM_THREADS;
 	ctx->wait = getenv("SLMPM_WAIT") || !o ? (uint32_t)config->wait : o->wait;
 	ctx->spin_ns = (uint64_t)config->spin_us * 1000;

@@ -83,6 +83,10 @@ struct context {
 	uint32_t stats_used;
 	uint32_t landings;          /* payloads that a fabric is putting into their places */
 	struct fabric_config shape; /* of rings */
+	struct {
+		int fd;      /* -1: nobody has asked for the descriptor */
+		uint64_t at; /* when it rings: ns */
+	} alarm;
 };
 
 extern struct handle_table context_table;

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include "slmpm/alarm.h"
 #include "slmpm/completion/completion.h"
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/connect/listener.h"
@@ -38,6 +39,7 @@ static void close_inherited(void)
 		close(ctx->epoll);
 		if (ctx->kick >= 0)
 			close(ctx->kick);
+		alarm_close(ctx);
 		engine_forked(ctx);
 		if (ctx->stats.fd >= 0)
 			close(ctx->stats.fd);

@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "slmpm/alarm.h"
 #include "slmpm/launch/arrive.h"
 #include "slmpm/bond/bond.h"
 #include "slmpm/bond/further.h"
@@ -42,6 +43,7 @@ static void dispatch(struct context *ctx, struct watch *w)
 	case WATCH_DOMAIN: handshake_ask_again(ctx); break;
 	case WATCH_ENGINE: engine_rung(w->owner); break;
 	case WATCH_KICK: (void)!read(ctx->kick, &count, sizeof(count)); break;
+	case WATCH_ALARM: alarm_rang(ctx); break;
 	}
 }
 
@@ -64,6 +66,12 @@ static uint64_t inner_deadlines(struct context *ctx, uint64_t now)
 	return a < now ? a : now;
 }
 
+static bool has_deadlines(const struct context *ctx)
+{
+	return ctx->paused || ctx->kills || !list_empty(&ctx->deadlines) ||
+	       !list_empty(&ctx->further);
+}
+
 /* Descriptors and deadlines: how many had something to say. */
 static int look(struct context *ctx)
 {
@@ -72,8 +80,7 @@ static int look(struct context *ctx)
 
 	dispatch_all(ctx, events, n);
 	n = n < 0 ? 0 : n;
-	if ((ctx->paused || !list_empty(&ctx->deadlines) || !list_empty(&ctx->further)) &&
-	    !inner_deadlines(ctx, wait_now()))
+	if (has_deadlines(ctx) && !inner_deadlines(ctx, wait_now()))
 		n++;
 	return n;
 }
@@ -205,7 +212,27 @@ int slmpm_fd(slmpm_ctx handle)
 	int rc = 0;
 	struct context *ctx = context_get(handle, &rc);
 
-	return ctx ? ctx->epoll : rc;
+	if (!ctx)
+		return rc;
+	context_lock(ctx);
+	(void)alarm_open(ctx);
+	context_unlock(ctx);
+	return ctx->epoll;
+}
+
+/* Deadlines that no call waits for wake who sleeps. False: nothing would, or one has just passed. */
+static bool set_alarm(struct context *ctx)
+{
+	uint64_t kill, until;
+
+	if (ctx->sleeping || ctx->handling || !has_deadlines(ctx))
+		return true;
+	kill = process_kill_due(ctx);
+	until = inner_deadlines(ctx, wait_now());
+	/* What is said there may take in what no descriptor shows any more. */
+	if (!until || (!list_empty(&ctx->further) && progress_context(ctx)))
+		return false;
+	return alarm_set(ctx, kill < until ? kill : until);
 }
 
 int slmpm_arm(slmpm_ctx handle)
@@ -226,8 +253,8 @@ int slmpm_arm(slmpm_ctx handle)
 	wait_arm(ctx);
 	if (!progress_context(ctx))
 		ctx->news |= progress_read_ahead(ctx) > 0 || room(ctx) != before;
-	rc = ctx->news || bootstrap_hung_up(ctx) ||
-	     further_hoping(ctx); /* a deadline that the descriptor does not show */
+	ctx->news |= !set_alarm(ctx);
+	rc = ctx->news;
 	ctx->news = false;
 	if (rc && !ctx->sleeping)
 		wait_disarm(ctx);

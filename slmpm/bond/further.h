@@ -30,8 +30,6 @@ int further_wanted(const struct endpoint *ep);
 void further_ask_all(struct context *ctx);
 /* What is due: when to look again, 0 where something was. */
 uint64_t further_deadlines(struct context *ctx, uint64_t now_ns);
-/* Is there somebody who has no link, and may get one? */
-bool further_hoping(const struct context *ctx);
 void further_free(struct endpoint *ep);
 /* How many links there are, or may come; and over which fabric, "" not known yet. */
 uint32_t further_links(const struct endpoint *ep);

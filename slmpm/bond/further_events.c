@@ -277,14 +277,6 @@ uint64_t further_deadlines(struct context *ctx, uint64_t now_ns)
 	return done ? 0 : next;
 }
 
-bool further_hoping(const struct context *ctx)
-{
-	LIST_EACH(at, &ctx->further)
-		if (LIST_ENTRY(at, struct further, node)->alone != NEVER)
-			return true;
-	return false;
-}
-
 void further_ask_all(struct context *ctx)
 {
 	LIST_EACH(at, &ctx->further) {

@@ -32,8 +32,6 @@ void bootstrap_process_ended(struct endpoint *ep);
 /* Handshakes whose deadline has passed end, as does the grace of those that hung up: the next
  * deadline, UINT64_MAX for none, 0 when one has just passed. */
 uint64_t bootstrap_deadlines(struct context *ctx, uint64_t now_ns);
-/* Is there a peer that has ended, of which something may still tell why? */
-bool bootstrap_hung_up(const struct context *ctx);
 /* Takes the loan areas and regions that were offered so far. */
 void bootstrap_read_ahead(struct endpoint *ep);
 /* Passes a loan area's descriptor; -ENOTSUP over TCP, here and below. */

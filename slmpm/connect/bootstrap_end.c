@@ -235,14 +235,3 @@ uint64_t bootstrap_deadlines(struct context *ctx, uint64_t now_ns)
 	}
 	return next;
 }
-
-bool bootstrap_hung_up(const struct context *ctx)
-{
-	LIST_EACH(at, &ctx->deadlines) {
-		const struct control *c = LIST_ENTRY(at, struct control, node);
-
-		if (c->step == HUNG_UP || c->step == CONNECTED || c->link_lost)
-			return true;
-	}
-	return false;
-}

@@ -32,6 +32,11 @@ static void look(struct lonely *l, uint64_t later)
 	(void)further_deadlines(&l->ctx, l->now);
 }
 
+static bool hopes(const struct lonely *l)
+{
+	return l->further.alone != NEVER;
+}
+
 static void begin(struct lonely *l)
 {
 	struct fabric_arrival a;
@@ -55,17 +60,17 @@ static void begin(struct lonely *l)
 	rig_cut(&l->rig, 0, true);
 	CHECK(bond_fabric.poll(l->rig.link[LEFT], &a, 1) == 0, "a packet, or no hope");
 	look(l, 0);
-	CHECK(further_hoping(&l->ctx), "it does not hope at first");
+	CHECK(hopes(l), "it does not hope at first");
 }
 
 /* Looks on, and hopes for a patience by now; then no more. */
 static void looks_on(struct lonely *l, int looks, const char *what)
 {
 	for (int i = 1; i <= looks; i++) {
-		CHECK(further_hoping(&l->ctx), "%s: no hope after %d looks", what, i - 1);
+		CHECK(hopes(l), "%s: no hope after %d looks", what, i - 1);
 		look(l, l->patience / LOOKS_EACH);
 	}
-	CHECK(!further_hoping(&l->ctx), "%s: it hopes still", what);
+	CHECK(!hopes(l), "%s: it hopes still", what);
 	CHECK(bond_fabric.poll(l->rig.link[LEFT], &(struct fabric_arrival){.data = NULL}, 1) < 0,
 	      "%s: it is not lost", what);
 	rig_close(&l->rig);
@@ -93,7 +98,7 @@ static void who_only_stands_still(void)
 	int looks = 0;
 
 	begin(&lonely);
-	for (; further_hoping(&lonely.ctx) && looks < 100; looks++)
+	for (; hopes(&lonely) && looks < 100; looks++)
 		look(&lonely, lonely.patience);
 	CHECK(looks > 2 && looks < 10, "who only stands still: no hope after %d looks", looks);
 	rig_close(&lonely.rig);
