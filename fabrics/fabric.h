@@ -110,8 +110,7 @@ struct fabric_caps {
 	uint32_t packet_best; /* payload of a packet that serves long messages best */
 	uint32_t land_min;    /* arrivals from this length on come without data first; 0: none do */
 	enum fabric_commit commit;
-	bool membarrier; /* a sleeper can pay for the barrier of both sides */
-	int uring;       /* io_uring: 1 it works, 0 no use for it, else a negative errno: why not */
+	bool membarrier;  /* a sleeper can pay for the barrier of both sides */
 	char why_not[96]; /* probe < 0: the reason, for a person */
 };
 
@@ -252,6 +251,10 @@ struct fabric {
 
 	/* Can it run here? 0 and *CAPS, or a negative errno and caps->why_not. */
 	int (*probe)(struct fabric_caps *caps);
+	/* Can io_uring be had for it? 0, or a negative errno; a real try, for who asks. NULL: no use for it. */
+	int (*uring)(void);
+	/* Bytes that a link comes to take, beside link_size, where both its rings are of this shape. */
+	uint64_t (*memory)(uint32_t segments, uint32_t segment_size);
 	/* domain->config is set. Negative errno leaves nothing. */
 	int (*open)(struct fabric_domain *domain);
 	/* All its links are disconnected. */

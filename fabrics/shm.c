@@ -42,6 +42,14 @@ static int shm_probe(struct fabric_caps *caps)
 	return 0;
 }
 
+/* This side's ring, and the bits of both. */
+static uint64_t shm_memory(uint32_t segments, uint32_t segment_size)
+{
+	struct ring_shape shape = {segments, segment_size};
+
+	return ring_size(&shape) + 2 * ring_bits_size(&shape);
+}
+
 static int shm_open_domain(struct fabric_domain *domain)
 {
 	struct shm_domain *d = (struct shm_domain *)domain;
@@ -277,6 +285,7 @@ const struct fabric fabric_shm = {
 	.domain_size = sizeof(struct shm_domain),
 	.link_size = sizeof(struct shm_link),
 	.probe = shm_probe,
+	.memory = shm_memory,
 	.open = shm_open_domain,
 	.close = shm_close_domain,
 	.address = shm_address,

@@ -144,6 +144,13 @@ static COLD int post_other(struct tcp_link *l, const struct fabric_wr *wr)
 
 /* ---- moving bytes --------------------------------------------------------------------------- */
 
+static uint64_t tcp_memory(uint32_t segments, uint32_t segment_size)
+{
+	struct ring_shape shape = {segments, segment_size};
+
+	return tcp_inlet_memory(&shape) + tcp_outlet_memory(&shape);
+}
+
 static void *tcp_reserve_packet(struct fabric_link *link, uint32_t length)
 {
 	struct tcp_link *l = (struct tcp_link *)link;
@@ -302,6 +309,8 @@ const struct fabric fabric_tcp = {
 	.link_size = sizeof(struct tcp_link),
 	.room_factor = 4, /* each word of room is a packet, and costs both sides a call */
 	.probe = tcp_probe,
+	.uring = tcp_uring_try,
+	.memory = tcp_memory,
 	.open = tcp_open_domain,
 	.close = tcp_close_domain,
 	.address = tcp_address,

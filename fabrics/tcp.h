@@ -259,6 +259,8 @@ void tcp_disconnect(struct fabric_link *link);
 
 int tcp_inlet_open(struct tcp_link *l);
 void tcp_inlet_close(struct tcp_link *l);
+/* Bytes of its ring of that shape, and its bits. */
+size_t tcp_inlet_memory(const struct ring_shape *shape);
 /* One receive at most: whether anything came. */
 bool tcp_receive(struct tcp_link *l);
 /* Nothing more will be received. */
@@ -277,6 +279,8 @@ int tcp_land(struct tcp_link *l, void *place);
 
 int tcp_outlet_open(struct tcp_link *l, const struct ring_shape *peer);
 void tcp_outlet_close(struct tcp_link *l);
+/* Bytes that are staged at the most, to a peer whose ring is of that shape. */
+size_t tcp_outlet_memory(const struct ring_shape *peer);
 int tcp_send(struct tcp_link *l, const struct fabric_wr *wr);
 void *tcp_reserve(struct tcp_link *l, uint32_t length);
 /* Our read total, to the peer. */

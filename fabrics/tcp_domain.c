@@ -64,8 +64,6 @@ int tcp_probe(struct fabric_caps *caps)
 		return rc;
 	}
 	twice_destroy(&m);
-	caps->uring = tcp_uring_try();
-	caps->uring = caps->uring < 0 ? caps->uring : 1;
 	return 0;
 }
 

@@ -25,6 +25,12 @@
 #define PAUSE_NS    5000
 #define PAUSE_LEFT  32768
 
+size_t tcp_inlet_memory(const struct ring_shape *shape)
+{
+	return (size_t)shape->segments * shape->segment_size + SLACK + ring_bits_size(shape);
+}
+
+/* Its pages come with what is received. */
 int tcp_inlet_open(struct tcp_link *l)
 {
 	struct tcp_inlet *in = &l->in;

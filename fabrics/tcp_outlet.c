@@ -22,11 +22,30 @@
 
 static const unsigned char zeros[4096];
 
+static size_t longest_for(const struct ring_shape *peer)
+{
+	return (size_t)tcp_packet_max(peer) * peer->segment_size;
+}
+
+/* The longest packet or train, and then still each word that its room was held back for. */
+static size_t staging_for(const struct ring_shape *peer)
+{
+	size_t longest = longest_for(peer);
+
+	return (longest > TRAIN_MAX ? longest : TRAIN_MAX) +
+	       (size_t)FABRIC_HOLD_MAX(peer->segments) * peer->segment_size + CREDITS_MAX;
+}
+
+/* And where a packet is built. */
+size_t tcp_outlet_memory(const struct ring_shape *peer)
+{
+	return (staging_for(peer) + longest_for(peer) + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
+}
+
 int tcp_outlet_open(struct tcp_link *l, const struct ring_shape *peer)
 {
 	struct tcp_outlet *o = &l->out;
 	uint64_t start = l->base.domain->config.start;
-	size_t longest;
 
 	*o = (struct tcp_outlet){
 		.produced = start,
@@ -34,13 +53,9 @@ int tcp_outlet_open(struct tcp_link *l, const struct ring_shape *peer)
 		.segments = peer->segments,
 		.shift = (uint32_t)__builtin_ctz(peer->segment_size),
 		.max = tcp_packet_max(peer),
+		.size = staging_for(peer),
 	};
-	longest = (size_t)o->max << o->shift;
-	/* The longest packet or train, and then still each word that its room was held back for. */
-	o->size = (longest > TRAIN_MAX ? longest : TRAIN_MAX) +
-		  ((size_t)FABRIC_HOLD_MAX(o->segments) << o->shift) + CREDITS_MAX;
-	o->staging =
-		aligned_alloc(ALIGNMENT, (o->size + longest + ALIGNMENT) / ALIGNMENT * ALIGNMENT);
+	o->staging = aligned_alloc(ALIGNMENT, tcp_outlet_memory(peer));
 	if (!o->staging)
 		return -ENOMEM;
 	o->build = o->staging + o->size;

@@ -45,6 +45,7 @@ const char *tcp_reason(int error)
 	case EHOSTUNREACH:
 	case ENETUNREACH:
 	case ENETDOWN: return "the peer cannot be reached";
+	case EFAULT: return "no memory for what the peer sends";
 	default: return "the socket failed";
 	}
 }

@@ -116,7 +116,7 @@ struct slmpm_fabric_info {
 /* Fabric I from 0; ENOENT behind the last. */
 SLMPM_API int slmpm_fabric_at(int i, struct slmpm_fabric_info *info);
 
-/* Bytes of memory that a peer takes in each of the two processes, with the present settings. */
+/* Bytes of memory that a peer comes to take in each of the two processes, with the present settings. */
 SLMPM_API uint64_t slmpm_memory_per_peer(void);
 
 /* ---- The log -------------------------------------------------------------------------------- */

@@ -13,7 +13,8 @@ struct twice {
 	size_t size; /* bytes of memory: whole pages */
 };
 
-/* At least SIZE bytes. A negative errno leaves M empty: destroying it does nothing. */
+/* At least SIZE bytes, accounted for; where the kernel can, pages come with their use. A negative errno leaves
+ * M empty: destroying it does nothing. */
 int twice_create(struct twice *m, const char *label, size_t size);
 void twice_destroy(struct twice *m);
 

@@ -83,17 +83,15 @@ static void check_attach(struct slmpm_check *c)
 static void check_uring(struct slmpm_check *c)
 {
 	const struct fabric *fabric = fabric_find("tcp");
-	struct fabric_caps caps = {0};
+	int rc = fabric ? fabric->uring() : 0;
 
-	if (fabric)
-		(void)fabric->probe(&caps);
-	c->state = caps.uring > 0;
+	c->state = fabric && rc >= 0;
 	if (c->state)
 		snprintf(c->detail, sizeof(c->detail), "a socket was received by it");
 	else
 		snprintf(c->detail, sizeof(c->detail),
 			 "refused (%s): sockets are served by plain calls",
-			 caps.uring < 0 ? strerror(-caps.uring) : "not tried");
+			 fabric ? strerror(-rc) : "not tried");
 }
 
 /* Ways to track a mirror: WORKS says what it is, or LESS what is done without it. */
@@ -158,13 +156,11 @@ static void check_memlock(struct slmpm_check *c)
 			 (unsigned long long)l.rlim_cur / 1024);
 }
 
-/* The ring and its words, the writer's and the reader's bits. */
 static uint64_t link_memory(const struct config *config, const struct fabric *fabric)
 {
-	uint64_t segments = fabric ? domain_segments(fabric, (uint32_t)config->segment_size) : 0;
-	uint64_t ring = 4096 + segments * (uint64_t)config->segment_size;
+	uint32_t size = (uint32_t)config->segment_size;
 
-	return fabric ? ring + 2 * (segments + 7) / 8 + fabric->link_size : 0;
+	return fabric ? fabric->memory(domain_segments(fabric, size), size) + fabric->link_size : 0;
 }
 
 static void check_files(struct slmpm_check *c)
@@ -233,7 +229,7 @@ int slmpm_check_at(int i, struct slmpm_check *check)
 }
 
 /* By what a fabric of sockets receives and sends, as it is set and as the kernel lets it. */
-static void say_engine(const struct fabric_caps *caps, char *text, size_t size)
+static void say_engine(int uring, char *text, size_t size)
 {
 	const struct config *config = config_get();
 	int64_t engine = config ? config->tcp_engine : FABRIC_ENGINE_AUTO;
@@ -242,9 +238,9 @@ static void say_engine(const struct fabric_caps *caps, char *text, size_t size)
 
 	if (engine == FABRIC_ENGINE_PLAIN)
 		snprintf(text, size, "receives and sends by plain calls");
-	else if (caps->uring < 0)
+	else if (uring < 0)
 		snprintf(text, size, "receives and sends by plain calls: io_uring is refused (%s)",
-			 strerror(-caps->uring));
+			 strerror(-uring));
 	else if (engine == FABRIC_ENGINE_AUTO)
 		snprintf(text, size,
 			 "receives and sends by plain calls, the fastest; io_uring works, too");
@@ -274,8 +270,8 @@ int slmpm_fabric_at(int i, struct slmpm_fabric_info *info)
 		 caps.memory & FABRIC_MEMORY_HOST ? ", host memory" : "");
 	snprintf(info->commit, sizeof(info->commit), "%s", commits[caps.commit]);
 	snprintf(info->detail, sizeof(info->detail), "%s", info->available ? "" : caps.why_not);
-	if (info->available && caps.uring)
-		say_engine(&caps, info->detail, sizeof(info->detail));
+	if (info->available && fabric->uring)
+		say_engine(fabric->uring(), info->detail, sizeof(info->detail));
 	info->packet_max = caps.message_max;
 	info->links_max = ROUTES_MAX;
 	return 0;

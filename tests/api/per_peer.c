@@ -24,7 +24,7 @@ static uint64_t object_bytes(void)
 
 	CHECK(maps, "no /proc");
 	while (fgets(line, sizeof(line), maps)) {
-		if (!strstr(line, "/memfd:slmpm-") ||
+		if ((!strstr(line, "/memfd:slmpm-") && !actor_is_twice(line)) ||
 		    sscanf(line, "%lx-%lx %*s %*s %*s %lu", &from, &to, &inode) != 3)
 			continue;
 		for (i = 0; i < count && seen[i] != inode; i++)
@@ -77,32 +77,92 @@ static void links(void)
 	EXPECT(child_run(of_two_links, &one, 10), 0);
 }
 
-int main(void)
+static int of_pairs(void *fabric)
 {
 	uint64_t said, heap, objects, each;
 	slmpm_peer a[PAIRS], b[PAIRS];
 	slmpm_ctx ctx;
 
-	settings_one_link("shm"); /* of others most is said in advance, and taken when they come */
-	CHECK(!setenv("SLMPM_RING_SEGMENTS", "128", 1), "environment");
-	links();
+	settings_one_link(fabric); /* of others most is said in advance, and taken when they come */
 	OK(slmpm_open(&ctx, NULL));
 	said = slmpm_memory_per_peer();
 	heap = heap_bytes();
-	if (!heap) {
-		puts("the heap cannot be measured");
+	if (!heap)
 		return 77;
-	}
 	objects = object_bytes();
 	for (int i = 0; i < PAIRS; i++)
 		actor_pair(ctx, &a[i], &b[i]);
 	heap = heap_bytes() - heap;
 	objects = object_bytes() - objects;
 	each = (heap + objects) / (2 * PAIRS);
-	printf("%llu bytes said; heap %llu, objects %llu a peer\n", (unsigned long long)said,
-	       (unsigned long long)heap / (2 * PAIRS), (unsigned long long)objects / (2 * PAIRS));
+	printf("%s: %llu bytes said; heap %llu, objects %llu a peer\n", (const char *)fabric,
+	       (unsigned long long)said, (unsigned long long)heap / (2 * PAIRS),
+	       (unsigned long long)objects / (2 * PAIRS));
 	CHECK(each <= said + said / 10 && each >= said - said / 10, "%llu bytes a peer, %llu said",
 	      (unsigned long long)each, (unsigned long long)said);
-	OK(slmpm_shut(ctx, 0));
+	OK(slmpm_shut(ctx, 5000));
 	return 0;
+}
+
+/* KiB of rings that are present in this process. */
+static long rings_present(void)
+{
+	FILE *maps = fopen("/proc/self/smaps", "re");
+	long sum = 0, rss;
+	char line[512];
+	bool ring = false;
+
+	CHECK(maps, "no /proc");
+	while (fgets(line, sizeof(line), maps)) {
+		if (actor_is_twice(line))
+			ring = true;
+		else if (ring && sscanf(line, "Rss: %ld", &rss) == 1) {
+			sum += rss;
+			ring = false;
+		}
+	}
+	fclose(maps);
+	return sum;
+}
+
+/* Over TCP the pages of a ring come with what is received. */
+static int of_idle(void *unused)
+{
+	slmpm_peer a, b;
+	slmpm_ctx ctx;
+	long idle, after;
+	char in[8];
+
+	(void)unused;
+	settings_one_link("tcp");
+	CHECK(!unsetenv("SLMPM_RING_SEGMENTS") && !unsetenv("SLMPM_TCP_ENGINE"), "environment");
+	OK(slmpm_open(&ctx, NULL));
+	actor_pair(ctx, &a, &b);
+	idle = rings_present();
+	OK(slmpm_send(a, 0, "1234567", 8, 5000));
+	EXPECT(slmpm_recv(b, 0, in, sizeof(in), NULL, 5000), 8);
+	after = rings_present();
+	printf("tcp: %ld, then %ld KiB of two rings of 4 MiB are present\n", idle, after);
+	CHECK(idle <= 256 && after && after <= 256, "%ld, then %ld KiB", idle, after);
+	OK(slmpm_shut(ctx, 5000));
+	return 0;
+}
+
+int main(void)
+{
+	static char shm[] = "shm", tcp[] = "tcp";
+	int status;
+
+	settings_one_link("shm");
+	CHECK(!setenv("SLMPM_RING_SEGMENTS", "128", 1), "environment");
+	links();
+	status = child_run(of_pairs, shm, 20);
+	if (status == 77)
+		puts("the heap cannot be measured");
+	else
+		EXPECT(status, 0);
+	if (!status)
+		EXPECT(child_run(of_pairs, tcp, 20), 0);
+	EXPECT(child_run(of_idle, NULL, 10), 0);
+	return status;
 }

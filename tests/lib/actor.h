@@ -57,7 +57,9 @@ int64_t actor_now_ms(void);
 /* What to multiply patience with: more than 1 under sanitizers and emulators. */
 int actor_slow(void);
 int actor_descriptors(void);
-/* Lines of /proc/self/maps that name the library's memory. */
+/* A line of /proc/self/maps: memory that no peer has (shm/twice.h)? */
+bool actor_is_twice(const char *line);
+/* Lines there that name the library's memory. */
 int actor_mappings(void);
 /* Until the process is stopped, dead, ...: a letter of /proc/PID/stat among STATES. */
 void actor_await_state(int pid, const char *states);
