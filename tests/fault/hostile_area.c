@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "tests/lib/actor.h"
 #include "tests/lib/offence.h"
 #include "tests/lib/test.h"
 
@@ -162,6 +163,55 @@ static void area_without_memory(struct raw_peer *p)
 	offer_area(p, 0, 65536, -1);
 }
 
+/* ---- what is lent to it ---- */
+
+#define ONLY_OPEN 1 /* the victim's loan, of area 0: not sent yet */
+
+static void come_for_a_loan(struct raw_peer *p, const char *at)
+{
+	struct wire_area area;
+	int fd;
+
+	raw_begin(p, raw_connect(at));
+	raw_steps(p, RAW_HELLO, RAW_UP);
+	CHECK(raw_hear(p->fd, &area, sizeof(area), &fd) == sizeof(area) && !area.area && fd >= 0,
+	      "no area was offered");
+	close(fd);
+}
+
+static int64_t lend(slmpm_peer peer, const struct offence *o)
+{
+	static uint64_t borrower;
+	void *buf;
+
+	if (borrower != peer.id) {
+		borrower = peer.id;
+		OK(slmpm_loan(peer, 1, LOANS / 2, &buf, PATIENCE));
+		if (o->note != ONLY_OPEN)
+			OK(slmpm_commit(peer, buf, LOANS / 2, NULL));
+	}
+	return slmpm_recv(peer, 1, &buf, sizeof(buf), NULL, 5);
+}
+
+static const struct trial trial_lent = {.come = come_for_a_loan, .look = lend};
+
+static void return_twice(struct raw_peer *p)
+{
+	raw_await_packet(p); /* the loan */
+	raw_post(p, WIRE_LOAN_DONE, 0, 0, 0, NULL, 0);
+	raw_post(p, WIRE_LOAN_DONE, 0, 0, 0, NULL, 0);
+}
+
+static void return_too_early(struct raw_peer *p)
+{
+	raw_post(p, WIRE_LOAN_DONE, 0, 0, 0, NULL, 0);
+}
+
+static const struct offence returns[] = {
+	{"R8", "returns an area twice", return_twice, "return of an area", 0},
+	{"R8", "returns it before it is lent", return_too_early, "return of an area", ONLY_OPEN},
+};
+
 /* ---- the control socket ---- */
 
 static void hello_again(struct raw_peer *p)
@@ -221,6 +271,7 @@ int main(void)
 	setenv("SLMPM_LOAN_MAX", "1m", 1);
 	victim_begin(&v, "hostile-area");
 	SURVIVE(&v, &trial_legal, offences);
+	SURVIVE(&v, &trial_lent, returns);
 	victim_end(&v);
 	return 0;
 }

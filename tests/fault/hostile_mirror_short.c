@@ -45,6 +45,7 @@ static const struct change changes[] = {
 	{"no slot", "change of no mirror", 3, 0, UINT32_MAX, 0, 8, WIRE_MIRROR_LAST},
 	{"more stored than sent", "count of changes", 3, 0, 0, 1, 8, WIRE_MIRROR_LAST},
 	{"a flag", "unknown flag", 3, UINT64_C(1) << 63, 0, 0, 8, WIRE_MIRROR_LAST},
+	{"amidst another", NUMBER, 4, 0, 0, 0, 8, WIRE_MIRROR_LAST},
 	{"a part beyond", PLACE, 3, BYTES, 0, 0, 8, WIRE_MIRROR_PART},
 };
 
@@ -68,6 +69,8 @@ static int offend(void *arg)
 	raw_ring_bell(&p);
 	raw_await_packet(&p); /* it has joined */
 	raw_post(&p, WIRE_MIRROR_LAST, 2, 0, 8, noise, 8);
+	if (c->number > 3) /* one that is here in part */
+		raw_post(&p, WIRE_MIRROR_PART, 3, 0, 8, noise, 8);
 	raw_post(&p, c->opcode, c->number, wire_route(c->slot, c->stored), c->place, noise,
 		 c->length);
 	raw_hear_end(p.fd, reason);

@@ -233,6 +233,23 @@ static void bundle_of_long(struct raw_peer *p)
 	post(p, WIRE_BUNDLE, 512, 1024);
 }
 
+static void bundle_out_of_order(struct raw_peer *p)
+{
+	p->sent++;
+	post(p, WIRE_BUNDLE, 8, 64);
+}
+
+static void bundle_of_before(struct raw_peer *p)
+{
+	p->sent--;
+	post(p, WIRE_BUNDLE, 8, 64);
+}
+
+static void bundle_for_any_stream(struct raw_peer *p)
+{
+	raw_post(p, WIRE_BUNDLE, ++p->sent, wire_route(SLMPM_ANY_STREAM, 0), 8, bytes, 64);
+}
+
 static void opcode_zero(struct raw_peer *p)
 {
 	uint64_t total = p->w.produced + 1;
@@ -332,6 +349,9 @@ static const struct offence offences[] = {
 	{"R5", "a bundle of none", bundle_of_none, "bundle", 0},
 	{"R5", "a bundle of empty ones", bundle_of_zero, "bundle", 0},
 	{"R5", "an uneven bundle", bundle_uneven, "bundle", 0},
+	{"R8", "a bundle out of order", bundle_out_of_order, "bundle", 0},
+	{"R8", "a bundle of what has been", bundle_of_before, "bundle", 0},
+	{"R5", "a bundle for any stream", bundle_for_any_stream, "bundle", 0},
 	{"R5", "a bundle too long", bundle_too_long, "bundle", 0},
 	{"R5", "a bundle of long ones", bundle_of_long, "bundle", 0},
 	{"R5", "no room for the checksum", checksum_without_room, "length of a checksum", 0},
