@@ -113,9 +113,30 @@ void ring_take(struct ring_reader *r, uint64_t seed, uint32_t bytes)
 	ring_release(r, &p);
 }
 
+void ring_expect_none(struct ring_reader *r)
+{
+	struct ring_packet none;
+	int rc = ring_peek(r, &none);
+
+	CHECK(rc == 0 && r->violation == RING_SOUND, "peek gave %d (violation %d) at the end", rc,
+	      r->violation);
+}
+
 uint64_t ring_word(uint64_t total, uint32_t epoch, uint32_t length, uint8_t kind)
 {
 	return (uint64_t)kind << 54 | (uint64_t)length << 32 | ring_tag(total, epoch);
+}
+
+void ring_forge(const struct ring_writer *w, void *data, uint32_t bytes, uint32_t laps)
+{
+	const uint32_t size = 1u << w->shift;
+	uint64_t total = w->produced + 1 + laps * (w->mask + 1);
+
+	for (uint32_t at = size - RING_WORD, i = 1; at + 8 <= bytes; at += size, i++) {
+		uint64_t word = LITTLE_64(ring_word(total + i, w->epoch, 3, 9));
+
+		memcpy((unsigned char *)data + at, &word, sizeof(word));
+	}
 }
 
 _Atomic uint64_t *ring_first_word(void *segments, const struct ring_shape *shape, uint64_t at)

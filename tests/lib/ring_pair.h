@@ -48,6 +48,8 @@ bool ring_put(struct ring_writer *w, uint64_t seed, uint32_t bytes);
 void ring_expect(struct ring_reader *r, struct ring_packet *p, uint64_t seed, uint32_t bytes);
 /* The same, released. */
 void ring_take(struct ring_reader *r, uint64_t seed, uint32_t bytes);
+/* There is no next one, and nothing wrong. */
+void ring_expect_none(struct ring_reader *r);
 
 /* Bytes of the longest packet of K segments. */
 static inline uint32_t ring_bytes_of(const struct ring_shape *shape, uint32_t k)
@@ -57,6 +59,9 @@ static inline uint32_t ring_bytes_of(const struct ring_shape *shape, uint32_t k)
 
 /* The word a sound writer would store for such a packet. */
 uint64_t ring_word(uint64_t total, uint32_t epoch, uint32_t length, uint8_t kind);
+/* Fills the reservation's BYTES with words that each would look committed where they lie: now, or
+ * when the reader comes by LAPS later. */
+void ring_forge(const struct ring_writer *w, void *data, uint32_t bytes, uint32_t laps);
 /* The first word of the segment at index AT, as the peer sees it. */
 _Atomic uint64_t *ring_first_word(void *segments, const struct ring_shape *shape, uint64_t at);
 

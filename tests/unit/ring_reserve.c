@@ -72,25 +72,6 @@ static void a_full_ring_refuses_without_a_trace(void **state)
 	ring_pair_close(&p);
 }
 
-/* Fills a reservation with words that each would look committed where they lie. */
-static void forge(struct ring_pair *p, unsigned char *data, uint32_t bytes)
-{
-	uint64_t total = p->w.produced + 1;
-
-	for (uint32_t at = 64 - RING_WORD, i = 1; at + 8 <= bytes; at += 64, i++) {
-		uint64_t word = LITTLE_64(ring_word(total + i, p->w.epoch, 3, 9));
-		memcpy(data + at, &word, sizeof(word));
-	}
-}
-
-static void nothing_more_arrives(struct ring_pair *p)
-{
-	struct ring_packet none;
-
-	assert_int_equal(ring_peek(&p->r, &none), 0);
-	assert_int_equal(p->r.violation, RING_SOUND);
-}
-
 /* How a forged reservation of four segments ends. */
 enum ending { COMMIT_SHORT, ABORT, RESERVE_LESS, RESERVE_MORE, RESERVE_REFUSED, ENDINGS };
 
@@ -99,7 +80,7 @@ static void end_reservation(struct ring_pair *p, enum ending ending, uint64_t se
 	unsigned char *data = ring_reserve(&p->w, 4 * 64 - 8);
 
 	assert_non_null(data);
-	forge(p, data, 4 * 64 - 8);
+	ring_forge(&p->w, data, 4 * 64 - 8, 0);
 	switch (ending) {
 	case COMMIT_SHORT:
 		ring_fill(data, seed, 5);
@@ -112,7 +93,7 @@ static void end_reservation(struct ring_pair *p, enum ending ending, uint64_t se
 		ring_commit(&p->w, 5, (uint8_t)(seed % 255 + 1));
 		return;
 	case RESERVE_MORE:
-		forge(p, data, 4 * 64 - 8);
+		ring_forge(&p->w, data, 4 * 64 - 8, 0);
 		assert_non_null(ring_reserve(&p->w, 3 * 64 - 8));
 		assert_non_null(ring_reserve(&p->w, 8));
 		assert_true(ring_put(&p->w, seed, 5));
@@ -136,7 +117,7 @@ static void what_a_dropped_reservation_left_never_looks_committed(void **state)
 			for (uint32_t i = 0; i < 64; i++) {
 				end_reservation(&p, ending, i);
 				ring_take(&p.r, i, 5);
-				nothing_more_arrives(&p);
+				ring_expect_none(&p.r);
 			}
 			ring_pair_close(&p);
 		}
