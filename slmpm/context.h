@@ -74,6 +74,8 @@ struct context {
 		uint64_t looked;  /* ticks */
 		uint64_t traffic; /* by then */
 		uint32_t next;    /* whose turn it is */
+		uint32_t passed;  /* short calls since one of them has looked */
+		bool in_passing;  /* the one under way waits for nothing: it reads no answer soon */
 		uint32_t page_count;
 		struct monitor_pages *pages;
 		uint64_t summed;        /* ns: for the job's means */

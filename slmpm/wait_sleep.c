@@ -87,11 +87,12 @@ static int look(struct context *ctx)
 
 int wait_look(struct context *ctx)
 {
-	/* Another thread's: a bell taken here would not wake it. A handler's caller looks later. */
-	if (ctx->sleeping || ctx->handling)
+	if (ctx->handling) /* its caller looks later */
+		return 0;
+	monitor_tick(ctx);
+	if (ctx->sleeping) /* another thread's: a bell taken here would not wake it */
 		return 0;
 	process_kill_due(ctx);
-	monitor_tick(ctx);
 	doubt_mark_all(ctx);
 	return look(ctx);
 }

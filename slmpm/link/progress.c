@@ -145,6 +145,18 @@ int progress_context(struct context *ctx)
 	return n;
 }
 
+COLD void progress_in_passing(struct context *ctx)
+{
+	if (ctx->handling || ctx->polling || ctx->passing)
+		return;
+	if (ctx->armed && !ctx->sleeping)
+		wait_disarm(ctx);
+	ctx->monitor.in_passing = true;
+	(void)progress_context(ctx);
+	(void)wait_look(ctx); /* progress alone asks the kernel far too seldom for that */
+	ctx->monitor.in_passing = false;
+}
+
 int progress_read_ahead(struct context *ctx)
 {
 	int n = 0;

@@ -7,6 +7,8 @@
 
 /* One fair pass over all endpoints; packets handled and posted. */
 int progress_context(struct context *ctx);
+/* For who waits for nothing, now and then: a pass, and a look at the descriptors. */
+void progress_in_passing(struct context *ctx);
 /* What a pass has read after it had looked, for the sake of room for what waits: no descriptor shows it
  * any more. Packets handled. */
 int progress_read_ahead(struct context *ctx);

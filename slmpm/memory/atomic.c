@@ -8,6 +8,8 @@
 #include "slmpm/memory/direct.h"
 #include "slmpm/memory/rma_operate.h"
 #include "slmpm/error.h"
+#include "slmpm/link/progress.h"
+#include "slmpm/monitor/monitor.h"
 #include "slmpm/request.h"
 
 static int check_word(slmpm_rmem mem, uint64_t offset, int op, int bits)
@@ -62,7 +64,15 @@ static inline bool is_word(const struct remote *remote, uint64_t offset, uint64_
 /* One more, told before it is done: what stands behind the instruction waits for it. */
 static inline bool count(const struct remote *remote)
 {
-	return !(++remote->direct.stats->atomics % RMA_LOOK_EVERY);
+	return !(++remote->direct.stats->atomics % RMA_PASS_EVERY);
+}
+
+static COLD void look_at(const struct remote *remote)
+{
+	if (remote->direct.stats->atomics % RMA_LOOK_EVERY)
+		monitor_come_by(remote->ctx);
+	else
+		progress_in_passing(remote->ctx);
 }
 
 static inline bool is_known(int op, int bits)
@@ -78,7 +88,7 @@ static inline int do_shortly(const struct remote *remote, uint64_t offset, int o
 	direct_give_old(old, bits,
 			direct_atomic(direct_at(remote, offset), op, bits, operand, compare));
 	if (UNLIKELY(looks))
-		rma_look(remote->ctx);
+		look_at(remote);
 	return 0;
 }
 
@@ -132,7 +142,7 @@ static NOINLINE int add(slmpm_rmem mem, uint64_t offset, uint64_t operand, void 
 	if (old)
 		memcpy(old, &was, sizeof(was));
 	if (UNLIKELY(looks))
-		rma_look(remote->ctx);
+		look_at(remote);
 	return 0;
 }
 

@@ -12,10 +12,11 @@
 #include "slmpm/memory/rma.h"
 #include "slmpm/mirror/mirror.h"
 
-#define RMA_LOOK_EVERY 1024 /* direct operations between looks at the peers; a power of two */
+/* Direct operations alone make no progress; once in a while they do: so many between looks at the peers; a
+ * power of two. */
+#define RMA_LOOK_EVERY 1024
 
-/* Direct operations alone make no progress; once in a while they do. */
-void rma_look(struct context *ctx);
+#define RMA_PASS_EVERY 128 /* and between chances that others see what they came to */
 
 /* Nothing asked for before holds direct operations up. */
 static inline bool direct_is_free(const struct remote *remote)

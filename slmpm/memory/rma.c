@@ -17,22 +17,16 @@
 
 /* ---- the short ways ------------------------------------------------------------------------- */
 
-COLD void rma_look(struct context *ctx)
-{
-	if (ctx->handling || ctx->polling)
-		return;
-	if (ctx->armed && !ctx->sleeping)
-		wait_disarm(ctx);
-	(void)progress_context(ctx);
-	(void)wait_look(ctx); /* progress alone asks the kernel far too seldom for that */
-}
-
-/* After so many operations that nobody has timed. */
-static COLD void look_at(struct remote *remote)
+/* After COUNT operations, some of which nobody has timed. */
+static COLD void look_at(struct remote *remote, uint64_t count)
 {
 	const slmpm_rmem rmem = {handle_id(remote)};
 
-	rma_look(remote->ctx);
+	if (count % RMA_LOOK_EVERY) {
+		monitor_come_by(remote->ctx);
+		return;
+	}
+	progress_in_passing(remote->ctx);
 	if (remote_get(rmem) == remote)
 		direct_measure(remote);
 }
@@ -112,8 +106,8 @@ static inline int get_shortly(struct remote *remote, uint64_t offset, void *to, 
 	/* Pairs with the release before what was read here, as by a fenced put. */
 	atomic_thread_fence(memory_order_acquire);
 	stats->get_bytes += len;
-	if (UNLIKELY(!(++stats->gets % RMA_LOOK_EVERY)))
-		look_at(remote);
+	if (UNLIKELY(!(++stats->gets % RMA_PASS_EVERY)))
+		look_at(remote, stats->gets);
 	return 0;
 }
 
@@ -148,8 +142,8 @@ int slmpm_put(slmpm_rmem to, uint64_t offset, const void *from, size_t len,
 		if (LIKELY(!shared))
 			copy_payload(direct_at(remote, offset), from, len);
 		stats->put_bytes += len;
-		if (UNLIKELY(!(++stats->puts % RMA_LOOK_EVERY)))
-			look_at(remote);
+		if (UNLIKELY(!(++stats->puts % RMA_PASS_EVERY)))
+			look_at(remote, stats->puts);
 		return 0;
 	}
 	return put_slowly(to, offset, from, len, how, req);
@@ -216,7 +210,7 @@ int slmpm_flush(slmpm_peer peer, int timeout_ms)
 	if (!ep || !endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx;
-	rma_look(ctx); /* a peer that has died since is not reported visible */
+	progress_in_passing(ctx); /* a peer that has died since is not reported visible */
 	if (ep->state == SLMPM_PEER_UP && rma_is_settled(ep->rma)) {
 		rc = ep->rma->lost ? error_set(-ep->rma->lost, "%s refused an earlier operation",
 					       ep->name) :

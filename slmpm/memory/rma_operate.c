@@ -9,6 +9,7 @@
 #include "slmpm/memory/direct.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/error.h"
+#include "slmpm/link/progress.h"
 #include "slmpm/engine/fifo.h"
 #include "slmpm/message/message.h"
 #include "slmpm/mirror/mirror.h"
@@ -319,7 +320,9 @@ int rma_operate(struct operation *o)
 			rc = operate_by_request(o, rc == 1);
 	}
 	if (rc >= 0 && looks)
-		rma_look(ctx);
+		progress_in_passing(ctx);
+	else if (!completion_wanted(&o->full))
+		monitor_pass(ctx);
 	context_unlock(ctx);
 	return rc;
 }

@@ -15,6 +15,7 @@
 #include "slmpm/error.h"
 #include "slmpm/engine/fifo.h"
 #include "slmpm/message/message.h"
+#include "slmpm/monitor/monitor.h"
 
 /* ---- one packet ----------------------------------------------------------------------------- */
 
@@ -344,8 +345,15 @@ static NOINLINE int send_with_care(slmpm_peer peer, uint16_t id, const void *hea
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx; /* the peer may be gone when a wait is over */
 	rc = send_locked(ep, id, head, head_len, &piece, &full, req);
+	monitor_pass(ctx);
 	context_unlock(ctx);
 	return rc;
+}
+
+static inline int sent_shortly(const struct endpoint *ep)
+{
+	monitor_pass(ep->ctx);
+	return 0;
 }
 
 int slmpm_am(slmpm_peer peer, uint16_t id, const void *head, size_t head_len, const void *data,
@@ -357,11 +365,11 @@ int slmpm_am(slmpm_peer peer, uint16_t id, const void *head, size_t head_len, co
 		   !ep->ctx->multiple)) {
 		if (LIKELY(!head_len)) /* nothing else is to be kept in registers for later */
 			return LIKELY(send_part(ep, id, data, len, 0)) ?
-				       0 :
+				       sent_shortly(ep) :
 				       send_with_care(peer, id, NULL, 0, data, len, NULL, NULL);
 		if (head && head_len <= SLMPM_AM_HEAD_MAX &&
 		    send_direct(ep, am_stream(id, head_len), head, head_len, data, len, 0))
-			return 0;
+			return sent_shortly(ep);
 	}
 	return send_with_care(peer, id, head, head_len, data, len, how, req);
 }

@@ -11,6 +11,7 @@
 #include "slmpm/message/match.h"
 #include "slmpm/message/message.h"
 #include "slmpm/mirror/mirror.h"
+#include "slmpm/monitor/monitor.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/wait.h"
 
@@ -113,6 +114,7 @@ int slmpm_send_burst(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *m
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx;
 	sent = send_all(ep, peer, stream, messages, n, timeout_ms);
+	monitor_pass(ctx);
 	context_unlock(ctx);
 	return sent;
 }

@@ -8,6 +8,7 @@
 #include "slmpm/link/link.h"
 #include "slmpm/message/loan_copy.h"
 #include "slmpm/message/message.h"
+#include "slmpm/monitor/monitor.h"
 #include "slmpm/wait.h"
 
 /* Where a link was asked for there was something to choose. */
@@ -296,6 +297,7 @@ int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how 
 		rc = await_commit(&c);
 	if (rc == 0 && endpoint_of(peer) == ep && UNLIKELY(ep->link.lags))
 		message_let_leave(ep, time_left(&c.turn));
+	monitor_pass(ctx);
 	context_unlock(ctx);
 	return rc;
 }

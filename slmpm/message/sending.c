@@ -8,6 +8,7 @@
 #include "slmpm/message/inbound.h"
 #include "slmpm/link/link.h"
 #include "slmpm/message/message.h"
+#include "slmpm/monitor/monitor.h"
 #include "slmpm/request.h"
 
 /* ---- the short ways ------------------------------------------------------------------------- */
@@ -118,13 +119,15 @@ COLD int message_send_slowly(struct endpoint *ep, uint32_t stream, const void *b
 {
 	struct slmpm_iov iov = {(void *)(uintptr_t)buf, len};
 	struct request r = {.piece_count = 0};
+	struct context *ctx = ep->ctx;
 	int rc;
 
 	if (in_the_way(ep))
 		return loan_open(ep);
-	rc = request_init(&r, REQUEST_SEND, ep->ctx, ep, stream, &iov, 1);
+	rc = request_init(&r, REQUEST_SEND, ctx, ep, stream, &iov, 1);
 	if (rc == 0)
 		rc = message_await(&r, timeout_ms);
+	monitor_pass(ctx);
 	return rc;
 }
 
@@ -148,7 +151,7 @@ static COLD int send_with_care(slmpm_peer peer, uint32_t stream, const void *buf
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx; /* the peer may be gone, or another, when the wait is over */
 	switch (send_direct(ep, stream, buf, len, 0, 0)) {
-	case SENT: break;
+	case SENT: monitor_pass(ctx); break;
 	case SENT_IN_PART: message_let_leave(ep, timeout_ms); break;
 	case NOT_SENT: rc = message_send_slowly(ep, stream, buf, len, timeout_ms);
 	}
@@ -164,8 +167,11 @@ int slmpm_send(slmpm_peer peer, uint32_t stream, const void *buf, size_t len, in
 	if (UNLIKELY(!ep || stream > SLMPM_STREAM_MAX || (!buf && len) || ep->ctx->multiple))
 		return send_with_care(peer, stream, buf, len, timeout_ms);
 	sent = send_direct(ep, stream, buf, len, 0, 0);
-	if (LIKELY(sent == SENT))
+	if (LIKELY(sent == SENT)) {
+		if (UNLIKELY(!(ep->stats->sent_messages % MONITOR_PASSES)))
+			monitor_come_by(ep->ctx);
 		return 0;
+	}
 	if (sent == NOT_SENT)
 		return message_send_slowly(ep, stream, buf, len, timeout_ms);
 	message_let_leave(ep, timeout_ms);
@@ -273,6 +279,7 @@ static int sendv_with_how(slmpm_peer peer, uint32_t stream, const struct slmpm_i
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx;
 	rc = message_sendv(ep, stream, iov, n, &full, req);
+	monitor_pass(ctx);
 	context_unlock(ctx);
 	return rc;
 }
@@ -303,6 +310,7 @@ static NOINLINE int sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_i
 		rc = sendv_slowly(ep, stream, iov, n, how, req);
 	else if (UNLIKELY(sent == SENT_IN_PART) && !more)
 		message_let_leave(ep, how ? how->timeout_ms : -1);
+	monitor_pass(ctx);
 	context_unlock(ctx);
 	return rc;
 }

@@ -4,6 +4,7 @@
 #include "slmpm/link/link.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/mirror/track.h"
+#include "slmpm/monitor/monitor.h"
 #include "slmpm/wait.h"
 
 /* ---- the short way -------------------------------------------------------------------------- */
@@ -108,6 +109,7 @@ static NOINLINE int flush_slowly(slmpm_mirror mirror, int timeout_ms)
 		return rc;
 	ctx = m->ctx;
 	rc = m->group ? in_group("slmpm_mirror_flush") : flush(m, mirror, timeout_ms);
+	monitor_pass(ctx);
 	context_unlock(ctx);
 	return rc;
 }
@@ -116,8 +118,10 @@ int slmpm_mirror_flush(slmpm_mirror mirror, int timeout_ms)
 {
 	struct mirror *m = mirror_get(mirror);
 
-	if (LIKELY(m && m->to && m->to->pending && !m->group && send_shortly(m->to)))
+	if (LIKELY(m && m->to && m->to->pending && !m->group && send_shortly(m->to))) {
+		monitor_pass(m->ctx);
 		return 0;
+	}
 	return flush_slowly(mirror, timeout_ms);
 }
 
@@ -157,9 +161,11 @@ int slmpm_mirror_end(slmpm_mirror mirror)
 {
 	int rc = 0;
 	struct mirror *m = mirror_lock(mirror, &rc);
+	struct context *ctx;
 
 	if (!m)
 		return rc;
+	ctx = m->ctx;
 	if (!m->group) {
 		rc = error_set(SLMPM_ESTATE, "slmpm_mirror_end: without slmpm_mirror_begin");
 	} else {
@@ -176,6 +182,7 @@ int slmpm_mirror_end(slmpm_mirror mirror)
 				(void)link_push(a->ep);
 		}
 	}
-	context_unlock(m->ctx);
+	monitor_pass(ctx);
+	context_unlock(ctx);
 	return rc;
 }

@@ -2,7 +2,8 @@
 /*
  * Echoes: now and then a packet that the peer answers, behind all that was sent before. The time until
  * then is what a message takes both ways, the rings' content and the peer's attention included. None
- * goes where nothing was sent since the last: links that rest are left alone.
+ * goes where nothing was sent since the last: links that rest are left alone; nor from a call that waits for
+ * nothing, for the answer would lie there until the next one.
  */
 #include "slmpm/link/link.h"
 #include "slmpm/message/arrival.h"
@@ -16,13 +17,18 @@ static uint64_t traffic(const struct slmpm_stats *s)
 	return s->sent_messages + s->received_messages + s->puts + s->gets + s->atomics;
 }
 
+bool echo_has_traffic(const struct endpoint *ep)
+{
+	return traffic(ep->stats) != ep->monitor->echo.traffic;
+}
+
 static bool is_due(const struct endpoint *ep, uint64_t ns)
 {
 	const struct monitor *m = ep->monitor;
 	uint64_t period = (uint64_t)config_get()->monitor_ms * 1000000;
 
 	if (!m->echo.agreed || !period || ep->state != SLMPM_PEER_UP || ep->closing ||
-	    ns - m->echo.asked < period || traffic(ep->stats) == m->echo.traffic)
+	    ns - m->echo.asked < period || !echo_has_traffic(ep))
 		return false;
 	return list_empty(&ep->owed) && (!m->echo.began || ns - m->echo.asked >= GIVEN_UP * period);
 }
@@ -31,7 +37,7 @@ bool echo_look(struct endpoint *ep, uint64_t ns)
 {
 	struct monitor *m = ep->monitor;
 
-	if (!is_due(ep, ns) || ep->ctx->handling)
+	if (!is_due(ep, ns) || ep->ctx->handling || ep->ctx->monitor.in_passing)
 		return false;
 	m->echo.id++;
 	m->echo.asked = ns;

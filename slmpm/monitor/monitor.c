@@ -6,6 +6,7 @@
 
 #include "slmpm/bond/bond.h"
 #include "slmpm/link/link.h"
+#include "slmpm/link/progress.h"
 #include "slmpm/monitor/means.h"
 
 _Static_assert(SLMPM_MONITOR_PATHS == BOND_PATHS, "one place for each link");
@@ -30,7 +31,7 @@ void monitor_agreed(struct endpoint *ep, uint64_t features)
 		return;
 	m->echo.agreed = features & WIRE_FEATURE_ECHO;
 	m->sample.agreed = features & WIRE_FEATURE_TIMED && config_get()->monitor_ms;
-	m->echo.asked = m->sample.asked = wait_now();
+	m->echo.asked = m->sample.asked = m->means.told = wait_now();
 	means_agreed(ep, features);
 }
 
@@ -113,6 +114,14 @@ static void look_at_paths(struct endpoint *ep)
 	}
 }
 
+/* Who sends no echoes tells the job what it knows all the same. */
+static bool tells_in_passing(const struct endpoint *ep, uint64_t ns)
+{
+	return ep->ctx->monitor.in_passing && ep->state == SLMPM_PEER_UP && !ep->closing &&
+	       ns - ep->monitor->means.told >= (uint64_t)config_get()->monitor_ms * 1000000 &&
+	       list_empty(&ep->owed) && echo_has_traffic(ep);
+}
+
 static void look_at(struct endpoint *ep, uint64_t ns)
 {
 	struct monitor *m = ep->monitor;
@@ -123,8 +132,10 @@ static void look_at(struct endpoint *ep, uint64_t ns)
 	if (mode_has_links(ep))
 		look_at_paths(ep);
 	look_at_flow(ep, ns);
-	if (echo_look(ep, ns))
+	if (echo_look(ep, ns) || tells_in_passing(ep, ns)) {
+		m->means.told = ns;
 		means_tell(ep); /* in its wake */
+	}
 	sample_look(ep, ns);
 	monitor_publish(ep);
 }
@@ -169,4 +180,11 @@ void monitor_look(struct context *ctx, uint64_t ticks)
 		if (ep->monitor)
 			look_at(ep, ns);
 	}
+}
+
+COLD void monitor_come_by(struct context *ctx)
+{
+	ctx->monitor.passed = 0;
+	if (wait_ticks() - ctx->monitor.looked >= MONITOR_TICKS << 1)
+		progress_in_passing(ctx);
 }

@@ -15,6 +15,8 @@
 
 #define MONITOR_TICKS UINT64_C(20000000) /* of wait_ticks, between looks: 4 to 20 ms */
 
+#define MONITOR_PASSES 32 /* short calls between looks, if nobody else looks; a power of two */
+
 /* From so many bytes on each request is measured, where it is one anyway. */
 #define MONITOR_LONG 16384
 
@@ -58,6 +60,7 @@ struct monitor { /* of an endpoint */
 	} paths[SLMPM_MONITOR_PATHS];
 	struct {                /* a message of one packet, of whose arrival the peer tells */
 		bool agreed;    /* it does */
+		bool shut;      /* for the sake of one the short ways are, which were open */
 		uint64_t sent;  /* envelopes, at the last look */
 		uint64_t asked; /* when one was wanted last, in ns */
 		uint64_t seq;   /* of the last one; and when it went, in ticks: */
@@ -67,6 +70,7 @@ struct monitor { /* of an endpoint */
 	struct {                          /* over the job, and the jobs around it */
 		bool agreed;              /* the peer takes them */
 		uint32_t turn;            /* whose are told next */
+		uint64_t told;            /* when, in ns */
 		struct means_part *heard; /* of the job's others, over this link; or NULL */
 	} means;
 	struct monitor_entry *entry; /* in a page; or NULL */
@@ -89,8 +93,17 @@ static inline void monitor_tick(struct context *ctx)
 {
 	uint64_t ticks = wait_ticks();
 
-	if (UNLIKELY(ticks - ctx->monitor.looked >= MONITOR_TICKS))
+	/* Who waits comes first: it measures more. */
+	if (UNLIKELY(ticks - ctx->monitor.looked >= MONITOR_TICKS << ctx->monitor.in_passing))
 		monitor_look(ctx, ticks);
+}
+
+/* At the end of a short call that waits for nothing: a program of such alone comes by nowhere else. */
+COLD void monitor_come_by(struct context *ctx);
+static inline void monitor_pass(struct context *ctx)
+{
+	if (UNLIKELY(++ctx->monitor.passed >= MONITOR_PASSES))
+		monitor_come_by(ctx);
 }
 
 /* The same, sooner: others are to see how things are before this context rests. */
@@ -148,6 +161,8 @@ void monitor_publish_means(struct context *ctx);
 
 /* Sends one, if one is due: true. */
 bool echo_look(struct endpoint *ep, uint64_t ns);
+/* Has the link carried something since the last one? */
+bool echo_has_traffic(const struct endpoint *ep);
 void echo_asked(struct endpoint *ep, const struct head *h);
 void echo_answered(struct endpoint *ep, const struct head *h);
 

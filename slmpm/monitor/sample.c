@@ -116,10 +116,12 @@ void sample_look(struct endpoint *ep, uint64_t ns)
 		endpoint_refresh(ep);
 		return;
 	}
-	if (!m->sample.agreed || !sends || !(ep->direct || ep->check) ||
+	if (!m->sample.agreed || !sends || ep->state != SLMPM_PEER_UP ||
+	    (ep->ctx->monitor.in_passing && !ep->pid) || /* the answer's way back would be all */
 	    since < period / OF_PERIOD || (m->sample.began && since < GIVEN_UP * period))
 		return;
 	m->sample.asked = ns;
+	m->sample.shut = ep->direct;
 	ep->sampling = true;
 	ep->direct = false;
 }
@@ -147,7 +149,7 @@ void sample_sent(struct endpoint *ep, struct request *r, uint64_t began)
 	m->sample.seq = r->seq;
 	m->sample.began = began;
 	/* A blocking call's would have gone the short way, where nothing is chosen. */
-	if (!atomic_load_explicit(&r->handle.generation, memory_order_relaxed) &&
+	if (m->sample.shut && !atomic_load_explicit(&r->handle.generation, memory_order_relaxed) &&
 	    ep->link.queue.next == &r->node && ep->link.queue.prev == &r->node && !r->wish &&
 	    r->length < ep->fetch_min && !ep->check)
 		r->mode = (struct mode){.way = MODE_NONE};
