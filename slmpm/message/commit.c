@@ -215,7 +215,7 @@ static int commit_told(struct endpoint *ep, uint64_t len, const struct slmpm_how
 		done.flags = SLMPM_ON_LINK(bond_path(ep->link.port));
 	if (rc < 0)
 		completion_undo(&told);
-	else
+	else if (queued || !ep->link.lags || !message_tell_later(ep, &told, &done))
 		completion_tell(ctx, &told, &done);
 	return rc;
 }
@@ -295,7 +295,8 @@ int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how 
 		rc = await_turn(&c.turn);
 	if (rc == 0)
 		rc = await_commit(&c);
-	if (rc == 0 && endpoint_of(peer) == ep && UNLIKELY(ep->link.lags))
+	if (rc == 0 && !completion_wanted(how) && endpoint_of(peer) == ep &&
+	    UNLIKELY(ep->link.lags))
 		message_let_leave(ep, time_left(&c.turn));
 	monitor_pass(ctx);
 	context_unlock(ctx);
