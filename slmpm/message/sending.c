@@ -68,6 +68,8 @@ static inline enum sent send_direct(struct endpoint *ep, uint32_t stream, const 
 		rc = send_last_of_burst(ep, p.route, buf, len);
 		if (rc >= 0)
 			return !rc ? NOT_SENT : ep->link.lags ? SENT_IN_PART : SENT;
+		if (ep->link.lags) /* by now */
+			return NOT_SENT;
 		p.seq = ep->sent + 1;
 	}
 	if (UNLIKELY(ep->charged - ep->credited + charge > ep->credit))
