@@ -185,7 +185,7 @@ static void out_of_descriptors(void)
 	OK(slmpm_send(child, 0, "", 0, PATIENCE));
 	OK(slmpm_accept(l, &peer, PATIENCE));
 	actor_join(child, 0);
-	OK(slmpm_close(peer, 0));
+	OK(slmpm_close(peer, PATIENCE)); /* over a network its end may not have been heard of yet */
 	OK(slmpm_unlisten(l));
 }
 
