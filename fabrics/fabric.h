@@ -170,10 +170,13 @@ struct fabric_link { /* likewise */
 	int process; /* and its pidfd, -1, or FABRIC_ENDED; the core's */
 	bool active; /* this side began the connection; the core's */
 	bool over;   /* nothing that comes is waited for any more; the core's */
-	bool lags;   /* of packets that were taken a part is in this process; poll sends it on */
 	/* Where this end lies on a network and where the other one listens, while it connects; NULL:
 	 * as the bell's ends, else on this machine; the core's. */
 	const struct sockaddr *local, *remote;
+	/* Of what was taken, in bytes: still in this process, poll sends it on; and gone, on a link that ever lags.
+	 * Joined links only say whether one of them lags. */
+	uint64_t lags, left;
+	bool fails; /* nothing leaves any more: what lags is lost with the link, as poll tells in its turn */
 	uint32_t payload_max;    /* set by connect: bytes of payload in the longest packet sent */
 	uint32_t payload_max_in; /* and received */
 	/* Changes whenever the peer has told of room. Where a domain has a descriptor that takes a poll

@@ -104,8 +104,10 @@ static COLD int hear(struct tcp_link *l)
 {
 	if (l->broken)
 		return poisoned(l);
-	if (!l->ended && tcp_is_mute(l, l->base.domain->config.dead_ms))
-		tcp_end(l, l->out.failed = tcp_reason(ETIMEDOUT));
+	if (!l->ended && tcp_is_mute(l, l->base.domain->config.dead_ms)) {
+		tcp_outlet_fail(l, tcp_reason(ETIMEDOUT));
+		tcp_end(l, l->out.failed);
+	}
 	return l->ended ? lost(l) : 1;
 }
 
@@ -114,7 +116,7 @@ static COLD int hang_up(struct tcp_link *l)
 	(void)tcp_flush(l);
 	(void)shutdown(l->socket, SHUT_WR);
 	if (!l->out.failed)
-		l->out.failed = "this side ended it";
+		tcp_outlet_fail(l, "this side ended it");
 	return 1;
 }
 

@@ -281,6 +281,8 @@ int tcp_outlet_open(struct tcp_link *l, const struct ring_shape *peer);
 void tcp_outlet_close(struct tcp_link *l);
 /* Bytes that are staged at the most, to a peer whose ring is of that shape. */
 size_t tcp_outlet_memory(const struct ring_shape *peer);
+/* It takes nothing more. */
+void tcp_outlet_fail(struct tcp_link *l, const char *why);
 int tcp_send(struct tcp_link *l, const struct fabric_wr *wr);
 void *tcp_reserve(struct tcp_link *l, uint32_t length);
 /* Our read total, to the peer. */

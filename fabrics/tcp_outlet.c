@@ -122,13 +122,19 @@ static unsigned char *append(struct tcp_outlet *o, size_t bytes)
 static void failed(struct tcp_link *l, int error)
 {
 	if (error != EAGAIN && error != EINTR && error != ENOBUFS && error != ENOMEM)
-		l->out.failed = tcp_reason(error);
+		tcp_outlet_fail(l, tcp_reason(error));
 }
 
-/* Behind each attempt to send all. What a failed socket has not taken is not waited for. */
+void tcp_outlet_fail(struct tcp_link *l, const char *why)
+{
+	l->out.failed = why;
+	l->base.fails = true;
+}
+
+/* Behind each attempt to send all. */
 static void note_lag(struct tcp_link *l)
 {
-	l->base.lags = staged(&l->out) && !l->out.failed;
+	l->base.lags = staged(&l->out);
 }
 
 /* LEAD bytes. */
@@ -165,7 +171,7 @@ static bool stage_credit(struct tcp_link *l)
 	return true;
 }
 
-/* N bytes of what is staged, and then of a packet's, have gone. */
+/* N bytes of what is staged have gone. */
 static void gone(struct tcp_outlet *o, size_t n)
 {
 	o->head += n;
@@ -224,6 +230,7 @@ static void depart(struct tcp_link *l)
 	if (rc < 0)
 		failed(l, errno);
 	done = rc < 0 ? 0 : (size_t)rc;
+	l->base.left += done;
 	if (done < before)
 		o->head += done;
 	else
@@ -247,10 +254,12 @@ bool tcp_flush(struct tcp_link *l)
 		size_t asked = staged(o);
 		ssize_t n = send_out(l, &(struct iovec){o->staging + o->head, asked}, 1);
 
-		if (n < 0)
+		if (n < 0) {
 			failed(l, errno);
-		else
-			gone(o, (size_t)n);
+			break;
+		}
+		l->base.left += (uint64_t)n;
+		gone(o, (size_t)n);
 		if (n < (ssize_t)asked)
 			break;
 		if (o->owed)

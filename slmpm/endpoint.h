@@ -43,7 +43,6 @@ struct link {
 	uint64_t uncharged;        /* of those, not begun: they need no credit */
 	struct request *active;    /* an active message, begun: nothing else begins meanwhile */
 	bool lags;                 /* link_lags(), when last asked */
-	uint32_t caught_up;        /* so many times it did not any more */
 	uint32_t held;             /* segments of the peer's ring held back: link_hold_back */
 };
 

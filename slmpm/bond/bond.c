@@ -69,6 +69,36 @@ uint64_t bond_ring_in(const struct fabric_link *link)
 	return bond_of(link)->ring_in;
 }
 
+static uint64_t lag_of(const struct bond_path *p)
+{
+	return p->state == PATH_UP ? p->port->lags : 0;
+}
+
+static COLD void look_who_lags(struct bond *b)
+{
+	b->base.lags = bond_goes_again(b);
+	for (int i = 0; i < BOND_PATHS; i++)
+		b->base.lags |= lag_of(&b->paths[i]) != 0;
+}
+
+void bond_mark(const struct fabric_link *link, uint64_t *left)
+{
+	const struct bond *b = bond_of(link);
+
+	for (int i = 0; i < BOND_PATHS; i++)
+		left[i] = lag_of(&b->paths[i]) ? b->paths[i].port->left + lag_of(&b->paths[i]) : 0;
+}
+
+bool bond_passed(const struct fabric_link *link, const uint64_t *left)
+{
+	struct bond *b = bond_of(link);
+
+	for (int i = 0; i < BOND_PATHS; i++)
+		if (lag_of(&b->paths[i]) && b->paths[i].port->left < left[i])
+			return false;
+	return !bond_goes_again(b);
+}
+
 static COLD int flush(struct bond *b, uint16_t flags)
 {
 	struct fabric_wr wr = {.op = FABRIC_FLUSH, .flags = flags};
@@ -86,6 +116,7 @@ static COLD int flush(struct bond *b, uint16_t flags)
 		staged |= rc != 1;
 	}
 	refresh_counts(b);
+	look_who_lags(b);
 	if (bond_is_mute(b) < 0)
 		return -EPIPE;
 	return staged || bond_has_backlog(b) ? -EAGAIN : 1;
@@ -223,14 +254,6 @@ static int bond_post(struct fabric_link *link, const struct fabric_wr *wr)
 	if (UNLIKELY(link->violation))
 		return wr->op == FABRIC_HANG_UP ? hang_up(b) : -EPROTO;
 	return LIKELY(wr->op == FABRIC_SEND) ? bond_send(b, wr) : post_other(b, wr);
-}
-
-/* What was under way by a lost path goes by another, from the log. */
-static COLD void look_who_lags(struct bond *b)
-{
-	b->base.lags = false;
-	for (int i = 0; i < BOND_PATHS; i++)
-		b->base.lags |= b->paths[i].state == PATH_UP && b->paths[i].port->lags;
 }
 
 static int bond_poll(struct fabric_link *link, struct fabric_arrival *arrivals, int n)

@@ -52,6 +52,10 @@ bool bond_spreads(const struct fabric_link *link);
 /* And was another one found to bring them sooner when that was looked at last? */
 bool bond_is_spread(const struct fabric_link *link);
 
+/* As link_mark and link_passed; of BOND_PATHS each. */
+void bond_mark(const struct fabric_link *link, uint64_t *left);
+bool bond_passed(const struct fabric_link *link, const uint64_t *left);
+
 /*
  * At NOW: a path that owes something, and by which nothing comes for longer than DEAD while the peer
  * answers by another one, is lost. When to be called again; UINT64_MAX: nothing is owed.

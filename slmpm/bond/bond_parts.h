@@ -89,6 +89,10 @@ struct bond_out {
 	uint64_t patience;       /* us */
 	uint64_t look;           /* the log's head at which that is looked at next */
 	uint32_t held, promised; /* FABRIC_HOLD_BACK; packets that must be taken for it */
+	/* Packets sent when a path was lost with a part of one in it, 0: none was; and the peer has said since where
+	 * to go on: they are in the backlog, if at all. */
+	uint64_t again;
+	bool resumed;
 };
 
 struct bond_in {
@@ -187,6 +191,8 @@ void *bond_send_reserve(struct bond *b, uint32_t length);
 int bond_settle(struct bond *b);
 /* Packets that are in the log and on no path yet. */
 bool bond_has_backlog(const struct bond *b);
+/* What was in part in a lost path goes again by another: has it not yet? */
+bool bond_goes_again(struct bond *b);
 /* The peer has N of them: false, that cannot be. */
 bool bond_acknowledged(struct bond *b, uint64_t n);
 /* And wants the others in round ROUND. */

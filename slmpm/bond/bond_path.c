@@ -90,6 +90,10 @@ static void shut(struct bond *b, struct bond_path *p, const char *why)
 		b->out.wanted = -1;
 	if (p == b->memory)
 		b->memory_lost = true;
+	if (p->port->lags) {
+		b->out.again = b->out.sent;
+		b->out.resumed = false;
+	}
 }
 
 /* What is landing comes again by another path: this one must not write there any more. */

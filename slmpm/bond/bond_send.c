@@ -14,12 +14,26 @@ bool bond_has_backlog(const struct bond *b)
 	return b->out.stopped || b->out.restart || b->out.forwarded != b->out.sent;
 }
 
+bool bond_goes_again(struct bond *b)
+{
+	struct bond_out *o = &b->out;
+
+	if (o->again && (o->acked >= o->again || (o->resumed && !bond_has_backlog(b))))
+		o->again = 0;
+	return o->again != 0;
+}
+
 /* ---- what the peer says --------------------------------------------------------------------- */
 
 bool bond_acknowledged(struct bond *b, uint64_t n)
 {
 	struct bond_out *o = &b->out;
 
+	if (UNLIKELY(o->again > n &&
+		     !o->resumed)) { /* it may have missed nothing, and not resume */
+		b->owes |= OWE_ACK | OWE_ASK;
+		b->busy = true;
+	}
 	if (n <= o->acked) /* another path was faster */
 		return true;
 	if (PEER_FAULT(n > o->forwarded))
@@ -60,7 +74,7 @@ bool bond_resumed(struct bond *b, uint64_t n, uint64_t round)
 	o->acked = o->forwarded = n;
 	o->next = o->log.tail;
 	o->part = 0;
-	o->restart = true;
+	o->restart = o->resumed = true;
 	choose_path(b);
 	b->busy = true;
 	return true;

@@ -33,12 +33,45 @@ COLD int link_posted(struct endpoint *ep, int rc)
 
 COLD bool link_lags_still(struct endpoint *ep)
 {
-	if (ep->link.port->lags)
+	if (ep->link.port->lags && !ep->link.port->fails)
 		return true;
 	ep->link.lags = false;
-	ep->link.caught_up++;
 	endpoint_refresh(ep);
 	return false;
+}
+
+void link_mark(const struct endpoint *ep, struct link_mark *m)
+{
+	const struct fabric_link *port = ep->link.port;
+
+	if (ep->further)
+		bond_mark(port, m->left);
+	else
+		m->left[0] = port->left + port->lags;
+}
+
+bool link_passed(struct endpoint *ep, const struct link_mark *m)
+{
+	if (!link_lags(ep))
+		return true;
+	return ep->further ? bond_passed(ep->link.port, m->left) :
+			     ep->link.port->left >= m->left[0];
+}
+
+bool link_presses_on(struct endpoint *ep)
+{
+	if (!ep->link.lags)
+		return false;
+	link_flush(ep);
+	ep->link.lags = false;
+	endpoint_refresh(ep);
+	return ep->direct;
+}
+
+void link_pressed_on(struct endpoint *ep)
+{
+	if (ep->state == SLMPM_PEER_UP && ep->link.port->lags)
+		(void)link_posted(ep, 0);
 }
 
 void *link_reserve(struct endpoint *ep, uint32_t length)

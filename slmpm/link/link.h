@@ -25,6 +25,17 @@ static inline bool link_lags(struct endpoint *ep)
 	return UNLIKELY(ep->link.lags) && link_lags_still(ep);
 }
 
+/* What has been posted by now: it has left once this is passed, whatever is posted behind it. */
+struct link_mark {
+	uint64_t left[BOND_PATHS];
+};
+void link_mark(const struct endpoint *ep, struct link_mark *m);
+bool link_passed(struct endpoint *ep, const struct link_mark *m);
+/* Nobody can wait here: true, nothing but its lag is in the way of the next message, and it is taken for caught up
+ * until link_pressed_on looks again. */
+COLD bool link_presses_on(struct endpoint *ep);
+COLD void link_pressed_on(struct endpoint *ep);
+
 /* What link_post says where link_try has said RC, which is not 1. */
 COLD int link_posted(struct endpoint *ep, int rc);
 

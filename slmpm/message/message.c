@@ -171,24 +171,25 @@ static bool is_done(void *arg)
 struct leaving {
 	struct endpoint *ep;
 	uint64_t id; /* another thread may free it */
-	uint32_t caught_up;
+	struct link_mark mark;
 };
 
+/* What others send behind it is not waited for. */
 static bool has_left(void *arg)
 {
 	const struct leaving *l = arg;
 
-	/* It may lag anew, by what others send: that is not waited for. */
-	return handle_id(l->ep) != l->id || !link_lags(l->ep) ||
-	       l->ep->link.caught_up != l->caught_up;
+	return handle_id(l->ep) != l->id || link_passed(l->ep, &l->mark);
 }
 
 void message_let_leave(struct endpoint *ep, int timeout_ms)
 {
-	struct leaving l = {ep, handle_id(ep), ep->link.caught_up};
+	struct leaving l = {.ep = ep, .id = handle_id(ep)};
 
-	if (!ep->ctx->handling)
-		(void)wait_until(ep->ctx, has_left, &l, timeout_ms);
+	if (ep->ctx->handling)
+		return;
+	link_mark(ep, &l.mark);
+	(void)wait_until(ep->ctx, has_left, &l, timeout_ms);
 }
 
 bool message_tell_later(struct endpoint *ep, struct told *told, const struct slmpm_done *done)
@@ -218,18 +219,39 @@ static bool end_if_out(struct request *r)
 
 /* ---- waiting for it --------------------------------------------------------------------------- */
 
-/* Inside a handler: only what is there is taken, and only what went directly was sent. */
+/* Would it have gone directly, but for a link that lags or the next sample? */
+static bool may_go_now(struct request *r)
+{
+	uint32_t most = r->wire ? r->ep->packet_max : r->ep->only_max;
+
+	if (sample_gives_way(r))
+		return true;
+	return r->piece_count == (r->wire ? 2 : 1) && !r->wish && r->length <= most &&
+	       r->length < r->ep->fetch_min && link_presses_on(r->ep);
+}
+
+static bool goes_now(struct request *r)
+{
+	bool sent = false;
+
+	if (may_go_now(r)) {
+		(void)message_submit(r);
+		sent = r->done || end_if_out(r);
+		if (!sent)
+			(void)message_take_back(r); /* it has not begun */
+	}
+	link_pressed_on(r->ep);
+	return sent;
+}
+
+/* Inside a handler: only what is there is taken, and only what goes at once is sent. */
 static COLD int await_in_handler(struct request *r)
 {
 	bool receives = r->kind == REQUEST_RECV || r->kind == REQUEST_HOLD;
 	struct inbound *m = receives ? match_find(r) : NULL;
 
-	if (r->kind == REQUEST_SEND && sample_gives_way(r)) {
-		(void)message_submit(r);
-		if (r->done || end_if_out(r))
-			return message_explain(r);
-		(void)message_take_back(r); /* it has not begun */
-	}
+	if (r->kind == REQUEST_SEND && goes_now(r))
+		return message_explain(r);
 	if (!m || !inbound_complete(m))
 		return wait_in_handler("a message");
 	match_give(m, r);
