@@ -242,7 +242,7 @@ typedef enum {
 
 /*
  * Starts the runtime of this process and, in a program that dacs_de_start started, connects it to
- * the parent (bounded by 5 s). CONFIG_FLAGS: DACS_INIT_FLAGS_NONE or DACS_INIT_SINGLE_THREADED.
+ * the parent (within SLMPM_HANDSHAKE_MS). CONFIG_FLAGS: DACS_INIT_FLAGS_NONE or DACS_INIT_SINGLE_THREADED.
  * A host may init and exit as often as it likes, an accelerator once in its life.
  * INITIALIZED, INVALID_ATTR, NO_RESOURCE, VERSION_MISMATCH, DACSD_FAILURE (the parent is gone),
  * INVALID_ENV (a SLMPM setting that cannot be read), TOO_LONG (SLMPM_DACS_CWD_PREFIX).
@@ -265,7 +265,8 @@ DACS_API DACS_ERR_T dacs_runtime_exit(void);
 DACS_API DACS_ERR_T dacs_get_num_avail_children(DACS_DE_TYPE_T type, uint32_t *num_children);
 /* Reserves up to *NUM_CHILDREN elements exclusively, node-wide, and writes how many were granted
  * (fewer, or 0, is a success) and their ids to DE_LIST. The elements of a process that ends come
- * back by themselves. Never blocks. Errors as above; INVALID_SIZE: *NUM_CHILDREN is 0. */
+ * back by themselves. Never blocks. Errors as above; INVALID_SIZE: *NUM_CHILDREN is 0;
+ * NO_RESOURCE. */
 DACS_API DACS_ERR_T dacs_reserve_children(DACS_DE_TYPE_T type, uint32_t *num_children,
 					  de_id_t *de_list);
 /* Gives elements back, all or none. Ended processes on them are reaped. Never blocks.
@@ -502,7 +503,8 @@ DACS_API DACS_ERR_T dacs_group_close(dacs_group_t group);
  * INVALID_TARGET (no parent, or not it), NO_RESOURCE, a partner's errors. */
 DACS_API DACS_ERR_T dacs_group_accept(de_id_t de, dacs_process_id_t pid, dacs_group_t *group);
 /* A member is through with it; *GROUP becomes DACS_NULL_GROUP. Blocks while the group is open.
- * INVALID_HANDLE, OWNER, RESOURCE_BUSY (a thread waits at the barrier), INVALID_ADDR. */
+ * INVALID_HANDLE, OWNER, RESOURCE_BUSY (a thread waits at the barrier), INVALID_ADDR,
+ * NO_RESOURCE. */
 DACS_API DACS_ERR_T dacs_group_leave(dacs_group_t *group);
 /* Ends it; blocks until all others have left or ended. *GROUP becomes DACS_NULL_GROUP.
  * INVALID_HANDLE, NOT_OWNER, GROUP_OPEN, INVALID_ADDR. */
@@ -534,7 +536,8 @@ DACS_API DACS_ERR_T dacs_mutex_accept(de_id_t src_de, dacs_process_id_t src_pid,
 /* Blocks until this process has it. Not recursive: its other threads wait likewise, and so does one
  * that has it. INVALID_HANDLE (also: destroyed meanwhile), DE_TERM (the owner ended). */
 DACS_API DACS_ERR_T dacs_mutex_lock(dacs_mutex_t mutex);
-/* The same if it is free, else MUTEX_BUSY. Does not wait for the mutex, but for its owner's answer. */
+/* The same if it is free, else MUTEX_BUSY. Does not wait for the mutex, but for its owner's answer.
+ * All of these, where the owner is to be told: NO_RESOURCE, nothing has changed. */
 DACS_API DACS_ERR_T dacs_mutex_try_lock(dacs_mutex_t mutex);
 /* By any thread of the process that has it. INVALID_HANDLE, NOT_OWNER (this process has it not),
  * DE_TERM (the owner ended). */

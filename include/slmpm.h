@@ -160,7 +160,7 @@ SLMPM_API int slmpm_open(slmpm_ctx *ctx, const struct slmpm_options *options);
  * default context, if there is one. No other thread may be in a call of the context. */
 SLMPM_API int slmpm_shut(slmpm_ctx ctx, int timeout_ms);
 /* The calling thread's default context, opened when there is none yet. It ends with the thread,
- * unless it has peers, listeners or requests, which others may know: then it stays. */
+ * unless it has peers, listeners, requests or regions, which others may know: then it stays. */
 SLMPM_API int slmpm_default(slmpm_ctx *ctx);
 
 /* Does what can be done without waiting; returns the number of events handled. */
@@ -256,7 +256,7 @@ struct slmpm_spawn_options {
 SLMPM_API int slmpm_spawn(slmpm_peer *peer, const char *prog, char *const argv[],
 			  const struct slmpm_spawn_options *options);
 /* In a program that slmpm_spawn started: its host, in the default context. ESTATE elsewhere.
- * Blocks for the handshake, bounded by 5 s. The same handle each time. */
+ * Blocks for the handshake, SLMPM_HANDSHAKE_MS at most. The same handle each time. */
 SLMPM_API int slmpm_parent(slmpm_peer *peer);
 /* The same in a context of one's own; only the first call decides the context. */
 SLMPM_API int slmpm_parent_in(slmpm_ctx ctx, slmpm_peer *peer);
@@ -292,8 +292,8 @@ SLMPM_API int slmpm_connect(slmpm_peer *peer, slmpm_ctx ctx, const char *url, in
  * Orderly end: sends what is queued, then end of stream; the peer reads everything before it sees
  * ECLOSED. Blocks up to TIMEOUT_MS for what is still to be sent, over a network until the peer's
  * machine has it all, and until the peer reaches no memory of slmpm_mem_register any more by itself
- * (ETIMEOUT: it may). This process may end then. The handle is gone afterwards, but that of a
- * spawned process stays for slmpm_join. Open requests end with ECLOSED.
+ * (ETIMEOUT: it may). This process may end then. The handle is gone afterwards, after an ETIMEOUT,
+ * too; but that of a spawned process stays for slmpm_join. Open requests end with ECLOSED.
  */
 SLMPM_API int slmpm_close(slmpm_peer peer, int timeout_ms);
 /* Waits for a spawned process to end (closing first, if that was not done, once it has connected);
@@ -301,7 +301,8 @@ SLMPM_API int slmpm_close(slmpm_peer peer, int timeout_ms);
  * NULL; the return value then is the exit code (128 + signal number when a signal ended it).
  * ESTATE, and the handle is gone: somebody else's waitpid has taken the status. */
 SLMPM_API int slmpm_join(slmpm_peer peer, int *status, int timeout_ms);
-/* SIGTERM, after GRACE_MS SIGKILL (0: at once). Does not wait for the end: slmpm_join does. */
+/* SIGTERM, after GRACE_MS SIGKILL (0: at once), which a call of the context sends that comes by
+ * then. Does not wait for the end: slmpm_join does. ESTATE: not a spawned process. */
 SLMPM_API int slmpm_kill(slmpm_peer peer, int grace_ms);
 
 enum slmpm_peer_state {
@@ -324,7 +325,7 @@ struct slmpm_peer_info {
 	char name[64];       /* for messages: "accelerator 3 (pid 1234)" */
 };
 
-/* What is known of PEER, also after its end. Does not block. */
+/* What is known of PEER, also after its end, until it is closed. Does not block. */
 SLMPM_API int slmpm_peer_query(slmpm_peer peer, struct slmpm_peer_info *info);
 
 enum slmpm_link_state {
@@ -474,9 +475,10 @@ SLMPM_API int slmpm_cancel(slmpm_req req);
 
 /*
  * Memory for a message of up to LEN bytes to PEER, aligned to 32; one is open at a time and peer.
- * A short loan (up to packet_max) lies in the peer's ring, write only, and other blocking sends to
- * that peer are EBUSY while it is open. A longer one lies in an area that both map. It goes by the
- * link of this handle, whichever slmpm_commit gets.
+ * A short loan (up to packet_max) lies in the peer's ring, write only; while it is open blocking
+ * sends to that peer are EBUSY, and so are blocking one-sided operations that go by request. A
+ * longer one lies in an area that both map; over a network each has its own, and it is copied. It
+ * goes by the link of this handle, whichever slmpm_commit gets.
  */
 SLMPM_API int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int timeout_ms);
 /* Sends the first LEN bytes of the loan. It waits, by how->timeout_ms: in an area for what was sent

@@ -24,8 +24,9 @@ struct slmpm_ctr_info {
 
 /* A counter of operations whose how->ctr names it (DaCS: a wid, libfabric: a counter). */
 SLMPM_API int slmpm_ctr_create(slmpm_ctx ctx, slmpm_ctr *ctr);
-/* Blocks until VALUE operations in all are done; SLMPM_ALL: all posted so far. 0, ETIMEOUT, or the
- * status of the first that failed, which is then forgotten. */
+/* Blocks until VALUE operations in all are done; SLMPM_ALL: all posted so far. 0, or the status of
+ * the first that failed, which is then forgotten. ETIMEOUT; ECLOSED: nothing is under way, and no
+ * peer is left that could do more. */
 SLMPM_API int slmpm_ctr_wait(slmpm_ctr ctr, uint64_t value, int timeout_ms);
 /* The counts now, without progress: cheap. */
 SLMPM_API int slmpm_ctr_query(slmpm_ctr ctr, struct slmpm_ctr_info *info);
@@ -38,7 +39,7 @@ SLMPM_API int slmpm_cq_create(slmpm_ctx ctx, slmpm_cq *cq);
 /* Takes up to N completions, in the order in which they came; makes progress when there are none.
  * Their number, 0 when there are none. Does not block. */
 SLMPM_API int slmpm_cq_poll(slmpm_cq cq, struct slmpm_done *done, int n);
-/* The same, waiting for the first. ETIMEOUT. */
+/* The same, waiting for the first. ETIMEOUT; ECLOSED as of a counter. */
 SLMPM_API int slmpm_cq_wait(slmpm_cq cq, struct slmpm_done *done, int n, int timeout_ms);
 /* EBUSY while operations are under way or a region notifies it; what was not polled is dropped. */
 SLMPM_API int slmpm_cq_destroy(slmpm_cq cq);
@@ -51,7 +52,7 @@ SLMPM_API int slmpm_cq_destroy(slmpm_cq cq);
 struct slmpm_wq_options {
 	uint32_t size;
 	uint32_t flags;
-	uint32_t depth; /* requests under way at once; 0: 256 */
+	uint32_t depth; /* requests under way at once; 0: 256; ELIMIT: over 65536 */
 	uint32_t reserved;
 	slmpm_cq cq; /* where its completions go */
 };

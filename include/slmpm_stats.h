@@ -128,7 +128,8 @@ enum slmpm_log_level {
 	SLMPM_LOG_DEBUG = 4
 };
 typedef void slmpm_log_fn(int level, const char *text, void *arg);
-/* Sends log lines up to LEVEL to FN instead of standard error (NULL: back to it). Process-wide. */
+/* Sends log lines up to LEVEL (0: none) to FN instead of standard error (NULL: back to it).
+ * Process-wide. FN runs in any thread that is in the library, and must not call it. */
 SLMPM_API void slmpm_log(int level, slmpm_log_fn *fn, void *arg);
 
 #ifdef __cplusplus
