@@ -27,8 +27,8 @@ struct context {
 	bool rung;        /* bells wait in the sockets */
 	bool armed;       /* peers have been asked to ring */
 	bool polling;     /* multiple: one thread polls for all ... */
-	bool kills;       /* a process has SIGKILL coming */
 	bool sleeping;    /* ... and sleeps, with the lock given back */
+	bool kills;       /* a process has SIGKILL coming */
 	bool passing;     /* in progress_context */
 	bool handling;    /* a handler of an active message runs: no call may block */
 	bool paused;      /* a listener waits for descriptors */

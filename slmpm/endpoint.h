@@ -206,7 +206,7 @@ struct endpoint *endpoint_new(struct context *ctx, const struct fabric *fabric);
 int endpoint_over(struct endpoint *ep, const struct fabric *fabric);
 /* Takes everything apart and frees the handle. */
 void endpoint_free(struct endpoint *ep);
-/* The endpoint of a handle, or NULL with the error set in *RC. */
+/* The endpoint of a handle, or NULL: endpoint_bad_handle says why. */
 static inline struct endpoint *endpoint_get(slmpm_peer peer)
 {
 	return handle_get_sized(&endpoint_table, peer.id, sizeof(struct endpoint));

@@ -116,7 +116,7 @@ static void name_where(struct further *f)
 			 there[0] ? " - " : "", there);
 }
 
-/* Everything that a try needs of this side; NULL and *RC otherwise. */
+/* Everything that a try needs of this side; false: it is not to be had. */
 static bool set_up(struct further *f, uint32_t link, uint32_t life, const struct fabric *fabric)
 {
 	struct further_try *t = &f->try;

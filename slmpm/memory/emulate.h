@@ -137,7 +137,7 @@ uint32_t emulate_tag(const struct emulation *e, const struct slot *s);
 struct slot *emulate_slot_of(struct emulation *e, uint32_t tag);
 /* The answer to S has come. */
 void emulate_answered(struct endpoint *ep, struct slot *s, int status, uint64_t old);
-/* The head of a request for the bytes from IN_SPAN on of the current span. */
+/* The head of a request for OP's next LENGTH bytes, which lie in the current span. */
 struct emulate_request emulate_head(const struct emulated *op, uint64_t length, uint32_t tag,
 				    uint32_t imm);
 /* A packet of OP, or of none that this side asks for: as am_post. */
@@ -145,7 +145,7 @@ int emulate_post(struct endpoint *ep, const struct emulated *op, uint16_t id, co
 		 uint32_t head_len, const void *data, uint32_t len);
 /* Its answer: done or failed, with what was there before. */
 void emulate_reply(struct endpoint *ep, uint32_t tag, int status, uint64_t old);
-/* Where Q's target is, if the peer may do ACCESS there; NULL and *STATUS. */
+/* Where T lies, if the peer may do ACCESS there; NULL and *STATUS. */
 struct region *emulate_region(struct endpoint *ep, const struct wire_target *t, uint32_t access,
 			      int *status);
 /* A free entry for the request Q; NULL: the peer has more under way than it may. */

@@ -30,7 +30,7 @@ void stream_peer_close(struct stream_peer *p);
 void stream_peer_say(int socket, const void *bytes, size_t n);
 /* The first word of a frame, its check right. */
 uint64_t stream_word(uint64_t consumed, uint32_t length, uint8_t kind);
-/* A frame of SEGMENTS times SIZE bytes whose header has that word; HEAD in its other three. */
+/* A frame of BYTES whose header has that WORD; HEAD in its other three. */
 void stream_peer_frame(struct stream_peer *p, uint64_t word, uint64_t head, size_t bytes);
 
 #endif
