@@ -16,13 +16,13 @@
 
 #include "slmpm/endpoint.h"
 #include "slmpm/mirror/dirty.h"
+#include "slmpm/mirror/flights.h"
 
 #define MIRROR_ROLES (SLMPM_MIRROR_LEAD | SLMPM_MIRROR_FOLLOW)
 
-#define MIRRORS_MAX    256   /* attachments of an endpoint, and as many that it asks for */
-#define MIRROR_PACKET  32768 /* bytes of a packet */
-#define MIRROR_FLIGHTS 4096  /* changes of a follower's that the leader need not have stored yet */
-#define MIRROR_ECHO    1024  /* changes after which it says that it has */
+#define MIRRORS_MAX   256   /* attachments of an endpoint, and as many that it asks for */
+#define MIRROR_PACKET 32768 /* bytes of a packet */
+#define MIRROR_ECHO   1024  /* changes after which it says that it has */
 
 struct head;
 struct request;
@@ -59,11 +59,6 @@ enum attachment_state {
 	ATTACHMENT_STALE   /* nothing of an endpoint's any more */
 };
 
-struct flight { /* what a follower has sent */
-	uint32_t number;
-	uint64_t lo, hi;
-};
-
 struct attachment {
 	struct list of_mirror;
 	struct mirror *mirror; /* NULL: ENDING */
@@ -85,9 +80,7 @@ struct attachment {
 	uint64_t sending;       /* the number of the one under way; 0: none is */
 	uint64_t sent;          /* the last whole one */
 	uint32_t numbered;      /* packets */
-	uint32_t stored;        /* of these, as the peer has said */
-	struct flight *flights; /* a ring of MIRROR_FLIGHTS; or NULL */
-	uint32_t first_flight, flight_count;
+	struct flights flights; /* of a follower whose changes count */
 	uint64_t sent_bytes, sent_packets;
 
 	/* in */

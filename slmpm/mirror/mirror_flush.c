@@ -31,8 +31,8 @@ static inline bool send_shortly(struct attachment *a)
 		.extent = lo,
 	};
 
-	if (UNLIKELY(!n || n > attachment_room(a) || a->dirty.many || a->sending || a->flights ||
-		     !is_free(ep) || link_post(ep, &p) != 1))
+	if (UNLIKELY(!n || n > attachment_room(a) || a->dirty.many || a->sending ||
+		     a->flights.runs || !is_free(ep) || link_post(ep, &p) != 1))
 		return false;
 	ep->stats->sent_packets++;
 	m->sequence = a->sent = p.seq;

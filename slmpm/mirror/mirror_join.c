@@ -79,9 +79,7 @@ static void sort(struct mirror *m)
 static void forget_changes(struct attachment *a)
 {
 	dirty_free(&a->dirty);
-	free(a->flights);
-	a->flights = NULL;
-	a->flight_count = 0;
+	flights_free(&a->flights);
 	a->sending = 0;
 }
 
@@ -231,10 +229,8 @@ struct attachment *attachment_new(struct mirror *m, struct endpoint *ep, uint32_
 
 	if (!a)
 		return NULL;
-	if (flies)
-		a->flights = calloc(MIRROR_FLIGHTS, sizeof(*a->flights));
-	if ((flies && !a->flights) || dirty_init(&a->dirty, m->size) < 0) {
-		free(a->flights);
+	if ((flies && flights_init(&a->flights) < 0) || dirty_init(&a->dirty, m->size) < 0) {
+		flights_free(&a->flights);
 		free(a);
 		return NULL;
 	}

@@ -15,30 +15,23 @@
 
 /* ---- what a follower has sent --------------------------------------------------------------- */
 
-static bool may_fly(const struct attachment *a)
+/* For as much as a packet holds? */
+static bool may_fly(struct attachment *a)
 {
-	return !a->flights || a->flight_count <= MIRROR_FLIGHTS - LIST_BYTES / 16;
+	return !a->flights.runs || flights_have_room(&a->flights, LIST_BYTES / 16);
 }
 
 static void fly(struct attachment *a, uint64_t lo, uint64_t hi)
 {
-	struct flight *f;
-
-	if (!a->flights)
-		return;
-	f = &a->flights[(a->first_flight + a->flight_count++) % MIRROR_FLIGHTS];
-	*f = (struct flight){a->numbered, lo, hi};
+	if (a->flights.runs)
+		flights_add(&a->flights, lo, hi, a->numbered);
 }
 
 bool mirror_echoed(struct attachment *a, uint32_t stored)
 {
-	if (PEER_FAULT(stored - a->stored > a->numbered - a->stored))
+	if (PEER_FAULT(stored - a->flights.stored > a->numbered - a->flights.stored))
 		return false;
-	a->stored = stored;
-	while (a->flight_count && (int32_t)(a->flights[a->first_flight].number - stored) <= 0) {
-		a->first_flight = (a->first_flight + 1) % MIRROR_FLIGHTS;
-		a->flight_count--;
-	}
+	flights_stored(&a->flights, stored, a->numbered);
 	if (!dirty_is_empty(&a->dirty) && !a->mirror->group && attachment_sends(a))
 		attachment_pend(a, true);
 	return true;

@@ -23,13 +23,9 @@ static uint64_t first_kept(const struct attachment *a, uint64_t at, uint64_t end
 		found = lo;
 		*behind = hi;
 	}
-	for (uint32_t i = 0; i < a->flight_count; i++) {
-		const struct flight *f = &a->flights[(a->first_flight + i) % MIRROR_FLIGHTS];
-
-		if (f->hi <= at || f->lo >= found)
-			continue;
-		found = f->lo > at ? f->lo : at;
-		*behind = f->hi;
+	if (flights_next(&a->flights, at, &lo, &hi) && lo < found) {
+		found = lo;
+		*behind = hi;
 	}
 	return found;
 }
@@ -54,7 +50,8 @@ static void store(struct attachment *a, uint64_t lo, uint64_t hi, const unsigned
 		track_look_at(a->mirror, lo, hi);
 	a->received_bytes += hi - lo;
 	a->unechoed++;
-	if (LIKELY(a->how & SLMPM_MIRROR_LEAD || (dirty_is_empty(&a->dirty) && !a->flight_count))) {
+	if (LIKELY(a->how & SLMPM_MIRROR_LEAD ||
+		   (dirty_is_empty(&a->dirty) && !a->flights.count))) {
 		store_run(a, lo, hi, from);
 		return;
 	}
