@@ -11,11 +11,12 @@
 #define MANY        8  /* ... and later on: the least of them, for what delays one spares another */
 #define SAMPLE      8  /* one turn in so many is timed, and so many after a change */
 #define FIRST_PAUSE 8  /* turns before the longer way is tried again; then four times as many, */
-#define LAST_PAUSE  1024  /* ... to so many, and besides ... */
-#define BUDGET      100   /* ... so many times what tries have lost */
-#define MOST_OWED   32768 /* turns of the usual way */
-#define NEAR_OWED   2048 /* of a way that has cost less than four times as much: a delay was chance */
-#define LEAST_OWED  1024 /* of them, once it costs by half more or less than at the last try */
+#define LAST_PAUSE  1024    /* ... to so many, and besides ... */
+#define BUDGET      100     /* ... so many times what tries have lost */
+#define MOST_OWED   1048576 /* turns of the usual way: who was stopped for a minute is no measure */
+#define MOST_SPARED 262144  /* of them are waited for later: all but so many, if ... */
+#define NEAR_OWED   2048    /* ... the other way costs less than four times as much, ... */
+#define LEAST_OWED  1024    /* ... or the usual one by half more or less than at the last try */
 #define MISSED      256  /* turns without the other way after it came to nothing; twice as many, */
 #define MOST_MISSED 8192 /* ... and so on, to so many */
 #define HOPELESS    8    /* times the usual cost: the rest of a run would change nothing */
@@ -117,9 +118,12 @@ static void count(struct choice *c)
 			end_run(c);
 		return;
 	}
-	if (c->owed > usual)
+	if (c->owed > usual) {
 		c->owed -= usual;
-	else if (c->left)
+		return;
+	}
+	c->spared -= c->spared < usual ? c->spared : usual;
+	if (c->left)
 		c->left--;
 	else if (usual)
 		begin_run(c);
@@ -166,12 +170,11 @@ static uint32_t cost_of(uint64_t took, uint64_t length)
 static void charge(struct choice *c, uint32_t cost)
 {
 	uint64_t usual = c->cost[c->usual];
-	uint64_t most = usual * (c->cost[!c->usual] / 4 < usual ? NEAR_OWED : MOST_OWED);
 
 	if (usual && cost > usual)
 		c->owed += (cost - usual) * BUDGET;
-	if (c->owed > most)
-		c->owed = most;
+	if (c->owed > usual * MOST_OWED)
+		c->owed = usual * MOST_OWED;
 }
 
 /* Is the try under way worth another turn? */
@@ -193,17 +196,32 @@ static bool goes_on(struct choice *c, uint32_t cost)
 	return true;
 }
 
-/* What delays a try may be gone when all else has changed. */
+/* No more than so much is waited for, and the rest later: what is put off so is limited, or the tries would
+ * take more than their part where each of them is spared. */
+static void spare(struct choice *c, uint64_t most)
+{
+	uint64_t left = c->cost[c->usual] * (uint64_t)MOST_SPARED, part;
+
+	if (c->owed <= most || c->spared >= left)
+		return;
+	left -= c->spared;
+	part = c->owed - most < left ? c->owed - most : left;
+	c->owed -= part;
+	c->spared += part;
+}
+
+/* What has delayed a try may be chance, or gone when all else has changed. */
 static void forgive(struct choice *c)
 {
 	uint64_t now = c->cost[c->usual], then = c->then;
 
+	if (c->cost[!c->usual] / 4 < now)
+		spare(c, now * NEAR_OWED);
 	if (2 * now <= 3 * then && 2 * then <= 3 * now)
 		return;
 	c->then = (uint32_t)now;
 	c->left = c->pause = 0;
-	if (c->owed > now * LEAST_OWED)
-		c->owed = now * LEAST_OWED;
+	spare(c, now * LEAST_OWED);
 }
 
 /* Good news at once, bad news when several agree: what falls from turn to turn does not yet. */

@@ -136,12 +136,45 @@ static void begins_anew(void)
 /* A try that was delayed for milliseconds is not held against the way once all has become quicker. */
 static void forgives(void)
 {
-	struct ways busy = {{10000, 20000000}, 0, 0, 0}, idle = {{5000, 3000}, 0, 0, 0};
+	struct ways busy = {{10000, 4000000}, 0, 0, 0}, idle = {{5000, 3000}, 0, 0, 0};
 
 	forget();
 	run(&busy, 50);
 	expect(1.2, &idle, 12000);
 	expect(1.01, &idle, 12000);
+}
+
+/* Each try waits for a turn of the scheduler's, and the usual way's cost goes up and down: the tries keep to
+ * their part of the time, nevertheless; and a way that is worth it is found once they cost little. */
+static void keeps_to_the_budget(void)
+{
+	struct ways w = {{10000, 11000}, 4000000, 0, 2}, later = {{10000, 6000}, 20000, 0, 2};
+	double lost = 0;
+
+	forget();
+	run(&w, 2000);
+	for (int i = 0; i < 4000; i++) {
+		w.ns[0] = i % 2 ? 10000 : 25000;
+		w.ns[1] = w.ns[0] + 1000;
+		lost += (run(&w, 100) - 1) / 4000;
+	}
+	CHECK(lost > 0.001 && lost < 0.02, "tries have taken %.4f of the time", lost);
+	run(&later, 200000);
+	expect(1.03, &later, 20000);
+}
+
+/* A delay of a try does not put off for long a way that seems nearly as short; the next one neither, when that
+ * has been made up for. */
+static void spares_what_is_near(void)
+{
+	struct ways even = {{20000, 22000}, 0, 0, 0}, delayed = {{20000, 22000}, 4000000, 0, 2},
+		    better = {{20000, 12000}, 0, 0, 0};
+
+	for (int i = 0; i < 8; i++) {
+		run(&even, 400000);
+		run(&delayed, 6000);
+		expect(1.4, &better, 8000); /* 1.67: never */
+	}
 }
 
 static void overlooks_delays(void)
@@ -263,6 +296,8 @@ int main(void)
 	outlasts_a_slow_change();
 	begins_anew();
 	forgives();
+	keeps_to_the_budget();
+	spares_what_is_near();
 	overlooks_delays();
 	stays();
 	late();
