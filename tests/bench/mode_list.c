@@ -56,6 +56,13 @@ const struct load LOAD[] = {
 };
 const int LOADS = sizeof LOAD / sizeof *LOAD;
 
+int modes_choice(int mode)
+{
+	while (mode && MODE[mode - 1].group == MODE[mode].group)
+		mode--;
+	return mode;
+}
+
 int modes_compare(const struct load *load, const struct mode *mode)
 {
 	return load->group == mode->group && !(load->kind & mode->not_for);

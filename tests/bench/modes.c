@@ -47,7 +47,7 @@ static bool wanted(const struct load *load)
 
 static bool is_choice(int m)
 {
-	return m == 0 || MODE[m - 1].group != MODE[m].group;
+	return modes_choice(m) == m;
 }
 
 static bool is_open(int l, int m)

@@ -54,6 +54,9 @@ struct comparison {
 
 /* Does LOAD compare MODE with anything? */
 int modes_compare(const struct load *load, const struct mode *mode);
+/* The own choice that MODE is compared with. */
+int modes_choice(int mode);
+
 /* ---- mode_sample.c ---- */
 
 double seconds(void);
