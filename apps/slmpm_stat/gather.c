@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LINKS_MAX 65536 /* of a process: more than it can show is not read */
+#define LINKS_MAX 1024 /* of a process: more than it can show is not read */
 
 static double now(void)
 {

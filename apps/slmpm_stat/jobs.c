@@ -3,6 +3,7 @@
 #include "apps/slmpm_stat/stat.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static struct job *find(struct gathered *g, uint64_t number)
 {
@@ -17,6 +18,15 @@ static struct job *find(struct gathered *g, uint64_t number)
 	g->jobs = jobs;
 	jobs[g->job_count] = (struct job){.processes = 0};
 	return &jobs[g->job_count++];
+}
+
+/* Each type of fabric once, whatever was told: a sample twice, and Prometheus takes none of them. */
+static void drop_doubles(struct slmpm_means_fabric *f)
+{
+	for (int i = 1; i < SLMPM_MEANS_FABRICS; i++)
+		for (int k = 0; k < i; k++)
+			if (!strcmp(f[i].name, f[k].name))
+				f[i].name[0] = 0;
 }
 
 void jobs_add(struct gathered *g, struct slmpm_monitors *monitors)
@@ -34,6 +44,7 @@ void jobs_add(struct gathered *g, struct slmpm_monitors *monitors)
 		job->m = m;
 	for (int f = 0; f < SLMPM_MEANS_FABRICS; f++)
 		word_tame(job->m.fabrics[f].name);
+	drop_doubles(job->m.fabrics);
 }
 
 unsigned job_permille(uint32_t value)

@@ -88,6 +88,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		set_form(state, c, FORM_SCREEN);
 		c->interval = parse_interval(state, arg);
 		break;
+	case ARGP_KEY_END:
+		if (c->rounds && c->form != FORM_SCREEN)
+			argp_failure(state, 2, 0, "-n is for --watch");
+		if (c->detail && c->form != FORM_TEXT)
+			argp_failure(state, 2, 0,
+				     "-d is for the plain form: --json and --prometheus tell all, "
+				     "--watch does not");
+		break;
 	case OPT_JSON: set_form(state, c, FORM_JSON); break;
 	case OPT_PROMETHEUS: set_form(state, c, FORM_PROMETHEUS); break;
 	case ARGP_KEY_ARG:

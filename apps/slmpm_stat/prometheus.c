@@ -96,6 +96,23 @@ static void print_metric(const struct gathered *g, const struct metric *metric)
 	}
 }
 
+/* Is the peer there, and how old is all that is told of it here? */
+static void print_states(const struct gathered *g)
+{
+	print_head("link_up", "gauge", "The peer is there");
+	for (size_t i = 0; i < g->count; i++) {
+		printf("slmpm_link_up");
+		print_labels(&g->links[i], NULL, NULL);
+		printf(" %d\n", g->links[i].m.state == SLMPM_PEER_UP);
+	}
+	print_head("age_seconds", "gauge", "Since the figures of the link were taken");
+	for (size_t i = 0; i < g->count; i++) {
+		printf("slmpm_age_seconds");
+		print_labels(&g->links[i], NULL, NULL);
+		printf(" %.9g\n", g->links[i].age);
+	}
+}
+
 static void print_by(const struct gathered *g, const char *name, const char *help, size_t at,
 		     const char *label, const char *name_of(int), int n)
 {
@@ -278,6 +295,7 @@ static void print_jobs(const struct gathered *g)
 
 void prometheus_print(const struct gathered *g)
 {
+	print_states(g);
 	for (size_t i = 0; i < sizeof(metrics) / sizeof(metrics[0]); i++)
 		print_metric(g, &metrics[i]);
 	print_by(g, "requests_total", "Requests by protocol",

@@ -31,18 +31,18 @@ static void put_bar(unsigned permille)
 
 static void put_link(int y, const struct link *l)
 {
-	char echo[16], sent[16], received[16], out[16], in[16];
+	char echo[16], sent[16], received[16], out[16], in[16], age[16];
 	const struct slmpm_monitor *m = &l->m;
 
 	mvprintw(y, 0, "%7d %-12.12s %-24.24s %-4.4s %-6.6s %6" PRIu64, l->pid, l->program, m->name,
 		 m->link, word_state(m->state), m->queue_depth);
 	put_bar(word_permille(m->out_unread, m->out_segments));
 	put_bar(word_permille(m->in_unread, m->in_segments));
-	printw(" %8s %7s %7s %7s %7s", word_time(echo, m->echo_ns),
+	printw(" %8s %7s %7s %7s %7s %8s", word_time(echo, m->echo_ns),
 	       word_amount(sent, (double)m->sent_rate),
 	       word_amount(received, (double)m->received_rate),
 	       word_amount(out, (double)m->sent_byte_rate),
-	       word_amount(in, (double)m->received_byte_rate));
+	       word_amount(in, (double)m->received_byte_rate), word_time(age, l->age * 1e9));
 }
 
 /* Each of several links, below the peer's line, as far as there is room. */
@@ -105,9 +105,9 @@ static void put_head(const struct gathered *g, enum sort by, double interval)
 			printw("%s %s   ", slmpm_protocol_name(p),
 			       word_time(latency, m.protocol[p].latency_ns));
 	attron(A_REVERSE);
-	mvprintw(2, 0, "%7s %-12s %-24s %-4s %-6s %6s  %-16s %-16s %8s %7s %7s %7s %7s", "PID",
+	mvprintw(2, 0, "%7s %-12s %-24s %-4s %-6s %6s  %-16s %-16s %8s %7s %7s %7s %7s %8s", "PID",
 		 "PROGRAM", "PEER", "LINK", "STATE", "QUEUE", "RING OUT", "RING IN", "ECHO",
-		 "OUT/s", "IN/s", "OUTB/s", "INB/s");
+		 "OUT/s", "IN/s", "OUTB/s", "INB/s", "AGE");
 	attroff(A_REVERSE);
 }
 

@@ -6,17 +6,18 @@
 
 static void print_link(const struct link *l)
 {
-	char sent[16], received[16], bytes_out[16], bytes_in[16], echo[16];
+	char sent[16], received[16], bytes_out[16], bytes_in[16], echo[16], age[16];
 	const struct slmpm_monitor *m = &l->m;
 
-	printf("%7d %-15.15s %-26.26s %-5.5s %-10s %6" PRIu64 " %5.1f %5.1f %8s %7s %7s %7s %7s\n",
+	printf("%7d %-15.15s %-26.26s %-5.5s %-10s %6" PRIu64
+	       " %5.1f %5.1f %8s %7s %7s %7s %7s %8s\n",
 	       l->pid, l->program, m->name, m->link, word_state(m->state), m->queue_depth,
 	       word_permille(m->out_unread, m->out_segments) / 10.0,
 	       word_permille(m->in_unread, m->in_segments) / 10.0, word_time(echo, m->echo_ns),
 	       word_amount(sent, (double)m->sent_rate),
 	       word_amount(received, (double)m->received_rate),
 	       word_amount(bytes_out, (double)m->sent_byte_rate),
-	       word_amount(bytes_in, (double)m->received_byte_rate));
+	       word_amount(bytes_in, (double)m->received_byte_rate), word_time(age, l->age * 1e9));
 }
 
 /* Each of several links of the peer, by its number. */
@@ -142,9 +143,9 @@ static void print_job(const struct job *job)
 
 void text_print(const struct gathered *g, bool detailed)
 {
-	printf("%7s %-15s %-26s %-5s %-10s %6s %5s %5s %8s %7s %7s %7s %7s\n", "PID", "PROGRAM",
+	printf("%7s %-15s %-26s %-5s %-10s %6s %5s %5s %8s %7s %7s %7s %7s %8s\n", "PID", "PROGRAM",
 	       "PEER", "LINK", "STATE", "QUEUE", "OUT%", "IN%", "ECHO", "OUT/s", "IN/s", "OUTB/s",
-	       "INB/s");
+	       "INB/s", "AGE");
 	for (size_t i = 0; i < g->count; i++) {
 		print_link(&g->links[i]);
 		print_paths(&g->links[i].m);

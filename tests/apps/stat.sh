@@ -41,7 +41,7 @@ for i in 1 2 3; do
 	echo hello >&3
 done
 until_there 'sent [1-9].* bytes; received [1-9]' "$stat" -d $loop
-grep -Eq "^ *$loop epoll_loop +accelerator .* $link +up +0 " "$out" || fail "no line of the link"
+grep -Eq "^ *$loop epoll_loop +accelerator .* $link +up +0 .* [0-9.]+ [mun]?s\$" "$out" || fail "no line of the link, with its age"
 grep -Eq '^ +by smt +[1-9]' "$out" || fail "no requests by protocol"
 grep -q '^1 processes, 1 links: 0 requests queued' "$out" || fail "no means"
 
@@ -50,6 +50,7 @@ values=$("$json" json links.0.{pid,link,state,sent_messages,requests.smt,queue_d
 [[ $values =~ ^$loop\ $link\ up\ ([1-9][0-9]*)\ ([0-9]+)\ 0\ 1$ ]] || fail "--json: $values"
 [ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ] || fail "--json: not all messages were by SMT"
 "$stat" --prometheus $loop >"$out" 2>&1 || fail "--prometheus: exit status $?"
+grep -Eq "^slmpm_link_up\{pid=\"$loop\",.*\} 1\$" "$out" && grep -Eq '^slmpm_age_seconds\{.*\} [0-9]' "$out" || fail "--prometheus: state and age"
 grep -Eq "^slmpm_sent_messages_total\{pid=\"$loop\",program=\"epoll_loop\",peer=\"[^\"]*\",link=\"$link\",context=\"[0-9]+\",place=\"[0-9]+\"\} [1-9]" "$out" || fail "--prometheus"
 # Each sample behind its HELP and TYPE, and nothing else.
 awk '/^# HELP/ { help = $3 } /^# TYPE/ { if ($3 != help || $4 !~ /^(gauge|counter)$/) exit 1; type = $3 }
@@ -159,6 +160,7 @@ for what in random 255 27; do
 	for form in "" "-a -d" "-a --json" "-a --prometheus" "--json" "-s bytes"; do
 		timeout 10 "$stat" $form $page >"$out" 2>&1 || fail "nonsense ($what) as \"$form\": status $?"
 		LC_ALL=C grep -q '[^[:print:][:space:]]' "$out" && fail "nonsense ($what) as \"$form\": not printable"
+		[ -z "$(grep -v '^#' "$out" | sed 's/ [^ ]*$//' | grep '^slmpm' | sort | uniq -d)" ] || fail "nonsense ($what) as \"$form\": a sample twice"
 		case $form in *json*) "$json" json <"$out" || fail "nonsense ($what): no JSON" ;; esac
 	done
 	timeout 10 "$stat" -a >"$out" 2>&1 || fail "nonsense ($what) among all: status $?"
@@ -166,7 +168,7 @@ for what in random 255 27; do
 	wait $page || fail "the page's process: $?"
 done
 
-for bad in "0" "x" "1 2" "-s what" "--json --prometheus" "--watch=0" "--watch=x" "-n 0" "--nonsense"; do
+for bad in "0" "x" "1 2" "-s what" "--json --prometheus" "--watch=0" "--watch=x" "-n 0" "-n 2" "-d --json" "-d --prometheus" "-d --watch" "--nonsense"; do
 	"$stat" $bad >"$out" 2>&1
 	[ $? = 2 ] || fail "$bad: exit status is not 2"
 done
