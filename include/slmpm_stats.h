@@ -111,7 +111,6 @@ struct slmpm_fabric_info {
 	char commit[24];     /* how the reader learns of a packet */
 	char detail[128];    /* why not; of one that is available, how it goes about it, or "" */
 	uint64_t packet_max; /* bytes of payload in one packet, on the largest ring */
-	uint64_t links_max;  /* of a peer (SLMPM_LINKS) */
 };
 /* Fabric I from 0; ENOENT behind the last. */
 SLMPM_API int slmpm_fabric_at(int i, struct slmpm_fabric_info *info);

@@ -273,7 +273,6 @@ int slmpm_fabric_at(int i, struct slmpm_fabric_info *info)
 	if (info->available && fabric->uring)
 		say_engine(fabric->uring(), info->detail, sizeof(info->detail));
 	info->packet_max = caps.message_max;
-	info->links_max = ROUTES_MAX;
 	return 0;
 }
 

@@ -18,25 +18,26 @@
 struct trial {
 	const char *fabric;
 	enum trial_kind kind;
-	const char *form; /* of requests; or of sockets */
+	const char *form; /* of requests */
+	int sockets;
 	const char *text;
 };
 
 static const struct trial trials[] = {
-	{"shm", TRIAL_WAYS, "auto", "messages and puts"},
-	{"shm", TRIAL_WITH_ENGINE, "auto", "the engine"},
-	{"tcp", TRIAL_WAYS, "auto", "messages and puts"},
-	{"tcp", TRIAL_REQUESTS, "am", "requests by active messages"},
-	{"tcp", TRIAL_REQUESTS, "tag", "requests by tagged messages"},
-	{"tcp", TRIAL_SOCKETS, "plain", "plain calls"},
-	{"tcp", TRIAL_SOCKETS, "uring-recv", "receiving by io_uring"},
-	{"tcp", TRIAL_SOCKETS, "uring-send", "sending by io_uring"},
+	{"shm", TRIAL_WAYS, "auto", SOCKETS_PLAIN, "messages and puts"},
+	{"shm", TRIAL_WITH_ENGINE, "auto", SOCKETS_PLAIN, "the engine"},
+	{"tcp", TRIAL_WAYS, "auto", SOCKETS_PLAIN, "messages and puts"},
+	{"tcp", TRIAL_REQUESTS, "am", SOCKETS_PLAIN, "requests by active messages"},
+	{"tcp", TRIAL_REQUESTS, "tag", SOCKETS_PLAIN, "requests by tagged messages"},
+	{"tcp", TRIAL_SOCKETS, "auto", SOCKETS_PLAIN, "plain calls"},
+	{"tcp", TRIAL_SOCKETS, "auto", SOCKETS_URING_RECV, "receiving by io_uring"},
+	{"tcp", TRIAL_SOCKETS, "auto", SOCKETS_URING_SEND, "sending by io_uring"},
 };
 
 #define TRIALS  (int)(sizeof(trials) / sizeof(*trials))
 #define FABRICS 2
 static const char *const fabrics[FABRICS] = {"shm", "tcp"};
-static const char *const sockets[SOCKETS] = {"plain", "uring-recv", "uring-send"};
+const char *const calibrate_sockets[SOCKETS + 1] = {"plain", "uring-recv", "uring-send", "uring"};
 
 /* ---- one trial ------------------------------------------------------------------------------ */
 
@@ -53,19 +54,19 @@ static void settle(const struct trial *t)
 	for (size_t i = 0; i < sizeof(set) / sizeof(*set); i++)
 		setenv(set[i][0], set[i][1], 1);
 	setenv("SLMPM_FABRIC", t->fabric, 1);
-	setenv("SLMPM_RMA", t->kind == TRIAL_SOCKETS ? "auto" : t->form, 1);
-	setenv("SLMPM_TCP_ENGINE", t->kind == TRIAL_SOCKETS ? t->form : "plain", 1);
+	setenv("SLMPM_RMA", t->form, 1);
+	setenv("SLMPM_TCP_ENGINE", calibrate_sockets[t->sockets], 1);
 	setenv("SLMPM_ENGINE", t->kind == TRIAL_WITH_ENGINE ? "thread" : "none", 1);
 }
 
 /* What is refused is replaced silently: that would be another's figures. */
 static bool goes(const struct trial *t)
 {
-	struct slmpm_fabric_info info = {.size = sizeof(info)};
+	struct slmpm_check check = {.size = sizeof(check)};
 
-	for (int i = 0; slmpm_fabric_at(i, &info) >= 0; i++)
-		if (!strcmp(info.name, t->fabric))
-			return !strstr(info.detail, "refused");
+	for (int i = 0; t->sockets != SOCKETS_PLAIN && slmpm_check_at(i, &check) >= 0; i++)
+		if (!strcmp(check.name, "io_uring"))
+			return check.state == 1;
 	return true;
 }
 
@@ -95,15 +96,6 @@ static pid_t begin(const struct trial *t, const struct placement *p, int ms, int
 	return pid;
 }
 
-static int sockets_of(const struct trial *t)
-{
-	int i = 0;
-
-	while (i < SOCKETS - 1 && strcmp(sockets[i], t->form) != 0)
-		i++;
-	return i;
-}
-
 static void take(struct figures *f, const struct trial *t, const char *line)
 {
 	unsigned long long size;
@@ -124,7 +116,7 @@ static void take(struct figures *f, const struct trial *t, const char *line)
 	if (t->kind == TRIAL_REQUESTS)
 		f->form_ns[t->form[0] == 't'][at] = ns;
 	else if (t->kind == TRIAL_SOCKETS)
-		f->socket_ns[sockets_of(t)][what == TRIAL_SMT_STREAM][at] = ns;
+		f->socket_ns[t->sockets][what == TRIAL_SMT_STREAM][at] = ns;
 	else
 		f->ns[what][at] = ns;
 }
@@ -236,7 +228,8 @@ static json_t *measured(const struct figures *f, const char *fabric, const struc
 		for (int k = 0; k < 2; k++) {
 			char name[48];
 
-			snprintf(name, sizeof(name), "%s%s", sockets[i], k ? "_stream" : "");
+			snprintf(name, sizeof(name), "%s%s", calibrate_sockets[i],
+				 k ? "_stream" : "");
 			if (f->socket_ns[i][k][0] > 0)
 				json_object_set_new(ns, name, list(f->socket_ns[i][k]));
 		}

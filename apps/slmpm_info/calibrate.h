@@ -19,8 +19,10 @@ struct placement { /* of the two processes */
  * how many. */
 int placement_find(struct placement *places);
 
-/* How the fabric tcp goes about its sockets (SLMPM_TCP_ENGINE). */
+/* How the fabric tcp goes about its sockets, a bit for each direction by io_uring; each trial measures one. */
 enum { SOCKETS_PLAIN, SOCKETS_URING_RECV, SOCKETS_URING_SEND, SOCKETS };
+/* As SLMPM_TCP_ENGINE has it, both bits together too. */
+extern const char *const calibrate_sockets[SOCKETS + 1];
 
 struct figures { /* of one fabric and placement, over all its trials; 0: not measured */
 	double ns[TRIAL_CASES][TRIAL_SIZES];

@@ -238,15 +238,14 @@ static double over_plain(const struct figures *f, int n, int which, int stream)
 /* Each direction by itself. */
 static void tcp_engine(const struct figures *f, int n, struct threshold *t)
 {
-	static const char *const words[] = {"plain", "uring-recv", "uring-send", "uring"};
 	double ratio[2][2];
-	int by_uring = 0;
+	int by_uring = SOCKETS_PLAIN;
 
 	for (int way = 0; way < 2; way++) {
 		for (int stream = 0; stream < 2; stream++)
 			ratio[way][stream] = over_plain(f, n, SOCKETS_URING_RECV + way, stream);
 		if (ratio[way][0] <= WORTH_A_RING && ratio[way][1] <= WORTH_A_RING)
-			by_uring |= 1 << way;
+			by_uring |= SOCKETS_URING_RECV + way;
 	}
 	snprintf(t->measured, sizeof(t->measured), "io_uring is refused here");
 	if (ratio[0][0] <= 0 || ratio[0][1] <= 0 || ratio[1][0] <= 0 || ratio[1][1] <= 0)
@@ -255,7 +254,7 @@ static void tcp_engine(const struct figures *f, int n, struct threshold *t)
 	      "receiving by io_uring, messages take %.2f of the time of plain calls, in a stream %.2f; "
 	      "sending by it %.2f and %.2f",
 	      ratio[0][0], ratio[0][1], ratio[1][0], ratio[1][1]);
-	t->word = words[by_uring];
+	t->word = calibrate_sockets[by_uring];
 }
 
 void derive(const struct figures *shm, const struct figures *tcp, int n, struct threshold *t)

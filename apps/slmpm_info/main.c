@@ -25,7 +25,8 @@
 enum { OPT_CHECK = 256, OPT_JSON, OPT_CALIBRATE };
 
 static const struct argp_option options[] = {
-	{"version", 'v', NULL, 0, "The library's version", 0},
+	{"version", 'V', NULL, 0, "The library's version", 0},
+	{NULL, 'v', NULL, OPTION_ALIAS, NULL, 0},
 	{"devices", 'd', NULL, 0, "Fabrics and what they can do", 0},
 	{"config", 'c', NULL, 0, "Settings: value, where it comes from, meaning", 0},
 	{"check", OPT_CHECK, NULL, 0,
@@ -59,7 +60,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct command *c = state->input;
 
 	switch (key) {
-	case 'v': c->version = true; break;
+	case 'v':
+	case 'V': c->version = true; break;
 	case 'd': c->fabrics = true; break;
 	case 'c': c->config = true; break;
 	case 'm': c->peers = parse_number(state, arg, INT32_MAX, "a number of peers"); break;
@@ -129,7 +131,7 @@ int main(int argc, char **argv)
 					 parse,
 					 NULL,
 					 "Tells what this library is, can and sees here. Without "
-					 "options: -v -d.",
+					 "options: -V -d.",
 					 NULL,
 					 NULL,
 					 NULL};

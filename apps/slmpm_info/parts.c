@@ -28,11 +28,10 @@ json_t *info_fabrics(void)
 
 	for (int i = 0; slmpm_fabric_at(i, &f) >= 0; i++)
 		json_array_append_new(
-			all, json_pack("{ss sb so so so sI sI}", "name", f.name, "available",
+			all, json_pack("{ss sb so so so sI}", "name", f.name, "available",
 				       (int)f.available, "capabilities", info_text(f.capabilities),
 				       "commit", info_text(f.commit), "detail", info_text(f.detail),
-				       "packet_max", (json_int_t)f.packet_max, "links_max",
-				       (json_int_t)f.links_max));
+				       "packet_max", (json_int_t)f.packet_max));
 	return all;
 }
 

@@ -27,8 +27,6 @@ static void print_fabrics(const json_t *all)
 		       info_string(f, "commit"));
 		printf("  packet_max   %" JSON_INTEGER_FORMAT " bytes\n",
 		       json_integer_value(json_object_get(f, "packet_max")));
-		printf("  links_max    %" JSON_INTEGER_FORMAT "\n",
-		       json_integer_value(json_object_get(f, "links_max")));
 	}
 }
 

@@ -10,6 +10,7 @@ fail() { echo "$*" >&2; cat "$out" >&2; exit 1; }
 
 "$info" -v >"$out" 2>&1 || fail "-v: exit status $?"
 grep -Eq '^slmpm [0-9]+\.[0-9]+\.[0-9]+$' "$out" || fail "-v"
+[ "$("$info" -V)" = "$(cat "$out")" ] && [ "$("$info" --version)" = "$(cat "$out")" ] || fail "-V and --version are another"
 "$info" -d >"$out" 2>&1 || fail "-d: exit status $?"
 grep -q '^fabric shm: available' "$out" || fail "-d names no shm"
 "$info" >"$out" 2>&1 || fail "without options: exit status $?"
