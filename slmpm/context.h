@@ -32,6 +32,7 @@ struct context {
 	bool passing;     /* in progress_context */
 	bool handling;    /* a handler of an active message runs: no call may block */
 	bool paused;      /* a listener waits for descriptors */
+	bool starved;     /* a peer's message for memory */
 	bool refused;     /* strangers that failed before anybody knew of them */
 	uint32_t waiting; /* threads that wait for the polling one */
 	pthread_mutex_t lock;

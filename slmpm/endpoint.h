@@ -195,6 +195,10 @@ struct endpoint {
 	char reason[128];   /* and why, for the detail */
 	char remote[56];    /* of a peer over TCP: "host:port"; its pid is 0 */
 	char name[64];
+	struct {                             /* no memory for what comes next (inbound_defer) */
+		bool now;                    /* what has just been looked at stays in the ring */
+		uint64_t since, seq, offset; /* ns; for that of */
+	} starved;
 	struct mode_tally modes;
 };
 

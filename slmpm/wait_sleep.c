@@ -25,8 +25,9 @@
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/link/progress.h"
 
-#define EVENTS   16
-#define SHOWN_NS UINT64_C(20000000)
+#define EVENTS     16
+#define SHOWN_NS   UINT64_C(20000000)
+#define STARVED_NS UINT64_C(5000000) /* between tries for memory */
 
 /* ---- descriptors ---------------------------------------------------------------------------- */
 
@@ -61,6 +62,10 @@ static uint64_t inner_deadlines(struct context *ctx, uint64_t now)
 {
 	uint64_t a = bootstrap_deadlines(ctx, now), b = listener_deadlines(ctx, now);
 
+	if (ctx->starved) { /* each try says so again */
+		ctx->starved = false;
+		a = a < now + STARVED_NS ? a : now + STARVED_NS;
+	}
 	now = further_deadlines(ctx, now);
 	a = a < b ? a : b;
 	return a < now ? a : now;
@@ -68,7 +73,7 @@ static uint64_t inner_deadlines(struct context *ctx, uint64_t now)
 
 static bool has_deadlines(const struct context *ctx)
 {
-	return ctx->paused || ctx->kills || !list_empty(&ctx->deadlines) ||
+	return ctx->paused || ctx->kills || ctx->starved || !list_empty(&ctx->deadlines) ||
 	       !list_empty(&ctx->further);
 }
 

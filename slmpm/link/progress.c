@@ -70,6 +70,13 @@ COLD void progress_failed(struct endpoint *ep, int rc)
 		endpoint_poison(ep, ep->link.port->violation);
 }
 
+/* There is no memory for the arrival in hand: it is the next one again. */
+static COLD void put_back(struct endpoint *ep)
+{
+	ep->starved.now = false;
+	ep->link.next--;
+}
+
 /*
  * Ends with the first request that finishes: what lies behind its message may be for the next
  * receive, and is not to be kept in memory meanwhile. ALL: there will be none.
@@ -78,6 +85,7 @@ static int take_batch(struct endpoint *ep, bool all)
 {
 	struct context *ctx = ep->ctx;
 	struct fabric_arrival *a;
+	bool news = ctx->news;
 	int n;
 
 	ctx->finished = false;
@@ -85,8 +93,14 @@ static int take_batch(struct endpoint *ep, bool all)
 	while (n < SHARE && (all || !ctx->finished) && !ep->unpack.left &&
 	       ep->state == SLMPM_PEER_UP && (a = progress_take(ep))) {
 		n++;
-		if (!arrival_take(ep, a))
+		if (!arrival_take(ep, a)) {
 			progress_release(ep, a);
+		} else if (UNLIKELY(ep->starved.now)) {
+			put_back(ep);
+			n--;
+			ctx->news = news || n;
+			break;
+		}
 	}
 	return n;
 }
@@ -176,7 +190,7 @@ bool progress_look(struct endpoint *ep)
 	int n = take_batch(ep, true);
 
 	ep->ctx->finished |= finished;
-	return n < SHARE && !ep->unpack.left;
+	return n < SHARE && !ep->unpack.left && ep->link.next == ep->link.end;
 }
 
 bool progress_drain(struct endpoint *ep)

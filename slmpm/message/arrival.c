@@ -188,5 +188,5 @@ bool arrival_take(struct endpoint *ep, const struct fabric_arrival *a)
 	if (!take_of_message(ep, &h, a->kind) && !take_one_sided(ep, &h, a->kind) &&
 	    !take_of_two_copiers(ep, &h, a->kind) && !take_rest(ep, &h, a->kind))
 		arrival_violates(ep, "opcode");
-	return false;
+	return ep->starved.now;
 }

@@ -26,6 +26,14 @@ bool arrival_envelope(struct endpoint *ep, const struct head *h, uint64_t charge
 	return true;
 }
 
+/* It comes again: inbound_defer. */
+static void take_back(struct endpoint *ep, const struct head *h, uint64_t charge)
+{
+	ep->received--;
+	ep->unmatched_charge -= charge;
+	inbound_defer(ep, h->seq, 0);
+}
+
 /* Straight into the buffer of a posted receive. */
 static void receive_whole(struct endpoint *ep, const struct head *h, struct request *r)
 {
@@ -47,15 +55,14 @@ static void receive_whole(struct endpoint *ep, const struct head *h, struct requ
 /* A copy, with room even for no byte: what is held has an address. */
 static struct inbound *copy_whole(struct endpoint *ep, const struct head *h)
 {
-	struct inbound *m = inbound_new(ep, h, h->length);
+	struct inbound *m = inbound_try(ep, h, h->length);
 
+	if (m && !inbound_room(m, h->length ? h->length : 1)) {
+		inbound_free(m);
+		m = NULL;
+	}
 	if (!m)
 		return NULL;
-	if (!inbound_room(m, h->length ? h->length : 1)) {
-		inbound_no_memory(ep);
-		inbound_free(m);
-		return NULL;
-	}
 	if (h->length)
 		memcpy(m->data, h->data, h->length);
 	m->got = h->length;
@@ -64,17 +71,22 @@ static struct inbound *copy_whole(struct endpoint *ep, const struct head *h)
 	return m;
 }
 
-/* For the hold R, or with NULL for who asks later. */
-static void keep_whole(struct endpoint *ep, const struct head *h, struct request *r)
+/* For the hold R, or with NULL for who asks later. False: no memory. */
+static bool keep_whole(struct endpoint *ep, const struct head *h, struct request *r)
 {
 	struct inbound *m = copy_whole(ep, h);
 
-	if (m && r)
+	if (!m && r)
+		match_again(r);
+	if (!m) {
+		take_back(ep, h, wire_charge(h->length));
+		return false;
+	}
+	if (r)
 		match_give(m, r);
-	else if (m)
+	else
 		match_keep(m);
-	else if (r) /* it is no longer among those that end with the endpoint */
-		request_finish(r, -SLMPM_ENOMEM);
+	return true;
 }
 
 bool arrival_only(struct endpoint *ep, const struct head *h, const struct fabric_arrival *a)
@@ -106,7 +118,7 @@ bool arrival_only(struct endpoint *ep, const struct head *h, const struct fabric
 	if (r && r->kind == REQUEST_RECV)
 		receive_whole(ep, h, r);
 	else
-		keep_whole(ep, h, r);
+		return !keep_whole(ep, h, r);
 	return false;
 }
 
@@ -117,7 +129,8 @@ COLD bool arrival_timed(struct endpoint *ep, const struct head *h, const struct 
 	if (PEER_FAULT(h->flags & (WIRE_FLAG_ACTIVE | WIRE_FLAG_TAGGED)))
 		return arrival_violates(ep, "unknown flag");
 	held = arrival_only(ep, h, a);
-	sample_asked(ep, h);
+	if (LIKELY(!ep->starved.now))
+		sample_asked(ep, h);
 	return held;
 }
 
@@ -136,6 +149,16 @@ void arrival_bundled(struct endpoint *ep, uint64_t route, const void *data, uint
 	(void)arrival_only(ep, &h, NULL);
 }
 
+/* Bytes to be kept here until its receive takes them, if one has not a place for all of it already. */
+static uint64_t room_of_first(const struct head *h, const struct request *r, uint64_t total)
+{
+	bool receives = r && r->kind == REQUEST_RECV;
+
+	if (receives && total <= r->length)
+		return 0;
+	return h->flags & WIRE_FLAG_ANNOUNCED && (!r || receives) ? h->length : total;
+}
+
 void arrival_first(struct endpoint *ep, const struct head *h)
 {
 	uint64_t total = h->extent & WIRE_LENGTH_MASK;
@@ -143,6 +166,7 @@ void arrival_first(struct endpoint *ep, const struct head *h)
 	uint64_t charge = wire_charge(announced ? h->length : total);
 	struct request *r;
 	struct inbound *m;
+	uint64_t room;
 
 	if (PEER_FAULT(h->length != ep->packet_max_in || total <= h->length ||
 		       total > SLMPM_MESSAGE_MAX || h->flags & WIRE_FLAG_TAGGED ||
@@ -156,29 +180,31 @@ void arrival_first(struct endpoint *ep, const struct head *h)
 	}
 	if (!arrival_envelope(ep, h, charge))
 		return;
-	m = inbound_new(ep, h, total);
-	if (!m)
+	r = match_next(ep, h->stream);
+	room = room_of_first(h, r, total);
+	m = inbound_try(ep, h, total);
+	if (!m || (room && !inbound_room(m, room))) {
+		if (m)
+			inbound_free(m);
+		take_back(ep, h, charge);
 		return;
+	}
 	m->announced = m->waits = announced;
 	m->cleared = announced && h->seq == ep->landing.asked;
 	m->charge = charge;
 	m->damaged = h->damaged;
 	list_append(&ep->assembling, &m->parts);
-	r = match_posted(ep, h->stream);
-	if (r)
+	if (r) {
+		match_unpost(r);
 		match_give(m, r);
+	}
 	if (r && r->done)
-		return; /* a hold for which memory was short; the message is gone with it */
+		return; /* the endpoint has ended, and the message with it */
 	if (r && r->kind == REQUEST_RECV)
 		landing_scatter(r, 0, h->data, h->length);
 	m->got = h->length;
-	if (r && r->kind == REQUEST_RECV && total <= r->length)
-		return;
-	if (!inbound_room(m, announced && (!r || r->kind == REQUEST_RECV) ? h->length : total)) {
-		inbound_no_memory(ep);
-		return;
-	}
-	memcpy(m->data, h->data, h->length);
+	if (room)
+		memcpy(m->data, h->data, h->length);
 	if (!r)
 		match_keep(m);
 }
@@ -227,7 +253,7 @@ void arrival_more(struct endpoint *ep, const struct head *h, bool last)
 			inbound_drop_data(m);
 	} else if (!m->cut) {
 		if (!inbound_room(m, m->total)) {
-			inbound_no_memory(ep);
+			inbound_defer(ep, h->seq, offset);
 			return;
 		}
 		landing_copy(m->data + offset, h->data, h->length);

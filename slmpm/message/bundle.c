@@ -234,6 +234,7 @@ int64_t bundle_end(struct endpoint *ep)
 int bundle_unpack(struct endpoint *ep, bool all)
 {
 	struct unpack *u = &ep->unpack;
+	bool news = ep->ctx->news;
 	int n = 0;
 
 	if (!u->left)
@@ -242,6 +243,12 @@ int bundle_unpack(struct endpoint *ep, bool all)
 	while (u->left && ep->state == SLMPM_PEER_UP && (all || !ep->ctx->finished)) {
 		u->unaccounted = --u->left;
 		arrival_bundled(ep, u->route, u->at, u->length);
+		if (UNLIKELY(ep->starved.now)) { /* it comes again */
+			ep->starved.now = false;
+			ep->ctx->news = news || n;
+			u->unaccounted = ++u->left;
+			break;
+		}
 		u->at += u->length;
 		n++;
 		if (!u->left)

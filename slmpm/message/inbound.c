@@ -6,6 +6,7 @@
 
 #include "slmpm/message/area.h"
 #include "slmpm/message/fetch.h"
+#include "slmpm/wait.h"
 #include "slmpm/link/landing.h"
 
 bool inbound_complete(const struct inbound *m)
@@ -18,14 +19,26 @@ void inbound_no_memory(struct endpoint *ep)
 	endpoint_end(ep, SLMPM_PEER_DEAD, SLMPM_ENOMEM, "no memory for a message");
 }
 
-struct inbound *inbound_new(struct endpoint *ep, const struct head *h, uint64_t total)
+void inbound_defer(struct endpoint *ep, uint64_t seq, uint64_t offset)
+{
+	uint64_t now = wait_now(), most = (uint64_t)config_get()->dead_ms * 1000000;
+
+	ep->starved.now = ep->ctx->starved = true;
+	if (ep->starved.seq != seq || ep->starved.offset != offset) {
+		ep->starved.since = now;
+		ep->starved.seq = seq;
+		ep->starved.offset = offset;
+	} else if (now - ep->starved.since >= most) {
+		inbound_no_memory(ep);
+	}
+}
+
+struct inbound *inbound_try(struct endpoint *ep, const struct head *h, uint64_t total)
 {
 	struct inbound *m = calloc(1, sizeof(*m));
 
-	if (!m) {
-		inbound_no_memory(ep);
+	if (!m)
 		return NULL;
-	}
 	list_init(&m->node);
 	list_init(&m->parts);
 	m->ep = ep;
@@ -33,6 +46,15 @@ struct inbound *inbound_new(struct endpoint *ep, const struct head *h, uint64_t 
 	m->total = total;
 	m->stream = h->stream;
 	m->imm = h->imm;
+	return m;
+}
+
+struct inbound *inbound_new(struct endpoint *ep, const struct head *h, uint64_t total)
+{
+	struct inbound *m = inbound_try(ep, h, total);
+
+	if (!m)
+		inbound_no_memory(ep);
 	return m;
 }
 

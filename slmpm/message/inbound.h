@@ -36,12 +36,17 @@ struct inbound {
 	bool released;          /* area: the reader let go before the end */
 };
 
-/* NULL: no memory, and the endpoint has ended for it. */
+/* NULL: no memory. */
+struct inbound *inbound_try(struct endpoint *ep, const struct head *h, uint64_t total);
+/* The same, but that the endpoint has ended then. */
 struct inbound *inbound_new(struct endpoint *ep, const struct head *h, uint64_t total);
 /* Drops a message: its memory, its area. */
 void inbound_free(struct inbound *m);
 /* Ends the endpoint: a message that was promised cannot be kept. */
 void inbound_no_memory(struct endpoint *ep);
+/* No memory for a packet of message SEQ that nothing has been done about yet: it stays in the ring, where it holds the
+ * peer up, and comes again at the next pass; for SLMPM_DEAD_MS, then the endpoint ends. */
+COLD void inbound_defer(struct endpoint *ep, uint64_t seq, uint64_t offset);
 /* Room for N bytes in all; keeps what is there. */
 bool inbound_room(struct inbound *m, uint64_t n);
 void inbound_drop_data(struct inbound *m);

@@ -67,6 +67,8 @@ static inline int recv_direct(struct endpoint *ep, uint32_t stream, int polls,
 				if (bundle_is_for(&ep->unpack, stream))
 					return 2;
 				(void)bundle_unpack(ep, true);
+				if (UNLIKELY(ep->unpack.left))
+					return 0;
 			} else if (am_take(ep, *a)) {
 				/* Its handler has run. */
 			} else if (is_message((*a)->kind)) {

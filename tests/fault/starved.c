@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* timeout: 120 */
+/* native-only */
+/*
+ * No memory for messages that nobody has asked for yet: they hold their sender up, and come in order as they are
+ * received. Where none is received for long the connection ends.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "tests/lib/child.h"
+#include "tests/lib/message.h"
+#include "tests/lib/settings.h"
+
+#define BYTES   (UINT64_C(8) << 20) /* of messages, in all */
+#define LONGEST 200000
+#define SPARE   65536 /* bytes of memory that are left */
+#define WHILE   200   /* ms without */
+#define DEAD    "300" /* ms: for so long it is tried */
+
+static const size_t lengths[] = {100, 5000, 60000, LONGEST};
+
+static unsigned char data[LONGEST];
+
+static uint64_t count_of(size_t length)
+{
+	return BYTES / length;
+}
+
+static int role_flood(slmpm_peer host, char **words)
+{
+	size_t length = strtoull(words[0], NULL, 10);
+	int rc = 0;
+
+	OK(slmpm_send(host, 0, NULL, 0, PATIENCE));
+	EXPECT(slmpm_recv(host, 0, NULL, 0, NULL, PATIENCE), 0);
+	for (uint64_t i = 0; !rc && i < count_of(length); i++) {
+		actor_fill(data, i, length);
+		rc = slmpm_send(host, 1, data, length, PATIENCE);
+	}
+	if (!rc)
+		(void)slmpm_recv(host, 0, NULL, 0, NULL,
+				 PATIENCE); /* what it sent may be on its way */
+	return 0;
+}
+
+static void leave_memory(rlim_t more)
+{
+	struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+	unsigned long long pages = 0;
+	FILE *f = fopen("/proc/self/statm", "r");
+
+	CHECK(f && fscanf(f, "%llu", &pages) == 1, "no statm");
+	fclose(f);
+	limit.rlim_cur =
+		more ? (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + more : RLIM_INFINITY;
+	CHECK(setrlimit(RLIMIT_AS, &limit) == 0, "no limit");
+}
+
+static slmpm_peer flooding_child(size_t length)
+{
+	char word[24];
+	slmpm_peer child;
+
+	snprintf(word, sizeof(word), "%zu", length);
+	child = actor_spawn("flood", word, NULL);
+	EXPECT(slmpm_recv(child, 0, NULL, 0, NULL, PATIENCE), 0);
+	leave_memory(SPARE);
+	OK(slmpm_send(child, 0, NULL, 0, PATIENCE));
+	return child;
+}
+
+static uint64_t unexpected(slmpm_peer peer)
+{
+	struct slmpm_stats s;
+
+	OK(slmpm_peer_stats(peer, &s, sizeof(s)));
+	return s.unexpected;
+}
+
+/* All of them, though there is memory for a few at a time. */
+static int come_in_order(void *arg)
+{
+	const size_t *length = arg;
+	slmpm_peer child = flooding_child(*length);
+
+	EXPECT(slmpm_recv(child, 9, NULL, 0, NULL, WHILE), -SLMPM_ETIMEOUT);
+	CHECK(unexpected(child) < count_of(*length), "there was memory for all");
+	for (uint64_t i = 0; i < count_of(*length); i++) {
+		EXPECT(slmpm_recv(child, 1, data, sizeof(data), NULL, PATIENCE), *length);
+		CHECK(actor_filled(data, i, *length), "message %llu", (unsigned long long)i);
+	}
+	leave_memory(0);
+	OK(slmpm_send(child, 0, NULL, 0, PATIENCE));
+	actor_join(child, 0);
+	return 0;
+}
+
+static int end_in_time(void *arg)
+{
+	struct slmpm_peer_info info = {.size = sizeof(info), .state = SLMPM_PEER_UP};
+	int64_t until = actor_now_ms() + PATIENCE;
+	slmpm_peer child;
+
+	settings_set("SLMPM_DEAD_MS", DEAD);
+	child = flooding_child(*(const size_t *)arg);
+	while (info.state == SLMPM_PEER_UP) {
+		CHECK(actor_now_ms() < until, "%zu bytes: it is tried for ever",
+		      *(const size_t *)arg);
+		(void)slmpm_recv(child, 9, NULL, 0, NULL, 10);
+		OK(slmpm_peer_query(child, &info));
+	}
+	leave_memory(0);
+	REFUSED(slmpm_send(child, 0, NULL, 0, 0), SLMPM_ENOMEM, "memory");
+	OK(slmpm_kill(child, 0));
+	(void)slmpm_join(child, NULL, PATIENCE);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct actor roles[] = {{"flood", role_flood}, {NULL, NULL}};
+
+	setenv("SLMPM_EAGER_CREDIT", "64m", 0);
+	actor_begin(argc, argv, roles);
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		size_t length = lengths[i];
+
+		EXPECT(child_run(come_in_order, &length, 30), 0);
+		EXPECT(child_run(end_in_time, &length, 30), 0);
+	}
+	return 0;
+}
