@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A thousand strangers connect to a listener and stay: silent, in the middle of a hello, or with
- * nonsense. Who is connected goes on undisturbed, who comes is let in soon, and nothing is left of
+ * A thousand strangers connect to a listener and stay: silent, in the middle of a hello, behind one, or
+ * with nonsense. Who is connected goes on undisturbed, who comes is let in soon, and nothing is left of
  * them.
  */
 #include <arpa/inet.h>
@@ -14,6 +14,7 @@
 
 #include "tests/lib/actor.h"
 #include "tests/lib/child.h"
+#include "tests/lib/raw_stream.h"
 
 #define CROWD  1000u
 #define BESIDE 50u   /* strangers between two looks at the others */
@@ -143,6 +144,7 @@ static int run(void *arg)
 	int64_t begun = actor_now_ms();
 	static const unsigned char hello[] = {1, 0, 0, 0, 120, 0, 0, 0, 'S', 'L', 'M', 'P', 'M'};
 	static const unsigned char endless[] = {1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1, 2, 3};
+	struct raw_stream honest;
 	slmpm_peer pair[2];
 	int before;
 
@@ -156,6 +158,10 @@ static int run(void *arg)
 	before = actor_descriptors();
 	besieged("silent", NULL, 0);
 	besieged("half a hello", hello, sizeof(hello));
+	raw_stream_prepare(&honest, 0, info.secret);
+	honest.hello.head =
+		(struct wire_control_head){LITTLE_32(WIRE_HELLO), LITTLE_32(sizeof(honest.hello))};
+	besieged("a hello and no proof", &honest.hello, sizeof(honest.hello));
 	besieged("nonsense", endless, sizeof(endless));
 	await_descriptors(before);
 	CHECK(lines > 0 && lines <= 2 + (actor_now_ms() - begun) / 1000, "%d lines", lines);
@@ -168,6 +174,7 @@ static int run(void *arg)
 int main(void)
 {
 	setenv("SLMPM_FABRIC", "tcp", 1);
+	setenv("SLMPM_HANDSHAKE_MS", "60000", 1); /* longer than anybody waits */
 	allow_descriptors();
 	CHECK(child_run(run, NULL, 50u * (unsigned)actor_slow()) == 0, "besieged");
 	return 0;
