@@ -238,6 +238,25 @@ static void too_many_descriptors(struct raw_peer *p)
 	raw_say(p->fd, "b", 1, fds, 50);
 }
 
+static void bell_with_descriptor(struct raw_peer *p)
+{
+	raw_say(p->fd, "b", 1, &p->own.fd, 1);
+}
+
+static void bye_with_descriptor(struct raw_peer *p)
+{
+	struct wire_bye bye = {.reason = "I go"};
+
+	raw_say_packet(p->fd, WIRE_BYE, &bye, sizeof(bye), p->own.fd);
+}
+
+/* Looked at by the control connection, or in the middle of the loan. */
+static void lend_without_memory(struct raw_peer *p)
+{
+	offer_area(p, 0, 65536, -1);
+	loan(p, WIRE_LOAN, ++p->sent, (struct wire_loan){10, 65536, 0, 0});
+}
+
 static const struct offence offences[] = {
 	{"R5", "half a loan", half_a_loan, "length of a loan", 0},
 	{"R8", "returns no area", return_no_area, "return of an area", 0},
@@ -256,6 +275,9 @@ static const struct offence offences[] = {
 	{"R10", "areas too many", areas_too_many, "offered area", 0},
 	{"R10", "an area again", area_again, "offered area", 0},
 	{"R10", "descriptors too many", too_many_descriptors, "control packet", 0},
+	{"S1", "a bell with a descriptor", bell_with_descriptor, "control packet", 0},
+	{"S1", "a goodbye with a descriptor", bye_with_descriptor, "control packet", 0},
+	{"S1", "lends without memory", lend_without_memory, "area", 0},
 	{"S3", "an area that can shrink", area_unsealed, "offered area", 0},
 	{"S4", "an area too small", area_smaller_than_said, "offered area", 0},
 	{"S1", "an area without memory", area_without_memory, "offer of an area", 0},

@@ -135,6 +135,33 @@ static void grant_two_memories(struct raw_peer *p)
 	raw_say(p->fd, &g, sizeof(g), fds, 2);
 }
 
+/* Where it can be attached to, and not mapped. */
+static void grant_by(struct raw_peer *p, uint32_t how, uint64_t address, int fd)
+{
+	struct wire_grant g = raw_grant_of(1);
+	struct raw_map_blob blob = {.how = LITTLE_32(how),
+				    .size = LITTLE_64(raw_region.own.size),
+				    .rest = {LITTLE_64(address)}};
+
+	memcpy(g.blob, &blob, sizeof(blob));
+	raw_say_grant(p, g, fd);
+}
+
+static void grant_beyond_all_memory(struct raw_peer *p)
+{
+	grant_by(p, 2, UINT64_MAX - raw_region.own.size + 1, -1);
+}
+
+static void grant_address_and_memory(struct raw_peer *p)
+{
+	grant_by(p, 2, 4096, raw_region.own.fd);
+}
+
+static void grant_by_no_way(struct raw_peer *p)
+{
+	grant_by(p, 3, 4096, -1);
+}
+
 static void grant_unsealed(struct raw_peer *p)
 {
 	int fd = memfd_create("slmpm-test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -301,6 +328,9 @@ static const struct offence offences[] = {
 	{"S1", "a grant without memory", grant_without_memory, "granted region", 0},
 	{"S1", "memory for nothing", grant_memory_for_nothing, "granted region", 0},
 	{"S1", "two descriptors", grant_two_memories, "granted region", 0},
+	{"S4", "beyond all memory", grant_beyond_all_memory, "granted region", 0},
+	{"S1", "an address, and memory", grant_address_and_memory, "granted region", 0},
+	{"R14", "reached in no known way", grant_by_no_way, "granted region", 0},
 	{"S3", "memory that can shrink", grant_unsealed, "granted region", 0},
 	{"S3", "a socket for memory", grant_socket, "granted region", 0},
 	{"S3", "writable, and is not", grant_what_cannot_be_written, "granted region", 0},
