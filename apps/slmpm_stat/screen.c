@@ -5,6 +5,7 @@
 #include <curses.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -18,15 +19,41 @@ static void end(int signal)
 	ended = 1;
 }
 
+/* A line is put together, and then shown as far as the terminal is wide: curses would go on in the next one. */
+static struct {
+	char text[512];
+	size_t n;
+} line;
+
+__attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(line.text + line.n, sizeof(line.text) - line.n, format, args);
+	va_end(args);
+	line.n += n > 0 ? (size_t)n : 0;
+	if (line.n > sizeof(line.text) - 1)
+		line.n = sizeof(line.text) - 1;
+}
+
+static void show(int y)
+{
+	mvaddnstr(y, 0, line.text, COLS);
+	line.n = 0;
+	line.text[0] = 0;
+}
+
 /* A share of a ring as a bar. */
 static void put_bar(unsigned permille)
 {
 	int full = (int)(permille * BAR / 1000);
 
-	printw(" [");
+	say(" [");
 	for (int i = 0; i < BAR; i++)
-		addch(i < full || (i == full && permille * BAR % 1000 >= 500) ? '#' : ' ');
-	printw("]%3u%%", permille / 10);
+		say("%c", i < full || (i == full && permille * BAR % 1000 >= 500) ? '#' : ' ');
+	say("]%3u%%", permille / 10);
 }
 
 static void put_link(int y, const struct link *l)
@@ -34,15 +61,16 @@ static void put_link(int y, const struct link *l)
 	char echo[16], sent[16], received[16], out[16], in[16], age[16];
 	const struct slmpm_monitor *m = &l->m;
 
-	mvprintw(y, 0, "%7d %-12.12s %-24.24s %-4.4s %-6.6s %6" PRIu64, l->pid, l->program, m->name,
-		 m->link, word_state(m->state), m->queue_depth);
+	say("%7d %-12.12s %-24.24s %-4.4s %-6.6s %6" PRIu64, l->pid, l->program, m->name, m->link,
+	    word_state(m->state), m->queue_depth);
 	put_bar(word_permille(m->out_unread, m->out_segments));
 	put_bar(word_permille(m->in_unread, m->in_segments));
-	printw(" %8s %7s %7s %7s %7s %8s", word_time(echo, m->echo_ns),
-	       word_amount(sent, (double)m->sent_rate),
-	       word_amount(received, (double)m->received_rate),
-	       word_amount(out, (double)m->sent_byte_rate),
-	       word_amount(in, (double)m->received_byte_rate), word_time(age, l->age * 1e9));
+	say(" %8s %7s %7s %7s %7s %8s", word_time(echo, m->echo_ns),
+	    word_amount(sent, (double)m->sent_rate),
+	    word_amount(received, (double)m->received_rate),
+	    word_amount(out, (double)m->sent_byte_rate),
+	    word_amount(in, (double)m->received_byte_rate), word_time(age, l->age * 1e9));
+	show(y);
 }
 
 /* Each of several links, below the peer's line, as far as there is room. */
@@ -53,12 +81,12 @@ static int put_paths(int y, int end_y, const struct slmpm_monitor *m)
 	for (uint32_t i = 0; i < m->path_count && y < end_y; i++) {
 		const struct slmpm_monitor_path *p = &m->paths[i];
 
-		mvprintw(y++, 0, "%7s %-12s link %-2" PRIu32 "%-17s %-4.4s %-6.6s %6" PRIu64, "",
-			 "", i, p->used ? "in use" : "", p->link, word_path(p->state),
-			 p->queue_depth);
+		say("%7s %-12s link %-2" PRIu32 "%-17s %-4.4s %-6.6s %6" PRIu64, "", "", i,
+		    p->used ? "in use" : "", p->link, word_path(p->state), p->queue_depth);
 		put_bar(word_permille(p->out_unread, p->out_segments));
 		put_bar(word_permille(p->in_unread, p->in_segments));
-		printw(" %8s", word_time(echo, p->echo_ns));
+		say(" %8s", word_time(echo, p->echo_ns));
+		show(y++);
 	}
 	return y;
 }
@@ -69,22 +97,22 @@ static void put_job(int y, const struct job *job)
 	const struct slmpm_means *m = &job->m;
 	char text[16];
 
-	mvprintw(y, 0,
-		 "job %012" PRIx64 ": %" PRIu32 " instances of %" PRIu32 " job%s, %" PRIu64
-		 " links, %" PRIu64 " queued, rings %.1f %% %.1f %%",
-		 m->job, m->instances, m->jobs, m->jobs == 1 ? "" : "s", m->links, m->queue_depth,
-		 job_permille(m->out_permille) / 10.0, job_permille(m->in_permille) / 10.0);
+	say("job %012" PRIx64 ": %" PRIu32 " instances of %" PRIu32 " job%s, %" PRIu64
+	    " links, %" PRIu64 " queued, rings %.1f %% %.1f %%",
+	    m->job, m->instances, m->jobs, m->jobs == 1 ? "" : "s", m->links, m->queue_depth,
+	    job_permille(m->out_permille) / 10.0, job_permille(m->in_permille) / 10.0);
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
 		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++)
 			if (m->latency_ns[p][s]) {
-				printw("  %s %s: %s", slmpm_protocol_name(p), word_class(s),
-				       word_time(text, m->latency_ns[p][s]));
+				say("  %s %s: %s", slmpm_protocol_name(p), word_class(s),
+				    word_time(text, m->latency_ns[p][s]));
 				break;
 			}
 	for (int f = 0; f < SLMPM_MEANS_FABRICS; f++)
 		if (m->fabrics[f].name[0])
-			printw("  %s %s requests", m->fabrics[f].name,
-			       word_amount(text, (double)m->fabrics[f].requests));
+			say("  %s %s requests", m->fabrics[f].name,
+			    word_amount(text, (double)m->fabrics[f].requests));
+	show(y);
 }
 
 static void put_head(const struct gathered *g, enum sort by, double interval)
@@ -94,20 +122,21 @@ static void put_head(const struct gathered *g, enum sort by, double interval)
 	struct means m;
 
 	means_of(g, &m);
-	mvprintw(0, 0,
-		 "slmpm_stat: %d processes, %d links, %" PRIu64 " queued, rings %.1f %% %.1f %%, "
-		 "echo %s   every %g s, by %s",
-		 m.processes, m.links, m.queue_depth, m.out_permille / 10, m.in_permille / 10,
-		 word_time(echo, m.echo_ns), interval, names[by]);
-	move(1, 0);
+	say("slmpm_stat: %d processes, %d links, %" PRIu64 " queued, rings %.1f %% %.1f %%, "
+	    "echo %s   every %g s, by %s",
+	    m.processes, m.links, m.queue_depth, m.out_permille / 10, m.in_permille / 10,
+	    word_time(echo, m.echo_ns), interval, names[by]);
+	show(0);
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
 		if (m.protocol[p].samples)
-			printw("%s %s   ", slmpm_protocol_name(p),
-			       word_time(latency, m.protocol[p].latency_ns));
+			say("%s %s   ", slmpm_protocol_name(p),
+			    word_time(latency, m.protocol[p].latency_ns));
+	show(1);
 	attron(A_REVERSE);
-	mvprintw(2, 0, "%7s %-12s %-24s %-4s %-6s %6s  %-16s %-16s %8s %7s %7s %7s %7s %8s", "PID",
-		 "PROGRAM", "PEER", "LINK", "STATE", "QUEUE", "RING OUT", "RING IN", "ECHO",
-		 "OUT/s", "IN/s", "OUTB/s", "INB/s", "AGE");
+	say("%7s %-12s %-24s %-4s %-6s %6s  %-16s %-16s %8s %7s %7s %7s %7s %8s", "PID", "PROGRAM",
+	    "PEER", "LINK", "STATE", "QUEUE", "RING OUT", "RING IN", "ECHO", "OUT/s", "IN/s",
+	    "OUTB/s", "INB/s", "AGE");
+	show(2);
 	attroff(A_REVERSE);
 }
 

@@ -86,6 +86,11 @@ if command -v script >/dev/null; then
 	[ $rc = 0 ] || fail "--watch: exit status $rc"
 	grep -q "epoll_loop" "$dir/screen" || { cp "$dir/screen" "$out"; fail "--watch shows no link"; }
 	grep -q "job $number: 2 instances" "$dir/screen" || { cp "$dir/screen" "$out"; fail "--watch shows no job"; }
+	grep -q 'INB/s *AGE' "$dir/screen" && grep -q ' requests' "$dir/screen" || { cp "$dir/screen" "$out"; fail "--watch leaves out the last column"; }
+	for size in "24 80" "2 10" "1 1"; do # what is too wide is cut, and not in the next line
+		TERM=xterm timeout 10 script -qec "stty rows ${size% *} cols ${size#* }; '$stat' --watch=0.1 -n 2 $loop" "$dir/screen" >/dev/null 2>"$out" </dev/null || fail "--watch, $size: exit status $?"
+		! grep -q ' requests' "$dir/screen" || { cp "$dir/screen" "$out"; fail "--watch, $size: lines go on in the next ones"; }
+	done
 	TERM=xterm timeout 10 script -qec "'$stat' --watch=30 -s queue" "$dir/screen" >/dev/null 2>"$out" <<<q || fail "--watch does not end by q"
 	TERM=nothing timeout 10 script -qec "'$stat' --watch" "$dir/screen" >/dev/null 2>&1 </dev/null && fail "a terminal that is not known"
 	grep -q 'not known (TERM=nothing)' "$dir/screen" || { cp "$dir/screen" "$out"; fail "TERM=nothing: why?"; }
