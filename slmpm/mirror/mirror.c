@@ -85,7 +85,10 @@ static int check(const void *base, size_t size, const struct slmpm_mirror_option
 		return 0;
 	if (o->size < sizeof(*o))
 		return error_set(SLMPM_EINVAL, "slmpm_mirror_create: set .size of the options");
-	if (o->track > SLMPM_TRACK_TWIN || o->reserved)
+	if (o->reserved)
+		return error_set(SLMPM_EINVAL, "slmpm_mirror_create: .reserved is %u, not 0",
+				 o->reserved);
+	if (o->track > SLMPM_TRACK_TWIN)
 		return error_set(SLMPM_EINVAL, "slmpm_mirror_create: track %u", o->track);
 	return check_spans(o, size);
 }

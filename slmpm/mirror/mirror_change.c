@@ -169,12 +169,15 @@ int slmpm_mirror_store64(slmpm_mirror mirror, void *at, uint64_t value)
 int slmpm_mirror_copy(slmpm_mirror mirror, void *at, const void *from, size_t len)
 {
 	int rc = 0;
-	struct mirror *m = mirror_lock(mirror, &rc);
+	struct mirror *m;
 	uint64_t offset;
 
+	if (!from && len)
+		return error_set(SLMPM_EINVAL, "slmpm_mirror_copy: %zu bytes from NULL", len);
+	m = mirror_lock(mirror, &rc);
 	if (!m)
 		return rc;
-	offset = from || !len ? mirror_offset(m, at, len) : UINT64_MAX;
+	offset = mirror_offset(m, at, len);
 	if (offset == UINT64_MAX)
 		return outside(m, "slmpm_mirror_copy", at, len);
 	mirror_store(at, from, len);

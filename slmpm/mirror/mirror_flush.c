@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The calls that send changes off: flush, and the publications between begin and end. */
+#include <stdio.h>
+
 #include "slmpm/error.h"
 #include "slmpm/link/link.h"
+#include "slmpm/message/message.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/mirror/track.h"
 #include "slmpm/monitor/monitor.h"
@@ -51,24 +54,37 @@ struct flushing {
 	slmpm_mirror mirror;
 };
 
-/* Nothing has changed that is not out, whatever happened to the mirror meanwhile. */
-static bool all_sent(void *arg)
+/* The first to whom something that has changed is not out; NULL, also when the mirror has ended. */
+static struct attachment *first_behind(const struct flushing *f)
 {
-	const struct flushing *f = arg;
 	const struct mirror *m = handle_get(&mirror_table, f->mirror.id);
 
 	if (!m)
-		return true;
+		return NULL;
 	LIST_EACH(at, &m->attachments) {
-		const struct attachment *a = LIST_ENTRY(at, struct attachment, of_mirror);
+		struct attachment *a = LIST_ENTRY(at, struct attachment, of_mirror);
 
 		if (attachment_sends(a) && (a->sending || !dirty_is_empty(&a->dirty)))
-			return false;
+			return a;
 	}
-	return true;
+	return NULL;
 }
 
-static int flush(struct mirror *m, slmpm_mirror handle, int timeout_ms)
+static bool all_sent(void *arg)
+{
+	return !first_behind(arg);
+}
+
+static COLD int too_late(const struct flushing *f, const char *call, int waited)
+{
+	const struct attachment *a = first_behind(f);
+	char what[96];
+
+	snprintf(what, sizeof(what), "%s: not all changes could be sent to", call);
+	return message_timed_out(a ? a->ep : NULL, what, waited);
+}
+
+static int flush(struct mirror *m, slmpm_mirror handle, const char *call, int timeout_ms)
 {
 	struct flushing f = {m->ctx, handle};
 	bool sent = true;
@@ -88,9 +104,7 @@ static int flush(struct mirror *m, slmpm_mirror handle, int timeout_ms)
 	if (LIKELY(sent) || all_sent(&f))
 		return 0;
 	rc = wait_until(m->ctx, all_sent, &f, timeout_ms);
-	if (rc == -SLMPM_ETIMEOUT)
-		return error_set(SLMPM_ETIMEOUT, "not all changes of the mirror could be sent");
-	return rc;
+	return rc == -SLMPM_ETIMEOUT ? too_late(&f, call, timeout_ms) : rc;
 }
 
 static int in_group(const char *call)
@@ -108,7 +122,8 @@ static NOINLINE int flush_slowly(slmpm_mirror mirror, int timeout_ms)
 	if (!m)
 		return rc;
 	ctx = m->ctx;
-	rc = m->group ? in_group("slmpm_mirror_flush") : flush(m, mirror, timeout_ms);
+	rc = m->group ? in_group("slmpm_mirror_flush") :
+			flush(m, mirror, "slmpm_mirror_flush", timeout_ms);
 	monitor_pass(ctx);
 	context_unlock(ctx);
 	return rc;
@@ -146,7 +161,8 @@ int slmpm_mirror_begin(slmpm_mirror mirror, int timeout_ms)
 	if (!m)
 		return rc;
 	ctx = m->ctx;
-	rc = m->group ? in_group("slmpm_mirror_begin") : flush(m, mirror, timeout_ms);
+	rc = m->group ? in_group("slmpm_mirror_begin") :
+			flush(m, mirror, "slmpm_mirror_begin", timeout_ms);
 	if (rc == 0 && handle_get(&mirror_table, mirror.id) != m)
 		rc = handle_error(&mirror_table, mirror.id);
 	else if (rc == 0 && m->group) /* another thread was first */

@@ -7,8 +7,10 @@
 #include "slmpm/mirror/read.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 
 #include "slmpm/error.h"
+#include "slmpm/message/message.h"
 #include "slmpm/wait.h"
 
 struct snapshot {
@@ -32,8 +34,24 @@ static int is_over(const struct attachment *a)
 
 static int explain(const struct attachment *a, const char *what)
 {
-	return error_set(-a->error, "%s: publication %llu was the last as a whole", what,
+	const struct endpoint *ep = handle_get(&endpoint_table, a->peer);
+
+	return error_set(-a->error, "%s: publication %llu was the last as a whole from %s", what,
+			 (unsigned long long)a->sequence, ep ? ep->name : "a peer that was closed");
+}
+
+/* Nothing has come in time from A, which is not over. */
+static COLD int too_late(const struct attachment *a, const char *call, int waited)
+{
+	char what[128];
+
+	if (a->coming)
+		snprintf(what, sizeof(what), "%s: of publication %llu only a part has come from",
+			 call, (unsigned long long)a->coming);
+	else
+		snprintf(what, sizeof(what), "%s: publication %llu is still the last from", call,
 			 (unsigned long long)a->sequence);
+	return message_timed_out(a->ep, what, waited);
 }
 
 /* ---- waiting for a publication -------------------------------------------------------------- */
@@ -68,8 +86,7 @@ static int wait_for(struct context *ctx, struct waiting *w, uint64_t *sequence, 
 	}
 	if (rc == 0)
 		return explain(w->found, "slmpm_mirror_wait");
-	return error_set(SLMPM_ETIMEOUT, "slmpm_mirror_wait: publication %llu is still the last",
-			 (unsigned long long)w->found->sequence);
+	return too_late(w->found, "slmpm_mirror_wait", timeout_ms);
 }
 
 int slmpm_mirror_wait(slmpm_mirror mirror, slmpm_peer peer, uint64_t *sequence, int timeout_ms)
@@ -164,12 +181,11 @@ static int snapshot(struct mirror *m, struct snapshot *s, uint64_t *sequence, in
 		return 0;
 	if (handle_get(&mirror_table, s->mirror.id) != m)
 		return handle_error(&mirror_table, s->mirror.id);
-	if (s->status == 1)
-		return error_set(SLMPM_ETIMEOUT,
-				 "slmpm_mirror_snapshot: no publication has come as a whole");
 	a = mirror_find(m, s->peer);
-	return a ? explain(a, "slmpm_mirror_snapshot") :
-		   mirror_not_attached("slmpm_mirror_snapshot");
+	if (!a)
+		return mirror_not_attached("slmpm_mirror_snapshot");
+	return s->status == 1 ? too_late(a, "slmpm_mirror_snapshot", timeout_ms) :
+				explain(a, "slmpm_mirror_snapshot");
 }
 
 static int check_spans(const struct mirror *m, const struct snapshot *s)
@@ -214,6 +230,8 @@ int slmpm_mirror_enter(slmpm_mirror mirror, uint64_t *turn)
 
 	if (!m)
 		return handle_error(&mirror_table, mirror.id);
+	if (UNLIKELY(!turn))
+		return error_set(SLMPM_EINVAL, "slmpm_mirror_enter: nowhere to put the turn");
 	/* Pairs with the store in mirror_close. */
 	*turn = atomic_load_explicit(&m->turn, memory_order_acquire);
 	return *turn & 1 ? -SLMPM_EAGAIN : 0;

@@ -69,7 +69,9 @@ static void bad_arguments(void)
 	EXPECT(slmpm_mirror_create(ends.ctx, ends.leads + 1, 8, NULL, &m), -SLMPM_EINVAL);
 	EXPECT(slmpm_mirror_create(ends.ctx, ends.leads, 0, NULL, &m), -SLMPM_EINVAL);
 	o.track = 99;
-	EXPECT(slmpm_mirror_create(ends.ctx, ends.leads, 8, &o, &m), -SLMPM_EINVAL);
+	REFUSED(slmpm_mirror_create(ends.ctx, ends.leads, 8, &o, &m), SLMPM_EINVAL, "track 99");
+	o = (struct slmpm_mirror_options){.size = sizeof(o), .reserved = 1};
+	REFUSED(slmpm_mirror_create(ends.ctx, ends.leads, 8, &o, &m), SLMPM_EINVAL, "reserved");
 	o = (struct slmpm_mirror_options){.size = sizeof(o), .spans = &span, .span_count = 1};
 	EXPECT(slmpm_mirror_create(ends.ctx, ends.leads, 8, &o, &m), -SLMPM_EINVAL);
 	o.size = 3;
@@ -82,7 +84,9 @@ static void bad_arguments(void)
 	REFUSED(slmpm_mirror_store32(ends.leader, (void *)((uintptr_t)ends.leads - 1), 1),
 		SLMPM_EINVAL, "mirror");
 	REFUSED(slmpm_mirror_store16(ends.leader, ends.leads + 63, 1), SLMPM_EINVAL, "mirror");
-	REFUSED(slmpm_mirror_copy(ends.leader, ends.leads, NULL, 1), SLMPM_EINVAL, "mirror");
+	REFUSED(slmpm_mirror_copy(ends.leader, ends.leads, NULL, 1), SLMPM_EINVAL, "NULL");
+	OK(slmpm_mirror_copy(ends.leader, ends.leads, NULL, 0));
+	REFUSED(slmpm_mirror_enter(ends.leader, NULL), SLMPM_EINVAL, "turn");
 	REFUSED(slmpm_mirror_set(ends.leader, ends.leads, 0, 65), SLMPM_EINVAL, "mirror");
 	REFUSED(slmpm_mirror_move(ends.leader, ends.leads, (void *)((uintptr_t)ends.leads - 8), 8),
 		SLMPM_EINVAL, "mirror");
