@@ -31,7 +31,8 @@ struct slmpm_mirror_options {
 /*
  * SIZE bytes of the application's from BASE on, a multiple of 8, are to be mirrored; nothing is yet.
  * They must stay until it is destroyed. OPTIONS may be NULL. EBUSY: a peer reaches a region there by
- * itself, or another mirror lies there. Does not block.
+ * itself, or another mirror lies there; of this context, for what is another's nobody looks. Does not
+ * block.
  */
 SLMPM_API int slmpm_mirror_create(slmpm_ctx ctx, void *base, size_t size,
 				  const struct slmpm_mirror_options *options, slmpm_mirror *mirror);
@@ -62,8 +63,9 @@ SLMPM_API int slmpm_mirror_detach(slmpm_mirror mirror, slmpm_peer peer);
  * Each changes this process's memory at AT, which lies in the mirror's, and notes what has changed:
  * it travels with the next call that makes progress, or with slmpm_mirror_flush; what is changed
  * several times before travels once. They never block and never fail for want of memory. EINVAL:
- * outside of the mirror. What puts, gets, receives and atomic operations of this library bring into
- * the memory is noted by itself.
+ * outside of the mirror. What puts, gets, receives and atomic operations of the mirror's context bring
+ * into the memory is noted by itself; what those of another context do is a change like the
+ * application's own.
  */
 SLMPM_API int slmpm_mirror_store8(slmpm_mirror mirror, void *at, uint8_t value);
 SLMPM_API int slmpm_mirror_store16(slmpm_mirror mirror, void *at, uint16_t value);
