@@ -162,18 +162,25 @@ int main(int argc, char **argv)
 	if (my.simulate)
 		return simulate(strcmp(my.simulate, "get") == 0);
 	my.run.draw = !my.plain && (my.run.draw || isatty(STDOUT_FILENO));
+	if (!my.run.draw)
+		heading();
 	for (int i = 0; i < FABRICS; i++)
-		for (int get = 0; get < 2 && is_wanted(i); get++)
+		for (int get = 0; get < 2 && is_wanted(i); get++) {
 			failed[i][get] = measure(fabrics[i], get, &f[i][get]);
-	if (my.run.draw)
+			if (!my.run.draw && !failed[i][get])
+				row(fabrics[i], get, &f[i][get]);
+		}
+	if (my.run.draw) { /* where the drawing was */
 		printf("\033[H\033[J");
-	heading();
-	for (int i = 0; i < FABRICS; i++)
+		heading();
+	}
+	for (int i = 0; i < FABRICS && my.run.draw; i++)
 		for (int get = 0; get < 2; get++)
 			if (is_wanted(i) && !failed[i][get])
 				row(fabrics[i], get, &f[i][get]);
 	for (int i = 0; i < FABRICS; i++)
 		if (is_wanted(i) && !failed[i][0] && !failed[i][1])
 			compare(fabrics[i], f[i]);
-	return failed[0][0] | failed[0][1] | failed[1][0] | failed[1][1];
+	return fflush(stdout) || ferror(stdout) || failed[0][0] || failed[0][1] || failed[1][0] ||
+	       failed[1][1];
 }

@@ -86,6 +86,18 @@ static int step(bool get, struct state *s, slmpm_mirror mirror)
 	return rc < 0 ? rc : slmpm_mirror_end(mirror);
 }
 
+/* Serves the host, and leaves the processor to others, until the next step is due; true: the end. */
+static bool rest(slmpm_peer host, double until)
+{
+	double left;
+
+	while ((left = until - seconds_now()) > 0)
+		if (slmpm_recv(host, STREAM_END, NULL, 0, NULL, (int)(left * 1000) + 1) !=
+		    -SLMPM_ETIMEOUT)
+			return true;
+	return false;
+}
+
 int simulate(bool get)
 {
 	slmpm_mirror mirror = {0};
@@ -101,12 +113,8 @@ int simulate(bool get)
 	scatter(s);
 	for (next = seconds_now(); rc >= 0; next += STEP_S) {
 		rc = step(get, s, mirror);
-		while (rc >= 0 && seconds_now() < next) {
-			rc = slmpm_progress((slmpm_ctx){0});
-			if (rc >= 0 &&
-			    slmpm_recv(host, STREAM_END, NULL, 0, NULL, 0) != -SLMPM_ETIMEOUT)
-				return 0;
-		}
+		if (rc >= 0 && rest(host, next))
+			return 0;
 	}
 	return rc == -SLMPM_ECLOSED || rc == -SLMPM_EDEAD ? 0 : slmpm_perror("mirror_demo: step");
 }

@@ -8,12 +8,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #define MOST   16
 #define WORDS  (2 * PARTICLES) /* that tell where they are */
 #define RUN    32              /* times that each is read between calls that let what has come in */
-#define WIDTH  72
-#define HEIGHT 20
+#define WIDTH  200             /* of a drawing, at most ... */
+#define HEIGHT 60
+#define WIDE   72 /* ... and where there is no terminal to fill */
+#define HIGH   20
 #define DRAW_S 0.05
 
 struct source { /* one accelerator */
@@ -112,12 +116,24 @@ static int see(const struct run *run, struct source *s, struct state *whole)
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
+/* Of the drawing, as the terminal is now; below it there are a line of text and the cursor. */
+static void look(int *width, int *height)
+{
+	struct winsize w;
+	bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 && w.ws_row > 2;
+
+	*width = !known ? WIDE : w.ws_col < WIDTH ? w.ws_col : WIDTH;
+	*height = !known ? HIGH : w.ws_row - 2 < HEIGHT ? w.ws_row - 2 : HEIGHT;
+}
+
 static int draw(const struct run *run, const struct figures *f)
 {
 	static const char mark[] = ".o*+x#@%&=~^abcd";
-	char screen[HEIGHT][WIDTH + 1];
+	char screen[HEIGHT][WIDTH], text[WIDTH + 1];
 	struct state whole;
+	int width, height;
 
+	look(&width, &height);
 	memset(screen, ' ', sizeof(screen));
 	for (unsigned i = 0; i < run->accelerators; i++) {
 		int rc = see(run, &sources[i], &whole);
@@ -125,14 +141,15 @@ static int draw(const struct run *run, const struct figures *f)
 		if (rc < 0)
 			return rc;
 		for (int k = 0; k < PARTICLES; k++)
-			screen[(int)(whole.particle[k].y * HEIGHT) % HEIGHT]
-			      [(int)(whole.particle[k].x * WIDTH) % WIDTH] = mark[i];
+			screen[(int)(whole.particle[k].y * height) % height]
+			      [(int)(whole.particle[k].x * width) % width] = mark[i];
 	}
 	printf("\033[H\033[J");
-	for (int y = 0; y < HEIGHT; y++)
-		printf("%.*s\n", WIDTH, screen[y]);
-	printf("%s, by %s: %.3g reads a second\n", run->fabric, run->get ? "get" : "mirror",
-	       f->reads / f->seconds);
+	for (int y = 0; y < height; y++)
+		printf("%.*s\n", width, screen[y]);
+	snprintf(text, sizeof(text), "%s, by %s: %.3g reads a second", run->fabric,
+		 run->get ? "get" : "mirror", f->reads / f->seconds);
+	printf("%.*s\n", width - 1, text);
 	fflush(stdout);
 	return 0;
 }

@@ -21,7 +21,18 @@ table=$(timeout 20 "$demo" -s 0.1 --fabric shm --plain) || fail "over shm alone:
 [ "$(echo "$table" | grep -c '^shm  ')" = 2 ] && ! echo "$table" | grep -q '^tcp' || fail "not shm alone: $table"
 timeout 20 "$demo" -n 3 -s 0.2 --draw >"${TMPDIR:-/tmp}/mirror_demo.$$" || fail "three, drawn: $?"
 grep -q '[.o*]' "${TMPDIR:-/tmp}/mirror_demo.$$" || fail "nothing was drawn"
+# In a small terminal what is drawn fits it, and so does the line below it.
+if command -v script >/dev/null; then
+	SHELL=/bin/bash timeout 20 script -qec "stty rows 10 cols 40; exec '$demo' -s 0.2 --fabric shm" /dev/null \
+		</dev/null >"${TMPDIR:-/tmp}/mirror_demo.$$" || fail "in a small terminal: $?"
+	tr -d '\r' <"${TMPDIR:-/tmp}/mirror_demo.$$" | awk -v esc='\033' '
+		index($0, esc "[H" esc "[J") { if (lines > most) most = lines; lines = 0; n++; sub(/.*\[J/, "") }
+		/^fabric/ { last = 1 }
+		!last { lines++; if (length($0) > 40) wide++ }
+		END { exit !(n > 2 && most == 9 && !wide) }' || fail "it does not fit 10 lines of 40"
+fi
 rm -f "${TMPDIR:-/tmp}/mirror_demo.$$"
+timeout 20 "$demo" -s 0.1 --fabric shm >/dev/full && fail "it does not tell that nothing was written"
 for bad in "-n 0" "-n 17" "-s 0" "-s x" "--fabric x" "more" "--nonsense"; do
 	# shellcheck disable=SC2086
 	timeout 5 "$demo" $bad >/dev/null 2>&1 && fail "$bad was accepted"
