@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define QUIET 3 /* ms until the other side has heard */
-
 void duo_send_later(struct duo_side *s)
 {
 	struct duo_sent *m;
@@ -88,6 +86,28 @@ void duo_look_at_send(struct duo_side *s)
 	s->seeds[i] = s->seeds[s->outgoings];
 }
 
+/* All packets that S has posted are with the other side. */
+static bool is_heard(struct duo_side *s)
+{
+	struct slmpm_stats ours, theirs;
+
+	OK(slmpm_peer_stats(s->peer, &ours, sizeof(ours)));
+	OK(slmpm_peer_stats(duo_other(s)->peer, &theirs, sizeof(theirs)));
+	return ours.sent_packets == theirs.received_packets;
+}
+
+/* Behind that a pass that finds nothing: nor was any in the other side's hands, or waited for room. */
+static void await_hearing(struct duo_side *s)
+{
+	int64_t until = actor_now_ms() + PATIENCE * actor_slow();
+	bool heard;
+
+	do {
+		CHECK(actor_now_ms() < until, "it is never heard");
+		heard = is_heard(s);
+	} while (slmpm_progress(duo.ctx) > 0 || !heard);
+}
+
 void duo_take_send_back(struct duo_side *s)
 {
 	int of[LIVE], i = (int)duo_below((size_t)s->outgoings + 1), m = 0;
@@ -104,10 +124,7 @@ void duo_take_send_back(struct duo_side *s)
 		SAY(s, "takes %llu back", NUMBER(&s->sent[m]));
 		duo_report(s, i, -SLMPM_ECANCELED);
 		duo_forget(s, m);
-		/* Over a network a pass may find nothing while more is on its way. */
-		for (int64_t quiet = actor_now_ms(); actor_now_ms() < quiet + QUIET;)
-			if (slmpm_progress(duo.ctx) > 0)
-				quiet = actor_now_ms();
+		await_hearing(s);
 	}
 }
 
