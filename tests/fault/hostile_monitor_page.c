@@ -71,21 +71,26 @@ static void read_all(void)
 	slmpm_monitors_close(monitors);
 }
 
+static struct head good_head(void)
+{
+	return (struct head){
+		.magic = UINT64_C(0x314e4d4d504d4c53),
+		.version = 1,
+		.pid = (uint32_t)getpid(),
+		.entries = 2,
+		.entry_size = 20064,
+		.place_size = 10000,
+		.known = 9000,
+	};
+}
+
 static void nonsense_is_bounded(void)
 {
-	const struct head good = {UINT64_C(0x314e4d4d504d4c53),
-				  1,
-				  (uint32_t)getpid(),
-				  2,
-				  20064,
-				  10000,
-				  9000,
-				  2000,
-				  2000,
-				  {0}};
+	struct head good = good_head();
 	int fd;
 	unsigned char *page = make_page(&fd, F_SEAL_SHRINK | F_SEAL_GROW);
 
+	good.means_place = good.means_known = 2000;
 	memset(page, 0xff, PAGE);
 	memcpy(page, &good, sizeof(good));
 	read_nonsense(page);
@@ -103,19 +108,56 @@ static void nonsense_is_bounded(void)
 	close(fd);
 }
 
+#define MANY 40 /* more than of one process are looked at */
+
+/* Each with two links, all of them sound. */
+static void many_pages(void)
+{
+	struct head h = good_head();
+	struct slmpm_monitors *monitors;
+	struct slmpm_monitor m;
+	unsigned char *pages[MANY];
+	int fds[MANY], n = 0;
+
+	for (int i = 0; i < MANY; i++) {
+		pages[i] = make_page(&fds[i], F_SEAL_SHRINK);
+		memcpy(pages[i], &h, sizeof(h));
+	}
+	OK(slmpm_monitors_open(getpid(), &monitors));
+	while (n < 1000 && slmpm_monitors_read(monitors, n, &m, sizeof(m)) >= 0)
+		n++;
+	EXPECT(n, 2 * 32);
+	slmpm_monitors_close(monitors);
+	for (int i = 0; i < MANY; i++) {
+		munmap(pages[i], PAGE);
+		close(fds[i]);
+	}
+}
+
+/* It says that there are some, behind its end. */
+static void means_beyond(void)
+{
+	struct head h = good_head();
+	struct slmpm_monitors *monitors;
+	struct slmpm_means means;
+	int fd;
+	unsigned char *page = make_page(&fd, F_SEAL_SHRINK);
+
+	h.means_place = 1 << 20;
+	h.means_known = 1 << 20;
+	memcpy(page, &h, sizeof(h));
+	memset(page + sizeof(h), 1, PAGE - sizeof(h));
+	OK(slmpm_monitors_open(getpid(), &monitors));
+	EXPECT(slmpm_monitors_means(monitors, &means, sizeof(means)), 0);
+	slmpm_monitors_close(monitors);
+	munmap(page, PAGE);
+	close(fd);
+}
+
 static void refused_pages(void)
 {
 	struct slmpm_monitors *monitors;
-	struct head h = {UINT64_C(0x314e4d4d504d4c53),
-			 1,
-			 (uint32_t)getpid(),
-			 2,
-			 20064,
-			 10000,
-			 9000,
-			 0,
-			 0,
-			 {0}};
+	struct head h = good_head();
 	int fd;
 	unsigned char *page = make_page(&fd, F_SEAL_GROW); /* it could be cut under the reader */
 
@@ -139,5 +181,7 @@ int main(void)
 {
 	refused_pages();
 	nonsense_is_bounded();
+	many_pages();
+	means_beyond();
 	return 0;
 }
