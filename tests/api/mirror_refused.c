@@ -56,6 +56,33 @@ static void misfits(void)
 	OK(slmpm_mirror_destroy(other));
 }
 
+/* Of 64 bytes, each. */
+static void bad_spans(void)
+{
+	static const struct slmpm_span bad[][2] = {
+		{{0, 8}, {16, 0}},                     /* empty */
+		{{8, 8}, {0, 8}},                      /* not behind the one before */
+		{{0, 16}, {8, 16}}, {{0, 8}, {72, 8}}, /* outside */
+		{{0, 8}, {56, 9}},  {{0, 8}, {16, UINT64_MAX}},
+	};
+	struct slmpm_mirror_options o = {.size = sizeof(o), .span_count = 2};
+	slmpm_mirror m;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		o.spans = bad[i];
+		REFUSED(slmpm_mirror_create(ends.ctx, ends.leads, 64, &o, &m), SLMPM_EINVAL,
+			"span 1");
+	}
+	o.spans = NULL;
+	REFUSED(slmpm_mirror_create(ends.ctx, ends.leads, 64, &o, &m), SLMPM_EINVAL, "NULL");
+	o = (struct slmpm_mirror_options){.size = sizeof(o), .reserved = 1};
+	EXPECT(slmpm_mirror_create(ends.ctx, ends.leads, 64, &o, &m), -SLMPM_EINVAL);
+	EXPECT(slmpm_mirror_create(ends.ctx, ends.leads, UINT64_MAX / 2 + 1, NULL, &m),
+	       -SLMPM_EINVAL);
+	EXPECT(slmpm_mirror_create(ends.ctx, (void *)(UINTPTR_MAX - 7), 64, NULL, &m),
+	       -SLMPM_EINVAL);
+}
+
 static void bad_arguments(void)
 {
 	struct slmpm_mirror_options o = {.size = sizeof(o)};
@@ -127,6 +154,7 @@ static int under(const struct setting *s)
 	ends_open(s);
 	misfits();
 	bad_arguments();
+	bad_spans();
 	ends.leader = ends_new(ends.leads, ends.bytes, NULL); /* ends with the context */
 	return ends_close();
 }
