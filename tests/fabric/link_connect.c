@@ -180,6 +180,7 @@ static void connect_in(struct fabric_domain *hub, struct fabric_link *spoke, str
 	int fds[2], rc[2] = {1, 1};
 	struct fabric_config config = link_config(64, 64);
 	struct fabric_blob blob[2];
+	struct link_pair pair;
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
 	link_end_open(end, fabric, &config, LEFT, fds[1]);
@@ -187,6 +188,7 @@ static void connect_in(struct fabric_domain *hub, struct fabric_link *spoke, str
 	spoke->domain = hub;
 	spoke->bell = fds[0];
 	link_place(spoke);
+	pair = (struct link_pair){.domain = {hub, end->domain}, .link = {spoke, end->link}};
 	for (int round = 0; rc[0] == 1; round++) {
 		link_ask(spoke, round, &blob[0]);
 		link_ask(end->link, round, &blob[1]);
@@ -194,12 +196,7 @@ static void connect_in(struct fabric_domain *hub, struct fabric_link *spoke, str
 		rc[1] = fabric->connect(end->link, round, &blob[0]);
 		link_forget(&blob[0]);
 		link_forget(&blob[1]);
-		while (rc[0] == 2 || rc[1] == 2) {
-			if (rc[1] == 2)
-				rc[1] = fabric->connect(end->link, round, NULL);
-			if (rc[0] == 2)
-				rc[0] = fabric->connect(spoke, round, NULL);
-		}
+		link_pair_settle(&pair, round, rc, PATIENCE);
 		assert_int_equal(rc[0], rc[1]);
 	}
 	assert_int_equal(rc[0], 0);
