@@ -158,6 +158,15 @@ static void area_smaller_than_said(struct raw_peer *p)
 	offer_area(p, 0, 65536, sealed_memory(4096));
 }
 
+static void half_an_area(struct raw_peer *p)
+{
+	struct wire_area area = {.size = LITTLE_64(65536)};
+	int fd = sealed_memory(65536);
+
+	(void)raw_say_packet(p->fd, WIRE_AREA, &area, sizeof(area) - 8, fd);
+	close(fd);
+}
+
 static void area_without_memory(struct raw_peer *p)
 {
 	offer_area(p, 0, 65536, -1);
@@ -250,6 +259,13 @@ static void bye_with_descriptor(struct raw_peer *p)
 	raw_say_packet(p->fd, WIRE_BYE, &bye, sizeof(bye), p->own.fd);
 }
 
+static void half_a_bye(struct raw_peer *p)
+{
+	struct wire_bye bye = {.reason = "I go"};
+
+	raw_say_packet(p->fd, WIRE_BYE, &bye, sizeof(bye) / 2, -1);
+}
+
 /* Looked at by the control connection, or in the middle of the loan. */
 static void lend_without_memory(struct raw_peer *p)
 {
@@ -277,9 +293,11 @@ static const struct offence offences[] = {
 	{"R10", "descriptors too many", too_many_descriptors, "control packet", 0},
 	{"S1", "a bell with a descriptor", bell_with_descriptor, "control packet", 0},
 	{"S1", "a goodbye with a descriptor", bye_with_descriptor, "control packet", 0},
+	{"S7", "half a goodbye", half_a_bye, "control packet", 0},
 	{"S1", "lends without memory", lend_without_memory, "area", 0},
 	{"S3", "an area that can shrink", area_unsealed, "offered area", 0},
 	{"S4", "an area too small", area_smaller_than_said, "offered area", 0},
+	{"S7", "half an area", half_an_area, "offer of an area", 0},
 	{"S1", "an area without memory", area_without_memory, "offer of an area", 0},
 	{"S7", "hello again", hello_again, "control packet out of turn", 0},
 	{"S7", "another round", another_round, "control packet out of turn", 0},
