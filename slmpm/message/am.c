@@ -99,37 +99,43 @@ static inline bool goes_directly(struct endpoint *ep, uint64_t total)
 {
 	if (UNLIKELY(!ep->direct || total > ep->packet_max))
 		return false;
-	if (UNLIKELY(ep->bundle.count) && !bundle_flush(ep))
+	if (UNLIKELY(ep->bundle.count) && (!bundle_flush(ep) || ep->link.lags))
 		return false;
 	return LIKELY(ep->charged - ep->credited + wire_charge(total) <= ep->credit);
 }
 
-/* Of a head, or of data alone: a packet whose address nobody takes stays in registers. False: not
- * this way. */
-static inline bool send_part(struct endpoint *ep, uint32_t stream, const void *part, size_t len,
-			     uint16_t more)
+/* Of a head, or of data alone: a packet whose address nobody takes stays in registers. */
+static inline enum sent send_part(struct endpoint *ep, uint32_t stream, const void *part,
+				  size_t len, uint16_t more)
 {
+	enum sent sent = SENT;
+	int rc;
+
 	if (!goes_directly(ep, len))
-		return false;
-	if (UNLIKELY(link_post(ep, &(struct packet){
-					   .opcode = WIRE_SEND_ONLY,
-					   .flags = more,
-					   .length = (uint32_t)len,
-					   .data = part,
-					   .seq = ep->sent + 1,
-					   .route = wire_route(stream, 0),
-					   .extent = wire_extent(len, WIRE_FLAG_ACTIVE),
-				   }) != 1))
-		return false;
+		return NOT_SENT;
+	rc = link_try(ep, &(struct packet){
+				  .opcode = WIRE_SEND_ONLY,
+				  .flags = more,
+				  .length = (uint32_t)len,
+				  .data = part,
+				  .seq = ep->sent + 1,
+				  .route = wire_route(stream, 0),
+				  .extent = wire_extent(len, WIRE_FLAG_ACTIVE),
+			  });
+	if (UNLIKELY(rc != 1)) {
+		if (link_posted(ep, rc) != 1)
+			return NOT_SENT;
+		sent = SENT_IN_PART;
+	}
 	count(ep, len);
 	ep->stats->sent_packets++;
 	ep->charged += wire_charge(len);
-	return true;
+	return sent;
 }
 
-/* Of both. False: not this way. */
-static NOINLINE bool send_both(struct endpoint *ep, uint32_t stream, const void *head,
-			       size_t head_len, const void *data, size_t len, uint16_t more)
+/* Of both. */
+static NOINLINE enum sent send_both(struct endpoint *ep, uint32_t stream, const void *head,
+				    size_t head_len, const void *data, size_t len, uint16_t more)
 {
 	uint64_t total = head_len + len;
 	struct packet p = {
@@ -140,17 +146,16 @@ static NOINLINE bool send_both(struct endpoint *ep, uint32_t stream, const void 
 	};
 
 	if (UNLIKELY(len > ep->packet_max) || !goes_directly(ep, total))
-		return false;
+		return NOT_SENT;
 	p.seq = ep->sent + 1;
 	if (UNLIKELY(post_both(ep, &p, head, (uint32_t)head_len, data, (uint32_t)len) != 1))
-		return false;
+		return NOT_SENT;
 	ep->charged += wire_charge(total);
-	return true;
+	return UNLIKELY(ep->link.lags) ? SENT_IN_PART : SENT;
 }
 
-/* False: not this way. */
-static inline bool send_direct(struct endpoint *ep, uint32_t stream, const void *head,
-			       size_t head_len, const void *data, size_t len, uint16_t more)
+static inline enum sent send_direct(struct endpoint *ep, uint32_t stream, const void *head,
+				    size_t head_len, const void *data, size_t len, uint16_t more)
 {
 	if (UNLIKELY(head_len && len))
 		return send_both(ep, stream, head, head_len, data, len, more);
@@ -270,15 +275,18 @@ static int send_told(struct endpoint *ep, uint16_t id, const void *head, size_t 
 	};
 	struct told told;
 	int rc = completion_open(&told, ep->ctx, how, NULL);
+	enum sent sent;
 
 	if (rc < 0)
 		return rc;
-	if (!send_direct(ep, am_stream(id, head_len), head, head_len, data->base, data->len,
-			 how->flags & SLMPM_MORE ? FABRIC_MORE : 0)) {
+	sent = send_direct(ep, am_stream(id, head_len), head, head_len, data->base, data->len,
+			   how->flags & SLMPM_MORE ? FABRIC_MORE : 0);
+	if (sent == NOT_SENT) {
 		completion_undo(&told);
 		return 0;
 	}
-	completion_tell(ep->ctx, &told, &done);
+	if (LIKELY(sent == SENT) || !message_tell_later(ep, &told, &done))
+		completion_tell(ep->ctx, &told, &done);
 	return 1;
 }
 
@@ -305,13 +313,17 @@ static int send_locked(struct endpoint *ep, uint16_t id, const void *head, size_
 		       const struct slmpm_iov *data, const struct slmpm_how *how, slmpm_req *req)
 {
 	bool blocks = completion_blocks(how, req), at_once = !mode_wish(how->flags);
+	enum sent sent = NOT_SENT;
 	int rc = check_peer(ep);
 
 	if (rc < 0)
 		return rc;
-	if (blocks && at_once &&
-	    send_direct(ep, am_stream(id, head_len), head, head_len, data->base, data->len,
-			how->flags & SLMPM_MORE ? FABRIC_MORE : 0))
+	if (blocks && at_once)
+		sent = send_direct(ep, am_stream(id, head_len), head, head_len, data->base,
+				   data->len, how->flags & SLMPM_MORE ? FABRIC_MORE : 0);
+	if (sent == SENT_IN_PART && !(how->flags & SLMPM_MORE))
+		message_let_leave(ep, how->timeout_ms);
+	if (sent != NOT_SENT)
 		return 0;
 	if (blocks)
 		return send_slowly(ep, id, head, head_len, data, how);
@@ -356,6 +368,13 @@ static inline int sent_shortly(const struct endpoint *ep)
 	return 0;
 }
 
+/* The short way has said so. */
+static COLD int let_leave(slmpm_peer peer)
+{
+	message_let_leave(endpoint_get(peer), -1);
+	return 0;
+}
+
 int slmpm_am(slmpm_peer peer, uint16_t id, const void *head, size_t head_len, const void *data,
 	     size_t len, const struct slmpm_how *how, slmpm_req *req)
 {
@@ -363,13 +382,17 @@ int slmpm_am(slmpm_peer peer, uint16_t id, const void *head, size_t head_len, co
 
 	if (LIKELY(ep && ep->active && !how && !req && id <= SLMPM_AM_ID_MAX && (data || !len) &&
 		   !ep->ctx->multiple)) {
-		if (LIKELY(!head_len)) /* nothing else is to be kept in registers for later */
-			return LIKELY(send_part(ep, id, data, len, 0)) ?
-				       sent_shortly(ep) :
-				       send_with_care(peer, id, NULL, 0, data, len, NULL, NULL);
-		if (head && head_len <= SLMPM_AM_HEAD_MAX &&
-		    send_direct(ep, am_stream(id, head_len), head, head_len, data, len, 0))
+		enum sent sent = NOT_SENT;
+
+		if (LIKELY(!head_len))
+			sent = send_part(ep, id, data, len, 0);
+		else if (head && head_len <= SLMPM_AM_HEAD_MAX)
+			sent = send_direct(ep, am_stream(id, head_len), head, head_len, data, len,
+					   0);
+		if (LIKELY(sent == SENT))
 			return sent_shortly(ep);
+		if (sent == SENT_IN_PART)
+			return let_leave(peer);
 	}
 	return send_with_care(peer, id, head, head_len, data, len, how, req);
 }

@@ -21,6 +21,8 @@ int message_recvv(struct context *ctx, struct endpoint *ep, uint32_t stream,
 int message_submit(struct request *r);
 /* Posts or matches R and waits; the request is finished or taken back when it returns. */
 int message_await(struct request *r, int timeout_ms);
+/* What a short way says: sent, or not this way; or sent, but part of it has not left this process yet. */
+enum sent { NOT_SENT, SENT, SENT_IN_PART };
 /* A message has been taken by EP's link, which lags, and cannot be taken back: waits until all of it has left
  * this process, or the deadline. */
 COLD void message_let_leave(struct endpoint *ep, int timeout_ms);

@@ -43,9 +43,6 @@ static int send_last_of_burst(struct endpoint *ep, uint64_t route, const void *b
 	return 0;
 }
 
-/* Sent, or not this way; or sent, but part of it has not left this process yet. */
-enum sent { NOT_SENT, SENT, SENT_IN_PART };
-
 static inline enum sent send_direct(struct endpoint *ep, uint32_t stream, const void *buf,
 				    size_t len, uint32_t imm, uint16_t flags)
 {

@@ -25,8 +25,8 @@
 #define LATE   200   /* ms, of a socket that is full */
 #define LITTLE 8192  /* bytes that a socket keeps, so that it is full before the ring */
 
-enum { PLAIN, GATHERED, LENT, MANNERS };
-static const char *const manners[] = {"plain", "gathered", "lent"};
+enum { PLAIN, GATHERED, CALLED, LENT, MANNERS };
+static const char *const manners[] = {"plain", "gathered", "called", "lent"};
 
 static struct shared {
 	_Atomic int listening, accepted;
@@ -108,6 +108,9 @@ static int send_one(slmpm_peer peer, int manner, uint64_t i, size_t n)
 	if (manner == LENT)
 		return lend(peer, i, n);
 	actor_fill(data, i, n);
+	how.imm = manner == CALLED ? 0 : how.imm;
+	if (manner == CALLED)
+		return slmpm_am(peer, 1, NULL, 0, data, n, &how, NULL);
 	iov[0].len = manner == PLAIN ? n : iov[0].len;
 	return slmpm_sendv(peer, 1, iov, manner == PLAIN ? 1 : 2, &how, NULL);
 }
@@ -140,6 +143,17 @@ static int fill(void *arg)
 
 /* ---- who reads when that is dead ------------------------------------------------------------- */
 
+static uint64_t called;
+
+static void take_call(const struct slmpm_am *am, void *most)
+{
+	size_t n = length_of(called, *(const size_t *)most);
+
+	CHECK(am->data_len == n && actor_filled(am->data, called, n),
+	      "call %llu: %zu bytes, not %zu", (unsigned long long)called, am->data_len, n);
+	called++;
+}
+
 /* Nothing is behind what was sent, but one whole message perhaps of which its sender heard late. */
 static void expect_end(slmpm_peer peer, size_t most)
 {
@@ -170,12 +184,15 @@ static int read_all(void *arg)
 	shared->listening = 1;
 	OK(slmpm_accept(listener, &peer, PATIENCE));
 	most = longest(peer, *manner);
+	OK(slmpm_am_handler(none, 1, take_call, &most));
 	shared->accepted = 1;
 	EXPECT(child_wait(pid), -SIGKILL);
 	CHECK(shared->sent, "nothing was sent");
-	for (uint64_t i = 0; i < shared->sent; i++)
+	for (uint64_t i = 0; *manner != CALLED && i < shared->sent; i++)
 		message_take(peer, 1, i, length_of(i, most));
 	expect_end(peer, most);
+	CHECK(*manner != CALLED || called - shared->sent <= shared->late, "%llu calls, not %llu",
+	      (unsigned long long)called, (unsigned long long)shared->sent);
 	OK(slmpm_close(peer, PATIENCE));
 	OK(slmpm_unlisten(listener));
 	return 0;
