@@ -22,6 +22,7 @@
 
 #define MIRRORS_MAX   256   /* attachments of an endpoint, and as many that it asks for */
 #define MIRROR_PACKET 32768 /* bytes of a packet */
+#define MIRROR_LIST   4096  /* of one of many short changes */
 #define MIRROR_ECHO   1024  /* changes after which it says that it has */
 
 struct head;
@@ -162,6 +163,11 @@ static inline uint32_t attachment_room(const struct attachment *a)
 	uint32_t most = a->ep->packet_max;
 
 	return (most < MIRROR_PACKET ? most : MIRROR_PACKET) & ~7U;
+}
+/* Can a follower remember what another packet brings? */
+static inline bool attachment_may_fly(struct attachment *a)
+{
+	return !a->flights.runs || flights_have_room(&a->flights, MIRROR_LIST / 16);
 }
 /* A packet of changes has gone out. */
 static inline void attachment_posted(struct attachment *a)

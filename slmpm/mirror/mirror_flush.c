@@ -35,7 +35,7 @@ static inline bool send_shortly(struct attachment *a)
 	};
 
 	if (UNLIKELY(!n || n > attachment_room(a) || a->dirty.many || a->sending ||
-		     a->flights.runs || !is_free(ep) || link_post(ep, &p) != 1))
+		     !attachment_may_fly(a) || !is_free(ep) || link_post(ep, &p) != 1))
 		return false;
 	ep->stats->sent_packets++;
 	m->sequence = a->sent = p.seq;
@@ -43,6 +43,8 @@ static inline bool send_shortly(struct attachment *a)
 	a->dirty.lo = a->dirty.hi = 0;
 	a->sent_bytes += n;
 	attachment_posted(a);
+	if (a->flights.runs)
+		flights_add(&a->flights, lo, lo + n, a->numbered);
 	attachment_pend(a, m->tracker != NULL);
 	return true;
 }

@@ -62,13 +62,13 @@ static void sort(struct mirror *m)
 {
 	struct attachment *a = LIST_ENTRY(m->attachments.next, struct attachment, of_mirror);
 	bool alone = !list_empty(&m->attachments) && a->of_mirror.next == &m->attachments &&
-		     a->state == ATTACHMENT_JOINED && !a->both && !m->span_count && !m->tracker &&
+		     a->state == ATTACHMENT_JOINED && !m->span_count && !m->tracker &&
 		     !m->ctx->multiple && !a->ep->check;
 
 	m->to = NULL;
 	LIST_EACH(at, &m->attachments)
 		LIST_ENTRY(at, struct attachment, of_mirror)->only = false;
-	if (alone && a->how & SLMPM_MIRROR_LEAD)
+	if (alone && attachment_sends(a))
 		m->to = a;
 	else if (alone)
 		a->only = true;

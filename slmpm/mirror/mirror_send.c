@@ -10,16 +10,9 @@
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/mirror/track.h"
 
-#define LIST_BYTES 4096 /* of a packet of many short changes */
-#define LIST_LONG  1024 /* a change from this length on has a packet of its own */
+#define LIST_LONG 1024 /* a change from this length on has a packet of its own */
 
 /* ---- what a follower has sent --------------------------------------------------------------- */
-
-/* For as much as a packet holds? */
-static bool may_fly(struct attachment *a)
-{
-	return !a->flights.runs || flights_have_room(&a->flights, LIST_BYTES / 16);
-}
 
 static void fly(struct attachment *a, uint64_t lo, uint64_t hi)
 {
@@ -86,15 +79,15 @@ static int post_run(struct attachment *a, uint64_t lo, uint64_t hi)
 }
 
 struct gathered { /* short changes for one packet */
-	unsigned char bytes[LIST_BYTES];
-	struct slmpm_span runs[LIST_BYTES / 16];
+	unsigned char bytes[MIRROR_LIST];
+	struct slmpm_span runs[MIRROR_LIST / 16];
 	uint32_t length, count;
 	uint64_t end;
 };
 
 static void gather(const struct attachment *a, uint64_t from, struct gathered *g)
 {
-	uint32_t room = attachment_room(a) < LIST_BYTES ? attachment_room(a) : LIST_BYTES;
+	uint32_t room = attachment_room(a) < MIRROR_LIST ? attachment_room(a) : MIRROR_LIST;
 	uint64_t lo, hi = from, head;
 
 	g->length = g->count = 0;
@@ -153,7 +146,7 @@ static int post_next(struct attachment *a)
 
 	if (dirty_is_empty(&a->dirty))
 		return 0;
-	if (!may_fly(a))
+	if (!attachment_may_fly(a))
 		return -EAGAIN;
 	if (!a->sending)
 		begin(a);
@@ -195,8 +188,8 @@ static int push(struct attachment *a, bool *stop)
 			rc = post_echo(a);
 		n += rc == 1;
 	}
-	*stop |= rc < 0 && may_fly(a);
-	if (rc == 0 || (rc < 0 && !may_fly(a)))
+	*stop |= rc < 0 && attachment_may_fly(a);
+	if (rc == 0 || (rc < 0 && !attachment_may_fly(a)))
 		attachment_pend(a, a->mirror->tracker != NULL && !a->mirror->group);
 	return n;
 }
