@@ -182,8 +182,12 @@ static void look(struct tcp_domain *d)
 	int n = epoll_wait(d->base.fd, events, EVENTS, 0);
 
 	for (int i = 0; i < n; i++)
-		if (events[i].data.ptr)
-			((struct tcp_link *)events[i].data.ptr)->ready = true;
+		if (events[i].data.ptr) {
+			struct tcp_link *l = events[i].data.ptr;
+
+			l->ready = true;
+			l->base.quiet = false;
+		}
 }
 
 /* Nothing has come: among many, one that is quiet is asked no more. */
@@ -210,10 +214,14 @@ static bool may_have(struct tcp_domain *d, struct tcp_link *l)
 	}
 	if (d->count == 1 || !l->interest)
 		return true;
-	if (!d->looks) /* before the first, so that one pass finds all there is */
+	if (d->base.anew || !d->looks) { /* before the first, so that one pass finds all there is */
 		look(d);
+		d->base.anew = false;
+		d->looks = 0;
+	}
 	if (++d->looks >= d->count - d->armed)
 		d->looks = 0;
+	l->base.quiet = !l->ready && !tcp_stages(l);
 	return l->ready;
 }
 

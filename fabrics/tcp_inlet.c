@@ -263,6 +263,7 @@ static const char *how_it_ended(const struct tcp_link *l, int error)
 void tcp_end(struct tcp_link *l, const char *why)
 {
 	l->ended = why;
+	l->base.quiet = false;
 	(void)tcp_watch_link(l, 0);
 	l->interest = 0;
 }
@@ -280,6 +281,7 @@ bool tcp_receive(struct tcp_link *l)
 	n = receive(l);
 	if (n > 0) {
 		l->in.tail += (size_t)n;
+		l->base.quiet = false;
 		pause_for_more(&l->in);
 		scan(l);
 		awake(l);

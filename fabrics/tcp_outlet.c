@@ -135,6 +135,8 @@ void tcp_outlet_fail(struct tcp_link *l, const char *why)
 static void note_lag(struct tcp_link *l)
 {
 	l->base.lags = staged(&l->out);
+	if (UNLIKELY(l->base.lags))
+		l->base.quiet = false;
 }
 
 /* LEAD bytes. */

@@ -172,6 +172,12 @@ void domain_arm(struct context *ctx, bool on)
 		d->port->fabric->arm(d->port, on);
 }
 
+void domain_ask_anew(struct context *ctx)
+{
+	for (struct domain *d = ctx->domains; d; d = d->next)
+		d->port->anew = true;
+}
+
 void domain_close_all(struct context *ctx)
 {
 	while (ctx->domains) {

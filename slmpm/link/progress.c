@@ -12,6 +12,7 @@
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/message/bundle.h"
 #include "slmpm/mirror/mirror.h"
+#include "slmpm/domain.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/link/link.h"
@@ -130,19 +131,53 @@ static int progress_endpoint(struct endpoint *ep)
 	return n;
 }
 
+/* Nothing has come, as its fabric has found out in this round, and nothing waits to be sent: among many
+ * most are so, and cost a pass no more than this. */
+static inline bool rests(const struct endpoint *ep)
+{
+	return ep->direct && ep->link.port->quiet && !ep->bundle.count && !ep->unpack.left &&
+	       !ep->link.port->domain->anew;
+}
+
+/* Until a request has finished; a pass that was cut short is gone on with, so that all have their turn. One
+ * that is not has found all there is. */
+static int pass(struct context *ctx)
+{
+	bool many = ctx->count > 1, asked;
+	int n = 0;
+
+	do {
+		asked = !many || ctx->gone >= ctx->count;
+		if (many && asked) {
+			ctx->gone = 0;
+			domain_ask_anew(ctx);
+		}
+		for (uint32_t left = ctx->count; left && ctx->count; left--) {
+			struct endpoint *ep;
+
+			if (ctx->finished)
+				return n;
+			if (ctx->next >= ctx->count)
+				ctx->next = 0;
+			ep = ctx->endpoints[ctx->next++];
+			ctx->gone++;
+			if (!many || !rests(ep))
+				n += progress_endpoint(ep);
+		}
+		ctx->gone = UINT32_MAX;
+	} while (!asked && !n);
+	return n;
+}
+
 int progress_context(struct context *ctx)
 {
-	int n = 0;
+	int n;
 
 	if (UNLIKELY(ctx->handling)) /* it goes on when the handler has returned */
 		return 0;
 	ctx->finished = false;
 	ctx->passing = true;
-	for (uint32_t left = ctx->count; left && ctx->count && !ctx->finished; left--) {
-		if (ctx->next >= ctx->count)
-			ctx->next = 0;
-		n += progress_endpoint(ctx->endpoints[ctx->next++]);
-	}
+	n = pass(ctx);
 	ctx->passing = false;
 	if (UNLIKELY(ctx->due))
 		turn_over(ctx);
@@ -187,8 +222,10 @@ int progress_read_ahead(struct context *ctx)
 bool progress_look(struct endpoint *ep)
 {
 	bool finished = ep->ctx->finished;
-	int n = take_batch(ep, true);
+	int n;
 
+	domain_ask_anew(ep->ctx);
+	n = take_batch(ep, true);
 	ep->ctx->finished |= finished;
 	return n < SHARE && !ep->unpack.left && ep->link.next == ep->link.end;
 }
@@ -200,6 +237,7 @@ bool progress_drain(struct endpoint *ep)
 	uint64_t i = 0;
 
 	ep->direct = false; /* nobody is about to post a receive for what comes */
+	domain_ask_anew(ep->ctx);
 	while (i < most && ep->state == SLMPM_PEER_UP && take_batch(ep, true))
 		i++;
 	endpoint_refresh(ep);
