@@ -118,17 +118,19 @@ static bool is_short_queue(const struct endpoint *ep)
 	return ep->link.depth <= 1 || ep->link.depth * 100 <= l->light * l->queue;
 }
 
-/* The one that is asked for by nobody: the default, if it is up, or one that was left and has little to
- * do again, or that in use, or any. */
+/* The one that is asked for by nobody: the default, if it is up, or that in use, or any. One that was left
+ * only once it has little to do again. */
 static int usual_link(const struct endpoint *ep)
 {
 	const struct fabric_link *bond = ep->link.port;
 	uint32_t up = bond_up(bond);
 	int link = further_wanted(ep), left = ep->modes.left - 1;
 
-	if (link < 0 && left >= 0 && up >> left & 1 && is_short_queue(ep) &&
-	    is_light(bond_port(bond, (uint32_t)left)))
-		link = left;
+	if (left >= 0 && (link < 0 || link == left))
+		link = up >> left & 1 && is_short_queue(ep) &&
+				       is_light(bond_port(bond, (uint32_t)left)) ?
+			       left :
+			       -1;
 	if (link < 0 || !(up >> link & 1))
 		link = (int)bond_path(bond);
 	return up >> link & 1 || !up ? link : __builtin_ctz(up);

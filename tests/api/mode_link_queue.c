@@ -12,6 +12,8 @@
 
 #define MANY  600 /* of 24 KiB, beyond what sockets and rings hold */
 #define QUEUE 8   /* SLMPM_MODE_QUEUE */
+#define MOST  18  /* under way in waves, */
+#define WAVE  12  /* ... each of so many */
 
 static struct chosen sent[MANY];
 
@@ -56,6 +58,33 @@ static void expect_back(slmpm_peer reader)
 	EXPECT(links_told(&done), 0);
 }
 
+/* The queue grows beyond the threshold and falls below it, but never to little, again and again. */
+static int send_waves(void *nothing)
+{
+	int pid, changes = 0, before = 0, posted = 0, left = 0, n = 50 * WAVE;
+	slmpm_peer reader = slow_reader_begin(&pid);
+	struct slmpm_done done;
+
+	(void)nothing;
+	links_await();
+	for (int i = 0; i < n; i++) {
+		if (i % WAVE == 0)
+			for (; posted < i + MOST && posted < n; posted++)
+				chosen_post(reader, KIB(24), 0, &sent[posted]);
+		EXPECT(slmpm_wait(&sent[i].req, 1, &done, PATIENCE), 0);
+		OK(done.status);
+		changes += links_told(&done) != before;
+		before = links_told(&done);
+		left += before;
+	}
+	printf("%d of %d by the other link, %d changes\n", left, n, changes);
+	CHECK(left > 0, "none left a link with a long queue");
+	CHECK(changes <= 4, "%d changes", changes);
+	expect_back(reader);
+	slow_reader_end(reader);
+	return 0;
+}
+
 static int leave_queue(void *never)
 {
 	int pid, left, changes = 0;
@@ -89,6 +118,12 @@ int main(int argc, char **argv)
 	settings_set("SLMPM_LINKS_AFTER", "0");
 	settings_set("SLMPM_MODE_QUEUE", "8");
 	settings_run("a long queue", leave_queue, NULL);
+	settings_set("SLMPM_LINK", "0"); /* also where it is the default */
+	settings_run("a long queue of the default link", leave_queue, NULL);
+	settings_set("SLMPM_MODE_LIGHT", "13"); /* one message of the queue */
+	settings_set("SLMPM_EAGER_CREDIT", "64k");
+	settings_set("SLMPM_EAGER_MAX", "32k");
+	settings_run("a queue that grows and falls", send_waves, NULL);
 	settings_set("SLMPM_MODE_QUEUE", "1000000");
 	settings_run("a queue that is never too long", leave_queue, never);
 	return 0;
