@@ -38,6 +38,8 @@ static inline void am_settle(struct endpoint *ep, uint64_t charge)
 /* What a call asks for: 0, or negative with the detail set. */
 int am_check(const char *call, uint16_t id, const void *head, size_t head_len, const void *data,
 	     size_t len);
+/* Does the peer take them? One that has not connected yet may; those that wait are refused then. */
+int am_check_peer(const struct endpoint *ep);
 /* R becomes one, of N pieces behind HEAD, which is copied; with COPY the first piece is, too. Not
  * yet submitted. Negative, with the detail set. */
 int am_fill(struct request *r, struct endpoint *ep, uint16_t id, const void *head, size_t head_len,
