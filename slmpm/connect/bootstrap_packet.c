@@ -92,6 +92,39 @@ static int handle(struct control *c, struct received *r)
 	}
 }
 
+/* What has been read; false: nothing more is to be now. */
+static bool take_packet(struct endpoint *ep, struct received *r)
+{
+	struct control *c = ep->control;
+	int rc;
+
+	if (r->length == 1 && !r->fd_count) {
+		ep->stats->wakeups++;
+		return true; /* a doorbell: that we are awake is all it wanted */
+	}
+	rc = handle(c, r);
+	control_drop(r);
+	if ((rc == -EPIPE || rc == -ECONNRESET) && ep->state == SLMPM_PEER_CONNECTING)
+		return true; /* it has left, which is what we read next */
+	if (rc < 0 && ep->state == SLMPM_PEER_CONNECTING) {
+		int error = error_system(rc, "handshake");
+
+		endpoint_refused(ep, -error, slmpm_error_detail());
+	}
+	return rc >= 0;
+}
+
+/* The same of a packet whose descriptors there was no room for: of all that come with one only a
+ * region can be had without. */
+static bool take_without_descriptors(struct endpoint *ep, struct received *r)
+{
+	if (ep->control->step == CONNECTED && is_grant(r))
+		return take_grant(ep->control, r, true) >= 0;
+	endpoint_refused(ep, SLMPM_ENOFILE,
+			 "its memory could not be received: out of file descriptors");
+	return false;
+}
+
 void bootstrap_socket_ready(struct endpoint *ep)
 {
 	struct control *c = ep->control;
@@ -114,31 +147,7 @@ void bootstrap_socket_ready(struct endpoint *ep)
 			bootstrap_hang_up(ep);
 			return;
 		}
-		if (rc == -EMFILE && c->step == CONNECTED && is_grant(&r)) {
-			if (take_grant(c, &r, true) < 0)
-				return;
-			continue;
-		}
-		if (rc == -EMFILE) {
-			endpoint_refused(
-				ep, SLMPM_ENOFILE,
-				"its memory could not be received: out of file descriptors");
-			return;
-		}
-		if (r.length == 1 && !r.fd_count) {
-			ep->stats->wakeups++;
-			continue; /* a doorbell: that we are awake is all it wanted */
-		}
-		rc = handle(c, &r);
-		control_drop(&r);
-		if ((rc == -EPIPE || rc == -ECONNRESET) && ep->state == SLMPM_PEER_CONNECTING)
-			continue; /* it has left, which is what we read next */
-		if (rc < 0 && ep->state == SLMPM_PEER_CONNECTING) {
-			int error = error_system(rc, "handshake");
-
-			endpoint_refused(ep, -error, slmpm_error_detail());
-		}
-		if (rc < 0)
+		if (!(rc == -EMFILE ? take_without_descriptors(ep, &r) : take_packet(ep, &r)))
 			return;
 	}
 }
