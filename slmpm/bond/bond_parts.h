@@ -21,7 +21,8 @@
 #include "slmpm/bond/bond.h"
 #include "slmpm/bond/bond_log.h"
 
-#define BOND_INBOX 8
+#define BOND_INBOX 32 /* arrivals that a path keeps while another one's come before them, */
+#define BOND_BATCH 8  /* and that it is asked for at once else */
 #define BOND_ASIDE 8  /* polls between looks at paths that carry no packets at present */
 #define BOND_TURN  64 /* the bond's own packets, or dropped ones, of a path in one poll */
 

@@ -109,7 +109,7 @@ static bool has_no_data(const struct fabric_arrival *a)
 
 static int refill(struct bond *b, struct bond_path *p)
 {
-	int n = p->fabric->poll(p->port, p->inbox, BOND_INBOX);
+	int n = p->fabric->poll(p->port, p->inbox, BOND_BATCH);
 
 	p->next = 0;
 	p->count = n > 0 ? n : 0;
@@ -175,13 +175,45 @@ static int advance(struct bond *b, struct bond_path *p)
 	return 0;
 }
 
+/*
+ * What comes by a path whose turn it is not is read all the same: else the peer's machine hears late that it
+ * is here, takes the link for slow, and its descriptor wakes for nothing.
+ */
+static int read_ahead(struct bond *b, struct bond_path *p)
+{
+	struct fabric_wr into_ring = {.op = FABRIC_LAND};
+	int left = p->count - p->next, n, rc;
+
+	if (left == BOND_INBOX || p->lands || (p->state != PATH_UP && p->state != PATH_SHUT))
+		return 0;
+	memmove(p->inbox, &p->inbox[p->next], (size_t)left * sizeof(p->inbox[0]));
+	p->next = 0;
+	p->count = left;
+	n = p->fabric->poll(p->port, &p->inbox[left], BOND_INBOX - left);
+	if (n <= 0) /* refill will hear of an end again */
+		return n == -EPROTO ? bond_poison(b, p->port->violation) : 0;
+	p->count += n;
+	p->watch.heard = true;
+	if (!has_no_data(&p->inbox[p->count - 1]))
+		return 0;
+	p->count--;
+	rc = bond_path_post(b, p, &into_ring);
+	return rc == -EPROTO ? rc : 0;
+}
+
 int bond_look(struct bond *b)
 {
 	b->turn = BOND_ASIDE;
 	b->out.more = false;
-	for (int i = 0; i < BOND_PATHS; i++)
-		if (b->paths[i].port && advance(b, &b->paths[i]) < 0)
+	for (int i = 0; i < BOND_PATHS; i++) {
+		struct bond_path *p = &b->paths[i];
+		int rc = p->port ? advance(b, p) : 0;
+
+		if (rc == 1 && !is_current(b, p))
+			rc = read_ahead(b, p);
+		if (rc < 0)
 			return -EPROTO;
+	}
 	return 0;
 }
 

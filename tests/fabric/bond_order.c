@@ -15,6 +15,8 @@
 #include "tests/lib/fabric_suite.h"
 #include "tests/lib/random.h"
 
+#define EARLY 24 /* packets: more than are asked for at once */
+
 static const struct rig_shape two = {256, 64, 1 << 16, 0, 2};
 
 static void use(struct rig *r, int side, int path)
@@ -78,6 +80,45 @@ static void links_join_at_different_times(void **state)
 	rig_take(&r, RIGHT, 2, 8);
 	assert_int_equal(bond_up(r.link[RIGHT]), 3);
 	rig_close(&r);
+}
+
+/* Where all of it waits for what another link has not brought. */
+static void read_early(uint32_t land_min, uint32_t length)
+{
+	const struct rig_shape one = {1024, 64, 1 << 16, land_min, 1};
+	struct fabric_arrival a;
+	struct rig r;
+	int path;
+
+	rig_open(&r, fabric, &one);
+	path = rig_path(&r, fabric, &one);
+	r.wire[path].land_min = 0; /* nobody here knows a place */
+	rig_add(&r, path, LEFT);
+	use(&r, LEFT, path);
+	assert_int_equal(link_put(r.link[LEFT], 1, length, 0), 1);
+	use(&r, LEFT, 0);
+	for (uint64_t seed = 2; seed <= EARLY; seed++)
+		assert_int_equal(link_put(r.link[LEFT], seed, length, 0), 1);
+	for (int64_t end = actor_now_ms() + 10000; r.wire[0].polled[RIGHT] < EARLY;) {
+		struct fabric_wr flush = {.op = FABRIC_FLUSH};
+
+		assert_int_equal(bond_fabric.poll(r.link[RIGHT], &a, 1), 0);
+		(void)bond_fabric.post(r.link[LEFT], &flush);
+		assert_true(actor_now_ms() < end);
+	}
+	r.wire[0].land_min = 0;
+	rig_add(&r, path, RIGHT);
+	for (uint64_t seed = 1; seed <= EARLY; seed++)
+		rig_take(&r, RIGHT, seed, length);
+	rig_quiet(&r);
+	rig_close(&r);
+}
+
+static void what_comes_early_is_read(void **state)
+{
+	(void)state;
+	read_early(0, 8);
+	read_early(128, 200);
 }
 
 static void what_cannot_join_is_refused(void **state)
@@ -442,6 +483,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FABRIC_TEST(order_survives_changes),
 		FABRIC_TEST(links_join_at_different_times),
+		FABRIC_TEST(what_comes_early_is_read),
 		FABRIC_TEST(what_cannot_join_is_refused),
 		FABRIC_TEST(full_log_refuses_and_moves_on),
 		FABRIC_TEST(too_long_is_refused),
