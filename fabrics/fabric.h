@@ -156,7 +156,8 @@ struct fabric_domain { /* first member of the fabric's own structure */
 	/* Set by open: readable, once armed, when poll or connect may find something new on one of
 	 * its links; the core sleeps on it. -1: peers ring a link's bell instead. */
 	int fd;
-	/* Set by the core before it goes round: the next poll of a quiet link finds out which have something. */
+	/* Set by the core before it goes by all links: what quiet says is from before. The next poll of one
+	 * finds out anew which have something, and clears it. */
 	bool anew;
 	/* The core's: this is a child's copy. disconnect and close only close descriptors then: what
 	 * else they would change is the parent's, too. */
@@ -172,8 +173,8 @@ struct fabric_link { /* likewise */
 	int process; /* and its pidfd, -1, or FABRIC_ENDED; the core's */
 	bool active; /* this side began the connection; the core's */
 	bool over;   /* nothing that comes is waited for any more; the core's */
-	/* Said by poll: another would find nothing before this changes, which a poll of another of the domain's
-	 * links asked anew, a post or a flush does. Who cannot tell says false. */
+	/* Set by poll: another one would find nothing. Cleared by what may change that: a post, a flush, or a
+	 * poll of another of the domain's links once it is to find out anew. Who cannot tell leaves it. */
 	bool quiet;
 	/* Where this end lies on a network and where the other one listens, while it connects; NULL:
 	 * as the bell's ends, else on this machine; the core's. */

@@ -100,7 +100,7 @@ static COLD int flush(struct shm_link *l)
 	}
 	ring_publish_produced(&l->writer);
 	ring_publish_consumed(&l->reader, RING_FLUSH);
-	l->quiet = false;
+	l->owes = false;
 	doorbell_check(&l->bell);
 	refresh_counts(l);
 	if (l->writer.violation)
@@ -133,7 +133,7 @@ static COLD int no_room(struct shm_link *l)
 	if (l->writer.violation)
 		return poisoned(l, l->writer.violation);
 	ring_publish_produced(&l->writer);
-	l->quiet = false;
+	l->owes = false;
 	doorbell_check(&l->bell);
 	return -EAGAIN;
 }
@@ -192,7 +192,7 @@ static int shm_post(struct fabric_link *link, const struct fabric_wr *wr)
 	put_head(at, wr->head);
 	ring_commit(&l->writer, FABRIC_HEAD_SIZE + wr->length, wr->kind);
 	if (wr->flags & FABRIC_MORE)
-		l->quiet = true;
+		l->owes = true;
 	else
 		doorbell_check(&l->bell);
 	return 1;
@@ -205,8 +205,8 @@ static int shm_poll(struct fabric_link *link, struct fabric_arrival *arrivals, i
 	struct ring_packet p;
 	int got = 0;
 
-	if (UNLIKELY(l->quiet)) {
-		l->quiet = false;
+	if (UNLIKELY(l->owes)) {
+		l->owes = false;
 		doorbell_check(&l->bell);
 	}
 	for (; got < n; got++) {
@@ -255,7 +255,7 @@ static void pay(struct shm_link *l)
 {
 	ring_publish_produced(&l->writer);
 	ring_publish_consumed(&l->reader, RING_SLEEP);
-	l->quiet = false;
+	l->owes = false;
 	doorbell_check(&l->bell);
 }
 

@@ -25,7 +25,7 @@ struct shm_link {
 	struct ring_reader reader;
 	struct doorbell bell;
 	void *built; /* an open reservation */
-	bool quiet;  /* a post said MORE: the bell is still owed */
+	bool owes;   /* a bell: a post said MORE */
 	/*
 	 * A short packet is built here after all: its first line would be fetched by the waiting
 	 * reader while it is written, and come back for the commit word.

@@ -16,7 +16,7 @@
 
 #define PARTS  3 /* reads of one poll that make no packet whole */
 #define EVENTS 32
-#define QUIET  64 /* reads in vain of a link that is read without asking */
+#define VAIN   64 /* reads in vain of a link that is read without asking */
 
 /* ---- what is not a packet ------------------------------------------------------------------- */
 
@@ -190,14 +190,14 @@ static void look(struct tcp_domain *d)
 		}
 }
 
-/* Nothing has come: among many, one that is quiet is asked no more. */
-static void quiet(struct tcp_domain *d, struct tcp_link *l)
+/* Among many, one that is read in vain again and again is watched by the epoll set again. */
+static void read_in_vain(struct tcp_domain *d, struct tcp_link *l)
 {
 	if (l->intake.used || l->ended || l->base.over)
 		return;
 	if (tcp_uring_wanted(l))
 		tcp_uring_join(l);
-	else if (d->count > 1 && !l->interest && ++l->streak >= QUIET &&
+	else if (d->count > 1 && !l->interest && ++l->streak >= VAIN &&
 		 tcp_watch_link(l, EPOLLIN) == 0)
 		l->streak = 0;
 }
@@ -242,7 +242,7 @@ static int tcp_poll(struct fabric_link *link, struct fabric_arrival *arrivals, i
 		for (int parts = 0; parts < PARTS && !got && !l->broken && !tcp_pauses(l);
 		     parts++) {
 			if (!tcp_receive(l)) {
-				quiet((struct tcp_domain *)link->domain, l);
+				read_in_vain((struct tcp_domain *)link->domain, l);
 				return l->ended && l->in.reader.read == l->in.total ? lost(l) : 0;
 			}
 			got = tcp_hand_out(l, arrivals, n);

@@ -131,16 +131,16 @@ static int progress_endpoint(struct endpoint *ep)
 	return n;
 }
 
-/* Nothing has come, as its fabric has found out in this round, and nothing waits to be sent: among many
- * most are so, and cost a pass no more than this. */
+/* Nothing has come, as its fabric has found out since it was asked, and nothing waits to be sent: among
+ * many most are so, and cost a pass no more than this. */
 static inline bool rests(const struct endpoint *ep)
 {
 	return ep->direct && ep->link.port->quiet && !ep->bundle.count && !ep->unpack.left &&
 	       !ep->link.port->domain->anew;
 }
 
-/* Until a request has finished; a pass that was cut short is gone on with, so that all have their turn. One
- * that is not has found all there is. */
+/* Until a request has finished. What that cuts short the next call goes on with, so that all have their turn, and
+ * asks the fabrics no more meanwhile; who finds nothing so begins anew, and then has found all there is. */
 static int pass(struct context *ctx)
 {
 	bool many = ctx->count > 1, asked;

@@ -12,11 +12,9 @@
 #include "slmpm/memory/rma.h"
 #include "slmpm/mirror/mirror.h"
 
-/* Direct operations alone make no progress; once in a while they do: so many between looks at the peers; a
- * power of two. */
-#define RMA_LOOK_EVERY 1024
-
-#define RMA_PASS_EVERY 128 /* and between chances that others see what they came to */
+/* Direct operations alone make no progress; once in a while they do. Powers of two. */
+#define RMA_LOOK_EVERY 1024 /* between looks at the peers */
+#define RMA_PASS_EVERY 128  /* and between chances that others see what they came to */
 
 /* Nothing asked for before holds direct operations up. */
 static inline bool direct_is_free(const struct remote *remote)

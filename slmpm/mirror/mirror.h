@@ -177,6 +177,12 @@ static inline void attachment_posted(struct attachment *a)
 	a->numbered++;
 	a->sent_packets++;
 }
+/* From LO to before HI went in it. */
+static inline void attachment_fly(struct attachment *a, uint64_t lo, uint64_t hi)
+{
+	if (a->flights.runs)
+		flights_add(&a->flights, lo, hi, a->numbered);
+}
 /* The peer's word on it ends, for ERROR: it stays with the mirror. */
 void attachment_stale(struct attachment *a, int error);
 /* Leaves the mirror, and the endpoint as soon as that has answered. */

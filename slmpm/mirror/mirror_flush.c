@@ -43,8 +43,7 @@ static inline bool send_shortly(struct attachment *a)
 	a->dirty.lo = a->dirty.hi = 0;
 	a->sent_bytes += n;
 	attachment_posted(a);
-	if (a->flights.runs)
-		flights_add(&a->flights, lo, lo + n, a->numbered);
+	attachment_fly(a, lo, lo + n);
 	attachment_pend(a, m->tracker != NULL);
 	return true;
 }

@@ -14,12 +14,6 @@
 
 /* ---- what a follower has sent --------------------------------------------------------------- */
 
-static void fly(struct attachment *a, uint64_t lo, uint64_t hi)
-{
-	if (a->flights.runs)
-		flights_add(&a->flights, lo, hi, a->numbered);
-}
-
 bool mirror_echoed(struct attachment *a, uint32_t stored)
 {
 	if (PEER_FAULT(stored - a->flights.stored > a->numbered - a->flights.stored))
@@ -71,7 +65,7 @@ static int post_run(struct attachment *a, uint64_t lo, uint64_t hi)
 		  (uint32_t)(hi - lo));
 	if (rc != 1)
 		return rc;
-	fly(a, lo, hi);
+	attachment_fly(a, lo, hi);
 	dirty_remove(&a->dirty, lo, hi);
 	a->sent_bytes += hi - lo;
 	a->cursor = last ? 0 : hi;
@@ -116,7 +110,7 @@ static int post_list(struct attachment *a, const struct gathered *g)
 	for (uint32_t i = 0; i < g->count; i++) {
 		uint64_t lo = g->runs[i].offset, hi = lo + g->runs[i].len;
 
-		fly(a, lo, hi);
+		attachment_fly(a, lo, hi);
 		dirty_remove(&a->dirty, lo, hi);
 		a->sent_bytes += hi - lo;
 	}

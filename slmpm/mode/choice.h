@@ -7,7 +7,7 @@
  * The one that seems longer is tried in runs, of which the first turn tells nothing: it pays for the
  * change. A run goes on while its turns get shorter. What it has cost beyond the usual way puts the
  * next one off, so that all of them together never take more than a small part of the time. Where that
- * may have been chance part of it is made up for later; no more than is limited, too.
+ * may have been chance a limited part of it is made up for later.
  */
 #ifndef SLMPM_CHOICE_H
 #define SLMPM_CHOICE_H
@@ -33,8 +33,8 @@ struct choice {
 	uint8_t asked;       /* under which circumstances: the asking one's to say */
 	uint8_t by;          /* of what is known, what it depends on */
 	/* So much of the usual way's cost is to come before the longer one is tried, and so much more
-	 * was put off; what that cost was at the last try; and so
-	 * many turns behind it, which were so many. */
+	 * was put off; what that cost was at the last try; and so many turns behind it, which were so
+	 * many. */
 	uint64_t owed, spared;
 	uint32_t then, left, pause;
 	/* Turns left without the other way, for nobody came for the last; of so many. */
