@@ -26,6 +26,13 @@ static bool take_start(struct job *j, struct collection *output, const char *tex
 	return true;
 }
 
+static void close_all(int fds[2])
+{
+	for (int i = 0; i < 2; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
 static bool take_end(struct job *j, const char *text)
 {
 	struct member *m;
@@ -51,7 +58,8 @@ static size_t receive(int fd, char *text, size_t size, int fds[2])
 			     .msg_control = space.room,
 			     .msg_controllen = sizeof(space.room)};
 	ssize_t n = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
+	/* A packet of no bytes may have some, too. */
+	struct cmsghdr *c = n >= 0 ? CMSG_FIRSTHDR(&msg) : NULL;
 
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
 		memcpy(fds, CMSG_DATA(c),
@@ -85,19 +93,18 @@ bool message_take(struct job *j, size_t guest, struct collection *output)
 {
 	int fds[2] = {-1, -1};
 	char text[512];
-	bool news = false;
+	bool news = false, stays = false;
 
 	if (receive(j->guests[guest], text, sizeof(text), fds)) {
 		if (!strncmp(text, "start ", 6))
 			news = take_start(j, output, text, fds);
 		else if (!strncmp(text, "end ", 4))
 			news = take_end(j, text);
-		else if (!strcmp(text, "watch"))
-			return false; /* it stays open as long as both sides live */
+		stays = !strcmp(text, "watch"); /* as long as both sides live */
 	}
-	for (int i = 0; i < 2; i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
+	close_all(fds);
+	if (stays)
+		return false;
 	close(j->guests[guest]);
 	j->guests[guest] = -1;
 	return news;

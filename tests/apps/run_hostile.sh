@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # An agent that is told nonsense, cut off in its middle, or given files that are not what was offered; a courier
-# whose agent does the same to it. Both end, say why, and leave nothing.
+# whose agent does the same to it. Both end, say why, and leave nothing. A program that sends descriptors.
 # timeout: 120
 set -u
 shopt -s lastpipe	# what is refused at the end of a pipe fails the test
@@ -82,6 +82,9 @@ done
 { start 'command=sleep\0arg=12347\0'; go; sleep 0.5; frame 10 'ab'; } | talk "a short signal"
 { start 'command=sleep\0arg=12347\0'; go; sleep 0.5; head -c 1000 /dev/urandom; } | talk "random bytes while it runs"
 pgrep -f 'sleep 12347' >/dev/null && fail "a program outlives its agent"
+
+# ---- a program of the job's that does so to slmpm_run ----
+timeout 20 "$bin/slmpm_run" "$SLMPM_BUILD/tests/apps/run_guest" 2>"$dir/err" || fail "descriptors that nobody asked for stay open"
 
 # ---- agents that break the rules: the host is told, and goes on ----
 courier() { # courier TEXT SCRIPT...: an agent made of shell
