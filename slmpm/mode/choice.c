@@ -166,6 +166,15 @@ static uint32_t cost_of(uint64_t took, uint64_t length)
 	return cost < UINT32_MAX / 2 ? (uint32_t)cost : UINT32_MAX / 2;
 }
 
+/* Also of what was charged while the usual way cost more. */
+static void limit(struct choice *c)
+{
+	uint64_t most = c->cost[c->usual] * (uint64_t)MOST_OWED;
+
+	if (c->owed > most)
+		c->owed = most;
+}
+
 /* A try, or some turn after the change back, took longer than the usual way would have. */
 static void charge(struct choice *c, uint32_t cost)
 {
@@ -173,8 +182,7 @@ static void charge(struct choice *c, uint32_t cost)
 
 	if (usual && cost > usual)
 		c->owed += (cost - usual) * BUDGET;
-	if (c->owed > usual * MOST_OWED)
-		c->owed = usual * MOST_OWED;
+	limit(c);
 }
 
 /* Is the try under way worth another turn? */
@@ -221,6 +229,7 @@ static void forgive(struct choice *c)
 		return;
 	c->then = (uint32_t)now;
 	c->left = c->pause = 0;
+	limit(c);
 	spare(c, now * LEAST_OWED);
 }
 

@@ -177,6 +177,19 @@ static void spares_what_is_near(void)
 	}
 }
 
+/* What a long stop was charged with while everything was slow is not waited for when all is quick again. */
+static void forgets_a_stop(void)
+{
+	struct ways slow = {{4000000, 20000000}, 0, 0, 0},
+		    stopped = {{4000000, 2000000000}, 0, 0, 0}, quick = {{2000, 1000}, 0, 0, 0};
+
+	forget();
+	run(&slow, 2000);
+	run(&stopped, 6000);
+	run(&quick, 2000000);
+	expect(1.03, &quick, 20000); /* 2: never */
+}
+
 static void overlooks_delays(void)
 {
 	struct ways w = {{10000, 13000}, 2000, 1000000, 0};
@@ -298,6 +311,7 @@ int main(void)
 	forgives();
 	keeps_to_the_budget();
 	spares_what_is_near();
+	forgets_a_stop();
 	overlooks_delays();
 	stays();
 	late();
