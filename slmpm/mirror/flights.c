@@ -89,9 +89,9 @@ void flights_stored(struct flights *f, uint32_t stored, uint32_t numbered)
 		sweep(f);
 }
 
-bool flights_next(const struct flights *f, uint64_t from, uint64_t *lo, uint64_t *hi)
+bool flights_next(const struct flights *f, uint64_t from, uint64_t end, uint64_t *lo, uint64_t *hi)
 {
-	for (uint32_t i = find(f, from); i < f->count; i++) {
+	for (uint32_t i = find(f, from); i < f->count && f->runs[i].lo < end; i++) {
 		const struct flight *run = &f->runs[i];
 
 		if (!counts(f, run))

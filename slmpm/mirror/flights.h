@@ -34,7 +34,8 @@ bool flights_have_room(struct flights *f, uint32_t n);
 void flights_add(struct flights *f, uint64_t lo, uint64_t hi, uint32_t number);
 /* The leader has the first STORED of NUMBERED packets. */
 void flights_stored(struct flights *f, uint32_t stored, uint32_t numbered);
-/* The first run that ends behind FROM, but for what of it lies before FROM; false: there is none. */
-bool flights_next(const struct flights *f, uint64_t from, uint64_t *lo, uint64_t *hi);
+/* The first run that ends behind FROM, but for what of it lies before FROM; false: none begins before END. What counts
+ * no more behind that is not gone through. */
+bool flights_next(const struct flights *f, uint64_t from, uint64_t end, uint64_t *lo, uint64_t *hi);
 
 #endif

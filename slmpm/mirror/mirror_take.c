@@ -23,7 +23,7 @@ static uint64_t first_kept(const struct attachment *a, uint64_t at, uint64_t end
 		found = lo;
 		*behind = hi;
 	}
-	if (flights_next(&a->flights, at, &lo, &hi) && lo < found) {
+	if (flights_next(&a->flights, at, found, &lo, &hi) && lo < found) {
 		found = lo;
 		*behind = hi;
 	}

@@ -25,7 +25,7 @@ static void expect_same(const struct flights *f)
 {
 	uint64_t at = 0, lo, hi;
 
-	for (uint64_t from = 0; flights_next(f, from, &lo, &hi); from = hi) {
+	for (uint64_t from = 0; flights_next(f, from, SIZE, &lo, &hi); from = hi) {
 		assert_true(lo >= from && hi > lo && hi <= SIZE);
 		for (; at < lo; at++)
 			assert_false(on_its_way(f, at));
@@ -59,17 +59,18 @@ static void edges(void **state)
 
 	(void)state;
 	open_at(&f, 0);
-	assert_false(flights_next(&f, 0, &lo, &hi));
+	assert_false(flights_next(&f, 0, SIZE, &lo, &hi));
 	add(&f, 100, 200, 1);
 	add(&f, 140, 150, 2); /* within it */
 	assert_int_equal(f.count, 3);
 	expect_same(&f);
-	assert_true(flights_next(&f, 145, &lo, &hi));
+	assert_false(flights_next(&f, 0, 100, &lo, &hi));
+	assert_true(flights_next(&f, 145, SIZE, &lo, &hi));
 	assert_int_equal(lo, 145);
 	assert_int_equal(hi, 150);
 	flights_stored(&f, 1, 2);
 	expect_same(&f);
-	assert_true(flights_next(&f, 0, &lo, &hi));
+	assert_true(flights_next(&f, 0, SIZE, &lo, &hi));
 	assert_int_equal(lo, 140);
 	add(&f, 0, SIZE, 3); /* over all */
 	assert_int_equal(f.count, 1);
