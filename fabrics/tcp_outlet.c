@@ -312,6 +312,8 @@ static void gather(struct tcp_link *l, const struct fabric_wr *wr, const void *d
 	memset(at + lead + wr->length, 0, bytes - lead - wr->length);
 	if (!(wr->flags & FABRIC_MORE) || staged(&l->out) >= MORE_MAX)
 		(void)tcp_flush(l);
+	else
+		l->base.quiet = false; /* the next poll sends it, if nothing follows */
 }
 
 static void send_long(struct tcp_link *l, const struct fabric_wr *wr, const void *data,
@@ -329,6 +331,8 @@ static void send_long(struct tcp_link *l, const struct fabric_wr *wr, const void
 	if (!(wr->flags & FABRIC_STAYS) || wr->flags & FABRIC_BUILT || t->count == TCP_TRAIN ||
 	    car->pad > sizeof(zeros) || l->base.lags)
 		depart(l);
+	else
+		l->base.quiet = false;
 }
 
 int tcp_send(struct tcp_link *l, const struct fabric_wr *wr)

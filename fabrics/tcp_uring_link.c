@@ -87,6 +87,7 @@ void tcp_uring_join(struct tcp_link *l)
 	if (!tcp_uring_submitted(d, e))
 		return;
 	l->intake.armed = l->intake.used = true;
+	l->base.quiet = false; /* that the epoll set has had nothing says nothing from now on */
 	d->armed++;
 	(void)tcp_watch_link(l, l->interest & ~(uint32_t)EPOLLIN);
 	if (d->asleep)

@@ -79,6 +79,27 @@ static void left_behind(int i)
 	      "peer %d: a burst was left behind", i);
 }
 
+static int handled;
+
+static void count(const struct slmpm_am *am, void *arg)
+{
+	(void)am, (void)arg;
+	handled++;
+}
+
+/* One behind which nothing comes, to who is quiet. */
+static void said_more(int i)
+{
+	struct slmpm_how more = {.size = sizeof(more), .flags = SLMPM_MORE, .timeout_ms = 5000};
+	int before = handled;
+
+	rest();
+	OK(slmpm_am(a[i], 1, &i, sizeof(i), NULL, 0, &more, NULL));
+	for (int k = 0; k < 5; k++)
+		rest();
+	CHECK(handled != before, "peer %d: an active message was left behind", i);
+}
+
 int main(void)
 {
 	settings_one_link("tcp");
@@ -95,6 +116,9 @@ int main(void)
 	}
 	for (int i = 0; i < PAIRS; i += 5)
 		left_behind(i);
+	OK(slmpm_am_handler(ctx, 1, count, NULL));
+	for (int i = 0; i < PAIRS; i += 5)
+		said_more(i);
 	OK(slmpm_shut(ctx, 5000));
 	return 0;
 }
