@@ -31,7 +31,9 @@ static void *in_posted(struct endpoint *ep, const struct fabric_arrival *a, uint
 	if (a->head[0] != ep->received + 1 || stream == SLMPM_ANY_STREAM || a->length > total)
 		return NULL;
 	r = match_next(ep, stream);
-	place = r && r->kind == REQUEST_RECV ? request_run(r, 0, a->length) : NULL;
+	/* Of one that is longer the whole must be kept, for which there may be no memory when it is here. */
+	place = r && r->kind == REQUEST_RECV && total <= r->length ? request_run(r, 0, a->length) :
+								     NULL;
 	return place && !is_taken(ep, place) ? place : NULL;
 }
 

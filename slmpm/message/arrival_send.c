@@ -26,12 +26,15 @@ bool arrival_envelope(struct endpoint *ep, const struct head *h, uint64_t charge
 	return true;
 }
 
-/* It comes again: inbound_defer. */
+/* It comes again: inbound_defer. Not what has landed in its receive, which may be taken back meanwhile. */
 static void take_back(struct endpoint *ep, const struct head *h, uint64_t charge)
 {
 	ep->received--;
 	ep->unmatched_charge -= charge;
-	inbound_defer(ep, h->seq, 0);
+	if (UNLIKELY(h->data && h->data == ep->landing.place))
+		inbound_no_memory(ep);
+	else
+		inbound_defer(ep, h->seq, 0);
 }
 
 /* Straight into the buffer of a posted receive. */

@@ -17,13 +17,15 @@
 
 #define BYTES   (UINT64_C(8) << 20) /* of messages, in all */
 #define LONGEST 200000
-#define SPARE   65536 /* bytes of memory that are left */
-#define WHILE   200   /* ms without */
-#define DEAD    "300" /* ms: for so long it is tried */
+#define LARGE   (1 << 20)
+#define SHORT   300000 /* more than its first packet */
+#define SPARE   65536  /* bytes of memory that are left */
+#define WHILE   200    /* ms without */
+#define DEAD    "300"  /* ms: for so long it is tried */
 
 static const size_t lengths[] = {100, 5000, 60000, LONGEST};
 
-static unsigned char data[LONGEST];
+static unsigned char data[LONGEST], large[LARGE];
 
 static uint64_t count_of(size_t length)
 {
@@ -44,6 +46,17 @@ static int role_flood(slmpm_peer host, char **words)
 	if (!rc)
 		(void)slmpm_recv(host, 0, NULL, 0, NULL,
 				 PATIENCE); /* what it sent may be on its way */
+	return 0;
+}
+
+static int role_once(slmpm_peer host, char **words)
+{
+	(void)words;
+	OK(slmpm_send(host, 0, NULL, 0, PATIENCE));
+	EXPECT(slmpm_recv(host, 0, NULL, 0, NULL, PATIENCE), 0);
+	actor_fill(large, 1, sizeof(large));
+	OK(slmpm_send(host, 1, large, sizeof(large), PATIENCE));
+	(void)slmpm_recv(host, 0, NULL, 0, NULL, PATIENCE);
 	return 0;
 }
 
@@ -120,12 +133,35 @@ static int end_in_time(void *arg)
 	return 0;
 }
 
+/* A receive that is too short for it, and taken back meanwhile: its buffer is the caller's again. */
+static int taken_back(void *arg)
+{
+	slmpm_peer child;
+
+	(void)arg;
+	settings_one_link("tcp");
+	child = actor_spawn("once", NULL, NULL);
+	EXPECT(slmpm_recv(child, 0, NULL, 0, NULL, PATIENCE), 0);
+	leave_memory(SPARE);
+	OK(slmpm_send(child, 0, NULL, 0, PATIENCE));
+	EXPECT(slmpm_recv(child, 1, large, SHORT, NULL, WHILE), -SLMPM_ETIMEOUT);
+	memset(large, 0, sizeof(large));
+	leave_memory(0);
+	EXPECT(slmpm_recv(child, 1, large, sizeof(large), NULL, PATIENCE), sizeof(large));
+	CHECK(actor_filled(large, 1, sizeof(large)), "it was read from where it is not any more");
+	OK(slmpm_send(child, 0, NULL, 0, PATIENCE));
+	actor_join(child, 0);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
-	static const struct actor roles[] = {{"flood", role_flood}, {NULL, NULL}};
+	static const struct actor roles[] = {
+		{"flood", role_flood}, {"once", role_once}, {NULL, NULL}};
 
 	setenv("SLMPM_EAGER_CREDIT", "64m", 0);
 	actor_begin(argc, argv, roles);
+	EXPECT(child_run(taken_back, NULL, 30), 0);
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
 		size_t length = lengths[i];
 
