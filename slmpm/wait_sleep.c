@@ -71,6 +71,12 @@ static uint64_t inner_deadlines(struct context *ctx, uint64_t now)
 	return a < now ? a : now;
 }
 
+/* A try behind those may have been in vain, too. */
+static uint64_t or_next_try(const struct context *ctx, uint64_t now, uint64_t until)
+{
+	return UNLIKELY(ctx->starved) && now + STARVED_NS < until ? now + STARVED_NS : until;
+}
+
 static bool has_deadlines(const struct context *ctx)
 {
 	return ctx->paused || ctx->kills || ctx->starved || !list_empty(&ctx->deadlines) ||
@@ -190,6 +196,7 @@ void wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test 
 		wait_disarm(ctx);
 		return;
 	}
+	until = or_next_try(ctx, now, until);
 	until = deadline < until ? deadline : until;
 	until = kill < until ? kill : until;
 	if (!monitor_is_shown(ctx) && now + SHOWN_NS < until)
@@ -229,15 +236,17 @@ int slmpm_fd(slmpm_ctx handle)
 /* Deadlines that no call waits for wake who sleeps. False: nothing would, or one has just passed. */
 static bool set_alarm(struct context *ctx)
 {
-	uint64_t kill, until;
+	uint64_t kill, until, now;
 
 	if (ctx->sleeping || ctx->handling || !has_deadlines(ctx))
 		return true;
+	now = wait_now();
 	kill = process_kill_due(ctx);
-	until = inner_deadlines(ctx, wait_now());
+	until = inner_deadlines(ctx, now);
 	/* What is said there may take in what no descriptor shows any more. */
 	if (!until || (!list_empty(&ctx->further) && progress_context(ctx)))
 		return false;
+	until = or_next_try(ctx, now, until);
 	return alarm_set(ctx, kill < until ? kill : until);
 }
 
