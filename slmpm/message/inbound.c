@@ -24,8 +24,8 @@ void inbound_defer(struct endpoint *ep, uint64_t seq, uint64_t offset)
 	uint64_t now = wait_now(), most = (uint64_t)config_get()->dead_ms * 1000000;
 
 	ep->starved.now = ep->ctx->starved = true;
-	wait_changed(
-		ep->ctx); /* a thread that sleeps has no deadline for it yet, and no descriptor shows it */
+	/* A thread that sleeps has no deadline for it yet, and no descriptor shows it. */
+	wait_changed(ep->ctx);
 	if (ep->starved.seq != seq || ep->starved.offset != offset) {
 		ep->starved.since = now;
 		ep->starved.seq = seq;
