@@ -44,9 +44,7 @@ struct bond_flow {
 	uint64_t carried, under_way;
 	uint64_t bytes, ns;   /* of the measurement under way */
 	uint64_t least;       /* bytes in a millisecond that it has carried at least */
-	uint64_t rate, rated; /* bytes in a millisecond, 0 not known; ns: since when, */
-	uint64_t times;       /* and for how many times as long as usual it says something */
-	uint64_t forgotten;   /* bytes carried by then, when it did not any more */
+	uint64_t rate, rated; /* bytes in a millisecond, 0 not known; ns: since when */
 };
 
 struct bond_path {

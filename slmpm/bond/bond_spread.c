@@ -14,28 +14,13 @@
 #define WINDOW 2000000          /* ns of work that are a measurement */
 #define FIRST  262144           /* bytes: a new connection begins slowly */
 #define NEVER  (UINT64_MAX / 2) /* head of a log */
-#define OLD    1000000000       /* ns after which one says nothing any more; */
-#define TIMES  16               /* that at most, for a link that is left again each time: */
-#define USED   1048576          /* bytes; less is no more than a trial */
+#define OLD    1000000000       /* ns after which one says nothing any more */
 
 /* Acknowledgements that are late make a link look slower than it is, and one that is given little for that
  * would look slower yet: what is less counts less. */
 static uint64_t average(uint64_t rate, uint64_t one)
 {
 	return one > rate ? (rate + one) / 2 : (15 * rate + one) / 16;
-}
-
-/*
- * Nobody knows any more what it carries: it is tried again. One that was found too slow holds up the others by that,
- * and is tried half as often each time.
- */
-static void forget(struct bond_flow *f)
-{
-	bool used = f->carried - f->forgotten >= USED;
-
-	f->rate = 0;
-	f->times = used ? 1 : f->times * 2 < TIMES ? f->times * 2 : TIMES;
-	f->forgotten = f->carried;
 }
 
 /* What it has carried since the last look counts where it cannot have stood idle: of what it had then
@@ -64,8 +49,8 @@ static void measure(struct bond_flow *f, const struct fabric_counts *c, uint64_t
 		f->rate = f->rate ? average(f->rate, one) : one;
 		f->rated = now;
 		f->bytes = f->ns = 0;
-	} else if (f->rate && now - f->rated > f->times * OLD) {
-		forget(f);
+	} else if (now - f->rated > OLD) {
+		f->rate = 0;
 	}
 }
 
@@ -132,7 +117,6 @@ void bond_spread_joined(struct bond *b, struct bond_path *p)
 	struct fabric_wr wr = {.op = FABRIC_LOAD};
 
 	p->tells = p->fabric->post(p->port, &wr) == 1;
-	p->flow.times = 1;
 	b->out.look = b->out.spreads ? 0 : NEVER;
 }
 

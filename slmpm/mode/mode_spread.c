@@ -5,9 +5,8 @@
  */
 #include "slmpm/mode/mode.h"
 
-#define MUCH  262144 /* bytes: of a link that nobody knows */
-#define SLOW  6      /* times slower: such a link would hold up more than it carries */
-#define ALIKE 3      /* times at most: what it has been given holds up little */
+#define MUCH 262144 /* bytes: of a link that nobody knows */
+#define SLOW 6      /* times slower: such a link would hold up more than it carries */
 
 bool mode_is_loaded(const struct mode_load *l, uint64_t patience_us)
 {
@@ -16,61 +15,47 @@ bool mode_is_loaded(const struct mode_load *l, uint64_t patience_us)
 	return l->rate ? l->under_way * 1000 / l->rate >= patience_us : l->under_way >= MUCH;
 }
 
-static uint64_t most_of(const struct mode_load *loads, int n)
+/* What is not known yet is taken to be like the others, or to carry MUCH in a millisecond. */
+static uint64_t rate_of(const struct mode_load *loads, int n, int i)
 {
 	uint64_t most = 0;
 
-	for (int i = 0; i < n; i++)
-		if (loads[i].able && loads[i].rate > most)
-			most = loads[i].rate;
-	return most;
+	if (loads[i].rate)
+		return loads[i].rate;
+	for (int k = 0; k < n; k++)
+		if (loads[k].able && loads[k].rate > most)
+			most = loads[k].rate;
+	return most ? most : MUCH;
 }
 
-/* What is not known yet is taken to be like the others, or to carry MUCH in a millisecond. */
-static uint64_t time_of(const struct mode_load *one, uint64_t most, uint64_t length)
+static uint64_t time_of(const struct mode_load *loads, int n, int i, uint64_t length)
 {
-	uint64_t rate = one->rate ? one->rate : most ? most : MUCH;
-
-	return (one->under_way + length) * 1000 / rate;
+	return (loads[i].under_way + length) * 1000 / rate_of(loads, n, i);
 }
 
-/* What others bring meanwhile waits for what a slow one has been given: that is to be little. */
-static bool may_have_more(const struct mode_load *one, uint64_t most, uint64_t length)
+static bool is_worth_it(const struct mode_load *one, const struct mode_load *present)
 {
-	if (!one->rate || one->rate * ALIKE >= most)
-		return true;
-	return one->rate * SLOW >= most && one->under_way * 2 <= length;
-}
-
-/* By which of all, or of those that may have more, the next LENGTH bytes arrive first; -1: there is none. */
-static int earliest(const struct mode_load *loads, int n, int present, uint64_t length,
-		    uint64_t patience_us, bool all)
-{
-	uint64_t least = UINT64_MAX, most = most_of(loads, n), one;
-	int best = -1;
-
-	for (int i = 0; i < n; i++) {
-		if (!loads[i].able || (!all && !may_have_more(&loads[i], most, length)))
-			continue;
-		one = time_of(&loads[i], most, length);
-		if (i == present)
-			one -= one < patience_us ? one : patience_us;
-		if (one < least || (i == present && one == least)) {
-			least = one;
-			best = i;
-		}
-	}
-	return best;
+	return one->able && (!one->rate || one->rate * SLOW >= present->rate);
 }
 
 int mode_spread(const struct mode_load *loads, int n, int present, uint64_t length,
 		uint64_t patience_us)
 {
-	int best;
+	uint64_t least, one;
+	int best = present;
 
-	if (!mode_is_loaded(&loads[present], patience_us) ||
-	    time_of(&loads[present], most_of(loads, n), length) <= patience_us)
+	if (!mode_is_loaded(&loads[present], patience_us))
 		return present;
-	best = earliest(loads, n, present, length, patience_us, false);
-	return best < 0 ? earliest(loads, n, present, length, patience_us, true) : best;
+	least = time_of(loads, n, present, length);
+	least -= least < patience_us ? least : patience_us;
+	for (int i = 0; i < n; i++) {
+		if (i == present || !is_worth_it(&loads[i], &loads[present]))
+			continue;
+		one = time_of(loads, n, i, length);
+		if (one < least) {
+			least = one;
+			best = i;
+		}
+	}
+	return best;
 }

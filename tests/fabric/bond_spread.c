@@ -136,60 +136,12 @@ static void carried_may_go_back(void **state)
 	rig_close(&r);
 }
 
-#define QUICK 100000 /* bytes in a millisecond */
-#define HALTS 5000   /* ten times slower than may be */
-#define TRIAL 300000 /* bytes */
-
-/*
- * A link that is tried, found too slow and left, for MS: how often. Its trial ends when all is there. A process that
- * stands still is like links that do.
- */
-static int tried(struct rig *r, uint64_t *seed, int64_t ms)
-{
-	uint64_t carried[2] = {0, 0}, left = 0;
-	int trials = 0;
-
-	for (int64_t end = actor_now_ms() + ms, last = end - ms; last < end;) {
-		int64_t now = actor_now_ms();
-		uint64_t more = left < HALTS ? left : HALTS;
-
-		if (now != last) {
-			left -= more;
-			carried[1] += more;
-			carried[0] += QUICK;
-			last = now;
-		}
-		say(r, 0, carried[0], MUCH);
-		say(r, 1, carried[1], left);
-		pass(r, seed, BETWEEN);
-		if (bond_path(r->link[LEFT]) == 1 && !left) {
-			trials++;
-			left = TRIAL;
-		}
-	}
-	return trials;
-}
-
-/* After a second, and then after two. */
-static void slow_one_is_tried_less_often(void **state)
-{
-	uint64_t seed = 1;
-	struct rig r;
-
-	(void)state;
-	rig_open(&r, fabric, &shape);
-	bond_spread(r.link[LEFT], WAIT_FOR);
-	assert_int_equal(tried(&r, &seed, 2600), 2);
-	rig_close(&r);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FABRIC_TEST(loaded_one_is_left),
 		FABRIC_TEST(asked_one_is_kept_when_full),
 		FABRIC_TEST(carried_may_go_back),
-		FABRIC_TEST(slow_one_is_tried_less_often),
 		FABRIC_TEST(strict_one_waits_for_its_link),
 	};
 

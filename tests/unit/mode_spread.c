@@ -33,9 +33,7 @@ static void slow_one_is_spared(void)
 {
 	CHECK(spread(load(200000, GIGABIT), load(0, GIGABIT / 5), 0) == 0, "2.6 ms, not 2");
 	CHECK(spread(load(900000, GIGABIT), load(0, GIGABIT / 5), 0) == 1, "2.6 ms, not 7");
-	CHECK(spread(load(900000, GIGABIT), load(40000, GIGABIT / 5), 0) == 0, "a part is there");
-	CHECK(spread(load(180000, GIGABIT / 5), load(900000, GIGABIT), 0) == 1, "nor two");
-	CHECK(spread(load(900000, GIGABIT), load(400000, GIGABIT / 2), 0) == 1, "alike");
+	CHECK(spread(load(900000, GIGABIT), load(180000, GIGABIT / 5), 0) == 0, "10 ms, not 7");
 	CHECK(spread(load(900000, GIGABIT), load(0, GIGABIT / 10), 0) == 0, "too slow at all");
 	CHECK(spread(load(60000, GIGABIT / 10), load(0, GIGABIT), 0) == 1, "from there it goes");
 }
@@ -47,15 +45,6 @@ static void unknown_ones_are_tried(void)
 	CHECK(spread(load(200000, 0), load(0, 0), 0) == 0, "little for whatever it is");
 	CHECK(spread(load(500000, 0), load(0, 0), 0) == 1, "much, and nothing there");
 	CHECK(spread(load(500000, 0), load(500000, 0), 0) == 0, "much here and there");
-	CHECK(spread(load(900000, 0), load(500000, 0), 0) == 1, "less there");
-}
-
-static void patience_counts(void)
-{
-	struct mode_load loads[] = {load(900000, 0), load(0, 0)};
-
-	CHECK(mode_spread(loads, 2, 0, PACKET, PATIENCE) == 1, "with little");
-	CHECK(mode_spread(loads, 2, 0, PACKET, 60000000) == 0, "with much");
 }
 
 static void others_are_left_alone(void)
@@ -72,7 +61,6 @@ int main(void)
 	present_is_left_when_loaded();
 	slow_one_is_spared();
 	unknown_ones_are_tried();
-	patience_counts();
 	others_are_left_alone();
 	return 0;
 }
