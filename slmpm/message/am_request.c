@@ -16,7 +16,8 @@ int am_check(const char *call, uint16_t id, const void *head, size_t head_len, c
 		return error_set(SLMPM_EINVAL, "%s: handler 0x%x, the highest is 0x%x", call, id,
 				 SLMPM_AM_ID_MAX);
 	if ((!head && head_len) || (!data && len))
-		return error_set(SLMPM_EINVAL, "%s: %s is NULL", call, data ? "head" : "data");
+		return error_set(SLMPM_EINVAL, "%s: %s is NULL", call,
+				 !data && len ? "data" : "head");
 	if (head_len > SLMPM_AM_HEAD_MAX)
 		return error_set(SLMPM_ELIMIT, "%s: a head of %zu bytes, at most %d", call,
 				 head_len, SLMPM_AM_HEAD_MAX);
