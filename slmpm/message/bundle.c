@@ -246,7 +246,8 @@ int bundle_unpack(struct endpoint *ep, bool all)
 		if (UNLIKELY(ep->starved.now)) { /* it comes again */
 			ep->starved.now = false;
 			ep->ctx->news = news || n;
-			u->unaccounted = ++u->left;
+			if (ep->state == SLMPM_PEER_UP) /* else none of it does */
+				u->unaccounted = ++u->left;
 			break;
 		}
 		u->at += u->length;
