@@ -14,9 +14,8 @@
 #define LAST_PAUSE  1024    /* ... to so many, and besides ... */
 #define BUDGET      100     /* ... so many times what tries have lost */
 #define MOST_OWED   1048576 /* turns of the usual way: who was stopped for a minute is no measure */
-#define MOST_SPARED 262144  /* of them are waited for later: all but so many, if ... */
-#define NEAR_OWED   2048    /* ... the other way costs less than four times as much, ... */
-#define LEAST_OWED  1024    /* ... or the usual one by half more or less than at the last try */
+#define MOST_SPARED 262144  /* of them are waited for later where there is reason to: ... */
+#define LEAST_OWED  3072    /* ... all but so many */
 #define MISSED      256  /* turns without the other way after it came to nothing; twice as many, */
 #define MOST_MISSED 8192 /* ... and so on, to so many */
 #define HOPELESS    8    /* times the usual cost: the rest of a run would change nothing */
@@ -206,8 +205,9 @@ static bool goes_on(struct choice *c, uint32_t cost)
 
 /* No more than so much is waited for, and the rest later: what is put off so is limited, or the tries would
  * take more than their part where each of them is spared. */
-static void spare(struct choice *c, uint64_t most)
+static void spare(struct choice *c)
 {
+	uint64_t most = c->cost[c->usual] * (uint64_t)LEAST_OWED;
 	uint64_t left = c->cost[c->usual] * (uint64_t)MOST_SPARED, part;
 
 	if (c->owed <= most || c->spared >= left)
@@ -224,13 +224,13 @@ static void forgive(struct choice *c)
 	uint64_t now = c->cost[c->usual], then = c->then;
 
 	if (c->cost[!c->usual] / 4 < now)
-		spare(c, now * NEAR_OWED);
+		spare(c);
 	if (2 * now <= 3 * then && 2 * then <= 3 * now)
 		return;
 	c->then = (uint32_t)now;
 	c->left = c->pause = 0;
 	limit(c);
-	spare(c, now * LEAST_OWED);
+	spare(c);
 }
 
 /* Good news at once, bad news when several agree: what falls from turn to turn does not yet. */
