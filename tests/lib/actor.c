@@ -220,12 +220,19 @@ bool actor_is_twice(const char *line)
 int actor_mappings(void)
 {
 	FILE *f = fopen("/proc/self/maps", "r");
+	unsigned long inode, last = 0;
 	char line[512];
 	int n = 0;
 
 	CHECK(f, "no /proc/self/maps");
-	while (fgets(line, sizeof(line), f))
-		n += strstr(line, "memfd:slmpm") || actor_is_twice(line);
+	while (fgets(line, sizeof(line), f)) {
+		n += strstr(line, "memfd:slmpm") != NULL;
+		if (!actor_is_twice(line) || sscanf(line, "%*s %*s %*s %*s %lu", &inode) != 1)
+			continue;
+		n += inode == last ? 2 :
+				     0; /* what tests share among themselves lies in one place */
+		last = inode;
+	}
 	fclose(f);
 	return n;
 }
