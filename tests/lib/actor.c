@@ -229,8 +229,8 @@ int actor_mappings(void)
 		n += strstr(line, "memfd:slmpm") != NULL;
 		if (!actor_is_twice(line) || sscanf(line, "%*s %*s %*s %*s %lu", &inode) != 1)
 			continue;
-		n += inode == last ? 2 :
-				     0; /* what tests share among themselves lies in one place */
+		/* What a test shares with its children lies in one place. */
+		n += inode == last ? 2 : 0;
 		last = inode;
 	}
 	fclose(f);
