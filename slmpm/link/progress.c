@@ -141,14 +141,14 @@ static inline bool rests(const struct endpoint *ep)
 
 /* Until a request has finished. What that cuts short the next call goes on with, so that all have their turn, and
  * asks the fabrics no more meanwhile; who finds nothing so begins anew, and then has found all there is. */
-static int pass(struct context *ctx)
+static NOINLINE int pass(struct context *ctx)
 {
-	bool many = ctx->count > 1, asked;
+	bool asked;
 	int n = 0;
 
 	do {
-		asked = !many || ctx->gone >= ctx->count;
-		if (many && asked) {
+		asked = ctx->gone >= ctx->count;
+		if (asked) {
 			ctx->gone = 0;
 			domain_ask_anew(ctx);
 		}
@@ -161,7 +161,7 @@ static int pass(struct context *ctx)
 				ctx->next = 0;
 			ep = ctx->endpoints[ctx->next++];
 			ctx->gone++;
-			if (!many || !rests(ep))
+			if (!rests(ep))
 				n += progress_endpoint(ep);
 		}
 		ctx->gone = UINT32_MAX;
@@ -177,7 +177,7 @@ int progress_context(struct context *ctx)
 		return 0;
 	ctx->finished = false;
 	ctx->passing = true;
-	n = pass(ctx);
+	n = LIKELY(ctx->count == 1) ? progress_endpoint(ctx->endpoints[0]) : pass(ctx);
 	ctx->passing = false;
 	if (UNLIKELY(ctx->due))
 		turn_over(ctx);

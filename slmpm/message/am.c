@@ -259,7 +259,8 @@ static NOINLINE int send_with_care(slmpm_peer peer, uint16_t id, const void *hea
 
 static inline int sent_shortly(const struct endpoint *ep)
 {
-	monitor_pass(ep->ctx);
+	if (UNLIKELY(!(ep->stats->sent_messages % MONITOR_PASSES)))
+		monitor_come_by(ep->ctx);
 	return 0;
 }
 
