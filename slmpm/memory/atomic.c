@@ -8,8 +8,6 @@
 #include "slmpm/memory/direct.h"
 #include "slmpm/memory/rma_operate.h"
 #include "slmpm/error.h"
-#include "slmpm/link/progress.h"
-#include "slmpm/monitor/monitor.h"
 #include "slmpm/request.h"
 
 static int check_word(slmpm_rmem mem, uint64_t offset, int op, int bits)
@@ -67,14 +65,6 @@ static inline bool count(const struct remote *remote)
 	return !(++remote->direct.stats->atomics % RMA_PASS_EVERY);
 }
 
-static COLD void look_at(const struct remote *remote)
-{
-	if (remote->direct.stats->atomics % RMA_LOOK_EVERY)
-		monitor_come_by(remote->ctx);
-	else
-		progress_in_passing(remote->ctx);
-}
-
 static inline bool is_known(int op, int bits)
 {
 	return op >= SLMPM_FETCH_ADD && op <= SLMPM_SWAP && (bits == 64 || bits == 32);
@@ -88,7 +78,7 @@ static inline int do_shortly(const struct remote *remote, uint64_t offset, int o
 	direct_give_old(old, bits,
 			direct_atomic(direct_at(remote, offset), op, bits, operand, compare));
 	if (UNLIKELY(looks))
-		look_at(remote);
+		direct_come_by(remote->ctx, remote->direct.stats->atomics);
 	return 0;
 }
 
@@ -142,7 +132,7 @@ static NOINLINE int add(slmpm_rmem mem, uint64_t offset, uint64_t operand, void 
 	if (old)
 		memcpy(old, &was, sizeof(was));
 	if (UNLIKELY(looks))
-		look_at(remote);
+		direct_come_by(remote->ctx, remote->direct.stats->atomics);
 	return 0;
 }
 

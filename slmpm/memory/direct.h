@@ -16,6 +16,9 @@
 #define RMA_LOOK_EVERY 1024 /* between looks at the peers */
 #define RMA_PASS_EVERY 128  /* and between chances that others see what they came to */
 
+/* After COUNT of them, each RMA_PASS_EVERY: the one or, true, the other (rma.c). */
+bool direct_come_by(struct context *ctx, uint64_t count);
+
 /* Nothing asked for before holds direct operations up. */
 static inline bool direct_is_free(const struct remote *remote)
 {

@@ -17,17 +17,22 @@
 
 /* ---- the short ways ------------------------------------------------------------------------- */
 
+COLD bool direct_come_by(struct context *ctx, uint64_t count)
+{
+	if (count % RMA_LOOK_EVERY) {
+		monitor_come_by(ctx);
+		return false;
+	}
+	progress_in_passing(ctx);
+	return true;
+}
+
 /* After COUNT operations, some of which nobody has timed. */
 static COLD void look_at(struct remote *remote, uint64_t count)
 {
 	const slmpm_rmem rmem = {handle_id(remote)};
 
-	if (count % RMA_LOOK_EVERY) {
-		monitor_come_by(remote->ctx);
-		return;
-	}
-	progress_in_passing(remote->ctx);
-	if (remote_get(rmem) == remote)
+	if (direct_come_by(remote->ctx, count) && remote_get(rmem) == remote)
 		direct_measure(remote);
 }
 

@@ -38,14 +38,6 @@ static unsigned sleep_until(slmpm_peer peer, uint32_t state)
 	return rounds;
 }
 
-static slmpm_peer ready_child(const char *role)
-{
-	slmpm_peer child = actor_spawn(role, NULL, NULL);
-
-	EXPECT(slmpm_recv(child, 0, NULL, 0, NULL, PATIENCE), 0);
-	return child;
-}
-
 /* ---- the SIGKILL behind a grace ---- */
 
 static int role_stubborn(slmpm_peer host, char **words)
@@ -60,7 +52,7 @@ static int role_stubborn(slmpm_peer host, char **words)
 
 static void killed_in_time(void)
 {
-	slmpm_peer child = ready_child("stubborn");
+	slmpm_peer child = actor_spawn_ready("stubborn");
 
 	OK(slmpm_kill(child, SOON_MS));
 	CHECK(sleep_until(child, SLMPM_PEER_DEAD) < FEW, "awake while it waited for the kill");
@@ -80,7 +72,7 @@ static int role_leaver(slmpm_peer host, char **words)
 
 static void left_in_time(void)
 {
-	slmpm_peer child = ready_child("leaver");
+	slmpm_peer child = actor_spawn_ready("leaver");
 
 	OK(slmpm_send(child, 0, NULL, 0, PATIENCE));
 	CHECK(sleep_until(child, SLMPM_PEER_DEAD) < FEW, "awake through its grace");
@@ -121,8 +113,8 @@ int main(int argc, char **argv)
 		{"stubborn", role_stubborn}, {"leaver", role_leaver}, {NULL, NULL}};
 
 	actor_begin(argc, argv, roles);
-	EXPECT(child_run(refuse_in_time, NULL, 2 * PATIENCE / 1000),
-	       0); /* before settings are read */
+	/* Before this process reads its settings. */
+	EXPECT(child_run(refuse_in_time, NULL, 2 * PATIENCE / 1000), 0);
 	killed_in_time();
 	left_in_time();
 	return 0;

@@ -8,14 +8,6 @@
 
 static const slmpm_ctx none;
 
-static slmpm_peer ready_child(const char *role)
-{
-	slmpm_peer child = actor_spawn(role, NULL, NULL);
-
-	EXPECT(slmpm_recv(child, 0, NULL, 0, NULL, PATIENCE), 0);
-	return child;
-}
-
 static int role_other(slmpm_peer host, char **words)
 {
 	(void)words;
@@ -55,7 +47,7 @@ static void left_but_alive(void)
 	int64_t shortest = PATIENCE;
 
 	for (int i = 0; i < 20 && shortest >= GRACE_MS; i++) {
-		slmpm_peer child = ready_child("other");
+		slmpm_peer child = actor_spawn_ready("other");
 		int64_t took = longest_call(child);
 
 		shortest = took < shortest ? took : shortest;
@@ -79,7 +71,7 @@ static int role_asleep(slmpm_peer host, char **words)
 static void no_bell_for_strangers(void)
 {
 	struct slmpm_peer_info info = {.size = sizeof(info)};
-	slmpm_peer child = ready_child("asleep");
+	slmpm_peer child = actor_spawn_ready("asleep");
 	char byte;
 	int fds[2];
 

@@ -13,14 +13,6 @@ static void pause_ms(long ms)
 	nanosleep(&t, NULL);
 }
 
-static slmpm_peer ready_child(const char *role)
-{
-	slmpm_peer child = actor_spawn(role, NULL, NULL);
-
-	EXPECT(slmpm_recv(child, 0, NULL, 0, NULL, PATIENCE), 0);
-	return child;
-}
-
 static int pid_of(slmpm_peer peer)
 {
 	struct slmpm_peer_info info = {.size = sizeof(info)};
@@ -76,7 +68,7 @@ static int role_exit(slmpm_peer host, char **words)
 
 static void reaped_elsewhere(void)
 {
-	slmpm_peer child = ready_child("exit");
+	slmpm_peer child = actor_spawn_ready("exit");
 	int pid = pid_of(child), status;
 
 	OK(slmpm_send(child, 0, NULL, 0, PATIENCE));

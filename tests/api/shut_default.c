@@ -6,14 +6,6 @@
 
 static const slmpm_ctx none;
 
-static slmpm_peer ready_child(const char *role)
-{
-	slmpm_peer child = actor_spawn(role, NULL, NULL);
-
-	EXPECT(slmpm_recv(child, 0, NULL, 0, NULL, PATIENCE), 0);
-	return child;
-}
-
 static int role_exit(slmpm_peer host, char **words)
 {
 	(void)words;
@@ -24,7 +16,7 @@ static int role_exit(slmpm_peer host, char **words)
 
 static void shut_default(void)
 {
-	slmpm_peer child = ready_child("exit");
+	slmpm_peer child = actor_spawn_ready("exit");
 	slmpm_ctx ctx;
 
 	OK(slmpm_default(&ctx));

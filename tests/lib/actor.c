@@ -76,6 +76,14 @@ slmpm_peer actor_spawn(const char *role, const char *a, const char *b)
 	return actor_spawn_with(NULL, role, a, b);
 }
 
+slmpm_peer actor_spawn_ready(const char *role)
+{
+	slmpm_peer child = actor_spawn(role, NULL, NULL);
+
+	EXPECT(slmpm_recv(child, 0, NULL, 0, NULL, PATIENCE), 0);
+	return child;
+}
+
 void actor_join(slmpm_peer peer, int code)
 {
 	EXPECT(slmpm_join(peer, NULL, PATIENCE), code);

@@ -29,6 +29,8 @@ void actor_begin(int argc, char **argv, const struct actor *roles);
 slmpm_peer actor_spawn(const char *role, const char *a, const char *b);
 slmpm_peer actor_spawn_with(const struct slmpm_spawn_options *options, const char *role,
 			    const char *a, const char *b);
+/* Without words, once its first message, an empty one on stream 0, says that it is ready. */
+slmpm_peer actor_spawn_ready(const char *role);
 /* It must end by itself with CODE. */
 void actor_join(slmpm_peer peer, int code);
 /* A word to PEER, on a stream that is for these; and that the next from PEER is WORD. */
