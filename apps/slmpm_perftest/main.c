@@ -57,6 +57,7 @@ static int measure_all(struct command *c)
 	char names[NAMES_MAX], *rest, *name;
 	int failed = 0;
 
+	report_heading(&c->setup);
 	snprintf(names, sizeof(names), "%s", c->names);
 	for (name = strtok_r(names, ",", &rest); name && !failed;
 	     name = strtok_r(NULL, ",", &rest)) {

@@ -317,7 +317,7 @@ int measure(struct pair *pair, const struct setup *setup, const struct job *job,
 	memset(out, 0, sizeof(*out));
 	hist_clear(&out->hist);
 	out->lat_us = out->min_us = out->p50_us = out->p90_us = out->p99_us = -1;
-	out->p999_us = out->max_us = out->hops = out->rate_mps = out->bw_mbps = -1;
+	out->p999_us = out->max_us = out->hops = out->messages_per_s = out->bytes_per_s = -1;
 	out->bare_us = out->bare_ratio = out->hidden = out->far_cpu = -1;
 	*j = *job;
 	if (test_has_one_size(j->test))
@@ -336,8 +336,8 @@ int measure(struct pair *pair, const struct setup *setup, const struct job *job,
 	if (is_latency(j) && out->hist.count)
 		tell_spread(out);
 	if (j->test->kind == KIND_STREAM || j->test->kind == KIND_COPY) {
-		out->rate_mps = 1 / out->lat_us;
-		out->bw_mbps = (double)j->size / out->lat_us;
+		out->messages_per_s = 1e6 / out->lat_us;
+		out->bytes_per_s = (double)j->size * 1e6 / out->lat_us;
 	}
 	if (j->test->kind == KIND_STREAM)
 		out->lat_us = -1;

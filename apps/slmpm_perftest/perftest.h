@@ -261,7 +261,7 @@ struct result {
 	const char *mode;
 	double lat_us, min_us, p50_us, p90_us, p99_us, p999_us,
 		max_us; /* negative: does not apply */
-	double hops, line_ns, rate_mps, bw_mbps;
+	double hops, line_ns, messages_per_s, bytes_per_s;
 	double bare_us, bare_ratio, hidden, far_cpu;
 	char path[16]; /* of one-sided operations, or how a mirror finds changes; "" else */
 	uint64_t reads, writes;
@@ -280,6 +280,8 @@ struct setup { /* what holds for all jobs */
 /* Measures JOB over PAIR (NULL where the test needs none). 0, or negative: explained on stderr. */
 int measure(struct pair *pair, const struct setup *setup, const struct job *job,
 	    struct result *result);
+/* The table's, before the first measurement; nothing as JSON. */
+void report_heading(const struct setup *setup);
 void report(const struct setup *setup, const struct result *result);
 
 int serve(const struct setup *setup, unsigned wait);

@@ -3,7 +3,9 @@
 #include "apps/slmpm_perftest/perftest.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ,"NAME":VALUE, or null where it does not apply. */
 static void key(const char *name, double value)
@@ -12,6 +14,15 @@ static void key(const char *name, double value)
 		printf(",\"%s\":null", name);
 	else
 		printf(",\"%s\":%.6g", name, value);
+}
+
+/* In digits alone: scripts without a JSON parser stumble over exponents. */
+static void rate(const char *name, double value)
+{
+	if (value < 0)
+		printf(",\"%s\":null", name);
+	else
+		printf(",\"%s\":%.*f", name, value < 1e3 ? 3 : 0, value);
 }
 
 static void json_hist(const struct hist *h)
@@ -53,8 +64,8 @@ static void json(const struct result *r, bool hist)
 	key("lat_us_p999", r->p999_us);
 	key("lat_us_max", r->max_us);
 	key("hops", r->hops);
-	key("rate_mps", r->rate_mps);
-	key("bw_mbps", r->bw_mbps);
+	rate("messages_per_s", r->messages_per_s);
+	rate("bytes_per_s", r->bytes_per_s);
 	printf(",\"remote_reads\":%" PRIu64 ",\"remote_writes\":%" PRIu64, r->reads, r->writes);
 	key("line_ns", r->line_ns > 0 ? r->line_ns : -1);
 	key("bare_us", r->bare_us);
@@ -72,39 +83,58 @@ static void json(const struct result *r, bool hist)
 	printf("}\n");
 }
 
+/* VALUE in WIDTH columns: with fewer decimals rather than too wide. */
 static void cell(int width, int decimals, double value)
 {
-	if (value < 0)
+	char text[32];
+
+	if (value < 0) {
 		printf(" %*s", width, "-");
-	else
-		printf(" %*.*f", width, decimals, value);
+		return;
+	}
+	do
+		snprintf(text, sizeof(text), "%.*f", decimals, value);
+	while ((int)strlen(text) > width && decimals-- > 0);
+	printf(" %*s", width, text);
 }
 
-static void heading(void)
+void report_heading(const struct setup *setup)
 {
-	static bool done;
-
-	if (!done)
-		printf("%-11s %10s %9s %9s %8s %9s %6s %9s %9s %7s %7s\n", "test", "bytes", "count",
-		       "us", "us min", "us p99", "hops", "M msg/s", "MB/s", "line ns", "r.reads");
-	done = true;
+	if (setup->json)
+		return;
+	printf("%-11s %8s %8s %8s %5s %8s %8s %5s %7s %3s\n", "test", "bytes", "us", "us p99",
+	       "hops", "M msg/s", "MB/s", "line", "path", "cpu");
+	fflush(stdout);
 }
 
-/* What the table has no column for. */
+/* One more of what the table has no column for, on a line under the result's. */
+__attribute__((format(printf, 2, 3))) static void remark(int *count, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	printf((*count)++ ? ", " : "  ");
+	vprintf(format, args);
+	va_end(args);
+}
+
 static void remarks(const struct result *r)
 {
+	int count = 0;
+
 	if (r->job.link)
-		printf("  link %u, %s", (unsigned)r->job.link - 1, r->fabric);
-	if (*r->path)
-		printf("  path %s", r->path);
+		remark(&count, "link %u, %s", (unsigned)r->job.link - 1, r->fabric);
 	if (r->bare_us >= 0)
-		printf(", the bare instruction %.3f us, ratio %.2f", r->bare_us, r->bare_ratio);
+		remark(&count, "the bare instruction %.3f us, ratio %.2f", r->bare_us,
+		       r->bare_ratio);
 	if (r->hidden >= 0)
-		printf(", hidden %.0f %%", 100 * r->hidden);
-	if (r->job.test->kind == KIND_STREAM && *r->path && r->far_cpu >= 0)
-		printf(", the other side's CPU %.0f %%", 100 * r->far_cpu);
+		remark(&count, "hidden %.0f %%", 100 * r->hidden);
+	if (r->reads)
+		remark(&count, "%" PRIu64 " remote reads", r->reads);
 	if (r->mixed)
-		printf("  (placement changed meanwhile)");
+		remark(&count, "placement changed meanwhile");
+	if (count)
+		putchar('\n');
 }
 
 static void bars(const struct hist *h)
@@ -134,18 +164,17 @@ void report(const struct setup *setup, const struct result *r)
 		fflush(stdout);
 		return;
 	}
-	heading();
-	printf("%-11s %10" PRIu64 " %9" PRIu64, r->job.test->name, r->job.size, r->job.count);
-	cell(9, 3, r->lat_us);
-	cell(8, 3, r->min_us);
-	cell(9, 3, r->p99_us);
-	cell(6, 1, r->hops);
-	cell(9, 3, r->rate_mps);
-	cell(9, 1, r->bw_mbps);
-	cell(7, 1, r->line_ns > 0 ? r->line_ns : -1);
-	printf(" %7" PRIu64, r->reads);
-	remarks(r);
+	printf("%-11s %8" PRIu64, r->job.test->name, r->job.size);
+	cell(8, 3, r->lat_us);
+	cell(8, 3, r->p99_us);
+	cell(5, 1, r->hops);
+	cell(8, 3, r->messages_per_s >= 0 ? r->messages_per_s / 1e6 : -1);
+	cell(8, 1, r->bytes_per_s >= 0 ? r->bytes_per_s / 1e6 : -1);
+	cell(5, 1, r->line_ns > 0 ? r->line_ns : -1);
+	printf(" %7s", *r->path ? r->path : "-");
+	cell(3, 0, r->job.test->kind == KIND_STREAM && *r->path ? 100 * r->far_cpu : -1);
 	putchar('\n');
+	remarks(r);
 	if (setup->hist && r->hist.count)
 		bars(&r->hist);
 	fflush(stdout);

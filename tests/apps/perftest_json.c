@@ -87,13 +87,13 @@ static void check_latency(const json_t *a)
 	assert_true(min <= number(a, "lat_us_p50"));
 	assert_true(number(a, "lat_us_p50") <= number(a, "lat_us_p99"));
 	assert_true(number(a, "lat_us_p99") <= number(a, "lat_us_max") * 1.04);
-	is_null(a, "rate_mps");
-	is_null(a, "bw_mbps");
+	is_null(a, "messages_per_s");
+	is_null(a, "bytes_per_s");
 }
 
 static void check_stream(const json_t *a)
 {
-	double bytes = number(a, "bw_mbps"), messages = number(a, "rate_mps");
+	double bytes = number(a, "bytes_per_s"), messages = number(a, "messages_per_s");
 
 	assert_true(bytes > 0 && messages > 0);
 	assert_true(bytes / messages > 0.99 * number(a, "size"));
@@ -151,7 +151,7 @@ static void streams_have_two_rates(void **state)
 static void check_single(const json_t *a)
 {
 	assert_true(number(a, "lat_us") > 0 && number(a, "lat_us_min") > 0);
-	is_null(a, "bw_mbps");
+	is_null(a, "bytes_per_s");
 	is_text(a, "path", NULL);
 }
 
@@ -318,7 +318,7 @@ static void serving_answers_each_line(void **state)
 	is_null(a.at[4], "lat_us_p99");
 	is_text(a.at[5], "error", NULL);
 	is_text(a.at[6], "error", NULL);
-	assert_true(number(a.at[7], "bw_mbps") > 0);
+	assert_true(number(a.at[7], "bytes_per_s") > 0);
 	forget(&a);
 }
 

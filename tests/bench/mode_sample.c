@@ -64,7 +64,8 @@ double mode_ask(int mode, const struct load *load, uint64_t size, uint64_t count
 	answer = child[mode].pid ? child_ask(&child[mode], order, ANSWER_MS, &why) : NULL;
 	if (!answer)
 		return 0;
-	value = answer_number(answer, load->time ? "lat_us" : "rate_mps");
+	value = answer_number(answer, load->time ? "lat_us" : "messages_per_s");
+	value /= load->time ? 1 : 1e6;
 	return value > 0 ? value : 0;
 }
 

@@ -42,7 +42,7 @@ sample() {
 	port=${port##*tcp://10.77.1.2:}
 	# shellcheck disable=SC2086
 	netns_on alpha env $1 timeout 20 "$PERFTEST" --connect "tcp://10.77.1.2:${port%% *}" -t "$2" -s "$3" -n "$4" \
-		--burst 16 --samples 1 --json 2>/dev/null | sed -n 's/.*"bw_mbps":\([0-9.]*\).*/\1/p'
+		--burst 16 --samples 1 --json 2>/dev/null | sed -n 's/.*"bytes_per_s":\([0-9.]*\).*/\1/p'
 	exec {hear}<&-
 	wait $far
 }
@@ -77,9 +77,9 @@ load() {
 				printf "| %s | some lost | | | | undecided |\n", name
 				exit
 			}
-			printf "| %s | %.3f GB/s |", name, middle("auto", "") / 1e3
-			printf "%s\t%.4f\t%.4f\t%.4f\n", name, middle("auto", "") / 1e3,
-				middle(0, "") / 1e3, middle(1, "") / 1e3 >>data
+			printf "| %s | %.3f GB/s |", name, middle("auto", "") / 1e9
+			printf "%s\t%.4f\t%.4f\t%.4f\n", name, middle("auto", "") / 1e9,
+				middle(0, "") / 1e9, middle(1, "") / 1e9 >>data
 			worst = 9; verdict = "pass"
 			for (f = 0; f < 2; f++) {
 				m = middle("auto", f)

@@ -77,6 +77,14 @@ int system_start(struct system *s, int log)
 	return -1;
 }
 
+/* Bars and tables are in MB/s. */
+static double figure_of(const struct metric_kind *k, const char *answer)
+{
+	double value = answer_number(answer, k->key);
+
+	return strcmp(k->key, "bytes_per_s") == 0 ? value / 1e6 : value;
+}
+
 static int ask(struct system *s, enum metric m, int size, uint64_t count, struct reading *r)
 {
 	const struct metric_kind *k = &KIND[m];
@@ -93,7 +101,7 @@ static int ask(struct system *s, enum metric m, int size, uint64_t count, struct
 		drop(s, why);
 		return -1;
 	}
-	r->value = answer_number(answer, k->key);
+	r->value = figure_of(k, answer);
 	r->line_ns = answer_number(answer, "line_ns");
 	r->hops = answer_number(answer, "hops");
 	r->remote_reads = answer_number(answer, "remote_reads");

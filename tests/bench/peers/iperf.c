@@ -83,7 +83,7 @@ static FILE *start_server(char *port, pid_t *pid)
 	return NULL;
 }
 
-/* MB/s that arrived, or 0. */
+/* Bytes a second that arrived, or 0. */
 static double client_says(FILE *f)
 {
 	json_t *all = f ? json_loadf(f, 0, NULL) : NULL;
@@ -91,7 +91,7 @@ static double client_says(FILE *f)
 		json_object_get(json_object_get(all, "end"), "sum_received"), "bits_per_second"));
 
 	json_decref(all);
-	return bits / 8e6;
+	return bits / 8;
 }
 
 static double sample(uint64_t bytes)
@@ -129,7 +129,7 @@ static const char *obey(const char *line)
 	rate = sample(o.size * o.count);
 	if (rate <= 0)
 		return "iperf3 fails";
-	printf("{\"test\":\"%s\",\"size\":%zu,\"bw_mbps\":%.6g}\n", o.name, o.size, rate);
+	printf("{\"test\":\"%s\",\"size\":%zu,\"bytes_per_s\":%.6g}\n", o.name, o.size, rate);
 	return NULL;
 }
 

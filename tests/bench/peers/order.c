@@ -68,8 +68,8 @@ void order_answer(const struct order *o, const char *who, const struct answer *a
 	number("lat_us_p50", a->lat_us_p50);
 	number("lat_us_p99", a->lat_us_p99);
 	number("hops", a->line_ns > 0 ? a->lat_us * 1e3 / a->line_ns : 0);
-	number("rate_mps", a->rate_mps);
-	number("bw_mbps", a->bw_mbps);
+	number("messages_per_s", a->messages_per_s);
+	number("bytes_per_s", a->bytes_per_s);
 	printf(",\"remote_reads\":null");
 	number("line_ns", a->line_ns);
 	puts("}");

@@ -22,7 +22,7 @@ struct order {
 };
 
 struct answer { /* 0: does not apply, written as null */
-	double line_ns, lat_us, lat_us_min, lat_us_p50, lat_us_p99, rate_mps, bw_mbps;
+	double line_ns, lat_us, lat_us_min, lat_us_p50, lat_us_p99, messages_per_s, bytes_per_s;
 };
 
 /* NULL, or what is wrong with the line. */

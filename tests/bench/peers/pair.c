@@ -88,8 +88,8 @@ static void answer(const struct order *o, double ns, double line_ns)
 	} else if (o->test == TEST_LINE) {
 		a.lat_us = line_ns / 1e3;
 	} else {
-		a.bw_mbps = (double)o->size * n * 1e3 / ns;
-		a.rate_mps = o->test == TEST_BW ? n * 1e3 / ns : 0;
+		a.bytes_per_s = (double)o->size * n * 1e9 / ns;
+		a.messages_per_s = o->test == TEST_BW ? n * 1e9 / ns : 0;
 	}
 	order_answer(o, pair.peer->name, &a);
 }
