@@ -20,7 +20,7 @@ struct copy {
 	double begin;
 	struct slot {
 		uint64_t at;
-		bool writing;
+		bool busy, writing;
 	} * slot;
 };
 
@@ -50,7 +50,7 @@ static int read_next(struct copy *c, unsigned k)
 	uint32_t sectors, bytes = block_at(c, c->next, FROM, &sectors);
 	struct slot *s = &c->slot[k];
 
-	*s = (struct slot){.at = c->next};
+	*s = (struct slot){.at = c->next, .busy = true};
 	c->next += bytes;
 	return disk_read(c->client, FROM, disk_place_of(g, s->at / g->sector), sectors,
 			 (uint64_t)k * c->options->block, bytes, k);
@@ -76,6 +76,7 @@ static int take(struct copy *c, const struct disk_result *r)
 		return complain(c, s->writing ? TO : FROM, s->at, r);
 	if (!s->writing)
 		return write_block(c, k);
+	s->busy = false;
 	c->done += r->bytes;
 	if (!c->options->quiet)
 		progress_show(c->done, c->options->bytes, progress_now() - c->begin);
@@ -99,6 +100,17 @@ static int copy_blocks(struct copy *c)
 			rc = complain(c, TO, c->options->bytes, &r);
 	}
 	return rc < 0 ? -1 : 0;
+}
+
+/* From the beginning, without a hole: blocks end in any order. */
+static uint64_t whole(const struct copy *c)
+{
+	uint64_t until = c->next;
+
+	for (unsigned k = 0; k < c->options->window; k++)
+		if (c->slot[k].busy && c->slot[k].at < until)
+			until = c->slot[k].at;
+	return until < c->options->bytes ? until : c->options->bytes;
 }
 
 /* The drives are what they were said to be. */
@@ -166,16 +178,19 @@ int copy_run(const struct copy_options *o, double *seconds)
 		rc = copy_blocks(&c);
 	*seconds = progress_now() - c.begin;
 	progress_clear();
-	free(c.slot);
-	if (!c.client)
+	if (!c.client) {
+		free(c.slot);
 		return 1;
+	}
 	status = disk_stop(c.client);
 	if (rc >= 0 && status) {
 		fprintf(stderr, "disk_copy: the controller did not end well\n");
 		rc = -1;
 	}
-	if (rc < 0)
-		fprintf(stderr, "disk_copy: %s is not complete: %llu of %llu bytes written\n",
-			o->to, (unsigned long long)c.done, (unsigned long long)o->bytes);
+	if (rc < 0 && whole(&c) < o->bytes)
+		fprintf(stderr,
+			"disk_copy: %s is not complete: its first %llu of %llu bytes are there\n",
+			o->to, (unsigned long long)whole(&c), (unsigned long long)o->bytes);
+	free(c.slot);
 	return rc < 0;
 }

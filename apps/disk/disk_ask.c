@@ -102,6 +102,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (c->args != (c->op == DISK_READ || c->op == DISK_WRITE ? 4 : 2))
 			REFUSE("read or write DRIVE CYLINDER:SURFACE:SECTOR SECTORS, or "
 			       "identify or sync DRIVE");
+		if (c->op == DISK_READ && isatty(STDOUT_FILENO))
+			REFUSE("sectors are no text for a terminal: say >FILE, or | hexdump -C");
 		break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
