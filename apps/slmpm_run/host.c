@@ -32,6 +32,7 @@ struct run {
 	bool ended, alone; /* the host has; there is no process left below */
 	int status;
 	bool late, dirty;
+	int interrupted;                         /* by the signal that is to end the job, or 0 */
 	int64_t deadline, terminate_at, kill_at; /* ms; INT64_MAX: not */
 	struct pollfd *polled;
 };
@@ -149,6 +150,8 @@ static void pass_signal(struct run *r, const struct signalfd_siginfo *info)
 
 	if (number == SIGCHLD)
 		return;
+	if (number != SIGUSR1 && number != SIGUSR2)
+		r->interrupted = number;
 	/* What a terminal sends has gone to all of its processes. */
 	if (info->ssi_code != SI_KERNEL)
 		signal_below(r, number);
@@ -282,13 +285,22 @@ static void serve(struct run *r)
 			r->dirty |= message_take(&r->job, i, &r->output);
 }
 
+/* By the signal that ended the job, or as its host ended it thereupon. */
+static bool is_expected(const struct run *r, int status)
+{
+	int by = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) - 128;
+
+	return r->interrupted && (by == r->interrupted || by == SIGKILL || by == SIGTERM);
+}
+
 static void tell_ends(const struct run *r)
 {
 	for (size_t i = 0; i < r->job.count; i++) {
 		const struct member *m = &r->job.members[i];
 		char who[96];
 
-		if (m->pid == r->host || !m->known || !m->status || r->job.options->quiet)
+		if (m->pid == r->host || !m->known || !m->status || r->job.options->quiet ||
+		    is_expected(r, m->status))
 			continue;
 		if (strcmp(m->host, "-") != 0)
 			snprintf(who, sizeof(who), "element %u on %s", m->element, m->host);
