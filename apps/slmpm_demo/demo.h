@@ -145,6 +145,8 @@ int host_run(const struct options *options, struct files *files, struct tally *t
 /* SLOTS: of the region that large files are put into; 0: none. */
 int accelerator_run(unsigned slots);
 
+/* How many files have been found under PATH and the ones before it. */
+void screen_walk(const struct files *files, const char *path);
 void screen_progress(const struct files *files, const struct tally *tally);
 void screen_clear(void);
 /* 12345678 as "12.3 MB". */

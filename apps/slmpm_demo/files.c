@@ -71,8 +71,10 @@ int files_walk(struct files *f, const char *path)
 		return 0;
 	}
 	walk = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, by_name);
-	while (walk && rc == 0 && (e = fts_read(walk)))
+	while (walk && rc == 0 && (e = fts_read(walk))) {
 		rc = visit(f, e);
+		screen_walk(f, path);
+	}
 	if (!walk || rc)
 		rc = -1;
 	if (walk)

@@ -41,8 +41,9 @@ static const struct argp_option options[] = {
 struct command {
 	struct options options;
 	struct files files;
+	char **paths;   /* to hash, up to a NULL; of argv */
 	unsigned slots; /* of an accelerator's region */
-	bool accelerator, any;
+	bool accelerator;
 };
 
 static unsigned parse_number(struct argp_state *state, int key, const char *text, unsigned most)
@@ -105,14 +106,26 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (c->slots > WINDOW_MAX)
 			argp_failure(state, 2, 0, "%u slots", c->slots);
 		break;
-	case ARGP_KEY_ARG:
-		c->any = true;
-		if (files_walk(&c->files, arg))
-			argp_failure(state, 1, 0, "out of memory");
+	case ARGP_KEY_ARGS:
+		c->paths = state->argv + state->next;
+		state->next = state->argc;
 		break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
 	return 0;
+}
+
+static int walk(struct command *c)
+{
+	static char *usual[] = {(char *)(uintptr_t)DEFAULT_PATH, NULL};
+	int rc = 0;
+
+	for (char **path = c->paths ? c->paths : usual; *path && !rc; path++)
+		rc = files_walk(&c->files, *path);
+	screen_clear();
+	if (rc)
+		fprintf(stderr, "slmpm_demo: out of memory for the list of files\n");
+	return rc;
 }
 
 static int hash(struct command *c)
@@ -163,7 +176,9 @@ int main(int argc, char **argv)
 		files_free(&c.files);
 		return 2;
 	}
-	if (!c.any && files_walk(&c.files, DEFAULT_PATH))
+	if (walk(&c)) {
+		files_free(&c.files);
 		return 1;
+	}
 	return hash(&c);
 }

@@ -58,6 +58,28 @@ static int width(void)
 										 79;
 }
 
+/* Is it time to draw? Not more often than an eye follows. */
+static bool due(uint64_t *next)
+{
+	if (!terminal() || now_ns() < *next)
+		return false;
+	*next = now_ns() + REDRAW_NS;
+	return true;
+}
+
+void screen_walk(const struct files *files, const char *path)
+{
+	static uint64_t next;
+	char bytes[24], text[320];
+
+	if (!due(&next))
+		return;
+	snprintf(text, sizeof(text), "%zu files, %s found in %s", files->count,
+		 screen_amount(bytes, (double)files->bytes), path);
+	fprintf(stderr, "\r\033[K%.*s", width(), text);
+	drawn = true;
+}
+
 void screen_progress(const struct files *files, const struct tally *t)
 {
 	static uint64_t next;
@@ -65,9 +87,8 @@ void screen_progress(const struct files *files, const struct tally *t)
 	double share;
 	int full;
 
-	if (!terminal() || now_ns() < next)
+	if (!due(&next))
 		return;
-	next = now_ns() + REDRAW_NS;
 	share = files->bytes ? (double)t->bytes / (double)files->bytes : 1;
 	share = share > 1 ? 1 : share;
 	full = (int)(share * BAR);

@@ -47,8 +47,26 @@ for stress in ring link; do
 	grep -q ', 1 lost,' "$dir/err" || fail "killed under --stress $stress: nobody lost"
 done
 
+# At a terminal Ctrl-C goes to slmpm_run and all below it: nobody is named as killed. Its screen tells when.
+mkfifo "$dir/keys" "$dir/screen"
+timeout 50 script -qefc "$SLMPM_BUILD/bin/slmpm_run $demo -q $dir/first $(echo "$dir"/file-*)" /dev/null <"$dir/keys" >"$dir/screen" &
+terminal=$!
+exec 4>"$dir/keys"
+: >"$dir/err"
+stop=
+while IFS= read -r -d $'\r' line <&5; do
+	printf '%s\r' "$line" >>"$dir/err"
+	[[ $stop || $line != *'%'*of* ]] || { printf '\003' >&4; stop=pressed; }
+done 5<"$dir/screen"
+exec 4>&-
+wait $terminal
+[ $? = 130 ] || fail "Ctrl-C under slmpm_run: exit status"
+grep -q 'interrupted' "$dir/err" || fail "Ctrl-C under slmpm_run: no table"
+grep -q 'killed by signal' "$dir/err" && fail "Ctrl-C under slmpm_run: somebody is named as killed"
+
 # A terminal has a bar, and the same table.
 script -qec "$demo -q $dir/first" /dev/null </dev/null >"$dir/err" || fail "at a terminal: exit status $?"
 grep -q "$(printf '\r\033\\[K\\[')" "$dir/err" || fail "no bar"
+grep -q ' found in /' "$dir/err" || fail "no word while folders are walked"
 grep -q '^  files  *1' "$dir/err" || fail "no table"
 exit 0
