@@ -70,22 +70,12 @@ int request_init(struct request *r, enum request_kind kind, struct context *ctx,
 	return 0;
 }
 
-/* By which of several links: packets have gone by the one in use, whatever was asked. */
-static COLD void tell_link(struct request *r)
-{
-	if (!mode_has_links(r->ep))
-		return;
-	if (r->mode.way == MODE_PACKETS || r->mode.way == MODE_REQUEST)
-		r->mode.link = (uint8_t)bond_path(r->ep->link.port);
-	r->result.flags |= SLMPM_ON_LINK(r->mode.link);
-}
-
 static void mode_done(struct request *r)
 {
 	enum mode_op op = request_mode_op(r);
 
 	if (UNLIKELY(r->ep->further) && r->result.status == 0)
-		tell_link(r);
+		r->result.flags |= SLMPM_ON_LINK(r->mode.link);
 	mode_count(r->ep, op, r->mode);
 	r->result.protocol = (uint16_t)mode_protocol(op, (enum mode_way)r->mode.way);
 	r->result.reason = r->mode.reason;
@@ -117,8 +107,6 @@ void request_finish(struct request *r, int status)
 	}
 	if (r->mode.way)
 		mode_done(r);
-	if (UNLIKELY(r->wish))
-		mode_wish_over(r->ep, r->wish);
 	if (r->bound)
 		completion_deliver(r);
 	wait_changed(r->ctx);

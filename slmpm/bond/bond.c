@@ -335,6 +335,7 @@ int bond_use(struct fabric_link *link, uint32_t path)
 	if (path >= BOND_PATHS || b->paths[path].state != PATH_UP)
 		return -ENOENT;
 	b->out.wanted = (int32_t)path;
+	b->out.home = path;
 	b->busy = true;
 	return 0;
 }
@@ -358,6 +359,11 @@ void bond_position(const struct fabric_link *link, uint64_t *sent, uint64_t *ack
 uint32_t bond_path(const struct fabric_link *link)
 {
 	return bond_of(link)->out.path;
+}
+
+uint32_t bond_home(const struct fabric_link *link)
+{
+	return bond_of(link)->out.home;
 }
 
 struct fabric_link *bond_port(const struct fabric_link *link, uint32_t path)

@@ -42,7 +42,8 @@ void bond_deny(struct fabric_link *link, uint32_t path);
 int bond_expect(struct fabric_link *link, uint32_t path, uint32_t life);
 /* ON: with all links lost the bond goes on, for another may come. */
 void bond_hope(struct fabric_link *link, bool on);
-/* The next packets that ask for none (FABRIC_BY) go by PATH; -ENOENT where it is not up. */
+/* Packets that ask for none (FABRIC_BY) go by PATH from now on, whatever others ask for; -ENOENT where it is not
+ * up. */
 int bond_use(struct fabric_link *link, uint32_t path);
 /* Or by whichever brings them sooner, where the one in use needs longer than so much for what it has
  * been given; UINT64_MAX, as in the beginning: they stay. */
@@ -74,8 +75,9 @@ bool bond_news(struct fabric_domain *domain);
 uint64_t bond_moved(const struct fabric_link *link);
 /* Packets that have been given to it, and those of them that the peer is known to have. */
 void bond_position(const struct fabric_link *link, uint64_t *sent, uint64_t *acknowledged);
-/* By which packets go out now. */
+/* By which the last packet went out, and by which those go that ask for none. */
 uint32_t bond_path(const struct fabric_link *link);
+uint32_t bond_home(const struct fabric_link *link);
 /* A path's own link, for its counts and reasons; NULL where there is none. */
 struct fabric_link *bond_port(const struct fabric_link *link, uint32_t path);
 /* Segments of the least of its rings: that of a path which only it may fill up. The counts have their sums. */

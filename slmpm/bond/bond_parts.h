@@ -80,6 +80,7 @@ struct bond_out {
 	uint32_t round;          /* the peer has asked for so many */
 	uint64_t part;           /* of the round, that goes out now */
 	uint32_t path;           /* that they go by */
+	uint32_t home;           /* that packets without a hint go by */
 	int32_t wanted;          /* and shall; -1: no other */
 	bool stopped;            /* the path is lost: the peer will say where to go on */
 	bool restart;            /* RESTART goes first */
@@ -200,6 +201,9 @@ bool bond_acknowledged(struct bond *b, uint64_t n);
 bool bond_resumed(struct bond *b, uint64_t n, uint64_t round);
 
 /* ---- bond_spread.c ---- */
+
+/* Where the next packet asks for its path: at once, or never while nothing is spread. */
+void bond_spread_anew(struct bond *b);
 
 /* In front of a packet of LENGTH with which the log's head comes to out.look: may begin a change of paths. 0 or
  * -EPROTO. */

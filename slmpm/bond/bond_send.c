@@ -55,6 +55,8 @@ static void choose_path(struct bond *b)
 	o->stopped = path < 0;
 	if (path >= 0)
 		o->path = (uint32_t)path;
+	if (b->paths[o->home].state != PATH_UP)
+		o->home = o->path;
 	o->wanted = -1;
 }
 
@@ -165,6 +167,8 @@ COLD int bond_settle(struct bond *b)
 		rc = send_again(b);
 	if (o->wanted == (int32_t)o->path)
 		o->wanted = -1;
+	if (o->path != o->home)
+		bond_spread_anew(b);
 	b->busy = b->owes || bond_has_backlog(b) || o->wanted >= 0;
 	return rc == -EPROTO ? rc : 0;
 }
@@ -296,11 +300,31 @@ static COLD int go_by(struct bond *b, uint32_t flags)
 	return path == o->path && !bond_has_backlog(b) ? 1 : -EAGAIN;
 }
 
+/* What asks for no path does not follow what has: as go_by. */
+static int go_home(struct bond *b)
+{
+	struct bond_out *o = &b->out;
+
+	if (b->paths[o->home].state != PATH_UP)
+		o->home = o->path;
+	if (o->path != o->home && !bond_has_backlog(b)) {
+		o->wanted = (int32_t)o->home;
+		if (bond_settle(b) < 0)
+			return -EPROTO;
+	}
+	return o->path == o->home ? 1 : -EAGAIN;
+}
+
 /* The path for a packet: as go_by. */
 static COLD int find_path(struct bond *b, const struct fabric_wr *wr)
 {
+	int rc;
+
 	if (wr->flags & FABRIC_BY_MASK)
 		return go_by(b, wr->flags);
+	rc = go_home(b);
+	if (rc != 1)
+		return rc;
 	if (bond_spread_out(b, wr->length) < 0)
 		return -EPROTO;
 	return bond_has_backlog(b) ? -EAGAIN : 1;

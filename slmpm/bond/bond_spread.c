@@ -108,8 +108,17 @@ COLD int bond_spread_out(struct bond *b, uint32_t length)
 	if (!o->spread)
 		return 0;
 	o->wanted = path;
+	o->home = (uint32_t)path;
 	b->busy = true;
 	return bond_settle(b);
+}
+
+/* Of a packet that has followed a hint the next one asks anyway. */
+void bond_spread_anew(struct bond *b)
+{
+	struct bond_out *o = &b->out;
+
+	o->look = o->spreads || o->path != o->home ? 0 : NEVER;
 }
 
 void bond_spread_joined(struct bond *b, struct bond_path *p)
@@ -117,7 +126,7 @@ void bond_spread_joined(struct bond *b, struct bond_path *p)
 	struct fabric_wr wr = {.op = FABRIC_LOAD};
 
 	p->tells = p->fabric->post(p->port, &wr) == 1;
-	b->out.look = b->out.spreads ? 0 : NEVER;
+	bond_spread_anew(b);
 }
 
 void bond_spread(struct fabric_link *link, uint64_t patience_us)
@@ -126,7 +135,7 @@ void bond_spread(struct fabric_link *link, uint64_t patience_us)
 
 	b->out.spreads = patience_us != UINT64_MAX;
 	b->out.patience = patience_us;
-	b->out.look = b->out.spreads ? 0 : NEVER;
+	bond_spread_anew(b);
 }
 
 bool bond_is_spread(const struct fabric_link *link)

@@ -30,7 +30,7 @@ static void describe(const struct endpoint *ep, uint32_t i, struct slmpm_link_in
 	const struct further_link *l = &ep->further->link[i];
 
 	info->state = state_of(ep, bond_state(bond, i), l->lost);
-	info->used = info->state == SLMPM_LINK_UP && bond_path(bond) == i;
+	info->used = info->state == SLMPM_LINK_UP && bond_home(bond) == i;
 	info->made = l->made;
 	info->lost = l->lost;
 	count(info, bond_port(bond, i));

@@ -132,7 +132,15 @@ static int post_built(struct endpoint *ep, struct packet *p, const void *lead, u
 	return link_post_built(ep, p);
 }
 
-int link_post_request(struct endpoint *ep, struct packet *p, const struct request *r)
+/* By which of several links R goes, whatever was asked. */
+static int note_link(const struct endpoint *ep, struct request *r, int rc)
+{
+	if (UNLIKELY(ep->further) && r && rc == 1 && mode_has_links(ep))
+		r->mode.link = (uint8_t)bond_path(ep->link.port);
+	return rc;
+}
+
+int link_post_request(struct endpoint *ep, struct packet *p, struct request *r)
 {
 	int rc;
 
@@ -141,18 +149,18 @@ int link_post_request(struct endpoint *ep, struct packet *p, const struct reques
 		p->data = p->data ? p->data : request_run(r, r->offset, p->length);
 	}
 	if (ep->check || (!p->data && p->length))
-		return post_built(ep, p, NULL, 0, r);
+		return note_link(ep, r, post_built(ep, p, NULL, 0, r));
 	rc = link_post(ep, p);
 	if (rc == 1)
 		ep->stats->sent_packets++;
-	return rc == 1 ? 1 : failed(ep, rc);
+	return rc == 1 ? note_link(ep, r, 1) : failed(ep, rc);
 }
 
 int link_post_led(struct endpoint *ep, struct packet *p, const void *lead, uint32_t lead_length,
-		  const struct request *r)
+		  struct request *r)
 {
 	p->flags |= request_packet_flags(r);
-	return post_built(ep, p, lead, lead_length, r);
+	return note_link(ep, r, post_built(ep, p, lead, lead_length, r));
 }
 
 int link_reach(struct endpoint *ep, enum fabric_op op, struct fabric_memory *memory,

@@ -66,10 +66,10 @@ static inline int link_post(struct endpoint *ep, const struct packet *p)
  * A packet of R's (NULL: of no request's), with what is rare: a checksum, a link that R is to go by, and,
  * where p->data is NULL, payload gathered from R's pieces. -ENOLINK: a strict one cannot begin.
  */
-int link_post_request(struct endpoint *ep, struct packet *p, const struct request *r);
+int link_post_request(struct endpoint *ep, struct packet *p, struct request *r);
 /* The same with LEAD in front of p->length bytes of the request. */
 int link_post_led(struct endpoint *ep, struct packet *p, const void *lead, uint32_t lead_length,
-		  const struct request *r);
+		  struct request *r);
 /* Can either side map what the other has made for it? Else it is copied through packets. */
 static inline bool link_maps(const struct endpoint *ep)
 {

@@ -23,6 +23,8 @@ static COLD void choose_anew(struct endpoint *ep, struct request *r)
 {
 	r->mode = fetch_mode(ep, r);
 	r->by = mode_by(ep, r->mode, r->wish);
+	if (mode_wish_link(r->wish) < 0)
+		mode_move(ep, r->mode);
 }
 
 /* In packets or fetched, and by which link: anew whenever it may begin. */

@@ -200,9 +200,12 @@ int emulate_post(struct endpoint *ep, const struct emulated *op, uint16_t id, co
 		 uint32_t head_len, const void *data, uint32_t len)
 {
 	uint16_t by = op && op->r ? request_packet_flags(op->r) : 0;
+	int rc = am_post(ep, by, wire_route(am_stream(id, head_len), 0),
+			 WIRE_FLAG_ACTIVE | WIRE_FLAG_UNCHARGED, head, head_len, data, len);
 
-	return am_post(ep, by, wire_route(am_stream(id, head_len), 0),
-		       WIRE_FLAG_ACTIVE | WIRE_FLAG_UNCHARGED, head, head_len, data, len);
+	if (rc == 1 && op && op->r && mode_has_links(ep))
+		op->r->mode.link = (uint8_t)bond_path(ep->link.port);
+	return rc;
 }
 
 static int send_next(struct endpoint *ep, struct emulated *op)

@@ -71,7 +71,7 @@ static void put_begun(struct endpoint *ep, struct request *r)
 	ep->link.run = 0;
 }
 
-static int post_flush(struct endpoint *ep, const struct request *r)
+static int post_flush(struct endpoint *ep, struct request *r)
 {
 	struct packet p = {
 		.opcode = WIRE_WRITE_ONLY,

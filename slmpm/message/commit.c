@@ -21,7 +21,6 @@ static void count_choice(struct endpoint *ep)
 	if (mode_has_links(ep))
 		mode.link = (uint8_t)bond_path(ep->link.port);
 	mode_count(ep, MODE_SEND, mode);
-	mode_wish_over(ep, ep->loan.wish);
 }
 
 /* -SLMPM_EAGAIN: not now, it stays open. */

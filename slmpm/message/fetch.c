@@ -121,8 +121,8 @@ static bool in_the_way(const struct endpoint *ep)
 	return ep->loan.data && !ep->loan.area;
 }
 
-bool fetch_say(struct endpoint *ep, const struct request *r, uint8_t opcode, uint64_t seq,
-	       uint64_t route, uint64_t extent, const void *data, uint32_t length)
+bool fetch_say(struct endpoint *ep, struct request *r, uint8_t opcode, uint64_t seq, uint64_t route,
+	       uint64_t extent, const void *data, uint32_t length)
 {
 	unsigned char payload[sizeof(struct wire_fetch) + WIRE_RANGES * sizeof(struct wire_range) +
 			      sizeof(((struct fabric_blob *)0)->bytes)];

@@ -178,8 +178,8 @@ bool fetch_take(struct endpoint *ep, struct fetch_in *p, uint64_t upto, bool las
 struct fetch *fetch_of(struct endpoint *ep);
 /* A word, R's first one or, NULL, one of no request to come: posts it now or not at all. With payload and, the first
  * time, how our memory is reached. */
-bool fetch_say(struct endpoint *ep, const struct request *r, uint8_t opcode, uint64_t seq,
-	       uint64_t route, uint64_t extent, const void *data, uint32_t length);
+bool fetch_say(struct endpoint *ep, struct request *r, uint8_t opcode, uint64_t seq, uint64_t route,
+	       uint64_t extent, const void *data, uint32_t length);
 /* One for which a segment is held back, in *HELD. Only a loan that lies open in the ring keeps it from
  * going out. */
 bool fetch_say_held(struct endpoint *ep, uint32_t *held, uint8_t opcode, uint64_t seq,

@@ -13,7 +13,7 @@
 
 /* ---- announcing ----------------------------------------------------------------------------- */
 
-static bool say_fetch(struct endpoint *ep, const struct request *r)
+static bool say_fetch(struct endpoint *ep, struct request *r)
 {
 	struct {
 		struct wire_fetch head;

@@ -132,7 +132,7 @@ static int usual_link(const struct endpoint *ep)
 			       left :
 			       -1;
 	if (link < 0 || !(up >> link & 1))
-		link = (int)bond_path(bond);
+		link = (int)bond_home(bond);
 	return up >> link & 1 || !up ? link : __builtin_ctz(up);
 }
 
@@ -162,7 +162,7 @@ static void look_at_links(struct endpoint *ep, struct mode_link *links, const st
 static void look_at_queues(const struct endpoint *ep, struct mode_link *links)
 {
 	int left = ep->modes.left - 1;
-	int of = left >= 0 && links[left].up ? left : (int)bond_path(ep->link.port);
+	int of = left >= 0 && links[left].up ? left : (int)bond_home(ep->link.port);
 
 	for (int i = 0; i < BOND_PATHS; i++)
 		if (i != of)
@@ -176,7 +176,9 @@ static void note_left(struct endpoint *ep, bool asked, int wanted, const struct 
 {
 	int left = ep->modes.left - 1;
 
-	if (asked || (mode.link == left && bond_path(ep->link.port) == mode.link))
+	if (asked)
+		return;
+	if (mode.link == left && bond_home(ep->link.port) == mode.link && mode_is_on(ep, left))
 		ep->modes.left = 0;
 	else if (mode.reason == SLMPM_REASON_LINK && links[wanted].up && left < 0)
 		ep->modes.left = (uint8_t)(wanted + 1);
@@ -214,7 +216,7 @@ struct mode mode_pick_link(struct endpoint *ep, const struct mode_ask *ask, uint
 	links[wanted].up |= !asked || waits_for_one(ep, ask);
 	mode = mode_select(ask, links, BOND_PATHS, wanted, mode_limits());
 	note_left(ep, asked, wanted, links, mode);
-	if (mode.way && !asked && mode.link == bond_path(bond) && bond_is_spread(bond))
+	if (mode.way && !asked && mode.link == bond_home(bond) && bond_is_spread(bond))
 		mode.reason = SLMPM_REASON_LINK;
 	if (mode.way && !asked && mode.reason == SLMPM_REASON_CALL && is_away(ep, mode))
 		mode.reason = SLMPM_REASON_LINK;
@@ -278,20 +280,17 @@ uint16_t mode_by(const struct endpoint *ep, struct mode mode, uint8_t wish)
 	bool asked = mode_wish_link(wish) >= 0;
 	uint32_t strict = asked ? wish & SLMPM_STRICT >> MODE_WISH_SHIFT : 0;
 
-	if (!mode_has_links(ep) || (!asked && mode.link == bond_path(ep->link.port)))
+	if (!mode_has_links(ep) || (!asked && mode.link == bond_home(ep->link.port)))
 		return 0;
 	return mode_packet_flags((uint8_t)(strict | SLMPM_ON_LINK(mode.link) >> MODE_WISH_SHIFT));
 }
 
 /* ---- what became of them -------------------------------------------------------------------- */
 
-void mode_wish_over(struct endpoint *ep, uint8_t wish)
+void mode_move(struct endpoint *ep, struct mode mode)
 {
-	int usual = further_wanted(ep);
-
-	if (mode_wish_link(wish) >= 0 && usual >= 0 && ep->state == SLMPM_PEER_UP &&
-	    !mode_is_on(ep, usual))
-		(void)bond_use(ep->link.port, (uint32_t)usual);
+	if (mode_has_links(ep) && mode.way && mode.link != bond_home(ep->link.port))
+		(void)bond_use(ep->link.port, mode.link);
 }
 
 void mode_count(struct endpoint *ep, enum mode_op op, struct mode mode)

@@ -77,8 +77,8 @@ static inline uint16_t mode_packet_flags(uint8_t wish)
 uint16_t mode_by(const struct endpoint *ep, struct mode mode, uint8_t wish);
 /* FLAGS of a handle, for one-sided operations: 0 where its link is the one that memory is mapped by. */
 uint32_t mode_memory_wish(const struct endpoint *ep, uint32_t flags);
-/* What asked for a link has gone: what asks for none goes by the default one again, if there is one. */
-void mode_wish_over(struct endpoint *ep, uint8_t wish);
+/* What asks for no link goes by that of MODE from now on. */
+void mode_move(struct endpoint *ep, struct mode mode);
 /* It was taken. */
 void mode_count(struct endpoint *ep, enum mode_op op, struct mode mode);
 /* A strict wish cannot be had: -SLMPM_ESTATE, its link does not stand now, or -SLMPM_ENOTSUP. */

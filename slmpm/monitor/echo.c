@@ -42,7 +42,7 @@ bool echo_look(struct endpoint *ep, uint64_t ns)
 	m->echo.id++;
 	m->echo.asked = ns;
 	m->echo.traffic = traffic(ep->stats);
-	m->echo.path = mode_has_links(ep) ? bond_path(ep->link.port) : 0;
+	m->echo.path = mode_has_links(ep) ? bond_home(ep->link.port) : 0;
 	m->echo.began = wait_ticks();
 	link_control(ep, WIRE_ECHO, m->echo.id, 0, NULL, 0);
 	return true;
@@ -90,6 +90,6 @@ void echo_answered(struct endpoint *ep, const struct head *h)
 	m->echo.began = 0;
 	m->echo.count++;
 	take(&m->echo.time, took);
-	if (mode_has_links(ep) && bond_path(ep->link.port) == m->echo.path)
+	if (mode_has_links(ep) && bond_home(ep->link.port) == m->echo.path)
 		take(&m->paths[m->echo.path].time, took);
 }

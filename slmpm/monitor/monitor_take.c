@@ -101,7 +101,7 @@ static void take_path(const struct endpoint *ep, uint32_t i, struct slmpm_monito
 	out->state = bond_state(bond, i) == PATH_UP && ep->state == SLMPM_PEER_UP ? SLMPM_LINK_UP :
 		     c || bond_reason(bond, i) ? SLMPM_LINK_LOST :
 						 SLMPM_LINK_NONE;
-	out->used = out->state == SLMPM_LINK_UP && bond_path(bond) == i;
+	out->used = out->state == SLMPM_LINK_UP && bond_home(bond) == i;
 	out->queue_depth = out->used ? ep->link.depth : 0;
 	out->echo_ns = short_ns(m->paths[i].time.mean, ns_of_tick);
 	out->echo_least_ns = short_ns(m->paths[i].time.least, ns_of_tick);
