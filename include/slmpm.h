@@ -52,43 +52,45 @@ SLMPM_API const char *slmpm_version(void);
 
 /* ---- Errors --------------------------------------------------------------------------------- */
 
-/* X(name, number, text). Numbers are stable; calls return their negative. */
+#define SLMPM_ERROR_BASE 10000 /* beyond every errno: a code of ours is none of the system's */
+/* X(name, number, text). Numbers are stable, new ones come behind; calls return their negative. */
 #define SLMPM_ERRORS(X)                                                                            \
-	X(EINVAL, 1, "invalid argument")                                                           \
-	X(EHANDLE, 2, "no such handle")                                                            \
-	X(EFORKED, 3, "handle of the parent process, used after fork")                             \
-	X(EAGAIN, 4, "not now")                                                                    \
-	X(ETIMEOUT, 5, "deadline passed")                                                          \
-	X(EDEAD, 6, "peer died")                                                                   \
-	X(ECLOSED, 7, "peer closed the connection")                                                \
-	X(EPROTO, 8, "peer broke the protocol, its channel is shut")                               \
-	X(EVERSION, 9, "peer speaks another version")                                              \
-	X(ETRUNC, 10, "message longer than the buffer")                                            \
-	X(ECANCELED, 11, "canceled")                                                               \
-	X(ENOMEM, 12, "out of memory")                                                             \
-	X(ENOFILE, 13, "out of file descriptors")                                                  \
-	X(EFBIG, 14, "over the file-size limit")                                                   \
-	X(EACCES, 15, "permission denied")                                                         \
-	X(ENOENT, 16, "not found")                                                                 \
-	X(EBUSY, 17, "in use")                                                                     \
-	X(ELIMIT, 18, "over a limit")                                                              \
-	X(ECHECKSUM, 19, "payload damaged, checksum differs")                                      \
-	X(ENOTSUP, 20, "not supported here")                                                       \
-	X(ESYSTEM, 21, "system call failed")                                                       \
-	X(ESTATE, 22, "not possible in this state")                                                \
-	X(EADDRESS, 23, "address not understood")                                                  \
-	X(ENOEXEC, 24, "program cannot be started")
+	X(EINVAL, 10001, "invalid argument")                                                       \
+	X(EHANDLE, 10002, "no such handle")                                                        \
+	X(EFORKED, 10003, "handle of the parent process, used after fork")                         \
+	X(EAGAIN, 10004, "not now")                                                                \
+	X(ETIMEOUT, 10005, "deadline passed")                                                      \
+	X(EDEAD, 10006, "peer died")                                                               \
+	X(ECLOSED, 10007, "peer closed the connection")                                            \
+	X(EPROTO, 10008, "peer broke the protocol, its channel is shut")                           \
+	X(EVERSION, 10009, "peer speaks another version")                                          \
+	X(ETRUNC, 10010, "message longer than the buffer")                                         \
+	X(ECANCELED, 10011, "canceled")                                                            \
+	X(ENOMEM, 10012, "out of memory")                                                          \
+	X(ENOFILE, 10013, "out of file descriptors")                                               \
+	X(EFBIG, 10014, "over the file-size limit")                                                \
+	X(EACCES, 10015, "permission denied")                                                      \
+	X(ENOENT, 10016, "not found")                                                              \
+	X(EBUSY, 10017, "in use")                                                                  \
+	X(ELIMIT, 10018, "over a limit")                                                           \
+	X(ECHECKSUM, 10019, "payload damaged, checksum differs")                                   \
+	X(ENOTSUP, 10020, "not supported here")                                                    \
+	X(ESYSTEM, 10021, "system call failed")                                                    \
+	X(ESTATE, 10022, "not possible in this state")                                             \
+	X(EADDRESS, 10023, "address not understood")                                               \
+	X(ENOEXEC, 10024, "program cannot be started")
 
 enum slmpm_error {
 	SLMPM_OK = 0,
 #define SLMPM_ERROR_ENUM(name, number, text) SLMPM_##name = number,
 	SLMPM_ERRORS(SLMPM_ERROR_ENUM)
 #undef SLMPM_ERROR_ENUM
-		SLMPM_ERROR_COUNT = 25
 };
 
 /* Text of a code, either sign; never NULL. Thread-safe. */
 SLMPM_API const char *slmpm_strerror(int error);
+/* "SLMPM_EAGAIN" of a code, either sign; "SLMPM_OK" of 0; NULL of another number. Thread-safe. */
+SLMPM_API const char *slmpm_error_name(int error);
 /* What the calling thread's last failed call had to say: reason and peer. Never NULL; valid until
  * the thread's next failing call. */
 SLMPM_API const char *slmpm_error_detail(void);
@@ -151,13 +153,13 @@ struct slmpm_options {
 	uint32_t reserved;
 };
 
-/* Opens a context; OPTIONS may be NULL. Does not block. ENOMEM, ENOFILE, EINVAL (also a SLMPM_*
- * setting that cannot be read, or a line of the topology: the detail names it). Source: libfabric's
- * domain, UCX's worker. */
+/* Opens a context; OPTIONS may be NULL. Does not block. SLMPM_ENOMEM, SLMPM_ENOFILE,
+ * SLMPM_EINVAL (also a SLMPM_* setting that cannot be read, or a line of the topology: the
+ * detail names it). Source: libfabric's domain, UCX's worker. */
 SLMPM_API int slmpm_open(slmpm_ctx *ctx, const struct slmpm_options *options);
 /* Closes every peer in order (see slmpm_close), then the context. Blocks up to TIMEOUT_MS for
- * what is still to be sent; what is not gone by then is lost and reported as ETIMEOUT. {0}: the
- * default context, if there is one. No other thread may be in a call of the context. */
+ * what is still to be sent; what is not gone by then is lost and reported as SLMPM_ETIMEOUT.
+ * {0}: the default context, if there is one. No other thread may be in a call of the context. */
 SLMPM_API int slmpm_shut(slmpm_ctx ctx, int timeout_ms);
 /* The calling thread's default context, opened when there is none yet. It ends with the thread,
  * unless it has peers, listeners, requests or regions, which others may know: then it stays. */
@@ -213,7 +215,7 @@ SLMPM_API int slmpm_element_count(slmpm_ctx ctx, int type);
 /* Reserves up to WANT elements exclusively on this node; returns how many were granted (0 too)
  * and their non-zero ids. The kernel frees those of a process that ends, however it ends. */
 SLMPM_API int slmpm_element_reserve(slmpm_ctx ctx, int type, int want, uint32_t *ids);
-/* Gives N of them back. EINVAL: one is not held here; then none is. */
+/* Gives N of them back. SLMPM_EINVAL: one is not held here; then none is. */
 SLMPM_API int slmpm_element_release(slmpm_ctx ctx, int n, const uint32_t *ids);
 
 struct slmpm_element_info {
@@ -223,8 +225,8 @@ struct slmpm_element_info {
 	char host[64];      /* as the topology calls it; empty: there is no topology */
 };
 
-/* Where accelerator element ELEMENT lies (SLMPM_TOPOLOGY). EINVAL: there is none of that number, or
- * a line of the topology cannot be understood, which the detail tells. */
+/* Where accelerator element ELEMENT lies (SLMPM_TOPOLOGY). SLMPM_EINVAL: there is none of that
+ * number, or a line of the topology cannot be understood, which the detail tells. */
 SLMPM_API int slmpm_element_query(uint32_t element, struct slmpm_element_info *info);
 
 /* ---- Peers ---------------------------------------------------------------------------------- */
@@ -250,12 +252,12 @@ struct slmpm_spawn_options {
 /*
  * Starts PROG (searched in PATH when it has no slash) with the arguments ARGV, which exclude
  * argv[0] and may be NULL, and connects to it. Returns when the program has been started; messages
- * wait until it has connected. ENOENT and ENOEXEC when it cannot be started: nothing runs then.
- * The accelerator calls slmpm_parent. OPTIONS may be NULL.
+ * wait until it has connected. SLMPM_ENOENT and SLMPM_ENOEXEC when it cannot be started: nothing
+ * runs then. The accelerator calls slmpm_parent. OPTIONS may be NULL.
  */
 SLMPM_API int slmpm_spawn(slmpm_peer *peer, const char *prog, char *const argv[],
 			  const struct slmpm_spawn_options *options);
-/* In a program that slmpm_spawn started: its host, in the default context. ESTATE elsewhere.
+/* In a program that slmpm_spawn started: its host, in the default context. SLMPM_ESTATE elsewhere.
  * Blocks for the handshake, SLMPM_HANDSHAKE_MS at most. The same handle each time. */
 SLMPM_API int slmpm_parent(slmpm_peer *peer);
 /* The same in a context of one's own; only the first call decides the context. */
@@ -265,8 +267,8 @@ SLMPM_API int slmpm_parent_in(slmpm_ctx ctx, slmpm_peer *peer);
  * Unrelated processes. URL: "shm:NAME" (an abstract socket of this user), "shm:/path", or
  * "tcp://host:port": port 0 any, no host or "*" every address of this machine. Over TCP both sides
  * know a secret: that of SLMPM_SECRET, of "tcp://host:port#secret", or one that is made up.
- * EBUSY: somebody listens there; EACCES: an address beyond this machine without SLMPM_INSECURE.
- * Does not block, but for the look-up of a name.
+ * SLMPM_EBUSY: somebody listens there; SLMPM_EACCES: an address beyond this machine without
+ * SLMPM_INSECURE. Does not block, but for the look-up of a name.
  */
 SLMPM_API int slmpm_listen(slmpm_listener *listener, slmpm_ctx ctx, const char *url);
 /* The next that has connected, in the listener's context. */
@@ -283,26 +285,28 @@ struct slmpm_listener_info {
 
 /* Where LISTENER is to be found. Set info->size. Does not block. */
 SLMPM_API int slmpm_listener_query(slmpm_listener listener, struct slmpm_listener_info *info);
-/* Blocks for the handshake. ENOENT: nobody listens there; EACCES: another user does, or with another
- * secret, or the address is beyond this machine without SLMPM_INSECURE; ELIMIT: it has had its hands
- * full all the time. */
+/* Blocks for the handshake. SLMPM_ENOENT: nobody listens there; SLMPM_EACCES: another user does,
+ * or with another secret, or the address is beyond this machine without SLMPM_INSECURE;
+ * SLMPM_ELIMIT: it has had its hands full all the time. */
 SLMPM_API int slmpm_connect(slmpm_peer *peer, slmpm_ctx ctx, const char *url, int timeout_ms);
 
 /*
  * Orderly end: sends what is queued, then end of stream; the peer reads everything before it sees
- * ECLOSED. Blocks up to TIMEOUT_MS for what is still to be sent, over a network until the peer's
- * machine has it all, and until the peer reaches no memory of slmpm_mem_register any more by itself
- * (ETIMEOUT: it may). This process may end then. The handle is gone afterwards, after an ETIMEOUT,
- * too; but that of a spawned process stays for slmpm_join. Open requests end with ECLOSED.
+ * SLMPM_ECLOSED. Blocks up to TIMEOUT_MS for what is still to be sent, over a network until the
+ * peer's machine has it all, and until the peer reaches no memory of slmpm_mem_register any more by
+ * itself (SLMPM_ETIMEOUT: it may). This process may end then. The handle is gone afterwards, after
+ * an SLMPM_ETIMEOUT, too; but that of a spawned process stays for slmpm_join. Open requests end
+ * with SLMPM_ECLOSED.
  */
 SLMPM_API int slmpm_close(slmpm_peer peer, int timeout_ms);
-/* Waits for a spawned process to end (closing first, if that was not done, once it has connected);
- * 0 and *STATUS as of waitpid(2), and the handle is gone. ETIMEOUT while it runs. STATUS may be
- * NULL; the return value then is the exit code (128 + signal number when a signal ended it).
- * ESTATE, and the handle is gone: somebody else's waitpid has taken the status. */
+/* Waits for a spawned process to end (closing first, if that was not done, once it has
+ * connected); 0 and *STATUS as of waitpid(2), and the handle is gone. SLMPM_ETIMEOUT while it
+ * runs. STATUS may be NULL; the return value then is the exit code (128 + signal number when a
+ * signal ended it). SLMPM_ESTATE, and the handle is gone: somebody else's waitpid has taken the
+ * status. */
 SLMPM_API int slmpm_join(slmpm_peer peer, int *status, int timeout_ms);
 /* SIGTERM, after GRACE_MS SIGKILL (0: at once), which a call of the context sends that comes by
- * then. Does not wait for the end: slmpm_join does. ESTATE: not a spawned process. */
+ * then. Does not wait for the end: slmpm_join does. SLMPM_ESTATE: not a spawned process. */
 SLMPM_API int slmpm_kill(slmpm_peer peer, int grace_ms);
 
 enum slmpm_peer_state {
@@ -346,15 +350,15 @@ struct slmpm_link_info {
 	char reason[128]; /* why it was lost last, or "" */
 };
 
-/* Link LINK of PEER, from 0 (SLMPM_LINKS; without, there is one); ENOENT behind the last. */
+/* Link LINK of PEER, from 0 (SLMPM_LINKS; without, there is one); SLMPM_ENOENT behind the last. */
 SLMPM_API int slmpm_link_query(slmpm_peer peer, uint32_t link, struct slmpm_link_info *info);
 
 #define SLMPM_LINK_ANY UINT32_MAX
 /*
- * What this side sends to PEER from now on goes by LINK whenever that is up, by another otherwise; it
- * is opened if need be. SLMPM_LINK_ANY: by the present one until it is lost or has too much to do
- * (SLMPM_MODE_SPREAD). What SLMPM_LINK is in the environment, for one peer. Does not block. ENOENT:
- * there is no such link; ESTATE: not connected.
+ * What this side sends to PEER from now on goes by LINK whenever that is up, by another otherwise;
+ * it is opened if need be. SLMPM_LINK_ANY: by the present one until it is lost or has too much to
+ * do (SLMPM_MODE_SPREAD). What SLMPM_LINK is in the environment, for one peer. Does not block.
+ * SLMPM_ENOENT: there is no such link; SLMPM_ESTATE: not connected.
  */
 SLMPM_API int slmpm_link_use(slmpm_peer peer, uint32_t link);
 
@@ -419,20 +423,20 @@ struct slmpm_done {
 };
 
 /*
- * Sends LEN bytes on STREAM. Messages of a peer arrive in the order sent; a receive takes the
- * first that matches. Up to the eager limit the call returns once the bytes are on their way, and
- * the peer gets them even if this process ends; a longer message waits for its receive.
- * ETIMEOUT: nothing was sent (the detail names a peer that does not react as suspect). A message of
- * which a socket has taken a part by then is sent all the same: 0.
+ * Sends LEN bytes on STREAM. Messages of a peer arrive in the order sent; a receive takes the first
+ * that matches. Up to the eager limit the call returns once the bytes are on their way, and the
+ * peer gets them even if this process ends; a longer message waits for its receive. SLMPM_ETIMEOUT:
+ * nothing was sent (the detail names a peer that does not react as suspect). A message of which a
+ * socket has taken a part by then is sent all the same: 0.
  */
 SLMPM_API int slmpm_send(slmpm_peer peer, uint32_t stream, const void *buf, size_t len,
 			 int timeout_ms);
 /*
- * Receives the next message from PEER (or slmpm_any(ctx)) on STREAM (or SLMPM_ANY_STREAM) into
- * BUF; returns its length. ETRUNC: it was longer than CAP: done->len says how long, the first CAP
- * bytes are there, the rest is gone (slmpm_probe asks beforehand). DONE may be NULL.
- * ECLOSED, EDEAD: everything that the peer had sent has been read before. EBUSY: ETIMEOUT of a fetched
- * message into which the peer still may write (slmpm_recv(3)).
+ * Receives the next message from PEER (or slmpm_any(ctx)) on STREAM (or SLMPM_ANY_STREAM) into BUF;
+ * returns its length. SLMPM_ETRUNC: it was longer than CAP: done->len says how long, the first CAP
+ * bytes are there, the rest is gone (slmpm_probe asks beforehand). DONE may be NULL. SLMPM_ECLOSED,
+ * SLMPM_EDEAD: everything that the peer had sent has been read before. SLMPM_EBUSY: SLMPM_ETIMEOUT
+ * of a fetched message into which the peer still may write (slmpm_recv(3)).
  */
 SLMPM_API int64_t slmpm_recv(slmpm_peer peer, uint32_t stream, void *buf, size_t cap,
 			     struct slmpm_done *done, int timeout_ms);
@@ -453,7 +457,7 @@ SLMPM_API int64_t slmpm_recvv(slmpm_peer peer, uint32_t stream, const struct slm
  * The send waits, TIMEOUT_MS in all, until all are on their way. The receive waits for the first
  * alone and takes what has come behind it. MESSAGES[i].len is the room of a buffer before, the
  * message's length after; one that is too long for its buffer ends the burst before it, and is
- * ETRUNC only as the first. DONE: NULL, or N of them.
+ * SLMPM_ETRUNC only as the first. DONE: NULL, or N of them.
  */
 SLMPM_API int slmpm_send_burst(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *messages,
 			       int n, int timeout_ms);
@@ -466,27 +470,28 @@ SLMPM_API int slmpm_probe(slmpm_peer peer, uint32_t stream, struct slmpm_done *d
 /* 1 and *DONE when finished (the handle is freed and zeroed), 0 while under way. */
 SLMPM_API int slmpm_test(slmpm_req *req, struct slmpm_done *done);
 /* Waits for one of N requests (zeroed ones are skipped): its index; *DONE and the handle as in
- * slmpm_test. ETIMEOUT; EINVAL when all are zero. All belong to one context. */
+ * slmpm_test. SLMPM_ETIMEOUT; SLMPM_EINVAL when all are zero. All belong to one context. */
 SLMPM_API int slmpm_wait(slmpm_req *req, int n, struct slmpm_done *done, int timeout_ms);
-/* Takes an operation back: 0 and it ends as ECANCELED, EBUSY when it has gone too far. */
+/* Takes an operation back: 0 and it ends as SLMPM_ECANCELED, SLMPM_EBUSY when it has gone too
+ * far. */
 SLMPM_API int slmpm_cancel(slmpm_req req);
 
 /* ---- Loans: messages built and read in place ------------------------------------------------ */
 
 /*
- * Memory for a message of up to LEN bytes to PEER, aligned to 32; one is open at a time and peer.
- * A short loan (up to packet_max) lies in the peer's ring, write only; while it is open blocking
- * sends to that peer are EBUSY, and so are blocking one-sided operations that go by request. A
- * longer one lies in an area that both map; over a network each has its own, and it is copied. It
+ * Memory for a message of up to LEN bytes to PEER, aligned to 32; one is open at a time and peer. A
+ * short loan (up to packet_max) lies in the peer's ring, write only; while it is open blocking
+ * sends to that peer are SLMPM_EBUSY, and so are blocking one-sided operations that go by request.
+ * A longer one lies in an area that both map; over a network each has its own, and it is copied. It
  * goes by the link of this handle, whichever slmpm_commit gets.
  */
 SLMPM_API int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int timeout_ms);
-/* Sends the first LEN bytes of the loan. It waits, by how->timeout_ms: in an area for what was sent
- * before it and for room, over several links for room; and stays open on ETIMEOUT. With SLMPM_PART
- * they are ready for the peer to read while the loan stays open for the rest (areas only; ENOTSUP
- * inside a packet); a later LEN counts from the loan's beginning too. */
+/* Sends the first LEN bytes of the loan. It waits, by how->timeout_ms: in an area for what was
+ * sent before it and for room, over several links for room; and stays open on SLMPM_ETIMEOUT.
+ * With SLMPM_PART they are ready for the peer to read while the loan stays open for the rest
+ * (areas only; SLMPM_ENOTSUP inside a packet); a later LEN counts from the loan's beginning too. */
 SLMPM_API int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how *how);
-/* Gives the loan back unsent. ESTATE when a part of it has been committed. */
+/* Gives the loan back unsent. SLMPM_ESTATE when a part of it has been committed. */
 SLMPM_API int slmpm_abort(slmpm_peer peer, void *buf);
 /*
  * The next matching message in place: *BUF points at it until slmpm_release. Returns its length so

@@ -26,12 +26,12 @@ struct slmpm_address {
 	char text[96];
 };
 
-/* A handle of the peer of CTX that has ADDRESS. "/3" behind a mac: or ip: that several elements have
- * means element 3. One that several links of the peer have: by any of them, if it has no others, else
- * by the first. ENOENT: no connected peer has it; EINVAL: several have; EADDRESS: it is none.
- * Nothing is to be given back; neither of these two blocks. */
+/* A handle of the peer of CTX that has ADDRESS. "/3" behind a mac: or ip: that several elements
+ * have means element 3. One that several links of the peer have: by any of them, if it has no
+ * others, else by the first. SLMPM_ENOENT: no connected peer has it; SLMPM_EINVAL: several have;
+ * SLMPM_EADDRESS: it is none. Nothing is to be given back; neither of these two blocks. */
 SLMPM_API int slmpm_peer_find(slmpm_peer *peer, slmpm_ctx ctx, const char *address);
-/* Address I of PEER, from 0, as far as they are known here; ENOENT behind the last. */
+/* Address I of PEER, from 0, as far as they are known here; SLMPM_ENOENT behind the last. */
 SLMPM_API int slmpm_peer_address(slmpm_peer peer, int i, struct slmpm_address *address);
 
 #ifdef __cplusplus

@@ -21,7 +21,7 @@ struct slmpm_am { /* valid during the handler's call */
 };
 
 /* Runs inside whatever call of the receiver makes progress. It may send, post, put and reply without
- * blocking; a call of the same context that would block is ESTATE. */
+ * blocking; a call of the same context that would block is SLMPM_ESTATE. */
 typedef void slmpm_am_fn(const struct slmpm_am *am, void *arg);
 
 /* Handler number ID of CTX from now on; FN NULL: none. An active message without handler is counted
@@ -34,7 +34,7 @@ SLMPM_API int slmpm_am_handler(slmpm_ctx ctx, uint16_t id, slmpm_am_fn *fn, void
 SLMPM_API int slmpm_am(slmpm_peer peer, uint16_t id, const void *head, size_t head_len,
 		       const void *data, size_t len, const struct slmpm_how *how, slmpm_req *req);
 /* From inside a handler: an active message back to its sender. Never blocks; HEAD and DATA are
- * copied. ENOMEM. */
+ * copied. SLMPM_ENOMEM. */
 SLMPM_API int slmpm_am_reply(const struct slmpm_am *am, uint16_t id, const void *head,
 			     size_t head_len, const void *data, size_t len);
 

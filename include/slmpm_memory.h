@@ -27,7 +27,7 @@ struct slmpm_key { /* gives permission: 128 random bits and what they are for. A
  * A region of SIZE new bytes, zeroed, page-aligned, at *BASE; ACCESS is the most that peers may be
  * given. Peers map it: puts and gets are then plain copies. What the mapping allows cannot be
  * checked any more: a peer that may write can also read, and may write at any time until it is
- * revoked. ENOMEM, EFBIG.
+ * revoked. SLMPM_ENOMEM, SLMPM_EFBIG.
  */
 SLMPM_API int slmpm_mem_alloc(slmpm_ctx ctx, size_t size, uint32_t access, slmpm_mem *mem,
 			      void **base);
@@ -39,34 +39,35 @@ SLMPM_API int slmpm_mem_register(slmpm_ctx ctx, void *base, size_t size, uint32_
 /*
  * A key for PEER and nobody else, giving ACCESS (within the region's). It can travel in a message
  * as it is. Each call makes a new one, which can be opened once. Waits for a peer that is still
- * connecting, SLMPM_HANDSHAKE_MS at most. EACCES, ELIMIT (SLMPM_KEYS a peer), EAGAIN (the peer has
- * not looked at those before), ETIMEOUT.
+ * connecting, SLMPM_HANDSHAKE_MS at most. SLMPM_EACCES, SLMPM_ELIMIT (SLMPM_KEYS a peer),
+ * SLMPM_EAGAIN (the peer has not looked at those before), SLMPM_ETIMEOUT.
  */
 SLMPM_API int slmpm_mem_key(slmpm_mem mem, slmpm_peer peer, uint32_t access, struct slmpm_key *key);
-/* Opens what PEER gave the key to; a handle by address is the wish of all operations on it. EACCES:
- * not this peer's key, used up, or revoked; EBUSY: it is open already. Does not block. */
+/* Opens what PEER gave the key to; a handle by address is the wish of all operations on it.
+ * SLMPM_EACCES: not this peer's key, used up, or revoked; SLMPM_EBUSY: it is open already. Does
+ * not block. */
 SLMPM_API int slmpm_mem_open(slmpm_peer peer, const struct slmpm_key *key, slmpm_rmem *rmem);
-/* Key, message and open in one: gives PEER the access and waits until it has accepted. On ETIMEOUT
- * the offer is taken back. Source: DaCS. */
+/* Key, message and open in one: gives PEER the access and waits until it has accepted. On
+ * SLMPM_ETIMEOUT the offer is taken back. Source: DaCS. */
 SLMPM_API int slmpm_mem_share(slmpm_mem mem, slmpm_peer peer, uint32_t access, int timeout_ms);
 /* The next region that PEER shares, in its order; opened like slmpm_mem_open. */
 SLMPM_API int slmpm_mem_accept(slmpm_peer peer, slmpm_rmem *rmem, int timeout_ms);
-/* The acceptor is through with it: the handle is gone, the owner is told. EBUSY while operations
- * are under way. */
+/* The acceptor is through with it: the handle is gone, the owner is told. SLMPM_EBUSY while
+ * operations are under way. */
 SLMPM_API int slmpm_mem_release(slmpm_rmem rmem);
 /*
- * Takes back what PEER was given: when this returns nothing it does reaches the region any more.
- * Of an allocated region the pages are exchanged, not to be written here meanwhile; other peers
- * then go on by requests, without the mapping, and nothing of theirs is lost. One that does not let
- * go of it within TIMEOUT_MS is revoked, too. ETIMEOUT: PEER attaches to registered memory and has
- * not let go of it. Several threads may revoke at once, also the same PEER: each call keeps this
- * promise by itself, whoever is late for the shortest TIMEOUT_MS is revoked for all of them, and
- * the pages are to be left alone until the last has returned. EHANDLE: another thread has ended the
- * region meanwhile; nothing reaches it.
+ * Takes back what PEER was given: when this returns nothing it does reaches the region any more. Of
+ * an allocated region the pages are exchanged, not to be written here meanwhile; other peers then
+ * go on by requests, without the mapping, and nothing of theirs is lost. One that does not let go
+ * of it within TIMEOUT_MS is revoked, too. SLMPM_ETIMEOUT: PEER attaches to registered memory and
+ * has not let go of it. Several threads may revoke at once, also the same PEER: each call keeps
+ * this promise by itself, whoever is late for the shortest TIMEOUT_MS is revoked for all of them,
+ * and the pages are to be left alone until the last has returned. SLMPM_EHANDLE: another thread has
+ * ended the region meanwhile; nothing reaches it.
  */
 SLMPM_API int slmpm_mem_revoke(slmpm_mem mem, slmpm_peer peer, int timeout_ms);
 /* Ends a region: waits until every acceptor has released it (or is gone); memory of slmpm_mem_alloc
- * is unmapped. ETIMEOUT: it stays as it was. */
+ * is unmapped. SLMPM_ETIMEOUT: it stays as it was. */
 SLMPM_API int slmpm_mem_destroy(slmpm_mem mem, int timeout_ms);
 /* Puts with SLMPM_NOTIFY into the region are counted by CTR and queued in CQ; {0}: not (any more).
  * A notified put into a region with neither is done and counted in the statistics only. */
@@ -94,13 +95,13 @@ SLMPM_API int slmpm_rmem_query(slmpm_rmem rmem, struct slmpm_mem_info *info);
 /*
  * Write to and read from a peer's region without its doing. Local completion: the buffer is the
  * caller's again (put), or has the data (get). With SLMPM_REMOTE a put is done only when the target
- * can see it. What is sent to that peer after a put's completion arrives after the put.
- * Operations are in no order among themselves unless SLMPM_FENCE or SLMPM_BARRIER asks for it.
- * EACCES (not allowed, revoked), EINVAL (outside of the region), EDEAD, ECLOSED. A put to a region
- * that is neither mapped nor reachable (slmpm_rmem_query: "ring") ends with REMOTE, and a get at
- * all, only when the target makes progress. HOW and REQ may be NULL: the call then blocks.
- * ETIMEOUT: the buffer is the caller's again; what had begun may be there in part, or come (of a
- * put that the target was copying, as the buffer stands then), but overtakes no later put.
+ * can see it. What is sent to that peer after a put's completion arrives after the put. Operations
+ * are in no order among themselves unless SLMPM_FENCE or SLMPM_BARRIER asks for it. SLMPM_EACCES
+ * (not allowed, revoked), SLMPM_EINVAL (outside of the region), SLMPM_EDEAD, SLMPM_ECLOSED. A put
+ * to a region that is neither mapped nor reachable (slmpm_rmem_query: "ring") ends with REMOTE, and
+ * a get at all, only when the target makes progress. HOW and REQ may be NULL: the call then blocks.
+ * SLMPM_ETIMEOUT: the buffer is the caller's again; what had begun may be there in part, or come
+ * (of a put that the target was copying, as the buffer stands then), but overtakes no later put.
  */
 SLMPM_API int slmpm_put(slmpm_rmem to, uint64_t offset, const void *from, size_t len,
 			const struct slmpm_how *how, slmpm_req *req);
@@ -142,9 +143,9 @@ SLMPM_API int slmpm_flush(slmpm_peer peer, int timeout_ms);
  * A put with SLMPM_FIFO writes nothing: its bytes wait in the target's reception FIFO, with where
  * they would go, until the target's processor has looked at them. It keeps the order of messages,
  * costs their credit until it is disposed of, and has one span and at most eager_max bytes less 56
- * (ELIMIT). Done when the buffer is the caller's again, with SLMPM_REMOTE when the target has stored
- * or dropped it. No FENCE, BARRIER, NOTIFY, VIA; slmpm_flush does not wait for it. ENOTSUP: the peer's
- * library is older. Source: the memory FIFO of DMA engines.
+ * (SLMPM_ELIMIT). Done when the buffer is the caller's again, with SLMPM_REMOTE when the target has
+ * stored or dropped it. No FENCE, BARRIER, NOTIFY, VIA; slmpm_flush does not wait for it.
+ * SLMPM_ENOTSUP: the peer's library is older. Source: the memory FIFO of DMA engines.
  */
 struct slmpm_fifo {       /* an entry that was taken */
 	uint64_t id;      /* 0: none */
@@ -157,8 +158,9 @@ struct slmpm_fifo {       /* an entry that was taken */
 	uint32_t reserved;
 };
 
-/* The next entry of PEER, or of any (slmpm_any(ctx)). ETIMEOUT; EDEAD, ECLOSED: there are no more.
- * Its data stays until it is stored or dropped, or the peer's handle ends. */
+/* The next entry of PEER, or of any (slmpm_any(ctx)). SLMPM_ETIMEOUT; SLMPM_EDEAD,
+ * SLMPM_ECLOSED: there are no more. Its data stays until it is stored or dropped, or the peer's
+ * handle ends. */
 SLMPM_API int slmpm_fifo_take(slmpm_peer peer, struct slmpm_fifo *entry, int timeout_ms);
 /*
  * Stores its bytes at OFFSET of MEM, a region of this process in the same context: where it was

@@ -29,10 +29,10 @@ struct slmpm_mirror_options {
 };
 
 /*
- * SIZE bytes of the application's from BASE on, a multiple of 8, are to be mirrored; nothing is yet.
- * They must stay until it is destroyed. OPTIONS may be NULL. EBUSY: a peer reaches a region there by
- * itself, or another mirror lies there; of this context, for what is another's nobody looks. Does not
- * block.
+ * SIZE bytes of the application's from BASE on, a multiple of 8, are to be mirrored; nothing is
+ * yet. They must stay until it is destroyed. OPTIONS may be NULL. SLMPM_EBUSY: a peer reaches a
+ * region there by itself, or another mirror lies there; of this context, for what is another's
+ * nobody looks. Does not block.
  */
 SLMPM_API int slmpm_mirror_create(slmpm_ctx ctx, void *base, size_t size,
 				  const struct slmpm_mirror_options *options, slmpm_mirror *mirror);
@@ -44,12 +44,12 @@ SLMPM_API int slmpm_mirror_destroy(slmpm_mirror mirror);
 #define SLMPM_MIRROR_BOTH   4u /* the follower's changes count, too; both say so */
 
 /*
- * Joins the mirror to the one that PEER attaches here under the same TAG, of the same size and spans;
- * one of them leads. Returns once they are joined and, where this one follows, the leader's bytes
- * are all here. ETIMEOUT: it stays asked for; the same call again goes on waiting. EBUSY: another
- * mirror has this tag, this one has a leader, or one of that tag is just being detached. EINVAL: the
- * two do not fit (the detail says why); ENOTSUP: the peer's library is older. Changes go by the link
- * in use, whatever the handle asks for.
+ * Joins the mirror to the one that PEER attaches here under the same TAG, of the same size and
+ * spans; one of them leads. Returns once they are joined and, where this one follows, the leader's
+ * bytes are all here. SLMPM_ETIMEOUT: it stays asked for; the same call again goes on waiting.
+ * SLMPM_EBUSY: another mirror has this tag, this one has a leader, or one of that tag is just being
+ * detached. SLMPM_EINVAL: the two do not fit (the detail says why); SLMPM_ENOTSUP: the peer's
+ * library is older. Changes go by the link in use, whatever the handle asks for.
  */
 SLMPM_API int slmpm_mirror_attach(slmpm_mirror mirror, slmpm_peer peer, uint32_t tag, uint32_t how,
 				  int timeout_ms);
@@ -62,10 +62,10 @@ SLMPM_API int slmpm_mirror_detach(slmpm_mirror mirror, slmpm_peer peer);
 /*
  * Each changes this process's memory at AT, which lies in the mirror's, and notes what has changed:
  * it travels with the next call that makes progress, or with slmpm_mirror_flush; what is changed
- * several times before travels once. They never block and never fail for want of memory. EINVAL:
- * outside of the mirror. What puts, gets, receives and atomic operations of the mirror's context bring
- * into the memory is noted by itself; what those of another context do is a change like the
- * application's own.
+ * several times before travels once. They never block and never fail for want of memory.
+ * SLMPM_EINVAL: outside of the mirror. What puts, gets, receives and atomic operations of the
+ * mirror's context bring into the memory is noted by itself; what those of another context do is a
+ * change like the application's own.
  */
 SLMPM_API int slmpm_mirror_store8(slmpm_mirror mirror, void *at, uint8_t value);
 SLMPM_API int slmpm_mirror_store16(slmpm_mirror mirror, void *at, uint16_t value);
@@ -82,34 +82,35 @@ SLMPM_API int slmpm_mirror_changed(slmpm_mirror mirror, void *at, size_t len);
 /*
  * What is changed between the two is one publication: nothing of it travels before the end, and a
  * reader of the peers can tell. The begin waits until what was changed before is on its way to all
- * peers, which never stops (ETIMEOUT: it has not begun). The end returns 0 and does not block.
+ * peers, which never stops (SLMPM_ETIMEOUT: it has not begun). The end returns 0 and does not
+ * block.
  */
 SLMPM_API int slmpm_mirror_begin(slmpm_mirror mirror, int timeout_ms);
 SLMPM_API int slmpm_mirror_end(slmpm_mirror mirror);
 /* Until all changes are on their way: a message that is sent to a peer afterwards is received after
- * they are there. ESTATE: between begin and end, or in a handler that would have to wait. */
+ * they are there. SLMPM_ESTATE: between begin and end, or in a handler that would have to wait. */
 SLMPM_API int slmpm_mirror_flush(slmpm_mirror mirror, int timeout_ms);
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
 /*
  * Waits until PEER's publications here have passed number *SEQUENCE, and sets it to the last that is
- * here as a whole. EDEAD, ECLOSED: no other will come. PEER {0}: the leader.
+ * here as a whole. SLMPM_EDEAD, SLMPM_ECLOSED: no other will come. PEER {0}: the leader.
  */
 SLMPM_API int slmpm_mirror_wait(slmpm_mirror mirror, slmpm_peer peer, uint64_t *sequence,
 				int timeout_ms);
 /*
  * Copies N spans of the mirror, one behind the other, to TO, as they are when PEER's publication
- * *SEQUENCE (set; may be NULL) is here as a whole and nothing of a later one is. ETIMEOUT; the
- * peer's error: it ended while a publication was coming.
+ * *SEQUENCE (set; may be NULL) is here as a whole and nothing of a later one is. SLMPM_ETIMEOUT;
+ * the peer's error: it ended while a publication was coming.
  */
 SLMPM_API int slmpm_mirror_snapshot(slmpm_mirror mirror, slmpm_peer peer,
 				    const struct slmpm_span *spans, int n, void *to,
 				    uint64_t *sequence, int timeout_ms);
 /*
  * For threads that read while another makes progress, without a lock: what is loaded between enter,
- * which sets *TURN, and a leave that returns 0, belongs together. Both may say EAGAIN, without a
- * detail: a publication is just coming in; enter again.
+ * which sets *TURN, and a leave that returns 0, belongs together. Both may say SLMPM_EAGAIN,
+ * without a detail: a publication is just coming in; enter again.
  */
 SLMPM_API int slmpm_mirror_enter(slmpm_mirror mirror, uint64_t *turn);
 SLMPM_API int slmpm_mirror_leave(slmpm_mirror mirror, uint64_t turn);
@@ -136,7 +137,7 @@ struct slmpm_mirror_info {
 	char track[16]; /* how changes are found: "explicit", "pagemap", "fault", ... */
 };
 
-/* The attachment to PEER; {0}: to the leader. Set info->size. EINVAL: there is none. */
+/* The attachment to PEER; {0}: to the leader. Set info->size. SLMPM_EINVAL: there is none. */
 SLMPM_API int slmpm_mirror_query(slmpm_mirror mirror, slmpm_peer peer,
 				 struct slmpm_mirror_info *info);
 
@@ -161,7 +162,7 @@ enum slmpm_mirror_track {
  * memory, tells which bytes of a page have. Returns how many bytes have changed.
  */
 SLMPM_API int64_t slmpm_mirror_look(slmpm_mirror mirror);
-/* Does TRACK work here, by a real try: 0, or ENOTSUP with the reason as detail. */
+/* Does TRACK work here, by a real try: 0, or SLMPM_ENOTSUP with the reason as detail. */
 SLMPM_API int slmpm_mirror_track_works(int track);
 
 #ifdef __cplusplus

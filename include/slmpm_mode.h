@@ -28,18 +28,20 @@ enum slmpm_protocol {
  */
 #define SLMPM_VIA(protocol) (((uint32_t)(protocol) + 1) << 8)
 #define SLMPM_VIA_MASK      (7u << 8)
-/* And that wish, or what the call asks for without one, is never overruled: ENOTSUP where it is
- * impossible, ESTATE where its link does not stand. A message then waits until its protocol can take it. */
+/* And that wish, or what the call asks for without one, is never overruled: SLMPM_ENOTSUP where
+ * it is impossible, SLMPM_ESTATE where its link does not stand. A message then waits until its
+ * protocol can take it. */
 #define SLMPM_STRICT        (1u << 11)
 /*
- * By link N of several (SLMPM_LINKS), from 0; with SLMPM_STRICT by no other. Of a one-sided operation:
- * directly where memory is mapped by that link, by request else. Changing the link takes what was
- * sent before to have left the old one.
+ * By link N of several (SLMPM_LINKS), from 0; with SLMPM_STRICT by no other. Of a one-sided
+ * operation: directly where memory is mapped by that link, by request else. Changing the link takes
+ * what was sent before to have left the old one.
  *
- * A strict one whose link does not stand when its turn comes, or is lost while it waits for its turn, ends
- * at once with ESTATE, and nothing of it has gone; whether that link will come anew is not waited for
- * (SLMPM_EVENT_LINK_UP tells). One that has begun when its link is lost is carried on by the others, like
- * all that was given to a link: it arrives once, whole and in its order.
+ * A strict one whose link does not stand when its turn comes, or is lost while it waits for its
+ * turn, ends at once with SLMPM_ESTATE, and nothing of it has gone; whether that link will come
+ * anew is not waited for (SLMPM_EVENT_LINK_UP tells). One that has begun when its link is lost is
+ * carried on by the others, like all that was given to a link: it arrives once, whole and in its
+ * order.
  */
 #define SLMPM_ON_LINK(n)    (((uint32_t)(n) + 1) << 12)
 #define SLMPM_ON_LINK_MASK  (7u << 12)

@@ -136,15 +136,15 @@ SLMPM_API int slmpm_means(struct slmpm_means *means, size_t size);
 
 struct slmpm_monitors; /* another process's links, as it shows them */
 
-/* Those of process PID, of any context. ENOENT: there is no such process, or it shows none; EACCES:
- * it is another user's; EVERSION: its library shows them otherwise. To be opened again for contexts
- * that came later. Nothing that PID does to them harms the reader. */
+/* Those of process PID, of any context. SLMPM_ENOENT: there is no such process, or it shows
+ * none; SLMPM_EACCES: it is another user's; SLMPM_EVERSION: its library shows them otherwise. To
+ * be opened again for contexts that came later. Nothing that PID does to them harms the reader. */
 SLMPM_API int slmpm_monitors_open(int pid, struct slmpm_monitors **monitors);
-/* Link I from 0, ended ones included: 1 and *MONITOR; 0: that place is free; ENOENT behind the last;
- * EAGAIN: it changed all the time. */
+/* Link I from 0, ended ones included: 1 and *MONITOR; 0: that place is free; SLMPM_ENOENT behind
+ * the last; SLMPM_EAGAIN: it changed all the time. */
 SLMPM_API int slmpm_monitors_read(struct slmpm_monitors *monitors, int i,
 				  struct slmpm_monitor *monitor, size_t size);
-/* The means of its job, as slmpm_means gives them there: 1; 0: it shows none (yet). EAGAIN. */
+/* The means of its job, as slmpm_means gives them there: 1; 0: it shows none (yet). SLMPM_EAGAIN. */
 SLMPM_API int slmpm_monitors_means(struct slmpm_monitors *monitors, struct slmpm_means *means,
 				   size_t size);
 /* What was read stays readable; the process may have ended. NULL is nothing. */

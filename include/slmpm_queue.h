@@ -24,13 +24,13 @@ struct slmpm_ctr_info {
 
 /* A counter of operations whose how->ctr names it (DaCS: a wid, libfabric: a counter). */
 SLMPM_API int slmpm_ctr_create(slmpm_ctx ctx, slmpm_ctr *ctr);
-/* Blocks until VALUE operations in all are done; SLMPM_ALL: all posted so far. 0, or the status of
- * the first that failed, which is then forgotten. ETIMEOUT; ECLOSED: nothing is under way, and no
- * peer is left that could do more. */
+/* Blocks until VALUE operations in all are done; SLMPM_ALL: all posted so far. 0, or the status
+ * of the first that failed, which is then forgotten. SLMPM_ETIMEOUT; SLMPM_ECLOSED: nothing is
+ * under way, and no peer is left that could do more. */
 SLMPM_API int slmpm_ctr_wait(slmpm_ctr ctr, uint64_t value, int timeout_ms);
 /* The counts now, without progress: cheap. */
 SLMPM_API int slmpm_ctr_query(slmpm_ctr ctr, struct slmpm_ctr_info *info);
-/* EBUSY while operations are under way or a region notifies it. */
+/* SLMPM_EBUSY while operations are under way or a region notifies it. */
 SLMPM_API int slmpm_ctr_destroy(slmpm_ctr ctr);
 
 /* A queue of completions: of operations whose how->cq names it, and of notifications. It holds as
@@ -39,9 +39,10 @@ SLMPM_API int slmpm_cq_create(slmpm_ctx ctx, slmpm_cq *cq);
 /* Takes up to N completions, in the order in which they came; makes progress when there are none.
  * Their number, 0 when there are none. Does not block. */
 SLMPM_API int slmpm_cq_poll(slmpm_cq cq, struct slmpm_done *done, int n);
-/* The same, waiting for the first. ETIMEOUT; ECLOSED as of a counter. */
+/* The same, waiting for the first. SLMPM_ETIMEOUT; SLMPM_ECLOSED as of a counter. */
 SLMPM_API int slmpm_cq_wait(slmpm_cq cq, struct slmpm_done *done, int n, int timeout_ms);
-/* EBUSY while operations are under way or a region notifies it; what was not polled is dropped. */
+/* SLMPM_EBUSY while operations are under way or a region notifies it; what was not polled is
+ * dropped. */
 SLMPM_API int slmpm_cq_destroy(slmpm_cq cq);
 
 /* ---- Work queues ---------------------------------------------------------------------------- */
@@ -52,7 +53,7 @@ SLMPM_API int slmpm_cq_destroy(slmpm_cq cq);
 struct slmpm_wq_options {
 	uint32_t size;
 	uint32_t flags;
-	uint32_t depth; /* requests under way at once; 0: 256; ELIMIT: over 65536 */
+	uint32_t depth; /* requests under way at once; 0: 256; SLMPM_ELIMIT: over 65536 */
 	uint32_t reserved;
 	slmpm_cq cq; /* where its completions go */
 };
@@ -85,11 +86,11 @@ struct slmpm_wr {
  */
 SLMPM_API int slmpm_wq_create(slmpm_peer peer, const struct slmpm_wq_options *options,
 			      slmpm_wq *wq);
-/* Posts N work requests; how many were taken: fewer when the queue is full (none: EAGAIN) or one is
- * wrong (its error, when it is the first). One that turns out wrong when those before it are done
- * ends as a completion. Does not block. */
+/* Posts N work requests; how many were taken: fewer when the queue is full (none: SLMPM_EAGAIN)
+ * or one is wrong (its error, when it is the first). One that turns out wrong when those before
+ * it are done ends as a completion. Does not block. */
 SLMPM_API int slmpm_post(slmpm_wq wq, const struct slmpm_wr *wr, int n);
-/* EBUSY while requests are under way. */
+/* SLMPM_EBUSY while requests are under way. */
 SLMPM_API int slmpm_wq_destroy(slmpm_wq wq);
 
 #ifdef __cplusplus

@@ -73,11 +73,12 @@ struct slmpm_stats_page { /* what a process shows to others, read-only */
 /* Entry I of a mapped page, NULL behind the last; fields behind page->peer_size are not there. */
 SLMPM_API const struct slmpm_stats *slmpm_stats_of(const struct slmpm_stats_page *page, uint32_t i);
 /* Maps the statistics of a context in another process of this user (INDEX from 0: a process may
- * have several contexts); ENOENT when there is none. Figures lag by at most one publication. */
+ * have several contexts); SLMPM_ENOENT when there is none. Figures lag by at most one
+ * publication. */
 SLMPM_API int slmpm_stats_attach(int pid, int index, const struct slmpm_stats_page **page);
 /* Unmaps the page: nothing of it is to be read any more. NULL is nothing. */
 SLMPM_API void slmpm_stats_detach(const struct slmpm_stats_page *page);
-/* Violations by name: I from 0 to the first ENOENT; *COUNT over all peers of the process. */
+/* Violations by name: I from 0 to the first SLMPM_ENOENT; *COUNT over all peers of the process. */
 SLMPM_API int slmpm_violation_at(int i, const char **name, uint64_t *count);
 
 /* ---- Settings, the machine, fabrics ---------------------------------------------------------- */
@@ -91,7 +92,7 @@ struct slmpm_setting { /* a SLMPM_* environment variable */
 	char origin[32]; /* "default", "environment" */
 	char text[256];
 };
-/* Setting I from 0; ENOENT behind the last. */
+/* Setting I from 0; SLMPM_ENOENT behind the last. */
 SLMPM_API int slmpm_setting_at(int i, struct slmpm_setting *setting);
 
 struct slmpm_check { /* what the machine offers, found by a real try */
@@ -100,7 +101,7 @@ struct slmpm_check { /* what the machine offers, found by a real try */
 	char name[32];
 	char detail[200]; /* what was tried; what to do */
 };
-/* Check I from 0; ENOENT behind the last. One of them forks a child for a moment. */
+/* Check I from 0; SLMPM_ENOENT behind the last. One of them forks a child for a moment. */
 SLMPM_API int slmpm_check_at(int i, struct slmpm_check *check);
 
 struct slmpm_fabric_info {
@@ -112,7 +113,7 @@ struct slmpm_fabric_info {
 	char detail[128];    /* why not; of one that is available, how it goes about it, or "" */
 	uint64_t packet_max; /* bytes of payload in one packet, on the largest ring */
 };
-/* Fabric I from 0; ENOENT behind the last. */
+/* Fabric I from 0; SLMPM_ENOENT behind the last. */
 SLMPM_API int slmpm_fabric_at(int i, struct slmpm_fabric_info *info);
 
 /* Bytes of memory that a peer comes to take in each of the two processes, with the present settings. */

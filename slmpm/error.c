@@ -7,21 +7,51 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "slmpm/wire.h"
+
 static _Thread_local char detail[256];
+
+static const struct {
+	int number;
+	const char *name, *text;
+} errors[] = {{SLMPM_OK, "SLMPM_OK", "success"},
+#define ERROR_ROW(name, number, text) {number, "SLMPM_" #name, text},
+	      SLMPM_ERRORS(ERROR_ROW)
+#undef ERROR_ROW
+};
+
+/* Each has a number on the wire, one that no errno has. */
+#define ERROR_NUMBER(name, number, text)                                                           \
+	_Static_assert((number) > SLMPM_ERROR_BASE &&                                              \
+			       (number) <= SLMPM_ERROR_BASE + WIRE_ERROR_LAST,                     \
+		       #name);
+SLMPM_ERRORS(ERROR_NUMBER)
+#undef ERROR_NUMBER
+
+#define ERRORS (sizeof(errors) / sizeof(errors[0]))
+
+/* Its row, or ERRORS. Of either sign; INT_MIN, which has no other one, is no number of ours. */
+static size_t row_of(int error)
+{
+	size_t i = 0;
+
+	while (i < ERRORS && errors[i].number != error && errors[i].number != -(int64_t)error)
+		i++;
+	return i;
+}
 
 const char *slmpm_strerror(int error)
 {
-	static const char *const texts[SLMPM_ERROR_COUNT] = {[SLMPM_OK] = "success",
-#define ERROR_TEXT(name, number, text) [number] = text,
-							     SLMPM_ERRORS(ERROR_TEXT)
-#undef ERROR_TEXT
-	};
+	size_t i = row_of(error);
 
-	if (error < 0 && error > -SLMPM_ERROR_COUNT)
-		error = -error;
-	if (error < 0 || error >= SLMPM_ERROR_COUNT)
-		return "unknown error";
-	return texts[error];
+	return i < ERRORS ? errors[i].text : "unknown error";
+}
+
+const char *slmpm_error_name(int error)
+{
+	size_t i = row_of(error);
+
+	return i < ERRORS ? errors[i].name : NULL;
 }
 
 const char *slmpm_error_detail(void)

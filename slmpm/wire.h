@@ -14,6 +14,8 @@
 
 #include <stdint.h>
 
+#include <slmpm.h>
+
 #include "shm/compiler.h"
 
 #define WIRE_MAJOR 1 /* other numbers are refused */
@@ -40,7 +42,7 @@ enum wire_opcode {
 	WIRE_COMPARE_SWAP = 15,
 	WIRE_ATOMIC_ACKNOWLEDGE = 16, /* payload: what was there, 8 bytes */
 	WIRE_SWAP = 17,
-	WIRE_ACKNOWLEDGE = 18, /* word 2: -SLMPM_E* of operation `seq`, or 0 */
+	WIRE_ACKNOWLEDGE = 18, /* word 2: how operation `seq` ended, wire_error */
 	WIRE_NOTIFY = 19,      /* a put into a mapped region: struct wire_target, no bytes */
 	WIRE_CLEAR = 32,       /* clear to send: the announced message `seq` has its receive */
 	WIRE_CREDIT = 33,      /* word 2: total of eager bytes matched since connecting */
@@ -345,10 +347,29 @@ _Static_assert(sizeof(struct wire_grant) == 176, "wire layout");
 
 struct wire_bye {
 	struct wire_control_head head;
-	uint32_t error; /* enum slmpm_error: what the refused side's call returns */
+	uint32_t error; /* wire_error: what the refused side's call returns */
 	uint32_t zero;
 	char reason[112]; /* for a person */
 };
 _Static_assert(sizeof(struct wire_bye) == 128, "wire layout");
+
+/* Errors travel by numbers of their own, small and without a sign, 0 for none: doc/wire.md. */
+#define WIRE_ERROR_LAST 24
+
+static inline uint32_t wire_error(int status)
+{
+	int64_t error = -(int64_t)status - SLMPM_ERROR_BASE;
+
+	if (!status)
+		return 0;
+	return error > 0 && error <= WIRE_ERROR_LAST ? (uint32_t)error :
+						       SLMPM_ESYSTEM - SLMPM_ERROR_BASE;
+}
+
+/* ERROR is at most WIRE_ERROR_LAST. */
+static inline int wire_status(uint32_t error)
+{
+	return error ? -(SLMPM_ERROR_BASE + (int)error) : 0;
+}
 
 #endif

@@ -41,7 +41,7 @@ static int fail(const char *why, int error)
 {
 	unsigned char text[4 + 256];
 
-	put_32(text, (uint32_t)error);
+	put_error(text, error);
 	snprintf((char *)text + 4, 256, "%s", why);
 	(void)frame_send(1, FRAME_FAILED, text, 4 + strlen(why), 1000);
 	return 1;

@@ -233,7 +233,7 @@ int courier_main(void)
 	if (rc) {
 		unsigned char text[4 + sizeof(c.d.why)];
 
-		put_32(text, (uint32_t)rc);
+		put_error(text, rc);
 		memcpy(text + 4, c.d.why, sizeof(c.d.why));
 		(void)frame_send(parent, FRAME_FAILED, text, 4 + strlen(c.d.why), WAIT_MS);
 		end_command(&c);

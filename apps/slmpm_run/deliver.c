@@ -19,10 +19,7 @@
 /* Its agent says why not. */
 static int refused(struct delivery *d, const struct frame *f)
 {
-	uint32_t error = get_32(f->data);
-
-	return delivery_fail(d, error && error < SLMPM_ERROR_COUNT ? (int)error : SLMPM_ESYSTEM,
-			     "%s", (const char *)f->data + 4);
+	return delivery_fail(d, get_error(f->data), "%s", (const char *)f->data + 4);
 }
 
 static int await_hello(struct delivery *d)

@@ -154,7 +154,7 @@ static void give_up(int report, const char *what)
 	char text[256];
 	int error = errno;
 
-	snprintf(text, sizeof(text), "%c%.180s: %s", code_of(error), what, strerror(error));
+	snprintf(text, sizeof(text), "%c%.180s: %s", error, what, strerror(error));
 	(void)!write(report, text, strlen(text) + 1);
 	_exit(127);
 }
@@ -261,7 +261,7 @@ static int await_report(int report, char why[256])
 		return 0;
 	text[n] = 0;
 	snprintf(why, 256, "%s", text + 1);
-	return -(int)text[0];
+	return -code_of((unsigned char)text[0]);
 }
 
 int program_execute(const struct program *p, struct running *r, char why[256])

@@ -3,10 +3,13 @@
 #include "apps/slmpm_run/frame.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <slmpm.h>
 
 void put_32(unsigned char *to, uint32_t value)
 {
@@ -29,6 +32,20 @@ void put_64(unsigned char *to, uint64_t value)
 uint64_t get_64(const unsigned char *from)
 {
 	return get_32(from) | (uint64_t)get_32(from + 4) << 32;
+}
+
+void put_error(unsigned char *to, int error)
+{
+	put_32(to, (uint32_t)(error - SLMPM_ERROR_BASE));
+}
+
+int get_error(const unsigned char *from)
+{
+	uint32_t error = get_32(from);
+	bool is_known = error && error <= INT_MAX - SLMPM_ERROR_BASE &&
+			slmpm_error_name(SLMPM_ERROR_BASE + (int)error);
+
+	return is_known ? SLMPM_ERROR_BASE + (int)error : SLMPM_ESYSTEM;
 }
 
 /* ---- in ---- */

@@ -35,7 +35,7 @@ enum frame_type {
 	FRAME_DATA_PART,
 	FRAME_GO,
 	FRAME_STARTED, /* the process's number, 4 bytes */
-	FRAME_FAILED,  /* SLMPM_E*, 4 bytes, then text */
+	FRAME_FAILED,  /* put_error, 4 bytes, then text */
 	FRAME_OUT,
 	FRAME_ERR,
 	FRAME_SIGNAL, /* 4 bytes */
@@ -67,6 +67,9 @@ void put_32(unsigned char *to, uint32_t value);
 uint32_t get_32(const unsigned char *from);
 void put_64(unsigned char *to, uint64_t value);
 uint64_t get_64(const unsigned char *from);
+/* An error's number less SLMPM_ERROR_BASE; one that is none of them reads as SLMPM_ESYSTEM. */
+void put_error(unsigned char *to, int error);
+int get_error(const unsigned char *from);
 
 /* ---- records: KEY=VALUE, a 0 behind each, what START and the library's request consist of ---- */
 

@@ -133,14 +133,16 @@ static void ended(struct endpoint *ep, bool gone)
 /* Why it refuses us; anything else than these is its way of breaking the protocol. */
 static int refusal(uint32_t error)
 {
-	switch (error) {
+	int code = error <= WIRE_ERROR_LAST ? -wire_status(error) : SLMPM_EPROTO;
+
+	switch (code) {
 	case SLMPM_EVERSION:
 	case SLMPM_ENOFILE:
 	case SLMPM_ENOMEM:
 	case SLMPM_EFBIG:
 	case SLMPM_EACCES:
 	case SLMPM_ELIMIT:
-	case SLMPM_ETIMEOUT: return (int)error;
+	case SLMPM_ETIMEOUT: return code;
 	default: return SLMPM_EPROTO;
 	}
 }

@@ -29,7 +29,7 @@ int control_receive(struct control *c, struct received *r)
 
 void control_bye(struct control *c, int error, const char *why)
 {
-	struct wire_bye bye = {.error = LITTLE_32(error)};
+	struct wire_bye bye = {.error = LITTLE_32(wire_error(-error))};
 
 	snprintf(bye.reason, sizeof(bye.reason), "%s", why);
 	(void)control_send(c, &bye, sizeof(bye), WIRE_BYE, -1);

@@ -28,7 +28,7 @@ static void answer(struct endpoint *ep, uint64_t tag, int status)
 {
 	const struct fifo_done a = {
 		.tag = LITTLE_64(tag),
-		.error = LITTLE_32((uint32_t)-status),
+		.error = LITTLE_32(wire_error(status)),
 	};
 
 	if (tag && am_answer(ep, FIFO_DONE, &a, sizeof(a), NULL, 0) < 0)
@@ -122,7 +122,7 @@ static void done(struct endpoint *ep, uint32_t stream, const void *data, uint64_
 	memcpy(&a, data, sizeof(a));
 	a.tag = LITTLE_64(a.tag);
 	a.error = LITTLE_32(a.error);
-	if (PEER_FAULT(!a.tag || a.tag > ep->fifo.tags || a.error >= SLMPM_ERROR_COUNT)) {
+	if (PEER_FAULT(!a.tag || a.tag > ep->fifo.tags || a.error > WIRE_ERROR_LAST)) {
 		arrival_violates(ep, "answer to no request");
 		return;
 	}
@@ -132,7 +132,7 @@ static void done(struct endpoint *ep, uint32_t stream, const void *data, uint64_
 		if (r->fifo.tag != a.tag)
 			continue;
 		list_remove(at);
-		request_finish(r, -(int)a.error);
+		request_finish(r, wire_status(a.error));
 		return;
 	}
 }

@@ -21,6 +21,7 @@
 #include "slmpm/launch/process.h"
 #include "slmpm/launch/remote_request.h"
 #include "slmpm/wait.h"
+#include "slmpm/wire.h"
 
 /* Between this library and its courier, which are of one installation: length, type, payload. */
 #define HEAD        5
@@ -146,7 +147,7 @@ static uint32_t number(const unsigned char *at)
 static int take_answer(struct start *s, int *refused)
 {
 	unsigned char head[HEAD], text[ANSWER_MAX + 1];
-	uint32_t length;
+	uint32_t length, error;
 	int rc = hear(s, head, HEAD);
 
 	if (rc < 0)
@@ -159,8 +160,10 @@ static int take_answer(struct start *s, int *refused)
 		return 0;
 	if (head[4] != TYPE_FAILED || length < 4)
 		return -EPROTO;
-	rc = (int)number(text);
-	*refused = error_set(rc > 0 && rc < SLMPM_ERROR_COUNT ? rc : SLMPM_ESYSTEM, "%s", text + 4);
+	error = number(text);
+	*refused =
+		error_set(error && error <= WIRE_ERROR_LAST ? -wire_status(error) : SLMPM_ESYSTEM,
+			  "%s", text + 4);
 	return 0;
 }
 

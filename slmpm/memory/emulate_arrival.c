@@ -45,14 +45,15 @@ static void answer(struct endpoint *ep, const struct slmpm_am *am)
 		       (am->id == EMULATE_DONE &&
 			(s->id == EMULATE_READ || s->id == EMULATE_TAGGED_READ ||
 			 s == s->op->sends)) ||
-		       (am->id == EMULATE_FAILED && (!a.old || a.old >= SLMPM_ERROR_COUNT)))) {
+		       (am->id == EMULATE_FAILED && (!a.old || a.old > WIRE_ERROR_LAST)))) {
 		emulate_violates(ep, "answer to no request");
 		return;
 	}
 	if (am->id == EMULATE_DATA)
 		emulate_take_data(ep, s, am->data, am->data_len);
 	else
-		emulate_answered(ep, s, am->id == EMULATE_FAILED ? -(int)a.old : 0, a.old);
+		emulate_answered(ep, s, am->id == EMULATE_FAILED ? wire_status((uint32_t)a.old) : 0,
+				 a.old);
 }
 
 /* ---- requests ------------------------------------------------------------------------------- */
@@ -87,7 +88,7 @@ struct entry *emulate_entry(struct endpoint *ep, uint16_t id, const struct emula
 void emulate_reply(struct endpoint *ep, uint32_t tag, int status, uint64_t old)
 {
 	struct emulate_answer a = {
-		.old = LITTLE_64(status ? (uint64_t)-status : old),
+		.old = LITTLE_64(status ? wire_error(status) : old),
 		.tag = LITTLE_32(tag),
 	};
 	int rc = am_answer(ep, status ? EMULATE_FAILED : EMULATE_DONE, &a, sizeof(a), NULL, 0);

@@ -138,14 +138,12 @@ void rma_acknowledged(struct endpoint *ep, const struct head *h)
 	struct rma_slot *s = slot_of(ep->rma, h->seq);
 	uint64_t error = h->extent & WIRE_LENGTH_MASK;
 
-	if (PEER_FAULT(!s || h->length || error >= SLMPM_ERROR_COUNT ||
+	if (PEER_FAULT(!s || h->length || error > WIRE_ERROR_LAST ||
 		       (!error && s->kind != REQUEST_PUT))) {
 		(void)violates(ep, "acknowledgement");
 		return;
 	}
-	if (h->damaged)
-		error = SLMPM_ECHECKSUM;
-	slot_done(ep, s, -(int)error, 0);
+	slot_done(ep, s, h->damaged ? -SLMPM_ECHECKSUM : wire_status((uint32_t)error), 0);
 }
 
 void rma_atomic_acknowledged(struct endpoint *ep, const struct head *h)

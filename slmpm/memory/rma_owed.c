@@ -45,7 +45,7 @@ static int post_acknowledge(struct endpoint *ep, const struct rma_job *j)
 	struct packet p = {
 		.opcode = j->opcode,
 		.seq = j->seq,
-		.extent = (uint64_t)-j->status,
+		.extent = wire_error(j->status),
 		.data = atomic ? &old : NULL,
 		.length = atomic ? sizeof(old) : 0,
 	};

@@ -306,16 +306,23 @@ static void log_nothing(int level, const char *text, void *arg)
 
 static void of_texts(void)
 {
-	static const int numbers[] = {INT_MIN, -SLMPM_ERROR_COUNT, SLMPM_ERROR_COUNT, INT_MAX};
+	static const int numbers[] = {INT_MIN, -SLMPM_ERROR_BASE, SLMPM_ERROR_BASE, 1, -133,
+				      INT_MAX};
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		CHECK(!strcmp(slmpm_strerror(numbers[i]), "unknown error") &&
-			      !slmpm_reason_name(numbers[i]),
+			      !slmpm_error_name(numbers[i]),
 		      "%d", numbers[i]);
-	for (int e = 0; e < SLMPM_ERROR_COUNT; e++) {
-		CHECK(!strcmp(slmpm_strerror(e), slmpm_strerror(-e)), "%d", e);
-		CHECK(strlen(slmpm_strerror(e)) > 2, "%d", e);
-	}
+	CHECK(!slmpm_reason_name(INT_MIN) && !slmpm_reason_name(INT_MAX), "reasons");
+	CHECK(!strcmp(slmpm_error_name(SLMPM_OK), "SLMPM_OK"), "%s", slmpm_error_name(SLMPM_OK));
+#define OF_ERROR(name, number, text)                                                               \
+	CHECK(SLMPM_##name > 4095, "%d is one of errno's", SLMPM_##name);                          \
+	CHECK(!strcmp(slmpm_strerror(SLMPM_##name), text), "%d", SLMPM_##name);                    \
+	CHECK(!strcmp(slmpm_strerror(-SLMPM_##name), text), "%d", SLMPM_##name);                   \
+	CHECK(!strcmp(slmpm_error_name(SLMPM_##name), "SLMPM_" #name), "%d", SLMPM_##name);        \
+	CHECK(!strcmp(slmpm_error_name(-SLMPM_##name), "SLMPM_" #name), "%d", SLMPM_##name);
+	SLMPM_ERRORS(OF_ERROR)
+#undef OF_ERROR
 	CHECK(slmpm_perror(NULL) == 1 && slmpm_perror("") == 1, "perror");
 	CHECK(slmpm_error_detail(), "NULL");
 	slmpm_log(INT_MAX, log_nothing, NULL);
@@ -327,6 +334,7 @@ static void of_texts(void)
 
 static const struct bad_case cases[] = {
 	CASE(slmpm_strerror, of_texts),
+	CASE(slmpm_error_name, of_texts),
 	CASE(slmpm_reason_name, of_texts),
 	CASE(slmpm_error_detail, of_texts),
 	CASE(slmpm_perror, of_texts),

@@ -53,7 +53,7 @@ prints() {
 line=$'\n'
 prints slmpm.7-1 "1 squared is 1${line}2 squared is 4${line}3 squared is 9"
 prints slmpm_element.3-1 "(accelerator [0-9]+$line)*[0-9]+ are left"
-prints slmpm_error.3-1 '.*-16: not found; in full: .*nobody listens there'
+prints slmpm_error.3-1 'SLMPM_ENOENT: not found; in full: .*nobody listens there'
 prints slmpm_loan.3-1 '1048576 bytes, sum 1048576'
 prints slmpm_mem.3-1 'hello'
 prints slmpm_open.3-1 'descriptor [0-9]+'

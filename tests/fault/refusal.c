@@ -98,10 +98,10 @@ int main(void)
 {
 	struct wire_hello h = hello();
 
-	says(SLMPM_EVERSION, "too old", SLMPM_EVERSION);
-	says(SLMPM_ENOFILE, "out of file descriptors in this version", SLMPM_ENOFILE);
-	says(SLMPM_EPROTO, "\033[2Jnonsense\n", SLMPM_EPROTO);
-	says(SLMPM_EHANDLE, "a code that no peer may set", SLMPM_EPROTO);
+	says(wire_error(-SLMPM_EVERSION), "too old", SLMPM_EVERSION);
+	says(wire_error(-SLMPM_ENOFILE), "out of file descriptors in this version", SLMPM_ENOFILE);
+	says(wire_error(-SLMPM_EPROTO), "\033[2Jnonsense\n", SLMPM_EPROTO);
+	says(wire_error(-SLMPM_EHANDLE), "a code that no peer may set", SLMPM_EPROTO);
 	says(0x80000000, "nor this", SLMPM_EPROTO);
 
 	h.major = LITTLE_16(WIRE_MAJOR + 1);

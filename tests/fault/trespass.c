@@ -62,8 +62,8 @@ static void expect_answer(struct raw_peer *p, uint8_t opcode, uint64_t seq, stru
 	raw_push(p);
 	answer = hear_answer(p, seq, &error);
 	if (want)
-		CHECK(answer == WIRE_ACKNOWLEDGE && error == want, "%s: answer %d, error %d", what,
-		      answer, (int)error);
+		CHECK(answer == WIRE_ACKNOWLEDGE && error == wire_error(-(int)want),
+		      "%s: answer %d, error %d", what, answer, (int)error);
 	else
 		CHECK(answer != WIRE_ACKNOWLEDGE || !error, "%s: answer %d, error %d", what, answer,
 		      (int)error);
@@ -120,7 +120,7 @@ static int trespass(void *arg)
 		ring_publish_produced(&p.w);
 		raw_ring_bell(&p);
 		CHECK(hear_answer(&p, n, &error) == WIRE_ACKNOWLEDGE &&
-			      error == (i ? 0 : SLMPM_EINVAL),
+			      error == wire_error(i ? 0 : -SLMPM_EINVAL),
 		      "a flush says %d", (int)error);
 	}
 	raw_end(&p);
