@@ -14,17 +14,15 @@ static void print_quoted(const char *text)
 	}
 }
 
-/* With one more label that is one of ours, and one that may be anything. */
+/*
+ * With one more label that is one of ours, and one that may be anything. Numbers that come again tell
+ * links apart; names, which peers choose, stand in slmpm_link_info alone, for each name would make one
+ * more series of every figure.
+ */
 static void print_labels_of(const struct link *l, const char *more, const char *value,
 			    const char *text, const char *any)
 {
-	printf("{pid=\"%d\",program=\"", l->pid);
-	print_quoted(l->program);
-	printf("\",peer=\"");
-	print_quoted(l->m.name);
-	printf("\",link=\"");
-	print_quoted(l->m.link);
-	printf("\",context=\"%" PRIu32 "\",place=\"%d\"", l->m.context, l->place);
+	printf("{pid=\"%d\",place=\"%d\"", l->pid, l->place);
 	if (more)
 		printf(",%s=\"%s\"", more, value);
 	if (text) {
@@ -55,14 +53,15 @@ struct metric {
 #define FIGURE(name, type, help, field, unit)                                                      \
 	FIGURE_OF(slmpm_monitor, name, type, help, field, unit)
 static const struct metric metrics[] = {
-	FIGURE("queue_depth", "gauge", "Requests that the link has not accepted yet", queue_depth,
+	FIGURE("queue_depth_requests", "gauge", "Requests that the link has not accepted yet",
+	       queue_depth, 1),
+	FIGURE("awaiting_messages", "gauge", "Messages begun that wait for their receive", awaiting,
 	       1),
-	FIGURE("awaiting", "gauge", "Messages begun that wait for their receive", awaiting, 1),
-	FIGURE("one_sided", "gauge", "One-sided operations under way", one_sided, 1),
+	FIGURE("one_sided_operations", "gauge", "One-sided operations under way", one_sided, 1),
 	FIGURE("ring_out_segments", "gauge", "Segments of the peer's ring", out_segments, 1),
-	FIGURE("ring_out_unread", "gauge", "Of them written and not read", out_unread, 1),
+	FIGURE("ring_out_unread_segments", "gauge", "Of them written and not read", out_unread, 1),
 	FIGURE("ring_in_segments", "gauge", "Segments of this side's ring", in_segments, 1),
-	FIGURE("ring_in_unread", "gauge", "Of them written and not read", in_unread, 1),
+	FIGURE("ring_in_unread_segments", "gauge", "Of them written and not read", in_unread, 1),
 	FIGURE("echo_seconds", "gauge", "Half of a packet's way to the peer and back", echo_ns,
 	       1e-9),
 	FIGURE("sent_messages_total", "counter", "Messages sent", sent_messages, 1),
@@ -93,6 +92,24 @@ static void print_metric(const struct gathered *g, const struct metric *metric)
 		printf("slmpm_%s", metric->name);
 		print_labels(&g->links[i], NULL, NULL);
 		printf(" %.17g\n", value_of(&g->links[i].m, metric));
+	}
+}
+
+/* Names, to be joined by: FIGURE * on(pid, place) group_left(peer) slmpm_link_info */
+static void print_names(const struct gathered *g)
+{
+	print_head("link_info", "gauge", "Names of the link with this pid and place");
+	for (size_t i = 0; i < g->count; i++) {
+		const struct link *l = &g->links[i];
+
+		printf("slmpm_link_info{pid=\"%d\",place=\"%d\",context=\"%" PRIu32 "\",program=\"",
+		       l->pid, l->place, l->m.context);
+		print_quoted(l->program);
+		printf("\",peer=\"");
+		print_quoted(l->m.name);
+		printf("\",link=\"");
+		print_quoted(l->m.link);
+		printf("\"} 1\n");
 	}
 }
 
@@ -132,7 +149,8 @@ static void print_reasons(const struct gathered *g)
 {
 	char both[64];
 
-	print_head("chosen_total", "counter", "Requests by protocol and the reason for it");
+	print_head("chosen_requests_total", "counter",
+		   "Requests by protocol and the reason for it");
 	for (size_t i = 0; i < g->count; i++)
 		for (int p = 0; p < SLMPM_PROTOCOLS; p++)
 			for (int r = 0; r < SLMPM_REASONS; r++) {
@@ -140,7 +158,7 @@ static void print_reasons(const struct gathered *g)
 					continue;
 				snprintf(both, sizeof(both), "%s\",reason=\"%s",
 					 slmpm_protocol_name(p), slmpm_reason_name(r));
-				printf("slmpm_chosen_total");
+				printf("slmpm_chosen_requests_total");
 				print_labels(&g->links[i], "protocol", both);
 				printf(" %" PRIu64 "\n", g->links[i].m.reasons[p][r]);
 			}
@@ -185,11 +203,11 @@ static void print_timings(const struct gathered *g, bool latency)
 	FIGURE_OF(slmpm_monitor_path, name, "gauge", help, field, unit)
 static const struct metric path_metrics[] = {
 	PATH("path_used", "What is sent now goes by this one", used, 1),
-	PATH("path_queue_depth", "Requests that wait for it", queue_depth, 1),
+	PATH("path_queue_depth_requests", "Requests that wait for it", queue_depth, 1),
 	PATH("path_ring_out_segments", "Segments of the peer's ring", out_segments, 1),
-	PATH("path_ring_out_unread", "Of them written and not read", out_unread, 1),
+	PATH("path_ring_out_unread_segments", "Of them written and not read", out_unread, 1),
 	PATH("path_ring_in_segments", "Segments of this side's ring", in_segments, 1),
-	PATH("path_ring_in_unread", "Of them written and not read", in_unread, 1),
+	PATH("path_ring_in_unread_segments", "Of them written and not read", in_unread, 1),
 	PATH("path_echo_seconds", "Half of a packet's way to the peer and back", echo_ns, 1e-9),
 };
 
@@ -214,7 +232,7 @@ static const struct metric job_metrics[] = {
 	JOB("job_instances", "Processes that are known of", instances, 1),
 	JOB("job_jobs", "Jobs that these are the means of", jobs, 1),
 	JOB("job_links", "Their links", links, 1),
-	JOB("job_queue_depth", "Requests queued on them", queue_depth, 1),
+	JOB("job_queue_depth_requests", "Requests queued on them", queue_depth, 1),
 	JOB("job_ring_out_ratio", "Of the rings written and not read, mean", out_permille, 1e-3),
 	JOB("job_ring_in_ratio", "The same of inbound ones", in_permille, 1e-3),
 };
@@ -295,6 +313,7 @@ static void print_jobs(const struct gathered *g)
 
 void prometheus_print(const struct gathered *g)
 {
+	print_names(g);
 	print_states(g);
 	for (size_t i = 0; i < sizeof(metrics) / sizeof(metrics[0]); i++)
 		print_metric(g, &metrics[i]);

@@ -51,7 +51,11 @@ values=$("$json" json links.0.{pid,link,state,sent_messages,requests.smt,queue_d
 [ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ] || fail "--json: not all messages were by SMT"
 "$stat" --prometheus $loop >"$out" 2>&1 || fail "--prometheus: exit status $?"
 grep -Eq "^slmpm_link_up\{pid=\"$loop\",.*\} 1\$" "$out" && grep -Eq '^slmpm_age_seconds\{.*\} [0-9]' "$out" || fail "--prometheus: state and age"
-grep -Eq "^slmpm_sent_messages_total\{pid=\"$loop\",program=\"epoll_loop\",peer=\"[^\"]*\",link=\"$link\",context=\"[0-9]+\",place=\"[0-9]+\"\} [1-9]" "$out" || fail "--prometheus"
+grep -Eq "^slmpm_sent_messages_total\{pid=\"$loop\",place=\"[0-9]+\"\} [1-9]" "$out" || fail "--prometheus"
+grep -Eq "^slmpm_link_info\{pid=\"$loop\",place=\"[0-9]+\",context=\"[0-9]+\",program=\"epoll_loop\",peer=\"[^\"]*\",link=\"$link\"\} 1\$" "$out" || fail "--prometheus: names"
+grep -v '^#' "$out" | grep -v '^slmpm_link_info' | grep -E '(program|peer|context)=' && fail "--prometheus: a label that a peer chooses"
+# Each name ends with its unit, or counts things by their name.
+grep -v '^#' "$out" | sed 's/{.*//' | sort -u | grep -Ev '_(requests|messages|operations|segments|bytes)(_total)?$|_(seconds|ratio|bytes_per_second|up|info|used|instances|jobs|links)$' && fail "--prometheus: a figure without a unit"
 # Each sample behind its HELP and TYPE, and nothing else.
 awk '/^# HELP/ { help = $3 } /^# TYPE/ { if ($3 != help || $4 !~ /^(gauge|counter)$/) exit 1; type = $3 }
 	!/^#/ { name = $0; sub(/\{.*/, "", name); if (name != type || $NF !~ /^[0-9.e+-]+$/) exit 1 }' "$out" || fail "--prometheus: form"
