@@ -57,7 +57,6 @@ static int measure_all(struct command *c)
 	char names[NAMES_MAX], *rest, *name;
 	int failed = 0;
 
-	report_heading(&c->setup);
 	snprintf(names, sizeof(names), "%s", c->names);
 	for (name = strtok_r(names, ",", &rest); name && !failed;
 	     name = strtok_r(NULL, ",", &rest)) {
@@ -68,6 +67,8 @@ static int measure_all(struct command *c)
 			failed = begin(c, &pair);
 		choose_path(c, &pair);
 		pair.trace = trace;
+		if (!failed && name == names)
+			report_heading(&c->setup);
 		if (!failed)
 			failed = measure_sizes(c, mailbox ? NULL : &pair, test);
 	}
