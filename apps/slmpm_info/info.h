@@ -17,11 +17,15 @@ json_t *info_stats(long pid);
 /* Thresholds as this machine would have them, measured for about so many seconds; likewise. */
 json_t *info_calibration(int seconds);
 
+/* By which protocol each size goes, and why, tried by a pair of processes; likewise. */
+json_t *info_protocols(void);
+
 /* Text of unknown encoding. */
 json_t *info_text(const char *s);
 const char *info_string(const json_t *object, const char *key);
 /* A setting is named as its variable, or without what all have in common. */
 const char *info_prefix(const char *name);
+void info_print_protocols(const json_t *all);
 void info_print_calibration(const json_t *all);
 /* All parts that there are. */
 void info_print(const json_t *all);

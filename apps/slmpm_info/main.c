@@ -22,7 +22,7 @@
 
 #define CALIBRATE_S 15
 
-enum { OPT_CHECK = 256, OPT_JSON, OPT_CALIBRATE };
+enum { OPT_CHECK = 256, OPT_JSON, OPT_CALIBRATE, OPT_PROTOCOLS };
 
 static const struct argp_option options[] = {
 	{"version", 'V', NULL, 0, "The library's version", 0},
@@ -34,6 +34,9 @@ static const struct argp_option options[] = {
 	{"calibrate", OPT_CALIBRATE, "SECONDS", OPTION_ARG_OPTIONAL,
 	 "Thresholds of the selector as this machine would have them, measured for some 15 seconds",
 	 0},
+	{"protocols", OPT_PROTOCOLS, NULL, 0,
+	 "By which protocol messages, puts and gets of each size go with the present settings, and why",
+	 0},
 	{"memory", 'm', "PEERS", 0, "Memory for so many peers with the present settings", 0},
 	{"stats", 's', "PID", 0, "Counters of another process of this user", 0},
 	{"json", OPT_JSON, NULL, 0, "All of it as one JSON object", 0},
@@ -41,7 +44,7 @@ static const struct argp_option options[] = {
 };
 
 struct command {
-	bool version, fabrics, config, check, json;
+	bool version, fabrics, config, check, json, protocols;
 	long peers, pid, calibrate;
 };
 
@@ -72,6 +75,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			arg ? parse_number(state, arg, 600, "a number of seconds up to 600") :
 			      CALIBRATE_S;
 		break;
+	case OPT_PROTOCOLS: c->protocols = true; break;
 	case OPT_JSON: c->json = true; break;
 	case ARGP_KEY_ARG: argp_failure(state, 2, 0, "what is \"%s\"? See --help", arg); break;
 	default: return ARGP_ERR_UNKNOWN;
@@ -116,6 +120,12 @@ static json_t *gather(const struct command *c, bool *good)
 		json_object_set_new(all, "memory", info_memory(c->peers));
 	if (c->check)
 		json_object_set_new(all, "checks", info_checks(good));
+	if (c->protocols) {
+		part = info_protocols();
+		if (part)
+			json_object_set_new(all, "protocols", part);
+		*good = *good && part;
+	}
 	if (c->pid) {
 		part = info_stats(c->pid);
 		if (part)
@@ -144,7 +154,8 @@ int main(int argc, char **argv)
 		return trial_follow();
 	if (options_parse(&argp, argc, argv, &c))
 		return 2;
-	if (!c.calibrate && !c.config && !c.check && !c.peers && !c.pid && !c.fabrics)
+	if (!c.calibrate && !c.config && !c.check && !c.peers && !c.pid && !c.protocols &&
+	    !c.fabrics)
 		c.fabrics = !c.version, c.version = true;
 	all = gather(&c, &good);
 	if (c.json) {

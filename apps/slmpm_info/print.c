@@ -121,6 +121,8 @@ void info_print(const json_t *all)
 		print_memory(part);
 	if ((part = json_object_get(all, "checks")))
 		print_checks(part);
+	if ((part = json_object_get(all, "protocols")))
+		info_print_protocols(part);
 	if ((part = json_object_get(all, "stats")))
 		print_stats(part);
 }

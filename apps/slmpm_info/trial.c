@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "apps/slmpm_info/lead.h"
 #include "apps/slmpm_info/pair.h"
 
 #define ROUNDS 5
@@ -17,13 +18,10 @@
 #define COUNT  4096 /* in a round, at most */
 
 struct driver {
-	slmpm_peer peer;
+	struct lead pair;
 	FILE *out;
 	uint64_t round_ns;
-	unsigned char *from; /* a region of this side that the peer maps */
-	slmpm_mem mem;
-	slmpm_rmem there;
-	bool mapped, fetches;
+	bool fetches;
 };
 
 static uint64_t now_ns(void)
@@ -36,20 +34,6 @@ static uint64_t now_ns(void)
 
 /* ---- messages ------------------------------------------------------------------------------- */
 
-static int order(struct driver *d, uint64_t size, uint32_t count, uint32_t flags)
-{
-	struct pair_order o = {.size = size, .count = count, .flags = flags};
-
-	return slmpm_send(d->peer, PAIR_ORDERS, &o, sizeof(o), PAIR_PATIENCE);
-}
-
-static int answer(struct driver *d)
-{
-	char nothing;
-
-	return (int)slmpm_recv(d->peer, PAIR_ORDERS, &nothing, 1, NULL, PAIR_PATIENCE);
-}
-
 static int send_one(struct driver *d, uint64_t size, uint32_t wish, slmpm_req *req)
 {
 	const struct slmpm_how how = {
@@ -57,9 +41,9 @@ static int send_one(struct driver *d, uint64_t size, uint32_t wish, slmpm_req *r
 		.flags = wish | SLMPM_STRICT,
 		.timeout_ms = PAIR_PATIENCE,
 	};
-	const struct slmpm_iov piece = {d->from, size};
+	const struct slmpm_iov piece = {d->pair.from, size};
 
-	return slmpm_sendv(d->peer, PAIR_DATA, &piece, 1, &how, req);
+	return slmpm_sendv(d->pair.peer, PAIR_DATA, &piece, 1, &how, req);
 }
 
 static int end_one(slmpm_req *req)
@@ -74,7 +58,7 @@ static int end_one(slmpm_req *req)
 static int send_stream(struct driver *d, uint64_t size, uint32_t count, uint32_t wish)
 {
 	slmpm_req window[WINDOW] = {{0}};
-	int rc = order(d, size, count, 0);
+	int rc = lead_order(&d->pair, size, count, 0);
 
 	for (uint32_t i = 0; i < count && rc >= 0; i++) {
 		rc = end_one(&window[i % WINDOW]);
@@ -83,19 +67,19 @@ static int send_stream(struct driver *d, uint64_t size, uint32_t count, uint32_t
 	}
 	for (uint32_t i = 0; i < WINDOW && rc >= 0; i++)
 		rc = end_one(&window[i]);
-	return rc < 0 ? rc : answer(d);
+	return rc < 0 ? rc : lead_answer(&d->pair);
 }
 
 static int send_each(struct driver *d, uint64_t size, uint32_t count, uint32_t wish, bool touch)
 {
-	int rc = order(d, size, count, PAIR_EACH | (touch ? PAIR_TOUCH : 0));
+	int rc = lead_order(&d->pair, size, count, PAIR_EACH | (touch ? PAIR_TOUCH : 0));
 
 	for (uint32_t i = 0; i < count && rc >= 0; i++) {
 		if (touch)
-			pair_write(d->from, size);
+			pair_write(d->pair.from, size);
 		rc = send_one(d, size, wish, NULL);
 		if (rc >= 0)
-			rc = answer(d);
+			rc = lead_answer(&d->pair);
 	}
 	return rc;
 }
@@ -103,14 +87,14 @@ static int send_each(struct driver *d, uint64_t size, uint32_t count, uint32_t w
 /* Can it fetch at all? What it was to receive it gets in any case. */
 static int try_fetch(struct driver *d)
 {
-	int rc = order(d, TRIAL_LEAST, 1, 0);
+	int rc = lead_order(&d->pair, TRIAL_LEAST, 1, 0);
 
 	if (rc >= 0)
 		rc = send_one(d, TRIAL_LEAST, SLMPM_VIA(SLMPM_BY_RGET), NULL);
 	d->fetches = rc >= 0;
 	if (rc == -SLMPM_ENOTSUP)
 		rc = send_one(d, TRIAL_LEAST, SLMPM_VIA(SLMPM_BY_SMT), NULL);
-	return rc < 0 ? rc : answer(d);
+	return rc < 0 ? rc : lead_answer(&d->pair);
 }
 
 /* ---- puts ----------------------------------------------------------------------------------- */
@@ -123,7 +107,7 @@ static int put_one(struct driver *d, uint64_t size, uint32_t flags)
 		.timeout_ms = PAIR_PATIENCE,
 	};
 
-	return slmpm_put(d->there, 0, d->from, size, flags ? &how : NULL, NULL);
+	return slmpm_put(d->pair.there, 0, d->pair.from, size, flags ? &how : NULL, NULL);
 }
 
 /* Left to the engine: the time until the call returns goes to *HANDED. */
@@ -131,7 +115,7 @@ static int put_handed(struct driver *d, uint64_t size, uint64_t *handed)
 {
 	uint64_t began = now_ns();
 	slmpm_req req;
-	int rc = slmpm_put(d->there, 0, d->from, size, NULL, &req);
+	int rc = slmpm_put(d->pair.there, 0, d->pair.from, size, NULL, &req);
 
 	*handed += now_ns() - began;
 	return rc < 0 ? rc : end_one(&req);
@@ -175,10 +159,11 @@ static bool has_case(const struct driver *d, enum trial_kind kind, enum trial_of
 	case TRIAL_RGET:
 	case TRIAL_RGET_STREAM:
 	case TRIAL_RGET_TOUCHED: return kind == TRIAL_WAYS && d->fetches;
-	case TRIAL_COPY: return kind != TRIAL_REQUESTS && d->mapped;
-	case TRIAL_SHARED: return kind == TRIAL_WAYS && d->mapped && size >= TRIAL_SHARED_LEAST;
+	case TRIAL_COPY: return kind != TRIAL_REQUESTS && d->pair.mapped;
+	case TRIAL_SHARED:
+		return kind == TRIAL_WAYS && d->pair.mapped && size >= TRIAL_SHARED_LEAST;
 	case TRIAL_ENGINE:
-	case TRIAL_HANDED: return kind == TRIAL_WITH_ENGINE && d->mapped;
+	case TRIAL_HANDED: return kind == TRIAL_WITH_ENGINE && d->pair.mapped;
 	case TRIAL_REQUEST: return kind == TRIAL_WAYS || kind == TRIAL_REQUESTS;
 	case TRIAL_SMT:
 	case TRIAL_SMT_STREAM: return kind == TRIAL_WAYS || kind == TRIAL_SOCKETS;
@@ -248,13 +233,13 @@ static int measure_ring(struct driver *d)
 	int n = 0, looks = 0, rc = 0;
 
 	do {
-		rc = order(d, 1024, 16, 0);
+		rc = lead_order(&d->pair, 1024, 16, 0);
 		for (int i = 0; i < 16 && rc >= 0; i++)
 			rc = send_one(d, 1024, SLMPM_VIA(SLMPM_BY_SMT), NULL);
 		if (rc >= 0)
-			rc = answer(d);
+			rc = lead_answer(&d->pair);
 		if (rc >= 0)
-			rc = slmpm_peer_stats(d->peer, &s, sizeof(s));
+			rc = slmpm_peer_stats(d->pair.peer, &s, sizeof(s));
 		if (rc < 0)
 			return rc;
 		if (!n++)
@@ -276,33 +261,6 @@ static int measure_ring(struct driver *d)
 
 /* ---- the pair ------------------------------------------------------------------------------- */
 
-static int meet(struct driver *d, int cpu)
-{
-	struct slmpm_mem_info info = {.size = sizeof(info)};
-	struct pair_hello hello = {.cpu = cpu};
-	struct slmpm_key key;
-	void *base;
-	int64_t n;
-	int rc = slmpm_mem_alloc((slmpm_ctx){0}, PAIR_BYTES, SLMPM_READ_WRITE, &d->mem, &base);
-
-	if (rc >= 0)
-		rc = slmpm_mem_key(d->mem, d->peer, SLMPM_READ_WRITE, &hello.key);
-	if (rc >= 0)
-		rc = slmpm_send(d->peer, PAIR_ORDERS, &hello, sizeof(hello), PAIR_PATIENCE);
-	if (rc < 0)
-		return rc;
-	d->from = base;
-	memset(base, 1, PAIR_BYTES);
-	n = slmpm_recv(d->peer, PAIR_ORDERS, &key, sizeof(key), NULL, PAIR_PATIENCE);
-	if (n != sizeof(key))
-		return n < 0 ? (int)n : -SLMPM_EPROTO;
-	rc = slmpm_mem_open(d->peer, &key, &d->there);
-	if (rc >= 0)
-		rc = slmpm_rmem_query(d->there, &info);
-	d->mapped = info.mapped;
-	return rc;
-}
-
 static int measure_all(struct driver *d, enum trial_kind kind, int ms)
 {
 	int rc = try_fetch(d), cases = 0;
@@ -321,21 +279,14 @@ int trial_drive(enum trial_kind kind, const int cpu[2], int ms, FILE *out)
 {
 	/* Who waits for nothing but the engine's end leaves the CPU to the engine. */
 	char *const asleep[] = {"SLMPM_WAIT=block", NULL};
-	char *const argv[] = {TRIAL_FOLLOW, NULL};
-	const struct slmpm_spawn_options how = {
-		.size = sizeof(how),
-		.flags = SLMPM_SPAWN_DIE_WITH_HOST,
-		.envp = kind == TRIAL_WITH_ENGINE ? asleep : NULL,
-	};
 	struct driver d = {.out = out};
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (kind != TRIAL_WITH_ENGINE) /* its thread is to have another CPU */
 		pair_pin(cpu[0]);
-	if (slmpm_spawn(&d.peer, "/proc/self/exe", argv, &how) < 0 || meet(&d, cpu[1]) < 0 ||
+	if (lead_begin(&d.pair, cpu[1], kind == TRIAL_WITH_ENGINE ? asleep : NULL) < 0 ||
 	    measure_all(&d, kind, ms) < 0)
 		return slmpm_perror("slmpm_info: trial");
-	slmpm_close(d.peer, PAIR_PATIENCE);
-	slmpm_join(d.peer, NULL, PAIR_PATIENCE);
+	lead_end(&d.pair);
 	return fflush(out) ? 1 : 0;
 }

@@ -38,6 +38,13 @@ for what in memfd membarrier 'cross-memory|cma' uring 'tracking: pagemap' 'track
 	grep -Eqi "$what" "$out" || fail "--check says nothing of $what"
 done
 
+# What goes by which protocol follows the settings.
+env -u SLMPM_LINKS SLMPM_FABRIC=shm SLMPM_FETCH=always "$info" --protocols >"$out" 2>&1 || fail "--protocols: exit status $?"
+grep -Eq '^ +8  smt, short  +put, short  +get, short$' "$out" && grep -Eq '^ +1048576  rget, setting ' "$out" || fail "--protocols: fetched always"
+env -u SLMPM_LINKS SLMPM_FABRIC=shm SLMPM_FETCH=never SLMPM_RMA=ring "$info" --protocols --json >"$out" 2>&1 || fail "--protocols --json: exit status $?"
+[ "$("$SLMPM_BUILD/tests/apps/stat_page" json protocols.12.{bytes,send.protocol,put.protocol,get.protocol} <"$out" | paste -sd' ')" = \
+	"4194304 smt request request" ] || fail "--protocols: never fetched, by request"
+
 "$info" -m 1 >"$out" 2>&1 || fail "-m 1: exit status $?"
 one=$(sed 's/.*: \([0-9]*\) bytes$/\1/' "$out")
 "$info" -m 64 >"$out" 2>&1 || fail "-m 64"
