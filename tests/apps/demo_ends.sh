@@ -5,6 +5,7 @@
 # stress; and a terminal.
 set -u
 . "$(dirname "$0")/../lib/demo.sh"
+. "$(dirname "$0")/../lib/terminal.sh"
 
 make_long
 
@@ -47,6 +48,7 @@ for stress in ring link; do
 	grep -q ', 1 lost,' "$dir/err" || fail "killed under --stress $stress: nobody lost"
 done
 
+[ -n "$has_terminal" ] || end_of_terminal
 # At a terminal Ctrl-C goes to slmpm_run and all below it: nobody is named as killed. Its screen tells when.
 mkfifo "$dir/keys" "$dir/screen"
 timeout 50 script -qefc "$SLMPM_BUILD/bin/slmpm_run $demo -q $dir/first $(echo "$dir"/file-*)" /dev/null <"$dir/keys" >"$dir/screen" &

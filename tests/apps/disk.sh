@@ -5,6 +5,7 @@
 # errors of the medium, the controller or the host killed in the middle.
 # timeout: 120
 set -u
+. "$(dirname "$0")/../lib/terminal.sh"
 bin=$SLMPM_BUILD/bin
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
@@ -58,7 +59,7 @@ PATH= "$bin/disk_copy" --beside-dd from to 2>err || fail "without dd: $?"
 grep -q '^a plain loop (there is no dd)' err || fail "without dd: what then?"
 
 # On a terminal there is a bar, and nothing of it is left at the end.
-if command -v script >/dev/null; then
+if [ -n "$has_terminal" ]; then
 	truncate -s 96M big
 	script -qec "'$bin/disk_copy' -b 4k -w 2 big to" typescript >/dev/null || fail "on a terminal: $?"
 	grep -q '\[#.*%' typescript || fail "no bar on a terminal"
@@ -249,4 +250,4 @@ begin
 wait "$copy"
 [ $? = 1 ] || fail "file cut off: exit status is not 1"
 grep -q 'big, byte .*ends before that sector' err || fail "file cut off: why?"
-exit 0
+end_of_terminal

@@ -5,6 +5,7 @@
 # mirror_demo: a line for each fabric and way, reads that ask nothing of the accelerators where there is a mirror, and a
 # simulation that has moved; drawn; and wrong arguments.
 set -u
+. "$(dirname "$0")/../lib/terminal.sh"
 demo=$SLMPM_BUILD/bin/mirror_demo
 fail() { echo "$*" >&2; exit 1; }
 
@@ -22,7 +23,7 @@ table=$(timeout 20 "$demo" -s 0.1 --fabric shm --plain) || fail "over shm alone:
 timeout 20 "$demo" -n 3 -s 0.2 --draw >"${TMPDIR:-/tmp}/mirror_demo.$$" || fail "three, drawn: $?"
 grep -q '[.o*]' "${TMPDIR:-/tmp}/mirror_demo.$$" || fail "nothing was drawn"
 # In a small terminal what is drawn fits it, and so does the line below it.
-if command -v script >/dev/null; then
+if [ -n "$has_terminal" ]; then
 	SHELL=/bin/bash timeout 20 script -qec "stty rows 10 cols 40; exec '$demo' -s 0.2 --fabric shm" /dev/null \
 		</dev/null >"${TMPDIR:-/tmp}/mirror_demo.$$" || fail "in a small terminal: $?"
 	tr -d '\r' <"${TMPDIR:-/tmp}/mirror_demo.$$" | awk -v esc='\033' '
@@ -37,4 +38,4 @@ for bad in "-n 0" "-n 17" "-s 0" "-s x" "--fabric x" "more" "--nonsense"; do
 	# shellcheck disable=SC2086
 	timeout 5 "$demo" $bad >/dev/null 2>&1 && fail "$bad was accepted"
 done
-exit 0
+end_of_terminal

@@ -3,6 +3,7 @@
 #
 # slmpm_stat: a running pair in every form, its job, a pair with two links; a process that dies under it; pages full of nonsense; the screen.
 set -u
+. "$(dirname "$0")/../lib/terminal.sh"
 stat=$SLMPM_BUILD/bin/slmpm_stat json=$SLMPM_BUILD/tests/apps/stat_page
 [ -e "$stat" ] || { echo "slmpm_stat was left out"; exit 77; }
 dir=$(mktemp -d) || exit 1
@@ -84,7 +85,7 @@ for by in pid queue ring latency rate bytes; do
 done
 
 # The screen, in a terminal of its own.
-if command -v script >/dev/null; then
+if [ -n "$has_terminal" ]; then
 	TERM=xterm timeout 10 script -qec "stty rows 24 cols 160; '$stat' --watch=0.1 -n 3 $loop" "$dir/screen" >/dev/null 2>"$out" </dev/null
 	rc=$?
 	[ $rc = 0 ] || fail "--watch: exit status $rc"
@@ -115,7 +116,7 @@ values=$("$json" json links.0.paths.{0.link,0.state,1.link,1.state,1.queue_depth
 "$stat" --prometheus $pair >"$out" 2>&1 || fail "--prometheus: exit status $?"
 grep -Eq "^slmpm_path_ring_out_segments\{pid=\"$pair\",.*,path=\"1\",fabric=\"tcp\"\} [1-9]" "$out" || fail "--prometheus: paths"
 # It ends while a screen follows it.
-if command -v script >/dev/null; then
+if [ -n "$has_terminal" ]; then
 	TERM=xterm timeout 20 script -qefc "stty rows 24 cols 160; '$stat' --watch=0.05 $pair" "$dir/screen2" >/dev/null 2>&1 </dev/null 3>&- 5>&- &
 	watcher=$!
 	until_there 'link 1' cat "$dir/screen2"
@@ -182,4 +183,4 @@ for bad in "0" "x" "1 2" "-s what" "--json --prometheus" "--watch=0" "--watch=x"
 	[ $? = 2 ] || fail "$bad: exit status is not 2"
 done
 "$stat" --help >"$out" 2>&1 || fail "--help"
-exit 0
+end_of_terminal
