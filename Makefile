@@ -7,7 +7,8 @@
 #	/* program */		one of several programs of a folder of apps; they share what else lies there
 # and to tests/run:  /* timeout: SECONDS */  /* native-only */  /* waits */  /* has-time */
 #
-# Variables: CC CFLAGS BUILD PREFIX DESTDIR, V=1 shows the commands, LTO=1 optimizes across files, WERROR=-Werror,
+# Variables: CC BUILD PREFIX DESTDIR; CPPFLAGS CFLAGS LDFLAGS LDLIBS are added to what is needed and replace none of it;
+# V=1 shows the commands, LTO=1 optimizes across files, WERROR=-Werror, MAN= installs no man pages,
 # SAN=address,undefined|thread builds with sanitizers, CROSS=aarch64-linux-gnu|s390x-linux-gnu for that machine.
 # FABRIC=tcp, or a list of links as in tcp,tcp or shm,tcp, has tests go that way (tests/README.md).
 # UNCHECKED=1 leaves out the checks of what a peer wrote: what they cost, for the bench and nothing else.
@@ -28,6 +29,7 @@ OBJ   := $(OUT)/obj
 .SUFFIXES:
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
+DRY := $(findstring n,$(firstword -$(MAKEFLAGS)))
 ifeq ($(MAKELEVEL)$(filter clean,$(MAKECMDGOALS)),0)
 MAKEFLAGS += -j$(shell nproc)
 endif
@@ -45,21 +47,23 @@ CXX ?= g++
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion $(if $(SAN),,$(WERROR))	# with a sanitizer gcc sees ghosts
 OPT  ?= $(if $(SAN),-O1 -g1 -fno-omit-frame-pointer,-O3 -g)
-OPT  += $(if $(LTO),-flto=auto -ffat-lto-objects)
+LTO_FLAGS := $(if $(LTO),-flto=auto -ffat-lto-objects)
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all)
 SAN_FLAGS += $(if $(filter thread,$(SAN)),-Wno-tsan)	# fences: the tests that need them say so
 
-CPPFLAGS += -D_GNU_SOURCE= -I. -Iinclude -I$(OUT)/gen -MMD -MP $(if $(UNCHECKED),-DSLMPM_UNCHECKED)
-BASE     := -std=gnu11 $(OPT) $(WARN) $(SAN_FLAGS) -pthread -fPIC -fvisibility=hidden -fno-semantic-interposition
-COMPILE   = $(CC) $(BASE) $(CPPFLAGS) $(CFLAGS)
-LINK      = $(CC) $(OPT) $(SAN_FLAGS) $(CFLAGS) -pthread $(LDFLAGS)
+# CPPFLAGS, CFLAGS, LDFLAGS and LDLIBS are the user's: given to make they would replace what is assigned to them here.
+INCLUDE  := -D_GNU_SOURCE= -I. -Iinclude -I$(OUT)/gen -MMD -MP $(if $(UNCHECKED),-DSLMPM_UNCHECKED)
+BASE     := -std=gnu11 $(OPT) $(LTO_FLAGS) $(WARN) $(SAN_FLAGS) -pthread -fPIC -fvisibility=hidden -fno-semantic-interposition
+COMPILE   = $(CC) $(BASE) $(INCLUDE) $(CPPFLAGS) $(CFLAGS)
+LINK      = $(CC) $(OPT) $(LTO_FLAGS) $(SAN_FLAGS) $(CFLAGS) -pthread $(FOREIGN_LIB) $(LDFLAGS)
 
 # A cross build finds foreign libraries in a folder of its own (deps-cross fills it) and runs under qemu.
 PKG_CONFIG ?= pkg-config
+PKG_CONFIG_PROGRAM := $(PKG_CONFIG)
 ifdef CROSS
 SYSROOT   := $(BUILD)/sysroot-$(CROSS)
-CPPFLAGS  += -isystem $(SYSROOT)/usr/include -isystem $(SYSROOT)/usr/include/$(CROSS)
-LDFLAGS   += -L$(SYSROOT)/usr/lib/$(CROSS) -Wl,-rpath,$(abspath $(SYSROOT)/usr/lib/$(CROSS))
+INCLUDE   += -isystem $(SYSROOT)/usr/include -isystem $(SYSROOT)/usr/include/$(CROSS)
+FOREIGN_LIB := -L$(SYSROOT)/usr/lib/$(CROSS) -Wl,-rpath,$(abspath $(SYSROOT)/usr/lib/$(CROSS))
 PKG_CONFIG := PKG_CONFIG_LIBDIR=$(SYSROOT)/usr/lib/$(CROSS)/pkgconfig $(PKG_CONFIG)
 EMULATOR  := qemu-$(firstword $(subst -, ,$(CROSS))) -L /usr/$(CROSS)
 endif
@@ -122,7 +126,7 @@ lib: $(SO) $(ARCHIVE)			## the two libraries alone
 
 # Objects depend on the flags they were built with, so that a changed CFLAGS or LTO rebuilds them.
 $(OUT)/gen/flags: FORCE
-	$(call update,echo '$(COMPILE) $(LDFLAGS) $(FABRIC_PKG)')
+	$(call update,echo '$(COMPILE) $(LDFLAGS) $(LDLIBS) $(FABRIC_PKG)')
 
 $(OUT)/gen/fabric_list.h: FORCE
 	$(call update,printf 'FABRIC(%s)\n' $(FABRICS))
@@ -147,7 +151,7 @@ $(SO).$(VERSION): $(LIB_OBJ) $(OUT)/gen/libslmpm.map
 	$(foreach f,$(LEFT_OUT),@echo '  --    fabric $(f) left out: no $(call wants,$(f))'$(newline))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(LINK) -shared -Wl,-soname,$(SONAME) -Wl,-z,nodelete -Wl,--version-script,$(OUT)/gen/libslmpm.map $(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(LIB_OBJ) $(LIB_LIBS) -o $@
+	$(Q)$(LINK) -shared -Wl,-soname,$(SONAME) -Wl,-z,nodelete -Wl,--version-script,$(OUT)/gen/libslmpm.map $(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(LIB_OBJ) $(LIB_LIBS) $(LDLIBS) -o $@
 
 $(SO): $(SO).$(VERSION)
 	@ln -sf $(notdir $<) $(@D)/$(SONAME); ln -sf $(SONAME) $@
@@ -162,7 +166,7 @@ define program
 $(OUT)/bin/$(1): $(2:%.c=$(OBJ)/%.o) $(3) $(APP_LIB) $(SO)
 	$$(call say,LINK,$$@)
 	@mkdir -p $$(@D)
-	$$(Q)$$(LINK) $(2:%.c=$(OBJ)/%.o) $(3) $(APP_LIB) -L$(OUT)/lib -lslmpm -Wl,-rpath,'$$$$ORIGIN/../lib' $$(call note,libs,$(2) $(wildcard apps/lib/*.c)) $$(if $$(call note,pkg-config,$(2)),$$(shell $$(PKG_CONFIG) --libs $$(call note,pkg-config,$(2)))) -o $$@
+	$$(Q)$$(LINK) $(2:%.c=$(OBJ)/%.o) $(3) $(APP_LIB) -L$(OUT)/lib -lslmpm -Wl,-rpath,'$$$$ORIGIN/../lib' $$(call note,libs,$(2) $(wildcard apps/lib/*.c)) $$(if $$(call note,pkg-config,$(2)),$$(shell $$(PKG_CONFIG) --libs $$(call note,pkg-config,$(2)))) $$(LDLIBS) -o $$@
 endef
 $(foreach f,$(ONE_FILE),$(eval $(call program,$(basename $(notdir $(f))),$(f))))
 $(foreach d,$(FOLDERS),$(eval $(call program,$(d),$(wildcard apps/$(d)/*.c))))
@@ -182,7 +186,7 @@ $(foreach f,$(MAINS),$(eval $(call program,$(basename $(notdir $(f))),$(f),$(OBJ
 $(TEST_BIN): $(OUT)/%: $(OBJ)/%.o $(TEST_LIB) $(ARCHIVE)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(LINK) $< $(TEST_LIB) $(ARCHIVE) -lcmocka $(call note,libs,$*.c) $(LIB_LIBS) -o $@
+	$(Q)$(LINK) $< $(TEST_LIB) $(ARCHIVE) -lcmocka $(call note,libs,$*.c) $(LIB_LIBS) $(LDLIBS) -o $@
 
 $(OBJ)/model/%.o: %.c $(OUT)/gen/flags
 	$(call say,CC,$<)
@@ -192,7 +196,7 @@ $(OBJ)/model/%.o: %.c $(OUT)/gen/flags
 $(OUT)/tests/model/check: $(MODEL_OBJ)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(LINK) $^ -o $@
+	$(Q)$(LINK) $^ $(LDLIBS) -o $@
 
 RUN = env -u MAKEFLAGS -u MAKELEVEL SLMPM_BUILD=$(abspath $(OUT)) SLMPM_SAN='$(SAN)' SLMPM_EMULATOR='$(EMULATOR)' \
 	SLMPM_NATIVE=$(abspath $(BUILD)) CC='$(CC)' tests/run
@@ -206,7 +210,7 @@ BUILT   = $(if $(findstring thread,$(SAN)),$(RUNNING:%.c=$(OUT)/%),$(TEST_BIN))
 test-programs: $(BUILT) $(if $(SAN)$(CROSS),,$(addprefix $(OUT)/,$(MODEL)))	## build the tests, run none
 	@:
 
-test: deps-test				## every test; TESTS='FILE…' for some, SAN=… with sanitizers, FABRIC=tcp or FABRIC=shm,tcp over these
+test:					## every test; TESTS='FILE…' for some, SAN=… with sanitizers, FABRIC=tcp or FABRIC=shm,tcp over these
 	@$(MAKE) all test-programs
 	$(if $(SAN)$(CROSS)$(UNCHECKED),,@rm -rf $(OUT)/root; $(MAKE) DESTDIR=$(abspath $(OUT))/root PREFIX=/usr/local install)
 	@$(RUN) $(OVER) $(TESTS)
@@ -222,26 +226,26 @@ cross-programs: deps-cross
 cross-test: cross-programs		## unit tests, pairs and the suite of links on CROSS=TRIPLE under qemu
 	@$(RUN) $(filter-out $(HELPERS),$(filter tests/unit/%.c,$(TEST_C))) $(wildcard tests/cross/*.sh)
 
-demo: deps-demo				## watch a host and two accelerators hash files
+demo:					## watch a host and two accelerators hash files
 	@$(MAKE) $(OUT)/bin/slmpm_demo
 	@$(OUT)/bin/slmpm_demo -n 2 >$(OUT)/demo.sha256
 	@sha256sum --quiet -c $(OUT)/demo.sha256 && echo "sha256sum agrees with all $$(wc -l <$(OUT)/demo.sha256) digests"
 
 BENCH = @SLMPM_BUILD=$(abspath $(OUT)) tests/bench/run
 
-bench: deps-bench			## our figures beside every peer's, over TCP, and mode beside mode: ten minutes; build/bench
+bench:					## our figures beside every peer's, over TCP, and mode beside mode: ten minutes; build/bench
 	@$(MAKE) all
-	@rc=0; for part in near net modes; do $(MAKE) -o deps-bench bench-$$part || rc=1; done; exit $$rc
+	@rc=0; for part in near net modes; do $(MAKE) bench-$$part || rc=1; done; exit $$rc
 
-bench-near: deps-bench			## on one machine; plots in build/bench
+bench-near:				## on one machine; plots in build/bench
 	@$(MAKE) all
 	$(BENCH)
 
-bench-net: deps-bench			## over loopback TCP; plots in build/bench/net
+bench-net:				## over loopback TCP; plots in build/bench/net
 	@$(MAKE) all
 	$(BENCH) --net
 
-bench-modes: deps-bench			## fixed modes against the library's own choice; build/bench/modes
+bench-modes:				## fixed modes against the library's own choice; build/bench/modes
 	@$(MAKE) all
 	$(BENCH) --modes
 
@@ -249,7 +253,7 @@ bench-modes: deps-bench			## fixed modes against the library's own choice; build
 
 C_FILES = $(shell find apps fabrics include shm slmpm tests -name '*.[ch]' 2>/dev/null | sort)
 
-lint: deps-lint				## include arrows, format, every warning an error, headers, man pages
+lint:					## include arrows, format, every warning an error, headers, man pages
 	@$(MAKE) -k --output-sync=target $(addprefix lint-,arrows format headers gcc clang hot man)
 
 lint-arrows:
@@ -289,12 +293,11 @@ format:					## let clang-format rewrite the sources
 
 MAN := $(patsubst doc/man/%.scd,$(BUILD)/man/%,$(wildcard doc/man/*.scd))
 
-man: deps-man				## man pages from doc/man, with scdoc, into build/man
-	@$(MAKE) man-pages
-man-pages: $(MAN)
+man: $(MAN)				## man pages from doc/man, with scdoc, into build/man
 	@:
 
 $(BUILD)/man/%: doc/man/%.scd
+	@command -v scdoc >/dev/null || { echo '  --    man pages need scdoc: "make deps-man" installs it, "MAN=" leaves them out'; exit 1; }
 	$(call say,MAN,$@)
 	@mkdir -p $(@D)
 	$(Q)scdoc <$< >$@
@@ -305,9 +308,8 @@ calls = $$(case $(1) in *.3.scd) awk '/^\# NAME/ { on = 1; next } on { end = sub
 # $(call pc,NAME,DESCRIPTION,REST): the text of a pkg-config file.
 pc = 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' 'Name: $(1)' 'Description: $(2)' 'Version: $(VERSION)' $(3)
 
-install: all				## into $(DESTDIR)$(PREFIX): headers, libraries, .pc files, tools, man pages
+install: all $(MAN)			## into $(DESTDIR)$(PREFIX): headers, libraries, .pc files, tools, man pages
 	$(if $(UNCHECKED),$(error this build is for the bench alone))
-	$(if $(shell command -v scdoc),@$(MAKE) man-pages,@echo '  --    no man pages: scdoc is missing')
 	$(Q)install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include lib/pkgconfig)
 	$(Q)install -m 644 include/*.h $(DESTDIR)$(PREFIX)/include
 	$(Q)install -m 644 $(ARCHIVE) $(DESTDIR)$(PREFIX)/lib
@@ -319,7 +321,7 @@ install: all				## into $(DESTDIR)$(PREFIX): headers, libraries, .pc files, tool
 		>$(DESTDIR)$(PREFIX)/lib/pkgconfig/slmpm.pc
 	$(Q)printf '%s\n' $(call pc,dacs,the DaCS interface over SLMPM,'Requires: slmpm') >$(DESTDIR)$(PREFIX)/lib/pkgconfig/dacs.pc
 	$(Q)install -m 755 $(filter $(OUT)/bin/slmpm_% $(OUT)/bin/disk_% $(OUT)/bin/mirror_%,$(PROGRAMS)) $(DESTDIR)$(PREFIX)/bin
-	$(Q)for m in $$(ls $(BUILD)/man 2>/dev/null); do \
+	$(Q)for m in $(notdir $(MAN)); do \
 		install -D -m 644 $(BUILD)/man/$$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$$m; \
 		for call in $(call calls,doc/man/$$m.scd); do [ $$call.3 = $$m ] || \
 			ln -sf $$m $(DESTDIR)$(PREFIX)/share/man/man3/$$call.3; done; done
@@ -333,48 +335,74 @@ endef
 
 # ---- what has to be installed first ----
 
-DEPS       := gcc libc6-dev make pkg-config
-DEPS_DEMO  := libssl-dev
-DEPS_ALL   := $(DEPS_DEMO) libjansson-dev liburing-dev libncurses-dev
-DEPS_TEST  := libcmocka-dev iproute2 nftables procps openssh-client dropbear-bin
+DEPS_BUILD := gcc libc6-dev make pkg-config liburing-dev libssl-dev libjansson-dev libncurses-dev
 DEPS_MAN   := scdoc
-DEPS_LINT  := g++ clang clang-format $(DEPS_MAN)
-DEPS_BENCH := gnuplot-nox iperf3
-DEPS_CROSS := qemu-user gcc-s390x-linux-gnu libc6-dev-s390x-cross gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+DEPS_TEST  := $(DEPS_BUILD) $(DEPS_MAN) libcmocka-dev iproute2 nftables procps openssh-client dropbear-bin
+DEPS_LINT  := $(DEPS_TEST) g++ clang clang-format
+DEPS_BENCH := $(DEPS_BUILD) gnuplot-nox iperf3
+DEPS_CROSS := $(DEPS_TEST) qemu-user gcc-s390x-linux-gnu libc6-dev-s390x-cross gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 # Foreign packages are unpacked, not installed: Debian's releases for two machines need not agree in version.
 SYSROOT_PACKAGES := libcmocka-dev libcmocka0 libssl-dev libssl3 libjansson-dev libjansson4 liburing-dev liburing2
 
+# These goals install what they lack. The others may be part of something that must not: they stop and name one of these.
+asked    = $(if $(filter $(1),$(MAKECMDGOALS)),$(2))
+PACKAGES := $(sort $(call asked,deps-build demo,$(DEPS_BUILD)) $(call asked,deps-test test,$(DEPS_TEST)) \
+	$(call asked,deps-man man,$(DEPS_MAN)) $(call asked,deps-lint lint lint-% format,$(DEPS_LINT)) \
+	$(call asked,deps-bench bench bench-%,$(DEPS_BENCH)) $(call asked,deps,$(DEPS_LINT) $(DEPS_BENCH)))
+
+deps: ; @:				## apt-get what is missing for all of it; or deps-build, -test, -man, -lint, -bench, -cross
+deps-build deps-test deps-man deps-lint deps-bench: ; @:
+deps-cross: ; $(if $(CROSS),@:,$(error $(NO_CROSS)))
+
+# It is done for two files that this Makefile includes: make brings these up to date before anything else, however many
+# jobs there are, and then reads all of this anew, on a machine where pkg-config knows what is there.
+ifeq ($(DRY),)
+ifneq ($(PACKAGES),)
+include $(BUILD)/gen/installed
+endif
+ifneq ($(and $(CROSS),$(filter-out clean help format lint% man,$(or $(MAKECMDGOALS),all))),)
+include $(SYSROOT)/.done
+endif
+endif
+
 # $(call apt,PACKAGES): install those that are missing.
-apt = @missing=$$(for p in $(1); do dpkg-query -Wf '$${db:Status-Status}' $$p 2>/dev/null | grep -q '^installed' || echo $$p; done); \
+apt = missing=$$(for p in $(1); do dpkg-query -Wf '$${db:Status-Status}' $$p 2>/dev/null | grep -q '^installed' || echo $$p; done); \
 	[ -n "$$missing" ] || exit 0; echo '  APT  ' $$missing; \
 	command -v apt-get >/dev/null || { echo "no apt-get here: install these by hand"; exit 0; }; \
 	$(apt-get) update; $(apt-get) install --no-install-recommends $$missing >/dev/null
 apt-get = $$([ $$(id -u) = 0 ] || echo sudo) env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=300 </dev/null
 
-deps: deps-test deps-lint deps-bench	## apt-get what is missing; the goals above do it for themselves
-deps-demo:
-	$(call apt,$(DEPS) $(DEPS_DEMO))
-deps-test: $(if $(CROSS),deps-cross)
-	$(call apt,$(DEPS) $(DEPS_ALL) $(DEPS_TEST))
-deps-man:
-	$(call apt,$(DEPS_MAN))
-deps-lint: deps-test
-	$(call apt,$(DEPS_LINT))
-deps-bench: deps-test
-	$(call apt,$(DEPS_BENCH))
-deps-cross: $(if $(SYSROOT),$(SYSROOT)/.done)
+$(BUILD)/gen/installed: FORCE
+	@mkdir -p $(@D); [ -e $@ ] || : >$@
+	$(if $(MAKE_RESTARTS),,@$(call apt,$(PACKAGES)) && touch $@)
+
+# $(OUT)/gen/found-GROUP: the compiler and the headers are there that such sources need.
+HEADERS_lib   := stdio.h:libc6-dev liburing.h:liburing-dev
+HEADERS_apps  := openssl/evp.h:libssl-dev jansson.h:libjansson-dev
+HEADERS_tests := $(HEADERS_lib) $(HEADERS_apps) cmocka.h:libcmocka-dev
+$(OUT)/gen/found-lib $(OUT)/gen/found-apps: INSTALLER := deps-build
+$(OUT)/gen/found-tests: INSTALLER := deps-test
+$(OUT)/gen/found-%: $(OUT)/gen/flags
+	@lacking=$$(for c in $(firstword $(CC)) $(firstword $(PKG_CONFIG_PROGRAM)); do command -v $$c >/dev/null || echo $$c; done; \
+		! command -v $(firstword $(CC)) >/dev/null || for h in $(HEADERS_$*); do \
+			printf '#if !__has_include(<%s>)\n%s\n#endif\n' $${h%%:*} $${h#*:}; done | $(CC) $(INCLUDE) $(CPPFLAGS) $(CFLAGS) -MF /dev/null -E -P - | xargs); \
+	[ -z "$$lacking" ] || { echo '  --    not here:' $$lacking'; "make $(if $(CROSS),CROSS=$(CROSS) deps-cross,$(INSTALLER))" installs what is needed'; exit 1; }; touch $@
+$(LIB_OBJ): | $(OUT)/gen/found-lib
+$(patsubst %.c,$(OBJ)/%.o,$(wildcard apps/*.c apps/*/*.c)): | $(OUT)/gen/found-lib $(OUT)/gen/found-apps
+$(TEST_OBJ) $(TEST_LIB) $(MODEL_OBJ): | $(OUT)/gen/found-tests
 
 ARCH_s390x-linux-gnu   := s390x
 ARCH_aarch64-linux-gnu := arm64
-FOREIGN := $(ARCH_$(CROSS))
+FOREIGN  := $(ARCH_$(CROSS))
+NO_CROSS := CROSS is aarch64-linux-gnu or s390x-linux-gnu
 
 .PRECIOUS: $(BUILD)/sysroot-%/packages
 $(BUILD)/sysroot-%/packages: FORCE
 	$(call update,echo $(SYSROOT_PACKAGES))
 
 $(BUILD)/sysroot-%/.done: $(BUILD)/sysroot-%/packages
-	$(if $(FOREIGN),,$(error CROSS is aarch64-linux-gnu or s390x-linux-gnu))
-	$(call apt,$(DEPS) $(DEPS_ALL) $(DEPS_TEST) $(DEPS_CROSS))
+	$(if $(FOREIGN),,$(error $(NO_CROSS)))
+	@$(call apt,$(DEPS_CROSS))
 	@dpkg --print-foreign-architectures | grep -qx $(FOREIGN) || { $$([ $$(id -u) = 0 ] || echo sudo) dpkg --add-architecture $(FOREIGN); $(apt-get) update; }
 	@mkdir -p $(@D)/deb; rm -f $(@D)/deb/*; cd $(@D)/deb && apt-get -qq -o APT::Sandbox::User=root download $(SYSROOT_PACKAGES:%=%:$(FOREIGN))
 	@for d in $(@D)/deb/*.deb; do dpkg -x $$d $(@D) || exit 1; done; touch $@
@@ -386,8 +414,8 @@ help:					## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r goal text; do printf '  make %-14s %s\n' "$$goal" "$$text"; done
 
 FORCE:
-.PHONY: all lib test-programs test cross-programs cross-test demo bench bench-near bench-net bench-modes objects lint $(addprefix lint-,arrows format headers gcc clang hot man) format man man-pages install clean help FORCE \
-	deps deps-demo deps-man deps-test deps-lint deps-bench deps-cross
+.PHONY: all lib test-programs test cross-programs cross-test demo bench bench-near bench-net bench-modes objects lint $(addprefix lint-,arrows format headers gcc clang hot man) format man install clean help FORCE \
+	deps deps-build deps-test deps-man deps-lint deps-bench deps-cross
 
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(TEST_OBJ) $(TEST_LIB) $(MODEL_OBJ)) \
 	$(patsubst %.c,$(OBJ)/%.d,$(wildcard apps/*.c apps/*/*.c))
