@@ -129,7 +129,6 @@ struct fabric_config {
 	uint32_t threshold_permille; /* p: publish K when the unread share reaches it; 0 always */
 	uint32_t batch;              /* minimum segments a publication; 0: N/16 */
 	bool membarrier;             /* may be used where it works */
-	bool attach;                 /* a process may reach another's memory, where that works */
 	uint8_t engine;              /* enum fabric_engine */
 	uint64_t start;              /* totals begin here: 0 but in tests */
 	uint32_t dead_ms;            /* so long may another machine be silent; 0: for ever */
@@ -172,7 +171,10 @@ struct fabric_link { /* likewise */
 	int32_t pid; /* the peer's process, as the kernel says; 0 unknown; the core's */
 	int process; /* and its pidfd, -1, or FABRIC_ENDED; the core's */
 	bool active; /* this side began the connection; the core's */
-	bool over;   /* nothing that comes is waited for any more; the core's */
+	/* Either process may make the kernel copy to and from addresses that the other one names: it
+	 * trusts the other with its time, for such a copy may never return; the core's. */
+	bool attach;
+	bool over; /* nothing that comes is waited for any more; the core's */
 	/* Set by poll: another one would find nothing. Cleared by what may change that: a post, a flush, or a
 	 * poll of another of the domain's links once it is to find out anew. Who cannot tell leaves it. */
 	bool quiet;
@@ -285,9 +287,10 @@ struct fabric {
 	int (*alloc)(struct fabric_domain *domain, struct fabric_memory *m);
 	/* OWN memory: what the peer at LINK needs to reach it, and no more than WRITABLE says, into
 	 * BLOB, whose descriptors stay the memory's; -ENOTSUP where that cannot be enforced or
-	 * reached. A peer's (not OWN, size and writable set): reaches it by BLOB, found out by a
-	 * real try, and sets base and ops, 0 when it cannot be reached; -EPROTO for what no peer
-	 * says. NULL: a fabric without. */
+	 * reached. A peer's (not OWN, size and writable set): maps it by BLOB, or notes how it is
+	 * reached, and sets base and ops, 0 when it cannot be reached; -EPROTO for what no peer
+	 * says. Never touches the peer's memory: whether it can be attached to, the first post on it
+	 * finds out by a real try (-EPERM). NULL: a fabric without. */
 	int (*reg)(struct fabric_link *link, struct fabric_memory *m, bool own, bool writable,
 		   struct fabric_blob *blob);
 	/* Gives up what alloc or reg has set up; the application's own memory stays. */

@@ -18,6 +18,17 @@ struct shm_domain {
 	struct shm_link *links;
 };
 
+#define PROBE_SIZE 16
+
+/* Where a process keeps bytes that no other one has, and where the peer is to write them. */
+struct shm_probe {
+	uint64_t at,
+		echo; /* addresses of PROBE_SIZE bytes each, in its memory; at 0: not told yet */
+	unsigned char value[PROBE_SIZE];
+};
+
+enum shm_attach { ATTACH_UNTRIED, ATTACH_WORKS, ATTACH_REFUSED };
+
 struct shm_link {
 	struct fabric_link base;
 	/* hot */
@@ -38,7 +49,10 @@ struct shm_link {
 	uint64_t own_epoch, peer_epoch;
 	int peer_fd; /* until its seals have been seen closed */
 	bool connected;
-	enum { ATTACH_UNTRIED, ATTACH_WORKS, ATTACH_REFUSED } attach; /* to the peer */
+	struct shm_probe probe; /* of the peer's process, as its first grant told */
+	/* enum shm_attach: found out by the first transfer, in whatever thread that runs. Relaxed: it
+	 * stands for nothing else, and two that try at once find the same. */
+	_Atomic uint32_t attach;
 	_Atomic uint64_t
 		alive; /* ms: its process was looked at; by any thread that reaches memory */
 	struct shm_link *next;

@@ -6,9 +6,12 @@
  *     the application's  where the kernel lets one process reach another's memory (cross-memory
  *                        attach): its address
  *
- * Whether attaching works is found out once a link, by a real try in each direction asked for: the
- * owner says where a random word lies, the peer reads it and writes it back beside it. Both must be
- * the same user's.
+ * A copy by attaching ends when the owner's memory answers, and what lies there is the owner's choice:
+ * behind FUSE or userfaultfd it never ends, and a thread that waits so cannot be killed. So it is done
+ * between processes only that trust each other with that (link->attach), and nothing is touched when
+ * a grant arrives. Whether it works the first transfer of a link finds out, by a real try: the owner
+ * has told where a random word lies, the peer reads it and writes it back beside it. Both must be the
+ * same user's.
  */
 #include <errno.h>
 #include <poll.h>
@@ -24,10 +27,9 @@
 #include "fabrics/shm.h"
 #include "shm/copy.h"
 
-#define LABEL      "slmpm-region"
-#define PROBE_SIZE 16
-#define THAWS      16                  /* in vain */
-#define CHUNK      ((uint64_t)1 << 30) /* the kernel moves less than 2 GiB a call */
+#define LABEL "slmpm-region"
+#define THAWS 16                  /* in vain */
+#define CHUNK ((uint64_t)1 << 30) /* the kernel moves less than 2 GiB a call */
 
 enum kind { NOTHING, ALLOCATED, MAPPED, ATTACHED }; /* m->own[KIND] */
 enum { KIND, DESCRIPTOR, ADDRESS };                 /* of m->own */
@@ -132,7 +134,7 @@ static int offer(struct shm_link *l, const struct fabric_memory *m, bool writabl
 		blob->fds[0] = fd;
 		blob->fd_count = 1;
 	} else {
-		if (!l->base.domain->config.attach || !has_probe())
+		if (!l->base.attach || !has_probe())
 			return -ENOTSUP;
 		reach.how = LITTLE_32(REACH_ATTACH);
 		reach.address = LITTLE_64((uint64_t)(uintptr_t)m->base);
@@ -196,18 +198,26 @@ static bool is_same_user(int32_t pid)
 
 /* Reads what only this peer can know, and writes it: a process with the same number does not have
  * it, and a kernel that refuses says so here. */
-static void try_attach(struct shm_link *l, const struct reach *reach)
+static bool try_attach(const struct shm_link *l)
 {
+	const struct shm_probe *p = &l->probe;
 	unsigned char value[PROBE_SIZE];
 	int32_t pid = l->base.pid;
 
-	l->attach = ATTACH_REFUSED;
-	if (pid <= 0 || !l->base.domain->config.attach || !is_same_user(pid) ||
-	    attach_copy(pid, value, LITTLE_64(reach->probe), PROBE_SIZE, false) < 0 ||
-	    memcmp(value, reach->value, PROBE_SIZE) != 0 ||
-	    attach_copy(pid, value, LITTLE_64(reach->echo), PROBE_SIZE, true) < 0)
-		return;
-	l->attach = ATTACH_WORKS;
+	return is_same_user(pid) && attach_copy(pid, value, p->at, PROBE_SIZE, false) == 1 &&
+	       memcmp(value, p->value, PROBE_SIZE) == 0 &&
+	       attach_copy(pid, value, p->echo, PROBE_SIZE, true) == 1;
+}
+
+static COLD bool attach_works(struct shm_link *l)
+{
+	uint32_t state = atomic_load_explicit(&l->attach, memory_order_relaxed);
+
+	if (state == ATTACH_UNTRIED) {
+		state = try_attach(l) ? ATTACH_WORKS : ATTACH_REFUSED;
+		atomic_store_explicit(&l->attach, state, memory_order_relaxed);
+	}
+	return state == ATTACH_WORKS;
 }
 
 static int map_peers(struct fabric_memory *m, const struct fabric_blob *blob)
@@ -228,6 +238,24 @@ static int map_peers(struct fabric_memory *m, const struct fabric_blob *blob)
 	return 0;
 }
 
+/* Noted, and not tried before it is used. */
+static void note_peers(struct shm_link *l, struct fabric_memory *m, const struct reach *reach)
+{
+	if (!l->base.attach || l->base.pid <= 0 ||
+	    atomic_load_explicit(&l->attach, memory_order_relaxed) == ATTACH_REFUSED)
+		return;
+	if (!l->probe.at) { /* the same for each region; before the first transfer could look */
+		l->probe.at = LITTLE_64(reach->probe);
+		l->probe.echo = LITTLE_64(reach->echo);
+		memcpy(l->probe.value, reach->value, PROBE_SIZE);
+	}
+	m->own[KIND] = ATTACHED;
+	m->own[ADDRESS] = LITTLE_64(reach->address);
+	m->ops = 1u << FABRIC_READ;
+	if (m->writable)
+		m->ops |= 1u << FABRIC_WRITE;
+}
+
 static int take(struct shm_link *l, struct fabric_memory *m, const struct fabric_blob *blob)
 {
 	struct reach reach;
@@ -242,17 +270,9 @@ static int take(struct shm_link *l, struct fabric_memory *m, const struct fabric
 	if (LITTLE_32(reach.how) == REACH_MAP)
 		return blob->fd_count == 1 ? map_peers(m, blob) : -EPROTO;
 	if (LITTLE_32(reach.how) != REACH_ATTACH || blob->fd_count ||
-	    LITTLE_64(reach.address) > UINT64_MAX - m->size)
+	    LITTLE_64(reach.address) > UINT64_MAX - m->size || !reach.probe)
 		return -EPROTO;
-	if (l->attach == ATTACH_UNTRIED)
-		try_attach(l, &reach);
-	if (l->attach != ATTACH_WORKS)
-		return 0;
-	m->own[KIND] = ATTACHED;
-	m->own[ADDRESS] = LITTLE_64(reach.address);
-	m->ops = 1u << FABRIC_READ;
-	if (m->writable)
-		m->ops |= 1u << FABRIC_WRITE;
+	note_peers(l, m, &reach);
 	return 0;
 }
 
@@ -318,6 +338,10 @@ static int reach_attached(struct shm_link *l, const struct fabric_wr *wr)
 
 	if (UNLIKELY(!is_alive(l)))
 		return -ESRCH;
+	if (UNLIKELY(!attach_works(l))) {
+		m->ops = 0;
+		return -EPERM;
+	}
 	/* Cast: what is written from is only read. */
 	rc = attach_copy(l->base.pid, write ? (void *)(uintptr_t)wr->data : wr->into,
 			 m->own[ADDRESS] + wr->offset, wr->size, write);

@@ -76,7 +76,8 @@ static void check_attach(struct slmpm_check *c)
 	c->state = child > 0 && waitpid(child, &status, 0) == child && status == 0;
 	snprintf(c->detail, sizeof(c->detail), "%s",
 		 c->state ?
-			 "a child read this process's memory" :
+			 "a child read this process's memory; used between a process and those it "
+			 "starts (SLMPM_ATTACH)" :
 			 "refused (ptrace scope or a filter): large transfers go through the ring");
 }
 

@@ -7,7 +7,8 @@
 
 #include "slmpm/bond/routes.h"
 
-enum config_way { WAY_AUTO, WAY_ALWAYS, WAY_NEVER }; /* of `fetch` and `share` */
+enum config_way { WAY_AUTO, WAY_ALWAYS, WAY_NEVER };              /* of `fetch` and `share` */
+enum config_attach { ATTACH_RELATED, ATTACH_NOBODY, ATTACH_ALL }; /* of `attach` */
 
 struct config {
 	int64_t ring_segments, segment_size;

@@ -74,7 +74,6 @@ int domain_shape(struct context *ctx, const struct slmpm_options *o)
 		.threshold_permille = (uint32_t)config->publish_permille,
 		.batch = (uint32_t)config->publish_batch,
 		.membarrier = config->membarrier,
-		.attach = config->attach,
 		.dead_ms = (uint32_t)config->dead_ms,
 		.engine = (uint8_t)config->tcp_engine,
 	};

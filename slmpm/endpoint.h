@@ -89,6 +89,8 @@ struct endpoint {
 	bool check;     /* checksums on what is sent */
 	bool active;    /* the peer takes active messages, as far as known */
 	bool mirrored;  /* it knows mirrors */
+	bool related; /* a process that this one started, or that started it: over the inherited socket */
+	bool attach; /* cross-memory attach is allowed between the two processes (hello_agree) */
 
 	/* messages out */
 	uint64_t sent;         /* envelopes */

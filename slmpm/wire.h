@@ -266,10 +266,11 @@ struct wire_control_head {
 #define WIRE_FEATURE_MIRROR UINT64_C(4096)  /* takes opcodes 61 to 67 */
 #define WIRE_FEATURE_TIMED  UINT64_C(16384) /* answers WIRE_FLAG_TIMED */
 #define WIRE_FEATURE_MEANS  UINT64_C(32768) /* takes WIRE_MEANS */
+#define WIRE_FEATURE_ATTACH UINT64_C(65536) /* trusts any peer with its time: SLMPM_ATTACH=y */
 #define WIRE_FEATURES                                                                              \
 	(WIRE_FEATURE_BUNDLE | WIRE_FEATURE_MEMORY | WIRE_FEATURE_FETCH | WIRE_FEATURE_ACTIVE |    \
 	 WIRE_FEATURE_SHARE | WIRE_FEATURE_ECHO | WIRE_FEATURE_MIRROR | WIRE_FEATURE_MEANS |       \
-	 WIRE_FEATURE_TIMED) /* and LINKS where they are set */
+	 WIRE_FEATURE_TIMED) /* and LINKS, ATTACH where they are set */
 
 struct wire_hello {
 	struct wire_control_head head;

@@ -29,6 +29,8 @@ uint64_t further_features(const struct endpoint *ep)
 		if (routes->route[i].fabric[0] &&
 		    strcmp(routes->route[i].fabric, ep->link.port->domain->fabric->name) != 0)
 			features &= ~(WIRE_FEATURE_FETCH | WIRE_FEATURE_SHARE);
+	if (config_get()->attach == ATTACH_ALL)
+		features |= WIRE_FEATURE_ATTACH;
 	return features | ((UINT64_C(1) << (routes->count - 1)) - 1) * WIRE_FEATURE_LINKS;
 }
 

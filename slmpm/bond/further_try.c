@@ -82,6 +82,7 @@ void further_inherit(struct fabric_link *port, const struct fabric_link *from)
 	port->process = from->process;
 	port->pid = from->pid;
 	port->active = from->active;
+	port->attach = from->attach;
 }
 
 /* An address of this end that the link is to have. */

@@ -106,6 +106,17 @@ int hello_look(struct endpoint *ep, const struct wire_hello *hello)
 	return 0;
 }
 
+/* A copy by attaching ends when the peer's memory answers, which may be never: it is not for a peer to
+ * choose. Both sides come to the same, but for one that is set to n. */
+static bool may_attach(const struct control *c)
+{
+	const struct endpoint *ep = c->ep;
+
+	if (c->stream || config_get()->attach == ATTACH_NOBODY)
+		return false;
+	return ep->related || c->features & WIRE_FEATURE_ATTACH;
+}
+
 int hello_agree(struct control *c, const struct wire_hello *hello)
 {
 	struct endpoint *ep = c->ep;
@@ -113,6 +124,7 @@ int hello_agree(struct control *c, const struct wire_hello *hello)
 	if (strncmp(hello->fabric, ep->link.fabric->name, sizeof(hello->fabric)) != 0)
 		return handshake_refuse(ep, SLMPM_EVERSION, "it wants another fabric");
 	c->features = LITTLE_64(hello->features) & further_features(ep);
+	ep->attach = ep->link.port->attach = may_attach(c);
 	ep->big_endian = LITTLE_32(hello->byte_order) == 2;
 	if (agree(ep, hello) < 0)
 		return -EPROTO;

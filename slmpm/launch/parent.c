@@ -67,6 +67,7 @@ static int begin_here(struct endpoint *ep, int fd)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &host, &size) == 0)
 		ep->pid = host.pid;
+	ep->related = true;
 	endpoint_name(ep);
 	return bootstrap_start(ep, fd, -1);
 }

@@ -88,6 +88,7 @@ static int start(struct endpoint *ep, const char *prog, char *const argv[],
 		close(fds[0]);
 		return not_started(rc, prog, o);
 	}
+	ep->related = true;
 	endpoint_name(ep);
 	rc = bootstrap_start(ep, fds[0], ep->process->pidfd);
 	if (rc < 0) {

@@ -34,7 +34,7 @@ void fetch_open(struct endpoint *ep)
 	in = (uint32_t)link_ring_in(ep);
 	if (held_max(ep) < FETCH_SENDER_WORDS || FABRIC_HOLD_MAX(in) / 2 < FETCH_SENDER_WORDS)
 		return;
-	if (config->attach && config->fetch != WAY_NEVER && ep->link.fabric->reg && !ep->check)
+	if (ep->attach && config->fetch != WAY_NEVER && ep->link.fabric->reg && !ep->check)
 		ep->fetch_min = shortest(mode_limits());
 }
 

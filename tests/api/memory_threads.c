@@ -5,6 +5,7 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/lib/actor.h"
@@ -106,6 +107,7 @@ int main(void)
 	const struct slmpm_options options = {.size = sizeof(options), .flags = SLMPM_THREADS};
 	pthread_t threads[4];
 
+	CHECK(setenv("SLMPM_ATTACH", "y", 1) == 0, "setenv"); /* both ends are this process */
 	OK(slmpm_open(&ctx, &options));
 	actor_pair(ctx, &owner, &other);
 	for (int i = 0; i < 4; i++)

@@ -234,7 +234,8 @@ int main(int argc, char **argv)
 		{"give up", give_up}, {"dawdle", dawdle}, {NULL, NULL}};
 	unsigned slow = (unsigned)actor_slow();
 
-	CHECK(setenv("SLMPM_FETCH", "always", 1) == 0 && setenv("SLMPM_FETCH_MIN", "20k", 1) == 0,
+	CHECK(setenv("SLMPM_ATTACH", "y", 1) == 0 && setenv("SLMPM_FETCH", "always", 1) == 0 &&
+		      setenv("SLMPM_FETCH_MIN", "20k", 1) == 0,
 	      "setenv");
 	nudge_block();
 	settings_one_link("shm");

@@ -179,7 +179,7 @@ static int point_nowhere(void *arg)
 
 	(void)arg;
 	raw_begin(&p, raw_connect(address));
-	p.hello.features = LITTLE_64(WIRE_FEATURES);
+	p.hello.features = LITTLE_64(WIRE_FEATURES | WIRE_FEATURE_ATTACH);
 	raw_steps(&p, RAW_HELLO, RAW_UP);
 	announce(&p, 1, 4096, LENGTH, LENGTH);
 	raw_ring_bell(&p);
@@ -290,7 +290,7 @@ static int claim_for_ever(void *arg)
 	(void)arg;
 	actor_fill(large, 1, CLAIMED);
 	raw_begin(&p, raw_connect(address));
-	p.hello.features = LITTLE_64(WIRE_FEATURES);
+	p.hello.features = LITTLE_64(WIRE_FEATURES | WIRE_FEATURE_ATTACH);
 	raw_steps(&p, RAW_HELLO, RAW_UP);
 	for (bool claimed = false; !claimed;) {
 		announce_truly(&p);
@@ -347,6 +347,7 @@ int main(void)
 	struct victim v;
 
 	setenv("SLMPM_PACKET_MAX", "8k", 1);
+	setenv("SLMPM_ATTACH", "y", 1);
 	setenv("SLMPM_EAGER_MAX", "32k", 1);
 	victim_begin(&v, "hostile-fetch");
 	address = v.address;

@@ -113,7 +113,7 @@ static const struct offence offences[] = {
 static void come(struct raw_peer *p, const char *address)
 {
 	raw_begin(p, raw_connect(address));
-	p->hello.features = LITTLE_64(WIRE_FEATURES);
+	p->hello.features = LITTLE_64(WIRE_FEATURES | WIRE_FEATURE_ATTACH);
 	raw_steps(p, RAW_HELLO, RAW_UP);
 	await_announcement(p);
 }
@@ -148,6 +148,7 @@ int main(void)
 	struct victim v;
 
 	setenv("SLMPM_FETCH", "always", 1);
+	setenv("SLMPM_ATTACH", "y", 1);
 	setenv("SLMPM_FETCH_MIN", "1", 1);
 	setenv("SLMPM_EAGER_MAX", "32k", 1);
 	victim_begin(&v, "hostile-take");

@@ -273,6 +273,7 @@ int main(int argc, char **argv)
 	setenv("SLMPM_RUN_DIR", folder, 1);
 	setenv("SLMPM_ELEMENTS", "8", 1);
 	setenv("SLMPM_LOG_LEVEL", "none", 1);
+	setenv("SLMPM_ATTACH", "y", 1);
 	before = look_around();
 	held = holdings_now();
 	for (int done = 0; done < kills; done += AT_ONCE) {

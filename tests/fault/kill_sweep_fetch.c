@@ -245,6 +245,7 @@ int main(void)
 		actor_fill(messages[n], n, LENGTH);
 	settings_one_link("shm"); /* nothing is fetched elsewhere */
 	setenv("SLMPM_FETCH", "always", 1);
+	setenv("SLMPM_ATTACH", "y", 1);
 	setenv("SLMPM_FETCH_MIN", "32k", 1);
 	for (int i = 0; i < 2; i++) {
 		int rc = child_run(scenes, (void *)(uintptr_t)eager[i], seconds);

@@ -165,6 +165,7 @@ static struct fabric_link *port_of(struct fabric_link *link)
 	t->port->process = link->process;
 	t->port->pid = link->pid;
 	t->port->active = link->active;
+	t->port->attach = link->attach;
 	return t->port;
 }
 

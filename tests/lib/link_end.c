@@ -32,7 +32,6 @@ struct fabric_config link_config(uint32_t segments, uint32_t segment_size)
 		.segment_size = segment_size,
 		.threshold_permille = 500,
 		.membarrier = true,
-		.attach = true,
 	};
 }
 
@@ -74,6 +73,7 @@ void link_end_open(struct link_end *e, const struct fabric *f, const struct fabr
 	e->link->bell = e->bell = bell;
 	e->link->process = -1;
 	e->link->pid = getpid(); /* unless it meets another process */
+	e->link->attach = true;
 	link_place(e->link);
 	replace(NULL, e->link);
 }

@@ -144,6 +144,7 @@ int main(void)
 	time_t until = time(NULL) + (seconds ? atol(seconds) : 4);
 	uint64_t seed = rng_run_seed(1), episodes = 0;
 
+	CHECK(setenv("SLMPM_ATTACH", "y", 0) == 0, "setenv"); /* large ones are fetched, too */
 	hub.scratch = malloc(LONGEST);
 	CHECK(hub.scratch, "memory");
 	do {
