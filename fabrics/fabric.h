@@ -24,6 +24,7 @@
 #ifndef FABRICS_FABRIC_H
 #define FABRICS_FABRIC_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -65,7 +66,19 @@ enum fabric_op {
 	/* Nothing more is sent: the peer hears the link's end, however long this side keeps it. What
 	 * has come can still be released. -ENOTSUP where a link does not end by itself. */
 	FABRIC_HANG_UP,
+	/* The peer's access word wr.offset becomes wr.length (enum fabric_access): it stands there before
+	 * this returns. -ENOTSUP where there are none. */
+	FABRIC_SET_ACCESS,
 };
+
+/* How memory may be reached now, by one who has been let reach it directly: a word that its owner sets in
+ * the memory of who operates, who looks at it before each operation. */
+enum fabric_access {
+	FABRIC_ACCESS_DIRECT,
+	FABRIC_ACCESS_REQUEST, /* not now: its owner is to be asked */
+	FABRIC_ACCESS_REVOKED,
+};
+#define FABRIC_ACCESS_WORDS 3584
 
 enum fabric_flag {
 	FABRIC_MORE = 1, /* another post follows at once: the wake-up may wait for it */
@@ -185,6 +198,9 @@ struct fabric_link { /* likewise */
 	 * Joined links only say whether one of them lags. */
 	uint64_t lags, left;
 	bool fails; /* nothing leaves any more: what lags is lost with the link, as poll tells in its turn */
+	/* Set by connect: FABRIC_ACCESS_WORDS words in this side's memory that the peer sets; NULL where a
+	 * fabric maps no memory. */
+	const _Atomic unsigned char *access;
 	uint32_t payload_max;    /* set by connect: bytes of payload in the longest packet sent */
 	uint32_t payload_max_in; /* and received */
 	/* Changes whenever the peer has told of room. Where a domain has a descriptor that takes a poll
@@ -217,7 +233,12 @@ struct fabric_memory {
 	bool writable;   /* peers may write; a peer's: we may */
 	bool allocated;  /* own: from alloc */
 	uint64_t own[4]; /* the fabric's */
+	/* Own, while it is allocated: by then (CLOCK_MONOTONIC, ns; 0: no matter when), but for the first
+	 * FABRIC_ALLOC_STEP bytes of it. */
+	uint64_t deadline;
+	struct fabric_memory *fresh; /* own: what is to take its place, or NULL */
 };
+#define FABRIC_ALLOC_STEP ((uint64_t)16 << 20)
 
 enum fabric_atomic_op { FABRIC_FETCH_ADD = 1, FABRIC_COMPARE_SWAP = 2, FABRIC_SWAP = 3 };
 
@@ -282,8 +303,9 @@ struct fabric {
 	void (*disconnect)(struct fabric_link *link);
 
 	/* Memory of m->size bytes that peers can map, at m->base; NULL where a fabric has none to
-	 * offer. With m->base set: fresh pages with the same bytes in place of the old ones, which
-	 * whoever mapped them keeps to himself. m->writable: peers may be let write. */
+	 * offer. m->writable: peers may be let write. -ETIMEDOUT: m->deadline has passed. With m->fresh
+	 * set, which is as large: its pages take the place of those at m->base, which whoever has mapped
+	 * them keeps to himself; it is empty then, and a failure leaves both as they were. */
 	int (*alloc)(struct fabric_domain *domain, struct fabric_memory *m);
 	/* OWN memory: what the peer at LINK needs to reach it, and no more than WRITABLE says, into
 	 * BLOB, whose descriptors stay the memory's; -ENOTSUP where that cannot be enforced or

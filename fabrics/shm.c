@@ -123,6 +123,7 @@ static COLD int post_other(struct shm_link *l, const struct fabric_wr *wr)
 	case FABRIC_FLUSH: return flush(l);
 	case FABRIC_HOLD_BACK: return hold_back(l, wr->length);
 	case FABRIC_COUNT: refresh_counts(l); return 1;
+	case FABRIC_SET_ACCESS: return shm_set_access(l, wr);
 	default: return shm_reach(l, wr);
 	}
 }

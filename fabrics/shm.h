@@ -9,6 +9,12 @@
 #include "shm/mapping.h"
 #include "shm/ring.h"
 
+/* Behind the ring's words, in the same page of the object: of its owner's operations on memory of the peer's. */
+#define SHM_ACCESS_OFFSET 512
+_Static_assert(SHM_ACCESS_OFFSET >= sizeof(struct ring_words) &&
+		       SHM_ACCESS_OFFSET + FABRIC_ACCESS_WORDS <= RING_SEGMENTS_OFFSET,
+	       "shared layout");
+
 #define STAGED_MAX     256
 #define LOAN_ALIGNMENT 32 /* of payload in the ring, and where it is staged */
 
@@ -66,7 +72,8 @@ int shm_alloc(struct fabric_domain *domain, struct fabric_memory *m);
 int shm_reg(struct fabric_link *link, struct fabric_memory *m, bool own, bool writable,
 	    struct fabric_blob *blob);
 void shm_dereg(struct fabric_domain *domain, struct fabric_memory *m);
-/* Post of WRITE, READ and ATOMIC. */
+/* Post of SET_ACCESS; of WRITE, READ and ATOMIC. */
+int shm_set_access(struct shm_link *l, const struct fabric_wr *wr);
 int shm_reach(struct shm_link *l, const struct fabric_wr *wr);
 
 #endif

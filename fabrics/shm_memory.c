@@ -54,15 +54,21 @@ static int seal(const struct fabric_memory *m, const struct mapping *map)
 	return m->writable ? mapping_keep_seals(map) : mapping_close_seals(map);
 }
 
-static int renew(struct fabric_memory *m)
+static struct mapping mapping_of(const struct fabric_memory *m)
 {
-	struct mapping map = {.base = m->base, .size = m->size, .fd = (int)m->own[DESCRIPTOR]};
-	int rc = mapping_renew(&map, LABEL);
+	return (struct mapping){.base = m->base, .size = m->size, .fd = (int)m->own[DESCRIPTOR]};
+}
+
+static int replace(struct fabric_memory *m)
+{
+	struct mapping map = mapping_of(m), fresh = mapping_of(m->fresh);
+	int rc = mapping_replace(&map, &fresh);
 
 	if (rc < 0)
 		return rc;
 	m->own[DESCRIPTOR] = (uint64_t)map.fd;
-	return seal(m, &map);
+	*m->fresh = (struct fabric_memory){.base = NULL};
+	return 0;
 }
 
 int shm_alloc(struct fabric_domain *domain, struct fabric_memory *m)
@@ -71,9 +77,9 @@ int shm_alloc(struct fabric_domain *domain, struct fabric_memory *m)
 	int rc;
 
 	(void)domain;
-	if (m->base)
-		return renew(m);
-	rc = mapping_create(&map, LABEL, m->size);
+	if (m->fresh)
+		return replace(m);
+	rc = mapping_create_by(&map, LABEL, m->size, m->deadline, FABRIC_ALLOC_STEP);
 	if (rc == 0)
 		rc = seal(m, &map);
 	if (rc < 0) {
@@ -282,6 +288,19 @@ int shm_reg(struct fabric_link *link, struct fabric_memory *m, bool own, bool wr
 	struct shm_link *l = (struct shm_link *)link;
 
 	return own ? offer(l, m, writable, blob) : take(l, m, blob);
+}
+
+/* Pairs with the load before a direct operation (remote_access): who has heard of this side's call that set
+ * the word has heard of the word before. The fence: so has who only sees by the clock that it has returned. */
+int shm_set_access(struct shm_link *l, const struct fabric_wr *wr)
+{
+	_Atomic unsigned char *words = (_Atomic unsigned char *)l->peer.base + SHM_ACCESS_OFFSET;
+
+	if (wr->offset >= FABRIC_ACCESS_WORDS)
+		return -EINVAL;
+	atomic_store_explicit(&words[wr->offset], (unsigned char)wr->length, memory_order_release);
+	atomic_thread_fence(memory_order_seq_cst);
+	return 1;
 }
 
 /* ---- operations ----------------------------------------------------------------------------- */

@@ -56,14 +56,17 @@ SLMPM_API int slmpm_mem_accept(slmpm_peer peer, slmpm_rmem *rmem, int timeout_ms
  * operations are under way. */
 SLMPM_API int slmpm_mem_release(slmpm_rmem rmem);
 /*
- * Takes back what PEER was given: when this returns nothing it does reaches the region any more. Of
- * an allocated region the pages are exchanged, not to be written here meanwhile; other peers then
- * go on by requests, without the mapping, and nothing of theirs is lost. One that does not let go
- * of it within TIMEOUT_MS is revoked, too. SLMPM_ETIMEOUT: PEER attaches to registered memory and
- * has not let go of it. Several threads may revoke at once, also the same PEER: each call keeps
- * this promise by itself, whoever is late for the shortest TIMEOUT_MS is revoked for all of them,
- * and the pages are to be left alone until the last has returned. SLMPM_EHANDLE: another thread has
- * ended the region meanwhile; nothing reaches it.
+ * Takes back what PEER was given: when this has returned 0 nothing it does reaches the region any
+ * more, and its operations that begin then end with SLMPM_EACCES; one that had begun before may be
+ * told there as done, and not be seen here. Of an allocated region the pages are exchanged, not to
+ * be written here meanwhile; other peers then go on by requests, without the mapping, and nothing of
+ * theirs is lost. One that does not let go of it within TIMEOUT_MS is revoked, too. SLMPM_ETIMEOUT:
+ * nothing is revoked, for PEER attaches to registered memory and has not let go of it, or there was
+ * no time to copy the pages (the first 16 MiB are, whatever TIMEOUT_MS says); it may be called
+ * again. Several threads may revoke at once, also the same PEER: each call keeps this promise by
+ * itself, whoever is late for the shortest TIMEOUT_MS is revoked for all of them, and the pages are
+ * to be left alone until the last has returned. SLMPM_EHANDLE: another thread has ended the region
+ * meanwhile; nothing reaches it.
  */
 SLMPM_API int slmpm_mem_revoke(slmpm_mem mem, slmpm_peer peer, int timeout_ms);
 /* Ends a region: waits until every acceptor has released it (or is gone); memory of slmpm_mem_alloc

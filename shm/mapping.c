@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef MFD_NOEXEC_SEAL
@@ -47,14 +48,23 @@ static bool over_file_limit(size_t size)
 	       size > limit.rlim_cur;
 }
 
+static uint64_t clock_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
 /*
  * Every page now, so that a shortage is an error here and never a signal later. Written, not
  * touched: a call for many pages instead of a fault for each. The faults that are left are for
  * reading, which bring in the neighbours too, in a shared mapping as writable as they are.
  */
-static int populate(const struct mapping *m, int fd)
+static int populate(const struct mapping *m, int fd, uint64_t deadline, size_t step)
 {
 	static const unsigned char zeros[1 << 15];
+	size_t look = step; /* at the clock, once so much is present */
 
 	for (size_t at = 0; at < m->size;) {
 		size_t rest = m->size - at;
@@ -64,6 +74,11 @@ static int populate(const struct mapping *m, int fd)
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		at += n > 0 ? (size_t)n : 0;
+		if (deadline && at >= look && at < m->size) {
+			if (clock_now() >= deadline)
+				return -ETIMEDOUT;
+			look += step;
+		}
 	}
 	(void)madvise(m->base, m->size, MADV_POPULATE_READ); /* from 5.14 */
 	return 0;
@@ -82,7 +97,8 @@ static int map(struct mapping *m, int fd, size_t size, int protection)
 	return 0;
 }
 
-int mapping_create(struct mapping *m, const char *label, size_t size)
+int mapping_create_by(struct mapping *m, const char *label, size_t size, uint64_t deadline,
+		      size_t step)
 {
 	int rc, fd;
 
@@ -99,7 +115,7 @@ int mapping_create(struct mapping *m, const char *label, size_t size)
 	rc = map(m, fd, size, PROT_READ | PROT_WRITE);
 	if (rc < 0)
 		goto close_fd;
-	rc = populate(m, fd);
+	rc = populate(m, fd, deadline, step);
 	if (rc < 0)
 		goto unmap;
 	m->fd = fd;
@@ -110,6 +126,11 @@ unmap:
 close_fd:
 	close(fd);
 	return rc;
+}
+
+int mapping_create(struct mapping *m, const char *label, size_t size)
+{
+	return mapping_create_by(m, label, size, 0, 0);
 }
 
 int mapping_close_seals(const struct mapping *m)
@@ -140,24 +161,16 @@ bool mapping_is_read_only(int fd)
 	return seals >= 0 && (seals & CLOSING_SEALS) == CLOSING_SEALS;
 }
 
-int mapping_renew(struct mapping *m, const char *label)
+int mapping_replace(struct mapping *m, struct mapping *fresh)
 {
-	struct mapping fresh;
-	int rc = mapping_create(&fresh, label, m->size);
-
-	if (rc < 0)
-		return rc;
-	memcpy(fresh.base, m->base, m->size);
 	/* The new pages take the old ones' place in one step. */
-	if (mremap(fresh.base, m->size, m->size, MREMAP_MAYMOVE | MREMAP_FIXED, m->base) ==
-	    MAP_FAILED) {
-		rc = -errno;
-		mapping_destroy(&fresh);
-		return rc;
-	}
+	if (mremap(fresh->base, m->size, m->size, MREMAP_MAYMOVE | MREMAP_FIXED, m->base) ==
+	    MAP_FAILED)
+		return -errno;
 	if (m->fd >= 0)
 		close(m->fd);
-	m->fd = fresh.fd;
+	m->fd = fresh->fd;
+	*fresh = (struct mapping){.fd = -1};
 	return 0;
 }
 

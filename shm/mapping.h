@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct mapping {
 	void *base;
@@ -23,6 +24,10 @@ enum mapping_access { MAPPING_READ, MAPPING_WRITE };
  * and M is then empty: destroying it does nothing.
  */
 int mapping_create(struct mapping *m, const char *label, size_t size);
+/* The same until DEADLINE (CLOCK_MONOTONIC, ns; 0: however long it takes), else -ETIMEDOUT: STEP bytes are
+ * made present whenever that is, and after each so many the clock is looked at. */
+int mapping_create_by(struct mapping *m, const char *label, size_t size, uint64_t deadline,
+		      size_t step);
 /* Owner, once the peer has mapped it: no further writable mapping, no further seals. */
 int mapping_close_seals(const struct mapping *m);
 /* No further seals alone: whoever has the descriptor may map it to write. */
@@ -31,9 +36,9 @@ int mapping_keep_seals(const struct mapping *m);
 bool mapping_seals_closed(int fd);
 /* No mapping made from now on can be written through: some kernels know no such seal. */
 bool mapping_is_read_only(int fd);
-/* Owner: fresh pages with the same bytes at the same address. Whoever has mapped the old ones keeps
- * them to himself; M->fd is the new object's. A failure leaves all as it was. */
-int mapping_renew(struct mapping *m, const char *label);
+/* Owner: the pages of FRESH, which is as large, at the address of M's. Whoever has mapped the old ones keeps
+ * them to himself; M->fd is the new object's, and FRESH is empty. A failure leaves all as it was. */
+int mapping_replace(struct mapping *m, struct mapping *fresh);
 /*
  * Maps a received object: refuses one whose size is not SIZE (-EPROTO), that its owner could still
  * shrink, or whose pages may run out (-EPERM), M then being empty. Keeps no descriptor; the caller closes FD.

@@ -168,6 +168,7 @@ struct endpoint {
 	struct {
 		struct grant **grants;      /* the peer's, by id modulo `room`; a power of two */
 		uint32_t room, count, last; /* last: id given */
+		uint64_t *words;            /* bits: access words of the peer's that grants have */
 		uint32_t guesses;           /* requests with a key that never was */
 		uint32_t told;              /* id of the peer's grant told last, in the ring */
 		struct list offered,

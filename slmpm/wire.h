@@ -343,8 +343,10 @@ struct wire_grant {
 	unsigned char secret[16];
 	uint32_t blob_length; /* 0: by requests alone */
 	unsigned char blob[124];
+	uint32_t access_word,
+		zero; /* of the receiver's, which says how the region is reached now */
 };
-_Static_assert(sizeof(struct wire_grant) == 176, "wire layout");
+_Static_assert(sizeof(struct wire_grant) == 184, "wire layout");
 
 struct wire_bye {
 	struct wire_control_head head;

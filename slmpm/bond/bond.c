@@ -179,6 +179,12 @@ static int reach(struct bond *b, const struct fabric_wr *wr)
 	return b->memory->fabric->post(b->memory->port, wr);
 }
 
+/* A path that reaches memory keeps its own as long as the bond does. */
+static int set_access(struct bond *b, const struct fabric_wr *wr)
+{
+	return b->memory ? b->memory->fabric->post(b->memory->port, wr) : -ENOTSUP;
+}
+
 static int bond_reg(struct fabric_link *link, struct fabric_memory *m, bool own, bool writable,
 		    struct fabric_blob *blob)
 {
@@ -241,6 +247,7 @@ static COLD int post_other(struct bond *b, const struct fabric_wr *wr)
 	case FABRIC_LAND: return bond_land(b, wr);
 	case FABRIC_COUNT: return count(b);
 	case FABRIC_HANG_UP: return hang_up(b);
+	case FABRIC_SET_ACCESS: return set_access(b, wr);
 	default: return -EINVAL;
 	}
 }

@@ -51,6 +51,7 @@ static void reach_by(struct bond *b, struct bond_path *first)
 	if (first->fabric->reg && (!d->memory || d->memory == first->port->domain)) {
 		b->memory = first;
 		d->memory = first->port->domain;
+		b->base.access = first->port->access;
 	}
 }
 

@@ -25,6 +25,8 @@ bool engine_wants(uint64_t length)
 
 static int reach(struct transfer *t, uint64_t offset, void *here, uint64_t n)
 {
+	if (t->remote && remote_access(t->remote) != FABRIC_ACCESS_DIRECT)
+		return -ENOTSUP; /* by packets, all of it: the owner says what may be done */
 	if (t->remote)
 		return link_reach(t->ep, t->op, &t->memory, offset, here, n);
 	memcpy(t->to + offset, here, n);

@@ -177,6 +177,14 @@ int link_reach(struct endpoint *ep, enum fabric_op op, struct fabric_memory *mem
 	return ep->link.fabric->post(ep->link.port, &wr);
 }
 
+void link_set_access(struct endpoint *ep, uint32_t n, unsigned value)
+{
+	struct fabric_wr wr = {.op = FABRIC_SET_ACCESS, .length = value, .offset = n};
+
+	if (ep->state == SLMPM_PEER_UP)
+		(void)ep->link.fabric->post(ep->link.port, &wr);
+}
+
 bool link_hold_back(struct endpoint *ep, int more)
 {
 	struct link *l = &ep->link;

@@ -92,6 +92,8 @@ static inline uint64_t link_ring_in(const struct endpoint *ep)
  * post says. */
 int link_reach(struct endpoint *ep, enum fabric_op op, struct fabric_memory *memory,
 	       uint64_t offset, void *local, uint64_t n);
+/* The peer's access word N: enum fabric_access. Nothing where there is none any more. */
+void link_set_access(struct endpoint *ep, uint32_t n, unsigned value);
 /* A packet without message: goes out now or as soon as there is room, before what is queued. */
 void link_control(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t extent,
 		  const void *data, uint32_t length);

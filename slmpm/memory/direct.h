@@ -19,10 +19,11 @@
 /* After COUNT of them, each RMA_PASS_EVERY: the one or, true, the other (rma.c). */
 bool direct_come_by(struct context *ctx, uint64_t count);
 
-/* Nothing asked for before holds direct operations up. */
+/* Nothing asked for before holds direct operations up, nor does the owner (as remote_access). */
 static inline bool direct_is_free(const struct remote *remote)
 {
-	return !(remote->direct.rma->barrier | remote->direct.rma->fenced);
+	return !(remote->direct.rma->barrier | remote->direct.rma->fenced |
+		 atomic_load_explicit(remote->direct.access, memory_order_relaxed));
 }
 
 /* So of mapped memory, in a context of one thread, by who has the rights. */

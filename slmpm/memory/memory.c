@@ -174,7 +174,7 @@ static uint64_t acceptors(const struct region *region)
 	LIST_EACH(at, &region->grants) {
 		const struct grant *g = LIST_ENTRY(at, struct grant, of_region);
 
-		n += g->accepted && !g->ending;
+		n += g->accepted && !g->ending && !g->revoking;
 	}
 	return n;
 }

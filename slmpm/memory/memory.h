@@ -30,6 +30,7 @@ struct region { /* of this process */
 	bool exposed;            /* peers without a grant may still have its pages mapped */
 	uint32_t storing;        /* entries of the FIFO being stored there */
 	uint32_t exchanging;     /* threads that are about to exchange them: nobody else maps */
+	uint32_t revoking;       /* calls of slmpm_mem_revoke under way */
 	uint32_t destroying;     /* threads that have taken back all keys: none is given any more */
 	struct list grants;      /* struct grant */
 	struct counter *counter; /* told of notified puts; or NULL */
@@ -42,7 +43,10 @@ struct grant { /* what one peer may do with one region */
 	struct endpoint *ep;
 	uint32_t id; /* within the endpoint, not used again */
 	uint32_t access;
+	uint32_t word;     /* the peer's access word for it, if HAS_WORD */
+	uint32_t revoking; /* calls under way that are to take it back */
 	unsigned char secret[KEY_SECRET];
+	bool has_word;
 	bool mapped;   /* the peer has been given the mapping */
 	bool attached; /* or the address */
 	bool accepted; /* the peer holds it open */
@@ -57,6 +61,7 @@ struct shortcut {     /* what the short ways look at, on the line of the handle 
 	uint64_t size;
 	const struct rma *rma;
 	struct slmpm_stats *stats;
+	const _Atomic unsigned char *access; /* the access word */
 };
 
 struct remote {                 /* a peer's region: as offered, and then behind slmpm_rmem */
@@ -75,11 +80,12 @@ struct remote {                 /* a peer's region: as offered, and then behind 
 	uint64_t size, address;
 	unsigned char secret[KEY_SECRET];
 	struct fabric_memory memory; /* memory.ops: what the fabric does on it; 0: by requests */
-	uint32_t active;             /* operations under way */
-	uint32_t copying;            /* of them outside of the context's lock */
-	bool revoked;                /* taken back */
-	bool unmapped;               /* its mapping was taken back: once */
-	uint8_t owed;                /* answers to the owner for when nobody copies: enum let_go */
+	const _Atomic unsigned char *access_word; /* own memory that the owner sets; or NULL */
+	uint32_t active;                          /* operations under way */
+	uint32_t copying;                         /* of them outside of the context's lock */
+	bool revoked;                             /* taken back */
+	bool unmapped;                            /* its mapping was taken back: once */
+	uint8_t owed; /* answers to the owner for when nobody copies: enum let_go */
 };
 
 enum let_go { LET_GO_ALL = 1, LET_GO_MAPPING = 2 };
@@ -119,6 +125,19 @@ static inline void *region_at(const struct region *region, uint64_t offset)
 {
 	return (unsigned char *)region->memory.base + offset;
 }
+
+/*
+ * How R may be reached now. Relaxed: whoever knows that the owner's call has returned knows it by an acquire
+ * of its own, which pairs with the release behind fabric_set_access; the look comes behind that.
+ */
+static inline unsigned remote_access(const struct remote *r)
+{
+	return r->access_word ? atomic_load_explicit(r->access_word, memory_order_relaxed) :
+				(unsigned)FABRIC_ACCESS_DIRECT;
+}
+
+/* By the owner's packet, or its word already. */
+bool remote_is_revoked(const struct remote *r);
 
 /* An operation of R that was counted as active is over. */
 static inline void memory_done(struct remote *r)
@@ -161,6 +180,11 @@ void memory_arrival(struct endpoint *ep, uint8_t opcode, const struct head *h);
 struct grant *grant_new(struct region *region, struct endpoint *ep, uint32_t access, int *rc);
 /* Takes it back; the peer is told by OPCODE. It is there until the peer has answered. */
 void grant_take_back(struct grant *g, uint8_t opcode);
+/* The word by which the peer is told how to reach it: one for G, false where none is left; not G's any more; what
+ * it says. */
+bool grant_word_take(struct grant *g);
+void grant_word_free(struct grant *g);
+void grant_word_set(const struct grant *g, enum fabric_access access);
 /* The owner's side of acceptance, release and the answers to revocation. */
 void grant_accepted(struct endpoint *ep, uint32_t id);
 void grant_answered(struct endpoint *ep, uint32_t id, bool released, bool mapping);

@@ -81,6 +81,7 @@ static void grant_free(struct grant *g)
 		g->sharing->gone = true;
 	if (g->region && g->mapped)
 		g->region->exposed = true; /* it says that it is through, and can say so */
+	grant_word_free(g); /* the peer looks there no more: it has answered, or ended */
 	list_remove(&g->of_region);
 	if (find(ep, g->id) == g) {
 		*slot(ep, g->id) = NULL;
@@ -122,7 +123,9 @@ static int send_grant(struct grant *g)
 		   !(m->allocated && g->region->exchanging) &&
 		   !mirror_lies(g->ep->ctx, m->base, m->size);
 	bool reaches =
-		may && fabric->reg(g->ep->link.port, m, true, g->access & SLMPM_WRITE, &blob) == 0;
+		may &&
+		fabric->reg(g->ep->link.port, m, true, g->access & SLMPM_WRITE, &blob) == 0 &&
+		grant_word_take(g);
 
 	if (!link_maps(g->ep)) {
 		send_in_band(g);
@@ -130,6 +133,7 @@ static int send_grant(struct grant *g)
 	}
 	memcpy(packet.secret, g->secret, KEY_SECRET);
 	if (reaches) {
+		packet.access_word = LITTLE_32(g->word);
 		packet.blob_length = LITTLE_32(blob.length);
 		memcpy(packet.blob, blob.bytes, blob.length);
 	}
@@ -207,6 +211,7 @@ void grant_take_back(struct grant *g, uint8_t opcode)
 {
 	g->ending = true;
 	g->letting = false;
+	grant_word_set(g, FABRIC_ACCESS_REVOKED);
 	landing_moved(g->ep);
 	if (g->sharing)
 		g->sharing->gone = true;
@@ -256,6 +261,7 @@ void grant_answered(struct endpoint *ep, uint32_t id, bool released, bool mappin
 		if (g->letting && g->region)
 			g->region->exposed = true;
 		g->mapped &= !g->letting;
+		g->attached &= !g->letting;
 		g->letting = false;
 		wait_changed(ep->ctx);
 	}
@@ -339,6 +345,8 @@ void grant_end_all(struct endpoint *ep)
 		if (ep->memory.grants[i])
 			grant_free(ep->memory.grants[i]);
 	free(ep->memory.grants);
+	free(ep->memory.words);
 	ep->memory.grants = NULL;
+	ep->memory.words = NULL;
 	ep->memory.room = ep->memory.count = 0;
 }

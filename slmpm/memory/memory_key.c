@@ -159,7 +159,9 @@ int slmpm_mem_open(slmpm_peer peer, const struct slmpm_key *key, slmpm_rmem *rme
 		rc = endpoint_bad_handle(peer);
 	} else if (ep->state == SLMPM_PEER_UP) {
 		r = remote_offered(ep, key, &rc);
-		if (r)
+		if (r && remote_is_revoked(r)) /* though the packet that says so is not here yet */
+			rc = error_set(SLMPM_EACCES, "%s has taken this key back", ep->name);
+		else if (r)
 			rc = remote_open(r, peer, rmem);
 	} else {
 		rc = endpoint_error(ep);

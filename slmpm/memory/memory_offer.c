@@ -27,13 +27,16 @@ static int reach(struct remote *r, const struct wire_grant *packet, struct recei
 	struct endpoint *ep = r->ep;
 	struct fabric_blob blob = {.length = LITTLE_32(packet->blob_length), .fds = {-1, -1}};
 	bool foreign = ep->big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+	uint32_t word = LITTLE_32(packet->access_word);
 	int rc;
 
 	if (blob.length > sizeof(blob.bytes) || got->fd_count > 1 ||
-	    (!blob.length && got->fd_count))
+	    (!blob.length && (got->fd_count || word)) || word >= FABRIC_ACCESS_WORDS ||
+	    packet->zero)
 		return -SLMPM_EPROTO;
 	if (!blob.length || lost || !mode_reaches((enum mode_rma)config_get()->rma) ||
-	    !ep->link.fabric->reg || (got->fd_count && !may_map(ep, r->size)))
+	    !ep->link.fabric->reg || !ep->link.port->access ||
+	    (got->fd_count && !may_map(ep, r->size)))
 		return 0;
 	memcpy(blob.bytes, packet->blob, blob.length);
 	blob.fd_count = got->fd_count;
@@ -43,6 +46,7 @@ static int reach(struct remote *r, const struct wire_grant *packet, struct recei
 		got->fds[0] = blob.fds[0]; /* what the fabric took is -1 now */
 	if (rc < 0)
 		return -SLMPM_EPROTO;
+	r->access_word = ep->link.port->access + word;
 	if (r->memory.base) {
 		ep->memory.maps++;
 		ep->memory.mapped += r->size;

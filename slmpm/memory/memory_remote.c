@@ -29,6 +29,11 @@ struct remote *remote_lock(slmpm_rmem rmem, int *rc)
 	return r;
 }
 
+bool remote_is_revoked(const struct remote *r)
+{
+	return r->revoked || remote_access(r) == FABRIC_ACCESS_REVOKED;
+}
+
 static struct remote *find_in(const struct list *list, uint32_t id)
 {
 	LIST_EACH(at, list) {
@@ -51,7 +56,9 @@ struct remote *remote_mapped(const struct endpoint *ep, uint32_t id)
 {
 	struct remote *r = find_in(&ep->memory.open, id);
 
-	return r && r->memory.base && !r->revoked ? r : NULL;
+	return r && r->memory.base && !r->revoked && remote_access(r) == FABRIC_ACCESS_DIRECT ?
+		       r :
+		       NULL;
 }
 
 /* ---- opened --------------------------------------------------------------------------------- */
@@ -104,6 +111,7 @@ int remote_open(struct remote *offer, slmpm_peer by, slmpm_rmem *rmem)
 	r->size = offer->size;
 	r->address = offer->address;
 	r->memory = offer->memory;
+	r->access_word = offer->access_word;
 	r->unmapped = offer->unmapped;
 	memcpy(r->secret, offer->secret, KEY_SECRET);
 	list_init(&r->shared);
@@ -125,6 +133,7 @@ static const char *const paths[] = {"ring", "ring", "am", "tag"};
 int slmpm_rmem_query(slmpm_rmem rmem, struct slmpm_mem_info *info)
 {
 	struct remote *r;
+	bool revoked;
 	int rc = 0;
 
 	if (!info || info->size < sizeof(*info))
@@ -132,18 +141,19 @@ int slmpm_rmem_query(slmpm_rmem rmem, struct slmpm_mem_info *info)
 	r = remote_lock(rmem, &rc);
 	if (!r)
 		return rc;
+	revoked = remote_is_revoked(r);
 	*info = (struct slmpm_mem_info){
 		.size = info->size,
-		.access = r->revoked ? 0 : r->access,
+		.access = revoked ? 0 : r->access,
 		.kind = SLMPM_MEM_HOST,
 		.mapped = r->memory.base != NULL,
 		.length = r->size,
 		.address = r->address,
 	};
-	strcpy(info->path, r->revoked || r->ep->state != SLMPM_PEER_UP ? "none" :
-			   r->memory.base                              ? "map" :
-			   r->memory.ops                               ? "attach" :
-									 paths[config_get()->rma]);
+	strcpy(info->path, revoked || r->ep->state != SLMPM_PEER_UP ? "none" :
+			   r->memory.base                           ? "map" :
+			   r->memory.ops                            ? "attach" :
+								      paths[config_get()->rma]);
 	context_unlock(r->ctx);
 	return 0;
 }
@@ -164,6 +174,8 @@ static void unmap(struct remote *r)
 		ep->link.fabric->dereg(ep->link.port->domain, &r->memory);
 	r->memory.base = NULL;
 	r->memory.ops = 0;
+	if (ep->state != SLMPM_PEER_UP) /* the word goes with the link */
+		r->access_word = NULL;
 }
 
 static void answer(struct remote *r, bool mapping)

@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Taking back what a peer was given. Pages that it has mapped cannot be taken out of its hands, so
- * the region goes on with fresh ones, and the mappings of all others go first.
+ * Taking back what a peer was given. Its access words say so first, so that it begins nothing more by itself.
+ * Pages that it has mapped cannot be taken out of its hands, so the region goes on with fresh ones, and the
+ * mappings of all others go first.
+ *
+ * Until the last byte has been copied nothing is revoked, only suspended: who operates meanwhile asks the owner,
+ * whose answer comes when the call has ended, one way or the other. So a call that finds that its time is over
+ * undoes what it has done, and nobody has noticed.
  */
+#include <errno.h>
+#include <string.h>
+
 #include "slmpm/error.h"
 #include "slmpm/link/link.h"
 #include "slmpm/memory/memory.h"
@@ -12,7 +20,72 @@ struct revocation {
 	struct context *ctx;
 	slmpm_mem mem;
 	const struct endpoint *ep;
+	uint64_t deadline; /* ns; 0: none */
+	uint64_t copying;  /* ns: kept for the copy, as fresh pages have taken */
+	struct fabric_memory fresh;
 };
+
+/* Does the peer have pages of the region, or may somebody who has no grant any more? */
+static bool is_exposed(const struct region *region, const struct endpoint *ep)
+{
+	bool mapped = region->exposed;
+
+	LIST_EACH(at, &region->grants) {
+		const struct grant *g = LIST_ENTRY(at, struct grant, of_region);
+
+		mapped |= g->ep == ep && g->mapped;
+	}
+	return mapped && region->memory.allocated;
+}
+
+/* ---- suspended ------------------------------------------------------------------------------ */
+
+/* Goes on without the mapping, or the address: by requests. */
+static void ask_to_let_go(struct grant *g)
+{
+	if ((!g->mapped && !g->attached) || g->ending || g->letting)
+		return;
+	g->letting = true;
+	link_control(g->ep, WIRE_REGION_REVOKED, 1, g->id, NULL, 0);
+}
+
+static void suspend(struct region *region, const struct endpoint *ep, bool exchange)
+{
+	LIST_EACH(at, &region->grants) {
+		struct grant *g = LIST_ENTRY(at, struct grant, of_region);
+		bool revoked = g->ep == ep;
+
+		if (g->ending || (!revoked && !(exchange && g->mapped)))
+			continue;
+		grant_word_set(g, FABRIC_ACCESS_REQUEST);
+		if (revoked ? g->attached : exchange)
+			ask_to_let_go(g);
+	}
+}
+
+/* Calls in other threads may have suspended some, too: the last of all goes by here. */
+static void resume(const struct region *region)
+{
+	if (region->revoking)
+		return;
+	LIST_EACH(at, &region->grants) {
+		const struct grant *g = LIST_ENTRY(at, struct grant, of_region);
+
+		if (!g->ending)
+			grant_word_set(g, FABRIC_ACCESS_DIRECT);
+	}
+}
+
+static void count_revoking(struct region *region, const struct endpoint *ep, uint32_t more)
+{
+	region->revoking += more;
+	LIST_EACH(at, &region->grants) {
+		struct grant *g = LIST_ENTRY(at, struct grant, of_region);
+
+		if (g->ep == ep && (more == 1 || g->revoking)) /* not one that is younger */
+			g->revoking += more;
+	}
+}
 
 /* Those who are to go on without the mapping have let go of it, and the revoked peer of what it
  * reaches without one. */
@@ -23,77 +96,146 @@ static bool is_quiet(void *arg)
 
 	if (!region)
 		return true;
+	if (region->storing)
+		return false;
 	LIST_EACH(at, &region->grants) {
 		const struct grant *g = LIST_ENTRY(at, struct grant, of_region);
 
-		if (g->ep == v->ep ? g->ending && g->attached : g->letting)
+		if (g->ep == v->ep ? g->attached : g->letting)
 			return false;
 	}
 	return true;
 }
 
-/* The others' mappings go, too: they show the old pages. */
-static void ask_others(const struct region *region, const struct endpoint *ep)
-{
-	LIST_EACH(at, &region->grants) {
-		struct grant *g = LIST_ENTRY(at, struct grant, of_region);
+/* ---- pages ---------------------------------------------------------------------------------- */
 
-		if (g->ep == ep || !g->mapped || g->ending || g->letting)
-			continue;
-		g->letting = true;
-		link_control(g->ep, WIRE_REGION_REVOKED, 1, g->id, NULL, 0);
-	}
+static int too_late(const char *what)
+{
+	return error_set(SLMPM_ETIMEOUT, "nothing is revoked: %s", what);
 }
 
-static int exchange_pages(struct region *region)
+static int make_fresh(struct revocation *v, const struct region *region)
 {
+	uint64_t began = wait_now();
 	int rc;
 
-	/* One that does not answer would go on writing where nobody reads. */
+	v->fresh = (struct fabric_memory){
+		.size = region->memory.size,
+		.writable = region->memory.writable,
+		.deadline = v->deadline,
+	};
+	rc = region->domain->fabric->alloc(region->domain, &v->fresh);
+	/* The first step is made whatever the time. */
+	v->copying = region->memory.size > FABRIC_ALLOC_STEP ? wait_now() - began : 0;
+	if (rc == -ETIMEDOUT)
+		return too_late("the time was over before there were fresh pages");
+	return rc < 0 ? error_system(rc, "fresh pages for a region are not to be had") : 0;
+}
+
+static void drop_fresh(struct revocation *v, struct fabric_domain *domain)
+{
+	if (v->fresh.base)
+		domain->fabric->dereg(domain, &v->fresh);
+}
+
+static int copy(const struct revocation *v, const struct region *region)
+{
+	const uint64_t size = region->memory.size;
+
+	for (uint64_t at = 0; at < size; at += FABRIC_ALLOC_STEP) {
+		uint64_t n = size - at < FABRIC_ALLOC_STEP ? size - at : FABRIC_ALLOC_STEP;
+
+		if (at && v->deadline && wait_now() >= v->deadline)
+			return too_late("the time was over before the region was copied");
+		memcpy((unsigned char *)v->fresh.base + at, region_at(region, at), n);
+	}
+	return 0;
+}
+
+static int exchange_pages(struct revocation *v, struct region *region)
+{
+	int rc = copy(v, region);
+
+	if (rc < 0)
+		return rc;
+	region->memory.fresh = &v->fresh;
+	rc = region->domain->fabric->alloc(region->domain, &region->memory);
+	region->memory.fresh = NULL;
+	if (rc < 0)
+		return error_system(rc, "fresh pages for a region cannot take their place");
 	LIST_EACH(at, &region->grants) {
 		struct grant *g = LIST_ENTRY(at, struct grant, of_region);
 
-		if (g->letting)
+		g->mapped = false;
+		if (g->letting) /* it has not answered: what it does reaches nothing any more */
 			grant_take_back(g, WIRE_REGION_REVOKED);
 	}
-	rc = region->domain->fabric->alloc(region->domain, &region->memory);
-	if (rc < 0)
-		return error_system(rc, "fresh pages for a region are not to be had");
-	LIST_EACH(at, &region->grants)
-		LIST_ENTRY(at, struct grant, of_region)->mapped = false;
 	region->exposed = false;
 	return 0;
 }
 
-static int revoke(struct revocation *v, int timeout_ms)
-{
-	struct region *region = region_get(v->mem);
-	bool exchange = region->exposed;
-	int rc;
+/* ---- the call ------------------------------------------------------------------------------- */
 
+/* Long enough for the answers; what is left is for the copy. */
+static void await_quiet(struct revocation *v)
+{
+	uint64_t now = wait_now(), until = v->deadline - 2 * v->copying;
+	int most = !v->deadline ? -1 : until > now ? wait_ms(now, until, -1) : 0;
+
+	if (!is_quiet(v))
+		(void)wait_until(v->ctx, is_quiet, v, most);
+}
+
+static void take_back(const struct region *region, const struct endpoint *ep)
+{
 	LIST_EACH(at, &region->grants) {
 		struct grant *g = LIST_ENTRY(at, struct grant, of_region);
 
-		if (g->ep != v->ep)
-			continue;
-		exchange |= g->mapped;
-		if (!g->ending)
+		if (g->ep == ep && !g->ending)
 			grant_take_back(g, WIRE_REGION_REVOKED);
 	}
-	exchange &= region->memory.allocated;
+}
+
+/* What had to be waited for has been, or is late. */
+static int conclude(struct revocation *v, struct region *region)
+{
+	/* Another call may have exchanged them meanwhile. */
+	bool exchange = is_exposed(region, v->ep) && v->fresh.base;
+	int rc;
+
+	if (region->storing || (!v->fresh.base && !is_quiet(v)))
+		return too_late("who reaches the memory by itself has not let go of it");
+	suspend(region, v->ep, exchange); /* another call may have resumed them */
+	rc = exchange ? exchange_pages(v, region) : 0;
+	if (rc == 0)
+		take_back(region, v->ep);
+	return rc;
+}
+
+static int revoke(struct revocation *v)
+{
+	struct region *region = region_get(v->mem);
+	bool exchange = is_exposed(region, v->ep);
+	struct fabric_domain *domain = region->domain;
+	int rc = exchange ? make_fresh(v, region) : 0;
+
+	if (rc < 0)
+		return rc;
 	region->exchanging += exchange;
-	if (exchange)
-		ask_others(region, v->ep);
-	rc = is_quiet(v) ? 0 : wait_until(v->ctx, is_quiet, v, timeout_ms);
+	count_revoking(region, v->ep, 1);
+	suspend(region, v->ep, exchange);
+	await_quiet(v);
 	region = region_get(v->mem);
-	if (!region)
+	if (!region) {
+		drop_fresh(v, domain);
 		return handle_error(&region_table, v->mem.id);
+	}
+	rc = conclude(v, region);
 	region->exchanging -= exchange;
-	if (exchange)
-		return exchange_pages(region);
-	return rc < 0 ? error_set(SLMPM_ETIMEOUT,
-				  "a peer that reaches the memory by itself has not let go of it") :
-			0;
+	count_revoking(region, v->ep, UINT32_MAX);
+	resume(region);
+	drop_fresh(v, domain);
+	return rc;
 }
 
 int slmpm_mem_revoke(slmpm_mem mem, slmpm_peer peer, int timeout_ms)
@@ -106,6 +248,7 @@ int slmpm_mem_revoke(slmpm_mem mem, slmpm_peer peer, int timeout_ms)
 	if (!region)
 		return rc;
 	v.ctx = region->ctx;
+	v.deadline = timeout_ms < 0 ? 0 : wait_deadline(timeout_ms);
 	rc = wait_forbidden(v.ctx, "slmpm_mem_revoke");
 	if (rc == 0 && (!v.ep || endpoint_of(peer) != v.ep))
 		rc = endpoint_bad_handle(peer);
@@ -113,7 +256,7 @@ int slmpm_mem_revoke(slmpm_mem mem, slmpm_peer peer, int timeout_ms)
 		rc = error_set(SLMPM_EINVAL, "%s belongs to another context than the region",
 			       v.ep->name);
 	if (rc == 0)
-		rc = revoke(&v, timeout_ms);
+		rc = revoke(&v);
 	context_unlock(v.ctx);
 	return rc;
 }

@@ -36,6 +36,7 @@ void remote_shortcut(struct remote *r)
 		.size = r->size,
 		.rma = r->ep->rma,
 		.stats = r->ep->stats,
+		.access = r->access_word,
 	};
 	guard(r, (uint32_t)ops);
 	guess(r, r->memory.base);

@@ -62,7 +62,7 @@ int rma_check(struct operation *o)
 		return rc;
 	if (remote->ep->state != SLMPM_PEER_UP)
 		return endpoint_error(remote->ep);
-	if (remote->revoked)
+	if (remote_is_revoked(remote))
 		return error_set(SLMPM_EACCES, "%s: %s has taken the region back", o->call,
 				 remote->ep->name);
 	if (o->access & ~remote->access)

@@ -66,7 +66,8 @@ static bool is_plain(struct operation *o, bool reached, bool engine)
 static int choose(struct operation *o)
 {
 	struct endpoint *ep = o->remote->ep;
-	bool reached = o->remote->memory.ops >> rma_fabric_op(o) & 1;
+	bool reached = o->remote->memory.ops >> rma_fabric_op(o) & 1 &&
+		       remote_access(o->remote) == FABRIC_ACCESS_DIRECT;
 	bool waits = completion_blocks(&o->full, o->req);
 	bool engine = reached && !waits && !(o->full.flags & SLMPM_NOTIFY) && !o->atomic;
 	struct mode_ask ask = {.op = mode_op(o), .waits = waits, .size = o->length};

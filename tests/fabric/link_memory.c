@@ -182,6 +182,7 @@ static void reading_is_enforced(void **state)
 static void fresh_pages_leave_the_old_ones_behind(void **state)
 {
 	struct fabric_memory own, far, again;
+	struct fabric_memory fresh;
 	struct link_pair p;
 	void *base;
 	unsigned char byte = 9;
@@ -194,8 +195,13 @@ static void fresh_pages_leave_the_old_ones_behind(void **state)
 		base = own.base;
 		actor_fill(base, 3, SIZE);
 		far = reach_from_right(&p, &own, writable);
+		fresh = allocated(&p, writable);
+		actor_fill(fresh.base, 3, SIZE);
+		own.fresh = &fresh;
 		assert_int_equal(fabric->alloc(p.domain[LEFT], &own), 0);
+		own.fresh = NULL;
 		assert_ptr_equal(own.base, base);
+		assert_null(fresh.base);
 		assert_true(actor_filled(base, 3, SIZE));
 		((unsigned char *)base)[0] ^= 1;
 		assert_int_equal(reach(p.link[RIGHT], FABRIC_READ, &far, 0, &byte, 1), 1);
@@ -216,6 +222,38 @@ static void fresh_pages_leave_the_old_ones_behind(void **state)
 		fabric->dereg(p.domain[LEFT], &own);
 		link_pair_close(&p);
 	}
+}
+
+static int set_access(struct fabric_link *l, uint64_t word, uint32_t value)
+{
+	struct fabric_wr wr = {.op = FABRIC_SET_ACCESS, .offset = word, .length = value};
+
+	return l->domain->fabric->post(l, &wr);
+}
+
+/* Each side's lie in its own memory, are all 0 in the beginning, and are set by the other one alone. */
+static void access_words_are_the_peers_to_set(void **state)
+{
+	const uint32_t last = FABRIC_ACCESS_WORDS - 1;
+	struct link_pair p;
+
+	(void)state;
+	reach_or_skip();
+	link_pair_open(&p, fabric, 64, 64);
+	for (int side = 0; side < 2; side++) {
+		const _Atomic unsigned char *words = p.link[!side]->access;
+
+		assert_non_null(words);
+		for (uint32_t i = 0; i <= last; i++)
+			assert_int_equal(words[i], FABRIC_ACCESS_DIRECT);
+		assert_int_equal(set_access(p.link[side], last, FABRIC_ACCESS_REVOKED), 1);
+		assert_int_equal(set_access(p.link[side], 0, FABRIC_ACCESS_REQUEST), 1);
+		assert_int_equal(words[last], FABRIC_ACCESS_REVOKED);
+		assert_int_equal(words[0], FABRIC_ACCESS_REQUEST);
+		assert_int_equal(words[1], FABRIC_ACCESS_DIRECT);
+		assert_int_equal(set_access(p.link[side], last + 1, 1), -EINVAL);
+	}
+	link_pair_close(&p);
 }
 
 static void limits_are_errors(void **state)
@@ -302,6 +340,7 @@ int main(void)
 		FABRIC_TEST(atomics_are_atomic),
 		FABRIC_TEST(reading_is_enforced),
 		FABRIC_TEST(fresh_pages_leave_the_old_ones_behind),
+		FABRIC_TEST(access_words_are_the_peers_to_set),
 		FABRIC_TEST(limits_are_errors),
 		FABRIC_TEST(lies_are_found_out),
 		FABRIC_TEST(peers_cannot_seal),

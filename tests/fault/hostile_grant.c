@@ -105,6 +105,31 @@ static void grant_noise(struct raw_peer *p)
 	raw_say_grant(p, g, raw_region.own.fd);
 }
 
+static void grant_a_word_too_far(struct raw_peer *p)
+{
+	struct wire_grant g = raw_grant_of(1);
+
+	g.access_word = LITTLE_32(3584);
+	raw_say_grant(p, g, raw_region.own.fd);
+}
+
+static void grant_a_word_for_nothing(struct raw_peer *p)
+{
+	struct wire_grant g = raw_grant_of(1);
+
+	g.blob_length = 0;
+	g.access_word = LITTLE_32(1);
+	raw_say_grant(p, g, -1);
+}
+
+static void grant_with_a_tail(struct raw_peer *p)
+{
+	struct wire_grant g = raw_grant_of(1);
+
+	g.zero = LITTLE_32(1);
+	raw_say_grant(p, g, raw_region.own.fd);
+}
+
 static void grant_half(struct raw_peer *p)
 {
 	struct wire_grant g = raw_grant_of(1);
@@ -338,6 +363,9 @@ static const struct offence offences[] = {
 	{"S4", "two sizes", grant_two_sizes, "granted region", 0},
 	{"S4", "a region of no bytes", grant_no_bytes, "granted region", 0},
 	{"S4", "a region of all bytes", grant_all_bytes, "granted region", 0},
+	{"R5", "an access word too far", grant_a_word_too_far, "granted region", 0},
+	{"R14", "an access word for nothing", grant_a_word_for_nothing, "granted region", 0},
+	{"R14", "a grant with a tail", grant_with_a_tail, "granted region", 0},
 	{"S7", "half a grant", grant_half, "granted region", 0},
 	{"R5", "a long blob", grant_long_blob, "granted region", 0},
 	{"R5", "a short blob", grant_short_blob, "granted region", 0},

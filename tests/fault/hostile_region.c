@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "fabrics/fabric.h"
 #include "tests/lib/actor.h"
 #include "tests/lib/child.h"
 #include "tests/lib/death.h"
@@ -298,6 +299,84 @@ static void ask_one_that_knows_nothing(void)
 	CHECK(child_wait(pid) == 0, "one that knows no regions: see above");
 }
 
+/* ---- one that sets access words -------------------------------------------------------------- */
+
+#define WORD_AT  (512 + 3)
+#define ANYTHING 77 /* what no owner says: as good as a request */
+
+static void set_words(struct raw_peer *p, int value)
+{
+	memset((unsigned char *)p->other.base + 512, value, 3584);
+}
+
+/* Its own region, by a word of its choice; then all words there are, again and again. */
+static int set_all_words(void *arg)
+{
+	struct slmpm_key key = {.bytes = {0x53, 0x4c, 0x4b, 0x31, 3, 0, 0, 0, 1}};
+	struct raw_peer p;
+	struct wire_grant g;
+	char reason[112];
+
+	(void)arg;
+	raw_region_begin(&p, address, WIRE_FEATURE_MEMORY);
+	g = raw_grant_of(1);
+	g.access_word = LITTLE_32(WORD_AT - 512);
+	memcpy(key.bytes + 16, &g.size, 8);
+	raw_say_grant(&p, g, raw_region.own.fd);
+	raw_send(&p, 1, &key, sizeof(key));
+	raw_ring_bell(&p);
+	raw_await_packet(&p); /* the region's acceptance */
+	set_words(&p, ANYTHING);
+	((unsigned char *)p.other.base)[WORD_AT] = FABRIC_ACCESS_REVOKED;
+	raw_send(&p, 1, "revoked", 7);
+	raw_ring_bell(&p);
+	raw_await_packet(&p);
+	for (int i = 0; i < 1000000; i++)
+		set_words(&p, i);
+	raw_hear_end(p.fd, reason);
+	raw_region_leave(&p);
+	return 0;
+}
+
+/* What it does to itself nobody else feels. */
+static void obey_words(void)
+{
+	pid_t pid = child_start(set_all_words, NULL, 30);
+	slmpm_peer peer, mine, other;
+	slmpm_rmem rmem, good;
+	struct slmpm_key key;
+	uint64_t value = 5;
+	slmpm_mem mem;
+	void *base;
+	int rc;
+
+	actor_pair(ctx, &mine, &other);
+	OK(slmpm_mem_alloc(ctx, RAW_REGION_SIZE, SLMPM_READ_WRITE, &mem, &base));
+	OK(slmpm_mem_key(mem, other, SLMPM_READ_WRITE, &key));
+	OK(slmpm_mem_open(mine, &key, &good));
+	OK(slmpm_accept(listener, &peer, PATIENCE));
+	EXPECT(slmpm_recv(peer, 1, &key, sizeof(key), NULL, PATIENCE), sizeof(key));
+	OK(slmpm_mem_open(peer, &key, &rmem));
+	OK(slmpm_put(rmem, 0, &value, sizeof(value), NULL, NULL));
+	EXPECT(slmpm_recv(peer, 1, &key, sizeof(key), NULL, PATIENCE), 7);
+	REFUSED(slmpm_put(rmem, 0, &value, sizeof(value), NULL, NULL), SLMPM_EACCES, "");
+	OK(slmpm_send(peer, 1, "go on", 5, PATIENCE));
+	for (int i = 0; i < 3000; i++) {
+		struct slmpm_how how = {.size = sizeof(how), .timeout_ms = 0};
+
+		rc = slmpm_put(rmem, 0, &value, sizeof(value), &how, NULL);
+		CHECK(!rc || rc == -SLMPM_EACCES || rc == -SLMPM_ETIMEOUT, "put: %d (%s)", rc,
+		      slmpm_error_detail());
+		OK(slmpm_atomic(good, 0, SLMPM_FETCH_ADD, 64, 1, 0, NULL, NULL, NULL));
+	}
+	EXPECT(*(uint64_t *)base, 3000);
+	OK(slmpm_close(peer, PATIENCE));
+	OK(slmpm_close(mine, PATIENCE));
+	OK(slmpm_close(other, PATIENCE));
+	OK(slmpm_mem_destroy(mem, PATIENCE));
+	CHECK(child_wait(pid) == 0, "one that sets access words: see above");
+}
+
 /* ---- one that leaves ------------------------------------------------------------------------- */
 
 /* Its last word comes right behind the grant, and both perhaps before they are asked for. */
@@ -354,6 +433,7 @@ int main(void)
 	give_for_reading();
 	refuse_others_keys();
 	ask_one_that_knows_nothing();
+	obey_words();
 	for (int i = 0; i < 20; i++)
 		hear_the_last_word();
 	victim_end(&v);

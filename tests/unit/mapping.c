@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -236,15 +237,18 @@ static void a_read_only_view_cannot_be_written(void **state)
 
 static void fresh_pages_take_the_place_of_the_old(void **state)
 {
-	struct mapping owner = created(SIZE - 5), view;
+	struct mapping owner = created(SIZE - 5), fresh = created(SIZE - 5), view;
 	void *base = owner.base;
 
 	(void)state;
-	memset(base, 1, owner.size);
+	memset(base, 9, owner.size);
+	memset(fresh.base, 1, owner.size);
 	assert_int_equal(mapping_attach(&view, owner.fd, owner.size, MAPPING_WRITE), 0);
-	assert_int_equal(mapping_renew(&owner, LABEL), 0);
+	assert_int_equal(mapping_replace(&owner, &fresh), 0);
 	assert_ptr_equal(owner.base, base);
-	assert_memory_equal(base, view.base, owner.size);
+	assert_null(fresh.base);
+	mapping_destroy(&fresh);
+	assert_int_equal(*(char *)view.base, 9);
 	memset(view.base, 2, owner.size);
 	assert_int_equal(*(char *)base, 1); /* whoever had the old ones writes to himself */
 	memset(base, 3, owner.size);
@@ -256,23 +260,27 @@ static void fresh_pages_take_the_place_of_the_old(void **state)
 	mapping_destroy(&owner);
 }
 
-static void without_memory_all_stays_as_it_was(void **state)
+static uint64_t now(void)
 {
-	struct mapping owner = created(SIZE);
-	struct rlimit was, none;
-	int fd = owner.fd;
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void what_takes_too_long_is_given_up(void **state)
+{
+	struct mapping m;
 
 	(void)state;
-	memset(owner.base, 1, SIZE);
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
-	none = was;
-	none.rlim_cur = 0;
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-	assert_int_equal(mapping_renew(&owner, LABEL), -EMFILE);
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
-	assert_int_equal(owner.fd, fd);
-	assert_int_equal(((char *)owner.base)[SIZE - 1], 1);
-	mapping_destroy(&owner);
+	/* What is no longer than a step is made whenever that is. */
+	assert_int_equal(mapping_create_by(&m, LABEL, SIZE, 1, SIZE), 0);
+	mapping_destroy(&m);
+	assert_int_equal(mapping_create_by(&m, LABEL, 64 * SIZE, 1, SIZE), -ETIMEDOUT);
+	assert_null(m.base);
+	assert_int_equal(m.fd, -1);
+	assert_int_equal(mapping_create_by(&m, LABEL, 64 * SIZE, now() + 60000000000, SIZE), 0);
+	mapping_destroy(&m);
 }
 
 static void closed_seals_are_for_reading(void **state)
@@ -426,7 +434,7 @@ int main(void)
 		TEST(what_its_owner_could_shrink_is_refused),
 		TEST(a_read_only_view_cannot_be_written),
 		TEST(fresh_pages_take_the_place_of_the_old),
-		TEST(without_memory_all_stays_as_it_was),
+		TEST(what_takes_too_long_is_given_up),
 		TEST(closed_seals_are_for_reading),
 		TEST(huge_pages_are_refused),
 		TEST(a_forked_child_has_no_mapping),
