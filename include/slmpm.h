@@ -291,6 +291,8 @@ SLMPM_API int slmpm_listener_query(slmpm_listener listener, struct slmpm_listene
 SLMPM_API int slmpm_connect(slmpm_peer *peer, slmpm_ctx ctx, const char *url, int timeout_ms);
 
 /*
+ * To be called for each peer of slmpm_connect and slmpm_accept, also for one that has ended: until then
+ * its handle, its statistics and what it had sent stay, though its rings and descriptors go by themselves.
  * Orderly end: sends what is queued, then end of stream; the peer reads everything before it sees
  * SLMPM_ECLOSED. Blocks up to TIMEOUT_MS for what is still to be sent, over a network until the
  * peer's machine has it all, and until the peer reaches no memory of slmpm_mem_register any more by

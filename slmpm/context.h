@@ -34,6 +34,7 @@ struct context {
 	bool paused;      /* a listener waits for descriptors */
 	bool starved;     /* a peer's message for memory */
 	bool refused;     /* strangers that failed before anybody knew of them */
+	bool ended;       /* an ended peer may hold memory or descriptors that nobody needs */
 	uint32_t waiting; /* threads that wait for the polling one */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;

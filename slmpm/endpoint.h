@@ -266,6 +266,8 @@ void endpoint_lost(struct endpoint *ep, const char *why);
 void endpoint_refused(struct endpoint *ep, int error, const char *why);
 /* Fails what waits for it; unread messages stay. */
 void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *why);
+/* Takes back what ended peers of CTX hold and nobody uses: while nobody holds a watch. */
+void endpoint_reclaim(struct context *ctx);
 /* A listener has gone: ends receives of any peer when no other can come. */
 void endpoint_nobody(struct context *ctx);
 /* The error of a call on an endpoint that is not UP: detail set, negative. */

@@ -82,6 +82,7 @@ void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *wh
 	ep->error = error;
 	ep->direct = false;
 	ep->ctx->refused |= ep->listener && !ep->was_up;
+	ep->ctx->ended = true;
 	snprintf(ep->reason, sizeof(ep->reason), "%s", why ? why : "unknown");
 	ep->link.depth = ep->link.streaming = ep->link.uncharged = 0;
 	ep->link.active = NULL;

@@ -55,6 +55,8 @@ static void dispatch_all(struct context *ctx, struct epoll_event *events, int n)
 		dispatch(ctx, events[i].data.ptr);
 	if (UNLIKELY(ctx->refused))
 		listener_forget_refused(ctx);
+	if (UNLIKELY(ctx->ended))
+		endpoint_reclaim(ctx);
 }
 
 /* Those that no call waits for: the next, 0 when one has just passed. */

@@ -293,16 +293,34 @@ static void bond_arm(struct fabric_domain *domain, bool on)
 	}
 }
 
-static void bond_disconnect(struct fabric_link *link)
+static void leave_bonds(struct bond *b)
 {
-	struct bond *b = bond_of(link);
-	struct bond_domain *d = (struct bond_domain *)link->domain;
+	struct bond_domain *d = (struct bond_domain *)b->base.domain;
 
 	for (struct bond **at = &d->bonds; *at; at = &(*at)->next)
 		if (*at == b) {
 			*at = b->next;
 			break;
 		}
+}
+
+void bond_shut(struct fabric_link *link)
+{
+	struct bond *b = bond_of(link);
+
+	leave_bonds(b);
+	for (int i = 0; i < BOND_PATHS; i++)
+		if (b->paths[i].port)
+			b->paths[i].fabric->disconnect(b->paths[i].port);
+	bond_log_close(&b->out.log);
+}
+
+static void bond_disconnect(struct fabric_link *link)
+{
+	struct bond *b = bond_of(link);
+	struct bond_domain *d = (struct bond_domain *)link->domain;
+
+	leave_bonds(b);
 	for (int i = 0; i < BOND_PATHS; i++) {
 		struct bond_path *p = &b->paths[i];
 

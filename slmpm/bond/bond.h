@@ -40,6 +40,8 @@ void bond_deny(struct fabric_link *link, uint32_t path);
 /* The next to be added as PATH is its LIFE-th link, from 0, once both ends have said so. -EBUSY: of the
  * one before not all has been read; -EINVAL: no such number, or LIFE is over. */
 int bond_expect(struct fabric_link *link, uint32_t path, uint32_t life);
+/* Disconnects all paths for good: nothing but their states, counts and reasons is asked for from here on. */
+void bond_shut(struct fabric_link *link);
 /* ON: with all links lost the bond goes on, for another may come. */
 void bond_hope(struct fabric_link *link, bool on);
 /* Packets that ask for none (FABRIC_BY) go by PATH from now on, whatever others ask for; -ENOENT where it is not

@@ -149,6 +149,19 @@ void further_free(struct endpoint *ep)
 	ep->further = NULL;
 }
 
+void further_reclaim(struct endpoint *ep)
+{
+	struct further *f = ep->further;
+
+	if (!f) {
+		ep->link.fabric->disconnect(ep->link.port);
+		return;
+	}
+	list_remove(&f->node);
+	further_try_free(f);
+	bond_shut(ep->link.port);
+}
+
 /* ---- what is of all links ------------------------------------------------------------------- */
 
 static struct fabric_link *each(const struct endpoint *ep, uint32_t i)

@@ -31,6 +31,8 @@ void further_ask_all(struct context *ctx);
 /* What is due: when to look again, 0 where something was. */
 uint64_t further_deadlines(struct context *ctx, uint64_t now_ns);
 void further_free(struct endpoint *ep);
+/* Disconnects all links of an ended peer; counts and reasons stay readable. */
+void further_reclaim(struct endpoint *ep);
 /* How many links there are, or may come; and over which fabric, "" not known yet. */
 uint32_t further_links(const struct endpoint *ep);
 const char *further_fabric(const struct endpoint *ep, uint32_t link);

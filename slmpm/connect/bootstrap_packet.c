@@ -185,7 +185,7 @@ void bootstrap_read_ahead(struct endpoint *ep)
 	struct control *c = ep->control;
 	struct received r;
 
-	for (int i = 0; i < READ_AHEAD && c->socket.fd >= 0; i++) {
+	for (int i = 0; c && i < READ_AHEAD && c->socket.fd >= 0; i++) {
 		int rc = control_receive(c, &r);
 
 		if (rc == 2)

@@ -211,6 +211,7 @@ void area_done(struct endpoint *ep, struct area *a)
 {
 	a->busy = a->damaged = false;
 	a->filled = 0;
+	ep->ctx->ended |= ep->state != SLMPM_PEER_UP;
 	link_control(ep, WIRE_LOAN_DONE, 0, a->id, NULL, 0);
 }
 
@@ -223,6 +224,28 @@ static void free_list(struct area *a)
 		free(a);
 		a = next;
 	}
+}
+
+/* Those of *LIST that nobody uses, at either end. */
+static void free_unused(struct area **list, const struct area *open, bool own)
+{
+	while (*list) {
+		struct area *a = *list;
+
+		if (own ? a == open : a->busy) {
+			list = &a->next;
+			continue;
+		}
+		*list = a->next;
+		mapping_destroy(&a->map);
+		free(a);
+	}
+}
+
+void area_reclaim(struct endpoint *ep)
+{
+	free_unused(&ep->areas, ep->loan.area, true);
+	free_unused(&ep->peer_areas, NULL, false);
 }
 
 void area_free_all(struct endpoint *ep)

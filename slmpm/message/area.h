@@ -34,6 +34,8 @@ struct area *area_next(struct endpoint *ep, uint64_t id, uint64_t offset, uint64
 struct area *area_lent(struct endpoint *ep, uint32_t id, uint64_t capacity);
 /* Through with it: give it back. */
 void area_done(struct endpoint *ep, struct area *area);
+/* Of an ended peer: those that nobody reads or builds a message in. */
+void area_reclaim(struct endpoint *ep);
 void area_free_all(struct endpoint *ep);
 
 static inline void *area_at(const struct area *area, uint64_t offset)

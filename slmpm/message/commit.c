@@ -185,6 +185,7 @@ static int commit(struct endpoint *ep, uint64_t len, const struct slmpm_how *how
 		rc = endpoint_error(ep);
 		ep->loan.data = NULL;
 		ep->loan.area = NULL;
+		ep->ctx->ended = true;
 	}
 	endpoint_refresh(ep);
 	if (rc == 0 && !ep->direct)
@@ -321,6 +322,7 @@ int slmpm_abort(slmpm_peer peer, void *buf)
 		else
 			link_unreserve(ep);
 		ep->loan.area = NULL;
+		ep->ctx->ended |= ep->state != SLMPM_PEER_UP;
 		endpoint_refresh(ep);
 		(void)link_push(ep);
 	}

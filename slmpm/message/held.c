@@ -53,9 +53,27 @@ void held_release(struct endpoint *ep, struct held *h)
 		ep->held_segments -= h->arrival.span;
 		if (ep->state == SLMPM_PEER_UP)
 			ep->link.fabric->release(ep->link.port, &h->arrival);
+		else
+			ep->ctx->ended = true;
 	}
 	h->message = NULL;
 	h->data = NULL;
+}
+
+static bool is_in_ring(const struct held *h)
+{
+	return h->data && !h->message;
+}
+
+bool held_in_ring(const struct endpoint *ep)
+{
+	for (int i = 0; i < HELD_INLINE; i++)
+		if (is_in_ring(&ep->held[i]))
+			return true;
+	for (const struct held_more *more = ep->held_more; more; more = more->next)
+		if (is_in_ring(&more->held))
+			return true;
+	return false;
 }
 
 struct held *held_arrival(struct endpoint *ep, const struct fabric_arrival *a)

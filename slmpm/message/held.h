@@ -9,6 +9,8 @@
 struct held *held_new(struct endpoint *ep);
 struct held *held_find(struct endpoint *ep, const void *data);
 void held_release(struct endpoint *ep, struct held *h);
+/* Does the application hold a message where it came in? */
+bool held_in_ring(const struct endpoint *ep);
 /* Records the plain message A as held where it lies; NULL: too much of the ring is held already. */
 struct held *held_arrival(struct endpoint *ep, const struct fabric_arrival *a);
 /* Hands a whole message to R where it lies; false: too much of the ring is held already. */

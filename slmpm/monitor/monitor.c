@@ -35,6 +35,14 @@ void monitor_agreed(struct endpoint *ep, uint64_t features)
 	means_agreed(ep, features);
 }
 
+void monitor_leave_page(struct endpoint *ep)
+{
+	if (!ep->monitor || !ep->monitor->entry)
+		return;
+	monitor_publish(ep);
+	monitor_page_release(ep);
+}
+
 void monitor_free(struct endpoint *ep)
 {
 	if (!ep->monitor)

@@ -80,6 +80,8 @@ struct monitor { /* of an endpoint */
 void monitor_new(struct endpoint *ep);
 /* What has been agreed: WIRE_FEATURE_*. */
 void monitor_agreed(struct endpoint *ep, uint64_t features);
+/* An ended peer's place in the pages is others' to take; its figures stay there until then. */
+void monitor_leave_page(struct endpoint *ep);
 /* Its last figures stay where they are, as long as there is room. */
 void monitor_free(struct endpoint *ep);
 /* The context's pages. Without memory for one nothing is shown to others. */

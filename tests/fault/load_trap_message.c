@@ -169,8 +169,12 @@ static void listen_to(slmpm_peer peer, int round)
 		ways[way].receive(peer, length_of(round, ways[way].longest));
 }
 
+#define LAST 2 /* the stream of a message behind all others */
+
 static int talk(slmpm_peer host, char **words)
 {
+	const void *held;
+
 	(void)words;
 	alarm(100);
 	EXPECT(trap_peer_rings(), 1);
@@ -178,8 +182,10 @@ static int talk(slmpm_peer host, char **words)
 		listen_to(host, round);
 		speak(host, round);
 	}
+	EXPECT(slmpm_hold(host, LAST, &held, NULL, PATIENCE), 8); /* the rings stay with it */
 	EXPECT(slmpm_recv(host, 1, buffer, 1, NULL, PATIENCE), -SLMPM_ECLOSED);
 	no_loads("accelerator");
+	OK(slmpm_release(host, held));
 	return 0;
 }
 
@@ -209,6 +215,7 @@ static void run(const char *wait, const char *check)
 	OK(slmpm_peer_stats(peer, &stats, sizeof(stats)));
 	CHECK(stats.remote_reads == 0 && stats.remote_writes > ROUNDS, "it counts %llu reads",
 	      (unsigned long long)stats.remote_reads);
+	OK(slmpm_send(peer, LAST, buffer, 8, PATIENCE));
 	no_loads("host");
 	OK(slmpm_close(peer, PATIENCE));
 	EXPECT(slmpm_join(peer, NULL, PATIENCE), 0);
