@@ -129,7 +129,7 @@ typedef struct {
 
 #define SLMPM_ANY_STREAM UINT32_C(0xffffffff) /* when receiving */
 #define SLMPM_STREAM_MAX UINT32_C(0xfffffffe) /* highest stream of a send */
-/* When receiving: any peer of CTX ({0}: the calling thread's default context). */
+/* When receiving: any peer of CTX ({0}: the calling thread's default context) but those still to be accepted. */
 __attribute__((unused)) static inline slmpm_peer slmpm_any(slmpm_ctx ctx)
 {
 	slmpm_peer any = {ctx.id | UINT64_C(0x80000000)};
@@ -201,7 +201,8 @@ struct slmpm_event {
 	char detail[160];
 };
 
-/* The next event of any peer of CTX: 1 and *EVENT filled, 0 when none came in time. */
+/* The next event of any peer of CTX: 1 and *EVENT filled, 0 when none came in time. Of a peer one of each type waits at
+ * most (of each link, too), the last one; none is told once its handle has gone. */
 SLMPM_API int slmpm_next_event(slmpm_ctx ctx, struct slmpm_event *event, int timeout_ms);
 
 /* ---- Elements: what can be reserved, node-wide ---------------------------------------------- */
@@ -273,7 +274,7 @@ SLMPM_API int slmpm_parent_in(slmpm_ctx ctx, slmpm_peer *peer);
 SLMPM_API int slmpm_listen(slmpm_listener *listener, slmpm_ctx ctx, const char *url);
 /* The next that has connected, in the listener's context. */
 SLMPM_API int slmpm_accept(slmpm_listener listener, slmpm_peer *peer, int timeout_ms);
-/* No more connections; peers that were accepted stay. Does not block. */
+/* No more connections; peers that were accepted stay, those that were not are closed. Does not block. */
 SLMPM_API int slmpm_unlisten(slmpm_listener listener);
 
 struct slmpm_listener_info {

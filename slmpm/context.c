@@ -105,7 +105,6 @@ static void init_locks(struct context *ctx)
 
 static void context_free(struct context *ctx)
 {
-	context_forget_events(ctx);
 	mirror_shut(ctx);
 	memory_shut(ctx);
 	completion_end(ctx);

@@ -109,9 +109,6 @@ int context_add(struct context *ctx, struct endpoint *ep);
 void context_remove(struct context *ctx, struct endpoint *ep);
 /* In a child of fork: this thread has no default one. */
 void context_forked(void);
-/* Queues an event for slmpm_next_event. */
-void context_event(struct context *ctx, struct endpoint *ep, uint32_t type, const char *detail);
-void context_forget_events(struct context *ctx);
 
 static inline void context_lock(struct context *ctx)
 {

@@ -71,6 +71,7 @@ struct endpoint *endpoint_new(struct context *ctx, const struct fabric *fabric)
 	list_init(&ep->assembling);
 	list_init(&ep->fifo.entries);
 	list_init(&ep->fifo.awaiting);
+	list_init(&ep->events);
 	memory_begin(ep);
 	ep->link.fabric = trace_before(landing_before(domain->fabric));
 	ep->link.port = calloc(1, ep->link.fabric->link_size);
@@ -130,6 +131,7 @@ void endpoint_free(struct endpoint *ep)
 {
 	if (ep->state == SLMPM_PEER_CONNECTING || ep->state == SLMPM_PEER_UP)
 		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it has been closed");
+	context_forget_events(ep);
 	endpoint_stats(ep);
 	monitor_free(ep);
 	forget_messages(ep);

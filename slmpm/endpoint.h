@@ -6,6 +6,7 @@
 #include "fabrics/fabric.h"
 #include "slmpm/context.h"
 #include "slmpm/doubt.h"
+#include "slmpm/event.h"
 #include "slmpm/handle.h"
 #include "slmpm/list.h"
 #include "slmpm/mode/mode_pick.h"
@@ -203,6 +204,8 @@ struct endpoint {
 		uint64_t since, seq, offset; /* ns; for that of */
 	} starved;
 	struct mode_tally modes;
+	struct list events;  /* struct event: not asked for yet */
+	struct event ending; /* of them, how it ended */
 };
 
 extern struct handle_table endpoint_table;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What became of peers, queued in their context until it is asked for. */
+/* What became of peers, queued in their context until it is asked for (event.h). */
+#include "slmpm/event.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -7,18 +9,56 @@
 #include "slmpm/error.h"
 #include "slmpm/wait.h"
 
-struct event {
-	struct list node;
-	struct slmpm_event event;
-};
-
-void context_event(struct context *ctx, struct endpoint *ep, uint32_t type, const char *detail)
+static bool tells_end(uint32_t type)
 {
-	struct event *e = calloc(1, sizeof(*e));
+	return type == SLMPM_EVENT_CLOSED || type == SLMPM_EVENT_DEAD ||
+	       type == SLMPM_EVENT_POISONED;
+}
+
+static struct event *find(const struct endpoint *ep, uint32_t type, uint32_t link)
+{
+	LIST_EACH(at, &ep->events) {
+		struct event *e = LIST_ENTRY(at, struct event, of_peer);
+
+		if (e->event.type == type && e->link == link)
+			return e;
+	}
+	return NULL;
+}
+
+/* An end needs no memory, and is never lost. */
+static struct event *place_for(struct endpoint *ep, uint32_t type, uint32_t link)
+{
+	struct event *e = find(ep, type, link);
+
+	if (e)
+		list_remove(&e->node);
+	else if (tells_end(type))
+		e = &ep->ending;
+	else
+		e = calloc(1, sizeof(*e));
+	return e;
+}
+
+static void drop(struct event *e)
+{
+	list_remove(&e->node);
+	list_remove(&e->of_peer);
+	if (!tells_end(e->event.type))
+		free(e);
+}
+
+void context_link_event(struct context *ctx, struct endpoint *ep, uint32_t type, uint32_t link,
+			const char *detail)
+{
+	struct event *e = NULL;
 
 	ctx->news = true;
+	if (ep->was_up || ep->process)
+		e = place_for(ep, type, link);
 	if (!e)
 		return;
+	e->link = link;
 	e->event.size = sizeof(e->event);
 	e->event.type = type;
 	e->event.peer.id = handle_id(ep);
@@ -30,7 +70,14 @@ void context_event(struct context *ctx, struct endpoint *ep, uint32_t type, cons
 	e->event.arrived = ep->doubt.arrived;
 	snprintf(e->event.detail, sizeof(e->event.detail), "%s", detail);
 	list_append(&ctx->events, &e->node);
+	if (!find(ep, type, link))
+		list_append(&ep->events, &e->of_peer);
 	wait_changed(ctx);
+}
+
+void context_event(struct context *ctx, struct endpoint *ep, uint32_t type, const char *detail)
+{
+	context_link_event(ctx, ep, type, 0, detail);
 }
 
 static bool has_event(void *arg)
@@ -54,17 +101,16 @@ int slmpm_next_event(slmpm_ctx handle, struct slmpm_event *event, int timeout_ms
 	if (has_event(ctx)) {
 		struct event *e = LIST_ENTRY(ctx->events.next, struct event, node);
 
-		list_remove(&e->node);
 		*event = e->event;
-		free(e);
+		drop(e);
 		rc = 1;
 	}
 	context_unlock(ctx);
 	return rc;
 }
 
-void context_forget_events(struct context *ctx)
+void context_forget_events(struct endpoint *ep)
 {
-	LIST_EACH(at, &ctx->events)
-		free(LIST_ENTRY(at, struct event, node));
+	LIST_EACH(at, &ep->events)
+		drop(LIST_ENTRY(at, struct event, of_peer));
 }

@@ -80,7 +80,7 @@ static void tell(struct further *f, uint32_t i, uint32_t type, const char *what)
 		 l->where[0] ? " " : "", l->where, what);
 	log_line(type == SLMPM_EVENT_LINK_LOST ? SLMPM_LOG_INFO : SLMPM_LOG_DEBUG, "%s: %s",
 		 f->ep->name, text);
-	context_event(f->ep->ctx, f->ep, type, text);
+	context_link_event(f->ep->ctx, f->ep, type, i, text);
 }
 
 static void tell_of_loss(struct further *f, uint32_t i)

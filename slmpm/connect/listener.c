@@ -6,10 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "slmpm/connect/bootstrap.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/error.h"
 #include "slmpm/connect/net.h"
 #include "slmpm/connect/url.h"
+#include "slmpm/message/match.h"
 #include "slmpm/wait.h"
 
 /* Over TCP, that nobody has looked at: those beyond come again late. */
@@ -145,11 +147,27 @@ void listener_forget_refused(struct context *ctx)
 	}
 }
 
+/* Nobody can accept them any more. */
+static void turn_away(struct listener *l)
+{
+	static const char why[] = "its listener was closed before it was accepted";
+	struct context *ctx = l->ctx;
+
+	for (uint32_t i = 0; i < ctx->count; i++) {
+		struct endpoint *ep = ctx->endpoints[i];
+
+		if (ep->listener != l)
+			continue;
+		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, why);
+		bootstrap_stop(ep, why);
+		endpoint_free(ep);
+		i--;
+	}
+}
+
 void listener_free(struct listener *l)
 {
-	for (uint32_t i = 0; i < l->ctx->count; i++)
-		if (l->ctx->endpoints[i]->listener == l)
-			l->ctx->endpoints[i]->listener = NULL;
+	turn_away(l);
 	list_remove(&l->node);
 	close_it(l);
 	endpoint_nobody(l->ctx);
@@ -223,6 +241,8 @@ int slmpm_accept(slmpm_listener handle, slmpm_peer *peer, int timeout_ms)
 	rc = wait_until(ctx, has_accepted, &a, timeout_ms);
 	if (a.ep) {
 		a.ep->listener = NULL;
+		match_accepted(a.ep);
+		wait_changed(ctx);
 		peer->id = handle_id(a.ep);
 	} else if (!a.listener) {
 		rc = handle_error(&listener_table, handle.id);

@@ -6,9 +6,11 @@
 #include "slmpm/link/landing.h"
 #include "slmpm/wait.h"
 
+/* A receive from any peer takes nothing of one that slmpm_accept has not handed out. */
 static bool wants(const struct request *r, const struct endpoint *ep, uint32_t stream)
 {
-	return (!r->ep || r->ep == ep) && (r->stream == SLMPM_ANY_STREAM || r->stream == stream);
+	return (r->ep ? r->ep == ep : !ep->listener) &&
+	       (r->stream == SLMPM_ANY_STREAM || r->stream == stream);
 }
 
 struct request *match_next(const struct endpoint *ep, uint32_t stream)
@@ -154,6 +156,17 @@ void match_keep(struct inbound *m)
 	ep->ctx->unexpected++;
 	ep->stats->unexpected++;
 	wait_changed(ep->ctx);
+}
+
+void match_accepted(struct endpoint *ep)
+{
+	LIST_EACH(at, &ep->unexpected) {
+		struct inbound *m = LIST_ENTRY(at, struct inbound, node);
+		struct request *r = match_posted(ep, m->stream);
+
+		if (r)
+			match_give(m, r);
+	}
 }
 
 /* Among the unexpected, in front of what came after it. */

@@ -26,6 +26,8 @@ void match_again(struct request *r);
 /* Queues a receive that no message waits for, and takes it out. */
 void match_post(struct request *r);
 void match_unpost(struct request *r);
+/* The peer has just been accepted: receives from any that wait get what it has sent so far. */
+void match_accepted(struct endpoint *ep);
 /* Keeps a message that no receive waits for. */
 void match_keep(struct inbound *m);
 /* Counts a message as received when it has its receive; and not, when they part again. */

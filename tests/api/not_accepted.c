@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Peers that have connected and nobody has accepted: receives from any peer, holds, probes and requests get nothing of
+ * them; once accepted, all they had sent comes in its order. Who is not accepted any more is told.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/lib/actor.h"
+#include "tests/lib/child.h"
+#include "tests/lib/settings.h"
+
+#define MESSAGES 40
+#define LONG     (3 << 20) /* announced, or fetched */
+
+struct meeting {
+	slmpm_ctx ctx;
+	slmpm_listener listener;
+	char url[360];
+	slmpm_peer known[2]; /* a pair that has been accepted */
+};
+
+static void meet(struct meeting *m)
+{
+	struct slmpm_listener_info info = {.size = sizeof(info)};
+	const char *fabric = getenv("SLMPM_FABRIC");
+
+	OK(slmpm_open(&m->ctx, NULL));
+	snprintf(m->url, sizeof(m->url), "shm:not-accepted-%d", (int)getpid());
+	OK(slmpm_listen(&m->listener, m->ctx,
+			fabric && !strcmp(fabric, "tcp") ? "tcp://127.0.0.1:0" : m->url));
+	OK(slmpm_listener_query(m->listener, &info));
+	if (info.port)
+		snprintf(m->url, sizeof(m->url), "%s#%s", info.url, info.secret);
+	OK(slmpm_connect(&m->known[0], m->ctx, m->url, PATIENCE));
+	OK(slmpm_accept(m->listener, &m->known[1], PATIENCE));
+}
+
+/* So that what another had sent before is here, too. */
+static void settle(struct meeting *m)
+{
+	for (int i = 0; i < 3; i++)
+		actor_settle(m->known[0], m->known[1]);
+	for (int i = 0; i < 200; i++)
+		actor_nap(m->ctx);
+}
+
+static void send_numbers(slmpm_peer to)
+{
+	for (uint32_t i = 0; i < MESSAGES; i++)
+		OK(slmpm_send(to, i % 3, &i, sizeof(i), PATIENCE));
+}
+
+static slmpm_req send_long(slmpm_peer to, char *bytes)
+{
+	const struct slmpm_iov iov = {bytes, LONG};
+	slmpm_req req;
+
+	actor_fill(bytes, 1, LONG);
+	OK(slmpm_sendv(to, 1, &iov, 1, NULL, &req));
+	return req;
+}
+
+static void nothing_comes(struct meeting *m)
+{
+	const void *at;
+	uint32_t word;
+
+	settle(m);
+	EXPECT(slmpm_recv(slmpm_any(m->ctx), SLMPM_ANY_STREAM, &word, sizeof(word), NULL, 0),
+	       -SLMPM_ETIMEOUT);
+	EXPECT(slmpm_hold(slmpm_any(m->ctx), SLMPM_ANY_STREAM, &at, NULL, 0), -SLMPM_ETIMEOUT);
+	EXPECT(slmpm_probe(slmpm_any(m->ctx), SLMPM_ANY_STREAM, NULL, 0), 0);
+}
+
+/* What the accepted one says comes past the other's. */
+static void others_come(struct meeting *m, slmpm_req *posted, uint32_t *word)
+{
+	const struct slmpm_iov iov = {word, sizeof(*word)};
+	struct slmpm_done done;
+
+	EXPECT(slmpm_recvv(slmpm_any(m->ctx), SLMPM_ANY_STREAM, &iov, 1, NULL, posted), 0);
+	OK(slmpm_send(m->known[0], 9, "else", 4, PATIENCE));
+	EXPECT(slmpm_wait(posted, 1, &done, PATIENCE), 0);
+	CHECK(done.peer.id == m->known[1].id && done.stream == 9, "of another peer");
+}
+
+static void read_numbers(struct meeting *m, uint32_t first, slmpm_peer from)
+{
+	for (uint32_t i = first; i < MESSAGES; i++) {
+		struct slmpm_done done;
+		uint32_t word = MESSAGES;
+
+		EXPECT(slmpm_recv(slmpm_any(m->ctx), SLMPM_ANY_STREAM, &word, sizeof(word), &done,
+				  PATIENCE),
+		       sizeof(word));
+		CHECK(word == i && done.peer.id == from.id, "%u, expected %u", word, i);
+	}
+}
+
+/* Receives wait already, or do not; behind the numbers comes a long message. */
+static void in_order(struct meeting *m, bool waits)
+{
+	static char out[LONG], in[LONG];
+	uint32_t word = MESSAGES, first = 0;
+	const struct slmpm_iov iov = {&word, sizeof(word)};
+	struct slmpm_done done;
+	slmpm_peer caller, peer;
+	slmpm_req posted, sent;
+
+	OK(slmpm_connect(&caller, m->ctx, m->url, PATIENCE));
+	send_numbers(caller);
+	sent = send_long(caller, out);
+	nothing_comes(m);
+	others_come(m, &posted, &word);
+	nothing_comes(m);
+	if (waits)
+		EXPECT(slmpm_recvv(slmpm_any(m->ctx), SLMPM_ANY_STREAM, &iov, 1, NULL, &posted), 0);
+	OK(slmpm_accept(m->listener, &peer, PATIENCE));
+	if (waits) {
+		EXPECT(slmpm_wait(&posted, 1, &done, PATIENCE), 0);
+		CHECK(!word && done.peer.id == peer.id, "not the first");
+		first = 1;
+	}
+	read_numbers(m, first, peer);
+	EXPECT(slmpm_recv(slmpm_any(m->ctx), SLMPM_ANY_STREAM, in, LONG, NULL, PATIENCE), LONG);
+	CHECK(actor_filled(in, 1, LONG), "the long one is damaged");
+	EXPECT(slmpm_wait(&sent, 1, NULL, PATIENCE), 0);
+	OK(slmpm_close(caller, PATIENCE));
+	OK(slmpm_close(peer, PATIENCE));
+}
+
+/* Closed before it is accepted: it can be all the same, and read. */
+static void gone(struct meeting *m)
+{
+	slmpm_peer caller, peer;
+	uint32_t word;
+
+	OK(slmpm_connect(&caller, m->ctx, m->url, PATIENCE));
+	send_numbers(caller);
+	OK(slmpm_close(caller, PATIENCE));
+	nothing_comes(m);
+	OK(slmpm_accept(m->listener, &peer, PATIENCE));
+	read_numbers(m, 0, peer);
+	EXPECT(slmpm_recv(peer, 0, &word, sizeof(word), NULL, PATIENCE), -SLMPM_ECLOSED);
+	OK(slmpm_close(peer, PATIENCE));
+}
+
+/* Nobody listens any more: who was accepted stays, who was not hears it. */
+static void turned_away(struct meeting *m)
+{
+	slmpm_peer caller;
+
+	OK(slmpm_connect(&caller, m->ctx, m->url, PATIENCE));
+	send_numbers(caller);
+	settle(m);
+	OK(slmpm_unlisten(m->listener));
+	REFUSED((int)slmpm_recv(caller, 0, NULL, 0, NULL, PATIENCE), SLMPM_EDEAD,
+		"listener was closed");
+	nothing_comes(m);
+	OK(slmpm_send(m->known[0], 9, "else", 4, PATIENCE));
+	EXPECT(slmpm_recv(slmpm_any(m->ctx), 9, &(uint32_t){0}, 4, NULL, PATIENCE), 4);
+}
+
+static int play(void *arg)
+{
+	const char *links = arg;
+	struct meeting m;
+
+	settings_one_link(strncmp(links, "tcp", 3) ? "shm" : "tcp");
+	if (strchr(links, ','))
+		OK(setenv("SLMPM_LINKS", links, 1));
+	meet(&m);
+	in_order(&m, false);
+	in_order(&m, true);
+	gone(&m);
+	turned_away(&m);
+	OK(slmpm_shut(m.ctx, PATIENCE));
+	return 0;
+}
+
+int main(void)
+{
+	static const char *const links[] = {"shm", "tcp", "shm,tcp", "tcp,tcp"};
+
+	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++)
+		settings_run(links[i], play, links[i]);
+	return 0;
+}
