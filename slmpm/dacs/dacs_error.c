@@ -21,6 +21,7 @@ const char *dacs_strerror(DACS_ERR_T errcode)
 
 /* Errors that handlers are looking at now. They are few: one for each thread inside a handler. */
 static pthread_mutex_t told_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t told_less = PTHREAD_COND_INITIALIZER;
 static struct dacsi_error *told;
 
 void dacsi_error_add(const struct dacsi_process *process)
@@ -46,6 +47,43 @@ void dacsi_error_add(const struct dacsi_process *process)
 	*link = e;
 }
 
+static void begin_telling(struct dacsi_error *e)
+{
+	pthread_mutex_lock(&told_lock);
+	e->teller = pthread_self();
+	e->next = told;
+	told = e;
+	pthread_mutex_unlock(&told_lock);
+}
+
+static void end_telling(const struct dacsi_error *e)
+{
+	struct dacsi_error **link = &told;
+
+	pthread_mutex_lock(&told_lock);
+	while (*link != e)
+		link = &(*link)->next;
+	*link = e->next;
+	pthread_cond_broadcast(&told_less);
+	pthread_mutex_unlock(&told_lock);
+}
+
+static bool is_in_handler(void)
+{
+	for (const struct dacsi_error *e = told; e; e = e->next)
+		if (pthread_equal(e->teller, pthread_self()))
+			return true;
+	return false;
+}
+
+void dacsi_error_await(void)
+{
+	pthread_mutex_lock(&told_lock);
+	while (told && !is_in_handler())
+		pthread_cond_wait(&told_less, &told_lock);
+	pthread_mutex_unlock(&told_lock);
+}
+
 /* The first error not told yet, and the handlers as they are now. */
 static struct dacsi_error *take(dacs_error_handler_t handlers[DACSI_HANDLERS], uint32_t *count,
 				bool *abort_after)
@@ -55,31 +93,16 @@ static struct dacsi_error *take(dacs_error_handler_t handlers[DACSI_HANDLERS], u
 	if (dacsi_enter() != DACS_SUCCESS)
 		return NULL;
 	e = dacsi.errors;
-	if (e)
+	if (e) {
 		dacsi.errors = e->next;
+		begin_telling(e);
+	}
 	*count = dacsi.handler_count;
 	memcpy(handlers, dacsi.handlers, *count * sizeof(*handlers));
 	*abort_after = dacsi.set.abort && e && e->num == DACS_STS_PROC_ABORTED;
 	if (dacsi.threads)
 		pthread_mutex_unlock(&dacsi.lock);
 	return e;
-}
-
-static void tell(struct dacsi_error *e, const dacs_error_handler_t *handlers, uint32_t count)
-{
-	struct dacsi_error **link = &told;
-
-	pthread_mutex_lock(&told_lock);
-	e->next = told;
-	told = e;
-	pthread_mutex_unlock(&told_lock);
-	for (uint32_t i = 0; i < count; i++)
-		(void)handlers[i](e);
-	pthread_mutex_lock(&told_lock);
-	while (*link != e)
-		link = &(*link)->next;
-	*link = e->next;
-	pthread_mutex_unlock(&told_lock);
 }
 
 void dacsi_error_tell(void)
@@ -90,7 +113,9 @@ void dacsi_error_tell(void)
 	uint32_t count;
 
 	while ((e = take(handlers, &count, &abort_after))) {
-		tell(e, handlers, count);
+		for (uint32_t i = 0; i < count; i++)
+			(void)handlers[i](e);
+		end_telling(e);
 		if (abort_after) {
 			fprintf(stderr, "dacs: %s; SLMPM_DACS_ABORT=y\n", e->text);
 			abort();

@@ -43,6 +43,7 @@ struct dacsi_error { /* what a dacs_error_t points at */
 	uint32_t code;
 	de_id_t de;
 	dacs_process_id_t pid;
+	pthread_t teller; /* the thread whose handlers look at it now */
 	char text[96];
 };
 
@@ -104,6 +105,8 @@ DACS_ERR_T dacsi_code(int64_t error);
 void dacsi_error_add(const struct dacsi_process *process);
 /* Runs the handlers for what has been added; called without the lock. */
 void dacsi_error_tell(void);
+/* Until handlers that another thread runs are through; not inside a handler. */
+void dacsi_error_await(void);
 void dacsi_error_reset(void);
 
 #endif

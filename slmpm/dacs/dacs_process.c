@@ -15,6 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define ENDING_MS 200 /* from the end of a process's channel to its own */
+#define ENDING_NS (ENDING_MS * INT64_C(1000000))
+
 /* ---- finding -------------------------------------------------------------------------------- */
 
 struct dacsi_process *dacsi_process_on(de_id_t de)
@@ -159,6 +162,29 @@ bool dacsi_process_watch(bool closely)
 		}
 	}
 	return news;
+}
+
+/* Its channel says that it ended: the system may take a moment to say how. Once, in case it only left. */
+static void await_end(struct dacsi_process *p)
+{
+	struct slmpm_peer_info info = {.size = sizeof(info)};
+	struct pollfd fd = {.fd = p->pidfd, .events = POLLIN};
+
+	if (slmpm_peer_query(p->peer, &info) < 0 || info.state == SLMPM_PEER_CONNECTING ||
+	    info.state == SLMPM_PEER_UP || look(p))
+		return;
+	if (info.state != SLMPM_PEER_DEAD || p->awaited)
+		return;
+	p->awaited = true;
+	for (int64_t until = dacsi_now() + ENDING_NS; !look(p) && dacsi_now() < until;)
+		(void)poll(&fd, 1, p->pidfd < 0 ? 1 : ENDING_MS);
+}
+
+void dacsi_process_term(void)
+{
+	for (struct dacsi_process *p = dacsi.children; p; p = p->next)
+		if (!p->ended)
+			await_end(p);
 }
 
 void dacsi_process_reap(struct dacsi_process *process)

@@ -21,6 +21,7 @@ struct dacsi_process {
 	int os_pid;
 	int pidfd;                      /* -1 none */
 	bool ended, killed, suspicious; /* suspicious: look whether it has ended */
+	bool awaited;                   /* its end has been waited for once */
 	DACS_ERR_T outcome;             /* once ended: DACS_STS_PROC_* ... */
 	int32_t code;                   /* ... and exit code or signal */
 	int64_t kill_at;                /* nanoseconds, 0 none */
@@ -48,6 +49,8 @@ struct dacsi_process *dacsi_process_on(de_id_t de);
 /* Notes the end of children that have ended, kills those whose time has come. CLOSELY: a system
  * call is worth it. True when there was something. */
 bool dacsi_process_watch(bool closely);
+/* A call is to report the end of a partner: which of the children it was, and how it ended, is found out first. */
+void dacsi_process_term(void);
 /* Looks whether the process on DE has ended. */
 void dacsi_process_look(de_id_t de);
 /* Has the next watch look at PROCESS. */

@@ -58,10 +58,19 @@ DACS_ERR_T dacsi_enter(void)
 	return DACS_ERR_NOT_INITIALIZED;
 }
 
+static bool reports_end(DACS_ERR_T rc)
+{
+	return rc == DACS_ERR_DE_TERM || rc == DACS_STS_PROC_ABORTED || rc == DACS_STS_PROC_FAILED;
+}
+
+/* Whoever is told of a child's end finds that the handlers have run. */
 static DACS_ERR_T leave(DACS_ERR_T rc)
 {
-	bool tell = dacsi.errors != NULL;
+	bool tell;
 
+	if (rc == DACS_ERR_DE_TERM)
+		dacsi_process_term();
+	tell = dacsi.errors != NULL;
 	if (dacsi.due)
 		(void)dacsi_pact_settle();
 	if (dacsi.threads) {
@@ -73,6 +82,8 @@ static DACS_ERR_T leave(DACS_ERR_T rc)
 	}
 	if (tell)
 		dacsi_error_tell();
+	if (reports_end(rc))
+		dacsi_error_await();
 	return rc;
 }
 
