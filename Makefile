@@ -44,6 +44,8 @@ ifneq ($(filter default undefined,$(origin AR)),)
 AR := $(if $(CROSS),$(CROSS)-)$(if $(LTO),gcc-)ar
 endif
 CXX ?= g++
+OBJCOPY ?= $(if $(CROSS),$(CROSS)-)objcopy
+NM ?= $(if $(CROSS),$(CROSS)-)nm
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion $(if $(SAN),,$(WERROR))	# with a sanitizer gcc sees ghosts
 OPT  ?= $(if $(SAN),-O1 -g1 -fno-omit-frame-pointer,-O3 -g)
@@ -89,6 +91,8 @@ LIB_OBJ := $(LIB_SRC:%.c=$(OBJ)/%.o)
 LIB_LIBS = $(sort $(call note,libs,$(LIB_SRC))) $(if $(FABRIC_PKG),$(shell $(PKG_CONFIG) --libs $(FABRIC_PKG)))
 SO      := $(OUT)/lib/libslmpm.so
 ARCHIVE := $(OUT)/lib/libslmpm.a
+INNER   := $(OBJ)/inner.a		# with all names, for tests
+MERGED  := $(OBJ)/slmpm.o $(OBJ)/dacs.o	# without those that no header declares
 
 # A program is apps/NAME.c or a folder apps/NAME; in these two folders each file is one.
 ONE_FILE := $(wildcard apps/*.c apps/hello/*.c apps/examples/*.c)
@@ -134,8 +138,12 @@ $(OUT)/gen/fabric_list.h: FORCE
 # $(call update,COMMAND): rewrite the target only where COMMAND prints something new.
 update = @mkdir -p $(@D); $(1) | cmp -s - $@ 2>/dev/null || $(1) >$@
 
-$(OUT)/gen/libslmpm.map: Makefile
-	@mkdir -p $(@D); echo 'SLMPM_0.1 { global: slmpm_*; dacs_*; local: *; };' >$@
+# What the headers declare, by its visibility. slmpm/abi holds the names of each release that was; "make abi" is about it.
+RELEASES := $(shell ls slmpm/abi/[0-9]* 2>/dev/null | sort -V)
+$(OUT)/gen/names: $(MERGED)
+	@mkdir -p $(@D); $(NM) -g --defined-only $^ | sed -n 's/.* [A-Z] //p' | sort >$@
+$(OUT)/gen/libslmpm.map: $(OUT)/gen/names slmpm/abi/map $(RELEASES) include/slmpm.h
+	@slmpm/abi/map -v version=$(call version,MAJOR).$(call version,MINOR) $(RELEASES) $< >$@
 
 $(OBJ)/fabrics/registry.o: $(OUT)/gen/fabric_list.h
 $(OBJ)/fabrics/%.o: FABRIC_CFLAGS = $(if $(FABRIC_PKG),$(shell $(PKG_CONFIG) --cflags $(FABRIC_PKG)))
@@ -156,7 +164,17 @@ $(SO).$(VERSION): $(LIB_OBJ) $(OUT)/gen/libslmpm.map
 $(SO): $(SO).$(VERSION)
 	@ln -sf $(notdir $<) $(@D)/$(SONAME); ln -sf $(SONAME) $@
 
-$(ARCHIVE): $(LIB_OBJ)
+# One object, as far as a program that does not use DaCS goes, so that the names between its parts can be local to it.
+$(OBJ)/dacs.o: $(filter $(OBJ)/slmpm/dacs/%,$(LIB_OBJ))
+$(OBJ)/slmpm.o: $(filter-out $(OBJ)/slmpm/dacs/%,$(LIB_OBJ))
+$(MERGED):
+	$(call say,MERGE,$@)
+	$(Q)$(CC) $(OPT) $(LTO_FLAGS) $(if $(LTO),-flinker-output=nolto-rel) $(CFLAGS) -r -nostdlib $^ -o $@
+	$(Q)$(OBJCOPY) --localize-hidden $@
+
+$(ARCHIVE): $(MERGED)
+$(INNER): $(LIB_OBJ)
+$(ARCHIVE) $(INNER):
 	$(call say,AR,$@)
 	@mkdir -p $(@D); rm -f $@
 	$(Q)$(AR) rcs $@ $^
@@ -182,11 +200,11 @@ $(foreach f,$(MAINS),$(eval $(call program,$(basename $(notdir $(f))),$(f),$(OBJ
 
 # ---- tests ----
 
-# Tests link the archive: a unit test sees the inside of the one header it tests.
-$(TEST_BIN): $(OUT)/%: $(OBJ)/%.o $(TEST_LIB) $(ARCHIVE)
+# Tests link an archive of their own: a unit test sees the inside of the one header it tests.
+$(TEST_BIN): $(OUT)/%: $(OBJ)/%.o $(TEST_LIB) $(INNER)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(LINK) $< $(TEST_LIB) $(ARCHIVE) -lcmocka $(call note,libs,$*.c) $(LIB_LIBS) $(LDLIBS) -o $@
+	$(Q)$(LINK) $< $(TEST_LIB) $(INNER) -lcmocka $(call note,libs,$*.c) $(LIB_LIBS) $(LDLIBS) -o $@
 
 $(OBJ)/model/%.o: %.c $(OUT)/gen/flags
 	$(call say,CC,$<)
@@ -252,6 +270,11 @@ bench-modes:				## fixed modes against the library's own choice; build/bench/mod
 # ---- lint ----
 
 C_FILES = $(shell find apps fabrics include shm slmpm tests -name '*.[ch]' 2>/dev/null | sort)
+
+abi: $(SO)				## the interface against that of the last release (git tag); without one it is listed
+	@tests/lint/abi $(SO) $(OUT)/gen/abi
+abi-record: $(OUT)/gen/names		## a release's last step: note the names it exports in slmpm/abi
+	cp $< slmpm/abi/$(call version,MAJOR).$(call version,MINOR)
 
 lint:					## include arrows, format, every warning an error, headers, man pages
 	@$(MAKE) -k --output-sync=target $(addprefix lint-,arrows format headers gcc clang hot man)
@@ -339,6 +362,7 @@ DEPS_BUILD := gcc libc6-dev make pkg-config liburing-dev libssl-dev libjansson-d
 DEPS_MAN   := scdoc
 DEPS_TEST  := $(DEPS_BUILD) $(DEPS_MAN) libcmocka-dev iproute2 nftables procps openssh-client dropbear-bin
 DEPS_LINT  := $(DEPS_TEST) g++ clang clang-format
+DEPS_ABI   := $(DEPS_BUILD) abigail-tools
 DEPS_BENCH := $(DEPS_BUILD) gnuplot-nox iperf3
 DEPS_CROSS := $(DEPS_TEST) qemu-user gcc-s390x-linux-gnu libc6-dev-s390x-cross gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 # Foreign packages are unpacked, not installed: Debian's releases for two machines need not agree in version.
@@ -348,10 +372,11 @@ SYSROOT_PACKAGES := libcmocka-dev libcmocka0 libssl-dev libssl3 libjansson-dev l
 asked    = $(if $(filter $(1),$(MAKECMDGOALS)),$(2))
 PACKAGES := $(sort $(call asked,deps-build demo,$(DEPS_BUILD)) $(call asked,deps-test test,$(DEPS_TEST)) \
 	$(call asked,deps-man man,$(DEPS_MAN)) $(call asked,deps-lint lint lint-% format,$(DEPS_LINT)) \
-	$(call asked,deps-bench bench bench-%,$(DEPS_BENCH)) $(call asked,deps,$(DEPS_LINT) $(DEPS_BENCH)))
+	$(call asked,deps-bench bench bench-%,$(DEPS_BENCH)) $(call asked,deps-abi abi,$(DEPS_ABI)) \
+	$(call asked,deps,$(DEPS_LINT) $(DEPS_BENCH) $(DEPS_ABI)))
 
-deps: ; @:				## apt-get what is missing for all of it; or deps-build, -test, -man, -lint, -bench, -cross
-deps-build deps-test deps-man deps-lint deps-bench: ; @:
+deps: ; @:				## apt-get what is missing for all of it; or deps-build, -test, -man, -lint, -abi, -bench, -cross
+deps-build deps-test deps-man deps-lint deps-abi deps-bench: ; @:
 deps-cross: ; $(if $(CROSS),@:,$(error $(NO_CROSS)))
 
 # It is done for two files that this Makefile includes: make brings these up to date before anything else, however many
@@ -414,8 +439,8 @@ help:					## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r goal text; do printf '  make %-14s %s\n' "$$goal" "$$text"; done
 
 FORCE:
-.PHONY: all lib test-programs test cross-programs cross-test demo bench bench-near bench-net bench-modes objects lint $(addprefix lint-,arrows format headers gcc clang hot man) format man install clean help FORCE \
-	deps deps-build deps-test deps-man deps-lint deps-bench deps-cross
+.PHONY: all lib test-programs test cross-programs cross-test demo bench bench-near bench-net bench-modes objects lint $(addprefix lint-,arrows format headers gcc clang hot man) format man abi abi-record install clean help FORCE \
+	deps deps-build deps-test deps-man deps-lint deps-abi deps-bench deps-cross
 
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(TEST_OBJ) $(TEST_LIB) $(MODEL_OBJ)) \
 	$(patsubst %.c,$(OBJ)/%.d,$(wildcard apps/*.c apps/*/*.c))

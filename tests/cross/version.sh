@@ -40,7 +40,7 @@ build_future() {
 		${CC:-gcc} -std=gnu11 -D_GNU_SOURCE= -I"$folder" -I. -Iinclude -I"$SLMPM_BUILD/gen" \
 			-c "$said" -o "$folder/$(basename "$said").o" || fail "$said: cannot be built"
 	done
-	build_peer include "$folder/old" "$folder"/*.o "$SLMPM_BUILD/lib/libslmpm.a"
+	build_peer include "$folder/old" "$folder"/*.o "$SLMPM_BUILD/obj/inner.a"
 }
 
 # build_peer INCLUDE PROGRAM LIBRARY...
