@@ -63,10 +63,13 @@ enum slmpm_reason {
 	SLMPM_REASON_DMA = 12,    /* the engine has over SLMPM_MODE_DMA to move, the ring little */
 	SLMPM_REASON_ORDER = 13,  /* what it has to follow went that way */
 	SLMPM_REASON_ABSENT = 14, /* the peer did not come for it, or could not take it otherwise */
-	SLMPM_REASON_LINK = 15    /* another link has less to do */
+	SLMPM_REASON_LINK = 15,   /* another link has less to do */
+	SLMPM_REASON_ENGINE = 16, /* the peer's engine does it: this side has none */
+	SLMPM_REASON_UNREACHABLE =
+		17 /* the peer's engine does not reach the memory here: the call copies */
 };
 
-#define SLMPM_REASONS 16
+#define SLMPM_REASONS 18
 
 #include <slmpm.h> /* here: its other parts use the numbers above */
 

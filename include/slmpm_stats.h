@@ -53,6 +53,9 @@ struct slmpm_stats { /* one peer; plain counters with one writer, lifetime total
 	uint64_t shared_puts, shared_bytes;
 	/* Puts into the peer's FIFO, their bytes; its entries that came to ours. */
 	uint64_t fifo_puts, fifo_bytes, fifo_entries;
+	/* Puts and gets of this side that the peer's engine did, their bytes; those of the peer that
+	 * this side's engine did. */
+	uint64_t asked, asked_bytes, asked_here, asked_here_bytes;
 	char link[16];
 };
 

@@ -19,7 +19,7 @@ struct config {
 	int64_t am_max, am_answers;
 	int64_t wait, spin_us;
 	int64_t membarrier, check;
-	int64_t engine, engine_min;
+	int64_t engine, engine_min, ask_min;
 	int64_t mode, mode_ring, mode_light, mode_queue, mode_dma, mode_bulk, mode_small, mode_link,
 		mode_spread, mode_means;
 	int64_t rma; /* enum mode_rma */

@@ -33,6 +33,7 @@ struct context {
 	bool handling;    /* a handler of an active message runs: no call may block */
 	bool paused;      /* a listener waits for descriptors */
 	bool starved;     /* a peer's message for memory */
+	bool asking;      /* a peer has not taken yet what its engine is to do (ask.h) */
 	bool refused;     /* strangers that failed before anybody knew of them */
 	bool ended;       /* an ended peer may hold memory or descriptors that nobody needs */
 	uint32_t waiting; /* threads that wait for the polling one */

@@ -23,7 +23,7 @@
 #include "slmpm/memory/memory.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/launch/process.h"
-#include "slmpm/memory/share.h"
+#include "slmpm/memory/ask.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/stats.h"
 #include "slmpm/link/trace.h"
@@ -63,6 +63,7 @@ struct endpoint *endpoint_new(struct context *ctx, const struct fabric *fabric)
 	ep->check = config_get()->check;
 	ep->active = true;
 	ep->fetch_min = UINT64_MAX;
+	ep->ask_min = UINT64_MAX;
 	ep->stats = &ep->own_stats;
 	list_init(&ep->link.queue);
 	list_init(&ep->announced);
@@ -173,7 +174,7 @@ void endpoint_refresh(struct endpoint *ep)
 		     list_empty(&ep->owed) && !ep->link.active && !ep->link.lags &&
 		     !(ep->loan.data && !ep->loan.area) && !ep->check && !ep->closing &&
 		     !ep->rma->job_count && !ep->rma->moving && !ep->work_waiting &&
-		     !fetch_busy(ep) && !share_waits(ep) && !mirror_waits(ep) &&
+		     !fetch_busy(ep) && !share_waits(ep) && !ask_waits(ep) && !mirror_waits(ep) &&
 		     !emulate_has_work(ep->emulation);
 }
 

@@ -108,6 +108,8 @@ struct endpoint {
 		fetch_min; /* from this length on the peer may fetch them itself; UINT64_MAX: it cannot */
 	struct fetch *fetch; /* such messages, both ways; or NULL */
 	struct share *share; /* puts that both sides copy; or NULL */
+	uint64_t
+		ask_min; /* from this length on puts and gets are the peer's engine's (ask.h); UINT64_MAX: it has none */
 	struct bundle bundle;
 
 	/* messages in */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "slmpm/connect/bootstrap.h"
+#include "slmpm/memory/ask.h"
 #include "slmpm/memory/emulate.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/error.h"
@@ -95,6 +96,7 @@ void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *wh
 	fail_list(&ep->announced, error);
 	emulate_end(ep);
 	engine_end(ep);
+	ask_end(ep);
 	fifo_end(ep, error);
 	rma_end(ep, error);
 	link_forget_owed(ep);

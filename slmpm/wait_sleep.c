@@ -24,6 +24,7 @@
 #include "slmpm/mode/mode.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/link/progress.h"
+#include "slmpm/memory/ask.h"
 
 #define EVENTS     16
 #define SHOWN_NS   UINT64_C(20000000)
@@ -68,6 +69,8 @@ static uint64_t inner_deadlines(struct context *ctx, uint64_t now)
 		ctx->starved = false;
 		a = a < now + STARVED_NS ? a : now + STARVED_NS;
 	}
+	b = a < b ? a : b;
+	a = ask_deadlines(ctx, now);
 	now = further_deadlines(ctx, now);
 	a = a < b ? a : b;
 	return a < now ? a : now;
@@ -81,8 +84,8 @@ static uint64_t or_next_try(const struct context *ctx, uint64_t now, uint64_t un
 
 static bool has_deadlines(const struct context *ctx)
 {
-	return ctx->paused || ctx->kills || ctx->starved || !list_empty(&ctx->deadlines) ||
-	       !list_empty(&ctx->further);
+	return ctx->paused || ctx->kills || ctx->starved || ctx->asking ||
+	       !list_empty(&ctx->deadlines) || !list_empty(&ctx->further);
 }
 
 /* Descriptors and deadlines: how many had something to say. */

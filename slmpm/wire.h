@@ -71,9 +71,10 @@ enum wire_opcode {
 	WIRE_FETCH_TAKE = 48,
 	WIRE_FETCH_GIVE = 49,
 	WIRE_FETCH_SEND = 50,
-	/* A put of which the target copies a part; `seq` numbers the offers (payload: struct
-	 * wire_share). The target: word 1, so much is in place; word 2, up to here it copies next;
-	 * or it is through. The origin, word 2: from here on it copies itself. */
+	/* A put of which the target copies a part, or a put or get that the peer's engine is to do;
+	 * `seq` numbers the offers (payload: struct wire_share). The target: word 1, so much is in
+	 * place; word 2, up to here it copies next; or it is through. The origin, word 2: from here on
+	 * it copies itself. */
 	WIRE_SHARE = 51,
 	WIRE_SHARE_TAKE = 52,
 	WIRE_SHARE_OVER = 53,
@@ -186,12 +187,18 @@ struct wire_give {
 };
 _Static_assert(sizeof(struct wire_give) == 24, "wire layout");
 
+/* Behind one with WIRE_SHARE_ADDRESS there may be how the origin's memory is reached: the fabric's. */
 struct wire_share {
 	struct wire_target target; /* the part that is offered, in the target's region */
-	uint64_t offset;           /* where it lies in the origin's region ... */
-	uint32_t grant, zero;      /* ... that the target has mapped by this key */
+	uint64_t offset;           /* of the same bytes in the origin's region, ... */
+	uint32_t grant; /* ... that the target has mapped by this key; or an address, and 0 */
+	uint32_t how;   /* WIRE_SHARE_*; 0: a part of a put, by the target's progress */
 };
 _Static_assert(sizeof(struct wire_share) == 56, "wire layout");
+#define WIRE_SHARE_ENGINE  1u /* all of a put or get, by the target's engine */
+#define WIRE_SHARE_GET     2u /* with ENGINE: out of the target's region */
+#define WIRE_SHARE_ADDRESS 4u /* with ENGINE: `offset` is an address in the origin's process */
+#define WIRE_SHARE_HOW     7u
 
 struct wire_mirror {
 	uint64_t size;
@@ -256,21 +263,22 @@ struct wire_control_head {
 };
 
 /* What a side can do beyond the least of its version. */
-#define WIRE_FEATURE_BUNDLE UINT64_C(1)     /* takes WIRE_BUNDLE */
-#define WIRE_FEATURE_MEMORY UINT64_C(2)     /* takes WIRE_GRANT, opcodes 5 to 19 and 40 to 45 */
-#define WIRE_FEATURE_FETCH  UINT64_C(4)     /* takes opcodes 46 to 50 */
-#define WIRE_FEATURE_ACTIVE UINT64_C(8)     /* takes WIRE_FLAG_ACTIVE and WIRE_FLAG_TAGGED */
-#define WIRE_FEATURE_SHARE  UINT64_C(16)    /* takes opcodes 51 to 54 */
-#define WIRE_FEATURE_ECHO   UINT64_C(256)   /* answers WIRE_ECHO */
-#define WIRE_FEATURE_LINKS  UINT64_C(512)   /* times 1, 3 or 7: wants 2, 3 or 4 links, as a bond */
-#define WIRE_FEATURE_MIRROR UINT64_C(4096)  /* takes opcodes 61 to 67 */
-#define WIRE_FEATURE_TIMED  UINT64_C(16384) /* answers WIRE_FLAG_TIMED */
-#define WIRE_FEATURE_MEANS  UINT64_C(32768) /* takes WIRE_MEANS */
-#define WIRE_FEATURE_ATTACH UINT64_C(65536) /* trusts any peer with its time: SLMPM_ATTACH=y */
+#define WIRE_FEATURE_BUNDLE UINT64_C(1)      /* takes WIRE_BUNDLE */
+#define WIRE_FEATURE_MEMORY UINT64_C(2)      /* takes WIRE_GRANT, opcodes 5 to 19 and 40 to 45 */
+#define WIRE_FEATURE_FETCH  UINT64_C(4)      /* takes opcodes 46 to 50 */
+#define WIRE_FEATURE_ACTIVE UINT64_C(8)      /* takes WIRE_FLAG_ACTIVE and WIRE_FLAG_TAGGED */
+#define WIRE_FEATURE_SHARE  UINT64_C(16)     /* takes opcodes 51 to 54 */
+#define WIRE_FEATURE_ECHO   UINT64_C(256)    /* answers WIRE_ECHO */
+#define WIRE_FEATURE_LINKS  UINT64_C(512)    /* times 1, 3 or 7: wants 2, 3 or 4 links, as a bond */
+#define WIRE_FEATURE_MIRROR UINT64_C(4096)   /* takes opcodes 61 to 67 */
+#define WIRE_FEATURE_TIMED  UINT64_C(16384)  /* answers WIRE_FLAG_TIMED */
+#define WIRE_FEATURE_MEANS  UINT64_C(32768)  /* takes WIRE_MEANS */
+#define WIRE_FEATURE_ATTACH UINT64_C(65536)  /* trusts any peer with its time: SLMPM_ATTACH=y */
+#define WIRE_FEATURE_ENGINE UINT64_C(131072) /* has an engine, which takes WIRE_SHARE_ENGINE */
 #define WIRE_FEATURES                                                                              \
 	(WIRE_FEATURE_BUNDLE | WIRE_FEATURE_MEMORY | WIRE_FEATURE_FETCH | WIRE_FEATURE_ACTIVE |    \
 	 WIRE_FEATURE_SHARE | WIRE_FEATURE_ECHO | WIRE_FEATURE_MIRROR | WIRE_FEATURE_MEANS |       \
-	 WIRE_FEATURE_TIMED) /* and LINKS, ATTACH where they are set */
+	 WIRE_FEATURE_TIMED) /* and LINKS, ATTACH, ENGINE where they are set */
 
 struct wire_hello {
 	struct wire_control_head head;

@@ -130,6 +130,10 @@ static const struct {
 	FIGURE(fifo_puts),
 	FIGURE(fifo_bytes),
 	FIGURE(fifo_entries),
+	FIGURE(asked),
+	FIGURE(asked_bytes),
+	FIGURE(asked_here),
+	FIGURE(asked_here_bytes),
 };
 
 static json_t *counters(const struct slmpm_stats *s)

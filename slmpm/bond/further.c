@@ -10,6 +10,7 @@
 #include "slmpm/bond/further_parts.h"
 #include "slmpm/config.h"
 #include "slmpm/domain.h"
+#include "slmpm/engine/engine.h"
 #include "slmpm/link/landing.h"
 #include "slmpm/mode/mode.h"
 #include "slmpm/link/trace.h"
@@ -24,6 +25,9 @@ uint64_t further_features(const struct endpoint *ep)
 {
 	const struct routes *routes = &config_get()->routes;
 	uint64_t features = WIRE_FEATURES;
+
+	if (config_get()->engine == ENGINE_THREAD)
+		features |= WIRE_FEATURE_ENGINE;
 
 	for (uint32_t i = 0; i < routes->count; i++)
 		if (routes->route[i].fabric[0] &&

@@ -22,6 +22,7 @@ struct control {
 	int round;
 	uint64_t nonce;
 	uint64_t features;        /* of both sides */
+	bool engine;              /* the peer has one that can be asked (WIRE_FEATURE_ENGINE) */
 	uint64_t deadline;        /* UINT64_MAX: none, until a spawned process has spoken */
 	uint64_t latest;          /* of a deadline that is put off while something comes */
 	struct fabric_blob offer; /* for the first round, made ahead ... */

@@ -31,7 +31,7 @@
 #include "slmpm/log.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/connect/near.h"
-#include "slmpm/memory/share.h"
+#include "slmpm/memory/ask.h"
 #include "slmpm/stats.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/wait.h"
@@ -192,6 +192,7 @@ static void connected(struct control *c)
 		fetch_open(ep);
 	if (c->features & WIRE_FEATURE_SHARE)
 		share_open(ep);
+	ep->ask_min = ask_least(ep, c->engine);
 	monitor_agreed(ep, c->features);
 	further_begin(ep);
 }

@@ -125,6 +125,7 @@ int hello_agree(struct control *c, const struct wire_hello *hello)
 		return handshake_refuse(ep, SLMPM_EVERSION, "it wants another fabric");
 	c->features = LITTLE_64(hello->features) & further_features(ep);
 	ep->attach = ep->link.port->attach = may_attach(c);
+	c->engine = LITTLE_64(hello->features) & WIRE_FEATURE_ENGINE;
 	ep->big_endian = LITTLE_32(hello->byte_order) == 2;
 	if (agree(ep, hello) < 0)
 		return -EPROTO;

@@ -10,6 +10,7 @@
 #include "slmpm/link/link.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/memory/rma.h"
+#include "slmpm/message/fetch.h"
 #include "slmpm/engine/transfer.h"
 
 #define PIECE ((uint64_t)256 << 10) /* so long does one that is forgotten go on at most */
@@ -27,7 +28,7 @@ static int reach(struct transfer *t, uint64_t offset, void *here, uint64_t n)
 {
 	if (t->remote && remote_access(t->remote) != FABRIC_ACCESS_DIRECT)
 		return -ENOTSUP; /* by packets, all of it: the owner says what may be done */
-	if (t->remote)
+	if (!t->to)
 		return link_reach(t->ep, t->op, &t->memory, offset, here, n);
 	memcpy(t->to + offset, here, n);
 	return 1;
@@ -88,6 +89,8 @@ int engine_start(struct request *r)
 	if (t->remote) {
 		t->memory = t->remote->memory;
 		t->remote->copying++;
+	} else if (!t->to) {
+		t->memory = t->ep->fetch->peer; /* all of the peer's memory */
 	}
 	r->ep->rma->moving++;
 	endpoint_refresh(r->ep);
@@ -112,14 +115,22 @@ static void transfer_free(struct transfer *t)
 	endpoint_refresh(ep);
 }
 
-void engine_forget(struct request *r)
+uint64_t engine_stop(struct request *r)
 {
 	struct transfer *t = r->rma.transfer;
+	uint64_t at;
 
 	if (!t)
-		return;
+		return 0;
 	engine_recall(t);
+	at = t->at;
 	transfer_free(t);
+	return at;
+}
+
+void engine_forget(struct request *r)
+{
+	(void)engine_stop(r);
 }
 
 void engine_end(struct endpoint *ep)
@@ -141,15 +152,12 @@ static int status_of(int rc)
 			       -SLMPM_ESYSTEM;
 }
 
-static void land(struct transfer *t)
+static void done(struct request *r, struct remote *remote, int rc)
 {
-	struct request *r = t->r;
-	int rc = t->status;
-
-	if (rc == -EPERM) /* not directly any more, and nobody else says so on that copy */
-		t->remote->memory.ops = 0;
-	transfer_free(t);
-	if (rc == -EPERM || rc == -ENOTSUP) {
+	if (rc == -EPERM &&
+	    remote) /* not directly any more, and nobody else says so on that copy */
+		remote->memory.ops = 0;
+	if ((rc == -EPERM || rc == -ENOTSUP) && r->rma.ticket) {
 		rma_retry(r);
 		return;
 	}
@@ -158,6 +166,35 @@ static void land(struct transfer *t)
 	if (r->kind == REQUEST_GET)
 		atomic_thread_fence(memory_order_acquire);
 	rma_part_done(r, status_of(rc), 0);
+}
+
+static void land(struct transfer *t)
+{
+	struct request *r = t->r;
+	struct remote *remote = t->remote;
+	int rc = t->status;
+
+	transfer_free(t);
+	done(r, remote, rc);
+}
+
+void engine_copy(struct request *r, uint64_t from)
+{
+	struct remote *remote = r->rma.remote;
+	struct transfer t = {
+		.ep = r->ep,
+		.remote = remote,
+		.r = r,
+		.memory = remote->memory,
+		.op = r->kind == REQUEST_PUT ? FABRIC_WRITE : FABRIC_READ,
+		.in_span = from,
+		.at = from,
+	};
+	int rc = remote->memory.ops >> t.op & 1 ? 1 : -ENOTSUP;
+
+	while (rc == 1)
+		rc = transfer_move(&t);
+	done(r, remote, rc);
 }
 
 static int step_inline(struct engine_port *port)

@@ -9,8 +9,6 @@
 #include "slmpm/endpoint.h"
 #include "slmpm/watch.h"
 
-enum { ENGINE_NONE, ENGINE_INLINE, ENGINE_THREAD }; /* SLMPM_ENGINE */
-
 /*
  * A descriptor. While the thread has it in hand, all but `gone` and `node` are the thread's;
  * otherwise it is in one of the FIFOs and belongs to whoever holds the engine's lock. The request
@@ -20,8 +18,8 @@ struct transfer {
 	struct list node; /* injection, reception; or alone, in hand */
 	struct engine_port *port;
 	struct endpoint *ep;
-	struct remote *remote; /* NULL: a store here ... */
-	unsigned char *to;     /* ... to this place */
+	struct remote *remote; /* the peer's region; or NULL, all of its memory, or ... */
+	unsigned char *to;     /* ... a store here, to this place */
 	struct request *r;
 	struct fabric_memory memory; /* a copy: the fabric may write to it */
 	enum fabric_op op;

@@ -16,7 +16,7 @@
 #include "slmpm/engine/engine.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/link/link.h"
-#include "slmpm/memory/share.h"
+#include "slmpm/memory/ask.h"
 #include "slmpm/wait.h"
 #include "slmpm/completion/workqueue.h"
 
@@ -123,6 +123,8 @@ static int progress_endpoint(struct endpoint *ep)
 			n += fetch_step(ep);
 		if (share_waits(ep) && ep->state == SLMPM_PEER_UP)
 			n += share_step(ep);
+		if (ask_waits(ep) && ep->state == SLMPM_PEER_UP)
+			n += ask_step(ep);
 		if (ep->rma->moving)
 			n += engine_step(ep->ctx);
 	}

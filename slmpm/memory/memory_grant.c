@@ -14,6 +14,7 @@
 #include "slmpm/bond/further.h"
 #include "slmpm/link/landing.h"
 #include "slmpm/link/link.h"
+#include "slmpm/memory/ask.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/wait.h"
@@ -216,6 +217,7 @@ void grant_take_back(struct grant *g, uint8_t opcode)
 	if (g->sharing)
 		g->sharing->gone = true;
 	g->sharing = NULL;
+	ask_revoke(g->ep, g->id);
 	link_control(g->ep, opcode, 0, g->id, NULL, 0);
 	wait_changed(g->ep->ctx); /* another thread may wait for just this one */
 }

@@ -10,11 +10,13 @@ static void guess(const struct remote *r, unsigned char *base)
 			      memory_order_relaxed);
 }
 
-/* Of OPS what brings bytes here goes the long way where they are to be noted for a mirror. The next
+/* Of OPS what brings bytes here goes the long way where they are to be noted for a mirror, or may be the peer's to bring. The next
  * operation is measured. */
 static void guard(struct remote *r, uint32_t ops)
 {
 	r->guarded = list_empty(&r->ctx->mirrors) ? 0 : ops & ~(UINT32_C(1) << FABRIC_WRITE);
+	if (r->ep->ask_min != UINT64_MAX) /* their length is looked at there */
+		r->guarded |= ops & UINT32_C(1) << FABRIC_READ;
 	r->direct.ops = 0;
 	r->measured = ops;
 }

@@ -124,7 +124,8 @@ static NOINLINE int get_slowly(slmpm_rmem from, uint64_t offset, void *to, size_
 	if (UNLIKELY(remote && remote->measured))
 		return get_measured(remote, from, offset, to, len, how, req);
 	if (!req && direct_misses_mirrors(remote, FABRIC_READ, to, len) &&
-	    direct_is_within(remote, offset, len) && (to || !len) && direct_is_plain(how))
+	    len < remote->ep->ask_min && direct_is_within(remote, offset, len) && (to || !len) &&
+	    direct_is_plain(how))
 		return get_shortly(remote, offset, to, len);
 	return operate_one("slmpm_get", REQUEST_GET, from, offset, to, len, how, req);
 }
@@ -140,8 +141,11 @@ int slmpm_put(slmpm_rmem to, uint64_t offset, const void *from, size_t len,
 		struct slmpm_stats *stats = remote->direct.stats;
 		int shared = 0;
 
-		if (UNLIKELY(len >= SHARE_LEAST))
+		if (UNLIKELY(len >= SHARE_LEAST)) {
+			if (len >= remote->ep->ask_min)
+				return put_slowly(to, offset, from, len, how, req);
 			shared = share_put(remote, offset, from, len, how);
+		}
 		if (UNLIKELY(shared < 0))
 			return shared;
 		if (LIKELY(!shared))

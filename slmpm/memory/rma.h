@@ -53,7 +53,8 @@ struct rma_work {              /* a request's part that is one-sided */
 	bool is_long;              /* a put of which a span takes several packets */
 	bool open;                 /* counts among the Writes of several packets */
 	bool parked;               /* waits for a slot, or its turn, outside of the queue */
-	bool engine;               /* moved by the engine, not by packets */
+	bool engine;               /* moved by an engine, not by packets ... */
+	bool asked;                /* ... which is the peer's (ask.h) */
 	struct transfer *transfer; /* which has it; or NULL */
 	unsigned char *to;         /* a store out of a FIFO: memory of this process; or NULL */
 	struct rma_slot *slot;     /* taken for the next request */
@@ -132,8 +133,8 @@ int rma_push(struct endpoint *ep, struct request *r, bool *stop);
 void rma_finished(struct request *r);
 /* The engine could not move it: by packets, then. */
 void rma_retry(struct request *r);
-/* Takes an unfinished request back; true. Its memory is not looked at again: a Write that has begun
- * is given up, what an answer brings is dropped. */
+/* Takes an unfinished request back: its memory is not looked at again, a Write that has begun
+ * is given up, what an answer brings is dropped. False: the peer's engine has it in hand, or it is done. */
 bool rma_take_back(struct request *r);
 /* A part of R has come back; OLD: what an atomic operation found. */
 void rma_part_done(struct request *r, int status, uint64_t old);

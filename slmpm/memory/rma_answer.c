@@ -8,6 +8,7 @@
 #include "slmpm/memory/direct.h"
 #include "slmpm/memory/emulate.h"
 #include "slmpm/engine/engine.h"
+#include "slmpm/memory/ask.h"
 #include "slmpm/message/inbound.h"
 #include "slmpm/link/landing.h"
 #include "slmpm/memory/memory.h"
@@ -216,6 +217,9 @@ bool rma_take_back(struct request *r)
 	if (w->parked) {
 		list_remove(&r->node);
 		w->parked = false;
+	} else if (w->asked) {
+		if (!ask_take_back(r))
+			return false;
 	} else if (w->transfer) {
 		engine_forget(r);
 	} else if (emulate_wanted(ep)) {

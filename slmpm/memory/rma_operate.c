@@ -8,6 +8,7 @@
 
 #include "slmpm/memory/direct.h"
 #include "slmpm/engine/engine.h"
+#include "slmpm/memory/ask.h"
 #include "slmpm/error.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/engine/fifo.h"
@@ -59,7 +60,17 @@ static bool is_plain(struct operation *o, bool reached, bool engine)
 			    (struct mode){.way = MODE_REQUEST, .reason = (uint8_t)why_request()};
 	if (!reached)
 		return !has_choice(o);
-	return !(is_behind(o) || (engine && engine_wants(o->length)));
+	return !(is_behind(o) || (engine && engine_wants(o->length)) ||
+		 o->length >= o->remote->ep->ask_min);
+}
+
+/* By the peer's engine, for want of one here. */
+static uint32_t ways_to_ask(const struct operation *o, struct mode_ask *ask)
+{
+	enum ask_reach reach = ask_reach(o);
+
+	ask->beyond = reach == ASK_BEYOND;
+	return reach == ASK_REACHED ? 1u << MODE_ASKED : 0;
 }
 
 /* 0, or a negative error: it cannot go as it must. */
@@ -77,6 +88,8 @@ static int choose(struct operation *o)
 		return 0;
 	if (engine && config_get()->engine)
 		ways |= 1u << MODE_ENGINE;
+	else if (reached && ep->ask_min != UINT64_MAX)
+		ways |= ways_to_ask(o, &ask);
 	mode_ask_wish(&ask, mode_wish(o->full.flags));
 	o->mode = mode_pick_reach(ep, &ask, ways, is_behind(o),
 				  mode_wish_link(mode_wish(o->full.flags)));
@@ -234,7 +247,8 @@ static int prepare(struct request *r, const struct operation *o, bool stored)
 	list_init(&w->live);
 	w->remote = o->remote;
 	w->stored = stored;
-	w->engine = o->mode.way == MODE_ENGINE;
+	w->asked = o->mode.way == MODE_ASKED;
+	w->engine = w->asked || o->mode.way == MODE_ENGINE;
 	r->wish = mode_wish(o->full.flags);
 	if (r->wish || o->mode.reason == SLMPM_REASON_LINK)
 		r->by = mode_by(o->remote->ep, o->mode, r->wish);

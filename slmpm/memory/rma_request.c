@@ -10,6 +10,7 @@
 
 #include "slmpm/memory/emulate.h"
 #include "slmpm/engine/engine.h"
+#include "slmpm/memory/ask.h"
 #include "slmpm/message/inbound.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/monitor/monitor.h"
@@ -93,12 +94,21 @@ void rma_from_queue(struct endpoint *ep, struct request *r)
 	link_dequeue(ep, r);
 }
 
+/* Is there anything that an engine has, or is to have? */
+static bool moves(const struct endpoint *ep)
+{
+	return ep->rma->moving ||
+	       (ep->share && (ep->share->asked || !list_empty(&ep->share->asks)));
+}
+
 /* Its turn, out of the parked ones. */
 static void begin(struct endpoint *ep, struct request *r)
 {
 	list_remove(&r->node);
 	r->rma.parked = false;
-	if (r->rma.engine) {
+	if (r->rma.asked) {
+		ask_start(r);
+	} else if (r->rma.engine) {
 		int rc = engine_start(r);
 
 		if (rc < 0)
@@ -133,7 +143,7 @@ static void place(struct endpoint *ep, struct request *r)
 {
 	/* A flush behind what the engine moves waits for that. */
 	if (r->kind == REQUEST_PUT && !emulate_wanted(ep) && !r->rma.engine &&
-	    (r->rma.remote || !ep->rma->moving))
+	    (r->rma.remote || !moves(ep)))
 		to_queue(ep, r);
 	else
 		rma_park(ep->rma, r);
@@ -146,7 +156,7 @@ void rma_retry(struct request *r)
 		return;
 	}
 	r->mode = (struct mode){.way = MODE_REQUEST, .reason = SLMPM_REASON_ONLY};
-	r->rma.engine = false;
+	r->rma.engine = r->rma.asked = false;
 	r->rma.parts = 0;
 	r->rma.span = 0;
 	place(r->ep, r);

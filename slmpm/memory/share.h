@@ -33,6 +33,12 @@ struct share { /* of an endpoint */
 	bool out, over; /* the peer has it; it is through */
 	bool held;      /* a segment for its end */
 	uint64_t limit, upto, done;
+	/* what the peer's engine is to do (ask.h) */
+	struct list asks;      /* requests that wait for their turn */
+	struct request *asked; /* the one whose offer is out; or NULL */
+	uint64_t since;        /* ns: when it was offered */
+	bool given;            /* it has been asked back */
+	bool unreached;        /* the peer does not reach this process's own memory */
 	struct choice choices[CHOICE_CLASSES]; /* alone, or shared */
 	struct {                               /* the last put, if it is worth it */
 		enum choice_note note;
@@ -44,6 +50,8 @@ struct share { /* of an endpoint */
 		uint64_t id, claim, done;
 		bool waiting;
 		struct wire_share offer; /* in this machine's byte order */
+		struct request *mover;   /* has it in this side's engine; or NULL */
+		struct region *region;   /* ... and this region */
 	} in;
 };
 
@@ -66,10 +74,17 @@ static inline bool share_waits(const struct endpoint *ep)
 
 /* In room that has been held back. */
 bool share_post(struct endpoint *ep, uint8_t opcode, uint64_t route, uint64_t extent,
-		const struct wire_share *offer);
+		const void *data, uint32_t length);
 /* Now or not at all. */
 bool share_say(struct endpoint *ep, uint8_t opcode, uint64_t route, uint64_t extent,
-	       const struct wire_share *offer);
+	       const void *data, uint32_t length);
+/* A segment of the ring for the word by which an offer is taken back; and not any more. */
+bool share_hold(struct endpoint *ep);
+void share_let_go(struct endpoint *ep);
+/* The key by which the peer has mapped LEN bytes at AT, with ACCESS to them, and where they lie in that
+ * region; or NULL. */
+const struct grant *share_grant(const struct endpoint *ep, const void *at, uint64_t len,
+				uint32_t access, uint64_t *offset);
 /* All that the peer had said before it could hear what was said last. False: the peer has gone. */
 bool share_heard(struct endpoint *ep);
 

@@ -6,6 +6,7 @@
 #include "slmpm/config.h"
 #include "slmpm/link/link.h"
 #include "slmpm/memory/rma.h"
+#include "slmpm/memory/ask.h"
 #include "slmpm/memory/share.h"
 #include "slmpm/message/arrival.h"
 #include "slmpm/message/message.h"
@@ -16,18 +17,10 @@
 #define PAGE     4096
 #define LAG      8192 /* so much later does it begin */
 #define TAIL     64   /* bytes that come last: who polls for the end finds the rest */
-#define REGIONS  16   /* own ones among which the source is looked for */
 #define BRIEF    32   /* looks in a row, ... */
 #define PATIENCE 256  /* ... looks before others may run, and the descriptors are looked at */
 #define LEAST_MS 100  /* whoever has less does not wait for another's copy */
 #define GAP      2    /* times what a put takes: so much of the time until the next one counts */
-
-static void let_go(struct endpoint *ep)
-{
-	if (ep->share->held)
-		(void)link_hold_back(ep, -1);
-	ep->share->held = false;
-}
 
 struct job { /* a put */
 	struct remote *to;
@@ -44,44 +37,12 @@ static void copy(const struct job *j, uint64_t from, uint64_t to)
 		       to - from);
 }
 
-/* The key by which the peer has mapped R, and may read it. */
-static const struct grant *grant_of(const struct region *r, const struct endpoint *ep)
-{
-	LIST_EACH(at, &r->grants) {
-		const struct grant *g = LIST_ENTRY(at, struct grant, of_region);
-
-		if (g->ep == ep && g->mapped && g->accepted && !g->ending && !g->letting &&
-		    g->access & SLMPM_READ)
-			return g;
-	}
-	return NULL;
-}
-
-static const struct grant *find_source(const struct job *j, uint64_t *offset)
-{
-	int looked = 0;
-
-	LIST_EACH(at, &j->to->ctx->regions) {
-		const struct region *r = LIST_ENTRY(at, struct region, node);
-		uintptr_t base = (uintptr_t)r->memory.base, from = (uintptr_t)j->from;
-
-		if (from >= base && from - base < r->memory.size &&
-		    j->length <= r->memory.size - (from - base)) {
-			*offset = from - base;
-			return r->allocated ? grant_of(r, j->to->ep) : NULL;
-		}
-		if (++looked == REGIONS)
-			break;
-	}
-	return NULL;
-}
-
 static bool offer(struct job *j)
 {
 	struct endpoint *ep = j->to->ep;
 	struct share *s = ep->share;
 	uint64_t offset = 0;
-	const struct grant *g = find_source(j, &offset);
+	const struct grant *g = share_grant(ep, j->from, j->length, SLMPM_READ, &offset);
 	struct wire_share w = {
 		.target = {.offset = LITTLE_64(j->offset), .grant = LITTLE_32(j->to->grant)},
 		.offset = LITTLE_64(offset),
@@ -93,11 +54,10 @@ static bool offer(struct job *j)
 	w.target.length = LITTLE_64(j->claim);
 	w.grant = LITTLE_32(g->id);
 	memcpy(w.target.secret, j->to->secret, sizeof(w.target.secret));
-	s->held = link_hold_back(ep, 1);
 	s->id++;
-	if (!s->held || !share_say(ep, WIRE_SHARE, 0, 0, &w)) {
+	if (!share_hold(ep) || !share_say(ep, WIRE_SHARE, 0, 0, &w, sizeof(w))) {
 		s->id--;
-		let_go(ep);
+		share_let_go(ep);
 		return false;
 	}
 	s->out = true;
@@ -115,8 +75,8 @@ static void take_all_back(struct job *j)
 
 	if (!s->held)
 		return;
-	let_go(ep);
-	(void)share_post(ep, WIRE_SHARE_GIVE, 0, 0, NULL);
+	share_let_go(ep);
+	(void)share_post(ep, WIRE_SHARE_GIVE, 0, 0, NULL, 0);
 	if (!share_heard(ep) || s->over)
 		return;
 	copy(j, s->upto, j->claim);
@@ -131,7 +91,7 @@ static bool claim_back(struct job *j)
 	uint64_t claim =
 		s->upto ? s->upto + (((j->claim - s->upto) / 2) & ~(uint64_t)(PAGE - 1)) : 0;
 
-	if (!share_say(ep, WIRE_SHARE_GIVE, 0, claim, NULL)) {
+	if (!share_say(ep, WIRE_SHARE_GIVE, 0, claim, NULL, 0)) {
 		take_all_back(j);
 		return false;
 	}
@@ -205,7 +165,7 @@ static int share_it(struct job *j)
 		ep->stats->shared_puts++;
 		ep->stats->shared_bytes += ep->share->done;
 	}
-	let_go(ep);
+	share_let_go(ep);
 	memory_done(to);
 	memory_copied(to);
 	return done ? 1 : message_timed_out(ep, "slmpm_put: no end of the share of", 1);
@@ -215,9 +175,10 @@ static bool may_share(const struct endpoint *ep, uint64_t len, int timeout_ms)
 {
 	struct context *ctx = ep->ctx;
 
-	if (!ep->share || len < (uint64_t)config_get()->share_min || !ep->direct ||
-	    ep->bundle.count || ctx->handling || ctx->polling || ctx->armed ||
-	    ctx->wait == SLMPM_WAIT_BLOCK || (timeout_ms >= 0 && timeout_ms < LEAST_MS))
+	if (!ep->share || config_get()->share == WAY_NEVER ||
+	    len < (uint64_t)config_get()->share_min || !ep->direct || ep->bundle.count ||
+	    ctx->handling || ctx->polling || ctx->armed || ctx->wait == SLMPM_WAIT_BLOCK ||
+	    (timeout_ms >= 0 && timeout_ms < LEAST_MS))
 		return false;
 	if (ctx->crowded) { /* it was when somebody waited: who only puts never does */
 		ctx->crowded--;
@@ -335,4 +296,6 @@ void share_taken(struct endpoint *ep, const struct head *h, bool over)
 	s->over = over;
 	if (over && ep->rma->fenced == RMA_BEHIND)
 		ep->rma->fenced = 0;
+	if (s->asked)
+		ask_answered(ep);
 }

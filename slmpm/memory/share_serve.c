@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "slmpm/link/link.h"
+#include "slmpm/memory/ask.h"
 #include "slmpm/memory/share.h"
 #include "slmpm/message/arrival.h"
 #include "slmpm/mirror/mirror.h"
@@ -14,7 +15,7 @@ void share_offered(struct endpoint *ep, const struct head *h)
 	struct share *s = ep->share;
 	struct wire_share w;
 
-	if (PEER_FAULT(!s || s->in.waiting || h->length != sizeof(w) || h->flags ||
+	if (PEER_FAULT(!s || s->in.waiting || s->in.mover || h->length < sizeof(w) || h->flags ||
 		       h->seq != s->in.id + 1)) {
 		arrival_violates(ep, "offer of a share");
 		return;
@@ -25,8 +26,9 @@ void share_offered(struct endpoint *ep, const struct head *h)
 	w.target.grant = LITTLE_32(w.target.grant);
 	w.offset = LITTLE_64(w.offset);
 	w.grant = LITTLE_32(w.grant);
+	w.how = LITTLE_32(w.how);
 	if (PEER_FAULT(!w.target.length || w.target.length > SLMPM_MESSAGE_MAX || w.target.zero ||
-		       w.zero)) {
+		       !ask_is_sound(ep, h, &w))) {
 		arrival_violates(ep, "offer of a share");
 		return;
 	}
@@ -49,6 +51,8 @@ void share_given(struct endpoint *ep, const struct head *h)
 		return;
 	}
 	s->in.claim = claim; /* of what has had its end it means nothing */
+	if (s->in.mover)
+		ask_stop(ep);
 }
 
 /* The peer's region as we have it mapped; NULL: not any more, or it never was. */
@@ -73,7 +77,7 @@ static bool take_piece(struct endpoint *ep)
 	struct grant *g;
 	int status;
 
-	if (!n || !source_of(ep, w) || !share_say(ep, WIRE_SHARE_TAKE, from, from + n, NULL) ||
+	if (!n || !source_of(ep, w) || !share_say(ep, WIRE_SHARE_TAKE, from, from + n, NULL, 0) ||
 	    !share_heard(ep) || s->in.claim < from + n)
 		return false;
 	/* What was heard may have taken either away. */
@@ -93,6 +97,8 @@ int share_step(struct endpoint *ep)
 	struct share *s = ep->share;
 	uint64_t from = s->in.done;
 
+	if (s->in.offer.how)
+		return ask_serve(ep);
 	while (take_piece(ep))
 		if (s->in.done - from >= BUDGET)
 			return 1;

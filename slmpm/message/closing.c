@@ -3,6 +3,7 @@
 #include "slmpm/message/message.h"
 
 #include "slmpm/connect/bootstrap.h"
+#include "slmpm/memory/ask.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/error.h"
 #include "slmpm/link/link.h"
@@ -65,7 +66,8 @@ static bool nobody_writes(void *arg)
 {
 	const struct closing *c = arg;
 
-	return is_gone(c) || c->ep->state != SLMPM_PEER_UP || fetch_let_go(c->ep);
+	return is_gone(c) || c->ep->state != SLMPM_PEER_UP ||
+	       (fetch_let_go(c->ep) && ask_let_go(c->ep));
 }
 
 static bool handshake_over(void *arg)

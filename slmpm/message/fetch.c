@@ -121,11 +121,23 @@ static bool in_the_way(const struct endpoint *ep)
 	return ep->loan.data && !ep->loan.area;
 }
 
+uint32_t fetch_introduce(struct endpoint *ep, unsigned char *to)
+{
+	struct fetch *f = fetch_of(ep);
+	struct fabric_memory own = all;
+	struct fabric_blob blob = {.length = 0};
+
+	if (!f || f->introduced || ep->link.fabric->reg(ep->link.port, &own, true, true, &blob) < 0)
+		return 0;
+	memcpy(to, blob.bytes, blob.length);
+	return blob.length;
+}
+
 bool fetch_say(struct endpoint *ep, struct request *r, uint8_t opcode, uint64_t seq, uint64_t route,
 	       uint64_t extent, const void *data, uint32_t length)
 {
 	unsigned char payload[sizeof(struct wire_fetch) + WIRE_RANGES * sizeof(struct wire_range) +
-			      sizeof(((struct fabric_blob *)0)->bytes)];
+			      FETCH_INTRODUCTION];
 	struct packet p = {
 		.opcode = opcode,
 		.seq = seq,
@@ -135,9 +147,7 @@ bool fetch_say(struct endpoint *ep, struct request *r, uint8_t opcode, uint64_t 
 		.length = length,
 	};
 	struct fetch *f = ep->fetch;
-	bool introduce = !f->introduced && (opcode == WIRE_FETCH || opcode == WIRE_FETCH_TAKE);
-	struct fabric_memory own = all;
-	struct fabric_blob blob = {.length = 0};
+	uint32_t introduction = 0;
 
 	if (ep->bundle.count && !bundle_flush(ep))
 		return false; /* it was promised its share of the credit */
@@ -145,13 +155,12 @@ bool fetch_say(struct endpoint *ep, struct request *r, uint8_t opcode, uint64_t 
 		return false;
 	if (length)
 		memcpy(payload, data, length);
-	if (introduce && ep->link.fabric->reg(ep->link.port, &own, true, true, &blob) == 0) {
-		memcpy(payload + length, blob.bytes, blob.length);
-		p.length += blob.length;
-	}
+	if (opcode == WIRE_FETCH || opcode == WIRE_FETCH_TAKE)
+		introduction = fetch_introduce(ep, payload + length);
+	p.length += introduction;
 	if (link_post_request(ep, &p, r) != 1)
 		return false;
-	f->introduced |= introduce;
+	f->introduced |= introduction > 0;
 	ep->link.run = 0;
 	return true;
 }

@@ -174,6 +174,10 @@ bool fetch_take(struct endpoint *ep, struct fetch_in *p, uint64_t upto, bool las
 
 /* ---- both (fetch.c) -------------------------------------------------------------------------- */
 
+#define FETCH_INTRODUCTION sizeof(((struct fabric_blob *)0)->bytes)
+/* How our memory is reached, where the peer has not been told yet: so many bytes at TO; whoever has sent them says so
+ * (introduced). */
+uint32_t fetch_introduce(struct endpoint *ep, unsigned char *to);
 /* NULL: no memory. */
 struct fetch *fetch_of(struct endpoint *ep);
 /* A word, R's first one or, NULL, one of no request to come: posts it now or not at all. With payload and, the first

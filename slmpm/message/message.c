@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "slmpm/error.h"
+#include "slmpm/memory/ask.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/link/link.h"
 #include "slmpm/message/match.h"
@@ -261,7 +262,7 @@ static COLD int await_in_handler(struct request *r)
 /* Taking it back failed for now; what is being copied by the other side is seen through. */
 static bool may_try_again(const struct request *r)
 {
-	return r->fetch || (r->message && r->message->fetch);
+	return r->fetch || (r->message && r->message->fetch) || r->kind >= REQUEST_PUT;
 }
 
 /* Takes it back; half of it may be beyond recall, and is waited for. 0: taken back or done. */
@@ -274,15 +275,15 @@ static int see_through(struct request *r)
 
 		(void)wait_until(r->ctx, is_done, r, may_try_again(r) ? 1 : -1);
 		if (!r->done && wait_now() >= until)
-			ep = match_abandon(r);
+			ep = r->kind >= REQUEST_PUT ? ask_abandon(r) : match_abandon(r);
 		if (!ep)
 			continue;
 		if (r->kind == REQUEST_HOLD)
 			return 0; /* the memory is ours */
 		return error_set(SLMPM_EBUSY,
-				 "%s does not go on writing into the buffer: leave it to that peer "
+				 "%s does not go on %s the buffer: leave it to that peer "
 				 "until it is closed or has ended",
-				 ep->name);
+				 ep->name, r->kind == REQUEST_PUT ? "reading" : "writing into");
 	}
 	return 0;
 }

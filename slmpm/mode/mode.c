@@ -27,10 +27,12 @@ enum condition {
 	LESS = 1 << 16,   /* the longer one costs less; ... */
 	MORE = 1 << 17,   /* ... more */
 	TRIAL = 1 << 18,  /* the one that does is to be tried */
+	ASKING = 1 << 19, /* the peer has an engine, and it is long enough for that */
+	BEYOND = 1 << 20, /* likewise, but the peer's does not reach the memory here */
 };
 
 #define BIT(way)   (1u << (way))
-#define DIRECT     (BIT(MODE_COPY) | BIT(MODE_SHARED) | BIT(MODE_ENGINE))
+#define DIRECT     (BIT(MODE_COPY) | BIT(MODE_SHARED) | BIT(MODE_ENGINE) | BIT(MODE_ASKED))
 #define PAST_RING  (BIT(MODE_FETCHED) | DIRECT)
 #define IN_RING    (BIT(MODE_PACKETS) | BIT(MODE_REQUEST))
 #define WISH(name) (SLMPM_BY_##name + 1)
@@ -38,6 +40,14 @@ enum condition {
 static uint32_t when(bool holds, enum condition c)
 {
 	return holds ? (uint32_t)c : 0;
+}
+
+/* Who wishes it past the ring does not mind what the asking takes. */
+static uint64_t shortest_ask(const struct mode_ask *a, const struct mode_limits *l)
+{
+	bool wished = a->wish || l->force == MODE_DMA;
+
+	return wished && l->engine < l->ask ? l->engine : l->ask;
 }
 
 static uint32_t of_request(const struct mode_ask *a, uint32_t ways, const struct mode_limits *l)
@@ -48,7 +58,9 @@ static uint32_t of_request(const struct mode_ask *a, uint32_t ways, const struct
 	return when(a->wish, WISHED) | when(a->waits, WAITS) | when(a->always, ALWAYS) |
 	       when(ways & way && a->size >= longer, LONG) | when(a->size >= l->bulk, BULK) |
 	       when(a->size <= l->small, SMALL) |
-	       when(ways & BIT(MODE_ENGINE) && a->size >= l->engine, ENGINED);
+	       when(ways & BIT(MODE_ENGINE) && a->size >= l->engine, ENGINED) |
+	       when(ways & BIT(MODE_ASKED) && a->size >= shortest_ask(a, l), ASKING) |
+	       when(a->beyond && a->size >= shortest_ask(a, l), BEYOND);
 }
 
 static bool is_full(const struct mode_view *v, const struct mode_limits *l)
@@ -117,6 +129,8 @@ static const struct rule one_sided[] = {
 	{ ONE_SIDED, AROUND | BEHIND, 0, MODE_REQUEST, SLMPM_REASON_ORDER },
 	{ MOVES, AROUND | BUSY | LIGHT | SMALL | ENGINED, WAITS, MODE_REQUEST, SLMPM_REASON_DMA },
 	{ MOVES, AROUND | ENGINED, WAITS, MODE_ENGINE, SLMPM_REASON_SIZE },
+	{ MOVES, AROUND | ASKING, 0, MODE_ASKED, SLMPM_REASON_ENGINE },
+	{ MOVES, AROUND | BEYOND, 0, MODE_COPY, SLMPM_REASON_UNREACHABLE },
 	{ PUTS, AROUND | ALWAYS | LONG, 0, MODE_SHARED, SLMPM_REASON_SETTING },
 	{ PUTS, AROUND | LONG | LESS, TRIAL, MODE_SHARED, SLMPM_REASON_FASTER },
 	{ PUTS, AROUND | LONG | TRIAL, LESS, MODE_SHARED, SLMPM_REASON_TRIAL },
@@ -318,7 +332,8 @@ int mode_protocol(enum mode_op op, enum mode_way way)
 	case MODE_REQUEST: return SLMPM_BY_REQUEST;
 	case MODE_COPY:
 	case MODE_SHARED:
-	case MODE_ENGINE: return op == MODE_GET ? SLMPM_BY_GET : SLMPM_BY_PUT;
+	case MODE_ENGINE:
+	case MODE_ASKED: return op == MODE_GET ? SLMPM_BY_GET : SLMPM_BY_PUT;
 	default: return -1;
 	}
 }
@@ -326,8 +341,9 @@ int mode_protocol(enum mode_op op, enum mode_way way)
 const char *slmpm_reason_name(int reason)
 {
 	static const char *const names[SLMPM_REASONS] = {
-		"none",   "short", "call", "wish",  "strict", "only",  "setting", "size",
-		"faster", "trial", "ring", "queue", "dma",    "order", "absent",  "link",
+		"none",    "short", "call",   "wish",  "strict", "only",
+		"setting", "size",  "faster", "trial", "ring",   "queue",
+		"dma",     "order", "absent", "link",  "engine", "unreachable",
 	};
 
 	return reason >= 0 && reason < SLMPM_REASONS ? names[reason] : NULL;

@@ -23,6 +23,7 @@ enum mode_way {
 	MODE_COPY,    /* PUT, GET: by the call itself */
 	MODE_SHARED,  /* PUT: by the call and the target, each a part */
 	MODE_ENGINE,  /* PUT, GET: by the engine */
+	MODE_ASKED,   /* PUT, GET: by the peer's engine */
 	MODE_REQUEST, /* REQUEST: asked for through the ring (in which form, SLMPM_RMA says) */
 	MODE_WAYS
 };
@@ -33,6 +34,7 @@ struct mode_ask {
 	bool strict;   /* never another */
 	bool waits;    /* the call blocks until it is done */
 	bool eager;    /* a message that is sent without its receive being there */
+	bool beyond;   /* the peer has an engine, which does not reach the memory here */
 	bool always;   /* a setting wants the longer way (FETCHED, SHARED) wherever there is one */
 	uint64_t size; /* bytes */
 };
@@ -66,7 +68,7 @@ struct mode_limits { /* thresholds: settings */
 	uint64_t queue, dma;   /* long: more than so many */
 	uint64_t bulk;         /* no shorter message leaves the ring because of a queue */
 	uint64_t small;        /* no longer put or get comes to the ring because of one */
-	uint64_t fetch, share, engine; /* shortest that these may be used for, else */
+	uint64_t fetch, share, engine, ask; /* shortest that these may be used for, else */
 };
 
 struct mode {

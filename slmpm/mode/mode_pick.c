@@ -33,6 +33,7 @@ static void read_limits(void)
 		.fetch = (uint64_t)config->fetch_min,
 		.share = (uint64_t)config->share_min,
 		.engine = (uint64_t)config->engine_min,
+		.ask = (uint64_t)config->ask_min,
 	};
 }
 

@@ -33,6 +33,7 @@ struct scene {
 	bool stops; /* the other side is a process, and stopped */
 	const char *set[8];
 	bool (*play)(struct stage *s); /* false: not on this machine */
+	bool helps;                    /* the other side is a process, which has an engine */
 };
 
 /* ---- the other side -------------------------------------------------------------------------- */
@@ -70,6 +71,20 @@ static void open_reader(struct stage *s)
 		links_await();
 	OK(slmpm_send(s->to, STOP, NULL, 0, PATIENCE));
 	actor_await_state(info.pid, "T");
+}
+
+static void open_helper(struct stage *s)
+{
+	struct slmpm_peer_info info = {.size = sizeof(info)};
+	struct slmpm_key key;
+
+	OK(slmpm_default(&s->ctx));
+	settings_set("SLMPM_ENGINE", "thread"); /* this process has read its own */
+	s->to = actor_spawn("reader", NULL, NULL);
+	EXPECT(slmpm_recv(s->to, KEY, &key, sizeof(key), NULL, PATIENCE), sizeof(key));
+	OK(slmpm_mem_open(s->to, &key, &s->rmem));
+	OK(slmpm_peer_query(s->to, &info));
+	s->reader = info.pid;
 }
 
 static void open_pair(struct stage *s)
@@ -248,6 +263,22 @@ static bool known_to_be_faster(struct stage *s)
 	return send_until(s, SLMPM_REASON_FASTER);
 }
 
+static bool by_the_peers_engine(struct stage *s)
+{
+	struct slmpm_mode mode = put(s, KIB(200), 0);
+
+	chosen_expect(&mode, "under way", SLMPM_BY_PUT, SLMPM_REASON_ENGINE);
+	return true;
+}
+
+static bool out_of_its_reach(struct stage *s)
+{
+	struct slmpm_mode mode = put(s, KIB(200), 0);
+
+	chosen_expect(&mode, "done", SLMPM_BY_PUT, SLMPM_REASON_UNREACHABLE);
+	return true;
+}
+
 #define ANY -1 /* protocol */
 static const struct scene scenes[SLMPM_REASONS] = {
 	[SLMPM_REASON_SHORT] = {SLMPM_BY_PUT, false, {NULL}, at_once},
@@ -275,6 +306,10 @@ static const struct scene scenes[SLMPM_REASONS] = {
 			       {"LINKS=shm,tcp", "LINKS_AFTER=0", "MODE_LINK=any", "MODE_RING=50",
 				"MODE_BULK=20k", "EAGER_MAX=16k", "FETCH=never"},
 			       by_another_link},
+	[SLMPM_REASON_ENGINE] =
+		{SLMPM_BY_PUT, false, {"ATTACH=y", "ASK_MIN=64k"}, by_the_peers_engine, true},
+	[SLMPM_REASON_UNREACHABLE] =
+		{SLMPM_BY_PUT, false, {"ATTACH=n", "ASK_MIN=64k"}, out_of_its_reach, true},
 };
 
 /* ---- from outside ---------------------------------------------------------------------------- */
@@ -391,7 +426,7 @@ static int play(void *number)
 		snprintf(name, sizeof(name), "SLMPM_%.*s", (int)length, scene->set[i]);
 		settings_set(name, scene->set[i] + length + 1);
 	}
-	scene->stops ? open_reader(&s) : open_pair(&s);
+	scene->helps ? open_helper(&s) : scene->stops ? open_reader(&s) : open_pair(&s);
 	there = scene->play(&s);
 	settle(&s);
 	if (there)

@@ -23,6 +23,8 @@ static int role_partner(int argc, char **argv)
 	uint32_t word;
 
 	(void)argc, (void)argv;
+	if (getenv("PARTNER_ENGINE"))
+		setenv("SLMPM_ENGINE", getenv("PARTNER_ENGINE"), 1);
 	OK(dacs_init(0));
 	OK(dacs_remote_mem_create(memory, SIZE, DACS_READ_WRITE, &mem));
 	OK(dacs_remote_mem_share(UP, mem));
@@ -164,6 +166,22 @@ static int role_send_in_ring(int argc, char **argv)
 	return 0;
 }
 
+/* By the partner's engine, where this side has none: it reaches this process's memory, or a put is by request. */
+static int role_put_asked(int argc, char **argv)
+{
+	struct slmpm_monitor m = put_and_send();
+	uint64_t asked = m.reasons[SLMPM_BY_PUT][SLMPM_REASON_ENGINE];
+	uint64_t late = m.reasons[SLMPM_BY_PUT][SLMPM_REASON_ABSENT];
+
+	(void)argc, (void)argv;
+	if (all(&m, SLMPM_BY_REQUEST))
+		only(&m, SLMPM_BY_REQUEST, SLMPM_REASON_ONLY);
+	else
+		CHECK(asked && asked + late == TIMES, "%" PRIu64 " asked for, %" PRIu64 " late",
+		      asked, late);
+	return 0;
+}
+
 #define HERE "SLMPM_FABRIC=shm SLMPM_LINKS=1 SLMPM_MONITOR_MS=1 SLMPM_HANDSHAKE_MS=20000 "
 
 static int puts_in_the_ring(int argc, char **argv)
@@ -182,16 +200,26 @@ static int sends_in_the_ring(int argc, char **argv)
 		"send_in_ring");
 }
 
+static int puts_by_the_partners_engine(int argc, char **argv)
+{
+	(void)argc, (void)argv;
+	return pair_host(HERE "SLMPM_RMA=auto SLMPM_ENGINE=none SLMPM_ATTACH=y SLMPM_ASK_MIN=64k "
+			      "PARTNER_ENGINE=thread",
+			 "put_asked");
+}
+
 static const struct pair_entry roles[] = {
 	{"partner", role_partner},
 	{"put_in_ring", role_put_in_ring},
 	{"send_in_ring", role_send_in_ring},
+	{"put_asked", role_put_asked},
 	{NULL, NULL},
 };
 
 static const struct pair_entry cases[] = {
 	{"puts in the ring, sends past it", puts_in_the_ring},
 	{"sends in the ring, puts past it", sends_in_the_ring},
+	{"puts by the partner's engine", puts_by_the_partners_engine},
 	{NULL, NULL},
 };
 

@@ -18,12 +18,12 @@
 static unsigned char room[LENGTH];
 static const char *address;
 
-static void offer(struct raw_peer *p, uint64_t seq, uint64_t at, uint64_t length, uint32_t zero)
+static void offer(struct raw_peer *p, uint64_t seq, uint64_t at, uint64_t length, uint32_t how)
 {
 	struct wire_share w = {.target = {LITTLE_64(at), LITTLE_64(length), LITTLE_32(1), 0, {7}},
 			       .offset = LITTLE_64(at),
 			       .grant = LITTLE_32(1),
-			       .zero = zero};
+			       .how = LITTLE_32(how)};
 
 	raw_post(p, WIRE_SHARE, seq, 0, 0, &w, sizeof(w));
 }
@@ -38,9 +38,39 @@ static void ahead(struct raw_peer *p)
 	offer(p, 2, 0, LENGTH, 0);
 }
 
-static void not_zero(struct raw_peer *p)
+static void unknown_how(struct raw_peer *p)
 {
-	offer(p, 1, 0, LENGTH, 1);
+	offer(p, 1, 0, LENGTH, WIRE_SHARE_ENGINE | (WIRE_SHARE_HOW + 1));
+}
+
+static void without_engine(struct raw_peer *p)
+{
+	offer(p, 1, 0, LENGTH, WIRE_SHARE_GET);
+}
+
+static void by_grant_and_address(struct raw_peer *p)
+{
+	offer(p, 1, 0, LENGTH, WIRE_SHARE_ENGINE | WIRE_SHARE_ADDRESS);
+}
+
+static void past_all_memory(struct raw_peer *p)
+{
+	struct wire_share w = {.target = {0, LITTLE_64(LENGTH), LITTLE_32(1), 0, {7}},
+			       .how = LITTLE_32(WIRE_SHARE_ENGINE | WIRE_SHARE_ADDRESS)};
+
+	w.offset = LITTLE_64(UINT64_MAX - LENGTH / 2);
+	raw_post(p, WIRE_SHARE, 1, 0, 0, &w, sizeof(w));
+}
+
+static void with_noise_behind(struct raw_peer *p)
+{
+	struct {
+		struct wire_share w;
+		uint64_t noise;
+	} o = {.w = {.target = {0, LITTLE_64(LENGTH), LITTLE_32(1), 0, {7}},
+		     .how = LITTLE_32(WIRE_SHARE_ENGINE)}};
+
+	raw_post(p, WIRE_SHARE, 1, 0, 0, &o, sizeof(o));
 }
 
 static void of_nothing(struct raw_peer *p)
@@ -89,7 +119,11 @@ static void ends_nothing_offered(struct raw_peer *p)
 static const struct offence offences[] = {
 	{"R5", "half an offer", half, "offer of a share", 0},
 	{"R8", "an offer ahead", ahead, "offer of a share", 0},
-	{"R14", "an offer with noise", not_zero, "offer of a share", 0},
+	{"R14", "an offer for what is not known", unknown_how, "offer of a share", 0},
+	{"R14", "a get without engine", without_engine, "offer of a share", 0},
+	{"R14", "an address and a grant", by_grant_and_address, "offer of a share", 0},
+	{"R5", "an address past all memory", past_all_memory, "offer of a share", 0},
+	{"R5", "an offer with noise behind", with_noise_behind, "offer of a share", 0},
 	{"R5", "an offer of nothing", of_nothing, "offer of a share", 0},
 	{"R5", "an offer of everything", of_everything, "offer of a share", 0},
 	{"R6", "a flag", flagged, "share of a put", 0},
@@ -105,6 +139,7 @@ static const struct offence offences[] = {
 static int name_none(void *arg)
 {
 	static const uint64_t at[] = {0, 1, UINT64_MAX - LENGTH, UINT64_MAX};
+	static const uint32_t how[] = {0, WIRE_SHARE_ENGINE, WIRE_SHARE_ENGINE | WIRE_SHARE_GET, 0};
 	struct ring_packet packet;
 	struct raw_peer p;
 
@@ -116,7 +151,7 @@ static int name_none(void *arg)
 		bool over = false;
 		uint64_t head[3];
 
-		offer(&p, i + 1, at[i], LENGTH, 0);
+		offer(&p, i + 1, at[i], LENGTH, how[i]);
 		raw_ring_bell(&p);
 		while (!over) {
 			int rc = ring_peek(&p.r, &packet);
@@ -155,6 +190,7 @@ int main(void)
 
 	setenv("SLMPM_PACKET_MAX", "8k", 1);
 	setenv("SLMPM_EAGER_MAX", "32k", 1);
+	setenv("SLMPM_ENGINE", "thread", 1);
 	victim_begin(&v, "hostile-share");
 	address = v.address;
 	SURVIVE(&v, &trial, offences);

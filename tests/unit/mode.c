@@ -18,6 +18,7 @@ static const struct mode_limits limits = {
 	.fetch = 64 K,
 	.share = 64 K,
 	.engine = 64 K,
+	.ask = 128 K,
 };
 
 #define P (1u << MODE_PACKETS)
@@ -25,6 +26,7 @@ static const struct mode_limits limits = {
 #define C (1u << MODE_COPY)
 #define S (1u << MODE_SHARED)
 #define E (1u << MODE_ENGINE)
+#define A (1u << MODE_ASKED)
 #define R (1u << MODE_REQUEST)
 
 /* ---- rows ----------------------------------------------------------------------------------- */
@@ -116,6 +118,14 @@ static const struct row rows[] = {
 	{ "copying is", PUT(64 K, .waits = true), LINK(C | S | R, .view.cost = {10, 20}), 0, IS(COPY, FASTER) },
 	{ "trial", PUT(64 K, .waits = true), LINK(C | S | R, .view.cost = {10, 20}, .view.trial = true), 0, IS(SHARED, TRIAL) },
 	{ "always shared", PUT(64 K, .waits = true, .always = true), LINK(C | S | R, .view.cost = {10, 20}), 0, IS(SHARED, SETTING) },
+	{ "by the peer's engine", PUT(128 K, .waits = true), LINK(C | A | R), 0, IS(ASKED, ENGINE) },
+	{ "also a get", GET(128 K), LINK(C | A | R), 0, IS(ASKED, ENGINE) },
+	{ "not if it is short", PUT(128 K - 1), LINK(C | A | R), 0, IS(COPY, CALL) },
+	{ "but if it is wished for", PUT(64 K, WISH(PUT)), LINK(C | A | R), 0, IS(ASKED, ENGINE) },
+	{ "or all are", PUT(64 K), LINK(C | A | R), MODE_DMA, IS(ASKED, SETTING) },
+	{ "before it is shared", PUT(128 K), LINK(C | A | S | R, .view.cost = {20, 10}), 0, IS(ASKED, ENGINE) },
+	{ "which does not reach it", PUT(128 K, .beyond = true), LINK(C | R), 0, IS(COPY, UNREACHABLE) },
+	{ "and need not", PUT(128 K - 1, .beyond = true), LINK(C | R), 0, IS(COPY, CALL) },
 	{ "put by SMT", PUT(64 K, WISH(SMT)), LINK(C | E | R), 0, IS(REQUEST, WISH) },
 	{ "ring full", PUT(64 K, WISH(SMT), .waits = true), LINK(C | E | R, .view.unread = 800), 0, IS(COPY, RING) },
 	{ "and with an engine", PUT(64 K, WISH(SMT)), LINK(C | E | R, .view.unread = 800), 0, IS(ENGINE, RING) },
@@ -249,8 +259,8 @@ static void check_reason(const struct mode_ask *a, const struct mode_link *link,
 			 enum mode_force force, struct mode m)
 {
 	const struct mode_view *v = &link->view;
-	uint32_t ring = P | R, around = F | C | S | E,
-		 usable = link->ways & ~(v->behind ? C | S | E : 0);
+	uint32_t ring = P | R, around = F | C | S | E | A,
+		 usable = link->ways & ~(v->behind ? C | S | E | A : 0);
 	struct mode_ask asked = *a;
 
 	if (!is_possible(a))
@@ -278,6 +288,8 @@ static void check_reason(const struct mode_ask *a, const struct mode_link *link,
 		MUST(v->dma > limits.dma && v->unread <= 250 && 1u << m.way & ring);
 		break;
 	case SLMPM_REASON_ORDER: MUST(v->behind); break;
+	case SLMPM_REASON_ENGINE: MUST(m.way == MODE_ASKED && a->size >= limits.engine); break;
+	case SLMPM_REASON_UNREACHABLE: MUST(a->beyond && m.way == MODE_COPY); break;
 	case SLMPM_REASON_ABSENT: MUST(v->sleeps && a->eager && m.way == MODE_PACKETS); break;
 	default: MUST(false);
 	}
@@ -296,7 +308,7 @@ static void check_one(const struct mode_ask *a, const struct mode_link *link, en
 	else
 		MUST(link->ways & 1u << m.way);
 	if (link->view.behind)
-		MUST(!(1u << m.way & (C | S | E)));
+		MUST(!(1u << m.way & (C | S | E | A)));
 	if (a->waits)
 		MUST(m.way != MODE_ENGINE);
 	check_reason(a, link, force, m);
@@ -304,7 +316,7 @@ static void check_one(const struct mode_ask *a, const struct mode_link *link, en
 		return;
 	/* Whatever happens on the link, a strict one goes by the same protocol. */
 	MUST(m.way == MODE_NONE ||
-	     (is_possible(a) && is_around(a, force) == (bool)(1u << m.way & (F | C | S | E))));
+	     (is_possible(a) && is_around(a, force) == (bool)(1u << m.way & (F | C | S | E | A))));
 	calm.view = (struct mode_view){.segments = 1000, .behind = link->view.behind};
 	other = mode_select(a, &calm, 1, 0, &l);
 	MUST(mode_protocol(a->op, (enum mode_way)m.way) ==
@@ -322,7 +334,7 @@ static long look_at_views(struct mode_ask a, uint32_t ways)
 	static const uint32_t costs[4][2] = {{0, 0}, {10, 0}, {10, 20}, {20, 10}};
 	long n = 0;
 
-	for (uint32_t bits = 0; bits < 1u << 8; bits++)
+	for (uint32_t bits = 0; bits < 1u << 9; bits++)
 		EACH(uint64_t, unread, 0, 500, 750)
 	for (int cost = 0; cost < 4; cost++) {
 		const struct mode_link link =
@@ -334,6 +346,7 @@ static long look_at_views(struct mode_ask a, uint32_t ways)
 		a.waits = bits & 32;
 		a.eager = bits & 64;
 		a.always = bits & 128;
+		a.beyond = bits & 256 && ways & C && !(ways & (A | E | S));
 		for (int force = MODE_AUTO; force <= MODE_DMA; force++, n++)
 			check_one(&a, &link, (enum mode_force)force);
 	}
@@ -347,12 +360,13 @@ static long look_at_all(void)
 	for (int op = MODE_SEND; op <= MODE_ATOMIC; op++)
 		for (uint32_t ways = 1; ways < 1u << MODE_WAYS; ways++) {
 			uint32_t own = op == MODE_SEND ? P | F :
-				       op == MODE_PUT  ? C | S | E | R :
-				       op == MODE_GET  ? C | E | R :
+				       op == MODE_PUT  ? C | S | E | A | R :
+				       op == MODE_GET  ? C | E | A | R :
 							 C | R;
 
 			/* The ring is always there; what the engine reaches, the call does, too. */
-			if (ways & ~own || !(ways & (P | R)) || (ways & (S | E) && !(ways & C)))
+			if (ways & ~own || !(ways & (P | R)) ||
+			    (ways & (S | E | A) && !(ways & C)) || (ways & E && ways & A))
 				continue;
 			EACH(uint64_t, size, 8, 64 K, 2048 K)
 			for (uint32_t wish = 0; wish <= SLMPM_PROTOCOLS; wish++)
