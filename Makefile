@@ -7,7 +7,7 @@
 #	/* program */		one of several programs of a folder of apps; they share what else lies there
 # and to tests/run:  /* timeout: SECONDS */  /* native-only */  /* waits */  /* has-time */
 #
-# Variables: CC BUILD PREFIX DESTDIR; CPPFLAGS CFLAGS LDFLAGS LDLIBS are added to what is needed and replace none of it;
+# Variables: CC BUILD PREFIX LIBDIR DESTDIR; CPPFLAGS CFLAGS LDFLAGS LDLIBS are added to what is needed and replace none of it;
 # V=1 shows the commands, LTO=1 optimizes across files, WERROR=-Werror, MAN= installs no man pages,
 # SAN=address,undefined|thread builds with sanitizers, CROSS=aarch64-linux-gnu|s390x-linux-gnu for that machine.
 # FABRIC=tcp, or a list of links as in tcp,tcp or shm,tcp, has tests go that way (tests/README.md).
@@ -19,6 +19,7 @@ SONAME  := libslmpm.so.$(firstword $(subst ., ,$(VERSION)))
 
 BUILD  ?= build
 PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
 Q      := $(if $(V),,@)
 
 # One build, one folder: its objects, gen, lib, bin and tests.
@@ -179,12 +180,13 @@ $(ARCHIVE) $(INNER):
 	@mkdir -p $(@D); rm -f $@
 	$(Q)$(AR) rcs $@ $^
 
-# $(eval $(call program,NAME,SOURCES,ARCHIVE))
+# $(eval $(call program,NAME,SOURCES,ARCHIVE)): it finds the library beside it; the one to be installed where the system looks.
+$(OUT)/bin/%: RPATH = -Wl,-rpath,'$$ORIGIN/../lib'
 define program
-$(OUT)/bin/$(1): $(2:%.c=$(OBJ)/%.o) $(3) $(APP_LIB) $(SO)
+$(OUT)/bin/$(1) $(OBJ)/install/$(1): $(2:%.c=$(OBJ)/%.o) $(3) $(APP_LIB) $(SO)
 	$$(call say,LINK,$$@)
 	@mkdir -p $$(@D)
-	$$(Q)$$(LINK) $(2:%.c=$(OBJ)/%.o) $(3) $(APP_LIB) -L$(OUT)/lib -lslmpm -Wl,-rpath,'$$$$ORIGIN/../lib' $$(call note,libs,$(2) $(wildcard apps/lib/*.c)) $$(if $$(call note,pkg-config,$(2)),$$(shell $$(PKG_CONFIG) --libs $$(call note,pkg-config,$(2)))) $$(LDLIBS) -o $$@
+	$$(Q)$$(LINK) $(2:%.c=$(OBJ)/%.o) $(3) $(APP_LIB) -L$(OUT)/lib -lslmpm $$(RPATH) $$(call note,libs,$(2) $(wildcard apps/lib/*.c)) $$(if $$(call note,pkg-config,$(2)),$$(shell $$(PKG_CONFIG) --libs $$(call note,pkg-config,$(2)))) $$(LDLIBS) -o $$@
 endef
 $(foreach f,$(ONE_FILE),$(eval $(call program,$(basename $(notdir $(f))),$(f))))
 $(foreach d,$(FOLDERS),$(eval $(call program,$(d),$(wildcard apps/$(d)/*.c))))
@@ -230,7 +232,7 @@ test-programs: $(BUILT) $(if $(SAN)$(CROSS),,$(addprefix $(OUT)/,$(MODEL)))	## b
 
 test:					## every test; TESTS='FILE…' for some, SAN=… with sanitizers, FABRIC=tcp or FABRIC=shm,tcp over these
 	@$(MAKE) all test-programs
-	$(if $(SAN)$(CROSS)$(UNCHECKED),,@rm -rf $(OUT)/root; $(MAKE) DESTDIR=$(abspath $(OUT))/root PREFIX=/usr/local install)
+	$(if $(SAN)$(CROSS)$(UNCHECKED),,@rm -rf $(OUT)/root; $(MAKE) DESTDIR=$(abspath $(OUT))/root PREFIX=/usr/local LIBDIR=/usr/local/lib64 install)
 	@$(RUN) $(OVER) $(TESTS)
 
 # Programs of which one end is another machine's.
@@ -329,27 +331,47 @@ $(BUILD)/man/%: doc/man/%.scd
 calls = $$(case $(1) in *.3.scd) awk '/^\# NAME/ { on = 1; next } on { end = sub(/ -( .*|$$)/, ""); gsub(/,/, ""); print } end { exit }' $(1) ;; esac)
 
 # $(call pc,NAME,DESCRIPTION,REST): the text of a pkg-config file.
-pc = 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' 'Name: $(1)' 'Description: $(2)' 'Version: $(VERSION)' $(3)
+pc = 'prefix=$(PREFIX)' 'libdir=$(LIBDIR:$(PREFIX)/%=$${prefix}/%)' 'includedir=$${prefix}/include' '' 'Name: $(1)' 'Description: $(2)' 'Version: $(VERSION)' $(3)
 
-install: all $(MAN)			## into $(DESTDIR)$(PREFIX): headers, libraries, .pc files, tools, man pages
+# What DaCS programs' makefiles link with is the same library.
+DACS_NAMES := dacs dacs_hybrid
+TO_INSTALL := $(patsubst $(OUT)/bin/%,$(OBJ)/install/%,$(filter $(OUT)/bin/slmpm_% $(OUT)/bin/disk_% $(OUT)/bin/mirror_%,$(PROGRAMS)))
+EXAMPLES   := apps/examples/Makefile $(wildcard apps/examples/*.c apps/hello/*.c)
+EXAMPLEDIR := $(PREFIX)/share/doc/slmpm/examples
+MANDIR     := $(PREFIX)/share/man
+
+install: all $(TO_INSTALL) $(MAN)	## into $(DESTDIR)$(PREFIX), libraries into $(DESTDIR)$(LIBDIR): all that a user needs; DESTDIR is for packages
 	$(if $(UNCHECKED),$(error this build is for the bench alone))
-	$(Q)install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include lib/pkgconfig)
+	$(Q)install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(PREFIX)/include $(LIBDIR)/pkgconfig $(EXAMPLEDIR))
 	$(Q)install -m 644 include/*.h $(DESTDIR)$(PREFIX)/include
-	$(Q)install -m 644 $(ARCHIVE) $(DESTDIR)$(PREFIX)/lib
-	$(Q)install -m 755 $(SO).$(VERSION) $(DESTDIR)$(PREFIX)/lib
-	$(Q)ln -sf libslmpm.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
-	$(Q)ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libslmpm.so
+	$(Q)install -m 644 $(ARCHIVE) $(DESTDIR)$(LIBDIR)
+	$(Q)install -m 755 $(SO).$(VERSION) $(DESTDIR)$(LIBDIR)
+	$(Q)ln -sf libslmpm.so.$(VERSION) $(DESTDIR)$(LIBDIR)/$(SONAME)
+	$(Q)ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libslmpm.so
+	$(Q)for name in $(DACS_NAMES); do \
+		ln -sf libslmpm.so $(DESTDIR)$(LIBDIR)/lib$$name.so; \
+		echo '/* SLMPM has the DaCS interface. */ INPUT(-lslmpm $(LIB_LIBS))' >$(DESTDIR)$(LIBDIR)/lib$$name.a; done
 	$(Q)printf '%s\n' $(call pc,slmpm,messages between hosts and accelerators, \
 		'Libs: -L$${libdir} -lslmpm' 'Libs.private: -pthread $(LIB_LIBS)' 'Cflags: -I$${includedir}') \
-		>$(DESTDIR)$(PREFIX)/lib/pkgconfig/slmpm.pc
-	$(Q)printf '%s\n' $(call pc,dacs,the DaCS interface over SLMPM,'Requires: slmpm') >$(DESTDIR)$(PREFIX)/lib/pkgconfig/dacs.pc
-	$(Q)install -m 755 $(filter $(OUT)/bin/slmpm_% $(OUT)/bin/disk_% $(OUT)/bin/mirror_%,$(PROGRAMS)) $(DESTDIR)$(PREFIX)/bin
+		>$(DESTDIR)$(LIBDIR)/pkgconfig/slmpm.pc
+	$(Q)printf '%s\n' $(call pc,dacs,the DaCS interface over SLMPM,'Requires: slmpm') >$(DESTDIR)$(LIBDIR)/pkgconfig/dacs.pc
+	$(Q)install -m 755 $(TO_INSTALL) $(DESTDIR)$(PREFIX)/bin
+	$(Q)install -m 644 $(EXAMPLES) $(DESTDIR)$(EXAMPLEDIR)
 	$(Q)for m in $(notdir $(MAN)); do \
-		install -D -m 644 $(BUILD)/man/$$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$$m; \
+		install -D -m 644 $(BUILD)/man/$$m $(DESTDIR)$(MANDIR)/man$${m##*.}/$$m; \
 		for call in $(call calls,doc/man/$$m.scd); do [ $$call.3 = $$m ] || \
-			ln -sf $$m $(DESTDIR)$(PREFIX)/share/man/man3/$$call.3; done; done
+			ln -sf $$m $(DESTDIR)$(MANDIR)/man3/$$call.3; done; done
 	$(if $(DESTDIR),,@ldconfig 2>/dev/null || true)
 	@echo '  INST  $(DESTDIR)$(PREFIX)'
+
+uninstall:				## with the same PREFIX, LIBDIR and DESTDIR: what this version's install put there
+	$(Q)rm -f $(addprefix $(DESTDIR)$(PREFIX)/,$(wildcard include/*.h) $(TO_INSTALL:$(OBJ)/install/%=bin/%)) \
+		$(addprefix $(DESTDIR)$(LIBDIR)/,libslmpm.a libslmpm.so libslmpm.so.* $(DACS_NAMES:%=lib%.so) $(DACS_NAMES:%=lib%.a)) \
+		$(addprefix $(DESTDIR)$(LIBDIR)/pkgconfig/,slmpm.pc dacs.pc) $(addprefix $(DESTDIR)$(EXAMPLEDIR)/,$(notdir $(EXAMPLES)))
+	$(Q)for m in $(patsubst doc/man/%.scd,%,$(wildcard doc/man/*.scd)); do rm -f $(DESTDIR)$(MANDIR)/man$${m##*.}/$$m; \
+		for call in $(call calls,doc/man/$$m.scd); do rm -f $(DESTDIR)$(MANDIR)/man3/$$call.3; done; done
+	$(Q)rmdir --ignore-fail-on-non-empty $(DESTDIR)$(EXAMPLEDIR) $(dir $(DESTDIR)$(EXAMPLEDIR)) 2>/dev/null || true
+	$(if $(DESTDIR),,@ldconfig 2>/dev/null || true)
 
 define newline
 
@@ -439,7 +461,7 @@ help:					## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r goal text; do printf '  make %-14s %s\n' "$$goal" "$$text"; done
 
 FORCE:
-.PHONY: all lib test-programs test cross-programs cross-test demo bench bench-near bench-net bench-modes objects lint $(addprefix lint-,arrows format headers gcc clang hot man) format man abi abi-record install clean help FORCE \
+.PHONY: all lib test-programs test cross-programs cross-test demo bench bench-near bench-net bench-modes objects lint $(addprefix lint-,arrows format headers gcc clang hot man) format man abi abi-record install uninstall clean help FORCE \
 	deps deps-build deps-test deps-man deps-lint deps-abi deps-bench deps-cross
 
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(TEST_OBJ) $(TEST_LIB) $(MODEL_OBJ)) \

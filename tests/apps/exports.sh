@@ -25,7 +25,7 @@ nm -g --defined-only "$inner" 2>/dev/null | sed -n 's/.* [A-Z] //p' | sort -u | 
 grep -qx siphash "$work/inside" && [ "$(wc -l <"$work/inside")" -gt 900 ] || fail "the inside is not understood"
 sed 's/.*/void &(void) { __builtin_trap(); }/' "$work/inside" >"$work/own.c"
 gcc -w -fno-builtin -c "$work/own.c" -o "$work/own.o" || fail "own.c"
-libs=$(sed -n 's/^Libs.private: //p' "$SLMPM_BUILD/root/usr/local/lib/pkgconfig/slmpm.pc" 2>/dev/null)
+libs=$(sed -n 's/^Libs.private: //p' "$SLMPM_BUILD/root/usr/local/lib64/pkgconfig/slmpm.pc" 2>/dev/null)
 libs=${libs:--pthread -luring}
 for p in hello_host hello_accel; do
 	gcc -Iinclude "apps/hello/$p.c" "$work/own.o" -static "$lib/libslmpm.a" $libs -o "$work/$p" 2>"$work/log" || fail "$p: $(cat "$work/log")"
