@@ -242,7 +242,7 @@ typedef enum {
 
 /*
  * Starts the runtime of this process and, in a program that dacs_de_start started, connects it to
- * the parent (within SLMPM_HANDSHAKE_MS). CONFIG_FLAGS: DACS_INIT_FLAGS_NONE or DACS_INIT_SINGLE_THREADED.
+ * the parent, for which it waits as long as that lives. CONFIG_FLAGS: DACS_INIT_FLAGS_NONE or DACS_INIT_SINGLE_THREADED.
  * A host may init and exit as often as it likes, an accelerator once in its life.
  * INITIALIZED, INVALID_ATTR, NO_RESOURCE, VERSION_MISMATCH, DACSD_FAILURE (the parent is gone),
  * INVALID_ENV (a SLMPM setting that cannot be read), TOO_LONG (SLMPM_DACS_CWD_PREFIX).

@@ -259,7 +259,7 @@ struct slmpm_spawn_options {
 SLMPM_API int slmpm_spawn(slmpm_peer *peer, const char *prog, char *const argv[],
 			  const struct slmpm_spawn_options *options);
 /* In a program that slmpm_spawn started: its host, in the default context. SLMPM_ESTATE elsewhere.
- * Blocks for the handshake, SLMPM_HANDSHAKE_MS at most. The same handle each time. */
+ * Blocks for the handshake: asleep, as long as the host lives and computes. The same handle each time. */
 SLMPM_API int slmpm_parent(slmpm_peer *peer);
 /* The same in a context of one's own; only the first call decides the context. */
 SLMPM_API int slmpm_parent_in(slmpm_ctx ctx, slmpm_peer *peer);

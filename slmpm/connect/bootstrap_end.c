@@ -217,6 +217,18 @@ void bootstrap_process_ended(struct endpoint *ep)
 		ended(ep, true);
 }
 
+/* What an accelerator has said in time may lie in its socket: this process has not looked. */
+static bool has_spoken(struct control *c)
+{
+	uint64_t deadline = c->deadline;
+	struct endpoint *ep = c->ep;
+
+	if (!ep->process || c->step == HUNG_UP || c->step == CONNECTED)
+		return false;
+	bootstrap_socket_ready(ep);
+	return ep->state != SLMPM_PEER_CONNECTING || c->deadline != deadline;
+}
+
 uint64_t bootstrap_deadlines(struct context *ctx, uint64_t now_ns)
 {
 	uint64_t next = UINT64_MAX;
@@ -228,6 +240,8 @@ uint64_t bootstrap_deadlines(struct context *ctx, uint64_t now_ns)
 			next = c->deadline < next ? c->deadline : next;
 			continue;
 		}
+		if (has_spoken(c))
+			return 0;
 		/* Who comes late finds both at once. Of a peer that is UP none is a handshake's. */
 		if (c->step != HUNG_UP && c->step != CONNECTED && !c->link_lost)
 			endpoint_refused(c->ep, SLMPM_ETIMEOUT, "handshake not finished in time");

@@ -278,9 +278,15 @@ void handshake_ask_again(struct context *ctx)
 	further_ask_all(ctx);
 }
 
+/*
+ * Who was started waits as long as who started it lives, which its connection tells: a host may compute. That one
+ * gives each step its time, for between two of them it may have done so.
+ */
 static void limit_step(struct control *c)
 {
-	if (c->deadline == UINT64_MAX && c->step != CONNECTED)
+	if (c->ep->is_parent)
+		return;
+	if ((c->deadline == UINT64_MAX || c->ep->process) && c->step != CONNECTED)
 		c->deadline = wait_now() + (uint64_t)config_get()->handshake_ms * 1000000;
 }
 
