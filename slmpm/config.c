@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One table of settings: name, kind, default, text. slmpm_info prints it, slmpm(7) and dacs(7) tell of
- * each, and a SLMPM_* variable that is not in it is answered with the nearest name.
+ * each, and a SLMPM_* variable that is not in it is answered with the nearest name. A set-uid program
+ * takes none of its caller's.
  */
 #include "slmpm/config.h"
 
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "slmpm/error.h"
 #include "slmpm/log.h"
@@ -152,7 +154,7 @@ static char bad[160]; /* why the settings are unusable, or empty */
 static const char *variable(const struct setting *s, char name[48])
 {
 	snprintf(name, 48, "SLMPM_%s", s->name);
-	return getenv(name);
+	return secure_getenv(name);
 }
 
 static size_t smaller(size_t a, size_t b)
@@ -223,8 +225,11 @@ static void read_all(void)
 
 	for (size_t i = 0; i < SETTINGS; i++)
 		setting_read(&settings[i], variable(&settings[i], full), bad, sizeof(bad));
-	if (getenv("SLMPM_LOG_LEVEL"))
+	if (secure_getenv("SLMPM_LOG_LEVEL"))
 		log_set_level((int)config.log_level);
+	if (getauxval(
+		    AT_SECURE)) /* a set-uid program: what its caller set is none of its business */
+		return;
 	for (char **at = environ; at && *at; at++) {
 		const char *name = *at;
 

@@ -288,7 +288,7 @@ static int guard(struct agent *a, pid_t worker)
 int agent_main(void)
 {
 	static struct agent a = {.folder.lock = -1, .run.out = -1, .run.err = -1};
-	const char *root = getenv("TMPDIR");
+	const char *root = secure_getenv("TMPDIR");
 	char start[32];
 	int alive[2], rc;
 	pid_t worker;

@@ -170,7 +170,7 @@ static bool block_signals(struct courier *c)
 /* A connection that ends with the job's slmpm_run; -1: there is none. */
 static int watch_job(void)
 {
-	const char *path = getenv("SLMPM_JOB");
+	const char *path = secure_getenv("SLMPM_JOB");
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};
 	int fd;
 
@@ -192,7 +192,7 @@ static int watch_job(void)
 
 static int inherited(const char *variable)
 {
-	const char *text = getenv(variable);
+	const char *text = secure_getenv(variable);
 	int fd = text ? atoi(text) : -1;
 
 	if (fd <= 2 || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0)

@@ -109,7 +109,7 @@ static int send_library(const char *path, const char *name, void *arg)
 static const char *library_path(const struct delivery *d)
 {
 	char **env = records_all(&d->request, "env");
-	const char *path = getenv("LD_LIBRARY_PATH");
+	const char *path = secure_getenv("LD_LIBRARY_PATH");
 
 	for (size_t i = 0; env && env[i]; i++)
 		if (!strncmp(env[i], "LD_LIBRARY_PATH=", 16))

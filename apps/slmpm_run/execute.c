@@ -120,7 +120,7 @@ static bool set_given(const struct program *p)
 
 static bool set_libraries(const struct program *p)
 {
-	const char *now = getenv("LD_LIBRARY_PATH");
+	const char *now = secure_getenv("LD_LIBRARY_PATH");
 	char *path;
 	bool good;
 
@@ -177,7 +177,7 @@ static void enter_folder(const struct program *p, int report)
 /* Not execvp: that takes any script for a shell's, and what it may not look at for what is there. */
 const char *program_search(const char *file, char out[PATH_MAX])
 {
-	const char *path = getenv("PATH");
+	const char *path = secure_getenv("PATH");
 
 	if (strchr(file, '/'))
 		return file;

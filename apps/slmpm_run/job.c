@@ -28,7 +28,7 @@ static bool failed(const char *what, int error)
 
 int job_root(char path[PATH_MAX])
 {
-	const char *said = getenv("SLMPM_RUN_DIR"), *user = getenv("XDG_RUNTIME_DIR");
+	const char *said = secure_getenv("SLMPM_RUN_DIR"), *user = secure_getenv("XDG_RUNTIME_DIR");
 	struct stat st;
 
 	if (said && *said)
@@ -112,7 +112,7 @@ static bool set(const char *name, const char *value)
 
 static bool set_exports(const struct options *o)
 {
-	const char *before = getenv("SLMPM_EXPORT");
+	const char *before = secure_getenv("SLMPM_EXPORT");
 	char *list = strdup(before ? before : ""), *longer;
 	bool good = list != NULL;
 
@@ -186,7 +186,7 @@ static bool listen_for_members(struct job *j)
 static bool check_topology(const struct options *o)
 {
 	struct slmpm_element_info info = {.size = sizeof(info)};
-	const char *path = getenv("SLMPM_TOPOLOGY"), *why, *line;
+	const char *path = secure_getenv("SLMPM_TOPOLOGY"), *why, *line;
 
 	if (!path || !*path || slmpm_element_query(1, &info) == 0)
 		return true;

@@ -172,7 +172,8 @@ static bool read_offer(struct offer *o, const struct frame *f)
 	       !(o->mode & ~0777u) && !(o->flags & ~OFFER_ALWAYS);
 }
 
-/* Nobody but this user and root can put something else there after it has been looked at. */
+/* Nobody but this user and root can put something else there after it has been looked at: no group
+ * either, whoever is in it. */
 static bool is_safe(const char *path)
 {
 	const char *end = path;
@@ -185,7 +186,7 @@ static bool is_safe(const char *path)
 		snprintf(part, sizeof(part), "%.*s", (int)(end - path), path);
 		if (lstat(part, &st) != 0 || (st.st_uid && st.st_uid != geteuid()))
 			return false;
-		if (st.st_mode & S_IWOTH && !S_ISLNK(st.st_mode) &&
+		if (st.st_mode & (S_IWOTH | S_IWGRP) && !S_ISLNK(st.st_mode) &&
 		    !(S_ISDIR(st.st_mode) && st.st_mode & S_ISVTX))
 			return false;
 	}

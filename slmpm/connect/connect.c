@@ -24,7 +24,7 @@ bool connect_allowed(int fd)
 {
 	struct ucred peer;
 
-	return find_peer(fd, &peer) && (peer.uid == getuid() || peer.uid == 0);
+	return find_peer(fd, &peer) && (peer.uid == geteuid() || peer.uid == 0);
 }
 
 bool connect_is_user(int fd, uid_t user)

@@ -29,7 +29,7 @@ static int parse_local(struct url *url, const char *name)
 		url->length = sizeof(*sa);
 		return 0;
 	}
-	n = snprintf(sa->sun_path + 1, sizeof(sa->sun_path) - 1, "slmpm/%u/%s", (unsigned)getuid(),
+	n = snprintf(sa->sun_path + 1, sizeof(sa->sun_path) - 1, "slmpm/%u/%s", (unsigned)geteuid(),
 		     name);
 	url->length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 	return 0;

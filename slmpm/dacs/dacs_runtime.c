@@ -161,7 +161,7 @@ static DACS_ERR_T read_settings(struct dacsi_settings *set)
 	if (strlen(prefix) >= sizeof(s.value) - 1) /* perhaps cut off */
 		return DACS_ERR_TOO_LONG;
 	if (!*prefix)
-		prefix = getenv("TMPDIR");
+		prefix = secure_getenv("TMPDIR");
 	if (!prefix || !*prefix)
 		prefix = "/tmp";
 	if (strlen(prefix) >= sizeof(set->cwd_prefix))
@@ -174,7 +174,7 @@ static DACS_ERR_T read_settings(struct dacsi_settings *set)
 static DACS_ERR_T find_parent(void)
 {
 	slmpm_peer peer;
-	const char *cwd = getenv("AE_CWD");
+	const char *cwd = secure_getenv("AE_CWD");
 	int rc = slmpm_parent_in(dacsi.ctx, &peer);
 
 	if (rc == -SLMPM_ESTATE)

@@ -15,7 +15,7 @@ static DACS_ERR_T make_environment(char const **envv, const char *cwd, bool libr
 	struct dacsi_env_source source = {
 		.base = envv ? (char *const *)(uintptr_t)envv : environ,
 		.host = environ,
-		.list = getenv("DACS_START_ENV_LIST"),
+		.list = secure_getenv("DACS_START_ENV_LIST"),
 		.cwd = cwd,
 		.libraries = libraries,
 		.lenient = !envv,
@@ -36,7 +36,7 @@ static DACS_ERR_T spawn(struct dacsi_process *p, const char *path, char const **
 		.ctx = dacsi.ctx,
 		.envp = env,
 		.cwd = p->cwd,
-		.wrapper = getenv("DACS_START_PARENT"),
+		.wrapper = secure_getenv("DACS_START_PARENT"),
 		.element = p->de,
 	};
 	struct slmpm_peer_info info = {.size = sizeof(info)};

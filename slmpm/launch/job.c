@@ -16,7 +16,7 @@
 
 static int connect_job(bool *wants_output)
 {
-	const char *path = getenv(JOB_VARIABLE);
+	const char *path = secure_getenv(JOB_VARIABLE);
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};
 	int fd;
 

@@ -41,11 +41,11 @@ static int make_absolute(const char *name, char out[PATH_MAX])
 
 int launch_find(const char *prog, char out[PATH_MAX])
 {
-	const char *path = getenv("PATH");
+	const char *path = secure_getenv("PATH");
 	char name[PATH_MAX];
 
 	if (strchr(prog, '/'))
-		return access(prog, X_OK) == 0 ? make_absolute(prog, out) : -errno;
+		return eaccess(prog, X_OK) == 0 ? make_absolute(prog, out) : -errno;
 	if (!path)
 		path = "/usr/local/bin:/usr/bin:/bin";
 	while (*path) {
@@ -54,7 +54,7 @@ int launch_find(const char *prog, char out[PATH_MAX])
 
 		if (n && n < PATH_MAX &&
 		    snprintf(name, sizeof(name), "%.*s/%s", (int)n, path, prog) < PATH_MAX &&
-		    access(name, X_OK) == 0 && stat(name, &st) == 0 && S_ISREG(st.st_mode))
+		    eaccess(name, X_OK) == 0 && stat(name, &st) == 0 && S_ISREG(st.st_mode))
 			return make_absolute(name, out);
 		path += n;
 		path += *path == ':';
@@ -71,11 +71,27 @@ static size_t count(char *const *list)
 	return n;
 }
 
+/* A copy behind the others. A missing one would be the list's end: no program starts without it. */
+static bool add_word(struct launch *l, size_t *used, const char *word)
+{
+	l->argv[*used] = strdup(word);
+	return l->argv[(*used)++];
+}
+
+static bool add_words(struct launch *l, size_t *used, char *const words[])
+{
+	for (size_t i = 0; i < count(words); i++)
+		if (!add_word(l, used, words[i]))
+			return false;
+	return true;
+}
+
 /* The wrapper's words with %e as the program and %a as its arguments. */
 static int wrap(struct launch *l, const char *wrapper, char *const argv[])
 {
 	size_t words = 2, used = 0;
 	char *save = NULL;
+	bool all = true;
 
 	l->wrapped = strdup(wrapper);
 	for (const char *at = wrapper; *at; at++)
@@ -83,23 +99,21 @@ static int wrap(struct launch *l, const char *wrapper, char *const argv[])
 	l->argv = calloc(words + 2, sizeof(char *));
 	if (!l->wrapped || !l->argv)
 		return -ENOMEM;
-	for (char *word = strtok_r(l->wrapped, " ", &save); word;
+	for (char *word = strtok_r(l->wrapped, " ", &save); word && all;
 	     word = strtok_r(NULL, " ", &save)) {
-		if (!strcmp(word, "%e"))
-			l->argv[used++] = strdup(l->program);
-		else if (!strcmp(word, "%a"))
-			for (size_t i = 0; i < count(argv); i++)
-				l->argv[used++] = strdup(argv[i]);
+		if (!strcmp(word, "%a"))
+			all = add_words(l, &used, argv);
 		else
-			l->argv[used++] = strdup(word);
+			all = add_word(l, &used, strcmp(word, "%e") ? word : l->program);
 	}
-	if (!used)
-		return -EINVAL;
-	return launch_find(l->argv[0], l->program);
+	if (!all)
+		return -ENOMEM;
+	return used ? launch_find(l->argv[0], l->program) : -EINVAL;
 }
 
 static int make_argv(struct launch *l, const char *prog, char *const argv[], const char *wrapper)
 {
+	size_t used = 0;
 	int rc = launch_find(prog, l->program);
 
 	if (rc < 0)
@@ -107,11 +121,8 @@ static int make_argv(struct launch *l, const char *prog, char *const argv[], con
 	if (wrapper && *wrapper)
 		return wrap(l, wrapper, argv);
 	l->argv = calloc(count(argv) + 2, sizeof(char *));
-	if (!l->argv)
+	if (!l->argv || !add_word(l, &used, prog) || !add_words(l, &used, argv))
 		return -ENOMEM;
-	l->argv[0] = strdup(prog);
-	for (size_t i = 0; i < count(argv); i++)
-		l->argv[i + 1] = strdup(argv[i]);
 	return 0;
 }
 

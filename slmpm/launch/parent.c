@@ -21,7 +21,7 @@
 /* SIGKILL when the host's end of the pipe closes, however that comes about; no thread needed. */
 static void put_on_leash(void)
 {
-	const char *text = getenv(LEASH_VARIABLE);
+	const char *text = secure_getenv(LEASH_VARIABLE);
 	struct pollfd p;
 
 	if (!text)
@@ -38,7 +38,7 @@ static void put_on_leash(void)
 
 static int inherited_socket(void)
 {
-	const char *text = getenv(PARENT_VARIABLE);
+	const char *text = secure_getenv(PARENT_VARIABLE);
 	unsigned long long inode;
 	struct stat st;
 	int fd;
@@ -92,7 +92,7 @@ static int await_handshake(struct endpoint *ep, int rc)
 
 static int connect_parent(slmpm_ctx handle)
 {
-	const char *text = getenv(PARENT_VARIABLE);
+	const char *text = secure_getenv(PARENT_VARIABLE);
 	bool far = text && !strncmp(text, "tcp://", 6);
 	struct secret secret;
 	struct context *ctx;

@@ -57,7 +57,7 @@ static const char *find_runner(char path[PATH_MAX])
 	slash = strrchr(path, '/');
 	if (slash)
 		strcpy(slash + 1, name);
-	return slash && access(path, X_OK) == 0 ? path : name;
+	return slash && eaccess(path, X_OK) == 0 ? path : name;
 }
 
 static int launch(struct start *s, const struct slmpm_spawn_options *o, int fd)

@@ -157,7 +157,7 @@ static void name_file(char *to, size_t size, const char *setting)
 	if (number)
 		snprintf(to, size, "%.*s%d%s", (int)(number - setting), setting, (int)getpid(),
 			 number + 2);
-	else if (getenv("SLMPM_PARENT"))
+	else if (secure_getenv("SLMPM_PARENT"))
 		snprintf(to, size, "%s.%d", setting, (int)getpid());
 	else
 		snprintf(to, size, "%s", setting);

@@ -233,6 +233,15 @@ static void leave_seals_open(struct raw_peer *p)
 	raw_say_round(p, 2, &p->offered.epoch, 8, -1);
 }
 
+/* For good, and so that anybody may still be let write. */
+static void close_seals_for_size(struct raw_peer *p)
+{
+	raw_steps(p, RAW_HELLO, RAW_OFFER);
+	CHECK(mapping_keep_seals(&p->own) == 0, "seals");
+	raw_say_round(p, 1, &p->offered.epoch, 8, -1);
+	raw_say_round(p, 2, &p->offered.epoch, 8, -1);
+}
+
 static void refuse_oddly(struct raw_peer *p)
 {
 	struct wire_bye bye;
@@ -295,6 +304,7 @@ static const struct lie lies[] = {
 	{"a round left out", skip_a_round, SLMPM_EPROTO, "malformed"},
 	{"another epoch", wrong_echo, SLMPM_EPROTO, "answer to the offer"},
 	{"seals left open", leave_seals_open, SLMPM_EPROTO, "ring"},
+	{"seals that let others write", close_seals_for_size, SLMPM_EPROTO, "ring"},
 	{"a strange goodbye", refuse_oddly, SLMPM_EPROTO, "it says: ?"},
 	{"silence after the hello", fall_silent, SLMPM_ETIMEOUT, "in time"},
 	{"silence after the rounds", fall_silent_late, SLMPM_ETIMEOUT, "in time"},

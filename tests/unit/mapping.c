@@ -165,6 +165,20 @@ static void closed_seals_end_new_writers_and_holes(void **state)
 	mapping_destroy(&owner);
 }
 
+static void seals_of_the_size_alone_are_not_closed(void **state)
+{
+	struct mapping half = created(SIZE), whole = created(SIZE);
+
+	(void)state;
+	assert_int_equal(mapping_keep_seals(&half), 0);
+	assert_int_equal(mapping_close_seals(&whole), 0);
+	/* Where there is the other one. */
+	assert_int_equal(mapping_seals_closed(half.fd),
+			 !(fcntl(whole.fd, F_GET_SEALS) & F_SEAL_FUTURE_WRITE));
+	mapping_destroy(&half);
+	mapping_destroy(&whole);
+}
+
 static void another_size_is_refused(void **state)
 {
 	static const size_t sizes[] = {0, 1, SIZE - 1, SIZE + 1, SIZE * 2, SIZE / 2, SIZE_MAX};
@@ -430,6 +444,7 @@ int main(void)
 		TEST(a_new_object_can_neither_shrink_nor_grow),
 		TEST(both_mappings_show_one_object),
 		TEST(closed_seals_end_new_writers_and_holes),
+		TEST(seals_of_the_size_alone_are_not_closed),
 		TEST(another_size_is_refused),
 		TEST(what_its_owner_could_shrink_is_refused),
 		TEST(a_read_only_view_cannot_be_written),
