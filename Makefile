@@ -139,6 +139,17 @@ $(OUT)/gen/fabric_list.h: FORCE
 # $(call update,COMMAND): rewrite the target only where COMMAND prints something new.
 update = @mkdir -p $(@D); $(1) | cmp -s - $@ 2>/dev/null || $(1) >$@
 
+# What slmpm_build tells. The commit is linked with the library proper alone: nothing is compiled anew for another one.
+$(OUT)/gen/build_info.h: $(OUT)/gen/flags
+	@printf '#define BUILD_FLAGS "%s"\n' '$(subst ",\",$(strip $(COMPILE)))' >$@
+$(OUT)/gen/git_id.c: FORCE
+	@mkdir -p $(@D); id=$$(git --git-dir=.git describe --tags --always --dirty 2>/dev/null) || { [ ! -e $@ ] || exit 0; id=unknown; }; \
+	echo "const char build_git_id[] = \"$$id\";" | cmp -s - $@ || echo "const char build_git_id[] = \"$$id\";" >$@
+$(OBJ)/git_id.o: $(OUT)/gen/git_id.c
+	@mkdir -p $(@D); $(COMPILE) -c $< -o $@
+$(OBJ)/slmpm/build.o: $(OUT)/gen/build_info.h
+$(OBJ)/slmpm.o $(SO).$(VERSION): $(OBJ)/git_id.o
+
 # What the headers declare, by its visibility. slmpm/abi holds the names of each release that was; "make abi" is about it.
 RELEASES := $(shell ls slmpm/abi/[0-9]* 2>/dev/null | sort -V)
 $(OUT)/gen/names: $(MERGED)
@@ -160,7 +171,7 @@ $(SO).$(VERSION): $(LIB_OBJ) $(OUT)/gen/libslmpm.map
 	$(foreach f,$(LEFT_OUT),@echo '  --    fabric $(f) left out: no $(call wants,$(f))'$(newline))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(LINK) -shared -Wl,-soname,$(SONAME) -Wl,-z,nodelete -Wl,--version-script,$(OUT)/gen/libslmpm.map $(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(LIB_OBJ) $(LIB_LIBS) $(LDLIBS) -o $@
+	$(Q)$(LINK) -shared -Wl,-soname,$(SONAME) -Wl,-z,nodelete -Wl,--version-script,$(OUT)/gen/libslmpm.map $(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(LIB_OBJ) $(OBJ)/git_id.o $(LIB_LIBS) $(LDLIBS) -o $@
 
 $(SO): $(SO).$(VERSION)
 	@ln -sf $(notdir $<) $(@D)/$(SONAME); ln -sf $(SONAME) $@

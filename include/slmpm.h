@@ -50,6 +50,12 @@ extern "C" {
 /* "0.1.0": of the library, which may be another than this header's. */
 SLMPM_API const char *slmpm_version(void);
 
+/*
+ * How the loaded library was built, a line of "what: value" each: version, commit, version of what
+ * travels, compiler, flags. The library's own text, for ever; any thread, never fails.
+ */
+SLMPM_API const char *slmpm_build(void);
+
 /* ---- Errors --------------------------------------------------------------------------------- */
 
 #define SLMPM_ERROR_BASE 10000 /* beyond every errno: a code of ours is none of the system's */

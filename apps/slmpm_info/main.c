@@ -26,7 +26,8 @@ enum { OPT_CHECK = 256, OPT_JSON, OPT_CALIBRATE, OPT_PROTOCOLS };
 
 static const struct argp_option options[] = {
 	{"version", 'V', NULL, 0, "The library's version", 0},
-	{NULL, 'v', NULL, OPTION_ALIAS, NULL, 0},
+	{"build", 'v', NULL, 0,
+	 "How the library was built: commit, version of what travels, compiler, flags", 0},
 	{"devices", 'd', NULL, 0, "Fabrics and what they can do", 0},
 	{"config", 'c', NULL, 0, "Settings: value, where it comes from, meaning", 0},
 	{"check", OPT_CHECK, NULL, 0,
@@ -44,7 +45,7 @@ static const struct argp_option options[] = {
 };
 
 struct command {
-	bool version, fabrics, config, check, json, protocols;
+	bool version, build, fabrics, config, check, json, protocols;
 	long peers, pid, calibrate;
 };
 
@@ -63,7 +64,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct command *c = state->input;
 
 	switch (key) {
-	case 'v':
+	case 'v': c->build = true; break;
 	case 'V': c->version = true; break;
 	case 'd': c->fabrics = true; break;
 	case 'c': c->config = true; break;
@@ -96,6 +97,24 @@ static bool settings_are_good(void)
 	return rc >= 0;
 }
 
+/* slmpm_build's lines as members. */
+static json_t *info_build(void)
+{
+	json_t *build = json_object();
+	const char *line = slmpm_build(), *colon, *end;
+
+	for (; *line; line = end + 1) {
+		char what[64];
+
+		colon = strstr(line, ": ");
+		end = strchr(line, '\n');
+		snprintf(what, sizeof(what), "%.*s", (int)(colon - line), line);
+		json_object_set_new(build, what,
+				    json_stringn(colon + 2, (size_t)(end - colon - 2)));
+	}
+	return build;
+}
+
 /* What was asked for; *GOOD: all of it is as it should be. */
 static json_t *gather(const struct command *c, bool *good)
 {
@@ -110,6 +129,8 @@ static json_t *gather(const struct command *c, bool *good)
 	}
 	if (c->version || c->json)
 		json_object_set_new(all, "version", json_string(slmpm_version()));
+	if (c->build || c->json)
+		json_object_set_new(all, "build", info_build());
 	if (c->fabrics)
 		json_object_set_new(all, "fabrics", info_fabrics());
 	if (c->config) {
@@ -155,7 +176,7 @@ int main(int argc, char **argv)
 	if (options_parse(&argp, argc, argv, &c))
 		return 2;
 	if (!c.calibrate && !c.config && !c.check && !c.peers && !c.pid && !c.protocols &&
-	    !c.fabrics)
+	    !c.fabrics && !c.build)
 		c.fabrics = !c.version, c.version = true;
 	all = gather(&c, &good);
 	if (c.json) {

@@ -105,12 +105,21 @@ void info_print_calibration(const json_t *all)
 		       info_string(s, "value"));
 }
 
+static void print_build(json_t *build)
+{
+	const char *what;
+	json_t *value;
+
+	json_object_foreach(build, what, value) printf("%s: %s\n", what, json_string_value(value));
+}
+
 void info_print(const json_t *all)
 {
 	const json_t *part;
 
 	if (info_string(all, "version"))
 		printf("slmpm %s\n", info_string(all, "version"));
+	print_build(json_object_get(all, "build"));
 	if ((part = json_object_get(all, "fabrics")))
 		print_fabrics(part);
 	if ((part = json_object_get(all, "settings")))

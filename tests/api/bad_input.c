@@ -330,6 +330,7 @@ static void of_texts(void)
 	slmpm_log(SLMPM_LOG_WARN, NULL, NULL);
 	CHECK(!slmpm_protocol_name(-1) && !slmpm_protocol_name(INT_MAX), "protocols");
 	CHECK(slmpm_memory_per_peer() > 0 && strlen(slmpm_version()) >= 5, "constants");
+	CHECK(strstr(slmpm_build(), "flags: ") && slmpm_build() == slmpm_build(), "build");
 }
 
 static const struct bad_case cases[] = {
@@ -340,6 +341,7 @@ static const struct bad_case cases[] = {
 	CASE(slmpm_perror, of_texts),
 	CASE(slmpm_log, of_texts),
 	CASE(slmpm_version, of_texts),
+	CASE(slmpm_build, of_texts),
 	CASE(slmpm_memory_per_peer, of_texts),
 	CASE(slmpm_protocol_name, of_texts),
 	CASE(slmpm_monitors_close, of_looking),
