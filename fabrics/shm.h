@@ -59,8 +59,6 @@ struct shm_link {
 	/* enum shm_attach: found out by the first transfer, in whatever thread that runs. Relaxed: it
 	 * stands for nothing else, and two that try at once find the same. */
 	_Atomic uint32_t attach;
-	_Atomic uint64_t
-		alive; /* ms: its process was looked at; by any thread that reaches memory */
 	struct shm_link *next;
 };
 

@@ -331,22 +331,14 @@ static int apply(void *at, struct fabric_atomic *a)
 }
 
 /*
- * A process is reached by its number, which goes to another some time after its end; so soon that
- * a look in each tick of the clock would miss it, it cannot be.
+ * A process is reached by its number, which another has some time after its end; so soon that it would be
+ * between this look and the copy, it cannot be.
  */
-static bool is_alive(struct shm_link *l)
+static bool is_alive(const struct shm_link *l)
 {
 	struct pollfd end = {.fd = l->base.process, .events = POLLIN};
-	struct timespec t;
-	uint64_t now;
 
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-	now = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-	/* Relaxed: two threads may look at once, to no harm. */
-	if (now == atomic_load_explicit(&l->alive, memory_order_relaxed) || end.fd < 0)
-		return true;
-	atomic_store_explicit(&l->alive, now, memory_order_relaxed);
-	return poll(&end, 1, 0) == 0;
+	return end.fd < 0 || poll(&end, 1, 0) == 0;
 }
 
 static int reach_attached(struct shm_link *l, const struct fabric_wr *wr)
