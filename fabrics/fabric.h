@@ -151,7 +151,7 @@ struct fabric_config {
 struct fabric_counts {
 	uint64_t produced, consumed_seen, out_segments;
 	uint64_t read, consumed, in_segments, in_produced_seen;
-	uint64_t remote_writes, remote_reads;
+	uint64_t remote_writes;
 	uint64_t publications[FABRIC_CAUSES];
 	uint64_t produced_publications;
 	uint64_t bells;

@@ -27,7 +27,9 @@ struct slmpm_stats { /* one peer; plain counters with one writer, lifetime total
 	uint64_t in_produced, in_consumed, in_segments;
 	uint64_t out_room, in_unread;
 	uint64_t remote_writes; /* stores into the peer's memory: packets, totals, announcements */
-	uint64_t remote_reads;  /* loads from it: none on the steady path */
+	/* Operations and pieces by which this side read it: gets, atomic operations, also by request; pieces of
+	 * fetched messages and of shared puts; messages in loan areas. None by messages in packets, puts, mirrors. */
+	uint64_t remote_reads;
 	/* K's publications by cause: threshold, before sleep, flush, every read */
 	uint64_t publications[SLMPM_CAUSE_COUNT];
 	uint64_t produced_publications;

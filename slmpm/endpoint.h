@@ -190,6 +190,7 @@ struct endpoint {
 	struct process *process;   /* of a spawned accelerator */
 	struct listener *listener; /* not yet taken by slmpm_accept */
 	struct slmpm_stats *stats, own_stats;
+	uint64_t pieces_read; /* of the peer's memory: stretches, shares, messages in its areas */
 	struct monitor *monitor; /* or NULL */
 	int32_t pid;
 	uint32_t element;

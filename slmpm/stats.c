@@ -104,7 +104,7 @@ void endpoint_stats(struct endpoint *ep)
 	s->in_segments = c->in_segments;
 	s->in_unread = c->in_produced_seen - c->consumed;
 	s->remote_writes = c->remote_writes;
-	s->remote_reads = c->remote_reads;
+	s->remote_reads = s->gets + s->atomics + ep->pieces_read;
 	for (int i = 0; i < SLMPM_CAUSE_COUNT; i++)
 		s->publications[i] = c->publications[i];
 	s->produced_publications = c->produced_publications;

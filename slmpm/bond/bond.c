@@ -47,7 +47,6 @@ static COLD void refresh_counts(struct bond *b)
 		c->consumed += is_live(p) ? one->consumed : one->read;
 		c->in_produced_seen += is_live(p) ? one->in_produced_seen : one->read;
 		c->remote_writes += one->remote_writes;
-		c->remote_reads += one->remote_reads;
 		c->produced_publications += one->produced_publications;
 		c->bells += one->bells;
 		for (int k = 0; k < FABRIC_CAUSES; k++)

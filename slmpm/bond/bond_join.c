@@ -169,7 +169,6 @@ static void add_up(struct fabric_counts *to, const struct fabric_counts *from)
 	to->consumed += from->read;
 	to->in_produced_seen += from->read;
 	to->remote_writes += from->remote_writes;
-	to->remote_reads += from->remote_reads;
 	to->produced_publications += from->produced_publications;
 	to->bells += from->bells;
 	for (int i = 0; i < FABRIC_CAUSES; i++)

@@ -88,6 +88,7 @@ static bool take_piece(struct endpoint *ep)
 		return false;
 	memcpy((unsigned char *)region_at(g->region, w->target.offset) + from, source + from, n);
 	mirror_landed(ep->ctx, (unsigned char *)region_at(g->region, w->target.offset) + from, n);
+	ep->pieces_read++;
 	s->in.done += n;
 	return true;
 }

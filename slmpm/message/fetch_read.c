@@ -107,6 +107,7 @@ static int read_share(struct endpoint *ep, struct fetch_in *p)
 					n);
 			if (rc != 1)
 				return rc;
+			ep->pieces_read++;
 			p->at += n;
 		}
 		begin += range->length;

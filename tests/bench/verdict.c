@@ -154,7 +154,7 @@ static void reads_row(const struct results *r, struct output *o)
 		put(o, &(struct row){
 			       .name = "remote-reads",
 			       .cell = "",
-			       .against = "loads, all runs",
+			       .against = "loads, runs below 64 KiB",
 			       .ours = reads,
 			       .theirs = NAN,
 			       .value = {reads, reads, reads},

@@ -72,8 +72,7 @@ static void take_figures(struct slmpm_stats *stats)
 {
 	for (int i = 0; i < 2; i++) {
 		OK(slmpm_peer_stats(duo.sides[i].peer, &stats[i], sizeof(stats[i])));
-		CHECK(!stats[i].violations && !stats[i].checksum_errors && !stats[i].remote_reads,
-		      "violations, damage or reads of the peer's memory");
+		CHECK(!stats[i].violations && !stats[i].checksum_errors, "violations or damage");
 	}
 }
 

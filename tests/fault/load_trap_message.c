@@ -213,8 +213,10 @@ static void run(const char *wait, const char *check)
 		listen_to(peer, round);
 	}
 	OK(slmpm_peer_stats(peer, &stats, sizeof(stats)));
-	CHECK(stats.remote_reads == 0 && stats.remote_writes > ROUNDS, "it counts %llu reads",
-	      (unsigned long long)stats.remote_reads);
+	/* With their sums loans are too long for a packet, and lie in areas. */
+	CHECK(stats.remote_reads == (*check == '1' ? ROUNDS / WAYS : 0) &&
+		      stats.remote_writes > ROUNDS,
+	      "it counts %llu reads", (unsigned long long)stats.remote_reads);
 	OK(slmpm_send(peer, LAST, buffer, 8, PATIENCE));
 	no_loads("host");
 	OK(slmpm_close(peer, PATIENCE));

@@ -92,7 +92,7 @@ int raw_read(struct raw_peer *p, uint32_t id, const unsigned char *secret, uint6
 			total += packet.length - sizeof(head);
 		ring_release(&p->r, &packet);
 		if (packet.kind == WIRE_ACKNOWLEDGE && head[0] == raw_region.requests)
-			return (int)(head[2] & WIRE_LENGTH_MASK);
+			return -wire_status((uint32_t)head[2]);
 		if (packet.kind == WIRE_READ_LAST || packet.kind == WIRE_READ_ONLY) {
 			CHECK(total == length, "%llu bytes came, not %llu",
 			      (unsigned long long)total, (unsigned long long)length);
