@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabrics/fabric.h"
 #include "slmpm/bond/routes.h"
 #include "slmpm/connect/address.h"
 
@@ -99,6 +100,15 @@ static bool parse_pci(const char *text, char why[80])
 	return !fault;
 }
 
+static bool parse_fabric(const char *text, char why[80])
+{
+	bool good = !strcmp(text, "auto") || fabric_find(text);
+
+	if (!good)
+		snprintf(why, 80, "there is no fabric %.32s (slmpm_info -d)", text);
+	return good;
+}
+
 static bool parse(const struct setting *s, const char *text, int64_t *out, char why[80])
 {
 	bool good;
@@ -112,6 +122,7 @@ static bool parse(const struct setting *s, const char *text, int64_t *out, char 
 	case SHARE: good = parse_share(text, out); break;
 	case ROUTES: return routes_read(text, s->value, why, 80);
 	case PCI: return parse_pci(text, why);
+	case FABRIC: return parse_fabric(text, why);
 	case NUMBER:
 	case SIZE: good = parse_number(text, s->kind == SIZE, out); break;
 	default: return true;
@@ -124,7 +135,7 @@ static void complain(const struct setting *s, const char *text, const char *why,
 {
 	if (s->choices)
 		snprintf(bad, size, "SLMPM_%s=%.40s: one of: %s", s->name, text, s->choices);
-	else if (s->kind == ROUTES || s->kind == PCI)
+	else if (s->kind == ROUTES || s->kind >= PCI)
 		snprintf(bad, size, "SLMPM_%s=%.60s: %s", s->name, text, why);
 	else if (s->kind == SHARE)
 		snprintf(bad, size, "SLMPM_%s=%.40s: a fraction up to 3/4, or `every`", s->name,

@@ -16,6 +16,7 @@ enum setting_kind {
 	TEXT,   /* const char * */
 	HIDDEN, /* const char *, not shown */
 	PCI,    /* const char *, PCI addresses with commas */
+	FABRIC, /* const char *, the name of a fabric, or "auto" */
 };
 
 struct setting {

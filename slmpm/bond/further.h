@@ -26,6 +26,10 @@ void further_arrival(struct endpoint *ep, const struct head *h);
 void further_use(struct endpoint *ep, uint32_t link);
 /* That link, or -1: any. */
 int further_wanted(const struct endpoint *ep);
+/* The number of one that stands over FABRIC (a setting SLMPM_DEFAULT_*); -1: none does, or it says "auto". */
+int further_default(const struct endpoint *ep, const char *fabric);
+/* Is FABRIC, with several links, another one than the peer's memory is mapped by? */
+bool further_is_elsewhere(const struct endpoint *ep, const char *fabric);
 /* Fabrics that could not say yet whether one is connected may know now. */
 void further_ask_all(struct context *ctx);
 /* What is due: when to look again, 0 where something was. */

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "slmpm/bond/further_parts.h"
 #include "slmpm/config.h"
@@ -26,11 +27,30 @@ static void open_all(struct further *f, uint64_t now)
 			f->link[i].due = now;
 }
 
+static bool is_over(const struct further *f, uint32_t link, const char *fabric)
+{
+	return f->link[link].fabric && !strcmp(f->link[link].fabric, fabric);
+}
+
+static bool is_other(const struct further *f, const char *fabric)
+{
+	return strcmp(fabric, "auto") != 0 && !is_over(f, 0, fabric);
+}
+
+/* Do settings name a fabric that the first link is not over? */
+static bool wants_others(const struct further *f)
+{
+	const struct config *c = config_get();
+
+	return !c->links_after || f->wanted > 0 || is_other(f, c->default_smt) ||
+	       is_other(f, c->default_put) || is_other(f, c->default_rget);
+}
+
 void further_begin(struct endpoint *ep)
 {
 	struct further *f = ep->further;
 
-	if (f && f->active && (!config_get()->links_after || f->wanted > 0))
+	if (f && f->active && wants_others(f))
 		open_all(f, wait_now());
 	wait_changed(ep->ctx);
 }
@@ -54,12 +74,41 @@ int further_wanted(const struct endpoint *ep)
 	return ep->further ? ep->further->wanted : -1;
 }
 
+int further_default(const struct endpoint *ep, const char *fabric)
+{
+	const struct further *f = ep->further;
+
+	for (uint32_t i = 0; f && i < f->links; i++)
+		if (is_over(f, i, fabric) && bond_state(ep->link.port, i) == PATH_UP)
+			return (int)i;
+	return -1;
+}
+
+bool further_is_elsewhere(const struct endpoint *ep, const char *fabric)
+{
+	const struct fabric_domain *memory = further_memory(ep);
+
+	return ep->further && strcmp(fabric, "auto") != 0 &&
+	       (!memory || strcmp(fabric, memory->fabric->name) != 0);
+}
+
+/* The default fabric of messages, where no link is wanted and the one in use is over another. */
+static void use_default(struct further *f)
+{
+	const char *fabric = config_get()->default_smt;
+	int link = further_default(f->ep, fabric);
+
+	if (f->wanted < 0 && link >= 0 && !is_over(f, bond_home(f->ep->link.port), fabric))
+		(void)bond_use(f->ep->link.port, (uint32_t)link);
+}
+
 void further_use(struct endpoint *ep, uint32_t link)
 {
 	struct further *f = ep->further;
 
 	f->wanted = link < f->links ? (int32_t)link : -1;
 	further_spread(f);
+	use_default(f);
 	if (f->wanted < 0 || bond_use(ep->link.port, link) == 0)
 		return;
 	if (f->active && f->link[link].due == NEVER && f->try.port == NULL)
@@ -105,6 +154,7 @@ static void came_up(struct further *f, uint32_t i)
 	tell(f, i, SLMPM_EVENT_LINK_UP, l->made > 1 ? "stands again" : "stands");
 	if (f->wanted == (int32_t)i)
 		(void)bond_use(f->ep->link.port, i);
+	use_default(f);
 }
 
 static void went_down(struct further *f, uint32_t i, uint64_t now)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Shortcuts: what the short ways of puts, gets and atomic operations know of a mapped region. */
+#include "slmpm/bond/further.h"
 #include "slmpm/memory/memory.h"
 
 _Atomic(unsigned char *) remote_guesses[REMOTE_GUESSES];
@@ -21,6 +22,17 @@ static void guard(struct remote *r, uint32_t ops)
 	r->measured = ops;
 }
 
+/* Operations that go by another fabric than the mapping's, unless they ask for one. */
+static uint64_t elsewhere(const struct remote *r)
+{
+	const struct config *c = config_get();
+
+	if (r->asked)
+		return 0;
+	return (uint64_t)further_is_elsewhere(r->ep, c->default_put) << FABRIC_WRITE |
+	       (uint64_t)further_is_elsewhere(r->ep, c->default_rget) << FABRIC_READ;
+}
+
 void remote_shortcut(struct remote *r)
 {
 	uint64_t ops = r->memory.ops;
@@ -33,6 +45,7 @@ void remote_shortcut(struct remote *r)
 		ops &= ~(UINT64_C(1) << FABRIC_WRITE | UINT64_C(1) << FABRIC_ATOMIC);
 	if ((r->address | (uintptr_t)r->memory.base) % sizeof(uint64_t))
 		ops &= ~(UINT64_C(1) << FABRIC_ATOMIC); /* a word here may be none there */
+	ops &= ~elsewhere(r);
 	r->direct = (struct shortcut){
 		.base = r->memory.base,
 		.size = r->size,

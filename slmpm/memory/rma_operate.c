@@ -50,11 +50,30 @@ static enum slmpm_reason why_request(void)
 								SLMPM_REASON_SETTING;
 }
 
+/* The link over the default fabric of its kind, which is not that of memory; -1: none. */
+static int default_link(const struct operation *o)
+{
+	const struct endpoint *ep = o->remote->ep;
+	const struct config *c = config_get();
+	const char *fabric = o->kind == REQUEST_PUT ? c->default_put : c->default_rget;
+
+	if (o->atomic || o->remote->asked || mode_wish(o->full.flags) ||
+	    !further_is_elsewhere(ep, fabric))
+		return -1;
+	return further_default(ep, fabric);
+}
+
+/* A setting says how it is to go. */
+static bool is_set(const struct operation *o)
+{
+	return mode_limits()->force != MODE_AUTO || default_link(o) >= 0;
+}
+
 /* What can be decided without asking: nothing is wished for, and there is one way only, or it is the
  * nearest and nobody else could move it. */
 static bool is_plain(struct operation *o, bool reached, bool engine)
 {
-	if (mode_wish(o->full.flags) || mode_limits()->force != MODE_AUTO)
+	if (mode_wish(o->full.flags) || (mode_limits()->chooses && is_set(o)))
 		return false;
 	o->mode = reached ? (struct mode){.way = MODE_COPY, .reason = SLMPM_REASON_SHORT} :
 			    (struct mode){.way = MODE_REQUEST, .reason = (uint8_t)why_request()};
@@ -83,16 +102,20 @@ static int choose(struct operation *o)
 	bool engine = reached && !waits && !(o->full.flags & SLMPM_NOTIFY) && !o->atomic;
 	struct mode_ask ask = {.op = mode_op(o), .waits = waits, .size = o->length};
 	uint32_t ways = 1u << MODE_REQUEST | (reached ? 1u << MODE_COPY : 0);
+	int usual, link = mode_wish_link(mode_wish(o->full.flags));
 
 	if (LIKELY(is_plain(o, reached, engine)))
 		return 0;
+	usual = default_link(o);
 	if (engine && config_get()->engine)
 		ways |= 1u << MODE_ENGINE;
 	else if (reached && ep->ask_min != UINT64_MAX)
 		ways |= ways_to_ask(o, &ask);
 	mode_ask_wish(&ask, mode_wish(o->full.flags));
-	o->mode = mode_pick_reach(ep, &ask, ways, is_behind(o),
-				  mode_wish_link(mode_wish(o->full.flags)));
+	o->mode = mode_pick_reach(ep, &ask, ways, is_behind(o), usual < 0 ? link : usual);
+	o->routed = true;
+	if (usual >= 0 && o->mode.reason == SLMPM_REASON_WISH)
+		o->mode.reason = SLMPM_REASON_SETTING;
 	if (o->mode.reason == SLMPM_REASON_ONLY && !reached)
 		o->mode.reason = (uint8_t)why_request();
 	if (o->mode.way != MODE_NONE)
@@ -109,6 +132,7 @@ static int choose_again(struct operation *o)
 	if (o->mode.reason == SLMPM_REASON_STRICT)
 		return mode_impossible(o->remote->ep, o->call, mode_wish(o->full.flags));
 	o->mode = (struct mode){.way = MODE_REQUEST, .reason = SLMPM_REASON_ONLY};
+	o->routed = false;
 	return 0;
 }
 
@@ -250,7 +274,7 @@ static int prepare(struct request *r, const struct operation *o, bool stored)
 	w->asked = o->mode.way == MODE_ASKED;
 	w->engine = w->asked || o->mode.way == MODE_ENGINE;
 	r->wish = mode_wish(o->full.flags);
-	if (r->wish || o->mode.reason == SLMPM_REASON_LINK)
+	if (r->wish || o->routed)
 		r->by = mode_by(o->remote->ep, o->mode, r->wish);
 	r->mode = stored ? (struct mode){.way = MODE_NONE} : o->mode;
 	/* What is stored already wants no answer: the target can see it. */

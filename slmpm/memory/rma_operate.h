@@ -24,6 +24,7 @@ struct operation { /* what a call asks for */
 	struct slmpm_how full;
 	uint64_t length;
 	struct mode mode;
+	bool routed; /* the mode's link was chosen, too */
 };
 
 /* Checks it, chooses its path and does it or begins it: what the call returns. */

@@ -63,6 +63,7 @@ enum mode_leave { MODE_LEAVE_WIRE, MODE_LEAVE, MODE_STAY }; /* SLMPM_MODE_LINK *
 
 struct mode_limits { /* thresholds: settings */
 	enum mode_force force;
+	bool chooses; /* a setting asks for other than the nearest way */
 	enum mode_leave leave; /* a crowded link */
 	uint32_t ring, light;  /* percent of the ring: full from, light up to; of queue, too */
 	uint64_t queue, dma;   /* long: more than so many */

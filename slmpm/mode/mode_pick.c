@@ -17,12 +17,19 @@
 static struct mode_limits limits;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+static bool is_auto(const char *fabric)
+{
+	return !strcmp(fabric, "auto");
+}
+
 static void read_limits(void)
 {
 	const struct config *config = config_get();
 
 	limits = (struct mode_limits){
 		.force = (enum mode_force)config->mode,
+		.chooses = config->mode != MODE_AUTO || !is_auto(config->default_put) ||
+			   !is_auto(config->default_rget),
 		.leave = (enum mode_leave)config->mode_link,
 		.ring = (uint32_t)config->mode_ring,
 		.light = (uint32_t)config->mode_light,
@@ -197,6 +204,15 @@ static bool waits_for_one(const struct endpoint *ep, const struct mode_ask *ask)
 	return !ask->strict && mode_has_links(ep) && !bond_up(ep->link.port);
 }
 
+/* By the fabric that is the default one of messages. */
+static bool is_default(const struct endpoint *ep, struct mode mode)
+{
+	const char *fabric = config_get()->default_smt;
+
+	return further_wanted(ep) < 0 && !is_auto(fabric) &&
+	       !strcmp(further_fabric(ep, mode.link), fabric);
+}
+
 struct mode mode_pick_link(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways,
 			   int wanted, const struct choice *c)
 {
@@ -223,6 +239,8 @@ struct mode mode_pick_link(struct endpoint *ep, const struct mode_ask *ask, uint
 		mode.reason = SLMPM_REASON_LINK;
 	if (asked && mode.link == wanted && mode.reason == SLMPM_REASON_CALL)
 		mode.reason = SLMPM_REASON_WISH;
+	if (!asked && mode.reason == SLMPM_REASON_CALL && is_default(ep, mode))
+		mode.reason = SLMPM_REASON_SETTING;
 	return mode;
 }
 
