@@ -59,17 +59,21 @@ enum slmpm_reason {
 	SLMPM_REASON_FASTER = 8,  /* has taken less time of late */
 	SLMPM_REASON_TRIAL = 9,   /* to find out what it takes */
 	SLMPM_REASON_RING = 10,   /* the ring is fuller than SLMPM_MODE_RING */
-	SLMPM_REASON_QUEUE = 11,  /* the transmit queue is longer than SLMPM_MODE_QUEUE */
-	SLMPM_REASON_DMA = 12,    /* the engine has over SLMPM_MODE_DMA to move, the ring little */
+	SLMPM_REASON_QUEUE =
+		11, /* the transmit queue is longer than SLMPM_MODE_QUEUE; or the engine's than
+				   * SLMPM_MODE_DMA, and the ring has little to do */
+	SLMPM_REASON_BOTH = 12,   /* queue and ring are over their thresholds: another fabric */
 	SLMPM_REASON_ORDER = 13,  /* what it has to follow went that way */
 	SLMPM_REASON_ABSENT = 14, /* the peer did not come for it, or could not take it otherwise */
 	SLMPM_REASON_LINK = 15,   /* another link has less to do */
 	SLMPM_REASON_ENGINE = 16, /* the peer's engine does it: this side has none */
 	SLMPM_REASON_UNREACHABLE =
-		17 /* the peer's engine does not reach the memory here: the call copies */
+		17, /* the peer's engine does not reach the memory here: the call copies */
+	SLMPM_REASON_AGGREGATE =
+		18 /* what all instances of the application see (SLMPM_AGGREGATE) */
 };
 
-#define SLMPM_REASONS 18
+#define SLMPM_REASONS 19
 
 #include <slmpm.h> /* here: its other parts use the numbers above */
 

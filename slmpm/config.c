@@ -88,8 +88,8 @@ static const struct setting settings[] = {
 	  "which of several links messages leave while its ring is full or its queue long: one over a network; any; none" },
 	{ "MODE_SPREAD", NUMBER, "200", &config.mode_spread, 1, 60000000, NULL,
 	  "with several links over a network: microseconds that one may need for what it has been given; beyond, packets go by whichever brings them sooner, but where SLMPM_LINK or SLMPM_MODE_LINK=never is set" },
-	{ "MODE_MEANS", CHOICE, "n", &config.mode_means, 0, 1, "n y",
-	  "what packets and fetching take: as all instances of the application have measured it on the mean, in place of this one for itself" },
+	{ "AGGREGATE", CHOICE, "n", &config.aggregate, 0, 1, "n y",
+	  "link and protocol are chosen by what all instances of the application see, too: the rings and queues of each fabric, on the mean, and what packets and fetching take" },
 	{ "CHECK", CHOICE, "0", &config.check, 0, 1, "0 1",
 	  "checksum each packet sent; damage ends the receive as ECHECKSUM" },
 	{ "TRACE", TEXT, "", &config.trace, 0, 0, NULL,
@@ -224,6 +224,11 @@ static void warn_unknown(const char *name, size_t length)
 		 nearest);
 }
 
+static bool is_set(const char *name)
+{
+	return secure_getenv(name);
+}
+
 static void read_all(void)
 {
 	extern char **environ;
@@ -231,7 +236,9 @@ static void read_all(void)
 
 	for (size_t i = 0; i < SETTINGS; i++)
 		setting_read(&settings[i], variable(&settings[i], full), bad, sizeof(bad));
-	if (secure_getenv("SLMPM_LOG_LEVEL"))
+	config.own_send = is_set("SLMPM_MODE_RING") && is_set("SLMPM_MODE_QUEUE");
+	config.own_move = is_set("SLMPM_MODE_RING") && is_set("SLMPM_MODE_DMA");
+	if (is_set("SLMPM_LOG_LEVEL"))
 		log_set_level((int)config.log_level);
 	if (getauxval(
 		    AT_SECURE)) /* a set-uid program: what its caller set is none of its business */

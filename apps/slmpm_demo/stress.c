@@ -16,7 +16,7 @@
 static unsigned char junk[PLACE];
 
 static const enum slmpm_reason wanted[STRESSES] = {[STRESS_RING] = SLMPM_REASON_RING,
-						   [STRESS_QUEUE] = SLMPM_REASON_DMA,
+						   [STRESS_QUEUE] = SLMPM_REASON_QUEUE,
 						   [STRESS_LINK] = SLMPM_REASON_LINK};
 
 static bool stops_reader(const struct host *h)
@@ -35,6 +35,8 @@ void stress_see(struct host *h, unsigned a, int reason)
 {
 	struct strain *s = &h->accel[a].strain;
 
+	if (reason == SLMPM_REASON_BOTH) /* a link is left for its queue, too */
+		reason = SLMPM_REASON_LINK;
 	if (s->state == STRAIN_PRESSES && reason == (int)wanted[h->options->stress])
 		s->seen++;
 }

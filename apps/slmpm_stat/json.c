@@ -177,6 +177,8 @@ static json_t *job_fabrics(const struct slmpm_means *m)
 
 		set(o, "requests", f->requests);
 		set(o, "links", f->links);
+		set(o, "queue_depth", f->queue_depth);
+		set(o, "busy_links", f->busy_links);
 		set(o, "out_permille", f->out_permille);
 		set(o, "in_permille", f->in_permille);
 		set(o, "echo_ns", f->echo_ns);

@@ -105,6 +105,8 @@ static void print_job_fabric(const struct slmpm_means_fabric *f)
 	printf("  over %-6s %" PRIu64 " links, %s requests, rings out %.1f %%, in %.1f %%", f->name,
 	       f->links, word_amount(text, (double)f->requests),
 	       job_permille(f->out_permille) / 10.0, job_permille(f->in_permille) / 10.0);
+	if (f->busy_links)
+		printf(", %" PRIu64 " busy, %" PRIu64 " queued", f->busy_links, f->queue_depth);
 	printf(", echo %s", word_time(text, f->echo_ns));
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
 		if (f->latency_ns[p])

@@ -45,7 +45,7 @@ static bool is_hopeless(const struct endpoint *ep, const struct request *r, cons
 static bool goes_by_cost(const struct endpoint *ep, const struct request *r)
 {
 	return r->length >= mode_limits()->fetch && !r->wish && !mode_has_links(ep) &&
-	       !config_get()->mode_means;
+	       !config_get()->aggregate;
 }
 
 /* Besides the choice's own: what then may decide. */

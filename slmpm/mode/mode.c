@@ -117,7 +117,7 @@ static const struct rule messages[] = {
 	{ SENDS, RINGWARD, 0, MODE_PACKETS, ASKED },
 	/* or that it be fetched; */
 	{ SENDS, AROUND | ASLEEP, 0, MODE_PACKETS, SLMPM_REASON_ABSENT },
-	{ SENDS, AROUND | BUSY | LIGHT | SMALL, 0, MODE_PACKETS, SLMPM_REASON_DMA },
+	{ SENDS, AROUND | BUSY | LIGHT | SMALL, 0, MODE_PACKETS, SLMPM_REASON_QUEUE },
 	{ SENDS, AROUND, 0, MODE_FETCHED, ASKED },
 	/* and that there is not. */
 	{ SENDS, 0, 0, MODE_PACKETS, SLMPM_REASON_ONLY },
@@ -127,7 +127,7 @@ static const struct rule messages[] = {
 static const struct rule one_sided[] = {
 	/* Directly, */
 	{ ONE_SIDED, AROUND | BEHIND, 0, MODE_REQUEST, SLMPM_REASON_ORDER },
-	{ MOVES, AROUND | BUSY | LIGHT | SMALL | ENGINED, WAITS, MODE_REQUEST, SLMPM_REASON_DMA },
+	{ MOVES, AROUND | BUSY | LIGHT | SMALL | ENGINED, WAITS, MODE_REQUEST, SLMPM_REASON_QUEUE },
 	{ MOVES, AROUND | ENGINED, WAITS, MODE_ENGINE, SLMPM_REASON_SIZE },
 	{ MOVES, AROUND | ASKING, 0, MODE_ASKED, SLMPM_REASON_ENGINE },
 	{ MOVES, AROUND | BEYOND, 0, MODE_COPY, SLMPM_REASON_UNREACHABLE },
@@ -258,37 +258,141 @@ static bool is_crowded(const struct mode_view *v, const struct mode_limits *l)
 	return is_full(v, l) || v->queue > l->queue;
 }
 
-/* It goes through a ring that has too much to do already. Of shared memory that is the reader's doing,
- * who is no quicker on another link. */
-static bool may_leave(const struct mode_ask *a, const struct mode *mode,
-		      const struct mode_link *link, const struct mode_limits *l)
+/* The engine could move it, if it had not too much to do. */
+static bool is_for_engine(const struct mode_ask *a, const struct mode_link *link,
+			  const struct mode_limits *l)
 {
-	return !a->strict &&
-	       (l->leave == MODE_LEAVE || (l->leave == MODE_LEAVE_WIRE && link->wire)) &&
-	       BIT(mode->way) & IN_RING && is_crowded(&link->view, l);
+	return !a->waits && link->ways & BIT(MODE_ENGINE) && a->size >= l->engine;
 }
 
-struct mode mode_select(const struct mode_ask *a, const struct mode_link *links, int n, int wanted,
-			const struct mode_limits *l)
+/* Neither the queue that it would wait in nor the ring has room for more. */
+static bool is_overrun(const struct mode_ask *a, const struct mode_link *link,
+		       const struct mode_limits *l)
+{
+	const struct mode_view *v = &link->view;
+
+	if (!is_full(v, l))
+		return false;
+	if (v->queue > l->queue)
+		return true;
+	return v->dma > l->dma && is_for_engine(a, link, l);
+}
+
+/* It goes through a ring that has too much to do already; or past one, and there is too much there, too. */
+static bool is_in_crowd(const struct mode_ask *a, const struct mode *mode,
+			const struct mode_link *link, const struct mode_limits *l)
+{
+	if (BIT(mode->way) & IN_RING)
+		return is_crowded(&link->view, l);
+	return a->op != MODE_SEND && !link->view.behind && is_overrun(a, link, l);
+}
+
+/* Of shared memory a full ring is the reader's doing, who is no quicker on another link: it is left where the
+ * user says so, also by thresholds. */
+static bool may_leave(const struct mode_ask *a, const struct mode_link *link,
+		      const struct mode_limits *l)
+{
+	if (l->leave != MODE_LEAVE_WIRE)
+		return l->leave == MODE_LEAVE;
+	return link->wire ||
+	       (is_overrun(a, link, l) && (a->op == MODE_SEND ? l->own_send : l->own_move));
+}
+
+static bool is_cheaper(const struct mode_link *link, const struct mode_link *than)
+{
+	return link->view.echo && link->view.echo < than->view.echo;
+}
+
+/* In place of WANTED, which is crowded or does not stand: NULL, none. */
+static const struct mode_link *find_other(const struct mode_ask *a, const struct mode_link *links,
+					  int n, const struct mode_link *wanted,
+					  const struct mode_limits *l)
+{
+	const struct mode_link *best = NULL;
+
+	for (const struct mode_link *link = links; link < links + n; link++) {
+		if (link == wanted || !link->up)
+			continue;
+		if (wanted->up && is_crowded(&link->view, l))
+			continue;
+		if (wanted->up && !may_leave(a, wanted, l) &&
+		    !(l->leave != MODE_STAY && is_overrun(a, wanted, l) &&
+		      is_cheaper(link, wanted)))
+			continue;
+		if (!best || (link->view.all.echo && link->view.all.echo < best->view.all.echo))
+			best = link;
+	}
+	return best;
+}
+
+static struct mode select_among(const struct mode_ask *a, const struct mode_link *links, int n,
+				int wanted, const struct mode_limits *l)
 {
 	struct mode mode = {.link = (uint8_t)wanted, .way = MODE_NONE};
+	const struct mode_link *link = &links[wanted], *other;
 
-	if (links[wanted].up) {
-		mode = select_on(a, &links[wanted], wanted, l);
-		if (n == 1 || !may_leave(a, &mode, &links[wanted], l))
+	if (link->up) {
+		mode = select_on(a, link, wanted, l);
+		if (n == 1 || a->strict || !is_in_crowd(a, &mode, link, l))
 			return mode;
 	} else if (a->strict) {
 		mode.reason = SLMPM_REASON_STRICT;
 		return mode;
 	}
-	for (int i = 0; i < n; i++) {
-		if (i == wanted || !links[i].up ||
-		    (links[wanted].up && is_crowded(&links[i].view, l)))
-			continue;
-		mode = select_on(a, &links[i], i, l);
-		mode.reason = SLMPM_REASON_LINK;
+	other = find_other(a, links, n, link, l);
+	if (!other)
 		return mode;
+	mode = select_on(a, other, (int)(other - links), l);
+	mode.reason = link->up && is_overrun(a, link, l) ? SLMPM_REASON_BOTH : SLMPM_REASON_LINK;
+	return mode;
+}
+
+/* ---- what all instances see ----------------------------------------------------------------- */
+
+static bool is_crowded_for_all(const struct mode_view *v, const struct mode_limits *l)
+{
+	return v->all.queue > l->queue || v->all.permille >= 10 * l->ring;
+}
+
+/* What others see counts as if it were seen here; a network is left for that, and so is any other link. */
+static void share_view(struct mode_link *link, const struct mode_limits *l)
+{
+	struct mode_view *v = &link->view;
+	uint64_t unread = v->segments * v->all.permille / 1000;
+
+	if (!v->all.known)
+		return;
+	if (v->all.cost[0] && v->all.cost[1]) {
+		v->trial &= v->cost[0] && v->cost[1]; /* others have tried */
+		v->cost[0] = v->all.cost[0];
+		v->cost[1] = v->all.cost[1];
 	}
+	if (is_crowded_for_all(v, l))
+		link->wire = true;
+	v->queue = v->all.queue > v->queue ? v->all.queue : v->queue;
+	v->unread = unread > v->unread ? unread : v->unread;
+}
+
+static bool is_same(struct mode a, struct mode b)
+{
+	return a.link == b.link && a.way == b.way && a.reason == b.reason;
+}
+
+struct mode mode_select(const struct mode_ask *a, const struct mode_link *links, int n, int wanted,
+			const struct mode_limits *l)
+{
+	struct mode own = select_among(a, links, n, wanted, l), mode;
+	struct mode_link shared[MODE_LINKS];
+
+	if (!links[wanted].view.all.known || own.way == MODE_NONE)
+		return own;
+	for (int i = 0; i < n; i++) {
+		shared[i] = links[i];
+		share_view(&shared[i], l);
+	}
+	mode = select_among(a, shared, n, wanted, l);
+	if (!is_same(mode, own))
+		mode.reason = SLMPM_REASON_AGGREGATE;
 	return mode;
 }
 
@@ -341,9 +445,9 @@ int mode_protocol(enum mode_op op, enum mode_way way)
 const char *slmpm_reason_name(int reason)
 {
 	static const char *const names[SLMPM_REASONS] = {
-		"none",    "short", "call",   "wish",  "strict", "only",
-		"setting", "size",  "faster", "trial", "ring",   "queue",
-		"dma",     "order", "absent", "link",  "engine", "unreachable",
+		"none",   "short",  "call",   "wish",        "strict",    "only", "setting",
+		"size",   "faster", "trial",  "ring",        "queue",     "both", "order",
+		"absent", "link",   "engine", "unreachable", "aggregate",
 	};
 
 	return reason >= 0 && reason < SLMPM_REASONS ? names[reason] : NULL;

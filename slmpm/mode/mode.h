@@ -49,6 +49,15 @@ struct mode_view {                 /* of a link, now */
 	 * not known. And whether this turn is for the one that seems longer (choice.h). */
 	uint32_t cost[2];
 	bool trial;
+	uint32_t echo; /* the least that a packet both ways has taken by it; 0: not known */
+	/* The same of all instances: of the links over this fabric that have something to do, on the mean. */
+	struct {
+		bool known;
+		uint64_t queue;
+		uint32_t permille; /* of their rings */
+		uint32_t echo;     /* 0: not known */
+		uint32_t cost[2];
+	} all;
 };
 
 struct mode_link { /* what an operation could go by */
@@ -63,12 +72,14 @@ enum mode_leave { MODE_LEAVE_WIRE, MODE_LEAVE, MODE_STAY }; /* SLMPM_MODE_LINK *
 
 struct mode_limits { /* thresholds: settings */
 	enum mode_force force;
-	bool chooses; /* a setting asks for other than the nearest way */
+	bool chooses;          /* a setting asks for other than the nearest way */
 	enum mode_leave leave; /* a crowded link */
-	uint32_t ring, light;  /* percent of the ring: full from, light up to; of queue, too */
-	uint64_t queue, dma;   /* long: more than so many */
-	uint64_t bulk;         /* no shorter message leaves the ring because of a queue */
-	uint64_t small;        /* no longer put or get comes to the ring because of one */
+	/* Thresholds of queue and ring are the user's: any crowded link may be left. */
+	bool own_send, own_move;
+	uint32_t ring, light; /* percent of the ring: full from, light up to; of queue, too */
+	uint64_t queue, dma;  /* long: more than so many */
+	uint64_t bulk;        /* no shorter message leaves the ring because of a queue */
+	uint64_t small;       /* no longer put or get comes to the ring because of one */
 	uint64_t fetch, share, engine, ask; /* shortest that these may be used for, else */
 };
 
@@ -77,6 +88,8 @@ struct mode {
 	uint8_t way;  /* enum mode_way; MODE_NONE: strict, and impossible */
 	uint8_t reason;
 };
+
+#define MODE_LINKS 4 /* at most */
 
 /* Among N links (1 at least), of which WANTED is the one that is asked for or the default. */
 struct mode mode_select(const struct mode_ask *ask, const struct mode_link *links, int n,

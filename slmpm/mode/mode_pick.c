@@ -11,6 +11,7 @@
 #include "slmpm/error.h"
 #include "slmpm/link/link.h"
 #include "slmpm/monitor/means.h"
+#include "slmpm/monitor/monitor.h"
 
 /* ---- thresholds ----------------------------------------------------------------------------- */
 
@@ -31,6 +32,8 @@ static void read_limits(void)
 		.chooses = config->mode != MODE_AUTO || !is_auto(config->default_put) ||
 			   !is_auto(config->default_rget),
 		.leave = (enum mode_leave)config->mode_link,
+		.own_send = config->own_send,
+		.own_move = config->own_move,
 		.ring = (uint32_t)config->mode_ring,
 		.light = (uint32_t)config->mode_light,
 		.queue = (uint64_t)config->mode_queue,
@@ -57,19 +60,25 @@ static uint32_t as_cost(uint64_t ns)
 	return ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
 }
 
-/* What all instances of the application have measured counts in place of what this one has. */
-static void look_at_means(struct mode_view *v, const struct mode_ask *ask)
+/* What all instances of the application see of FABRIC, and have measured. */
+static void look_at_all(struct mode_view *v, const struct mode_ask *ask, const char *fabric)
 {
+	struct means_known known;
 	uint64_t packets, fetched;
 
-	if (!config_get()->mode_means || ask->op != MODE_SEND ||
-	    !monitor_mean(SLMPM_BY_SMT, ask->size, &packets) ||
+	if (!config_get()->aggregate || means_instances() < 2)
+		return;
+	v->all.known = true;
+	if (means_fabric_known(fabric, &known)) {
+		v->all.queue = known.queue;
+		v->all.permille = known.out_permille;
+		v->all.echo = known.echo;
+	}
+	if (ask->op != MODE_SEND || !monitor_mean(SLMPM_BY_SMT, ask->size, &packets) ||
 	    !monitor_mean(SLMPM_BY_RGET, ask->size, &fetched))
 		return;
-	if (!v->cost[0] || !v->cost[1])
-		v->trial = false; /* others have tried */
-	v->cost[0] = as_cost(packets);
-	v->cost[1] = as_cost(fetched);
+	v->all.cost[0] = as_cost(packets);
+	v->all.cost[1] = as_cost(fetched);
 }
 
 static void look(struct endpoint *ep, struct mode_view *v, const struct mode_ask *ask,
@@ -83,10 +92,9 @@ static void look(struct endpoint *ep, struct mode_view *v, const struct mode_ask
 	v->segments = counts->out_segments;
 	v->dma = ep->rma->moving;
 	v->sleeps = ep->ctx->wait == SLMPM_WAIT_BLOCK || ep->ctx->crowded;
-	if (!c)
-		return;
-	choice_view(c, v);
-	look_at_means(v, ask);
+	if (c)
+		choice_view(c, v);
+	look_at_all(v, ask, ep->link.port->domain->fabric->name);
 }
 
 struct mode mode_pick(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways, bool behind,
@@ -163,6 +171,8 @@ static void look_at_links(struct endpoint *ep, struct mode_link *links, const st
 		links[i].wire = !port->domain->fabric->alloc && !spread;
 		links[i].view.unread = port->counts.produced - port->counts.consumed_seen;
 		links[i].view.segments = port->counts.out_segments;
+		links[i].view.echo = ep->monitor ? as_cost(ep->monitor->paths[i].time.least) : 0;
+		look_at_all(&links[i].view, ask, port->domain->fabric->name);
 	}
 }
 
@@ -188,7 +198,7 @@ static void note_left(struct endpoint *ep, bool asked, int wanted, const struct 
 		return;
 	if (mode.link == left && bond_home(ep->link.port) == mode.link && mode_is_on(ep, left))
 		ep->modes.left = 0;
-	else if (mode.reason == SLMPM_REASON_LINK && links[wanted].up && left < 0)
+	else if (mode.way && mode.link != wanted && links[wanted].up && left < 0)
 		ep->modes.left = (uint8_t)(wanted + 1);
 }
 
@@ -279,6 +289,7 @@ struct mode mode_pick_reach(struct endpoint *ep, const struct mode_ask *ask, uin
 		for (int i = 0; i < BOND_PATHS; i++)
 			if (i != memory)
 				links[i].ways &= 1u << MODE_REQUEST;
+		look_at_queues(ep, links);
 	} else {
 		look(ep, &links->view, ask, NULL);
 	}

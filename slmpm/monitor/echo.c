@@ -17,6 +17,15 @@ static uint64_t traffic(const struct slmpm_stats *s)
 	return s->sent_messages + s->received_messages + s->puts + s->gets + s->atomics;
 }
 
+uint64_t echo_traffic(const struct context *ctx)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < ctx->count; i++)
+		sum += traffic(ctx->endpoints[i]->stats);
+	return sum;
+}
+
 bool echo_has_traffic(const struct endpoint *ep)
 {
 	return traffic(ep->stats) != ep->monitor->echo.traffic;

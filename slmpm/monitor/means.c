@@ -22,6 +22,11 @@ static _Atomic uint64_t job;          /* 0: not known yet */
 /* For who may not wait: the mean of each cell, 0 where there is none; and the instances. */
 static _Atomic uint32_t known[SLMPM_PROTOCOLS][SLMPM_SIZE_CLASSES], instances = 1;
 
+static struct { /* the same of fabrics */
+	_Atomic uint64_t name;
+	_Atomic uint32_t queue, out_permille, echo;
+} fabrics[MEANS_FABRICS];
+
 /* ---- of the job ------------------------------------------------------------------------------- */
 
 static uint32_t cut32(uint64_t value)
@@ -55,12 +60,51 @@ static uint32_t sum_all(struct means *all)
 	return 1 + voices_add(all, wait_now());
 }
 
+static uint32_t share(uint64_t sum, uint64_t links)
+{
+	return links ? cut32(sum / links) : 0;
+}
+
+/* A reader may find figures of two moments: each of them was true. */
+static void make_fabric_known(int i, const struct means_fabric *f)
+{
+	uint64_t name;
+
+	memcpy(&name, f->name, sizeof(name));
+	atomic_store_explicit(&fabrics[i].queue, share(f->queue, f->busy), memory_order_relaxed);
+	atomic_store_explicit(&fabrics[i].out_permille, share(f->out, f->busy),
+			      memory_order_relaxed);
+	atomic_store_explicit(&fabrics[i].echo, cut32(means_mean(&f->echo)), memory_order_relaxed);
+	atomic_store_explicit(&fabrics[i].name, name, memory_order_relaxed);
+}
+
+bool means_fabric_known(const char *name, struct means_known *to)
+{
+	char word[sizeof(uint64_t)] = "";
+	uint64_t wanted;
+
+	snprintf(word, sizeof(word), "%.7s", name);
+	memcpy(&wanted, word, sizeof(wanted));
+	for (int i = 0; i < MEANS_FABRICS; i++) {
+		if (atomic_load_explicit(&fabrics[i].name, memory_order_relaxed) != wanted)
+			continue;
+		to->queue = atomic_load_explicit(&fabrics[i].queue, memory_order_relaxed);
+		to->out_permille =
+			atomic_load_explicit(&fabrics[i].out_permille, memory_order_relaxed);
+		to->echo = atomic_load_explicit(&fabrics[i].echo, memory_order_relaxed);
+		return true;
+	}
+	return false;
+}
+
 static void make_known(void)
 {
 	struct means all;
 
 	(void)sum_all(&all);
 	atomic_store_explicit(&instances, cut32(all.instances), memory_order_relaxed);
+	for (int i = 0; i < MEANS_FABRICS; i++)
+		make_fabric_known(i, &all.fabrics[i]);
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
 		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++)
 			atomic_store_explicit(&known[p][s], cut32(means_mean(&all.cells[p][s])),
@@ -209,16 +253,13 @@ bool means_next_voice(const struct endpoint *ep, uint32_t *at, uint64_t *from, u
 
 /* ---- for the program ---------------------------------------------------------------------------- */
 
-static uint32_t share(uint64_t permille, uint64_t links)
-{
-	return links ? (uint32_t)(permille / links) : 0;
-}
-
 static void give_fabric(const struct means_fabric *f, struct slmpm_means_fabric *out)
 {
 	snprintf(out->name, sizeof(out->name), "%s", f->name);
 	out->requests = f->requests;
 	out->links = f->links;
+	out->queue_depth = f->queue;
+	out->busy_links = f->busy;
 	out->out_permille = share(f->out, f->links);
 	out->in_permille = share(f->in, f->links);
 	out->echo_ns = cut32(means_mean(&f->echo));

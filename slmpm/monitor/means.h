@@ -32,7 +32,8 @@ struct means_cell { /* sum over so many instances */
 struct means_fabric {
 	char name[8];
 	uint64_t requests, links;
-	uint64_t out, in; /* sums of the links' thousandths */
+	uint64_t queue, busy; /* requests queued; links with something queued or in their ring */
+	uint64_t out, in;     /* sums of the links' thousandths */
 	struct means_cell echo, latency[SLMPM_PROTOCOLS];
 };
 
@@ -90,6 +91,12 @@ void means_change(struct endpoint *ep, uint64_t job, uint64_t born,
  * One relaxed load. */
 bool monitor_mean(int protocol, uint64_t length, uint64_t *ns);
 uint32_t means_instances(void);
+/* Of a fabric, over all instances: of its links that have something to do. */
+struct means_known {
+	uint32_t queue, out_permille, echo; /* requests; of the rings; ns, 0 not measured */
+};
+/* False: there is none. */
+bool means_fabric_known(const char *name, struct means_known *known);
 /* For others than the program itself. */
 void means_take(struct slmpm_means *out);
 

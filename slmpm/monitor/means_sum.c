@@ -48,6 +48,8 @@ static void add_fabric(struct means *to, const struct means_fabric *f)
 
 	at->requests = plus(at->requests, f->requests);
 	at->links += f->links;
+	at->queue = plus(at->queue, f->queue);
+	at->busy += f->busy;
 	at->out += f->out;
 	at->in += f->in;
 	add_sum(&at->echo, &f->echo);
@@ -101,18 +103,44 @@ static const char *fabric_in_use(const struct slmpm_monitor *m)
 	return m->link;
 }
 
+/* A link over FABRIC: what waits for it, and what lies in its rings. */
+static void add_load(struct means *sum, const char *fabric, uint64_t queue, uint32_t out,
+		     uint32_t in, uint32_t echo)
+{
+	struct means_fabric *f = fabric_of(sum, fabric);
+
+	f->links++;
+	f->queue = plus(f->queue, queue);
+	f->busy += queue || out;
+	f->out += out;
+	f->in += in;
+	add_one(&f->echo, echo);
+}
+
+/* Of several links of a peer each by its fabric. */
+static void add_paths(struct means *sum, const struct slmpm_monitor *m)
+{
+	for (uint32_t i = 0; i < m->path_count; i++) {
+		const struct slmpm_monitor_path *p = &m->paths[i];
+
+		if (p->state == SLMPM_LINK_UP)
+			add_load(sum, p->link, p->queue_depth, p->out_permille, p->in_permille,
+				 p->echo_ns);
+	}
+	if (!m->path_count)
+		add_load(sum, m->link, m->queue_depth, m->out_permille, m->in_permille, m->echo_ns);
+}
+
 static void add_link(struct means *sum, const struct slmpm_monitor *m)
 {
-	struct means_fabric *f = fabric_of(sum, fabric_in_use(m));
+	struct means_fabric *f;
 
+	add_paths(sum, m);
+	f = fabric_of(sum, fabric_in_use(m));
 	sum->links++;
-	f->links++;
 	sum->queue += m->queue_depth;
 	sum->out += m->out_permille;
 	sum->in += m->in_permille;
-	f->out += m->out_permille;
-	f->in += m->in_permille;
-	add_one(&f->echo, m->echo_ns);
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++) {
 		f->requests = plus(f->requests, m->requests[p]);
 		add_one(&f->latency[p],

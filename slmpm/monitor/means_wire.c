@@ -32,12 +32,12 @@ struct wire_times { /* of one protocol, by class: mean, and over how many instan
 	uint16_t count[SLMPM_SIZE_CLASSES];
 };
 struct wire_fabric { /* of one; likewise by protocol, and then of echoes */
-	uint32_t links, out, in;
+	uint32_t links, out, in, queue, busy;
 	uint32_t ns[SLMPM_PROTOCOLS + 1];
 	uint16_t count[SLMPM_PROTOCOLS + 1];
 };
 _Static_assert(sizeof(struct wire_counts) == 24 && sizeof(struct wire_names) == 64 &&
-		       sizeof(struct wire_times) == 60 && sizeof(struct wire_fabric) == 48,
+		       sizeof(struct wire_times) == 60 && sizeof(struct wire_fabric) == 56,
 	       "wire layout");
 
 union wire_means {
@@ -83,6 +83,8 @@ static bool put_fabric(const struct means_fabric *f, struct wire_fabric *w)
 	w->links = cut32(f->links);
 	w->out = cut32(f->out);
 	w->in = cut32(f->in);
+	w->queue = cut32(f->queue);
+	w->busy = cut32(f->busy);
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
 		(void)put_cell(&f->latency[p], &w->ns[p], &w->count[p]);
 	(void)put_cell(&f->echo, &w->ns[SLMPM_PROTOCOLS], &w->count[SLMPM_PROTOCOLS]);
@@ -126,6 +128,15 @@ static void tell(struct endpoint *ep, const struct means *m, uint64_t job, uint6
 					   length_of((uint64_t)part));
 }
 
+static bool is_busy(const struct means *m)
+{
+	uint64_t busy = 0;
+
+	for (int i = 0; i < MEANS_FABRICS; i++)
+		busy += m->fabrics[i].busy;
+	return busy;
+}
+
 void means_tell(struct endpoint *ep)
 {
 	uint32_t *turn = &ep->monitor->means.turn, begun = *turn;
@@ -136,9 +147,11 @@ void means_tell(struct endpoint *ep)
 		return;
 	if (means_is_kin(ep)) {
 		means_of_job(ep, &m);
+		ep->monitor->means.busy = is_busy(&m);
 		tell(ep, &m, 0, ep->is_parent ? 0 : job);
 	} else if (job) {
 		means_of_job(NULL, &m);
+		ep->monitor->means.busy = is_busy(&m);
 		tell(ep, &m, job, 0);
 	}
 	for (int i = 0; i < MEANS_TOLD; i++) {
@@ -178,7 +191,9 @@ static void take_fabric(struct means *m, int i, const struct wire_fabric *w)
 {
 	struct means_fabric *f = &m->fabrics[i];
 
-	f->links = bounded(w->links, m->links);
+	f->links = bounded(w->links, SLMPM_MONITOR_PATHS * m->links);
+	f->busy = bounded(w->busy, f->links);
+	f->queue = f->busy ? bounded(w->queue, UINT32_MAX) : 0;
 	f->out = bounded(w->out, 1000 * f->links);
 	f->in = bounded(w->in, 1000 * f->links);
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++)

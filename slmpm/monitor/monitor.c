@@ -122,12 +122,23 @@ static void look_at_paths(struct endpoint *ep)
 	}
 }
 
+/* With SLMPM_AGGREGATE also by a link that rests: that there is much to do elsewhere, and no more. */
+static bool has_news(const struct endpoint *ep)
+{
+	const struct monitor *m = ep->monitor;
+
+	return config_get()->aggregate && m->means.agreed &&
+	       (m->means.busy || echo_traffic(ep->ctx) != m->means.traffic);
+}
+
 /* Who sends no echoes tells the job what it knows all the same. */
 static bool tells_in_passing(const struct endpoint *ep, uint64_t ns)
 {
-	return ep->ctx->monitor.in_passing && ep->state == SLMPM_PEER_UP && !ep->closing &&
-	       ns - ep->monitor->means.told >= (uint64_t)config_get()->monitor_ms * 1000000 &&
-	       list_empty(&ep->owed) && echo_has_traffic(ep);
+	if (ep->state != SLMPM_PEER_UP || ep->closing || ep->ctx->handling ||
+	    !list_empty(&ep->owed) ||
+	    ns - ep->monitor->means.told < (uint64_t)config_get()->monitor_ms * 1000000)
+		return false;
+	return (ep->ctx->monitor.in_passing && echo_has_traffic(ep)) || has_news(ep);
 }
 
 static void look_at(struct endpoint *ep, uint64_t ns)
@@ -142,6 +153,7 @@ static void look_at(struct endpoint *ep, uint64_t ns)
 	look_at_flow(ep, ns);
 	if (echo_look(ep, ns) || tells_in_passing(ep, ns)) {
 		m->means.told = ns;
+		m->means.traffic = config_get()->aggregate ? echo_traffic(ep->ctx) : 0;
 		means_tell(ep); /* in its wake */
 	}
 	sample_look(ep, ns);

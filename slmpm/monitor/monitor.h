@@ -71,11 +71,15 @@ struct monitor { /* of an endpoint */
 		bool agreed;              /* the peer takes them */
 		uint32_t turn;            /* whose are told next */
 		uint64_t told;            /* when, in ns */
+		uint64_t traffic;         /* of the whole context, when that was told */
+		bool busy;                /* what was told last: some fabric has something to do */
 		struct means_part *heard; /* of the job's others, over this link; or NULL */
 	} means;
 	struct monitor_entry *entry; /* in a page; or NULL */
 };
 
+/* What all links of the context have carried: messages and one-sided operations. */
+uint64_t echo_traffic(const struct context *ctx);
 /* Without memory for it the endpoint goes unwatched. */
 void monitor_new(struct endpoint *ep);
 /* What has been agreed: WIRE_FEATURE_*. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * SLMPM_MODE_MEANS: a process that has sent nothing yet decides by what another one of its job has
+ * SLMPM_AGGREGATE: a process that has sent nothing yet decides by what another one of its job has
  * measured; without the setting it finds out for itself.
  */
 #include <stdlib.h>
@@ -89,8 +89,8 @@ static int decide(void *expected)
 
 static void run(const char *means, enum slmpm_reason expected)
 {
-	printf("SLMPM_MODE_MEANS=%s\n", means);
-	CHECK(setenv("SLMPM_MODE_MEANS", means, 1) == 0, "setenv");
+	printf("SLMPM_AGGREGATE=%s\n", means);
+	CHECK(setenv("SLMPM_AGGREGATE", means, 1) == 0, "setenv");
 	CHECK(child_run(decide, &expected, 60 * (unsigned)actor_slow()) == 0, "see above");
 }
 
@@ -104,6 +104,6 @@ int main(int argc, char **argv)
 	      "setenv"); /* nobody waits in vain for a receive */
 	actor_begin(argc, argv, roles);
 	run("n", SLMPM_REASON_TRIAL);
-	run("y", SLMPM_REASON_FASTER);
+	run("y", SLMPM_REASON_AGGREGATE);
 	return 0;
 }

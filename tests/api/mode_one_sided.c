@@ -72,10 +72,10 @@ static int busy_engine(void *unused)
 	}
 	for (int i = 0; i < 5; i++)
 		put_so(KIB(100), 0, SLMPM_BY_PUT, SLMPM_REASON_SIZE, &s[i]);
-	put_so(KIB(100), 0, SLMPM_BY_REQUEST, SLMPM_REASON_DMA, &s[5]);
+	put_so(KIB(100), 0, SLMPM_BY_REQUEST, SLMPM_REASON_QUEUE, &s[5]);
 	put_so(KIB(300), 0, SLMPM_BY_PUT, SLMPM_REASON_SIZE, &s[6]); /* too long for the ring */
 	put_so(KIB(100), strict, SLMPM_BY_PUT, SLMPM_REASON_STRICT, &s[7]);
-	put_so(KIB(100), SLMPM_VIA(SLMPM_BY_PUT), SLMPM_BY_REQUEST, SLMPM_REASON_DMA, &s[8]);
+	put_so(KIB(100), SLMPM_VIA(SLMPM_BY_PUT), SLMPM_BY_REQUEST, SLMPM_REASON_QUEUE, &s[8]);
 	put_so(8, 0, SLMPM_BY_PUT, SLMPM_REASON_SHORT, &s[9]); /* the engine is not asked */
 	for (int i = 0; i < 10; i++)
 		chosen_end(&s[i]);

@@ -43,9 +43,9 @@ run --stress ring
 [ "$(row 'stress +ring:')" -ge 2 ] || fail "no burst for each accelerator"
 [ -z "$fetches" ] || [ "$(why ring)" -ge 1 ] || fail "the ring was full and nothing moved"
 run --stress queue
-[ "$(why dma)" -ge 1 ] && [ "$(way . request)" -ge 1 ] || fail "the queue was long and nothing moved"
+[ "$(why queue)" -ge 1 ] && [ "$(way . request)" -ge 1 ] || fail "the queue was long and nothing moved"
 run --stress link
-[ "$(why link)" -ge 1 ] && [ "$(way tcp smt)" -ge 1 ] && [ "$(way shm smt)" -ge 1 ] || fail "the first link was full and nothing moved"
+[ $(($(why link) + $(why both))) -ge 1 ] && [ "$(way tcp smt)" -ge 1 ] && [ "$(way shm smt)" -ge 1 ] || fail "the first link was full and nothing moved"
 [ "$(row 'stress +link: +[0-9]+ bursts,')" -ge 1 ] || fail "files went by the other link, and no burst says so"
 run --stress link -n 5 -w 9
 exit 0

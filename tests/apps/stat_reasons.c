@@ -22,6 +22,7 @@ struct stage {
 	slmpm_ctx ctx;
 	slmpm_peer to, from; /* of one process; or FROM is another, which is stopped */
 	int reader;          /* that one */
+	slmpm_peer other;    /* a third process, or none */
 	slmpm_mem mem;
 	slmpm_rmem rmem;
 	struct chosen under_way[MANY];
@@ -31,7 +32,7 @@ struct stage {
 struct scene {
 	int protocol;
 	bool stops; /* the other side is a process, and stopped */
-	const char *set[8];
+	const char *set[10];
 	bool (*play)(struct stage *s); /* false: not on this machine */
 	bool helps;                    /* the other side is a process, which has an engine */
 };
@@ -54,6 +55,19 @@ static int reader(slmpm_peer host, char **words)
 			  PATIENCE) >= 0)
 		if (done.stream == STOP)
 			CHECK(raise(SIGSTOP) == 0, "not stopped");
+	return 0;
+}
+
+static int taker(slmpm_peer host, char **words)
+{
+	struct slmpm_done done = {.stream = MESSAGES};
+
+	(void)words;
+	OK(slmpm_send(host, 0, NULL, 0, PATIENCE));
+	while (done.stream != STOP)
+		CHECK(slmpm_recv(host, SLMPM_ANY_STREAM, chosen_bytes, sizeof(chosen_bytes), &done,
+				 PATIENCE) >= 0,
+		      "%s", slmpm_error_detail());
 	return 0;
 }
 
@@ -113,6 +127,10 @@ static void settle(struct stage *s)
 
 static void close_stage(struct stage *s)
 {
+	if (s->other.id) {
+		OK(slmpm_send(s->other, STOP, NULL, 0, PATIENCE));
+		actor_join(s->other, 0);
+	}
 	OK(slmpm_mem_release(s->rmem));
 	if (s->reader) {
 		OK(slmpm_close(s->to, PATIENCE));
@@ -198,7 +216,7 @@ static bool past_a_busy_engine(struct stage *s)
 {
 	for (int i = 0; i < 5; i++)
 		put(s, KIB(100), SLMPM_STRICT);
-	return expect_put(s, KIB(100), 0, SLMPM_BY_REQUEST, SLMPM_REASON_DMA);
+	return expect_put(s, KIB(100), 0, SLMPM_BY_REQUEST, SLMPM_REASON_QUEUE);
 }
 
 static bool behind_another(struct stage *s)
@@ -217,6 +235,35 @@ static bool past_a_long_queue(struct stage *s)
 {
 	send_many(s, 16, KIB(16));
 	return expect_put(s, 8, SLMPM_VIA(SLMPM_BY_REQUEST), SLMPM_BY_PUT, SLMPM_REASON_QUEUE);
+}
+
+static bool past_engine_and_ring(struct stage *s)
+{
+	for (int i = 0; i < 5; i++)
+		put(s, KIB(100), SLMPM_STRICT);
+	send_many(s, 40, KIB(16));
+	return expect_put(s, KIB(100), 0, SLMPM_BY_REQUEST, SLMPM_REASON_BOTH);
+}
+
+/* The ring to another peer is full, that to this one not. */
+static bool past_what_others_load(struct stage *s)
+{
+	slmpm_peer full = s->to, free = actor_spawn_ready("taker");
+	int64_t until = actor_now_ms() + PATIENCE;
+	struct slmpm_mode mode = {.size = sizeof(mode)};
+
+	links_await();
+	send_many(s, 40, KIB(16));
+	do {
+		s->to = free;
+		OK(slmpm_send(free, MESSAGES, chosen_bytes, KIB(24), PATIENCE));
+		OK(slmpm_peer_mode(free, &mode));
+		s->to = full;
+		CHECK(actor_now_ms() < until, "because: %s", slmpm_reason_name((int)mode.reason));
+	} while (mode.reason != SLMPM_REASON_AGGREGATE);
+	CHECK(!strcmp(mode.fabric, "tcp"), "over %s", mode.fabric);
+	s->other = free;
+	return true;
 }
 
 static bool by_another_link(struct stage *s)
@@ -279,8 +326,9 @@ static bool out_of_its_reach(struct stage *s)
 	return true;
 }
 
-#define ANY -1 /* protocol */
-static const struct scene scenes[SLMPM_REASONS] = {
+#define ANY  -1            /* protocol */
+#define BUSY SLMPM_REASONS /* the other case of a queue: the engine's */
+static const struct scene scenes[SLMPM_REASONS + 1] = {
 	[SLMPM_REASON_SHORT] = {SLMPM_BY_PUT, false, {NULL}, at_once},
 	[SLMPM_REASON_CALL] = {SLMPM_BY_SMT, false, {NULL}, as_the_call_says},
 	[SLMPM_REASON_WISH] = {SLMPM_BY_REQUEST, false, {NULL}, wished_for},
@@ -295,10 +343,18 @@ static const struct scene scenes[SLMPM_REASONS] = {
 				true,
 				{"MODE_RING=101", "MODE_QUEUE=4", "EAGER_CREDIT=64k"},
 				past_a_long_queue},
-	[SLMPM_REASON_DMA] = {SLMPM_BY_REQUEST,
-			      false,
-			      {"ENGINE=inline", "MODE_DMA=4"},
-			      past_a_busy_engine},
+	[BUSY] = {SLMPM_BY_REQUEST, false, {"ENGINE=inline", "MODE_DMA=4"}, past_a_busy_engine},
+	[SLMPM_REASON_BOTH] = {SLMPM_BY_REQUEST,
+			       true,
+			       {"LINKS=shm,tcp", "LINKS_AFTER=0", "ENGINE=inline", "MODE_DMA=4",
+				"MODE_RING=50"},
+			       past_engine_and_ring},
+	[SLMPM_REASON_AGGREGATE] = {SLMPM_BY_SMT,
+				    true,
+				    {"LINKS=shm,tcp", "LINKS_AFTER=0", "AGGREGATE=y",
+				     "MONITOR_MS=20", "MODE_RING=30", "MODE_BULK=20k",
+				     "EAGER_MAX=16k", "FETCH=never"},
+				    past_what_others_load},
 	[SLMPM_REASON_ORDER] = {SLMPM_BY_REQUEST, false, {NULL}, behind_another},
 	[SLMPM_REASON_ABSENT] = {SLMPM_BY_SMT, false, {"WAIT=block"}, to_one_who_sleeps},
 	[SLMPM_REASON_LINK] = {SLMPM_BY_SMT,
@@ -430,7 +486,7 @@ static int play(void *number)
 	there = scene->play(&s);
 	settle(&s);
 	if (there)
-		await_told(&s, scene->protocol, reason);
+		await_told(&s, scene->protocol, reason == BUSY ? SLMPM_REASON_QUEUE : reason);
 	else
 		printf("  not on this machine\n");
 	close_stage(&s);
@@ -439,7 +495,7 @@ static int play(void *number)
 
 int main(int argc, char **argv)
 {
-	static const struct actor roles[] = {{"reader", reader}, {NULL, NULL}};
+	static const struct actor roles[] = {{"reader", reader}, {"taker", taker}, {NULL, NULL}};
 	int reason = SLMPM_REASON_NONE + 1;
 
 	actor_begin(argc, argv, roles);
@@ -450,5 +506,6 @@ int main(int argc, char **argv)
 		settings_run(slmpm_reason_name(reason), play, &reason);
 	}
 	EXPECT(reason, SLMPM_REASONS);
+	settings_run("queue of the engine", play, &reason);
 	return 0;
 }

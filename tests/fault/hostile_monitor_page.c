@@ -166,7 +166,7 @@ static void refused_pages(void)
 	close(fd);
 	munmap(page, PAGE);
 	page = make_page(&fd, F_SEAL_SHRINK);
-	h.version = 1;
+	h.version = 3;
 	memcpy(page, &h, sizeof(h));
 	REFUSED(slmpm_monitors_open(getpid(), &monitors), SLMPM_EVERSION, "another version");
 	close(fd);

@@ -90,7 +90,7 @@ static const struct row rows[] = {
 	{ "but not a strict one", SEND(64 K, WISH(SMT), .strict = true), LINK(P | F, .view.unread = 1000, .view.queue = 99), 0, IS(PACKETS, STRICT) },
 	{ "nor the call's own", SEND(64 K, .strict = true), LINK(P | F, .view.unread = 1000, .view.cost = {20, 10}), 0, IS(PACKETS, STRICT) },
 	{ "wish for RGET", SEND(8, WISH(RGET)), LINK(P | F), 0, IS(FETCHED, WISH) },
-	{ "engine busy, ring light", SEND(8, WISH(RGET)), LINK(P | F, .view.dma = 9, .view.unread = 250), 0, IS(PACKETS, DMA) },
+	{ "engine busy, ring light", SEND(8, WISH(RGET)), LINK(P | F, .view.dma = 9, .view.unread = 250), 0, IS(PACKETS, QUEUE) },
 	{ "engine busy, ring not", SEND(8, WISH(RGET)), LINK(P | F, .view.dma = 9, .view.unread = 260), 0, IS(FETCHED, WISH) },
 	{ "strict RGET", SEND(8, WISH(RGET), .strict = true, .eager = true), LINK(P | F, .view.dma = 9, .view.sleeps = true), 0, IS(FETCHED, STRICT) },
 	{ "RGET there is not", SEND(8, WISH(RGET)), LINK(P), 0, IS(PACKETS, ONLY) },
@@ -107,8 +107,8 @@ static const struct row rows[] = {
 	{ "by the engine", PUT(64 K), LINK(C | E | R), 0, IS(ENGINE, SIZE) },
 	{ "not if the call waits", PUT(64 K, .waits = true), LINK(C | E | R), 0, IS(COPY, CALL) },
 	{ "nor if it is short", PUT(64 K - 1), LINK(C | E | R), 0, IS(COPY, CALL) },
-	{ "engine busy, ring light", PUT(64 K), LINK(C | E | R, .view.dma = 9), 0, IS(REQUEST, DMA) },
-	{ "also a get", GET(64 K), LINK(C | E | R, .view.dma = 9), 0, IS(REQUEST, DMA) },
+	{ "engine busy, ring light", PUT(64 K), LINK(C | E | R, .view.dma = 9), 0, IS(REQUEST, QUEUE) },
+	{ "also a get", GET(64 K), LINK(C | E | R, .view.dma = 9), 0, IS(REQUEST, QUEUE) },
 	{ "not quite busy", PUT(64 K), LINK(C | E | R, .view.dma = 8), 0, IS(ENGINE, SIZE) },
 	{ "ring not light", PUT(64 K), LINK(C | E | R, .view.dma = 9, .view.unread = 260), 0, IS(ENGINE, SIZE) },
 	{ "too long for the ring", PUT(1024 K + 1), LINK(C | E | R, .view.dma = 9), 0, IS(ENGINE, SIZE) },
@@ -157,6 +157,87 @@ static void look_at_rows(void)
 }
 
 /* ---- links ---------------------------------------------------------------------------------- */
+
+/* Whose queue and ring are over their thresholds leaves any link where these are the user's. */
+static void look_at_both(void)
+{
+	struct mode_link links[2] = {LINK(C | E | R, .view.dma = 9, .view.unread = 800),
+				     LINK(R, .view.dma = 9)};
+	struct mode_limits own = limits;
+	struct mode_ask put = PUT(64 K), send = SEND(64 K);
+	struct mode mode = mode_select(&put, links, 2, 0, &limits);
+
+	own.own_send = own.own_move = true;
+	CHECK(mode.link == 0 && mode.way == MODE_ENGINE, "by default nothing leaves");
+	mode = mode_select(&put, links, 2, 0, &own);
+	CHECK(mode.link == 1 && mode.way == MODE_REQUEST && mode.reason == SLMPM_REASON_BOTH,
+	      "a put: link %d, %s", mode.link, slmpm_reason_name(mode.reason));
+	links[0].view.echo = 200;
+	links[1].view.echo = 100;
+	mode = mode_select(&put, links, 2, 0, &limits);
+	CHECK(mode.link == 1 && mode.reason == SLMPM_REASON_BOTH, "the other one is cheaper");
+	links[1].view.echo = 300;
+	mode = mode_select(&put, links, 2, 0, &limits);
+	CHECK(mode.link == 0, "it is dearer");
+	own.leave = MODE_STAY;
+	CHECK(mode_select(&put, links, 2, 0, &own).link == 0, "none is to be left");
+	own.leave = MODE_LEAVE_WIRE;
+	put.waits = true;
+	CHECK(mode_select(&put, links, 2, 0, &own).way == MODE_COPY, "who waits needs no engine");
+	put.waits = false;
+	put.strict = true;
+	CHECK(mode_select(&put, links, 2, 0, &own).link == 0, "strict");
+	put.strict = false;
+	links[0].view.unread = 250;
+	mode = mode_select(&put, links, 2, 0, &own);
+	CHECK(mode.link == 0 && mode.way == MODE_REQUEST && mode.reason == SLMPM_REASON_QUEUE,
+	      "the ring is light");
+	links[1].view.unread = links[0].view.unread = 800;
+	CHECK(mode_select(&put, links, 2, 0, &own).link == 0, "the other one is full, too");
+	links[1].view.unread = 0;
+	links[0].ways = links[1].ways = P;
+	mode = mode_select(&send, links, 2, 0, &own);
+	CHECK(mode.link == 0, "a message whose queue is short");
+	links[0].view.queue = 17;
+	mode = mode_select(&send, links, 2, 0, &own);
+	CHECK(mode.link == 1 && mode.reason == SLMPM_REASON_BOTH, "a message");
+	CHECK(mode_select(&send, links, 2, 0, &limits).link == 0, "nor that by default");
+}
+
+/* What others see decides as if it were seen here, and says so. */
+static void look_at_all_instances(void)
+{
+	struct mode_link links[3] = {LINK(P), LINK(P), LINK(P)};
+	struct mode_limits stay = limits;
+	struct mode_ask ask = SEND(64 K);
+	struct mode mode;
+
+	for (int i = 0; i < 3; i++)
+		links[i].view.all.known = true;
+	mode = mode_select(&ask, links, 3, 0, &limits);
+	CHECK(mode.link == 0 && mode.reason == SLMPM_REASON_CALL, "nobody does anything");
+	links[0].view.all.queue = 17;
+	mode = mode_select(&ask, links, 3, 0, &limits);
+	CHECK(mode.link == 1 && mode.reason == SLMPM_REASON_AGGREGATE, "queues of others");
+	links[1].view.all.echo = 20;
+	links[2].view.all.echo = 10;
+	mode = mode_select(&ask, links, 3, 0, &limits);
+	CHECK(mode.link == 2 && mode.reason == SLMPM_REASON_AGGREGATE, "the shorter way");
+	links[2].view.all.permille = 750;
+	CHECK(mode_select(&ask, links, 3, 0, &limits).link == 1, "its rings are full");
+	stay.leave = MODE_STAY;
+	CHECK(mode_select(&ask, links, 3, 0, &stay).link == 0, "never");
+	links[0].ways |= F;
+	ask.size = 32 K;
+	mode = mode_select(&ask, links, 1, 0, &limits);
+	CHECK(mode.way == MODE_FETCHED && mode.reason == SLMPM_REASON_AGGREGATE, "past the ring");
+	links[0].view.all.queue = 0;
+	links[0].view.all.cost[0] = 20;
+	links[0].view.all.cost[1] = 10;
+	ask.size = 64 K;
+	mode = mode_select(&ask, links, 1, 0, &limits);
+	CHECK(mode.way == MODE_FETCHED && mode.reason == SLMPM_REASON_AGGREGATE, "what it takes");
+}
 
 static void look_at_links(void)
 {
@@ -283,9 +364,11 @@ static void check_reason(const struct mode_ask *a, const struct mode_link *link,
 		break;
 	case SLMPM_REASON_TRIAL: MUST(v->trial || !v->cost[0] || !v->cost[1]); break;
 	case SLMPM_REASON_RING: MUST(v->unread >= 750 && 1u << m.way & around); break;
-	case SLMPM_REASON_QUEUE: MUST(v->queue > limits.queue && 1u << m.way & around); break;
-	case SLMPM_REASON_DMA:
-		MUST(v->dma > limits.dma && v->unread <= 250 && 1u << m.way & ring);
+	case SLMPM_REASON_QUEUE:
+		if (1u << m.way & around)
+			MUST(v->queue > limits.queue);
+		else
+			MUST(v->dma > limits.dma && v->unread <= 250);
 		break;
 	case SLMPM_REASON_ORDER: MUST(v->behind); break;
 	case SLMPM_REASON_ENGINE: MUST(m.way == MODE_ASKED && a->size >= limits.engine); break;
@@ -383,6 +466,8 @@ static long look_at_all(void)
 int main(void)
 {
 	look_at_rows();
+	look_at_both();
+	look_at_all_instances();
 	look_at_links();
 	look_at_paths();
 	look_at_forms();
