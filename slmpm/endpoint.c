@@ -178,9 +178,15 @@ void endpoint_refresh(struct endpoint *ep)
 		     !emulate_has_work(ep->emulation);
 }
 
+static uint32_t lower(uint32_t agreed, uint32_t most)
+{
+	return agreed < most ? agreed : most;
+}
+
+/* As much of a message, and in front of it what a Write's first packet says. */
 static uint32_t packet_limit(uint32_t agreed, uint32_t payload_max)
 {
-	return agreed < payload_max - CHECKSUM_SPARE ? agreed : payload_max - CHECKSUM_SPARE;
+	return lower(agreed, payload_max - CHECKSUM_SPARE - (uint32_t)sizeof(struct wire_target));
 }
 
 /*
@@ -191,7 +197,7 @@ static uint32_t only_limit(uint32_t packet_max, uint32_t payload_max)
 {
 	uint32_t most = packet_max < ONLY_FROM ? packet_max : packet_max + packet_max / 512;
 
-	return packet_limit(most, payload_max);
+	return lower(most, payload_max - CHECKSUM_SPARE);
 }
 
 void endpoint_up(struct endpoint *ep)

@@ -8,17 +8,12 @@
 #include "slmpm/memory/memory.h"
 #include "slmpm/memory/rma.h"
 
-static uint32_t first_room(const struct endpoint *ep)
-{
-	return ep->packet_max - (uint32_t)sizeof(struct wire_target);
-}
-
 bool rma_is_long(const struct endpoint *ep, const struct request *r)
 {
 	if (r->kind != REQUEST_PUT || r->rma.stored)
 		return false;
 	for (int i = 0; i < r->rma.span_count; i++)
-		if (r->rma.spans[i].len > first_room(ep))
+		if (r->rma.spans[i].len > ep->packet_max)
 			return true;
 	return false;
 }
@@ -101,8 +96,8 @@ static int post_notify(struct endpoint *ep, struct request *r, const struct slmp
 static int post_write(struct endpoint *ep, struct request *r, const struct slmpm_span *span)
 {
 	bool last = r->rma.span == r->rma.span_count - 1;
-	bool only = span->len <= first_room(ep);
-	uint32_t n = only ? (uint32_t)span->len : first_room(ep);
+	bool only = span->len <= ep->packet_max;
+	uint32_t n = only ? (uint32_t)span->len : ep->packet_max;
 	struct wire_target t = target_of(r, span);
 	struct packet p = {
 		.opcode = only ? WIRE_WRITE_ONLY : WIRE_WRITE_FIRST,

@@ -162,8 +162,8 @@ static void write_first(struct endpoint *ep, const struct head *h, bool only)
 	if (!take_target(ep, h, &w.target))
 		return;
 	n = h->length - (uint32_t)sizeof(w.target);
-	if (PEER_FAULT(only ? n != w.target.length || h->length > ep->packet_max_in :
-			      n >= w.target.length || h->length != ep->packet_max_in)) {
+	if (PEER_FAULT(only ? n != w.target.length || n > ep->packet_max_in :
+			      n >= w.target.length || n != ep->packet_max_in)) {
 		(void)violates(ep, "length of a Write");
 		return;
 	}

@@ -15,9 +15,9 @@
 #include "tests/lib/raw_key.h"
 #include "tests/lib/raw_net_trial.h"
 
-#define PACKET 100000u             /* the longest, as agreed: it lands */
-#define FIRST  (PACKET - RAW_LEAD) /* bytes of a Write in the first one */
-#define SIZE   (2 * PACKET)
+#define PACKET 100000u /* the longest, as agreed: it lands */
+#define FIRST  PACKET  /* bytes of a Write in the first one */
+#define SIZE   (2 * PACKET + RAW_LEAD)
 #define WRITE  "length or offset of a Write"
 
 /* Notes: how many bytes of the region may have changed. */
@@ -46,7 +46,7 @@ static void begin(const struct slmpm_key *key, uint64_t total)
 {
 	struct raw_request r = raw_ask_with(key, SIZE - total, total);
 
-	say(WIRE_WRITE_FIRST, 1, total, &r, PACKET);
+	say(WIRE_WRITE_FIRST, 1, total, &r, RAW_LEAD + PACKET);
 }
 
 static void middle_beyond(struct raw_peer *p)

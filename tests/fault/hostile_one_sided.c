@@ -29,7 +29,7 @@ static void write_first(struct raw_peer *p, uint64_t seq, uint64_t total)
 {
 	struct raw_request r = raw_ask(0, total);
 
-	raw_request(p, WIRE_WRITE_FIRST, seq, 0, &r, total, RAW_PACKET);
+	raw_request(p, WIRE_WRITE_FIRST, seq, 0, &r, total, RAW_LEAD + RAW_PACKET);
 }
 
 static void read_request(struct raw_peer *p, uint64_t seq, uint64_t n)
@@ -115,19 +115,19 @@ static void only_short(struct raw_peer *p)
 
 static void only_long(struct raw_peer *p)
 {
-	write_only(p, 1, RAW_PACKET - RAW_LEAD + 1, 0);
+	write_only(p, 1, RAW_PACKET + 1, 0);
 }
 
 static void first_is_all(struct raw_peer *p)
 {
-	write_first(p, 1, RAW_PACKET - RAW_LEAD);
+	write_first(p, 1, RAW_PACKET);
 }
 
 static void first_not_full(struct raw_peer *p)
 {
 	struct raw_request r = raw_ask(0, 20000);
 
-	raw_request(p, WIRE_WRITE_FIRST, 1, 0, &r, 20000, RAW_PACKET - 1);
+	raw_request(p, WIRE_WRITE_FIRST, 1, 0, &r, 20000, RAW_LEAD + RAW_PACKET - 1);
 }
 
 static void middle_of_nothing(struct raw_peer *p)
@@ -143,23 +143,23 @@ static void more(struct raw_peer *p, uint8_t opcode, uint64_t offset, uint32_t l
 
 static void middle_elsewhere(struct raw_peer *p)
 {
-	more(p, WIRE_WRITE_MIDDLE, RAW_PACKET, RAW_PACKET);
+	more(p, WIRE_WRITE_MIDDLE, RAW_PACKET - RAW_LEAD, RAW_PACKET);
 }
 
 static void middle_short(struct raw_peer *p)
 {
-	more(p, WIRE_WRITE_MIDDLE, RAW_PACKET - RAW_LEAD, RAW_PACKET - 1);
+	more(p, WIRE_WRITE_MIDDLE, RAW_PACKET, RAW_PACKET - 1);
 }
 
 static void last_early(struct raw_peer *p)
 {
-	more(p, WIRE_WRITE_LAST, RAW_PACKET - RAW_LEAD, RAW_PACKET);
+	more(p, WIRE_WRITE_LAST, RAW_PACKET, RAW_PACKET);
 }
 
 static void middle_is_last(struct raw_peer *p)
 {
-	write_first(p, 1, RAW_PACKET - RAW_LEAD + RAW_PACKET);
-	raw_post(p, WIRE_WRITE_MIDDLE, 1, 0, RAW_PACKET - RAW_LEAD, bytes, RAW_PACKET);
+	write_first(p, 1, 2 * RAW_PACKET);
+	raw_post(p, WIRE_WRITE_MIDDLE, 1, 0, RAW_PACKET, bytes, RAW_PACKET);
 }
 
 static void first_twice(struct raw_peer *p)
