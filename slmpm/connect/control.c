@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What control connections of both kinds have in common. */
 #include "slmpm/connect/control.h"
+#include "slmpm/connect/foreign.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -70,5 +71,5 @@ void control_drop(struct received *r)
 {
 	for (int i = 0; i < r->fd_count; i++)
 		if (r->fds[i] >= 0)
-			close(r->fds[i]);
+			foreign_close(r->fds[i]);
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "slmpm/connect/control.h"
+#include "slmpm/connect/foreign.h"
 
 int control_packet_send(struct control *c, const void *packet, size_t length, int fd)
 {
@@ -43,7 +44,7 @@ static void take_descriptors(struct msghdr *msg, struct received *r)
 			if (r->fd_count < CONTROL_FDS)
 				r->fds[r->fd_count++] = fd;
 			else
-				close(fd);
+				foreign_close(fd);
 		}
 	}
 }
@@ -55,11 +56,15 @@ int control_packet_receive(struct control *c, struct received *r)
 	struct msghdr msg = {
 		.msg_iov = &iov,
 		.msg_iovlen = 1,
-		.msg_control = space,
-		.msg_controllen = sizeof(space),
 	};
-	ssize_t n = recvmsg(c->socket.fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	ssize_t n;
 
+	/* Where none is wanted the kernel gives them up. */
+	if (c->step != WAIT_HELLO && foreign_has_room(CONTROL_FDS)) {
+		msg.msg_control = space;
+		msg.msg_controllen = sizeof(space);
+	}
+	n = recvmsg(c->socket.fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	r->fd_count = 0;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
@@ -85,8 +90,9 @@ int control_packet_receive(struct control *c, struct received *r)
 			r->length = 0;
 			return 1;
 		}
-		r->fd_count = 0;
-		return -EMFILE;
+		r->fd_count = c->step == WAIT_HELLO; /* some, and none of them here */
+		r->fds[0] = -1;
+		return r->fd_count ? 1 : -EMFILE;
 	}
 	return 1;
 }

@@ -31,7 +31,7 @@
 
 /* Seen by all processes. */
 static struct {
-	_Atomic int listening, at, through, no_trap;
+	_Atomic int listening, at, through, no_trap, server;
 } * common;
 
 static const struct trap {
@@ -105,6 +105,7 @@ static int offend(void *arg)
 	common->listening += !memory ? 2 : 0;
 	if (!memory)
 		return 0;
+	common->server = mire_server();
 	become_nobody();
 	g = grant_of(memory, &blob);
 	while (!common->listening)
@@ -218,6 +219,8 @@ static int meet(void *arg)
 	EXPECT(common->through, 1); /* still in its last call */
 	if (!run.trusts)
 		kill_one(victim, "the victim cannot be killed");
+	if (common->server)
+		kill(common->server, SIGKILL);
 	kill_one(offender, "the offender cannot be killed");
 	if (run.trusts) /* its memory is gone, and what waited for it goes on */
 		EXPECT(child_wait(victim), 0);

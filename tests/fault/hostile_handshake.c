@@ -282,7 +282,7 @@ static const struct lie lies[] = {
 	{"an unknown type", say_unknown_type, SLMPM_EPROTO, "out of turn"},
 	{"a hello cut short", truncate_hello, SLMPM_EPROTO, "wrong length"},
 	{"a hello with a descriptor", say_hello_with_descriptor, SLMPM_EPROTO, "wrong length"},
-	{"sixty descriptors", pass_many, SLMPM_EPROTO, "control packet"},
+	{"sixty descriptors", pass_many, SLMPM_EPROTO, "wrong length"},
 	{"another magic", wrong_magic, SLMPM_EPROTO, "does not speak SLMPM"},
 	{"another version", wrong_version, SLMPM_EVERSION, "wire version 9.0"},
 	{"an unknown feature", require_unknown, SLMPM_EVERSION, "requires"},

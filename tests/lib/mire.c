@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <linux/userfaultfd.h>
-#include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +27,7 @@
 
 static struct {
 	int device, silent;
+	pid_t pid;
 } server;
 
 static void answer(const struct fuse_in_header *in, int error, const void *data, size_t n)
@@ -110,30 +111,39 @@ static void serve_one(const struct fuse_in_header *in)
 	}
 }
 
-static void *serve(void *arg)
+static void serve(void)
 {
 	static _Alignas(8) char request[1 << 18];
 
-	(void)arg;
 	for (;;) {
 		ssize_t n = read(server.device, request, sizeof(request));
 
 		if (n >= (ssize_t)sizeof(struct fuse_in_header))
 			serve_one((const struct fuse_in_header *)(void *)request);
 		else if (n < 0 && errno != EINTR && errno != EAGAIN)
-			return NULL;
+			return;
 	}
+}
+
+/* A process of its own: one that ends closes its files first, and would wait for itself. */
+static bool start_server(void)
+{
+	server.pid = fork();
+	if (server.pid == 0) {
+		alarm(MIRE_SECONDS);
+		serve();
+		_exit(0);
+	}
+	close(server.device);
+	return server.pid > 0;
 }
 
 static int mounted_file(const char *folder)
 {
 	char text[128];
-	pthread_t thread;
-
 	snprintf(text, sizeof(text), "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other",
 		 server.device);
-	if (mount("mire", folder, "fuse", MS_NOSUID | MS_NODEV, text) != 0 ||
-	    pthread_create(&thread, NULL, serve, NULL) != 0)
+	if (mount("mire", folder, "fuse", MS_NOSUID | MS_NODEV, text) != 0 || !start_server())
 		return -1;
 	snprintf(text, sizeof(text), "%s/" FILE_NAME, folder);
 	return open(text, O_RDWR | O_CLOEXEC);
@@ -142,7 +152,7 @@ static int mounted_file(const char *folder)
 int mire_file(int silent)
 {
 	char folder[] = "/tmp/slmpm-mire-XXXXXX";
-	int fd = -1;
+	int fd;
 
 	server.silent = silent;
 	server.device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
@@ -154,6 +164,11 @@ int mire_file(int silent)
 	(void)umount2(folder, MNT_DETACH); /* the open file keeps it */
 	(void)rmdir(folder);
 	return fd;
+}
+
+pid_t mire_server(void)
+{
+	return server.pid;
 }
 
 void *mire_of_file(size_t size)

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Closing what a peer has sent, apart (foreign.h). */
+#include "slmpm/connect/foreign.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NOBODY    (-1)
+#define TICK_NS   10000000
+#define NO_CHECKS __attribute__((no_sanitize("address", "thread", "undefined")))
+
+/* Memory that this process shares with those two, who share no other with it. Atomics without order of
+ * their own are enough for a slot's number: the table itself is the kernel's. */
+struct waiting {
+	_Atomic int fd[FOREIGN_MAX]; /* NOBODY: free */
+	/* A supervisor looks at the slots. Sequentially consistent, as the slots are then: who puts one in and
+	 * finds it busy is seen by it before it goes; else another is started. */
+	_Atomic int busy;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct waiting *waiting;
+static pid_t owner;      /* a forked child needs slots of its own */
+static pid_t supervisor; /* the last one: to be reaped */
+
+/* ---- in the other processes: nothing but system calls, for locks may be held in their copy --------- */
+
+/* Like fork, without what else that does (handlers would close descriptors that are not copies). It
+ * tells nobody of its end, so that the application's wait does not meet it. */
+NO_CHECKS static pid_t start_apart(void)
+{
+#if defined(__s390x__)
+	return (pid_t)syscall(SYS_clone, NULL, (long)CLONE_FILES, NULL, NULL, 0L);
+#else
+	return (pid_t)syscall(SYS_clone, (long)CLONE_FILES, NULL, NULL, NULL, 0L);
+#endif
+}
+
+NO_CHECKS static bool still_waits(const struct waiting *w, int fd)
+{
+	for (int i = 0; i < FOREIGN_MAX; i++)
+		if (w->fd[i] == fd)
+			return true;
+	return false;
+}
+
+/* Nobody uses the table any more, but it is held: sockets and names in it would outlive their process. */
+NO_CHECKS static void close_the_rest(const struct waiting *w)
+{
+	struct rlimit most = {.rlim_cur = 1 << 20};
+
+	(void)getrlimit(RLIMIT_NOFILE, &most);
+	for (rlim_t fd = 0; fd < most.rlim_cur; fd++)
+		if (!still_waits(w, (int)fd))
+			(void)syscall(SYS_close, (int)fd);
+}
+
+/* False: PARENT has ended before FD was closed. */
+NO_CHECKS static bool close_apart(int fd, pid_t parent)
+{
+	static const struct timespec tick = {0, TICK_NS};
+	pid_t pid = start_apart();
+
+	if (pid == 0) {
+		(void)syscall(SYS_close, fd);
+		_exit(0);
+	}
+	while (pid > 0 && waitpid(pid, NULL, __WALL | WNOHANG) == 0) {
+		(void)nanosleep(&tick, NULL);
+		if (getppid() != parent)
+			return false;
+	}
+	return true;
+}
+
+NO_CHECKS static void supervise(struct waiting *w, pid_t parent)
+{
+	for (;;) {
+		int fd = NOBODY;
+
+		for (int i = 0; i < FOREIGN_MAX && fd == NOBODY; i++)
+			fd = atomic_exchange(&w->fd[i], NOBODY);
+		if (fd != NOBODY && !close_apart(fd, parent)) {
+			close_the_rest(w);
+			return;
+		}
+		if (fd != NOBODY)
+			continue;
+		atomic_store(&w->busy, 0);
+		for (int i = 0; i < FOREIGN_MAX && fd == NOBODY; i++)
+			fd = atomic_load(&w->fd[i]);
+		if (fd == NOBODY || atomic_exchange(&w->busy, 1))
+			return;
+	}
+}
+
+/* ---- here ---------------------------------------------------------------------------------------- */
+
+static bool has_slots(void)
+{
+	void *at;
+
+	if (owner == getpid())
+		return true;
+	at = mmap(NULL, sizeof(*waiting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		  0);
+	if (at == MAP_FAILED)
+		return false;
+	waiting = at;
+	for (int i = 0; i < FOREIGN_MAX; i++)
+		atomic_init(&waiting->fd[i], NOBODY);
+	owner = getpid();
+	supervisor = 0;
+	return true;
+}
+
+static void start_supervisor(void)
+{
+	pid_t parent = getpid();
+	sigset_t all, before;
+
+	if (supervisor > 0)
+		(void)waitpid(supervisor, NULL, __WALL);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before); /* its handlers are the application's */
+	supervisor = start_apart();
+	if (supervisor == 0) {
+		supervise(waiting, parent);
+		_exit(0);
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (supervisor < 0) /* tried again when the next comes */
+		atomic_store(&waiting->busy, 0);
+}
+
+static bool keep(int fd)
+{
+	for (int i = 0; i < FOREIGN_MAX; i++) {
+		int nobody = NOBODY;
+
+		if (atomic_compare_exchange_strong(&waiting->fd[i], &nobody, fd))
+			return true;
+	}
+	return false;
+}
+
+void foreign_close(int fd)
+{
+	if (fcntl(fd, F_GET_SEALS) >= 0) { /* memory: nobody is asked */
+		close(fd);
+		return;
+	}
+	pthread_mutex_lock(&lock);
+	if (has_slots() && keep(fd) && !atomic_exchange(&waiting->busy, 1))
+		start_supervisor();
+	pthread_mutex_unlock(&lock);
+}
+
+bool foreign_has_room(int n)
+{
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < FOREIGN_MAX && n > 0 && has_slots(); i++)
+		n -= atomic_load(&waiting->fd[i]) == NOBODY;
+	pthread_mutex_unlock(&lock);
+	return n <= 0;
+}

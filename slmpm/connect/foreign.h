@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Descriptors that a peer has sent. To close one can take for ever, when it is a file of a file system of the
+ * peer's (FUSE asks it at each close), and who waits so cannot be killed: so it is never done here. A
+ * process that shares nothing with this one but the table of descriptors does it; another one watches it,
+ * and should this process end meanwhile, closes the rest of the table.
+ */
+#ifndef SLMPM_FOREIGN_H
+#define SLMPM_FOREIGN_H
+
+#include <stdbool.h>
+
+#define FOREIGN_MAX 64 /* that may wait to be closed */
+
+/* Closes FD, at once where that cannot take long (sealed memory), else apart. Never blocks. */
+void foreign_close(int fd);
+/* May N more be received? */
+bool foreign_has_room(int n);
+
+#endif
