@@ -29,7 +29,8 @@
  *  - What slmpm_hold points at can be changed by a hostile peer while it is read, and so can a
  *    region that a peer may write, until it is revoked; copy first what decides anything.
  *  - A loan inside a packet lies in the peer's memory: write to it, do not read it back.
- *  - Options structures begin with their size: set .size = sizeof the structure.
+ *  - Structures begin with their size: set .size = sizeof the structure. Smaller ones, of an older
+ *    header, and larger ones are taken as slmpm(7) says under STRUCTURES.
  */
 #ifndef SLMPM_H
 #define SLMPM_H
@@ -45,10 +46,18 @@ extern "C" {
 #define SLMPM_VERSION_MINOR 1
 #define SLMPM_VERSION_PATCH 0
 
+/* All that has it can be called by name from other languages, inline functions too. */
 #define SLMPM_API __attribute__((visibility("default")))
+
+/* A version as a number, to be compared, by the preprocessor too; and this header's. */
+#define SLMPM_VERSION_OF(major, minor, patch) ((major)*10000 + (minor)*100 + (patch))
+#define SLMPM_VERSION                                                                              \
+	SLMPM_VERSION_OF(SLMPM_VERSION_MAJOR, SLMPM_VERSION_MINOR, SLMPM_VERSION_PATCH)
 
 /* "0.1.0": of the library, which may be another than this header's. */
 SLMPM_API const char *slmpm_version(void);
+/* The same as a number: 100. */
+SLMPM_API int slmpm_version_number(void);
 
 /*
  * How the loaded library was built, a line of "what: value" each: version, commit, version of what
@@ -135,8 +144,9 @@ typedef struct {
 
 #define SLMPM_ANY_STREAM UINT32_C(0xffffffff) /* when receiving */
 #define SLMPM_STREAM_MAX UINT32_C(0xfffffffe) /* highest stream of a send */
-/* When receiving: any peer of CTX ({0}: the calling thread's default context) but those still to be accepted. */
-__attribute__((unused)) static inline slmpm_peer slmpm_any(slmpm_ctx ctx)
+/* When receiving: any peer of CTX ({0}: the calling thread's default context) but those still to be
+ * accepted. */
+SLMPM_API inline slmpm_peer slmpm_any(slmpm_ctx ctx)
 {
 	slmpm_peer any = {ctx.id | UINT64_C(0x80000000)};
 	return any;
@@ -415,7 +425,8 @@ enum slmpm_op {
 	SLMPM_OP_STORE = 8   /* slmpm_fifo_store */
 };
 
-/* A completion: how an operation ended. */
+/* A completion: how an operation ended. Arrays of them keep their stride: what later releases add
+ * lies in `reserved`. */
 struct slmpm_done {
 	uint64_t len;   /* bytes of the message, also when it did not fit */
 	int32_t status; /* 0 or -SLMPM_E* */
@@ -428,7 +439,8 @@ struct slmpm_done {
 	uint64_t cookie; /* how->cookie; of a notification: its offset in the region */
 	uint32_t op;     /* enum slmpm_op */
 	uint16_t protocol,
-		reason; /* how it went and why (slmpm_mode.h); reason 0: nothing was chosen */
+		reason;       /* how it went and why (slmpm_mode.h); reason 0: nothing was chosen */
+	uint64_t reserved[2]; /* left as they are */
 };
 
 /*

@@ -12,7 +12,7 @@ extern "C" {
 #define SLMPM_AM_ID_MAX   0xfeff /* highest handler number; those above are the library's */
 #define SLMPM_AM_HEAD_MAX 256    /* bytes */
 
-struct slmpm_am { /* valid during the handler's call */
+struct slmpm_am { /* the library's, valid during the handler's call; it may grow at its end */
 	slmpm_peer peer;
 	const void *head, *data;
 	size_t head_len, data_len;

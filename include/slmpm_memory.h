@@ -158,7 +158,8 @@ struct slmpm_fifo {       /* an entry that was taken */
 	const void *data; /* memory of the library's, which the peer does not reach */
 	size_t len;
 	uint32_t imm;
-	uint32_t reserved;
+	uint32_t zero;
+	uint64_t reserved[4]; /* of later releases; zero */
 };
 
 /* The next entry of PEER, or of any (slmpm_any(ctx)). SLMPM_ETIMEOUT; SLMPM_EDEAD,

@@ -99,6 +99,9 @@ SLMPM_API int slmpm_req_mode(slmpm_req req, struct slmpm_mode *mode);
 SLMPM_API int slmpm_peer_mode(slmpm_peer peer, struct slmpm_mode *mode);
 /* "short", "call", ...; NULL for another number. */
 SLMPM_API const char *slmpm_reason_name(int reason);
+/* SLMPM_VIA and SLMPM_ON_LINK for languages that know no macros; 0 for what is no protocol or link. */
+SLMPM_API uint32_t slmpm_via(int protocol);
+SLMPM_API uint32_t slmpm_on_link(int link);
 
 #ifdef __cplusplus
 }

@@ -21,7 +21,7 @@ extern "C" {
 /* Classes of sizes: up to 64 bytes, 256, 1 Ki, 4 Ki, 16 Ki, 64 Ki, 256 Ki, 1 Mi, 4 Mi, all beyond. */
 #define SLMPM_SIZE_CLASSES 10
 
-__attribute__((unused)) static inline int slmpm_size_class(uint64_t bytes)
+SLMPM_API inline int slmpm_size_class(uint64_t bytes)
 {
 	int size_class = 0;
 
@@ -44,7 +44,14 @@ struct slmpm_timing { /* of the samples of one protocol, size class and warmth *
 	uint32_t latency_least_ns;
 };
 
-#define SLMPM_MONITOR_PATHS 4
+#define SLMPM_MONITOR_PATHS 4 /* links of a peer in this release */
+
+/* Places in arrays, so that what later releases fill leaves the others where they are. Those from
+ * SLMPM_PROTOCOLS, SLMPM_REASONS, ... on are zero in this one. */
+#define SLMPM_PROTOCOL_ROOM 8
+#define SLMPM_REASON_ROOM   32
+#define SLMPM_PATH_ROOM     8
+#define SLMPM_FABRIC_ROOM   8
 
 struct slmpm_monitor_path {   /* one of several links (SLMPM_LINKS) of a peer */
 	char link[16];        /* the fabric */
@@ -54,6 +61,7 @@ struct slmpm_monitor_path {   /* one of several links (SLMPM_LINKS) of a peer */
 	uint64_t out_unread, out_segments, in_unread, in_segments;
 	uint32_t out_permille, in_permille;
 	uint32_t echo_ns, echo_least_ns; /* while it was the one in use */
+	uint64_t reserved[4];
 };
 
 struct slmpm_monitor { /* one link, or several as one; fields beyond .size count as zero */
@@ -83,17 +91,17 @@ struct slmpm_monitor { /* one link, or several as one; fields beyond .size count
 	/* Totals since the link came up; and per second, of late. */
 	uint64_t sent_messages, sent_bytes, received_messages, received_bytes;
 	uint64_t sent_rate, sent_byte_rate, received_rate, received_byte_rate;
-	uint64_t requests[SLMPM_PROTOCOLS], request_bytes[SLMPM_PROTOCOLS];
+	uint64_t requests[SLMPM_PROTOCOL_ROOM], request_bytes[SLMPM_PROTOCOL_ROOM];
 	/* And why they took that protocol: of all that have ended. SLMPM_REASON_SHORT is the rest. */
-	uint64_t reasons[SLMPM_PROTOCOLS][SLMPM_REASONS];
+	uint64_t reasons[SLMPM_PROTOCOL_ROOM][SLMPM_REASON_ROOM];
 
-	struct slmpm_timing timing[SLMPM_PROTOCOLS][SLMPM_SIZE_CLASSES][SLMPM_WARMTH];
+	struct slmpm_timing timing[SLMPM_PROTOCOL_ROOM][SLMPM_SIZE_CLASSES][SLMPM_WARMTH];
 
 	/* Of several links each one; 0: there is but one. */
 	uint32_t path_count, reserved;
-	struct slmpm_monitor_path paths[SLMPM_MONITOR_PATHS];
+	struct slmpm_monitor_path paths[SLMPM_PATH_ROOM];
 	/* Per second, of late. */
-	uint64_t request_rate[SLMPM_PROTOCOLS], request_byte_rate[SLMPM_PROTOCOLS];
+	uint64_t request_rate[SLMPM_PROTOCOL_ROOM], request_byte_rate[SLMPM_PROTOCOL_ROOM];
 };
 
 /* PEER's link now: as much of *MONITOR as SIZE allows. Publishes nothing, does not block. */
@@ -108,10 +116,11 @@ SLMPM_API const char *slmpm_protocol_name(int protocol);
 struct slmpm_means_fabric {
 	char name[16]; /* "": a free place */
 	uint64_t requests, links;
-	uint64_t queue_depth, busy_links;     /* requests queued; links that have something to do */
-	uint32_t out_permille, in_permille;   /* of the rings, mean over the links */
-	uint32_t echo_ns;                     /* mean over the instances, as all that follows */
-	uint32_t latency_ns[SLMPM_PROTOCOLS]; /* over all sizes */
+	uint64_t queue_depth, busy_links;   /* requests queued; links that have something to do */
+	uint32_t out_permille, in_permille; /* of the rings, mean over the links */
+	uint32_t echo_ns;                   /* mean over the instances, as all that follows */
+	uint32_t latency_ns[SLMPM_PROTOCOL_ROOM]; /* over all sizes */
+	uint32_t reserved[9];
 };
 
 struct slmpm_means { /* fields beyond .size count as zero */
@@ -119,9 +128,9 @@ struct slmpm_means { /* fields beyond .size count as zero */
 	uint32_t instances; /* processes of the job that have been heard of, this one among them */
 	uint64_t links, queue_depth;        /* of all; their queues together */
 	uint32_t out_permille, in_permille; /* of the rings, mean over the links */
-	struct slmpm_means_fabric fabrics[SLMPM_MEANS_FABRICS]; /* each type of fabric */
+	struct slmpm_means_fabric fabrics[SLMPM_FABRIC_ROOM]; /* each type of fabric */
 	/* Mean over the instances that have measured it; 0: none has. */
-	uint32_t latency_ns[SLMPM_PROTOCOLS][SLMPM_SIZE_CLASSES];
+	uint32_t latency_ns[SLMPM_PROTOCOL_ROOM][SLMPM_SIZE_CLASSES];
 	uint64_t job;            /* its number: the same in all its processes; 0: not known yet */
 	uint32_t jobs, reserved; /* that these are the means of: this one, and those around it */
 };

@@ -58,7 +58,8 @@ struct slmpm_wq_options {
 	slmpm_cq cq; /* where its completions go */
 };
 
-/* A work request; fields that an operation does not use stay zero. */
+/* A work request; fields that an operation does not use stay zero. Arrays of them keep their stride:
+ * what later releases add lies in `reserved`. */
 struct slmpm_wr {
 	uint32_t op;     /* enum slmpm_op: SEND RECV PUT GET ATOMIC AM */
 	uint32_t flags;  /* SLMPM_MORE FENCE BARRIER REMOTE NOTIFY SILENT VIA ON_LINK STRICT */
@@ -75,6 +76,7 @@ struct slmpm_wr {
 	uint64_t operand, compare;
 	void *old;
 	const void *head;
+	uint64_t reserved[4]; /* zero, or SLMPM_EINVAL */
 };
 
 /*

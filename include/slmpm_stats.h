@@ -14,8 +14,9 @@ extern "C" {
 
 /* ---- Statistics ----------------------------------------------------------------------------- */
 
-#define SLMPM_CAUSE_COUNT 4
-struct slmpm_stats { /* one peer; plain counters with one writer, lifetime totals */
+#define SLMPM_CAUSE_COUNT 4 /* in this release; */
+#define SLMPM_CAUSE_ROOM  8 /* places for them */
+struct slmpm_stats {        /* one peer; plain counters with one writer, lifetime totals */
 	uint32_t size;
 	int32_t pid;
 	uint64_t sent_messages, sent_packets, sent_bytes;
@@ -31,7 +32,7 @@ struct slmpm_stats { /* one peer; plain counters with one writer, lifetime total
 	 * fetched messages and of shared puts; messages in loan areas. None by messages in packets, puts, mirrors. */
 	uint64_t remote_reads;
 	/* K's publications by cause: threshold, before sleep, flush, every read */
-	uint64_t publications[SLMPM_CAUSE_COUNT];
+	uint64_t publications[SLMPM_CAUSE_ROOM];
 	uint64_t produced_publications;
 	uint64_t sleeps, wakeups, bells; /* times this side slept, was woken; bells it rang */
 	uint64_t queue_depth;            /* requests that the link has not accepted yet */

@@ -24,6 +24,7 @@
 #include "slmpm/mirror/finder.h"
 #include "slmpm/memory/rma.h"
 #include "slmpm/monitor/monitor.h"
+#include "slmpm/sized.h"
 
 #define HUGE_PAGE (UINT64_C(2) << 20)
 
@@ -218,14 +219,15 @@ static const struct {
 
 int slmpm_check_at(int i, struct slmpm_check *check)
 {
+	struct slmpm_check now = {.size = sizeof(now)};
+
 	if (i < 0 || (size_t)i >= sizeof(checks) / sizeof(checks[0]))
 		return error_set(SLMPM_ENOENT, "check %d", i);
-	if (!check || check->size < sizeof(*check))
-		return error_set(SLMPM_EINVAL, "slmpm_check_at: set .size of the structure");
-	snprintf(check->name, sizeof(check->name), "%s", checks[i].name);
-	check->state = 0;
-	check->detail[0] = 0;
-	checks[i].run(check);
+	if (sized_check_own("slmpm_check_at", check, sizeof(now)) < 0)
+		return -SLMPM_EINVAL;
+	snprintf(now.name, sizeof(now.name), "%s", checks[i].name);
+	checks[i].run(&now);
+	sized_give_own(check, &now, sizeof(now));
 	return 0;
 }
 
@@ -254,26 +256,28 @@ int slmpm_fabric_at(int i, struct slmpm_fabric_info *info)
 {
 	static const char *const commits[] = {"commit word", "counter", "event", "stream"};
 	const struct fabric *fabric = fabric_at(i);
+	struct slmpm_fabric_info now = {.size = sizeof(now)};
 	struct fabric_caps caps;
 
 	if (!fabric)
 		return error_set(SLMPM_ENOENT, "fabric %d", i);
-	if (!info || info->size < sizeof(*info))
-		return error_set(SLMPM_EINVAL, "slmpm_fabric_at: set .size of the structure");
-	info->available = fabric->probe(&caps) == 0;
-	snprintf(info->name, sizeof(info->name), "%s", fabric->name);
-	snprintf(info->capabilities, sizeof(info->capabilities), "%s%s%s%s%s%s",
+	if (sized_check_own("slmpm_fabric_at", info, sizeof(now)) < 0)
+		return -SLMPM_EINVAL;
+	now.available = fabric->probe(&caps) == 0;
+	snprintf(now.name, sizeof(now.name), "%s", fabric->name);
+	snprintf(now.capabilities, sizeof(now.capabilities), "%s%s%s%s%s%s",
 		 caps.ops & 1U << FABRIC_SEND ? "send" : "",
 		 caps.ops & 1U << FABRIC_FLUSH ? ", flush" : "",
 		 caps.ops & 1U << FABRIC_WRITE ? ", write" : "",
 		 caps.ops & 1U << FABRIC_READ ? ", read" : "",
 		 caps.ops & 1U << FABRIC_ATOMIC ? ", atomic" : "",
 		 caps.memory & FABRIC_MEMORY_HOST ? ", host memory" : "");
-	snprintf(info->commit, sizeof(info->commit), "%s", commits[caps.commit]);
-	snprintf(info->detail, sizeof(info->detail), "%s", info->available ? "" : caps.why_not);
-	if (info->available && fabric->uring)
-		say_engine(fabric->uring(), info->detail, sizeof(info->detail));
-	info->packet_max = caps.message_max;
+	snprintf(now.commit, sizeof(now.commit), "%s", commits[caps.commit]);
+	snprintf(now.detail, sizeof(now.detail), "%s", now.available ? "" : caps.why_not);
+	if (now.available && fabric->uring)
+		say_engine(fabric->uring(), now.detail, sizeof(now.detail));
+	now.packet_max = caps.message_max;
+	sized_give_own(info, &now, sizeof(now));
 	return 0;
 }
 

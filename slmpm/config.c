@@ -15,6 +15,7 @@
 #include "slmpm/error.h"
 #include "slmpm/log.h"
 #include "slmpm/setting.h"
+#include "slmpm/sized.h"
 
 static struct config config;
 
@@ -268,21 +269,23 @@ const struct config *config_get(void)
 
 int slmpm_setting_at(int i, struct slmpm_setting *out)
 {
+	struct slmpm_setting now = {.size = sizeof(now)};
 	const struct setting *s;
 	const char *text;
 	char name[48];
 
 	if (i < 0 || (size_t)i >= SETTINGS)
 		return error_set(SLMPM_ENOENT, "setting %d", i);
-	if (!out || out->size < sizeof(*out))
-		return error_set(SLMPM_EINVAL, "slmpm_setting_at: set .size of the structure");
+	if (sized_check_own("slmpm_setting_at", out, sizeof(now)) < 0)
+		return -SLMPM_EINVAL;
 	s = &settings[i];
 	text = variable(s, name);
-	snprintf(out->name, sizeof(out->name), "%s", s->name);
-	snprintf(out->initial, sizeof(out->initial), "%s", s->initial);
-	setting_show(s, text && *text ? text : s->initial, out->value, sizeof(out->value));
-	snprintf(out->origin, sizeof(out->origin), "%s", text && *text ? "environment" : "default");
-	snprintf(out->text, sizeof(out->text), "%s%s%s%s", s->text, s->choices ? " (" : "",
+	snprintf(now.name, sizeof(now.name), "%s", s->name);
+	snprintf(now.initial, sizeof(now.initial), "%s", s->initial);
+	setting_show(s, text && *text ? text : s->initial, now.value, sizeof(now.value));
+	snprintf(now.origin, sizeof(now.origin), "%s", text && *text ? "environment" : "default");
+	snprintf(now.text, sizeof(now.text), "%s%s%s%s", s->text, s->choices ? " (" : "",
 		 s->choices ? s->choices : "", s->choices ? ")" : "");
+	sized_give_own(out, &now, sizeof(now));
 	return 0;
 }

@@ -22,6 +22,7 @@
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/launch/topology.h"
 #include "slmpm/request.h"
+#include "slmpm/sized.h"
 #include "slmpm/stats.h"
 #include "slmpm/wait.h"
 #include "slmpm/watch.h"
@@ -33,6 +34,13 @@ struct handle_table context_table = HANDLE_TABLE("context", struct context);
 
 static _Thread_local slmpm_ctx default_ctx;
 static struct watch kick_watch = {.kind = WATCH_KICK, .fd = -1};
+
+extern inline slmpm_peer slmpm_any(slmpm_ctx ctx);
+
+int slmpm_version_number(void)
+{
+	return SLMPM_VERSION;
+}
 
 const char *slmpm_version(void)
 {
@@ -59,8 +67,6 @@ static int check_options(const struct slmpm_options *o)
 
 	if (!o)
 		return 0;
-	if (o->size < sizeof(*o))
-		return error_set(SLMPM_EINVAL, "slmpm_open: set .size of the options");
 	if (o->flags & ~SLMPM_THREADS || o->wait > SLMPM_WAIT_BLOCK)
 		return error_set(SLMPM_EINVAL, "slmpm_open: flags 0x%x, wait %u", o->flags,
 				 o->wait);
@@ -149,9 +155,11 @@ static struct context *context_new(const struct config *config, const struct slm
 	return ctx;
 }
 
-int slmpm_open(slmpm_ctx *out, const struct slmpm_options *o)
+int slmpm_open(slmpm_ctx *out, const struct slmpm_options *given)
 {
 	const struct config *config = config_get();
+	struct slmpm_options full;
+	const struct slmpm_options *o = given ? &full : NULL;
 	struct context *ctx;
 	int rc;
 
@@ -159,7 +167,9 @@ int slmpm_open(slmpm_ctx *out, const struct slmpm_options *o)
 		return error_set(SLMPM_EINVAL, "slmpm_open: no context");
 	if (!config)
 		return -SLMPM_EINVAL;
-	rc = check_options(o);
+	rc = given ? sized_take("slmpm_open", &full, given, sizeof(full)) : 0;
+	if (rc == 0)
+		rc = check_options(o);
 	if (rc == 0)
 		rc = topology_check();
 	if (rc < 0)

@@ -25,6 +25,7 @@
 #include "slmpm/launch/process.h"
 #include "slmpm/memory/ask.h"
 #include "slmpm/mirror/mirror.h"
+#include "slmpm/sized.h"
 #include "slmpm/stats.h"
 #include "slmpm/link/trace.h"
 
@@ -253,21 +254,25 @@ const char *endpoint_suspicion(struct endpoint *ep)
 int slmpm_peer_query(slmpm_peer peer, struct slmpm_peer_info *info)
 {
 	struct endpoint *ep = endpoint_of(peer);
+	struct slmpm_peer_info now;
 
 	if (!ep)
 		return endpoint_bad_handle(peer);
-	if (!info || info->size < sizeof(*info))
-		return error_set(SLMPM_EINVAL, "slmpm_peer_query: set .size of the structure");
+	if (sized_check_own("slmpm_peer_query", info, sizeof(now)) < 0)
+		return -SLMPM_EINVAL;
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
-	info->state = ep->state;
-	info->pid = ep->pid;
-	info->element = ep->element;
-	info->big_endian = ep->big_endian;
-	info->packet_max = ep->packet_max;
-	info->eager_max = ep->eager_max;
-	info->loan_max = ep->loan_max;
-	snprintf(info->name, sizeof(info->name), "%s", ep->name);
+	now = (struct slmpm_peer_info){
+		.state = ep->state,
+		.pid = ep->pid,
+		.element = ep->element,
+		.big_endian = ep->big_endian,
+		.packet_max = ep->packet_max,
+		.eager_max = ep->eager_max,
+		.loan_max = ep->loan_max,
+	};
+	snprintf(now.name, sizeof(now.name), "%s", ep->name);
 	context_unlock(ep->ctx);
+	sized_give_own(info, &now, sizeof(now));
 	return 0;
 }

@@ -7,6 +7,7 @@
 
 #include "slmpm/endpoint.h"
 #include "slmpm/error.h"
+#include "slmpm/sized.h"
 #include "slmpm/wait.h"
 
 static bool tells_end(uint32_t type)
@@ -92,8 +93,9 @@ int slmpm_next_event(slmpm_ctx handle, struct slmpm_event *event, int timeout_ms
 
 	if (!ctx)
 		return rc;
-	if (!event || event->size < sizeof(*event))
-		return error_set(SLMPM_EINVAL, "slmpm_next_event: set .size of the structure");
+	rc = sized_check_own("slmpm_next_event", event, sizeof(*event));
+	if (rc < 0)
+		return rc;
 	context_lock(ctx);
 	if (!timeout_ms && !has_event(ctx))
 		(void)wait_look(ctx);
@@ -101,7 +103,7 @@ int slmpm_next_event(slmpm_ctx handle, struct slmpm_event *event, int timeout_ms
 	if (has_event(ctx)) {
 		struct event *e = LIST_ENTRY(ctx->events.next, struct event, node);
 
-		*event = e->event;
+		sized_give_own(event, &e->event, sizeof(e->event));
 		drop(e);
 		rc = 1;
 	}

@@ -16,10 +16,12 @@
 
 #include "slmpm/error.h"
 #include "slmpm/link/link.h"
+#include "slmpm/sized.h"
 
-#define LABEL "slmpm-stats"
-#define MAGIC UINT64_C(0x3154534d504d4c53) /* "SLMPMST1" */
-#define RULES 128
+#define LABEL   "slmpm-stats"
+#define MAGIC   UINT64_C(0x3154534d504d4c53) /* "SLMPMST1" */
+#define RULES   128
+#define VERSION 2 /* of the page; changes with what stands in a struct slmpm_stats */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
@@ -37,7 +39,7 @@ void stats_open(struct context *ctx)
 	/* This mapping stays writable, no other can become so. */
 	(void)mapping_close_seals(&ctx->stats);
 	page = ctx->stats.base;
-	page->version = 1;
+	page->version = VERSION;
 	page->pid = (uint32_t)getpid();
 	page->peer_size = sizeof(struct slmpm_stats);
 	page->magic = MAGIC;
@@ -119,14 +121,14 @@ int slmpm_peer_stats(slmpm_peer peer, struct slmpm_stats *stats, size_t size)
 
 	if (!ep)
 		return endpoint_bad_handle(peer);
-	if (!stats || size < sizeof(stats->size))
-		return error_set(SLMPM_EINVAL, "slmpm_peer_stats: nowhere to write");
+	if (sized_check("slmpm_peer_stats", stats, size, sizeof(*stats)) < 0)
+		return -SLMPM_EINVAL;
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	if (ep->state == SLMPM_PEER_UP && !ep->loan.data)
 		link_flush(ep);
 	endpoint_stats(ep);
-	memcpy(stats, ep->stats, size < sizeof(*stats) ? size : sizeof(*stats));
+	sized_give(stats, size, ep->stats, sizeof(*stats));
 	context_unlock(ep->ctx);
 	return 0;
 }
@@ -201,8 +203,8 @@ static bool is_sound(int fd, const struct view *v)
 	const struct slmpm_stats_page *p = &v->page;
 	int seals = fcntl(fd, F_GET_SEALS);
 
-	return seals >= 0 && (seals & F_SEAL_SHRINK) && p->magic == MAGIC && p->version == 1 &&
-	       p->peer_size >= 8 && p->peer_size % 8 == 0 &&
+	return seals >= 0 && (seals & F_SEAL_SHRINK) && p->magic == MAGIC &&
+	       p->version == VERSION && p->peer_size >= 8 && p->peer_size % 8 == 0 &&
 	       (v->size - sizeof(*p)) / p->peer_size >= SLMPM_STATS_PEERS_MAX;
 }
 

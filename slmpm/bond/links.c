@@ -5,6 +5,7 @@
 #include "slmpm/bond/further_parts.h"
 #include "slmpm/error.h"
 #include "slmpm/link/link.h"
+#include "slmpm/sized.h"
 
 static void copy(char *to, size_t size, const char *from)
 {
@@ -77,15 +78,15 @@ const char *further_fabric(const struct endpoint *ep, uint32_t link)
 int slmpm_link_query(slmpm_peer peer, uint32_t link, struct slmpm_link_info *info)
 {
 	struct endpoint *ep = endpoint_of(peer);
+	struct slmpm_link_info now = {.size = sizeof(now)};
 	int rc = 0;
 
 	if (!ep)
 		return endpoint_bad_handle(peer);
-	if (!info || info->size < sizeof(*info))
-		return error_set(SLMPM_EINVAL, "slmpm_link_query: set .size of the structure");
+	if (sized_check_own("slmpm_link_query", info, sizeof(now)) < 0)
+		return -SLMPM_EINVAL;
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
-	*info = (struct slmpm_link_info){.size = info->size};
 	if (link >= further_links(ep)) {
 		rc = error_set(SLMPM_ENOENT, "link %u of %s: it has %u", link, ep->name,
 			       further_links(ep));
@@ -93,11 +94,13 @@ int slmpm_link_query(slmpm_peer peer, uint32_t link, struct slmpm_link_info *inf
 		if (ep->state == SLMPM_PEER_UP && !ep->loan.data)
 			link_flush(ep);
 		if (ep->further)
-			describe(ep, link, info);
+			describe(ep, link, &now);
 		else
-			describe_only(ep, info);
+			describe_only(ep, &now);
 	}
 	context_unlock(ep->ctx);
+	if (rc == 0)
+		sized_give_own(info, &now, sizeof(now));
 	return rc;
 }
 

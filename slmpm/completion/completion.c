@@ -82,8 +82,9 @@ static void count(struct counter *c, int32_t status)
 
 void completion_tell(struct context *ctx, struct told *t, const struct slmpm_done *done)
 {
-	struct slmpm_done told = *done;
+	struct slmpm_done told;
 
+	completion_copy(&told, done);
 	told.cookie = t->cookie;
 	if (t->counter) {
 		list_remove(&t->node);

@@ -9,10 +9,10 @@
 #define SLMPM_COMPLETION_H
 
 #include <slmpm.h>
+#include <stddef.h>
+#include <string.h>
 
 #include "slmpm/context.h"
-
-#define HOW_LEAST 16 /* bytes: struct slmpm_how of the first version */
 
 struct counter;
 struct endpoint;
@@ -29,6 +29,12 @@ struct told { /* whom an operation's end is told: one of three, or nobody */
 	uint64_t ticket;   /* counter: which of those posted */
 	uint64_t cookie;
 };
+
+/* A completion but for what it has in reserve, which is the caller's. */
+static inline void completion_copy(struct slmpm_done *to, const struct slmpm_done *from)
+{
+	memcpy(to, from, offsetof(struct slmpm_done, reserved));
+}
 
 /* Does HOW name a counter or a queue? */
 static inline bool completion_wanted(const struct slmpm_how *how)

@@ -5,6 +5,7 @@
 #include "slmpm/completion/completion.h"
 #include "slmpm/error.h"
 #include "slmpm/message/message.h"
+#include "slmpm/sized.h"
 #include "slmpm/wait.h"
 
 struct handle_table counter_table = HANDLE_TABLE_FROM("counter", struct counter, node);
@@ -127,19 +128,22 @@ int slmpm_ctr_wait(slmpm_ctr ctr, uint64_t value, int timeout_ms)
 
 int slmpm_ctr_query(slmpm_ctr ctr, struct slmpm_ctr_info *info)
 {
+	struct slmpm_ctr_info now;
 	struct counter *c;
 	int rc = 0;
 	struct context *ctx = lock_counter(ctr, &c, &rc);
 
 	if (!ctx)
 		return rc;
-	if (!info || info->size < sizeof(*info)) {
-		rc = error_set(SLMPM_EINVAL, "slmpm_ctr_query: set .size of the structure");
-	} else {
-		info->status = c->status;
-		info->posted = c->posted;
-		info->done = c->done;
-		info->failed = c->failed;
+	rc = sized_check_own("slmpm_ctr_query", info, sizeof(now));
+	if (rc == 0) {
+		now = (struct slmpm_ctr_info){
+			.status = c->status,
+			.posted = c->posted,
+			.done = c->done,
+			.failed = c->failed,
+		};
+		sized_give_own(info, &now, sizeof(now));
 	}
 	context_unlock(ctx);
 	return rc;

@@ -63,7 +63,7 @@ static bool grow(struct queue *q)
 	if (!ring)
 		return false;
 	for (uint64_t at = q->head; at != q->tail; at++)
-		ring[at & (size - 1)] = q->ring[at & (q->size - 1)];
+		completion_copy(&ring[at & (size - 1)], &q->ring[at & (q->size - 1)]);
 	free(q->ring);
 	q->ring = ring;
 	q->size = size;
@@ -85,7 +85,7 @@ void queue_put(struct queue *q, const struct slmpm_done *done)
 		workqueue_ended(q->leads_to, done);
 		return;
 	}
-	q->ring[q->tail++ & (q->size - 1)] = *done;
+	completion_copy(&q->ring[q->tail++ & (q->size - 1)], done);
 }
 
 /* A notification was kept at the peer's expense. */
@@ -102,7 +102,7 @@ static int take(struct queue *q, struct slmpm_done *done, int n)
 	int taken = 0;
 
 	while (taken < n && q->head != q->tail) {
-		done[taken] = q->ring[q->head++ & (q->size - 1)];
+		completion_copy(&done[taken], &q->ring[q->head++ & (q->size - 1)]);
 		give_credit(&done[taken++]);
 	}
 	return taken;

@@ -22,7 +22,7 @@ static void conclude(struct request *r, slmpm_req *req, struct slmpm_done *done)
 {
 	(void)message_explain(r);
 	if (done)
-		*done = r->result;
+		completion_copy(done, &r->result);
 	request_drop(r);
 	req->id = 0;
 }

@@ -52,6 +52,9 @@ int work_check(const struct slmpm_wr *wr, slmpm_peer peer)
 {
 	if (wr->op < SLMPM_OP_SEND || wr->op > SLMPM_OP_AM)
 		return error_set(SLMPM_EINVAL, "slmpm_post: operation %u", wr->op);
+	if (wr->reserved[0] | wr->reserved[1] | wr->reserved[2] | wr->reserved[3])
+		return error_set(SLMPM_EINVAL, "slmpm_post: .reserved is set, which this library "
+					       "does not know");
 	if (wr->flags & ~flags_of(wr->op) || !mode_wish_is_sound(wr->flags))
 		return error_set(SLMPM_EINVAL, "slmpm_post: flags 0x%x", wr->flags);
 	if (wr->op == SLMPM_OP_SEND && wr->stream > SLMPM_STREAM_MAX)

@@ -2,11 +2,14 @@
 /* Work queues: made, posted to, moved on, and ended. */
 #include "slmpm/completion/workqueue.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "slmpm/completion/completion.h"
 #include "slmpm/error.h"
 #include "slmpm/link/link.h"
+#include "slmpm/sized.h"
 
 #define DEPTH     256
 #define DEPTH_MAX 65536
@@ -86,7 +89,7 @@ void workqueue_ended(struct workqueue *wq, const struct slmpm_done *done)
 {
 	struct work *w = &wq->work[done->cookie];
 
-	w->done = *done;
+	completion_copy(&w->done, done);
 	w->ended = true;
 	if (w->receive)
 		deliver(wq, w);
@@ -188,7 +191,7 @@ static int take(struct workqueue *wq, struct endpoint *ep, const struct slmpm_wr
 		return error_set(SLMPM_ENOMEM, "for a completion");
 	wq->used++;
 	list_remove(&w->node);
-	w->wr = *wr;
+	memcpy(&w->wr, wr, offsetof(struct slmpm_wr, reserved));
 	w->ended = false;
 	w->receive = wr->op == SLMPM_OP_RECV;
 	if (!w->receive && !(wr->flags & SLMPM_ON_LINK_MASK))
@@ -255,11 +258,15 @@ int slmpm_post(slmpm_wq handle, const struct slmpm_wr *wr, int n)
 
 /* ---- life ----------------------------------------------------------------------------------- */
 
-static int check_options(const struct slmpm_wq_options *o, slmpm_wq *out)
+static int take_options(struct slmpm_wq_options *o, const struct slmpm_wq_options *given,
+			slmpm_wq *out)
 {
-	if (!out || !o || o->size < sizeof(*o))
-		return error_set(SLMPM_EINVAL, "slmpm_wq_create: %s",
-				 out ? "set .size of the options" : "no place for the handle");
+	int rc = sized_take("slmpm_wq_create", o, given, sizeof(*o));
+
+	if (rc < 0)
+		return rc;
+	if (!out)
+		return error_set(SLMPM_EINVAL, "slmpm_wq_create: no place for the handle");
 	if (o->flags & ~SLMPM_WQ_UNACKNOWLEDGED)
 		return error_set(SLMPM_EINVAL, "slmpm_wq_create: flags 0x%x", o->flags);
 	if (o->depth > DEPTH_MAX)
@@ -308,30 +315,31 @@ void workqueue_free(struct workqueue *wq)
 	handle_free(&workqueue_table, wq);
 }
 
-int slmpm_wq_create(slmpm_peer peer, const struct slmpm_wq_options *o, slmpm_wq *out)
+int slmpm_wq_create(slmpm_peer peer, const struct slmpm_wq_options *given, slmpm_wq *out)
 {
 	struct endpoint *ep = endpoint_of(peer);
+	struct slmpm_wq_options o;
 	struct workqueue *wq = NULL;
 	struct counter *none;
 	struct queue *queue;
 	struct context *ctx;
-	int rc = check_options(o, out);
+	int rc = take_options(&o, given, out);
 
 	if (rc < 0)
 		return rc;
 	if (!ep || !endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx;
-	rc = completion_find(ctx, (slmpm_ctr){0}, o->cq, &none, &queue);
+	rc = completion_find(ctx, (slmpm_ctr){0}, o.cq, &none, &queue);
 	if (rc == 0 && ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)
 		rc = endpoint_error(ep);
-	if (rc == 0 && !(wq = workqueue_new(ctx, o->depth ? o->depth : DEPTH)))
+	if (rc == 0 && !(wq = workqueue_new(ctx, o.depth ? o.depth : DEPTH)))
 		rc = error_set(SLMPM_ENOMEM, "for a work queue");
 	if (rc == 0) {
 		wq->peer = endpoint_plain(peer);
 		wq->wish = endpoint_wish(peer);
 		wq->queue = queue;
-		wq->flags = o->flags;
+		wq->flags = o.flags;
 		queue->users++;
 		out->id = handle_id(wq);
 	}

@@ -13,6 +13,7 @@
 #include "slmpm/endpoint.h"
 #include "slmpm/error.h"
 #include "slmpm/launch/topology.h"
+#include "slmpm/sized.h"
 
 /* ---- the addresses of a peer ---------------------------------------------------------------- */
 
@@ -118,17 +119,21 @@ static int address_at(slmpm_peer peer, int at, struct slmpm_address *out,
 
 int slmpm_peer_address(slmpm_peer peer, int i, struct slmpm_address *address)
 {
+	struct slmpm_address found = {.size = sizeof(found)};
 	struct slmpm_peer_info info;
-	int rc;
+	int rc = sized_check_own("slmpm_peer_address", address, sizeof(found));
 
-	if (!address || address->size < sizeof(*address))
-		return error_set(SLMPM_EINVAL, "slmpm_peer_address: set .size of the structure");
+	if (rc < 0)
+		return rc;
 	if (i < 0)
 		return error_set(SLMPM_EINVAL, "slmpm_peer_address: address %d", i);
-	rc = address_at(peer, i, address, &info);
+	rc = address_at(peer, i, &found, &info);
 	if (rc == 0)
 		return error_set(SLMPM_ENOENT, "%s has no more addresses", info.name);
-	return rc < 0 ? rc : 0;
+	if (rc < 0)
+		return rc;
+	sized_give_own(address, &found, sizeof(found));
+	return 0;
 }
 
 /* ---- the peer of an address ----------------------------------------------------------------- */

@@ -12,6 +12,7 @@
 #include "slmpm/connect/net.h"
 #include "slmpm/connect/url.h"
 #include "slmpm/message/match.h"
+#include "slmpm/sized.h"
 #include "slmpm/wait.h"
 
 /* Over TCP, that nobody has looked at: those beyond come again late. */
@@ -111,16 +112,17 @@ int slmpm_listen(slmpm_listener *out, slmpm_ctx handle, const char *url)
 int slmpm_listener_query(slmpm_listener handle, struct slmpm_listener_info *info)
 {
 	struct listener *l = handle_get(&listener_table, handle.id);
+	struct slmpm_listener_info now;
 
 	if (!l)
 		return handle_error(&listener_table, handle.id);
-	if (!info || info->size < sizeof(*info))
-		return error_set(SLMPM_EINVAL, "slmpm_listener_query: set .size of the structure");
-	info->port = l->tcp ? net_port(l->watch.fd) : 0;
-	snprintf(info->url, sizeof(info->url), "%s", l->url);
-	info->secret[0] = 0;
+	if (sized_check_own("slmpm_listener_query", info, sizeof(now)) < 0)
+		return -SLMPM_EINVAL;
+	now = (struct slmpm_listener_info){.port = l->tcp ? net_port(l->watch.fd) : 0};
+	snprintf(now.url, sizeof(now.url), "%s", l->url);
 	if (l->tcp)
-		secret_text(&l->secret, info->secret);
+		secret_text(&l->secret, now.secret);
+	sized_give_own(info, &now, sizeof(now));
 	return 0;
 }
 

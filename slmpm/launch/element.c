@@ -17,6 +17,7 @@
 #include "slmpm/context.h"
 #include "slmpm/error.h"
 #include "slmpm/launch/topology.h"
+#include "slmpm/sized.h"
 
 #define FILE_NAME "slmpm.elements"
 
@@ -202,12 +203,13 @@ int slmpm_element_release(slmpm_ctx ctx, int n, const uint32_t *ids)
 int slmpm_element_query(uint32_t element, struct slmpm_element_info *info)
 {
 	const struct place *place = NULL;
+	struct slmpm_element_info now;
 	int rc;
 
 	if (!config_get())
 		return -SLMPM_EINVAL;
-	if (!info || info->size < sizeof(*info))
-		return error_set(SLMPM_EINVAL, "slmpm_element_query: set .size of the structure");
+	if (sized_check_own("slmpm_element_query", info, sizeof(now)) < 0)
+		return -SLMPM_EINVAL;
 	if (!element)
 		return error_set(SLMPM_EINVAL, "element 0: they count from 1");
 	rc = topology_find(&element, &place);
@@ -216,8 +218,8 @@ int slmpm_element_query(uint32_t element, struct slmpm_element_info *info)
 	if (!place && element > last_element(SLMPM_ELEMENT_ACCELERATOR))
 		return error_set(SLMPM_EINVAL, "element %u: there are %u", element,
 				 last_element(SLMPM_ELEMENT_ACCELERATOR));
-	info->element = element;
-	info->elsewhere = (uint32_t)rc;
-	snprintf(info->host, sizeof(info->host), "%s", place ? place->host : "");
+	now = (struct slmpm_element_info){.element = element, .elsewhere = (uint32_t)rc};
+	snprintf(now.host, sizeof(now.host), "%s", place ? place->host : "");
+	sized_give_own(info, &now, sizeof(now));
 	return 0;
 }

@@ -17,6 +17,7 @@
 #include "slmpm/launch/process.h"
 #include "slmpm/launch/remote.h"
 #include "slmpm/launch/topology.h"
+#include "slmpm/sized.h"
 
 static int launch(struct endpoint *ep, const char *prog, char *const argv[],
 		  const struct slmpm_spawn_options *o, int fd)
@@ -50,8 +51,6 @@ static int check_options(const struct slmpm_spawn_options *o)
 {
 	if (!o)
 		return 0;
-	if (o->size < sizeof(*o))
-		return error_set(SLMPM_EINVAL, "slmpm_spawn: set .size of the options");
 	if (o->flags & ~(SLMPM_SPAWN_DIE_WITH_HOST | SLMPM_SPAWN_CLEAN_ENV | SLMPM_SPAWN_THERE |
 			 SLMPM_SPAWN_CARRY_CWD))
 		return error_set(SLMPM_EINVAL, "slmpm_spawn: unknown flags 0x%x", o->flags);
@@ -119,14 +118,18 @@ static int spawn_here(slmpm_peer *peer, struct context *ctx, const char *prog, c
 }
 
 int slmpm_spawn(slmpm_peer *peer, const char *prog, char *const argv[],
-		const struct slmpm_spawn_options *o)
+		const struct slmpm_spawn_options *given)
 {
 	const struct place *place = NULL;
-	uint32_t element = o ? o->element : 0;
+	struct slmpm_spawn_options full;
+	const struct slmpm_spawn_options *o = given ? &full : NULL;
 	slmpm_ctx none = {0};
 	struct context *ctx;
-	int rc = check_options(o);
+	uint32_t element;
+	int rc = given ? sized_take("slmpm_spawn", &full, given, sizeof(full)) : 0;
 
+	if (rc == 0)
+		rc = check_options(o);
 	if (rc < 0)
 		return rc;
 	if (!peer || !prog || !*prog)
@@ -134,6 +137,7 @@ int slmpm_spawn(slmpm_peer *peer, const char *prog, char *const argv[],
 	ctx = context_get(o ? o->ctx : none, &rc);
 	if (!ctx)
 		return rc;
+	element = o ? o->element : 0;
 	rc = topology_find(&element, &place);
 	if (rc < 0)
 		return rc;

@@ -66,7 +66,7 @@ static inline bool direct_is_within(const struct remote *remote, uint64_t offset
 /* Nothing that a finished call has not done anyway. */
 static inline bool direct_is_plain(const struct slmpm_how *how)
 {
-	return !how || (how->size >= sizeof(*how) &&
+	return !how || (how->size == sizeof(*how) &&
 			!((how->flags & ~(SLMPM_MORE | SLMPM_REMOTE)) | how->ctr.id | how->cq.id));
 }
 

@@ -11,6 +11,7 @@
 #include "slmpm/domain.h"
 #include "slmpm/error.h"
 #include "slmpm/completion/queue.h"
+#include "slmpm/sized.h"
 #include "slmpm/wait.h"
 
 struct handle_table region_table = HANDLE_TABLE_FROM("memory region", struct region, node);
@@ -182,15 +183,15 @@ static uint64_t acceptors(const struct region *region)
 int slmpm_mem_query(slmpm_mem mem, struct slmpm_mem_info *info)
 {
 	struct region *region;
-	int rc = 0;
+	struct slmpm_mem_info now;
+	int rc = sized_check_own("slmpm_mem_query", info, sizeof(now));
 
-	if (!info || info->size < sizeof(*info))
-		return error_set(SLMPM_EINVAL, "slmpm_mem_query: set .size of the structure");
+	if (rc < 0)
+		return rc;
 	region = region_lock(mem, &rc);
 	if (!region)
 		return rc;
-	*info = (struct slmpm_mem_info){
-		.size = info->size,
+	now = (struct slmpm_mem_info){
 		.access = region->access,
 		.kind = SLMPM_MEM_HOST,
 		.mapped = region->memory.allocated,
@@ -199,6 +200,7 @@ int slmpm_mem_query(slmpm_mem mem, struct slmpm_mem_info *info)
 		.acceptors = acceptors(region),
 	};
 	context_unlock(region->ctx);
+	sized_give_own(info, &now, sizeof(now));
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "slmpm/error.h"
 #include "slmpm/link/link.h"
 #include "slmpm/memory/memory.h"
+#include "slmpm/sized.h"
 #include "slmpm/wait.h"
 
 struct handle_table remote_table = HANDLE_TABLE_FROM("peer's memory region", struct remote, ep);
@@ -133,28 +134,29 @@ static const char *const paths[] = {"ring", "ring", "am", "tag"};
 int slmpm_rmem_query(slmpm_rmem rmem, struct slmpm_mem_info *info)
 {
 	struct remote *r;
+	struct slmpm_mem_info now;
 	bool revoked;
-	int rc = 0;
+	int rc = sized_check_own("slmpm_rmem_query", info, sizeof(now));
 
-	if (!info || info->size < sizeof(*info))
-		return error_set(SLMPM_EINVAL, "slmpm_rmem_query: set .size of the structure");
+	if (rc < 0)
+		return rc;
 	r = remote_lock(rmem, &rc);
 	if (!r)
 		return rc;
 	revoked = remote_is_revoked(r);
-	*info = (struct slmpm_mem_info){
-		.size = info->size,
+	now = (struct slmpm_mem_info){
 		.access = revoked ? 0 : r->access,
 		.kind = SLMPM_MEM_HOST,
 		.mapped = r->memory.base != NULL,
 		.length = r->size,
 		.address = r->address,
 	};
-	strcpy(info->path, revoked || r->ep->state != SLMPM_PEER_UP ? "none" :
-			   r->memory.base                           ? "map" :
-			   r->memory.ops                            ? "attach" :
-								      paths[config_get()->rma]);
+	strcpy(now.path, revoked || r->ep->state != SLMPM_PEER_UP ? "none" :
+			 r->memory.base                           ? "map" :
+			 r->memory.ops                            ? "attach" :
+								    paths[config_get()->rma]);
 	context_unlock(r->ctx);
+	sized_give_own(info, &now, sizeof(now));
 	return 0;
 }
 

@@ -220,15 +220,13 @@ static int commit_told(struct endpoint *ep, uint64_t len, const struct slmpm_how
 	return rc;
 }
 
-static int check_how(const struct slmpm_how *how)
+static int take_how(struct slmpm_how *full, const struct slmpm_how *how)
 {
-	if (how->size < HOW_LEAST)
-		return error_set(SLMPM_EINVAL, "slmpm_commit: set .size of how");
-	if (how->flags & ~(SLMPM_MORE | SLMPM_PART))
-		return error_set(SLMPM_EINVAL, "slmpm_commit: flags 0x%x", how->flags);
-	if (completion_wanted(how) && how->flags & SLMPM_PART)
+	int rc = message_how("slmpm_commit", full, how, SLMPM_MORE | SLMPM_PART);
+
+	if (rc == 0 && completion_wanted(full) && full->flags & SLMPM_PART)
 		return error_set(SLMPM_EINVAL, "slmpm_commit: a part has no end to be told");
-	return 0;
+	return rc;
 }
 
 struct commit {
@@ -268,9 +266,11 @@ static int await_commit(struct commit *c)
 	return error_set(SLMPM_ETIMEOUT, "no room for a loan to %s any more", c->turn.ep->name);
 }
 
-int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how *how)
+int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how *given)
 {
 	struct endpoint *ep = endpoint_of(peer);
+	struct slmpm_how full;
+	const struct slmpm_how *how = given ? &full : NULL;
 	struct commit c = {
 		.turn = {.ep = ep, .peer = peer, .timeout_ms = -1},
 		.buf = buf,
@@ -279,7 +279,7 @@ int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how 
 		.rc = -SLMPM_EAGAIN,
 	};
 	struct context *ctx;
-	int rc = how ? check_how(how) : 0;
+	int rc = given ? take_how(&full, given) : 0;
 
 	if (!ep)
 		return endpoint_bad_handle(peer);

@@ -49,7 +49,7 @@ static int64_t hold_request(struct context *ctx, struct endpoint *ep, uint32_t s
 		ep->held_elsewhere = rc == 0 && !r.held;
 	len = rc < 0 ? rc : take_held(&r, buf);
 	if (done)
-		*done = r.result;
+		completion_copy(done, &r.result);
 	return len;
 }
 

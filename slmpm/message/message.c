@@ -13,6 +13,7 @@
 #include "slmpm/link/link.h"
 #include "slmpm/message/match.h"
 #include "slmpm/monitor/monitor.h"
+#include "slmpm/sized.h"
 #include "slmpm/wait.h"
 
 #define STOPPED_MS 1000 /* who is not through with a share of a message in this time has stopped */
@@ -150,15 +151,16 @@ bool message_take_back(struct request *r)
 int message_how(const char *call, struct slmpm_how *full, const struct slmpm_how *how,
 		uint32_t flags)
 {
-	*full = (struct slmpm_how){.size = sizeof(*full), .timeout_ms = -1};
-	if (!how)
+	if (!how) {
+		*full = (struct slmpm_how){.size = sizeof(*full), .timeout_ms = -1};
 		return 0;
-	if (how->size < HOW_LEAST)
-		return error_set(SLMPM_EINVAL, "%s: set .size of how", call);
-	if (how->flags & ~flags || !mode_wish_is_sound(how->flags))
-		return error_set(SLMPM_EINVAL, "%s: flags 0x%x", call, how->flags);
-	memcpy(full, how, how->size < sizeof(*full) ? how->size : sizeof(*full));
-	full->size = sizeof(*full);
+	}
+	if (LIKELY(how->size == sizeof(*full)))
+		*full = *how;
+	else if (sized_take(call, full, how, sizeof(*full)) < 0)
+		return -SLMPM_EINVAL;
+	if (full->flags & ~flags || !mode_wish_is_sound(full->flags))
+		return error_set(SLMPM_EINVAL, "%s: flags 0x%x", call, full->flags);
 	return 0;
 }
 
@@ -201,7 +203,7 @@ bool message_tell_later(struct endpoint *ep, struct told *told, const struct slm
 		return false;
 	(void)request_init(r, REQUEST_SEND, ep->ctx, ep, done->stream, NULL, 0);
 	completion_pass_on(told, r);
-	r->result = *done;
+	completion_copy(&r->result, done);
 	r->length = r->offset = done->len;
 	r->seq = ep->sent;
 	link_enqueue(ep, r);

@@ -80,10 +80,10 @@ COLD int message_truncated(const struct slmpm_done *done, uint64_t cap);
 /* And of ETIMEOUT. Who only tries (WAITED 0) does so often: for him nobody looks into /proc. */
 int message_timed_out(struct endpoint *ep, const char *what, int waited);
 
-/* No how, or one without anything rare: the short ways look no further. */
+/* No how, or one of this library's size without anything rare: the short ways look no further. */
 static inline bool message_is_plain(const struct slmpm_how *how)
 {
-	return !how || (how->size >= sizeof(*how) &&
+	return !how || (how->size == sizeof(*how) &&
 			!((how->flags & ~SLMPM_MORE) | how->ctr.id | how->cq.id));
 }
 

@@ -140,7 +140,7 @@ static int64_t recv_request(struct context *ctx, struct endpoint *ep, uint32_t s
 	if (rc == 0) {
 		rc = message_await(&r, timeout_ms);
 		if (done)
-			*done = r.result;
+			completion_copy(done, &r.result);
 		if (done && !r.done)
 			done->status = rc;
 	}

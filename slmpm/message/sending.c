@@ -329,7 +329,7 @@ int slmpm_sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, i
 	 * In the middle of a burst this is all there is to do. Whatever calls another function is
 	 * kept out of here, so that no register has to be saved.
 	 */
-	if (ep && is_single(iov, n) && how && !req && how->size >= sizeof(*how) &&
+	if (ep && is_single(iov, n) && how && !req && how->size == sizeof(*how) &&
 	    !((how->flags ^ SLMPM_MORE) | how->ctr.id | how->cq.id) && ep->direct &&
 	    !ep->ctx->multiple &&
 	    bundle_fits(&ep->bundle, wire_route(stream, how->imm), iov->len)) {

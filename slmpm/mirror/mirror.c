@@ -11,6 +11,7 @@
 #include "slmpm/memory/memory.h"
 #include "slmpm/mirror/read.h"
 #include "slmpm/mirror/track.h"
+#include "slmpm/sized.h"
 
 struct handle_table mirror_table = HANDLE_TABLE_FROM("mirror", struct mirror, node);
 
@@ -83,8 +84,6 @@ static int check(const void *base, size_t size, const struct slmpm_mirror_option
 		return error_set(SLMPM_EINVAL, "slmpm_mirror_create: %zu bytes at %p", size, base);
 	if (!o)
 		return 0;
-	if (o->size < sizeof(*o))
-		return error_set(SLMPM_EINVAL, "slmpm_mirror_create: set .size of the options");
 	if (o->reserved)
 		return error_set(SLMPM_EINVAL, "slmpm_mirror_create: .reserved is %u, not 0",
 				 o->reserved);
@@ -209,11 +208,15 @@ static int create(struct context *ctx, void *base, size_t size,
 }
 
 int slmpm_mirror_create(slmpm_ctx handle, void *base, size_t size,
-			const struct slmpm_mirror_options *options, slmpm_mirror *mirror)
+			const struct slmpm_mirror_options *given, slmpm_mirror *mirror)
 {
-	int rc = check(base, size, options, mirror);
+	struct slmpm_mirror_options full;
+	const struct slmpm_mirror_options *options = given ? &full : NULL;
+	int rc = given ? sized_take("slmpm_mirror_create", &full, given, sizeof(full)) : 0;
 	struct context *ctx;
 
+	if (rc == 0)
+		rc = check(base, size, options, mirror);
 	if (rc < 0)
 		return rc;
 	ctx = context_get(handle, &rc);
@@ -288,7 +291,6 @@ static uint32_t state_of(const struct attachment *a)
 static void describe(const struct attachment *a, struct slmpm_mirror_info *info)
 {
 	*info = (struct slmpm_mirror_info){
-		.size = info->size,
 		.state = state_of(a),
 		.how = a->how,
 		.tag = a->tag,
@@ -309,20 +311,22 @@ static void describe(const struct attachment *a, struct slmpm_mirror_info *info)
 int slmpm_mirror_query(slmpm_mirror handle, slmpm_peer peer, struct slmpm_mirror_info *info)
 {
 	const struct attachment *a;
+	struct slmpm_mirror_info now;
 	struct mirror *m;
-	int rc = 0;
+	int rc;
 
-	if (!info || info->size < sizeof(*info))
-		return error_set(SLMPM_EINVAL, "slmpm_mirror_query: set .size of the structure");
-	m = mirror_lock(handle, &rc);
+	rc = sized_check_own("slmpm_mirror_query", info, sizeof(now));
+	m = rc < 0 ? NULL : mirror_lock(handle, &rc);
 	if (!m)
 		return rc;
 	a = mirror_find(m, peer);
 	if (a)
-		describe(a, info);
+		describe(a, &now);
 	else
 		rc = mirror_not_attached("slmpm_mirror_query");
 	context_unlock(m->ctx);
+	if (rc == 0)
+		sized_give_own(info, &now, sizeof(now));
 	return rc;
 }
 

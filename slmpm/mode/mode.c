@@ -442,6 +442,18 @@ int mode_protocol(enum mode_op op, enum mode_way way)
 	}
 }
 
+uint32_t slmpm_via(int protocol)
+{
+	return protocol >= 0 && protocol < SLMPM_PROTOCOLS ? SLMPM_VIA(protocol) : 0;
+}
+
+uint32_t slmpm_on_link(int link)
+{
+	uint32_t flags = SLMPM_ON_LINK(link);
+
+	return link >= 0 && !(flags & ~SLMPM_ON_LINK_MASK) ? flags : 0;
+}
+
 const char *slmpm_reason_name(int reason)
 {
 	static const char *const names[SLMPM_REASONS] = {

@@ -12,6 +12,7 @@
 #include "slmpm/link/link.h"
 #include "slmpm/monitor/means.h"
 #include "slmpm/monitor/monitor.h"
+#include "slmpm/sized.h"
 
 /* ---- thresholds ----------------------------------------------------------------------------- */
 
@@ -384,13 +385,15 @@ static void describe(const struct endpoint *ep, enum mode_op op, struct mode m,
 		     struct slmpm_mode *mode)
 {
 	static const uint8_t ops[] = {SLMPM_OP_SEND, SLMPM_OP_PUT, SLMPM_OP_GET, SLMPM_OP_ATOMIC};
+	struct slmpm_mode now = {
+		.op = m.way ? ops[op] : 0,
+		.protocol = mode_protocol(op, (enum mode_way)m.way),
+		.reason = m.reason,
+		.link = m.link,
+	};
 
-	mode->op = m.way ? ops[op] : 0;
-	mode->protocol = mode_protocol(op, (enum mode_way)m.way);
-	mode->reason = m.reason;
-	mode->link = m.link;
-	mode->reserved = 0;
-	snprintf(mode->fabric, sizeof(mode->fabric), "%s", fabric_of(ep, m.link)->name);
+	snprintf(now.fabric, sizeof(now.fabric), "%s", fabric_of(ep, m.link)->name);
+	sized_give_own(mode, &now, sizeof(now));
 }
 
 int slmpm_req_mode(slmpm_req req, struct slmpm_mode *mode)
@@ -399,8 +402,8 @@ int slmpm_req_mode(slmpm_req req, struct slmpm_mode *mode)
 	struct context *ctx;
 	int rc = 0;
 
-	if (!mode || mode->size < sizeof(*mode))
-		return error_set(SLMPM_EINVAL, "slmpm_req_mode: set .size of the structure");
+	if (sized_check_own("slmpm_req_mode", mode, sizeof(*mode)) < 0)
+		return -SLMPM_EINVAL;
 	if (!r || r->bound)
 		return handle_error(&request_table, req.id);
 	ctx = r->ctx;
@@ -419,8 +422,8 @@ int slmpm_peer_mode(slmpm_peer peer, struct slmpm_mode *mode)
 {
 	struct endpoint *ep = endpoint_of(peer);
 
-	if (!mode || mode->size < sizeof(*mode))
-		return error_set(SLMPM_EINVAL, "slmpm_peer_mode: set .size of the structure");
+	if (sized_check_own("slmpm_peer_mode", mode, sizeof(*mode)) < 0)
+		return -SLMPM_EINVAL;
 	if (!ep || !endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	describe(ep, (enum mode_op)ep->modes.last_op, ep->modes.last, mode);

@@ -12,6 +12,7 @@
 
 #include "slmpm/error.h"
 #include "slmpm/monitor/monitor.h"
+#include "slmpm/sized.h"
 #include "slmpm/wait.h"
 #include "slmpm/wire.h"
 
@@ -293,10 +294,9 @@ int slmpm_means(struct slmpm_means *means, size_t size)
 {
 	struct slmpm_means now;
 
-	if (!means || size < sizeof(means->size))
-		return error_set(SLMPM_EINVAL, "slmpm_means: nowhere to write");
+	if (sized_check("slmpm_means", means, size, sizeof(now)) < 0)
+		return -SLMPM_EINVAL;
 	means_take(&now);
-	now.size = (uint32_t)(size < sizeof(now) ? size : sizeof(now));
-	memcpy(means, &now, now.size);
+	sized_give(means, size, &now, sizeof(now));
 	return 0;
 }

@@ -13,7 +13,7 @@
 
 #define MONITOR_LABEL   "slmpm-monitor"
 #define MONITOR_MAGIC   UINT64_C(0x314e4d4d504d4c53) /* "SLMPMMN1" */
-#define MONITOR_VERSION 2
+#define MONITOR_VERSION 3
 #define MONITOR_ENTRIES 8  /* of a page */
 #define MONITOR_PAGES   32 /* of a process, that are looked at */
 

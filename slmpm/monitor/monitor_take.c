@@ -10,6 +10,7 @@
 #include "slmpm/memory/rma.h"
 #include "slmpm/monitor/means.h"
 #include "slmpm/monitor/monitor.h"
+#include "slmpm/sized.h"
 
 #define COUNTED         1000 /* of what is nowhere counted: a walk bounded */
 #define PERMILLE(share) ((uint32_t)(((uint64_t)(share)*1000 + 32768) >> 16))
@@ -204,8 +205,9 @@ void monitor_take(struct endpoint *ep, struct slmpm_monitor *out)
 	out->received_rate = m->flow.received_rate;
 	out->received_byte_rate = m->flow.received_byte_rate;
 	monitor_totals(ep, out);
-	memcpy(out->request_rate, m->flow.request_rate, sizeof(out->request_rate));
-	memcpy(out->request_byte_rate, m->flow.request_byte_rate, sizeof(out->request_byte_rate));
+	memcpy(out->request_rate, m->flow.request_rate, sizeof(m->flow.request_rate));
+	memcpy(out->request_byte_rate, m->flow.request_byte_rate,
+	       sizeof(m->flow.request_byte_rate));
 	take_reasons(ep, out);
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
 		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++)
@@ -220,17 +222,18 @@ int slmpm_monitor(slmpm_peer peer, struct slmpm_monitor *monitor, size_t size)
 
 	if (!ep)
 		return endpoint_bad_handle(peer);
-	if (!monitor || size < sizeof(monitor->size))
-		return error_set(SLMPM_EINVAL, "slmpm_monitor: nowhere to write");
+	if (sized_check("slmpm_monitor", monitor, size, sizeof(now)) < 0)
+		return -SLMPM_EINVAL;
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	link_count(ep);
 	monitor_take(ep, &now);
-	now.size = (uint32_t)(size < sizeof(now) ? size : sizeof(now));
-	memcpy(monitor, &now, now.size);
+	sized_give(monitor, size, &now, sizeof(now));
 	context_unlock(ep->ctx);
 	return 0;
 }
+
+extern inline int slmpm_size_class(uint64_t bytes);
 
 const char *slmpm_protocol_name(int protocol)
 {

@@ -16,6 +16,7 @@
 
 #include "slmpm/error.h"
 #include "slmpm/monitor/monitor_layout.h"
+#include "slmpm/sized.h"
 
 #define TRIES 64
 
@@ -245,8 +246,10 @@ int slmpm_monitors_read(struct slmpm_monitors *m, int i, struct slmpm_monitor *o
 	size_t known;
 	int rc;
 
-	if (!m || !out || size < sizeof(out->size))
-		return error_set(SLMPM_EINVAL, "slmpm_monitors_read: nothing to read, or nowhere");
+	if (!m)
+		return error_set(SLMPM_EINVAL, "slmpm_monitors_read: nothing to read");
+	if (sized_check("slmpm_monitors_read", out, size, sizeof(all)) < 0)
+		return -SLMPM_EINVAL;
 	e = entry_at(m, i, &v);
 	if (!e)
 		return error_set(SLMPM_ENOENT, "process %d: link %d", m->pid, i);
@@ -263,8 +266,7 @@ int slmpm_monitors_read(struct slmpm_monitors *m, int i, struct slmpm_monitor *o
 		all.path_count < SLMPM_MONITOR_PATHS ? all.path_count : SLMPM_MONITOR_PATHS;
 	for (uint32_t k = 0; k < SLMPM_MONITOR_PATHS; k++)
 		tame(all.paths[k].link, sizeof(all.paths[k].link));
-	all.size = (uint32_t)(size < sizeof(all) ? size : sizeof(all));
-	memcpy(out, &all, all.size);
+	sized_give(out, size, &all, sizeof(all));
 	return 1;
 }
 
@@ -297,8 +299,10 @@ int slmpm_monitors_means(struct slmpm_monitors *m, struct slmpm_means *out, size
 	struct slmpm_means all;
 	int rc;
 
-	if (!m || !out || size < sizeof(out->size))
-		return error_set(SLMPM_EINVAL, "slmpm_monitors_means: nothing to read, or nowhere");
+	if (!m)
+		return error_set(SLMPM_EINVAL, "slmpm_monitors_means: nothing to read");
+	if (sized_check("slmpm_monitors_means", out, size, sizeof(all)) < 0)
+		return -SLMPM_EINVAL;
 	rc = read_means(m, &all);
 	if (rc < 0)
 		return error_set(SLMPM_EAGAIN, "process %d: its means change all the time", m->pid);
@@ -306,7 +310,6 @@ int slmpm_monitors_means(struct slmpm_monitors *m, struct slmpm_means *out, size
 		return 0;
 	for (int i = 0; i < SLMPM_MEANS_FABRICS; i++)
 		tame(all.fabrics[i].name, sizeof(all.fabrics[i].name));
-	all.size = (uint32_t)(size < sizeof(all) ? size : sizeof(all));
-	memcpy(out, &all, all.size);
+	sized_give(out, size, &all, sizeof(all));
 	return 1;
 }

@@ -75,8 +75,8 @@ int main(int argc, char **argv)
 
 	CHECK(!setenv("SLMPM_MONITOR_MS", "5", 1), "environment");
 	actor_begin(argc, argv, roles);
-	REFUSED(slmpm_means(NULL, sizeof(m)), SLMPM_EINVAL, "nowhere");
-	REFUSED(slmpm_means(&m, 3), SLMPM_EINVAL, "nowhere");
+	REFUSED(slmpm_means(NULL, sizeof(m)), SLMPM_EINVAL, ".size");
+	REFUSED(slmpm_means(&m, 3), SLMPM_EINVAL, ".size");
 	EXPECT(instances(), 1);
 	near = actor_spawn("leaf", NULL, NULL);
 	far = actor_spawn("branch", NULL, NULL);

@@ -247,13 +247,13 @@ static void bad_arguments(slmpm_peer a)
 	slmpm_peer none = {0};
 
 	REFUSED(slmpm_monitor(none, &m, sizeof(m)), SLMPM_EHANDLE, "");
-	REFUSED(slmpm_monitor(a, NULL, sizeof(m)), SLMPM_EINVAL, "nowhere");
-	REFUSED(slmpm_monitor(a, &m, 3), SLMPM_EINVAL, "nowhere");
+	REFUSED(slmpm_monitor(a, NULL, sizeof(m)), SLMPM_EINVAL, ".size");
+	REFUSED(slmpm_monitor(a, &m, 3), SLMPM_EINVAL, ".size");
 	REFUSED(slmpm_monitors_read(NULL, 0, &m, sizeof(m)), SLMPM_EINVAL, "nothing to read");
 	REFUSED(slmpm_monitors_means(NULL, &means, sizeof(means)), SLMPM_EINVAL, "nothing to read");
 	OK(slmpm_monitors_open(getpid(), &monitors));
-	REFUSED(slmpm_monitors_means(monitors, NULL, sizeof(means)), SLMPM_EINVAL, "nowhere");
-	REFUSED(slmpm_monitors_means(monitors, &means, 3), SLMPM_EINVAL, "nowhere");
+	REFUSED(slmpm_monitors_means(monitors, NULL, sizeof(means)), SLMPM_EINVAL, ".size");
+	REFUSED(slmpm_monitors_means(monitors, &means, 3), SLMPM_EINVAL, ".size");
 	slmpm_monitors_close(monitors);
 	slmpm_monitors_close(NULL);
 	CHECK(!slmpm_protocol_name(-1) && !slmpm_protocol_name(SLMPM_PROTOCOLS), "a name too many");

@@ -61,7 +61,7 @@ static struct slmpm_stats_page *make_page(int *fd, int seals)
 	page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
 	CHECK(page != MAP_FAILED && fcntl(*fd, F_ADD_SEALS, seals) == 0, "no page");
 	memcpy(&page->magic, "SLMPMST1", 8);
-	page->version = 1;
+	page->version = 2;
 	page->peer_size = ENTRY;
 	page->peers = 3;
 	return page;

@@ -54,7 +54,7 @@ static int look_up(char **keys)
 int main(int argc, char **argv)
 {
 	struct head head = {UINT64_C(0x314e4d4d504d4c53),
-			    2,
+			    3,
 			    (uint32_t)getpid(),
 			    2,
 			    16064,

@@ -75,7 +75,7 @@ static struct head good_head(void)
 {
 	return (struct head){
 		.magic = UINT64_C(0x314e4d4d504d4c53),
-		.version = 2,
+		.version = 3,
 		.pid = (uint32_t)getpid(),
 		.entries = 2,
 		.entry_size = 20064,
@@ -166,7 +166,7 @@ static void refused_pages(void)
 	close(fd);
 	munmap(page, PAGE);
 	page = make_page(&fd, F_SEAL_SHRINK);
-	h.version = 3;
+	h.version = 1;
 	memcpy(page, &h, sizeof(h));
 	REFUSED(slmpm_monitors_open(getpid(), &monitors), SLMPM_EVERSION, "another version");
 	close(fd);

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Structures of callers with another header, all there are: shorter ones are taken and filled as far as they go, longer
+ * ones too, with zeros behind; what is no size, and what sets more than the library knows, is refused and says so.
+ * sizes.sh holds the lists against the headers.
+ */
+#include <string.h>
+
+#include "tests/lib/actor.h"
+
+#define BEYOND 4096
+#define ROOM   65536
+#define FILL   0xa5
+
+static slmpm_ctx ctx;
+static slmpm_peer near, far;
+static slmpm_listener listener;
+static slmpm_mem mem;
+static slmpm_rmem rmem;
+static slmpm_mirror mirror;
+static slmpm_ctr ctr;
+static slmpm_cq cq;
+static struct slmpm_monitors *monitors;
+static unsigned char base[4096], own[64], *at;
+
+/* ---- what the library fills ------------------------------------------------------------------- */
+
+#define ASK(name, call)                                                                            \
+	static int name(void *s, size_t size)                                                      \
+	{                                                                                          \
+		(void)size;                                                                        \
+		return call;                                                                       \
+	}
+
+static int next_event(void *s, size_t size)
+{
+	slmpm_listener l;
+	slmpm_peer a, b;
+	int rc;
+
+	(void)size;
+	rc = slmpm_next_event(ctx, s, 0);
+	if (rc)
+		return rc;
+	/* There was none: a connection makes some. */
+	OK(slmpm_listen(&l, ctx, "shm:sizes-event"));
+	OK(slmpm_connect(&a, ctx, "shm:sizes-event", PATIENCE));
+	OK(slmpm_accept(l, &b, PATIENCE));
+	OK(slmpm_unlisten(l));
+	rc = slmpm_next_event(ctx, s, PATIENCE);
+	OK(slmpm_close(a, PATIENCE));
+	OK(slmpm_close(b, PATIENCE));
+	return rc;
+}
+
+ASK(peer_info, slmpm_peer_query(near, s))
+ASK(link_info, slmpm_link_query(near, 0, s))
+ASK(element_info, slmpm_element_query(1, s))
+ASK(listener_info, slmpm_listener_query(listener, s))
+ASK(address, slmpm_peer_address(near, 0, s))
+ASK(mem_info, slmpm_mem_query(mem, s))
+ASK(rmem_info, slmpm_rmem_query(rmem, s))
+ASK(mirror_info, slmpm_mirror_query(mirror, near, s))
+ASK(ctr_info, slmpm_ctr_query(ctr, s))
+ASK(mode, slmpm_peer_mode(near, s))
+ASK(setting, slmpm_setting_at(0, s))
+ASK(check, slmpm_check_at(0, s))
+ASK(fabric_info, slmpm_fabric_at(0, s))
+/* These have their size as an argument. */
+ASK(stats, slmpm_peer_stats(near, s, size))
+ASK(monitor, slmpm_monitor(near, s, size))
+ASK(means, slmpm_means(s, size))
+ASK(monitors_read, slmpm_monitors_read(monitors, 0, s, size))
+ASK(monitors_means, slmpm_monitors_means(monitors, s, size))
+
+/* Of a request, for as long as there is one. */
+static int req_mode(void *s, size_t size)
+{
+	struct slmpm_iov piece = {own, sizeof(own)};
+	slmpm_req req;
+	int rc;
+
+	(void)size;
+	CHECK(slmpm_recvv(near, 77, &piece, 1, NULL, &req) == 0, "%s", slmpm_error_detail());
+	rc = slmpm_req_mode(req, s);
+	OK(slmpm_cancel(req));
+	OK(slmpm_wait(&req, 1, NULL, PATIENCE));
+	return rc < 0 ? slmpm_req_mode(req, s) : rc; /* for the detail */
+}
+
+static const struct asked {
+	const char *name;
+	size_t size;
+	int (*ask)(void *s, size_t size);
+	bool moves; /* its content, from one call to the next */
+} asked[] = {
+	{"slmpm_event", sizeof(struct slmpm_event), next_event, true},
+	{"slmpm_peer_info", sizeof(struct slmpm_peer_info), peer_info, false},
+	{"slmpm_link_info", sizeof(struct slmpm_link_info), link_info, true},
+	{"slmpm_element_info", sizeof(struct slmpm_element_info), element_info, false},
+	{"slmpm_listener_info", sizeof(struct slmpm_listener_info), listener_info, false},
+	{"slmpm_address", sizeof(struct slmpm_address), address, false},
+	{"slmpm_mem_info", sizeof(struct slmpm_mem_info), mem_info, false},
+	{"slmpm_mem_info", sizeof(struct slmpm_mem_info), rmem_info, false},
+	{"slmpm_mirror_info", sizeof(struct slmpm_mirror_info), mirror_info, true},
+	{"slmpm_ctr_info", sizeof(struct slmpm_ctr_info), ctr_info, false},
+	{"slmpm_mode", sizeof(struct slmpm_mode), mode, false},
+	{"slmpm_mode", sizeof(struct slmpm_mode), req_mode, false},
+	{"slmpm_setting", sizeof(struct slmpm_setting), setting, false},
+	{"slmpm_check", sizeof(struct slmpm_check), check, true},
+	{"slmpm_fabric_info", sizeof(struct slmpm_fabric_info), fabric_info, false},
+	{"slmpm_stats", sizeof(struct slmpm_stats), stats, true},
+	{"slmpm_monitor", sizeof(struct slmpm_monitor), monitor, true},
+	{"slmpm_means", sizeof(struct slmpm_means), means, true},
+	{"slmpm_monitor", sizeof(struct slmpm_monitor), monitors_read, true},
+	{"slmpm_means", sizeof(struct slmpm_means), monitors_means, true},
+};
+
+static bool all_are(const unsigned char *from, size_t n, unsigned char value)
+{
+	for (size_t i = 0; i < n; i++)
+		if (from[i] != value)
+			return false;
+	return true;
+}
+
+static uint32_t own_size(const unsigned char *s)
+{
+	uint32_t size;
+
+	memcpy(&size, s, sizeof(size));
+	return size;
+}
+
+/* Into S, which is SIZE bytes long, and nothing behind it. */
+static void fill(const struct asked *a, unsigned char *s, size_t size, int least)
+{
+	const uint32_t own_word = (uint32_t)size;
+	int rc;
+
+	memset(s, FILL, ROOM);
+	memcpy(s, &own_word, sizeof(own_word));
+	rc = a->ask(s, size);
+	CHECK(rc == least, "%s of %zu: %d (%s)", a->name, size, rc, slmpm_error_detail());
+	CHECK(own_size(s) == size, "%s of %zu: .size is now %u", a->name, size, own_size(s));
+	CHECK(all_are(s + size, ROOM - size, FILL), "%s of %zu: written behind it", a->name, size);
+	if (size > a->size)
+		CHECK(all_are(s + a->size, size - a->size, 0), "%s of %zu: no zeros", a->name,
+		      size);
+}
+
+static void refuse_size(const struct asked *a, uint32_t size)
+{
+	static unsigned char s[ROOM];
+	int rc;
+
+	memset(s, FILL, sizeof(s));
+	memcpy(s, &size, sizeof(size));
+	rc = a->ask(s, size);
+	CHECK(rc == -SLMPM_EINVAL && strstr(slmpm_error_detail(), ".size") &&
+		      strstr(slmpm_error_detail(), "slmpm_"),
+	      "%s of %u: %d (%s)", a->name, size, rc, slmpm_error_detail());
+	CHECK(all_are(s + 4, ROOM - 4, FILL), "%s of %u: written, though refused", a->name, size);
+}
+
+static void one_asked(const struct asked *a)
+{
+	static unsigned char whole[ROOM], s[ROOM];
+	const uint32_t none[] = {
+		0,          4,         7, (uint32_t)a->size - 1, (uint32_t)a->size + BEYOND + 4,
+		0xdeadbeef, UINT32_MAX};
+	size_t step = a->size > 400 ? 132 : a->size > 100 ? 20 : 4;
+	int least = a->ask == next_event || a->ask == monitors_read || a->ask == monitors_means;
+
+	fill(a, whole, a->size, least);
+	for (size_t size = 8; size < a->size; size += step) {
+		fill(a, s, size, least);
+		CHECK(a->moves || !memcmp(s + 4, whole + 4, size - 4), "%s of %zu: other bytes",
+		      a->name, size);
+	}
+	fill(a, s, a->size + 4, least);
+	CHECK(a->moves || !memcmp(s + 4, whole + 4, a->size - 4), "%s: other bytes", a->name);
+	fill(a, s, a->size + BEYOND, least);
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		refuse_size(a, none[i]);
+	REFUSED(a->ask(NULL, 64), SLMPM_EINVAL, ".size");
+}
+
+/* ---- what it takes ---------------------------------------------------------------------------- */
+
+static int with_options(const void *s)
+{
+	slmpm_ctx another;
+	int rc = slmpm_open(&another, s);
+
+	if (rc == 0)
+		OK(slmpm_shut(another, PATIENCE));
+	return rc;
+}
+
+static int with_spawn_options(const void *s)
+{
+	slmpm_peer peer;
+	int rc = slmpm_spawn(&peer, "/bin/true", NULL, s);
+
+	if (rc == 0)
+		(void)slmpm_join(peer, NULL, PATIENCE);
+	return rc;
+}
+
+static int with_mirror_options(const void *s)
+{
+	slmpm_mirror another;
+	int rc = slmpm_mirror_create(ctx, base + 2048, 1024, s, &another);
+
+	if (rc == 0)
+		OK(slmpm_mirror_destroy(another));
+	return rc;
+}
+
+static int with_wq_options(const void *s)
+{
+	slmpm_wq wq;
+	int rc = slmpm_wq_create(far, s, &wq);
+
+	if (rc == 0)
+		OK(slmpm_wq_destroy(wq));
+	return rc;
+}
+
+static struct slmpm_iov piece = {own, 8};
+
+/* What was sent is taken in again; a receive finds nothing. */
+static int took(int rc)
+{
+	if (rc == 0)
+		(void)slmpm_recv(near, 5, own, sizeof(own), NULL, PATIENCE);
+	return rc;
+}
+
+static int how_sendv(const void *s)
+{
+	return took(slmpm_sendv(far, 5, &piece, 1, s, NULL));
+}
+
+static int how_recvv(const void *s)
+{
+	int64_t rc;
+
+	OK(slmpm_send(far, 5, own, 8, PATIENCE));
+	while (slmpm_probe(near, 5, NULL, PATIENCE) != 1)
+		;
+	rc = slmpm_recvv(near, 5, &piece, 1, s, NULL);
+	if (rc < 0)
+		(void)slmpm_recv(near, 5, own, sizeof(own), NULL, PATIENCE);
+	return rc == 8 ? 0 : (int)rc;
+}
+
+static int how_commit(const void *s)
+{
+	void *buf;
+	int rc;
+
+	OK(slmpm_loan(far, 5, 8, &buf, PATIENCE));
+	rc = slmpm_commit(far, buf, 8, s);
+	if (rc < 0)
+		OK(slmpm_abort(far, buf));
+	return took(rc);
+}
+
+static const struct slmpm_span span = {0, 8};
+
+#define HOW(name, call)                                                                            \
+	static int name(const void *s)                                                             \
+	{                                                                                          \
+		return call;                                                                       \
+	}
+
+HOW(how_put, slmpm_put(rmem, 0, own, 8, s, NULL))
+HOW(how_get, slmpm_get(rmem, 0, own, 8, s, NULL))
+HOW(how_putv, slmpm_putv(rmem, &span, 1, &piece, 1, s, NULL))
+HOW(how_getv, slmpm_getv(rmem, &span, 1, &piece, 1, s, NULL))
+HOW(how_atomic, slmpm_atomic(rmem, 0, SLMPM_FETCH_ADD, 64, 1, 0, NULL, s, NULL))
+HOW(how_am, slmpm_am(far, 3, NULL, 0, own, 8, s, NULL))
+
+static int how_fifo(const void *s)
+{
+	struct slmpm_how fifo = {.size = sizeof(fifo), .flags = SLMPM_FIFO, .timeout_ms = PATIENCE};
+	struct slmpm_fifo entry;
+	int rc;
+
+	OK(slmpm_put(rmem, 0, own, 8, &fifo, NULL));
+	OK(slmpm_fifo_take(near, &entry, PATIENCE));
+	rc = slmpm_fifo_store(&entry, mem, 0, s, NULL);
+	if (rc < 0)
+		OK(slmpm_fifo_drop(&entry));
+	return rc;
+}
+
+static const struct slmpm_options options = {.wait = SLMPM_WAIT_SPIN, .ring_segments = 1024};
+static const struct slmpm_spawn_options spawn_options = {.flags = SLMPM_SPAWN_CLEAN_ENV};
+static const struct slmpm_mirror_options mirror_options = {.track = SLMPM_TRACK_TWIN};
+static struct slmpm_wq_options wq_options = {.depth = 4};
+static const struct slmpm_how how = {.imm = 7, .timeout_ms = PATIENCE};
+
+static const struct given {
+	const char *name;
+	const void *s;
+	size_t size, least; /* all but what is needed */
+	int (*give)(const void *s);
+} given[] = {
+	{"slmpm_options", &options, sizeof(options), 8, with_options},
+	{"slmpm_spawn_options", &spawn_options, sizeof(spawn_options), 8, with_spawn_options},
+	{"slmpm_mirror_options", &mirror_options, sizeof(mirror_options), 8, with_mirror_options},
+	{"slmpm_wq_options", &wq_options, sizeof(wq_options), sizeof(wq_options), with_wq_options},
+	{"slmpm_how", &how, sizeof(how), 16, how_sendv},
+	{"slmpm_how", &how, sizeof(how), 16, how_recvv},
+	{"slmpm_how", &how, sizeof(how), 16, how_commit},
+	{"slmpm_how", &how, sizeof(how), 16, how_put},
+	{"slmpm_how", &how, sizeof(how), 16, how_get},
+	{"slmpm_how", &how, sizeof(how), 16, how_putv},
+	{"slmpm_how", &how, sizeof(how), 16, how_getv},
+	{"slmpm_how", &how, sizeof(how), 16, how_atomic},
+	{"slmpm_how", &how, sizeof(how), 16, how_am},
+	{"slmpm_how", &how, sizeof(how), 16, how_fifo},
+};
+
+/* As a caller has it that knows so much of it, SIZE in its first word and garbage behind. */
+static int give(const struct given *g, uint32_t size, size_t behind, unsigned char last)
+{
+	static unsigned char s[ROOM];
+
+	memset(s, FILL, sizeof(s));
+	memcpy(s, g->s, g->size);
+	if (size < g->size) /* what it does not know is not looked at */
+		memset(s + size, FILL, g->size - size);
+	memset(s + g->size, 0, behind);
+	if (behind)
+		s[g->size + behind - 1] = last;
+	memcpy(s, &size, sizeof(size));
+	return g->give(s);
+}
+
+static void one_given(const struct given *g)
+{
+	const uint32_t known = (uint32_t)g->size;
+	const uint32_t none[] = {0, 4, 7, known - 1, known + BEYOND + 4, 0xdeadbeef, UINT32_MAX};
+	int rc;
+
+	for (uint32_t size = (uint32_t)g->least; size <= known; size += 4)
+		CHECK((rc = give(g, size, 0, 0)) == 0, "%s of %u: %d (%s)", g->name, size, rc,
+		      slmpm_error_detail());
+	CHECK((rc = give(g, known + 8, 8, 0)) == 0, "%s, longer: %d (%s)", g->name, rc,
+	      slmpm_error_detail());
+	CHECK((rc = give(g, known + BEYOND, BEYOND, 0)) == 0, "%s, longer: %d (%s)", g->name, rc,
+	      slmpm_error_detail());
+	REFUSED(give(g, known + 8, 8, 1), SLMPM_EINVAL, "does not know");
+	REFUSED(give(g, known + BEYOND, BEYOND, 1), SLMPM_EINVAL, "does not know");
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		REFUSED(give(g, none[i], 0, 0), SLMPM_EINVAL, ".size");
+}
+
+/* ---- those whose arrays keep their stride ----------------------------------------------------- */
+
+/* What a completion and an entry of a FIFO have in reserve. */
+static void reserves(void)
+{
+	struct slmpm_how queued = {.size = sizeof(queued), .cq = cq, .timeout_ms = PATIENCE};
+	struct slmpm_wr wr = {.op = SLMPM_OP_SEND, .stream = 5, .iov = &piece, .iov_count = 1};
+	struct slmpm_wq_options o = {.size = sizeof(o), .cq = cq};
+	struct slmpm_done done[2];
+	slmpm_wq wq;
+
+	_Static_assert(sizeof(struct slmpm_done) == 64 && sizeof(struct slmpm_wr) == 128, "stride");
+	memset(done, FILL, sizeof(done));
+	OK(slmpm_put(rmem, 0, own, 8, &queued, NULL));
+	EXPECT(slmpm_cq_wait(cq, done, 2, PATIENCE), 1);
+	CHECK(all_are((void *)done[0].reserved, sizeof(done[0].reserved), FILL), "of a queue");
+	OK(slmpm_send(far, 5, own, 8, PATIENCE));
+	EXPECT(slmpm_recv(near, 5, own, 8, done, PATIENCE), 8);
+	CHECK(all_are((void *)done[0].reserved, sizeof(done[0].reserved), FILL), "of a receive");
+	OK(slmpm_wq_create(far, &o, &wq));
+	for (int i = 0; i < 4; i++) {
+		wr.reserved[i] = 1;
+		REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, ".reserved");
+		wr.reserved[i] = 0;
+	}
+	EXPECT(slmpm_post(wq, &wr, 1), 1);
+	EXPECT(slmpm_recv(near, 5, own, 8, NULL, PATIENCE), 8);
+	EXPECT(slmpm_cq_wait(cq, done, 2, PATIENCE), 1);
+	OK(slmpm_wq_destroy(wq));
+}
+
+static void handler(const struct slmpm_am *am, void *arg)
+{
+	(void)am, (void)arg;
+}
+
+static void set_up(void)
+{
+	struct slmpm_key key;
+	slmpm_mirror other;
+
+	OK(slmpm_open(&ctx, NULL));
+	actor_pair(ctx, &far, &near);
+	OK(slmpm_listen(&listener, ctx, "shm:sizes"));
+	OK(slmpm_mem_alloc(ctx, 4096, SLMPM_READ_WRITE, &mem, (void **)&at));
+	OK(slmpm_mem_key(mem, near, SLMPM_READ_WRITE, &key));
+	actor_settle(near, far);
+	OK(slmpm_mem_open(far, &key, &rmem));
+	OK(slmpm_mirror_create(ctx, base, 1024, NULL, &mirror));
+	OK(slmpm_mirror_create(ctx, base + 1024, 1024, NULL, &other));
+	(void)slmpm_mirror_attach(mirror, near, 1, SLMPM_MIRROR_LEAD, 0);
+	OK(slmpm_mirror_attach(other, far, 1, SLMPM_MIRROR_FOLLOW, PATIENCE));
+	OK(slmpm_ctr_create(ctx, &ctr));
+	OK(slmpm_cq_create(ctx, &cq));
+	wq_options.cq = cq;
+	OK(slmpm_am_handler(ctx, 3, handler, NULL));
+	actor_nap(ctx);
+	OK(slmpm_monitors_open(getpid(), &monitors));
+}
+
+int main(void)
+{
+	alarm(50);
+	set_up();
+	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++)
+		one_asked(&asked[i]);
+	for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++)
+		one_given(&given[i]);
+	reserves();
+	slmpm_monitors_close(monitors);
+	return 0;
+}
