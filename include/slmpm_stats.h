@@ -59,6 +59,8 @@ struct slmpm_stats {        /* one peer; plain counters with one writer, lifetim
 	/* Puts and gets of this side that the peer's engine did, their bytes; those of the peer that
 	 * this side's engine did. */
 	uint64_t asked, asked_bytes, asked_here, asked_here_bytes;
+	/* Bytes of transfers in this side's engine: moved by its thread, and by who called in meanwhile. */
+	uint64_t engine_bytes, helped_bytes;
 	char link[16];
 };
 

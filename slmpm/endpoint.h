@@ -135,6 +135,9 @@ struct endpoint {
 		struct list entries;  /* struct fifo_entry: of the peer's */
 		struct list awaiting; /* struct request: puts that are out */
 		uint64_t tags;        /* given to such */
+		uint32_t longs;       /* of the entries, beyond the credit */
+		uint64_t
+			uncleared; /* such a one, announced, that waits for the end of these; or 0 */
 	} fifo;
 	struct rma *rma;             /* one-sided operations */
 	struct emulation *emulation; /* one-sided operations by active messages; or NULL */

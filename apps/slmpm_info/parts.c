@@ -134,6 +134,8 @@ static const struct {
 	FIGURE(asked_bytes),
 	FIGURE(asked_here),
 	FIGURE(asked_here_bytes),
+	FIGURE(engine_bytes),
+	FIGURE(helped_bytes),
 };
 
 static json_t *counters(const struct slmpm_stats *s)

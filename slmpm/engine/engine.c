@@ -108,6 +108,8 @@ static void transfer_free(struct transfer *t)
 	struct endpoint *ep = t->ep;
 
 	t->r->rma.transfer = NULL;
+	ep->stats->engine_bytes += t->at - t->helped;
+	ep->stats->helped_bytes += t->helped;
 	ep->rma->moving--;
 	if (t->remote)
 		memory_copied(t->remote);
@@ -197,10 +199,20 @@ void engine_copy(struct request *r, uint64_t from)
 	done(r, remote, rc);
 }
 
+/* A piece, by this call. */
+static int move_here(struct transfer *t)
+{
+	uint64_t from = t->at;
+	int rc = transfer_move(t);
+
+	t->helped += t->at - from;
+	return rc;
+}
+
 static int step_inline(struct engine_port *port)
 {
 	struct transfer *t = LIST_ENTRY(port->waiting.next, struct transfer, node);
-	int rc = transfer_move(t);
+	int rc = move_here(t);
 
 	list_remove(&t->node);
 	if (rc == 1) {
@@ -219,7 +231,7 @@ static int help(struct engine_port *port)
 
 	if (!t)
 		return 0;
-	t->status = transfer_move(t);
+	t->status = move_here(t);
 	if (t->status == 1)
 		engine_inject(t);
 	else

@@ -9,6 +9,7 @@
 #include "slmpm/message/arrival.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/error.h"
+#include "slmpm/link/link.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/message/message.h"
 #include "slmpm/wait.h"
@@ -19,9 +20,29 @@ struct handle_table fifo_table = HANDLE_TABLE_FROM("FIFO entry", struct fifo_ent
 
 bool fifo_may_begin(const struct head *h)
 {
-	return (uint16_t)h->stream == FIFO_PUT &&
-	       !(h->flags & (WIRE_FLAG_ANNOUNCED | WIRE_FLAG_UNCHARGED)) &&
+	return (uint16_t)h->stream == FIFO_PUT && !(h->flags & WIRE_FLAG_UNCHARGED) &&
 	       h->stream >> 16 == sizeof(struct fifo_put);
+}
+
+bool fifo_clears(struct endpoint *ep, const struct inbound *m)
+{
+	if ((uint16_t)m->stream != FIFO_PUT || !ep->fifo.longs)
+		return true;
+	ep->fifo.uncleared = m->seq;
+	return false;
+}
+
+/* The next long one may come, if it still waits. */
+static void clear_next(struct endpoint *ep)
+{
+	struct inbound *m = ep->am.message;
+	uint64_t seq = ep->fifo.uncleared;
+
+	ep->fifo.uncleared = 0;
+	if (!seq || ep->state != SLMPM_PEER_UP || !m || m->seq != seq)
+		return;
+	m->cleared = true;
+	link_control(ep, WIRE_CLEAR, seq, 0, NULL, 0);
 }
 
 static void answer(struct endpoint *ep, uint64_t tag, int status)
@@ -103,6 +124,8 @@ static void put(struct endpoint *ep, const struct fifo_put *q, const void *data,
 	e->tag = q->tag;
 	e->charge = charge;
 	e->imm = q->imm;
+	e->is_long = charge < wire_charge(total);
+	ep->fifo.longs += e->is_long;
 	list_append(&ctx->fifo, &e->node);
 	list_append(&ep->fifo.entries, &e->of_peer);
 	ep->stats->fifo_entries++;
@@ -226,12 +249,16 @@ void fifo_dispose(struct fifo_entry *e, int status)
 {
 	struct endpoint *ep = e->ep;
 	uint64_t tag = e->tag, charge = e->charge;
+	bool is_long = e->is_long;
 
 	list_remove(&e->node);
 	list_remove(&e->of_peer);
 	free(e->memory);
 	handle_free(&fifo_table, e);
 	settle(ep, tag, charge, status);
+	ep->fifo.longs -= is_long;
+	if (is_long && !ep->fifo.longs)
+		clear_next(ep);
 }
 
 void fifo_end(struct endpoint *ep, int error)

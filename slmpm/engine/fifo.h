@@ -2,7 +2,8 @@
 /*
  * Puts into a FIFO: the bytes and a descriptor of where they would go wait in the target's reception
  * FIFO until its processor takes them, has its engine store them, or drops them. They travel as
- * active messages with numbers of the library's own, and cost credit until they are disposed of.
+ * active messages with numbers of the library's own, and cost credit until they are disposed of. One that is longer
+ * than what may arrive without asking comes once no other such of the same peer is there.
  *
  * fifo_put.c is the side that puts, fifo.c the FIFO and what arrives, fifo_store.c what becomes of
  * its entries.
@@ -46,6 +47,7 @@ struct fifo_entry {
 	uint32_t imm;
 	struct request *store; /* it is being stored, and nobody's any more ... */
 	struct region *region; /* ... there */
+	bool is_long;          /* announced: the credit does not bound it */
 };
 
 extern struct handle_table fifo_table;
@@ -70,6 +72,9 @@ bool fifo_may_begin(const struct head *h);
  * be kept; NULL: they are copied. */
 void fifo_arrived(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total,
 		  unsigned char *memory, uint64_t charge);
+
+/* M, announced, is the peer's next: is it to come now? Else it is cleared later. */
+bool fifo_clears(struct endpoint *ep, const struct inbound *m);
 
 /* ---- ends ------------------------------------------------------------------------------------ */
 

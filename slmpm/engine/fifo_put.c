@@ -12,7 +12,7 @@
 static int check(const struct operation *o)
 {
 	const struct endpoint *ep = o->remote->ep;
-	uint64_t most = ep->eager_max - sizeof(struct fifo_put);
+	uint64_t most = SLMPM_MESSAGE_MAX - sizeof(struct fifo_put);
 
 	if (!ep->active)
 		return error_set(SLMPM_ENOTSUP, "%s does not know active messages", ep->name);

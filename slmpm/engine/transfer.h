@@ -27,6 +27,7 @@ struct transfer {
 	int status;
 	int span;             /* what goes next: in the spans ... */
 	uint64_t in_span, at; /* ... and in the request's bytes */
+	uint64_t helped;      /* of these, moved by who called in */
 };
 
 struct engine_port { /* a context's side of the engine */

@@ -157,14 +157,16 @@ void am_first(struct endpoint *ep, const struct head *h)
 	if (!m)
 		return;
 	m->active = true;
-	m->announced = m->cleared = m->waits = announced;
+	m->announced = m->waits = announced;
 	m->charge = charge;
 	m->cut = !is_wanted(ep, h->stream, total);
 	list_append(&ep->assembling, &m->parts);
 	ep->am.message = m;
 	add(m, h);
-	if (announced && ep->am.message)
-		link_control(ep, WIRE_CLEAR, m->seq, 0, NULL, 0);
+	if (!announced || !ep->am.message || !fifo_clears(ep, m))
+		return;
+	m->cleared = true;
+	link_control(ep, WIRE_CLEAR, m->seq, 0, NULL, 0);
 }
 
 void am_more(struct inbound *m, const struct head *h, bool last)

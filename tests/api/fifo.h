@@ -14,7 +14,7 @@ static slmpm_peer a, b;
 static unsigned char *there, here[SIZE];
 static slmpm_mem mem;
 static slmpm_rmem rmem;
-static size_t longest;
+static size_t longest; /* that may arrive without asking */
 
 static inline void open_pair(uint32_t flags)
 {

@@ -76,7 +76,7 @@ done
 grep -Eq 'sent_messages *1$' "$out" || fail "-s does not count the message"
 grep -Eq 'received_messages *1$' "$out" || fail "-s does not count the answer"
 grep -Eq 'remote_reads *0$' "$out" || fail "-s: remote reads"
-for figure in puts gets atomics ams rget_messages shared_puts fifo_puts fifo_entries asked asked_here; do
+for figure in puts gets atomics ams rget_messages shared_puts fifo_puts fifo_entries asked asked_here engine_bytes; do
 	grep -Eq "^ *$figure *0$" "$out" || fail "-s: no $figure"
 done
 "$info" -s $loop --json >"$out" 2>&1 || fail "-s --json: exit status $?"

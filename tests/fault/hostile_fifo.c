@@ -110,9 +110,24 @@ static void long_and_free(struct raw_peer *p)
 	first(p, WIRE_FLAG_UNCHARGED, 30000);
 }
 
+#define PACKETS 5 /* together longer than what may come without asking */
+
+static void one_announced(struct raw_peer *p)
+{
+	const uint32_t total = PACKETS * RAW_PACKET;
+	struct entry e = entry(0, total - 56, 0);
+
+	post(p, WIRE_SEND_FIRST, WIRE_FLAG_ANNOUNCED, PUT, 56, total, &e, RAW_PACKET);
+	for (uint32_t at = RAW_PACKET; at < total; at += RAW_PACKET)
+		raw_post(p, at + RAW_PACKET < total ? WIRE_SEND_MIDDLE : WIRE_SEND_LAST, p->sent,
+			 wire_route(PUT | 56u << 16, 0), at, &e, RAW_PACKET);
+}
+
+/* The second is not to come while the first is there. */
 static void announced(struct raw_peer *p)
 {
-	first(p, WIRE_FLAG_ANNOUNCED, UINT64_C(1) << 30);
+	one_announced(p);
+	one_announced(p);
 }
 
 static void long_of_other_length(struct raw_peer *p)
@@ -169,7 +184,7 @@ static const struct offence offences[] = {
 	{"R5", "what is zero is not", no_zero, "length of a FIFO entry", 0},
 	{"R6", "free of charge", free_of_charge, "credit of a FIFO entry", 0},
 	{"R8", "long and free of charge", long_and_free, "within another", 0},
-	{"R8", "announced", announced, "within another", 0},
+	{"R8", "announced, and sent unasked", announced, "continuation of no message", 0},
 	{"R5", "long, of another length", long_of_other_length, "length of a FIFO entry", 0},
 	{"R8", "a long answer", long_answer, "within another", 0},
 	{"R8", "an answer, unasked", answer_unasked, "answer to no request", 0},
