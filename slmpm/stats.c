@@ -96,15 +96,17 @@ void endpoint_stats(struct endpoint *ep)
 {
 	const struct fabric_counts *c = &ep->link.port->counts;
 	struct slmpm_stats *s = ep->stats;
+	/* Read, and not released yet: packets of one after another wait for each other. */
+	uint64_t read = c->consumed + ep->link.due.span;
 
 	s->out_produced = c->produced;
 	s->out_consumed = c->consumed_seen;
 	s->out_segments = c->out_segments;
 	s->out_room = c->out_segments - (c->produced - c->consumed_seen);
 	s->in_produced = c->in_produced_seen;
-	s->in_consumed = c->consumed;
+	s->in_consumed = read;
 	s->in_segments = c->in_segments;
-	s->in_unread = c->in_produced_seen - c->consumed;
+	s->in_unread = c->in_produced_seen > read ? c->in_produced_seen - read : 0;
 	s->remote_writes = c->remote_writes;
 	s->remote_reads = s->gets + s->atomics + ep->pieces_read;
 	for (int i = 0; i < SLMPM_CAUSE_COUNT; i++)
