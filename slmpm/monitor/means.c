@@ -23,7 +23,8 @@ static _Atomic uint64_t job;          /* 0: not known yet */
 /* For who may not wait: the mean of each cell, 0 where there is none; and the instances. */
 static _Atomic uint32_t known[SLMPM_PROTOCOLS][SLMPM_SIZE_CLASSES], instances = 1;
 
-static struct { /* the same of fabrics */
+static _Atomic bool loaded; /* some fabric has something to do */
+static struct {             /* the same of fabrics */
 	_Atomic uint64_t name;
 	_Atomic uint32_t queue, out_permille, echo;
 } fabrics[MEANS_FABRICS];
@@ -73,7 +74,7 @@ static void make_fabric_known(int i, const struct means_fabric *f)
 
 	memcpy(&name, f->name, sizeof(name));
 	atomic_store_explicit(&fabrics[i].queue, share(f->queue, f->busy), memory_order_relaxed);
-	atomic_store_explicit(&fabrics[i].out_permille, share(f->out, f->busy),
+	atomic_store_explicit(&fabrics[i].out_permille, share(f->load, f->busy),
 			      memory_order_relaxed);
 	atomic_store_explicit(&fabrics[i].echo, cut32(means_mean(&f->echo)), memory_order_relaxed);
 	atomic_store_explicit(&fabrics[i].name, name, memory_order_relaxed);
@@ -98,14 +99,23 @@ bool means_fabric_known(const char *name, struct means_known *to)
 	return false;
 }
 
+bool means_is_busy(void)
+{
+	return atomic_load_explicit(&loaded, memory_order_relaxed);
+}
+
 static void make_known(void)
 {
 	struct means all;
+	uint64_t busy = 0;
 
 	(void)sum_all(&all);
 	atomic_store_explicit(&instances, cut32(all.instances), memory_order_relaxed);
-	for (int i = 0; i < MEANS_FABRICS; i++)
+	for (int i = 0; i < MEANS_FABRICS; i++) {
 		make_fabric_known(i, &all.fabrics[i]);
+		busy += all.fabrics[i].busy;
+	}
+	atomic_store_explicit(&loaded, busy, memory_order_relaxed);
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
 		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++)
 			atomic_store_explicit(&known[p][s], cut32(means_mean(&all.cells[p][s])),

@@ -32,8 +32,10 @@ struct means_cell { /* sum over so many instances */
 struct means_fabric {
 	char name[8];
 	uint64_t requests, links;
-	uint64_t queue, busy; /* requests queued; links with something queued or in their ring */
-	uint64_t out, in;     /* sums of the links' thousandths */
+	uint64_t queue,
+		busy; /* requests queued; links with some, or whose ring is more than lightly used, ... */
+	uint64_t load;    /* ... and the sum of these rings' thousandths */
+	uint64_t out, in; /* sums of the links' thousandths */
 	struct means_cell echo, latency[SLMPM_PROTOCOLS];
 };
 
@@ -91,6 +93,8 @@ void means_change(struct endpoint *ep, uint64_t job, uint64_t born,
  * One relaxed load. */
 bool monitor_mean(int protocol, uint64_t length, uint64_t *ns);
 uint32_t means_instances(void);
+/* Has some fabric something to do, as far as known here? */
+bool means_is_busy(void);
 /* Of a fabric, over all instances: of its links that have something to do. */
 struct means_known {
 	uint32_t queue, out_permille, echo; /* requests; of the rings; ns, 0 not measured */

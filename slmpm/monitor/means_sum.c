@@ -50,6 +50,7 @@ static void add_fabric(struct means *to, const struct means_fabric *f)
 	at->links += f->links;
 	at->queue = plus(at->queue, f->queue);
 	at->busy += f->busy;
+	at->load += f->load;
 	at->out += f->out;
 	at->in += f->in;
 	add_sum(&at->echo, &f->echo);
@@ -107,11 +108,13 @@ static const char *fabric_in_use(const struct slmpm_monitor *m)
 static void add_load(struct means *sum, const char *fabric, uint64_t queue, uint32_t out,
 		     uint32_t in, uint32_t echo)
 {
+	bool busy = queue || out > 10 * mode_limits()->light;
 	struct means_fabric *f = fabric_of(sum, fabric);
 
 	f->links++;
 	f->queue = plus(f->queue, queue);
-	f->busy += queue || out;
+	f->busy += busy;
+	f->load += busy ? out : 0;
 	f->out += out;
 	f->in += in;
 	add_one(&f->echo, echo);

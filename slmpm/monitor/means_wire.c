@@ -32,12 +32,12 @@ struct wire_times { /* of one protocol, by class: mean, and over how many instan
 	uint16_t count[SLMPM_SIZE_CLASSES];
 };
 struct wire_fabric { /* of one; likewise by protocol, and then of echoes */
-	uint32_t links, out, in, queue, busy;
+	uint32_t links, out, in, queue, busy, load;
 	uint32_t ns[SLMPM_PROTOCOLS + 1];
 	uint16_t count[SLMPM_PROTOCOLS + 1];
 };
 _Static_assert(sizeof(struct wire_counts) == 24 && sizeof(struct wire_names) == 64 &&
-		       sizeof(struct wire_times) == 60 && sizeof(struct wire_fabric) == 56,
+		       sizeof(struct wire_times) == 60 && sizeof(struct wire_fabric) == 60,
 	       "wire layout");
 
 union wire_means {
@@ -85,6 +85,7 @@ static bool put_fabric(const struct means_fabric *f, struct wire_fabric *w)
 	w->in = cut32(f->in);
 	w->queue = cut32(f->queue);
 	w->busy = cut32(f->busy);
+	w->load = cut32(f->load);
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
 		(void)put_cell(&f->latency[p], &w->ns[p], &w->count[p]);
 	(void)put_cell(&f->echo, &w->ns[SLMPM_PROTOCOLS], &w->count[SLMPM_PROTOCOLS]);
@@ -193,6 +194,7 @@ static void take_fabric(struct means *m, int i, const struct wire_fabric *w)
 
 	f->links = bounded(w->links, SLMPM_MONITOR_PATHS * m->links);
 	f->busy = bounded(w->busy, f->links);
+	f->load = bounded(w->load, 1000 * f->busy);
 	f->queue = f->busy ? bounded(w->queue, UINT32_MAX) : 0;
 	f->out = bounded(w->out, 1000 * f->links);
 	f->in = bounded(w->in, 1000 * f->links);

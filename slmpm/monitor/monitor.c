@@ -128,7 +128,7 @@ static bool has_news(const struct endpoint *ep)
 	const struct monitor *m = ep->monitor;
 
 	return config_get()->aggregate && m->means.agreed &&
-	       (m->means.busy || echo_traffic(ep->ctx) != m->means.traffic);
+	       (m->means.busy || means_is_busy() || echo_traffic(ep->ctx) != m->means.traffic);
 }
 
 /* Who sends no echoes tells the job what it knows all the same. */
