@@ -34,10 +34,10 @@ part() {
 	part shared shared SLMPM_ATTACH=n SLMPM_SHARE=always SLMPM_SHARE_MIN=32k SLMPM_WAIT=spin
 	part copied copied SLMPM_FABRIC=tcp
 	part mirrored mirrored SLMPM_PACKET_MAX=4k
-	part fetched fetched SLMPM_FETCH=always SLMPM_FETCH_MIN=64k
-	part fetched fetched-or-not SLMPM_FETCH=always SLMPM_FETCH_MIN=4k SLMPM_EAGER_MAX=32k SLMPM_PACKET_MAX=4k SLMPM_WAIT=spin
+	part fetched fetched SLMPM_ATTACH=y SLMPM_FETCH=always SLMPM_FETCH_MIN=64k
+	part fetched fetched-or-not SLMPM_ATTACH=y SLMPM_FETCH=always SLMPM_FETCH_MIN=4k SLMPM_EAGER_MAX=32k SLMPM_PACKET_MAX=4k SLMPM_WAIT=spin
 	# Who copies what is another thing each time: only that it is said.
-	part both both SLMPM_FETCH=always SLMPM_SHARE=always SLMPM_WAIT=spin SLMPM_PACKET_MAX=8k |
+	part both both SLMPM_ATTACH=y SLMPM_FETCH=always SLMPM_SHARE=always SLMPM_WAIT=spin SLMPM_PACKET_MAX=8k |
 		awk '/^##/ { print } { said[$4] = "- - " $3 " " $4 }
 			END { print said["FETCH_GIVE"]; print said["SHARE_TAKE"] }' | grep .
 	part echo echo SLMPM_MONITOR_MS=20 | awk '/^##/ { print } / ECHO/ && !said[$4]++ { print "- - " $3 " " $4 }' | sort
