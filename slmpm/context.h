@@ -49,11 +49,11 @@ struct context {
 	struct list regions;       /* struct region */
 	struct list mirrors;       /* struct mirror */
 	struct list fifo;          /* struct fifo_entry, not taken yet */
-	struct list posted;        /* receives in posting order, struct request */
-	uint32_t posted_count;
-	uint64_t postings;   /* receives posted so far */
-	uint32_t unexpected; /* messages in all endpoints' lists */
-	struct list events;  /* struct event */
+	struct list posted;        /* receives from any peer in posting order, struct request */
+	uint32_t posted_count;     /* of them, and of handlers that run */
+	uint64_t postings;         /* receives posted so far */
+	uint32_t unexpected;       /* messages in all endpoints' lists */
+	struct list events;        /* struct event */
 	struct list listeners;
 	struct list deadlines; /* struct control: handshakes under way */
 	struct list counters, queues, work_queues;

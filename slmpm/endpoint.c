@@ -70,6 +70,7 @@ struct endpoint *endpoint_new(struct context *ctx, const struct fabric *fabric)
 	list_init(&ep->announced);
 	list_init(&ep->owed);
 	list_init(&ep->unexpected);
+	list_init(&ep->posted);
 	list_init(&ep->assembling);
 	list_init(&ep->fifo.entries);
 	list_init(&ep->fifo.awaiting);

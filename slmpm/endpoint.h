@@ -28,6 +28,15 @@ struct monitor;
 struct process;
 struct area;
 
+/* All that decides which request of a queue may begin, besides the first: a walk that found none finds none again
+ * while it stays as it is. */
+struct link_walk {
+	uint64_t changes; /* of the queue */
+	uint64_t credit, barrier;
+	const void *live, *active;
+	uint32_t taken, open;
+};
+
 /* The connection over one fabric: what it has accepted, what arrived, what waits. */
 struct link {
 	const struct fabric *fabric;
@@ -45,6 +54,8 @@ struct link {
 	struct request *active;    /* an active message, begun: nothing else begins meanwhile */
 	bool lags;                 /* link_lags(), when last asked */
 	uint32_t held;             /* segments of the peer's ring held back: link_hold_back */
+	uint64_t changes;          /* of the queue */
+	struct link_walk vain;     /* as the queue was when all of it was looked at in vain */
 };
 
 /* A message that the application reads in place (slmpm_hold). */
@@ -120,6 +131,8 @@ struct endpoint {
 	uint64_t matched_charge;   /* those that had one */
 	uint64_t returned_charge;  /* of those told to the peer */
 	struct list unexpected;    /* struct inbound in order of arrival, no receive yet */
+	struct list posted;        /* receives from this peer in posting order, struct request */
+	uint32_t before;           /* in both: what a receive by the short way must not pass */
 	struct list assembling;    /* struct inbound with packets missing */
 	bool end_of_stream;
 	bool sampling; /* the next message out goes the long way, and is timed (monitor/sample.c) */

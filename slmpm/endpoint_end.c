@@ -12,6 +12,7 @@
 #include "slmpm/message/fetch.h"
 #include "slmpm/engine/fifo.h"
 #include "slmpm/message/inbound.h"
+#include "slmpm/message/match.h"
 #include "slmpm/link/landing.h"
 #include "slmpm/link/link.h"
 #include "slmpm/log.h"
@@ -41,20 +42,18 @@ static bool anybody_left(const struct context *ctx)
 	return !list_empty(&ctx->listeners);
 }
 
-/* Posted receives that only EP (NULL: any peer) could have satisfied. */
-static void fail_posted(struct context *ctx, const struct endpoint *ep, int error)
+/* Receives from any peer, when none is left; EP's own. */
+static void fail_posted(struct context *ctx, struct endpoint *ep, int error)
 {
-	bool last = !anybody_left(ctx);
+	struct list *lists[] = {ep ? &ep->posted : NULL, anybody_left(ctx) ? NULL : &ctx->posted};
 
-	LIST_EACH(at, &ctx->posted) {
-		struct request *r = LIST_ENTRY(at, struct request, node);
+	for (int i = 0; i < 2; i++)
+		while (lists[i] && !list_empty(lists[i])) {
+			struct request *r = LIST_ENTRY(lists[i]->next, struct request, node);
 
-		if (r->ep ? r->ep != ep : !last)
-			continue;
-		list_remove(at);
-		ctx->posted_count--;
-		request_finish(r, -error);
-	}
+			match_unpost(r);
+			request_finish(r, -error);
+		}
 }
 
 void endpoint_nobody(struct context *ctx)

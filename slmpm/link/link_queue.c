@@ -4,6 +4,7 @@
  * Only; beyond the eager limit only its First goes, and the rest when the peer has a receive for it.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "slmpm/link/link.h"
 #include "slmpm/memory/emulate.h"
@@ -136,6 +137,7 @@ void link_enqueue(struct endpoint *ep, struct request *r)
 	if (list_empty(&ep->link.queue)) /* what has gone before has gone whole */
 		doubt_mark(ep);
 	list_append(&ep->link.queue, &r->node);
+	ep->link.changes++;
 	ep->link.depth++;
 	if (!r->seq)
 		ep->link.uncharged += is_uncharged(r);
@@ -145,6 +147,7 @@ void link_enqueue(struct endpoint *ep, struct request *r)
 void link_dequeue(struct endpoint *ep, struct request *r)
 {
 	list_remove(&r->node);
+	ep->link.changes++;
 	ep->link.depth--;
 	ep->link.streaming -= r->streaming;
 	r->streaming = false;
@@ -156,6 +159,7 @@ void link_dequeue(struct endpoint *ep, struct request *r)
 void link_streams(struct endpoint *ep, struct request *r)
 {
 	ep->link.streaming += !r->streaming;
+	ep->link.changes++;
 	r->streaming = true;
 }
 
@@ -168,6 +172,33 @@ void link_rotate(struct endpoint *ep, struct request *r)
 static bool is_one_sided(const struct request *r)
 {
 	return r->kind >= REQUEST_PUT;
+}
+
+/* Not the first. Many may wait here for a peer that has stopped, while this side looks on each pass. */
+static struct request *find_ready(struct endpoint *ep)
+{
+	const struct rma *m = ep->rma;
+	const struct link_walk now = {
+		.changes = ep->link.changes,
+		.credit = ep->charged - ep->credited,
+		.barrier = m->barrier,
+		.live = m->live.next,
+		.active = ep->link.active,
+		.taken = m->taken,
+		.open = m->open,
+	};
+
+	if (!memcmp(&now, &ep->link.vain, sizeof(now)))
+		return NULL;
+	LIST_EACH(at, &ep->link.queue) {
+		struct request *r = LIST_ENTRY(at, struct request, node);
+
+		if (r->streaming ||
+		    (is_one_sided(r) ? rma_ready(ep, r) : !ep->link.active && is_uncharged(r)))
+			return r;
+	}
+	ep->link.vain = now;
+	return NULL;
 }
 
 /*
@@ -188,13 +219,7 @@ static struct request *next_request(struct endpoint *ep)
 	if (first->seq || (!active && !is_one_sided(first) && has_credit(ep, first)))
 		return first;
 	if (ep->link.streaming || ep->rma->queued || (ep->link.uncharged && !active))
-		LIST_EACH(at, &ep->link.queue) {
-			struct request *r = LIST_ENTRY(at, struct request, node);
-
-			if (r->streaming ||
-			    (is_one_sided(r) ? rma_ready(ep, r) : !active && is_uncharged(r)))
-				return r;
-		}
+		return find_ready(ep);
 	return NULL;
 }
 

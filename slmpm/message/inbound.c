@@ -6,6 +6,7 @@
 
 #include "slmpm/message/area.h"
 #include "slmpm/message/fetch.h"
+#include "slmpm/message/match.h"
 #include "slmpm/wait.h"
 #include "slmpm/link/landing.h"
 
@@ -62,9 +63,7 @@ struct inbound *inbound_new(struct endpoint *ep, const struct head *h, uint64_t 
 
 void inbound_free(struct inbound *m)
 {
-	if (!list_empty(&m->node))
-		m->ep->ctx->unexpected--;
-	list_remove(&m->node);
+	match_forget(m);
 	list_remove(&m->parts);
 	landing_moved(m->ep);
 	if (m->area)

@@ -13,15 +13,33 @@ static bool wants(const struct request *r, const struct endpoint *ep, uint32_t s
 	       (r->stream == SLMPM_ANY_STREAM || r->stream == stream);
 }
 
-struct request *match_next(const struct endpoint *ep, uint32_t stream)
+static struct request *first_in(const struct list *list, const struct endpoint *ep, uint32_t stream)
 {
-	LIST_EACH(at, &ep->ctx->posted) {
+	LIST_EACH(at, list) {
 		struct request *r = LIST_ENTRY(at, struct request, node);
 
 		if (wants(r, ep, stream))
 			return r;
 	}
 	return NULL;
+}
+
+/* Those for other peers are not looked at, however many there are. */
+struct request *match_next(const struct endpoint *ep, uint32_t stream)
+{
+	struct request *own = first_in(&ep->posted, ep, stream);
+	struct request *any = first_in(&ep->ctx->posted, ep, stream);
+
+	if (!own || !any)
+		return own ? own : any;
+	return own->seq < any->seq ? own : any;
+}
+
+/* Where R waits; COUNT: of those there. */
+static struct list *place_of(const struct request *r, uint32_t **count)
+{
+	*count = r->ep ? &r->ep->before : &r->ctx->posted_count;
+	return r->ep ? &r->ep->posted : &r->ctx->posted;
 }
 
 struct request *match_posted(struct endpoint *ep, uint32_t stream)
@@ -108,10 +126,7 @@ void match_give(struct inbound *m, struct request *r)
 {
 	struct endpoint *ep = m->ep;
 
-	if (!list_empty(&m->node)) {
-		list_remove(&m->node);
-		ep->ctx->unexpected--;
-	}
+	match_forget(m);
 	m->receive = r;
 	r->message = m;
 	landing_moved(ep);
@@ -137,14 +152,19 @@ void match_give(struct inbound *m, struct request *r)
 
 void match_post(struct request *r)
 {
-	list_append(&r->ctx->posted, &r->node);
-	r->ctx->posted_count++;
+	uint32_t *count;
+
+	list_append(place_of(r, &count), &r->node);
+	++*count;
 }
 
 void match_unpost(struct request *r)
 {
+	uint32_t *count;
+
+	(void)place_of(r, &count);
 	list_remove(&r->node);
-	r->ctx->posted_count--;
+	--*count;
 	landing_moved_all(r->ctx); /* of any peer whose message it was to have */
 }
 
@@ -153,6 +173,7 @@ void match_keep(struct inbound *m)
 	struct endpoint *ep = m->ep;
 
 	list_append(&ep->unexpected, &m->node);
+	ep->before++;
 	ep->ctx->unexpected++;
 	ep->stats->unexpected++;
 	wait_changed(ep->ctx);
@@ -177,7 +198,17 @@ static void put_back(struct inbound *m)
 	while (at != &m->ep->unexpected && LIST_ENTRY(at, struct inbound, node)->seq < m->seq)
 		at = at->next;
 	list_insert(at, &m->node);
+	m->ep->before++;
 	m->ep->ctx->unexpected++;
+}
+
+void match_forget(struct inbound *m)
+{
+	if (list_empty(&m->node))
+		return;
+	list_remove(&m->node);
+	m->ep->before--;
+	m->ep->ctx->unexpected--;
 }
 
 void match_put_back(struct inbound *m)
@@ -242,15 +273,16 @@ struct endpoint *match_abandon(struct request *r)
 void match_again(struct request *r)
 {
 	struct inbound *next = match_find(r);
-	struct list *at = r->ctx->posted.next;
+	uint32_t *count;
+	struct list *list = place_of(r, &count), *at = list->next;
 
 	r->message = NULL;
 	if (next) {
 		match_give(next, r);
 		return;
 	}
-	while (at != &r->ctx->posted && LIST_ENTRY(at, struct request, node)->seq < r->seq)
+	while (at != list && LIST_ENTRY(at, struct request, node)->seq < r->seq)
 		at = at->next;
 	list_insert(at, &r->node);
-	r->ctx->posted_count++;
+	++*count;
 }

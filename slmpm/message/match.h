@@ -28,8 +28,9 @@ void match_post(struct request *r);
 void match_unpost(struct request *r);
 /* The peer has just been accepted: receives from any that wait get what it has sent so far. */
 void match_accepted(struct endpoint *ep);
-/* Keeps a message that no receive waits for. */
+/* Keeps a message that no receive waits for; and takes it out of those. */
 void match_keep(struct inbound *m);
+void match_forget(struct inbound *m);
 /* Counts a message as received when it has its receive; and not, when they part again. */
 void match_account(struct endpoint *ep, uint64_t bytes);
 void match_discount(struct endpoint *ep, uint64_t bytes);

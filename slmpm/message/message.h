@@ -53,7 +53,7 @@ int message_look(struct endpoint *ep, uint32_t stream, int polls, struct fabric_
 /* May what arrives go to the caller, or do others come first? */
 static inline bool message_is_first(const struct endpoint *ep)
 {
-	return !ep->ctx->posted_count && list_empty(&ep->unexpected);
+	return !ep->ctx->posted_count && !ep->before;
 }
 /* The looks of a receive before it becomes a request. */
 #define SPIN_POLLS 200
