@@ -11,6 +11,8 @@ struct request;
 #define CHECKSUM_SIZE 4
 
 uint32_t checksum(uint32_t sum, const void *data, size_t n);
+/* The same where the processor has no instruction for it. */
+uint32_t checksum_by_table(uint32_t sum, const void *data, size_t n);
 uint32_t checksum_head(uint64_t seq, uint64_t route, uint64_t extent);
 uint32_t checksum_request(uint32_t sum, const struct request *r, uint64_t offset, uint64_t n);
 /* Little-endian, wherever it comes to lie. */

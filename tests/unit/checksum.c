@@ -65,6 +65,10 @@ static void every_length_and_alignment(void **state)
 		for (size_t n = 0; n <= MOST; n++)
 			assert_int_equal(checksum(0, bytes + start, n),
 					 plainly(0, bytes + start, n));
+	for (size_t start = 0; start < STARTS; start++)
+		for (size_t n = 0; n <= MOST; n++)
+			assert_int_equal(checksum_by_table(7, bytes + start, n),
+					 checksum(7, bytes + start, n));
 }
 
 static void parts_sum_like_the_whole(void **state)
