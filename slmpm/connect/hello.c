@@ -106,6 +106,16 @@ int hello_look(struct endpoint *ep, const struct wire_hello *hello)
 	return 0;
 }
 
+static int refuse_fabric(struct endpoint *ep, const struct wire_hello *hello)
+{
+	char why[112], theirs[sizeof(hello->fabric)];
+
+	control_text(theirs, sizeof(theirs), hello->fabric, sizeof(hello->fabric));
+	snprintf(why, sizeof(why), "it wants another fabric: %s, and this side %s (SLMPM_FABRIC)",
+		 theirs, ep->link.fabric->name);
+	return handshake_refuse(ep, SLMPM_EVERSION, why);
+}
+
 /* A copy by attaching ends when the peer's memory answers, which may be never: it is not for a peer to
  * choose. Both sides come to the same, but for one that is set to n. */
 static bool may_attach(const struct control *c)
@@ -122,7 +132,7 @@ int hello_agree(struct control *c, const struct wire_hello *hello)
 	struct endpoint *ep = c->ep;
 
 	if (strncmp(hello->fabric, ep->link.fabric->name, sizeof(hello->fabric)) != 0)
-		return handshake_refuse(ep, SLMPM_EVERSION, "it wants another fabric");
+		return refuse_fabric(ep, hello);
 	c->features = LITTLE_64(hello->features) & further_features(ep);
 	ep->attach = ep->link.port->attach = may_attach(c);
 	c->engine = LITTLE_64(hello->features) & WIRE_FEATURE_ENGINE;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "slmpm/error.h"
@@ -22,6 +23,9 @@ static int parse_local(struct url *url, const char *name)
 	sa->sun_family = AF_UNIX;
 	if (!*name)
 		return error_set(SLMPM_EADDRESS, "\"%s\": write shm:NAME or shm:/path", url->text);
+	if (name[0] == '/' && name[1] == '/')
+		return error_set(SLMPM_EADDRESS, "\"%.64s\": write shm:%.64s, or shm:/path",
+				 url->text, name + 2);
 	if (strlen(name) > 80)
 		return error_set(SLMPM_EADDRESS, "\"%.64s...\": at most 80 characters", url->text);
 	if (*name == '/') {
@@ -120,8 +124,24 @@ int url_connect(const struct url *url, uint64_t deadline)
 				      url_connect_local(url, deadline);
 }
 
+/* What lies at a path is no socket, and never will be one. */
+static bool is_blocked(const struct url *url)
+{
+	struct stat st;
+
+	return *url_path(url) && stat(url_path(url), &st) == 0 && !S_ISSOCK(st.st_mode);
+}
+
+static int blocked(const struct url *url)
+{
+	return error_set(SLMPM_EADDRESS, "%s: a file or folder lies there, not a socket",
+			 url->text);
+}
+
 int url_not_listening(const struct url *url, int rc)
 {
+	if (rc == -EADDRINUSE && is_blocked(url))
+		return blocked(url);
 	if (rc == -EADDRINUSE)
 		return error_set(SLMPM_EBUSY, "%s: somebody listens there already", url->text);
 	return error_system(rc, url->text);
@@ -129,6 +149,8 @@ int url_not_listening(const struct url *url, int rc)
 
 int url_not_connected(const struct url *url, int rc)
 {
+	if (rc == -ECONNREFUSED && is_blocked(url))
+		return blocked(url);
 	if (rc == -ECONNREFUSED || rc == -ENOENT)
 		return error_set(SLMPM_ENOENT, "%s: nobody listens there", url->text);
 	if (rc == -ECONNRESET)

@@ -47,6 +47,7 @@ bool key_read(const struct slmpm_key *key, struct key *k)
 {
 	const unsigned char *at = key->bytes;
 	uint64_t magic = get(&at, 4), grant;
+	unsigned char rest = 0; /* of later releases */
 
 	k->access = (uint32_t)get(&at, 4);
 	grant = get(&at, 8);
@@ -54,7 +55,10 @@ bool key_read(const struct slmpm_key *key, struct key *k)
 	k->size = get(&at, 8);
 	k->address = get(&at, 8);
 	k->secret = at;
-	return magic == WIRE_KEY_MAGIC && grant <= UINT32_MAX;
+	at += KEY_SECRET;
+	while (at < key->bytes + sizeof(key->bytes))
+		rest |= *at++;
+	return magic == WIRE_KEY_MAGIC && grant <= UINT32_MAX && !rest;
 }
 
 /* Takes as long wherever they differ. */

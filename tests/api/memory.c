@@ -162,9 +162,9 @@ static void keys_fit_one_peer_once(void)
 	REFUSED(slmpm_mem_open(owner, &key, NULL), SLMPM_EINVAL, "key");
 	memset(&bad, 0, sizeof(bad));
 	REFUSED(slmpm_mem_open(owner, &bad, &rmem), SLMPM_EINVAL, "no key");
-	/* Any bit of it, but for those behind what it says. Over a network a key may be ahead of what it
-	 * opens, which is waited for: a second for each bit of its number. */
-	for (int bit = 0; bit < 48 * 8; bit += way_maps() ? 1 : 13) {
+	/* Any bit of it. Over a network a key may be ahead of what it opens, which is waited for: a
+	 * second for each bit of its number. */
+	for (int bit = 0; bit < SLMPM_KEY_SIZE * 8; bit += way_maps() ? 1 : 13) {
 		int rc;
 
 		bad = key;

@@ -48,6 +48,8 @@ static const struct writing writings[] = {
 	{"udp://h:7", NULL, NULL, "tcp://host:port"},
 	{"TCP://h:7", NULL, NULL, "tcp://host:port"},
 	{"shm:", NULL, NULL, "shm:NAME"},
+	{"shm://work", NULL, NULL, "write shm:work, or shm:/path"},
+	{"shm:///tmp/x", NULL, NULL, "shm:/path"},
 	{"", NULL, NULL, "shm:NAME"},
 };
 
