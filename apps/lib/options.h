@@ -37,7 +37,7 @@ static inline error_t options_accept(int key, char *arg, struct argp_state *stat
 /* Help and version end the first reading as they do the second: leave them to that one. */
 static inline bool options_ask_for_help(int argc, char **argv)
 {
-	static const char *const ends[] = {"--help", "--usage", "--version", "-?", "-V"};
+	static const char *const ends[] = {"-h", "--help", "--usage", "--version", "-?", "-V"};
 
 	for (int i = 1; i < argc; i++)
 		for (size_t k = 0; k < sizeof(ends) / sizeof(ends[0]); k++)
@@ -56,13 +56,28 @@ static inline error_t options_accept_before(int key, char *arg, struct argp_stat
 	return rc;
 }
 
+/* -h is --help; argp has -? for it. */
+static inline error_t options_help(int key, char *arg, struct argp_state *state)
+{
+	(void)arg;
+	if (key != 'h')
+		return ARGP_ERR_UNKNOWN;
+	argp_state_help(state, state->out_stream, ARGP_HELP_STD_HELP);
+	return 0;
+}
+
 /* argp_parse, whose PARSER sees only options that are spelt right. */
 static inline error_t options_parse_as(const struct argp *argp, int argc, char **argv, void *input,
 				       bool before)
 {
-	struct argp spelling = *argp;
+	static const struct argp_option option[] = {{NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0}, {0}};
+	static const struct argp help = {.options = option, .parser = options_help};
+	const struct argp_child with[] = {{&help, 0, NULL, 0}, {0}};
+	struct argp whole = *argp, spelling;
 	int well = 1; /* the word that follows what was understood, or a group that is half so */
 
+	whole.children = with;
+	spelling = whole;
 	spelling.parser = before ? options_accept_before : options_accept;
 	if (!options_ask_for_help(argc, argv) &&
 	    argp_parse(&spelling, argc, argv, ARGP_NO_ERRS | ARGP_NO_EXIT | ARGP_IN_ORDER, NULL,
@@ -71,7 +86,7 @@ static inline error_t options_parse_as(const struct argp *argp, int argc, char *
 			program_invocation_short_name, well < argc ? argv[well] : argv[argc - 1]);
 		exit(argp_err_exit_status);
 	}
-	return argp_parse(argp, argc, argv, before ? ARGP_IN_ORDER : 0, NULL, input);
+	return argp_parse(&whole, argc, argv, before ? ARGP_IN_ORDER : 0, NULL, input);
 }
 
 static inline error_t options_parse(const struct argp *argp, int argc, char **argv, void *input)

@@ -18,6 +18,9 @@ for page in doc/man/*.1.scd; do
 	pages=$((pages + 1))
 	only=$(comm -3 <(in_help "$SLMPM_BUILD/bin/$tool" | ours) <(in_man "$page" | ours))
 	[ -z "$only" ] || { printf '%s: in --help alone, and in the man page alone:\n%s\n' "$tool" "$only" >&2; bad=1; }
+	for word in -h --help; do "$SLMPM_BUILD/bin/$tool" $word </dev/null 2>&1; echo "status $?"; done | awk -v tool="$tool" '
+		/^status/ { ended++; if ($2) bad = 1; next } { n[ended + 0]++ } END { exit bad || ended != 2 || n[0] < 5 || n[0] != n[1] }' ||
+		{ echo "$tool: -h is not --help" >&2; bad=1; }
 	[ "$(in_help "$SLMPM_BUILD/bin/$tool" | wc -l)" -gt 2 ] || { echo "$tool: --help has no options" >&2; bad=1; }
 done
 [ "$pages" -ge 8 ] || { echo "only $pages pages" >&2; bad=1; }
