@@ -207,12 +207,13 @@ struct slmpm_event {
 	uint32_t size;
 	uint32_t type; /* enum slmpm_event_type */
 	slmpm_peer peer;
-	int32_t error; /* the code that calls on this peer return from now on, or 0 */
+	int32_t error; /* what calls on this peer return from now on: negative once it has ended, else 0 */
 	int32_t pid;
 	uint64_t written; /* segments written to the peer, and read by it as far as known: */
 	uint64_t read;    /* what lies between is in doubt after DEAD */
-	/* Messages to the peer, as slmpm_peer_stats counts them, and how many, the first ones, it has
-	 * read for certain; the others are in doubt after DEAD. */
+	/* Messages to the peer, as slmpm_peer_stats counts them, and how many, the first ones, its
+	 * library has read for certain, received by its program or not yet; the others are in doubt
+	 * after DEAD. */
 	uint64_t sent, arrived;
 	char detail[160];
 };

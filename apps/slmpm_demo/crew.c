@@ -122,7 +122,7 @@ static void take_events(struct host *h)
 
 	while (slmpm_next_event(h->ctx, &e, 0) == 1)
 		for (unsigned a = 0; a < h->options->accelerators; a++)
-			if (h->accel[a].peer.id == e.peer.id && e.type >= SLMPM_EVENT_CLOSED)
+			if (h->accel[a].peer.id == e.peer.id && e.error < 0)
 				snprintf(h->accel[a].fate, sizeof(h->accel[a].fate), "%s",
 					 e.detail);
 }
