@@ -251,11 +251,11 @@ static void shm_release(struct fabric_link *link, const struct fabric_arrival *a
 		doorbell_check(&l->bell);
 }
 
-/* What a sleeper owes: a peer may wait for room, or count what is unread. */
+/* What a sleeper owes: a peer may wait for room. */
 static void pay(struct shm_link *l)
 {
 	ring_publish_produced(&l->writer);
-	ring_publish_consumed(&l->reader, RING_SLEEP);
+	ring_settle(&l->reader);
 	l->owes = false;
 	doorbell_check(&l->bell);
 }

@@ -303,13 +303,26 @@ void ring_consider(struct ring_reader *r)
 		ring_publish_consumed(r, r->threshold ? RING_THRESHOLD : RING_EVERY);
 }
 
-uint64_t ring_unread(struct ring_reader *r)
+/* J by the reader's account. */
+static uint64_t known_produced(struct ring_reader *r)
 {
 	uint64_t j = r->read;
 
-	if (look_at_produced(r) && (int64_t)(r->produced - j) > 0)
-		j = r->produced;
-	return j - r->consumed;
+	return look_at_produced(r) && (int64_t)(r->produced - j) > 0 ? r->produced : j;
+}
+
+/* What has been released may be less than a batch, where packets are held. */
+COLD void ring_settle(struct ring_reader *r)
+{
+	if (r->published == r->consumed)
+		return;
+	if (known_produced(r) - r->published >= r->threshold || !ORDER_RULE(settle_threshold))
+		ring_publish_consumed(r, RING_SLEEP);
+}
+
+uint64_t ring_unread(struct ring_reader *r)
+{
+	return known_produced(r) - r->consumed;
 }
 
 uint64_t ring_room(struct ring_writer *w)

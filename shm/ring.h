@@ -48,7 +48,7 @@ struct ring_shape {
 /* Why a total was published; the counters show what laziness saves. */
 enum ring_cause {
 	RING_THRESHOLD, /* the unread share as the writer sees it reached the threshold */
-	RING_SLEEP,     /* before sleeping */
+	RING_SLEEP,     /* likewise, but without a batch: before sleeping */
 	RING_FLUSH,     /* close, or the caller wants the figure out now */
 	RING_EVERY,     /* selected: after every read */
 	RING_CAUSES
@@ -140,6 +140,8 @@ void ring_reader_init(struct ring_reader *r, const struct ring_setup *setup);
 
 void ring_publish_produced(struct ring_writer *w);
 void ring_publish_consumed(struct ring_reader *r, enum ring_cause cause);
+/* Before the reader sleeps: a writer that waits for room, or soon does, must find K. */
+void ring_settle(struct ring_reader *r);
 /* J - K by the reader's account, with the published total looked at: for the monitor. */
 uint64_t ring_unread(struct ring_reader *r);
 /* N - unread by the writer's account, with the peer's total looked at; what is held back is room. */

@@ -172,12 +172,12 @@ static int peek_or_wait(struct ring_reader *r, struct doorbell *bell, const stru
 		sched_yield();
 		return 0;
 	}
-	ring_publish_consumed(r, RING_SLEEP);
+	ring_settle(r);
 	doorbell_check(bell);
 	fall_asleep(bell); /* no other fence from here to the look: it must do alone */
 	rc = ring_peek(r, p);
 	if (rc == 0) {
-		ring_publish_consumed(r, RING_SLEEP); /* the look may have taken a pad */
+		ring_settle(r); /* the look may have taken a pad */
 		doorbell_check(bell);
 		sleep_on(bell, tally, "reader");
 	}

@@ -108,10 +108,13 @@ static bool progress(int t)
 	return receive(t) || send(t);
 }
 
-static void publish(int t, enum ring_cause cause)
+static void publish(int t, bool closing)
 {
 	ring_publish_produced(&ends[t].w);
-	ring_publish_consumed(&ends[t].r, cause);
+	if (closing)
+		ring_publish_consumed(&ends[t].r, RING_FLUSH);
+	else
+		ring_settle(&ends[t].r);
 	doorbell_check(&ends[t].bell);
 }
 
@@ -123,7 +126,7 @@ static void play(int t)
 	while (e->sent < scenario->send || e->got < scenario->send) {
 		if (progress(t))
 			continue;
-		publish(t, RING_SLEEP);
+		publish(t, false);
 		doorbell_announce(&e->bell);
 		if (!e->bell.fence)
 			doorbell_barrier();
@@ -131,7 +134,7 @@ static void play(int t)
 			model_sleep();
 		doorbell_retract(&e->bell);
 	}
-	publish(t, RING_FLUSH);
+	publish(t, true);
 	e->ended = true;
 	model_end();
 }

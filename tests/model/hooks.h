@@ -35,6 +35,7 @@
 	SITE(consider)                                                                             \
 	SITE(live_threshold)                                                                       \
 	SITE(live_batch)                                                                           \
+	SITE(settle_threshold)                                                                     \
 	SITE(gap)                                                                                  \
 	SITE(check_tag)                                                                            \
 	SITE(check_length)                                                                         \

@@ -34,6 +34,7 @@ const struct mutation mutations[] = {
 	{SITE_live_threshold, WEAK_OMITTED, "thresholds of four"},
 	{SITE_live_batch, WEAK_OMITTED, "thresholds of four"},
 	{SITE_gap, WEAK_OMITTED, "held"},
+	{SITE_settle_threshold, WEAK_OMITTED, "both sleep, fences"},
 	{SITE_check_tag, WEAK_OMITTED, "hostile writer"},
 	{SITE_check_length, WEAK_OMITTED, "hostile writer"},
 	{SITE_check_length, WEAK_OMITTED, "hostile overrun"},
@@ -66,7 +67,7 @@ const struct mutation mutations[] = {
 	{SITE_check_release, WEAK_OMITTED, "writer sleeps, fences"},
 	{SITE_check_peek, WEAK_OMITTED, "writer sleeps, fences"},
 	{SITE_check_asleep, WEAK_OMITTED, "both sleep, fences"},
-	{SITE_publish_asleep, WEAK_OMITTED, "both sleep, fences"},
+	{SITE_publish_asleep, WEAK_OMITTED, "thresholds, both sleep"},
 	{SITE_publish_waiting, WEAK_OMITTED, "writer sleeps, fences"},
 	{SITE_publish_closing, WEAK_OMITTED, "four"},
 };

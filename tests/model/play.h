@@ -35,6 +35,7 @@ struct sides {
 	uint32_t aborts;
 	uint16_t doing[THREADS]; /* enum doing */
 	bool quiet;              /* the writer owes a look at the sleeper */
+	bool kept;               /* the reader has slept with what it holds */
 };
 
 extern struct sides sides;

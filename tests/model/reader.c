@@ -35,6 +35,7 @@ SHALLOW static void release(uint32_t i)
 	check_packet(&p); /* still */
 	sides.held[i] = sides.held[--sides.held_count];
 	sides.held[sides.held_count] = (struct ring_packet){0};
+	sides.kept = false;
 	sides.sent[SEGMENT(p.total)] = (struct sent){0};
 	ring_release(r, &p);
 	if (r->consumed - r->published >= r->batch && r->read - r->published >= r->threshold)
@@ -79,12 +80,43 @@ SHALLOW static bool look(void)
 	return rc;
 }
 
+/* J as a reader that has looked at everything knows it at the most. */
+static uint64_t known_total(void)
+{
+	uint64_t j = model_newest(WORD_PRODUCED);
+
+	return (int64_t)(j - sides.r.read) > 0 ? j : sides.r.read;
+}
+
+SHALLOW static void settle(void)
+{
+	uint64_t published = sides.r.published;
+
+	if (ORDER_RULE(publish_asleep))
+		ring_settle(&sides.r);
+	if (sides.r.published != published && known_total() - published < sides.r.threshold)
+		model_fault("a publication of K that nobody waits for");
+}
+
+/* An application may keep a quarter of the ring while it waits for more. */
+static bool may_keep(void)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < sides.held_count; i++)
+		kept += sides.held[i].segments;
+	if (sides.kept || kept > scenario->segments / 4 || !has(READER_SLEEPS))
+		return false;
+	sides.kept = model_choose(2);
+	return sides.kept;
+}
+
 /* Nothing there: false when there will never be anything. */
 SHALLOW static bool rest(void)
 {
-	uint64_t consumed;
+	uint64_t unpublished;
 
-	if (sides.held_count) {
+	if (sides.held_count && !may_keep()) {
 		release(model_choose(sides.held_count));
 		return true;
 	}
@@ -94,9 +126,8 @@ SHALLOW static bool rest(void)
 		sides.doing[READER] = RUNS;
 		return true;
 	}
-	consumed = sides.r.consumed;
-	if (ORDER_RULE(publish_asleep))
-		ring_publish_consumed(&sides.r, RING_SLEEP);
+	settle();
+	unpublished = sides.r.consumed - sides.r.published;
 	if (ORDER_RULE(check_asleep))
 		look_at_sleeping_writer();
 	doorbell_announce(&sides.reader_bell);
@@ -106,7 +137,8 @@ SHALLOW static bool rest(void)
 		doorbell_barrier();
 	if (!ORDER_RULE(look_again) || !look()) {
 		/* A pad taken by that look, the last of all, may stay unpublished. */
-		if ((int64_t)(model_newest(WORD_CONSUMED) - consumed) < 0)
+		if (unpublished && sides.r.read - sides.r.published >= sides.r.threshold &&
+		    sides.r.consumed - sides.r.published == unpublished)
 			model_fault("the reader sleeps with its total unpublished");
 		sides.doing[READER] = SLEEPS;
 		if (model_sleep() && !look())

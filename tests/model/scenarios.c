@@ -39,6 +39,8 @@ const struct scenario scenarios[] = {
 	{"thresholds, both sleep", 4, 3, LENGTHS | THRESHOLDS | WRITER_SLEEPS | READER_SLEEPS, 0, 0,
 	 4, 2, EPOCH},
 	{"held, writer sleeps", 4, 8, HOLD | LENGTHS | WRITER_SLEEPS, 4, 4, 4, 0, EPOCH},
+	{"held, both sleep", 4, 4, HOLD | READER_SLEEPS | WRITER_SLEEPS | MEMBARRIER, 4, 4, 4, 0,
+	 EPOCH},
 	{"held", 4, 8, LENGTHS | HOLD, 2, 1, 4, 0, EPOCH},
 	{"held, eight", 8, 10, HOLD, 6, 2, 8, 0, EPOCH},
 

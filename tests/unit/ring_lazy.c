@@ -166,6 +166,37 @@ static void publishing_an_old_figure_again_costs_nothing(void **state)
 	ring_pair_close(&p);
 }
 
+/* Before sleep: what the writer may be waiting for, be it less than a batch, and nothing else. */
+static void a_sleeper_publishes_what_its_writer_needs(void **state)
+{
+	struct ring_packet held, p;
+	struct ring_pair r;
+
+	(void)state;
+	open_lazy(&r, N, N / 2, N / 2, 0);
+	for (uint64_t i = 0; i < N / 2 - 1; i++) {
+		assert_true(ring_put(&r.w, i, 8));
+		ring_take(&r.r, i, 8);
+		ring_settle(&r.r);
+	}
+	assert_true(all_publications(&r.r) == 0);
+	assert_true(ring_put(&r.w, 0, 8) && ring_peek(&r.r, &held) == 1);
+	assert_true(r.r.consumed - r.r.published < r.r.batch);
+	ring_settle(&r.r);
+	assert_true(r.r.publications[RING_SLEEP] == 1 && r.r.published == N / 2 - 1);
+	ring_settle(&r.r);
+	assert_true(all_publications(&r.r) == 1);
+	/* The writer's total counts, too: it may be ahead of what has been read. */
+	ring_release(&r.r, &held);
+	for (uint64_t i = 0; i < N / 2 - 1; i++)
+		assert_true(ring_put(&r.w, i, 8));
+	ring_publish_produced(&r.w);
+	assert_true(ring_peek(&r.r, &p) == 1);
+	ring_settle(&r.r);
+	assert_true(r.r.publications[RING_SLEEP] == 2 && all_publications(&r.r) == 2);
+	ring_pair_close(&r);
+}
+
 static void the_writer_announces_every_sixteenth_of_the_ring(void **state)
 {
 	struct ring_pair p;
@@ -231,6 +262,7 @@ int main(void)
 		cmocka_unit_test(a_full_ring_publishes_by_batches_down_to_the_threshold),
 		cmocka_unit_test(random_traffic_follows_the_rule),
 		cmocka_unit_test(publishing_an_old_figure_again_costs_nothing),
+		cmocka_unit_test(a_sleeper_publishes_what_its_writer_needs),
 		cmocka_unit_test(the_writer_announces_every_sixteenth_of_the_ring),
 		cmocka_unit_test(a_drained_ring_always_has_room_again),
 	};
