@@ -171,6 +171,8 @@ struct fabric_domain { /* first member of the fabric's own structure */
 	/* Set by the core before it goes by all links: what quiet says is from before. The next poll of one
 	 * finds out anew which have something, and clears it. */
 	bool anew;
+	/* By its links so far, of those that ring: another figure where a peer was asleep when sent to. */
+	uint64_t bells;
 	/* The core's: this is a child's copy. disconnect and close only close descriptors then: what
 	 * else they would change is the parent's, too. */
 	bool forked;

@@ -48,5 +48,7 @@ COLD void doorbell_ring(struct doorbell *b, uint64_t announcement)
 	if (*b->fd < 0) /* closed since: its number may be somebody else's */
 		return;
 	b->bells++;
+	if (b->all)
+		++*b->all;
 	(void)!send(*b->fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }

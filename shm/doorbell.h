@@ -24,6 +24,7 @@ struct doorbell {
 	bool fence;                        /* one end lacks membarrier */
 	uint64_t writes;                   /* remote stores */
 	uint64_t bells;
+	uint64_t *all; /* counts those of all its domain's links; or NULL */
 };
 
 /* Can this process be fenced from outside (registers it), and fence others? Once, at set-up. */

@@ -138,7 +138,7 @@ static struct context *context_new(const struct config *config, const struct slm
 	ctx->epoll = ctx->kick = ctx->alarm.fd = ctx->stats.fd = -1;
 	ctx->multiple = ctx->careful = o && o->flags & SLMPM_THREADS;
 	ctx->wait = secure_getenv("SLMPM_WAIT") || !o ? (uint32_t)config->wait : o->wait;
-	ctx->spin_ns = (uint64_t)config->spin_us * 1000;
+	spin_init(&ctx->spin, config->spin_us < 0 ? SPIN_AUTO : (uint64_t)config->spin_us * 1000);
 	list_init(&ctx->posted);
 	list_init(&ctx->regions);
 	list_init(&ctx->mirrors);

@@ -12,10 +12,12 @@
 #include "slmpm/config.h"
 #include "slmpm/handle.h"
 #include "slmpm/list.h"
+#include "slmpm/spin.h"
 
 struct endpoint;
 struct domain;
 struct means_part;
+struct watch;
 struct monitor_pages;
 
 struct context {
@@ -62,8 +64,10 @@ struct context {
 	struct list spent;        /* requests that have been told to one of these: to be dropped */
 
 	struct domain *domains; /* fabrics opened so far (domain.c) */
-	int epoll, kick;        /* kick: wakes the sleeping thread of a context with several */
-	uint32_t wait;          /* SLMPM_WAIT_* */
+	struct watch
+		*bell;    /* the one socket in which a bell waits, where it is only one; or NULL */
+	int epoll, kick;  /* kick: wakes the sleeping thread of a context with several */
+	uint32_t wait;    /* SLMPM_WAIT_* */
 	uint32_t idle;    /* progress calls without result since the last look at descriptors */
 	uint64_t looked;  /* at the descriptors by slmpm_progress: ticks */
 	uint64_t turned;  /* when a peer that is received from all the time last gave way: ticks */
@@ -71,7 +75,7 @@ struct context {
 	uint32_t crowded; /* more processes than processors, by the last yields */
 	/* Until then somebody computes here, and a yield costs his whole turn; how long that was. */
 	uint64_t robbed, robbed_ns;
-	uint64_t spin_ns;
+	struct spin spin;
 	uint64_t sleeps;
 
 	struct {                  /* looks at the links (slmpm/monitor) */

@@ -177,6 +177,18 @@ void domain_ask_anew(struct context *ctx)
 		d->port->anew = true;
 }
 
+uint64_t domain_bells(const struct context *ctx)
+{
+	uint64_t sum = 0;
+	bool any = false;
+
+	for (const struct domain *d = ctx->domains; d; d = d->next) {
+		sum += d->port->bells;
+		any |= d->port->fd < 0;
+	}
+	return any ? sum : SPIN_NO_BELLS;
+}
+
 void domain_close_all(struct context *ctx)
 {
 	while (ctx->domains) {

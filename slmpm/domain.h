@@ -30,6 +30,8 @@ struct fabric_domain *domain_with_memory(struct context *ctx);
 void domain_arm(struct context *ctx, bool on);
 /* A pass over the peers begins: what has come to those that are quiet is found out once. */
 void domain_ask_anew(struct context *ctx);
+/* Rung so far for sleeping peers, or SPIN_NO_BELLS where all are woken otherwise. */
+uint64_t domain_bells(const struct context *ctx);
 void domain_close_all(struct context *ctx);
 /* In the child after fork: gives the copies of descriptors back, tells nobody. */
 void domain_forked(struct context *ctx);

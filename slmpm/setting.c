@@ -113,8 +113,9 @@ static bool parse(const struct setting *s, const char *text, int64_t *out, char 
 {
 	bool good;
 
-	if (s->kind == SIZE && !strcasecmp(text, "auto") && !strcmp(s->initial, "auto")) {
-		*out = 0;
+	if ((s->kind == SIZE || s->kind == NUMBER) && !strcasecmp(text, "auto") &&
+	    !strcmp(s->initial, "auto")) {
+		*out = s->kind == NUMBER ? -1 : 0;
 		return true;
 	}
 	switch (s->kind) {
@@ -141,9 +142,10 @@ static void complain(const struct setting *s, const char *text, const char *why,
 		snprintf(bad, size, "SLMPM_%s=%.40s: a fraction up to 3/4, or `every`", s->name,
 			 text);
 	else
-		snprintf(bad, size, "SLMPM_%s=%.40s: a number from %lld to %lld%s", s->name, text,
+		snprintf(bad, size, "SLMPM_%s=%.40s: a number from %lld to %lld%s%s", s->name, text,
 			 (long long)s->min, (long long)s->max,
-			 s->kind == SIZE ? "; k, m, g may follow" : "");
+			 s->kind == SIZE ? "; k, m, g may follow" : "",
+			 !strcmp(s->initial, "auto") ? "; or auto" : "");
 }
 
 void setting_read(const struct setting *s, const char *text, char *bad, size_t size)

@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <time.h>
 
+#include "slmpm/domain.h"
 #include "slmpm/error.h"
 #include "slmpm/link/progress.h"
 
@@ -29,6 +30,8 @@ struct waiter {
 	uint32_t busy;    /* and that found something, since the last look at the clock */
 	uint64_t started; /* 0: the clock has not been looked at yet */
 	uint64_t idle;    /* since when there has been nothing; 0: it has not since then */
+	uint64_t spin;    /* so long it polls from then on */
+	bool slept;
 	uint64_t deadline;
 	uint64_t looked;         /* at the descriptors */
 	bool (*test)(void *arg); /* what is waited for */
@@ -135,11 +138,26 @@ static void yield(struct waiter *w, uint64_t now)
 	(void)look_if_due(w, back);
 }
 
+/* Something has come, for the first time since w->idle; or nothing has, and the wait is over. */
+static void idle_ends(struct waiter *w, bool met)
+{
+	uint64_t now = wait_now();
+	struct spin_wait wait = {.took = now - w->idle,
+				 .bells = domain_bells(w->ctx),
+				 .met = met,
+				 .asleep = w->slept};
+
+	spin_end(&w->ctx->spin, now, &wait);
+	w->idle = 0;
+	w->slept = false;
+}
+
 /* After a pass that found something: traffic of others must not put the deadline off. */
 static int wait_busy(struct waiter *w)
 {
 	w->turns = 0;
-	w->idle = 0; /* what comes next may follow at once */
+	if (w->idle) /* what comes next may follow at once */
+		idle_ends(w, true);
 	if (++w->busy < BUSY)
 		return 0;
 	w->busy = 0;
@@ -159,6 +177,8 @@ static int wait_idle(struct waiter *w)
 
 	if (!w->timeout_ms)
 		return -SLMPM_ETIMEOUT;
+	if (w->turns == 0)
+		ctx->spin.quick++;
 	if (++w->turns < SPINS && !ctx->crowded && ctx->wait != SLMPM_WAIT_BLOCK &&
 	    !ctx->multiple) {
 		relax();
@@ -171,16 +191,19 @@ static int wait_idle(struct waiter *w)
 	}
 	if (look_if_due(w, now))
 		return 0;
-	if (!w->idle)
+	if (!w->idle) {
 		w->idle = now;
+		w->spin = spin_begin(&ctx->spin, now, domain_bells(ctx));
+	}
 	if (ctx->wait == SLMPM_WAIT_SPIN && !ctx->crowded && !ctx->multiple)
 		relax();
-	else if (ctx->wait == SLMPM_WAIT_SPIN ||
-		 (ctx->wait == SLMPM_WAIT_ADAPTIVE && now - w->idle < ctx->spin_ns &&
-		  now >= ctx->robbed))
+	else if (ctx->wait == SLMPM_WAIT_SPIN || (ctx->wait == SLMPM_WAIT_ADAPTIVE &&
+						  now - w->idle < w->spin && now >= ctx->robbed)) {
 		yield(w, now);
-	else
+	} else {
+		w->slept = true;
 		wait_sleep(ctx, now, w->deadline, w->test, w->arg);
+	}
 	return 0;
 }
 
@@ -240,6 +263,8 @@ int wait_until(struct context *ctx, wait_test *test, void *arg, int timeout_ms)
 		if (rc < 0)
 			break;
 	}
+	if (w.idle)
+		idle_ends(&w, test(arg));
 	ctx->polling = false;
 	if (ctx->waiting)
 		pthread_cond_broadcast(&ctx->changed);

@@ -49,6 +49,11 @@ static void dispatch(struct context *ctx, struct watch *w)
 	}
 }
 
+static bool is_socket(const struct epoll_event *event)
+{
+	return ((const struct watch *)event->data.ptr)->kind == WATCH_SOCKET;
+}
+
 /* Who ends by one of them may have another: nobody is freed in between. */
 static void dispatch_all(struct context *ctx, struct epoll_event *events, int n)
 {
@@ -99,6 +104,19 @@ static int look(struct context *ctx)
 	if (has_deadlines(ctx) && !inner_deadlines(ctx, wait_now()))
 		n++;
 	return n;
+}
+
+/* The message came first: what rang is still to be read. */
+static void take_bells(struct context *ctx)
+{
+	struct epoll_event event = {.data.ptr = ctx->bell};
+
+	if (!ctx->bell || ctx->multiple) {
+		(void)look(ctx);
+		return;
+	}
+	ctx->bell = NULL;
+	dispatch_all(ctx, &event, 1); /* a call less than to ask for it */
 }
 
 int wait_look(struct context *ctx)
@@ -188,7 +206,7 @@ void wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test 
 	monitor_tick(ctx);
 	if (ctx->rung) { /* take the bells out now, when nobody waits for us */
 		ctx->rung = false;
-		(void)look(ctx);
+		take_bells(ctx);
 	}
 	wait_arm(ctx);
 	if (has_work(ctx, test, arg)) {
@@ -213,6 +231,7 @@ void wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test 
 	context_lock(ctx);
 	ctx->sleeping = false;
 	wait_disarm(ctx);
+	ctx->bell = n == 1 && is_socket(&events[0]) ? events[0].data.ptr : NULL;
 	/* The message first: what rang is only the bell. */
 	if (n > 0 && progress_context(ctx))
 		ctx->rung = true;

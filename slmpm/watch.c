@@ -23,6 +23,8 @@ int watch_add(struct context *ctx, struct watch *w)
 
 void watch_remove(struct context *ctx, struct watch *w)
 {
+	if (ctx->bell == w)
+		ctx->bell = NULL;
 	if (w->fd >= 0)
 		(void)epoll_ctl(ctx->epoll, EPOLL_CTL_DEL, w->fd, NULL);
 }

@@ -159,6 +159,8 @@ static bool is_latency(const struct job *j)
 /* One sample's mean time of a crossing, us. */
 static double sample_us(const struct job *j, const struct figures *f, const struct hist *stamps)
 {
+	if (j->test->kind == KIND_PAUSE)
+		return f->extra.rest_ns / 1e3;
 	if (j->test->kind == KIND_LINE)
 		return (f->before + f->after) / 2e3;
 	if (j->idle_us)
@@ -170,12 +172,13 @@ static int take_samples(const struct runner *r, struct job *j, unsigned n, struc
 {
 	static double us[SAMPLES_MAX], hops[SAMPLES_MAX], line[SAMPLES_MAX];
 	static double bare[SAMPLES_MAX], ratio[SAMPLES_MAX], hidden[SAMPLES_MAX], cpu[SAMPLES_MAX];
+	static double first[SAMPLES_MAX], both[SAMPLES_MAX];
 	static struct hist stamps;
 	struct figures f = {0};
 	int rc = 0;
 
 	n = n > SAMPLES_MAX ? SAMPLES_MAX : n;
-	if (j->idle_us || j->test->kind == KIND_LINE)
+	if (j->idle_us || j->test->kind == KIND_LINE || j->test->kind == KIND_PAUSE)
 		j->each = true; /* there are only single times */
 	for (unsigned i = 0; i < n && rc >= 0; i++) {
 		rc = run_probed(r, j, &f, &stamps, out);
@@ -188,6 +191,8 @@ static int take_samples(const struct runner *r, struct job *j, unsigned n, struc
 		ratio[i] = bare[i] > 0 ? us[i] / bare[i] : -1;
 		hidden[i] = f.extra.hidden;
 		cpu[i] = f.extra.far_cpu;
+		first[i] = f.extra.first_ns / 1e3;
+		both[i] = f.extra.cpu_ns / 1e3 / (double)j->count;
 	}
 	if (rc < 0)
 		return rc;
@@ -202,6 +207,10 @@ static int take_samples(const struct runner *r, struct job *j, unsigned n, struc
 	}
 	if (j->test->kind == KIND_OVERLAP)
 		out->hidden = median(hidden, n);
+	if (j->test->kind == KIND_PAUSE)
+		out->cpu_us = median(both, n);
+	if (j->test->loop == loop_pause_lat)
+		out->first_us = median(first, n);
 	if (j->test->kind != KIND_LINE && j->test->kind != KIND_COPY)
 		out->far_cpu = median(cpu, n);
 	return 0;
@@ -319,6 +328,7 @@ int measure(struct pair *pair, const struct setup *setup, const struct job *job,
 	out->lat_us = out->min_us = out->p50_us = out->p90_us = out->p99_us = -1;
 	out->p999_us = out->max_us = out->hops = out->messages_per_s = out->bytes_per_s = -1;
 	out->bare_us = out->bare_ratio = out->hidden = out->far_cpu = -1;
+	out->first_us = out->cpu_us = -1;
 	*j = *job;
 	if (test_has_one_size(j->test))
 		j->size = j->test->size;

@@ -320,12 +320,14 @@ int pair_run_side(struct pair *p, const struct job *j, struct figures *f, struct
 	f->ns = (double)(now_ns() - begin);
 	neighbour_end(beside);
 	f->extra = p->extra;
-	f->extra.far_cpu = (double)(cpu_ns() - worked) / f->ns; /* on side 1 */
+	worked = cpu_ns() - worked;
+	f->extra.far_cpu = (double)worked / f->ns; /* on side 1 */
 	if (f->extra.each_ns > 0)
 		f->ns = f->extra.each_ns * (double)j->count;
 	count_remote(p, &f->reads, &f->writes);
 	if (rc >= 0)
 		rc = p->side ? report_back(p, f, mine) : read_report(text, f, mine ? NULL : stamps);
+	f->extra.cpu_ns = (double)worked + f->extra.far_cpu * f->ns;
 	return rc < 0 ? rc : probe(p, j, &f->after, stamps);
 }
 

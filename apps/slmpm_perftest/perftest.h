@@ -23,6 +23,7 @@ struct job;
 
 enum kind {
 	KIND_LATENCY, /* a ping-pong */
+	KIND_PAUSE,   /* bursts, each after a pause: a count is one of them */
 	KIND_SINGLE,  /* one operation after the other */
 	KIND_STREAM,
 	KIND_OVERLAP,
@@ -71,6 +72,7 @@ loop_fn loop_bursts;
 uint64_t burst_room(const struct job *job);
 uint64_t burst_of(const struct job *job); /* so many at once, each in a buffer of its own, ... */
 uint64_t burst_stride(const struct job *job);                 /* ... so far apart */
+loop_fn loop_pause_lat, loop_pause_stream;                    /* pauses.c */
 loop_fn loop_mixed, loop_slow_reader, loop_tide, loop_duplex; /* loads.c */
 /* "Touched": every byte written before, every byte read after. */
 void fill(void *buf, uint64_t len, uint64_t i);
@@ -177,7 +179,9 @@ struct pair {
 		double each_ns; /* of a single operation, where the loop knows it better; else 0 */
 		double bare_ns; /* the same by the bare instruction; 0: not measured */
 		double hidden; /* share of a transfer behind a computation; negative: not measured */
-		double far_cpu; /* share of the time that side 1 was at work */
+		double far_cpu;           /* share of the time that side 1 was at work */
+		double cpu_ns;            /* processor time of both sides, in all */
+		double first_ns, rest_ns; /* after a pause: the first message, and the others */
 	} extra;
 };
 
@@ -263,6 +267,7 @@ struct result {
 		max_us; /* negative: does not apply */
 	double hops, line_ns, messages_per_s, bytes_per_s;
 	double bare_us, bare_ratio, hidden, far_cpu;
+	double first_us, cpu_us; /* after a pause */
 	char path[16]; /* of one-sided operations, or how a mirror finds changes; "" else */
 	uint64_t reads, writes;
 	unsigned samples, retaken, mixed;

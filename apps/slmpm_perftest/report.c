@@ -72,6 +72,8 @@ static void json(const struct result *r, bool hist)
 	key("bare_ratio", r->bare_ratio);
 	key("hidden", r->hidden);
 	key("far_cpu", r->far_cpu);
+	key("first_us", r->first_us);
+	key("cpu_us", r->cpu_us);
 	printf(",\"path\":");
 	printf(*r->path ? "\"%s\"" : "null", r->path);
 	key("link", (double)r->job.link - 1);
@@ -129,6 +131,10 @@ static void remarks(const struct result *r)
 		       r->bare_ratio);
 	if (r->hidden >= 0)
 		remark(&count, "hidden %.0f %%", 100 * r->hidden);
+	if (r->first_us >= 0)
+		remark(&count, "the first %.3f us", r->first_us);
+	if (r->cpu_us >= 0)
+		remark(&count, "processor time of a burst %.1f us", r->cpu_us);
 	if (r->reads)
 		remark(&count, "%" PRIu64 " remote reads", r->reads);
 	if (r->mixed)

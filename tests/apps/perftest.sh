@@ -57,6 +57,12 @@ for burst in 1 16; do
 	[ "$(wc -l <"$dir/modes")" = 101 ] || fail "--modes: not a line for each of 100 messages"
 	awk -F'\t' 'NR > 1 && (NF != 6 || $3 > 1 || $1 < last) { exit 1 } { last = NR > 1 ? $1 : 0 }' "$dir/modes" || fail "--modes: strange lines"
 done
+# After a pause: what the first message takes, and those behind it.
+"$perf" -t pause_lat,pause_rate -n 5 --burst 4 --idle-us 1000 --samples 1 --json >"$dir/out" 2>"$dir/err" || fail "pauses: exit status $?"
+grep -Eq '"pause_lat".*"lat_us":[0-9.]+,.*"first_us":[0-9.]+,"cpu_us":[0-9]' "$dir/out" || { cat "$dir/out"; fail "pause_lat: no figures"; }
+grep -Eq '"pause_rate".*"lat_us":[0-9.]+,.*"first_us":null,"cpu_us":[0-9]' "$dir/out" || { cat "$dir/out"; fail "pause_rate: no figures"; }
+"$perf" -t pause_lat -n 3 --idle-us 100 --samples 1 | grep -q '  the first [0-9.]* us, processor time of a burst' || fail "pause_lat: nothing for people"
+
 "$perf" -t mixed --busy 2 -s 4k -n 4 --samples 1 --wait block >"$dir/out" 2>"$dir/err" || fail "--busy: exit status $?"
 "$perf" -t tide -n 10 --modes "$dir/no/such" >"$dir/out" 2>"$dir/err" && fail "--modes into nowhere"
 grep -q "cannot write $dir/no/such" "$dir/err" || fail "--modes into nowhere: not a word"

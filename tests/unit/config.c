@@ -56,6 +56,7 @@ static const struct trial trials[] = {
 	BAD("LOAN_MAX", "-9223372036854775808g", "a number"),
 	BAD("LOAN_MAX", "99999999999999999999", "a number"),
 	/* numbers know no units */
+	GOOD("SPIN_US", "auto", spin_us, -1),
 	GOOD("SPIN_US", "0", spin_us, 0),
 	GOOD("SPIN_US", "1000000", spin_us, 1000000),
 	GOOD("HANDSHAKE_MS", "10", handshake_ms, 10),

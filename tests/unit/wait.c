@@ -118,7 +118,7 @@ static void beside_a_computation(void)
 	if (sched_setaffinity(0, sizeof(one), &one)) /* not under every emulator */
 		goto end;
 	CHECK(pthread_create(&thread, NULL, compute, &stop) == 0, "thread");
-	ctx->spin_ns = UINT64_MAX;
+	ctx->spin.fixed = UINT64_MAX - 1;
 	context_lock(ctx);
 	for (int i = 0; i < 400 && !ctx->sleeps; i++)
 		CHECK(wait_until(ctx, is_set, &f, 50) == -SLMPM_ETIMEOUT, "50 ms");

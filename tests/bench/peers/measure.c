@@ -185,12 +185,81 @@ static double copy(const struct order *o, uint64_t n)
 	return (double)(now_ns() - t0);
 }
 
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void exchange(const struct order *o, uint64_t i)
+{
+	if (pair.side == 0) {
+		say(i, o);
+		hear(o);
+	} else {
+		hear(o);
+		say(i, o);
+	}
+}
+
+/* A burst of round trips, or one way with an answer behind it; times on side 0. */
+static void burst(const struct order *o, uint64_t i)
+{
+	uint64_t t0 = now_ns(), first = t0, n = o->burst;
+
+	for (uint64_t k = 0; k < n; k++) {
+		if (o->test == TEST_PAUSE)
+			exchange(o, k);
+		else if (pair.side == 0)
+			say(k, o);
+		else
+			hear(o);
+		if (k == 0)
+			first = now_ns();
+	}
+	if (o->test == TEST_PAUSE_BW && pair.side == 0)
+		hear(o);
+	else if (o->test == TEST_PAUSE_BW)
+		say(n, o);
+	if (pair.side || i >= EACH_MAX)
+		return;
+	pair.area->each_us[i] = (double)(first - t0) / 2e3;
+	if (o->test == TEST_PAUSE_BW)
+		pair.area->rest_us[i] = (double)(now_ns() - t0) / (double)n / 1e3;
+	else
+		pair.area->rest_us[i] = n > 1 ? (double)(now_ns() - first) / (double)(n - 1) / 2e3 :
+						pair.area->each_us[i];
+}
+
+static double pauses(const struct order *o, uint64_t n)
+{
+	const struct timespec rest = {(time_t)(o->idle_ns / 1000000000),
+				      (long)(o->idle_ns % 1000000000)};
+	uint64_t t0, worked;
+
+	measure_meet();
+	t0 = now_ns();
+	worked = cpu_ns();
+	for (uint64_t i = 0; i < n; i++) {
+		if (pair.side == 0)
+			nanosleep(&rest, NULL);
+		burst(o, i);
+	}
+	pair.area->cpu_ns[pair.side] = cpu_ns() - worked;
+	measure_meet();
+	return (double)(now_ns() - t0);
+}
+
 double measure_run(const struct order *o, uint64_t n)
 {
 	switch (o->test) {
 	case TEST_LAT: return o->idle_ns ? lone(o, n) : pingpong(o, n);
 	case TEST_BW: return stream(o, n);
 	case TEST_COPY: return copy(o, n);
+	case TEST_PAUSE:
+	case TEST_PAUSE_BW: return pauses(o, n);
 	default: return 0;
 	}
 }

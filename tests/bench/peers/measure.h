@@ -19,7 +19,8 @@ struct area {
 	struct order order;
 	uint64_t end_ns; /* when side 1 had the whole stream */
 	int again;
-	double each_us[EACH_MAX];
+	double each_us[EACH_MAX], rest_us[EACH_MAX];
+	uint64_t cpu_ns[2]; /* of each side's process, within the last run with pauses */
 	char blob[2][PAIR_BLOB];
 };
 

@@ -12,17 +12,34 @@ static const struct {
 	enum order_test test;
 	int loan, put;
 } TESTS[] = {
-	{"send_lat", TEST_LAT, 0, 0},  {"send_bw", TEST_BW, 0, 0},   {"loan_lat", TEST_LAT, 1, 0},
-	{"loan_bw", TEST_BW, 1, 0},    {"put_lat", TEST_LAT, 0, 1},  {"put_bw", TEST_BW, 0, 1},
-	{"line_lat", TEST_LINE, 0, 0}, {"copy_bw", TEST_COPY, 0, 0},
+	{"send_lat", TEST_LAT, 0, 0},    {"send_bw", TEST_BW, 0, 0},
+	{"loan_lat", TEST_LAT, 1, 0},    {"loan_bw", TEST_BW, 1, 0},
+	{"put_lat", TEST_LAT, 0, 1},     {"put_bw", TEST_BW, 0, 1},
+	{"line_lat", TEST_LINE, 0, 0},   {"copy_bw", TEST_COPY, 0, 0},
+	{"pause_lat", TEST_PAUSE, 0, 0}, {"pause_rate", TEST_PAUSE_BW, 0, 0},
 };
+
+static int number_of(const char *word, const char *value, struct order *o)
+{
+	uint64_t n = value ? strtoull(value, NULL, 10) : 0;
+
+	if (value && strcmp(word, "idle") == 0)
+		o->idle_ns = n * 1000;
+	else if (n && strcmp(word, "burst") == 0)
+		o->burst = n;
+	else if (value && strcmp(word, "warm") == 0)
+		o->warm = n;
+	else
+		return -1;
+	return 0;
+}
 
 const char *order_parse(const char *text, struct order *o)
 {
 	char words[256], *save, *word;
 	size_t t;
 
-	*o = (struct order){0};
+	*o = (struct order){.burst = 1, .warm = UINT64_MAX};
 	snprintf(words, sizeof words, "%s", text);
 	if (sscanf(words, "%15s %zu %" SCNu64, o->name, &o->size, &o->count) != 3)
 		return "want TEST SIZE COUNT";
@@ -42,9 +59,7 @@ const char *order_parse(const char *text, struct order *o)
 			o->touch = 1;
 		} else if (strcmp(word, "each") == 0) {
 			o->each = 1;
-		} else if ((word = strcmp(word, "idle") ? NULL : strtok_r(NULL, " \n", &save))) {
-			o->idle_ns = strtoull(word, NULL, 10) * 1000;
-		} else {
+		} else if (number_of(word, strtok_r(NULL, " \n", &save), o) < 0) {
 			return "unknown option";
 		}
 	}
@@ -72,5 +87,7 @@ void order_answer(const struct order *o, const char *who, const struct answer *a
 	number("bytes_per_s", a->bytes_per_s);
 	printf(",\"remote_reads\":null");
 	number("line_ns", a->line_ns);
+	number("first_us", a->first_us);
+	number("cpu_us", a->cpu_us);
 	puts("}");
 }

@@ -9,7 +9,7 @@
 /* Probes of a cache line that differ by more than this say that the CPUs were moved. */
 #define ORDER_SAME_PLACE 1.5
 
-enum order_test { TEST_LAT, TEST_BW, TEST_LINE, TEST_COPY, TEST_QUIT };
+enum order_test { TEST_LAT, TEST_BW, TEST_LINE, TEST_COPY, TEST_PAUSE, TEST_PAUSE_BW, TEST_QUIT };
 
 struct order {
 	char name[16]; /* as it came */
@@ -19,10 +19,13 @@ struct order {
 	int touch, each;
 	size_t size;
 	uint64_t count, idle_ns;
+	uint64_t burst; /* of the tests with pauses: messages after each; a count is a burst */
+	uint64_t warm;  /* before what counts; UINT64_MAX: an eighth */
 };
 
 struct answer { /* 0: does not apply, written as null */
 	double line_ns, lat_us, lat_us_min, lat_us_p50, lat_us_p99, messages_per_s, bytes_per_s;
+	double first_us, cpu_us; /* after a pause */
 };
 
 /* NULL, or what is wrong with the line. */

@@ -75,7 +75,15 @@ static void answer(const struct order *o, double ns, double line_ns)
 	double n = (double)o->count;
 	struct answer a = {.line_ns = line_ns};
 
-	if (o->test == TEST_LAT) {
+	if (o->test == TEST_PAUSE || o->test == TEST_PAUSE_BW) {
+		size_t k = (size_t)o->count;
+
+		qsort(pair.area->each_us, k, sizeof *pair.area->each_us, by_value);
+		qsort(pair.area->rest_us, k, sizeof *pair.area->rest_us, by_value);
+		a.first_us = o->test == TEST_PAUSE ? pair.area->each_us[k / 2] : 0;
+		a.lat_us = pair.area->rest_us[k / 2];
+		a.cpu_us = (double)(pair.area->cpu_ns[0] + pair.area->cpu_ns[1]) / n / 1e3;
+	} else if (o->test == TEST_LAT) {
 		a.lat_us = ns / n / 2e3;
 		if (o->each || o->idle_ns) {
 			size_t k = (size_t)o->count;
@@ -103,7 +111,7 @@ static void obey(const struct order *o)
 	do {
 		double before = measure_line();
 
-		measure_run(o, o->count / 8 + 4); /* warm buffers, both directions */
+		measure_run(o, o->warm == UINT64_MAX ? o->count / 8 + 4 : o->warm);
 		ns = measure_run(o, o->count);
 		double after = measure_line();
 		double low = before < after ? before : after,
@@ -129,7 +137,7 @@ static size_t most(void)
 
 static const char *refuse(const struct order *o)
 {
-	if ((o->test == TEST_LAT || o->test == TEST_BW) &&
+	if (o->test != TEST_LINE && o->test != TEST_COPY &&
 	    (o->loan != !!(pair.peer->flags & PAIR_IN_PLACE) ||
 	     o->put != !!(pair.peer->flags & PAIR_PUT)))
 		return "test not served here";
