@@ -41,9 +41,9 @@ static void times(struct raw_peer *p, uint64_t job, uint32_t ns, uint16_t count)
 		uint16_t count[SLMPM_SIZE_CLASSES];
 	} by_class;
 	struct {
-		uint32_t shares[3], ns[SLMPM_PROTOCOLS + 1];
+		uint32_t words[6], ns[SLMPM_PROTOCOLS + 1];
 		uint16_t count[SLMPM_PROTOCOLS + 1];
-	} of_fabric = {.shares = {ALL, ALL, ALL}};
+	} of_fabric = {.words = {ALL, ALL, ALL, ALL, ALL, ALL}};
 
 	for (int s = 0; s < SLMPM_SIZE_CLASSES; s++) {
 		by_class.ns[s] = LITTLE_32(ns);
@@ -56,7 +56,7 @@ static void times(struct raw_peer *p, uint64_t job, uint32_t ns, uint16_t count)
 	for (uint64_t part = TIMES; part < FABRICS; part++)
 		say(p, part, job, 0, &by_class, 60);
 	for (uint64_t part = FABRICS; part < PARTS; part++)
-		say(p, part, job, 0, &of_fabric, 48);
+		say(p, part, job, 0, &of_fabric, 60);
 }
 
 static void names(struct raw_peer *p, uint64_t job)
