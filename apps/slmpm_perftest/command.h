@@ -17,5 +17,7 @@ struct command {
 
 /* 0, or -1: it is wrong, which has been said. */
 int command_read(struct command *command, int argc, char **argv);
+/* The library's first use: the settings have been chosen. 0, or it is said that there is none. */
+int command_check_fabric(const struct command *c);
 
 #endif

@@ -127,6 +127,8 @@ int main(int argc, char **argv)
 	c.setup.spread = !c.serve;
 	choose_wait(&c);
 	choose_settings(&c);
+	if (command_check_fabric(&c))
+		return 2;
 	choose_cpus(c.setup.cpu);
 	if (c.mailbox)
 		return mailbox_follow(c.mailbox, c.setup.cpu[1]);

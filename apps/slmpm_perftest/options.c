@@ -132,22 +132,6 @@ static uint64_t parse_count(struct argp_state *state, const char *option, const 
 	return value;
 }
 
-static void check_fabric(struct argp_state *state, const char *name)
-{
-	struct slmpm_fabric_info info = {.size = sizeof(info)};
-	char known[256] = "";
-
-	for (int i = 0; slmpm_fabric_at(i, &info) >= 0; i++) {
-		if (strcmp(info.name, name) == 0 && info.available)
-			return;
-		if (strcmp(info.name, name) == 0)
-			REFUSE("fabric %s is not available: %s", name, info.detail);
-		strncat(known, " ", sizeof(known) - strlen(known) - 1);
-		strncat(known, info.name, sizeof(known) - strlen(known) - 1);
-	}
-	REFUSE("unknown fabric \"%s\"; there are:%s", name, known);
-}
-
 static void check_tests(struct argp_state *state, struct command *c)
 {
 	char names[NAMES_MAX], known[NAMES_MAX] = "", *rest, *name;
@@ -180,8 +164,6 @@ static void check(struct argp_state *state, struct command *c)
 {
 	if (c->far || c->mailbox || c->dump)
 		return;
-	if (c->fabric)
-		check_fabric(state, c->fabric);
 	if (c->listen && c->connect)
 		REFUSE("--listen here and --connect there, not both");
 	if (c->to && (c->listen || c->serve))
@@ -290,4 +272,26 @@ int command_read(struct command *c, int argc, char **argv)
 	job_init(&c->job);
 	options_begin("slmpm_perftest");
 	return options_parse(&argp, argc, argv, c) ? -1 : 0;
+}
+
+int command_check_fabric(const struct command *c)
+{
+	struct slmpm_fabric_info info = {.size = sizeof(info)};
+	char known[256] = "";
+
+	if (!c->fabric || c->far || c->mailbox)
+		return 0;
+	for (int i = 0; slmpm_fabric_at(i, &info) >= 0; i++) {
+		if (strcmp(info.name, c->fabric) == 0 && info.available)
+			return 0;
+		if (strcmp(info.name, c->fabric) == 0) {
+			fprintf(stderr, "slmpm_perftest: fabric %s is not available: %s\n",
+				c->fabric, info.detail);
+			return -1;
+		}
+		strncat(known, " ", sizeof(known) - strlen(known) - 1);
+		strncat(known, info.name, sizeof(known) - strlen(known) - 1);
+	}
+	fprintf(stderr, "slmpm_perftest: unknown fabric \"%s\"; there are:%s\n", c->fabric, known);
+	return -1;
 }

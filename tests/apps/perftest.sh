@@ -41,6 +41,15 @@ else
 fi
 SLMPM_ATTACH=n "$perf" -t put_lat -n 200 --mode attach >"$dir/out" 2>"$dir/err" && fail "attached all the same"
 grep -q 'wanted path "attach"' "$dir/err" || fail "--mode attach, not allowed: not a word"
+# By requests, in each form and over each fabric.
+for fabric in shm tcp; do
+	for mode in ring am tag; do
+		env -u SLMPM_FABRIC -u SLMPM_RMA "$perf" --fabric $fabric --mode $mode -t put_lat,put_bw,get_lat,get_bw,fadd -s 64 -n 100 \
+			--samples 1 --json >"$dir/out" 2>"$dir/err" || fail "--fabric $fabric --mode $mode: exit status $?"
+		[ "$(grep -c "\"fabric\":\"$fabric\".*\"path\":\"$mode\"" "$dir/out")" = 5 ] ||
+			{ cat "$dir/out"; fail "--fabric $fabric --mode $mode goes by another path"; }
+	done
+done
 SLMPM_RMA=ring "$perf" -t put_lat -n 200 --mode map >"$dir/out" 2>"$dir/err" && fail "mapped all the same"
 "$perf" -t put_lat -s 0 >"$dir/out" 2>"$dir/err" && fail "a put of nothing was waited for"
 SLMPM_FABRIC=shm "$perf" -t fadd -n 200 --samples 1 >"$dir/out" 2>"$dir/err" || fail "fadd: exit status $?"
