@@ -271,7 +271,8 @@ struct slmpm_spawn_options {
  * Starts PROG (searched in PATH when it has no slash) with the arguments ARGV, which exclude
  * argv[0] and may be NULL, and connects to it. Returns when the program has been started; messages
  * wait until it has connected. SLMPM_ENOENT and SLMPM_ENOEXEC when it cannot be started: nothing
- * runs then. The accelerator calls slmpm_parent. OPTIONS may be NULL.
+ * runs then. The accelerator calls slmpm_parent. OPTIONS may be NULL. Its processors are this thread's,
+ * or more where these are too few (SLMPM_CPUS); a list of which one is not there is SLMPM_EINVAL.
  */
 SLMPM_API int slmpm_spawn(slmpm_peer *peer, const char *prog, char *const argv[],
 			  const struct slmpm_spawn_options *options);

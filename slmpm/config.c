@@ -13,6 +13,7 @@
 #include <sys/auxv.h>
 
 #include "slmpm/error.h"
+#include "slmpm/launch/cpus.h"
 #include "slmpm/log.h"
 #include "slmpm/setting.h"
 #include "slmpm/sized.h"
@@ -131,6 +132,8 @@ static const struct setting settings[] = {
 	  "allow tcp:// addresses beyond this machine, where nothing hides or protects what travels" },
 	{ "TOPOLOGY", TEXT, "", &config.topology, 0, 0, NULL,
 	  "file that says on which hosts elements lie (slmpm_topology(5)); slmpm_run sets it" },
+	{ "CPUS", CPUS, "auto", &config.cpus, 0, 0, NULL,
+	  "processors of accelerators started here: auto: this process's, or all of the cpuset's where those are too few; inherit; cpuset; or a list like 0-3,8" },
 	{ "PCI", PCI, "", &config.pci, 0, 0, NULL,
 	  "PCI addresses of this machine's elements, in their order, with commas (slmpm_address(3)); with a topology its own count" },
 	{ "EXPORT", TEXT, "", &config.export, 0, 0, NULL,
@@ -267,6 +270,20 @@ const struct config *config_get(void)
 	return &config;
 }
 
+/* Which processors the next accelerator would have, and why. */
+static void add_cpus(const char *wish, char *text, size_t size)
+{
+	char now[192], why[80];
+	size_t n = strlen(text);
+	struct cpus cpus;
+
+	if (!cpus_readable(wish, why) || cpus_choose(&cpus, "SLMPM_CPUS", wish) < 0)
+		snprintf(now, sizeof(now), "none, for it cannot be had");
+	else
+		cpus_describe(&cpus, now, sizeof(now));
+	snprintf(text + n, size - n, "; now %s", now);
+}
+
 int slmpm_setting_at(int i, struct slmpm_setting *out)
 {
 	struct slmpm_setting now = {.size = sizeof(now)};
@@ -286,6 +303,8 @@ int slmpm_setting_at(int i, struct slmpm_setting *out)
 	snprintf(now.origin, sizeof(now.origin), "%s", text && *text ? "environment" : "default");
 	snprintf(now.text, sizeof(now.text), "%s%s%s%s", s->text, s->choices ? " (" : "",
 		 s->choices ? s->choices : "", s->choices ? ")" : "");
+	if (s->kind == CPUS)
+		add_cpus(now.value, now.text, sizeof(now.text));
 	sized_give_own(out, &now, sizeof(now));
 	return 0;
 }

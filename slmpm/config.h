@@ -41,6 +41,7 @@ struct config {
 	const char *secret; /* as written */
 	const char *run_dir;
 	const char *topology, *runner, *export;
+	const char *cpus; /* as written */
 	const char *pci;
 	const char *trace;
 };

@@ -12,6 +12,7 @@
 #include "fabrics/fabric.h"
 #include "slmpm/bond/routes.h"
 #include "slmpm/connect/address.h"
+#include "slmpm/launch/cpus.h"
 
 /* Which of the words in LIST TEXT is, from 0; -1: none. */
 static int64_t word_of(const char *list, const char *text)
@@ -124,6 +125,7 @@ static bool parse(const struct setting *s, const char *text, int64_t *out, char 
 	case ROUTES: return routes_read(text, s->value, why, 80);
 	case PCI: return parse_pci(text, why);
 	case FABRIC: return parse_fabric(text, why);
+	case CPUS: return cpus_readable(text, why);
 	case NUMBER:
 	case SIZE: good = parse_number(text, s->kind == SIZE, out); break;
 	default: return true;

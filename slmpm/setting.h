@@ -17,6 +17,7 @@ enum setting_kind {
 	HIDDEN, /* const char *, not shown */
 	PCI,    /* const char *, PCI addresses with commas */
 	FABRIC, /* const char *, the name of a fabric, or "auto" */
+	CPUS,   /* const char *, processors (slmpm/launch/cpus.h) */
 };
 
 struct setting {

@@ -228,13 +228,17 @@ static int start(const struct launch *l, const posix_spawn_file_actions_t *actio
 		 const posix_spawnattr_t *attributes, pid_t *pid)
 {
 	const struct timespec pause = {0, BUSY_PAUSE_MS * 1000000};
-	int rc, tries = 0;
+	int tries = 0, rc = l->cpus ? -cpus_enter(l->cpus) : 0;
 
+	if (rc)
+		return rc;
 	do {
 		if (tries)
 			nanosleep(&pause, NULL);
 		rc = posix_spawn(pid, l->program, actions, attributes, l->argv, l->envp);
 	} while (rc == ETXTBSY && ++tries < BUSY_TRIES);
+	if (l->cpus)
+		cpus_leave(l->cpus);
 	return rc;
 }
 

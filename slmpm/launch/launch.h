@@ -8,6 +8,8 @@
 
 #include <slmpm.h>
 
+#include "slmpm/launch/cpus.h"
+
 /* How the child finds what it inherited; the caller's environment cannot replace them. */
 #define PARENT_VARIABLE "SLMPM_PARENT" /* FD:INODE of its socket */
 #define LEASH_VARIABLE  "SLMPM_LEASH"  /* the descriptor whose end kills it */
@@ -20,8 +22,9 @@ struct launch {
 	char *wrapped; /* storage of a wrapper's words */
 	const char *cwd;
 	int fd, leash_fd;
-	int moved[2]; /* copies of those that were among 0, 1 and 2; 0: none */
-	int out, err; /* of standard output and error; -1: this process's */
+	int moved[2];            /* copies of those that were among 0, 1 and 2; 0: none */
+	const struct cpus *cpus; /* NULL: this thread's */
+	int out, err;            /* of standard output and error; -1: this process's */
 };
 
 /* PROG as the absolute path of a file that can be executed; PATH is searched for one without a slash.

@@ -13,6 +13,7 @@
 
 #include "slmpm/launch/arrive.h"
 #include "slmpm/error.h"
+#include "slmpm/launch/cpus.h"
 #include "slmpm/launch/job.h"
 #include "slmpm/message/message.h"
 #include "slmpm/wait.h"
@@ -225,10 +226,18 @@ uint64_t process_kill_due(struct context *ctx)
 	return next;
 }
 
+static void uncount(struct process *p)
+{
+	if (p->here)
+		cpus_started(-1);
+	p->here = false;
+}
+
 void process_free(struct endpoint *ep)
 {
 	if (!ep->process)
 		return;
+	uncount(ep->process);
 	if (ep->process->leash >= 0)
 		close(ep->process->leash);
 	if (ep->process->arrive)
@@ -239,6 +248,8 @@ void process_free(struct endpoint *ep)
 
 void process_forked(struct endpoint *ep)
 {
+	if (ep->process)
+		uncount(ep->process);
 	if (ep->process && ep->process->leash >= 0)
 		close(ep->process->leash);
 	if (ep->process && ep->process->arrive)

@@ -13,6 +13,7 @@ struct process {
 	pid_t pid;
 	int pidfd;
 	int leash; /* write end; the child dies when the last copy closes */
+	bool here; /* a program of ours on this machine, and counted as busy */
 	bool reaped;
 	bool unknown; /* by somebody else: how it ended is not known */
 	siginfo_t end;

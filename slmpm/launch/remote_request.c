@@ -26,7 +26,7 @@ static void put(FILE *to, const char *key, const char *value)
 static bool is_private(const char *entry)
 {
 	static const char *const names[] = {"PARENT",  "LEASH",  "JOB",      "SECRET", "TOPOLOGY",
-					    "RUN_DIR", "RUNNER", "ELEMENTS", "EXPORT"};
+					    "RUN_DIR", "RUNNER", "ELEMENTS", "EXPORT", "CPUS"};
 
 	if (strncmp(entry, "SLMPM_", 6) != 0)
 		return false;

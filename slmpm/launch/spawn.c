@@ -12,15 +12,17 @@
 
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/error.h"
+#include "slmpm/launch/cpus.h"
 #include "slmpm/launch/job.h"
 #include "slmpm/launch/launch.h"
 #include "slmpm/launch/process.h"
 #include "slmpm/launch/remote.h"
 #include "slmpm/launch/topology.h"
+#include "slmpm/log.h"
 #include "slmpm/sized.h"
 
 static int launch(struct endpoint *ep, const char *prog, char *const argv[],
-		  const struct slmpm_spawn_options *o, int fd)
+		  const struct slmpm_spawn_options *o, const struct cpus *cpus, int fd)
 {
 	struct process *p = ep->process;
 	struct launch l = {.argv = NULL};
@@ -31,6 +33,7 @@ static int launch(struct endpoint *ep, const char *prog, char *const argv[],
 		return -errno;
 	rc = launch_prepare(&l, prog, argv, o, fd, leash[0]);
 	job_prepare(&job);
+	l.cpus = cpus;
 	l.out = job.out;
 	l.err = job.err;
 	if (rc == 0)
@@ -44,6 +47,8 @@ static int launch(struct endpoint *ep, const char *prog, char *const argv[],
 		return rc;
 	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
 	ep->pid = p->pid;
+	p->here = true;
+	cpus_started(1);
 	return 0;
 }
 
@@ -69,19 +74,42 @@ static int not_started(int rc, const char *prog, const struct slmpm_spawn_option
 	return error_system(rc, what);
 }
 
+/* By the element's host, or else by the setting. */
+static int choose_cpus(struct cpus *cpus, uint32_t element, const char *prog)
+{
+	const struct place *place = NULL;
+	char text[192];
+	int rc = topology_find(&element, &place);
+
+	if (rc < 0)
+		return rc;
+	if (place && place->set[PLACE_CPUS])
+		rc = cpus_choose(cpus, "cpus", place->set[PLACE_CPUS]);
+	else
+		rc = cpus_choose(cpus, "SLMPM_CPUS", config_get()->cpus);
+	if (rc < 0)
+		return rc;
+	cpus_describe(cpus, text, sizeof(text));
+	log_line(SLMPM_LOG_DEBUG, "%s is started on processors %s", prog, text);
+	return 0;
+}
+
 /* The detail is set; what is left of a failed one goes with the endpoint. */
 static int start(struct endpoint *ep, const char *prog, char *const argv[],
 		 const struct slmpm_spawn_options *o)
 {
-	int fds[2], rc;
+	struct cpus cpus;
+	int fds[2], rc = choose_cpus(&cpus, ep->element, prog);
 
+	if (rc < 0)
+		return rc;
 	ep->process = calloc(1, sizeof(*ep->process));
 	if (!ep->process)
 		return error_set(SLMPM_ENOMEM, "for a process");
 	ep->process->pidfd = ep->process->leash = -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) != 0)
 		return error_system(-errno, "a control socket cannot be made");
-	rc = launch(ep, prog, argv, o, fds[1]);
+	rc = launch(ep, prog, argv, o, &cpus, fds[1]);
 	close(fds[1]);
 	if (rc < 0) {
 		close(fds[0]);

@@ -14,13 +14,14 @@
 #include "slmpm/config.h"
 #include "slmpm/connect/address.h"
 #include "slmpm/error.h"
+#include "slmpm/launch/cpus.h"
 
 #define ELEMENTS_MAX 65536
 #define PLACES_MAX   4096
 #define BLANK        " \t\r\n"
 
 static const char *const keys[PLACE_KEYS] = {"remote", "agent", "chdir", "listen",
-					     "fabric", "ship",  "pci"};
+					     "fabric", "ship",  "pci",   "cpus"};
 
 struct reading {
 	const char *path;
@@ -122,6 +123,7 @@ static bool add_env(struct reading *r, struct place *p, const char *value)
 static bool check_value(struct reading *r, enum place_key key, const char *value)
 {
 	const char *fault;
+	char why[80];
 
 	if (key == PLACE_SHIP && strcmp(value, "auto") != 0 && strcmp(value, "always") != 0 &&
 	    strcmp(value, "never") != 0)
@@ -131,6 +133,8 @@ static bool check_value(struct reading *r, enum place_key key, const char *value
 	if (key == PLACE_PCI && strcmp(value, "-") != 0 && (fault = address_list_fault(value)))
 		return refuse(r, "pci: \"%.*s\" is no address like 0000:03:00.0",
 			      (int)strcspn(fault, ","), fault);
+	if (key == PLACE_CPUS && strcmp(value, "-") != 0 && !cpus_readable(value, why))
+		return refuse(r, "cpus %.40s: %s", value, why);
 	if (strpbrk(value, BLANK) && (key == PLACE_LISTEN || key == PLACE_FABRIC))
 		return refuse(r, "%s %.40s: one word", keys[key], value);
 	return true;
@@ -153,7 +157,7 @@ static bool set_key(struct reading *r, const char *key, const char *value)
 	}
 	return refuse(
 		r,
-		"\"%.40s\": host, elements, remote, agent, chdir, listen, fabric, ship, pci or env",
+		"\"%.40s\": host, elements, remote, agent, chdir, listen, fabric, ship, pci, cpus or env",
 		key);
 }
 
@@ -213,6 +217,12 @@ static bool inherit_env(struct reading *r, struct place *p)
 	return true;
 }
 
+static bool elsewhere(struct reading *r, const struct place *p)
+{
+	r->line = p->line;
+	return refuse(r, "host %.40s has cpus and remote: let that command say them", p->host);
+}
+
 /* What hosts do not say themselves; elements are numbered in the order of the hosts. */
 static bool complete(struct reading *r)
 {
@@ -229,6 +239,8 @@ static bool complete(struct reading *r)
 		}
 		if (!inherit_env(r, p))
 			return false;
+		if (p->set[PLACE_CPUS] && p->set[PLACE_REMOTE])
+			return elsewhere(r, p);
 		p->first = t->elements + 1;
 		t->elements += p->count;
 		if (t->elements > ELEMENTS_MAX)

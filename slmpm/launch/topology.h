@@ -13,6 +13,7 @@ enum place_key {
 	PLACE_FABRIC, /* for the link */
 	PLACE_SHIP,   /* auto, always, never */
 	PLACE_PCI,    /* PCI addresses of its elements, in their order, with commas */
+	PLACE_CPUS,   /* processors of its elements, as in SLMPM_CPUS; of this machine alone */
 	PLACE_KEYS
 };
 

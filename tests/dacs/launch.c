@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -63,6 +64,18 @@ static int role_environment(int argc, char **argv)
 			CHECK(!strcmp(value, equals + 1), "%s is %s", argv[i], value);
 		}
 	}
+	OK(dacs_exit());
+	return 0;
+}
+
+/* WORD: so many processors are its. */
+static int role_processors(int argc, char **argv)
+{
+	cpu_set_t set;
+
+	CHECK(argc == 1 && sched_getaffinity(0, sizeof(set), &set) == 0, "getaffinity");
+	CHECK(CPU_COUNT(&set) == atoi(argv[0]), "%d processors, not %s", CPU_COUNT(&set), argv[0]);
+	OK(dacs_init(0));
 	OK(dacs_exit());
 	return 0;
 }
@@ -391,10 +404,34 @@ static int there_has_to_be_a_place(int argc, char **argv)
 	return 0;
 }
 
+/* As mpirun binds a host: its accelerators would take turns with it. */
+static int a_host_on_one_processor_keeps_it(int argc, char **argv)
+{
+	char count[16];
+	const char *words[] = {"processors", count, NULL};
+	cpu_set_t all, one;
+
+	(void)argc, (void)argv;
+	memset(&all, 0xff, sizeof(all));
+	CHECK(sched_setaffinity(0, sizeof(all), &all) == 0, "setaffinity");
+	CHECK(sched_getaffinity(0, sizeof(all), &all) == 0, "getaffinity");
+	CPU_ZERO(&one);
+	for (size_t i = 0; i < CPU_SETSIZE && !CPU_COUNT(&one); i++)
+		if (CPU_ISSET(i, &all))
+			CPU_SET(i, &one);
+	CHECK(sched_setaffinity(0, sizeof(one), &one) == 0, "setaffinity");
+	snprintf(count, sizeof(count), "%d", CPU_COUNT(&all));
+	reserve();
+	run(pair_self, DACS_PROC_REMOTE_FILE, words, NULL);
+	CHECK(sched_getaffinity(0, sizeof(all), &all) == 0, "getaffinity");
+	CHECK(CPU_EQUAL(&all, &one), "the host has %d", CPU_COUNT(&all));
+	OK(dacs_exit());
+	return 0;
+}
+
 static const struct pair_entry roles[] = {
-	{"where", role_where}, {"environment", role_environment},
-	{"host", role_host},   {"lingers", role_lingers},
-	{NULL, NULL},
+	{"where", role_where},     {"environment", role_environment}, {"host", role_host},
+	{"lingers", role_lingers}, {"processors", role_processors},   {NULL, NULL},
 };
 
 static const struct pair_entry cases[] = {
@@ -407,6 +444,7 @@ static const struct pair_entry cases[] = {
 	{"directories can be kept", directories_can_be_kept},
 	{"a crash's directories are swept", a_crashs_directories_are_swept},
 	{"there has to be a place", there_has_to_be_a_place},
+	{"a host on one processor keeps it", a_host_on_one_processor_keeps_it},
 	{NULL, NULL},
 };
 

@@ -32,6 +32,7 @@ void sweep_begin(enum step_unit unit)
 		test_skip("no single-stepping on this machine");
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	setenv("SLMPM_LOG_LEVEL", "none", 1);
+	setenv("SLMPM_CPUS", "inherit", 1); /* as stay_on_this_cpu wants it */
 	setenv("SLMPM_MONITOR_MS", "0", 1); /* looks at a time would make steps of another number */
 }
 

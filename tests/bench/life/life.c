@@ -63,6 +63,7 @@ static int confine(const char *cpus)
 	CPU_ZERO(&set);
 	CPU_SET(a, &set);
 	CPU_SET(b, &set);
+	setenv("SLMPM_CPUS", "inherit", 1);
 	return sched_setaffinity(0, sizeof set, &set);
 }
 
