@@ -84,7 +84,7 @@ static bool offer(struct endpoint *ep, const struct request *r)
 	uint32_t length = sizeof(o.w);
 	uint64_t at = 0;
 	const struct grant *g =
-		share_grant(ep, r->pieces->base, r->length, access_here(r->kind), &at);
+		share_grant(ep, r->pieces->base, r->length, access_here((int)r->kind), &at);
 
 	if (!g) {
 		at = (uint64_t)(uintptr_t)r->pieces->base;
@@ -234,8 +234,8 @@ void ask_answered(struct endpoint *ep)
 		copy_here(r, done, SLMPM_REASON_ABSENT);
 		return;
 	}
-	s->unreached |= !done && !share_grant(ep, r->pieces->base, r->length, access_here(r->kind),
-					      &(uint64_t){0});
+	s->unreached |= !done && !share_grant(ep, r->pieces->base, r->length,
+					      access_here((int)r->kind), &(uint64_t){0});
 	copy_here(r, done, SLMPM_REASON_UNREACHABLE);
 }
 

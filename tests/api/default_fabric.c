@@ -60,7 +60,7 @@ static void expect(slmpm_req req, int link, enum slmpm_reason reason, const char
 	EXPECT(slmpm_wait(&req, 1, &done, PATIENCE), 0);
 	OK(done.status);
 	CHECK(done.reason == reason, "%s: %s, not %s", what, slmpm_reason_name(done.reason),
-	      slmpm_reason_name(reason));
+	      slmpm_reason_name((int)reason));
 	if (reason != SLMPM_REASON_SHORT)
 		CHECK(links_told(&done) == link, "%s by link %d", what, links_told(&done));
 }
