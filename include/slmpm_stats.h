@@ -61,6 +61,9 @@ struct slmpm_stats {        /* one peer; plain counters with one writer, lifetim
 	uint64_t asked, asked_bytes, asked_here, asked_here_bytes;
 	/* Bytes of transfers in this side's engine: moved by its thread, and by who called in meanwhile. */
 	uint64_t engine_bytes, helped_bytes;
+	/* The peer's requests that wait here for their bytes by tag, or for room to answer a read
+	 * (SLMPM_RMA): now, and most at one time. */
+	uint64_t rma_queue, rma_queue_peak;
 	char link[16];
 };
 

@@ -136,6 +136,8 @@ static const struct {
 	FIGURE(asked_here_bytes),
 	FIGURE(engine_bytes),
 	FIGURE(helped_bytes),
+	FIGURE(rma_queue),
+	FIGURE(rma_queue_peak),
 };
 
 static json_t *counters(const struct slmpm_stats *s)

@@ -168,6 +168,7 @@ void emulate_end(struct endpoint *ep)
 		op_free(e, LIST_ENTRY(at, struct emulated, node));
 	memset(e->entries, 0, sizeof(e->entries));
 	e->answering = 0;
+	ep->stats->rma_queue = 0;
 }
 
 void emulate_free(struct endpoint *ep)

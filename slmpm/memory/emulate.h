@@ -150,6 +150,8 @@ struct region *emulate_region(struct endpoint *ep, const struct wire_target *t, 
 			      int *status);
 /* A free entry for the request Q; NULL: the peer has more under way than it may. */
 struct entry *emulate_entry(struct endpoint *ep, uint16_t id, const struct emulate_request *q);
+/* Its request has been done or refused: free again. */
+void emulate_entry_free(struct endpoint *ep, struct entry *entry);
 /* The endpoint breaks the rules. */
 void emulate_violates(struct endpoint *ep, const char *rule);
 

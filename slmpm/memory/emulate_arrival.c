@@ -67,6 +67,19 @@ struct region *emulate_region(struct endpoint *ep, const struct wire_target *t, 
 	return grant ? grant->region : NULL;
 }
 
+static void count_entry(struct slmpm_stats *s)
+{
+	s->rma_queue++;
+	if (s->rma_queue > s->rma_queue_peak)
+		s->rma_queue_peak = s->rma_queue;
+}
+
+void emulate_entry_free(struct endpoint *ep, struct entry *entry)
+{
+	entry->id = 0;
+	ep->stats->rma_queue--;
+}
+
 struct entry *emulate_entry(struct endpoint *ep, uint16_t id, const struct emulate_request *q)
 {
 	struct emulation *e = emulate_state(ep);
@@ -79,6 +92,7 @@ struct entry *emulate_entry(struct endpoint *ep, uint16_t id, const struct emula
 		if (entry->id)
 			continue;
 		*entry = (struct entry){.id = id, .tag = q->tag, .target = q->target};
+		count_entry(ep->stats);
 		return entry;
 	}
 	emulate_violates(ep, "number of requests under way");

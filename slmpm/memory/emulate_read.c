@@ -118,7 +118,7 @@ static int post_copied(struct endpoint *ep, const struct entry *entry, const voi
 
 static void answered(struct endpoint *ep, struct entry *entry)
 {
-	entry->id = 0;
+	emulate_entry_free(ep, entry);
 	ep->emulation->answering--;
 }
 

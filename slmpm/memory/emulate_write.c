@@ -159,7 +159,7 @@ static void write_done(struct endpoint *ep, struct entry *entry)
 	uint32_t tag = entry->tag;
 	int status = entry->status;
 
-	entry->id = 0;
+	emulate_entry_free(ep, entry);
 	ep->stats->served += !status;
 	emulate_reply(ep, tag, status, 0);
 }

@@ -88,6 +88,41 @@ static void requests(bool tag)
 	moved(tag, before, (struct figures){0, 0, 2, 2}, "atomic operations");
 }
 
+static void queue(uint64_t *now, uint64_t *peak)
+{
+	struct slmpm_stats owner;
+
+	OK(slmpm_peer_stats(near, &owner, sizeof(owner)));
+	*now = owner.rma_queue;
+	*peak = owner.rma_queue_peak;
+}
+
+/* Long ones by tag wait at the owner: its figures show how many, and none behind their end. */
+static void waiting(bool get)
+{
+	enum { COUNT = 8 };
+	uint64_t now, peak, most = 0;
+	slmpm_req reqs[COUNT];
+	int turns = 0;
+
+	for (int i = 0; i < COUNT; i++)
+		OK(get ? slmpm_get(rmem, 0, mine, LONG, NULL, &reqs[i]) :
+			 slmpm_put(rmem, 0, mine, LONG, NULL, &reqs[i]));
+	do {
+		CHECK(slmpm_progress(ctx) >= 0, "%s", slmpm_error_detail());
+		queue(&now, &peak);
+		most = now > most ? now : most;
+		CHECK(now <= peak && peak <= 64, "%llu wait, at most %llu", (unsigned long long)now,
+		      (unsigned long long)peak);
+	} while (!now && ++turns < 100000);
+	for (int i = 0; i < COUNT; i++)
+		EXPECT(slmpm_wait(&reqs[i], 1, NULL, PATIENCE), 0);
+	queue(&now, &peak);
+	CHECK(most > 0 && now == 0 && peak >= most && (!get || peak > 1),
+	      "%llu waited, %llu wait, at most %llu", (unsigned long long)most,
+	      (unsigned long long)now, (unsigned long long)peak);
+}
+
 /* A notification is a request more, behind all answers. */
 static void notified(bool tag)
 {
@@ -192,6 +227,10 @@ static int one_way(void *arg)
 	CHECK(!strcmp(info.path, arg), "the way is \"%s\"", info.path);
 	requests(tag);
 	notified(tag);
+	if (tag) {
+		waiting(false);
+		waiting(true);
+	}
 	given_up(false);
 	given_up(true);
 	taken_back();
