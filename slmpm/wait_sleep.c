@@ -111,7 +111,7 @@ static void take_bells(struct context *ctx)
 {
 	struct epoll_event event = {.data.ptr = ctx->bell};
 
-	if (!ctx->bell || ctx->multiple) {
+	if (!ctx->bell) {
 		(void)look(ctx);
 		return;
 	}
@@ -231,7 +231,8 @@ void wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test 
 	context_lock(ctx);
 	ctx->sleeping = false;
 	wait_disarm(ctx);
-	ctx->bell = n == 1 && is_socket(&events[0]) ? events[0].data.ptr : NULL;
+	/* Where there are several threads another may have closed what the event points at. */
+	ctx->bell = !ctx->multiple && n == 1 && is_socket(&events[0]) ? events[0].data.ptr : NULL;
 	/* The message first: what rang is only the bell. */
 	if (n > 0 && progress_context(ctx))
 		ctx->rung = true;
