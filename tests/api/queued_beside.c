@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 100 */
+/* native-only */
 /*
  * Requests wait for a peer that has stopped, 1,100 of them, whatever their kind: messages with another peer cost what
  * they did, at most 5 % more. Times are the shortest of many, before and after, until they agree.

@@ -63,7 +63,7 @@ static void timed_without_end(struct raw_peer *p)
 
 static void means_of_no_part(struct raw_peer *p)
 {
-	raw_post(p, WIRE_MEANS, 2 + SLMPM_PROTOCOLS, 0, 0, noise, 60);
+	raw_post(p, WIRE_MEANS, 2 + SLMPM_PROTOCOLS + SLMPM_MEANS_FABRICS, 0, 0, noise, 60);
 }
 
 static void means_far_off(struct raw_peer *p)
