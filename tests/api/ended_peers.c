@@ -11,6 +11,7 @@
 
 #include "tests/lib/actor.h"
 #include "tests/lib/child.h"
+#include "tests/lib/links.h"
 #include "tests/lib/settings.h"
 
 #define WARM   4
@@ -292,6 +293,12 @@ static int play(void *arg)
 		OK(setenv("SLMPM_LINKS_AFTER", "0", 1));
 	}
 	host_open(&h, k->spawns);
+	if (k->links) { /* what a context opens but once is open then */
+		slmpm_peer a, b;
+
+		actor_pair(h.ctx, &a, &b);
+		links_warm(h.ctx, a, b);
+	}
 	for (int i = 0; i < 2; i++) {
 		killed = i;
 		many(&h);
