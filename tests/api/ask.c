@@ -464,7 +464,7 @@ static int cancelled(void *arg)
 {
 	meet(arg);
 	if (open_regions())
-		for (int i = 0; i < 40; i++) {
+		for (int i = 0; i < 40 / actor_slow(); i++) {
 			unsigned char *gone = malloc(LONG);
 			struct slmpm_done done = {.status = 1};
 			slmpm_req req[2];

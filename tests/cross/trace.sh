@@ -52,7 +52,7 @@ done || exit 1
 cp "$golden" "$dir/golden"
 leave_out() { sed -i -E "$1" "$dir/dump" "$dir/golden"; echo "without $2"; }
 # Where no process may reach into another long messages go in packets.
-grep -q ' FETCH_TAKE ' "$dir/dump" || leave_out '/^## fetched/,/^## both/d; / FETCH/d' "fetched messages"
+grep -q ' FETCH_DONE ' "$dir/dump" || leave_out '/^## fetched/,/^## both/d; / FETCH/d' "fetched messages"
 # Where the processors are crowded nobody looks in time.
 [ "$(grep -c '^- -' "$dir/dump")" = "$(grep -c '^- -' "$dir/golden")" ] || leave_out '/^- -/d' "what both sides copy"
 diff "$dir/golden" "$dir/dump" || fail "< what it was, > what it is"
