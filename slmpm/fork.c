@@ -7,6 +7,7 @@
 #include "slmpm/alarm.h"
 #include "slmpm/completion/completion.h"
 #include "slmpm/connect/bootstrap.h"
+#include "slmpm/connect/foreign.h"
 #include "slmpm/connect/listener.h"
 #include "slmpm/domain.h"
 #include "slmpm/endpoint.h"
@@ -62,6 +63,7 @@ static void forked(void)
 	handle_fork(&mirror_table);
 	engine_fork();
 	means_forked();
+	foreign_forked();
 	context_forked();
 }
 

@@ -17,13 +17,14 @@
 #include <unistd.h>
 
 #define NOBODY    (-1)
+#define CLOSING   (-2)
 #define TICK_NS   10000000
 #define NO_CHECKS __attribute__((no_sanitize("address", "thread", "undefined")))
 
 /* Memory that this process shares with those two, who share no other with it. Atomics without order of
  * their own are enough for a slot's number: the table itself is the kernel's. */
 struct waiting {
-	_Atomic int fd[FOREIGN_MAX]; /* NOBODY: free */
+	_Atomic int fd[FOREIGN_MAX]; /* NOBODY: free; CLOSING: somebody is at it */
 	/* A supervisor looks at the slots. Sequentially consistent, as the slots are then: who puts one in and
 	 * finds it busy is seen by it before it goes; else another is started. */
 	_Atomic int busy;
@@ -66,41 +67,71 @@ NO_CHECKS static void close_the_rest(const struct waiting *w)
 			(void)syscall(SYS_close, (int)fd);
 }
 
-/* False: PARENT has ended before FD was closed. */
-NO_CHECKS static bool close_apart(int fd, pid_t parent)
+/* All at once: a descriptor leaves the table before its file is asked, and what is left there every other
+ * child of this process has, too, until it is told to execute something, or ends. */
+NO_CHECKS static pid_t close_apart(int fd)
 {
-	static const struct timespec tick = {0, TICK_NS};
 	pid_t pid = start_apart();
 
 	if (pid == 0) {
 		(void)syscall(SYS_close, fd);
 		_exit(0);
 	}
-	while (pid > 0 && waitpid(pid, NULL, __WALL | WNOHANG) == 0) {
-		(void)nanosleep(&tick, NULL);
-		if (getppid() != parent)
-			return false;
+	return pid;
+}
+
+/* What waits gets somebody, who is through gives the slot back: are any left? */
+NO_CHECKS static bool go_over(struct waiting *w, pid_t closers[FOREIGN_MAX])
+{
+	bool left = false;
+
+	for (int i = 0; i < FOREIGN_MAX; i++) {
+		int fd = atomic_load(&w->fd[i]);
+
+		if (fd >= 0) {
+			closers[i] = close_apart(fd);
+			if (closers[i] > 0) /* else there is no process now */
+				atomic_store(&w->fd[i], CLOSING);
+		} else if (fd == CLOSING && waitpid(closers[i], NULL, __WALL | WNOHANG) != 0) {
+			atomic_store(&w->fd[i], NOBODY);
+			continue;
+		}
+		left |= fd != NOBODY;
 	}
+	return left;
+}
+
+/* 0: it is in a process namespace outside of this one's, where nothing tells of its end. */
+NO_CHECKS static bool has_ended(pid_t parent)
+{
+	pid_t now = getppid();
+
+	return now != parent && now != 0;
+}
+
+NO_CHECKS static bool is_empty(const struct waiting *w)
+{
+	for (int i = 0; i < FOREIGN_MAX; i++)
+		if (atomic_load(&w->fd[i]) != NOBODY)
+			return false;
 	return true;
 }
 
 NO_CHECKS static void supervise(struct waiting *w, pid_t parent)
 {
-	for (;;) {
-		int fd = NOBODY;
+	static const struct timespec tick = {0, TICK_NS};
+	pid_t closers[FOREIGN_MAX] = {0};
 
-		for (int i = 0; i < FOREIGN_MAX && fd == NOBODY; i++)
-			fd = atomic_exchange(&w->fd[i], NOBODY);
-		if (fd != NOBODY && !close_apart(fd, parent)) {
-			close_the_rest(w);
-			return;
+	for (;;) {
+		while (go_over(w, closers)) {
+			(void)nanosleep(&tick, NULL);
+			if (has_ended(parent)) {
+				close_the_rest(w);
+				return;
+			}
 		}
-		if (fd != NOBODY)
-			continue;
 		atomic_store(&w->busy, 0);
-		for (int i = 0; i < FOREIGN_MAX && fd == NOBODY; i++)
-			fd = atomic_load(&w->fd[i]);
-		if (fd == NOBODY || atomic_exchange(&w->busy, 1))
+		if (is_empty(w) || atomic_exchange(&w->busy, 1))
 			return;
 	}
 }
@@ -153,6 +184,11 @@ static bool keep(int fd)
 			return true;
 	}
 	return false;
+}
+
+void foreign_forked(void)
+{
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
 void foreign_close(int fd)

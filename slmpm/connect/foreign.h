@@ -2,7 +2,7 @@
 /*
  * Descriptors that a peer has sent. To close one can take for ever, when it is a file of a file system of the
  * peer's (FUSE asks it at each close), and who waits so cannot be killed: so it is never done here. A
- * process that shares nothing with this one but the table of descriptors does it; another one watches it,
+ * process that shares nothing with this one but the table of descriptors does it, for each; another one watches them,
  * and should this process end meanwhile, closes the rest of the table.
  */
 #ifndef SLMPM_FOREIGN_H
@@ -16,5 +16,7 @@
 void foreign_close(int fd);
 /* May N more be received? */
 bool foreign_has_room(int n);
+/* In a child of fork: another thread of the parent's may have had the lock. */
+void foreign_forked(void);
 
 #endif

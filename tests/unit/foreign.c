@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* timeout: 60 */
+/*
+ * Descriptors closed apart: this process keeps its own, also where its children are in another process
+ * namespace; while some cannot be closed at all, programs can still be started; and a child of fork goes on
+ * whatever another thread did.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <slmpm.h>
+
+#include "slmpm/connect/foreign.h"
+#include "tests/lib/child.h"
+#include "tests/lib/mire.h"
+#include "tests/lib/test.h"
+
+#define SECONDS 20
+#define TICK_US 1000
+#define MANY    20
+#define FORKS   300
+
+static bool is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+static void await_closed(int fd)
+{
+	for (int i = 0; is_open(fd); i++) {
+		CHECK(i < SECONDS * 1000, "descriptor %d is not closed", fd);
+		usleep(TICK_US);
+	}
+}
+
+static int nothing(void)
+{
+	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	CHECK(fd >= 0, "/dev/null: %s", strerror(errno));
+	return fd;
+}
+
+static int close_some(void *arg)
+{
+	int own = nothing();
+
+	(void)arg;
+	for (int i = 0; i < MANY; i++) {
+		int fd = nothing();
+
+		foreign_close(fd);
+		await_closed(fd);
+		usleep(20 * TICK_US);
+		CHECK(is_open(own), "round %d: another was closed, too", i);
+	}
+	CHECK(waitpid(-1, NULL, 0) == -1 && errno == ECHILD, "children that the application sees");
+	return 0;
+}
+
+/* Without its first process a namespace takes no other. */
+static pid_t start_first(void)
+{
+	pid_t pid = fork();
+
+	CHECK(pid >= 0, "fork failed");
+	if (pid)
+		return pid;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	pause();
+	_exit(0);
+}
+
+static int close_elsewhere(void *arg)
+{
+	pid_t first;
+
+	if (unshare(CLONE_NEWPID) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0)
+		test_skip("no process namespace to be had");
+	(void)arg;
+	first = start_first();
+	for (int i = 0, own = nothing(); i < MANY; i++) {
+		int fd = nothing();
+
+		foreign_close(fd);
+		await_closed(fd);
+		usleep(20 * TICK_US);
+		CHECK(is_open(own), "round %d: another was closed, too", i);
+	}
+	kill(first, SIGKILL);
+	return 0;
+}
+
+/* Each start has a copy of the table, closed as it executes. */
+static void start_another(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		execl("/bin/true", "true", (char *)NULL);
+		_exit(127);
+	}
+	for (int i = 0; waitpid(pid, NULL, WNOHANG) == 0; i++) {
+		CHECK(i < SECONDS * 1000 / 4, "a program that was started is stuck");
+		usleep(TICK_US);
+	}
+}
+
+static int keep_some_open(void *arg)
+{
+	int fds[4] = {mire_file(MIRE_FLUSH)};
+
+	(void)arg;
+	if (fds[0] < 0)
+		test_skip("no file system of its own can be had here");
+	for (int i = 1; i < 4; i++)
+		fds[i] = fcntl(fds[0], F_DUPFD_CLOEXEC, 3);
+	for (int i = 0; i < 4; i++)
+		foreign_close(fds[i]);
+	for (int i = 0; i < 4; i++)
+		await_closed(fds[i]);
+	start_another();
+	CHECK(!foreign_has_room(FOREIGN_MAX - 3), "nobody counts those that are stuck");
+	CHECK(foreign_has_room(FOREIGN_MAX - 4), "there is room for the others");
+	kill(mire_server(), SIGKILL);
+	for (int i = 0; !foreign_has_room(FOREIGN_MAX); i++) {
+		CHECK(i < SECONDS * 1000, "what was closed at last still counts");
+		usleep(TICK_US);
+	}
+	return 0;
+}
+
+static atomic_bool stop;
+
+static void *look(void *arg)
+{
+	while (!atomic_load(&stop))
+		(void)foreign_has_room(FOREIGN_MAX);
+	return arg;
+}
+
+static int look_in_child(void *arg)
+{
+	(void)arg;
+	return !foreign_has_room(1);
+}
+
+static int fork_amidst(void *arg)
+{
+	pthread_t other;
+	slmpm_ctx ctx;
+
+	(void)arg;
+	CHECK(slmpm_open(&ctx, NULL) == 0, "%s", slmpm_error_detail());
+	CHECK(foreign_has_room(1), "no room");
+	CHECK(pthread_create(&other, NULL, look, NULL) == 0, "a thread");
+	for (int i = 0; i < FORKS; i++)
+		CHECK(child_run(look_in_child, NULL, 5) == 0, "a child of fork is stuck");
+	atomic_store(&stop, true);
+	CHECK(pthread_join(other, NULL) == 0, "a thread");
+	return 0;
+}
+
+int main(void)
+{
+	static int (*const parts[])(void *) = {close_some, close_elsewhere, keep_some_open,
+					       fork_amidst};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		int rc = child_run(parts[i], NULL, SECONDS);
+
+		CHECK(rc == 0 || rc == TEST_SKIPPED, "part %zu: %d", i, rc);
+	}
+	return 0;
+}
