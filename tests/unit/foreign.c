@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
+/* native-only */
 /*
  * Descriptors closed apart: this process keeps its own, also where its children are in another process
  * namespace; while some cannot be closed at all, programs can still be started; and a child of fork goes on
