@@ -60,9 +60,9 @@ enum fabric_op {
 	FABRIC_COUNT, /* refresh the counts; publish nothing */
 	/* The counts of what is under way; negative where a packet has arrived once it is posted. */
 	FABRIC_LOAD,
-	/* -EPIPE, and the link is lost: another machine has not confirmed what is under way for
-	 * config.dead_ms, as far as these requests have seen. -ENOTSUP where that cannot be. */
-	FABRIC_HEAR,
+	/* Refreshes link->last_sign; FABRIC_ASK, FABRIC_SILENT and FABRIC_WITH_BELL say what else. -ENOTSUP where
+	 * what is sent stays on this machine. */
+	FABRIC_KEEPALIVE,
 	/* Nothing more is sent: the peer hears the link's end, however long this side keeps it. What
 	 * has come can still be released. -ENOTSUP where a link does not end by itself. */
 	FABRIC_HANG_UP,
@@ -89,6 +89,12 @@ enum fabric_flag {
 	/* FLUSH: -EAGAIN as long as the end of this process could take back what has left it. And what
 	 * has come is confirmed now: the peer may wait for that likewise. */
 	FABRIC_LAST = 8,
+	/* KEEPALIVE: the other machine is asked for a sign of life, as soon as its kernel may be. */
+	FABRIC_ASK = 16,
+	/* KEEPALIVE: the other machine has been silent for too long, the link is lost: -EPIPE. */
+	FABRIC_SILENT = 32,
+	/* KEEPALIVE: signs of life on the bell's connection count, and that one may ask for them. */
+	FABRIC_WITH_BELL = 64,
 	/* SEND with FABRIC_BY, where several links are joined: by no other one. -ENOLINK where that does
 	 * not stand; nor is it taken before it goes by it. */
 	FABRIC_ONLY = 256,
@@ -190,6 +196,8 @@ struct fabric_link { /* likewise */
 	 * trusts the other with its time, for such a copy may never return; the core's. */
 	bool attach;
 	bool over; /* nothing that comes is waited for any more; the core's */
+	/* When the other machine gave its last sign of life, as of the last KEEPALIVE: ns, monotonic. */
+	uint64_t last_sign;
 	/* Set by poll: another one would find nothing. Cleared by what may change that: a post, a flush, or a
 	 * poll of another of the domain's links once it is to find out anew. Who cannot tell leaves it. */
 	bool quiet;
@@ -205,6 +213,8 @@ struct fabric_link { /* likewise */
 	const _Atomic unsigned char *access;
 	uint32_t payload_max;    /* set by connect: bytes of payload in the longest packet sent */
 	uint32_t payload_max_in; /* and received */
+	uint64_t
+		start_in; /* likewise: what the peer's totals begin with, as `start` of its config */
 	/* Changes whenever the peer has told of room. Where a domain has a descriptor that takes a poll
 	 * or a post, and the descriptor does not show it then: who was refused before asks again. */
 	uint64_t room;
@@ -256,8 +266,9 @@ struct fabric_wr {
 	uint16_t flags;  /* enum fabric_flag, FABRIC_BY */
 	uint32_t length; /* SEND: bytes of payload */
 	union {
-		const void *data; /* SEND: the payload, unless FABRIC_BUILT; WRITE: from here */
-		void *into;       /* READ: to here; ATOMIC: struct fabric_atomic */
+		/* SEND: the payload; the core's with FABRIC_BUILT. WRITE: from here. */
+		const void *data;
+		void *into; /* READ: to here; ATOMIC: struct fabric_atomic */
 	};
 	union {
 		uint64_t head[FABRIC_HEAD_WORDS]; /* SEND */

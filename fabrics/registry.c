@@ -2,7 +2,6 @@
 /* The list of fabrics, made by the Makefile from the files in this folder. */
 #include "fabrics/fabric.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 #define FABRIC(name) extern const struct fabric fabric_##name;
@@ -29,20 +28,4 @@ const struct fabric *fabric_find(const char *name)
 		if (!strcmp(fabrics[i]->name, name))
 			return fabrics[i];
 	return NULL;
-}
-
-/* ---- memory that is protected ---------------------------------------------------------------- */
-
-static bool (*_Atomic thaw)(void *at, uint64_t n);
-
-bool fabric_thaw(void *at, uint64_t n)
-{
-	bool (*answer)(void *, uint64_t) = atomic_load(&thaw);
-
-	return answer && answer(at, n);
-}
-
-void fabric_set_thaw(bool (*answer)(void *at, uint64_t n))
-{
-	atomic_store(&thaw, answer);
 }

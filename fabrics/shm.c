@@ -76,14 +76,15 @@ static COLD void refresh_counts(struct shm_link *l)
 {
 	struct fabric_counts *c = &l->base.counts;
 	uint64_t reader_writes = l->reader.writes;
+	uint64_t start = l->base.domain->config.start, start_in = l->base.start_in;
 
-	c->in_produced_seen = l->reader.consumed + ring_unread(&l->reader);
+	c->in_produced_seen = l->reader.consumed + ring_unread(&l->reader) - start_in;
 	(void)ring_room(&l->writer);
-	c->produced = l->writer.produced;
-	c->consumed_seen = l->writer.consumed + l->writer.held_back;
+	c->produced = l->writer.produced - start;
+	c->consumed_seen = l->writer.consumed + l->writer.held_back - start;
 	c->out_segments = l->writer.mask + 1;
-	c->read = l->reader.read;
-	c->consumed = l->reader.consumed;
+	c->read = l->reader.read - start_in;
+	c->consumed = l->reader.consumed - start_in;
 	c->in_segments = l->reader.mask + 1;
 	c->remote_writes = l->writer.writes + reader_writes + l->bell.writes;
 	c->produced_publications = l->writer.publications;
@@ -251,13 +252,19 @@ static void shm_release(struct fabric_link *link, const struct fabric_arrival *a
 		doorbell_check(&l->bell);
 }
 
-/* What a sleeper owes: a peer may wait for room. */
+/* What a sleeper owes: a peer may wait for room. Without news since the last time it is left asleep, or two that fall
+ * asleep would wake each other again and again. */
 static void pay(struct shm_link *l)
 {
+	uint64_t published = l->reader.published;
+	bool news = l->owes || l->writer.produced != l->settled;
+
 	ring_publish_produced(&l->writer);
 	ring_settle(&l->reader);
+	if (news || l->reader.published != published)
+		doorbell_check(&l->bell);
 	l->owes = false;
-	doorbell_check(&l->bell);
+	l->settled = l->writer.produced;
 }
 
 static void shm_arm(struct fabric_domain *domain, bool on)

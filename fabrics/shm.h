@@ -28,8 +28,8 @@ struct shm_domain {
 
 /* Where a process keeps bytes that no other one has, and where the peer is to write them. */
 struct shm_probe {
-	uint64_t at,
-		echo; /* addresses of PROBE_SIZE bytes each, in its memory; at 0: not told yet */
+	/* Addresses of PROBE_SIZE bytes each, in its memory; at 0: not known yet. */
+	uint64_t at, echo;
 	unsigned char value[PROBE_SIZE];
 };
 
@@ -51,6 +51,7 @@ struct shm_link {
 	unsigned char staging[STAGED_MAX + LOAN_ALIGNMENT];
 	/* cold */
 	struct mapping own, peer;
+	uint64_t settled; /* what was produced when this side last fell asleep */
 	struct ring_shape own_shape, peer_shape;
 	uint64_t own_epoch, peer_epoch;
 	int peer_fd; /* until its seals have been seen closed */

@@ -44,6 +44,7 @@ static int make_own_object(struct shm_link *l)
 	words = l->own.base;
 	atomic_init(&words->produced, LITTLE_64(c->start));
 	atomic_init(&words->consumed, LITTLE_64(c->start));
+	atomic_init(&words->asleep, LITTLE_64(doorbell_first(c->start)));
 	/* This side only reads it: let the processor hold us to that. */
 	if (mprotect(l->own.base, l->own.size, PROT_READ) != 0)
 		return -errno;
@@ -87,6 +88,19 @@ int shm_address(struct fabric_link *link, int round, struct fabric_blob *out)
 	}
 }
 
+/* Where the peer's total begins, before it stores any: its rings are set up once this side has answered. */
+static int begin_produced(const struct shm_link *l)
+{
+	uint64_t start = LITTLE_64(l->base.start_in);
+
+	if (l->base.start_in == l->base.domain->config.start)
+		return 0;
+	return pwrite(l->own.fd, &start, sizeof(start), offsetof(struct ring_words, produced)) ==
+			       (ssize_t)sizeof(start) ?
+		       0 :
+		       -EIO;
+}
+
 static int take_offer(struct shm_link *l, struct fabric_blob *in)
 {
 	const struct shm_domain *d = (const struct shm_domain *)l->base.domain;
@@ -99,9 +113,12 @@ static int take_offer(struct shm_link *l, struct fabric_blob *in)
 	l->peer_shape.segments = LITTLE_32(offer.segments);
 	l->peer_shape.segment_size = LITTLE_32(offer.segment_size);
 	l->peer_epoch = LITTLE_64(offer.epoch);
-	if (ring_shape_check(&l->peer_shape) < 0 || LITTLE_32(offer.membarrier) > 1 || offer.zero ||
-	    LITTLE_64(offer.start) != l->base.domain->config.start)
+	l->base.start_in = LITTLE_64(offer.start);
+	if (ring_shape_check(&l->peer_shape) < 0 || LITTLE_32(offer.membarrier) > 1 || offer.zero)
 		return -EPROTO;
+	rc = begin_produced(l);
+	if (rc < 0)
+		return rc;
 	rc = mapping_attach(&l->peer, in->fds[0], ring_size(&l->peer_shape), MAPPING_WRITE);
 	if (rc < 0)
 		return rc;
@@ -139,7 +156,7 @@ static int start_rings(struct shm_link *l)
 	struct ring_setup in = {
 		.shape = l->own_shape,
 		.epoch = (uint32_t)l->own_epoch,
-		.start = c->start,
+		.start = l->base.start_in,
 		.segments = (unsigned char *)l->own.base + RING_SEGMENTS_OFFSET,
 		.bits = calloc(1, ring_bits_size(&l->own_shape)),
 		.out = &peer->consumed,
@@ -155,6 +172,7 @@ static int start_rings(struct shm_link *l)
 	}
 	ring_writer_init(&l->writer, &out);
 	ring_reader_init(&l->reader, &in);
+	l->bell.announced = doorbell_first(c->start);
 	l->bell.asleep_in = &own->asleep;
 	l->bell.asleep_out = &peer->asleep;
 	l->bell.fd = &l->base.bell;

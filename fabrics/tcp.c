@@ -25,14 +25,15 @@ static COLD void refresh_counts(struct tcp_link *l)
 	struct fabric_counts *c = &l->base.counts;
 	const struct ring_reader *r = &l->in.reader;
 	const struct tcp_outlet *o = &l->out;
+	uint64_t start = l->base.domain->config.start, start_in = l->base.start_in;
 
-	c->produced = o->produced;
-	c->consumed_seen = o->consumed + o->held_back;
+	c->produced = o->produced - start;
+	c->consumed_seen = o->consumed + o->held_back - start;
 	c->out_segments = o->segments;
-	c->read = r->read;
-	c->consumed = r->consumed;
+	c->read = r->read - start_in;
+	c->consumed = r->consumed - start_in;
 	c->in_segments = r->mask + 1;
-	c->in_produced_seen = l->in.total;
+	c->in_produced_seen = l->in.total - start_in;
 	c->remote_writes = o->frames;
 	c->produced_publications = 0;
 	for (int i = 0; i < RING_CAUSES; i++)
@@ -96,19 +97,25 @@ static int load(struct tcp_link *l)
 	if (unconfirmed < 0)
 		return -ENOTSUP;
 	c->under_way = (uint64_t)unconfirmed + (l->out.tail - l->out.head);
-	c->carried = (l->out.produced << l->out.shift) - c->under_way;
+	c->carried =
+		((l->out.produced - l->base.domain->config.start) << l->out.shift) - c->under_way;
 	return 1;
 }
 
-static COLD int hear(struct tcp_link *l)
+static COLD int keepalive(struct tcp_link *l, uint32_t flags)
 {
 	if (l->broken)
 		return poisoned(l);
-	if (!l->ended && tcp_is_mute(l, l->base.domain->config.dead_ms)) {
+	if (!l->far)
+		return -ENOTSUP;
+	if (!l->ended && flags & FABRIC_SILENT) {
 		tcp_outlet_fail(l, tcp_reason(ETIMEDOUT));
 		tcp_end(l, l->out.failed);
 	}
-	return l->ended ? lost(l) : 1;
+	if (l->ended)
+		return lost(l);
+	tcp_keepalive(l, flags);
+	return 1;
 }
 
 static COLD int hang_up(struct tcp_link *l)
@@ -137,7 +144,7 @@ static COLD int post_other(struct tcp_link *l, const struct fabric_wr *wr)
 	case FABRIC_HOLD_BACK: return hold_back(&l->out, wr->length);
 	case FABRIC_COUNT: refresh_counts(l); return 1;
 	case FABRIC_LOAD: return load(l);
-	case FABRIC_HEAR: return hear(l);
+	case FABRIC_KEEPALIVE: return keepalive(l, wr->flags);
 	case FABRIC_HANG_UP: return hang_up(l);
 	case FABRIC_LAND: return tcp_land(l, wr->into);
 	default: return -ENOTSUP;

@@ -196,12 +196,14 @@ struct tcp_link {
 	struct tcp_outlet out;
 	struct tcp_intake intake;
 	int socket;
-	bool open;          /* there is one */
-	bool ready;         /* the epoll set says that something is there */
-	uint32_t interest;  /* what the epoll set waits for; 0: it is out of it, and just read */
-	uint32_t streak;    /* in it: receives since then; out of it: vain ones since the last */
-	const char *ended;  /* nothing more will come, and why */
-	uint64_t mute;      /* since when (ms) nothing has been confirmed, when last asked; 0 */
+	bool open;         /* there is one */
+	bool ready;        /* the epoll set says that something is there */
+	uint32_t interest; /* what the epoll set waits for; 0: it is out of it, and just read */
+	uint32_t streak;   /* in it: receives since then; out of it: vain ones since the last */
+	const char *ended; /* nothing more will come, and why */
+	bool far;          /* the other end is on another machine, */
+	bool prompt;  /* and the kernel never waits for long before it tries again to send to it */
+	bool by_bell; /* whether that was asked by the bell the last time (tcp_silence.c) */
 	const char *broken; /* a rule of the stream that the peer broke */
 	struct tcp_meeting *meeting;
 	struct tcp_link *next, **at;
@@ -222,7 +224,7 @@ int tcp_listen(const struct fabric_link *link, uint16_t *port, uint8_t *family);
 int tcp_call(const struct fabric_link *link, uint16_t port, uint8_t family);
 int tcp_accept(int listener);
 /* No gathering delay; another machine that has gone is noticed. */
-int tcp_tune(int socket, uint32_t dead_ms);
+int tcp_tune(struct tcp_link *l);
 /* Bytes read, 0 none yet, -EPIPE the end. */
 int tcp_read(int socket, void *to, size_t n);
 /* In the epoll set of the domain, for EVENTS; 0: not any more. */
@@ -241,8 +243,16 @@ bool tcp_has_arrived(int socket);
 /* Those that have; or, LAST, all of them. */
 void tcp_linger_look(struct tcp_domain *d, bool last);
 const char *tcp_reason(int error);
-/* Has the other machine not confirmed what is under way for so long? A stopped process's does. */
-bool tcp_is_mute(struct tcp_link *l, uint32_t dead_ms);
+/* One option of a socket: 0 or a negative errno. */
+int tcp_set(int socket, int level, int name, int value);
+
+/* ---- tcp_silence.c ---- */
+
+/* The kernel asks by an idle connection to another machine, and sends again so often that a network that comes
+ * back is found in time. */
+int tcp_ask_when_idle(struct tcp_link *l, uint32_t dead_ms);
+/* FABRIC_KEEPALIVE, with these flags. */
+void tcp_keepalive(struct tcp_link *l, uint32_t flags);
 
 /* ---- tcp_offer.c ---- */
 

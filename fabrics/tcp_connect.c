@@ -120,7 +120,7 @@ static int say_hello(struct tcp_link *l)
 	if (n != (ssize_t)sizeof(hello))
 		return n < 0 ? -errno : -EIO;
 	m->step = TCP_AWAITS;
-	n = tcp_tune(l->socket, l->base.domain->config.dead_ms);
+	n = tcp_tune(l);
 	return n < 0 ? (int)n : 1;
 }
 
@@ -153,7 +153,7 @@ static int adopt(struct tcp_link *l, uint32_t i)
 	m->count--;
 	memmove(s, s + 1, (m->count - i) * sizeof(*s));
 	if (rc == 0)
-		rc = tcp_tune(l->socket, l->base.domain->config.dead_ms);
+		rc = tcp_tune(l);
 	if (rc < 0)
 		return rc;
 	if (send(l->socket, m->peer_token, TCP_TOKEN, MSG_NOSIGNAL) != TCP_TOKEN)

@@ -39,7 +39,7 @@ int tcp_inlet_open(struct tcp_link *l)
 	uint32_t longest = tcp_packet_max(&shape);
 	struct ring_setup setup = {
 		.shape = shape,
-		.start = c->start,
+		.start = l->base.start_in,
 		.bits = calloc(1, ring_bits_size(&shape)),
 		.out = &in->told,
 		.in = &in->arrived,
@@ -55,9 +55,9 @@ int tcp_inlet_open(struct tcp_link *l)
 	}
 	in->ring = setup.segments = in->memory.base;
 	in->size = in->memory.size;
-	in->total = c->start;
-	atomic_init(&in->told, LITTLE_64(c->start));
-	atomic_init(&in->arrived, LITTLE_64(c->start));
+	in->total = l->base.start_in;
+	atomic_init(&in->told, LITTLE_64(l->base.start_in));
+	atomic_init(&in->arrived, LITTLE_64(l->base.start_in));
 	ring_reader_init(&in->reader, &setup);
 	in->reader.max = longest;
 	l->base.payload_max_in = tcp_payload_max(&shape);

@@ -84,8 +84,7 @@ static int check_offer(const struct tcp_link *l, const struct offer *o)
 {
 	struct ring_shape shape = {LITTLE_32(o->segments), LITTLE_32(o->segment_size)};
 
-	if (LITTLE_32(o->version) != VERSION || ring_shape_check(&shape) < 0 ||
-	    LITTLE_64(o->start) != l->base.domain->config.start)
+	if (LITTLE_32(o->version) != VERSION || ring_shape_check(&shape) < 0)
 		return -EPROTO;
 	if (o->active != !l->base.active)
 		return -EPROTO;
@@ -106,6 +105,7 @@ int tcp_take_offer(struct tcp_link *l, const struct fabric_blob *in)
 	rc = check_offer(l, &offer);
 	if (rc < 0)
 		return rc;
+	l->base.start_in = LITTLE_64(offer.start);
 	m->peer_shape.segments = LITTLE_32(offer.segments);
 	m->peer_shape.segment_size = LITTLE_32(offer.segment_size);
 	memcpy(m->peer_token, offer.token, TCP_TOKEN);

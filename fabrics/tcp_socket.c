@@ -181,9 +181,9 @@ int tcp_accept(int listener)
 
 /* ---- options -------------------------------------------------------------------------------- */
 
-static bool set(int s, int level, int name, int value)
+int tcp_set(int s, int level, int name, int value)
 {
-	return setsockopt(s, level, name, &value, sizeof(value)) == 0;
+	return setsockopt(s, level, name, &value, sizeof(value)) == 0 ? 0 : -errno;
 }
 
 /* Does what it says stay on this machine? */
@@ -200,44 +200,17 @@ static bool stays_here(int s)
 	       ntohl(a.v4.sin_addr.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET;
 }
 
-/*
- * While nothing is under way the kernel asks the other machine, which answers for a process that is
- * stopped, too. What is under way has no time of its own after which it is given up: the kernel would count
- * the time as well for which a living peer does not read.
- */
-static bool ask_when_idle(int s, uint32_t dead_ms)
+int tcp_tune(struct tcp_link *l)
 {
-	int part = dead_ms / 4000 ? (int)(dead_ms / 4000) : 1; /* s */
+	int rc = 0;
 
-	return !dead_ms ||
-	       (set(s, SOL_SOCKET, SO_KEEPALIVE, 1) && set(s, IPPROTO_TCP, TCP_KEEPIDLE, part) &&
-		set(s, IPPROTO_TCP, TCP_KEEPINTVL, part) && set(s, IPPROTO_TCP, TCP_KEEPCNT, 3));
-}
-
-int tcp_tune(int s, uint32_t dead_ms)
-{
+	l->far = !stays_here(l->socket);
 	/* On loopback there is nobody to share with: estimates and timers for that are in vain. */
-	if (stays_here(s))
-		(void)setsockopt(s, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
-	else if (!ask_when_idle(s, dead_ms))
-		return -errno;
-	return set(s, IPPROTO_TCP, TCP_NODELAY, 1) ? 0 : -errno;
-}
-
-bool tcp_is_mute(struct tcp_link *l, uint32_t dead_ms)
-{
-	struct tcp_info info;
-	socklen_t length = sizeof(info);
-	uint64_t now = now_ms();
-
-	if (!l->open || getsockopt(l->socket, IPPROTO_TCP, TCP_INFO, &info, &length) != 0 ||
-	    !info.tcpi_unacked || !info.tcpi_retransmits) {
-		l->mute = 0;
-		return false;
-	}
-	if (!l->mute || now - info.tcpi_last_ack_recv > l->mute)
-		l->mute = now;
-	return dead_ms && now - l->mute >= dead_ms;
+	if (!l->far)
+		(void)setsockopt(l->socket, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
+	else
+		rc = tcp_ask_when_idle(l, l->base.domain->config.dead_ms);
+	return rc < 0 ? rc : tcp_set(l->socket, IPPROTO_TCP, TCP_NODELAY, 1);
 }
 
 int tcp_read(int s, void *to, size_t n)

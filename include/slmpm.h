@@ -15,7 +15,9 @@
  *  - A handle is {index, generation}. A zero, stale or foreign one is -SLMPM_EHANDLE, never a
  *    crash. {0} as a context means the calling thread's default one, opened at first use.
  *  - timeout_ms: 0 tries once, -1 sets no deadline. A call without a deadline still ends when the
- *    peer dies or closes.
+ *    peer dies or closes. Where SLMPM_ETIMEOUT is named below, a call with 0 says SLMPM_EAGAIN: it has
+ *    found nothing, or no room, and done nothing. Not so slmpm_close, slmpm_shut and a one-sided
+ *    operation that has begun. Both details name a peer that is stopped as suspect.
  *  - A buffer is the caller's again when the call returns, or, where a request handle was asked
  *    for, when that request is reported done.
  *  - Threads: a context belongs to one thread at a time. Opened with SLMPM_THREADS any number of
@@ -30,7 +32,7 @@
  *    region that a peer may write, until it is revoked; copy first what decides anything.
  *  - A loan inside a packet lies in the peer's memory: write to it, do not read it back.
  *  - Structures begin with their size: set .size = sizeof the structure. Smaller ones, of an older
- *    header, and larger ones are taken as slmpm(7) says under STRUCTURES.
+ *    header, and larger ones are taken as slmpm(7) says under Structures.
  */
 #ifndef SLMPM_H
 #define SLMPM_H
@@ -155,17 +157,22 @@ SLMPM_API inline slmpm_peer slmpm_any(slmpm_ctx ctx)
 
 /* ---- Contexts ------------------------------------------------------------------------------- */
 
-#define SLMPM_THREADS       1u /* options.flags: several threads use this context at once */
-#define SLMPM_WAIT_ADAPTIVE 0u /* options.wait: spin briefly, yield, sleep */
-#define SLMPM_WAIT_SPIN     1u /* never sleep */
-#define SLMPM_WAIT_BLOCK    2u /* sleep at once */
+#define SLMPM_THREADS        1u /* options.flags: several threads use this context at once */
+/* Each packet to and from its peers says for which accelerator and process it is; and where it goes, a
+ * region's address, a stream or a handler (the second includes the first). One that is for another is
+ * SLMPM_EPROTO and ends that connection. So is it too where the peer asks, or SLMPM_HEADER is set. */
+#define SLMPM_HEADER_IDS     2u
+#define SLMPM_HEADER_ADDRESS 4u
+#define SLMPM_WAIT_ADAPTIVE  0u /* options.wait: spin briefly, yield, sleep */
+#define SLMPM_WAIT_SPIN      1u /* never sleep */
+#define SLMPM_WAIT_BLOCK     2u /* sleep at once */
 
 struct slmpm_options {
 	uint32_t size; /* sizeof(struct slmpm_options) */
 	uint32_t flags;
 	uint32_t wait;              /* SLMPM_WAIT_*; the environment's SLMPM_WAIT wins */
 	uint32_t ring_segments;     /* of this side's inbound rings; 0: SLMPM_RING_SEGMENTS */
-	uint32_t ring_segment_size; /* bytes; 0: SLMPM_SEGMENT_SIZE */
+	uint32_t ring_segment_size; /* bytes; 0: SLMPM_SEGMENT_SIZE. A ring: 8 KiB at least */
 	uint32_t reserved;
 };
 
@@ -174,7 +181,7 @@ struct slmpm_options {
  * detail names it). Source: libfabric's domain, UCX's worker. */
 SLMPM_API int slmpm_open(slmpm_ctx *ctx, const struct slmpm_options *options);
 /* Closes every peer in order (see slmpm_close), then the context. Blocks up to TIMEOUT_MS for
- * what is still to be sent; what is not gone by then is lost and reported as SLMPM_ETIMEOUT.
+ * what is still to be sent; what is not gone by then is lost and reported as SLMPM_ETIMEOUT (with 0, too).
  * {0}: the default context, if there is one. No other thread may be in a call of the context. */
 SLMPM_API int slmpm_shut(slmpm_ctx ctx, int timeout_ms);
 /* The calling thread's default context, opened when there is none yet. It ends with the thread,
@@ -191,6 +198,12 @@ SLMPM_API int slmpm_fd(slmpm_ctx ctx);
  * last asked (by any call): look again at what you wait for. Any other call of the context
  * disarms it. */
 SLMPM_API int slmpm_arm(slmpm_ctx ctx);
+enum { SLMPM_SPIN_SLEEP = 0, SLMPM_SPIN_ON = 1, SLMPM_SPIN_YIELD = 2 };
+/* How long a loop of the program's own polls before it sleeps on the descriptor, by the account that blocking
+ * calls keep (SLMPM_WAIT, SLMPM_SPIN_US). After each pass: FOUND is whether it has found something. SLMPM_SPIN_ON: look
+ * again. SLMPM_SPIN_YIELD: sched_yield(), without a lock of the program's own, call this again with 0, and
+ * look again. SLMPM_SPIN_SLEEP: slmpm_arm, and sleep. Does not block. Thread-safe like slmpm_arm; SLMPM_EHANDLE. */
+SLMPM_API int slmpm_spin(slmpm_ctx ctx, int found);
 
 enum slmpm_event_type {
 	SLMPM_EVENT_NONE = 0,
@@ -215,6 +228,9 @@ struct slmpm_event {
 	 * library has read for certain, received by its program or not yet; the others are in doubt
 	 * after DEAD. */
 	uint64_t sent, arrived;
+	/* How many of them its program has received, at least: it says so with each quarter of SLMPM_EAGER_CREDIT that
+	 * it has received, and when it closes. */
+	uint64_t received;
 	char detail[160];
 };
 
@@ -348,6 +364,8 @@ struct slmpm_peer_info {
 	uint64_t eager_max;  /* longest message that may arrive before its receive is posted */
 	uint64_t loan_max;   /* longest loan */
 	char name[64];       /* for messages: "accelerator 3 (pid 1234)" */
+	uint32_t header;     /* SLMPM_HEADER_*: what packets say of their addressee */
+	uint32_t reserved;
 };
 
 /* What is known of PEER, also after its end, until it is closed. Does not block. */
@@ -391,11 +409,13 @@ struct slmpm_iov {
 };
 
 /* slmpm_how.flags, slmpm_wr.flags */
-#define SLMPM_MORE    1u   /* more follows at once: the message may wait for it, in this process */
-#define SLMPM_PART    2u   /* slmpm_commit: this prefix is ready, the loan stays open */
-#define SLMPM_FENCE   4u   /* one-sided: starts after all earlier ones to that peer */
-#define SLMPM_BARRIER 8u   /* likewise, and all later ones after it */
-#define SLMPM_REMOTE  16u  /* one-sided: done once the target's memory has it, not before */
+#define SLMPM_MORE    1u /* more follows at once: the message may wait for it, in this process */
+#define SLMPM_PART    2u /* slmpm_commit: this prefix is ready, the loan stays open */
+#define SLMPM_FENCE   4u /* one-sided: starts after all earlier ones to that peer */
+#define SLMPM_BARRIER 8u /* likewise, and all later ones after it */
+/* One-sided: done once the target's memory has it, not before; of an active message: once its handler
+ * has run */
+#define SLMPM_REMOTE  16u
 #define SLMPM_NOTIFY  32u  /* put: a completion at the target, with imm (slmpm_mem_notify) */
 #define SLMPM_SILENT  64u  /* work request: no completion unless it fails */
 #define SLMPM_FIFO    128u /* put: into the target's reception FIFO (slmpm_fifo_take) */

@@ -139,14 +139,15 @@ SLMPM_API int slmpm_atomic(slmpm_rmem mem, uint64_t offset, int op, int bits, ui
 			   uint64_t compare, void *old, const struct slmpm_how *how,
 			   slmpm_req *req);
 /* Waits until all puts and atomic operations to PEER so far are visible there; or the error of a
- * put that had ended here and was refused there. */
+ * put that had ended here and was refused there. And until the peer is through with the buffer of an
+ * operation that has ended with SLMPM_EBUSY. */
 SLMPM_API int slmpm_flush(slmpm_peer peer, int timeout_ms);
 
 /*
  * A put with SLMPM_FIFO writes nothing: its bytes wait in the target's reception FIFO, with where
  * they would go, until the target's processor has looked at them. It keeps the order of messages,
- * costs their credit until it is disposed of, and has one span and at most eager_max bytes less 56
- * (SLMPM_ELIMIT). Done when the buffer is the caller's again, with SLMPM_REMOTE when the target has
+ * costs their credit until it is disposed of, and has one span. One that is longer than eager_max
+ * less 56 bytes comes when no other such of its origin is there. Done when the buffer is the caller's again, with SLMPM_REMOTE when the target has
  * stored or dropped it. No FENCE, BARRIER, NOTIFY, VIA; slmpm_flush does not wait for it.
  * SLMPM_ENOTSUP: the peer's library is older. Source: the memory FIFO of DMA engines.
  */

@@ -2,9 +2,10 @@
 /*
  * Modes: which protocol a call asks for, which one was chosen instead, and why. A part of <slmpm.h>.
  *
- * A send asks for SMT, a put for PUT, a get for GET; flags of slmpm_how ask for another. The request
- * is followed unless a threshold (SLMPM_MODE_*), what has been measured, or what there is says
- * otherwise. The order of messages holds whatever is chosen.
+ * A send asks for SMT (shared-memory transfer: packets in the peer's ring), a put for PUT, a get for
+ * GET; flags of slmpm_how ask for another. The request is followed unless a threshold (SLMPM_MODE_*),
+ * what has been measured, or what there is says otherwise. The order of messages holds whatever is
+ * chosen.
  */
 #ifndef SLMPM_API_MODE_H
 #define SLMPM_API_MODE_H

@@ -102,6 +102,15 @@ struct slmpm_monitor { /* one link, or several as one; fields beyond .size count
 	struct slmpm_monitor_path paths[SLMPM_PATH_ROOM];
 	/* Per second, of late. */
 	uint64_t request_rate[SLMPM_PROTOCOL_ROOM], request_byte_rate[SLMPM_PROTOCOL_ROOM];
+	/* Rules that the peer has broken; of these, packets that were for another accelerator, process or
+	 * place. And what packets say of that: SLMPM_HEADER_*. */
+	uint64_t violations, misaddressed;
+	uint32_t header, reserved2;
+	/* Who moved the bytes of puts and gets, as in struct slmpm_stats: the calls, this side's engine, and the peer's. */
+	uint64_t copied_puts, copied_put_bytes, copied_gets, copied_get_bytes;
+	uint64_t engine_out, engine_out_bytes, engine_in, engine_in_bytes;
+	uint64_t helped_out_bytes, helped_in_bytes;
+	uint64_t asked, asked_bytes, asked_here, asked_here_bytes;
 };
 
 /* PEER's link now: as much of *MONITOR as SIZE allows. Publishes nothing, does not block. */

@@ -59,12 +59,21 @@ struct slmpm_stats {        /* one peer; plain counters with one writer, lifetim
 	/* Puts and gets of this side that the peer's engine did, their bytes; those of the peer that
 	 * this side's engine did. */
 	uint64_t asked, asked_bytes, asked_here, asked_here_bytes;
-	/* Bytes of transfers in this side's engine: moved by its thread, and by who called in meanwhile. */
-	uint64_t engine_bytes, helped_bytes;
+	/* Puts and gets of this side whose calls copied the bytes themselves, at once, their bytes. */
+	uint64_t copied_puts, copied_put_bytes, copied_gets, copied_get_bytes;
+	/* Transfers of this side's engine that have ended, and the bytes that its thread moved: into the
+	 * peer's memory, and into this process's. */
+	uint64_t engine_out, engine_out_bytes, engine_in, engine_in_bytes;
+	/* Bytes of such transfers that calls moved which waited meanwhile, or run the engine. */
+	uint64_t helped_out_bytes, helped_in_bytes;
 	/* The peer's requests that wait here for their bytes by tag, or for room to answer a read
 	 * (SLMPM_RMA): now, and most at one time. */
 	uint64_t rma_queue, rma_queue_peak;
+	/* Active messages with SLMPM_REMOTE for which the peer had no handler, or that it found too long. */
+	uint64_t am_refused;
 	char link[16];
+	/* Of the violations: the peer's packets that were for another process or place (SLMPM_HEADER). */
+	uint64_t misaddressed;
 };
 
 /* Fills as much of STATS as SIZE allows. Cheap; never blocks. */
@@ -91,6 +100,50 @@ SLMPM_API int slmpm_stats_attach(int pid, int index, const struct slmpm_stats_pa
 SLMPM_API void slmpm_stats_detach(const struct slmpm_stats_page *page);
 /* Violations by name: I from 0 to the first SLMPM_ENOENT; *COUNT over all peers of the process. */
 SLMPM_API int slmpm_violation_at(int i, const char **name, uint64_t *count);
+
+/* ---- Lifetime totals by peer ------------------------------------------------------------------ */
+
+#define SLMPM_ID_SIZE       32   /* bytes of an id, its 0 included */
+#define SLMPM_TOTALS_MAX    1024 /* ids that are kept */
+#define SLMPM_TOTALS_OTHERS "others"
+
+/* All connections that this process has had with one peer, closed ones included, in whatever context. */
+struct slmpm_totals { /* fields beyond .size count as zero */
+	uint32_t size;
+	uint32_t live;          /* connections that stand now */
+	char id[SLMPM_ID_SIZE]; /* printable */
+	uint32_t place;         /* 0, the others', to SLMPM_TOTALS_MAX: its while it is kept */
+	uint32_t reserved;
+	uint64_t connections; /* that have stood */
+	uint64_t seen_ns;     /* CLOCK_MONOTONIC: when one of them began or ended last */
+	/* Of the others alone: connections that never came to stand, as a stranger's; ids that were
+	 * kept once. */
+	uint64_t refused, ids;
+	/* As in struct slmpm_stats; segments written (J) and read (K). */
+	uint64_t sent_messages, sent_packets, sent_bytes, sent_segments;
+	uint64_t received_messages, received_packets, received_bytes, received_segments;
+	uint64_t puts, put_bytes, gets, get_bytes, atomics, served, remote_reads;
+	uint64_t violations, checksum_errors, misaddressed;
+};
+
+/*
+ * What PEER counts as from its connection's beginning on: printable, 1 to 31 bytes, copied. Without that
+ * it is "element N" of an accelerator started with that number, else what it calls itself (SLMPM_NAME),
+ * which it tells once the handshake has shown that it is this user's, or knows the secret. "others" is
+ * none. Any time between connect and close; does not block. SLMPM_EINVAL, SLMPM_EHANDLE.
+ */
+SLMPM_API int slmpm_peer_id(slmpm_peer peer, const char *id);
+/*
+ * Totals of this process: up to N of SIZE bytes each into ALL, the others first; returns how many there
+ * are, at most SLMPM_TOTALS_MAX + 1. Peers of CTX as of now, those of other contexts as those have shown
+ * them last. With more ids than are kept those that have been gone longest are summed as the
+ * others, where connections without an id are, too. Does not block. SLMPM_EINVAL.
+ */
+SLMPM_API int slmpm_totals(slmpm_ctx ctx, struct slmpm_totals *all, size_t size, int n);
+/* The same of process PID of this user, as of one moment, when it last slept, or some ms ago while it calls.
+ * SLMPM_ENOENT: it shows none; SLMPM_EVERSION: its library shows them otherwise; SLMPM_EAGAIN: it
+ * changed them all the time. */
+SLMPM_API int slmpm_totals_read(int pid, struct slmpm_totals *all, size_t size, int n);
 
 /* ---- Settings, the machine, fabrics ---------------------------------------------------------- */
 

@@ -34,6 +34,12 @@ void doorbell_barrier(void);
 /* Sends the byte; never blocks. A full socket means that the peer has enough to wake it. */
 void doorbell_ring(struct doorbell *b, uint64_t announcement);
 
+/* What the flag begins with where totals begin with START: even, awake. */
+static inline uint64_t doorbell_first(uint64_t start)
+{
+	return start & ~UINT64_C(1);
+}
+
 /* After each commit and each publication: wakes the peer if it announced that it sleeps. */
 static inline void doorbell_check(struct doorbell *b)
 {

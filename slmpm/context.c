@@ -56,6 +56,7 @@ static int open_domain(struct context *ctx, const struct slmpm_options *o)
 {
 	int rc = domain_shape(ctx, o);
 
+	ctx->postings = ctx->shape.start;
 	if (rc == 0)
 		(void)domain_get(ctx, NULL, &rc);
 	return rc;
@@ -67,7 +68,8 @@ static int check_options(const struct slmpm_options *o)
 
 	if (!o)
 		return 0;
-	if (o->flags & ~SLMPM_THREADS || o->wait > SLMPM_WAIT_BLOCK)
+	if (o->flags & ~(SLMPM_THREADS | SLMPM_HEADER_IDS | SLMPM_HEADER_ADDRESS) ||
+	    o->wait > SLMPM_WAIT_BLOCK)
 		return error_set(SLMPM_EINVAL, "slmpm_open: flags 0x%x, wait %u", o->flags,
 				 o->wait);
 	if ((n & (n - 1)) || n == 1 || n > SEGMENTS_MAX || (size & (size - 1)) ||
@@ -79,19 +81,33 @@ static int check_options(const struct slmpm_options *o)
 	return 0;
 }
 
-static int open_descriptors(struct context *ctx)
+/* Where several threads are, one may sleep while another has news for it. */
+static int open_kick(struct context *ctx)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &kick_watch};
 
-	ctx->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (ctx->epoll < 0)
-		return error_system(-errno, "epoll");
-	if (!ctx->multiple)
-		return 0;
 	ctx->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (ctx->kick < 0 || epoll_ctl(ctx->epoll, EPOLL_CTL_ADD, ctx->kick, &event) != 0)
 		return error_system(-errno, "eventfd");
 	return 0;
+}
+
+static int open_descriptors(struct context *ctx)
+{
+	ctx->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (ctx->epoll < 0)
+		return error_system(-errno, "epoll");
+	/* With an engine's thread it may come to have several. */
+	return ctx->multiple || config_get()->engine == ENGINE_THREAD ? open_kick(ctx) : 0;
+}
+
+void context_to_threads(struct context *ctx)
+{
+	pthread_mutex_lock(&ctx->lock);
+	ctx->multiple = ctx->careful = true;
+	/* What the short ways look at before they would lock. */
+	remote_close_shortcuts(ctx);
+	mirror_close_shortcuts(ctx);
 }
 
 static void init_locks(struct context *ctx)
@@ -128,6 +144,17 @@ static void context_free(struct context *ctx)
 	handle_free(&context_table, ctx);
 }
 
+/* The more of what the setting and the options ask for. */
+static uint32_t header_wanted(const struct config *config, const struct slmpm_options *o)
+{
+	uint32_t flags = o ? o->flags : 0;
+	uint32_t wanted = flags & SLMPM_HEADER_ADDRESS ? HEADER_ADDRESS :
+			  flags & SLMPM_HEADER_IDS     ? HEADER_IDS :
+							 HEADER_NONE;
+
+	return wanted > (uint32_t)config->header ? wanted : (uint32_t)config->header;
+}
+
 /* Nothing of it is open yet; NULL: no memory. */
 static struct context *context_new(const struct config *config, const struct slmpm_options *o)
 {
@@ -137,6 +164,7 @@ static struct context *context_new(const struct config *config, const struct slm
 		return NULL;
 	ctx->epoll = ctx->kick = ctx->alarm.fd = ctx->stats.fd = -1;
 	ctx->multiple = ctx->careful = o && o->flags & SLMPM_THREADS;
+	ctx->header = header_wanted(config, o);
 	ctx->wait = secure_getenv("SLMPM_WAIT") || !o ? (uint32_t)config->wait : o->wait;
 	spin_init(&ctx->spin, config->spin_us < 0 ? SPIN_AUTO : (uint64_t)config->spin_us * 1000);
 	list_init(&ctx->posted);
@@ -146,6 +174,7 @@ static struct context *context_new(const struct config *config, const struct slm
 	list_init(&ctx->events);
 	list_init(&ctx->listeners);
 	list_init(&ctx->deadlines);
+	list_init(&ctx->remote_peers);
 	list_init(&ctx->counters);
 	list_init(&ctx->queues);
 	list_init(&ctx->work_queues);
@@ -200,15 +229,27 @@ int slmpm_open(slmpm_ctx *out, const struct slmpm_options *given)
 
 static pthread_key_t ending;
 
+static bool is_unused(struct context *ctx)
+{
+	bool unused;
+
+	context_lock(ctx);
+	unused = !ctx->count && list_empty(&ctx->listeners) && list_empty(&ctx->posted) &&
+		 list_empty(&ctx->regions);
+	context_unlock(ctx);
+	return unused;
+}
+
 /* A thread ends: nobody else knows its context, unless by a peer, listener or request of it. */
 static void thread_ends(void *unused)
 {
 	struct context *ctx = handle_get(&context_table, default_ctx.id);
 
 	(void)unused;
-	if (ctx && !ctx->count && list_empty(&ctx->listeners) && list_empty(&ctx->posted) &&
-	    list_empty(&ctx->regions))
-		context_free(ctx);
+	if (!ctx || !is_unused(ctx))
+		return;
+	engine_stop_serving(ctx);
+	context_free(ctx);
 }
 
 static void watch_threads(void)
@@ -255,9 +296,19 @@ struct context *context_get(slmpm_ctx handle, int *rc)
 	return ctx;
 }
 
+/* While one is being closed, others change their places. */
+static struct endpoint *still_open(const struct context *ctx)
+{
+	for (uint32_t i = 0; i < ctx->count; i++)
+		if (!ctx->endpoints[i]->closing)
+			return ctx->endpoints[i];
+	return NULL;
+}
+
 int slmpm_shut(slmpm_ctx handle, int timeout_ms)
 {
 	uint64_t deadline = wait_deadline(timeout_ms);
+	struct endpoint *ep;
 	struct context *ctx;
 	int rc = 0;
 
@@ -279,8 +330,8 @@ int slmpm_shut(slmpm_ctx handle, int timeout_ms)
 	context_lock(ctx);
 	while (!list_empty(&ctx->listeners))
 		listener_free(LIST_ENTRY(ctx->listeners.next, struct listener, node));
-	for (uint32_t i = 0; i < ctx->count; i++) {
-		int one = message_close(ctx->endpoints[i], wait_ms(wait_now(), deadline, -1));
+	while ((ep = still_open(ctx))) {
+		int one = message_close(ep, wait_ms(wait_now(), deadline, -1));
 
 		rc = rc < 0 ? rc : one;
 	}
@@ -304,8 +355,19 @@ int context_add(struct context *ctx, struct endpoint *ep)
 		ctx->endpoints = list;
 		ctx->capacity = more;
 	}
-	ctx->endpoints[ctx->count++] = ep;
+	if (ctx->live < ctx->count)
+		ctx->endpoints[ctx->count] = ctx->endpoints[ctx->live];
+	ctx->count++;
+	ctx->endpoints[ctx->live++] = ep;
 	return 0;
+}
+
+void context_retire(struct context *ctx, uint32_t i)
+{
+	struct endpoint *ep = ctx->endpoints[i];
+
+	ctx->endpoints[i] = ctx->endpoints[--ctx->live];
+	ctx->endpoints[ctx->live] = ep;
 }
 
 void context_remove(struct context *ctx, struct endpoint *ep)
@@ -313,6 +375,10 @@ void context_remove(struct context *ctx, struct endpoint *ep)
 	for (uint32_t i = 0; i < ctx->count; i++) {
 		if (ctx->endpoints[i] != ep)
 			continue;
+		if (i < ctx->live) {
+			context_retire(ctx, i);
+			i = ctx->live;
+		}
 		ctx->endpoints[i] = ctx->endpoints[--ctx->count];
 		return;
 	}

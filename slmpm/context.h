@@ -38,12 +38,14 @@ struct context {
 	bool asking;      /* a peer has not taken yet what its engine is to do (ask.h) */
 	bool refused;     /* strangers that failed before anybody knew of them */
 	bool ended;       /* an ended peer may hold memory or descriptors that nobody needs */
+	bool yields;      /* a poll that finds nothing gives the processor to others */
 	uint32_t waiting; /* threads that wait for the polling one */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 
 	struct endpoint **endpoints;
 	uint32_t count, capacity;
+	uint32_t live; /* of them, in front: passes go by the others, which have ended for good */
 	uint32_t turn; /* whose kept messages a receive from anybody looks at first */
 	uint32_t next; /* with whom the next pass of progress begins: where the last one ended */
 	uint32_t gone; /* peers that passes have gone by since the fabrics were asked anew */
@@ -57,24 +59,31 @@ struct context {
 	uint32_t unexpected;       /* messages in all endpoints' lists */
 	struct list events;        /* struct event */
 	struct list listeners;
-	struct list deadlines; /* struct control: handshakes under way */
+	struct list deadlines;     /* struct control: handshakes under way */
+	struct list remote_peers;  /* struct silence: peers on other machines */
+	uint64_t silence_deadline; /* when the next of them is inspected for silence */
 	struct list counters, queues, work_queues;
 	struct list further;      /* struct further: links of peers with several */
 	struct engine_port *port; /* where the engine brings back what it has moved; or NULL */
 	struct list spent;        /* requests that have been told to one of these: to be dropped */
 
 	struct domain *domains; /* fabrics opened so far (domain.c) */
-	struct watch
-		*bell;    /* the one socket in which a bell waits, where it is only one; or NULL */
-	int epoll, kick;  /* kick: wakes the sleeping thread of a context with several */
-	uint32_t wait;    /* SLMPM_WAIT_* */
-	uint32_t idle;    /* progress calls without result since the last look at descriptors */
-	uint64_t looked;  /* at the descriptors by slmpm_progress: ticks */
-	uint64_t turned;  /* when a peer that is received from all the time last gave way: ticks */
-	bool due;         /* one is to give way now (progress_turn) */
-	uint32_t crowded; /* more processes than processors, by the last yields */
+	/* The socket in which a bell waits, where there is only one such; or NULL. */
+	struct watch *bell;
+	int epoll, kick; /* kick: wakes the sleeping thread of a context with several */
+	uint32_t wait;   /* SLMPM_WAIT_* */
+	uint32_t header; /* enum config_header: whom packets say they are for */
+	uint32_t idle;   /* progress calls without result since the last look at descriptors */
+	uint64_t looked; /* at the descriptors by slmpm_progress: ticks */
+	uint64_t turned; /* when a peer that is received from all the time last gave way: ticks */
+	bool due;        /* one is to give way now (progress_turn) */
+	uint32_t oversubscribed; /* more processes than processors, by the last yields */
 	/* Until then somebody computes here, and a yield costs his whole turn; how long that was. */
-	uint64_t robbed, robbed_ns;
+	uint64_t preempted, preempted_ns;
+	uint64_t yielded; /* time of the last yield */
+	/* Of a loop of the application's own (slmpm_spin); when it was told to yield, or 0. */
+	struct idle own;
+	uint64_t yielding;
 	struct spin spin;
 	uint64_t sleeps;
 
@@ -110,8 +119,13 @@ static inline struct context *context_get_quickly(slmpm_ctx handle, int *rc)
 
 	return LIKELY(ctx != NULL) ? ctx : context_get(handle, rc);
 }
+/* From now on CTX has several threads: a thread of the library's besides the one that is in it here, which has
+ * the lock from then on. */
+void context_to_threads(struct context *ctx);
 int context_add(struct context *ctx, struct endpoint *ep);
 void context_remove(struct context *ctx, struct endpoint *ep);
+/* The I-th is not live any more. */
+void context_retire(struct context *ctx, uint32_t i);
 /* In a child of fork: this thread has no default one. */
 void context_forked(void);
 

@@ -36,6 +36,14 @@ const struct fabric_caps *domain_caps(const struct fabric *fabric)
 	return &known[i].caps;
 }
 
+bool domain_is_native(const struct fabric *fabric)
+{
+	const uint64_t both = 1u << FABRIC_WRITE | 1u << FABRIC_READ;
+	const struct fabric_caps *caps = domain_caps(fabric);
+
+	return (caps->ops & both) == both || caps->land_min;
+}
+
 /* What one of several links has been given waits for that link, however slow it is. */
 static uint32_t room_factor(const struct fabric *fabric)
 {
@@ -76,6 +84,7 @@ int domain_shape(struct context *ctx, const struct slmpm_options *o)
 		.membarrier = config->membarrier,
 		.dead_ms = (uint32_t)config->dead_ms,
 		.engine = (uint8_t)config->tcp_engine,
+		.start = (uint64_t)config->start,
 	};
 	if (shape->segments & (shape->segments - 1))
 		return error_set(SLMPM_EINVAL, "SLMPM_RING_SEGMENTS=%u: a power of two",

@@ -15,6 +15,8 @@ struct domain {
 
 /* What FABRIC said of itself when it was first asked. */
 const struct fabric_caps *domain_caps(const struct fabric *fabric);
+/* Does FABRIC write and read the peer's memory, or place there by itself what is written? */
+bool domain_is_native(const struct fabric *fabric);
 /* Segments of an inbound ring, each of so many bytes, and the most bytes that may wait unreceived, over
  * FABRIC by the settings. */
 uint32_t domain_segments(const struct fabric *fabric, uint32_t segment_size);

@@ -36,7 +36,7 @@ static bool is_whole(const struct endpoint *ep)
 
 static void pass(struct doubt *d, uint64_t read)
 {
-	while (d->count && d->marks[d->first].place <= read) {
+	while (d->count && !wire_is_before(read, d->marks[d->first].place)) {
 		d->arrived = d->marks[d->first].sent;
 		d->first = (d->first + 1) % DOUBT_MARKS;
 		d->count--;
@@ -70,7 +70,7 @@ void doubt_mark(struct endpoint *ep)
 
 void doubt_mark_all(struct context *ctx)
 {
-	for (uint32_t i = 0; i < ctx->count; i++)
+	for (uint32_t i = 0; i < ctx->live; i++)
 		doubt_mark(ctx->endpoints[i]);
 }
 

@@ -19,7 +19,8 @@ struct doubt {
 		uint64_t sent;  /* and messages that lie before it */
 	} marks[DOUBT_MARKS];
 	uint32_t first, count;
-	uint64_t arrived; /* messages, the first ones: read */
+	uint64_t arrived;  /* messages, the first ones: read */
+	uint64_t received; /* messages: by the program, as the peer says */
 };
 
 /* Where EP's link is, if nothing is under way in parts. */

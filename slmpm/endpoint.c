@@ -11,17 +11,21 @@
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/domain.h"
 #include "slmpm/memory/emulate.h"
+#include "slmpm/engine/engine.h"
 #include "slmpm/error.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/engine/fifo.h"
+#include "slmpm/connect/listener.h"
 #include "slmpm/bond/further.h"
 #include "slmpm/message/held.h"
 #include "slmpm/message/inbound.h"
+#include "slmpm/link/addressee.h"
 #include "slmpm/link/landing.h"
 #include "slmpm/link/link.h"
 #include "slmpm/log.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/monitor/monitor.h"
+#include "slmpm/monitor/totals.h"
 #include "slmpm/launch/process.h"
 #include "slmpm/memory/ask.h"
 #include "slmpm/mirror/mirror.h"
@@ -51,9 +55,10 @@ struct endpoint *endpoint_new(struct context *ctx, const struct fabric *fabric)
 {
 	int rc;
 	struct fabric_domain *domain = domain_get(ctx, fabric, &rc);
-	struct endpoint *ep = domain ? handle_new(&endpoint_table) : NULL;
+	bool ready = domain && engine_attend(ctx, domain->fabric) == 0;
+	struct endpoint *ep = ready ? handle_new(&endpoint_table) : NULL;
 
-	if (!domain)
+	if (!ready)
 		return NULL;
 	if (!ep) {
 		error_set(SLMPM_ENOMEM, "for a peer");
@@ -66,12 +71,15 @@ struct endpoint *endpoint_new(struct context *ctx, const struct fabric *fabric)
 	ep->fetch_min = UINT64_MAX;
 	ep->ask_min = UINT64_MAX;
 	ep->stats = &ep->own_stats;
+	ep->sent = ep->charged = ep->credited = ep->fifo.tags = endpoint_start(ep);
+	ep->next_area = ep->memory.last = (uint32_t)endpoint_start(ep);
 	list_init(&ep->link.queue);
 	list_init(&ep->announced);
 	list_init(&ep->owed);
 	list_init(&ep->unexpected);
 	list_init(&ep->posted);
 	list_init(&ep->assembling);
+	list_init(&ep->am.kept);
 	list_init(&ep->fifo.entries);
 	list_init(&ep->fifo.awaiting);
 	list_init(&ep->events);
@@ -126,6 +134,7 @@ static void forget_messages(struct endpoint *ep)
 		ep->held_more = more->next;
 		free(more);
 	}
+	am_forget_kept(ep);
 	LIST_EACH(at, &ep->unexpected)
 		inbound_free(LIST_ENTRY(at, struct inbound, node));
 }
@@ -134,8 +143,10 @@ void endpoint_free(struct endpoint *ep)
 {
 	if (ep->state == SLMPM_PEER_CONNECTING || ep->state == SLMPM_PEER_UP)
 		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it has been closed");
+	if (ep->listener && ep->was_up)
+		ep->listener->waiting--;
 	context_forget_events(ep);
-	endpoint_stats(ep);
+	totals_add(ep);
 	monitor_free(ep);
 	forget_messages(ep);
 	fifo_forget(ep);
@@ -146,6 +157,7 @@ void endpoint_free(struct endpoint *ep)
 	memory_forget(ep);
 	further_free(ep);
 	ep->link.fabric->disconnect(ep->link.port);
+	addressee_free(ep);
 	free(ep->link.port);
 	emulate_free(ep);
 	rma_free(ep);
@@ -177,7 +189,7 @@ void endpoint_refresh(struct endpoint *ep)
 		     !(ep->loan.data && !ep->loan.area) && !ep->check && !ep->closing &&
 		     !ep->rma->job_count && !ep->rma->moving && !ep->work_waiting &&
 		     !fetch_busy(ep) && !share_waits(ep) && !ask_waits(ep) && !mirror_waits(ep) &&
-		     !emulate_has_work(ep->emulation);
+		     !emulate_has_work(ep->emulation) && !ep->listener && list_empty(&ep->am.kept);
 }
 
 static uint32_t lower(uint32_t agreed, uint32_t most)
@@ -202,20 +214,36 @@ static uint32_t only_limit(uint32_t packet_max, uint32_t payload_max)
 	return lower(most, payload_max - CHECKSUM_SPARE);
 }
 
+static void begin_numbers_in(struct endpoint *ep)
+{
+	uint64_t start = endpoint_start_in(ep);
+
+	ep->received = ep->landing.asked = ep->matched_charge = ep->returned_charge = start;
+	ep->memory.told = (uint32_t)start;
+	ep->rma->heard = start;
+}
+
 void endpoint_up(struct endpoint *ep)
 {
 	const struct fabric_link *port = ep->link.port;
+	uint32_t room_in = port->payload_max_in - addressee_room(ep);
+	uint32_t room = port->payload_max - addressee_room(ep);
 
+	begin_numbers_in(ep);
 	/* Each direction has its own ring, and so perhaps its own longest packet. */
-	ep->packet_max_in = packet_limit(ep->packet_max, port->payload_max_in);
-	ep->packet_max = packet_limit(ep->packet_max, port->payload_max);
-	ep->only_max_in = only_limit(ep->packet_max_in, port->payload_max_in);
-	ep->only_max = only_limit(ep->packet_max, port->payload_max);
+	ep->packet_max_in = packet_limit(ep->packet_max, room_in);
+	ep->packet_max = packet_limit(ep->packet_max, room);
+	ep->only_max_in = only_limit(ep->packet_max_in, room_in);
+	ep->only_max = only_limit(ep->packet_max, room);
 	ep->eager_max_in = ep->eager_max < ep->only_max_in ? ep->only_max_in : ep->eager_max;
 	ep->eager_max = ep->eager_max < ep->only_max ? ep->only_max : ep->eager_max;
-	ep->bundle.most = port->payload_max < BUNDLE_BYTES ? port->payload_max : BUNDLE_BYTES;
+	ep->bundle.most = room < BUNDLE_BYTES ? room : BUNDLE_BYTES;
+	ep->native = domain_is_native(port->domain->fabric);
 	ep->state = SLMPM_PEER_UP;
 	ep->was_up = true;
+	totals_begin(ep);
+	if (ep->listener)
+		ep->listener->waiting++;
 	link_flush(ep);
 	ep->link.due_max = FABRIC_DUE((uint32_t)link_ring_in(ep));
 	endpoint_refresh(ep);
@@ -226,31 +254,6 @@ void endpoint_up(struct endpoint *ep)
 }
 
 /* ---- looking at it -------------------------------------------------------------------------- */
-
-/* A stopped or traced process cannot answer, and is not dead for it. */
-const char *endpoint_suspicion(struct endpoint *ep)
-{
-	char path[64], line[256], *after, state;
-	FILE *f;
-
-	if (ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)
-		return NULL;
-	snprintf(path, sizeof(path), "/proc/%d/stat", ep->pid);
-	f = fopen(path, "re");
-	if (!f)
-		return NULL;
-	after = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
-	state = after && after[1] == ' ' ? after[2] : '?';
-	fclose(f);
-	if (state != 'T' && state != 't') {
-		ep->suspect = false; /* it goes on: the next stop is told again */
-		return NULL;
-	}
-	if (!ep->suspect)
-		context_event(ep->ctx, ep, SLMPM_EVENT_SUSPECT, "its process is stopped");
-	ep->suspect = true;
-	return state == 'T' ? "suspect: its process is stopped" : "suspect: it is being traced";
-}
 
 int slmpm_peer_query(slmpm_peer peer, struct slmpm_peer_info *info)
 {
@@ -271,6 +274,7 @@ int slmpm_peer_query(slmpm_peer peer, struct slmpm_peer_info *info)
 		.packet_max = ep->packet_max,
 		.eager_max = ep->eager_max,
 		.loan_max = ep->loan_max,
+		.header = addressee_header(ep),
 	};
 	snprintf(now.name, sizeof(now.name), "%s", ep->name);
 	context_unlock(ep->ctx);

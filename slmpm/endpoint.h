@@ -6,6 +6,7 @@
 #include "fabrics/fabric.h"
 #include "slmpm/context.h"
 #include "slmpm/doubt.h"
+#include "slmpm/late.h"
 #include "slmpm/event.h"
 #include "slmpm/handle.h"
 #include "slmpm/list.h"
@@ -19,8 +20,10 @@
 #define BUNDLE_BURST   32
 #define HELD_INLINE    8
 #define CHECKSUM_SPARE 4      /* bytes of each packet that a checksum may need */
+#define TOTALS_FIGURES 18     /* of statistics, that are summed over a peer's connections */
 #define ONLY_FROM      131072 /* packets from this length on */
 
+struct addressee;
 struct control;
 struct further;
 struct listener;
@@ -102,6 +105,7 @@ struct endpoint {
 	bool active;    /* the peer takes active messages, as far as known */
 	bool mirrored;  /* it knows mirrors */
 	bool related; /* a process that this one started, or that started it: over the inherited socket */
+	bool native; /* the link's fabric has one-sided operations of its own (domain_is_native) */
 	bool attach; /* cross-memory attach is allowed between the two processes (hello_agree) */
 
 	/* messages out */
@@ -119,8 +123,8 @@ struct endpoint {
 		fetch_min; /* from this length on the peer may fetch them itself; UINT64_MAX: it cannot */
 	struct fetch *fetch; /* such messages, both ways; or NULL */
 	struct share *share; /* puts that both sides copy; or NULL */
-	uint64_t
-		ask_min; /* from this length on puts and gets are the peer's engine's (ask.h); UINT64_MAX: it has none */
+	/* Puts and gets from this length on are left to the peer's engine (ask.h); UINT64_MAX: it has none. */
+	uint64_t ask_min;
 	struct bundle bundle;
 
 	/* messages in */
@@ -143,14 +147,16 @@ struct endpoint {
 		uint64_t answers;        /* bytes of answers that wait for room */
 		uint32_t own;            /* of them the library's, in number */
 		uint64_t charge;         /* of what was handled; the peer's again without these */
+		struct list kept; /* struct inbound: whole, of a peer that was not accepted yet */
 	} am;
 	struct {
 		struct list entries;  /* struct fifo_entry: of the peer's */
-		struct list awaiting; /* struct request: puts that are out */
+		struct list awaiting; /* struct request: all of it is out, its answer is not here */
 		uint64_t tags;        /* given to such */
 		uint32_t longs;       /* of the entries, beyond the credit */
-		uint64_t
-			uncleared; /* such a one, announced, that waits for the end of these; or 0 */
+		uint32_t abandoned;   /* answers to come that nobody waits for */
+		bool holds_up; /* a long entry is announced that waits for the end of `longs` */
+		uint64_t uncleared; /* envelope of that entry */
 	} fifo;
 	struct rma *rma;             /* one-sided operations */
 	struct emulation *emulation; /* one-sided operations by active messages; or NULL */
@@ -201,16 +207,28 @@ struct endpoint {
 	struct doubt doubt;
 
 	/* life */
+	struct addressee *addressee; /* of packets that say whom they are for; or NULL */
+	struct {                     /* of these, as the handshake has told */
+		uint64_t features;   /* WIRE_FEATURE_IDS, WIRE_FEATURE_PLACES; 0: they do not */
+		uint32_t element, process;
+	} header;
 	struct control *control;   /* handshake and control socket */
 	struct further *further;   /* links beyond the first (further.c); or NULL */
 	struct process *process;   /* of a spawned accelerator */
 	struct listener *listener; /* not yet taken by slmpm_accept */
 	struct slmpm_stats *stats, own_stats;
+	struct {                                /* lifetime totals (monitor/totals.c) */
+		char id[SLMPM_ID_SIZE];         /* under which it is counted */
+		char offered[SLMPM_ID_SIZE];    /* what the peer calls itself */
+		uint32_t place, tenant;         /* in the table; how many ids that place had had */
+		bool counted, live;             /* its connection; as one that stands */
+		uint64_t added[TOTALS_FIGURES]; /* of its figures: are there already */
+	} totals;
 	uint64_t pieces_read; /* of the peer's memory: stretches, shares, messages in its areas */
 	struct monitor *monitor; /* or NULL */
 	int32_t pid;
 	uint32_t element;
-	bool big_endian, closing, is_parent, suspect;
+	bool big_endian, closing, is_parent;
 	bool said_end;      /* WIRE_CLOSE has been sent: who leaves now leaves in order */
 	bool was_up;        /* what it sent can be read, also when it has ended since */
 	const char *broken; /* the link found a violation; progress ends the endpoint for it */
@@ -223,6 +241,7 @@ struct endpoint {
 		uint64_t since, seq, offset; /* ns; for that of */
 	} starved;
 	struct mode_tally modes;
+	struct reaction reaction;
 	struct list events;  /* struct event: not asked for yet */
 	struct event ending; /* of them, how it ended */
 };
@@ -239,6 +258,16 @@ void endpoint_free(struct endpoint *ep);
 static inline struct endpoint *endpoint_get(slmpm_peer peer)
 {
 	return handle_get_sized(&endpoint_table, peer.id, sizeof(struct endpoint));
+}
+/* What its totals begin with; its numbers with the next. */
+static inline uint64_t endpoint_start(const struct endpoint *ep)
+{
+	return ep->ctx->shape.start;
+}
+/* And what the peer's do, once connected. */
+static inline uint64_t endpoint_start_in(const struct endpoint *ep)
+{
+	return ep->link.port->start_in;
 }
 /* Bits of a handle that was found by address (slmpm_peer_find): the number of the link that it asks
  * for, plus 1. endpoint_get does not know such a one, so that the short ways ask nothing. */
@@ -298,7 +327,5 @@ COLD int endpoint_error(struct endpoint *ep);
 void endpoint_refresh(struct endpoint *ep);
 /* Current figures into ep->stats. */
 void endpoint_stats(struct endpoint *ep);
-/* "suspect: stopped" and the like when the process does not run; NULL when nothing is known. */
-const char *endpoint_suspicion(struct endpoint *ep);
 
 #endif

@@ -18,6 +18,7 @@
 #include "slmpm/log.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/monitor/monitor.h"
+#include "slmpm/monitor/totals.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/stats.h"
@@ -35,7 +36,7 @@ static void fail_list(struct list *list, int error)
 
 static bool anybody_left(const struct context *ctx)
 {
-	for (uint32_t i = 0; i < ctx->count; i++)
+	for (uint32_t i = 0; i < ctx->live; i++)
 		if (ctx->endpoints[i]->state == SLMPM_PEER_UP ||
 		    ctx->endpoints[i]->state == SLMPM_PEER_CONNECTING)
 			return true;
@@ -73,8 +74,10 @@ void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *wh
 	if (ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)
 		return;
 	doubt_settle(ep);
-	if (!ep->link.port->violation) /* a lost link is closed once nothing of it is kept */
+	if (!ep->link.port->violation) { /* a lost link is closed once nothing of it is kept */
 		progress_settle(ep);
+		link_count(ep);
+	}
 	endpoint_stats(ep);
 	landing_end(ep);
 	ep->link.port->over = true;
@@ -107,6 +110,7 @@ void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *wh
 	if (ep->further && state != SLMPM_PEER_CLOSED)
 		link_hang_up(ep);
 	context_event(ep->ctx, ep, event_of(state), ep->reason);
+	totals_end(ep);
 	monitor_ended(ep);
 	log_line(state == SLMPM_PEER_CLOSED ? SLMPM_LOG_DEBUG : SLMPM_LOG_INFO, "%s: %s", ep->name,
 		 ep->reason);

@@ -11,13 +11,21 @@
 #include "slmpm/message/held.h"
 #include "slmpm/monitor/monitor.h"
 
-/* One that a call is still connecting belongs to that call; a spawned one that was closed here still reads
- * what was sent. */
+static bool has_ended(const struct endpoint *ep)
+{
+	return ep->state != SLMPM_PEER_CONNECTING && ep->state != SLMPM_PEER_UP;
+}
+
+/* A spawned process that was closed here still reads what was sent, and is to find room for what it says. */
+static bool is_to_be_joined(const struct endpoint *ep)
+{
+	return ep->closing && ep->process;
+}
+
+/* One that a call is still connecting belongs to that call. */
 static bool may_reclaim(const struct endpoint *ep)
 {
-	if (ep->state == SLMPM_PEER_CONNECTING || ep->state == SLMPM_PEER_UP)
-		return false;
-	return (ep->was_up || ep->process) && !(ep->closing && ep->process);
+	return has_ended(ep) && (ep->was_up || ep->process) && !is_to_be_joined(ep);
 }
 
 static bool ring_in_use(struct endpoint *ep)
@@ -38,9 +46,18 @@ static void reclaim(struct endpoint *ep)
 		further_reclaim(ep);
 }
 
+/* Nothing comes of it any more, and no pass has anything to do with it. */
+static bool has_retired(const struct endpoint *ep)
+{
+	return has_ended(ep) && !is_to_be_joined(ep) && list_empty(&ep->am.kept);
+}
+
 void endpoint_reclaim(struct context *ctx)
 {
 	ctx->ended = false;
+	for (uint32_t i = ctx->live; i-- > 0;)
+		if (has_retired(ctx->endpoints[i]))
+			context_retire(ctx, i);
 	for (uint32_t i = 0; i < ctx->count; i++)
 		if (may_reclaim(ctx->endpoints[i]))
 			reclaim(ctx->endpoints[i]);

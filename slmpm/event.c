@@ -10,7 +10,7 @@
 #include "slmpm/sized.h"
 #include "slmpm/wait.h"
 
-static bool tells_end(uint32_t type)
+static bool is_end(uint32_t type)
 {
 	return type == SLMPM_EVENT_CLOSED || type == SLMPM_EVENT_DEAD ||
 	       type == SLMPM_EVENT_POISONED;
@@ -34,7 +34,7 @@ static struct event *place_for(struct endpoint *ep, uint32_t type, uint32_t link
 
 	if (e)
 		list_remove(&e->node);
-	else if (tells_end(type))
+	else if (is_end(type))
 		e = &ep->ending;
 	else
 		e = calloc(1, sizeof(*e));
@@ -45,8 +45,13 @@ static void drop(struct event *e)
 {
 	list_remove(&e->node);
 	list_remove(&e->of_peer);
-	if (!tells_end(e->event.type))
+	if (!is_end(e->event.type))
 		free(e);
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
 }
 
 void context_link_event(struct context *ctx, struct endpoint *ep, uint32_t type, uint32_t link,
@@ -69,6 +74,7 @@ void context_link_event(struct context *ctx, struct endpoint *ep, uint32_t type,
 	e->event.read = ep->stats->out_consumed;
 	e->event.sent = ep->stats->sent_messages;
 	e->event.arrived = ep->doubt.arrived;
+	e->event.received = least(ep->doubt.received, ep->stats->sent_messages);
 	snprintf(e->event.detail, sizeof(e->event.detail), "%s", detail);
 	list_append(&ctx->events, &e->node);
 	if (!find(ep, type, link))

@@ -18,6 +18,7 @@
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/monitor/means.h"
 #include "slmpm/monitor/monitor.h"
+#include "slmpm/monitor/totals.h"
 #include "slmpm/request.h"
 #include "slmpm/link/trace.h"
 
@@ -63,6 +64,7 @@ static void forked(void)
 	handle_fork(&mirror_table);
 	engine_fork();
 	means_forked();
+	totals_forked();
 	foreign_forked();
 	context_forked();
 }

@@ -8,6 +8,7 @@
 #include "slmpm/bond/bond.h"
 #include "slmpm/error.h"
 #include "slmpm/engine/fifo.h"
+#include "slmpm/message/am.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/wait.h"
@@ -100,11 +101,8 @@ void request_finish(struct request *r, int status)
 		r->result.len = r->length;
 	if (r->kind == REQUEST_SEND)
 		r->result.stream = r->stream;
-	if (r->wire & WIRE_FLAG_ACTIVE) {
-		r->result.op = r->fifo.put ? SLMPM_OP_PUT : SLMPM_OP_AM;
-		r->result.len -= r->stream >> 16; /* without the head */
-		r->result.stream = r->fifo.put ? 0 : r->stream & 0xffff;
-	}
+	if (r->wire & WIRE_FLAG_ACTIVE)
+		am_finished(r);
 	if (r->mode.way)
 		mode_done(r);
 	if (r->bound)

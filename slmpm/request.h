@@ -29,6 +29,7 @@ struct request {
 	bool done;
 	bool bound;     /* its end is told: it has no handle of the caller's */
 	bool leaving;   /* it is being cancelled: no handler that runs meanwhile may conclude it */
+	bool numbered;  /* `seq` is given: it has begun, and is not simply taken back */
 	bool announced; /* send: First is out, waits for or has its clear */
 	bool cleared;
 	bool streaming; /* send: its envelope is out, it waits its turn for more packets */
@@ -39,8 +40,9 @@ struct request {
 	struct mode mode;
 	uint32_t stream;
 	struct {
-		uint64_t tag;             /* of a put into a FIFO: awaits this answer; or 0 */
-		bool put, out;            /* it is one; all of it is out */
+		/* Of the answer awaited: to a put into a FIFO, to an active message; or 0. */
+		uint64_t tag;
+		bool put, out;            /* it is such a put; all of it is out */
 		struct fifo_entry *entry; /* is stored by this request */
 	} fifo;
 	uint64_t began;          /* in ticks, where that is measured; or 0 */
@@ -65,7 +67,7 @@ extern struct handle_table request_table;
 /* Of each of its packets. What has begun is carried on by any link. */
 static inline uint16_t request_packet_flags(const struct request *r)
 {
-	return r->seq ? (uint16_t)(r->by & FABRIC_BY_MASK) : r->by;
+	return r->numbered ? (uint16_t)(r->by & FABRIC_BY_MASK) : r->by;
 }
 
 static inline bool request_is_one_sided(const struct request *r)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Structures that begin with their size, which callers of an older or a newer header give otherwise
- * than this library has it: slmpm(7), STRUCTURES, is the rule.
+ * than this library has it: slmpm(7), Structures, is the rule.
  */
 #ifndef SLMPM_SIZED_H
 #define SLMPM_SIZED_H

@@ -15,8 +15,8 @@
 #define WAKE_NS  50000 /* before the first has been measured */
 #define WAKE_MIN 10000
 #define WAKE_MAX 250000 /* an idle pair sleeps within a millisecond */
-#define OWN                                                                                        \
-	2 /* `quick` counts a wait twice that is looked at: the receive's looks, and the others */
+/* What the wait under way has added to `quick` itself: once in the receive's polls, once in the others. */
+#define OWN      2
 
 enum { AFTER_SHORT, AFTER_LONG };
 

@@ -16,8 +16,8 @@
 struct spin {
 	uint64_t fixed; /* SLMPM_SPIN_US, or SPIN_AUTO */
 	uint64_t wake;  /* from a bell until the peer that slept has answered, of late */
-	int64_t credit
-		[2]; /* what polling has saved less what it has cost, by the kind of wait before */
+	/* What polling has saved less what it has cost, by the kind of wait before. */
+	int64_t credit[2];
 	uint64_t ended; /* time of the last spin_end */
 	uint64_t bells; /* rung by then */
 	uint32_t quick; /* waits begun since then; most end before the clock is read */
@@ -26,6 +26,14 @@ struct spin {
 	bool rang;   /* the peer was asleep when last sent to */
 	bool talks;  /* and slept because this side did: they had just exchanged something */
 	uint8_t row; /* of `credit` */
+};
+
+/* What a wait that finds nothing knows of itself. */
+struct idle {
+	uint32_t turns; /* passes that found nothing */
+	bool slept;
+	uint64_t since; /* there has been nothing; 0: the clock has not been looked at since then */
+	uint64_t spin;  /* so long it polls from then on */
 };
 
 /* A wait that is over. */

@@ -92,6 +92,16 @@ void stats_assign(struct endpoint *ep)
 	snprintf(ep->stats->link, sizeof(ep->stats->link), "%s", ep->link.fabric->name);
 }
 
+static void count_copied(const struct endpoint *ep, struct slmpm_stats *s)
+{
+	const struct rma *m = ep->rma;
+
+	s->copied_puts = s->puts - m->begun.puts - s->fifo_puts;
+	s->copied_put_bytes = s->put_bytes - m->begun.put_bytes - s->fifo_bytes;
+	s->copied_gets = s->gets - m->begun.gets;
+	s->copied_get_bytes = s->get_bytes - m->begun.get_bytes;
+}
+
 void endpoint_stats(struct endpoint *ep)
 {
 	const struct fabric_counts *c = &ep->link.port->counts;
@@ -115,6 +125,7 @@ void endpoint_stats(struct endpoint *ep)
 	s->bells = c->bells;
 	s->sleeps = ep->ctx->sleeps;
 	s->queue_depth = ep->link.depth;
+	count_copied(ep, s);
 }
 
 int slmpm_peer_stats(slmpm_peer peer, struct slmpm_stats *stats, size_t size)
@@ -166,7 +177,7 @@ int slmpm_violation_at(int i, const char **name, uint64_t *violations)
 
 /* ---- from outside --------------------------------------------------------------------------- */
 
-static int open_page(int pid, int index)
+int stats_find(int pid, const char *label, int index)
 {
 	char folder[64], path[384], target[64];
 	struct dirent *entry;
@@ -185,11 +196,21 @@ static int open_page(int pid, int index)
 		if (n < 0)
 			continue;
 		target[n] = 0;
-		if (!strncmp(target, "/memfd:" LABEL, sizeof("/memfd:" LABEL) - 1) && !index--)
-			fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (!strncmp(target, "/memfd:", 7) && !strncmp(target + 7, label, strlen(label)) &&
+		    !index--)
+			/* It may be another file by now, which nobody waits for. */
+			fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	}
 	closedir(dir);
 	return fd;
+}
+
+size_t stats_fixed_size(int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat st;
+
+	return seals >= 0 && seals & F_SEAL_SHRINK && fstat(fd, &st) == 0 ? (size_t)st.st_size : 0;
 }
 
 /* What slmpm_stats_attach hands out: the header as it was then, which its owner cannot change. */
@@ -199,34 +220,36 @@ struct view {
 	size_t size;
 };
 
-/* The owner can neither make it end before SIZE nor have the entries lie beyond it. */
-static bool is_sound(int fd, const struct view *v)
+/* Its owner cannot have the entries lie beyond its size. */
+static bool is_sound(const struct view *v)
 {
 	const struct slmpm_stats_page *p = &v->page;
-	int seals = fcntl(fd, F_GET_SEALS);
 
-	return seals >= 0 && (seals & F_SEAL_SHRINK) && p->magic == MAGIC &&
-	       p->version == VERSION && p->peer_size >= 8 && p->peer_size % 8 == 0 &&
+	return p->magic == MAGIC && p->version == VERSION && p->peer_size >= 8 &&
+	       p->peer_size % 8 == 0 &&
 	       (v->size - sizeof(*p)) / p->peer_size >= SLMPM_STATS_PEERS_MAX;
+}
+
+static int other_version(int pid)
+{
+	return error_set(SLMPM_EVERSION, "process %d: statistics of another version", pid);
 }
 
 static int map_view(struct view *v, int fd, int pid)
 {
-	struct stat st;
-
-	if (fstat(fd, &st) != 0 || (size_t)st.st_size < sizeof(*v->shared))
-		return error_set(SLMPM_ENOENT, "process %d: its statistics are not readable", pid);
-	v->size = (size_t)st.st_size;
+	v->size = stats_fixed_size(fd);
+	if (v->size < sizeof(*v->shared))
+		return other_version(pid);
 	v->shared = mmap(NULL, v->size, PROT_READ, MAP_SHARED, fd, 0);
 	if (v->shared == MAP_FAILED)
 		return error_set(SLMPM_ENOMEM, "process %d: its statistics cannot be mapped", pid);
 	memcpy(&v->page, v->shared, sizeof(v->page));
 	if (v->page.peers > SLMPM_STATS_PEERS_MAX)
 		v->page.peers = SLMPM_STATS_PEERS_MAX;
-	if (is_sound(fd, v))
+	if (is_sound(v))
 		return 0;
 	munmap((void *)(uintptr_t)v->shared, v->size);
-	return error_set(SLMPM_EVERSION, "process %d: statistics of another version", pid);
+	return other_version(pid);
 }
 
 int slmpm_stats_attach(int pid, int index, const struct slmpm_stats_page **out)
@@ -237,7 +260,7 @@ int slmpm_stats_attach(int pid, int index, const struct slmpm_stats_page **out)
 	if (!out || index < 0)
 		return error_set(SLMPM_EINVAL, "slmpm_stats_attach: page %p, index %d",
 				 (const void *)out, index);
-	fd = open_page(pid, index);
+	fd = stats_find(pid, LABEL, index);
 	if (fd < 0)
 		return error_set(SLMPM_ENOENT, "process %d shows no statistics %d (is it yours?)",
 				 pid, index);

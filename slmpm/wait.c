@@ -10,28 +10,21 @@
 #include <sched.h>
 #include <time.h>
 
-#include "slmpm/domain.h"
+#include "slmpm/engine/engine.h"
 #include "slmpm/error.h"
+#include "slmpm/idle.h"
 #include "slmpm/link/progress.h"
+#include "slmpm/yield.h"
 
-#define SPINS     64     /* passes before the clock is looked at */
-#define LOOK_NS   200000 /* between looks at the descriptors while spinning */
-#define SWITCH_NS 2500   /* a yield that took longer let somebody else run */
-#define CROWDED   64     /* waits that begin with a yield after one that did */
-#define SLICE_NS  500000 /* one that took longer let somebody compute, who gives nothing back: */
-#define LITTLE_NS (UINT64_C(5) << 20) /* ... so long sleep instead; if it happens right after */
-#define MOST_NS   (32 * LITTLE_NS)    /* ... that, twice as long, to so long */
-#define BUSY      64                  /* passes with result between looks at the deadline */
+#define LOOK_NS 200000 /* between looks at the descriptors while spinning */
+#define BUSY    64     /* passes with result between looks at the deadline */
 
 struct waiter {
 	struct context *ctx;
 	int timeout_ms;
-	uint32_t turns;   /* passes that found nothing */
-	uint32_t busy;    /* and that found something, since the last look at the clock */
+	uint32_t busy;    /* passes that found something, since the last look at the clock */
 	uint64_t started; /* 0: the clock has not been looked at yet */
-	uint64_t idle;    /* since when there has been nothing; 0: it has not since then */
-	uint64_t spin;    /* so long it polls from then on */
-	bool slept;
+	struct idle idle;
 	uint64_t deadline;
 	uint64_t looked;         /* at the descriptors */
 	bool (*test)(void *arg); /* what is waited for */
@@ -105,59 +98,10 @@ static int look_if_due(struct waiter *w, uint64_t now)
 	return wait_look(w->ctx);
 }
 
-/* Who wakes from a sleep has his turn at once. */
-static void robbed(struct context *ctx, uint64_t now, uint64_t back)
-{
-	bool again = now - ctx->robbed < ctx->robbed_ns;
-
-	ctx->robbed_ns = again ? 2 * ctx->robbed_ns : LITTLE_NS;
-	if (ctx->robbed_ns > MOST_NS)
-		ctx->robbed_ns = MOST_NS;
-	ctx->robbed = back + ctx->robbed_ns;
-}
-
-/*
- * A yield that lets somebody run shows that processors are short: from then on yield first. Where
- * each wait is one long yield, neither its time nor its passes would ever come to a look.
- */
-static void yield(struct waiter *w, uint64_t now)
-{
-	struct context *ctx = w->ctx;
-	uint64_t back;
-
-	context_unlock(ctx);
-	sched_yield();
-	context_lock(ctx);
-	back = wait_now();
-	if (back - now > SLICE_NS && !ctx->port) /* an engine's thread does compute for us */
-		robbed(ctx, now, back);
-	if (back - now > SWITCH_NS)
-		ctx->crowded = CROWDED;
-	else if (ctx->crowded)
-		ctx->crowded--;
-	(void)look_if_due(w, back);
-}
-
-/* Something has come, for the first time since w->idle; or nothing has, and the wait is over. */
-static void idle_ends(struct waiter *w, bool met)
-{
-	uint64_t now = wait_now();
-	struct spin_wait wait = {.took = now - w->idle,
-				 .bells = domain_bells(w->ctx),
-				 .met = met,
-				 .asleep = w->slept};
-
-	spin_end(&w->ctx->spin, now, &wait);
-	w->idle = 0;
-	w->slept = false;
-}
-
 /* After a pass that found something: traffic of others must not put the deadline off. */
 static int wait_busy(struct waiter *w)
 {
-	w->turns = 0;
-	if (w->idle) /* what comes next may follow at once */
-		idle_ends(w, true);
+	idle_over(w->ctx, &w->idle, true); /* what comes next may follow at once */
 	if (++w->busy < BUSY)
 		return 0;
 	w->busy = 0;
@@ -175,12 +119,11 @@ static int wait_idle(struct waiter *w)
 	struct context *ctx = w->ctx;
 	uint64_t now;
 
-	if (!w->timeout_ms)
+	if (!w->timeout_ms) {
+		yield_poll(ctx);
 		return -SLMPM_ETIMEOUT;
-	if (w->turns == 0)
-		ctx->spin.quick++;
-	if (++w->turns < SPINS && !ctx->crowded && ctx->wait != SLMPM_WAIT_BLOCK &&
-	    !ctx->multiple) {
+	}
+	if (idle_is_new(ctx, &w->idle)) {
 		relax();
 		return 0;
 	}
@@ -191,18 +134,10 @@ static int wait_idle(struct waiter *w)
 	}
 	if (look_if_due(w, now))
 		return 0;
-	if (!w->idle) {
-		w->idle = now;
-		w->spin = spin_begin(&ctx->spin, now, domain_bells(ctx));
-	}
-	if (ctx->wait == SLMPM_WAIT_SPIN && !ctx->crowded && !ctx->multiple)
-		relax();
-	else if (ctx->wait == SLMPM_WAIT_SPIN || (ctx->wait == SLMPM_WAIT_ADAPTIVE &&
-						  now - w->idle < w->spin && now >= ctx->robbed)) {
-		yield(w, now);
-	} else {
-		w->slept = true;
-		wait_sleep(ctx, now, w->deadline, w->test, w->arg);
+	switch (idle_next(ctx, &w->idle, now)) {
+	case SLMPM_SPIN_ON: relax(); break;
+	case SLMPM_SPIN_YIELD: (void)look_if_due(w, yield_turn(ctx, now)); break;
+	default: wait_sleep(ctx, now, w->deadline, w->test, w->arg);
 	}
 	return 0;
 }
@@ -233,6 +168,16 @@ int wait_in_handler(const char *call)
 	return error_set(SLMPM_ESTATE, "%s: it would block inside a handler", call);
 }
 
+/* A context of several threads: the engine's leaves the polling to those that wait. */
+static void meet_others(struct context *ctx, const struct waiter *w)
+{
+	if (ctx->port)
+		engine_step_aside(ctx, w->timeout_ms != 0);
+	if (ctx->polling && !w->test(w->arg))
+		/* Who polls may sleep: what we have staged goes now, and who only tries has looked. */
+		(void)progress_context(ctx);
+}
+
 int wait_until(struct context *ctx, wait_test *test, void *arg, int timeout_ms)
 {
 	uint64_t deadline = ctx->multiple ? wait_deadline(timeout_ms) : 0;
@@ -243,12 +188,13 @@ int wait_until(struct context *ctx, wait_test *test, void *arg, int timeout_ms)
 		return test(arg) ? 0 : wait_forbidden(ctx, "waiting");
 	if (ctx->armed && !ctx->sleeping)
 		wait_disarm(ctx);
-	if (ctx->multiple && ctx->polling && !test(arg))
-		/* Who polls may sleep: what we have staged goes now, and who only tries has looked. */
-		(void)progress_context(ctx);
+	if (ctx->multiple)
+		meet_others(ctx, &w);
 	while (ctx->multiple && ctx->polling) {
 		if (test(arg))
 			return 0;
+		if (!timeout_ms)
+			yield_poll(ctx);
 		rc = timeout_ms ? await_poller(ctx, deadline) : -SLMPM_ETIMEOUT;
 		if (rc < 0)
 			return test(arg) ? 0 : rc;
@@ -263,8 +209,8 @@ int wait_until(struct context *ctx, wait_test *test, void *arg, int timeout_ms)
 		if (rc < 0)
 			break;
 	}
-	if (w.idle)
-		idle_ends(&w, test(arg));
+	if (w.idle.since)
+		idle_over(ctx, &w.idle, test(arg));
 	ctx->polling = false;
 	if (ctx->waiting)
 		pthread_cond_broadcast(&ctx->changed);

@@ -20,6 +20,7 @@
 #include "slmpm/engine/engine.h"
 #include "slmpm/connect/handshake.h"
 #include "slmpm/connect/listener.h"
+#include "slmpm/connect/silence.h"
 #include "slmpm/launch/process.h"
 #include "slmpm/mode/mode.h"
 #include "slmpm/monitor/monitor.h"
@@ -75,6 +76,8 @@ static uint64_t inner_deadlines(struct context *ctx, uint64_t now)
 		a = a < now + STARVED_NS ? a : now + STARVED_NS;
 	}
 	b = a < b ? a : b;
+	a = silence_deadlines(ctx, now);
+	b = a < b ? a : b;
 	a = ask_deadlines(ctx, now);
 	now = further_deadlines(ctx, now);
 	a = a < b ? a : b;
@@ -90,7 +93,8 @@ static uint64_t or_next_try(const struct context *ctx, uint64_t now, uint64_t un
 static bool has_deadlines(const struct context *ctx)
 {
 	return ctx->paused || ctx->kills || ctx->starved || ctx->asking ||
-	       !list_empty(&ctx->deadlines) || !list_empty(&ctx->further);
+	       !list_empty(&ctx->deadlines) || !list_empty(&ctx->further) ||
+	       !list_empty(&ctx->remote_peers);
 }
 
 /* Descriptors and deadlines: how many had something to say. */
@@ -136,11 +140,11 @@ int wait_look(struct context *ctx)
 static void wait_arm(struct context *ctx)
 {
 	ctx->armed = true;
-	for (uint32_t i = 0; i < ctx->count; i++)
+	for (uint32_t i = 0; i < ctx->live; i++)
 		if (ctx->endpoints[i]->state == SLMPM_PEER_UP)
 			progress_settle(ctx->endpoints[i]);
 	domain_arm(ctx, true);
-	for (uint32_t i = 0; i < ctx->count; i++)
+	for (uint32_t i = 0; i < ctx->live; i++)
 		endpoint_stats(ctx->endpoints[i]);
 }
 
@@ -178,7 +182,7 @@ static uint64_t room(const struct context *ctx)
 {
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < ctx->count; i++)
+	for (uint32_t i = 0; i < ctx->live; i++)
 		if (ctx->endpoints[i]->state == SLMPM_PEER_UP)
 			sum += wait_room(ctx->endpoints[i]);
 	return sum;
@@ -222,6 +226,8 @@ void wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test 
 	until = or_next_try(ctx, now, until);
 	until = deadline < until ? deadline : until;
 	until = kill < until ? kill : until;
+	if (ctx->news && ctx->port)
+		engine_show(ctx);
 	if (!monitor_is_shown(ctx) && now + SHOWN_NS < until)
 		until = now + SHOWN_NS; /* once more, and what others see is how things are */
 	ctx->sleeps++;
@@ -254,8 +260,9 @@ int slmpm_fd(slmpm_ctx handle)
 		return rc;
 	context_lock(ctx);
 	(void)alarm_open(ctx);
+	rc = engine_descriptor(ctx);
 	context_unlock(ctx);
-	return ctx->epoll;
+	return rc;
 }
 
 /* Deadlines that no call waits for wake who sleeps. False: nothing would, or one has just passed. */
@@ -296,6 +303,8 @@ int slmpm_arm(slmpm_ctx handle)
 	ctx->news |= !set_alarm(ctx);
 	rc = ctx->news;
 	ctx->news = false;
+	if (ctx->port)
+		engine_seen(ctx);
 	if (rc && !ctx->sleeping)
 		wait_disarm(ctx);
 	context_unlock(ctx);

@@ -12,13 +12,14 @@
 #ifndef SLMPM_WIRE_H
 #define SLMPM_WIRE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <slmpm.h>
 
 #include "shm/compiler.h"
 
-#define WIRE_MAJOR 1 /* other numbers are refused */
+#define WIRE_MAJOR 2 /* other numbers are refused */
 #define WIRE_MINOR 0 /* later ones may add features that the lower side does not see */
 
 enum wire_opcode {
@@ -45,12 +46,13 @@ enum wire_opcode {
 	WIRE_ACKNOWLEDGE = 18, /* word 2: how operation `seq` ended, wire_error */
 	WIRE_NOTIFY = 19,      /* a put into a mapped region: struct wire_target, no bytes */
 	WIRE_CLEAR = 32,       /* clear to send: the announced message `seq` has its receive */
-	WIRE_CREDIT = 33,      /* word 2: total of eager bytes matched since connecting */
-	WIRE_WITHDRAW = 34,    /* the sender gave the announced message `seq` up */
-	WIRE_CLOSE = 35,       /* end of stream: nothing follows */
-	WIRE_LOAN = 36,        /* a message in an area; payload: struct wire_loan */
-	WIRE_LOAN_MORE = 37,   /* more of it is ready */
-	WIRE_LOAN_DONE = 38,   /* the reader is through with area word 2 */
+	WIRE_CREDIT =
+		33, /* `seq`: messages received; word 2: total of eager bytes matched since connecting */
+	WIRE_WITHDRAW = 34,  /* the sender gave the announced message `seq` up */
+	WIRE_CLOSE = 35,     /* end of stream: nothing follows; `seq`: messages received */
+	WIRE_LOAN = 36,      /* a message in an area; payload: struct wire_loan */
+	WIRE_LOAN_MORE = 37, /* more of it is ready */
+	WIRE_LOAN_DONE = 38, /* the reader is through with area word 2 */
 	/* Several messages of one route and one length in a packet, sent with SLMPM_MORE. `seq` is
 	 * the first one's, word 2 the length of each; the payload is nothing but them. */
 	WIRE_BUNDLE = 39,
@@ -132,6 +134,16 @@ enum wire_bond {
 #define WIRE_FLAGS          127u
 /* Of an Only that is a plain message: the sender wants to know when it was there. */
 #define WIRE_FLAG_TIMED     128u
+/* The payload ends with a struct wire_addressee, behind all else: of every packet of a connection with
+ * WIRE_FEATURE_IDS, and of no other's. */
+#define WIRE_FLAG_ADDRESSED 256u
+
+struct wire_addressee {   /* whom a packet is for */
+	uint32_t element; /* the pair's accelerator, by its host's number; 0: neither is one */
+	uint32_t process; /* who reads it, as its hello has it */
+	uint64_t place;   /* with WIRE_FEATURE_PLACES: where it goes there; else 0 */
+};
+_Static_assert(sizeof(struct wire_addressee) == 16, "wire layout");
 
 struct wire_target { /* a range of a region, and the right to it */
 	uint64_t offset, length;
@@ -275,10 +287,14 @@ struct wire_control_head {
 #define WIRE_FEATURE_MEANS  UINT64_C(32768)  /* takes WIRE_MEANS */
 #define WIRE_FEATURE_ATTACH UINT64_C(65536)  /* trusts any peer with its time: SLMPM_ATTACH=y */
 #define WIRE_FEATURE_ENGINE UINT64_C(131072) /* has an engine, which takes WIRE_SHARE_ENGINE */
+/* Each packet says whom it is for; and where it goes. Who wants that requires it of the other side. */
+#define WIRE_FEATURE_IDS    UINT64_C(262144)
+#define WIRE_FEATURE_PLACES UINT64_C(524288)
 #define WIRE_FEATURES                                                                              \
 	(WIRE_FEATURE_BUNDLE | WIRE_FEATURE_MEMORY | WIRE_FEATURE_FETCH | WIRE_FEATURE_ACTIVE |    \
 	 WIRE_FEATURE_SHARE | WIRE_FEATURE_ECHO | WIRE_FEATURE_MIRROR | WIRE_FEATURE_MEANS |       \
-	 WIRE_FEATURE_TIMED) /* and LINKS, ATTACH, ENGINE where they are set */
+	 WIRE_FEATURE_TIMED) /* and LINKS, ATTACH, ENGINE, IDS, PLACES where they are set */
+#define WIRE_REQUIRABLE (WIRE_FEATURES | WIRE_FEATURE_IDS | WIRE_FEATURE_PLACES)
 
 struct wire_hello {
 	struct wire_control_head head;
@@ -317,8 +333,9 @@ struct wire_round {
 	uint32_t round, blob_length;
 	unsigned char blob[124];
 	uint32_t zero;
+	char name[32]; /* in round 0: what this side calls itself */
 };
-_Static_assert(sizeof(struct wire_round) == 144, "wire layout");
+_Static_assert(sizeof(struct wire_round) == 176, "wire layout");
 
 /* A round of a link of a bond, by its number and life. Who connected begins each. */
 struct wire_link {
@@ -363,6 +380,26 @@ struct wire_bye {
 	char reason[112]; /* for a person */
 };
 _Static_assert(sizeof(struct wire_bye) == 128, "wire layout");
+
+/* Totals and numbers run on past their last value, so they are compared by difference: did A come before B? */
+static inline bool wire_is_before(uint64_t a, uint64_t b)
+{
+	return (int64_t)(a - b) < 0;
+}
+
+/* Is N one of those that are given so far, from the one behind START to LAST? */
+static inline bool wire_is_given(uint64_t n, uint64_t start, uint64_t last)
+{
+	return n - start - 1 < last - start;
+}
+
+/* The next of *LAST, where 0 means that there is none. */
+static inline uint64_t wire_next(uint64_t *last)
+{
+	if (!++*last)
+		++*last;
+	return *last;
+}
 
 /* Errors travel by numbers of their own, small and without a sign, 0 for none: doc/wire.md. */
 #define WIRE_ERROR_LAST 24

@@ -51,7 +51,7 @@ static int on_messages(struct loop *l)
 		l->received++;
 	}
 	fflush(stdout);
-	return len == -SLMPM_EAGAIN || len == -SLMPM_ETIMEOUT ? 0 : slmpm_perror("receive");
+	return len == -SLMPM_EAGAIN ? 0 : slmpm_perror("receive");
 }
 
 static int on_input(struct loop *l)

@@ -26,6 +26,7 @@ struct trial {
 static const struct trial trials[] = {
 	{"shm", TRIAL_WAYS, "auto", SOCKETS_PLAIN, "messages and puts"},
 	{"shm", TRIAL_WITH_ENGINE, "auto", SOCKETS_PLAIN, "the engine"},
+	{"shm", TRIAL_ASKING, "auto", SOCKETS_PLAIN, "the other side's engine"},
 	{"tcp", TRIAL_WAYS, "auto", SOCKETS_PLAIN, "messages and puts"},
 	{"tcp", TRIAL_REQUESTS, "am", SOCKETS_PLAIN, "requests by active messages"},
 	{"tcp", TRIAL_REQUESTS, "tag", SOCKETS_PLAIN, "requests by tagged messages"},
@@ -48,7 +49,7 @@ static void settle(const struct trial *t)
 		{"SLMPM_MODE", "auto"},     {"SLMPM_FETCH", "auto"},     {"SLMPM_SHARE", "always"},
 		{"SLMPM_SHARE_MIN", "32k"}, {"SLMPM_ENGINE_MIN", "1"},   {"SLMPM_LINKS", "1"},
 		{"SLMPM_LINK", "auto"},     {"SLMPM_CHECK", "0"},        {"SLMPM_TRACE", ""},
-		{"SLMPM_TOPOLOGY", ""},     {"SLMPM_EAGER_MAX", "256k"},
+		{"SLMPM_TOPOLOGY", ""},     {"SLMPM_EAGER_MAX", "256k"}, {"SLMPM_ASK_MIN", "256k"},
 	};
 
 	for (size_t i = 0; i < sizeof(set) / sizeof(*set); i++)
@@ -110,9 +111,11 @@ static void take(struct figures *f, const struct trial *t, const char *line)
 		f->ring_bytes = ns;
 	if (what == TRIAL_RING_MEAN)
 		f->ring_mean = ns;
-	if (what < 0 || what >= TRIAL_CASES || size < TRIAL_LEAST || size > TRIAL_MOST)
+	if (what < 0 || what >= TRIAL_CASES || size < trial_least(t->kind))
 		return;
-	at = 63 - __builtin_clzll(size / TRIAL_LEAST);
+	at = 63 - __builtin_clzll(size / trial_least(t->kind));
+	if (at >= TRIAL_SIZES)
+		return;
 	if (t->kind == TRIAL_REQUESTS)
 		f->form_ns[t->form[0] == 't'][at] = ns;
 	else if (t->kind == TRIAL_SOCKETS)
@@ -197,9 +200,9 @@ static bool run_all(const struct placement *places, int n, int seconds,
 }
 
 static const char *const names[TRIAL_CASES] = {
-	"packets",         "fetched",         "packets_stream", "fetched_stream",
-	"packets_touched", "fetched_touched", "copied",         "shared",
-	"requested",       "engine",          "handed",
+	"packets",         "fetched", "packets_stream", "fetched_stream", "packets_touched",
+	"fetched_touched", "copied",  "shared",         "requested",      "engine",
+	"handed",          "asked",   "not_asked",
 };
 
 static json_t *list(const double *ns)

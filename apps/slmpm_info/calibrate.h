@@ -41,7 +41,7 @@ struct threshold { /* what was found for a setting */
 	char measured[200]; /* by which */
 };
 
-#define THRESHOLDS 10
+#define THRESHOLDS 11
 
 /* Of N placements over shared memory, and over TCP. */
 void derive(const struct figures *shm, const struct figures *tcp, int n,

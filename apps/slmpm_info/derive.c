@@ -8,6 +8,7 @@
 
 #define WORTH_LEAVING 3.0  /* a fetched message may take so many times what packets take ... */
 #define WORTH_ASKING  2.0  /* ... and a put by request what one by the engine takes */
+#define NO_SLOWER     1.1  /* what the other side's engine may take of what the call takes */
 #define WORTH_A_RING  0.95 /* what io_uring may take of the time of plain calls */
 #define SIZE_TEXT     24
 
@@ -124,6 +125,30 @@ static void engine_min(const struct figures *f, int n, struct threshold *t)
 		"leaving a put to the engine has taken the caller as long as copying at any length");
 	least_of(f, n, t, TRIAL_HANDED, 0.5, TRIAL_COPY, 0,
 		 "to leave a put of %s to the engine takes %.1f us, to copy it %.1f us");
+}
+
+/* By the worst placement: it is to be no slower wherever the two are. */
+static void ask_min(const struct figures *f, int n, struct threshold *t)
+{
+	int least = 0, of = 0;
+	char size[SIZE_TEXT];
+
+	for (int p = 0; p < n; p++) {
+		int i = first_less(&f[p], TRIAL_ASKED, NO_SLOWER, TRIAL_NOT_ASKED, 0);
+
+		of = i > least ? p : of;
+		least = i > least ? i : least;
+	}
+	snprintf(
+		t->measured, sizeof(t->measured),
+		"a put by the other side's engine has taken more than %.1f times as long at any length",
+		NO_SLOWER);
+	if (least == TRIAL_SIZES)
+		return;
+	found(t, true, (uint64_t)TRIAL_ASKED_LEAST << least,
+	      "a put of %s by the other side's engine %.1f us, by the call %.1f us",
+	      text_of((uint64_t)TRIAL_ASKED_LEAST << least, size), us(f[of].ns[TRIAL_ASKED][least]),
+	      us(f[of].ns[TRIAL_NOT_ASKED][least]));
 }
 
 static void mode_bulk(const struct figures *f, int n, struct threshold *t)
@@ -260,8 +285,8 @@ static void tcp_engine(const struct figures *f, int n, struct threshold *t)
 void derive(const struct figures *shm, const struct figures *tcp, int n, struct threshold *t)
 {
 	static const char *const names[THRESHOLDS] = {
-		"FETCH_MIN",  "SHARE_MIN", "ENGINE_MIN", "MODE_BULK",  "MODE_SMALL",
-		"MODE_QUEUE", "MODE_DMA",  "MODE_RING",  "MODE_LIGHT", "TCP_ENGINE",
+		"FETCH_MIN", "SHARE_MIN", "ENGINE_MIN", "MODE_BULK",  "MODE_SMALL", "MODE_QUEUE",
+		"MODE_DMA",  "MODE_RING", "MODE_LIGHT", "TCP_ENGINE", "ASK_MIN",
 	};
 
 	for (int i = 0; i < THRESHOLDS; i++)
@@ -275,4 +300,5 @@ void derive(const struct figures *shm, const struct figures *tcp, int n, struct 
 	mode_ring(shm, &t[7], &t[8]);
 	mode_small(shm, shm->ring_mean, &t[4]);
 	tcp_engine(tcp, n, &t[9]);
+	ask_min(shm, n, &t[10]);
 }

@@ -31,6 +31,7 @@ static int meet(struct lead *lead, int cpu)
 	if (rc >= 0)
 		rc = slmpm_rmem_query(lead->there, &info);
 	lead->mapped = info.mapped;
+	snprintf(lead->path, sizeof(lead->path), "%s", info.path);
 	return rc;
 }
 

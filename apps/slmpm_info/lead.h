@@ -13,6 +13,7 @@ struct lead {
 	slmpm_mem mem;
 	slmpm_rmem there; /* as many of the peer's */
 	bool mapped;      /* and this process maps them */
+	char path[16];    /* by which it reaches them */
 };
 
 /* Starts the other side, with more environment, on CPU. 0 or negative. */

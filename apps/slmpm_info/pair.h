@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #define PAIR_PATIENCE 10000 /* ms: the other side's for an answer */
-#define PAIR_BYTES    (4 << 20)
+#define PAIR_BYTES    (64 << 20)
 
 enum pair_stream { PAIR_ORDERS, PAIR_DATA };
 

@@ -134,10 +134,20 @@ static const struct {
 	FIGURE(asked_bytes),
 	FIGURE(asked_here),
 	FIGURE(asked_here_bytes),
-	FIGURE(engine_bytes),
-	FIGURE(helped_bytes),
+	FIGURE(copied_puts),
+	FIGURE(copied_put_bytes),
+	FIGURE(copied_gets),
+	FIGURE(copied_get_bytes),
+	FIGURE(engine_out),
+	FIGURE(engine_out_bytes),
+	FIGURE(engine_in),
+	FIGURE(engine_in_bytes),
+	FIGURE(helped_out_bytes),
+	FIGURE(helped_in_bytes),
 	FIGURE(rma_queue),
 	FIGURE(rma_queue_peak),
+	FIGURE(am_refused),
+	FIGURE(misaddressed),
 };
 
 static json_t *counters(const struct slmpm_stats *s)

@@ -80,7 +80,7 @@ static json_t *try_call(struct lead *pair, enum call call, uint64_t size)
 /* Each call at one size, or NULL. */
 static json_t *try_size(struct lead *pair, uint64_t size)
 {
-	json_t *row = json_pack("{s:I}", "bytes", (json_int_t)size);
+	json_t *row = json_pack("{s:I, s:s}", "bytes", (json_int_t)size, "path", pair->path);
 
 	for (int call = 0; call < CALLS; call++) {
 		json_t *how = try_call(pair, (enum call)call, size);
@@ -144,4 +144,7 @@ void info_print_protocols(const json_t *all)
 			print_cell(row, calls[call], call < CALLS - 1 ? 21 : 0);
 		putchar('\n');
 	}
+	row = json_array_get(all, 0);
+	if (row)
+		printf("the other's memory: %s\n", info_string(row, "path"));
 }

@@ -110,6 +110,14 @@ static int put_one(struct driver *d, uint64_t size, uint32_t flags)
 	return slmpm_put(d->pair.there, 0, d->pair.from, size, flags ? &how : NULL, NULL);
 }
 
+/* Who has so little time does not wait for another's engine. */
+static int put_alone(struct driver *d, uint64_t size)
+{
+	const struct slmpm_how how = {.size = sizeof(how), .timeout_ms = 99};
+
+	return slmpm_put(d->pair.there, 0, d->pair.from, size, &how, NULL);
+}
+
 /* Left to the engine: the time until the call returns goes to *HANDED. */
 static int put_handed(struct driver *d, uint64_t size, uint64_t *handed)
 {
@@ -119,6 +127,19 @@ static int put_handed(struct driver *d, uint64_t size, uint64_t *handed)
 
 	*handed += now_ns() - began;
 	return rc < 0 ? rc : end_one(&req);
+}
+
+static int put_as(struct driver *d, enum trial_of what, uint64_t size, uint64_t *handed)
+{
+	switch (what) {
+	case TRIAL_COPY: return put_one(d, size, SLMPM_VIA(SLMPM_BY_PUT) | SLMPM_STRICT);
+	case TRIAL_SHARED:
+	case TRIAL_ASKED: return put_one(d, size, 0);
+	case TRIAL_NOT_ASKED: return put_alone(d, size);
+	case TRIAL_REQUEST:
+		return put_one(d, size, SLMPM_VIA(SLMPM_BY_REQUEST) | SLMPM_STRICT | SLMPM_REMOTE);
+	default: return put_handed(d, size, handed);
+	}
 }
 
 /* ---- a case --------------------------------------------------------------------------------- */
@@ -139,13 +160,7 @@ static double run_case(struct driver *d, enum trial_of what, uint64_t size, uint
 	case TRIAL_RGET_STREAM: rc = send_stream(d, size, count, rget); break;
 	default:
 		for (uint32_t i = 0; i < count && rc >= 0; i++)
-			rc = what == TRIAL_COPY ?
-				     put_one(d, size, SLMPM_VIA(SLMPM_BY_PUT) | SLMPM_STRICT) :
-			     what == TRIAL_SHARED  ? put_one(d, size, 0) :
-			     what == TRIAL_REQUEST ? put_one(d, size,
-							     SLMPM_VIA(SLMPM_BY_REQUEST) |
-								     SLMPM_STRICT | SLMPM_REMOTE) :
-						     put_handed(d, size, &handed);
+			rc = put_as(d, what, size, &handed);
 	}
 	if (rc < 0)
 		return rc;
@@ -159,7 +174,9 @@ static bool has_case(const struct driver *d, enum trial_kind kind, enum trial_of
 	case TRIAL_RGET:
 	case TRIAL_RGET_STREAM:
 	case TRIAL_RGET_TOUCHED: return kind == TRIAL_WAYS && d->fetches;
-	case TRIAL_COPY: return kind != TRIAL_REQUESTS && d->pair.mapped;
+	case TRIAL_COPY: return kind != TRIAL_REQUESTS && kind != TRIAL_ASKING && d->pair.mapped;
+	case TRIAL_ASKED:
+	case TRIAL_NOT_ASKED: return kind == TRIAL_ASKING && d->pair.mapped;
 	case TRIAL_SHARED:
 		return kind == TRIAL_WAYS && d->pair.mapped && size >= TRIAL_SHARED_LEAST;
 	case TRIAL_ENGINE:
@@ -264,13 +281,14 @@ static int measure_ring(struct driver *d)
 static int measure_all(struct driver *d, enum trial_kind kind, int ms)
 {
 	int rc = try_fetch(d), cases = 0;
+	uint64_t size = trial_least(kind);
 
 	for (int c = 0; c < TRIAL_CASES; c++)
 		cases += has_case(d, kind, (enum trial_of)c, TRIAL_MOST);
 	d->round_ns = (uint64_t)ms * 1000000 / (uint64_t)(TRIAL_SIZES * (ROUNDS + 1) * (cases + 1));
 	if (rc >= 0 && kind == TRIAL_WAYS)
 		rc = measure_ring(d);
-	for (uint64_t size = TRIAL_LEAST; size <= TRIAL_MOST && rc >= 0; size *= 2)
+	for (int i = 0; i < TRIAL_SIZES && rc >= 0; i++, size *= 2)
 		rc = measure_size(d, kind, size);
 	return rc;
 }
@@ -279,13 +297,16 @@ int trial_drive(enum trial_kind kind, const int cpu[2], int ms, FILE *out)
 {
 	/* Who waits for nothing but the engine's end leaves the CPU to the engine. */
 	char *const asleep[] = {"SLMPM_WAIT=block", NULL};
+	char *const engine[] = {"SLMPM_ENGINE=thread", NULL};
+	char *const *there = kind == TRIAL_WITH_ENGINE ? asleep :
+			     kind == TRIAL_ASKING      ? engine :
+							 NULL;
 	struct driver d = {.out = out};
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (kind != TRIAL_WITH_ENGINE) /* its thread is to have another CPU */
 		pair_pin(cpu[0]);
-	if (lead_begin(&d.pair, cpu[1], kind == TRIAL_WITH_ENGINE ? asleep : NULL) < 0 ||
-	    measure_all(&d, kind, ms) < 0)
+	if (lead_begin(&d.pair, cpu[1], there) < 0 || measure_all(&d, kind, ms) < 0)
 		return slmpm_perror("slmpm_info: trial");
 	lead_end(&d.pair);
 	return fflush(out) ? 1 : 0;

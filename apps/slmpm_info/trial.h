@@ -13,6 +13,8 @@
 #define TRIAL_SIZES 9 /* powers of two between them */
 
 #define TRIAL_SHARED_LEAST 32768 /* no shorter put is copied by both sides */
+#define TRIAL_ASKED_LEAST                                                                          \
+	262144 /* TRIAL_ASKED, TRIAL_NOT_ASKED: from there on, as many powers of two */
 
 enum trial_of {
 	/* A message and its empty answer, by packets and fetched; one of many on their way; and both
@@ -23,15 +25,22 @@ enum trial_of {
 	TRIAL_RGET_STREAM,
 	TRIAL_SMT_TOUCHED,
 	TRIAL_RGET_TOUCHED,
-	TRIAL_COPY,    /* a put by the call, */
-	TRIAL_SHARED,  /* by both sides, */
-	TRIAL_REQUEST, /* through the ring, until it is there, */
-	TRIAL_ENGINE,  /* by the engine, until it is done; */
-	TRIAL_HANDED,  /* or until it has been left to it */
+	TRIAL_COPY,      /* a put by the call, */
+	TRIAL_SHARED,    /* by both sides, */
+	TRIAL_REQUEST,   /* through the ring, until it is there, */
+	TRIAL_ENGINE,    /* by the engine, until it is done; */
+	TRIAL_HANDED,    /* or until it has been left to it */
+	TRIAL_ASKED,     /* by the other side's engine, for want of one here, */
+	TRIAL_NOT_ASKED, /* and by the call */
 	TRIAL_CASES
 };
 
-enum trial_kind { TRIAL_WAYS, TRIAL_WITH_ENGINE, TRIAL_REQUESTS, TRIAL_SOCKETS };
+enum trial_kind { TRIAL_WAYS, TRIAL_WITH_ENGINE, TRIAL_REQUESTS, TRIAL_SOCKETS, TRIAL_ASKING };
+
+static inline unsigned long long trial_least(enum trial_kind kind)
+{
+	return kind == TRIAL_ASKING ? TRIAL_ASKED_LEAST : TRIAL_LEAST;
+}
 
 /* In place of a case: percent of the ring that seem unread though the reader keeps up; and its bytes. */
 #define TRIAL_RING_MEAN  (-1)

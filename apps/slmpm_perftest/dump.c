@@ -23,6 +23,8 @@ struct record { /* all little-endian */
 	uint32_t length, lead;
 	uint64_t head[3];
 	unsigned char payload[64];
+	uint32_t element, process; /* whom it is for, where it has ADDRESSED */
+	uint64_t place;
 };
 
 enum form {          /* what the words of the head and the payload say */
@@ -82,10 +84,11 @@ static const struct {
 	{67, PART, "MIRROR_STORED"},
 };
 
-static const char *const flags[] = {"CHECK",  "ANNOUNCED", "ACTIVE",   "TAGGED",
-				    "ANSWER", "NOTIFY",    "UNCHARGED"};
+static const char *const flags[] = {"CHECK",  "ANNOUNCED", "ACTIVE", "TAGGED",   "ANSWER",
+				    "NOTIFY", "UNCHARGED", "TIMED",  "ADDRESSED"};
 
-#define ACTIVE 4u
+#define ACTIVE    4u
+#define ADDRESSED 256u
 
 typedef unsigned long long ull;
 
@@ -210,6 +213,9 @@ static void print(const struct record *r)
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
 		if (set >> i & 1)
 			printf(" %s", flags[i]);
+	if (set & ADDRESSED)
+		printf(" element %u process %u place 0x%llx", le32toh(r->element),
+		       le32toh(r->process), (ull)le64toh(r->place));
 	if (set >> (sizeof(flags) / sizeof(flags[0])))
 		printf(" flags 0x%x", set);
 	putchar('\n');
@@ -227,7 +233,7 @@ int dump(const char *path)
 		return 1;
 	}
 	if (fread(&head, sizeof(head), 1, f) != 1 || memcmp(head.magic, "SLMPMTR", 8) ||
-	    le32toh(head.version) != 1 || le32toh(head.record) != sizeof(r)) {
+	    le32toh(head.version) != 2 || le32toh(head.record) != sizeof(r)) {
 		fprintf(stderr, "slmpm_perftest: %s is no trace of this version\n", path);
 		fclose(f);
 		return 1;

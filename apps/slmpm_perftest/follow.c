@@ -13,7 +13,7 @@ static int next_line(struct pair *p, char *text, size_t size)
 	struct pollfd ready = {.fd = slmpm_fd(p->ctx), .events = POLLIN};
 	int rc;
 
-	while ((rc = pair_hear(p, text, size, 0)) == -SLMPM_EAGAIN || rc == -SLMPM_ETIMEOUT)
+	while ((rc = pair_hear(p, text, size, 0)) == -SLMPM_EAGAIN)
 		if (slmpm_arm(p->ctx) == 0)
 			poll(&ready, 1, -1);
 	return rc;

@@ -71,7 +71,7 @@ static int mailbox_start(const int cpu[2])
 {
 	char board[64], theirs[16], setting[32];
 	const char *wait = getenv("SLMPM_WAIT"); /* dacs.h leaves it to the environment */
-	char const *argv[] = {"--mailbox", board, "--cpu", theirs, NULL};
+	char const *argv[] = {"--mailbox", board, "--on-cpu", theirs, NULL};
 	char const *envv[] = {setting, NULL};
 	uint32_t n = 1;
 	int64_t far;

@@ -76,6 +76,8 @@ static int measure_all(struct command *c)
 		fprintf(stderr, "slmpm_perftest: cannot write %s\n", c->modes);
 		failed = 1;
 	}
+	if (!failed && c->decisions)
+		failed = decisions_print(&pair, c->setup.json);
 	free(trace);
 	pair_end(&pair);
 	mailbox_end();

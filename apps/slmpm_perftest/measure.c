@@ -168,11 +168,19 @@ static double sample_us(const struct job *j, const struct figures *f, const stru
 	return f->ns / (double)j->count / crossings(j) / 1e3;
 }
 
+/* Of what is no message's, or of the neighbours that compute beside the pair, it says nothing. */
+static bool has_processor_time(const struct job *j, int side)
+{
+	return j->test->kind != KIND_LINE && j->test->kind != KIND_MAILBOX &&
+	       (side == 0 || j->test->kind != KIND_COPY) && !j->busy;
+}
+
 static int take_samples(const struct runner *r, struct job *j, unsigned n, struct result *out)
 {
 	static double us[SAMPLES_MAX], hops[SAMPLES_MAX], line[SAMPLES_MAX];
 	static double bare[SAMPLES_MAX], ratio[SAMPLES_MAX], hidden[SAMPLES_MAX], cpu[SAMPLES_MAX];
-	static double first[SAMPLES_MAX], both[SAMPLES_MAX];
+	static double first[SAMPLES_MAX], to10[SAMPLES_MAX], to100[SAMPLES_MAX], both[SAMPLES_MAX];
+	static double spent[2][SAMPLES_MAX];
 	static struct hist stamps;
 	struct figures f = {0};
 	int rc = 0;
@@ -192,7 +200,11 @@ static int take_samples(const struct runner *r, struct job *j, unsigned n, struc
 		hidden[i] = f.extra.hidden;
 		cpu[i] = f.extra.far_cpu;
 		first[i] = f.extra.first_ns / 1e3;
+		to10[i] = f.extra.to10_ns / 1e3;
+		to100[i] = f.extra.to100_ns / 1e3;
 		both[i] = f.extra.cpu_ns / 1e3 / (double)j->count;
+		spent[0][i] = f.extra.near_ns / 1e3 / (double)j->count / crossings(j);
+		spent[1][i] = both[i] / crossings(j) - spent[0][i];
 	}
 	if (rc < 0)
 		return rc;
@@ -207,12 +219,16 @@ static int take_samples(const struct runner *r, struct job *j, unsigned n, struc
 	}
 	if (j->test->kind == KIND_OVERLAP)
 		out->hidden = median(hidden, n);
-	if (j->test->kind == KIND_PAUSE)
+	if (j->test->kind == KIND_PAUSE) {
 		out->cpu_us = median(both, n);
-	if (j->test->loop == loop_pause_lat)
 		out->first_us = median(first, n);
+		out->to10_us = median(to10, n);
+		out->to100_us = median(to100, n);
+	}
 	if (j->test->kind != KIND_LINE && j->test->kind != KIND_COPY)
 		out->far_cpu = median(cpu, n);
+	for (int side = 0; side < 2 && has_processor_time(j, side); side++)
+		out->spent_us[side] = median(spent[side], n);
 	return 0;
 }
 
@@ -328,7 +344,8 @@ int measure(struct pair *pair, const struct setup *setup, const struct job *job,
 	out->lat_us = out->min_us = out->p50_us = out->p90_us = out->p99_us = -1;
 	out->p999_us = out->max_us = out->hops = out->messages_per_s = out->bytes_per_s = -1;
 	out->bare_us = out->bare_ratio = out->hidden = out->far_cpu = -1;
-	out->first_us = out->cpu_us = -1;
+	out->first_us = out->to10_us = out->to100_us = out->cpu_us = -1;
+	out->spent_us[0] = out->spent_us[1] = -1;
 	*j = *job;
 	if (test_has_one_size(j->test))
 		j->size = j->test->size;

@@ -12,9 +12,11 @@
 enum {
 	OPT_FABRIC = 256,
 	OPT_MODE,
+	OPT_HEADER,
 	OPT_WAIT,
 	OPT_TOUCH,
 	OPT_JSON,
+	OPT_DECISIONS,
 	OPT_HIST,
 	OPT_BURST,
 	OPT_MORE,
@@ -33,7 +35,8 @@ enum {
 	OPT_MAILBOX,
 	OPT_TRACE,
 	OPT_DUMP,
-	OPT_CPU
+	OPT_CPU,
+	OPT_ON_CPU
 };
 
 static const struct argp_option options[] = {
@@ -63,6 +66,8 @@ static const struct argp_option options[] = {
 	 "How payload travels: auto, smt (through the ring); put, get and atomics: map, attach, "
 	 "ring, am, tag [auto]",
 	 2},
+	{"header", OPT_HEADER, "WHAT", 0,
+	 "Packets say whom they are for: none, ids, address (and where it goes) [none]", 2},
 	{"wait", OPT_WAIT, "MODE", 0, "adaptive, spin or block", 2},
 	{"listen", OPT_LISTEN, "URL", 0, "Be the second side of a --connect in another terminal",
 	 2},
@@ -79,10 +84,14 @@ static const struct argp_option options[] = {
 	 "mixed, slow_reader, tide, duplex: write what was chosen for each operation, and how full "
 	 "queue and ring were, in FILE",
 	 3},
+	{"decisions", OPT_DECISIONS, NULL, 0,
+	 "At the end, how all that this side sent and put went, and why", 3},
 	{"hist", OPT_HIST, NULL, 0, "The spread of single messages too", 3},
+	{"cpu", OPT_CPU, NULL, 0,
+	 "The processor time of a message and of a byte, of each side, too", 3},
 	{"far", OPT_FAR, NULL, OPTION_HIDDEN, NULL, 4},
 	{"mailbox", OPT_MAILBOX, "BOARD", OPTION_HIDDEN, NULL, 4},
-	{"cpu", OPT_CPU, "CPU", OPTION_HIDDEN, NULL, 4},
+	{"on-cpu", OPT_ON_CPU, "CPU", OPTION_HIDDEN, NULL, 4},
 	{0},
 };
 
@@ -160,6 +169,13 @@ static bool mode_known(const char *name)
 	return false;
 }
 
+static void parse_header(struct argp_state *state, const char *text)
+{
+	if (strcmp(text, "none") && strcmp(text, "ids") && strcmp(text, "address"))
+		REFUSE("unknown header \"%s\"; there are: none ids address", text);
+	setenv("SLMPM_HEADER", text, 1); /* as SLMPM_FABRIC; who is started has it, too */
+}
+
 static void check(struct argp_state *state, struct command *c)
 {
 	if (c->far || c->mailbox || c->dump)
@@ -220,18 +236,21 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		setenv("SLMPM_FABRIC", arg, 1); /* read once, at the library's first use */
 		break;
 	case OPT_MODE: c->setup.mode = arg; break;
+	case OPT_HEADER: parse_header(state, arg); break;
 	case OPT_LISTEN: c->listen = arg; break;
 	case OPT_CONNECT: c->connect = arg; break;
 	case OPT_TO: c->to = arg; break;
 	case OPT_SERVE: c->serve = c->setup.json = true; break;
 	case OPT_JSON: c->setup.json = true; break;
+	case OPT_DECISIONS: c->decisions = true; break;
 	case OPT_HIST: c->setup.hist = true; break;
 	case OPT_TRACE: setenv("SLMPM_TRACE", arg, 1); break;
 	case OPT_DUMP: c->dump = arg; break;
 	case OPT_MODES: c->modes = arg; break;
 	case OPT_FAR: c->far = true; break;
 	case OPT_MAILBOX: c->mailbox = arg; break;
-	case OPT_CPU: c->setup.cpu[1] = atoi(arg); break;
+	case OPT_CPU: c->setup.processor_time = true; break;
+	case OPT_ON_CPU: c->setup.cpu[1] = atoi(arg); break;
 	case ARGP_KEY_ARG: REFUSE("what is \"%s\"? Tests are named with -t", arg); break;
 	case ARGP_KEY_END: check(state, c); break;
 	default: return parse_how(key, arg, state, c);

@@ -219,7 +219,7 @@ static void count_remote(struct pair *p, uint64_t *reads, uint64_t *writes)
 static int report_back(struct pair *p, const struct figures *f, const struct hist *stamps)
 {
 	static char text[CONTROL_MAX];
-	size_t at = (size_t)snprintf(text, sizeof(text), "done %" PRIu64 " %" PRIu64 " %.3f",
+	size_t at = (size_t)snprintf(text, sizeof(text), "done %" PRIu64 " %" PRIu64 " %.6f",
 				     f->reads, f->writes, f->extra.far_cpu);
 
 	for (unsigned i = 0; stamps && i < HIST_BUCKETS && at < sizeof(text) - 64; i++)
@@ -327,7 +327,8 @@ int pair_run_side(struct pair *p, const struct job *j, struct figures *f, struct
 	count_remote(p, &f->reads, &f->writes);
 	if (rc >= 0)
 		rc = p->side ? report_back(p, f, mine) : read_report(text, f, mine ? NULL : stamps);
-	f->extra.cpu_ns = (double)worked + f->extra.far_cpu * f->ns;
+	f->extra.near_ns = (double)worked;
+	f->extra.cpu_ns = f->extra.near_ns + f->extra.far_cpu * f->ns;
 	return rc < 0 ? rc : probe(p, j, &f->after, stamps);
 }
 
@@ -339,9 +340,10 @@ int pair_run(struct pair *p, const struct job *job, struct figures *f, struct hi
 	if (rc < 0)
 		return rc;
 	if (job->test->kind == KIND_COPY) { /* no business of the other side's */
-		*f = (struct figures){.ns = (double)now_ns()};
+		*f = (struct figures){.ns = (double)now_ns(), .extra.near_ns = (double)cpu_ns()};
 		rc = job->test->loop(p, job, job->each ? stamps : NULL);
 		f->ns = (double)now_ns() - f->ns;
+		f->extra.cpu_ns = f->extra.near_ns = (double)cpu_ns() - f->extra.near_ns;
 		return rc;
 	}
 	job_print(job, text, sizeof(text));

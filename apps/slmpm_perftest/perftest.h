@@ -179,9 +179,10 @@ struct pair {
 		double each_ns; /* of a single operation, where the loop knows it better; else 0 */
 		double bare_ns; /* the same by the bare instruction; 0: not measured */
 		double hidden; /* share of a transfer behind a computation; negative: not measured */
-		double far_cpu;           /* share of the time that side 1 was at work */
-		double cpu_ns;            /* processor time of both sides, in all */
-		double first_ns, rest_ns; /* after a pause: the first message, and the others */
+		double far_cpu;         /* share of the time that side 1 was at work */
+		double cpu_ns, near_ns; /* processor time of both sides, in all, and of side 0 */
+		/* After a pause: the first message, the others, and of these the first 9 and 99. */
+		double first_ns, rest_ns, to10_ns, to100_ns;
 	} extra;
 };
 
@@ -223,7 +224,7 @@ uint32_t pair_link_in_use(const struct pair *pair, struct slmpm_link_info *link)
 int pair_signal(struct pair *pair);
 int pair_signaled(struct pair *pair);
 /* Parts of the above that both sides need. */
-#define GREETING  "slmpm_perftest 2" /* the version of what the sides say to each other */
+#define GREETING  "slmpm_perftest 3" /* the version of what the sides say to each other */
 #define ANSWER_MS 10000
 int pair_open(struct pair *pair, unsigned wait);
 int pair_limits(struct pair *pair);
@@ -252,6 +253,8 @@ void trace_begin(struct trace *trace); /* of a run: it is its notes that are kep
 /* DONE of a request, or NULL: of a call that blocked. */
 void trace_note(struct trace *trace, slmpm_peer peer, const struct slmpm_done *done);
 int trace_write(const struct trace *trace);
+/* ---- decisions.c: after the last sample; 0, or 1 with the reason printed. */
+int decisions_print(struct pair *pair, bool json);
 
 /* Somebody who computes on this processor; NULL: cannot be started (loads.c). */
 struct neighbour *neighbour_begin(void);
@@ -267,7 +270,8 @@ struct result {
 		max_us; /* negative: does not apply */
 	double hops, line_ns, messages_per_s, bytes_per_s;
 	double bare_us, bare_ratio, hidden, far_cpu;
-	double first_us, cpu_us; /* after a pause */
+	double first_us, to10_us, to100_us, cpu_us; /* after a pause */
+	double spent_us[2];                         /* processor time of a message, by side */
 	char path[16]; /* of one-sided operations, or how a mirror finds changes; "" else */
 	uint64_t reads, writes;
 	unsigned samples, retaken, mixed;
@@ -279,7 +283,8 @@ struct setup { /* what holds for all jobs */
 	const char *mode;
 	unsigned samples;
 	bool json, hist;
-	bool spread; /* time single messages in a run of their own */
+	bool processor_time; /* for people; for programs it is always there */
+	bool spread;         /* time single messages in a run of their own */
 };
 
 /* Measures JOB over PAIR (NULL where the test needs none). 0, or negative: explained on stderr. */

@@ -33,17 +33,17 @@ static int change_region(struct pair *p, uint64_t i)
 static int change_on(struct pair *p, int (*change)(struct pair *p, uint64_t i))
 {
 	uint64_t next = now_ns(), i = 0, spins = 0;
-	int64_t got = -SLMPM_ETIMEOUT;
+	int64_t got = -SLMPM_EAGAIN;
 	int rc = 0;
 	char end;
 
-	while (rc >= 0 && got == -SLMPM_ETIMEOUT) {
+	while (rc >= 0 && got == -SLMPM_EAGAIN) {
 		if (now_ns() >= next) {
 			rc = change(p, ++i);
 			next += CHANGE_NS;
 		}
 		got = slmpm_recv(p->peer, STREAM_DATA, &end, 1, NULL, 0);
-		if (rc >= 0 && got == -SLMPM_ETIMEOUT)
+		if (rc >= 0 && got == -SLMPM_EAGAIN)
 			rc = pair_idle(p, &spins);
 	}
 	return rc < 0 ? rc : got < 0 ? (int)got : 0;

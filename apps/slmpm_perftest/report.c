@@ -73,7 +73,11 @@ static void json(const struct result *r, bool hist)
 	key("hidden", r->hidden);
 	key("far_cpu", r->far_cpu);
 	key("first_us", r->first_us);
+	key("to10_us", r->to10_us);
+	key("to100_us", r->to100_us);
 	key("cpu_us", r->cpu_us);
+	key("near_cpu_us", r->spent_us[0]);
+	key("far_cpu_us", r->spent_us[1]);
 	printf(",\"path\":");
 	printf(*r->path ? "\"%s\"" : "null", r->path);
 	key("link", (double)r->job.link - 1);
@@ -143,6 +147,19 @@ static void remarks(const struct result *r)
 		putchar('\n');
 }
 
+static void processor_time(const struct result *r)
+{
+	static const char *const sides[] = {"here", "there"};
+	double bytes = (double)r->job.size;
+
+	for (int side = 0; side < 2 && r->spent_us[side] >= 0; side++) {
+		printf("  processor time %-5s %.3f us a message", sides[side], r->spent_us[side]);
+		if (r->job.size)
+			printf(", %.3g ns a byte", r->spent_us[side] * 1e3 / bytes);
+		putchar('\n');
+	}
+}
+
 static void bars(const struct hist *h)
 {
 	static const double at[] = {0.5, 0.9, 0.99, 0.999, 1};
@@ -181,6 +198,8 @@ void report(const struct setup *setup, const struct result *r)
 	cell(3, 0, r->job.test->kind == KIND_STREAM && *r->path ? 100 * r->far_cpu : -1);
 	putchar('\n');
 	remarks(r);
+	if (setup->processor_time)
+		processor_time(r);
 	if (setup->hist && r->hist.count)
 		bars(&r->hist);
 	fflush(stdout);

@@ -53,7 +53,7 @@ const struct test tests[] = {
 	{"mailbox_lat", "one way of a DaCS mailbox word", KIND_MAILBOX, BY_NOTHING, 4, NULL},
 	{"pause_lat", "one way after a pause: the messages behind the first of a burst", KIND_PAUSE,
 	 BY_MESSAGE, 8, loop_pause_lat},
-	{"pause_rate", "a message of a one-way burst after a pause, all of it answered", KIND_PAUSE,
+	{"pause_rate", "a message of a one-way burst after a pause, behind the first", KIND_PAUSE,
 	 BY_MESSAGE, 8, loop_pause_stream},
 	{"line_lat", "limit: one way of a cache line between the CPUs", KIND_LINE, BY_NOTHING, 64,
 	 loop_nothing},

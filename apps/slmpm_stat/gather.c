@@ -108,6 +108,7 @@ int gather_process(struct gathered *g, int pid)
 		l->age = l->age > 0 && l->age < 1e9 ? l->age : 0;
 	}
 	jobs_add(g, monitors);
+	gather_totals(g, pid, process.program);
 	slmpm_monitors_close(monitors);
 	return 0;
 }
@@ -165,5 +166,6 @@ void gather_drop(struct gathered *g)
 {
 	free(g->links);
 	free(g->jobs);
+	free(g->totals);
 	*g = (struct gathered){.all = g->all};
 }

@@ -92,6 +92,25 @@ static json_t *paths(const struct slmpm_monitor *m)
 	return all;
 }
 
+/* Who moved the bytes of puts and gets. */
+static void set_movers(json_t *o, const struct slmpm_monitor *m)
+{
+	set(o, "copied_puts", m->copied_puts);
+	set(o, "copied_put_bytes", m->copied_put_bytes);
+	set(o, "copied_gets", m->copied_gets);
+	set(o, "copied_get_bytes", m->copied_get_bytes);
+	set(o, "engine_out", m->engine_out);
+	set(o, "engine_out_bytes", m->engine_out_bytes);
+	set(o, "engine_in", m->engine_in);
+	set(o, "engine_in_bytes", m->engine_in_bytes);
+	set(o, "helped_out_bytes", m->helped_out_bytes);
+	set(o, "helped_in_bytes", m->helped_in_bytes);
+	set(o, "asked", m->asked);
+	set(o, "asked_bytes", m->asked_bytes);
+	set(o, "asked_here", m->asked_here);
+	set(o, "asked_here_bytes", m->asked_here_bytes);
+}
+
 static json_t *link_object(const struct link *l)
 {
 	const struct slmpm_monitor *m = &l->m;
@@ -122,11 +141,15 @@ static json_t *link_object(const struct link *l)
 	set(o, "sent_byte_rate", m->sent_byte_rate);
 	set(o, "received_rate", m->received_rate);
 	set(o, "received_byte_rate", m->received_byte_rate);
+	set(o, "violations", m->violations);
+	set(o, "misaddressed", m->misaddressed);
+	json_object_set_new(o, "header", json_string(word_header(m->header)));
 	json_object_set_new(o, "requests", by_protocol(m->requests));
 	json_object_set_new(o, "request_bytes", by_protocol(m->request_bytes));
 	json_object_set_new(o, "request_rate", by_protocol(m->request_rate));
 	json_object_set_new(o, "request_byte_rate", by_protocol(m->request_byte_rate));
 	json_object_set_new(o, "reasons", by_reason(m));
+	set_movers(o, m);
 	json_object_set_new(o, "timing", timings(m));
 	json_object_set_new(o, "paths", paths(m));
 	return o;
@@ -222,6 +245,26 @@ static json_t *job_object(const struct job *job)
 	return o;
 }
 
+static json_t *total_object(const struct total *total)
+{
+	const struct slmpm_totals *t = &total->t;
+	json_t *o = json_pack("{si ss ss si}", "pid", total->pid, "program", total->program, "id",
+			      t->id, "live", (int)t->live);
+
+	for (size_t i = 0; i < total_figure_count; i++)
+		set(o, total_figures[i].name, total_value(t, i));
+	return o;
+}
+
+static json_t *totals_array(const struct gathered *g)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < g->total_count; i++)
+		json_array_append_new(all, total_object(&g->totals[i]));
+	return all;
+}
+
 int json_print(const struct gathered *g)
 {
 	json_t *links = json_array(), *jobs = json_array(), *all;
@@ -231,7 +274,8 @@ int json_print(const struct gathered *g)
 		json_array_append_new(links, link_object(&g->links[i]));
 	for (size_t i = 0; i < g->job_count; i++)
 		json_array_append_new(jobs, job_object(&g->jobs[i]));
-	all = json_pack("{so so so}", "links", links, "mean", means_object(g), "jobs", jobs);
+	all = json_pack("{so so so so}", "links", links, "mean", means_object(g), "jobs", jobs,
+			"totals", totals_array(g));
 	rc = all ? json_dumpf(all, stdout, JSON_INDENT(2)) : -1;
 	putchar('\n');
 	json_decref(all);

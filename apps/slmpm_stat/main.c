@@ -17,6 +17,8 @@ enum { OPT_JSON = 256, OPT_PROMETHEUS, OPT_SCREEN };
 static const struct argp_option options[] = {
 	{"all", 'a', NULL, 0, "Links that have ended, too", 0},
 	{"detail", 'd', NULL, 0, "Timings by protocol, size and warmth, and reasons", 0},
+	{"totals", 't', NULL, 0, "By peer what all its connections have carried, closed ones too",
+	 0},
 	{"sort", 's', "BY", 0, "pid, queue, ring, latency, rate or bytes [pid]", 0},
 	{"watch", 'w', "SECONDS", OPTION_ARG_OPTIONAL,
 	 "A screen that follows them; q ends it, p u r l m b sort", 1},
@@ -30,7 +32,7 @@ enum form { FORM_TEXT, FORM_JSON, FORM_PROMETHEUS, FORM_SCREEN };
 
 struct command {
 	int pid;
-	bool all, detail;
+	bool all, detail, totals;
 	enum form form;
 	enum sort sort;
 	double interval;
@@ -82,6 +84,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'a': c->all = true; break;
 	case 'd': c->detail = true; break;
+	case 't': c->totals = true; break;
 	case 's': c->sort = parse_sort(state, arg); break;
 	case 'n': c->rounds = (unsigned)parse_number(state, arg, "a number of rounds"); break;
 	case 'w':
@@ -91,6 +94,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (c->rounds && c->form != FORM_SCREEN)
 			argp_failure(state, 2, 0, "-n is for --watch");
+		if (c->totals && c->form != FORM_TEXT)
+			argp_failure(state, 2, 0,
+				     "-t is for the plain form: --json and --prometheus tell all, "
+				     "--watch does not");
 		if (c->detail && c->form != FORM_TEXT)
 			argp_failure(state, 2, 0,
 				     "-d is for the plain form: --json and --prometheus tell all, "
@@ -113,7 +120,12 @@ static int print(const struct command *c, const struct gathered *g)
 	switch (c->form) {
 	case FORM_JSON: return json_print(g);
 	case FORM_PROMETHEUS: prometheus_print(g); return 0;
-	default: text_print(g, c->detail); return 0;
+	default:
+		if (c->totals)
+			totals_text(g);
+		else
+			text_print(g, c->detail);
+		return 0;
 	}
 }
 

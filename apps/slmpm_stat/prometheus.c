@@ -68,6 +68,31 @@ static const struct metric metrics[] = {
 	FIGURE("sent_bytes_total", "counter", "Bytes of them", sent_bytes, 1),
 	FIGURE("received_messages_total", "counter", "Messages received", received_messages, 1),
 	FIGURE("received_bytes_total", "counter", "Bytes of them", received_bytes, 1),
+	FIGURE("violations_total", "counter", "Rules that the peer has broken", violations, 1),
+	FIGURE("misaddressed_total", "counter",
+	       "Of these, packets for another accelerator, process or place", misaddressed, 1),
+	FIGURE("copied_put_operations_total", "counter", "Puts that the calls copied", copied_puts,
+	       1),
+	FIGURE("copied_put_bytes_total", "counter", "Bytes of them", copied_put_bytes, 1),
+	FIGURE("copied_get_operations_total", "counter", "Gets that the calls copied", copied_gets,
+	       1),
+	FIGURE("copied_get_bytes_total", "counter", "Bytes of them", copied_get_bytes, 1),
+	FIGURE("engine_out_operations_total", "counter", "Transfers of the engine to the peer",
+	       engine_out, 1),
+	FIGURE("engine_out_bytes_total", "counter", "Bytes that it moved", engine_out_bytes, 1),
+	FIGURE("engine_in_operations_total", "counter", "Transfers of the engine to here",
+	       engine_in, 1),
+	FIGURE("engine_in_bytes_total", "counter", "Bytes that it moved", engine_in_bytes, 1),
+	FIGURE("helped_out_bytes_total", "counter", "Bytes to the peer that calls moved for it",
+	       helped_out_bytes, 1),
+	FIGURE("helped_in_bytes_total", "counter", "Bytes to here that calls moved for it",
+	       helped_in_bytes, 1),
+	FIGURE("asked_operations_total", "counter", "Puts and gets that the peer's engine did",
+	       asked, 1),
+	FIGURE("asked_bytes_total", "counter", "Bytes of them", asked_bytes, 1),
+	FIGURE("asked_here_operations_total", "counter", "The peer's that the engine here did",
+	       asked_here, 1),
+	FIGURE("asked_here_bytes_total", "counter", "Bytes of them", asked_here_bytes, 1),
 };
 
 static double value_of(const void *all, const struct metric *metric)
@@ -311,6 +336,31 @@ static void print_jobs(const struct gathered *g)
 	print_job_latencies(g);
 }
 
+/* Ids, which peers choose, stand in slmpm_peer_total_info alone: a place in the table, of which there are 1025, is
+ * given again. */
+static void print_totals(const struct gathered *g)
+{
+	print_head("peer_total_info", "gauge", "Id of the totals with this pid and entry");
+	for (size_t i = 0; i < g->total_count; i++) {
+		printf("slmpm_peer_total_info{pid=\"%d\",entry=\"%d\",program=\"", g->totals[i].pid,
+		       g->totals[i].place);
+		print_quoted(g->totals[i].program);
+		printf("\",id=\"");
+		print_quoted(g->totals[i].t.id);
+		printf("\"} 1\n");
+	}
+	for (size_t k = 0; k < total_figure_count; k++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "peer_%s_total", total_figures[k].name);
+		print_head(name, "counter", total_figures[k].help);
+		for (size_t i = 0; i < g->total_count; i++)
+			printf("slmpm_%s{pid=\"%d\",entry=\"%d\"} %" PRIu64 "\n", name,
+			       g->totals[i].pid, g->totals[i].place,
+			       total_value(&g->totals[i].t, k));
+	}
+}
+
 void prometheus_print(const struct gathered *g)
 {
 	print_names(g);
@@ -329,4 +379,5 @@ void prometheus_print(const struct gathered *g)
 	for (size_t i = 0; i < sizeof(path_metrics) / sizeof(path_metrics[0]); i++)
 		print_path_metric(g, &path_metrics[i]);
 	print_jobs(g);
+	print_totals(g);
 }

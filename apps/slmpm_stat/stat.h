@@ -26,7 +26,16 @@ struct job {
 	int processes; /* of it that were looked at */
 };
 
+struct total { /* of one process's peers, by id */
+	int pid;
+	int place; /* in what that shows; 0: the others */
+	char program[32];
+	struct slmpm_totals t;
+};
+
 struct gathered {
+	struct total *totals;
+	size_t total_count;
 	struct link *links;
 	size_t count, room;
 	struct job *jobs;
@@ -50,6 +59,19 @@ void gather_drop(struct gathered *g);
 void jobs_add(struct gathered *g, struct slmpm_monitors *monitors);
 /* No more than a thousand. */
 unsigned job_permille(uint32_t value);
+
+/* ---- totals.c ---- */
+
+/* Those of process PID, whose name is PROGRAM; nothing of one that shows none. */
+void gather_totals(struct gathered *g, int pid, const char *program);
+void totals_text(const struct gathered *g);
+/* Their counters, as JSON and Prometheus name them. */
+extern const struct total_figure {
+	const char *name, *help;
+	size_t at;
+} total_figures[];
+extern const size_t total_figure_count;
+uint64_t total_value(const struct slmpm_totals *t, size_t figure);
 
 /* ---- means.c: over several links ---- */
 
@@ -86,6 +108,8 @@ int screen_run(int pid, bool all, enum sort by, double interval, unsigned rounds
 const char *word_state(uint32_t state);
 /* Of one of a peer's links: "up", "lost", "-". */
 const char *word_path(uint32_t state);
+/* What packets say of their addressee: "none", "ids", "address". */
+const char *word_header(uint32_t header);
 /* Visible ASCII, for terminals and other formats. */
 void word_tame(char *text);
 /* 1234567 as "1.23M"; nanoseconds as "1.23 us". */

@@ -51,6 +51,24 @@ static void print_timing(int p, int s, int w, const struct slmpm_timing *t)
 	       t->busy_ns ? (double)t->bytes / (double)t->busy_ns : 0);
 }
 
+/* Who moved the bytes of puts and gets. */
+static void print_movers(const struct slmpm_monitor *m)
+{
+	if (m->copied_puts | m->copied_gets)
+		printf("        moved by calls: %" PRIu64 " puts, %" PRIu64 " bytes; %" PRIu64
+		       " gets, %" PRIu64 "\n",
+		       m->copied_puts, m->copied_put_bytes, m->copied_gets, m->copied_get_bytes);
+	if (m->engine_out | m->engine_in)
+		printf("        by the engine: %" PRIu64 " out, %" PRIu64 " bytes; %" PRIu64
+		       " in, %" PRIu64 "; calls helped with %" PRIu64 ", %" PRIu64 "\n",
+		       m->engine_out, m->engine_out_bytes, m->engine_in, m->engine_in_bytes,
+		       m->helped_out_bytes, m->helped_in_bytes);
+	if (m->asked | m->asked_here)
+		printf("        by the peer's engine: %" PRIu64 ", %" PRIu64
+		       " bytes; for the peer: %" PRIu64 ", %" PRIu64 "\n",
+		       m->asked, m->asked_bytes, m->asked_here, m->asked_here_bytes);
+}
+
 static void print_more(const struct slmpm_monitor *m)
 {
 	char rate[16], bytes[16];
@@ -58,6 +76,10 @@ static void print_more(const struct slmpm_monitor *m)
 	printf("        sent %" PRIu64 " messages, %" PRIu64 " bytes; received %" PRIu64
 	       ", %" PRIu64 "\n",
 	       m->sent_messages, m->sent_bytes, m->received_messages, m->received_bytes);
+	if (m->header || m->violations)
+		printf("        header %s; refused %" PRIu64 " violations, %" PRIu64
+		       " of them misaddressed\n",
+		       word_header(m->header), m->violations, m->misaddressed);
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++) {
 		if (m->requests[p])
 			printf("        by %-8s %" PRIu64 " requests, %" PRIu64
@@ -71,6 +93,7 @@ static void print_more(const struct slmpm_monitor *m)
 				       slmpm_protocol_name(p), m->reasons[p][r],
 				       slmpm_reason_name(r));
 	}
+	print_movers(m);
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
 		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++)
 			for (int w = 0; w < SLMPM_WARMTH; w++)

@@ -20,6 +20,11 @@ const char *word_path(uint32_t state)
 	return state == SLMPM_LINK_UP ? "up" : state == SLMPM_LINK_LOST ? "lost" : "-";
 }
 
+const char *word_header(uint32_t header)
+{
+	return header & SLMPM_HEADER_ADDRESS ? "address" : header ? "ids" : "none";
+}
+
 void word_tame(char *text)
 {
 	for (; *text; text++)

@@ -38,6 +38,7 @@ static void join(struct bond *b, struct bond_path *p, const struct fabric *fabri
 	p->fabric = fabric;
 	p->port = port;
 	p->state = PATH_UP;
+	p->watch.asked = p->watch.last = b->base.domain->config.start;
 	bond_tell(b);
 	bond_spread_joined(b, p);
 }
@@ -55,21 +56,32 @@ static void reach_by(struct bond *b, struct bond_path *first)
 	}
 }
 
+static void begin_totals(struct bond *b, uint64_t start)
+{
+	struct bond_out *o = &b->out;
+
+	o->sent = o->forwarded = o->reached = o->acked = b->before = start;
+	o->next = o->asked = o->look = o->log.head;
+	b->in.received = b->in.told = b->paths[0].from = b->base.start_in;
+}
+
 int bond_open(struct fabric_link *link, uint64_t log, const struct fabric *fabric,
 	      struct fabric_link *port)
 {
 	struct bond_domain *d = (struct bond_domain *)link->domain;
 	struct bond *b = bond_of(link);
-	uint64_t packets;
+	uint64_t packets, start = link->domain->config.start;
 	int rc;
 
 	link->payload_max = longest(port->payload_max);
 	link->payload_max_in = longest(port->payload_max_in);
+	link->start_in = port->start_in;
 	packets = 4 * bond_entry_size(link->payload_max);
-	rc = bond_log_open(&b->out.log, log > packets ? log : packets);
+	rc = bond_log_open(&b->out.log, log > packets ? log : packets, start);
 	if (rc < 0)
 		return rc;
 	b->turn = BOND_ASIDE;
+	begin_totals(b, start);
 	b->out.wanted = -1;
 	b->links = BOND_PATHS;
 	join(b, &b->paths[0], fabric, port);
@@ -90,7 +102,8 @@ int bond_add(struct fabric_link *link, uint32_t path, const struct fabric *fabri
 	if (path >= BOND_PATHS || b->paths[path].port)
 		return -EINVAL;
 	held.length = b->out.held;
-	if (port->payload_max < link->payload_max || port->payload_max_in < link->payload_max_in ||
+	if (port->start_in != link->start_in || port->payload_max < link->payload_max ||
+	    port->payload_max_in < link->payload_max_in ||
 	    (held.length && fabric->post(port, &held) != 1))
 		return -EMSGSIZE;
 	p = &b->paths[path];
@@ -241,7 +254,7 @@ bool bond_news(struct fabric_domain *domain)
 uint64_t bond_moved(const struct fabric_link *link)
 {
 	const struct bond *b = bond_of(link);
-	uint64_t moved = b->out.log.head;
+	uint64_t moved = b->out.log.head - bond_log_place(b->base.domain->config.start);
 
 	for (uint32_t i = 0; i < BOND_PATHS; i++)
 		if (b->paths[i].port)

@@ -9,11 +9,15 @@
 #include <string.h>
 #include <sys/mman.h>
 
-int bond_log_open(struct bond_log *l, uint64_t least)
+#include "slmpm/wire.h"
+
+int bond_log_open(struct bond_log *l, uint64_t least, uint64_t start)
 {
+	uint64_t place = bond_log_place(start);
 	void *base;
 
-	*l = (struct bond_log){.size = 4096};
+	*l = (struct bond_log){
+		.size = 4096, .head = place, .tail = place, .put = start, .given = start};
 	while (l->size < least)
 		l->size *= 2;
 	/* Only what is used becomes memory. */
@@ -70,7 +74,7 @@ void bond_log_retire(struct bond_log *l, uint64_t n)
 {
 	uint32_t passed = 0;
 
-	while (passed < l->marks && l->mark[passed].packet <= n) {
+	while (passed < l->marks && !wire_is_before(n, l->mark[passed].packet)) {
 		l->tail = l->mark[passed].place;
 		l->given = l->mark[passed++].packet;
 	}

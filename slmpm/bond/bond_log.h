@@ -38,6 +38,12 @@ static inline uint64_t bond_entry_size(uint32_t length)
 	return BOND_ENTRY + ((uint64_t)length + BOND_ENTRY - 1) / BOND_ENTRY * BOND_ENTRY;
 }
 
+/* Where the log begins, where totals begin with START. */
+static inline uint64_t bond_log_place(uint64_t start)
+{
+	return start & ~(uint64_t)(BOND_ENTRY - 1);
+}
+
 static inline struct bond_entry *bond_log_at(const struct bond_log *l, uint64_t place)
 {
 	return (struct bond_entry *)(void *)(l->base + (place & (l->size - 1)));
@@ -48,8 +54,8 @@ static inline void *bond_entry_data(struct bond_entry *e)
 	return e + 1;
 }
 
-/* LEAST bytes or more: 0 or -ENOMEM. */
-int bond_log_open(struct bond_log *l, uint64_t least);
+/* LEAST bytes or more; totals begin with START: 0 or -ENOMEM. */
+int bond_log_open(struct bond_log *l, uint64_t least, uint64_t start);
 void bond_log_close(struct bond_log *l);
 /* What is left before the end, and too short for the entry reserved. */
 void bond_log_pad(struct bond_log *l);

@@ -35,7 +35,8 @@ struct bond_watch {
 	bool quiet;           /* at the last look, too, it owed and nothing had come */
 	uint8_t silences;     /* looks since at which another one had answered, and not it */
 	uint64_t asked, last; /* questions; of them answered */
-	uint64_t question;    /* the peer's, to be answered; 0: none */
+	bool questioned;      /* the peer's question is to be answered: */
+	uint64_t question;    /* its number */
 };
 
 /* How far a path is that can tell, and what it carries (bond_spread.c). */
@@ -91,8 +92,9 @@ struct bond_out {
 	uint64_t patience;       /* us */
 	uint64_t look;           /* the log's head at which that is looked at next */
 	uint32_t held, promised; /* FABRIC_HOLD_BACK; packets that must be taken for it */
-	/* Packets sent when a path was lost with a part of one in it, 0: none was; and the peer has said since where
+	/* A path was lost with a part of a packet in it, when so many had been sent; and the peer has said since where
 	 * to go on: they are in the backlog, if at all. */
+	bool in_part;
 	uint64_t again;
 	bool resumed;
 };
@@ -203,7 +205,7 @@ bool bond_resumed(struct bond *b, uint64_t n, uint64_t round);
 /* ---- bond_spread.c ---- */
 
 /* Where the next packet asks for its path: at once, or never while nothing is spread. */
-void bond_spread_anew(struct bond *b);
+void bond_spread_rescan(struct bond *b);
 
 /* In front of a packet of LENGTH with which the log's head comes to out.look: may begin a change of paths. 0 or
  * -EPROTO. */

@@ -91,6 +91,7 @@ static void shut(struct bond *b, struct bond_path *p, const char *why)
 	if (p == b->memory)
 		b->memory_lost = true;
 	if (p->port->lags) {
+		b->out.in_part = b->out.sent != b->base.domain->config.start;
 		b->out.again = b->out.sent;
 		b->out.resumed = false;
 	}

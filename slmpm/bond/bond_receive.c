@@ -10,7 +10,7 @@
 #include "slmpm/bond/bond_parts.h"
 #include "slmpm/wire.h"
 
-#define TOKEN_SHIFT 62 /* tokens count segments, from config.start on: nobody gets that far */
+#define TOKEN_SHIFT 62 /* tokens count segments, from start_in on: nobody gets that far */
 
 COLD void bond_await_restart(struct bond *b)
 {
@@ -35,6 +35,16 @@ static bool is_next(const struct bond *b, const struct bond_path *p)
 	return !PEER_FAULT(p->part != b->in.part || p->from != b->in.received);
 }
 
+/* P has been left and read: its writer, which chooses links by how full they are, would see the rest of it until as
+ * much again has come by P, and so never come back. */
+static void publish_consumed(struct bond_path *p)
+{
+	struct fabric_wr flush = {.op = FABRIC_FLUSH};
+
+	if (p->state == PATH_UP)
+		(void)p->fabric->post(p->port, &flush); /* the next poll finds out what failed */
+}
+
 static bool take_switch(struct bond *b, struct bond_path *p, const uint64_t *head)
 {
 	if (PEER_FAULT(head[0] >= BOND_PATHS || head[0] == bond_index(b, p) ||
@@ -57,7 +67,7 @@ static bool take_restart(struct bond *b, struct bond_path *p, const uint64_t *he
 		return false;
 	if (head[1] < in->round)
 		return true; /* before it has heard of the last loss */
-	if (PEER_FAULT(p->begun || head[0] < in->received))
+	if (PEER_FAULT(p->begun || wire_is_before(head[0], in->received)))
 		return false;
 	p->begun = true;
 	p->from = head[0];
@@ -171,6 +181,8 @@ static int advance(struct bond *b, struct bond_path *p)
 		p->fabric->release(p->port, a);
 		if (rc < 0)
 			return rc;
+		if (a->kind == WIRE_BOND_SWITCH)
+			publish_consumed(p);
 	}
 	return 0;
 }
@@ -360,7 +372,7 @@ int bond_receive(struct bond *b, struct fabric_arrival *arrivals, int n)
 
 void bond_release(struct bond *b, const struct fabric_arrival *arrival)
 {
-	uint32_t index = (uint32_t)((arrival->token - b->base.domain->config.start) >> TOKEN_SHIFT);
+	uint32_t index = (uint32_t)((arrival->token - b->base.start_in) >> TOKEN_SHIFT);
 	struct bond_path *p = &b->paths[index];
 	struct fabric_arrival a = *arrival;
 

@@ -18,25 +18,34 @@ bool bond_goes_again(struct bond *b)
 {
 	struct bond_out *o = &b->out;
 
-	if (o->again && (o->acked >= o->again || (o->resumed && !bond_has_backlog(b))))
-		o->again = 0;
-	return o->again != 0;
+	if (o->in_part &&
+	    (!wire_is_before(o->acked, o->again) || (o->resumed && !bond_has_backlog(b))))
+		o->in_part = false;
+	return o->in_part;
 }
 
 /* ---- what the peer says --------------------------------------------------------------------- */
+
+/* Are there N packets at all, among the first UPTO? */
+static bool has_been(const struct bond *b, uint64_t n, uint64_t upto)
+{
+	uint64_t start = b->base.domain->config.start;
+
+	return n - start <= upto - start;
+}
 
 bool bond_acknowledged(struct bond *b, uint64_t n)
 {
 	struct bond_out *o = &b->out;
 
-	if (UNLIKELY(o->again > n &&
+	if (UNLIKELY(o->in_part && wire_is_before(n, o->again) &&
 		     !o->resumed)) { /* it may have missed nothing, and not resume */
 		b->owes |= OWE_ACK | OWE_ASK;
 		b->busy = true;
 	}
-	if (n <= o->acked) /* another path was faster */
+	if (has_been(b, n, o->acked)) /* another path was faster */
 		return true;
-	if (PEER_FAULT(n > o->forwarded))
+	if (PEER_FAULT(!has_been(b, n, o->forwarded)))
 		return false;
 	bond_log_retire(&o->log, n);
 	o->acked = n;
@@ -65,11 +74,11 @@ bool bond_resumed(struct bond *b, uint64_t n, uint64_t round)
 	struct bond_out *o = &b->out;
 
 	/* One goes with each path lost; two, where it had not heard of the path before. */
-	if (PEER_FAULT(n > o->reached || round > 2 * b->links))
+	if (PEER_FAULT(!has_been(b, n, o->reached) || round > 2 * b->links))
 		return false;
 	if (round <= o->round) /* overtaken by a later one */
 		return true;
-	if (PEER_FAULT(n < o->acked))
+	if (PEER_FAULT(wire_is_before(n, o->acked)))
 		return false;
 	o->round = (uint32_t)round;
 	bond_log_trim(&o->log, n);
@@ -144,7 +153,7 @@ static int send_again(struct bond *b)
 		if (rc != 1)
 			return rc;
 		o->next = next;
-		if (++o->forwarded > o->reached)
+		if (wire_is_before(o->reached, ++o->forwarded))
 			o->reached = o->forwarded;
 		o->more = wr.flags;
 	}
@@ -168,7 +177,7 @@ COLD int bond_settle(struct bond *b)
 	if (o->wanted == (int32_t)o->path)
 		o->wanted = -1;
 	if (o->path != o->home)
-		bond_spread_anew(b);
+		bond_spread_rescan(b);
 	b->busy = b->owes || bond_has_backlog(b) || o->wanted >= 0;
 	return rc == -EPROTO ? rc : 0;
 }
@@ -268,7 +277,7 @@ static int forward(struct bond *b, const struct fabric_wr *wr, bool built)
 	keep(b, wr, built);
 	o->next = o->log.head;
 	o->forwarded = o->sent;
-	if (o->forwarded > o->reached)
+	if (wire_is_before(o->reached, o->forwarded))
 		o->reached = o->forwarded;
 	return UNLIKELY(b->busy) && bond_settle(b) < 0 ? -EPROTO : !b->base.lags;
 }
@@ -350,7 +359,8 @@ int bond_send(struct bond *b, const struct fabric_wr *wr)
 		if (bond_has_backlog(b) && !(wr->flags & FABRIC_ONLY))
 			return keep_back(b, wr, built);
 	}
-	if (UNLIKELY(wr->flags & FABRIC_BY_MASK || o->log.head + wr->length >= o->look ||
+	if (UNLIKELY(wr->flags & FABRIC_BY_MASK ||
+		     !wire_is_before(o->log.head + wr->length, o->look) ||
 		     (o->full && o->spreads))) {
 		rc = find_path(b, wr);
 		if (rc != 1)

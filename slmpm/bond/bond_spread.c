@@ -13,7 +13,7 @@
 #define EVERY  16384            /* bytes between two looks */
 #define WINDOW 2000000          /* ns of work that are a measurement */
 #define FIRST  262144           /* bytes: a new connection begins slowly */
-#define NEVER  (UINT64_MAX / 2) /* head of a log */
+#define NEVER  (UINT64_MAX / 2) /* bytes put into a log */
 #define OLD    1000000000       /* ns after which one says nothing any more */
 
 /* Acknowledgements that are late make a link look slower than it is, and one that is given little for that
@@ -96,10 +96,11 @@ bool bond_spreads(const struct fabric_link *link)
 COLD int bond_spread_out(struct bond *b, uint32_t length)
 {
 	struct bond_out *o = &b->out;
+	bool spreads = bond_spreads(&b->base);
 	int path;
 
-	o->look = bond_spreads(&b->base) ? o->log.head + length + EVERY : NEVER;
-	if (o->look == NEVER || o->wanted >= 0 || bond_has_backlog(b))
+	o->look = o->log.head + (spreads ? length + EVERY : NEVER);
+	if (!spreads || o->wanted >= 0 || bond_has_backlog(b))
 		return 0;
 	path = choose(b, length > EVERY ? length : EVERY);
 	if (b->base.violation)
@@ -114,11 +115,11 @@ COLD int bond_spread_out(struct bond *b, uint32_t length)
 }
 
 /* Of a packet that has followed a hint the next one asks anyway. */
-void bond_spread_anew(struct bond *b)
+void bond_spread_rescan(struct bond *b)
 {
 	struct bond_out *o = &b->out;
 
-	o->look = o->spreads || o->path != o->home ? 0 : NEVER;
+	o->look = o->log.head + (o->spreads || o->path != o->home ? 0 : NEVER);
 }
 
 void bond_spread_joined(struct bond *b, struct bond_path *p)
@@ -126,7 +127,7 @@ void bond_spread_joined(struct bond *b, struct bond_path *p)
 	struct fabric_wr wr = {.op = FABRIC_LOAD};
 
 	p->tells = p->fabric->post(p->port, &wr) == 1;
-	bond_spread_anew(b);
+	bond_spread_rescan(b);
 }
 
 void bond_spread(struct fabric_link *link, uint64_t patience_us)
@@ -135,7 +136,7 @@ void bond_spread(struct fabric_link *link, uint64_t patience_us)
 
 	b->out.spreads = patience_us != UINT64_MAX;
 	b->out.patience = patience_us;
-	bond_spread_anew(b);
+	bond_spread_rescan(b);
 }
 
 bool bond_is_spread(const struct fabric_link *link)

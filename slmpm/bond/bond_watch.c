@@ -60,14 +60,14 @@ int bond_answer(struct bond *b)
 	b->owes &= (uint8_t)~OWE_ANSWER;
 	for (uint32_t i = 0; i < BOND_PATHS; i++) {
 		struct bond_path *p = &b->paths[i];
-		int rc = !p->watch.question ?
+		int rc = !p->watch.questioned ?
 				 1 :
 				 probe(b, p, p->watch.question, ANSWER | held(b) << HELD_SHIFT);
 
 		if (rc == -EPROTO)
 			return rc;
 		if (rc == 1 || p->state != PATH_UP)
-			p->watch.question = 0;
+			p->watch.questioned = false;
 		else
 			b->owes |= OWE_ANSWER;
 	}
@@ -78,17 +78,18 @@ bool bond_probed(struct bond *b, struct bond_path *p, const uint64_t *head)
 {
 	struct bond_watch *w = &p->watch;
 
-	if (PEER_FAULT(head[2] >= WORD_END || (head[2] && (head[2] & 15) != ANSWER) || !head[1] ||
-		       !bond_acknowledged(b, head[0])))
+	if (PEER_FAULT(head[2] >= WORD_END || (head[2] && (head[2] & 15) != ANSWER) ||
+		       head[1] == b->base.start_in || !bond_acknowledged(b, head[0])))
 		return false;
 	if (!head[2]) {
+		w->questioned = true;
 		w->question = head[1];
 		b->owes |= OWE_ANSWER;
 		b->busy = true;
 		b->turn = 1; /* the others may have brought one, too */
 		return true;
 	}
-	if (PEER_FAULT(head[1] <= w->last || head[1] > w->asked))
+	if (PEER_FAULT(!wire_is_given(head[1], w->last, w->asked)))
 		return false;
 	w->last = head[1];
 	w->answered = true;

@@ -281,27 +281,6 @@ static bool look(struct further *f, uint64_t now, uint64_t *next)
 	return done;
 }
 
-/* Without the control connection, which would notice, nobody else says that its machine is gone. */
-static bool hear(struct further *f, uint64_t now, uint64_t *next)
-{
-	uint64_t part = (uint64_t)config_get()->dead_ms * MS / 4;
-	struct fabric_wr wr = {.op = FABRIC_HEAR};
-	bool lost = false;
-
-	if (f->ep->control->socket.fd >= 0)
-		return false;
-	for (uint32_t i = 0; i < f->links && now >= f->hear; i++) {
-		struct fabric_link *port = bond_port(f->ep->link.port, i);
-
-		if (bond_state(f->ep->link.port, i) == PATH_UP)
-			lost |= port->domain->fabric->post(port, &wr) == -EPIPE;
-	}
-	if (now >= f->hear)
-		f->hear = now + part;
-	earlier(next, f->hear);
-	return lost;
-}
-
 uint64_t further_deadlines(struct context *ctx, uint64_t now_ns)
 {
 	uint64_t next = NEVER;
@@ -322,7 +301,6 @@ uint64_t further_deadlines(struct context *ctx, uint64_t now_ns)
 		if (news || f->alone != NEVER)
 			look_at_links(f, now_ns);
 		done |= look(f, now_ns, &next);
-		done |= hear(f, now_ns, &next);
 	}
 	return done ? 0 : next;
 }

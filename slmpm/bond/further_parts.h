@@ -52,11 +52,10 @@ struct further {
 	bool open;                   /* they are worth it */
 	const struct fabric *fabric; /* of the first one */
 	bool hopes;                  /* for another one when all are lost */
-	uint64_t hear;   /* when the fabrics are asked whether the peer's machine is there */
-	uint64_t alone;  /* since when they are, while this process looks; NEVER */
-	uint64_t seen;   /* when it looked last, and */
-	uint64_t spared; /* how long it has stood still since */
-	bool homed;      /* the control connection has, or had, addresses: */
+	uint64_t alone;              /* since when they are, while this process looks; NEVER */
+	uint64_t seen;               /* when it looked last, and */
+	uint64_t spared;             /* how long it has stood still since */
+	bool homed;                  /* the control connection has, or had, addresses: */
 	struct sockaddr_storage here, there;
 	struct further_link link[BOND_PATHS];
 	struct further_try try;

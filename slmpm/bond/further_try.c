@@ -222,7 +222,10 @@ void further_try_round(struct further *f, const struct wire_link *packet, int *f
 	blob.fds[0] = *fd;
 	t->port->local = address_of(&t->local);
 	t->port->remote = address_of(&t->remote);
+	t->port->start_in = endpoint_start_in(f->ep); /* of all links of a pair */
 	rc = t->port->domain->fabric->connect(t->port, t->round, &blob);
+	if (PEER_FAULT(t->port->start_in != endpoint_start_in(f->ep)))
+		rc = -EPROTO;
 	*fd = blob.fds[0]; /* what the fabric took is -1 now */
 	take_answer(f, rc);
 }

@@ -143,7 +143,7 @@ void completion_deliver(struct request *r)
 /* ---- notifications -------------------------------------------------------------------------- */
 
 void completion_notify(struct region *region, struct endpoint *ep, uint64_t offset, uint64_t len,
-		       uint32_t imm)
+		       uint32_t imm, enum slmpm_protocol by)
 {
 	struct slmpm_done done = {
 		.len = len,
@@ -151,6 +151,7 @@ void completion_notify(struct region *region, struct endpoint *ep, uint64_t offs
 		.peer = {handle_id(ep)},
 		.cookie = offset,
 		.op = SLMPM_OP_NOTIFY,
+		.protocol = (uint16_t)by,
 	};
 
 	ep->stats->notifications++;

@@ -75,12 +75,12 @@ void completion_deliver(struct request *r);
 int completion_find(struct context *ctx, slmpm_ctr ctr, slmpm_cq cq, struct counter **counter,
 		    struct queue **queue);
 /*
- * A peer's notified put has landed in REGION: told to its counter and queue. Who took the packet
+ * A peer's notified put has landed in REGION, moved BY: told to its counter and queue. Who took the packet
  * has added WIRE_ENVELOPE to ep->unmatched_charge and checked it against the credit, as for a
  * message without bytes; that goes back to the peer from here: now, or when it is polled.
  */
 void completion_notify(struct region *region, struct endpoint *ep, uint64_t offset, uint64_t len,
-		       uint32_t imm);
+		       uint32_t imm, enum slmpm_protocol by);
 
 /* The context ends: its counters and queues, and requests that have been told. */
 void completion_end(struct context *ctx);

@@ -4,6 +4,7 @@
 
 #include "slmpm/completion/completion.h"
 #include "slmpm/error.h"
+#include "slmpm/late.h"
 #include "slmpm/message/message.h"
 #include "slmpm/sized.h"
 #include "slmpm/wait.h"
@@ -119,9 +120,9 @@ int slmpm_ctr_wait(slmpm_ctr ctr, uint64_t value, int timeout_ms)
 	else if (w.ended < 0)
 		rc = message_source_ended(w.ctx, NULL);
 	else if (!wait_forbidden(w.ctx, "slmpm_ctr_wait"))
-		rc = error_set(SLMPM_ETIMEOUT, "%llu of %llu operations are done",
-			       (unsigned long long)w.counter->done,
-			       (unsigned long long)(value == SLMPM_ALL ? w.posted : value));
+		rc = late_error(w.ctx, NULL, timeout_ms, "%llu of %llu operations are done",
+				(unsigned long long)w.counter->done,
+				(unsigned long long)(value == SLMPM_ALL ? w.posted : value));
 	context_unlock(w.ctx);
 	return rc;
 }

@@ -6,11 +6,13 @@
 
 #include "slmpm/completion/completion.h"
 #include "slmpm/error.h"
+#include "slmpm/late.h"
 #include "slmpm/message/inbound.h"
 #include "slmpm/message/message.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/wait.h"
 #include "slmpm/completion/workqueue.h"
+#include "slmpm/yield.h"
 
 #define ROOM_FIRST 16
 
@@ -23,6 +25,7 @@ struct queue *queue_new(struct context *ctx)
 	if (!q)
 		return NULL;
 	q->ctx = ctx;
+	q->head = q->tail = ctx->shape.start;
 	list_append(&ctx->queues, &q->node);
 	return q;
 }
@@ -155,6 +158,8 @@ int slmpm_cq_poll(slmpm_cq cq, struct slmpm_done *done, int n)
 			(void)progress_context(ctx);
 		}
 		rc = take(q, done, n);
+		if (rc == 0)
+			yield_poll(ctx);
 	}
 	context_unlock(ctx);
 	return rc;
@@ -197,7 +202,7 @@ int slmpm_cq_wait(slmpm_cq cq, struct slmpm_done *done, int n, int timeout_ms)
 		if (rc == 0 && w.ended < 0)
 			rc = message_source_ended(w.ctx, NULL);
 		else if (rc == 0 && waited == -SLMPM_ETIMEOUT)
-			rc = error_set(SLMPM_ETIMEOUT, "no completion");
+			rc = late_error(w.ctx, NULL, timeout_ms, "no completion");
 		else if (rc == 0)
 			rc = wait_forbidden(w.ctx, "slmpm_cq_wait");
 	}

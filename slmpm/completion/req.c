@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A caller's request, its slmpm_req: looked at, waited for, taken back. */
 #include "slmpm/error.h"
+#include "slmpm/late.h"
 #include "slmpm/message/message.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/wait.h"
+#include "slmpm/yield.h"
 
 static struct request *request_get(const slmpm_req *req)
 {
@@ -48,6 +50,8 @@ int slmpm_test(slmpm_req *req, struct slmpm_done *done)
 	if (rc == 0 && may_conclude(r)) {
 		conclude(r, req, done);
 		rc = 1;
+	} else if (rc == 0) {
+		yield_poll(ctx);
 	}
 	context_unlock(ctx);
 	return rc;
@@ -105,7 +109,7 @@ int slmpm_wait(slmpm_req *req, int n, struct slmpm_done *done, int timeout_ms)
 		rc = error_set(SLMPM_EHANDLE, "slmpm_wait: another thread has one of the requests");
 	} else if (!wait_forbidden(ctx, "slmpm_wait")) {
 		r = request_get(&req[0]);
-		rc = message_timed_out(n == 1 && r ? r->ep : NULL, "still waiting for", timeout_ms);
+		rc = late_from(ctx, n == 1 && r ? r->ep : NULL, timeout_ms, "still waiting for");
 	}
 	context_unlock(ctx);
 	return rc;
@@ -136,7 +140,7 @@ int slmpm_cancel(slmpm_req req)
 	context_lock(ctx);
 	if (request_get(&req) != r)
 		rc = handle_error(&request_table, req.id);
-	else if (r->done || (request_is_one_sided(r) && r->seq) || !leave(r))
+	else if (r->done || (request_is_one_sided(r) && r->numbered) || !leave(r))
 		rc = error_set(SLMPM_EBUSY, "the request has gone too far");
 	else
 		request_finish(r, -SLMPM_ECANCELED);

@@ -21,7 +21,7 @@ static uint32_t flags_of(uint32_t op)
 	case SLMPM_OP_SEND: return ORDERED | SLMPM_MORE | MODE_LINK_MASK;
 	case SLMPM_OP_RECV: return SLMPM_SILENT;
 	case SLMPM_OP_PUT: return ORDERED | SLMPM_REMOTE | SLMPM_NOTIFY | MODE_LINK_MASK;
-	case SLMPM_OP_AM: return ORDERED | MODE_ROUTE_MASK;
+	case SLMPM_OP_AM: return ORDERED | SLMPM_REMOTE | MODE_ROUTE_MASK;
 	default: return ORDERED | MODE_LINK_MASK;
 	}
 }
@@ -98,7 +98,8 @@ int work_begin(const struct slmpm_wr *wr, slmpm_peer peer, uint64_t queue, uint6
 	struct slmpm_span span = {wr->offset, bytes_of(wr)};
 	struct endpoint *ep = endpoint_of(peer);
 
-	plain.flags &= SLMPM_MORE | MODE_LINK_MASK; /* the queue has seen to the order */
+	/* The queue has seen to the order. */
+	plain.flags &= SLMPM_MORE | SLMPM_REMOTE | MODE_LINK_MASK;
 	if (!ep)
 		return endpoint_bad_handle(peer);
 	switch (wr->op) {

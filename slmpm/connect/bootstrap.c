@@ -51,6 +51,7 @@ static struct control *new_control(struct endpoint *ep, int fd)
 	}
 	ep->control = c;
 	list_init(&c->node);
+	list_init(&c->silence.node);
 	c->ep = ep;
 	c->socket = (struct watch){.kind = WATCH_SOCKET, .fd = fd, .owner = ep};
 	c->process = (struct watch){.kind = WATCH_PROCESS, .fd = -1, .owner = ep};
@@ -185,6 +186,7 @@ void bootstrap_free(struct endpoint *ep)
 	if (!c)
 		return;
 	bootstrap_stop(ep, NULL);
+	list_remove(&c->silence.node);
 	if (ep->link.port)
 		further_process(ep, bootstrap_all_is_here(c) ? FABRIC_ENDED : -1);
 	watch_close(ep->ctx, &c->process);

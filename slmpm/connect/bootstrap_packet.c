@@ -92,13 +92,18 @@ static int handle(struct control *c, struct received *r)
 	}
 }
 
+static bool is_bell(const struct received *r)
+{
+	return r->length == 1 && !r->fd_count;
+}
+
 /* What has been read; false: nothing more is to be now. */
 static bool take_packet(struct endpoint *ep, struct received *r)
 {
 	struct control *c = ep->control;
 	int rc;
 
-	if (r->length == 1 && !r->fd_count) {
+	if (is_bell(r)) {
 		ep->stats->wakeups++;
 		return true; /* a doorbell: that we are awake is all it wanted */
 	}
@@ -147,8 +152,9 @@ void bootstrap_socket_ready(struct endpoint *ep)
 			bootstrap_hang_up(ep);
 			return;
 		}
-		if (!(rc == -EMFILE ? take_without_descriptors(ep, &r) : take_packet(ep, &r)))
-			return;
+		if (!(rc == -EMFILE ? take_without_descriptors(ep, &r) : take_packet(ep, &r)) ||
+		    is_bell(&r))
+			return; /* behind a bell there is hardly ever more, which is told again */
 	}
 }
 

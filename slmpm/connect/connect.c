@@ -56,11 +56,15 @@ static int begin(struct endpoint *ep, const struct connection *from)
 	return bootstrap_start(ep, from->fd, -1);
 }
 
+const char *connect_fabric(bool stream)
+{
+	return mode_fabric(stream ? MODE_THERE : MODE_HERE, NULL, config_get()->fabric);
+}
+
 struct endpoint *connect_adopt(struct context *ctx, const struct connection *from,
 			       struct listener *l, int *rc)
 {
-	const char *name =
-		mode_fabric(from->stream ? MODE_THERE : MODE_HERE, NULL, config_get()->fabric);
+	const char *name = connect_fabric(from->stream);
 	const struct fabric *fabric = fabric_find(name);
 	struct endpoint *ep = from->stream && !fabric ? NULL : endpoint_new(ctx, fabric);
 
@@ -183,6 +187,7 @@ static struct endpoint *connect_to(struct context *ctx, const char *text, uint64
 	struct secret secret;
 	struct endpoint *ep;
 	struct url url;
+	bool full = false;
 
 	*rc = url_parse(&url, text);
 	to = (struct connection){.stream = url.kind == URL_TCP, .secret = &secret};
@@ -193,8 +198,13 @@ static struct endpoint *connect_to(struct context *ctx, const char *text, uint64
 	until = until < deadline ? until : deadline;
 	for (;;) {
 		ep = connect_once(ctx, &to, &url, deadline, rc);
+		if (!ep && full && *rc == -SLMPM_ETIMEOUT)
+			*rc = error_set(SLMPM_ELIMIT,
+					"%s: too many connect to it, or wait to be accepted",
+					url.text);
 		if (ep || *rc != -SLMPM_ELIMIT || wait_now() >= until)
 			return ep;
+		full = true;
 		(void)wait_until(ctx, never, NULL, CROWDED_MS);
 	}
 }
@@ -218,6 +228,8 @@ int slmpm_connect(slmpm_peer *peer, slmpm_ctx handle, const char *url, int timeo
 	ep = connect_to(ctx, url, deadline, &rc);
 	if (ep)
 		peer->id = handle_id(ep);
+	else if (rc == -SLMPM_ETIMEOUT && !timeout_ms)
+		rc = error_set(SLMPM_EAGAIN, "%s: not connected at once", url);
 	context_unlock(ctx);
 	return rc;
 }

@@ -71,5 +71,5 @@ void control_drop(struct received *r)
 {
 	for (int i = 0; i < r->fd_count; i++)
 		if (r->fds[i] >= 0)
-			foreign_close(r->fds[i]);
+			foreign_close(r->fds[i], r->sender);
 }

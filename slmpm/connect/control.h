@@ -12,6 +12,18 @@
 
 enum control_step { WAIT_HELLO, WAIT_NONCE, WAIT_PROOF, WAIT_ROUND, CONNECTED, HUNG_UP };
 
+#define SILENCE_LINKS 4
+
+/* How long each link's machine has been silent (silence.c). */
+struct silence {
+	struct list node; /* ctx->remote_peers */
+	uint64_t inspected;
+	struct silence_link {
+		uint32_t asked; /* in vain, since its last sign of life */
+		uint64_t grace; /* ns that are added to the limit after this side was in no call */
+	} link[SILENCE_LINKS];
+};
+
 struct control {
 	struct list node; /* ctx->deadlines while there is one */
 	struct endpoint *ep;
@@ -29,7 +41,8 @@ struct control {
 	int offered;              /* ... with this result; 0: not yet */
 	bool pending;             /* the fabric does not know yet whether this round connects */
 	bool link_lost;           /* the link is: what there was to read has been read */
-	bool said_bye;            /* read ahead of its turn: */
+	struct silence silence;
+	bool said_bye; /* read ahead of its turn: */
 	struct wire_bye bye;
 };
 
@@ -66,6 +79,7 @@ struct received {
 	union control_packet packet;
 	size_t length;
 	int fds[CONTROL_FDS], fd_count;
+	pid_t sender; /* of those, as the kernel says */
 };
 
 /* Sends PACKET, whose head is filled in, with descriptor FD unless negative. Never blocks. */

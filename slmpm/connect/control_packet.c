@@ -29,7 +29,7 @@ int control_packet_send(struct control *c, const void *packet, size_t length, in
 	return sendmsg(c->socket.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-static void take_descriptors(struct msghdr *msg, struct received *r)
+static void take_descriptors(struct msghdr *msg, struct received *r, pid_t sender)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
 		size_t n;
@@ -44,7 +44,7 @@ static void take_descriptors(struct msghdr *msg, struct received *r)
 			if (r->fd_count < CONTROL_FDS)
 				r->fds[r->fd_count++] = fd;
 			else
-				foreign_close(fd);
+				foreign_close(fd, sender);
 		}
 	}
 }
@@ -60,7 +60,7 @@ int control_packet_receive(struct control *c, struct received *r)
 	ssize_t n;
 
 	/* Where none is wanted the kernel gives them up. */
-	if (c->step != WAIT_HELLO && foreign_has_room(CONTROL_FDS)) {
+	if (c->step != WAIT_HELLO && foreign_has_room(CONTROL_FDS, c->ep->link.port->pid)) {
 		msg.msg_control = space;
 		msg.msg_controllen = sizeof(space);
 	}
@@ -73,7 +73,8 @@ int control_packet_receive(struct control *c, struct received *r)
 	if (n < 0)
 		return -EPIPE;
 	r->length = (size_t)n;
-	take_descriptors(&msg, r);
+	r->sender = c->ep->link.port->pid;
+	take_descriptors(&msg, r, r->sender);
 	if (n == 0) { /* the end, or an empty packet: that may have some, too */
 		control_drop(r);
 		r->fd_count = 0;

@@ -24,7 +24,8 @@
 /* Memory that this process shares with those two, who share no other with it. Atomics without order of
  * their own are enough for a slot's number: the table itself is the kernel's. */
 struct waiting {
-	_Atomic int fd[FOREIGN_MAX]; /* NOBODY: free; CLOSING: somebody is at it */
+	_Atomic int fd[FOREIGN_MAX];       /* NOBODY: free; CLOSING: somebody is at it, */
+	_Atomic pid_t closer[FOREIGN_MAX]; /* this one; 0: it has not begun */
 	/* A supervisor looks at the slots. Sequentially consistent, as the slots are then: who puts one in and
 	 * finds it busy is seen by it before it goes; else another is started. */
 	_Atomic int busy;
@@ -32,8 +33,9 @@ struct waiting {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct waiting *waiting;
-static pid_t owner;      /* a forked child needs slots of its own */
-static pid_t supervisor; /* the last one: to be reaped */
+static pid_t senders[FOREIGN_MAX]; /* of what is in each slot */
+static bool kept;                  /* perhaps: no slot is looked at else */
+static pid_t supervisor;           /* the last one: to be reaped */
 
 /* ---- in the other processes: nothing but system calls, for locks may be held in their copy --------- */
 
@@ -80,8 +82,34 @@ NO_CHECKS static pid_t close_apart(int fd)
 	return pid;
 }
 
+/* The slot says so first: a supervisor that is killed in between loses a descriptor, where the next one would
+ * close another of that number. */
+NO_CHECKS static void begin_to_close(struct waiting *w, int i, int fd)
+{
+	pid_t pid;
+
+	atomic_store(&w->closer[i], 0);
+	atomic_store(&w->fd[i], CLOSING);
+	pid = close_apart(fd);
+	if (pid > 0)
+		atomic_store(&w->closer[i], pid);
+	else /* there is no process now */
+		atomic_store(&w->fd[i], fd);
+}
+
+/* One that another supervisor began with, which was killed, is nobody's child here. */
+NO_CHECKS static bool is_through(struct waiting *w, int i)
+{
+	pid_t closer = atomic_load(&w->closer[i]), ended;
+
+	if (closer <= 0)
+		return true;
+	ended = waitpid(closer, NULL, __WALL | WNOHANG);
+	return ended > 0 || (ended < 0 && kill(closer, 0) != 0);
+}
+
 /* What waits gets somebody, who is through gives the slot back: are any left? */
-NO_CHECKS static bool go_over(struct waiting *w, pid_t closers[FOREIGN_MAX])
+NO_CHECKS static bool go_over(struct waiting *w)
 {
 	bool left = false;
 
@@ -89,10 +117,8 @@ NO_CHECKS static bool go_over(struct waiting *w, pid_t closers[FOREIGN_MAX])
 		int fd = atomic_load(&w->fd[i]);
 
 		if (fd >= 0) {
-			closers[i] = close_apart(fd);
-			if (closers[i] > 0) /* else there is no process now */
-				atomic_store(&w->fd[i], CLOSING);
-		} else if (fd == CLOSING && waitpid(closers[i], NULL, __WALL | WNOHANG) != 0) {
+			begin_to_close(w, i, fd);
+		} else if (fd == CLOSING && is_through(w, i)) {
 			atomic_store(&w->fd[i], NOBODY);
 			continue;
 		}
@@ -120,10 +146,9 @@ NO_CHECKS static bool is_empty(const struct waiting *w)
 NO_CHECKS static void supervise(struct waiting *w, pid_t parent)
 {
 	static const struct timespec tick = {0, TICK_NS};
-	pid_t closers[FOREIGN_MAX] = {0};
 
 	for (;;) {
-		while (go_over(w, closers)) {
+		while (go_over(w)) {
 			(void)nanosleep(&tick, NULL);
 			if (has_ended(parent)) {
 				close_the_rest(w);
@@ -142,7 +167,7 @@ static bool has_slots(void)
 {
 	void *at;
 
-	if (owner == getpid())
+	if (waiting)
 		return true;
 	at = mmap(NULL, sizeof(*waiting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		  0);
@@ -151,8 +176,6 @@ static bool has_slots(void)
 	waiting = at;
 	for (int i = 0; i < FOREIGN_MAX; i++)
 		atomic_init(&waiting->fd[i], NOBODY);
-	owner = getpid();
-	supervisor = 0;
 	return true;
 }
 
@@ -175,39 +198,69 @@ static void start_supervisor(void)
 		atomic_store(&waiting->busy, 0);
 }
 
-static bool keep(int fd)
+static bool keep(int fd, pid_t sender)
 {
 	for (int i = 0; i < FOREIGN_MAX; i++) {
 		int nobody = NOBODY;
 
-		if (atomic_compare_exchange_strong(&waiting->fd[i], &nobody, fd))
-			return true;
+		if (!atomic_compare_exchange_strong(&waiting->fd[i], &nobody, fd))
+			continue;
+		senders[i] = sender;
+		kept = true;
+		return true;
 	}
 	return false;
 }
 
+/* Unless one looks at the slots. Where it was killed it has left that word behind. */
+static void want_supervisor(void)
+{
+	bool busy = atomic_exchange(&waiting->busy, 1);
+
+	if (busy && supervisor > 0 && waitpid(supervisor, NULL, __WALL | WNOHANG) == 0)
+		return;
+	if (busy)
+		supervisor = 0; /* reaped just now */
+	start_supervisor();
+}
+
+/* The slots are the parent's, and so is who looks at them. */
 void foreign_forked(void)
 {
 	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	waiting = NULL;
+	supervisor = 0;
+	kept = false;
 }
 
-void foreign_close(int fd)
+void foreign_close(int fd, pid_t sender)
 {
 	if (fcntl(fd, F_GET_SEALS) >= 0) { /* memory: nobody is asked */
 		close(fd);
 		return;
 	}
 	pthread_mutex_lock(&lock);
-	if (has_slots() && keep(fd) && !atomic_exchange(&waiting->busy, 1))
-		start_supervisor();
+	if (has_slots() && keep(fd, sender))
+		want_supervisor();
 	pthread_mutex_unlock(&lock);
 }
 
-bool foreign_has_room(int n)
+bool foreign_has_room(int n, pid_t sender)
 {
+	int taken = 0, own = 0;
+	bool able;
+
 	pthread_mutex_lock(&lock);
-	for (int i = 0; i < FOREIGN_MAX && n > 0 && has_slots(); i++)
-		n -= atomic_load(&waiting->fd[i]) == NOBODY;
+	able = has_slots();
+	for (int i = 0; kept && i < FOREIGN_MAX; i++) {
+		bool full = atomic_load(&waiting->fd[i]) != NOBODY;
+
+		taken += full;
+		own += full && senders[i] == sender;
+	}
+	kept = taken;
+	if (taken)
+		want_supervisor();
 	pthread_mutex_unlock(&lock);
-	return n <= 0;
+	return able && taken + n <= FOREIGN_MAX && own + n <= FOREIGN_EACH;
 }

@@ -9,13 +9,16 @@
 #define SLMPM_FOREIGN_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
-#define FOREIGN_MAX 64 /* that may wait to be closed */
+#define FOREIGN_MAX  128 /* that may wait to be closed */
+#define FOREIGN_EACH 16  /* of one sender: the others still have room */
 
-/* Closes FD, at once where that cannot take long (sealed memory), else apart. Never blocks. */
-void foreign_close(int fd);
-/* May N more be received? */
-bool foreign_has_room(int n);
+/* Closes FD, which process SENDER (0: unknown) has sent, at once where that cannot take long (sealed memory), else
+ * apart. Never blocks. */
+void foreign_close(int fd, pid_t sender);
+/* May N more of SENDER's be received? */
+bool foreign_has_room(int n, pid_t sender);
 /* In a child of fork: another thread of the parent's may have had the lock. */
 void foreign_forked(void);
 

@@ -27,10 +27,12 @@
 #include "slmpm/bond/further.h"
 #include "slmpm/connect/hello.h"
 #include "slmpm/connect/listener.h"
+#include "slmpm/link/addressee.h"
 #include "slmpm/link/link.h"
 #include "slmpm/log.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/connect/near.h"
+#include "slmpm/connect/silence.h"
 #include "slmpm/memory/ask.h"
 #include "slmpm/stats.h"
 #include "slmpm/monitor/monitor.h"
@@ -87,6 +89,9 @@ static int send_round(struct control *c)
 	}
 	if (rc < 0)
 		return fail(ep, rc, "no memory for a ring is to be had");
+	if (c->round == 0)
+		snprintf(round.name, sizeof(round.name), "%s",
+			 *config_get()->name ? config_get()->name : program_invocation_short_name);
 	round.blob_length = LITTLE_32(blob.length);
 	memcpy(round.blob, blob.bytes, blob.length);
 	return control_send(c, &round, sizeof(round), WIRE_ROUND, blob.fd_count ? blob.fds[0] : -1);
@@ -195,6 +200,7 @@ static void connected(struct control *c)
 	ep->ask_min = ask_least(ep, c->engine);
 	monitor_agreed(ep, c->features);
 	further_begin(ep);
+	silence_watch(c);
 }
 
 /* The fabric has said RC of this round. What the peer sends in it while that is open, for it may be
@@ -225,8 +231,10 @@ static int take_answer(struct control *c, int rc)
 	    ep->link.port->payload_max_in < PAYLOAD_LEAST)
 		return handshake_refuse(ep, SLMPM_EPROTO, "impossible size of a ring");
 	rc = further_open(c);
+	if (rc == 0)
+		rc = addressee_begin(ep);
 	if (rc < 0)
-		return fail(ep, rc, "no memory for several links is to be had");
+		return fail(ep, rc, "no memory for its links is to be had");
 	connected(c);
 	return 0;
 }
@@ -241,6 +249,9 @@ static int take_round(struct control *c, struct received *r)
 	if (r->length != sizeof(*round) || LITTLE_32(round->round) != (uint32_t)c->round ||
 	    LITTLE_32(round->blob_length) > sizeof(blob.bytes) || r->fd_count > 2)
 		return handshake_refuse(ep, SLMPM_EPROTO, "a step of the handshake is malformed");
+	if (c->round == 0) /* who says a round has shown who it is */
+		control_text(ep->totals.offered, sizeof(ep->totals.offered), round->name,
+			     sizeof(round->name));
 	blob.length = LITTLE_32(round->blob_length);
 	memcpy(blob.bytes, round->blob, blob.length);
 	blob.fd_count = r->fd_count;

@@ -10,6 +10,7 @@
 #include "slmpm/domain.h"
 #include "slmpm/bond/further.h"
 #include "slmpm/connect/handshake.h"
+#include "slmpm/link/addressee.h"
 #include "slmpm/mode/mode.h"
 
 #define LIMIT_LEAST 65536 /* as of our settings: packets are cut to parts of these two */
@@ -40,9 +41,10 @@ int hello_send(struct control *c)
 		.major = LITTLE_16(WIRE_MAJOR),
 		.minor = LITTLE_16(WIRE_MINOR),
 		.byte_order = LITTLE_32(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 1 : 2),
-		.features = LITTLE_64(further_features(ep)),
+		.features = LITTLE_64(further_features(ep) | addressee_features(ep->ctx)),
+		.required = LITTLE_64(addressee_features(ep->ctx)),
 		.nonce = LITTLE_64(c->nonce),
-		.pid = c->stream ? 0 : (int32_t)LITTLE_32((uint32_t)getpid()),
+		.pid = (int32_t)LITTLE_32((uint32_t)getpid()),
 		.element = LITTLE_32(ep->element),
 		.packet_max = LITTLE_64(own_packet_max(ep)),
 		.eager_max = LITTLE_64(config->eager_max),
@@ -87,7 +89,7 @@ static int refuse_version(struct endpoint *ep, const struct wire_hello *hello)
 	if (LITTLE_16(hello->major) == WIRE_MAJOR)
 		snprintf(why, sizeof(why),
 			 "it (library %.15s) requires features 0x%llx that this one (%s) lacks",
-			 version, (unsigned long long)LITTLE_64(hello->required) & ~WIRE_FEATURES,
+			 version, (unsigned long long)LITTLE_64(hello->required) & ~WIRE_REQUIRABLE,
 			 slmpm_version());
 	else
 		snprintf(why, sizeof(why),
@@ -101,7 +103,7 @@ int hello_look(struct endpoint *ep, const struct wire_hello *hello)
 {
 	if (LITTLE_64(hello->magic) != WIRE_MAGIC)
 		return handshake_refuse(ep, SLMPM_EPROTO, "it does not speak SLMPM");
-	if (LITTLE_16(hello->major) != WIRE_MAJOR || LITTLE_64(hello->required) & ~WIRE_FEATURES)
+	if (LITTLE_16(hello->major) != WIRE_MAJOR || LITTLE_64(hello->required) & ~WIRE_REQUIRABLE)
 		return refuse_version(ep, hello);
 	return 0;
 }
@@ -122,7 +124,7 @@ static bool may_attach(const struct control *c)
 {
 	const struct endpoint *ep = c->ep;
 
-	if (c->stream || config_get()->attach == ATTACH_NOBODY)
+	if (c->stream || config_get()->attach == ATTACH_NONE)
 		return false;
 	return ep->related || c->features & WIRE_FEATURE_ATTACH;
 }
@@ -136,6 +138,7 @@ int hello_agree(struct control *c, const struct wire_hello *hello)
 	c->features = LITTLE_64(hello->features) & further_features(ep);
 	ep->attach = ep->link.port->attach = may_attach(c);
 	c->engine = LITTLE_64(hello->features) & WIRE_FEATURE_ENGINE;
+	addressee_agree(ep, hello, LITTLE_64(hello->features) | addressee_features(ep->ctx));
 	ep->big_endian = LITTLE_32(hello->byte_order) == 2;
 	if (agree(ep, hello) < 0)
 		return -EPROTO;

@@ -7,8 +7,12 @@
 #include <unistd.h>
 
 #include "slmpm/connect/bootstrap.h"
+#include "slmpm/connect/connect.h"
 #include "slmpm/endpoint.h"
+#include "slmpm/engine/engine.h"
+#include "slmpm/engine/fifo.h"
 #include "slmpm/error.h"
+#include "slmpm/late.h"
 #include "slmpm/connect/net.h"
 #include "slmpm/connect/url.h"
 #include "slmpm/message/match.h"
@@ -53,6 +57,14 @@ static void close_it(struct listener *l)
 		unlink(l->path);
 }
 
+/* What comes in arrives in the midst of some call: the engine is ready for it before. */
+static int prepare_engine(const struct listener *l)
+{
+	const struct fabric *fabric = fabric_find(connect_fabric(l->tcp));
+
+	return fabric ? engine_attend(l->ctx, fabric) : 0;
+}
+
 /* Its socket; what is left of a failed one goes with close_it. */
 static int begin(struct listener *l, const char *text)
 {
@@ -62,6 +74,9 @@ static int begin(struct listener *l, const char *text)
 	if (rc < 0)
 		return rc;
 	l->tcp = url.kind == URL_TCP;
+	rc = prepare_engine(l);
+	if (rc < 0)
+		return rc;
 	if (l->tcp && !fabric_find("tcp"))
 		return error_set(SLMPM_ENOTSUP, "%s: this library has no fabric \"tcp\"", url.text);
 	if (l->tcp)
@@ -199,6 +214,8 @@ int slmpm_unlisten(slmpm_listener handle)
 
 static struct endpoint *accepted(struct listener *l)
 {
+	if (!l->waiting)
+		return NULL;
 	for (uint32_t i = 0; i < l->ctx->count; i++) {
 		struct endpoint *ep = l->ctx->endpoints[i];
 
@@ -243,13 +260,17 @@ int slmpm_accept(slmpm_listener handle, slmpm_peer *peer, int timeout_ms)
 	rc = wait_until(ctx, has_accepted, &a, timeout_ms);
 	if (a.ep) {
 		a.ep->listener = NULL;
+		l->waiting--;
 		match_accepted(a.ep);
+		fifo_clear_next(a.ep);
+		endpoint_refresh(a.ep);
+		ctx->news |= !list_empty(&a.ep->am.kept);
 		wait_changed(ctx);
 		peer->id = handle_id(a.ep);
 	} else if (!a.listener) {
 		rc = handle_error(&listener_table, handle.id);
 	} else if (!wait_forbidden(ctx, "slmpm_accept")) {
-		rc = error_set(SLMPM_ETIMEOUT, "nobody connected to %s", a.listener->url);
+		rc = error_set(late_code(timeout_ms), "nobody connected to %s", a.listener->url);
 	}
 	context_unlock(ctx);
 	return rc;

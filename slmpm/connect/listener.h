@@ -21,8 +21,9 @@ struct listener {
 	struct near near;     /* of one over TCP: for those of this machine */
 	struct secret secret; /* that who connects over TCP must know */
 	struct log_limit refusals;
-	char path[108]; /* of a path socket, to be removed; else empty */
-	char url[320];  /* without the secret; with the port that it really has */
+	uint32_t waiting; /* peers that stand, or stood, and nobody has accepted */
+	char path[108];   /* of a path socket, to be removed; else empty */
+	char url[320];    /* without the secret; with the port that it really has */
 };
 
 extern struct handle_table listener_table;

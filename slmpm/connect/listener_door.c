@@ -149,6 +149,8 @@ void listener_ready(struct listener *l)
 		refuse_for_want(l);
 	else if (fd >= 0 && !l->tcp && !connect_allowed(fd))
 		refuse(l, fd, 0, "another user");
+	else if (fd >= 0 && l->waiting >= (uint64_t)config_get()->backlog)
+		refuse(l, fd, SLMPM_ELIMIT, "as many as SLMPM_BACKLOG wait to be accepted");
 	else if (fd >= 0 && !has_room(l))
 		refuse(l, fd, SLMPM_ELIMIT, "too many handshakes at a time");
 	else if (fd >= 0)

@@ -21,8 +21,8 @@ bool net_end(int fd, bool other, struct sockaddr_storage *address);
 void net_peer(int fd, char name[NET_NAME]);
 /* The port at this end, 0: none. */
 uint16_t net_port(int fd);
-/* Small packets go at once; a peer whose machine is silent for SLMPM_DEAD_MS is lost. Negative
- * errno. */
+/* Small packets go at once; a peer whose machine is silent for SLMPM_DEAD_MS and three seconds is lost,
+ * also where nobody looks (silence.h finds it sooner). Negative errno. */
 int net_prepare(int fd);
 
 #endif

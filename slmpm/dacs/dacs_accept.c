@@ -68,7 +68,7 @@ int dacsi_share_take(struct dacsi_process *process)
 	else if (rc == 0)
 		return 0;
 	if (rc < 0 && rc != -SLMPM_ETRUNC)
-		return rc == -SLMPM_ETIMEOUT || rc == -SLMPM_EAGAIN ? 0 : (int)rc;
+		return rc == -SLMPM_EAGAIN ? 0 : (int)rc;
 	if (rc != sizeof(note))
 		return 1; /* none of ours */
 	dacsi_note_convert(&note);

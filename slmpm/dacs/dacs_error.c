@@ -21,7 +21,7 @@ const char *dacs_strerror(DACS_ERR_T errcode)
 
 /* Errors that handlers are looking at now. They are few: one for each thread inside a handler. */
 static pthread_mutex_t told_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t told_less = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t error_handled = PTHREAD_COND_INITIALIZER;
 static struct dacsi_error *told;
 
 void dacsi_error_add(const struct dacsi_process *process)
@@ -64,7 +64,7 @@ static void end_telling(const struct dacsi_error *e)
 	while (*link != e)
 		link = &(*link)->next;
 	*link = e->next;
-	pthread_cond_broadcast(&told_less);
+	pthread_cond_broadcast(&error_handled);
 	pthread_mutex_unlock(&told_lock);
 }
 
@@ -80,7 +80,7 @@ void dacsi_error_await(void)
 {
 	pthread_mutex_lock(&told_lock);
 	while (told && !is_in_handler())
-		pthread_cond_wait(&told_less, &told_lock);
+		pthread_cond_wait(&error_handled, &told_lock);
 	pthread_mutex_unlock(&told_lock);
 }
 

@@ -30,7 +30,6 @@ struct dacsi_wid;
 struct dacsi_settings {
 	int timeout_ms; /* of blocking calls, -1 none */
 	int kill_ms;    /* from SIGTERM to SIGKILL */
-	uint32_t wait;  /* SLMPM_WAIT_* */
 	bool abort, keep_cwd;
 	bool serve;  /* SLMPM_ENGINE=thread */
 	bool strict; /* transfers have to be aligned as on a Cell processor */
@@ -58,6 +57,7 @@ struct dacsi_runtime {
 	uint32_t life;   /* how often dacs_init has succeeded */
 	uint32_t inside; /* threads that wait with the lock given back */
 	bool sleeping;   /* one of them sleeps on the descriptors for all */
+	bool idle;       /* a wait has found nothing, and SLMPM has not been told of its end */
 	slmpm_ctx ctx;
 	int epoll, kick;
 	struct dacsi_settings set;

@@ -19,7 +19,7 @@ static int take(struct dacsi_process *process, uint32_t stream, uint32_t *imm)
 		return 0;
 	/* Payload is none of ours; it is gone, and the word counts. */
 	if (rc < 0 && rc != -SLMPM_ETRUNC)
-		return rc == -SLMPM_ETIMEOUT || rc == -SLMPM_EAGAIN ? 0 : (int)rc;
+		return rc == -SLMPM_EAGAIN ? 0 : (int)rc;
 	*imm = done.imm;
 	return 1;
 }
@@ -31,7 +31,7 @@ static int post(struct dacsi_process *process, uint32_t stream, uint32_t imm, sl
 	struct slmpm_iov empty = {.base = NULL};
 	int rc = slmpm_sendv(process->peer, stream, &empty, 1, &how, NULL);
 
-	if (rc != -SLMPM_ETIMEOUT)
+	if (rc != -SLMPM_EAGAIN)
 		return rc;
 	rc = slmpm_sendv(process->peer, stream, &empty, 1, &how, req);
 	if (rc >= 0)
@@ -183,8 +183,7 @@ static DACS_ERR_T can_read(struct dacsi_process *process, int32_t *status)
 		return DACS_SUCCESS;
 	rc = slmpm_probe(process->peer, DACSI_STREAM_WORD, &done, 0);
 	*status = rc > 0;
-	return rc >= 0 || rc == -SLMPM_ETIMEOUT || rc == -SLMPM_EAGAIN ? DACS_SUCCESS :
-									 dacsi_code(rc);
+	return rc >= 0 || rc == -SLMPM_EAGAIN ? DACS_SUCCESS : dacsi_code(rc);
 }
 
 DACS_ERR_T dacs_mailbox_test(DACS_TEST_MAILBOX_T rw_flag, de_id_t de, dacs_process_id_t pid,

@@ -130,7 +130,7 @@ static int look(struct dacsi_process *process, const struct dacsi_transfer *t,
 		int rc = slmpm_probe(process->peer, t->stream, done, 0);
 
 		if (rc <= 0)
-			return rc == -SLMPM_ETIMEOUT || rc == -SLMPM_EAGAIN ? 0 : rc;
+			return rc == -SLMPM_EAGAIN ? 0 : rc;
 		if (done->stream <= DACS_STREAM_UB)
 			return 1;
 		if (done->stream == DACSI_STREAM_SHARE ? dacsi_share_take(process) <= 0 :
@@ -238,10 +238,10 @@ DACS_ERR_T dacs_send(void *src_data, uint32_t len, de_id_t dst_de, dacs_process_
 	if (rc != DACS_SUCCESS)
 		return dacsi_leave_fast(rc);
 	/* Most short messages fit the ring at once and need no request. */
-	sent = -SLMPM_ETIMEOUT;
+	sent = -SLMPM_EAGAIN;
 	if (len <= SHORT)
 		sent = slmpm_sendv(process->peer, stream, &iov, 1, &how, NULL);
-	if (sent == -SLMPM_ETIMEOUT)
+	if (sent == -SLMPM_EAGAIN)
 		sent = slmpm_sendv(process->peer, stream, &iov, 1, &how, &t->req);
 	if (sent < 0) {
 		free(t);

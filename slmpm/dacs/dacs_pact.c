@@ -32,7 +32,7 @@ DACS_ERR_T dacsi_pact_tell(struct dacsi_process *process, enum dacsi_word_type t
 	slmpm_req req = {0};
 	int rc = slmpm_am(process->peer, WORDS, &word, sizeof(word), NULL, 0, &how, NULL);
 
-	if (rc != -SLMPM_ETIMEOUT)
+	if (rc != -SLMPM_EAGAIN)
 		return dacsi_code(rc);
 	rc = slmpm_am(process->peer, WORDS, &word, sizeof(word), NULL, 0, &how, &req);
 	return rc < 0 ? dacsi_code(rc) : dacsi_share_keep(process, req);

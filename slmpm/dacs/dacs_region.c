@@ -129,7 +129,7 @@ static DACS_ERR_T try_destroy(struct dacsi_region *region)
 		return DACS_WID_BUSY;
 	if (region->mem.id)
 		rc = slmpm_mem_destroy(region->mem, 0);
-	if (rc == -SLMPM_ETIMEOUT || rc == -SLMPM_EAGAIN)
+	if (rc == -SLMPM_EAGAIN)
 		return DACS_WID_BUSY;
 	if (rc < 0)
 		return dacsi_code(rc);

@@ -28,6 +28,7 @@ DACS_ERR_T dacsi_code(int64_t error)
 	case -SLMPM_EDEAD:
 	case -SLMPM_ECLOSED:
 	case -SLMPM_EHANDLE: /* reaped while a transfer was under way */ return DACS_ERR_DE_TERM;
+	case -SLMPM_EAGAIN: /* the same, of a deadline of 0 */
 	case -SLMPM_ETIMEOUT: return DACS_ERR_DACSD_FAILURE;
 	case -SLMPM_EVERSION: return DACS_ERR_VERSION_MISMATCH;
 	case -SLMPM_ETRUNC: return DACS_ERR_BUF_OVERFLOW;
@@ -71,6 +72,8 @@ static DACS_ERR_T leave(DACS_ERR_T rc)
 	if (rc == DACS_ERR_DE_TERM)
 		dacsi_process_term();
 	tell = dacsi.errors != NULL;
+	if (dacsi.idle)
+		dacsi_pause_over();
 	if (dacsi.due)
 		(void)dacsi_pact_settle();
 	if (dacsi.threads) {
@@ -146,11 +149,8 @@ static bool yes(const char *name)
 static DACS_ERR_T read_settings(struct dacsi_settings *set)
 {
 	struct slmpm_setting s;
-	const char *wait = setting("WAIT", &s);
 	const char *prefix;
 
-	set->wait = *wait == 's' ? SLMPM_WAIT_SPIN :
-				   (*wait == 'b' ? SLMPM_WAIT_BLOCK : SLMPM_WAIT_ADAPTIVE);
 	set->timeout_ms = number("TIMEOUT", -1);
 	set->kill_ms = number("DACS_KILL_MS", 1000);
 	set->abort = yes("DACS_ABORT");
@@ -228,6 +228,7 @@ static void tear_down(int timeout_ms)
 	dacsi.own_cwd_lock = -1;
 	dacsi.watched = 0;
 	dacsi.swept = false;
+	dacsi.idle = false;
 }
 
 static DACS_ERR_T set_up(void)

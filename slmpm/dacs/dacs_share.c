@@ -85,7 +85,7 @@ DACS_ERR_T dacsi_share_tell(struct dacsi_process *process, struct dacsi_note not
 
 	dacsi_note_convert(&note);
 	rc = slmpm_sendv(process->peer, DACSI_STREAM_SHARE, &iov, 1, &how, NULL);
-	if (rc != -SLMPM_ETIMEOUT)
+	if (rc != -SLMPM_EAGAIN)
 		return dacsi_code(rc);
 	letter = calloc(1, sizeof(*letter));
 	if (!letter)

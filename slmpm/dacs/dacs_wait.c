@@ -18,9 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SPIN_NS     INT64_C(50000)
-#define SERVE_NS    INT64_C(1000000)
-#define YIELD_AFTER 64 /* rounds of spinning before each round yields */
+#define SERVE_NS INT64_C(1000000)
 
 int64_t dacsi_now(void)
 {
@@ -202,24 +200,28 @@ static void wait_for_sleeper(const struct dacsi_pause *p)
 /* One round without sleep; false when it is time to sleep. */
 static bool spin(struct dacsi_pause *p)
 {
-	if (dacsi.set.wait == SLMPM_WAIT_BLOCK)
-		return false;
-	if (dacsi.set.wait == SLMPM_WAIT_ADAPTIVE && p->rounds % 16 == 0) {
-		int64_t now = dacsi_now();
+	int how = slmpm_spin(dacsi.ctx, 0);
 
-		if (!p->rounds)
-			p->spin_until = now + SPIN_NS;
-		if (now > p->spin_until)
-			return false;
-	}
+	dacsi.idle = true;
+	if (how == SLMPM_SPIN_SLEEP)
+		return false;
+	p->rounds++;
 	p->slept = false;
 	dacsi.inside++;
 	unlock();
-	if (++p->rounds > YIELD_AFTER)
+	if (how == SLMPM_SPIN_YIELD)
 		sched_yield();
 	lock();
 	dacsi.inside--;
+	if (how == SLMPM_SPIN_YIELD)
+		(void)slmpm_spin(dacsi.ctx, 0);
 	return true;
+}
+
+void dacsi_pause_over(void)
+{
+	dacsi.idle = false;
+	(void)slmpm_spin(dacsi.ctx, 1);
 }
 
 static void rest(struct dacsi_pause *p)
@@ -249,6 +251,8 @@ DACS_ERR_T dacsi_pause(struct dacsi_pause *p)
 	if (dacsi.leaving)
 		return DACS_ERR_NOT_INITIALIZED;
 	if (dacsi_progress()) {
+		if (dacsi.idle)
+			dacsi_pause_over();
 		tell_others();
 	} else if (dacsi_process_watch(p->rounds % 64 == 63 || p->slept)) {
 		tell_others();

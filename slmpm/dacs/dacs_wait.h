@@ -5,8 +5,8 @@
 
 #include "slmpm/dacs/dacs_internal.h"
 
-struct dacsi_pause {                  /* a blocked call */
-	int64_t deadline, spin_until; /* nanoseconds */
+struct dacsi_pause {      /* a blocked call */
+	int64_t deadline; /* nanoseconds */
 	uint32_t rounds;
 	bool slept;
 };
@@ -23,6 +23,8 @@ bool dacsi_progress(void);
 void dacsi_pause_begin(struct dacsi_pause *p);
 /* Between two looks at a condition: waits until it may have changed. DACS_SUCCESS: look again. */
 DACS_ERR_T dacsi_pause(struct dacsi_pause *p);
+/* What was waited for has come, if `dacsi.idle`. */
+void dacsi_pause_over(void);
 /* A turn of the thread that serves partners: once no call has been made for a millisecond, and
  * nobody else does, it sleeps on the descriptors. *SEEN: calls so far. */
 void dacsi_serve_turn(uint32_t *seen);

@@ -15,11 +15,14 @@
 
 #define PIECE ((uint64_t)256 << 10) /* so long does one that is forgotten go on at most */
 
+bool engine_takes(uint64_t length)
+{
+	return config_get()->engine != ENGINE_NONE && length;
+}
+
 bool engine_wants(uint64_t length)
 {
-	const struct config *config = config_get();
-
-	return config->engine != ENGINE_NONE && length && length >= (uint64_t)config->engine_min;
+	return engine_takes(length) && length >= (uint64_t)config_get()->engine_min;
 }
 
 /* ---- moving --------------------------------------------------------------------------------- */
@@ -83,6 +86,7 @@ int engine_start(struct request *r)
 	t->to = w->to;
 	t->r = r;
 	t->op = r->kind == REQUEST_PUT ? FABRIC_WRITE : FABRIC_READ;
+	t->own = !w->for_peer;
 	w->transfer = t;
 	w->parts = 1;
 	w->span = w->span_count;
@@ -102,14 +106,23 @@ int engine_start(struct request *r)
 	return 0;
 }
 
+static void count(const struct transfer *t)
+{
+	struct slmpm_stats *s = t->ep->stats;
+	bool out = t->op == FABRIC_WRITE && !t->to;
+
+	*(out ? &s->engine_out : &s->engine_in) += 1;
+	*(out ? &s->engine_out_bytes : &s->engine_in_bytes) += t->at - t->helped;
+	*(out ? &s->helped_out_bytes : &s->helped_in_bytes) += t->helped;
+}
+
 /* It is in no list and in nobody's hand any more. */
 static void transfer_free(struct transfer *t)
 {
 	struct endpoint *ep = t->ep;
 
 	t->r->rma.transfer = NULL;
-	ep->stats->engine_bytes += t->at - t->helped;
-	ep->stats->helped_bytes += t->helped;
+	count(t);
 	ep->rma->moving--;
 	if (t->remote)
 		memory_copied(t->remote);
@@ -224,7 +237,8 @@ static int step_inline(struct engine_port *port)
 	return 1;
 }
 
-/* Who waits moves a piece itself: of its own transfers, which nobody forgets meanwhile. */
+/* Who waits moves a piece itself: of its own transfers, which nobody forgets meanwhile. What a peer asked for is
+ * left to the thread where there are others, whose messages would wait for each piece of it. */
 static int help(struct engine_port *port)
 {
 	struct transfer *t = engine_take_back(port);

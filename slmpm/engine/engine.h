@@ -7,7 +7,9 @@
  * the context's own progress, a piece at a time; `none`: there is no engine, and the call copies.
  *
  * With `thread`, a context of several threads is also progressed by a thread of its own, so that
- * what its peers ask for is done while the application is busy.
+ * what its peers ask for is done while the application is busy. One of a single thread becomes such
+ * a context when it is to have a peer over a fabric that maps no memory: what that peer puts here is
+ * otherwise not stored before the application calls.
  */
 #ifndef SLMPM_ENGINE_H
 #define SLMPM_ENGINE_H
@@ -19,7 +21,9 @@ struct request;
 
 enum engine_kind { ENGINE_NONE, ENGINE_INLINE, ENGINE_THREAD }; /* SLMPM_ENGINE */
 
-/* Is a transfer of so many bytes, which nobody waits for, the engine's? */
+/* Is there one, which takes a transfer of so many bytes that is meant for it? */
+bool engine_takes(uint64_t length);
+/* Is a transfer of so many bytes, which nobody waits for, the engine's though nobody says so? */
 bool engine_wants(uint64_t length);
 /* R, a put or get within direct reach, has its turn, or stores a FIFO's entry here; rma_part_done or
  * rma_retry goes on with it. Negative: it has not begun. */
@@ -37,6 +41,18 @@ int engine_step(struct context *ctx);
 void engine_rung(struct context *ctx);
 /* A context is open; its own thread, if it has one, ends before it closes; it has ended. */
 int engine_open(struct context *ctx);
+/* CTX, in which the calling thread is, is to have a peer over FABRIC. 0 or negative, the detail set. */
+int engine_attend(struct context *ctx, const struct fabric *fabric);
+/* The application is to have handlers of active messages: where it did not ask for threads these run in its own
+ * calls alone, and nobody else makes progress for it. */
+void engine_leave_handlers(struct context *ctx);
+/* The application makes progress itself, and WAITS: the thread that does so for it leaves that alone for a while. */
+void engine_step_aside(struct context *ctx, bool waits);
+/* The descriptor for the application's own loop, where a thread of the engine's takes what the context's own
+ * shows; and what that thread has found is shown there until the application comes, which it does now. */
+int engine_descriptor(struct context *ctx);
+void engine_show(struct context *ctx);
+void engine_seen(struct context *ctx);
 void engine_stop_serving(struct context *ctx);
 void engine_close(struct context *ctx);
 /* In the child after fork. */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A context's side of the engine: its descriptor, and the thread that makes its progress. */
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "slmpm/config.h"
@@ -9,6 +11,8 @@
 #include "slmpm/error.h"
 #include "slmpm/engine/transfer.h"
 #include "slmpm/wait.h"
+
+#define ASIDE_NS 1000000
 
 static struct engine_port *port_new(struct context *ctx)
 {
@@ -19,6 +23,7 @@ static struct engine_port *port_new(struct context *ctx)
 	port->ctx = ctx;
 	list_init(&port->landed);
 	list_init(&port->waiting);
+	port->front = port->news = -1;
 	port->watch = (struct watch){
 		.kind = WATCH_ENGINE, .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .owner = ctx};
 	if (port->watch.fd < 0 || watch_add(ctx, &port->watch) < 0) {
@@ -31,6 +36,15 @@ static struct engine_port *port_new(struct context *ctx)
 	return port;
 }
 
+static void close_front(struct engine_port *port)
+{
+	if (port->front >= 0)
+		close(port->front);
+	if (port->news >= 0)
+		close(port->news);
+	port->front = port->news = -1;
+}
+
 void engine_close(struct context *ctx)
 {
 	struct engine_port *port = ctx->port;
@@ -38,6 +52,7 @@ void engine_close(struct context *ctx)
 	if (!port)
 		return;
 	watch_close(ctx, &port->watch);
+	close_front(port);
 	free(port);
 	ctx->port = NULL;
 	engine_leave();
@@ -52,9 +67,41 @@ void engine_rung(struct context *ctx)
 
 /* ---- progress while the application is busy ------------------------------------------------- */
 
-static bool is_stopped(void *arg)
+/* Asked whenever something has been found, too: who never sleeps shows it as well. */
+static bool is_over(void *arg)
 {
-	return ((struct engine_port *)arg)->stop;
+	struct engine_port *port = arg;
+
+	if (port->ctx->news)
+		engine_show(port->ctx);
+	return port->stop || port->aside;
+}
+
+void engine_step_aside(struct context *ctx, bool waits)
+{
+	struct engine_port *port = ctx->port;
+
+	if (port->enters) { /* it is the server itself */
+		port->enters = false;
+		return;
+	}
+	port->aside = port->served;
+	if (waits && port->polls)
+		wait_wake(ctx);
+}
+
+/* Who waits polls with less delay than a thread that would have to wake him: the server comes back once no call has
+ * made progress for a while. */
+static void stay_aside(struct engine_port *port)
+{
+	const struct timespec while_ = {.tv_nsec = ASIDE_NS};
+
+	while (port->aside && !port->stop) {
+		port->aside = false;
+		pthread_mutex_unlock(&port->ctx->lock);
+		nanosleep(&while_, NULL);
+		pthread_mutex_lock(&port->ctx->lock);
+	}
 }
 
 static void *serve(void *arg)
@@ -62,29 +109,58 @@ static void *serve(void *arg)
 	struct engine_port *port = arg;
 
 	pthread_mutex_lock(&port->ctx->lock);
-	while (!port->stop)
-		(void)wait_until(port->ctx, is_stopped, port, -1);
+	while (!port->stop) {
+		port->enters = port->polls = true;
+		(void)wait_until(port->ctx, is_over, port, -1);
+		port->polls = false;
+		stay_aside(port);
+	}
 	pthread_mutex_unlock(&port->ctx->lock);
 	return NULL;
+}
+
+static int start_serving(struct context *ctx)
+{
+	int rc;
+
+	context_lock(ctx); /* which the thread takes first */
+	ctx->port->stop = false;
+	rc = engine_start_thread(&ctx->port->server, serve, ctx->port);
+	ctx->port->served = rc == 0;
+	context_unlock(ctx);
+	return rc < 0 ? error_system(rc, "the engine's thread") : 0;
 }
 
 int engine_open(struct context *ctx)
 {
 	int64_t kind = config_get()->engine;
-	int rc;
 
 	if (kind == ENGINE_NONE)
 		return 0;
 	ctx->port = port_new(ctx);
 	if (!ctx->port)
 		return error_set(SLMPM_ENOMEM, "for the engine");
-	if (kind != ENGINE_THREAD || !ctx->multiple)
+	return kind == ENGINE_THREAD && ctx->multiple ? start_serving(ctx) : 0;
+}
+
+int engine_attend(struct context *ctx, const struct fabric *fabric)
+{
+	int rc;
+
+	if (!ctx->port || ctx->port->served || fabric->alloc || ctx->handlers ||
+	    config_get()->engine != ENGINE_THREAD)
 		return 0;
-	rc = engine_start_thread(&ctx->port->server, serve, ctx->port);
-	if (rc < 0)
-		return error_system(rc, "the engine's thread");
-	ctx->port->served = true;
-	return 0;
+	if (!ctx->multiple)
+		context_to_threads(ctx);
+	rc = start_serving(ctx);
+	ctx->port->attends = rc == 0;
+	return rc;
+}
+
+void engine_leave_handlers(struct context *ctx)
+{
+	if (ctx->port && ctx->port->attends)
+		engine_stop_serving(ctx);
 }
 
 void engine_stop_serving(struct context *ctx)
@@ -101,10 +177,61 @@ void engine_stop_serving(struct context *ctx)
 	port->served = false;
 }
 
+/* ---- the application's own loop --------------------------------------------------------------- */
+
+static int open_front(struct engine_port *port)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	port->front = epoll_create1(EPOLL_CLOEXEC);
+	port->news = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (port->front >= 0 && port->news >= 0 &&
+	    epoll_ctl(port->front, EPOLL_CTL_ADD, port->news, &event) == 0 &&
+	    epoll_ctl(port->front, EPOLL_CTL_ADD, port->ctx->epoll, &event) == 0)
+		return 0;
+	close_front(port);
+	return error_set(SLMPM_ESYSTEM, "no descriptor is to be had");
+}
+
+int engine_descriptor(struct context *ctx)
+{
+	struct engine_port *port = ctx->port;
+
+	/* Also before there is such a thread: who has asked once goes on with what he was given. */
+	if (!port || config_get()->engine != ENGINE_THREAD)
+		return ctx->epoll;
+	if (port->front < 0 && open_front(port) < 0)
+		return -SLMPM_ESYSTEM;
+	return port->front;
+}
+
+void engine_show(struct context *ctx)
+{
+	static const uint64_t one = 1;
+	struct engine_port *port = ctx->port;
+
+	if (port->news >= 0 && !port->shown)
+		port->shown = write(port->news, &one, sizeof(one)) == sizeof(one);
+}
+
+void engine_seen(struct context *ctx)
+{
+	struct engine_port *port = ctx->port;
+	uint64_t count;
+
+	if (!port->shown)
+		return;
+	(void)!read(port->news, &count, sizeof(count));
+	port->shown = false;
+}
+
 /* ---- fork ----------------------------------------------------------------------------------- */
 
 void engine_forked(struct context *ctx)
 {
-	if (ctx->port && ctx->port->watch.fd >= 0)
+	if (!ctx->port)
+		return;
+	if (ctx->port->watch.fd >= 0)
 		close(ctx->port->watch.fd);
+	close_front(ctx->port);
 }

@@ -170,7 +170,7 @@ struct transfer *engine_take_back(const struct engine_port *port)
 	pthread_mutex_lock(&engine.lock);
 	if (!list_empty(&engine.injected))
 		t = LIST_ENTRY(engine.injected.next, struct transfer, node);
-	if (t && t->port == port)
+	if (t && t->port == port && (t->own || port->ctx->count == 1))
 		list_remove(&t->node);
 	else
 		t = NULL;

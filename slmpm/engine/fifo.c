@@ -9,6 +9,7 @@
 #include "slmpm/message/arrival.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/error.h"
+#include "slmpm/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/message/message.h"
@@ -20,32 +21,36 @@ struct handle_table fifo_table = HANDLE_TABLE_FROM("FIFO entry", struct fifo_ent
 
 bool fifo_may_begin(const struct head *h)
 {
-	return (uint16_t)h->stream == FIFO_PUT && !(h->flags & WIRE_FLAG_UNCHARGED) &&
-	       h->stream >> 16 == sizeof(struct fifo_put);
+	uint16_t id = (uint16_t)h->stream;
+	size_t head = id == FIFO_PUT ? sizeof(struct fifo_put) : sizeof(struct am_confirmed);
+
+	return (id == FIFO_PUT || id == AM_CONFIRMED) && !(h->flags & WIRE_FLAG_UNCHARGED) &&
+	       h->stream >> 16 == head;
 }
 
 bool fifo_clears(struct endpoint *ep, const struct inbound *m)
 {
-	if ((uint16_t)m->stream != FIFO_PUT || !ep->fifo.longs)
+	if (!ep->listener && ((uint16_t)m->stream != FIFO_PUT || !ep->fifo.longs))
 		return true;
+	ep->fifo.holds_up = true;
 	ep->fifo.uncleared = m->seq;
 	return false;
 }
 
-/* The next long one may come, if it still waits. */
-static void clear_next(struct endpoint *ep)
+void fifo_clear_next(struct endpoint *ep)
 {
 	struct inbound *m = ep->am.message;
 	uint64_t seq = ep->fifo.uncleared;
+	bool any = ep->fifo.holds_up;
 
-	ep->fifo.uncleared = 0;
-	if (!seq || ep->state != SLMPM_PEER_UP || !m || m->seq != seq)
+	ep->fifo.holds_up = false;
+	if (!any || ep->state != SLMPM_PEER_UP || !m || m->seq != seq)
 		return;
 	m->cleared = true;
 	link_control(ep, WIRE_CLEAR, seq, 0, NULL, 0);
 }
 
-static void answer(struct endpoint *ep, uint64_t tag, int status)
+void fifo_answer(struct endpoint *ep, uint64_t tag, int status)
 {
 	const struct fifo_done a = {
 		.tag = LITTLE_64(tag),
@@ -56,11 +61,11 @@ static void answer(struct endpoint *ep, uint64_t tag, int status)
 		inbound_no_memory(ep);
 }
 
-static void settle(struct endpoint *ep, uint64_t tag, uint64_t charge, int status)
+void fifo_settle(struct endpoint *ep, uint64_t tag, uint64_t charge, int status)
 {
 	if (ep->state != SLMPM_PEER_UP)
 		return;
-	answer(ep, tag, status);
+	fifo_answer(ep, tag, status);
 	if (ep->state == SLMPM_PEER_UP)
 		am_settle(ep, charge);
 }
@@ -102,7 +107,7 @@ static void put(struct endpoint *ep, const struct fifo_put *q, const void *data,
 
 	if (!g || ep->closing) { /* refused; or nobody is to have it any more */
 		free(memory);
-		settle(ep, q->tag, charge, g ? -SLMPM_ECLOSED : status);
+		fifo_settle(ep, q->tag, charge, g ? -SLMPM_ECLOSED : status);
 		return;
 	}
 	if (!memory)
@@ -133,10 +138,35 @@ static void put(struct endpoint *ep, const struct fifo_put *q, const void *data,
 	wait_changed(ctx);
 }
 
-/* What nobody waits for any more is dropped. */
+/* Who waits for the answer to TAG, out of wherever it is; NULL: nobody. */
+static struct request *take_awaiting(struct endpoint *ep, uint64_t tag)
+{
+	LIST_EACH(at, &ep->fifo.awaiting) {
+		struct request *r = LIST_ENTRY(at, struct request, node);
+
+		if (r->fifo.tag != tag)
+			continue;
+		list_remove(at);
+		return r;
+	}
+	/* All of it has left, which the link has not been asked about since. */
+	LIST_EACH(at, &ep->link.queue) {
+		struct request *r = LIST_ENTRY(at, struct request, node);
+
+		if (r->fifo.tag != tag || !link_is_out(r))
+			continue;
+		link_dequeue(ep, r);
+		r->fifo.out = true;
+		return r;
+	}
+	return NULL;
+}
+
+/* There are no more answers than requests that are out; of those given up the tag is forgotten. */
 static void done(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total)
 {
 	struct fifo_done a;
+	struct request *r;
 
 	if (PEER_FAULT(stream >> 16 != sizeof(a) || total != sizeof(a))) {
 		arrival_violates(ep, "length of an answer");
@@ -145,19 +175,18 @@ static void done(struct endpoint *ep, uint32_t stream, const void *data, uint64_
 	memcpy(&a, data, sizeof(a));
 	a.tag = LITTLE_64(a.tag);
 	a.error = LITTLE_32(a.error);
-	if (PEER_FAULT(!a.tag || a.tag > ep->fifo.tags || a.error > WIRE_ERROR_LAST)) {
+	if (PEER_FAULT(!wire_is_given(a.tag, endpoint_start(ep), ep->fifo.tags) ||
+		       a.error > WIRE_ERROR_LAST)) {
 		arrival_violates(ep, "answer to no request");
 		return;
 	}
-	LIST_EACH(at, &ep->fifo.awaiting) {
-		struct request *r = LIST_ENTRY(at, struct request, node);
-
-		if (r->fifo.tag != a.tag)
-			continue;
-		list_remove(at);
+	r = take_awaiting(ep, a.tag);
+	if (r)
 		request_finish(r, wire_status(a.error));
-		return;
-	}
+	else if (PEER_FAULT(!ep->fifo.abandoned))
+		arrival_violates(ep, "answer to no request");
+	else
+		ep->fifo.abandoned--;
 }
 
 void fifo_arrived(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total,
@@ -166,10 +195,12 @@ void fifo_arrived(struct endpoint *ep, uint32_t stream, const void *data, uint64
 	struct fifo_put q;
 
 	/* What costs no credit could be without end; what tells of an end has none to give back. */
-	if (PEER_FAULT(((uint16_t)stream == FIFO_PUT) != (charge > 0)))
+	if (PEER_FAULT(((uint16_t)stream == FIFO_DONE) == (charge > 0)))
 		arrival_violates(ep, "credit of a FIFO entry");
 	else if ((uint16_t)stream == FIFO_DONE)
 		done(ep, stream, data, total);
+	else if ((uint16_t)stream == AM_CONFIRMED)
+		am_confirm(ep, stream, data, total, charge);
 	else if (take_head(ep, stream, data, total, &q)) {
 		put(ep, &q, data, total, memory, charge);
 		return;
@@ -212,7 +243,7 @@ static int take(struct taking *t, struct slmpm_fifo *entry, int timeout_ms)
 	if (!e && rc == 0)
 		return message_source_ended(t->ctx, t->ep);
 	if (!e)
-		return message_timed_out(t->ep, "no FIFO entry from", timeout_ms);
+		return late_from(t->ctx, t->ep, timeout_ms, "no FIFO entry from");
 	list_remove(&e->node);
 	*entry = (struct slmpm_fifo){
 		.id = handle_id(e),
@@ -255,10 +286,10 @@ void fifo_dispose(struct fifo_entry *e, int status)
 	list_remove(&e->of_peer);
 	free(e->memory);
 	handle_free(&fifo_table, e);
-	settle(ep, tag, charge, status);
+	fifo_settle(ep, tag, charge, status);
 	ep->fifo.longs -= is_long;
 	if (is_long && !ep->fifo.longs)
-		clear_next(ep);
+		fifo_clear_next(ep);
 }
 
 void fifo_end(struct endpoint *ep, int error)

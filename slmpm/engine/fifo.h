@@ -17,7 +17,8 @@ struct operation;
 
 enum fifo_id {
 	FIFO_PUT = SLMPM_AM_ID_MAX + 17, /* struct fifo_put; data */
-	FIFO_DONE                        /* struct fifo_done */
+	FIFO_DONE,                       /* struct fifo_done */
+	AM_CONFIRMED /* struct am_confirmed; head, data (message/am_confirm.c) */
 };
 
 /* Heads, little-endian. */
@@ -33,6 +34,14 @@ struct fifo_done {
 	uint32_t error, zero; /* SLMPM_E*, or 0 */
 };
 _Static_assert(sizeof(struct fifo_done) == 16, "wire layout");
+
+/* Of an active message whose sender learns its end by FIFO_DONE, in front of the caller's head. */
+struct am_confirmed {
+	uint64_t tag;
+	uint16_t id, head_len; /* the caller's */
+	uint32_t zero;
+};
+_Static_assert(sizeof(struct am_confirmed) == 16, "wire layout");
 
 struct fifo_entry {
 	struct handle handle;
@@ -52,9 +61,10 @@ struct fifo_entry {
 
 extern struct handle_table fifo_table;
 
+/* Of a FIFO, or answered as its puts are. */
 static inline bool fifo_is_own(uint32_t stream)
 {
-	return (uint16_t)stream == FIFO_PUT || (uint16_t)stream == FIFO_DONE;
+	return (uint16_t)(stream - FIFO_PUT) <= AM_CONFIRMED - FIFO_PUT;
 }
 
 /* ---- the side that puts ---------------------------------------------------------------------- */
@@ -63,6 +73,8 @@ static inline bool fifo_is_own(uint32_t stream)
 int fifo_put(const struct operation *o);
 /* By request_finish, for a request with a tag: true, and it waits for its answer now. */
 bool fifo_awaits(struct request *r, int status);
+/* Nobody waits for that answer any more. */
+void fifo_abandon(struct request *r);
 
 /* ---- what arrives, for am_handle.c ----------------------------------------------------------- */
 
@@ -73,8 +85,14 @@ bool fifo_may_begin(const struct head *h);
 void fifo_arrived(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total,
 		  unsigned char *memory, uint64_t charge);
 
+/* The answer to TAG, unless that is 0; and CHARGE is the peer's again once it has left. */
+void fifo_answer(struct endpoint *ep, uint64_t tag, int status);
+void fifo_settle(struct endpoint *ep, uint64_t tag, uint64_t charge, int status);
+
 /* M, announced, is the peer's next: is it to come now? Else it is cleared later. */
 bool fifo_clears(struct endpoint *ep, const struct inbound *m);
+/* It may come now, if it still waits. */
+void fifo_clear_next(struct endpoint *ep);
 
 /* ---- ends ------------------------------------------------------------------------------------ */
 

@@ -41,7 +41,7 @@ static int prepare(struct request *r, const struct operation *o)
 
 	memcpy(head.target.secret, remote->secret, sizeof(head.target.secret));
 	if (o->full.flags & SLMPM_REMOTE)
-		r->fifo.tag = ++ep->fifo.tags;
+		r->fifo.tag = wire_next(&ep->fifo.tags);
 	head.tag = LITTLE_64(r->fifo.tag);
 	rc = am_fill(r, ep, FIFO_PUT, &head, sizeof(head), o->pieces, o->piece_count, false);
 	r->fifo.put = true;
@@ -83,6 +83,12 @@ int fifo_put(const struct operation *o)
 	else if (rc < 0 || blocks)
 		request_drop(r);
 	return rc;
+}
+
+void fifo_abandon(struct request *r)
+{
+	list_remove(&r->node);
+	r->ep->fifo.abandoned++;
 }
 
 bool fifo_awaits(struct request *r, int status)

@@ -65,7 +65,7 @@ static struct request *prepare(struct fifo_entry *e, struct region *region, uint
 	r->result.op = SLMPM_OP_STORE;
 	r->result.len = e->len;
 	r->result.imm = e->imm;
-	r->seq = 1; /* it is not taken back */
+	r->numbered = true; /* it is not taken back */
 	r->fifo.entry = e;
 	r->ended = stored;
 	r->rma.to = (unsigned char *)region_at(region, offset);
@@ -73,15 +73,6 @@ static struct request *prepare(struct fifo_entry *e, struct region *region, uint
 	r->rma.spans = &r->rma.one;
 	r->rma.span_count = 1;
 	return r;
-}
-
-static bool is_engines(const struct fifo_entry *e)
-{
-	const struct mode_ask ask = {.op = MODE_PUT, .size = e->len};
-
-	return engine_wants(e->len) &&
-	       mode_pick(e->ep, &ask, 1u << MODE_COPY | 1u << MODE_ENGINE, false, NULL).way ==
-		       MODE_ENGINE;
 }
 
 /* Without blocking. */
@@ -103,7 +94,7 @@ static int begin(struct fifo_entry *e, struct region *region, uint64_t offset,
 	e->store = r;
 	e->region = region;
 	region->storing++;
-	if (e->ep->state == SLMPM_PEER_UP && is_engines(e) && engine_start(r) == 0)
+	if (e->ep->state == SLMPM_PEER_UP && engine_takes(e->len) && engine_start(r) == 0)
 		return 0;
 	memcpy(r->rma.to, e->data, e->len);
 	request_finish(r, 0);

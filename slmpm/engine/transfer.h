@@ -24,6 +24,7 @@ struct transfer {
 	struct fabric_memory memory; /* a copy: the fabric may write to it */
 	enum fabric_op op;
 	bool gone; /* forgotten while it was in hand */
+	bool own; /* this side's put or get, or an entry that it stores: not what the peer asked for */
 	int status;
 	int span;             /* what goes next: in the spans ... */
 	uint64_t in_span, at; /* ... and in the request's bytes */
@@ -37,7 +38,13 @@ struct engine_port { /* a context's side of the engine */
 	atomic_bool any;     /* something has landed */
 	struct watch watch;  /* an eventfd that says so */
 	pthread_t server;
-	bool served, stop; /* the context's lock */
+	/* The context's lock. The server: there is one; it is to end; it begins to wait; it waits, or polls;
+	 * the application has made progress itself since the server last looked. */
+	bool served, stop, enters, polls, aside;
+	bool attends; /* a context that was opened for one thread */
+	/* Of the application's own loop: the context's descriptor, and an eventfd; -1: nobody has asked. */
+	int front, news;
+	bool shown; /* the eventfd says so */
 };
 
 /* Up to a piece: 1 there are more, 0 that was all, or negative as of the fabric. */

@@ -13,6 +13,7 @@
 
 #include "slmpm/launch/arrive.h"
 #include "slmpm/error.h"
+#include "slmpm/late.h"
 #include "slmpm/launch/cpus.h"
 #include "slmpm/launch/job.h"
 #include "slmpm/message/message.h"
@@ -106,7 +107,7 @@ static bool has_ended(void *arg)
 }
 
 /* Others go on meanwhile: peers of this context, and threads in it. */
-static int await_end(struct endpoint *ep, slmpm_peer peer, uint64_t deadline)
+static int await_end(struct endpoint *ep, slmpm_peer peer, uint64_t deadline, int timeout_ms)
 {
 	struct joining j = {ep, peer};
 	/* Without a pidfd (a kernel before 5.3) look again soon. With one, now and then: the end of
@@ -118,11 +119,11 @@ static int await_end(struct endpoint *ep, slmpm_peer peer, uint64_t deadline)
 	while (rc < 0 && wait_now() < deadline);
 	if (endpoint_of(peer) != ep)
 		return endpoint_bad_handle(peer);
-	return rc < 0 ? error_set(SLMPM_ETIMEOUT, "%s still runs", ep->name) : 0;
+	return rc < 0 ? late_error(ep->ctx, ep, timeout_ms, "%s still runs", ep->name) : 0;
 }
 
 /* Not before it has connected, or ended without: it would find nobody there and fail. */
-static int close_first(struct endpoint *ep, slmpm_peer peer, uint64_t deadline)
+static int close_first(struct endpoint *ep, slmpm_peer peer, uint64_t deadline, int timeout_ms)
 {
 	int rc;
 
@@ -130,8 +131,8 @@ static int close_first(struct endpoint *ep, slmpm_peer peer, uint64_t deadline)
 	rc = message_connected(ep, wait_ms(wait_now(), deadline, -1));
 	if (endpoint_of(peer) == ep) {
 		if (rc < 0 && !look(ep->process, WNOHANG | WNOWAIT))
-			return error_set(SLMPM_ETIMEOUT, "%s still runs and has not connected",
-					 ep->name);
+			return late_error(ep->ctx, ep, timeout_ms,
+					  "%s still runs and has not connected", ep->name);
 		(void)message_close(ep, wait_ms(wait_now(), deadline, -1));
 	}
 	return endpoint_of(peer) == ep ? 0 : endpoint_bad_handle(peer);
@@ -168,9 +169,9 @@ int slmpm_join(slmpm_peer peer, int *status, int timeout_ms)
 	ctx = ep->ctx;
 	rc = wait_forbidden(ctx, "slmpm_join");
 	if (rc == 0)
-		rc = close_first(ep, peer, deadline);
+		rc = close_first(ep, peer, deadline, timeout_ms);
 	if (rc == 0)
-		rc = await_end(ep, peer, deadline);
+		rc = await_end(ep, peer, deadline, timeout_ms);
 	if (rc == 0)
 		rc = conclude(ep, status);
 	context_unlock(ctx);

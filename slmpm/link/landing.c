@@ -18,7 +18,8 @@ static void *wanted_place(struct endpoint *ep, const struct fabric_arrival *a)
 {
 	uint64_t flags = a->head[2] >> 48;
 
-	if (flags & WIRE_FLAG_CHECK) /* there is more of it than of the message */
+	if (flags &
+	    (WIRE_FLAG_CHECK | WIRE_FLAG_ADDRESSED)) /* there is more of it than of the message */
 		return NULL;
 	switch (a->kind) {
 	case WIRE_SEND_FIRST:
@@ -158,7 +159,7 @@ void landing_look(struct endpoint *ep)
 
 void landing_look_all(struct context *ctx)
 {
-	for (uint32_t i = 0; i < ctx->count; i++)
+	for (uint32_t i = 0; i < ctx->live; i++)
 		landing_look(ctx->endpoints[i]);
 }
 

@@ -129,6 +129,7 @@ static int post_built(struct endpoint *ep, struct packet *p, const void *lead, u
 	else if (p->length)
 		memcpy(at, p->data, p->length);
 	p->length += lead_length + tail;
+	p->data = lead_length ? lead : p->data;
 	return link_post_built(ep, p);
 }
 
@@ -225,6 +226,13 @@ bool link_flushed(struct endpoint *ep)
 bool link_has_arrived(struct endpoint *ep)
 {
 	return flushed(ep, FABRIC_LAST);
+}
+
+int link_keepalive(struct fabric_link *port, uint16_t flags)
+{
+	const struct fabric_wr wr = {.op = FABRIC_KEEPALIVE, .flags = flags};
+
+	return port->domain->fabric->post(port, &wr);
 }
 
 void link_confirm(struct endpoint *ep)

@@ -135,6 +135,8 @@ void link_flush(struct endpoint *ep);
 bool link_flushed(struct endpoint *ep);
 /* And so far that this process may end? */
 bool link_has_arrived(struct endpoint *ep);
+/* FABRIC_KEEPALIVE of one link, which may be one of several. */
+int link_keepalive(struct fabric_link *port, uint16_t flags);
 /* Has the peer's machine know at once that what it sent is here. What else is found, poll finds, too. */
 void link_confirm(struct endpoint *ep);
 /* Who called PORT in the peer's place while it connects is counted as a violation, nobody's. */

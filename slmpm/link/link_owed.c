@@ -97,10 +97,12 @@ void link_return_credit(struct endpoint *ep)
 		struct owed *o = LIST_ENTRY(at, struct owed, node);
 
 		if (o->opcode == WIRE_CREDIT) {
+			o->seq = ep->stats->received_messages;
 			o->extent = ep->matched_charge & WIRE_LENGTH_MASK;
 			return;
 		}
 	}
+	now.seq = ep->stats->received_messages;
 	now.extent = ep->matched_charge & WIRE_LENGTH_MASK;
 	owe(ep, &now);
 }

@@ -98,6 +98,7 @@ static int begin(struct endpoint *ep, struct request *r)
 	ep->stats->sent_messages++;
 	ep->stats->sent_bytes += r->length;
 	r->seq = ep->sent;
+	r->numbered = true;
 	r->offset = first;
 	r->announced = announce;
 	if (UNLIKELY(r->length >= ep->fetch_min))
@@ -139,7 +140,7 @@ void link_enqueue(struct endpoint *ep, struct request *r)
 	list_append(&ep->link.queue, &r->node);
 	ep->link.changes++;
 	ep->link.depth++;
-	if (!r->seq)
+	if (!r->numbered)
 		ep->link.uncharged += is_uncharged(r);
 	endpoint_refresh(ep);
 }
@@ -151,7 +152,7 @@ void link_dequeue(struct endpoint *ep, struct request *r)
 	ep->link.depth--;
 	ep->link.streaming -= r->streaming;
 	r->streaming = false;
-	if (!r->seq)
+	if (!r->numbered)
 		ep->link.uncharged -= is_uncharged(r);
 	endpoint_refresh(ep);
 }
@@ -216,7 +217,7 @@ static struct request *next_request(struct endpoint *ep)
 		return NULL;
 	if (active && active->streaming)
 		return active;
-	if (first->seq || (!active && !is_one_sided(first) && has_credit(ep, first)))
+	if (first->numbered || (!active && !is_one_sided(first) && has_credit(ep, first)))
 		return first;
 	if (ep->link.streaming || ep->rma->queued || (ep->link.uncharged && !active))
 		return find_ready(ep);
@@ -225,7 +226,7 @@ static struct request *next_request(struct endpoint *ep)
 
 bool link_is_out(const struct request *r)
 {
-	return r->kind == REQUEST_SEND && r->seq && r->offset == r->length && !r->fifo.out;
+	return r->kind == REQUEST_SEND && r->numbered && r->offset == r->length && !r->fifo.out;
 }
 
 void link_sent(struct endpoint *ep, struct request *r)
@@ -274,7 +275,7 @@ static int push_request(struct endpoint *ep, struct request *r, bool *stop)
 		return loan_copy_push(ep, r, stop);
 	do {
 		bool more = n + 1 < LINK_TURN || r->node.next == &ep->link.queue;
-		int rc = r->seq ? continue_with(ep, r, more) : begin(ep, r);
+		int rc = r->numbered ? continue_with(ep, r, more) : begin(ep, r);
 
 		if (rc == -ENOLINK) { /* nor otherwise: a strict one */
 			link_dequeue(ep, r);
@@ -372,6 +373,6 @@ void link_cleared(struct endpoint *ep, uint64_t seq)
 		return;
 	}
 	/* One that has been withdrawn meanwhile is no offence; one that never was, is. */
-	if (seq > ep->sent || !seq)
+	if (PEER_FAULT(!wire_is_given(seq, endpoint_start(ep), ep->sent)))
 		endpoint_poison(ep, "clear to send");
 }

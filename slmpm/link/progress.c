@@ -18,6 +18,7 @@
 #include "slmpm/link/link.h"
 #include "slmpm/memory/ask.h"
 #include "slmpm/wait.h"
+#include "slmpm/yield.h"
 #include "slmpm/completion/workqueue.h"
 
 #define AWAY_NS    4000
@@ -34,7 +35,7 @@ COLD int progress_look_away(struct endpoint *ep)
 	bool gained = !l->away || l->run >= PROGRESS_RUN + PROGRESS_GAIN;
 
 	/* With several endpoints the others take time enough. */
-	l->away = gained && ep->ctx->count == 1 && !ep->ctx->crowded;
+	l->away = gained && ep->ctx->live == 1 && !ep->ctx->oversubscribed;
 	l->run = l->away ? PROGRESS_RUN : 0;
 	if (!l->away)
 		return 0;
@@ -59,7 +60,7 @@ COLD void progress_turn(struct endpoint *ep)
 static COLD void turn_over(struct context *ctx)
 {
 	ctx->due = false;
-	for (uint32_t i = 0; i < ctx->count; i++)
+	for (uint32_t i = 0; i < ctx->live; i++)
 		endpoint_refresh(ctx->endpoints[i]);
 }
 
@@ -111,12 +112,14 @@ static int progress_endpoint(struct endpoint *ep)
 	int n;
 
 	if (ep->state != SLMPM_PEER_UP)
-		return 0;
+		return UNLIKELY(!list_empty(&ep->am.kept)) ? am_run_kept(ep) : 0;
 	n = take_batch(ep, false);
 	if (ep->end_of_stream && ep->state == SLMPM_PEER_UP)
 		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it closed the connection");
 	if (!ep->direct || ep->bundle.count) {
 		n += link_push(ep);
+		if (!list_empty(&ep->am.kept))
+			n += am_run_kept(ep);
 		if (ep->work_waiting)
 			n += workqueue_advance(ep);
 		if (fetch_busy(ep))
@@ -149,17 +152,17 @@ static NOINLINE int pass(struct context *ctx)
 	int n = 0;
 
 	do {
-		asked = ctx->gone >= ctx->count;
+		asked = ctx->gone >= ctx->live;
 		if (asked) {
 			ctx->gone = 0;
 			domain_ask_anew(ctx);
 		}
-		for (uint32_t left = ctx->count; left && ctx->count; left--) {
+		for (uint32_t left = ctx->live; left && ctx->live; left--) {
 			struct endpoint *ep;
 
 			if (ctx->finished)
 				return n;
-			if (ctx->next >= ctx->count)
+			if (ctx->next >= ctx->live)
 				ctx->next = 0;
 			ep = ctx->endpoints[ctx->next++];
 			ctx->gone++;
@@ -179,7 +182,7 @@ int progress_context(struct context *ctx)
 		return 0;
 	ctx->finished = false;
 	ctx->passing = true;
-	n = LIKELY(ctx->count == 1) ? progress_endpoint(ctx->endpoints[0]) : pass(ctx);
+	n = LIKELY(ctx->live == 1) ? progress_endpoint(ctx->endpoints[0]) : pass(ctx);
 	ctx->passing = false;
 	if (UNLIKELY(ctx->due))
 		turn_over(ctx);
@@ -188,6 +191,8 @@ int progress_context(struct context *ctx)
 	if (UNLIKELY(ctx->idle >= LOOK_EVERY)) {
 		ctx->idle = 0;
 		n += wait_look(ctx);
+		if (!n)
+			yield_consider(ctx);
 	}
 	if (n) { /* a bell, too: it must not be taken behind the back of slmpm_arm */
 		ctx->news = true;
@@ -212,7 +217,7 @@ int progress_read_ahead(struct context *ctx)
 {
 	int n = 0;
 
-	for (uint32_t i = 0; i < ctx->count && !ctx->handling; i++) {
+	for (uint32_t i = 0; i < ctx->live && !ctx->handling; i++) {
 		struct endpoint *ep = ctx->endpoints[i];
 
 		if (ep->state == SLMPM_PEER_UP && !ep->direct)
@@ -257,7 +262,7 @@ static inline int progress_shortly(struct context *ctx)
 	uint64_t awaited = 0;
 	int n = 0, polls = POLLS;
 
-	if (UNLIKELY(ctx->multiple || ctx->count != 1 || ctx->handling || ctx->armed))
+	if (UNLIKELY(ctx->multiple || ctx->live != 1 || ctx->handling || ctx->armed))
 		return -1;
 	ep = ctx->endpoints[0];
 	l = &ep->link;
@@ -299,12 +304,21 @@ static int progress_locked(struct context *ctx)
 		wait_disarm(ctx);
 		ctx->looked = 0;
 	}
-	for (uint32_t passes = ctx->count * SHARE + 1; passes; passes--) {
+	for (uint32_t passes = ctx->live * SHARE + 1; passes; passes--) {
 		n += progress_context(ctx);
 		if (!ctx->finished)
 			break;
 	}
 	return n;
+}
+
+static void enter(struct context *ctx)
+{
+	if (LIKELY(!ctx->multiple))
+		return;
+	pthread_mutex_lock(&ctx->lock);
+	if (ctx->port)
+		engine_step_aside(ctx, false);
 }
 
 int slmpm_progress(slmpm_ctx handle)
@@ -317,13 +331,19 @@ int slmpm_progress(slmpm_ctx handle)
 	rc = progress_shortly(ctx);
 	if (LIKELY(rc >= 0))
 		return rc;
-	context_lock(ctx);
+	enter(ctx);
 	rc = progress_locked(ctx);
 	/* Who calls all the time need not ask the kernel each time. */
 	if (!rc && wait_ticks() - ctx->looked >= LOOK_TICKS) {
 		rc = wait_look(ctx);
 		ctx->looked = wait_ticks();
+		if (!rc)
+			yield_consider(ctx);
 	}
+	if (!rc)
+		yield_poll(ctx);
+	if (UNLIKELY(ctx->yields)) /* the next one comes this way, too */
+		ctx->looked = 0;
 	context_unlock(ctx);
 	return rc;
 }

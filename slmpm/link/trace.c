@@ -18,6 +18,7 @@
 #include "fabrics/fabric.h"
 #include "shm/compiler.h"
 #include "slmpm/config.h"
+#include "slmpm/link/addressee.h"
 #include "slmpm/link/landing.h"
 #include "slmpm/log.h"
 #include "slmpm/wait.h"
@@ -98,12 +99,15 @@ static void take_lead(struct trace_record *r, const void *data, uint32_t length)
 }
 
 static void note(const struct fabric_link *link, bool received, uint8_t opcode,
-		 const uint64_t *head, const void *data, uint32_t length)
+		 const uint64_t *head, const void *data, uint32_t length,
+		 const struct wire_addressee *to)
 {
 	struct trace_record r = {
 		.received = received, .opcode = opcode, .length = LITTLE_32(length)};
 
-	take_lead(&r, data, length);
+	if (to)
+		r.addressee = *to;
+	take_lead(&r, data, to ? length - (uint32_t)sizeof(*to) : length);
 	for (int i = 0; i < 3; i++)
 		r.head[i] = LITTLE_64(head[i]);
 	pthread_mutex_lock(&lock);
@@ -118,11 +122,15 @@ static void note(const struct fabric_link *link, bool received, uint8_t opcode,
 static int traced_post(struct fabric_link *link, const struct fabric_wr *wr)
 {
 	int rc = link->domain->fabric->post(link, wr);
+	bool addressed;
 
+	if (wr->op != FABRIC_SEND || rc < 0)
+		return rc;
 	/* What was built in place lies in the peer's memory: it is not read back. */
-	if (wr->op == FABRIC_SEND && rc >= 0)
-		note(link, false, wr->kind, wr->head, wr->flags & FABRIC_BUILT ? NULL : wr->data,
-		     wr->length);
+	addressed = wr->head[2] >> 48 & WIRE_FLAG_ADDRESSED;
+	note(link, false, wr->kind, wr->head,
+	     wr->flags & FABRIC_BUILT && !addressed ? NULL : wr->data, wr->length,
+	     addressed ? addressee_sent(link) : NULL);
 	return rc;
 }
 
@@ -130,9 +138,13 @@ static int traced_poll(struct fabric_link *link, struct fabric_arrival *arrivals
 {
 	int got = landing_before(link->domain->fabric)->poll(link, arrivals, n);
 
-	for (int i = 0; i < got; i++)
-		note(link, true, arrivals[i].kind, arrivals[i].head, arrivals[i].data,
-		     arrivals[i].length);
+	for (int i = 0; i < got; i++) {
+		const struct fabric_arrival *a = &arrivals[i];
+		struct wire_addressee to;
+
+		note(link, true, a->kind, a->head, a->data, a->length,
+		     addressee_read(&to, a->head[2] >> 48, a->data, a->length) ? &to : NULL);
+	}
 	return got;
 }
 

@@ -8,9 +8,11 @@
 
 #include <stdint.h>
 
+#include "slmpm/wire.h"
+
 struct fabric;
 
-#define TRACE_VERSION 1
+#define TRACE_VERSION 2
 #define TRACE_LEAD    64
 
 struct trace_head {               /* of the file; little-endian, as what follows */
@@ -30,8 +32,9 @@ struct trace_record {
 	uint32_t lead;   /* bytes of it that are here: the library's own */
 	uint64_t head[3];
 	unsigned char payload[TRACE_LEAD];
+	struct wire_addressee addressee; /* where the head has WIRE_FLAG_ADDRESSED; else 0 */
 };
-_Static_assert(sizeof(struct trace_record) == 112, "file layout");
+_Static_assert(sizeof(struct trace_record) == 128, "file layout");
 
 /* What stands before FABRIC and notes what passes; FABRIC itself where nothing is to be noted. */
 const struct fabric *trace_before(const struct fabric *fabric);

@@ -68,6 +68,7 @@ static void copy_here(struct request *r, uint64_t done, enum slmpm_reason reason
 {
 	r->rma.asked = false;
 	r->mode = (struct mode){.way = MODE_COPY, .reason = (uint8_t)reason, .link = r->mode.link};
+	rma_copied(r, done);
 	engine_copy(r, done);
 }
 
@@ -101,7 +102,7 @@ static bool offer(struct endpoint *ep, const struct request *r)
 	};
 	memcpy(o.w.target.secret, w->remote->secret, sizeof(o.w.target.secret));
 	if (!share_hold(ep) || !share_say(ep, WIRE_SHARE, 0, 0, &o, length)) {
-		share_let_go(ep);
+		share_release(ep);
 		return false;
 	}
 	if (length > sizeof(o.w))
@@ -143,7 +144,7 @@ static void take_back(struct endpoint *ep)
 	struct share *s = ep->share;
 
 	s->given = true;
-	share_let_go(ep);
+	share_release(ep);
 	(void)share_post(ep, WIRE_SHARE_GIVE, 0, 0, NULL, 0);
 	(void)share_heard(ep);
 }
@@ -198,7 +199,7 @@ uint64_t ask_deadlines(struct context *ctx, uint64_t now)
 	if (!ctx->asking)
 		return first;
 	ctx->asking = false;
-	for (uint32_t i = 0; i < ctx->count; i++) {
+	for (uint32_t i = 0; i < ctx->live; i++) {
 		const struct share *s = ctx->endpoints[i]->share;
 
 		if (!s || !s->asked || s->upto || s->given)
@@ -222,7 +223,7 @@ void ask_answered(struct endpoint *ep)
 	if (!s->over)
 		return;
 	s->asked = NULL;
-	share_let_go(ep);
+	share_release(ep);
 	if (done == r->length) {
 		ep->stats->asked++;
 		ep->stats->asked_bytes += done;
@@ -263,12 +264,12 @@ struct endpoint *ask_abandon(struct request *r)
 	if (!r->rma.asked || ep->share->asked != r)
 		return NULL;
 	ep->share->asked = NULL;
-	ep->rma->fenced = RMA_BEHIND; /* nothing may be overtaken by what it still moves */
+	ep->rma->holds |= RMA_BEHIND; /* nothing may be overtaken by what it still moves */
 	rma_finished(r);
 	return ep;
 }
 
-bool ask_let_go(struct endpoint *ep)
+bool ask_release(struct endpoint *ep)
 {
 	struct share *s = ep->share;
 

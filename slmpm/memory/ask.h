@@ -40,7 +40,7 @@ bool ask_take_back(struct request *r);
 /* R's peer has stopped amidst it: leaves it. The peer; or NULL, it is none such. */
 struct endpoint *ask_abandon(struct request *r);
 /* Before an orderly end: nobody moves bytes here. */
-bool ask_let_go(struct endpoint *ep);
+bool ask_release(struct endpoint *ep);
 /* The peer has said something about the offer. */
 void ask_answered(struct endpoint *ep);
 

@@ -38,8 +38,8 @@ static bool find_theirs(const struct endpoint *ep, const struct wire_share *w,
 	if (w->how & WIRE_SHARE_ADDRESS)
 		return ep->fetch && ep->fetch->peer.ops >> op & 1;
 	*remote = r = remote_mapped(ep, w->grant);
-	return r && r->access & access && w->offset <= r->size &&
-	       w->target.length <= r->size - w->offset;
+	return r && r->access & access && w->offset <= r->memory.size &&
+	       w->target.length <= r->memory.size - w->offset;
 }
 
 static struct region *find_ours(struct endpoint *ep, const struct wire_share *w)
@@ -98,9 +98,10 @@ static struct request *prepare(struct endpoint *ep, struct region *region, struc
 		return NULL;
 	(void)request_init(r, is_get(w) ? REQUEST_PUT : REQUEST_GET, ep->ctx, ep, 0, &piece, 1);
 	list_init(&r->rma.live);
-	r->seq = 1; /* it is not taken back */
+	r->numbered = true; /* it is not taken back */
 	r->ended = moved;
 	r->rma.remote = remote;
+	r->rma.for_peer = true;
 	r->rma.one = (struct slmpm_span){w->offset, w->target.length};
 	r->rma.spans = &r->rma.one;
 	r->rma.span_count = 1;

@@ -22,7 +22,7 @@ bool direct_come_by(struct context *ctx, uint64_t count);
 /* Nothing asked for before holds direct operations up, nor does the owner (as remote_access). */
 static inline bool direct_is_free(const struct remote *remote)
 {
-	return !(remote->direct.rma->barrier | remote->direct.rma->fenced |
+	return !(remote->direct.rma->holds |
 		 atomic_load_explicit(remote->direct.access, memory_order_relaxed));
 }
 

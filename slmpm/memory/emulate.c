@@ -12,12 +12,13 @@
 
 #include "slmpm/memory/memory.h"
 #include "slmpm/memory/rma.h"
+#include "slmpm/monitor/monitor.h"
 
 #define TURN 16 /* packets before the transmit queue's turn */
 
 enum mode_rma emulate_form(const struct endpoint *ep)
 {
-	return mode_form((enum mode_rma)config_get()->rma, ep->active);
+	return mode_form((enum mode_rma)config_get()->rma, ep->active, ep->native);
 }
 
 bool emulate_wanted(const struct endpoint *ep)
@@ -29,8 +30,12 @@ struct emulation *emulate_state(struct endpoint *ep)
 {
 	if (!ep->emulation) {
 		ep->emulation = calloc(1, sizeof(*ep->emulation));
-		if (ep->emulation)
-			list_init(&ep->emulation->going);
+		if (!ep->emulation)
+			return NULL;
+		list_init(&ep->emulation->going);
+		for (struct slot *s = ep->emulation->slots;
+		     s < ep->emulation->slots + EMULATE_WINDOW; s++)
+			s->turn = (uint16_t)endpoint_start(ep);
 	}
 	return ep->emulation;
 }
@@ -204,6 +209,8 @@ int emulate_post(struct endpoint *ep, const struct emulated *op, uint16_t id, co
 	int rc = am_post(ep, by, wire_route(am_stream(id, head_len), 0),
 			 WIRE_FLAG_ACTIVE | WIRE_FLAG_UNCHARGED, head, head_len, data, len);
 
+	if (rc == 1)
+		monitor_carrier(ep, head_len + len);
 	if (rc == 1 && op && op->r && mode_has_links(ep))
 		op->r->mode.link = (uint8_t)bond_path(ep->link.port);
 	return rc;
@@ -245,7 +252,7 @@ static int push_operations(struct endpoint *ep, int most)
 			if (rc != 1)
 				break;
 			if (op->r)
-				op->r->seq = 1; /* it can no longer be taken back */
+				op->r->numbered = true; /* it can no longer be taken back */
 		}
 		if (n == most || (rc != 1 && rc != -EBUSY && rc != -ENOLINK))
 			break;

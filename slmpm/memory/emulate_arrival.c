@@ -9,6 +9,7 @@
 #include "slmpm/memory/emulate.h"
 #include "slmpm/message/match.h"
 #include "slmpm/memory/memory.h"
+#include "slmpm/monitor/monitor.h"
 
 void emulate_violates(struct endpoint *ep, const char *rule)
 {
@@ -111,6 +112,8 @@ void emulate_reply(struct endpoint *ep, uint32_t tag, int status, uint64_t old)
 		inbound_no_memory(ep);
 	else if (rc < 0)
 		emulate_violates(ep, "number of requests under way");
+	else
+		monitor_carrier(ep, sizeof(a));
 }
 
 static bool take_request(struct endpoint *ep, const struct slmpm_am *am, struct emulate_request *q)
@@ -127,7 +130,9 @@ static bool take_request(struct endpoint *ep, const struct slmpm_am *am, struct 
 	q->target.grant = LITTLE_32(q->target.grant);
 	q->tag = LITTLE_32(q->tag);
 	q->imm = LITTLE_32(q->imm);
-	if (PEER_FAULT(q->target.length > SLMPM_MESSAGE_MAX || q->target.zero)) {
+	q->target.zero = LITTLE_32(q->target.zero);
+	if (PEER_FAULT(q->target.length > SLMPM_MESSAGE_MAX ||
+		       q->target.zero > (am->id == EMULATE_NOTIFY))) {
 		emulate_violates(ep, "range of a request");
 		return false;
 	}

@@ -52,6 +52,7 @@ int emulate_send_notify(struct endpoint *ep, struct emulated *op)
 		return -EBUSY;
 	q = emulate_head(op, w->spans[w->span_count - 1].len, emulate_tag(ep->emulation, s),
 			 op->r->result.imm);
+	q.target.zero = LITTLE_32(w->stored);
 	rc = emulate_post(ep, op, EMULATE_NOTIFY, &q, sizeof(q), NULL, 0);
 	if (rc != 1) {
 		emulate_slot_drop(ep->emulation, s);
@@ -77,7 +78,8 @@ void emulate_serve_notify(struct endpoint *ep, const struct emulate_request *q)
 	ep->stats->am_served++;
 	region = emulate_region(ep, &q->target, SLMPM_WRITE, &status);
 	if (region)
-		completion_notify(region, ep, q->target.offset, q->target.length, q->imm);
+		completion_notify(region, ep, q->target.offset, q->target.length, q->imm,
+				  q->target.zero ? SLMPM_BY_PUT : SLMPM_BY_REQUEST);
 	else
 		inbound_charge(ep, WIRE_ENVELOPE);
 	emulate_reply(ep, q->tag, status, 0);

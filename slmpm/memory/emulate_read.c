@@ -10,6 +10,7 @@
 
 #include "slmpm/memory/emulate.h"
 #include "slmpm/memory/memory.h"
+#include "slmpm/monitor/monitor.h"
 #include "slmpm/memory/rma.h"
 
 /* ---- the side that asks --------------------------------------------------------------------- */
@@ -93,10 +94,15 @@ void emulate_serve_read(struct endpoint *ep, uint16_t id, const struct emulate_r
 static int post_data(struct endpoint *ep, const struct entry *entry, const void *data, uint32_t n)
 {
 	struct emulate_answer a = {.tag = LITTLE_32(entry->tag)};
+	int rc;
 
-	if (entry->id == EMULATE_TAGGED_READ)
-		return am_post(ep, 0, wire_route(entry->tag, EMULATE_BACK),
-			       WIRE_FLAG_TAGGED | WIRE_FLAG_UNCHARGED, NULL, 0, data, n);
+	if (entry->id == EMULATE_TAGGED_READ) {
+		rc = am_post(ep, 0, wire_route(entry->tag, EMULATE_BACK),
+			     WIRE_FLAG_TAGGED | WIRE_FLAG_UNCHARGED, NULL, 0, data, n);
+		if (rc == 1)
+			monitor_carrier(ep, n);
+		return rc;
+	}
 	return emulate_post(ep, NULL, EMULATE_DATA, &a, sizeof(a), data, n);
 }
 

@@ -11,6 +11,7 @@
 #include "slmpm/memory/emulate.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/memory/memory.h"
+#include "slmpm/monitor/monitor.h"
 #include "slmpm/memory/rma.h"
 
 /* ---- the side that asks --------------------------------------------------------------------- */
@@ -105,8 +106,10 @@ static int send_tagged(struct endpoint *ep, struct emulated *op)
 	rc = am_post(ep, request_packet_flags(op->r),
 		     wire_route(emulate_tag(ep->emulation, s), EMULATE_OUT),
 		     WIRE_FLAG_TAGGED | WIRE_FLAG_UNCHARGED, NULL, 0, run, n);
-	if (rc == 1)
-		advance(op, n, s->length);
+	if (rc != 1)
+		return rc;
+	monitor_carrier(ep, n);
+	advance(op, n, s->length);
 	return rc;
 }
 

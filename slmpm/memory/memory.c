@@ -10,6 +10,7 @@
 #include "slmpm/completion/counter.h"
 #include "slmpm/domain.h"
 #include "slmpm/error.h"
+#include "slmpm/late.h"
 #include "slmpm/completion/queue.h"
 #include "slmpm/sized.h"
 #include "slmpm/wait.h"
@@ -283,8 +284,9 @@ static int destroy(struct ending *e, int timeout_ms)
 	if (!region)
 		return handle_error(&region_table, e->mem.id);
 	if (rc < 0)
-		return error_set(SLMPM_ETIMEOUT, "%llu acceptors have not released the region",
-				 (unsigned long long)acceptors(region));
+		return late_error(e->ctx, NULL, timeout_ms,
+				  "%llu acceptors have not released the region",
+				  (unsigned long long)acceptors(region));
 	region_free(region);
 	return 0;
 }

@@ -73,20 +73,24 @@ struct remote {                 /* a peer's region: as offered, and then behind 
 	struct endpoint *ep;
 	struct list node;   /* of the endpoint's, offered or open */
 	struct list shared; /* offered by slmpm_mem_share: in the order of the offers; or alone */
-	uint32_t grant, access;
 	uint32_t
 		asked; /* by the handle with which it was opened: a link, as flags of slmpm_how; ... */
-	uint32_t wish; /* ... or 0 where that is the one by which it is reached */
-	uint64_t size, address;
+	uint32_t wish;    /* ... or 0 where that is the one by which it is reached */
+	uint64_t address; /* at the owner */
 	unsigned char secret[KEY_SECRET];
 	struct fabric_memory memory; /* memory.ops: what the fabric does on it; 0: by requests */
 	const _Atomic unsigned char *access_word; /* own memory that the owner sets; or NULL */
-	uint32_t active;                          /* operations under way */
-	uint32_t copying;                         /* of them outside of the context's lock */
-	bool revoked;                             /* taken back */
-	bool unmapped;                            /* its mapping was taken back: once */
-	uint8_t owed; /* answers to the owner for when nobody copies: enum let_go */
+	uint32_t grant;
+	uint32_t active;  /* operations under way */
+	uint32_t copying; /* of them outside of the context's lock */
+	uint8_t access;   /* SLMPM_READ, SLMPM_WRITE */
+	bool revoked;     /* taken back */
+	bool unmapped;    /* its mapping was taken back: once */
+	uint8_t owed;     /* answers to the owner for when nobody copies: enum let_go */
 };
+_Static_assert(
+	sizeof(void *) != 8 || sizeof(struct remote) == 256,
+	"the short ways find it by a shift: with another size each costs three instructions more");
 
 enum let_go { LET_GO_ALL = 1, LET_GO_MAPPING = 2 };
 
@@ -218,6 +222,7 @@ void remote_end_all(struct endpoint *ep);
 /* A shortcut, if R is mapped, in a context of one thread; and none any more. */
 void remote_shortcut(struct remote *r);
 void remote_close_shortcut(struct remote *r);
+void remote_close_shortcuts(struct context *ctx);
 /* The context has its first mirror, or none any more. */
 void remote_guard_shortcuts(struct context *ctx);
 

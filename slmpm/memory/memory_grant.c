@@ -222,12 +222,20 @@ void grant_take_back(struct grant *g, uint8_t opcode)
 	wait_changed(g->ep->ctx); /* another thread may wait for just this one */
 }
 
+/* Has ID been given to a grant? */
+static bool is_given(const struct endpoint *ep, uint32_t id)
+{
+	uint32_t start = (uint32_t)endpoint_start(ep);
+
+	return id && id - start - 1 < ep->memory.last - start;
+}
+
 /* Answers to what has been forgotten since are no offence; to what never was, are. */
 static struct grant *told(struct endpoint *ep, uint32_t id, const char *rule)
 {
 	struct grant *g = find(ep, id);
 
-	if (PEER_FAULT(!g && (!id || id > ep->memory.last)))
+	if (PEER_FAULT(!g && !is_given(ep, id)))
 		endpoint_poison(ep, rule);
 	return g;
 }
@@ -291,7 +299,7 @@ struct grant *region_check(struct endpoint *ep, uint32_t id, const unsigned char
 
 	*status = -SLMPM_EACCES;
 	if (!g || !same || g->ending || access & ~g->access) {
-		if (g ? !same : !id || id > ep->memory.last)
+		if (g ? !same : !is_given(ep, id))
 			guessed(ep);
 		ep->stats->refused++;
 		return NULL;

@@ -36,7 +36,7 @@ static int reach(struct remote *r, const struct wire_grant *packet, struct recei
 		return -SLMPM_EPROTO;
 	if (!blob.length || lost || !mode_reaches((enum mode_rma)config_get()->rma) ||
 	    !ep->link.fabric->reg || !ep->link.port->access ||
-	    (got->fd_count && !may_map(ep, r->size)))
+	    (got->fd_count && !may_map(ep, r->memory.size)))
 		return 0;
 	memcpy(blob.bytes, packet->blob, blob.length);
 	blob.fd_count = got->fd_count;
@@ -49,7 +49,7 @@ static int reach(struct remote *r, const struct wire_grant *packet, struct recei
 	r->access_word = ep->link.port->access + word;
 	if (r->memory.base) {
 		ep->memory.maps++;
-		ep->memory.mapped += r->size;
+		ep->memory.mapped += r->memory.size;
 	}
 	if (foreign) /* in the owner's byte order, and so by the owner */
 		r->memory.ops &= ~(UINT64_C(1) << FABRIC_ATOMIC);
@@ -79,8 +79,8 @@ static struct remote *offer_new(struct endpoint *ep, const struct granted *told,
 	r->ep = ep;
 	r->ctx = ep->ctx;
 	r->grant = told->id;
-	r->access = told->access;
-	r->size = r->memory.size = told->size;
+	r->access = (uint8_t)told->access;
+	r->memory.size = told->size;
 	r->address = told->address;
 	r->memory.writable = told->access & SLMPM_WRITE;
 	memcpy(r->secret, told->secret, KEY_SECRET);

@@ -6,6 +6,7 @@
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/error.h"
 #include "slmpm/link/link.h"
+#include "slmpm/memory/emulate.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/sized.h"
 #include "slmpm/wait.h"
@@ -66,7 +67,7 @@ struct remote *remote_mapped(const struct endpoint *ep, uint32_t id)
 
 static bool is_key_of(const struct remote *r, const struct key *k)
 {
-	return r->access == k->access && r->size == k->size && r->address == k->address &&
+	return r->access == k->access && r->memory.size == k->size && r->address == k->address &&
 	       key_same_secret(r->secret, k->secret);
 }
 
@@ -109,7 +110,6 @@ int remote_open(struct remote *offer, slmpm_peer by, slmpm_rmem *rmem)
 	r->ep = ep;
 	r->grant = offer->grant;
 	r->access = offer->access;
-	r->size = offer->size;
 	r->address = offer->address;
 	r->memory = offer->memory;
 	r->access_word = offer->access_word;
@@ -128,7 +128,7 @@ int remote_open(struct remote *offer, slmpm_peer by, slmpm_rmem *rmem)
 	return 0;
 }
 
-/* By requests: in which way (SLMPM_RMA). */
+/* By requests: in which form. */
 static const char *const paths[] = {"ring", "ring", "am", "tag"};
 
 int slmpm_rmem_query(slmpm_rmem rmem, struct slmpm_mem_info *info)
@@ -148,13 +148,13 @@ int slmpm_rmem_query(slmpm_rmem rmem, struct slmpm_mem_info *info)
 		.access = revoked ? 0 : r->access,
 		.kind = SLMPM_MEM_HOST,
 		.mapped = r->memory.base != NULL,
-		.length = r->size,
+		.length = r->memory.size,
 		.address = r->address,
 	};
 	strcpy(now.path, revoked || r->ep->state != SLMPM_PEER_UP ? "none" :
+			 !r->memory.ops                           ? paths[emulate_form(r->ep)] :
 			 r->memory.base                           ? "map" :
-			 r->memory.ops                            ? "attach" :
-								    paths[config_get()->rma]);
+								    "attach");
 	context_unlock(r->ctx);
 	sized_give_own(info, &now, sizeof(now));
 	return 0;
@@ -170,7 +170,7 @@ static void unmap(struct remote *r)
 	remote_close_shortcut(r);
 	if (r->memory.base) {
 		ep->memory.maps--;
-		ep->memory.mapped -= r->size;
+		ep->memory.mapped -= r->memory.size;
 	}
 	if (ep->link.fabric->dereg)
 		ep->link.fabric->dereg(ep->link.port->domain, &r->memory);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "slmpm/error.h"
+#include "slmpm/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/wait.h"
@@ -20,6 +21,7 @@ struct revocation {
 	struct context *ctx;
 	slmpm_mem mem;
 	const struct endpoint *ep;
+	int timeout_ms;
 	uint64_t deadline; /* ns; 0: none */
 	uint64_t copying;  /* ns: kept for the copy, as fresh pages have taken */
 	struct fabric_memory fresh;
@@ -41,7 +43,7 @@ static bool is_exposed(const struct region *region, const struct endpoint *ep)
 /* ---- suspended ------------------------------------------------------------------------------ */
 
 /* Goes on without the mapping, or the address: by requests. */
-static void ask_to_let_go(struct grant *g)
+static void ask_to_release(struct grant *g)
 {
 	if ((!g->mapped && !g->attached) || g->ending || g->letting)
 		return;
@@ -59,7 +61,7 @@ static void suspend(struct region *region, const struct endpoint *ep, bool excha
 			continue;
 		grant_word_set(g, FABRIC_ACCESS_REQUEST);
 		if (revoked ? g->attached : exchange)
-			ask_to_let_go(g);
+			ask_to_release(g);
 	}
 }
 
@@ -109,9 +111,9 @@ static bool is_quiet(void *arg)
 
 /* ---- pages ---------------------------------------------------------------------------------- */
 
-static int too_late(const char *what)
+static int too_late(const struct revocation *v, const char *what)
 {
-	return error_set(SLMPM_ETIMEOUT, "nothing is revoked: %s", what);
+	return late_error(v->ctx, NULL, v->timeout_ms, "nothing is revoked: %s", what);
 }
 
 static int make_fresh(struct revocation *v, const struct region *region)
@@ -128,7 +130,7 @@ static int make_fresh(struct revocation *v, const struct region *region)
 	/* The first step is made whatever the time. */
 	v->copying = region->memory.size > FABRIC_ALLOC_STEP ? wait_now() - began : 0;
 	if (rc == -ETIMEDOUT)
-		return too_late("the time was over before there were fresh pages");
+		return too_late(v, "the time was over before there were fresh pages");
 	return rc < 0 ? error_system(rc, "fresh pages for a region are not to be had") : 0;
 }
 
@@ -146,7 +148,7 @@ static int copy(const struct revocation *v, const struct region *region)
 		uint64_t n = size - at < FABRIC_ALLOC_STEP ? size - at : FABRIC_ALLOC_STEP;
 
 		if (at && v->deadline && wait_now() >= v->deadline)
-			return too_late("the time was over before the region was copied");
+			return too_late(v, "the time was over before the region was copied");
 		memcpy((unsigned char *)v->fresh.base + at, region_at(region, at), n);
 	}
 	return 0;
@@ -204,7 +206,7 @@ static int conclude(struct revocation *v, struct region *region)
 	int rc;
 
 	if (region->storing || (!v->fresh.base && !is_quiet(v)))
-		return too_late("who reaches the memory by itself has not let go of it");
+		return too_late(v, "who reaches the memory by itself has not let go of it");
 	suspend(region, v->ep, exchange); /* another call may have resumed them */
 	rc = exchange ? exchange_pages(v, region) : 0;
 	if (rc == 0)
@@ -240,7 +242,7 @@ static int revoke(struct revocation *v)
 
 int slmpm_mem_revoke(slmpm_mem mem, slmpm_peer peer, int timeout_ms)
 {
-	struct revocation v = {.mem = mem, .ep = endpoint_of(peer)};
+	struct revocation v = {.mem = mem, .ep = endpoint_of(peer), .timeout_ms = timeout_ms};
 	const struct region *region;
 	int rc = 0;
 

@@ -4,6 +4,7 @@
 
 #include "slmpm/message/arrival.h"
 #include "slmpm/error.h"
+#include "slmpm/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/message/message.h"
@@ -64,7 +65,7 @@ static int share(struct share *s, int timeout_ms)
 	struct grant *g;
 
 	if (rc < 0)
-		return error_set(SLMPM_ETIMEOUT, "no offer could be made to %s", s->ep->name);
+		return late_from(ctx, s->ep, timeout_ms, "no offer could be made to");
 	if (s->rc < 0)
 		return s->rc;
 	rc = wait_until(ctx, answered, s, wait_ms(wait_now(), deadline, -1));
@@ -83,7 +84,7 @@ static int share(struct share *s, int timeout_ms)
 	g = grant_find(s->ep, s->id);
 	if (g)
 		grant_take_back(g, WIRE_REGION_WITHDRAWN);
-	return rc < 0 ? message_timed_out(s->ep, "a region was not accepted by", 1) : rc;
+	return rc < 0 ? late_from(ctx, s->ep, timeout_ms, "a region was not accepted by") : rc;
 }
 
 int slmpm_mem_share(slmpm_mem mem, slmpm_peer peer, uint32_t access, int timeout_ms)
@@ -126,7 +127,7 @@ static int accept_next(struct accept *a, slmpm_rmem *rmem, int timeout_ms)
 	if (!list_empty(&a->ep->memory.shared))
 		return remote_open(LIST_ENTRY(a->ep->memory.shared.next, struct remote, shared),
 				   a->peer, rmem);
-	return rc < 0 ? message_timed_out(a->ep, "no region was shared by", 0) :
+	return rc < 0 ? late_from(a->ep->ctx, a->ep, timeout_ms, "no region was shared by") :
 			endpoint_error(a->ep);
 }
 

@@ -48,7 +48,7 @@ void remote_shortcut(struct remote *r)
 	ops &= ~elsewhere(r);
 	r->direct = (struct shortcut){
 		.base = r->memory.base,
-		.size = r->size,
+		.size = r->memory.size,
 		.rma = r->ep->rma,
 		.stats = r->ep->stats,
 		.access = r->access_word,
@@ -64,6 +64,13 @@ void remote_close_shortcut(struct remote *r)
 	guess(r, NULL);
 	r->direct = (struct shortcut){0};
 	r->measured = r->guarded = 0;
+}
+
+void remote_close_shortcuts(struct context *ctx)
+{
+	for (uint32_t i = 0; i < ctx->count; i++)
+		LIST_EACH(at, &ctx->endpoints[i]->memory.open)
+			remote_close_shortcut(LIST_ENTRY(at, struct remote, node));
 }
 
 void remote_guard_shortcuts(struct context *ctx)

@@ -8,6 +8,7 @@
 #include "shm/copy.h"
 #include "slmpm/memory/direct.h"
 #include "slmpm/error.h"
+#include "slmpm/late.h"
 #include "slmpm/message/message.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/link/progress.h"
@@ -209,16 +210,43 @@ int slmpm_getv(slmpm_rmem from, const struct slmpm_span *spans, int n,
 	return rma_operate(&o);
 }
 
+struct flushed {
+	struct endpoint *ep;
+	uint64_t id; /* another thread may free it */
+};
+
+/* What an operation has left to the peer when its call ended is through, too. */
+static bool nothing_moves(void *arg)
+{
+	const struct flushed *f = arg;
+
+	return handle_id(f->ep) != f->id || f->ep->state != SLMPM_PEER_UP ||
+	       !(f->ep->rma->holds & RMA_BEHIND);
+}
+
+static int let_end(struct flushed *f, int timeout_ms)
+{
+	int rc = wait_until(f->ep->ctx, nothing_moves, f, timeout_ms);
+
+	if (handle_id(f->ep) != f->id)
+		return rc;
+	if (rc == -SLMPM_ETIMEOUT)
+		return late_from(f->ep->ctx, f->ep, -1, "an operation is still under way at");
+	return rc == 0 && f->ep->state != SLMPM_PEER_UP ? endpoint_error(f->ep) : rc;
+}
+
 int slmpm_flush(slmpm_peer peer, int timeout_ms)
 {
 	struct endpoint *ep = endpoint_of(peer);
 	struct request r = {.piece_count = 0};
+	struct flushed f = {.ep = ep};
 	struct context *ctx;
 	int rc;
 
 	if (!ep || !endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx;
+	f.id = handle_id(ep);
 	progress_in_passing(ctx); /* a peer that has died since is not reported visible */
 	if (ep->state == SLMPM_PEER_UP && rma_is_settled(ep->rma)) {
 		rc = ep->rma->lost ? error_set(-ep->rma->lost, "%s refused an earlier operation",
@@ -236,6 +264,8 @@ int slmpm_flush(slmpm_peer peer, int timeout_ms)
 		if (rc == 0)
 			rc = message_await(&r, timeout_ms);
 	}
+	if (rc == 0 && !nothing_moves(&f))
+		rc = let_end(&f, timeout_ms);
 	context_unlock(ctx);
 	return rc;
 }

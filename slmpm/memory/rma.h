@@ -31,8 +31,9 @@ struct transfer;
 
 struct rma_slot { /* of ours: waits for its answer */
 	bool taken, damaged;
-	uint8_t kind;            /* enum request_kind */
-	uint64_t seq;            /* 0: not out yet */
+	bool out;     /* `seq` is given */
+	uint8_t kind; /* enum request_kind */
+	uint64_t seq;
 	struct request *request; /* NULL: nobody waits for it any more */
 	uint64_t at;             /* read: where in the request's bytes the response goes */
 	uint64_t length, got;
@@ -41,7 +42,7 @@ struct rma_slot { /* of ours: waits for its answer */
 struct rma_work {              /* a request's part that is one-sided */
 	struct remote *remote; /* NULL: a flush */
 	struct list live;      /* of the endpoint's, in the order in which they were asked for */
-	uint64_t ticket;       /* 0: not among them */
+	uint64_t ticket;       /* 0: not among them; of others the order */
 	struct slmpm_span one, *spans;
 	int span_count, span;      /* the one that goes next ... */
 	uint64_t in_span;          /* ... and what of it is out */
@@ -55,6 +56,7 @@ struct rma_work {              /* a request's part that is one-sided */
 	bool parked;               /* waits for a slot, or its turn, outside of the queue */
 	bool engine;               /* moved by an engine, not by packets ... */
 	bool asked;                /* ... which is the peer's (ask.h) */
+	bool for_peer;             /* done here because the peer has asked (ask.h) */
 	struct transfer *transfer; /* which has it; or NULL */
 	unsigned char *to;         /* a store out of a FIFO: memory of this process; or NULL */
 	struct rma_slot *slot;     /* taken for the next request */
@@ -65,8 +67,9 @@ struct rma_work {              /* a request's part that is one-sided */
 
 /* ---- the side whose memory it is ------------------------------------------------------------ */
 
-struct rma_write {    /* a Write of the peer's of which packets are missing */
-	uint64_t seq; /* 0: free */
+struct rma_write { /* a Write of the peer's of which packets are missing */
+	bool open; /* else free */
+	uint64_t seq;
 	uint64_t got;
 	struct wire_target target; /* in this machine's byte order */
 	uint32_t imm, flags;
@@ -82,7 +85,12 @@ struct rma_job { /* an answer that is owed */
 	struct wire_target target;
 };
 
-#define RMA_BEHIND UINT64_MAX /* the peer may still write for a put that has ended (share.h) */
+/* What holds direct operations up: bits of `holds`. */
+enum {
+	RMA_BARRIER = 1, /* `barrier` is under way */
+	RMA_FENCED = 2,  /* a put that has ended for its caller is out and not settled */
+	RMA_BEHIND = 4   /* the peer may still write for a put that has ended (share.h) */
+};
 
 struct rma { /* of an endpoint */
 	struct rma_slot slots[RMA_WINDOW];
@@ -94,11 +102,15 @@ struct rma { /* of an endpoint */
 	uint64_t wrote;   /* an answer from this one on: all that changes memory is done */
 	uint64_t settled; /* all up to this one are done over there */
 	uint64_t tickets;
-	uint64_t barrier; /* ticket of the first under way that holds up later ones; 0: none */
 	uint64_t
-		fenced; /* number of such a put that is out and not settled, or RMA_BEHIND; 0: none */
+		barrier; /* RMA_BARRIER: ticket of the first under way that holds up later ones; else 0 */
+	uint64_t fenced;  /* RMA_FENCED: number of the last such put */
+	uint8_t holds;    /* RMA_BARRIER, ... */
 	uint64_t directs; /* operations done at once, but for the shortest way */
-	int lost;         /* an answer that nobody waited for told of this failure */
+	struct {          /* those that were not: begun as requests of whatever kind */
+		uint64_t puts, put_bytes, gets, get_bytes;
+	} begun;
+	int lost; /* an answer that nobody waited for told of this failure */
 	struct list live;
 	struct list parked; /* by ticket */
 
@@ -113,6 +125,8 @@ struct rma { /* of an endpoint */
 	unsigned char *stage;
 };
 
+/* R, one of these, has been copied here after all, from the byte FROM on. */
+void rma_copied(const struct request *r, uint64_t from);
 int rma_new(struct endpoint *ep);
 void rma_free(struct endpoint *ep);
 /* At the endpoint's end: all of its one-sided requests end with ERROR. */

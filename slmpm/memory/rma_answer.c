@@ -31,7 +31,7 @@ static void free_slot(struct rma *m, struct rma_slot *s)
 static struct rma_slot *slot_of(struct rma *m, uint64_t seq)
 {
 	for (struct rma_slot *s = m->slots; s < m->slots + RMA_WINDOW; s++)
-		if (s->taken && s->seq && s->seq == seq)
+		if (s->out && s->seq == seq)
 			return s;
 	return NULL;
 }
@@ -62,10 +62,10 @@ static void slot_done(struct endpoint *ep, struct rma_slot *s, int status, uint6
 	struct request *r = s->request;
 	struct rma *m = ep->rma;
 
-	if (s->seq > m->settled)
+	if (wire_is_before(m->settled, s->seq))
 		m->settled = s->seq;
-	if (m->settled >= m->fenced)
-		m->fenced = 0;
+	if (!wire_is_before(m->settled, m->fenced))
+		m->holds &= (uint8_t)~RMA_FENCED;
 	free_slot(m, s);
 	if (r && !r->rma.remote && !status) { /* a flush: what nobody has been told */
 		status = m->lost;
@@ -166,7 +166,7 @@ void rma_atomic_acknowledged(struct endpoint *ep, const struct head *h)
 static void forget(struct rma *m, struct request *r)
 {
 	for (struct rma_slot *s = m->slots; s < m->slots + RMA_WINDOW; s++)
-		if (s->request == r && s->seq)
+		if (s->request == r && s->out)
 			s->request = NULL;
 	if (r->rma.slot)
 		free_slot(m, r->rma.slot);
@@ -177,12 +177,14 @@ static void forget(struct rma *m, struct request *r)
 static void next_barrier(struct rma *m)
 {
 	m->barrier = 0;
+	m->holds &= (uint8_t)~RMA_BARRIER;
 	LIST_EACH(at, &m->live) {
 		const struct rma_work *w = LIST_ENTRY(at, struct rma_work, live);
 		const struct request *r = LIST_ENTRY(w, struct request, rma);
 
 		if (r->flags & SLMPM_BARRIER) {
 			m->barrier = w->ticket;
+			m->holds |= RMA_BARRIER;
 			return;
 		}
 	}
@@ -224,15 +226,15 @@ bool rma_take_back(struct request *r)
 		engine_forget(r);
 	} else if (emulate_wanted(ep)) {
 		emulate_forget(r);
-	} else if (w->span < w->span_count || !r->seq) {
+	} else if (w->span < w->span_count || !r->numbered) {
 		rma_from_queue(ep, r);
 	}
 	/* Of a put to several spans those before this one have been done. */
-	if (r->kind == REQUEST_PUT && r->seq && w->span < w->span_count)
+	if (r->kind == REQUEST_PUT && r->numbered && w->span < w->span_count)
 		ep->rma->wrote = ep->rma->seq + 1; /* part of it may be on its way */
 	if (r->kind == REQUEST_PUT && w->in_span)
 		link_control(ep, WIRE_WITHDRAW, r->seq, 1, NULL, 0);
-	if (r->kind == REQUEST_PUT && r->seq && (r->flags & SLMPM_NOTIFY) &&
+	if (r->kind == REQUEST_PUT && r->numbered && (r->flags & SLMPM_NOTIFY) &&
 	    w->span < w->span_count && !(w->in_span && w->span == w->span_count - 1))
 		ep->charged -= WIRE_ENVELOPE; /* the peer has not heard of it */
 	rma_finished(r);

@@ -17,11 +17,11 @@ static int check_spans(struct operation *o)
 	for (int i = 0; i < o->span_count; i++) {
 		const struct slmpm_span *s = &o->spans[i];
 
-		if (s->offset > remote->size || s->len > remote->size - s->offset)
+		if (s->offset > remote->memory.size || s->len > remote->memory.size - s->offset)
 			return error_set(SLMPM_EINVAL, "%s: %llu bytes at %llu of a region of %llu",
 					 o->call, (unsigned long long)s->len,
 					 (unsigned long long)s->offset,
-					 (unsigned long long)remote->size);
+					 (unsigned long long)remote->memory.size);
 		if (s->len > SLMPM_MESSAGE_MAX - o->length)
 			return error_set(SLMPM_ELIMIT, "%s: more than %llu bytes", o->call,
 					 (unsigned long long)SLMPM_MESSAGE_MAX);

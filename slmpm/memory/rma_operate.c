@@ -21,15 +21,14 @@
 
 bool rma_is_settled(const struct rma *m)
 {
-	return list_empty(&m->live) && m->wrote <= m->settled;
+	return list_empty(&m->live) && !wire_is_before(m->settled, m->wrote);
 }
 
 static bool is_behind(const struct operation *o)
 {
 	const struct rma *m = o->remote->ep->rma;
 
-	return m->barrier || m->fenced ||
-	       (o->full.flags & (SLMPM_FENCE | SLMPM_BARRIER) && !rma_is_settled(m));
+	return m->holds || (o->full.flags & (SLMPM_FENCE | SLMPM_BARRIER) && !rma_is_settled(m));
 }
 
 static enum mode_op mode_op(const struct operation *o)
@@ -153,6 +152,24 @@ static void describe(const struct operation *o, struct slmpm_done *done)
 		done->flags |= SLMPM_ON_LINK(o->mode.link);
 }
 
+static COLD void note_begun(const struct operation *o)
+{
+	struct rma *m = o->remote->ep->rma;
+
+	if (o->atomic)
+		return;
+	*(o->kind == REQUEST_PUT ? &m->begun.puts : &m->begun.gets) += 1;
+	*(o->kind == REQUEST_PUT ? &m->begun.put_bytes : &m->begun.get_bytes) += o->length;
+}
+
+void rma_copied(const struct request *r, uint64_t from)
+{
+	struct rma *m = r->ep->rma;
+
+	*(r->kind == REQUEST_PUT ? &m->begun.puts : &m->begun.gets) -= 1;
+	*(r->kind == REQUEST_PUT ? &m->begun.put_bytes : &m->begun.get_bytes) -= r->length - from;
+}
+
 /* DIRECT: it is done; else its request's end tells the selector. */
 static void account(const struct operation *o, bool direct)
 {
@@ -167,7 +184,9 @@ static void account(const struct operation *o, bool direct)
 	} else {
 		stats->atomics++;
 	}
-	if (direct && o->mode.reason != SLMPM_REASON_SHORT)
+	if (!direct)
+		note_begun(o);
+	else if (o->mode.reason != SLMPM_REASON_SHORT)
 		mode_count(o->remote->ep, mode_op(o), o->mode);
 }
 

@@ -33,12 +33,13 @@ static struct wire_target target_of(const struct request *r, const struct slmpm_
 
 static uint64_t next_seq(const struct endpoint *ep, const struct request *r)
 {
-	return r->seq ? r->seq : ep->rma->seq + 1;
+	return r->numbered ? r->seq : ep->rma->seq + 1;
 }
 
 /* The last packet with an answer to come is out. */
 static void await_answer(struct request *r, uint64_t seq)
 {
+	r->rma.slot->out = true;
 	r->rma.slot->seq = seq;
 	r->rma.slot = NULL;
 	r->rma.parts++;
@@ -60,6 +61,7 @@ static void put_begun(struct endpoint *ep, struct request *r)
 	struct rma *m = ep->rma;
 
 	r->seq = m->wrote = ++m->seq;
+	r->numbered = true;
 	r->rma.open = r->rma.is_long;
 	m->open += r->rma.open;
 	ep->charged += (r->flags & SLMPM_NOTIFY) ? WIRE_ENVELOPE : 0;
@@ -145,7 +147,7 @@ static int push_put(struct endpoint *ep, struct request *r)
 	int rc;
 
 	/* A put that has begun has its slot. */
-	if (w->answered && !r->seq && !rma_take_slot(ep->rma, r))
+	if (w->answered && !r->numbered && !rma_take_slot(ep->rma, r))
 		return -EAGAIN;
 	if (!span)
 		rc = post_flush(ep, r);
@@ -155,7 +157,7 @@ static int push_put(struct endpoint *ep, struct request *r)
 		rc = w->in_span ? post_write_more(ep, r, span) : post_write(ep, r, span);
 	if (rc != 1)
 		return rc;
-	if (!r->seq)
+	if (!r->numbered)
 		put_begun(ep, r);
 	if (!span || w->stored) {
 		w->span = w->span_count;
@@ -171,6 +173,7 @@ static int push_put(struct endpoint *ep, struct request *r)
 	if (w->span == w->span_count && w->answered && !w->remotely) {
 		/* Nobody waits for it; what goes another way waits until it is settled. */
 		detach(r);
+		ep->rma->holds |= RMA_FENCED;
 		ep->rma->fenced = r->seq;
 	}
 	return 1;
@@ -194,6 +197,7 @@ static int push_get(struct endpoint *ep, struct request *r)
 		return rc;
 	ep->link.run = 0; /* what follows answers it */
 	r->seq = ++ep->rma->seq;
+	r->numbered = true;
 	s->at = r->offset;
 	s->length = span->len;
 	r->offset += span->len;
@@ -230,6 +234,7 @@ static int push_atomic(struct endpoint *ep, struct request *r)
 		return rc;
 	ep->link.run = 0;
 	r->seq = ep->rma->wrote = ++ep->rma->seq;
+	r->numbered = true;
 	r->rma.span++;
 	await_answer(r, r->seq);
 	return 1;

@@ -22,6 +22,8 @@ int rma_new(struct endpoint *ep)
 	ep->rma = calloc(1, sizeof(*ep->rma));
 	if (!ep->rma)
 		return -SLMPM_ENOMEM;
+	ep->rma->seq = ep->rma->wrote = ep->rma->settled = endpoint_start(ep);
+	ep->rma->tickets = endpoint_start(ep);
 	list_init(&ep->rma->live);
 	list_init(&ep->rma->parked);
 	return 0;
@@ -54,7 +56,7 @@ bool rma_take_slot(struct rma *m, struct request *r)
  * follows them through the ring can tell. */
 static bool is_held_up(const struct rma *m, const struct request *r)
 {
-	if (m->barrier && m->barrier < r->rma.ticket)
+	if (m->barrier && wire_is_before(m->barrier, r->rma.ticket))
 		return true;
 	return r->flags & (SLMPM_FENCE | SLMPM_BARRIER) && m->live.next != &r->rma.live;
 }
@@ -76,7 +78,8 @@ void rma_park(struct rma *m, struct request *r)
 	struct list *before = &m->parked;
 
 	while (before->prev != &m->parked &&
-	       LIST_ENTRY(before->prev, struct request, node)->rma.ticket > r->rma.ticket)
+	       wire_is_before(r->rma.ticket,
+			      LIST_ENTRY(before->prev, struct request, node)->rma.ticket))
 		before = before->prev;
 	list_insert(before, &r->node);
 	r->rma.parked = true;
@@ -170,14 +173,16 @@ void rma_submit(struct request *r)
 	struct rma *m = ep->rma;
 
 	monitor_requested(r);
-	r->rma.ticket = ++m->tickets;
+	r->rma.ticket = wire_next(&m->tickets);
 	r->rma.is_long = rma_is_long(ep, r);
 	list_append(&m->live, &r->rma.live);
 	if (r->rma.remote)
 		r->rma.remote->active++;
 	place(ep, r);
-	if (r->flags & SLMPM_BARRIER && !m->barrier)
+	if (r->flags & SLMPM_BARRIER && !m->barrier) {
 		m->barrier = r->rma.ticket;
+		m->holds |= RMA_BARRIER;
+	}
 	rma_wake(ep);
 	(void)link_push(ep);
 }

@@ -34,7 +34,7 @@ static bool take_number(struct endpoint *ep, const struct head *h, bool again, u
 		m->heard++;
 		return true;
 	}
-	if (PEER_FAULT(!again || !h->seq || h->seq > m->heard))
+	if (PEER_FAULT(!again || !wire_is_given(h->seq, endpoint_start_in(ep), m->heard)))
 		return violates(ep, "number of a request");
 	return true;
 }
@@ -92,7 +92,8 @@ static int earlier_failure(struct rma *m, uint64_t seq)
 	return m->failed;
 }
 
-static void write_done(struct endpoint *ep, const struct rma_write *w, struct region *region)
+static void write_done(struct endpoint *ep, const struct rma_write *w, struct region *region,
+		       enum slmpm_protocol by)
 {
 	struct rma *m = ep->rma;
 	int status = w->status;
@@ -102,7 +103,7 @@ static void write_done(struct endpoint *ep, const struct rma_write *w, struct re
 		status = earlier_failure(m, w->seq);
 	}
 	if (w->flags & WIRE_FLAG_NOTIFY && !status)
-		completion_notify(region, ep, w->target.offset, w->target.length, w->imm);
+		completion_notify(region, ep, w->target.offset, w->target.length, w->imm, by);
 	else if (w->flags & WIRE_FLAG_NOTIFY)
 		inbound_charge(ep, WIRE_ENVELOPE);
 	if (w->flags & WIRE_FLAG_ANSWER)
@@ -136,7 +137,15 @@ static void flush(struct endpoint *ep, const struct head *h)
 static struct rma_write *open_write(struct rma *m, uint64_t seq)
 {
 	for (struct rma_write *w = m->writes; w < m->writes + RMA_WINDOW; w++)
-		if (w->seq == seq)
+		if (w->open && w->seq == seq)
+			return w;
+	return NULL;
+}
+
+static struct rma_write *free_write(struct rma *m)
+{
+	for (struct rma_write *w = m->writes; w < m->writes + RMA_WINDOW; w++)
+		if (!w->open)
 			return w;
 	return NULL;
 }
@@ -144,7 +153,7 @@ static struct rma_write *open_write(struct rma *m, uint64_t seq)
 /* Not by rma_find: what is refused is counted when it is there. */
 void *rma_landing_of_write(struct endpoint *ep, const struct fabric_arrival *a)
 {
-	const struct rma_write *w = a->head[0] ? open_write(ep->rma, a->head[0]) : NULL;
+	const struct rma_write *w = open_write(ep->rma, a->head[0]);
 	const struct grant *g = w && !w->status ? grant_find(ep, w->target.grant) : NULL;
 
 	if (!g || ep->closing || (a->head[2] & WIRE_LENGTH_MASK) != w->got ||
@@ -155,7 +164,8 @@ void *rma_landing_of_write(struct endpoint *ep, const struct fabric_arrival *a)
 
 static void write_first(struct endpoint *ep, const struct head *h, bool only)
 {
-	struct rma_write w = {.seq = h->seq, .imm = h->imm, .flags = h->flags}, *open;
+	struct rma_write w = {.open = true, .seq = h->seq, .imm = h->imm, .flags = h->flags};
+	struct rma_write *open;
 	struct region *region;
 	uint32_t n;
 
@@ -172,14 +182,14 @@ static void write_first(struct endpoint *ep, const struct head *h, bool only)
 	w.status = h->damaged ? -SLMPM_ECHECKSUM : 0;
 	region = store(ep, &w, (const unsigned char *)h->data + sizeof(w.target), n);
 	if (only) {
-		write_done(ep, &w, region);
+		write_done(ep, &w, region, SLMPM_BY_REQUEST);
 		return;
 	}
 	if (PEER_FAULT(open_write(ep->rma, h->seq))) {
 		(void)violates(ep, "second Write of one number");
 		return;
 	}
-	open = open_write(ep->rma, 0);
+	open = free_write(ep->rma);
 	if (open)
 		*open = w;
 	else
@@ -188,7 +198,7 @@ static void write_first(struct endpoint *ep, const struct head *h, bool only)
 
 static void write_more(struct endpoint *ep, const struct head *h, bool last)
 {
-	struct rma_write *w = h->seq ? open_write(ep->rma, h->seq) : NULL, done;
+	struct rma_write *w = open_write(ep->rma, h->seq), done;
 	struct region *region;
 	uint64_t left;
 
@@ -209,8 +219,8 @@ static void write_more(struct endpoint *ep, const struct head *h, bool last)
 	if (!last)
 		return;
 	done = *w;
-	w->seq = 0;
-	write_done(ep, &done, region);
+	w->open = false;
+	write_done(ep, &done, region, SLMPM_BY_REQUEST);
 }
 
 void rma_serve_write(struct endpoint *ep, const struct head *h, uint8_t opcode)
@@ -232,7 +242,7 @@ void rma_serve_write(struct endpoint *ep, const struct head *h, uint8_t opcode)
 
 void rma_serve_withdrawn(struct endpoint *ep, const struct head *h)
 {
-	struct rma_write *w = h->seq ? open_write(ep->rma, h->seq) : NULL;
+	struct rma_write *w = open_write(ep->rma, h->seq);
 
 	if (ep->closing)
 		return;
@@ -242,7 +252,7 @@ void rma_serve_withdrawn(struct endpoint *ep, const struct head *h)
 	}
 	if (w->flags & WIRE_FLAG_NOTIFY)
 		inbound_charge(ep, WIRE_ENVELOPE);
-	w->seq = 0;
+	w->open = false;
 }
 
 /* ---- the others ----------------------------------------------------------------------------- */
@@ -261,7 +271,7 @@ void rma_serve_notify(struct endpoint *ep, const struct head *h)
 	if (!charge(ep))
 		return;
 	w.status = h->damaged ? -SLMPM_ECHECKSUM : 0;
-	write_done(ep, &w, store(ep, &w, NULL, 0));
+	write_done(ep, &w, store(ep, &w, NULL, 0), SLMPM_BY_PUT);
 }
 
 void rma_serve_read(struct endpoint *ep, const struct head *h)

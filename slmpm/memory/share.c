@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "slmpm/config.h"
+#include "slmpm/link/addressee.h"
 #include "slmpm/link/link.h"
 #include "slmpm/link/progress.h"
 
@@ -13,11 +14,14 @@
 
 void share_open(struct endpoint *ep)
 {
-	if (ep->check)
+	if (ep->check || !addressee_hold_max(ep, link_ring_out(ep)))
 		return;
 	ep->share = calloc(1, sizeof(*ep->share)); /* without, nothing is shared */
-	if (ep->share)
-		list_init(&ep->share->asks);
+	if (!ep->share)
+		return;
+	list_init(&ep->share->asks);
+	ep->share->id = endpoint_start(ep);
+	ep->share->in.id = endpoint_start_in(ep);
 }
 
 void share_free(struct endpoint *ep)
@@ -57,7 +61,7 @@ bool share_hold(struct endpoint *ep)
 	return ep->share->held = link_hold_back(ep, 1);
 }
 
-void share_let_go(struct endpoint *ep)
+void share_release(struct endpoint *ep)
 {
 	if (ep->share->held)
 		(void)link_hold_back(ep, -1);

@@ -80,7 +80,7 @@ bool share_say(struct endpoint *ep, uint8_t opcode, uint64_t route, uint64_t ext
 	       const void *data, uint32_t length);
 /* A segment of the ring for the word by which an offer is taken back; and not any more. */
 bool share_hold(struct endpoint *ep);
-void share_let_go(struct endpoint *ep);
+void share_release(struct endpoint *ep);
 /* The key by which the peer has mapped LEN bytes at AT, with ACCESS to them, and where they lie in that
  * region; or NULL. */
 const struct grant *share_grant(const struct endpoint *ep, const void *at, uint64_t len,

@@ -13,6 +13,7 @@
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/wait.h"
+#include "slmpm/late.h"
 
 #define PAGE     4096
 #define LAG      8192 /* so much later does it begin */
@@ -57,7 +58,7 @@ static bool offer(struct job *j)
 	s->id++;
 	if (!share_hold(ep) || !share_say(ep, WIRE_SHARE, 0, 0, &w, sizeof(w))) {
 		s->id--;
-		share_let_go(ep);
+		share_release(ep);
 		return false;
 	}
 	s->out = true;
@@ -75,7 +76,7 @@ static void take_all_back(struct job *j)
 
 	if (!s->held)
 		return;
-	share_let_go(ep);
+	share_release(ep);
 	(void)share_post(ep, WIRE_SHARE_GIVE, 0, 0, NULL, 0);
 	if (!share_heard(ep) || s->over)
 		return;
@@ -159,16 +160,16 @@ static int share_it(struct job *j)
 		atomic_thread_fence(memory_order_release);
 		copy(j, j->length - TAIL, j->length);
 	} else {
-		ep->rma->fenced = RMA_BEHIND; /* nothing may be overtaken by what it still copies */
+		ep->rma->holds |= RMA_BEHIND; /* nothing may be overtaken by what it still copies */
 	}
 	if (done && ep->share->over && ep->share->done) {
 		ep->stats->shared_puts++;
 		ep->stats->shared_bytes += ep->share->done;
 	}
-	share_let_go(ep);
+	share_release(ep);
 	memory_done(to);
 	memory_copied(to);
-	return done ? 1 : message_timed_out(ep, "slmpm_put: no end of the share of", 1);
+	return done ? 1 : late_from(ep->ctx, ep, -1, "slmpm_put: no end of the share of");
 }
 
 static bool may_share(const struct endpoint *ep, uint64_t len, int timeout_ms)
@@ -180,8 +181,9 @@ static bool may_share(const struct endpoint *ep, uint64_t len, int timeout_ms)
 	    ctx->handling || ctx->polling || ctx->armed || ctx->wait == SLMPM_WAIT_BLOCK ||
 	    (timeout_ms >= 0 && timeout_ms < LEAST_MS))
 		return false;
-	if (ctx->crowded) { /* it was when somebody waited: who only puts never does */
-		ctx->crowded--;
+	/* It was when somebody waited: who only puts never does. */
+	if (ctx->oversubscribed && config_get()->share != WAY_ALWAYS) {
+		ctx->oversubscribed--;
 		return false;
 	}
 	return true;
@@ -294,8 +296,8 @@ void share_taken(struct endpoint *ep, const struct head *h, bool over)
 	s->done = done;
 	s->upto = upto;
 	s->over = over;
-	if (over && ep->rma->fenced == RMA_BEHIND)
-		ep->rma->fenced = 0;
+	if (over)
+		ep->rma->holds &= (uint8_t)~RMA_BEHIND;
 	if (s->asked)
 		ask_answered(ep);
 }

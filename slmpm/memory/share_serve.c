@@ -45,8 +45,8 @@ void share_given(struct endpoint *ep, const struct head *h)
 	struct share *s = ep->share;
 	uint64_t claim = h->extent & WIRE_LENGTH_MASK;
 
-	if (PEER_FAULT(!s || !s->in.id || h->seq != s->in.id || h->length || h->flags ||
-		       claim > s->in.claim)) {
+	if (PEER_FAULT(!s || s->in.id == endpoint_start_in(ep) || h->seq != s->in.id || h->length ||
+		       h->flags || claim > s->in.claim)) {
 		arrival_violates(ep, "share of a put");
 		return;
 	}
@@ -60,8 +60,8 @@ static const unsigned char *source_of(const struct endpoint *ep, const struct wi
 {
 	const struct remote *r = remote_mapped(ep, w->grant);
 
-	if (!r || !(r->access & SLMPM_READ) || w->offset > r->size ||
-	    w->target.length > r->size - w->offset)
+	if (!r || !(r->access & SLMPM_READ) || w->offset > r->memory.size ||
+	    w->target.length > r->memory.size - w->offset)
 		return NULL;
 	return (const unsigned char *)r->memory.base + w->offset;
 }

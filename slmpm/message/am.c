@@ -169,7 +169,7 @@ static COLD int send_slowly(struct endpoint *ep, uint16_t id, const void *head, 
 	if (ep->loan.data && !ep->loan.area)
 		return error_set(SLMPM_EBUSY, "a loan to %s is open: commit or abort it first",
 				 ep->name);
-	rc = am_fill(&r, ep, id, head, head_len, data, 1, false);
+	rc = am_fill_as(&r, ep, id, head, head_len, data, 1, how->flags);
 	r.wish = mode_wish(how->flags);
 	if (rc == 0)
 		rc = message_await(&r, how->timeout_ms);
@@ -186,6 +186,7 @@ static int send_told(struct endpoint *ep, uint16_t id, const void *head, size_t 
 		.stream = id,
 		.peer = {handle_id(ep)},
 		.op = SLMPM_OP_AM,
+		.reason = SLMPM_REASON_SHORT,
 	};
 	struct told told;
 	int rc = completion_open(&told, ep->ctx, how, NULL);
@@ -207,7 +208,8 @@ static int send_told(struct endpoint *ep, uint16_t id, const void *head, size_t 
 static int send_locked(struct endpoint *ep, uint16_t id, const void *head, size_t head_len,
 		       const struct slmpm_iov *data, const struct slmpm_how *how, slmpm_req *req)
 {
-	bool blocks = completion_blocks(how, req), at_once = !mode_wish(how->flags);
+	bool blocks = completion_blocks(how, req);
+	bool at_once = !(how->flags & (MODE_LINK_MASK | SLMPM_REMOTE));
 	enum sent sent = NOT_SENT;
 	int rc = am_check_peer(ep);
 
@@ -244,7 +246,8 @@ static NOINLINE int send_with_care(slmpm_peer peer, uint16_t id, const void *hea
 	if (!ep)
 		return endpoint_bad_handle(peer);
 	if (rc == 0 && how)
-		rc = message_how("slmpm_am", &full, how, SLMPM_MORE | MODE_ROUTE_MASK);
+		rc = message_how("slmpm_am", &full, how,
+				 SLMPM_MORE | SLMPM_REMOTE | MODE_ROUTE_MASK);
 	if (rc < 0)
 		return rc;
 	full.flags = endpoint_wishes(peer, full.flags);

@@ -16,6 +16,10 @@ static inline uint32_t am_stream(uint16_t id, size_t head_len)
 
 /* A, if it is one of a packet with a handler and nothing about it is rare: handled and released. */
 bool am_take(struct endpoint *ep, const struct fabric_arrival *a);
+/* What came before the peer was accepted runs, if it is: how many. */
+int am_run_kept(struct endpoint *ep);
+/* It never will. */
+void am_forget_kept(struct endpoint *ep);
 
 /* ---- what arrived with WIRE_FLAG_ACTIVE ----------------------------------------------------- */
 
@@ -33,6 +37,14 @@ static inline void am_settle(struct endpoint *ep, uint64_t charge)
 		inbound_charge(ep, charge);
 }
 
+/* One whose sender learns the end, all of it: handled, answered, CHARGE given back. */
+void am_confirm(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total,
+		uint64_t charge);
+/* Of such a one that begins at DATA: whose handler is to have it. */
+uint16_t am_confirm_id(const void *data);
+/* M is such a one and was dropped: answered. */
+void am_confirm_dropped(struct inbound *m);
+
 /* ---- sending -------------------------------------------------------------------------------- */
 
 /* What a call asks for: 0, or negative with the detail set. */
@@ -44,6 +56,13 @@ int am_check_peer(const struct endpoint *ep);
  * yet submitted. Negative, with the detail set. */
 int am_fill(struct request *r, struct endpoint *ep, uint16_t id, const void *head, size_t head_len,
 	    const struct slmpm_iov *iov, int n, bool copy);
+/* The same with FLAGS of a how: SLMPM_REMOTE, it is done when the peer has answered. */
+int am_fill_as(struct request *r, struct endpoint *ep, uint16_t id, const void *head,
+	       size_t head_len, const struct slmpm_iov *iov, int n, uint32_t flags);
+/* By request_finish: what its result says. */
+void am_finished(struct request *r);
+/* Its peer has answered that nobody there has it: that, with its detail. */
+int am_explain(const struct endpoint *ep, const struct request *r);
 /* As message_sendv: without waiting. */
 int am_sendv(struct endpoint *ep, uint16_t id, const void *head, size_t head_len,
 	     const struct slmpm_iov *iov, int n, const struct slmpm_how *how, slmpm_req *req);

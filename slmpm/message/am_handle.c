@@ -10,6 +10,7 @@
 
 #include "slmpm/message/arrival.h"
 #include "slmpm/memory/emulate.h"
+#include "slmpm/engine/engine.h"
 #include "slmpm/error.h"
 #include "slmpm/engine/fifo.h"
 #include "slmpm/link/landing.h"
@@ -53,6 +54,8 @@ int slmpm_am_handler(slmpm_ctx handle, uint16_t id, slmpm_am_fn *fn, void *arg)
 	if (id > SLMPM_AM_ID_MAX)
 		return error_set(SLMPM_EINVAL, "slmpm_am_handler: 0x%x, the highest is 0x%x", id,
 				 SLMPM_AM_ID_MAX);
+	if (fn)
+		engine_leave_handlers(ctx);
 	context_lock(ctx);
 	h = fn || am_find(ctx, id) ? make(ctx, id) : NULL;
 	if (h)
@@ -78,13 +81,51 @@ static bool head_fits(struct endpoint *ep, const struct head *h, uint64_t total)
 	return true;
 }
 
+/* Nobody has accepted the peer yet, or what came before that has still to run. */
+static inline bool is_early(const struct endpoint *ep)
+{
+	return ep->listener || !list_empty(&ep->am.kept);
+}
+
+/* It has asked for none: that would cost it nothing, and this process memory. */
+static bool may_be_early(struct endpoint *ep, const struct head *h)
+{
+	if (PEER_FAULT(ep->listener && h->flags & WIRE_FLAG_UNCHARGED))
+		return arrival_violates(ep, "answer to nobody");
+	return true;
+}
+
+static void keep_only(struct endpoint *ep, const struct head *h, uint64_t charge)
+{
+	struct inbound *m = inbound_new(ep, h, h->length);
+
+	if (!m)
+		return;
+	if (!inbound_room(m, (uint64_t)h->length + !h->length)) {
+		inbound_free(m); /* without its bytes no handler may run */
+		inbound_no_memory(ep);
+		return;
+	}
+	m->active = true;
+	m->charge = charge;
+	m->damaged = h->damaged;
+	m->got = h->length;
+	landing_copy(m->data, h->data, h->length);
+	list_append(&ep->am.kept, &m->parts);
+}
+
 void am_only(struct endpoint *ep, const struct head *h)
 {
 	uint64_t charge = h->flags & WIRE_FLAG_UNCHARGED ? 0 : wire_charge(h->length);
 
-	if (!head_fits(ep, h, h->length) || !arrival_envelope(ep, h, charge))
+	if (!head_fits(ep, h, h->length) || !may_be_early(ep, h) ||
+	    !arrival_envelope(ep, h, charge))
 		return;
 	match_account(ep, h->length);
+	if (UNLIKELY(is_early(ep))) {
+		keep_only(ep, h, charge);
+		return;
+	}
 	if (UNLIKELY(h->damaged))
 		emulate_damaged(ep, (uint16_t)h->stream);
 	else if (UNLIKELY(fifo_is_own(h->stream))) {
@@ -100,12 +141,23 @@ bool am_take(struct endpoint *ep, const struct fabric_arrival *a)
 	return am_take_inline(ep, a);
 }
 
-/* Is there somebody to have it, and may it be as long? */
-static bool is_wanted(const struct endpoint *ep, uint32_t stream, uint64_t total)
+static bool is_confirmed(uint32_t stream)
 {
-	if (fifo_is_own(stream))
+	return (uint16_t)stream == AM_CONFIRMED;
+}
+
+/* Is there somebody to have it, and may it be as long? */
+static bool is_wanted(const struct endpoint *ep, const struct head *h, uint64_t total)
+{
+	uint16_t id = (uint16_t)h->stream;
+
+	if (is_confirmed(h->stream)) {
+		id = am_confirm_id(h->data);
+		total -= sizeof(struct am_confirmed);
+	} else if (fifo_is_own(h->stream)) {
 		return true;
-	return am_find(ep->ctx, (uint16_t)stream) && total <= (uint64_t)config_get()->am_max;
+	}
+	return am_find(ep->ctx, id) && total <= (uint64_t)config_get()->am_max;
 }
 
 /* Room for what comes next; the peer's word alone takes no memory that its bytes do not. */
@@ -130,6 +182,17 @@ static void add(struct inbound *m, const struct head *h)
 	m->damaged |= h->damaged;
 }
 
+/* The beginning of a message: what nobody wants is dropped, but for whom to tell. */
+static void begin(struct inbound *m, const struct head *h)
+{
+	bool wanted = is_wanted(m->ep, h, m->total);
+
+	m->cut = !wanted && !is_confirmed(h->stream);
+	add(m, h);
+	if (m->ep->am.message == m)
+		m->cut = !wanted;
+}
+
 void *am_landing(struct inbound *m, uint32_t length)
 {
 	return !m->cut && make_room(m, m->got + length) ? m->data + m->got : NULL;
@@ -144,7 +207,7 @@ void am_first(struct endpoint *ep, const struct head *h)
 
 	if (h->flags & WIRE_FLAG_UNCHARGED)
 		charge = 0;
-	if (!head_fits(ep, h, h->length))
+	if (!head_fits(ep, h, h->length) || !may_be_early(ep, h))
 		return;
 	if (PEER_FAULT(ep->am.message ||
 		       ((uint16_t)h->stream > SLMPM_AM_ID_MAX && !fifo_may_begin(h)))) {
@@ -159,20 +222,44 @@ void am_first(struct endpoint *ep, const struct head *h)
 	m->active = true;
 	m->announced = m->waits = announced;
 	m->charge = charge;
-	m->cut = !is_wanted(ep, h->stream, total);
 	list_append(&ep->assembling, &m->parts);
 	ep->am.message = m;
-	add(m, h);
+	begin(m, h);
 	if (!announced || !ep->am.message || !fifo_clears(ep, m))
 		return;
 	m->cleared = true;
 	link_control(ep, WIRE_CLEAR, m->seq, 0, NULL, 0);
 }
 
-void am_more(struct inbound *m, const struct head *h, bool last)
+/* All of it is here. */
+static void run_whole(struct inbound *m)
 {
 	struct endpoint *ep = m->ep;
 	uint64_t charge = m->charge;
+
+	m->charge = 0;
+	if (m->damaged) {
+		emulate_damaged(ep, (uint16_t)m->stream);
+	} else if (m->cut) {
+		ep->stats->am_unhandled++;
+		if (is_confirmed(m->stream))
+			am_confirm_dropped(m);
+	} else if (fifo_is_own(m->stream)) {
+		unsigned char *memory = m->data;
+
+		m->data = NULL;
+		fifo_arrived(ep, m->stream, memory, m->total, memory, charge);
+		charge = 0;
+	} else {
+		handle(ep, m->stream, m->data, m->total);
+	}
+	inbound_free(m);
+	am_settle(ep, charge);
+}
+
+void am_more(struct inbound *m, const struct head *h, bool last)
+{
+	struct endpoint *ep = m->ep;
 
 	add(m, h);
 	if (!last || ep->am.message != m)
@@ -180,20 +267,29 @@ void am_more(struct inbound *m, const struct head *h, bool last)
 	ep->am.message = NULL;
 	list_remove(&m->parts);
 	match_account(ep, m->total);
-	m->charge = 0;
-	if (m->damaged) {
-		emulate_damaged(ep, (uint16_t)m->stream);
-	} else if (fifo_is_own(m->stream)) {
-		unsigned char *memory = m->data;
+	if (UNLIKELY(is_early(ep)))
+		list_append(&ep->am.kept, &m->parts);
+	else
+		run_whole(m);
+}
 
-		m->data = NULL;
-		fifo_arrived(ep, m->stream, memory, m->total, memory, charge);
-		charge = 0;
-	} else if (m->cut) {
-		ep->stats->am_unhandled++;
-	} else {
-		handle(ep, m->stream, m->data, m->total);
+int am_run_kept(struct endpoint *ep)
+{
+	int n = 0;
+
+	while (!ep->listener && !list_empty(&ep->am.kept)) {
+		struct inbound *m = LIST_ENTRY(ep->am.kept.next, struct inbound, parts);
+
+		list_remove(&m->parts);
+		run_whole(m);
+		n++;
 	}
-	inbound_free(m);
-	am_settle(ep, charge);
+	endpoint_refresh(ep);
+	return n;
+}
+
+void am_forget_kept(struct endpoint *ep)
+{
+	LIST_EACH(at, &ep->am.kept)
+		inbound_free(LIST_ENTRY(at, struct inbound, parts));
 }

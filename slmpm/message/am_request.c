@@ -93,7 +93,7 @@ int am_sendv(struct endpoint *ep, uint16_t id, const void *head, size_t head_len
 	r = request_new();
 	if (!r)
 		return -SLMPM_ENOMEM;
-	rc = am_fill(r, ep, id, head, head_len, iov, n, false);
+	rc = am_fill_as(r, ep, id, head, head_len, iov, n, how ? how->flags : 0);
 	r->flags = how ? (uint8_t)(how->flags & SLMPM_MORE) : 0;
 	r->wish = how ? mode_wish(how->flags) : 0;
 	if (rc == 0)

@@ -64,6 +64,14 @@ static int announce(struct endpoint *ep, struct area *a, uint64_t size)
 	return rc;
 }
 
+static struct area *find(struct area *list, uint32_t id)
+{
+	for (struct area *a = list; a; a = a->next)
+		if (a->id == id)
+			return a;
+	return NULL;
+}
+
 static struct area *make(struct endpoint *ep, uint64_t size, int *rc)
 {
 	struct area *a = calloc(1, sizeof(*a));
@@ -72,6 +80,8 @@ static struct area *make(struct endpoint *ep, uint64_t size, int *rc)
 		*rc = error_set(SLMPM_ENOMEM, "for a loan area");
 		return NULL;
 	}
+	while (find(ep->areas, ep->next_area)) /* 2^32 ago */
+		ep->next_area++;
 	a->id = ep->next_area;
 	*rc = link_maps(ep) ? share(ep, a, size) : announce(ep, a, size);
 	if (*rc < 0) {
@@ -122,14 +132,6 @@ bool area_returned(struct endpoint *ep, uint64_t id)
 		return true;
 	}
 	return false;
-}
-
-static struct area *find(struct area *list, uint32_t id)
-{
-	for (struct area *a = list; a; a = a->next)
-		if (a->id == id)
-			return a;
-	return NULL;
 }
 
 static bool may_have(const struct endpoint *ep, uint32_t id, uint64_t size)

@@ -32,6 +32,7 @@ static void credit(struct endpoint *ep, const struct head *h)
 		return;
 	}
 	ep->credited += step;
+	ep->doubt.received = h->seq;
 	doubt_mark(ep); /* who is always given credit in time comes by here */
 	(void)link_push(ep);
 	wait_changed(ep->ctx);
@@ -161,6 +162,7 @@ static bool take_rest(struct endpoint *ep, const struct head *h, uint8_t kind)
 	case WIRE_MEANS: means_heard(ep, h); return true;
 	case WIRE_CLOSE:
 		ep->end_of_stream = true;
+		ep->doubt.received = h->seq;
 		if (further_speaks(ep)) /* who says it waits for that */
 			link_confirm(ep);
 		return true;

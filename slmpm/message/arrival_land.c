@@ -11,7 +11,7 @@
 /* A receive of any peer is the next one of each: the first to come there keeps the others out. */
 static bool is_taken(const struct endpoint *ep, const void *place)
 {
-	for (uint32_t i = 0; i < ep->ctx->count; i++) {
+	for (uint32_t i = 0; i < ep->ctx->live; i++) {
 		const struct endpoint *other = ep->ctx->endpoints[i];
 
 		if (other != ep && other->landing.state == LANDING_SAID &&

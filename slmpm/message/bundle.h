@@ -70,13 +70,16 @@ static inline void bundle_describe(const struct endpoint *ep, struct slmpm_done 
 {
 	const struct unpack *u = &ep->unpack;
 
-	*done = (struct slmpm_done){
-		.len = u->length,
-		.stream = (uint32_t)u->route,
-		.imm = (uint32_t)(u->route >> 32),
-		.peer = {handle_id(ep)},
-		.op = SLMPM_OP_RECV,
-	};
+	done->len = u->length;
+	done->status = 0;
+	done->stream = (uint32_t)u->route;
+	done->imm = (uint32_t)(u->route >> 32);
+	done->flags = 0;
+	done->peer.id = handle_id(ep);
+	done->cookie = 0;
+	done->op = SLMPM_OP_RECV;
+	done->protocol = SLMPM_BY_SMT;
+	done->reason = SLMPM_REASON_NONE;
 }
 
 /* Goes on behind a message of an opened bundle, of LEN bytes, which has been copied. */

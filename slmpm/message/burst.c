@@ -61,7 +61,8 @@ static int send_all(struct endpoint *ep, slmpm_peer peer, uint32_t stream,
 			rc = bad_burst("slmpm_send_burst", "a buffer is NULL");
 		else
 			rc = message_send_slowly(ep, stream, m[sent].base, m[sent].len,
-						 wait_ms(wait_now(), deadline, -1));
+						 sent ? wait_ms(wait_now(), deadline, -1) :
+							timeout_ms);
 		if (rc < 0) {
 			if (sent && endpoint_of(peer) == ep)
 				link_flush(ep); /* they said that more would follow */
@@ -90,7 +91,7 @@ static COLD int send_by_address(slmpm_peer peer, uint32_t stream, const struct s
 		return bad_burst("slmpm_send_burst", "no messages");
 	for (int i = 0; i < n; i++) {
 		rc = slmpm_send(peer, stream, m[i].base, m[i].len,
-				wait_ms(wait_now(), deadline, -1));
+				i ? wait_ms(wait_now(), deadline, -1) : timeout_ms);
 		if (rc < 0)
 			return i ? i : rc;
 	}
@@ -178,7 +179,7 @@ static bool take_kept(struct context *ctx, struct endpoint *ep, struct taking *t
 	if (in) {
 		match_give(in, &r);
 		if (t->done)
-			*done_at(t) = r.result;
+			completion_copy(done_at(t), &r.result);
 		m->len = r.result.len;
 		t->got++;
 	}
@@ -195,8 +196,8 @@ static void take_at_once(struct context *ctx, struct endpoint *ep, struct taking
 		;
 	if (ep)
 		take_from_ring(ep, t, polls);
-	for (uint32_t i = 0; !ep && i < ctx->count && t->got < t->n; i++) {
-		uint32_t at = (first + i) % ctx->count;
+	for (uint32_t i = 0; !ep && i < ctx->live && t->got < t->n; i++) {
+		uint32_t at = (first + i) % ctx->live;
 		int before = t->got;
 
 		take_from_ring(ctx->endpoints[at], t, 1);

@@ -6,6 +6,7 @@
 #include "slmpm/memory/ask.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/error.h"
+#include "slmpm/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/mirror/mirror.h"
@@ -67,7 +68,7 @@ static bool nobody_writes(void *arg)
 	const struct closing *c = arg;
 
 	return is_gone(c) || c->ep->state != SLMPM_PEER_UP ||
-	       (fetch_let_go(c->ep) && ask_let_go(c->ep));
+	       (fetch_let_go(c->ep) && ask_release(c->ep));
 }
 
 static bool handshake_over(void *arg)
@@ -95,16 +96,16 @@ static int send_end(struct closing *c, int timeout_ms)
 	rc = wait_until(ctx, all_sent, c, timeout_ms);
 	if (is_gone(c))
 		return 0;
-	link_control(c->ep, WIRE_CLOSE, 0, 0, NULL, 0);
+	link_control(c->ep, WIRE_CLOSE, c->ep->stats->received_messages, 0, NULL, 0);
 	c->ep->said_end = true;
 	if (rc == 0)
 		rc = wait_until(ctx, all_sent, c, wait_ms(wait_now(), deadline, -1));
 	if (is_gone(c))
 		return 0;
 	if (rc < 0)
-		rc = message_timed_out(c->ep, "not everything was sent to", 1);
+		rc = late_from(ctx, c->ep, -1, "not everything was sent to");
 	if (let_arrive(c, deadline) < 0 && rc == 0)
-		rc = message_timed_out(c->ep, "not everything was sent to", 1);
+		rc = late_from(ctx, c->ep, -1, "not everything was sent to");
 	return is_gone(c) ? 0 : rc;
 }
 

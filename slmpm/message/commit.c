@@ -5,6 +5,7 @@
 #include "slmpm/message/area.h"
 #include "slmpm/message/bundle.h"
 #include "slmpm/error.h"
+#include "slmpm/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/message/loan_copy.h"
 #include "slmpm/message/message.h"
@@ -155,7 +156,8 @@ static int await_turn(struct turn *t)
 		return endpoint_of(t->peer) == ep ? 0 : endpoint_bad_handle(t->peer);
 	if (wait_forbidden(ep->ctx, "slmpm_commit"))
 		return -SLMPM_ESTATE;
-	return error_set(SLMPM_ETIMEOUT, "what was sent before to %s has not gone", ep->name);
+	return late_error(ep->ctx, ep, t->timeout_ms, "what was sent before to %s has not gone",
+			  ep->name);
 }
 
 static int check_commit(struct endpoint *ep, const void *buf, uint64_t len,
@@ -263,7 +265,8 @@ static int await_commit(struct commit *c)
 		return c->rc;
 	if (wait_forbidden(ctx, "slmpm_commit"))
 		return -SLMPM_ESTATE;
-	return error_set(SLMPM_ETIMEOUT, "no room for a loan to %s any more", c->turn.ep->name);
+	return late_error(ctx, c->turn.ep, c->turn.timeout_ms, "no room for a loan to %s any more",
+			  c->turn.ep->name);
 }
 
 int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how *given)

@@ -7,6 +7,7 @@
 
 #include "slmpm/message/bundle.h"
 #include "slmpm/link/link.h"
+#include "slmpm/link/addressee.h"
 #include "slmpm/link/progress.h"
 
 /* All of a process's memory, as far as the kernel lets one reach it. */
@@ -15,7 +16,7 @@ static const struct fabric_memory all = {.size = UINT64_MAX, .writable = true};
 /* Of the segments that may be held back in the ring out: one side's share. */
 static uint32_t held_max(const struct endpoint *ep)
 {
-	return FABRIC_HOLD_MAX((uint32_t)link_ring_out(ep)) / 2;
+	return addressee_hold_max(ep, link_ring_out(ep)) / 2;
 }
 
 static uint64_t shortest(const struct mode_limits *limits)
@@ -28,11 +29,10 @@ static uint64_t shortest(const struct mode_limits *limits)
 void fetch_open(struct endpoint *ep)
 {
 	const struct config *config = config_get();
-	uint32_t in;
 
 	link_flush(ep); /* not later: a loan may lie open then */
-	in = (uint32_t)link_ring_in(ep);
-	if (held_max(ep) < FETCH_SENDER_WORDS || FABRIC_HOLD_MAX(in) / 2 < FETCH_SENDER_WORDS)
+	if (held_max(ep) < FETCH_SENDER_WORDS ||
+	    addressee_hold_max(ep, link_ring_in(ep)) / 2 < FETCH_SENDER_WORDS)
 		return;
 	if (ep->attach && config->fetch != WAY_NEVER && ep->link.fabric->reg && !ep->check)
 		ep->fetch_min = shortest(mode_limits());

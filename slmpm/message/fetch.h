@@ -103,6 +103,12 @@ bool fetch_let_go(struct endpoint *ep);
 /* One step of what is under way; how many things happened. */
 int fetch_step(struct endpoint *ep);
 
+/* Turns of a message's receives, as the peer counts them, begin with the next. */
+static inline uint32_t fetch_no_turn(const struct endpoint *ep)
+{
+	return (uint32_t)endpoint_start_in(ep);
+}
+
 static inline bool fetch_busy(const struct endpoint *ep)
 {
 	return ep->fetch && (!list_empty(&ep->fetch->in) || !list_empty(&ep->fetch->out));

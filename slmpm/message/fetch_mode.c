@@ -51,7 +51,8 @@ static bool goes_by_cost(const struct endpoint *ep, const struct request *r)
 /* Besides the choice's own: what then may decide. */
 static uint8_t circumstances(const struct endpoint *ep, const struct request *r)
 {
-	bool late = ep->ctx->wait == SLMPM_WAIT_BLOCK || ep->ctx->crowded;
+	bool late = ep->ctx->wait == SLMPM_WAIT_BLOCK ||
+		    (ep->ctx->oversubscribed && config_get()->fetch != WAY_ALWAYS);
 
 	return (uint8_t)((r->length <= ep->eager_max) | late << 1);
 }

@@ -68,6 +68,7 @@ void fetch_announced(struct endpoint *ep, const struct head *h)
 	}
 	list_init(&p->node);
 	p->m = m;
+	p->turn = (uint32_t)endpoint_start(ep);
 	m->fetch = p;
 	m->announced = true;
 	m->charge = WIRE_ENVELOPE;
@@ -104,6 +105,7 @@ void fetch_drop(struct inbound *m)
 void fetch_complete(struct inbound *m)
 {
 	fetch_drop(m);
+	m->fetched = true;
 	m->got = m->total;
 	list_remove(&m->parts);
 	inbound_finish(m);
@@ -174,7 +176,7 @@ bool fetch_abandon(struct inbound *m)
 
 static bool was_received(const struct endpoint *ep, const struct head *h)
 {
-	return ep->fetch && h->seq && h->seq <= ep->received;
+	return ep->fetch && wire_is_given(h->seq, endpoint_start_in(ep), ep->received);
 }
 
 void fetch_given(struct endpoint *ep, const struct head *h)
@@ -239,7 +241,8 @@ void fetch_sent_instead(struct endpoint *ep, const struct head *h)
 		return;
 	}
 	if (p && !m->receive) {
-		bool told = p->turn; /* of an earlier receive: then the sender waits for a word */
+		/* Of an earlier receive: then the sender waits for a word. */
+		bool told = p->turn != (uint32_t)endpoint_start(ep);
 
 		m->charge += length;
 		m->cleared = true;

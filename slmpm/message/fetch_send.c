@@ -36,7 +36,7 @@ int fetch_announce(struct endpoint *ep, struct request *r)
 		ep->fetch_min = UINT64_MAX; /* it goes in packets, then */
 		return -EAGAIN;
 	}
-	*p = (struct fetch_out){.r = r};
+	*p = (struct fetch_out){.r = r, .turn = fetch_no_turn(ep)};
 	list_init(&p->node);
 	/* Held back before the announcement is posted: so they are free. */
 	if (!fetch_hold(ep, &f->held_out, &p->held, FETCH_SENDER_WORDS) || !say_fetch(ep, r)) {
@@ -46,6 +46,7 @@ int fetch_announce(struct endpoint *ep, struct request *r)
 	}
 	r->fetch = p;
 	r->seq = ++ep->sent;
+	r->numbered = true;
 	r->announced = true;
 	ep->charged += WIRE_ENVELOPE;
 	ep->stats->sent_messages++;
@@ -136,7 +137,7 @@ static int step_waiting(struct endpoint *ep, struct fetch_out *p)
 	f->out_hand = p;
 	if (!fetch_heard(ep) || f->out_hand != p)
 		return 1;
-	if (p->turn) /* it has come: it says what is to become of it */
+	if (p->turn != fetch_no_turn(ep)) /* it has come: it says what is to become of it */
 		fetch_leave(ep, p);
 	else
 		send_instead(ep, p->r);
@@ -145,7 +146,7 @@ static int step_waiting(struct endpoint *ep, struct fetch_out *p)
 
 int fetch_send_step(struct endpoint *ep, struct fetch_out *p)
 {
-	if (p->waiting && !p->turn)
+	if (p->waiting && p->turn == fetch_no_turn(ep))
 		return step_waiting(ep, p);
 	p->waiting = false;
 	return fetch_write_step(ep, p);
@@ -196,7 +197,7 @@ static struct request *find(struct endpoint *ep, uint64_t seq)
 /* A word about a message that has had its end meanwhile is no offence. */
 static bool was_sent(const struct endpoint *ep, uint64_t seq)
 {
-	return seq && seq <= ep->sent;
+	return wire_is_given(seq, endpoint_start(ep), ep->sent);
 }
 
 void fetch_taken(struct endpoint *ep, const struct head *h)
@@ -216,8 +217,8 @@ void fetch_taken(struct endpoint *ep, const struct head *h)
 	take.turn = LITTLE_32(take.turn);
 	take.limit = LITTLE_64(take.limit);
 	take.upto = LITTLE_64(take.upto);
-	if (PEER_FAULT(take.turn < p->turn || !take.turn || take.limit > r->length ||
-		       take.upto > take.limit ||
+	if (PEER_FAULT((int32_t)(take.turn - p->turn) < 0 || take.turn == fetch_no_turn(ep) ||
+		       take.limit > r->length || take.upto > take.limit ||
 		       (take.turn == p->turn && (take.limit != p->limit || take.upto < p->upto)))) {
 		arrival_violates(ep, "share of a message");
 		return;
@@ -240,7 +241,7 @@ void fetch_over(struct endpoint *ep, const struct head *h)
 	struct request *r = find(ep, h->seq);
 	struct fetch_out *p = r ? r->fetch : NULL;
 
-	if (PEER_FAULT(!was_sent(ep, h->seq) || h->length || (p && !p->turn))) {
+	if (PEER_FAULT(!was_sent(ep, h->seq) || h->length || (p && p->turn == fetch_no_turn(ep)))) {
 		arrival_violates(ep, "end of fetching");
 		return;
 	}

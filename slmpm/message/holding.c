@@ -2,6 +2,7 @@
 /* Holds: messages read in place, also while they still grow. */
 #include "slmpm/message/area.h"
 #include "slmpm/error.h"
+#include "slmpm/late.h"
 #include "slmpm/message/held.h"
 #include "slmpm/message/message.h"
 #include "slmpm/wait.h"
@@ -114,7 +115,7 @@ static int64_t await_growth(struct growth *g, struct slmpm_done *done, int timeo
 		return len;
 	if (rc == -SLMPM_ESTATE)
 		return rc;
-	return rc < 0 ? error_set(SLMPM_ETIMEOUT, "no more of it from %s", g->ep->name) :
+	return rc < 0 ? late_from(g->ep->ctx, g->ep, timeout_ms, "no more of it from") :
 			endpoint_error(g->ep);
 }
 

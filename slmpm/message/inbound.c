@@ -27,7 +27,7 @@ void inbound_defer(struct endpoint *ep, uint64_t seq, uint64_t offset)
 	ep->starved.now = ep->ctx->starved = true;
 	/* A thread that sleeps has no deadline for it yet, and no descriptor shows it. */
 	wait_changed(ep->ctx);
-	if (ep->starved.seq != seq || ep->starved.offset != offset) {
+	if (!ep->starved.since || ep->starved.seq != seq || ep->starved.offset != offset) {
 		ep->starved.since = now;
 		ep->starved.seq = seq;
 		ep->starved.offset = offset;
@@ -108,6 +108,8 @@ void inbound_describe(const struct inbound *m, struct slmpm_done *done)
 	done->peer.id = handle_id(m->ep);
 	done->flags = m->area && !m->final ? SLMPM_PART : 0;
 	done->op = SLMPM_OP_RECV;
+	done->protocol = m->fetch || m->fetched ? SLMPM_BY_RGET : SLMPM_BY_SMT;
+	done->reason = SLMPM_REASON_NONE;
 }
 
 int inbound_verdict(const struct inbound *m, const struct request *r)

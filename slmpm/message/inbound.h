@@ -29,7 +29,8 @@ struct inbound {
 	struct request *receive; /* matched */
 	unsigned char *data;     /* bytes kept here while unmatched or held: room for `room` */
 	uint64_t room;
-	struct fetch_in *fetch; /* the message is to be fetched */
+	struct fetch_in *fetch; /* the message is to be fetched ... */
+	bool fetched;           /* ... and has been */
 	struct area *area;      /* the message lies there; got bytes are ready */
 	bool final;             /* area: got is the length */
 	bool held;              /* handed out by slmpm_hold: its memory stays until released */

@@ -6,6 +6,7 @@
 #include "slmpm/message/area.h"
 #include "slmpm/message/bundle.h"
 #include "slmpm/error.h"
+#include "slmpm/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/wait.h"
 
@@ -94,7 +95,7 @@ int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int tim
 		if (w.rc < 0)
 			rc = w.rc;
 		else if (rc < 0 && !wait_forbidden(ctx, "slmpm_loan"))
-			rc = error_set(SLMPM_ETIMEOUT, "no room for a loan to %s", ep->name);
+			rc = late_from(ctx, ep, timeout_ms, "no room for a loan to");
 	}
 	if (rc == 0) {
 		ep->loan.data = w.data;

@@ -32,7 +32,7 @@ struct request *match_next(const struct endpoint *ep, uint32_t stream)
 
 	if (!own || !any)
 		return own ? own : any;
-	return own->seq < any->seq ? own : any;
+	return wire_is_before(own->seq, any->seq) ? own : any;
 }
 
 /* Where R waits; COUNT: of those there. */
@@ -195,7 +195,8 @@ static void put_back(struct inbound *m)
 {
 	struct list *at = m->ep->unexpected.next;
 
-	while (at != &m->ep->unexpected && LIST_ENTRY(at, struct inbound, node)->seq < m->seq)
+	while (at != &m->ep->unexpected &&
+	       wire_is_before(LIST_ENTRY(at, struct inbound, node)->seq, m->seq))
 		at = at->next;
 	list_insert(at, &m->node);
 	m->ep->before++;
@@ -281,7 +282,7 @@ void match_again(struct request *r)
 		match_give(next, r);
 		return;
 	}
-	while (at != list && LIST_ENTRY(at, struct request, node)->seq < r->seq)
+	while (at != list && wire_is_before(LIST_ENTRY(at, struct request, node)->seq, r->seq))
 		at = at->next;
 	list_insert(at, &r->node);
 	++*count;

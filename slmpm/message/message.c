@@ -7,8 +7,11 @@
 
 #include <string.h>
 
+#include "slmpm/engine/fifo.h"
 #include "slmpm/error.h"
+#include "slmpm/late.h"
 #include "slmpm/memory/ask.h"
+#include "slmpm/message/am.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/link/link.h"
 #include "slmpm/message/match.h"
@@ -22,14 +25,6 @@ int message_truncated(const struct slmpm_done *done, uint64_t cap)
 {
 	return error_set(SLMPM_ETRUNC, "a message of %llu bytes on stream %u for a buffer of %llu",
 			 (unsigned long long)done->len, done->stream, (unsigned long long)cap);
-}
-
-int message_timed_out(struct endpoint *ep, const char *what, int waited)
-{
-	const char *suspicion = ep && waited ? endpoint_suspicion(ep) : NULL;
-
-	return error_set(SLMPM_ETIMEOUT, "%s %s%s%s", what, ep ? ep->name : "any peer",
-			 suspicion ? ", " : "", suspicion ? suspicion : "");
 }
 
 int message_failed(struct request *r)
@@ -60,6 +55,8 @@ int message_failed(struct request *r)
 		if (request_is_one_sided(r))
 			return error_set(-r->result.status, "%s refused a one-sided operation",
 					 ep ? ep->name : "the peer");
+		if (r->fifo.out && ep)
+			return am_explain(ep, r);
 		return error_set(-r->result.status, "%s", ep ? ep->name : "no peer is left");
 	}
 }
@@ -70,7 +67,7 @@ int message_source_ended(struct context *ctx, struct endpoint *ep)
 		return ep->state == SLMPM_PEER_UP || ep->state == SLMPM_PEER_CONNECTING ?
 			       0 :
 			       endpoint_error(ep);
-	for (uint32_t i = 0; i < ctx->count; i++)
+	for (uint32_t i = 0; i < ctx->live; i++)
 		if (ctx->endpoints[i]->state == SLMPM_PEER_UP ||
 		    ctx->endpoints[i]->state == SLMPM_PEER_CONNECTING)
 			return 0;
@@ -114,8 +111,8 @@ bool message_take_back(struct request *r)
 {
 	if (r->kind >= REQUEST_PUT)
 		return rma_take_back(r);
-	if (r->fifo.out) { /* its answer finds nobody */
-		list_remove(&r->node);
+	if (r->fifo.out) {
+		fifo_abandon(r);
 		return true;
 	}
 	if (r->kind != REQUEST_SEND) {
@@ -129,10 +126,10 @@ bool message_take_back(struct request *r)
 	if (r->fetch) {
 		if (!fetch_take_back(r))
 			return false;
-	} else if (r->seq) {
+	} else if (r->numbered) {
 		link_control(r->ep, WIRE_WITHDRAW, r->seq, 0, NULL, 0);
 	}
-	if (r->seq) {
+	if (r->numbered) {
 		/* Only what is announced counts as sent when it is received. */
 		r->ep->stats->sent_messages--;
 		r->ep->stats->sent_bytes -= r->length;
@@ -206,18 +203,20 @@ bool message_tell_later(struct endpoint *ep, struct told *told, const struct slm
 	completion_copy(&r->result, done);
 	r->length = r->offset = done->len;
 	r->seq = ep->sent;
+	r->numbered = true;
 	link_enqueue(ep, r);
 	link_streams(ep, r);
 	return true;
 }
 
-/* Who waits no longer: one that is out cannot be taken back, and so has been sent. */
+/* Who waits no longer: one that is out cannot be taken back, and so has been sent; unless an answer
+ * is to tell. */
 static bool end_if_out(struct request *r)
 {
 	if (!link_is_out(r) || r->done)
 		return false;
 	link_sent(r->ep, r);
-	return true;
+	return r->done;
 }
 
 /* ---- waiting for it --------------------------------------------------------------------------- */
@@ -253,7 +252,7 @@ static COLD int await_in_handler(struct request *r)
 	bool receives = r->kind == REQUEST_RECV || r->kind == REQUEST_HOLD;
 	struct inbound *m = receives ? match_find(r) : NULL;
 
-	if (r->kind == REQUEST_SEND && goes_now(r))
+	if (r->kind == REQUEST_SEND && !r->fifo.tag && goes_now(r))
 		return message_explain(r);
 	if (!m || !inbound_complete(m))
 		return wait_in_handler("a message");
@@ -283,11 +282,29 @@ static int see_through(struct request *r)
 		if (r->kind == REQUEST_HOLD)
 			return 0; /* the memory is ours */
 		return error_set(SLMPM_EBUSY,
-				 "%s does not go on %s the buffer: leave it to that peer "
-				 "until it is closed or has ended",
-				 ep->name, r->kind == REQUEST_PUT ? "reading" : "writing into");
+				 "%s does not go on %s the buffer: leave it to that peer until %s"
+				 "it is closed or has ended",
+				 ep->name, r->kind == REQUEST_PUT ? "reading" : "writing into",
+				 r->kind >= REQUEST_PUT ? "slmpm_flush succeeds, " : "");
 	}
 	return 0;
+}
+
+/* The operation had begun and was given up: what of it has been done is not known. */
+static bool may_be_done(const struct request *r)
+{
+	return r->fifo.out || (r->kind >= REQUEST_PUT && r->numbered && r->rma.span_count);
+}
+
+/* EAGAIN says that the same call again does nothing twice. */
+static COLD int explain_late(const struct request *r, int timeout_ms)
+{
+	const char *what = request_is_one_sided(r) ? "the operation is not done at" :
+			   r->fifo.out             ? "no handler has run yet at" :
+			   r->kind == REQUEST_SEND ? "not sent to" :
+						     "nothing from";
+
+	return late_from(r->ctx, r->ep, may_be_done(r) ? -1 : timeout_ms, what);
 }
 
 int message_await(struct request *r, int timeout_ms)
@@ -307,9 +324,5 @@ int message_await(struct request *r, int timeout_ms)
 	rc = see_through(r);
 	if (rc < 0 || r->done)
 		return rc < 0 ? rc : message_explain(r);
-	return message_timed_out(r->ep,
-				 request_is_one_sided(r) ? "the operation is not done at" :
-				 r->kind == REQUEST_SEND ? "not sent to" :
-							   "nothing from",
-				 timeout_ms);
+	return explain_late(r, timeout_ms);
 }

@@ -59,7 +59,8 @@ static inline bool message_is_first(const struct endpoint *ep)
 #define SPIN_POLLS 200
 static inline int message_polls(const struct context *ctx, int timeout_ms)
 {
-	return !timeout_ms || ctx->crowded || ctx->wait == SLMPM_WAIT_BLOCK || ctx->multiple ?
+	return !timeout_ms || ctx->oversubscribed || ctx->wait == SLMPM_WAIT_BLOCK ||
+			       ctx->multiple ?
 		       1 :
 		       SPIN_POLLS;
 }
@@ -77,8 +78,6 @@ const struct fabric_arrival *message_hold_direct(struct endpoint *ep, uint32_t s
 						 struct slmpm_done *done, int timeout_ms);
 /* Sets the detail of ETRUNC: the message of DONE did not fit CAP bytes. */
 COLD int message_truncated(const struct slmpm_done *done, uint64_t cap);
-/* And of ETIMEOUT. Who only tries (WAITED 0) does so often: for him nobody looks into /proc. */
-int message_timed_out(struct endpoint *ep, const char *what, int waited);
 
 /* No how, or one of this library's size without anything rare: the short ways look no further. */
 static inline bool message_is_plain(const struct slmpm_how *how)

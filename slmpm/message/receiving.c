@@ -108,6 +108,8 @@ static inline void fill_done(struct slmpm_done *done, const struct endpoint *ep,
 	done->peer.id = handle_id(ep);
 	done->cookie = 0;
 	done->op = SLMPM_OP_RECV;
+	done->protocol = SLMPM_BY_SMT;
+	done->reason = SLMPM_REASON_NONE; /* its sender's matter */
 }
 
 /* ---- the calls ------------------------------------------------------------------------------ */

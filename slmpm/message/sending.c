@@ -226,6 +226,7 @@ static int send_told(struct endpoint *ep, uint32_t stream, const struct slmpm_io
 		.imm = how->imm,
 		.peer = {handle_id(ep)},
 		.op = SLMPM_OP_SEND,
+		.reason = SLMPM_REASON_SHORT,
 	};
 	struct told told;
 	int rc = completion_open(&told, ep->ctx, how, NULL);

@@ -193,6 +193,8 @@ static int create(struct context *ctx, void *base, size_t size,
 		m->ctx = ctx;
 	m->source = m->base = base;
 	m->size = size;
+	m->sequence = (uint32_t)ctx->shape.start; /* of 0 the application knows that it is none */
+	atomic_init(&m->turn, ctx->shape.start & ~UINT64_C(1));
 	list_init(&m->attachments);
 	list_init(&m->snapshots);
 	list_append(&ctx->mirrors, &m->node);

@@ -259,6 +259,8 @@ bool mirror_take_shortly(struct endpoint *ep, const struct fabric_arrival *a, ui
 /* It ends, for ERROR; its handle does. */
 void mirror_end(struct endpoint *ep, int error);
 void mirror_shut(struct context *ctx);
+/* It has several threads now: a change goes the short way no more. */
+void mirror_close_shortcuts(struct context *ctx);
 /* In a child: closes what would keep the parent's memory watched. */
 void mirror_forked(const struct context *ctx);
 /* N bytes at AT have been written by the module itself. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The calls that join a mirror to a peer's, and part them. */
 #include "slmpm/error.h"
+#include "slmpm/late.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/wait.h"
 
@@ -130,15 +131,15 @@ static bool has_joined(void *arg)
 	return j->rc;
 }
 
-static int explain_timeout(const struct joining *j)
+static int explain_timeout(const struct joining *j, struct context *ctx, int timeout_ms)
 {
-	const struct endpoint *ep = endpoint_of(j->peer);
+	struct endpoint *ep = endpoint_of(j->peer);
 
 	if (!j->asked && ep && ep->state == SLMPM_PEER_UP)
 		return error_set(SLMPM_EBUSY, "a mirror of tag %u with %s is being detached",
 				 j->tag, ep->name);
-	return error_set(SLMPM_ETIMEOUT, "the mirror of tag %u with %s is not there yet", j->tag,
-			 ep ? ep->name : "the peer");
+	return late_error(ctx, ep, timeout_ms, "the mirror of tag %u with %s is not there yet",
+			  j->tag, ep ? ep->name : "the peer");
 }
 
 int slmpm_mirror_attach(slmpm_mirror mirror, slmpm_peer peer, uint32_t tag, uint32_t how,
@@ -167,7 +168,9 @@ int slmpm_mirror_attach(slmpm_mirror mirror, slmpm_peer peer, uint32_t tag, uint
 	else
 		rc = timeout_ms ? wait_forbidden(ctx, "slmpm_mirror_attach") : 0;
 	if (rc == 0)
-		rc = wait_until(ctx, has_joined, &j, timeout_ms) < 0 ? explain_timeout(&j) : j.rc;
+		rc = wait_until(ctx, has_joined, &j, timeout_ms) < 0 ?
+			     explain_timeout(&j, ctx, timeout_ms) :
+			     j.rc;
 	rc = rc > 0 ? 0 : rc;
 	context_unlock(ctx);
 	return rc;

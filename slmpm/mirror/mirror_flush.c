@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "slmpm/error.h"
+#include "slmpm/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/message/message.h"
 #include "slmpm/mirror/mirror.h"
@@ -76,13 +77,13 @@ static bool all_sent(void *arg)
 	return !first_behind(arg);
 }
 
-static COLD int too_late(const struct flushing *f, const char *call, int waited)
+static COLD int too_late(const struct flushing *f, const char *call, int timeout_ms)
 {
 	const struct attachment *a = first_behind(f);
 	char what[96];
 
 	snprintf(what, sizeof(what), "%s: not all changes could be sent to", call);
-	return message_timed_out(a ? a->ep : NULL, what, waited);
+	return late_from(f->ctx, a ? a->ep : NULL, timeout_ms, what);
 }
 
 static int flush(struct mirror *m, slmpm_mirror handle, const char *call, int timeout_ms)

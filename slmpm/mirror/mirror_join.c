@@ -74,6 +74,12 @@ static void sort(struct mirror *m)
 		a->only = true;
 }
 
+void mirror_close_shortcuts(struct context *ctx)
+{
+	LIST_EACH(at, &ctx->mirrors)
+		sort(LIST_ENTRY(at, struct mirror, node));
+}
+
 /* ---- ends ----------------------------------------------------------------------------------- */
 
 static void forget_changes(struct attachment *a)
@@ -189,6 +195,13 @@ static void fill(struct attachment *a)
 		attachment_pend(a, true);
 }
 
+/* Of packets that the other side tells of. */
+static void begin_numbers(struct attachment *a)
+{
+	a->numbered = a->flights.stored = a->flights.swept = (uint32_t)endpoint_start(a->ep);
+	a->taken = (uint32_t)endpoint_start_in(a->ep);
+}
+
 void attachment_join(struct attachment *a, struct wanted *w)
 {
 	a->why = judge(a, w);
@@ -199,6 +212,8 @@ void attachment_join(struct attachment *a, struct wanted *w)
 	a->peer_slot = w->slot;
 	a->state = ATTACHMENT_JOINED;
 	a->both = a->how & w->how & SLMPM_MIRROR_BOTH;
+	if (a->both) /* else the follower sends none */
+		begin_numbers(a);
 	sort(a->mirror);
 	if (a->how & SLMPM_MIRROR_LEAD)
 		fill(a);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "slmpm/error.h"
+#include "slmpm/late.h"
 #include "slmpm/message/message.h"
 #include "slmpm/wait.h"
 
@@ -41,7 +42,7 @@ static int explain(const struct attachment *a, const char *what)
 }
 
 /* Nothing has come in time from A, which is not over. */
-static COLD int too_late(const struct attachment *a, const char *call, int waited)
+static COLD int too_late(const struct attachment *a, const char *call, int timeout_ms)
 {
 	char what[128];
 
@@ -51,7 +52,7 @@ static COLD int too_late(const struct attachment *a, const char *call, int waite
 	else
 		snprintf(what, sizeof(what), "%s: publication %llu is still the last from", call,
 			 (unsigned long long)a->sequence);
-	return message_timed_out(a->ep, what, waited);
+	return late_from(a->ep->ctx, a->ep, timeout_ms, what);
 }
 
 /* ---- waiting for a publication -------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The selector's table (mode.h): conditions, rules in the order in which they count, links. */
-#include "slmpm/mode/mode.h"
+/* The selector's table (mode.h): conditions, and rules in the order in which they count. */
+#include "slmpm/mode/mode_rule.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -17,7 +17,7 @@ enum condition {
 	LONG = 1 << 6,     /* there is a longer way, and it is long enough for that */
 	BULK = 1 << 7,     /* long enough to leave the ring */
 	SMALL = 1 << 8,    /* short enough to come to it */
-	ENGINED = 1 << 9,  /* there is an engine, and it is long enough for that */
+	ENGINED = 1 << 9,  /* there is an engine, and it is long enough for that, or meant for it */
 	FULL = 1 << 10,    /* ring */
 	LIGHT = 1 << 11,
 	QUEUED = 1 << 12, /* transmit queue */
@@ -31,10 +31,9 @@ enum condition {
 	BEYOND = 1 << 20, /* likewise, but the peer's does not reach the memory here */
 };
 
-#define BIT(way)   (1u << (way))
-#define DIRECT     (BIT(MODE_COPY) | BIT(MODE_SHARED) | BIT(MODE_ENGINE) | BIT(MODE_ASKED))
-#define PAST_RING  (BIT(MODE_FETCHED) | DIRECT)
-#define IN_RING    (BIT(MODE_PACKETS) | BIT(MODE_REQUEST))
+#define BY_ENGINE  (MODE_BIT(MODE_ENGINE) | MODE_BIT(MODE_ASKED))
+#define DIRECT     (MODE_BIT(MODE_COPY) | MODE_BIT(MODE_SHARED) | BY_ENGINE)
+#define PAST_RING  (MODE_BIT(MODE_FETCHED) | DIRECT)
 #define WISH(name) (SLMPM_BY_##name + 1)
 
 static uint32_t when(bool holds, enum condition c)
@@ -42,7 +41,16 @@ static uint32_t when(bool holds, enum condition c)
 	return holds ? (uint32_t)c : 0;
 }
 
-/* Who wishes it past the ring does not mind what the asking takes. */
+/* A hint past the ring without waiting means the engine, which takes any length. */
+uint64_t mode_shortest_engine(const struct mode_ask *a, const struct mode_limits *l)
+{
+	bool around =
+		a->wish ? a->wish != WISH(SMT) && a->wish != WISH(REQUEST) : l->force == MODE_DMA;
+
+	return around ? 1 : l->engine;
+}
+
+/* With a hint past the ring the cost of asking does not count. */
 static uint64_t shortest_ask(const struct mode_ask *a, const struct mode_limits *l)
 {
 	bool wished = a->wish || l->force == MODE_DMA;
@@ -53,17 +61,18 @@ static uint64_t shortest_ask(const struct mode_ask *a, const struct mode_limits 
 static uint32_t of_request(const struct mode_ask *a, uint32_t ways, const struct mode_limits *l)
 {
 	uint64_t longer = a->op == MODE_SEND ? l->fetch : l->share;
-	uint32_t way = BIT(a->op == MODE_SEND ? MODE_FETCHED : MODE_SHARED);
+	uint32_t way = MODE_BIT(a->op == MODE_SEND ? MODE_FETCHED : MODE_SHARED);
 
 	return when(a->wish, WISHED) | when(a->waits, WAITS) | when(a->always, ALWAYS) |
 	       when(ways & way && a->size >= longer, LONG) | when(a->size >= l->bulk, BULK) |
 	       when(a->size <= l->small, SMALL) |
-	       when(ways & BIT(MODE_ENGINE) && a->size >= l->engine, ENGINED) |
-	       when(ways & BIT(MODE_ASKED) && a->size >= shortest_ask(a, l), ASKING) |
+	       when(ways & MODE_BIT(MODE_ENGINE) && a->size >= mode_shortest_engine(a, l),
+		    ENGINED) |
+	       when(ways & MODE_BIT(MODE_ASKED) && a->size >= shortest_ask(a, l), ASKING) |
 	       when(a->beyond && a->size >= shortest_ask(a, l), BEYOND);
 }
 
-static bool is_full(const struct mode_view *v, const struct mode_limits *l)
+bool mode_is_full(const struct mode_view *v, const struct mode_limits *l)
 {
 	return v->segments && v->unread * 100 >= l->ring * v->segments;
 }
@@ -73,7 +82,8 @@ static uint32_t of_link(const struct mode_ask *a, const struct mode_view *v,
 {
 	bool known = v->cost[0] && v->cost[1];
 
-	return when(is_full(v, l), FULL) | when(v->unread * 100 <= l->light * v->segments, LIGHT) |
+	return when(mode_is_full(v, l), FULL) |
+	       when(v->unread * 100 <= l->light * v->segments, LIGHT) |
 	       when(v->queue > l->queue, QUEUED) | when(v->dma > l->dma, BUSY) |
 	       when(a->eager && v->sleeps, ASLEEP) | when(v->behind, BEHIND) | when(known, KNOWN) |
 	       when(known && v->cost[1] <= v->cost[0], LESS) |
@@ -83,7 +93,7 @@ static uint32_t of_link(const struct mode_ask *a, const struct mode_view *v,
 /* A message may be fetched that is shorter than usual, where the ring has enough to do. */
 static uint32_t of_both(const struct mode_ask *a, uint32_t ways, uint32_t holds)
 {
-	return when(a->op == MODE_SEND && ways & BIT(MODE_FETCHED) && holds & BULK &&
+	return when(a->op == MODE_SEND && ways & MODE_BIT(MODE_FETCHED) && holds & BULK &&
 			    holds & (FULL | QUEUED),
 		    LONG);
 }
@@ -128,6 +138,7 @@ static const struct rule one_sided[] = {
 	/* Directly, */
 	{ ONE_SIDED, AROUND | BEHIND, 0, MODE_REQUEST, SLMPM_REASON_ORDER },
 	{ MOVES, AROUND | BUSY | LIGHT | SMALL | ENGINED, WAITS, MODE_REQUEST, SLMPM_REASON_QUEUE },
+	{ MOVES, AROUND | ENGINED | WISHED, WAITS, MODE_ENGINE, ASKED },
 	{ MOVES, AROUND | ENGINED, WAITS, MODE_ENGINE, SLMPM_REASON_SIZE },
 	{ MOVES, AROUND | ASKING, 0, MODE_ASKED, SLMPM_REASON_ENGINE },
 	{ MOVES, AROUND | BEYOND, 0, MODE_COPY, SLMPM_REASON_UNREACHABLE },
@@ -160,7 +171,7 @@ static const struct rule *find_rule(const struct mode_ask *a, uint32_t holds, ui
 
 	for (; r < end; r++)
 		if (r->ops >> a->op & 1 && !(r->when & ~holds) && !(r->unless & holds) &&
-		    ways & BIT(r->way))
+		    ways & MODE_BIT(r->way))
 			return r;
 	return NULL;
 }
@@ -195,7 +206,7 @@ static bool makes_sense(const struct mode_ask *a)
 
 static uint32_t side(bool around)
 {
-	return around ? PAST_RING : IN_RING;
+	return around ? PAST_RING : MODE_IN_RING;
 }
 
 /* Those among which there is a choice: of a strict wish its own, of a forced one, too, where there
@@ -214,7 +225,7 @@ static uint32_t admitted(const struct mode_ask *a, const struct mode_link *link,
 static enum slmpm_reason reason_of(const struct mode_ask *a, const struct rule *r, bool around,
 				   const struct mode_limits *l)
 {
-	bool own = BIT(r->way) & side(around);
+	bool own = MODE_BIT(r->way) & side(around);
 
 	if (a->strict)
 		return SLMPM_REASON_STRICT;
@@ -225,8 +236,8 @@ static enum slmpm_reason reason_of(const struct mode_ask *a, const struct rule *
 	return a->wish ? SLMPM_REASON_WISH : SLMPM_REASON_CALL;
 }
 
-static struct mode select_on(const struct mode_ask *asked, const struct mode_link *link, int i,
-			     const struct mode_limits *l)
+struct mode mode_select_on(const struct mode_ask *asked, const struct mode_link *link, int i,
+			   const struct mode_limits *l)
 {
 	struct mode_ask a = *asked;
 	struct mode mode = {.link = (uint8_t)i, .way = MODE_NONE, .reason = SLMPM_REASON_STRICT};
@@ -251,159 +262,6 @@ static struct mode select_on(const struct mode_ask *asked, const struct mode_lin
 	return mode;
 }
 
-/* ---- links ---------------------------------------------------------------------------------- */
-
-static bool is_crowded(const struct mode_view *v, const struct mode_limits *l)
-{
-	return is_full(v, l) || v->queue > l->queue;
-}
-
-/* The engine could move it, if it had not too much to do. */
-static bool is_for_engine(const struct mode_ask *a, const struct mode_link *link,
-			  const struct mode_limits *l)
-{
-	return !a->waits && link->ways & BIT(MODE_ENGINE) && a->size >= l->engine;
-}
-
-/* Neither the queue that it would wait in nor the ring has room for more. */
-static bool is_overrun(const struct mode_ask *a, const struct mode_link *link,
-		       const struct mode_limits *l)
-{
-	const struct mode_view *v = &link->view;
-
-	if (!is_full(v, l))
-		return false;
-	if (v->queue > l->queue)
-		return true;
-	return v->dma > l->dma && is_for_engine(a, link, l);
-}
-
-/* It goes through a ring that has too much to do already; or past one, and there is too much there, too. */
-static bool is_in_crowd(const struct mode_ask *a, const struct mode *mode,
-			const struct mode_link *link, const struct mode_limits *l)
-{
-	if (BIT(mode->way) & IN_RING)
-		return is_crowded(&link->view, l);
-	return a->op != MODE_SEND && !link->view.behind && is_overrun(a, link, l);
-}
-
-/* Of shared memory a full ring is the reader's doing, who is no quicker on another link: it is left where the
- * user says so, also by thresholds. */
-static bool may_leave(const struct mode_ask *a, const struct mode_link *link,
-		      const struct mode_limits *l)
-{
-	if (l->leave != MODE_LEAVE_WIRE)
-		return l->leave == MODE_LEAVE;
-	return link->wire ||
-	       (is_overrun(a, link, l) && (a->op == MODE_SEND ? l->own_send : l->own_move));
-}
-
-static bool is_cheaper(const struct mode_link *link, const struct mode_link *than)
-{
-	return link->view.echo && link->view.echo < than->view.echo;
-}
-
-/* In place of WANTED, which is crowded or does not stand: NULL, none. */
-static const struct mode_link *find_other(const struct mode_ask *a, const struct mode_link *links,
-					  int n, const struct mode_link *wanted,
-					  const struct mode_limits *l)
-{
-	const struct mode_link *best = NULL;
-
-	for (const struct mode_link *link = links; link < links + n; link++) {
-		if (link == wanted || !link->up)
-			continue;
-		if (wanted->up && is_crowded(&link->view, l))
-			continue;
-		if (wanted->up && !may_leave(a, wanted, l) &&
-		    !(l->leave != MODE_STAY && is_overrun(a, wanted, l) &&
-		      is_cheaper(link, wanted)))
-			continue;
-		if (!best || (link->view.all.echo && link->view.all.echo < best->view.all.echo))
-			best = link;
-	}
-	return best;
-}
-
-static struct mode select_among(const struct mode_ask *a, const struct mode_link *links, int n,
-				int wanted, const struct mode_limits *l)
-{
-	struct mode mode = {.link = (uint8_t)wanted, .way = MODE_NONE};
-	const struct mode_link *link = &links[wanted], *other;
-
-	if (link->up) {
-		mode = select_on(a, link, wanted, l);
-		if (n == 1 || a->strict || !is_in_crowd(a, &mode, link, l))
-			return mode;
-	} else if (a->strict) {
-		mode.reason = SLMPM_REASON_STRICT;
-		return mode;
-	}
-	other = find_other(a, links, n, link, l);
-	if (!other)
-		return mode;
-	mode = select_on(a, other, (int)(other - links), l);
-	mode.reason = link->up && is_overrun(a, link, l) ? SLMPM_REASON_BOTH : SLMPM_REASON_LINK;
-	return mode;
-}
-
-/* ---- what all instances see ----------------------------------------------------------------- */
-
-static bool is_crowded_for_all(const struct mode_view *v, const struct mode_limits *l)
-{
-	return v->all.queue > l->queue || v->all.permille >= 10 * l->ring;
-}
-
-/* What others see counts as if it were seen here; a network is left for that, and so is any other link. */
-static void share_view(struct mode_link *link, const struct mode_limits *l)
-{
-	struct mode_view *v = &link->view;
-	uint64_t unread = v->segments * v->all.permille / 1000;
-
-	if (!v->all.known)
-		return;
-	if (v->all.cost[0] && v->all.cost[1]) {
-		v->trial &= v->cost[0] && v->cost[1]; /* others have tried */
-		v->cost[0] = v->all.cost[0];
-		v->cost[1] = v->all.cost[1];
-	}
-	if (is_crowded_for_all(v, l))
-		link->wire = true;
-	v->queue = v->all.queue > v->queue ? v->all.queue : v->queue;
-	v->unread = unread > v->unread ? unread : v->unread;
-}
-
-static bool is_same(struct mode a, struct mode b)
-{
-	return a.link == b.link && a.way == b.way && a.reason == b.reason;
-}
-
-struct mode mode_select(const struct mode_ask *a, const struct mode_link *links, int n, int wanted,
-			const struct mode_limits *l)
-{
-	struct mode own = select_among(a, links, n, wanted, l), mode;
-	struct mode_link shared[MODE_LINKS];
-
-	if (!links[wanted].view.all.known || own.way == MODE_NONE)
-		return own;
-	for (int i = 0; i < n; i++) {
-		shared[i] = links[i];
-		share_view(&shared[i], l);
-	}
-	mode = select_among(a, shared, n, wanted, l);
-	if (!is_same(mode, own))
-		mode.reason = SLMPM_REASON_AGGREGATE;
-	return mode;
-}
-
-/* One that is wanted and has just been lost is waited for: its loss is told next. */
-int mode_path(uint32_t up, int wanted)
-{
-	if (wanted >= 0)
-		return up >> wanted & 1 ? wanted : -1;
-	return up ? __builtin_ctz(up) : -1;
-}
-
 /* ---- fabrics -------------------------------------------------------------------------------- */
 
 const char *mode_fabric(enum mode_place place, const char *told, const char *setting)
@@ -421,8 +279,10 @@ bool mode_comes_near(const char *setting)
 
 /* ---- requests ------------------------------------------------------------------------------- */
 
-enum mode_rma mode_form(enum mode_rma setting, bool active)
+enum mode_rma mode_form(enum mode_rma setting, bool active, bool native)
 {
+	if (setting == MODE_RMA_AUTO && !native)
+		setting = MODE_RMA_AM;
 	return setting >= MODE_RMA_AM && active ? setting : MODE_RMA_RING;
 }
 

@@ -124,8 +124,9 @@ static inline bool mode_reaches(enum mode_rma setting)
 {
 	return setting == MODE_RMA_AUTO;
 }
-/* The form of requests to a peer that is, or is not, ACTIVE: takes active messages. */
-enum mode_rma mode_form(enum mode_rma setting, bool active);
+/* The form of requests to a peer that is, or is not, ACTIVE: takes active messages; over a fabric with
+ * NATIVE one-sided operations or without. */
+enum mode_rma mode_form(enum mode_rma setting, bool active, bool native);
 
 enum mode_place { MODE_HERE, MODE_THERE }; /* the peer: on this machine, beyond the network */
 

@@ -89,7 +89,7 @@ void echo_answered(struct endpoint *ep, const struct head *h)
 		sample_answered(ep, h);
 		return;
 	}
-	if (PEER_FAULT(!h->seq || h->seq > m->echo.id || h->length)) {
+	if (PEER_FAULT(!wire_is_given(h->seq, endpoint_start(ep), m->echo.id) || h->length)) {
 		arrival_violates(ep, "echo");
 		return;
 	}

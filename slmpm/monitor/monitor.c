@@ -8,6 +8,7 @@
 #include "slmpm/link/link.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/monitor/means.h"
+#include "slmpm/monitor/totals.h"
 
 _Static_assert(SLMPM_MONITOR_PATHS == BOND_PATHS, "one place for each link");
 
@@ -20,6 +21,7 @@ void monitor_new(struct endpoint *ep)
 	if (!ep->monitor)
 		return;
 	ep->monitor->since = ep->monitor->flow.ns = wait_now();
+	ep->monitor->echo.id = ep->monitor->sample.seq = ep->monitor->sample.sent = ep->sent;
 	monitor_page_assign(ep);
 }
 
@@ -197,6 +199,7 @@ void monitor_look(struct context *ctx, uint64_t ticks)
 	for (uint32_t i = 0; i < n; i++) {
 		struct endpoint *ep = ctx->endpoints[ctx->monitor.next++ % ctx->count];
 
+		totals_add(ep);
 		if (ep->monitor)
 			look_at(ep, ns);
 	}

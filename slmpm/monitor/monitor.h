@@ -37,6 +37,8 @@ struct monitor { /* of an endpoint */
 	struct monitor_cell cells[SLMPM_PROTOCOLS][SLMPM_SIZE_CLASSES][SLMPM_WARMTH];
 	const void *last[SLMPM_PROTOCOLS][SLMPM_SIZE_CLASSES]; /* memory of the sample before */
 	uint64_t puts, put_bytes, gets, get_bytes, atomics;    /* by SLMPM_BY_REQUEST */
+	uint64_t carriers,
+		carried; /* messages sent that are parts of such, or answers; their bytes */
 	uint32_t out_share, in_share; /* of the rings, in 2^-16: recent means */
 	struct {
 		uint64_t ns, sent, sent_bytes, received, received_bytes; /* at the last look */
@@ -95,6 +97,12 @@ void monitor_forked(struct context *ctx);
 
 /* A look at the links, if one is due. Not while a request is half posted. */
 COLD void monitor_look(struct context *ctx, uint64_t ticks);
+static inline void monitor_carrier(struct endpoint *ep, uint64_t bytes)
+{
+	ep->monitor->carriers++;
+	ep->monitor->carried += bytes;
+}
+
 static inline void monitor_tick(struct context *ctx)
 {
 	uint64_t ticks = wait_ticks();

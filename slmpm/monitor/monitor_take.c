@@ -6,6 +6,7 @@
 #include "slmpm/bond/bond.h"
 #include "slmpm/bond/further.h"
 #include "slmpm/error.h"
+#include "slmpm/link/addressee.h"
 #include "slmpm/link/link.h"
 #include "slmpm/memory/rma.h"
 #include "slmpm/monitor/means.h"
@@ -42,6 +43,12 @@ static double tick(void)
 
 /* ---- figures ---------------------------------------------------------------------------------- */
 
+/* Answers that wait for room are not among those sent yet. */
+static uint64_t without(uint64_t all, uint64_t some)
+{
+	return all > some ? all - some : 0;
+}
+
 void monitor_totals(const struct endpoint *ep, struct slmpm_monitor *out)
 {
 	const struct slmpm_stats *s = ep->stats;
@@ -51,8 +58,9 @@ void monitor_totals(const struct endpoint *ep, struct slmpm_monitor *out)
 	out->sent_bytes = s->sent_bytes;
 	out->received_messages = s->received_messages;
 	out->received_bytes = s->received_bytes;
-	out->requests[SLMPM_BY_SMT] = s->sent_messages - s->rget_messages;
-	out->request_bytes[SLMPM_BY_SMT] = s->sent_bytes - s->rget_bytes - s->push_bytes;
+	out->requests[SLMPM_BY_SMT] = without(s->sent_messages - s->rget_messages, m->carriers);
+	out->request_bytes[SLMPM_BY_SMT] =
+		without(s->sent_bytes - s->rget_bytes - s->push_bytes, m->carried);
 	out->requests[SLMPM_BY_RGET] = s->rget_messages;
 	out->request_bytes[SLMPM_BY_RGET] = s->rget_bytes + s->push_bytes;
 	out->requests[SLMPM_BY_PUT] = s->puts - m->puts + s->atomics - m->atomics;
@@ -61,6 +69,27 @@ void monitor_totals(const struct endpoint *ep, struct slmpm_monitor *out)
 	out->request_bytes[SLMPM_BY_GET] = s->get_bytes - m->get_bytes;
 	out->requests[SLMPM_BY_REQUEST] = m->puts + m->gets + m->atomics;
 	out->request_bytes[SLMPM_BY_REQUEST] = m->put_bytes + m->get_bytes;
+}
+
+static void take_movers(struct endpoint *ep, struct slmpm_monitor *out)
+{
+	const struct slmpm_stats *s = ep->stats;
+
+	endpoint_stats(ep); /* some are found out when they are read */
+	out->copied_puts = s->copied_puts;
+	out->copied_put_bytes = s->copied_put_bytes;
+	out->copied_gets = s->copied_gets;
+	out->copied_get_bytes = s->copied_get_bytes;
+	out->engine_out = s->engine_out;
+	out->engine_out_bytes = s->engine_out_bytes;
+	out->engine_in = s->engine_in;
+	out->engine_in_bytes = s->engine_in_bytes;
+	out->helped_out_bytes = s->helped_out_bytes;
+	out->helped_in_bytes = s->helped_in_bytes;
+	out->asked = s->asked;
+	out->asked_bytes = s->asked_bytes;
+	out->asked_here = s->asked_here;
+	out->asked_here_bytes = s->asked_here_bytes;
 }
 
 static uint32_t short_ns(uint64_t ticks, double ns_of_tick)
@@ -142,7 +171,7 @@ static void leave_out_unfinished(const struct endpoint *ep, uint64_t *rest)
 	     at = at->next, n++) {
 		const struct request *r = LIST_ENTRY(at, struct request, node);
 
-		rest[SLMPM_BY_SMT] -= r->kind < REQUEST_PUT && r->seq;
+		rest[SLMPM_BY_SMT] -= r->kind < REQUEST_PUT && r->numbered;
 	}
 	n = 0;
 	for (const struct list *at = ep->rma->live.next; at != &ep->rma->live && n < COUNTED;
@@ -188,6 +217,9 @@ void monitor_take(struct endpoint *ep, struct slmpm_monitor *out)
 	out->taken_ns = wait_now();
 	snprintf(out->link, sizeof(out->link), "%s", ep->link.fabric->name);
 	snprintf(out->name, sizeof(out->name), "%s", ep->name);
+	out->violations = ep->stats->violations;
+	out->misaddressed = ep->stats->misaddressed;
+	out->header = addressee_header(ep);
 	if (!m)
 		return;
 	out->since_ns = m->since;
@@ -209,6 +241,7 @@ void monitor_take(struct endpoint *ep, struct slmpm_monitor *out)
 	memcpy(out->request_byte_rate, m->flow.request_byte_rate,
 	       sizeof(m->flow.request_byte_rate));
 	take_reasons(ep, out);
+	take_movers(ep, out);
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
 		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++)
 			for (int w = 0; w < SLMPM_WARMTH; w++)

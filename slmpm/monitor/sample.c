@@ -180,7 +180,8 @@ void sample_answered(struct endpoint *ep, const struct head *h)
 	struct monitor *m = ep->monitor;
 	uint64_t there, latency;
 
-	if (PEER_FAULT(!m->sample.agreed || !h->seq || h->seq > m->sample.seq ||
+	if (PEER_FAULT(!m->sample.agreed ||
+		       !wire_is_given(h->seq, endpoint_start(ep), m->sample.seq) ||
 		       h->length != sizeof(there))) {
 		arrival_violates(ep, "echo");
 		return;

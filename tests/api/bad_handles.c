@@ -235,6 +235,8 @@ static void each_on_context(slmpm_ctx ctx, int error, const char *word)
 	SAYS(slmpm_progress(ctx), error, word);
 	SAYS(slmpm_fd(ctx), error, word);
 	SAYS(slmpm_arm(ctx), error, word);
+	SAYS(slmpm_spin(ctx, 0), error, word);
+	SAYS(slmpm_spin(ctx, 1), error, word);
 	SAYS(slmpm_next_event(ctx, &event, 0), error, word);
 	SAYS(slmpm_element_count(ctx, SLMPM_ELEMENT_ACCELERATOR), error, word);
 	SAYS(slmpm_element_reserve(ctx, SLMPM_ELEMENT_ACCELERATOR, 1, &id), error, word);
@@ -322,7 +324,8 @@ static void threads(void)
 static const struct bad_case cases[] = {
 	CASE(slmpm_shut, bad_contexts), CASE(slmpm_progress, bad_contexts),
 	CASE(slmpm_fd, bad_contexts),   CASE(slmpm_arm, bad_contexts),
-	CASE(slmpm_close, bad_peers),   CASE(slmpm_join, bad_peers),
+	CASE(slmpm_spin, bad_contexts), CASE(slmpm_close, bad_peers),
+	CASE(slmpm_join, bad_peers),
 };
 
 int main(void)

@@ -33,7 +33,7 @@ static inline void make_room(int n, size_t len)
 static inline void nothing_there(slmpm_peer peer)
 {
 	make_room(1, SHORT);
-	EXPECT(slmpm_recv_burst(peer, ANY, into, 1, NULL, 0), -SLMPM_ETIMEOUT);
+	EXPECT(slmpm_recv_burst(peer, ANY, into, 1, NULL, 0), -SLMPM_EAGAIN);
 }
 
 #endif

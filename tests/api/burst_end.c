@@ -102,7 +102,7 @@ static void until_the_credit_ends(size_t len)
 	do {
 		fill_all(MOST, len, (uint64_t)n);
 		k = slmpm_send_burst(c, 1, from, MOST, 0);
-		CHECK(k > 0 || k == -SLMPM_ETIMEOUT, "%d: %s", k, slmpm_error_detail());
+		CHECK(k > 0 || k == -SLMPM_EAGAIN, "%d: %s", k, slmpm_error_detail());
 		n += k > 0 ? k : 0;
 		/* Where the ring is full before, it is read meanwhile. */
 	} while (k == MOST || (n < (int)(message_credit() / (len + 64)) && --tries));

@@ -28,7 +28,7 @@ static int role_accept(slmpm_peer host, char **words)
 		OK(slmpm_mem_accept(host, &rmem[i], PATIENCE));
 		OK(slmpm_put(rmem[i], (uint64_t)i, &"abcdefgh"[i], 1, NULL, NULL));
 	}
-	REFUSED(slmpm_mem_accept(host, &rmem[n], 0), SLMPM_ETIMEOUT, "no region");
+	REFUSED(slmpm_mem_accept(host, &rmem[n], 0), SLMPM_EAGAIN, "no region");
 	REFUSED(slmpm_mem_accept(host, NULL, 0), SLMPM_EINVAL, "handle");
 	actor_tell(host, 1);
 	actor_hear(host, 2);
@@ -58,7 +58,7 @@ static void shared_in_order(void)
 	actor_hear(a, 1);
 	for (int i = 0; i < 6; i++)
 		CHECK(base[i][i] == "abcdefgh"[i], "region %d: %d", i, base[i][i]);
-	REFUSED(slmpm_mem_destroy(mem[0], 0), SLMPM_ETIMEOUT, "1 acceptors");
+	REFUSED(slmpm_mem_destroy(mem[0], 0), SLMPM_EAGAIN, "1 acceptors");
 	actor_tell(a, 2);
 	for (int i = 0; i < 6; i++)
 		OK(slmpm_mem_destroy(mem[i], PATIENCE)); /* waits for the release */
@@ -76,11 +76,11 @@ static void not_accepted(void)
 
 	actor_pair(ctx, &a, &b);
 	OK(slmpm_mem_alloc(ctx, SIZE, SLMPM_READ_WRITE, &mem, &base));
-	REFUSED(slmpm_mem_share(mem, b, SLMPM_READ_WRITE, 0), SLMPM_ETIMEOUT, "");
+	REFUSED(slmpm_mem_share(mem, b, SLMPM_READ_WRITE, 0), SLMPM_EAGAIN, "");
 	REFUSED(slmpm_mem_share(mem, b, SLMPM_READ, SOON), SLMPM_ETIMEOUT, "not accepted");
 	EXPECT(way_acceptors(mem), 0);
 	actor_settle(a, b);
-	REFUSED(slmpm_mem_accept(a, &rmem, 0), SLMPM_ETIMEOUT, "no region");
+	REFUSED(slmpm_mem_accept(a, &rmem, 0), SLMPM_EAGAIN, "no region");
 	OK(slmpm_mem_destroy(mem, 0));
 	OK(slmpm_close(a, PATIENCE));
 	OK(slmpm_close(b, PATIENCE));

@@ -92,7 +92,7 @@ static void undone(void)
 	mirror(SLMPM_TRACK_TWIN);
 	for (size_t i = 0; i <= LAST; i++)
 		here[i] = 1;
-	EXPECT(slmpm_mirror_flush(leader, 0), -SLMPM_ETIMEOUT);
+	EXPECT(slmpm_mirror_flush(leader, 0), -SLMPM_EAGAIN);
 	OK(slmpm_mirror_query(leader, near, &info));
 	CHECK(info.waiting >= sizeof(here[0]), "all of it has gone");
 	here[LAST] = 2;

@@ -16,7 +16,7 @@ static void beside_a_loan(void)
 	memset(loan, 'l', N);
 	OK(slmpm_mirror_store64(ends.leader, ends.leads, 0x1111111111111111));
 	(void)slmpm_mirror_flush(ends.leader, 10);
-	EXPECT(slmpm_recv(ends.far, 1, got, sizeof(got), NULL, 0), -SLMPM_ETIMEOUT);
+	EXPECT(slmpm_recv(ends.far, 1, got, sizeof(got), NULL, 0), -SLMPM_EAGAIN);
 	OK(slmpm_commit(ends.near, loan, N, NULL));
 	ends_settle(ends.leader, ends.near, ends.follower, ends.far);
 	EXPECT(slmpm_recv(ends.far, 1, got, sizeof(got), NULL, PATIENCE), N);

@@ -390,13 +390,13 @@ static int by_setting(void *name)
 	}
 	CHECK(track(SLMPM_TRACK_AUTO), "%s", slmpm_error_detail());
 	actor_pair(ctx, &a, &b);
-	EXPECT(slmpm_mirror_attach(mirror, a, 1, SLMPM_MIRROR_LEAD, 0), -SLMPM_ETIMEOUT);
+	EXPECT(slmpm_mirror_attach(mirror, a, 1, SLMPM_MIRROR_LEAD, 0), -SLMPM_EAGAIN);
 	OK(slmpm_mirror_query(mirror, a, &info));
 	CHECK(!strcmp(info.track, name), "by %s, not by %s", info.track, (char *)name);
 	untrack();
 	/* The mirror's own wish goes before. */
 	CHECK(track(SLMPM_TRACK_TWIN), "%s", slmpm_error_detail());
-	OK(slmpm_mirror_attach(mirror, a, 2, SLMPM_MIRROR_LEAD, 0) == -SLMPM_ETIMEOUT ? 0 : -1);
+	OK(slmpm_mirror_attach(mirror, a, 2, SLMPM_MIRROR_LEAD, 0) == -SLMPM_EAGAIN ? 0 : -1);
 	OK(slmpm_mirror_query(mirror, a, &info));
 	CHECK(!strcmp(info.track, "twin"), "by %s", info.track);
 	return 0;

@@ -125,7 +125,7 @@ static void mirror(void)
 
 	OK(slmpm_mirror_create(ctx, mirrored, sizeof(mirrored), NULL, &leader));
 	OK(slmpm_mirror_create(ctx, follows, sizeof(follows), NULL, &follower));
-	EXPECT(slmpm_mirror_attach(follower, there, 1, SLMPM_MIRROR_FOLLOW, 0), -SLMPM_ETIMEOUT);
+	EXPECT(slmpm_mirror_attach(follower, there, 1, SLMPM_MIRROR_FOLLOW, 0), -SLMPM_EAGAIN);
 	OK(slmpm_mirror_attach(leader, here, 1, SLMPM_MIRROR_LEAD, PATIENCE));
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Peers that have connected and nobody has accepted: receives from any peer, holds, probes and requests get nothing of
- * them; once accepted, all they had sent comes in its order. Who is not accepted any more is told.
+ * them, and no handler runs; once accepted, all they had sent comes in its order. So many wait as SLMPM_BACKLOG says.
+ * Who is not accepted any more is told.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -68,8 +69,8 @@ static void nothing_comes(struct meeting *m)
 
 	settle(m);
 	EXPECT(slmpm_recv(slmpm_any(m->ctx), SLMPM_ANY_STREAM, &word, sizeof(word), NULL, 0),
-	       -SLMPM_ETIMEOUT);
-	EXPECT(slmpm_hold(slmpm_any(m->ctx), SLMPM_ANY_STREAM, &at, NULL, 0), -SLMPM_ETIMEOUT);
+	       -SLMPM_EAGAIN);
+	EXPECT(slmpm_hold(slmpm_any(m->ctx), SLMPM_ANY_STREAM, &at, NULL, 0), -SLMPM_EAGAIN);
 	EXPECT(slmpm_probe(slmpm_any(m->ctx), SLMPM_ANY_STREAM, NULL, 0), 0);
 }
 
@@ -146,6 +147,123 @@ static void gone(struct meeting *m)
 	OK(slmpm_close(peer, PATIENCE));
 }
 
+/* ---- active messages ---- */
+
+static struct {
+	uint32_t runs;
+	slmpm_peer peer;
+} handled;
+
+static void handle(const struct slmpm_am *am, void *arg)
+{
+	uint32_t number;
+
+	(void)arg;
+	EXPECT(am->head_len, sizeof(number));
+	memcpy(&number, am->head, sizeof(number));
+	CHECK(number == handled.runs, "%u instead of %u", number, handled.runs);
+	CHECK(actor_filled(am->data, number, am->data_len), "%u is damaged", number);
+	handled.peer = am->peer;
+	handled.runs++;
+}
+
+static void send_handled(slmpm_peer to, uint32_t first, uint32_t n, size_t size)
+{
+	static unsigned char bytes[LONG / 16];
+
+	for (uint32_t i = first; i < first + n; i++) {
+		actor_fill(bytes, i, size);
+		OK(slmpm_am(to, 1, &i, sizeof(i), bytes, size, NULL, NULL));
+	}
+}
+
+/* Short ones and long ones; none runs before slmpm_accept has returned the peer that it names. */
+static void handlers_wait(struct meeting *m, bool closed)
+{
+	slmpm_peer caller, peer;
+
+	handled.runs = 0;
+	OK(slmpm_am_handler(m->ctx, 1, handle, NULL));
+	OK(slmpm_connect(&caller, m->ctx, m->url, PATIENCE));
+	send_handled(caller, 0, MESSAGES, 8);
+	send_handled(caller, MESSAGES, 1, LONG / 16);
+	send_handled(caller, MESSAGES + 1, MESSAGES, 0);
+	if (closed)
+		OK(slmpm_close(caller, PATIENCE));
+	nothing_comes(m);
+	CHECK(!handled.runs, "%u handlers have run for a stranger", handled.runs);
+	OK(slmpm_accept(m->listener, &peer, PATIENCE));
+	CHECK(!handled.runs, "%u handlers have run before it is known", handled.runs);
+	if (!closed)
+		send_handled(caller, 2 * MESSAGES + 1, MESSAGES, 100);
+	settle(m);
+	CHECK(handled.runs == (closed ? 2u : 3u) * MESSAGES + 1 && handled.peer.id == peer.id,
+	      "%u handlers have run", handled.runs);
+	if (!closed)
+		OK(slmpm_close(caller, PATIENCE));
+	OK(slmpm_close(peer, PATIENCE));
+}
+
+/* Nobody keeps for a stranger what it only announces. */
+static void long_one_waits(struct meeting *m)
+{
+	static unsigned char bytes[LONG];
+	slmpm_peer caller, peer;
+	uint32_t number = 0;
+	slmpm_req req;
+
+	handled.runs = 0;
+	OK(slmpm_connect(&caller, m->ctx, m->url, PATIENCE));
+	actor_fill(bytes, number, LONG);
+	OK(slmpm_am(caller, 1, &number, sizeof(number), bytes, LONG, NULL, &req));
+	nothing_comes(m);
+	EXPECT(slmpm_test(&req, NULL), 0);
+	OK(slmpm_accept(m->listener, &peer, PATIENCE));
+	EXPECT(slmpm_wait(&req, 1, NULL, PATIENCE), 0);
+	send_handled(caller, 1, MESSAGES, 8);
+	settle(m);
+	EXPECT(handled.runs, MESSAGES + 1);
+	OK(slmpm_close(caller, PATIENCE));
+	OK(slmpm_close(peer, PATIENCE));
+}
+
+/* ---- how many ---- */
+
+#define BACKLOG 3
+
+static void check_full(struct meeting *m)
+{
+	slmpm_peer caller;
+
+	REFUSED(slmpm_connect(&caller, m->ctx, m->url, PATIENCE), SLMPM_ELIMIT, "SLMPM_BACKLOG");
+	/* A deadline of its own ends it in the middle of a try. */
+	EXPECT(slmpm_connect(&caller, m->ctx, m->url, 100), -SLMPM_ELIMIT);
+}
+
+static int crowd(void *arg)
+{
+	slmpm_peer caller[BACKLOG + 1], peer[BACKLOG + 1];
+	struct meeting m;
+
+	settings_one_link(arg);
+	OK(setenv("SLMPM_BACKLOG", "3", 1));
+	OK(setenv("SLMPM_HANDSHAKE_MS", "1000", 1)); /* so long it asks again */
+	meet(&m);
+	for (int i = 0; i < BACKLOG; i++)
+		OK(slmpm_connect(&caller[i], m.ctx, m.url, PATIENCE));
+	check_full(&m);
+	OK(slmpm_close(caller[0], PATIENCE)); /* it can still be accepted, and read */
+	check_full(&m);
+	OK(slmpm_accept(m.listener, &peer[0], PATIENCE));
+	OK(slmpm_connect(&caller[0], m.ctx, m.url, PATIENCE));
+	check_full(&m);
+	for (int i = 1; i < BACKLOG + 1; i++)
+		OK(slmpm_accept(m.listener, &peer[i], PATIENCE));
+	OK(slmpm_connect(&caller[BACKLOG], m.ctx, m.url, PATIENCE));
+	OK(slmpm_shut(m.ctx, PATIENCE));
+	return 0;
+}
+
 /* Nobody listens any more: who was accepted stays, who was not hears it. */
 static void turned_away(struct meeting *m)
 {
@@ -174,6 +292,9 @@ static int play(void *arg)
 	in_order(&m, false);
 	in_order(&m, true);
 	gone(&m);
+	handlers_wait(&m, false);
+	handlers_wait(&m, true);
+	long_one_waits(&m);
 	turned_away(&m);
 	OK(slmpm_shut(m.ctx, PATIENCE));
 	return 0;
@@ -185,5 +306,7 @@ int main(void)
 
 	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++)
 		settings_run(links[i], play, links[i]);
+	settings_run("a crowd", crowd, "shm");
+	settings_run("a crowd over TCP", crowd, "tcp");
 	return 0;
 }

@@ -73,6 +73,14 @@ ASK(means, slmpm_means(s, size))
 ASK(monitors_read, slmpm_monitors_read(monitors, 0, s, size))
 ASK(monitors_means, slmpm_monitors_means(monitors, s, size))
 
+/* The first of them. */
+static int totals(void *s, size_t size)
+{
+	int n = slmpm_totals(ctx, s, size, 1);
+
+	return n > 0 ? 0 : n;
+}
+
 /* Of a request, for as long as there is one. */
 static int req_mode(void *s, size_t size)
 {
@@ -114,6 +122,7 @@ static const struct asked {
 	{"slmpm_means", sizeof(struct slmpm_means), means, true},
 	{"slmpm_monitor", sizeof(struct slmpm_monitor), monitors_read, true},
 	{"slmpm_means", sizeof(struct slmpm_means), monitors_means, true},
+	{"slmpm_totals", sizeof(struct slmpm_totals), totals, true},
 };
 
 static bool all_are(const unsigned char *from, size_t n, unsigned char value)

@@ -356,7 +356,7 @@ static void strangers(void)
 	CHECK(slmpm_join(peer, &status, 20) == -SLMPM_ETIMEOUT, "sleep ended");
 	CHECK(strstr(slmpm_error_detail(), "still runs"), "%s", slmpm_error_detail());
 	OK(slmpm_kill(peer, 0));
-	while (slmpm_join(peer, &status, 0) == -SLMPM_ETIMEOUT)
+	while (slmpm_join(peer, &status, 0) == -SLMPM_EAGAIN)
 		(void)poll(NULL, 0, 1);
 	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "status %x", status);
 }

@@ -61,7 +61,7 @@ static void mirrored(void)
 	OK(slmpm_peer_query(child, &info));
 	snprintf(who, sizeof(who), "(pid %d)", info.pid);
 	EXPECT(slmpm_recv(child, 0, NULL, 0, NULL, PATIENCE), 0);
-	REFUSED(slmpm_mirror_wait(m, child, &sequence, 0), SLMPM_ETIMEOUT, who);
+	REFUSED(slmpm_mirror_wait(m, child, &sequence, 0), SLMPM_EAGAIN, who);
 	OK(kill(info.pid, SIGSTOP));
 	actor_await_state(info.pid, "T");
 	REFUSED(slmpm_mirror_wait(m, child, &sequence, 20), SLMPM_ETIMEOUT, "suspect");

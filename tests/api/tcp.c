@@ -81,7 +81,7 @@ static void meet_at(const char *at, const char *name)
 	OK(slmpm_unlisten(d.listener));
 }
 
-#define SILENCE_MS 432100
+#define SILENCE_MS (432100 + 3000)
 
 /* Of the two ends of the control connection; the link's ends only with it. */
 static void check_silence(void)

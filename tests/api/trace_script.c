@@ -172,7 +172,7 @@ static void taken_back(void)
 {
 	OK(slmpm_mem_release(rmem));
 	settle();
-	EXPECT(slmpm_mem_share(mem, b, SLMPM_READ, 0), -SLMPM_ETIMEOUT);
+	EXPECT(slmpm_mem_share(mem, b, SLMPM_READ, 0), -SLMPM_EAGAIN);
 	settle();
 	OK(slmpm_mem_destroy(mem, PATIENCE));
 	open_region();
@@ -325,7 +325,7 @@ static void *look_always(void *arg)
 	while (!atomic_load(&other.over)) {
 		int64_t n = slmpm_recv(peer, 2, in, sizeof(in), NULL, 0);
 
-		CHECK(n == (int64_t)LARGE || n == -SLMPM_ETIMEOUT || n == -SLMPM_ECLOSED, "%s",
+		CHECK(n == (int64_t)LARGE || n == -SLMPM_EAGAIN || n == -SLMPM_ECLOSED, "%s",
 		      slmpm_error_detail());
 	}
 	OK(slmpm_shut(own, PATIENCE));
@@ -341,7 +341,7 @@ static void part_mirrored(void)
 	OK(slmpm_mirror_create(ctx, leads, sizeof(leads), NULL, &m));
 	OK(slmpm_mirror_create(ctx, follows, sizeof(follows), NULL, &n));
 	EXPECT(slmpm_mirror_attach(m, a, 5, SLMPM_MIRROR_LEAD | SLMPM_MIRROR_BOTH, 0),
-	       -SLMPM_ETIMEOUT);
+	       -SLMPM_EAGAIN);
 	OK(slmpm_mirror_attach(n, b, 5, SLMPM_MIRROR_FOLLOW | SLMPM_MIRROR_BOTH, PATIENCE));
 	settle();
 	OK(slmpm_mirror_store64(m, &leads[100], 7));

@@ -47,7 +47,7 @@ env -u SLMPM_LINKS SLMPM_FABRIC=shm SLMPM_FETCH=always "$info" --protocols >"$ou
 grep -Eq '^ +8  smt, short  +put, short  +get, short$' "$out" && grep -Eq '^ +1048576  rget, setting ' "$out" || fail "--protocols: fetched always"
 env -u SLMPM_LINKS SLMPM_FABRIC=shm SLMPM_FETCH=never SLMPM_RMA=ring "$info" --protocols --json >"$out" 2>&1 || fail "--protocols --json: exit status $?"
 [ "$("$SLMPM_BUILD/tests/apps/stat_page" json protocols.12.{bytes,send.protocol,put.protocol,get.protocol} <"$out" | paste -sd' ')" = \
-	"4194304 smt request request" ] || fail "--protocols: never fetched, by request"
+	"67108864 smt request request" ] || fail "--protocols: never fetched, by request"
 
 "$info" -m 1 >"$out" 2>&1 || fail "-m 1: exit status $?"
 one=$(sed 's/.*: \([0-9]*\) bytes$/\1/' "$out")
@@ -76,7 +76,7 @@ done
 grep -Eq 'sent_messages *1$' "$out" || fail "-s does not count the message"
 grep -Eq 'received_messages *1$' "$out" || fail "-s does not count the answer"
 grep -Eq 'remote_reads *0$' "$out" || fail "-s: remote reads"
-for figure in puts gets atomics ams rget_messages shared_puts fifo_puts fifo_entries asked asked_here engine_bytes; do
+for figure in puts gets atomics ams rget_messages shared_puts fifo_puts fifo_entries asked asked_here copied_puts engine_out engine_in; do
 	grep -Eq "^ *$figure *0$" "$out" || fail "-s: no $figure"
 done
 "$info" -s $loop --json >"$out" 2>&1 || fail "-s --json: exit status $?"

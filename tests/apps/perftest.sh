@@ -33,6 +33,14 @@ if [ "$(nproc)" -gt 1 ]; then
 	grep -Eq '"line_ns":[0-9]' "$dir/out" || grep -q '"line_ns":null.*"mixed":[1-5]' "$dir/out" || fail "line_lat gives no time"
 fi
 
+# Processor time of both sides, and what a plain copy takes of it.
+"$perf" -t put_bw,copy_bw,send_lat -s 1m -n 20 --samples 1 --wait block --cpu >"$dir/out" 2>"$dir/err" || fail "--cpu: exit status $?"
+[ "$(grep -cE '^  processor time (here |there) [0-9.]+ us a message, [0-9.e-]+ ns a byte$' "$dir/out")" = 5 ] || { cat "$dir/out"; fail "--cpu: not five lines"; }
+awk 'length > 80 { exit 1 }' "$dir/out" || { cat "$dir/out"; fail "--cpu: more than 80 columns"; }
+"$perf" -t copy_bw,send_bw -s 1m -n 20 --samples 1 --json >"$dir/out" 2>"$dir/err" || fail "processor time: exit status $?"
+grep -Eq '"copy_bw".*"near_cpu_us":[0-9.]+[1-9][0-9.]*,"far_cpu_us":null' "$dir/out" &&
+	grep -Eq '"send_bw".*"near_cpu_us":[0-9.]+,"far_cpu_us":[0-9.]+' "$dir/out" || { cat "$dir/out"; fail "processor time: no figures"; }
+
 # Memory of one's own, where the system lets the other side reach it; else that is said.
 if "$perf" -t put_lat,get_lat,fadd -s 64 -n 200 --samples 1 --mode attach --json >"$dir/out" 2>"$dir/err"; then
 	[ "$(grep -c '"path":"attach"' "$dir/out")" = 3 ] || fail "--mode attach goes by another path"
@@ -67,9 +75,11 @@ for burst in 1 16; do
 	awk -F'\t' 'NR > 1 && (NF != 6 || $3 > 1 || $1 < last) { exit 1 } { last = NR > 1 ? $1 : 0 }' "$dir/modes" || fail "--modes: strange lines"
 done
 # After a pause: what the first message takes, and those behind it.
-"$perf" -t pause_lat,pause_rate -n 5 --burst 4 --idle-us 1000 --samples 1 --json >"$dir/out" 2>"$dir/err" || fail "pauses: exit status $?"
-grep -Eq '"pause_lat".*"lat_us":[0-9.]+,.*"first_us":[0-9.]+,"cpu_us":[0-9]' "$dir/out" || { cat "$dir/out"; fail "pause_lat: no figures"; }
-grep -Eq '"pause_rate".*"lat_us":[0-9.]+,.*"first_us":null,"cpu_us":[0-9]' "$dir/out" || { cat "$dir/out"; fail "pause_rate: no figures"; }
+"$perf" -t pause_lat,pause_rate -n 5 --burst 12 --idle-us 1000 --samples 1 --json >"$dir/out" 2>"$dir/err" || fail "pauses: exit status $?"
+for test in pause_lat pause_rate; do
+	grep -Eq "\"$test\".*\"lat_us\":[0-9.]+,.*\"first_us\":[0-9.]+,\"to10_us\":[0-9.]+,\"to100_us\":null,\"cpu_us\":[0-9]" \
+		"$dir/out" || { cat "$dir/out"; fail "$test: no figures"; }
+done
 "$perf" -t pause_lat -n 3 --idle-us 100 --samples 1 | grep -q '  the first [0-9.]* us, processor time of a burst' || fail "pause_lat: nothing for people"
 
 "$perf" -t mixed --busy 2 -s 4k -n 4 --samples 1 --wait block >"$dir/out" 2>"$dir/err" || fail "--busy: exit status $?"

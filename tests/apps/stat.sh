@@ -48,15 +48,22 @@ grep -q '^1 processes, 1 links: 0 requests queued' "$out" || fail "no means"
 
 "$stat" --json $loop >"$out" 2>&1 || fail "--json: exit status $?"
 values=$("$json" json links.0.{pid,link,state,sent_messages,requests.smt,queue_depth} mean.links <"$out" | paste -sd' ')
+movers='copied_puts copied_put_bytes copied_gets copied_get_bytes engine_out engine_out_bytes engine_in engine_in_bytes
+	helped_out_bytes helped_in_bytes asked asked_bytes asked_here asked_here_bytes'
+for mover in $movers; do
+	grep -Eq "^ *\"$mover\": 0,?\$" "$out" || fail "--json: no $mover"
+done
 [[ $values =~ ^$loop\ $link\ up\ ([1-9][0-9]*)\ ([0-9]+)\ 0\ 1$ ]] || fail "--json: $values"
 [ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ] || fail "--json: not all messages were by SMT"
 "$stat" --prometheus $loop >"$out" 2>&1 || fail "--prometheus: exit status $?"
 grep -Eq "^slmpm_link_up\{pid=\"$loop\",.*\} 1\$" "$out" && grep -Eq '^slmpm_age_seconds\{.*\} [0-9]' "$out" || fail "--prometheus: state and age"
 grep -Eq "^slmpm_sent_messages_total\{pid=\"$loop\",place=\"[0-9]+\"\} [1-9]" "$out" || fail "--prometheus"
+[ "$(grep -Ec '^slmpm_(copied_(put|get)|engine_(out|in)|asked(_here)?)_(operations|bytes)_total\{.*\} 0$|^slmpm_helped_(out|in)_bytes_total\{.*\} 0$' "$out")" = 14 ] ||
+	fail "--prometheus: who moves bytes"
 grep -Eq "^slmpm_link_info\{pid=\"$loop\",place=\"[0-9]+\",context=\"[0-9]+\",program=\"epoll_loop\",peer=\"[^\"]*\",link=\"$link\"\} 1\$" "$out" || fail "--prometheus: names"
-grep -v '^#' "$out" | grep -v '^slmpm_link_info' | grep -E '(program|peer|context)=' && fail "--prometheus: a label that a peer chooses"
+grep -v '^#' "$out" | grep -Ev '^slmpm_(link|peer_total)_info' | grep -E '(program|peer|context)=' && fail "--prometheus: a label that a peer chooses"
 # Each name ends with its unit, or counts things by their name.
-grep -v '^#' "$out" | sed 's/{.*//' | sort -u | grep -Ev '_(requests|messages|operations|segments|bytes)(_total)?$|_(seconds|ratio|bytes_per_second|up|info|used|instances|jobs|links)$' && fail "--prometheus: a figure without a unit"
+grep -v '^#' "$out" | sed 's/{.*//' | sort -u | grep -Ev '_(requests|messages|operations|segments|bytes)(_total)?$|_(packets|connections|ids|puts|gets|atomics|reads|violations|errors|refused|served|misaddressed)_total$|_(seconds|ratio|bytes_per_second|up|info|used|instances|jobs|links)$' && fail "--prometheus: a figure without a unit"
 # Each sample behind its HELP and TYPE, and nothing else.
 awk '/^# HELP/ { help = $3 } /^# TYPE/ { if ($3 != help || $4 !~ /^(gauge|counter)$/) exit 1; type = $3 }
 	!/^#/ { name = $0; sub(/\{.*/, "", name); if (name != type || $NF !~ /^[0-9.e+-]+$/) exit 1 }' "$out" || fail "--prometheus: form"
@@ -177,6 +184,27 @@ for what in random 255 27; do
 	exec 4>&-
 	wait $page || fail "the page's process: $?"
 done
+
+# Puts of a side without an engine go by the other's from SLMPM_ASK_MIN on: how many, and why, both sides show.
+ask() { # ask MINIMUM PATTERN
+	local url=shm:slmpm-stat-$$-$1 perf=$SLMPM_BUILD/bin/slmpm_perftest
+	local settings="SLMPM_FABRIC=shm SLMPM_LINKS=1 SLMPM_SHARE=never SLMPM_ASK_MIN=$1"
+	env $settings SLMPM_ENGINE=thread "$perf" --listen $url >"$dir/asked" 2>&1 &
+	asked=$!
+	until_there listening cat "$dir/asked"
+	env $settings SLMPM_ENGINE=none "$perf" --connect $url -t put_bw -s 4m -n 20000 >"$dir/asker" 2>&1 &
+	asker=$!
+	pids+=("$asked" "$asker")
+	until_there "$2" "$stat" -d $asker
+}
+ask 1m 'by put  *[1-9][0-9]* chosen: engine'
+grep -Eq "^ +by the peer's engine: [1-9][0-9]*, [1-9][0-9]* bytes; for the peer: 0, 0" "$out" || fail "by the peer's engine: how many?"
+until_there 'by the engine: 0 out, 0 bytes; [1-9]' "$stat" -d $asked
+grep -Eq "; for the peer: [1-9]" "$out" || fail "for the peer: how many?"
+kill $asker $asked
+ask 8g 'moved by calls: [1-9][0-9]* puts, [1-9]'
+grep -Eq "chosen: engine|by the peer's engine" "$out" && fail "asked for although the length is not reached"
+kill $asker $asked
 
 for bad in "0" "x" "1 2" "-s what" "--json --prometheus" "--watch=0" "--watch=x" "-n 0" "-n 2" "-d --json" "-d --prometheus" "-d --watch" "--nonsense"; do
 	"$stat" $bad >"$out" 2>&1

@@ -20,12 +20,13 @@ part() {
 	$SLMPM_EMULATOR "$SLMPM_BUILD/bin/slmpm_perftest" --dump "$trace" >"$dir/text" || fail "$name: no dump"
 	# A foreign machine's file is read by this one's program as well.
 	"${SLMPM_NATIVE:-$SLMPM_BUILD}/bin/slmpm_perftest" --dump "$trace" | cmp - "$dir/text" || fail "$name: dumps differ"
-	sed -e /^#/d -e 's/^ *[0-9.]* //' "$dir/text" | sort -s -k1,2
+	sed -E -e /^#/d -e 's/^ *[0-9.]* //' -e 's/ process [0-9]+/ process P/' "$dir/text" | sort -s -k1,2
 }
 
 {
 	part messages messages SLMPM_ATTACH=n
 	part checked checked SLMPM_ATTACH=n SLMPM_CHECK=1
+	part addressed checked SLMPM_ATTACH=n SLMPM_HEADER=address
 	part mapped one-sided SLMPM_ATTACH=n
 	for way in ring am tag; do
 		part "$way" one-sided SLMPM_ATTACH=n SLMPM_RMA=$way

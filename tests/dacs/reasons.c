@@ -14,6 +14,7 @@
 enum { END, RECEIVE, SHOW }; /* words to the partner */
 
 static unsigned char bytes[SIZE];
+static bool gets; /* what was put */
 
 /* Memory that the host may put into, and receives. */
 static int role_partner(int argc, char **argv)
@@ -116,6 +117,12 @@ static struct slmpm_monitor put_and_send(void)
 		CHECK(pair_wait(wid) == DACS_WID_READY, "a put");
 		pair_tell(c, SHOW);
 		pair_await(c, SHOW);
+		if (gets) {
+			memset(bytes, 0, SIZE);
+			OK(dacs_get(bytes, mem, 0, SIZE, wid, NONE, DACS_BYTE_SWAP_DISABLE));
+			CHECK(pair_wait(wid) == DACS_WID_READY && pair_filled(bytes, SIZE, 3),
+			      "a get");
+		}
 		pair_tell(c, RECEIVE);
 		CHECK(pair_send(c, 1, bytes, SIZE, DACS_BYTE_SWAP_DISABLE) == DACS_WID_READY,
 		      "a send");
@@ -166,19 +173,39 @@ static int role_send_in_ring(int argc, char **argv)
 	return 0;
 }
 
-/* By the partner's engine, where this side has none: it reaches this process's memory, or a put is by request. */
+/* By the partner's engine, where this side has none: it reaches this process's memory, or they are by request. */
 static int role_put_asked(int argc, char **argv)
 {
-	struct slmpm_monitor m = put_and_send();
-	uint64_t asked = m.reasons[SLMPM_BY_PUT][SLMPM_REASON_ENGINE];
-	uint64_t late = m.reasons[SLMPM_BY_PUT][SLMPM_REASON_ABSENT];
+	struct slmpm_monitor m;
 
 	(void)argc, (void)argv;
-	if (all(&m, SLMPM_BY_REQUEST))
-		only(&m, SLMPM_BY_REQUEST, SLMPM_REASON_ONLY);
-	else
-		CHECK(asked && asked + late == TIMES, "%" PRIu64 " asked for, %" PRIu64 " late",
-		      asked, late);
+	gets = true;
+	m = put_and_send();
+	CHECK(!all(&m, SLMPM_BY_REQUEST) ||
+		      all(&m, SLMPM_BY_REQUEST) == m.reasons[SLMPM_BY_REQUEST][SLMPM_REASON_ONLY],
+	      "requests for other reasons");
+	for (int p = SLMPM_BY_PUT; p <= SLMPM_BY_GET && !all(&m, SLMPM_BY_REQUEST); p++) {
+		uint64_t asked = m.reasons[p][SLMPM_REASON_ENGINE];
+		uint64_t late = m.reasons[p][SLMPM_REASON_ABSENT];
+
+		CHECK(asked && asked + late == TIMES, "%s: %" PRIu64 " asked for, %" PRIu64 " late",
+		      slmpm_protocol_name(p), asked, late);
+	}
+	return 0;
+}
+
+/* The same of which the partner's engine reaches nothing: for that reason the calls copy. */
+static int role_put_unreachable(int argc, char **argv)
+{
+	struct slmpm_monitor m;
+
+	(void)argc, (void)argv;
+	gets = true;
+	m = put_and_send();
+	for (int p = SLMPM_BY_PUT; p <= SLMPM_BY_GET && !all(&m, SLMPM_BY_REQUEST); p++)
+		CHECK(m.reasons[p][SLMPM_REASON_UNREACHABLE] == TIMES && all(&m, p) == TIMES,
+		      "%s: %" PRIu64 " unreachable of %" PRIu64, slmpm_protocol_name(p),
+		      m.reasons[p][SLMPM_REASON_UNREACHABLE], all(&m, p));
 	return 0;
 }
 
@@ -208,18 +235,28 @@ static int puts_by_the_partners_engine(int argc, char **argv)
 			 "put_asked");
 }
 
+static int out_of_the_partners_reach(int argc, char **argv)
+{
+	(void)argc, (void)argv;
+	return pair_host(HERE "SLMPM_RMA=auto SLMPM_ENGINE=none SLMPM_ATTACH=n SLMPM_ASK_MIN=64k "
+			      "PARTNER_ENGINE=thread",
+			 "put_unreachable");
+}
+
 static const struct pair_entry roles[] = {
 	{"partner", role_partner},
 	{"put_in_ring", role_put_in_ring},
 	{"send_in_ring", role_send_in_ring},
 	{"put_asked", role_put_asked},
+	{"put_unreachable", role_put_unreachable},
 	{NULL, NULL},
 };
 
 static const struct pair_entry cases[] = {
 	{"puts in the ring, sends past it", puts_in_the_ring},
 	{"sends in the ring, puts past it", sends_in_the_ring},
-	{"puts by the partner's engine", puts_by_the_partners_engine},
+	{"puts and gets by the partner's engine", puts_by_the_partners_engine},
+	{"out of its reach", out_of_the_partners_reach},
 	{NULL, NULL},
 };
 

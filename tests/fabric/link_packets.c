@@ -237,7 +237,8 @@ static void totals_wrap_around(void **state)
 			struct link_pair p;
 			uint64_t sent = 1, taken = 1;
 
-			config[LEFT].start = config[RIGHT].start = starts[i];
+			config[LEFT].start = starts[i];
+			config[RIGHT].start = starts[(i + s->segments) % 4];
 			link_pair_make(&p, fabric, config);
 			link_pair_connect(&p);
 			while (taken < share_of(400, &p)) {

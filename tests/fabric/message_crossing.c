@@ -91,7 +91,8 @@ static bool take(slmpm_peer peer, uint64_t i)
 		if (got >= 0)
 			message_check(data, &done, i, n);
 	}
-	CHECK(got >= 0 ? got == (int64_t)n && done.stream == stream_of(i) : got == -SLMPM_ETIMEOUT,
+	CHECK(got >= 0 ? got == (int64_t)n && done.stream == stream_of(i) :
+			 got == -SLMPM_ETIMEOUT || got == -SLMPM_EAGAIN,
 	      "message %llu of %zu bytes: %lld: %s", (unsigned long long)i, n, (long long)got,
 	      slmpm_error_detail());
 	return got >= 0;

@@ -181,7 +181,7 @@ static void take_messages(bool sure)
 	struct tale tale;
 	int64_t n;
 
-	while ((n = slmpm_recv(b, 1, &tale, sizeof(tale), NULL, 0)) != -SLMPM_ETIMEOUT) {
+	while ((n = slmpm_recv(b, 1, &tale, sizeof(tale), NULL, 0)) != -SLMPM_EAGAIN) {
 		CHECK(n == sizeof(tale), "%lld: %s", (long long)n, slmpm_error_detail());
 		CHECK(tale.number == received, "message %llu instead of %llu",
 		      (unsigned long long)tale.number, (unsigned long long)received);

@@ -137,7 +137,8 @@ static int fill(void *arg)
 		if (!rc)
 			shared->sent = i + 1;
 	}
-	CHECK(!rc || rc == -SLMPM_ETIMEOUT, "it is not full: %d, %s", rc, slmpm_error_detail());
+	CHECK(!rc || rc == -SLMPM_ETIMEOUT || rc == -SLMPM_EAGAIN, "it is not full: %d, %s", rc,
+	      slmpm_error_detail());
 	return kill(getpid(), SIGKILL);
 }
 

@@ -21,6 +21,8 @@
 #define ANSWER  2
 #define NOBODYS 3
 #define OWN     0xff00 /* the first number of the library's */
+#define DONE    0xff11
+#define CONFIRM 0xff12
 #define ANSWERS "256k"
 
 static unsigned char bytes[64 << 10];
@@ -115,6 +117,110 @@ static void rest_unasked(struct raw_peer *p)
 	}
 }
 
+/* ---- those whose sender is told, and what it is told ---- */
+
+struct confirm {
+	uint64_t tag;
+	uint16_t id, head_len;
+	uint32_t zero;
+	unsigned char bytes[RAW_PACKET];
+};
+
+static void confirm(struct raw_peer *p, struct confirm c, uint32_t flags, uint32_t head)
+{
+	c.tag = LITTLE_64(c.tag);
+	c.id = LITTLE_16(c.id);
+	c.head_len = LITTLE_16(c.head_len);
+	raw_active(p, WIRE_SEND_ONLY, flags, CONFIRM, head, 24, &c, 24);
+}
+
+static void confirm_nothing(struct raw_peer *p)
+{
+	confirm(p, (struct confirm){.id = NOBODYS}, 0, 16);
+}
+
+static void confirm_own(struct raw_peer *p)
+{
+	confirm(p, (struct confirm){.tag = 1, .id = OWN}, 0, 16);
+}
+
+static void confirm_head_long(struct raw_peer *p)
+{
+	confirm(p, (struct confirm){.tag = 1, .id = ASK, .head_len = 9}, 0, 16);
+}
+
+static void confirm_no_zero(struct raw_peer *p)
+{
+	confirm(p, (struct confirm){.tag = 1, .id = ASK, .zero = 1}, 0, 16);
+}
+
+static void confirm_other_head(struct raw_peer *p)
+{
+	confirm(p, (struct confirm){.tag = 1, .id = ASK}, 0, 15);
+}
+
+static void confirm_free(struct raw_peer *p)
+{
+	confirm(p, (struct confirm){.tag = 1, .id = ASK}, WIRE_FLAG_UNCHARGED, 16);
+}
+
+static void confirm_first_free(struct raw_peer *p)
+{
+	struct confirm c = {.tag = LITTLE_64(1), .id = LITTLE_16(ASK)};
+
+	raw_active(p, WIRE_SEND_FIRST, WIRE_FLAG_UNCHARGED, CONFIRM, 16, 20000, &c, RAW_PACKET);
+}
+
+/* Of a handler that is not there: what is wrong with the head is found all the same. */
+static void confirm_long(struct raw_peer *p)
+{
+	struct confirm c = {.tag = 0, .id = LITTLE_16(NOBODYS)};
+
+	raw_active(p, WIRE_SEND_FIRST, 0, CONFIRM, 16, RAW_PACKET + 8, &c, RAW_PACKET);
+	raw_post(p, WIRE_SEND_LAST, p->sent, wire_route(CONFIRM | 16u << 16, 0), RAW_PACKET, &c, 8);
+}
+
+static void answer(struct raw_peer *p, uint64_t tag, uint32_t error, uint32_t length)
+{
+	const uint64_t words[3] = {LITTLE_64(tag), LITTLE_64((uint64_t)error)};
+
+	raw_active(p, WIRE_SEND_ONLY, WIRE_FLAG_UNCHARGED, DONE, 16, length, words, length);
+}
+
+/* The victim has sent one of tag 1, which is here, and a long one of tag 2, of which the rest waits. */
+static void answer_twice(struct raw_peer *p)
+{
+	raw_await_packet(p);
+	answer(p, 1, 0, 16);
+	answer(p, 1, 0, 16);
+}
+
+static void answer_early(struct raw_peer *p)
+{
+	raw_await_packet(p);
+	answer(p, 2, 0, 16);
+}
+
+static void answer_next(struct raw_peer *p)
+{
+	raw_await_packet(p);
+	answer(p, 3, 0, 16);
+}
+
+static void answer_long(struct raw_peer *p)
+{
+	raw_await_packet(p);
+	answer(p, 1, 0, 24);
+}
+
+static void answer_no_error(struct raw_peer *p)
+{
+	raw_await_packet(p);
+	answer(p, 1, WIRE_ERROR_LAST + 1, 16);
+}
+
+#define WAITS 1 /* the victim has sent such */
+
 static const struct offence offences[] = {
 	{"R5", "a head too long", head_too_long, "head of an active message", 0},
 	{"R5", "a head longer than all", head_longer_than_all, "head of an active message", 0},
@@ -129,6 +235,19 @@ static const struct offence offences[] = {
 	{"R5", "First, tagged", tagged_in_packets, "length of First", 0},
 	{"R10", "asks without end", asks_without_end, "credit overrun", 0},
 	{"R8", "the rest, unasked", rest_unasked, "nobody has asked for", 0},
+	{"R5", "confirmed, without tag", confirm_nothing, "head of an active message", 0},
+	{"R5", "confirmed, the library's number", confirm_own, "head of an active message", 0},
+	{"R5", "confirmed, a head too long", confirm_head_long, "head of an active message", 0},
+	{"R5", "confirmed, no zero", confirm_no_zero, "head of an active message", 0},
+	{"R5", "confirmed, another head", confirm_other_head, "head of an active message", 0},
+	{"R6", "confirmed, free of charge", confirm_free, "credit of a FIFO entry", 0},
+	{"R8", "confirmed, First, free of charge", confirm_first_free, "within another", 0},
+	{"R5", "confirmed, long, without tag", confirm_long, "head of an active message", 0},
+	{"R8", "answered twice", answer_twice, "answer to no request", WAITS},
+	{"R8", "answered before it is out", answer_early, "answer to no request", WAITS},
+	{"R8", "answered and never asked", answer_next, "answer to no request", WAITS},
+	{"R5", "a long answer", answer_long, "length of an answer", WAITS},
+	{"R5", "an answer that is no error", answer_no_error, "answer to no request", WAITS},
 };
 
 /* ---- both processes ---- */
@@ -159,13 +278,18 @@ static long size_now(void)
 }
 
 static long before; /* that offence */
+static slmpm_req waiting[2];
 
 static slmpm_peer meet(const struct victim *v, const struct offence *o, int (*body)(void *),
 		       void *arg, pid_t *pid)
 {
+	const struct slmpm_how how = {.size = sizeof(how), .flags = SLMPM_REMOTE};
 	slmpm_peer peer = raw_keys_meet(v->listener, mem, body, arg, pid);
 
-	(void)o;
+	if (o->note == WAITS) {
+		OK(slmpm_am(peer, ASK, NULL, 0, bytes, 8, &how, &waiting[0]));
+		OK(slmpm_am(peer, ASK, NULL, 0, bytes, sizeof(bytes), &how, &waiting[1]));
+	}
 	before = size_now();
 	raw_keys->ready = 1;
 	return peer;
@@ -179,6 +303,19 @@ static int64_t look(slmpm_peer peer, const struct offence *o)
 	CHECK(actor_slow() > 1 || size_now() < before + 65536, "%s: it took %ld kB", o->name,
 	      size_now() - before);
 	return n;
+}
+
+/* What waited for an answer has ended, and only the first may have had one. */
+static void see(slmpm_peer peer, const struct offence *o)
+{
+	struct slmpm_done done;
+
+	(void)peer;
+	for (int i = 0; o->note == WAITS && i < 2; i++) {
+		EXPECT(slmpm_wait(&waiting[i], 1, &done, PATIENCE), 0);
+		CHECK(done.status == -SLMPM_EPROTO || (i == 0 && !done.status), "%s: %d of %d",
+		      o->name, done.status, i);
+	}
 }
 
 /* ---- legal, but annoying ---- */
@@ -280,7 +417,8 @@ static void unheard(void)
 
 int main(void)
 {
-	static const struct trial trial = {.come = raw_keys_come, .meet = meet, .look = look};
+	static const struct trial trial = {
+		.come = raw_keys_come, .meet = meet, .look = look, .see = see};
 	struct victim v;
 
 	setenv("SLMPM_AM_ANSWERS", ANSWERS, 1);

@@ -115,7 +115,7 @@ static slmpm_peer meet(const struct victim *v, const struct offence *o, int (*bo
 	*pid = child_start(body, arg, 30);
 	OK(slmpm_accept(v->listener, &peer, PATIENCE));
 	OK(slmpm_mirror_create(v->ctx, room, BYTES, &options, &mirror));
-	EXPECT(slmpm_mirror_attach(mirror, peer, TAG, SLMPM_MIRROR_FOLLOW, 0), -SLMPM_ETIMEOUT);
+	EXPECT(slmpm_mirror_attach(mirror, peer, TAG, SLMPM_MIRROR_FOLLOW, 0), -SLMPM_EAGAIN);
 	return peer;
 }
 

@@ -116,12 +116,6 @@ static void offer_tiny_ring(struct raw_peer *p)
 	raw_say_round(p, 2, &p->offered.epoch, 8, -1);
 }
 
-static void start_elsewhere(struct raw_peer *p)
-{
-	p->offer.start = LITTLE_64(5);
-	offer(p, p->own.fd);
-}
-
 static void offer_unknown_bits(struct raw_peer *p)
 {
 	p->offer.zero = 1;
@@ -148,7 +142,6 @@ static const struct lie lies[] = {
 	{"a ring of none", offer_no_ring, SLMPM_EPROTO, "ring"},
 	{"a ring of 2^62", offer_endless_ring, SLMPM_EPROTO, "ring"},
 	{"a ring of two", offer_tiny_ring, SLMPM_EPROTO, "size of a ring"},
-	{"totals from five", start_elsewhere, SLMPM_EPROTO, "ring"},
 	{"neither yes nor no", offer_no_answer, SLMPM_EPROTO, "ring"},
 	{"unknown bits in the offer", offer_unknown_bits, SLMPM_EPROTO, "ring"},
 };

@@ -365,8 +365,8 @@ static void obey_words(void)
 		struct slmpm_how how = {.size = sizeof(how), .timeout_ms = 0};
 
 		rc = slmpm_put(rmem, 0, &value, sizeof(value), &how, NULL);
-		CHECK(!rc || rc == -SLMPM_EACCES || rc == -SLMPM_ETIMEOUT, "put: %d (%s)", rc,
-		      slmpm_error_detail());
+		CHECK(!rc || rc == -SLMPM_EACCES || rc == -SLMPM_EAGAIN || rc == -SLMPM_ETIMEOUT,
+		      "put: %d (%s)", rc, slmpm_error_detail());
 		OK(slmpm_atomic(good, 0, SLMPM_FETCH_ADD, 64, 1, 0, NULL, NULL, NULL));
 	}
 	EXPECT(*(uint64_t *)base, 3000);

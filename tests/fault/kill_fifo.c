@@ -118,7 +118,7 @@ static void survive(uint64_t seed)
 		OK(put(&r, -1, &req[i]));
 	OK(slmpm_kill(child, 0));
 	until = actor_now_ms() + 3000 * actor_slow();
-	while ((rc = slmpm_send(child, 1, NULL, 0, 0)) == 0 || rc == -SLMPM_ETIMEOUT)
+	while ((rc = slmpm_send(child, 1, NULL, 0, 0)) == 0 || rc == -SLMPM_EAGAIN)
 		CHECK(actor_now_ms() < until, "its death stays unknown");
 	EXPECT(rc, -SLMPM_EDEAD);
 	for (int i = 0; i < PENDING; i++) {

@@ -193,7 +193,7 @@ static void find_no_room(slmpm_ctx ctx, slmpm_peer peer)
 	OK(slmpm_send(peer, 1, buffer, 5000, PATIENCE)); /* it is connected */
 	while ((rc = slmpm_send(peer, 1, buffer, 5000, 0)) == 0)
 		;
-	EXPECT(rc, -SLMPM_ETIMEOUT);
+	EXPECT(rc, -SLMPM_EAGAIN);
 	k = death_when_asleep(pid_of(peer));
 	EXPECT(slmpm_send(peer, 1, buffer, 5000, -1), -SLMPM_EDEAD);
 	death_in_time(&k);

@@ -50,7 +50,7 @@ static const char *way(void)
 {
 	static struct slmpm_mirror_info info = {.size = sizeof(info)};
 
-	EXPECT(slmpm_mirror_attach(mirror, a, 1, SLMPM_MIRROR_LEAD, 0), -SLMPM_ETIMEOUT);
+	EXPECT(slmpm_mirror_attach(mirror, a, 1, SLMPM_MIRROR_LEAD, 0), -SLMPM_EAGAIN);
 	OK(slmpm_mirror_query(mirror, a, &info));
 	OK(slmpm_mirror_detach(mirror, a));
 	return info.track;

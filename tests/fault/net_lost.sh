@@ -65,7 +65,7 @@ pair() {
 # ended NAME HOST ERROR MS: it ended so, in time; says how long it took
 ended() {
 	local word error ms count
-	read -r word error ms count < <(await "$DIR/$1.$2" end)
+	read -r word error ms count _ < <(await "$DIR/$1.$2" end)
 	[ "$error" = "$3" ] && [ "$ms" -le "$4" ] || fail "$1 on $2: $word $error after $ms ms, wanted $3 within $4"
 	echo "$1 on $2: $error after $ms ms, $count messages"
 }

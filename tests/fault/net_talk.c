@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* helper */
 /*
- * One end of a connection between two hosts, for net_lost.sh and net_ways.sh:
+ * One end of a connection between two hosts, for net_lost.sh, net_outage.sh and net_ways.sh:
  *	net_talk echo URL           says "port N", and sends back what comes
  *	net_talk ask URL COUNT      so many messages of all lengths, each after the last one's echo, and
  *	                            "at N" now and then
  *	net_talk stream URL         a stream of long ones; nobody needs to send them back
+ *	net_talk doze URL           the same as ask, and between two it is in no call for a while
  *	net_talk idle URL           nothing
- * Who connects says "joined". At its end each says "end NAME MS COUNT": the error's name or "none", how
- * long after anything last went well it came, and how often it went well.
+ * Who connects says "joined". At its end each says "end NAME MS COUNT AT WHY": the error's name or "none", how
+ * long after anything last went well it came, how often it went well, and when this was (ms since the machine began).
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/lib/actor.h"
 
-#define LONG 100000u
+#define LONG    100000u
+#define DOZE_US 700000
 
 enum { ECHOED, STREAMED };
 
@@ -41,7 +44,8 @@ static const char *name_of(int64_t rc)
 
 static int say_end(int64_t rc)
 {
-	printf("end %s %lld %lu\n", name_of(rc), (long long)(actor_now_ms() - last), well);
+	printf("end %s %lld %lu %lld %s\n", name_of(rc), (long long)(actor_now_ms() - last), well,
+	       (long long)actor_now_ms(), rc < 0 ? slmpm_error_detail() : "");
 	return 0;
 }
 
@@ -75,12 +79,15 @@ static int64_t ask_once(slmpm_peer peer, unsigned long i)
 	return rc;
 }
 
-static int ask(slmpm_peer peer, unsigned long count)
+/* PAUSE_US between two, in no call. */
+static int ask(slmpm_peer peer, unsigned long count, useconds_t pause_us)
 {
 	int64_t rc = 0;
 
 	while (well < count && (rc = ask_once(peer, well)) >= 0) {
 		went_well();
+		if (pause_us)
+			usleep(pause_us);
 		if (well % 128 == 0)
 			printf("at %lu\n", well);
 	}
@@ -123,12 +130,14 @@ int main(int argc, char **argv)
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	if (strcmp(mode, "echo") == 0)
 		return listen_at(argv[2]);
-	CHECK(*mode, "usage: net_talk echo|ask|stream|idle URL [COUNT]");
+	CHECK(*mode, "usage: net_talk echo|ask|doze|stream|idle URL [COUNT]");
 	OK(slmpm_connect(&peer, (slmpm_ctx){0}, argv[2], PATIENCE));
 	went_well();
 	well = 0;
 	printf("joined\n");
 	if (strcmp(mode, "ask") == 0)
-		return ask(peer, argc > 3 ? strtoul(argv[3], NULL, 0) : ~0ul);
+		return ask(peer, argc > 3 ? strtoul(argv[3], NULL, 0) : ~0ul, 0);
+	if (strcmp(mode, "doze") == 0)
+		return ask(peer, ~0ul, DOZE_US);
 	return strcmp(mode, "stream") == 0 ? stream(peer) : idle(peer);
 }

@@ -58,6 +58,7 @@ void actor_idle(slmpm_ctx ctx, unsigned *times);
 int64_t actor_now_ms(void);
 /* What to multiply patience with: more than 1 under sanitizers and emulators. */
 int actor_slow(void);
+/* But for the totals by peer, which a process keeps. */
 int actor_descriptors(void);
 /* A line of /proc/self/maps: memory that no peer has (shm/twice.h)? */
 bool actor_is_twice(const char *line);

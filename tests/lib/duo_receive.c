@@ -113,7 +113,7 @@ void duo_receive_now(struct duo_side *s, uint32_t stream)
 	CHECK(data, "out of memory");
 	n = slmpm_recv(s->peer, stream, data, room, &done, patience);
 	SAY(s, "receives %lld on %u within %d for %zu", (long long)n, stream, patience, room);
-	if (n == -SLMPM_ETIMEOUT) {
+	if (n == -SLMPM_EAGAIN) {
 		CHECK(!patience, "message %llu does not come",
 		      (unsigned long long)duo_other(s)->sent[m].seed);
 	} else {
@@ -140,7 +140,7 @@ void duo_receive_together(struct duo_side *s, uint32_t stream)
 	}
 	got = slmpm_recv_burst(s->peer, stream, all, n, done, patience);
 	SAY(s, "receives %d of %d on %u within %d for %zu", got, n, stream, patience, room);
-	CHECK(got > 0 || got == -SLMPM_ETRUNC || (got == -SLMPM_ETIMEOUT && !patience),
+	CHECK(got > 0 || got == -SLMPM_ETRUNC || (got == -SLMPM_EAGAIN && !patience),
 	      "%d of %d: %s", got, n, slmpm_error_detail());
 	for (int i = 0; i < got || (i == 0 && got == -SLMPM_ETRUNC); i++) {
 		m = duo_first_free(s, stream);
@@ -184,7 +184,7 @@ void duo_hold(struct duo_side *s, uint32_t stream)
 	n = slmpm_hold(s->peer, stream, &data, &done, patience);
 	SAY(s, "holds %lld on %u within %d", (long long)n, stream, patience);
 	if (n < 0) {
-		EXPECT(n, -SLMPM_ETIMEOUT);
+		EXPECT(n, -SLMPM_EAGAIN);
 		CHECK(!patience, "no message to hold");
 		return;
 	}
@@ -192,7 +192,7 @@ void duo_hold(struct duo_side *s, uint32_t stream)
 	for (int64_t more; done.flags & SLMPM_PART; n = more) {
 		more = slmpm_more(s->peer, data, (uint64_t)n, &done, 0);
 		if (more < 0) { /* it still grows: give it back in the middle */
-			EXPECT(more, -SLMPM_ETIMEOUT);
+			EXPECT(more, -SLMPM_EAGAIN);
 			duo_forget(duo_other(s), m);
 			OK(slmpm_release(s->peer, data));
 			return;

@@ -138,7 +138,7 @@ void duo_borrow(struct duo_side *s)
 		return;
 	s->lent = (struct duo_sent){.seed = ++duo.seed, .length = n, .stream = duo_below(3)};
 	rc = slmpm_loan(s->peer, s->lent.stream, n, &buf, 0);
-	if (rc == -SLMPM_ELIMIT || rc == -SLMPM_ETIMEOUT)
+	if (rc == -SLMPM_ELIMIT || rc == -SLMPM_EAGAIN)
 		return;
 	OK(rc);
 	SAY(s, "borrows %llu of %zu on %u", NUMBER(&s->lent), n, s->lent.stream);
@@ -167,7 +167,7 @@ void duo_give_back(struct duo_side *s)
 		how.flags = SLMPM_PART;
 		rc = slmpm_commit(s->peer, s->loan, n, &how);
 		SAY(s, "commits %zu of %llu: %d", n, NUMBER(&s->lent), rc);
-		if (rc == -SLMPM_ENOTSUP || rc == -SLMPM_ETIMEOUT)
+		if (rc == -SLMPM_ENOTSUP || rc == -SLMPM_EAGAIN)
 			return;
 		OK(rc);
 		if (!s->part)
@@ -180,7 +180,7 @@ void duo_give_back(struct duo_side *s)
 	n = s->part || duo_below(2) ? s->lent.length : n; /* the model knows one length only */
 	SAY(s, "commits %llu with %zu", NUMBER(&s->lent), n);
 	rc = slmpm_commit(s->peer, s->loan, n, &how);
-	if (rc == -SLMPM_ETIMEOUT) /* what was sent before it has not gone */
+	if (rc == -SLMPM_EAGAIN) /* what was sent before it has not gone */
 		return;
 	OK(rc);
 	s->lent.length = n;

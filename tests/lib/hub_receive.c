@@ -118,7 +118,7 @@ void hub_receive_now(int side)
 	hub.wants[at].stream = hub_stream(true);
 	hub.wants[at].order = ++hub.orders;
 	n = slmpm_recv(from, hub.wants[at].stream, hub.scratch, LONGEST, &done, 0);
-	CHECK(n >= 0 || n == -SLMPM_ETIMEOUT, "%s", slmpm_error_detail());
+	CHECK(n >= 0 || n == -SLMPM_EAGAIN, "%s", slmpm_error_detail());
 	if (n < 0)
 		return;
 	CHECK((uint64_t)n == done.len && done.status == 0, "length");
@@ -175,7 +175,7 @@ static void hold(int side)
 	hub.wants[at].stream = hub_stream(true);
 	hub.wants[at].order = ++hub.orders;
 	n = slmpm_hold(from, hub.wants[at].stream, &data, &done, 0);
-	CHECK(n >= 0 || n == -SLMPM_ETIMEOUT, "%s", slmpm_error_detail());
+	CHECK(n >= 0 || n == -SLMPM_EAGAIN, "%s", slmpm_error_detail());
 	if (n < 0)
 		return;
 	hub.wants[at].used = true;
@@ -200,7 +200,7 @@ void hub_look_again(struct hub_hold *h)
 
 	if (h->growing) {
 		n = slmpm_more(h->peer, h->data, h->len, &done, 0);
-		CHECK(n >= (int64_t)h->len || n == -SLMPM_ETIMEOUT, "%s", slmpm_error_detail());
+		CHECK(n >= (int64_t)h->len || n == -SLMPM_EAGAIN, "%s", slmpm_error_detail());
 		if (n >= 0) {
 			h->len = (size_t)n;
 			h->growing = done.flags & SLMPM_PART;

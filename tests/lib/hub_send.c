@@ -29,7 +29,7 @@ static void send_now(int channel)
 
 	mail_fill(seed, hub.scratch, n);
 	rc = slmpm_send(hub_sender(channel), stream, hub.scratch, n, 0);
-	CHECK(rc == 0 || rc == -SLMPM_ETIMEOUT, "%s", slmpm_error_detail());
+	CHECK(rc == 0 || rc == -SLMPM_EAGAIN, "%s", slmpm_error_detail());
 	if (rc == 0)
 		note(channel, stream, 0, seed, n);
 	else
@@ -74,7 +74,7 @@ static void send_burst(int channel)
 		how.flags = i == n - 1 && hub_below(4) ? 0 : SLMPM_MORE;
 		mail_fill(seed, hub.scratch, iov.len);
 		rc = slmpm_sendv(hub_sender(channel), stream, &iov, 1, &how, NULL);
-		CHECK(rc == 0 || rc == -SLMPM_ETIMEOUT, "%s", slmpm_error_detail());
+		CHECK(rc == 0 || rc == -SLMPM_EAGAIN, "%s", slmpm_error_detail());
 		if (rc < 0)
 			break;
 		note(channel, stream, how.imm, seed, iov.len);
@@ -123,7 +123,7 @@ static void open_loan(int channel)
 	l->ready = 0;
 	l->begun = false;
 	rc = slmpm_loan(hub_sender(channel), l->stream, l->len, &l->buf, 0);
-	CHECK(rc == 0 || rc == -SLMPM_ETIMEOUT, "%s", slmpm_error_detail());
+	CHECK(rc == 0 || rc == -SLMPM_EAGAIN, "%s", slmpm_error_detail());
 	if (rc < 0) {
 		l->buf = NULL;
 		return;
@@ -140,7 +140,7 @@ static bool commit(int channel, size_t n, bool part)
 	int rc = slmpm_commit(hub_sender(channel), l->buf, n, &how);
 	struct mail *m;
 
-	CHECK(rc == 0 || rc == -SLMPM_ETIMEOUT, "%s", slmpm_error_detail());
+	CHECK(rc == 0 || rc == -SLMPM_EAGAIN, "%s", slmpm_error_detail());
 	if (rc < 0)
 		return false;
 	if (!l->begun) {

@@ -79,7 +79,7 @@ void message_none(slmpm_peer from, uint32_t stream)
 	char byte;
 
 	EXPECT(slmpm_probe(from, stream, NULL, 0), 0);
-	EXPECT(slmpm_recv(from, stream, &byte, 1, NULL, 0), -SLMPM_ETIMEOUT);
+	EXPECT(slmpm_recv(from, stream, &byte, 1, NULL, 0), -SLMPM_EAGAIN);
 }
 
 static struct slmpm_peer_info info_of(slmpm_peer peer)

@@ -47,7 +47,7 @@ void ends_ask(slmpm_mirror m, slmpm_peer peer, uint32_t tag, uint32_t how)
 
 	while ((rc = slmpm_mirror_attach(m, peer, tag, how, 0)) == -SLMPM_EBUSY)
 		(void)slmpm_progress(ends.ctx);
-	EXPECT(rc, -SLMPM_ETIMEOUT);
+	EXPECT(rc, -SLMPM_EAGAIN);
 }
 
 void ends_join(slmpm_mirror a, slmpm_peer to_b, slmpm_mirror b, slmpm_peer to_a, uint32_t tag,

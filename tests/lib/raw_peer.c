@@ -227,6 +227,7 @@ static void start_rings(struct raw_peer *p)
 	struct ring_setup in = {
 		.shape = {RAW_SEGMENTS, RAW_SEGMENT_SIZE},
 		.epoch = (uint32_t)LITTLE_64(p->offer.epoch),
+		.start = LITTLE_64(p->offered.start),
 		.segments = (unsigned char *)p->own.base + RING_SEGMENTS_OFFSET,
 		.out = &other->consumed,
 		.in = &own->produced,
@@ -234,6 +235,10 @@ static void start_rings(struct raw_peer *p)
 
 	out.bits = bits_for(&out.shape);
 	in.bits = bits_for(&in.shape);
+	if (p->offered.start) /* our mapping may be for reading */
+		CHECK(pwrite(p->own.fd, &p->offered.start, 8,
+			     offsetof(struct ring_words, produced)) == 8,
+		      "start");
 	ring_writer_init(&p->w, &out);
 	ring_reader_init(&p->r, &in);
 }

@@ -131,6 +131,6 @@ void settings_run(const char *what, int (*body)(void *), const void *arg)
 {
 	printf("%s\n", what);
 	fflush(stdout);
-	CHECK(child_run(body, (void *)(uintptr_t)arg, 10 * (unsigned)actor_slow()) == 0,
+	CHECK(child_run(body, (void *)(uintptr_t)arg, 30 * (unsigned)actor_slow()) == 0,
 	      "%s: see above", what);
 }

@@ -89,7 +89,7 @@ void share_side_await(const struct share_side *s, uint32_t stream)
 	int64_t until = actor_now_ms() + PATIENCE;
 	int64_t n;
 
-	while ((n = slmpm_recv(s->peer, stream, NULL, 0, NULL, 0)) == -SLMPM_ETIMEOUT) {
+	while ((n = slmpm_recv(s->peer, stream, NULL, 0, NULL, 0)) == -SLMPM_EAGAIN) {
 		CHECK(actor_now_ms() < until, "no message of stream %u", stream);
 		(void)sched_yield();
 	}

@@ -99,7 +99,9 @@ long sweep_run(const struct sweep *s)
 	printf("%-44s %5ld steps, %4ld kills, %3ld faults%s\n", s->name, count, kills - missed,
 	       faults, s->planted ? " (planted)" : "");
 	fflush(stdout);
-	CHECK(missed <= kills / 4, "%s: %ld of %ld points did not come", s->name, missed, kills);
+	/* Of what also waits, and so takes steps by the clock, more do. */
+	CHECK(missed <= kills / (s->loose ? 2 : 4), "%s: %ld of %ld points did not come", s->name,
+	      missed, kills);
 	CHECK(faults || !s->planted, "%s: the planted fault was not noticed", s->name);
 	free(points);
 	return s->planted ? 0 : faults;

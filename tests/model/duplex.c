@@ -22,6 +22,7 @@ static struct end {
 	struct ring_reader r;
 	struct doorbell bell;
 	uint64_t stale, done;
+	uint64_t settled; /* what was produced when this side last fell asleep */
 	unsigned sent, got;
 	bool ended;
 } ends[THREADS];
@@ -110,12 +111,18 @@ static bool progress(int t)
 
 static void publish(int t, bool closing)
 {
-	ring_publish_produced(&ends[t].w);
+	struct end *e = &ends[t];
+	uint64_t published = e->r.published;
+	bool news = e->w.produced != e->settled;
+
+	ring_publish_produced(&e->w);
 	if (closing)
-		ring_publish_consumed(&ends[t].r, RING_FLUSH);
+		ring_publish_consumed(&e->r, RING_FLUSH);
 	else
-		ring_settle(&ends[t].r);
-	doorbell_check(&ends[t].bell);
+		ring_settle(&e->r);
+	if (news || e->r.published != published)
+		doorbell_check(&e->bell);
+	e->settled = e->w.produced;
 }
 
 static void play(int t)

@@ -114,7 +114,7 @@ static bool may_keep(void)
 /* Nothing there: false when there will never be anything. */
 SHALLOW static bool rest(void)
 {
-	uint64_t unpublished;
+	uint64_t unpublished, published;
 
 	if (sides.held_count && !may_keep()) {
 		release(model_choose(sides.held_count));
@@ -126,9 +126,10 @@ SHALLOW static bool rest(void)
 		sides.doing[READER] = RUNS;
 		return true;
 	}
+	published = sides.r.published;
 	settle();
 	unpublished = sides.r.consumed - sides.r.published;
-	if (ORDER_RULE(check_asleep))
+	if (sides.r.published != published && ORDER_RULE(check_asleep))
 		look_at_sleeping_writer();
 	doorbell_announce(&sides.reader_bell);
 	if (has(TWICE))

@@ -64,7 +64,7 @@ static int accelerate(uint64_t index)
 		for (int i = 0; i < 64; i++)
 			send_next(host, index, seq++);
 		stop = slmpm_recv(host, STREAM_STOP, NULL, 0, NULL, 0);
-		CHECK(stop == 0 || stop == -SLMPM_ETIMEOUT, "%s", slmpm_error_detail());
+		CHECK(stop == 0 || stop == -SLMPM_EAGAIN, "%s", slmpm_error_detail());
 	} while (stop);
 	OK(slmpm_send(host, STREAM_COUNT, &seq, sizeof(seq), MS));
 	CHECK(slmpm_recv(host, 0, NULL, 0, NULL, MS) == -SLMPM_ECLOSED, "no end of stream");

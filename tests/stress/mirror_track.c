@@ -150,7 +150,7 @@ static void tracked(uint32_t how, bool shared)
 	do /* the one before may still be on its way out */
 		rc = slmpm_mirror_attach(leader, near, 1, SLMPM_MIRROR_LEAD, 0);
 	while (rc == -SLMPM_EBUSY);
-	EXPECT(rc, -SLMPM_ETIMEOUT);
+	EXPECT(rc, -SLMPM_EAGAIN);
 	OK(slmpm_mirror_attach(follower, far, 1, SLMPM_MIRROR_FOLLOW, PATIENCE));
 	OK(slmpm_mirror_attach(leader, near, 1, SLMPM_MIRROR_LEAD, PATIENCE));
 	under(names[how]);

@@ -73,7 +73,7 @@ static void laps(void)
 	uint64_t acked = 0, marked = 0;
 	struct bond_log l;
 
-	CHECK(bond_log_open(&l, SIZE) == 0 && l.size == SIZE, "%lu bytes", l.size);
+	CHECK(bond_log_open(&l, SIZE, 0) == 0 && l.size == SIZE, "%lu bytes", l.size);
 	while (l.put < PACKETS) {
 		if (l.head - marked >= SIZE / 4) {
 			bond_log_mark(&l);
@@ -102,7 +102,7 @@ static void marks(void)
 	struct bond_log l;
 	uint64_t n;
 
-	CHECK(bond_log_open(&l, SIZE) == 0, "open");
+	CHECK(bond_log_open(&l, SIZE, 0) == 0, "open");
 	while (bond_log_reserve(&l, length_of(l.put), 0)) {
 		put(&l, l.put);
 		bond_log_mark(&l); /* more than it remembers */

@@ -63,6 +63,8 @@ static const struct trial trials[] = {
 	BAD("SPIN_US", "1k", "SLMPM_SPIN_US=1k"),
 	BAD("SPIN_US", "-1", "a number from 0"),
 	BAD("HANDSHAKE_MS", "9", "a number from 10"),
+	GOOD("BACKLOG", "1", backlog, 1),
+	BAD("BACKLOG", "0", "a number from 1 to 65536"),
 	BAD("ELEMENTS", "65537", "a number from 1 to 65536"),
 	/* routes of links; more in routes.c */
 	BAD("LINKS", "5", "SLMPM_LINKS=5: a number from 1 to 4, or as many routes"),

@@ -3,8 +3,8 @@
 /* native-only */
 /*
  * Descriptors closed apart: this process keeps its own, also where its children are in another process
- * namespace; while some cannot be closed at all, programs can still be started; and a child of fork goes on
- * whatever another thread did.
+ * namespace; while some cannot be closed at all, programs can still be started, other senders have room, and a
+ * supervisor that is killed is replaced; and a child of fork goes on whatever another thread did.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,6 +29,7 @@
 #define TICK_US 1000
 #define MANY    20
 #define FORKS   300
+#define SENDER  4711
 
 static bool is_open(int fd)
 {
@@ -59,7 +60,7 @@ static int close_some(void *arg)
 	for (int i = 0; i < MANY; i++) {
 		int fd = nothing();
 
-		foreign_close(fd);
+		foreign_close(fd, SENDER);
 		await_closed(fd);
 		usleep(20 * TICK_US);
 		CHECK(is_open(own), "round %d: another was closed, too", i);
@@ -92,7 +93,7 @@ static int close_elsewhere(void *arg)
 	for (int i = 0, own = nothing(); i < MANY; i++) {
 		int fd = nothing();
 
-		foreign_close(fd);
+		foreign_close(fd, SENDER);
 		await_closed(fd);
 		usleep(20 * TICK_US);
 		CHECK(is_open(own), "round %d: another was closed, too", i);
@@ -126,14 +127,81 @@ static int keep_some_open(void *arg)
 	for (int i = 1; i < 4; i++)
 		fds[i] = fcntl(fds[0], F_DUPFD_CLOEXEC, 3);
 	for (int i = 0; i < 4; i++)
-		foreign_close(fds[i]);
+		foreign_close(fds[i], SENDER);
 	for (int i = 0; i < 4; i++)
 		await_closed(fds[i]);
 	start_another();
-	CHECK(!foreign_has_room(FOREIGN_MAX - 3), "nobody counts those that are stuck");
-	CHECK(foreign_has_room(FOREIGN_MAX - 4), "there is room for the others");
+	CHECK(!foreign_has_room(FOREIGN_EACH - 3, SENDER), "nobody counts those that are stuck");
+	CHECK(foreign_has_room(FOREIGN_EACH - 4, SENDER), "there is room for the others");
 	kill(mire_server(), SIGKILL);
-	for (int i = 0; !foreign_has_room(FOREIGN_MAX); i++) {
+	for (int i = 0; !foreign_has_room(FOREIGN_EACH, SENDER); i++) {
+		CHECK(i < SECONDS * 1000, "what was closed at last still counts");
+		usleep(TICK_US);
+	}
+	return 0;
+}
+
+/* One that sends as many as there may be takes nothing from the others. */
+static int keep_to_the_sender(void *arg)
+{
+	int first = mire_file(MIRE_FLUSH), sent = 0;
+
+	(void)arg;
+	if (first < 0)
+		test_skip("no file system of its own can be had here");
+	for (; foreign_has_room(4, SENDER); sent += 4)
+		for (int i = 0; i < 4; i++)
+			foreign_close(fcntl(first, F_DUPFD_CLOEXEC, 3), SENDER);
+	CHECK(sent == FOREIGN_EACH, "%d of one sender", sent);
+	for (pid_t other = SENDER + 1; other < SENDER + 4; other++)
+		CHECK(foreign_has_room(4, other), "%d has no room because of another", (int)other);
+	kill(mire_server(), SIGKILL);
+	return 0;
+}
+
+/* Children that were told to make no signal: the supervisor. */
+static int kill_children(void)
+{
+	int killed = 0;
+	pid_t child;
+	FILE *list = fopen("/proc/thread-self/children", "r");
+
+	while (list && fscanf(list, "%d", &child) == 1)
+		killed += child != mire_server() && kill(child, SIGKILL) == 0;
+	if (list)
+		fclose(list);
+	return killed;
+}
+
+/* What is stuck still counts, what comes is closed. */
+static int lose_the_supervisor(void *arg)
+{
+	int stuck = mire_file(MIRE_FLUSH), fd;
+
+	(void)arg;
+	if (stuck < 0)
+		test_skip("no file system of its own can be had here");
+	foreign_close(stuck, SENDER);
+	await_closed(stuck);
+	for (int i = 0; i < 3; i++) {
+		int killed = kill_children();
+
+		CHECK(killed == 1, "%d supervisors", killed);
+		fd = nothing();
+		foreign_close(fd, SENDER + 1);
+		for (int j = 0; j < 100 && is_open(fd); j++) { /* as with each packet that comes */
+			(void)foreign_has_room(4, SENDER);
+			usleep(TICK_US);
+		}
+		await_closed(fd);
+		usleep(50 * TICK_US);
+		CHECK(!foreign_has_room(FOREIGN_EACH, SENDER) &&
+			      foreign_has_room(FOREIGN_EACH - 1, SENDER),
+		      "what is stuck is forgotten");
+	}
+	CHECK(kill_children() == 1, "no supervisor");
+	kill(mire_server(), SIGKILL);
+	for (int i = 0; !foreign_has_room(FOREIGN_EACH, SENDER); i++) {
 		CHECK(i < SECONDS * 1000, "what was closed at last still counts");
 		usleep(TICK_US);
 	}
@@ -145,14 +213,14 @@ static atomic_bool stop;
 static void *look(void *arg)
 {
 	while (!atomic_load(&stop))
-		(void)foreign_has_room(FOREIGN_MAX);
+		(void)foreign_has_room(FOREIGN_EACH, SENDER);
 	return arg;
 }
 
 static int look_in_child(void *arg)
 {
 	(void)arg;
-	return !foreign_has_room(1);
+	return !foreign_has_room(1, SENDER);
 }
 
 static int fork_amidst(void *arg)
@@ -162,7 +230,7 @@ static int fork_amidst(void *arg)
 
 	(void)arg;
 	CHECK(slmpm_open(&ctx, NULL) == 0, "%s", slmpm_error_detail());
-	CHECK(foreign_has_room(1), "no room");
+	CHECK(foreign_has_room(1, SENDER), "no room");
 	CHECK(pthread_create(&other, NULL, look, NULL) == 0, "a thread");
 	for (int i = 0; i < FORKS; i++)
 		CHECK(child_run(look_in_child, NULL, 5) == 0, "a child of fork is stuck");
@@ -173,8 +241,9 @@ static int fork_amidst(void *arg)
 
 int main(void)
 {
-	static int (*const parts[])(void *) = {close_some, close_elsewhere, keep_some_open,
-					       fork_amidst};
+	static int (*const parts[])(void *) = {close_some,          close_elsewhere,
+					       keep_some_open,      keep_to_the_sender,
+					       lose_the_supervisor, fork_amidst};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		int rc = child_run(parts[i], NULL, SECONDS);

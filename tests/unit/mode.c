@@ -107,6 +107,11 @@ static const struct row rows[] = {
 	{ "by the engine", PUT(64 K), LINK(C | E | R), 0, IS(ENGINE, SIZE) },
 	{ "not if the call waits", PUT(64 K, .waits = true), LINK(C | E | R), 0, IS(COPY, CALL) },
 	{ "nor if it is short", PUT(64 K - 1), LINK(C | E | R), 0, IS(COPY, CALL) },
+	{ "of any length, if it is meant", PUT(8, WISH(PUT)), LINK(C | E | R), 0, IS(ENGINE, WISH) },
+	{ "but not by who waits", PUT(8, WISH(PUT), .waits = true), LINK(C | E | R), 0, IS(COPY, WISH) },
+	{ "nor without a wish", PUT(8), LINK(C | E | R), 0, IS(COPY, CALL) },
+	{ "nor for the ring", PUT(8, WISH(REQUEST)), LINK(C | E | R, .view.unread = 800), 0, IS(COPY, RING) },
+	{ "by a setting", PUT(8), LINK(C | E | R), MODE_DMA, IS(ENGINE, SETTING) },
 	{ "engine busy, ring light", PUT(64 K), LINK(C | E | R, .view.dma = 9), 0, IS(REQUEST, QUEUE) },
 	{ "also a get", GET(64 K), LINK(C | E | R, .view.dma = 9), 0, IS(REQUEST, QUEUE) },
 	{ "not quite busy", PUT(64 K), LINK(C | E | R, .view.dma = 8), 0, IS(ENGINE, SIZE) },
@@ -297,10 +302,14 @@ static void look_at_forms(void)
 	CHECK(mode_reaches(MODE_RMA_AUTO) && !mode_reaches(MODE_RMA_RING) &&
 		      !mode_reaches(MODE_RMA_TAG),
 	      "reach");
-	CHECK(mode_form(MODE_RMA_AUTO, true) == MODE_RMA_RING, "by default");
-	CHECK(mode_form(MODE_RMA_AM, true) == MODE_RMA_AM, "by active messages");
-	CHECK(mode_form(MODE_RMA_TAG, true) == MODE_RMA_TAG, "by tag");
-	CHECK(mode_form(MODE_RMA_TAG, false) == MODE_RMA_RING, "which the peer does not know");
+	CHECK(mode_form(MODE_RMA_AUTO, true, true) == MODE_RMA_RING, "by default");
+	CHECK(mode_form(MODE_RMA_AUTO, true, false) == MODE_RMA_AM, "where the fabric has none");
+	CHECK(mode_form(MODE_RMA_RING, true, false) == MODE_RMA_RING, "the setting prevails");
+	CHECK(mode_form(MODE_RMA_AM, true, true) == MODE_RMA_AM, "by active messages");
+	CHECK(mode_form(MODE_RMA_TAG, true, false) == MODE_RMA_TAG, "by tag");
+	CHECK(mode_form(MODE_RMA_TAG, false, true) == MODE_RMA_RING,
+	      "which the peer does not know");
+	CHECK(mode_form(MODE_RMA_AUTO, false, false) == MODE_RMA_RING, "nor by default");
 }
 
 /* ---- fabrics -------------------------------------------------------------------------------- */
@@ -357,7 +366,10 @@ static void check_reason(const struct mode_ask *a, const struct mode_link *link,
 	case SLMPM_REASON_STRICT: MUST(a->strict); break;
 	case SLMPM_REASON_ONLY: MUST(!(usable & (is_around(&asked, force) ? around : ring))); break;
 	case SLMPM_REASON_SETTING: MUST(force != MODE_AUTO || a->always); break;
-	case SLMPM_REASON_SIZE: MUST(m.way == MODE_ENGINE && a->size >= limits.engine); break;
+	case SLMPM_REASON_SIZE:
+		MUST(!asked.wish);
+		MUST(m.way == MODE_ENGINE && a->size >= limits.engine);
+		break;
 	case SLMPM_REASON_FASTER:
 		MUST(v->cost[0] && v->cost[1] && !v->trial);
 		MUST((v->cost[1] <= v->cost[0]) == (m.way == MODE_FETCHED || m.way == MODE_SHARED));

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The table of functions of a link whose packets say whom they are for (addressee.h). It stands on top of
+ * the others: what is below sees packets that are some bytes longer, what is above sees none of it.
+ */
+#include "slmpm/link/addressee.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shm/copy.h"
+#include "slmpm/memory/memory.h"
+
+#define SIZE ((uint32_t)sizeof(struct wire_addressee))
+#define FLAG ((uint64_t)WIRE_FLAG_ADDRESSED << 48)
+
+struct addressee {
+	struct fabric table; /* what the link is called by */
+	const struct fabric *below;
+	uint32_t element;      /* of the pair's accelerator, or 0 */
+	uint32_t here, there;  /* the two processes, as each calls itself */
+	bool places;           /* where asked */
+	unsigned char *built;  /* where a packet is being built in place */
+	const char *violation; /* behind what poll has handed out */
+	struct wire_addressee sent;
+};
+
+/* ---- what is agreed ------------------------------------------------------------------------- */
+
+uint64_t addressee_features(const struct context *ctx)
+{
+	switch (ctx->header) {
+	case HEADER_IDS: return WIRE_FEATURE_IDS;
+	case HEADER_ADDRESS: return WIRE_FEATURE_IDS | WIRE_FEATURE_PLACES;
+	default: return 0;
+	}
+}
+
+/* Who was started does not know its number: it is told. */
+void addressee_agree(struct endpoint *ep, const struct wire_hello *hello, uint64_t features)
+{
+	ep->header.features = features & (WIRE_FEATURE_IDS | WIRE_FEATURE_PLACES);
+	ep->header.element = ep->element ? ep->element : LITTLE_32(hello->element);
+	ep->header.process = LITTLE_32((uint32_t)hello->pid);
+}
+
+/* ---- places --------------------------------------------------------------------------------- */
+
+static bool has_target(uint8_t opcode)
+{
+	switch (opcode) {
+	case WIRE_WRITE_FIRST:
+	case WIRE_WRITE_ONLY:
+	case WIRE_READ_REQUEST:
+	case WIRE_FETCH_ADD:
+	case WIRE_COMPARE_SWAP:
+	case WIRE_SWAP:
+	case WIRE_NOTIFY:
+	case WIRE_SHARE: return true;
+	default: return false;
+	}
+}
+
+/* The range of a region that the payload begins with, which may be the peer's to change. */
+static bool take_target(struct wire_target *t, uint8_t opcode, const void *data, uint32_t n)
+{
+	if (!has_target(opcode) || !data || n < sizeof(*t))
+		return false;
+	memcpy(t, data, sizeof(*t));
+	t->grant = LITTLE_32(t->grant);
+	t->offset = LITTLE_64(t->offset);
+	return true;
+}
+
+/* A packet that names memory of the peer's: its address there. Any other: word 1, which has a message's
+ * stream or an active message's handler. */
+static uint64_t place_there(struct endpoint *ep, const struct fabric_wr *wr)
+{
+	const struct remote *remote = NULL;
+	struct wire_target t;
+
+	if (take_target(&t, wr->kind, wr->data, wr->length))
+		remote = remote_find(ep, t.grant);
+	return remote ? remote->address + t.offset : wr->head[1];
+}
+
+/* The same as this side knows it. False: of a region that is none here, which its key is refused for. */
+static bool place_here(struct endpoint *ep, const struct fabric_arrival *a, uint64_t *place)
+{
+	const struct grant *grant;
+	struct wire_target t;
+
+	*place = a->head[1];
+	if (!take_target(&t, a->kind, a->data, a->length))
+		return true;
+	grant = grant_find(ep, t.grant);
+	if (grant && grant->region)
+		*place = (uint64_t)(uintptr_t)grant->region->memory.base + t.offset;
+	return grant && grant->region;
+}
+
+/* ---- down ----------------------------------------------------------------------------------- */
+
+static void *addressed_reserve(struct fabric_link *link, uint32_t length)
+{
+	struct addressee *x = ((struct endpoint *)link->owner)->addressee;
+
+	if (UNLIKELY(length > link->payload_max)) /* near 2^32 the sum would come out small */
+		return NULL;
+	x->built = x->below->reserve(link, length + SIZE);
+	return x->built;
+}
+
+static int hold_back(struct endpoint *ep, const struct fabric_wr *wr)
+{
+	struct fabric_wr more = *wr;
+
+	if (ep->further && wr->length)
+		return -EINVAL;
+	more.length *= ADDRESSEE_WORD;
+	return ep->addressee->below->post(ep->link.port, &more);
+}
+
+static int addressed_post(struct fabric_link *link, const struct fabric_wr *wr)
+{
+	struct endpoint *ep = link->owner;
+	struct addressee *x = ep->addressee;
+	struct fabric_wr with = *wr;
+
+	if (wr->op == FABRIC_HOLD_BACK)
+		return hold_back(ep, wr);
+	if (wr->op != FABRIC_SEND)
+		return x->below->post(link, wr);
+	if (!(wr->flags & FABRIC_BUILT)) {
+		if (!addressed_reserve(link, wr->length))
+			return link->violation ? -EPROTO : -EAGAIN;
+		if (wr->length)
+			copy_payload(x->built, wr->data, wr->length);
+	}
+	x->sent = (struct wire_addressee){
+		.element = LITTLE_32(x->element),
+		.process = LITTLE_32(x->there),
+		.place = x->places ? LITTLE_64(place_there(ep, wr)) : 0,
+	};
+	memcpy(x->built + wr->length, &x->sent, SIZE);
+	with.flags = (uint16_t)((wr->flags | FABRIC_BUILT) & ~FABRIC_STAYS);
+	with.length += SIZE;
+	with.data = wr->flags & FABRIC_BUILT ? NULL : wr->data; /* for who notes it */
+	with.head[2] |= FLAG;
+	return x->below->post(link, &with);
+}
+
+/* ---- up ------------------------------------------------------------------------------------- */
+
+bool addressee_read(struct wire_addressee *to, uint64_t flags, const void *data, uint32_t n)
+{
+	if (!(flags & WIRE_FLAG_ADDRESSED) || !data || n < SIZE)
+		return false;
+	memcpy(to, (const unsigned char *)data + n - SIZE, SIZE);
+	return true;
+}
+
+/* Takes the addressee off: NULL, or the rule that it breaks. */
+static const char *take_off(struct endpoint *ep, struct fabric_arrival *a)
+{
+	const struct addressee *x = ep->addressee;
+	struct wire_addressee said;
+	uint64_t place;
+
+	if (PEER_FAULT(!addressee_read(&said, a->head[2] >> 48, a->data, a->length)))
+		return "message without its addressee";
+	a->head[2] &= ~FLAG;
+	a->length -= SIZE;
+	if (PEER_FAULT(LITTLE_32(said.element) != x->element))
+		return "accelerator id of a message";
+	if (PEER_FAULT(LITTLE_32(said.process) != x->here))
+		return "process id of a message";
+	if (PEER_FAULT(!x->places && said.place))
+		return "destination address of a message";
+	if (x->places && place_here(ep, a, &place) && PEER_FAULT(LITTLE_64(said.place) != place))
+		return "destination address of a message";
+	return NULL;
+}
+
+static int refuse(struct fabric_link *link, const char *rule)
+{
+	link->violation = rule;
+	return -EPROTO;
+}
+
+static int addressed_poll(struct fabric_link *link, struct fabric_arrival *arrivals, int n)
+{
+	struct endpoint *ep = link->owner;
+	struct addressee *x = ep->addressee;
+	int got;
+
+	if (UNLIKELY(x->violation != NULL))
+		return refuse(link, x->violation);
+	got = x->below->poll(link, arrivals, n);
+	for (int i = 0; i < got; i++) {
+		x->violation = take_off(ep, &arrivals[i]);
+		if (LIKELY(!x->violation))
+			continue;
+		ep->stats->misaddressed++;
+		link->quiet = false; /* what came before is handed out first */
+		return i ? i : refuse(link, x->violation);
+	}
+	return got;
+}
+
+/* ---- its life ------------------------------------------------------------------------------- */
+
+int addressee_begin(struct endpoint *ep)
+{
+	struct addressee *x;
+
+	if (!ep->header.features)
+		return 0;
+	x = calloc(1, sizeof(*x));
+	if (!x)
+		return -ENOMEM;
+	x->below = ep->link.fabric;
+	x->table = *x->below;
+	x->table.reserve = addressed_reserve;
+	x->table.post = addressed_post;
+	x->table.poll = addressed_poll;
+	x->element = ep->header.element;
+	x->here = (uint32_t)getpid();
+	x->there = ep->header.process;
+	x->places = ep->header.features & WIRE_FEATURE_PLACES;
+	ep->addressee = x;
+	ep->link.fabric = &x->table;
+	return 0;
+}
+
+void addressee_free(struct endpoint *ep)
+{
+	if (!ep->addressee)
+		return;
+	ep->link.fabric = ep->addressee->below;
+	free(ep->addressee);
+	ep->addressee = NULL;
+}
+
+const struct wire_addressee *addressee_sent(const struct fabric_link *link)
+{
+	return &((const struct endpoint *)link->owner)->addressee->sent;
+}

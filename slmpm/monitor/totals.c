@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Lifetime totals by peer: the owner's side (totals.h). */
+#include "slmpm/monitor/totals.h"
+
+#include <ctype.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shm/mapping.h"
+#include "slmpm/error.h"
+#include "slmpm/link/link.h"
+#include "slmpm/sized.h"
+#include "slmpm/stats.h"
+#include "slmpm/wait.h"
+
+static const struct {
+	size_t total, stat; /* of the same figure in both structures */
+} figures[] = {
+#define FIGURE(name, stat)                                                                         \
+	{                                                                                          \
+		offsetof(struct slmpm_totals, name), offsetof(struct slmpm_stats, stat)            \
+	}
+	FIGURE(sent_messages, sent_messages),
+	FIGURE(sent_packets, sent_packets),
+	FIGURE(sent_bytes, sent_bytes),
+	FIGURE(sent_segments, out_produced),
+	FIGURE(received_messages, received_messages),
+	FIGURE(received_packets, received_packets),
+	FIGURE(received_bytes, received_bytes),
+	FIGURE(received_segments, in_consumed),
+	FIGURE(puts, puts),
+	FIGURE(put_bytes, put_bytes),
+	FIGURE(gets, gets),
+	FIGURE(get_bytes, get_bytes),
+	FIGURE(atomics, atomics),
+	FIGURE(served, served),
+	FIGURE(remote_reads, remote_reads),
+	FIGURE(violations, violations),
+	FIGURE(checksum_errors, checksum_errors),
+	FIGURE(misaddressed, misaddressed),
+#undef FIGURE
+};
+#define FIGURES (sizeof(figures) / sizeof(*figures))
+_Static_assert(FIGURES == TOTALS_FIGURES, "an endpoint keeps as many");
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct mapping page;              /* of the table, once there is one */
+static uint32_t tenants[TOTALS_ENTRIES]; /* ids that each of its places has had */
+
+/* ---- the table ------------------------------------------------------------------------------ */
+
+static bool have_table(void)
+{
+	size_t size = sizeof(struct totals_page) + TOTALS_ENTRIES * sizeof(struct slmpm_totals);
+	struct totals_page *head;
+
+	if (page.base)
+		return true;
+	page.fd = -1;
+	if (mapping_create(&page, TOTALS_LABEL, size) < 0)
+		return false;
+	/* This mapping stays writable, no other can become so. */
+	(void)mapping_close_seals(&page);
+	head = page.base;
+	*head = (struct totals_page){
+		.version = TOTALS_VERSION,
+		.pid = (uint32_t)getpid(),
+		.entries = TOTALS_ENTRIES,
+		.entry_size = sizeof(struct slmpm_totals),
+	};
+	/* Pairs with the load in is_sound (totals_view.c). */
+	__atomic_store_n(&head->magic, TOTALS_MAGIC, __ATOMIC_RELEASE);
+	return true;
+}
+
+static struct slmpm_totals *entry(uint32_t i)
+{
+	return (struct slmpm_totals *)(void *)((struct totals_page *)page.base + 1) + i;
+}
+
+/* What a reader copies between these two it copies again. */
+static void begin_writing(void)
+{
+	struct totals_page *head = page.base;
+	uint64_t turn = atomic_load_explicit(&head->turn, memory_order_relaxed);
+
+	atomic_store_explicit(&head->turn, turn + 1, memory_order_relaxed);
+	/* Who sees a word that is stored behind it sees the odd turn: pairs with the fence in copy_table. */
+	atomic_thread_fence(memory_order_release);
+}
+
+static void end_writing(void)
+{
+	struct totals_page *head = page.base;
+	uint64_t turn = atomic_load_explicit(&head->turn, memory_order_relaxed);
+
+	/* Pairs with the acquire in copy_table. */
+	atomic_store_explicit(&head->turn, turn + 1, memory_order_release);
+}
+
+/* Word by word, for those who read meanwhile. */
+static void put(struct slmpm_totals *to, const struct slmpm_totals *now)
+{
+	for (size_t i = 0; i < sizeof(*now); i += 8) {
+		uint64_t word;
+
+		memcpy(&word, (const unsigned char *)now + i, 8);
+		atomic_store_explicit((_Atomic uint64_t *)(void *)((unsigned char *)to + i), word,
+				      memory_order_relaxed);
+	}
+}
+
+static uint64_t *figure(struct slmpm_totals *t, size_t i)
+{
+	return (uint64_t *)(void *)((unsigned char *)t + figures[i].total);
+}
+
+/* ---- ids ------------------------------------------------------------------------------------ */
+
+static struct slmpm_totals others_now(void)
+{
+	struct slmpm_totals others = *entry(0);
+
+	others.size = sizeof(others);
+	snprintf(others.id, sizeof(others.id), SLMPM_TOTALS_OTHERS);
+	return others;
+}
+
+/* The peer that was gone longest makes room, its figures go to the others. 0: all of them are connected. */
+static uint32_t make_room(void)
+{
+	struct slmpm_totals others, none = {.size = 0};
+	struct slmpm_totals *oldest = NULL;
+
+	for (uint32_t i = 1; i < TOTALS_ENTRIES; i++)
+		if (!entry(i)->live && (!oldest || entry(i)->seen_ns < oldest->seen_ns))
+			oldest = entry(i);
+	if (!oldest)
+		return 0;
+	others = others_now();
+	others.ids++;
+	others.connections += oldest->connections;
+	for (size_t i = 0; i < FIGURES; i++)
+		*figure(&others, i) += *figure(oldest, i);
+	put(entry(0), &others);
+	put(oldest, &none);
+	return (uint32_t)(oldest - entry(0));
+}
+
+/* The place of ID; 0, the others', for a peer without one. */
+static uint32_t place_of(const char *id)
+{
+	struct slmpm_totals fresh = {.size = sizeof(fresh)};
+	uint32_t empty = 0;
+
+	if (!*id || !strcmp(id, SLMPM_TOTALS_OTHERS))
+		return 0;
+	for (uint32_t i = 1; i < TOTALS_ENTRIES; i++) {
+		if (!strcmp(entry(i)->id, id))
+			return i;
+		if (!empty && !entry(i)->connections)
+			empty = i;
+	}
+	empty = empty ? empty : make_room();
+	if (empty) {
+		snprintf(fresh.id, sizeof(fresh.id), "%s", id);
+		put(entry(empty), &fresh);
+		tenants[empty]++;
+	}
+	return empty;
+}
+
+static void settle(struct endpoint *ep)
+{
+	ep->totals.place = place_of(ep->totals.id);
+	ep->totals.tenant = tenants[ep->totals.place];
+}
+
+/* Where its connection counts: among the others, once another id has had its place. */
+static uint32_t own_place(const struct endpoint *ep)
+{
+	return ep->totals.tenant == tenants[ep->totals.place] ? ep->totals.place : 0;
+}
+
+/* ---- connections ---------------------------------------------------------------------------- */
+
+/* What has come since FOLDED; with BACK that is taken out again. */
+static void add(struct endpoint *ep, struct slmpm_totals *t, bool back)
+{
+	endpoint_stats(ep);
+	for (size_t i = 0; i < FIGURES; i++) {
+		uint64_t now;
+
+		memcpy(&now, (const unsigned char *)ep->stats + figures[i].stat, sizeof(now));
+		now = back ? 0 : now;
+		*figure(t, i) += now - ep->totals.added[i];
+		ep->totals.added[i] = now;
+	}
+}
+
+static void change(struct endpoint *ep, uint32_t place, int connections, int live, bool back)
+{
+	struct slmpm_totals now = place ? *entry(place) : others_now();
+
+	now.size = sizeof(now);
+	now.place = place;
+	now.connections += (uint64_t)(int64_t)connections;
+	now.live += (uint32_t)live;
+	now.seen_ns = connections || live ? wait_now() : now.seen_ns;
+	add(ep, &now, back);
+	put(entry(place), &now);
+}
+
+/* The peer's id: what the program gave it, else its host's number for it, else what the peer calls itself. */
+static void name(struct endpoint *ep)
+{
+	if (!ep->totals.id[0] && ep->element)
+		snprintf(ep->totals.id, sizeof(ep->totals.id), "element %u", ep->element);
+	if (!ep->totals.id[0])
+		snprintf(ep->totals.id, sizeof(ep->totals.id), "%s", ep->totals.offered);
+}
+
+void totals_begin(struct endpoint *ep)
+{
+	name(ep);
+	pthread_mutex_lock(&lock);
+	if (have_table()) {
+		begin_writing();
+		settle(ep);
+		ep->totals.counted = ep->totals.live = true;
+		change(ep, ep->totals.place, 1, 1, false);
+		end_writing();
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void totals_add(struct endpoint *ep)
+{
+	if (!ep->totals.counted)
+		return;
+	link_count(ep);
+	pthread_mutex_lock(&lock);
+	if (page.base) {
+		begin_writing();
+		change(ep, own_place(ep), 0, 0, false);
+		end_writing();
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* An unauthenticated connection: its id is not believed, whatever it calls itself. */
+static void refuse(struct endpoint *ep)
+{
+	struct slmpm_totals others = others_now();
+
+	others.refused++;
+	put(entry(0), &others);
+	change(ep, 0, 0, 0, false);
+}
+
+void totals_end(struct endpoint *ep)
+{
+	bool unauthenticated = !ep->was_up && ep->listener;
+
+	if (!ep->totals.live && !unauthenticated)
+		return;
+	pthread_mutex_lock(&lock);
+	if (have_table()) {
+		begin_writing();
+		if (unauthenticated)
+			refuse(ep);
+		else
+			change(ep, own_place(ep), 0, -1, false);
+		end_writing();
+	}
+	ep->totals.live = false;
+	pthread_mutex_unlock(&lock);
+}
+
+void totals_refresh(struct context *ctx)
+{
+	for (uint32_t i = 0; i < ctx->count; i++)
+		totals_add(ctx->endpoints[i]);
+}
+
+/* All of this connection counts for its new id, and none of it for the old one any more. */
+static void move(struct endpoint *ep)
+{
+	struct slmpm_totals none = {.size = 0};
+	uint32_t old = own_place(ep);
+
+	begin_writing();
+	change(ep, old, -1, -(int)ep->totals.live, true);
+	if (old && !entry(old)->connections)
+		put(entry(old), &none);
+	settle(ep);
+	change(ep, ep->totals.place, 1, ep->totals.live, false);
+	end_writing();
+}
+
+static int check_id(const char *id)
+{
+	size_t n = id ? strlen(id) : 0;
+
+	if (!n || n >= SLMPM_ID_SIZE)
+		return error_set(SLMPM_EINVAL, "slmpm_peer_id: an id has 1 to %d bytes",
+				 SLMPM_ID_SIZE - 1);
+	for (size_t i = 0; i < n; i++)
+		if (!isprint((unsigned char)id[i]))
+			return error_set(SLMPM_EINVAL, "slmpm_peer_id: byte %zu is not printable",
+					 i);
+	return 0;
+}
+
+int slmpm_peer_id(slmpm_peer peer, const char *id)
+{
+	struct endpoint *ep = endpoint_of(peer);
+
+	if (!ep)
+		return endpoint_bad_handle(peer);
+	if (check_id(id) < 0)
+		return -SLMPM_EINVAL;
+	if (!endpoint_lock(ep, peer))
+		return endpoint_bad_handle(peer);
+	snprintf(ep->totals.id, sizeof(ep->totals.id), "%s", id);
+	pthread_mutex_lock(&lock);
+	if (ep->totals.counted && page.base)
+		move(ep);
+	pthread_mutex_unlock(&lock);
+	context_unlock(ep->ctx);
+	return 0;
+}
+
+/* ---- asked for ------------------------------------------------------------------------------ */
+
+static int give(struct slmpm_totals *all, size_t size, int n)
+{
+	static const struct slmpm_totals none = {.size = sizeof(none), .id = SLMPM_TOTALS_OTHERS};
+	int have = 0;
+
+	for (uint32_t i = 0; i < TOTALS_ENTRIES; i++) {
+		const struct slmpm_totals *t = page.base ? entry(i) : &none;
+
+		t = !i && !t->size ? &none : t;
+		if (i && (!page.base || !t->connections))
+			continue;
+		if (have < n)
+			sized_give((unsigned char *)all + (size_t)have * size, size, t, sizeof(*t));
+		have++;
+	}
+	return have;
+}
+
+int slmpm_totals(slmpm_ctx handle, struct slmpm_totals *all, size_t size, int n)
+{
+	struct context *ctx;
+	int rc = 0;
+
+	if (n < 0 || (n && sized_check("slmpm_totals", all, size, sizeof(*all)) < 0))
+		return n < 0 ? error_set(SLMPM_EINVAL, "slmpm_totals: %d of them", n) :
+			       -SLMPM_EINVAL;
+	ctx = context_get(handle, &rc);
+	if (!ctx)
+		return rc;
+	context_lock(ctx);
+	totals_refresh(ctx);
+	context_unlock(ctx);
+	pthread_mutex_lock(&lock);
+	rc = give(all, size, n);
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+void totals_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	if (page.base && page.fd >= 0)
+		close(page.fd);
+	page = (struct mapping){.fd = -1};
+}

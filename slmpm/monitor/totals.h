@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Lifetime totals by peer, across close and connect, of the whole process. A connection's figures are added
+ * where it ends, is asked for or is looked at (monitor.h), under the id that its peer has then; nothing of
+ * it lies on a short way. The table is a memfd, made with the first connection, that other processes read.
+ */
+#ifndef SLMPM_TOTALS_H
+#define SLMPM_TOTALS_H
+
+#include <slmpm.h>
+#include <stdatomic.h>
+
+#include "slmpm/endpoint.h"
+
+#define TOTALS_LABEL   "slmpm-totals"
+#define TOTALS_MAGIC   UINT64_C(0x314c5454504d4c53) /* "SLPMTTL1" */
+#define TOTALS_VERSION 1
+#define TOTALS_ENTRIES (SLMPM_TOTALS_MAX + 1) /* the others come first */
+
+struct totals_page {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t pid;     /* of the owner, as itself sees it */
+	uint32_t entries; /* that follow: struct slmpm_totals, those without connections are free */
+	uint32_t entry_size;   /* as the owner knows it */
+	_Atomic uint64_t turn; /* odd: the owner is writing */
+	uint64_t zero[4];
+};
+_Static_assert(sizeof(struct totals_page) == 64 && sizeof(struct slmpm_totals) % 8 == 0,
+	       "page layout");
+
+/* EP's handshake is through; it has ended, or never came so far; and goes. */
+void totals_begin(struct endpoint *ep);
+void totals_end(struct endpoint *ep);
+/* What EP has carried since it was added last. */
+void totals_add(struct endpoint *ep);
+/* Of all peers of CTX, for others to see. */
+void totals_refresh(struct context *ctx);
+/* In the child after fork: the table is the parent's. */
+void totals_forked(void);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Lifetime totals of another process, which is not believed: copied, cut and made printable. */
+#include <ctype.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "slmpm/error.h"
+#include "slmpm/monitor/totals.h"
+#include "slmpm/sized.h"
+#include "slmpm/stats.h"
+#include "slmpm/wait.h"
+
+#define TRY_NS UINT64_C(1000000000) /* its owner may be writing, and not run meanwhile */
+
+struct view {
+	const struct totals_page *page;
+	size_t size;
+	uint32_t entries, entry_size;
+};
+
+/* The owner cannot have the entries lie beyond SIZE: one load each. */
+static bool is_sound(struct view *v)
+{
+	const volatile struct totals_page *p = v->page;
+
+	/* Pairs with the release in have_table. */
+	if (__atomic_load_n(&v->page->magic, __ATOMIC_ACQUIRE) != TOTALS_MAGIC)
+		return false;
+	v->entries = p->entries;
+	v->entry_size = p->entry_size;
+	return p->version == TOTALS_VERSION && v->entry_size >= sizeof(struct slmpm_totals) &&
+	       v->entry_size % 8 == 0 && v->entries <= TOTALS_ENTRIES &&
+	       (v->size - sizeof(*v->page)) / v->entry_size >= v->entries;
+}
+
+static int open_view(struct view *v, int pid)
+{
+	int fd = stats_find(pid, TOTALS_LABEL, 0);
+	bool sound;
+
+	if (fd < 0)
+		return error_set(SLMPM_ENOENT, "process %d shows no totals (is it yours?)", pid);
+	v->size = stats_fixed_size(fd); /* before anything is read there */
+	v->page = v->size < sizeof(*v->page) ? MAP_FAILED :
+					       mmap(NULL, v->size, PROT_READ, MAP_SHARED, fd, 0);
+	sound = v->page != MAP_FAILED && is_sound(v);
+	close(fd);
+	if (v->page == MAP_FAILED)
+		return error_set(SLMPM_ENOENT, "process %d: its totals are not readable", pid);
+	if (sound)
+		return 0;
+	munmap((void *)(uintptr_t)v->page, v->size);
+	return error_set(SLMPM_EVERSION, "process %d: totals of another version", pid);
+}
+
+static void copy_words(void *to, const void *from, size_t n)
+{
+	for (size_t i = 0; i < n; i += 8) {
+		uint64_t word = atomic_load_explicit(
+			(const _Atomic uint64_t *)(const void *)((const unsigned char *)from + i),
+			memory_order_relaxed);
+
+		memcpy((unsigned char *)to + i, &word, 8);
+	}
+}
+
+/* All of it as of one moment; false: it changed all the time. */
+static bool copy_table(struct slmpm_totals *to, const struct view *v)
+{
+	const unsigned char *from = (const unsigned char *)(v->page + 1);
+	uint64_t until = wait_now() + TRY_NS;
+
+	do {
+		/* Pairs with the release in end_writing. */
+		uint64_t turn = atomic_load_explicit(&v->page->turn, memory_order_acquire);
+
+		for (uint32_t k = 0; !(turn & 1) && k < v->entries; k++)
+			copy_words(&to[k], from + (size_t)k * v->entry_size, sizeof(*to));
+		/* Pairs with the fence in begin_writing. */
+		atomic_thread_fence(memory_order_acquire);
+		if (!(turn & 1) &&
+		    turn == atomic_load_explicit(&v->page->turn, memory_order_relaxed))
+			return true;
+		(void)sched_yield();
+	} while (wait_now() < until);
+	return false;
+}
+
+static void tame(char id[SLMPM_ID_SIZE])
+{
+	id[SLMPM_ID_SIZE - 1] = 0;
+	for (; *id; id++)
+		if (!isprint((unsigned char)*id))
+			*id = '?';
+}
+
+int slmpm_totals_read(int pid, struct slmpm_totals *all, size_t size, int n)
+{
+	struct slmpm_totals *copy;
+	struct view v = {.size = 0};
+	int have = 0, rc;
+
+	if (n < 0 || (n && sized_check("slmpm_totals_read", all, size, sizeof(*all)) < 0))
+		return n < 0 ? error_set(SLMPM_EINVAL, "slmpm_totals_read: %d of them", n) :
+			       -SLMPM_EINVAL;
+	rc = open_view(&v, pid);
+	if (rc < 0)
+		return rc;
+	copy = calloc(TOTALS_ENTRIES, sizeof(*copy));
+	if (!copy)
+		rc = error_set(SLMPM_ENOMEM, "for totals");
+	else if (!copy_table(copy, &v))
+		rc = error_set(SLMPM_EAGAIN, "process %d: its totals change all the time", pid);
+	for (uint32_t i = 0; rc == 0 && i < v.entries; i++) {
+		if (i && !copy[i].connections)
+			continue;
+		tame(copy[i].id);
+		if (!i)
+			memcpy(copy[i].id, SLMPM_TOTALS_OTHERS, sizeof(SLMPM_TOTALS_OTHERS));
+		copy[i].place = i;
+		if (have < n)
+			sized_give((unsigned char *)all + (size_t)have * size, size, &copy[i],
+				   sizeof(*copy));
+		have++;
+	}
+	free(copy);
+	munmap((void *)(uintptr_t)v.page, v.size);
+	return rc < 0 ? rc : have;
+}

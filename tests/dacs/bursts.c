@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Bursts of exchanges after a pause: dacs_wait polls through them, for both sides would else fall asleep just before the
+ * other answers, message by message. Sleeps are counted, not time.
+ */
+#include <limits.h>
+#include <sys/resource.h>
+
+#include "tests/dacs/pair.h"
+
+#define BURSTS 40
+#define LONG   100 /* exchanges */
+#define FEW    10  /* sleeps in the quietest burst */
+
+static int role_answers(int argc, char **argv)
+{
+	uint32_t word;
+
+	(void)argc, (void)argv;
+	OK(dacs_init(0));
+	do {
+		OK(pair_recv(pair_parent(), 0, &word, sizeof(word), DACS_BYTE_SWAP_WORD));
+		OK(pair_send(pair_parent(), 0, &word, sizeof(word), DACS_BYTE_SWAP_WORD));
+	} while (word);
+	OK(dacs_exit());
+	return 0;
+}
+
+static void exchange(struct child c, uint32_t word)
+{
+	uint32_t back = ~word;
+
+	OK(pair_send(c, 0, &word, sizeof(word), DACS_BYTE_SWAP_WORD));
+	OK(pair_recv(c, 0, &back, sizeof(back), DACS_BYTE_SWAP_WORD));
+	CHECK(back == word, "%u came back as %u", word, back);
+}
+
+static long slept_so_far(void)
+{
+	struct rusage u;
+
+	CHECK(getrusage(RUSAGE_SELF, &u) == 0, "getrusage");
+	return u.ru_nvcsw;
+}
+
+static int bursts_are_polled_through(int argc, char **argv)
+{
+	long least = LONG_MAX, before;
+	struct child c;
+
+	(void)argc, (void)argv;
+	OK(dacs_init(0));
+	c = pair_start("answers", NULL);
+	exchange(c, 1);
+	for (int b = 0; b < BURSTS; b++) {
+		usleep(2000);
+		before = slept_so_far();
+		for (uint32_t i = 1; i <= LONG; i++)
+			exchange(c, i);
+		before = slept_so_far() - before;
+		least = before < least ? before : least;
+	}
+	exchange(c, 0);
+	pair_end(c, DACS_STS_PROC_FINISHED, 0);
+	CHECK(least <= FEW, "slept %ld times in %d exchanges, at least", least, LONG);
+	OK(dacs_exit());
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct pair_entry cases[] = {
+		{"bursts are polled through", bursts_are_polled_through}, {NULL, NULL}};
+	static const struct pair_entry roles[] = {{"answers", role_answers}, {NULL, NULL}};
+
+	return pair_main(argc, argv, cases, roles);
+}

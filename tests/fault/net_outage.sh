@@ -1,0 +1,111 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# waits
+# timeout: 90
+# native-only
+#
+# Two hosts, and SLMPM_DEAD_MS as it is by itself: an outage shorter than that ends nobody and loses nothing, whether
+# nothing passes either way or one way, and a longer one is found within a second more, on both sides, whoever of them
+# sends, waits, polls, or is in no call for a while. The same with several links, and sockets driven by io_uring.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. tests/lib/netns.sh
+command -v nft >/dev/null || { echo "no nft here: apt-get install nftables"; exit 77; }
+netns_enter "$0" "$@"
+netns_host alpha
+netns_host beta
+netns_link alpha beta
+
+TALK=$SLMPM_BUILD/tests/fault/net_talk
+DIR=$(mktemp -d /run/net_outage.XXXXXX)
+DEAD=5000
+export SLMPM_INSECURE=y SLMPM_SECRET=00112233445566778899aabbccddeeff
+
+fail() {
+	echo "$*"
+	head -50 "$DIR"/* 2>/dev/null
+	exit 1
+}
+
+# await FILE WORD: the first line that begins with it, from a program that runs beside; for 10 s
+await() {
+	local tries=1000
+	until grep -m1 "^$2" "$1" 2>/dev/null; do
+		[ $((tries -= 1)) -gt 0 ] || fail "$1: no \"$2\" after ten seconds"
+		sleep 0.01
+	done
+}
+
+now() { awk '{ print int($1 * 1000) }' /proc/uptime; }
+
+# The kernel mends the cable, however busy this machine is.
+netns_on alpha nft -f - <<-END || fail "nft refuses"
+	add table inet lost
+	add set inet lost to { type inet_proto; flags timeout; }
+	add set inet lost from { type inet_proto; flags timeout; }
+	add chain inet lost in { type filter hook input priority 0; }
+	add chain inet lost out { type filter hook output priority 0; }
+	add rule inet lost in meta l4proto @to drop
+	add rule inet lost out meta l4proto @from drop
+END
+
+# cut "WAY..." [timeout N]: what goes to alpha, or from it, is lost, so long or for ever
+cut() {
+	local way rules=
+	for way in $1; do rules+="add element inet lost $way { tcp ${2-} ${3-} }; "; done
+	netns_on alpha nft "$rules" || fail "nft refuses"
+}
+
+pairs=()
+
+# pair NAME MODE: beta listens, alpha connects and does so
+pair() {
+	local name=$DIR/$1 port
+	netns_on beta "$TALK" echo "tcp://$(netns_address beta alpha):0" >"$name.beta" 2>&1 &
+	port=$(await "$name.beta" port) || fail "$port"
+	netns_on alpha "$TALK" "$2" "tcp://$(netns_address beta alpha):${port#port }" >"$name.alpha" 2>&1 &
+	await "$name.alpha" joined >/dev/null || fail "$1: not joined"
+	pairs+=("$1")
+}
+
+# outage "WAY...": of 4.8 s; nobody ends
+outage() {
+	local name
+	cut "$1" timeout 4800ms
+	sleep 7.5
+	for name in "${pairs[@]}"; do
+		! grep -H '^end' "$DIR/$name".* || fail "$name: an outage of 4.8 s is its end"
+	done
+}
+
+for mode in ask stream doze idle; do pair $mode $mode; done
+SLMPM_WAIT=spin pair polling idle
+SLMPM_TCP_ENGINE=uring pair engine stream
+SLMPM_LINKS=2 SLMPM_LINKS_AFTER=0 pair links idle
+SLMPM_LINKS=2 SLMPM_LINKS_AFTER=0 pair linked ask
+
+echo "nothing passes for 4.8 s, then nothing one way"
+outage "to from"
+outage to
+outage from
+for mode in ask linked; do
+	at=$(grep -c '^at' "$DIR/$mode.alpha")
+	sleep 0.5
+	[ "$(grep -c '^at' "$DIR/$mode.alpha")" -gt "$at" ] || fail "$mode does not go on"
+done
+
+echo "nothing passes any more"
+began=$(now)
+cut "to from"
+sleep 5.5
+for name in "${pairs[@]}"; do
+	for host in alpha beta; do
+		read -r _ error _ count at _ < <(await "$DIR/$name.$host" end)
+		took=$((at - began))
+		echo "$name on $host: $error after $took ms, $count messages"
+		most=$((DEAD + 1000))
+		[ "$name" != doze ] || most=$((most + 700)) # in no call for so long
+		[ "$error" = EDEAD ] && [ $took -ge $DEAD ] && [ $took -le $most ] ||
+			fail "$name on $host: $error after $took ms, which is not within $DEAD to $most"
+	done
+done
