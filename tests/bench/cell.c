@@ -228,6 +228,19 @@ const struct metric_kind KIND[METRICS] = {
 		  .judgement = ONCE,
 		  .column = {"pair"},
 		  .bar = {0}},
+	[IDLE_CPU] = {.name = "idle-cpu",
+		      .title = "processor time of a pair in the second after its last message",
+		      .unit = "ms",
+		      .order = "idle-cpu",
+		      .options = "",
+		      .key = "value",
+		      .ours = "life",
+		      .judgement = ALONE,
+		      .count = 1000,
+		      .every = 20,
+		      .column = {"pair"},
+		      .bar = {1}},
+#include "tests/bench/pause_kinds.inc"
 	[NET_LAT] = {.name = "net-lat",
 		     .title = "latency one way over TCP",
 		     .unit = "us",
@@ -341,6 +354,26 @@ const char *cell_word(enum metric m, int size)
 	return text;
 }
 
+const char *cell_key(enum metric m, int size)
+{
+	return KIND[m].column_key[size] ? KIND[m].column_key[size] : KIND[m].key;
+}
+
+const char *cell_rival(enum metric m, int size)
+{
+	return KIND[m].column_rival[size] ? KIND[m].column_rival[size] : KIND[m].rival;
+}
+
+int cell_shares(enum metric m, int size)
+{
+	return KIND[m].column_order[size] && !KIND[m].turns;
+}
+
+int cell_is_silent(enum metric m, int size)
+{
+	return cell_shares(m, size) && strncmp(KIND[m].column[size], "1s/", 3) == 0;
+}
+
 int cell_has_bar(enum metric m, int size)
 {
 	return KIND[m].column[0] ? KIND[m].column[size] != NULL : KIND[m].bar[size] > 0;
@@ -358,7 +391,10 @@ int cell_chosen(enum metric m, int size)
 
 static int is_named(enum metric m, const char *name)
 {
-	return strcmp(KIND[m].name, name) == 0 || (KIND[m].net && strcmp(name, "net") == 0);
+	int after_pause = m >= PAUSE_FIRST && m <= PAUSE_TURNS;
+
+	return strcmp(KIND[m].name, name) == 0 || (KIND[m].net && strcmp(name, "net") == 0) ||
+	       (after_pause && strcmp(name, "pause") == 0);
 }
 
 static int choose(const char *word)
@@ -399,5 +435,6 @@ void cells_list(FILE *to)
 				fprintf(to, " %s", cell_name((enum metric)m, z));
 		fputc('\n', to);
 	}
+	fputs("pause: all of those after a pause\n", to);
 	fputs("net: all of those over TCP, which are measured only where asked for\n", to);
 }

@@ -28,6 +28,16 @@ enum metric {
 	DEATH,
 	FAIR,
 	IDLE,
+	IDLE_CPU,
+	PAUSE_FIRST,
+	PAUSE_LAT,
+	RATE_FIRST,
+	PAUSE_RATE,
+	PAUSE_BARE,
+	PAUSE_CPU,
+	PAUSE_TURNS,
+	CROWD,
+	BUSY,
 	NET_LAT,
 	NET_BW,
 	NET_RAW,
@@ -62,8 +72,13 @@ struct metric_kind {
 	int count;                 /* of a sample, where it is not what fills the time */
 	int at_once;               /* streams: ours may say MORE up to this size */
 	const char *column[SIZES]; /* what there is instead of sizes, each with a bar */
-	double bar[SIZES];         /* 0: none, but for metrics with columns */
-	double worst;              /* bar of the worst sample of all columns; 0: none */
+	/* What columns have of their own: the order behind its test, the key, the rival. */
+	const char *column_order[SIZES], *column_key[SIZES], *column_rival[SIZES];
+	int rounds; /* of the first pass, at most; 0: all */
+	int every;  /* in each so many rounds of the second pass it is sampled once; 0: in each */
+	int turns;  /* the columns are sampled for a while each, by turns, after the second pass */
+	double bar[SIZES]; /* 0: none, but for metrics with columns */
+	double worst;      /* bar of the worst sample of all columns; 0: none */
 };
 
 extern const struct metric_kind KIND[METRICS];
@@ -81,5 +96,12 @@ int cell_has_bar(enum metric m, int size);
 /* The size or column for people ("64K"), and as orders and files have it ("65536"). */
 const char *cell_name(enum metric m, int size);
 const char *cell_word(enum metric m, int size);
+/* The key of an answer, and the class of who stands against us; NULL: nobody. */
+const char *cell_key(enum metric m, int size);
+const char *cell_rival(enum metric m, int size);
+/* Whether one answer serves all cells of a round with the same order: it takes long. */
+int cell_shares(enum metric m, int size);
+/* Whether it is preceded by a second of silence. */
+int cell_is_silent(enum metric m, int size);
 
 #endif

@@ -73,14 +73,17 @@ static int next_answer(struct child *c, char *line, size_t room)
 	return 0;
 }
 
-const char *child_ask(struct child *c, const char *order, int timeout_ms, const char **why)
+int child_tell(struct child *c, const char *order)
+{
+	return write(c->in, order, strlen(order)) == (ssize_t)strlen(order) ? 0 : -1;
+}
+
+const char *child_hear(struct child *c, int timeout_ms, const char **why)
 {
 	static char line[2048];
 	long end = now_ms() + timeout_ms;
 
 	*why = "has ended";
-	if (write(c->in, order, strlen(order)) != (ssize_t)strlen(order))
-		return NULL;
 	while (!next_answer(c, line, sizeof line)) {
 		struct pollfd p = {.fd = c->out, .events = POLLIN};
 		long left = end - now_ms();
@@ -98,6 +101,12 @@ const char *child_ask(struct child *c, const char *order, int timeout_ms, const 
 		c->have += k > 0 ? (size_t)k : 0;
 	}
 	return line;
+}
+
+const char *child_ask(struct child *c, const char *order, int timeout_ms, const char **why)
+{
+	*why = "has ended";
+	return child_tell(c, order) ? NULL : child_hear(c, timeout_ms, why);
 }
 
 static int gone_within(struct child *c, int ms)

@@ -17,6 +17,9 @@ struct child {
 int child_start(struct child *c, const char *command, int log);
 /* One order, one answer; NULL and *why when the child is gone or late. */
 const char *child_ask(struct child *c, const char *order, int timeout_ms, const char **why);
+/* Its two halves: 0 or -1, and the answer. */
+int child_tell(struct child *c, const char *order);
+const char *child_hear(struct child *c, int timeout_ms, const char **why);
 /* End of orders; those who do not leave by themselves are killed. */
 void child_stop(struct child *c);
 

@@ -9,16 +9,18 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/bench/peers/order.h"
 #include "tests/bench/results.h"
 
 #define RETAKES 4
+#define TURNS   2 /* of each pattern */
 
 struct plan {
 	const char *systems, *dir;
-	int rounds, pairs, long_ms;
+	int rounds, pairs, long_ms, turn_ms;
 	double sample_ms;
 };
 
@@ -28,6 +30,14 @@ void series_add(struct series *s, double v)
 {
 	if (s->n < SAMPLES)
 		s->v[s->n++] = v;
+}
+
+static long now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 static void progress(const char *what, int done, int of)
@@ -71,10 +81,64 @@ static int of_class(const char *class)
 
 static int is_ranked(enum metric m, int z)
 {
-	if (KIND[m].judgement != RATIO || (m > PUT_BW && of_class(KIND[m].rival) < 0))
+	if (KIND[m].judgement != RATIO || KIND[m].turns ||
+	    (m > PUT_BW && of_class(cell_rival(m, z)) < 0))
 		return 0; /* nobody to choose from, and no row in the tables */
 	/* Who is best in lat is the one whose 99th percentile counts. */
 	return m != P99 && (cell_chosen(m, z) || (m == LAT && cell_chosen(P99, z)));
+}
+
+static int is_first(enum metric m, int z, int round)
+{
+	return is_ranked(m, z) && (!KIND[m].rounds || round <= KIND[m].rounds);
+}
+
+static int is_due(enum metric m, int round)
+{
+	return !KIND[m].turns && (!KIND[m].every || round % KIND[m].every == 0);
+}
+
+/* ---- a second of silence ---- */
+
+#define STAGGER_MS 100 /* a burst after it lasts half as long */
+
+static int is_asked(int i, enum metric m, int z, int round, int second)
+{
+	const struct duel *d = &all.duel[m][z];
+
+	if (second)
+		return is_due(m, round) && (d->ours == i || d->rival == i);
+	return is_first(m, z, round) && system_plays(&all.system[i], m, z);
+}
+
+/* Those who sleep do it side by side, and have their bursts one after the other. */
+static void share_silence(enum metric m, int z, int round, int second)
+{
+	const struct timespec stagger = {0, STAGGER_MS * 1000000};
+	int who[SYSTEMS], n = 0;
+
+	for (int i = 0; i < all.systems; i++) {
+		struct system *s = &all.system[i];
+
+		if (!s->child.pid || system_is(s, "spins") || !is_asked(i, m, z, round, second) ||
+		    system_keeps(s, m, z))
+			continue;
+		if (system_tell(s, m, z) == 0)
+			who[n++] = i;
+		nanosleep(&stagger, NULL);
+	}
+	for (int k = 0; k < n; k++)
+		system_hear(&all.system[who[k]], m, z);
+}
+
+static void new_round(int round, int second)
+{
+	for (int i = 0; i < all.systems; i++)
+		system_forget(&all.system[i]);
+	for (int m = 0; m < METRICS; m++)
+		for (int z = 0; z < SIZES; z++)
+			if (cell_is_silent((enum metric)m, z))
+				share_silence((enum metric)m, z, round, second);
 }
 
 static void first_pass(const struct plan *p)
@@ -83,10 +147,11 @@ static void first_pass(const struct plan *p)
 
 	for (int round = 1; round <= p->rounds; round++) {
 		progress("first pass", round, p->rounds);
+		new_round(round, 0);
 		for (int m = 0; m < METRICS; m++)
 			for (int z = 0; z < SIZES; z++)
-				for (int i = 0; i < all.systems && is_ranked((enum metric)m, z);
-				     i++)
+				for (int i = 0;
+				     i < all.systems && is_first((enum metric)m, z, round); i++)
 					if (take(i, (enum metric)m, z, p, "first", &got) == 0)
 						series_add(&all.first[i][m][z], got.value);
 	}
@@ -94,11 +159,13 @@ static void first_pass(const struct plan *p)
 
 static int find_rival(enum metric m, int z)
 {
-	if (!KIND[m].rival)
+	const char *rival = cell_rival(m, z);
+
+	if (!rival)
 		return -1;
-	if (KIND[m].judgement != RATIO)
-		return of_class(KIND[m].rival);
-	return results_best(&all, m == P99 ? LAT : m, z, KIND[m].rival);
+	if (KIND[m].judgement != RATIO || KIND[m].turns)
+		return of_class(rival);
+	return results_best(&all, m == P99 ? LAT : m, z, rival);
 }
 
 static void match(void)
@@ -119,7 +186,7 @@ static int together(enum metric m, const struct reading *a, const struct reading
 {
 	double x = a->line_ns, y = b->line_ns;
 
-	if (m == ONE_CPU || x == -2 || y == -2)
+	if (m == ONE_CPU || m == CROWD || m == BUSY || x == -2 || y == -2)
 		return 1; /* there is none, or the answers do not tell */
 	return x > 0 && y > 0 && x <= y * ORDER_SAME_PLACE && y <= x * ORDER_SAME_PLACE;
 }
@@ -137,7 +204,8 @@ static void pair_up(struct duel *d, enum metric m, int z, int round, const struc
 				return;
 			}
 		same = together(m, &got[0], &got[1]);
-	} while (!same && ++tries < RETAKES);
+		/* An order of a column's own takes long, and waking longer than a line. */
+	} while (!same && !KIND[m].column_order[z] && ++tries < RETAKES);
 	d->moved += !same;
 	series_add(&d->a, got[0].value);
 	series_add(&d->b, got[1].value);
@@ -161,16 +229,33 @@ static void second_pass(const struct plan *p)
 {
 	for (int round = 1; round <= p->pairs; round++) {
 		progress("second pass", round, p->pairs);
+		new_round(round, 1);
 		for (int m = 0; m < METRICS; m++)
 			for (int z = 0; z < SIZES; z++) {
 				struct duel *d = &all.duel[m][z];
 
+				if (!is_due((enum metric)m, round))
+					continue;
 				if (d->ours >= 0 && d->rival >= 0)
 					pair_up(d, (enum metric)m, z, round, p);
 				else if (d->ours >= 0 && KIND[m].judgement == ALONE)
 					alone(d, (enum metric)m, z, p);
 			}
 	}
+}
+
+/* One process has each pattern for a while, again and again; what it is held against comes in between. */
+static void take_turns(enum metric m, const struct plan *p)
+{
+	for (int turn = 0; turn < TURNS; turn++)
+		for (int z = 0; z < SIZES; z++) {
+			struct duel *d = &all.duel[m][z];
+			long end = now_ms() + 2 * p->turn_ms; /* ours, and as long the rival's */
+
+			for (int round = 1; d->ours >= 0 && d->rival >= 0 && now_ms() < end;
+			     round++)
+				pair_up(d, m, z, round, p);
+		}
 }
 
 static void long_samples(const struct plan *p)
@@ -210,6 +295,9 @@ static int run(const struct plan *p)
 	first_pass(p);
 	match();
 	second_pass(p);
+	for (int m = 0; m < METRICS; m++)
+		if (KIND[m].turns)
+			take_turns((enum metric)m, p);
 	long_samples(p);
 	for (int i = 0; i < all.systems; i++)
 		child_stop(&all.system[i].child);
@@ -221,16 +309,18 @@ static int run(const struct plan *p)
 
 int main(int argc, char **argv)
 {
-	struct plan p = {.rounds = 5, .pairs = 60, .long_ms = 10000, .sample_ms = 8};
+	struct plan p = {
+		.rounds = 5, .pairs = 60, .long_ms = 10000, .turn_ms = 2000, .sample_ms = 8};
 	const char *bad;
 	int o;
 
-	while ((o = getopt(argc, argv, "r:n:m:l:c:")) != -1)
+	while ((o = getopt(argc, argv, "r:n:m:l:t:c:")) != -1)
 		switch (o) {
 		case 'r': p.rounds = atoi(optarg); break;
 		case 'n': p.pairs = atoi(optarg); break;
 		case 'm': p.sample_ms = atof(optarg); break;
 		case 'l': p.long_ms = atoi(optarg); break;
+		case 't': p.turn_ms = atoi(optarg); break;
 		case 'c':
 			if (cells_choose(optarg, &bad) == 0)
 				break;
@@ -242,9 +332,9 @@ int main(int argc, char **argv)
 		default: return 2;
 		}
 	if (optind + 2 != argc || p.rounds < 1 || p.pairs < 0 || p.pairs > SAMPLES ||
-	    p.sample_ms <= 0 || p.long_ms < 1) {
+	    p.sample_ms <= 0 || p.long_ms < 1 || p.turn_ms < 1) {
 		fprintf(stderr,
-			"usage: %s [-r ROUNDS] [-n PAIRS] [-m MS] [-l MS] [-c CELLS] SYSTEMS DIR\n",
+			"usage: %s [-r ROUNDS] [-n PAIRS] [-m MS] [-l MS] [-t MS] [-c CELLS] SYSTEMS DIR\n",
 			argv[0]);
 		return 2;
 	}

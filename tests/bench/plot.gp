@@ -5,11 +5,12 @@ set output dir."/".metric.".svg"
 data = dir."/".metric.".dat"
 stats data using 1:2 nooutput
 set title title
-set xlabel "bytes"
+set xlabel exists("messages") ? "messages of the burst; the mean of those behind the first" : "bytes"
 set ylabel unit
-set logscale x 2
+set logscale x
 set logscale y 10
-set xtics ("8" 8, "64" 64, "256" 256, "1K" 1024, "4K" 4096, "16K" 16384, "64K" 65536, "256K" 262144, "1M" 1048576, "4M" 4194304)
+if (exists("messages")) set xtics ("the first" 1, "to the 10th" 10, "100th" 100, "1000th" 1000)
+if (!exists("messages")) set xtics ("8" 8, "64" 64, "256" 256, "1K" 1024, "4K" 4096, "16K" 16384, "64K" 65536, "256K" 262144, "1M" 1048576, "4M" 4194304)
 set key outside right
 set grid
 # The first block is ours, when ours was there: drawn widest.

@@ -75,14 +75,16 @@ static void metric_table(const struct results *r, enum metric m, FILE *to)
 		return;
 	fprintf(to, "\n%-22s", "");
 	for (int z = 0; z < SIZES; z++)
-		fprintf(to, "%9s", cell_name(m, z));
+		if (cell_exists(m, z))
+			fprintf(to, "%9s", cell_name(m, z));
 	fprintf(to, "   %s, %s\n", KIND[m].title, KIND[m].unit);
 	for (int i = 0; i < r->systems; i++) {
 		if (!measured(r, i, m))
 			continue;
 		fprintf(to, "%-22s", r->system[i].name);
 		for (int z = 0; z < SIZES; z++)
-			fprintf(to, "%9s", figure(first_median(r, i, m, z)));
+			if (cell_exists(m, z))
+				fprintf(to, "%9s", figure(first_median(r, i, m, z)));
 		fputc('\n', to);
 	}
 }
@@ -116,6 +118,15 @@ static void plot_data(const struct results *r, enum metric m, FILE *to)
 	}
 }
 
+/* A picture of what comes after a pause: the columns of its first message and, in a row, of the others. */
+struct pause {
+	const char *name;
+	enum metric first;
+	int lone;
+	enum metric others;
+	int ten;
+};
+
 static void table(const struct results *r, FILE *to)
 {
 	fprintf(to, "metric\tsize\tsystem\tsamples\tmedian\n");
@@ -123,9 +134,46 @@ static void table(const struct results *r, FILE *to)
 		for (int z = 0; z < SIZES; z++)
 			for (int i = 0; i < r->systems; i++)
 				if (r->first[i][m][z].n)
-					fprintf(to, "%s\t%zu\t%s\t%d\t%g\n", KIND[m].name, SIZE[z],
-						r->system[i].name, r->first[i][m][z].n,
+					fprintf(to, "%s\t%s\t%s\t%d\t%g\n", KIND[m].name,
+						cell_word((enum metric)m, z), r->system[i].name,
+						r->first[i][m][z].n,
 						first_median(r, i, (enum metric)m, z));
+}
+
+/* A block for each system: the first message of a burst, and the mean to the 10th, the 100th and the 1000th. */
+static void pause_data(const struct results *r, const struct pause *p, FILE *to)
+{
+	for (int i = 0; i < r->systems; i++) {
+		if (!r->first[i][p->first][p->lone].n)
+			continue;
+		fprintf(to, "\"%s\" x\n1\t%g\n", r->system[i].name,
+			first_median(r, i, p->first, p->lone));
+		for (int k = 0, x = 10; k < 3; k++, x *= 10)
+			fprintf(to, "%d\t%g\n", x, first_median(r, i, p->others, p->ten + k));
+		fprintf(to, "\n\n");
+	}
+}
+
+static int pause_files(const struct results *r, const char *dir)
+{
+	static const struct pause pauses[] = {
+		{"pause-lat-1ms.dat", PAUSE_FIRST, 2, PAUSE_LAT, 0},
+		{"pause-lat-10ms.dat", PAUSE_FIRST, 6, PAUSE_LAT, 3},
+		{"pause-lat-1s.dat", PAUSE_FIRST, 8, PAUSE_LAT, 6},
+		{"pause-rate-1ms.dat", RATE_FIRST, 0, PAUSE_RATE, 0},
+		{"pause-rate-10ms.dat", RATE_FIRST, 1, PAUSE_RATE, 3},
+		{"pause-rate-1s.dat", RATE_FIRST, 2, PAUSE_RATE, 6},
+	};
+
+	for (size_t i = 0; i < sizeof pauses / sizeof *pauses; i++) {
+		FILE *f = results_file(dir, pauses[i].name);
+
+		if (!f)
+			return -1;
+		pause_data(r, &pauses[i], f);
+		fclose(f);
+	}
+	return 0;
 }
 
 FILE *results_file(const char *dir, const char *name)
@@ -146,7 +194,7 @@ int report_files(const struct results *r, const char *dir)
 	table(r, f);
 	fclose(f);
 	for (int m = 0; m < METRICS; m++) {
-		if (KIND[m].judgement != RATIO)
+		if (KIND[m].judgement != RATIO || KIND[m].column[0])
 			continue;
 		snprintf(name, sizeof name, "%s.dat", KIND[m].name);
 		f = results_file(dir, name);
@@ -155,5 +203,5 @@ int report_files(const struct results *r, const char *dir)
 		plot_data(r, (enum metric)m, f);
 		fclose(f);
 	}
-	return 0;
+	return pause_files(r, dir);
 }

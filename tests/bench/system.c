@@ -37,26 +37,27 @@ int system_is(const struct system *s, const char *class)
 	return 0;
 }
 
-static int stands(const struct system *s, enum metric m)
+static int stands(const struct system *s, enum metric m, int size)
 {
 	const struct metric_kind *k = &KIND[m];
+	const char *rival = cell_rival(m, size);
 
-	return system_is(s, k->ours) || (k->rival && system_is(s, k->rival)) ||
+	return system_is(s, k->ours) || (rival && system_is(s, rival)) ||
 	       (k->shown && system_is(s, k->shown));
 }
 
 int system_is_wanted(const struct system *s)
 {
 	for (int m = 0; m < METRICS; m++)
-		for (int z = 0; z < SIZES && stands(s, (enum metric)m); z++)
-			if (cell_chosen((enum metric)m, z))
+		for (int z = 0; z < SIZES; z++)
+			if (cell_chosen((enum metric)m, z) && stands(s, (enum metric)m, z))
 				return 1;
 	return 0;
 }
 
 int system_plays(const struct system *s, enum metric m, int size)
 {
-	return s->child.pid && !s->refused[m][size] && stands(s, m);
+	return s->child.pid && !s->refused[m][size] && stands(s, m, size);
 }
 
 static void drop(struct system *s, const char *why)
@@ -78,30 +79,101 @@ int system_start(struct system *s, int log)
 }
 
 /* Bars and tables are in MB/s. */
-static double figure_of(const struct metric_kind *k, const char *answer)
+static double figure_of(const char *key, const char *answer)
 {
-	double value = answer_number(answer, k->key);
+	double value = answer_number(answer, key);
 
-	return strcmp(k->key, "bytes_per_s") == 0 ? value / 1e6 : value;
+	return strcmp(key, "bytes_per_s") == 0 ? value / 1e6 : value;
+}
+
+static void order_of(const struct system *s, enum metric m, int size, uint64_t count, char *text)
+{
+	const struct metric_kind *k = &KIND[m];
+	int ours = system_is(s, k->ours) || system_is(s, "unchecked");
+
+	if (k->column_order[size])
+		snprintf(text, ORDER_ROOM, "%s %s\n", k->order, k->column_order[size]);
+	else
+		snprintf(text, ORDER_ROOM, "%s %s %llu%s%s\n",
+			 k->rival_order && !system_is(s, k->ours) ? k->rival_order : k->order,
+			 cell_word(m, size), (unsigned long long)count, k->options,
+			 ours && SIZE[size] <= (size_t)k->at_once ? " burst 32" : "");
+}
+
+/* ---- answers that serve several cells ---- */
+
+static const char *kept_answer(const struct system *s, const char *order)
+{
+	for (int i = 0; i < s->kept_count; i++)
+		if (strcmp(s->kept[i].order, order) == 0)
+			return s->kept[i].answer;
+	return NULL;
+}
+
+static void keep(struct system *s, const char *order, const char *answer)
+{
+	struct kept *k = &s->kept[s->kept_count];
+
+	if (s->kept_count == KEPT)
+		return;
+	s->kept_count++;
+	snprintf(k->order, sizeof k->order, "%s", order);
+	snprintf(k->answer, sizeof k->answer, "%s", answer);
+}
+
+int system_keeps(const struct system *s, enum metric m, int size)
+{
+	char order[ORDER_ROOM];
+
+	order_of(s, m, size, 0, order);
+	return kept_answer(s, order) != NULL;
+}
+
+void system_forget(struct system *s)
+{
+	s->kept_count = 0;
+}
+
+int system_tell(struct system *s, enum metric m, int size)
+{
+	char order[ORDER_ROOM];
+
+	order_of(s, m, size, 0, order);
+	return child_tell(&s->child, order);
+}
+
+int system_hear(struct system *s, enum metric m, int size)
+{
+	char order[ORDER_ROOM];
+	const char *why, *answer = child_hear(&s->child, ANSWER_MS, &why);
+
+	if (!answer) {
+		drop(s, why);
+		return -1;
+	}
+	order_of(s, m, size, 0, order);
+	keep(s, order, answer);
+	return 0;
 }
 
 static int ask(struct system *s, enum metric m, int size, uint64_t count, struct reading *r)
 {
 	const struct metric_kind *k = &KIND[m];
-	int ours = system_is(s, k->ours) || system_is(s, "unchecked");
-	char order[128];
+	char order[ORDER_ROOM];
 	const char *answer, *why;
 
-	snprintf(order, sizeof order, "%s %s %llu%s%s\n",
-		 k->rival_order && !system_is(s, k->ours) ? k->rival_order : k->order,
-		 cell_word(m, size), (unsigned long long)count, k->options,
-		 ours && SIZE[size] <= (size_t)k->at_once ? " burst 32" : "");
-	answer = child_ask(&s->child, order, ANSWER_MS, &why);
+	order_of(s, m, size, count, order);
+	answer = cell_shares(m, size) ? kept_answer(s, order) : NULL;
 	if (!answer) {
-		drop(s, why);
-		return -1;
+		answer = child_ask(&s->child, order, ANSWER_MS, &why);
+		if (!answer) {
+			drop(s, why);
+			return -1;
+		}
+		if (cell_shares(m, size))
+			keep(s, order, answer);
 	}
-	r->value = figure_of(k, answer);
+	r->value = figure_of(cell_key(m, size), answer);
 	r->line_ns = answer_number(answer, "line_ns");
 	r->hops = answer_number(answer, "hops");
 	r->remote_reads = answer_number(answer, "remote_reads");
@@ -122,8 +194,8 @@ static int settle(struct system *s, enum metric m, int size, double sample_ms)
 	double each_us, want, least = (k->more ? 64 : 16) / (large ? 4 : 1), most = 1e7;
 	struct reading r;
 
-	if (k->count) {
-		s->count[m][size] = (uint64_t)k->count;
+	if (k->count || k->column_order[size]) {
+		s->count[m][size] = k->count ? (uint64_t)k->count : 1;
 		return 0;
 	}
 	if (ask(s, m, size, few, &r))

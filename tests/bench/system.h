@@ -8,7 +8,11 @@
 #include "tests/bench/cell.h"
 #include "tests/bench/child.h"
 
-enum { SYSTEMS = 40 };
+enum { SYSTEMS = 48, KEPT = 24, ORDER_ROOM = 96 };
+
+struct kept { /* an answer that serves several cells */
+	char order[ORDER_ROOM], answer[1024];
+};
 
 struct system {
 	char classes[64]; /* separated by commas */
@@ -17,6 +21,8 @@ struct system {
 	struct child child;
 	int refused[METRICS][SIZES];    /* answered with an error: not asked again */
 	uint64_t count[METRICS][SIZES]; /* messages that fill a sample; 0: not known yet */
+	struct kept kept[KEPT];         /* of this round */
+	int kept_count;
 };
 
 struct reading {
@@ -36,5 +42,12 @@ int system_start(struct system *s, int log);
 int system_sample(struct system *s, enum metric m, int size, double sample_ms, struct reading *r);
 /* The same where a sample is that long by itself. */
 int system_sample_long(struct system *s, enum metric m, int size, int ms, struct reading *r);
+
+/* Of several systems at a time, a cell that shares its answer: asks, and keeps the answer for the sample of this round. */
+int system_tell(struct system *s, enum metric m, int size);
+int system_hear(struct system *s, enum metric m, int size);
+/* Whether a sample would cost nothing, its answer being kept; and a new round, in which nothing is. */
+int system_keeps(const struct system *s, enum metric m, int size);
+void system_forget(struct system *s);
 
 #endif

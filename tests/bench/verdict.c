@@ -49,7 +49,7 @@ static void put(struct output *o, const struct row *r)
 	count(o, v);
 	if (r->value.low < r->value.high)
 		snprintf(range, sizeof range, "%6.3f to %6.3f", r->value.low, r->value.high);
-	fprintf(o->text, "%-14s %5s %9s %9s  %-22s %4d %7s  %16s  ", r->name, r->cell,
+	fprintf(o->text, "%-16s %7s %9s %9s  %-22s %4d %7s  %16s  ", r->name, r->cell,
 		figure(r->ours), figure(r->theirs), r->against, r->n,
 		isnan(r->theirs) ? "" : figure3(r->value.mid), range);
 	if (*v)
@@ -198,7 +198,7 @@ int report_verdicts(const struct results *r, const char *dir, FILE *to)
 	if (takes_part(r, "ours") || takes_part(r, "net-ours") || takes_part(r, "life")) {
 		fprintf(to, "\nOurs against the best peer of each cell, sample by sample in turn;"
 			    " below that what is ours alone.\n\n");
-		fprintf(to, "%-14s %5s %9s %9s  %-22s %4s %7s  %16s  %s\n", "cell", "size", "ours",
+		fprintf(to, "%-16s %7s %9s %9s  %-22s %4s %7s  %16s  %s\n", "cell", "size", "ours",
 			"peer", "which, or unit", "n", "ratio", "95 % interval", "bar");
 		all_rows(r, &o);
 		fprintf(to, "\n%d of %d bars passed, %d failed, %d undecided, %d not measured.\n",

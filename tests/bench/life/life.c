@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Serves orders as every system of the bench does, here "TEST WHICH COUNT": setup 1|64, death
- * recv|epoll|spin|try, fair 64 and idle pair, where COUNT is the milliseconds of the last two. The
+ * recv|epoll|spin|try, fair 64, idle pair and idle-cpu pair, where COUNT is the milliseconds of the last three. The
  * answer's key is "value". Started as "life CPU,CPU bare" it answers setup for plain fork and exec.
  */
 #include "tests/bench/life/life.h"
@@ -27,6 +27,8 @@ static const char *obey(const char *line, int bare, double *value)
 		return watch_death(which, value);
 	if (strcmp(test, "idle") == 0)
 		return watch_idle(count, value);
+	if (strcmp(test, "idle-cpu") == 0)
+		return watch_idle_cpu(count, value);
 	if (strcmp(test, "fair") == 0)
 		return fair_share((unsigned)atoi(which), count, value);
 	return "unknown test";

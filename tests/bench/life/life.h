@@ -22,6 +22,8 @@ int setup_bare_child(void);
 const char *watch_death(const char *way, double *ms);
 /* Wake-ups of two sides asleep, in so many ms. */
 const char *watch_idle(uint64_t ms, double *wakeups);
+/* ms of processor time of both sides in the first so many ms of silence. */
+const char *watch_idle_cpu(uint64_t ms, double *cpu_ms);
 int watch_host(const char *way);
 int watch_accelerator(const char *way);
 

@@ -29,11 +29,23 @@ struct note { /* a line in the pipe's, as small as to be written whole */
 	int32_t pid;
 	int32_t error;
 	uint64_t ns; /* 0: begins to wait */
+	uint64_t cpu_ns;
 };
+
+static uint64_t cpu_ns(clockid_t clock)
+{
+	struct timespec t = {0};
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
 
 static void tell(int error, uint64_t ns)
 {
-	struct note n = {.pid = getpid(), .error = error, .ns = ns};
+	struct note n = {.pid = getpid(),
+			 .error = error,
+			 .ns = ns,
+			 .cpu_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID)};
 
 	if (write(NOTES, &n, sizeof n) != sizeof n)
 		_exit(1);
@@ -140,7 +152,8 @@ int watch_host(const char *way)
 /* ---- here ---- */
 
 struct couple {
-	pid_t pid[2]; /* host, accelerator */
+	pid_t pid[2];       /* host, accelerator */
+	uint64_t cpu_ns[2]; /* used when they began to wait */
 	int notes;
 };
 
@@ -184,8 +197,11 @@ static int unite(struct couple *c, const char *way)
 		c->pid[0] = 0;
 	for (int i = 0; i < 2 && !rc; i++) {
 		rc = next_note(c, &n);
-		if (!rc && n.pid != c->pid[0])
+		if (rc)
+			break;
+		if (n.pid != c->pid[0])
 			c->pid[1] = n.pid;
+		c->cpu_ns[n.pid != c->pid[0]] = n.cpu_ns;
 	}
 	return rc;
 }
@@ -300,6 +316,33 @@ const char *watch_idle(uint64_t ms, double *value)
 		after = wakeups(&c);
 		*value = (double)(after - before);
 		why = before < 0 || after < before ? "the pair is gone" : NULL;
+	}
+	part(&c);
+	return why;
+}
+
+/* From the note that each writes just before it waits; the processes' own clocks tell what came behind. */
+static const char *cpu_since(const struct couple *c, double *ms)
+{
+	for (int i = 0; i < 2; i++) {
+		clockid_t clock;
+
+		if (clock_getcpuclockid(c->pid[i], &clock))
+			return "the pair is gone";
+		*ms += (double)(cpu_ns(clock) - c->cpu_ns[i]) / 1e6;
+	}
+	return NULL;
+}
+
+const char *watch_idle_cpu(uint64_t ms, double *cpu_ms)
+{
+	const char *why = "the pair does not start";
+	struct couple c;
+
+	*cpu_ms = 0;
+	if (unite(&c, "pair") == 0) {
+		rest(ms * 1000);
+		why = cpu_since(&c, cpu_ms);
 	}
 	part(&c);
 	return why;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * iceoryx through its C binding: payload copied into and out of a chunk ("copy"), or written and
- * read in the chunk ("inplace"). Its daemon must be running.
+ * read in the chunk ("inplace"), or copied by a receiver that sleeps in a wait set ("waitset").
+ * Its daemon must be running.
  */
 #include <stdbool.h> /* the binding's headers rely on it */
 #include <stdio.h>
@@ -11,12 +12,15 @@
 #include <iceoryx_binding_c/publisher.h>
 #include <iceoryx_binding_c/runtime.h>
 #include <iceoryx_binding_c/subscriber.h>
+#include <iceoryx_binding_c/wait_set.h>
 #include "tests/bench/peers/pair.h"
 
 static iox_pub_storage_t pub_room;
 static iox_sub_storage_t sub_room;
 static iox_pub_t pub;
 static iox_sub_t sub;
+static iox_ws_storage_t set_room;
+static iox_ws_t set; /* of who sleeps */
 
 static void open_side(int side)
 {
@@ -44,6 +48,15 @@ static void open_side(int side)
 	pair_exchange(side, mine, theirs, sizeof mine);
 }
 
+static void waitset_open(int side)
+{
+	open_side(side);
+	set = iox_ws_init(&set_room);
+	if (iox_ws_attach_subscriber_state(set, sub, SubscriberState_HAS_DATA, 0, NULL) !=
+	    WaitSetResult_SUCCESS)
+		pair_die("wait set", "refused");
+}
+
 static void *loan(size_t len)
 {
 	void *p;
@@ -58,9 +71,13 @@ static const void *take(void)
 	const void *p = NULL;
 	enum iox_ChunkReceiveResult r;
 
-	do
-		r = iox_sub_take_chunk(sub, &p);
-	while (r == ChunkReceiveResult_NO_CHUNK_AVAILABLE);
+	while ((r = iox_sub_take_chunk(sub, &p)) == ChunkReceiveResult_NO_CHUNK_AVAILABLE)
+		if (set) {
+			iox_notification_info_t what;
+			uint64_t missed;
+
+			iox_ws_wait(set, &what, 1, &missed);
+		}
 	if (r != ChunkReceiveResult_SUCCESS)
 		pair_die("take", "refused");
 	return p;
@@ -104,6 +121,10 @@ static void place_recv(void *buf, size_t len)
 static void close_side(int side)
 {
 	(void)side;
+	if (set) {
+		iox_ws_detach_subscriber_state(set, sub, SubscriberState_HAS_DATA);
+		iox_ws_deinit(set);
+	}
 	iox_pub_deinit(pub);
 	iox_sub_deinit(sub);
 	iox_runtime_shutdown();
@@ -114,6 +135,11 @@ int main(int argc, char **argv)
 	static const struct peer PEERS[] = {
 		{.name = "copy",
 		 .open = open_side,
+		 .send = copy_send,
+		 .recv = copy_recv,
+		 .close = close_side},
+		{.name = "waitset",
+		 .open = waitset_open,
 		 .send = copy_send,
 		 .recv = copy_recv,
 		 .close = close_side},

@@ -88,6 +88,8 @@ void order_answer(const struct order *o, const char *who, const struct answer *a
 	printf(",\"remote_reads\":null");
 	number("line_ns", a->line_ns);
 	number("first_us", a->first_us);
+	number("to10_us", a->to10_us);
+	number("to100_us", a->to100_us);
 	number("cpu_us", a->cpu_us);
 	puts("}");
 }

@@ -25,7 +25,7 @@ struct order {
 
 struct answer { /* 0: does not apply, written as null */
 	double line_ns, lat_us, lat_us_min, lat_us_p50, lat_us_p99, messages_per_s, bytes_per_s;
-	double first_us, cpu_us; /* after a pause */
+	double first_us, to10_us, to100_us, cpu_us; /* after a pause */
 };
 
 /* NULL, or what is wrong with the line. */

@@ -63,32 +63,19 @@ void pair_exchange(int s, const void *mine, void *theirs, size_t len)
 
 /* ---- orders ---- */
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void answer(const struct order *o, double ns, double line_ns)
 {
 	double n = (double)o->count;
 	struct answer a = {.line_ns = line_ns};
 
 	if (o->test == TEST_PAUSE || o->test == TEST_PAUSE_BW) {
-		size_t k = (size_t)o->count;
-
-		qsort(pair.area->each_us, k, sizeof *pair.area->each_us, by_value);
-		qsort(pair.area->rest_us, k, sizeof *pair.area->rest_us, by_value);
-		a.first_us = o->test == TEST_PAUSE ? pair.area->each_us[k / 2] : 0;
-		a.lat_us = pair.area->rest_us[k / 2];
-		a.cpu_us = (double)(pair.area->cpu_ns[0] + pair.area->cpu_ns[1]) / n / 1e3;
+		pauses_answer(o, &a);
 	} else if (o->test == TEST_LAT) {
 		a.lat_us = ns / n / 2e3;
 		if (o->each || o->idle_ns) {
 			size_t k = (size_t)o->count;
 
-			qsort(pair.area->each_us, k, sizeof *pair.area->each_us, by_value);
+			measure_sort(pair.area->each_us, k);
 			a.lat_us_min = pair.area->each_us[0];
 			a.lat_us_p50 = pair.area->each_us[k / 2];
 			a.lat_us_p99 = pair.area->each_us[(k * 99 + 99) / 100 - 1];
