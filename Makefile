@@ -264,7 +264,7 @@ demo:					## watch a host and two accelerators hash files
 
 BENCH = @SLMPM_BUILD=$(abspath $(OUT)) tests/bench/run
 
-bench:					## our figures beside every peer's, over TCP, and mode beside mode: ten minutes; build/bench
+bench:					## our figures beside every peer's, over TCP, and mode beside mode: twelve minutes; build/bench
 	@$(MAKE) all
 	@rc=0; for part in near net modes; do $(MAKE) bench-$$part || rc=1; done; exit $$rc
 
