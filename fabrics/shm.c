@@ -267,25 +267,41 @@ static void pay(struct shm_link *l)
 	l->settled = l->writer.produced;
 }
 
-static void shm_arm(struct fabric_domain *domain, bool on)
+static void announce_all(struct shm_domain *d)
 {
-	struct shm_domain *d = (struct shm_domain *)domain;
 	bool barrier = false;
 
 	/* First all of it: a peer in this very domain would wake us for what its own end owes. */
-	for (struct shm_link *l = d->links; on && l; l = l->next)
+	for (struct shm_link *l = d->links; l; l = l->next)
 		pay(l);
 	for (struct shm_link *l = d->links; l; l = l->next) {
-		if (!on) {
-			doorbell_retract(&l->bell);
-			continue;
-		}
 		doorbell_announce(&l->bell);
 		refresh_counts(l);
-		barrier |= !l->bell.fence;
 	}
+	doorbell_announced();
+	for (struct shm_link *l = d->links; l && !barrier; l = l->next)
+		barrier = doorbell_unfenced(&l->bell);
 	if (barrier)
 		doorbell_barrier();
+}
+
+static void retract_all(struct shm_domain *d)
+{
+	for (struct shm_link *l = d->links; l; l = l->next)
+		doorbell_retract(&l->bell);
+	doorbell_retracted();
+	for (struct shm_link *l = d->links; l; l = l->next)
+		doorbell_resume(&l->bell);
+}
+
+static void shm_arm(struct fabric_domain *domain, bool on)
+{
+	struct shm_domain *d = (struct shm_domain *)domain;
+
+	if (on)
+		announce_all(d);
+	else
+		retract_all(d);
 }
 
 const struct fabric fabric_shm = {

@@ -6,7 +6,8 @@
  *
  * The two look past each other unless one of them pays for a full barrier. Where both can use
  * membarrier(2) the sleeper pays for both and a send costs a compiler barrier only; else each
- * side fences.
+ * side fences. So does a side that has announced itself, until it has said that it is awake again and
+ * fenced once more: who falls asleep while the other's announcement stands needs no membarrier.
  */
 #ifndef SHM_DOORBELL_H
 #define SHM_DOORBELL_H
@@ -21,7 +22,8 @@ struct doorbell {
 	uint64_t rung;                     /* the announcement last answered: one bell each */
 	uint64_t announced;                /* own word as last stored */
 	const int *fd;                     /* where a connected socket stands; -1: none any more */
-	bool fence;                        /* one end lacks membarrier */
+	bool fences;                       /* one end lacks membarrier */
+	bool fence;                        /* now: either that, or this side has announced itself */
 	uint64_t writes;                   /* remote stores */
 	uint64_t bells;
 	uint64_t *all; /* counts those of all its domain's links; or NULL */
@@ -29,7 +31,7 @@ struct doorbell {
 
 /* Can this process be fenced from outside (registers it), and fence others? Once, at set-up. */
 bool doorbell_can_membarrier(void);
-/* The sleeper's full barrier on behalf of all its peers that need none themselves. */
+/* The sleeper's full barrier on behalf of those of its peers that do not fence (doorbell_unfenced). */
 void doorbell_barrier(void);
 /* Sends the byte; never blocks. A full socket means that the peer has enough to wake it. */
 void doorbell_ring(struct doorbell *b, uint64_t announcement);
@@ -46,7 +48,7 @@ static inline void doorbell_check(struct doorbell *b)
 	uint64_t asleep;
 
 	if (b->fence)
-		/* Pairs with the fence in doorbell_announce. */
+		/* Pairs with that in doorbell_announced. */
 		ORDER_FENCE(bell_fence, memory_order_seq_cst);
 	else
 		/* Pairs with the sleeper's doorbell_barrier. */
@@ -56,19 +58,36 @@ static inline void doorbell_check(struct doorbell *b)
 		doorbell_ring(b, asleep);
 }
 
-/* "I sleep": the caller still owes doorbell_barrier and one more look at its rings. */
+/* "I sleep": the caller still owes doorbell_announced and one more look at its rings. */
 static inline void doorbell_announce(struct doorbell *b)
 {
 	/* A new one even if the last still stands. */
 	b->announced += 1 + (b->announced & ORDER_RULE(announce_odd));
 	b->writes++;
-	ORDER_STORE(announce, b->asleep_out, LITTLE_64(b->announced), memory_order_relaxed);
-	if (b->fence)
-		/* Pairs with the fence in doorbell_check. */
-		ORDER_FENCE(announce_fence, memory_order_seq_cst);
+	b->fence = b->fence || ORDER_RULE(announced_fence);
+	/* Pairs with the acquire in doorbell_unfenced: what was committed before is seen there. */
+	ORDER_STORE(announce, b->asleep_out, LITTLE_64(b->announced), memory_order_release);
 }
 
-/* "I am awake again"; a bell too many does no harm. */
+/* Behind the announcements, one for all. Pairs with the fences in doorbell_check and doorbell_retracted. */
+static inline void doorbell_announced(void)
+{
+	ORDER_FENCE(announce_fence, memory_order_seq_cst);
+}
+
+/* May the other side commit without a fence? Then the caller owes doorbell_barrier as well. */
+static inline bool doorbell_unfenced(const struct doorbell *b)
+{
+	uint64_t asleep;
+
+	if (b->fences)
+		return false;
+	/* Pairs with the release in doorbell_announce. */
+	asleep = LITTLE_64(ORDER_LOAD(asleep_seen, b->asleep_in, memory_order_acquire));
+	return !(asleep & 1);
+}
+
+/* "I am awake again"; a bell too many does no harm. The caller still owes doorbell_retracted. */
 static inline void doorbell_retract(struct doorbell *b)
 {
 	/* A link that came after the others were announced has nothing to retract. */
@@ -77,6 +96,17 @@ static inline void doorbell_retract(struct doorbell *b)
 	b->announced++;
 	b->writes++;
 	ORDER_STORE(retract, b->asleep_out, LITTLE_64(b->announced), memory_order_relaxed);
+}
+
+/* Behind the retractions, one for all; then doorbell_resume for each. Pairs with that of doorbell_announced. */
+static inline void doorbell_retracted(void)
+{
+	ORDER_FENCE(retract_fence, memory_order_seq_cst);
+}
+
+static inline void doorbell_resume(struct doorbell *b)
+{
+	b->fence = b->fences;
 }
 
 #endif

@@ -65,8 +65,16 @@ static void sleep_on(struct doorbell *bell, struct ring_tally *tally, const char
 static void fall_asleep(struct doorbell *bell)
 {
 	doorbell_announce(bell);
-	if (!bell->fence)
+	doorbell_announced();
+	if (doorbell_unfenced(bell))
 		doorbell_barrier();
+}
+
+static void wake_up(struct doorbell *bell)
+{
+	doorbell_retract(bell);
+	doorbell_retracted();
+	doorbell_resume(bell);
 }
 
 static unsigned char *reserve_or_wait(struct ring_writer *w, struct doorbell *bell,
@@ -89,7 +97,7 @@ static unsigned char *reserve_or_wait(struct ring_writer *w, struct doorbell *be
 		doorbell_check(bell);
 		if (!data)
 			sleep_on(bell, tally, "writer");
-		doorbell_retract(bell);
+		wake_up(bell);
 		if (!data)
 			data = ring_reserve(w, bytes);
 	}
@@ -181,7 +189,7 @@ static int peek_or_wait(struct ring_reader *r, struct doorbell *bell, const stru
 		doorbell_check(bell);
 		sleep_on(bell, tally, "reader");
 	}
-	doorbell_retract(bell);
+	wake_up(bell);
 	return rc;
 }
 

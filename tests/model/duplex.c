@@ -68,7 +68,7 @@ static void set_up(int t)
 	ring_reader_init(&e->r, &setup);
 	e->bell.asleep_out = &machine_words[t ? WORD_READER_ASLEEP : WORD_WRITER_ASLEEP];
 	e->bell.asleep_in = &machine_words[t ? WORD_WRITER_ASLEEP : WORD_READER_ASLEEP];
-	e->bell.fence = !(scenario->flags & MEMBARRIER);
+	e->bell.fences = e->bell.fence = !(scenario->flags & MEMBARRIER);
 }
 
 static bool receive(int t)
@@ -135,11 +135,11 @@ static void play(int t)
 			continue;
 		publish(t, false);
 		doorbell_announce(&e->bell);
-		if (!e->bell.fence)
-			doorbell_barrier();
+		sides_announced(&e->bell);
 		if (!progress(t))
 			model_sleep();
 		doorbell_retract(&e->bell);
+		sides_retracted(&e->bell);
 	}
 	publish(t, true);
 	e->ended = true;

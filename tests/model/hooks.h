@@ -48,6 +48,9 @@
 	SITE(asleep_in)                                                                            \
 	SITE(announce)                                                                             \
 	SITE(announce_fence)                                                                       \
+	SITE(announced_fence)                                                                      \
+	SITE(asleep_seen)                                                                          \
+	SITE(retract_fence)                                                                        \
 	SITE(announce_odd)                                                                         \
 	SITE(retract_odd)                                                                          \
 	SITE(retract)                                                                              \

@@ -134,8 +134,7 @@ SHALLOW static bool rest(void)
 	doorbell_announce(&sides.reader_bell);
 	if (has(TWICE))
 		doorbell_announce(&sides.reader_bell);
-	if (has(MEMBARRIER))
-		doorbell_barrier();
+	sides_announced(&sides.reader_bell);
 	if (!ORDER_RULE(look_again) || !look()) {
 		/* A pad taken by that look, the last of all, may stay unpublished. */
 		if (unpublished && sides.r.read - sides.r.published >= sides.r.threshold &&
@@ -147,6 +146,7 @@ SHALLOW static bool rest(void)
 		sides.doing[READER] = RUNS;
 	}
 	doorbell_retract(&sides.reader_bell);
+	sides_retracted(&sides.reader_bell);
 	return true;
 }
 
@@ -164,7 +164,7 @@ void play_reader(void)
 	ring_reader_init(&sides.r, &setup);
 	sides.reader_bell.asleep_in = &machine_words[WORD_WRITER_ASLEEP];
 	sides.reader_bell.asleep_out = &machine_words[WORD_READER_ASLEEP];
-	sides.reader_bell.fence = !has(MEMBARRIER);
+	sides.reader_bell.fences = sides.reader_bell.fence = !has(MEMBARRIER);
 
 	if (has(LATE))
 		doorbell_retract(&sides.reader_bell);

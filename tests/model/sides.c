@@ -21,6 +21,19 @@ struct ring_setup common_setup(void)
 	};
 }
 
+void sides_announced(const struct doorbell *b)
+{
+	doorbell_announced();
+	if (doorbell_unfenced(b))
+		doorbell_barrier();
+}
+
+void sides_retracted(struct doorbell *b)
+{
+	doorbell_retracted();
+	doorbell_resume(b);
+}
+
 _Noreturn void end_of(int side)
 {
 	sides.doing[side] = ENDED;

@@ -51,6 +51,11 @@ const struct scenario *scenario_named(const char *name);
 /* What the search needs to know to play it. */
 struct search scenario_search(const struct scenario *scenario);
 
+struct doorbell;
+/* What its user owes a doorbell that was announced, and one that was retracted. */
+void sides_announced(const struct doorbell *b);
+void sides_retracted(struct doorbell *b);
+
 /* The scenarios with a hostile side (hostile.c). */
 struct search hostile_search(const struct scenario *scenario);
 /* Those with a ring each way (duplex.c). */

@@ -81,8 +81,7 @@ SHALLOW static void await(bool (*it)(uint32_t), uint32_t bytes)
 			continue;
 		}
 		doorbell_announce(&sides.writer_bell);
-		if (has(MEMBARRIER))
-			doorbell_barrier();
+		sides_announced(&sides.writer_bell);
 		so = ORDER_RULE(look_again) && it(bytes);
 		if (!so) {
 			if (model_newest(WORD_PRODUCED) != sides.w.produced)
@@ -90,6 +89,7 @@ SHALLOW static void await(bool (*it)(uint32_t), uint32_t bytes)
 			wait_or_sleep(true);
 		}
 		doorbell_retract(&sides.writer_bell);
+		sides_retracted(&sides.writer_bell);
 		if (so)
 			return;
 	}
@@ -157,7 +157,7 @@ void play_writer(void)
 		sides.w.lag = scenario->lag;
 	sides.writer_bell.asleep_in = &machine_words[WORD_READER_ASLEEP];
 	sides.writer_bell.asleep_out = &machine_words[WORD_WRITER_ASLEEP];
-	sides.writer_bell.fence = !has(MEMBARRIER);
+	sides.writer_bell.fences = sides.writer_bell.fence = !has(MEMBARRIER);
 
 	for (unsigned i = 0; !all_sent(sides.w.produced); i++)
 		send_one(i);

@@ -51,12 +51,15 @@ static void *sleep_often(void *arg)
 		if (atomic_load_explicit(&m->left, memory_order_acquire) == UINT64_MAX)
 			return NULL;
 		doorbell_announce(&m->sleeper);
-		if (!m->sleeper.fence)
+		doorbell_announced();
+		if (doorbell_unfenced(&m->sleeper))
 			doorbell_barrier();
 		m->saw = atomic_load_explicit(&m->commit, memory_order_acquire) == round;
 		atomic_store_explicit(&m->looked, round, memory_order_release);
 		wait_until(&m->left, round);
 		doorbell_retract(&m->sleeper);
+		doorbell_retracted();
+		doorbell_resume(&m->sleeper);
 		while (recv(*m->sleeper.fd, bells, sizeof(bells), MSG_DONTWAIT) > 0)
 			;
 	}
@@ -78,7 +81,7 @@ static void commit_often(struct meeting *m, struct rng *g)
 		uint64_t bells = m->writer.bells;
 
 		atomic_store_explicit(&m->round, ++round, memory_order_release);
-		linger(rng_below(g, m->sleeper.fence ? 400 : 4000));
+		linger(rng_below(g, m->sleeper.fences ? 400 : 4000));
 		atomic_store_explicit(&m->commit, round, memory_order_release);
 		doorbell_check(&m->writer);
 		wait_until(&m->looked, round);
@@ -92,7 +95,7 @@ static void commit_often(struct meeting *m, struct rng *g)
 	atomic_store_explicit(&m->left, UINT64_MAX, memory_order_release);
 	atomic_store_explicit(&m->round, round + 1, memory_order_release);
 	printf("%-10s %8llu meetings: %8llu seen in the last look, %8llu rung\n",
-	       m->sleeper.fence ? "fences" : "membarrier", (unsigned long long)round,
+	       m->sleeper.fences ? "fences" : "membarrier", (unsigned long long)round,
 	       (unsigned long long)seen, (unsigned long long)rung);
 	fflush(stdout);
 }
@@ -105,10 +108,16 @@ static void meet(bool fence, struct rng *g)
 
 	CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) == 0, "no sockets");
 	m = (struct meeting){.commit = 0};
-	m.writer = (struct doorbell){
-		.asleep_in = &m.asleep, .asleep_out = &m.unused, .fd = &fds[0], .fence = fence};
-	m.sleeper = (struct doorbell){
-		.asleep_in = &m.unused, .asleep_out = &m.asleep, .fd = &fds[1], .fence = fence};
+	m.writer = (struct doorbell){.asleep_in = &m.asleep,
+				     .asleep_out = &m.unused,
+				     .fd = &fds[0],
+				     .fences = fence,
+				     .fence = fence};
+	m.sleeper = (struct doorbell){.asleep_in = &m.unused,
+				      .asleep_out = &m.asleep,
+				      .fd = &fds[1],
+				      .fences = fence,
+				      .fence = fence};
 	CHECK(pthread_create(&sleeper, NULL, sleep_often, &m) == 0, "no thread");
 	commit_often(&m, g);
 	pthread_join(sleeper, NULL);

@@ -46,10 +46,16 @@ static void join_bells(struct run *run, const int *fds, bool fence)
 	_Atomic uint64_t *in_ring = &ring_words_of(run->pair.inbound)->asleep;
 	_Atomic uint64_t *in_back = &ring_words_of(run->pair.back)->asleep;
 
-	run->writer_bell = (struct doorbell){
-		.asleep_in = in_back, .asleep_out = in_ring, .fd = &fds[0], .fence = fence};
-	run->reader_bell = (struct doorbell){
-		.asleep_in = in_ring, .asleep_out = in_back, .fd = &fds[1], .fence = fence};
+	run->writer_bell = (struct doorbell){.asleep_in = in_back,
+					     .asleep_out = in_ring,
+					     .fd = &fds[0],
+					     .fences = fence,
+					     .fence = fence};
+	run->reader_bell = (struct doorbell){.asleep_in = in_ring,
+					     .asleep_out = in_back,
+					     .fd = &fds[1],
+					     .fences = fence,
+					     .fence = fence};
 }
 
 static void one_run(struct rng *g, uint32_t segments, uint32_t segment_size, enum waiting waiting)

@@ -34,10 +34,12 @@ static void open_sides(struct sides *s, int type, bool fence)
 	s->a = (struct doorbell){.asleep_in = &s->words[0],
 				 .asleep_out = &s->words[1],
 				 .fd = &s->fds[0],
+				 .fences = fence,
 				 .fence = fence};
 	s->b = (struct doorbell){.asleep_in = &s->words[1],
 				 .asleep_out = &s->words[0],
 				 .fd = &s->fds[1],
+				 .fences = fence,
 				 .fence = fence};
 }
 
@@ -125,6 +127,26 @@ static void both_sides_may_sleep(void **state)
 	doorbell_check(&s.b);
 	assert_int_equal(bells_at(*s.a.fd), 1);
 	assert_int_equal(bells_at(*s.b.fd), 1);
+	close_sides(&s);
+}
+
+static void beside_a_sleeper_a_fence_is_enough(void **state)
+{
+	struct sides s;
+
+	(void)state;
+	open_sides(&s, SOCK_STREAM, false);
+	assert_true(doorbell_unfenced(&s.a));
+	doorbell_announce(&s.b);
+	assert_true(s.b.fence);
+	assert_false(doorbell_unfenced(&s.a));
+	assert_true(doorbell_unfenced(&s.b)); /* the other way nothing was said */
+	doorbell_retract(&s.b);
+	assert_true(s.b.fence); /* not yet fenced behind it */
+	doorbell_retracted();
+	doorbell_resume(&s.b);
+	assert_false(s.b.fence);
+	assert_true(doorbell_unfenced(&s.a));
 	close_sides(&s);
 }
 
@@ -230,7 +252,7 @@ static int without_membarrier(void *arg)
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	if ((end.tv_sec - begin.tv_sec) * 1000000000 + end.tv_nsec - begin.tv_nsec < 50000)
 		return 4;
-	s->a.fence = s->b.fence = !doorbell_can_membarrier();
+	s->a.fence = s->b.fence = s->a.fences = s->b.fences = true;
 	doorbell_announce(&s->b);
 	doorbell_check(&s->a);
 	return bells_at(*s->b.fd) == 1 ? 0 : 3;
@@ -259,6 +281,7 @@ int main(void)
 		cmocka_unit_test(one_announcement_brings_one_bell),
 		cmocka_unit_test(a_retracted_announcement_rings_nobody),
 		cmocka_unit_test(both_sides_may_sleep),
+		cmocka_unit_test(beside_a_sleeper_a_fence_is_enough),
 		cmocka_unit_test(a_full_socket_does_not_block_the_ringer),
 		cmocka_unit_test(a_dead_peer_raises_no_signal),
 		cmocka_unit_test(membarrier_registers_and_fences),
