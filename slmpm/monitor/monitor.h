@@ -99,6 +99,8 @@ void monitor_forked(struct context *ctx);
 COLD void monitor_look(struct context *ctx, uint64_t ticks);
 static inline void monitor_carrier(struct endpoint *ep, uint64_t bytes)
 {
+	if (!ep->monitor)
+		return;
 	ep->monitor->carriers++;
 	ep->monitor->carried += bytes;
 }
