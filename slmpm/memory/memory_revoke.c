@@ -20,22 +20,30 @@
 struct revocation {
 	struct context *ctx;
 	slmpm_mem mem;
-	const struct endpoint *ep;
+	const struct endpoint *ep; /* its place: another peer may take it during the call */
+	uint64_t peer;             /* its handle */
+	uint32_t last;             /* of its grants: younger ones stay */
 	int timeout_ms;
 	uint64_t deadline; /* ns; 0: none */
 	uint64_t copying;  /* ns: kept for the copy, as fresh pages have taken */
 	struct fabric_memory fresh;
 };
 
+/* Is it one that the peer had when the call began? */
+static bool is_meant(const struct revocation *v, const struct grant *g)
+{
+	return g->ep == v->ep && handle_id(g->ep) == v->peer && (int32_t)(v->last - g->id) >= 0;
+}
+
 /* Does the peer have pages of the region, or may somebody who has no grant any more? */
-static bool is_exposed(const struct region *region, const struct endpoint *ep)
+static bool is_exposed(const struct revocation *v, const struct region *region)
 {
 	bool mapped = region->exposed;
 
 	LIST_EACH(at, &region->grants) {
 		const struct grant *g = LIST_ENTRY(at, struct grant, of_region);
 
-		mapped |= g->ep == ep && g->mapped;
+		mapped |= is_meant(v, g) && g->mapped;
 	}
 	return mapped && region->memory.allocated;
 }
@@ -51,11 +59,11 @@ static void ask_to_release(struct grant *g)
 	link_control(g->ep, WIRE_REGION_REVOKED, 1, g->id, NULL, 0);
 }
 
-static void suspend(struct region *region, const struct endpoint *ep, bool exchange)
+static void suspend(const struct revocation *v, struct region *region, bool exchange)
 {
 	LIST_EACH(at, &region->grants) {
 		struct grant *g = LIST_ENTRY(at, struct grant, of_region);
-		bool revoked = g->ep == ep;
+		bool revoked = is_meant(v, g);
 
 		if (g->ending || (!revoked && !(exchange && g->mapped)))
 			continue;
@@ -78,13 +86,13 @@ static void resume(const struct region *region)
 	}
 }
 
-static void count_revoking(struct region *region, const struct endpoint *ep, uint32_t more)
+static void count_revoking(const struct revocation *v, struct region *region, uint32_t more)
 {
 	region->revoking += more;
 	LIST_EACH(at, &region->grants) {
 		struct grant *g = LIST_ENTRY(at, struct grant, of_region);
 
-		if (g->ep == ep && (more == 1 || g->revoking)) /* not one that is younger */
+		if (is_meant(v, g))
 			g->revoking += more;
 	}
 }
@@ -103,7 +111,7 @@ static bool is_quiet(void *arg)
 	LIST_EACH(at, &region->grants) {
 		const struct grant *g = LIST_ENTRY(at, struct grant, of_region);
 
-		if (g->ep == v->ep ? g->attached : g->letting)
+		if (is_meant(v, g) ? g->attached : g->letting)
 			return false;
 	}
 	return true;
@@ -188,12 +196,12 @@ static void await_quiet(struct revocation *v)
 		(void)wait_until(v->ctx, is_quiet, v, most);
 }
 
-static void take_back(const struct region *region, const struct endpoint *ep)
+static void take_back(const struct revocation *v, const struct region *region)
 {
 	LIST_EACH(at, &region->grants) {
 		struct grant *g = LIST_ENTRY(at, struct grant, of_region);
 
-		if (g->ep == ep && !g->ending)
+		if (is_meant(v, g) && !g->ending)
 			grant_take_back(g, WIRE_REGION_REVOKED);
 	}
 }
@@ -202,30 +210,30 @@ static void take_back(const struct region *region, const struct endpoint *ep)
 static int conclude(struct revocation *v, struct region *region)
 {
 	/* Another call may have exchanged them meanwhile. */
-	bool exchange = is_exposed(region, v->ep) && v->fresh.base;
+	bool exchange = is_exposed(v, region) && v->fresh.base;
 	int rc;
 
 	if (region->storing || (!v->fresh.base && !is_quiet(v)))
 		return too_late(v, "who reaches the memory by itself has not let go of it");
-	suspend(region, v->ep, exchange); /* another call may have resumed them */
+	suspend(v, region, exchange); /* another call may have resumed them */
 	rc = exchange ? exchange_pages(v, region) : 0;
 	if (rc == 0)
-		take_back(region, v->ep);
+		take_back(v, region);
 	return rc;
 }
 
 static int revoke(struct revocation *v)
 {
 	struct region *region = region_get(v->mem);
-	bool exchange = is_exposed(region, v->ep);
+	bool exchange = is_exposed(v, region);
 	struct fabric_domain *domain = region->domain;
 	int rc = exchange ? make_fresh(v, region) : 0;
 
 	if (rc < 0)
 		return rc;
 	region->exchanging += exchange;
-	count_revoking(region, v->ep, 1);
-	suspend(region, v->ep, exchange);
+	count_revoking(v, region, 1);
+	suspend(v, region, exchange);
 	await_quiet(v);
 	region = region_get(v->mem);
 	if (!region) {
@@ -234,7 +242,7 @@ static int revoke(struct revocation *v)
 	}
 	rc = conclude(v, region);
 	region->exchanging -= exchange;
-	count_revoking(region, v->ep, UINT32_MAX);
+	count_revoking(v, region, UINT32_MAX);
 	resume(region);
 	drop_fresh(v, domain);
 	return rc;
@@ -257,8 +265,11 @@ int slmpm_mem_revoke(slmpm_mem mem, slmpm_peer peer, int timeout_ms)
 	else if (rc == 0 && v.ep->ctx != v.ctx)
 		rc = error_set(SLMPM_EINVAL, "%s belongs to another context than the region",
 			       v.ep->name);
-	if (rc == 0)
+	if (rc == 0) {
+		v.peer = handle_id(v.ep);
+		v.last = v.ep->memory.last;
 		rc = revoke(&v);
+	}
 	context_unlock(v.ctx);
 	return rc;
 }
