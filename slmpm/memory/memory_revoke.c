@@ -186,10 +186,18 @@ static int exchange_pages(struct revocation *v, struct region *region)
 
 /* ---- the call ------------------------------------------------------------------------------- */
 
+/* What the copy may take: nobody knows, so a part of all time at least, that a longer call does end. */
+static uint64_t time_to_copy(const struct revocation *v, uint64_t now)
+{
+	uint64_t part = v->deadline > now ? (v->deadline - now) / 4 : 0;
+
+	return !v->copying ? 0 : 2 * v->copying > part ? 2 * v->copying : part;
+}
+
 /* Long enough for the answers; what is left is for the copy. */
 static void await_quiet(struct revocation *v)
 {
-	uint64_t now = wait_now(), until = v->deadline - 2 * v->copying;
+	uint64_t now = wait_now(), until = v->deadline - time_to_copy(v, now);
 	int most = !v->deadline ? -1 : until > now ? wait_ms(now, until, -1) : 0;
 
 	if (!is_quiet(v))

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 90 */
-/* native-only */
 /*
  * A revoke whose time is over has revoked nothing, of nobody: what peers do goes on to reach the region, and the
  * call can be made again. It ends at its time, however large the region and whoever does not answer.
