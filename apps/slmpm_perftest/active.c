@@ -107,6 +107,29 @@ int loop_am_lat(struct pair *p, const struct job *j, struct hist *stamps)
 	return j->touch ? ping(p, j, NULL, true) : ping(p, j, NULL, false);
 }
 
+/* Each until its sender knows that its handler has run. */
+int loop_am_remote(struct pair *p, const struct job *j, struct hist *stamps)
+{
+	const struct slmpm_how how = {.size = sizeof(how), .flags = SLMPM_REMOTE, .timeout_ms = -1};
+	uint64_t before, now, have = p->ams;
+	int rc = begin(p);
+
+	if (p->side)
+		return rc < 0 ? rc : await(p, have + j->count);
+	before = stamps ? now_ns() : 0;
+	for (uint64_t i = 0; i < j->count && rc >= 0; i++) {
+		if (j->touch)
+			fill(p->tx, j->size, i);
+		rc = slmpm_am(p->peer, AM_ID, NULL, 0, p->tx, j->size, &how, NULL);
+		if (stamps) {
+			now = now_ns();
+			hist_add(stamps, now - before);
+			before = now;
+		}
+	}
+	return rc;
+}
+
 int loop_am_stream(struct pair *p, const struct job *j, struct hist *stamps)
 {
 	const struct slmpm_how more = {.size = sizeof(more), .flags = SLMPM_MORE, .timeout_ms = -1};

@@ -90,7 +90,20 @@ static void announce(slmpm_listener listener)
 		*info.secret ? set : "", info.secret, *info.secret ? " " : "", info.url);
 }
 
-int follow_listen(const char *url, unsigned wait, int cpu)
+static int follow_next(struct pair *p, slmpm_listener listener, int cpu, bool last)
+{
+	int rc = slmpm_accept(listener, &p->peer, -1);
+
+	if (last)
+		slmpm_unlisten(listener);
+	if (rc < 0)
+		return slmpm_perror("slmpm_perftest: accept");
+	rc = follow(p, cpu);
+	pair_leave(p);
+	return rc;
+}
+
+int follow_listen(const char *url, unsigned wait, int cpu, bool again)
 {
 	slmpm_listener listener;
 	struct pair p;
@@ -101,11 +114,9 @@ int follow_listen(const char *url, unsigned wait, int cpu)
 	if (slmpm_listen(&listener, p.ctx, url) < 0)
 		return slmpm_perror("slmpm_perftest: listen");
 	announce(listener);
-	rc = slmpm_accept(listener, &p.peer, -1);
-	slmpm_unlisten(listener);
-	if (rc < 0)
-		return slmpm_perror("slmpm_perftest: accept");
-	rc = follow(&p, cpu);
-	pair_end(&p);
+	do
+		rc = follow_next(&p, listener, cpu, !again);
+	while (again);
+	slmpm_shut(p.ctx, 1000);
 	return rc;
 }

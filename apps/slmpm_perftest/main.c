@@ -137,7 +137,7 @@ int main(int argc, char **argv)
 	if (c.far)
 		return follow_parent(c.job.wait);
 	if (c.listen)
-		return follow_listen(c.listen, c.job.wait, c.setup.cpu[1]);
+		return follow_listen(c.listen, c.job.wait, c.setup.cpu[1], c.serve);
 	if (c.serve)
 		return serve(&c.setup, c.job.wait);
 	return measure_all(&c);

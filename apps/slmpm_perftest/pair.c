@@ -182,17 +182,23 @@ int pair_connect(struct pair *p, const char *url, unsigned wait, const int cpu[2
 	return greet(p, cpu) ? -1 : 0;
 }
 
-void pair_end(struct pair *p)
+void pair_leave(struct pair *p)
 {
-	if (!p->ctx.id)
-		return;
 	slmpm_close(p->peer, 1000);
 	pair_region_end(p);
 	pair_mirror_end(p);
 	if (p->spawned)
 		slmpm_join(p->peer, NULL, 5000);
-	slmpm_shut(p->ctx, 1000);
 	release_buffers(p);
+	*p = (struct pair){.ctx = p->ctx, .wait = p->wait};
+}
+
+void pair_end(struct pair *p)
+{
+	if (!p->ctx.id)
+		return;
+	pair_leave(p);
+	slmpm_shut(p->ctx, 1000);
 	p->ctx.id = 0;
 }
 

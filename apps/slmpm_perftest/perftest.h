@@ -65,7 +65,8 @@ loop_fn loop_verify;
 /* loops.c, onesided.c, atomics.c, active.c, overlap.c */
 loop_fn loop_send_lat, loop_send_stream, loop_loan_lat, loop_loan_stream, loop_copy, loop_nothing;
 loop_fn loop_put_lat, loop_put_stream, loop_get_lat, loop_get_stream;
-loop_fn loop_fetch_add, loop_compare_swap, loop_am_lat, loop_am_stream, loop_overlap;
+loop_fn loop_fetch_add, loop_compare_swap, loop_am_lat, loop_am_remote, loop_am_stream,
+	loop_overlap;
 /* bursts.c: a stream of messages, in bursts or one by one; and the bytes of their buffers, for any job. */
 loop_fn loop_bursts;
 #define BURST_MAX 64 /* messages at once, at most */
@@ -197,7 +198,9 @@ struct figures {              /* of one run */
 int pair_spawn(struct pair *pair, unsigned wait, const int cpu[2], uint32_t element);
 int pair_connect(struct pair *pair, const char *url, unsigned wait, const int cpu[2]);
 void pair_end(struct pair *pair);
-/* The same for a pair that does not work any more. */
+/* All of it but the context, which may have another peer. */
+void pair_leave(struct pair *pair);
+/* pair_end for a pair that does not work any more. */
 void pair_drop(struct pair *pair);
 /* Both sides of one run; side 0 tells side 1 first. STAMPS takes the times of single messages. */
 int pair_run(struct pair *pair, const struct job *job, struct figures *f, struct hist *stamps);
@@ -232,9 +235,9 @@ int pair_say(struct pair *pair, const char *text);
 int pair_hear(struct pair *pair, char *text, size_t size, int timeout_ms);
 int pair_run_side(struct pair *pair, const struct job *job, struct figures *f, struct hist *stamps);
 
-/* Side 1 (follow.c): started by pair_spawn, or waiting at URL. Returns the exit code. */
+/* Side 1 (follow.c): started by pair_spawn, or waiting at URL, AGAIN for one after another. Returns the exit code. */
 int follow_parent(unsigned wait);
-int follow_listen(const char *url, unsigned wait, int cpu);
+int follow_listen(const char *url, unsigned wait, int cpu, bool again);
 /* Pins the calling process to CPU, which it returns; -1 where that is not allowed. */
 int pin(int cpu);
 /* What is negative becomes the first (cpu[0]) or second CPU that this process may use. */

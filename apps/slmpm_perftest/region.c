@@ -103,11 +103,18 @@ static int try_link(struct pair *p, char *path, size_t size)
 	return done.status;
 }
 
+/* Puts go by request although memory is mapped. */
+static bool settings_serve(void)
+{
+	const char *mode = getenv("SLMPM_MODE");
+
+	return getenv("SLMPM_DEFAULT_PUT") || (mode && strcmp(mode, "smt") == 0);
+}
+
 static int open_theirs(struct pair *p, const struct offer *theirs)
 {
 	struct slmpm_mem_info info = {.size = sizeof(info)};
 	char path[sizeof(info.path)] = "";
-	const char *mode = getenv("SLMPM_MODE");
 	int rc = slmpm_mem_open(p->peer, &theirs->key, &p->region.remote);
 	int64_t len;
 
@@ -126,10 +133,8 @@ static int open_theirs(struct pair *p, const struct offer *theirs)
 	rc = slmpm_send(p->peer, STREAM_CONTROL, info.path, sizeof(info.path), ANSWER_MS);
 	len = rc < 0 ? rc :
 		       slmpm_recv(p->peer, STREAM_CONTROL, path, sizeof(path), NULL, ANSWER_MS);
-	/* An atomic operation on memory that is not mapped needs its owner, whatever else does not; and
-	 * so do all where the ring is to take them. */
-	p->region.serves =
-		strncmp(path, "map", sizeof(path)) != 0 || (mode && strcmp(mode, "smt") == 0);
+	/* An atomic operation on memory that is not mapped needs its owner, whatever else does not. */
+	p->region.serves = strncmp(path, "map", sizeof(path)) != 0 || settings_serve();
 	return len < 0 ? (int)len : 0;
 }
 

@@ -28,6 +28,8 @@ const struct test tests[] = {
 	{"am_lat", "one way of an active message, half a ping-pong", KIND_LATENCY, BY_AM, 8,
 	 loop_am_lat},
 	{"am_rate", "stream of active messages", KIND_STREAM, BY_AM, 8, loop_am_stream},
+	{"am_remote", "active message, until its sender knows that it is handled", KIND_SINGLE,
+	 BY_AM, 8, loop_am_remote},
 	{"fifo_lat", "one way of a put into a FIFO, taken and stored", KIND_LATENCY, BY_FIFO, 8,
 	 loop_fifo_lat},
 	{"fifo_bw", "stream of those", KIND_STREAM, BY_FIFO, 4096, loop_fifo_stream},

@@ -32,6 +32,7 @@ struct addressee {
 uint64_t addressee_features(const struct context *ctx)
 {
 	switch (ctx->header) {
+	case HEADER_MISADDRESSED:
 	case HEADER_IDS: return WIRE_FEATURE_IDS;
 	case HEADER_ADDRESS: return WIRE_FEATURE_IDS | WIRE_FEATURE_PLACES;
 	default: return 0;
@@ -228,7 +229,7 @@ int addressee_begin(struct endpoint *ep)
 	x->table.poll = addressed_poll;
 	x->element = ep->header.element;
 	x->here = (uint32_t)getpid();
-	x->there = ep->header.process;
+	x->there = ep->header.process + (ep->ctx->header == HEADER_MISADDRESSED);
 	x->places = ep->header.features & WIRE_FEATURE_PLACES;
 	ep->addressee = x;
 	ep->link.fabric = &x->table;
