@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* waits */
 /* Connections that end before they are accepted, and listeners that cannot or do not accept. */
 /* timeout: 40 */
 #include <errno.h>

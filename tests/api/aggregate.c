@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* waits */
 /* timeout: 120 */
 /*
  * SLMPM_AGGREGATE: two instances of an application, each with an accelerator over two fabrics, joined by

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* waits */
 /* timeout: 120 */
 /*
  * Active messages with SLMPM_REMOTE: done when the handler has run and its replies have come; without

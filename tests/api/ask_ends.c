@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* waits */
 /* timeout: 120 */
 /*
  * Puts and gets that are left to the peer's engine, and end otherwise: a peer that does not come, stops, or dies amidst

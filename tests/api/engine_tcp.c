@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* waits */
 /* timeout: 120 */
 /*
  * Over a fabric that maps no memory the engine of the target stores what is put there while its

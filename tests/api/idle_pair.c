@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* waits */
 /* Two sides that wait for each other stay asleep, whichever way each of them waits. */
 #include <poll.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* waits */
 /* timeout: 90 */
 /*
  * Changes of mirrored memory: every way of making them, what becomes one, both sides at once, parts,

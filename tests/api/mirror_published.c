@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* waits */
 /* timeout: 90 */
 /*
  * What readers of a mirror may rely on: publications, messages behind changes, what the library itself

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* waits */
 /*
  * Peers that have connected and nobody has accepted: receives from any peer, holds, probes and requests get nothing of
  * them, and no handler runs; once accepted, all they had sent comes in its order. So many wait as SLMPM_BACKLOG says.

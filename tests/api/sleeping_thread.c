@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* waits */
 /* Several threads in one context: what others do while the one that polls for them sleeps. */
 #include <pthread.h>
 #include <signal.h>
@@ -222,7 +223,7 @@ static void close_while_asleep(void)
 static void close_under_sleeper(void)
 {
 	open_context();
-	for (int i = 0; i < 20; i++) {
+	for (int i = 0; i < 6; i++) {
 		slmpm_peer stays = ready_child("stubborn"), goes = ready_child("echo");
 		pthread_t t = start_sleeper(&stays);
 

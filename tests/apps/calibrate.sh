@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # timeout: 120
+# native-only
 #
 # slmpm_info --calibrate: thresholds that can be set as they are, with what they were measured by.
 set -u

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
+# waits
 #
 # An agent that is told nonsense, cut off in its middle, or given files that are not what was offered; a courier
 # whose agent does the same to it. Both end, say why, and leave nothing. A program that sends descriptors.

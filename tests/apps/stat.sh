@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
+# waits
 #
 # slmpm_stat: a running pair in every form, its job, a pair with two links; a process that dies under it; pages full of nonsense; the screen.
 set -u

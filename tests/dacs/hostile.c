@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* waits */
 /* timeout: 60 */
 /*
  * An accelerator that speaks the language of sharing badly: offers that hold nothing, answers to

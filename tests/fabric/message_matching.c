@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* waits */
 /* timeout: 120 */
 /* Which message a receive gets: streams, peers, posting order, probes, bursts; which request a wait
  * reports. Both ends lie in one context, so that every step is in the test's hand. */

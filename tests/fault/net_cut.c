@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* waits */
 /* timeout: 60 */
 /*
  * A connection between two peers is cut, at every byte of a message and either way: a reset, one
