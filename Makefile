@@ -234,9 +234,11 @@ RUN = env -u MAKEFLAGS -u MAKELEVEL SLMPM_BUILD=$(abspath $(OUT)) SLMPM_SAN='$(S
 
 OVER = $(if $(FABRIC),-f $(FABRIC))
 
-# Under a thread sanitizer tests/run leaves most out; what a script starts is built as well.
-RUNNING = $(filter $(HELPERS) tests/fabric/link_% $(shell SLMPM_SAN=$(SAN) tests/run -l $(OVER) $(TESTS)),$(TEST_C))
-BUILT   = $(if $(findstring thread,$(SAN)),$(RUNNING:%.c=$(OUT)/%),$(TEST_BIN))
+# Under a thread sanitizer tests/run leaves most out, as who names TESTS does; what a script starts is built as well.
+LISTED  = $(shell SLMPM_SAN=$(SAN) tests/run -l $(OVER) $(TESTS))
+STARTED = $(patsubst SLMPM_BUILD/%,%.c,$(shell grep -ohE 'SLMPM_BUILD/tests/[a-z_]+/[a-z_]+' $(filter %.sh,$(1)) /dev/null))
+needed  = $(HELPERS) tests/fabric/link_% $(1) $(STARTED)
+BUILT   = $(if $(findstring thread,$(SAN))$(filter command,$(origin TESTS)),$(patsubst %.c,$(OUT)/%,$(filter $(call needed,$(LISTED)),$(TEST_C))),$(TEST_BIN))
 
 test-programs: $(BUILT) $(if $(SAN)$(CROSS),,$(addprefix $(OUT)/,$(MODEL)))	## build the tests, run none
 	@:

@@ -5,6 +5,7 @@
 /* has-time */
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -173,7 +174,7 @@ static int run_everything(void)
 	return wrong || faults || missed || forgotten;
 }
 
-/* check SCENARIO [SITE WEAKENING]: one search, and the shortest way to what it finds. */
+/* check SCENARIO [SITE WEAKENING], or SLMPM_TEST_SCENARIO: one search, and the shortest way to what it finds. */
 static int run_one(int argc, char **argv)
 {
 	const struct scenario *scenario = scenario_named(argv[1]);
@@ -206,5 +207,7 @@ int main(int argc, char **argv)
 		printf("no switch between stacks written for this processor\n");
 		return 77;
 	}
+	if (getenv("SLMPM_TEST_SCENARIO"))
+		return run_one(2, (char *[]){argv[0], getenv("SLMPM_TEST_SCENARIO"), NULL});
 	return argc > 1 ? run_one(argc, argv) : run_everything();
 }
