@@ -15,6 +15,7 @@
 #include "slmpm/engine/engine.h"
 #include "slmpm/error.h"
 #include "slmpm/fork.h"
+#include "slmpm/idle.h"
 #include "slmpm/connect/listener.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/message/message.h"
@@ -166,6 +167,7 @@ static struct context *context_new(const struct config *config, const struct slm
 	ctx->multiple = ctx->careful = o && o->flags & SLMPM_THREADS;
 	ctx->header = header_wanted(config, o);
 	ctx->wait = secure_getenv("SLMPM_WAIT") || !o ? (uint32_t)config->wait : o->wait;
+	ctx->looks = IDLE_LOOKS;
 	spin_init(&ctx->spin, config->spin_us < 0 ? SPIN_AUTO : (uint64_t)config->spin_us * 1000);
 	list_init(&ctx->posted);
 	list_init(&ctx->regions);

@@ -26,6 +26,8 @@ void idle_over(struct context *ctx, struct idle *i, bool found)
 	struct spin_wait wait;
 
 	i->turns = 0;
+	if (found)
+		ctx->looks = i->slept ? IDLE_LOOKS_BRIEF : IDLE_LOOKS;
 	if (!i->since)
 		return;
 	now = wait_now();

@@ -5,15 +5,21 @@
 
 #include "slmpm/context.h"
 
-#define IDLE_LOOKS 64 /* passes before the clock is looked at */
+/*
+ * Looks of a receive before it becomes a request, and behind it a quarter as many passes before the clock
+ * is read. An answer that comes at once needs the brief ones at most; where the last wait slept, the others are
+ * mostly in vain.
+ */
+#define IDLE_LOOKS       200
+#define IDLE_LOOKS_BRIEF 40
 
 /* After a pass that found nothing: true, look again at once. */
 static inline bool idle_is_new(struct context *ctx, struct idle *i)
 {
 	if (i->turns == 0)
 		ctx->spin.quick++;
-	return ++i->turns < IDLE_LOOKS && !ctx->oversubscribed && ctx->wait != SLMPM_WAIT_BLOCK &&
-	       !ctx->multiple;
+	return ++i->turns < ctx->looks / 4 && !ctx->oversubscribed &&
+	       ctx->wait != SLMPM_WAIT_BLOCK && !ctx->multiple;
 }
 /* SLMPM_SPIN_*: what to do NOW. */
 int idle_next(struct context *ctx, struct idle *i, uint64_t now);
