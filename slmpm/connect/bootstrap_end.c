@@ -137,6 +137,7 @@ static int refusal(uint32_t error)
 
 	switch (code) {
 	case SLMPM_EVERSION:
+	case SLMPM_ENOTSUP:
 	case SLMPM_ENOFILE:
 	case SLMPM_ENOMEM:
 	case SLMPM_EFBIG:

@@ -140,18 +140,24 @@ static struct endpoint *try_to_connect(struct context *ctx, struct connection *t
 				       const struct url *url, uint64_t deadline, int *rc)
 {
 	struct endpoint *ep;
+	bool same_user;
 
 	to->fd = open_unlocked(ctx, url, deadline);
 	if (to->fd < 0) {
 		*rc = to->fd;
 		return NULL;
 	}
+	same_user = url->kind == URL_TCP || connect_is_user(to->fd, geteuid());
 	ep = connect_adopt(ctx, to, NULL, rc);
 	if (!ep)
 		return NULL;
 	*rc = await_connected(ep, url, deadline);
 	if (*rc == 0)
 		return ep;
+	if (*rc == -SLMPM_ECLOSED && !same_user) /* to another user it says nothing */
+		*rc = error_set(SLMPM_EACCES,
+				"%s: the listener runs as root, and took user %u for another's",
+				url->text, geteuid());
 	to->is_near = to->stream && !ep->control->stream;
 	endpoint_free(ep);
 	return NULL;

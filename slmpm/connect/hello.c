@@ -115,7 +115,7 @@ static int refuse_fabric(struct endpoint *ep, const struct wire_hello *hello)
 	control_text(theirs, sizeof(theirs), hello->fabric, sizeof(hello->fabric));
 	snprintf(why, sizeof(why), "it wants another fabric: %s, and this side %s (SLMPM_FABRIC)",
 		 theirs, ep->link.fabric->name);
-	return handshake_refuse(ep, SLMPM_EVERSION, why);
+	return handshake_refuse(ep, SLMPM_ENOTSUP, why);
 }
 
 /* A copy by attaching ends when the peer's memory answers, which may be never: it is not for a peer to

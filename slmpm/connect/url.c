@@ -138,10 +138,27 @@ static int blocked(const struct url *url)
 			 url->text);
 }
 
+/* The kernel asks for rights before it looks what lies there. */
+static int not_allowed(const struct url *url)
+{
+	struct stat st;
+
+	if (is_blocked(url))
+		return blocked(url);
+	if (*url_path(url) && stat(url_path(url), &st) == 0)
+		return error_set(SLMPM_EACCES, "%s: user %u may not use this socket of user %u",
+				 url->text, geteuid(), st.st_uid);
+	return error_set(SLMPM_EACCES, "%s: user %u may not use that folder", url->text, geteuid());
+}
+
 int url_not_listening(const struct url *url, int rc)
 {
 	if (rc == -EADDRINUSE && is_blocked(url))
 		return blocked(url);
+	if (rc == -EACCES && *url_path(url))
+		return not_allowed(url);
+	if ((rc == -ENOENT || rc == -ENOTDIR) && *url_path(url))
+		return error_set(SLMPM_ENOENT, "%s: there is no such folder", url->text);
 	if (rc == -EADDRINUSE)
 		return error_set(SLMPM_EBUSY, "%s: somebody listens there already", url->text);
 	return error_system(rc, url->text);
@@ -151,7 +168,12 @@ int url_not_connected(const struct url *url, int rc)
 {
 	if (rc == -ECONNREFUSED && is_blocked(url))
 		return blocked(url);
-	if (rc == -ECONNREFUSED || rc == -ENOENT)
+	if (rc == -EACCES && *url_path(url))
+		return not_allowed(url);
+	if (rc == -EPROTOTYPE)
+		return error_set(SLMPM_EADDRESS, "%s: another program's socket, of another type",
+				 url->text);
+	if (rc == -ECONNREFUSED || rc == -ENOENT || rc == -ENOTDIR)
 		return error_set(SLMPM_ENOENT, "%s: nobody listens there", url->text);
 	if (rc == -ECONNRESET)
 		return error_set(SLMPM_EDEAD, "%s: the listener has left", url->text);

@@ -286,7 +286,7 @@ static const struct lie lies[] = {
 	{"another magic", wrong_magic, SLMPM_EPROTO, "does not speak SLMPM"},
 	{"another version", wrong_version, SLMPM_EVERSION, "wire version 9.0"},
 	{"an unknown feature", require_unknown, SLMPM_EVERSION, "requires"},
-	{"another fabric", other_fabric, SLMPM_EVERSION, "another fabric"},
+	{"another fabric", other_fabric, SLMPM_ENOTSUP, "another fabric"},
 	{"packets of three bytes", no_limits, SLMPM_EPROTO, "limits"},
 	{"no credit", no_credit, SLMPM_EPROTO, "limits"},
 	{"no loans", no_loans, SLMPM_EPROTO, "limits"},
