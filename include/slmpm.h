@@ -173,7 +173,7 @@ struct slmpm_options {
 	uint32_t wait;              /* SLMPM_WAIT_*; the environment's SLMPM_WAIT wins */
 	uint32_t ring_segments;     /* of this side's inbound rings; 0: SLMPM_RING_SEGMENTS */
 	uint32_t ring_segment_size; /* bytes; 0: SLMPM_SEGMENT_SIZE. A ring: 8 KiB at least */
-	uint32_t reserved;
+	uint32_t reserved;          /* zero, or SLMPM_EINVAL */
 };
 
 /* Opens a context; OPTIONS may be NULL. Does not block. SLMPM_ENOMEM, SLMPM_ENOFILE,
@@ -280,7 +280,7 @@ struct slmpm_spawn_options {
 	const char *cwd;     /* working directory, or NULL for this process's */
 	const char *wrapper; /* command template, %e executable, %a arguments; or NULL */
 	uint32_t element;    /* id from slmpm_element_reserve that it runs on, or 0 */
-	uint32_t reserved;
+	uint32_t reserved;   /* zero, or SLMPM_EINVAL */
 };
 
 /*

@@ -25,7 +25,7 @@ struct slmpm_mirror_options {
 	uint32_t track;                 /* enum slmpm_mirror_track */
 	const struct slmpm_span *spans; /* only these parts of the memory; ... */
 	uint32_t span_count;            /* ... 0: all of it. The same at both ends, ascending */
-	uint32_t reserved;
+	uint32_t reserved;              /* zero, or SLMPM_EINVAL */
 };
 
 /*

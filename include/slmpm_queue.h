@@ -53,9 +53,9 @@ SLMPM_API int slmpm_cq_destroy(slmpm_cq cq);
 struct slmpm_wq_options {
 	uint32_t size;
 	uint32_t flags;
-	uint32_t depth; /* requests under way at once; 0: 256; SLMPM_ELIMIT: over 65536 */
-	uint32_t reserved;
-	slmpm_cq cq; /* where its completions go */
+	uint32_t depth;    /* requests under way at once; 0: 256; SLMPM_ELIMIT: over 65536 */
+	uint32_t reserved; /* zero, or SLMPM_EINVAL */
+	slmpm_cq cq;       /* where its completions go */
 };
 
 /* A work request; fields that an operation does not use stay zero. Arrays of them keep their stride:

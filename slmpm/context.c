@@ -69,6 +69,8 @@ static int check_options(const struct slmpm_options *o)
 
 	if (!o)
 		return 0;
+	if (o->reserved)
+		return error_set(SLMPM_EINVAL, "slmpm_open: .reserved is %u, not 0", o->reserved);
 	if (o->flags & ~(SLMPM_THREADS | SLMPM_HEADER_IDS | SLMPM_HEADER_ADDRESS) ||
 	    o->wait > SLMPM_WAIT_BLOCK)
 		return error_set(SLMPM_EINVAL, "slmpm_open: flags 0x%x, wait %u", o->flags,

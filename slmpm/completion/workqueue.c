@@ -269,6 +269,9 @@ static int take_options(struct slmpm_wq_options *o, const struct slmpm_wq_option
 		return error_set(SLMPM_EINVAL, "slmpm_wq_create: no place for the handle");
 	if (o->flags & ~SLMPM_WQ_UNACKNOWLEDGED)
 		return error_set(SLMPM_EINVAL, "slmpm_wq_create: flags 0x%x", o->flags);
+	if (o->reserved)
+		return error_set(SLMPM_EINVAL, "slmpm_wq_create: .reserved is %u, not 0",
+				 o->reserved);
 	if (o->depth > DEPTH_MAX)
 		return error_set(SLMPM_ELIMIT, "slmpm_wq_create: depth %u, at most %u", o->depth,
 				 DEPTH_MAX);

@@ -59,6 +59,8 @@ static int check_options(const struct slmpm_spawn_options *o)
 	if (o->flags & ~(SLMPM_SPAWN_DIE_WITH_HOST | SLMPM_SPAWN_CLEAN_ENV | SLMPM_SPAWN_THERE |
 			 SLMPM_SPAWN_CARRY_CWD))
 		return error_set(SLMPM_EINVAL, "slmpm_spawn: unknown flags 0x%x", o->flags);
+	if (o->reserved)
+		return error_set(SLMPM_EINVAL, "slmpm_spawn: .reserved is %u, not 0", o->reserved);
 	return 0;
 }
 

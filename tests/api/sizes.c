@@ -4,6 +4,7 @@
  * ones too, with zeros behind; what is no size, and what sets more than the library knows, is refused and says so.
  * sizes.sh holds the lists against the headers.
  */
+#include <stddef.h>
 #include <string.h>
 
 #include "tests/lib/actor.h"
@@ -317,21 +318,26 @@ static const struct given {
 	const void *s;
 	size_t size, least; /* all but what is needed */
 	int (*give)(const void *s);
+	size_t reserved; /* where it is, or 0: there is none */
 } given[] = {
-	{"slmpm_options", &options, sizeof(options), 8, with_options},
-	{"slmpm_spawn_options", &spawn_options, sizeof(spawn_options), 8, with_spawn_options},
-	{"slmpm_mirror_options", &mirror_options, sizeof(mirror_options), 8, with_mirror_options},
-	{"slmpm_wq_options", &wq_options, sizeof(wq_options), sizeof(wq_options), with_wq_options},
-	{"slmpm_how", &how, sizeof(how), 16, how_sendv},
-	{"slmpm_how", &how, sizeof(how), 16, how_recvv},
-	{"slmpm_how", &how, sizeof(how), 16, how_commit},
-	{"slmpm_how", &how, sizeof(how), 16, how_put},
-	{"slmpm_how", &how, sizeof(how), 16, how_get},
-	{"slmpm_how", &how, sizeof(how), 16, how_putv},
-	{"slmpm_how", &how, sizeof(how), 16, how_getv},
-	{"slmpm_how", &how, sizeof(how), 16, how_atomic},
-	{"slmpm_how", &how, sizeof(how), 16, how_am},
-	{"slmpm_how", &how, sizeof(how), 16, how_fifo},
+	{"slmpm_options", &options, sizeof(options), 8, with_options,
+	 offsetof(struct slmpm_options, reserved)},
+	{"slmpm_spawn_options", &spawn_options, sizeof(spawn_options), 8, with_spawn_options,
+	 offsetof(struct slmpm_spawn_options, reserved)},
+	{"slmpm_mirror_options", &mirror_options, sizeof(mirror_options), 8, with_mirror_options,
+	 offsetof(struct slmpm_mirror_options, reserved)},
+	{"slmpm_wq_options", &wq_options, sizeof(wq_options), sizeof(wq_options), with_wq_options,
+	 offsetof(struct slmpm_wq_options, reserved)},
+	{"slmpm_how", &how, sizeof(how), 16, how_sendv, 0},
+	{"slmpm_how", &how, sizeof(how), 16, how_recvv, 0},
+	{"slmpm_how", &how, sizeof(how), 16, how_commit, 0},
+	{"slmpm_how", &how, sizeof(how), 16, how_put, 0},
+	{"slmpm_how", &how, sizeof(how), 16, how_get, 0},
+	{"slmpm_how", &how, sizeof(how), 16, how_putv, 0},
+	{"slmpm_how", &how, sizeof(how), 16, how_getv, 0},
+	{"slmpm_how", &how, sizeof(how), 16, how_atomic, 0},
+	{"slmpm_how", &how, sizeof(how), 16, how_am, 0},
+	{"slmpm_how", &how, sizeof(how), 16, how_fifo, 0},
 };
 
 /* As a caller has it that knows so much of it, SIZE in its first word and garbage behind. */
@@ -348,6 +354,17 @@ static int give(const struct given *g, uint32_t size, size_t behind, unsigned ch
 		s[g->size + behind - 1] = last;
 	memcpy(s, &size, sizeof(size));
 	return g->give(s);
+}
+
+static void refuse_reserved(const struct given *g)
+{
+	unsigned char s[256];
+	uint32_t size = (uint32_t)g->size;
+
+	memcpy(s, g->s, g->size);
+	memcpy(s, &size, sizeof(size));
+	s[g->reserved + 3] = 1;
+	REFUSED(g->give(s), SLMPM_EINVAL, ".reserved");
 }
 
 static void one_given(const struct given *g)
@@ -367,6 +384,8 @@ static void one_given(const struct given *g)
 	REFUSED(give(g, known + BEYOND, BEYOND, 1), SLMPM_EINVAL, "does not know");
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
 		REFUSED(give(g, none[i], 0, 0), SLMPM_EINVAL, ".size");
+	if (g->reserved)
+		refuse_reserved(g);
 }
 
 /* ---- those whose arrays keep their stride ----------------------------------------------------- */
