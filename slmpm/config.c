@@ -102,7 +102,7 @@ static const struct setting settings[] = {
 	  "file for the heads of all packets (slmpm_perftest --dump prints it); %p in it is the process's number" },
 	{ "LOG_LEVEL", CHOICE, "warn", &config.log_level, 0, 4, "none error warn info debug",
 	  "what is logged on standard error" },
-	{ "START", NUMBER, "0", &config.start, INT64_MIN, INT64_MAX, NULL,
+	{ "START", MODULO, "0", &config.start, 0, 0, NULL,
 	  "for tests of the wrap-around: what this side's running totals and numbers begin with, modulo 2^64" },
 	{ "ELEMENTS", NUMBER, "64", &config.elements, 1, 65536, NULL,
 	  "accelerator elements of this node that can be reserved" },

@@ -89,6 +89,15 @@ static bool parse_number(const char *text, bool units, int64_t *out)
 	return true;
 }
 
+static bool parse_modulo(const char *text, int64_t *out)
+{
+	char *end;
+
+	errno = 0;
+	*out = (int64_t)strtoull(text, &end, 0); /* takes a sign */
+	return end != text && !*end && !errno;
+}
+
 /* The first that is none is told. */
 static bool parse_pci(const char *text, char why[80])
 {
@@ -120,6 +129,7 @@ static bool parse(const struct setting *s, const char *text, int64_t *out, char 
 		return true;
 	}
 	switch (s->kind) {
+	case MODULO: return parse_modulo(text, out);
 	case CHOICE: return parse_choice(s, text, out);
 	case SHARE: good = parse_share(text, out); break;
 	case ROUTES: return routes_read(text, s->value, why, 80);
@@ -138,6 +148,8 @@ static void complain(const struct setting *s, const char *text, const char *why,
 {
 	if (s->choices)
 		snprintf(bad, size, "SLMPM_%s=%.40s: one of: %s", s->name, text, s->choices);
+	else if (s->kind == MODULO)
+		snprintf(bad, size, "SLMPM_%s=%.40s: a number of 64 bits", s->name, text);
 	else if (s->kind == ROUTES || s->kind >= PCI)
 		snprintf(bad, size, "SLMPM_%s=%.60s: %s", s->name, text, why);
 	else if (s->kind == SHARE)

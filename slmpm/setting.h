@@ -10,6 +10,7 @@
 enum setting_kind {
 	NUMBER, /* int64_t */
 	SIZE,   /* int64_t, may have a unit */
+	MODULO, /* int64_t, of 64 bits with a sign or without */
 	SHARE,  /* int64_t, thousandths */
 	CHOICE, /* int64_t, which of its choices */
 	ROUTES, /* struct routes */

@@ -66,6 +66,14 @@ static const struct trial trials[] = {
 	GOOD("BACKLOG", "1", backlog, 1),
 	BAD("BACKLOG", "0", "a number from 1 to 65536"),
 	BAD("ELEMENTS", "65537", "a number from 1 to 65536"),
+	/* of 64 bits, either way */
+	GOOD("START", "-2", start, -2),
+	GOOD("START", "18446744073709551614", start, -2),
+	GOOD("START", "0xfffffffffffffffe", start, -2),
+	GOOD("START", "4294967294", start, INT64_C(4294967294)),
+	BAD("START", "18446744073709551616",
+	    "SLMPM_START=18446744073709551616: a number of 64 bits"),
+	BAD("START", "2^64", "a number of 64 bits"),
 	/* routes of links; more in routes.c */
 	BAD("LINKS", "5", "SLMPM_LINKS=5: a number from 1 to 4, or as many routes"),
 	BAD("LINKS", "tcp,", "SLMPM_LINKS=tcp,: there is no interface or address of no name"),
