@@ -101,12 +101,15 @@ int main(int argc, char **argv)
 	struct total t = {0, 0};
 	int n = argc > 1 ? atoi(argv[1]) : 2, rc;
 	char *words[] = {"accelerator", NULL};
+	int help = argc > 1 && !strcmp(argv[1], "-h");
 
 	if (argc > 1 && !strcmp(argv[1], words[0]))
 		return accelerator();
-	if (n < 1 || n > MOST || slmpm_am_handler((slmpm_ctx){0}, COUNTED, counted, &t) < 0) {
-		fprintf(stderr, "usage: am_counter [1 to %d accelerators] <file\n", MOST);
-		return 2;
+	if (help || n < 1 || n > MOST ||
+	    slmpm_am_handler((slmpm_ctx){0}, COUNTED, counted, &t) < 0) {
+		fprintf(help ? stdout : stderr, "usage: am_counter [1 to %d accelerators] <file\n",
+			MOST);
+		return help ? 0 : 2;
 	}
 	for (int i = 0; i < n; i++)
 		if (slmpm_spawn(&accels[i], argv[0], words, NULL) < 0)

@@ -124,6 +124,7 @@ static DACS_ERR_T share_pictures(uint32_t count, const de_id_t *de, const dacs_p
 int main(int argc, char **argv)
 {
 	uint32_t count = argc > 1 ? (uint32_t)atoi(argv[1]) : 2, wrong;
+	int help = argc > 1 && !strcmp(argv[1], "-h");
 	dacs_remote_mem_t mem[2];
 	dacs_process_id_t pid[MOST];
 	de_id_t de[MOST];
@@ -131,9 +132,10 @@ int main(int argc, char **argv)
 	char program[4096];
 	int32_t status;
 
-	if (count < 1 || count > MOST) {
-		fprintf(stderr, "usage: dacs_put_host [ACCELERATORS], 1 to %d\n", MOST);
-		return 2;
+	if (help || count < 1 || count > MOST) {
+		fprintf(help ? stdout : stderr, "usage: dacs_put_host [ACCELERATORS], 1 to %d\n",
+			MOST);
+		return help ? 0 : 2;
 	}
 	rc = dacs_init(DACS_INIT_FLAGS_NONE);
 	if (rc != DACS_SUCCESS)

@@ -131,6 +131,12 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], "capitals") == 0)
 		return capitals();
+	if (argc > 1) {
+		int help = strcmp(argv[1], "-h") == 0;
+
+		fprintf(help ? stdout : stderr, "usage: epoll_loop\n");
+		return help ? 0 : 2;
+	}
 	if (slmpm_open(&l.ctx, NULL) < 0)
 		return slmpm_perror("open");
 	how.ctx = l.ctx;

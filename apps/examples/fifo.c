@@ -75,6 +75,7 @@ int main(int argc, char **argv)
 {
 	char number[16], *words[] = {"accelerator", number, NULL};
 	int n = argc > 1 ? atoi(argv[1]) : 2, rc = 0;
+	int help = argc > 1 && !strcmp(argv[1], "-h");
 	uint64_t stored = 0, dropped = 0, warm = 0;
 	slmpm_peer accels[MOST];
 	slmpm_mem mem;
@@ -82,9 +83,9 @@ int main(int argc, char **argv)
 
 	if (argc > 2 && !strcmp(argv[1], words[0]))
 		return accelerator(atoi(argv[2]));
-	if (n < 1 || n > MOST) {
-		fprintf(stderr, "usage: fifo [1 to %d accelerators]\n", MOST);
-		return 2;
+	if (help || n < 1 || n > MOST) {
+		fprintf(help ? stdout : stderr, "usage: fifo [1 to %d accelerators]\n", MOST);
+		return help ? 0 : 2;
 	}
 	if (slmpm_mem_alloc((slmpm_ctx){0}, (size_t)n * READINGS * sizeof(struct reading),
 			    SLMPM_READ_WRITE, &mem, &base) < 0)

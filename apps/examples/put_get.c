@@ -64,6 +64,7 @@ int main(int argc, char **argv)
 {
 	char *words[] = {"accelerator", NULL};
 	int n = argc > 1 ? atoi(argv[1]) : 2, rc = 0;
+	int help = argc > 1 && !strcmp(argv[1], "-h");
 	slmpm_peer accels[MOST];
 	struct board *board;
 	uint64_t sum = 0;
@@ -72,9 +73,9 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && !strcmp(argv[1], words[0]))
 		return accelerator();
-	if (n < 1 || n > MOST) {
-		fprintf(stderr, "usage: put_get [1 to %d accelerators]\n", MOST);
-		return 2;
+	if (help || n < 1 || n > MOST) {
+		fprintf(help ? stdout : stderr, "usage: put_get [1 to %d accelerators]\n", MOST);
+		return help ? 0 : 2;
 	}
 	if (slmpm_mem_alloc((slmpm_ctx){0}, sizeof(*board), SLMPM_READ_WRITE, &mem, &base) < 0)
 		return slmpm_perror("slmpm_mem_alloc");

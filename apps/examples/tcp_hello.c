@@ -55,11 +55,13 @@ static int greet(slmpm_ctx ctx, const char *url)
 int main(int argc, char **argv)
 {
 	int listen = argc == 3 && !strcmp(argv[1], "-l");
+	int help = argc > 1 && !strcmp(argv[1], "-h");
 	slmpm_ctx ctx;
 
-	if (argc != 2 + listen || argv[1 + listen][0] == '-') {
-		fprintf(stderr, "usage: %s [-l] tcp://HOST:PORT\n", argc ? argv[0] : "tcp_hello");
-		return 2;
+	if (help || argc != 2 + listen || argv[1 + listen][0] == '-') {
+		fprintf(help ? stdout : stderr, "usage: %s [-l] tcp://HOST:PORT\n",
+			argc ? argv[0] : "tcp_hello");
+		return help ? 0 : 2;
 	}
 	if (slmpm_open(&ctx, NULL) < 0)
 		return slmpm_perror("open");

@@ -98,6 +98,7 @@ static int stream(slmpm_peer accel, slmpm_rmem places, slmpm_wq wq, slmpm_cq cq)
 int main(int argc, char **argv)
 {
 	char *words[] = {"accelerator", NULL};
+	int help = argc > 1 && !strcmp(argv[1], "-h");
 	struct slmpm_wq_options options = {.size = sizeof(options)};
 	slmpm_rmem places;
 	slmpm_peer accel;
@@ -107,8 +108,8 @@ int main(int argc, char **argv)
 	if (argc > 1 && !strcmp(argv[1], words[0]))
 		return accelerator();
 	if (argc > 1) {
-		fprintf(stderr, "usage: work_queue <file\n");
-		return 2;
+		fprintf(help ? stdout : stderr, "usage: work_queue <file\n");
+		return help ? 0 : 2;
 	}
 	if (slmpm_spawn(&accel, argv[0], words, NULL) < 0 ||
 	    slmpm_mem_accept(accel, &places, 5000) < 0 || slmpm_cq_create((slmpm_ctx){0}, &cq) < 0)
