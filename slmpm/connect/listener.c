@@ -15,6 +15,7 @@
 #include "slmpm/late.h"
 #include "slmpm/connect/net.h"
 #include "slmpm/connect/url.h"
+#include "slmpm/message/am.h"
 #include "slmpm/message/match.h"
 #include "slmpm/sized.h"
 #include "slmpm/wait.h"
@@ -264,7 +265,8 @@ int slmpm_accept(slmpm_listener handle, slmpm_peer *peer, int timeout_ms)
 		match_accepted(a.ep);
 		fifo_clear_next(a.ep);
 		endpoint_refresh(a.ep);
-		ctx->news |= !list_empty(&a.ep->am.kept);
+		ctx->accepted |= am_is_due(a.ep);
+		ctx->news |= am_is_due(a.ep);
 		wait_changed(ctx);
 		peer->id = handle_id(a.ep);
 	} else if (!a.listener) {

@@ -112,14 +112,13 @@ static int progress_endpoint(struct endpoint *ep)
 	int n;
 
 	if (ep->state != SLMPM_PEER_UP)
-		return UNLIKELY(!list_empty(&ep->am.kept)) ? am_run_kept(ep) : 0;
-	n = take_batch(ep, false);
+		return UNLIKELY(am_is_due(ep)) ? am_run_kept(ep) : 0;
+	n = UNLIKELY(!ep->direct) && am_is_due(ep) ? am_run_kept(ep) : 0;
+	n += take_batch(ep, false);
 	if (ep->end_of_stream && ep->state == SLMPM_PEER_UP)
 		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it closed the connection");
 	if (!ep->direct || ep->bundle.count) {
 		n += link_push(ep);
-		if (!list_empty(&ep->am.kept))
-			n += am_run_kept(ep);
 		if (ep->work_waiting)
 			n += workqueue_advance(ep);
 		if (fetch_busy(ep))
@@ -220,7 +219,7 @@ int progress_read_ahead(struct context *ctx)
 	for (uint32_t i = 0; i < ctx->live && !ctx->handling; i++) {
 		struct endpoint *ep = ctx->endpoints[i];
 
-		if (ep->state == SLMPM_PEER_UP && !ep->direct)
+		if (ep->state == SLMPM_PEER_UP && !ep->direct && !am_is_due(ep))
 			n += take_batch(ep, false);
 	}
 	return n;
@@ -243,6 +242,8 @@ bool progress_drain(struct endpoint *ep)
 	uint64_t most = 2 * ep->link.port->counts.in_segments + SHARE;
 	uint64_t i = 0;
 
+	if (am_is_due(ep))
+		(void)am_run_kept(ep);
 	ep->direct = false; /* nobody is about to post a receive for what comes */
 	domain_ask_anew(ep->ctx);
 	while (i < most && ep->state == SLMPM_PEER_UP && take_batch(ep, true))

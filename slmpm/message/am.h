@@ -16,8 +16,20 @@ static inline uint32_t am_stream(uint16_t id, size_t head_len)
 
 /* A, if it is one of a packet with a handler and nothing about it is rare: handled and released. */
 bool am_take(struct endpoint *ep, const struct fabric_arrival *a);
-/* What came before the peer was accepted runs, if it is: how many. */
+/* Has the peer been accepted, and what came before that has still to run? */
+static inline bool am_is_due(const struct endpoint *ep)
+{
+	return !ep->listener && !list_empty(&ep->am.kept);
+}
+/* It runs, if so: how many. */
 int am_run_kept(struct endpoint *ep);
+/* That of all peers: ahead of messages that were sent behind it. */
+COLD void am_run_accepted(struct context *ctx);
+static inline void am_run_due(struct context *ctx)
+{
+	if (UNLIKELY(ctx->accepted))
+		am_run_accepted(ctx);
+}
 /* It never will. */
 void am_forget_kept(struct endpoint *ep);
 

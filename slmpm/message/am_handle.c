@@ -273,19 +273,37 @@ void am_more(struct inbound *m, const struct head *h, bool last)
 		run_whole(m);
 }
 
+static struct inbound *first_kept(const struct endpoint *ep)
+{
+	return LIST_ENTRY(ep->am.kept.next, struct inbound, parts);
+}
+
 int am_run_kept(struct endpoint *ep)
 {
 	int n = 0;
 
-	while (!ep->listener && !list_empty(&ep->am.kept)) {
-		struct inbound *m = LIST_ENTRY(ep->am.kept.next, struct inbound, parts);
+	while (am_is_due(ep) && !ep->ctx->handling) {
+		struct inbound *m = first_kept(ep);
+		uint64_t next = m->seq + 1;
 
 		list_remove(&m->parts);
 		run_whole(m);
+		if (list_empty(&ep->am.kept) || first_kept(ep)->seq != next)
+			match_accepted(ep); /* messages that were sent behind it */
 		n++;
 	}
 	endpoint_refresh(ep);
 	return n;
+}
+
+/* A handler may turn others away, which changes places. */
+COLD void am_run_accepted(struct context *ctx)
+{
+	if (ctx->handling)
+		return;
+	ctx->accepted = false;
+	for (uint32_t i = 0; i < ctx->count;)
+		i = am_run_kept(ctx->endpoints[i]) ? 0 : i + 1;
 }
 
 void am_forget_kept(struct endpoint *ep)

@@ -4,6 +4,7 @@
  * publish message by message, a burst does once a packet; whatever is not short and ready goes the
  * way of a single call.
  */
+#include "slmpm/message/am.h"
 #include "slmpm/message/bundle.h"
 #include "slmpm/error.h"
 #include "slmpm/message/inbound.h"
@@ -171,6 +172,7 @@ static bool take_kept(struct context *ctx, struct endpoint *ep, struct taking *t
 	struct request r = {.piece_count = 0};
 	struct inbound *in = NULL;
 
+	am_run_due(ctx);
 	if (request_init(&r, REQUEST_RECV, ctx, ep, t->stream, m, 1) == 0)
 		in = match_find(&r);
 	if (in &&

@@ -181,10 +181,16 @@ void match_keep(struct inbound *m)
 
 void match_accepted(struct endpoint *ep)
 {
+	const struct list *kept = &ep->am.kept;
+
 	LIST_EACH(at, &ep->unexpected) {
 		struct inbound *m = LIST_ENTRY(at, struct inbound, node);
-		struct request *r = match_posted(ep, m->stream);
+		struct request *r;
 
+		if (!list_empty(kept) &&
+		    wire_is_before(LIST_ENTRY(kept->next, struct inbound, parts)->seq, m->seq))
+			return;
+		r = match_posted(ep, m->stream);
 		if (r)
 			match_give(m, r);
 	}

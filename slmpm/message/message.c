@@ -81,8 +81,10 @@ int message_submit(struct request *r)
 	int rc;
 
 	if (r->kind == REQUEST_RECV || r->kind == REQUEST_HOLD) {
-		struct inbound *m = match_find(r);
+		struct inbound *m;
 
+		am_run_due(r->ctx);
+		m = match_find(r);
 		r->seq = ++r->ctx->postings;
 		if (m) {
 			match_give(m, r);

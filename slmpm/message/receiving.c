@@ -323,6 +323,7 @@ static bool has_message(void *arg)
 {
 	struct probe *p = arg;
 
+	am_run_due(p->request.ctx);
 	p->found = match_find(&p->request);
 	if (!p->found)
 		p->ended = message_source_ended(p->request.ctx, p->request.ep);

@@ -205,6 +205,60 @@ static void handlers_wait(struct meeting *m, bool closed)
 	OK(slmpm_close(peer, PATIENCE));
 }
 
+/* In which call its first message is found. */
+enum way { RECEIVED, PROBED, POSTED, IN_BURST, WAYS };
+
+static void find_first(struct meeting *m, enum way way, slmpm_req *posted)
+{
+	uint32_t words[2] = {MESSAGES, MESSAGES};
+	struct slmpm_iov burst[2] = {{words, 4}, {words + 1, 4}};
+
+	switch (way) {
+	case PROBED: EXPECT(slmpm_probe(slmpm_any(m->ctx), 1, NULL, PATIENCE), 1); break;
+	case POSTED: EXPECT(slmpm_wait(posted, 1, NULL, PATIENCE), 0); break;
+	case IN_BURST:
+		CHECK(slmpm_recv_burst(slmpm_any(m->ctx), 1, burst, 2, NULL, 0) >= 1, "%s",
+		      slmpm_error_detail());
+		break;
+	default: EXPECT(slmpm_recv(slmpm_any(m->ctx), 1, words, 4, NULL, 0), 4);
+	}
+}
+
+/* What is sent behind an active message comes when its handler has run, also where all of it has been here before, and
+ * its sender may have gone. */
+static void one_after_another(struct meeting *m, enum way way, bool closed)
+{
+	uint32_t word;
+	const struct slmpm_iov iov = {&word, sizeof(word)};
+	slmpm_peer caller, peer;
+	slmpm_req posted;
+
+	handled.runs = 0;
+	OK(slmpm_connect(&caller, m->ctx, m->url, PATIENCE));
+	if (way == POSTED)
+		EXPECT(slmpm_recvv(slmpm_any(m->ctx), 1, &iov, 1, NULL, &posted), 0);
+	for (uint32_t i = 0; i < MESSAGES; i++) {
+		send_handled(caller, 2 * i, 1, 8);
+		send_handled(caller, 2 * i + 1, 1, 8);
+		OK(slmpm_send(caller, 1, &i, sizeof(i), PATIENCE));
+	}
+	if (closed)
+		OK(slmpm_close(caller, PATIENCE));
+	settle(m);
+	OK(slmpm_accept(m->listener, &peer, PATIENCE));
+	find_first(m, way, &posted);
+	CHECK(handled.runs >= 2, "%u handlers have run before the message behind two, way %d",
+	      handled.runs, (int)way);
+	while (slmpm_recv(peer, 1, &word, sizeof(word), NULL, closed ? PATIENCE : 0) > 0)
+		CHECK(handled.runs >= 2 * word + 2, "%u handlers have run before message %u",
+		      handled.runs, word);
+	CHECK(handled.runs == 2 * MESSAGES && word == MESSAGES - 1, "%u handlers, message %u",
+	      handled.runs, word);
+	if (!closed)
+		OK(slmpm_close(caller, PATIENCE));
+	OK(slmpm_close(peer, PATIENCE));
+}
+
 /* Nobody keeps for a stranger what it only announces. */
 static void long_one_waits(struct meeting *m)
 {
@@ -296,6 +350,8 @@ static int play(void *arg)
 	handlers_wait(&m, false);
 	handlers_wait(&m, true);
 	long_one_waits(&m);
+	for (int way = 0; way < WAYS; way++)
+		one_after_another(&m, (enum way)way, way % 2);
 	turned_away(&m);
 	OK(slmpm_shut(m.ctx, PATIENCE));
 	return 0;
