@@ -16,6 +16,8 @@
 
 #define SWITCH_NS 500 /* a yield that took less let nobody run */
 #define SHARED    64  /* yields in a row that let nobody run until the processor is its own again */
+#define TRUSTED                                                                                    \
+	8 /* of them, behind one that did, are not asked for: asking costs a fifth of a message */
 #define SLICE_NS  500000 /* one that took longer let somebody compute, who gives nothing back: */
 #define LITTLE_NS (UINT64_C(5) << 20) /* ... so long none; if it happens right after */
 #define MOST_NS   (32 * LITTLE_NS)    /* ... that, twice as long, to so long */
@@ -60,7 +62,7 @@ void yield_taken(struct context *ctx, uint64_t now, uint64_t back)
 	ctx->yielded = back;
 	if (back - now > SLICE_NS && !ctx->port) /* an engine's thread does compute for us */
 		was_preempted(ctx, now, back);
-	if (was_switched(now, back))
+	if (ctx->oversubscribed <= SHARED - TRUSTED && was_switched(now, back))
 		ctx->oversubscribed = SHARED;
 	else if (ctx->oversubscribed)
 		ctx->oversubscribed--;

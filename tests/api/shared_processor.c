@@ -313,5 +313,6 @@ int main(int argc, char **argv)
 	run("shm", all_kinds);
 	run("tcp", all_kinds);
 	run("shm", with_threads);
+	run("tcp", with_threads);
 	return 0;
 }
