@@ -137,7 +137,9 @@ static int wait_idle(struct waiter *w)
 	switch (idle_next(ctx, &w->idle, now)) {
 	case SLMPM_SPIN_ON: relax(); break;
 	case SLMPM_SPIN_YIELD: (void)look_if_due(w, yield_turn(ctx, now)); break;
-	default: wait_sleep(ctx, now, w->deadline, w->test, w->arg);
+	default:
+		if (wait_sleep(ctx, now, w->deadline, w->test, w->arg))
+			return wait_busy(w);
 	}
 	return 0;
 }

@@ -200,7 +200,7 @@ static bool has_work(struct context *ctx, wait_test *test, void *arg)
 	return false;
 }
 
-void wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test *test, void *arg)
+bool wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test *test, void *arg)
 {
 	struct epoll_event events[EVENTS];
 	uint64_t until, kill = process_kill_due(ctx);
@@ -215,13 +215,13 @@ void wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test 
 	wait_arm(ctx);
 	if (has_work(ctx, test, arg)) {
 		wait_disarm(ctx);
-		return;
+		return true;
 	}
 	until = inner_deadlines(ctx, now); /* only now: a link may just have been found lost */
 	/* What is said there may take in what no descriptor shows any more. */
 	if (!list_empty(&ctx->further) && has_work(ctx, test, arg)) {
 		wait_disarm(ctx);
-		return;
+		return true;
 	}
 	until = or_next_try(ctx, now, until);
 	until = deadline < until ? deadline : until;
@@ -247,6 +247,7 @@ void wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test 
 	else
 		dispatch_all(ctx, events, n);
 	wait_changed(ctx);
+	return ctx->rung;
 }
 
 /* ---- the application's own loop --------------------------------------------------------------- */
