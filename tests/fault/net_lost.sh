@@ -9,33 +9,11 @@
 # two links is cut alone, what it carried goes by the other.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-. tests/lib/netns.sh
-command -v nft >/dev/null || { echo "no nft here: apt-get install nftables"; exit 77; }
-netns_enter "$0" "$@"
-netns_host alpha
-netns_host beta
-netns_link alpha beta
-
-TALK=$SLMPM_BUILD/tests/fault/net_talk
-DIR=$(mktemp -d /run/net_lost.XXXXXX)
+. tests/lib/net_talk.sh
+net_talk_enter "$0" 1
 SLOW=${SLMPM_SAN:+3}
 DEAD=$((1000 * ${SLOW:-1})) # ms of silence
-export SLMPM_INSECURE=y SLMPM_SECRET=00112233445566778899aabbccddeeff SLMPM_DEAD_MS=$DEAD
-
-fail() {
-	echo "$*"
-	head -50 "$DIR"/* 2>/dev/null
-	exit 1
-}
-
-# await FILE WORD: the first line that begins with it, from a program that runs beside; for 10 s
-await() {
-	local tries=1000
-	until grep -m1 "^$2" "$1" 2>/dev/null; do
-		[ $((tries -= 1)) -gt 0 ] || fail "$1: no \"$2\" after ten seconds"
-		sleep 0.01
-	done
-}
+export SLMPM_DEAD_MS=$DEAD
 
 # both RULE: the packets that RULE is for are lost on their way in, on both hosts
 both() {
@@ -53,19 +31,10 @@ heal() {
 	netns_on alpha nft delete table inet lost && netns_on beta nft delete table inet lost || fail "nft delete"
 }
 
-# pair NAME MODE [COUNT]: beta listens, alpha connects and does so
-pair() {
-	local name=$DIR/$1 port
-	netns_on beta "$TALK" echo "tcp://$(netns_address beta alpha):0" >"$name.beta" 2>&1 &
-	port=$(await "$name.beta" port) || fail "$port"
-	netns_on alpha "$TALK" "$2" "tcp://$(netns_address beta alpha):${port#port }" ${3+"$3"} >"$name.alpha" 2>&1 &
-	await "$name.alpha" joined >/dev/null || fail "$1: not joined"
-}
-
 # ended NAME HOST ERROR MS: it ended so, in time; says how long it took
 ended() {
 	local word error ms count
-	read -r word error ms count _ < <(await "$DIR/$1.$2" end)
+	read -r word error ms count _ < <(await "$DIR/$1.$2" ^end)
 	[ "$error" = "$3" ] && [ "$ms" -le "$4" ] || fail "$1 on $2: $word $error after $ms ms, wanted $3 within $4"
 	echo "$1 on $2: $error after $ms ms, $count messages"
 }

@@ -9,32 +9,9 @@
 # sends, waits, polls, or is in no call for a while. The same with several links, and sockets driven by io_uring.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-. tests/lib/netns.sh
-command -v nft >/dev/null || { echo "no nft here: apt-get install nftables"; exit 77; }
-netns_enter "$0" "$@"
-netns_host alpha
-netns_host beta
-netns_link alpha beta
-
-TALK=$SLMPM_BUILD/tests/fault/net_talk
-DIR=$(mktemp -d /run/net_outage.XXXXXX)
+. tests/lib/net_talk.sh
+net_talk_enter "$0" 1
 DEAD=5000
-export SLMPM_INSECURE=y SLMPM_SECRET=00112233445566778899aabbccddeeff
-
-fail() {
-	echo "$*"
-	head -50 "$DIR"/* 2>/dev/null
-	exit 1
-}
-
-# await FILE WORD: the first line that begins with it, from a program that runs beside; for 10 s
-await() {
-	local tries=1000
-	until grep -m1 "^$2" "$1" 2>/dev/null; do
-		[ $((tries -= 1)) -gt 0 ] || fail "$1: no \"$2\" after ten seconds"
-		sleep 0.01
-	done
-}
 
 now() { awk '{ print int($1 * 1000) }' /proc/uptime; }
 
@@ -54,18 +31,6 @@ cut() {
 	local way rules=
 	for way in $1; do rules+="add element inet lost $way { tcp ${2-} ${3-} }; "; done
 	netns_on alpha nft "$rules" || fail "nft refuses"
-}
-
-pairs=()
-
-# pair NAME MODE: beta listens, alpha connects and does so
-pair() {
-	local name=$DIR/$1 port
-	netns_on beta "$TALK" echo "tcp://$(netns_address beta alpha):0" >"$name.beta" 2>&1 &
-	port=$(await "$name.beta" port) || fail "$port"
-	netns_on alpha "$TALK" "$2" "tcp://$(netns_address beta alpha):${port#port }" >"$name.alpha" 2>&1 &
-	await "$name.alpha" joined >/dev/null || fail "$1: not joined"
-	pairs+=("$1")
 }
 
 # outage "WAY...": of 4.8 s; nobody ends
@@ -100,7 +65,7 @@ cut "to from"
 sleep 5.5
 for name in "${pairs[@]}"; do
 	for host in alpha beta; do
-		read -r _ error _ count at _ < <(await "$DIR/$name.$host" end)
+		read -r _ error _ count at _ < <(await "$DIR/$name.$host" ^end)
 		took=$((at - began))
 		echo "$name on $host: $error after $took ms, $count messages"
 		most=$((DEAD + 1000))

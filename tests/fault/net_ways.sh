@@ -9,35 +9,12 @@
 # with it. With both cut the peers are DEAD. What SLMPM_LINKS cannot have is said.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-. tests/lib/netns.sh
-command -v nft >/dev/null || { echo "no nft here: apt-get install nftables"; exit 77; }
-netns_enter "$0" "$@"
-netns_host alpha
-netns_host beta
-netns_link alpha beta
-netns_link alpha beta
-
-TALK=$SLMPM_BUILD/tests/fault/net_talk
-DIR=$(mktemp -d /run/net_ways.XXXXXX)
+. tests/lib/net_talk.sh
+net_talk_enter "$0" 2
 SLOW=${SLMPM_SAN:+3}
 DEAD=$((1000 * ${SLOW:-1}))
-export SLMPM_INSECURE=y SLMPM_SECRET=00112233445566778899aabbccddeeff SLMPM_DEAD_MS=$DEAD
+export SLMPM_DEAD_MS=$DEAD
 export SLMPM_LINKS=10.77.1.0/24,10.77.2.0/24 SLMPM_LOG_LEVEL=debug
-
-fail() {
-	echo "$*"
-	tail -20 "$DIR"/* 2>/dev/null
-	exit 1
-}
-
-# await FILE PATTERN TIMES: so many lines of the kind, from a program that runs beside; for 20 s
-await() {
-	local tries=2000 n
-	until n=$(grep -c "$2" "$1" 2>/dev/null); [ "${n:-0}" -ge "${3:-1}" ]; do
-		[ $((tries -= 1)) -gt 0 ] || fail "$1: not ${3:-1} times \"$2\" in twenty seconds"
-		sleep 0.01
-	done
-}
 
 # The link over cable N on both hosts: its PATTERN TIMES
 both_say() { for host in alpha beta; do await "$DIR/$1.$host" "(tcp ${NET//N/$2}[^)]*) $3" "$4"; done; }
@@ -63,16 +40,6 @@ cut() {
 }
 mend() { netns_on alpha nft delete table inet "cable$1" && netns_on beta nft delete table inet "cable$1" || fail "nft delete"; }
 
-# pair NAME: beta listens on cable 1, alpha connects and asks for ever
-THERE=10.77.1.2
-pair() {
-	local name=$DIR/$1
-	netns_on beta "$TALK" echo "tcp://$THERE:0" >"$name.beta" 2>&1 &
-	await "$name.beta" ^port
-	netns_on alpha "$TALK" ask "tcp://$THERE:$(sed -n 's/^port //p' "$name.beta")" >"$name.alpha" 2>&1 &
-	await "$name.alpha" ^joined
-}
-
 # ended NAME HOST: with EDEAD
 ended() {
 	await "$DIR/$1.$2" '^end'
@@ -80,7 +47,7 @@ ended() {
 }
 
 echo "a link over each cable, once it is worth it"
-pair one
+pair one ask
 both_say one 2 'stands$' 1
 goes_on one
 
@@ -105,7 +72,7 @@ both_say one 2 'stands again' 1
 goes_on one
 
 echo "both are cut, of a pair whose control connection went before, and of one that has it"
-pair both
+pair both ask
 both_say both 2 'stands$' 1
 cut 1
 cut 2
@@ -124,7 +91,7 @@ said() { # said WORDS LINKS: that is what slmpm_connect says
 said 'SLMPM_LINKS=v1-1,v9-9: there is no interface or address v9-9' v1-1,v9-9
 said 'SLMPM_LINKS=tcp,ib: there is no interface or address ib' tcp,ib
 SLMPM_LINKS=10.77.1.0/24,10.99.0.0/16 SLMPM_LINKS_AFTER=0
-pair two
+pair two ask
 await "$DIR/two.alpha" 'link 1 of 2 is not to be had'
 goes_on two
 [ "$(grep -c 'link 1.*not to be had' "$DIR/two.alpha")" -lt 20 ] || fail "it is tried too often"
@@ -132,7 +99,7 @@ goes_on two
 echo "by IPv6"
 if [ "$netns_six" ]; then
 	NET=fd77:N:: THERE=[fd77:1::2] SLMPM_LINKS=fd77:1::/64,fd77:2::/64
-	pair six
+	pair six ask
 	both_say six 2 'stands$' 1
 	cut 1
 	both_say six 1 'is lost' 1
@@ -141,7 +108,7 @@ if [ "$netns_six" ]; then
 	both_say six 1 'stands again' 1
 	goes_on six
 	echo "both are cut, of a pair whose control connection went before, and of one that has it"
-	pair fresh
+	pair fresh ask
 	both_say fresh 2 'stands$' 1
 	cut 1
 	cut 2
@@ -153,7 +120,7 @@ if [ "$netns_six" ]; then
 	mend 2
 	echo "one link by IPv4, one by IPv6"
 	THERE=10.77.1.2 SLMPM_LINKS=10.77.1.0/24,fd77:2::/64
-	pair both_families
+	pair both_families ask
 	for host in alpha beta; do await "$DIR/both_families.$host" 'link 1 (tcp fd77:2::[^)]*) stands$'; done
 	cut 1
 	for host in alpha beta; do await "$DIR/both_families.$host" 'link 0 ([^)]*) is lost'; done
