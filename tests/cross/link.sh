@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # The conformance suite of a fabric over TCP with one end on this machine and the other on a foreign one, perhaps of the
-# other byte order: its left end, its right end, and both. Where the order is the same, one end will do.
+# other byte order: its left end, its right end, and of packets and streams both. Where the order is the same, one end will do.
 # timeout: 240
 set -u
 out=$(mktemp) && trap 'rm -f "$out"' EXIT
@@ -24,7 +24,8 @@ for source in tests/fabric/link_*.c; do
 	esac
 	for side in $sides; do
 		case $side in
-		both) check "$test, all foreign" $SLMPM_EMULATOR "$SLMPM_BUILD/$test" ;;
+		both) [[ $test == */link_packets || $test == */link_stream ]] || continue # a wrong order shows between two
+			check "$test, all foreign" $SLMPM_EMULATOR "$SLMPM_BUILD/$test" ;;
 		*) check "$test, foreign $side end" env SLMPM_TEST_FAR=$side \
 			SLMPM_TEST_PEER="$SLMPM_EMULATOR $SLMPM_BUILD" "$SLMPM_NATIVE/$test" ;;
 		esac
