@@ -241,10 +241,13 @@ static void forked(void)
 
 static int stop[2]; /* a pipe whose end is the reader's */
 
+static uint64_t connected; /* of all of them, when last summed */
+
 static uint64_t sum(int n)
 {
 	uint64_t messages = 0;
 
+	connected = 0;
 	for (int i = 0; i < n; i++) {
 		/* All messages from then on are of 8 bytes, one connection an id. */
 		CHECK(strncmp(all[i].id, "id-", 3) != 0 ||
@@ -252,6 +255,7 @@ static uint64_t sum(int n)
 			       all[i].connections == 1 && all[i].live <= 1),
 		      "%s: torn", all[i].id);
 		messages += all[i].sent_messages;
+		connected += all[i].connections;
 	}
 	return messages;
 }
@@ -280,6 +284,7 @@ static int read_beside(void *arg)
 static void many_ids(void)
 {
 	uint64_t before = sum(look(0)), said = 0, ids = (uint64_t)look(0) - 1;
+	uint64_t connections = connected;
 	slmpm_peer a, b;
 	char id[32];
 	pid_t pid;
@@ -301,6 +306,7 @@ static void many_ids(void)
 	n = look(0);
 	EXPECT(n, MOST);
 	EXPECT(sum(n), before + said);
+	EXPECT(connected, connections + 2 * (uint64_t)IDS);
 	/* "sink" has been there before, and all the time. */
 	EXPECT(all[0].ids, ids + IDS - SLMPM_TOTALS_MAX);
 	CHECK(!total_of("id-0").size && total_of("id-1099").sent_messages == 5, "who was kept?");

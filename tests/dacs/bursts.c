@@ -5,12 +5,26 @@
  */
 #include <limits.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #include "tests/dacs/pair.h"
 
 #define BURSTS 40
 #define LONG   100 /* exchanges */
 #define FEW    10  /* sleeps in the quietest burst */
+
+#define THINK_NS 20000
+
+/* Longer than it takes to fall asleep, and shorter than anybody polls at first. */
+static void think(void)
+{
+	struct timespec t, now;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	do
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	while ((now.tv_sec - t.tv_sec) * 1000000000 + now.tv_nsec - t.tv_nsec < THINK_NS);
+}
 
 static int role_answers(int argc, char **argv)
 {
@@ -20,6 +34,7 @@ static int role_answers(int argc, char **argv)
 	OK(dacs_init(0));
 	do {
 		OK(pair_recv(pair_parent(), 0, &word, sizeof(word), DACS_BYTE_SWAP_WORD));
+		think();
 		OK(pair_send(pair_parent(), 0, &word, sizeof(word), DACS_BYTE_SWAP_WORD));
 	} while (word);
 	OK(dacs_exit());
