@@ -223,31 +223,38 @@ static void name(struct endpoint *ep)
 		snprintf(ep->totals.id, sizeof(ep->totals.id), "%s", ep->totals.offered);
 }
 
+/* Brings its place up to date, with which it begins where it could not before. */
+static void bring_up(struct endpoint *ep, int live)
+{
+	if (!have_table())
+		return;
+	begin_writing();
+	if (ep->totals.counted) {
+		change(ep, own_place(ep), 0, live - (int)ep->totals.live, false);
+	} else {
+		settle(ep);
+		change(ep, ep->totals.place, 1, live, false);
+	}
+	end_writing();
+	ep->totals.counted = true;
+	ep->totals.live = live;
+}
+
 void totals_begin(struct endpoint *ep)
 {
 	name(ep);
 	pthread_mutex_lock(&lock);
-	if (have_table()) {
-		begin_writing();
-		settle(ep);
-		ep->totals.counted = ep->totals.live = true;
-		change(ep, ep->totals.place, 1, 1, false);
-		end_writing();
-	}
+	bring_up(ep, 1);
 	pthread_mutex_unlock(&lock);
 }
 
 void totals_add(struct endpoint *ep)
 {
-	if (!ep->totals.counted)
+	if (!ep->was_up)
 		return;
 	link_count(ep);
 	pthread_mutex_lock(&lock);
-	if (page.base) {
-		begin_writing();
-		change(ep, own_place(ep), 0, 0, false);
-		end_writing();
-	}
+	bring_up(ep, ep->state == SLMPM_PEER_UP);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -263,20 +270,16 @@ static void refuse(struct endpoint *ep)
 
 void totals_end(struct endpoint *ep)
 {
-	bool unauthenticated = !ep->was_up && ep->listener;
-
-	if (!ep->totals.live && !unauthenticated)
+	if (!ep->was_up && !ep->listener)
 		return;
 	pthread_mutex_lock(&lock);
-	if (have_table()) {
+	if (ep->was_up) {
+		bring_up(ep, 0);
+	} else if (have_table()) {
 		begin_writing();
-		if (unauthenticated)
-			refuse(ep);
-		else
-			change(ep, own_place(ep), 0, -1, false);
+		refuse(ep);
 		end_writing();
 	}
-	ep->totals.live = false;
 	pthread_mutex_unlock(&lock);
 }
 
