@@ -27,7 +27,7 @@ void idle_over(struct context *ctx, struct idle *i, bool found)
 
 	i->turns = 0;
 	if (found)
-		ctx->looks = i->slept ? IDLE_LOOKS_BRIEF : IDLE_LOOKS;
+		ctx->looks = IDLE_LOOKS;
 	if (!i->since)
 		return;
 	now = wait_now();
@@ -38,6 +38,8 @@ void idle_over(struct context *ctx, struct idle *i, bool found)
 		.asleep = i->slept,
 	};
 	spin_end(&ctx->spin, now, &wait);
+	if (found && i->slept && !spin_may_pay(&ctx->spin))
+		ctx->looks = IDLE_LOOKS_BRIEF;
 	i->since = 0;
 	i->slept = false;
 }

@@ -7,8 +7,7 @@
 
 /*
  * Looks of a receive before it becomes a request, and behind it a quarter as many passes before the clock
- * is read. An answer that comes at once needs the brief ones at most; where the last wait slept, the others are
- * mostly in vain.
+ * is read. The brief ones are for where the last wait slept and to poll has not paid of late.
  */
 #define IDLE_LOOKS       200
 #define IDLE_LOOKS_BRIEF 40

@@ -99,3 +99,8 @@ void spin_end(struct spin *s, uint64_t now, const struct spin_wait *w)
 	s->bells = w->bells;
 	s->quick = 0;
 }
+
+bool spin_may_pay(const struct spin *s)
+{
+	return s->credit[s->was_long ? AFTER_LONG : AFTER_SHORT] > 0;
+}

@@ -50,4 +50,7 @@ void spin_init(struct spin *s, uint64_t fixed);
 uint64_t spin_begin(struct spin *s, uint64_t now, uint64_t bells);
 void spin_end(struct spin *s, uint64_t now, const struct spin_wait *w);
 
+/* May the next wait poll, unless quick ones come first? */
+bool spin_may_pay(const struct spin *s);
+
 #endif
