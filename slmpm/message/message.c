@@ -27,6 +27,25 @@ int message_truncated(const struct slmpm_done *done, uint64_t cap)
 			 (unsigned long long)done->len, done->stream, (unsigned long long)cap);
 }
 
+static int one_sided_failed(const struct request *r, const char *name)
+{
+	const char *call = r->kind == REQUEST_GET    ? "slmpm_get" :
+			   r->kind == REQUEST_ATOMIC ? "slmpm_atomic" :
+						       "slmpm_put";
+
+	switch (-r->result.status) {
+	case SLMPM_EACCES:
+		return error_set(SLMPM_EACCES,
+				 "%s: %s has taken the region back, or allows no such access", call,
+				 name);
+	case SLMPM_EBUSY:
+		return error_set(SLMPM_EBUSY,
+				 "%s: the engine of %s has begun it and reacts no more", call,
+				 name);
+	default: return error_set(-r->result.status, "%s: refused by %s", call, name);
+	}
+}
+
 int message_failed(struct request *r)
 {
 	/* By its handle: another thread may have closed it meanwhile. */
@@ -53,8 +72,7 @@ int message_failed(struct request *r)
 		if (ep && ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)
 			return endpoint_error(ep);
 		if (request_is_one_sided(r))
-			return error_set(-r->result.status, "%s refused a one-sided operation",
-					 ep ? ep->name : "the peer");
+			return one_sided_failed(r, ep ? ep->name : "the peer");
 		if (r->fifo.out && ep)
 			return am_explain(ep, r);
 		return error_set(-r->result.status, "%s", ep ? ep->name : "no peer is left");

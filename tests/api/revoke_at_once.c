@@ -145,7 +145,10 @@ static void serve(slmpm_peer host)
 			CHECK(rc || !over, "kind %d: done after the end, by \"%s\"", kind,
 			      way_path(region));
 		}
-		CHECK(rc == -SLMPM_EACCES, "kind %d: %d, %s", kind, rc, slmpm_error_detail());
+		CHECK(rc == -SLMPM_EACCES &&
+			      strstr(slmpm_error_detail(), "taken the region back") &&
+			      strstr(slmpm_error_detail(), ": slmpm_"),
+		      "kind %d: %d, %s", kind, rc, slmpm_error_detail());
 		while (has_returned() != (uint64_t)kind + 1)
 			;
 		for (int i = 0; i < AFTER; i++)
