@@ -256,6 +256,7 @@ void shm_disconnect(struct fabric_link *link)
 
 	if (l->connected)
 		leave_domain(l);
+	shm_close_memory(l);
 	if (!l->own.base) /* never got as far as an object */
 		return;
 	if (l->peer_fd >= 0)
