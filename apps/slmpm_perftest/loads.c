@@ -18,13 +18,16 @@
 
 struct window {
 	slmpm_req req[BURST_MAX];
-	uint64_t most; /* 1: each call blocks, and there are no requests */
+	uint64_t most;
+	bool blocks; /* each call does, and there are no requests */
 	struct slmpm_how how;
 };
 
 static void window_open(struct window *w, uint64_t most)
 {
-	*w = (struct window){.most = most, .how = {.size = sizeof(w->how), .timeout_ms = -1}};
+	*w = (struct window){.most = most,
+			     .blocks = most == 1,
+			     .how = {.size = sizeof(w->how), .timeout_ms = -1}};
 }
 
 static int settle(struct pair *p, slmpm_req *req)
@@ -40,7 +43,7 @@ static int settle(struct pair *p, slmpm_req *req)
 /* For the Ith operation: a place for its request, which is free then; NULL: it is to block. */
 static int window_place(struct pair *p, struct window *w, uint64_t i, slmpm_req **req)
 {
-	*req = w->most > 1 ? &w->req[i % w->most] : NULL;
+	*req = w->blocks ? NULL : &w->req[i % w->most];
 	return *req && (*req)->id ? settle(p, *req) : 0;
 }
 
@@ -218,6 +221,7 @@ int loop_duplex(struct pair *p, const struct job *j, struct hist *stamps)
 
 	(void)stamps;
 	window_open(&w, most);
+	w.blocks &= j->size <= p->fifo_max; /* longer ones would wait for each other's receives */
 	for (uint64_t done = 0; done < j->count && rc >= 0; done += most) {
 		uint64_t n = j->count - done < most ? j->count - done : most;
 

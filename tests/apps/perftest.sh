@@ -41,6 +41,9 @@ awk 'length > 80 { exit 1 }' "$dir/out" || { cat "$dir/out"; fail "--cpu: more t
 grep -Eq '"copy_bw".*"near_cpu_us":[0-9.]+[1-9][0-9.]*,"far_cpu_us":null' "$dir/out" &&
 	grep -Eq '"send_bw".*"near_cpu_us":[0-9.]+,"far_cpu_us":[0-9.]+' "$dir/out" || { cat "$dir/out"; fail "processor time: no figures"; }
 
+# Both ways at once, also what waits for its receive.
+timeout 60 "$perf" -t duplex -s 64k:1m -n 20 --samples 1 >"$dir/out" 2>"$dir/err" || fail "duplex: exit status $?"
+
 # Memory of one's own, where the system lets the other side reach it; else that is said.
 if "$perf" -t put_lat,get_lat,fadd -s 64 -n 200 --samples 1 --mode attach --json >"$dir/out" 2>"$dir/err"; then
 	[ "$(grep -c '"path":"attach"' "$dir/out")" = 3 ] || fail "--mode attach goes by another path"
