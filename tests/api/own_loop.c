@@ -7,7 +7,6 @@
 #include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tests/lib/actor.h"
@@ -17,8 +16,6 @@
 #define BURSTS 40
 #define LONG   100 /* messages of a burst */
 #define FEW    10  /* sleeps in the quietest burst */
-
-#define THINK_NS 20000
 
 static slmpm_ctx ctx;
 
@@ -77,26 +74,13 @@ static int yields_on(void *arg)
 
 /* ---- bursts --------------------------------------------------------------------------------- */
 
-/* Longer than it takes to fall asleep, and shorter than anybody polls at first. */
-static void think(void)
-{
-	struct timespec t, now;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	do
-		clock_gettime(CLOCK_MONOTONIC, &now);
-	while ((now.tv_sec - t.tv_sec) * 1000000000 + now.tv_nsec - t.tv_nsec < THINK_NS);
-}
-
 static int role_answers(slmpm_peer host, char **words)
 {
 	int word;
 
 	(void)words;
-	while (slmpm_recv(host, 0, &word, sizeof(word), NULL, -1) == sizeof(word)) {
-		think();
+	while (slmpm_recv(host, 0, &word, sizeof(word), NULL, -1) == sizeof(word))
 		OK(slmpm_send(host, 0, &word, sizeof(word), PATIENCE));
-	}
 	return 0;
 }
 

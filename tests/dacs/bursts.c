@@ -13,9 +13,10 @@
 #define LONG   100 /* exchanges */
 #define FEW    10  /* sleeps in the quietest burst */
 
-#define THINK_NS 20000
+#define THINK_NS 100000
+#define POLL_US  "1000"
 
-/* Longer than it takes to fall asleep, and shorter than anybody polls at first. */
+/* Longer than it takes to fall asleep, and shorter than is polled here. */
 static void think(void)
 {
 	struct timespec t, now;
@@ -88,5 +89,6 @@ int main(int argc, char **argv)
 		{"bursts are polled through", bursts_are_polled_through}, {NULL, NULL}};
 	static const struct pair_entry roles[] = {{"answers", role_answers}, {NULL, NULL}};
 
+	CHECK(setenv("SLMPM_SPIN_US", POLL_US, 1) == 0, "setenv");
 	return pair_main(argc, argv, cases, roles);
 }
