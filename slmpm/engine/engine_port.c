@@ -177,6 +177,13 @@ void engine_stop_serving(struct context *ctx)
 	port->served = false;
 }
 
+bool engine_serves(const struct context *ctx)
+{
+	const struct engine_port *port = ctx->port;
+
+	return port && port->served && pthread_equal(pthread_self(), port->server);
+}
+
 /* ---- the application's own loop --------------------------------------------------------------- */
 
 static int open_front(struct engine_port *port)

@@ -108,6 +108,17 @@ static void do_work(slmpm_peer host, enum work work)
 	}
 }
 
+/* What came while it called nothing the engine has stored, and says so. */
+static void expect_stored(slmpm_peer host, const struct slmpm_stats *before)
+{
+	struct slmpm_stats s = actor_stats(host);
+
+	CHECK(s.engine_in >= before->engine_in + 11, "the engine has stored %llu puts",
+	      (unsigned long long)(s.engine_in - before->engine_in));
+	CHECK(s.engine_in_bytes >= before->engine_in_bytes + SIZE, "%llu bytes",
+	      (unsigned long long)(s.engine_in_bytes - before->engine_in_bytes));
+}
+
 static int serve(slmpm_peer host)
 {
 	struct slmpm_key key;
@@ -125,15 +136,19 @@ static int serve(slmpm_peer host)
 	for (;;) {
 		int64_t rc = slmpm_recv(host, WORDS, &o, sizeof(o), NULL, PATIENCE);
 		int64_t until = actor_now_ms() + PATIENCE;
+		struct slmpm_stats before;
 
 		if (rc == -SLMPM_ECLOSED)
 			break;
 		EXPECT(rc, sizeof(o));
+		before = actor_stats(host);
 		while (!look((unsigned char *)base + LAST)) {
 			CHECK(actor_now_ms() < until, "nothing came, %u", o.work);
 			do_work(host, (enum work)o.work);
 		}
 		clear((unsigned char *)base + LAST);
+		if (o.work == COMPUTES)
+			expect_stored(host, &before);
 		OK(slmpm_send(host, WORDS, &o, sizeof(o), PATIENCE));
 	}
 	OK(slmpm_shut(ctx, PATIENCE));
