@@ -380,7 +380,6 @@ int slmpm_totals(slmpm_ctx handle, struct slmpm_totals *all, size_t size, int n)
 void totals_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
-	if (page.base && page.fd >= 0)
-		close(page.fd);
-	page = (struct mapping){.fd = -1};
+	if (page.base)
+		mapping_destroy(&page);
 }
