@@ -13,12 +13,18 @@
 #include "slmpm/wait.h"
 
 /* Where a link was asked for there was something to choose. */
+static uint8_t reason_of(struct endpoint *ep)
+{
+	if (!ep->loan.wish)
+		return SLMPM_REASON_SHORT;
+	return mode_is_on(ep, mode_wish_link(ep->loan.wish)) ? SLMPM_REASON_WISH :
+							       SLMPM_REASON_LINK;
+}
+
 static void count_choice(struct endpoint *ep)
 {
-	struct mode mode = {.way = MODE_PACKETS, .reason = SLMPM_REASON_WISH};
+	struct mode mode = {.way = MODE_PACKETS, .reason = reason_of(ep)};
 
-	if (!mode_is_on(ep, mode_wish_link(ep->loan.wish)))
-		mode.reason = SLMPM_REASON_LINK;
 	if (mode_has_links(ep))
 		mode.link = (uint8_t)bond_path(ep->link.port);
 	mode_count(ep, MODE_SEND, mode);
@@ -204,6 +210,7 @@ static int commit_told(struct endpoint *ep, uint64_t len, const struct slmpm_how
 		.imm = how->imm,
 		.peer = {handle_id(ep)},
 		.op = SLMPM_OP_SEND,
+		.reason = reason_of(ep),
 	};
 	struct context *ctx = ep->ctx;
 	bool queued = ep->loan.area && !link_maps(ep);

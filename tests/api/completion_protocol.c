@@ -112,6 +112,22 @@ static void short_ones(void)
 	said(&done, "a short receive", SLMPM_OP_RECV, SLMPM_BY_SMT, SLMPM_REASON_NONE);
 }
 
+/* Built in place: in a packet, and in an area. */
+static void loans(void)
+{
+	static const size_t lengths[] = {8, 300000};
+	const struct slmpm_how how = how_with(0);
+	void *loan;
+
+	for (int i = 0; i < 2; i++) {
+		OK(slmpm_loan(a, 1, lengths[i], &loan, PATIENCE));
+		memset(loan, 1, lengths[i]);
+		OK(slmpm_commit(a, loan, lengths[i], &how));
+		told(cq, "a loan", SLMPM_OP_SEND, SLMPM_BY_SMT, SLMPM_REASON_SHORT);
+		receive(lengths[i], SLMPM_BY_SMT);
+	}
+}
+
 /* Staged, and received one by one and together. */
 static void bundled(void)
 {
@@ -246,6 +262,7 @@ static int all_of_them(void *arg)
 	OK(slmpm_mem_key(mem, b, SLMPM_READ_WRITE, &key));
 	OK(slmpm_mem_open(a, &key, &rmem));
 	short_ones();
+	loans();
 	bundled();
 	long_ones();
 	active();
