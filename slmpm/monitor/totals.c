@@ -380,6 +380,7 @@ int slmpm_totals(slmpm_ctx handle, struct slmpm_totals *all, size_t size, int n)
 void totals_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
-	if (page.base)
-		mapping_destroy(&page);
+	if (page.base && page.fd >= 0) /* its mapping has not come along */
+		close(page.fd);
+	page = (struct mapping){.fd = -1};
 }

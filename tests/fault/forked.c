@@ -52,6 +52,20 @@ struct inherited {
 	slmpm_req request;
 };
 
+/* Those that actor_mappings leaves out. */
+static bool has_totals(void)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	char line[512];
+	bool has = false;
+
+	CHECK(f, "no /proc/self/maps");
+	while (!has && fgets(line, sizeof(line), f))
+		has = strstr(line, "memfd:slmpm-totals");
+	fclose(f);
+	return has;
+}
+
 static int be_refused(void *arg)
 {
 	struct slmpm_peer_info info = {.size = sizeof(info)};
@@ -77,6 +91,12 @@ static int be_refused(void *arg)
 	EXPECT(slmpm_shut(i->ctx, PATIENCE), -SLMPM_EFORKED);
 	CHECK(actor_mappings() == 0, "the child has %d of the parent's mappings", actor_mappings());
 	return 0;
+}
+
+static int inherit_nothing(void *arg)
+{
+	CHECK(!has_totals(), "the child has the parent's totals mapped");
+	return be_refused(arg);
 }
 
 static int begin_anew(void *arg)
@@ -112,7 +132,8 @@ static int leave_by_exit(void *arg)
 
 static void fork_host(void)
 {
-	static int (*const children[])(void *) = {be_refused, begin_anew, be_killed, leave_by_exit};
+	static int (*const children[])(void *) = {inherit_nothing, begin_anew, be_killed,
+						  leave_by_exit};
 	struct slmpm_spawn_options options = {.size = sizeof(options)};
 	struct slmpm_iov iov = {&byte, 1};
 	struct inherited i;
