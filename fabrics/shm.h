@@ -60,8 +60,9 @@ struct shm_link {
 	/* enum shm_attach: found out by the first transfer, in whatever thread that runs. Relaxed: it
 	 * stands for nothing else, and two that try at once find the same. */
 	_Atomic uint32_t attach;
-	/* With attach: /proc/PID/mem, to read. It is of that process's memory, whoever has its number later. */
-	_Atomic int memory_fd; /* plus 1; 0: none */
+	/* /proc/PID/mem, read-only, where attach works, plus 1; 0: none. It stays that process's memory when
+	 * another process has the number. */
+	_Atomic int memory_fd;
 	struct shm_link *next;
 };
 
@@ -76,7 +77,7 @@ void shm_dereg(struct fabric_domain *domain, struct fabric_memory *m);
 /* Post of SET_ACCESS; of WRITE, READ and ATOMIC. */
 int shm_set_access(struct shm_link *l, const struct fabric_wr *wr);
 int shm_reach(struct shm_link *l, const struct fabric_wr *wr);
-/* The link ends. */
+/* At the end of the link: closes /proc/PID/mem. */
 void shm_close_memory(struct shm_link *l);
 
 #endif

@@ -29,8 +29,8 @@
 #include "shm/copy.h"
 
 #define LABEL      "slmpm-region"
-#define THAWS      16                  /* in vain */
-#define READ_SHORT 4096                /* a page: of more each is copied twice */
+#define THAWS      16   /* in vain */
+#define READ_SHORT 4096 /* a page: the kernel reads /proc/PID/mem page by page, through a buffer */
 #define CHUNK      ((uint64_t)1 << 30) /* the kernel moves less than 2 GiB a call */
 
 enum kind { NOTHING, ALLOCATED, MAPPED, ATTACHED }; /* m->own[KIND] */
@@ -217,8 +217,10 @@ static bool try_attach(const struct shm_link *l)
 	       attach_copy(pid, value, p->echo, PROBE_SIZE, true) == 1;
 }
 
-/* Short reads are quicker by a descriptor, and it needs no look at who has the number: that it is of the peer's
- * memory it shows by itself. Not to write: that would go past the protection of pages. */
+/*
+ * A short read by this descriptor is quicker, and needs no is_alive: the probe shows once that it is the peer's memory.
+ * Read-only, for a write would ignore the protection of pages.
+ */
 static void open_memory(struct shm_link *l)
 {
 	unsigned char value[PROBE_SIZE];
@@ -371,7 +373,7 @@ static bool is_alive(const struct shm_link *l)
 	return end.fd < 0 || poll(&end, 1, 0) == 0;
 }
 
-/* What fails so the other way says why. */
+/* False: the caller attaches, which says why where it fails, too. */
 static bool read_shortly(const struct shm_link *l, const struct fabric_wr *wr)
 {
 	int fd = atomic_load_explicit(&l->memory_fd, memory_order_relaxed) - 1;

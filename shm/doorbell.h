@@ -6,8 +6,8 @@
  *
  * The two look past each other unless one of them pays for a full barrier. Where both can use
  * membarrier(2) the sleeper pays for both and a send costs a compiler barrier only; else each
- * side fences. So does a side that has announced itself, until it has said that it is awake again and
- * fenced once more: who falls asleep while the other's announcement stands needs no membarrier.
+ * side fences. A side that has announced itself fences, too, until it has retracted that and fenced once more:
+ * a sleeper needs no membarrier while the other side's announcement stands.
  */
 #ifndef SHM_DOORBELL_H
 #define SHM_DOORBELL_H
@@ -22,9 +22,9 @@ struct doorbell {
 	uint64_t rung;                     /* the announcement last answered: one bell each */
 	uint64_t announced;                /* own word as last stored */
 	const int *fd;                     /* where a connected socket stands; -1: none any more */
-	bool fences;                       /* one end lacks membarrier */
-	bool fence;                        /* now: either that, or this side has announced itself */
-	uint64_t writes;                   /* remote stores */
+	bool no_membarrier;                /* at one end or both: commits always fence */
+	bool fence;      /* commits fence: no_membarrier, or this side is announced */
+	uint64_t writes; /* remote stores */
 	uint64_t bells;
 	uint64_t *all; /* counts those of all its domain's links; or NULL */
 };
@@ -48,7 +48,7 @@ static inline void doorbell_check(struct doorbell *b)
 	uint64_t asleep;
 
 	if (b->fence)
-		/* Pairs with that in doorbell_announced. */
+		/* Pairs with the fence in doorbell_announced. */
 		ORDER_FENCE(bell_fence, memory_order_seq_cst);
 	else
 		/* Pairs with the sleeper's doorbell_barrier. */
@@ -58,7 +58,7 @@ static inline void doorbell_check(struct doorbell *b)
 		doorbell_ring(b, asleep);
 }
 
-/* "I sleep": the caller still owes doorbell_announced and one more look at its rings. */
+/* "I sleep": the caller then calls doorbell_announced, and scans its rings once more. */
 static inline void doorbell_announce(struct doorbell *b)
 {
 	/* A new one even if the last still stands. */
@@ -69,25 +69,25 @@ static inline void doorbell_announce(struct doorbell *b)
 	ORDER_STORE(announce, b->asleep_out, LITTLE_64(b->announced), memory_order_release);
 }
 
-/* Behind the announcements, one for all. Pairs with the fences in doorbell_check and doorbell_retracted. */
+/* One fence behind the announcements on all links. Pairs with those of doorbell_check and doorbell_retracted. */
 static inline void doorbell_announced(void)
 {
 	ORDER_FENCE(announce_fence, memory_order_seq_cst);
 }
 
-/* May the other side commit without a fence? Then the caller owes doorbell_barrier as well. */
+/* May the other side commit without a fence? Then the caller needs doorbell_barrier as well. */
 static inline bool doorbell_unfenced(const struct doorbell *b)
 {
 	uint64_t asleep;
 
-	if (b->fences)
+	if (b->no_membarrier)
 		return false;
 	/* Pairs with the release in doorbell_announce. */
 	asleep = LITTLE_64(ORDER_LOAD(asleep_seen, b->asleep_in, memory_order_acquire));
 	return !(asleep & 1);
 }
 
-/* "I am awake again"; a bell too many does no harm. The caller still owes doorbell_retracted. */
+/* "I am awake again"; a bell too many does no harm. The caller then calls doorbell_retracted. */
 static inline void doorbell_retract(struct doorbell *b)
 {
 	/* A link that came after the others were announced has nothing to retract. */
@@ -98,15 +98,16 @@ static inline void doorbell_retract(struct doorbell *b)
 	ORDER_STORE(retract, b->asleep_out, LITTLE_64(b->announced), memory_order_relaxed);
 }
 
-/* Behind the retractions, one for all; then doorbell_resume for each. Pairs with that of doorbell_announced. */
+/* One fence behind the retractions on all links. Pairs with that of doorbell_announced. */
 static inline void doorbell_retracted(void)
 {
 	ORDER_FENCE(retract_fence, memory_order_seq_cst);
 }
 
+/* After doorbell_retracted: commits are as before the sleep. */
 static inline void doorbell_resume(struct doorbell *b)
 {
-	b->fence = b->fences;
+	b->fence = b->no_membarrier;
 }
 
 #endif

@@ -68,7 +68,7 @@ static void set_up(int t)
 	ring_reader_init(&e->r, &setup);
 	e->bell.asleep_out = &machine_words[t ? WORD_READER_ASLEEP : WORD_WRITER_ASLEEP];
 	e->bell.asleep_in = &machine_words[t ? WORD_WRITER_ASLEEP : WORD_READER_ASLEEP];
-	e->bell.fences = e->bell.fence = !(scenario->flags & MEMBARRIER);
+	e->bell.no_membarrier = e->bell.fence = !(scenario->flags & MEMBARRIER);
 }
 
 static bool receive(int t)

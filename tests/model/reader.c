@@ -164,7 +164,7 @@ void play_reader(void)
 	ring_reader_init(&sides.r, &setup);
 	sides.reader_bell.asleep_in = &machine_words[WORD_WRITER_ASLEEP];
 	sides.reader_bell.asleep_out = &machine_words[WORD_READER_ASLEEP];
-	sides.reader_bell.fences = sides.reader_bell.fence = !has(MEMBARRIER);
+	sides.reader_bell.no_membarrier = sides.reader_bell.fence = !has(MEMBARRIER);
 
 	if (has(LATE))
 		doorbell_retract(&sides.reader_bell);

@@ -157,7 +157,7 @@ void play_writer(void)
 		sides.w.lag = scenario->lag;
 	sides.writer_bell.asleep_in = &machine_words[WORD_READER_ASLEEP];
 	sides.writer_bell.asleep_out = &machine_words[WORD_WRITER_ASLEEP];
-	sides.writer_bell.fences = sides.writer_bell.fence = !has(MEMBARRIER);
+	sides.writer_bell.no_membarrier = sides.writer_bell.fence = !has(MEMBARRIER);
 
 	for (unsigned i = 0; !all_sent(sides.w.produced); i++)
 		send_one(i);

@@ -81,7 +81,7 @@ static void commit_often(struct meeting *m, struct rng *g)
 		uint64_t bells = m->writer.bells;
 
 		atomic_store_explicit(&m->round, ++round, memory_order_release);
-		linger(rng_below(g, m->sleeper.fences ? 400 : 4000));
+		linger(rng_below(g, m->sleeper.no_membarrier ? 400 : 4000));
 		atomic_store_explicit(&m->commit, round, memory_order_release);
 		doorbell_check(&m->writer);
 		wait_until(&m->looked, round);
@@ -95,7 +95,7 @@ static void commit_often(struct meeting *m, struct rng *g)
 	atomic_store_explicit(&m->left, UINT64_MAX, memory_order_release);
 	atomic_store_explicit(&m->round, round + 1, memory_order_release);
 	printf("%-10s %8llu meetings: %8llu seen in the last look, %8llu rung\n",
-	       m->sleeper.fences ? "fences" : "membarrier", (unsigned long long)round,
+	       m->sleeper.no_membarrier ? "fences" : "membarrier", (unsigned long long)round,
 	       (unsigned long long)seen, (unsigned long long)rung);
 	fflush(stdout);
 }
@@ -111,12 +111,12 @@ static void meet(bool fence, struct rng *g)
 	m.writer = (struct doorbell){.asleep_in = &m.asleep,
 				     .asleep_out = &m.unused,
 				     .fd = &fds[0],
-				     .fences = fence,
+				     .no_membarrier = fence,
 				     .fence = fence};
 	m.sleeper = (struct doorbell){.asleep_in = &m.unused,
 				      .asleep_out = &m.asleep,
 				      .fd = &fds[1],
-				      .fences = fence,
+				      .no_membarrier = fence,
 				      .fence = fence};
 	CHECK(pthread_create(&sleeper, NULL, sleep_often, &m) == 0, "no thread");
 	commit_often(&m, g);

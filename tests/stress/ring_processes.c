@@ -31,7 +31,7 @@ static struct doorbell bell_of(struct run *run, void *own, void *peer, const int
 	return (struct doorbell){.asleep_in = &ring_words_of(own)->asleep,
 				 .asleep_out = &ring_words_of(peer)->asleep,
 				 .fd = fd,
-				 .fences = run->fence,
+				 .no_membarrier = run->fence,
 				 .fence = run->fence};
 }
 

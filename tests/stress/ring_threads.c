@@ -49,12 +49,12 @@ static void join_bells(struct run *run, const int *fds, bool fence)
 	run->writer_bell = (struct doorbell){.asleep_in = in_back,
 					     .asleep_out = in_ring,
 					     .fd = &fds[0],
-					     .fences = fence,
+					     .no_membarrier = fence,
 					     .fence = fence};
 	run->reader_bell = (struct doorbell){.asleep_in = in_ring,
 					     .asleep_out = in_back,
 					     .fd = &fds[1],
-					     .fences = fence,
+					     .no_membarrier = fence,
 					     .fence = fence};
 }
 

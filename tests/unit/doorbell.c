@@ -34,12 +34,12 @@ static void open_sides(struct sides *s, int type, bool fence)
 	s->a = (struct doorbell){.asleep_in = &s->words[0],
 				 .asleep_out = &s->words[1],
 				 .fd = &s->fds[0],
-				 .fences = fence,
+				 .no_membarrier = fence,
 				 .fence = fence};
 	s->b = (struct doorbell){.asleep_in = &s->words[1],
 				 .asleep_out = &s->words[0],
 				 .fd = &s->fds[1],
-				 .fences = fence,
+				 .no_membarrier = fence,
 				 .fence = fence};
 }
 
@@ -252,7 +252,7 @@ static int without_membarrier(void *arg)
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	if ((end.tv_sec - begin.tv_sec) * 1000000000 + end.tv_nsec - begin.tv_nsec < 50000)
 		return 4;
-	s->a.fence = s->b.fence = s->a.fences = s->b.fences = true;
+	s->a.fence = s->b.fence = s->a.no_membarrier = s->b.no_membarrier = true;
 	doorbell_announce(&s->b);
 	doorbell_check(&s->a);
 	return bells_at(*s->b.fd) == 1 ? 0 : 3;
