@@ -169,7 +169,7 @@ static struct context *context_new(const struct config *config, const struct slm
 	ctx->multiple = ctx->careful = o && o->flags & SLMPM_THREADS;
 	ctx->header = header_wanted(config, o);
 	ctx->wait = secure_getenv("SLMPM_WAIT") || !o ? (uint32_t)config->wait : o->wait;
-	ctx->looks = IDLE_LOOKS;
+	ctx->scans = IDLE_SCANS;
 	spin_init(&ctx->spin, config->spin_us < 0 ? SPIN_AUTO : (uint64_t)config->spin_us * 1000);
 	list_init(&ctx->posted);
 	list_init(&ctx->regions);

@@ -78,7 +78,7 @@ struct context {
 	uint64_t looked; /* at the descriptors by slmpm_progress: ticks */
 	uint64_t turned; /* when a peer that is received from all the time last gave way: ticks */
 	bool due;        /* one is to give way now (progress_turn) */
-	uint32_t looks;  /* of a receive that waits: IDLE_LOOKS, or _BRIEF */
+	uint32_t scans;  /* by a receive that waits: IDLE_SCANS, or _BRIEF */
 	uint32_t oversubscribed; /* more processes than processors, by the last yields */
 	/* Until then somebody computes here, and a yield costs his whole turn; how long that was. */
 	uint64_t preempted, preempted_ns;

@@ -27,7 +27,7 @@ void idle_over(struct context *ctx, struct idle *i, bool found)
 
 	i->turns = 0;
 	if (found)
-		ctx->looks = IDLE_LOOKS;
+		ctx->scans = IDLE_SCANS;
 	if (!i->since)
 		return;
 	now = wait_now();
@@ -39,7 +39,7 @@ void idle_over(struct context *ctx, struct idle *i, bool found)
 	};
 	spin_end(&ctx->spin, now, &wait);
 	if (found && i->slept && !spin_may_pay(&ctx->spin))
-		ctx->looks = IDLE_LOOKS_BRIEF;
+		ctx->scans = IDLE_SCANS_BRIEF;
 	i->since = 0;
 	i->slept = false;
 }

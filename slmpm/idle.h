@@ -6,18 +6,18 @@
 #include "slmpm/context.h"
 
 /*
- * Looks of a receive before it becomes a request, and behind it a quarter as many passes before the clock
- * is read. The brief ones are for where the last wait slept and to poll has not paid of late.
+ * How often a receive scans the ring before it becomes a request; a quarter as many passes of progress follow
+ * before the clock is read. BRIEF: where the last wait slept and polling has not paid of late (decision 0027).
  */
-#define IDLE_LOOKS       200
-#define IDLE_LOOKS_BRIEF 40
+#define IDLE_SCANS       200
+#define IDLE_SCANS_BRIEF 40
 
 /* After a pass that found nothing: true, look again at once. */
 static inline bool idle_is_new(struct context *ctx, struct idle *i)
 {
 	if (i->turns == 0)
 		ctx->spin.quick++;
-	return ++i->turns < ctx->looks / 4 && !ctx->oversubscribed &&
+	return ++i->turns < ctx->scans / 4 && !ctx->oversubscribed &&
 	       ctx->wait != SLMPM_WAIT_BLOCK && !ctx->multiple;
 }
 /* SLMPM_SPIN_*: what to do NOW. */

@@ -7,7 +7,7 @@
 #include "slmpm/wait.h"
 
 /* Until something happens, TEST holds, or DEADLINE; NOW is the time. The context's lock is given back
- * meanwhile. True: something has come, be it for others than who waits. */
+ * meanwhile. True: something has come, for whichever call. */
 bool wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test *test, void *arg);
 /* What the peer has told of room for what is sent: another figure whenever it has. */
 uint64_t wait_room(const struct endpoint *ep);

@@ -16,14 +16,14 @@
 
 #define SWITCH_NS 500 /* a yield that took less let nobody run */
 #define SHARED    64  /* yields in a row that let nobody run until the processor is its own again */
-#define TRUSTED                                                                                    \
-	8 /* of them, behind one that did, are not asked for: asking costs a fifth of a message */
 #define SLICE_NS  500000 /* one that took longer let somebody compute, who gives nothing back: */
 #define LITTLE_NS (UINT64_C(5) << 20) /* ... so long none; if it happens right after */
 #define MOST_NS   (32 * LITTLE_NS)    /* ... that, twice as long, to so long */
 #define PEERS     16                  /* that are looked at: each costs some microseconds */
 #define TRY_NS    150000   /* between yields of one that polls, where nobody is known to share */
 #define FRESH_NS  10000000 /* a count of switches tells so long whether there was one since */
+/* Yields behind one that let another run, for which the kernel is not asked: a question costs a fifth of a message. */
+#define TRUSTED   8
 
 /* Has another run in place of this thread from NOW until BACK? The kernel counts that; by a count of long ago it
  * may have been at any time since. */

@@ -55,13 +55,13 @@ static inline bool message_is_first(const struct endpoint *ep)
 {
 	return !ep->ctx->posted_count && !ep->before;
 }
-/* The looks of a receive before it becomes a request. */
+/* How often a receive scans the ring before it becomes a request. */
 static inline int message_polls(const struct context *ctx, int timeout_ms)
 {
 	return !timeout_ms || ctx->oversubscribed || ctx->wait == SLMPM_WAIT_BLOCK ||
 			       ctx->multiple ?
 		       1 :
-		       (int)ctx->looks;
+		       (int)ctx->scans;
 }
 /* That message into BUF: its length, or -SLMPM_ETRUNC. */
 int64_t message_deliver(struct endpoint *ep, const struct fabric_arrival *a, void *buf, size_t cap,

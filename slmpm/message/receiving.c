@@ -81,7 +81,7 @@ static inline int recv_direct(struct endpoint *ep, uint32_t stream, int polls,
 		} else if (ep->bundle.count) {
 			(void)link_push(ep); /* who waits has ended the burst */
 		}
-		if (polls == (int)ep->ctx->looks)
+		if (polls == (int)ep->ctx->scans)
 			ep->ctx->spin.quick++; /* it waits */
 		if (--polls <= 0)
 			break;

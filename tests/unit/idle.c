@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How many looks a wait has before it reads the clock: few where waits have slept, and polled in vain. */
+/* How many passes a wait makes before it reads the clock: few where waits have slept and polling has not paid. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@ static struct context ctx;
 
 static void start(void)
 {
-	ctx = (struct context){.wait = SLMPM_WAIT_ADAPTIVE, .looks = IDLE_LOOKS};
+	ctx = (struct context){.wait = SLMPM_WAIT_ADAPTIVE, .scans = IDLE_SCANS};
 	spin_init(&ctx.spin, SPIN_AUTO);
 }
 
@@ -26,22 +26,22 @@ static int passes(struct idle *i)
 	return n;
 }
 
-static void who_sleeps_and_may_not_poll_looks_briefly(void **state)
+static void a_sleep_without_credit_makes_passes_few(void **state)
 {
 	struct idle i = {0};
 
 	(void)state;
 	start();
 	ctx.spin.credit[0] = ctx.spin.credit[1] = -1000;
-	assert_int_equal(passes(&i), IDLE_LOOKS / 4);
+	assert_int_equal(passes(&i), IDLE_SCANS / 4);
 	assert_int_equal(idle_next(&ctx, &i, 1), SLMPM_SPIN_SLEEP);
 	idle_over(&ctx, &i, true);
-	assert_int_equal(ctx.looks, IDLE_LOOKS_BRIEF);
-	assert_int_equal(passes(&i), IDLE_LOOKS_BRIEF / 4);
+	assert_int_equal(ctx.scans, IDLE_SCANS_BRIEF);
+	assert_int_equal(passes(&i), IDLE_SCANS_BRIEF / 4);
 }
 
 /* The answers that come behind the first may need some microseconds. */
-static void who_sleeps_and_may_poll_looks_longer(void **state)
+static void a_sleep_with_credit_leaves_passes_many(void **state)
 {
 	struct idle i = {0};
 
@@ -51,29 +51,29 @@ static void who_sleeps_and_may_poll_looks_longer(void **state)
 	assert_int_equal(idle_next(&ctx, &i, 1), SLMPM_SPIN_YIELD);
 	assert_int_equal(idle_next(&ctx, &i, 1000000000), SLMPM_SPIN_SLEEP);
 	idle_over(&ctx, &i, true);
-	assert_int_equal(ctx.looks, IDLE_LOOKS);
+	assert_int_equal(ctx.scans, IDLE_SCANS);
 }
 
-static void who_was_answered_before_sleep_looks_longer(void **state)
+static void an_answer_before_sleep_makes_passes_many(void **state)
 {
 	struct idle i = {0};
 
 	(void)state;
 	start();
-	ctx.looks = IDLE_LOOKS_BRIEF;
+	ctx.scans = IDLE_SCANS_BRIEF;
 	assert_true(idle_is_new(&ctx, &i));
 	idle_over(&ctx, &i, true); /* before the clock was read */
-	assert_int_equal(ctx.looks, IDLE_LOOKS);
+	assert_int_equal(ctx.scans, IDLE_SCANS);
 
-	ctx.looks = IDLE_LOOKS_BRIEF;
+	ctx.scans = IDLE_SCANS_BRIEF;
 	(void)passes(&i);
 	assert_int_equal(idle_next(&ctx, &i, 1), SLMPM_SPIN_YIELD);
 	idle_over(&ctx, &i, true);
-	assert_int_equal(ctx.looks, IDLE_LOOKS);
+	assert_int_equal(ctx.scans, IDLE_SCANS);
 }
 
 /* That says nothing of how the next ends. */
-static void who_gave_up_looks_as_before(void **state)
+static void a_timeout_leaves_passes_as_they_were(void **state)
 {
 	struct idle i = {0};
 
@@ -83,16 +83,16 @@ static void who_gave_up_looks_as_before(void **state)
 	(void)passes(&i);
 	assert_int_equal(idle_next(&ctx, &i, 1), SLMPM_SPIN_SLEEP);
 	idle_over(&ctx, &i, false);
-	assert_int_equal(ctx.looks, IDLE_LOOKS);
+	assert_int_equal(ctx.scans, IDLE_SCANS);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_sleeps_and_may_not_poll_looks_briefly),
-		cmocka_unit_test(who_sleeps_and_may_poll_looks_longer),
-		cmocka_unit_test(who_was_answered_before_sleep_looks_longer),
-		cmocka_unit_test(who_gave_up_looks_as_before),
+		cmocka_unit_test(a_sleep_without_credit_makes_passes_few),
+		cmocka_unit_test(a_sleep_with_credit_leaves_passes_many),
+		cmocka_unit_test(an_answer_before_sleep_makes_passes_many),
+		cmocka_unit_test(a_timeout_leaves_passes_as_they_were),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
