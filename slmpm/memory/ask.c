@@ -47,6 +47,12 @@ static uint32_t access_here(int kind)
 	return kind == REQUEST_PUT ? SLMPM_READ : SLMPM_WRITE;
 }
 
+/* What the engine would have to attach to takes it longer than a copy here, whatever the length. */
+static bool is_wished(const struct operation *o)
+{
+	return mode_wish(o->full.flags) || mode_limits()->force == MODE_DMA;
+}
+
 enum ask_reach ask_reach(const struct operation *o)
 {
 	const struct endpoint *ep = o->remote->ep;
@@ -55,10 +61,11 @@ enum ask_reach ask_reach(const struct operation *o)
 	if (o->span_count != 1 || o->piece_count != 1 || o->atomic ||
 	    o->full.flags & SLMPM_NOTIFY || !may_wait(o))
 		return ASK_NOT;
-	return share_grant(ep, o->pieces->base, o->length, access_here(o->kind), &offset) ||
-			       is_attached(ep) ?
-		       ASK_REACHED :
-		       ASK_BEYOND;
+	if (share_grant(ep, o->pieces->base, o->length, access_here(o->kind), &offset))
+		return ASK_REACHED;
+	if (!is_attached(ep))
+		return ASK_BEYOND;
+	return is_wished(o) ? ASK_REACHED : ASK_NOT;
 }
 
 /* ---- by this side after all ------------------------------------------------------------------- */
