@@ -33,7 +33,7 @@ struct context {
 	bool kills;       /* a process has SIGKILL coming */
 	bool passing;     /* in progress_context */
 	bool handling;    /* a handler of an active message runs: no call may block */
-	bool accepted;    /* a peer with active messages that have still to run (am_run_due) */
+	bool accepted;    /* there is a peer with am_is_due (am_run_due) */
 	bool paused;      /* a listener waits for descriptors */
 	bool starved;     /* a peer's message for memory */
 	bool asking;      /* a peer has not taken yet what its engine is to do (ask.h) */

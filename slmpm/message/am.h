@@ -16,21 +16,25 @@ static inline uint32_t am_stream(uint16_t id, size_t head_len)
 
 /* A, if it is one of a packet with a handler and nothing about it is rare: handled and released. */
 bool am_take(struct endpoint *ep, const struct fabric_arrival *a);
-/* Has the peer been accepted, and what came before that has still to run? */
+static inline struct inbound *am_first_kept(const struct endpoint *ep)
+{
+	return LIST_ENTRY(ep->am.kept.next, struct inbound, parts);
+}
+/* Has the peer been accepted, with active messages from before that have still to run? */
 static inline bool am_is_due(const struct endpoint *ep)
 {
 	return !ep->listener && !list_empty(&ep->am.kept);
 }
-/* It runs, if so: how many. */
+/* Runs these, where am_is_due: how many. */
 int am_run_kept(struct endpoint *ep);
-/* That of all peers: ahead of messages that were sent behind it. */
+/* Runs those of all peers, before a call takes messages that were sent behind them. */
 COLD void am_run_accepted(struct context *ctx);
 static inline void am_run_due(struct context *ctx)
 {
 	if (UNLIKELY(ctx->accepted))
 		am_run_accepted(ctx);
 }
-/* It never will. */
+/* At the end of the peer: what has not run never will. */
 void am_forget_kept(struct endpoint *ep);
 
 /* ---- what arrived with WIRE_FLAG_ACTIVE ----------------------------------------------------- */

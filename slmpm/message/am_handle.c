@@ -273,22 +273,17 @@ void am_more(struct inbound *m, const struct head *h, bool last)
 		run_whole(m);
 }
 
-static struct inbound *first_kept(const struct endpoint *ep)
-{
-	return LIST_ENTRY(ep->am.kept.next, struct inbound, parts);
-}
-
 int am_run_kept(struct endpoint *ep)
 {
 	int n = 0;
 
 	while (am_is_due(ep) && !ep->ctx->handling) {
-		struct inbound *m = first_kept(ep);
+		struct inbound *m = am_first_kept(ep);
 		uint64_t next = m->seq + 1;
 
 		list_remove(&m->parts);
 		run_whole(m);
-		if (list_empty(&ep->am.kept) || first_kept(ep)->seq != next)
+		if (list_empty(&ep->am.kept) || am_first_kept(ep)->seq != next)
 			match_accepted(ep); /* messages that were sent behind it */
 		n++;
 	}
@@ -296,7 +291,7 @@ int am_run_kept(struct endpoint *ep)
 	return n;
 }
 
-/* A handler may turn others away, which changes places. */
+/* From the start behind each run: a handler may close peers, which moves others in the array. */
 COLD void am_run_accepted(struct context *ctx)
 {
 	if (ctx->handling)

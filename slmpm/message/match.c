@@ -2,6 +2,7 @@
 /* Matching: posted receives on one side, unexpected messages on the other. */
 #include "slmpm/message/match.h"
 
+#include "slmpm/message/am.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/link/landing.h"
 #include "slmpm/wait.h"
@@ -181,14 +182,11 @@ void match_keep(struct inbound *m)
 
 void match_accepted(struct endpoint *ep)
 {
-	const struct list *kept = &ep->am.kept;
-
 	LIST_EACH(at, &ep->unexpected) {
 		struct inbound *m = LIST_ENTRY(at, struct inbound, node);
 		struct request *r;
 
-		if (!list_empty(kept) &&
-		    wire_is_before(LIST_ENTRY(kept->next, struct inbound, parts)->seq, m->seq))
+		if (!list_empty(&ep->am.kept) && wire_is_before(am_first_kept(ep)->seq, m->seq))
 			return;
 		r = match_posted(ep, m->stream);
 		if (r)

@@ -26,8 +26,8 @@ void match_again(struct request *r);
 /* Queues a receive that no message waits for, and takes it out. */
 void match_post(struct request *r);
 void match_unpost(struct request *r);
-/* The peer has been accepted: receives from any that wait get what it has sent so far, up to an active message that
- * has still to run. */
+/* Once the peer is accepted: receives from any that wait get what it has sent so far, up to an active message that
+ * has still to run; called again when that has. */
 void match_accepted(struct endpoint *ep);
 /* Keeps a message that no receive waits for; and takes it out of those. */
 void match_keep(struct inbound *m);
