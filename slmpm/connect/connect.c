@@ -154,7 +154,7 @@ static struct endpoint *try_to_connect(struct context *ctx, struct connection *t
 	*rc = await_connected(ep, url, deadline);
 	if (*rc == 0)
 		return ep;
-	if (*rc == -SLMPM_ECLOSED && !same_user) /* to another user it says nothing */
+	if (*rc == -SLMPM_ECLOSED && !same_user) /* no listener tells another user why */
 		*rc = error_set(SLMPM_EACCES,
 				"%s: the listener runs as root, and took user %u for another's",
 				url->text, geteuid());

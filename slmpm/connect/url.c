@@ -138,7 +138,7 @@ static int blocked(const struct url *url)
 			 url->text);
 }
 
-/* The kernel asks for rights before it looks what lies there. */
+/* The kernel checks rights first: what lies there may be no socket at all. */
 static int not_allowed(const struct url *url)
 {
 	struct stat st;

@@ -20,16 +20,16 @@
 struct revocation {
 	struct context *ctx;
 	slmpm_mem mem;
-	const struct endpoint *ep; /* its place: another peer may take it during the call */
-	uint64_t peer;             /* its handle */
-	uint32_t last;             /* of its grants: younger ones stay */
+	const struct endpoint *ep; /* another peer may have the object before the call ends */
+	uint64_t peer;             /* handle of the one that was named */
+	uint32_t last;             /* id of the peer's youngest grant then: later ones stay */
 	int timeout_ms;
 	uint64_t deadline; /* ns; 0: none */
 	uint64_t copying;  /* ns: kept for the copy, as fresh pages have taken */
 	struct fabric_memory fresh;
 };
 
-/* Is it one that the peer had when the call began? */
+/* Is G one that the peer had when the call began? */
 static bool is_meant(const struct revocation *v, const struct grant *g)
 {
 	return g->ep == v->ep && handle_id(g->ep) == v->peer && (int32_t)(v->last - g->id) >= 0;
@@ -186,7 +186,7 @@ static int exchange_pages(struct revocation *v, struct region *region)
 
 /* ---- the call ------------------------------------------------------------------------------- */
 
-/* What the copy may take: nobody knows, so a part of all time at least, that a longer call does end. */
+/* For the copy: twice what the fresh pages took, and a quarter of the rest where that is more, for a copy may be slower. */
 static uint64_t time_to_copy(const struct revocation *v, uint64_t now)
 {
 	uint64_t part = v->deadline > now ? (v->deadline - now) / 4 : 0;
@@ -222,7 +222,8 @@ static int conclude(struct revocation *v, struct region *region)
 	int rc;
 
 	if (region->storing || (!v->fresh.base && !is_quiet(v)))
-		return too_late(v, "who reaches the memory by itself has not let go of it");
+		return too_late(v,
+				"a process that reaches the memory by itself has not released it");
 	suspend(v, region, exchange); /* another call may have resumed them */
 	rc = exchange ? exchange_pages(v, region) : 0;
 	if (rc == 0)

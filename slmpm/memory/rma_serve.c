@@ -93,8 +93,8 @@ static int earlier_failure(struct rma *m, uint64_t seq)
 	return m->failed;
 }
 
-/* Is it the engine that stores here, and not a call? */
-static bool has_engine(const struct endpoint *ep)
+/* Does the engine's thread store here, and not a call? */
+static bool engine_stores(const struct endpoint *ep)
 {
 	return UNLIKELY(ep->ctx->port != NULL) && engine_serves(ep->ctx);
 }
@@ -107,7 +107,7 @@ static void write_done(struct endpoint *ep, const struct rma_write *w, struct re
 
 	if (!status) {
 		ep->stats->served++;
-		ep->stats->engine_in += w->target.length && has_engine(ep);
+		ep->stats->engine_in += w->target.length && engine_stores(ep);
 		status = earlier_failure(m, w->seq);
 	}
 	if (w->flags & WIRE_FLAG_NOTIFY && !status)
@@ -128,7 +128,7 @@ static struct region *store(struct endpoint *ep, struct rma_write *w, const void
 
 	if (region && n) {
 		landing_copy(region_at(region, w->target.offset + w->got), data, n);
-		ep->stats->engine_in_bytes += has_engine(ep) ? n : 0;
+		ep->stats->engine_in_bytes += engine_stores(ep) ? n : 0;
 		mirror_landed(ep->ctx, region_at(region, w->target.offset + w->got), n);
 	}
 	w->got += n;

@@ -12,7 +12,7 @@
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/wait.h"
 
-/* Where a link was asked for there was something to choose. */
+/* A loan without a hint to a link had nothing to choose. */
 static uint8_t reason_of(struct endpoint *ep)
 {
 	if (!ep->loan.wish)

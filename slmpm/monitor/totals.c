@@ -223,7 +223,7 @@ static void name(struct endpoint *ep)
 		snprintf(ep->totals.id, sizeof(ep->totals.id), "%s", ep->totals.offered);
 }
 
-/* Brings its place up to date, with which it begins where it could not before. */
+/* Brings the peer's place in the table up to date; takes one where there was no table yet. */
 static void bring_up(struct endpoint *ep, int live)
 {
 	if (!have_table())
