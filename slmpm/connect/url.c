@@ -21,7 +21,7 @@ static int parse_local(struct url *url, const char *name)
 	int n;
 
 	sa->sun_family = AF_UNIX;
-	if (!*name)
+	if (!name[strspn(name, "/")]) /* nothing, or slashes alone */
 		return error_set(SLMPM_EADDRESS, "\"%s\": write shm:NAME or shm:/path", url->text);
 	if (name[0] == '/' && name[1] == '/')
 		return error_set(SLMPM_EADDRESS, "\"%.64s\": write shm:%.64s, or shm:/path",
@@ -94,9 +94,11 @@ static int parse_tcp(struct url *url, const char *rest)
 int url_parse(struct url *url, const char *text)
 {
 	memset(url, 0, sizeof(*url));
-	if (!text || strlen(text) >= sizeof(url->text))
-		return error_set(SLMPM_EADDRESS, "\"%.60s\": %s", text ? text : "(null)",
-				 text ? "too long" : "write shm:NAME or tcp://host:port");
+	if (!text)
+		return error_set(SLMPM_EADDRESS,
+				 "NULL: write shm:NAME, shm:/path or tcp://host:port");
+	if (strlen(text) >= sizeof(url->text))
+		return error_set(SLMPM_EADDRESS, "\"%.60s...\": too long", text);
 	snprintf(url->text, sizeof(url->text), "%s", text);
 	if (!strncmp(text, "tcp://", 6)) {
 		url->kind = URL_TCP;

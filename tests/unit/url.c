@@ -48,6 +48,8 @@ static const struct writing writings[] = {
 	{"udp://h:7", NULL, NULL, "tcp://host:port"},
 	{"TCP://h:7", NULL, NULL, "tcp://host:port"},
 	{"shm:", NULL, NULL, "shm:NAME"},
+	{"shm:/", NULL, NULL, "write shm:NAME or shm:/path"},
+	{"shm://", NULL, NULL, "write shm:NAME or shm:/path"},
 	{"shm://work", NULL, NULL, "write shm:work, or shm:/path"},
 	{"shm:///tmp/x", NULL, NULL, "shm:/path"},
 	{"", NULL, NULL, "shm:NAME"},
