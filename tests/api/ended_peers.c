@@ -200,7 +200,7 @@ static void many(struct host *h)
 
 /* ---- what is held stays --------------------------------------------------------------------- */
 
-#define OTHERS 2000
+#define OTHERS 10000
 
 /* In the same context, closed at one end or at both: handles and places are given away again. */
 static void others_come(slmpm_ctx ctx, int count)
