@@ -234,7 +234,7 @@ RUN = env -u MAKEFLAGS -u MAKELEVEL SLMPM_BUILD=$(abspath $(OUT)) SLMPM_SAN='$(S
 
 OVER = $(if $(FABRIC),-f $(FABRIC))
 
-# Under a thread sanitizer tests/run leaves most out, as who names TESTS does; what a script starts is built as well.
+# A thread sanitizer, and TESTS, leave most tests out: only what tests/run lists is built then, and what listed scripts start.
 LISTED  = $(shell SLMPM_SAN=$(SAN) tests/run -l $(OVER) $(TESTS))
 STARTED = $(patsubst SLMPM_BUILD/%,%.c,$(shell grep -ohE 'SLMPM_BUILD/tests/[a-z_]+/[a-z_]+' $(filter %.sh,$(1)) /dev/null))
 needed  = $(HELPERS) tests/fabric/link_% $(1) $(STARTED)

@@ -8,12 +8,8 @@
 #include "slmpm/bond/routes.h"
 
 enum config_way { WAY_AUTO, WAY_ALWAYS, WAY_NEVER }; /* of `fetch` and `share` */
-enum config_header {
-	HEADER_NONE,
-	HEADER_IDS,
-	HEADER_ADDRESS,
-	HEADER_MISADDRESSED
-};                                                              /* of `header` */
+/* of `header` */
+enum config_header { HEADER_NONE, HEADER_IDS, HEADER_ADDRESS, HEADER_MISADDRESSED };
 enum config_attach { ATTACH_RELATED, ATTACH_NONE, ATTACH_ALL }; /* of `attach` */
 
 struct config {

@@ -19,7 +19,7 @@
 struct window {
 	slmpm_req req[BURST_MAX];
 	uint64_t most;
-	bool blocks; /* each call does, and there are no requests */
+	bool blocks; /* each call blocks; there are no requests */
 	struct slmpm_how how;
 };
 

@@ -198,7 +198,7 @@ struct figures {              /* of one run */
 int pair_spawn(struct pair *pair, unsigned wait, const int cpu[2], uint32_t element);
 int pair_connect(struct pair *pair, const char *url, unsigned wait, const int cpu[2]);
 void pair_end(struct pair *pair);
-/* All of it but the context, which may have another peer. */
+/* pair_end without the context's end: another peer may follow. */
 void pair_leave(struct pair *pair);
 /* pair_end for a pair that does not work any more. */
 void pair_drop(struct pair *pair);

@@ -179,8 +179,8 @@ static int refuses(void *unused)
 	return 0;
 }
 
-/* With 0 to COUNT - 1 steps, at once: they sleep. */
-static void all(const char *what, int (*body)(void *), int count)
+/* BODY with 0 to COUNT - 1 steps, all at the same time: they sleep. */
+static void run_at_once(const char *what, int (*body)(void *), int count)
 {
 	static const int steps[CASES] = {0, 1, 2, 3};
 	pid_t pids[CASES];
@@ -201,11 +201,11 @@ int main(int argc, char **argv)
 
 	OK(setenv("SLMPM_HANDSHAKE_MS", SOON, 1));
 	actor_begin(argc, argv, roles);
-	all("busy", busy, CASES);
-	all("busy, and far away", busy_far, 3);
+	run_at_once("busy", busy, CASES);
+	run_at_once("busy, and far away", busy_far, 3);
 	settings_run("orphaned", orphaned, NULL);
 	settings_run("strangers", refuses, NULL);
 	OK(setenv("SLMPM_WAIT", "block", 1));
-	all("busy, sleeps at once", busy, CASES);
+	run_at_once("busy, sleeps at once", busy, CASES);
 	return 0;
 }

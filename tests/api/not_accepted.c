@@ -205,7 +205,7 @@ static void handlers_wait(struct meeting *m, bool closed)
 	OK(slmpm_close(peer, PATIENCE));
 }
 
-/* In which call its first message is found. */
+/* The call by which the first message is found. */
 enum way { RECEIVED, PROBED, POSTED, IN_BURST, WAYS };
 
 static void find_first(struct meeting *m, enum way way, slmpm_req *posted)
@@ -224,9 +224,9 @@ static void find_first(struct meeting *m, enum way way, slmpm_req *posted)
 	}
 }
 
-/* What is sent behind an active message comes when its handler has run, also where all of it has been here before, and
- * its sender may have gone. */
-static void one_after_another(struct meeting *m, enum way way, bool closed)
+/* A message sent behind an active message comes when that one's handler has run, also where all of it was here before
+ * slmpm_accept, and where the sender has closed. */
+static void messages_come_behind_handlers(struct meeting *m, enum way way, bool closed)
 {
 	uint32_t word;
 	const struct slmpm_iov iov = {&word, sizeof(word)};
@@ -351,7 +351,7 @@ static int play(void *arg)
 	handlers_wait(&m, true);
 	long_one_waits(&m);
 	for (int way = 0; way < WAYS; way++)
-		one_after_another(&m, (enum way)way, way % 2);
+		messages_come_behind_handlers(&m, (enum way)way, way % 2);
 	turned_away(&m);
 	OK(slmpm_shut(m.ctx, PATIENCE));
 	return 0;

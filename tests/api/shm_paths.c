@@ -53,8 +53,8 @@ static const char *at(const char *path)
 	return url;
 }
 
-/* What another user may not do there, and why. */
-static int be_another(void *arg)
+/* In a child that becomes another user: what that one may not do there, and why. */
+static int as_another_user(void *arg)
 {
 	const struct place *p = arg;
 	slmpm_listener listener;
@@ -73,8 +73,8 @@ static int be_another(void *arg)
 	return 0;
 }
 
-/* Who listens takes in no other user, however open the socket is, and says nothing to that one. */
-static void others(const char *folder, const char *file)
+/* A listener takes in no other user, however open the socket is, and gives that one no reason. */
+static void deny_another_user(const char *folder, const char *file)
 {
 	struct place p = {.folder = folder, .file = file, .over = child_common(sizeof(*p.over))};
 	slmpm_listener listeners[2];
@@ -94,7 +94,7 @@ static void others(const char *folder, const char *file)
 	OK(slmpm_listen(&listeners[1], (slmpm_ctx){0}, at(p.opened)));
 	CHECK(mkdir(closed, 0700) == 0 && chmod(p.opened, 0666) == 0 && chmod(folder, 0755) == 0,
 	      "modes");
-	child = child_start(be_another, &p, 30);
+	child = child_start(as_another_user, &p, 30);
 	for (int i = 0; i < 600 && !*p.over; i++)
 		CHECK(slmpm_accept(listeners[1], &peer, 10) == -SLMPM_ETIMEOUT, "taken in");
 	CHECK(child_wait(child) == 0, "another user: see above");
@@ -104,7 +104,7 @@ static void others(const char *folder, const char *file)
 }
 
 /* A socket of bytes; and a folder that there is not. */
-static void others_type(const char *folder)
+static void deny_another_type(const char *folder)
 {
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -135,8 +135,8 @@ int main(void)
 	CHECK(access(file, F_OK) == 0, "the file is gone");
 	snprintf(url, sizeof(url), "shm:%s", folder);
 	refused(url, "file or folder lies there");
-	others(folder, file);
-	others_type(folder);
+	deny_another_user(folder, file);
+	deny_another_type(folder);
 	refused("shm://work", "write shm:work, or shm:/path");
 	refused("shm:///tmp/work", "write shm:/tmp/work, or shm:/path");
 	CHECK(unlink(file) == 0 && rmdir(folder) == 0, "something was left there");

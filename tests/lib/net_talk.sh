@@ -3,7 +3,7 @@
 # Two hosts, alpha and beta, and pairs of tests/fault/net_talk between them, for a test script to source.
 #
 #	. tests/lib/net_talk.sh
-#	net_talk_enter "$0" CABLES	# the script begins anew with both hosts (netns.sh) and so many cables; skips without nft
+#	net_talk_enter "$0" CABLES	# restarts the script on hosts joined by so many cables (netns.sh); skips without nft
 #	$DIR/NAME.alpha, $DIR/NAME.beta	# what both ends of a pair have said
 
 . tests/lib/netns.sh

@@ -52,7 +52,7 @@ const struct scenario *scenario_named(const char *name);
 struct search scenario_search(const struct scenario *scenario);
 
 struct doorbell;
-/* What its user owes a doorbell that was announced, and one that was retracted. */
+/* What fabrics/shm.c does behind doorbell_announce, and behind doorbell_retract. */
 void sides_announced(const struct doorbell *b);
 void sides_retracted(struct doorbell *b);
 

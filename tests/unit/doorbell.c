@@ -140,7 +140,7 @@ static void beside_a_sleeper_a_fence_is_enough(void **state)
 	doorbell_announce(&s.b);
 	assert_true(s.b.fence);
 	assert_false(doorbell_unfenced(&s.a));
-	assert_true(doorbell_unfenced(&s.b)); /* the other way nothing was said */
+	assert_true(doorbell_unfenced(&s.b)); /* side A has announced nothing */
 	doorbell_retract(&s.b);
 	assert_true(s.b.fence); /* not yet fenced behind it */
 	doorbell_retracted();
