@@ -259,6 +259,8 @@ void shm_disconnect(struct fabric_link *link)
 	shm_close_memory(l);
 	if (!l->own.base) /* never got as far as an object */
 		return;
+	if (link->domain->forked) /* mappings have not come along */
+		l->own.base = l->peer.base = NULL;
 	if (l->peer_fd >= 0)
 		close(l->peer_fd);
 	l->peer_fd = -1;

@@ -218,10 +218,8 @@ void domain_forked(struct context *ctx)
 	for (uint32_t i = 0; i < ctx->count; i++) {
 		struct endpoint *ep = ctx->endpoints[i];
 
-		if (further_is_inherited(ep)) {
-			further_free(ep);
-			ep->link.fabric->disconnect(ep->link.port);
-		}
+		further_free(ep);
+		ep->link.fabric->disconnect(ep->link.port);
 	}
 	for (struct domain *d = ctx->domains; d; d = d->next)
 		if (d->port->fd >= 0)

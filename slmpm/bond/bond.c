@@ -317,14 +317,12 @@ void bond_shut(struct fabric_link *link)
 static void bond_disconnect(struct fabric_link *link)
 {
 	struct bond *b = bond_of(link);
-	struct bond_domain *d = (struct bond_domain *)link->domain;
 
 	leave_bonds(b);
 	for (int i = 0; i < BOND_PATHS; i++) {
 		struct bond_path *p = &b->paths[i];
 
-		/* In a child's copy others have nothing to give back. */
-		if (!p->port || (d->base.forked && p->port->domain->fd < 0))
+		if (!p->port)
 			continue;
 		p->fabric->disconnect(p->port);
 		free(p->port);

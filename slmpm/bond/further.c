@@ -221,11 +221,6 @@ bool further_stays(const struct endpoint *ep)
 	return ep->further && further_speaks(ep);
 }
 
-bool further_is_inherited(const struct endpoint *ep)
-{
-	return ep->further || has_stream(ep->link.port);
-}
-
 struct fabric_domain *further_memory(const struct endpoint *ep)
 {
 	return ep->further ? bond_memory(ep->link.port) : ep->link.port->domain;

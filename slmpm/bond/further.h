@@ -48,8 +48,6 @@ void further_process(struct endpoint *ep, int fd);
 bool further_speaks(const struct endpoint *ep);
 /* And several links, so that it outlives the control connection. */
 bool further_stays(const struct endpoint *ep);
-/* Has it, or will it have, descriptors of a fabric's own, or a bond? */
-bool further_is_inherited(const struct endpoint *ep);
 /* Where its peer can map memory. */
 struct fabric_domain *further_memory(const struct endpoint *ep);
 

@@ -32,6 +32,27 @@ static int echo(slmpm_peer host, char **words)
 	return n == -SLMPM_ECLOSED ? 0 : 1;
 }
 
+/* The same, with memory of its own that the host reads. */
+static int lend(slmpm_peer host, char **words)
+{
+	static uint64_t lent = 7;
+	slmpm_mem mem;
+
+	OK(slmpm_mem_register((slmpm_ctx){0}, &lent, sizeof(lent), SLMPM_READ, &mem));
+	OK(slmpm_mem_share(mem, host, SLMPM_READ, PATIENCE));
+	return echo(host, words);
+}
+
+static void borrow(slmpm_peer peer)
+{
+	uint64_t word = 0;
+	slmpm_rmem there;
+
+	OK(slmpm_mem_accept(peer, &there, PATIENCE));
+	OK(slmpm_get(there, 0, &word, sizeof(word), NULL, NULL));
+	CHECK(word == 7, "%llu", (unsigned long long)word);
+}
+
 static void still_works(slmpm_peer peer)
 {
 	static uint32_t turn;
@@ -50,6 +71,7 @@ struct inherited {
 	slmpm_peer peer;
 	slmpm_listener listener;
 	slmpm_req request;
+	int descriptors; /* before any of these */
 };
 
 /* Those that actor_mappings leaves out. */
@@ -95,7 +117,11 @@ static int be_refused(void *arg)
 
 static int inherit_nothing(void *arg)
 {
+	const struct inherited *i = arg;
+
 	CHECK(!has_totals(), "the child has the parent's totals mapped");
+	CHECK(actor_descriptors() == i->descriptors, "the child has %d descriptors, not %d",
+	      actor_descriptors(), i->descriptors);
 	return be_refused(arg);
 }
 
@@ -140,11 +166,13 @@ static void fork_host(void)
 	slmpm_peer guest;
 	char url[64];
 
+	i.descriptors = actor_descriptors();
 	OK(slmpm_open(&i.ctx, NULL));
 	snprintf(url, sizeof(url), "shm:forked-%d", (int)getpid());
 	OK(slmpm_listen(&i.listener, i.ctx, url));
 	options.ctx = i.ctx;
-	i.peer = actor_spawn_with(&options, "echo", NULL, NULL);
+	i.peer = actor_spawn_with(&options, "lend", NULL, NULL);
+	borrow(i.peer);
 	OK(slmpm_recvv(i.peer, 9, &iov, 1, NULL, &i.request));
 	for (int n = 0; n < 4; n++) {
 		pid_t pid = child_start(children[n], &i, 60);
@@ -245,6 +273,7 @@ static void feed(void)
 int main(int argc, char **argv)
 {
 	static const struct actor roles[] = {{"echo", echo},
+					     {"lend", lend},
 					     {"leave", leave_child_behind},
 					     {"programs", use_programs},
 					     {NULL, NULL}};
