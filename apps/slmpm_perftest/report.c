@@ -89,7 +89,7 @@ static void json(const struct result *r, bool hist)
 	printf("}\n");
 }
 
-/* VALUE in WIDTH columns: with fewer decimals rather than too wide. */
+/* VALUE in WIDTH columns: with fewer decimals, or an exponent, rather than too wide. */
 static void cell(int width, int decimals, double value)
 {
 	char text[32];
@@ -101,6 +101,8 @@ static void cell(int width, int decimals, double value)
 	do
 		snprintf(text, sizeof(text), "%.*f", decimals, value);
 	while ((int)strlen(text) > width && decimals-- > 0);
+	if ((int)strlen(text) > width)
+		snprintf(text, sizeof(text), "%.0e", value);
 	printf(" %*s", width, text);
 }
 
@@ -187,7 +189,7 @@ void report(const struct setup *setup, const struct result *r)
 		fflush(stdout);
 		return;
 	}
-	printf("%-11s %8" PRIu64, r->job.test->name, r->job.size);
+	printf("%s %*" PRIu64, r->job.test->name, 19 - (int)strlen(r->job.test->name), r->job.size);
 	cell(8, 3, r->lat_us);
 	cell(8, 3, r->p99_us);
 	cell(5, 1, r->hops);

@@ -14,6 +14,8 @@ fail() { echo "$*" >&2; cat "$dir"/err* >&2; exit 1; }
 head -n 1 "$dir/out" | grep -q '^test .*cpu$' || fail "no heading"
 "$perf" -t send_lat,send_bw,put_bw,get_lat,am_rate,mirror_rate -s 8:4m -n 200 --samples 1 >"$dir/out" 2>"$dir/err" || fail "exit status $?"
 awk 'length > 80 { exit 1 }' "$dir/out" || { cat "$dir/out"; fail "more than 80 columns"; }
+"$perf" -t send_lat -s 128m -n 1 --samples 1 >"$dir/out" 2>"$dir/err" || fail "128 MiB: exit status $?"
+awk 'length > 80 { exit 1 }' "$dir/out" || { cat "$dir/out"; fail "128 MiB: more than 80 columns"; }
 # The heading stands there while the first figure is still taken.
 mkfifo "$dir/fifo"
 timeout 20 "$perf" -t send_bw -s 64m -n 4000 --samples 1 >"$dir/fifo" 2>"$dir/err" &
