@@ -139,7 +139,7 @@ static void bad_urls(void)
 		int rc = slmpm_listen(&listener, none, bad[i]);
 
 		CHECK(rc == -SLMPM_EADDRESS || rc == -SLMPM_ENOENT, "%s: %d", bad[i], rc);
-		CHECK(strstr(slmpm_error_detail(), bad[i] ? bad[i] : "null"), "%s: %s", bad[i],
+		CHECK(strstr(slmpm_error_detail(), bad[i] ? bad[i] : "NULL"), "%s: %s", bad[i],
 		      slmpm_error_detail());
 		rc = slmpm_connect(&peer, none, bad[i], 100);
 		CHECK(rc == -SLMPM_EADDRESS || rc == -SLMPM_ENOENT, "%s: %d", bad[i], rc);

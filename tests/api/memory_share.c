@@ -141,7 +141,7 @@ static void closed_while_attached(void)
 	OK(slmpm_mem_share(mem, idle, SLMPM_READ_WRITE, PATIENCE));
 	EXPECT(slmpm_recv(idle, ACTOR_WORDS, &path, sizeof(path), NULL, PATIENCE), sizeof(path));
 	if (path == 'a') {
-		REFUSED(slmpm_mem_revoke(mem, idle, SOON), SLMPM_ETIMEOUT, "let go");
+		REFUSED(slmpm_mem_revoke(mem, idle, SOON), SLMPM_ETIMEOUT, "released");
 		REFUSED(slmpm_mem_destroy(mem, SOON), SLMPM_ETIMEOUT, "released");
 		REFUSED(slmpm_close(idle, SOON), SLMPM_ETIMEOUT, "let go");
 	}

@@ -310,9 +310,10 @@ static bool known_to_be_faster(struct stage *s)
 	return send_until(s, SLMPM_REASON_FASTER);
 }
 
+/* Memory outside of regions, to which it has to attach. */
 static bool by_the_peers_engine(struct stage *s)
 {
-	struct slmpm_mode mode = put(s, KIB(200), 0);
+	struct slmpm_mode mode = put(s, KIB(200), SLMPM_VIA(SLMPM_BY_PUT));
 
 	chosen_expect(&mode, "under way", SLMPM_BY_PUT, SLMPM_REASON_ENGINE);
 	return true;

@@ -24,9 +24,10 @@
 #include "tests/lib/fabric_suite.h"
 #include "tests/lib/reach.h"
 
-#define SIZE  REACH_SIZE
-#define WRITE (1u << FABRIC_WRITE)
-#define READ  (1u << FABRIC_READ)
+#define SIZE      REACH_SIZE
+#define LONG_READ 8192 /* bytes, by the process's number */
+#define WRITE     (1u << FABRIC_WRITE)
+#define READ      (1u << FABRIC_READ)
 
 /* ---- memory of the application's ------------------------------------------------------------- */
 
@@ -271,12 +272,15 @@ static int leave(void *arg)
 	return 0;
 }
 
-/* It may have gone to another process, when the peer's has ended: so its end is looked at. */
+/*
+ * It may have gone to another process, when the peer's has ended: so its end is looked at. Shorter reads go by a
+ * descriptor of the memory itself, which no other process gets.
+ */
 static void number_is_not_trusted(struct link_end *e, struct fabric_memory *far)
 {
 	int64_t until = actor_now_ms() + PATIENCE;
 	pid_t gone = child_start(leave, NULL, 20);
-	unsigned char byte;
+	static unsigned char bytes[LONG_READ];
 	int rc, process;
 
 	process = (int)syscall(SYS_pidfd_open, gone, 0);
@@ -286,7 +290,7 @@ static void number_is_not_trusted(struct link_end *e, struct fabric_memory *far)
 	}
 	tell_process(e->link, process, e->link->pid);
 	do {
-		rc = reach(e->link, FABRIC_READ, far, 0, &byte, 1);
+		rc = reach(e->link, FABRIC_READ, far, 0, bytes, LONG_READ);
 		assert_true(rc == -ESRCH || (rc == 1 && actor_now_ms() < until));
 	} while (rc == 1);
 	(void)child_wait(gone);
