@@ -93,6 +93,9 @@ void spin_end(struct spin *s, uint64_t now, const struct spin_wait *w)
 		learn(s, w->asleep ? w->took / 2 : w->took);
 	took = awake_time(s, w);
 	s->was_long = took > longest(s);
+	/* Bursts have begun: their second messages would pay for all the lone ones before. */
+	if (!s->was_long && s->row == AFTER_LONG && s->credit[AFTER_LONG] < 0)
+		s->credit[AFTER_LONG] = 0;
 	book(s, s->row,
 	     s->was_long ? -(int64_t)longest(s) : (int64_t)(s->wake / 2) - (int64_t)took);
 	s->ended = now;

@@ -122,6 +122,24 @@ static void one_process_that_alternates_learns_both(void **state)
 	}
 }
 
+/* Behind any number of lone messages. */
+static void the_first_burst_ends_the_debt(void **state)
+{
+	struct spin s;
+
+	(void)state;
+	start(&s);
+	for (int i = 0; i < 1000; i++)
+		(void)wait_for(&s, MS, true, 50 * US);
+	assert_false(spin_may_pay(&s));
+	(void)wait_for(&s, 2 * US, false, 50 * US); /* its second message, slept for */
+	(void)wait_for(&s, 10 * MS, true, 50 * US);
+	assert_true(spin_may_pay(&s));
+	polled = 0;
+	assert_true(wait_for(&s, 2 * US, false, 50 * US) == 2 * US);
+	assert_true(polled == 2 * US);
+}
+
 /* No wait costs more than twice the best choice in hindsight, sleep being two wake-ups. */
 static void a_wait_costs_at_most_twice_the_best(void **state)
 {
@@ -177,6 +195,7 @@ int main(void)
 		cmocka_unit_test(bursts_are_polled_through),
 		cmocka_unit_test(who_sleeps_because_the_other_does_wakes_up),
 		cmocka_unit_test(one_process_that_alternates_learns_both),
+		cmocka_unit_test(the_first_burst_ends_the_debt),
 		cmocka_unit_test(a_wait_costs_at_most_twice_the_best),
 		cmocka_unit_test(the_cost_of_a_wake_up_is_learnt),
 		cmocka_unit_test(a_fixed_time_stays),
