@@ -63,6 +63,7 @@ struct shm_link {
 	/* /proc/PID/mem, read-only, where attach works, plus 1; 0: none. It stays that process's memory when
 	 * another process has the number. */
 	_Atomic int memory_fd;
+	_Atomic bool ended; /* an operation has found that process gone */
 	struct shm_link *next;
 };
 

@@ -378,7 +378,8 @@ static bool read_shortly(const struct shm_link *l, const struct fabric_wr *wr)
 {
 	int fd = atomic_load_explicit(&l->memory_fd, memory_order_relaxed) - 1;
 
-	return fd >= 0 && wr->op == FABRIC_READ && wr->size <= READ_SHORT &&
+	return fd >= 0 && !atomic_load_explicit(&l->ended, memory_order_relaxed) &&
+	       wr->op == FABRIC_READ && wr->size <= READ_SHORT &&
 	       pread(fd, wr->into, wr->size, (off_t)(wr->memory->own[ADDRESS] + wr->offset)) ==
 		       (ssize_t)wr->size;
 }
@@ -391,8 +392,11 @@ static int reach_attached(struct shm_link *l, const struct fabric_wr *wr)
 
 	if (read_shortly(l, wr))
 		return 1;
-	if (UNLIKELY(!is_alive(l)))
+	if (UNLIKELY(!is_alive(l))) {
+		/* Its memory may live on in a child that shares it: from now on no read succeeds. */
+		atomic_store_explicit(&l->ended, true, memory_order_relaxed);
 		return -ESRCH;
+	}
 	if (UNLIKELY(!attach_works(l))) {
 		m->ops = 0;
 		return -EPERM;
