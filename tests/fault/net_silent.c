@@ -70,16 +70,18 @@ static void check_time(const char *what, int ways, int64_t began)
 static void in_mid_stream(int ways, struct rng *chance)
 {
 	struct net_pair *p = join();
+	uint32_t many = MANY;
 	int64_t began;
 
 	flows_open(p);
 	flows_run(&net, MANY / 4);
 	silence(p, ways, rng_below(chance, 300000));
 	began = actor_now_ms();
-	flows_run(&net, MANY);
+	flows_run(&net, many);
 	check_time("in mid-stream", ways, began);
+	/* Traffic may have gone by the other link before as many bytes had passed this one. */
 	while (losses(net.ctx, "is silent") == 0) {
-		CHECK(slmpm_progress(net.ctx) >= 0, "progress: %s", slmpm_error_detail());
+		flows_run(&net, many += 4);
 		CHECK(actor_now_ms() < began + PATIENCE, "nobody was told");
 	}
 	net_check_others(&net);
