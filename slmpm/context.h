@@ -89,12 +89,14 @@ struct context {
 	struct spin spin;
 	uint64_t sleeps;
 
-	struct {                  /* looks at the links (slmpm/monitor) */
-		uint64_t looked;  /* ticks */
-		uint64_t traffic; /* by then */
-		uint32_t next;    /* whose turn it is */
-		uint32_t passed;  /* short calls since one of them has looked */
-		bool in_passing;  /* the one under way waits for nothing: it reads no answer soon */
+	struct {                     /* looks at the links (slmpm/monitor) */
+		uint64_t looked;     /* ticks */
+		uint64_t traffic;    /* by then */
+		uint32_t next;       /* whose turn it is */
+		uint32_t passed;     /* short calls since one of them has looked */
+		uint64_t not_before; /* ticks: no look amid traffic, after a sleep */
+		bool after_silence;  /* the one under way: the last was long ago */
+		bool in_passing; /* the one under way waits for nothing: it reads no answer soon */
 		uint32_t page_count;
 		struct monitor_pages *pages;
 		uint64_t summed;        /* ns: for the job's means */

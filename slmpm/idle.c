@@ -3,6 +3,7 @@
 #include "slmpm/idle.h"
 
 #include "slmpm/domain.h"
+#include "slmpm/monitor/monitor.h"
 #include "slmpm/wait.h"
 #include "slmpm/yield.h"
 
@@ -11,6 +12,8 @@ int idle_next(struct context *ctx, struct idle *i, uint64_t now)
 	if (!i->since) {
 		i->since = now;
 		i->spin = spin_begin(&ctx->spin, now, domain_bells(ctx));
+		if (ctx->spin.rang) /* while the peer wakes up there is time for it */
+			monitor_tick(ctx);
 	}
 	if (ctx->wait == SLMPM_WAIT_SPIN)
 		return ctx->oversubscribed || ctx->multiple ? SLMPM_SPIN_YIELD : SLMPM_SPIN_ON;

@@ -127,7 +127,7 @@ int wait_look(struct context *ctx)
 {
 	if (ctx->handling) /* its caller looks later */
 		return 0;
-	monitor_tick(ctx);
+	monitor_tick_amid(ctx);
 	if (ctx->sleeping) /* another thread's: a bell taken here would not wake it */
 		return 0;
 	process_kill_due(ctx);
@@ -200,6 +200,14 @@ static bool has_work(struct context *ctx, wait_test *test, void *arg)
 	return false;
 }
 
+/* The sleep was a yield and a look at the descriptors: the first messages behind it do not pay for another. */
+static void woken(struct context *ctx)
+{
+	ctx->idle = 0;
+	ctx->yielded = wait_now();
+	monitor_woken(ctx);
+}
+
 bool wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test *test, void *arg)
 {
 	struct epoll_event events[EVENTS];
@@ -239,6 +247,7 @@ bool wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test 
 	wait_disarm(ctx);
 	/* Where there are several threads another may have closed what the event points at. */
 	ctx->bell = !ctx->multiple && n == 1 && is_socket(&events[0]) ? events[0].data.ptr : NULL;
+	woken(ctx);
 	/* The message first: what rang is only the bell. */
 	if (n > 0 && progress_context(ctx))
 		ctx->rung = true;

@@ -90,7 +90,7 @@ void link_return_credit(struct endpoint *ep)
 {
 	struct owed now = {.opcode = WIRE_CREDIT, .rides = may_ride(ep)};
 
-	monitor_tick(ep->ctx); /* who never waits comes by here */
+	monitor_tick_amid(ep->ctx); /* who never waits comes by here */
 	progress_turn(ep);
 	ep->returned_charge = ep->matched_charge;
 	LIST_EACH(at, &ep->owed) {

@@ -12,8 +12,11 @@
 
 _Static_assert(SLMPM_MONITOR_PATHS == BOND_PATHS, "one place for each link");
 
-#define SHARE  16                  /* links in a look */
-#define WINDOW UINT64_C(100000000) /* ns, at least, that a rate is taken over */
+#define SHARE   16 /* links in a look */
+/* Ticks between two looks: no packets of our own behind so long a time, for it is the first messages' answers that
+ * they would delay. */
+#define SILENCE (MONITOR_TICKS << 2)
+#define WINDOW  UINT64_C(100000000) /* ns, at least, that a rate is taken over */
 
 void monitor_new(struct endpoint *ep)
 {
@@ -153,7 +156,7 @@ static void look_at(struct endpoint *ep, uint64_t ns)
 	if (mode_has_links(ep))
 		look_at_paths(ep);
 	look_at_flow(ep, ns);
-	if (echo_look(ep, ns) || tells_in_passing(ep, ns)) {
+	if (!ep->ctx->monitor.after_silence && (echo_look(ep, ns) || tells_in_passing(ep, ns))) {
 		m->means.told = ns;
 		m->means.traffic = config_get()->aggregate ? echo_traffic(ep->ctx) : 0;
 		means_tell(ep); /* in its wake */
@@ -190,6 +193,7 @@ void monitor_look(struct context *ctx, uint64_t ticks)
 	uint32_t n = ctx->count < SHARE ? ctx->count : SHARE;
 	uint64_t ns;
 
+	ctx->monitor.after_silence = ticks - ctx->monitor.looked >= SILENCE;
 	ctx->monitor.looked = ticks;
 	if (!config_get()->monitor_ms)
 		return;
@@ -207,7 +211,9 @@ void monitor_look(struct context *ctx, uint64_t ticks)
 
 COLD void monitor_come_by(struct context *ctx)
 {
+	uint64_t ticks = wait_ticks();
+
 	ctx->monitor.passed = 0;
-	if (wait_ticks() - ctx->monitor.looked >= MONITOR_TICKS << 1)
+	if (ticks - ctx->monitor.looked >= MONITOR_TICKS << 1 && ticks >= ctx->monitor.not_before)
 		progress_in_passing(ctx);
 }

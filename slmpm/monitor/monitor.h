@@ -114,6 +114,19 @@ static inline void monitor_tick(struct context *ctx)
 		monitor_look(ctx, ticks);
 }
 
+/* The same amid traffic: the first messages after a sleep do not pay for what became due in it. */
+static inline void monitor_tick_amid(struct context *ctx)
+{
+	if (wait_ticks() >= ctx->monitor.not_before)
+		monitor_tick(ctx);
+}
+
+/* This thread has slept, and a message has woken it. */
+static inline void monitor_woken(struct context *ctx)
+{
+	ctx->monitor.not_before = wait_ticks() + MONITOR_TICKS;
+}
+
 /* At the end of a short call that waits for nothing: a program of such alone comes by nowhere else. */
 COLD void monitor_come_by(struct context *ctx);
 static inline void monitor_pass(struct context *ctx)

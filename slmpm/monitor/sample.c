@@ -116,7 +116,8 @@ void sample_look(struct endpoint *ep, uint64_t ns)
 		endpoint_refresh(ep);
 		return;
 	}
-	if (!m->sample.agreed || !sends || ep->state != SLMPM_PEER_UP ||
+	if (!m->sample.agreed || !sends || ep->ctx->monitor.after_silence ||
+	    ep->state != SLMPM_PEER_UP ||
 	    (ep->ctx->monitor.in_passing && !ep->pid) || /* the answer's way back would be all */
 	    since < period / OF_PERIOD || (m->sample.began && since < GIVEN_UP * period))
 		return;
