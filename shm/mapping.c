@@ -207,6 +207,14 @@ int mapping_attach(struct mapping *m, int fd, size_t size, enum mapping_access a
 	return map(m, fd, size, access == MAPPING_WRITE ? PROT_READ | PROT_WRITE : PROT_READ);
 }
 
+void mapping_bring_in(const struct mapping *m, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == 0 && (uint64_t)st.st_blocks * 512 >= m->size)
+		(void)madvise(m->base, m->size, MADV_POPULATE_READ); /* from 5.14 */
+}
+
 void mapping_destroy(struct mapping *m)
 {
 	if (m->base)
