@@ -8,13 +8,15 @@
  *
  * That bounds a single wait. Whether polling pays at all is kept in accounts: a wait that ended in time earns half
  * of a wake-up less what it took, one that did not costs what it polled in vain. Where the account is
- * empty a wait sleeps at once; its length is known all the same, so the account goes on.
+ * empty a wait sleeps at once; its length is known all the same, so the account goes on. Silence pays in,
+ * too: polling behind it is so small a part of that time that nobody minds.
  */
 #include "slmpm/spin.h"
 
 #define WAKE_NS  50000 /* before the first has been measured */
 #define WAKE_MIN 10000
 #define WAKE_MAX 250000 /* an idle pair sleeps within a millisecond */
+#define SILENCE  256 /* of a time without waits, or of a long one, the part that polling may take */
 /* What the wait under way has added to `quick` itself: once in the receive's polls, once in the others. */
 #define OWN      2
 
@@ -32,6 +34,13 @@ static void book(struct spin *s, int row, int64_t ns)
 	s->credit[row] = sum > most ? most : sum < -most ? -most : sum;
 }
 
+/* Whatever the kind of the next wait. */
+static void book_silence(struct spin *s, uint64_t ns)
+{
+	book(s, AFTER_SHORT, (int64_t)(ns / SILENCE));
+	book(s, AFTER_LONG, (int64_t)(ns / SILENCE));
+}
+
 void spin_init(struct spin *s, uint64_t fixed)
 {
 	*s = (struct spin){.fixed = fixed, .wake = WAKE_NS};
@@ -46,6 +55,7 @@ uint64_t spin_begin(struct spin *s, uint64_t now, uint64_t bells)
 		return s->fixed;
 	s->quick = 0;
 	s->rang = bells != s->bells;
+	book_silence(s, now - s->ended);
 	s->talks = met || now - s->ended < longest(s);
 	s->row = !met && s->was_long ? AFTER_LONG : AFTER_SHORT;
 	if (met)
@@ -96,6 +106,8 @@ void spin_end(struct spin *s, uint64_t now, const struct spin_wait *w)
 	/* Bursts have begun: their second messages would pay for all the lone ones before. */
 	if (!s->was_long && s->row == AFTER_LONG && s->credit[AFTER_LONG] < 0)
 		s->credit[AFTER_LONG] = 0;
+	if (s->was_long)
+		book_silence(s, took);
 	book(s, s->row,
 	     s->was_long ? -(int64_t)longest(s) : (int64_t)(s->wake / 2) - (int64_t)took);
 	s->ended = now;

@@ -140,6 +140,29 @@ static void the_first_burst_ends_the_debt(void **state)
 	assert_true(polled == 2 * US);
 }
 
+/* Whatever was before, on either side: the one that was silent itself, and the one that waited. */
+static void behind_a_silence_a_wait_polls(void **state)
+{
+	struct spin s;
+
+	(void)state;
+	start(&s);
+	for (int i = 0; i < 1000; i++)
+		(void)wait_for(&s, MS, true, 50 * US);
+	polled = 0;
+	(void)wait_for(&s, MS, true, 50 * US);
+	assert_int_equal(polled, 0);
+	now += 1000 * MS;
+	(void)wait_for(&s, US, true, 50 * US);
+	assert_true(polled > 0);
+	for (int i = 0; i < 1000; i++)
+		(void)wait_for(&s, MS, true, 50 * US);
+	(void)wait_for(&s, 1000 * MS, true, 50 * US);
+	polled = 0;
+	(void)wait_for(&s, US, false, 50 * US);
+	assert_true(polled > 0);
+}
+
 /* No wait costs more than twice the best choice in hindsight, sleep being two wake-ups. */
 static void a_wait_costs_at_most_twice_the_best(void **state)
 {
@@ -196,6 +219,7 @@ int main(void)
 		cmocka_unit_test(who_sleeps_because_the_other_does_wakes_up),
 		cmocka_unit_test(one_process_that_alternates_learns_both),
 		cmocka_unit_test(the_first_burst_ends_the_debt),
+		cmocka_unit_test(behind_a_silence_a_wait_polls),
 		cmocka_unit_test(a_wait_costs_at_most_twice_the_best),
 		cmocka_unit_test(the_cost_of_a_wake_up_is_learnt),
 		cmocka_unit_test(a_fixed_time_stays),
