@@ -17,13 +17,13 @@ static void start(void)
 	spin_init(&ctx.spin, SPIN_AUTO);
 }
 
-/* A wait of a long time would have earned what it lacks. */
-static uint64_t now(void)
+/* A millisecond: neither a short wait nor one so long that it earns credit. */
+static uint64_t begun(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec - 1000000;
 }
 
 /* Empty passes until the clock is read. */
@@ -42,10 +42,10 @@ static void a_sleep_without_credit_makes_passes_few(void **state)
 
 	(void)state;
 	start();
-	ctx.spin.ended = now();
+	ctx.spin.ended = begun();
 	ctx.spin.credit[0] = ctx.spin.credit[1] = -1000;
 	assert_int_equal(passes(&i), IDLE_SCANS / 4);
-	assert_int_equal(idle_next(&ctx, &i, now()), SLMPM_SPIN_SLEEP);
+	assert_int_equal(idle_next(&ctx, &i, begun()), SLMPM_SPIN_SLEEP);
 	idle_over(&ctx, &i, true);
 	assert_int_equal(ctx.scans, IDLE_SCANS_BRIEF);
 	assert_int_equal(passes(&i), IDLE_SCANS_BRIEF / 4);
@@ -90,10 +90,10 @@ static void a_timeout_leaves_passes_as_they_were(void **state)
 
 	(void)state;
 	start();
-	ctx.spin.ended = now();
+	ctx.spin.ended = begun();
 	ctx.spin.credit[0] = ctx.spin.credit[1] = -1000;
 	(void)passes(&i);
-	assert_int_equal(idle_next(&ctx, &i, now()), SLMPM_SPIN_SLEEP);
+	assert_int_equal(idle_next(&ctx, &i, begun()), SLMPM_SPIN_SLEEP);
 	idle_over(&ctx, &i, false);
 	assert_int_equal(ctx.scans, IDLE_SCANS);
 }
