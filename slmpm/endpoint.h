@@ -146,8 +146,11 @@ struct endpoint {
 		struct inbound *message; /* in several packets, of which some are missing */
 		uint64_t answers;        /* bytes of answers that wait for room */
 		uint32_t own;            /* of them the library's, in number */
+		uint32_t kept_free;      /* bytes of those kept that cost no credit */
 		uint64_t charge;         /* of what was handled; the peer's again without these */
-		struct list kept; /* struct inbound: whole, of a peer that was not accepted yet */
+		/* struct inbound, whole: of a peer that was not accepted yet; from the first on that the
+		 * engine's thread has found no handler for */
+		struct list kept;
 	} am;
 	struct {
 		struct list entries;  /* struct fifo_entry: of the peer's */

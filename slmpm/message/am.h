@@ -20,10 +20,12 @@ static inline struct inbound *am_first_kept(const struct endpoint *ep)
 {
 	return LIST_ENTRY(ep->am.kept.next, struct inbound, parts);
 }
-/* Has the peer been accepted, with active messages from before that have still to run? */
+/* The engine's thread leaves one without handler to the application, unless too much is kept already. */
+bool am_may_run(const struct endpoint *ep);
+/* Has the peer been accepted, with active messages that were kept and may run now? */
 static inline bool am_is_due(const struct endpoint *ep)
 {
-	return !ep->listener && !list_empty(&ep->am.kept);
+	return !ep->listener && !list_empty(&ep->am.kept) && am_may_run(ep);
 }
 /* Runs these, where am_is_due: how many. */
 int am_run_kept(struct endpoint *ep);

@@ -16,6 +16,7 @@
 #include "slmpm/link/landing.h"
 #include "slmpm/message/match.h"
 #include "slmpm/link/progress.h"
+#include "slmpm/wait.h"
 
 /* Room is made ahead of the bytes at most by as much as has come, and this. */
 #define AHEAD (UINT64_C(1) << 20)
@@ -62,6 +63,8 @@ int slmpm_am_handler(slmpm_ctx handle, uint16_t id, slmpm_am_fn *fn, void *arg)
 		*h = (struct am_handler){fn, arg};
 	else if (fn)
 		rc = error_set(SLMPM_ENOMEM, "for a handler");
+	if (h && ctx->accepted)
+		wait_wake(ctx); /* the engine's thread, which has kept what this one is for */
 	context_unlock(ctx);
 	return rc;
 }
@@ -81,10 +84,58 @@ static bool head_fits(struct endpoint *ep, const struct head *h, uint64_t total)
 	return true;
 }
 
-/* Nobody has accepted the peer yet, or what came before that has still to run. */
+/* Nobody has accepted the peer yet, or what came before has still to run. */
 static inline bool is_early(const struct endpoint *ep)
 {
 	return ep->listener || !list_empty(&ep->am.kept);
+}
+
+static bool is_confirmed(uint32_t stream)
+{
+	return (uint16_t)stream == AM_CONFIRMED;
+}
+
+/* Nobody will run it but a handler, and there is none. DATA: it begins there. */
+static bool lacks_handler(const struct context *ctx, uint32_t stream, const void *data)
+{
+	uint16_t id = (uint16_t)stream;
+
+	if (is_confirmed(stream)) {
+		if (stream >> 16 != sizeof(struct am_confirmed))
+			return false; /* refused when it is run */
+		id = am_confirm_id(data);
+	}
+	return id <= SLMPM_AM_ID_MAX && !am_find(ctx, id);
+}
+
+/* The application has called nothing, and may set the handler before it does. */
+static NOINLINE bool is_left(const struct endpoint *ep, uint32_t stream, const void *data)
+{
+	return lacks_handler(ep->ctx, stream, data) && engine_serves(ep->ctx);
+}
+
+static void keep(struct inbound *m)
+{
+	struct endpoint *ep = m->ep;
+	uint64_t bytes = ep->am.kept_free + (m->charge ? 0 : m->got + sizeof(*m));
+
+	list_append(&ep->am.kept, &m->parts);
+	ep->am.kept_free = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
+	ep->ctx->accepted |= !ep->listener;
+	endpoint_refresh(ep);
+}
+
+static bool is_too_much(uint32_t bytes)
+{
+	return bytes > config_get()->am_answers || bytes == UINT32_MAX;
+}
+
+bool am_may_run(const struct endpoint *ep)
+{
+	const struct inbound *m = am_first_kept(ep);
+
+	return !engine_serves(ep->ctx) || m->cut || !lacks_handler(ep->ctx, m->stream, m->data) ||
+	       is_too_much(ep->am.kept_free);
 }
 
 /* It has asked for none: that would cost it nothing, and this process memory. */
@@ -111,7 +162,7 @@ static void keep_only(struct endpoint *ep, const struct head *h, uint64_t charge
 	m->damaged = h->damaged;
 	m->got = h->length;
 	landing_copy(m->data, h->data, h->length);
-	list_append(&ep->am.kept, &m->parts);
+	keep(m);
 }
 
 void am_only(struct endpoint *ep, const struct head *h)
@@ -122,7 +173,7 @@ void am_only(struct endpoint *ep, const struct head *h)
 	    !arrival_envelope(ep, h, charge))
 		return;
 	match_account(ep, h->length);
-	if (UNLIKELY(is_early(ep))) {
+	if (UNLIKELY(is_early(ep) || is_left(ep, h->stream, h->data))) {
 		keep_only(ep, h, charge);
 		return;
 	}
@@ -141,12 +192,7 @@ bool am_take(struct endpoint *ep, const struct fabric_arrival *a)
 	return am_take_inline(ep, a);
 }
 
-static bool is_confirmed(uint32_t stream)
-{
-	return (uint16_t)stream == AM_CONFIRMED;
-}
-
-/* Is there somebody to have it, and may it be as long? */
+/* Is there somebody to have it, or may there be when it is run; and may it be as long? */
 static bool is_wanted(const struct endpoint *ep, const struct head *h, uint64_t total)
 {
 	uint16_t id = (uint16_t)h->stream;
@@ -157,7 +203,8 @@ static bool is_wanted(const struct endpoint *ep, const struct head *h, uint64_t 
 	} else if (fifo_is_own(h->stream)) {
 		return true;
 	}
-	return am_find(ep->ctx, id) && total <= (uint64_t)config_get()->am_max;
+	return (am_find(ep->ctx, id) || ep->listener || engine_serves(ep->ctx)) &&
+	       total <= (uint64_t)config_get()->am_max;
 }
 
 /* Room for what comes next; the peer's word alone takes no memory that its bytes do not. */
@@ -267,8 +314,8 @@ void am_more(struct inbound *m, const struct head *h, bool last)
 	ep->am.message = NULL;
 	list_remove(&m->parts);
 	match_account(ep, m->total);
-	if (UNLIKELY(is_early(ep)))
-		list_append(&ep->am.kept, &m->parts);
+	if (UNLIKELY(is_early(ep) || (!m->cut && is_left(ep, m->stream, m->data))))
+		keep(m);
 	else
 		run_whole(m);
 }
@@ -286,6 +333,12 @@ int am_run_kept(struct endpoint *ep)
 		if (list_empty(&ep->am.kept) || am_first_kept(ep)->seq != next)
 			match_accepted(ep); /* messages that were sent behind it */
 		n++;
+	}
+	if (n && list_empty(&ep->am.kept)) {
+		ep->am.kept_free = 0;
+		if (ep->fifo.holds_up && !ep->fifo.longs)
+			fifo_clear_next(ep);
+		ep->ctx->ended |= ep->state != SLMPM_PEER_UP; /* it may retire now */
 	}
 	endpoint_refresh(ep);
 	return n;

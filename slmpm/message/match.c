@@ -26,7 +26,7 @@ static struct request *first_in(const struct list *list, const struct endpoint *
 }
 
 /* Those for other peers are not looked at, however many there are. */
-struct request *match_next(const struct endpoint *ep, uint32_t stream)
+static struct request *next_posted(const struct endpoint *ep, uint32_t stream)
 {
 	struct request *own = first_in(&ep->posted, ep, stream);
 	struct request *any = first_in(&ep->ctx->posted, ep, stream);
@@ -36,6 +36,12 @@ struct request *match_next(const struct endpoint *ep, uint32_t stream)
 	return wire_is_before(own->seq, any->seq) ? own : any;
 }
 
+/* What is sent behind an active message comes when its handler has run (match_accepted). */
+struct request *match_next(const struct endpoint *ep, uint32_t stream)
+{
+	return LIKELY(list_empty(&ep->am.kept)) ? next_posted(ep, stream) : NULL;
+}
+
 /* Where R waits; COUNT: of those there. */
 static struct list *place_of(const struct request *r, uint32_t **count)
 {
@@ -43,13 +49,16 @@ static struct list *place_of(const struct request *r, uint32_t **count)
 	return r->ep ? &r->ep->posted : &r->ctx->posted;
 }
 
-struct request *match_posted(struct endpoint *ep, uint32_t stream)
+static struct request *unpost(struct request *r)
 {
-	struct request *r = match_next(ep, stream);
-
 	if (r)
 		match_unpost(r);
 	return r;
+}
+
+struct request *match_posted(struct endpoint *ep, uint32_t stream)
+{
+	return unpost(match_next(ep, stream));
 }
 
 static struct inbound *find_in(const struct request *r, struct endpoint *ep)
@@ -188,7 +197,7 @@ void match_accepted(struct endpoint *ep)
 
 		if (!list_empty(&ep->am.kept) && wire_is_before(am_first_kept(ep)->seq, m->seq))
 			return;
-		r = match_posted(ep, m->stream);
+		r = unpost(next_posted(ep, m->stream));
 		if (r)
 			match_give(m, r);
 	}
@@ -218,7 +227,7 @@ void match_forget(struct inbound *m)
 
 void match_put_back(struct inbound *m)
 {
-	struct request *next = match_posted(m->ep, m->stream);
+	struct request *next = unpost(next_posted(m->ep, m->stream));
 
 	if (next)
 		match_give(m, next);
