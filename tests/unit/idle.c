@@ -43,7 +43,7 @@ static void a_sleep_without_credit_makes_passes_few(void **state)
 	(void)state;
 	start();
 	ctx.spin.ended = begun();
-	ctx.spin.credit[0] = ctx.spin.credit[1] = -1000;
+	ctx.spin.credit[0] = ctx.spin.credit[1] = -50000;
 	assert_int_equal(passes(&i), IDLE_SCANS / 4);
 	assert_int_equal(idle_next(&ctx, &i, begun()), SLMPM_SPIN_SLEEP);
 	idle_over(&ctx, &i, true);
@@ -91,7 +91,7 @@ static void a_timeout_leaves_passes_as_they_were(void **state)
 	(void)state;
 	start();
 	ctx.spin.ended = begun();
-	ctx.spin.credit[0] = ctx.spin.credit[1] = -1000;
+	ctx.spin.credit[0] = ctx.spin.credit[1] = -50000;
 	(void)passes(&i);
 	assert_int_equal(idle_next(&ctx, &i, begun()), SLMPM_SPIN_SLEEP);
 	idle_over(&ctx, &i, false);
