@@ -314,7 +314,7 @@ lint-man:
 		scdoc <$$m >/dev/null || { echo "$$m: scdoc refuses it"; exit 1; }; done
 # Each public header stands alone. dacs.h serves old compilers (C++98), slmpm.h C++11; both plain C99.
 lint-headers:
-	@echo '  LINT  headers'; check() { echo "#include <$$h>" | $$cc $$* -Iinclude -Wall -Wextra -pedantic -Werror -fsyntax-only - || bad=1; }; \
+	@echo '  LINT  headers'; check() { echo "#include <$$h>" | $$cc $$* -Iinclude -Wall -Wextra -pedantic -Wshadow -Wconversion -Werror -fsyntax-only - || bad=1; }; \
 	for h in $(notdir $(wildcard include/*.h)); do \
 		for cc in gcc clang; do check -x c -std=c99; check -x c -std=c11; done; \
 		case $$h in dacs.h) std=c++98;; *) std=c++11;; esac; \

@@ -6,6 +6,8 @@
 #include <slmpm.h>
 
 #ifdef __cplusplus
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow" /* a struct and a call share a name */
 extern "C" {
 #endif
 
@@ -42,6 +44,7 @@ SLMPM_API int slmpm_am_reply(const struct slmpm_am *am, uint16_t id, const void 
 
 #ifdef __cplusplus
 }
+#pragma GCC diagnostic pop
 #endif
 
 #endif

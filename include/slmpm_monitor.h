@@ -13,6 +13,8 @@
 #include <slmpm_mode.h>
 
 #ifdef __cplusplus
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow" /* a struct and a call share a name */
 extern "C" {
 #endif
 
@@ -171,6 +173,7 @@ SLMPM_API void slmpm_monitors_close(struct slmpm_monitors *monitors);
 
 #ifdef __cplusplus
 }
+#pragma GCC diagnostic pop
 #endif
 
 #endif

@@ -9,6 +9,8 @@
 #include <slmpm.h>
 
 #ifdef __cplusplus
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow" /* a struct and a call share a name */
 extern "C" {
 #endif
 
@@ -198,6 +200,7 @@ SLMPM_API void slmpm_log(int level, slmpm_log_fn *fn, void *arg);
 
 #ifdef __cplusplus
 }
+#pragma GCC diagnostic pop
 #endif
 
 #endif

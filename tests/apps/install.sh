@@ -60,14 +60,43 @@ env -u MAKEFLAGS -u MAKELEVEL make -s -C "$work/examples" -f "$root$prefix/share
 [ "$("$work/examples/hello_host")" = "hello from the accelerator" ] || fail "the installed hello_host"
 [ -z "$(readelf -d "$root$prefix"/bin/* "$root$libdir/libslmpm.so" | grep -E 'R(UN)?PATH')" ] || fail "what is installed looks for libraries elsewhere"
 
-# Every header alone, from where it was installed; dacs.h serves older compilers.
-for h in "$root$prefix"/include/*.h; do
-	h=${h##*/} std=c++11
-	[ $h != dacs.h ] || std=c++98
-	printf '#include <%s>\n' $h >"$work/a.cc"
-	for cxx in g++ clang++; do
-		command -v $cxx >/dev/null || continue
-		$cxx -std=$std $strict -fsyntax-only $(pkg-config --cflags slmpm) "$work/a.cc" || fail "$cxx: $h"
+# Every header alone, from where it was installed, twice over; dacs.h serves older compilers. A program of C++ says hello.
+strict="$strict -Wshadow -Wconversion"
+cat >"$work/hello.cc" <<'END'
+#include <slmpm.h>
+#include <cstdio>
+#include <cstring>
+
+int main(int argc, char **argv)
+{
+	char accelerator[] = "accelerator", text[8] = "";
+	char *words[] = {accelerator, nullptr};
+	slmpm_peer peer{};
+
+	if (argc > 1)
+		return slmpm_parent(&peer) || slmpm_recv(peer, 1, text, sizeof(text), nullptr, 5000) != 6 ||
+		       slmpm_send(peer, 2, text, sizeof(text), 5000);
+	if (slmpm_spawn(&peer, argv[0], words, nullptr) || slmpm_send(peer, 1, "hello", 6, 5000) ||
+	    slmpm_recv(peer, 2, text, sizeof(text), nullptr, 5000) != 8 || slmpm_join(peer, nullptr, 5000))
+		return slmpm_perror("hello");
+	std::puts(text);
+	return std::strcmp(text, "hello");
+}
+END
+for cxx in g++ clang++; do
+	command -v $cxx >/dev/null || continue
+	for h in "$root$prefix"/include/*.h; do
+		h=${h##*/} standards="11 14 17 20"
+		[ $h != dacs.h ] || standards="98 $standards"
+		printf '#include <%s>\n#include <%s>\n' $h $h >"$work/a.cc"
+		for std in $standards; do
+			$cxx -std=c++$std $strict -fsyntax-only $(pkg-config --cflags slmpm) "$work/a.cc" || fail "$cxx -std=c++$std: $h"
+		done
+	done
+	for static in "" "--static -static"; do
+		$cxx -std=c++11 $strict -o "$work/hello" "$work/hello.cc" ${static#--static} $(pkg-config ${static%% *} --cflags --libs slmpm) ||
+			fail "$cxx $static: hello.cc"
+		[ "$("$work/hello")" = hello ] || fail "$cxx $static: hello"
 	done
 done
 
