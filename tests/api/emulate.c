@@ -64,7 +64,7 @@ static uint64_t pieces(uint64_t bytes, uint32_t head)
 
 static void requests(bool tag)
 {
-	uint64_t out = tag ? 1 : pieces(LONG, 48), back = tag ? 1 : pieces(LONG, 16), old;
+	uint64_t out = tag ? 1 : pieces(LONG, 48), back = tag ? 1 : pieces(LONG, 16), old, word;
 	struct figures before = figures(tag);
 
 	actor_fill(mine, 1, LONG);
@@ -84,7 +84,9 @@ static void requests(bool tag)
 	memset(base, 0, 8);
 	OK(slmpm_atomic(rmem, 0, SLMPM_FETCH_ADD, 64, 7, 0, &old, NULL, NULL));
 	OK(slmpm_atomic(rmem, 0, SLMPM_COMPARE_SWAP, 64, 9, 7, &old, NULL, NULL));
-	CHECK(old == 7 && base[0] == 9, "%llu", (unsigned long long)old);
+	memcpy(&word, base, sizeof(word));
+	CHECK(old == 7 && word == 9, "%llu, then %llu", (unsigned long long)old,
+	      (unsigned long long)word);
 	moved(tag, before, (struct figures){0, 0, 2, 2}, "atomic operations");
 }
 

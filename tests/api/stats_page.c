@@ -7,6 +7,7 @@
 #include "tests/lib/actor.h"
 
 #define ENTRY 64
+#define MAGIC UINT64_C(0x3154534d504d4c53) /* "SLMPMST1", little-endian */
 
 /* ---- many peers, one after the other ---- */
 
@@ -60,7 +61,7 @@ static struct slmpm_stats_page *make_page(int *fd, int seals)
 	CHECK(*fd >= 0 && ftruncate(*fd, (off_t)size) == 0, "no memory");
 	page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
 	CHECK(page != MAP_FAILED && fcntl(*fd, F_ADD_SEALS, seals) == 0, "no page");
-	memcpy(&page->magic, "SLMPMST1", 8);
+	page->magic = MAGIC;
 	page->version = 2;
 	page->peer_size = ENTRY;
 	page->peers = 3;
