@@ -69,6 +69,30 @@ int transfer_move(struct transfer *t)
 	return 0;
 }
 
+void transfer_skip(struct transfer *t)
+{
+	const struct rma_work *w = &t->r->rma;
+
+	for (uint64_t n, left = PIECE; left && t->span < w->span_count; left -= n) {
+		uint64_t rest = w->spans[t->span].len - t->in_span;
+
+		n = rest < left ? rest : left;
+		t->in_span += n;
+		t->at += n;
+		if (n < rest)
+			continue;
+		t->span++;
+		t->in_span = 0;
+	}
+}
+
+int transfer_pieces(const struct transfer *t)
+{
+	uint64_t rest = t->r->length - t->at;
+
+	return !rest ? 0 : rest <= PIECE ? 1 : 2;
+}
+
 /* ---- requests ------------------------------------------------------------------------------- */
 
 int engine_start(struct request *r)
@@ -112,7 +136,7 @@ static void count(const struct transfer *t)
 	bool out = t->op == FABRIC_WRITE && !t->to;
 
 	*(out ? &s->engine_out : &s->engine_in) += 1;
-	*(out ? &s->engine_out_bytes : &s->engine_in_bytes) += t->at - t->helped;
+	*(out ? &s->engine_out_bytes : &s->engine_in_bytes) += t->threads;
 	*(out ? &s->helped_out_bytes : &s->helped_in_bytes) += t->helped;
 }
 
@@ -212,21 +236,12 @@ void engine_copy(struct request *r, uint64_t from)
 	done(r, remote, rc);
 }
 
-/* A piece, by this call. */
-static int move_here(struct transfer *t)
-{
-	uint64_t from = t->at;
-	int rc = transfer_move(t);
-
-	t->helped += t->at - from;
-	return rc;
-}
-
 static int step_inline(struct engine_port *port)
 {
 	struct transfer *t = LIST_ENTRY(port->waiting.next, struct transfer, node);
-	int rc = move_here(t);
+	int rc = transfer_move(t);
 
+	t->helped = t->at;
 	list_remove(&t->node);
 	if (rc == 1) {
 		list_append(&port->waiting, &t->node);
@@ -234,22 +249,6 @@ static int step_inline(struct engine_port *port)
 		t->status = rc;
 		land(t);
 	}
-	return 1;
-}
-
-/* Who waits moves a piece itself: of its own transfers, which nobody forgets meanwhile. What a peer asked for is
- * left to the thread where there are others, whose messages would wait for each piece of it. */
-static int help(struct engine_port *port)
-{
-	struct transfer *t = engine_take_back(port);
-
-	if (!t)
-		return 0;
-	t->status = move_here(t);
-	if (t->status == 1)
-		engine_inject(t);
-	else
-		land(t);
 	return 1;
 }
 
@@ -263,7 +262,9 @@ int engine_step(struct context *ctx)
 	if (!list_empty(&port->waiting))
 		n += step_inline(port);
 	else if (ctx->polling && !ctx->multiple)
-		n += help(port);
+		/* Who waits moves a piece itself: of its own transfers, which nobody forgets meanwhile. What a peer
+		 * asked for is left to the thread where there are others, whose messages would wait for each piece. */
+		n += engine_move_one(port);
 	/* Seen late, it is seen at the next pass, or by the eventfd. */
 	while (atomic_load_explicit(&port->any, memory_order_relaxed)) {
 		struct transfer *t = engine_take_landed(port);

@@ -56,6 +56,58 @@ static void await_work(void)
 		pthread_cond_wait(&engine.work, &engine.lock);
 }
 
+static void inject(struct transfer *t)
+{
+	list_append(&engine.injected, &t->node);
+	atomic_fetch_add_explicit(&engine.calls, 1, memory_order_relaxed);
+	pthread_cond_signal(&engine.work);
+}
+
+static struct transfer *first_injected(void)
+{
+	return list_empty(&engine.injected) ?
+		       NULL :
+		       LIST_ENTRY(engine.injected.next, struct transfer, node);
+}
+
+/* The lock is given back meanwhile. *MOVED: by whom. */
+static void move_piece(struct transfer *t, uint64_t *moved)
+{
+	struct transfer piece = *t;
+	uint64_t from = t->at;
+	int rc;
+
+	list_remove(&t->node);
+	transfer_skip(t);
+	t->movers++;
+	if (transfer_pieces(t) > 1)
+		inject(t); /* the others have their turn, and another mover may join */
+	pthread_mutex_unlock(&engine.lock);
+	rc = transfer_move(&piece);
+	pthread_mutex_lock(&engine.lock);
+	t->movers--;
+	*moved += piece.at - from;
+	if (rc >= 0)
+		return;
+	t->status = rc;
+	t->at = piece.at < t->at ? piece.at : t->at;
+	list_remove(&t->node);
+}
+
+/* A mover has left it: true, it has landed. */
+static bool left(struct transfer *t)
+{
+	if (t->movers || t->gone) /* whoever forgot it has it */
+		return false;
+	if (!t->status && transfer_pieces(t)) {
+		if (transfer_pieces(t) == 1)
+			inject(t);
+		return false;
+	}
+	list_append(&t->port->landed, &t->node);
+	return true;
+}
+
 static void *run(void *arg)
 {
 	static const uint64_t one = 1;
@@ -64,31 +116,18 @@ static void *run(void *arg)
 	unbind();
 	pthread_mutex_lock(&engine.lock);
 	while (!engine.stop) {
-		struct transfer *t;
-		int rc;
+		struct transfer *t = engine.hand = first_injected();
 
-		if (list_empty(&engine.injected)) {
+		if (!t) {
 			await_work();
 			continue;
 		}
-		t = engine.hand = LIST_ENTRY(engine.injected.next, struct transfer, node);
-		list_remove(&t->node);
-		pthread_mutex_unlock(&engine.lock);
-		rc = transfer_move(t);
-		pthread_mutex_lock(&engine.lock);
+		move_piece(t, &t->threads);
 		engine.hand = NULL;
 		pthread_cond_broadcast(&engine.idle);
-		if (t->gone)
-			continue; /* whoever forgot it has it */
-		if (rc == 1) {
-			list_append(&engine.injected, &t->node); /* the others have their turn */
-			continue;
-		}
-		t->status = rc;
-		list_append(&t->port->landed, &t->node);
 		/* The list is read under the lock; this only says that it is worth taking, and
 		 * that the descriptor says so already. */
-		if (!atomic_exchange_explicit(&t->port->any, true, memory_order_relaxed))
+		if (left(t) && !atomic_exchange_explicit(&t->port->any, true, memory_order_relaxed))
 			(void)!write(t->port->watch.fd, &one, sizeof(one));
 	}
 	pthread_mutex_unlock(&engine.lock);
@@ -157,25 +196,24 @@ void engine_leave(void)
 void engine_inject(struct transfer *t)
 {
 	pthread_mutex_lock(&engine.lock);
-	list_append(&engine.injected, &t->node);
-	atomic_fetch_add_explicit(&engine.calls, 1, memory_order_relaxed);
-	pthread_cond_signal(&engine.work);
+	inject(t);
 	pthread_mutex_unlock(&engine.lock);
 }
 
-struct transfer *engine_take_back(const struct engine_port *port)
+bool engine_move_one(const struct engine_port *port)
 {
-	struct transfer *t = NULL;
+	struct transfer *t;
+	bool may;
 
 	pthread_mutex_lock(&engine.lock);
-	if (!list_empty(&engine.injected))
-		t = LIST_ENTRY(engine.injected.next, struct transfer, node);
-	if (t && t->port == port && (t->own || port->ctx->count == 1))
-		list_remove(&t->node);
-	else
-		t = NULL;
+	t = first_injected();
+	may = t && t->port == port && (t->own || port->ctx->count == 1);
+	if (may)
+		move_piece(t, &t->helped);
+	if (may && left(t)) /* the caller looks at what has landed */
+		atomic_store_explicit(&t->port->any, true, memory_order_relaxed);
 	pthread_mutex_unlock(&engine.lock);
-	return t;
+	return may;
 }
 
 struct transfer *engine_take_landed(struct engine_port *port)
@@ -197,9 +235,9 @@ void engine_recall(struct transfer *t)
 {
 	pthread_mutex_lock(&engine.lock);
 	t->gone = true;
+	list_remove(&t->node);
 	while (engine.hand == t)
 		pthread_cond_wait(&engine.idle, &engine.lock);
-	list_remove(&t->node);
 	pthread_mutex_unlock(&engine.lock);
 }
 

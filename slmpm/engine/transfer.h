@@ -10,12 +10,13 @@
 #include "slmpm/watch.h"
 
 /*
- * A descriptor. While the thread has it in hand, all but `gone` and `node` are the thread's;
- * otherwise it is in one of the FIFOs and belongs to whoever holds the engine's lock. The request
- * and the remote region stay as they are until it has come back.
+ * A descriptor. The thread and who waits move it a piece at a time, each a piece of its own: what the last
+ * members say is under the engine's lock, the others do not change. The last piece begins once all others are in
+ * place; while nobody moves it, all in front of `at` is. The request and the remote region stay as they are until
+ * it has landed.
  */
 struct transfer {
-	struct list node; /* injection, reception; or alone, in hand */
+	struct list node; /* injection: a piece may be taken; reception; or alone */
 	struct engine_port *port;
 	struct endpoint *ep;
 	struct remote *remote; /* the peer's region; or NULL, all of its memory, or ... */
@@ -23,12 +24,13 @@ struct transfer {
 	struct request *r;
 	struct fabric_memory memory; /* a copy: the fabric may write to it */
 	enum fabric_op op;
-	bool gone; /* forgotten while it was in hand */
 	bool own; /* this side's put or get, or an entry that it stores: not what the peer asked for */
+	bool gone;       /* forgotten while it was in hand */
+	unsigned movers; /* it is in so many hands */
 	int status;
-	int span;             /* what goes next: in the spans ... */
-	uint64_t in_span, at; /* ... and in the request's bytes */
-	uint64_t helped;      /* of these, moved by who called in */
+	int span;                 /* what goes next: in the spans ... */
+	uint64_t in_span, at;     /* ... and in the request's bytes */
+	uint64_t threads, helped; /* moved by the thread, by who called in */
 };
 
 struct engine_port { /* a context's side of the engine */
@@ -49,6 +51,10 @@ struct engine_port { /* a context's side of the engine */
 
 /* Up to a piece: 1 there are more, 0 that was all, or negative as of the fabric. */
 int transfer_move(struct transfer *t);
+/* As if a piece had been moved. */
+void transfer_skip(struct transfer *t);
+/* What remains, in pieces: 0, 1, or 2, more than one. */
+int transfer_pieces(const struct transfer *t);
 
 /* ---- engine_thread.c ------------------------------------------------------------------------ */
 
@@ -61,8 +67,8 @@ void engine_leave(void);
 bool engine_thread_runs(void);
 /* Into the injection FIFO. */
 void engine_inject(struct transfer *t);
-/* Out of it: the next, if it is of PORT; or NULL. */
-struct transfer *engine_take_back(const struct engine_port *port);
+/* A piece of the first that is in it, by this thread, if it is of PORT: was there one? */
+bool engine_move_one(const struct engine_port *port);
 /* Out of the reception FIFO, or NULL. */
 struct transfer *engine_take_landed(struct engine_port *port);
 /* Out of wherever it is; waits for the piece in hand. */
