@@ -70,7 +70,7 @@ static const struct setting settings[] = {
 	  "who moves the bytes of puts and gets that nobody waits for: the call itself; progress, a piece at a time; a thread of its own, which then makes progress for contexts with SLMPM_THREADS too" },
 	{ "ENGINE_MIN", SIZE, "64k", &config.engine_min, 1, INT64_C(8) << 30, NULL,
 	  "shortest put or get that is left to the engine" },
-	{ "ASK_MIN", SIZE, "32m", &config.ask_min, 32 << 10, INT64_C(8) << 30, NULL,
+	{ "ASK_MIN", SIZE, "64m", &config.ask_min, 32 << 10, INT64_C(8) << 30, NULL,
 	  "shortest put or get that a side without an engine leaves to the peer's engine thread; one that is wished past the ring, from SLMPM_ENGINE_MIN on" },
 	{ "MODE", CHOICE, "auto", &config.mode, 0, 2, "auto smt dma",
 	  "which protocols are taken: as the calls ask for, unless a threshold or what has been measured says otherwise; all through the ring that can be; all past it that can be" },
