@@ -377,13 +377,18 @@ install: all $(TO_INSTALL) $(MAN)	## into $(DESTDIR)$(PREFIX), libraries into $(
 	$(if $(DESTDIR),,@ldconfig 2>/dev/null || true)
 	@echo '  INST  $(DESTDIR)$(PREFIX)'
 
+# What is empty of the first below the second goes with the rest: of a system's own folders those named slmpm.
+FOLDERS = $(addprefix $(DESTDIR),$(PREFIX)/bin $(PREFIX)/include $(LIBDIR)/pkgconfig $(EXAMPLEDIR) \
+	$(patsubst .%,$(MANDIR)/man%,$(sort $(suffix $(basename $(wildcard doc/man/*.scd))))))
+OURS    = $(or $(DESTDIR),$(PREFIX)$(if $(filter /usr /usr/local,$(PREFIX)),/share/doc))
+
 uninstall:				## with the same PREFIX, LIBDIR and DESTDIR: what this version's install put there
 	$(Q)rm -f $(addprefix $(DESTDIR)$(PREFIX)/,$(wildcard include/*.h) $(TO_INSTALL:$(OBJ)/install/%=bin/%)) \
 		$(addprefix $(DESTDIR)$(LIBDIR)/,libslmpm.a libslmpm.so libslmpm.so.* $(DACS_NAMES:%=lib%.so) $(DACS_NAMES:%=lib%.a)) \
 		$(addprefix $(DESTDIR)$(LIBDIR)/pkgconfig/,slmpm.pc dacs.pc) $(addprefix $(DESTDIR)$(EXAMPLEDIR)/,$(notdir $(EXAMPLES)))
 	$(Q)for m in $(patsubst doc/man/%.scd,%,$(wildcard doc/man/*.scd)); do rm -f $(DESTDIR)$(MANDIR)/man$${m##*.}/$$m; \
 		for call in $(call calls,doc/man/$$m.scd); do rm -f $(DESTDIR)$(MANDIR)/man3/$$call.3; done; done
-	$(Q)rmdir --ignore-fail-on-non-empty $(DESTDIR)$(EXAMPLEDIR) $(dir $(DESTDIR)$(EXAMPLEDIR)) 2>/dev/null || true
+	$(Q)cd $(OURS) 2>/dev/null && rmdir -p --ignore-fail-on-non-empty $(patsubst $(OURS)/%,%,$(filter $(OURS)/%,$(FOLDERS))) 2>/dev/null || true
 	$(if $(DESTDIR),,@ldconfig 2>/dev/null || true)
 
 define newline

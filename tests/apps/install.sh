@@ -116,4 +116,5 @@ cp -a "$root" "$work/root" && touch "$work/root$libdir/libother.so" || fail "no 
 env -u MAKEFLAGS -u MAKELEVEL make BUILD="$work/none" DESTDIR="$work/root" PREFIX=$prefix LIBDIR=$libdir uninstall >"$work/log" 2>&1 ||
 	fail "make uninstall: $(cat "$work/log")"
 [ "$(cd "$work/root" && find . ! -type d)" = ".$libdir/libother.so" ] || fail "make uninstall leaves or takes: $(find "$work/root" ! -type d)"
-[ ! -d "$work/root$prefix/share/doc/slmpm" ] || fail "make uninstall leaves the folder of the examples"
+left=$(cd "$work/root" && find . -mindepth 1 -type d | sort | xargs)
+[ "$left" = "./usr ./usr/local .$libdir" ] || fail "make uninstall leaves folders or takes some: $left"
