@@ -434,8 +434,11 @@ endif
 apt = missing=$$(for p in $(1); do dpkg-query -Wf '$${db:Status-Status}' $$p 2>/dev/null | grep -q '^installed' || echo $$p; done); \
 	[ -n "$$missing" ] || exit 0; echo '  APT  ' $$missing; \
 	command -v apt-get >/dev/null || { echo "no apt-get here: install these by hand"; exit 0; }; \
-	$(apt-get) update; $(apt-get) install --no-install-recommends $$missing >/dev/null
-apt-get = $$([ $$(id -u) = 0 ] || echo sudo) env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=300 </dev/null
+	{ $(may-be-root) && { $(apt-get) update; $(apt-get) install --no-install-recommends $$missing >/dev/null; }; } || \
+	{ echo '  --    not installed; as root:' apt-get install $$missing; exit 1; }
+may-be-root = { [ $$(id -u) = 0 ] || command -v sudo >/dev/null; }
+as-root = $$([ $$(id -u) = 0 ] || echo sudo)
+apt-get = $(as-root) env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=300 </dev/null
 
 $(BUILD)/gen/installed: FORCE
 	@mkdir -p $(@D); [ -e $@ ] || : >$@
@@ -468,7 +471,9 @@ $(BUILD)/sysroot-%/packages: FORCE
 $(BUILD)/sysroot-%/.done: $(BUILD)/sysroot-%/packages
 	$(if $(FOREIGN),,$(error $(NO_CROSS)))
 	@$(call apt,$(DEPS_CROSS))
-	@dpkg --print-foreign-architectures | grep -qx $(FOREIGN) || { $$([ $$(id -u) = 0 ] || echo sudo) dpkg --add-architecture $(FOREIGN); $(apt-get) update; }
+	@dpkg --print-foreign-architectures | grep -qx $(FOREIGN) || \
+		{ $(may-be-root) && $(as-root) dpkg --add-architecture $(FOREIGN) && $(apt-get) update; } || \
+		{ echo '  --    no packages of $(FOREIGN); as root: dpkg --add-architecture $(FOREIGN) && apt-get update'; exit 1; }
 	@mkdir -p $(@D)/deb; rm -f $(@D)/deb/*; cd $(@D)/deb && apt-get -qq -o APT::Sandbox::User=root download $(SYSROOT_PACKAGES:%=%:$(FOREIGN))
 	@for d in $(@D)/deb/*.deb; do dpkg -x $$d $(@D) || exit 1; done; touch $@
 

@@ -55,9 +55,24 @@ on_bare -j8 CC=no-cc deps-test all && fail "a compiler that fails"
 on_bare CPPFLAGS=-nostdinc lib && fail "without any header"
 grep -q 'not here:.* libc6-dev liburing-dev; "make deps-build"' "$out" || fail "without any header: why not?"
 
-# No man pages, no installation.
-mkdir "$work/path"
+# Who is not root, and has no sudo or may not use it, is told what to install.
+mkdir "$work/path" "$work/user"
 for folder in ${PATH//:/ }; do ln -s "$folder"/* "$work/path" 2>/dev/null; done
+rm -f "$work/path/sudo" "$work/works" "$bare/sudo"
+stub id 'echo 1000'
+for sudo in none refuses; do
+	[ $sudo = none ] || stub sudo 'echo "sudo: not you" >&2; exit 1'
+	for goal in demo test man lint bench abi deps "CROSS=s390x-linux-gnu lib"; do
+		case $goal in man) package=scdoc ;; CROSS*) package=gcc-s390x-linux-gnu ;; *) package=libc6-dev ;; esac
+		: >"$log"
+		PATH=$bare:$work/path make BUILD="$work/b" CC=not-there $goal >"$out" 2>&1 && fail "make $goal, sudo $sudo: all is well"
+		grep -q "as root: apt-get install.* $package" "$out" || fail "make $goal, sudo $sudo: does not say what to install"
+		[ $sudo = refuses ] || ! grep -q sudo "$out" || fail "make $goal: asks for sudo where there is none"
+		[ ! -s "$log" ] || fail "make $goal, sudo $sudo: goes on"
+	done
+done
+
+# No man pages, no installation.
 rm -f "$work/path/scdoc"
 PATH=$work/path make BUILD="$work/b" "$work/b/man/dacs.7" >"$out" 2>&1 && fail "a man page without scdoc"
 grep -q '"make deps-man" installs it' "$out" || fail "a man page without scdoc: why not?"
