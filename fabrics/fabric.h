@@ -57,7 +57,7 @@ enum fabric_op {
 	 * moves to the new place, and the old one is not touched any more.
 	 */
 	FABRIC_LAND,
-	FABRIC_COUNT, /* refresh the counts; publish nothing */
+	FABRIC_COUNT, /* refresh the counts; publish nothing. FABRIC_ASK: from what waits unreceived, too */
 	/* The counts of what is under way; negative where a packet has arrived once it is posted. */
 	FABRIC_LOAD,
 	/* Refreshes link->last_sign; FABRIC_ASK, FABRIC_SILENT and FABRIC_WITH_BELL say what else. -ENOTSUP where

@@ -137,12 +137,21 @@ static COLD int hold_back(struct tcp_outlet *o, uint32_t segments)
 	return 1;
 }
 
+/* What the peer has published may wait in the socket. */
+static COLD int count(struct tcp_link *l, bool ask)
+{
+	if (ask)
+		(void)tcp_receive(l);
+	refresh_counts(l);
+	return 1;
+}
+
 static COLD int post_other(struct tcp_link *l, const struct fabric_wr *wr)
 {
 	switch (wr->op) {
 	case FABRIC_FLUSH: return flush(l, wr->flags & FABRIC_LAST);
 	case FABRIC_HOLD_BACK: return hold_back(&l->out, wr->length);
-	case FABRIC_COUNT: refresh_counts(l); return 1;
+	case FABRIC_COUNT: return count(l, wr->flags & FABRIC_ASK);
 	case FABRIC_LOAD: return load(l);
 	case FABRIC_KEEPALIVE: return keepalive(l, wr->flags);
 	case FABRIC_HANG_UP: return hang_up(l);
