@@ -127,7 +127,7 @@ SLMPM_API const char *slmpm_protocol_name(int protocol);
 struct slmpm_means_fabric {
 	char name[16]; /* "": a free place */
 	uint64_t requests, links;
-	uint64_t queue_depth, busy_links;   /* requests queued; links that have something to do */
+	uint64_t queue_depth, busy_links;   /* requests queued; those links that have much to do */
 	uint32_t out_permille, in_permille; /* of the rings, mean over the links */
 	uint32_t echo_ns;                   /* mean over the instances, as all that follows */
 	uint32_t latency_ns[SLMPM_PROTOCOL_ROOM]; /* over all sizes */

@@ -205,6 +205,13 @@ void link_count(struct endpoint *ep)
 		(void)ep->link.fabric->post(ep->link.port, &wr);
 }
 
+void link_count_anew(struct fabric_link *port)
+{
+	struct fabric_wr wr = {.op = FABRIC_COUNT, .flags = FABRIC_ASK};
+
+	(void)port->domain->fabric->post(port, &wr);
+}
+
 static bool flushed(struct endpoint *ep, uint16_t flags)
 {
 	struct fabric_wr wr = {.op = FABRIC_FLUSH, .flags = flags};

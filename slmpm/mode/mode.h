@@ -50,9 +50,11 @@ struct mode_view {                 /* of a link, now */
 	uint32_t cost[2];
 	bool trial;
 	uint32_t echo; /* the least that a packet both ways has taken by it; 0: not known */
-	/* The same of all instances: of the links over this fabric that have something to do, on the mean. */
+	bool crowded;  /* others load its fabric, and that counts here */
+	/* Of all other links over this fabric, of all instances: of those that have much to do, on the mean. */
 	struct {
 		bool known;
+		bool crowded; /* they had too much to do, and some still have much */
 		uint64_t queue;
 		uint32_t permille; /* of their rings */
 		uint32_t echo;     /* 0: not known */
@@ -77,6 +79,7 @@ struct mode_limits { /* thresholds: settings */
 	/* Thresholds of queue and ring are the user's: any crowded link may be left. */
 	bool own_send, own_move;
 	uint32_t ring, light; /* percent of the ring: full from, light up to; of queue, too */
+	uint32_t unpublished; /* percent of the ring that may seem unread and is not */
 	uint64_t queue, dma;  /* long: more than so many */
 	uint64_t bulk;        /* no shorter message leaves the ring because of a queue */
 	uint64_t small;       /* no longer put or get comes to the ring because of one */
@@ -94,6 +97,9 @@ struct mode {
 /* Among N links (1 at least), of which WANTED is the one that is asked for or the default. */
 struct mode mode_select(const struct mode_ask *ask, const struct mode_link *links, int n,
 			int wanted, const struct mode_limits *limits);
+
+/* Have the others over that fabric too much to do? */
+bool mode_is_crowded(const struct mode_view *v, const struct mode_limits *limits);
 
 /* By which link goes what is still to arrive, once one was lost or another is WANTED (-1: none is): UP has a
  * bit for each that can. -1: by none, for now. */

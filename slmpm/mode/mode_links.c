@@ -8,7 +8,7 @@
 
 static bool is_congested(const struct mode_view *v, const struct mode_limits *l)
 {
-	return mode_is_full(v, l) || v->queue > l->queue;
+	return mode_is_full(v, l) || v->queue > l->queue || v->crowded;
 }
 
 /* The engine could move it, if it had not too much to do. */
@@ -68,6 +68,16 @@ static bool is_better(const struct mode_ask *a, const struct mode_link *link,
 	return l->leave != MODE_STAY && is_overrun(a, wanted, l) && is_cheaper(link, wanted);
 }
 
+/* WANTED is crowded by others: what only seems to be full has less to do, for who is idle fills no ring. */
+static bool is_lighter(const struct mode_link *link, const struct mode_link *wanted,
+		       const struct mode_limits *l)
+{
+	const struct mode_view *v = &link->view;
+
+	return l->leave != MODE_STAY && wanted->view.crowded && !v->crowded &&
+	       v->queue <= l->queue && v->unread * 100 <= l->unpublished * v->segments;
+}
+
 /* In place of WANTED, which is congested or does not stand: NULL, none. */
 static const struct mode_link *find_other(const struct mode_ask *a, const struct mode_link *links,
 					  int n, const struct mode_link *wanted,
@@ -78,7 +88,7 @@ static const struct mode_link *find_other(const struct mode_ask *a, const struct
 	for (const struct mode_link *link = links; link < links + n; link++) {
 		if (link == wanted || !link->up)
 			continue;
-		if (wanted->up && !is_better(a, link, wanted, l))
+		if (wanted->up && !is_better(a, link, wanted, l) && !is_lighter(link, wanted, l))
 			continue;
 		if (!best || (link->view.all.echo && link->view.all.echo < best->view.all.echo))
 			best = link;
@@ -110,7 +120,7 @@ static struct mode select_among(const struct mode_ask *a, const struct mode_link
 
 /* ---- what all instances see ----------------------------------------------------------------- */
 
-static bool is_congested_for_all(const struct mode_view *v, const struct mode_limits *l)
+bool mode_is_crowded(const struct mode_view *v, const struct mode_limits *l)
 {
 	return v->all.queue > l->queue || v->all.permille >= 10 * l->ring;
 }
@@ -128,7 +138,8 @@ static void share_view(struct mode_link *link, const struct mode_limits *l)
 		v->cost[0] = v->all.cost[0];
 		v->cost[1] = v->all.cost[1];
 	}
-	if (is_congested_for_all(v, l))
+	v->crowded = v->all.crowded || mode_is_crowded(v, l);
+	if (v->crowded)
 		link->wire = true;
 	v->queue = v->all.queue > v->queue ? v->all.queue : v->queue;
 	v->unread = unread > v->unread ? unread : v->unread;

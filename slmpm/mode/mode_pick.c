@@ -8,6 +8,7 @@
 
 #include "slmpm/bond/bond.h"
 #include "slmpm/mode/choice.h"
+#include "slmpm/mode/mode_rule.h"
 #include "slmpm/error.h"
 #include "slmpm/link/link.h"
 #include "slmpm/monitor/means.h"
@@ -24,6 +25,16 @@ static bool is_auto(const char *fabric)
 	return !strcmp(fabric, "auto");
 }
 
+/* The reader publishes from a share of the ring on, by batches. */
+static uint32_t unpublished(const struct config *config)
+{
+	int64_t share = config->publish_permille / 10, batch = 100 / 16;
+
+	if (config->publish_batch && config->ring_segments > 0)
+		batch = config->publish_batch * 100 / config->ring_segments;
+	return (uint32_t)(share + batch < 100 ? share + batch + 1 : 100);
+}
+
 static void read_limits(void)
 {
 	const struct config *config = config_get();
@@ -37,6 +48,7 @@ static void read_limits(void)
 		.own_move = config->own_move,
 		.ring = (uint32_t)config->mode_ring,
 		.light = (uint32_t)config->mode_light,
+		.unpublished = unpublished(config),
 		.queue = (uint64_t)config->mode_queue,
 		.dma = (uint64_t)config->mode_dma,
 		.bulk = (uint64_t)config->mode_bulk,
@@ -61,20 +73,38 @@ static uint32_t as_cost(uint64_t ns)
 	return ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
 }
 
-/* What all instances of the application see of FABRIC, and have measured. */
-static void look_at_all(struct mode_view *v, const struct mode_ask *ask, const char *fabric)
+/* Once a fabric is crowded it is so until no other link over it has much to do. */
+static void look_at_fabric(struct endpoint *ep, struct mode_view *v, uint32_t link,
+			   const char *fabric)
 {
-	struct means_known known;
+	static const struct monitor_load none;
+	struct means_known known = {.busy = 0};
+	uint8_t bit = (uint8_t)(1u << link);
+
+	(void)means_fabric_known(fabric, ep->monitor ? &ep->monitor->load[link] : &none, &known);
+	v->all.queue = known.queue;
+	v->all.permille = known.out_permille;
+	v->all.echo = known.echo;
+	if (mode_is_crowded(v, mode_limits()))
+		ep->modes.crowded |= bit;
+	else if (!known.busy)
+		ep->modes.crowded &= (uint8_t)~bit;
+	v->all.crowded = ep->modes.crowded & bit;
+}
+
+/* What all instances of the application see of the fabric of EP's LINK, and have measured. */
+static void look_at_all(struct endpoint *ep, struct mode_view *v, const struct mode_ask *ask,
+			uint32_t link, const char *fabric)
+{
 	uint64_t packets, fetched;
 
-	if (!config_get()->aggregate || means_instances() < 2)
+	if (!config_get()->aggregate)
+		return;
+	monitor_pass_next(ep->ctx);
+	if (means_instances() < 2)
 		return;
 	v->all.known = true;
-	if (means_fabric_known(fabric, &known)) {
-		v->all.queue = known.queue;
-		v->all.permille = known.out_permille;
-		v->all.echo = known.echo;
-	}
+	look_at_fabric(ep, v, link, fabric);
 	if (ask->op != MODE_SEND || !monitor_mean(SLMPM_BY_SMT, ask->size, &packets) ||
 	    !monitor_mean(SLMPM_BY_RGET, ask->size, &fetched))
 		return;
@@ -95,7 +125,8 @@ static void look(struct endpoint *ep, struct mode_view *v, const struct mode_ask
 	v->sleeps = ep->ctx->wait == SLMPM_WAIT_BLOCK || (ep->ctx->oversubscribed && !ask->always);
 	if (c)
 		choice_view(c, v);
-	look_at_all(v, ask, ep->link.port->domain->fabric->name);
+	if (!mode_has_links(ep))
+		look_at_all(ep, v, ask, 0, ep->link.port->domain->fabric->name);
 }
 
 struct mode mode_pick(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways, bool behind,
@@ -153,6 +184,20 @@ static int usual_link(const struct endpoint *ep)
 	return up >> link & 1 || !up ? link : __builtin_ctz(up);
 }
 
+/* Who only sends does not receive what a network's reader publishes: before others are judged by their load, a ring
+ * that seems to be full is looked at again. */
+static void look_at_ring(struct fabric_link *port, struct mode_view *v)
+{
+	const struct fabric_counts *c = &port->counts;
+
+	v->unread = c->produced - c->consumed_seen;
+	v->segments = c->out_segments;
+	if (!config_get()->aggregate || !mode_is_full(v, mode_limits()))
+		return;
+	link_count_anew(port);
+	v->unread = c->produced - c->consumed_seen;
+}
+
 /* One view for all but the rings. */
 static void look_at_links(struct endpoint *ep, struct mode_link *links, const struct mode_ask *ask,
 			  const struct choice *c)
@@ -163,17 +208,16 @@ static void look_at_links(struct endpoint *ep, struct mode_link *links, const st
 
 	look(ep, &links->view, ask, c);
 	for (uint32_t i = 0; i < BOND_PATHS; i++) {
-		const struct fabric_link *port = bond_port(bond, i);
+		struct fabric_link *port = bond_port(bond, i);
 
 		links[i] = links[0];
 		links[i].up = up >> i & 1;
 		if (!port)
 			continue;
 		links[i].wire = !port->domain->fabric->alloc && !spread;
-		links[i].view.unread = port->counts.produced - port->counts.consumed_seen;
-		links[i].view.segments = port->counts.out_segments;
+		look_at_ring(port, &links[i].view);
 		links[i].view.echo = ep->monitor ? as_cost(ep->monitor->paths[i].time.least) : 0;
-		look_at_all(&links[i].view, ask, port->domain->fabric->name);
+		look_at_all(ep, &links[i].view, ask, i, port->domain->fabric->name);
 	}
 }
 

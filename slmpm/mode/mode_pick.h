@@ -43,6 +43,7 @@ struct mode_tally { /* of an endpoint: decisions by what became of them */
 	struct mode last;
 	uint8_t last_op; /* enum mode_op */
 	uint8_t left;    /* number of the link that was left for having too much to do, plus 1 */
+	uint8_t crowded; /* a bit for each link whose fabric others load */
 };
 
 const struct mode_limits *mode_limits(void);

@@ -23,10 +23,11 @@ static _Atomic uint64_t job;          /* 0: not known yet */
 /* For who may not wait: the mean of each cell, 0 where there is none; and the instances. */
 static _Atomic uint32_t known[SLMPM_PROTOCOLS][SLMPM_SIZE_CLASSES], instances = 1;
 
-static _Atomic bool loaded; /* some fabric has something to do */
+static _Atomic bool loaded; /* some fabric has much to do */
 static struct {             /* the same of fabrics */
 	_Atomic uint64_t name;
-	_Atomic uint32_t queue, out_permille, echo;
+	_Atomic uint64_t rings; /* in the upper half how many are busy, in the lower their load */
+	_Atomic uint32_t queue, echo;
 } fabrics[MEANS_FABRICS];
 
 /* ---- of the job ------------------------------------------------------------------------------- */
@@ -73,14 +74,30 @@ static void make_fabric_known(int i, const struct means_fabric *f)
 	uint64_t name;
 
 	memcpy(&name, f->name, sizeof(name));
-	atomic_store_explicit(&fabrics[i].queue, share(f->queue, f->busy), memory_order_relaxed);
-	atomic_store_explicit(&fabrics[i].out_permille, share(f->load, f->busy),
+	atomic_store_explicit(&fabrics[i].queue, cut32(f->queue), memory_order_relaxed);
+	atomic_store_explicit(&fabrics[i].rings, (uint64_t)cut32(f->busy) << 32 | cut32(f->load),
 			      memory_order_relaxed);
 	atomic_store_explicit(&fabrics[i].echo, cut32(means_mean(&f->echo)), memory_order_relaxed);
 	atomic_store_explicit(&fabrics[i].name, name, memory_order_relaxed);
 }
 
-bool means_fabric_known(const char *name, struct means_known *to)
+static uint32_t without(uint32_t all, uint32_t own)
+{
+	return all > own ? all - own : 0;
+}
+
+static void take_known(int i, const struct monitor_load *own, struct means_known *to)
+{
+	uint64_t rings = atomic_load_explicit(&fabrics[i].rings, memory_order_relaxed);
+	uint32_t queue = atomic_load_explicit(&fabrics[i].queue, memory_order_relaxed);
+
+	to->busy = without((uint32_t)(rings >> 32), own->busy);
+	to->queue = share(without(queue, own->queue), to->busy);
+	to->out_permille = share(without((uint32_t)rings, own->out), to->busy);
+	to->echo = atomic_load_explicit(&fabrics[i].echo, memory_order_relaxed);
+}
+
+bool means_fabric_known(const char *name, const struct monitor_load *own, struct means_known *to)
 {
 	char word[sizeof(uint64_t)] = "";
 	uint64_t wanted;
@@ -90,10 +107,7 @@ bool means_fabric_known(const char *name, struct means_known *to)
 	for (int i = 0; i < MEANS_FABRICS; i++) {
 		if (atomic_load_explicit(&fabrics[i].name, memory_order_relaxed) != wanted)
 			continue;
-		to->queue = atomic_load_explicit(&fabrics[i].queue, memory_order_relaxed);
-		to->out_permille =
-			atomic_load_explicit(&fabrics[i].out_permille, memory_order_relaxed);
-		to->echo = atomic_load_explicit(&fabrics[i].echo, memory_order_relaxed);
+		take_known(i, own, to);
 		return true;
 	}
 	return false;

@@ -23,6 +23,7 @@
 #define MEANS_AGE       10                   /* periods after which a voice has fallen silent */
 
 struct head;
+struct monitor_load;
 
 struct means_cell { /* sum over so many instances */
 	uint64_t ns;
@@ -32,10 +33,9 @@ struct means_cell { /* sum over so many instances */
 struct means_fabric {
 	char name[8];
 	uint64_t requests, links;
-	uint64_t queue,
-		busy; /* requests queued; links with some, or whose ring is more than lightly used, ... */
-	uint64_t load;    /* ... and the sum of these rings' thousandths */
-	uint64_t out, in; /* sums of the links' thousandths */
+	uint64_t queue, busy; /* requests queued; links that have much to do, ... */
+	uint64_t load;        /* ... and the sum of these rings' thousandths */
+	uint64_t out, in;     /* sums of the links' thousandths */
 	struct means_cell echo, latency[SLMPM_PROTOCOLS];
 };
 
@@ -93,14 +93,17 @@ void means_change(struct endpoint *ep, uint64_t job, uint64_t born,
  * One relaxed load. */
 bool monitor_mean(int protocol, uint64_t length, uint64_t *ns);
 uint32_t means_instances(void);
-/* Has some fabric something to do, as far as known here? */
+/* Has some fabric much to do, as far as known here? */
 bool means_is_busy(void);
-/* Of a fabric, over all instances: of its links that have something to do. */
+/* Of a fabric, over all instances. */
 struct means_known {
-	uint32_t queue, out_permille, echo; /* requests; of the rings; ns, 0 not measured */
+	uint32_t busy;                /* links that have much to do; of these, on the mean: */
+	uint32_t queue, out_permille; /* requests; of the rings */
+	uint32_t echo;                /* ns, 0: not measured */
 };
-/* False: there is none. */
-bool means_fabric_known(const char *name, struct means_known *known);
+/* But for what OWN, a link over it, had to do when it was counted. False: there is none. */
+bool means_fabric_known(const char *name, const struct monitor_load *own,
+			struct means_known *known);
 /* For others than the program itself. */
 void means_take(struct slmpm_means *out);
 

@@ -104,41 +104,55 @@ static const char *fabric_in_use(const struct slmpm_monitor *m)
 	return m->link;
 }
 
-/* A link over FABRIC: what waits for it, and what lies in its rings. */
-static void add_load(struct means *sum, const char *fabric, uint64_t queue, uint32_t out,
-		     uint32_t in, uint32_t echo)
+/* More than what an idle link shows: one message on its way, and what the reader has not published. */
+static bool is_busy(uint64_t queue, uint32_t out)
 {
-	bool busy = queue || out > 10 * mode_limits()->light;
+	const struct mode_limits *l = mode_limits();
+	uint32_t most = l->light > l->unpublished ? l->light : l->unpublished;
+
+	if (queue > l->queue || (queue > 1 && queue * 100 > l->light * l->queue))
+		return true;
+	return out > 10 * most;
+}
+
+/* A link over FABRIC: what waits for it, and what lies in its rings. */
+static struct monitor_load add_load(struct means *sum, const char *fabric, uint64_t queue,
+				    uint32_t out, uint32_t in, uint32_t echo)
+{
+	struct monitor_load load = {.queue = (uint32_t)queue, .busy = is_busy(queue, out)};
 	struct means_fabric *f = fabric_of(sum, fabric);
 
+	load.out = load.busy ? out : 0;
 	f->links++;
 	f->queue = plus(f->queue, queue);
-	f->busy += busy;
-	f->load += busy ? out : 0;
+	f->busy += load.busy;
+	f->load += load.out;
 	f->out += out;
 	f->in += in;
 	add_one(&f->echo, echo);
+	return load;
 }
 
 /* Of several links of a peer each by its fabric. */
-static void add_paths(struct means *sum, const struct slmpm_monitor *m)
+static void add_paths(struct means *sum, const struct slmpm_monitor *m, struct monitor_load *loads)
 {
 	for (uint32_t i = 0; i < m->path_count; i++) {
 		const struct slmpm_monitor_path *p = &m->paths[i];
 
 		if (p->state == SLMPM_LINK_UP)
-			add_load(sum, p->link, p->queue_depth, p->out_permille, p->in_permille,
-				 p->echo_ns);
+			loads[i] = add_load(sum, p->link, p->queue_depth, p->out_permille,
+					    p->in_permille, p->echo_ns);
 	}
 	if (!m->path_count)
-		add_load(sum, m->link, m->queue_depth, m->out_permille, m->in_permille, m->echo_ns);
+		loads[0] = add_load(sum, m->link, m->queue_depth, m->out_permille, m->in_permille,
+				    m->echo_ns);
 }
 
-static void add_link(struct means *sum, const struct slmpm_monitor *m)
+static void add_link(struct means *sum, const struct slmpm_monitor *m, struct monitor_load *loads)
 {
 	struct means_fabric *f;
 
-	add_paths(sum, m);
+	add_paths(sum, m, loads);
 	f = fabric_of(sum, fabric_in_use(m));
 	sum->links++;
 	sum->queue += m->queue_depth;
@@ -177,10 +191,16 @@ void means_of_links(struct context *ctx, struct means *sum)
 	struct slmpm_monitor m;
 
 	*sum = (struct means){.instances = 0};
-	for (uint32_t i = 0; i < ctx->count; i++)
-		if (ctx->endpoints[i]->state == SLMPM_PEER_UP) {
-			monitor_take(ctx->endpoints[i], &m);
-			add_link(sum, &m);
+	for (uint32_t i = 0; i < ctx->count; i++) {
+		struct endpoint *ep = ctx->endpoints[i];
+		struct monitor_load loads[SLMPM_MONITOR_PATHS] = {{0}};
+
+		if (ep->state == SLMPM_PEER_UP) {
+			monitor_take(ep, &m);
+			add_link(sum, &m, loads);
 		}
+		if (ep->monitor)
+			memcpy(ep->monitor->load, loads, sizeof(loads));
+	}
 	to_one_voice(sum);
 }

@@ -195,7 +195,7 @@ static void take_fabric(struct means *m, int i, const struct wire_fabric *w)
 	f->links = bounded(w->links, SLMPM_MONITOR_PATHS * m->links);
 	f->busy = bounded(w->busy, f->links);
 	f->load = bounded(w->load, 1000 * f->busy);
-	f->queue = f->busy ? bounded(w->queue, UINT32_MAX) : 0;
+	f->queue = bounded(w->queue, UINT32_MAX);
 	f->out = bounded(w->out, 1000 * f->links);
 	f->in = bounded(w->in, 1000 * f->links);
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++)

@@ -32,6 +32,12 @@ struct echo_time { /* of both ways, in ticks: recent mean, least; 0: none has co
 	uint64_t mean, least;
 };
 
+struct monitor_load { /* of a link, as the means have it */
+	uint32_t queue;
+	uint32_t out; /* of the ring, in thousandths, where it is busy: */
+	bool busy;    /* it has much to do */
+};
+
 struct monitor { /* of an endpoint */
 	uint64_t since;
 	struct monitor_cell cells[SLMPM_PROTOCOLS][SLMPM_SIZE_CLASSES][SLMPM_WARMTH];
@@ -60,6 +66,7 @@ struct monitor { /* of an endpoint */
 		uint32_t out_share, in_share;
 		struct echo_time time; /* of echoes while it was in use */
 	} paths[SLMPM_MONITOR_PATHS];
+	struct monitor_load load[SLMPM_MONITOR_PATHS]; /* of these, or of the one link */
 	struct {                /* a message of one packet, of whose arrival the peer tells */
 		bool agreed;    /* it does */
 		bool shut;      /* for the sake of one the short ways are, which were open */
@@ -133,6 +140,12 @@ static inline void monitor_pass(struct context *ctx)
 {
 	if (UNLIKELY(++ctx->monitor.passed >= MONITOR_PASSES))
 		monitor_come_by(ctx);
+}
+
+/* Who decides by what others tell hears it at the end of this call, if a look is due. */
+static inline void monitor_pass_next(struct context *ctx)
+{
+	ctx->monitor.passed = MONITOR_PASSES - 1;
 }
 
 /* The same, sooner: others are to see how things are before this context rests. */

@@ -3,14 +3,15 @@
 /* timeout: 120 */
 /*
  * SLMPM_AGGREGATE: two instances of an application, each with an accelerator over two fabrics, joined by
- * slmpm_connect. One loads a fabric; the other, which is idle, avoids it, for the reason aggregate, and comes back
- * when it is free again; without the setting it stays. The second in a network namespace of its own, where that is
- * allowed: it shares no network with the first.
+ * slmpm_connect. One loads a fabric; the other, which is idle, avoids it with nearly all it sends as long as that
+ * lasts, for the reason aggregate, and comes back when it is free again; without the setting it stays. The second
+ * in a network namespace of its own, where that is allowed: it shares no network with the first.
  */
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/lib/actor.h"
@@ -18,17 +19,21 @@
 #include "tests/lib/links.h"
 #include "tests/lib/settings.h"
 
-#define LENGTH  (24 << 10)
-#define BALLAST 40 /* of 16 KiB: most of a ring, and a long queue */
+#define LONGEST (64 << 10)
+#define BALLAST 63 /* of 16 KiB: nearly a ring */
+#define SERIES  100
 
 enum { READY, MESSAGES, STOP, WORDS }; /* streams */
 
 static struct shared {
-	_Atomic int listens, loaded, resume, avoided, over, away; /* AWAY: in another namespace */
+	_Atomic int listens, calm, loaded, resume, avoided, over,
+		away; /* AWAY: in another namespace */
+	int ballast;
+	size_t length; /* of what the idle one sends */
 	char url[96];
 } * shared;
 
-static unsigned char bytes[LENGTH];
+static unsigned char bytes[LONGEST];
 
 static void await(const _Atomic int *what, slmpm_peer other)
 {
@@ -47,7 +52,7 @@ static void await(const _Atomic int *what, slmpm_peer other)
 /* Takes what comes; stops when it is told to. */
 static int taker(slmpm_peer host, char **words)
 {
-	static unsigned char got[LENGTH];
+	static unsigned char got[LONGEST];
 	struct slmpm_done done;
 
 	(void)words;
@@ -82,15 +87,16 @@ static int loads(void *unused)
 	OK(slmpm_listen(&listener, (slmpm_ctx){0}, shared->url));
 	shared->listens = 1;
 	OK(slmpm_accept(listener, &other, PATIENCE));
+	await(&shared->calm, other);
 	OK(slmpm_peer_query(accelerator, &info));
 	OK(slmpm_send(accelerator, STOP, NULL, 0, PATIENCE));
 	actor_await_state(info.pid, "T");
-	for (int i = 0; i < BALLAST; i++)
+	for (int i = 0; i < shared->ballast; i++)
 		OK(slmpm_sendv(accelerator, MESSAGES, &piece, 1, NULL, &sent[i]));
 	shared->loaded = 1;
 	await(&shared->avoided, other);
 	CHECK(kill(info.pid, SIGCONT) == 0, "not resumed");
-	for (int i = 0; i < BALLAST; i++)
+	for (int i = 0; i < shared->ballast; i++)
 		EXPECT(slmpm_wait(&sent[i], 1, NULL, PATIENCE), 0);
 	shared->resume = 1;
 	await(&shared->over, other);
@@ -107,7 +113,7 @@ static struct slmpm_mode send_one(slmpm_peer accelerator)
 {
 	struct slmpm_mode mode = {.size = sizeof(mode)};
 
-	OK(slmpm_send(accelerator, MESSAGES, bytes, LENGTH, PATIENCE));
+	OK(slmpm_send(accelerator, MESSAGES, bytes, shared->length, PATIENCE));
 	OK(slmpm_peer_mode(accelerator, &mode));
 	return mode;
 }
@@ -129,13 +135,29 @@ static struct slmpm_mode await_fabric(slmpm_peer accelerator, slmpm_peer other, 
 
 static void expect_calm(slmpm_peer accelerator, slmpm_peer other, const char *fabric)
 {
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < SERIES; i++) {
 		struct slmpm_mode mode = send_one(accelerator);
 
 		CHECK(!strcmp(mode.fabric, fabric), "it goes over %s, because: %s", mode.fabric,
 		      slmpm_reason_name((int)mode.reason));
 		(void)slmpm_recv(other, WORDS, NULL, 0, NULL, 2);
 	}
+}
+
+/* By one who looks at nothing in between. Who gets no processor may be forgotten for a while, and heard of anew. */
+static void expect_away(slmpm_peer accelerator, const char *fabric)
+{
+	const struct timespec pause = {.tv_nsec = 2000000};
+	int away = 0;
+
+	for (int tries = 0; tries < 3 && away < SERIES * 9 / 10; tries++) {
+		away = 0;
+		for (int i = 0; i < SERIES; i++) {
+			away += !strcmp(send_one(accelerator).fabric, fabric);
+			nanosleep(&pause, NULL);
+		}
+	}
+	CHECK(away >= SERIES * 9 / 10, "only %d of %d over %s", away, SERIES, fabric);
 }
 
 static int idles(void *asked)
@@ -151,6 +173,8 @@ static int idles(void *asked)
 	await(&shared->listens, (slmpm_peer){0});
 	OK(slmpm_connect(&other, (slmpm_ctx){0}, shared->url, PATIENCE));
 	(void)await_fabric(accelerator, other, first);
+	expect_calm(accelerator, other, first);
+	shared->calm = 1;
 	await(&shared->loaded, other);
 	if (!asked) {
 		expect_calm(accelerator, other, first);
@@ -158,6 +182,7 @@ static int idles(void *asked)
 		mode = await_fabric(accelerator, other, second);
 		CHECK(mode.reason == SLMPM_REASON_AGGREGATE, "because: %s",
 		      slmpm_reason_name((int)mode.reason));
+		expect_away(accelerator, second);
 		shared->avoided = 1;
 		await(&shared->resume, other);
 		(void)await_fabric(accelerator, other, first);
@@ -171,7 +196,7 @@ static int idles(void *asked)
 
 /* ---- both ----------------------------------------------------------------------------------- */
 
-static void run(const char *what, const char *aggregate, bool away)
+static void run(const char *what, const char *aggregate, int ballast, size_t length, bool away)
 {
 	pid_t pids[2];
 
@@ -179,6 +204,8 @@ static void run(const char *what, const char *aggregate, bool away)
 	fflush(stdout);
 	memset(shared, 0, sizeof(*shared));
 	shared->away = away;
+	shared->ballast = ballast;
+	shared->length = length;
 	snprintf(shared->url, sizeof(shared->url), "shm:/tmp/aggregate-%d", (int)getpid());
 	settings_set("SLMPM_AGGREGATE", aggregate);
 	pids[0] = child_start(loads, NULL, 40 * (unsigned)actor_slow());
@@ -198,18 +225,19 @@ int main(int argc, char **argv)
 	settings_set("SLMPM_LINKS", "shm,tcp");
 	settings_set("SLMPM_LINKS_AFTER", "0");
 	settings_set("SLMPM_MONITOR_MS", "20");
+	settings_set("SLMPM_FETCH", "never");
+	run("a ring that is nearly full", "y", BALLAST, 64 << 10, false);
+	run("not asked for", "n", BALLAST, 64 << 10, false);
 	settings_set("SLMPM_MODE_BULK", "20k");
 	settings_set("SLMPM_PACKET_MAX", "16k");
 	settings_set("SLMPM_EAGER_MAX", "32k");
-	settings_set("SLMPM_FETCH", "never");
 	settings_set("SLMPM_MODE_RING", "45");
-	run("asked for", "y", false);
-	run("asked for, in two network namespaces", "y", true);
-	run("not asked for", "n", false);
+	run("thresholds of one's own", "y", 40, 24 << 10, false);
+	run("in two network namespaces", "y", 40, 24 << 10, true);
 	settings_set("SLMPM_FABRIC", "tcp");
 	settings_set("SLMPM_LINKS", "tcp,shm");
 	settings_set("SLMPM_EAGER_CREDIT", "64k"); /* what is beyond waits in the queue */
-	run("a queue over TCP", "y", false);
-	run("a queue over TCP, not asked for", "n", false);
+	run("a queue over TCP", "y", 40, 24 << 10, false);
+	run("a queue over TCP, not asked for", "n", 40, 24 << 10, false);
 	return 0;
 }

@@ -183,6 +183,40 @@ static void look_at_both(void)
 	CHECK(mode_select(&send, links, 2, 0, &limits).link == 0, "nor that by default");
 }
 
+/* A fabric that others load is left for a link of one's own that has less to do, or only seems to be full. */
+static void look_at_crowds(void)
+{
+	struct mode_link links[2] = {LINK(P), LINK(P)};
+	struct mode_limits own = limits;
+	struct mode_ask ask = SEND(64 K);
+	struct mode mode;
+
+	own.ring = 45;
+	own.unpublished = 57;
+	links[0].view.all.known = links[1].view.all.known = true;
+	links[0].view.all.crowded = true;
+	mode = mode_select(&ask, links, 2, 0, &own);
+	CHECK(mode.link == 1 && mode.reason == SLMPM_REASON_AGGREGATE, "not free again yet");
+	links[1].view.unread = 570;
+	mode = mode_select(&ask, links, 2, 0, &own);
+	CHECK(mode.link == 1 && mode.reason == SLMPM_REASON_AGGREGATE, "it may have been read");
+	links[1].view.unread = 571;
+	CHECK(mode_select(&ask, links, 2, 0, &own).link == 0, "it is full");
+	links[1].view.unread = 500;
+	links[1].view.queue = 17;
+	CHECK(mode_select(&ask, links, 2, 0, &own).link == 0, "its queue is long");
+	links[1].view.queue = 0;
+	links[1].view.all.crowded = true;
+	CHECK(mode_select(&ask, links, 2, 0, &own).link == 0, "others load both");
+	links[0].view.all.crowded = false;
+	mode = mode_select(&ask, links, 2, 0, &own);
+	CHECK(mode.link == 0 && mode.reason == SLMPM_REASON_CALL, "it is free");
+	own.leave = MODE_STAY;
+	links[0].view.all.crowded = true;
+	links[1].view.all.crowded = false;
+	CHECK(mode_select(&ask, links, 2, 0, &own).link == 0, "none is to be left");
+}
+
 /* What others see decides as if it were seen here, and says so. */
 static void look_at_all_instances(void)
 {
@@ -206,6 +240,7 @@ static void look_at_all_instances(void)
 	CHECK(mode_select(&ask, links, 3, 0, &limits).link == 1, "its rings are full");
 	stay.leave = MODE_STAY;
 	CHECK(mode_select(&ask, links, 3, 0, &stay).link == 0, "never");
+	look_at_crowds();
 	links[0].ways |= F;
 	ask.size = 32 K;
 	mode = mode_select(&ask, links, 1, 0, &limits);
