@@ -218,7 +218,7 @@ static bool try_attach(const struct shm_link *l)
 }
 
 /*
- * A short read by this descriptor is quicker, and needs no is_alive: the probe shows once that it is the peer's memory.
+ * A short read by this descriptor is quicker, and needs no is_there: the probe shows once that it is the peer's memory.
  * Read-only, for a write would ignore the protection of pages.
  */
 static void open_memory(struct shm_link *l)
@@ -364,13 +364,15 @@ static int apply(void *at, struct fabric_atomic *a)
 
 /*
  * A process is reached by its number, which another has some time after its end; so soon that it would be
- * between this look and the copy, it cannot be.
+ * between this look and the copy, it cannot be. And it may come to execute another program, which has memory of its
+ * own at the same address, and no end of the connection.
  */
-static bool is_alive(const struct shm_link *l)
+static bool is_there(const struct shm_link *l)
 {
-	struct pollfd end = {.fd = l->base.process, .events = POLLIN};
+	struct pollfd ends[] = {{.fd = l->base.process, .events = POLLIN},
+				{.fd = l->base.bell, .events = POLLRDHUP}};
 
-	return end.fd < 0 || poll(&end, 1, 0) == 0;
+	return poll(ends, 2, 0) == 0;
 }
 
 /* False: the caller attaches, which says why where it fails, too. */
@@ -392,7 +394,7 @@ static int reach_attached(struct shm_link *l, const struct fabric_wr *wr)
 
 	if (read_shortly(l, wr))
 		return 1;
-	if (UNLIKELY(!is_alive(l))) {
+	if (UNLIKELY(!is_there(l))) {
 		/* Its memory may live on in a child that shares it: from now on no read succeeds. */
 		atomic_store_explicit(&l->ended, true, memory_order_relaxed);
 		return -ESRCH;
