@@ -11,8 +11,8 @@
 #include "tests/lib/child.h"
 #include "tests/lib/settings.h"
 
-#define REQUESTS 200 /* of a batch, one a few microseconds behind the other */
-#define TRIES    20  /* batches: one has to do, for others may compute here */
+#define REQUESTS 200  /* of a batch, one a few microseconds behind the other */
+#define TRIES    1000 /* batches: one has to do, for others may compute here */
 #define MOST     (REQUESTS / 4)
 #define PAUSE_US 2000 /* before a batch: its server sleeps by then */
 #define END      0
