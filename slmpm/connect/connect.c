@@ -155,8 +155,7 @@ static struct endpoint *try_to_connect(struct context *ctx, struct connection *t
 	if (*rc == 0)
 		return ep;
 	if (*rc == -SLMPM_ECLOSED && !same_user) /* no listener tells another user why */
-		*rc = error_set(SLMPM_EACCES,
-				"%s: the listener runs as root, and took user %u for another's",
+		*rc = error_set(SLMPM_EACCES, "%s: the listener began as root, and refused user %u",
 				url->text, geteuid());
 	to->is_near = to->stream && !ep->control->stream;
 	endpoint_free(ep);
