@@ -1,14 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The wish to end: Ctrl-C and its like, once; the second time they end the process by themselves. */
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include "apps/slmpm_demo/demo.h"
 
 static volatile sig_atomic_t wish;
 
+static int nowhere = -1; /* /dev/null */
+
+/* Standard output goes nowhere from now on: a write to a pipe that nobody reads would wait for ever. */
 static void note(int number)
 {
+	int saved = errno;
+
 	wish = number;
+	(void)dup2(nowhere, STDOUT_FILENO);
+	errno = saved;
 }
 
 int ending(void)
@@ -21,6 +31,7 @@ void ending_await(void)
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 	struct sigaction act = {.sa_handler = note, .sa_flags = (int)SA_RESETHAND}, old;
 
+	nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
 		sigaction(signals[i], NULL, &old);
 		if (old.sa_handler != SIG_IGN) /* as nohup(1) wants it */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Standard output: digests as sha256sum writes them, and what went wrong with it first. */
+/*
+ * Standard output: digests as sha256sum writes them, and what went wrong with it first, unless the demo is to end:
+ * a signal interrupts a write.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -9,7 +12,7 @@ static int error;
 
 static void note(void)
 {
-	if (!error && ferror(stdout))
+	if (!error && !ending() && ferror(stdout))
 		error = errno ? errno : EIO;
 }
 

@@ -92,7 +92,7 @@ void screen_progress(const struct files *files, const struct tally *t)
 	share = files->bytes ? (double)t->bytes / (double)files->bytes : 1;
 	share = share > 1 ? 1 : share;
 	full = (int)(share * BAR);
-	fflush(stdout);
+	output_flush();
 	snprintf(text, sizeof(text), "[%.*s%*s] %3.0f %%  %s of %s  %s", full,
 		 "####################", BAR - full, "", share * 100,
 		 screen_amount(done, (double)t->bytes), screen_amount(all, (double)files->bytes),

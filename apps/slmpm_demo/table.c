@@ -123,7 +123,7 @@ static void print_traffic(const struct traffic *t)
 void table_print(const struct options *options, const struct files *files, const struct tally *t)
 {
 	screen_clear();
-	fflush(stdout);
+	output_flush();
 	fprintf(stderr, "slmpm_demo: %u accelerators, %u lost, %.3f s%s\n", t->accelerators,
 		t->lost, t->seconds, t->interrupted ? ", interrupted" : "");
 	print_files(files, t);

@@ -3,6 +3,7 @@
 #
 # slmpm_demo's early ends: Ctrl-C and its like, an output that takes no more, accelerators killed under
 # stress; and a terminal.
+# timeout: 120
 set -u
 . "$(dirname "$0")/../lib/demo.sh"
 . "$(dirname "$0")/../lib/terminal.sh"
@@ -21,6 +22,24 @@ for signal in INT TERM HUP; do
 	exec 3<&-
 	gone "$signal" "${pids[@]}"
 	grep -q '^slmpm_demo: 2 accelerators, 0 lost, .*, interrupted$' "$dir/err" || fail "$signal: no table"
+done
+
+# Ctrl-C, and what goes to standard output fills a pipe that nobody reads, or reads only then: no more is written.
+many=() long=$dir/$(printf '%0200d' 0)
+echo many >"$long"
+for i in {1..800}; do many+=("$long"); done
+blocked() { [[ $(cat "/proc/$host/wchan") == *pipe* ]]; }
+for reads in none late; do
+	begin -n 2 "${many[@]}"
+	for i in {1..40}; do blocked || read -r -t 0.05 _ <><(:); done
+	kill -INT "$host"
+	# What the pipe has, and the write that waited for room.
+	[ $reads = none ] || bytes=$(wc -c <&3)
+	[ $reads = none ] || [ "$bytes" -le $((65536 + 8192)) ] || fail "interrupted, it goes on writing: $bytes bytes"
+	wait "$host" 2>/dev/null
+	[ $? = 130 ] || fail "a full pipe, $reads: it did not end by SIGINT"
+	exec 3<&-
+	! grep 'standard output' "$dir/err" || fail "a full pipe, $reads: the interrupted write is named as an error"
 done
 
 # An output that nobody reads, or that is full.
