@@ -364,15 +364,19 @@ static int apply(void *at, struct fabric_atomic *a)
 
 /*
  * A process is reached by its number, which another has some time after its end; so soon that it would be
- * between this look and the copy, it cannot be. And it may come to execute another program, which has memory of its
- * own at the same address, and no end of the connection.
+ * between this look and the copy, it cannot be. A process that executes another program has other memory at the
+ * same addresses, and its end of the connection is closed.
  */
 static bool is_there(const struct shm_link *l)
 {
 	struct pollfd ends[] = {{.fd = l->base.process, .events = POLLIN},
 				{.fd = l->base.bell, .events = POLLRDHUP}};
+	int n;
 
-	return poll(ends, 2, 0) == 0;
+	do
+		n = poll(ends, 2, 0);
+	while (n < 0 && errno == EINTR); /* a signal, though it does not wait */
+	return n == 0;
 }
 
 /* False: the caller attaches, which says why where it fails, too. */
