@@ -122,7 +122,7 @@ static int take_offer(struct shm_link *l, struct fabric_blob *in)
 	rc = mapping_attach(&l->peer, in->fds[0], ring_size(&l->peer_shape), MAPPING_WRITE);
 	if (rc < 0)
 		return rc;
-	mapping_bring_in(&l->peer, in->fds[0]);
+	mapping_populate(&l->peer, in->fds[0]);
 	l->bell.no_membarrier = l->bell.fence = !d->membarrier || !offer.membarrier;
 	l->peer_fd = in->fds[0];
 	in->fds[0] = -1;

@@ -207,7 +207,7 @@ int mapping_attach(struct mapping *m, int fd, size_t size, enum mapping_access a
 	return map(m, fd, size, access == MAPPING_WRITE ? PROT_READ | PROT_WRITE : PROT_READ);
 }
 
-void mapping_bring_in(const struct mapping *m, int fd)
+void mapping_populate(const struct mapping *m, int fd)
 {
 	struct stat st;
 

@@ -44,9 +44,9 @@ int mapping_replace(struct mapping *m, struct mapping *fresh);
  * shrink, or whose pages may run out (-EPERM), M then being empty. Keeps no descriptor; the caller closes FD.
  */
 int mapping_attach(struct mapping *m, int fd, size_t size, enum mapping_access access);
-/* The pages of FD, which M maps, in one call in place of a fault for each amid the traffic. Only where its owner has made
- * all of them present: none is made for him here. */
-void mapping_bring_in(const struct mapping *m, int fd);
+/* Maps the pages of FD, which M maps, in one call in place of a fault for each amid the traffic. Only where the owner
+ * of FD has allocated all of them: no page is allocated here. */
+void mapping_populate(const struct mapping *m, int fd);
 void mapping_destroy(struct mapping *m);
 
 #endif
