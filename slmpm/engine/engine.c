@@ -90,7 +90,9 @@ int transfer_pieces(const struct transfer *t)
 {
 	uint64_t rest = t->r->length - t->at;
 
-	return !rest ? 0 : rest <= PIECE ? 1 : 2;
+	if (!rest)
+		return 0;
+	return rest <= PIECE ? 1 : 2;
 }
 
 /* ---- requests ------------------------------------------------------------------------------- */
@@ -136,7 +138,7 @@ static void count(const struct transfer *t)
 	bool out = t->op == FABRIC_WRITE && !t->to;
 
 	*(out ? &s->engine_out : &s->engine_in) += 1;
-	*(out ? &s->engine_out_bytes : &s->engine_in_bytes) += t->threads;
+	*(out ? &s->engine_out_bytes : &s->engine_in_bytes) += t->by_thread;
 	*(out ? &s->helped_out_bytes : &s->helped_in_bytes) += t->helped;
 }
 

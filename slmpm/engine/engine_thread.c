@@ -70,7 +70,7 @@ static struct transfer *first_injected(void)
 		       LIST_ENTRY(engine.injected.next, struct transfer, node);
 }
 
-/* The lock is given back meanwhile. *MOVED: by whom. */
+/* Without the lock. *MOVED: the mover's bytes, of by_thread and helped. */
 static void move_piece(struct transfer *t, uint64_t *moved)
 {
 	struct transfer piece = *t;
@@ -94,8 +94,8 @@ static void move_piece(struct transfer *t, uint64_t *moved)
 	list_remove(&t->node);
 }
 
-/* A mover has left it: true, it has landed. */
-static bool left(struct transfer *t)
+/* Behind each piece: true where T has landed by it. */
+static bool lands(struct transfer *t)
 {
 	if (t->movers || t->gone) /* whoever forgot it has it */
 		return false;
@@ -122,12 +122,13 @@ static void *run(void *arg)
 			await_work();
 			continue;
 		}
-		move_piece(t, &t->threads);
+		move_piece(t, &t->by_thread);
 		engine.hand = NULL;
 		pthread_cond_broadcast(&engine.idle);
 		/* The list is read under the lock; this only says that it is worth taking, and
 		 * that the descriptor says so already. */
-		if (left(t) && !atomic_exchange_explicit(&t->port->any, true, memory_order_relaxed))
+		if (lands(t) &&
+		    !atomic_exchange_explicit(&t->port->any, true, memory_order_relaxed))
 			(void)!write(t->port->watch.fd, &one, sizeof(one));
 	}
 	pthread_mutex_unlock(&engine.lock);
@@ -210,7 +211,7 @@ bool engine_move_one(const struct engine_port *port)
 	may = t && t->port == port && (t->own || port->ctx->count == 1);
 	if (may)
 		move_piece(t, &t->helped);
-	if (may && left(t)) /* the caller looks at what has landed */
+	if (may && lands(t)) /* the caller inspects what has landed */
 		atomic_store_explicit(&t->port->any, true, memory_order_relaxed);
 	pthread_mutex_unlock(&engine.lock);
 	return may;

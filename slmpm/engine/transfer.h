@@ -26,11 +26,11 @@ struct transfer {
 	enum fabric_op op;
 	bool own; /* this side's put or get, or an entry that it stores: not what the peer asked for */
 	bool gone;       /* forgotten while it was in hand */
-	unsigned movers; /* it is in so many hands */
+	unsigned movers; /* threads that move a piece of it now */
 	int status;
-	int span;                 /* what goes next: in the spans ... */
-	uint64_t in_span, at;     /* ... and in the request's bytes */
-	uint64_t threads, helped; /* moved by the thread, by who called in */
+	int span;                   /* what goes next: in the spans ... */
+	uint64_t in_span, at;       /* ... and in the request's bytes */
+	uint64_t by_thread, helped; /* bytes moved by the thread, by calls that wait */
 };
 
 struct engine_port { /* a context's side of the engine */
@@ -51,7 +51,7 @@ struct engine_port { /* a context's side of the engine */
 
 /* Up to a piece: 1 there are more, 0 that was all, or negative as of the fabric. */
 int transfer_move(struct transfer *t);
-/* As if a piece had been moved. */
+/* The next piece is another mover's. */
 void transfer_skip(struct transfer *t);
 /* What remains, in pieces: 0, 1, or 2, more than one. */
 int transfer_pieces(const struct transfer *t);
