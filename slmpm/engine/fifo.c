@@ -30,8 +30,7 @@ bool fifo_may_begin(const struct head *h)
 
 bool fifo_clears(struct endpoint *ep, const struct inbound *m)
 {
-	if (!ep->listener && list_empty(&ep->am.kept) &&
-	    ((uint16_t)m->stream != FIFO_PUT || !ep->fifo.longs))
+	if (!am_is_early(ep) && ((uint16_t)m->stream != FIFO_PUT || !ep->fifo.longs))
 		return true;
 	ep->fifo.holds_up = true;
 	ep->fifo.uncleared = m->seq;

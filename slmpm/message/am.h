@@ -20,7 +20,13 @@ static inline struct inbound *am_first_kept(const struct endpoint *ep)
 {
 	return LIST_ENTRY(ep->am.kept.next, struct inbound, parts);
 }
-/* The engine's thread leaves one without handler to the application, unless too much is kept already. */
+/* Is what comes now to be kept: is the peer not accepted yet, or has what came before still to run? */
+static inline bool am_is_early(const struct endpoint *ep)
+{
+	return ep->listener || !list_empty(&ep->am.kept);
+}
+/* May the first that is kept run in this call? The engine's thread leaves one without handler to the application,
+ * unless too much is kept already. */
 bool am_may_run(const struct endpoint *ep);
 /* Has the peer been accepted, with active messages that were kept and may run now? */
 static inline bool am_is_due(const struct endpoint *ep)

@@ -84,18 +84,12 @@ static bool head_fits(struct endpoint *ep, const struct head *h, uint64_t total)
 	return true;
 }
 
-/* Nobody has accepted the peer yet, or what came before has still to run. */
-static inline bool is_early(const struct endpoint *ep)
-{
-	return ep->listener || !list_empty(&ep->am.kept);
-}
-
 static bool is_confirmed(uint32_t stream)
 {
 	return (uint16_t)stream == AM_CONFIRMED;
 }
 
-/* Nobody will run it but a handler, and there is none. DATA: it begins there. */
+/* Is there no handler, where only a handler takes it? DATA: its head, or more. */
 static bool lacks_handler(const struct context *ctx, uint32_t stream, const void *data)
 {
 	uint16_t id = (uint16_t)stream;
@@ -173,7 +167,7 @@ void am_only(struct endpoint *ep, const struct head *h)
 	    !arrival_envelope(ep, h, charge))
 		return;
 	match_account(ep, h->length);
-	if (UNLIKELY(is_early(ep) || is_left(ep, h->stream, h->data))) {
+	if (UNLIKELY(am_is_early(ep) || is_left(ep, h->stream, h->data))) {
 		keep_only(ep, h, charge);
 		return;
 	}
@@ -314,7 +308,7 @@ void am_more(struct inbound *m, const struct head *h, bool last)
 	ep->am.message = NULL;
 	list_remove(&m->parts);
 	match_account(ep, m->total);
-	if (UNLIKELY(is_early(ep) || (!m->cut && is_left(ep, m->stream, m->data))))
+	if (UNLIKELY(am_is_early(ep) || (!m->cut && is_left(ep, m->stream, m->data))))
 		keep(m);
 	else
 		run_whole(m);
