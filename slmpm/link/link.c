@@ -205,7 +205,7 @@ void link_count(struct endpoint *ep)
 		(void)ep->link.fabric->post(ep->link.port, &wr);
 }
 
-void link_count_anew(struct fabric_link *port)
+void link_rescan_counts(struct fabric_link *port)
 {
 	struct fabric_wr wr = {.op = FABRIC_COUNT, .flags = FABRIC_ASK};
 

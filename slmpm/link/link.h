@@ -129,8 +129,8 @@ void link_cleared(struct endpoint *ep, uint64_t seq);
 bool link_hold_back(struct endpoint *ep, int more);
 /* Brings the port's counts up to date; publishes nothing. */
 void link_count(struct endpoint *ep);
-/* Of one of several links, from what has come and was not received yet, too. */
-void link_count_anew(struct fabric_link *port);
+/* Of PORT, one of several links: with what has come but was not received yet. */
+void link_rescan_counts(struct fabric_link *port);
 /* Publishes totals whatever the thresholds say. */
 void link_flush(struct endpoint *ep);
 /* And did all that was posted leave this process? */

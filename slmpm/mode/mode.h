@@ -98,6 +98,12 @@ struct mode {
 struct mode mode_select(const struct mode_ask *ask, const struct mode_link *links, int n,
 			int wanted, const struct mode_limits *limits);
 
+/* Is a queue of so many requests well below what is long? */
+static inline bool mode_is_short(uint64_t queue, const struct mode_limits *l)
+{
+	return queue <= 1 || queue * 100 <= l->light * l->queue;
+}
+
 /* Have the others over that fabric too much to do? */
 bool mode_is_crowded(const struct mode_view *v, const struct mode_limits *limits);
 

@@ -25,10 +25,12 @@ static bool is_auto(const char *fabric)
 	return !strcmp(fabric, "auto");
 }
 
-/* The reader publishes from a share of the ring on, by batches. */
+/* Percent of a ring that may seem unread though all of it is read: its reader publishes from a
+ * share of the ring on, by batches. */
 static uint32_t unpublished(const struct config *config)
 {
-	int64_t share = config->publish_permille / 10, batch = 100 / 16;
+	int64_t share = config->publish_permille / 10;
+	int64_t batch = 100 / 16; /* SLMPM_PUBLISH_BATCH=0: a sixteenth */
 
 	if (config->publish_batch && config->ring_segments > 0)
 		batch = config->publish_batch * 100 / config->ring_segments;
@@ -158,16 +160,8 @@ static bool is_light(const struct fabric_link *port)
 	return (c->produced - c->consumed_seen) * 100 <= mode_limits()->light * c->out_segments;
 }
 
-/* Where a queue was left, it is to be well below what is long: each change waits for what has gone before. */
-static bool is_short_queue(const struct endpoint *ep)
-{
-	const struct mode_limits *l = mode_limits();
-
-	return ep->link.depth <= 1 || ep->link.depth * 100 <= l->light * l->queue;
-}
-
 /* The one that is asked for by nobody: the default, if it is up, or that in use, or any. One that was left
- * only once it has little to do again. */
+ * only once it has little to do again: each change waits for what has gone before. */
 static int usual_link(const struct endpoint *ep)
 {
 	const struct fabric_link *bond = ep->link.port;
@@ -175,7 +169,7 @@ static int usual_link(const struct endpoint *ep)
 	int link = further_wanted(ep), left = ep->modes.left - 1;
 
 	if (left >= 0 && (link < 0 || link == left))
-		link = up >> left & 1 && is_short_queue(ep) &&
+		link = up >> left & 1 && mode_is_short(ep->link.depth, mode_limits()) &&
 				       is_light(bond_port(bond, (uint32_t)left)) ?
 			       left :
 			       -1;
@@ -194,7 +188,7 @@ static void look_at_ring(struct fabric_link *port, struct mode_view *v)
 	v->segments = c->out_segments;
 	if (!config_get()->aggregate || !mode_is_full(v, mode_limits()))
 		return;
-	link_count_anew(port);
+	link_rescan_counts(port);
 	v->unread = c->produced - c->consumed_seen;
 }
 

@@ -101,7 +101,7 @@ struct means_known {
 	uint32_t queue, out_permille; /* requests; of the rings */
 	uint32_t echo;                /* ns, 0: not measured */
 };
-/* But for what OWN, a link over it, had to do when it was counted. False: there is none. */
+/* Without the share of OWN, a link over that fabric. False: no link is over it. */
 bool means_fabric_known(const char *name, const struct monitor_load *own,
 			struct means_known *known);
 /* For others than the program itself. */

@@ -110,9 +110,7 @@ static bool is_busy(uint64_t queue, uint32_t out)
 	const struct mode_limits *l = mode_limits();
 	uint32_t most = l->light > l->unpublished ? l->light : l->unpublished;
 
-	if (queue > l->queue || (queue > 1 && queue * 100 > l->light * l->queue))
-		return true;
-	return out > 10 * most;
+	return !mode_is_short(queue, l) || out > 10 * most;
 }
 
 /* A link over FABRIC: what waits for it, and what lies in its rings. */

@@ -32,10 +32,10 @@ struct echo_time { /* of both ways, in ticks: recent mean, least; 0: none has co
 	uint64_t mean, least;
 };
 
-struct monitor_load { /* of a link, as the means have it */
-	uint32_t queue;
-	uint32_t out; /* of the ring, in thousandths, where it is busy: */
-	bool busy;    /* it has much to do */
+struct monitor_load {   /* of a link, as it was added to the aggregate */
+	uint32_t queue; /* requests */
+	uint32_t out;   /* thousandths of the ring; 0 unless the link is busy */
+	bool busy;      /* much to do */
 };
 
 struct monitor { /* of an endpoint */
@@ -66,7 +66,7 @@ struct monitor { /* of an endpoint */
 		uint32_t out_share, in_share;
 		struct echo_time time; /* of echoes while it was in use */
 	} paths[SLMPM_MONITOR_PATHS];
-	struct monitor_load load[SLMPM_MONITOR_PATHS]; /* of these, or of the one link */
+	struct monitor_load load[SLMPM_MONITOR_PATHS]; /* of the paths, or of the one link */
 	struct {                /* a message of one packet, of whose arrival the peer tells */
 		bool agreed;    /* it does */
 		bool shut;      /* for the sake of one the short ways are, which were open */
@@ -121,7 +121,7 @@ static inline void monitor_tick(struct context *ctx)
 		monitor_look(ctx, ticks);
 }
 
-/* The same amid traffic: the first messages after a sleep do not pay for what became due in it. */
+/* A tick amid traffic: the first messages after a sleep do not pay for what became due in it. */
 static inline void monitor_tick_amid(struct context *ctx)
 {
 	if (wait_ticks() >= ctx->monitor.not_before)
@@ -142,7 +142,7 @@ static inline void monitor_pass(struct context *ctx)
 		monitor_come_by(ctx);
 }
 
-/* Who decides by what others tell hears it at the end of this call, if a look is due. */
+/* A choice by what other instances report: the call's end inspects the links, where that is due. */
 static inline void monitor_pass_next(struct context *ctx)
 {
 	ctx->monitor.passed = MONITOR_PASSES - 1;
