@@ -94,8 +94,8 @@ struct context {
 		uint64_t traffic;    /* by then */
 		uint32_t next;       /* whose turn it is */
 		uint32_t passed;     /* short calls since one of them has looked */
-		uint64_t not_before; /* ticks: no look amid traffic, after a sleep */
-		bool after_silence;  /* the one under way: the last was long ago */
+		uint64_t not_before; /* ticks: after a sleep, no look amid traffic before */
+		bool after_silence;  /* the look under way: the one before was long ago */
 		bool in_passing; /* the one under way waits for nothing: it reads no answer soon */
 		uint32_t page_count;
 		struct monitor_pages *pages;

@@ -16,7 +16,7 @@
 #define WAKE_NS  50000 /* before the first has been measured */
 #define WAKE_MIN 10000
 #define WAKE_MAX 250000 /* an idle pair sleeps within a millisecond */
-#define SILENCE  256 /* of a time without waits, or of a long one, the part that polling may take */
+#define PART     256    /* polling may take this part of a time without waits, or of a long one */
 /* What the wait under way has added to `quick` itself: once in the receive's polls, once in the others. */
 #define OWN      2
 
@@ -37,8 +37,8 @@ static void book(struct spin *s, int row, int64_t ns)
 /* Whatever the kind of the next wait. */
 static void book_silence(struct spin *s, uint64_t ns)
 {
-	book(s, AFTER_SHORT, (int64_t)(ns / SILENCE));
-	book(s, AFTER_LONG, (int64_t)(ns / SILENCE));
+	book(s, AFTER_SHORT, (int64_t)(ns / PART));
+	book(s, AFTER_LONG, (int64_t)(ns / PART));
 }
 
 void spin_init(struct spin *s, uint64_t fixed)

@@ -13,8 +13,8 @@
 _Static_assert(SLMPM_MONITOR_PATHS == BOND_PATHS, "one place for each link");
 
 #define SHARE   16 /* links in a look */
-/* Ticks between two looks: no packets of our own behind so long a time, for it is the first messages' answers that
- * they would delay. */
+/* Ticks between two looks: the one behind sends no packets of the monitor's, which would delay the
+ * first messages' answers. */
 #define SILENCE (MONITOR_TICKS << 2)
 #define WINDOW  UINT64_C(100000000) /* ns, at least, that a rate is taken over */
 

@@ -103,11 +103,26 @@ void monitor_finished(struct request *r, int status)
 
 /* ---- messages that go in a packet ------------------------------------------------------------- */
 
+/* A call that waits for nothing reads the answer late: its way back would be all. */
+static bool may_ask(const struct endpoint *ep)
+{
+	if (!ep->monitor->sample.agreed || ep->state != SLMPM_PEER_UP ||
+	    ep->ctx->monitor.after_silence)
+		return false;
+	return ep->pid || !ep->ctx->monitor.in_passing;
+}
+
+static bool is_due(const struct monitor *m, uint64_t ns)
+{
+	uint64_t period = (uint64_t)config_get()->monitor_ms * 1000000;
+	uint64_t since = ns - m->sample.asked;
+
+	return since >= (m->sample.began ? GIVEN_UP * period : period / OF_PERIOD);
+}
+
 void sample_look(struct endpoint *ep, uint64_t ns)
 {
 	struct monitor *m = ep->monitor;
-	uint64_t period = (uint64_t)config_get()->monitor_ms * 1000000,
-		 since = ns - m->sample.asked;
 	bool sends = ep->sent != m->sample.sent;
 
 	m->sample.sent = ep->sent;
@@ -116,10 +131,7 @@ void sample_look(struct endpoint *ep, uint64_t ns)
 		endpoint_refresh(ep);
 		return;
 	}
-	if (!m->sample.agreed || !sends || ep->ctx->monitor.after_silence ||
-	    ep->state != SLMPM_PEER_UP ||
-	    (ep->ctx->monitor.in_passing && !ep->pid) || /* the answer's way back would be all */
-	    since < period / OF_PERIOD || (m->sample.began && since < GIVEN_UP * period))
+	if (!sends || !may_ask(ep) || !is_due(m, ns))
 		return;
 	m->sample.asked = ns;
 	m->sample.shut = ep->direct;
