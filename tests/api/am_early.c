@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* timeout: 180 */
 /* waits */
 /*
  * Active messages that come before their handlers are there: the program sets these right after the call that
  * gives the peer, or later, without any other call since they came, and none is lost, nor comes anything that was
- * sent behind one before its handler has run. With an engine whose thread makes progress as without one, in contexts of one thread and
- * of several, between processes that were started and that were connected, whichever side is asked.
+ * sent behind one before its handler has run. With an engine whose thread makes progress as without one, in
+ * contexts of one thread and of several, between processes that were started and that were connected,
+ * whichever side is asked.
  */
 #include <pthread.h>
 #include <stdlib.h>
