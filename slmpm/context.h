@@ -96,6 +96,7 @@ struct context {
 		uint32_t passed;     /* short calls since one of them has looked */
 		uint64_t not_before; /* ticks: after a sleep, no look amid traffic before */
 		bool after_silence;  /* the look under way: the one before was long ago */
+		uint32_t silences;   /* that a look came behind */
 		bool in_passing; /* the one under way waits for nothing: it reads no answer soon */
 		uint32_t page_count;
 		struct monitor_pages *pages;

@@ -16,7 +16,9 @@ _Static_assert(SLMPM_MONITOR_PATHS == BOND_PATHS, "one place for each link");
 /* Ticks between two looks: the one behind sends no packets of the monitor's, which would delay the
  * first messages' answers. */
 #define SILENCE (MONITOR_TICKS << 2)
-#define WINDOW  UINT64_C(100000000) /* ns, at least, that a rate is taken over */
+#define SPARED                                                                                     \
+	8 /* all but one in so many: traffic that comes behind silence alone is measured, too */
+#define WINDOW UINT64_C(100000000) /* ns, at least, that a rate is taken over */
 
 void monitor_new(struct endpoint *ep)
 {
@@ -188,12 +190,17 @@ void monitor_ended(struct endpoint *ep)
 	monitor_publish(ep);
 }
 
+static bool is_spared(struct context *ctx, uint64_t ticks)
+{
+	return ticks - ctx->monitor.looked >= SILENCE && ++ctx->monitor.silences % SPARED;
+}
+
 void monitor_look(struct context *ctx, uint64_t ticks)
 {
 	uint32_t n = ctx->count < SHARE ? ctx->count : SHARE;
 	uint64_t ns;
 
-	ctx->monitor.after_silence = ticks - ctx->monitor.looked >= SILENCE;
+	ctx->monitor.after_silence = is_spared(ctx, ticks);
 	ctx->monitor.looked = ticks;
 	if (!config_get()->monitor_ms)
 		return;
