@@ -180,13 +180,14 @@ static int usual_link(const struct endpoint *ep)
 
 /* Who only sends does not receive what a network's reader publishes: before others are judged by their load, a ring
  * that seems to be full is looked at again. */
-static void look_at_ring(struct fabric_link *port, struct mode_view *v)
+static void look_at_ring(const struct context *ctx, struct fabric_link *port, struct mode_view *v)
 {
 	const struct fabric_counts *c = &port->counts;
 
 	v->unread = c->produced - c->consumed_seen;
 	v->segments = c->out_segments;
-	if (!config_get()->aggregate || !mode_is_full(v, mode_limits()))
+	/* Of another thread's sleep nothing is taken that is to wake it. */
+	if (!config_get()->aggregate || ctx->sleeping || !mode_is_full(v, mode_limits()))
 		return;
 	link_rescan_counts(port);
 	v->unread = c->produced - c->consumed_seen;
@@ -209,7 +210,7 @@ static void look_at_links(struct endpoint *ep, struct mode_link *links, const st
 		if (!port)
 			continue;
 		links[i].wire = !port->domain->fabric->alloc && !spread;
-		look_at_ring(port, &links[i].view);
+		look_at_ring(ep->ctx, port, &links[i].view);
 		links[i].view.echo = ep->monitor ? as_cost(ep->monitor->paths[i].time.least) : 0;
 		look_at_all(ep, &links[i].view, ask, i, port->domain->fabric->name);
 	}
