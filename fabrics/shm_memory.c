@@ -390,6 +390,13 @@ static bool read_shortly(const struct shm_link *l, const struct fabric_wr *wr)
 		       (ssize_t)wr->size;
 }
 
+/* Its memory may live on in a thread or a child that shares it: from now on no read succeeds. */
+static COLD int has_gone(struct shm_link *l)
+{
+	atomic_store_explicit(&l->ended, true, memory_order_relaxed);
+	return -ESRCH;
+}
+
 static int reach_attached(struct shm_link *l, const struct fabric_wr *wr)
 {
 	struct fabric_memory *m = wr->memory;
@@ -398,11 +405,8 @@ static int reach_attached(struct shm_link *l, const struct fabric_wr *wr)
 
 	if (read_shortly(l, wr))
 		return 1;
-	if (UNLIKELY(!is_there(l))) {
-		/* Its memory may live on in a child that shares it: from now on no read succeeds. */
-		atomic_store_explicit(&l->ended, true, memory_order_relaxed);
-		return -ESRCH;
-	}
+	if (UNLIKELY(!is_there(l)))
+		return has_gone(l);
 	if (UNLIKELY(!attach_works(l))) {
 		m->ops = 0;
 		return -EPERM;
@@ -413,7 +417,7 @@ static int reach_attached(struct shm_link *l, const struct fabric_wr *wr)
 
 	if (rc == -EPERM)
 		m->ops = 0;
-	return rc;
+	return rc == -ESRCH ? has_gone(l) : rc;
 }
 
 int shm_reach(struct shm_link *l, const struct fabric_wr *wr)
