@@ -107,12 +107,41 @@ static int take_batch(struct endpoint *ep, bool all)
 	return n;
 }
 
+/* A process that was closed here may send until it is joined. Nobody wants that; but what tells of it, a socket that
+ * stays readable, would do so for ever, and each wait for others would be over at once. */
+static COLD void discard(struct endpoint *ep)
+{
+	struct link *l = &ep->link;
+
+	for (int n = 0; n < SHARE; n++) {
+		if (l->next == l->end) {
+			int got;
+
+			progress_settle(ep);
+			got = l->fabric->poll(l->port, l->arrivals, LINK_BATCH);
+			if (got <= 0)
+				return;
+			l->next = l->arrivals;
+			l->end = l->arrivals + got;
+		}
+		progress_release(ep, l->next++);
+	}
+	progress_settle(ep);
+}
+
+static int progress_ended(struct endpoint *ep)
+{
+	if (ep->closing && ep->process && ep->was_up)
+		discard(ep);
+	return UNLIKELY(am_is_due(ep)) ? am_run_kept(ep) : 0;
+}
+
 static int progress_endpoint(struct endpoint *ep)
 {
 	int n;
 
 	if (ep->state != SLMPM_PEER_UP)
-		return UNLIKELY(am_is_due(ep)) ? am_run_kept(ep) : 0;
+		return progress_ended(ep);
 	n = UNLIKELY(!ep->direct) && am_is_due(ep) ? am_run_kept(ep) : 0;
 	n += take_batch(ep, false);
 	if (ep->end_of_stream && ep->state == SLMPM_PEER_UP)

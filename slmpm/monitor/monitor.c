@@ -16,9 +16,8 @@ _Static_assert(SLMPM_MONITOR_PATHS == BOND_PATHS, "one place for each link");
 /* Ticks between two looks: the one behind sends no packets of the monitor's, which would delay the
  * first messages' answers. */
 #define SILENCE (MONITOR_TICKS << 2)
-#define SPARED                                                                                     \
-	8 /* all but one in so many: traffic that comes behind silence alone is measured, too */
-#define WINDOW UINT64_C(100000000) /* ns, at least, that a rate is taken over */
+#define SPARED  8 /* all but one of so many: traffic behind silence alone is measured, too */
+#define WINDOW  UINT64_C(100000000) /* ns, at least, that a rate is taken over */
 
 void monitor_new(struct endpoint *ep)
 {
