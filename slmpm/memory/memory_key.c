@@ -4,11 +4,14 @@
 
 #include "slmpm/error.h"
 #include "slmpm/link/link.h"
+#include "slmpm/link/progress.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/message/message.h"
+#include "slmpm/monitor/monitor.h"
 #include "slmpm/wait.h"
 
-#define GRANT_MS 1000 /* after so long a grant that is not told is none */
+#define GRANT_MS   1000 /* after so long a grant that is not told is none */
+#define LOOK_EVERY 32   /* keys given to a peer between looks at the descriptors */
 
 /* ---- the bytes ------------------------------------------------------------------------------ */
 
@@ -88,13 +91,33 @@ static int await_peer(struct endpoint *ep, slmpm_peer peer)
 			 ep->name, (long long)ms);
 }
 
+static int give(slmpm_mem mem, struct endpoint *ep, slmpm_peer peer, uint32_t access,
+		struct slmpm_key *key)
+{
+	struct region *region = region_get(mem);
+	struct grant *g;
+	int rc = 0;
+
+	if (endpoint_of(peer) != ep) /* by another thread, or a handler, meanwhile */
+		return endpoint_bad_handle(peer);
+	if (!region)
+		return handle_error(&region_table, mem.id);
+	g = grant_new(region, ep, access, &rc);
+	if (!g)
+		return rc;
+	key_write(key, g);
+	if (ep->memory.last % LOOK_EVERY)
+		monitor_pass(ep->ctx);
+	else
+		progress_in_passing(ep->ctx);
+	return 0;
+}
+
 int slmpm_mem_key(slmpm_mem mem, slmpm_peer peer, uint32_t access, struct slmpm_key *key)
 {
 	struct endpoint *ep = endpoint_of(peer);
-	struct region *region;
 	struct context *ctx;
-	struct grant *g;
-	int rc = 0;
+	int rc;
 
 	if (!key)
 		return error_set(SLMPM_EINVAL, "slmpm_mem_key: nowhere to put the key");
@@ -102,17 +125,12 @@ int slmpm_mem_key(slmpm_mem mem, slmpm_peer peer, uint32_t access, struct slmpm_
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx;
 	rc = await_peer(ep, peer);
-	region = region_get(mem);
-	if (rc < 0) {
-		/* It would have to be there. */
-	} else if (endpoint_of(peer) != ep) { /* by another thread, meanwhile */
-		rc = endpoint_bad_handle(peer);
-	} else if (!region) {
-		rc = handle_error(&region_table, mem.id);
-	} else {
-		g = grant_new(region, ep, access, &rc);
-		if (g)
-			key_write(key, g);
+	if (rc == 0)
+		rc = give(mem, ep, peer, access, key);
+	/* What the peer has answered, or its end, may be there: who only tries again looks nowhere else. */
+	if (rc == -SLMPM_EAGAIN || rc == -SLMPM_ELIMIT) {
+		progress_in_passing(ctx);
+		rc = give(mem, ep, peer, access, key);
 	}
 	context_unlock(ctx);
 	return rc;
