@@ -147,7 +147,7 @@ $(OUT)/gen/git_id.c: FORCE
 	echo "const char build_git_id[] = \"$$id\";" | cmp -s - $@ || echo "const char build_git_id[] = \"$$id\";" >$@
 $(OBJ)/git_id.o: $(OUT)/gen/git_id.c
 	@mkdir -p $(@D); $(COMPILE) -c $< -o $@
-$(OBJ)/slmpm/build.o: $(OUT)/gen/build_info.h
+$(OBJ)/slmpm/base/build.o: $(OUT)/gen/build_info.h
 $(OBJ)/slmpm.o $(SO).$(VERSION): $(OBJ)/git_id.o
 
 # What the headers declare, by its visibility. slmpm/abi holds the names of each release that was; "make abi" is about it.
@@ -292,7 +292,7 @@ abi-record: $(OUT)/gen/names		## a release's last step: note the names it export
 	cp $< slmpm/abi/$(call version,MAJOR).$(call version,MINOR)
 
 lint:					## include arrows, format, every warning an error, headers, man pages
-	@$(MAKE) -k --output-sync=target $(addprefix lint-,arrows format headers gcc clang hot man)
+	@$(MAKE) -k --output-sync=target $(addprefix lint-,arrows format headers gcc clang hot floors man)
 
 lint-arrows:
 	@tests/lint/arrows $(C_FILES)
@@ -307,6 +307,9 @@ HOT := slmpm_send|slmpm_sendv|slmpm_recv|slmpm_loan|slmpm_commit|slmpm_hold|slmp
 lint-hot: lint-gcc
 	@echo '  LINT  hot'; ! objdump -t $(addprefix $(GCC_LINTED)/obj/,slmpm/*.o slmpm/*/*.o fabrics/*.o) | \
 		grep -E '[.]text[.]unlikely.* ($(HOT))$$'
+# Who needs whom, by the objects' symbols.
+lint-floors: lint-gcc
+	@cd $(GCC_LINTED)/obj && nm -A $(LIB_SRC:%.c=%.o) | $(CURDIR)/tests/lint/floors
 lint-clang:
 	@$(MAKE) BUILD=$(BUILD)/lint-clang CC=clang OPT=-O0 WERROR=-Werror objects
 lint-man:
@@ -484,7 +487,7 @@ help:					## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r goal text; do printf '  make %-14s %s\n' "$$goal" "$$text"; done
 
 FORCE:
-.PHONY: all lib test-programs test cross-programs cross-test demo bench bench-near bench-net bench-modes objects lint $(addprefix lint-,arrows format headers gcc clang hot man) format man abi abi-record install uninstall clean help FORCE \
+.PHONY: all lib test-programs test cross-programs cross-test demo bench bench-near bench-net bench-modes objects lint $(addprefix lint-,arrows format headers gcc clang hot floors man) format man abi abi-record install uninstall clean help FORCE \
 	deps deps-build deps-test deps-man deps-lint deps-abi deps-bench deps-cross
 
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(TEST_OBJ) $(TEST_LIB) $(MODEL_OBJ)) \

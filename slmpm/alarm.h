@@ -9,7 +9,7 @@
 /* False: it cannot be had now, for want of descriptors perhaps. Who is to need it asks in time. */
 bool alarm_open(struct context *ctx);
 void alarm_close(struct context *ctx);
-/* It rings then, by wait_now's clock, or before, where that had been asked for; UINT64_MAX: no need. False: it does
+/* It rings then, by clock_now's clock, or before, where that had been asked for; UINT64_MAX: no need. False: it does
  * not. */
 bool alarm_set(struct context *ctx, uint64_t when);
 /* It has. */

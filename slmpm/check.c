@@ -13,18 +13,18 @@
 #include "fabrics/fabric.h"
 #include "shm/mapping.h"
 #include "slmpm/bond/bond.h"
-#include "slmpm/bond/routes.h"
-#include "slmpm/config.h"
+#include "slmpm/base/routes.h"
+#include "slmpm/base/config.h"
 #include "slmpm/context.h"
 #include "slmpm/connect/control.h"
 #include "slmpm/domain.h"
 #include "slmpm/endpoint.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/mirror/track.h"
 #include "slmpm/mirror/finder.h"
 #include "slmpm/memory/rma.h"
 #include "slmpm/monitor/monitor.h"
-#include "slmpm/sized.h"
+#include "slmpm/base/sized.h"
 
 #define HUGE_PAGE (UINT64_C(2) << 20)
 

@@ -13,7 +13,7 @@
 #include "slmpm/domain.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/engine/engine.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/fork.h"
 #include "slmpm/idle.h"
 #include "slmpm/connect/listener.h"
@@ -23,7 +23,7 @@
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/launch/topology.h"
 #include "slmpm/request.h"
-#include "slmpm/sized.h"
+#include "slmpm/base/sized.h"
 #include "slmpm/stats.h"
 #include "slmpm/wait.h"
 #include "slmpm/watch.h"
@@ -37,18 +37,6 @@ static _Thread_local slmpm_ctx default_ctx;
 static struct watch kick_watch = {.kind = WATCH_KICK, .fd = -1};
 
 extern inline slmpm_peer slmpm_any(slmpm_ctx ctx);
-
-int slmpm_version_number(void)
-{
-	return SLMPM_VERSION;
-}
-
-const char *slmpm_version(void)
-{
-#define TEXT_OF(x)            #x
-#define VERSION_TEXT(a, b, c) TEXT_OF(a) "." TEXT_OF(b) "." TEXT_OF(c)
-	return VERSION_TEXT(SLMPM_VERSION_MAJOR, SLMPM_VERSION_MINOR, SLMPM_VERSION_PATCH);
-}
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
@@ -311,7 +299,7 @@ static struct endpoint *still_open(const struct context *ctx)
 
 int slmpm_shut(slmpm_ctx handle, int timeout_ms)
 {
-	uint64_t deadline = wait_deadline(timeout_ms);
+	uint64_t deadline = clock_deadline(timeout_ms);
 	struct endpoint *ep;
 	struct context *ctx;
 	int rc = 0;
@@ -335,7 +323,7 @@ int slmpm_shut(slmpm_ctx handle, int timeout_ms)
 	while (!list_empty(&ctx->listeners))
 		listener_free(LIST_ENTRY(ctx->listeners.next, struct listener, node));
 	while ((ep = still_open(ctx))) {
-		int one = message_close(ep, wait_ms(wait_now(), deadline, -1));
+		int one = message_close(ep, clock_ms(clock_now(), deadline, -1));
 
 		rc = rc < 0 ? rc : one;
 	}

@@ -9,10 +9,10 @@
 #include "fabrics/fabric.h"
 #include "shm/compiler.h"
 #include "shm/mapping.h"
-#include "slmpm/config.h"
-#include "slmpm/handle.h"
-#include "slmpm/list.h"
-#include "slmpm/spin.h"
+#include "slmpm/base/config.h"
+#include "slmpm/base/handle.h"
+#include "slmpm/base/list.h"
+#include "slmpm/base/spin.h"
 
 struct endpoint;
 struct domain;

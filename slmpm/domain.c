@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "slmpm/endpoint.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/bond/further.h"
 
 #define FABRICS_MAX    16

@@ -8,10 +8,10 @@
 #include "slmpm/doubt.h"
 #include "slmpm/late.h"
 #include "slmpm/event.h"
-#include "slmpm/handle.h"
-#include "slmpm/list.h"
+#include "slmpm/base/handle.h"
+#include "slmpm/base/list.h"
 #include "slmpm/mode/mode_pick.h"
-#include "slmpm/wire.h"
+#include "slmpm/base/wire.h"
 
 /* Packets taken from a link at once: more only puts off the first one's copy. */
 #define LINK_BATCH     2

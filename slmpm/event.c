@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "slmpm/endpoint.h"
-#include "slmpm/error.h"
-#include "slmpm/sized.h"
+#include "slmpm/base/error.h"
+#include "slmpm/base/sized.h"
 #include "slmpm/wait.h"
 
 static bool is_end(uint32_t type)

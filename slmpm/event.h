@@ -8,7 +8,7 @@
 
 #include <slmpm.h>
 
-#include "slmpm/list.h"
+#include "slmpm/base/list.h"
 
 struct context;
 struct endpoint;

@@ -4,7 +4,7 @@
 
 #include "slmpm/domain.h"
 #include "slmpm/monitor/monitor.h"
-#include "slmpm/wait.h"
+#include "slmpm/base/clock.h"
 #include "slmpm/yield.h"
 
 int idle_next(struct context *ctx, struct idle *i, uint64_t now)
@@ -33,7 +33,7 @@ void idle_over(struct context *ctx, struct idle *i, bool found)
 		ctx->scans = IDLE_SCANS;
 	if (!i->since)
 		return;
-	now = wait_now();
+	now = clock_now();
 	wait = (struct spin_wait){
 		.took = now - i->since,
 		.bells = domain_bells(ctx),
@@ -56,12 +56,12 @@ static int spin_on(struct context *ctx)
 
 	ctx->yielding = 0;
 	if (yielding) { /* it has yielded since */
-		yield_taken(ctx, yielding, wait_now());
+		yield_taken(ctx, yielding, clock_now());
 		return SLMPM_SPIN_ON;
 	}
 	if (idle_is_new(ctx, &ctx->own))
 		return SLMPM_SPIN_ON;
-	yielding = wait_now();
+	yielding = clock_now();
 	rc = idle_next(ctx, &ctx->own, yielding);
 	if (rc == SLMPM_SPIN_YIELD)
 		ctx->yielding = yielding;

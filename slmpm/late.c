@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "slmpm/endpoint.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/link/link.h"
-#include "slmpm/wait.h"
+#include "slmpm/base/clock.h"
 
 #define INSPECT_TICKS (UINT64_C(20) << 20) /* 4 to 20 ms: between two of calls that only try */
 #define SILENT_MS     1000                 /* without a read, though there is something to read */
@@ -52,7 +52,7 @@ static void inspect_totals(struct endpoint *ep)
 {
 	struct reaction *r = &ep->reaction;
 	const struct fabric_counts *c = &ep->link.port->counts;
-	uint64_t now = wait_now(), ms;
+	uint64_t now = clock_now(), ms;
 
 	link_count(ep);
 	if (c->consumed_seen == c->produced) {
@@ -72,7 +72,7 @@ static void inspect_totals(struct endpoint *ep)
 /* WAIT: so many ticks are to lie between two inspections. */
 static void inspect(struct endpoint *ep, uint64_t wait)
 {
-	uint64_t now = wait_ticks();
+	uint64_t now = clock_ticks();
 
 	if (ep->reaction.inspected && now - ep->reaction.inspected < wait)
 		return;

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "slmpm/bond/bond.h"
-#include "slmpm/error.h"
+#include "slmpm/base/checksum.h"
+#include "slmpm/base/error.h"
 #include "slmpm/engine/fifo.h"
 #include "slmpm/message/am.h"
 #include "slmpm/mirror/mirror.h"
@@ -140,6 +141,19 @@ void *request_walk_on(struct request_walk *w, uint64_t most, uint64_t *n)
 		w->offset -= piece->len;
 	}
 	return NULL;
+}
+
+uint32_t request_checksum(uint32_t sum, const struct request *r, uint64_t offset, uint64_t n)
+{
+	struct request_walk walk = {r, 0, offset};
+	uint64_t take;
+	void *run;
+
+	while (n && (run = request_walk_on(&walk, n, &take))) {
+		sum = checksum(sum, run, take);
+		n -= take;
+	}
+	return sum;
 }
 
 void *request_run(const struct request *r, uint64_t offset, uint64_t n)

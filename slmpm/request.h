@@ -98,6 +98,8 @@ struct request_walk {
 
 /* The next run of bytes, *N of them and at most MOST; NULL behind the last. */
 void *request_walk_on(struct request_walk *w, uint64_t most, uint64_t *n);
+/* SUM goes on over N bytes of R from OFFSET on (checksum.h). */
+uint32_t request_checksum(uint32_t sum, const struct request *r, uint64_t offset, uint64_t n);
 /* The piece at OFFSET when N bytes of it lie in one run, else NULL. */
 void *request_run(const struct request *r, uint64_t offset, uint64_t n);
 

@@ -14,9 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/link/link.h"
-#include "slmpm/sized.h"
+#include "slmpm/base/sized.h"
 
 #define LABEL   "slmpm-stats"
 #define MAGIC   UINT64_C(0x3154534d504d4c53) /* "SLMPMST1" */

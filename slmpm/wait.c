@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "slmpm/engine/engine.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/idle.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/yield.h"
@@ -30,50 +30,6 @@ struct waiter {
 	bool (*test)(void *arg); /* what is waited for */
 	void *arg;
 };
-
-uint64_t wait_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-uint64_t wait_deadline(int timeout_ms)
-{
-	return timeout_ms < 0 ? UINT64_MAX : wait_now() + (uint64_t)timeout_ms * 1000000;
-}
-
-int wait_ms(uint64_t now, uint64_t deadline, int longest)
-{
-	uint64_t ms;
-
-	if (deadline == UINT64_MAX)
-		return longest;
-	ms = deadline > now ? (deadline - now - 1) / 1000000 + 1 : 0;
-	if (ms > INT_MAX)
-		ms = INT_MAX;
-	return longest >= 0 && (uint64_t)longest < ms ? longest : (int)ms;
-}
-
-static inline void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
-}
-
-void wait_relax(uint64_t ns)
-{
-	uint64_t until = wait_now() + ns;
-
-	do {
-		for (int i = 0; i < 4; i++)
-			relax();
-	} while (wait_now() < until);
-}
 
 /* ---- spinning and yielding ------------------------------------------------------------------ */
 
@@ -110,7 +66,7 @@ static int wait_busy(struct waiter *w)
 		sched_yield();
 		context_lock(w->ctx);
 	}
-	return !w->timeout_ms || is_late(w, wait_now()) ? -SLMPM_ETIMEOUT : 0;
+	return !w->timeout_ms || is_late(w, clock_now()) ? -SLMPM_ETIMEOUT : 0;
 }
 
 /* After a pass that found nothing; the context's lock may be given back meanwhile. */
@@ -124,10 +80,10 @@ static int wait_idle(struct waiter *w)
 		return -SLMPM_ETIMEOUT;
 	}
 	if (idle_is_new(ctx, &w->idle)) {
-		relax();
+		clock_pause();
 		return 0;
 	}
-	now = wait_now();
+	now = clock_now();
 	if (is_late(w, now)) {
 		(void)look_if_due(w, now); /* others may have had the processor all the time */
 		return -SLMPM_ETIMEOUT;
@@ -135,7 +91,7 @@ static int wait_idle(struct waiter *w)
 	if (look_if_due(w, now))
 		return 0;
 	switch (idle_next(ctx, &w->idle, now)) {
-	case SLMPM_SPIN_ON: relax(); break;
+	case SLMPM_SPIN_ON: clock_pause(); break;
 	case SLMPM_SPIN_YIELD: (void)look_if_due(w, yield_turn(ctx, now)); break;
 	default:
 		if (wait_sleep(ctx, now, w->deadline, w->test, w->arg))
@@ -182,7 +138,7 @@ static void meet_others(struct context *ctx, const struct waiter *w)
 
 int wait_until(struct context *ctx, wait_test *test, void *arg, int timeout_ms)
 {
-	uint64_t deadline = ctx->multiple ? wait_deadline(timeout_ms) : 0;
+	uint64_t deadline = ctx->multiple ? clock_deadline(timeout_ms) : 0;
 	struct waiter w = {.ctx = ctx, .timeout_ms = timeout_ms, .test = test, .arg = arg};
 	int rc = 0;
 
@@ -202,7 +158,7 @@ int wait_until(struct context *ctx, wait_test *test, void *arg, int timeout_ms)
 			return test(arg) ? 0 : rc;
 	}
 	if (ctx->multiple && timeout_ms) {
-		w.started = w.looked = wait_now();
+		w.started = w.looked = clock_now();
 		w.deadline = deadline; /* what waiting for another thread took counts */
 	}
 	ctx->polling = true;

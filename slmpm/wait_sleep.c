@@ -105,7 +105,7 @@ static int look(struct context *ctx)
 
 	dispatch_all(ctx, events, n);
 	n = n < 0 ? 0 : n;
-	if (has_deadlines(ctx) && !inner_deadlines(ctx, wait_now()))
+	if (has_deadlines(ctx) && !inner_deadlines(ctx, clock_now()))
 		n++;
 	return n;
 }
@@ -204,7 +204,7 @@ static bool has_work(struct context *ctx, wait_test *test, void *arg)
 static void woken(struct context *ctx)
 {
 	ctx->idle = 0;
-	ctx->yielded = wait_now();
+	ctx->yielded = clock_now();
 	monitor_woken(ctx);
 }
 
@@ -241,7 +241,7 @@ bool wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test 
 	ctx->sleeps++;
 	ctx->sleeping = true;
 	context_unlock(ctx);
-	n = epoll_wait(ctx->epoll, events, EVENTS, wait_ms(now, until, -1));
+	n = epoll_wait(ctx->epoll, events, EVENTS, clock_ms(now, until, -1));
 	context_lock(ctx);
 	ctx->sleeping = false;
 	wait_disarm(ctx);
@@ -282,7 +282,7 @@ static bool set_alarm(struct context *ctx)
 
 	if (ctx->sleeping || ctx->handling || !has_deadlines(ctx))
 		return true;
-	now = wait_now();
+	now = clock_now();
 	kill = process_kill_due(ctx);
 	until = inner_deadlines(ctx, now);
 	/* What is said there may take in what no descriptor shows any more. */

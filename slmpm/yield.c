@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 
 #include "slmpm/endpoint.h"
-#include "slmpm/wait.h"
+#include "slmpm/base/clock.h"
 
 #define SWITCH_NS 500 /* a yield that took less let nobody run */
 #define SHARED    64  /* yields in a row that let nobody run until the processor is its own again */
@@ -74,7 +74,7 @@ uint64_t yield_turn(struct context *ctx, uint64_t now)
 
 	context_unlock(ctx);
 	sched_yield();
-	back = wait_now();
+	back = clock_now();
 	context_lock(ctx);
 	yield_taken(ctx, now, back);
 	return back;
@@ -114,7 +114,7 @@ static bool is_with_a_peer(const struct context *ctx)
 
 COLD void yield_consider(struct context *ctx)
 {
-	uint64_t now = wait_now();
+	uint64_t now = clock_now();
 
 	ctx->yields =
 		now >= ctx->preempted && (ctx->oversubscribed || now - ctx->yielded >= TRY_NS);
@@ -126,7 +126,7 @@ COLD void yield_polled(struct context *ctx)
 
 	if (ctx->handling)
 		return;
-	back = yield_turn(ctx, wait_now());
+	back = yield_turn(ctx, clock_now());
 	if (ctx->preempted > back && is_with_a_peer(ctx))
 		ctx->preempted = back;
 	ctx->yields = ctx->oversubscribed && back >= ctx->preempted;

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "slmpm/wire.h"
+#include "slmpm/base/wire.h"
 
 int bond_log_open(struct bond_log *l, uint64_t least, uint64_t start)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "slmpm/bond/bond_parts.h"
-#include "slmpm/wire.h"
+#include "slmpm/base/wire.h"
 
 COLD int bond_poison(struct bond *b, const char *violation)
 {

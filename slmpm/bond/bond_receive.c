@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "slmpm/bond/bond_parts.h"
-#include "slmpm/wire.h"
+#include "slmpm/base/wire.h"
 
 #define TOKEN_SHIFT 62 /* tokens count segments, from start_in on: nobody gets that far */
 

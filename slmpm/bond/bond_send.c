@@ -7,7 +7,7 @@
 
 #include "slmpm/bond/bond_parts.h"
 #include "slmpm/mode/mode.h"
-#include "slmpm/wire.h"
+#include "slmpm/base/wire.h"
 
 bool bond_has_backlog(const struct bond *b)
 {

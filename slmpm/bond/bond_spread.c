@@ -8,7 +8,7 @@
 
 #include "slmpm/bond/bond_parts.h"
 #include "slmpm/mode/mode.h"
-#include "slmpm/wait.h"
+#include "slmpm/base/clock.h"
 
 #define EVERY  16384            /* bytes between two looks */
 #define WINDOW 2000000          /* ns of work that are a measurement */
@@ -69,7 +69,7 @@ static struct mode_load load_of(struct bond *b, struct bond_path *p, uint64_t no
 static int choose(struct bond *b, uint32_t length)
 {
 	struct mode_load loads[BOND_PATHS] = {{.able = false}};
-	uint64_t patience = b->out.patience, now = wait_now();
+	uint64_t patience = b->out.patience, now = clock_now();
 	int present = (int)b->out.path;
 
 	loads[present] = load_of(b, &b->paths[present], now);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "slmpm/bond/further_parts.h"
-#include "slmpm/config.h"
+#include "slmpm/base/config.h"
 #include "slmpm/domain.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/link/landing.h"

@@ -8,7 +8,7 @@
 #include <linux/sockios.h>
 
 #include "slmpm/bond/further_parts.h"
-#include "slmpm/wait.h"
+#include "slmpm/base/clock.h"
 
 /* Nothing that was said lies unread, or there is no telling. */
 static bool has_read(const struct further *f)
@@ -22,7 +22,7 @@ static bool has_read(const struct further *f)
 
 uint64_t further_bound(struct further *f)
 {
-	uint64_t now = wait_now();
+	uint64_t now = clock_now();
 
 	if (f->given && has_read(f))
 		f->given = 0;

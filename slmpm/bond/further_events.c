@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "slmpm/bond/further_parts.h"
-#include "slmpm/config.h"
-#include "slmpm/log.h"
+#include "slmpm/base/config.h"
+#include "slmpm/base/log.h"
 #include "slmpm/wait.h"
 
 #define MS         UINT64_C(1000000)
@@ -51,7 +51,7 @@ void further_begin(struct endpoint *ep)
 	struct further *f = ep->further;
 
 	if (f && f->active && wants_others(f))
-		open_all(f, wait_now());
+		open_all(f, clock_now());
 	wait_changed(ep->ctx);
 }
 
@@ -64,7 +64,7 @@ void further_tried(struct further *f, uint32_t link, bool failed)
 		l->pause = FURTHER_PAUSE;
 	} else if (f->active) {
 		l->pause = l->pause ? l->pause : FURTHER_PAUSE;
-		l->due = l->life + 1 < BOND_LIVES ? wait_now() + l->pause : NEVER;
+		l->due = l->life + 1 < BOND_LIVES ? clock_now() + l->pause : NEVER;
 		l->pause = 2 * l->pause < PAUSE_LONG ? 2 * l->pause : PAUSE_LONG;
 	}
 }
@@ -112,7 +112,7 @@ void further_use(struct endpoint *ep, uint32_t link)
 	if (f->wanted < 0 || bond_use(ep->link.port, link) == 0)
 		return;
 	if (f->active && f->link[link].due == NEVER && f->try.port == NULL)
-		f->link[link].due = wait_now();
+		f->link[link].due = clock_now();
 	else if (!f->active)
 		further_ask_for(f, link);
 	wait_changed(ep->ctx);

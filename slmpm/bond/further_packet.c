@@ -119,7 +119,7 @@ static bool take(struct further *f, const struct wire_link *packet, int *fd)
 			return further_violates(f->ep);
 		/* It may stand here and not there yet: a try would end it. */
 		if (bond_state(f->ep->link.port, link) != PATH_UP)
-			f->link[link].due = wait_now();
+			f->link[link].due = clock_now();
 	} else if (!f->active && round == 0) {
 		further_try_begin(f, packet, fd);
 	} else if (t->port && t->link == link && t->life == LITTLE_16(packet->life)) {

@@ -14,10 +14,10 @@
 
 #include "slmpm/bond/bond.h"
 #include "slmpm/bond/further.h"
-#include "slmpm/bond/routes.h"
-#include "slmpm/connect/net.h"
+#include "slmpm/base/routes.h"
+#include "slmpm/base/net.h"
 #include "slmpm/endpoint.h"
-#include "slmpm/wire.h"
+#include "slmpm/base/wire.h"
 
 #define NEVER         UINT64_MAX
 #define FURTHER_PAUSE UINT64_C(50000000) /* ns before a link is tried again, at first */

@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "slmpm/bond/further_parts.h"
-#include "slmpm/config.h"
+#include "slmpm/base/config.h"
 #include "slmpm/domain.h"
 #include "slmpm/link/link.h"
-#include "slmpm/log.h"
+#include "slmpm/base/log.h"
 #include "slmpm/wait.h"
 
 static const struct sockaddr *address_of(const struct sockaddr_storage *a)
@@ -129,7 +129,7 @@ static bool set_up(struct further *f, uint32_t link, uint32_t life, const struct
 	memset(t, 0, sizeof(*t));
 	t->link = link;
 	t->life = life;
-	t->deadline = wait_now() + (uint64_t)config_get()->handshake_ms * 1000000;
+	t->deadline = clock_now() + (uint64_t)config_get()->handshake_ms * 1000000;
 	f->link[link].fabric = fabric->name;
 	domain = domain_get(f->ep->ctx, fabric, &rc);
 	t->port = domain ? calloc(1, fabric->link_size) : NULL;

@@ -3,9 +3,9 @@
 #include <stdio.h>
 
 #include "slmpm/bond/further_parts.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/link/link.h"
-#include "slmpm/sized.h"
+#include "slmpm/base/sized.h"
 
 static void copy(char *to, size_t size, const char *from)
 {

@@ -3,7 +3,7 @@
 #include "slmpm/completion/completion.h"
 
 #include "slmpm/completion/counter.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/message/inbound.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/completion/queue.h"

@@ -3,10 +3,10 @@
 #include "slmpm/completion/counter.h"
 
 #include "slmpm/completion/completion.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/late.h"
 #include "slmpm/message/message.h"
-#include "slmpm/sized.h"
+#include "slmpm/base/sized.h"
 #include "slmpm/wait.h"
 
 struct handle_table counter_table = HANDLE_TABLE_FROM("counter", struct counter, node);

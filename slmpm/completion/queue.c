@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "slmpm/completion/completion.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/late.h"
 #include "slmpm/message/inbound.h"
 #include "slmpm/message/message.h"

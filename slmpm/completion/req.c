@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A caller's request, its slmpm_req: looked at, waited for, taken back. */
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/late.h"
 #include "slmpm/message/message.h"
 #include "slmpm/link/progress.h"

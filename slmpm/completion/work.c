@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "slmpm/message/am.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/memory/emulate.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/message/message.h"

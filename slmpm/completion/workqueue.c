@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "slmpm/completion/completion.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/link/link.h"
-#include "slmpm/sized.h"
+#include "slmpm/base/sized.h"
 
 #define DEPTH     256
 #define DEPTH_MAX 65536

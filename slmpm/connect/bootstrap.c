@@ -11,7 +11,7 @@
 #include "slmpm/connect/connect.h"
 #include "slmpm/bond/further.h"
 #include "slmpm/connect/handshake.h"
-#include "slmpm/connect/net.h"
+#include "slmpm/base/net.h"
 #include "slmpm/launch/process.h"
 #include "slmpm/wait.h"
 

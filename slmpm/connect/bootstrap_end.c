@@ -46,7 +46,7 @@ static uint64_t link_grace_ms(void)
 /* Concluded in so many milliseconds, unless somebody says more before. */
 static void conclude_in(struct control *c, uint64_t ms)
 {
-	c->deadline = wait_now() + ms * UINT64_C(1000000);
+	c->deadline = clock_now() + ms * UINT64_C(1000000);
 	list_remove(&c->node);
 	list_append(&c->ep->ctx->deadlines, &c->node);
 	wait_changed(c->ep->ctx);
@@ -57,14 +57,14 @@ static void hear_link_out(struct control *c)
 {
 	uint64_t grace = link_grace_ms();
 
-	c->latest = wait_now() + grace * UINT64_C(1000000);
+	c->latest = clock_now() + grace * UINT64_C(1000000);
 	conclude_in(c, bootstrap_all_is_here(c) && PIDFD_GRACE_MS < grace ? PIDFD_GRACE_MS : grace);
 }
 
 /* At the deadline of one that has ended: is more coming in? */
 static bool still_comes(struct control *c)
 {
-	if (!bootstrap_all_is_here(c) || !link_may_speak(c->ep) || wait_now() >= c->latest ||
+	if (!bootstrap_all_is_here(c) || !link_may_speak(c->ep) || clock_now() >= c->latest ||
 	    !progress_drain(c->ep) || !link_may_speak(c->ep))
 		return false;
 	conclude_in(c, PIDFD_GRACE_MS);

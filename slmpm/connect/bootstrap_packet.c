@@ -8,7 +8,7 @@
 #include <errno.h>
 
 #include "slmpm/message/area.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/bond/further.h"
 #include "slmpm/connect/handshake.h"
 #include "slmpm/memory/memory.h"

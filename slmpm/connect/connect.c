@@ -7,8 +7,8 @@
 
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/connect/control.h"
-#include "slmpm/error.h"
-#include "slmpm/connect/url.h"
+#include "slmpm/base/error.h"
+#include "slmpm/base/url.h"
 #include "slmpm/wait.h"
 
 #define CROWDED_MS 5 /* between tries at a listener that has its hands full */
@@ -129,7 +129,7 @@ static int open_unlocked(struct context *ctx, const struct url *url, uint64_t de
 
 static int await_connected(struct endpoint *ep, const struct url *url, uint64_t deadline)
 {
-	int rc = wait_until(ep->ctx, has_connected, ep, wait_ms(wait_now(), deadline, -1));
+	int rc = wait_until(ep->ctx, has_connected, ep, clock_ms(clock_now(), deadline, -1));
 
 	if (rc < 0)
 		return error_set(SLMPM_ETIMEOUT, "%s: handshake not finished in time", url->text);
@@ -187,7 +187,7 @@ static bool never(void *arg)
 static struct endpoint *connect_to(struct context *ctx, const char *text, uint64_t deadline,
 				   int *rc)
 {
-	uint64_t until = wait_now() + (uint64_t)config_get()->handshake_ms * 1000000;
+	uint64_t until = clock_now() + (uint64_t)config_get()->handshake_ms * 1000000;
 	struct connection to;
 	struct secret secret;
 	struct endpoint *ep;
@@ -207,7 +207,7 @@ static struct endpoint *connect_to(struct context *ctx, const char *text, uint64
 			*rc = error_set(SLMPM_ELIMIT,
 					"%s: too many connect to it, or wait to be accepted",
 					url.text);
-		if (ep || *rc != -SLMPM_ELIMIT || wait_now() >= until)
+		if (ep || *rc != -SLMPM_ELIMIT || clock_now() >= until)
 			return ep;
 		full = true;
 		(void)wait_until(ctx, never, NULL, CROWDED_MS);
@@ -216,7 +216,7 @@ static struct endpoint *connect_to(struct context *ctx, const char *text, uint64
 
 int slmpm_connect(slmpm_peer *peer, slmpm_ctx handle, const char *url, int timeout_ms)
 {
-	uint64_t deadline = wait_deadline(timeout_ms);
+	uint64_t deadline = clock_deadline(timeout_ms);
 	struct context *ctx;
 	struct endpoint *ep;
 	int rc = 0;

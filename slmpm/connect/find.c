@@ -8,12 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "slmpm/config.h"
-#include "slmpm/connect/address.h"
+#include "slmpm/base/config.h"
+#include "slmpm/base/address.h"
 #include "slmpm/endpoint.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/launch/topology.h"
-#include "slmpm/sized.h"
+#include "slmpm/base/sized.h"
 
 /* ---- the addresses of a peer ---------------------------------------------------------------- */
 

@@ -22,14 +22,14 @@
 #include "slmpm/message/am.h"
 #include "slmpm/domain.h"
 #include "slmpm/connect/bootstrap.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/bond/further.h"
 #include "slmpm/connect/hello.h"
 #include "slmpm/connect/listener.h"
 #include "slmpm/link/addressee.h"
 #include "slmpm/link/link.h"
-#include "slmpm/log.h"
+#include "slmpm/base/log.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/connect/near.h"
 #include "slmpm/connect/silence.h"
@@ -298,7 +298,7 @@ static void limit_step(struct control *c)
 	if (c->ep->is_parent)
 		return;
 	if ((c->deadline == UINT64_MAX || c->ep->process) && c->step != CONNECTED)
-		c->deadline = wait_now() + (uint64_t)config_get()->handshake_ms * 1000000;
+		c->deadline = clock_now() + (uint64_t)config_get()->handshake_ms * 1000000;
 }
 
 int handshake_begin(struct control *c)

@@ -11,13 +11,13 @@
 #include "slmpm/endpoint.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/engine/fifo.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/late.h"
-#include "slmpm/connect/net.h"
-#include "slmpm/connect/url.h"
+#include "slmpm/base/net.h"
+#include "slmpm/base/url.h"
 #include "slmpm/message/am.h"
 #include "slmpm/message/match.h"
-#include "slmpm/sized.h"
+#include "slmpm/base/sized.h"
 #include "slmpm/wait.h"
 
 /* Over TCP, that nobody has looked at: those beyond come again late. */

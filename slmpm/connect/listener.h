@@ -3,10 +3,10 @@
 #ifndef SLMPM_LISTENER_H
 #define SLMPM_LISTENER_H
 
-#include "slmpm/handle.h"
-#include "slmpm/log.h"
+#include "slmpm/base/handle.h"
+#include "slmpm/base/log.h"
 #include "slmpm/connect/near.h"
-#include "slmpm/connect/secret.h"
+#include "slmpm/base/secret.h"
 #include "slmpm/watch.h"
 
 struct listener {

@@ -9,9 +9,9 @@
 #include "slmpm/connect/connect.h"
 #include "slmpm/connect/control.h"
 #include "slmpm/connect/listener.h"
-#include "slmpm/log.h"
-#include "slmpm/connect/net.h"
-#include "slmpm/wait.h"
+#include "slmpm/base/log.h"
+#include "slmpm/base/net.h"
+#include "slmpm/base/clock.h"
 
 #define IDLE_MS  250 /* without a proof of the secret, after which a stranger makes room */
 #define AGAIN_MS 100 /* after which a paused listener is tried again */
@@ -52,7 +52,7 @@ static bool has_room(struct listener *l)
 	}
 	if (n < LISTENER_HALF_OPEN)
 		return true;
-	if (!oldest || !is_idle(oldest, wait_now()))
+	if (!oldest || !is_idle(oldest, clock_now()))
 		return false;
 	endpoint_refused(oldest->ep, SLMPM_ETIMEOUT, "it says nothing, and others wait");
 	return true;
@@ -108,7 +108,7 @@ static void refuse_for_want(struct listener *l)
 	if (fd < 0 && l->spare < 0) {
 		watch_remove(l->ctx, &l->watch);
 		l->paused = l->ctx->paused = true;
-		l->again = wait_now() + AGAIN_MS * UINT64_C(1000000);
+		l->again = clock_now() + AGAIN_MS * UINT64_C(1000000);
 	}
 }
 

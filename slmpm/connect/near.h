@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 #include "slmpm/watch.h"
-#include "slmpm/wire.h"
+#include "slmpm/base/wire.h"
 
 struct near {
 	struct watch watch; /* fd -1: no door */

@@ -21,7 +21,7 @@
 
 #include "slmpm/bond/bond.h"
 #include "slmpm/bond/further.h"
-#include "slmpm/config.h"
+#include "slmpm/base/config.h"
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/link/link.h"
 #include "slmpm/wait.h"
@@ -140,7 +140,7 @@ void silence_watch(struct control *c)
 
 	if (!c->stream)
 		return;
-	c->silence.inspected = wait_now();
+	c->silence.inspected = clock_now();
 	list_append(&ctx->remote_peers, &c->silence.node);
 	ctx->silence_deadline = 0;
 	wait_changed(ctx);

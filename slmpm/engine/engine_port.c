@@ -6,9 +6,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "slmpm/config.h"
+#include "slmpm/base/config.h"
 #include "slmpm/engine/engine.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/engine/transfer.h"
 #include "slmpm/wait.h"
 

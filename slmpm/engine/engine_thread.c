@@ -7,7 +7,7 @@
 
 #include "slmpm/engine/engine.h"
 #include "slmpm/engine/transfer.h"
-#include "slmpm/wait.h"
+#include "slmpm/base/clock.h"
 
 #define STAYS_NS 20000 /* awake, after the last transfer: waking takes longer than most of them */
 
@@ -45,11 +45,11 @@ static void unbind(void)
 static void await_work(void)
 {
 	unsigned seen = atomic_load_explicit(&engine.calls, memory_order_relaxed);
-	uint64_t until = wait_now() + STAYS_NS;
+	uint64_t until = clock_now() + STAYS_NS;
 
 	pthread_mutex_unlock(&engine.lock);
 	while (atomic_load_explicit(&engine.calls, memory_order_relaxed) == seen &&
-	       wait_now() < until)
+	       clock_now() < until)
 		sched_yield(); /* it may have no processor of its own */
 	pthread_mutex_lock(&engine.lock);
 	if (atomic_load_explicit(&engine.calls, memory_order_relaxed) == seen)

@@ -8,7 +8,7 @@
 #include "slmpm/message/am.h"
 #include "slmpm/message/arrival.h"
 #include "slmpm/engine/engine.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/memory/memory.h"

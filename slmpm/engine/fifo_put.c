@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "slmpm/message/am.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/message/message.h"
 #include "slmpm/memory/rma_operate.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "slmpm/engine/engine.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/engine/fifo.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/message/message.h"

@@ -14,12 +14,12 @@
 #include <unistd.h>
 
 #include "slmpm/connect/bootstrap.h"
-#include "slmpm/error.h"
-#include "slmpm/log.h"
+#include "slmpm/base/error.h"
+#include "slmpm/base/log.h"
 #include "slmpm/launch/process.h"
-#include "slmpm/connect/net.h"
-#include "slmpm/connect/url.h"
-#include "slmpm/wait.h"
+#include "slmpm/base/net.h"
+#include "slmpm/base/url.h"
+#include "slmpm/base/clock.h"
 
 #define URL_MAX 1024
 
@@ -231,7 +231,7 @@ static void take_connection(struct arrive *a)
 		return;
 	s = find_place(a);
 	s->watch.fd = fd;
-	s->since = wait_now();
+	s->since = clock_now();
 	s->have = 0;
 	if (net_prepare(fd) < 0 || watch_add(a->ep->ctx, &s->watch) < 0) {
 		close(fd);
@@ -328,7 +328,7 @@ int arrive_connect(const char *text, uint64_t deadline)
 		left += *c == ',';
 	while (at < slash) {
 		size_t n = strcspn(at, ",/");
-		uint64_t now = wait_now();
+		uint64_t now = clock_now();
 		uint64_t until = now < deadline ? now + (deadline - now) / left-- : deadline;
 		struct url url;
 		char one[320];

@@ -8,8 +8,8 @@
 #define SLMPM_ARRIVE_H
 
 #include "slmpm/endpoint.h"
-#include "slmpm/log.h"
-#include "slmpm/connect/secret.h"
+#include "slmpm/base/log.h"
+#include "slmpm/base/secret.h"
 #include "slmpm/watch.h"
 
 #define TICKET_SIZE   16

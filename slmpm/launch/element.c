@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "slmpm/context.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/launch/topology.h"
-#include "slmpm/sized.h"
+#include "slmpm/base/sized.h"
 
 #define FILE_NAME "slmpm.elements"
 

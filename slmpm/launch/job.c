@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "slmpm/log.h"
+#include "slmpm/base/log.h"
 
 static int connect_job(bool *wants_output)
 {

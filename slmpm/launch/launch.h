@@ -8,7 +8,7 @@
 
 #include <slmpm.h>
 
-#include "slmpm/launch/cpus.h"
+#include "slmpm/base/cpus.h"
 
 /* How the child finds what it inherited; the caller's environment cannot replace them. */
 #define PARENT_VARIABLE "SLMPM_PARENT" /* FD:INODE of its socket */

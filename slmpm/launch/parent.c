@@ -13,9 +13,9 @@
 
 #include "slmpm/launch/arrive.h"
 #include "slmpm/connect/bootstrap.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/launch/launch.h"
-#include "slmpm/log.h"
+#include "slmpm/base/log.h"
 #include "slmpm/wait.h"
 
 /* SIGKILL when the host's end of the pipe closes, however that comes about; no thread needed. */
@@ -79,7 +79,7 @@ static int open_way_back(const char *url, struct secret *secret)
 
 	if (rc == 0 && !secret->known)
 		rc = error_set(SLMPM_ESTATE, "SLMPM_PARENT without SLMPM_SECRET");
-	return rc < 0 ? rc : arrive_connect(url, wait_deadline((int)config_get()->handshake_ms));
+	return rc < 0 ? rc : arrive_connect(url, clock_deadline((int)config_get()->handshake_ms));
 }
 
 static int await_handshake(struct endpoint *ep, int rc)

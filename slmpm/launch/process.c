@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "slmpm/launch/arrive.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/late.h"
-#include "slmpm/launch/cpus.h"
+#include "slmpm/base/cpus.h"
 #include "slmpm/launch/job.h"
 #include "slmpm/message/message.h"
 #include "slmpm/wait.h"
@@ -115,8 +115,8 @@ static int await_end(struct endpoint *ep, slmpm_peer peer, uint64_t deadline, in
 	int rc, longest = ep->process->pidfd < 0 ? 2 : 100;
 
 	do
-		rc = wait_until(ep->ctx, has_ended, &j, wait_ms(wait_now(), deadline, longest));
-	while (rc < 0 && wait_now() < deadline);
+		rc = wait_until(ep->ctx, has_ended, &j, clock_ms(clock_now(), deadline, longest));
+	while (rc < 0 && clock_now() < deadline);
 	if (endpoint_of(peer) != ep)
 		return endpoint_bad_handle(peer);
 	return rc < 0 ? late_error(ep->ctx, ep, timeout_ms, "%s still runs", ep->name) : 0;
@@ -128,12 +128,12 @@ static int close_first(struct endpoint *ep, slmpm_peer peer, uint64_t deadline, 
 	int rc;
 
 	(void)wait_look(ep->ctx);
-	rc = message_connected(ep, wait_ms(wait_now(), deadline, -1));
+	rc = message_connected(ep, clock_ms(clock_now(), deadline, -1));
 	if (endpoint_of(peer) == ep) {
 		if (rc < 0 && !look(ep->process, WNOHANG | WNOWAIT))
 			return late_error(ep->ctx, ep, timeout_ms,
 					  "%s still runs and has not connected", ep->name);
-		(void)message_close(ep, wait_ms(wait_now(), deadline, -1));
+		(void)message_close(ep, clock_ms(clock_now(), deadline, -1));
 	}
 	return endpoint_of(peer) == ep ? 0 : endpoint_bad_handle(peer);
 }
@@ -156,7 +156,7 @@ static int conclude(struct endpoint *ep, int *status)
 int slmpm_join(slmpm_peer peer, int *status, int timeout_ms)
 {
 	struct endpoint *ep = endpoint_of(peer);
-	uint64_t deadline = wait_deadline(timeout_ms);
+	uint64_t deadline = clock_deadline(timeout_ms);
 	struct context *ctx;
 	int rc;
 
@@ -196,7 +196,7 @@ int slmpm_kill(slmpm_peer peer, int grace_ms)
 	else if (send_signal(ep->process, grace_ms ? SIGTERM : SIGKILL) != 0)
 		rc = error_system(-errno, ep->name);
 	else if (grace_ms) {
-		ep->process->kill_at = wait_now() + (uint64_t)grace_ms * 1000000;
+		ep->process->kill_at = clock_now() + (uint64_t)grace_ms * 1000000;
 		ep->ctx->kills = true;
 		wait_changed(ep->ctx); /* who sleeps has a nearer end now */
 	}
@@ -210,7 +210,7 @@ uint64_t process_kill_due(struct context *ctx)
 
 	if (!ctx->kills)
 		return next;
-	now = wait_now();
+	now = clock_now();
 	for (uint32_t i = 0; i < ctx->count; i++) {
 		struct process *p = ctx->endpoints[i]->process;
 

@@ -15,13 +15,13 @@
 #include <unistd.h>
 
 #include "slmpm/launch/arrive.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/launch/job.h"
 #include "slmpm/launch/launch.h"
 #include "slmpm/launch/process.h"
 #include "slmpm/launch/remote_request.h"
 #include "slmpm/wait.h"
-#include "slmpm/wire.h"
+#include "slmpm/base/wire.h"
 
 /* Between this library and its courier, which are of one installation: length, type, payload. */
 #define HEAD        5
@@ -96,7 +96,7 @@ static int await(struct start *s, short events)
 	int n;
 
 	do
-		n = poll(&p, 1, wait_ms(wait_now(), s->deadline, -1));
+		n = poll(&p, 1, clock_ms(clock_now(), s->deadline, -1));
 	while (n < 0 && errno == EINTR);
 	return n > 0 ? 0 : n < 0 ? -errno : -ETIMEDOUT;
 }
@@ -303,7 +303,7 @@ int remote_spawn(slmpm_peer *peer, struct context *ctx, const char *prog, char *
 		.element = element,
 		.arrive = calloc(1, sizeof(*s.arrive)),
 		.process = {.pidfd = -1, .leash = -1},
-		.deadline = wait_deadline((int)config_get()->start_ms),
+		.deadline = clock_deadline((int)config_get()->start_ms),
 	};
 	struct remote_request r = {
 		.place = place,

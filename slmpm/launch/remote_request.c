@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "slmpm/config.h"
-#include "slmpm/error.h"
+#include "slmpm/base/config.h"
+#include "slmpm/base/error.h"
 #include "slmpm/launch/launch.h"
 
 extern char **environ;

@@ -11,15 +11,15 @@
 #include <unistd.h>
 
 #include "slmpm/connect/bootstrap.h"
-#include "slmpm/error.h"
-#include "slmpm/launch/cpus.h"
+#include "slmpm/base/error.h"
+#include "slmpm/base/cpus.h"
 #include "slmpm/launch/job.h"
 #include "slmpm/launch/launch.h"
 #include "slmpm/launch/process.h"
 #include "slmpm/launch/remote.h"
 #include "slmpm/launch/topology.h"
-#include "slmpm/log.h"
-#include "slmpm/sized.h"
+#include "slmpm/base/log.h"
+#include "slmpm/base/sized.h"
 
 static int launch(struct endpoint *ep, const char *prog, char *const argv[],
 		  const struct slmpm_spawn_options *o, const struct cpus *cpus, int fd)

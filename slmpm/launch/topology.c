@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "slmpm/config.h"
-#include "slmpm/connect/address.h"
-#include "slmpm/error.h"
-#include "slmpm/launch/cpus.h"
+#include "slmpm/base/config.h"
+#include "slmpm/base/address.h"
+#include "slmpm/base/error.h"
+#include "slmpm/base/cpus.h"
 
 #define ELEMENTS_MAX 65536
 #define PLACES_MAX   4096

@@ -10,7 +10,7 @@
 
 #include "slmpm/domain.h"
 #include "slmpm/mirror/track.h"
-#include "slmpm/wire.h"
+#include "slmpm/base/wire.h"
 
 /* ---- where it belongs ----------------------------------------------------------------------- */
 

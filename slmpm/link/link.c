@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "slmpm/checksum.h"
-#include "slmpm/log.h"
+#include "slmpm/base/checksum.h"
+#include "slmpm/base/log.h"
 #include "slmpm/stats.h"
 
 /* A violation found on the way down ends the endpoint only once progress is back at the top: the
@@ -117,7 +117,7 @@ static int post_built(struct endpoint *ep, struct packet *p, const void *lead, u
 		p->extent |= wire_extent(0, WIRE_FLAG_CHECK);
 		sum = checksum_head(p->seq, p->route, p->extent);
 		sum = checksum(sum, lead, lead_length);
-		sum = gathered ? checksum_request(sum, r, r->offset, p->length) :
+		sum = gathered ? request_checksum(sum, r, r->offset, p->length) :
 				 checksum(sum, p->data, p->length);
 		checksum_put(at + lead_length + p->length, sum);
 	}

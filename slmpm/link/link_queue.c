@@ -84,7 +84,7 @@ static int begin(struct endpoint *ep, struct request *r)
 		return r->mode.way == MODE_FETCHED ? fetch_announce(ep, r) : -ENOLINK;
 	timed = UNLIKELY(ep->sampling) && only && !announce && !r->wire;
 	if (timed || r->length >= MONITOR_LONG)
-		began = wait_ticks();
+		began = clock_ticks();
 	if (timed)
 		p.extent |= wire_extent(0, WIRE_FLAG_TIMED);
 	rc = link_post_request(ep, &p, r);

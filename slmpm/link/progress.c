@@ -39,14 +39,14 @@ COLD int progress_look_away(struct endpoint *ep)
 	l->run = l->away ? PROGRESS_RUN : 0;
 	if (!l->away)
 		return 0;
-	wait_relax(AWAY_NS);
+	clock_relax(AWAY_NS);
 	return l->fabric->poll(l->port, l->arrivals, LINK_BATCH);
 }
 
 COLD void progress_turn(struct endpoint *ep)
 {
 	struct context *ctx = ep->ctx;
-	uint64_t now = wait_ticks();
+	uint64_t now = clock_ticks();
 
 	if (!ep->direct || ctx->passing || now - ctx->turned < TURN_TICKS)
 		return;
@@ -305,10 +305,10 @@ static inline int progress_shortly(struct context *ctx)
 			if (polls == POLLS - 1 && ep->mirrors)
 				awaited = mirror_now(); /* not in the way of a change to come */
 			else
-				wait_between_looks();
+				clock_between_looks();
 		}
 		if (!a)
-			return wait_ticks() - ctx->looked < LOOK_TICKS && ep->direct ? 0 : -1;
+			return clock_ticks() - ctx->looked < LOOK_TICKS && ep->direct ? 0 : -1;
 		if (UNLIKELY(!(mirror_is_change(a->kind) ? mirror_take_shortly(ep, a, awaited) :
 							   am_take_inline(ep, a)))) {
 			l->next--;
@@ -364,9 +364,9 @@ int slmpm_progress(slmpm_ctx handle)
 	enter(ctx);
 	rc = progress_locked(ctx);
 	/* Who calls all the time need not ask the kernel each time. */
-	if (!rc && wait_ticks() - ctx->looked >= LOOK_TICKS) {
+	if (!rc && clock_ticks() - ctx->looked >= LOOK_TICKS) {
 		rc = wait_look(ctx);
-		ctx->looked = wait_ticks();
+		ctx->looked = clock_ticks();
 		if (!rc)
 			yield_consider(ctx);
 	}

@@ -17,12 +17,12 @@
 
 #include "fabrics/fabric.h"
 #include "shm/compiler.h"
-#include "slmpm/config.h"
+#include "slmpm/base/config.h"
 #include "slmpm/link/addressee.h"
 #include "slmpm/link/landing.h"
-#include "slmpm/log.h"
-#include "slmpm/wait.h"
-#include "slmpm/wire.h"
+#include "slmpm/base/log.h"
+#include "slmpm/base/clock.h"
+#include "slmpm/base/wire.h"
 
 #define SECRET_AT 24 /* in a struct wire_target */
 
@@ -112,7 +112,7 @@ static void note(const struct fabric_link *link, bool received, uint8_t opcode,
 		r.head[i] = LITTLE_64(head[i]);
 	pthread_mutex_lock(&lock);
 	r.link = LITTLE_32(number_of(link));
-	r.ns = LITTLE_64(wait_now() - trace.start);
+	r.ns = LITTLE_64(clock_now() - trace.start);
 	write_out(&r, sizeof(r));
 	pthread_mutex_unlock(&lock);
 }
@@ -188,7 +188,7 @@ static void open_file(void)
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	head.start = LITTLE_64((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec);
-	trace.start = wait_now();
+	trace.start = clock_now();
 	name_file(name, sizeof(name), config_get()->trace);
 	trace.fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
 	if (trace.fd < 0)

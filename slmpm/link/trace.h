@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "slmpm/wire.h"
+#include "slmpm/base/wire.h"
 
 struct fabric;
 

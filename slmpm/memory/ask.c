@@ -4,11 +4,11 @@
 
 #include <string.h>
 
-#include "slmpm/config.h"
+#include "slmpm/base/config.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/memory/rma_operate.h"
 #include "slmpm/message/fetch.h"
-#include "slmpm/wait.h"
+#include "slmpm/base/clock.h"
 
 #define PATIENCE_NS 10000000 /* for a target to take an offer; ... */
 #define BYTES_A_NS  8        /* ... or as long as the copy would take */
@@ -132,7 +132,7 @@ static int begin(struct endpoint *ep, struct request *r)
 	s->over = s->given = false;
 	s->limit = r->length;
 	s->upto = s->done = 0;
-	s->since = wait_now();
+	s->since = clock_now();
 	ep->ctx->asking = true;
 	endpoint_refresh(ep);
 	return 1;
@@ -177,7 +177,7 @@ int ask_step(struct endpoint *ep)
 	struct request *r;
 
 	if (s->asked)
-		return !s->upto && wait_now() >= late_at(s) ? give_up(ep) : 0;
+		return !s->upto && clock_now() >= late_at(s) ? give_up(ep) : 0;
 	if (list_empty(&s->asks))
 		return 0;
 	r = LIST_ENTRY(s->asks.next, struct request, node);

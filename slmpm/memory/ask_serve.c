@@ -2,7 +2,7 @@
 /* Puts and gets that this side's engine does for a peer without one (ask.h). */
 #include <string.h>
 
-#include "slmpm/config.h"
+#include "slmpm/base/config.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/link/link.h"
 #include "slmpm/memory/ask.h"

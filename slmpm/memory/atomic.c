@@ -7,7 +7,7 @@
 #include "fabrics/fabric.h"
 #include "slmpm/memory/direct.h"
 #include "slmpm/memory/rma_operate.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/request.h"
 
 static int check_word(slmpm_rmem mem, uint64_t offset, int op, int bits)

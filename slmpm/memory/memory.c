@@ -9,10 +9,10 @@
 #include "slmpm/completion/completion.h"
 #include "slmpm/completion/counter.h"
 #include "slmpm/domain.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/late.h"
 #include "slmpm/completion/queue.h"
-#include "slmpm/sized.h"
+#include "slmpm/base/sized.h"
 #include "slmpm/wait.h"
 
 struct handle_table region_table = HANDLE_TABLE_FROM("memory region", struct region, node);
@@ -269,14 +269,14 @@ static void take_back_all(struct region *region)
 
 static int destroy(struct ending *e, int timeout_ms)
 {
-	uint64_t deadline = wait_deadline(timeout_ms);
+	uint64_t deadline = clock_deadline(timeout_ms);
 	int rc = wait_until(e->ctx, is_free, e, timeout_ms);
 	struct region *region = region_get(e->mem);
 
 	if (rc == 0 && region) {
 		region->destroying++;
 		take_back_all(region);
-		rc = wait_until(e->ctx, is_free, e, wait_ms(wait_now(), deadline, -1));
+		rc = wait_until(e->ctx, is_free, e, clock_ms(clock_now(), deadline, -1));
 		region = region_get(e->mem);
 		if (region)
 			region->destroying--;

@@ -10,7 +10,7 @@
 #include <sys/random.h>
 
 #include "slmpm/connect/bootstrap.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/bond/further.h"
 #include "slmpm/link/landing.h"
 #include "slmpm/link/link.h"

@@ -2,7 +2,7 @@
 /* Keys: their 64 bytes, made for a peer and opened by it. doc/wire.md has them as a table. */
 #include <string.h>
 
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/link/link.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/memory/memory.h"

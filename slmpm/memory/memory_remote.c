@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "slmpm/connect/bootstrap.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/link/link.h"
 #include "slmpm/memory/emulate.h"
 #include "slmpm/memory/memory.h"
-#include "slmpm/sized.h"
+#include "slmpm/base/sized.h"
 #include "slmpm/wait.h"
 
 struct handle_table remote_table = HANDLE_TABLE_FROM("peer's memory region", struct remote, ep);

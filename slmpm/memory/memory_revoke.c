@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/memory/memory.h"
@@ -126,7 +126,7 @@ static int too_late(const struct revocation *v, const char *what)
 
 static int make_fresh(struct revocation *v, const struct region *region)
 {
-	uint64_t began = wait_now();
+	uint64_t began = clock_now();
 	int rc;
 
 	v->fresh = (struct fabric_memory){
@@ -136,7 +136,7 @@ static int make_fresh(struct revocation *v, const struct region *region)
 	};
 	rc = region->domain->fabric->alloc(region->domain, &v->fresh);
 	/* The first step is made whatever the time. */
-	v->copying = region->memory.size > FABRIC_ALLOC_STEP ? wait_now() - began : 0;
+	v->copying = region->memory.size > FABRIC_ALLOC_STEP ? clock_now() - began : 0;
 	if (rc == -ETIMEDOUT)
 		return too_late(v, "the time was over before there were fresh pages");
 	return rc < 0 ? error_system(rc, "fresh pages for a region are not to be had") : 0;
@@ -155,7 +155,7 @@ static int copy(const struct revocation *v, const struct region *region)
 	for (uint64_t at = 0; at < size; at += FABRIC_ALLOC_STEP) {
 		uint64_t n = size - at < FABRIC_ALLOC_STEP ? size - at : FABRIC_ALLOC_STEP;
 
-		if (at && v->deadline && wait_now() >= v->deadline)
+		if (at && v->deadline && clock_now() >= v->deadline)
 			return too_late(v, "the time was over before the region was copied");
 		memcpy((unsigned char *)v->fresh.base + at, region_at(region, at), n);
 	}
@@ -197,8 +197,8 @@ static uint64_t time_to_copy(const struct revocation *v, uint64_t now)
 /* Long enough for the answers; what is left is for the copy. */
 static void await_quiet(struct revocation *v)
 {
-	uint64_t now = wait_now(), until = v->deadline - time_to_copy(v, now);
-	int most = !v->deadline ? -1 : until > now ? wait_ms(now, until, -1) : 0;
+	uint64_t now = clock_now(), until = v->deadline - time_to_copy(v, now);
+	int most = !v->deadline ? -1 : until > now ? clock_ms(now, until, -1) : 0;
 
 	if (!is_quiet(v))
 		(void)wait_until(v->ctx, is_quiet, v, most);
@@ -267,7 +267,7 @@ int slmpm_mem_revoke(slmpm_mem mem, slmpm_peer peer, int timeout_ms)
 	if (!region)
 		return rc;
 	v.ctx = region->ctx;
-	v.deadline = timeout_ms < 0 ? 0 : wait_deadline(timeout_ms);
+	v.deadline = timeout_ms < 0 ? 0 : clock_deadline(timeout_ms);
 	rc = wait_forbidden(v.ctx, "slmpm_mem_revoke");
 	if (rc == 0 && (!v.ep || endpoint_of(peer) != v.ep))
 		rc = endpoint_bad_handle(peer);

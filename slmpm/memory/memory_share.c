@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "slmpm/message/arrival.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/memory/memory.h"
@@ -59,7 +59,7 @@ static bool answered(void *arg)
 
 static int share(struct share *s, int timeout_ms)
 {
-	uint64_t deadline = wait_deadline(timeout_ms);
+	uint64_t deadline = clock_deadline(timeout_ms);
 	struct context *ctx = s->ep->ctx;
 	int rc = wait_until(ctx, offer, s, timeout_ms);
 	struct grant *g;
@@ -68,7 +68,7 @@ static int share(struct share *s, int timeout_ms)
 		return late_from(ctx, s->ep, timeout_ms, "no offer could be made to");
 	if (s->rc < 0)
 		return s->rc;
-	rc = wait_until(ctx, answered, s, wait_ms(wait_now(), deadline, -1));
+	rc = wait_until(ctx, answered, s, clock_ms(clock_now(), deadline, -1));
 	if (s->sharing.accepted) {
 		g = endpoint_of(s->peer) == s->ep ? grant_find(s->ep, s->id) : NULL;
 		if (g)

@@ -7,7 +7,7 @@
 
 #include "shm/copy.h"
 #include "slmpm/memory/direct.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/late.h"
 #include "slmpm/message/message.h"
 #include "slmpm/monitor/monitor.h"
@@ -68,12 +68,12 @@ static COLD int put_measured(struct remote *remote, slmpm_rmem to, uint64_t offs
 			     const void *from, size_t len, const struct slmpm_how *how,
 			     slmpm_req *req)
 {
-	uint64_t took = wait_ticks();
+	uint64_t took = clock_ticks();
 	int rc;
 
 	direct_measured(remote);
 	rc = slmpm_put(to, offset, from, len, how, req);
-	took = wait_ticks() - took;
+	took = clock_ticks() - took;
 	if (rc == 0 && is_measured_here(how, req) && remote_get(to) == remote)
 		monitor_timed(remote->ep, SLMPM_BY_PUT, len, from, took, took);
 	return rc;
@@ -82,12 +82,12 @@ static COLD int put_measured(struct remote *remote, slmpm_rmem to, uint64_t offs
 static COLD int get_measured(struct remote *remote, slmpm_rmem from, uint64_t offset, void *to,
 			     size_t len, const struct slmpm_how *how, slmpm_req *req)
 {
-	uint64_t took = wait_ticks();
+	uint64_t took = clock_ticks();
 	int rc;
 
 	direct_measured(remote);
 	rc = slmpm_get(from, offset, to, len, how, req);
-	took = wait_ticks() - took;
+	took = clock_ticks() - took;
 	if (rc == 0 && is_measured_here(how, req) && remote_get(from) == remote)
 		monitor_timed(remote->ep, SLMPM_BY_GET, len, to, took, took);
 	return rc;

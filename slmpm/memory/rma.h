@@ -12,9 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "slmpm/list.h"
+#include "slmpm/base/list.h"
 #include "slmpm/mode/mode.h"
-#include "slmpm/wire.h"
+#include "slmpm/base/wire.h"
 
 /* Operations under way in one direction that want an answer; and Writes of several packets. */
 #define RMA_WINDOW 16

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Whether a one-sided operation is sound, and the region allows it. */
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/memory/rma_operate.h"
 #include "slmpm/message/message.h"
 

@@ -9,7 +9,7 @@
 #include "slmpm/memory/direct.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/memory/ask.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/engine/fifo.h"
 #include "slmpm/message/message.h"
@@ -242,7 +242,7 @@ static int operate_measured(const struct operation *o)
 	struct remote *remote = o->remote;
 	struct endpoint *ep = remote->ep;
 	bool measured = o->length >= MONITOR_LONG || ep->rma->directs % RMA_LOOK_EVERY == 0;
-	uint64_t took = measured ? wait_ticks() : 0;
+	uint64_t took = measured ? clock_ticks() : 0;
 	/* Once it is told of, the pieces may be gone. */
 	const void *first = o->piece_count ? o->pieces->base : NULL;
 	int rc = o->full.flags & SLMPM_NOTIFY ? rma_reach(o) : operate_directly(o);
@@ -250,7 +250,7 @@ static int operate_measured(const struct operation *o)
 	direct_measured(remote);
 	if (rc != 1 || !measured || o->atomic)
 		return rc;
-	took = wait_ticks() - took;
+	took = clock_ticks() - took;
 	monitor_timed(ep, o->kind == REQUEST_PUT ? SLMPM_BY_PUT : SLMPM_BY_GET, o->length, first,
 		      took, took);
 	return rc;

@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/link/link.h"
 #include "slmpm/memory/direct.h"
 #include "slmpm/memory/rma_operate.h"

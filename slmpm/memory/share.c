@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "slmpm/config.h"
+#include "slmpm/base/config.h"
 #include "slmpm/link/addressee.h"
 #include "slmpm/link/link.h"
 #include "slmpm/link/progress.h"

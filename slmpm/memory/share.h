@@ -22,7 +22,7 @@
 #include "slmpm/mode/choice.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/memory/memory.h"
-#include "slmpm/wire.h"
+#include "slmpm/base/wire.h"
 
 #define SHARE_LEAST ((uint64_t)32 << 10)  /* nothing shorter is looked at */
 #define SHARE_PIECE ((uint64_t)128 << 10) /* so much does the target take at a time */

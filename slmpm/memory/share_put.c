@@ -3,7 +3,7 @@
 #include <sched.h>
 #include <string.h>
 
-#include "slmpm/config.h"
+#include "slmpm/base/config.h"
 #include "slmpm/link/link.h"
 #include "slmpm/memory/rma.h"
 #include "slmpm/memory/ask.h"
@@ -111,14 +111,14 @@ static bool await_target(struct job *j, uint32_t looks)
 	if (looks < BRIEF)
 		return true;
 	if (looks % PATIENCE) {
-		wait_relax(50);
+		clock_relax(50);
 		return true;
 	}
 	(void)sched_yield();
 	(void)wait_look(j->to->ep->ctx);
 	if (!j->deadline)
-		j->deadline = wait_deadline(j->timeout_ms);
-	return wait_now() < j->deadline;
+		j->deadline = clock_deadline(j->timeout_ms);
+	return clock_now() < j->deadline;
 }
 
 /* What remains of the front part: true, it is in place, whoever has copied it. */
@@ -210,7 +210,7 @@ static void note_time(struct endpoint *ep, const struct job *j, bool shared, uin
 
 	if (!note)
 		return;
-	took = wait_ticks() - began;
+	took = clock_ticks() - began;
 	s->timed.note = note;
 	s->timed.shared = shared;
 	s->timed.length = j->length;
@@ -264,7 +264,7 @@ int share_put(struct remote *to, uint64_t offset, const void *from, uint64_t len
 		(void)progress_look(ep); /* the answer to the last offer may have come */
 		return 1;
 	}
-	began = wait_ticks(); /* the clock would take longer, and costs are compared, nothing else */
+	began = clock_ticks(); /* the clock would take longer, and costs are compared, nothing else */
 	conclude(ep->share, began);
 	c = choice_of(ep->share->choices, len);
 	mode = choose(len, c);

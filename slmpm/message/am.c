@@ -9,7 +9,7 @@
 
 #include "shm/copy.h"
 #include "slmpm/message/bundle.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/message/message.h"
 #include "slmpm/monitor/monitor.h"
 

@@ -5,7 +5,7 @@
  */
 #include "slmpm/message/am.h"
 #include "slmpm/memory/emulate.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/engine/fifo.h"
 #include "slmpm/link/link.h"
 #include "slmpm/request.h"

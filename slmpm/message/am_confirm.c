@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "slmpm/engine/fifo.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/message/am_take.h"
 #include "slmpm/message/arrival.h"
 

@@ -11,7 +11,7 @@
 #include "slmpm/message/arrival.h"
 #include "slmpm/memory/emulate.h"
 #include "slmpm/engine/engine.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/engine/fifo.h"
 #include "slmpm/link/landing.h"
 #include "slmpm/message/match.h"

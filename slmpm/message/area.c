@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 
 #include "slmpm/connect/bootstrap.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/link/link.h"
 
 #define AREA_MIN (UINT64_C(64) << 10)

@@ -5,7 +5,7 @@
 #include "slmpm/bond/further.h"
 #include "slmpm/message/area.h"
 #include "slmpm/message/bundle.h"
-#include "slmpm/checksum.h"
+#include "slmpm/base/checksum.h"
 #include "slmpm/doubt.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/link/link.h"

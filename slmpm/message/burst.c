@@ -6,7 +6,7 @@
  */
 #include "slmpm/message/am.h"
 #include "slmpm/message/bundle.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/message/inbound.h"
 #include "slmpm/link/link.h"
 #include "slmpm/message/match.h"
@@ -14,7 +14,7 @@
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/link/progress.h"
-#include "slmpm/wait.h"
+#include "slmpm/base/clock.h"
 
 static COLD int bad_burst(const char *call, const char *what)
 {
@@ -55,14 +55,14 @@ static int send_all(struct endpoint *ep, slmpm_peer peer, uint32_t stream,
 		    const struct slmpm_iov *m, int n, int timeout_ms)
 {
 	int sent = send_at_once(ep, stream, m, n), rc;
-	uint64_t deadline = sent < n ? wait_deadline(timeout_ms) : 0;
+	uint64_t deadline = sent < n ? clock_deadline(timeout_ms) : 0;
 
 	while (sent < n) {
 		if (!has_buffer(&m[sent]))
 			rc = bad_burst("slmpm_send_burst", "a buffer is NULL");
 		else
 			rc = message_send_slowly(ep, stream, m[sent].base, m[sent].len,
-						 sent ? wait_ms(wait_now(), deadline, -1) :
+						 sent ? clock_ms(clock_now(), deadline, -1) :
 							timeout_ms);
 		if (rc < 0) {
 			if (sent && endpoint_of(peer) == ep)
@@ -75,7 +75,7 @@ static int send_all(struct endpoint *ep, slmpm_peer peer, uint32_t stream,
 		sent += send_at_once(ep, stream, m + sent, n - sent);
 	}
 	if (UNLIKELY(sent == n && ep->link.lags) && endpoint_of(peer) == ep)
-		message_let_leave(ep, deadline ? wait_ms(wait_now(), deadline, -1) : timeout_ms);
+		message_let_leave(ep, deadline ? clock_ms(clock_now(), deadline, -1) : timeout_ms);
 	return sent;
 }
 
@@ -83,7 +83,7 @@ static int send_all(struct endpoint *ep, slmpm_peer peer, uint32_t stream,
 static COLD int send_by_address(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *m, int n,
 				int timeout_ms)
 {
-	uint64_t deadline = wait_deadline(timeout_ms);
+	uint64_t deadline = clock_deadline(timeout_ms);
 	int rc = 0;
 
 	if (!endpoint_of(peer))
@@ -92,7 +92,7 @@ static COLD int send_by_address(slmpm_peer peer, uint32_t stream, const struct s
 		return bad_burst("slmpm_send_burst", "no messages");
 	for (int i = 0; i < n; i++) {
 		rc = slmpm_send(peer, stream, m[i].base, m[i].len,
-				i ? wait_ms(wait_now(), deadline, -1) : timeout_ms);
+				i ? clock_ms(clock_now(), deadline, -1) : timeout_ms);
 		if (rc < 0)
 			return i ? i : rc;
 	}

@@ -5,7 +5,7 @@
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/memory/ask.h"
 #include "slmpm/message/fetch.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/memory/memory.h"
@@ -53,10 +53,10 @@ static bool has_arrived(void *arg)
 static int let_arrive(struct closing *c, uint64_t deadline)
 {
 	struct context *ctx = c->ep->ctx;
-	int left, rc = wait_until(ctx, has_left, c, wait_ms(wait_now(), deadline, -1));
+	int left, rc = wait_until(ctx, has_left, c, clock_ms(clock_now(), deadline, -1));
 
-	while (rc == 0 && wait_until(ctx, has_arrived, c, wait_ms(wait_now(), deadline, 1)) < 0) {
-		left = wait_ms(wait_now(), deadline, -1);
+	while (rc == 0 && wait_until(ctx, has_arrived, c, clock_ms(clock_now(), deadline, 1)) < 0) {
+		left = clock_ms(clock_now(), deadline, -1);
 		rc = left ? 0 : -SLMPM_ETIMEOUT;
 	}
 	return rc;
@@ -88,7 +88,7 @@ int message_connected(struct endpoint *ep, int timeout_ms)
 /* The end of stream follows what is still to be sent. */
 static int send_end(struct closing *c, int timeout_ms)
 {
-	uint64_t deadline = wait_deadline(timeout_ms);
+	uint64_t deadline = clock_deadline(timeout_ms);
 	struct context *ctx = c->ep->ctx;
 	int rc;
 
@@ -99,7 +99,7 @@ static int send_end(struct closing *c, int timeout_ms)
 	link_control(c->ep, WIRE_CLOSE, c->ep->stats->received_messages, 0, NULL, 0);
 	c->ep->said_end = true;
 	if (rc == 0)
-		rc = wait_until(ctx, all_sent, c, wait_ms(wait_now(), deadline, -1));
+		rc = wait_until(ctx, all_sent, c, clock_ms(clock_now(), deadline, -1));
 	if (is_gone(c))
 		return 0;
 	if (rc < 0)
@@ -111,7 +111,7 @@ static int send_end(struct closing *c, int timeout_ms)
 
 int message_close(struct endpoint *ep, int timeout_ms)
 {
-	uint64_t deadline = wait_deadline(timeout_ms);
+	uint64_t deadline = clock_deadline(timeout_ms);
 	struct closing c = {ep, handle_id(ep)};
 	int rc = 0, let_go = 0;
 
@@ -126,16 +126,16 @@ int message_close(struct endpoint *ep, int timeout_ms)
 		link_unreserve(ep);
 	ep->loan.data = NULL;
 	if (ep->state == SLMPM_PEER_UP)
-		let_go = memory_close(ep, wait_ms(wait_now(), deadline, -1));
+		let_go = memory_close(ep, clock_ms(clock_now(), deadline, -1));
 	if (is_gone(&c))
 		return 0;
-	if (wait_until(ep->ctx, nobody_writes, &c, wait_ms(wait_now(), deadline, -1)) < 0)
+	if (wait_until(ep->ctx, nobody_writes, &c, clock_ms(clock_now(), deadline, -1)) < 0)
 		let_go = error_set(SLMPM_ETIMEOUT, "%s may still write into a receive's memory",
 				   ep->name);
 	if (is_gone(&c))
 		return 0;
 	if (ep->state == SLMPM_PEER_UP)
-		rc = send_end(&c, wait_ms(wait_now(), deadline, -1));
+		rc = send_end(&c, clock_ms(clock_now(), deadline, -1));
 	if (is_gone(&c))
 		return 0;
 	endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it has been closed");

@@ -4,7 +4,7 @@
 
 #include "slmpm/message/area.h"
 #include "slmpm/message/bundle.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/message/loan_copy.h"
@@ -140,8 +140,8 @@ struct turn {
 static int time_left(struct turn *t)
 {
 	if (!t->deadline)
-		t->deadline = wait_deadline(t->timeout_ms);
-	return wait_ms(wait_now(), t->deadline, -1);
+		t->deadline = clock_deadline(t->timeout_ms);
+	return clock_ms(clock_now(), t->deadline, -1);
 }
 
 static bool has_come(void *arg)

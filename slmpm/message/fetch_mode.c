@@ -3,7 +3,7 @@
 #include "slmpm/link/link.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/monitor/monitor.h"
-#include "slmpm/wait.h"
+#include "slmpm/base/clock.h"
 
 uint32_t fetch_ranges(const struct request *r, struct wire_range *ranges)
 {
@@ -118,7 +118,7 @@ void fetch_packets(struct endpoint *ep, const struct request *r)
 		return;
 	f->note = note;
 	f->timed = r->seq;
-	f->began = wait_ticks();
+	f->began = clock_ticks();
 }
 
 void fetch_sent(struct endpoint *ep, const struct request *r)
@@ -128,7 +128,7 @@ void fetch_sent(struct endpoint *ep, const struct request *r)
 
 	if (!f || f->timed != r->seq)
 		return;
-	took = wait_ticks() - f->began;
+	took = clock_ticks() - f->began;
 	choice_learn(choice_of(f->choices, r->length), false, f->note,
 		     took + took * ep->packet_max / r->length, /* the reader's last one */
 		     r->length);
@@ -136,7 +136,7 @@ void fetch_sent(struct endpoint *ep, const struct request *r)
 
 void fetch_learn(struct endpoint *ep, const struct fetch_out *p)
 {
-	uint64_t length = p->r->length, took = wait_ticks() - p->began;
+	uint64_t length = p->r->length, took = clock_ticks() - p->began;
 	struct choice *c = choice_of(ep->fetch->choices, length);
 	enum choice_note note = p->note;
 

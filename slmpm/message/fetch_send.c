@@ -7,7 +7,7 @@
 #include "slmpm/message/arrival.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/link/link.h"
-#include "slmpm/wait.h"
+#include "slmpm/base/clock.h"
 
 #define GRACE_NS 30000 /* what may be sent without asking waits so long for a receive */
 
@@ -51,8 +51,8 @@ int fetch_announce(struct endpoint *ep, struct request *r)
 	ep->charged += WIRE_ENVELOPE;
 	ep->stats->sent_messages++;
 	ep->stats->sent_bytes += r->length;
-	p->since = wait_now();
-	p->began = wait_ticks();
+	p->since = clock_now();
+	p->began = clock_ticks();
 	p->note = fetch_is_measured(r) ? choice_taken(choice_of(f->choices, r->length), true) :
 					 CHOICE_TIMED;
 	if (r->length <= ep->eager_max && r->mode.reason != SLMPM_REASON_STRICT) {
@@ -124,7 +124,7 @@ static int step_waiting(struct endpoint *ep, struct fetch_out *p)
 {
 	struct fetch *f = ep->fetch;
 
-	if (!ep->ctx->armed && !p->hurried && wait_now() - p->since < GRACE_NS)
+	if (!ep->ctx->armed && !p->hurried && clock_now() - p->since < GRACE_NS)
 		return 0;
 	if (!p->asked) {
 		if (ep->charged - ep->credited + p->r->length > ep->credit ||

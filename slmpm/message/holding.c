@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Holds: messages read in place, also while they still grow. */
 #include "slmpm/message/area.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/late.h"
 #include "slmpm/message/held.h"
 #include "slmpm/message/message.h"

@@ -22,7 +22,7 @@ void inbound_no_memory(struct endpoint *ep)
 
 void inbound_defer(struct endpoint *ep, uint64_t seq, uint64_t offset)
 {
-	uint64_t now = wait_now(), most = (uint64_t)config_get()->dead_ms * 1000000;
+	uint64_t now = clock_now(), most = (uint64_t)config_get()->dead_ms * 1000000;
 
 	ep->starved.now = ep->ctx->starved = true;
 	/* A thread that sleeps has no deadline for it yet, and no descriptor shows it. */

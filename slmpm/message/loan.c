@@ -5,7 +5,7 @@
  */
 #include "slmpm/message/area.h"
 #include "slmpm/message/bundle.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/wait.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "slmpm/message/area.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/link/link.h"
 
 struct lent { /* one part */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "slmpm/engine/fifo.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/late.h"
 #include "slmpm/memory/ask.h"
 #include "slmpm/message/am.h"
@@ -16,7 +16,7 @@
 #include "slmpm/link/link.h"
 #include "slmpm/message/match.h"
 #include "slmpm/monitor/monitor.h"
-#include "slmpm/sized.h"
+#include "slmpm/base/sized.h"
 #include "slmpm/wait.h"
 
 #define STOPPED_MS 1000 /* who is not through with a share of a message in this time has stopped */
@@ -289,13 +289,13 @@ static bool may_try_again(const struct request *r)
 /* Takes it back; half of it may be beyond recall, and is waited for. 0: taken back or done. */
 static int see_through(struct request *r)
 {
-	uint64_t until = wait_deadline(STOPPED_MS);
+	uint64_t until = clock_deadline(STOPPED_MS);
 
 	while (!r->done && !end_if_out(r) && !message_take_back(r)) {
 		struct endpoint *ep = NULL;
 
 		(void)wait_until(r->ctx, is_done, r, may_try_again(r) ? 1 : -1);
-		if (!r->done && wait_now() >= until)
+		if (!r->done && clock_now() >= until)
 			ep = r->kind >= REQUEST_PUT ? ask_abandon(r) : match_abandon(r);
 		if (!ep)
 			continue;

@@ -8,7 +8,7 @@
 #include "slmpm/message/am.h"
 #include "slmpm/message/arrival.h"
 #include "slmpm/message/bundle.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/message/held.h"
 #include "slmpm/link/link.h"
 #include "slmpm/message/match.h"
@@ -85,7 +85,7 @@ static inline int recv_direct(struct endpoint *ep, uint32_t stream, int polls,
 			ep->ctx->spin.quick++; /* it waits */
 		if (--polls <= 0)
 			break;
-		wait_between_looks();
+		clock_between_looks();
 	}
 	return 0;
 }

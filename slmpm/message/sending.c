@@ -4,7 +4,7 @@
  * packet goes straight to the link. Whatever is neither becomes a request in a transmit queue.
  */
 #include "slmpm/message/bundle.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/message/inbound.h"
 #include "slmpm/link/link.h"
 #include "slmpm/message/message.h"

@@ -6,12 +6,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "slmpm/checksum.h"
-#include "slmpm/error.h"
+#include "slmpm/base/checksum.h"
+#include "slmpm/base/error.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/mirror/read.h"
 #include "slmpm/mirror/track.h"
-#include "slmpm/sized.h"
+#include "slmpm/base/sized.h"
 
 struct handle_table mirror_table = HANDLE_TABLE_FROM("mirror", struct mirror, node);
 

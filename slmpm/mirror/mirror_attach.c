@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The calls that join a mirror to a peer's, and part them. */
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/late.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/wait.h"

@@ -2,7 +2,7 @@
 /* Memory access functions: they change memory of this process and note it for the peers. */
 #include <string.h>
 
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/mirror/track.h"
 #include "slmpm/mirror/words.h"

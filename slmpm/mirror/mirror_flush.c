@@ -2,7 +2,7 @@
 /* The calls that send changes off: flush, and the publications between begin and end. */
 #include <stdio.h>
 
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/message/message.h"

@@ -13,13 +13,13 @@
 #include <unistd.h>
 
 #include "fabrics/fabric.h"
-#include "slmpm/config.h"
-#include "slmpm/error.h"
+#include "slmpm/base/config.h"
+#include "slmpm/base/error.h"
 #include "slmpm/link/landing.h"
-#include "slmpm/log.h"
+#include "slmpm/base/log.h"
 #include "slmpm/mirror/backing.h"
 #include "slmpm/mirror/track_parts.h"
-#include "slmpm/wait.h"
+#include "slmpm/base/clock.h"
 
 #define DUE_TICKS 2000000 /* between looks that progress makes */
 #define FINDERS   (SLMPM_TRACK_TWIN - SLMPM_TRACK_PAGEMAP)
@@ -294,7 +294,7 @@ uint64_t track_look(struct mirror *m)
 	struct tracker *t = m->tracker;
 	uint64_t before = t->found, base = (uintptr_t)m->base;
 
-	t->looked = wait_ticks();
+	t->looked = clock_ticks();
 	if (t->pages && look_at_pages(m)) {
 		look_between(m, 0, t->pages->lo - base);
 		look_between(m, t->pages->hi - base, m->size);
@@ -306,7 +306,7 @@ uint64_t track_look(struct mirror *m)
 
 bool track_is_due(const struct mirror *m)
 {
-	return wait_ticks() - m->tracker->looked >= DUE_TICKS;
+	return clock_ticks() - m->tracker->looked >= DUE_TICKS;
 }
 
 /* ---- what the kernel writes for a system call -------------------------------------------------- */

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "slmpm/list.h"
+#include "slmpm/base/list.h"
 #include "slmpm/mirror/fault_server.h"
 #include "slmpm/mirror/finder.h"
 #include "slmpm/mirror/uffd.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/mirror/track_parts.h"
 
 #define PIECE 256 /* compared as one first */

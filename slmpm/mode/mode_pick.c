@@ -9,11 +9,11 @@
 #include "slmpm/bond/bond.h"
 #include "slmpm/mode/choice.h"
 #include "slmpm/mode/mode_rule.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/link/link.h"
 #include "slmpm/monitor/means.h"
 #include "slmpm/monitor/monitor.h"
-#include "slmpm/sized.h"
+#include "slmpm/base/sized.h"
 
 /* ---- thresholds ----------------------------------------------------------------------------- */
 

@@ -52,7 +52,7 @@ bool echo_look(struct endpoint *ep, uint64_t ns)
 	m->echo.asked = ns;
 	m->echo.traffic = traffic(ep->stats);
 	m->echo.path = mode_has_links(ep) ? bond_home(ep->link.port) : 0;
-	m->echo.began = wait_ticks();
+	m->echo.began = clock_ticks();
 	link_control(ep, WIRE_ECHO, m->echo.id, 0, NULL, 0);
 	return true;
 }
@@ -95,7 +95,7 @@ void echo_answered(struct endpoint *ep, const struct head *h)
 	}
 	if (h->seq != m->echo.id || !m->echo.began)
 		return;
-	took = wait_ticks() - m->echo.began;
+	took = clock_ticks() - m->echo.began;
 	m->echo.began = 0;
 	m->echo.count++;
 	take(&m->echo.time, took);

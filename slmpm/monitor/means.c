@@ -10,11 +10,11 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/monitor/monitor.h"
-#include "slmpm/sized.h"
-#include "slmpm/wait.h"
-#include "slmpm/wire.h"
+#include "slmpm/base/sized.h"
+#include "slmpm/base/clock.h"
+#include "slmpm/base/wire.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list parts = {&parts, &parts};
@@ -60,7 +60,7 @@ void means_of_job(const struct endpoint *ep, struct means *sum)
 static uint32_t sum_all(struct means *all)
 {
 	sum_without(all, NULL);
-	return 1 + voices_add(all, wait_now());
+	return 1 + voices_add(all, clock_now());
 }
 
 static uint32_t share(uint64_t sum, uint64_t links)
@@ -156,7 +156,7 @@ static uint64_t new_job(void)
 	uint64_t number = 0;
 
 	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
-		number = wait_now() ^ (uint64_t)getpid() << 32;
+		number = clock_now() ^ (uint64_t)getpid() << 32;
 	return (number & WIRE_LENGTH_MASK) | 1;
 }
 
@@ -271,7 +271,7 @@ bool means_next_voice(const struct endpoint *ep, uint32_t *at, uint64_t *from, u
 	bool found;
 
 	pthread_mutex_lock(&lock);
-	found = voices_next(ep, wait_now(), at, from, age, sum);
+	found = voices_next(ep, clock_now(), at, from, age, sum);
 	pthread_mutex_unlock(&lock);
 	return found;
 }

@@ -13,7 +13,7 @@
 #include <slmpm.h>
 
 #include "slmpm/endpoint.h"
-#include "slmpm/list.h"
+#include "slmpm/base/list.h"
 
 #define MEANS_FABRICS   SLMPM_MEANS_FABRICS
 #define MEANS_INSTANCES 65536                /* that one telling may speak for */

@@ -9,7 +9,7 @@
 #include "slmpm/message/arrival.h"
 #include "slmpm/monitor/means.h"
 #include "slmpm/monitor/monitor.h"
-#include "slmpm/wait.h"
+#include "slmpm/base/clock.h"
 
 /* ---- parts ------------------------------------------------------------------------------------ */
 
@@ -260,5 +260,5 @@ void means_heard(struct endpoint *ep, const struct head *h)
 	if (!job && ep->is_parent && h->seq == COUNTS && last)
 		means_set_job(last);
 	if (job != means_job() || !job)
-		means_change(ep, job, wait_now() - last * 1000000, take, h);
+		means_change(ep, job, clock_now() - last * 1000000, take, h);
 }

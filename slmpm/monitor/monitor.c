@@ -24,7 +24,7 @@ void monitor_new(struct endpoint *ep)
 	ep->monitor = calloc(1, sizeof(*ep->monitor));
 	if (!ep->monitor)
 		return;
-	ep->monitor->since = ep->monitor->flow.ns = wait_now();
+	ep->monitor->since = ep->monitor->flow.ns = clock_now();
 	ep->monitor->echo.id = ep->monitor->sample.seq = ep->monitor->sample.sent = ep->sent;
 	monitor_page_assign(ep);
 }
@@ -37,7 +37,7 @@ void monitor_agreed(struct endpoint *ep, uint64_t features)
 		return;
 	m->echo.agreed = features & WIRE_FEATURE_ECHO;
 	m->sample.agreed = features & WIRE_FEATURE_TIMED && config_get()->monitor_ms;
-	m->echo.asked = m->sample.asked = m->means.told = wait_now();
+	m->echo.asked = m->sample.asked = m->means.told = clock_now();
 	means_agreed(ep, features);
 }
 
@@ -203,7 +203,7 @@ void monitor_look(struct context *ctx, uint64_t ticks)
 	ctx->monitor.looked = ticks;
 	if (!config_get()->monitor_ms)
 		return;
-	ns = wait_now();
+	ns = clock_now();
 	ctx->monitor.traffic = traffic(ctx);
 	means_look(ctx, ns);
 	for (uint32_t i = 0; i < n; i++) {
@@ -217,7 +217,7 @@ void monitor_look(struct context *ctx, uint64_t ticks)
 
 COLD void monitor_come_by(struct context *ctx)
 {
-	uint64_t ticks = wait_ticks();
+	uint64_t ticks = clock_ticks();
 
 	ctx->monitor.passed = 0;
 	if (ticks - ctx->monitor.looked >= MONITOR_TICKS << 1 && ticks >= ctx->monitor.not_before)

@@ -13,7 +13,7 @@
 #include "slmpm/request.h"
 #include "slmpm/wait.h"
 
-#define MONITOR_TICKS UINT64_C(20000000) /* of wait_ticks, between looks: 4 to 20 ms */
+#define MONITOR_TICKS UINT64_C(20000000) /* of clock_ticks, between looks: 4 to 20 ms */
 
 #define MONITOR_PASSES 32 /* short calls between looks, if nobody else looks; a power of two */
 
@@ -114,7 +114,7 @@ static inline void monitor_carrier(struct endpoint *ep, uint64_t bytes)
 
 static inline void monitor_tick(struct context *ctx)
 {
-	uint64_t ticks = wait_ticks();
+	uint64_t ticks = clock_ticks();
 
 	/* Who waits comes first: it measures more. */
 	if (UNLIKELY(ticks - ctx->monitor.looked >= MONITOR_TICKS << ctx->monitor.in_passing))
@@ -124,14 +124,14 @@ static inline void monitor_tick(struct context *ctx)
 /* A tick amid traffic: the first messages after a sleep do not pay for what became due in it. */
 static inline void monitor_tick_amid(struct context *ctx)
 {
-	if (wait_ticks() >= ctx->monitor.not_before)
+	if (clock_ticks() >= ctx->monitor.not_before)
 		monitor_tick(ctx);
 }
 
 /* This thread has slept, and a message has woken it. */
 static inline void monitor_woken(struct context *ctx)
 {
-	ctx->monitor.not_before = wait_ticks() + MONITOR_TICKS;
+	ctx->monitor.not_before = clock_ticks() + MONITOR_TICKS;
 }
 
 /* At the end of a short call that waits for nothing: a program of such alone comes by nowhere else. */
@@ -151,7 +151,7 @@ static inline void monitor_pass_next(struct context *ctx)
 /* The same, sooner: others are to see how things are before this context rests. */
 static inline void monitor_tick_often(struct context *ctx)
 {
-	uint64_t ticks = wait_ticks();
+	uint64_t ticks = clock_ticks();
 
 	if (ticks - ctx->monitor.looked >= MONITOR_TICKS / 16)
 		monitor_look(ctx, ticks);

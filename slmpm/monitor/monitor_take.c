@@ -5,13 +5,13 @@
 
 #include "slmpm/bond/bond.h"
 #include "slmpm/bond/further.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/link/addressee.h"
 #include "slmpm/link/link.h"
 #include "slmpm/memory/rma.h"
 #include "slmpm/monitor/means.h"
 #include "slmpm/monitor/monitor.h"
-#include "slmpm/sized.h"
+#include "slmpm/base/sized.h"
 
 #define COUNTED         1000 /* of what is nowhere counted: a walk bounded */
 #define PERMILLE(share) ((uint32_t)(((uint64_t)(share)*1000 + 32768) >> 16))
@@ -26,8 +26,8 @@ static struct {
 
 static void start_clocks(void)
 {
-	start.ns = wait_now();
-	start.ticks = wait_ticks();
+	start.ns = clock_now();
+	start.ticks = clock_ticks();
 }
 
 /* Nanoseconds of a tick; at the very start rather wrong than never. */
@@ -36,8 +36,8 @@ static double tick(void)
 	uint64_t ns, ticks;
 
 	pthread_once(&start.once, start_clocks);
-	ns = wait_now() - start.ns;
-	ticks = wait_ticks() - start.ticks;
+	ns = clock_now() - start.ns;
+	ticks = clock_ticks() - start.ticks;
 	return ticks ? (double)ns / (double)ticks : 1;
 }
 
@@ -214,7 +214,7 @@ void monitor_take(struct endpoint *ep, struct slmpm_monitor *out)
 	out->element = ep->element;
 	out->context = ep->ctx->handle.index;
 	out->instances = means_instances();
-	out->taken_ns = wait_now();
+	out->taken_ns = clock_now();
 	snprintf(out->link, sizeof(out->link), "%s", ep->link.fabric->name);
 	snprintf(out->name, sizeof(out->name), "%s", ep->name);
 	out->violations = ep->stats->violations;

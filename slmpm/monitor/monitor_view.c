@@ -14,9 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/monitor/monitor_layout.h"
-#include "slmpm/sized.h"
+#include "slmpm/base/sized.h"
 
 #define TRIES 64
 

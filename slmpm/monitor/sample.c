@@ -70,7 +70,7 @@ void monitor_requested(struct request *r)
 		m->atomics++;
 		return;
 	}
-	r->began = wait_ticks();
+	r->began = clock_ticks();
 	if (r->rma.engine)
 		return;
 	*(r->kind == REQUEST_PUT ? &m->puts : &m->gets) += 1;
@@ -89,7 +89,7 @@ static uint64_t latency_of(const struct request *r, uint64_t took)
 
 void monitor_finished(struct request *r, int status)
 {
-	uint64_t took = r->began ? wait_ticks() - r->began : 0;
+	uint64_t took = r->began ? clock_ticks() - r->began : 0;
 	int protocol = r->kind < REQUEST_PUT  ? SLMPM_BY_SMT :
 		       !r->rma.engine         ? SLMPM_BY_REQUEST :
 		       r->kind == REQUEST_PUT ? SLMPM_BY_PUT :
@@ -153,7 +153,7 @@ bool sample_gives_way(const struct request *r)
 void sample_sent(struct endpoint *ep, struct request *r, uint64_t began)
 {
 	struct monitor *m = ep->monitor;
-	uint64_t busy = wait_ticks() - began;
+	uint64_t busy = clock_ticks() - began;
 
 	if ((int64_t)busy <= 0)
 		return;
@@ -170,7 +170,7 @@ void sample_sent(struct endpoint *ep, struct request *r, uint64_t began)
 
 void sample_asked(struct endpoint *ep, const struct head *h)
 {
-	uint64_t ticks = LITTLE_64(wait_ticks());
+	uint64_t ticks = LITTLE_64(clock_ticks());
 
 	/* Who asks and does not read gets one answer. */
 	if (ep->state == SLMPM_PEER_UP && !h->damaged && !link_owed(ep, WIRE_ECHO_ANSWER))
@@ -181,7 +181,7 @@ void sample_asked(struct endpoint *ep, const struct head *h)
 static uint64_t latency_by(const struct endpoint *ep, uint64_t there)
 {
 	const struct monitor *m = ep->monitor;
-	uint64_t took = wait_ticks() - m->sample.began, way = m->echo.time.least / 2;
+	uint64_t took = clock_ticks() - m->sample.began, way = m->echo.time.least / 2;
 
 	if (ep->pid && there - m->sample.began <= took)
 		return there - m->sample.began;

@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include "shm/mapping.h"
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/link/link.h"
-#include "slmpm/sized.h"
+#include "slmpm/base/sized.h"
 #include "slmpm/stats.h"
-#include "slmpm/wait.h"
+#include "slmpm/base/clock.h"
 
 static const struct {
 	size_t total, stat; /* of the same figure in both structures */
@@ -209,7 +209,7 @@ static void change(struct endpoint *ep, uint32_t place, int connections, int liv
 	now.place = place;
 	now.connections += (uint64_t)(int64_t)connections;
 	now.live += (uint32_t)live;
-	now.seen_ns = connections || live ? wait_now() : now.seen_ns;
+	now.seen_ns = connections || live ? clock_now() : now.seen_ns;
 	add(ep, &now, back);
 	put(entry(place), &now);
 }

@@ -8,11 +8,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "slmpm/error.h"
+#include "slmpm/base/error.h"
 #include "slmpm/monitor/totals.h"
-#include "slmpm/sized.h"
+#include "slmpm/base/sized.h"
 #include "slmpm/stats.h"
-#include "slmpm/wait.h"
+#include "slmpm/base/clock.h"
 
 #define TRY_NS UINT64_C(1000000000) /* its owner may be writing, and not run meanwhile */
 
@@ -72,7 +72,7 @@ static void copy_words(void *to, const void *from, size_t n)
 static bool copy_table(struct slmpm_totals *to, const struct view *v)
 {
 	const unsigned char *from = (const unsigned char *)(v->page + 1);
-	uint64_t until = wait_now() + TRY_NS;
+	uint64_t until = clock_now() + TRY_NS;
 
 	do {
 		/* Pairs with the release in end_writing. */
@@ -86,7 +86,7 @@ static bool copy_table(struct slmpm_totals *to, const struct view *v)
 		    turn == atomic_load_explicit(&v->page->turn, memory_order_relaxed))
 			return true;
 		(void)sched_yield();
-	} while (wait_now() < until);
+	} while (clock_now() < until);
 	return false;
 }
 

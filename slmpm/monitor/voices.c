@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "slmpm/monitor/means.h"
-#include "slmpm/wait.h"
+#include "slmpm/base/clock.h"
 
 static struct voice voices[MEANS_VOICES];
 
@@ -73,7 +73,7 @@ static struct voice *find(const struct endpoint *ep, uint64_t job, uint64_t ns)
 
 struct means *voices_place(const struct endpoint *ep, uint64_t job, uint64_t born)
 {
-	uint64_t ns = wait_now();
+	uint64_t ns = clock_now();
 	struct voice *v = ns - born > age_most() ? NULL : find(ep, job, ns);
 
 	if (!v || (v->job && born < v->born))

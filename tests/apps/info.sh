@@ -12,7 +12,7 @@ fail() { echo "$*" >&2; cat "$out" >&2; exit 1; }
 grep -Eq '^slmpm [0-9]+\.[0-9]+\.[0-9]+$' "$out" || fail "-V"
 [ "$("$info" --version)" = "$(cat "$out")" ] || fail "--version is another"
 "$info" -v >"$out" 2>&1 || fail "-v: exit status $?"
-wire=$(sed -n 's/^#define WIRE_M[AI][JN]OR \([0-9]*\).*/\1/p' slmpm/wire.h | paste -sd.)
+wire=$(sed -n 's/^#define WIRE_M[AI][JN]OR \([0-9]*\).*/\1/p' slmpm/base/wire.h | paste -sd.)
 grep -qx "wire: $wire" "$out" && grep -q '^compiler: [a-z]' "$out" && grep -q '^flags: .*-std=gnu11' "$out" || fail "-v"
 [ ! -e .git ] || ! command -v git >/dev/null || ! grep -q '^commit: unknown$' "$out" || fail "-v: of which commit?"
 "$info" -d >"$out" 2>&1 || fail "-d: exit status $?"

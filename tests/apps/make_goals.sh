@@ -23,7 +23,7 @@ stub no-cc "echo cc >>'$log'; exit 1"
 on_bare() { : >"$log"; PATH=$bare:$PATH make BUILD="$work/b" "$@" >"$out" 2>&1; }
 
 goals=$(sed -n '/^\.PHONY:/,/[^\\]$/p' Makefile | sed 's/^\.PHONY://; s/\$(addprefix lint-,\([a-z ]*\))/\1/; s/\\$//' | xargs)
-for word in arrows format headers gcc clang hot; do goals=${goals/ $word / lint-$word }; done
+for word in arrows format headers gcc clang hot floors; do goals=${goals/ $word / lint-$word }; done
 [ "$(wc -w <<<"$goals")" -gt 25 ] || fail "the Makefile's goals are not understood: $goals"
 for goal in $goals; do
 	case $goal in help | clean | FORCE | uninstall) continue ;; esac
@@ -95,4 +95,4 @@ added() { # added compiling|linking WORD...: they are in each such line
 }
 added compiling -D_GNU_SOURCE= -Iinclude -DUSERS_CPP -fvisibility=hidden -DUSERS_C
 added linking -pthread -DUSERS_C -Wl,--as-needed -lm
-make BUILD="$work/b" "${users[@]}" "$work/b/obj/slmpm/error.o" >"$out" 2>&1 || fail "with the user's flags it does not compile: $(cat "$out")"
+make BUILD="$work/b" "${users[@]}" "$work/b/obj/slmpm/base/error.o" >"$out" 2>&1 || fail "with the user's flags it does not compile: $(cat "$out")"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # timeout: 60
 #
-# The heads of all packets of a scripted exchange (tests/api/trace_script.c), every opcode of slmpm/wire.h among them, against
+# The heads of all packets of a scripted exchange (tests/api/trace_script.c), every opcode of slmpm/base/wire.h among them, against
 # doc/wire_dump.txt: the same on any machine. The order within a link's direction counts; which of both was first does
 # not. GOLDEN=write makes the file anew.
 set -u
@@ -45,7 +45,7 @@ part() {
 	part means means SLMPM_MONITOR_MS=5 | awk '/^##/ { print } / MEANS/ && !said[$4]++ { print "- - " $3 " " $4 }'
 } >"$dir/dump" || exit 1
 [ "${GOLDEN:-}" != write ] || cp "$dir/dump" "$golden"
-sed -n '/^enum wire_opcode/,/WIRE_OPCODES/s/^\tWIRE_\([A-Z_]*\) = \([0-9]*\),.*/\2 \1/p' slmpm/wire.h |
+sed -n '/^enum wire_opcode/,/WIRE_OPCODES/s/^\tWIRE_\([A-Z_]*\) = \([0-9]*\),.*/\2 \1/p' slmpm/base/wire.h |
 while read -r number name; do
 	[ "$number" -lt 250 ] || continue # between bonds
 	awk '!/^#/ { print $3, $4 }' "$golden" | grep -qx "$number $name" || fail "no $name ($number) in $golden"

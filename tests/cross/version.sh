@@ -33,9 +33,9 @@ build_at() {
 build_future() {
 	local said
 	folder=$here/future
-	rm -rf "$folder" && mkdir -p "$folder/slmpm" || exit 1
-	sed 's/^#define WIRE_MAJOR .*/#define WIRE_MAJOR 77/' slmpm/wire.h >"$folder/slmpm/wire.h"
-	grep -q 'WIRE_MAJOR 77' "$folder/slmpm/wire.h" || fail "wire.h: no WIRE_MAJOR"
+	rm -rf "$folder" && mkdir -p "$folder/slmpm/base" || exit 1
+	sed 's/^#define WIRE_MAJOR .*/#define WIRE_MAJOR 77/' slmpm/base/wire.h >"$folder/slmpm/base/wire.h"
+	grep -q 'WIRE_MAJOR 77' "$folder/slmpm/base/wire.h" || fail "wire.h: no WIRE_MAJOR"
 	for said in $(grep -lw WIRE_MAJOR slmpm/*.c slmpm/*/*.c); do
 		${CC:-gcc} -std=gnu11 -D_GNU_SOURCE= -I"$folder" -I. -Iinclude -I"$SLMPM_BUILD/gen" \
 			-c "$said" -o "$folder/$(basename "$said").o" || fail "$said: cannot be built"

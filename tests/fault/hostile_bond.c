@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "slmpm/wire.h"
+#include "slmpm/base/wire.h"
 #include "tests/lib/bond_rig.h"
 #include "tests/lib/fabric_suite.h"
 #include "tests/lib/random.h"

@@ -68,10 +68,10 @@ static int post_one(slmpm_wq wq, slmpm_rmem far, struct rng *g)
 	return rc;
 }
 
-static void poll(int wait_ms)
+static void poll(int clock_ms)
 {
 	struct slmpm_done done[16];
-	int n = wait_ms ? slmpm_cq_wait(cq, done, 16, wait_ms) : slmpm_cq_poll(cq, done, 16);
+	int n = clock_ms ? slmpm_cq_wait(cq, done, 16, clock_ms) : slmpm_cq_poll(cq, done, 16);
 
 	CHECK(n >= 0, "%s", slmpm_error_detail());
 	for (int i = 0; i < n; i++, told++)

@@ -7,7 +7,7 @@
 
 #include <slmpm.h>
 
-#include "slmpm/wire.h"
+#include "slmpm/base/wire.h"
 #include "tests/lib/child.h"
 #include "tests/lib/test.h"
 

@@ -13,7 +13,7 @@
 
 #include "shm/mapping.h"
 #include "shm/ring.h"
-#include "slmpm/wire.h"
+#include "slmpm/base/wire.h"
 
 #define RAW_SEGMENTS     1024
 #define RAW_SEGMENT_SIZE 64

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "slmpm/wire.h"
+#include "slmpm/base/wire.h"
 
 /* What it will say; change it before it says it. */
 struct raw_stream {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Addresses: each in its one form, whatever it was written like; and what is none. */
-#include "slmpm/connect/address.h"
+#include "slmpm/base/address.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "slmpm/checksum.h"
+#include "slmpm/base/checksum.h"
 #include "tests/lib/random.h"
 
 #define MOST   300

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "slmpm/config.h"
+#include "slmpm/base/config.h"
 #include "tests/lib/child.h"
 #include "tests/lib/test.h"
 

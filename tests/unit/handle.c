@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "slmpm/handle.h"
+#include "slmpm/base/handle.h"
 #include "tests/lib/child.h"
 #include "tests/lib/random.h"
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "slmpm/bond/routes.h"
+#include "slmpm/base/routes.h"
 
 static struct routes read_good(const char *text)
 {

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "slmpm/connect/secret.h"
+#include "slmpm/base/secret.h"
 #include "tests/lib/child.h"
 #include "tests/lib/test.h"
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "slmpm/spin.h"
+#include "slmpm/base/spin.h"
 
 #define US 1000
 #define MS 1000000

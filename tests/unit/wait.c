@@ -36,20 +36,20 @@ static struct context *inside(slmpm_ctx handle)
 static void milliseconds(void)
 {
 	/* Rounded up: a wait that ends early would spin through the last millisecond. */
-	CHECK(wait_ms(5 * MS, 5 * MS, -1) == 0, "at the deadline");
-	CHECK(wait_ms(6 * MS, 5 * MS, -1) == 0, "past it");
-	CHECK(wait_ms(5 * MS, 5 * MS + 1, -1) == 1, "a nanosecond");
-	CHECK(wait_ms(5 * MS, 6 * MS, -1) == 1, "a millisecond");
-	CHECK(wait_ms(5 * MS, 6 * MS + 1, -1) == 2, "a little more");
-	CHECK(wait_ms(0, UINT64_MAX, -1) == -1, "none");
-	CHECK(wait_ms(0, UINT64_MAX, 7) == 7, "none, bounded");
-	CHECK(wait_ms(0, 100 * MS, 7) == 7, "bounded");
-	CHECK(wait_ms(0, 3 * MS, 7) == 3, "below the bound");
-	CHECK(wait_ms(0, UINT64_MAX - 1, -1) == INT_MAX, "too far for an int");
-	CHECK(wait_deadline(-1) == UINT64_MAX, "no deadline");
-	CHECK(wait_deadline(-1000) == UINT64_MAX, "any negative number");
-	CHECK(wait_deadline(INT_MAX) > wait_now(), "a long one");
-	CHECK(wait_now() > 0 && wait_deadline(0) <= wait_now(), "at once");
+	CHECK(clock_ms(5 * MS, 5 * MS, -1) == 0, "at the deadline");
+	CHECK(clock_ms(6 * MS, 5 * MS, -1) == 0, "past it");
+	CHECK(clock_ms(5 * MS, 5 * MS + 1, -1) == 1, "a nanosecond");
+	CHECK(clock_ms(5 * MS, 6 * MS, -1) == 1, "a millisecond");
+	CHECK(clock_ms(5 * MS, 6 * MS + 1, -1) == 2, "a little more");
+	CHECK(clock_ms(0, UINT64_MAX, -1) == -1, "none");
+	CHECK(clock_ms(0, UINT64_MAX, 7) == 7, "none, bounded");
+	CHECK(clock_ms(0, 100 * MS, 7) == 7, "bounded");
+	CHECK(clock_ms(0, 3 * MS, 7) == 3, "below the bound");
+	CHECK(clock_ms(0, UINT64_MAX - 1, -1) == INT_MAX, "too far for an int");
+	CHECK(clock_deadline(-1) == UINT64_MAX, "no deadline");
+	CHECK(clock_deadline(-1000) == UINT64_MAX, "any negative number");
+	CHECK(clock_deadline(INT_MAX) > clock_now(), "a long one");
+	CHECK(clock_now() > 0 && clock_deadline(0) <= clock_now(), "at once");
 }
 
 struct flag {
@@ -74,11 +74,11 @@ static void deadlines(uint32_t flags, uint32_t how)
 
 	context_lock(ctx);
 	CHECK(wait_until(ctx, is_set, &f, 0) == -SLMPM_ETIMEOUT && f.asked, "one try");
-	begin = wait_now();
+	begin = clock_now();
 	CHECK(wait_until(ctx, is_set, &f, 20) == -SLMPM_ETIMEOUT, "20 ms");
-	CHECK(wait_now() - begin >= 20 * MS, "too early by %llu ns",
-	      (unsigned long long)(20 * MS - (wait_now() - begin)));
-	CHECK(wait_now() - begin < 2000 * MS, "much too late");
+	CHECK(clock_now() - begin >= 20 * MS, "too early by %llu ns",
+	      (unsigned long long)(20 * MS - (clock_now() - begin)));
+	CHECK(clock_now() - begin < 2000 * MS, "much too late");
 	f.set = true;
 	f.asked = 0;
 	CHECK(wait_until(ctx, is_set, &f, 0) == 0 && f.asked, "true at once");
@@ -164,7 +164,7 @@ static void one_polls_for_all(uint32_t how)
 	for (int i = 0; i < THREADS; i++)
 		CHECK(pthread_create(&threads[i], NULL, await_flag, &flags[i]) == 0, "thread");
 	for (int i = 0; i < THREADS; i++) {
-		uint64_t begin = wait_now();
+		uint64_t begin = clock_now();
 
 		/* Some of them first time round while all are still on their way to sleep. */
 		if (i % 2)
@@ -174,7 +174,7 @@ static void one_polls_for_all(uint32_t how)
 		wait_changed(ctx);
 		context_unlock(ctx);
 		while (atomic_load(&through) <= i) {
-			CHECK(wait_now() - begin < 10000 * MS, "thread %d sleeps on", i);
+			CHECK(clock_now() - begin < 10000 * MS, "thread %d sleeps on", i);
 			usleep(100);
 		}
 	}
@@ -188,13 +188,14 @@ static void *shorter(void *arg)
 {
 	struct context *ctx = inside(shared);
 	struct flag f = {.set = false};
-	uint64_t begin = wait_now();
+	uint64_t begin = clock_now();
 
 	(void)arg;
 	context_lock(ctx);
 	CHECK(wait_until(ctx, is_set, &f, 50) == -SLMPM_ETIMEOUT, "no deadline behind another");
 	context_unlock(ctx);
-	CHECK(wait_now() - begin >= 50 * MS && wait_now() - begin < 5000 * MS, "its own deadline");
+	CHECK(clock_now() - begin >= 50 * MS && clock_now() - begin < 5000 * MS,
+	      "its own deadline");
 	return NULL;
 }
 

@@ -35,10 +35,10 @@ int main(void)
 	context_lock(ctx);
 	slept = ctx->sleeps;
 	while (ctx->sleeps == slept) /* until there is nothing else to do */
-		wait_sleep(ctx, wait_now(), wait_deadline(10), nothing, NULL);
+		wait_sleep(ctx, clock_now(), clock_deadline(10), nothing, NULL);
 	slept = ctx->sleeps;
 	told = wait_room(endpoint_get(a));
-	wait_sleep(ctx, wait_now(), wait_deadline(100), room_comes, endpoint_get(a)->link.port);
+	wait_sleep(ctx, clock_now(), clock_deadline(100), room_comes, endpoint_get(a)->link.port);
 	CHECK(ctx->sleeps == slept, "slept, and there was room");
 	CHECK(wait_room(endpoint_get(a)) != told, "room that does not show");
 	context_unlock(ctx);

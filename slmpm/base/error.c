@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Error codes and the per-thread text that says why and who. */
+#include "slmpm/base/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "slmpm/base/wire.h"
+
+static _Thread_local char detail[256];
+
+static const struct {
+	int number;
+	const char *name, *text;
+} errors[] = {{SLMPM_OK, "SLMPM_OK", "success"},
+#define ERROR_ROW(name, number, text) {number, "SLMPM_" #name, text},
+	      SLMPM_ERRORS(ERROR_ROW)
+#undef ERROR_ROW
+};
+
+/* Each has a number on the wire, one that no errno has. */
+#define ERROR_NUMBER(name, number, text)                                                           \
+	_Static_assert((number) > SLMPM_ERROR_BASE &&                                              \
+			       (number) <= SLMPM_ERROR_BASE + WIRE_ERROR_LAST,                     \
+		       #name);
+SLMPM_ERRORS(ERROR_NUMBER)
+#undef ERROR_NUMBER
+
+#define ERRORS (sizeof(errors) / sizeof(errors[0]))
+
+/* Its row, or ERRORS. Of either sign; INT_MIN, which has no other one, is no number of ours. */
+static size_t row_of(int error)
+{
+	size_t i = 0;
+
+	while (i < ERRORS && errors[i].number != error && errors[i].number != -(int64_t)error)
+		i++;
+	return i;
+}
+
+const char *slmpm_strerror(int error)
+{
+	size_t i = row_of(error);
+
+	return i < ERRORS ? errors[i].text : "unknown error";
+}
+
+const char *slmpm_error_name(int error)
+{
+	size_t i = row_of(error);
+
+	return i < ERRORS ? errors[i].name : NULL;
+}
+
+const char *slmpm_error_detail(void)
+{
+	return detail;
+}
+
+int slmpm_perror(const char *what)
+{
+	fprintf(stderr, "%s: %s\n", what ? what : "slmpm", detail[0] ? detail : "no error");
+	return 1;
+}
+
+int error_set(int error, const char *format, ...)
+{
+	va_list args;
+	int n = snprintf(detail, sizeof(detail), "%s: ", slmpm_strerror(error));
+
+	va_start(args, format);
+	vsnprintf(detail + n, sizeof(detail) - (size_t)n, format, args);
+	va_end(args);
+	return -error;
+}
+
+static int from_errno(int e)
+{
+	switch (e) {
+	case ENOMEM:
+	case ENOSPC: return SLMPM_ENOMEM;
+	case EMFILE:
+	case ENFILE: return SLMPM_ENOFILE;
+	case EFBIG: return SLMPM_EFBIG;
+	case EACCES:
+	case EPERM: return SLMPM_EACCES;
+	case ENOENT:
+	case ENOTDIR: return SLMPM_ENOENT;
+	case ENOEXEC:
+	case ELIBBAD: return SLMPM_ENOEXEC;
+	case EPROTO: return SLMPM_EPROTO;
+	case EINVAL: return SLMPM_EINVAL;
+	case EAGAIN: return SLMPM_EAGAIN;
+	case EADDRINUSE: return SLMPM_EBUSY;
+	default: return SLMPM_ESYSTEM;
+	}
+}
+
+int error_system(int negative_errno, const char *what)
+{
+	int e = -negative_errno;
+	char text[96] = "";
+
+	/* The GNU form, which returns the text wherever it stands. */
+	return error_set(from_errno(e), "%s: %s", what, strerror_r(e, text, sizeof(text)));
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a failing call leaves behind for slmpm_error_detail. */
+#ifndef SLMPM_BASE_ERROR_H
+#define SLMPM_BASE_ERROR_H
+
+#include <slmpm.h>
+
+/* Sets the calling thread's detail and returns -ERROR. */
+__attribute__((format(printf, 2, 3), cold)) int error_set(int error, const char *format, ...);
+/* -SLMPM_E* for a negative errno; the detail says WHAT failed and the system's text. */
+__attribute__((cold)) int error_system(int negative_errno, const char *what);
+
+#endif

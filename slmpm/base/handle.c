@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The tables of handle.h: allocation, generations, fork. */
+#include "slmpm/base/handle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/base/error.h"
+
+#define ALIGNMENT 64
+
+void *handle_slot(struct handle_table *t, uint32_t index)
+{
+	unsigned char *chunk;
+
+	if (index >= HANDLE_CHUNK * HANDLE_CHUNKS)
+		return NULL;
+	chunk = atomic_load_explicit(&t->chunks[index / HANDLE_CHUNK], memory_order_acquire);
+	return chunk ? chunk + index % HANDLE_CHUNK * t->object_size : NULL;
+}
+
+/* A chunk's slots are all zero. Most programs have few objects, and these are large: slots that were never
+ * used are not touched, so that they take no memory. */
+static bool grow(struct handle_table *t)
+{
+	uint32_t at = t->count / HANDLE_CHUNK;
+	unsigned char *chunk;
+
+	if (at >= HANDLE_CHUNKS)
+		return false;
+	chunk = calloc(1, HANDLE_CHUNK * t->object_size + ALIGNMENT);
+	if (!chunk)
+		return false;
+	chunk += ALIGNMENT - (uintptr_t)chunk % ALIGNMENT;
+	/* Pairs with the acquire in handle_get. */
+	atomic_store_explicit(&t->chunks[at], chunk, memory_order_release);
+	return true;
+}
+
+/* One that had an object before, else the next that never had. */
+static struct handle *free_slot(struct handle_table *t)
+{
+	struct handle *h = NULL;
+
+	if (t->first_free) {
+		h = handle_slot(t, t->first_free - 1);
+		t->first_free = h->next_free;
+	} else if (t->count % HANDLE_CHUNK || grow(t)) {
+		h = handle_slot(t, t->count);
+		h->index = t->count++;
+	}
+	return h;
+}
+
+void *handle_new(struct handle_table *t)
+{
+	struct handle *h;
+
+	pthread_mutex_lock(&t->lock);
+	h = free_slot(t);
+	if (h) {
+		memset((unsigned char *)h + t->kept, 0, t->object_size - t->kept);
+		atomic_fetch_add_explicit(&h->generation, 1, memory_order_relaxed);
+	}
+	pthread_mutex_unlock(&t->lock);
+	return h;
+}
+
+void handle_free(struct handle_table *t, void *object)
+{
+	struct handle *h = object;
+
+	pthread_mutex_lock(&t->lock);
+	atomic_fetch_add_explicit(&h->generation, 1, memory_order_relaxed);
+	h->next_free = t->first_free;
+	t->first_free = h->index + 1;
+	pthread_mutex_unlock(&t->lock);
+}
+
+void handle_fork(struct handle_table *t)
+{
+	pthread_mutex_init(&t->lock, NULL);
+	for (uint32_t i = 0; i < t->count; i++) {
+		struct handle *h = handle_slot(t, i);
+		uint32_t generation = atomic_load_explicit(&h->generation, memory_order_relaxed);
+
+		if (!(generation & 1))
+			continue;
+		/* Never reused: what it owned belongs to the parent. */
+		h->forked = generation;
+		atomic_store_explicit(&h->generation, generation + 1, memory_order_relaxed);
+	}
+}
+
+int handle_error(struct handle_table *t, uint64_t id)
+{
+	const struct handle *h = handle_slot(t, (uint32_t)id);
+
+	if (h && h->forked && h->forked == id >> 32)
+		return error_set(SLMPM_EFORKED, "this %s belongs to the parent process", t->noun);
+	if (!id)
+		return error_set(SLMPM_EHANDLE, "a zero %s handle", t->noun);
+	return error_set(SLMPM_EHANDLE, "no such %s: the handle is stale or was never one",
+			 t->noun);
+}

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What travels: packet opcodes and header (in rings), control messages (on the control socket).
+ * Little-endian everywhere; doc/wire.md shows it as a table. The header is final: later operations
+ * take the opcodes kept free for them here.
+ *
+ *     word 0  sequence number of the message's envelope
+ *     word 1  stream (low 32 bits), immediate (high 32 bits)
+ *     word 2  low 48 bits: First, Only: length of the message; Middle, Last: offset of the payload
+ *             high 16 bits: flags
+ */
+#ifndef SLMPM_BASE_WIRE_H
+#define SLMPM_BASE_WIRE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <slmpm.h>
+
+#include "shm/compiler.h"
+
+#define WIRE_MAJOR 2 /* other numbers are refused */
+#define WIRE_MINOR 0 /* later ones may add features that the lower side does not see */
+
+enum wire_opcode {
+	WIRE_SEND_FIRST = 1,
+	WIRE_SEND_MIDDLE = 2,
+	WIRE_SEND_LAST = 3,
+	WIRE_SEND_ONLY = 4,
+	/* One-sided operations by request, for want of a mapping. `seq` is the requester's number of
+	 * the operation, from 1. A first or only packet of a Write, a Read Request and an atomic
+	 * begin with a struct wire_target. */
+	WIRE_WRITE_FIRST = 5,
+	WIRE_WRITE_MIDDLE = 6,
+	WIRE_WRITE_LAST = 7,
+	WIRE_WRITE_ONLY = 8,
+	WIRE_READ_REQUEST = 9,
+	WIRE_READ_FIRST = 10, /* responses */
+	WIRE_READ_MIDDLE = 11,
+	WIRE_READ_LAST = 12,
+	WIRE_READ_ONLY = 13,
+	WIRE_FETCH_ADD = 14, /* struct wire_target, struct wire_atomic */
+	WIRE_COMPARE_SWAP = 15,
+	WIRE_ATOMIC_ACKNOWLEDGE = 16, /* payload: what was there, 8 bytes */
+	WIRE_SWAP = 17,
+	WIRE_ACKNOWLEDGE = 18, /* word 2: how operation `seq` ended, wire_error */
+	WIRE_NOTIFY = 19,      /* a put into a mapped region: struct wire_target, no bytes */
+	WIRE_CLEAR = 32,       /* clear to send: the announced message `seq` has its receive */
+	WIRE_CREDIT =
+		33, /* `seq`: messages received; word 2: total of eager bytes matched since connecting */
+	WIRE_WITHDRAW = 34,  /* the sender gave the announced message `seq` up */
+	WIRE_CLOSE = 35,     /* end of stream: nothing follows; `seq`: messages received */
+	WIRE_LOAN = 36,      /* a message in an area; payload: struct wire_loan */
+	WIRE_LOAN_MORE = 37, /* more of it is ready */
+	WIRE_LOAN_DONE = 38, /* the reader is through with area word 2 */
+	/* Several messages of one route and one length in a packet, sent with SLMPM_MORE. `seq` is
+	 * the first one's, word 2 the length of each; the payload is nothing but them. */
+	WIRE_BUNDLE = 39,
+	/* Regions, word 2: grant. An offer of slmpm_mem_share (payload: the key), its acceptance,
+	 * its withdrawal, the acceptor's release, the owner's revocation and its answer (both with
+	 * seq 1: of the mapping alone). */
+	WIRE_REGION_OFFER = 40,
+	WIRE_REGION_ACCEPTED = 41,
+	WIRE_REGION_WITHDRAWN = 42,
+	WIRE_REGION_RELEASED = 43,
+	WIRE_REGION_REVOKED = 44,
+	WIRE_REGION_LET_GO = 45,
+	/* A large message that both sides copy (payload: struct wire_fetch), its end, what the
+	 * receiver reads (struct wire_take), what the sender writes (struct wire_give), the
+	 * sender's wish to send it in packets instead. */
+	WIRE_FETCH = 46,
+	WIRE_FETCH_DONE = 47,
+	WIRE_FETCH_TAKE = 48,
+	WIRE_FETCH_GIVE = 49,
+	WIRE_FETCH_SEND = 50,
+	/* A put of which the target copies a part, or a put or get that the peer's engine is to do;
+	 * `seq` numbers the offers (payload: struct wire_share). The target: word 1, so much is in
+	 * place; word 2, up to here it copies next; or it is through. The origin, word 2: from here on
+	 * it copies itself. */
+	WIRE_SHARE = 51,
+	WIRE_SHARE_TAKE = 52,
+	WIRE_SHARE_OVER = 53,
+	WIRE_SHARE_GIVE = 54,
+	/* Where nobody maps the other's memory. A grant ahead of its key (word 2: its number;
+	 * payload: struct wire_granted); room for a copy of a loan area (word 0: area, word 2:
+	 * bytes); bytes of a loan (word 0: area, word 2: offset). */
+	WIRE_REGION_GRANT = 55,
+	WIRE_LOAN_AREA = 56,
+	WIRE_LOAN_BYTES = 57,
+	/* How long a packet takes: `seq` numbers them; the answer has the same. Of a message with
+	 * WIRE_FLAG_TIMED: `seq` is its envelope, word 2: 1, payload: when it was there. */
+	WIRE_ECHO = 58,
+	WIRE_ECHO_ANSWER = 59,
+	WIRE_MEANS = 60, /* what a job's processes measure: `seq` is the part (monitor/means.c) */
+	/* Mirrored memory. Asked for by tag (struct wire_mirror); left (word 1: tag; word 0: 1, the
+	 * answer). Changes: word 0, the publication's number; word 1, the receiver's slot, and as
+	 * many of its packets as have been stored; word 2, where the bytes go. The Last ends the
+	 * publication. A list has runs in its payload, each behind a WIRE_MIRROR_RUN, padded to 8
+	 * bytes. Stored: word 1 alone. */
+	WIRE_MIRROR_ASK = 61,
+	WIRE_MIRROR_END = 62,
+	WIRE_MIRROR_PART = 63,
+	WIRE_MIRROR_LAST = 64,
+	WIRE_MIRROR_LIST = 65,
+	WIRE_MIRROR_LIST_LAST = 66,
+	WIRE_MIRROR_STORED = 67,
+	WIRE_OPCODES = 68
+};
+
+/* Of a bond, beside those (slmpm/bond/bond_parts.h); without payload but the first. */
+enum wire_bond {
+	WIRE_BOND_LINK = 249,    /* of who has no control connection any more: struct wire_link */
+	WIRE_BOND_ACK = 250,     /* packets received; 1: answer with your own */
+	WIRE_BOND_SWITCH = 251,  /* path; packets sent before; the path's life */
+	WIRE_BOND_RESUME = 252,  /* packets received; round; paths lost: 4 bits, 15 for each life */
+	WIRE_BOND_RESTART = 253, /* packets sent before; round; part of it */
+	WIRE_BOND_LOST = 254,    /* paths lost */
+	WIRE_BOND_PROBE =
+		255, /* packets received; number; 0 a question, 1 its answer: by the same path */
+};
+
+#define WIRE_LENGTH_MASK    ((UINT64_C(1) << 48) - 1)
+#define WIRE_FLAG_CHECK     1u /* the payload ends with 4 bytes of CRC-32C over header and payload */
+#define WIRE_FLAG_ANNOUNCED 2u /* First: the rest waits for WIRE_CLEAR */
+/* An active message: `stream` has the handler's number (16 bits) and the length of its head (16
+ * bits), which begins the payload. */
+#define WIRE_FLAG_ACTIVE    4u
+#define WIRE_FLAG_TAGGED    8u  /* a message of the library's own, matched by tag: `stream` */
+#define WIRE_FLAG_ANSWER    16u /* a Write or Notify wants its WIRE_ACKNOWLEDGE */
+#define WIRE_FLAG_NOTIFY    32u /* a Write raises a completion at the target */
+/* With ACTIVE or TAGGED: costs no credit. Of an active message an answer, which goes out whatever
+ * else waits; the library's own are bounded by their number. */
+#define WIRE_FLAG_UNCHARGED 64u
+#define WIRE_FLAGS          127u
+/* Of an Only that is a plain message: the sender wants to know when it was there. */
+#define WIRE_FLAG_TIMED     128u
+/* The payload ends with a struct wire_addressee, behind all else: of every packet of a connection with
+ * WIRE_FEATURE_IDS, and of no other's. */
+#define WIRE_FLAG_ADDRESSED 256u
+
+struct wire_addressee {   /* whom a packet is for */
+	uint32_t element; /* the pair's accelerator, by its host's number; 0: neither is one */
+	uint32_t process; /* who reads it, as its hello has it */
+	uint64_t place;   /* with WIRE_FEATURE_PLACES: where it goes there; else 0 */
+};
+_Static_assert(sizeof(struct wire_addressee) == 16, "wire layout");
+
+struct wire_target { /* a range of a region, and the right to it */
+	uint64_t offset, length;
+	uint32_t grant, zero;
+	unsigned char secret[16];
+};
+_Static_assert(sizeof(struct wire_target) == 40, "wire layout");
+
+struct wire_atomic {
+	uint64_t operand, compare;
+	uint32_t bits, zero;
+};
+_Static_assert(sizeof(struct wire_atomic) == 24, "wire layout");
+
+struct wire_loan {
+	uint64_t ready;    /* bytes that can be read */
+	uint64_t capacity; /* never more than this */
+	uint32_t area;
+	uint32_t final; /* 1: ready is the message's length */
+};
+_Static_assert(sizeof(struct wire_loan) == 24, "wire layout");
+
+/* Word 2 of a WIRE_WITHDRAW for a message to be fetched, beside 0. */
+#define WIRE_WITHDRAW_ASK 2 /* perhaps: if the receiver is not through by now */
+#define WIRE_WITHDRAW_NOT 3 /* no: it was */
+
+#define WIRE_RANGES 8
+
+struct wire_range { /* of the sender's memory */
+	uint64_t address, length;
+};
+
+/* In front of `count` ranges. Behind these, and behind the first struct wire_take, there may be
+ * how the peer's memory is reached: the fabric's. */
+struct wire_fetch {
+	uint32_t count, zero;
+};
+
+/* Bytes are counted from the message's beginning. */
+struct wire_take {
+	uint64_t address; /* of the receive's buffer; 0: it is not to be written into */
+	uint64_t limit;   /* as many bytes are wanted */
+	uint64_t upto;    /* so many of them the receiver reads itself */
+	uint32_t turn;    /* counts the receives that the message has had */
+	uint32_t zero;
+};
+_Static_assert(sizeof(struct wire_take) == 32, "wire layout");
+
+struct wire_give {
+	uint64_t claim; /* from here on the sender writes ... */
+	uint64_t done;  /* ... and from here on it has written */
+	uint32_t turn, zero;
+};
+_Static_assert(sizeof(struct wire_give) == 24, "wire layout");
+
+/* Behind one with WIRE_SHARE_ADDRESS there may be how the origin's memory is reached: the fabric's. */
+struct wire_share {
+	struct wire_target target; /* the part that is offered, in the target's region */
+	uint64_t offset;           /* of the same bytes in the origin's region, ... */
+	uint32_t grant; /* ... that the target has mapped by this key; or an address, and 0 */
+	uint32_t how;   /* WIRE_SHARE_*; 0: a part of a put, by the target's progress */
+};
+_Static_assert(sizeof(struct wire_share) == 56, "wire layout");
+#define WIRE_SHARE_ENGINE  1u /* all of a put or get, by the target's engine */
+#define WIRE_SHARE_GET     2u /* with ENGINE: out of the target's region */
+#define WIRE_SHARE_ADDRESS 4u /* with ENGINE: `offset` is an address in the origin's process */
+#define WIRE_SHARE_HOW     7u
+
+struct wire_mirror {
+	uint64_t size;
+	uint32_t tag, how; /* SLMPM_MIRROR_LEAD, ... */
+	uint32_t slot;     /* what changes name it by */
+	uint32_t span_sum; /* CRC-32C over offset and length of each span; 0: all of it */
+};
+_Static_assert(sizeof(struct wire_mirror) == 24, "wire layout");
+
+/* In front of a run: where it goes, and 1 to 65535 bytes. */
+#define WIRE_MIRROR_RUN(offset, bytes) ((uint64_t)(offset) | (uint64_t)(bytes) << 48)
+
+struct wire_granted { /* as in struct wire_grant */
+	uint32_t access, zero;
+	uint64_t size, address;
+	unsigned char secret[16];
+};
+_Static_assert(sizeof(struct wire_granted) == 40, "wire layout");
+
+#define WIRE_KEY_MAGIC   UINT32_C(0x314b4c53) /* "SLK1" */
+#define WIRE_KEYS_MAX    4096                 /* that a peer may hold at once */
+#define WIRE_CONTROL_MAX 64                   /* payload of a packet without message */
+
+#define WIRE_ENVELOPE 64
+
+/* A message's charge against the credit: what it costs to keep it unreceived. */
+static inline uint64_t wire_charge(uint64_t bytes)
+{
+	return bytes + WIRE_ENVELOPE;
+}
+
+static inline uint64_t wire_route(uint32_t stream, uint32_t imm)
+{
+	return (uint64_t)imm << 32 | stream;
+}
+
+static inline uint64_t wire_extent(uint64_t length_or_offset, uint32_t flags)
+{
+	return length_or_offset | (uint64_t)flags << 48;
+}
+
+/* ---- the control connection ------------------------------------------------------------------
+ * A packet socket, on which a packet of one byte is a doorbell; or TCP: hello, proof, rounds and bye
+ * alone, one behind the other. */
+
+#define WIRE_MAGIC UINT64_C(0x31304d504d4c53) /* "SLMPM01" */
+
+enum wire_control {
+	WIRE_HELLO = 1, /* struct wire_hello */
+	WIRE_NONCE = 2, /* the peer's nonce, after its pidfd was taken */
+	WIRE_ROUND = 3, /* number, then a fabric's blob, with its descriptors */
+	WIRE_AREA = 4,  /* struct wire_area, with the area's descriptor */
+	WIRE_BYE = 5,   /* struct wire_bye: refused or poisoned, and why */
+	WIRE_GRANT = 6, /* struct wire_grant, with the region's descriptor where it is mapped */
+	WIRE_PROOF = 7, /* struct wire_proof: in place of the nonce, over TCP */
+	WIRE_LINK = 8,  /* struct wire_link: a round of a further link, or of one anew */
+};
+
+struct wire_control_head {
+	uint32_t type;
+	uint32_t length; /* of the whole packet */
+};
+
+/* What a side can do beyond the least of its version. */
+#define WIRE_FEATURE_BUNDLE UINT64_C(1)      /* takes WIRE_BUNDLE */
+#define WIRE_FEATURE_MEMORY UINT64_C(2)      /* takes WIRE_GRANT, opcodes 5 to 19 and 40 to 45 */
+#define WIRE_FEATURE_FETCH  UINT64_C(4)      /* takes opcodes 46 to 50 */
+#define WIRE_FEATURE_ACTIVE UINT64_C(8)      /* takes WIRE_FLAG_ACTIVE and WIRE_FLAG_TAGGED */
+#define WIRE_FEATURE_SHARE  UINT64_C(16)     /* takes opcodes 51 to 54 */
+#define WIRE_FEATURE_ECHO   UINT64_C(256)    /* answers WIRE_ECHO */
+#define WIRE_FEATURE_LINKS  UINT64_C(512)    /* times 1, 3 or 7: wants 2, 3 or 4 links, as a bond */
+#define WIRE_FEATURE_MIRROR UINT64_C(4096)   /* takes opcodes 61 to 67 */
+#define WIRE_FEATURE_TIMED  UINT64_C(16384)  /* answers WIRE_FLAG_TIMED */
+#define WIRE_FEATURE_MEANS  UINT64_C(32768)  /* takes WIRE_MEANS */
+#define WIRE_FEATURE_ATTACH UINT64_C(65536)  /* trusts any peer with its time: SLMPM_ATTACH=y */
+#define WIRE_FEATURE_ENGINE UINT64_C(131072) /* has an engine, which takes WIRE_SHARE_ENGINE */
+/* Each packet says whom it is for; and where it goes. Who wants that requires it of the other side. */
+#define WIRE_FEATURE_IDS    UINT64_C(262144)
+#define WIRE_FEATURE_PLACES UINT64_C(524288)
+#define WIRE_FEATURES                                                                              \
+	(WIRE_FEATURE_BUNDLE | WIRE_FEATURE_MEMORY | WIRE_FEATURE_FETCH | WIRE_FEATURE_ACTIVE |    \
+	 WIRE_FEATURE_SHARE | WIRE_FEATURE_ECHO | WIRE_FEATURE_MIRROR | WIRE_FEATURE_MEANS |       \
+	 WIRE_FEATURE_TIMED) /* and LINKS, ATTACH, ENGINE, IDS, PLACES where they are set */
+#define WIRE_REQUIRABLE (WIRE_FEATURES | WIRE_FEATURE_IDS | WIRE_FEATURE_PLACES)
+
+struct wire_hello {
+	struct wire_control_head head;
+	uint64_t magic;
+	uint16_t major, minor;
+	uint32_t byte_order; /* 1: little-endian, 2: big-endian */
+	uint64_t features;   /* WIRE_FEATURE_*; unknown bits do no harm */
+	uint64_t required;   /* of the other side: unknown bits here refuse the connection */
+	uint64_t nonce;
+	int32_t pid;
+	uint32_t element;
+	uint64_t packet_max, eager_max, eager_credit, loan_max;
+	char version[16], fabric[16];
+};
+_Static_assert(sizeof(struct wire_hello) == 120, "wire layout");
+
+struct wire_nonce {
+	struct wire_control_head head;
+	uint64_t nonce;
+};
+
+struct wire_near { /* an abstract socket of who listens, and what who connects calls itself there */
+	uint64_t door, guest;
+};
+
+/* That the secret is known: its keyed hash of both hellos. */
+struct wire_proof {
+	struct wire_control_head head;
+	unsigned char proof[16];
+	struct wire_near near; /* of who listens; 0: no shared memory */
+};
+_Static_assert(sizeof(struct wire_proof) == 40, "wire layout");
+
+struct wire_round {
+	struct wire_control_head head;
+	uint32_t round, blob_length;
+	unsigned char blob[124];
+	uint32_t zero;
+	char name[32]; /* in round 0: what this side calls itself */
+};
+_Static_assert(sizeof(struct wire_round) == 176, "wire layout");
+
+/* A round of a link of a bond, by its number and life. Who connected begins each. */
+struct wire_link {
+	struct wire_control_head head;
+	uint32_t round; /* or WIRE_LINK_* */
+	uint16_t link, life;
+	uint16_t family,
+		zero; /* 4 or 6: `address` is where this side listens; 0: as the first link */
+	uint32_t blob_length;
+	unsigned char address[16];
+	char fabric[16];
+	unsigned char blob[124];
+	uint32_t zero2;
+};
+_Static_assert(sizeof(struct wire_link) == 184, "wire layout");
+#define WIRE_LINK_NOT UINT32_MAX       /* it will not come; blob: why, text */
+#define WIRE_LINK_ASK (UINT32_MAX - 1) /* of who was connected to: begin this one */
+
+struct wire_area {
+	struct wire_control_head head;
+	uint32_t area, zero;
+	uint64_t size;
+};
+
+/* What a peer may do with a region, ahead of its key; the rest is the fabric's. */
+struct wire_grant {
+	struct wire_control_head head;
+	uint32_t grant, access; /* SLMPM_READ, SLMPM_WRITE */
+	uint64_t size, address;
+	unsigned char secret[16];
+	uint32_t blob_length; /* 0: by requests alone */
+	unsigned char blob[124];
+	uint32_t access_word,
+		zero; /* of the receiver's, which says how the region is reached now */
+};
+_Static_assert(sizeof(struct wire_grant) == 184, "wire layout");
+
+struct wire_bye {
+	struct wire_control_head head;
+	uint32_t error; /* wire_error: what the refused side's call returns */
+	uint32_t zero;
+	char reason[112]; /* for a person */
+};
+_Static_assert(sizeof(struct wire_bye) == 128, "wire layout");
+
+/* Totals and numbers run on past their last value, so they are compared by difference: did A come before B? */
+static inline bool wire_is_before(uint64_t a, uint64_t b)
+{
+	return (int64_t)(a - b) < 0;
+}
+
+/* Is N one of those that are given so far, from the one behind START to LAST? */
+static inline bool wire_is_given(uint64_t n, uint64_t start, uint64_t last)
+{
+	return n - start - 1 < last - start;
+}
+
+/* The next of *LAST, where 0 means that there is none. */
+static inline uint64_t wire_next(uint64_t *last)
+{
+	if (!++*last)
+		++*last;
+	return *last;
+}
+
+/* Errors travel by numbers of their own, small and without a sign, 0 for none: doc/wire.md. */
+#define WIRE_ERROR_LAST 24
+
+static inline uint32_t wire_error(int status)
+{
+	int64_t error = -(int64_t)status - SLMPM_ERROR_BASE;
+
+	if (!status)
+		return 0;
+	return error > 0 && error <= WIRE_ERROR_LAST ? (uint32_t)error :
+						       SLMPM_ESYSTEM - SLMPM_ERROR_BASE;
+}
+
+/* ERROR is at most WIRE_ERROR_LAST. */
+static inline int wire_status(uint32_t error)
+{
+	return error ? -(SLMPM_ERROR_BASE + (int)error) : 0;
+}
+
+#endif
