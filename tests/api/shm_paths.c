@@ -65,7 +65,7 @@ static int as_another_user(void *arg)
 	denied(at(p->file), SLMPM_EADDRESS, "file or folder lies there");
 	denied(at(p->listened), SLMPM_EACCES, "may not use this socket of user 0");
 	denied(at(p->closed), SLMPM_EACCES, "may not use that folder");
-	denied(at(p->opened), SLMPM_EACCES, "took user 65534 for another's");
+	denied(at(p->opened), SLMPM_EACCES, "refused user 65534");
 	snprintf(own, sizeof(own), "shm:%s/own", p->folder);
 	REFUSED(slmpm_listen(&listener, (slmpm_ctx){0}, own), SLMPM_EACCES,
 		"may not use that folder");
