@@ -174,6 +174,9 @@ struct fabric_domain { /* first member of the fabric's own structure */
 	/* Set by open: readable, once armed, when poll or connect may find something new on one of
 	 * its links; the core sleeps on it. -1: peers ring a link's bell instead. */
 	int fd;
+	/* Set by a post or a poll after arm: it has taken what fd would have told, or waits for something else
+	 * than arm was told. The core wakes whoever sleeps on fd, and clears it. */
+	bool roused;
 	/* Set by the core before it goes by all links: what quiet says is from before. The next poll of one
 	 * finds out anew which have something, and clears it. */
 	bool anew;

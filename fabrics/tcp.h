@@ -265,6 +265,17 @@ int tcp_take_offer(struct tcp_link *l, const struct fabric_blob *in);
 int tcp_connect(struct fabric_link *link, int round, struct fabric_blob *in);
 void tcp_disconnect(struct fabric_link *link);
 
+/* ---- tcp.c ---- */
+
+/* What whoever sleeps has been told is not so any more. */
+static inline void tcp_rouse(const struct tcp_link *l)
+{
+	struct tcp_domain *d = (struct tcp_domain *)l->base.domain;
+
+	if (UNLIKELY(d->asleep))
+		d->base.roused = true;
+}
+
 /* ---- tcp_inlet.c ---- */
 
 int tcp_inlet_open(struct tcp_link *l);

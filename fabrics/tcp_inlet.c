@@ -262,6 +262,7 @@ static const char *how_it_ended(const struct tcp_link *l, int error)
 /* It would stay readable for ever. */
 void tcp_end(struct tcp_link *l, const char *why)
 {
+	tcp_rouse(l);
 	l->ended = why;
 	l->base.quiet = false;
 	(void)tcp_watch_link(l, 0);
@@ -280,6 +281,7 @@ bool tcp_receive(struct tcp_link *l)
 		tcp_uring_leave(l);
 	n = receive(l);
 	if (n > 0) {
+		tcp_rouse(l);
 		l->in.tail += (size_t)n;
 		l->base.quiet = false;
 		pause_for_more(&l->in);

@@ -268,6 +268,8 @@ bool tcp_flush(struct tcp_link *l)
 			(void)stage_credit(l);
 	}
 	note_lag(l);
+	if (o->head != o->tail)
+		tcp_rouse(l);
 	return o->head == o->tail;
 }
 

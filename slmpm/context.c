@@ -38,6 +38,12 @@ static struct watch kick_watch = {.kind = WATCH_KICK, .fd = -1};
 
 extern inline slmpm_peer slmpm_any(slmpm_ctx ctx);
 
+COLD void context_rouse(struct context *ctx)
+{
+	if (domain_has_roused(ctx))
+		wait_wake(ctx);
+}
+
 /* ---- opening -------------------------------------------------------------------------------- */
 
 /* The fabric of the setting at once: whoever cannot use it is told so here. */

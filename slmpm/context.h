@@ -140,10 +140,16 @@ static inline void context_lock(struct context *ctx)
 		pthread_mutex_lock(&ctx->lock);
 }
 
+/* Another thread sleeps, and the one that has the lock may have taken what was to wake it. */
+void context_rouse(struct context *ctx);
+
 static inline void context_unlock(struct context *ctx)
 {
-	if (UNLIKELY(ctx->multiple))
-		pthread_mutex_unlock(&ctx->lock);
+	if (LIKELY(!ctx->multiple))
+		return;
+	if (ctx->sleeping)
+		context_rouse(ctx);
+	pthread_mutex_unlock(&ctx->lock);
 }
 
 #endif

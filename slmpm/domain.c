@@ -180,6 +180,17 @@ void domain_arm(struct context *ctx, bool on)
 		d->port->fabric->arm(d->port, on);
 }
 
+bool domain_has_roused(struct context *ctx)
+{
+	bool roused = false;
+
+	for (struct domain *d = ctx->domains; d; d = d->next) {
+		roused |= d->port->roused;
+		d->port->roused = false;
+	}
+	return roused;
+}
+
 void domain_ask_anew(struct context *ctx)
 {
 	for (struct domain *d = ctx->domains; d; d = d->next)

@@ -107,6 +107,8 @@ static int await_poller(struct context *ctx, uint64_t deadline)
 {
 	int rc;
 
+	if (ctx->sleeping) /* who polls: this call may have taken what was to wake it */
+		context_rouse(ctx);
 	ctx->waiting++;
 	if (deadline == UINT64_MAX) {
 		rc = pthread_cond_wait(&ctx->changed, &ctx->lock);

@@ -25,8 +25,9 @@
 #define ROUNDS 300
 
 enum stream { KEYS = 1, WORDS, PINGS };
-/* What the target does until its last byte is one; the first two call nothing. */
-enum work { COMPUTES, SLEEPS, PROGRESSES, WAITS, LOOPS, FORKS };
+/* What the target does until its last byte is one; the first two call nothing, the third nothing that makes
+ * progress: yet it takes from the socket what was to wake the engine's thread. */
+enum work { COMPUTES, SLEEPS, ASKS, PROGRESSES, WAITS, LOOPS, FORKS };
 
 struct cell {
 	const char *engine;
@@ -94,6 +95,7 @@ static void do_work(slmpm_peer host, enum work work)
 	switch (work) {
 	case COMPUTES: break;
 	case SLEEPS: nanosleep(&nap, NULL); break;
+	case ASKS: (void)actor_stats(host); break;
 	case PROGRESSES:
 		(void)slmpm_progress(ctx);
 		echo(host, 0);
@@ -340,13 +342,13 @@ static void ping(int times)
 	}
 }
 
-/* It calls nothing: with an engine all of it is done. */
+/* It calls nothing, or nothing that makes progress: with an engine all of it is done. */
 static int absent(void *arg)
 {
 	const struct cell *c = arg;
 
 	meet(c);
-	for (enum work work = COMPUTES; work <= SLEEPS; work++) {
+	for (enum work work = COMPUTES; work <= ASKS; work++) {
 		begin(work);
 		operate(10 * (uint32_t)work);
 		end();
