@@ -191,10 +191,12 @@ struct fabric_domain { /* first member of the fabric's own structure */
 
 struct fabric_link { /* likewise */
 	struct fabric_domain *domain;
-	int bell;    /* connected socket on which a byte wakes the peer; the core's */
-	int32_t pid; /* the peer's process, as the kernel says; 0 unknown; the core's */
-	int process; /* and its pidfd, -1, or FABRIC_ENDED; the core's */
-	bool active; /* this side began the connection; the core's */
+	/* Connected socket on which a byte wakes the peer, -1: it has been closed; the core's. Atomic, as the next but
+	 * one: an engine's thread that reaches the peer's memory asks them whether it still is the peer's. */
+	atomic_int bell;
+	int32_t pid;        /* the peer's process, as the kernel says; 0 unknown; the core's */
+	atomic_int process; /* and its pidfd, -1, or FABRIC_ENDED; the core's */
+	bool active;        /* this side began the connection; the core's */
 	/* Either process may make the kernel copy to and from addresses that the other one names: it
 	 * trusts the other with its time, for such a copy may never return; the core's. */
 	bool attach;

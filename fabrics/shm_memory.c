@@ -373,6 +373,8 @@ static bool is_there(const struct shm_link *l)
 				{.fd = l->base.bell, .events = POLLRDHUP}};
 	int n;
 
+	if (ends[1].fd < 0) /* closed here, behind the peer */
+		return false;
 	do
 		n = poll(ends, 2, 0);
 	while (n < 0 && errno == EINTR); /* a signal, though it does not wait */

@@ -21,7 +21,7 @@ struct doorbell {
 	_Atomic uint64_t *asleep_out;      /* the peer's memory: odd while this side sleeps */
 	uint64_t rung;                     /* the announcement last answered: one bell each */
 	uint64_t announced;                /* own word as last stored */
-	const int *fd;                     /* where a connected socket stands; -1: none any more */
+	const atomic_int *fd;              /* where a connected socket stands; -1: none any more */
 	bool no_membarrier;                /* at one end or both: commits always fence */
 	bool fence;      /* commits fence: no_membarrier, or this side is announced */
 	uint64_t writes; /* remote stores */

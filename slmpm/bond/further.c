@@ -183,18 +183,24 @@ static struct fabric_link *each(const struct endpoint *ep, uint32_t i)
 
 void further_bell(struct endpoint *ep, int fd)
 {
-	for (uint32_t i = 0; i < PORTS; i++)
-		if (each(ep, i))
-			each(ep, i)->bell = fd;
+	for (uint32_t i = 0; i < PORTS; i++) {
+		struct fabric_link *port = each(ep, i);
+
+		if (port)
+			port->bell = fd;
+	}
 	if (ep->further && fd < 0)
 		further_give_up(ep->further);
 }
 
 void further_process(struct endpoint *ep, int fd)
 {
-	for (uint32_t i = 0; i < PORTS; i++)
-		if (each(ep, i))
-			each(ep, i)->process = fd;
+	for (uint32_t i = 0; i < PORTS; i++) {
+		struct fabric_link *port = each(ep, i);
+
+		if (port)
+			port->process = fd;
+	}
 }
 
 static bool has_stream(const struct fabric_link *port)

@@ -170,8 +170,8 @@ void bootstrap_hang_up(struct endpoint *ep)
 {
 	struct control *c = ep->control;
 
+	further_bell(ep, -1); /* before its number may be another's */
 	watch_close(ep->ctx, &c->socket);
-	further_bell(ep, -1);
 	if (c->said_bye) {
 		bootstrap_bye(ep, &c->bye);
 		return;

@@ -296,6 +296,7 @@ int main(void)
 	uint64_t seed = rng_run_seed(0x686f7374696c6521);
 	struct target t;
 	pid_t attacker;
+	static atomic_int bell;
 	int fds[2];
 
 	alarm(50); /* an endless loop ends here, and is a failure */
@@ -305,11 +306,12 @@ int main(void)
 	      "no shared memory");
 	CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds) == 0, "no sockets");
 	s.g.state = seed;
+	bell = fds[0];
 	s.own = map_between_guards(&ours);
 	s.peer = map_between_guards(&theirs);
 	s.bell = (struct doorbell){.asleep_in = &ring_words_of(s.own)->asleep,
 				   .asleep_out = &ring_words_of(s.peer)->asleep,
-				   .fd = &fds[0]};
+				   .fd = &bell};
 	connect_again(&s);
 	t = (struct target){.object = s.own,
 			    .peer = ring_words_of(s.peer),

@@ -90,7 +90,7 @@ static bool send_message(uint32_t i)
 
 static uint32_t traffic(uint32_t threshold)
 {
-	static const int nobody = -1;
+	static const atomic_int nobody = -1;
 	struct doorbell to_reader = {.asleep_in = &ring_words_of(back.own.base)->asleep,
 				     .asleep_out = &ring_words_of(ring.peer.base)->asleep,
 				     .fd = &nobody};

@@ -104,18 +104,21 @@ static void meet(bool fence, struct rng *g)
 {
 	static struct meeting m;
 	pthread_t sleeper;
+	static atomic_int bells[2];
 	int fds[2];
 
 	CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) == 0, "no sockets");
+	bells[0] = fds[0];
+	bells[1] = fds[1];
 	m = (struct meeting){.commit = 0};
 	m.writer = (struct doorbell){.asleep_in = &m.asleep,
 				     .asleep_out = &m.unused,
-				     .fd = &fds[0],
+				     .fd = &bells[0],
 				     .no_membarrier = fence,
 				     .fence = fence};
 	m.sleeper = (struct doorbell){.asleep_in = &m.unused,
 				      .asleep_out = &m.asleep,
-				      .fd = &fds[1],
+				      .fd = &bells[1],
 				      .no_membarrier = fence,
 				      .fence = fence};
 	CHECK(pthread_create(&sleeper, NULL, sleep_often, &m) == 0, "no thread");

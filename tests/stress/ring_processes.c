@@ -20,13 +20,14 @@ struct run {
 	struct ring_traffic traffic;
 	struct mapping inbound, back; /* the reader's object and the writer's */
 	int fds[2];
+	atomic_int bells[2];
 	bool fence;
 	struct ring_reader r;
 	struct ring_writer w;
 	struct ring_tally tally;
 };
 
-static struct doorbell bell_of(struct run *run, void *own, void *peer, const int *fd)
+static struct doorbell bell_of(struct run *run, void *own, void *peer, const atomic_int *fd)
 {
 	return (struct doorbell){.asleep_in = &ring_words_of(own)->asleep,
 				 .asleep_out = &ring_words_of(peer)->asleep,
@@ -49,7 +50,7 @@ static int write_stream(void *arg)
 	      "cannot attach the way back");
 	setup.bits = calloc(1, ring_bits_size(&setup.shape));
 	ring_lay_writer(&run->w, setup, peer.base, own.base);
-	bell = bell_of(run, own.base, peer.base, &run->fds[1]);
+	bell = bell_of(run, own.base, peer.base, &run->bells[1]);
 	CHECK(send(run->fds[1], "r", 1, 0) == 1, "cannot report");
 	ring_send_traffic(&run->w, &bell, &run->traffic, &run->tally);
 	CHECK(!run->traffic.sleep || run->tally.packets > 0, "nothing was sent");
@@ -78,6 +79,8 @@ static void set_up(struct run *run, struct rng *g, uint32_t segments, bool sleep
 		.fence = fence,
 	};
 	CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, run->fds) == 0, "no sockets");
+	for (int i = 0; i < 2; i++)
+		run->bells[i] = run->fds[i];
 	CHECK(mapping_create(&run->inbound, "ring_processes", ring_size(&run->setup.shape)) == 0 &&
 		      mapping_create(&run->back, "ring_processes", sizeof(struct ring_words)) == 0,
 	      "no shared memory");
@@ -111,7 +114,7 @@ static void whole_stream(struct rng *g, uint32_t segments, bool sleep, bool fenc
 	pid_t pid;
 
 	set_up(&run, g, segments, sleep, fence);
-	bell = bell_of(&run, run.inbound.base, run.back.base, &run.fds[0]);
+	bell = bell_of(&run, run.inbound.base, run.back.base, &run.bells[0]);
 	pid = start_writer(&run);
 	ring_receive_traffic(&run.r, &bell, &run.traffic, &run.tally);
 	CHECK(child_wait(pid) == 0, "the writer failed");

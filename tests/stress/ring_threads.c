@@ -41,7 +41,7 @@ static void *receive_thread(void *arg)
 	return NULL;
 }
 
-static void join_bells(struct run *run, const int *fds, bool fence)
+static void join_bells(struct run *run, const atomic_int *fds, bool fence)
 {
 	_Atomic uint64_t *in_ring = &ring_words_of(run->pair.inbound)->asleep;
 	_Atomic uint64_t *in_back = &ring_words_of(run->pair.back)->asleep;
@@ -78,11 +78,14 @@ static void one_run(struct rng *g, uint32_t segments, uint32_t segment_size, enu
 			},
 	};
 	pthread_t sender, receiver;
+	static atomic_int bells[2];
 	int fds[2];
 
 	CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) == 0, "no sockets");
 	ring_pair_open(&run.pair, &setup);
-	join_bells(&run, fds, waiting != SLEEP_MEMBARRIER);
+	bells[0] = fds[0];
+	bells[1] = fds[1];
+	join_bells(&run, bells, waiting != SLEEP_MEMBARRIER);
 	CHECK(pthread_create(&receiver, NULL, receive_thread, &run) == 0 &&
 		      pthread_create(&sender, NULL, send_thread, &run) == 0,
 	      "no threads");

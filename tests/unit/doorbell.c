@@ -24,6 +24,7 @@ struct sides {
 	_Atomic uint64_t words[2];
 	struct doorbell a, b;
 	int fds[2];
+	atomic_int bells[2];
 };
 
 static void open_sides(struct sides *s, int type, bool fence)
@@ -31,14 +32,16 @@ static void open_sides(struct sides *s, int type, bool fence)
 	atomic_init(&s->words[0], 0);
 	atomic_init(&s->words[1], 0);
 	assert_int_equal(socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, s->fds), 0);
+	for (int i = 0; i < 2; i++)
+		s->bells[i] = s->fds[i];
 	s->a = (struct doorbell){.asleep_in = &s->words[0],
 				 .asleep_out = &s->words[1],
-				 .fd = &s->fds[0],
+				 .fd = &s->bells[0],
 				 .no_membarrier = fence,
 				 .fence = fence};
 	s->b = (struct doorbell){.asleep_in = &s->words[1],
 				 .asleep_out = &s->words[0],
-				 .fd = &s->fds[1],
+				 .fd = &s->bells[1],
 				 .no_membarrier = fence,
 				 .fence = fence};
 }
