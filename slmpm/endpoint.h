@@ -314,8 +314,8 @@ static inline bool endpoint_lock(struct endpoint *ep, slmpm_peer peer)
 void endpoint_name(struct endpoint *ep);
 /* The handshake is through. */
 void endpoint_up(struct endpoint *ep);
-/* Ends: each idempotent; the first cause stays. */
-void endpoint_poison(struct endpoint *ep, const char *rule);
+/* Ends: each idempotent; the first cause stays. The peer broke RULE: false, for the check that found it. */
+bool endpoint_poison(struct endpoint *ep, const char *rule);
 void endpoint_lost(struct endpoint *ep, const char *why);
 void endpoint_refused(struct endpoint *ep, int error, const char *why);
 /* Fails what waits for it; unread messages stay. */

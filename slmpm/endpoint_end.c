@@ -116,12 +116,12 @@ void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *wh
 		 ep->reason);
 }
 
-void endpoint_poison(struct endpoint *ep, const char *rule)
+bool endpoint_poison(struct endpoint *ep, const char *rule)
 {
 	char why[112];
 
 	if (ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)
-		return;
+		return false;
 	if (!rule)
 		rule = "unknown";
 	ep->stats->violations++;
@@ -129,6 +129,7 @@ void endpoint_poison(struct endpoint *ep, const char *rule)
 	snprintf(why, sizeof(why), "impossible %s", rule);
 	endpoint_end(ep, SLMPM_PEER_POISONED, SLMPM_EPROTO, why);
 	bootstrap_stop(ep, why);
+	return false;
 }
 
 void endpoint_lost(struct endpoint *ep, const char *why)

@@ -74,7 +74,7 @@ static bool take_head(struct endpoint *ep, uint32_t stream, const void *data, ui
 		      struct fifo_put *q)
 {
 	if (PEER_FAULT(stream >> 16 != sizeof(*q)))
-		return arrival_violates(ep, "head of a FIFO entry");
+		return endpoint_poison(ep, "head of a FIFO entry");
 	memcpy(q, data, sizeof(*q));
 	q->target.offset = LITTLE_64(q->target.offset);
 	q->target.length = LITTLE_64(q->target.length);
@@ -82,7 +82,7 @@ static bool take_head(struct endpoint *ep, uint32_t stream, const void *data, ui
 	q->tag = LITTLE_64(q->tag);
 	q->imm = LITTLE_32(q->imm);
 	if (PEER_FAULT(q->target.length != total - sizeof(*q) || q->target.zero || q->zero))
-		return arrival_violates(ep, "length of a FIFO entry");
+		return endpoint_poison(ep, "length of a FIFO entry");
 	return true;
 }
 
@@ -169,7 +169,7 @@ static void done(struct endpoint *ep, uint32_t stream, const void *data, uint64_
 	struct request *r;
 
 	if (PEER_FAULT(stream >> 16 != sizeof(a) || total != sizeof(a))) {
-		arrival_violates(ep, "length of an answer");
+		endpoint_poison(ep, "length of an answer");
 		return;
 	}
 	memcpy(&a, data, sizeof(a));
@@ -177,14 +177,14 @@ static void done(struct endpoint *ep, uint32_t stream, const void *data, uint64_
 	a.error = LITTLE_32(a.error);
 	if (PEER_FAULT(!wire_is_given(a.tag, endpoint_start(ep), ep->fifo.tags) ||
 		       a.error > WIRE_ERROR_LAST)) {
-		arrival_violates(ep, "answer to no request");
+		endpoint_poison(ep, "answer to no request");
 		return;
 	}
 	r = take_awaiting(ep, a.tag);
 	if (r)
 		request_finish(r, wire_status(a.error));
 	else if (PEER_FAULT(!ep->fifo.abandoned))
-		arrival_violates(ep, "answer to no request");
+		endpoint_poison(ep, "answer to no request");
 	else
 		ep->fifo.abandoned--;
 }
@@ -196,7 +196,7 @@ void fifo_arrived(struct endpoint *ep, uint32_t stream, const void *data, uint64
 
 	/* What costs no credit could be without end; what tells of an end has none to give back. */
 	if (PEER_FAULT(((uint16_t)stream == FIFO_DONE) == (charge > 0)))
-		arrival_violates(ep, "credit of a FIFO entry");
+		endpoint_poison(ep, "credit of a FIFO entry");
 	else if ((uint16_t)stream == FIFO_DONE)
 		done(ep, stream, data, total);
 	else if ((uint16_t)stream == AM_CONFIRMED)

@@ -156,13 +156,13 @@ static void offered(struct endpoint *ep, const struct head *h)
 	int rc;
 
 	if (PEER_FAULT(h->length != sizeof(key.bytes))) {
-		arrival_violates(ep, "length of an offered region");
+		endpoint_poison(ep, "length of an offered region");
 		return;
 	}
 	memcpy(key.bytes, h->data, sizeof(key.bytes));
 	r = remote_offered(ep, &key, &rc);
 	if (PEER_FAULT(!r || !list_empty(&r->shared))) {
-		arrival_violates(ep, "key of an offered region");
+		endpoint_poison(ep, "key of an offered region");
 		return;
 	}
 	list_append(&ep->memory.shared, &r->shared);
@@ -176,7 +176,7 @@ static void granted(struct endpoint *ep, uint32_t id, const struct head *h)
 	if (rc == -SLMPM_ENOMEM)
 		endpoint_end(ep, SLMPM_PEER_DEAD, SLMPM_ENOMEM, "no memory for its regions");
 	else if (rc < 0)
-		arrival_violates(ep, "granted region");
+		endpoint_poison(ep, "granted region");
 }
 
 /* ---- packets -------------------------------------------------------------------------------- */
@@ -187,7 +187,7 @@ void memory_arrival(struct endpoint *ep, uint8_t opcode, const struct head *h)
 
 	if (PEER_FAULT(!ep->memory.agreed || h->seq > 1 || id > UINT32_MAX ||
 		       (opcode != WIRE_REGION_OFFER && opcode != WIRE_REGION_GRANT && h->length))) {
-		arrival_violates(ep, "packet about a region");
+		endpoint_poison(ep, "packet about a region");
 		return;
 	}
 	switch (opcode) {

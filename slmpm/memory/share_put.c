@@ -290,7 +290,7 @@ void share_taken(struct endpoint *ep, const struct head *h, bool over)
 	if (PEER_FAULT(!s || !s->out || s->over || h->seq != s->id || h->length || h->flags ||
 		       upto > s->limit || done < s->done || done > s->upto ||
 		       (!over && upto <= s->upto))) {
-		arrival_violates(ep, "share of a put");
+		endpoint_poison(ep, "share of a put");
 		return;
 	}
 	s->done = done;

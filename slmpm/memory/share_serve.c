@@ -17,7 +17,7 @@ void share_offered(struct endpoint *ep, const struct head *h)
 
 	if (PEER_FAULT(!s || s->in.waiting || s->in.mover || h->length < sizeof(w) || h->flags ||
 		       h->seq != s->in.id + 1)) {
-		arrival_violates(ep, "offer of a share");
+		endpoint_poison(ep, "offer of a share");
 		return;
 	}
 	memcpy(&w, h->data, sizeof(w));
@@ -29,7 +29,7 @@ void share_offered(struct endpoint *ep, const struct head *h)
 	w.how = LITTLE_32(w.how);
 	if (PEER_FAULT(!w.target.length || w.target.length > SLMPM_MESSAGE_MAX || w.target.zero ||
 		       !ask_is_sound(ep, h, &w))) {
-		arrival_violates(ep, "offer of a share");
+		endpoint_poison(ep, "offer of a share");
 		return;
 	}
 	s->in.id = h->seq;
@@ -47,7 +47,7 @@ void share_given(struct endpoint *ep, const struct head *h)
 
 	if (PEER_FAULT(!s || s->in.id == endpoint_start_in(ep) || h->seq != s->in.id || h->length ||
 		       h->flags || claim > s->in.claim)) {
-		arrival_violates(ep, "share of a put");
+		endpoint_poison(ep, "share of a put");
 		return;
 	}
 	s->in.claim = claim; /* of what has had its end it means nothing */

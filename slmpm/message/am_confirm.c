@@ -86,7 +86,7 @@ static bool take_head(struct endpoint *ep, uint32_t stream, const void *data, ui
 		      struct am_confirmed *own)
 {
 	if (PEER_FAULT(stream >> 16 != sizeof(*own))) {
-		arrival_violates(ep, "head of an active message");
+		endpoint_poison(ep, "head of an active message");
 		return false; /* said aloud: compilers then see that *own is never read */
 	}
 	memcpy(own, data, sizeof(*own));
@@ -95,7 +95,7 @@ static bool take_head(struct endpoint *ep, uint32_t stream, const void *data, ui
 	own->head_len = LITTLE_16(own->head_len);
 	if (PEER_FAULT(!own->tag || own->id > SLMPM_AM_ID_MAX || own->zero ||
 		       own->head_len > SLMPM_AM_HEAD_MAX || own->head_len > total - sizeof(*own)))
-		return arrival_violates(ep, "head of an active message");
+		return endpoint_poison(ep, "head of an active message");
 	return true;
 }
 

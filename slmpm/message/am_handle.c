@@ -80,7 +80,7 @@ static bool head_fits(struct endpoint *ep, const struct head *h, uint64_t total)
 {
 	if (PEER_FAULT(h->stream >> 16 > SLMPM_AM_HEAD_MAX || h->stream >> 16 > total ||
 		       (h->flags & WIRE_FLAG_TAGGED)))
-		return arrival_violates(ep, "head of an active message");
+		return endpoint_poison(ep, "head of an active message");
 	return true;
 }
 
@@ -136,7 +136,7 @@ bool am_may_run(const struct endpoint *ep)
 static bool may_be_early(struct endpoint *ep, const struct head *h)
 {
 	if (PEER_FAULT(ep->listener && h->flags & WIRE_FLAG_UNCHARGED))
-		return arrival_violates(ep, "answer to nobody");
+		return endpoint_poison(ep, "answer to nobody");
 	return true;
 }
 
@@ -252,7 +252,7 @@ void am_first(struct endpoint *ep, const struct head *h)
 		return;
 	if (PEER_FAULT(ep->am.message ||
 		       ((uint16_t)h->stream > SLMPM_AM_ID_MAX && !fifo_may_begin(h)))) {
-		arrival_violates(ep, "active message within another");
+		endpoint_poison(ep, "active message within another");
 		return;
 	}
 	if (!arrival_envelope(ep, h, charge))

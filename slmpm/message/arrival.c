@@ -17,18 +17,12 @@
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/wait.h"
 
-bool arrival_violates(struct endpoint *ep, const char *rule)
-{
-	endpoint_poison(ep, rule);
-	return false;
-}
-
 static void credit(struct endpoint *ep, const struct head *h)
 {
 	uint64_t step = (h->extent - ep->credited) & WIRE_LENGTH_MASK;
 
 	if (PEER_FAULT(step > ep->charged - ep->credited)) {
-		arrival_violates(ep, "credit");
+		endpoint_poison(ep, "credit");
 		return;
 	}
 	ep->credited += step;
@@ -50,12 +44,12 @@ static bool take_head(struct endpoint *ep, const struct fabric_arrival *a, struc
 	h->damaged = false;
 	if (PEER_FAULT(h->flags & ~WIRE_FLAGS) &&
 	    (h->flags & ~(WIRE_FLAGS | WIRE_FLAG_TIMED) || a->kind != WIRE_SEND_ONLY))
-		return arrival_violates(ep, "unknown flag");
+		return endpoint_poison(ep, "unknown flag");
 	if (h->flags & WIRE_FLAG_CHECK) {
 		uint32_t sum;
 
 		if (h->length < CHECKSUM_SIZE)
-			return arrival_violates(ep, "length of a checksum");
+			return endpoint_poison(ep, "length of a checksum");
 		h->length -= CHECKSUM_SIZE;
 		sum = checksum_head(a->head[0], a->head[1], a->head[2]);
 		sum = checksum(sum, h->data, h->length);
@@ -94,7 +88,7 @@ static bool take_of_message(struct endpoint *ep, const struct head *h, uint8_t k
 	case WIRE_LOAN_BYTES: arrival_loan_bytes(ep, h); return true;
 	case WIRE_LOAN_DONE:
 		if (!area_returned(ep, word))
-			arrival_violates(ep, "return of an area");
+			endpoint_poison(ep, "return of an area");
 		wait_changed(ep->ctx);
 		return true;
 	default: return false;
@@ -189,6 +183,6 @@ bool arrival_take(struct endpoint *ep, const struct fabric_arrival *a)
 							      arrival_timed(ep, &h, a);
 	if (!take_of_message(ep, &h, a->kind) && !take_one_sided(ep, &h, a->kind) &&
 	    !take_of_two_copiers(ep, &h, a->kind) && !take_rest(ep, &h, a->kind))
-		arrival_violates(ep, "opcode");
+		endpoint_poison(ep, "opcode");
 	return ep->starved.now;
 }

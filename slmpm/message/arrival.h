@@ -10,8 +10,6 @@
 
 /* Handles one arrival; true when it was kept (held in place) and must not be released yet. */
 bool arrival_take(struct endpoint *ep, const struct fabric_arrival *a);
-/* The peer broke RULE: ends the endpoint. False. */
-bool arrival_violates(struct endpoint *ep, const char *rule);
 /* One message of a bundle. */
 void arrival_bundled(struct endpoint *ep, uint64_t route, const void *data, uint32_t length);
 

@@ -13,14 +13,14 @@
 static bool take_loan(struct endpoint *ep, const struct head *h, struct wire_loan *loan)
 {
 	if (h->length != sizeof(*loan))
-		return arrival_violates(ep, "length of a loan");
+		return endpoint_poison(ep, "length of a loan");
 	memcpy(loan, h->data, sizeof(*loan));
 	loan->ready = LITTLE_64(loan->ready);
 	loan->capacity = LITTLE_64(loan->capacity);
 	loan->area = LITTLE_32(loan->area);
 	loan->final = LITTLE_32(loan->final);
 	if (PEER_FAULT(loan->ready > loan->capacity || loan->final > 1))
-		return arrival_violates(ep, "loan");
+		return endpoint_poison(ep, "loan");
 	return true;
 }
 
@@ -37,7 +37,7 @@ void arrival_loan_area(struct endpoint *ep, const struct head *h)
 	if (rc == -ENOMEM)
 		inbound_no_memory(ep);
 	else if (PEER_FAULT(rc < 0))
-		arrival_violates(ep, "area of a loan");
+		endpoint_poison(ep, "area of a loan");
 }
 
 void arrival_loan_bytes(struct endpoint *ep, const struct head *h)
@@ -46,7 +46,7 @@ void arrival_loan_bytes(struct endpoint *ep, const struct head *h)
 	struct area *area = area_next(ep, h->seq, offset, h->length);
 
 	if (PEER_FAULT(!area || !h->length)) {
-		arrival_violates(ep, "bytes of a loan");
+		endpoint_poison(ep, "bytes of a loan");
 		return;
 	}
 	landing_copy(area_at(area, offset), h->data, h->length);
@@ -65,7 +65,7 @@ void arrival_loan(struct endpoint *ep, const struct head *h)
 		return;
 	area = area_lent(ep, loan.area, loan.capacity);
 	if (PEER_FAULT(!area || !is_here(ep, area, loan.ready))) {
-		arrival_violates(ep, "area of a loan");
+		endpoint_poison(ep, "area of a loan");
 		return;
 	}
 	m = inbound_new(ep, h, loan.capacity);
@@ -98,7 +98,7 @@ void arrival_loan_more(struct endpoint *ep, const struct head *h)
 		return;
 	if (PEER_FAULT(!m || !m->area || loan.ready < m->got || loan.capacity != m->total ||
 		       !is_here(ep, m->area, loan.ready))) {
-		arrival_violates(ep, "continuation of a loan");
+		endpoint_poison(ep, "continuation of a loan");
 		return;
 	}
 	had = m->got;

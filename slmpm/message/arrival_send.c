@@ -16,13 +16,13 @@
 bool arrival_envelope(struct endpoint *ep, const struct head *h, uint64_t charge)
 {
 	if (PEER_FAULT(h->seq != ep->received + 1))
-		return arrival_violates(ep, "sequence number");
+		return endpoint_poison(ep, "sequence number");
 	if (PEER_FAULT(h->stream == SLMPM_ANY_STREAM))
-		return arrival_violates(ep, "stream");
+		return endpoint_poison(ep, "stream");
 	ep->received++;
 	ep->unmatched_charge += charge;
 	if (PEER_FAULT(ep->unmatched_charge > ep->credit))
-		return arrival_violates(ep, "credit overrun");
+		return endpoint_poison(ep, "credit overrun");
 	return true;
 }
 
@@ -101,7 +101,7 @@ bool arrival_only(struct endpoint *ep, const struct head *h, const struct fabric
 
 	if (PEER_FAULT((h->extent & WIRE_LENGTH_MASK) != h->length || h->length > longest ||
 		       (h->flags & WIRE_FLAG_ANNOUNCED)))
-		return arrival_violates(ep, "length of Only");
+		return endpoint_poison(ep, "length of Only");
 	if (h->flags & WIRE_FLAG_ACTIVE) {
 		am_only(ep, h);
 		return false;
@@ -130,7 +130,7 @@ COLD bool arrival_timed(struct endpoint *ep, const struct head *h, const struct 
 	bool held;
 
 	if (PEER_FAULT(h->flags & (WIRE_FLAG_ACTIVE | WIRE_FLAG_TAGGED)))
-		return arrival_violates(ep, "unknown flag");
+		return endpoint_poison(ep, "unknown flag");
 	held = arrival_only(ep, h, a);
 	if (LIKELY(!ep->starved.now))
 		sample_asked(ep, h);
@@ -174,7 +174,7 @@ void arrival_first(struct endpoint *ep, const struct head *h)
 	if (PEER_FAULT(h->length != ep->packet_max_in || total <= h->length ||
 		       total > SLMPM_MESSAGE_MAX || h->flags & WIRE_FLAG_TAGGED ||
 		       announced != (total > ep->eager_max_in))) {
-		arrival_violates(ep, "length of First");
+		endpoint_poison(ep, "length of First");
 		return;
 	}
 	if (h->flags & WIRE_FLAG_ACTIVE) {
@@ -229,19 +229,19 @@ void arrival_more(struct endpoint *ep, const struct head *h, bool last)
 	uint64_t offset = h->extent & WIRE_LENGTH_MASK;
 
 	if (PEER_FAULT(!m || m->area || (m->announced && !m->cleared) || m->stream != h->stream)) {
-		arrival_violates(ep, "continuation of no message");
+		endpoint_poison(ep, "continuation of no message");
 		return;
 	}
 	if (PEER_FAULT(offset != m->got || !h->length || h->length > m->total - offset ||
 		       (last ? h->length != m->total - offset || h->length > ep->packet_max_in :
 			       h->length != ep->packet_max_in || h->length == m->total - offset))) {
-		arrival_violates(ep, "length or offset of a continuation");
+		endpoint_poison(ep, "length or offset of a continuation");
 		return;
 	}
 	/* Else a peer that takes nothing could have us keep a word for each of its messages. One to
 	 * be fetched may come by itself, and a clear for it have crossed that. */
 	if (last && m->announced && link_disown(ep, WIRE_CLEAR, m->seq) && PEER_FAULT(m->waits)) {
-		arrival_violates(ep, "continuation that nobody has asked for");
+		endpoint_poison(ep, "continuation that nobody has asked for");
 		return;
 	}
 	if (m->active) {
@@ -281,7 +281,7 @@ void arrival_withdrawn(struct endpoint *ep, const struct head *h)
 	if (fetch_is_asked(ep, h, m))
 		return;
 	if (!m || m->area) {
-		arrival_violates(ep, "withdrawal of no message");
+		endpoint_poison(ep, "withdrawal of no message");
 		return;
 	}
 	r = m->receive;

@@ -56,7 +56,7 @@ void fetch_announced(struct endpoint *ep, const struct head *h)
 	}
 	if (PEER_FAULT(!take_ranges(h, p) || !fetch_introduced(ep, h, said_of(p)))) {
 		free(p);
-		arrival_violates(ep, "announcement");
+		endpoint_poison(ep, "announcement");
 		return;
 	}
 	m = arrival_envelope(ep, h, WIRE_ENVELOPE) ?
@@ -186,7 +186,7 @@ void fetch_given(struct endpoint *ep, const struct head *h)
 	struct wire_give give;
 
 	if (PEER_FAULT(!was_received(ep, h) || h->length != sizeof(give))) {
-		arrival_violates(ep, "share of a message");
+		endpoint_poison(ep, "share of a message");
 		return;
 	}
 	memcpy(&give, h->data, sizeof(give));
@@ -196,7 +196,7 @@ void fetch_given(struct endpoint *ep, const struct head *h)
 	if (!p || !(m->receive || p->stranded) || give.turn != p->turn)
 		return; /* of what has had its end */
 	if (PEER_FAULT(!p->told || give.claim > give.done || give.done > p->done)) {
-		arrival_violates(ep, "share of a message");
+		endpoint_poison(ep, "share of a message");
 		return;
 	}
 	p->claim = give.claim;
@@ -232,12 +232,12 @@ void fetch_sent_instead(struct endpoint *ep, const struct head *h)
 
 	if (PEER_FAULT(!was_received(ep, h) || h->length || length > ep->eager_max_in ||
 		       (p && (length != m->total || p->stranded)))) {
-		arrival_violates(ep, "sending of an announced message");
+		endpoint_poison(ep, "sending of an announced message");
 		return;
 	}
 	ep->unmatched_charge += length;
 	if (PEER_FAULT(ep->unmatched_charge > ep->credit)) {
-		arrival_violates(ep, "credit overrun");
+		endpoint_poison(ep, "credit overrun");
 		return;
 	}
 	if (p && !m->receive) {

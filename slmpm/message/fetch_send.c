@@ -208,7 +208,7 @@ void fetch_taken(struct endpoint *ep, const struct head *h)
 
 	if (PEER_FAULT(!ep->fetch || h->length < sizeof(take) || !was_sent(ep, h->seq) ||
 		       !fetch_introduced(ep, h, sizeof(take)))) {
-		arrival_violates(ep, "taking of a message");
+		endpoint_poison(ep, "taking of a message");
 		return;
 	}
 	if (!p)
@@ -220,7 +220,7 @@ void fetch_taken(struct endpoint *ep, const struct head *h)
 	if (PEER_FAULT((int32_t)(take.turn - p->turn) < 0 || take.turn == fetch_no_turn(ep) ||
 		       take.limit > r->length || take.upto > take.limit ||
 		       (take.turn == p->turn && (take.limit != p->limit || take.upto < p->upto)))) {
-		arrival_violates(ep, "share of a message");
+		endpoint_poison(ep, "share of a message");
 		return;
 	}
 	if (take.turn != p->turn) {
@@ -242,7 +242,7 @@ void fetch_over(struct endpoint *ep, const struct head *h)
 	struct fetch_out *p = r ? r->fetch : NULL;
 
 	if (PEER_FAULT(!was_sent(ep, h->seq) || h->length || (p && p->turn == fetch_no_turn(ep)))) {
-		arrival_violates(ep, "end of fetching");
+		endpoint_poison(ep, "end of fetching");
 		return;
 	}
 	if (!p)

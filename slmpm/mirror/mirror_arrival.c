@@ -35,7 +35,7 @@ static void asked(struct endpoint *ep, const struct head *h)
 	struct attachment *a;
 
 	if (!read_ask(h, &asks)) {
-		(void)arrival_violates(ep, "packet about a mirror");
+		(void)endpoint_poison(ep, "packet about a mirror");
 		return;
 	}
 	a = attachment_with_tag(all, asks.tag);
@@ -43,7 +43,7 @@ static void asked(struct endpoint *ep, const struct head *h)
 		return; /* for the one that was asked for here before; its end has been told */
 	if (PEER_FAULT((a && a->state != ATTACHMENT_ASKED) || wanted_with(all, asks.tag) ||
 		       all->wanted_count >= MIRRORS_MAX)) {
-		(void)arrival_violates(ep, "mirror that is asked for");
+		(void)endpoint_poison(ep, "mirror that is asked for");
 		return;
 	}
 	if (a) {
@@ -71,7 +71,7 @@ static void left(struct endpoint *ep, uint32_t tag)
 	if (a && a->state == ATTACHMENT_JOINED)
 		attachment_stale(a, -SLMPM_ECLOSED);
 	if (PEER_FAULT(link_owed(ep, WIRE_MIRROR_END) > 2 * MIRRORS_MAX)) {
-		(void)arrival_violates(ep, "number of mirrors left");
+		(void)endpoint_poison(ep, "number of mirrors left");
 		return;
 	}
 	mirror_say_end(ep, tag, true);
@@ -83,7 +83,7 @@ static void ended(struct endpoint *ep, const struct head *h)
 
 	if (PEER_FAULT(h->seq > 1 || h->length ||
 		       (h->seq && (!a || a->state != ATTACHMENT_ENDING)))) {
-		(void)arrival_violates(ep, "end of a mirror");
+		(void)endpoint_poison(ep, "end of a mirror");
 		return;
 	}
 	if (!h->seq) {
@@ -100,7 +100,7 @@ static void changed(struct endpoint *ep, const struct head *h, uint8_t opcode)
 	struct attachment *a = h->stream < MIRRORS_MAX ? ep->mirrors->slots[h->stream] : NULL;
 
 	if (PEER_FAULT(!a)) {
-		(void)arrival_violates(ep, "change of no mirror");
+		(void)endpoint_poison(ep, "change of no mirror");
 		return;
 	}
 	if (a->state == ATTACHMENT_ENDING)
@@ -111,13 +111,13 @@ static void changed(struct endpoint *ep, const struct head *h, uint8_t opcode)
 		mirror_take(a, h, opcode);
 	else if (PEER_FAULT(h->length || a->state != ATTACHMENT_JOINED ||
 			    a->how & SLMPM_MIRROR_LEAD || !mirror_echoed(a, h->imm)))
-		(void)arrival_violates(ep, "count of changes");
+		(void)endpoint_poison(ep, "count of changes");
 }
 
 void mirror_arrived(struct endpoint *ep, const struct head *h, uint8_t opcode)
 {
 	if (PEER_FAULT(!ep->mirrored || h->flags & ~WIRE_FLAG_CHECK)) {
-		(void)arrival_violates(ep, "packet about a mirror");
+		(void)endpoint_poison(ep, "packet about a mirror");
 		return;
 	}
 	if (!mirrors_of(ep)) {

@@ -149,11 +149,11 @@ void mirror_take(struct attachment *a, const struct head *h, uint8_t opcode)
 	bool list = opcode == WIRE_MIRROR_LIST || opcode == WIRE_MIRROR_LIST_LAST;
 
 	if (PEER_FAULT(rule != NULL)) {
-		(void)arrival_violates(ep, rule);
+		(void)endpoint_poison(ep, rule);
 		return;
 	}
 	if (PEER_FAULT(!mirror_echoed(a, h->imm))) {
-		(void)arrival_violates(ep, "count of changes");
+		(void)endpoint_poison(ep, "count of changes");
 		return;
 	}
 	if (!a->coming)
@@ -162,7 +162,7 @@ void mirror_take(struct attachment *a, const struct head *h, uint8_t opcode)
 	a->received_packets++;
 	a->came = mirror_now();
 	if (PEER_FAULT(!(list ? each_run(a, h) : one_run(a, h)))) {
-		(void)arrival_violates(ep, "place of a change");
+		(void)endpoint_poison(ep, "place of a change");
 		return;
 	}
 	if (a->unechoed >= MIRROR_ECHO && a->how & SLMPM_MIRROR_LEAD)

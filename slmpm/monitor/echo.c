@@ -63,7 +63,7 @@ void echo_asked(struct endpoint *ep, const struct head *h)
 	if (h->damaged)
 		return;
 	if (PEER_FAULT(h->length || h->flags & ~WIRE_FLAG_CHECK))
-		arrival_violates(ep, "echo");
+		endpoint_poison(ep, "echo");
 	else if (!link_owed(ep, WIRE_ECHO_ANSWER))
 		link_control(ep, WIRE_ECHO_ANSWER, h->seq, 0, NULL, 0);
 }
@@ -82,7 +82,7 @@ void echo_answered(struct endpoint *ep, const struct head *h)
 	if (h->damaged)
 		return;
 	if (PEER_FAULT(!m || (h->extent & WIRE_LENGTH_MASK) > 1 || h->flags & ~WIRE_FLAG_CHECK)) {
-		arrival_violates(ep, "echo");
+		endpoint_poison(ep, "echo");
 		return;
 	}
 	if (h->extent & WIRE_LENGTH_MASK) { /* to a message */
@@ -90,7 +90,7 @@ void echo_answered(struct endpoint *ep, const struct head *h)
 		return;
 	}
 	if (PEER_FAULT(!wire_is_given(h->seq, endpoint_start(ep), m->echo.id) || h->length)) {
-		arrival_violates(ep, "echo");
+		endpoint_poison(ep, "echo");
 		return;
 	}
 	if (h->seq != m->echo.id || !m->echo.began)

@@ -252,7 +252,7 @@ void means_heard(struct endpoint *ep, const struct head *h)
 		return;
 	if (PEER_FAULT(h->seq >= PARTS || h->flags & ~WIRE_FLAG_CHECK ||
 		       h->length != length_of(h->seq) || job > WIRE_LENGTH_MASK)) {
-		arrival_violates(ep, "means");
+		endpoint_poison(ep, "means");
 		return;
 	}
 	if (!job && !means_is_kin(ep)) /* it is none of ours */

@@ -196,7 +196,7 @@ void sample_answered(struct endpoint *ep, const struct head *h)
 	if (PEER_FAULT(!m->sample.agreed ||
 		       !wire_is_given(h->seq, endpoint_start(ep), m->sample.seq) ||
 		       h->length != sizeof(there))) {
-		arrival_violates(ep, "echo");
+		endpoint_poison(ep, "echo");
 		return;
 	}
 	if (h->seq != m->sample.seq || !m->sample.began) /* one that has been given up */
