@@ -21,7 +21,7 @@
 #include "slmpm/message/message.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/monitor/monitor.h"
-#include "slmpm/launch/topology.h"
+#include "slmpm/base/topology.h"
 #include "slmpm/request.h"
 #include "slmpm/base/sized.h"
 #include "slmpm/stats.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The file of hosts and elements: a key and its value a line, read strictly. */
-#include "slmpm/launch/topology.h"
+#include "slmpm/base/topology.h"
 
 #include <errno.h>
 #include <limits.h>
