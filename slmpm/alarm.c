@@ -11,10 +11,18 @@
 
 #define SECOND UINT64_C(1000000000)
 
-static struct watch watch = {.kind = WATCH_ALARM, .fd = -1};
+static void alarm_rang(struct context *ctx, struct watch *w)
+{
+	uint64_t count;
+
+	(void)w;
+	(void)!read(ctx->alarm.fd, &count, sizeof(count));
+	ctx->alarm.at = UINT64_MAX;
+}
 
 bool alarm_open(struct context *ctx)
 {
+	static struct watch watch = {.ready = alarm_rang, .fd = -1};
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &watch};
 
 	if (ctx->alarm.fd >= 0)
@@ -49,12 +57,4 @@ bool alarm_set(struct context *ctx, uint64_t when)
 	    timerfd_settime(ctx->alarm.fd, TFD_TIMER_ABSTIME, &t, NULL) == 0)
 		ctx->alarm.at = when;
 	return true;
-}
-
-void alarm_rang(struct context *ctx)
-{
-	uint64_t count;
-
-	(void)!read(ctx->alarm.fd, &count, sizeof(count));
-	ctx->alarm.at = UINT64_MAX;
 }

@@ -12,7 +12,5 @@ void alarm_close(struct context *ctx);
 /* It rings then, by clock_now's clock, or before, where that had been asked for; UINT64_MAX: no need. False: it does
  * not. */
 bool alarm_set(struct context *ctx, uint64_t when);
-/* It has. */
-void alarm_rang(struct context *ctx);
 
 #endif

@@ -34,7 +34,6 @@
 struct handle_table context_table = HANDLE_TABLE("context", struct context);
 
 static _Thread_local slmpm_ctx default_ctx;
-static struct watch kick_watch = {.kind = WATCH_KICK, .fd = -1};
 
 extern inline slmpm_peer slmpm_any(slmpm_ctx ctx);
 
@@ -79,8 +78,17 @@ static int check_options(const struct slmpm_options *o)
 }
 
 /* Where several threads are, one may sleep while another has news for it. */
+static void kick_arrived(struct context *ctx, struct watch *w)
+{
+	uint64_t count;
+
+	(void)w;
+	(void)!read(ctx->kick, &count, sizeof(count));
+}
+
 static int open_kick(struct context *ctx)
 {
+	static struct watch kick_watch = {.ready = kick_arrived, .fd = -1};
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &kick_watch};
 
 	ctx->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

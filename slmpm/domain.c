@@ -10,6 +10,7 @@
 #include "slmpm/endpoint.h"
 #include "slmpm/base/error.h"
 #include "slmpm/bond/further.h"
+#include "slmpm/connect/handshake.h"
 
 #define FABRICS_MAX    16
 #define USUAL_SEGMENTS 16384 /* of a ring */
@@ -101,6 +102,13 @@ int domain_shape(struct context *ctx, const struct slmpm_options *o)
 	return 0;
 }
 
+/* Pairs that are being connected may go on. */
+static void domain_ready(struct context *ctx, struct watch *w)
+{
+	(void)w;
+	handshake_ask_again(ctx);
+}
+
 static int open_port(struct domain *d, const struct fabric *fabric)
 {
 	struct context *ctx = d->ctx;
@@ -117,7 +125,7 @@ static int open_port(struct domain *d, const struct fabric *fabric)
 	rc = fabric->open(d->port);
 	if (rc < 0)
 		return error_system(rc, fabric->name);
-	d->watch = (struct watch){.kind = WATCH_DOMAIN, .fd = d->port->fd, .owner = d};
+	d->watch = (struct watch){.ready = domain_ready, .fd = d->port->fd, .owner = d};
 	rc = d->port->fd >= 0 ? watch_add(ctx, &d->watch) : 0;
 	if (rc < 0) {
 		fabric->close(d->port);

@@ -11,14 +11,12 @@
 #include <unistd.h>
 
 #include "slmpm/alarm.h"
-#include "slmpm/launch/arrive.h"
 #include "slmpm/bond/bond.h"
 #include "slmpm/bond/further.h"
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/domain.h"
 #include "slmpm/doubt.h"
 #include "slmpm/engine/engine.h"
-#include "slmpm/connect/handshake.h"
 #include "slmpm/connect/listener.h"
 #include "slmpm/connect/silence.h"
 #include "slmpm/launch/process.h"
@@ -33,33 +31,19 @@
 
 /* ---- descriptors ---------------------------------------------------------------------------- */
 
-static void dispatch(struct context *ctx, struct watch *w)
+static bool is_bell(const struct epoll_event *event)
 {
-	uint64_t count;
-
-	switch (w->kind) {
-	case WATCH_SOCKET: bootstrap_socket_ready(w->owner); break;
-	case WATCH_PROCESS: bootstrap_process_ended(w->owner); break;
-	case WATCH_LISTENER: listener_ready(w->owner); break;
-	case WATCH_NEAR: listener_near_ready(w->owner); break;
-	case WATCH_ARRIVE: arrive_ready(w); break;
-	case WATCH_DOMAIN: handshake_ask_again(ctx); break;
-	case WATCH_ENGINE: engine_rung(w->owner); break;
-	case WATCH_KICK: (void)!read(ctx->kick, &count, sizeof(count)); break;
-	case WATCH_ALARM: alarm_rang(ctx); break;
-	}
-}
-
-static bool is_socket(const struct epoll_event *event)
-{
-	return ((const struct watch *)event->data.ptr)->kind == WATCH_SOCKET;
+	return ((const struct watch *)event->data.ptr)->bell;
 }
 
 /* Who ends by one of them may have another: nobody is freed in between. */
 static void dispatch_all(struct context *ctx, struct epoll_event *events, int n)
 {
-	for (int i = 0; i < n; i++)
-		dispatch(ctx, events[i].data.ptr);
+	for (int i = 0; i < n; i++) {
+		struct watch *w = events[i].data.ptr;
+
+		w->ready(ctx, w);
+	}
 	if (UNLIKELY(ctx->refused))
 		listener_forget_refused(ctx);
 	if (UNLIKELY(ctx->ended))
@@ -248,7 +232,7 @@ bool wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test 
 	ctx->sleeping = false;
 	wait_disarm(ctx);
 	/* Where there are several threads another may have closed what the event points at. */
-	ctx->bell = !ctx->multiple && n == 1 && is_socket(&events[0]) ? events[0].data.ptr : NULL;
+	ctx->bell = !ctx->multiple && n == 1 && is_bell(&events[0]) ? events[0].data.ptr : NULL;
 	woken(ctx);
 	/* The message first: what rang is only the bell. */
 	if (n > 0 && progress_context(ctx))

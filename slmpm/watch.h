@@ -5,23 +5,17 @@
 
 #include "slmpm/context.h"
 
-enum watch_kind {
-	WATCH_SOCKET,
-	WATCH_PROCESS,
-	WATCH_LISTENER,
-	WATCH_NEAR,
-	WATCH_KICK,
-	WATCH_ALARM,
-	WATCH_ENGINE,
-	WATCH_DOMAIN,
-	WATCH_ARRIVE
-};
+struct watch;
+
+/* What is done once its descriptor is ready. */
+typedef void watch_ready(struct context *ctx, struct watch *w);
 
 struct watch {
-	enum watch_kind kind;
+	watch_ready *ready;
 	int fd; /* -1: none */
 	void *owner;
-	bool end_only, room; /* what the next two have asked for */
+	bool end_only, room; /* what watch_for_end and watch_for_room have asked for */
+	bool bell;           /* a peer's byte on it says that its ring has something */
 };
 
 int watch_add(struct context *ctx, struct watch *w);

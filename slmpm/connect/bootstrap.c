@@ -40,6 +40,18 @@ static int take_pidfd(struct control *c, int pidfd)
 	return pidfd;
 }
 
+static void control_socket_ready(struct context *ctx, struct watch *w)
+{
+	(void)ctx;
+	bootstrap_socket_ready(w->owner);
+}
+
+static void control_process_ended(struct context *ctx, struct watch *w)
+{
+	(void)ctx;
+	bootstrap_process_ended(w->owner);
+}
+
 /* FD is closed when there is no memory for it. */
 static struct control *new_control(struct endpoint *ep, int fd)
 {
@@ -53,8 +65,9 @@ static struct control *new_control(struct endpoint *ep, int fd)
 	list_init(&c->node);
 	list_init(&c->silence.node);
 	c->ep = ep;
-	c->socket = (struct watch){.kind = WATCH_SOCKET, .fd = fd, .owner = ep};
-	c->process = (struct watch){.kind = WATCH_PROCESS, .fd = -1, .owner = ep};
+	c->socket =
+		(struct watch){.ready = control_socket_ready, .fd = fd, .owner = ep, .bell = true};
+	c->process = (struct watch){.ready = control_process_ended, .fd = -1, .owner = ep};
 	c->deadline = UINT64_MAX;
 	c->left = -1;
 	return c;

@@ -90,7 +90,7 @@ static int begin(struct listener *l, const char *text)
 	set_url(l, &url);
 	l->spare = listener_spare(l);
 	if (l->tcp)
-		near_open(&l->near, l->ctx, l);
+		near_open(&l->near, l->ctx, listener_near_ready, l);
 	rc = watch_add(l->ctx, &l->watch);
 	return rc < 0 ? error_system(rc, url.text) : 0;
 }
@@ -111,7 +111,7 @@ int slmpm_listen(slmpm_listener *out, slmpm_ctx handle, const char *url)
 		return error_set(SLMPM_ENOMEM, "for a listener");
 	l->ctx = ctx;
 	l->spare = l->near.watch.fd = -1;
-	l->watch = (struct watch){.kind = WATCH_LISTENER, .fd = -1, .owner = l};
+	l->watch = (struct watch){.ready = listener_ready, .fd = -1, .owner = l};
 	context_lock(ctx);
 	rc = begin(l, url);
 	if (rc < 0) {

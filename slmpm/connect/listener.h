@@ -30,8 +30,8 @@ extern struct handle_table listener_table;
 
 #define LISTENER_HALF_OPEN 64 /* strangers that have not finished their handshake */
 
-void listener_ready(struct listener *l);
-void listener_near_ready(struct listener *l);
+watch_ready listener_ready;
+watch_ready listener_near_ready;
 /* A descriptor for l->spare, or -1. */
 int listener_spare(const struct listener *l);
 /* A paused one goes on, if descriptors may be had again. */

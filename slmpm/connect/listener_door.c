@@ -141,10 +141,12 @@ uint64_t listener_deadlines(struct context *ctx, uint64_t now_ns)
 	return next;
 }
 
-void listener_ready(struct listener *l)
+void listener_ready(struct context *ctx, struct watch *w)
 {
+	struct listener *l = w->owner;
 	int fd = take_connection(l);
 
+	(void)ctx;
 	if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
 		refuse_for_want(l);
 	else if (fd >= 0 && !l->tcp && !connect_allowed(fd))
@@ -158,14 +160,15 @@ void listener_ready(struct listener *l)
 }
 
 /* Who has proved itself over TCP, and turns out to be on this machine. */
-void listener_near_ready(struct listener *l)
+void listener_near_ready(struct context *ctx, struct watch *w)
 {
+	struct listener *l = w->owner;
 	uint64_t guest;
 	int fd = near_accept(&l->near, &guest);
 
 	if (fd < 0)
 		return;
-	LIST_EACH(at, &l->ctx->deadlines) {
+	LIST_EACH(at, &ctx->deadlines) {
 		struct control *c = LIST_ENTRY(at, struct control, node);
 
 		if (c->ep->listener != l || c->step != WAIT_ROUND || !c->stream ||

@@ -46,7 +46,7 @@ static bool draw(uint64_t *number)
 	return getrandom(number, sizeof(*number), 0) == sizeof(*number) && *number;
 }
 
-void near_open(struct near *n, struct context *ctx, void *owner)
+void near_open(struct near *n, struct context *ctx, watch_ready *ready, void *owner)
 {
 	struct sockaddr_un sa;
 	int fd = -1;
@@ -54,7 +54,7 @@ void near_open(struct near *n, struct context *ctx, void *owner)
 	if (is_wanted() && draw(&n->door))
 		fd = new_socket();
 	n->user = geteuid();
-	n->watch = (struct watch){.kind = WATCH_NEAR, .fd = fd, .owner = owner};
+	n->watch = (struct watch){.ready = ready, .fd = fd, .owner = owner};
 	if (fd < 0)
 		return;
 	if (bind(fd, (struct sockaddr *)&sa, name(&sa, n->door, 0)) != 0 ||

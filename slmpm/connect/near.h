@@ -20,7 +20,7 @@ struct near {
 };
 
 /* Opens it, where shared memory is wanted and there can be one. */
-void near_open(struct near *n, struct context *ctx, void *owner);
+void near_open(struct near *n, struct context *ctx, watch_ready *ready, void *owner);
 void near_close(struct near *n, struct context *ctx);
 /* What a guest who is to come through it is told; its name is *GUEST. */
 void near_invite(const struct near *n, struct wire_near *token, uint64_t *guest);

@@ -37,8 +37,6 @@ uint64_t engine_stop(struct request *r);
 void engine_end(struct endpoint *ep);
 /* The reception FIFO, and inline the next piece: how many things happened. */
 int engine_step(struct context *ctx);
-/* Its descriptor is readable. */
-void engine_rung(struct context *ctx);
 /* A context is open; its own thread, if it has one, ends before it closes; it has ended. */
 int engine_open(struct context *ctx);
 /* CTX, in which the calling thread is, is to have a peer over FABRIC. 0 or negative, the detail set. */

@@ -14,6 +14,14 @@
 
 #define ASIDE_NS 1000000
 
+static void engine_rung(struct context *ctx, struct watch *w)
+{
+	uint64_t count;
+
+	(void)ctx;
+	(void)!read(w->fd, &count, sizeof(count));
+}
+
 static struct engine_port *port_new(struct context *ctx)
 {
 	struct engine_port *port = calloc(1, sizeof(*port));
@@ -25,7 +33,7 @@ static struct engine_port *port_new(struct context *ctx)
 	list_init(&port->waiting);
 	port->front = port->news = -1;
 	port->watch = (struct watch){
-		.kind = WATCH_ENGINE, .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .owner = ctx};
+		.ready = engine_rung, .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .owner = ctx};
 	if (port->watch.fd < 0 || watch_add(ctx, &port->watch) < 0) {
 		if (port->watch.fd >= 0)
 			close(port->watch.fd);
@@ -56,13 +64,6 @@ void engine_close(struct context *ctx)
 	free(port);
 	ctx->port = NULL;
 	engine_leave();
-}
-
-void engine_rung(struct context *ctx)
-{
-	uint64_t count;
-
-	(void)!read(ctx->port->watch.fd, &count, sizeof(count));
 }
 
 /* ---- progress while the application is busy ------------------------------------------------- */

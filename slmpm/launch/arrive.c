@@ -25,11 +25,13 @@
 
 /* ---- the place ------------------------------------------------------------------------------ */
 
+static watch_ready arrive_ready;
+
 static void init_watches(struct arrive *a)
 {
-	a->listening = a->process = (struct watch){.kind = WATCH_ARRIVE, .fd = -1, .owner = a};
+	a->listening = a->process = (struct watch){.ready = arrive_ready, .fd = -1, .owner = a};
 	for (int i = 0; i < STRANGERS; i++)
-		a->strangers[i].watch = (struct watch){.kind = WATCH_ARRIVE, .fd = -1, .owner = a};
+		a->strangers[i].watch = (struct watch){.ready = arrive_ready, .fd = -1, .owner = a};
 }
 
 /* An IPv6 number, unless it is written as in a URL. */
@@ -241,10 +243,11 @@ static void take_connection(struct arrive *a)
 	hear(a, s); /* before another one comes */
 }
 
-void arrive_ready(struct watch *w)
+static void arrive_ready(struct context *ctx, struct watch *w)
 {
 	struct arrive *a = w->owner;
 
+	(void)ctx;
 	if (w->fd < 0)
 		return; /* closed by what was handled just before */
 	if (a->ep->state != SLMPM_PEER_CONNECTING) {

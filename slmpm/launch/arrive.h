@@ -42,7 +42,6 @@ int arrive_listen(struct arrive *a, const char *address);
 char *arrive_url(const struct arrive *a, const char *address);
 /* EP, whose process runs, waits for it. Negative errno; A is of EP's process, which frees it. */
 int arrive_begin(struct arrive *a, struct endpoint *ep);
-void arrive_ready(struct watch *w);
 void arrive_free(struct arrive *a);
 /* In the child after fork: closes its copies of the descriptors, nothing else. */
 void arrive_forked(struct arrive *a);
