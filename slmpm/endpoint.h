@@ -10,7 +10,7 @@
 #include "slmpm/event.h"
 #include "slmpm/base/handle.h"
 #include "slmpm/base/list.h"
-#include "slmpm/mode/mode_pick.h"
+#include "slmpm/mode/mode_wish.h"
 #include "slmpm/base/wire.h"
 
 /* Packets taken from a link at once: more only puts off the first one's copy. */
@@ -282,7 +282,7 @@ static inline struct endpoint *endpoint_of(slmpm_peer peer)
 {
 	uint64_t link = peer.id & ENDPOINT_LINK_BITS;
 
-	if (link > (uint64_t)BOND_PATHS << ENDPOINT_LINK_SHIFT)
+	if (link > (uint64_t)MODE_LINKS << ENDPOINT_LINK_SHIFT)
 		return NULL;
 	return endpoint_get((slmpm_peer){peer.id - link});
 }

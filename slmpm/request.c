@@ -78,7 +78,7 @@ static void mode_done(struct request *r)
 
 	if (UNLIKELY(r->ep->further) && r->result.status == 0)
 		r->result.flags |= SLMPM_ON_LINK(r->mode.link);
-	mode_count(r->ep, op, r->mode);
+	mode_count(&r->ep->modes, op, r->mode);
 	r->result.protocol = (uint16_t)mode_protocol(op, (enum mode_way)r->mode.way);
 	r->result.reason = r->mode.reason;
 }

@@ -6,6 +6,7 @@
 #include "slmpm/completion/completion.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/memory/rma.h"
+#include "slmpm/mode/mode_wish.h"
 
 #define REQUEST_IOV 4 /* pieces kept inside; more are allocated */
 

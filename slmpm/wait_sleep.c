@@ -153,7 +153,7 @@ uint64_t wait_room(const struct endpoint *ep)
 	const struct fabric_link *link = ep->link.port, *path;
 	uint64_t sent, acknowledged = 0, sum = link->room;
 
-	if (!mode_has_links(ep))
+	if (!bond_is(ep->link.port))
 		return sum;
 	for (uint32_t p = 0; p < BOND_PATHS; p++)
 		if ((path = bond_port(link, p)))

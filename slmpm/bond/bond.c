@@ -392,3 +392,8 @@ struct fabric_link *bond_port(const struct fabric_link *link, uint32_t path)
 {
 	return path < BOND_PATHS ? bond_of(link)->paths[path].port : NULL;
 }
+
+bool bond_is(const struct fabric_link *port)
+{
+	return port->domain->fabric == &bond_fabric;
+}

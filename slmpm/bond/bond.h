@@ -26,6 +26,9 @@ enum bond_state {
 /* A bond's table; address, connect and alloc it has none: its paths are connected when they come. */
 extern const struct fabric bond_fabric;
 
+/* Is PORT a bond of several links? */
+bool bond_is(const struct fabric_link *port);
+
 /* LINK (zeroed, bond_fabric.link_size bytes, domain and start set) gets a log of LOG bytes at least
  * for what the peer has not acknowledged, and path 0: PORT, connected over FABRIC and from malloc,
  * which is the bond's from here on. 0, -ENOMEM or -EINVAL; PORT stays the caller's then. */

@@ -10,6 +10,7 @@
 #include "slmpm/memory/emulate.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/message/message.h"
+#include "slmpm/mode/mode_wish.h"
 
 /* ---- what a work request may be ------------------------------------------------------------- */
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "slmpm/bond/bond.h"
 #include "slmpm/base/config.h"
 #include "slmpm/base/address.h"
 #include "slmpm/endpoint.h"

@@ -8,6 +8,7 @@
 #include "slmpm/base/error.h"
 #include "slmpm/message/message.h"
 #include "slmpm/memory/rma_operate.h"
+#include "slmpm/mode/mode_wish.h"
 
 static int check(const struct operation *o)
 {

@@ -8,6 +8,7 @@
 #include "slmpm/base/checksum.h"
 #include "slmpm/base/log.h"
 #include "slmpm/stats.h"
+#include "slmpm/bond/bond.h"
 
 /* A violation found on the way down ends the endpoint only once progress is back at the top: the
  * messages in hand here are not to vanish under us. */
@@ -136,7 +137,7 @@ static int post_built(struct endpoint *ep, struct packet *p, const void *lead, u
 /* By which of several links R goes, whatever was asked. */
 static int note_link(const struct endpoint *ep, struct request *r, int rc)
 {
-	if (UNLIKELY(ep->further) && r && rc == 1 && mode_has_links(ep))
+	if (UNLIKELY(ep->further) && r && rc == 1 && bond_is(ep->link.port))
 		r->mode.link = (uint8_t)bond_path(ep->link.port);
 	return rc;
 }

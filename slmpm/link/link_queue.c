@@ -13,19 +13,22 @@
 #include "slmpm/message/loan_copy.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/monitor/monitor.h"
+#include "slmpm/link/rail.h"
+#include "slmpm/bond/bond.h"
 
 /* What is long may leave a crowded link for another. */
 static bool may_change_link(const struct endpoint *ep, const struct request *r)
 {
-	return r->length > ep->packet_max && mode_has_links(ep) && r->length >= mode_limits()->bulk;
+	return r->length > ep->packet_max && bond_is(ep->link.port) &&
+	       r->length >= mode_limits()->bulk;
 }
 
 static COLD void choose_anew(struct endpoint *ep, struct request *r)
 {
 	r->mode = fetch_mode(ep, r);
-	r->by = mode_by(ep, r->mode, r->wish);
+	r->by = rail_flags(ep, r->mode, r->wish);
 	if (mode_wish_link(r->wish) < 0)
-		mode_move(ep, r->mode);
+		rail_follow(ep, r->mode);
 }
 
 /* In packets or fetched, and by which link: anew whenever it may begin. */
@@ -279,7 +282,7 @@ static int push_request(struct endpoint *ep, struct request *r, bool *stop)
 
 		if (rc == -ENOLINK) { /* nor otherwise: a strict one */
 			link_dequeue(ep, r);
-			request_finish(r, mode_refusal(ep, r->wish));
+			request_finish(r, rail_refusal(ep, r->wish));
 			return n;
 		}
 		if (rc != 1) {

@@ -9,6 +9,7 @@
 #include "slmpm/memory/rma_operate.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/base/clock.h"
+#include "slmpm/mode/mode_wish.h"
 
 #define PATIENCE_NS 10000000 /* for a target to take an offer; ... */
 #define BYTES_A_NS  8        /* ... or as long as the copy would take */

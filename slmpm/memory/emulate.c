@@ -13,6 +13,8 @@
 #include "slmpm/memory/memory.h"
 #include "slmpm/memory/rma.h"
 #include "slmpm/monitor/monitor.h"
+#include "slmpm/link/rail.h"
+#include "slmpm/bond/bond.h"
 
 #define TURN 16 /* packets before the transmit queue's turn */
 
@@ -211,7 +213,7 @@ int emulate_post(struct endpoint *ep, const struct emulated *op, uint16_t id, co
 
 	if (rc == 1)
 		monitor_carrier(ep, head_len + len);
-	if (rc == 1 && op && op->r && mode_has_links(ep))
+	if (rc == 1 && op && op->r && bond_is(ep->link.port))
 		op->r->mode.link = (uint8_t)bond_path(ep->link.port);
 	return rc;
 }
@@ -248,7 +250,7 @@ static int push_operations(struct endpoint *ep, int most)
 		for (rc = 1; n < most && has_more(op); n++) {
 			rc = send_next(ep, op);
 			if (rc == -ENOLINK)
-				stop(op, mode_refusal(ep, op->r->wish));
+				stop(op, rail_refusal(ep, op->r->wish));
 			if (rc != 1)
 				break;
 			if (op->r)

@@ -10,6 +10,7 @@
 #include "slmpm/memory/memory.h"
 #include "slmpm/base/sized.h"
 #include "slmpm/wait.h"
+#include "slmpm/choice/pick.h"
 
 struct handle_table remote_table = HANDLE_TABLE_FROM("peer's memory region", struct remote, ep);
 
@@ -117,7 +118,7 @@ int remote_open(struct remote *offer, slmpm_peer by, slmpm_rmem *rmem)
 	memcpy(r->secret, offer->secret, KEY_SECRET);
 	list_init(&r->shared);
 	r->asked = endpoint_wish(by);
-	r->wish = r->memory.ops ? mode_memory_wish(ep, r->asked) : r->asked;
+	r->wish = r->memory.ops ? pick_memory_wish(ep, r->asked) : r->asked;
 	remote_shortcut(r);
 	list_append(&ep->memory.open, &r->node);
 	list_remove(&offer->node);

@@ -3,6 +3,7 @@
 #include "slmpm/base/error.h"
 #include "slmpm/memory/rma_operate.h"
 #include "slmpm/message/message.h"
+#include "slmpm/mode/mode_wish.h"
 
 #define FLAGS                                                                                      \
 	(SLMPM_MORE | SLMPM_FENCE | SLMPM_BARRIER | SLMPM_REMOTE | SLMPM_NOTIFY | SLMPM_FIFO |     \

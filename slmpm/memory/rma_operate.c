@@ -16,6 +16,9 @@
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/memory/rma_operate.h"
+#include "slmpm/choice/pick.h"
+#include "slmpm/link/rail.h"
+#include "slmpm/bond/bond.h"
 
 /* ---- which way -------------------------------------------------------------------------------- */
 
@@ -39,7 +42,7 @@ static enum mode_op mode_op(const struct operation *o)
 /* By request: is there a link to be chosen? */
 static bool has_choice(const struct operation *o)
 {
-	return mode_has_links(o->remote->ep) && o->length >= mode_limits()->bulk;
+	return bond_is(o->remote->ep->link.port) && o->length >= mode_limits()->bulk;
 }
 
 /* There is no other way: because a setting wants none, or here. */
@@ -111,7 +114,7 @@ static int choose(struct operation *o)
 	else if (reached && ep->ask_min != UINT64_MAX)
 		ways |= ways_to_ask(o, &ask);
 	mode_ask_wish(&ask, mode_wish(o->full.flags));
-	o->mode = mode_pick_reach(ep, &ask, ways, is_behind(o), usual < 0 ? link : usual);
+	o->mode = pick_reach(ep, &ask, ways, is_behind(o), usual < 0 ? link : usual);
 	o->routed = true;
 	if (usual >= 0 && o->mode.reason == SLMPM_REASON_WISH)
 		o->mode.reason = SLMPM_REASON_SETTING;
@@ -122,14 +125,14 @@ static int choose(struct operation *o)
 	if (o->mode.reason == SLMPM_REASON_ORDER)
 		return error_set(SLMPM_EBUSY, "%s: not all that it follows is done at %s", o->call,
 				 ep->name);
-	return mode_impossible(ep, o->call, mode_wish(o->full.flags));
+	return rail_impossible(ep, o->call, mode_wish(o->full.flags));
 }
 
 /* The fabric cannot, after all. */
 static int choose_again(struct operation *o)
 {
 	if (o->mode.reason == SLMPM_REASON_STRICT)
-		return mode_impossible(o->remote->ep, o->call, mode_wish(o->full.flags));
+		return rail_impossible(o->remote->ep, o->call, mode_wish(o->full.flags));
 	o->mode = (struct mode){.way = MODE_REQUEST, .reason = SLMPM_REASON_ONLY};
 	o->routed = false;
 	return 0;
@@ -148,7 +151,7 @@ static void describe(const struct operation *o, struct slmpm_done *done)
 	done->protocol = (uint16_t)(o->kind == REQUEST_GET ? SLMPM_BY_GET : SLMPM_BY_PUT);
 	done->reason = o->mode.reason; /* directly; else the request's end says so */
 	if (o->mode.way != MODE_REQUEST && o->mode.reason != SLMPM_REASON_SHORT &&
-	    mode_has_links(o->remote->ep))
+	    bond_is(o->remote->ep->link.port))
 		done->flags |= SLMPM_ON_LINK(o->mode.link);
 }
 
@@ -187,7 +190,7 @@ static void account(const struct operation *o, bool direct)
 	if (!direct)
 		note_begun(o);
 	else if (o->mode.reason != SLMPM_REASON_SHORT)
-		mode_count(o->remote->ep, mode_op(o), o->mode);
+		mode_count(&o->remote->ep->modes, mode_op(o), o->mode);
 }
 
 /* With a request of the caller's, which is done when it gets it. */
@@ -294,7 +297,7 @@ static int prepare(struct request *r, const struct operation *o, bool stored)
 	w->engine = w->asked || o->mode.way == MODE_ENGINE;
 	r->wish = mode_wish(o->full.flags);
 	if (r->wish || o->routed)
-		r->by = mode_by(o->remote->ep, o->mode, r->wish);
+		r->by = rail_flags(o->remote->ep, o->mode, r->wish);
 	r->mode = stored ? (struct mode){.way = MODE_NONE} : o->mode;
 	/* What is stored already wants no answer: the target can see it. */
 	w->remotely = !stored && o->full.flags & SLMPM_REMOTE;

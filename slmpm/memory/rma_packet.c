@@ -7,6 +7,7 @@
 #include "slmpm/message/inbound.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/memory/rma.h"
+#include "slmpm/link/rail.h"
 
 bool rma_is_long(const struct endpoint *ep, const struct request *r)
 {
@@ -263,7 +264,7 @@ int rma_push(struct endpoint *ep, struct request *r, bool *stop)
 
 		if (rc == -ENOLINK) {
 			rma_from_queue(ep, r);
-			request_finish(r, mode_refusal(ep, r->wish));
+			request_finish(r, rail_refusal(ep, r->wish));
 			return n;
 		}
 		if (rc != 1) {

@@ -19,7 +19,7 @@
 #ifndef SLMPM_SHARE_H
 #define SLMPM_SHARE_H
 
-#include "slmpm/mode/choice.h"
+#include "slmpm/choice/choice.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/base/wire.h"

@@ -273,7 +273,7 @@ int share_put(struct remote *to, uint64_t offset, const void *from, uint64_t len
 		rc = share_it(&j);
 	if (shared && rc <= 0)
 		return rc;
-	mode_count(ep, MODE_PUT, mode);
+	mode_count(&ep->modes, MODE_PUT, mode);
 	if (!shared)
 		copy(&j, 0, len);
 	if (config_get()->share == WAY_AUTO)

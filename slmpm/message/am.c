@@ -12,6 +12,7 @@
 #include "slmpm/base/error.h"
 #include "slmpm/message/message.h"
 #include "slmpm/monitor/monitor.h"
+#include "slmpm/mode/mode_wish.h"
 
 /* ---- one packet ----------------------------------------------------------------------------- */
 

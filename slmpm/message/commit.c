@@ -11,13 +11,15 @@
 #include "slmpm/message/message.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/wait.h"
+#include "slmpm/link/rail.h"
+#include "slmpm/bond/bond.h"
 
 /* A loan without a hint to a link had nothing to choose. */
 static uint8_t reason_of(struct endpoint *ep)
 {
 	if (!ep->loan.wish)
 		return SLMPM_REASON_SHORT;
-	return mode_is_on(ep, mode_wish_link(ep->loan.wish)) ? SLMPM_REASON_WISH :
+	return rail_is_on(ep, mode_wish_link(ep->loan.wish)) ? SLMPM_REASON_WISH :
 							       SLMPM_REASON_LINK;
 }
 
@@ -25,9 +27,9 @@ static void count_choice(struct endpoint *ep)
 {
 	struct mode mode = {.way = MODE_PACKETS, .reason = reason_of(ep)};
 
-	if (mode_has_links(ep))
+	if (bond_is(ep->link.port))
 		mode.link = (uint8_t)bond_path(ep->link.port);
-	mode_count(ep, MODE_SEND, mode);
+	mode_count(&ep->modes, MODE_SEND, mode);
 }
 
 /* -SLMPM_EAGAIN: not now, it stays open. */
@@ -48,7 +50,7 @@ static int commit_packet(struct endpoint *ep, uint64_t len, const struct slmpm_h
 	if (rc == -EAGAIN) /* of several links: that which it goes by has no room */
 		return -SLMPM_EAGAIN;
 	if (rc == -ENOLINK)
-		return mode_impossible(ep, "slmpm_commit", ep->loan.wish);
+		return rail_impossible(ep, "slmpm_commit", ep->loan.wish);
 	ep->loan.data = NULL;
 	if (rc != 1)
 		return endpoint_error(ep);
@@ -90,7 +92,7 @@ static int post_word(struct endpoint *ep, uint64_t len, const struct slmpm_how *
 	if (rc == -EAGAIN)
 		return -SLMPM_EAGAIN;
 	if (rc == -ENOLINK)
-		return mode_impossible(ep, "slmpm_commit", ep->loan.wish);
+		return rail_impossible(ep, "slmpm_commit", ep->loan.wish);
 	if (rc != 1)
 		return endpoint_error(ep);
 	if (first) {
@@ -220,7 +222,7 @@ static int commit_told(struct endpoint *ep, uint64_t len, const struct slmpm_how
 	if (rc < 0)
 		return rc;
 	rc = commit(ep, len, how);
-	if (rc == 0 && !queued && mode_has_links(ep))
+	if (rc == 0 && !queued && bond_is(ep->link.port))
 		done.flags = SLMPM_ON_LINK(bond_path(ep->link.port));
 	if (rc < 0)
 		completion_undo(&told);

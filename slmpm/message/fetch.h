@@ -25,7 +25,7 @@
 #ifndef SLMPM_FETCH_H
 #define SLMPM_FETCH_H
 
-#include "slmpm/mode/choice.h"
+#include "slmpm/choice/choice.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/message/inbound.h"
 #include "slmpm/request.h"

@@ -4,6 +4,8 @@
 #include "slmpm/message/fetch.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/base/clock.h"
+#include "slmpm/choice/pick.h"
+#include "slmpm/bond/bond.h"
 
 uint32_t fetch_ranges(const struct request *r, struct wire_range *ranges)
 {
@@ -44,7 +46,7 @@ static bool is_hopeless(const struct endpoint *ep, const struct request *r, cons
  * others tell. */
 static bool goes_by_cost(const struct endpoint *ep, const struct request *r)
 {
-	return r->length >= mode_limits()->fetch && !r->wish && !mode_has_links(ep) &&
+	return r->length >= mode_limits()->fetch && !r->wish && !bond_is(ep->link.port) &&
 	       !config_get()->aggregate;
 }
 
@@ -72,7 +74,7 @@ static struct mode ask_mode(struct endpoint *ep, const struct request *r, const 
 	mode_ask_wish(&ask, r->wish);
 	if (can_be_fetched(ep, r, ask.strict) && (ask.wish || !hopeless))
 		ways |= 1u << MODE_FETCHED;
-	mode = mode_pick_link(ep, &ask, ways, mode_wish_link(r->wish), c);
+	mode = pick_link(ep, &ask, ways, mode_wish_link(r->wish), c);
 	if (hopeless && mode.reason == SLMPM_REASON_CALL)
 		mode.reason = SLMPM_REASON_ABSENT;
 	return mode;

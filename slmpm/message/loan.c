@@ -9,6 +9,7 @@
 #include "slmpm/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/wait.h"
+#include "slmpm/mode/mode_wish.h"
 
 struct wish {
 	struct endpoint *ep;

@@ -10,6 +10,7 @@
 #include "slmpm/message/area.h"
 #include "slmpm/base/error.h"
 #include "slmpm/link/link.h"
+#include "slmpm/mode/mode_wish.h"
 
 struct lent { /* one part */
 	struct area *area;

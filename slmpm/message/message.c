@@ -18,6 +18,7 @@
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/base/sized.h"
 #include "slmpm/wait.h"
+#include "slmpm/link/rail.h"
 
 #define STOPPED_MS 1000 /* who is not through with a share of a message in this time has stopped */
 
@@ -65,7 +66,7 @@ int message_failed(struct request *r)
 		return error_set(SLMPM_ENOMEM, "for a message");
 	case SLMPM_ENOTSUP:
 	case SLMPM_ESTATE:
-		return ep ? mode_refused(ep, "", r->wish, r->result.status) :
+		return ep ? rail_refused(ep, "", r->wish, r->result.status) :
 			    error_set(-r->result.status, "no peer is left");
 	case SLMPM_ECANCELED: return error_set(SLMPM_ECANCELED, "the request was taken back");
 	default:

@@ -10,6 +10,7 @@
 #include "slmpm/message/message.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/request.h"
+#include "slmpm/mode/mode_wish.h"
 
 /* ---- the short ways ------------------------------------------------------------------------- */
 

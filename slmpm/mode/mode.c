@@ -324,3 +324,14 @@ const char *slmpm_reason_name(int reason)
 
 	return reason >= 0 && reason < SLMPM_REASONS ? names[reason] : NULL;
 }
+
+void mode_count(struct mode_tally *tally, enum mode_op op, struct mode mode)
+{
+	int protocol = mode_protocol(op, (enum mode_way)mode.way);
+
+	if (protocol < 0)
+		return;
+	tally->by[protocol][mode.reason]++;
+	tally->last = mode;
+	tally->last_op = (uint8_t)op;
+}

@@ -94,6 +94,21 @@ struct mode {
 
 #define MODE_LINKS 4 /* at most */
 
+struct mode_tally { /* of an endpoint: decisions by what became of them */
+	uint64_t by[SLMPM_PROTOCOLS][SLMPM_REASONS];
+	struct mode last;
+	uint8_t last_op; /* enum mode_op */
+	uint8_t left;    /* number of the link that was left for having too much to do, plus 1 */
+	uint8_t crowded; /* a bit for each link whose fabric others load */
+};
+
+/* MODE was taken for OP. */
+void mode_count(struct mode_tally *tally, enum mode_op op, struct mode mode);
+/* The thresholds of the settings. */
+const struct mode_limits *mode_limits(void);
+/* Does a setting of a fabric leave the choice to the library? */
+bool mode_is_auto(const char *fabric);
+
 /* Among N links (1 at least), of which WANTED is the one that is asked for or the default. */
 struct mode mode_select(const struct mode_ask *ask, const struct mode_link *links, int n,
 			int wanted, const struct mode_limits *limits);

@@ -8,6 +8,7 @@
 #include "slmpm/link/link.h"
 #include "slmpm/message/arrival.h"
 #include "slmpm/monitor/monitor.h"
+#include "slmpm/bond/bond.h"
 
 #define GIVEN_UP 10 /* periods after which an answer is not waited for any more */
 
@@ -51,7 +52,7 @@ bool echo_look(struct endpoint *ep, uint64_t ns)
 	m->echo.id++;
 	m->echo.asked = ns;
 	m->echo.traffic = traffic(ep->stats);
-	m->echo.path = mode_has_links(ep) ? bond_home(ep->link.port) : 0;
+	m->echo.path = bond_is(ep->link.port) ? bond_home(ep->link.port) : 0;
 	m->echo.began = clock_ticks();
 	link_control(ep, WIRE_ECHO, m->echo.id, 0, NULL, 0);
 	return true;
@@ -99,6 +100,6 @@ void echo_answered(struct endpoint *ep, const struct head *h)
 	m->echo.began = 0;
 	m->echo.count++;
 	take(&m->echo.time, took);
-	if (mode_has_links(ep) && bond_home(ep->link.port) == m->echo.path)
+	if (bond_is(ep->link.port) && bond_home(ep->link.port) == m->echo.path)
 		take(&m->paths[m->echo.path].time, took);
 }

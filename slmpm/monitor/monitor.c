@@ -154,7 +154,7 @@ static void look_at(struct endpoint *ep, uint64_t ns)
 
 	link_count(ep);
 	look_at_rings(c, &m->out_share, &m->in_share);
-	if (mode_has_links(ep))
+	if (bond_is(ep->link.port))
 		look_at_paths(ep);
 	look_at_flow(ep, ns);
 	if (!ep->ctx->monitor.after_silence && (echo_look(ep, ns) || tells_in_passing(ep, ns))) {

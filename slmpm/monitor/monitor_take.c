@@ -230,7 +230,7 @@ void monitor_take(struct endpoint *ep, struct slmpm_monitor *out)
 	out->echoes = m->echo.count;
 	out->echo_ns = short_ns(m->echo.time.mean, ns_of_tick / 2);
 	out->echo_least_ns = short_ns(m->echo.time.least, ns_of_tick / 2);
-	if (mode_has_links(ep))
+	if (bond_is(ep->link.port))
 		take_paths(ep, out, ns_of_tick / 2);
 	out->sent_rate = m->flow.sent_rate;
 	out->sent_byte_rate = m->flow.sent_byte_rate;

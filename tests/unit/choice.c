@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A choice between two ways costs little more than the shorter one, also when that changes, when a
  * change of way costs by itself, and when something delays now and then. */
-#include "slmpm/mode/choice.h"
+#include "slmpm/choice/choice.h"
 
 #include "tests/lib/test.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two ways and what they have cost (choice.h). */
-#include "slmpm/mode/choice.h"
+#include "slmpm/choice/choice.h"
 
 #define UNIT_SHIFT  16 /* costs are of 64 KiB */
 #define RUN         4  /* turns of a try, ... */

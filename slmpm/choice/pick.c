@@ -1,72 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Questions to the selector in an endpoint's name, thresholds, the tally, the calls (mode_pick.h). */
-#include "slmpm/mode/mode_pick.h"
+/* Questions to the selector in an endpoint's name, and the calls that tell what it chose (pick.h). */
+#include "slmpm/choice/pick.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "slmpm/bond/bond.h"
-#include "slmpm/mode/choice.h"
+#include "slmpm/choice/choice.h"
+#include "slmpm/link/rail.h"
 #include "slmpm/mode/mode_rule.h"
 #include "slmpm/base/error.h"
 #include "slmpm/link/link.h"
 #include "slmpm/monitor/means.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/base/sized.h"
-
-/* ---- thresholds ----------------------------------------------------------------------------- */
-
-static struct mode_limits limits;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-static bool is_auto(const char *fabric)
-{
-	return !strcmp(fabric, "auto");
-}
-
-/* Percent of a ring that may seem unread though all of it is read: its reader publishes from a
- * share of the ring on, by batches. */
-static uint32_t unpublished(const struct config *config)
-{
-	int64_t share = config->publish_permille / 10;
-	int64_t batch = 100 / 16; /* SLMPM_PUBLISH_BATCH=0: a sixteenth */
-
-	if (config->publish_batch && config->ring_segments > 0)
-		batch = config->publish_batch * 100 / config->ring_segments;
-	return (uint32_t)(share + batch < 100 ? share + batch + 1 : 100);
-}
-
-static void read_limits(void)
-{
-	const struct config *config = config_get();
-
-	limits = (struct mode_limits){
-		.force = (enum mode_force)config->mode,
-		.chooses = config->mode != MODE_AUTO || !is_auto(config->default_put) ||
-			   !is_auto(config->default_rget),
-		.leave = (enum mode_leave)config->mode_link,
-		.own_send = config->own_send,
-		.own_move = config->own_move,
-		.ring = (uint32_t)config->mode_ring,
-		.light = (uint32_t)config->mode_light,
-		.unpublished = unpublished(config),
-		.queue = (uint64_t)config->mode_queue,
-		.dma = (uint64_t)config->mode_dma,
-		.bulk = (uint64_t)config->mode_bulk,
-		.small = (uint64_t)config->mode_small,
-		.fetch = (uint64_t)config->fetch_min,
-		.share = (uint64_t)config->share_min,
-		.engine = (uint64_t)config->engine_min,
-		.ask = (uint64_t)config->ask_min,
-	};
-}
-
-const struct mode_limits *mode_limits(void)
-{
-	pthread_once(&once, read_limits);
-	return &limits;
-}
 
 /* ---- questions ------------------------------------------------------------------------------ */
 
@@ -127,12 +74,12 @@ static void look(struct endpoint *ep, struct mode_view *v, const struct mode_ask
 	v->sleeps = ep->ctx->wait == SLMPM_WAIT_BLOCK || (ep->ctx->oversubscribed && !ask->always);
 	if (c)
 		choice_view(c, v);
-	if (!mode_has_links(ep))
+	if (!bond_is(ep->link.port))
 		look_at_all(ep, v, ask, 0, ep->link.port->domain->fabric->name);
 }
 
-struct mode mode_pick(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways, bool behind,
-		      const struct choice *c)
+struct mode pick_way(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways, bool behind,
+		     const struct choice *c)
 {
 	struct mode_link link = {.up = true, .ways = ways, .view.behind = behind};
 
@@ -141,17 +88,6 @@ struct mode mode_pick(struct endpoint *ep, const struct mode_ask *ask, uint32_t 
 }
 
 /* ---- several links -------------------------------------------------------------------------- */
-
-bool mode_has_links(const struct endpoint *ep)
-{
-	return ep->link.port->domain->fabric == &bond_fabric;
-}
-
-bool mode_is_on(const struct endpoint *ep, int link)
-{
-	return link < 0 ||
-	       (mode_has_links(ep) ? bond_path(ep->link.port) == (uint32_t)link : !link);
-}
 
 static bool is_light(const struct fabric_link *port)
 {
@@ -236,7 +172,7 @@ static void note_left(struct endpoint *ep, bool asked, int wanted, const struct 
 
 	if (asked)
 		return;
-	if (mode.link == left && bond_home(ep->link.port) == mode.link && mode_is_on(ep, left))
+	if (mode.link == left && bond_home(ep->link.port) == mode.link && rail_is_on(ep, left))
 		ep->modes.left = 0;
 	else if (mode.way && mode.link != wanted && links[wanted].up && left < 0)
 		ep->modes.left = (uint8_t)(wanted + 1);
@@ -251,7 +187,7 @@ static bool is_away(const struct endpoint *ep, struct mode mode)
 /* None stands: that which is wanted is as good as any, unless it is to be by no other. */
 static bool waits_for_one(const struct endpoint *ep, const struct mode_ask *ask)
 {
-	return !ask->strict && mode_has_links(ep) && !bond_up(ep->link.port);
+	return !ask->strict && bond_is(ep->link.port) && !bond_up(ep->link.port);
 }
 
 /* By the fabric that is the default one of messages. */
@@ -259,19 +195,19 @@ static bool is_default(const struct endpoint *ep, struct mode mode)
 {
 	const char *fabric = config_get()->default_smt;
 
-	return further_wanted(ep) < 0 && !is_auto(fabric) &&
+	return further_wanted(ep) < 0 && !mode_is_auto(fabric) &&
 	       !strcmp(further_fabric(ep, mode.link), fabric);
 }
 
-struct mode mode_pick_link(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways,
-			   int wanted, const struct choice *c)
+struct mode pick_link(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways, int wanted,
+		      const struct choice *c)
 {
 	struct mode_link links[BOND_PATHS] = {{.up = true, .ways = ways}};
 	struct fabric_link *bond = ep->link.port;
 	bool asked = wanted >= 0;
 	struct mode mode;
 
-	if (!mode_has_links(ep)) {
+	if (!bond_is(ep->link.port)) {
 		look(ep, &links->view, ask, c);
 		return mode_select(ask, links, wanted > 0 ? wanted + 1 : 1, wanted > 0 ? wanted : 0,
 				   mode_limits());
@@ -308,22 +244,22 @@ static int memory_link(const struct endpoint *ep)
 	return -1;
 }
 
-uint32_t mode_memory_wish(const struct endpoint *ep, uint32_t flags)
+uint32_t pick_memory_wish(const struct endpoint *ep, uint32_t flags)
 {
 	int link = mode_wish_link(mode_wish(flags));
 
-	return link < 0 || !mode_has_links(ep) || link == memory_link(ep) ? 0 : flags;
+	return link < 0 || !bond_is(ep->link.port) || link == memory_link(ep) ? 0 : flags;
 }
 
-struct mode mode_pick_reach(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways,
-			    bool behind, int wanted)
+struct mode pick_reach(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways, bool behind,
+		       int wanted)
 {
 	struct mode_link links[BOND_PATHS] = {{.up = true, .ways = ways, .view.behind = behind}};
 	bool asked = wanted >= 0;
 	struct mode mode;
 	int memory = 0;
 
-	if (mode_has_links(ep)) {
+	if (bond_is(ep->link.port)) {
 		look_at_links(ep, links, ask, NULL);
 		memory = memory_link(ep);
 		for (int i = 0; i < BOND_PATHS; i++)
@@ -335,7 +271,7 @@ struct mode mode_pick_reach(struct endpoint *ep, const struct mode_ask *ask, uin
 	}
 	if (!asked)
 		wanted = memory >= 0 && ways & ~(1u << MODE_REQUEST) ? memory :
-			 mode_has_links(ep)                          ? usual_link(ep) :
+			 bond_is(ep->link.port)                      ? usual_link(ep) :
 								       0;
 	links[wanted].up |= !asked || waits_for_one(ep, ask);
 	mode = mode_select(ask, links, BOND_PATHS, wanted, mode_limits());
@@ -345,77 +281,13 @@ struct mode mode_pick_reach(struct endpoint *ep, const struct mode_ask *ask, uin
 	return mode;
 }
 
-uint16_t mode_by(const struct endpoint *ep, struct mode mode, uint8_t wish)
-{
-	bool asked = mode_wish_link(wish) >= 0;
-	uint32_t strict = asked ? wish & SLMPM_STRICT >> MODE_WISH_SHIFT : 0;
-
-	if (!mode_has_links(ep) || (!asked && mode.link == bond_home(ep->link.port)))
-		return 0;
-	return mode_packet_flags((uint8_t)(strict | SLMPM_ON_LINK(mode.link) >> MODE_WISH_SHIFT));
-}
-
-/* ---- what became of them -------------------------------------------------------------------- */
-
-void mode_move(struct endpoint *ep, struct mode mode)
-{
-	if (mode_has_links(ep) && mode.way && mode.link != bond_home(ep->link.port))
-		(void)bond_use(ep->link.port, mode.link);
-}
-
-void mode_count(struct endpoint *ep, enum mode_op op, struct mode mode)
-{
-	int protocol = mode_protocol(op, (enum mode_way)mode.way);
-
-	if (protocol < 0)
-		return;
-	ep->modes.by[protocol][mode.reason]++;
-	ep->modes.last = mode;
-	ep->modes.last_op = (uint8_t)op;
-}
-
-static bool is_down(const struct endpoint *ep, int link)
-{
-	return link >= 0 && (uint32_t)link < further_links(ep) && mode_has_links(ep) &&
-	       !(bond_up(ep->link.port) >> link & 1);
-}
-
-int mode_refusal(const struct endpoint *ep, uint8_t wish)
-{
-	return is_down(ep, mode_wish_link(wish)) ? -SLMPM_ESTATE : -SLMPM_ENOTSUP;
-}
-
-int mode_refused(const struct endpoint *ep, const char *who, uint8_t wish, int status)
-{
-	uint32_t link = (uint32_t)mode_wish_link(wish);
-	const char *reason;
-
-	if (status == -SLMPM_ESTATE && mode_has_links(ep)) {
-		reason = bond_reason(ep->link.port, link);
-		return error_set(SLMPM_ESTATE, "%slink %u to %s %s%s", who, link, ep->name,
-				 reason ? "is lost: " : "does not stand", reason ? reason : "");
-	}
-	if (mode_wish_link(wish) >= 0 && link >= further_links(ep))
-		return error_set(-status, "%slink %u to %s: it has %u", who, link, ep->name,
-				 further_links(ep));
-	return error_set(-status, "%snot by that protocol to %s", who, ep->name);
-}
-
-int mode_impossible(const struct endpoint *ep, const char *call, uint8_t wish)
-{
-	char who[48];
-
-	snprintf(who, sizeof(who), "%s: ", call);
-	return mode_refused(ep, who, wish, mode_refusal(ep, wish));
-}
-
 /* ---- the calls ------------------------------------------------------------------------------ */
 
 static const struct fabric *fabric_of(const struct endpoint *ep, uint32_t link)
 {
 	const struct fabric_link *port = ep->link.port;
 
-	if (mode_has_links(ep) && bond_port(port, link))
+	if (bond_is(ep->link.port) && bond_port(port, link))
 		port = bond_port(port, link);
 	return port->domain->fabric;
 }

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The selector on an endpoint's behalf: what it sees there, and what it chooses. */
+#ifndef SLMPM_PICK_H
+#define SLMPM_PICK_H
+
+#include "slmpm/mode/mode_wish.h"
+
+struct choice;
+struct endpoint;
+
+/* The way for ASK on EP, where WAYS are possible, but direct ones not yet if it is BEHIND others; C:
+ * what two of them have cost of late, or NULL. */
+struct mode pick_way(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways, bool behind,
+		     const struct choice *c);
+/* The way and the link for a message; LINK: that is asked for, or -1. */
+struct mode pick_link(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways, int link,
+		      const struct choice *c);
+/* The same of a one-sided operation: memory is within reach by one link alone. */
+struct mode pick_reach(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways, bool behind,
+		       int link);
+/* FLAGS of a handle, for one-sided operations: 0 where its link is the one that memory is mapped by. */
+uint32_t pick_memory_wish(const struct endpoint *ep, uint32_t flags);
+
+#endif
