@@ -8,18 +8,15 @@
 #include <unistd.h>
 
 #include "slmpm/alarm.h"
-#include "slmpm/message/am.h"
-#include "slmpm/completion/completion.h"
 #include "slmpm/domain.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/base/error.h"
 #include "slmpm/fork.h"
 #include "slmpm/idle.h"
+#include "slmpm/part.h"
 #include "slmpm/connect/listener.h"
-#include "slmpm/memory/memory.h"
 #include "slmpm/message/message.h"
-#include "slmpm/mirror/mirror.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/base/topology.h"
 #include "slmpm/request.h"
@@ -111,8 +108,8 @@ void context_to_threads(struct context *ctx)
 	pthread_mutex_lock(&ctx->lock);
 	ctx->multiple = ctx->careful = true;
 	/* What the short ways look at before they would lock. */
-	remote_close_shortcuts(ctx);
-	mirror_close_shortcuts(ctx);
+	PART_EACH(part, parts.to_threads)
+		(*part)(ctx);
 }
 
 static void init_locks(struct context *ctx)
@@ -132,20 +129,16 @@ static void init_locks(struct context *ctx)
 
 static void context_free(struct context *ctx)
 {
-	mirror_shut(ctx);
-	memory_shut(ctx);
-	completion_end(ctx);
-	engine_close(ctx);
+	PART_EACH(part, parts.shut)
+		(*part)(ctx);
 	domain_close_all(ctx);
 	free(ctx->endpoints);
-	am_forget(ctx);
 	if (ctx->epoll >= 0)
 		close(ctx->epoll);
 	if (ctx->kick >= 0)
 		close(ctx->kick);
 	alarm_close(ctx);
 	stats_close(ctx);
-	monitor_shut(ctx);
 	handle_free(&context_table, ctx);
 }
 

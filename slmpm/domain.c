@@ -9,7 +9,6 @@
 
 #include "slmpm/endpoint.h"
 #include "slmpm/base/error.h"
-#include "slmpm/bond/further.h"
 #include "slmpm/connect/handshake.h"
 
 #define FABRICS_MAX    16
@@ -230,16 +229,16 @@ void domain_close_all(struct context *ctx)
 	}
 }
 
-void domain_forked(struct context *ctx)
+void domain_mark_forked(struct context *ctx)
 {
 	for (struct domain *d = ctx->domains; d; d = d->next)
 		d->port->forked = true;
-	for (uint32_t i = 0; i < ctx->count; i++) {
-		struct endpoint *ep = ctx->endpoints[i];
+}
 
-		further_free(ep);
-		ep->link.fabric->disconnect(ep->link.port);
-	}
+void domain_forked(struct context *ctx)
+{
+	for (uint32_t i = 0; i < ctx->count; i++)
+		ctx->endpoints[i]->link.fabric->disconnect(ctx->endpoints[i]->link.port);
 	for (struct domain *d = ctx->domains; d; d = d->next)
 		if (d->port->fd >= 0)
 			d->port->fabric->close(d->port);

@@ -37,7 +37,8 @@ void domain_ask_anew(struct context *ctx);
 /* Rung so far for sleeping peers, or SPIN_NO_BELLS where all are woken otherwise. */
 uint64_t domain_bells(const struct context *ctx);
 void domain_close_all(struct context *ctx);
-/* In the child after fork: gives the copies of descriptors back, tells nobody. */
+/* In the child after fork: its links are copies from now on; then gives their descriptors back, tells nobody. */
+void domain_mark_forked(struct context *ctx);
 void domain_forked(struct context *ctx);
 
 #endif

@@ -28,6 +28,7 @@
 #include "slmpm/monitor/totals.h"
 #include "slmpm/launch/process.h"
 #include "slmpm/memory/ask.h"
+#include "slmpm/part.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/base/sized.h"
 #include "slmpm/stats.h"
@@ -121,24 +122,6 @@ int endpoint_over(struct endpoint *ep, const struct fabric *fabric)
 	return 0;
 }
 
-static void forget_messages(struct endpoint *ep)
-{
-	for (int i = 0; i < HELD_INLINE; i++)
-		if (ep->held[i].data)
-			held_release(ep, &ep->held[i]);
-	while (ep->held_more) {
-		struct held_more *more = ep->held_more;
-
-		if (more->held.data)
-			held_release(ep, &more->held);
-		ep->held_more = more->next;
-		free(more);
-	}
-	am_forget_kept(ep);
-	LIST_EACH(at, &ep->unexpected)
-		inbound_free(LIST_ENTRY(at, struct inbound, node));
-}
-
 void endpoint_free(struct endpoint *ep)
 {
 	if (ep->state == SLMPM_PEER_CONNECTING || ep->state == SLMPM_PEER_UP)
@@ -146,22 +129,12 @@ void endpoint_free(struct endpoint *ep)
 	if (ep->listener && ep->was_up)
 		ep->listener->waiting--;
 	context_forget_events(ep);
-	totals_add(ep);
-	monitor_free(ep);
-	forget_messages(ep);
-	fifo_forget(ep);
-	bootstrap_free(ep);
-	area_free_all(ep);
-	fetch_free(ep);
-	share_free(ep);
-	memory_forget(ep);
-	further_free(ep);
+	PART_EACH(part, parts.leave)
+		(*part)(ep);
 	ep->link.fabric->disconnect(ep->link.port);
-	addressee_free(ep);
 	free(ep->link.port);
-	emulate_free(ep);
-	rma_free(ep);
-	process_free(ep);
+	PART_EACH(part, parts.free)
+		(*part)(ep);
 	context_remove(ep->ctx, ep);
 	handle_free(&endpoint_table, ep);
 }

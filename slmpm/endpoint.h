@@ -322,8 +322,6 @@ void endpoint_refused(struct endpoint *ep, int error, const char *why);
 void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *why);
 /* Takes back what ended peers of CTX hold and nobody uses: while nobody holds a watch. */
 void endpoint_reclaim(struct context *ctx);
-/* A listener has gone: ends receives of any peer when no other can come. */
-void endpoint_nobody(struct context *ctx);
 /* The error of a call on an endpoint that is not UP: detail set, negative. */
 COLD int endpoint_error(struct endpoint *ep);
 /* Recomputes `direct`. */

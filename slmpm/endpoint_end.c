@@ -5,62 +5,13 @@
 #include <stdio.h>
 
 #include "slmpm/connect/bootstrap.h"
-#include "slmpm/memory/ask.h"
-#include "slmpm/memory/emulate.h"
-#include "slmpm/engine/engine.h"
 #include "slmpm/base/error.h"
-#include "slmpm/message/fetch.h"
-#include "slmpm/engine/fifo.h"
-#include "slmpm/message/inbound.h"
-#include "slmpm/message/match.h"
 #include "slmpm/link/landing.h"
 #include "slmpm/link/link.h"
 #include "slmpm/base/log.h"
-#include "slmpm/memory/memory.h"
-#include "slmpm/monitor/monitor.h"
-#include "slmpm/monitor/totals.h"
-#include "slmpm/mirror/mirror.h"
 #include "slmpm/link/progress.h"
+#include "slmpm/part.h"
 #include "slmpm/stats.h"
-#include "slmpm/completion/workqueue.h"
-
-static void fail_list(struct list *list, int error)
-{
-	LIST_EACH(at, list) {
-		struct request *r = LIST_ENTRY(at, struct request, node);
-
-		list_remove(at);
-		request_finish(r, -error);
-	}
-}
-
-static bool anybody_left(const struct context *ctx)
-{
-	for (uint32_t i = 0; i < ctx->live; i++)
-		if (ctx->endpoints[i]->state == SLMPM_PEER_UP ||
-		    ctx->endpoints[i]->state == SLMPM_PEER_CONNECTING)
-			return true;
-	return !list_empty(&ctx->listeners);
-}
-
-/* Receives from any peer, when none is left; EP's own. */
-static void fail_posted(struct context *ctx, struct endpoint *ep, int error)
-{
-	struct list *lists[] = {ep ? &ep->posted : NULL, anybody_left(ctx) ? NULL : &ctx->posted};
-
-	for (int i = 0; i < 2; i++)
-		while (lists[i] && !list_empty(lists[i])) {
-			struct request *r = LIST_ENTRY(lists[i]->next, struct request, node);
-
-			match_unpost(r);
-			request_finish(r, -error);
-		}
-}
-
-void endpoint_nobody(struct context *ctx)
-{
-	fail_posted(ctx, NULL, SLMPM_ECLOSED);
-}
 
 static uint32_t event_of(uint32_t state)
 {
@@ -93,25 +44,9 @@ void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *wh
 	ep->am.message = NULL;
 	ep->bundle.count = ep->bundle.left = 0;
 	ep->unpack.left = 0;
-	fetch_end(ep);
-	fail_list(&ep->link.queue, error);
-	fail_list(&ep->announced, error);
-	emulate_end(ep);
-	engine_end(ep);
-	ask_end(ep);
-	fifo_end(ep, error);
-	rma_end(ep, error);
-	link_forget_owed(ep);
-	memory_end(ep);
-	mirror_end(ep, error);
-	inbound_end(ep, error);
-	fail_posted(ep->ctx, ep, error);
-	workqueue_fail(ep, error);
-	if (ep->further && state != SLMPM_PEER_CLOSED)
-		link_hang_up(ep);
+	PART_EACH(part, parts.end)
+		(*part)(ep);
 	context_event(ep->ctx, ep, event_of(state), ep->reason);
-	totals_end(ep);
-	monitor_ended(ep);
 	log_line(state == SLMPM_PEER_CLOSED ? SLMPM_LOG_DEBUG : SLMPM_LOG_INFO, "%s: %s", ep->name,
 		 ep->reason);
 }

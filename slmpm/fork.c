@@ -5,22 +5,10 @@
 #include <unistd.h>
 
 #include "slmpm/alarm.h"
-#include "slmpm/completion/completion.h"
-#include "slmpm/connect/bootstrap.h"
-#include "slmpm/connect/foreign.h"
-#include "slmpm/connect/listener.h"
 #include "slmpm/domain.h"
 #include "slmpm/endpoint.h"
-#include "slmpm/engine/engine.h"
-#include "slmpm/engine/fifo.h"
-#include "slmpm/launch/process.h"
-#include "slmpm/memory/memory.h"
-#include "slmpm/mirror/mirror.h"
-#include "slmpm/monitor/means.h"
-#include "slmpm/monitor/monitor.h"
-#include "slmpm/monitor/totals.h"
+#include "slmpm/part.h"
 #include "slmpm/request.h"
-#include "slmpm/link/trace.h"
 
 /* The child drops its copies of what belongs to the parent: a socket kept open here would hide
  * the parent's end from its peers. */
@@ -31,22 +19,19 @@ static void close_inherited(void)
 
 		if (!(atomic_load(&ctx->handle.generation) & 1))
 			continue;
-		for (uint32_t at = 0; at < ctx->count; at++) {
-			bootstrap_forked(ctx->endpoints[at]);
-			process_forked(ctx->endpoints[at]);
-		}
-		LIST_EACH(at, &ctx->listeners)
-			listener_forked(LIST_ENTRY(at, struct listener, node));
+		domain_mark_forked(ctx);
+		for (uint32_t at = 0; at < ctx->count; at++)
+			PART_EACH(part, parts.fork_peer)
+				(*part)(ctx->endpoints[at]);
 		domain_forked(ctx);
 		close(ctx->epoll);
 		if (ctx->kick >= 0)
 			close(ctx->kick);
 		alarm_close(ctx);
-		engine_forked(ctx);
 		if (ctx->stats.fd >= 0)
 			close(ctx->stats.fd);
-		monitor_forked(ctx);
-		mirror_forked(ctx);
+		PART_EACH(part, parts.fork_context)
+			(*part)(ctx);
 	}
 }
 
@@ -56,16 +41,8 @@ static void forked(void)
 	handle_fork(&context_table);
 	handle_fork(&endpoint_table);
 	handle_fork(&request_table);
-	handle_fork(&listener_table);
-	completion_fork();
-	trace_fork();
-	memory_forked();
-	handle_fork(&fifo_table);
-	handle_fork(&mirror_table);
-	engine_fork();
-	means_forked();
-	totals_forked();
-	foreign_forked();
+	PART_EACH(part, parts.fork)
+		(*part)();
 	context_forked();
 }
 

@@ -13,17 +13,13 @@
 #include "slmpm/alarm.h"
 #include "slmpm/bond/bond.h"
 #include "slmpm/bond/further.h"
-#include "slmpm/connect/bootstrap.h"
 #include "slmpm/domain.h"
-#include "slmpm/doubt.h"
-#include "slmpm/engine/engine.h"
 #include "slmpm/connect/listener.h"
-#include "slmpm/connect/silence.h"
-#include "slmpm/launch/process.h"
-#include "slmpm/mode/mode.h"
+#include "slmpm/doubt.h"
+#include "slmpm/part.h"
+#include "slmpm/engine/engine.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/link/progress.h"
-#include "slmpm/memory/ask.h"
 
 #define EVENTS     16
 #define SHOWN_NS   UINT64_C(20000000)
@@ -53,19 +49,18 @@ static void dispatch_all(struct context *ctx, struct epoll_event *events, int n)
 /* Those that no call waits for: the next, 0 when one has just passed. */
 static uint64_t inner_deadlines(struct context *ctx, uint64_t now)
 {
-	uint64_t a = bootstrap_deadlines(ctx, now), b = listener_deadlines(ctx, now);
+	uint64_t next = UINT64_MAX;
 
+	PART_EACH(part, parts.deadlines) {
+		uint64_t at = (*part)(ctx, now);
+
+		next = at < next ? at : next;
+	}
 	if (ctx->starved) { /* each try says so again */
 		ctx->starved = false;
-		a = a < now + STARVED_NS ? a : now + STARVED_NS;
+		next = next < now + STARVED_NS ? next : now + STARVED_NS;
 	}
-	b = a < b ? a : b;
-	a = silence_deadlines(ctx, now);
-	b = a < b ? a : b;
-	a = ask_deadlines(ctx, now);
-	now = further_deadlines(ctx, now);
-	a = a < b ? a : b;
-	return a < now ? a : now;
+	return next;
 }
 
 /* A try behind those may have been in vain, too. */
@@ -114,7 +109,6 @@ int wait_look(struct context *ctx)
 	monitor_tick_amid(ctx);
 	if (ctx->sleeping) /* another thread's: a bell taken here would not wake it */
 		return 0;
-	process_kill_due(ctx);
 	doubt_mark_all(ctx);
 	return look(ctx);
 }
@@ -195,7 +189,7 @@ static void woken(struct context *ctx)
 bool wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test *test, void *arg)
 {
 	struct epoll_event events[EVENTS];
-	uint64_t until, kill = process_kill_due(ctx);
+	uint64_t until;
 	int n;
 
 	(void)inner_deadlines(ctx, now);
@@ -217,7 +211,6 @@ bool wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test 
 	}
 	until = or_next_try(ctx, now, until);
 	until = deadline < until ? deadline : until;
-	until = kill < until ? kill : until;
 	if (ctx->news && ctx->port)
 		engine_show(ctx);
 	if (!monitor_is_shown(ctx) && now + SHOWN_NS < until)
@@ -264,18 +257,16 @@ int slmpm_fd(slmpm_ctx handle)
 /* Deadlines that no call waits for wake who sleeps. False: nothing would, or one has just passed. */
 static bool set_alarm(struct context *ctx)
 {
-	uint64_t kill, until, now;
+	uint64_t until, now;
 
 	if (ctx->sleeping || ctx->handling || !has_deadlines(ctx))
 		return true;
 	now = clock_now();
-	kill = process_kill_due(ctx);
 	until = inner_deadlines(ctx, now);
 	/* What is said there may take in what no descriptor shows any more. */
 	if (!until || (!list_empty(&ctx->further) && progress_context(ctx)))
 		return false;
-	until = or_next_try(ctx, now, until);
-	return alarm_set(ctx, kill < until ? kill : until);
+	return alarm_set(ctx, or_next_try(ctx, now, until));
 }
 
 int slmpm_arm(slmpm_ctx handle)

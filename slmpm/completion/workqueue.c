@@ -153,7 +153,7 @@ int workqueue_advance(struct endpoint *ep)
 	return n;
 }
 
-void workqueue_fail(struct endpoint *ep, int error)
+void workqueue_fail(struct endpoint *ep)
 {
 	uint64_t id = handle_id(ep);
 
@@ -161,7 +161,7 @@ void workqueue_fail(struct endpoint *ep, int error)
 		struct workqueue *wq = LIST_ENTRY(at, struct workqueue, node);
 
 		while (wq->peer.id == id && !list_empty(&wq->waiting))
-			fail(wq, LIST_ENTRY(wq->waiting.next, struct work, node), -error);
+			fail(wq, LIST_ENTRY(wq->waiting.next, struct work, node), -ep->error);
 	}
 	ep->work_waiting = 0;
 }

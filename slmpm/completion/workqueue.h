@@ -34,7 +34,7 @@ void workqueue_ended(struct workqueue *wq, const struct slmpm_done *done);
 /* Begins what may on EP now: how many. */
 int workqueue_advance(struct endpoint *ep);
 /* EP has ended: what waits ends with ERROR. */
-void workqueue_fail(struct endpoint *ep, int error);
+void workqueue_fail(struct endpoint *ep);
 /* The context's, when it ends. */
 void workqueue_free(struct workqueue *wq);
 

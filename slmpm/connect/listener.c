@@ -23,7 +23,7 @@
 /* Over TCP, that nobody has looked at: those beyond come again late. */
 #define NET_QUEUE 1024
 
-struct handle_table listener_table = HANDLE_TABLE("listener", struct listener);
+static struct handle_table listener_table = HANDLE_TABLE("listener", struct listener);
 
 /* What the address says, SLMPM_SECRET, or one made up: slmpm_listener_query hands it out. */
 static int find_secret(struct listener *l, const struct url *url)
@@ -49,11 +49,21 @@ static void set_url(struct listener *l, const struct url *url)
 			 *url->host ? url->host : "*", v6 ? "]" : "", net_port(l->watch.fd));
 }
 
+static void close_descriptors(struct listener *l)
+{
+	if (l->watch.fd >= 0)
+		close(l->watch.fd);
+	if (l->spare >= 0)
+		close(l->spare);
+	if (l->near.watch.fd >= 0)
+		close(l->near.watch.fd);
+}
+
 static void close_it(struct listener *l)
 {
 	near_close(&l->near, l->ctx);
 	watch_remove(l->ctx, &l->watch);
-	listener_forked(l);
+	close_descriptors(l);
 	if (l->path[0])
 		unlink(l->path);
 }
@@ -142,16 +152,6 @@ int slmpm_listener_query(slmpm_listener handle, struct slmpm_listener_info *info
 	return 0;
 }
 
-void listener_forked(struct listener *l)
-{
-	if (l->watch.fd >= 0)
-		close(l->watch.fd);
-	if (l->spare >= 0)
-		close(l->spare);
-	if (l->near.watch.fd >= 0)
-		close(l->near.watch.fd);
-}
-
 void listener_forget_refused(struct context *ctx)
 {
 	ctx->refused = false;
@@ -188,7 +188,7 @@ void listener_free(struct listener *l)
 	turn_away(l);
 	list_remove(&l->node);
 	close_it(l);
-	endpoint_nobody(l->ctx);
+	match_nobody(l->ctx);
 	handle_free(&listener_table, l);
 }
 
@@ -276,4 +276,15 @@ int slmpm_accept(slmpm_listener handle, slmpm_peer *peer, int timeout_ms)
 	}
 	context_unlock(ctx);
 	return rc;
+}
+
+void listener_fork(void)
+{
+	handle_fork(&listener_table);
+}
+
+void listener_forked_all(struct context *ctx)
+{
+	LIST_EACH(at, &ctx->listeners)
+		close_descriptors(LIST_ENTRY(at, struct listener, node));
 }

@@ -26,8 +26,6 @@ struct listener {
 	char url[320];    /* without the secret; with the port that it really has */
 };
 
-extern struct handle_table listener_table;
-
 #define LISTENER_HALF_OPEN 64 /* strangers that have not finished their handshake */
 
 watch_ready listener_ready;
@@ -42,6 +40,9 @@ uint64_t listener_deadlines(struct context *ctx, uint64_t now_ns);
 void listener_forget_refused(struct context *ctx);
 void listener_free(struct listener *l);
 /* In the child after fork: closes its copies of the descriptors, nothing else. */
-void listener_forked(struct listener *l);
+void listener_forked_all(struct context *ctx);
+
+/* In a child of fork: handles of the parent's are stale. */
+void listener_fork(void);
 
 #endif

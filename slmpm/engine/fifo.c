@@ -292,11 +292,11 @@ void fifo_dispose(struct fifo_entry *e, int status)
 		fifo_clear_next(ep);
 }
 
-void fifo_end(struct endpoint *ep, int error)
+void fifo_end(struct endpoint *ep)
 {
 	LIST_EACH(at, &ep->fifo.awaiting) {
 		list_remove(at);
-		request_finish(LIST_ENTRY(at, struct request, node), -error);
+		request_finish(LIST_ENTRY(at, struct request, node), -ep->error);
 	}
 	LIST_EACH(of_peer, &ep->fifo.entries) {
 		struct request *r = LIST_ENTRY(of_peer, struct fifo_entry, of_peer)->store;
@@ -313,4 +313,9 @@ void fifo_forget(struct endpoint *ep)
 {
 	while (!list_empty(&ep->fifo.entries))
 		fifo_dispose(LIST_ENTRY(ep->fifo.entries.next, struct fifo_entry, of_peer), 0);
+}
+
+void fifo_fork(void)
+{
+	handle_fork(&fifo_table);
 }

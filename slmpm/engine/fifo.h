@@ -100,7 +100,10 @@ void fifo_clear_next(struct endpoint *ep);
 void fifo_dispose(struct fifo_entry *e, int status);
 /* Of an endpoint: what is being stored is stored, who waits for an answer gets ERROR; and of its
  * handle. */
-void fifo_end(struct endpoint *ep, int error);
+void fifo_end(struct endpoint *ep);
 void fifo_forget(struct endpoint *ep);
+
+/* In a child of fork: handles of the parent's are stale. */
+void fifo_fork(void);
 
 #endif

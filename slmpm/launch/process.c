@@ -204,13 +204,12 @@ int slmpm_kill(slmpm_peer peer, int grace_ms)
 	return rc;
 }
 
-uint64_t process_kill_due(struct context *ctx)
+uint64_t process_deadlines(struct context *ctx, uint64_t now)
 {
-	uint64_t next = UINT64_MAX, now = 0;
+	uint64_t next = UINT64_MAX;
 
 	if (!ctx->kills)
 		return next;
-	now = clock_now();
 	for (uint32_t i = 0; i < ctx->count; i++) {
 		struct process *p = ctx->endpoints[i]->process;
 

@@ -24,7 +24,7 @@ struct process {
 /* How it ended, in words ("killed by signal 9"), without reaping it; true: normally, with 0. */
 bool process_describe(struct endpoint *ep, char *text, size_t size);
 /* Sends the SIGKILLs whose grace is over; when the next is due, or UINT64_MAX. */
-uint64_t process_kill_due(struct context *ctx);
+uint64_t process_deadlines(struct context *ctx, uint64_t now);
 void process_free(struct endpoint *ep);
 /* In a forked child: the leash is the parent's alone. */
 void process_forked(struct endpoint *ep);

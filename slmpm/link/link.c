@@ -268,3 +268,10 @@ void link_hang_up(struct endpoint *ep)
 
 	(void)ep->link.port->domain->fabric->post(ep->link.port, &wr);
 }
+
+/* Secondary links of a pair that was not closed in order: the peer is to learn of it by them, too. */
+void link_end(struct endpoint *ep)
+{
+	if (ep->further && ep->state != SLMPM_PEER_CLOSED)
+		link_hang_up(ep);
+}

@@ -112,6 +112,8 @@ int link_push_owed(struct endpoint *ep);
 void link_forget_owed(struct endpoint *ep);
 /* Moves the transmit queue on; the number of packets posted. */
 int link_push(struct endpoint *ep);
+/* EP has ended: what waits in its transmit queue fails, and what is announced to it. */
+void link_queue_end(struct endpoint *ep);
 void link_enqueue(struct endpoint *ep, struct request *r);
 void link_dequeue(struct endpoint *ep, struct request *r);
 /* All of R's packets are posted, and it awaits no answer: it ends when the link does not lag any more. */
@@ -146,6 +148,8 @@ void link_strangers(struct endpoint *ep, struct fabric_link *port);
 /* A peer that lives hears of an end by the control connection; where that may have gone before its
  * links have, by these alone. */
 void link_hang_up(struct endpoint *ep);
+/* EP has ended. */
+void link_end(struct endpoint *ep);
 /* Memory for LENGTH bytes of payload in the peer's ring, or NULL; and its packet. */
 void *link_reserve(struct endpoint *ep, uint32_t length);
 int link_post_built(struct endpoint *ep, const struct packet *p);

@@ -379,3 +379,19 @@ void link_cleared(struct endpoint *ep, uint64_t seq)
 	if (PEER_FAULT(!wire_is_given(seq, endpoint_start(ep), ep->sent)))
 		endpoint_poison(ep, "clear to send");
 }
+
+static void fail_all(struct list *list, int error)
+{
+	LIST_EACH(at, list) {
+		struct request *r = LIST_ENTRY(at, struct request, node);
+
+		list_remove(at);
+		request_finish(r, -error);
+	}
+}
+
+void link_queue_end(struct endpoint *ep)
+{
+	fail_all(&ep->link.queue, ep->error);
+	fail_all(&ep->announced, ep->error);
+}

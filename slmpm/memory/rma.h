@@ -130,7 +130,7 @@ void rma_copied(const struct request *r, uint64_t from);
 int rma_new(struct endpoint *ep);
 void rma_free(struct endpoint *ep);
 /* At the endpoint's end: all of its one-sided requests end with ERROR. */
-void rma_end(struct endpoint *ep, int error);
+void rma_end(struct endpoint *ep);
 
 /* Are all earlier operations on that peer done, as they must be for a fenced one? */
 bool rma_is_settled(const struct rma *m);

@@ -241,7 +241,7 @@ bool rma_take_back(struct request *r)
 	return true;
 }
 
-void rma_end(struct endpoint *ep, int error)
+void rma_end(struct endpoint *ep)
 {
 	struct rma *m = ep->rma;
 
@@ -252,7 +252,7 @@ void rma_end(struct endpoint *ep, int error)
 
 		list_remove(&r->node);
 		w->parked = false;
-		request_finish(r, -error);
+		request_finish(r, -ep->error);
 	}
 	memset(m->slots, 0, sizeof(m->slots));
 	memset(m->writes, 0, sizeof(m->writes));

@@ -108,3 +108,18 @@ bool held_in_place(struct endpoint *ep, struct request *r, const struct head *h,
 	request_finish(r, h->damaged ? -SLMPM_ECHECKSUM : 0);
 	return true;
 }
+
+void held_forget(struct endpoint *ep)
+{
+	for (int i = 0; i < HELD_INLINE; i++)
+		if (ep->held[i].data)
+			held_release(ep, &ep->held[i]);
+	while (ep->held_more) {
+		struct held_more *more = ep->held_more;
+
+		if (more->held.data)
+			held_release(ep, &more->held);
+		ep->held_more = more->next;
+		free(more);
+	}
+}

@@ -9,6 +9,8 @@
 struct held *held_new(struct endpoint *ep);
 struct held *held_find(struct endpoint *ep, const void *data);
 void held_release(struct endpoint *ep, struct held *h);
+/* EP is closed: all that the application still holds of it is released. */
+void held_forget(struct endpoint *ep);
 /* Does the application hold a message where it came in? */
 bool held_in_ring(const struct endpoint *ep);
 /* Records the plain message A as held where it lies; NULL: too much of the ring is held already. */

@@ -134,7 +134,7 @@ void inbound_finish(struct inbound *m)
 	m->held = true;
 }
 
-void inbound_end(struct endpoint *ep, int error)
+void inbound_end(struct endpoint *ep)
 {
 	LIST_EACH(at, &ep->assembling) {
 		struct inbound *m = LIST_ENTRY(at, struct inbound, parts);
@@ -142,7 +142,7 @@ void inbound_end(struct endpoint *ep, int error)
 		if (m->receive) {
 			inbound_describe(m, &m->receive->result);
 			m->receive->message = NULL;
-			request_finish(m->receive, -error);
+			request_finish(m->receive, -ep->error);
 		}
 		if (m->held && !m->released)
 			list_remove(&m->parts); /* slmpm_release frees it */
@@ -155,4 +155,10 @@ void inbound_charge(struct endpoint *ep, uint64_t charge)
 {
 	ep->unmatched_charge -= charge;
 	inbound_direct(ep, charge);
+}
+
+void inbound_forget(struct endpoint *ep)
+{
+	LIST_EACH(at, &ep->unexpected)
+		inbound_free(LIST_ENTRY(at, struct inbound, node));
 }

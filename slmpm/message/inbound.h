@@ -60,7 +60,9 @@ int inbound_verdict(const struct inbound *m, const struct request *r);
 /* The message is complete and its receive has it; a receive's message is freed. */
 void inbound_finish(struct inbound *m);
 /* No more can come: unfinished messages are dropped, their receives end with ERROR. */
-void inbound_end(struct endpoint *ep, int error);
+void inbound_end(struct endpoint *ep);
+/* It is closed: nobody receives what came without a receive. */
+void inbound_forget(struct endpoint *ep);
 /* An eager message that was charged has its receive. */
 void inbound_charge(struct endpoint *ep, uint64_t charge);
 

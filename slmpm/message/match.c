@@ -300,3 +300,41 @@ void match_again(struct request *r)
 	list_insert(at, &r->node);
 	++*count;
 }
+
+/* ---- the end -------------------------------------------------------------------------------- */
+
+static bool anybody_left(const struct context *ctx)
+{
+	for (uint32_t i = 0; i < ctx->live; i++)
+		if (ctx->endpoints[i]->state == SLMPM_PEER_UP ||
+		    ctx->endpoints[i]->state == SLMPM_PEER_CONNECTING)
+			return true;
+	return !list_empty(&ctx->listeners);
+}
+
+static void fail_posted(struct list *posted, int error)
+{
+	while (!list_empty(posted)) {
+		struct request *r = LIST_ENTRY(posted->next, struct request, node);
+
+		match_unpost(r);
+		request_finish(r, -error);
+	}
+}
+
+static void fail_of_any(struct context *ctx, int error)
+{
+	if (!anybody_left(ctx))
+		fail_posted(&ctx->posted, error);
+}
+
+void match_end(struct endpoint *ep)
+{
+	fail_posted(&ep->posted, ep->error);
+	fail_of_any(ep->ctx, ep->error);
+}
+
+void match_nobody(struct context *ctx)
+{
+	fail_of_any(ctx, SLMPM_ECLOSED);
+}

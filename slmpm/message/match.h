@@ -26,6 +26,10 @@ void match_again(struct request *r);
 /* Queues a receive that no message waits for, and takes it out. */
 void match_post(struct request *r);
 void match_unpost(struct request *r);
+/* Receives fail: EP's, which has ended, and those from any peer where none is left. */
+void match_end(struct endpoint *ep);
+/* A listener has gone: those from any peer fail where none is left and no other can come. */
+void match_nobody(struct context *ctx);
 /* Once the peer is accepted: receives from any that wait get what it has sent so far, up to an active message that
  * has still to run; called again when that has. */
 void match_accepted(struct endpoint *ep);

@@ -250,7 +250,7 @@ void mirror_shut(struct context *ctx)
 		mirror_free(LIST_ENTRY(ctx->mirrors.next, struct mirror, node));
 }
 
-void mirror_forked(const struct context *ctx)
+void mirror_forked(struct context *ctx)
 {
 	LIST_EACH(at, &ctx->mirrors) {
 		const struct mirror *m = LIST_ENTRY(at, struct mirror, node);
@@ -344,4 +344,9 @@ int64_t slmpm_mirror_look(slmpm_mirror handle)
 	found = m->tracker ? (int64_t)track_look(m) : 0;
 	context_unlock(m->ctx);
 	return found;
+}
+
+void mirror_fork(void)
+{
+	handle_fork(&mirror_table);
 }

@@ -257,12 +257,12 @@ static inline bool mirror_is_change(uint8_t kind)
  * just before; or 0. */
 bool mirror_take_shortly(struct endpoint *ep, const struct fabric_arrival *a, uint64_t came);
 /* It ends, for ERROR; its handle does. */
-void mirror_end(struct endpoint *ep, int error);
+void mirror_end(struct endpoint *ep);
 void mirror_shut(struct context *ctx);
 /* It has several threads now: a change goes the short way no more. */
 void mirror_close_shortcuts(struct context *ctx);
 /* In a child: closes what would keep the parent's memory watched. */
-void mirror_forked(const struct context *ctx);
+void mirror_forked(struct context *ctx);
 /* N bytes at AT have been written by the module itself. */
 void mirror_landed_slowly(struct context *ctx, const void *at, uint64_t n);
 static inline void mirror_landed(struct context *ctx, const void *at, uint64_t n)
@@ -285,5 +285,8 @@ bool mirror_take_directly(struct endpoint *ep, const struct fabric_arrival *a);
 void mirror_close(struct attachment *a);
 /* The leader has stored so many. False: that cannot be. */
 bool mirror_echoed(struct attachment *a, uint32_t stored);
+
+/* In a child of fork: handles of the parent's are stale. */
+void mirror_fork(void);
 
 #endif

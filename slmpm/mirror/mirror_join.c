@@ -143,7 +143,7 @@ void attachment_lose(struct attachment *a)
 	mirror_say_end(ep, left->tag, false);
 }
 
-void mirror_end(struct endpoint *ep, int error)
+void mirror_end(struct endpoint *ep)
 {
 	struct mirrors *all = ep->mirrors;
 
@@ -155,7 +155,7 @@ void mirror_end(struct endpoint *ep, int error)
 		if (a && a->state == ATTACHMENT_ENDING)
 			free(a);
 		else if (a)
-			attachment_stale(a, -error);
+			attachment_stale(a, -ep->error);
 	}
 	LIST_EACH(at, &all->wanted)
 		wanted_free(all, LIST_ENTRY(at, struct wanted, node));
