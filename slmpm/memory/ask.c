@@ -10,6 +10,7 @@
 #include "slmpm/message/fetch.h"
 #include "slmpm/base/clock.h"
 #include "slmpm/mode/mode_wish.h"
+#include "slmpm/wait.h"
 
 #define PATIENCE_NS 10000000 /* for a target to take an offer; ... */
 #define BYTES_A_NS  8        /* ... or as long as the copy would take */
@@ -135,6 +136,7 @@ static int begin(struct endpoint *ep, struct request *r)
 	s->upto = s->done = 0;
 	s->since = clock_now();
 	ep->ctx->asking = true;
+	wait_changed(ep->ctx); /* a sleeper does not know of this deadline */
 	endpoint_refresh(ep);
 	return 1;
 }
