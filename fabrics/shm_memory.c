@@ -373,7 +373,8 @@ static bool is_there(const struct shm_link *l)
 				{.fd = l->base.bell, .events = POLLRDHUP}};
 	int n;
 
-	if (ends[1].fd < 0) /* closed here, behind the peer */
+	if (ends[1].fd <
+	    0) /* closed here, behind the peer; if only just, another may have the number by now */
 		return false;
 	do
 		n = poll(ends, 2, 0);

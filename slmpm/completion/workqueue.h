@@ -33,7 +33,7 @@ extern struct handle_table workqueue_table;
 void workqueue_ended(struct workqueue *wq, const struct slmpm_done *done);
 /* Begins what may on EP now: how many. */
 int workqueue_advance(struct endpoint *ep);
-/* EP has ended: what waits ends with ERROR. */
+/* EP has ended: what waits ends with its error. */
 void workqueue_fail(struct endpoint *ep);
 /* The context's, when it ends. */
 void workqueue_free(struct workqueue *wq);

@@ -98,7 +98,7 @@ void fifo_clear_next(struct endpoint *ep);
 
 /* Out of the FIFO; its origin learns STATUS, if it wants to, and has its credit back. */
 void fifo_dispose(struct fifo_entry *e, int status);
-/* Of an endpoint: what is being stored is stored, who waits for an answer gets ERROR; and of its
+/* Of an endpoint: what is being stored is stored, who waits for an answer gets its error; and of its
  * handle. */
 void fifo_end(struct endpoint *ep);
 void fifo_forget(struct endpoint *ep);

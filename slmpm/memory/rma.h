@@ -129,7 +129,7 @@ struct rma { /* of an endpoint */
 void rma_copied(const struct request *r, uint64_t from);
 int rma_new(struct endpoint *ep);
 void rma_free(struct endpoint *ep);
-/* At the endpoint's end: all of its one-sided requests end with ERROR. */
+/* At the endpoint's end: all of its one-sided requests end with its error. */
 void rma_end(struct endpoint *ep);
 
 /* Are all earlier operations on that peer done, as they must be for a fenced one? */

@@ -59,7 +59,7 @@ void inbound_describe(const struct inbound *m, struct slmpm_done *done);
 int inbound_verdict(const struct inbound *m, const struct request *r);
 /* The message is complete and its receive has it; a receive's message is freed. */
 void inbound_finish(struct inbound *m);
-/* No more can come: unfinished messages are dropped, their receives end with ERROR. */
+/* No more can come: unfinished messages are dropped, their receives end with its error. */
 void inbound_end(struct endpoint *ep);
 /* It is closed: nobody receives what came without a receive. */
 void inbound_forget(struct endpoint *ep);

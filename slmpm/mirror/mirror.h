@@ -256,7 +256,7 @@ static inline bool mirror_is_change(uint8_t kind)
 /* A, which is a change, if nothing about it is rare: taken and released. CAME: mirror_now of
  * just before; or 0. */
 bool mirror_take_shortly(struct endpoint *ep, const struct fabric_arrival *a, uint64_t came);
-/* It ends, for ERROR; its handle does. */
+/* It ends, and its handle does. */
 void mirror_end(struct endpoint *ep);
 void mirror_shut(struct context *ctx);
 /* It has several threads now: a change goes the short way no more. */
