@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -135,8 +136,11 @@ void tcp_outlet_fail(struct tcp_link *l, const char *why)
 static void note_lag(struct tcp_link *l)
 {
 	l->base.lags = staged(&l->out);
-	if (UNLIKELY(l->base.lags))
-		l->base.quiet = false;
+	if (LIKELY(!l->base.lags))
+		return;
+	l->base.quiet = false;
+	if (!(l->interest & EPOLLOUT)) /* that it waits for room, nobody was told who sleeps */
+		tcp_rouse(l);
 }
 
 /* LEAD bytes. */
@@ -268,8 +272,6 @@ bool tcp_flush(struct tcp_link *l)
 			(void)stage_credit(l);
 	}
 	note_lag(l);
-	if (o->head != o->tail)
-		tcp_rouse(l);
 	return o->head == o->tail;
 }
 

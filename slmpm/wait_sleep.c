@@ -215,8 +215,11 @@ bool wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test 
 		engine_show(ctx);
 	if (!monitor_is_shown(ctx) && now + SHOWN_NS < until)
 		until = now + SHOWN_NS; /* once more, and what others see is how things are */
-	/* By its own calls, behind which it has looked. */
-	(void)domain_has_roused(ctx);
+	if (domain_has_roused(
+		    ctx)) { /* by itself: what was tested, or is due, has received for room, or has sent */
+		wait_disarm(ctx);
+		return true;
+	}
 	ctx->sleeps++;
 	ctx->sleeping = true;
 	context_unlock(ctx);

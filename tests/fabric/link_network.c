@@ -201,6 +201,35 @@ static void flush_waits_for_the_socket(void **state)
 	stream_relay_close(&r, &p);
 }
 
+/* Another thread sleeps on the descriptor: what was to wake it is taken, or it would have to wait for room. */
+static void who_sleeps_is_roused(void **state)
+{
+	struct fabric_wr flush = {.op = FABRIC_FLUSH};
+	const struct fabric *f = stream_fabric();
+	struct link_pair p;
+	uint64_t sent = 1;
+
+	(void)state;
+	link_pair_open(&p, f, 1 << 18, 64);
+	f->arm(p.domain[LEFT], true);
+	assert_false(p.domain[LEFT]->roused);
+	link_send(p.link[RIGHT], 1, 8, 0);
+	for (int i = 0; i < 1000 && !p.domain[LEFT]->roused; i++) {
+		assert_true(f->post(p.link[LEFT], &flush) >= 0);
+		usleep(1000);
+	}
+	assert_true(p.domain[LEFT]->roused);
+	link_take(p.link[LEFT], 1, 8);
+
+	f->arm(p.domain[LEFT], true);
+	p.domain[LEFT]->roused = false;
+	while (!p.link[LEFT]->lags && link_put(p.link[LEFT], sent, 100000, 0) == 1)
+		sent++;
+	assert_true(p.link[LEFT]->lags);
+	assert_true(p.domain[LEFT]->roused);
+	link_pair_close(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -208,6 +237,7 @@ int main(void)
 		FABRIC_TEST(links_meet_over_version_6),
 		FABRIC_TEST(last_words_arrive),
 		FABRIC_TEST(flush_waits_for_the_socket),
+		FABRIC_TEST(who_sleeps_is_roused),
 	};
 
 	(void)stream_fabric();
