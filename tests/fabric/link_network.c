@@ -76,7 +76,8 @@ static void make_over(struct link_pair *p, const int fds[SIDES])
 	link_pair_make(p, stream_fabric(), config);
 	for (int side = 0; side < SIDES; side++) {
 		close(p->end[side].bell);
-		p->end[side].bell = p->link[side]->bell = fds[side];
+		p->link[side]->bell = fds[side];
+		p->end[side].bell = fds[side];
 	}
 }
 
