@@ -18,6 +18,7 @@
 
 #include "tests/lib/actor.h"
 #include "tests/lib/fabric_suite.h"
+#include "tests/lib/far.h"
 #include "tests/lib/stream_relay.h"
 
 union address {
@@ -207,27 +208,32 @@ static void who_sleeps_is_roused(void **state)
 {
 	struct fabric_wr flush = {.op = FABRIC_FLUSH};
 	const struct fabric *f = stream_fabric();
+	int here = far_side() == LEFT ? RIGHT : LEFT;
+	struct fabric_domain *domain;
+	struct fabric_link *ours;
 	struct link_pair p;
 	uint64_t sent = 1;
 
 	(void)state;
 	link_pair_open(&p, f, 1 << 18, 64);
-	f->arm(p.domain[LEFT], true);
-	assert_false(p.domain[LEFT]->roused);
-	link_send(p.link[RIGHT], 1, 8, 0);
-	for (int i = 0; i < 1000 && !p.domain[LEFT]->roused; i++) {
-		assert_true(f->post(p.link[LEFT], &flush) >= 0);
+	domain = p.domain[here];
+	ours = p.link[here];
+	f->arm(domain, true);
+	assert_false(domain->roused);
+	link_send(p.link[!here], 1, 8, 0);
+	for (int i = 0; i < 1000 && !domain->roused; i++) {
+		assert_true(f->post(ours, &flush) >= 0);
 		usleep(1000);
 	}
-	assert_true(p.domain[LEFT]->roused);
-	link_take(p.link[LEFT], 1, 8);
+	assert_true(domain->roused);
+	link_take(ours, 1, 8);
 
-	f->arm(p.domain[LEFT], true);
-	p.domain[LEFT]->roused = false;
-	while (!p.link[LEFT]->lags && link_put(p.link[LEFT], sent, 100000, 0) == 1)
+	f->arm(domain, true);
+	domain->roused = false;
+	while (!ours->lags && link_put(ours, sent, 100000, 0) == 1)
 		sent++;
-	assert_true(p.link[LEFT]->lags);
-	assert_true(p.domain[LEFT]->roused);
+	assert_true(ours->lags);
+	assert_true(domain->roused);
 	link_pair_close(&p);
 }
 
