@@ -325,7 +325,7 @@ lint-headers:
 	done; [ -z "$$bad" ]
 
 objects: $(LIB_OBJ) $(ONE_FILE:%.c=$(OBJ)/%.o) $(patsubst %.c,$(OBJ)/%.o,$(foreach d,$(FOLDERS) $(SEVERAL),$(wildcard apps/$(d)/*.c))) \
-	$(APP_LIB) $(TEST_OBJ) $(TEST_LIB) $(MODEL_OBJ)
+	$(APP_LIB) $(TEST_OBJ) $(TEST_LIB) $(MODEL_OBJ) $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/bench/*.c))
 
 format:					## let clang-format rewrite the sources
 	$(Q)clang-format -i $(C_FILES)

@@ -52,7 +52,7 @@ void mode_stop_all(void)
 double mode_ask(int mode, const struct load *load, uint64_t size, uint64_t count)
 {
 	const char *answer, *why;
-	bool learns = load->size >= LEARNED_FROM && !(load->kind & BUSY);
+	bool learns = load->size >= LEARNED_FROM && !(load->kind & BESIDE);
 	char order[160], warm[32] = "";
 	double value;
 

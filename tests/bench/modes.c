@@ -175,7 +175,7 @@ static void generation(void)
 			part[l][m] = takes_part(l, m);
 	for (int turn = 0; turn < plan.pairs; turn++)
 		for (int l = 0; l < LOADS; l++)
-			if (is_load_open(l) && !(LOAD[l].kind & BUSY && is_early(turn)))
+			if (is_load_open(l) && !(LOAD[l].kind & BESIDE && is_early(turn)))
 				take_turn(l, part[l]);
 	conclude();
 	mode_stop_all();

@@ -15,7 +15,7 @@ enum group { PROTOCOLS, LINKS, ENGINE, GROUPS };
 enum kind {
 	MESSAGES = 1,
 	PUTS = 2,
-	BUSY = 4
+	BESIDE = 4
 }; /* of a load: what it is made of; something computes beside it */
 
 struct mode {
