@@ -10,19 +10,15 @@
 #include "slmpm/alarm.h"
 #include "slmpm/domain.h"
 #include "slmpm/endpoint.h"
-#include "slmpm/engine/engine.h"
+#include "slmpm/base/clock.h"
 #include "slmpm/base/error.h"
 #include "slmpm/fork.h"
-#include "slmpm/idle.h"
+#include "slmpm/link/idle.h"
 #include "slmpm/part.h"
-#include "slmpm/connect/listener.h"
-#include "slmpm/message/message.h"
-#include "slmpm/monitor/monitor.h"
 #include "slmpm/base/topology.h"
 #include "slmpm/request.h"
 #include "slmpm/base/sized.h"
 #include "slmpm/stats.h"
-#include "slmpm/wait.h"
 #include "slmpm/watch.h"
 
 #define SEGMENTS_MAX     (1U << 24) /* as of the settings */
@@ -34,10 +30,20 @@ static _Thread_local slmpm_ctx default_ctx;
 
 extern inline slmpm_peer slmpm_any(slmpm_ctx ctx);
 
+void context_wake(struct context *ctx)
+{
+	static const uint64_t one = 1;
+
+	if (ctx->waiting)
+		pthread_cond_broadcast(&ctx->changed);
+	if (ctx->sleeping && ctx->kick >= 0)
+		(void)!write(ctx->kick, &one, sizeof(one));
+}
+
 COLD void context_rouse(struct context *ctx)
 {
 	if (domain_has_roused(ctx))
-		wait_wake(ctx);
+		context_wake(ctx);
 }
 
 /* ---- opening -------------------------------------------------------------------------------- */
@@ -214,9 +220,10 @@ int slmpm_open(slmpm_ctx *out, const struct slmpm_options *given)
 		return rc;
 	}
 	stats_open(ctx);
-	monitor_open(ctx);
-	rc = engine_open(ctx);
-	if (rc < 0) {
+	PART_EACH(part, parts.open) {
+		rc = (*part)(ctx);
+		if (rc == 0)
+			continue;
 		context_free(ctx);
 		return rc;
 	}
@@ -247,7 +254,7 @@ static void thread_ends(void *unused)
 	(void)unused;
 	if (!ctx || !is_unused(ctx))
 		return;
-	engine_stop_serving(ctx);
+	parts.retreat(ctx);
 	context_free(ctx);
 }
 
@@ -279,6 +286,11 @@ int slmpm_default(slmpm_ctx *out)
 }
 
 /* ---- looking up, closing -------------------------------------------------------------------- */
+
+int context_in_handler(const char *call)
+{
+	return error_set(SLMPM_ESTATE, "%s: it would block inside a handler", call);
+}
 
 struct context *context_get(slmpm_ctx handle, int *rc)
 {
@@ -320,17 +332,16 @@ int slmpm_shut(slmpm_ctx handle, int timeout_ms)
 	if (!ctx)
 		return handle_error(&context_table, handle.id);
 	context_lock(ctx);
-	if (wait_forbidden(ctx, "slmpm_shut")) {
+	if (context_forbids(ctx, "slmpm_shut")) {
 		context_unlock(ctx);
 		return -SLMPM_ESTATE;
 	}
 	context_unlock(ctx);
-	engine_stop_serving(ctx);
+	parts.retreat(ctx);
 	context_lock(ctx);
-	while (!list_empty(&ctx->listeners))
-		listener_free(LIST_ENTRY(ctx->listeners.next, struct listener, node));
+	parts.unlisten(ctx);
 	while ((ep = still_open(ctx))) {
-		int one = message_close(ep, clock_ms(clock_now(), deadline, -1));
+		int one = parts.close(ep, clock_ms(clock_now(), deadline, -1));
 
 		rc = rc < 0 ? rc : one;
 	}

@@ -140,6 +140,21 @@ static inline void context_lock(struct context *ctx)
 		pthread_mutex_lock(&ctx->lock);
 }
 
+/* Others may have what they wait for: wakes them, and the one that polls if it sleeps. */
+void context_wake(struct context *ctx);
+static inline void context_changed(struct context *ctx)
+{
+	if (UNLIKELY(ctx->waiting || ctx->sleeping))
+		context_wake(ctx);
+}
+
+/* -SLMPM_ESTATE with the detail set inside a handler of an active message, else 0. */
+COLD int context_in_handler(const char *call);
+static inline int context_forbids(const struct context *ctx, const char *call)
+{
+	return UNLIKELY(ctx->handling) ? context_in_handler(call) : 0;
+}
+
 /* Another thread sleeps, and the one that has the lock may have taken what was to wake it. */
 void context_rouse(struct context *ctx);
 

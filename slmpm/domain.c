@@ -9,7 +9,7 @@
 
 #include "slmpm/endpoint.h"
 #include "slmpm/base/error.h"
-#include "slmpm/connect/handshake.h"
+#include "slmpm/part.h"
 
 #define FABRICS_MAX    16
 #define USUAL_SEGMENTS 16384 /* of a ring */
@@ -105,7 +105,7 @@ int domain_shape(struct context *ctx, const struct slmpm_options *o)
 static void domain_ready(struct context *ctx, struct watch *w)
 {
 	(void)w;
-	handshake_ask_again(ctx);
+	parts.ask_again(ctx);
 }
 
 static int open_port(struct domain *d, const struct fabric *fabric)

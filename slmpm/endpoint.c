@@ -7,32 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "slmpm/message/area.h"
-#include "slmpm/connect/bootstrap.h"
 #include "slmpm/domain.h"
 #include "slmpm/memory/emulate.h"
-#include "slmpm/engine/engine.h"
 #include "slmpm/base/error.h"
 #include "slmpm/message/fetch.h"
-#include "slmpm/engine/fifo.h"
 #include "slmpm/connect/listener.h"
-#include "slmpm/bond/further.h"
-#include "slmpm/message/held.h"
-#include "slmpm/message/inbound.h"
 #include "slmpm/link/addressee.h"
-#include "slmpm/link/landing.h"
-#include "slmpm/link/link.h"
 #include "slmpm/base/log.h"
-#include "slmpm/memory/memory.h"
-#include "slmpm/monitor/monitor.h"
-#include "slmpm/monitor/totals.h"
-#include "slmpm/launch/process.h"
 #include "slmpm/memory/ask.h"
 #include "slmpm/part.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/base/sized.h"
 #include "slmpm/stats.h"
-#include "slmpm/link/trace.h"
 
 struct handle_table endpoint_table = HANDLE_TABLE_FROM("peer", struct endpoint, unpack);
 
@@ -52,11 +38,44 @@ bool endpoint_lock_shared(struct endpoint *ep, slmpm_peer peer)
 	return false;
 }
 
+const struct fabric *endpoint_fabric(const struct fabric *fabric)
+{
+	PART_EACH(part, parts.before)
+		fabric = (*part)(fabric);
+	return fabric;
+}
+
+/* Nothing has changed where there is no memory for it. */
+static int make_link(struct endpoint *ep, struct fabric_domain *domain)
+{
+	const struct fabric *fabric = endpoint_fabric(domain->fabric);
+	struct fabric_link *port = calloc(1, fabric->link_size);
+
+	if (!port)
+		return -ENOMEM;
+	port->domain = domain;
+	port->owner = ep;
+	port->bell = port->process = -1;
+	ep->link.fabric = fabric;
+	ep->link.port = port;
+	return 0;
+}
+
+/* What needs no link any more, and the handle. */
+static void forget(struct endpoint *ep)
+{
+	free(ep->link.port);
+	PART_EACH(part, parts.free)
+		(*part)(ep);
+	context_remove(ep->ctx, ep);
+	handle_free(&endpoint_table, ep);
+}
+
 struct endpoint *endpoint_new(struct context *ctx, const struct fabric *fabric)
 {
 	int rc;
 	struct fabric_domain *domain = domain_get(ctx, fabric, &rc);
-	bool ready = domain && engine_attend(ctx, domain->fabric) == 0;
+	bool ready = domain && parts.attend(ctx, domain->fabric) == 0;
 	struct endpoint *ep = ready ? handle_new(&endpoint_table) : NULL;
 
 	if (!ready)
@@ -84,22 +103,21 @@ struct endpoint *endpoint_new(struct context *ctx, const struct fabric *fabric)
 	list_init(&ep->fifo.entries);
 	list_init(&ep->fifo.awaiting);
 	list_init(&ep->events);
-	memory_begin(ep);
-	ep->link.fabric = trace_before(landing_before(domain->fabric));
-	ep->link.port = calloc(1, ep->link.fabric->link_size);
-	if (!ep->link.port || rma_new(ep) < 0 || context_add(ctx, ep) < 0) {
+	if (make_link(ep, domain) < 0 || context_add(ctx, ep) < 0) {
 		error_set(SLMPM_ENOMEM, "for a peer's link");
-		rma_free(ep);
 		free(ep->link.port);
 		handle_free(&endpoint_table, ep);
 		return NULL;
 	}
-	ep->link.port->domain = domain;
-	ep->link.port->owner = ep;
-	ep->link.port->bell = ep->link.port->process = -1;
 	stats_assign(ep);
 	endpoint_name(ep);
-	monitor_new(ep);
+	PART_EACH(part, parts.begin) {
+		if ((*part)(ep) == 0)
+			continue;
+		error_set(SLMPM_ENOMEM, "for a peer");
+		forget(ep);
+		return NULL;
+	}
 	return ep;
 }
 
@@ -107,18 +125,13 @@ int endpoint_over(struct endpoint *ep, const struct fabric *fabric)
 {
 	int rc;
 	struct fabric_domain *domain = domain_get(ep->ctx, fabric, &rc);
-	const struct fabric *over = domain ? trace_before(domain->fabric) : NULL;
-	struct fabric_link *port = over ? calloc(1, over->link_size) : NULL;
+	const struct fabric *before = ep->link.fabric;
+	struct fabric_link *port = ep->link.port;
 
-	if (!port)
+	if (!domain || make_link(ep, domain) < 0)
 		return -ENOMEM;
-	ep->link.fabric->disconnect(ep->link.port);
-	free(ep->link.port);
-	ep->link.fabric = over;
-	ep->link.port = port;
-	port->domain = domain;
-	port->owner = ep;
-	port->bell = port->process = -1;
+	before->disconnect(port);
+	free(port);
 	return 0;
 }
 
@@ -132,11 +145,7 @@ void endpoint_free(struct endpoint *ep)
 	PART_EACH(part, parts.leave)
 		(*part)(ep);
 	ep->link.fabric->disconnect(ep->link.port);
-	free(ep->link.port);
-	PART_EACH(part, parts.free)
-		(*part)(ep);
-	context_remove(ep->ctx, ep);
-	handle_free(&endpoint_table, ep);
+	forget(ep);
 }
 
 void endpoint_name(struct endpoint *ep)
@@ -214,16 +223,14 @@ void endpoint_up(struct endpoint *ep)
 	ep->native = domain_is_native(port->domain->fabric);
 	ep->state = SLMPM_PEER_UP;
 	ep->was_up = true;
-	totals_begin(ep);
 	if (ep->listener)
 		ep->listener->waiting++;
-	link_flush(ep);
-	ep->link.due_max = FABRIC_DUE((uint32_t)link_ring_in(ep));
 	endpoint_refresh(ep);
 	context_event(ep->ctx, ep, SLMPM_EVENT_UP, "connected");
 	log_line(SLMPM_LOG_DEBUG, "%s: connected over %s, packets of %u bytes", ep->name,
 		 ep->link.fabric->name, ep->packet_max);
-	(void)link_push(ep);
+	PART_EACH(part, parts.up)
+		(*part)(ep);
 }
 
 /* ---- looking at it -------------------------------------------------------------------------- */

@@ -5,8 +5,8 @@
 
 #include "fabrics/fabric.h"
 #include "slmpm/context.h"
-#include "slmpm/doubt.h"
-#include "slmpm/late.h"
+#include "slmpm/link/doubt.h"
+#include "slmpm/link/late.h"
 #include "slmpm/event.h"
 #include "slmpm/base/handle.h"
 #include "slmpm/base/list.h"
@@ -34,10 +34,9 @@ struct area;
 /* All that decides which request of a queue may begin, besides the first: a walk that found none finds none again
  * while it stays as it is. */
 struct link_walk {
-	uint64_t changes; /* of the queue */
-	uint64_t credit, barrier;
-	const void *live, *active;
-	uint32_t taken, open;
+	uint64_t changes; /* of the queue, and of what its requests wait for */
+	uint64_t credit;
+	const void *active;
 };
 
 /* The connection over one fabric: what it has accepted, what arrived, what waits. */
@@ -53,10 +52,12 @@ struct link {
 	struct list queue;         /* transmit queue: requests the link has not accepted yet */
 	uint64_t depth;            /* of them */
 	uint64_t streaming;        /* of those, begun: they need neither order nor credit */
-	uint64_t uncharged;        /* of those, not begun: they need no credit */
+	uint64_t early;            /* of those, not begun: they may whatever stands before them */
+	uint32_t turn;             /* who is the first to send (link_push) */
 	struct request *active;    /* an active message, begun: nothing else begins meanwhile */
 	bool lags;                 /* link_lags(), when last asked */
 	uint32_t held;             /* segments of the peer's ring held back: link_hold_back */
+	bool kept;                 /* the packet in hand is not released behind packet_take */
 	uint64_t changes;          /* of the queue */
 	struct link_walk vain;     /* as the queue was when all of it was looked at in vain */
 };
@@ -255,6 +256,8 @@ extern struct handle_table endpoint_table;
 struct endpoint *endpoint_new(struct context *ctx, const struct fabric *fabric);
 /* Its link is over FABRIC from now on: before anything has gone over it. Negative errno. */
 int endpoint_over(struct endpoint *ep, const struct fabric *fabric);
+/* What is to call FABRIC for a link of an endpoint's: that, or tables that stand before it (trace.h, landing.h). */
+const struct fabric *endpoint_fabric(const struct fabric *fabric);
 /* Takes everything apart and frees the handle. */
 void endpoint_free(struct endpoint *ep);
 /* The endpoint of a handle, or NULL: endpoint_bad_handle says why. */
@@ -318,12 +321,16 @@ void endpoint_up(struct endpoint *ep);
 bool endpoint_poison(struct endpoint *ep, const char *rule);
 void endpoint_lost(struct endpoint *ep, const char *why);
 void endpoint_refused(struct endpoint *ep, int error, const char *why);
+/* A message that was promised cannot be kept. */
+void endpoint_no_memory(struct endpoint *ep);
 /* Fails what waits for it; unread messages stay. */
 void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *why);
 /* Takes back what ended peers of CTX hold and nobody uses: while nobody holds a watch. */
 void endpoint_reclaim(struct context *ctx);
 /* The error of a call on an endpoint that is not UP: detail set, negative. */
 COLD int endpoint_error(struct endpoint *ep);
+/* 0, or why nothing can come any more: from EP, or with NULL from any peer of the context. */
+int context_source_ended(struct context *ctx, struct endpoint *ep);
 /* Recomputes `direct`. */
 void endpoint_refresh(struct endpoint *ep);
 /* Current figures into ep->stats. */

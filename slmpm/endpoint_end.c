@@ -4,12 +4,8 @@
 
 #include <stdio.h>
 
-#include "slmpm/connect/bootstrap.h"
 #include "slmpm/base/error.h"
-#include "slmpm/link/landing.h"
-#include "slmpm/link/link.h"
 #include "slmpm/base/log.h"
-#include "slmpm/link/progress.h"
 #include "slmpm/part.h"
 #include "slmpm/stats.h"
 
@@ -24,13 +20,9 @@ void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *wh
 {
 	if (ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)
 		return;
-	doubt_settle(ep);
-	if (!ep->link.port->violation) { /* a lost link is closed once nothing of it is kept */
-		progress_settle(ep);
-		link_count(ep);
-	}
+	PART_EACH(part, parts.ending)
+		(*part)(ep);
 	endpoint_stats(ep);
-	landing_end(ep);
 	ep->link.port->over = true;
 	ep->state = state;
 	ep->error = error;
@@ -38,7 +30,7 @@ void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *wh
 	ep->ctx->refused |= ep->listener && !ep->was_up;
 	ep->ctx->ended = true;
 	snprintf(ep->reason, sizeof(ep->reason), "%s", why ? why : "unknown");
-	ep->link.depth = ep->link.streaming = ep->link.uncharged = 0;
+	ep->link.depth = ep->link.streaming = ep->link.early = 0;
 	ep->link.active = NULL;
 	ep->link.lags = false;
 	ep->am.message = NULL;
@@ -63,8 +55,13 @@ bool endpoint_poison(struct endpoint *ep, const char *rule)
 	stats_violation(rule);
 	snprintf(why, sizeof(why), "impossible %s", rule);
 	endpoint_end(ep, SLMPM_PEER_POISONED, SLMPM_EPROTO, why);
-	bootstrap_stop(ep, why);
+	parts.hang_up(ep, why);
 	return false;
+}
+
+void endpoint_no_memory(struct endpoint *ep)
+{
+	endpoint_end(ep, SLMPM_PEER_DEAD, SLMPM_ENOMEM, "no memory for a message");
 }
 
 void endpoint_lost(struct endpoint *ep, const char *why)
@@ -84,7 +81,7 @@ void endpoint_refused(struct endpoint *ep, int error, const char *why)
 		stats_violation("handshake");
 	}
 	endpoint_end(ep, SLMPM_PEER_DEAD, error, text);
-	bootstrap_stop(ep, text);
+	parts.hang_up(ep, text);
 }
 
 int endpoint_error(struct endpoint *ep)
@@ -94,4 +91,19 @@ int endpoint_error(struct endpoint *ep)
 	if (ep->state == SLMPM_PEER_UP && ep->link.port->lost) /* but not all of it has been read */
 		return error_set(SLMPM_EDEAD, "%s: %s", ep->name, ep->link.port->lost);
 	return error_set(ep->error ? ep->error : SLMPM_ECLOSED, "%s: %s", ep->name, ep->reason);
+}
+
+int context_source_ended(struct context *ctx, struct endpoint *ep)
+{
+	if (ep)
+		return ep->state == SLMPM_PEER_UP || ep->state == SLMPM_PEER_CONNECTING ?
+			       0 :
+			       endpoint_error(ep);
+	for (uint32_t i = 0; i < ctx->live; i++)
+		if (ctx->endpoints[i]->state == SLMPM_PEER_UP ||
+		    ctx->endpoints[i]->state == SLMPM_PEER_CONNECTING)
+			return 0;
+	if (!list_empty(&ctx->listeners))
+		return 0;
+	return error_set(SLMPM_ECLOSED, "no peer is left in this context");
 }

@@ -3,13 +3,8 @@
  * What an ended endpoint holds that nobody needs goes as soon as nobody does: rings, descriptors, areas.
  * The endpoint itself, its statistics and what the application still holds stay until slmpm_close.
  */
-#include "slmpm/bond/further.h"
-#include "slmpm/connect/bootstrap.h"
 #include "slmpm/endpoint.h"
-#include "slmpm/link/link.h"
-#include "slmpm/message/area.h"
-#include "slmpm/message/held.h"
-#include "slmpm/monitor/monitor.h"
+#include "slmpm/part.h"
 
 static bool has_ended(const struct endpoint *ep)
 {
@@ -28,24 +23,6 @@ static bool may_reclaim(const struct endpoint *ep)
 	return has_ended(ep) && (ep->was_up || ep->process) && !is_to_be_joined(ep);
 }
 
-static bool ring_in_use(struct endpoint *ep)
-{
-	return (ep->loan.data && !ep->loan.area) || held_in_ring(ep);
-}
-
-/* A process's descriptor stays for slmpm_join and slmpm_kill. */
-static void reclaim(struct endpoint *ep)
-{
-	if (ep->process)
-		bootstrap_stop(ep, NULL);
-	else
-		bootstrap_free(ep);
-	area_reclaim(ep);
-	monitor_leave_page(ep);
-	if (!ring_in_use(ep))
-		further_reclaim(ep);
-}
-
 /* Nothing comes of it any more, and no pass has anything to do with it. */
 static bool has_retired(const struct endpoint *ep)
 {
@@ -60,5 +37,6 @@ void endpoint_reclaim(struct context *ctx)
 			context_retire(ctx, i);
 	for (uint32_t i = 0; i < ctx->count; i++)
 		if (may_reclaim(ctx->endpoints[i]))
-			reclaim(ctx->endpoints[i]);
+			PART_EACH(part, parts.reclaim)
+				(*part)(ctx->endpoints[i]);
 }

@@ -8,7 +8,6 @@
 #include "slmpm/endpoint.h"
 #include "slmpm/base/error.h"
 #include "slmpm/base/sized.h"
-#include "slmpm/wait.h"
 
 static bool is_end(uint32_t type)
 {
@@ -79,7 +78,7 @@ void context_link_event(struct context *ctx, struct endpoint *ep, uint32_t type,
 	list_append(&ctx->events, &e->node);
 	if (!find(ep, type, link))
 		list_append(&ep->events, &e->of_peer);
-	wait_changed(ctx);
+	context_changed(ctx);
 }
 
 void context_event(struct context *ctx, struct endpoint *ep, uint32_t type, const char *detail)
@@ -87,34 +86,15 @@ void context_event(struct context *ctx, struct endpoint *ep, uint32_t type, cons
 	context_link_event(ctx, ep, type, 0, detail);
 }
 
-static bool has_event(void *arg)
+bool context_next_event(struct context *ctx, struct slmpm_event *event)
 {
-	return !list_empty(&((struct context *)arg)->events);
-}
+	struct event *e = LIST_ENTRY(ctx->events.next, struct event, node);
 
-int slmpm_next_event(slmpm_ctx handle, struct slmpm_event *event, int timeout_ms)
-{
-	int rc = 0;
-	struct context *ctx = context_get(handle, &rc);
-
-	if (!ctx)
-		return rc;
-	rc = sized_check_own("slmpm_next_event", event, sizeof(*event));
-	if (rc < 0)
-		return rc;
-	context_lock(ctx);
-	if (!timeout_ms && !has_event(ctx))
-		(void)wait_look(ctx);
-	(void)wait_until(ctx, has_event, ctx, timeout_ms);
-	if (has_event(ctx)) {
-		struct event *e = LIST_ENTRY(ctx->events.next, struct event, node);
-
-		sized_give_own(event, &e->event, sizeof(e->event));
-		drop(e);
-		rc = 1;
-	}
-	context_unlock(ctx);
-	return rc;
+	if (list_empty(&ctx->events))
+		return false;
+	sized_give_own(event, &e->event, sizeof(e->event));
+	drop(e);
+	return true;
 }
 
 void context_forget_events(struct endpoint *ep)

@@ -26,6 +26,8 @@ void context_event(struct context *ctx, struct endpoint *ep, uint32_t type, cons
 /* The same of one of its links. */
 void context_link_event(struct context *ctx, struct endpoint *ep, uint32_t type, uint32_t link,
 			const char *detail);
+/* The next one, into one of the application's; false: there is none. */
+bool context_next_event(struct context *ctx, struct slmpm_event *event);
 /* The handle goes: nobody asks any more. */
 void context_forget_events(struct endpoint *ep);
 

@@ -1,29 +1,102 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the rooms above the core do in the life of contexts and peers. The core knows none of them: it goes by lists of
- * functions, each with a NULL behind the last, which are called in their order. parts.c fills them in.
+ * What the rooms above the core do in the life of contexts, peers and requests. The core knows none of them: it goes by
+ * lists of functions, each with a NULL behind the last, which are called in their order, and where there is but one room
+ * by a function. parts.c fills them in.
  */
 #ifndef SLMPM_PART_H
 #define SLMPM_PART_H
 
 #include <stdint.h>
 
-struct context;
+#include "slmpm/context.h"
+
 struct endpoint;
+struct request;
+
+#define PART_PUSHES 4
 
 struct parts {
-	/* A context has several threads from now on, or may have. */
+	/* ---- of a context */
+
+	/* It is open but for this. 0, or negative with the detail set. */
+	int (*const *open)(struct context *ctx);
+	/* The thread that calls is to have a peer in it, over FABRIC. 0, or negative with the detail set. */
+	int (*attend)(struct context *ctx, const struct fabric *fabric);
+	/* It has several threads from now on, or may have. */
 	void (*const *to_threads)(struct context *ctx);
-	/* A context closes: it has no peers any more, its descriptors are still open. */
-	void (*const *shut)(struct context *ctx);
 	/* Does what is due by NOW, and says when something is due next: ns of clock_now, UINT64_MAX never. */
 	uint64_t (*const *deadlines)(struct context *ctx, uint64_t now);
-	/* A peer has just ended, ep->error says with what: its requests fail, what it owes is dropped. */
+	/* It is to close, or its thread ends: no thread of the library's is in it behind this. Not locked. */
+	void (*retreat)(struct context *ctx);
+	/* It closes: nobody connects to it any more. */
+	void (*unlisten)(struct context *ctx);
+	/* It closes: it has no peers any more, its descriptors are still open. */
+	void (*const *shut)(struct context *ctx);
+
+	/* ---- of waiting in it */
+
+	/* The links are looked at; TICKS is now. */
+	void (*look)(struct context *ctx, uint64_t ticks);
+	/* Do others see how things are? */
+	bool (*is_shown)(const struct context *ctx);
+	/* The application makes progress itself, and WAITS: a thread of the library's leaves that alone for a while. */
+	void (*step_aside)(struct context *ctx, bool waits);
+	/* That thread has found something: it is shown where the application looks. */
+	void (*show)(struct context *ctx);
+	/* Strangers that failed before anybody knew of them are forgotten. */
+	void (*forget_refused)(struct context *ctx);
+	/* A fabric that could not say yet whether its links are connected may know now. */
+	void (*ask_again)(struct context *ctx);
+
+	/* ---- of a peer */
+
+	/* What stands before its fabric: FABRIC itself, or a table of its own. */
+	const struct fabric *(*const *before)(const struct fabric *fabric);
+	/* It comes to be. 0, or negative: there is no memory, and `free` follows. */
+	int (*const *begin)(struct endpoint *ep);
+	/* It is connected: ep->state is UP. */
+	void (*const *up)(struct endpoint *ep);
+	/* What came of it and was kept has its turn, before anything that was sent behind it: how many things happened. */
+	int (*first)(struct endpoint *ep);
+	/* What has been begun with it goes on, as far as it can in one turn: how many things happened. */
+	int (*const *step)(struct endpoint *ep);
+	/* What waits to be sent to it goes out as far as there is room: packets. Who is first changes each time. */
+	int (*push[PART_PUSHES])(struct endpoint *ep);
+	/* Its link is lost. */
+	void (*lost)(struct endpoint *ep);
+	/* It is about to end: the last look at its link. */
+	void (*const *ending)(struct endpoint *ep);
+	/* It has just ended, ep->error says with what: its requests fail, what it owes is dropped. */
 	void (*const *end)(struct endpoint *ep);
-	/* A peer is closed: first what needs its link, then, without one, the rest. */
+	/* It is told that it has ended here, and why. */
+	void (*hang_up)(struct endpoint *ep, const char *why);
+	/* It has ended, and its handle stays: what nobody uses is given back. */
+	void (*const *reclaim)(struct endpoint *ep);
+	/* The program closes it: what is queued, then end of stream. */
+	int (*close)(struct endpoint *ep, int timeout_ms);
+	/* It goes: first what needs its link, then, without one, the rest. */
 	void (*const *leave)(struct endpoint *ep);
 	void (*const *free)(struct endpoint *ep);
-	/* In a child of fork: its copies of a peer's and of a context's descriptors are closed, and nobody is told. */
+
+	/* ---- of a request */
+
+	/* It ends with STATUS. True: not yet, it waits for something else now. */
+	bool (*const *finishes)(struct request *r, int status);
+	/* It has, r->result says how; and is dropped. */
+	void (*const *finished)(struct request *r);
+	void (*dropped)(struct request *r);
+
+	/* ---- of memory */
+
+	/* The library has written N bytes at AT. */
+	void (*landed)(struct context *ctx, const void *at, uint64_t n);
+	/* Would a system call that writes there fail, as the pages are protected? */
+	bool (*guards)(const struct context *ctx, const void *at, uint64_t n);
+
+	/* ---- in a child of fork */
+
+	/* Its copies of a peer's and of a context's descriptors are closed, and nobody is told. */
 	void (*const *fork_peer)(struct endpoint *ep);
 	void (*const *fork_context)(struct context *ctx);
 	/* What belongs to the process is as new, handles of the parent's are stale. */
@@ -33,5 +106,11 @@ struct parts {
 extern const struct parts parts;
 
 #define PART_EACH(at, list) for (__typeof__(*(list)) *at = (list); *at; at++)
+
+static inline void part_landed(struct context *ctx, const void *at, uint64_t n)
+{
+	if (UNLIKELY(!list_empty(&ctx->mirrors)))
+		parts.landed(ctx, at, n);
+}
 
 #endif

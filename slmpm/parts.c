@@ -3,16 +3,19 @@
 #include "slmpm/part.h"
 
 #include "slmpm/bond/further.h"
+#include "slmpm/calls/close.h"
 #include "slmpm/completion/completion.h"
-#include "slmpm/completion/workqueue.h"
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/connect/foreign.h"
+#include "slmpm/connect/handshake.h"
 #include "slmpm/connect/listener.h"
 #include "slmpm/connect/silence.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/engine/fifo.h"
 #include "slmpm/launch/process.h"
 #include "slmpm/link/addressee.h"
+#include "slmpm/link/doubt.h"
+#include "slmpm/link/landing.h"
 #include "slmpm/link/link.h"
 #include "slmpm/link/trace.h"
 #include "slmpm/memory/ask.h"
@@ -26,22 +29,28 @@
 #include "slmpm/message/held.h"
 #include "slmpm/message/inbound.h"
 #include "slmpm/message/match.h"
+#include "slmpm/message/message.h"
 #include "slmpm/mirror/mirror.h"
+#include "slmpm/mirror/track.h"
 #include "slmpm/monitor/means.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/monitor/totals.h"
+#include "slmpm/workqueue/workqueue.h"
 
 /* clang-format off: one a line */
+
+/* ---- contexts ------------------------------------------------------------------------------------ */
+
+static int (*const open[])(struct context *) = {
+	monitor_open,
+	engine_open, /* whose thread may be in it from then on */
+	NULL,
+};
 
 static void (*const to_threads[])(struct context *) = {
 	remote_close_shortcuts,
 	mirror_close_shortcuts,
 	NULL,
-};
-
-static void (*const shut[])(struct context *) = {
-	mirror_shut, /* before the regions that mirrors lie in */
-	memory_shut, completion_end, engine_close, am_forget, monitor_shut, NULL,
 };
 
 static uint64_t (*const deadlines[])(struct context *, uint64_t) = {
@@ -54,11 +63,56 @@ static uint64_t (*const deadlines[])(struct context *, uint64_t) = {
 	NULL,
 };
 
+static void (*const shut[])(struct context *) = {
+	mirror_shut, /* before the regions that mirrors lie in */
+	memory_shut, workqueue_shut, completion_end, engine_close, am_forget, monitor_shut, NULL,
+};
+
+/* ---- peers --------------------------------------------------------------------------------------- */
+
+static const struct fabric *(*const before[])(const struct fabric *) = {
+	landing_before,
+	trace_before,
+	NULL,
+};
+
+static int (*const begin[])(struct endpoint *) = {
+	rma_new,
+	memory_begin,
+	monitor_new,
+	NULL,
+};
+
+static void (*const up[])(struct endpoint *) = {
+	totals_begin,
+	link_up,
+	NULL,
+};
+
+static int (*const step[])(struct endpoint *) = {
+	workqueue_advance, fetch_step, share_step, ask_step, engine_step, NULL,
+};
+
+static void (*const ending[])(struct endpoint *) = {
+	doubt_settle,
+	link_ending,
+	landing_end,
+	NULL,
+};
+
 static void (*const end[])(struct endpoint *) = {
 	fetch_end,   link_queue_end, emulate_end, engine_end, /* before the requests whose bytes it moves */
 	ask_end,     fifo_end,       rma_end,     link_forget_owed, memory_end,    mirror_end,
 	inbound_end, /* what has begun to arrive has a receive, which match_end would find without it */
 	match_end,   workqueue_fail, link_end,    totals_end,       monitor_ended, NULL,
+};
+
+static void (*const reclaim[])(struct endpoint *) = {
+	bootstrap_reclaim,
+	area_reclaim,
+	monitor_leave_page,
+	held_reclaim, /* the links */
+	NULL,
 };
 
 static void (*const leave[])(struct endpoint *) = {
@@ -72,6 +126,20 @@ static void (*const without_link[])(struct endpoint *) = {
 	addressee_free, emulate_free, rma_free, process_free, NULL,
 };
 
+/* ---- requests ------------------------------------------------------------------------------------ */
+
+static bool (*const finishes[])(struct request *, int) = {
+	fifo_awaits, monitor_finished, rma_finished, mirror_finished, NULL,
+};
+
+static void (*const finished[])(struct request *) = {
+	am_finished,
+	completion_deliver,
+	NULL,
+};
+
+/* ---- in a child of fork --------------------------------------------------------------------------- */
+
 static void (*const fork_peer[])(struct endpoint *) = {
 	bootstrap_forked,
 	process_forked,
@@ -84,20 +152,79 @@ static void (*const fork_context[])(struct context *) = {
 };
 
 static void (*const fork_process[])(void) = {
-	listener_fork, completion_fork, trace_fork,    memory_forked,  fifo_fork, mirror_fork,
-	engine_fork,   means_forked,    totals_forked, foreign_forked, NULL,
+	listener_fork, completion_fork, workqueue_fork, trace_fork,    memory_forked,  fifo_fork,
+	mirror_fork,   engine_fork,     means_forked,   totals_forked, foreign_forked, NULL,
 };
 
 /* clang-format on */
 
 const struct parts parts = {
+	.open = open,
+	.attend = engine_attend,
 	.to_threads = to_threads,
-	.shut = shut,
 	.deadlines = deadlines,
+	.retreat = engine_stop_serving,
+	.unlisten = listener_free_all,
+	.shut = shut,
+
+	.look = monitor_look,
+	.is_shown = monitor_is_shown,
+	.step_aside = engine_step_aside,
+	.show = engine_show,
+	.forget_refused = listener_forget_refused,
+	.ask_again = handshake_ask_again,
+
+	.before = before,
+	.begin = begin,
+	.up = up,
+	.first = am_run_kept,
+	.step = step,
+	.push = {link_push_queue, rma_serve, emulate_push, mirror_push},
+	.lost = bootstrap_link_lost,
+	.ending = ending,
 	.end = end,
+	.hang_up = bootstrap_stop,
+	.reclaim = reclaim,
+	.close = close_peer,
 	.leave = leave,
 	.free = without_link,
+
+	.finishes = finishes,
+	.finished = finished,
+	.dropped = completion_drop,
+
+	.landed = mirror_landed,
+	.guards = track_guards,
+
 	.fork_peer = fork_peer,
 	.fork_context = fork_context,
 	.fork = fork_process,
+};
+
+#define ONE_SIDED                                                                                  \
+	{                                                                                          \
+		.submit = rma_submit, .take_back = rma_take_back, .abandon = ask_abandon,          \
+		.explain = message_failed, .ready = rma_ready, .push = rma_push                    \
+	}
+#define RECEIVE                                                                                    \
+	{                                                                                          \
+		.submit = message_post, .take_back = message_unpost, .abandon = match_abandon,     \
+		.explain = message_failed                                                          \
+	}
+
+const struct request_ops request_ops[REQUEST_KINDS] = {
+	[REQUEST_SEND] =
+		{
+			.submit = message_queue,
+			.take_back = message_withdraw,
+			.abandon = match_abandon,
+			.explain = message_failed,
+			.ready = message_ready,
+			.push = message_push,
+		},
+	[REQUEST_RECV] = RECEIVE,
+	[REQUEST_HOLD] = RECEIVE,
+	[REQUEST_PUT] = ONE_SIDED,
+	[REQUEST_GET] = ONE_SIDED,
+	[REQUEST_ATOMIC] = ONE_SIDED,
 };

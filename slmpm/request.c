@@ -5,14 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "slmpm/bond/bond.h"
 #include "slmpm/base/checksum.h"
 #include "slmpm/base/error.h"
-#include "slmpm/engine/fifo.h"
-#include "slmpm/message/am.h"
-#include "slmpm/mirror/mirror.h"
-#include "slmpm/monitor/monitor.h"
-#include "slmpm/wait.h"
+#include "slmpm/part.h"
+#include "slmpm/link/wait.h"
 
 struct handle_table request_table = HANDLE_TABLE("request", struct request);
 
@@ -72,6 +68,19 @@ int request_init(struct request *r, enum request_kind kind, struct context *ctx,
 	return 0;
 }
 
+int request_submit(struct request *r)
+{
+	const struct endpoint *ep = r->ep;
+	bool receives = r->kind == REQUEST_RECV || r->kind == REQUEST_HOLD;
+
+	if (!receives &&
+	    (ep->closing || (ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)))
+		return ep->closing && ep->state == SLMPM_PEER_UP ?
+			       error_set(SLMPM_ECLOSED, "%s is being closed", ep->name) :
+			       endpoint_error(r->ep);
+	return request_ops[r->kind].submit(r);
+}
+
 static void mode_done(struct request *r)
 {
 	enum mode_op op = request_mode_op(r);
@@ -83,16 +92,18 @@ static void mode_done(struct request *r)
 	r->result.reason = r->mode.reason;
 }
 
+/* Does anybody want to know before the result stands? */
+static inline bool is_observed(const struct request *r)
+{
+	return r->kind >= REQUEST_PUT || UNLIKELY(r->fifo.tag || r->began || r->ctx->careful);
+}
+
 void request_finish(struct request *r, int status)
 {
-	if (UNLIKELY(r->fifo.tag) && fifo_awaits(r, status))
-		return;
-	if (UNLIKELY(r->began))
-		monitor_finished(r, status);
-	if (r->kind >= REQUEST_PUT)
-		rma_finished(r);
-	if (UNLIKELY(r->ctx->careful))
-		mirror_finished(r);
+	if (is_observed(r))
+		PART_EACH(part, parts.finishes)
+			if ((*part)(r, status))
+				return;
 	r->done = true;
 	r->ctx->finished = true;
 	r->result.status = status;
@@ -102,13 +113,12 @@ void request_finish(struct request *r, int status)
 		r->result.len = r->length;
 	if (r->kind == REQUEST_SEND)
 		r->result.stream = r->stream;
-	if (r->wire & WIRE_FLAG_ACTIVE)
-		am_finished(r);
 	if (r->mode.way)
 		mode_done(r);
-	if (r->bound)
-		completion_deliver(r);
-	wait_changed(r->ctx);
+	if (r->bound || r->wire & WIRE_FLAG_ACTIVE)
+		PART_EACH(part, parts.finished)
+			(*part)(r);
+	context_changed(r->ctx);
 	if (r->ended)
 		r->ended(r);
 }
@@ -116,7 +126,7 @@ void request_finish(struct request *r, int status)
 void request_drop(struct request *r)
 {
 	if (r->bound)
-		completion_undo(&r->told); /* nothing, once it has been told */
+		parts.dropped(r);
 	if (r->pieces != r->few)
 		free(r->pieces);
 	r->pieces = r->few;

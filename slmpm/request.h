@@ -19,6 +19,8 @@ enum request_kind {
 	REQUEST_ATOMIC
 };
 
+#define REQUEST_KINDS (REQUEST_ATOMIC + 1)
+
 struct fifo_entry;
 
 struct request {
@@ -33,7 +35,8 @@ struct request {
 	bool numbered;  /* `seq` is given: it has begun, and is not simply taken back */
 	bool announced; /* send: First is out, waits for or has its clear */
 	bool cleared;
-	bool streaming; /* send: its envelope is out, it waits its turn for more packets */
+	bool streaming; /* in a transmit queue: it has begun, and waits its turn for more packets */
+	bool early;     /* in one, not begun: it may whatever stands before it */
 	uint8_t flags;  /* SLMPM_MORE */
 	uint16_t wire;  /* send: WIRE_FLAG_* of its first packet */
 	uint8_t wish;   /* mode_wish() */
@@ -65,6 +68,25 @@ struct request {
 
 extern struct handle_table request_table;
 
+/* What requests of one kind do. The rooms above hand these in (parts.c). */
+struct request_ops {
+	/* It begins, or waits. 0, or a negative error and nothing has begun. */
+	int (*submit)(struct request *r);
+	/* Takes an unfinished one out of wherever it is; false when it has gone too far. */
+	bool (*take_back)(struct request *r);
+	/* The peer does not go on with one that could not be taken back: it ends without. That peer; NULL: it goes on. */
+	struct endpoint *(*abandon)(struct request *r);
+	/* The error of one that has failed, with its detail. */
+	int (*explain)(const struct request *r);
+
+	/* Of those in a transmit queue: may it begin now? FIRST: all before it have. */
+	bool (*ready)(struct endpoint *ep, struct request *r, bool first);
+	/* Its turn: packets posted; *STOP when the link takes no more. */
+	int (*push)(struct endpoint *ep, struct request *r, bool *stop);
+};
+
+extern const struct request_ops request_ops[REQUEST_KINDS];
+
 /* Of each of its packets. What has begun is carried on by any link. */
 static inline uint16_t request_packet_flags(const struct request *r)
 {
@@ -81,7 +103,19 @@ struct request *request_new(void);
 /* Copies IOV's description; -SLMPM_E* for bad pieces or sizes. */
 int request_init(struct request *r, enum request_kind kind, struct context *ctx,
 		 struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov, int n);
+/* Hands it to its queue. 0, or a negative error and it is not there. */
+int request_submit(struct request *r);
+/* Takes an unfinished one out of wherever it is; false when it has gone too far. */
+static inline bool request_take_back(struct request *r)
+{
+	return request_ops[r->kind].take_back(r);
+}
 void request_finish(struct request *r, int status);
+/* A finished one's status, with its detail. */
+static inline int request_explain(const struct request *r)
+{
+	return r->result.status ? request_ops[r->kind].explain(r) : 0;
+}
 /* What it is to the selector. */
 enum mode_op request_mode_op(const struct request *r);
 /* Forgets the pieces; frees a request with a handle. */

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "slmpm/base/error.h"
-#include "slmpm/link/link.h"
+#include "slmpm/memory/rma.h"
 #include "slmpm/base/sized.h"
 
 #define LABEL   "slmpm-stats"
@@ -126,24 +126,6 @@ void endpoint_stats(struct endpoint *ep)
 	s->sleeps = ep->ctx->sleeps;
 	s->queue_depth = ep->link.depth;
 	count_copied(ep, s);
-}
-
-int slmpm_peer_stats(slmpm_peer peer, struct slmpm_stats *stats, size_t size)
-{
-	struct endpoint *ep = endpoint_of(peer);
-
-	if (!ep)
-		return endpoint_bad_handle(peer);
-	if (sized_check("slmpm_peer_stats", stats, size, sizeof(*stats)) < 0)
-		return -SLMPM_EINVAL;
-	if (!endpoint_lock(ep, peer))
-		return endpoint_bad_handle(peer);
-	if (ep->state == SLMPM_PEER_UP && !ep->loan.data)
-		link_flush(ep);
-	endpoint_stats(ep);
-	sized_give(stats, size, ep->stats, sizeof(*stats));
-	context_unlock(ep->ctx);
-	return 0;
 }
 
 /* ---- violations by name --------------------------------------------------------------------- */

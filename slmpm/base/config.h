@@ -12,6 +12,8 @@ enum config_way { WAY_AUTO, WAY_ALWAYS, WAY_NEVER }; /* of `fetch` and `share` *
 enum config_header { HEADER_NONE, HEADER_IDS, HEADER_ADDRESS, HEADER_MISADDRESSED };
 enum config_attach { ATTACH_RELATED, ATTACH_NONE, ATTACH_ALL }; /* of `attach` */
 
+enum engine_kind { ENGINE_NONE, ENGINE_INLINE, ENGINE_THREAD }; /* SLMPM_ENGINE */
+
 struct config {
 	int64_t ring_segments, segment_size;
 	int64_t publish_permille, publish_batch;

@@ -11,9 +11,7 @@
 #include "slmpm/base/config.h"
 #include "slmpm/domain.h"
 #include "slmpm/engine/engine.h"
-#include "slmpm/link/landing.h"
 #include "slmpm/mode/mode.h"
-#include "slmpm/link/trace.h"
 
 /* ---- the bond ------------------------------------------------------------------------------- */
 
@@ -133,7 +131,7 @@ int further_open(struct control *c)
 	f->hopes = true;
 	bond_hope(bond, true);
 	ep->further = f;
-	ep->link.fabric = trace_before(landing_before(&bond_fabric));
+	ep->link.fabric = endpoint_fabric(&bond_fabric);
 	ep->link.port = bond;
 	set_out(f);
 	further_spread(f);

@@ -10,7 +10,7 @@
 #include "slmpm/bond/further_parts.h"
 #include "slmpm/base/config.h"
 #include "slmpm/base/log.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 
 #define MS         UINT64_C(1000000)
 #define PAUSE_LONG (10000 * MS)
@@ -52,7 +52,7 @@ void further_begin(struct endpoint *ep)
 
 	if (f && f->active && wants_others(f))
 		open_all(f, clock_now());
-	wait_changed(ep->ctx);
+	context_changed(ep->ctx);
 }
 
 void further_tried(struct further *f, uint32_t link, bool failed)
@@ -115,7 +115,7 @@ void further_use(struct endpoint *ep, uint32_t link)
 		f->link[link].due = clock_now();
 	else if (!f->active)
 		further_ask_for(f, link);
-	wait_changed(ep->ctx);
+	context_changed(ep->ctx);
 }
 
 /* ---- what became of them -------------------------------------------------------------------- */

@@ -11,7 +11,7 @@
 #include "slmpm/bond/further_parts.h"
 #include "slmpm/link/link.h"
 #include "slmpm/message/inbound.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 
 /* ---- saying --------------------------------------------------------------------------------- */
 
@@ -130,7 +130,7 @@ static bool take(struct further *f, const struct wire_link *packet, int *fd)
 		else
 			further_try_round(f, packet, fd);
 	}
-	wait_changed(f->ep->ctx);
+	context_changed(f->ep->ctx);
 	return true;
 }
 

@@ -13,7 +13,7 @@
 #include "slmpm/domain.h"
 #include "slmpm/link/link.h"
 #include "slmpm/base/log.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 
 static const struct sockaddr *address_of(const struct sockaddr_storage *a)
 {
@@ -137,7 +137,7 @@ static bool set_up(struct further *f, uint32_t link, uint32_t life, const struct
 		return false;
 	t->port->domain = domain;
 	further_inherit(t->port, bond);
-	wait_changed(f->ep->ctx); /* a sleeper does not know of this deadline */
+	context_changed(f->ep->ctx); /* a sleeper does not know of this deadline */
 	return true;
 }
 

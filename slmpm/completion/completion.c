@@ -4,12 +4,11 @@
 
 #include "slmpm/completion/counter.h"
 #include "slmpm/base/error.h"
-#include "slmpm/message/inbound.h"
+#include "slmpm/link/link.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/completion/queue.h"
 #include "slmpm/request.h"
-#include "slmpm/wait.h"
-#include "slmpm/completion/workqueue.h"
+#include "slmpm/link/wait.h"
 
 /* ---- whom to tell --------------------------------------------------------------------------- */
 
@@ -20,7 +19,7 @@ int completion_find(struct context *ctx, slmpm_ctr ctr, slmpm_cq cq, struct coun
 	*queue = cq.id ? handle_get(&queue_table, cq.id) : NULL;
 	if (ctr.id && !*counter)
 		return handle_error(&counter_table, ctr.id);
-	if (cq.id && (!*queue || ((*queue)->leads_to && !(*queue)->leads_to->starting)))
+	if (cq.id && (!*queue || ((*queue)->pass_on && !(*queue)->is_open)))
 		return handle_error(&queue_table, cq.id);
 	if ((*counter && (*counter)->ctx != ctx) || (*queue && (*queue)->ctx != ctx))
 		return error_set(SLMPM_EINVAL, "the %s belongs to another context",
@@ -95,7 +94,7 @@ void completion_tell(struct context *ctx, struct told *t, const struct slmpm_don
 	t->counter = NULL;
 	t->queue = NULL;
 	ctx->news = true;
-	wait_changed(ctx);
+	context_changed(ctx);
 }
 
 /* ---- requests ------------------------------------------------------------------------------- */
@@ -134,8 +133,15 @@ void completion_pass_on(struct told *t, struct request *r)
 	t->queue = NULL;
 }
 
+void completion_drop(struct request *r)
+{
+	completion_undo(&r->told); /* nothing, once it has been told */
+}
+
 void completion_deliver(struct request *r)
 {
+	if (!r->bound)
+		return;
 	completion_tell(r->ctx, &r->told, &r->result);
 	list_append(&r->ctx->spent, &r->node);
 }
@@ -160,15 +166,15 @@ void completion_notify(struct region *region, struct endpoint *ep, uint64_t offs
 		count(region->counter, 0);
 	}
 	if (region->queue && !queue_take_room(region->queue)) {
-		inbound_no_memory(ep);
+		endpoint_no_memory(ep);
 		return;
 	}
 	if (region->queue)
 		queue_put(region->queue, &done);
 	else
-		inbound_charge(ep, WIRE_ENVELOPE);
+		link_discharge(ep, WIRE_ENVELOPE);
 	ep->ctx->news = true;
-	wait_changed(ep->ctx);
+	context_changed(ep->ctx);
 }
 
 /* ---- ends ----------------------------------------------------------------------------------- */
@@ -176,8 +182,6 @@ void completion_notify(struct region *region, struct endpoint *ep, uint64_t offs
 void completion_end(struct context *ctx)
 {
 	drop_spent(ctx);
-	LIST_EACH(at, &ctx->work_queues)
-		workqueue_free(LIST_ENTRY(at, struct workqueue, node));
 	LIST_EACH(at, &ctx->counters)
 		counter_free(LIST_ENTRY(at, struct counter, node));
 	LIST_EACH(at, &ctx->queues)
@@ -188,5 +192,4 @@ void completion_fork(void)
 {
 	handle_fork(&counter_table);
 	handle_fork(&queue_table);
-	handle_fork(&workqueue_table);
 }

@@ -69,6 +69,8 @@ int completion_bind(struct request *r, const struct slmpm_how *how, const slmpm_
 void completion_pass_on(struct told *t, struct request *r);
 /* By request_finish, for a request that was bound. */
 void completion_deliver(struct request *r);
+/* R is dropped: nobody is told any more. */
+void completion_drop(struct request *r);
 
 /* The counter and the queue that a region is to notify, {0}: NULL; negative with the detail set.
  * While they are known there each has one user more. */

@@ -4,10 +4,10 @@
 
 #include "slmpm/completion/completion.h"
 #include "slmpm/base/error.h"
-#include "slmpm/late.h"
-#include "slmpm/message/message.h"
+#include "slmpm/link/late.h"
+#include "slmpm/endpoint.h"
 #include "slmpm/base/sized.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 
 struct handle_table counter_table = HANDLE_TABLE_FROM("counter", struct counter, node);
 
@@ -88,7 +88,7 @@ static bool count_reached(void *arg)
 	if (!w->counter || has_counted(w))
 		return true;
 	if (list_empty(&w->counter->under_way))
-		w->ended = message_source_ended(w->ctx, NULL);
+		w->ended = context_source_ended(w->ctx, NULL);
 	return w->ended < 0;
 }
 
@@ -118,8 +118,8 @@ int slmpm_ctr_wait(slmpm_ctr ctr, uint64_t value, int timeout_ms)
 	else if (has_counted(&w))
 		rc = take_status(w.counter);
 	else if (w.ended < 0)
-		rc = message_source_ended(w.ctx, NULL);
-	else if (!wait_forbidden(w.ctx, "slmpm_ctr_wait"))
+		rc = context_source_ended(w.ctx, NULL);
+	else if (!context_forbids(w.ctx, "slmpm_ctr_wait"))
 		rc = late_error(w.ctx, NULL, timeout_ms, "%llu of %llu operations are done",
 				(unsigned long long)w.counter->done,
 				(unsigned long long)(value == SLMPM_ALL ? w.posted : value));
@@ -163,7 +163,7 @@ int slmpm_ctr_destroy(slmpm_ctr ctr)
 			       c->users ? "a region notifies it" : "operations are under way");
 	else
 		counter_free(c);
-	wait_changed(ctx); /* who waits for it learns that it is gone */
+	context_changed(ctx); /* who waits for it learns that it is gone */
 	context_unlock(ctx);
 	return rc;
 }

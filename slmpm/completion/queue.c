@@ -6,13 +6,11 @@
 
 #include "slmpm/completion/completion.h"
 #include "slmpm/base/error.h"
-#include "slmpm/late.h"
-#include "slmpm/message/inbound.h"
-#include "slmpm/message/message.h"
+#include "slmpm/link/late.h"
+#include "slmpm/link/link.h"
 #include "slmpm/link/progress.h"
-#include "slmpm/wait.h"
-#include "slmpm/completion/workqueue.h"
-#include "slmpm/yield.h"
+#include "slmpm/link/wait.h"
+#include "slmpm/link/yield.h"
 
 #define ROOM_FIRST 16
 
@@ -75,7 +73,7 @@ static bool grow(struct queue *q)
 
 bool queue_take_room(struct queue *q)
 {
-	if (UNLIKELY(q->tail - q->head + q->under_way == q->size) && !q->leads_to && !grow(q))
+	if (UNLIKELY(q->tail - q->head + q->under_way == q->size) && !q->pass_on && !grow(q))
 		return false;
 	q->under_way++;
 	return true;
@@ -84,8 +82,8 @@ bool queue_take_room(struct queue *q)
 void queue_put(struct queue *q, const struct slmpm_done *done)
 {
 	q->under_way--;
-	if (q->leads_to) {
-		workqueue_ended(q->leads_to, done);
+	if (q->pass_on) {
+		q->pass_on(q->owner, done);
 		return;
 	}
 	completion_copy(&q->ring[q->tail++ & (q->size - 1)], done);
@@ -97,7 +95,7 @@ static void give_credit(const struct slmpm_done *done)
 	struct endpoint *ep = done->op == SLMPM_OP_NOTIFY ? endpoint_of(done->peer) : NULL;
 
 	if (ep)
-		inbound_charge(ep, WIRE_ENVELOPE);
+		link_discharge(ep, WIRE_ENVELOPE);
 }
 
 static int take(struct queue *q, struct slmpm_done *done, int n)
@@ -115,7 +113,7 @@ static struct queue *queue_get(slmpm_cq cq)
 {
 	struct queue *q = handle_get(&queue_table, cq.id);
 
-	return q && !q->leads_to ? q : NULL;
+	return q && !q->pass_on ? q : NULL;
 }
 
 /* Its context, locked, and the queue; NULL with the detail set and *RC. */
@@ -181,7 +179,7 @@ static bool has_completion(void *arg)
 	if (!w->queue || w->queue->head != w->queue->tail)
 		return true;
 	if (!w->queue->under_way)
-		w->ended = message_source_ended(w->ctx, NULL);
+		w->ended = context_source_ended(w->ctx, NULL);
 	return w->ended < 0;
 }
 
@@ -200,11 +198,11 @@ int slmpm_cq_wait(slmpm_cq cq, struct slmpm_done *done, int n, int timeout_ms)
 
 		rc = w.queue ? take(w.queue, done, n) : handle_error(&queue_table, cq.id);
 		if (rc == 0 && w.ended < 0)
-			rc = message_source_ended(w.ctx, NULL);
+			rc = context_source_ended(w.ctx, NULL);
 		else if (rc == 0 && waited == -SLMPM_ETIMEOUT)
 			rc = late_error(w.ctx, NULL, timeout_ms, "no completion");
 		else if (rc == 0)
-			rc = wait_forbidden(w.ctx, "slmpm_cq_wait");
+			rc = context_forbids(w.ctx, "slmpm_cq_wait");
 	}
 	context_unlock(w.ctx);
 	return rc;
@@ -227,7 +225,7 @@ int slmpm_cq_destroy(slmpm_cq cq)
 			give_credit(&q->ring[q->head++ & (q->size - 1)]);
 		queue_free(q);
 	}
-	wait_changed(ctx); /* who waits for it learns that it is gone */
+	context_changed(ctx); /* who waits for it learns that it is gone */
 	context_unlock(ctx);
 	return rc;
 }

@@ -8,17 +8,18 @@
 
 #include "slmpm/context.h"
 
-struct workqueue;
-
 struct queue {
 	struct handle handle;
 	struct context *ctx;     /* stays: another thread may look just as it is freed */
 	struct list node;        /* of the context's */
 	struct slmpm_done *ring; /* a power of two of them, or NULL */
 	uint64_t size, head, tail;
-	uint64_t under_way;         /* operations that have taken room */
-	uint32_t users;             /* regions that notify it, work queues that end here */
-	struct workqueue *leads_to; /* nobody polls it: completions go there at once; or NULL */
+	uint64_t under_way; /* operations that have taken room */
+	uint32_t users;     /* regions that notify it, work queues that end here */
+	/* Nobody polls it: completions go to OWNER at once; or NULL. */
+	void (*pass_on)(void *owner, const struct slmpm_done *done);
+	void *owner;
+	bool is_open; /* and it is the owner who begins an operation now: nobody else may name it */
 };
 
 extern struct handle_table queue_table;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A caller's request, its slmpm_req: looked at, waited for, taken back. */
 #include "slmpm/base/error.h"
-#include "slmpm/late.h"
-#include "slmpm/message/message.h"
+#include "slmpm/link/late.h"
+#include "slmpm/request.h"
 #include "slmpm/link/progress.h"
-#include "slmpm/wait.h"
-#include "slmpm/yield.h"
+#include "slmpm/link/wait.h"
+#include "slmpm/link/yield.h"
 
 static struct request *request_get(const slmpm_req *req)
 {
@@ -22,7 +22,7 @@ static bool may_conclude(const struct request *r)
 /* Reports a finished request and frees it. */
 static void conclude(struct request *r, slmpm_req *req, struct slmpm_done *done)
 {
-	(void)message_explain(r);
+	(void)request_explain(r);
 	if (done)
 		completion_copy(done, &r->result);
 	request_drop(r);
@@ -107,7 +107,7 @@ int slmpm_wait(slmpm_req *req, int n, struct slmpm_done *done, int timeout_ms)
 		conclude(request_get(&req[s.index]), &req[s.index], done);
 	} else if (rc == 0) {
 		rc = error_set(SLMPM_EHANDLE, "slmpm_wait: another thread has one of the requests");
-	} else if (!wait_forbidden(ctx, "slmpm_wait")) {
+	} else if (!context_forbids(ctx, "slmpm_wait")) {
 		r = request_get(&req[0]);
 		rc = late_from(ctx, n == 1 && r ? r->ep : NULL, timeout_ms, "still waiting for");
 	}
@@ -123,7 +123,7 @@ static bool leave(struct request *r)
 	if (r->leaving) /* by the call in which this handler runs */
 		return false;
 	r->leaving = true;
-	left = message_take_back(r);
+	left = request_take_back(r);
 	r->leaving = false;
 	return left;
 }

@@ -13,7 +13,7 @@
 #include "slmpm/connect/handshake.h"
 #include "slmpm/base/net.h"
 #include "slmpm/launch/process.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
@@ -83,7 +83,7 @@ static int start(struct endpoint *ep)
 	if (rc < 0)
 		return rc;
 	list_append(&ep->ctx->deadlines, &c->node);
-	wait_changed(ep->ctx); /* a sleeper does not know of this deadline */
+	context_changed(ep->ctx); /* a sleeper does not know of this deadline */
 	ep->link.port->bell = c->socket.fd;
 	rc = handshake_begin(c);
 	/* It may have ended by now: told like every other end, when somebody looks. */
@@ -206,6 +206,14 @@ void bootstrap_free(struct endpoint *ep)
 	free(c->stream);
 	free(c);
 	ep->control = NULL;
+}
+
+void bootstrap_reclaim(struct endpoint *ep)
+{
+	if (ep->process)
+		bootstrap_stop(ep, NULL);
+	else
+		bootstrap_free(ep);
 }
 
 void bootstrap_forked(struct endpoint *ep)

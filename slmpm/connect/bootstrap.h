@@ -41,6 +41,8 @@ int bootstrap_offer_region(struct endpoint *ep, struct wire_grant *grant, int fd
 /* Tells the peer why, best effort, and closes the socket. */
 void bootstrap_stop(struct endpoint *ep, const char *reason);
 void bootstrap_free(struct endpoint *ep);
+/* It has ended: one or the other. A process's descriptor stays for slmpm_join and slmpm_kill. */
+void bootstrap_reclaim(struct endpoint *ep);
 /* In the child after fork: closes its copies of the descriptors, nothing else. */
 void bootstrap_forked(struct endpoint *ep);
 

@@ -12,7 +12,7 @@
 #include "slmpm/bond/further.h"
 #include "slmpm/launch/process.h"
 #include "slmpm/link/progress.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 
 #define PIDFD_GRACE_MS 50   /* between the socket's end and the process's */
 #define LINK_GRACE_MS  2000 /* and that of a link with a connection of its own */
@@ -49,7 +49,7 @@ static void conclude_in(struct control *c, uint64_t ms)
 	c->deadline = clock_now() + ms * UINT64_C(1000000);
 	list_remove(&c->node);
 	list_append(&c->ep->ctx->deadlines, &c->node);
-	wait_changed(c->ep->ctx);
+	context_changed(c->ep->ctx);
 }
 
 /* Others may hold the link, whose end does not come then. */

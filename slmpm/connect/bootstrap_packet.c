@@ -12,7 +12,7 @@
 #include "slmpm/bond/further.h"
 #include "slmpm/connect/handshake.h"
 #include "slmpm/memory/memory.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 
 #define READS_AT_ONCE 256
 #define READ_AHEAD    4096 /* more than a socket holds: what was sent before is among them */
@@ -201,6 +201,6 @@ void bootstrap_read_ahead(struct endpoint *ep)
 		read_ahead(ep, &r, rc == -EMFILE);
 		control_drop(&r);
 		if (r.length == 1) /* a bell that another thread sleeps for */
-			wait_changed(ep->ctx);
+			context_changed(ep->ctx);
 	}
 }

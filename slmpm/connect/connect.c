@@ -9,7 +9,7 @@
 #include "slmpm/connect/control.h"
 #include "slmpm/base/error.h"
 #include "slmpm/base/url.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 
 #define CROWDED_MS 5 /* between tries at a listener that has its hands full */
 
@@ -226,7 +226,7 @@ int slmpm_connect(slmpm_peer *peer, slmpm_ctx handle, const char *url, int timeo
 	ctx = context_get(handle, &rc);
 	if (!ctx)
 		return rc;
-	rc = wait_forbidden(ctx, "slmpm_connect");
+	rc = context_forbids(ctx, "slmpm_connect");
 	if (rc < 0)
 		return rc;
 	context_lock(ctx);

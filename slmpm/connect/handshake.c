@@ -36,7 +36,7 @@
 #include "slmpm/memory/ask.h"
 #include "slmpm/stats.h"
 #include "slmpm/monitor/monitor.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 
 #define PAYLOAD_LEAST (HELLO_PACKET_LEAST + CHECKSUM_SPARE)
 
@@ -279,7 +279,7 @@ void handshake_ask(struct control *c)
 
 		endpoint_refused(ep, -error, slmpm_error_detail());
 	}
-	wait_changed(ep->ctx);
+	context_changed(ep->ctx);
 }
 
 void handshake_ask_again(struct context *ctx)

@@ -12,13 +12,13 @@
 #include "slmpm/engine/engine.h"
 #include "slmpm/engine/fifo.h"
 #include "slmpm/base/error.h"
-#include "slmpm/late.h"
+#include "slmpm/link/late.h"
 #include "slmpm/base/net.h"
 #include "slmpm/base/url.h"
 #include "slmpm/message/am.h"
 #include "slmpm/message/match.h"
 #include "slmpm/base/sized.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 
 /* Over TCP, that nobody has looked at: those beyond come again late. */
 #define NET_QUEUE 1024
@@ -192,6 +192,12 @@ void listener_free(struct listener *l)
 	handle_free(&listener_table, l);
 }
 
+void listener_free_all(struct context *ctx)
+{
+	while (!list_empty(&ctx->listeners))
+		listener_free(LIST_ENTRY(ctx->listeners.next, struct listener, node));
+}
+
 int slmpm_unlisten(slmpm_listener handle)
 {
 	struct listener *l = handle_get(&listener_table, handle.id);
@@ -206,7 +212,7 @@ int slmpm_unlisten(slmpm_listener handle)
 		listener_free(l);
 	else /* another thread was first */
 		rc = handle_error(&listener_table, handle.id);
-	wait_changed(ctx);
+	context_changed(ctx);
 	context_unlock(ctx);
 	return rc;
 }
@@ -267,11 +273,11 @@ int slmpm_accept(slmpm_listener handle, slmpm_peer *peer, int timeout_ms)
 		endpoint_refresh(a.ep);
 		ctx->accepted |= am_is_due(a.ep);
 		ctx->news |= am_is_due(a.ep);
-		wait_changed(ctx);
+		context_changed(ctx);
 		peer->id = handle_id(a.ep);
 	} else if (!a.listener) {
 		rc = handle_error(&listener_table, handle.id);
-	} else if (!wait_forbidden(ctx, "slmpm_accept")) {
+	} else if (!context_forbids(ctx, "slmpm_accept")) {
 		rc = error_set(late_code(timeout_ms), "nobody connected to %s", a.listener->url);
 	}
 	context_unlock(ctx);

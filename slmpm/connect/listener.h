@@ -39,6 +39,7 @@ uint64_t listener_deadlines(struct context *ctx, uint64_t now_ns);
 /* Frees who failed before anybody knew of them: while nobody holds an endpoint or a watch. */
 void listener_forget_refused(struct context *ctx);
 void listener_free(struct listener *l);
+void listener_free_all(struct context *ctx);
 /* In the child after fork: closes its copies of the descriptors, nothing else. */
 void listener_forked_all(struct context *ctx);
 

@@ -24,7 +24,7 @@
 #include "slmpm/base/config.h"
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/link/link.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 
 _Static_assert(SILENCE_LINKS == BOND_PATHS, "each has a place");
 
@@ -143,7 +143,7 @@ void silence_watch(struct control *c)
 	c->silence.inspected = clock_now();
 	list_append(&ctx->remote_peers, &c->silence.node);
 	ctx->silence_deadline = 0;
-	wait_changed(ctx);
+	context_changed(ctx);
 }
 
 uint64_t silence_deadlines(struct context *ctx, uint64_t now_ns)

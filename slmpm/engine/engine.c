@@ -254,12 +254,13 @@ static int step_inline(struct engine_port *port)
 	return 1;
 }
 
-int engine_step(struct context *ctx)
+int engine_step(struct endpoint *ep)
 {
+	struct context *ctx = ep->ctx;
 	struct engine_port *port = ctx->port;
 	int n = 0;
 
-	if (!port)
+	if (ep->state != SLMPM_PEER_UP || !ep->rma->moving || !port)
 		return 0;
 	if (!list_empty(&port->waiting))
 		n += step_inline(port);

@@ -19,8 +19,6 @@
 struct endpoint;
 struct request;
 
-enum engine_kind { ENGINE_NONE, ENGINE_INLINE, ENGINE_THREAD }; /* SLMPM_ENGINE */
-
 /* Is there one, which takes a transfer of so many bytes that is meant for it? */
 bool engine_takes(uint64_t length);
 /* Is a transfer of so many bytes, which nobody waits for, the engine's though nobody says so? */
@@ -35,8 +33,9 @@ void engine_forget(struct request *r);
 uint64_t engine_stop(struct request *r);
 /* The endpoint ends: all of its transfers are forgotten. */
 void engine_end(struct endpoint *ep);
-/* The reception FIFO, and inline the next piece: how many things happened. */
-int engine_step(struct context *ctx);
+/* Of the context, while EP has something to be moved: the reception FIFO, and inline the next piece. How many things
+ * happened. */
+int engine_step(struct endpoint *ep);
 /* A context is open; its own thread, if it has one, ends before it closes; it has ended. */
 int engine_open(struct context *ctx);
 /* CTX, in which the calling thread is, is to have a peer over FABRIC. 0 or negative, the detail set. */

@@ -10,7 +10,7 @@
 #include "slmpm/engine/engine.h"
 #include "slmpm/base/error.h"
 #include "slmpm/engine/transfer.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 
 #define ASIDE_NS 1000000
 
@@ -88,7 +88,7 @@ void engine_step_aside(struct context *ctx, bool waits)
 	}
 	port->aside = port->served;
 	if (waits && port->polls)
-		wait_wake(ctx);
+		context_wake(ctx);
 }
 
 /* Who waits polls with less delay than a thread that would have to wake him: the server comes back once no call has
@@ -172,7 +172,7 @@ void engine_stop_serving(struct context *ctx)
 		return;
 	pthread_mutex_lock(&ctx->lock);
 	port->stop = true;
-	wait_wake(ctx);
+	context_wake(ctx);
 	pthread_mutex_unlock(&ctx->lock);
 	pthread_join(port->server, NULL);
 	port->served = false;

@@ -9,11 +9,11 @@
 #include "slmpm/message/arrival.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/base/error.h"
-#include "slmpm/late.h"
+#include "slmpm/link/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/message/message.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 
 struct handle_table fifo_table = HANDLE_TABLE_FROM("FIFO entry", struct fifo_entry, node);
 
@@ -58,7 +58,7 @@ void fifo_answer(struct endpoint *ep, uint64_t tag, int status)
 	};
 
 	if (tag && am_answer(ep, FIFO_DONE, &a, sizeof(a), NULL, 0) < 0)
-		inbound_no_memory(ep);
+		endpoint_no_memory(ep);
 }
 
 void fifo_settle(struct endpoint *ep, uint64_t tag, uint64_t charge, int status)
@@ -115,7 +115,7 @@ static void put(struct endpoint *ep, const struct fifo_put *q, const void *data,
 	e = memory ? handle_new(&fifo_table) : NULL;
 	if (!e) {
 		free(memory);
-		inbound_no_memory(ep);
+		endpoint_no_memory(ep);
 		return;
 	}
 	if (e->ctx != ctx) /* else who looks at the last one here is not disturbed */
@@ -135,7 +135,7 @@ static void put(struct endpoint *ep, const struct fifo_put *q, const void *data,
 	list_append(&ep->fifo.entries, &e->of_peer);
 	ep->stats->fifo_entries++;
 	ctx->news = true;
-	wait_changed(ctx);
+	context_changed(ctx);
 }
 
 /* Who waits for the answer to TAG, out of wherever it is; NULL: nobody. */
@@ -153,7 +153,7 @@ static struct request *take_awaiting(struct endpoint *ep, uint64_t tag)
 	LIST_EACH(at, &ep->link.queue) {
 		struct request *r = LIST_ENTRY(at, struct request, node);
 
-		if (r->fifo.tag != tag || !link_is_out(r))
+		if (r->fifo.tag != tag || !message_is_out(r))
 			continue;
 		link_dequeue(ep, r);
 		r->fifo.out = true;
@@ -230,7 +230,7 @@ static bool find(void *arg)
 		t->entry = e;
 		return true;
 	}
-	return (t->ep && endpoint_of(t->peer) != t->ep) || message_source_ended(t->ctx, t->ep) < 0;
+	return (t->ep && endpoint_of(t->peer) != t->ep) || context_source_ended(t->ctx, t->ep) < 0;
 }
 
 static int take(struct taking *t, struct slmpm_fifo *entry, int timeout_ms)
@@ -241,7 +241,7 @@ static int take(struct taking *t, struct slmpm_fifo *entry, int timeout_ms)
 	if (t->ep && endpoint_of(t->peer) != t->ep)
 		return endpoint_bad_handle(t->peer);
 	if (!e && rc == 0)
-		return message_source_ended(t->ctx, t->ep);
+		return context_source_ended(t->ctx, t->ep);
 	if (!e)
 		return late_from(t->ctx, t->ep, timeout_ms, "no FIFO entry from");
 	list_remove(&e->node);
@@ -267,7 +267,7 @@ int slmpm_fifo_take(slmpm_peer peer, struct slmpm_fifo *entry, int timeout_ms)
 	t.ctx = message_source(peer, &t.ep, &rc);
 	if (!t.ctx)
 		return rc;
-	rc = timeout_ms ? wait_forbidden(t.ctx, "slmpm_fifo_take") : 0;
+	rc = timeout_ms ? context_forbids(t.ctx, "slmpm_fifo_take") : 0;
 	if (rc == 0)
 		rc = take(&t, entry, timeout_ms);
 	context_unlock(t.ctx);

@@ -72,7 +72,7 @@ int fifo_put(const struct operation *o)
 	if (rc == 0)
 		rc = completion_bind(r, &o->full, o->req);
 	if (rc == 0)
-		rc = blocks ? message_await(r, o->full.timeout_ms) : message_submit(r);
+		rc = blocks ? message_await(r, o->full.timeout_ms) : request_submit(r);
 	if (rc == 0 && endpoint_of(peer) == ep) { /* else another thread has closed it meanwhile */
 		ep->stats->puts++;
 		ep->stats->put_bytes += o->length;
@@ -94,7 +94,7 @@ void fifo_abandon(struct request *r)
 
 bool fifo_awaits(struct request *r, int status)
 {
-	if (status < 0 || r->fifo.out)
+	if (!r->fifo.tag || status < 0 || r->fifo.out)
 		return false;
 	r->fifo.out = true;
 	list_append(&r->ep->fifo.awaiting, &r->node);

@@ -7,7 +7,7 @@
 #include "slmpm/engine/fifo.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/message/message.h"
-#include "slmpm/mirror/mirror.h"
+#include "slmpm/part.h"
 
 static struct fifo_entry *entry_get(uint64_t id)
 {
@@ -118,7 +118,7 @@ static int store(struct fifo_entry *e, slmpm_mem mem, uint64_t offset, const str
 	if (!completion_blocks(how, req))
 		return begin(e, region, offset, how, req);
 	memcpy(region_at(region, offset), e->data, e->len);
-	mirror_landed(e->ctx, region_at(region, offset), e->len);
+	part_landed(e->ctx, region_at(region, offset), e->len);
 	fifo_dispose(e, 0);
 	return 0;
 }

@@ -16,7 +16,7 @@
 #include "slmpm/base/error.h"
 #include "slmpm/launch/launch.h"
 #include "slmpm/base/log.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 
 /* SIGKILL when the host's end of the pipe closes, however that comes about; no thread needed. */
 static void put_on_leash(void)

@@ -13,11 +13,12 @@
 
 #include "slmpm/launch/arrive.h"
 #include "slmpm/base/error.h"
-#include "slmpm/late.h"
+#include "slmpm/link/late.h"
 #include "slmpm/base/cpus.h"
 #include "slmpm/launch/job.h"
 #include "slmpm/message/message.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait_sleep.h"
+#include "slmpm/part.h"
 
 /* By the descriptor, not the number: that may be another process's by now. */
 static int send_signal(const struct process *p, int signal)
@@ -128,12 +129,12 @@ static int close_first(struct endpoint *ep, slmpm_peer peer, uint64_t deadline, 
 	int rc;
 
 	(void)wait_look(ep->ctx);
-	rc = message_connected(ep, clock_ms(clock_now(), deadline, -1));
+	rc = wait_connected(ep, clock_ms(clock_now(), deadline, -1));
 	if (endpoint_of(peer) == ep) {
 		if (rc < 0 && !look(ep->process, WNOHANG | WNOWAIT))
 			return late_error(ep->ctx, ep, timeout_ms,
 					  "%s still runs and has not connected", ep->name);
-		(void)message_close(ep, clock_ms(clock_now(), deadline, -1));
+		(void)parts.close(ep, clock_ms(clock_now(), deadline, -1));
 	}
 	return endpoint_of(peer) == ep ? 0 : endpoint_bad_handle(peer);
 }
@@ -167,7 +168,7 @@ int slmpm_join(slmpm_peer peer, int *status, int timeout_ms)
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx;
-	rc = wait_forbidden(ctx, "slmpm_join");
+	rc = context_forbids(ctx, "slmpm_join");
 	if (rc == 0)
 		rc = close_first(ep, peer, deadline, timeout_ms);
 	if (rc == 0)
@@ -198,7 +199,7 @@ int slmpm_kill(slmpm_peer peer, int grace_ms)
 	else if (grace_ms) {
 		ep->process->kill_at = clock_now() + (uint64_t)grace_ms * 1000000;
 		ep->ctx->kills = true;
-		wait_changed(ep->ctx); /* who sleeps has a nearer end now */
+		context_changed(ep->ctx); /* who sleeps has a nearer end now */
 	}
 	context_unlock(ep->ctx);
 	return rc;

@@ -20,7 +20,7 @@
 #include "slmpm/launch/launch.h"
 #include "slmpm/launch/process.h"
 #include "slmpm/launch/remote_request.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 #include "slmpm/base/wire.h"
 
 /* Between this library and its courier, which are of one installation: length, type, payload. */
@@ -312,7 +312,7 @@ int remote_spawn(slmpm_peer *peer, struct context *ctx, const char *prog, char *
 		.options = o,
 		.clean = o && o->flags & SLMPM_SPAWN_CLEAN_ENV,
 	};
-	int rc = wait_forbidden(ctx, "slmpm_spawn on another host");
+	int rc = context_forbids(ctx, "slmpm_spawn on another host");
 
 	if (s.arrive)
 		s.arrive->listening.fd = -1;

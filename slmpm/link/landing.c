@@ -9,32 +9,21 @@
 #include <pthread.h>
 
 #include "slmpm/domain.h"
-#include "slmpm/mirror/track.h"
+#include "slmpm/link/packet.h"
+#include "slmpm/part.h"
 #include "slmpm/base/wire.h"
 
 /* ---- where it belongs ----------------------------------------------------------------------- */
 
 static void *wanted_place(struct endpoint *ep, const struct fabric_arrival *a)
 {
+	const struct packet_kind *kind = &packet_kinds[a->kind];
 	uint64_t flags = a->head[2] >> 48;
 
 	if (flags &
 	    (WIRE_FLAG_CHECK | WIRE_FLAG_ADDRESSED)) /* there is more of it than of the message */
 		return NULL;
-	switch (a->kind) {
-	case WIRE_SEND_FIRST:
-	case WIRE_SEND_MIDDLE:
-	case WIRE_SEND_LAST:
-	case WIRE_SEND_ONLY:
-	case WIRE_LOAN_BYTES: return landing_of_message(ep, a);
-	case WIRE_WRITE_MIDDLE:
-	case WIRE_WRITE_LAST: return rma_landing_of_write(ep, a);
-	case WIRE_READ_FIRST:
-	case WIRE_READ_MIDDLE:
-	case WIRE_READ_LAST:
-	case WIRE_READ_ONLY: return rma_landing_of_read(ep, a);
-	default: return NULL;
-	}
+	return kind->place ? kind->place(ep, a) : NULL;
 }
 
 /* The kernel may not write where a mirror is tracked by protecting its pages. */
@@ -42,7 +31,7 @@ static void *place_of(struct endpoint *ep, const struct fabric_arrival *a)
 {
 	void *place = wanted_place(ep, a);
 
-	return place && track_guards(ep->ctx, place, a->length) ? NULL : place;
+	return place && parts.guards(ep->ctx, place, a->length) ? NULL : place;
 }
 
 static void say(struct endpoint *ep, void *place)
@@ -78,12 +67,14 @@ static bool must_wait(struct endpoint *ep)
 /* False: at the next look. */
 static bool decide(struct endpoint *ep)
 {
+	const struct packet_kind *kind = &packet_kinds[ep->landing.arrival.kind];
+
 	if (must_wait(ep))
 		return false;
 	set_state(ep, LANDING_SAID);
 	say(ep, place_of(ep, &ep->landing.arrival));
-	if (ep->landing.place && ep->landing.arrival.kind == WIRE_SEND_FIRST)
-		landing_asks(ep, &ep->landing.arrival);
+	if (ep->landing.place && kind->placed)
+		kind->placed(ep, &ep->landing.arrival);
 	if (ep->landing.put_off)
 		endpoint_refresh(ep);
 	ep->landing.put_off = false;

@@ -12,8 +12,6 @@
 #include "slmpm/endpoint.h"
 #include "slmpm/request.h"
 
-struct inbound;
-
 #define LANDING_LEAST 4096 /* no fabric asks for less */
 
 /* What stands before FABRIC and answers where it asks; FABRIC itself where it does not. */
@@ -47,14 +45,5 @@ static inline void landing_scatter(const struct request *r, uint64_t offset, con
 	if (n < LANDING_LEAST || request_run(r, offset, n) != from)
 		request_scatter(r, offset, from, n);
 }
-
-/* ---- where the payload of packet A belongs, found without changing anything; or NULL --------- */
-
-void *landing_of_message(struct endpoint *ep, const struct fabric_arrival *a); /* arrival_land.c */
-/* A first packet that lands in its receive: its sender may go on before all of it is there. */
-void landing_asks(struct endpoint *ep, const struct fabric_arrival *a);
-void *rma_landing_of_write(struct endpoint *ep, const struct fabric_arrival *a);
-void *rma_landing_of_read(struct endpoint *ep, const struct fabric_arrival *a);
-void *am_landing(struct inbound *m, uint32_t length);
 
 #endif

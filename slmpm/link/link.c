@@ -7,6 +7,7 @@
 
 #include "slmpm/base/checksum.h"
 #include "slmpm/base/log.h"
+#include "slmpm/link/progress.h"
 #include "slmpm/stats.h"
 #include "slmpm/bond/bond.h"
 
@@ -267,6 +268,29 @@ void link_hang_up(struct endpoint *ep)
 	struct fabric_wr wr = {.op = FABRIC_HANG_UP};
 
 	(void)ep->link.port->domain->fabric->post(ep->link.port, &wr);
+}
+
+void link_closed(struct endpoint *ep, const struct head *h)
+{
+	ep->end_of_stream = true;
+	ep->doubt.received = h->seq;
+	if (further_speaks(ep)) /* who says it waits for that */
+		link_confirm(ep);
+}
+
+void link_up(struct endpoint *ep)
+{
+	link_flush(ep);
+	ep->link.due_max = FABRIC_DUE((uint32_t)link_ring_in(ep));
+	(void)link_push(ep);
+}
+
+void link_ending(struct endpoint *ep)
+{
+	if (ep->link.port->violation) /* a lost link is closed once nothing of it is kept */
+		return;
+	progress_settle(ep);
+	link_count(ep);
 }
 
 /* Secondary links of a pair that was not closed in order: the peer is to learn of it by them, too. */

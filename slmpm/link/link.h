@@ -6,17 +6,10 @@
 #include "slmpm/endpoint.h"
 #include "slmpm/bond/bond.h"
 #include "slmpm/bond/further.h"
+#include "slmpm/link/packet.h"
 #include "slmpm/request.h"
 
 #define LINK_TURN 16 /* packets of one message before another that streams gets its turn */
-
-struct packet {
-	uint8_t opcode;
-	uint16_t flags; /* FABRIC_MORE, FABRIC_BY */
-	uint32_t length;
-	const void *data;
-	uint64_t seq, route, extent;
-};
 
 COLD bool link_lags_still(struct endpoint *ep);
 /* Is a part of what the link has taken in this process still? No message follows until it has left. */
@@ -102,6 +95,19 @@ void link_control_whole(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint6
 			uint64_t extent, const void *data, uint32_t length);
 /* The eager bytes matched so far; a newer total replaces one not yet sent. */
 void link_return_credit(struct endpoint *ep);
+/* Eager messages went straight to their receives: what they would have been charged goes back. */
+static inline void link_matched(struct endpoint *ep, uint64_t charge)
+{
+	ep->matched_charge += charge;
+	if (UNLIKELY(ep->matched_charge - ep->returned_charge >= ep->credit / 4))
+		link_return_credit(ep);
+}
+/* One that was charged has its receive. */
+static inline void link_discharge(struct endpoint *ep, uint64_t charge)
+{
+	ep->unmatched_charge -= charge;
+	link_matched(ep, charge);
+}
 /* How many such packets wait for room: what a peer that reads nothing can make us owe. */
 uint32_t link_owed(const struct endpoint *ep, uint8_t opcode);
 /* Takes one of them back; false: it has gone out, or never was. */
@@ -116,16 +122,17 @@ int link_push(struct endpoint *ep);
 void link_queue_end(struct endpoint *ep);
 void link_enqueue(struct endpoint *ep, struct request *r);
 void link_dequeue(struct endpoint *ep, struct request *r);
-/* All of R's packets are posted, and it awaits no answer: it ends when the link does not lag any more. */
-bool link_is_out(const struct request *r);
-/* It has ended. */
-void link_sent(struct endpoint *ep, struct request *r);
+/* What requests of the queue wait for, beside credit, has changed: those that could not begin early are asked anew. */
+static inline void link_changed(struct endpoint *ep)
+{
+	ep->link.changes++;
+}
+/* For parts.c: the requests of the queue, one after the other. */
+int link_push_queue(struct endpoint *ep);
 /* It has begun: goes on whatever stands before it. */
 void link_streams(struct endpoint *ep, struct request *r);
 /* Behind the others: what it has begun keeps its place in the order. */
 void link_rotate(struct endpoint *ep, struct request *r);
-/* A request that waits for its clear has got it. */
-void link_cleared(struct endpoint *ep, uint64_t seq);
 /* So many segments more, or fewer, of the peer's ring are left free from now on (FABRIC_HOLD_BACK);
  * false: that would be too many. */
 bool link_hold_back(struct endpoint *ep, int more);
@@ -148,11 +155,22 @@ void link_strangers(struct endpoint *ep, struct fabric_link *port);
 /* A peer that lives hears of an end by the control connection; where that may have gone before its
  * links have, by these alone. */
 void link_hang_up(struct endpoint *ep);
+/* EP is connected: what has waited for that goes. */
+void link_up(struct endpoint *ep);
+/* EP is about to end: its last counts. */
+void link_ending(struct endpoint *ep);
 /* EP has ended. */
 void link_end(struct endpoint *ep);
 /* Memory for LENGTH bytes of payload in the peer's ring, or NULL; and its packet. */
 void *link_reserve(struct endpoint *ep, uint32_t length);
 int link_post_built(struct endpoint *ep, const struct packet *p);
 void link_unreserve(struct endpoint *ep);
+
+/* ---- packets, for packets.c ---------------------------------------------------------------------- */
+
+/* The peer has matched so many eager bytes: there is credit again. */
+void link_credited(struct endpoint *ep, const struct head *h);
+/* Nothing comes behind it. */
+void link_closed(struct endpoint *ep, const struct head *h);
 
 #endif

@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "slmpm/link/link.h"
-#include "slmpm/monitor/monitor.h"
+#include "slmpm/link/look.h"
 #include "slmpm/link/progress.h"
+#include "slmpm/link/wait.h"
 
 struct owed { /* a control packet that found no room */
 	struct list node;
@@ -90,7 +91,7 @@ void link_return_credit(struct endpoint *ep)
 {
 	struct owed now = {.opcode = WIRE_CREDIT, .rides = may_ride(ep)};
 
-	monitor_tick_amid(ep->ctx); /* who never waits comes by here */
+	look_tick_amid(ep->ctx); /* who never waits comes by here */
 	progress_turn(ep);
 	ep->returned_charge = ep->matched_charge;
 	LIST_EACH(at, &ep->owed) {
@@ -105,6 +106,21 @@ void link_return_credit(struct endpoint *ep)
 	now.seq = ep->stats->received_messages;
 	now.extent = ep->matched_charge & WIRE_LENGTH_MASK;
 	owe(ep, &now);
+}
+
+void link_credited(struct endpoint *ep, const struct head *h)
+{
+	uint64_t step = (h->extent - ep->credited) & WIRE_LENGTH_MASK;
+
+	if (PEER_FAULT(step > ep->charged - ep->credited)) {
+		endpoint_poison(ep, "credit");
+		return;
+	}
+	ep->credited += step;
+	ep->doubt.received = h->seq;
+	doubt_mark(ep); /* who is always given credit in time comes by here */
+	(void)link_push(ep);
+	context_changed(ep->ctx);
 }
 
 int link_push_owed(struct endpoint *ep)

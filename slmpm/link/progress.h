@@ -5,6 +5,9 @@
 
 #include "slmpm/endpoint.h"
 
+#define PROGRESS_SHARE      16  /* packets of an endpoint before it is the next one's turn */
+#define PROGRESS_LOOK_EVERY 512 /* passes between looks at the descriptors, busy or not */
+
 /* One fair pass over all endpoints; packets handled and posted. */
 int progress_context(struct context *ctx);
 /* For who waits for nothing, now and then: a pass, and a look at the descriptors. */

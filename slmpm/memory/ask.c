@@ -10,7 +10,7 @@
 #include "slmpm/message/fetch.h"
 #include "slmpm/base/clock.h"
 #include "slmpm/mode/mode_wish.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 
 #define PATIENCE_NS 10000000 /* for a target to take an offer; ... */
 #define BYTES_A_NS  8        /* ... or as long as the copy would take */
@@ -136,7 +136,7 @@ static int begin(struct endpoint *ep, struct request *r)
 	s->upto = s->done = 0;
 	s->since = clock_now();
 	ep->ctx->asking = true;
-	wait_changed(ep->ctx); /* a sleeper does not know of this deadline */
+	context_changed(ep->ctx); /* a sleeper does not know of this deadline */
 	endpoint_refresh(ep);
 	return 1;
 }
@@ -179,6 +179,8 @@ int ask_step(struct endpoint *ep)
 	struct share *s = ep->share;
 	struct request *r;
 
+	if (ep->state != SLMPM_PEER_UP || !ask_waits(ep))
+		return 0;
 	if (s->asked)
 		return !s->upto && clock_now() >= late_at(s) ? give_up(ep) : 0;
 	if (list_empty(&s->asks))
@@ -275,7 +277,7 @@ struct endpoint *ask_abandon(struct request *r)
 		return NULL;
 	ep->share->asked = NULL;
 	ep->rma->holds |= RMA_BEHIND; /* nothing may be overtaken by what it still moves */
-	rma_finished(r);
+	(void)rma_finished(r, 0);
 	return ep;
 }
 

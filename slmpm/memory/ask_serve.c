@@ -7,7 +7,7 @@
 #include "slmpm/link/link.h"
 #include "slmpm/memory/ask.h"
 #include "slmpm/message/fetch.h"
-#include "slmpm/mirror/mirror.h"
+#include "slmpm/part.h"
 
 bool ask_is_sound(struct endpoint *ep, const struct head *h, const struct wire_share *w)
 {
@@ -161,7 +161,7 @@ void ask_stop(struct endpoint *ep)
 		return;
 	done = engine_stop(r);
 	if (r->kind == REQUEST_GET)
-		mirror_landed(ep->ctx, r->pieces->base, done);
+		part_landed(ep->ctx, r->pieces->base, done);
 	release(ep, done);
 }
 

@@ -92,7 +92,6 @@ struct emulation { /* of an endpoint */
 	uint32_t answering; /* of them: reads */
 	uint32_t next;
 	bool pushing;
-	bool first; /* whose turn it is when there is room: ours, or the transmit queue's */
 };
 
 /* ---- for rma*.c: the side that asks ---------------------------------------------------------- */

@@ -86,7 +86,7 @@ struct entry *emulate_entry(struct endpoint *ep, uint16_t id, const struct emula
 	struct emulation *e = emulate_state(ep);
 
 	if (!e) {
-		inbound_no_memory(ep);
+		endpoint_no_memory(ep);
 		return NULL;
 	}
 	for (struct entry *entry = e->entries; entry < e->entries + EMULATE_WINDOW; entry++) {
@@ -109,7 +109,7 @@ void emulate_reply(struct endpoint *ep, uint32_t tag, int status, uint64_t old)
 	int rc = am_answer(ep, status ? EMULATE_FAILED : EMULATE_DONE, &a, sizeof(a), NULL, 0);
 
 	if (rc == -SLMPM_ENOMEM)
-		inbound_no_memory(ep);
+		endpoint_no_memory(ep);
 	else if (rc < 0)
 		emulate_violates(ep, "number of requests under way");
 	else

@@ -8,7 +8,7 @@
 #include "slmpm/memory/emulate.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/memory/rma.h"
-#include "slmpm/mirror/mirror.h"
+#include "slmpm/part.h"
 
 /* ---- the side that asks --------------------------------------------------------------------- */
 
@@ -81,7 +81,7 @@ void emulate_serve_notify(struct endpoint *ep, const struct emulate_request *q)
 		completion_notify(region, ep, q->target.offset, q->target.length, q->imm,
 				  q->target.zero ? SLMPM_BY_PUT : SLMPM_BY_REQUEST);
 	else
-		inbound_charge(ep, WIRE_ENVELOPE);
+		link_discharge(ep, WIRE_ENVELOPE);
 	emulate_reply(ep, q->tag, status, 0);
 }
 
@@ -124,7 +124,7 @@ void emulate_serve_atomic(struct endpoint *ep, const struct emulate_request *q,
 	}
 	if (!status) {
 		old = a->bits == 64 ? apply_uint64_t(at, q->imm, a) : apply_uint32_t(at, q->imm, a);
-		mirror_landed(ep->ctx, at, a->bits / 8);
+		part_landed(ep->ctx, at, a->bits / 8);
 		ep->stats->served++;
 	}
 	emulate_reply(ep, q->tag, status, old);

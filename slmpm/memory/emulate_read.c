@@ -113,7 +113,7 @@ static int post_copied(struct endpoint *ep, const struct entry *entry, const voi
 	int rc;
 
 	if (!copy) {
-		inbound_no_memory(ep);
+		endpoint_no_memory(ep);
 		return -SLMPM_ENOMEM;
 	}
 	memcpy(copy, data, n);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "slmpm/memory/emulate.h"
-#include "slmpm/mirror/mirror.h"
+#include "slmpm/part.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/memory/rma.h"
@@ -139,7 +139,7 @@ void emulate_serve_write(struct endpoint *ep, const struct emulate_request *q, c
 	region = emulate_region(ep, &q->target, SLMPM_WRITE, &status);
 	if (region && len) {
 		memcpy(region_at(region, q->target.offset), data, len);
-		mirror_landed(ep->ctx, region_at(region, q->target.offset), len);
+		part_landed(ep->ctx, region_at(region, q->target.offset), len);
 	}
 	ep->stats->am_served++;
 	ep->stats->served += !status;
@@ -198,8 +198,8 @@ void emulate_take_tagged(struct endpoint *ep, uint32_t tag, const void *data, ui
 		region = emulate_region(ep, &entry->target, SLMPM_WRITE, &entry->status);
 		if (region) {
 			memcpy(region_at(region, entry->target.offset + entry->got), data, len);
-			mirror_landed(ep->ctx, region_at(region, entry->target.offset + entry->got),
-				      len);
+			part_landed(ep->ctx, region_at(region, entry->target.offset + entry->got),
+				    len);
 		}
 	}
 	entry->got += len;

@@ -10,10 +10,10 @@
 #include "slmpm/completion/counter.h"
 #include "slmpm/domain.h"
 #include "slmpm/base/error.h"
-#include "slmpm/late.h"
+#include "slmpm/link/late.h"
 #include "slmpm/completion/queue.h"
 #include "slmpm/base/sized.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 
 struct handle_table region_table = HANDLE_TABLE_FROM("memory region", struct region, node);
 
@@ -301,7 +301,7 @@ int slmpm_mem_destroy(slmpm_mem mem, int timeout_ms)
 	if (!region)
 		return rc;
 	e.ctx = region->ctx;
-	rc = wait_forbidden(e.ctx, "slmpm_mem_destroy");
+	rc = context_forbids(e.ctx, "slmpm_mem_destroy");
 	if (rc == 0)
 		rc = destroy(&e, timeout_ms);
 	context_unlock(e.ctx);

@@ -159,7 +159,7 @@ static inline void memory_copied(struct remote *r)
 
 /* ---- the life of an endpoint and a context ---- */
 
-void memory_begin(struct endpoint *ep);
+int memory_begin(struct endpoint *ep);
 /* The peer's packet over the control socket; LOST: its descriptor found no room here. Negative: it
  * breaks the rules. */
 int memory_granted(struct endpoint *ep, struct received *r, bool lost);
@@ -176,7 +176,7 @@ void memory_forked(void);
 
 /* ---- packets ---- */
 
-void memory_arrival(struct endpoint *ep, uint8_t opcode, const struct head *h);
+void memory_arrival(struct endpoint *ep, const struct head *h);
 
 /* ---- between memory*.c ---- */
 

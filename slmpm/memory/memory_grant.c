@@ -17,7 +17,7 @@
 #include "slmpm/memory/ask.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/mirror/mirror.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 
 #define ROOM_FIRST  8
 #define GUESSES_MAX 16 /* requests with a key that never was */
@@ -89,7 +89,7 @@ static void grant_free(struct grant *g)
 		ep->memory.count--;
 	}
 	free(g);
-	wait_changed(ep->ctx);
+	context_changed(ep->ctx);
 }
 
 /* ---- giving --------------------------------------------------------------------------------- */
@@ -219,7 +219,7 @@ void grant_take_back(struct grant *g, uint8_t opcode)
 	g->sharing = NULL;
 	ask_revoke(g->ep, g->id);
 	link_control(g->ep, opcode, 0, g->id, NULL, 0);
-	wait_changed(g->ep->ctx); /* another thread may wait for just this one */
+	context_changed(g->ep->ctx); /* another thread may wait for just this one */
 }
 
 /* Has ID been given to a grant? */
@@ -253,7 +253,7 @@ void grant_accepted(struct endpoint *ep, uint32_t id)
 	g->accepted = true;
 	if (g->sharing)
 		g->sharing->accepted = true;
-	wait_changed(ep->ctx);
+	context_changed(ep->ctx);
 }
 
 void grant_answered(struct endpoint *ep, uint32_t id, bool released, bool mapping)
@@ -273,7 +273,7 @@ void grant_answered(struct endpoint *ep, uint32_t id, bool released, bool mappin
 		g->mapped &= !g->letting;
 		g->attached &= !g->letting;
 		g->letting = false;
-		wait_changed(ep->ctx);
+		context_changed(ep->ctx);
 	}
 }
 

@@ -8,7 +8,7 @@
 #include "slmpm/memory/memory.h"
 #include "slmpm/message/message.h"
 #include "slmpm/monitor/monitor.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait_sleep.h"
 
 #define GRANT_MS   1000 /* after so long a grant that is not told is none */
 #define LOOK_EVERY 32   /* keys given to a peer between looks at the descriptors */
@@ -83,7 +83,7 @@ static int await_peer(struct endpoint *ep, slmpm_peer peer)
 	int64_t ms = config_get()->handshake_ms;
 
 	if (ep->state != SLMPM_PEER_CONNECTING || ep->ctx->handling ||
-	    message_connected(ep, (int)ms) != -SLMPM_ETIMEOUT)
+	    wait_connected(ep, (int)ms) != -SLMPM_ETIMEOUT)
 		return 0;
 	if (endpoint_of(peer) != ep || ep->state != SLMPM_PEER_CONNECTING)
 		return 0;

@@ -11,7 +11,7 @@
 #include "slmpm/link/link.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/message/inbound.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 
 static bool may_map(const struct endpoint *ep, uint64_t size)
 {
@@ -139,7 +139,7 @@ int memory_granted_in_band(struct endpoint *ep, uint32_t id, const struct head *
 	if (!r)
 		return rc;
 	ep->memory.told = id;
-	wait_changed(ep->ctx);
+	context_changed(ep->ctx);
 	offer_keep(r);
 	return 0;
 }

@@ -9,7 +9,7 @@
 #include "slmpm/memory/emulate.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/base/sized.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 #include "slmpm/choice/pick.h"
 
 struct handle_table remote_table = HANDLE_TABLE_FROM("peer's memory region", struct remote, ep);
@@ -233,7 +233,7 @@ void remote_taken_back(struct endpoint *ep, uint32_t id, bool mapping)
 		memory_let_go(r);
 	if (!mapping && !handle_is_live(r)) /* never opened */
 		offer_free(r);
-	wait_changed(ep->ctx);
+	context_changed(ep->ctx);
 }
 
 static void remote_free(struct remote *r)

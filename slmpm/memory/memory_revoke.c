@@ -12,10 +12,10 @@
 #include <string.h>
 
 #include "slmpm/base/error.h"
-#include "slmpm/late.h"
+#include "slmpm/link/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/memory/memory.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 
 struct revocation {
 	struct context *ctx;
@@ -268,7 +268,7 @@ int slmpm_mem_revoke(slmpm_mem mem, slmpm_peer peer, int timeout_ms)
 		return rc;
 	v.ctx = region->ctx;
 	v.deadline = timeout_ms < 0 ? 0 : clock_deadline(timeout_ms);
-	rc = wait_forbidden(v.ctx, "slmpm_mem_revoke");
+	rc = context_forbids(v.ctx, "slmpm_mem_revoke");
 	if (rc == 0 && (!v.ep || endpoint_of(peer) != v.ep))
 		rc = endpoint_bad_handle(peer);
 	else if (rc == 0 && v.ep->ctx != v.ctx)

@@ -4,11 +4,11 @@
 
 #include "slmpm/message/arrival.h"
 #include "slmpm/base/error.h"
-#include "slmpm/late.h"
+#include "slmpm/link/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/message/message.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 
 /* ---- sharing -------------------------------------------------------------------------------- */
 
@@ -96,7 +96,7 @@ int slmpm_mem_share(slmpm_mem mem, slmpm_peer peer, uint32_t access, int timeout
 	if (!s.ep || !endpoint_lock(s.ep, peer))
 		return endpoint_bad_handle(peer);
 	ctx = s.ep->ctx;
-	rc = wait_forbidden(ctx, "slmpm_mem_share");
+	rc = context_forbids(ctx, "slmpm_mem_share");
 	if (rc == 0)
 		rc = share(&s, timeout_ms);
 	context_unlock(ctx);
@@ -142,7 +142,7 @@ int slmpm_mem_accept(slmpm_peer peer, slmpm_rmem *rmem, int timeout_ms)
 	if (!a.ep || !endpoint_lock(a.ep, peer))
 		return endpoint_bad_handle(peer);
 	ctx = a.ep->ctx;
-	rc = timeout_ms ? wait_forbidden(ctx, "slmpm_mem_accept") : 0;
+	rc = timeout_ms ? context_forbids(ctx, "slmpm_mem_accept") : 0;
 	if (rc == 0)
 		rc = accept_next(&a, rmem, timeout_ms);
 	context_unlock(ctx);
@@ -166,7 +166,7 @@ static void offered(struct endpoint *ep, const struct head *h)
 		return;
 	}
 	list_append(&ep->memory.shared, &r->shared);
-	wait_changed(ep->ctx);
+	context_changed(ep->ctx);
 }
 
 static void granted(struct endpoint *ep, uint32_t id, const struct head *h)
@@ -181,16 +181,17 @@ static void granted(struct endpoint *ep, uint32_t id, const struct head *h)
 
 /* ---- packets -------------------------------------------------------------------------------- */
 
-void memory_arrival(struct endpoint *ep, uint8_t opcode, const struct head *h)
+void memory_arrival(struct endpoint *ep, const struct head *h)
 {
 	uint64_t id = h->extent & WIRE_LENGTH_MASK;
 
 	if (PEER_FAULT(!ep->memory.agreed || h->seq > 1 || id > UINT32_MAX ||
-		       (opcode != WIRE_REGION_OFFER && opcode != WIRE_REGION_GRANT && h->length))) {
+		       (h->opcode != WIRE_REGION_OFFER && h->opcode != WIRE_REGION_GRANT &&
+			h->length))) {
 		endpoint_poison(ep, "packet about a region");
 		return;
 	}
-	switch (opcode) {
+	switch (h->opcode) {
 	case WIRE_REGION_GRANT: granted(ep, (uint32_t)id, h); return;
 	case WIRE_REGION_OFFER: offered(ep, h); return;
 	case WIRE_REGION_ACCEPTED: grant_accepted(ep, (uint32_t)id); return;
@@ -202,11 +203,12 @@ void memory_arrival(struct endpoint *ep, uint8_t opcode, const struct head *h)
 
 /* ---- the endpoint's life -------------------------------------------------------------------- */
 
-void memory_begin(struct endpoint *ep)
+int memory_begin(struct endpoint *ep)
 {
 	list_init(&ep->memory.offered);
 	list_init(&ep->memory.open);
 	list_init(&ep->memory.shared);
+	return 0;
 }
 
 void memory_end(struct endpoint *ep)

@@ -8,13 +8,13 @@
 #include "shm/copy.h"
 #include "slmpm/memory/direct.h"
 #include "slmpm/base/error.h"
-#include "slmpm/late.h"
+#include "slmpm/link/late.h"
 #include "slmpm/message/message.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/request.h"
 #include "slmpm/memory/share.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 
 /* ---- the short ways ------------------------------------------------------------------------- */
 

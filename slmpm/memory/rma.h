@@ -21,6 +21,7 @@
 
 struct context;
 struct endpoint;
+struct fabric_arrival;
 struct head;
 struct region;
 struct remote;
@@ -96,7 +97,6 @@ struct rma { /* of an endpoint */
 	struct rma_slot slots[RMA_WINDOW];
 	uint32_t taken;   /* slots */
 	uint32_t open;    /* Writes of several packets under way */
-	uint32_t queued;  /* in the transmit queue */
 	uint32_t moving;  /* the engine's */
 	uint64_t seq;     /* requests numbered so far */
 	uint64_t wrote;   /* an answer from this one on: all that changes memory is done */
@@ -121,7 +121,6 @@ struct rma { /* of an endpoint */
 	/* Writes that wanted no answer: the first that failed since the last flush, and the last. */
 	int unanswered, failed;
 	uint64_t unanswered_seq, failed_seq;
-	bool queue_first; /* the transmit queue goes on when there is room, not the answers */
 	unsigned char *stage;
 };
 
@@ -135,16 +134,16 @@ void rma_end(struct endpoint *ep);
 /* Are all earlier operations on that peer done, as they must be for a fenced one? */
 bool rma_is_settled(const struct rma *m);
 
-/* ---- requests, for message.c and link.c ----------------------------------------------------- */
+/* ---- requests (request_ops) ----------------------------------------------------- */
 
 /* To its queue; the endpoint is UP. */
-void rma_submit(struct request *r);
-/* May one that has not begun begin? */
-bool rma_ready(struct endpoint *ep, const struct request *r);
+int rma_submit(struct request *r);
+/* May one that has not begun begin? Also if it is not the first. */
+bool rma_ready(struct endpoint *ep, struct request *r, bool first);
 /* As far as it goes: packets posted; *STOP when the link takes no more. */
 int rma_push(struct endpoint *ep, struct request *r, bool *stop);
-/* By request_finish: it is none of ours any more. */
-void rma_finished(struct request *r);
+/* It ends: it is none of ours any more. False. */
+bool rma_finished(struct request *r, int status);
 /* The engine could not move it: by packets, then. */
 void rma_retry(struct request *r);
 /* Takes an unfinished request back: its memory is not looked at again, a Write that has begun
@@ -153,22 +152,23 @@ bool rma_take_back(struct request *r);
 /* A part of R has come back; OLD: what an atomic operation found. */
 void rma_part_done(struct request *r, int status, uint64_t old);
 
-/* ---- packets, for arrival.c ----------------------------------------------------------------- */
+/* ---- packets, for packets.c ----------------------------------------------------------------- */
 
-void rma_response(struct endpoint *ep, const struct head *h, uint8_t opcode);
+void rma_response(struct endpoint *ep, const struct head *h);
+void *rma_place_response(struct endpoint *ep, const struct fabric_arrival *a);
 void rma_acknowledged(struct endpoint *ep, const struct head *h);
 void rma_atomic_acknowledged(struct endpoint *ep, const struct head *h);
 
-void rma_serve_write(struct endpoint *ep, const struct head *h, uint8_t opcode);
+void rma_serve_write(struct endpoint *ep, const struct head *h);
+void *rma_place_write(struct endpoint *ep, const struct fabric_arrival *a);
 void rma_serve_read(struct endpoint *ep, const struct head *h);
-void rma_serve_atomic(struct endpoint *ep, const struct head *h, uint8_t opcode);
+void rma_serve_atomic(struct endpoint *ep, const struct head *h);
 void rma_serve_notify(struct endpoint *ep, const struct head *h);
 /* Are there answers to go out, other than the bytes of reads? For an orderly end. */
 bool rma_owes(const struct endpoint *ep);
 void rma_serve_withdrawn(struct endpoint *ep, const struct head *h);
-/* Answers that are owed, as far as there is room: packets posted; *STOP when the link takes no
- * more. */
-int rma_serve(struct endpoint *ep, bool *stop);
+/* Answers that are owed, as far as there is room: packets posted. */
+int rma_serve(struct endpoint *ep);
 
 /* ---- between rma_serve.c and rma_owed.c ------------------------------------------------------ */
 
@@ -182,7 +182,6 @@ struct rma_job *rma_owe(struct endpoint *ep, uint8_t opcode, uint64_t seq, int s
 
 /* Those that waited for a slot or for an end go to the queue; the next push sees them. */
 void rma_wake(struct endpoint *ep);
-void rma_from_queue(struct endpoint *ep, struct request *r);
 /* A slot for its next request, if there is one. */
 bool rma_take_slot(struct rma *m, struct request *r);
 /* Waits for one outside of the queue, by its ticket. */

@@ -67,6 +67,7 @@ static void slot_done(struct endpoint *ep, struct rma_slot *s, int status, uint6
 	if (!wire_is_before(m->settled, m->fenced))
 		m->holds &= (uint8_t)~RMA_FENCED;
 	free_slot(m, s);
+	link_changed(ep);
 	if (r && !r->rma.remote && !status) { /* a flush: what nobody has been told */
 		status = m->lost;
 		m->lost = 0;
@@ -79,15 +80,14 @@ static void slot_done(struct endpoint *ep, struct rma_slot *s, int status, uint6
 		rma_wake(ep);
 }
 
-static bool check_part(struct endpoint *ep, const struct rma_slot *s, const struct head *h,
-		       uint8_t opcode)
+static bool check_part(struct endpoint *ep, const struct rma_slot *s, const struct head *h)
 {
 	uint64_t extent = h->extent & WIRE_LENGTH_MASK, left;
 
 	if (PEER_FAULT(!s || s->kind != REQUEST_GET))
 		return violates(ep, "response to no read");
 	left = s->length - s->got;
-	switch (opcode) {
+	switch (h->opcode) {
 	case WIRE_READ_ONLY:
 		if (!PEER_FAULT(s->got || extent != s->length || h->length != s->length ||
 				h->length > ep->packet_max_in))
@@ -111,7 +111,7 @@ static bool check_part(struct endpoint *ep, const struct rma_slot *s, const stru
 	return violates(ep, "length or offset of a read's response");
 }
 
-void *rma_landing_of_read(struct endpoint *ep, const struct fabric_arrival *a)
+void *rma_place_response(struct endpoint *ep, const struct fabric_arrival *a)
 {
 	const struct rma_slot *s = slot_of(ep->rma, a->head[0]);
 
@@ -120,11 +120,11 @@ void *rma_landing_of_read(struct endpoint *ep, const struct fabric_arrival *a)
 	return request_run(s->request, s->at + s->got, a->length);
 }
 
-void rma_response(struct endpoint *ep, const struct head *h, uint8_t opcode)
+void rma_response(struct endpoint *ep, const struct head *h)
 {
 	struct rma_slot *s = slot_of(ep->rma, h->seq);
 
-	if (!check_part(ep, s, h, opcode))
+	if (!check_part(ep, s, h))
 		return;
 	if (s->request && h->length)
 		landing_scatter(s->request, s->at + s->got, h->data, h->length);
@@ -190,13 +190,14 @@ static void next_barrier(struct rma *m)
 	}
 }
 
-void rma_finished(struct request *r)
+bool rma_finished(struct request *r, int status)
 {
 	struct rma_work *w = &r->rma;
 	struct rma *m;
 
-	if (!w->ticket)
-		return;
+	(void)status;
+	if (r->kind < REQUEST_PUT || !w->ticket)
+		return false;
 	m = r->ep->rma;
 	list_remove(&w->live);
 	forget(m, r);
@@ -207,8 +208,10 @@ void rma_finished(struct request *r)
 	if (m->barrier == w->ticket)
 		next_barrier(m);
 	w->ticket = 0;
+	link_changed(r->ep);
 	if (r->ep->state == SLMPM_PEER_UP)
 		rma_wake(r->ep);
+	return false;
 }
 
 bool rma_take_back(struct request *r)
@@ -227,7 +230,7 @@ bool rma_take_back(struct request *r)
 	} else if (emulate_wanted(ep)) {
 		emulate_forget(r);
 	} else if (w->span < w->span_count || !r->numbered) {
-		rma_from_queue(ep, r);
+		link_dequeue(ep, r);
 	}
 	/* Of a put to several spans those before this one have been done. */
 	if (r->kind == REQUEST_PUT && r->numbered && w->span < w->span_count)
@@ -237,7 +240,7 @@ bool rma_take_back(struct request *r)
 	if (r->kind == REQUEST_PUT && r->numbered && (r->flags & SLMPM_NOTIFY) &&
 	    w->span < w->span_count && !(w->in_span && w->span == w->span_count - 1))
 		ep->charged -= WIRE_ENVELOPE; /* the peer has not heard of it */
-	rma_finished(r);
+	(void)rma_finished(r, 0);
 	return true;
 }
 
@@ -257,5 +260,5 @@ void rma_end(struct endpoint *ep)
 	memset(m->slots, 0, sizeof(m->slots));
 	memset(m->writes, 0, sizeof(m->writes));
 	memset(m->jobs, 0, sizeof(m->jobs));
-	m->taken = m->open = m->queued = m->job_count = 0;
+	m->taken = m->open = m->job_count = 0;
 }

@@ -13,7 +13,7 @@
 #include "slmpm/link/progress.h"
 #include "slmpm/engine/fifo.h"
 #include "slmpm/message/message.h"
-#include "slmpm/mirror/mirror.h"
+#include "slmpm/part.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/memory/rma_operate.h"
 #include "slmpm/choice/pick.h"
@@ -328,7 +328,7 @@ static int operate_by_request(const struct operation *o, bool stored)
 	if (rc == 0)
 		rc = completion_bind(r, &o->full, o->req);
 	if (rc == 0)
-		rc = blocks ? message_await(r, o->full.timeout_ms) : message_submit(r);
+		rc = blocks ? message_await(r, o->full.timeout_ms) : request_submit(r);
 	if (rc == 0 && o->req)
 		o->req->id = handle_id(r);
 	else if (rc < 0 || blocks)
@@ -342,9 +342,9 @@ static void note_landed(const struct operation *o)
 	struct context *ctx = o->remote->ctx;
 
 	for (int i = 0; i < o->piece_count && o->kind == REQUEST_GET; i++)
-		mirror_landed(ctx, o->pieces[i].base, o->pieces[i].len);
+		part_landed(ctx, o->pieces[i].base, o->pieces[i].len);
 	if (o->atomic && o->old)
-		mirror_landed(ctx, o->old, o->atomic->bits / 8);
+		part_landed(ctx, o->old, o->atomic->bits / 8);
 }
 
 int rma_operate(struct operation *o)

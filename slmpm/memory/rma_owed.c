@@ -128,17 +128,20 @@ bool rma_owes(const struct endpoint *ep)
 	return false;
 }
 
-int rma_serve(struct endpoint *ep, bool *stop)
+int rma_serve(struct endpoint *ep)
 {
 	struct rma *m = ep->rma;
+	bool stop = false;
 	int n = 0;
 
-	for (int i = 0; i < RMA_WINDOW && n < LINK_TURN && m->job_count && !*stop; i++) {
+	if (!m->job_count)
+		return 0;
+	for (int i = 0; i < RMA_WINDOW && n < LINK_TURN && m->job_count && !stop; i++) {
 		struct rma_job *j = &m->jobs[m->next_job];
 
 		if (j->opcode)
-			n += post_answer(ep, j, stop);
-		if (!*stop)
+			n += post_answer(ep, j, &stop);
+		if (!stop)
 			m->next_job = (m->next_job + 1) % RMA_WINDOW;
 	}
 	if (!m->job_count)

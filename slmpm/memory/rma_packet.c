@@ -263,7 +263,7 @@ int rma_push(struct endpoint *ep, struct request *r, bool *stop)
 		int rc = push_part(ep, r);
 
 		if (rc == -ENOLINK) {
-			rma_from_queue(ep, r);
+			link_dequeue(ep, r);
 			request_finish(r, rail_refusal(ep, r->wish));
 			return n;
 		}
@@ -274,12 +274,12 @@ int rma_push(struct endpoint *ep, struct request *r, bool *stop)
 		n++;
 		link_streams(ep, r);
 		if (r->rma.span == r->rma.span_count) {
-			rma_from_queue(ep, r);
+			link_dequeue(ep, r);
 			issued(r);
 			return n;
 		}
 		if (r->kind != REQUEST_PUT && !rma_take_slot(ep->rma, r)) {
-			rma_from_queue(ep, r);
+			link_dequeue(ep, r);
 			rma_park(ep->rma, r);
 			return n;
 		}

@@ -61,10 +61,11 @@ static bool is_held_up(const struct rma *m, const struct request *r)
 	return r->flags & (SLMPM_FENCE | SLMPM_BARRIER) && m->live.next != &r->rma.live;
 }
 
-bool rma_ready(struct endpoint *ep, const struct request *r)
+bool rma_ready(struct endpoint *ep, struct request *r, bool first)
 {
 	const struct rma *m = ep->rma;
 
+	(void)first;                /* they are in no order with what else goes */
 	if (r->kind != REQUEST_PUT) /* it has its slot */
 		return true;
 	return !is_held_up(m, r) && (!r->rma.answered || m->taken < RMA_WINDOW) &&
@@ -83,18 +84,6 @@ void rma_park(struct rma *m, struct request *r)
 		before = before->prev;
 	list_insert(before, &r->node);
 	r->rma.parked = true;
-}
-
-static void to_queue(struct endpoint *ep, struct request *r)
-{
-	ep->rma->queued++;
-	link_enqueue(ep, r);
-}
-
-void rma_from_queue(struct endpoint *ep, struct request *r)
-{
-	ep->rma->queued--;
-	link_dequeue(ep, r);
 }
 
 /* Is there anything that an engine has, or is to have? */
@@ -117,7 +106,7 @@ static void begin(struct endpoint *ep, struct request *r)
 		if (rc < 0)
 			request_finish(r, rc);
 	} else if (!emulate_wanted(ep)) {
-		to_queue(ep, r);
+		link_enqueue(ep, r);
 	} else if (r->rma.remote) {
 		emulate_start(r);
 	} else {
@@ -147,7 +136,7 @@ static void place(struct endpoint *ep, struct request *r)
 	/* A flush behind what the engine moves waits for that. */
 	if (r->kind == REQUEST_PUT && !emulate_wanted(ep) && !r->rma.engine &&
 	    (r->rma.remote || !moves(ep)))
-		to_queue(ep, r);
+		link_enqueue(ep, r);
 	else
 		rma_park(ep->rma, r);
 }
@@ -167,7 +156,7 @@ void rma_retry(struct request *r)
 	(void)link_push(r->ep);
 }
 
-void rma_submit(struct request *r)
+int rma_submit(struct request *r)
 {
 	struct endpoint *ep = r->ep;
 	struct rma *m = ep->rma;
@@ -185,4 +174,5 @@ void rma_submit(struct request *r)
 	}
 	rma_wake(ep);
 	(void)link_push(ep);
+	return 0;
 }

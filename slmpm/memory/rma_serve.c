@@ -14,7 +14,7 @@
 #include "slmpm/link/landing.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/memory/rma.h"
-#include "slmpm/mirror/mirror.h"
+#include "slmpm/part.h"
 
 static bool violates(struct endpoint *ep, const char *rule)
 {
@@ -113,7 +113,7 @@ static void write_done(struct endpoint *ep, const struct rma_write *w, struct re
 	if (w->flags & WIRE_FLAG_NOTIFY && !status)
 		completion_notify(region, ep, w->target.offset, w->target.length, w->imm, by);
 	else if (w->flags & WIRE_FLAG_NOTIFY)
-		inbound_charge(ep, WIRE_ENVELOPE);
+		link_discharge(ep, WIRE_ENVELOPE);
 	if (w->flags & WIRE_FLAG_ANSWER)
 		acknowledge(ep, w->seq, status);
 	else if (status)
@@ -129,7 +129,7 @@ static struct region *store(struct endpoint *ep, struct rma_write *w, const void
 	if (region && n) {
 		landing_copy(region_at(region, w->target.offset + w->got), data, n);
 		ep->stats->engine_in_bytes += engine_stores(ep) ? n : 0;
-		mirror_landed(ep->ctx, region_at(region, w->target.offset + w->got), n);
+		part_landed(ep->ctx, region_at(region, w->target.offset + w->got), n);
 	}
 	w->got += n;
 	return region;
@@ -160,7 +160,7 @@ static struct rma_write *free_write(struct rma *m)
 }
 
 /* Not by rma_find: what is refused is counted when it is there. */
-void *rma_landing_of_write(struct endpoint *ep, const struct fabric_arrival *a)
+void *rma_place_write(struct endpoint *ep, const struct fabric_arrival *a)
 {
 	const struct rma_write *w = open_write(ep->rma, a->head[0]);
 	const struct grant *g = w && !w->status ? grant_find(ep, w->target.grant) : NULL;
@@ -232,21 +232,23 @@ static void write_more(struct endpoint *ep, const struct head *h, bool last)
 	write_done(ep, &done, region, SLMPM_BY_REQUEST);
 }
 
-void rma_serve_write(struct endpoint *ep, const struct head *h, uint8_t opcode)
+void rma_serve_write(struct endpoint *ep, const struct head *h)
 {
+	bool only = h->opcode == WIRE_WRITE_ONLY;
+
 	if (ep->closing)
 		return; /* its operations end with the connection */
-	if (opcode == WIRE_WRITE_MIDDLE || opcode == WIRE_WRITE_LAST) {
-		write_more(ep, h, opcode == WIRE_WRITE_LAST);
+	if (h->opcode == WIRE_WRITE_MIDDLE || h->opcode == WIRE_WRITE_LAST) {
+		write_more(ep, h, h->opcode == WIRE_WRITE_LAST);
 		return;
 	}
 	if (!take_number(ep, h, true, WIRE_FLAG_ANSWER | WIRE_FLAG_NOTIFY))
 		return;
-	if (opcode == WIRE_WRITE_ONLY && !h->length && h->extent == wire_extent(0, h->flags) &&
+	if (only && !h->length && h->extent == wire_extent(0, h->flags) &&
 	    h->flags & WIRE_FLAG_ANSWER && !(h->flags & WIRE_FLAG_NOTIFY))
 		flush(ep, h);
 	else
-		write_first(ep, h, opcode == WIRE_WRITE_ONLY);
+		write_first(ep, h, only);
 }
 
 void rma_serve_withdrawn(struct endpoint *ep, const struct head *h)
@@ -260,7 +262,7 @@ void rma_serve_withdrawn(struct endpoint *ep, const struct head *h)
 		return;
 	}
 	if (w->flags & WIRE_FLAG_NOTIFY)
-		inbound_charge(ep, WIRE_ENVELOPE);
+		link_discharge(ep, WIRE_ENVELOPE);
 	w->open = false;
 }
 
@@ -320,11 +322,11 @@ static bool take_atomic(struct endpoint *ep, const struct head *h, struct wire_t
 	return true;
 }
 
-void rma_serve_atomic(struct endpoint *ep, const struct head *h, uint8_t opcode)
+void rma_serve_atomic(struct endpoint *ep, const struct head *h)
 {
-	int op = opcode == WIRE_FETCH_ADD    ? SLMPM_FETCH_ADD :
-		 opcode == WIRE_COMPARE_SWAP ? SLMPM_COMPARE_SWAP :
-					       SLMPM_SWAP;
+	int op = h->opcode == WIRE_FETCH_ADD    ? SLMPM_FETCH_ADD :
+		 h->opcode == WIRE_COMPARE_SWAP ? SLMPM_COMPARE_SWAP :
+						  SLMPM_SWAP;
 	int status = h->damaged ? -SLMPM_ECHECKSUM : 0;
 	struct region *region = NULL;
 	struct wire_atomic a;
@@ -349,6 +351,6 @@ void rma_serve_atomic(struct endpoint *ep, const struct head *h, uint8_t opcode)
 		return;
 	/* In the owner's byte order, against all others who do the same on this word. */
 	j->old = direct_atomic(at, op, (int)a.bits, a.operand, a.compare);
-	mirror_landed(ep->ctx, at, a.bits / 8);
+	part_landed(ep->ctx, at, a.bits / 8);
 	ep->stats->served++;
 }

@@ -92,6 +92,6 @@ bool share_heard(struct endpoint *ep);
 
 void share_offered(struct endpoint *ep, const struct head *h);
 void share_given(struct endpoint *ep, const struct head *h);
-void share_taken(struct endpoint *ep, const struct head *h, bool over);
+void share_taken(struct endpoint *ep, const struct head *h);
 
 #endif

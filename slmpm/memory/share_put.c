@@ -12,8 +12,8 @@
 #include "slmpm/message/message.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/link/progress.h"
-#include "slmpm/wait.h"
-#include "slmpm/late.h"
+#include "slmpm/link/wait.h"
+#include "slmpm/link/late.h"
 
 #define PAGE     4096
 #define LAG      8192 /* so much later does it begin */
@@ -281,8 +281,9 @@ int share_put(struct remote *to, uint64_t offset, const void *from, uint64_t len
 	return 1;
 }
 
-void share_taken(struct endpoint *ep, const struct head *h, bool over)
+void share_taken(struct endpoint *ep, const struct head *h)
 {
+	bool over = h->opcode == WIRE_SHARE_OVER;
 	uint64_t upto = h->extent & WIRE_LENGTH_MASK;
 	uint64_t done = over ? upto : h->stream | (uint64_t)h->imm << 32;
 	struct share *s = ep->share;

@@ -6,7 +6,7 @@
 #include "slmpm/memory/ask.h"
 #include "slmpm/memory/share.h"
 #include "slmpm/message/arrival.h"
-#include "slmpm/mirror/mirror.h"
+#include "slmpm/part.h"
 
 #define BUDGET ((uint64_t)8 << 20) /* and so much before others have their turn */
 
@@ -87,7 +87,7 @@ static bool take_piece(struct endpoint *ep)
 	if (!g || !source)
 		return false;
 	memcpy((unsigned char *)region_at(g->region, w->target.offset) + from, source + from, n);
-	mirror_landed(ep->ctx, (unsigned char *)region_at(g->region, w->target.offset) + from, n);
+	part_landed(ep->ctx, (unsigned char *)region_at(g->region, w->target.offset) + from, n);
 	ep->pieces_read++;
 	s->in.done += n;
 	return true;
@@ -96,8 +96,11 @@ static bool take_piece(struct endpoint *ep)
 int share_step(struct endpoint *ep)
 {
 	struct share *s = ep->share;
-	uint64_t from = s->in.done;
+	uint64_t from;
 
+	if (ep->state != SLMPM_PEER_UP || !share_waits(ep))
+		return 0;
+	from = s->in.done;
 	if (s->in.offer.how)
 		return ask_serve(ep);
 	while (take_piece(ep))

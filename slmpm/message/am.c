@@ -8,7 +8,7 @@
 #include <errno.h>
 
 #include "shm/copy.h"
-#include "slmpm/message/bundle.h"
+#include "slmpm/link/bundle.h"
 #include "slmpm/base/error.h"
 #include "slmpm/message/message.h"
 #include "slmpm/monitor/monitor.h"

@@ -52,13 +52,16 @@ void am_first(struct endpoint *ep, const struct head *h);
 /* A packet more of M, which is one; its figures have been checked. */
 void am_more(struct inbound *m, const struct head *h, bool last);
 
+/* Where the next LENGTH bytes of M go. */
+void *am_landing(struct inbound *m, uint32_t length);
+
 /* CHARGE is the peer's again, once the answers have left. */
 static inline void am_settle(struct endpoint *ep, uint64_t charge)
 {
 	if (UNLIKELY(ep->am.answers))
 		ep->am.charge += charge;
 	else if (charge)
-		inbound_charge(ep, charge);
+		link_discharge(ep, charge);
 }
 
 /* One whose sender learns the end, all of it: handled, answered, CHARGE given back. */

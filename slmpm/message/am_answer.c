@@ -26,7 +26,7 @@ static void answered(struct request *r)
 	if (ep->am.answers || !ep->am.charge)
 		return;
 	if (ep->state == SLMPM_PEER_UP)
-		inbound_charge(ep, ep->am.charge);
+		link_discharge(ep, ep->am.charge);
 	ep->am.charge = 0;
 }
 

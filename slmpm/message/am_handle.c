@@ -16,7 +16,7 @@
 #include "slmpm/link/landing.h"
 #include "slmpm/message/match.h"
 #include "slmpm/link/progress.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 
 /* Room is made ahead of the bytes at most by as much as has come, and this. */
 #define AHEAD (UINT64_C(1) << 20)
@@ -64,7 +64,7 @@ int slmpm_am_handler(slmpm_ctx handle, uint16_t id, slmpm_am_fn *fn, void *arg)
 	else if (fn)
 		rc = error_set(SLMPM_ENOMEM, "for a handler");
 	if (h && ctx->accepted)
-		wait_wake(ctx); /* the engine's thread, which has kept what this one is for */
+		context_wake(ctx); /* the engine's thread, which has kept what this one is for */
 	context_unlock(ctx);
 	return rc;
 }
@@ -148,7 +148,7 @@ static void keep_only(struct endpoint *ep, const struct head *h, uint64_t charge
 		return;
 	if (!inbound_room(m, (uint64_t)h->length + !h->length)) {
 		inbound_free(m); /* without its bytes no handler may run */
-		inbound_no_memory(ep);
+		endpoint_no_memory(ep);
 		return;
 	}
 	m->active = true;
@@ -214,7 +214,7 @@ static bool make_room(struct inbound *m, uint64_t need)
 static void add(struct inbound *m, const struct head *h)
 {
 	if (!m->cut && !make_room(m, m->got + h->length)) {
-		inbound_no_memory(m->ep);
+		endpoint_no_memory(m->ep);
 		return;
 	}
 	if (!m->cut)
@@ -318,6 +318,8 @@ int am_run_kept(struct endpoint *ep)
 {
 	int n = 0;
 
+	if (LIKELY(!am_is_due(ep)))
+		return 0;
 	while (am_is_due(ep) && !ep->ctx->handling) {
 		struct inbound *m = am_first_kept(ep);
 		uint64_t next = m->seq + 1;

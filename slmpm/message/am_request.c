@@ -100,7 +100,7 @@ int am_sendv(struct endpoint *ep, uint16_t id, const void *head, size_t head_len
 	if (rc == 0)
 		rc = completion_bind(r, how, req);
 	if (rc == 0)
-		rc = message_submit(r);
+		rc = request_submit(r);
 	if (rc < 0)
 		request_drop(r);
 	else if (req)

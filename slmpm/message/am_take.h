@@ -73,7 +73,7 @@ static inline void am_settle_at_once(struct endpoint *ep, uint64_t charge)
 		ep->unmatched_charge += charge;
 		ep->am.charge += charge;
 	} else {
-		inbound_direct(ep, charge);
+		link_matched(ep, charge);
 	}
 }
 

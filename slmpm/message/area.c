@@ -9,6 +9,7 @@
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/base/error.h"
 #include "slmpm/link/link.h"
+#include "slmpm/link/wait.h"
 
 #define AREA_MIN (UINT64_C(64) << 10)
 
@@ -121,17 +122,17 @@ struct area *area_take(struct endpoint *ep, uint64_t length, int *rc)
 	return a;
 }
 
-bool area_returned(struct endpoint *ep, uint64_t id)
+void area_returned(struct endpoint *ep, const struct head *h)
 {
-	for (struct area *a = ep->areas; a; a = a->next) {
-		if (a->id != id)
-			continue;
-		if (!a->busy || a->queued || ep->loan.area == a)
-			return false;
-		a->busy = false;
-		return true;
+	uint64_t id = h->extent & WIRE_LENGTH_MASK;
+	struct area *a = id <= UINT32_MAX ? find(ep->areas, (uint32_t)id) : NULL;
+
+	if (PEER_FAULT(!a || !a->busy || a->queued || ep->loan.area == a)) {
+		endpoint_poison(ep, "return of an area");
+		return;
 	}
-	return false;
+	a->busy = false;
+	context_changed(ep->ctx);
 }
 
 static bool may_have(const struct endpoint *ep, uint32_t id, uint64_t size)

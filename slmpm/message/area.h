@@ -9,6 +9,8 @@
 
 #include "slmpm/endpoint.h"
 
+struct head;
+
 struct area {
 	struct area *next;
 	struct mapping map;
@@ -22,8 +24,8 @@ struct area {
 
 /* A free area of at least LENGTH bytes, marked busy; NULL with *RC and the detail set. */
 struct area *area_take(struct endpoint *ep, uint64_t length, int *rc);
-/* The reader has returned own area ID; false when it did not have it. */
-bool area_returned(struct endpoint *ep, uint64_t id);
+/* The reader has returned one of ours. */
+void area_returned(struct endpoint *ep, const struct head *h);
 /* The peer offers an area over the control socket: -errno when it is refused. */
 int area_offered(struct endpoint *ep, uint32_t id, uint64_t size, int fd);
 /* A copy of the peer's area is wanted: memory for it. */

@@ -8,19 +8,12 @@
 
 #include "slmpm/message/inbound.h"
 
-/* Handles one arrival; true when it was kept (held in place) and must not be released yet. */
-bool arrival_take(struct endpoint *ep, const struct fabric_arrival *a);
-/* One message of a bundle. */
-void arrival_bundled(struct endpoint *ep, uint64_t route, const void *data, uint32_t length);
-
 /* ---- messages (arrival_send.c) ------------------------------------------------------------------ */
 
-/* One packet; as arrival_take. */
-bool arrival_only(struct endpoint *ep, const struct head *h, const struct fabric_arrival *a);
-/* The same, of a sender that wants to know when it was here. */
-bool arrival_timed(struct endpoint *ep, const struct head *h, const struct fabric_arrival *a);
+/* One packet, or a message of a bundle. */
+void arrival_only(struct endpoint *ep, const struct head *h);
 void arrival_first(struct endpoint *ep, const struct head *h);
-void arrival_more(struct endpoint *ep, const struct head *h, bool last);
+void arrival_more(struct endpoint *ep, const struct head *h);
 /* The sender gave up: as if the message had never come, but for its envelope. */
 void arrival_withdrawn(struct endpoint *ep, const struct head *h);
 /* The next envelope on this link; the credit bounds what may come unasked (R10). */
@@ -34,5 +27,13 @@ void arrival_loan(struct endpoint *ep, const struct head *h);
 void arrival_loan_more(struct endpoint *ep, const struct head *h);
 void arrival_loan_area(struct endpoint *ep, const struct head *h);
 void arrival_loan_bytes(struct endpoint *ep, const struct head *h);
+
+/* ---- where its payload belongs (arrival_land.c) -------------------------------------------------- */
+
+void *arrival_place_first(struct endpoint *ep, const struct fabric_arrival *a);
+void *arrival_place_more(struct endpoint *ep, const struct fabric_arrival *a);
+void *arrival_place_loan(struct endpoint *ep, const struct fabric_arrival *a);
+/* A first packet that lands in its receive: its sender may go on before all of it is there. */
+void arrival_placed(struct endpoint *ep, const struct fabric_arrival *a);
 
 #endif

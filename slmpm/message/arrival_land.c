@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where the bytes of a message belong that has not been taken apart yet; as arrival.c will see it. */
+/* Where the bytes of a message belong that has not been taken apart yet; as arrival_send.c will see it. */
+#include "slmpm/message/am.h"
 #include "slmpm/message/area.h"
 #include "slmpm/message/arrival.h"
-#include "slmpm/link/landing.h"
 #include "slmpm/link/link.h"
 #include "slmpm/message/match.h"
 
@@ -42,7 +42,7 @@ static void *in_posted(struct endpoint *ep, const struct fabric_arrival *a, uint
  * packet is read. But only a receive of this very peer cannot go to another's message meanwhile, and
  * if the caller takes it back, the message has to be kept: a very long one does not gain by it.
  */
-void landing_asks(struct endpoint *ep, const struct fabric_arrival *a)
+void arrival_placed(struct endpoint *ep, const struct fabric_arrival *a)
 {
 	uint64_t total = a->head[2] & WIRE_LENGTH_MASK;
 	const struct request *r = match_next(ep, (uint32_t)a->head[1]);
@@ -70,19 +70,24 @@ static void *in_message(struct endpoint *ep, const struct fabric_arrival *a, uin
 	return !m->cut && inbound_room(m, m->total) ? m->data + offset : NULL;
 }
 
-void *landing_of_message(struct endpoint *ep, const struct fabric_arrival *a)
+void *arrival_place_first(struct endpoint *ep, const struct fabric_arrival *a)
 {
-	uint64_t flags = a->head[2] >> 48, value = a->head[2] & WIRE_LENGTH_MASK;
-	struct area *area;
+	uint64_t flags = a->head[2] >> 48;
 
-	switch (a->kind) {
-	case WIRE_SEND_FIRST:
-	case WIRE_SEND_ONLY:
-		return flags & ~(WIRE_FLAG_ANNOUNCED | WIRE_FLAG_TIMED) ? NULL :
-									  in_posted(ep, a, value);
-	case WIRE_LOAN_BYTES:
-		area = area_next(ep, a->head[0], value, a->length);
-		return area ? area_at(area, value) : NULL;
-	default: return in_message(ep, a, value);
-	}
+	return flags & ~(WIRE_FLAG_ANNOUNCED | WIRE_FLAG_TIMED) ?
+		       NULL :
+		       in_posted(ep, a, a->head[2] & WIRE_LENGTH_MASK);
+}
+
+void *arrival_place_more(struct endpoint *ep, const struct fabric_arrival *a)
+{
+	return in_message(ep, a, a->head[2] & WIRE_LENGTH_MASK);
+}
+
+void *arrival_place_loan(struct endpoint *ep, const struct fabric_arrival *a)
+{
+	uint64_t offset = a->head[2] & WIRE_LENGTH_MASK;
+	struct area *area = area_next(ep, a->head[0], offset, a->length);
+
+	return area ? area_at(area, offset) : NULL;
 }

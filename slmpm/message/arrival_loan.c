@@ -8,7 +8,7 @@
 #include "slmpm/message/area.h"
 #include "slmpm/link/landing.h"
 #include "slmpm/message/match.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 
 static bool take_loan(struct endpoint *ep, const struct head *h, struct wire_loan *loan)
 {
@@ -35,7 +35,7 @@ void arrival_loan_area(struct endpoint *ep, const struct head *h)
 	int rc = h->length ? -EPROTO : area_copied(ep, h->seq, h->extent & WIRE_LENGTH_MASK);
 
 	if (rc == -ENOMEM)
-		inbound_no_memory(ep);
+		endpoint_no_memory(ep);
 	else if (PEER_FAULT(rc < 0))
 		endpoint_poison(ep, "area of a loan");
 }
@@ -119,5 +119,5 @@ void arrival_loan_more(struct endpoint *ep, const struct head *h)
 	if (m->released && m->final)
 		inbound_free(m);
 	else
-		wait_changed(ep->ctx);
+		context_changed(ep->ctx);
 }

@@ -32,7 +32,7 @@ static void take_back(struct endpoint *ep, const struct head *h, uint64_t charge
 	ep->received--;
 	ep->unmatched_charge -= charge;
 	if (UNLIKELY(h->data && h->data == ep->landing.place))
-		inbound_no_memory(ep);
+		endpoint_no_memory(ep);
 	else
 		inbound_defer(ep, h->seq, 0);
 }
@@ -51,7 +51,7 @@ static void receive_whole(struct endpoint *ep, const struct head *h, struct requ
 	landing_scatter(r, 0, h->data, h->length);
 	inbound_describe(&whole, &r->result);
 	match_account(ep, h->length);
-	inbound_charge(ep, wire_charge(h->length));
+	link_discharge(ep, wire_charge(h->length));
 	request_finish(r, inbound_verdict(&whole, r));
 }
 
@@ -74,25 +74,22 @@ static struct inbound *copy_whole(struct endpoint *ep, const struct head *h)
 	return m;
 }
 
-/* For the hold R, or with NULL for who asks later. False: no memory. */
-static bool keep_whole(struct endpoint *ep, const struct head *h, struct request *r)
+/* For the hold R, or with NULL for who asks later. */
+static void keep_whole(struct endpoint *ep, const struct head *h, struct request *r)
 {
 	struct inbound *m = copy_whole(ep, h);
 
 	if (!m && r)
 		match_again(r);
-	if (!m) {
+	if (!m)
 		take_back(ep, h, wire_charge(h->length));
-		return false;
-	}
-	if (r)
+	else if (r)
 		match_give(m, r);
 	else
 		match_keep(m);
-	return true;
 }
 
-bool arrival_only(struct endpoint *ep, const struct head *h, const struct fabric_arrival *a)
+static void take_only(struct endpoint *ep, const struct head *h)
 {
 	uint64_t charge = wire_charge(h->length);
 	uint32_t longest = h->flags & (WIRE_FLAG_ACTIVE | WIRE_FLAG_TAGGED) ? ep->packet_max_in :
@@ -100,56 +97,49 @@ bool arrival_only(struct endpoint *ep, const struct head *h, const struct fabric
 	struct request *r;
 
 	if (PEER_FAULT((h->extent & WIRE_LENGTH_MASK) != h->length || h->length > longest ||
-		       (h->flags & WIRE_FLAG_ANNOUNCED)))
-		return endpoint_poison(ep, "length of Only");
+		       (h->flags & WIRE_FLAG_ANNOUNCED))) {
+		endpoint_poison(ep, "length of Only");
+		return;
+	}
 	if (h->flags & WIRE_FLAG_ACTIVE) {
 		am_only(ep, h);
-		return false;
+		return;
 	}
 	if (h->flags & WIRE_FLAG_TAGGED) {
 		emulate_tagged(ep, h);
-		return false;
+		return;
 	}
 	if (!arrival_envelope(ep, h, charge))
-		return false;
+		return;
 	r = match_posted(ep, h->stream);
-	if (r && a && r->kind == REQUEST_HOLD && held_in_place(ep, r, h, a)) {
+	if (r && h->arrival && r->kind == REQUEST_HOLD && held_in_place(ep, r, h)) {
 		match_account(ep, h->length);
-		inbound_charge(ep, charge);
-		return true;
-	}
-	if (r && r->kind == REQUEST_RECV)
+		link_discharge(ep, charge);
+	} else if (r && r->kind == REQUEST_RECV) {
 		receive_whole(ep, h, r);
-	else
-		return !keep_whole(ep, h, r);
-	return false;
+	} else {
+		keep_whole(ep, h, r);
+	}
 }
 
-COLD bool arrival_timed(struct endpoint *ep, const struct head *h, const struct fabric_arrival *a)
+/* Its sender wants to know when it was here. */
+static COLD void take_timed(struct endpoint *ep, const struct head *h)
 {
-	bool held;
-
-	if (PEER_FAULT(h->flags & (WIRE_FLAG_ACTIVE | WIRE_FLAG_TAGGED)))
-		return endpoint_poison(ep, "unknown flag");
-	held = arrival_only(ep, h, a);
+	if (PEER_FAULT(h->flags & (WIRE_FLAG_ACTIVE | WIRE_FLAG_TAGGED))) {
+		endpoint_poison(ep, "unknown flag");
+		return;
+	}
+	take_only(ep, h);
 	if (LIKELY(!ep->starved.now))
 		sample_asked(ep, h);
-	return held;
 }
 
-void arrival_bundled(struct endpoint *ep, uint64_t route, const void *data, uint32_t length)
+void arrival_only(struct endpoint *ep, const struct head *h)
 {
-	struct head h = {
-		.seq = ep->received + 1,
-		.extent = length,
-		.stream = (uint32_t)route,
-		.imm = (uint32_t)(route >> 32),
-		.length = length,
-		.data = data,
-	};
-
-	ep->ctx->news = true;
-	(void)arrival_only(ep, &h, NULL);
+	if (LIKELY(!(h->flags & WIRE_FLAG_TIMED)))
+		take_only(ep, h);
+	else
+		take_timed(ep, h);
 }
 
 /* Bytes to be kept here until its receive takes them, if one has not a place for all of it already. */
@@ -223,8 +213,9 @@ struct inbound *arrival_unfinished(struct endpoint *ep, uint64_t seq)
 	return NULL;
 }
 
-void arrival_more(struct endpoint *ep, const struct head *h, bool last)
+void arrival_more(struct endpoint *ep, const struct head *h)
 {
+	bool last = h->opcode == WIRE_SEND_LAST;
 	struct inbound *m = arrival_unfinished(ep, h->seq);
 	uint64_t offset = h->extent & WIRE_LENGTH_MASK;
 
@@ -287,7 +278,7 @@ void arrival_withdrawn(struct endpoint *ep, const struct head *h)
 	r = m->receive;
 	total = m->total;
 	if (m->charge)
-		inbound_charge(ep, m->charge);
+		link_discharge(ep, m->charge);
 	if (m->active)
 		ep->am.message = NULL;
 	if (m->cleared)

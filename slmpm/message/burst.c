@@ -5,13 +5,13 @@
  * way of a single call.
  */
 #include "slmpm/message/am.h"
-#include "slmpm/message/bundle.h"
+#include "slmpm/link/bundle.h"
 #include "slmpm/base/error.h"
 #include "slmpm/message/inbound.h"
 #include "slmpm/link/link.h"
 #include "slmpm/message/match.h"
 #include "slmpm/message/message.h"
-#include "slmpm/mirror/mirror.h"
+#include "slmpm/part.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/base/clock.h"
@@ -234,7 +234,7 @@ static int receive_some(struct context *ctx, struct endpoint *ep, slmpm_peer pee
 static COLD void end_carefully(struct context *ctx, const struct slmpm_iov *m, int n)
 {
 	for (int i = 0; i < n; i++)
-		mirror_landed(ctx, m[i].base, m[i].len);
+		part_landed(ctx, m[i].base, m[i].len);
 	context_unlock(ctx);
 }
 

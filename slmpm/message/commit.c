@@ -3,14 +3,14 @@
 #include <errno.h>
 
 #include "slmpm/message/area.h"
-#include "slmpm/message/bundle.h"
+#include "slmpm/link/bundle.h"
 #include "slmpm/base/error.h"
-#include "slmpm/late.h"
+#include "slmpm/link/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/message/loan_copy.h"
 #include "slmpm/message/message.h"
 #include "slmpm/monitor/monitor.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 #include "slmpm/link/rail.h"
 #include "slmpm/bond/bond.h"
 
@@ -162,7 +162,7 @@ static int await_turn(struct turn *t)
 		return 0;
 	if (wait_until(ep->ctx, has_come, t, time_left(t)) == 0)
 		return endpoint_of(t->peer) == ep ? 0 : endpoint_bad_handle(t->peer);
-	if (wait_forbidden(ep->ctx, "slmpm_commit"))
+	if (context_forbids(ep->ctx, "slmpm_commit"))
 		return -SLMPM_ESTATE;
 	return late_error(ep->ctx, ep, t->timeout_ms, "what was sent before to %s has not gone",
 			  ep->name);
@@ -272,7 +272,7 @@ static int await_commit(struct commit *c)
 
 	if (LIKELY(is_committed(c)) || wait_until(ctx, is_committed, c, time_left(&c->turn)) == 0)
 		return c->rc;
-	if (wait_forbidden(ctx, "slmpm_commit"))
+	if (context_forbids(ctx, "slmpm_commit"))
 		return -SLMPM_ESTATE;
 	return late_error(ctx, c->turn.ep, c->turn.timeout_ms, "no room for a loan to %s any more",
 			  c->turn.ep->name);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "slmpm/message/bundle.h"
+#include "slmpm/link/bundle.h"
 #include "slmpm/link/link.h"
 #include "slmpm/link/addressee.h"
 #include "slmpm/link/progress.h"
@@ -106,6 +106,8 @@ int fetch_step(struct endpoint *ep)
 	struct fetch *f = ep->fetch;
 	int n = 0;
 
+	if (ep->state != SLMPM_PEER_UP || !fetch_busy(ep))
+		return 0;
 	if (!list_empty(&f->in))
 		n += fetch_read_step(ep, LIST_ENTRY(next_of(&f->in), struct fetch_in, node));
 	if (!list_empty(&f->out) && ep->state == SLMPM_PEER_UP)

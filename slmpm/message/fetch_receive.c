@@ -51,7 +51,7 @@ void fetch_announced(struct endpoint *ep, const struct head *h)
 	struct request *r;
 
 	if (!p) {
-		inbound_no_memory(ep);
+		endpoint_no_memory(ep);
 		return;
 	}
 	if (PEER_FAULT(!take_ranges(h, p) || !fetch_introduced(ep, h, said_of(p)))) {
@@ -251,7 +251,7 @@ void fetch_sent_instead(struct endpoint *ep, const struct head *h)
 			link_control(ep, WIRE_CLEAR, m->seq, 0, NULL, 0);
 		return;
 	}
-	inbound_charge(ep, length);
+	link_discharge(ep, length);
 	if (p && !p->begun)
 		fetch_refuse(m, 0);
 }

@@ -76,6 +76,12 @@ bool held_in_ring(const struct endpoint *ep)
 	return false;
 }
 
+void held_reclaim(struct endpoint *ep)
+{
+	if (!(ep->loan.data && !ep->loan.area) && !held_in_ring(ep))
+		further_reclaim(ep);
+}
+
 struct held *held_arrival(struct endpoint *ep, const struct fabric_arrival *a)
 {
 	struct held *held;
@@ -92,10 +98,9 @@ struct held *held_arrival(struct endpoint *ep, const struct fabric_arrival *a)
 	return held;
 }
 
-bool held_in_place(struct endpoint *ep, struct request *r, const struct head *h,
-		   const struct fabric_arrival *a)
+bool held_in_place(struct endpoint *ep, struct request *r, const struct head *h)
 {
-	struct held *held = held_arrival(ep, a);
+	struct held *held = held_arrival(ep, h->arrival);
 
 	if (!held)
 		return false;
@@ -105,6 +110,7 @@ bool held_in_place(struct endpoint *ep, struct request *r, const struct head *h,
 	r->result.imm = h->imm;
 	r->result.peer.id = handle_id(ep);
 	r->held = held;
+	ep->link.kept = true;
 	request_finish(r, h->damaged ? -SLMPM_ECHECKSUM : 0);
 	return true;
 }

@@ -2,10 +2,10 @@
 /* Holds: messages read in place, also while they still grow. */
 #include "slmpm/message/area.h"
 #include "slmpm/base/error.h"
-#include "slmpm/late.h"
+#include "slmpm/link/late.h"
 #include "slmpm/message/held.h"
 #include "slmpm/message/message.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 
 /* The finished request's message, recorded for its release. */
 static int64_t take_held(struct request *r, const void **buf)

@@ -7,17 +7,12 @@
 #include "slmpm/message/area.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/message/match.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 #include "slmpm/link/landing.h"
 
 bool inbound_complete(const struct inbound *m)
 {
 	return m->area ? m->final : m->got == m->total;
-}
-
-void inbound_no_memory(struct endpoint *ep)
-{
-	endpoint_end(ep, SLMPM_PEER_DEAD, SLMPM_ENOMEM, "no memory for a message");
 }
 
 void inbound_defer(struct endpoint *ep, uint64_t seq, uint64_t offset)
@@ -26,13 +21,13 @@ void inbound_defer(struct endpoint *ep, uint64_t seq, uint64_t offset)
 
 	ep->starved.now = ep->ctx->starved = true;
 	/* A thread that sleeps has no deadline for it yet, and no descriptor shows it. */
-	wait_changed(ep->ctx);
+	context_changed(ep->ctx);
 	if (!ep->starved.since || ep->starved.seq != seq || ep->starved.offset != offset) {
 		ep->starved.since = now;
 		ep->starved.seq = seq;
 		ep->starved.offset = offset;
 	} else if (now - ep->starved.since >= most) {
-		inbound_no_memory(ep);
+		endpoint_no_memory(ep);
 	}
 }
 
@@ -57,7 +52,7 @@ struct inbound *inbound_new(struct endpoint *ep, const struct head *h, uint64_t 
 	struct inbound *m = inbound_try(ep, h, total);
 
 	if (!m)
-		inbound_no_memory(ep);
+		endpoint_no_memory(ep);
 	return m;
 }
 
@@ -149,12 +144,6 @@ void inbound_end(struct endpoint *ep)
 		else
 			inbound_free(m);
 	}
-}
-
-void inbound_charge(struct endpoint *ep, uint64_t charge)
-{
-	ep->unmatched_charge -= charge;
-	inbound_direct(ep, charge);
 }
 
 void inbound_forget(struct endpoint *ep)

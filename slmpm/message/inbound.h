@@ -7,14 +7,6 @@
 #include "slmpm/link/link.h"
 #include "slmpm/request.h"
 
-struct head { /* a packet's header, taken apart */
-	uint64_t seq, extent;
-	uint32_t stream, imm, flags;
-	uint32_t length; /* payload without checksum */
-	const void *data;
-	bool damaged;
-};
-
 struct inbound {
 	struct list node;  /* unexpected, or alone */
 	struct list parts; /* assembling, or alone */
@@ -43,8 +35,6 @@ struct inbound *inbound_try(struct endpoint *ep, const struct head *h, uint64_t 
 struct inbound *inbound_new(struct endpoint *ep, const struct head *h, uint64_t total);
 /* Drops a message: its memory, its area. */
 void inbound_free(struct inbound *m);
-/* Ends the endpoint: a message that was promised cannot be kept. */
-void inbound_no_memory(struct endpoint *ep);
 /* No memory for a packet of message SEQ that nothing has been done about yet: it stays in the ring, where it holds the
  * peer up, and comes again at the next pass; for SLMPM_DEAD_MS, then the endpoint ends. */
 COLD void inbound_defer(struct endpoint *ep, uint64_t seq, uint64_t offset);
@@ -63,15 +53,5 @@ void inbound_finish(struct inbound *m);
 void inbound_end(struct endpoint *ep);
 /* It is closed: nobody receives what came without a receive. */
 void inbound_forget(struct endpoint *ep);
-/* An eager message that was charged has its receive. */
-void inbound_charge(struct endpoint *ep, uint64_t charge);
-
-/* Eager messages went straight to their receives: what they would have been charged goes back. */
-static inline void inbound_direct(struct endpoint *ep, uint64_t charge)
-{
-	ep->matched_charge += charge;
-	if (UNLIKELY(ep->matched_charge - ep->returned_charge >= ep->credit / 4))
-		link_return_credit(ep);
-}
 
 #endif

@@ -4,11 +4,11 @@
  * in an area, of which parts can be handed over while it still grows. commit.c has what becomes of them.
  */
 #include "slmpm/message/area.h"
-#include "slmpm/message/bundle.h"
+#include "slmpm/link/bundle.h"
 #include "slmpm/base/error.h"
-#include "slmpm/late.h"
+#include "slmpm/link/late.h"
 #include "slmpm/link/link.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 #include "slmpm/mode/mode_wish.h"
 
 struct wish {
@@ -95,7 +95,7 @@ int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int tim
 		rc = get_loan(&w) ? 0 : wait_until(ctx, get_loan, &w, timeout_ms);
 		if (w.rc < 0)
 			rc = w.rc;
-		else if (rc < 0 && !wait_forbidden(ctx, "slmpm_loan"))
+		else if (rc < 0 && !context_forbids(ctx, "slmpm_loan"))
 			rc = late_from(ctx, ep, timeout_ms, "no room for a loan to");
 	}
 	if (rc == 0) {

@@ -5,7 +5,7 @@
 #include "slmpm/message/am.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/link/landing.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 
 /* A receive from any peer takes nothing of one that slmpm_accept has not handed out. */
 static bool wants(const struct request *r, const struct endpoint *ep, uint32_t stream)
@@ -142,7 +142,7 @@ void match_give(struct inbound *m, struct request *r)
 	landing_moved(ep);
 	match_account(ep, m->total);
 	if (m->charge)
-		inbound_charge(ep, m->charge);
+		link_discharge(ep, m->charge);
 	m->charge = 0;
 	if (r->kind == REQUEST_RECV) {
 		give_what_came(m, r);
@@ -186,7 +186,7 @@ void match_keep(struct inbound *m)
 	ep->before++;
 	ep->ctx->unexpected++;
 	ep->stats->unexpected++;
-	wait_changed(ep->ctx);
+	context_changed(ep->ctx);
 }
 
 void match_accepted(struct endpoint *ep)

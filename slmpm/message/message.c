@@ -9,15 +9,14 @@
 
 #include "slmpm/engine/fifo.h"
 #include "slmpm/base/error.h"
-#include "slmpm/late.h"
-#include "slmpm/memory/ask.h"
+#include "slmpm/link/late.h"
 #include "slmpm/message/am.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/link/link.h"
 #include "slmpm/message/match.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/base/sized.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 #include "slmpm/link/rail.h"
 
 #define STOPPED_MS 1000 /* who is not through with a share of a message in this time has stopped */
@@ -47,7 +46,7 @@ static int one_sided_failed(const struct request *r, const char *name)
 	}
 }
 
-int message_failed(struct request *r)
+int message_failed(const struct request *r)
 {
 	/* By its handle: another thread may have closed it meanwhile. */
 	struct endpoint *ep = handle_get(&endpoint_table, r->result.peer.id);
@@ -80,69 +79,38 @@ int message_failed(struct request *r)
 	}
 }
 
-int message_source_ended(struct context *ctx, struct endpoint *ep)
+int message_queue(struct request *r)
 {
-	if (ep)
-		return ep->state == SLMPM_PEER_UP || ep->state == SLMPM_PEER_CONNECTING ?
-			       0 :
-			       endpoint_error(ep);
-	for (uint32_t i = 0; i < ctx->live; i++)
-		if (ctx->endpoints[i]->state == SLMPM_PEER_UP ||
-		    ctx->endpoints[i]->state == SLMPM_PEER_CONNECTING)
-			return 0;
-	if (!list_empty(&ctx->listeners))
-		return 0;
-	return error_set(SLMPM_ECLOSED, "no peer is left in this context");
-}
-
-int message_submit(struct request *r)
-{
-	int rc;
-
-	if (r->kind == REQUEST_RECV || r->kind == REQUEST_HOLD) {
-		struct inbound *m;
-
-		am_run_due(r->ctx);
-		m = match_find(r);
-		r->seq = ++r->ctx->postings;
-		if (m) {
-			match_give(m, r);
-			return 0;
-		}
-		rc = message_source_ended(r->ctx, r->ep);
-		if (rc == 0)
-			match_post(r);
-		return rc;
-	}
-	if (r->ep->closing ||
-	    (r->ep->state != SLMPM_PEER_UP && r->ep->state != SLMPM_PEER_CONNECTING))
-		return r->ep->closing && r->ep->state == SLMPM_PEER_UP ?
-			       error_set(SLMPM_ECLOSED, "%s is being closed", r->ep->name) :
-			       endpoint_error(r->ep);
-	if (r->kind >= REQUEST_PUT) {
-		rma_submit(r);
-		return 0;
-	}
 	link_enqueue(r->ep, r);
 	(void)link_push(r->ep);
 	return 0;
 }
 
-bool message_take_back(struct request *r)
+int message_post(struct request *r)
 {
-	if (r->kind >= REQUEST_PUT)
-		return rma_take_back(r);
+	struct inbound *m;
+	int rc;
+
+	am_run_due(r->ctx);
+	m = match_find(r);
+	r->seq = ++r->ctx->postings;
+	if (m) {
+		match_give(m, r);
+		return 0;
+	}
+	rc = context_source_ended(r->ctx, r->ep);
+	if (rc == 0)
+		match_post(r);
+	return rc;
+}
+
+bool message_withdraw(struct request *r)
+{
 	if (r->fifo.out) {
 		fifo_abandon(r);
 		return true;
 	}
-	if (r->kind != REQUEST_SEND) {
-		if (r->message)
-			return match_undo(r) == 0;
-		match_unpost(r);
-		return true;
-	}
-	if (link_is_out(r))
+	if (message_is_out(r))
 		return false;
 	if (r->fetch) {
 		if (!fetch_take_back(r))
@@ -163,6 +131,14 @@ bool message_take_back(struct request *r)
 		r->ep->link.active = NULL;
 		endpoint_refresh(r->ep);
 	}
+	return true;
+}
+
+bool message_unpost(struct request *r)
+{
+	if (r->message)
+		return match_undo(r) == 0;
+	match_unpost(r);
 	return true;
 }
 
@@ -234,9 +210,9 @@ bool message_tell_later(struct endpoint *ep, struct told *told, const struct slm
  * is to tell. */
 static bool end_if_out(struct request *r)
 {
-	if (!link_is_out(r) || r->done)
+	if (!message_is_out(r) || r->done)
 		return false;
-	link_sent(r->ep, r);
+	message_sent(r->ep, r);
 	return r->done;
 }
 
@@ -258,10 +234,10 @@ static bool goes_now(struct request *r)
 	bool sent = false;
 
 	if (may_go_now(r)) {
-		(void)message_submit(r);
+		(void)request_submit(r);
 		sent = r->done || end_if_out(r);
 		if (!sent)
-			(void)message_take_back(r); /* it has not begun */
+			(void)request_take_back(r); /* it has not begun */
 	}
 	link_pressed_on(r->ep);
 	return sent;
@@ -274,11 +250,11 @@ static COLD int await_in_handler(struct request *r)
 	struct inbound *m = receives ? match_find(r) : NULL;
 
 	if (r->kind == REQUEST_SEND && !r->fifo.tag && goes_now(r))
-		return message_explain(r);
+		return request_explain(r);
 	if (!m || !inbound_complete(m))
-		return wait_in_handler("a message");
+		return context_in_handler("a message");
 	match_give(m, r);
-	return message_explain(r);
+	return request_explain(r);
 }
 
 /* Taking it back failed for now; what is being copied by the other side is seen through. */
@@ -292,12 +268,12 @@ static int see_through(struct request *r)
 {
 	uint64_t until = clock_deadline(STOPPED_MS);
 
-	while (!r->done && !end_if_out(r) && !message_take_back(r)) {
+	while (!r->done && !end_if_out(r) && !request_take_back(r)) {
 		struct endpoint *ep = NULL;
 
 		(void)wait_until(r->ctx, is_done, r, may_try_again(r) ? 1 : -1);
 		if (!r->done && clock_now() >= until)
-			ep = r->kind >= REQUEST_PUT ? ask_abandon(r) : match_abandon(r);
+			ep = request_ops[r->kind].abandon(r);
 		if (!ep)
 			continue;
 		if (r->kind == REQUEST_HOLD)
@@ -334,16 +310,16 @@ int message_await(struct request *r, int timeout_ms)
 
 	if (UNLIKELY(r->ctx->handling))
 		return await_in_handler(r);
-	rc = message_submit(r);
+	rc = request_submit(r);
 	if (rc < 0)
 		return rc;
 	if (r->fetch && !timeout_ms)
 		fetch_hurry(r);
 	rc = r->done ? 0 : wait_until(r->ctx, is_done, r, timeout_ms);
 	if (r->done)
-		return message_explain(r);
+		return request_explain(r);
 	rc = see_through(r);
 	if (rc < 0 || r->done)
-		return rc < 0 ? rc : message_explain(r);
+		return rc < 0 ? rc : request_explain(r);
 	return explain_late(r, timeout_ms);
 }

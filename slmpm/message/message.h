@@ -5,10 +5,10 @@
 
 #include "slmpm/request.h"
 
+struct head;
+
 /* The endpoint or context that a receive names, locked; NULL with *RC set. *EP NULL: any peer. */
 struct context *message_source(slmpm_peer peer, struct endpoint **ep, int *rc);
-/* 0, or why nothing can come any more: from EP, or with NULL from any peer of the context. */
-int message_source_ended(struct context *ctx, struct endpoint *ep);
 /*
  * The general send and receive, in a locked context, without waiting: REQ, or else the counter or
  * queue of HOW, learns the end. HOW is in full. A negative error: nothing has begun.
@@ -17,8 +17,6 @@ int message_sendv(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *
 		  const struct slmpm_how *how, slmpm_req *req);
 int message_recvv(struct context *ctx, struct endpoint *ep, uint32_t stream,
 		  const struct slmpm_iov *iov, int n, const struct slmpm_how *how, slmpm_req *req);
-/* Hands a request to its queue. 0, or a negative error and the request is not there. */
-int message_submit(struct request *r);
 /* Posts or matches R and waits; the request is finished or taken back when it returns. */
 int message_await(struct request *r, int timeout_ms);
 /* What a short way says: sent, or not this way; or sent, but part of it has not left this process yet. */
@@ -28,14 +26,25 @@ enum sent { NOT_SENT, SENT, SENT_IN_PART };
 COLD void message_let_leave(struct endpoint *ep, int timeout_ms);
 /* The same without waiting: what was to be TOLD is, as DONE, when it has left; false: no memory for that. */
 COLD bool message_tell_later(struct endpoint *ep, struct told *told, const struct slmpm_done *done);
-/* Takes an unfinished request out of wherever it is; false when it has gone too far. */
-bool message_take_back(struct request *r);
-/* A finished request's status, with its detail. */
-int message_failed(struct request *r);
-static inline int message_explain(struct request *r)
-{
-	return r->result.status ? message_failed(r) : 0;
-}
+
+/* ---- requests (request_ops) and their packets ------------------------------------------------- */
+
+/* A message to its peer's transmit queue; a receive to the messages that came, or those to come. */
+int message_queue(struct request *r);
+int message_post(struct request *r);
+/* And back. */
+bool message_withdraw(struct request *r);
+bool message_unpost(struct request *r);
+/* The error of one that has failed, with its detail. */
+int message_failed(const struct request *r);
+bool message_ready(struct endpoint *ep, struct request *r, bool first);
+int message_push(struct endpoint *ep, struct request *r, bool *stop);
+/* All of R's packets are posted, and it awaits no answer: it ends when the link does not lag any more. */
+bool message_is_out(const struct request *r);
+/* It has ended. */
+void message_sent(struct endpoint *ep, struct request *r);
+/* An announced message has its receive: the rest may go. */
+void message_cleared(struct endpoint *ep, const struct head *h);
 
 /* ---- parts of single calls, for bursts ------------------------------------------------------ */
 
@@ -89,10 +98,5 @@ static inline bool message_is_plain(const struct slmpm_how *how)
  * where it is too short or has flags beyond FLAGS. */
 int message_how(const char *call, struct slmpm_how *full, const struct slmpm_how *how,
 		uint32_t flags);
-
-/* Orderly end of an endpoint, the handle stays: what is queued, then end of stream. */
-int message_close(struct endpoint *ep, int timeout_ms);
-/* Waits for the handshake's end, whatever it is: 0, or -SLMPM_ETIMEOUT (no detail set). */
-int message_connected(struct endpoint *ep, int timeout_ms);
 
 #endif

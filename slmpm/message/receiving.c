@@ -7,16 +7,16 @@
 
 #include "slmpm/message/am.h"
 #include "slmpm/message/arrival.h"
-#include "slmpm/message/bundle.h"
+#include "slmpm/link/bundle.h"
 #include "slmpm/base/error.h"
 #include "slmpm/message/held.h"
 #include "slmpm/link/link.h"
 #include "slmpm/message/match.h"
 #include "slmpm/message/message.h"
-#include "slmpm/mirror/mirror.h"
+#include "slmpm/part.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/request.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 
 /* ---- the short ways ------------------------------------------------------------------------- */
 
@@ -43,7 +43,7 @@ static inline void take_plain(struct endpoint *ep, const struct fabric_arrival *
 	ep->received++;
 	ep->stats->received_messages++;
 	ep->stats->received_bytes += a->length;
-	inbound_direct(ep, wire_charge(a->length));
+	link_matched(ep, wire_charge(a->length));
 }
 
 static inline bool is_message(uint8_t kind)
@@ -75,7 +75,7 @@ static inline int recv_direct(struct endpoint *ep, uint32_t stream, int polls,
 				/* Its receive is posted first, so that it is copied but once. */
 				ep->link.next--;
 				return 0;
-			} else if (!arrival_take(ep, *a)) {
+			} else if (!packet_take(ep, *a)) {
 				progress_release(ep, *a);
 			}
 		} else if (ep->bundle.count) {
@@ -245,7 +245,7 @@ static COLD int64_t recv_with_care(slmpm_peer peer, uint32_t stream, void *buf, 
 		return rc;
 	len = message_recv(ctx, ep, stream, buf, cap, done, timeout_ms);
 	if (len > 0 || len == -SLMPM_ETRUNC)
-		mirror_landed(ctx, buf, len > 0 ? (uint64_t)len : cap);
+		part_landed(ctx, buf, len > 0 ? (uint64_t)len : cap);
 	context_unlock(ctx);
 	return len;
 }
@@ -285,7 +285,7 @@ int message_recvv(struct context *ctx, struct endpoint *ep, uint32_t stream,
 	if (rc == 0)
 		rc = completion_bind(r, how, req);
 	if (rc == 0)
-		rc = message_submit(r);
+		rc = request_submit(r);
 	if (rc == 0 && req)
 		req->id = handle_id(r);
 	if (rc < 0)
@@ -326,7 +326,7 @@ static bool has_message(void *arg)
 	am_run_due(p->request.ctx);
 	p->found = match_find(&p->request);
 	if (!p->found)
-		p->ended = message_source_ended(p->request.ctx, p->request.ep);
+		p->ended = context_source_ended(p->request.ctx, p->request.ep);
 	return p->found || p->ended < 0;
 }
 

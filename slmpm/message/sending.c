@@ -3,7 +3,7 @@
  * Sending. The short ways are at the top: a message of a burst joins its bundle, one that fits a
  * packet goes straight to the link. Whatever is neither becomes a request in a transmit queue.
  */
-#include "slmpm/message/bundle.h"
+#include "slmpm/link/bundle.h"
 #include "slmpm/base/error.h"
 #include "slmpm/message/inbound.h"
 #include "slmpm/link/link.h"
@@ -194,7 +194,7 @@ static COLD int sendv_slowly(struct endpoint *ep, uint32_t stream, const struct 
 	if (rc == 0 && blocks)
 		rc = in_the_way(ep) ? loan_open(ep) : message_await(r, how ? how->timeout_ms : -1);
 	else if (rc == 0 && (rc = completion_bind(r, how, req)) == 0)
-		rc = message_submit(r);
+		rc = request_submit(r);
 	if (rc == 0 && req)
 		req->id = handle_id(r);
 	if (rc < 0 || blocks)

@@ -106,7 +106,6 @@ struct mirrors { /* of an endpoint */
 	uint32_t pending; /* attachments with something to send */
 	uint32_t turn;    /* who is the first to send */
 	uint32_t top;     /* no slot from here on has ever been used */
-	bool last;        /* behind messages, when there is room again */
 };
 
 extern struct handle_table mirror_table;
@@ -248,7 +247,7 @@ void mirror_look_last(struct endpoint *ep);
 uint64_t mirror_now(void);
 /* As far as there is room: packets posted. */
 int mirror_push(struct endpoint *ep);
-void mirror_arrived(struct endpoint *ep, const struct head *h, uint8_t opcode);
+void mirror_arrived(struct endpoint *ep, const struct head *h);
 static inline bool mirror_is_change(uint8_t kind)
 {
 	return kind >= WIRE_MIRROR_PART && kind <= WIRE_MIRROR_LIST_LAST;
@@ -264,21 +263,16 @@ void mirror_close_shortcuts(struct context *ctx);
 /* In a child: closes what would keep the parent's memory watched. */
 void mirror_forked(struct context *ctx);
 /* N bytes at AT have been written by the module itself. */
-void mirror_landed_slowly(struct context *ctx, const void *at, uint64_t n);
-static inline void mirror_landed(struct context *ctx, const void *at, uint64_t n)
-{
-	if (UNLIKELY(!list_empty(&ctx->mirrors)))
-		mirror_landed_slowly(ctx, at, n);
-}
-/* R has ended: so has what it brought into memory. */
-void mirror_finished(const struct request *r);
+void mirror_landed(struct context *ctx, const void *at, uint64_t n);
+/* R ends: so has what it brought into memory. False. */
+bool mirror_finished(struct request *r, int status);
 /* Does one lie there? */
 bool mirror_lies(const struct context *ctx, const void *at, uint64_t n);
 
 /* ---- between mirror*.c ---------------------------------------------------------------------- */
 
 /* A packet of changes, from a peer that may make them. */
-void mirror_take(struct attachment *a, const struct head *h, uint8_t opcode);
+void mirror_take(struct attachment *a, const struct head *h);
 /* The same for a change of any kind. */
 bool mirror_take_directly(struct endpoint *ep, const struct fabric_arrival *a);
 /* Nothing of a publication of A's is here in part any more. */

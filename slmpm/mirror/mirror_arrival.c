@@ -7,7 +7,7 @@
 #include "slmpm/message/arrival.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/link/progress.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 
 static bool read_ask(const struct head *h, struct wanted *w)
 {
@@ -58,7 +58,7 @@ static void asked(struct endpoint *ep, const struct head *h)
 	*kept = asks;
 	list_append(&all->wanted, &kept->node);
 	all->wanted_count++;
-	wait_changed(ep->ctx);
+	context_changed(ep->ctx);
 }
 
 static void left(struct endpoint *ep, uint32_t tag)
@@ -92,10 +92,10 @@ static void ended(struct endpoint *ep, const struct head *h)
 	}
 	ep->mirrors->slots[a->slot] = NULL;
 	free(a);
-	wait_changed(ep->ctx);
+	context_changed(ep->ctx);
 }
 
-static void changed(struct endpoint *ep, const struct head *h, uint8_t opcode)
+static void changed(struct endpoint *ep, const struct head *h)
 {
 	struct attachment *a = h->stream < MIRRORS_MAX ? ep->mirrors->slots[h->stream] : NULL;
 
@@ -107,14 +107,14 @@ static void changed(struct endpoint *ep, const struct head *h, uint8_t opcode)
 		return;
 	if (h->damaged)
 		attachment_lose(a);
-	else if (opcode != WIRE_MIRROR_STORED)
-		mirror_take(a, h, opcode);
+	else if (h->opcode != WIRE_MIRROR_STORED)
+		mirror_take(a, h);
 	else if (PEER_FAULT(h->length || a->state != ATTACHMENT_JOINED ||
 			    a->how & SLMPM_MIRROR_LEAD || !mirror_echoed(a, h->imm)))
 		(void)endpoint_poison(ep, "count of changes");
 }
 
-void mirror_arrived(struct endpoint *ep, const struct head *h, uint8_t opcode)
+void mirror_arrived(struct endpoint *ep, const struct head *h)
 {
 	if (PEER_FAULT(!ep->mirrored || h->flags & ~WIRE_FLAG_CHECK)) {
 		(void)endpoint_poison(ep, "packet about a mirror");
@@ -125,15 +125,15 @@ void mirror_arrived(struct endpoint *ep, const struct head *h, uint8_t opcode)
 		return;
 	}
 	/* Of a change the mirror is told; without the others both sides would think of it differently. */
-	if (h->damaged && (opcode < WIRE_MIRROR_PART || opcode > WIRE_MIRROR_LIST_LAST)) {
+	if (h->damaged && (h->opcode < WIRE_MIRROR_PART || h->opcode > WIRE_MIRROR_LIST_LAST)) {
 		endpoint_end(ep, SLMPM_PEER_DEAD, SLMPM_ECHECKSUM,
 			     "a packet about a mirror came damaged");
 		return;
 	}
-	switch (opcode) {
+	switch (h->opcode) {
 	case WIRE_MIRROR_ASK: asked(ep, h); return;
 	case WIRE_MIRROR_END: ended(ep, h); return;
-	default: changed(ep, h, opcode); return;
+	default: changed(ep, h); return;
 	}
 }
 
@@ -146,11 +146,12 @@ bool mirror_take_directly(struct endpoint *ep, const struct fabric_arrival *a)
 		.extent = a->head[2],
 		.length = a->length,
 		.data = a->data,
+		.opcode = a->kind,
 	};
 
 	if (a->head[2] & ~WIRE_LENGTH_MASK || !ep->mirrors)
 		return false;
-	changed(ep, &h, a->kind);
+	changed(ep, &h);
 	progress_release(ep, a);
 	return true;
 }

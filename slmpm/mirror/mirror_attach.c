@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The calls that join a mirror to a peer's, and part them. */
 #include "slmpm/base/error.h"
-#include "slmpm/late.h"
+#include "slmpm/link/late.h"
 #include "slmpm/mirror/mirror.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 
 struct joining {
 	slmpm_mirror mirror;
@@ -166,7 +166,7 @@ int slmpm_mirror_attach(slmpm_mirror mirror, slmpm_peer peer, uint32_t tag, uint
 		rc = error_set(SLMPM_EINVAL, "%s belongs to another context than the mirror",
 			       ep->name);
 	else
-		rc = timeout_ms ? wait_forbidden(ctx, "slmpm_mirror_attach") : 0;
+		rc = timeout_ms ? context_forbids(ctx, "slmpm_mirror_attach") : 0;
 	if (rc == 0)
 		rc = wait_until(ctx, has_joined, &j, timeout_ms) < 0 ?
 			     explain_timeout(&j, ctx, timeout_ms) :

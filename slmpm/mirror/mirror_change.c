@@ -40,7 +40,7 @@ void mirror_note(struct mirror *m, uint64_t lo, uint64_t hi, const struct attach
 	}
 }
 
-void mirror_landed_slowly(struct context *ctx, const void *at, uint64_t n)
+void mirror_landed(struct context *ctx, const void *at, uint64_t n)
 {
 	LIST_EACH(node, &ctx->mirrors) {
 		struct mirror *m = LIST_ENTRY(node, struct mirror, node);
@@ -57,7 +57,7 @@ void mirror_landed_slowly(struct context *ctx, const void *at, uint64_t n)
 	}
 }
 
-void mirror_finished(const struct request *r)
+bool mirror_finished(struct request *r, int status)
 {
 	struct request_walk walk = {r, 0, 0};
 	uint64_t left =
@@ -65,16 +65,18 @@ void mirror_finished(const struct request *r)
 	uint64_t n;
 	void *run;
 
+	(void)status; /* of what failed a part may be there */
 	if (list_empty(&r->ctx->mirrors))
-		return;
+		return false;
 	if (r->kind == REQUEST_ATOMIC && r->rma.old)
-		mirror_landed_slowly(r->ctx, r->rma.old, r->rma.bits / 8);
+		mirror_landed(r->ctx, r->rma.old, r->rma.bits / 8);
 	if (r->kind == REQUEST_PUT && r->rma.to)
-		mirror_landed_slowly(r->ctx, r->rma.to, r->length);
+		mirror_landed(r->ctx, r->rma.to, r->length);
 	if (r->kind != REQUEST_RECV && r->kind != REQUEST_GET)
-		return;
+		return false;
 	for (; left && (run = request_walk_on(&walk, left, &n)); left -= n)
-		mirror_landed_slowly(r->ctx, run, n);
+		mirror_landed(r->ctx, run, n);
+	return false;
 }
 
 /* ---- calls ---------------------------------------------------------------------------------- */

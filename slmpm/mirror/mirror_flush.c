@@ -3,13 +3,13 @@
 #include <stdio.h>
 
 #include "slmpm/base/error.h"
-#include "slmpm/late.h"
+#include "slmpm/link/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/message/message.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/mirror/track.h"
 #include "slmpm/monitor/monitor.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 
 /* ---- the short way -------------------------------------------------------------------------- */
 

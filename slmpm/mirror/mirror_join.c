@@ -10,7 +10,7 @@
 #include "slmpm/link/link.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/mirror/read.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 
 /* ---- an endpoint's -------------------------------------------------------------------------- */
 
@@ -104,7 +104,7 @@ void attachment_stale(struct attachment *a, int error)
 	mirror_close(a);
 	read_serve(m);
 	m->ctx->finished = true;
-	wait_changed(m->ctx);
+	context_changed(m->ctx);
 }
 
 void attachment_leave(struct attachment *a)
@@ -220,7 +220,7 @@ void attachment_join(struct attachment *a, struct wanted *w)
 	else if (a->mirror->tracker && a->both)
 		attachment_pend(a, true);
 	a->ep->ctx->finished = true;
-	wait_changed(a->ep->ctx);
+	context_changed(a->ep->ctx);
 }
 
 static void ask(const struct attachment *a)

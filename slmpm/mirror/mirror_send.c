@@ -221,6 +221,8 @@ int mirror_push(struct endpoint *ep)
 	bool stop = false;
 	int n = 0;
 
+	if (!mirror_waits(ep))
+		return 0;
 	for (uint32_t i = 0; i < all->top && all->pending && !stop; i++) {
 		struct attachment *a = all->slots[all->turn];
 

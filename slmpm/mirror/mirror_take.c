@@ -8,7 +8,7 @@
 #include "slmpm/mirror/read.h"
 #include "slmpm/mirror/track.h"
 #include "slmpm/link/progress.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 
 /* ---- what a follower has changed itself, and the leader had not stored ----------------------- */
 
@@ -142,11 +142,11 @@ static const char *check(const struct attachment *a, const struct head *h)
 	return NULL;
 }
 
-void mirror_take(struct attachment *a, const struct head *h, uint8_t opcode)
+void mirror_take(struct attachment *a, const struct head *h)
 {
 	struct endpoint *ep = a->ep;
 	const char *rule = check(a, h);
-	bool list = opcode == WIRE_MIRROR_LIST || opcode == WIRE_MIRROR_LIST_LAST;
+	bool list = h->opcode == WIRE_MIRROR_LIST || h->opcode == WIRE_MIRROR_LIST_LAST;
 
 	if (PEER_FAULT(rule != NULL)) {
 		(void)endpoint_poison(ep, rule);
@@ -167,13 +167,13 @@ void mirror_take(struct attachment *a, const struct head *h, uint8_t opcode)
 	}
 	if (a->unechoed >= MIRROR_ECHO && a->how & SLMPM_MIRROR_LEAD)
 		attachment_pend(a, true);
-	if (!is_last(opcode))
+	if (!is_last(h->opcode))
 		return;
 	a->sequence = h->seq;
 	mirror_close(a);
 	read_serve(a->mirror);
 	ep->ctx->finished = true; /* who waits for it may go on */
-	wait_changed(ep->ctx);
+	context_changed(ep->ctx);
 }
 
 /* ---- the short way -------------------------------------------------------------------------- */
@@ -202,7 +202,7 @@ static NOINLINE bool passed_slowly(struct endpoint *ep, const struct fabric_arri
 	if (!a->came)
 		a->came = mirror_now();
 	read_serve(a->mirror);
-	wait_changed(ep->ctx);
+	context_changed(ep->ctx);
 	return passed(ep, arrival);
 }
 

@@ -10,9 +10,9 @@
 #include <stdio.h>
 
 #include "slmpm/base/error.h"
-#include "slmpm/late.h"
+#include "slmpm/link/late.h"
 #include "slmpm/message/message.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 
 struct snapshot {
 	struct list node;
@@ -104,7 +104,7 @@ int slmpm_mirror_wait(slmpm_mirror mirror, slmpm_peer peer, uint64_t *sequence, 
 	if (!m)
 		return rc;
 	ctx = m->ctx;
-	rc = timeout_ms ? wait_forbidden(ctx, "slmpm_mirror_wait") : 0;
+	rc = timeout_ms ? context_forbids(ctx, "slmpm_mirror_wait") : 0;
 	if (rc == 0)
 		rc = wait_for(ctx, &w, sequence, timeout_ms);
 	context_unlock(ctx);
@@ -156,7 +156,7 @@ void read_end(struct mirror *m)
 		LIST_ENTRY(at, struct snapshot, node)->status = -SLMPM_EHANDLE;
 		list_remove(at);
 	}
-	wait_changed(m->ctx);
+	context_changed(m->ctx);
 }
 
 static bool is_taken(void *arg)
@@ -214,7 +214,7 @@ int slmpm_mirror_snapshot(slmpm_mirror mirror, slmpm_peer peer, const struct slm
 		return rc;
 	ctx = m->ctx;
 	list_init(&s.node);
-	rc = timeout_ms ? wait_forbidden(ctx, "slmpm_mirror_snapshot") : 0;
+	rc = timeout_ms ? context_forbids(ctx, "slmpm_mirror_snapshot") : 0;
 	if (rc == 0)
 		rc = check_spans(m, &s);
 	if (rc == 0)

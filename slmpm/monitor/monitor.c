@@ -6,6 +6,7 @@
 
 #include "slmpm/bond/bond.h"
 #include "slmpm/link/link.h"
+#include "slmpm/link/look.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/monitor/means.h"
 #include "slmpm/monitor/totals.h"
@@ -15,18 +16,19 @@ _Static_assert(SLMPM_MONITOR_PATHS == BOND_PATHS, "one place for each link");
 #define SHARE   16 /* links in a look */
 /* Ticks between two looks: the one behind sends no packets of the monitor's, which would delay the
  * first messages' answers. */
-#define SILENCE (MONITOR_TICKS << 2)
+#define SILENCE (LOOK_TICKS << 2)
 #define SPARED  8 /* all but one of so many: traffic behind silence alone is measured, too */
 #define WINDOW  UINT64_C(100000000) /* ns, at least, that a rate is taken over */
 
-void monitor_new(struct endpoint *ep)
+int monitor_new(struct endpoint *ep)
 {
 	ep->monitor = calloc(1, sizeof(*ep->monitor));
 	if (!ep->monitor)
-		return;
+		return 0; /* without one it is not measured */
 	ep->monitor->since = ep->monitor->flow.ns = clock_now();
 	ep->monitor->echo.id = ep->monitor->sample.seq = ep->monitor->sample.sent = ep->sent;
 	monitor_page_assign(ep);
+	return 0;
 }
 
 void monitor_agreed(struct endpoint *ep, uint64_t features)
@@ -220,6 +222,6 @@ COLD void monitor_come_by(struct context *ctx)
 	uint64_t ticks = clock_ticks();
 
 	ctx->monitor.passed = 0;
-	if (ticks - ctx->monitor.looked >= MONITOR_TICKS << 1 && ticks >= ctx->monitor.not_before)
+	if (ticks - ctx->monitor.looked >= LOOK_TICKS << 1 && ticks >= ctx->monitor.not_before)
 		progress_in_passing(ctx);
 }

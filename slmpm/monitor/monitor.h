@@ -2,7 +2,7 @@
 /*
  * The monitor: what is measured on a link, and the page that shows it to others. Nothing of it lies
  * on a short way: samples are taken on the long ones, and looks at the links where a call comes by that
- * is no single message's (monitor_tick).
+ * is no single message's (look.h).
  */
 #ifndef SLMPM_MONITOR_H
 #define SLMPM_MONITOR_H
@@ -11,9 +11,7 @@
 
 #include "slmpm/endpoint.h"
 #include "slmpm/request.h"
-#include "slmpm/wait.h"
-
-#define MONITOR_TICKS UINT64_C(20000000) /* of clock_ticks, between looks: 4 to 20 ms */
+#include "slmpm/link/wait.h"
 
 #define MONITOR_PASSES 32 /* short calls between looks, if nobody else looks; a power of two */
 
@@ -90,7 +88,7 @@ struct monitor { /* of an endpoint */
 /* What all links of the context have carried: messages and one-sided operations. */
 uint64_t echo_traffic(const struct context *ctx);
 /* Without memory for it the endpoint goes unwatched. */
-void monitor_new(struct endpoint *ep);
+int monitor_new(struct endpoint *ep);
 /* What has been agreed: WIRE_FEATURE_*. */
 void monitor_agreed(struct endpoint *ep, uint64_t features);
 /* An ended peer's place in the pages is others' to take; its figures stay there until then. */
@@ -98,7 +96,7 @@ void monitor_leave_page(struct endpoint *ep);
 /* Its last figures stay where they are, as long as there is room. */
 void monitor_free(struct endpoint *ep);
 /* The context's pages. Without memory for one nothing is shown to others. */
-void monitor_open(struct context *ctx);
+int monitor_open(struct context *ctx);
 void monitor_shut(struct context *ctx);
 void monitor_forked(struct context *ctx);
 
@@ -110,28 +108,6 @@ static inline void monitor_carrier(struct endpoint *ep, uint64_t bytes)
 		return;
 	ep->monitor->carriers++;
 	ep->monitor->carried += bytes;
-}
-
-static inline void monitor_tick(struct context *ctx)
-{
-	uint64_t ticks = clock_ticks();
-
-	/* Who waits comes first: it measures more. */
-	if (UNLIKELY(ticks - ctx->monitor.looked >= MONITOR_TICKS << ctx->monitor.in_passing))
-		monitor_look(ctx, ticks);
-}
-
-/* A tick amid traffic: the first messages after a sleep do not pay for what became due in it. */
-static inline void monitor_tick_amid(struct context *ctx)
-{
-	if (clock_ticks() >= ctx->monitor.not_before)
-		monitor_tick(ctx);
-}
-
-/* This thread has slept, and a message has woken it. */
-static inline void monitor_woken(struct context *ctx)
-{
-	ctx->monitor.not_before = clock_ticks() + MONITOR_TICKS;
 }
 
 /* At the end of a short call that waits for nothing: a program of such alone comes by nowhere else. */
@@ -148,14 +124,6 @@ static inline void monitor_pass_next(struct context *ctx)
 	ctx->monitor.passed = MONITOR_PASSES - 1;
 }
 
-/* The same, sooner: others are to see how things are before this context rests. */
-static inline void monitor_tick_often(struct context *ctx)
-{
-	uint64_t ticks = clock_ticks();
-
-	if (ticks - ctx->monitor.looked >= MONITOR_TICKS / 16)
-		monitor_look(ctx, ticks);
-}
 /* Has nothing gone over its links since? */
 bool monitor_is_shown(const struct context *ctx);
 /* An endpoint has: shows that, whatever the time. */
@@ -174,9 +142,9 @@ void monitor_totals(const struct endpoint *ep, struct slmpm_monitor *m);
  * them (0: that is not known). */
 void monitor_timed(struct endpoint *ep, int protocol, uint64_t length, const void *memory,
 		   uint64_t busy, uint64_t latency);
-/* R, one-sided, is to go by requests or the engine; and has ended. */
+/* R, one-sided, is to go by requests or the engine; and ends. False. */
 void monitor_requested(struct request *r);
-void monitor_finished(struct request *r, int status);
+bool monitor_finished(struct request *r, int status);
 /* Is one due of a message that goes in a packet? Then ep->sampling, until the next message has gone,
  * the long way. */
 void sample_look(struct endpoint *ep, uint64_t ns);

@@ -63,12 +63,13 @@ uint64_t monitor_memory(void)
 	return sizeof(struct monitor) + ENTRY + sizeof(struct means_part);
 }
 
-void monitor_open(struct context *ctx)
+int monitor_open(struct context *ctx)
 {
 	struct monitor_pages *p = new_page(ctx);
 
 	if (p)
 		p->stays = true;
+	return 0;
 }
 
 /* Pages that nobody needs. */

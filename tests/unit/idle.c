@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "slmpm/idle.h"
+#include "slmpm/link/idle.h"
 
 static struct context ctx;
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "slmpm/wait.h"
+#include "slmpm/link/wait.h"
 #include "tests/lib/test.h"
 
 #define MS       UINT64_C(1000000)
@@ -171,7 +171,7 @@ static void one_polls_for_all(uint32_t how)
 			usleep(20000);
 		context_lock(ctx);
 		flags[i].set = true;
-		wait_changed(ctx);
+		context_changed(ctx);
 		context_unlock(ctx);
 		while (atomic_load(&through) <= i) {
 			CHECK(clock_now() - begin < 10000 * MS, "thread %d sleeps on", i);
@@ -214,7 +214,7 @@ static void own_deadlines(void)
 		pthread_join(others[i], NULL);
 	context_lock(inside(shared));
 	flags[0].set = true;
-	wait_changed(inside(shared));
+	context_changed(inside(shared));
 	context_unlock(inside(shared));
 	pthread_join(longer, NULL);
 	OK(slmpm_shut(shared, 0));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A work request: whether it can be taken, by which call's way it goes, what goes with it. */
-#include "slmpm/completion/work.h"
+#include "slmpm/workqueue/work.h"
 
 #include <stdlib.h>
 #include <string.h>

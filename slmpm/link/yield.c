@@ -3,7 +3,7 @@
  * Yielding. Processes that share a processor have to hand it to one another: whoever polls on keeps it for a
  * turn of milliseconds, in which the other cannot answer.
  */
-#include "slmpm/yield.h"
+#include "slmpm/link/yield.h"
 
 #include <sched.h>
 #include <stdio.h>

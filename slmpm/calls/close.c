@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Closing: what was sent goes out, the end of stream behind it, then the endpoint ends. */
-#include "slmpm/message/message.h"
+#include "slmpm/calls/close.h"
 
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/memory/ask.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/base/error.h"
-#include "slmpm/late.h"
+#include "slmpm/link/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/mirror/mirror.h"
-#include "slmpm/wait.h"
+#include "slmpm/link/wait_sleep.h"
 
 /* While one thread waits in a close, another may free the peer. */
 struct closing {
@@ -71,20 +71,6 @@ static bool nobody_writes(void *arg)
 	       (fetch_let_go(c->ep) && ask_release(c->ep));
 }
 
-static bool handshake_over(void *arg)
-{
-	const struct closing *c = arg;
-
-	return is_gone(c) || c->ep->state != SLMPM_PEER_CONNECTING;
-}
-
-int message_connected(struct endpoint *ep, int timeout_ms)
-{
-	struct closing c = {ep, handle_id(ep)};
-
-	return wait_until(ep->ctx, handshake_over, &c, timeout_ms);
-}
-
 /* The end of stream follows what is still to be sent. */
 static int send_end(struct closing *c, int timeout_ms)
 {
@@ -109,7 +95,7 @@ static int send_end(struct closing *c, int timeout_ms)
 	return is_gone(c) ? 0 : rc;
 }
 
-int message_close(struct endpoint *ep, int timeout_ms)
+int close_peer(struct endpoint *ep, int timeout_ms)
 {
 	uint64_t deadline = clock_deadline(timeout_ms);
 	struct closing c = {ep, handle_id(ep)};
@@ -117,7 +103,7 @@ int message_close(struct endpoint *ep, int timeout_ms)
 
 	/* What was sent before the handshake waits for it. */
 	if (ep->state == SLMPM_PEER_CONNECTING && !list_empty(&ep->link.queue))
-		rc = wait_until(ep->ctx, handshake_over, &c, timeout_ms);
+		rc = wait_connected(ep, timeout_ms);
 	if (is_gone(&c))
 		return 0;
 	ep->closing = true;
@@ -154,9 +140,9 @@ int slmpm_close(slmpm_peer peer, int timeout_ms)
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx;
-	rc = wait_forbidden(ctx, "slmpm_close");
+	rc = context_forbids(ctx, "slmpm_close");
 	if (rc == 0) {
-		rc = message_close(ep, timeout_ms);
+		rc = close_peer(ep, timeout_ms);
 		if (endpoint_of(peer) == ep && !ep->process)
 			endpoint_free(ep);
 	}

@@ -8,7 +8,7 @@
 #define SLMPM_BUNDLE_H
 
 #include "shm/copy.h"
-#include "slmpm/endpoint.h"
+#include "slmpm/link/packet.h"
 
 #define BUNDLE_MESSAGE_MAX 256 /* longer ones gain nothing from it */
 
@@ -24,6 +24,8 @@ bool bundle_flush(struct endpoint *ep);
 int bundle_gather(struct endpoint *ep, uint64_t route, const struct slmpm_iov *m, int n);
 /* Starts reading a bundle; false: the peer's figures are impossible. */
 bool bundle_open(struct endpoint *ep, const struct fabric_arrival *a);
+/* The same, and dispatches its messages until a request finishes. */
+void bundle_arrived(struct endpoint *ep, const struct head *h);
 /* Its next messages into N buffers, up to the first that is too short, and their lengths there:
  * how many. DONE: an array of N, or NULL. */
 int bundle_scatter(struct endpoint *ep, struct slmpm_iov *m, int n, struct slmpm_done *done);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Work queues: made, posted to, moved on, and ended. */
-#include "slmpm/completion/workqueue.h"
+#include "slmpm/workqueue/workqueue.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static bool may_begin(const struct workqueue *wq, struct endpoint *ep, const str
 {
 	enum work_kind kind = work_kind_of(wr);
 
-	if (wq->starting || staged(ep, wr->op))
+	if (wq->inner->is_open /* one begins just now */ || staged(ep, wr->op))
 		return false;
 	return list_empty(&wq->begun) || (kind == wq->kind && kind != WORK_ALONE);
 }
@@ -55,9 +55,9 @@ static int start(struct workqueue *wq, struct work *w)
 		list_append(&wq->begun, &w->node);
 		wq->kind = work_kind_of(&w->wr);
 	}
-	wq->starting = true;
+	wq->inner->is_open = true;
 	rc = work_begin(&w->wr, wq->peer, handle_id(wq->inner), (uint64_t)(w - wq->work));
-	wq->starting = false;
+	wq->inner->is_open = false;
 	return rc;
 }
 
@@ -85,8 +85,10 @@ static void deliver_ended(struct workqueue *wq)
 	}
 }
 
-void workqueue_ended(struct workqueue *wq, const struct slmpm_done *done)
+/* An operation of the queue is done; its cookie is the number of its work. */
+static void ended(void *owner, const struct slmpm_done *done)
 {
+	struct workqueue *wq = owner;
 	struct work *w = &wq->work[done->cookie];
 
 	completion_copy(&w->done, done);
@@ -110,7 +112,7 @@ static void fail(struct workqueue *wq, struct work *w, int status)
 
 	list_remove(&w->node);
 	list_append(&wq->begun, &w->node);
-	workqueue_ended(wq, &done);
+	ended(wq, &done);
 	wq->ctx->news = true;
 }
 
@@ -144,6 +146,8 @@ int workqueue_advance(struct endpoint *ep)
 	uint64_t id = handle_id(ep);
 	int n = 0;
 
+	if (ep->state != SLMPM_PEER_UP || !ep->work_waiting)
+		return 0;
 	LIST_EACH(at, &ep->ctx->work_queues) {
 		struct workqueue *wq = LIST_ENTRY(at, struct workqueue, node);
 
@@ -280,6 +284,20 @@ static int take_options(struct slmpm_wq_options *o, const struct slmpm_wq_option
 	return 0;
 }
 
+static void destroy(struct workqueue *wq)
+{
+	if (wq->queue)
+		wq->queue->users--;
+	if (wq->inner)
+		queue_free(wq->inner);
+	for (uint32_t i = 0; wq->work && i < wq->depth; i++)
+		free(wq->work[i].owned);
+	free(wq->work);
+	wq->work = NULL;
+	list_remove(&wq->node);
+	handle_free(&workqueue_table, wq);
+}
+
 static struct workqueue *workqueue_new(struct context *ctx, uint32_t depth)
 {
 	struct workqueue *wq = handle_new(&workqueue_table);
@@ -295,27 +313,14 @@ static struct workqueue *workqueue_new(struct context *ctx, uint32_t depth)
 	wq->work = calloc(depth, sizeof(*wq->work));
 	wq->inner = queue_new(ctx);
 	if (!wq->work || !wq->inner) {
-		workqueue_free(wq);
+		destroy(wq);
 		return NULL;
 	}
-	wq->inner->leads_to = wq;
+	wq->inner->owner = wq;
+	wq->inner->pass_on = ended;
 	for (uint32_t i = 0; i < depth; i++)
 		list_append(&wq->idle, &wq->work[i].node);
 	return wq;
-}
-
-void workqueue_free(struct workqueue *wq)
-{
-	if (wq->queue)
-		wq->queue->users--;
-	if (wq->inner)
-		queue_free(wq->inner);
-	for (uint32_t i = 0; wq->work && i < wq->depth; i++)
-		free(wq->work[i].owned);
-	free(wq->work);
-	wq->work = NULL;
-	list_remove(&wq->node);
-	handle_free(&workqueue_table, wq);
 }
 
 int slmpm_wq_create(slmpm_peer peer, const struct slmpm_wq_options *given, slmpm_wq *out)
@@ -362,7 +367,18 @@ int slmpm_wq_destroy(slmpm_wq handle)
 		rc = error_set(SLMPM_EBUSY, "slmpm_wq_destroy: %u work requests are under way",
 			       wq->used);
 	else
-		workqueue_free(wq);
+		destroy(wq);
 	context_unlock(ctx);
 	return rc;
+}
+
+void workqueue_shut(struct context *ctx)
+{
+	LIST_EACH(at, &ctx->work_queues)
+		destroy(LIST_ENTRY(at, struct workqueue, node));
+}
+
+void workqueue_fork(void)
+{
+	handle_fork(&workqueue_table);
 }

@@ -3,18 +3,18 @@
  * How a call waits. Spinning comes first, for the peer usually answers at once; then yielding,
  * which is all that helps when processes outnumber processors; then sleep, which needs a bell.
  */
-#include "slmpm/wait_sleep.h"
+#include "slmpm/link/wait_sleep.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <sched.h>
 #include <time.h>
 
-#include "slmpm/engine/engine.h"
 #include "slmpm/base/error.h"
-#include "slmpm/idle.h"
+#include "slmpm/link/idle.h"
 #include "slmpm/link/progress.h"
-#include "slmpm/yield.h"
+#include "slmpm/link/yield.h"
+#include "slmpm/part.h"
 
 #define LOOK_NS 200000 /* between looks at the descriptors while spinning */
 #define BUSY    64     /* passes with result between looks at the deadline */
@@ -50,7 +50,7 @@ static int look_if_due(struct waiter *w, uint64_t now)
 	if (now - w->looked <= LOOK_NS)
 		return 0;
 	w->looked = now;
-	wait_changed(w->ctx); /* room in a ring comes without a word */
+	context_changed(w->ctx); /* room in a ring comes without a word */
 	return wait_look(w->ctx);
 }
 
@@ -123,16 +123,11 @@ static int await_poller(struct context *ctx, uint64_t deadline)
 	return rc == ETIMEDOUT ? -SLMPM_ETIMEOUT : 0;
 }
 
-int wait_in_handler(const char *call)
-{
-	return error_set(SLMPM_ESTATE, "%s: it would block inside a handler", call);
-}
-
 /* A context of several threads: the engine's leaves the polling to those that wait. */
 static void meet_others(struct context *ctx, const struct waiter *w)
 {
 	if (ctx->port)
-		engine_step_aside(ctx, w->timeout_ms != 0);
+		parts.step_aside(ctx, w->timeout_ms != 0);
 	if (ctx->polling && !w->test(w->arg))
 		/* Who polls may sleep: what we have staged goes now, and who only tries has looked. */
 		(void)progress_context(ctx);
@@ -145,7 +140,7 @@ int wait_until(struct context *ctx, wait_test *test, void *arg, int timeout_ms)
 	int rc = 0;
 
 	if (UNLIKELY(ctx->handling))
-		return test(arg) ? 0 : wait_forbidden(ctx, "waiting");
+		return test(arg) ? 0 : context_forbids(ctx, "waiting");
 	if (ctx->armed && !ctx->sleeping)
 		wait_disarm(ctx);
 	if (ctx->multiple)
@@ -175,4 +170,23 @@ int wait_until(struct context *ctx, wait_test *test, void *arg, int timeout_ms)
 	if (ctx->waiting)
 		pthread_cond_broadcast(&ctx->changed);
 	return test(arg) ? 0 : rc;
+}
+
+struct connecting {
+	const struct endpoint *ep;
+	uint64_t id; /* another thread may free it */
+};
+
+static bool is_over(void *arg)
+{
+	const struct connecting *c = arg;
+
+	return handle_id(c->ep) != c->id || c->ep->state != SLMPM_PEER_CONNECTING;
+}
+
+int wait_connected(struct endpoint *ep, int timeout_ms)
+{
+	struct connecting c = {ep, handle_id(ep)};
+
+	return wait_until(ep->ctx, is_over, &c, timeout_ms);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A peer that is late may be stopped, traced or busy: what can be known of it (late.h). */
-#include "slmpm/late.h"
+#include "slmpm/link/late.h"
 
 #include <stdarg.h>
 #include <stdio.h>

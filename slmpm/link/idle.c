@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A wait that finds nothing, in a call and in a loop of the application's own: one decision for both. */
-#include "slmpm/idle.h"
+#include "slmpm/link/idle.h"
 
 #include "slmpm/domain.h"
-#include "slmpm/monitor/monitor.h"
+#include "slmpm/link/look.h"
 #include "slmpm/base/clock.h"
-#include "slmpm/yield.h"
+#include "slmpm/link/yield.h"
 
 int idle_next(struct context *ctx, struct idle *i, uint64_t now)
 {
@@ -13,7 +13,7 @@ int idle_next(struct context *ctx, struct idle *i, uint64_t now)
 		i->since = now;
 		i->spin = spin_begin(&ctx->spin, now, domain_bells(ctx));
 		if (ctx->spin.rang) /* while the peer wakes up there is time for it */
-			monitor_tick(ctx);
+			look_tick(ctx);
 	}
 	if (ctx->wait == SLMPM_WAIT_SPIN)
 		return ctx->oversubscribed || ctx->multiple ? SLMPM_SPIN_YIELD : SLMPM_SPIN_ON;

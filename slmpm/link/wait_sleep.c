@@ -5,7 +5,7 @@
  * The order around the sleep: announce it to the peers (and pay for the barrier), look at the rings
  * once more, sleep. A peer that commits after the look sees the announcement and rings.
  */
-#include "slmpm/wait_sleep.h"
+#include "slmpm/link/wait_sleep.h"
 
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -14,11 +14,9 @@
 #include "slmpm/bond/bond.h"
 #include "slmpm/bond/further.h"
 #include "slmpm/domain.h"
-#include "slmpm/connect/listener.h"
-#include "slmpm/doubt.h"
+#include "slmpm/link/doubt.h"
+#include "slmpm/link/look.h"
 #include "slmpm/part.h"
-#include "slmpm/engine/engine.h"
-#include "slmpm/monitor/monitor.h"
 #include "slmpm/link/progress.h"
 
 #define EVENTS     16
@@ -41,7 +39,7 @@ static void dispatch_all(struct context *ctx, struct epoll_event *events, int n)
 		w->ready(ctx, w);
 	}
 	if (UNLIKELY(ctx->refused))
-		listener_forget_refused(ctx);
+		parts.forget_refused(ctx);
 	if (UNLIKELY(ctx->ended))
 		endpoint_reclaim(ctx);
 }
@@ -106,7 +104,7 @@ int wait_look(struct context *ctx)
 {
 	if (ctx->handling) /* its caller looks later */
 		return 0;
-	monitor_tick_amid(ctx);
+	look_tick_amid(ctx);
 	if (ctx->sleeping) /* another thread's: a bell taken here would not wake it */
 		return 0;
 	doubt_mark_all(ctx);
@@ -130,16 +128,6 @@ void wait_disarm(struct context *ctx)
 {
 	ctx->armed = false;
 	domain_arm(ctx, false);
-}
-
-void wait_wake(struct context *ctx)
-{
-	static const uint64_t one = 1;
-
-	if (ctx->waiting)
-		pthread_cond_broadcast(&ctx->changed);
-	if (ctx->sleeping && ctx->kick >= 0)
-		(void)!write(ctx->kick, &one, sizeof(one));
 }
 
 uint64_t wait_room(const struct endpoint *ep)
@@ -174,7 +162,7 @@ static bool has_work(struct context *ctx, wait_test *test, void *arg)
 
 	if (progress_context(ctx) || progress_read_ahead(ctx) || test(arg) || room(ctx) != before)
 		return true;
-	wait_changed(ctx); /* and those behind us test for themselves */
+	context_changed(ctx); /* and those behind us test for themselves */
 	return false;
 }
 
@@ -183,7 +171,7 @@ static void woken(struct context *ctx)
 {
 	ctx->idle = 0;
 	ctx->yielded = clock_now();
-	monitor_woken(ctx);
+	look_woken(ctx);
 }
 
 bool wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test *test, void *arg)
@@ -193,7 +181,7 @@ bool wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test 
 	int n;
 
 	(void)inner_deadlines(ctx, now);
-	monitor_tick(ctx);
+	look_tick(ctx);
 	if (ctx->rung) { /* take the bells out now, when nobody waits for us */
 		ctx->rung = false;
 		take_bells(ctx);
@@ -212,8 +200,8 @@ bool wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test 
 	until = or_next_try(ctx, now, until);
 	until = deadline < until ? deadline : until;
 	if (ctx->news && ctx->port)
-		engine_show(ctx);
-	if (!monitor_is_shown(ctx) && now + SHOWN_NS < until)
+		parts.show(ctx);
+	if (!parts.is_shown(ctx) && now + SHOWN_NS < until)
 		until = now + SHOWN_NS; /* once more, and what others see is how things are */
 	if (domain_has_roused(
 		    ctx)) { /* by itself: what was tested, or is due, has received for room, or has sent */
@@ -237,25 +225,11 @@ bool wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test 
 		(void)look(ctx);
 	else
 		dispatch_all(ctx, events, n);
-	wait_changed(ctx);
+	context_changed(ctx);
 	return ctx->rung;
 }
 
 /* ---- the application's own loop --------------------------------------------------------------- */
-
-int slmpm_fd(slmpm_ctx handle)
-{
-	int rc = 0;
-	struct context *ctx = context_get(handle, &rc);
-
-	if (!ctx)
-		return rc;
-	context_lock(ctx);
-	(void)alarm_open(ctx);
-	rc = engine_descriptor(ctx);
-	context_unlock(ctx);
-	return rc;
-}
 
 /* Deadlines that no call waits for wake who sleeps. False: nothing would, or one has just passed. */
 static bool set_alarm(struct context *ctx)
@@ -272,16 +246,12 @@ static bool set_alarm(struct context *ctx)
 	return alarm_set(ctx, or_next_try(ctx, now, until));
 }
 
-int slmpm_arm(slmpm_ctx handle)
+bool wait_announce(struct context *ctx)
 {
-	int rc = 0;
-	struct context *ctx = context_get(handle, &rc);
 	uint64_t before;
+	bool news;
 
-	if (!ctx)
-		return rc;
-	context_lock(ctx);
-	monitor_tick_often(ctx);
+	look_tick_often(ctx);
 	ctx->news |= wait_look(ctx) > 0; /* takes the bells out, which have done their work */
 	/* A bell taken since has used that announcement up; that of a sleeping thread stands. */
 	if (ctx->armed && !ctx->sleeping)
@@ -291,12 +261,7 @@ int slmpm_arm(slmpm_ctx handle)
 	if (!progress_context(ctx))
 		ctx->news |= progress_read_ahead(ctx) > 0 || room(ctx) != before;
 	ctx->news |= !set_alarm(ctx);
-	rc = ctx->news;
+	news = ctx->news;
 	ctx->news = false;
-	if (ctx->port)
-		engine_seen(ctx);
-	if (rc && !ctx->sleeping)
-		wait_disarm(ctx);
-	context_unlock(ctx);
-	return rc;
+	return !news;
 }

@@ -4,13 +4,13 @@
  * when is decided here.
  *
  * A queue's operations are told to a completion queue of its own, where nobody polls: what is put
- * there comes back to workqueue_ended, and goes to the application's when its turn has come.
+ * there comes back to it (`ended`), and goes to the application's when its turn has come.
  */
 #ifndef SLMPM_WORKQUEUE_H
 #define SLMPM_WORKQUEUE_H
 
 #include "slmpm/completion/queue.h"
-#include "slmpm/completion/work.h"
+#include "slmpm/workqueue/work.h"
 
 struct workqueue {
 	struct handle handle;
@@ -22,20 +22,18 @@ struct workqueue {
 	struct queue *inner; /* leads here */
 	uint32_t flags, depth, used;
 	enum work_kind kind; /* of those that have begun */
-	bool starting;       /* one begins just now: others stay behind it */
 	struct list waiting, begun, idle;
 	struct work *work; /* `depth` of them */
 };
 
 extern struct handle_table workqueue_table;
 
-/* An operation of the queue is done; its cookie is the number of its work. */
-void workqueue_ended(struct workqueue *wq, const struct slmpm_done *done);
 /* Begins what may on EP now: how many. */
 int workqueue_advance(struct endpoint *ep);
 /* EP has ended: what waits ends with its error. */
 void workqueue_fail(struct endpoint *ep);
-/* The context's, when it ends. */
-void workqueue_free(struct workqueue *wq);
+/* The context's, when it ends; in a child of fork handles of the parent's are stale. */
+void workqueue_shut(struct context *ctx);
+void workqueue_fork(void);
 
 #endif

@@ -3,7 +3,7 @@
  * Marks, the oldest first; those that the peer has passed are taken out. When all are in use the
  * newest one moves on, so that the oldest may still be passed.
  */
-#include "slmpm/doubt.h"
+#include "slmpm/link/doubt.h"
 
 #include "slmpm/bond/bond.h"
 #include "slmpm/endpoint.h"

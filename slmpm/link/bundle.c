@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Bundles: posting what is staged, taking apart what arrives. */
-#include "slmpm/message/bundle.h"
+#include "slmpm/link/bundle.h"
 
-#include "slmpm/message/arrival.h"
 #include "slmpm/link/link.h"
 #include "slmpm/link/progress.h"
 
@@ -209,6 +208,30 @@ bool bundle_open(struct endpoint *ep, const struct fabric_arrival *a)
 	return true;
 }
 
+void bundle_arrived(struct endpoint *ep, const struct head *h)
+{
+	ep->link.kept = bundle_open(ep, h->arrival); /* released by its last message */
+	if (ep->link.kept)
+		(void)bundle_unpack(ep, false);
+}
+
+/* One message, as if it had come alone. */
+static void dispatch(struct endpoint *ep, uint64_t route, const void *data, uint32_t length)
+{
+	const struct head h = {
+		.seq = ep->received + 1,
+		.extent = length,
+		.stream = (uint32_t)route,
+		.imm = (uint32_t)(route >> 32),
+		.length = length,
+		.data = data,
+		.opcode = WIRE_SEND_ONLY,
+	};
+
+	ep->ctx->news = true;
+	packet_kinds[WIRE_SEND_ONLY].take(ep, &h);
+}
+
 /* Accounts for what bundle_take has taken so far. */
 static void account(struct endpoint *ep)
 {
@@ -219,7 +242,7 @@ static void account(struct endpoint *ep)
 	ep->received += n;
 	ep->stats->received_messages += n;
 	ep->stats->received_bytes += (uint64_t)n * u->length;
-	inbound_direct(ep, n * wire_charge(u->length));
+	link_matched(ep, n * wire_charge(u->length));
 }
 
 int64_t bundle_end(struct endpoint *ep)
@@ -242,7 +265,7 @@ int bundle_unpack(struct endpoint *ep, bool all)
 	account(ep);
 	while (u->left && ep->state == SLMPM_PEER_UP && (all || !ep->ctx->finished)) {
 		u->unaccounted = --u->left;
-		arrival_bundled(ep, u->route, u->at, u->length);
+		dispatch(ep, u->route, u->at, u->length);
 		if (UNLIKELY(ep->starved.now)) { /* it comes again */
 			ep->starved.now = false;
 			ep->ctx->news = news || n;

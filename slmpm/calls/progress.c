@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* slmpm_progress: for one peer that sends active messages or changes of a mirror straight from its ring, else a pass. */
+#include "slmpm/engine/engine.h"
+#include "slmpm/link/progress.h"
+#include "slmpm/message/am_take.h"
+#include "slmpm/mirror/mirror.h"
+#include "slmpm/link/wait.h"
+#include "slmpm/link/yield.h"
+
+#define POLLS     16     /* of one ring in a call before it is found empty */
+#define ASK_TICKS 200000 /* between questions to the kernel, by who calls all the time */
+
+/*
+ * The short way of a call, for one peer that sends active messages: those that are there. What else
+ * there is waits for the long way. Negative: not this way.
+ */
+static inline int progress_shortly(struct context *ctx)
+{
+	struct endpoint *ep;
+	struct link *l;
+	uint64_t awaited = 0;
+	int n = 0, polls = POLLS;
+
+	if (UNLIKELY(ctx->multiple || ctx->live != 1 || ctx->handling || ctx->armed))
+		return -1;
+	ep = ctx->endpoints[0];
+	l = &ep->link;
+	while (LIKELY(ep->direct && !ep->unpack.left && !ep->bundle.count &&
+		      ctx->idle < PROGRESS_LOOK_EVERY)) {
+		struct fabric_arrival *a;
+
+		/* Behind a violation there may be more. */
+		while (!(a = progress_take(ep)) && --polls && ep->direct) {
+			if (polls == POLLS - 1 && ep->mirrors)
+				awaited = mirror_now(); /* not in the way of a change to come */
+			else
+				clock_between_looks();
+		}
+		if (!a)
+			return clock_ticks() - ctx->looked < ASK_TICKS && ep->direct ? 0 : -1;
+		if (UNLIKELY(!(mirror_is_change(a->kind) ? mirror_take_shortly(ep, a, awaited) :
+							   am_take_inline(ep, a)))) {
+			l->next--;
+			return -1;
+		}
+		ctx->idle++;
+		awaited = 0;
+		/* The ring had no more than it gave, or others want a look. */
+		n++;
+		if (LIKELY(l->next == l->end && l->end < l->arrivals + LINK_BATCH) ||
+		    n == PROGRESS_SHARE)
+			break;
+	}
+	ctx->news |= n > 0;
+	return LIKELY(ep->direct && n) ? n : -1;
+}
+
+/* All that is there, and no more than a pass over everybody would find. */
+static int progress_locked(struct context *ctx)
+{
+	int n = 0;
+
+	if (ctx->armed && !ctx->sleeping) {
+		wait_disarm(ctx);
+		ctx->looked = 0;
+	}
+	for (uint32_t passes = ctx->live * PROGRESS_SHARE + 1; passes; passes--) {
+		n += progress_context(ctx);
+		if (!ctx->finished)
+			break;
+	}
+	return n;
+}
+
+static void enter(struct context *ctx)
+{
+	if (LIKELY(!ctx->multiple))
+		return;
+	pthread_mutex_lock(&ctx->lock);
+	if (ctx->port)
+		engine_step_aside(ctx, false);
+}
+
+int slmpm_progress(slmpm_ctx handle)
+{
+	int rc = 0;
+	struct context *ctx = context_get_quickly(handle, &rc);
+
+	if (UNLIKELY(!ctx))
+		return rc;
+	rc = progress_shortly(ctx);
+	if (LIKELY(rc >= 0))
+		return rc;
+	enter(ctx);
+	rc = progress_locked(ctx);
+	/* Who calls all the time need not ask the kernel each time. */
+	if (!rc && clock_ticks() - ctx->looked >= ASK_TICKS) {
+		rc = wait_look(ctx);
+		ctx->looked = clock_ticks();
+		if (!rc)
+			yield_consider(ctx);
+	}
+	if (!rc)
+		yield_poll(ctx);
+	if (UNLIKELY(ctx->yields)) /* the next one comes this way, too */
+		ctx->looked = 0;
+	context_unlock(ctx);
+	return rc;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Packets: what one says on its way out, what the header of one that came says, and which room takes it. Each header is a
+ * private copy, and every figure in it is checked against what this side knows before it is used; what cannot be is a
+ * violation.
+ */
+#ifndef SLMPM_PACKET_H
+#define SLMPM_PACKET_H
+
+#include "slmpm/endpoint.h"
+
+struct packet { /* on its way out */
+	uint8_t opcode;
+	uint16_t flags; /* FABRIC_MORE, FABRIC_BY */
+	uint32_t length;
+	const void *data;
+	uint64_t seq, route, extent;
+};
+
+struct head { /* of a packet that came, taken apart */
+	uint64_t seq, extent;
+	uint32_t stream, imm, flags;
+	uint32_t length; /* payload without checksum */
+	const void *data;
+	const struct fabric_arrival *arrival; /* NULL: of a bundle, with others */
+	uint8_t opcode;
+	bool damaged;
+};
+
+/* What becomes of packets of one opcode. The rooms above the link hand these in (packets.c). */
+struct packet_kind {
+	/* Takes it. It is released afterwards, unless that sets ep->link.kept: whoever keeps it releases it. */
+	void (*take)(struct endpoint *ep, const struct head *h);
+	/* Where a long payload belongs (landing.h), found without changing anything; NULL: into the ring. */
+	void *(*place)(struct endpoint *ep, const struct fabric_arrival *a);
+	/* It goes there. */
+	void (*placed)(struct endpoint *ep, const struct fabric_arrival *a);
+};
+
+extern const struct packet_kind packet_kinds[UINT8_MAX + 1];
+
+/* Handles one arrival; true when it was kept, or there is no memory for it (inbound_defer): it must not be released yet. */
+bool packet_take(struct endpoint *ep, const struct fabric_arrival *a);
+
+#endif

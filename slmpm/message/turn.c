@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A message's turn at the link: it goes out as First, Middle..., Last, or Only; beyond the eager limit only its First goes,
+ * and the rest when the peer has a receive for it.
+ */
+#include <errno.h>
+
+#include "slmpm/bond/bond.h"
+#include "slmpm/link/link.h"
+#include "slmpm/link/rail.h"
+#include "slmpm/message/fetch.h"
+#include "slmpm/message/loan_copy.h"
+#include "slmpm/message/message.h"
+#include "slmpm/monitor/monitor.h"
+
+/* What is long may leave a crowded link for another. */
+static bool may_change_link(const struct endpoint *ep, const struct request *r)
+{
+	return r->length > ep->packet_max && bond_is(ep->link.port) &&
+	       r->length >= mode_limits()->bulk;
+}
+
+static COLD void choose_anew(struct endpoint *ep, struct request *r)
+{
+	r->mode = fetch_mode(ep, r);
+	r->by = rail_flags(ep, r->mode, r->wish);
+	if (mode_wish_link(r->wish) < 0)
+		rail_follow(ep, r->mode);
+}
+
+/* In packets or fetched, and by which link: anew whenever it may begin. */
+static void choose(struct endpoint *ep, struct request *r)
+{
+	if (LIKELY(r->length < ep->fetch_min && !r->wish && !may_change_link(ep, r)))
+		r->mode = (struct mode){.way = MODE_PACKETS, .reason = SLMPM_REASON_CALL};
+	else
+		choose_anew(ep, r);
+}
+
+/* What it takes of the credit: its bytes, of an announced one those of its first packet. */
+static uint64_t charge_of(const struct endpoint *ep, const struct request *r)
+{
+	if (r->wire & WIRE_FLAG_UNCHARGED)
+		return 0;
+	if (r->mode.way == MODE_FETCHED)
+		return WIRE_ENVELOPE;
+	return wire_charge(r->length > ep->eager_max ? ep->packet_max : r->length);
+}
+
+static bool has_credit(struct endpoint *ep, struct request *r)
+{
+	choose(ep, r);
+	return r->mode.way == MODE_NONE ||
+	       ep->charged - ep->credited + charge_of(ep, r) <= ep->credit;
+}
+
+static bool is_uncharged(const struct request *r)
+{
+	return r->wire & WIRE_FLAG_UNCHARGED;
+}
+
+/*
+ * An active message comes whole before anything else begins: the order of handlers is the order of sending. Behind one
+ * that lacks credit only those begin that need none.
+ */
+bool message_ready(struct endpoint *ep, struct request *r, bool first)
+{
+	return !ep->link.active && (first ? has_credit(ep, r) : is_uncharged(r));
+}
+
+/* The first packet: the whole message, or as much as one carries. message_ready has seen to the
+ * credit and chosen the way, but for those that need none. */
+static int begin(struct endpoint *ep, struct request *r)
+{
+	bool announce = r->length > ep->eager_max;
+	bool only = r->length <= (r->wire ? ep->packet_max : ep->only_max);
+	uint32_t first = only ? (uint32_t)r->length : ep->packet_max;
+	struct packet p = {
+		.opcode = only ? WIRE_SEND_ONLY : WIRE_SEND_FIRST,
+		.flags = r->flags & SLMPM_MORE ? FABRIC_MORE : 0,
+		.length = first,
+		.seq = ep->sent + 1,
+		.route = wire_route(r->stream, r->result.imm),
+		.extent = wire_extent(r->length, r->wire | (announce ? WIRE_FLAG_ANNOUNCED : 0)),
+	};
+	uint64_t began = 0;
+	bool timed;
+	int rc;
+
+	if (is_uncharged(r))
+		choose(ep, r);
+	if (UNLIKELY(r->mode.way != MODE_PACKETS))
+		return r->mode.way == MODE_FETCHED ? fetch_announce(ep, r) : -ENOLINK;
+	timed = UNLIKELY(ep->sampling) && only && !announce && !r->wire;
+	if (timed || r->length >= MONITOR_LONG)
+		began = clock_ticks();
+	if (timed)
+		p.extent |= wire_extent(0, WIRE_FLAG_TIMED);
+	rc = link_post_request(ep, &p, r);
+	if (rc != 1)
+		return rc;
+	ep->link.run = 0;
+	ep->sent++;
+	ep->sampling = false;
+	r->began = timed ? 0 : began;
+	ep->charged += charge_of(ep, r);
+	ep->stats->sent_messages++;
+	ep->stats->sent_bytes += r->length;
+	r->seq = ep->sent;
+	r->numbered = true;
+	r->offset = first;
+	r->announced = announce;
+	if (UNLIKELY(r->length >= ep->fetch_min))
+		fetch_packets(ep, r);
+	if (timed)
+		sample_sent(ep, r, began);
+	if (r->wire & WIRE_FLAG_ACTIVE && !only)
+		ep->link.active = r;
+	return 1;
+}
+
+/* MORE: once it is taken, the next one follows at once. */
+static int continue_with(struct endpoint *ep, struct request *r, bool more)
+{
+	uint64_t left = r->length - r->offset;
+	bool last = left <= ep->packet_max;
+	struct packet p = {
+		.opcode = last ? WIRE_SEND_LAST : WIRE_SEND_MIDDLE,
+		.flags = more && !last ? FABRIC_STAYS : 0,
+		.length = last ? (uint32_t)left : ep->packet_max,
+		.seq = r->seq,
+		.route = wire_route(r->stream, r->result.imm),
+		.extent = wire_extent(r->offset, 0),
+	};
+	uint32_t length = p.length;
+	int rc;
+
+	rc = link_post_request(ep, &p, r);
+	if (rc == 1)
+		r->offset += length;
+	return rc;
+}
+
+bool message_is_out(const struct request *r)
+{
+	return r->kind == REQUEST_SEND && r->numbered && r->offset == r->length && !r->fifo.out;
+}
+
+void message_sent(struct endpoint *ep, struct request *r)
+{
+	link_dequeue(ep, r);
+	request_finish(r, 0);
+}
+
+/* A packet of R's has gone: may the next? Else R is out, awaits its clear, or the link lags. */
+static bool goes_on(struct endpoint *ep, struct request *r, bool *stop)
+{
+	if (r->offset == r->length) {
+		if (ep->link.active == r)
+			ep->link.active = NULL;
+		if (UNLIKELY(r->length >= ep->fetch_min))
+			fetch_sent(ep, r);
+		*stop = ep->link.lags;
+		if (!*stop)
+			message_sent(ep, r);
+		return false;
+	}
+	if (r->announced && !r->cleared) {
+		link_dequeue(ep, r);
+		list_append(&ep->announced, &r->node);
+		return false;
+	}
+	*stop = ep->link.lags;
+	return !*stop;
+}
+
+int message_push(struct endpoint *ep, struct request *r, bool *stop)
+{
+	int n = 0;
+
+	*stop = link_lags(ep);
+	if (*stop)
+		return n;
+	if (UNLIKELY(message_is_out(r))) {
+		message_sent(ep, r);
+		return 1;
+	}
+	if (r->lent)
+		return loan_copy_push(ep, r, stop);
+	do {
+		bool more = n + 1 < LINK_TURN || r->node.next == &ep->link.queue;
+		int rc = r->numbered ? continue_with(ep, r, more) : begin(ep, r);
+
+		if (rc == -ENOLINK) { /* nor otherwise: a strict one */
+			link_dequeue(ep, r);
+			request_finish(r, rail_refusal(ep, r->wish));
+			return n;
+		}
+		if (rc != 1) {
+			*stop = true;
+			return n;
+		}
+		n++;
+		link_streams(ep, r);
+		if (!goes_on(ep, r, stop))
+			return n;
+	} while (n < LINK_TURN || r->node.next == &ep->link.queue);
+	link_rotate(ep, r);
+	return n;
+}
+
+void message_cleared(struct endpoint *ep, const struct head *h)
+{
+	if (h->extent & WIRE_LENGTH_MASK)
+		ep->fetch_min = UINT64_MAX; /* it cannot fetch, after all */
+	LIST_EACH(at, &ep->announced) {
+		struct request *r = LIST_ENTRY(at, struct request, node);
+
+		if (r->seq != h->seq)
+			continue;
+		if (r->fetch && fetch_refused(r))
+			return;
+		list_remove(at);
+		r->cleared = true;
+		link_enqueue(ep, r);
+		link_streams(ep, r);
+		(void)link_push(ep);
+		return;
+	}
+	/* One that has been withdrawn meanwhile is no offence; one that never was, is. */
+	if (PEER_FAULT(!wire_is_given(h->seq, endpoint_start(ep), ep->sent)))
+		endpoint_poison(ep, "clear to send");
+}
