@@ -309,7 +309,7 @@ lint-hot: lint-gcc
 		grep -E '[.]text[.]unlikely.* ($(HOT))$$'
 # Who needs whom, by the objects' symbols.
 lint-floors: lint-gcc
-	@cd $(GCC_LINTED)/obj && nm -A $(LIB_SRC:%.c=%.o) | $(CURDIR)/tests/lint/floors
+	@cd $(GCC_LINTED)/obj && nm -A $(LIB_SRC:%.c=%.o) | $(CURDIR)/tests/lint/floors -v page=$(CURDIR)/doc/architecture.md
 lint-clang:
 	@$(MAKE) BUILD=$(BUILD)/lint-clang CC=clang OPT=-O0 WERROR=-Werror objects
 lint-man:

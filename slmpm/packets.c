@@ -2,7 +2,7 @@
 /* The one place that knows what all packets are for: which room takes those of each opcode. */
 #include "slmpm/link/packet.h"
 
-#include "slmpm/bond/further.h"
+#include "slmpm/connect/further.h"
 #include "slmpm/link/bundle.h"
 #include "slmpm/link/link.h"
 #include "slmpm/memory/memory.h"

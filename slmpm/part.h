@@ -12,7 +12,10 @@
 #include "slmpm/context.h"
 
 struct endpoint;
+struct head;
+struct operation;
 struct request;
+struct wire_grant;
 
 #define PART_PUSHES 4
 
@@ -69,6 +72,13 @@ struct parts {
 	void (*const *ending)(struct endpoint *ep);
 	/* It has just ended, ep->error says with what: its requests fail, what it owes is dropped. */
 	void (*const *end)(struct endpoint *ep);
+	/* By its control connection: an area of loans, a region. 0, -ENOTSUP where there are no descriptors, or negative. */
+	int (*offer_area)(struct endpoint *ep, uint32_t id, uint64_t size, int fd);
+	int (*offer_region)(struct endpoint *ep, struct wire_grant *grant, int fd);
+	/* What has come by that, but for its end, is taken now. */
+	void (*read_ahead)(struct endpoint *ep);
+	/* How the process of an accelerator has ended: into TEXT; was that normal? */
+	bool (*process_describe)(struct endpoint *ep, char *text, size_t size);
 	/* It is told that it has ended here, and why. */
 	void (*hang_up)(struct endpoint *ep, const char *why);
 	/* It has ended, and its handle stays: what nobody uses is given back. */
@@ -87,8 +97,26 @@ struct parts {
 	void (*const *finished)(struct request *r);
 	void (*dropped)(struct request *r);
 
+	/* ---- of messages of the library's own */
+
+	/* An entry of a FIFO (fifo.h). */
+	void (*fifo_arrived)(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total,
+			     unsigned char *memory, uint64_t charge);
+	/* An active message; one that came damaged; one that is matched by tag. */
+	void (*own_arrived)(struct endpoint *ep, const struct slmpm_am *am);
+	void (*own_damaged)(struct endpoint *ep, uint16_t id);
+	void (*tagged)(struct endpoint *ep, const struct head *h);
+
 	/* ---- of memory */
 
+	/* Do mirrors lie in N bytes at AT? */
+	bool (*mirrored)(const struct context *ctx, const void *at, uint64_t n);
+	/* Where a range of GRANT begins in the peer's memory, by a key that is open here; in this process's, by what it
+	 * granted. False: there is none such. */
+	bool (*address_there)(struct endpoint *ep, uint32_t grant, uint64_t *address);
+	bool (*address_here)(struct endpoint *ep, uint32_t grant, uint64_t *address);
+	/* A put into a FIFO: what the call returns. */
+	int (*fifo_put)(const struct operation *o);
 	/* The library has written N bytes at AT. */
 	void (*landed)(struct context *ctx, const void *at, uint64_t n);
 	/* Would a system call that writes there fail, as the pages are protected? */

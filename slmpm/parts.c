@@ -2,7 +2,7 @@
 /* The one place that knows all rooms: what each of them does in the life of contexts and peers, in order. */
 #include "slmpm/part.h"
 
-#include "slmpm/bond/further.h"
+#include "slmpm/connect/further.h"
 #include "slmpm/calls/close.h"
 #include "slmpm/completion/completion.h"
 #include "slmpm/connect/bootstrap.h"
@@ -11,7 +11,7 @@
 #include "slmpm/connect/listener.h"
 #include "slmpm/connect/silence.h"
 #include "slmpm/engine/engine.h"
-#include "slmpm/engine/fifo.h"
+#include "slmpm/fifo/fifo.h"
 #include "slmpm/launch/process.h"
 #include "slmpm/link/addressee.h"
 #include "slmpm/link/doubt.h"
@@ -101,18 +101,14 @@ static void (*const ending[])(struct endpoint *) = {
 };
 
 static void (*const end[])(struct endpoint *) = {
-	fetch_end,   link_queue_end, emulate_end, engine_end, /* before the requests whose bytes it moves */
-	ask_end,     fifo_end,       rma_end,     link_forget_owed, memory_end,    mirror_end,
-	inbound_end, /* what has begun to arrive has a receive, which match_end would find without it */
-	match_end,   workqueue_fail, link_end,    totals_end,       monitor_ended, NULL,
+	fetch_end,  link_queue_end, emulate_end, rma_moves_end, /* before the requests whose bytes it moves */
+	ask_end,    am_own_end,     fifo_end,    rma_end,       link_forget_owed, memory_end,
+	mirror_end, inbound_end, /* what has begun to arrive has a receive, which match_end would find without it */
+	match_end,  workqueue_fail, link_end,    totals_end,    monitor_ended,    NULL,
 };
 
 static void (*const reclaim[])(struct endpoint *) = {
-	bootstrap_reclaim,
-	area_reclaim,
-	monitor_leave_page,
-	held_reclaim, /* the links */
-	NULL,
+	bootstrap_reclaim, area_reclaim, monitor_leave_page, further_reclaim, NULL,
 };
 
 static void (*const leave[])(struct endpoint *) = {
@@ -129,7 +125,7 @@ static void (*const without_link[])(struct endpoint *) = {
 /* ---- requests ------------------------------------------------------------------------------------ */
 
 static bool (*const finishes[])(struct request *, int) = {
-	fifo_awaits, monitor_finished, rma_finished, mirror_finished, NULL,
+	am_own_awaits, monitor_finished, rma_finished, mirror_finished, NULL,
 };
 
 static void (*const finished[])(struct request *) = {
@@ -183,6 +179,10 @@ const struct parts parts = {
 	.lost = bootstrap_link_lost,
 	.ending = ending,
 	.end = end,
+	.offer_area = bootstrap_offer_area,
+	.offer_region = bootstrap_offer_region,
+	.read_ahead = bootstrap_read_ahead,
+	.process_describe = process_describe,
 	.hang_up = bootstrap_stop,
 	.reclaim = reclaim,
 	.close = close_peer,
@@ -193,6 +193,15 @@ const struct parts parts = {
 	.finished = finished,
 	.dropped = completion_drop,
 
+	.fifo_arrived = fifo_arrived,
+	.own_arrived = emulate_handle,
+	.own_damaged = emulate_damaged,
+	.tagged = emulate_tagged,
+
+	.mirrored = mirror_lies,
+	.address_there = remote_address,
+	.address_here = grant_address,
+	.fifo_put = fifo_put,
 	.landed = mirror_landed,
 	.guards = track_guards,
 
@@ -204,7 +213,8 @@ const struct parts parts = {
 #define ONE_SIDED                                                                                  \
 	{                                                                                          \
 		.submit = rma_submit, .take_back = rma_take_back, .abandon = ask_abandon,          \
-		.explain = message_failed, .ready = rma_ready, .push = rma_push                    \
+		.explain = message_failed, .moved = rma_moved, .ready = rma_ready,                 \
+		.push = rma_push                                                                   \
 	}
 #define RECEIVE                                                                                    \
 	{                                                                                          \

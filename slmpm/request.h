@@ -76,6 +76,8 @@ struct request_ops {
 	bool (*take_back)(struct request *r);
 	/* The peer does not go on with one that could not be taken back: it ends without. That peer; NULL: it goes on. */
 	struct endpoint *(*abandon)(struct request *r);
+	/* An engine is through with its bytes: 0, or negative as of the fabric. */
+	void (*moved)(struct request *r, int rc);
 	/* The error of one that has failed, with its detail. */
 	int (*explain)(const struct request *r);
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "slmpm/connect/connect.h"
-#include "slmpm/bond/further.h"
+#include "slmpm/connect/further.h"
 #include "slmpm/connect/handshake.h"
 #include "slmpm/base/net.h"
 #include "slmpm/launch/process.h"

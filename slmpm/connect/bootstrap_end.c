@@ -9,10 +9,12 @@
 
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/connect/control.h"
-#include "slmpm/bond/further.h"
+#include "slmpm/bond/further_state.h"
+#include "slmpm/connect/further.h"
 #include "slmpm/launch/process.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
+#include "slmpm/part.h"
 
 #define PIDFD_GRACE_MS 50   /* between the socket's end and the process's */
 #define LINK_GRACE_MS  2000 /* and that of a link with a connection of its own */
@@ -107,7 +109,7 @@ static void ended(struct endpoint *ep, bool gone)
 	snprintf(why, sizeof(why), "%s", how_it_ended(ep, gone));
 	list_remove(&ep->control->node);
 	if (ep->process)
-		normal = process_describe(ep, why, sizeof(why));
+		normal = parts.process_describe(ep, why, sizeof(why));
 	if (ep->state == SLMPM_PEER_CONNECTING) {
 		char text[128];
 

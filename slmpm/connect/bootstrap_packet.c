@@ -9,7 +9,7 @@
 
 #include "slmpm/message/area.h"
 #include "slmpm/base/error.h"
-#include "slmpm/bond/further.h"
+#include "slmpm/connect/further.h"
 #include "slmpm/connect/handshake.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/link/wait.h"

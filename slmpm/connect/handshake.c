@@ -24,7 +24,7 @@
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/base/error.h"
 #include "slmpm/message/fetch.h"
-#include "slmpm/bond/further.h"
+#include "slmpm/connect/further.h"
 #include "slmpm/connect/hello.h"
 #include "slmpm/connect/listener.h"
 #include "slmpm/link/addressee.h"

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "slmpm/domain.h"
-#include "slmpm/bond/further.h"
+#include "slmpm/connect/further.h"
 #include "slmpm/connect/handshake.h"
 #include "slmpm/link/addressee.h"
 #include "slmpm/mode/mode.h"

@@ -10,7 +10,7 @@
 #include "slmpm/connect/connect.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/engine/engine.h"
-#include "slmpm/engine/fifo.h"
+#include "slmpm/fifo/fifo.h"
 #include "slmpm/base/error.h"
 #include "slmpm/link/late.h"
 #include "slmpm/base/net.h"
@@ -269,7 +269,7 @@ int slmpm_accept(slmpm_listener handle, slmpm_peer *peer, int timeout_ms)
 		a.ep->listener = NULL;
 		l->waiting--;
 		match_accepted(a.ep);
-		fifo_clear_next(a.ep);
+		am_own_clear_next(a.ep);
 		endpoint_refresh(a.ep);
 		ctx->accepted |= am_is_due(a.ep);
 		ctx->news |= am_is_due(a.ep);

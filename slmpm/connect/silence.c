@@ -20,7 +20,6 @@
 #include <sys/socket.h>
 
 #include "slmpm/bond/bond.h"
-#include "slmpm/bond/further.h"
 #include "slmpm/base/config.h"
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/link/link.h"

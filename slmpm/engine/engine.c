@@ -118,7 +118,6 @@ int engine_start(struct request *r)
 	w->span = w->span_count;
 	if (t->remote) {
 		t->memory = t->remote->memory;
-		t->remote->copying++;
 	} else if (!t->to) {
 		t->memory = t->ep->fetch->peer; /* all of the peer's memory */
 	}
@@ -150,8 +149,6 @@ static void transfer_free(struct transfer *t)
 	t->r->rma.transfer = NULL;
 	count(t);
 	ep->rma->moving--;
-	if (t->remote)
-		memory_copied(t->remote);
 	free(t);
 	endpoint_refresh(ep);
 }
@@ -169,57 +166,16 @@ uint64_t engine_stop(struct request *r)
 	return at;
 }
 
-void engine_forget(struct request *r)
-{
-	(void)engine_stop(r);
-}
-
-void engine_end(struct endpoint *ep)
-{
-	if (!ep->rma->moving)
-		return;
-	LIST_EACH(at, &ep->rma->live) {
-		struct rma_work *w = LIST_ENTRY(at, struct rma_work, live);
-
-		engine_forget(LIST_ENTRY(w, struct request, rma));
-	}
-}
-
-static int status_of(int rc)
-{
-	return rc == 0       ? 0 :
-	       rc == -EFAULT ? -SLMPM_EINVAL :
-	       rc == -ESRCH  ? -SLMPM_EDEAD :
-			       -SLMPM_ESYSTEM;
-}
-
-static void done(struct request *r, struct remote *remote, int rc)
-{
-	if (rc == -EPERM &&
-	    remote) /* not directly any more, and nobody else says so on that copy */
-		remote->memory.ops = 0;
-	if ((rc == -EPERM || rc == -ENOTSUP) && r->rma.ticket) {
-		rma_retry(r);
-		return;
-	}
-	/* Pairs with the release before what a get has read; what the thread has stored came with
-	 * the lock. */
-	if (r->kind == REQUEST_GET)
-		atomic_thread_fence(memory_order_acquire);
-	rma_part_done(r, status_of(rc), 0);
-}
-
 static void land(struct transfer *t)
 {
 	struct request *r = t->r;
-	struct remote *remote = t->remote;
 	int rc = t->status;
 
 	transfer_free(t);
-	done(r, remote, rc);
+	request_ops[r->kind].moved(r, rc);
 }
 
-void engine_copy(struct request *r, uint64_t from)
+int engine_copy(struct request *r, uint64_t from)
 {
 	struct remote *remote = r->rma.remote;
 	struct transfer t = {
@@ -235,7 +191,7 @@ void engine_copy(struct request *r, uint64_t from)
 
 	while (rc == 1)
 		rc = transfer_move(&t);
-	done(r, remote, rc);
+	return rc;
 }
 
 static int step_inline(struct engine_port *port)

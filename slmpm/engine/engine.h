@@ -23,16 +23,13 @@ struct request;
 bool engine_takes(uint64_t length);
 /* Is a transfer of so many bytes, which nobody waits for, the engine's though nobody says so? */
 bool engine_wants(uint64_t length);
-/* R, a put or get within direct reach, has its turn, or stores a FIFO's entry here; rma_part_done or
- * rma_retry goes on with it. Negative: it has not begun. */
+/* R, a put or get within direct reach, has its turn, or stores a FIFO's entry here; its `moved` goes on with it. Negative: it
+ * has not begun. */
 int engine_start(struct request *r);
-/* Moves all of R, a put or get, from the byte FROM on of its one span, here and now; and goes on with it likewise. */
-void engine_copy(struct request *r, uint64_t from);
-/* Its memory is not looked at any more; the second: so many bytes have been moved. */
-void engine_forget(struct request *r);
+/* Moves all of R, a put or get, from the byte FROM on of its one span, here and now: what `moved` would be given. */
+int engine_copy(struct request *r, uint64_t from);
+/* Its memory is not looked at any more; so many bytes have been moved. */
 uint64_t engine_stop(struct request *r);
-/* The endpoint ends: all of its transfers are forgotten. */
-void engine_end(struct endpoint *ep);
 /* Of the context, while EP has something to be moved: the reception FIFO, and inline the next piece. How many things
  * happened. */
 int engine_step(struct endpoint *ep);

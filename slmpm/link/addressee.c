@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "shm/copy.h"
-#include "slmpm/memory/memory.h"
+#include "slmpm/part.h"
 
 #define SIZE ((uint32_t)sizeof(struct wire_addressee))
 #define FLAG ((uint64_t)WIRE_FLAG_ADDRESSED << 48)
@@ -79,27 +79,27 @@ static bool take_target(struct wire_target *t, uint8_t opcode, const void *data,
  * stream or an active message's handler. */
 static uint64_t place_there(struct endpoint *ep, const struct fabric_wr *wr)
 {
-	const struct remote *remote = NULL;
 	struct wire_target t;
+	uint64_t base;
 
-	if (take_target(&t, wr->kind, wr->data, wr->length))
-		remote = remote_find(ep, t.grant);
-	return remote ? remote->address + t.offset : wr->head[1];
+	if (take_target(&t, wr->kind, wr->data, wr->length) &&
+	    parts.address_there(ep, t.grant, &base))
+		return base + t.offset;
+	return wr->head[1];
 }
 
 /* The same as this side knows it. False: of a region that is none here, which its key is refused for. */
 static bool place_here(struct endpoint *ep, const struct fabric_arrival *a, uint64_t *place)
 {
-	const struct grant *grant;
 	struct wire_target t;
 
 	*place = a->head[1];
 	if (!take_target(&t, a->kind, a->data, a->length))
 		return true;
-	grant = grant_find(ep, t.grant);
-	if (grant && grant->region)
-		*place = (uint64_t)(uintptr_t)grant->region->memory.base + t.offset;
-	return grant && grant->region;
+	if (!parts.address_here(ep, t.grant, place))
+		return false;
+	*place += t.offset;
+	return true;
 }
 
 /* ---- down ----------------------------------------------------------------------------------- */

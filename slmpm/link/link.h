@@ -5,7 +5,7 @@
 
 #include "slmpm/endpoint.h"
 #include "slmpm/bond/bond.h"
-#include "slmpm/bond/further.h"
+#include "slmpm/bond/further_state.h"
 #include "slmpm/link/packet.h"
 #include "slmpm/request.h"
 

@@ -6,7 +6,7 @@
 
 #include "slmpm/base/error.h"
 #include "slmpm/bond/bond.h"
-#include "slmpm/bond/further.h"
+#include "slmpm/bond/further_state.h"
 #include "slmpm/endpoint.h"
 
 _Static_assert(BOND_PATHS == MODE_LINKS, "each path of a bond can be asked for");

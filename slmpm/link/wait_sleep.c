@@ -12,7 +12,6 @@
 
 #include "slmpm/alarm.h"
 #include "slmpm/bond/bond.h"
-#include "slmpm/bond/further.h"
 #include "slmpm/domain.h"
 #include "slmpm/link/doubt.h"
 #include "slmpm/link/look.h"

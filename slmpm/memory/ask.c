@@ -78,7 +78,7 @@ static void copy_here(struct request *r, uint64_t done, enum slmpm_reason reason
 	r->rma.asked = false;
 	r->mode = (struct mode){.way = MODE_COPY, .reason = (uint8_t)reason, .link = r->mode.link};
 	rma_copied(r, done);
-	engine_copy(r, done);
+	rma_through(r, engine_copy(r, done));
 }
 
 /* ---- offering --------------------------------------------------------------------------------- */

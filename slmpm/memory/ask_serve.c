@@ -127,7 +127,7 @@ static bool begin(struct endpoint *ep)
 	region->storing++;
 	if (remote)
 		remote->active++;
-	if (engine_start(r) < 0)
+	if (rma_move(r) < 0)
 		release(ep, 0);
 	return true;
 }
@@ -159,7 +159,7 @@ void ask_stop(struct endpoint *ep)
 
 	if (!r)
 		return;
-	done = engine_stop(r);
+	done = rma_move_no_more(r);
 	if (r->kind == REQUEST_GET)
 		part_landed(ep->ctx, r->pieces->base, done);
 	release(ep, done);

@@ -11,6 +11,7 @@
 #include "slmpm/memory/memory.h"
 #include "slmpm/memory/rma.h"
 #include "slmpm/mirror/mirror.h"
+#include "slmpm/part.h"
 
 /* Direct operations alone make no progress; once in a while they do. Powers of two. */
 #define RMA_LOOK_EVERY 1024 /* between looks at the peers */
@@ -38,7 +39,7 @@ static inline bool direct_misses_mirrors(const struct remote *remote, unsigned o
 					 uint64_t n)
 {
 	return remote && remote->guarded >> op & 1 && !remote->measured && direct_is_free(remote) &&
-	       !mirror_lies(remote->ctx, at, n);
+	       !parts.mirrored(remote->ctx, at, n);
 }
 
 /* The next operation goes the long way, where it is measured; and that is over. */

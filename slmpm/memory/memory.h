@@ -124,6 +124,8 @@ struct grant *region_check(struct endpoint *ep, uint32_t id, const unsigned char
 			   uint32_t access, uint64_t offset, uint64_t len, int *status);
 /* The same grant later on, while a request in several packets goes on; NULL: it has ended. */
 struct grant *grant_find(struct endpoint *ep, uint32_t id);
+/* Where the region of that begins; false: there is none. */
+bool grant_address(struct endpoint *ep, uint32_t id, uint64_t *address);
 
 static inline void *region_at(const struct region *region, uint64_t offset)
 {
@@ -213,6 +215,8 @@ struct remote *remote_offered(struct endpoint *ep, const struct slmpm_key *key, 
 int remote_open(struct remote *offer, slmpm_peer by, slmpm_rmem *rmem);
 /* Offered or open; or NULL. */
 struct remote *remote_find(struct endpoint *ep, uint32_t id);
+/* Where it lies in the peer's process; false: there is none. */
+bool remote_address(struct endpoint *ep, uint32_t id, uint64_t *address);
 /* One that was opened and is mapped; or NULL. */
 struct remote *remote_mapped(const struct endpoint *ep, uint32_t id);
 /* The owner takes it back, or its mapping alone. */

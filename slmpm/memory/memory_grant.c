@@ -11,13 +11,14 @@
 
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/base/error.h"
-#include "slmpm/bond/further.h"
+#include "slmpm/bond/further_state.h"
 #include "slmpm/link/landing.h"
 #include "slmpm/link/link.h"
 #include "slmpm/memory/ask.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/link/wait.h"
+#include "slmpm/part.h"
 
 #define ROOM_FIRST  8
 #define GUESSES_MAX 16 /* requests with a key that never was */
@@ -73,6 +74,15 @@ struct grant *grant_find(struct endpoint *ep, uint32_t id)
 	return g && !g->ending ? g : NULL;
 }
 
+bool grant_address(struct endpoint *ep, uint32_t id, uint64_t *address)
+{
+	const struct grant *g = grant_find(ep, id);
+
+	if (g && g->region)
+		*address = (uint64_t)(uintptr_t)g->region->memory.base;
+	return g && g->region;
+}
+
 /* Nothing is left of it here. */
 static void grant_free(struct grant *g)
 {
@@ -122,7 +132,7 @@ static int send_grant(struct grant *g)
 	/* What it did to a mirror by itself nobody here would hear of. */
 	bool may = g->region->domain == further_memory(g->ep) && fabric->reg &&
 		   !(m->allocated && g->region->exchanging) &&
-		   !mirror_lies(g->ep->ctx, m->base, m->size);
+		   !parts.mirrored(g->ep->ctx, m->base, m->size);
 	bool reaches =
 		may &&
 		fabric->reg(g->ep->link.port, m, true, g->access & SLMPM_WRITE, &blob) == 0 &&
@@ -140,7 +150,7 @@ static int send_grant(struct grant *g)
 	}
 	g->mapped = reaches && m->allocated;
 	g->attached = reaches && !m->allocated;
-	return bootstrap_offer_region(g->ep, &packet, reaches && blob.fd_count ? blob.fds[0] : -1);
+	return parts.offer_region(g->ep, &packet, reaches && blob.fd_count ? blob.fds[0] : -1);
 }
 
 static int may_give(struct region *region, struct endpoint *ep, uint32_t access)

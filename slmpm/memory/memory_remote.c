@@ -11,6 +11,7 @@
 #include "slmpm/base/sized.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/choice/pick.h"
+#include "slmpm/part.h"
 
 struct handle_table remote_table = HANDLE_TABLE_FROM("peer's memory region", struct remote, ep);
 
@@ -55,6 +56,15 @@ struct remote *remote_find(struct endpoint *ep, uint32_t id)
 	return r ? r : find_in(&ep->memory.open, id);
 }
 
+bool remote_address(struct endpoint *ep, uint32_t id, uint64_t *address)
+{
+	const struct remote *r = remote_find(ep, id);
+
+	if (r)
+		*address = r->address;
+	return r;
+}
+
 struct remote *remote_mapped(const struct endpoint *ep, uint32_t id)
 {
 	struct remote *r = find_in(&ep->memory.open, id);
@@ -85,7 +95,7 @@ struct remote *remote_offered(struct endpoint *ep, const struct slmpm_key *key, 
 	r = find_in(&ep->memory.offered, k.grant);
 	if (!r) {
 		/* What goes ahead of a key may still wait in the socket. */
-		bootstrap_read_ahead(ep);
+		parts.read_ahead(ep);
 		r = find_in(&ep->memory.offered, k.grant);
 	}
 	if (r && is_key_of(r, &k))
@@ -217,7 +227,7 @@ void remote_taken_back(struct endpoint *ep, uint32_t id, bool mapping)
 	struct remote *r = remote_find(ep, id);
 
 	if (!r) {
-		bootstrap_read_ahead(ep);
+		parts.read_ahead(ep);
 		r = remote_find(ep, id);
 	}
 	if (!r || r->revoked) /* released meanwhile: the owner reads of that instead */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Shortcuts: what the short ways of puts, gets and atomic operations know of a mapped region. */
-#include "slmpm/bond/further.h"
+#include "slmpm/bond/further_state.h"
 #include "slmpm/memory/memory.h"
 
 _Atomic(unsigned char *) remote_guesses[REMOTE_GUESSES];

@@ -144,6 +144,17 @@ bool rma_ready(struct endpoint *ep, struct request *r, bool first);
 int rma_push(struct endpoint *ep, struct request *r, bool *stop);
 /* It ends: it is none of ours any more. False. */
 bool rma_finished(struct request *r, int status);
+/* ---- moved by an engine (rma_move.c) --- */
+
+/* As engine_start and engine_stop; the peer's region is not let go meanwhile. */
+int rma_move(struct request *r);
+uint64_t rma_move_no_more(struct request *r);
+/* At the endpoint's end, before its requests, whose bytes they are. */
+void rma_moves_end(struct endpoint *ep);
+/* The engine is through with it: 0, or negative as of the fabric. And so is who has copied R here and now. */
+void rma_moved(struct request *r, int rc);
+void rma_through(struct request *r, int rc);
+
 /* The engine could not move it: by packets, then. */
 void rma_retry(struct request *r);
 /* Takes an unfinished request back: its memory is not looked at again, a Write that has begun

@@ -226,7 +226,7 @@ bool rma_take_back(struct request *r)
 		if (!ask_take_back(r))
 			return false;
 	} else if (w->transfer) {
-		engine_forget(r);
+		(void)rma_move_no_more(r);
 	} else if (emulate_wanted(ep)) {
 		emulate_forget(r);
 	} else if (w->span < w->span_count || !r->numbered) {

@@ -11,7 +11,7 @@
 #include "slmpm/memory/ask.h"
 #include "slmpm/base/error.h"
 #include "slmpm/link/progress.h"
-#include "slmpm/engine/fifo.h"
+#include "slmpm/fifo/fifo.h"
 #include "slmpm/message/message.h"
 #include "slmpm/part.h"
 #include "slmpm/monitor/monitor.h"
@@ -359,7 +359,7 @@ int rma_operate(struct operation *o)
 	ctx = o->remote->ctx;
 	rc = rma_check(o);
 	if (rc == 0 && o->full.flags & SLMPM_FIFO) {
-		rc = fifo_put(o);
+		rc = parts.fifo_put(o);
 	} else if (rc == 0) {
 		bool notify = o->full.flags & SLMPM_NOTIFY;
 

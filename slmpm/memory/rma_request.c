@@ -101,7 +101,7 @@ static void begin(struct endpoint *ep, struct request *r)
 	if (r->rma.asked) {
 		ask_start(r);
 	} else if (r->rma.engine) {
-		int rc = engine_start(r);
+		int rc = rma_move(r);
 
 		if (rc < 0)
 			request_finish(r, rc);

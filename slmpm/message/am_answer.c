@@ -6,14 +6,14 @@
 #include "slmpm/message/am.h"
 #include "slmpm/memory/emulate.h"
 #include "slmpm/base/error.h"
-#include "slmpm/engine/fifo.h"
+#include "slmpm/message/am_own.h"
 #include "slmpm/link/link.h"
 #include "slmpm/request.h"
 
 /* One of the library's, bounded by what may be under way. Those of a FIFO are by credit. */
 static bool is_bounded(uint32_t stream)
 {
-	return (uint16_t)stream > SLMPM_AM_ID_MAX && !fifo_is_own(stream);
+	return (uint16_t)stream > SLMPM_AM_ID_MAX && !am_is_own(stream);
 }
 
 static void answered(struct request *r)
@@ -36,7 +36,7 @@ static bool may_wait(const struct endpoint *ep, uint16_t id, size_t len)
 
 	if (is_bounded(id))
 		return ep->am.own < EMULATE_OWED;
-	return fifo_is_own(id) || (ep->am.answers <= most && len <= most - ep->am.answers);
+	return am_is_own(id) || (ep->am.answers <= most && len <= most - ep->am.answers);
 }
 
 /* Waits for room in the transmit queue, as a copy. */

@@ -9,10 +9,9 @@
 #include <string.h>
 
 #include "slmpm/message/arrival.h"
-#include "slmpm/memory/emulate.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/base/error.h"
-#include "slmpm/engine/fifo.h"
+#include "slmpm/message/am_own.h"
 #include "slmpm/link/landing.h"
 #include "slmpm/message/match.h"
 #include "slmpm/link/progress.h"
@@ -172,9 +171,9 @@ void am_only(struct endpoint *ep, const struct head *h)
 		return;
 	}
 	if (UNLIKELY(h->damaged))
-		emulate_damaged(ep, (uint16_t)h->stream);
-	else if (UNLIKELY(fifo_is_own(h->stream))) {
-		fifo_arrived(ep, h->stream, h->data, h->length, NULL, charge);
+		parts.own_damaged(ep, (uint16_t)h->stream);
+	else if (UNLIKELY(am_is_own(h->stream))) {
+		am_own_arrived(ep, h->stream, h->data, h->length, NULL, charge);
 		return;
 	} else
 		handle(ep, h->stream, h->data, h->length);
@@ -194,7 +193,7 @@ static bool is_wanted(const struct endpoint *ep, const struct head *h, uint64_t 
 	if (is_confirmed(h->stream)) {
 		id = am_confirm_id(h->data);
 		total -= sizeof(struct am_confirmed);
-	} else if (fifo_is_own(h->stream)) {
+	} else if (am_is_own(h->stream)) {
 		return true;
 	}
 	return (am_find(ep->ctx, id) || ep->listener || engine_serves(ep->ctx)) &&
@@ -251,7 +250,7 @@ void am_first(struct endpoint *ep, const struct head *h)
 	if (!head_fits(ep, h, h->length) || !may_be_early(ep, h))
 		return;
 	if (PEER_FAULT(ep->am.message ||
-		       ((uint16_t)h->stream > SLMPM_AM_ID_MAX && !fifo_may_begin(h)))) {
+		       ((uint16_t)h->stream > SLMPM_AM_ID_MAX && !am_own_may_begin(h)))) {
 		endpoint_poison(ep, "active message within another");
 		return;
 	}
@@ -266,7 +265,7 @@ void am_first(struct endpoint *ep, const struct head *h)
 	list_append(&ep->assembling, &m->parts);
 	ep->am.message = m;
 	begin(m, h);
-	if (!announced || !ep->am.message || !fifo_clears(ep, m))
+	if (!announced || !ep->am.message || !am_own_clears(ep, m))
 		return;
 	m->cleared = true;
 	link_control(ep, WIRE_CLEAR, m->seq, 0, NULL, 0);
@@ -280,16 +279,16 @@ static void run_whole(struct inbound *m)
 
 	m->charge = 0;
 	if (m->damaged) {
-		emulate_damaged(ep, (uint16_t)m->stream);
+		parts.own_damaged(ep, (uint16_t)m->stream);
 	} else if (m->cut) {
 		ep->stats->am_unhandled++;
 		if (is_confirmed(m->stream))
 			am_confirm_dropped(m);
-	} else if (fifo_is_own(m->stream)) {
+	} else if (am_is_own(m->stream)) {
 		unsigned char *memory = m->data;
 
 		m->data = NULL;
-		fifo_arrived(ep, m->stream, memory, m->total, memory, charge);
+		am_own_arrived(ep, m->stream, memory, m->total, memory, charge);
 		charge = 0;
 	} else {
 		handle(ep, m->stream, m->data, m->total);
@@ -333,7 +332,7 @@ int am_run_kept(struct endpoint *ep)
 	if (n && list_empty(&ep->am.kept)) {
 		ep->am.kept_free = 0;
 		if (ep->fifo.holds_up && !ep->fifo.longs)
-			fifo_clear_next(ep);
+			am_own_clear_next(ep);
 		ep->ctx->ended |= ep->state != SLMPM_PEER_UP; /* it may retire now */
 	}
 	endpoint_refresh(ep);

@@ -3,7 +3,7 @@
 #ifndef SLMPM_AM_TAKE_H
 #define SLMPM_AM_TAKE_H
 
-#include "slmpm/memory/emulate.h"
+#include "slmpm/part.h"
 #include "slmpm/message/am.h"
 #include "slmpm/link/progress.h"
 
@@ -61,7 +61,7 @@ static inline void am_run(struct endpoint *ep, const struct am_handler *h, uint3
 	if (LIKELY(h != NULL))
 		am_call(ep, h, &am);
 	else if (am.id > SLMPM_AM_ID_MAX)
-		emulate_handle(ep, &am);
+		parts.own_arrived(ep, &am);
 	else
 		ep->stats->am_unhandled++;
 }

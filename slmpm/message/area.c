@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "slmpm/connect/bootstrap.h"
+#include "slmpm/part.h"
 #include "slmpm/base/error.h"
 #include "slmpm/link/link.h"
 #include "slmpm/link/wait.h"
@@ -53,7 +53,7 @@ static int share(struct endpoint *ep, struct area *a, uint64_t size)
 	/* Sealed before it leaves: the peer can only ever read it. */
 	if (rc == 0)
 		rc = mapping_close_seals(&a->map);
-	return rc == 0 ? bootstrap_offer_area(ep, a->id, size, a->map.fd) : rc;
+	return rc == 0 ? parts.offer_area(ep, a->id, size, a->map.fd) : rc;
 }
 
 static int announce(struct endpoint *ep, struct area *a, uint64_t size)
@@ -201,7 +201,7 @@ struct area *area_lent(struct endpoint *ep, uint32_t id, uint64_t capacity)
 
 	if (!a && link_maps(ep)) {
 		/* Its descriptor was sent before; it may still wait in the socket. */
-		bootstrap_read_ahead(ep);
+		parts.read_ahead(ep);
 		a = find(ep->peer_areas, id);
 	}
 	if (!a || a->busy || capacity > a->map.size)

@@ -6,7 +6,7 @@
 
 #include "slmpm/link/landing.h"
 #include "slmpm/link/link.h"
-#include "slmpm/memory/emulate.h"
+#include "slmpm/part.h"
 #include "slmpm/message/am.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/message/held.h"
@@ -106,7 +106,7 @@ static void take_only(struct endpoint *ep, const struct head *h)
 		return;
 	}
 	if (h->flags & WIRE_FLAG_TAGGED) {
-		emulate_tagged(ep, h);
+		parts.tagged(ep, h);
 		return;
 	}
 	if (!arrival_envelope(ep, h, charge))

@@ -76,12 +76,6 @@ bool held_in_ring(const struct endpoint *ep)
 	return false;
 }
 
-void held_reclaim(struct endpoint *ep)
-{
-	if (!(ep->loan.data && !ep->loan.area) && !held_in_ring(ep))
-		further_reclaim(ep);
-}
-
 struct held *held_arrival(struct endpoint *ep, const struct fabric_arrival *a)
 {
 	struct held *held;

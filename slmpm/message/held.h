@@ -13,8 +13,6 @@ void held_release(struct endpoint *ep, struct held *h);
 void held_forget(struct endpoint *ep);
 /* Does the application hold a message where it came in? */
 bool held_in_ring(const struct endpoint *ep);
-/* It has ended: its links go, unless a message that is held or being built lies in a ring. */
-void held_reclaim(struct endpoint *ep);
 /* Records the plain message A as held where it lies; NULL: too much of the ring is held already. */
 struct held *held_arrival(struct endpoint *ep, const struct fabric_arrival *a);
 /* Hands a whole message to R where it lies; false: too much of the ring is held already. */

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "slmpm/engine/fifo.h"
+#include "slmpm/message/am_own.h"
 #include "slmpm/base/error.h"
 #include "slmpm/link/late.h"
 #include "slmpm/message/am.h"
@@ -107,7 +107,7 @@ int message_post(struct request *r)
 bool message_withdraw(struct request *r)
 {
 	if (r->fifo.out) {
-		fifo_abandon(r);
+		am_own_abandon(r);
 		return true;
 	}
 	if (message_is_out(r))

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "slmpm/bond/bond.h"
-#include "slmpm/bond/further.h"
+#include "slmpm/bond/further_state.h"
 #include "slmpm/base/error.h"
 #include "slmpm/link/addressee.h"
 #include "slmpm/link/link.h"

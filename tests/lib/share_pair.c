@@ -11,7 +11,7 @@
 #define KEYS  0x7fff0001u
 #define READY 0x7fff0002u
 #define CALLS                                                                                      \
-	200 /* puts that are not shared after a wait on a busy machine, and some (slmpm/wait.c) */
+	200 /* puts that are not shared after a wait on a busy machine, and some (slmpm/link/wait.c) */
 
 static unsigned char *give(const struct share_side *s, size_t size, uint32_t access, slmpm_mem *mem)
 {

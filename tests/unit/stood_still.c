@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "slmpm/bond/further_parts.h"
+#include "slmpm/connect/further_parts.h"
 #include "tests/lib/actor.h"
 #include "tests/lib/bond_rig.h"
 

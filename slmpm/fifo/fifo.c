@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The reception FIFO of a context: what arrives in it, and what its processor takes out. */
-#include "slmpm/engine/fifo.h"
+#include "slmpm/fifo/fifo.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,57 +18,6 @@
 struct handle_table fifo_table = HANDLE_TABLE_FROM("FIFO entry", struct fifo_entry, node);
 
 /* ---- what arrives --------------------------------------------------------------------------- */
-
-bool fifo_may_begin(const struct head *h)
-{
-	uint16_t id = (uint16_t)h->stream;
-	size_t head = id == FIFO_PUT ? sizeof(struct fifo_put) : sizeof(struct am_confirmed);
-
-	return (id == FIFO_PUT || id == AM_CONFIRMED) && !(h->flags & WIRE_FLAG_UNCHARGED) &&
-	       h->stream >> 16 == head;
-}
-
-bool fifo_clears(struct endpoint *ep, const struct inbound *m)
-{
-	if (!am_is_early(ep) && ((uint16_t)m->stream != FIFO_PUT || !ep->fifo.longs))
-		return true;
-	ep->fifo.holds_up = true;
-	ep->fifo.uncleared = m->seq;
-	return false;
-}
-
-void fifo_clear_next(struct endpoint *ep)
-{
-	struct inbound *m = ep->am.message;
-	uint64_t seq = ep->fifo.uncleared;
-	bool any = ep->fifo.holds_up;
-
-	ep->fifo.holds_up = false;
-	if (!any || ep->state != SLMPM_PEER_UP || !m || m->seq != seq)
-		return;
-	m->cleared = true;
-	link_control(ep, WIRE_CLEAR, seq, 0, NULL, 0);
-}
-
-void fifo_answer(struct endpoint *ep, uint64_t tag, int status)
-{
-	const struct fifo_done a = {
-		.tag = LITTLE_64(tag),
-		.error = LITTLE_32(wire_error(status)),
-	};
-
-	if (tag && am_answer(ep, FIFO_DONE, &a, sizeof(a), NULL, 0) < 0)
-		endpoint_no_memory(ep);
-}
-
-void fifo_settle(struct endpoint *ep, uint64_t tag, uint64_t charge, int status)
-{
-	if (ep->state != SLMPM_PEER_UP)
-		return;
-	fifo_answer(ep, tag, status);
-	if (ep->state == SLMPM_PEER_UP)
-		am_settle(ep, charge);
-}
 
 static bool take_head(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total,
 		      struct fifo_put *q)
@@ -107,7 +56,7 @@ static void put(struct endpoint *ep, const struct fifo_put *q, const void *data,
 
 	if (!g || ep->closing) { /* refused; or nobody is to have it any more */
 		free(memory);
-		fifo_settle(ep, q->tag, charge, g ? -SLMPM_ECLOSED : status);
+		am_own_settle(ep, q->tag, charge, g ? -SLMPM_ECLOSED : status);
 		return;
 	}
 	if (!memory)
@@ -138,74 +87,15 @@ static void put(struct endpoint *ep, const struct fifo_put *q, const void *data,
 	context_changed(ctx);
 }
 
-/* Who waits for the answer to TAG, out of wherever it is; NULL: nobody. */
-static struct request *take_awaiting(struct endpoint *ep, uint64_t tag)
-{
-	LIST_EACH(at, &ep->fifo.awaiting) {
-		struct request *r = LIST_ENTRY(at, struct request, node);
-
-		if (r->fifo.tag != tag)
-			continue;
-		list_remove(at);
-		return r;
-	}
-	/* All of it has left, which the link has not been asked about since. */
-	LIST_EACH(at, &ep->link.queue) {
-		struct request *r = LIST_ENTRY(at, struct request, node);
-
-		if (r->fifo.tag != tag || !message_is_out(r))
-			continue;
-		link_dequeue(ep, r);
-		r->fifo.out = true;
-		return r;
-	}
-	return NULL;
-}
-
-/* There are no more answers than requests that are out; of those given up the tag is forgotten. */
-static void done(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total)
-{
-	struct fifo_done a;
-	struct request *r;
-
-	if (PEER_FAULT(stream >> 16 != sizeof(a) || total != sizeof(a))) {
-		endpoint_poison(ep, "length of an answer");
-		return;
-	}
-	memcpy(&a, data, sizeof(a));
-	a.tag = LITTLE_64(a.tag);
-	a.error = LITTLE_32(a.error);
-	if (PEER_FAULT(!wire_is_given(a.tag, endpoint_start(ep), ep->fifo.tags) ||
-		       a.error > WIRE_ERROR_LAST)) {
-		endpoint_poison(ep, "answer to no request");
-		return;
-	}
-	r = take_awaiting(ep, a.tag);
-	if (r)
-		request_finish(r, wire_status(a.error));
-	else if (PEER_FAULT(!ep->fifo.abandoned))
-		endpoint_poison(ep, "answer to no request");
-	else
-		ep->fifo.abandoned--;
-}
-
 void fifo_arrived(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total,
 		  unsigned char *memory, uint64_t charge)
 {
 	struct fifo_put q;
 
-	/* What costs no credit could be without end; what tells of an end has none to give back. */
-	if (PEER_FAULT(((uint16_t)stream == FIFO_DONE) == (charge > 0)))
-		endpoint_poison(ep, "credit of a FIFO entry");
-	else if ((uint16_t)stream == FIFO_DONE)
-		done(ep, stream, data, total);
-	else if ((uint16_t)stream == AM_CONFIRMED)
-		am_confirm(ep, stream, data, total, charge);
-	else if (take_head(ep, stream, data, total, &q)) {
+	if (take_head(ep, stream, data, total, &q))
 		put(ep, &q, data, total, memory, charge);
-		return;
-	}
-	free(memory);
+	else
+		free(memory);
 }
 
 /* ---- taking --------------------------------------------------------------------------------- */
@@ -286,24 +176,21 @@ void fifo_dispose(struct fifo_entry *e, int status)
 	list_remove(&e->of_peer);
 	free(e->memory);
 	handle_free(&fifo_table, e);
-	fifo_settle(ep, tag, charge, status);
+	am_own_settle(ep, tag, charge, status);
 	ep->fifo.longs -= is_long;
 	if (is_long && !ep->fifo.longs)
-		fifo_clear_next(ep);
+		am_own_clear_next(ep);
 }
 
 void fifo_end(struct endpoint *ep)
 {
-	LIST_EACH(at, &ep->fifo.awaiting) {
-		list_remove(at);
-		request_finish(LIST_ENTRY(at, struct request, node), -ep->error);
-	}
 	LIST_EACH(of_peer, &ep->fifo.entries) {
 		struct request *r = LIST_ENTRY(of_peer, struct fifo_entry, of_peer)->store;
 
 		if (!r)
 			continue;
-		engine_forget(r); /* the rest at once: nobody calls the engine for it any more */
+		(void)engine_stop(
+			r); /* the rest at once: nobody calls the engine for it any more */
 		memcpy(r->rma.to, r->pieces->base, r->length);
 		request_finish(r, 0);
 	}

@@ -12,60 +12,11 @@
 #ifndef SLMPM_FURTHER_PARTS_H
 #define SLMPM_FURTHER_PARTS_H
 
-#include "slmpm/bond/bond.h"
-#include "slmpm/bond/further.h"
-#include "slmpm/base/routes.h"
-#include "slmpm/base/net.h"
-#include "slmpm/endpoint.h"
-#include "slmpm/base/wire.h"
+#include "slmpm/bond/further_state.h"
+#include "slmpm/connect/further.h"
 
 #define NEVER         UINT64_MAX
 #define FURTHER_PAUSE UINT64_C(50000000) /* ns before a link is tried again, at first */
-
-struct further_link {
-	const struct route *route;
-	uint32_t life; /* of the last try */
-	uint32_t made, lost;
-	uint64_t due;   /* when it is tried next; NEVER */
-	uint64_t pause; /* ns before the try after that one */
-	bool up;        /* as last told */
-	uint64_t tell;  /* when it is told that it is lost: not where the peer is only leaving */
-	const char *fabric; /* of the last try */
-	char where[2 * NET_NAME + 4];
-};
-
-struct further_try {
-	struct fabric_link *port; /* NULL: none under way */
-	uint32_t link, life;
-	int round;
-	bool pending; /* the fabric does not know yet whether this round connects */
-	uint64_t deadline;
-	struct sockaddr_storage local, remote;
-};
-
-struct further {
-	struct list node; /* ctx->further */
-	struct endpoint *ep;
-	uint32_t links;              /* that both sides want */
-	int32_t wanted;              /* that traffic is to use; -1: any */
-	bool active;                 /* this side opens them */
-	bool open;                   /* they are worth it */
-	const struct fabric *fabric; /* of the first one */
-	bool hopes;                  /* for another one when all are lost */
-	uint64_t alone;              /* since when they are, while this process looks; NEVER */
-	uint64_t seen;               /* when it looked last, and */
-	uint64_t spared;             /* how long it has stood still since */
-	bool homed;                  /* the control connection has, or had, addresses: */
-	struct sockaddr_storage here, there;
-	struct further_link link[BOND_PATHS];
-	struct further_try try;
-	uint64_t since; /* tries are counted, */
-	uint32_t begun; /* so many, */
-	uint32_t given; /* and descriptors that the peer may not have read */
-	bool by_bond;   /* the peer has said by the bond that it has no control connection */
-	bool waits;     /* a packet for room in the bond, where there is none */
-	struct wire_link waiting;
-};
 
 /* ---- further.c ---- */
 

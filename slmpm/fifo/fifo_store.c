@@ -4,7 +4,7 @@
 
 #include "slmpm/engine/engine.h"
 #include "slmpm/base/error.h"
-#include "slmpm/engine/fifo.h"
+#include "slmpm/fifo/fifo.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/message/message.h"
 #include "slmpm/part.h"

@@ -7,7 +7,7 @@
 #include <sys/ioctl.h>
 #include <linux/sockios.h>
 
-#include "slmpm/bond/further_parts.h"
+#include "slmpm/connect/further_parts.h"
 #include "slmpm/base/clock.h"
 
 /* Nothing that was said lies unread, or there is no telling. */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "slmpm/bond/further_parts.h"
+#include "slmpm/connect/further_parts.h"
 #include "slmpm/base/config.h"
 #include "slmpm/base/log.h"
 #include "slmpm/link/wait.h"
@@ -27,14 +27,9 @@ static void open_all(struct further *f, uint64_t now)
 			f->link[i].due = now;
 }
 
-static bool is_over(const struct further *f, uint32_t link, const char *fabric)
-{
-	return f->link[link].fabric && !strcmp(f->link[link].fabric, fabric);
-}
-
 static bool is_other(const struct further *f, const char *fabric)
 {
-	return strcmp(fabric, "auto") != 0 && !is_over(f, 0, fabric);
+	return strcmp(fabric, "auto") != 0 && !further_is_over(f, 0, fabric);
 }
 
 /* Do settings name a fabric that the first link is not over? */
@@ -69,36 +64,13 @@ void further_tried(struct further *f, uint32_t link, bool failed)
 	}
 }
 
-int further_wanted(const struct endpoint *ep)
-{
-	return ep->further ? ep->further->wanted : -1;
-}
-
-int further_default(const struct endpoint *ep, const char *fabric)
-{
-	const struct further *f = ep->further;
-
-	for (uint32_t i = 0; f && i < f->links; i++)
-		if (is_over(f, i, fabric) && bond_state(ep->link.port, i) == PATH_UP)
-			return (int)i;
-	return -1;
-}
-
-bool further_is_elsewhere(const struct endpoint *ep, const char *fabric)
-{
-	const struct fabric_domain *memory = further_memory(ep);
-
-	return ep->further && strcmp(fabric, "auto") != 0 &&
-	       (!memory || strcmp(fabric, memory->fabric->name) != 0);
-}
-
 /* The default fabric of messages, where no link is wanted and the one in use is over another. */
 static void use_default(struct further *f)
 {
 	const char *fabric = config_get()->default_smt;
 	int link = further_default(f->ep, fabric);
 
-	if (f->wanted < 0 && link >= 0 && !is_over(f, bond_home(f->ep->link.port), fabric))
+	if (f->wanted < 0 && link >= 0 && !further_is_over(f, bond_home(f->ep->link.port), fabric))
 		(void)bond_use(f->ep->link.port, (uint32_t)link);
 }
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The links of an endpoint: which there are to be, and what is of all of them. */
-#include "slmpm/bond/further.h"
+#include "slmpm/connect/further.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "slmpm/bond/further_parts.h"
+#include "slmpm/connect/further_parts.h"
 #include "slmpm/base/config.h"
 #include "slmpm/domain.h"
-#include "slmpm/engine/engine.h"
+#include "slmpm/message/held.h"
 #include "slmpm/mode/mode.h"
 
 /* ---- the bond ------------------------------------------------------------------------------- */
@@ -155,6 +155,8 @@ void further_reclaim(struct endpoint *ep)
 {
 	struct further *f = ep->further;
 
+	if ((ep->loan.data && !ep->loan.area) || held_in_ring(ep))
+		return;
 	if (!f) {
 		ep->link.fabric->disconnect(ep->link.port);
 		return;
@@ -199,33 +201,4 @@ void further_process(struct endpoint *ep, int fd)
 		if (port)
 			port->process = fd;
 	}
-}
-
-static bool has_stream(const struct fabric_link *port)
-{
-	return port && port->domain->fd >= 0;
-}
-
-bool further_speaks(const struct endpoint *ep)
-{
-	if (!ep->further)
-		return has_stream(ep->link.port);
-	for (uint32_t i = 0; i < BOND_PATHS; i++) {
-		enum bond_state state = bond_state(ep->link.port, i);
-
-		if ((state == PATH_UP || state == PATH_SHUT) &&
-		    has_stream(bond_port(ep->link.port, i)))
-			return true;
-	}
-	return false;
-}
-
-bool further_stays(const struct endpoint *ep)
-{
-	return ep->further && further_speaks(ep);
-}
-
-struct fabric_domain *further_memory(const struct endpoint *ep)
-{
-	return ep->further ? bond_memory(ep->link.port) : ep->link.port->domain;
 }

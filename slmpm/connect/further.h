@@ -24,31 +24,17 @@ int further_packet(struct control *c, struct received *r);
 void further_arrival(struct endpoint *ep, const struct head *h);
 /* Traffic is to use LINK from now on; UINT32_MAX: any. */
 void further_use(struct endpoint *ep, uint32_t link);
-/* That link, or -1: any. */
-int further_wanted(const struct endpoint *ep);
-/* The number of one that stands over FABRIC (a setting SLMPM_DEFAULT_*); -1: none does, or it says "auto". */
-int further_default(const struct endpoint *ep, const char *fabric);
-/* Is FABRIC, with several links, another one than the peer's memory is mapped by? */
-bool further_is_elsewhere(const struct endpoint *ep, const char *fabric);
 /* Fabrics that could not say yet whether one is connected may know now. */
 void further_ask_all(struct context *ctx);
 /* What is due: when to look again, 0 where something was. */
 uint64_t further_deadlines(struct context *ctx, uint64_t now_ns);
 void further_free(struct endpoint *ep);
-/* Disconnects all links of an ended peer; counts and reasons stay readable. */
+/* Disconnects all links of an ended peer, unless a message that is held or being built lies in a ring; counts and reasons stay
+ * readable. */
 void further_reclaim(struct endpoint *ep);
-/* How many links there are, or may come; and over which fabric, "" not known yet. */
-uint32_t further_links(const struct endpoint *ep);
-const char *further_fabric(const struct endpoint *ep, uint32_t link);
 
 /* The control connection's descriptors, for all links; -1 none any more. */
 void further_bell(struct endpoint *ep, int fd);
 void further_process(struct endpoint *ep, int fd);
-/* Has it a link with a connection of its own, which may still speak when the control's has ended? */
-bool further_speaks(const struct endpoint *ep);
-/* And several links, so that it outlives the control connection. */
-bool further_stays(const struct endpoint *ep);
-/* Where its peer can map memory. */
-struct fabric_domain *further_memory(const struct endpoint *ep);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "slmpm/bond/further_parts.h"
+#include "slmpm/connect/further_parts.h"
 #include "slmpm/link/link.h"
 #include "slmpm/message/inbound.h"
 #include "slmpm/link/wait.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "slmpm/bond/further_parts.h"
+#include "slmpm/connect/further_parts.h"
 #include "slmpm/base/config.h"
 #include "slmpm/domain.h"
 #include "slmpm/link/link.h"

@@ -2,7 +2,8 @@
 /* The links of a peer as applications see them: what there are, and which one is used. */
 #include <stdio.h>
 
-#include "slmpm/bond/further_parts.h"
+#include "slmpm/bond/further_state.h"
+#include "slmpm/connect/further.h"
 #include "slmpm/base/error.h"
 #include "slmpm/link/link.h"
 #include "slmpm/base/sized.h"
@@ -61,18 +62,6 @@ static void describe_only(const struct endpoint *ep, struct slmpm_link_info *inf
 		return;
 	net_host((const struct sockaddr *)&end, there);
 	snprintf(info->where, sizeof(info->where), "%s - %s", here, there);
-}
-
-uint32_t further_links(const struct endpoint *ep)
-{
-	return ep->further ? ep->further->links : 1;
-}
-
-const char *further_fabric(const struct endpoint *ep, uint32_t link)
-{
-	const char *fabric = ep->further ? ep->further->link[link].fabric : ep->link.fabric->name;
-
-	return fabric ? fabric : "";
 }
 
 int slmpm_link_query(slmpm_peer peer, uint32_t link, struct slmpm_link_info *info)

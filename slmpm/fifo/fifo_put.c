@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Puts into a FIFO, the side that puts: an active message, and perhaps an answer to wait for. */
-#include "slmpm/engine/fifo.h"
+#include "slmpm/fifo/fifo.h"
 
 #include <string.h>
 
@@ -84,19 +84,4 @@ int fifo_put(const struct operation *o)
 	else if (rc < 0 || blocks)
 		request_drop(r);
 	return rc;
-}
-
-void fifo_abandon(struct request *r)
-{
-	list_remove(&r->node);
-	r->ep->fifo.abandoned++;
-}
-
-bool fifo_awaits(struct request *r, int status)
-{
-	if (!r->fifo.tag || status < 0 || r->fifo.out)
-		return false;
-	r->fifo.out = true;
-	list_append(&r->ep->fifo.awaiting, &r->node);
-	return true;
 }
