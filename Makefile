@@ -56,7 +56,8 @@ SAN_FLAGS += $(if $(filter thread,$(SAN)),-Wno-tsan)	# fences: the tests that ne
 
 # CPPFLAGS, CFLAGS, LDFLAGS and LDLIBS are the user's: given to make they would replace what is assigned to them here.
 INCLUDE  := -D_GNU_SOURCE= -I. -Iinclude -I$(OUT)/gen -MMD -MP $(if $(UNCHECKED),-DSLMPM_UNCHECKED)
-BASE     := -std=gnu11 $(OPT) $(LTO_FLAGS) $(WARN) $(SAN_FLAGS) -pthread -fPIC -fvisibility=hidden -fno-semantic-interposition
+# Functions that happen to begin amid 32 bytes cost an 8-byte round trip up to a fifth, whatever they do.
+BASE     := -std=gnu11 $(OPT) $(LTO_FLAGS) $(WARN) $(SAN_FLAGS) -pthread -fPIC -fvisibility=hidden -fno-semantic-interposition -falign-functions=32
 COMPILE   = $(CC) $(BASE) $(INCLUDE) $(CPPFLAGS) $(CFLAGS)
 LINK      = $(CC) $(OPT) $(LTO_FLAGS) $(SAN_FLAGS) $(CFLAGS) -pthread $(FOREIGN_LIB) $(LDFLAGS)
 
