@@ -295,8 +295,11 @@ abi-record: $(OUT)/gen/names		## a release's last step: note the names it export
 lint:					## include arrows, format, every warning an error, headers, man pages
 	@$(MAKE) -k --output-sync=target $(addprefix lint-,arrows format headers gcc clang hot floors man)
 
+# The rooms of slmpm/ and what they stand on, from the lowest up. parts.c and packets.c, which hand down what the others do,
+# are the highest; core is the files of slmpm/ itself.
+FLOORS := shm fabrics base mode core bond link monitor choice completion engine message memory fifo workqueue mirror connect launch calls dacs parts
 lint-arrows:
-	@tests/lint/arrows $(C_FILES)
+	@tests/lint/arrows -v order="$(FLOORS)" $(C_FILES)
 lint-format:
 	@echo '  LINT  format'; clang-format --dry-run -Werror $(C_FILES)
 # Where WERROR is set this build is held to it, and says what another by gcc would.
@@ -310,7 +313,7 @@ lint-hot: lint-gcc
 		grep -E '[.]text[.]unlikely.* ($(HOT))$$'
 # Who needs whom, by the objects' symbols.
 lint-floors: lint-gcc
-	@cd $(GCC_LINTED)/obj && nm -A $(LIB_SRC:%.c=%.o) | $(CURDIR)/tests/lint/floors -v page=$(CURDIR)/doc/architecture.md
+	@cd $(GCC_LINTED)/obj && nm -A $(LIB_SRC:%.c=%.o) | $(CURDIR)/tests/lint/floors -v rooms="$(FLOORS)" -v page=$(CURDIR)/doc/architecture.md
 lint-clang:
 	@$(MAKE) BUILD=$(BUILD)/lint-clang CC=clang OPT=-O0 WERROR=-Werror objects
 lint-man:

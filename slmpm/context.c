@@ -13,7 +13,6 @@
 #include "slmpm/base/clock.h"
 #include "slmpm/base/error.h"
 #include "slmpm/fork.h"
-#include "slmpm/link/idle.h"
 #include "slmpm/part.h"
 #include "slmpm/base/topology.h"
 #include "slmpm/request.h"

@@ -8,15 +8,9 @@
 #include <string.h>
 
 #include "slmpm/domain.h"
-#include "slmpm/memory/emulate.h"
 #include "slmpm/base/error.h"
-#include "slmpm/message/fetch.h"
-#include "slmpm/connect/listener.h"
-#include "slmpm/link/addressee.h"
 #include "slmpm/base/log.h"
-#include "slmpm/memory/ask.h"
 #include "slmpm/part.h"
-#include "slmpm/mirror/mirror.h"
 #include "slmpm/base/sized.h"
 #include "slmpm/stats.h"
 
@@ -100,6 +94,7 @@ struct endpoint *endpoint_new(struct context *ctx, const struct fabric *fabric)
 	list_init(&ep->posted);
 	list_init(&ep->assembling);
 	list_init(&ep->am.kept);
+	list_init(&ep->one_sided.live);
 	list_init(&ep->fifo.entries);
 	list_init(&ep->fifo.awaiting);
 	list_init(&ep->events);
@@ -139,8 +134,6 @@ void endpoint_free(struct endpoint *ep)
 {
 	if (ep->state == SLMPM_PEER_CONNECTING || ep->state == SLMPM_PEER_UP)
 		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it has been closed");
-	if (ep->listener && ep->was_up)
-		ep->listener->waiting--;
 	context_forget_events(ep);
 	PART_EACH(part, parts.leave)
 		(*part)(ep);
@@ -166,12 +159,7 @@ void endpoint_name(struct endpoint *ep)
 
 void endpoint_refresh(struct endpoint *ep)
 {
-	ep->direct = ep->state == SLMPM_PEER_UP && !ep->sampling && list_empty(&ep->link.queue) &&
-		     list_empty(&ep->owed) && !ep->link.active && !ep->link.lags &&
-		     !(ep->loan.data && !ep->loan.area) && !ep->check && !ep->closing &&
-		     !ep->rma->job_count && !ep->rma->moving && !ep->work_waiting &&
-		     !fetch_busy(ep) && !share_waits(ep) && !ask_waits(ep) && !mirror_waits(ep) &&
-		     !emulate_has_work(ep->emulation) && !ep->listener && list_empty(&ep->am.kept);
+	ep->direct = parts.is_direct(ep);
 }
 
 static uint32_t lower(uint32_t agreed, uint32_t most)
@@ -202,14 +190,13 @@ static void begin_numbers_in(struct endpoint *ep)
 
 	ep->received = ep->landing.asked = ep->matched_charge = ep->returned_charge = start;
 	ep->memory.told = (uint32_t)start;
-	ep->rma->heard = start;
 }
 
 void endpoint_up(struct endpoint *ep)
 {
 	const struct fabric_link *port = ep->link.port;
-	uint32_t room_in = port->payload_max_in - addressee_room(ep);
-	uint32_t room = port->payload_max - addressee_room(ep);
+	uint32_t room_in = port->payload_max_in - endpoint_lead(ep);
+	uint32_t room = port->payload_max - endpoint_lead(ep);
 
 	begin_numbers_in(ep);
 	/* Each direction has its own ring, and so perhaps its own longest packet. */
@@ -223,8 +210,6 @@ void endpoint_up(struct endpoint *ep)
 	ep->native = domain_is_native(port->domain->fabric);
 	ep->state = SLMPM_PEER_UP;
 	ep->was_up = true;
-	if (ep->listener)
-		ep->listener->waiting++;
 	endpoint_refresh(ep);
 	context_event(ep->ctx, ep, SLMPM_EVENT_UP, "connected");
 	log_line(SLMPM_LOG_DEBUG, "%s: connected over %s, packets of %u bytes", ep->name,
@@ -254,7 +239,7 @@ int slmpm_peer_query(slmpm_peer peer, struct slmpm_peer_info *info)
 		.packet_max = ep->packet_max,
 		.eager_max = ep->eager_max,
 		.loan_max = ep->loan_max,
-		.header = addressee_header(ep),
+		.header = endpoint_header(ep),
 	};
 	snprintf(now.name, sizeof(now.name), "%s", ep->name);
 	context_unlock(ep->ctx);

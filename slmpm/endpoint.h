@@ -5,8 +5,6 @@
 
 #include "fabrics/fabric.h"
 #include "slmpm/context.h"
-#include "slmpm/link/doubt.h"
-#include "slmpm/link/late.h"
 #include "slmpm/event.h"
 #include "slmpm/base/handle.h"
 #include "slmpm/base/list.h"
@@ -19,8 +17,9 @@
 #define BUNDLE_FEW     2048 /* ... messages, or this where more of them fit */
 #define BUNDLE_BURST   32
 #define HELD_INLINE    8
-#define CHECKSUM_SPARE 4      /* bytes of each packet that a checksum may need */
-#define TOTALS_FIGURES 18     /* of statistics, that are summed over a peer's connections */
+#define CHECKSUM_SPARE 4  /* bytes of each packet that a checksum may need */
+#define TOTALS_FIGURES 18 /* of statistics, that are summed over a peer's connections */
+#define DOUBT_MARKS    16
 #define ONLY_FROM      131072 /* packets from this length on */
 
 struct addressee;
@@ -95,6 +94,26 @@ struct unpack {
 
 enum landing_state { LANDING_NONE, LANDING_ASKED, LANDING_SAID };
 
+/* Which messages a peer has read for certain (link/doubt.h). */
+struct doubt {
+	struct {
+		uint64_t place; /* of the link, */
+		uint64_t sent;  /* and messages that lie before it */
+	} marks[DOUBT_MARKS];
+	uint32_t first, count;
+	uint64_t arrived;  /* messages, the first ones: read */
+	uint64_t received; /* messages: by the program, as the peer says */
+};
+
+/* What is known of a peer's reaction; inspected in failing calls alone. */
+struct reaction {
+	bool reported;      /* an event has reported the present stop */
+	uint64_t inspected; /* ticks, of the last inspection */
+	uint64_t read;      /* segments that the peer had read at SINCE */
+	uint64_t since;     /* ns; 0: the peer had read all */
+	char reason[64];    /* "its process is stopped" and the like, or "" */
+};
+
 struct endpoint {
 	struct handle handle;
 	struct context *ctx; /* never NULL again: another thread may look just as it is freed */
@@ -162,7 +181,13 @@ struct endpoint {
 		bool holds_up; /* a long entry is announced that waits for the end of `longs` */
 		uint64_t uncleared; /* envelope of that entry */
 	} fifo;
-	struct rma *rma;             /* one-sided operations */
+	struct { /* one-sided operations, as all see them */
+		struct list
+			live; /* struct rma_work: not ended, in the order in which they were asked for */
+		uint32_t moving;                           /* of them, the engine's */
+		uint64_t puts, put_bytes, gets, get_bytes; /* begun as requests, not done at once */
+	} one_sided;
+	struct rma *rma;             /* and what is behind them */
 	struct emulation *emulation; /* one-sided operations by active messages; or NULL */
 	struct mirrors *mirrors;     /* memory mirrored with this peer; or NULL */
 
@@ -331,6 +356,19 @@ void endpoint_reclaim(struct context *ctx);
 COLD int endpoint_error(struct endpoint *ep);
 /* 0, or why nothing can come any more: from EP, or with NULL from any peer of the context. */
 int context_source_ended(struct context *ctx, struct endpoint *ep);
+/* Bytes of each packet that say whom it is for (link/addressee.h). */
+static inline uint32_t endpoint_lead(const struct endpoint *ep)
+{
+	return ep->addressee ? (uint32_t)sizeof(struct wire_addressee) : 0;
+}
+/* What was agreed, as SLMPM_HEADER_*. */
+static inline uint32_t endpoint_header(const struct endpoint *ep)
+{
+	if (!(ep->header.features & WIRE_FEATURE_IDS))
+		return 0;
+	return ep->header.features & WIRE_FEATURE_PLACES ? SLMPM_HEADER_IDS | SLMPM_HEADER_ADDRESS :
+							   SLMPM_HEADER_IDS;
+}
 /* Recomputes `direct`. */
 void endpoint_refresh(struct endpoint *ep);
 /* Current figures into ep->stats. */

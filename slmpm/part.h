@@ -58,6 +58,8 @@ struct parts {
 	const struct fabric *(*const *before)(const struct fabric *fabric);
 	/* It comes to be. 0, or negative: there is no memory, and `free` follows. */
 	int (*const *begin)(struct endpoint *ep);
+	/* May a message to it go straight to its link? That is: nothing of any room is under way that comes before. */
+	bool (*is_direct)(const struct endpoint *ep);
 	/* It is connected: ep->state is UP. */
 	void (*const *up)(struct endpoint *ep);
 	/* What came of it and was kept has its turn, before anything that was sent behind it: how many things happened. */
@@ -68,6 +70,8 @@ struct parts {
 	int (*push[PART_PUSHES])(struct endpoint *ep);
 	/* Its link is lost. */
 	void (*lost)(struct endpoint *ep);
+	/* Are there messages to it, announced, of which it has not fetched all? */
+	bool (*fetches_out)(const struct endpoint *ep);
 	/* It is about to end: the last look at its link. */
 	void (*const *ending)(struct endpoint *ep);
 	/* It has just ended, ep->error says with what: its requests fail, what it owes is dropped. */
@@ -77,6 +81,9 @@ struct parts {
 	int (*offer_region)(struct endpoint *ep, struct wire_grant *grant, int fd);
 	/* What has come by that, but for its end, is taken now. */
 	void (*read_ahead)(struct endpoint *ep);
+	/* The descriptor of an accelerator's process, or -1; it is closed. */
+	int (*pidfd)(const struct endpoint *ep);
+	void (*close_pidfd)(struct endpoint *ep);
 	/* How the process of an accelerator has ended: into TEXT; was that normal? */
 	bool (*process_describe)(struct endpoint *ep, char *text, size_t size);
 	/* It is told that it has ended here, and why. */

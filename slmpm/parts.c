@@ -4,6 +4,7 @@
 
 #include "slmpm/connect/further.h"
 #include "slmpm/calls/close.h"
+#include "slmpm/calls/direct.h"
 #include "slmpm/completion/completion.h"
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/connect/foreign.h"
@@ -84,9 +85,7 @@ static int (*const begin[])(struct endpoint *) = {
 };
 
 static void (*const up[])(struct endpoint *) = {
-	totals_begin,
-	link_up,
-	NULL,
+	rma_up, listener_up, totals_begin, link_up, NULL,
 };
 
 static int (*const step[])(struct endpoint *) = {
@@ -112,7 +111,7 @@ static void (*const reclaim[])(struct endpoint *) = {
 };
 
 static void (*const leave[])(struct endpoint *) = {
-	totals_add,                  /* the last figures, while there are any */
+	listener_left,  totals_add,  /* the last figures, while there are any */
 	monitor_free,   held_forget, /* what lies in the ring is given back to it */
 	am_forget_kept, inbound_forget, fifo_forget,   bootstrap_free, area_free_all,
 	fetch_free,     share_free,     memory_forget, further_free,   NULL,
@@ -172,16 +171,20 @@ const struct parts parts = {
 
 	.before = before,
 	.begin = begin,
+	.is_direct = direct_is_open,
 	.up = up,
 	.first = am_run_kept,
 	.step = step,
 	.push = {link_push_queue, rma_serve, emulate_push, mirror_push},
 	.lost = bootstrap_link_lost,
+	.fetches_out = fetch_is_out,
 	.ending = ending,
 	.end = end,
 	.offer_area = bootstrap_offer_area,
 	.offer_region = bootstrap_offer_region,
 	.read_ahead = bootstrap_read_ahead,
+	.pidfd = process_pidfd,
+	.close_pidfd = process_close_pidfd,
 	.process_describe = process_describe,
 	.hang_up = bootstrap_stop,
 	.reclaim = reclaim,

@@ -8,7 +8,6 @@
 #include "slmpm/base/checksum.h"
 #include "slmpm/base/error.h"
 #include "slmpm/part.h"
-#include "slmpm/link/wait.h"
 
 struct handle_table request_table = HANDLE_TABLE("request", struct request);
 

@@ -3,9 +3,7 @@
 #ifndef SLMPM_REQUEST_H
 #define SLMPM_REQUEST_H
 
-#include "slmpm/completion/completion.h"
 #include "slmpm/endpoint.h"
-#include "slmpm/memory/rma.h"
 #include "slmpm/mode/mode_wish.h"
 
 #define REQUEST_IOV 4 /* pieces kept inside; more are allocated */
@@ -21,7 +19,48 @@ enum request_kind {
 
 #define REQUEST_KINDS (REQUEST_ATOMIC + 1)
 
+struct counter;
 struct fifo_entry;
+struct queue;
+struct remote;
+struct rma_slot;
+struct transfer;
+struct work;
+
+struct told { /* whom an operation's end is told: one of three, or nobody */
+	struct counter *counter;
+	struct queue *queue;
+	struct work *work; /* a work queue's entry, which tells its queue in turn */
+	struct list node;  /* counter: of those under way */
+	uint64_t ticket;   /* counter: which of those posted */
+	uint64_t cookie;
+};
+
+struct rma_work {              /* a request's part that is one-sided */
+	struct remote *remote; /* NULL: a flush */
+	struct list live;      /* of the endpoint's, in the order in which they were asked for */
+	uint64_t ticket;       /* 0: not among them; of others the order */
+	struct slmpm_span one, *spans;
+	int span_count, span;      /* the one that goes next ... */
+	uint64_t in_span;          /* ... and what of it is out */
+	uint32_t parts;            /* answers to come */
+	int status;                /* the first that failed */
+	bool answered;             /* wants one to its last packet ... */
+	bool remotely;             /* ... and is done only then */
+	bool stored;               /* the bytes are there: the notification alone is to go */
+	bool is_long;              /* a put of which a span takes several packets */
+	bool open;                 /* counts among the Writes of several packets */
+	bool parked;               /* waits for a slot, or its turn, outside of the queue */
+	bool engine;               /* moved by an engine, not by packets ... */
+	bool asked;                /* ... which is the peer's (ask.h) */
+	bool for_peer;             /* done here because the peer has asked (ask.h) */
+	struct transfer *transfer; /* which has it; or NULL */
+	unsigned char *to;         /* a store out of a FIFO: memory of this process; or NULL */
+	struct rma_slot *slot;     /* taken for the next request */
+	uint8_t atomic, bits;
+	uint64_t operand, compare;
+	void *old;
+};
 
 struct request {
 	struct handle handle; /* generation 0 on the stack */

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "slmpm/base/error.h"
-#include "slmpm/memory/rma.h"
 #include "slmpm/base/sized.h"
 
 #define LABEL   "slmpm-stats"
@@ -94,12 +93,10 @@ void stats_assign(struct endpoint *ep)
 
 static void count_copied(const struct endpoint *ep, struct slmpm_stats *s)
 {
-	const struct rma *m = ep->rma;
-
-	s->copied_puts = s->puts - m->begun.puts - s->fifo_puts;
-	s->copied_put_bytes = s->put_bytes - m->begun.put_bytes - s->fifo_bytes;
-	s->copied_gets = s->gets - m->begun.gets;
-	s->copied_get_bytes = s->get_bytes - m->begun.get_bytes;
+	s->copied_puts = s->puts - ep->one_sided.puts - s->fifo_puts;
+	s->copied_put_bytes = s->put_bytes - ep->one_sided.put_bytes - s->fifo_bytes;
+	s->copied_gets = s->gets - ep->one_sided.gets;
+	s->copied_get_bytes = s->get_bytes - ep->one_sided.get_bytes;
 }
 
 void endpoint_stats(struct endpoint *ep)

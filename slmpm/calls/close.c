@@ -11,6 +11,7 @@
 #include "slmpm/memory/memory.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/link/wait_sleep.h"
+#include "slmpm/memory/rma.h"
 
 /* While one thread waits in a close, another may free the peer. */
 struct closing {

@@ -70,7 +70,7 @@ static void look(struct endpoint *ep, struct mode_view *v, const struct mode_ask
 	v->queue = ep->link.depth;
 	v->unread = counts->produced - counts->consumed_seen;
 	v->segments = counts->out_segments;
-	v->dma = ep->rma->moving;
+	v->dma = ep->one_sided.moving;
 	v->sleeps = ep->ctx->wait == SLMPM_WAIT_BLOCK || (ep->ctx->oversubscribed && !ask->always);
 	if (c)
 		choice_view(c, v);

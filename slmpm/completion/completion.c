@@ -5,7 +5,6 @@
 #include "slmpm/completion/counter.h"
 #include "slmpm/base/error.h"
 #include "slmpm/link/link.h"
-#include "slmpm/memory/memory.h"
 #include "slmpm/completion/queue.h"
 #include "slmpm/request.h"
 #include "slmpm/link/wait.h"
@@ -148,8 +147,8 @@ void completion_deliver(struct request *r)
 
 /* ---- notifications -------------------------------------------------------------------------- */
 
-void completion_notify(struct region *region, struct endpoint *ep, uint64_t offset, uint64_t len,
-		       uint32_t imm, enum slmpm_protocol by)
+void completion_notify(struct counter *counter, struct queue *queue, struct endpoint *ep,
+		       uint64_t offset, uint64_t len, uint32_t imm, enum slmpm_protocol by)
 {
 	struct slmpm_done done = {
 		.len = len,
@@ -161,16 +160,16 @@ void completion_notify(struct region *region, struct endpoint *ep, uint64_t offs
 	};
 
 	ep->stats->notifications++;
-	if (region->counter) {
-		region->counter->posted++;
-		count(region->counter, 0);
+	if (counter) {
+		counter->posted++;
+		count(counter, 0);
 	}
-	if (region->queue && !queue_take_room(region->queue)) {
+	if (queue && !queue_take_room(queue)) {
 		endpoint_no_memory(ep);
 		return;
 	}
-	if (region->queue)
-		queue_put(region->queue, &done);
+	if (queue)
+		queue_put(queue, &done);
 	else
 		link_discharge(ep, WIRE_ENVELOPE);
 	ep->ctx->news = true;

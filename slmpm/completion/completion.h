@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "slmpm/context.h"
+#include "slmpm/request.h"
 
 struct counter;
 struct endpoint;
@@ -20,15 +20,6 @@ struct queue;
 struct region;
 struct request;
 struct work;
-
-struct told { /* whom an operation's end is told: one of three, or nobody */
-	struct counter *counter;
-	struct queue *queue;
-	struct work *work; /* a work queue's entry, which tells its queue in turn */
-	struct list node;  /* counter: of those under way */
-	uint64_t ticket;   /* counter: which of those posted */
-	uint64_t cookie;
-};
 
 /* A completion but for what it has in reserve, which is the caller's. */
 static inline void completion_copy(struct slmpm_done *to, const struct slmpm_done *from)
@@ -77,12 +68,12 @@ void completion_drop(struct request *r);
 int completion_find(struct context *ctx, slmpm_ctr ctr, slmpm_cq cq, struct counter **counter,
 		    struct queue **queue);
 /*
- * A peer's notified put has landed in REGION, moved BY: told to its counter and queue. Who took the packet
+ * A peer's notified put has landed in a region, moved BY: told to the region's counter and queue, or NULL. Who took the packet
  * has added WIRE_ENVELOPE to ep->unmatched_charge and checked it against the credit, as for a
  * message without bytes; that goes back to the peer from here: now, or when it is polled.
  */
-void completion_notify(struct region *region, struct endpoint *ep, uint64_t offset, uint64_t len,
-		       uint32_t imm, enum slmpm_protocol by);
+void completion_notify(struct counter *counter, struct queue *queue, struct endpoint *ep,
+		       uint64_t offset, uint64_t len, uint32_t imm, enum slmpm_protocol by);
 
 /* The context ends: its counters and queues, and requests that have been told. */
 void completion_end(struct context *ctx);

@@ -6,6 +6,7 @@
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/link/yield.h"
+#include "slmpm/completion/completion.h"
 
 static struct request *request_get(const slmpm_req *req)
 {

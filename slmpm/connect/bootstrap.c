@@ -12,8 +12,8 @@
 #include "slmpm/connect/further.h"
 #include "slmpm/connect/handshake.h"
 #include "slmpm/base/net.h"
-#include "slmpm/launch/process.h"
 #include "slmpm/link/wait.h"
+#include "slmpm/part.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
@@ -110,14 +110,13 @@ int bootstrap_start_stream(struct endpoint *ep, int fd, bool active, const struc
 {
 	struct control *c = new_control(ep, fd);
 
-	if (!c && ep->process && ep->process->pidfd >= 0) {
-		close(ep->process->pidfd); /* nobody else would */
-		ep->process->pidfd = -1;
+	if (!c && ep->process) {
+		parts.close_pidfd(ep); /* nobody else would */
 	}
 	if (!c)
 		return -ENOMEM;
 	if (ep->process) /* of this machine, and in its place */
-		c->process.fd = ep->process->pidfd;
+		c->process.fd = parts.pidfd(ep);
 	c->stream = calloc(1, sizeof(*c->stream));
 	if (!c->stream)
 		return -ENOMEM;

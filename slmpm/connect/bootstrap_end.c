@@ -11,7 +11,6 @@
 #include "slmpm/connect/control.h"
 #include "slmpm/bond/further_state.h"
 #include "slmpm/connect/further.h"
-#include "slmpm/launch/process.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/part.h"

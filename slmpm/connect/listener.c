@@ -192,6 +192,18 @@ void listener_free(struct listener *l)
 	handle_free(&listener_table, l);
 }
 
+void listener_up(struct endpoint *ep)
+{
+	if (ep->listener)
+		ep->listener->waiting++;
+}
+
+void listener_left(struct endpoint *ep)
+{
+	if (ep->listener && ep->was_up)
+		ep->listener->waiting--;
+}
+
 void listener_free_all(struct context *ctx)
 {
 	while (!list_empty(&ctx->listeners))

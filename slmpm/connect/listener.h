@@ -40,6 +40,9 @@ uint64_t listener_deadlines(struct context *ctx, uint64_t now_ns);
 void listener_forget_refused(struct context *ctx);
 void listener_free(struct listener *l);
 void listener_free_all(struct context *ctx);
+/* EP is connected, and waits to be taken if it came by one; it goes. */
+void listener_up(struct endpoint *ep);
+void listener_left(struct endpoint *ep);
 /* In the child after fork: closes its copies of the descriptors, nothing else. */
 void listener_forked_all(struct context *ctx);
 

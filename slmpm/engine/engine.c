@@ -8,9 +8,7 @@
 
 #include "slmpm/base/config.h"
 #include "slmpm/link/link.h"
-#include "slmpm/memory/memory.h"
-#include "slmpm/memory/rma.h"
-#include "slmpm/message/fetch.h"
+#include "slmpm/request.h"
 #include "slmpm/engine/transfer.h"
 
 #define PIECE ((uint64_t)256 << 10) /* so long does one that is forgotten go on at most */
@@ -27,9 +25,15 @@ bool engine_wants(uint64_t length)
 
 /* ---- moving --------------------------------------------------------------------------------- */
 
+static bool is_direct(const _Atomic unsigned char *access)
+{
+	return !access ||
+	       atomic_load_explicit(access, memory_order_relaxed) == FABRIC_ACCESS_DIRECT;
+}
+
 static int reach(struct transfer *t, uint64_t offset, void *here, uint64_t n)
 {
-	if (t->remote && remote_access(t->remote) != FABRIC_ACCESS_DIRECT)
+	if (!is_direct(t->access))
 		return -ENOTSUP; /* by packets, all of it: the owner says what may be done */
 	if (!t->to)
 		return link_reach(t->ep, t->op, &t->memory, offset, here, n);
@@ -97,7 +101,8 @@ int transfer_pieces(const struct transfer *t)
 
 /* ---- requests ------------------------------------------------------------------------------- */
 
-int engine_start(struct request *r)
+int engine_start(struct request *r, const struct fabric_memory *memory,
+		 const _Atomic unsigned char *access)
 {
 	struct rma_work *w = &r->rma;
 	bool thread = config_get()->engine == ENGINE_THREAD;
@@ -108,7 +113,7 @@ int engine_start(struct request *r)
 		return -SLMPM_ENOMEM;
 	t->port = port;
 	t->ep = r->ep;
-	t->remote = w->remote;
+	t->access = access;
 	t->to = w->to;
 	t->r = r;
 	t->op = r->kind == REQUEST_PUT ? FABRIC_WRITE : FABRIC_READ;
@@ -116,12 +121,9 @@ int engine_start(struct request *r)
 	w->transfer = t;
 	w->parts = 1;
 	w->span = w->span_count;
-	if (t->remote) {
-		t->memory = t->remote->memory;
-	} else if (!t->to) {
-		t->memory = t->ep->fetch->peer; /* all of the peer's memory */
-	}
-	r->ep->rma->moving++;
+	if (memory)
+		t->memory = *memory;
+	r->ep->one_sided.moving++;
 	endpoint_refresh(r->ep);
 	if (!thread) {
 		list_append(&port->waiting, &t->node);
@@ -148,7 +150,7 @@ static void transfer_free(struct transfer *t)
 
 	t->r->rma.transfer = NULL;
 	count(t);
-	ep->rma->moving--;
+	ep->one_sided.moving--;
 	free(t);
 	endpoint_refresh(ep);
 }
@@ -175,19 +177,19 @@ static void land(struct transfer *t)
 	request_ops[r->kind].moved(r, rc);
 }
 
-int engine_copy(struct request *r, uint64_t from)
+int engine_copy(struct request *r, const struct fabric_memory *memory,
+		const _Atomic unsigned char *access, uint64_t from)
 {
-	struct remote *remote = r->rma.remote;
 	struct transfer t = {
 		.ep = r->ep,
-		.remote = remote,
+		.access = access,
 		.r = r,
-		.memory = remote->memory,
+		.memory = *memory,
 		.op = r->kind == REQUEST_PUT ? FABRIC_WRITE : FABRIC_READ,
 		.in_span = from,
 		.at = from,
 	};
-	int rc = remote->memory.ops >> t.op & 1 ? 1 : -ENOTSUP;
+	int rc = memory->ops >> t.op & 1 ? 1 : -ENOTSUP;
 
 	while (rc == 1)
 		rc = transfer_move(&t);
@@ -216,7 +218,7 @@ int engine_step(struct endpoint *ep)
 	struct engine_port *port = ctx->port;
 	int n = 0;
 
-	if (ep->state != SLMPM_PEER_UP || !ep->rma->moving || !port)
+	if (ep->state != SLMPM_PEER_UP || !ep->one_sided.moving || !port)
 		return 0;
 	if (!list_empty(&port->waiting))
 		n += step_inline(port);

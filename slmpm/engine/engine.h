@@ -23,11 +23,14 @@ struct request;
 bool engine_takes(uint64_t length);
 /* Is a transfer of so many bytes, which nobody waits for, the engine's though nobody says so? */
 bool engine_wants(uint64_t length);
-/* R, a put or get within direct reach, has its turn, or stores a FIFO's entry here; its `moved` goes on with it. Negative: it
+/* R, a put or get within direct reach, has its turn, or stores a FIFO's entry here; its `moved` goes on with it. MEMORY: of the
+ * peer's, which is copied; NULL: r->rma.to. ACCESS: a word of its owner's that takes the right to it back; or NULL. Negative: it
  * has not begun. */
-int engine_start(struct request *r);
+int engine_start(struct request *r, const struct fabric_memory *memory,
+		 const _Atomic unsigned char *access);
 /* Moves all of R, a put or get, from the byte FROM on of its one span, here and now: what `moved` would be given. */
-int engine_copy(struct request *r, uint64_t from);
+int engine_copy(struct request *r, const struct fabric_memory *memory,
+		const _Atomic unsigned char *access, uint64_t from);
 /* Its memory is not looked at any more; so many bytes have been moved. */
 uint64_t engine_stop(struct request *r);
 /* Of the context, while EP has something to be moved: the reception FIFO, and inline the next piece. How many things

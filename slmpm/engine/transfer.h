@@ -19,8 +19,8 @@ struct transfer {
 	struct list node; /* injection: a piece may be taken; reception; or alone */
 	struct engine_port *port;
 	struct endpoint *ep;
-	struct remote *remote; /* the peer's region; or NULL, all of its memory, or ... */
-	unsigned char *to;     /* ... a store here, to this place */
+	const _Atomic unsigned char *access; /* as of engine_start */
+	unsigned char *to;                   /* a store here, to this place; or NULL */
 	struct request *r;
 	struct fabric_memory memory; /* a copy: the fabric may write to it */
 	enum fabric_op op;

@@ -9,6 +9,7 @@
 #include "slmpm/message/message.h"
 #include "slmpm/memory/rma_operate.h"
 #include "slmpm/mode/mode_wish.h"
+#include "slmpm/completion/completion.h"
 
 static int check(const struct operation *o)
 {

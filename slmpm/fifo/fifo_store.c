@@ -8,6 +8,8 @@
 #include "slmpm/memory/memory.h"
 #include "slmpm/message/message.h"
 #include "slmpm/part.h"
+#include "slmpm/memory/rma.h"
+#include "slmpm/completion/completion.h"
 
 static struct fifo_entry *entry_get(uint64_t id)
 {
@@ -94,7 +96,8 @@ static int begin(struct fifo_entry *e, struct region *region, uint64_t offset,
 	e->store = r;
 	e->region = region;
 	region->storing++;
-	if (e->ep->state == SLMPM_PEER_UP && engine_takes(e->len) && engine_start(r) == 0)
+	if (e->ep->state == SLMPM_PEER_UP && engine_takes(e->len) &&
+	    engine_start(r, NULL, NULL) == 0)
 		return 0;
 	memcpy(r->rma.to, e->data, e->len);
 	request_finish(r, 0);

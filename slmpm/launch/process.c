@@ -66,6 +66,18 @@ static bool look(struct process *p, int options)
 	return true;
 }
 
+int process_pidfd(const struct endpoint *ep)
+{
+	return ep->process->pidfd;
+}
+
+void process_close_pidfd(struct endpoint *ep)
+{
+	if (ep->process->pidfd >= 0)
+		close(ep->process->pidfd);
+	ep->process->pidfd = -1;
+}
+
 bool process_describe(struct endpoint *ep, char *text, size_t size)
 {
 	struct process *p = ep->process;

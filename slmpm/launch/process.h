@@ -22,6 +22,9 @@ struct process {
 };
 
 /* How it ended, in words ("killed by signal 9"), without reaping it; true: normally, with 0. */
+/* Its descriptor, or -1; it is closed. */
+int process_pidfd(const struct endpoint *ep);
+void process_close_pidfd(struct endpoint *ep);
 bool process_describe(struct endpoint *ep, char *text, size_t size);
 /* Sends the SIGKILLs whose grace is over; when the next is due, or UINT64_MAX. */
 uint64_t process_deadlines(struct context *ctx, uint64_t now);

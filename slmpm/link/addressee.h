@@ -18,21 +18,6 @@ void addressee_agree(struct endpoint *ep, const struct wire_hello *hello, uint64
 /* Before the first packet: they say so from now on, if that was agreed. -ENOMEM. */
 int addressee_begin(struct endpoint *ep);
 void addressee_free(struct endpoint *ep);
-/* What was agreed, as SLMPM_HEADER_*. */
-static inline uint32_t addressee_header(const struct endpoint *ep)
-{
-	if (!(ep->header.features & WIRE_FEATURE_IDS))
-		return 0;
-	return ep->header.features & WIRE_FEATURE_PLACES ? SLMPM_HEADER_IDS | SLMPM_HEADER_ADDRESS :
-							   SLMPM_HEADER_IDS;
-}
-
-/* Bytes of each packet that this takes. */
-static inline uint32_t addressee_room(const struct endpoint *ep)
-{
-	return ep->addressee ? (uint32_t)sizeof(struct wire_addressee) : 0;
-}
-
 /* A word that was of one segment may be of two with this, and lie behind a pad. */
 #define ADDRESSEE_WORD 3
 /* Words for which room may be held back (link_hold_back) in a ring of so many SEGMENTS; joined links count them

@@ -8,7 +8,7 @@
 #include "slmpm/bond/bond.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/link/link.h"
-#include "slmpm/message/fetch.h"
+#include "slmpm/part.h"
 
 struct place {
 	uint64_t out, read;
@@ -31,7 +31,7 @@ static struct place place_of(struct endpoint *ep)
 static bool is_whole(const struct endpoint *ep)
 {
 	return list_empty(&ep->link.queue) && list_empty(&ep->announced) && !ep->bundle.count &&
-	       !ep->loan.data && !ep->link.active && (!ep->fetch || list_empty(&ep->fetch->out));
+	       !ep->loan.data && !ep->link.active && (!ep->fetch || !parts.fetches_out(ep));
 }
 
 static void pass(struct doubt *d, uint64_t read)

@@ -11,18 +11,6 @@
 struct endpoint;
 struct context;
 
-#define DOUBT_MARKS 16
-
-struct doubt {
-	struct {
-		uint64_t place; /* of the link, */
-		uint64_t sent;  /* and messages that lie before it */
-	} marks[DOUBT_MARKS];
-	uint32_t first, count;
-	uint64_t arrived;  /* messages, the first ones: read */
-	uint64_t received; /* messages: by the program, as the peer says */
-};
-
 /* Where EP's link is, if nothing is under way in parts. */
 void doubt_mark(struct endpoint *ep);
 void doubt_mark_all(struct context *ctx);

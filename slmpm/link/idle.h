@@ -5,13 +5,6 @@
 
 #include "slmpm/context.h"
 
-/*
- * How often a receive scans the ring before it becomes a request; a quarter as many passes of progress follow
- * before the clock is read. BRIEF: where the last wait slept and polling has not paid of late (decision 0027).
- */
-#define IDLE_SCANS       200
-#define IDLE_SCANS_BRIEF 40
-
 /* After a pass that found nothing: true, look again at once. */
 static inline bool idle_is_new(struct context *ctx, struct idle *i)
 {

@@ -10,6 +10,7 @@
 #include "slmpm/link/look.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
+#include "slmpm/link/doubt.h"
 
 struct owed { /* a control packet that found no room */
 	struct list node;

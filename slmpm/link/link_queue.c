@@ -6,6 +6,7 @@
 
 #include "slmpm/link/bundle.h"
 #include "slmpm/part.h"
+#include "slmpm/link/doubt.h"
 
 /* May it begin although others stand before it? One-sided operations are in no order with what was sent before. */
 static bool is_early(const struct request *r)

@@ -11,6 +11,8 @@
 #include "slmpm/base/clock.h"
 #include "slmpm/mode/mode_wish.h"
 #include "slmpm/link/wait.h"
+#include "slmpm/completion/completion.h"
+#include "slmpm/memory/rma.h"
 
 #define PATIENCE_NS 10000000 /* for a target to take an offer; ... */
 #define BYTES_A_NS  8        /* ... or as long as the copy would take */
@@ -78,7 +80,7 @@ static void copy_here(struct request *r, uint64_t done, enum slmpm_reason reason
 	r->rma.asked = false;
 	r->mode = (struct mode){.way = MODE_COPY, .reason = (uint8_t)reason, .link = r->mode.link};
 	rma_copied(r, done);
-	rma_through(r, engine_copy(r, done));
+	rma_copy(r, done);
 }
 
 /* ---- offering --------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include "slmpm/memory/ask.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/part.h"
+#include "slmpm/memory/rma.h"
 
 bool ask_is_sound(struct endpoint *ep, const struct head *h, const struct wire_share *w)
 {

@@ -10,7 +10,6 @@
 #include "slmpm/completion/completion.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/memory/rma.h"
-#include "slmpm/mirror/mirror.h"
 #include "slmpm/part.h"
 
 /* Direct operations alone make no progress; once in a while they do. Powers of two. */

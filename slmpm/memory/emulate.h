@@ -13,9 +13,10 @@
 #include "slmpm/message/am.h"
 #include "slmpm/message/inbound.h"
 #include "slmpm/request.h"
+#include "slmpm/message/am_own.h"
 
 #define EMULATE_WINDOW 64 /* requests under way in one direction; a power of two */
-#define EMULATE_OWED   (2 * EMULATE_WINDOW) /* answers that may wait for room: those given up, too */
+_Static_assert(AM_OWN_OWED == 2 * EMULATE_WINDOW, "room for all answers: those given up, too");
 
 /* Numbers of the library's own handlers. */
 enum emulate_id {

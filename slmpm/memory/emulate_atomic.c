@@ -78,7 +78,8 @@ void emulate_serve_notify(struct endpoint *ep, const struct emulate_request *q)
 	ep->stats->am_served++;
 	region = emulate_region(ep, &q->target, SLMPM_WRITE, &status);
 	if (region)
-		completion_notify(region, ep, q->target.offset, q->target.length, q->imm,
+		completion_notify(region->counter, region->queue, ep, q->target.offset,
+				  q->target.length, q->imm,
 				  q->target.zero ? SLMPM_BY_PUT : SLMPM_BY_REQUEST);
 	else
 		link_discharge(ep, WIRE_ENVELOPE);

@@ -164,7 +164,8 @@ static inline void memory_copied(struct remote *r)
 int memory_begin(struct endpoint *ep);
 /* The peer's packet over the control socket; LOST: its descriptor found no room here. Negative: it
  * breaks the rules. */
-int memory_granted(struct endpoint *ep, struct received *r, bool lost);
+int memory_granted(struct endpoint *ep, const struct wire_grant *packet, size_t length, int *fd,
+		   bool lost);
 /* The same in a ring, of a peer whose memory nobody maps. */
 int memory_granted_in_band(struct endpoint *ep, uint32_t id, const struct head *h);
 /* Before an orderly end: a peer that reaches memory of the application's stops. ETIMEOUT. */

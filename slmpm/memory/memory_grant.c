@@ -9,14 +9,12 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "slmpm/connect/bootstrap.h"
 #include "slmpm/base/error.h"
 #include "slmpm/bond/further_state.h"
 #include "slmpm/link/landing.h"
 #include "slmpm/link/link.h"
 #include "slmpm/memory/ask.h"
 #include "slmpm/memory/memory.h"
-#include "slmpm/mirror/mirror.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/part.h"
 

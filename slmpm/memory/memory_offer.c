@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "slmpm/connect/control.h"
 #include "slmpm/link/link.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/message/inbound.h"
@@ -22,7 +21,7 @@ static bool may_map(const struct endpoint *ep, uint64_t size)
 }
 
 /* What the fabric makes of it; that it lacks something here makes the way longer, not wrong. */
-static int reach(struct remote *r, const struct wire_grant *packet, struct received *got, bool lost)
+static int reach(struct remote *r, const struct wire_grant *packet, int *fd, bool lost)
 {
 	struct endpoint *ep = r->ep;
 	struct fabric_blob blob = {.length = LITTLE_32(packet->blob_length), .fds = {-1, -1}};
@@ -30,20 +29,18 @@ static int reach(struct remote *r, const struct wire_grant *packet, struct recei
 	uint32_t word = LITTLE_32(packet->access_word);
 	int rc;
 
-	if (blob.length > sizeof(blob.bytes) || got->fd_count > 1 ||
-	    (!blob.length && (got->fd_count || word)) || word >= FABRIC_ACCESS_WORDS ||
-	    packet->zero)
+	if (blob.length > sizeof(blob.bytes) || (!blob.length && (*fd >= 0 || word)) ||
+	    word >= FABRIC_ACCESS_WORDS || packet->zero)
 		return -SLMPM_EPROTO;
 	if (!blob.length || lost || !mode_reaches((enum mode_rma)config_get()->rma) ||
 	    !ep->link.fabric->reg || !ep->link.port->access ||
-	    (got->fd_count && !may_map(ep, r->memory.size)))
+	    (*fd >= 0 && !may_map(ep, r->memory.size)))
 		return 0;
 	memcpy(blob.bytes, packet->blob, blob.length);
-	blob.fd_count = got->fd_count;
-	blob.fds[0] = got->fd_count ? got->fds[0] : -1;
+	blob.fd_count = *fd >= 0;
+	blob.fds[0] = *fd;
 	rc = ep->link.fabric->reg(ep->link.port, &r->memory, false, r->memory.writable, &blob);
-	if (got->fd_count)
-		got->fds[0] = blob.fds[0]; /* what the fabric took is -1 now */
+	*fd = blob.fds[0]; /* what the fabric took is -1 now */
 	if (rc < 0)
 		return -SLMPM_EPROTO;
 	r->access_word = ep->link.port->access + word;
@@ -94,9 +91,9 @@ static void offer_keep(struct remote *r)
 	r->ep->memory.taken++;
 }
 
-int memory_granted(struct endpoint *ep, struct received *got, bool lost)
+int memory_granted(struct endpoint *ep, const struct wire_grant *packet, size_t length, int *fd,
+		   bool lost)
 {
-	const struct wire_grant *packet = &got->packet.grant;
 	const struct granted told = {
 		.id = LITTLE_32(packet->grant),
 		.access = LITTLE_32(packet->access),
@@ -109,12 +106,12 @@ int memory_granted(struct endpoint *ep, struct received *got, bool lost)
 
 	if (ep->state != SLMPM_PEER_UP)
 		return 0; /* it comes too late */
-	if (got->length != sizeof(*packet) || !link_maps(ep))
+	if (length != sizeof(*packet) || !link_maps(ep))
 		return -SLMPM_EPROTO;
 	r = offer_new(ep, &told, &rc);
 	if (!r)
 		return rc;
-	if (reach(r, packet, got, lost) < 0) {
+	if (reach(r, packet, fd, lost) < 0) {
 		free(r);
 		return -SLMPM_EPROTO;
 	}

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "slmpm/connect/bootstrap.h"
 #include "slmpm/base/error.h"
 #include "slmpm/link/link.h"
 #include "slmpm/memory/emulate.h"

@@ -248,7 +248,7 @@ int slmpm_flush(slmpm_peer peer, int timeout_ms)
 	ctx = ep->ctx;
 	f.id = handle_id(ep);
 	progress_in_passing(ctx); /* a peer that has died since is not reported visible */
-	if (ep->state == SLMPM_PEER_UP && rma_is_settled(ep->rma)) {
+	if (ep->state == SLMPM_PEER_UP && rma_is_settled(ep)) {
 		rc = ep->rma->lost ? error_set(-ep->rma->lost, "%s refused an earlier operation",
 					       ep->name) :
 				     0;

@@ -12,9 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "slmpm/base/list.h"
-#include "slmpm/mode/mode.h"
 #include "slmpm/base/wire.h"
+#include "slmpm/request.h"
 
 /* Operations under way in one direction that want an answer; and Writes of several packets. */
 #define RMA_WINDOW 16
@@ -38,32 +37,6 @@ struct rma_slot { /* of ours: waits for its answer */
 	struct request *request; /* NULL: nobody waits for it any more */
 	uint64_t at;             /* read: where in the request's bytes the response goes */
 	uint64_t length, got;
-};
-
-struct rma_work {              /* a request's part that is one-sided */
-	struct remote *remote; /* NULL: a flush */
-	struct list live;      /* of the endpoint's, in the order in which they were asked for */
-	uint64_t ticket;       /* 0: not among them; of others the order */
-	struct slmpm_span one, *spans;
-	int span_count, span;      /* the one that goes next ... */
-	uint64_t in_span;          /* ... and what of it is out */
-	uint32_t parts;            /* answers to come */
-	int status;                /* the first that failed */
-	bool answered;             /* wants one to its last packet ... */
-	bool remotely;             /* ... and is done only then */
-	bool stored;               /* the bytes are there: the notification alone is to go */
-	bool is_long;              /* a put of which a span takes several packets */
-	bool open;                 /* counts among the Writes of several packets */
-	bool parked;               /* waits for a slot, or its turn, outside of the queue */
-	bool engine;               /* moved by an engine, not by packets ... */
-	bool asked;                /* ... which is the peer's (ask.h) */
-	bool for_peer;             /* done here because the peer has asked (ask.h) */
-	struct transfer *transfer; /* which has it; or NULL */
-	unsigned char *to;         /* a store out of a FIFO: memory of this process; or NULL */
-	struct rma_slot *slot;     /* taken for the next request */
-	uint8_t atomic, bits;
-	uint64_t operand, compare;
-	void *old;
 };
 
 /* ---- the side whose memory it is ------------------------------------------------------------ */
@@ -97,21 +70,16 @@ struct rma { /* of an endpoint */
 	struct rma_slot slots[RMA_WINDOW];
 	uint32_t taken;   /* slots */
 	uint32_t open;    /* Writes of several packets under way */
-	uint32_t moving;  /* the engine's */
 	uint64_t seq;     /* requests numbered so far */
 	uint64_t wrote;   /* an answer from this one on: all that changes memory is done */
 	uint64_t settled; /* all up to this one are done over there */
 	uint64_t tickets;
 	uint64_t
 		barrier; /* RMA_BARRIER: ticket of the first under way that holds up later ones; else 0 */
-	uint64_t fenced;  /* RMA_FENCED: number of the last such put */
-	uint8_t holds;    /* RMA_BARRIER, ... */
-	uint64_t directs; /* operations done at once, but for the shortest way */
-	struct {          /* those that were not: begun as requests of whatever kind */
-		uint64_t puts, put_bytes, gets, get_bytes;
-	} begun;
-	int lost; /* an answer that nobody waited for told of this failure */
-	struct list live;
+	uint64_t fenced;    /* RMA_FENCED: number of the last such put */
+	uint8_t holds;      /* RMA_BARRIER, ... */
+	uint64_t directs;   /* operations done at once, but for the shortest way */
+	int lost;           /* an answer that nobody waited for told of this failure */
 	struct list parked; /* by ticket */
 
 	uint64_t heard; /* requests of the peer's */
@@ -127,12 +95,14 @@ struct rma { /* of an endpoint */
 /* R, one of these, has been copied here after all, from the byte FROM on. */
 void rma_copied(const struct request *r, uint64_t from);
 int rma_new(struct endpoint *ep);
+/* It is connected: the peer's numbers begin where it says. */
+void rma_up(struct endpoint *ep);
 void rma_free(struct endpoint *ep);
 /* At the endpoint's end: all of its one-sided requests end with its error. */
 void rma_end(struct endpoint *ep);
 
 /* Are all earlier operations on that peer done, as they must be for a fenced one? */
-bool rma_is_settled(const struct rma *m);
+bool rma_is_settled(const struct endpoint *ep);
 
 /* ---- requests (request_ops) ----------------------------------------------------- */
 
@@ -151,9 +121,10 @@ int rma_move(struct request *r);
 uint64_t rma_move_no_more(struct request *r);
 /* At the endpoint's end, before its requests, whose bytes they are. */
 void rma_moves_end(struct endpoint *ep);
-/* The engine is through with it: 0, or negative as of the fabric. And so is who has copied R here and now. */
+/* The engine is through with it: 0, or negative as of the fabric. */
 void rma_moved(struct request *r, int rc);
-void rma_through(struct request *r, int rc);
+/* R's bytes from FROM on, by who calls; and goes on with R. */
+void rma_copy(struct request *r, uint64_t from);
 
 /* The engine could not move it: by packets, then. */
 void rma_retry(struct request *r);

@@ -174,11 +174,13 @@ static void forget(struct rma *m, struct request *r)
 	landing_moved(r->ep);
 }
 
-static void next_barrier(struct rma *m)
+static void next_barrier(struct endpoint *ep)
 {
+	struct rma *m = ep->rma;
+
 	m->barrier = 0;
 	m->holds &= (uint8_t)~RMA_BARRIER;
-	LIST_EACH(at, &m->live) {
+	LIST_EACH(at, &ep->one_sided.live) {
 		const struct rma_work *w = LIST_ENTRY(at, struct rma_work, live);
 		const struct request *r = LIST_ENTRY(w, struct request, rma);
 
@@ -206,7 +208,7 @@ bool rma_finished(struct request *r, int status)
 	if (w->remote)
 		memory_done(w->remote);
 	if (m->barrier == w->ticket)
-		next_barrier(m);
+		next_barrier(r->ep);
 	w->ticket = 0;
 	link_changed(r->ep);
 	if (r->ep->state == SLMPM_PEER_UP)
@@ -249,8 +251,8 @@ void rma_end(struct endpoint *ep)
 	struct rma *m = ep->rma;
 
 	/* Each once, and none is added any more: the endpoint is not UP. */
-	while (!list_empty(&m->live)) {
-		struct rma_work *w = LIST_ENTRY(m->live.next, struct rma_work, live);
+	while (!list_empty(&ep->one_sided.live)) {
+		struct rma_work *w = LIST_ENTRY(ep->one_sided.live.next, struct rma_work, live);
 		struct request *r = LIST_ENTRY(w, struct request, rma);
 
 		list_remove(&r->node);

@@ -6,6 +6,7 @@
 #include "slmpm/engine/engine.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/memory/rma.h"
+#include "slmpm/message/fetch.h"
 #include "slmpm/request.h"
 
 int rma_move(struct request *r)
@@ -13,10 +14,11 @@ int rma_move(struct request *r)
 	struct remote *remote = r->rma.remote;
 	int rc;
 
-	if (remote)
-		remote->copying++;
-	rc = engine_start(r);
-	if (rc < 0 && remote)
+	if (!remote) /* an address: all of the peer's memory */
+		return engine_start(r, &r->ep->fetch->peer, NULL);
+	remote->copying++;
+	rc = engine_start(r, &remote->memory, remote->access_word);
+	if (rc < 0)
 		memory_copied(remote);
 	return rc;
 }
@@ -33,9 +35,9 @@ uint64_t rma_move_no_more(struct request *r)
 
 void rma_moves_end(struct endpoint *ep)
 {
-	if (!ep->rma->moving)
+	if (!ep->one_sided.moving)
 		return;
-	LIST_EACH(at, &ep->rma->live) {
+	LIST_EACH(at, &ep->one_sided.live) {
 		struct rma_work *w = LIST_ENTRY(at, struct rma_work, live);
 
 		(void)rma_move_no_more(LIST_ENTRY(w, struct request, rma));
@@ -50,7 +52,7 @@ static int status_of(int rc)
 			       -SLMPM_ESYSTEM;
 }
 
-void rma_through(struct request *r, int rc)
+static void go_on(struct request *r, int rc)
 {
 	struct remote *remote = r->rma.remote;
 
@@ -68,9 +70,16 @@ void rma_through(struct request *r, int rc)
 	rma_part_done(r, status_of(rc), 0);
 }
 
+void rma_copy(struct request *r, uint64_t from)
+{
+	struct remote *remote = r->rma.remote;
+
+	go_on(r, engine_copy(r, &remote->memory, remote->access_word, from));
+}
+
 void rma_moved(struct request *r, int rc)
 {
 	if (r->rma.remote)
 		memory_copied(r->rma.remote);
-	rma_through(r, rc);
+	go_on(r, rc);
 }

@@ -11,7 +11,6 @@
 #include "slmpm/memory/ask.h"
 #include "slmpm/base/error.h"
 #include "slmpm/link/progress.h"
-#include "slmpm/fifo/fifo.h"
 #include "slmpm/message/message.h"
 #include "slmpm/part.h"
 #include "slmpm/monitor/monitor.h"
@@ -19,19 +18,21 @@
 #include "slmpm/choice/pick.h"
 #include "slmpm/link/rail.h"
 #include "slmpm/bond/bond.h"
+#include "slmpm/bond/further_state.h"
 
 /* ---- which way -------------------------------------------------------------------------------- */
 
-bool rma_is_settled(const struct rma *m)
+bool rma_is_settled(const struct endpoint *ep)
 {
-	return list_empty(&m->live) && !wire_is_before(m->settled, m->wrote);
+	return list_empty(&ep->one_sided.live) && !wire_is_before(ep->rma->settled, ep->rma->wrote);
 }
 
 static bool is_behind(const struct operation *o)
 {
-	const struct rma *m = o->remote->ep->rma;
+	const struct endpoint *ep = o->remote->ep;
 
-	return m->holds || (o->full.flags & (SLMPM_FENCE | SLMPM_BARRIER) && !rma_is_settled(m));
+	return ep->rma->holds ||
+	       (o->full.flags & (SLMPM_FENCE | SLMPM_BARRIER) && !rma_is_settled(ep));
 }
 
 static enum mode_op mode_op(const struct operation *o)
@@ -157,20 +158,28 @@ static void describe(const struct operation *o, struct slmpm_done *done)
 
 static COLD void note_begun(const struct operation *o)
 {
-	struct rma *m = o->remote->ep->rma;
+	struct endpoint *ep = o->remote->ep;
 
-	if (o->atomic)
-		return;
-	*(o->kind == REQUEST_PUT ? &m->begun.puts : &m->begun.gets) += 1;
-	*(o->kind == REQUEST_PUT ? &m->begun.put_bytes : &m->begun.get_bytes) += o->length;
+	if (o->kind == REQUEST_PUT) {
+		ep->one_sided.puts++;
+		ep->one_sided.put_bytes += o->length;
+	} else if (!o->atomic) {
+		ep->one_sided.gets++;
+		ep->one_sided.get_bytes += o->length;
+	}
 }
 
 void rma_copied(const struct request *r, uint64_t from)
 {
-	struct rma *m = r->ep->rma;
+	struct endpoint *ep = r->ep;
 
-	*(r->kind == REQUEST_PUT ? &m->begun.puts : &m->begun.gets) -= 1;
-	*(r->kind == REQUEST_PUT ? &m->begun.put_bytes : &m->begun.get_bytes) -= r->length - from;
+	if (r->kind == REQUEST_PUT) {
+		ep->one_sided.puts--;
+		ep->one_sided.put_bytes -= r->length - from;
+	} else {
+		ep->one_sided.gets--;
+		ep->one_sided.get_bytes -= r->length - from;
+	}
 }
 
 /* DIRECT: it is done; else its request's end tells the selector. */

@@ -24,9 +24,13 @@ int rma_new(struct endpoint *ep)
 		return -SLMPM_ENOMEM;
 	ep->rma->seq = ep->rma->wrote = ep->rma->settled = endpoint_start(ep);
 	ep->rma->tickets = endpoint_start(ep);
-	list_init(&ep->rma->live);
 	list_init(&ep->rma->parked);
 	return 0;
+}
+
+void rma_up(struct endpoint *ep)
+{
+	ep->rma->heard = endpoint_start_in(ep);
 }
 
 void rma_free(struct endpoint *ep)
@@ -58,7 +62,8 @@ static bool is_held_up(const struct rma *m, const struct request *r)
 {
 	if (m->barrier && wire_is_before(m->barrier, r->rma.ticket))
 		return true;
-	return r->flags & (SLMPM_FENCE | SLMPM_BARRIER) && m->live.next != &r->rma.live;
+	return r->flags & (SLMPM_FENCE | SLMPM_BARRIER) &&
+	       r->ep->one_sided.live.next != &r->rma.live;
 }
 
 bool rma_ready(struct endpoint *ep, struct request *r, bool first)
@@ -89,7 +94,7 @@ void rma_park(struct rma *m, struct request *r)
 /* Is there anything that an engine has, or is to have? */
 static bool moves(const struct endpoint *ep)
 {
-	return ep->rma->moving ||
+	return ep->one_sided.moving ||
 	       (ep->share && (ep->share->asked || !list_empty(&ep->share->asks)));
 }
 
@@ -125,7 +130,7 @@ void rma_wake(struct endpoint *ep)
 		    (!emulate_wanted(ep) && !r->rma.engine && !rma_take_slot(m, r)))
 			return;
 		/* A flush is done when it is the only one. */
-		if (!r->rma.remote && m->live.next != &r->rma.live)
+		if (!r->rma.remote && ep->one_sided.live.next != &r->rma.live)
 			return;
 		begin(ep, r);
 	}
@@ -164,7 +169,7 @@ int rma_submit(struct request *r)
 	monitor_requested(r);
 	r->rma.ticket = wire_next(&m->tickets);
 	r->rma.is_long = rma_is_long(ep, r);
-	list_append(&m->live, &r->rma.live);
+	list_append(&ep->one_sided.live, &r->rma.live);
 	if (r->rma.remote)
 		r->rma.remote->active++;
 	place(ep, r);

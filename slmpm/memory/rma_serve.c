@@ -111,7 +111,8 @@ static void write_done(struct endpoint *ep, const struct rma_write *w, struct re
 		status = earlier_failure(m, w->seq);
 	}
 	if (w->flags & WIRE_FLAG_NOTIFY && !status)
-		completion_notify(region, ep, w->target.offset, w->target.length, w->imm, by);
+		completion_notify(region->counter, region->queue, ep, w->target.offset,
+				  w->target.length, w->imm, by);
 	else if (w->flags & WIRE_FLAG_NOTIFY)
 		link_discharge(ep, WIRE_ENVELOPE);
 	if (w->flags & WIRE_FLAG_ANSWER)

@@ -13,6 +13,7 @@
 #include "slmpm/message/message.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/mode/mode_wish.h"
+#include "slmpm/completion/completion.h"
 
 /* ---- one packet ----------------------------------------------------------------------------- */
 

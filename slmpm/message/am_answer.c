@@ -4,7 +4,6 @@
  * the peer only when the answers have left, which bounds them.
  */
 #include "slmpm/message/am.h"
-#include "slmpm/memory/emulate.h"
 #include "slmpm/base/error.h"
 #include "slmpm/message/am_own.h"
 #include "slmpm/link/link.h"
@@ -35,7 +34,7 @@ static bool may_wait(const struct endpoint *ep, uint16_t id, size_t len)
 	uint64_t most = (uint64_t)config_get()->am_answers;
 
 	if (is_bounded(id))
-		return ep->am.own < EMULATE_OWED;
+		return ep->am.own < AM_OWN_OWED;
 	return am_is_own(id) || (ep->am.answers <= most && len <= most - ep->am.answers);
 }
 

@@ -9,6 +9,7 @@
 #include "slmpm/link/link.h"
 #include "slmpm/message/message.h"
 #include "slmpm/mode/mode_wish.h"
+#include "slmpm/completion/completion.h"
 
 int am_check(const char *call, uint16_t id, const void *head, size_t head_len, const void *data,
 	     size_t len)

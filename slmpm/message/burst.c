@@ -15,6 +15,7 @@
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/base/clock.h"
+#include "slmpm/completion/completion.h"
 
 static COLD int bad_burst(const char *call, const char *what)
 {

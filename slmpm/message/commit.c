@@ -13,6 +13,7 @@
 #include "slmpm/link/wait.h"
 #include "slmpm/link/rail.h"
 #include "slmpm/bond/bond.h"
+#include "slmpm/completion/completion.h"
 
 /* A loan without a hint to a link had nothing to choose. */
 static uint8_t reason_of(struct endpoint *ep)

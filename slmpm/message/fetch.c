@@ -101,6 +101,11 @@ static struct list *next_of(struct list *list)
 	return first;
 }
 
+bool fetch_is_out(const struct endpoint *ep)
+{
+	return ep->fetch && !list_empty(&ep->fetch->out);
+}
+
 int fetch_step(struct endpoint *ep)
 {
 	struct fetch *f = ep->fetch;

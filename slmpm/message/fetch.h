@@ -114,6 +114,9 @@ static inline bool fetch_busy(const struct endpoint *ep)
 	return ep->fetch && (!list_empty(&ep->fetch->in) || !list_empty(&ep->fetch->out));
 }
 
+/* Are there messages of which the peer has not fetched all? */
+bool fetch_is_out(const struct endpoint *ep);
+
 /* ---- whether (fetch_mode.c) --------------------------------------------------------------- */
 
 /* How R is to begin: in packets, or announced in place of its first one. */

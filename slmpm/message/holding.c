@@ -6,6 +6,7 @@
 #include "slmpm/message/held.h"
 #include "slmpm/message/message.h"
 #include "slmpm/link/wait.h"
+#include "slmpm/completion/completion.h"
 
 /* The finished request's message, recorded for its release. */
 static int64_t take_held(struct request *r, const void **buf)

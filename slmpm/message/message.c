@@ -18,6 +18,7 @@
 #include "slmpm/base/sized.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/link/rail.h"
+#include "slmpm/completion/completion.h"
 
 #define STOPPED_MS 1000 /* who is not through with a share of a message in this time has stopped */
 

@@ -17,6 +17,7 @@
 #include "slmpm/link/progress.h"
 #include "slmpm/request.h"
 #include "slmpm/link/wait.h"
+#include "slmpm/completion/completion.h"
 
 /* ---- the short ways ------------------------------------------------------------------------- */
 

@@ -11,6 +11,7 @@
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/request.h"
 #include "slmpm/mode/mode_wish.h"
+#include "slmpm/completion/completion.h"
 
 /* ---- the short ways ------------------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
  * nothing, for the answer would lie there until the next one.
  */
 #include "slmpm/link/link.h"
-#include "slmpm/message/arrival.h"
+#include "slmpm/link/packet.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/bond/bond.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "slmpm/link/link.h"
-#include "slmpm/message/arrival.h"
+#include "slmpm/link/packet.h"
 #include "slmpm/monitor/means.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/base/clock.h"

@@ -8,7 +8,6 @@
 #include "slmpm/base/error.h"
 #include "slmpm/link/addressee.h"
 #include "slmpm/link/link.h"
-#include "slmpm/memory/rma.h"
 #include "slmpm/monitor/means.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/base/sized.h"
@@ -174,8 +173,8 @@ static void leave_out_unfinished(const struct endpoint *ep, uint64_t *rest)
 		rest[SLMPM_BY_SMT] -= r->kind < REQUEST_PUT && r->numbered;
 	}
 	n = 0;
-	for (const struct list *at = ep->rma->live.next; at != &ep->rma->live && n < COUNTED;
-	     at = at->next, n++) {
+	for (const struct list *at = ep->one_sided.live.next;
+	     at != &ep->one_sided.live && n < COUNTED; at = at->next, n++) {
 		const struct rma_work *w = LIST_ENTRY(at, struct rma_work, live);
 		const struct request *r = LIST_ENTRY(w, struct request, rma);
 		int direct = r->kind == REQUEST_GET ? SLMPM_BY_GET : SLMPM_BY_PUT;
@@ -219,13 +218,13 @@ void monitor_take(struct endpoint *ep, struct slmpm_monitor *out)
 	snprintf(out->name, sizeof(out->name), "%s", ep->name);
 	out->violations = ep->stats->violations;
 	out->misaddressed = ep->stats->misaddressed;
-	out->header = addressee_header(ep);
+	out->header = endpoint_header(ep);
 	if (!m)
 		return;
 	out->since_ns = m->since;
 	out->queue_depth = ep->link.depth;
 	out->awaiting = length_of(&ep->announced);
-	out->one_sided = length_of(&ep->rma->live);
+	out->one_sided = length_of(&ep->one_sided.live);
 	take_rings(ep, out);
 	out->echoes = m->echo.count;
 	out->echo_ns = short_ns(m->echo.time.mean, ns_of_tick / 2);

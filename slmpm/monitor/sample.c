@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "slmpm/link/link.h"
-#include "slmpm/message/arrival.h"
+#include "slmpm/link/packet.h"
 #include "slmpm/monitor/monitor.h"
 
 #define OF_PERIOD 8  /* samples of a link in SLMPM_MONITOR_MS, at most */
