@@ -38,16 +38,16 @@ static void compute(void)
 	usleep(COMPUTE * 1000);
 }
 
-/* It has slept while it waited for the host; then it answers what it is asked. */
+/* It has slept while it waited for the host, which is busy until then; then it answers what it is asked. */
 static int role_waits(slmpm_peer unused, char **words)
 {
 	int before = spent_ms(), word;
-	int64_t began = actor_now_ms();
+	int64_t began = actor_now_ms(), until = atoll(words[1]);
 	slmpm_peer host;
 
 	(void)unused;
 	OK(slmpm_parent(&host));
-	CHECK(actor_now_ms() - began >= COMPUTE / 2, "the host has not been busy");
+	CHECK(actor_now_ms() >= (until + began) / 2, "the host has not been busy");
 	CHECK(spent_ms() - before < COMPUTE / 2 * actor_slow(), "%d ms of processor time",
 	      spent_ms() - before);
 	EXPECT(slmpm_recv(host, 1, &word, sizeof(word), NULL, PATIENCE), sizeof(word));
@@ -80,11 +80,12 @@ static int busy(void *arg)
 	const struct slmpm_spawn_options options = {.size = sizeof(options),
 						    .element = getenv("SLMPM_TOPOLOGY") ? 1 : 0};
 	int steps = *(const int *)arg;
-	char text[8];
+	char text[8], until[24];
 	slmpm_peer child;
 
 	snprintf(text, sizeof(text), "%d", steps);
-	child = actor_spawn_with(&options, "-waits", text, NULL);
+	snprintf(until, sizeof(until), "%lld", (long long)actor_now_ms() + COMPUTE);
+	child = actor_spawn_with(&options, "-waits", text, until);
 	compute();
 	for (int i = 0; i < steps && state(child) == SLMPM_PEER_CONNECTING; i++) {
 		(void)slmpm_arm(none);
