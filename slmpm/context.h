@@ -20,13 +20,6 @@ struct means_part;
 struct watch;
 struct monitor_pages;
 
-/*
- * How often a receive scans the ring before it becomes a request; a quarter as many passes of progress follow
- * before the clock is read. BRIEF: where the last wait slept and polling has not paid of late (decision 0027).
- */
-#define IDLE_SCANS       200
-#define IDLE_SCANS_BRIEF 40
-
 struct context {
 	struct handle handle;
 	bool multiple;    /* several threads: lock taken around each call */

@@ -52,12 +52,12 @@ struct link {
 	uint64_t depth;            /* of them */
 	uint64_t streaming;        /* of those, begun: they need neither order nor credit */
 	uint64_t early;            /* of those, not begun: they may whatever stands before them */
-	uint32_t turn;             /* who is the first to send (link_push) */
+	uint32_t turn;             /* counts the rounds of push_all: it decides who begins */
 	struct request *active;    /* an active message, begun: nothing else begins meanwhile */
 	bool lags;                 /* link_lags(), when last asked */
 	uint32_t held;             /* segments of the peer's ring held back: link_hold_back */
 	bool kept;                 /* the packet in hand is not released behind packet_take */
-	uint64_t changes;          /* of the queue */
+	uint64_t changes;          /* as of struct link_walk */
 	struct link_walk vain;     /* as the queue was when all of it was looked at in vain */
 };
 
@@ -187,7 +187,7 @@ struct endpoint {
 		uint32_t moving;                           /* of them, the engine's */
 		uint64_t puts, put_bytes, gets, get_bytes; /* begun as requests, not done at once */
 	} one_sided;
-	struct rma *rma;             /* and what is behind them */
+	struct rma *rma;             /* what memory/rma*.c alone know of these operations */
 	struct emulation *emulation; /* one-sided operations by active messages; or NULL */
 	struct mirrors *mirrors;     /* memory mirrored with this peer; or NULL */
 

@@ -17,7 +17,7 @@
 #include "slmpm/monitor/monitor.h"
 
 /* A Write, or a message. */
-static void withdrawn(struct endpoint *ep, const struct head *h)
+static void take_withdrawn(struct endpoint *ep, const struct head *h)
 {
 	if ((h->extent & WIRE_LENGTH_MASK) == 1)
 		rma_serve_withdrawn(ep, h);
@@ -33,7 +33,7 @@ const struct packet_kind packet_kinds[] = {
 	[WIRE_SEND_LAST] = {.take = arrival_more, .place = arrival_place_more},
 	[WIRE_SEND_ONLY] = {.take = arrival_only, .place = arrival_place_first},
 	[WIRE_BUNDLE] = {.take = bundle_arrived},
-	[WIRE_WITHDRAW] = {.take = withdrawn},
+	[WIRE_WITHDRAW] = {.take = take_withdrawn},
 
 	[WIRE_CREDIT] = {.take = link_credited},
 	[WIRE_CLEAR] = {.take = message_cleared},

@@ -15,6 +15,7 @@ struct endpoint;
 struct head;
 struct operation;
 struct request;
+struct told;
 struct wire_grant;
 
 #define PART_PUSHES 4
@@ -22,11 +23,11 @@ struct wire_grant;
 struct parts {
 	/* ---- of a context */
 
-	/* It is open but for this. 0, or negative with the detail set. */
+	/* Opens a room's part of a context, the rest of which is open. 0, or negative with the detail set. */
 	int (*const *open)(struct context *ctx);
 	/* The thread that calls is to have a peer in it, over FABRIC. 0, or negative with the detail set. */
 	int (*attend)(struct context *ctx, const struct fabric *fabric);
-	/* It has several threads from now on, or may have. */
+	/* The context has several threads from now on, or may have. */
 	void (*const *to_threads)(struct context *ctx);
 	/* Does what is due by NOW, and says when something is due next: ns of clock_now, UINT64_MAX never. */
 	uint64_t (*const *deadlines)(struct context *ctx, uint64_t now);
@@ -39,8 +40,8 @@ struct parts {
 
 	/* ---- of waiting in it */
 
-	/* The links are looked at; TICKS is now. */
-	void (*look)(struct context *ctx, uint64_t ticks);
+	/* The links are inspected; TICKS is now. */
+	void (*inspect)(struct context *ctx, uint64_t ticks);
 	/* Do others see how things are? */
 	bool (*is_shown)(const struct context *ctx);
 	/* The application makes progress itself, and WAITS: a thread of the library's leaves that alone for a while. */
@@ -56,21 +57,21 @@ struct parts {
 
 	/* What stands before its fabric: FABRIC itself, or a table of its own. */
 	const struct fabric *(*const *before)(const struct fabric *fabric);
-	/* It comes to be. 0, or negative: there is no memory, and `free` follows. */
+	/* A peer comes to be. 0, or negative: no memory, and `free` follows. */
 	int (*const *begin)(struct endpoint *ep);
 	/* May a message to it go straight to its link? That is: nothing of any room is under way that comes before. */
 	bool (*is_direct)(const struct endpoint *ep);
 	/* It is connected: ep->state is UP. */
 	void (*const *up)(struct endpoint *ep);
-	/* What came of it and was kept has its turn, before anything that was sent behind it: how many things happened. */
-	int (*first)(struct endpoint *ep);
+	/* Runs active messages that were kept, before anything sent behind them: how many. */
+	int (*run_kept)(struct endpoint *ep);
 	/* What has been begun with it goes on, as far as it can in one turn: how many things happened. */
 	int (*const *step)(struct endpoint *ep);
-	/* What waits to be sent to it goes out as far as there is room: packets. Who is first changes each time. */
+	/* What waits to be sent to it goes out as far as there is room: packets. */
 	int (*push[PART_PUSHES])(struct endpoint *ep);
 	/* Its link is lost. */
 	void (*lost)(struct endpoint *ep);
-	/* Are there messages to it, announced, of which it has not fetched all? */
+	/* EP has fetched messages: has the peer some yet to fetch? */
 	bool (*fetches_out)(const struct endpoint *ep);
 	/* It is about to end: the last look at its link. */
 	void (*const *ending)(struct endpoint *ep);
@@ -92,27 +93,35 @@ struct parts {
 	void (*const *reclaim)(struct endpoint *ep);
 	/* The program closes it: what is queued, then end of stream. */
 	int (*close)(struct endpoint *ep, int timeout_ms);
-	/* It goes: first what needs its link, then, without one, the rest. */
+	/* The peer goes; its link is still there. */
 	void (*const *leave)(struct endpoint *ep);
+	/* The peer goes; its link has gone. */
 	void (*const *free)(struct endpoint *ep);
 
 	/* ---- of a request */
 
-	/* It ends with STATUS. True: not yet, it waits for something else now. */
-	bool (*const *finishes)(struct request *r, int status);
-	/* It has, r->result says how; and is dropped. */
+	/* R, with a tag, ends with STATUS. True: not yet, an answer is awaited. */
+	bool (*awaits)(struct request *r, int status);
+	/* An engine is through with R's bytes: 0, or negative as of the fabric. */
+	void (*moved)(struct request *r, int rc);
+	/* R ends, r->result.status says how. */
+	void (*const *finishes)(struct request *r);
+	/* R has ended, r->result says how. */
 	void (*const *finished)(struct request *r);
-	void (*dropped)(struct request *r);
+	/* The error of one that has failed, with its detail. */
+	int (*explain)(const struct request *r);
+	/* Whom the end of a dropped request was to be told hears nothing. */
+	void (*untell)(struct told *told);
 
 	/* ---- of messages of the library's own */
 
 	/* An entry of a FIFO (fifo.h). */
 	void (*fifo_arrived)(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total,
 			     unsigned char *memory, uint64_t charge);
-	/* An active message; one that came damaged; one that is matched by tag. */
-	void (*own_arrived)(struct endpoint *ep, const struct slmpm_am *am);
-	void (*own_damaged)(struct endpoint *ep, uint16_t id);
-	void (*tagged)(struct endpoint *ep, const struct head *h);
+	/* One-sided operations as active messages: one has come, or came damaged; one that is matched by tag. */
+	void (*emulated)(struct endpoint *ep, const struct slmpm_am *am);
+	void (*emulated_damaged)(struct endpoint *ep, uint16_t id);
+	void (*emulated_tagged)(struct endpoint *ep, const struct head *h);
 
 	/* ---- of memory */
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The one place that knows all rooms: what each of them does in the life of contexts and peers, in order. */
+/* The one place that knows all rooms: what each does in the life of contexts, peers and requests, in order. */
 #include "slmpm/part.h"
 
 #include "slmpm/connect/further.h"
 #include "slmpm/calls/close.h"
-#include "slmpm/calls/direct.h"
 #include "slmpm/completion/completion.h"
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/connect/foreign.h"
@@ -37,6 +36,17 @@
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/monitor/totals.h"
 #include "slmpm/workqueue/workqueue.h"
+
+/* Is EP up, with nothing of any room under way that would be overtaken or left waiting? */
+static bool is_direct(const struct endpoint *ep)
+{
+	return ep->state == SLMPM_PEER_UP && !ep->sampling && list_empty(&ep->link.queue) &&
+	       list_empty(&ep->owed) && !ep->link.active && !ep->link.lags &&
+	       !(ep->loan.data && !ep->loan.area) && !ep->check && !ep->closing &&
+	       !ep->rma->job_count && !ep->one_sided.moving && !ep->work_waiting &&
+	       !fetch_busy(ep) && !share_waits(ep) && !ask_waits(ep) && !mirror_waits(ep) &&
+	       !emulate_has_work(ep->emulation) && !ep->listener && list_empty(&ep->am.kept);
+}
 
 /* clang-format off: one a line */
 
@@ -100,10 +110,10 @@ static void (*const ending[])(struct endpoint *) = {
 };
 
 static void (*const end[])(struct endpoint *) = {
-	fetch_end,  link_queue_end, emulate_end, rma_moves_end, /* before the requests whose bytes it moves */
-	ask_end,    am_own_end,     fifo_end,    rma_end,       link_forget_owed, memory_end,
+	fetch_end,  link_queue_end, emulate_end, rma_move_end, /* before the requests whose bytes it moves */
+	ask_end,    am_ack_end,     fifo_end,    rma_end,      link_forget_owed, memory_end,
 	mirror_end, inbound_end, /* what has begun to arrive has a receive, which match_end would find without it */
-	match_end,  workqueue_fail, link_end,    totals_end,    monitor_ended,    NULL,
+	match_end,  workqueue_fail, link_end,    totals_end,   monitor_ended,    NULL,
 };
 
 static void (*const reclaim[])(struct endpoint *) = {
@@ -123,8 +133,11 @@ static void (*const without_link[])(struct endpoint *) = {
 
 /* ---- requests ------------------------------------------------------------------------------------ */
 
-static bool (*const finishes[])(struct request *, int) = {
-	am_own_awaits, monitor_finished, rma_finished, mirror_finished, NULL,
+static void (*const finishes[])(struct request *) = {
+	monitor_finished,
+	rma_finished,
+	mirror_finished,
+	NULL,
 };
 
 static void (*const finished[])(struct request *) = {
@@ -162,7 +175,7 @@ const struct parts parts = {
 	.unlisten = listener_free_all,
 	.shut = shut,
 
-	.look = monitor_look,
+	.inspect = monitor_look,
 	.is_shown = monitor_is_shown,
 	.step_aside = engine_step_aside,
 	.show = engine_show,
@@ -171,11 +184,11 @@ const struct parts parts = {
 
 	.before = before,
 	.begin = begin,
-	.is_direct = direct_is_open,
+	.is_direct = is_direct,
 	.up = up,
-	.first = am_run_kept,
+	.run_kept = am_run_kept,
 	.step = step,
-	.push = {link_push_queue, rma_serve, emulate_push, mirror_push},
+	.push = {link_push_queue, rma_serve, emulate_turn, mirror_push},
 	.lost = bootstrap_link_lost,
 	.fetches_out = fetch_is_out,
 	.ending = ending,
@@ -192,14 +205,17 @@ const struct parts parts = {
 	.leave = leave,
 	.free = without_link,
 
+	.awaits = am_ack_awaits,
+	.moved = rma_moved,
+	.explain = message_failed,
 	.finishes = finishes,
 	.finished = finished,
-	.dropped = completion_drop,
+	.untell = completion_undo,
 
 	.fifo_arrived = fifo_arrived,
-	.own_arrived = emulate_handle,
-	.own_damaged = emulate_damaged,
-	.tagged = emulate_tagged,
+	.emulated = emulate_handle,
+	.emulated_damaged = emulate_damaged,
+	.emulated_tagged = emulate_tagged,
 
 	.mirrored = mirror_lies,
 	.address_there = remote_address,
@@ -216,13 +232,11 @@ const struct parts parts = {
 #define ONE_SIDED                                                                                  \
 	{                                                                                          \
 		.submit = rma_submit, .take_back = rma_take_back, .abandon = ask_abandon,          \
-		.explain = message_failed, .moved = rma_moved, .ready = rma_ready,                 \
-		.push = rma_push                                                                   \
+		.ready = rma_ready, .push = rma_push                                               \
 	}
 #define RECEIVE                                                                                    \
 	{                                                                                          \
 		.submit = message_post, .take_back = message_unpost, .abandon = match_abandon,     \
-		.explain = message_failed                                                          \
 	}
 
 const struct request_ops request_ops[REQUEST_KINDS] = {
@@ -231,7 +245,6 @@ const struct request_ops request_ops[REQUEST_KINDS] = {
 			.submit = message_queue,
 			.take_back = message_withdraw,
 			.abandon = match_abandon,
-			.explain = message_failed,
 			.ready = message_ready,
 			.push = message_push,
 		},

@@ -7,7 +7,6 @@
 
 #include "slmpm/base/checksum.h"
 #include "slmpm/base/error.h"
-#include "slmpm/part.h"
 
 struct handle_table request_table = HANDLE_TABLE("request", struct request);
 
@@ -94,18 +93,19 @@ static void mode_done(struct request *r)
 /* Does anybody want to know before the result stands? */
 static inline bool is_observed(const struct request *r)
 {
-	return r->kind >= REQUEST_PUT || UNLIKELY(r->fifo.tag || r->began || r->ctx->careful);
+	return r->kind >= REQUEST_PUT || UNLIKELY(r->began || r->ctx->careful);
 }
 
 void request_finish(struct request *r, int status)
 {
+	if (UNLIKELY(r->fifo.tag) && parts.awaits(r, status))
+		return;
+	r->result.status = status;
 	if (is_observed(r))
 		PART_EACH(part, parts.finishes)
-			if ((*part)(r, status))
-				return;
+			(*part)(r);
 	r->done = true;
 	r->ctx->finished = true;
-	r->result.status = status;
 	if (r->ep && !r->result.peer.id)
 		r->result.peer.id = handle_id(r->ep);
 	if (r->kind == REQUEST_SEND)
@@ -125,7 +125,7 @@ void request_finish(struct request *r, int status)
 void request_drop(struct request *r)
 {
 	if (r->bound)
-		parts.dropped(r);
+		parts.untell(&r->told);
 	if (r->pieces != r->few)
 		free(r->pieces);
 	r->pieces = r->few;

@@ -5,6 +5,7 @@
 
 #include "slmpm/endpoint.h"
 #include "slmpm/mode/mode_wish.h"
+#include "slmpm/part.h"
 
 #define REQUEST_IOV 4 /* pieces kept inside; more are allocated */
 
@@ -113,12 +114,8 @@ struct request_ops {
 	int (*submit)(struct request *r);
 	/* Takes an unfinished one out of wherever it is; false when it has gone too far. */
 	bool (*take_back)(struct request *r);
-	/* The peer does not go on with one that could not be taken back: it ends without. That peer; NULL: it goes on. */
+	/* Ends one that could not be taken back, where its peer does not go on: that peer; NULL: it goes on. */
 	struct endpoint *(*abandon)(struct request *r);
-	/* An engine is through with its bytes: 0, or negative as of the fabric. */
-	void (*moved)(struct request *r, int rc);
-	/* The error of one that has failed, with its detail. */
-	int (*explain)(const struct request *r);
 
 	/* Of those in a transmit queue: may it begin now? FIRST: all before it have. */
 	bool (*ready)(struct endpoint *ep, struct request *r, bool first);
@@ -155,7 +152,7 @@ void request_finish(struct request *r, int status);
 /* A finished one's status, with its detail. */
 static inline int request_explain(const struct request *r)
 {
-	return r->result.status ? request_ops[r->kind].explain(r) : 0;
+	return r->result.status ? parts.explain(r) : 0;
 }
 /* What it is to the selector. */
 enum mode_op request_mode_op(const struct request *r);

@@ -10,9 +10,8 @@
 enum config_way { WAY_AUTO, WAY_ALWAYS, WAY_NEVER }; /* of `fetch` and `share` */
 /* of `header` */
 enum config_header { HEADER_NONE, HEADER_IDS, HEADER_ADDRESS, HEADER_MISADDRESSED };
-enum config_attach { ATTACH_RELATED, ATTACH_NONE, ATTACH_ALL }; /* of `attach` */
-
-enum engine_kind { ENGINE_NONE, ENGINE_INLINE, ENGINE_THREAD }; /* SLMPM_ENGINE */
+enum config_attach { ATTACH_RELATED, ATTACH_NONE, ATTACH_ALL };   /* of `attach` */
+enum config_engine { ENGINE_NONE, ENGINE_INLINE, ENGINE_THREAD }; /* of `engine` */
 
 struct config {
 	int64_t ring_segments, segment_size;

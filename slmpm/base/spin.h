@@ -29,6 +29,13 @@ struct spin {
 };
 
 /* What a wait that finds nothing knows of itself. */
+/*
+ * How often a receive scans the ring before it becomes a request; a quarter as many passes of progress follow
+ * before the clock is read. BRIEF: where the last wait slept and polling has not paid of late (decision 0027).
+ */
+#define IDLE_SCANS       200
+#define IDLE_SCANS_BRIEF 40
+
 struct idle {
 	uint32_t turns; /* passes that found nothing */
 	bool slept;

@@ -10,7 +10,7 @@
 #include "slmpm/link/link.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/mirror/mirror.h"
-#include "slmpm/link/wait_sleep.h"
+#include "slmpm/link/wait.h"
 #include "slmpm/memory/rma.h"
 
 /* While one thread waits in a close, another may free the peer. */

@@ -132,11 +132,6 @@ void completion_pass_on(struct told *t, struct request *r)
 	t->queue = NULL;
 }
 
-void completion_drop(struct request *r)
-{
-	completion_undo(&r->told); /* nothing, once it has been told */
-}
-
 void completion_deliver(struct request *r)
 {
 	if (!r->bound)

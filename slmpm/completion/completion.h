@@ -17,9 +17,7 @@
 struct counter;
 struct endpoint;
 struct queue;
-struct region;
 struct request;
-struct work;
 
 /* A completion but for what it has in reserve, which is the caller's. */
 static inline void completion_copy(struct slmpm_done *to, const struct slmpm_done *from)
@@ -48,7 +46,7 @@ static inline bool completion_told(const struct told *t)
  * handle is wrong or of another context, or REQ is there too. T then tells nobody. */
 int completion_open(struct told *t, struct context *ctx, const struct slmpm_how *how,
 		    const slmpm_req *req);
-/* It has not started after all. */
+/* It has not started after all, or nobody asks for its end any more; nothing, once it has been told. */
 void completion_undo(struct told *t);
 /* It is done. Fills in the cookie. */
 void completion_tell(struct context *ctx, struct told *t, const struct slmpm_done *done);
@@ -58,10 +56,8 @@ void completion_tell(struct context *ctx, struct told *t, const struct slmpm_don
 int completion_bind(struct request *r, const struct slmpm_how *how, const slmpm_req *req);
 /* It is done when R is, which is bound by that. In its place among those posted: T is the newest. */
 void completion_pass_on(struct told *t, struct request *r);
-/* By request_finish, for a request that was bound. */
+/* R has ended: its counter or queue is told, if it is bound. */
 void completion_deliver(struct request *r);
-/* R is dropped: nobody is told any more. */
-void completion_drop(struct request *r);
 
 /* The counter and the queue that a region is to notify, {0}: NULL; negative with the detail set.
  * While they are known there each has one user more. */

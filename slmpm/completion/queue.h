@@ -16,10 +16,10 @@ struct queue {
 	uint64_t size, head, tail;
 	uint64_t under_way; /* operations that have taken room */
 	uint32_t users;     /* regions that notify it, work queues that end here */
-	/* Nobody polls it: completions go to OWNER at once; or NULL. */
+	/* An owner in place of pollers takes each completion at once; or NULL. */
 	void (*pass_on)(void *owner, const struct slmpm_done *done);
 	void *owner;
-	bool is_open; /* and it is the owner who begins an operation now: nobody else may name it */
+	bool is_open; /* the owner begins an operation: only then may a call name this queue */
 };
 
 extern struct handle_table queue_table;

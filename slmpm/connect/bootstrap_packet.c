@@ -39,7 +39,7 @@ static bool is_grant(const struct received *r)
 }
 
 /* LOST: its descriptor, at the limit of them. */
-static int granted(struct endpoint *ep, struct received *r, bool lost)
+static int take_granted(struct endpoint *ep, struct received *r, bool lost)
 {
 	int fd = r->fd_count ? r->fds[0] : -1;
 	int rc = r->fd_count > 1 ? -SLMPM_EPROTO :
@@ -52,7 +52,7 @@ static int granted(struct endpoint *ep, struct received *r, bool lost)
 
 static int take_grant(struct control *c, struct received *r, bool lost)
 {
-	int rc = c->step == CONNECTED ? granted(c->ep, r, lost) : -SLMPM_EPROTO;
+	int rc = c->step == CONNECTED ? take_granted(c->ep, r, lost) : -SLMPM_EPROTO;
 
 	if (rc == -SLMPM_ENOMEM)
 		endpoint_end(c->ep, SLMPM_PEER_DEAD, SLMPM_ENOMEM, "no memory for its regions");
@@ -177,7 +177,7 @@ static void read_ahead(struct endpoint *ep, struct received *r, bool lost)
 	if (r->length < sizeof(r->packet.head) || LITTLE_32(r->packet.head.length) != r->length)
 		return;
 	if (is_grant(r)) {
-		if (granted(ep, r, lost) < 0) {
+		if (take_granted(ep, r, lost) < 0) {
 			ep->broken = "granted region";
 			ep->direct = false;
 		}

@@ -183,7 +183,7 @@ static void turn_away(struct listener *l)
 	}
 }
 
-void listener_free(struct listener *l)
+static void listener_free(struct listener *l)
 {
 	turn_away(l);
 	list_remove(&l->node);
@@ -281,7 +281,7 @@ int slmpm_accept(slmpm_listener handle, slmpm_peer *peer, int timeout_ms)
 		a.ep->listener = NULL;
 		l->waiting--;
 		match_accepted(a.ep);
-		am_own_clear_next(a.ep);
+		am_ack_clear_next(a.ep);
 		endpoint_refresh(a.ep);
 		ctx->accepted |= am_is_due(a.ep);
 		ctx->news |= am_is_due(a.ep);

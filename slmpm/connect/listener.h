@@ -38,10 +38,10 @@ void listener_resume(struct listener *l);
 uint64_t listener_deadlines(struct context *ctx, uint64_t now_ns);
 /* Frees who failed before anybody knew of them: while nobody holds an endpoint or a watch. */
 void listener_forget_refused(struct context *ctx);
-void listener_free(struct listener *l);
 void listener_free_all(struct context *ctx);
-/* EP is connected, and waits to be taken if it came by one; it goes. */
+/* EP is connected: one more for slmpm_accept, if it came by a listener. */
 void listener_up(struct endpoint *ep);
+/* EP goes, perhaps without having been accepted. */
 void listener_left(struct endpoint *ep);
 /* In the child after fork: closes its copies of the descriptors, nothing else. */
 void listener_forked_all(struct context *ctx);

@@ -90,7 +90,7 @@ struct dacsi_runtime {
 
 extern struct dacsi_runtime dacsi;
 
-/* ---- dacs_runtime.c ---- */
+/* ---- dacs_state.c ---- */
 
 /* Every call begins and ends with these; leave wakes other threads and runs error handlers. */
 DACS_ERR_T dacsi_enter(void);

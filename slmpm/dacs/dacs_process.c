@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Children that run: finding them, how they ended, ending them. */
 #include "slmpm/dacs/dacs_process.h"
-#include "slmpm/dacs/dacs_dma.h"
-#include "slmpm/dacs/dacs_message.h"
-#include "slmpm/dacs/dacs_pact.h"
-#include "slmpm/dacs/dacs_share.h"
+#include "slmpm/dacs/dacs_parts.h"
 #include "slmpm/dacs/dacs_start.h"
 #include "slmpm/dacs/dacs_wait.h"
 
@@ -194,13 +191,11 @@ void dacsi_process_reap(struct dacsi_process *process)
 	while (*link != process)
 		link = &(*link)->next;
 	*link = process->next;
-	dacsi_message_fail(process, DACS_ERR_DE_TERM);
+	dacsi_parts.fail(process, DACS_ERR_DE_TERM);
 	unwatch(process);
 	(void)slmpm_join(process->peer, NULL, DACSI_EXIT_MS);
-	dacsi_dma_poll_all();
-	dacsi_pact_forget(process);
-	dacsi_region_orphan(process);
-	dacsi_share_forget(process);
+	for (void (*const *part)(struct dacsi_process *) = dacsi_parts.gone; *part; part++)
+		(*part)(process);
 	if (process->cwd)
 		dacsi_cwd_remove(process->cwd, process->cwd_lock, dacsi.set.keep_cwd);
 	free(process);
@@ -331,7 +326,7 @@ void dacsi_process_exit_all(void)
 	for (struct dacsi_process *p = dacsi.children; p; p = p->next) {
 		int left = (int)((now + DACSI_CLOSE_MS * ms - dacsi_now()) / ms);
 
-		dacsi_message_fail(p, DACS_ERR_NOT_INITIALIZED);
+		dacsi_parts.fail(p, DACS_ERR_NOT_INITIALIZED);
 		(void)slmpm_close(p->peer, left > 0 && !p->ended ? left : 0);
 	}
 	if (!all_ended(dacsi_now() + DACSI_EXIT_MS * ms)) {

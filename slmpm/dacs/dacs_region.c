@@ -38,7 +38,7 @@ static struct dacsi_region *at(uint32_t i)
 	return object && object->family <= DACSI_MEM ? (struct dacsi_region *)object : NULL;
 }
 
-void dacsi_region_orphan(const struct dacsi_process *process)
+void dacsi_region_orphan(struct dacsi_process *process)
 {
 	for (uint32_t i = 0; i < dacsi.handle_places; i++) {
 		struct dacsi_region *region = at(i);

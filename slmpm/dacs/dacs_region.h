@@ -37,7 +37,7 @@ DACS_ERR_T dacsi_region_create(enum dacsi_family family, void *addr, uint64_t si
 DACS_ERR_T dacsi_region_release(enum dacsi_family family, uint64_t *handle);
 DACS_ERR_T dacsi_region_destroy(enum dacsi_family family, uint64_t *handle);
 /* PROCESS is no more: what was accepted from it stays as a handle only. */
-void dacsi_region_orphan(const struct dacsi_process *process);
+void dacsi_region_orphan(struct dacsi_process *process);
 void dacsi_region_end(void);
 
 /* ---- dacs_mem.c ---- */

@@ -4,11 +4,8 @@
  * and the children's, for all that wait; the others wait for it.
  */
 #include "slmpm/dacs/dacs_wait.h"
-#include "slmpm/dacs/dacs_dma.h"
-#include "slmpm/dacs/dacs_message.h"
-#include "slmpm/dacs/dacs_pact.h"
+#include "slmpm/dacs/dacs_parts.h"
 #include "slmpm/dacs/dacs_process.h"
-#include "slmpm/dacs/dacs_share.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -63,10 +60,10 @@ void dacsi_watch_end(void)
 static bool progress_of(struct dacsi_process *process)
 {
 	if (process->owed)
-		dacsi_mailbox_settle(process);
+		dacsi_parts.settle_mail(process);
 	if (process->letters)
-		dacsi_share_settle(process);
-	return process->posted && dacsi_message_match(process);
+		dacsi_parts.settle_offers(process);
+	return process->posted && dacsi_parts.match(process);
 }
 
 bool dacsi_progress(void)
@@ -77,9 +74,9 @@ bool dacsi_progress(void)
 	if (dacsi.handle_count)
 		news = slmpm_progress(dacsi.ctx) > 0;
 	if (dacsi.attended)
-		news |= dacsi_dma_attend();
+		news |= dacsi_parts.attend();
 	if (dacsi.due || dacsi.awaited)
-		news |= dacsi_pact_settle();
+		news |= dacsi_parts.settle();
 	for (struct dacsi_process *p = dacsi.children; p; p = p->next)
 		news |= progress_of(p);
 	if (dacsi.parent)
@@ -148,7 +145,7 @@ static void note(const struct epoll_event *event)
 	}
 	for (struct dacsi_process *c = dacsi.children; c; c = c->next)
 		if (c->pidfd == event->data.fd)
-			dacsi_process_suspect(c);
+			dacsi_parts.suspect(c);
 	tell_others();
 }
 
@@ -240,7 +237,7 @@ static void rest(struct dacsi_pause *p)
 static void tell_handlers(void)
 {
 	unlock();
-	dacsi_error_tell();
+	dacsi_parts.tell();
 	lock();
 }
 
@@ -254,7 +251,7 @@ DACS_ERR_T dacsi_pause(struct dacsi_pause *p)
 		if (dacsi.idle)
 			dacsi_pause_over();
 		tell_others();
-	} else if (dacsi_process_watch(p->rounds % 64 == 63 || p->slept)) {
+	} else if (dacsi_parts.watch(p->rounds % 64 == 63 || p->slept)) {
 		tell_others();
 	} else if (!spin(p)) {
 		if (p->deadline >= 0 && dacsi_now() >= p->deadline)
@@ -281,7 +278,7 @@ void dacsi_serve_turn(uint32_t *seen)
 		pthread_cond_broadcast(&dacsi.changed);
 		turn.deadline = dacsi_now() + SERVE_NS;
 		wait_for_sleeper(&turn);
-	} else if (dacsi_progress() || dacsi_process_watch(true)) {
+	} else if (dacsi_progress() || dacsi_parts.watch(true)) {
 		tell_others();
 	} else {
 		sleep_on_descriptors(&turn);

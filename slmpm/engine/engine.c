@@ -174,7 +174,7 @@ static void land(struct transfer *t)
 	int rc = t->status;
 
 	transfer_free(t);
-	request_ops[r->kind].moved(r, rc);
+	parts.moved(r, rc);
 }
 
 int engine_copy(struct request *r, const struct fabric_memory *memory,
@@ -218,7 +218,7 @@ int engine_step(struct endpoint *ep)
 	struct engine_port *port = ctx->port;
 	int n = 0;
 
-	if (ep->state != SLMPM_PEER_UP || !ep->one_sided.moving || !port)
+	if (!ep->one_sided.moving || !port)
 		return 0;
 	if (!list_empty(&port->waiting))
 		n += step_inline(port);

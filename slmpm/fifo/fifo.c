@@ -56,7 +56,7 @@ static void put(struct endpoint *ep, const struct fifo_put *q, const void *data,
 
 	if (!g || ep->closing) { /* refused; or nobody is to have it any more */
 		free(memory);
-		am_own_settle(ep, q->tag, charge, g ? -SLMPM_ECLOSED : status);
+		am_ack_settle(ep, q->tag, charge, g ? -SLMPM_ECLOSED : status);
 		return;
 	}
 	if (!memory)
@@ -176,10 +176,10 @@ void fifo_dispose(struct fifo_entry *e, int status)
 	list_remove(&e->of_peer);
 	free(e->memory);
 	handle_free(&fifo_table, e);
-	am_own_settle(ep, tag, charge, status);
+	am_ack_settle(ep, tag, charge, status);
 	ep->fifo.longs -= is_long;
 	if (is_long && !ep->fifo.longs)
-		am_own_clear_next(ep);
+		am_ack_clear_next(ep);
 }
 
 void fifo_end(struct endpoint *ep)

@@ -11,7 +11,7 @@
 #ifndef SLMPM_FIFO_H
 #define SLMPM_FIFO_H
 
-#include "slmpm/message/am_own.h"
+#include "slmpm/message/am_ack.h"
 
 struct operation;
 
@@ -46,7 +46,7 @@ extern struct handle_table fifo_table;
 /* O has SLMPM_FIFO and has been checked: what the call returns. */
 int fifo_put(const struct operation *o);
 
-/* ---- what arrives, for am_own.c --------------------------------------------------------------- */
+/* ---- what arrives, for am_ack.c --------------------------------------------------------------- */
 
 /* TOTAL bytes of a FIFO_PUT at DATA, whose CHARGE now is the FIFO's to give back. MEMORY: theirs, to be kept; NULL: they are
  * copied. */

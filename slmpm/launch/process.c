@@ -17,7 +17,7 @@
 #include "slmpm/base/cpus.h"
 #include "slmpm/launch/job.h"
 #include "slmpm/message/message.h"
-#include "slmpm/link/wait_sleep.h"
+#include "slmpm/link/wait.h"
 #include "slmpm/part.h"
 
 /* By the descriptor, not the number: that may be another process's by now. */

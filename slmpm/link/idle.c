@@ -3,7 +3,7 @@
 #include "slmpm/link/idle.h"
 
 #include "slmpm/domain.h"
-#include "slmpm/link/look.h"
+#include "slmpm/link/inspect.h"
 #include "slmpm/base/clock.h"
 #include "slmpm/link/yield.h"
 
@@ -13,7 +13,7 @@ int idle_next(struct context *ctx, struct idle *i, uint64_t now)
 		i->since = now;
 		i->spin = spin_begin(&ctx->spin, now, domain_bells(ctx));
 		if (ctx->spin.rang) /* while the peer wakes up there is time for it */
-			look_tick(ctx);
+			inspect_tick(ctx);
 	}
 	if (ctx->wait == SLMPM_WAIT_SPIN)
 		return ctx->oversubscribed || ctx->multiple ? SLMPM_SPIN_YIELD : SLMPM_SPIN_ON;

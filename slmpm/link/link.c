@@ -244,7 +244,8 @@ int link_keepalive(struct fabric_link *port, uint16_t flags)
 	return port->domain->fabric->post(port, &wr);
 }
 
-void link_confirm(struct endpoint *ep)
+/* Has the peer's machine know at once that what it sent is here. What else is found, poll finds, too. */
+static void confirm_arrival(struct endpoint *ep)
 {
 	struct fabric_wr wr = {.op = FABRIC_FLUSH, .flags = FABRIC_LAST};
 
@@ -263,7 +264,9 @@ void link_strangers(struct endpoint *ep, struct fabric_link *port)
 	}
 }
 
-void link_hang_up(struct endpoint *ep)
+/* A peer that lives hears of an end by the control connection; where that may have gone before its
+ * links have, by these alone. */
+static void hang_up(struct endpoint *ep)
 {
 	struct fabric_wr wr = {.op = FABRIC_HANG_UP};
 
@@ -275,7 +278,7 @@ void link_closed(struct endpoint *ep, const struct head *h)
 	ep->end_of_stream = true;
 	ep->doubt.received = h->seq;
 	if (further_speaks(ep)) /* who says it waits for that */
-		link_confirm(ep);
+		confirm_arrival(ep);
 }
 
 void link_up(struct endpoint *ep)
@@ -297,5 +300,5 @@ void link_ending(struct endpoint *ep)
 void link_end(struct endpoint *ep)
 {
 	if (ep->further && ep->state != SLMPM_PEER_CLOSED)
-		link_hang_up(ep);
+		hang_up(ep);
 }

@@ -148,13 +148,8 @@ bool link_flushed(struct endpoint *ep);
 bool link_has_arrived(struct endpoint *ep);
 /* FABRIC_KEEPALIVE of one link, which may be one of several. */
 int link_keepalive(struct fabric_link *port, uint16_t flags);
-/* Has the peer's machine know at once that what it sent is here. What else is found, poll finds, too. */
-void link_confirm(struct endpoint *ep);
 /* Who called PORT in the peer's place while it connects is counted as a violation, nobody's. */
 void link_strangers(struct endpoint *ep, struct fabric_link *port);
-/* A peer that lives hears of an end by the control connection; where that may have gone before its
- * links have, by these alone. */
-void link_hang_up(struct endpoint *ep);
 /* EP is connected: what has waited for that goes. */
 void link_up(struct endpoint *ep);
 /* EP is about to end: its last counts. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "slmpm/link/link.h"
-#include "slmpm/link/look.h"
+#include "slmpm/link/inspect.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/link/doubt.h"
@@ -92,7 +92,7 @@ void link_return_credit(struct endpoint *ep)
 {
 	struct owed now = {.opcode = WIRE_CREDIT, .rides = may_ride(ep)};
 
-	look_tick_amid(ep->ctx); /* who never waits comes by here */
+	inspect_tick_amid(ep->ctx); /* who never waits comes by here */
 	progress_turn(ep);
 	ep->returned_charge = ep->matched_charge;
 	LIST_EACH(at, &ep->owed) {

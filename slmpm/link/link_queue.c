@@ -19,7 +19,7 @@ void link_enqueue(struct endpoint *ep, struct request *r)
 	if (list_empty(&ep->link.queue)) /* what has gone before has gone whole */
 		doubt_mark(ep);
 	list_append(&ep->link.queue, &r->node);
-	ep->link.changes++;
+	link_changed(ep);
 	ep->link.depth++;
 	r->early = is_early(r);
 	ep->link.early += r->early;
@@ -29,7 +29,7 @@ void link_enqueue(struct endpoint *ep, struct request *r)
 void link_dequeue(struct endpoint *ep, struct request *r)
 {
 	list_remove(&r->node);
-	ep->link.changes++;
+	link_changed(ep);
 	ep->link.depth--;
 	ep->link.streaming -= r->streaming;
 	ep->link.early -= r->early;
@@ -41,7 +41,7 @@ void link_streams(struct endpoint *ep, struct request *r)
 {
 	ep->link.streaming += !r->streaming;
 	ep->link.early -= r->early;
-	ep->link.changes++;
+	link_changed(ep);
 	r->streaming = true;
 	r->early = false;
 }
@@ -104,7 +104,7 @@ int link_push_queue(struct endpoint *ep)
 	return n;
 }
 
-/* Each that sends, from another one on and in the other direction each time: none always finds room before the others. */
+/* Each room that sends, in another order each time: none always finds room first. */
 static int push_all(struct endpoint *ep)
 {
 	uint32_t turn = ep->link.turn++;

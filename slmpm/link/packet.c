@@ -38,14 +38,17 @@ static bool take_apart(struct endpoint *ep, const struct fabric_arrival *a, stru
 bool packet_take(struct endpoint *ep, const struct fabric_arrival *a)
 {
 	const struct packet_kind *kind = &packet_kinds[a->kind];
+	bool outer = ep->link.kept, kept; /* a handler may take in the next packet */
 	struct head h;
 
 	ep->ctx->news = true;
-	if (PEER_FAULT(!kind->take))
+	if (!kind->take)
 		return endpoint_poison(ep, "opcode");
 	if (!take_apart(ep, a, &h))
 		return false;
 	ep->link.kept = false;
 	kind->take(ep, &h);
-	return ep->link.kept || ep->starved.now;
+	kept = ep->link.kept || ep->starved.now;
+	ep->link.kept = outer;
+	return kept;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packets: what one says on its way out, what the header of one that came says, and which room takes it. Each header is a
- * private copy, and every figure in it is checked against what this side knows before it is used; what cannot be is a
+ * Packets: what one says on its way out, what the header of one that came says, and which room takes it. Each header is
+ * a private copy, and every figure in it is checked against what this side knows before it is used; what cannot be is a
  * violation.
  */
 #ifndef SLMPM_PACKET_H
@@ -29,17 +29,17 @@ struct head { /* of a packet that came, taken apart */
 
 /* What becomes of packets of one opcode. The rooms above the link hand these in (packets.c). */
 struct packet_kind {
-	/* Takes it. It is released afterwards, unless that sets ep->link.kept: whoever keeps it releases it. */
+	/* Takes the packet, which is released afterwards unless this sets ep->link.kept. */
 	void (*take)(struct endpoint *ep, const struct head *h);
 	/* Where a long payload belongs (landing.h), found without changing anything; NULL: into the ring. */
 	void *(*place)(struct endpoint *ep, const struct fabric_arrival *a);
-	/* It goes there. */
+	/* The payload goes where `place` said. */
 	void (*placed)(struct endpoint *ep, const struct fabric_arrival *a);
 };
 
 extern const struct packet_kind packet_kinds[UINT8_MAX + 1];
 
-/* Handles one arrival; true when it was kept, or there is no memory for it (inbound_defer): it must not be released yet. */
+/* Handles one arrival. True: it is kept, or starved of memory (ep->starved.now), and must not be released yet. */
 bool packet_take(struct endpoint *ep, const struct fabric_arrival *a);
 
 #endif

@@ -124,13 +124,14 @@ static int take_steps(struct endpoint *ep)
 	int n = 0;
 
 	PART_EACH(part, parts.step)
-		n += (*part)(ep);
+		if (ep->state == SLMPM_PEER_UP)
+			n += (*part)(ep);
 	return n;
 }
 
 static int progress_endpoint(struct endpoint *ep)
 {
-	int n = UNLIKELY(!ep->direct) ? parts.first(ep) : 0;
+	int n = UNLIKELY(!ep->direct) ? parts.run_kept(ep) : 0;
 
 	if (ep->state != SLMPM_PEER_UP) {
 		if (ep->closing && ep->process && ep->was_up)
@@ -236,7 +237,7 @@ int progress_read_ahead(struct context *ctx)
 
 		if (ep->state != SLMPM_PEER_UP || ep->direct)
 			continue;
-		kept = parts.first(ep);
+		kept = parts.run_kept(ep);
 		n += kept ? kept : take_batch(ep, false);
 	}
 	return n;
@@ -259,7 +260,7 @@ bool progress_drain(struct endpoint *ep)
 	uint64_t most = 2 * ep->link.port->counts.in_segments + PROGRESS_SHARE;
 	uint64_t i = 0;
 
-	(void)parts.first(ep);
+	(void)parts.run_kept(ep);
 	ep->direct = false; /* nobody is about to post a receive for what comes */
 	domain_ask_anew(ep->ctx);
 	while (i < most && ep->state == SLMPM_PEER_UP && take_batch(ep, true))

@@ -177,7 +177,7 @@ struct connecting {
 	uint64_t id; /* another thread may free it */
 };
 
-static bool is_over(void *arg)
+static bool has_connected_or_ended(void *arg)
 {
 	const struct connecting *c = arg;
 
@@ -188,5 +188,5 @@ int wait_connected(struct endpoint *ep, int timeout_ms)
 {
 	struct connecting c = {ep, handle_id(ep)};
 
-	return wait_until(ep->ctx, is_over, &c, timeout_ms);
+	return wait_until(ep->ctx, has_connected_or_ended, &c, timeout_ms);
 }

@@ -14,7 +14,7 @@
 #include "slmpm/bond/bond.h"
 #include "slmpm/domain.h"
 #include "slmpm/link/doubt.h"
-#include "slmpm/link/look.h"
+#include "slmpm/link/inspect.h"
 #include "slmpm/part.h"
 #include "slmpm/link/progress.h"
 
@@ -103,7 +103,7 @@ int wait_look(struct context *ctx)
 {
 	if (ctx->handling) /* its caller looks later */
 		return 0;
-	look_tick_amid(ctx);
+	inspect_tick_amid(ctx);
 	if (ctx->sleeping) /* another thread's: a bell taken here would not wake it */
 		return 0;
 	doubt_mark_all(ctx);
@@ -170,7 +170,7 @@ static void woken(struct context *ctx)
 {
 	ctx->idle = 0;
 	ctx->yielded = clock_now();
-	look_woken(ctx);
+	inspect_woken(ctx);
 }
 
 bool wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test *test, void *arg)
@@ -180,7 +180,7 @@ bool wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test 
 	int n;
 
 	(void)inner_deadlines(ctx, now);
-	look_tick(ctx);
+	inspect_tick(ctx);
 	if (ctx->rung) { /* take the bells out now, when nobody waits for us */
 		ctx->rung = false;
 		take_bells(ctx);
@@ -250,7 +250,7 @@ bool wait_announce(struct context *ctx)
 	uint64_t before;
 	bool news;
 
-	look_tick_often(ctx);
+	inspect_tick_often(ctx);
 	ctx->news |= wait_look(ctx) > 0; /* takes the bells out, which have done their work */
 	/* A bell taken since has used that announcement up; that of a sleeping thread stands. */
 	if (ctx->armed && !ctx->sleeping)

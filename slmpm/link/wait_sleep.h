@@ -9,8 +9,6 @@
 /* Until something happens, TEST holds, or DEADLINE; NOW is the time. The context's lock is given back
  * meanwhile. True: something has come, for whichever call. */
 bool wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test *test, void *arg);
-/* Waits for the handshake's end, whatever it is: 0, or -SLMPM_ETIMEOUT (no detail set). */
-int wait_connected(struct endpoint *ep, int timeout_ms);
 /* The application is to sleep on the descriptor: peers ring it. False: there is something to do before. */
 bool wait_announce(struct context *ctx);
 /* What the peer has told of room for what is sent: another figure whenever it has. */

@@ -79,8 +79,8 @@ static void copy_here(struct request *r, uint64_t done, enum slmpm_reason reason
 {
 	r->rma.asked = false;
 	r->mode = (struct mode){.way = MODE_COPY, .reason = (uint8_t)reason, .link = r->mode.link};
-	rma_copied(r, done);
-	rma_copy(r, done);
+	rma_uncount(r, done);
+	rma_move_here(r, done);
 }
 
 /* ---- offering --------------------------------------------------------------------------------- */
@@ -166,7 +166,8 @@ static int give_up(struct endpoint *ep)
 {
 	struct request *r = ep->share->asked;
 
-	if (ep->share->given)
+	if (ep->share->given ||
+	    ep->ctx->handling) /* its packet lies where others would be read to */
 		return 0;
 	take_back(ep);
 	if (ep->share->asked != r || ep->share->upto)
@@ -181,7 +182,7 @@ int ask_step(struct endpoint *ep)
 	struct share *s = ep->share;
 	struct request *r;
 
-	if (ep->state != SLMPM_PEER_UP || !ask_waits(ep))
+	if (!ask_waits(ep))
 		return 0;
 	if (s->asked)
 		return !s->upto && clock_now() >= late_at(s) ? give_up(ep) : 0;
@@ -263,6 +264,8 @@ bool ask_take_back(struct request *r)
 		list_remove(&r->node);
 		return true;
 	}
+	if (!s->given && ep->ctx->handling)
+		return false;
 	if (!s->given)
 		take_back(ep);
 	if (s->asked != r || s->upto)
@@ -279,7 +282,7 @@ struct endpoint *ask_abandon(struct request *r)
 		return NULL;
 	ep->share->asked = NULL;
 	ep->rma->holds |= RMA_BEHIND; /* nothing may be overtaken by what it still moves */
-	(void)rma_finished(r, 0);
+	rma_finished(r);
 	return ep;
 }
 

@@ -128,7 +128,7 @@ static bool begin(struct endpoint *ep)
 	region->storing++;
 	if (remote)
 		remote->active++;
-	if (rma_move(r) < 0)
+	if (rma_move_start(r) < 0)
 		release(ep, 0);
 	return true;
 }
@@ -160,7 +160,7 @@ void ask_stop(struct endpoint *ep)
 
 	if (!r)
 		return;
-	done = rma_move_no_more(r);
+	done = rma_move_stop(r);
 	if (r->kind == REQUEST_GET)
 		part_landed(ep->ctx, r->pieces->base, done);
 	release(ep, done);

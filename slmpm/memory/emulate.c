@@ -290,7 +290,7 @@ int emulate_push(struct endpoint *ep)
 	int n;
 
 	/* What ends in here may begin something else; behind the end of stream nothing is read. */
-	if (!ep->emulation || ep->state != SLMPM_PEER_UP || ep->said_end || ep->emulation->pushing)
+	if (ep->state != SLMPM_PEER_UP || ep->said_end || ep->emulation->pushing)
 		return 0;
 	ep->emulation->pushing = true;
 	n = push_answers(ep, TURN);
@@ -299,6 +299,11 @@ int emulate_push(struct endpoint *ep)
 	ep->emulation->pushing = false;
 	endpoint_refresh(ep);
 	return n;
+}
+
+int emulate_turn(struct endpoint *ep)
+{
+	return emulate_has_work(ep->emulation) ? emulate_push(ep) : 0;
 }
 
 /* ---- what comes back ------------------------------------------------------------------------ */

@@ -13,10 +13,10 @@
 #include "slmpm/message/am.h"
 #include "slmpm/message/inbound.h"
 #include "slmpm/request.h"
-#include "slmpm/message/am_own.h"
+#include "slmpm/message/am_ack.h"
 
 #define EMULATE_WINDOW 64 /* requests under way in one direction; a power of two */
-_Static_assert(AM_OWN_OWED == 2 * EMULATE_WINDOW, "room for all answers: those given up, too");
+_Static_assert(AM_EMULATED_OWED == 2 * EMULATE_WINDOW, "room for all answers: those given up, too");
 
 /* Numbers of the library's own handlers. */
 enum emulate_id {
@@ -122,8 +122,9 @@ static inline bool emulate_has_work(const struct emulation *e)
 {
 	return e && (e->answering || !list_empty(&e->going));
 }
-/* Sends it as far as there is room: packets. */
+/* Sends it as far as there is room: packets; in its turn, where there is any. */
 int emulate_push(struct endpoint *ep);
+int emulate_turn(struct endpoint *ep);
 
 /* ---- between emulate*.c ---------------------------------------------------------------------- */
 

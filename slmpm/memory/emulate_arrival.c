@@ -182,7 +182,7 @@ void emulate_tagged(struct endpoint *ep, const struct head *h)
 {
 	struct slot *s;
 
-	if (!arrival_envelope(ep, h, 0) || ep->closing)
+	if (!inbound_envelope(ep, h, 0) || ep->closing)
 		return;
 	match_account(ep, h->length);
 	if (h->damaged) {

@@ -15,7 +15,6 @@
 
 struct counter;
 struct queue;
-struct received;
 struct head;
 struct sharing;
 
@@ -124,7 +123,7 @@ struct grant *region_check(struct endpoint *ep, uint32_t id, const unsigned char
 			   uint32_t access, uint64_t offset, uint64_t len, int *status);
 /* The same grant later on, while a request in several packets goes on; NULL: it has ended. */
 struct grant *grant_find(struct endpoint *ep, uint32_t id);
-/* Where the region of that begins; false: there is none. */
+/* Where the region of grant ID begins here; false: there is none. */
 bool grant_address(struct endpoint *ep, uint32_t id, uint64_t *address);
 
 static inline void *region_at(const struct region *region, uint64_t offset)
@@ -162,8 +161,8 @@ static inline void memory_copied(struct remote *r)
 /* ---- the life of an endpoint and a context ---- */
 
 int memory_begin(struct endpoint *ep);
-/* The peer's packet over the control socket; LOST: its descriptor found no room here. Negative: it
- * breaks the rules. */
+/* The peer's PACKET of LENGTH over the control socket; LOST: its descriptor found no room here. *FD: that which came along, or -1;
+ * -1 afterwards if it was taken. Negative: it breaks the rules. */
 int memory_granted(struct endpoint *ep, const struct wire_grant *packet, size_t length, int *fd,
 		   bool lost);
 /* The same in a ring, of a peer whose memory nobody maps. */
@@ -216,7 +215,7 @@ struct remote *remote_offered(struct endpoint *ep, const struct slmpm_key *key, 
 int remote_open(struct remote *offer, slmpm_peer by, slmpm_rmem *rmem);
 /* Offered or open; or NULL. */
 struct remote *remote_find(struct endpoint *ep, uint32_t id);
-/* Where it lies in the peer's process; false: there is none. */
+/* Where the region of the peer's grant ID begins in its process; false: there is none. */
 bool remote_address(struct endpoint *ep, uint32_t id, uint64_t *address);
 /* One that was opened and is mapped; or NULL. */
 struct remote *remote_mapped(const struct endpoint *ep, uint32_t id);

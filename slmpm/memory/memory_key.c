@@ -8,7 +8,7 @@
 #include "slmpm/memory/memory.h"
 #include "slmpm/message/message.h"
 #include "slmpm/monitor/monitor.h"
-#include "slmpm/link/wait_sleep.h"
+#include "slmpm/link/wait.h"
 
 #define GRANT_MS   1000 /* after so long a grant that is not told is none */
 #define LOOK_EVERY 32   /* keys given to a peer between looks at the descriptors */

@@ -93,7 +93,7 @@ struct rma { /* of an endpoint */
 };
 
 /* R, one of these, has been copied here after all, from the byte FROM on. */
-void rma_copied(const struct request *r, uint64_t from);
+void rma_uncount(const struct request *r, uint64_t from);
 int rma_new(struct endpoint *ep);
 /* It is connected: the peer's numbers begin where it says. */
 void rma_up(struct endpoint *ep);
@@ -104,7 +104,7 @@ void rma_end(struct endpoint *ep);
 /* Are all earlier operations on that peer done, as they must be for a fenced one? */
 bool rma_is_settled(const struct endpoint *ep);
 
-/* ---- requests (request_ops) ----------------------------------------------------- */
+/* ---- requests (request_ops) ------------------------------------------------------------------ */
 
 /* To its queue; the endpoint is UP. */
 int rma_submit(struct request *r);
@@ -112,27 +112,27 @@ int rma_submit(struct request *r);
 bool rma_ready(struct endpoint *ep, struct request *r, bool first);
 /* As far as it goes: packets posted; *STOP when the link takes no more. */
 int rma_push(struct endpoint *ep, struct request *r, bool *stop);
-/* It ends: it is none of ours any more. False. */
-bool rma_finished(struct request *r, int status);
-/* ---- moved by an engine (rma_move.c) --- */
-
-/* As engine_start and engine_stop; the peer's region is not let go meanwhile. */
-int rma_move(struct request *r);
-uint64_t rma_move_no_more(struct request *r);
-/* At the endpoint's end, before its requests, whose bytes they are. */
-void rma_moves_end(struct endpoint *ep);
-/* The engine is through with it: 0, or negative as of the fabric. */
-void rma_moved(struct request *r, int rc);
-/* R's bytes from FROM on, by who calls; and goes on with R. */
-void rma_copy(struct request *r, uint64_t from);
-
-/* The engine could not move it: by packets, then. */
-void rma_retry(struct request *r);
 /* Takes an unfinished request back: its memory is not looked at again, a Write that has begun
  * is given up, what an answer brings is dropped. False: the peer's engine has it in hand, or it is done. */
 bool rma_take_back(struct request *r);
+/* R ends: it is none of ours any more. */
+void rma_finished(struct request *r);
 /* A part of R has come back; OLD: what an atomic operation found. */
 void rma_part_done(struct request *r, int status, uint64_t old);
+
+/* ---- moved by an engine (rma_move.c) --------------------------------------------------------- */
+
+/* As engine_start and engine_stop; the peer's region is not let go meanwhile. */
+int rma_move_start(struct request *r);
+uint64_t rma_move_stop(struct request *r);
+/* At the endpoint's end, before its requests, whose bytes they are. */
+void rma_move_end(struct endpoint *ep);
+/* The engine is through with R: 0, or negative as of the fabric. */
+void rma_moved(struct request *r, int rc);
+/* R's bytes from FROM on, by who calls; and goes on with R. */
+void rma_move_here(struct request *r, uint64_t from);
+/* The engine could not move R: by packets, then. */
+void rma_retry(struct request *r);
 
 /* ---- packets, for packets.c ----------------------------------------------------------------- */
 

@@ -192,14 +192,13 @@ static void next_barrier(struct endpoint *ep)
 	}
 }
 
-bool rma_finished(struct request *r, int status)
+void rma_finished(struct request *r)
 {
 	struct rma_work *w = &r->rma;
 	struct rma *m;
 
-	(void)status;
 	if (r->kind < REQUEST_PUT || !w->ticket)
-		return false;
+		return;
 	m = r->ep->rma;
 	list_remove(&w->live);
 	forget(m, r);
@@ -213,7 +212,6 @@ bool rma_finished(struct request *r, int status)
 	link_changed(r->ep);
 	if (r->ep->state == SLMPM_PEER_UP)
 		rma_wake(r->ep);
-	return false;
 }
 
 bool rma_take_back(struct request *r)
@@ -228,7 +226,7 @@ bool rma_take_back(struct request *r)
 		if (!ask_take_back(r))
 			return false;
 	} else if (w->transfer) {
-		(void)rma_move_no_more(r);
+		(void)rma_move_stop(r);
 	} else if (emulate_wanted(ep)) {
 		emulate_forget(r);
 	} else if (w->span < w->span_count || !r->numbered) {
@@ -242,7 +240,7 @@ bool rma_take_back(struct request *r)
 	if (r->kind == REQUEST_PUT && r->numbered && (r->flags & SLMPM_NOTIFY) &&
 	    w->span < w->span_count && !(w->in_span && w->span == w->span_count - 1))
 		ep->charged -= WIRE_ENVELOPE; /* the peer has not heard of it */
-	(void)rma_finished(r, 0);
+	rma_finished(r);
 	return true;
 }
 

@@ -9,7 +9,7 @@
 #include "slmpm/message/fetch.h"
 #include "slmpm/request.h"
 
-int rma_move(struct request *r)
+int rma_move_start(struct request *r)
 {
 	struct remote *remote = r->rma.remote;
 	int rc;
@@ -23,7 +23,7 @@ int rma_move(struct request *r)
 	return rc;
 }
 
-uint64_t rma_move_no_more(struct request *r)
+uint64_t rma_move_stop(struct request *r)
 {
 	struct remote *remote = r->rma.transfer ? r->rma.remote : NULL;
 	uint64_t at = engine_stop(r);
@@ -33,14 +33,14 @@ uint64_t rma_move_no_more(struct request *r)
 	return at;
 }
 
-void rma_moves_end(struct endpoint *ep)
+void rma_move_end(struct endpoint *ep)
 {
 	if (!ep->one_sided.moving)
 		return;
 	LIST_EACH(at, &ep->one_sided.live) {
 		struct rma_work *w = LIST_ENTRY(at, struct rma_work, live);
 
-		(void)rma_move_no_more(LIST_ENTRY(w, struct request, rma));
+		(void)rma_move_stop(LIST_ENTRY(w, struct request, rma));
 	}
 }
 
@@ -70,7 +70,7 @@ static void go_on(struct request *r, int rc)
 	rma_part_done(r, status_of(rc), 0);
 }
 
-void rma_copy(struct request *r, uint64_t from)
+void rma_move_here(struct request *r, uint64_t from)
 {
 	struct remote *remote = r->rma.remote;
 

@@ -169,7 +169,7 @@ static COLD void note_begun(const struct operation *o)
 	}
 }
 
-void rma_copied(const struct request *r, uint64_t from)
+void rma_uncount(const struct request *r, uint64_t from)
 {
 	struct endpoint *ep = r->ep;
 

@@ -106,7 +106,7 @@ static void begin(struct endpoint *ep, struct request *r)
 	if (r->rma.asked) {
 		ask_start(r);
 	} else if (r->rma.engine) {
-		int rc = rma_move(r);
+		int rc = rma_move_start(r);
 
 		if (rc < 0)
 			request_finish(r, rc);

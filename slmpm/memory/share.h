@@ -88,7 +88,7 @@ const struct grant *share_grant(const struct endpoint *ep, const void *at, uint6
 /* All that the peer had said before it could hear what was said last. False: the peer has gone. */
 bool share_heard(struct endpoint *ep);
 
-/* ---- packets, for arrival.c ------------------------------------------------------------------ */
+/* ---- packets, for packets.c ------------------------------------------------------------------ */
 
 void share_offered(struct endpoint *ep, const struct head *h);
 void share_given(struct endpoint *ep, const struct head *h);

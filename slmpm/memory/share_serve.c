@@ -98,7 +98,7 @@ int share_step(struct endpoint *ep)
 	struct share *s = ep->share;
 	uint64_t from;
 
-	if (ep->state != SLMPM_PEER_UP || !share_waits(ep))
+	if (!share_waits(ep))
 		return 0;
 	from = s->in.done;
 	if (s->in.offer.how)

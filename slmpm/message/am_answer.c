@@ -5,14 +5,14 @@
  */
 #include "slmpm/message/am.h"
 #include "slmpm/base/error.h"
-#include "slmpm/message/am_own.h"
+#include "slmpm/message/am_ack.h"
 #include "slmpm/link/link.h"
 #include "slmpm/request.h"
 
 /* One of the library's, bounded by what may be under way. Those of a FIFO are by credit. */
 static bool is_bounded(uint32_t stream)
 {
-	return (uint16_t)stream > SLMPM_AM_ID_MAX && !am_is_own(stream);
+	return (uint16_t)stream > SLMPM_AM_ID_MAX && !am_ack_wanted(stream);
 }
 
 static void answered(struct request *r)
@@ -34,8 +34,8 @@ static bool may_wait(const struct endpoint *ep, uint16_t id, size_t len)
 	uint64_t most = (uint64_t)config_get()->am_answers;
 
 	if (is_bounded(id))
-		return ep->am.own < AM_OWN_OWED;
-	return am_is_own(id) || (ep->am.answers <= most && len <= most - ep->am.answers);
+		return ep->am.own < AM_EMULATED_OWED;
+	return am_ack_wanted(id) || (ep->am.answers <= most && len <= most - ep->am.answers);
 }
 
 /* Waits for room in the transmit queue, as a copy. */

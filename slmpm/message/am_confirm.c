@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "slmpm/message/am_own.h"
+#include "slmpm/message/am_ack.h"
 #include "slmpm/base/error.h"
 #include "slmpm/message/am_take.h"
 #include "slmpm/message/arrival.h"
@@ -112,7 +112,7 @@ void am_confirm(struct endpoint *ep, uint32_t stream, const void *data, uint64_t
 	h = am_find(ep->ctx, own.id);
 	am_run(ep, h, am_stream(own.id, own.head_len), (const unsigned char *)data + sizeof(own),
 	       total - sizeof(own));
-	am_own_settle(ep, own.tag, charge, h ? 0 : -SLMPM_ENOENT);
+	am_ack_settle(ep, own.tag, charge, h ? 0 : -SLMPM_ENOENT);
 }
 
 void am_confirm_dropped(struct inbound *m)
@@ -121,5 +121,5 @@ void am_confirm_dropped(struct inbound *m)
 	struct am_confirmed own;
 
 	if (take_head(m->ep, m->stream, m->data, m->total, &own))
-		am_own_answer(m->ep, own.tag, m->total > most ? -SLMPM_ELIMIT : -SLMPM_ENOENT);
+		am_ack_answer(m->ep, own.tag, m->total > most ? -SLMPM_ELIMIT : -SLMPM_ENOENT);
 }

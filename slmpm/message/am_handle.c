@@ -11,7 +11,7 @@
 #include "slmpm/message/arrival.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/base/error.h"
-#include "slmpm/message/am_own.h"
+#include "slmpm/message/am_ack.h"
 #include "slmpm/link/landing.h"
 #include "slmpm/message/match.h"
 #include "slmpm/link/progress.h"
@@ -163,7 +163,7 @@ void am_only(struct endpoint *ep, const struct head *h)
 	uint64_t charge = h->flags & WIRE_FLAG_UNCHARGED ? 0 : wire_charge(h->length);
 
 	if (!head_fits(ep, h, h->length) || !may_be_early(ep, h) ||
-	    !arrival_envelope(ep, h, charge))
+	    !inbound_envelope(ep, h, charge))
 		return;
 	match_account(ep, h->length);
 	if (UNLIKELY(am_is_early(ep) || is_left(ep, h->stream, h->data))) {
@@ -171,9 +171,9 @@ void am_only(struct endpoint *ep, const struct head *h)
 		return;
 	}
 	if (UNLIKELY(h->damaged))
-		parts.own_damaged(ep, (uint16_t)h->stream);
-	else if (UNLIKELY(am_is_own(h->stream))) {
-		am_own_arrived(ep, h->stream, h->data, h->length, NULL, charge);
+		parts.emulated_damaged(ep, (uint16_t)h->stream);
+	else if (UNLIKELY(am_ack_wanted(h->stream))) {
+		am_ack_arrived(ep, h->stream, h->data, h->length, NULL, charge);
 		return;
 	} else
 		handle(ep, h->stream, h->data, h->length);
@@ -193,7 +193,7 @@ static bool is_wanted(const struct endpoint *ep, const struct head *h, uint64_t 
 	if (is_confirmed(h->stream)) {
 		id = am_confirm_id(h->data);
 		total -= sizeof(struct am_confirmed);
-	} else if (am_is_own(h->stream)) {
+	} else if (am_ack_wanted(h->stream)) {
 		return true;
 	}
 	return (am_find(ep->ctx, id) || ep->listener || engine_serves(ep->ctx)) &&
@@ -250,11 +250,11 @@ void am_first(struct endpoint *ep, const struct head *h)
 	if (!head_fits(ep, h, h->length) || !may_be_early(ep, h))
 		return;
 	if (PEER_FAULT(ep->am.message ||
-		       ((uint16_t)h->stream > SLMPM_AM_ID_MAX && !am_own_may_begin(h)))) {
+		       ((uint16_t)h->stream > SLMPM_AM_ID_MAX && !am_ack_may_begin(h)))) {
 		endpoint_poison(ep, "active message within another");
 		return;
 	}
-	if (!arrival_envelope(ep, h, charge))
+	if (!inbound_envelope(ep, h, charge))
 		return;
 	m = inbound_new(ep, h, total);
 	if (!m)
@@ -265,7 +265,7 @@ void am_first(struct endpoint *ep, const struct head *h)
 	list_append(&ep->assembling, &m->parts);
 	ep->am.message = m;
 	begin(m, h);
-	if (!announced || !ep->am.message || !am_own_clears(ep, m))
+	if (!announced || !ep->am.message || !am_ack_clears(ep, m))
 		return;
 	m->cleared = true;
 	link_control(ep, WIRE_CLEAR, m->seq, 0, NULL, 0);
@@ -279,16 +279,16 @@ static void run_whole(struct inbound *m)
 
 	m->charge = 0;
 	if (m->damaged) {
-		parts.own_damaged(ep, (uint16_t)m->stream);
+		parts.emulated_damaged(ep, (uint16_t)m->stream);
 	} else if (m->cut) {
 		ep->stats->am_unhandled++;
 		if (is_confirmed(m->stream))
 			am_confirm_dropped(m);
-	} else if (am_is_own(m->stream)) {
+	} else if (am_ack_wanted(m->stream)) {
 		unsigned char *memory = m->data;
 
 		m->data = NULL;
-		am_own_arrived(ep, m->stream, memory, m->total, memory, charge);
+		am_ack_arrived(ep, m->stream, memory, m->total, memory, charge);
 		charge = 0;
 	} else {
 		handle(ep, m->stream, m->data, m->total);
@@ -332,7 +332,7 @@ int am_run_kept(struct endpoint *ep)
 	if (n && list_empty(&ep->am.kept)) {
 		ep->am.kept_free = 0;
 		if (ep->fifo.holds_up && !ep->fifo.longs)
-			am_own_clear_next(ep);
+			am_ack_clear_next(ep);
 		ep->ctx->ended |= ep->state != SLMPM_PEER_UP; /* it may retire now */
 	}
 	endpoint_refresh(ep);

@@ -16,10 +16,6 @@ void arrival_first(struct endpoint *ep, const struct head *h);
 void arrival_more(struct endpoint *ep, const struct head *h);
 /* The sender gave up: as if the message had never come, but for its envelope. */
 void arrival_withdrawn(struct endpoint *ep, const struct head *h);
-/* The next envelope on this link; the credit bounds what may come unasked (R10). */
-bool arrival_envelope(struct endpoint *ep, const struct head *h, uint64_t charge);
-/* The unfinished message with that envelope, or NULL. */
-struct inbound *arrival_unfinished(struct endpoint *ep, uint64_t seq);
 
 /* ---- of a message in an area (arrival_loan.c) -------------------------------------------------- */
 

@@ -58,7 +58,7 @@ void arrival_placed(struct endpoint *ep, const struct fabric_arrival *a)
 /* One that has begun: in its receive, or where it is kept. */
 static void *in_message(struct endpoint *ep, const struct fabric_arrival *a, uint64_t offset)
 {
-	struct inbound *m = arrival_unfinished(ep, a->head[0]);
+	struct inbound *m = inbound_unfinished(ep, a->head[0]);
 
 	if (!m || m->area || (m->announced && !m->cleared) || offset != m->got ||
 	    a->length > m->total - offset)

@@ -61,7 +61,7 @@ void arrival_loan(struct endpoint *ep, const struct head *h)
 	struct request *r;
 	struct inbound *m;
 
-	if (!take_loan(ep, h, &loan) || !arrival_envelope(ep, h, WIRE_ENVELOPE))
+	if (!take_loan(ep, h, &loan) || !inbound_envelope(ep, h, WIRE_ENVELOPE))
 		return;
 	area = area_lent(ep, loan.area, loan.capacity);
 	if (PEER_FAULT(!area || !is_here(ep, area, loan.ready))) {
@@ -90,7 +90,7 @@ void arrival_loan(struct endpoint *ep, const struct head *h)
 
 void arrival_loan_more(struct endpoint *ep, const struct head *h)
 {
-	struct inbound *m = arrival_unfinished(ep, h->seq);
+	struct inbound *m = inbound_unfinished(ep, h->seq);
 	struct wire_loan loan;
 	uint64_t had;
 

@@ -13,19 +13,6 @@
 #include "slmpm/message/match.h"
 #include "slmpm/monitor/monitor.h"
 
-bool arrival_envelope(struct endpoint *ep, const struct head *h, uint64_t charge)
-{
-	if (PEER_FAULT(h->seq != ep->received + 1))
-		return endpoint_poison(ep, "sequence number");
-	if (PEER_FAULT(h->stream == SLMPM_ANY_STREAM))
-		return endpoint_poison(ep, "stream");
-	ep->received++;
-	ep->unmatched_charge += charge;
-	if (PEER_FAULT(ep->unmatched_charge > ep->credit))
-		return endpoint_poison(ep, "credit overrun");
-	return true;
-}
-
 /* It comes again: inbound_defer. Not what has landed in its receive, which may be taken back meanwhile. */
 static void take_back(struct endpoint *ep, const struct head *h, uint64_t charge)
 {
@@ -106,10 +93,10 @@ static void take_only(struct endpoint *ep, const struct head *h)
 		return;
 	}
 	if (h->flags & WIRE_FLAG_TAGGED) {
-		parts.tagged(ep, h);
+		parts.emulated_tagged(ep, h);
 		return;
 	}
-	if (!arrival_envelope(ep, h, charge))
+	if (!inbound_envelope(ep, h, charge))
 		return;
 	r = match_posted(ep, h->stream);
 	if (r && h->arrival && r->kind == REQUEST_HOLD && held_in_place(ep, r, h)) {
@@ -171,7 +158,7 @@ void arrival_first(struct endpoint *ep, const struct head *h)
 		am_first(ep, h);
 		return;
 	}
-	if (!arrival_envelope(ep, h, charge))
+	if (!inbound_envelope(ep, h, charge))
 		return;
 	r = match_next(ep, h->stream);
 	room = room_of_first(h, r, total);
@@ -202,21 +189,10 @@ void arrival_first(struct endpoint *ep, const struct head *h)
 		match_keep(m);
 }
 
-struct inbound *arrival_unfinished(struct endpoint *ep, uint64_t seq)
-{
-	LIST_EACH(at, &ep->assembling) {
-		struct inbound *m = LIST_ENTRY(at, struct inbound, parts);
-
-		if (m->seq == seq)
-			return m;
-	}
-	return NULL;
-}
-
 void arrival_more(struct endpoint *ep, const struct head *h)
 {
 	bool last = h->opcode == WIRE_SEND_LAST;
-	struct inbound *m = arrival_unfinished(ep, h->seq);
+	struct inbound *m = inbound_unfinished(ep, h->seq);
 	uint64_t offset = h->extent & WIRE_LENGTH_MASK;
 
 	if (PEER_FAULT(!m || m->area || (m->announced && !m->cleared) || m->stream != h->stream)) {
@@ -265,7 +241,7 @@ void arrival_more(struct endpoint *ep, const struct head *h)
 
 void arrival_withdrawn(struct endpoint *ep, const struct head *h)
 {
-	struct inbound *m = arrival_unfinished(ep, h->seq);
+	struct inbound *m = inbound_unfinished(ep, h->seq);
 	struct request *r;
 	uint64_t total;
 

@@ -103,7 +103,7 @@ static struct list *next_of(struct list *list)
 
 bool fetch_is_out(const struct endpoint *ep)
 {
-	return ep->fetch && !list_empty(&ep->fetch->out);
+	return !list_empty(&ep->fetch->out);
 }
 
 int fetch_step(struct endpoint *ep)
@@ -111,7 +111,7 @@ int fetch_step(struct endpoint *ep)
 	struct fetch *f = ep->fetch;
 	int n = 0;
 
-	if (ep->state != SLMPM_PEER_UP || !fetch_busy(ep))
+	if (!fetch_busy(ep))
 		return 0;
 	if (!list_empty(&f->in))
 		n += fetch_read_step(ep, LIST_ENTRY(next_of(&f->in), struct fetch_in, node));

@@ -114,7 +114,7 @@ static inline bool fetch_busy(const struct endpoint *ep)
 	return ep->fetch && (!list_empty(&ep->fetch->in) || !list_empty(&ep->fetch->out));
 }
 
-/* Are there messages of which the peer has not fetched all? */
+/* EP has fetched messages: has the peer some yet to fetch? */
 bool fetch_is_out(const struct endpoint *ep);
 
 /* ---- whether (fetch_mode.c) --------------------------------------------------------------- */

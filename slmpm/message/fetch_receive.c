@@ -59,7 +59,7 @@ void fetch_announced(struct endpoint *ep, const struct head *h)
 		endpoint_poison(ep, "announcement");
 		return;
 	}
-	m = arrival_envelope(ep, h, WIRE_ENVELOPE) ?
+	m = inbound_envelope(ep, h, WIRE_ENVELOPE) ?
 		    inbound_new(ep, h, h->extent & WIRE_LENGTH_MASK) :
 		    NULL;
 	if (!m) {
@@ -181,7 +181,7 @@ static bool was_received(const struct endpoint *ep, const struct head *h)
 
 void fetch_given(struct endpoint *ep, const struct head *h)
 {
-	struct inbound *m = arrival_unfinished(ep, h->seq);
+	struct inbound *m = inbound_unfinished(ep, h->seq);
 	struct fetch_in *p = m ? m->fetch : NULL;
 	struct wire_give give;
 
@@ -226,7 +226,7 @@ bool fetch_is_asked(struct endpoint *ep, const struct head *h, struct inbound *m
 
 void fetch_sent_instead(struct endpoint *ep, const struct head *h)
 {
-	struct inbound *m = arrival_unfinished(ep, h->seq);
+	struct inbound *m = inbound_unfinished(ep, h->seq);
 	struct fetch_in *p = m ? m->fetch : NULL;
 	uint64_t length = h->extent & WIRE_LENGTH_MASK;
 

@@ -10,6 +10,30 @@
 #include "slmpm/link/wait.h"
 #include "slmpm/link/landing.h"
 
+bool inbound_envelope(struct endpoint *ep, const struct head *h, uint64_t charge)
+{
+	if (PEER_FAULT(h->seq != ep->received + 1))
+		return endpoint_poison(ep, "sequence number");
+	if (PEER_FAULT(h->stream == SLMPM_ANY_STREAM))
+		return endpoint_poison(ep, "stream");
+	ep->received++;
+	ep->unmatched_charge += charge;
+	if (PEER_FAULT(ep->unmatched_charge > ep->credit))
+		return endpoint_poison(ep, "credit overrun");
+	return true;
+}
+
+struct inbound *inbound_unfinished(struct endpoint *ep, uint64_t seq)
+{
+	LIST_EACH(at, &ep->assembling) {
+		struct inbound *m = LIST_ENTRY(at, struct inbound, parts);
+
+		if (m->seq == seq)
+			return m;
+	}
+	return NULL;
+}
+
 bool inbound_complete(const struct inbound *m)
 {
 	return m->area ? m->final : m->got == m->total;

@@ -29,6 +29,10 @@ struct inbound {
 	bool released;          /* area: the reader let go before the end */
 };
 
+/* The next envelope on this link; the credit bounds what may come unasked (R10). */
+bool inbound_envelope(struct endpoint *ep, const struct head *h, uint64_t charge);
+/* The unfinished message with that envelope, or NULL. */
+struct inbound *inbound_unfinished(struct endpoint *ep, uint64_t seq);
 /* NULL: no memory. */
 struct inbound *inbound_try(struct endpoint *ep, const struct head *h, uint64_t total);
 /* The same, but that the endpoint has ended then. */

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "slmpm/message/am_own.h"
+#include "slmpm/message/am_ack.h"
 #include "slmpm/base/error.h"
 #include "slmpm/link/late.h"
 #include "slmpm/message/am.h"
@@ -108,7 +108,7 @@ int message_post(struct request *r)
 bool message_withdraw(struct request *r)
 {
 	if (r->fifo.out) {
-		am_own_abandon(r);
+		am_ack_abandon(r);
 		return true;
 	}
 	if (message_is_out(r))

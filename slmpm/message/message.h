@@ -32,7 +32,7 @@ COLD bool message_tell_later(struct endpoint *ep, struct told *told, const struc
 /* A message to its peer's transmit queue; a receive to the messages that came, or those to come. */
 int message_queue(struct request *r);
 int message_post(struct request *r);
-/* And back. */
+/* Out of there again; false when it has gone too far. */
 bool message_withdraw(struct request *r);
 bool message_unpost(struct request *r);
 /* The error of one that has failed, with its detail. */
@@ -41,7 +41,7 @@ bool message_ready(struct endpoint *ep, struct request *r, bool first);
 int message_push(struct endpoint *ep, struct request *r, bool *stop);
 /* All of R's packets are posted, and it awaits no answer: it ends when the link does not lag any more. */
 bool message_is_out(const struct request *r);
-/* It has ended. */
+/* R is out: ends it. */
 void message_sent(struct endpoint *ep, struct request *r);
 /* An announced message has its receive: the rest may go. */
 void message_cleared(struct endpoint *ep, const struct head *h);

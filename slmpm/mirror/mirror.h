@@ -264,8 +264,8 @@ void mirror_close_shortcuts(struct context *ctx);
 void mirror_forked(struct context *ctx);
 /* N bytes at AT have been written by the module itself. */
 void mirror_landed(struct context *ctx, const void *at, uint64_t n);
-/* R ends: so has what it brought into memory. False. */
-bool mirror_finished(struct request *r, int status);
+/* R ends: so has what it brought into memory, perhaps a part of it. */
+void mirror_finished(struct request *r);
 /* Does one lie there? */
 bool mirror_lies(const struct context *ctx, const void *at, uint64_t n);
 

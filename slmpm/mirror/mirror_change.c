@@ -57,7 +57,7 @@ void mirror_landed(struct context *ctx, const void *at, uint64_t n)
 	}
 }
 
-bool mirror_finished(struct request *r, int status)
+void mirror_finished(struct request *r)
 {
 	struct request_walk walk = {r, 0, 0};
 	uint64_t left =
@@ -65,18 +65,16 @@ bool mirror_finished(struct request *r, int status)
 	uint64_t n;
 	void *run;
 
-	(void)status; /* of what failed a part may be there */
 	if (list_empty(&r->ctx->mirrors))
-		return false;
+		return;
 	if (r->kind == REQUEST_ATOMIC && r->rma.old)
 		mirror_landed(r->ctx, r->rma.old, r->rma.bits / 8);
 	if (r->kind == REQUEST_PUT && r->rma.to)
 		mirror_landed(r->ctx, r->rma.to, r->length);
 	if (r->kind != REQUEST_RECV && r->kind != REQUEST_GET)
-		return false;
+		return;
 	for (; left && (run = request_walk_on(&walk, left, &n)); left -= n)
 		mirror_landed(r->ctx, run, n);
-	return false;
 }
 
 /* ---- calls ---------------------------------------------------------------------------------- */

@@ -17,7 +17,7 @@
 #include "slmpm/base/wire.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct list parts = {&parts, &parts};
+static struct list heard_parts = {&heard_parts, &heard_parts};
 static const struct endpoint *parent; /* who knows the job's number */
 static _Atomic uint64_t job;          /* 0: not known yet */
 /* For who may not wait: the mean of each cell, 0 where there is none; and the instances. */
@@ -41,7 +41,7 @@ static uint32_t cut32(uint64_t value)
 static void sum_without(struct means *sum, const struct means_part *without)
 {
 	*sum = (struct means){.instances = 1};
-	LIST_EACH(at, &parts) {
+	LIST_EACH(at, &heard_parts) {
 		const struct means_part *part = LIST_ENTRY(at, struct means_part, node);
 
 		if (part != without)
@@ -199,7 +199,7 @@ void means_look(struct context *ctx, uint64_t ns)
 	pthread_mutex_lock(&lock);
 	own->sum = sum;
 	if (!ctx->monitor.own)
-		list_append(&parts, &own->node);
+		list_append(&heard_parts, &own->node);
 	ctx->monitor.own = own;
 	make_known();
 	pthread_mutex_unlock(&lock);
@@ -240,7 +240,7 @@ void means_end(struct endpoint *ep)
 void means_forked(void)
 {
 	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-	list_init(&parts);
+	list_init(&heard_parts);
 	voices_forget(NULL);
 	parent = NULL;
 	means_set_job(0);
@@ -257,7 +257,7 @@ void means_change(struct endpoint *ep, uint64_t from, uint64_t born,
 
 	pthread_mutex_lock(&lock);
 	if (!from && !*heard && (*heard = calloc(1, sizeof(**heard))))
-		list_append(&parts, &(*heard)->node);
+		list_append(&heard_parts, &(*heard)->node);
 	m = from ? voices_place(ep, from, born) : *heard ? &(*heard)->sum : NULL;
 	if (m)
 		set(m, arg);

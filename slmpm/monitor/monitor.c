@@ -6,7 +6,7 @@
 
 #include "slmpm/bond/bond.h"
 #include "slmpm/link/link.h"
-#include "slmpm/link/look.h"
+#include "slmpm/link/inspect.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/monitor/means.h"
 #include "slmpm/monitor/totals.h"
@@ -16,7 +16,7 @@ _Static_assert(SLMPM_MONITOR_PATHS == BOND_PATHS, "one place for each link");
 #define SHARE   16 /* links in a look */
 /* Ticks between two looks: the one behind sends no packets of the monitor's, which would delay the
  * first messages' answers. */
-#define SILENCE (LOOK_TICKS << 2)
+#define SILENCE (INSPECT_TICKS << 2)
 #define SPARED  8 /* all but one of so many: traffic behind silence alone is measured, too */
 #define WINDOW  UINT64_C(100000000) /* ns, at least, that a rate is taken over */
 
@@ -222,6 +222,6 @@ COLD void monitor_come_by(struct context *ctx)
 	uint64_t ticks = clock_ticks();
 
 	ctx->monitor.passed = 0;
-	if (ticks - ctx->monitor.looked >= LOOK_TICKS << 1 && ticks >= ctx->monitor.not_before)
+	if (ticks - ctx->monitor.looked >= INSPECT_TICKS << 1 && ticks >= ctx->monitor.not_before)
 		progress_in_passing(ctx);
 }

@@ -124,7 +124,7 @@ static inline void monitor_pass_next(struct context *ctx)
 	ctx->monitor.passed = MONITOR_PASSES - 1;
 }
 
-/* Has nothing gone over its links since? */
+/* Has nothing gone over the links of CTX since the last look? */
 bool monitor_is_shown(const struct context *ctx);
 /* An endpoint has: shows that, whatever the time. */
 void monitor_ended(struct endpoint *ep);
@@ -142,9 +142,9 @@ void monitor_totals(const struct endpoint *ep, struct slmpm_monitor *m);
  * them (0: that is not known). */
 void monitor_timed(struct endpoint *ep, int protocol, uint64_t length, const void *memory,
 		   uint64_t busy, uint64_t latency);
-/* R, one-sided, is to go by requests or the engine; and ends. False. */
+/* R, one-sided, is to go by requests or the engine; and ends. */
 void monitor_requested(struct request *r);
-bool monitor_finished(struct request *r, int status);
+void monitor_finished(struct request *r);
 /* Is one due of a message that goes in a packet? Then ep->sampling, until the next message has gone,
  * the long way. */
 void sample_look(struct endpoint *ep, uint64_t ns);

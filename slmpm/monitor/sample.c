@@ -87,21 +87,21 @@ static uint64_t latency_of(const struct request *r, uint64_t took)
 	return m && m->echo.time.mean ? took + m->echo.time.mean / 2 : 0;
 }
 
-bool monitor_finished(struct request *r, int status)
+void monitor_finished(struct request *r)
 {
-	uint64_t took = clock_ticks() - r->began;
 	int protocol = r->kind < REQUEST_PUT  ? SLMPM_BY_SMT :
 		       !r->rma.engine         ? SLMPM_BY_REQUEST :
 		       r->kind == REQUEST_PUT ? SLMPM_BY_PUT :
 						SLMPM_BY_GET;
+	uint64_t took;
 
 	if (!r->began)
-		return false;
+		return;
+	took = clock_ticks() - r->began;
 	r->began = 0;
-	if (took && status == 0)
+	if (took && r->result.status == 0)
 		monitor_timed(r->ep, protocol, r->length, r->piece_count ? r->pieces->base : NULL,
 			      took, latency_of(r, took));
-	return false;
 }
 
 /* ---- messages that go in a packet ------------------------------------------------------------- */

@@ -86,7 +86,7 @@ static void deliver_ended(struct workqueue *wq)
 }
 
 /* An operation of the queue is done; its cookie is the number of its work. */
-static void ended(void *owner, const struct slmpm_done *done)
+static void work_ended(void *owner, const struct slmpm_done *done)
 {
 	struct workqueue *wq = owner;
 	struct work *w = &wq->work[done->cookie];
@@ -112,7 +112,7 @@ static void fail(struct workqueue *wq, struct work *w, int status)
 
 	list_remove(&w->node);
 	list_append(&wq->begun, &w->node);
-	ended(wq, &done);
+	work_ended(wq, &done);
 	wq->ctx->news = true;
 }
 
@@ -146,7 +146,7 @@ int workqueue_advance(struct endpoint *ep)
 	uint64_t id = handle_id(ep);
 	int n = 0;
 
-	if (ep->state != SLMPM_PEER_UP || !ep->work_waiting)
+	if (!ep->work_waiting)
 		return 0;
 	LIST_EACH(at, &ep->ctx->work_queues) {
 		struct workqueue *wq = LIST_ENTRY(at, struct workqueue, node);
@@ -284,7 +284,7 @@ static int take_options(struct slmpm_wq_options *o, const struct slmpm_wq_option
 	return 0;
 }
 
-static void destroy(struct workqueue *wq)
+static void drop_queue(struct workqueue *wq)
 {
 	if (wq->queue)
 		wq->queue->users--;
@@ -313,11 +313,11 @@ static struct workqueue *workqueue_new(struct context *ctx, uint32_t depth)
 	wq->work = calloc(depth, sizeof(*wq->work));
 	wq->inner = queue_new(ctx);
 	if (!wq->work || !wq->inner) {
-		destroy(wq);
+		drop_queue(wq);
 		return NULL;
 	}
 	wq->inner->owner = wq;
-	wq->inner->pass_on = ended;
+	wq->inner->pass_on = work_ended;
 	for (uint32_t i = 0; i < depth; i++)
 		list_append(&wq->idle, &wq->work[i].node);
 	return wq;
@@ -367,7 +367,7 @@ int slmpm_wq_destroy(slmpm_wq handle)
 		rc = error_set(SLMPM_EBUSY, "slmpm_wq_destroy: %u work requests are under way",
 			       wq->used);
 	else
-		destroy(wq);
+		drop_queue(wq);
 	context_unlock(ctx);
 	return rc;
 }
@@ -375,7 +375,7 @@ int slmpm_wq_destroy(slmpm_wq handle)
 void workqueue_shut(struct context *ctx)
 {
 	LIST_EACH(at, &ctx->work_queues)
-		destroy(LIST_ENTRY(at, struct workqueue, node));
+		drop_queue(LIST_ENTRY(at, struct workqueue, node));
 }
 
 void workqueue_fork(void)

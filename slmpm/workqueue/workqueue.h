@@ -4,7 +4,7 @@
  * when is decided here.
  *
  * A queue's operations are told to a completion queue of its own, where nobody polls: what is put
- * there comes back to it (`ended`), and goes to the application's when its turn has come.
+ * there comes back to it (`work_ended`), and goes to the application's when its turn has come.
  */
 #ifndef SLMPM_WORKQUEUE_H
 #define SLMPM_WORKQUEUE_H
@@ -19,7 +19,7 @@ struct workqueue {
 	slmpm_peer peer;     /* as all know it; ... */
 	uint32_t wish;       /* ... the link of the handle that it was made with: flags, or 0 */
 	struct queue *queue; /* the application's */
-	struct queue *inner; /* leads here */
+	struct queue *inner; /* its pass_on is `work_ended` */
 	uint32_t flags, depth, used;
 	enum work_kind kind; /* of those that have begun */
 	struct list waiting, begun, idle;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A message's turn at the link: it goes out as First, Middle..., Last, or Only; beyond the eager limit only its First goes,
- * and the rest when the peer has a receive for it.
+ * A message on its way out: First, Middle..., Last, or Only; beyond the eager limit only its First goes, and the rest when
+ * the peer has a receive for it.
  */
 #include <errno.h>
 

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Active messages of the library's own whose end is told to their sender: puts into a FIFO (slmpm/fifo), and messages of the
+ * Active messages whose end is acknowledged to their sender: puts into a FIFO (slmpm/fifo), and messages of the
  * application's that are confirmed (am_confirm.c). Who wants to know gives a tag; the answer brings it back.
  */
-#ifndef SLMPM_AM_OWN_H
-#define SLMPM_AM_OWN_H
+#ifndef SLMPM_AM_ACK_H
+#define SLMPM_AM_ACK_H
 
 #include "slmpm/message/inbound.h"
 
-#define FIFO_HEAD   56  /* bytes */
-#define AM_OWN_OWED 128 /* answers of the library's own that may wait for room */
+#define FIFO_HEAD        56  /* bytes */
+#define AM_EMULATED_OWED 128 /* answers of the library's own that may wait for room */
 
-enum fifo_id {
+enum am_ack_id {
 	FIFO_PUT = SLMPM_AM_ID_MAX + 17, /* struct fifo_put (fifo.h), FIFO_HEAD; data */
-	FIFO_DONE,                       /* struct fifo_done */
+	AM_ACK,                          /* struct am_ack */
 	AM_CONFIRMED                     /* struct am_confirmed; head, data */
 };
 
 /* Heads, little-endian. */
-struct fifo_done {
+struct am_ack {
 	uint64_t tag;
 	uint32_t error, zero; /* SLMPM_E*, or 0 */
 };
-_Static_assert(sizeof(struct fifo_done) == 16, "wire layout");
+_Static_assert(sizeof(struct am_ack) == 16, "wire layout");
 
 /* In front of the caller's head. */
 struct am_confirmed {
@@ -32,7 +32,7 @@ struct am_confirmed {
 };
 _Static_assert(sizeof(struct am_confirmed) == 16, "wire layout");
 
-static inline bool am_is_own(uint32_t stream)
+static inline bool am_ack_wanted(uint32_t stream)
 {
 	return (uint16_t)(stream - FIFO_PUT) <= AM_CONFIRMED - FIFO_PUT;
 }
@@ -40,27 +40,27 @@ static inline bool am_is_own(uint32_t stream)
 /* ---- who waits for an answer ------------------------------------------------------------------- */
 
 /* R, with a tag, ends with STATUS: true, and it waits for its answer now. */
-bool am_own_awaits(struct request *r, int status);
+bool am_ack_awaits(struct request *r, int status);
 /* Nobody waits for that answer any more. */
-void am_own_abandon(struct request *r);
+void am_ack_abandon(struct request *r);
 /* The endpoint ends: who waits gets its error. */
-void am_own_end(struct endpoint *ep);
+void am_ack_end(struct endpoint *ep);
 
 /* ---- what arrives ----------------------------------------------------------------------------- */
 
 /* May a message of several packets begin so? */
-bool am_own_may_begin(const struct head *h);
+bool am_ack_may_begin(const struct head *h);
 /* TOTAL bytes of a message at DATA, whose CHARGE is to be given back when its end is told. MEMORY: theirs, to be kept or
  * freed; NULL: they are copied. */
-void am_own_arrived(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total,
+void am_ack_arrived(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total,
 		    unsigned char *memory, uint64_t charge);
 /* The answer to TAG, unless that is 0; and CHARGE is the peer's again once it has left. */
-void am_own_answer(struct endpoint *ep, uint64_t tag, int status);
-void am_own_settle(struct endpoint *ep, uint64_t tag, uint64_t charge, int status);
+void am_ack_answer(struct endpoint *ep, uint64_t tag, int status);
+void am_ack_settle(struct endpoint *ep, uint64_t tag, uint64_t charge, int status);
 
 /* M, announced, is the peer's next: is it to come now? Else it is cleared later. */
-bool am_own_clears(struct endpoint *ep, const struct inbound *m);
+bool am_ack_clears(struct endpoint *ep, const struct inbound *m);
 /* It may come now, if it still waits. */
-void am_own_clear_next(struct endpoint *ep);
+void am_ack_clear_next(struct endpoint *ep);
 
 #endif

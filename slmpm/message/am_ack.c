@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Active messages of the library's own whose end is told: what of them arrives, who waits for the answer (am_own.h). */
-#include "slmpm/message/am_own.h"
+/* Active messages whose end is acknowledged: what of them arrives, who waits for the answer (am_ack.h). */
+#include "slmpm/message/am_ack.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "slmpm/message/message.h"
 #include "slmpm/part.h"
 
-bool am_own_may_begin(const struct head *h)
+bool am_ack_may_begin(const struct head *h)
 {
 	uint16_t id = (uint16_t)h->stream;
 	size_t head = id == FIFO_PUT ? FIFO_HEAD : sizeof(struct am_confirmed);
@@ -19,7 +19,7 @@ bool am_own_may_begin(const struct head *h)
 	       h->stream >> 16 == head;
 }
 
-bool am_own_clears(struct endpoint *ep, const struct inbound *m)
+bool am_ack_clears(struct endpoint *ep, const struct inbound *m)
 {
 	if (!am_is_early(ep) && ((uint16_t)m->stream != FIFO_PUT || !ep->fifo.longs))
 		return true;
@@ -28,7 +28,7 @@ bool am_own_clears(struct endpoint *ep, const struct inbound *m)
 	return false;
 }
 
-void am_own_clear_next(struct endpoint *ep)
+void am_ack_clear_next(struct endpoint *ep)
 {
 	struct inbound *m = ep->am.message;
 	uint64_t seq = ep->fifo.uncleared;
@@ -41,22 +41,22 @@ void am_own_clear_next(struct endpoint *ep)
 	link_control(ep, WIRE_CLEAR, seq, 0, NULL, 0);
 }
 
-void am_own_answer(struct endpoint *ep, uint64_t tag, int status)
+void am_ack_answer(struct endpoint *ep, uint64_t tag, int status)
 {
-	const struct fifo_done a = {
+	const struct am_ack a = {
 		.tag = LITTLE_64(tag),
 		.error = LITTLE_32(wire_error(status)),
 	};
 
-	if (tag && am_answer(ep, FIFO_DONE, &a, sizeof(a), NULL, 0) < 0)
+	if (tag && am_answer(ep, AM_ACK, &a, sizeof(a), NULL, 0) < 0)
 		endpoint_no_memory(ep);
 }
 
-void am_own_settle(struct endpoint *ep, uint64_t tag, uint64_t charge, int status)
+void am_ack_settle(struct endpoint *ep, uint64_t tag, uint64_t charge, int status)
 {
 	if (ep->state != SLMPM_PEER_UP)
 		return;
-	am_own_answer(ep, tag, status);
+	am_ack_answer(ep, tag, status);
 	if (ep->state == SLMPM_PEER_UP)
 		am_settle(ep, charge);
 }
@@ -88,7 +88,7 @@ static struct request *take_awaiting(struct endpoint *ep, uint64_t tag)
 /* There are no more answers than requests that are out; of those given up the tag is forgotten. */
 static void done(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total)
 {
-	struct fifo_done a;
+	struct am_ack a;
 	struct request *r;
 
 	if (PEER_FAULT(stream >> 16 != sizeof(a) || total != sizeof(a))) {
@@ -112,13 +112,13 @@ static void done(struct endpoint *ep, uint32_t stream, const void *data, uint64_
 		ep->fifo.abandoned--;
 }
 
-void am_own_abandon(struct request *r)
+void am_ack_abandon(struct request *r)
 {
 	list_remove(&r->node);
 	r->ep->fifo.abandoned++;
 }
 
-bool am_own_awaits(struct request *r, int status)
+bool am_ack_awaits(struct request *r, int status)
 {
 	if (!r->fifo.tag || status < 0 || r->fifo.out)
 		return false;
@@ -127,13 +127,13 @@ bool am_own_awaits(struct request *r, int status)
 	return true;
 }
 
-void am_own_arrived(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total,
+void am_ack_arrived(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total,
 		    unsigned char *memory, uint64_t charge)
 {
 	/* What costs no credit could be without end; what tells of an end has none to give back. */
-	if (PEER_FAULT(((uint16_t)stream == FIFO_DONE) == (charge > 0)))
+	if (PEER_FAULT(((uint16_t)stream == AM_ACK) == (charge > 0)))
 		endpoint_poison(ep, "credit of a FIFO entry");
-	else if ((uint16_t)stream == FIFO_DONE)
+	else if ((uint16_t)stream == AM_ACK)
 		done(ep, stream, data, total);
 	else if ((uint16_t)stream == AM_CONFIRMED)
 		am_confirm(ep, stream, data, total, charge);
@@ -144,7 +144,7 @@ void am_own_arrived(struct endpoint *ep, uint32_t stream, const void *data, uint
 	free(memory);
 }
 
-void am_own_end(struct endpoint *ep)
+void am_ack_end(struct endpoint *ep)
 {
 	LIST_EACH(at, &ep->fifo.awaiting) {
 		list_remove(at);

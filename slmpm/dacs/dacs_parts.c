@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The one place that knows all families of calls. */
+#include "slmpm/dacs/dacs_parts.h"
+#include "slmpm/dacs/dacs_dma.h"
+#include "slmpm/dacs/dacs_message.h"
+#include "slmpm/dacs/dacs_pact.h"
+#include "slmpm/dacs/dacs_process.h"
+#include "slmpm/dacs/dacs_region.h"
+#include "slmpm/dacs/dacs_share.h"
+
+static void (*const gone[])(struct dacsi_process *) = {
+	dacsi_dma_gone, dacsi_pact_forget, dacsi_region_orphan, dacsi_share_forget, NULL,
+};
+
+const struct dacsi_parts dacsi_parts = {
+	.attend = dacsi_dma_attend,
+	.settle = dacsi_pact_settle,
+	.settle_mail = dacsi_mailbox_settle,
+	.settle_offers = dacsi_share_settle,
+	.match = dacsi_message_match,
+
+	.watch = dacsi_process_watch,
+	.suspect = dacsi_process_suspect,
+	.term = dacsi_process_term,
+	.tell = dacsi_error_tell,
+	.await = dacsi_error_await,
+
+	.fail = dacsi_message_fail,
+	.gone = gone,
+};

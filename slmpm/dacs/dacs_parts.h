@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the families of calls do whenever any call is made, waits or ends, and when a process is gone: dacs_parts.c fills it in,
+ * so that what all of them stand on needs none of them. */
+#ifndef SLMPM_DACS_PARTS_H
+#define SLMPM_DACS_PARTS_H
+
+#include "slmpm/dacs/dacs_internal.h"
+
+struct dacsi_parts {
+	/* Moves transfers on; settles mutexes and groups that are due: did anything happen? */
+	bool (*attend)(void);
+	bool (*settle)(void);
+	/* Of a partner: answers that are owed, regions that it offers, messages for receives that are posted. */
+	void (*settle_mail)(struct dacsi_process *process);
+	void (*settle_offers)(struct dacsi_process *process);
+	bool (*match)(struct dacsi_process *process);
+
+	/* Looks at the children, CLOSELY or at those under suspicion: has one ended? */
+	bool (*watch)(bool closely);
+	void (*suspect)(struct dacsi_process *process);
+	/* A call ends with DACS_ERR_DE_TERM: whose end that is has to be known. */
+	void (*term)(void);
+	/* Error handlers run; those that another thread runs are through. */
+	void (*tell)(void);
+	void (*await)(void);
+
+	/* A process ends: receives from it do with ERROR. It is gone, in this order. */
+	void (*fail)(struct dacsi_process *process, DACS_ERR_T error);
+	void (*const *gone)(struct dacsi_process *process);
+};
+
+extern const struct dacsi_parts dacsi_parts;
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The way into and out of every call, SLMPM's codes. */
+#include "slmpm/dacs/dacs_parts.h"
+#include "slmpm/dacs/dacs_wait.h"
+
+struct dacsi_runtime dacsi = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.changed = PTHREAD_COND_INITIALIZER,
+	.threads = true,
+	.epoll = -1,
+	.kick = -1,
+	.own_cwd_lock = -1,
+};
+
+DACS_ERR_T dacsi_code(int64_t error)
+{
+	switch (error) {
+	case 0: return DACS_SUCCESS;
+	case -SLMPM_EDEAD:
+	case -SLMPM_ECLOSED:
+	case -SLMPM_EHANDLE: /* reaped while a transfer was under way */ return DACS_ERR_DE_TERM;
+	case -SLMPM_EAGAIN: /* the same, of a deadline of 0 */
+	case -SLMPM_ETIMEOUT: return DACS_ERR_DACSD_FAILURE;
+	case -SLMPM_EVERSION: return DACS_ERR_VERSION_MISMATCH;
+	case -SLMPM_ETRUNC: return DACS_ERR_BUF_OVERFLOW;
+	case -SLMPM_ENOMEM:
+	case -SLMPM_ENOFILE:
+	case -SLMPM_EFBIG:
+	case -SLMPM_ELIMIT: return DACS_ERR_NO_RESOURCE;
+	case -SLMPM_EACCES: return DACS_ERR_NO_PERM;
+	case -SLMPM_ENOENT: return DACS_ERR_NOT_FOUND;
+	case -SLMPM_ENOEXEC: return DACS_ERR_INVALID_PROG;
+	case -SLMPM_EFORKED: return DACS_ERR_NOT_INITIALIZED;
+	case -SLMPM_EBUSY: return DACS_ERR_RESOURCE_BUSY;
+	case -SLMPM_ESYSTEM: return DACS_ERR_SYSTEM;
+	case -SLMPM_ENOTSUP: return DACS_ERR_NOT_SUPPORTED_YET;
+	default: return DACS_ERR_INTERNAL;
+	}
+}
+
+DACS_ERR_T dacsi_enter(void)
+{
+	if (dacsi.threads)
+		pthread_mutex_lock(&dacsi.lock);
+	dacsi.entered++;
+	if (dacsi.up && !dacsi.leaving)
+		return DACS_SUCCESS;
+	if (dacsi.threads)
+		pthread_mutex_unlock(&dacsi.lock);
+	return DACS_ERR_NOT_INITIALIZED;
+}
+
+static bool reports_end(DACS_ERR_T rc)
+{
+	return rc == DACS_ERR_DE_TERM || rc == DACS_STS_PROC_ABORTED || rc == DACS_STS_PROC_FAILED;
+}
+
+/* Whoever is told of a child's end finds that the handlers have run. */
+static DACS_ERR_T leave(DACS_ERR_T rc)
+{
+	bool tell;
+
+	if (rc == DACS_ERR_DE_TERM)
+		dacsi_parts.term();
+	tell = dacsi.errors != NULL;
+	if (dacsi.idle)
+		dacsi_pause_over();
+	if (dacsi.due)
+		(void)dacsi_parts.settle();
+	if (dacsi.threads) {
+		if (dacsi.sleeping)
+			dacsi_kick();
+		if (dacsi.inside)
+			pthread_cond_broadcast(&dacsi.changed);
+		pthread_mutex_unlock(&dacsi.lock);
+	}
+	if (tell)
+		dacsi_parts.tell();
+	if (reports_end(rc))
+		dacsi_parts.await();
+	return rc;
+}
+
+DACS_ERR_T dacsi_leave(DACS_ERR_T rc)
+{
+	if (dacsi.up && dacsi.children)
+		(void)dacsi_parts.watch(true);
+	return leave(rc);
+}
+
+DACS_ERR_T dacsi_leave_fast(DACS_ERR_T rc)
+{
+	if (dacsi.children && ++dacsi.calls % 64 == 0)
+		(void)dacsi_parts.watch(true);
+	return leave(rc);
+}
