@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # What the pages for developers name is there: each file, and a name in the file in which it is said to be: "`a`, `b` in
-# `file.c`", "`a` (file.c)". Of architecture.md, which names all rooms and all files of slmpm itself, each identifier, too.
+# `file.c`", "`a` (file.c)". Of those about the inside each identifier, too; architecture.md names all rooms and all files of
+# slmpm itself.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
@@ -77,7 +78,7 @@ FILENAME !~ /[.]md$/ {	# the list
 			fault("no file " file)
 	}
 	rest = $0
-	while (FILENAME ~ /architecture|adding_a_fabric/ && (name = next_of("[A-Za-z0-9]+_[A-Za-z0-9_]*[A-Za-z0-9]")) != "") {
+	while (FILENAME ~ /architecture|adding_a_fabric|changing|inside/ && (name = next_of("[A-Za-z0-9]+_[A-Za-z0-9_]*[A-Za-z0-9]")) != "") {
 		if (rest ~ /^[_*]/ || name ~ /NAME/ || name in other)
 			continue
 		names++

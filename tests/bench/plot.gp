@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# One picture of one metric: gnuplot -e "dir='...'; metric='...'; title='...'; unit='...'" plot.gp
+# One picture of one metric: gnuplot -e "dir='...'; metric='...'; title='...'; where='...'; unit='...'" plot.gp
 set terminal svg size 900,560 font "sans-serif,12" background "white"
 set output dir."/".metric.".svg"
 data = dir."/".metric.".dat"
 stats data using 1:2 nooutput
-set title title
+set title title."\n".where
 set xlabel exists("messages") ? "messages of the burst; the mean of those behind the first" : "bytes"
 set ylabel unit
 set logscale x
