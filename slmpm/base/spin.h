@@ -28,7 +28,6 @@ struct spin {
 	uint8_t row; /* of `credit` */
 };
 
-/* What a wait that finds nothing knows of itself. */
 /*
  * How often a receive scans the ring before it becomes a request; a quarter as many passes of progress follow
  * before the clock is read. BRIEF: where the last wait slept and polling has not paid of late (decision 0027).
@@ -36,6 +35,7 @@ struct spin {
 #define IDLE_SCANS       200
 #define IDLE_SCANS_BRIEF 40
 
+/* What a wait that finds nothing knows of itself. */
 struct idle {
 	uint32_t turns; /* passes that found nothing */
 	bool slept;

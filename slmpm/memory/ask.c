@@ -204,7 +204,9 @@ void ask_start(struct request *r)
 	w->span = w->span_count;
 	list_append(&r->ep->share->asks, &r->node);
 	endpoint_refresh(r->ep);
-	(void)ask_step(r->ep);
+	if (!r->ep->share
+		     ->asked) /* else its turn comes, and who is late is given up amid no packet */
+		(void)ask_step(r->ep);
 }
 
 uint64_t ask_deadlines(struct context *ctx, uint64_t now)
