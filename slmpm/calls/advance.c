@@ -11,18 +11,19 @@
 #define ASK_TICKS 200000 /* between questions to the kernel, by who calls all the time */
 
 /*
- * The short way of a call, for one peer that sends active messages: those that are there. What else
- * there is waits for the long way. Negative: not this way.
+ * The short way of a call, for one peer that sends active messages: takes those that are there and counts them in
+ * TAKEN. False: the long way has to look, too.
  */
-static inline int progress_shortly(struct context *ctx)
+static inline bool progress_shortly(struct context *ctx, int *taken)
 {
 	struct endpoint *ep;
 	struct link *l;
 	uint64_t awaited = 0;
 	int n = 0, polls = POLLS;
+	bool all = true;
 
 	if (UNLIKELY(ctx->multiple || ctx->live != 1 || ctx->handling || ctx->armed))
-		return -1;
+		return false;
 	ep = ctx->endpoints[0];
 	l = &ep->link;
 	while (LIKELY(ep->direct && !ep->unpack.left && !ep->bundle.count &&
@@ -36,12 +37,15 @@ static inline int progress_shortly(struct context *ctx)
 			else
 				clock_between_looks();
 		}
+		if (!a && !n)
+			return clock_ticks() - ctx->looked < ASK_TICKS && ep->direct;
 		if (!a)
-			return clock_ticks() - ctx->looked < ASK_TICKS && ep->direct ? 0 : -1;
+			break;
 		if (UNLIKELY(!(mirror_is_change(a->kind) ? mirror_take_shortly(ep, a, awaited) :
 							   am_take_inline(ep, a)))) {
 			l->next--;
-			return -1;
+			all = false;
+			break;
 		}
 		ctx->idle++;
 		awaited = 0;
@@ -52,7 +56,8 @@ static inline int progress_shortly(struct context *ctx)
 			break;
 	}
 	ctx->news |= n > 0;
-	return LIKELY(ep->direct && n) ? n : -1;
+	*taken = n;
+	return LIKELY(n && all && ep->direct);
 }
 
 /* All that is there, and no more than a pass over everybody would find. */
@@ -83,16 +88,15 @@ static void enter(struct context *ctx)
 
 int slmpm_progress(slmpm_ctx handle)
 {
-	int rc = 0;
+	int rc = 0, taken = 0;
 	struct context *ctx = context_get_quickly(handle, &rc);
 
 	if (UNLIKELY(!ctx))
 		return rc;
-	rc = progress_shortly(ctx);
-	if (LIKELY(rc >= 0))
-		return rc;
+	if (LIKELY(progress_shortly(ctx, &taken)))
+		return taken;
 	enter(ctx);
-	rc = progress_locked(ctx);
+	rc = taken + progress_locked(ctx);
 	/* Who calls all the time need not ask the kernel each time. */
 	if (!rc && clock_ticks() - ctx->looked >= ASK_TICKS) {
 		rc = wait_look(ctx);

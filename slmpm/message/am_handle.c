@@ -182,6 +182,7 @@ void am_only(struct endpoint *ep, const struct head *h)
 
 bool am_take(struct endpoint *ep, const struct fabric_arrival *a)
 {
+	ep->ctx->news = true; /* what its handler says may be for who is about to sleep */
 	return am_take_inline(ep, a);
 }
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a look for something else brings in is news for slmpm_arm. */
+/* What a look for something else brings in is news for slmpm_arm; what slmpm_progress takes in it counts. */
 #include <signal.h>
 #include <string.h>
 
 #include "tests/lib/actor.h"
 
+#define HANDLER 7
+
 static const slmpm_ctx none;
+static int handled;
 
 /* A word, which the look takes; two messages and a stop, each time it is told to. */
 static int role_talk(slmpm_peer host, char **words)
@@ -20,6 +23,27 @@ static int role_talk(slmpm_peer host, char **words)
 		raise(SIGSTOP);
 	}
 	return 0;
+}
+
+/* Active messages and messages as each word says: a letter each. Then a stop. */
+static int role_write(slmpm_peer host, char **words)
+{
+	char word[8] = "";
+
+	(void)words;
+	while (slmpm_recv(host, 0, word, sizeof(word), NULL, PATIENCE) > 0) {
+		for (const char *letter = word; *letter; letter++)
+			OK(*letter == 'a' ? slmpm_am(host, HANDLER, NULL, 0, "x", 1, NULL, NULL) :
+					    slmpm_send(host, 2, letter, 1, PATIENCE));
+		raise(SIGSTOP);
+	}
+	return 0;
+}
+
+static void count(const struct slmpm_am *am, void *arg)
+{
+	(void)am, (void)arg;
+	handled++;
 }
 
 /* Until arming finds nothing, as a loop would do before it sleeps; and awake again: no bell rings
@@ -39,9 +63,56 @@ static void tell(slmpm_peer child, int pid)
 	actor_await_state(pid, "T");
 }
 
+static void ask(slmpm_peer child, int pid, const char *word)
+{
+	OK(kill(pid, SIGCONT));
+	OK(slmpm_send(child, 0, word, strlen(word) + 1, PATIENCE));
+	actor_await_state(pid, "T");
+}
+
+/* Packets come out of the ring two at a time. */
+static void progress_counts(void)
+{
+	static const char *const words[] = {"a", "aa", "aaa", "aaaa", "aam", "am", "maa", NULL};
+	struct slmpm_peer_info info = {.size = sizeof(info)};
+	slmpm_peer child = actor_spawn("write", NULL, NULL);
+	char letter;
+
+	OK(slmpm_peer_query(child, &info));
+	OK(slmpm_am_handler(none, HANDLER, count, NULL));
+	for (const char *const *word = words; *word; word++) {
+		int taken = 0;
+
+		settle();
+		handled = 0;
+		ask(child, info.pid, *word);
+		for (int found = 1; found;) {
+			int before = handled;
+
+			found = slmpm_progress(none);
+			CHECK(found || handled == before, "%s: %d handled beside", *word,
+			      handled - before);
+			taken += found;
+		}
+		CHECK(taken >= (int)strlen(*word), "%s: %d", *word, taken);
+		if (strchr(*word, 'm'))
+			EXPECT(slmpm_recv(child, 2, &letter, 1, NULL, 0), 1);
+	}
+
+	/* Handlers run in a look for a message. */
+	settle();
+	ask(child, info.pid, "am");
+	EXPECT(slmpm_recv(child, 2, &letter, 1, NULL, 0), 1);
+	EXPECT(slmpm_arm(none), 1);
+	(void)slmpm_progress(none);
+	OK(kill(info.pid, SIGCONT));
+	actor_join(child, 0);
+}
+
 int main(int argc, char **argv)
 {
-	static const struct actor roles[] = {{"talk", role_talk}, {NULL, NULL}};
+	static const struct actor roles[] = {
+		{"talk", role_talk}, {"write", role_write}, {NULL, NULL}};
 	struct slmpm_peer_info info = {.size = sizeof(info)};
 	slmpm_peer child;
 	slmpm_req req;
@@ -71,5 +142,6 @@ int main(int argc, char **argv)
 
 	OK(kill(info.pid, SIGCONT));
 	actor_join(child, 0);
+	progress_counts();
 	return 0;
 }
