@@ -23,13 +23,14 @@
 #include "slmpm/memory/memory.h"
 #include "slmpm/memory/rma.h"
 #include "slmpm/memory/share.h"
-#include "slmpm/message/am.h"
-#include "slmpm/message/area.h"
+#include "slmpm/am/am.h"
+#include "slmpm/loan/area.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/message/held.h"
 #include "slmpm/message/inbound.h"
 #include "slmpm/message/match.h"
 #include "slmpm/message/message.h"
+#include "slmpm/sendrecv/sendrecv.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/mirror/track.h"
 #include "slmpm/monitor/means.h"
@@ -243,7 +244,7 @@ const struct request_ops request_ops[REQUEST_KINDS] = {
 	[REQUEST_SEND] =
 		{
 			.submit = message_queue,
-			.take_back = message_withdraw,
+			.take_back = am_ack_withdraw,
 			.abandon = match_abandon,
 			.ready = message_ready,
 			.push = message_push,

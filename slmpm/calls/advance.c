@@ -2,7 +2,7 @@
 /* slmpm_progress: for one peer that sends active messages or changes of a mirror straight from its ring, else a pass. */
 #include "slmpm/engine/engine.h"
 #include "slmpm/link/progress.h"
-#include "slmpm/message/am_take.h"
+#include "slmpm/am/am_take.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/link/yield.h"

@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "slmpm/message/area.h"
+#include "slmpm/loan/area.h"
 #include "slmpm/base/error.h"
 #include "slmpm/connect/further.h"
 #include "slmpm/connect/handshake.h"

@@ -19,7 +19,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "slmpm/message/am.h"
+#include "slmpm/am/am.h"
 #include "slmpm/domain.h"
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/base/error.h"

@@ -15,7 +15,7 @@
 #include "slmpm/link/late.h"
 #include "slmpm/base/net.h"
 #include "slmpm/base/url.h"
-#include "slmpm/message/am.h"
+#include "slmpm/am/am.h"
 #include "slmpm/message/match.h"
 #include "slmpm/base/sized.h"
 #include "slmpm/link/wait.h"

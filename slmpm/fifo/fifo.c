@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "slmpm/message/am.h"
-#include "slmpm/message/arrival.h"
+#include "slmpm/am/am.h"
+#include "slmpm/sendrecv/arrival.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/base/error.h"
 #include "slmpm/link/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/memory/memory.h"
-#include "slmpm/message/message.h"
+#include "slmpm/sendrecv/sendrecv.h"
 #include "slmpm/link/wait.h"
 
 struct handle_table fifo_table = HANDLE_TABLE_FROM("FIFO entry", struct fifo_entry, node);

@@ -11,7 +11,7 @@
 #ifndef SLMPM_FIFO_H
 #define SLMPM_FIFO_H
 
-#include "slmpm/message/am_ack.h"
+#include "slmpm/am/am_ack.h"
 
 struct operation;
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "slmpm/message/am.h"
+#include "slmpm/am/am.h"
 #include "slmpm/base/error.h"
 #include "slmpm/message/message.h"
 #include "slmpm/memory/rma_operate.h"

@@ -10,6 +10,7 @@
 #include "slmpm/part.h"
 #include "slmpm/memory/rma.h"
 #include "slmpm/completion/completion.h"
+#include "slmpm/completion/how.h"
 
 static struct fifo_entry *entry_get(uint64_t id)
 {
@@ -138,7 +139,7 @@ int slmpm_fifo_store(struct slmpm_fifo *entry, slmpm_mem mem, uint64_t offset,
 	if (!e)
 		return rc;
 	ctx = e->ctx;
-	rc = message_how("slmpm_fifo_store", &full, how, 0);
+	rc = how_take("slmpm_fifo_store", &full, how, 0);
 	if (rc == 0)
 		rc = store(e, mem, offset, &full, req);
 	if (rc == 0)

@@ -10,10 +10,10 @@
 #ifndef SLMPM_EMULATE_H
 #define SLMPM_EMULATE_H
 
-#include "slmpm/message/am.h"
+#include "slmpm/am/am.h"
 #include "slmpm/message/inbound.h"
 #include "slmpm/request.h"
-#include "slmpm/message/am_ack.h"
+#include "slmpm/am/am_ack.h"
 
 #define EMULATE_WINDOW 64 /* requests under way in one direction; a power of two */
 _Static_assert(AM_EMULATED_OWED == 2 * EMULATE_WINDOW, "room for all answers: those given up, too");

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "slmpm/message/arrival.h"
+#include "slmpm/sendrecv/arrival.h"
 #include "slmpm/memory/emulate.h"
 #include "slmpm/message/match.h"
 #include "slmpm/memory/memory.h"

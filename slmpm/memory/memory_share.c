@@ -2,7 +2,7 @@
 /* Regions that are shared and accepted, taken back and let go of: what the two sides tell. */
 #include <string.h>
 
-#include "slmpm/message/arrival.h"
+#include "slmpm/sendrecv/arrival.h"
 #include "slmpm/base/error.h"
 #include "slmpm/link/late.h"
 #include "slmpm/link/link.h"

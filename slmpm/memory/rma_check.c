@@ -4,6 +4,7 @@
 #include "slmpm/memory/rma_operate.h"
 #include "slmpm/message/message.h"
 #include "slmpm/mode/mode_wish.h"
+#include "slmpm/completion/how.h"
 
 #define FLAGS                                                                                      \
 	(SLMPM_MORE | SLMPM_FENCE | SLMPM_BARRIER | SLMPM_REMOTE | SLMPM_NOTIFY | SLMPM_FIFO |     \
@@ -48,7 +49,7 @@ int rma_check(struct operation *o)
 {
 	const struct remote *remote = o->remote;
 	uint32_t flags = o->kind == REQUEST_PUT ? FLAGS : FLAGS & ~(SLMPM_NOTIFY | SLMPM_FIFO);
-	int rc = message_how(o->call, &o->full, o->how, flags);
+	int rc = how_take(o->call, &o->full, o->how, flags);
 
 	if (rc < 0)
 		return rc;

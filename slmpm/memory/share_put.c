@@ -8,7 +8,7 @@
 #include "slmpm/memory/rma.h"
 #include "slmpm/memory/ask.h"
 #include "slmpm/memory/share.h"
-#include "slmpm/message/arrival.h"
+#include "slmpm/sendrecv/arrival.h"
 #include "slmpm/message/message.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/link/progress.h"

@@ -5,7 +5,7 @@
 #include "slmpm/link/link.h"
 #include "slmpm/memory/ask.h"
 #include "slmpm/memory/share.h"
-#include "slmpm/message/arrival.h"
+#include "slmpm/sendrecv/arrival.h"
 #include "slmpm/part.h"
 
 #define BUDGET ((uint64_t)8 << 20) /* and so much before others have their turn */

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "slmpm/message/arrival.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/link/link.h"
 #include "slmpm/message/match.h"

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "slmpm/message/area.h"
+#include "slmpm/loan/area.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/message/match.h"
 #include "slmpm/link/wait.h"

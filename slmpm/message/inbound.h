@@ -29,6 +29,12 @@ struct inbound {
 	bool released;          /* area: the reader let go before the end */
 };
 
+/* The first of the active messages that are kept. */
+static inline struct inbound *inbound_first_kept(const struct endpoint *ep)
+{
+	return LIST_ENTRY(ep->am.kept.next, struct inbound, parts);
+}
+
 /* The next envelope on this link; the credit bounds what may come unasked (R10). */
 bool inbound_envelope(struct endpoint *ep, const struct head *h, uint64_t charge);
 /* The unfinished message with that envelope, or NULL. */

@@ -2,7 +2,6 @@
 /* Matching: posted receives on one side, unexpected messages on the other. */
 #include "slmpm/message/match.h"
 
-#include "slmpm/message/am.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/link/landing.h"
 #include "slmpm/link/wait.h"
@@ -195,7 +194,8 @@ void match_accepted(struct endpoint *ep)
 		struct inbound *m = LIST_ENTRY(at, struct inbound, node);
 		struct request *r;
 
-		if (!list_empty(&ep->am.kept) && wire_is_before(am_first_kept(ep)->seq, m->seq))
+		if (!list_empty(&ep->am.kept) &&
+		    wire_is_before(inbound_first_kept(ep)->seq, m->seq))
 			return;
 		r = unpost(next_posted(ep, m->stream));
 		if (r)

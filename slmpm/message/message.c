@@ -7,15 +7,12 @@
 
 #include <string.h>
 
-#include "slmpm/message/am_ack.h"
 #include "slmpm/base/error.h"
 #include "slmpm/link/late.h"
-#include "slmpm/message/am.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/link/link.h"
 #include "slmpm/message/match.h"
 #include "slmpm/monitor/monitor.h"
-#include "slmpm/base/sized.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/link/rail.h"
 #include "slmpm/completion/completion.h"
@@ -47,6 +44,16 @@ static int one_sided_failed(const struct request *r, const char *name)
 	}
 }
 
+/* The peer has answered that no handler there had it. */
+static int handler_failed(const struct endpoint *ep, const struct request *r)
+{
+	if (r->result.status == -SLMPM_ENOENT)
+		return error_set(SLMPM_ENOENT, "%s has no handler 0x%x", ep->name,
+				 r->result.stream);
+	return error_set(-r->result.status, "%s: %llu bytes for handler 0x%x", ep->name,
+			 (unsigned long long)r->result.len, r->result.stream);
+}
+
 int message_failed(const struct request *r)
 {
 	/* By its handle: another thread may have closed it meanwhile. */
@@ -75,7 +82,7 @@ int message_failed(const struct request *r)
 		if (request_is_one_sided(r))
 			return one_sided_failed(r, ep ? ep->name : "the peer");
 		if (r->fifo.out && ep)
-			return am_explain(ep, r);
+			return handler_failed(ep, r);
 		return error_set(-r->result.status, "%s", ep ? ep->name : "no peer is left");
 	}
 }
@@ -87,30 +94,8 @@ int message_queue(struct request *r)
 	return 0;
 }
 
-int message_post(struct request *r)
-{
-	struct inbound *m;
-	int rc;
-
-	am_run_due(r->ctx);
-	m = match_find(r);
-	r->seq = ++r->ctx->postings;
-	if (m) {
-		match_give(m, r);
-		return 0;
-	}
-	rc = context_source_ended(r->ctx, r->ep);
-	if (rc == 0)
-		match_post(r);
-	return rc;
-}
-
 bool message_withdraw(struct request *r)
 {
-	if (r->fifo.out) {
-		am_ack_abandon(r);
-		return true;
-	}
 	if (message_is_out(r))
 		return false;
 	if (r->fetch) {
@@ -143,68 +128,9 @@ bool message_unpost(struct request *r)
 	return true;
 }
 
-int message_how(const char *call, struct slmpm_how *full, const struct slmpm_how *how,
-		uint32_t flags)
-{
-	if (!how) {
-		*full = (struct slmpm_how){.size = sizeof(*full), .timeout_ms = -1};
-		return 0;
-	}
-	if (LIKELY(how->size == sizeof(*full)))
-		*full = *how;
-	else if (sized_take(call, full, how, sizeof(*full)) < 0)
-		return -SLMPM_EINVAL;
-	if (full->flags & ~flags || !mode_wish_is_sound(full->flags))
-		return error_set(SLMPM_EINVAL, "%s: flags 0x%x", call, full->flags);
-	return 0;
-}
-
 static bool is_done(void *arg)
 {
 	return ((struct request *)arg)->done;
-}
-
-/* ---- what has been taken by a link that lags -------------------------------------------------- */
-
-struct leaving {
-	struct endpoint *ep;
-	uint64_t id; /* another thread may free it */
-	struct link_mark mark;
-};
-
-/* What others send behind it is not waited for. */
-static bool has_left(void *arg)
-{
-	const struct leaving *l = arg;
-
-	return handle_id(l->ep) != l->id || link_passed(l->ep, &l->mark);
-}
-
-void message_let_leave(struct endpoint *ep, int timeout_ms)
-{
-	struct leaving l = {.ep = ep, .id = handle_id(ep)};
-
-	if (ep->ctx->handling)
-		return;
-	link_mark(ep, &l.mark);
-	(void)wait_until(ep->ctx, has_left, &l, timeout_ms);
-}
-
-bool message_tell_later(struct endpoint *ep, struct told *told, const struct slmpm_done *done)
-{
-	struct request *r = request_new();
-
-	if (!r)
-		return false;
-	(void)request_init(r, REQUEST_SEND, ep->ctx, ep, done->stream, NULL, 0);
-	completion_pass_on(told, r);
-	completion_copy(&r->result, done);
-	r->length = r->offset = done->len;
-	r->seq = ep->sent;
-	r->numbered = true;
-	link_enqueue(ep, r);
-	link_streams(ep, r);
-	return true;
 }
 
 /* Who waits no longer: one that is out cannot be taken back, and so has been sent; unless an answer

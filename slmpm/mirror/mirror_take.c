@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "slmpm/message/arrival.h"
+#include "slmpm/sendrecv/arrival.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/mirror/read.h"
 #include "slmpm/mirror/track.h"

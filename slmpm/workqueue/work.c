@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "slmpm/message/am.h"
+#include "slmpm/am/am.h"
 #include "slmpm/base/error.h"
 #include "slmpm/memory/emulate.h"
 #include "slmpm/memory/memory.h"
-#include "slmpm/message/message.h"
+#include "slmpm/sendrecv/sendrecv.h"
 #include "slmpm/mode/mode_wish.h"
 
 /* ---- what a work request may be ------------------------------------------------------------- */

@@ -2,18 +2,19 @@
 /* The end of a loan: sent, whole or a part at a time, or given back. */
 #include <errno.h>
 
-#include "slmpm/message/area.h"
+#include "slmpm/loan/area.h"
 #include "slmpm/link/bundle.h"
 #include "slmpm/base/error.h"
 #include "slmpm/link/late.h"
 #include "slmpm/link/link.h"
-#include "slmpm/message/loan_copy.h"
-#include "slmpm/message/message.h"
+#include "slmpm/loan/loan_copy.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/link/rail.h"
 #include "slmpm/bond/bond.h"
 #include "slmpm/completion/completion.h"
+#include "slmpm/completion/how.h"
+#include "slmpm/completion/leaving.h"
 
 /* A loan without a hint to a link had nothing to choose. */
 static uint8_t reason_of(struct endpoint *ep)
@@ -227,14 +228,14 @@ static int commit_told(struct endpoint *ep, uint64_t len, const struct slmpm_how
 		done.flags = SLMPM_ON_LINK(bond_path(ep->link.port));
 	if (rc < 0)
 		completion_undo(&told);
-	else if (queued || !ep->link.lags || !message_tell_later(ep, &told, &done))
+	else if (queued || !ep->link.lags || !leaving_tell(ep, &told, &done))
 		completion_tell(ctx, &told, &done);
 	return rc;
 }
 
 static int take_how(struct slmpm_how *full, const struct slmpm_how *how)
 {
-	int rc = message_how("slmpm_commit", full, how, SLMPM_MORE | SLMPM_PART);
+	int rc = how_take("slmpm_commit", full, how, SLMPM_MORE | SLMPM_PART);
 
 	if (rc == 0 && completion_wanted(full) && full->flags & SLMPM_PART)
 		return error_set(SLMPM_EINVAL, "slmpm_commit: a part has no end to be told");
@@ -310,7 +311,7 @@ int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how 
 		rc = await_commit(&c);
 	if (rc == 0 && !completion_wanted(how) && endpoint_of(peer) == ep &&
 	    UNLIKELY(ep->link.lags))
-		message_let_leave(ep, time_left(&c.turn));
+		leaving_await(ep, time_left(&c.turn));
 	monitor_pass(ctx);
 	context_unlock(ctx);
 	return rc;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Active messages that cannot go at once, or whose end is told: requests, checked, filled and begun. */
-#include "slmpm/message/am.h"
+#include "slmpm/am/am.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,9 +3,9 @@
  * Answers to active messages. They cost no credit: what made them does, and its charge goes back to
  * the peer only when the answers have left, which bounds them.
  */
-#include "slmpm/message/am.h"
+#include "slmpm/am/am.h"
 #include "slmpm/base/error.h"
-#include "slmpm/message/am_ack.h"
+#include "slmpm/am/am_ack.h"
 #include "slmpm/link/link.h"
 #include "slmpm/request.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where the bytes of a message belong that has not been taken apart yet; as arrival_send.c will see it. */
-#include "slmpm/message/am.h"
-#include "slmpm/message/area.h"
-#include "slmpm/message/arrival.h"
+#include "slmpm/am/am.h"
+#include "slmpm/loan/area.h"
+#include "slmpm/sendrecv/arrival.h"
 #include "slmpm/link/link.h"
 #include "slmpm/message/match.h"
 

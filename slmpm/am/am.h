@@ -16,10 +16,6 @@ static inline uint32_t am_stream(uint16_t id, size_t head_len)
 
 /* A, if it is one of a packet with a handler and nothing about it is rare: handled and released. */
 bool am_take(struct endpoint *ep, const struct fabric_arrival *a);
-static inline struct inbound *am_first_kept(const struct endpoint *ep)
-{
-	return LIST_ENTRY(ep->am.kept.next, struct inbound, parts);
-}
 /* Is what comes now to be kept: is the peer not accepted yet, or has what came before still to run? */
 static inline bool am_is_early(const struct endpoint *ep)
 {
@@ -88,8 +84,6 @@ int am_fill_as(struct request *r, struct endpoint *ep, uint16_t id, const void *
 	       size_t head_len, const struct slmpm_iov *iov, int n, uint32_t flags);
 /* By request_finish: what its result says. */
 void am_finished(struct request *r);
-/* Its peer has answered that nobody there has it: that, with its detail. */
-int am_explain(const struct endpoint *ep, const struct request *r);
 /* As message_sendv: without waiting. */
 int am_sendv(struct endpoint *ep, uint16_t id, const void *head, size_t head_len,
 	     const struct slmpm_iov *iov, int n, const struct slmpm_how *how, slmpm_req *req);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Active messages whose end is acknowledged: what of them arrives, who waits for the answer (am_ack.h). */
-#include "slmpm/message/am_ack.h"
+#include "slmpm/am/am_ack.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "slmpm/link/link.h"
-#include "slmpm/message/am.h"
+#include "slmpm/am/am.h"
 #include "slmpm/message/message.h"
 #include "slmpm/part.h"
 
@@ -112,10 +112,13 @@ static void done(struct endpoint *ep, uint32_t stream, const void *data, uint64_
 		ep->fifo.abandoned--;
 }
 
-void am_ack_abandon(struct request *r)
+bool am_ack_withdraw(struct request *r)
 {
+	if (!r->fifo.out)
+		return message_withdraw(r);
 	list_remove(&r->node);
 	r->ep->fifo.abandoned++;
+	return true;
 }
 
 bool am_ack_awaits(struct request *r, int status)

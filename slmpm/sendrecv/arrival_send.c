@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages as their packets come: whole, in parts, withdrawn. */
-#include "slmpm/message/arrival.h"
+#include "slmpm/sendrecv/arrival.h"
 
 #include <string.h>
 
 #include "slmpm/link/landing.h"
 #include "slmpm/link/link.h"
 #include "slmpm/part.h"
-#include "slmpm/message/am.h"
+#include "slmpm/am/am.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/message/held.h"
 #include "slmpm/message/match.h"

@@ -3,15 +3,14 @@
  * Active messages on their way in: checked, put together where they are long, and given to the
  * handler of their number. While it runs, its context is not free for calls that would block.
  */
-#include "slmpm/message/am_take.h"
+#include "slmpm/am/am_take.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "slmpm/message/arrival.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/base/error.h"
-#include "slmpm/message/am_ack.h"
+#include "slmpm/am/am_ack.h"
 #include "slmpm/link/landing.h"
 #include "slmpm/message/match.h"
 #include "slmpm/link/progress.h"
@@ -125,7 +124,7 @@ static bool is_too_much(uint32_t bytes)
 
 bool am_may_run(const struct endpoint *ep)
 {
-	const struct inbound *m = am_first_kept(ep);
+	const struct inbound *m = inbound_first_kept(ep);
 
 	return !engine_serves(ep->ctx) || m->cut || !lacks_handler(ep->ctx, m->stream, m->data) ||
 	       is_too_much(ep->am.kept_free);
@@ -321,12 +320,12 @@ int am_run_kept(struct endpoint *ep)
 	if (LIKELY(!am_is_due(ep)))
 		return 0;
 	while (am_is_due(ep) && !ep->ctx->handling) {
-		struct inbound *m = am_first_kept(ep);
+		struct inbound *m = inbound_first_kept(ep);
 		uint64_t next = m->seq + 1;
 
 		list_remove(&m->parts);
 		run_whole(m);
-		if (list_empty(&ep->am.kept) || am_first_kept(ep)->seq != next)
+		if (list_empty(&ep->am.kept) || inbound_first_kept(ep)->seq != next)
 			match_accepted(ep); /* messages that were sent behind it */
 		n++;
 	}

@@ -4,18 +4,19 @@
  * publish message by message, a burst does once a packet; whatever is not short and ready goes the
  * way of a single call.
  */
-#include "slmpm/message/am.h"
+#include "slmpm/am/am.h"
 #include "slmpm/link/bundle.h"
 #include "slmpm/base/error.h"
 #include "slmpm/message/inbound.h"
 #include "slmpm/link/link.h"
 #include "slmpm/message/match.h"
-#include "slmpm/message/message.h"
+#include "slmpm/sendrecv/sendrecv.h"
 #include "slmpm/part.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/base/clock.h"
 #include "slmpm/completion/completion.h"
+#include "slmpm/completion/leaving.h"
 
 static COLD int bad_burst(const char *call, const char *what)
 {
@@ -76,7 +77,7 @@ static int send_all(struct endpoint *ep, slmpm_peer peer, uint32_t stream,
 		sent += send_at_once(ep, stream, m + sent, n - sent);
 	}
 	if (UNLIKELY(sent == n && ep->link.lags) && endpoint_of(peer) == ep)
-		message_let_leave(ep, deadline ? clock_ms(clock_now(), deadline, -1) : timeout_ms);
+		leaving_await(ep, deadline ? clock_ms(clock_now(), deadline, -1) : timeout_ms);
 	return sent;
 }
 

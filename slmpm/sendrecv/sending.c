@@ -7,11 +7,13 @@
 #include "slmpm/base/error.h"
 #include "slmpm/message/inbound.h"
 #include "slmpm/link/link.h"
-#include "slmpm/message/message.h"
+#include "slmpm/sendrecv/sendrecv.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/request.h"
 #include "slmpm/mode/mode_wish.h"
 #include "slmpm/completion/completion.h"
+#include "slmpm/completion/how.h"
+#include "slmpm/completion/leaving.h"
 
 /* ---- the short ways ------------------------------------------------------------------------- */
 
@@ -153,7 +155,7 @@ static COLD int send_with_care(slmpm_peer peer, uint32_t stream, const void *buf
 	ctx = ep->ctx; /* the peer may be gone, or another, when the wait is over */
 	switch (send_direct(ep, stream, buf, len, 0, 0)) {
 	case SENT: monitor_pass(ctx); break;
-	case SENT_IN_PART: message_let_leave(ep, timeout_ms); break;
+	case SENT_IN_PART: leaving_await(ep, timeout_ms); break;
 	case NOT_SENT: rc = message_send_slowly(ep, stream, buf, len, timeout_ms);
 	}
 	context_unlock(ctx);
@@ -175,7 +177,7 @@ int slmpm_send(slmpm_peer peer, uint32_t stream, const void *buf, size_t len, in
 	}
 	if (sent == NOT_SENT)
 		return message_send_slowly(ep, stream, buf, len, timeout_ms);
-	message_let_leave(ep, timeout_ms);
+	leaving_await(ep, timeout_ms);
 	return 0;
 }
 
@@ -241,7 +243,7 @@ static int send_told(struct endpoint *ep, uint32_t stream, const struct slmpm_io
 		completion_undo(&told);
 		return 0;
 	}
-	if (LIKELY(sent == SENT) || !message_tell_later(ep, &told, &done))
+	if (LIKELY(sent == SENT) || !leaving_tell(ep, &told, &done))
 		completion_tell(ep->ctx, &told, &done);
 	return 1;
 }
@@ -271,11 +273,11 @@ static int sendv_with_how(slmpm_peer peer, uint32_t stream, const struct slmpm_i
 
 	if (!ep)
 		return endpoint_bad_handle(peer);
-	rc = message_how("slmpm_sendv", &full, how, SLMPM_MORE | MODE_LINK_MASK);
+	rc = how_take("slmpm_sendv", &full, how, SLMPM_MORE | MODE_LINK_MASK);
 	if (rc < 0)
 		return rc;
 	full.flags = endpoint_wishes(peer, full.flags);
-	if (message_is_plain(&full))
+	if (how_is_plain(&full))
 		return slmpm_sendv(peer, stream, iov, n, &full, req);
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
@@ -300,7 +302,7 @@ static NOINLINE int sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_i
 		return sendv_with_how(peer, stream, iov, n, how, req);
 	if (UNLIKELY(stream > SLMPM_STREAM_MAX))
 		return bad_send("slmpm_sendv", stream);
-	if (UNLIKELY(!message_is_plain(how)))
+	if (UNLIKELY(!how_is_plain(how)))
 		return sendv_with_how(peer, stream, iov, n, how, req);
 	if (UNLIKELY(!endpoint_lock(ep, peer)))
 		return endpoint_bad_handle(peer);
@@ -311,7 +313,7 @@ static NOINLINE int sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_i
 	if (sent == NOT_SENT)
 		rc = sendv_slowly(ep, stream, iov, n, how, req);
 	else if (UNLIKELY(sent == SENT_IN_PART) && !more)
-		message_let_leave(ep, how ? how->timeout_ms : -1);
+		leaving_await(ep, how ? how->timeout_ms : -1);
 	monitor_pass(ctx);
 	context_unlock(ctx);
 	return rc;

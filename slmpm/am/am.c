@@ -3,7 +3,7 @@
  * Active messages on their way out. One that fits a packet goes straight to the link; whatever else
  * becomes a request in the transmit queue, like any message (am_request.c).
  */
-#include "slmpm/message/am.h"
+#include "slmpm/am/am.h"
 
 #include <errno.h>
 
@@ -14,6 +14,8 @@
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/mode/mode_wish.h"
 #include "slmpm/completion/completion.h"
+#include "slmpm/completion/how.h"
+#include "slmpm/completion/leaving.h"
 
 /* ---- one packet ----------------------------------------------------------------------------- */
 
@@ -202,7 +204,7 @@ static int send_told(struct endpoint *ep, uint16_t id, const void *head, size_t 
 		completion_undo(&told);
 		return 0;
 	}
-	if (LIKELY(sent == SENT) || !message_tell_later(ep, &told, &done))
+	if (LIKELY(sent == SENT) || !leaving_tell(ep, &told, &done))
 		completion_tell(ep->ctx, &told, &done);
 	return 1;
 }
@@ -221,7 +223,7 @@ static int send_locked(struct endpoint *ep, uint16_t id, const void *head, size_
 		sent = send_direct(ep, am_stream(id, head_len), head, head_len, data->base,
 				   data->len, how->flags & SLMPM_MORE ? FABRIC_MORE : 0);
 	if (sent == SENT_IN_PART && !(how->flags & SLMPM_MORE))
-		message_let_leave(ep, how->timeout_ms);
+		leaving_await(ep, how->timeout_ms);
 	if (sent != NOT_SENT)
 		return 0;
 	if (blocks)
@@ -248,8 +250,7 @@ static NOINLINE int send_with_care(slmpm_peer peer, uint16_t id, const void *hea
 	if (!ep)
 		return endpoint_bad_handle(peer);
 	if (rc == 0 && how)
-		rc = message_how("slmpm_am", &full, how,
-				 SLMPM_MORE | SLMPM_REMOTE | MODE_ROUTE_MASK);
+		rc = how_take("slmpm_am", &full, how, SLMPM_MORE | SLMPM_REMOTE | MODE_ROUTE_MASK);
 	if (rc < 0)
 		return rc;
 	full.flags = endpoint_wishes(peer, full.flags);
@@ -272,7 +273,7 @@ static inline int sent_shortly(const struct endpoint *ep)
 /* The short way has said so. */
 static COLD int let_leave(slmpm_peer peer)
 {
-	message_let_leave(endpoint_get(peer), -1);
+	leaving_await(endpoint_get(peer), -1);
 	return 0;
 }
 

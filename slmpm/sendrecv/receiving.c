@@ -5,19 +5,20 @@
  */
 #include <string.h>
 
-#include "slmpm/message/am.h"
-#include "slmpm/message/arrival.h"
+#include "slmpm/am/am.h"
+#include "slmpm/sendrecv/arrival.h"
 #include "slmpm/link/bundle.h"
 #include "slmpm/base/error.h"
 #include "slmpm/message/held.h"
 #include "slmpm/link/link.h"
 #include "slmpm/message/match.h"
-#include "slmpm/message/message.h"
+#include "slmpm/sendrecv/sendrecv.h"
 #include "slmpm/part.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/request.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/completion/completion.h"
+#include "slmpm/completion/how.h"
 
 /* ---- the short ways ------------------------------------------------------------------------- */
 
@@ -274,6 +275,24 @@ int64_t slmpm_recv(slmpm_peer peer, uint32_t stream, void *buf, size_t cap, stru
 	return receive(ep, stream, buf, cap, done, timeout_ms);
 }
 
+int message_post(struct request *r)
+{
+	struct inbound *m;
+	int rc;
+
+	am_run_due(r->ctx);
+	m = match_find(r);
+	r->seq = ++r->ctx->postings;
+	if (m) {
+		match_give(m, r);
+		return 0;
+	}
+	rc = context_source_ended(r->ctx, r->ep);
+	if (rc == 0)
+		match_post(r);
+	return rc;
+}
+
 int message_recvv(struct context *ctx, struct endpoint *ep, uint32_t stream,
 		  const struct slmpm_iov *iov, int n, const struct slmpm_how *how, slmpm_req *req)
 {
@@ -305,7 +324,7 @@ int64_t slmpm_recvv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *io
 
 	if (!ctx)
 		return rc;
-	len = message_how("slmpm_recvv", &full, how, SLMPM_MORE);
+	len = how_take("slmpm_recvv", &full, how, SLMPM_MORE);
 	if (len == 0 && completion_blocks(&full, req))
 		len = recv_request(ctx, ep, stream, iov, n, NULL, full.timeout_ms);
 	else if (len == 0)

@@ -41,8 +41,8 @@ static inline bool am_ack_wanted(uint32_t stream)
 
 /* R, with a tag, ends with STATUS: true, and it waits for its answer now. */
 bool am_ack_awaits(struct request *r, int status);
-/* Nobody waits for that answer any more. */
-void am_ack_abandon(struct request *r);
+/* R is taken back: nobody waits for its answer any more, or as message_withdraw. */
+bool am_ack_withdraw(struct request *r);
 /* The endpoint ends: who waits gets its error. */
 void am_ack_end(struct endpoint *ep);
 

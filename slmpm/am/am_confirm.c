@@ -6,10 +6,9 @@
  */
 #include <string.h>
 
-#include "slmpm/message/am_ack.h"
+#include "slmpm/am/am_ack.h"
 #include "slmpm/base/error.h"
-#include "slmpm/message/am_take.h"
-#include "slmpm/message/arrival.h"
+#include "slmpm/am/am_take.h"
 
 /* ---- who sends ------------------------------------------------------------------------------ */
 
@@ -63,15 +62,6 @@ void am_finished(struct request *r)
 	r->result.stream = r->fifo.put ? 0 : r->stream & 0xffff;
 	if (r->result.stream == AM_CONFIRMED)
 		confirmed_finished(r);
-}
-
-int am_explain(const struct endpoint *ep, const struct request *r)
-{
-	if (r->result.status == -SLMPM_ENOENT)
-		return error_set(SLMPM_ENOENT, "%s has no handler 0x%x", ep->name,
-				 r->result.stream);
-	return error_set(-r->result.status, "%s: %llu bytes for handler 0x%x", ep->name,
-			 (unsigned long long)r->result.len, r->result.stream);
 }
 
 /* ---- who has the handler -------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Loan areas of both sides: made on demand, offered by descriptor or in the ring, used again. */
-#include "slmpm/message/area.h"
+#include "slmpm/loan/area.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #define SLMPM_AM_TAKE_H
 
 #include "slmpm/part.h"
-#include "slmpm/message/am.h"
+#include "slmpm/am/am.h"
 #include "slmpm/link/progress.h"
 
 #define AM_PAGE 256 /* handlers of a page: tables grow by what is used */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Packets of messages that lie in an area: they carry no bytes, only how many are ready. */
-#include "slmpm/message/arrival.h"
+#include "slmpm/sendrecv/arrival.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "slmpm/message/area.h"
+#include "slmpm/loan/area.h"
 #include "slmpm/link/landing.h"
 #include "slmpm/message/match.h"
 #include "slmpm/link/wait.h"

@@ -3,7 +3,7 @@
  * Loans: messages built in place. A short one is a reservation in the peer's ring; a longer one lies
  * in an area, of which parts can be handed over while it still grows. commit.c has what becomes of them.
  */
-#include "slmpm/message/area.h"
+#include "slmpm/loan/area.h"
 #include "slmpm/link/bundle.h"
 #include "slmpm/base/error.h"
 #include "slmpm/link/late.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Holds: messages read in place, also while they still grow. */
-#include "slmpm/message/area.h"
+#include "slmpm/loan/area.h"
 #include "slmpm/base/error.h"
 #include "slmpm/link/late.h"
 #include "slmpm/message/held.h"
-#include "slmpm/message/message.h"
+#include "slmpm/sendrecv/sendrecv.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/completion/completion.h"
 
