@@ -230,6 +230,11 @@ struct mode pick_link(struct endpoint *ep, const struct mode_ask *ask, uint32_t 
 	return mode;
 }
 
+enum mode_rma pick_form(const struct endpoint *ep)
+{
+	return mode_form((enum mode_rma)config_get()->rma, ep->active, ep->native);
+}
+
 /* By which the peer's memory is mapped. */
 static int memory_link(const struct endpoint *ep)
 {

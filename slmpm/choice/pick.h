@@ -18,6 +18,8 @@ struct mode pick_link(struct endpoint *ep, const struct mode_ask *ask, uint32_t 
 /* The same of a one-sided operation: memory is within reach by one link alone. */
 struct mode pick_reach(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways, bool behind,
 		       int link);
+/* The form of one-sided operations by request with EP. */
+enum mode_rma pick_form(const struct endpoint *ep);
 /* FLAGS of a handle, for one-sided operations: 0 where its link is the one that memory is mapped by. */
 uint32_t pick_memory_wish(const struct endpoint *ep, uint32_t flags);
 

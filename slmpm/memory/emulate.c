@@ -18,16 +18,6 @@
 
 #define TURN 16 /* packets before the transmit queue's turn */
 
-enum mode_rma emulate_form(const struct endpoint *ep)
-{
-	return mode_form((enum mode_rma)config_get()->rma, ep->active, ep->native);
-}
-
-bool emulate_wanted(const struct endpoint *ep)
-{
-	return emulate_form(ep) != MODE_RMA_RING;
-}
-
 struct emulation *emulate_state(struct endpoint *ep)
 {
 	if (!ep->emulation) {

@@ -97,10 +97,6 @@ struct emulation { /* of an endpoint */
 
 /* ---- for rma*.c: the side that asks ---------------------------------------------------------- */
 
-/* Does this process's setting send operations with EP this way? */
-bool emulate_wanted(const struct endpoint *ep);
-/* And which form they have. */
-enum mode_rma emulate_form(const struct endpoint *ep);
 /* R, not held up by others, begins; rma_part_done ends it, or request_finish where it cannot. */
 void emulate_start(struct request *r);
 /* Its memory is not looked at any more. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "slmpm/choice/pick.h"
 #include "slmpm/memory/emulate.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/monitor/monitor.h"
@@ -17,7 +18,7 @@
 
 int emulate_send_read(struct endpoint *ep, struct emulated *op)
 {
-	bool tagged = emulate_form(ep) == MODE_RMA_TAG;
+	bool tagged = pick_form(ep) == MODE_RMA_TAG;
 	const struct slmpm_span *span = &op->r->rma.spans[op->span];
 	uint64_t room = ep->packet_max_in - sizeof(struct emulate_answer);
 	uint64_t n = span->len - op->in_span;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "slmpm/choice/pick.h"
 #include "slmpm/memory/emulate.h"
 #include "slmpm/part.h"
 #include "slmpm/memory/memory.h"
@@ -120,8 +121,8 @@ int emulate_send_write(struct endpoint *ep, struct emulated *op)
 	if (op->sends)
 		return send_tagged(ep, op);
 	span = &op->r->rma.spans[op->span];
-	return emulate_form(ep) == MODE_RMA_TAG ? send_opening(ep, op, span) :
-						  send_piece(ep, op, span);
+	return pick_form(ep) == MODE_RMA_TAG ? send_opening(ep, op, span) :
+					       send_piece(ep, op, span);
 }
 
 /* ---- the side whose memory it is ------------------------------------------------------------ */

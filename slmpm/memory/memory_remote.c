@@ -5,7 +5,6 @@
 
 #include "slmpm/base/error.h"
 #include "slmpm/link/link.h"
-#include "slmpm/memory/emulate.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/base/sized.h"
 #include "slmpm/link/wait.h"
@@ -162,7 +161,7 @@ int slmpm_rmem_query(slmpm_rmem rmem, struct slmpm_mem_info *info)
 		.address = r->address,
 	};
 	strcpy(now.path, revoked || r->ep->state != SLMPM_PEER_UP ? "none" :
-			 !r->memory.ops                           ? paths[emulate_form(r->ep)] :
+			 !r->memory.ops                           ? paths[pick_form(r->ep)] :
 			 r->memory.base                           ? "map" :
 								    "attach");
 	context_unlock(r->ctx);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "slmpm/memory/direct.h"
+#include "slmpm/choice/pick.h"
 #include "slmpm/memory/emulate.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/memory/ask.h"
@@ -227,7 +228,7 @@ bool rma_take_back(struct request *r)
 			return false;
 	} else if (w->transfer) {
 		(void)rma_move_stop(r);
-	} else if (emulate_wanted(ep)) {
+	} else if (pick_form(ep) != MODE_RMA_RING) {
 		emulate_forget(r);
 	} else if (w->span < w->span_count || !r->numbered) {
 		link_dequeue(ep, r);

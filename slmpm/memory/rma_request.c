@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "slmpm/choice/pick.h"
 #include "slmpm/memory/emulate.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/memory/ask.h"
@@ -110,7 +111,7 @@ static void begin(struct endpoint *ep, struct request *r)
 
 		if (rc < 0)
 			request_finish(r, rc);
-	} else if (!emulate_wanted(ep)) {
+	} else if (pick_form(ep) == MODE_RMA_RING) {
 		link_enqueue(ep, r);
 	} else if (r->rma.remote) {
 		emulate_start(r);
@@ -127,7 +128,7 @@ void rma_wake(struct endpoint *ep)
 		struct request *r = LIST_ENTRY(m->parked.next, struct request, node);
 
 		if (is_held_up(m, r) ||
-		    (!emulate_wanted(ep) && !r->rma.engine && !rma_take_slot(m, r)))
+		    (pick_form(ep) == MODE_RMA_RING && !r->rma.engine && !rma_take_slot(m, r)))
 			return;
 		/* A flush is done when it is the only one. */
 		if (!r->rma.remote && ep->one_sided.live.next != &r->rma.live)
@@ -139,7 +140,7 @@ void rma_wake(struct endpoint *ep)
 static void place(struct endpoint *ep, struct request *r)
 {
 	/* A flush behind what the engine moves waits for that. */
-	if (r->kind == REQUEST_PUT && !emulate_wanted(ep) && !r->rma.engine &&
+	if (r->kind == REQUEST_PUT && pick_form(ep) == MODE_RMA_RING && !r->rma.engine &&
 	    (r->rma.remote || !moves(ep)))
 		link_enqueue(ep, r);
 	else

@@ -7,7 +7,7 @@
 
 #include "slmpm/am/am.h"
 #include "slmpm/base/error.h"
-#include "slmpm/memory/emulate.h"
+#include "slmpm/choice/pick.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/sendrecv/sendrecv.h"
 #include "slmpm/mode/mode_wish.h"
@@ -127,7 +127,8 @@ static bool by_request(const struct slmpm_wr *wr, enum fabric_op op)
 {
 	const struct remote *remote = remote_get(wr->rmem);
 
-	return remote && !(remote->memory.ops & UINT64_C(1) << op) && !emulate_wanted(remote->ep);
+	return remote && !(remote->memory.ops & UINT64_C(1) << op) &&
+	       pick_form(remote->ep) == MODE_RMA_RING;
 }
 
 enum work_kind work_kind_of(const struct slmpm_wr *wr)
