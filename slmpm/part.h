@@ -131,6 +131,8 @@ struct parts {
 	 * granted. False: there is none such. */
 	bool (*address_there)(struct endpoint *ep, uint32_t grant, uint64_t *address);
 	bool (*address_here)(struct endpoint *ep, uint32_t grant, uint64_t *address);
+	/* GRANT is taken back: what this process does there in the peer's name goes no further. */
+	void (*revoked)(struct endpoint *ep, uint32_t grant);
 	/* A put into a FIFO: what the call returns. */
 	int (*fifo_put)(const struct operation *o);
 	/* The library has written N bytes at AT. */

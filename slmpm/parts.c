@@ -221,6 +221,7 @@ const struct parts parts = {
 	.mirrored = mirror_lies,
 	.address_there = remote_address,
 	.address_here = grant_address,
+	.revoked = ask_revoke,
 	.fifo_put = fifo_put,
 	.landed = mirror_landed,
 	.guards = track_guards,

@@ -13,7 +13,6 @@
 #include "slmpm/bond/further_state.h"
 #include "slmpm/link/landing.h"
 #include "slmpm/link/link.h"
-#include "slmpm/memory/ask.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/part.h"
@@ -225,7 +224,7 @@ void grant_take_back(struct grant *g, uint8_t opcode)
 	if (g->sharing)
 		g->sharing->gone = true;
 	g->sharing = NULL;
-	ask_revoke(g->ep, g->id);
+	parts.revoked(g->ep, g->id);
 	link_control(g->ep, opcode, 0, g->id, NULL, 0);
 	context_changed(g->ep->ctx); /* another thread may wait for just this one */
 }
