@@ -241,6 +241,13 @@ const struct parts parts = {
 		.submit = message_post, .take_back = message_unpost, .abandon = match_abandon,     \
 	}
 
+const struct rma_carrier rma_carriers[] = {
+	[RMA_BY_RING] = {.start = rma_ring_start, .take_back = rma_ring_take_back},
+	[RMA_BY_ENGINE] = {.start = rma_engine_start, .take_back = rma_engine_take_back},
+	[RMA_BY_PEER] = {.reaches = ask_reaches, .start = ask_start, .take_back = ask_take_back},
+	[RMA_BY_AM] = {.start = emulate_start, .take_back = emulate_take_back},
+};
+
 const struct request_ops request_ops[REQUEST_KINDS] = {
 	[REQUEST_SEND] =
 		{

@@ -57,19 +57,18 @@ static bool is_wished(const struct operation *o)
 	return mode_wish(o->full.flags) || mode_limits()->force == MODE_DMA;
 }
 
-enum ask_reach ask_reach(const struct operation *o)
+bool ask_reaches(const struct operation *o, bool *beyond)
 {
 	const struct endpoint *ep = o->remote->ep;
 	uint64_t offset;
 
 	if (o->span_count != 1 || o->piece_count != 1 || o->atomic ||
 	    o->full.flags & SLMPM_NOTIFY || !may_wait(o))
-		return ASK_NOT;
+		return false;
 	if (share_grant(ep, o->pieces->base, o->length, access_here(o->kind), &offset))
-		return ASK_REACHED;
-	if (!is_attached(ep))
-		return ASK_BEYOND;
-	return is_wished(o) ? ASK_REACHED : ASK_NOT;
+		return true;
+	*beyond = !is_attached(ep);
+	return !*beyond && is_wished(o);
 }
 
 /* ---- by this side after all ------------------------------------------------------------------- */

@@ -26,17 +26,14 @@ struct grant;
  * has one. */
 uint64_t ask_least(const struct endpoint *ep, bool engine);
 
-enum ask_reach { ASK_NOT, ASK_BEYOND, ASK_REACHED };
-/* May O be asked for, and does the peer's engine reach the memory here? */
-enum ask_reach ask_reach(const struct operation *o);
-/* R has its turn; rma_part_done or rma_retry goes on with it. */
+/* As a carrier of requests (struct rma_carrier). */
+bool ask_reaches(const struct operation *o, bool *beyond);
 void ask_start(struct request *r);
+bool ask_take_back(struct request *r);
 /* Offers the next; or copies what nobody has come for. How many things happened. */
 int ask_step(struct endpoint *ep);
 /* Until it is looked at again: ns; UINT64_MAX: there is none that the peer has not taken; 0: now. */
 uint64_t ask_deadlines(struct context *ctx, uint64_t now);
-/* The memory of R is not looked at any more; false: not for now. */
-bool ask_take_back(struct request *r);
 /* R's peer has stopped amidst it: leaves it. The peer; or NULL, it is none such. */
 struct endpoint *ask_abandon(struct request *r);
 /* Before an orderly end: nobody moves bytes here. */

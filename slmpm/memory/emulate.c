@@ -108,9 +108,15 @@ static void stop(struct emulated *op, int status)
 void emulate_start(struct request *r)
 {
 	struct endpoint *ep = r->ep;
-	struct emulation *e = emulate_state(ep);
-	struct emulated *op = e ? calloc(1, sizeof(*op)) : NULL;
+	struct emulation *e;
+	struct emulated *op;
 
+	if (!r->rma.remote) { /* a flush: all before it is done */
+		request_finish(r, 0);
+		return;
+	}
+	e = emulate_state(ep);
+	op = e ? calloc(1, sizeof(*op)) : NULL;
 	r->rma.span = r->rma.span_count;
 	if (!op) {
 		request_finish(r, -SLMPM_ENOMEM);
@@ -125,25 +131,29 @@ void emulate_start(struct request *r)
 	endpoint_refresh(ep);
 }
 
-void emulate_forget(struct request *r)
+static struct emulated *op_of(struct emulation *e, const struct request *r)
 {
-	struct emulation *e = r->ep->emulation;
-	struct emulated *op = NULL;
-
-	if (!e)
-		return;
 	LIST_EACH(at, &e->going)
 		if (LIST_ENTRY(at, struct emulated, node)->r == r)
-			op = LIST_ENTRY(at, struct emulated, node);
-	for (struct slot *s = e->slots; !op && s < e->slots + EMULATE_WINDOW; s++)
+			return LIST_ENTRY(at, struct emulated, node);
+	for (struct slot *s = e->slots; s < e->slots + EMULATE_WINDOW; s++)
 		if (s->op && s->op->r == r)
-			op = s->op;
+			return s->op;
+	return NULL;
+}
+
+bool emulate_take_back(struct request *r)
+{
+	struct emulation *e = r->ep->emulation;
+	struct emulated *op = e ? op_of(e, r) : NULL;
+
 	if (!op)
-		return;
+		return true;
 	op->r = NULL;
 	stop(op, -SLMPM_ECANCELED);
 	settle(r->ep, op);
 	endpoint_refresh(r->ep);
+	return true;
 }
 
 void emulate_end(struct endpoint *ep)

@@ -95,12 +95,11 @@ struct emulation { /* of an endpoint */
 	bool pushing;
 };
 
-/* ---- for rma*.c: the side that asks ---------------------------------------------------------- */
+/* ---- the side that asks ---------------------------------------------------------------------- */
 
-/* R, not held up by others, begins; rma_part_done ends it, or request_finish where it cannot. */
+/* As a carrier of requests (struct rma_carrier). */
 void emulate_start(struct request *r);
-/* Its memory is not looked at any more. */
-void emulate_forget(struct request *r);
+bool emulate_take_back(struct request *r);
 /* At the endpoint's end; those who wait are told by others. */
 void emulate_end(struct endpoint *ep);
 void emulate_free(struct endpoint *ep);

@@ -22,6 +22,7 @@ struct context;
 struct endpoint;
 struct fabric_arrival;
 struct head;
+struct operation;
 struct region;
 struct remote;
 struct request;
@@ -120,6 +121,30 @@ void rma_finished(struct request *r);
 /* A part of R has come back; OLD: what an atomic operation found. */
 void rma_part_done(struct request *r, int status, uint64_t old);
 
+/* ---- who carries them ------------------------------------------------------------------------ */
+
+enum rma_by {
+	RMA_BY_RING,   /* packets of their own (rma_request.c) */
+	RMA_BY_ENGINE, /* this side's (rma_move.c) */
+	RMA_BY_PEER,   /* the peer's engine (ask.h) */
+	RMA_BY_AM,     /* active messages (emulate.h) */
+	RMA_CARRIERS
+};
+
+struct rma_carrier {
+	/* Could it carry O? *BEYOND: it could, but for where O's memory here lies. NULL: rma_operate.c knows. */
+	bool (*reaches)(const struct operation *o, bool *beyond);
+	/* R has its turn: rma_part_done, rma_retry or request_finish goes on with it. */
+	void (*start)(struct request *r);
+	/* R's memory is not looked at any more. False: not for now. */
+	bool (*take_back)(struct request *r);
+};
+
+/* By enum rma_by. The rooms above hand theirs in (parts.c). */
+extern const struct rma_carrier rma_carriers[RMA_CARRIERS];
+
+enum rma_by rma_carrier_of(const struct request *r);
+
 /* ---- moved by an engine (rma_move.c) --------------------------------------------------------- */
 
 /* As engine_start and engine_stop; the peer's region is not let go meanwhile. */
@@ -159,6 +184,12 @@ struct region *rma_find(struct endpoint *ep, const struct wire_target *t, uint32
 			int *status);
 /* A new answer to request SEQ; NULL: the peer has asked for more than it may, and has ended. */
 struct rma_job *rma_owe(struct endpoint *ep, uint8_t opcode, uint64_t seq, int status);
+
+/* The carriers of this room (struct rma_carrier). */
+void rma_ring_start(struct request *r);
+bool rma_ring_take_back(struct request *r);
+void rma_engine_start(struct request *r);
+bool rma_engine_take_back(struct request *r);
 
 /* ---- between rma_request.c, rma_packet.c and rma_answer.c ------------------------------------------------- */
 

@@ -6,10 +6,6 @@
 #include <string.h>
 
 #include "slmpm/memory/direct.h"
-#include "slmpm/choice/pick.h"
-#include "slmpm/memory/emulate.h"
-#include "slmpm/engine/engine.h"
-#include "slmpm/memory/ask.h"
 #include "slmpm/message/inbound.h"
 #include "slmpm/link/landing.h"
 #include "slmpm/memory/memory.h"
@@ -223,15 +219,8 @@ bool rma_take_back(struct request *r)
 	if (w->parked) {
 		list_remove(&r->node);
 		w->parked = false;
-	} else if (w->asked) {
-		if (!ask_take_back(r))
-			return false;
-	} else if (w->transfer) {
-		(void)rma_move_stop(r);
-	} else if (pick_form(ep) != MODE_RMA_RING) {
-		emulate_forget(r);
-	} else if (w->span < w->span_count || !r->numbered) {
-		link_dequeue(ep, r);
+	} else if (!rma_carriers[rma_carrier_of(r)].take_back(r)) {
+		return false;
 	}
 	/* Of a put to several spans those before this one have been done. */
 	if (r->kind == REQUEST_PUT && r->numbered && w->span < w->span_count)

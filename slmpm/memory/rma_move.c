@@ -33,6 +33,20 @@ uint64_t rma_move_stop(struct request *r)
 	return at;
 }
 
+void rma_engine_start(struct request *r)
+{
+	int rc = rma_move_start(r);
+
+	if (rc < 0)
+		request_finish(r, rc);
+}
+
+bool rma_engine_take_back(struct request *r)
+{
+	(void)rma_move_stop(r);
+	return true;
+}
+
 void rma_move_end(struct endpoint *ep)
 {
 	if (!ep->one_sided.moving)

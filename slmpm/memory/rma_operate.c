@@ -8,7 +8,6 @@
 
 #include "slmpm/memory/direct.h"
 #include "slmpm/engine/engine.h"
-#include "slmpm/memory/ask.h"
 #include "slmpm/base/error.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/message/message.h"
@@ -86,15 +85,6 @@ static bool is_plain(struct operation *o, bool reached, bool engine)
 		 o->length >= o->remote->ep->ask_min);
 }
 
-/* By the peer's engine, for want of one here. */
-static uint32_t ways_to_ask(const struct operation *o, struct mode_ask *ask)
-{
-	enum ask_reach reach = ask_reach(o);
-
-	ask->beyond = reach == ASK_BEYOND;
-	return reach == ASK_REACHED ? 1u << MODE_ASKED : 0;
-}
-
 /* 0, or a negative error: it cannot go as it must. */
 static int choose(struct operation *o)
 {
@@ -112,8 +102,8 @@ static int choose(struct operation *o)
 	usual = default_link(o);
 	if (engine && config_get()->engine)
 		ways |= 1u << MODE_ENGINE;
-	else if (reached && ep->ask_min != UINT64_MAX)
-		ways |= ways_to_ask(o, &ask);
+	else if (reached && ep->ask_min != UINT64_MAX) /* the peer's, for want of one here */
+		ways |= (uint32_t)rma_carriers[RMA_BY_PEER].reaches(o, &ask.beyond) << MODE_ASKED;
 	mode_ask_wish(&ask, mode_wish(o->full.flags));
 	o->mode = pick_reach(ep, &ask, ways, is_behind(o), usual < 0 ? link : usual);
 	o->routed = true;

@@ -9,9 +9,6 @@
 #include <stdlib.h>
 
 #include "slmpm/choice/pick.h"
-#include "slmpm/memory/emulate.h"
-#include "slmpm/engine/engine.h"
-#include "slmpm/memory/ask.h"
 #include "slmpm/message/inbound.h"
 #include "slmpm/memory/memory.h"
 #include "slmpm/monitor/monitor.h"
@@ -92,32 +89,41 @@ void rma_park(struct rma *m, struct request *r)
 	r->rma.parked = true;
 }
 
-/* Is there anything that an engine has, or is to have? */
-static bool moves(const struct endpoint *ep)
+/* ---- who carries them ----------------------------------------------------------------------- */
+
+enum rma_by rma_carrier_of(const struct request *r)
 {
-	return ep->one_sided.moving ||
-	       (ep->share && (ep->share->asked || !list_empty(&ep->share->asks)));
+	if (r->rma.asked)
+		return RMA_BY_PEER;
+	if (r->rma.engine)
+		return RMA_BY_ENGINE;
+	return pick_form(r->ep) == MODE_RMA_RING ? RMA_BY_RING : RMA_BY_AM;
 }
 
-/* Its turn, out of the parked ones. */
-static void begin(struct endpoint *ep, struct request *r)
+/* Is there anything that an engine has, or is to have? */
+static bool engine_has_any(const struct endpoint *ep)
 {
-	list_remove(&r->node);
-	r->rma.parked = false;
-	if (r->rma.asked) {
-		ask_start(r);
-	} else if (r->rma.engine) {
-		int rc = rma_move_start(r);
+	if (ep->one_sided.moving || ep->ask_min == UINT64_MAX)
+		return ep->one_sided.moving;
+	LIST_EACH(at, &ep->one_sided.live) {
+		const struct rma_work *w = LIST_ENTRY(at, struct rma_work, live);
 
-		if (rc < 0)
-			request_finish(r, rc);
-	} else if (pick_form(ep) == MODE_RMA_RING) {
-		link_enqueue(ep, r);
-	} else if (r->rma.remote) {
-		emulate_start(r);
-	} else {
-		request_finish(r, 0);
+		if (w->asked && !w->parked)
+			return true;
 	}
+	return false;
+}
+
+void rma_ring_start(struct request *r)
+{
+	link_enqueue(r->ep, r);
+}
+
+bool rma_ring_take_back(struct request *r)
+{
+	if (r->rma.span < r->rma.span_count || !r->numbered)
+		link_dequeue(r->ep, r);
+	return true;
 }
 
 void rma_wake(struct endpoint *ep)
@@ -127,21 +133,24 @@ void rma_wake(struct endpoint *ep)
 	while (!list_empty(&m->parked)) {
 		struct request *r = LIST_ENTRY(m->parked.next, struct request, node);
 
-		if (is_held_up(m, r) ||
-		    (pick_form(ep) == MODE_RMA_RING && !r->rma.engine && !rma_take_slot(m, r)))
+		enum rma_by by = rma_carrier_of(r);
+
+		if (is_held_up(m, r) || (by == RMA_BY_RING && !rma_take_slot(m, r)))
 			return;
 		/* A flush is done when it is the only one. */
 		if (!r->rma.remote && ep->one_sided.live.next != &r->rma.live)
 			return;
-		begin(ep, r);
+		list_remove(&r->node);
+		r->rma.parked = false;
+		rma_carriers[by].start(r);
 	}
 }
 
 static void place(struct endpoint *ep, struct request *r)
 {
 	/* A flush behind what the engine moves waits for that. */
-	if (r->kind == REQUEST_PUT && pick_form(ep) == MODE_RMA_RING && !r->rma.engine &&
-	    (r->rma.remote || !moves(ep)))
+	if (r->kind == REQUEST_PUT && rma_carrier_of(r) == RMA_BY_RING &&
+	    (r->rma.remote || !engine_has_any(ep)))
 		link_enqueue(ep, r);
 	else
 		rma_park(ep->rma, r);
