@@ -9,7 +9,7 @@
  *     -EPROTO: the peer's words are impossible; the link is poisoned and only disconnect follows.
  *     -EPIPE: the link is lost, link->lost says how; likewise, once poll has handed out all that
  *     came before.
- *     On memory also -EFAULT (none there), -ESRCH (its process is gone), and -EPERM (it may not be
+ *     On memory also -EFAULT (none there, or here none that the kernel may write), -ESRCH (its process is gone), and -EPERM (it may not be
  *     reached any more: memory.ops is 0 from now on); some of the bytes may have been moved.
  *  4. What poll hands out stays valid until release; arrivals of a link come in order and may be
  *     released in any order. Their data is the peer's to change: copy what decides anything.
@@ -353,14 +353,6 @@ struct fabric {
 
 /* The fabrics built in, in the order of their names; NULL behind the last. */
 const struct fabric *fabric_at(int i);
-/*
- * A system call that is to write into this process's memory failed with EFAULT: opens N bytes at AT,
- * if that is where somebody protects them to learn who writes there; false: it is not.
- */
-bool fabric_thaw(void *at, uint64_t n);
-/* Who does so answers. */
-void fabric_set_thaw(bool (*answer)(void *at, uint64_t n));
-
 const struct fabric *fabric_find(const char *name);
 
 #endif

@@ -29,7 +29,6 @@
 #include "shm/copy.h"
 
 #define LABEL      "slmpm-region"
-#define THAWS      16   /* in vain */
 #define READ_SHORT 4096 /* a page: the kernel reads /proc/PID/mem page by page, through a buffer */
 #define CHUNK      ((uint64_t)1 << 30) /* the kernel moves less than 2 GiB a call */
 
@@ -161,7 +160,6 @@ static int offer(struct shm_link *l, const struct fabric_memory *m, bool writabl
 static int attach_copy(int32_t pid, void *local, uint64_t remote, uint64_t n, bool write)
 {
 	unsigned char *at = local;
-	int thaws = 0;
 
 	while (n) {
 		size_t most = n < CHUNK ? (size_t)n : CHUNK;
@@ -169,15 +167,8 @@ static int attach_copy(int32_t pid, void *local, uint64_t remote, uint64_t n, bo
 		ssize_t moved = write ? process_vm_writev(pid, &here, 1, &there, 1, 0) :
 					process_vm_readv(pid, &here, 1, &there, 1, 0);
 
-		/* It may be protected anew meanwhile, but not each time. */
-		if (moved < 0 && errno == EFAULT && !write && thaws < THAWS &&
-		    fabric_thaw(at, most)) {
-			thaws++;
-			continue;
-		}
 		if (moved <= 0)
 			return moved < 0 ? -errno : -EFAULT;
-		thaws = 0;
 		at += moved;
 		remote += (uint64_t)moved;
 		n -= (uint64_t)moved;

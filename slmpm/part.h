@@ -139,6 +139,8 @@ struct parts {
 	void (*landed)(struct context *ctx, const void *at, uint64_t n);
 	/* Would a system call that writes there fail, as the pages are protected? */
 	bool (*guards)(const struct context *ctx, const void *at, uint64_t n);
+	/* One did: protected pages there become writable. False: there are none. From any thread. */
+	bool (*unprotect)(void *at, uint64_t n);
 
 	/* ---- in a child of fork */
 

@@ -225,6 +225,7 @@ const struct parts parts = {
 	.fifo_put = fifo_put,
 	.landed = mirror_landed,
 	.guards = track_guards,
+	.unprotect = track_unprotect_any,
 
 	.fork_peer = fork_peer,
 	.fork_context = fork_context,

@@ -8,8 +8,12 @@
 #include "slmpm/base/checksum.h"
 #include "slmpm/base/log.h"
 #include "slmpm/link/progress.h"
+#include "slmpm/part.h"
 #include "slmpm/stats.h"
 #include "slmpm/bond/bond.h"
+
+#define UNPROTECTS      16 /* in vain */
+#define UNPROTECT_PIECE (UINT64_C(1) << 18)
 
 /* A violation found on the way down ends the endpoint only once progress is back at the top: the
  * messages in hand here are not to vanish under us. */
@@ -166,6 +170,30 @@ int link_post_led(struct endpoint *ep, struct packet *p, const void *lead, uint3
 	return note_link(ep, r, post_built(ep, p, lead, lead_length, r));
 }
 
+static int reach_unprotected(struct endpoint *ep, const struct fabric_wr *wr)
+{
+	int rc = -EFAULT;
+
+	for (int i = 0; i < UNPROTECTS && rc == -EFAULT && parts.unprotect(wr->into, wr->size); i++)
+		rc = ep->link.fabric->post(ep->link.port, wr);
+	return rc;
+}
+
+/* Pages here are protected against the kernel, perhaps. They may be so again meanwhile, but not piece for piece. */
+static COLD int reach_by_pieces(struct endpoint *ep, const struct fabric_wr *whole)
+{
+	struct fabric_wr wr = *whole;
+	int rc = whole->op == FABRIC_READ ? 1 : -EFAULT;
+
+	for (uint64_t at = 0; at < whole->size && rc == 1; at += wr.size) {
+		wr.into = (unsigned char *)whole->into + at;
+		wr.offset = whole->offset + at;
+		wr.size = whole->size - at < UNPROTECT_PIECE ? whole->size - at : UNPROTECT_PIECE;
+		rc = reach_unprotected(ep, &wr);
+	}
+	return rc;
+}
+
 int link_reach(struct endpoint *ep, enum fabric_op op, struct fabric_memory *memory,
 	       uint64_t offset, void *local, uint64_t n)
 {
@@ -176,8 +204,10 @@ int link_reach(struct endpoint *ep, enum fabric_op op, struct fabric_memory *mem
 		.offset = offset,
 		.size = n,
 	};
+	int rc;
 
-	return ep->link.fabric->post(ep->link.port, &wr);
+	rc = ep->link.fabric->post(ep->link.port, &wr);
+	return UNLIKELY(rc == -EFAULT) ? reach_by_pieces(ep, &wr) : rc;
 }
 
 void link_set_access(struct endpoint *ep, uint32_t n, unsigned value)

@@ -34,10 +34,10 @@ struct finder {
 	int (*next)(struct pages *pages, uintptr_t *at, uintptr_t *lo, uintptr_t *hi);
 	/* What lies there may be written without a fault until the next look, and counts as written;
 	 * NULL: nothing faults. */
-	void (*thaw)(struct pages *pages, uintptr_t lo, uintptr_t hi);
+	void (*unprotect)(struct pages *pages, uintptr_t lo, uintptr_t hi);
 	/* The same for whatever pages of this finder lie there; false: none do. From any thread; NULL:
 	 * system calls may write everywhere. */
-	bool (*thaw_any)(uintptr_t lo, uintptr_t hi);
+	bool (*unprotect_any)(uintptr_t lo, uintptr_t hi);
 	/* Do any? */
 	bool (*lies)(uintptr_t lo, uintptr_t hi);
 };

@@ -237,7 +237,7 @@ int slmpm_mirror_changed(slmpm_mirror mirror, void *at, size_t len)
 	if (UNLIKELY(offset == UINT64_MAX))
 		return outside(m, "slmpm_mirror_changed", at, len);
 	if (UNLIKELY(m->tracker != NULL))
-		track_thaw(m, offset, offset + len);
+		track_unprotect(m, offset, offset + len);
 	changed(m, offset, len);
 	context_unlock(m->ctx);
 	return 0;

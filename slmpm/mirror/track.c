@@ -12,7 +12,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "fabrics/fabric.h"
 #include "slmpm/base/config.h"
 #include "slmpm/base/error.h"
 #include "slmpm/link/landing.h"
@@ -205,16 +204,6 @@ static int open_pages(struct mirror *m, int how)
 
 /* ---- its life --------------------------------------------------------------------------------- */
 
-static bool thaw_any(void *at, uint64_t n)
-{
-	uintptr_t lo = (uintptr_t)at;
-	bool any = false;
-
-	for (int i = 0; i < FINDERS; i++)
-		any |= finders[i]->thaw_any && finders[i]->thaw_any(lo, lo + n);
-	return any;
-}
-
 /* The pages are asked for before the twin is made: what is written meanwhile is told. */
 int track_open(struct mirror *m, int how)
 {
@@ -224,7 +213,6 @@ int track_open(struct mirror *m, int how)
 	if (!t)
 		return error_set(SLMPM_ENOMEM, "for tracking");
 	m->tracker = t;
-	fabric_set_thaw(thaw_any);
 	rc = open_pages(m, how);
 	if (rc == 0)
 		rc = twin_open(t, m);
@@ -329,11 +317,21 @@ bool track_guards(const struct context *ctx, const void *at, uint64_t n)
 	return false;
 }
 
-void track_thaw(struct mirror *m, uint64_t lo, uint64_t hi)
+void track_unprotect(struct mirror *m, uint64_t lo, uint64_t hi)
 {
 	struct pages *p = m->tracker->pages;
 	uintptr_t base = (uintptr_t)m->base;
 
-	if (p && p->finder->thaw)
-		p->finder->thaw(p, base + lo, base + hi);
+	if (p && p->finder->unprotect)
+		p->finder->unprotect(p, base + lo, base + hi);
+}
+
+bool track_unprotect_any(void *at, uint64_t n)
+{
+	uintptr_t lo = (uintptr_t)at;
+	bool any = false;
+
+	for (int i = 0; i < FINDERS; i++)
+		any |= finders[i]->unprotect_any && finders[i]->unprotect_any(lo, lo + n);
+	return any;
 }

@@ -32,6 +32,8 @@ void track_stored(struct mirror *m, uint64_t lo, uint64_t hi, const void *from);
 /* May it fail there, as the pages are protected? In no hurry. */
 bool track_guards(const struct context *ctx, const void *at, uint64_t n);
 /* It does not until the next look. */
-void track_thaw(struct mirror *m, uint64_t lo, uint64_t hi);
+void track_unprotect(struct mirror *m, uint64_t lo, uint64_t hi);
+/* The same for whatever mirrors lie there; false: none of protected pages do. From any thread. */
+bool track_unprotect_any(void *at, uint64_t n);
 
 #endif

@@ -227,7 +227,7 @@ static int next(struct pages *pages, uintptr_t *at, uintptr_t *lo, uintptr_t *hi
 	return *at < pages->hi && written_next(&p->written, at, lo, hi);
 }
 
-static void thaw(struct pages *pages, uintptr_t lo, uintptr_t hi)
+static void fault_unprotect(struct pages *pages, uintptr_t lo, uintptr_t hi)
 {
 	struct fault_pages *p = (struct fault_pages *)pages;
 
@@ -249,13 +249,13 @@ static bool each_there(uintptr_t lo, uintptr_t hi, bool open)
 				continue;
 			any = true;
 			if (open)
-				thaw(&p->pages, lo, hi);
+				fault_unprotect(&p->pages, lo, hi);
 		}
 	pthread_mutex_unlock(&faults.lock);
 	return any;
 }
 
-static bool thaw_any(uintptr_t lo, uintptr_t hi)
+static bool fault_unprotect_any(uintptr_t lo, uintptr_t hi)
 {
 	return each_there(lo, hi, true);
 }
@@ -280,7 +280,7 @@ const struct finder track_fault = {
 	.close = close_fault,
 	.forked = forked,
 	.next = next,
-	.thaw = thaw,
-	.thaw_any = thaw_any,
+	.unprotect = fault_unprotect,
+	.unprotect_any = fault_unprotect_any,
 	.lies = lies,
 };

@@ -51,7 +51,7 @@ static void open_pages(struct signal_pages *p, uintptr_t lo, uintptr_t hi)
 	written_leave(&p->written);
 }
 
-static void thaw(struct pages *pages, uintptr_t lo, uintptr_t hi)
+static void signal_unprotect(struct pages *pages, uintptr_t lo, uintptr_t hi)
 {
 	struct signal_pages *p = (struct signal_pages *)pages;
 
@@ -66,7 +66,7 @@ static void take_fault(struct signal_pages *p, uintptr_t at)
 		open_pages(p, at, written_ahead(&p->written, at));
 }
 
-enum doing { LOOK, THAW, TAKE };
+enum doing { LOOK, UNPROTECT, TAKE };
 
 /* Do any lie there? And what is to be done about them. */
 static bool each_there(uintptr_t lo, uintptr_t hi, enum doing doing)
@@ -81,8 +81,8 @@ static bool each_there(uintptr_t lo, uintptr_t hi, enum doing doing)
 		atomic_fetch_add(&e->users, 1);
 		if (atomic_load(&e->lo) < hi && atomic_load(&e->hi) > lo) {
 			any = true;
-			if (doing == THAW)
-				thaw(&atomic_load(&e->pages)->pages, lo, hi);
+			if (doing == UNPROTECT)
+				signal_unprotect(&atomic_load(&e->pages)->pages, lo, hi);
 			else if (doing == TAKE)
 				take_fault(atomic_load(&e->pages), lo);
 		}
@@ -91,9 +91,9 @@ static bool each_there(uintptr_t lo, uintptr_t hi, enum doing doing)
 	return any;
 }
 
-static bool thaw_any(uintptr_t lo, uintptr_t hi)
+static bool signal_unprotect_any(uintptr_t lo, uintptr_t hi)
 {
-	return each_there(lo, hi, THAW);
+	return each_there(lo, hi, UNPROTECT);
 }
 
 static bool lies(uintptr_t lo, uintptr_t hi)
@@ -230,7 +230,7 @@ const struct finder track_signal = {
 	.close = close_signal,
 	.forked = forked,
 	.next = next,
-	.thaw = thaw,
-	.thaw_any = thaw_any,
+	.unprotect = signal_unprotect,
+	.unprotect_any = signal_unprotect_any,
 	.lies = lies,
 };
