@@ -76,6 +76,7 @@ static void recv_all(void)
 static int role_owner(int argc, char **argv)
 {
 	dacs_mutex_t mutex;
+	uint32_t word;
 
 	(void)argc, (void)argv;
 	OK(dacs_init(0));
@@ -83,6 +84,7 @@ static int role_owner(int argc, char **argv)
 	EXPECT(dacs_mutex_share(UP, mutex), DACS_ERR_DACSD_FAILURE);
 	pair_tell(pair_parent(), (uint32_t)getpid());
 	recv_all();
+	LATE(dacs_mailbox_read(&word, UP), DACS_SUCCESS); /* it has been accepted, behind those */
 	while (dacs_mutex_destroy(&mutex) == DACS_ERR_DACSD_FAILURE)
 		;
 	OK(dacs_exit());
@@ -170,6 +172,7 @@ static int accepted_later(int argc, char **argv)
 	go_on(&s);
 	OK(dacs_mutex_lock(mutex));
 	OK(dacs_mutex_unlock(mutex));
+	pair_tell(s.child, 1);
 	OK(dacs_mutex_release(&mutex));
 	pair_end(s.child, DACS_STS_PROC_FINISHED, 0);
 	OK(dacs_exit());
