@@ -1,39 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Being offered regions: offers are kept as invites until an accept of their family takes them. */
-#include "slmpm/dacs/dacs_message.h"
+/* A shared object at a partner: offers are kept until an accept of their family takes them up; its release. */
+#include "slmpm/dacs/dacs_object.h"
+#include "slmpm/dacs/dacs_parts.h"
 #include "slmpm/dacs/dacs_process.h"
-#include "slmpm/dacs/dacs_share.h"
 #include "slmpm/dacs/dacs_wait.h"
 
 #include <stdlib.h>
 
 #define INVITES 4096 /* of one partner, unaccepted; more are refused */
 
-struct dacsi_invite { /* at the partner */
+struct dacsi_invite { /* an offer, in this machine's byte order */
 	struct dacsi_invite *next;
-	struct dacsi_note note; /* in this machine's byte order */
+	struct dacsi_offer offer;
 };
 
-static void invited(struct dacsi_process *process, const struct dacsi_note *note)
+/* ---- offers --------------------------------------------------------------------------------- */
+
+bool dacsi_accept_offered(struct dacsi_process *process, const struct dacsi_offer *offer)
 {
 	struct dacsi_invite **link = &process->invites, *invite = NULL;
 
-	if (process->invite_count < INVITES)
+	if (process->invite_count < INVITES && offer->word.value <= DACSI_GROUP)
 		invite = calloc(1, sizeof(*invite));
-	if (!invite) {
-		(void)dacsi_share_tell(process, (struct dacsi_note){.type = DACSI_NOTE_REFUSED,
-								    .id = note->id});
-		return;
-	}
-	invite->note = *note;
+	if (!invite)
+		return false;
+	invite->offer = *offer;
 	process->invite_count++;
 	while (*link)
 		link = &(*link)->next;
 	*link = invite;
+	return true;
 }
 
-/* Takes an invite off the list. */
-static void drop(struct dacsi_process *process, struct dacsi_invite **link)
+static void drop_invite(struct dacsi_process *process, struct dacsi_invite **link)
 {
 	struct dacsi_invite *invite = *link;
 
@@ -42,112 +41,96 @@ static void drop(struct dacsi_process *process, struct dacsi_invite **link)
 	free(invite);
 }
 
-static void withdrawn(struct dacsi_process *process, uint32_t id)
+static struct dacsi_invite **invite_of(struct dacsi_process *process, uint64_t theirs)
 {
-	for (struct dacsi_invite **link = &process->invites; *link; link = &(*link)->next)
-		if ((*link)->note.id == id) {
-			drop(process, link);
-			return;
-		}
+	struct dacsi_invite **link = &process->invites;
+
+	while (*link && (*link)->offer.word.from != theirs)
+		link = &(*link)->next;
+	return link;
 }
 
-void dacsi_share_drop(struct dacsi_process *process)
+void dacsi_accept_withdrawn(struct dacsi_process *process, uint64_t theirs)
+{
+	struct dacsi_invite **link;
+
+	while (*(link = invite_of(process, theirs)))
+		drop_invite(process, link);
+}
+
+void dacsi_accept_drop(struct dacsi_process *process)
 {
 	while (process->invites)
-		drop(process, &process->invites);
+		drop_invite(process, &process->invites);
 }
 
-int dacsi_share_take(struct dacsi_process *process)
+/* ---- accept --------------------------------------------------------------------------------- */
+
+static DACS_ERR_T say_accepted(struct dacsi_object *object, const struct dacsi_kind *kind,
+			       const struct dacsi_offer *offer)
 {
-	struct slmpm_done done = {0};
-	struct dacsi_note note = {0};
-	int64_t rc = slmpm_probe(process->peer, DACSI_STREAM_SHARE, &done, 0);
+	DACS_ERR_T rc = kind->accept ? kind->accept(object, offer) : DACS_SUCCESS;
 
-	if (rc > 0)
-		rc = slmpm_recv(process->peer, DACSI_STREAM_SHARE, &note, sizeof(note), &done, 0);
-	else if (rc == 0)
-		return 0;
-	if (rc < 0 && rc != -SLMPM_ETRUNC)
-		return rc == -SLMPM_EAGAIN ? 0 : (int)rc;
-	if (rc != sizeof(note))
-		return 1; /* none of ours */
-	dacsi_note_convert(&note);
-	switch (note.type) {
-	case DACSI_NOTE_OFFER: invited(process, &note); break;
-	case DACSI_NOTE_ACCEPTED: dacsi_share_answered(process, note.id, DACS_SUCCESS); break;
-	case DACSI_NOTE_REFUSED:
-		dacsi_share_answered(process, note.id, DACS_ERR_NO_RESOURCE);
-		break;
-	case DACSI_NOTE_WITHDRAWN: withdrawn(process, note.id); break;
-	default: break;
-	}
-	return 1;
+	if (rc != DACS_SUCCESS)
+		return rc;
+	rc = dacsi_word_up(object, DACSI_ACCEPT, 0);
+	if (rc != DACS_SUCCESS && kind->accept)
+		(void)kind->leave(object);
+	return rc;
 }
 
-/* All that has come; the partner's end only behind it. */
-DACS_ERR_T dacsi_share_collect(struct dacsi_process *process)
-{
-	int rc;
-
-	while ((rc = dacsi_share_take(process)) > 0)
-		;
-	return dacsi_code(rc);
-}
-
-/* ---- the partner's side --------------------------------------------------------------------- */
-
-/* DACS_WID_BUSY: the offer is void, go on. */
-static DACS_ERR_T take_up(struct dacsi_process *process, const struct dacsi_note *note,
+/* DACS_WID_BUSY: the offer is void. */
+static DACS_ERR_T take_up(struct dacsi_process *process, const struct dacsi_offer *offer,
 			  uint64_t *handle)
 {
-	struct dacsi_region *region = dacsi_region_new((enum dacsi_family)note->family);
-	struct slmpm_mem_info info = {.size = sizeof(info)};
-	int rc;
+	enum dacsi_family family = (enum dacsi_family)offer->word.value;
+	struct dacsi_object *object = dacsi_object_new(family);
+	struct dacsi_invite **link;
+	DACS_ERR_T rc;
 
-	if (!region)
+	if (!object)
 		return DACS_ERR_NO_RESOURCE;
-	rc = slmpm_mem_open(process->peer, &note->key, &region->rmem);
-	if (rc >= 0)
-		rc = slmpm_rmem_query(region->rmem, &info);
-	if (rc < 0) {
-		dacsi_region_free(region);
-		return rc == -SLMPM_EACCES || rc == -SLMPM_EINVAL ? DACS_WID_BUSY : dacsi_code(rc);
-	}
-	region->process = process;
-	region->remote_access = note->remote_access;
-	region->local_access = note->local_access;
-	region->address = info.address;
-	region->size = info.length;
-	*handle = region->is.number;
-	(void)dacsi_share_tell(process,
-			       (struct dacsi_note){.type = DACSI_NOTE_ACCEPTED, .id = note->id});
-	return DACS_SUCCESS;
+	object->process = process;
+	object->theirs = offer->word.from;
+	rc = say_accepted(object, dacsi_parts.kinds[family], offer);
+	if (rc == DACS_SUCCESS)
+		*handle = object->number;
+	else
+		dacsi_object_free(object);
+	if (rc == DACS_ERR_NO_RESOURCE) /* it stands */
+		return rc;
+	link = invite_of(process, offer->word.from);
+	if (*link) /* a handler may have taken it away */
+		drop_invite(process, link);
+	return rc;
 }
 
 /* The first offer that holds; DACS_WID_BUSY when there is none. */
 static DACS_ERR_T accept_once(struct dacsi_process *process, enum dacsi_family family,
 			      uint64_t *handle)
 {
-	DACS_ERR_T gone = dacsi_share_collect(process), rc;
-	struct dacsi_invite **link = &process->invites;
+	const struct dacsi_invite *invite;
+	struct dacsi_offer offer;
+	DACS_ERR_T rc;
 
-	while (*link) {
-		if ((*link)->note.family != (uint32_t)family) {
-			link = &(*link)->next;
-			continue;
-		}
-		rc = take_up(process, &(*link)->note, handle);
-		if (rc == DACS_ERR_NO_RESOURCE) /* it stands */
-			return rc;
-		drop(process, link);
+	(void)slmpm_progress(dacsi.ctx);
+	for (;;) {
+		invite = process->invites;
+		while (invite && invite->offer.word.value != (uint32_t)family)
+			invite = invite->next;
+		if (!invite)
+			break;
+		offer = invite->offer; /* handlers run meanwhile */
+		rc = take_up(process, &offer, handle);
 		if (rc != DACS_WID_BUSY)
 			return rc;
 	}
-	return gone == DACS_SUCCESS ? DACS_WID_BUSY : gone;
+	rc = dacsi_process_channel(process);
+	return rc == DACS_SUCCESS ? DACS_WID_BUSY : rc;
 }
 
-DACS_ERR_T dacsi_accept(enum dacsi_family family, de_id_t de, dacs_process_id_t pid,
-			uint64_t *handle)
+static DACS_ERR_T accept(enum dacsi_family family, de_id_t de, dacs_process_id_t pid,
+			 uint64_t *handle)
 {
 	struct dacsi_process *process;
 	struct dacsi_pause pause;
@@ -158,6 +141,9 @@ DACS_ERR_T dacsi_accept(enum dacsi_family family, de_id_t de, dacs_process_id_t 
 	dacsi_pause_begin(&pause);
 	for (;;) {
 		rc = dacsi_partner(de, pid, &process);
+		if (rc == DACS_SUCCESS && dacsi_parts.kinds[family]->downward &&
+		    process != dacsi.parent)
+			return DACS_ERR_INVALID_TARGET;
 		if (rc == DACS_SUCCESS)
 			rc = accept_once(process, family, handle);
 		if (rc != DACS_WID_BUSY)
@@ -166,4 +152,63 @@ DACS_ERR_T dacsi_accept(enum dacsi_family family, de_id_t de, dacs_process_id_t 
 		if (rc != DACS_SUCCESS)
 			return rc;
 	}
+}
+
+DACS_ERR_T dacsi_accept(enum dacsi_family family, de_id_t de, dacs_process_id_t pid,
+			uint64_t *handle)
+{
+	DACS_ERR_T rc = dacsi_enter();
+
+	return rc == DACS_SUCCESS ? dacsi_leave(accept(family, de, pid, handle)) : rc;
+}
+
+/* ---- release -------------------------------------------------------------------------------- */
+
+DACS_ERR_T dacsi_object_leave(struct dacsi_object *object)
+{
+	DACS_ERR_T rc = dacsi_object_check(object);
+
+	if (rc == DACS_SUCCESS)
+		rc = dacsi_word_up(object, DACSI_LEAVE, 0);
+	/* What else goes wrong means that the owner is gone. */
+	return rc == DACS_ERR_NO_RESOURCE ? rc : DACS_SUCCESS;
+}
+
+static DACS_ERR_T release_once(struct dacsi_object *object)
+{
+	DACS_ERR_T rc;
+
+	if (!object)
+		return DACS_ERR_INVALID_HANDLE;
+	if (object->owner)
+		return DACS_ERR_OWNER;
+	rc = dacsi_parts.kinds[object->family]->leave(object);
+	if (rc == DACS_SUCCESS)
+		dacsi_object_free(object);
+	return rc;
+}
+
+static DACS_ERR_T release(enum dacsi_family family, uint64_t *handle)
+{
+	struct dacsi_pause pause;
+	DACS_ERR_T rc;
+
+	if (!handle)
+		return DACS_ERR_INVALID_ADDR;
+	dacsi_pause_begin(&pause);
+	while ((rc = release_once(dacsi_handle_find(*handle, family))) == DACS_WID_BUSY) {
+		rc = dacsi_pause(&pause);
+		if (rc != DACS_SUCCESS)
+			return rc;
+	}
+	if (rc == DACS_SUCCESS)
+		*handle = 0;
+	return rc;
+}
+
+DACS_ERR_T dacsi_release(enum dacsi_family family, uint64_t *handle)
+{
+	DACS_ERR_T rc = dacsi_enter();
+
+	return rc == DACS_SUCCESS ? dacsi_leave(release(family, handle)) : rc;
 }

@@ -208,7 +208,7 @@ bool dacsi_dma_poll(struct dacsi_wid *wid)
 	bool news = false;
 
 	while ((d = *link)) {
-		struct dacsi_process *process = d->remote->process, nobody = {.dma_pass = pass};
+		struct dacsi_process *process = d->remote->is.process, nobody = {.dma_pass = pass};
 		int rc = 0;
 
 		if (!process)
@@ -275,7 +275,7 @@ static struct dacsi_dma *make(const struct dacsi_dma_call *call, struct dacsi_re
 		return NULL;
 	d->put = call->put;
 	d->order = call->order;
-	if (call->swap != DACS_BYTE_SWAP_DISABLE && dacsi_foreign(remote->process))
+	if (call->swap != DACS_BYTE_SWAP_DISABLE && dacsi_foreign(remote->is.process))
 		d->swap = call->swap;
 	if (d->put && d->swap != DACS_BYTE_SWAP_DISABLE) {
 		d->copy = malloc(total < COPY_MAX ? total : COPY_MAX);

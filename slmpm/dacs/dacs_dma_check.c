@@ -78,14 +78,14 @@ static DACS_ERR_T find_ends(const struct dacsi_dma_call *call, struct dacsi_regi
 	*local = NULL;
 	if (!*remote)
 		return DACS_ERR_INVALID_HANDLE;
-	if ((*remote)->owner)
+	if ((*remote)->is.owner)
 		return DACS_ERR_OWNER;
 	if (call->family == DACSI_REMOTE)
 		return call->base ? DACS_SUCCESS : DACS_ERR_INVALID_ADDR;
 	*local = dacsi_region_find(call->local, call->family);
 	if (!*local)
 		return DACS_ERR_INVALID_HANDLE;
-	if (!(*local)->owner)
+	if (!(*local)->is.owner)
 		return DACS_ERR_NOT_OWNER;
 	return (*local)->local_access & here ? DACS_SUCCESS : DACS_ERR_NO_PERM;
 }
@@ -108,7 +108,7 @@ DACS_ERR_T dacsi_dma_check(const struct dacsi_dma_call *call, struct dacsi_regio
 		return rc;
 	if (!((*remote)->remote_access & there))
 		return DACS_ERR_NO_PERM;
-	return (*remote)->process ? DACS_SUCCESS : DACS_ERR_DE_TERM;
+	return (*remote)->is.process ? DACS_SUCCESS : DACS_ERR_DE_TERM;
 }
 
 void dacsi_dma_convert(const struct dacsi_dma_call *call, const struct dacsi_region *local,

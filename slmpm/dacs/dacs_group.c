@@ -3,10 +3,21 @@
  * Groups and their barrier: the owner counts who has come, and says when all have. Barriers are
  * numbered, so that one that a member's death has ended is over for who comes to it later, too.
  */
-#include "slmpm/dacs/dacs_pact.h"
+#include "slmpm/dacs/dacs_object.h"
+#include "slmpm/dacs/dacs_parts.h"
 #include "slmpm/dacs/dacs_wait.h"
 
-#include <stdlib.h>
+struct dacsi_group {
+	struct dacsi_object is;
+	bool closed;
+	bool failed;   /* own: a member died before this round's end */
+	bool inside;   /* a thread here waits at the barrier */
+	bool there;    /* this process has come to it, ... */
+	bool answered; /* ... and this is what came of it: */
+	DACS_ERR_T answer;
+	uint32_t round; /* own: barriers that are over */
+	uint32_t seen;  /* of those, that this process as a member knows of */
+};
 
 static struct dacsi_group *find(dacs_group_t group)
 {
@@ -15,26 +26,28 @@ static struct dacsi_group *find(dacs_group_t group)
 
 /* ---- the barrier, at the owner -------------------------------------------------------------- */
 
-void dacsi_group_unseat(struct dacsi_group *g, bool died)
+static void member_left(struct dacsi_object *object, struct dacsi_member *member, bool died)
 {
-	g->failed |= g->closed && died;
+	struct dacsi_group *g = (struct dacsi_group *)object;
+
+	g->failed |= g->closed && died && member->theirs;
 }
 
 static bool all_are_there(const struct dacsi_group *g)
 {
 	uint32_t members = 0;
 
-	for (const struct dacsi_seat *seat = g->pact.seats; seat; seat = seat->next) {
-		if (seat->left)
+	for (const struct dacsi_member *member = g->is.members; member; member = member->next) {
+		if (member->left)
 			continue;
-		if (!seat->asks)
+		if (!member->asks)
 			return false;
 		members++;
 	}
 	return members > 0;
 }
 
-static void told(struct dacsi_group *g, DACS_ERR_T answer)
+static void note_answer(struct dacsi_group *g, DACS_ERR_T answer)
 {
 	g->answered = true;
 	g->answer = answer;
@@ -42,23 +55,24 @@ static void told(struct dacsi_group *g, DACS_ERR_T answer)
 }
 
 /* False: there is no memory now. */
-static bool tell(const struct dacsi_group *g, const struct dacsi_seat *seat,
-		 enum dacsi_word_type type, uint32_t value)
+static bool send_to(const struct dacsi_group *g, const struct dacsi_member *member,
+		    enum dacsi_word_type type, uint32_t value)
 {
-	/* Who has ended needs no word. */
-	return !seat->process || dacsi_pact_tell(seat->process, type, value, seat->theirs,
-						 g->pact.is.number) != DACS_ERR_NO_RESOURCE;
+	/* A member that has ended needs no word. */
+	return !member->process || dacsi_word_send(member->process, type, value, member->theirs,
+						   g->is.number) != DACS_ERR_NO_RESOURCE;
 }
 
-/* What a member is to know; it is told once more when there is memory. */
-static void inform(struct dacsi_group *g, struct dacsi_seat *seat)
+/* Sends what MEMBER is to know; once more when there is memory. */
+static void notify_member(struct dacsi_group *g, struct dacsi_member *member)
 {
-	if (seat->uninformed)
-		seat->uninformed = !tell(g, seat, DACSI_CLOSED, 0);
-	if (!seat->uninformed && seat->owed && tell(g, seat, seat->owed, seat->round))
-		seat->owed = 0;
-	if (seat->uninformed || seat->owed)
-		dacsi_pact_due(&g->pact);
+	if (member->close_pending)
+		member->close_pending = !send_to(g, member, DACSI_CLOSED, 0);
+	if (!member->close_pending && member->deferred &&
+	    send_to(g, member, member->deferred, member->round))
+		member->deferred = 0;
+	if (member->close_pending || member->deferred)
+		dacsi_object_due(&g->is);
 }
 
 /* This round is over. What members say meanwhile belongs to the next. */
@@ -67,56 +81,60 @@ static void end_round(struct dacsi_group *g, DACS_ERR_T answer)
 	uint32_t over = g->round++;
 
 	g->failed = false;
-	for (struct dacsi_seat *seat = g->pact.seats; seat; seat = seat->next) {
-		if (!seat->asks)
+	for (struct dacsi_member *member = g->is.members; member; member = member->next) {
+		if (!member->asks)
 			continue;
-		seat->asks = 0;
+		member->asks = 0;
 		dacsi.awaited--;
-		if (!seat->process) {
-			told(g, answer);
+		if (!member->process) {
+			note_answer(g, answer);
 			continue;
 		}
-		seat->owed = answer == DACS_SUCCESS ? DACSI_PASS : DACSI_FAIL;
-		seat->round = over;
-		inform(g, seat);
+		member->deferred = answer == DACS_SUCCESS ? DACSI_PASS : DACSI_FAIL;
+		member->round = over;
+		notify_member(g, member);
 	}
 }
 
-void dacsi_group_settle(struct dacsi_group *g)
+static void settle_group(struct dacsi_object *object)
 {
-	if (!g->pact.owner || !g->closed)
+	struct dacsi_group *g = (struct dacsi_group *)object;
+
+	if (!g->is.owner || !g->closed)
 		return;
-	for (struct dacsi_seat *seat = g->pact.seats; seat; seat = seat->next)
-		inform(g, seat);
+	for (struct dacsi_member *member = g->is.members; member; member = member->next)
+		notify_member(g, member);
 	if (g->failed)
 		end_round(g, DACS_ERR_DE_TERM);
 	else if (all_are_there(g))
 		end_round(g, DACS_SUCCESS);
 }
 
-static void arrived(struct dacsi_group *g, struct dacsi_seat *seat)
+static void arrived(struct dacsi_group *g, struct dacsi_member *member)
 {
-	if (seat->asks)
+	if (member->asks)
 		return;
-	seat->asks = 1;
+	member->asks = 1;
 	dacsi.awaited++;
-	dacsi_pact_due(&g->pact);
+	dacsi_object_due(&g->is);
 }
 
-uint32_t dacsi_group_word(struct dacsi_group *g, struct dacsi_seat *seat,
-			  const struct dacsi_word *word, uint32_t *value)
+static uint32_t group_word(struct dacsi_object *object, struct dacsi_member *member,
+			   const struct dacsi_word *word, uint32_t *value)
 {
-	if (seat) {
+	struct dacsi_group *g = (struct dacsi_group *)object;
+
+	if (member) {
 		*value = word->value;
 		if (word->type == DACSI_ARRIVE && word->value != g->round)
 			return DACSI_FAIL;
 		if (word->type == DACSI_ARRIVE)
-			arrived(g, seat);
+			arrived(g, member);
 	} else if (word->type == DACSI_CLOSED) {
 		g->closed = true;
 	} else if ((word->type == DACSI_PASS || word->type == DACSI_FAIL) && g->there &&
 		   !g->answered && word->value == g->seen) {
-		told(g, word->type == DACSI_PASS ? DACS_SUCCESS : DACS_ERR_DE_TERM);
+		note_answer(g, word->type == DACSI_PASS ? DACS_SUCCESS : DACS_ERR_DE_TERM);
 	}
 	return 0;
 }
@@ -126,13 +144,12 @@ uint32_t dacsi_group_word(struct dacsi_group *g, struct dacsi_seat *seat,
 /* Says so to the owner. */
 static DACS_ERR_T arrive(struct dacsi_group *g)
 {
-	DACS_ERR_T rc = dacsi_pact_check(&g->pact);
+	DACS_ERR_T rc = dacsi_object_check(&g->is);
 
 	if (rc != DACS_SUCCESS)
 		return rc;
 	g->there = true; /* the answer may come at once */
-	rc = dacsi_pact_tell(g->pact.process, DACSI_ARRIVE, g->seen, g->pact.theirs,
-			     g->pact.is.number);
+	rc = dacsi_word_up(&g->is, DACSI_ARRIVE, g->seen);
 	g->there = rc == DACS_SUCCESS;
 	return rc;
 }
@@ -140,28 +157,28 @@ static DACS_ERR_T arrive(struct dacsi_group *g)
 /* Comes to the barrier, unless it stands there since a deadline. */
 static DACS_ERR_T come(struct dacsi_group *g)
 {
-	struct dacsi_seat *own = dacsi_pact_seat(&g->pact, NULL);
+	struct dacsi_member *own = dacsi_member_find(&g->is, NULL);
 
 	if (g->inside)
 		return DACS_ERR_RESOURCE_BUSY;
-	if (g->pact.owner && !own)
+	if (g->is.owner && !own)
 		return DACS_ERR_NO_PERM;
 	if (g->there)
 		return DACS_SUCCESS;
-	if (!g->pact.owner)
+	if (!g->is.owner)
 		return arrive(g);
 	g->there = true;
 	if (g->seen == g->round)
 		arrived(g, own);
 	else
-		told(g, DACS_ERR_DE_TERM);
+		note_answer(g, DACS_ERR_DE_TERM);
 	return DACS_SUCCESS;
 }
 
 /* DACS_WID_BUSY: some have not come. */
 static DACS_ERR_T look(struct dacsi_group *g)
 {
-	DACS_ERR_T rc = g->pact.owner ? DACS_SUCCESS : dacsi_pact_check(&g->pact);
+	DACS_ERR_T rc = g->is.owner ? DACS_SUCCESS : dacsi_object_check(&g->is);
 
 	if (!g->answered)
 		return rc == DACS_SUCCESS ? DACS_WID_BUSY : rc;
@@ -180,7 +197,7 @@ static DACS_ERR_T barrier(dacs_group_t group)
 	rc = come(g);
 	if (rc != DACS_SUCCESS)
 		return rc;
-	(void)dacsi_pact_settle();
+	(void)dacsi_object_settle();
 	g->inside = true;
 	dacsi_pause_begin(&pause);
 	while ((rc = look(g)) == DACS_WID_BUSY) {
@@ -200,18 +217,18 @@ static DACS_ERR_T barrier(dacs_group_t group)
 static DACS_ERR_T add_self(dacs_group_t group)
 {
 	struct dacsi_group *g = find(group);
-	struct dacsi_seat *seat;
+	struct dacsi_member *member;
 
 	if (!g)
 		return DACS_ERR_INVALID_HANDLE;
-	if (!g->pact.owner)
+	if (!g->is.owner)
 		return DACS_ERR_NOT_OWNER;
 	if (g->closed)
 		return DACS_ERR_GROUP_CLOSED;
-	if (dacsi_pact_seat(&g->pact, NULL))
+	if (dacsi_member_find(&g->is, NULL))
 		return DACS_ERR_GROUP_DUPLICATE;
-	seat = dacsi_pact_sit(&g->pact, NULL);
-	return seat ? DACS_SUCCESS : DACS_ERR_NO_RESOURCE;
+	member = dacsi_member_join(&g->is, NULL);
+	return member ? DACS_SUCCESS : DACS_ERR_NO_RESOURCE;
 }
 
 static DACS_ERR_T close_group(dacs_group_t group)
@@ -220,65 +237,60 @@ static DACS_ERR_T close_group(dacs_group_t group)
 
 	if (!g)
 		return DACS_ERR_INVALID_HANDLE;
-	if (!g->pact.owner)
+	if (!g->is.owner)
 		return DACS_ERR_NOT_OWNER;
 	if (g->closed)
 		return DACS_ERR_GROUP_CLOSED;
 	(void)slmpm_progress(dacsi.ctx); /* who has accepted belongs to it */
 	g->closed = true;
-	dacsi_pact_withdraw(&g->pact);
-	for (struct dacsi_seat *seat = g->pact.seats; seat; seat = seat->next)
-		seat->uninformed = seat->process && !seat->left;
-	dacsi_pact_due(&g->pact);
+	dacsi_share_withdraw(&g->is);
+	for (struct dacsi_member *member = g->is.members; member; member = member->next)
+		member->close_pending = member->process && !member->left;
+	dacsi_object_due(&g->is);
 	return DACS_SUCCESS;
 }
 
 /* DACS_WID_BUSY while the group is open. */
-static DACS_ERR_T leave_once(struct dacsi_group *g)
+static DACS_ERR_T leave_group(struct dacsi_object *object)
 {
-	DACS_ERR_T rc;
+	const struct dacsi_group *g = (const struct dacsi_group *)object;
 
-	if (!g)
-		return DACS_ERR_INVALID_HANDLE;
-	if (g->pact.owner)
-		return DACS_ERR_OWNER;
 	if (g->inside)
 		return DACS_ERR_RESOURCE_BUSY;
-	rc = dacsi_pact_check(&g->pact);
-	if (rc == DACS_SUCCESS && !g->closed)
+	if (!g->closed && dacsi_object_check(object) == DACS_SUCCESS)
 		return DACS_WID_BUSY;
-	if (rc == DACS_SUCCESS)
-		rc = dacsi_pact_tell(g->pact.process, DACSI_LEAVE, 0, g->pact.theirs,
-				     g->pact.is.number);
-	if (rc == DACS_ERR_NO_RESOURCE)
-		return rc;
-	dacsi_pact_free(&g->pact); /* what else went wrong means that the owner is gone */
-	return DACS_SUCCESS;
+	return dacsi_object_leave(object);
 }
 
-static DACS_ERR_T leave(dacs_group_t *group)
+static DACS_ERR_T is_closed(const struct dacsi_object *object)
 {
-	struct dacsi_pause pause;
-	DACS_ERR_T rc;
-
-	if (!group)
-		return DACS_ERR_INVALID_ADDR;
-	dacsi_pause_begin(&pause);
-	while ((rc = leave_once(find(*group))) == DACS_WID_BUSY) {
-		rc = dacsi_pause(&pause);
-		if (rc != DACS_SUCCESS)
-			return rc;
-	}
-	if (rc == DACS_SUCCESS)
-		*group = DACS_NULL_GROUP;
-	return rc;
+	return ((const struct dacsi_group *)object)->closed ? DACS_SUCCESS : DACS_ERR_GROUP_OPEN;
 }
+
+static DACS_ERR_T is_open(const struct dacsi_object *object)
+{
+	return ((const struct dacsi_group *)object)->closed ? DACS_ERR_GROUP_CLOSED : DACS_SUCCESS;
+}
+
+const struct dacsi_kind dacsi_group_kind = {
+	.size = sizeof(struct dacsi_group),
+	.twice = DACS_ERR_GROUP_DUPLICATE,
+	.withdrawn = DACS_ERR_GROUP_CLOSED,
+	.downward = true,
+	.shareable = is_open,
+	.destroyable = is_closed,
+	.leave = leave_group,
+	.word = group_word,
+	.settle = settle_group,
+	.left = member_left,
+};
 
 /* ---- the calls ------------------------------------------------------------------------------ */
 
 DACS_ERR_T dacs_group_init(dacs_group_t *group, uint32_t flags)
 {
 	DACS_ERR_T rc = dacsi_enter();
+	const struct dacsi_object *object;
 
 	if (rc != DACS_SUCCESS)
 		return rc;
@@ -286,19 +298,20 @@ DACS_ERR_T dacs_group_init(dacs_group_t *group, uint32_t flags)
 		return dacsi_leave_fast(DACS_ERR_INVALID_ADDR);
 	if (flags)
 		return dacsi_leave_fast(DACS_ERR_INVALID_ATTR);
-	return dacsi_leave_fast(
-		dacsi_pact_create(calloc(1, sizeof(struct dacsi_group)), DACSI_GROUP, group));
+	object = dacsi_object_own(DACSI_GROUP);
+	if (object)
+		*group = object->number;
+	return dacsi_leave_fast(object ? DACS_SUCCESS : DACS_ERR_NO_RESOURCE);
 }
 
 DACS_ERR_T dacs_group_add_member(de_id_t de, dacs_process_id_t pid, dacs_group_t group)
 {
-	DACS_ERR_T rc = dacsi_enter();
+	DACS_ERR_T rc;
 
-	if (rc != DACS_SUCCESS)
-		return rc;
-	if (de == DACS_DE_SELF && pid == DACS_PID_SELF)
-		return dacsi_leave_fast(add_self(group));
-	return dacsi_leave(dacsi_pact_share(DACSI_GROUP, de, pid, group));
+	if (de != DACS_DE_SELF || pid != DACS_PID_SELF)
+		return dacsi_share(DACSI_GROUP, de, pid, group);
+	rc = dacsi_enter();
+	return rc != DACS_SUCCESS ? rc : dacsi_leave_fast(add_self(group));
 }
 
 DACS_ERR_T dacs_group_close(dacs_group_t group)
@@ -310,26 +323,17 @@ DACS_ERR_T dacs_group_close(dacs_group_t group)
 
 DACS_ERR_T dacs_group_accept(de_id_t de, dacs_process_id_t pid, dacs_group_t *group)
 {
-	DACS_ERR_T rc = dacsi_enter();
-
-	return rc != DACS_SUCCESS ?
-		       rc :
-		       dacsi_leave(dacsi_pact_accept(DACSI_GROUP, de, pid,
-						     sizeof(struct dacsi_group), group));
+	return dacsi_accept(DACSI_GROUP, de, pid, group);
 }
 
 DACS_ERR_T dacs_group_leave(dacs_group_t *group)
 {
-	DACS_ERR_T rc = dacsi_enter();
-
-	return rc != DACS_SUCCESS ? rc : dacsi_leave(leave(group));
+	return dacsi_release(DACSI_GROUP, group);
 }
 
 DACS_ERR_T dacs_group_destroy(dacs_group_t *group)
 {
-	DACS_ERR_T rc = dacsi_enter();
-
-	return rc != DACS_SUCCESS ? rc : dacsi_leave(dacsi_pact_destroy(DACSI_GROUP, group));
+	return dacsi_destroy(DACSI_GROUP, group);
 }
 
 DACS_ERR_T dacs_barrier_wait(dacs_group_t group)

@@ -18,8 +18,6 @@
 #include <slmpm.h>
 
 struct dacsi_object;
-struct dacsi_offer;
-struct dacsi_pact;
 struct dacsi_process;
 struct dacsi_wid;
 
@@ -77,10 +75,8 @@ struct dacsi_runtime {
 	struct dacsi_object **handles; /* by place; NULL where free */
 	uint32_t handle_places, handle_count, handle_next;
 	uint32_t handle_salt;
-	struct dacsi_offer *offers; /* of own regions, not answered or not heard of */
-	uint32_t offer_ids;
-	struct dacsi_pact *due;     /* mutexes and groups to be settled */
-	uint32_t awaited;           /* asks in all seats */
+	struct dacsi_object *due;   /* shared objects to be settled */
+	uint32_t awaited;           /* asks of all members */
 	struct dacsi_error *errors; /* to be told to the handlers */
 	dacs_error_handler_t handlers[DACSI_HANDLERS];
 	uint32_t handler_count;

@@ -2,7 +2,6 @@
 /* Memory regions: the calls of the newer family, in which memory at both ends is named by handles. */
 #include "slmpm/dacs/dacs_dma.h"
 #include "slmpm/dacs/dacs_process.h"
-#include "slmpm/dacs/dacs_share.h"
 
 #include <stdlib.h>
 
@@ -28,30 +27,22 @@ DACS_ERR_T dacs_mem_create(void *addr, uint64_t size, DACS_MEM_ACCESS_MODE_T rem
 
 DACS_ERR_T dacs_mem_share(de_id_t dst_de, dacs_process_id_t dst_pid, dacs_mem_t mem)
 {
-	DACS_ERR_T rc = dacsi_enter();
-
-	return rc == DACS_SUCCESS ? dacsi_leave(dacsi_share(DACSI_MEM, dst_de, dst_pid, mem)) : rc;
+	return dacsi_share(DACSI_MEM, dst_de, dst_pid, mem);
 }
 
 DACS_ERR_T dacs_mem_accept(de_id_t src_de, dacs_process_id_t src_pid, dacs_mem_t *mem)
 {
-	DACS_ERR_T rc = dacsi_enter();
-
-	return rc == DACS_SUCCESS ? dacsi_leave(dacsi_accept(DACSI_MEM, src_de, src_pid, mem)) : rc;
+	return dacsi_accept(DACSI_MEM, src_de, src_pid, mem);
 }
 
 DACS_ERR_T dacs_mem_release(dacs_mem_t *mem)
 {
-	DACS_ERR_T rc = dacsi_enter();
-
-	return rc == DACS_SUCCESS ? dacsi_leave(dacsi_region_release(DACSI_MEM, mem)) : rc;
+	return dacsi_release(DACSI_MEM, mem);
 }
 
 DACS_ERR_T dacs_mem_destroy(dacs_mem_t *mem)
 {
-	DACS_ERR_T rc = dacsi_enter();
-
-	return rc == DACS_SUCCESS ? dacsi_leave(dacsi_region_destroy(DACSI_MEM, mem)) : rc;
+	return dacsi_destroy(DACSI_MEM, mem);
 }
 
 /* ---- registration --------------------------------------------------------------------------- */
@@ -95,7 +86,7 @@ static DACS_ERR_T find_both(de_id_t de, dacs_process_id_t pid, dacs_mem_t mem,
 	*region = dacsi_region_find(mem, DACSI_MEM);
 	if (!*region)
 		return DACS_ERR_INVALID_HANDLE;
-	return (*region)->owner ? DACS_SUCCESS : DACS_ERR_NOT_OWNER;
+	return (*region)->is.owner ? DACS_SUCCESS : DACS_ERR_NOT_OWNER;
 }
 
 DACS_ERR_T dacs_mem_register(de_id_t dst_de, dacs_process_id_t dst_pid, dacs_mem_t mem)

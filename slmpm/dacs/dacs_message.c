@@ -5,7 +5,6 @@
  */
 #include "slmpm/dacs/dacs_message.h"
 #include "slmpm/dacs/dacs_process.h"
-#include "slmpm/dacs/dacs_share.h"
 
 #include <stdlib.h>
 
@@ -133,8 +132,7 @@ static int look(struct dacsi_process *process, const struct dacsi_transfer *t,
 			return rc == -SLMPM_EAGAIN ? 0 : rc;
 		if (done->stream <= DACS_STREAM_UB)
 			return 1;
-		if (done->stream == DACSI_STREAM_SHARE ? dacsi_share_take(process) <= 0 :
-							 !dacsi_mailbox_stow(process, done->stream))
+		if (!dacsi_mailbox_stow(process, done->stream))
 			return 0;
 	}
 }

@@ -7,7 +7,6 @@
 
 #define DACSI_STREAM_WORD   UINT32_C(0xffffff01) /* a mailbox word, in the immediate */
 #define DACSI_STREAM_CREDIT UINT32_C(0xffffff02) /* words read, in the immediate */
-#define DACSI_STREAM_SHARE  UINT32_C(0xffffff03) /* regions offered and accepted: dacs_share.c */
 
 /* A send or receive under way, or a receive that waits for its message. */
 struct dacsi_transfer {

@@ -3,10 +3,8 @@
  * Mutexes: the owner keeps who has it and who asked when (dacs_mutex_owner.c), partners ask by words. It is
  * a process that has a mutex; a thread of it that locks waits for the others of its own, too.
  */
-#include "slmpm/dacs/dacs_pact.h"
+#include "slmpm/dacs/dacs_mutex.h"
 #include "slmpm/dacs/dacs_wait.h"
-
-#include <stdlib.h>
 
 static struct dacsi_mutex *find(dacs_mutex_t mutex)
 {
@@ -15,11 +13,13 @@ static struct dacsi_mutex *find(dacs_mutex_t mutex)
 
 /* ---- words ---------------------------------------------------------------------------------- */
 
-uint32_t dacsi_mutex_word(struct dacsi_mutex *m, struct dacsi_seat *seat,
-			  const struct dacsi_word *word, uint32_t *value)
+static uint32_t mutex_word(struct dacsi_object *object, struct dacsi_member *member,
+			   const struct dacsi_word *word, uint32_t *value)
 {
-	if (seat)
-		return dacsi_mutex_asked(m, seat, word->type, value);
+	struct dacsi_mutex *m = (struct dacsi_mutex *)object;
+
+	if (member)
+		return dacsi_mutex_asked(m, member, word->type, value);
 	if (word->type == DACSI_BUSY) {
 		m->trying = false;
 	} else if (word->type == DACSI_GRANT) {
@@ -31,15 +31,29 @@ uint32_t dacsi_mutex_word(struct dacsi_mutex *m, struct dacsi_seat *seat,
 	return 0;
 }
 
+static void member_left(struct dacsi_object *object, struct dacsi_member *member, bool died)
+{
+	(void)died;
+	dacsi_mutex_unlock((struct dacsi_mutex *)object, member);
+}
+
+const struct dacsi_kind dacsi_mutex_kind = {
+	.size = sizeof(struct dacsi_mutex),
+	.twice = DACS_ERR_RESOURCE_BUSY,
+	.withdrawn = DACS_ERR_DE_TERM,
+	.leave = dacsi_object_leave,
+	.word = mutex_word,
+	.settle = dacsi_mutex_settle,
+	.left = member_left,
+};
+
 /* ---- locking -------------------------------------------------------------------------------- */
 
-static DACS_ERR_T tell(const struct dacsi_mutex *m, enum dacsi_word_type type)
+static DACS_ERR_T ask_owner(const struct dacsi_mutex *m, enum dacsi_word_type type)
 {
-	DACS_ERR_T rc = dacsi_pact_check(&m->pact);
+	DACS_ERR_T rc = dacsi_object_check(&m->is);
 
-	return rc == DACS_SUCCESS ? dacsi_pact_tell(m->pact.process, type, 0, m->pact.theirs,
-						    m->pact.is.number) :
-				    rc;
+	return rc == DACS_SUCCESS ? dacsi_word_up(&m->is, type, 0) : rc;
 }
 
 static void take(struct dacsi_mutex *m)
@@ -51,7 +65,7 @@ static void take(struct dacsi_mutex *m)
 /* DACS_WID_BUSY: not yet. */
 static DACS_ERR_T look(struct dacsi_mutex *m)
 {
-	DACS_ERR_T rc = m->pact.owner ? DACS_SUCCESS : dacsi_pact_check(&m->pact);
+	DACS_ERR_T rc = m->is.owner ? DACS_SUCCESS : dacsi_object_check(&m->is);
 
 	if (!m->granted)
 		return rc == DACS_SUCCESS ? DACS_WID_BUSY : rc;
@@ -68,15 +82,15 @@ static DACS_ERR_T lock(dacs_mutex_t mutex)
 	if (!m)
 		return DACS_ERR_INVALID_HANDLE;
 	m->wanted++;
-	if (m->pact.owner)
-		dacsi_mutex_ask(m, dacsi_mutex_seat(m));
+	if (m->is.owner)
+		dacsi_mutex_ask(m, dacsi_mutex_self(m));
 	else
-		rc = tell(m, DACSI_LOCK);
+		rc = ask_owner(m, DACSI_LOCK);
 	if (rc != DACS_SUCCESS) {
 		m->wanted--;
 		return rc;
 	}
-	(void)dacsi_pact_settle();
+	(void)dacsi_object_settle();
 	dacsi_pause_begin(&pause);
 	while ((rc = look(m)) == DACS_WID_BUSY) {
 		rc = dacsi_pause(&pause);
@@ -88,10 +102,10 @@ static DACS_ERR_T lock(dacs_mutex_t mutex)
 	}
 	if (rc != DACS_SUCCESS && look(m) == DACS_SUCCESS)
 		rc = DACS_SUCCESS; /* in the last moment */
-	else if (rc != DACS_SUCCESS && m->pact.owner)
-		dacsi_mutex_ask_less(dacsi_mutex_seat(m));
+	else if (rc != DACS_SUCCESS && m->is.owner)
+		dacsi_mutex_ask_less(dacsi_mutex_self(m));
 	else if (rc != DACS_SUCCESS)
-		(void)tell(m, DACSI_GIVE_UP);
+		(void)ask_owner(m, DACSI_GIVE_UP);
 	m->wanted--;
 	return rc;
 }
@@ -130,15 +144,15 @@ static DACS_ERR_T try_lock(dacs_mutex_t mutex)
 		return DACS_ERR_INVALID_HANDLE;
 	if (m->held || m->granted || m->wanted || m->trying)
 		return DACS_ERR_MUTEX_BUSY;
-	if (m->pact.owner) {
+	if (m->is.owner) {
 		if (!dacsi_mutex_is_free(m))
 			return DACS_ERR_MUTEX_BUSY;
-		m->holder = dacsi_mutex_seat(m);
+		m->holder = dacsi_mutex_self(m);
 		take(m);
 		return DACS_SUCCESS;
 	}
 	m->trying = m->awaits_try = true;
-	rc = tell(m, DACSI_TRY);
+	rc = ask_owner(m, DACSI_TRY);
 	if (rc == DACS_SUCCESS)
 		return await_answer(mutex);
 	m->trying = m->awaits_try = false;
@@ -154,51 +168,48 @@ static DACS_ERR_T unlock(dacs_mutex_t mutex)
 		return DACS_ERR_INVALID_HANDLE;
 	if (!m->held)
 		return DACS_ERR_NOT_OWNER;
-	if (m->pact.owner)
-		dacsi_mutex_let_go(m, dacsi_mutex_seat(m));
+	if (m->is.owner)
+		dacsi_mutex_unlock(m, dacsi_mutex_self(m));
 	else
-		rc = tell(m, DACSI_UNLOCK);
+		rc = ask_owner(m, DACSI_UNLOCK);
 	m->held = rc == DACS_ERR_NO_RESOURCE;
 	return rc;
 }
 
 /* ---- the calls ------------------------------------------------------------------------------ */
 
+static DACS_ERR_T create(dacs_mutex_t *mutex)
+{
+	struct dacsi_object *object;
+
+	if (!mutex)
+		return DACS_ERR_INVALID_ADDR;
+	object = dacsi_object_own(DACSI_MUTEX);
+	if (object && !dacsi_member_join(object, NULL)) {
+		dacsi_object_free(object);
+		object = NULL;
+	}
+	if (!object)
+		return DACS_ERR_NO_RESOURCE;
+	*mutex = object->number;
+	return DACS_SUCCESS;
+}
+
 DACS_ERR_T dacs_mutex_init(dacs_mutex_t *mutex)
 {
 	DACS_ERR_T rc = dacsi_enter();
-	struct dacsi_mutex *m;
 
-	if (rc != DACS_SUCCESS)
-		return rc;
-	if (!mutex)
-		return dacsi_leave_fast(DACS_ERR_INVALID_ADDR);
-	m = calloc(1, sizeof(*m));
-	rc = dacsi_pact_create(m ? &m->pact : NULL, DACSI_MUTEX, mutex);
-	if (rc == DACS_SUCCESS && !dacsi_pact_sit(&m->pact, NULL)) {
-		dacsi_pact_free(&m->pact);
-		rc = DACS_ERR_NO_RESOURCE;
-	}
-	return dacsi_leave_fast(rc);
+	return rc != DACS_SUCCESS ? rc : dacsi_leave_fast(create(mutex));
 }
 
 DACS_ERR_T dacs_mutex_share(de_id_t dst_de, dacs_process_id_t dst_pid, dacs_mutex_t mutex)
 {
-	DACS_ERR_T rc = dacsi_enter();
-
-	return rc != DACS_SUCCESS ?
-		       rc :
-		       dacsi_leave(dacsi_pact_share(DACSI_MUTEX, dst_de, dst_pid, mutex));
+	return dacsi_share(DACSI_MUTEX, dst_de, dst_pid, mutex);
 }
 
 DACS_ERR_T dacs_mutex_accept(de_id_t src_de, dacs_process_id_t src_pid, dacs_mutex_t *mutex)
 {
-	DACS_ERR_T rc = dacsi_enter();
-
-	return rc != DACS_SUCCESS ?
-		       rc :
-		       dacsi_leave(dacsi_pact_accept(DACSI_MUTEX, src_de, src_pid,
-						     sizeof(struct dacsi_mutex), mutex));
+	return dacsi_accept(DACSI_MUTEX, src_de, src_pid, mutex);
 }
 
 DACS_ERR_T dacs_mutex_lock(dacs_mutex_t mutex)
@@ -224,29 +235,10 @@ DACS_ERR_T dacs_mutex_unlock(dacs_mutex_t mutex)
 
 DACS_ERR_T dacs_mutex_release(dacs_mutex_t *mutex)
 {
-	DACS_ERR_T rc = dacsi_enter();
-	struct dacsi_mutex *m;
-
-	if (rc != DACS_SUCCESS)
-		return rc;
-	if (!mutex)
-		return dacsi_leave_fast(DACS_ERR_INVALID_ADDR);
-	m = find(*mutex);
-	if (!m)
-		return dacsi_leave_fast(DACS_ERR_INVALID_HANDLE);
-	if (m->pact.owner)
-		return dacsi_leave_fast(DACS_ERR_OWNER);
-	rc = tell(m, DACSI_LEAVE);
-	if (rc == DACS_ERR_NO_RESOURCE)
-		return dacsi_leave_fast(rc);
-	dacsi_pact_free(&m->pact); /* what else went wrong means that the owner is gone */
-	*mutex = 0;
-	return dacsi_leave_fast(DACS_SUCCESS);
+	return dacsi_release(DACSI_MUTEX, mutex);
 }
 
 DACS_ERR_T dacs_mutex_destroy(dacs_mutex_t *mutex)
 {
-	DACS_ERR_T rc = dacsi_enter();
-
-	return rc != DACS_SUCCESS ? rc : dacsi_leave(dacsi_pact_destroy(DACSI_MUTEX, mutex));
+	return dacsi_destroy(DACSI_MUTEX, mutex);
 }

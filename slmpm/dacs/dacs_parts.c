@@ -3,20 +3,26 @@
 #include "slmpm/dacs/dacs_parts.h"
 #include "slmpm/dacs/dacs_dma.h"
 #include "slmpm/dacs/dacs_message.h"
-#include "slmpm/dacs/dacs_pact.h"
+#include "slmpm/dacs/dacs_mutex.h"
 #include "slmpm/dacs/dacs_process.h"
 #include "slmpm/dacs/dacs_region.h"
-#include "slmpm/dacs/dacs_share.h"
 
 static void (*const gone[])(struct dacsi_process *) = {
-	dacsi_dma_gone, dacsi_pact_forget, dacsi_region_orphan, dacsi_share_forget, NULL,
+	dacsi_dma_gone,
+	dacsi_object_forget,
+	NULL,
 };
 
 const struct dacsi_parts dacsi_parts = {
+	.kinds = {[DACSI_REMOTE] = &dacsi_region_kind,
+		  [DACSI_MEM] = &dacsi_region_kind,
+		  [DACSI_MUTEX] = &dacsi_mutex_kind,
+		  [DACSI_GROUP] = &dacsi_group_kind},
+
 	.attend = dacsi_dma_attend,
-	.settle = dacsi_pact_settle,
+	.settle = dacsi_object_settle,
 	.settle_mail = dacsi_mailbox_settle,
-	.settle_offers = dacsi_share_settle,
+	.settle_words = dacsi_word_settle,
 	.match = dacsi_message_match,
 
 	.watch = dacsi_process_watch,

@@ -6,13 +6,16 @@
 
 #include "slmpm/dacs/dacs_internal.h"
 
+struct dacsi_kind;
+
 struct dacsi_parts {
-	/* Moves transfers on; settles mutexes and groups that are due: did anything happen? */
+	const struct dacsi_kind *kinds[4]; /* by family of objects */
+	/* Moves transfers on; settles objects that are due: did anything happen? */
 	bool (*attend)(void);
 	bool (*settle)(void);
-	/* Of a partner: answers that are owed, regions that it offers, messages for receives that are posted. */
+	/* Of a partner: answers that are owed, words that have not been sent, messages for receives that are posted. */
 	void (*settle_mail)(struct dacsi_process *process);
-	void (*settle_offers)(struct dacsi_process *process);
+	void (*settle_words)(struct dacsi_process *process);
 	bool (*match)(struct dacsi_process *process);
 
 	/* Looks at the children, CLOSELY or at those under suspicion: has one ended? */

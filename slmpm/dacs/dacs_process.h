@@ -7,7 +7,6 @@
 
 struct dacsi_invite;
 struct dacsi_letter;
-struct dacsi_pact_invite;
 struct dacsi_transfer;
 
 #define DACSI_MAILBOX_SLOTS 4
@@ -29,12 +28,11 @@ struct dacsi_process {
 	uint32_t credits;               /* mailbox words that may be written */
 	uint32_t owed;                  /* words read, not yet told */
 	slmpm_req word_req[DACSI_MAILBOX_SLOTS], credit_req;
-	struct dacsi_invite *invites;           /* regions that it offers, in its order */
-	struct dacsi_pact_invite *pact_invites; /* mutexes and groups, likewise */
-	uint32_t pact_invite_count;
-	uint32_t seat_count; /* that it has in mutexes and groups of this process */
-	struct dacsi_letter *letters, *last_letter; /* to it, not gone yet, the oldest first */
+	struct dacsi_invite *invites; /* objects that it offers, in its order */
 	uint32_t invite_count;
+	uint32_t member_count; /* of objects of this process that it has a part in */
+	struct dacsi_letter *letters,
+		*last_letter;        /* words to it, not sent yet, the oldest first */
 	uint32_t dma_pass, dma_mark; /* what a pass over a wid's transfers has met */
 	uint32_t words[DACSI_MAILBOX_SLOTS], word_head, word_count;
 	char *cwd; /* its private directory, or NULL */

@@ -3,7 +3,7 @@
 #ifndef SLMPM_DACS_REGION_H
 #define SLMPM_DACS_REGION_H
 
-#include "slmpm/dacs/dacs_handle.h"
+#include "slmpm/dacs/dacs_object.h"
 
 struct dacsi_registration {
 	struct dacsi_registration *next;
@@ -11,34 +11,24 @@ struct dacsi_registration {
 	uint32_t count;
 };
 
-struct dacsi_region { /* behind a dacs_remote_mem_t or dacs_mem_t */
+struct dacsi_region {
 	struct dacsi_object is;
-	bool owner;                           /* else accepted from `process` */
 	uint32_t remote_access, local_access; /* DACS_MEM_* */
 	uint32_t active;                      /* transfers of this process that use it */
 	uint64_t address, size;               /* the owner's address */
 	slmpm_mem mem;                        /* own; 0 where nobody else may reach it */
 	slmpm_rmem rmem;
-	struct dacsi_process *process;            /* NULL once it was reaped */
 	struct dacsi_registration *registrations; /* own: with dacs_mem_register */
 };
 
 /* ---- dacs_region.c ---- */
 
+extern const struct dacsi_kind dacsi_region_kind;
+
 struct dacsi_region *dacsi_region_find(uint64_t handle, enum dacsi_family family);
-/* A new one with its handle, or NULL. */
-struct dacsi_region *dacsi_region_new(enum dacsi_family family);
-void dacsi_region_free(struct dacsi_region *region);
-/* What SLMPM calls an access (DACS_MEM_*). */
-uint32_t dacsi_region_rights(uint32_t access);
 /* What the calls of both families do. */
 DACS_ERR_T dacsi_region_create(enum dacsi_family family, void *addr, uint64_t size,
 			       uint32_t remote_access, uint32_t local_access, uint64_t *handle);
-DACS_ERR_T dacsi_region_release(enum dacsi_family family, uint64_t *handle);
-DACS_ERR_T dacsi_region_destroy(enum dacsi_family family, uint64_t *handle);
-/* PROCESS is no more: what was accepted from it stays as a handle only. */
-void dacsi_region_orphan(struct dacsi_process *process);
-void dacsi_region_end(void);
 
 /* ---- dacs_mem.c ---- */
 

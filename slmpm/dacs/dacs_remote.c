@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Remote memory: the calls of the older family, in which memory here is named by its address. */
 #include "slmpm/dacs/dacs_dma.h"
-#include "slmpm/dacs/dacs_share.h"
 
 DACS_ERR_T dacs_remote_mem_create(void *addr, uint64_t size, DACS_MEMORY_ACCESS_MODE_T access_mode,
 				  dacs_remote_mem_t *mem)
@@ -19,32 +18,22 @@ DACS_ERR_T dacs_remote_mem_create(void *addr, uint64_t size, DACS_MEMORY_ACCESS_
 
 DACS_ERR_T dacs_remote_mem_share(de_id_t dst_de, dacs_process_id_t dst_pid, dacs_remote_mem_t mem)
 {
-	DACS_ERR_T rc = dacsi_enter();
-
-	return rc == DACS_SUCCESS ? dacsi_leave(dacsi_share(DACSI_REMOTE, dst_de, dst_pid, mem)) :
-				    rc;
+	return dacsi_share(DACSI_REMOTE, dst_de, dst_pid, mem);
 }
 
 DACS_ERR_T dacs_remote_mem_accept(de_id_t src_de, dacs_process_id_t src_pid, dacs_remote_mem_t *mem)
 {
-	DACS_ERR_T rc = dacsi_enter();
-
-	return rc == DACS_SUCCESS ? dacsi_leave(dacsi_accept(DACSI_REMOTE, src_de, src_pid, mem)) :
-				    rc;
+	return dacsi_accept(DACSI_REMOTE, src_de, src_pid, mem);
 }
 
 DACS_ERR_T dacs_remote_mem_release(dacs_remote_mem_t *mem)
 {
-	DACS_ERR_T rc = dacsi_enter();
-
-	return rc == DACS_SUCCESS ? dacsi_leave(dacsi_region_release(DACSI_REMOTE, mem)) : rc;
+	return dacsi_release(DACSI_REMOTE, mem);
 }
 
 DACS_ERR_T dacs_remote_mem_destroy(dacs_remote_mem_t *mem)
 {
-	DACS_ERR_T rc = dacsi_enter();
-
-	return rc == DACS_SUCCESS ? dacsi_leave(dacsi_region_destroy(DACSI_REMOTE, mem)) : rc;
+	return dacsi_destroy(DACSI_REMOTE, mem);
 }
 
 DACS_ERR_T dacs_remote_mem_query(dacs_remote_mem_t mem, DACS_REMOTE_MEM_ATTR_T attr,

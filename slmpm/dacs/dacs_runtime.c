@@ -2,9 +2,8 @@
 /* The runtime: init and exit, settings. */
 #include "slmpm/dacs/dacs_dma.h"
 #include "slmpm/dacs/dacs_message.h"
-#include "slmpm/dacs/dacs_pact.h"
+#include "slmpm/dacs/dacs_object.h"
 #include "slmpm/dacs/dacs_process.h"
-#include "slmpm/dacs/dacs_share.h"
 #include "slmpm/dacs/dacs_start.h"
 #include "slmpm/dacs/dacs_wait.h"
 
@@ -110,10 +109,8 @@ static void tear_down(int timeout_ms)
 		dacsi_message_fail(dacsi.parent, DACS_ERR_NOT_INITIALIZED);
 	if (dacsi.parent)
 		(void)slmpm_close(dacsi.parent->peer, timeout_ms);
-	if (dacsi.parent) {
-		dacsi_pact_forget(dacsi.parent);
-		dacsi_share_forget(dacsi.parent);
-	}
+	if (dacsi.parent)
+		dacsi_object_forget(dacsi.parent);
 	free(dacsi.parent);
 	dacsi.parent = NULL;
 	dacsi_element_release_all();
@@ -126,9 +123,7 @@ static void tear_down(int timeout_ms)
 	free(dacsi.wids);
 	dacsi.wids = NULL;
 	dacsi.attended = NULL;
-	dacsi_share_end();
-	dacsi_region_end();
-	dacsi_pact_end();
+	dacsi_object_end();
 	dacsi_handle_end();
 	dacsi_error_reset();
 	if (dacsi.own_cwd_lock >= 0)
@@ -152,7 +147,7 @@ static DACS_ERR_T set_up(void)
 	if (opened < 0)
 		return opened == -SLMPM_EINVAL ? DACS_ERR_INVALID_ENV : dacsi_code(opened);
 	dacsi.wids = calloc(DACSI_WIDS, sizeof(*dacsi.wids));
-	if (!dacsi.wids || dacsi_watch_init() < 0 || dacsi_pact_begin() < 0)
+	if (!dacsi.wids || dacsi_watch_init() < 0 || dacsi_word_begin() < 0)
 		rc = DACS_ERR_NO_RESOURCE;
 	else
 		rc = find_parent();

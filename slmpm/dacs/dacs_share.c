@@ -1,271 +1,217 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sharing a region with a partner: the owner offers it with a key, the partner's accept opens the
- * key and says so. Offers and answers are messages on a stream of their own; an offer whose share
- * ran into its deadline stands, and the next share of that region there waits for its answer.
+ * A shared object at its owner: offered to partners, and destroyed when all have left. An offer whose share ran into its
+ * deadline stands, and the next share of that object there waits for its answer.
  */
-#include "slmpm/dacs/dacs_share.h"
-#include "slmpm/dacs/dacs_message.h"
+#include "slmpm/dacs/dacs_object.h"
+#include "slmpm/dacs/dacs_parts.h"
 #include "slmpm/dacs/dacs_process.h"
 #include "slmpm/dacs/dacs_wait.h"
 
-#include <endian.h>
-#include <stdlib.h>
+/* ---- share ---------------------------------------------------------------------------------- */
 
-struct dacsi_offer { /* at the owner */
-	struct dacsi_offer *next;
-	const struct dacsi_region *region;
-	struct dacsi_process *process; /* NULL once it was reaped */
-	uint32_t id;
-	bool awaited;      /* a dacs_mem_share waits for it */
-	DACS_ERR_T answer; /* DACS_WID_BUSY: none yet */
-};
-
-struct dacsi_letter { /* a note that found no room in the ring */
-	struct dacsi_letter *next;
-	slmpm_req req;
-	struct dacsi_note note;
-};
-
-void dacsi_note_convert(struct dacsi_note *note)
-{
-	note->type = le32toh(note->type);
-	note->id = le32toh(note->id);
-	note->family = le32toh(note->family);
-	note->remote_access = le32toh(note->remote_access);
-	note->local_access = le32toh(note->local_access);
-}
-
-/* ---- sending -------------------------------------------------------------------------------- */
-
-static void append(struct dacsi_process *process, struct dacsi_letter *letter)
-{
-	if (process->letters)
-		process->last_letter->next = letter;
-	else
-		process->letters = letter;
-	process->last_letter = letter;
-}
-
-DACS_ERR_T dacsi_share_keep(struct dacsi_process *process, slmpm_req req)
-{
-	struct dacsi_letter *letter;
-
-	if (slmpm_test(&req, NULL) != 0)
-		return DACS_SUCCESS;
-	letter = calloc(1, sizeof(*letter));
-	if (!letter) {
-		(void)slmpm_cancel(req);
-		(void)slmpm_test(&req, NULL);
-		return DACS_ERR_NO_RESOURCE;
-	}
-	letter->req = req;
-	append(process, letter);
-	return DACS_SUCCESS;
-}
-
-/* They go in order: behind one that has not gone nothing is to be asked, however many a partner lets lie. */
-void dacsi_share_settle(struct dacsi_process *process)
-{
-	struct dacsi_letter *letter;
-
-	while ((letter = process->letters) && slmpm_test(&letter->req, NULL) != 0) {
-		process->letters = letter->next;
-		free(letter);
-	}
-}
-
-/* Never blocks; a request only where the ring has no room at once. */
-DACS_ERR_T dacsi_share_tell(struct dacsi_process *process, struct dacsi_note note)
-{
-	struct slmpm_how how = {.size = sizeof(how)};
-	struct slmpm_iov iov = {.base = &note, .len = sizeof(note)};
-	struct dacsi_letter *letter;
-	int rc;
-
-	dacsi_note_convert(&note);
-	rc = slmpm_sendv(process->peer, DACSI_STREAM_SHARE, &iov, 1, &how, NULL);
-	if (rc != -SLMPM_EAGAIN)
-		return dacsi_code(rc);
-	letter = calloc(1, sizeof(*letter));
-	if (!letter)
-		return DACS_ERR_NO_RESOURCE;
-	letter->note = note;
-	iov.base = &letter->note;
-	rc = slmpm_sendv(process->peer, DACSI_STREAM_SHARE, &iov, 1, &how, &letter->req);
-	if (rc < 0) {
-		free(letter);
-		return dacsi_code(rc);
-	}
-	append(process, letter);
-	return DACS_SUCCESS;
-}
-
-/* ---- the owner's side ----------------------------------------------------------------------- */
-
-static struct dacsi_offer *find_offer(uint32_t id)
-{
-	struct dacsi_offer *offer = dacsi.offers;
-
-	while (offer && offer->id != id)
-		offer = offer->next;
-	return offer;
-}
-
-void dacsi_share_answered(const struct dacsi_process *process, uint32_t id, DACS_ERR_T answer)
-{
-	struct dacsi_offer *offer = find_offer(id);
-
-	if (offer && offer->process == process && offer->answer == DACS_WID_BUSY)
-		offer->answer = answer;
-}
-
-static void forget_offer(struct dacsi_offer *offer)
-{
-	struct dacsi_offer **link = &dacsi.offers;
-
-	while (*link != offer)
-		link = &(*link)->next;
-	*link = offer->next;
-	free(offer);
-}
-
-void dacsi_share_withdraw(const struct dacsi_region *region)
-{
-	struct dacsi_offer *offer = dacsi.offers, *next;
-
-	for (; offer; offer = next) {
-		next = offer->next;
-		if (offer->region != region)
-			continue;
-		if (offer->process && offer->answer == DACS_WID_BUSY)
-			(void)dacsi_share_tell(offer->process,
-					       (struct dacsi_note){.type = DACSI_NOTE_WITHDRAWN,
-								   .id = offer->id});
-		forget_offer(offer);
-	}
-}
-
-/* A child that has not called dacs_init yet cannot be given a key. */
-bool dacsi_share_connecting(const struct dacsi_process *process)
+/* A child that has not called dacs_init yet cannot be offered anything. */
+static bool is_connecting(const struct dacsi_process *process)
 {
 	struct slmpm_peer_info info = {.size = sizeof(info)};
 
 	return slmpm_peer_query(process->peer, &info) == 0 && info.state == SLMPM_PEER_CONNECTING;
 }
 
-/* A new offer, or one that stands since a deadline. */
-static DACS_ERR_T offer_to(struct dacsi_process *process, const struct dacsi_region *region,
-			   uint32_t *id)
+static DACS_ERR_T make_offer(struct dacsi_object *object, const struct dacsi_kind *kind,
+			     struct dacsi_process *process, struct dacsi_member **member)
 {
-	struct dacsi_note note = {.type = DACSI_NOTE_OFFER,
-				  .family = region->is.family,
-				  .remote_access = region->remote_access,
-				  .local_access = region->local_access};
-	struct dacsi_offer *offer = dacsi.offers;
-	int made;
-	DACS_ERR_T rc;
+	struct dacsi_offer offer = {.word = {DACSI_OFFER, object->family, 0, object->number}};
+	DACS_ERR_T rc = kind->key ? kind->key(object, process->peer, &offer) : DACS_SUCCESS;
 
-	while (offer && (offer->region != region || offer->process != process || offer->awaited))
-		offer = offer->next;
-	if (offer) {
-		offer->awaited = true;
-		*id = offer->id;
-		return DACS_SUCCESS;
-	}
-	if (dacsi_share_connecting(process))
-		return DACS_WID_BUSY;
-	made = slmpm_mem_key(region->mem, process->peer, dacsi_region_rights(region->remote_access),
-			     &note.key);
-	if (made < 0)
-		return made == -SLMPM_EAGAIN ? DACS_WID_BUSY : dacsi_code(made);
-	offer = calloc(1, sizeof(*offer));
-	if (!offer)
-		return DACS_ERR_NO_RESOURCE;
-	note.id = ++dacsi.offer_ids;
-	rc = dacsi_share_tell(process, note);
-	if (rc != DACS_SUCCESS) {
-		free(offer);
+	if (rc != DACS_SUCCESS)
 		return rc;
-	}
-	*offer = (struct dacsi_offer){dacsi.offers, region, process, note.id, true, DACS_WID_BUSY};
-	dacsi.offers = offer;
-	*id = note.id;
+	*member = dacsi_member_join(object, process);
+	if (!*member)
+		return DACS_ERR_NO_RESOURCE;
+	rc = dacsi_offer_send(process, &offer);
+	if (rc != DACS_SUCCESS)
+		dacsi_member_leave(object, *member, rc);
+	return rc;
+}
+
+/* The offer that this thread may wait for, or NULL. */
+static struct dacsi_member *standing_offer(const struct dacsi_object *object,
+					   const struct dacsi_kind *kind,
+					   const struct dacsi_process *process)
+{
+	struct dacsi_member *member = object->members;
+
+	if (kind->twice != DACS_SUCCESS)
+		return dacsi_member_find(object, process);
+	while (member && (member->process != process || member->left || member->watchers))
+		member = member->next;
+	return member;
+}
+
+static DACS_ERR_T begin_share(struct dacsi_object *object, const struct dacsi_kind *kind,
+			      struct dacsi_process *process, struct dacsi_member **mine)
+{
+	struct dacsi_member *member = standing_offer(object, kind, process);
+	DACS_ERR_T rc = dacsi_process_channel(process);
+
+	if (rc == DACS_SUCCESS && is_connecting(process))
+		rc = DACS_WID_BUSY;
+	if (member && kind->twice == DACS_SUCCESS)
+		rc = DACS_SUCCESS; /* its answer may have come before the end */
+	else if (rc == DACS_SUCCESS && member && member->theirs)
+		rc = kind->twice;
+	else if (rc == DACS_SUCCESS && !member)
+		rc = make_offer(object, kind, process, &member);
+	if (rc != DACS_SUCCESS)
+		return rc;
+	member->watchers++;
+	*mine = member;
 	return DACS_SUCCESS;
 }
 
-/* One look: DACS_WID_BUSY while there is no answer. */
-static DACS_ERR_T share_once(struct dacsi_process *process, const struct dacsi_region *region,
-			     uint32_t *id)
+/* What has become of the offer. */
+static DACS_ERR_T outcome(struct dacsi_object *object, const struct dacsi_kind *kind,
+			  struct dacsi_member *member)
 {
-	struct dacsi_offer *offer;
-	DACS_ERR_T rc = DACS_SUCCESS, gone;
+	DACS_ERR_T rc = member->outcome;
 
-	if (!region)
+	if (rc == DACS_WID_BUSY)
+		rc = dacsi_process_channel(member->process);
+	if (rc == DACS_SUCCESS && member->outcome == DACS_WID_BUSY)
+		return DACS_WID_BUSY;
+	if (!member->left && (rc != DACS_SUCCESS || kind->twice == DACS_SUCCESS))
+		dacsi_member_leave(object, member, rc);
+	return rc;
+}
+
+static DACS_ERR_T share_once(struct dacsi_object *object, struct dacsi_process *process,
+			     struct dacsi_member **mine)
+{
+	const struct dacsi_kind *kind;
+	DACS_ERR_T rc;
+
+	if (!object)
 		return DACS_ERR_INVALID_HANDLE;
-	if (!region->owner)
+	if (!object->owner)
 		return DACS_ERR_NOT_OWNER;
-	if (!region->mem.id)
-		return DACS_ERR_NO_PERM;
-	if (!*id)
-		rc = offer_to(process, region, id);
-	gone = dacsi_share_collect(process);
-	if (rc != DACS_SUCCESS)
-		return rc == DACS_WID_BUSY && gone != DACS_SUCCESS ? gone : rc;
-	offer = find_offer(*id);
-	rc = offer ? offer->answer : DACS_ERR_INVALID_HANDLE;
-	if (rc == DACS_WID_BUSY && gone != DACS_SUCCESS)
-		rc = gone;
-	if (offer && rc != DACS_WID_BUSY)
-		forget_offer(offer);
+	kind = dacsi_parts.kinds[object->family];
+	rc = kind->shareable && !*mine ? kind->shareable(object) : DACS_SUCCESS;
+	(void)slmpm_progress(dacsi.ctx);
+	if (rc == DACS_SUCCESS && !*mine)
+		rc = begin_share(object, kind, process, mine);
+	return rc == DACS_SUCCESS ? outcome(object, kind, *mine) : rc;
+}
+
+static DACS_ERR_T share(enum dacsi_family family, de_id_t de, dacs_process_id_t pid,
+			uint64_t handle)
+{
+	struct dacsi_process *process;
+	struct dacsi_member *mine = NULL;
+	struct dacsi_object *object;
+	struct dacsi_pause pause;
+	DACS_ERR_T rc;
+
+	dacsi_pause_begin(&pause);
+	do {
+		rc = dacsi_partner(de, pid, &process);
+		if (rc == DACS_SUCCESS && dacsi_parts.kinds[family]->downward &&
+		    process == dacsi.parent)
+			return DACS_ERR_INVALID_TARGET;
+		if (rc == DACS_SUCCESS)
+			rc = share_once(dacsi_handle_find(handle, family), process, &mine);
+		if (rc != DACS_WID_BUSY)
+			break;
+		rc = dacsi_pause(&pause);
+	} while (rc == DACS_SUCCESS);
+	/* At a deadline the offer stands. A member that is watched lasts as long as the object. */
+	object = mine ? dacsi_handle_find(handle, family) : NULL;
+	if (object) {
+		mine->watchers--;
+		dacsi_object_due(object);
+	}
 	return rc;
 }
 
 DACS_ERR_T dacsi_share(enum dacsi_family family, de_id_t de, dacs_process_id_t pid, uint64_t handle)
 {
-	struct dacsi_process *process;
-	struct dacsi_pause pause;
-	struct dacsi_offer *offer;
-	uint32_t id = 0;
+	DACS_ERR_T rc = dacsi_enter();
+
+	return rc == DACS_SUCCESS ? dacsi_leave(share(family, de, pid, handle)) : rc;
+}
+
+void dacsi_share_withdraw(struct dacsi_object *object)
+{
+	const struct dacsi_kind *kind = dacsi_parts.kinds[object->family];
+
+	for (struct dacsi_member *member = object->members; member; member = member->next) {
+		if (!member->process || (member->theirs && kind->twice != DACS_SUCCESS))
+			continue;
+		if (!member->theirs)
+			(void)dacsi_word_send(member->process, DACSI_WITHDRAW, 0, 0,
+					      object->number);
+		dacsi_member_leave(object, member, kind->withdrawn);
+	}
+}
+
+/* ---- destroy -------------------------------------------------------------------------------- */
+
+static bool has_partners(const struct dacsi_object *object)
+{
+	for (const struct dacsi_member *member = object->members; member; member = member->next)
+		if (member->process)
+			return true;
+	return false;
+}
+
+static DACS_ERR_T destroy_once(struct dacsi_object *object)
+{
+	const struct dacsi_kind *kind;
 	DACS_ERR_T rc;
 
-	dacsi_pause_begin(&pause);
-	for (;;) {
-		rc = dacsi_partner(de, pid, &process);
-		if (rc == DACS_SUCCESS)
-			rc = share_once(process, dacsi_region_find(handle, family), &id);
-		if (rc != DACS_WID_BUSY)
-			return rc;
-		rc = dacsi_pause(&pause);
-		if (rc == DACS_SUCCESS)
-			continue;
-		offer = rc == DACS_ERR_DACSD_FAILURE ? find_offer(id) : NULL;
-		if (offer)
-			offer->awaited = false;
+	if (!object)
+		return DACS_ERR_INVALID_HANDLE;
+	if (!object->owner)
+		return DACS_ERR_NOT_OWNER;
+	kind = dacsi_parts.kinds[object->family];
+	rc = kind->destroyable ? kind->destroyable(object) : DACS_SUCCESS;
+	if (rc != DACS_SUCCESS)
 		return rc;
-	}
+	(void)slmpm_progress(dacsi.ctx);
+	dacsi_share_withdraw(object);
+	dacsi_member_check(object);
+	if (has_partners(object))
+		return DACS_WID_BUSY;
+	rc = kind->destroy ? kind->destroy(object) : DACS_SUCCESS;
+	if (rc == DACS_SUCCESS)
+		dacsi_object_free(object);
+	return rc;
 }
 
-/* ---- the end -------------------------------------------------------------------------------- */
-
-void dacsi_share_forget(struct dacsi_process *process)
+static DACS_ERR_T destroy(enum dacsi_family family, uint64_t *handle)
 {
-	struct dacsi_letter *letter;
+	struct dacsi_pause pause;
+	uint64_t wanted;
+	DACS_ERR_T rc;
 
-	dacsi_share_drop(process);
-	while ((letter = process->letters)) {
-		process->letters = letter->next;
-		free(letter);
+	if (!handle)
+		return DACS_ERR_INVALID_ADDR;
+	wanted = *handle;
+	dacsi_pause_begin(&pause);
+	/* Another thread may be faster. */
+	while ((rc = destroy_once(dacsi_handle_find(wanted, family))) == DACS_WID_BUSY) {
+		rc = dacsi_pause(&pause);
+		if (rc != DACS_SUCCESS)
+			return rc;
 	}
-	for (struct dacsi_offer *offer = dacsi.offers; offer; offer = offer->next)
-		if (offer->process == process) {
-			offer->process = NULL;
-			offer->answer = DACS_ERR_DE_TERM;
-		}
+	if (rc == DACS_SUCCESS)
+		*handle = 0;
+	return rc;
 }
 
-void dacsi_share_end(void)
+DACS_ERR_T dacsi_destroy(enum dacsi_family family, uint64_t *handle)
 {
-	while (dacsi.offers)
-		forget_offer(dacsi.offers);
+	DACS_ERR_T rc = dacsi_enter();
+
+	return rc == DACS_SUCCESS ? dacsi_leave(destroy(family, handle)) : rc;
 }

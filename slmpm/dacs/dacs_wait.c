@@ -62,7 +62,7 @@ static bool progress_of(struct dacsi_process *process)
 	if (process->owed)
 		dacsi_parts.settle_mail(process);
 	if (process->letters)
-		dacsi_parts.settle_offers(process);
+		dacsi_parts.settle_words(process);
 	return process->posted && dacsi_parts.match(process);
 }
 

@@ -3,30 +3,37 @@
 /* timeout: 60 */
 /*
  * An accelerator that speaks the language of sharing badly: offers that hold nothing, answers to
- * what was never asked, too many, too short, too long; words about mutexes and groups. It is a
- * program of slmpm.h, not of dacs.h.
+ * what was never asked, too many, too short, too long; words about regions, mutexes and groups. It
+ * is a program of slmpm.h, not of dacs.h.
  */
 #include "tests/dacs/pair.h"
 
 #include <slmpm.h>
 
-#define SHARE  UINT32_C(0xffffff03) /* the stream of offers and answers */
-#define WORD   UINT32_C(0xffffff01) /* of mailbox words, in the immediate */
-#define NOTE   88                   /* bytes of a note: six little-endian words and a key */
-#define OFFERS 6000                 /* more than a host keeps */
+#define MAIL      UINT32_C(0xffffff01) /* the stream of mailbox words, in the immediate */
+#define WORD      24                   /* bytes of a word: type, value, two handles */
+#define OFFER     96                   /* of an offer of a region: a word, its accesses, a key */
+#define WORD_MAX  (OFFER + 8)
+#define OFFERS    6000 /* more than a host keeps */
+#define NO_HANDLE UINT64_C(99)
 
 static slmpm_peer host;
 
-/* A note of its first words, its key, if any, from a pattern. */
-static void note(uint32_t type, uint32_t id, uint32_t family, size_t len)
+/* LEN bytes, little-endian: type, value, the handle here, the liar's; a key, if any, from a pattern. */
+static void word(uint32_t type, uint32_t value, uint64_t to, uint64_t from, size_t len)
 {
-	uint32_t head[6] = {type, id, family, 0x60, 0x60, 0};
-	unsigned char bytes[NOTE + 8];
+	unsigned char bytes[WORD_MAX];
 
-	pair_fill(bytes, sizeof(bytes), id);
-	for (int i = 0; i < 24; i++)
-		bytes[i] = (unsigned char)(head[i / 4] >> 8 * (i % 4));
-	CHECK(slmpm_send(host, SHARE, bytes, len, 5000) == 0, "%s", slmpm_error_detail());
+	pair_fill(bytes, sizeof(bytes), value);
+	for (size_t i = 0; i < 4; i++) {
+		bytes[i] = (unsigned char)(type >> 8 * i);
+		bytes[4 + i] = (unsigned char)(value >> 8 * i);
+	}
+	for (size_t i = 0; i < 8; i++) {
+		bytes[8 + i] = (unsigned char)(to >> 8 * i);
+		bytes[16 + i] = (unsigned char)(from >> 8 * i);
+	}
+	CHECK(slmpm_am(host, 1, bytes, len, NULL, 0, NULL, NULL) == 0, "%s", slmpm_error_detail());
 }
 
 static void say(uint32_t word)
@@ -34,7 +41,7 @@ static void say(uint32_t word)
 	struct slmpm_how how = {.size = sizeof(how), .imm = word, .timeout_ms = 5000};
 	struct slmpm_iov empty = {.base = NULL};
 
-	CHECK(slmpm_sendv(host, WORD, &empty, 1, &how, NULL) >= 0, "%s", slmpm_error_detail());
+	CHECK(slmpm_sendv(host, MAIL, &empty, 1, &how, NULL) >= 0, "%s", slmpm_error_detail());
 }
 
 /* The host has hung up, or is no more. */
@@ -51,95 +58,103 @@ static void hear(void)
 		;
 }
 
+static uint64_t handle_of(const unsigned char *bytes)
+{
+	uint64_t handle = 0;
+
+	for (int i = 7; i >= 0; i--)
+		handle = handle << 8 | bytes[16 + i];
+	return handle;
+}
+
 static int role_babble(int argc, char **argv)
 {
 	(void)argc, (void)argv;
 	CHECK(slmpm_parent(&host) == 0, "%s", slmpm_error_detail());
-	for (uint32_t id = 0; id < 40; id++) {
-		note(id % 10, id, id % 3, NOTE);              /* all types, three families */
-		note(id % 10, id, id % 3, id);                /* too short */
-		note(id % 10, id, id % 3, NOTE + 1 + id % 8); /* too long */
-		note(id, UINT32_MAX - id, UINT32_MAX, NOTE);
+	for (uint32_t i = 0; i < 40; i++) {
+		word(i % 10, i % 3, 0, i, OFFER);             /* all types, three families */
+		word(i % 10, i % 3, 0, i, i);                 /* too short */
+		word(i % 10, i % 3, 0, i, OFFER + 1 + i % 8); /* too long */
+		word(1, i % 2, 0, UINT32_MAX - i, WORD);      /* a region without a key */
+		word(i, UINT32_MAX, 0, UINT32_MAX - i, OFFER);
 	}
 	say(1);
 	hear();
 	return 0;
 }
 
+static bool refused;
+
+static void note_refusal(const struct slmpm_am *am, void *arg)
+{
+	const unsigned char *bytes = am->head;
+
+	(void)arg;
+	refused |= am->head_len == WORD && bytes[0] == 4;
+}
+
+/* Handlers run while it waits for an event, of which there is none but the end. */
+static bool has_ended(slmpm_ctx ctx)
+{
+	struct slmpm_event event = {.size = sizeof(event)};
+
+	return slmpm_next_event(ctx, &event, 1) == 1 && is_over(event.error);
+}
+
 /* More offers than are kept: says when one has been refused. */
 static int role_flood(int argc, char **argv)
 {
-	bool refused = false;
+	slmpm_ctx ctx = {0};
 
 	(void)argc, (void)argv;
-	CHECK(slmpm_parent(&host) == 0, "%s", slmpm_error_detail());
-	for (uint32_t id = 1; id <= OFFERS; id++)
-		note(1, id, 0, NOTE);
+	CHECK(slmpm_am_handler(ctx, 1, note_refusal, NULL) == 0 && slmpm_parent(&host) == 0, "%s",
+	      slmpm_error_detail());
+	for (uint64_t i = 1; i <= OFFERS; i++)
+		word(1, 0, 0, i, OFFER);
 	say(1);
-	for (;;) {
-		unsigned char bytes[NOTE] = {0};
-		int64_t n = slmpm_recv(host, SLMPM_ANY_STREAM, bytes, NOTE, NULL, -1);
-
-		if (is_over(n))
-			return 0;
-		if (n == NOTE && bytes[0] == 3 && !refused) {
-			say(2);
-			refused = true;
-		}
-	}
+	while (!refused)
+		CHECK(!has_ended(ctx), "nothing was refused");
+	say(2);
+	hear();
+	return 0;
 }
 
-/* Says yes to an offer that it never opened, and no to the second. */
+/* Says yes to the first offer, and no to the second, without opening them; and at once the contrary. */
+static void answer(const struct slmpm_am *am, void *arg)
+{
+	const unsigned char *bytes = am->head;
+	static bool second;
+
+	(void)arg;
+	if (am->head_len != OFFER || bytes[0] != 1)
+		return;
+	word(second ? 4 : 3, 0, handle_of(bytes), NO_HANDLE, WORD);
+	word(second ? 3 : 4, 0, handle_of(bytes), NO_HANDLE, WORD);
+	second = true;
+}
+
 static int role_answer(int argc, char **argv)
 {
-	uint32_t offers = 0;
+	slmpm_ctx ctx = {0};
 
 	(void)argc, (void)argv;
-	CHECK(slmpm_parent(&host) == 0, "%s", slmpm_error_detail());
-	for (;;) {
-		unsigned char bytes[NOTE] = {0};
-		int64_t n = slmpm_recv(host, SLMPM_ANY_STREAM, bytes, NOTE, NULL, -1);
-		uint32_t id = bytes[4] | (uint32_t)bytes[5] << 8;
-
-		if (is_over(n))
-			return 0;
-		if (n != NOTE || bytes[0] != 1)
-			continue;
-		note(offers ? 3 : 2, id, 0, NOTE);
-		note(2, id, 0, NOTE); /* once more */
-		offers++;
-	}
+	CHECK(slmpm_am_handler(ctx, 1, answer, NULL) == 0 && slmpm_parent(&host) == 0, "%s",
+	      slmpm_error_detail());
+	hear();
+	return 0;
 }
 
 /* ---- words about mutexes and groups ---- */
 
 static uint64_t offered[2]; /* handles of the host's that it has told: of a mutex, of a group */
 
-/* 24 bytes, little-endian: type, value, the handle here, the liar's. */
-static void word(uint32_t type, uint32_t value, uint64_t to, uint64_t from, size_t len)
-{
-	unsigned char bytes[32] = {0};
-
-	for (size_t i = 0; i < 4; i++) {
-		bytes[i] = (unsigned char)(type >> 8 * i);
-		bytes[4 + i] = (unsigned char)(value >> 8 * i);
-	}
-	for (size_t i = 0; i < 8; i++) {
-		bytes[8 + i] = (unsigned char)(to >> 8 * i);
-		bytes[16 + i] = (unsigned char)(from >> 8 * i);
-	}
-	CHECK(slmpm_am(host, 1, bytes, len, NULL, 0, NULL, NULL) == 0, "%s", slmpm_error_detail());
-}
-
-static void told(const struct slmpm_am *am, void *arg)
+static void note_offer(const struct slmpm_am *am, void *arg)
 {
 	const unsigned char *bytes = am->head;
 
 	(void)arg;
-	if (am->head_len != 24 || bytes[0] != 1 || (bytes[4] != 2 && bytes[4] != 3))
-		return;
-	for (int i = 7; i >= 0; i--)
-		offered[bytes[4] - 2] = offered[bytes[4] - 2] << 8 | bytes[16 + i];
+	if (am->head_len == WORD && bytes[0] == 1 && (bytes[4] == 2 || bytes[4] == 3))
+		offered[bytes[4] - 2] = handle_of(bytes);
 }
 
 /* Accepts what it is offered, twice, and says everything there is about it and about nothing. The
@@ -149,12 +164,12 @@ static int role_words(int argc, char **argv)
 	slmpm_ctx ctx = {0};
 
 	(void)argc, (void)argv;
-	CHECK(slmpm_am_handler(ctx, 1, told, NULL) == 0 && slmpm_parent(&host) == 0, "%s",
+	CHECK(slmpm_am_handler(ctx, 1, note_offer, NULL) == 0 && slmpm_parent(&host) == 0, "%s",
 	      slmpm_error_detail());
 	for (uint32_t type = 0; type < 40; type++)
 		for (size_t len = 0; len <= 32; len += 4)
 			word(type, type % 5, type, UINT64_MAX - type, len);
-	word(1, 2, 0, 99, 24); /* a mutex that is none */
+	word(1, 2, 0, NO_HANDLE, WORD); /* a mutex that is none */
 	say(1);
 	for (int i = 0; i < 2; i++) {
 		while (!offered[i]) {
@@ -166,16 +181,16 @@ static int role_words(int argc, char **argv)
 		for (uint32_t type = 2; type < 20; type++) {
 			if (type == 5) /* LEAVE comes last */
 				continue;
-			word(3, 0, offered[i], 77, 24);
+			word(3, 0, offered[i], 77, WORD);
 			for (uint32_t value = 0; value < 3; value++)
-				word(type, value, offered[i], 77, 24);
-			word(type, UINT32_MAX, offered[1 - i], 77, 24);
-			word(type, 0, offered[i] ^ 1, 77, 24);
+				word(type, value, offered[i], 77, WORD);
+			word(type, UINT32_MAX, offered[1 - i], 77, WORD);
+			word(type, 0, offered[i] ^ 1, 77, WORD);
 		}
 	}
 	say(2);
 	for (int i = 0; i < 4; i++)
-		word(5, 0, offered[i % 2], 77, 24);
+		word(5, 0, offered[i % 2], 77, WORD);
 	hear();
 	return 0;
 }

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The life of a shared object: its members, what is carried out when words have changed it, its end. A word's handler notes
+ * what it says and no more; what follows for others is carried out by dacsi_object_settle, from a call of DaCS.
+ */
+#include "slmpm/dacs/dacs_object.h"
+#include "slmpm/dacs/dacs_parts.h"
+#include "slmpm/dacs/dacs_process.h"
+
+#include <stdlib.h>
+
+#define ROUNDS 16 /* of settling at once: words may come in meanwhile */
+
+static const struct dacsi_kind *kind_of(const struct dacsi_object *object)
+{
+	return dacsi_parts.kinds[object->family];
+}
+
+/* ---- begin and end -------------------------------------------------------------------------- */
+
+struct dacsi_object *dacsi_object_new(enum dacsi_family family)
+{
+	struct dacsi_object *object = calloc(1, dacsi_parts.kinds[family]->size);
+
+	if (object && !dacsi_handle_give(object, family)) {
+		free(object);
+		return NULL;
+	}
+	return object;
+}
+
+struct dacsi_object *dacsi_object_own(enum dacsi_family family)
+{
+	struct dacsi_object *object = dacsi_object_new(family);
+
+	if (object)
+		object->owner = true;
+	return object;
+}
+
+void dacsi_object_free(struct dacsi_object *object)
+{
+	struct dacsi_object **link = &dacsi.due;
+	struct dacsi_member *member;
+
+	while ((member = object->members)) {
+		dacsi.awaited -= member->asks;
+		if (member->process)
+			member->process->member_count--;
+		object->members = member->next;
+		free(member);
+	}
+	while (*link && *link != object)
+		link = &(*link)->due_next;
+	if (*link)
+		*link = object->due_next;
+	if (kind_of(object)->forget)
+		kind_of(object)->forget(object, NULL);
+	dacsi_handle_take(object);
+	free(object);
+}
+
+DACS_ERR_T dacsi_object_check(const struct dacsi_object *object)
+{
+	if (object->unknown)
+		return DACS_ERR_INVALID_HANDLE;
+	return object->process ? dacsi_process_channel(object->process) : DACS_ERR_DE_TERM;
+}
+
+/* ---- members -------------------------------------------------------------------------------- */
+
+struct dacsi_member *dacsi_member_find(const struct dacsi_object *object,
+				       const struct dacsi_process *process)
+{
+	struct dacsi_member *member = object->members;
+
+	while (member && (member->process != process || member->left))
+		member = member->next;
+	return member;
+}
+
+struct dacsi_member *dacsi_member_join(struct dacsi_object *object, struct dacsi_process *process)
+{
+	struct dacsi_member *member = calloc(1, sizeof(*member));
+
+	if (!member)
+		return NULL;
+	member->process = process;
+	member->outcome = DACS_WID_BUSY;
+	member->next = object->members;
+	object->members = member;
+	if (process)
+		process->member_count++;
+	return member;
+}
+
+/* It is freed by settling: in a handler somebody else may be looking at it. */
+void dacsi_member_leave(struct dacsi_object *object, struct dacsi_member *member,
+			DACS_ERR_T outcome)
+{
+	if (member->outcome == DACS_WID_BUSY)
+		member->outcome = outcome;
+	dacsi.awaited -= member->asks;
+	member->asks = 0;
+	member->left = true;
+	if (member->process)
+		member->process->member_count--;
+	member->process = NULL;
+	if (kind_of(object)->left)
+		kind_of(object)->left(object, member, outcome == DACS_ERR_DE_TERM);
+	dacsi_object_due(object);
+}
+
+void dacsi_member_check(struct dacsi_object *object)
+{
+	for (struct dacsi_member *member = object->members; member; member = member->next)
+		if (member->process && dacsi_process_channel(member->process) != DACS_SUCCESS)
+			dacsi_member_leave(object, member, DACS_ERR_DE_TERM);
+}
+
+static void leave_all(const struct dacsi_process *process)
+{
+	for (uint32_t i = 0; process->member_count && i < dacsi.handle_places; i++) {
+		struct dacsi_object *object = dacsi.handles[i];
+		struct dacsi_member *member = object ? object->members : NULL;
+
+		for (; member; member = member->next)
+			if (member->process == process)
+				dacsi_member_leave(object, member, DACS_ERR_DE_TERM);
+	}
+}
+
+static void leave_if_ended(struct dacsi_process *process)
+{
+	if (process->member_count && dacsi_process_channel(process) != DACS_SUCCESS)
+		leave_all(process);
+}
+
+/* ---- settling ------------------------------------------------------------------------------- */
+
+void dacsi_object_due(struct dacsi_object *object)
+{
+	if (object->due)
+		return;
+	object->due = true;
+	object->due_next = dacsi.due;
+	dacsi.due = object;
+}
+
+static void free_left(struct dacsi_object *object)
+{
+	struct dacsi_member **link = &object->members, *member;
+
+	while ((member = *link)) {
+		if (!member->left || member->watchers) {
+			link = &member->next;
+			continue;
+		}
+		*link = member->next;
+		free(member);
+	}
+}
+
+bool dacsi_object_settle(void)
+{
+	bool news;
+
+	if (dacsi.awaited) {
+		for (struct dacsi_process *p = dacsi.children; p; p = p->next)
+			leave_if_ended(p);
+		if (dacsi.parent)
+			leave_if_ended(dacsi.parent);
+	}
+	news = dacsi.due != NULL;
+	for (int i = 0; i < ROUNDS && dacsi.due; i++) {
+		struct dacsi_object *object = dacsi.due, *next;
+
+		for (dacsi.due = NULL; object; object = next) {
+			next = object->due_next;
+			object->due = false;
+			free_left(object);
+			if (kind_of(object)->settle)
+				kind_of(object)->settle(object);
+		}
+	}
+	return news;
+}
+
+/* ---- the end of a process, and of this one -------------------------------------------------- */
+
+void dacsi_object_forget(struct dacsi_process *process)
+{
+	leave_all(process);
+	dacsi_accept_drop(process);
+	dacsi_word_drop(process);
+	for (uint32_t i = 0; i < dacsi.handle_places; i++) {
+		struct dacsi_object *object = dacsi.handles[i];
+
+		if (!object)
+			continue;
+		if (object->process == process)
+			object->process = NULL;
+		if (kind_of(object)->forget)
+			kind_of(object)->forget(object, process);
+	}
+}
+
+/* SLMPM's side of them has ended with the context. */
+void dacsi_object_end(void)
+{
+	for (uint32_t i = 0; i < dacsi.handle_places; i++)
+		if (dacsi.handles[i])
+			dacsi_object_free(dacsi.handles[i]);
+}
