@@ -9,8 +9,9 @@
  *     -EPROTO: the peer's words are impossible; the link is poisoned and only disconnect follows.
  *     -EPIPE: the link is lost, link->lost says how; likewise, once poll has handed out all that
  *     came before.
- *     On memory also -EFAULT (none there, or here none that the kernel may write), -ESRCH (its process is gone), and -EPERM (it may not be
- *     reached any more: memory.ops is 0 from now on); some of the bytes may have been moved.
+ *     On memory also -EFAULT (none there, or none here that the kernel may write), -ESRCH (its
+ *     process is gone), and -EPERM (it may not be reached any more: memory.ops is 0 from now on);
+ *     some of the bytes may have been moved.
  *  4. What poll hands out stays valid until release; arrivals of a link come in order and may be
  *     released in any order. Their data is the peer's to change: copy what decides anything.
  *  5. reserve, post, poll and release never allocate, block or log. One thread at a time in a
@@ -57,22 +58,17 @@ enum fabric_op {
 	 * moves to the new place, and the old one is not touched any more.
 	 */
 	FABRIC_LAND,
-	FABRIC_COUNT, /* refresh the counts; publish nothing. FABRIC_ASK: from what waits unreceived, too */
-	/* The counts of what is under way; negative where a packet has arrived once it is posted. */
-	FABRIC_LOAD,
-	/* Refreshes link->last_sign; FABRIC_ASK, FABRIC_SILENT and FABRIC_WITH_BELL say what else. -ENOTSUP where
-	 * what is sent stays on this machine. */
-	FABRIC_KEEPALIVE,
-	/* Nothing more is sent: the peer hears the link's end, however long this side keeps it. What
-	 * has come can still be released. -ENOTSUP where a link does not end by itself. */
-	FABRIC_HANG_UP,
-	/* The peer's access word wr.offset becomes wr.length (enum fabric_access): it stands there before
-	 * this returns. -ENOTSUP where there are none. */
-	FABRIC_SET_ACCESS,
+	/*
+	 * What the link's public part says of it is brought up to date; nothing is published. The
+	 * counts, and with FABRIC_ASK as of what waits unreceived, too. FABRIC_LOAD: counts.carried
+	 * and under_way instead, negative where a packet has arrived once it is posted. FABRIC_SIGN:
+	 * last_sign instead, -ENOTSUP where what is sent stays on this machine.
+	 */
+	FABRIC_STATUS,
 };
 
-/* How memory may be reached now, by one who has been let reach it directly: a word that its owner sets in
- * the memory of who operates, who looks at it before each operation. */
+/* How memory may be reached now, by a peer that may reach it directly: an access word, which the memory's
+ * owner sets in the peer's memory (link->peer_access), and the peer reads before each operation. */
 enum fabric_access {
 	FABRIC_ACCESS_DIRECT,
 	FABRIC_ACCESS_REQUEST, /* not now: its owner is to be asked */
@@ -89,15 +85,20 @@ enum fabric_flag {
 	/* FLUSH: -EAGAIN as long as the end of this process could take back what has left it. And what
 	 * has come is confirmed now: the peer may wait for that likewise. */
 	FABRIC_LAST = 8,
-	/* KEEPALIVE: the other machine is asked for a sign of life, as soon as its kernel may be. */
+	/* STATUS, SIGN: the other machine is asked for a sign of life, as soon as its kernel may be. */
 	FABRIC_ASK = 16,
-	/* KEEPALIVE: the other machine has been silent for too long, the link is lost: -EPIPE. */
+	/* STATUS, SIGN: the other machine has been silent for too long, the link is lost: -EPIPE. */
 	FABRIC_SILENT = 32,
-	/* KEEPALIVE: signs of life on the bell's connection count, and that one may ask for them. */
+	/* STATUS, SIGN: signs of life on the bell's connection count, and that one may ask for them. */
 	FABRIC_WITH_BELL = 64,
+	/* FLUSH, alone: nothing more is sent, and the peer receives the link's end, however long this side
+	 * keeps it. What has come can still be released. -ENOTSUP where a link does not end by itself. */
+	FABRIC_END = 128,
 	/* SEND with FABRIC_BY, where several links are joined: by no other one. -ENOLINK where that does
 	 * not stand; nor is it taken before it goes by it. */
 	FABRIC_ONLY = 256,
+	FABRIC_LOAD = 1 << 12, /* STATUS: of what is under way */
+	FABRIC_SIGN = 1 << 13, /* STATUS: of the other machine's last sign of life */
 };
 
 /* SEND: by link N of those that are joined, if it stands, else by any. One that stands alone looks at
@@ -129,8 +130,10 @@ struct fabric_caps {
 	uint32_t packet_best; /* payload of a packet that serves long messages best */
 	uint32_t land_min;    /* arrivals from this length on come without data first; 0: none do */
 	enum fabric_commit commit;
-	bool membarrier;  /* a sleeper can pay for the barrier of both sides */
-	char why_not[96]; /* probe < 0: the reason, for a person */
+	bool membarrier; /* a sleeper can pay for the barrier of both sides */
+	int uring; /* 1: io_uring works, where probe was to try it; negative errno: it does not */
+	uint64_t link_memory; /* with a config: bytes that a link comes to take, beside link_size */
+	char why_not[96];     /* probe < 0: the reason, for a person */
 };
 
 /* By what a fabric of sockets receives and sends. */
@@ -166,8 +169,9 @@ struct fabric_counts {
 };
 
 struct fabric;
-
+struct fabric_memory;
 struct sockaddr;
+
 struct fabric_domain { /* first member of the fabric's own structure */
 	const struct fabric *fabric;
 	struct fabric_config config;
@@ -216,6 +220,8 @@ struct fabric_link { /* likewise */
 	/* Set by connect: FABRIC_ACCESS_WORDS words in this side's memory that the peer sets; NULL where a
 	 * fabric maps no memory. */
 	const _Atomic unsigned char *access;
+	/* And the peer's words, for ATOMIC of 8 bits; NULL likewise. */
+	struct fabric_memory *peer_access;
 	uint32_t payload_max;    /* set by connect: bytes of payload in the longest packet sent */
 	uint32_t payload_max_in; /* and received */
 	uint64_t
@@ -260,7 +266,7 @@ struct fabric_memory {
 enum fabric_atomic_op { FABRIC_FETCH_ADD = 1, FABRIC_COMPARE_SWAP = 2, FABRIC_SWAP = 3 };
 
 struct fabric_atomic {
-	uint32_t op, bits; /* enum fabric_atomic_op; 32 or 64 */
+	uint32_t op, bits; /* enum fabric_atomic_op; 32 or 64; 8 on access words, with SWAP */
 	uint64_t operand, compare;
 	uint64_t old; /* out */
 };
@@ -299,12 +305,10 @@ struct fabric {
 	/* Where no setting says otherwise, rings and the credit are so many times the usual ones; 0: once. */
 	uint32_t room_factor;
 
-	/* Can it run here? 0 and *CAPS, or a negative errno and caps->why_not. */
-	int (*probe)(struct fabric_caps *caps);
-	/* Can io_uring be had for it? 0, or a negative errno; a real try, for who asks. NULL: no use for it. */
-	int (*uring)(void);
-	/* Bytes that a link comes to take, beside link_size, where both its rings are of this shape. */
-	uint64_t (*memory)(uint32_t segments, uint32_t segment_size);
+	/* Can it run here? 0, or a negative errno and caps->why_not; *CAPS is filled in either way. With a
+	 * CONFIG, which may be NULL: caps->link_memory where both rings are of its shape, and, where its
+	 * engine is one of io_uring, caps->uring by a real try. */
+	int (*probe)(const struct fabric_config *config, struct fabric_caps *caps);
 	/* domain->config is set. Negative errno leaves nothing. */
 	int (*open)(struct fabric_domain *domain);
 	/* All its links are disconnected. */

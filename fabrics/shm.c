@@ -20,7 +20,15 @@ static const char *const violation_names[RING_VIOLATIONS] = {
 	[RING_BAD_CONSUMED] = "consumed total",
 };
 
-static int shm_probe(struct fabric_caps *caps)
+/* This side's ring, and the bits of both. */
+static uint64_t link_memory(const struct fabric_config *config)
+{
+	struct ring_shape shape = {config->segments, config->segment_size};
+
+	return ring_size(&shape) + 2 * ring_bits_size(&shape);
+}
+
+static int shm_probe(const struct fabric_config *config, struct fabric_caps *caps)
 {
 	struct mapping m;
 	int rc = mapping_create(&m, "slmpm-probe", 4096);
@@ -33,6 +41,7 @@ static int shm_probe(struct fabric_caps *caps)
 		.packet_best = 16384,
 		.commit = FABRIC_COMMIT_WORD,
 		.membarrier = doorbell_can_membarrier(),
+		.link_memory = config ? link_memory(config) : 0,
 	};
 	if (rc < 0) {
 		strcpy(caps->why_not, "no sealed memfd can be made here");
@@ -40,14 +49,6 @@ static int shm_probe(struct fabric_caps *caps)
 	}
 	mapping_destroy(&m);
 	return 0;
-}
-
-/* This side's ring, and the bits of both. */
-static uint64_t shm_memory(uint32_t segments, uint32_t segment_size)
-{
-	struct ring_shape shape = {segments, segment_size};
-
-	return ring_size(&shape) + 2 * ring_bits_size(&shape);
 }
 
 static int shm_open_domain(struct fabric_domain *domain)
@@ -109,6 +110,14 @@ static COLD int flush(struct shm_link *l)
 	return 1;
 }
 
+static COLD int status(struct shm_link *l, unsigned flags)
+{
+	if (flags & (FABRIC_LOAD | FABRIC_SIGN))
+		return -ENOTSUP;
+	refresh_counts(l);
+	return 1;
+}
+
 static COLD int hold_back(struct shm_link *l, uint32_t segments)
 {
 	if (segments > FABRIC_HOLD_MAX(l->writer.mask + 1))
@@ -121,10 +130,9 @@ static COLD int hold_back(struct shm_link *l, uint32_t segments)
 static COLD int post_other(struct shm_link *l, const struct fabric_wr *wr)
 {
 	switch (wr->op) {
-	case FABRIC_FLUSH: return flush(l);
+	case FABRIC_FLUSH: return wr->flags & FABRIC_END ? -ENOTSUP : flush(l);
 	case FABRIC_HOLD_BACK: return hold_back(l, wr->length);
-	case FABRIC_COUNT: refresh_counts(l); return 1;
-	case FABRIC_SET_ACCESS: return shm_set_access(l, wr);
+	case FABRIC_STATUS: return status(l, wr->flags);
 	default: return shm_reach(l, wr);
 	}
 }
@@ -309,7 +317,6 @@ const struct fabric fabric_shm = {
 	.domain_size = sizeof(struct shm_domain),
 	.link_size = sizeof(struct shm_link),
 	.probe = shm_probe,
-	.memory = shm_memory,
 	.open = shm_open_domain,
 	.close = shm_close_domain,
 	.address = shm_address,

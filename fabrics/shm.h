@@ -64,6 +64,7 @@ struct shm_link {
 	 * another process has the number. */
 	_Atomic int memory_fd;
 	_Atomic bool ended; /* an operation has found that process gone */
+	struct fabric_memory peer_access;
 	struct shm_link *next;
 };
 
@@ -75,8 +76,9 @@ int shm_alloc(struct fabric_domain *domain, struct fabric_memory *m);
 int shm_reg(struct fabric_link *link, struct fabric_memory *m, bool own, bool writable,
 	    struct fabric_blob *blob);
 void shm_dereg(struct fabric_domain *domain, struct fabric_memory *m);
-/* Post of SET_ACCESS; of WRITE, READ and ATOMIC. */
-int shm_set_access(struct shm_link *l, const struct fabric_wr *wr);
+/* How the peer's access words are reached, once its ring is mapped. */
+void shm_find_access(struct shm_link *l);
+/* Post of WRITE, READ and ATOMIC. */
 int shm_reach(struct shm_link *l, const struct fabric_wr *wr);
 /* At the end of the link: closes /proc/PID/mem. */
 void shm_close_memory(struct shm_link *l);

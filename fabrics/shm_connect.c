@@ -178,6 +178,7 @@ static int start_rings(struct shm_link *l)
 	l->bell.asleep_out = &peer->asleep;
 	l->bell.fd = &l->base.bell;
 	l->base.access = (const _Atomic unsigned char *)l->own.base + SHM_ACCESS_OFFSET;
+	shm_find_access(l);
 	l->bell.all = &l->base.domain->bells;
 	l->base.payload_max =
 		l->writer.max * l->peer_shape.segment_size - RING_WORD - FABRIC_HEAD_SIZE;

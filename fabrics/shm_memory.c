@@ -313,17 +313,16 @@ int shm_reg(struct fabric_link *link, struct fabric_memory *m, bool own, bool wr
 	return own ? offer(l, m, writable, blob) : take(l, m, blob);
 }
 
-/* Pairs with the load before a direct operation (remote_access): who has heard of this side's call that set
- * the word has heard of the word before. The fence: so has who only sees by the clock that it has returned. */
-int shm_set_access(struct shm_link *l, const struct fabric_wr *wr)
+void shm_find_access(struct shm_link *l)
 {
-	_Atomic unsigned char *words = (_Atomic unsigned char *)l->peer.base + SHM_ACCESS_OFFSET;
-
-	if (wr->offset >= FABRIC_ACCESS_WORDS)
-		return -EINVAL;
-	atomic_store_explicit(&words[wr->offset], (unsigned char)wr->length, memory_order_release);
-	atomic_thread_fence(memory_order_seq_cst);
-	return 1;
+	l->peer_access = (struct fabric_memory){
+		.base = (unsigned char *)l->peer.base + SHM_ACCESS_OFFSET,
+		.size = FABRIC_ACCESS_WORDS,
+		.ops = 1u << FABRIC_ATOMIC,
+		.writable = true,
+		.own[KIND] = MAPPED,
+	};
+	l->base.peer_access = &l->peer_access;
 }
 
 /* ---- operations ----------------------------------------------------------------------------- */
@@ -344,8 +343,19 @@ int shm_set_access(struct shm_link *l, const struct fabric_wr *wr)
 APPLY(uint32_t)
 APPLY(uint64_t)
 
+/* An access word. */
+static int apply_byte(unsigned char *at, struct fabric_atomic *a)
+{
+	if (a->op != FABRIC_SWAP)
+		return -EINVAL;
+	a->old = atomic_exchange((_Atomic unsigned char *)at, (unsigned char)a->operand);
+	return 1;
+}
+
 static int apply(void *at, struct fabric_atomic *a)
 {
+	if (a->bits == 8)
+		return apply_byte(at, a);
 	if (a->op < FABRIC_FETCH_ADD || a->op > FABRIC_SWAP || (a->bits != 32 && a->bits != 64) ||
 	    (uintptr_t)at % (a->bits / 8))
 		return -EINVAL;

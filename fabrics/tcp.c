@@ -146,28 +146,26 @@ static COLD int count(struct tcp_link *l, bool ask)
 	return 1;
 }
 
+static int status(struct tcp_link *l, unsigned flags)
+{
+	if (flags & FABRIC_LOAD)
+		return load(l);
+	return flags & FABRIC_SIGN ? keepalive(l, flags) : count(l, flags & FABRIC_ASK);
+}
+
 static COLD int post_other(struct tcp_link *l, const struct fabric_wr *wr)
 {
 	switch (wr->op) {
-	case FABRIC_FLUSH: return flush(l, wr->flags & FABRIC_LAST);
+	case FABRIC_FLUSH:
+		return wr->flags & FABRIC_END ? hang_up(l) : flush(l, wr->flags & FABRIC_LAST);
 	case FABRIC_HOLD_BACK: return hold_back(&l->out, wr->length);
-	case FABRIC_COUNT: return count(l, wr->flags & FABRIC_ASK);
-	case FABRIC_LOAD: return load(l);
-	case FABRIC_KEEPALIVE: return keepalive(l, wr->flags);
-	case FABRIC_HANG_UP: return hang_up(l);
+	case FABRIC_STATUS: return status(l, wr->flags);
 	case FABRIC_LAND: return tcp_land(l, wr->into);
 	default: return -ENOTSUP;
 	}
 }
 
 /* ---- moving bytes --------------------------------------------------------------------------- */
-
-static uint64_t tcp_memory(uint32_t segments, uint32_t segment_size)
-{
-	struct ring_shape shape = {segments, segment_size};
-
-	return tcp_inlet_memory(&shape) + tcp_outlet_memory(&shape);
-}
 
 static void *tcp_reserve_packet(struct fabric_link *link, uint32_t length)
 {
@@ -335,8 +333,6 @@ const struct fabric fabric_tcp = {
 	.link_size = sizeof(struct tcp_link),
 	.room_factor = 4, /* each word of room is a packet, and costs both sides a call */
 	.probe = tcp_probe,
-	.uring = tcp_uring_try,
-	.memory = tcp_memory,
 	.open = tcp_open_domain,
 	.close = tcp_close_domain,
 	.address = tcp_address,

@@ -211,7 +211,7 @@ struct tcp_link {
 
 /* ---- tcp_domain.c ---- */
 
-int tcp_probe(struct fabric_caps *caps);
+int tcp_probe(const struct fabric_config *config, struct fabric_caps *caps);
 int tcp_open_domain(struct fabric_domain *domain);
 void tcp_close_domain(struct fabric_domain *domain);
 
@@ -251,7 +251,7 @@ int tcp_set(int socket, int level, int name, int value);
 /* The kernel asks by an idle connection to another machine, and sends again so often that a network that comes
  * back is found in time. */
 int tcp_ask_when_idle(struct tcp_link *l, uint32_t dead_ms);
-/* FABRIC_KEEPALIVE, with these flags. */
+/* FABRIC_STATUS with FABRIC_SIGN and these flags. */
 void tcp_keepalive(struct tcp_link *l, uint32_t flags);
 
 /* ---- tcp_offer.c ---- */

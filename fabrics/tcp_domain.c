@@ -38,7 +38,21 @@ static int loopback_segment(void)
 	return call < 0 ? call : size;
 }
 
-int tcp_probe(struct fabric_caps *caps)
+static uint64_t link_memory(const struct fabric_config *config)
+{
+	struct ring_shape shape = {config->segments, config->segment_size};
+
+	return tcp_inlet_memory(&shape) + tcp_outlet_memory(&shape);
+}
+
+static int try_uring(const struct fabric_config *config)
+{
+	int rc = config->engine >= FABRIC_ENGINE_URING ? tcp_uring_try() : -ECANCELED;
+
+	return rc < 0 ? rc : 1;
+}
+
+int tcp_probe(const struct fabric_config *config, struct fabric_caps *caps)
 {
 	int segment = loopback_segment();
 	uint32_t best =
@@ -53,6 +67,8 @@ int tcp_probe(struct fabric_caps *caps)
 		.packet_best = best / 64 * 64 - TCP_LEAST,
 		.land_min = TCP_LAND_MIN,
 		.commit = FABRIC_COMMIT_STREAM,
+		.uring = config ? try_uring(config) : 0,
+		.link_memory = config ? link_memory(config) : 0,
 	};
 	if (segment < 0) {
 		strcpy(caps->why_not, "no connection over loopback can be made here");

@@ -30,7 +30,7 @@ const struct fabric_caps *domain_caps(const struct fabric *fabric)
 	while (i < FABRICS_MAX - 1 && known[i].name && strcmp(known[i].name, fabric->name) != 0)
 		i++;
 	/* What cannot run now, for want of descriptors perhaps, may do so later. */
-	if (!known[i].name && fabric->probe(&known[i].caps) == 0)
+	if (!known[i].name && fabric->probe(NULL, &known[i].caps) == 0)
 		known[i].name = fabric->name;
 	pthread_mutex_unlock(&lock);
 	return &known[i].caps;

@@ -123,7 +123,7 @@ static COLD int flush(struct bond *b, uint16_t flags)
 
 static COLD int count(struct bond *b)
 {
-	struct fabric_wr wr = {.op = FABRIC_COUNT};
+	struct fabric_wr wr = {.op = FABRIC_STATUS};
 
 	for (int i = 0; i < BOND_PATHS; i++)
 		if (b->paths[i].state == PATH_UP)
@@ -134,7 +134,7 @@ static COLD int count(struct bond *b)
 
 static COLD int hang_up(struct bond *b)
 {
-	struct fabric_wr wr = {.op = FABRIC_HANG_UP};
+	struct fabric_wr wr = {.op = FABRIC_FLUSH, .flags = FABRIC_END};
 
 	for (int i = 0; i < BOND_PATHS; i++)
 		if (is_live(&b->paths[i]))
@@ -171,17 +171,12 @@ static int reach(struct bond *b, const struct fabric_wr *wr)
 {
 	if (!b->memory)
 		return -EINVAL;
-	if (b->memory_lost) {
+	/* A path that reaches memory keeps its access words as long as the bond does. */
+	if (b->memory_lost && wr->memory != b->base.peer_access) {
 		wr->memory->ops = 0;
 		return -EPERM;
 	}
 	return b->memory->fabric->post(b->memory->port, wr);
-}
-
-/* A path that reaches memory keeps its own as long as the bond does. */
-static int set_access(struct bond *b, const struct fabric_wr *wr)
-{
-	return b->memory ? b->memory->fabric->post(b->memory->port, wr) : -ENOTSUP;
 }
 
 static int bond_reg(struct fabric_link *link, struct fabric_memory *m, bool own, bool writable,
@@ -211,8 +206,9 @@ struct fabric_domain *bond_memory(const struct fabric_link *link)
 
 /* ---- the table ------------------------------------------------------------------------------ */
 
-static int bond_probe(struct fabric_caps *caps)
+static int bond_probe(const struct fabric_config *config, struct fabric_caps *caps)
 {
+	(void)config;
 	*caps = (struct fabric_caps){
 		.ops = 1u << FABRIC_SEND | 1u << FABRIC_FLUSH,
 		.memory = FABRIC_MEMORY_HOST,
@@ -241,12 +237,10 @@ static void *bond_reserve(struct fabric_link *link, uint32_t length)
 static COLD int post_other(struct bond *b, const struct fabric_wr *wr)
 {
 	switch (wr->op) {
-	case FABRIC_FLUSH: return flush(b, wr->flags);
+	case FABRIC_FLUSH: return wr->flags & FABRIC_END ? hang_up(b) : flush(b, wr->flags);
 	case FABRIC_HOLD_BACK: return hold_back(b, wr->length);
 	case FABRIC_LAND: return bond_land(b, wr);
-	case FABRIC_COUNT: return count(b);
-	case FABRIC_HANG_UP: return hang_up(b);
-	case FABRIC_SET_ACCESS: return set_access(b, wr);
+	case FABRIC_STATUS: return wr->flags ? -ENOTSUP : count(b);
 	default: return -EINVAL;
 	}
 }
@@ -258,7 +252,7 @@ static int bond_post(struct fabric_link *link, const struct fabric_wr *wr)
 	if (wr->op == FABRIC_WRITE || wr->op == FABRIC_READ || wr->op == FABRIC_ATOMIC)
 		return reach(b, wr);
 	if (UNLIKELY(link->violation))
-		return wr->op == FABRIC_HANG_UP ? hang_up(b) : -EPROTO;
+		return wr->flags & FABRIC_END ? hang_up(b) : -EPROTO;
 	return LIKELY(wr->op == FABRIC_SEND) ? bond_send(b, wr) : post_other(b, wr);
 }
 

@@ -53,6 +53,7 @@ static void reach_by(struct bond *b, struct bond_path *first)
 		b->memory = first;
 		d->memory = first->port->domain;
 		b->base.access = first->port->access;
+		b->base.peer_access = first->port->peer_access;
 	}
 }
 

@@ -56,7 +56,7 @@ static void measure(struct bond_flow *f, const struct fabric_counts *c, uint64_t
 
 static struct mode_load load_of(struct bond *b, struct bond_path *p, uint64_t now)
 {
-	struct fabric_wr wr = {.op = FABRIC_LOAD};
+	struct fabric_wr wr = {.op = FABRIC_STATUS, .flags = FABRIC_LOAD};
 
 	if (p->state != PATH_UP || bond_path_post(b, p, &wr) != 1 || p->state != PATH_UP)
 		return (struct mode_load){.able = false};
@@ -124,7 +124,7 @@ void bond_spread_rescan(struct bond *b)
 
 void bond_spread_joined(struct bond *b, struct bond_path *p)
 {
-	struct fabric_wr wr = {.op = FABRIC_LOAD};
+	struct fabric_wr wr = {.op = FABRIC_STATUS, .flags = FABRIC_LOAD};
 
 	p->tells = p->fabric->post(p->port, &wr) == 1;
 	bond_spread_rescan(b);

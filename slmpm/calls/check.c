@@ -28,6 +28,13 @@
 
 #define HUGE_PAGE (UINT64_C(2) << 20)
 
+/* Of some shape: io_uring is tried. */
+static const struct fabric_config with_uring = {
+	.segments = 64,
+	.segment_size = 64,
+	.engine = FABRIC_ENGINE_URING,
+};
+
 static void check_seals(struct slmpm_check *c)
 {
 	struct mapping m;
@@ -50,7 +57,7 @@ static void check_membarrier(struct slmpm_check *c)
 {
 	struct fabric_caps caps;
 
-	(void)fabric_find("shm")->probe(&caps);
+	(void)fabric_find("shm")->probe(NULL, &caps);
 	c->state = caps.membarrier;
 	snprintf(c->detail, sizeof(c->detail), "%s",
 		 c->state ? "the sleeper pays for the barrier of both sides" :
@@ -85,15 +92,17 @@ static void check_attach(struct slmpm_check *c)
 static void check_uring(struct slmpm_check *c)
 {
 	const struct fabric *fabric = fabric_find("tcp");
-	int rc = fabric ? fabric->uring() : 0;
+	struct fabric_caps caps = {.uring = 0};
 
-	c->state = fabric && rc >= 0;
+	if (fabric)
+		(void)fabric->probe(&with_uring, &caps);
+	c->state = caps.uring > 0;
 	if (c->state)
 		snprintf(c->detail, sizeof(c->detail), "a socket was received by it");
 	else
 		snprintf(c->detail, sizeof(c->detail),
 			 "refused (%s): sockets are served by plain calls",
-			 fabric ? strerror(-rc) : "not tried");
+			 fabric ? strerror(-caps.uring) : "not tried");
 }
 
 /* Ways to track a mirror: WORKS says what it is, or LESS what is done without it. */
@@ -160,9 +169,14 @@ static void check_memlock(struct slmpm_check *c)
 
 static uint64_t link_memory(const struct config *config, const struct fabric *fabric)
 {
-	uint32_t size = (uint32_t)config->segment_size;
+	struct fabric_config shape = {.segment_size = (uint32_t)config->segment_size};
+	struct fabric_caps caps;
 
-	return fabric ? fabric->memory(domain_segments(fabric, size), size) + fabric->link_size : 0;
+	if (!fabric)
+		return 0;
+	shape.segments = domain_segments(fabric, shape.segment_size);
+	(void)fabric->probe(&shape, &caps); /* what cannot run now would take as much */
+	return caps.link_memory + fabric->link_size;
 }
 
 static void check_files(struct slmpm_check *c)
@@ -263,7 +277,7 @@ int slmpm_fabric_at(int i, struct slmpm_fabric_info *info)
 		return error_set(SLMPM_ENOENT, "fabric %d", i);
 	if (sized_check_own("slmpm_fabric_at", info, sizeof(now)) < 0)
 		return -SLMPM_EINVAL;
-	now.available = fabric->probe(&caps) == 0;
+	now.available = fabric->probe(&with_uring, &caps) == 0;
 	snprintf(now.name, sizeof(now.name), "%s", fabric->name);
 	snprintf(now.capabilities, sizeof(now.capabilities), "%s%s%s%s%s%s%s",
 		 caps.ops & 1U << FABRIC_SEND ? "send" : "",
@@ -274,8 +288,8 @@ int slmpm_fabric_at(int i, struct slmpm_fabric_info *info)
 		 caps.memory & FABRIC_MEMORY_HOST ? ", host memory" : "");
 	snprintf(now.commit, sizeof(now.commit), "%s", commits[caps.commit]);
 	snprintf(now.detail, sizeof(now.detail), "%s", now.available ? "" : caps.why_not);
-	if (now.available && fabric->uring)
-		say_engine(fabric->uring(), now.detail, sizeof(now.detail));
+	if (now.available && caps.uring)
+		say_engine(caps.uring, now.detail, sizeof(now.detail));
 	now.packet_max = caps.message_max;
 	sized_give_own(info, &now, sizeof(now));
 	return 0;

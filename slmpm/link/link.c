@@ -210,12 +210,15 @@ int link_reach(struct endpoint *ep, enum fabric_op op, struct fabric_memory *mem
 	return UNLIKELY(rc == -EFAULT) ? reach_by_pieces(ep, &wr) : rc;
 }
 
+/* Pairs with the load before a direct operation (remote_access): who has heard of this side's call that set
+ * the word has heard of the word before. The fence: so has who only sees by the clock that it has returned. */
 void link_set_access(struct endpoint *ep, uint32_t n, unsigned value)
 {
-	struct fabric_wr wr = {.op = FABRIC_SET_ACCESS, .length = value, .offset = n};
+	struct fabric_atomic a = {.op = FABRIC_SWAP, .bits = 8, .operand = value};
 
 	if (ep->state == SLMPM_PEER_UP)
-		(void)ep->link.fabric->post(ep->link.port, &wr);
+		(void)link_reach(ep, FABRIC_ATOMIC, ep->link.port->peer_access, n, &a, 1);
+	atomic_thread_fence(memory_order_seq_cst);
 }
 
 bool link_hold_back(struct endpoint *ep, int more)
@@ -231,7 +234,7 @@ bool link_hold_back(struct endpoint *ep, int more)
 
 void link_count(struct endpoint *ep)
 {
-	struct fabric_wr wr = {.op = FABRIC_COUNT};
+	struct fabric_wr wr = {.op = FABRIC_STATUS};
 
 	if (ep->state == SLMPM_PEER_UP)
 		(void)ep->link.fabric->post(ep->link.port, &wr);
@@ -239,7 +242,7 @@ void link_count(struct endpoint *ep)
 
 void link_rescan_counts(struct fabric_link *port)
 {
-	struct fabric_wr wr = {.op = FABRIC_COUNT, .flags = FABRIC_ASK};
+	struct fabric_wr wr = {.op = FABRIC_STATUS, .flags = FABRIC_ASK};
 
 	(void)port->domain->fabric->post(port, &wr);
 }
@@ -269,7 +272,7 @@ bool link_has_arrived(struct endpoint *ep)
 
 int link_keepalive(struct fabric_link *port, uint16_t flags)
 {
-	const struct fabric_wr wr = {.op = FABRIC_KEEPALIVE, .flags = flags};
+	const struct fabric_wr wr = {.op = FABRIC_STATUS, .flags = (uint16_t)(flags | FABRIC_SIGN)};
 
 	return port->domain->fabric->post(port, &wr);
 }
@@ -298,7 +301,7 @@ void link_strangers(struct endpoint *ep, struct fabric_link *port)
  * links have, by these alone. */
 static void hang_up(struct endpoint *ep)
 {
-	struct fabric_wr wr = {.op = FABRIC_HANG_UP};
+	struct fabric_wr wr = {.op = FABRIC_FLUSH, .flags = FABRIC_END};
 
 	(void)ep->link.port->domain->fabric->post(ep->link.port, &wr);
 }

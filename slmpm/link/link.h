@@ -146,7 +146,7 @@ void link_flush(struct endpoint *ep);
 bool link_flushed(struct endpoint *ep);
 /* And so far that this process may end? */
 bool link_has_arrived(struct endpoint *ep);
-/* FABRIC_KEEPALIVE of one link, which may be one of several. */
+/* FABRIC_SIGN of one link, which may be one of several. */
 int link_keepalive(struct fabric_link *port, uint16_t flags);
 /* Who called PORT in the peer's place while it connects is counted as a violation, nobody's. */
 void link_strangers(struct endpoint *ep, struct fabric_link *port);

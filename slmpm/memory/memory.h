@@ -133,7 +133,7 @@ static inline void *region_at(const struct region *region, uint64_t offset)
 
 /*
  * How R may be reached now. Relaxed: whoever knows that the owner's call has returned knows it by an acquire
- * of its own, which pairs with the release behind fabric_set_access; the look comes behind that.
+ * of its own, which pairs with the release behind link_set_access; the look comes behind that.
  */
 static inline unsigned remote_access(const struct remote *r)
 {

@@ -152,7 +152,7 @@ static bool is_passed_over(unsigned of)
 	static unsigned moment;
 	struct fabric_caps caps;
 
-	(void)fabric->probe(&caps);
+	(void)fabric->probe(NULL, &caps);
 	of *= actor_slow() > 1 ? 13 : 1;
 	return moment++ % (caps.commit == FABRIC_COMMIT_STREAM ? 1201 : of);
 }

@@ -167,7 +167,7 @@ static bool is_passed_over(void)
 	static unsigned moment;
 	struct fabric_caps caps;
 
-	(void)fabric->probe(&caps);
+	(void)fabric->probe(NULL, &caps);
 	return moment++ % (caps.commit == FABRIC_COMMIT_STREAM ? 211 :
 			   actor_slow() > 1                    ? 13 :
 								 1) !=

@@ -53,7 +53,7 @@ int main(void)
 	/* Zero among them: memory that is cleared must not be taken for a descriptor. */
 	CHECK(fcntl(0, F_GETFD) >= 0 || open("/dev/null", O_RDONLY) == 0, "no standard input");
 	for (int i = 0; fabric_at(i); i++) {
-		if (fabric_at(i)->probe(&caps) < 0)
+		if (fabric_at(i)->probe(NULL, &caps) < 0)
 			continue;
 		give_up(fabric_at(i), false);
 		give_up(fabric_at(i), true);

@@ -226,15 +226,16 @@ static void fresh_pages_leave_the_old_ones_behind(void **state)
 
 static int set_access(struct fabric_link *l, uint64_t word, uint32_t value)
 {
-	struct fabric_wr wr = {.op = FABRIC_SET_ACCESS, .offset = word, .length = value};
+	struct fabric_atomic a = {.op = FABRIC_SWAP, .bits = 8, .operand = value};
 
-	return l->domain->fabric->post(l, &wr);
+	return reach(l, FABRIC_ATOMIC, l->peer_access, word, &a, 1);
 }
 
 /* Each side's lie in its own memory, are all 0 in the beginning, and are set by the other one alone. */
 static void access_words_are_the_peers_to_set(void **state)
 {
 	const uint32_t last = FABRIC_ACCESS_WORDS - 1;
+	struct fabric_atomic add = {.op = FABRIC_FETCH_ADD, .bits = 8, .operand = 1};
 	struct link_pair p;
 
 	(void)state;
@@ -250,8 +251,10 @@ static void access_words_are_the_peers_to_set(void **state)
 		assert_int_equal(set_access(p.link[side], 0, FABRIC_ACCESS_REQUEST), 1);
 		assert_int_equal(words[last], FABRIC_ACCESS_REVOKED);
 		assert_int_equal(words[0], FABRIC_ACCESS_REQUEST);
+		assert_int_equal(reach(p.link[side], FABRIC_ATOMIC, p.link[side]->peer_access, 1,
+				       &add, 1),
+				 -EINVAL);
 		assert_int_equal(words[1], FABRIC_ACCESS_DIRECT);
-		assert_int_equal(set_access(p.link[side], last + 1, 1), -EINVAL);
 	}
 	link_pair_close(&p);
 }

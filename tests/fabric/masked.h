@@ -17,9 +17,10 @@ extern const struct fabric fabric_shm, fabric_tcp;
 
 static struct fabric masked_sendonly, masked_noread, masked_noatomic;
 
-static int masked_probe(struct fabric_caps *caps, uint64_t without)
+static int masked_probe(const struct fabric_config *config, struct fabric_caps *caps,
+			uint64_t without)
 {
-	int rc = fabric_shm.probe(caps);
+	int rc = fabric_shm.probe(config, caps);
 
 	caps->ops &= ~without;
 	return rc;
@@ -37,9 +38,9 @@ static int masked_reg(struct fabric_link *link, struct fabric_memory *m, bool ow
 }
 
 #define MASKED(which, without)                                                                     \
-	static int which##_probe(struct fabric_caps *caps)                                         \
+	static int which##_probe(const struct fabric_config *config, struct fabric_caps *caps)     \
 	{                                                                                          \
-		return masked_probe(caps, without);                                                \
+		return masked_probe(config, caps, without);                                        \
 	}                                                                                          \
 	static int which##_reg(struct fabric_link *link, struct fabric_memory *m, bool own,        \
 			       bool writable, struct fabric_blob *blob)                            \
@@ -57,9 +58,9 @@ static int masked_reg(struct fabric_link *link, struct fabric_memory *m, bool ow
 MASKED(noread, MASK(READ))
 MASKED(noatomic, MASK(ATOMIC))
 
-static int sendonly_probe(struct fabric_caps *caps)
+static int sendonly_probe(const struct fabric_config *config, struct fabric_caps *caps)
 {
-	return masked_probe(caps, MASK(WRITE) | MASK(READ) | MASK(ATOMIC));
+	return masked_probe(config, caps, MASK(WRITE) | MASK(READ) | MASK(ATOMIC));
 }
 
 /* Nor does anybody map what the other one has. */

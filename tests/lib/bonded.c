@@ -64,16 +64,17 @@ static const struct fabric *const *paths_of(const struct fabric *table)
 
 /* ---- domains -------------------------------------------------------------------------------- */
 
-static int probe(const struct fabric *const *paths, struct fabric_caps *caps)
+static int probe(const struct fabric *const *paths, const struct fabric_config *config,
+		 struct fabric_caps *caps)
 {
 	struct fabric_caps bond, other = {.why_not = ""};
-	int rc = paths[0]->probe(caps), also = paths[1]->probe(&other);
+	int rc = paths[0]->probe(config, caps), also = paths[1]->probe(config, &other);
 
 	if (rc >= 0 && also < 0) {
 		*caps = other;
 		rc = also;
 	}
-	(void)bond_fabric.probe(&bond);
+	(void)bond_fabric.probe(config, &bond);
 	caps->ops &= bond.ops;
 	return rc;
 }
@@ -220,9 +221,9 @@ static void disconnect(struct fabric_link *link)
 
 /* A function of a table does not hear whose table it is. */
 #define PROBE(i)                                                                                   \
-	static int probe_##i(struct fabric_caps *caps)                                             \
+	static int probe_##i(const struct fabric_config *config, struct fabric_caps *caps)         \
 	{                                                                                          \
-		return probe(kinds[i].fabric, caps);                                               \
+		return probe(kinds[i].fabric, config, caps);                                       \
 	}
 
 PROBE(0)
@@ -230,7 +231,8 @@ PROBE(1)
 PROBE(2)
 PROBE(3)
 
-static int (*const probes[KINDS])(struct fabric_caps *) = {probe_0, probe_1, probe_2, probe_3};
+static int (*const probes[KINDS])(const struct fabric_config *,
+				  struct fabric_caps *) = {probe_0, probe_1, probe_2, probe_3};
 
 static void fill(int i, const struct fabric *first, const struct fabric *second)
 {

@@ -69,7 +69,7 @@ int fabric_suite_choose(int i)
 	fabric_shapes = bonded_is(fabric) ? few : all;
 	if (only && strcmp(only, fabric->name) != 0)
 		return 0;
-	if (fabric->probe(&caps) < 0) {
+	if (fabric->probe(NULL, &caps) < 0) {
 		CHECK(caps.why_not[0], "%s cannot run here and does not say why", fabric->name);
 		printf("fabric %s: %s\n", fabric->name, caps.why_not);
 		return 0;

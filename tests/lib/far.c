@@ -213,9 +213,9 @@ static void forget(struct link *link)
 
 static const struct fabric *real;
 
-static int probe(struct fabric_caps *caps)
+static int probe(const struct fabric_config *config, struct fabric_caps *caps)
 {
-	int rc = real->probe(caps);
+	int rc = real->probe(config, caps);
 
 	caps->ops &= ~((1ull << FABRIC_WRITE) | (1ull << FABRIC_READ) | (1ull << FABRIC_ATOMIC));
 	return rc;

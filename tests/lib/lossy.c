@@ -92,7 +92,7 @@ static int lossy_post(struct fabric_link *link, const struct fabric_wr *wr)
 
 	if (wr->op == FABRIC_LAND)
 		return land(l, wr->into);
-	if (wr->op == FABRIC_LOAD)
+	if (wr->op == FABRIC_STATUS && wr->flags & FABRIC_LOAD)
 		return load(l);
 	if (w->dead && !w->deaf[l->side])
 		return lost(l);

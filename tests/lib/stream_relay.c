@@ -21,7 +21,7 @@ const struct fabric *stream_fabric(void)
 
 	if (!f)
 		test_skip("there is no fabric of streams in this build");
-	if (f->probe(&caps) < 0)
+	if (f->probe(NULL, &caps) < 0)
 		test_skip(caps.why_not);
 	return far_fabric(f);
 }
