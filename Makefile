@@ -178,8 +178,8 @@ $(SO): $(SO).$(VERSION)
 	@ln -sf $(notdir $<) $(@D)/$(SONAME); ln -sf $(SONAME) $@
 
 # One object, as far as a program that does not use DaCS goes, so that the names between its parts can be local to it.
-$(OBJ)/dacs.o: $(filter $(OBJ)/slmpm/dacs/%,$(LIB_OBJ))
-$(OBJ)/slmpm.o: $(filter-out $(OBJ)/slmpm/dacs/%,$(LIB_OBJ))
+$(OBJ)/dacs.o: $(filter $(OBJ)/slmpm/dacs/% $(OBJ)/slmpm/dacsbase/%,$(LIB_OBJ))
+$(OBJ)/slmpm.o: $(filter-out $(OBJ)/slmpm/dacs/% $(OBJ)/slmpm/dacsbase/%,$(LIB_OBJ))
 $(MERGED):
 	$(call say,MERGE,$@)
 	$(Q)$(CC) $(OPT) $(LTO_FLAGS) $(if $(LTO),-flinker-output=nolto-rel) $(CFLAGS) -r -nostdlib $^ -o $@
@@ -297,7 +297,7 @@ lint:					## include arrows, format, every warning an error, headers, man pages
 
 # The rooms of slmpm/ and what they stand on, from the lowest up. parts.c and packets.c, which hand down what the others do,
 # are the highest; core is the files of slmpm/ itself.
-FLOORS := shm fabrics base mode core bond link monitor choice completion engine loan message am sendrecv memory fifo workqueue mirror connect launch calls dacs parts
+FLOORS := shm fabrics base mode core bond link monitor choice completion engine loan message am sendrecv memory fifo workqueue mirror connect launch calls dacsbase dacs parts
 lint-arrows:
 	@tests/lint/arrows -v order="$(FLOORS)" $(C_FILES)
 lint-format:

@@ -9,7 +9,7 @@
  */
 #include "slmpm/dacs/dacs_dma.h"
 #include "slmpm/dacs/dacs_message.h"
-#include "slmpm/dacs/dacs_process.h"
+#include "slmpm/dacsbase/dacs_process.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * stream of its own. A writer has four credits; the reader returns one for each word it takes.
  */
 #include "slmpm/dacs/dacs_message.h"
-#include "slmpm/dacs/dacs_process.h"
-#include "slmpm/dacs/dacs_wait.h"
+#include "slmpm/dacsbase/dacs_process.h"
+#include "slmpm/dacsbase/dacs_wait.h"
 
 /* Takes the next message of a reserved stream: 1 and its immediate, 0 none, or the end. */
 static int take(struct dacsi_process *process, uint32_t stream, uint32_t *imm)

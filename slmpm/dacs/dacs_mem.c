@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory regions: the calls of the newer family, in which memory at both ends is named by handles. */
 #include "slmpm/dacs/dacs_dma.h"
-#include "slmpm/dacs/dacs_process.h"
+#include "slmpm/dacsbase/dacs_process.h"
 
 #include <stdlib.h>
 

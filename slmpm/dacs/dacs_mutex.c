@@ -4,7 +4,7 @@
  * a process that has a mutex; a thread of it that locks waits for the others of its own, too.
  */
 #include "slmpm/dacs/dacs_mutex.h"
-#include "slmpm/dacs/dacs_wait.h"
+#include "slmpm/dacsbase/dacs_wait.h"
 
 static struct dacsi_mutex *find(dacs_mutex_t mutex)
 {

@@ -4,8 +4,8 @@
  * what it says and no more; what follows for others is carried out by dacsi_object_settle, from a call of DaCS.
  */
 #include "slmpm/dacs/dacs_object.h"
-#include "slmpm/dacs/dacs_parts.h"
-#include "slmpm/dacs/dacs_process.h"
+#include "slmpm/dacsbase/dacs_parts.h"
+#include "slmpm/dacsbase/dacs_process.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
 #ifndef SLMPM_DACS_OBJECT_H
 #define SLMPM_DACS_OBJECT_H
 
-#include "slmpm/dacs/dacs_handle.h"
+#include "slmpm/dacsbase/dacs_handle.h"
 
 struct dacsi_member { /* a partner's part in an object of this process */
 	struct dacsi_member *next;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The one place that knows all families of calls. */
-#include "slmpm/dacs/dacs_parts.h"
+#include "slmpm/dacsbase/dacs_parts.h"
 #include "slmpm/dacs/dacs_dma.h"
 #include "slmpm/dacs/dacs_message.h"
 #include "slmpm/dacs/dacs_mutex.h"
-#include "slmpm/dacs/dacs_process.h"
+#include "slmpm/dacsbase/dacs_process.h"
 #include "slmpm/dacs/dacs_region.h"
 
 static void (*const gone[])(struct dacsi_process *) = {

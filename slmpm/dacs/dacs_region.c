@@ -4,7 +4,7 @@
  * on SLMPM counts who has accepted.
  */
 #include "slmpm/dacs/dacs_dma.h"
-#include "slmpm/dacs/dacs_process.h"
+#include "slmpm/dacsbase/dacs_process.h"
 
 struct dacsi_region *dacsi_region_find(uint64_t handle, enum dacsi_family family)
 {

@@ -3,9 +3,9 @@
 #include "slmpm/dacs/dacs_dma.h"
 #include "slmpm/dacs/dacs_message.h"
 #include "slmpm/dacs/dacs_object.h"
-#include "slmpm/dacs/dacs_process.h"
-#include "slmpm/dacs/dacs_start.h"
-#include "slmpm/dacs/dacs_wait.h"
+#include "slmpm/dacsbase/dacs_process.h"
+#include "slmpm/dacsbase/dacs_start.h"
+#include "slmpm/dacsbase/dacs_wait.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #ifndef SLMPM_DACS_WID_H
 #define SLMPM_DACS_WID_H
 
-#include "slmpm/dacs/dacs_internal.h"
+#include "slmpm/dacsbase/dacs_internal.h"
 
 struct dacsi_dma;
 struct dacsi_transfer;

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "slmpm/dacs/dacs_start.h"
+#include "slmpm/dacsbase/dacs_start.h"
 
 #define CWD "/run/private"
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "slmpm/dacs/dacs_start.h"
+#include "slmpm/dacsbase/dacs_start.h"
 
 static char from[] = "/tmp/dacs-from-XXXXXX";
 static char *cwd;

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "slmpm/dacs/dacs_internal.h"
+#include "slmpm/dacsbase/dacs_internal.h"
 
 static void values_are_those_of_dacs(void **state)
 {

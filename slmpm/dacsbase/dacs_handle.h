@@ -3,7 +3,7 @@
 #ifndef SLMPM_DACS_HANDLE_H
 #define SLMPM_DACS_HANDLE_H
 
-#include "slmpm/dacs/dacs_internal.h"
+#include "slmpm/dacsbase/dacs_internal.h"
 
 #define DACSI_HANDLES 65535
 

@@ -3,7 +3,7 @@
 #ifndef SLMPM_DACS_START_H
 #define SLMPM_DACS_START_H
 
-#include "slmpm/dacs/dacs_internal.h"
+#include "slmpm/dacsbase/dacs_internal.h"
 
 /* ---- dacs_cwd.c ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Codes as text, and error handlers: what they are told about children that ended badly. */
-#include "slmpm/dacs/dacs_process.h"
+#include "slmpm/dacsbase/dacs_process.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * The environment of an accelerator: the client's (or the host's own), what DACS_START_ENV_LIST
  * adds, the host's SLMPM settings, and AE_CWD. A later entry replaces an earlier one.
  */
-#include "slmpm/dacs/dacs_start.h"
+#include "slmpm/dacsbase/dacs_start.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
  * handles given out, and a number of this process: so stale ones, those of other families and those
  * of other processes are noticed.
  */
-#include "slmpm/dacs/dacs_handle.h"
-#include "slmpm/dacs/dacs_wait.h"
+#include "slmpm/dacsbase/dacs_handle.h"
+#include "slmpm/dacsbase/dacs_wait.h"
 
 #include <stdlib.h>
 #include <sys/random.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The way into and out of every call, SLMPM's codes. */
-#include "slmpm/dacs/dacs_parts.h"
-#include "slmpm/dacs/dacs_wait.h"
+#include "slmpm/dacsbase/dacs_parts.h"
+#include "slmpm/dacsbase/dacs_wait.h"
 
 struct dacsi_runtime dacsi = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,

@@ -3,7 +3,7 @@
 #ifndef SLMPM_DACS_WAIT_H
 #define SLMPM_DACS_WAIT_H
 
-#include "slmpm/dacs/dacs_internal.h"
+#include "slmpm/dacsbase/dacs_internal.h"
 
 struct dacsi_pause {      /* a blocked call */
 	int64_t deadline; /* nanoseconds */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Programs on their way to an accelerator: the four kinds of dacs_de_start. */
-#include "slmpm/dacs/dacs_start.h"
+#include "slmpm/dacsbase/dacs_start.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -3,9 +3,9 @@
  * How a DaCS call waits: spin and yield for a while, then one thread sleeps on SLMPM's descriptor
  * and the children's, for all that wait; the others wait for it.
  */
-#include "slmpm/dacs/dacs_wait.h"
-#include "slmpm/dacs/dacs_parts.h"
-#include "slmpm/dacs/dacs_process.h"
+#include "slmpm/dacsbase/dacs_wait.h"
+#include "slmpm/dacsbase/dacs_parts.h"
+#include "slmpm/dacsbase/dacs_process.h"
 
 #include <errno.h>
 #include <poll.h>

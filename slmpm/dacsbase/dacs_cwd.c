@@ -4,7 +4,7 @@
  * .lock inside, held by the host and by the accelerator, says that it is in use; whoever starts an
  * accelerator there next removes those that nobody holds. One that is to be kept has .keep instead.
  */
-#include "slmpm/dacs/dacs_start.h"
+#include "slmpm/dacsbase/dacs_start.h"
 
 #include <dirent.h>
 #include <errno.h>

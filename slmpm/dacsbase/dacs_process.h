@@ -3,7 +3,7 @@
 #ifndef SLMPM_DACS_PROCESS_H
 #define SLMPM_DACS_PROCESS_H
 
-#include "slmpm/dacs/dacs_internal.h"
+#include "slmpm/dacsbase/dacs_internal.h"
 
 struct dacsi_invite;
 struct dacsi_letter;

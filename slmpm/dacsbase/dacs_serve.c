@@ -3,7 +3,7 @@
  * The thread of SLMPM_ENGINE=thread: what partners ask of this process, puts and gets by requests
  * above all, is done while the application makes no DaCS call. It runs no error handlers.
  */
-#include "slmpm/dacs/dacs_wait.h"
+#include "slmpm/dacsbase/dacs_wait.h"
 
 #include <signal.h>
 

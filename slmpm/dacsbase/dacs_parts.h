@@ -4,7 +4,7 @@
 #ifndef SLMPM_DACS_PARTS_H
 #define SLMPM_DACS_PARTS_H
 
-#include "slmpm/dacs/dacs_internal.h"
+#include "slmpm/dacsbase/dacs_internal.h"
 
 struct dacsi_kind;
 
