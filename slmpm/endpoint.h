@@ -187,7 +187,7 @@ struct endpoint {
 		uint32_t moving;                           /* of them, the engine's */
 		uint64_t puts, put_bytes, gets, get_bytes; /* begun as requests, not done at once */
 	} one_sided;
-	struct rma *rma;             /* what memory/rma*.c alone know of these operations */
+	struct rma *rma; /* one-sided operations, as the room of that name alone knows them */
 	struct emulation *emulation; /* one-sided operations by active messages; or NULL */
 	struct mirrors *mirrors;     /* memory mirrored with this peer; or NULL */
 

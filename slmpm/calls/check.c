@@ -22,7 +22,7 @@
 #include "slmpm/base/error.h"
 #include "slmpm/mirror/track.h"
 #include "slmpm/mirror/finder.h"
-#include "slmpm/memory/rma.h"
+#include "slmpm/rma/rma.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/base/sized.h"
 

@@ -3,15 +3,15 @@
 #include "slmpm/calls/close.h"
 
 #include "slmpm/connect/bootstrap.h"
-#include "slmpm/memory/ask.h"
+#include "slmpm/share/ask.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/base/error.h"
 #include "slmpm/link/late.h"
 #include "slmpm/link/link.h"
-#include "slmpm/memory/memory.h"
+#include "slmpm/region/memory.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/link/wait.h"
-#include "slmpm/memory/rma.h"
+#include "slmpm/rma/rma.h"
 
 /* While one thread waits in a close, another may free the peer. */
 struct closing {

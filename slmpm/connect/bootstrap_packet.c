@@ -11,7 +11,7 @@
 #include "slmpm/base/error.h"
 #include "slmpm/connect/further.h"
 #include "slmpm/connect/handshake.h"
-#include "slmpm/memory/memory.h"
+#include "slmpm/region/memory.h"
 #include "slmpm/link/wait.h"
 
 #define READS_AT_ONCE 256

@@ -11,7 +11,7 @@
 #include "slmpm/base/error.h"
 #include "slmpm/link/late.h"
 #include "slmpm/link/link.h"
-#include "slmpm/memory/memory.h"
+#include "slmpm/region/memory.h"
 #include "slmpm/sendrecv/sendrecv.h"
 #include "slmpm/link/wait.h"
 

@@ -7,7 +7,7 @@
 #include "slmpm/am/am.h"
 #include "slmpm/base/error.h"
 #include "slmpm/message/message.h"
-#include "slmpm/memory/rma_operate.h"
+#include "slmpm/rma/rma_operate.h"
 #include "slmpm/mode/mode_wish.h"
 #include "slmpm/completion/completion.h"
 

@@ -5,10 +5,10 @@
 #include "slmpm/engine/engine.h"
 #include "slmpm/base/error.h"
 #include "slmpm/fifo/fifo.h"
-#include "slmpm/memory/memory.h"
+#include "slmpm/region/memory.h"
 #include "slmpm/message/message.h"
 #include "slmpm/part.h"
-#include "slmpm/memory/rma.h"
+#include "slmpm/rma/rma.h"
 #include "slmpm/completion/completion.h"
 #include "slmpm/completion/how.h"
 

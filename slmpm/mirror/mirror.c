@@ -8,7 +8,7 @@
 
 #include "slmpm/base/checksum.h"
 #include "slmpm/base/error.h"
-#include "slmpm/memory/memory.h"
+#include "slmpm/region/memory.h"
 #include "slmpm/mirror/read.h"
 #include "slmpm/mirror/track.h"
 #include "slmpm/base/sized.h"

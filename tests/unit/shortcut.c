@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "slmpm/memory/direct.h"
+#include "slmpm/rma/direct.h"
 #include "tests/lib/mirror_ends.h"
 
 #define REGION 4096

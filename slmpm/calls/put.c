@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The short ways of puts and gets: on memory that is within direct reach a plain one is a lookup, the
+ * checks and a copy, and a large put one that both sides copy. All others are left to rma_operate.
+ */
+#include "shm/copy.h"
+#include "slmpm/monitor/monitor.h"
+#include "slmpm/request.h"
+#include "slmpm/rma/direct.h"
+#include "slmpm/rma/rma_operate.h"
+#include "slmpm/share/share.h"
+
+/* After COUNT operations, some of which nobody has timed. */
+static COLD void look_at(struct remote *remote, uint64_t count)
+{
+	const slmpm_rmem rmem = {handle_id(remote)};
+
+	if (direct_come_by(remote->ctx, count) && remote_get(rmem) == remote)
+		direct_measure(remote);
+}
+
+static int operate_one(const char *call, int kind, slmpm_rmem rmem, uint64_t offset, void *local,
+		       size_t len, const struct slmpm_how *how, slmpm_req *req)
+{
+	struct slmpm_span span = {offset, len};
+	struct slmpm_iov piece = {local, len};
+	struct operation o = {
+		.call = call,
+		.rmem = rmem,
+		.kind = kind,
+		.access = kind == REQUEST_PUT ? SLMPM_WRITE : SLMPM_READ,
+		.spans = &span,
+		.span_count = 1,
+		.pieces = &piece,
+		.piece_count = 1,
+		.how = how,
+		.req = req,
+	};
+
+	return rma_operate(&o);
+}
+
+/* What goes the long way is measured there. */
+static bool is_measured_here(const struct slmpm_how *how, const slmpm_req *req)
+{
+	return !req && direct_is_plain(how);
+}
+
+static COLD int put_measured(struct remote *remote, slmpm_rmem to, uint64_t offset,
+			     const void *from, size_t len, const struct slmpm_how *how,
+			     slmpm_req *req)
+{
+	uint64_t took = clock_ticks();
+	int rc;
+
+	direct_measured(remote);
+	rc = slmpm_put(to, offset, from, len, how, req);
+	took = clock_ticks() - took;
+	if (rc == 0 && is_measured_here(how, req) && remote_get(to) == remote)
+		monitor_timed(remote->ep, SLMPM_BY_PUT, len, from, took, took);
+	return rc;
+}
+
+static COLD int get_measured(struct remote *remote, slmpm_rmem from, uint64_t offset, void *to,
+			     size_t len, const struct slmpm_how *how, slmpm_req *req)
+{
+	uint64_t took = clock_ticks();
+	int rc;
+
+	direct_measured(remote);
+	rc = slmpm_get(from, offset, to, len, how, req);
+	took = clock_ticks() - took;
+	if (rc == 0 && is_measured_here(how, req) && remote_get(from) == remote)
+		monitor_timed(remote->ep, SLMPM_BY_GET, len, to, took, took);
+	return rc;
+}
+
+static NOINLINE int put_slowly(slmpm_rmem to, uint64_t offset, const void *from, size_t len,
+			       const struct slmpm_how *how, slmpm_req *req)
+{
+	struct remote *remote = remote_get(to);
+
+	if (UNLIKELY(remote && remote->measured))
+		return put_measured(remote, to, offset, from, len, how, req);
+	return operate_one("slmpm_put", REQUEST_PUT, to, offset, (void *)(uintptr_t)from, len, how,
+			   req);
+}
+
+static inline int get_shortly(struct remote *remote, uint64_t offset, void *to, size_t len)
+{
+	struct slmpm_stats *stats = remote->direct.stats;
+
+	copy_payload(to, direct_at(remote, offset), len);
+	/* Pairs with the release before what was read here, as by a fenced put. */
+	atomic_thread_fence(memory_order_acquire);
+	stats->get_bytes += len;
+	if (UNLIKELY(!(++stats->gets % RMA_PASS_EVERY)))
+		look_at(remote, stats->gets);
+	return 0;
+}
+
+static NOINLINE int get_slowly(slmpm_rmem from, uint64_t offset, void *to, size_t len,
+			       const struct slmpm_how *how, slmpm_req *req)
+{
+	struct remote *remote = remote_get(from);
+
+	if (UNLIKELY(remote && remote->measured))
+		return get_measured(remote, from, offset, to, len, how, req);
+	if (!req && direct_misses_mirrors(remote, FABRIC_READ, to, len) &&
+	    len < remote->ep->ask_min && direct_is_within(remote, offset, len) && (to || !len) &&
+	    direct_is_plain(how))
+		return get_shortly(remote, offset, to, len);
+	return operate_one("slmpm_get", REQUEST_GET, from, offset, to, len, how, req);
+}
+
+int slmpm_put(slmpm_rmem to, uint64_t offset, const void *from, size_t len,
+	      const struct slmpm_how *how, slmpm_req *req)
+{
+	struct remote *remote = remote_get(to);
+
+	if (LIKELY(!req && direct_is_short(remote, FABRIC_WRITE) &&
+		   direct_is_within(remote, offset, len) && (from || !len) &&
+		   direct_is_plain(how))) {
+		struct slmpm_stats *stats = remote->direct.stats;
+		int shared = 0;
+
+		if (UNLIKELY(len >= SHARE_LEAST)) {
+			if (len >= remote->ep->ask_min)
+				return put_slowly(to, offset, from, len, how, req);
+			shared = share_put(remote, offset, from, len, how);
+		}
+		if (UNLIKELY(shared < 0))
+			return shared;
+		if (LIKELY(!shared))
+			copy_payload(direct_at(remote, offset), from, len);
+		stats->put_bytes += len;
+		if (UNLIKELY(!(++stats->puts % RMA_PASS_EVERY)))
+			look_at(remote, stats->puts);
+		return 0;
+	}
+	return put_slowly(to, offset, from, len, how, req);
+}
+
+int slmpm_get(slmpm_rmem from, uint64_t offset, void *to, size_t len, const struct slmpm_how *how,
+	      slmpm_req *req)
+{
+	struct remote *remote = remote_get(from);
+
+	if (LIKELY(!req && direct_is_short(remote, FABRIC_READ) &&
+		   direct_is_within(remote, offset, len) && (to || !len) && direct_is_plain(how)))
+		return get_shortly(remote, offset, to, len);
+	return get_slowly(from, offset, to, len, how, req);
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One-sided operations by active messages, their progress: who asks has a window of requests, each
+ * with a slot that its answer names; whose memory it is has as many entries for what cannot be
+ * answered at once. Both go on when there is room, a packet at a time, without memory of their own.
+ */
+#include "slmpm/emulation/emulate.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/region/memory.h"
+#include "slmpm/rma/rma.h"
+#include "slmpm/monitor/monitor.h"
+#include "slmpm/link/rail.h"
+#include "slmpm/bond/bond.h"
+
+#define TURN 16 /* packets before the transmit queue's turn */
+
+struct emulation *emulate_state(struct endpoint *ep)
+{
+	if (!ep->emulation) {
+		ep->emulation = calloc(1, sizeof(*ep->emulation));
+		if (!ep->emulation)
+			return NULL;
+		list_init(&ep->emulation->going);
+		for (struct slot *s = ep->emulation->slots;
+		     s < ep->emulation->slots + EMULATE_WINDOW; s++)
+			s->turn = (uint16_t)endpoint_start(ep);
+	}
+	return ep->emulation;
+}
+
+/* ---- slots ---------------------------------------------------------------------------------- */
+
+struct slot *emulate_slot(struct emulation *e, struct emulated *op, uint16_t id)
+{
+	if (e->taken == EMULATE_WINDOW)
+		return NULL;
+	for (struct slot *s = e->slots; s < e->slots + EMULATE_WINDOW; s++) {
+		if (s->op)
+			continue;
+		*s = (struct slot){.op = op, .id = id, .turn = (uint16_t)(s->turn + 1)};
+		e->taken++;
+		op->under_way++;
+		return s;
+	}
+	return NULL;
+}
+
+void emulate_slot_drop(struct emulation *e, struct slot *s)
+{
+	s->op->under_way--;
+	s->op = NULL;
+	e->taken--;
+}
+
+uint32_t emulate_tag(const struct emulation *e, const struct slot *s)
+{
+	return (uint32_t)(s - e->slots) | (uint32_t)s->turn << 16;
+}
+
+struct slot *emulate_slot_of(struct emulation *e, uint32_t tag)
+{
+	struct slot *s = e ? &e->slots[tag % EMULATE_WINDOW] : NULL;
+
+	return s && s->op && emulate_tag(e, s) == tag ? s : NULL;
+}
+
+/* ---- operations ----------------------------------------------------------------------------- */
+
+static bool all_sent(const struct emulated *op)
+{
+	return list_empty(&op->node);
+}
+
+static void op_free(struct emulation *e, struct emulated *op)
+{
+	list_remove(&op->node);
+	e->operations--;
+	free(op);
+}
+
+/* Nothing of it is under way and nothing goes any more: it is done. */
+static void settle(struct endpoint *ep, struct emulated *op)
+{
+	struct request *r = op->r;
+	uint64_t old = op->old;
+	int status = op->status;
+
+	if (!all_sent(op) || op->under_way)
+		return;
+	op_free(ep->emulation, op);
+	if (r)
+		rma_part_done(r, status, old);
+}
+
+static void stop(struct emulated *op, int status)
+{
+	if (!op->status)
+		op->status = status;
+	op->stopped = true;
+	if (!op->sends) /* a tagged write is seen through, or given up */
+		list_remove(&op->node);
+}
+
+void emulate_start(struct request *r)
+{
+	struct endpoint *ep = r->ep;
+	struct emulation *e;
+	struct emulated *op;
+
+	if (!r->rma.remote) { /* a flush: all before it is done */
+		request_finish(r, 0);
+		return;
+	}
+	e = emulate_state(ep);
+	op = e ? calloc(1, sizeof(*op)) : NULL;
+	r->rma.span = r->rma.span_count;
+	if (!op) {
+		request_finish(r, -SLMPM_ENOMEM);
+		return;
+	}
+	r->rma.parts = 1;
+	op->r = r;
+	op->notify = r->flags & SLMPM_NOTIFY;
+	op->span = r->rma.stored ? r->rma.span_count : 0;
+	list_append(&e->going, &op->node);
+	e->operations++;
+	endpoint_refresh(ep);
+}
+
+static struct emulated *op_of(struct emulation *e, const struct request *r)
+{
+	LIST_EACH(at, &e->going)
+		if (LIST_ENTRY(at, struct emulated, node)->r == r)
+			return LIST_ENTRY(at, struct emulated, node);
+	for (struct slot *s = e->slots; s < e->slots + EMULATE_WINDOW; s++)
+		if (s->op && s->op->r == r)
+			return s->op;
+	return NULL;
+}
+
+bool emulate_take_back(struct request *r)
+{
+	struct emulation *e = r->ep->emulation;
+	struct emulated *op = e ? op_of(e, r) : NULL;
+
+	if (!op)
+		return true;
+	op->r = NULL;
+	stop(op, -SLMPM_ECANCELED);
+	settle(r->ep, op);
+	endpoint_refresh(r->ep);
+	return true;
+}
+
+void emulate_end(struct endpoint *ep)
+{
+	struct emulation *e = ep->emulation;
+
+	if (!e)
+		return;
+	for (struct slot *s = e->slots; s < e->slots + EMULATE_WINDOW; s++) {
+		struct emulated *op = s->op;
+
+		if (!op)
+			continue;
+		emulate_slot_drop(e, s);
+		if (all_sent(op) && !op->under_way)
+			op_free(e, op);
+	}
+	LIST_EACH(at, &e->going)
+		op_free(e, LIST_ENTRY(at, struct emulated, node));
+	memset(e->entries, 0, sizeof(e->entries));
+	e->answering = 0;
+	ep->stats->rma_queue = 0;
+}
+
+void emulate_free(struct endpoint *ep)
+{
+	free(ep->emulation);
+	ep->emulation = NULL;
+}
+
+/* ---- what goes out -------------------------------------------------------------------------- */
+
+struct emulate_request emulate_head(const struct emulated *op, uint64_t length, uint32_t tag,
+				    uint32_t imm)
+{
+	const struct rma_work *w = &op->r->rma;
+	const struct slmpm_span *span =
+		&w->spans[op->span < w->span_count ? op->span : w->span_count - 1];
+	struct emulate_request q = {
+		.target.offset = LITTLE_64(span->offset + op->in_span),
+		.target.length = LITTLE_64(length),
+		.target.grant = LITTLE_32(w->remote->grant),
+		.tag = LITTLE_32(tag),
+		.imm = LITTLE_32(imm),
+	};
+
+	memcpy(q.target.secret, w->remote->secret, sizeof(q.target.secret));
+	return q;
+}
+
+int emulate_post(struct endpoint *ep, const struct emulated *op, uint16_t id, const void *head,
+		 uint32_t head_len, const void *data, uint32_t len)
+{
+	uint16_t by = op && op->r ? request_packet_flags(op->r) : 0;
+	int rc = am_post(ep, by, wire_route(am_stream(id, head_len), 0),
+			 WIRE_FLAG_ACTIVE | WIRE_FLAG_UNCHARGED, head, head_len, data, len);
+
+	if (rc == 1)
+		monitor_carrier(ep, head_len + len);
+	if (rc == 1 && op && op->r && bond_is(ep->link.port))
+		op->r->mode.link = (uint8_t)bond_path(ep->link.port);
+	return rc;
+}
+
+static int send_next(struct endpoint *ep, struct emulated *op)
+{
+	const struct request *r = op->r;
+
+	if (op->sends)
+		return emulate_send_write(ep, op);
+	if (op->span == r->rma.span_count)
+		return emulate_send_notify(ep, op);
+	switch (r->kind) {
+	case REQUEST_PUT: return emulate_send_write(ep, op);
+	case REQUEST_GET: return emulate_send_read(ep, op);
+	default: return emulate_send_atomic(ep, op);
+	}
+}
+
+static bool has_more(const struct emulated *op)
+{
+	return op->sends || (!op->stopped && (op->span < op->r->rma.span_count || op->notify));
+}
+
+/* The first in line; one that waits for a slot or its notification's turn lets others pass. */
+static int push_operations(struct endpoint *ep, int most)
+{
+	struct emulation *e = ep->emulation;
+	int n = 0, rc = 1;
+
+	LIST_EACH(at, &e->going) {
+		struct emulated *op = LIST_ENTRY(at, struct emulated, node);
+
+		for (rc = 1; n < most && has_more(op); n++) {
+			rc = send_next(ep, op);
+			if (rc == -ENOLINK)
+				stop(op, rail_refusal(ep, op->r->wish));
+			if (rc != 1)
+				break;
+			if (op->r)
+				op->r->numbered = true; /* it can no longer be taken back */
+		}
+		if (n == most || (rc != 1 && rc != -EBUSY && rc != -ENOLINK))
+			break;
+		if (has_more(op))
+			continue;
+		list_remove(&op->node);
+		settle(ep, op);
+	}
+	return n;
+}
+
+static int push_answers(struct endpoint *ep, int most)
+{
+	struct emulation *e = ep->emulation;
+	int n = 0;
+
+	for (int i = 0; i < EMULATE_WINDOW && e->answering && n < most; i++) {
+		struct entry *entry = &e->entries[e->next];
+
+		while ((entry->id == EMULATE_READ || entry->id == EMULATE_TAGGED_READ) &&
+		       n < most) {
+			if (emulate_send_data(ep, entry) != 1)
+				return n;
+			n++;
+		}
+		e->next = (e->next + 1) % EMULATE_WINDOW;
+	}
+	return n;
+}
+
+int emulate_push(struct endpoint *ep)
+{
+	int n;
+
+	/* What ends in here may begin something else; behind the end of stream nothing is read. */
+	if (ep->state != SLMPM_PEER_UP || ep->said_end || ep->emulation->pushing)
+		return 0;
+	ep->emulation->pushing = true;
+	n = push_answers(ep, TURN);
+	if (ep->state == SLMPM_PEER_UP)
+		n += push_operations(ep, TURN);
+	ep->emulation->pushing = false;
+	endpoint_refresh(ep);
+	return n;
+}
+
+int emulate_turn(struct endpoint *ep)
+{
+	return emulate_has_work(ep->emulation) ? emulate_push(ep) : 0;
+}
+
+/* ---- what comes back ------------------------------------------------------------------------ */
+
+void emulate_answered(struct endpoint *ep, struct slot *s, int status, uint64_t old)
+{
+	struct emulated *op = s->op;
+
+	if (op->sends == s) { /* refused over there before all of it had gone */
+		op->sends = NULL;
+		op->in_span = 0;
+		op->span++;
+	}
+	emulate_slot_drop(ep->emulation, s);
+	op->old = old;
+	if (status < 0)
+		stop(op, status);
+	if (!has_more(op))
+		list_remove(&op->node);
+	settle(ep, op);
+	(void)emulate_push(ep);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One-sided operations by active messages, what arrives: requests and answers, by the number of a
+ * handler or by tag. Every field is checked here, before emulate_write.c and its like use one.
+ */
+#include <string.h>
+
+#include "slmpm/sendrecv/arrival.h"
+#include "slmpm/emulation/emulate.h"
+#include "slmpm/message/match.h"
+#include "slmpm/region/memory.h"
+#include "slmpm/monitor/monitor.h"
+
+void emulate_violates(struct endpoint *ep, const char *rule)
+{
+	endpoint_poison(ep, rule);
+}
+
+/* ---- answers -------------------------------------------------------------------------------- */
+
+static bool take_answer(struct endpoint *ep, const struct slmpm_am *am, struct emulate_answer *a)
+{
+	if (PEER_FAULT(am->head_len != sizeof(*a) || (am->data_len && am->id != EMULATE_DATA))) {
+		emulate_violates(ep, "length of an answer");
+		return false;
+	}
+	memcpy(a, am->head, sizeof(*a));
+	a->old = LITTLE_64(a->old);
+	a->tag = LITTLE_32(a->tag);
+	return true;
+}
+
+static void answer(struct endpoint *ep, const struct slmpm_am *am)
+{
+	struct emulate_answer a;
+	struct slot *s;
+
+	if (!take_answer(ep, am, &a))
+		return;
+	if (am->id == EMULATE_GIVE_UP) {
+		emulate_serve_give_up(ep, a.tag);
+		return;
+	}
+	s = emulate_slot_of(ep->emulation, a.tag);
+	if (PEER_FAULT(!s || (am->id == EMULATE_DATA && s->id != EMULATE_READ) ||
+		       (am->id == EMULATE_DONE &&
+			(s->id == EMULATE_READ || s->id == EMULATE_TAGGED_READ ||
+			 s == s->op->sends)) ||
+		       (am->id == EMULATE_FAILED && (!a.old || a.old > WIRE_ERROR_LAST)))) {
+		emulate_violates(ep, "answer to no request");
+		return;
+	}
+	if (am->id == EMULATE_DATA)
+		emulate_take_data(ep, s, am->data, am->data_len);
+	else
+		emulate_answered(ep, s, am->id == EMULATE_FAILED ? wire_status((uint32_t)a.old) : 0,
+				 a.old);
+}
+
+/* ---- requests ------------------------------------------------------------------------------- */
+
+struct region *emulate_region(struct endpoint *ep, const struct wire_target *t, uint32_t access,
+			      int *status)
+{
+	const struct grant *grant =
+		region_check(ep, t->grant, t->secret, access, t->offset, t->length, status);
+
+	return grant ? grant->region : NULL;
+}
+
+static void count_entry(struct slmpm_stats *s)
+{
+	s->rma_queue++;
+	if (s->rma_queue > s->rma_queue_peak)
+		s->rma_queue_peak = s->rma_queue;
+}
+
+void emulate_entry_free(struct endpoint *ep, struct entry *entry)
+{
+	entry->id = 0;
+	ep->stats->rma_queue--;
+}
+
+struct entry *emulate_entry(struct endpoint *ep, uint16_t id, const struct emulate_request *q)
+{
+	struct emulation *e = emulate_state(ep);
+
+	if (!e) {
+		endpoint_no_memory(ep);
+		return NULL;
+	}
+	for (struct entry *entry = e->entries; entry < e->entries + EMULATE_WINDOW; entry++) {
+		if (entry->id)
+			continue;
+		*entry = (struct entry){.id = id, .tag = q->tag, .target = q->target};
+		count_entry(ep->stats);
+		return entry;
+	}
+	emulate_violates(ep, "number of requests under way");
+	return NULL;
+}
+
+void emulate_reply(struct endpoint *ep, uint32_t tag, int status, uint64_t old)
+{
+	struct emulate_answer a = {
+		.old = LITTLE_64(status ? wire_error(status) : old),
+		.tag = LITTLE_32(tag),
+	};
+	int rc = am_answer(ep, status ? EMULATE_FAILED : EMULATE_DONE, &a, sizeof(a), NULL, 0);
+
+	if (rc == -SLMPM_ENOMEM)
+		endpoint_no_memory(ep);
+	else if (rc < 0)
+		emulate_violates(ep, "number of requests under way");
+	else
+		monitor_carrier(ep, sizeof(a));
+}
+
+static bool take_request(struct endpoint *ep, const struct slmpm_am *am, struct emulate_request *q)
+{
+	size_t length = sizeof(*q) + (am->id == EMULATE_ATOMIC ? sizeof(struct wire_atomic) : 0);
+
+	if (PEER_FAULT(am->head_len != length || (am->data_len && am->id != EMULATE_WRITE))) {
+		emulate_violates(ep, "length of a request");
+		return false;
+	}
+	memcpy(q, am->head, sizeof(*q));
+	q->target.offset = LITTLE_64(q->target.offset);
+	q->target.length = LITTLE_64(q->target.length);
+	q->target.grant = LITTLE_32(q->target.grant);
+	q->tag = LITTLE_32(q->tag);
+	q->imm = LITTLE_32(q->imm);
+	q->target.zero = LITTLE_32(q->target.zero);
+	if (PEER_FAULT(q->target.length > SLMPM_MESSAGE_MAX ||
+		       q->target.zero > (am->id == EMULATE_NOTIFY))) {
+		emulate_violates(ep, "range of a request");
+		return false;
+	}
+	return true;
+}
+
+static void take_atomic(struct endpoint *ep, const struct slmpm_am *am,
+			const struct emulate_request *q)
+{
+	struct wire_atomic a;
+
+	memcpy(&a, (const unsigned char *)am->head + sizeof(*q), sizeof(a));
+	a.operand = LITTLE_64(a.operand);
+	a.compare = LITTLE_64(a.compare);
+	a.bits = LITTLE_32(a.bits);
+	emulate_serve_atomic(ep, q, &a);
+}
+
+/* ---- by number, by tag ---------------------------------------------------------------------- */
+
+void emulate_handle(struct endpoint *ep, const struct slmpm_am *am)
+{
+	struct emulate_request q;
+
+	if (ep->closing) /* what is under way ends with the connection */
+		return;
+	if (PEER_FAULT(am->id >= EMULATE_END)) {
+		emulate_violates(ep, "number of a handler");
+		return;
+	}
+	if (am->id >= EMULATE_GIVE_UP) {
+		answer(ep, am);
+		return;
+	}
+	if (!take_request(ep, am, &q))
+		return;
+	switch (am->id) {
+	case EMULATE_WRITE: emulate_serve_write(ep, &q, am->data, am->data_len); break;
+	case EMULATE_TAGGED_WRITE: emulate_serve_tagged_write(ep, &q); break;
+	case EMULATE_NOTIFY: emulate_serve_notify(ep, &q); break;
+	case EMULATE_ATOMIC: take_atomic(ep, am, &q); break;
+	default: emulate_serve_read(ep, am->id, &q);
+	}
+}
+
+void emulate_tagged(struct endpoint *ep, const struct head *h)
+{
+	struct slot *s;
+
+	if (!inbound_envelope(ep, h, 0) || ep->closing)
+		return;
+	match_account(ep, h->length);
+	if (h->damaged) {
+		emulate_damaged(ep, EMULATE_DATA);
+		return;
+	}
+	if (h->imm == EMULATE_OUT) {
+		emulate_take_tagged(ep, h->stream, h->data, h->length);
+		return;
+	}
+	s = emulate_slot_of(ep->emulation, h->stream);
+	if (PEER_FAULT(h->imm != EMULATE_BACK || !s || s->id != EMULATE_TAGGED_READ))
+		emulate_violates(ep, "tag of a message");
+	else
+		emulate_take_data(ep, s, h->data, h->length);
+}
+
+void emulate_damaged(struct endpoint *ep, uint16_t id)
+{
+	if (id <= SLMPM_AM_ID_MAX)
+		ep->stats->am_unhandled++;
+	else /* nobody knows whose answer or request it was */
+		endpoint_end(ep, SLMPM_PEER_DEAD, SLMPM_ECHECKSUM, "a request came damaged");
+}

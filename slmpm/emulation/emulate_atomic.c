@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Emulated atomic operations and notifications: requests without bytes, each with one answer. */
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "slmpm/completion/completion.h"
+#include "slmpm/emulation/emulate.h"
+#include "slmpm/region/memory.h"
+#include "slmpm/rma/rma.h"
+#include "slmpm/part.h"
+
+/* ---- the side that asks --------------------------------------------------------------------- */
+
+int emulate_send_atomic(struct endpoint *ep, struct emulated *op)
+{
+	const struct rma_work *w = &op->r->rma;
+	struct slot *s = emulate_slot(ep->emulation, op, EMULATE_ATOMIC);
+	struct {
+		struct emulate_request request;
+		struct wire_atomic atomic;
+	} head = {
+		.atomic = {LITTLE_64(w->operand), LITTLE_64(w->compare), LITTLE_32(w->bits), 0},
+	};
+	int rc;
+
+	if (!s)
+		return -EBUSY;
+	head.request = emulate_head(op, w->spans->len, emulate_tag(ep->emulation, s), w->atomic);
+	rc = emulate_post(ep, op, EMULATE_ATOMIC, &head, sizeof(head), NULL, 0);
+	if (rc != 1) {
+		emulate_slot_drop(ep->emulation, s);
+		return rc;
+	}
+	ep->stats->am_atomics++;
+	op->span++;
+	return 1;
+}
+
+/* Behind the answers to all of the put: only what is there is told. */
+int emulate_send_notify(struct endpoint *ep, struct emulated *op)
+{
+	const struct rma_work *w = &op->r->rma;
+	struct emulate_request q;
+	struct slot *s;
+	int rc;
+
+	if (op->under_way || ep->charged - ep->credited + WIRE_ENVELOPE > ep->credit)
+		return -EBUSY;
+	s = emulate_slot(ep->emulation, op, EMULATE_NOTIFY);
+	if (!s)
+		return -EBUSY;
+	q = emulate_head(op, w->spans[w->span_count - 1].len, emulate_tag(ep->emulation, s),
+			 op->r->result.imm);
+	q.target.zero = LITTLE_32(w->stored);
+	rc = emulate_post(ep, op, EMULATE_NOTIFY, &q, sizeof(q), NULL, 0);
+	if (rc != 1) {
+		emulate_slot_drop(ep->emulation, s);
+		return rc;
+	}
+	ep->charged += WIRE_ENVELOPE;
+	op->notify = false;
+	return 1;
+}
+
+/* ---- the side whose memory it is ------------------------------------------------------------ */
+
+void emulate_serve_notify(struct endpoint *ep, const struct emulate_request *q)
+{
+	struct region *region;
+	int status = 0;
+
+	ep->unmatched_charge += WIRE_ENVELOPE;
+	if (PEER_FAULT(ep->unmatched_charge > ep->credit)) {
+		emulate_violates(ep, "credit overrun");
+		return;
+	}
+	ep->stats->am_served++;
+	region = emulate_region(ep, &q->target, SLMPM_WRITE, &status);
+	if (region)
+		completion_notify(region->counter, region->queue, ep, q->target.offset,
+				  q->target.length, q->imm,
+				  q->target.zero ? SLMPM_BY_PUT : SLMPM_BY_REQUEST);
+	else
+		link_discharge(ep, WIRE_ENVELOPE);
+	emulate_reply(ep, q->tag, status, 0);
+}
+
+/* In the owner's byte order, against all others who do the same on this word. */
+#define APPLY(type)                                                                                \
+	static uint64_t apply_##type(void *at, uint32_t op, const struct wire_atomic *a)           \
+	{                                                                                          \
+		_Atomic type *word = at;                                                           \
+		type compare = (type)a->compare;                                                   \
+                                                                                                   \
+		if (op == SLMPM_FETCH_ADD)                                                         \
+			return atomic_fetch_add(word, (type)a->operand);                           \
+		if (op == SLMPM_SWAP)                                                              \
+			return atomic_exchange(word, (type)a->operand);                            \
+		(void)atomic_compare_exchange_strong(word, &compare, (type)a->operand);            \
+		return compare;                                                                    \
+	}
+APPLY(uint32_t)
+APPLY(uint64_t)
+
+void emulate_serve_atomic(struct endpoint *ep, const struct emulate_request *q,
+			  const struct wire_atomic *a)
+{
+	struct region *region;
+	uint64_t old = 0;
+	int status = 0;
+	void *at;
+
+	if (PEER_FAULT((a->bits != 32 && a->bits != 64) || q->target.length != a->bits / 8 ||
+		       a->zero || q->imm < SLMPM_FETCH_ADD || q->imm > SLMPM_SWAP)) {
+		emulate_violates(ep, "width of an atomic operation");
+		return;
+	}
+	ep->stats->am_served++;
+	region = emulate_region(ep, &q->target, SLMPM_READ_WRITE, &status);
+	at = region ? region_at(region, q->target.offset) : NULL;
+	if (region && (uintptr_t)at % q->target.length) {
+		ep->stats->refused++;
+		status = -SLMPM_EINVAL;
+	}
+	if (!status) {
+		old = a->bits == 64 ? apply_uint64_t(at, q->imm, a) : apply_uint32_t(at, q->imm, a);
+		part_landed(ep->ctx, at, a->bits / 8);
+		ep->stats->served++;
+	}
+	emulate_reply(ep, q->tag, status, old);
+}

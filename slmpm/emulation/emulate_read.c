@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Emulated reads. By active messages each piece is a request and its bytes come with the answer; by
+ * tag one request makes the other side queue a send, whose tagged messages are put where the slot of
+ * that tag says. Bytes are read from the region when there is room for them, never kept.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/choice/pick.h"
+#include "slmpm/emulation/emulate.h"
+#include "slmpm/region/memory.h"
+#include "slmpm/monitor/monitor.h"
+#include "slmpm/rma/rma.h"
+
+/* ---- the side that asks --------------------------------------------------------------------- */
+
+int emulate_send_read(struct endpoint *ep, struct emulated *op)
+{
+	bool tagged = pick_form(ep) == MODE_RMA_TAG;
+	const struct slmpm_span *span = &op->r->rma.spans[op->span];
+	uint64_t room = ep->packet_max_in - sizeof(struct emulate_answer);
+	uint64_t n = span->len - op->in_span;
+	uint16_t id = tagged ? EMULATE_TAGGED_READ : EMULATE_READ;
+	struct slot *s = emulate_slot(ep->emulation, op, id);
+	struct emulate_request q;
+	int rc;
+
+	if (!s)
+		return -EBUSY;
+	if (!tagged && n > room)
+		n = room;
+	q = emulate_head(op, n, emulate_tag(ep->emulation, s), 0);
+	rc = emulate_post(ep, op, id, &q, sizeof(q), NULL, 0);
+	if (rc != 1) {
+		emulate_slot_drop(ep->emulation, s);
+		return rc;
+	}
+	ep->stats->tag_reads += tagged;
+	ep->stats->am_reads += !tagged;
+	s->at = op->at;
+	s->length = n;
+	op->at += n;
+	op->in_span += n;
+	if (op->in_span == span->len) {
+		op->in_span = 0;
+		op->span++;
+	}
+	return 1;
+}
+
+void emulate_take_data(struct endpoint *ep, struct slot *s, const void *data, uint64_t len)
+{
+	bool tagged = s->id == EMULATE_TAGGED_READ;
+
+	if (PEER_FAULT(len > s->length - s->got ||
+		       (tagged ? !len && s->length : len != s->length))) {
+		emulate_violates(ep, "length of a read");
+		return;
+	}
+	if (s->op->r && len)
+		request_scatter(s->op->r, s->at + s->got, data, len);
+	s->got += len;
+	if (s->got == s->length)
+		emulate_answered(ep, s, 0, 0);
+}
+
+/* ---- the side whose memory it is ------------------------------------------------------------ */
+
+void emulate_serve_read(struct endpoint *ep, uint16_t id, const struct emulate_request *q)
+{
+	struct entry *entry;
+	int status = 0;
+
+	if (PEER_FAULT(id == EMULATE_READ &&
+		       q->target.length > ep->packet_max - sizeof(struct emulate_answer))) {
+		emulate_violates(ep, "range of a request");
+		return;
+	}
+	ep->stats->am_served += id == EMULATE_READ;
+	ep->stats->tag_served += id == EMULATE_TAGGED_READ;
+	if (!emulate_region(ep, &q->target, SLMPM_READ, &status)) {
+		emulate_reply(ep, q->tag, status, 0);
+		return;
+	}
+	ep->stats->served++;
+	entry = emulate_entry(ep, id, q);
+	if (!entry)
+		return;
+	ep->emulation->answering++;
+	(void)emulate_push(ep);
+}
+
+static int post_data(struct endpoint *ep, const struct entry *entry, const void *data, uint32_t n)
+{
+	struct emulate_answer a = {.tag = LITTLE_32(entry->tag)};
+	int rc;
+
+	if (entry->id == EMULATE_TAGGED_READ) {
+		rc = am_post(ep, 0, wire_route(entry->tag, EMULATE_BACK),
+			     WIRE_FLAG_TAGGED | WIRE_FLAG_UNCHARGED, NULL, 0, data, n);
+		if (rc == 1)
+			monitor_carrier(ep, n);
+		return rc;
+	}
+	return emulate_post(ep, NULL, EMULATE_DATA, &a, sizeof(a), data, n);
+}
+
+/* With checksums the bytes must hold still between the sum and the copy. */
+static int post_copied(struct endpoint *ep, const struct entry *entry, const void *data, uint32_t n)
+{
+	void *copy = malloc(n);
+	int rc;
+
+	if (!copy) {
+		endpoint_no_memory(ep);
+		return -SLMPM_ENOMEM;
+	}
+	memcpy(copy, data, n);
+	rc = post_data(ep, entry, copy, n);
+	free(copy);
+	return rc;
+}
+
+static void answered(struct endpoint *ep, struct entry *entry)
+{
+	emulate_entry_free(ep, entry);
+	ep->emulation->answering--;
+}
+
+int emulate_send_data(struct endpoint *ep, struct entry *entry)
+{
+	uint64_t left = entry->target.length - entry->got;
+	uint32_t n = left < ep->packet_max ? (uint32_t)left : ep->packet_max;
+	struct region *region = emulate_region(ep, &entry->target, SLMPM_READ, &entry->status);
+	const void *data;
+	int rc;
+
+	if (!region) { /* taken back meanwhile */
+		answered(ep, entry);
+		emulate_reply(ep, entry->tag, entry->status, 0);
+		return 1;
+	}
+	data = region_at(region, entry->target.offset + entry->got);
+	rc = ep->check && n ? post_copied(ep, entry, data, n) : post_data(ep, entry, data, n);
+	if (rc != 1)
+		return rc;
+	entry->got += n;
+	if (entry->got == entry->target.length)
+		answered(ep, entry);
+	return 1;
+}

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Grants: which peer may do what with which region. A table of the endpoint's finds one by its id,
+ * the region's list finds them all; a grant that is taken back stays, refused to everybody, until
+ * the peer has answered or ended.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "slmpm/base/error.h"
+#include "slmpm/bond/further_state.h"
+#include "slmpm/link/landing.h"
+#include "slmpm/link/link.h"
+#include "slmpm/region/memory.h"
+#include "slmpm/link/wait.h"
+#include "slmpm/part.h"
+
+#define ROOM_FIRST  8
+#define GUESSES_MAX 16 /* requests with a key that never was */
+
+/* ---- the table ------------------------------------------------------------------------------ */
+
+static struct grant **slot(const struct endpoint *ep, uint32_t id)
+{
+	return &ep->memory.grants[id & (ep->memory.room - 1)];
+}
+
+static bool grow(struct endpoint *ep)
+{
+	uint32_t room = ep->memory.room ? ep->memory.room * 2 : ROOM_FIRST;
+	struct grant **old = ep->memory.grants, **new = calloc(room, sizeof(*new));
+
+	if (!new)
+		return false;
+	for (uint32_t i = 0; i < ep->memory.room; i++)
+		if (old[i])
+			new[old[i]->id & (room - 1)] = old[i];
+	free(old);
+	ep->memory.grants = new;
+	ep->memory.room = room;
+	return true;
+}
+
+static bool add(struct grant *g)
+{
+	struct endpoint *ep = g->ep;
+
+	if (ep->memory.count >= ep->memory.room / 2 && !grow(ep))
+		return false;
+	do
+		g->id = ++ep->memory.last;
+	while (!g->id || *slot(ep, g->id));
+	*slot(ep, g->id) = g;
+	ep->memory.count++;
+	return true;
+}
+
+static struct grant *find(const struct endpoint *ep, uint32_t id)
+{
+	struct grant *g = ep->memory.room ? *slot(ep, id) : NULL;
+
+	return g && g->id == id ? g : NULL;
+}
+
+struct grant *grant_find(struct endpoint *ep, uint32_t id)
+{
+	struct grant *g = find(ep, id);
+
+	return g && !g->ending ? g : NULL;
+}
+
+bool grant_address(struct endpoint *ep, uint32_t id, uint64_t *address)
+{
+	const struct grant *g = grant_find(ep, id);
+
+	if (g && g->region)
+		*address = (uint64_t)(uintptr_t)g->region->memory.base;
+	return g && g->region;
+}
+
+/* Nothing is left of it here. */
+static void grant_free(struct grant *g)
+{
+	struct endpoint *ep = g->ep;
+
+	if (g->sharing)
+		g->sharing->gone = true;
+	if (g->region && g->mapped)
+		g->region->exposed = true; /* it says that it is through, and can say so */
+	grant_word_free(g); /* the peer looks there no more: it has answered, or ended */
+	list_remove(&g->of_region);
+	if (find(ep, g->id) == g) {
+		*slot(ep, g->id) = NULL;
+		ep->memory.count--;
+	}
+	free(g);
+	context_changed(ep->ctx);
+}
+
+/* ---- giving --------------------------------------------------------------------------------- */
+
+/* In the ring, in front of the key. */
+static void send_in_band(const struct grant *g)
+{
+	const struct fabric_memory *m = &g->region->memory;
+	struct wire_granted granted = {
+		.access = LITTLE_32(g->access),
+		.size = LITTLE_64(m->size),
+		.address = LITTLE_64((uint64_t)(uintptr_t)m->base),
+	};
+
+	memcpy(granted.secret, g->secret, KEY_SECRET);
+	link_control(g->ep, WIRE_REGION_GRANT, 0, g->id, &granted, sizeof(granted));
+}
+
+static int send_grant(struct grant *g)
+{
+	struct fabric_memory *m = &g->region->memory;
+	const struct fabric *fabric = g->ep->link.fabric;
+	struct fabric_blob blob = {.fds = {-1, -1}};
+	struct wire_grant packet = {
+		.grant = LITTLE_32(g->id),
+		.access = LITTLE_32(g->access),
+		.size = LITTLE_64(m->size),
+		.address = LITTLE_64((uint64_t)(uintptr_t)m->base),
+	};
+	/* What it did to a mirror by itself nobody here would hear of. */
+	bool may = g->region->domain == further_memory(g->ep) && fabric->reg &&
+		   !(m->allocated && g->region->exchanging) &&
+		   !parts.mirrored(g->ep->ctx, m->base, m->size);
+	bool reaches =
+		may &&
+		fabric->reg(g->ep->link.port, m, true, g->access & SLMPM_WRITE, &blob) == 0 &&
+		grant_word_take(g);
+
+	if (!link_maps(g->ep)) {
+		send_in_band(g);
+		return 0;
+	}
+	memcpy(packet.secret, g->secret, KEY_SECRET);
+	if (reaches) {
+		packet.access_word = LITTLE_32(g->word);
+		packet.blob_length = LITTLE_32(blob.length);
+		memcpy(packet.blob, blob.bytes, blob.length);
+	}
+	g->mapped = reaches && m->allocated;
+	g->attached = reaches && !m->allocated;
+	return parts.offer_region(g->ep, &packet, reaches && blob.fd_count ? blob.fds[0] : -1);
+}
+
+static int may_give(struct region *region, struct endpoint *ep, uint32_t access)
+{
+	int64_t most = config_get()->keys;
+
+	if (ep->ctx != region->ctx)
+		return error_set(SLMPM_EINVAL, "%s belongs to another context than the region",
+				 ep->name);
+	if (!access || access & ~SLMPM_READ_WRITE)
+		return error_set(SLMPM_EINVAL, "access %u to a region", access);
+	if (access & ~region->access)
+		return error_set(SLMPM_EACCES, "access %u to a region that gives %u", access,
+				 region->access);
+	if (region->destroying)
+		return error_set(SLMPM_EBUSY, "the region is being destroyed");
+	if (ep->state != SLMPM_PEER_UP)
+		return endpoint_error(ep);
+	if (!ep->memory.agreed)
+		return error_set(SLMPM_ENOTSUP, "%s does not know regions", ep->name);
+	if (ep->memory.count >= most)
+		return error_set(SLMPM_ELIMIT, "%s holds %lld keys (SLMPM_KEYS)", ep->name,
+				 (long long)most);
+	return 0;
+}
+
+struct grant *grant_new(struct region *region, struct endpoint *ep, uint32_t access, int *rc)
+{
+	struct grant *g;
+
+	*rc = may_give(region, ep, access);
+	if (*rc < 0)
+		return NULL;
+	g = calloc(1, sizeof(*g));
+	if (!g) {
+		*rc = error_set(SLMPM_ENOMEM, "for a key");
+		return NULL;
+	}
+	list_init(&g->of_region);
+	g->ep = ep;
+	g->access = access;
+	if (getrandom(g->secret, KEY_SECRET, 0) != KEY_SECRET)
+		*rc = error_set(SLMPM_ESYSTEM, "no random bytes for a key");
+	else if (!add(g))
+		*rc = error_set(SLMPM_ENOMEM, "for a key");
+	if (*rc == 0) {
+		g->region = region;
+		list_append(&region->grants, &g->of_region);
+		*rc = send_grant(g);
+		if (*rc == -EAGAIN || *rc == -ETOOMANYREFS || *rc == -ENOBUFS)
+			*rc = error_set(SLMPM_EAGAIN, "%s has not taken the keys before yet",
+					ep->name);
+		else if (*rc == -EPIPE || *rc == -ECONNRESET)
+			*rc = error_set(SLMPM_EAGAIN, "%s is hanging up", ep->name);
+		else if (*rc < 0)
+			*rc = error_system(*rc, "a region cannot be offered");
+		if (*rc < 0)
+			g->mapped = false;
+	}
+	if (*rc == 0)
+		return g;
+	grant_free(g);
+	return NULL;
+}
+
+/* ---- taking back ---------------------------------------------------------------------------- */
+
+void grant_take_back(struct grant *g, uint8_t opcode)
+{
+	g->ending = true;
+	g->letting = false;
+	grant_word_set(g, FABRIC_ACCESS_REVOKED);
+	landing_moved(g->ep);
+	if (g->sharing)
+		g->sharing->gone = true;
+	g->sharing = NULL;
+	parts.revoked(g->ep, g->id);
+	link_control(g->ep, opcode, 0, g->id, NULL, 0);
+	context_changed(g->ep->ctx); /* another thread may wait for just this one */
+}
+
+/* Has ID been given to a grant? */
+static bool is_given(const struct endpoint *ep, uint32_t id)
+{
+	uint32_t start = (uint32_t)endpoint_start(ep);
+
+	return id && id - start - 1 < ep->memory.last - start;
+}
+
+/* Answers to what has been forgotten since are no offence; to what never was, are. */
+static struct grant *told(struct endpoint *ep, uint32_t id, const char *rule)
+{
+	struct grant *g = find(ep, id);
+
+	if (PEER_FAULT(!g && !is_given(ep, id)))
+		endpoint_poison(ep, rule);
+	return g;
+}
+
+void grant_accepted(struct endpoint *ep, uint32_t id)
+{
+	struct grant *g = told(ep, id, "acceptance of a region");
+
+	if (!g)
+		return;
+	if (PEER_FAULT(g->accepted)) {
+		endpoint_poison(ep, "acceptance of a region");
+		return;
+	}
+	g->accepted = true;
+	if (g->sharing)
+		g->sharing->accepted = true;
+	context_changed(ep->ctx);
+}
+
+void grant_answered(struct endpoint *ep, uint32_t id, bool released, bool mapping)
+{
+	static const char rule[] = "answer about a region";
+	struct grant *g = told(ep, id, rule);
+
+	if (!g)
+		return;
+	if (PEER_FAULT(!released && (mapping ? !g->letting && !g->ending : !g->ending))) {
+		endpoint_poison(ep, rule);
+	} else if (!mapping) {
+		grant_free(g);
+	} else {
+		if (g->letting && g->region)
+			g->region->exposed = true;
+		g->mapped &= !g->letting;
+		g->attached &= !g->letting;
+		g->letting = false;
+		context_changed(ep->ctx);
+	}
+}
+
+/* ---- a peer's requests ---------------------------------------------------------------------- */
+
+/* A key that was never given is a guess, and there are not many (2^-128 each). */
+static void guessed(struct endpoint *ep)
+{
+	if (++ep->memory.guesses < GUESSES_MAX || ep->broken)
+		return;
+	ep->broken = "key to a region, again and again";
+	ep->direct = false;
+}
+
+struct grant *region_check(struct endpoint *ep, uint32_t id, const unsigned char *secret,
+			   uint32_t access, uint64_t offset, uint64_t len, int *status)
+{
+	static const struct grant none;
+	/* Masked by the table's size: no speculation beyond it. */
+	struct grant *g = find(ep, id);
+	bool same = key_same_secret(g ? g->secret : none.secret, secret);
+	uint64_t size;
+
+	*status = -SLMPM_EACCES;
+	if (!g || !same || g->ending || access & ~g->access) {
+		if (g ? !same : !is_given(ep, id))
+			guessed(ep);
+		ep->stats->refused++;
+		return NULL;
+	}
+	size = g->region->memory.size;
+	if (offset > size || len > size - offset) {
+		*status = -SLMPM_EINVAL;
+		ep->stats->refused++;
+		return NULL;
+	}
+	*status = 0;
+	return g;
+}
+
+/* ---- the endpoint's ends -------------------------------------------------------------------- */
+
+struct closing {
+	struct endpoint *ep;
+	uint64_t id;
+};
+
+static bool nobody_attached(void *arg)
+{
+	const struct closing *c = arg;
+	const struct endpoint *ep = c->ep;
+
+	if (handle_id(ep) != c->id || ep->state != SLMPM_PEER_UP)
+		return true;
+	for (uint32_t i = 0; i < ep->memory.room; i++)
+		if (ep->memory.grants[i] && ep->memory.grants[i]->attached)
+			return false;
+	return true;
+}
+
+int memory_close(struct endpoint *ep, int timeout_ms)
+{
+	struct closing c = {ep, handle_id(ep)};
+
+	for (uint32_t i = 0; i < ep->memory.room; i++) {
+		struct grant *g = ep->memory.grants[i];
+
+		if (g && g->attached && !g->ending)
+			grant_take_back(g, WIRE_REGION_REVOKED);
+	}
+	if (nobody_attached(&c) || wait_until(ep->ctx, nobody_attached, &c, timeout_ms) == 0)
+		return 0;
+	return error_set(SLMPM_ETIMEOUT, "%s has not let go of registered memory", ep->name);
+}
+
+void grant_end_all(struct endpoint *ep)
+{
+	for (uint32_t i = 0; i < ep->memory.room; i++)
+		if (ep->memory.grants[i])
+			grant_free(ep->memory.grants[i]);
+	free(ep->memory.grants);
+	free(ep->memory.words);
+	ep->memory.grants = NULL;
+	ep->memory.words = NULL;
+	ep->memory.room = ep->memory.count = 0;
+}

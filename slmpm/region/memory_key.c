@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Keys: their 64 bytes, made for a peer and opened by it. doc/wire.md has them as a table. */
+#include <string.h>
+
+#include "slmpm/base/error.h"
+#include "slmpm/link/link.h"
+#include "slmpm/link/progress.h"
+#include "slmpm/region/memory.h"
+#include "slmpm/monitor/monitor.h"
+#include "slmpm/link/wait.h"
+
+#define GRANT_MS   1000 /* after so long a grant that is not told is none */
+#define LOOK_EVERY 32   /* keys given to a peer between looks at the descriptors */
+
+/* ---- the bytes ------------------------------------------------------------------------------ */
+
+static void put(unsigned char **at, uint64_t value, int bytes)
+{
+	for (int i = 0; i < bytes; i++)
+		*(*at)++ = (unsigned char)(value >> 8 * i);
+}
+
+void key_write(struct slmpm_key *key, const struct grant *g)
+{
+	unsigned char *at = key->bytes;
+
+	memset(key, 0, sizeof(*key));
+	put(&at, WIRE_KEY_MAGIC, 4);
+	put(&at, g->access, 4);
+	put(&at, g->id, 8);
+	put(&at, g->region->memory.size, 8);
+	put(&at, (uint64_t)(uintptr_t)g->region->memory.base, 8);
+	memcpy(at, g->secret, KEY_SECRET);
+}
+
+static uint64_t get(const unsigned char **at, int bytes)
+{
+	uint64_t value = 0;
+
+	for (int i = 0; i < bytes; i++) {
+		uint64_t byte = *(*at)++;
+
+		value |= byte << 8 * i;
+	}
+	return value;
+}
+
+bool key_read(const struct slmpm_key *key, struct key *k)
+{
+	const unsigned char *at = key->bytes;
+	uint64_t magic = get(&at, 4), grant;
+	unsigned char rest = 0; /* of later releases */
+
+	k->access = (uint32_t)get(&at, 4);
+	grant = get(&at, 8);
+	k->grant = (uint32_t)grant;
+	k->size = get(&at, 8);
+	k->address = get(&at, 8);
+	k->secret = at;
+	at += KEY_SECRET;
+	while (at < key->bytes + sizeof(key->bytes))
+		rest |= *at++;
+	return magic == WIRE_KEY_MAGIC && grant <= UINT32_MAX && !rest;
+}
+
+/* Takes as long wherever they differ. */
+bool key_same_secret(const unsigned char *a, const unsigned char *b)
+{
+	unsigned char differ = 0;
+
+	for (int i = 0; i < KEY_SECRET; i++)
+		differ |= a[i] ^ b[i];
+	__asm__("" : "+r"(differ)); /* no shorter way to the same end */
+	return !differ;
+}
+
+/* ---- the calls ------------------------------------------------------------------------------ */
+
+/* A peer that was started waits for nobody: it may connect late, or never. */
+static int await_peer(struct endpoint *ep, slmpm_peer peer)
+{
+	int64_t ms = config_get()->handshake_ms;
+
+	if (ep->state != SLMPM_PEER_CONNECTING || ep->ctx->handling ||
+	    wait_connected(ep, (int)ms) != -SLMPM_ETIMEOUT)
+		return 0;
+	if (endpoint_of(peer) != ep || ep->state != SLMPM_PEER_CONNECTING)
+		return 0;
+	return error_set(SLMPM_ETIMEOUT, "slmpm_mem_key: %s has not connected within %lld ms",
+			 ep->name, (long long)ms);
+}
+
+static int give(slmpm_mem mem, struct endpoint *ep, slmpm_peer peer, uint32_t access,
+		struct slmpm_key *key)
+{
+	struct region *region = region_get(mem);
+	struct grant *g;
+	int rc = 0;
+
+	if (endpoint_of(peer) != ep) /* by another thread, or a handler, meanwhile */
+		return endpoint_bad_handle(peer);
+	if (!region)
+		return handle_error(&region_table, mem.id);
+	g = grant_new(region, ep, access, &rc);
+	if (!g)
+		return rc;
+	key_write(key, g);
+	if (ep->memory.last % LOOK_EVERY)
+		monitor_pass(ep->ctx);
+	else
+		progress_in_passing(ep->ctx);
+	return 0;
+}
+
+int slmpm_mem_key(slmpm_mem mem, slmpm_peer peer, uint32_t access, struct slmpm_key *key)
+{
+	struct endpoint *ep = endpoint_of(peer);
+	struct context *ctx;
+	int rc;
+
+	if (!key)
+		return error_set(SLMPM_EINVAL, "slmpm_mem_key: nowhere to put the key");
+	if (!ep || !endpoint_lock(ep, peer))
+		return endpoint_bad_handle(peer);
+	ctx = ep->ctx;
+	rc = await_peer(ep, peer);
+	if (rc == 0)
+		rc = give(mem, ep, peer, access, key);
+	/* What the peer has answered, or its end, may be there: who only tries again looks nowhere else. */
+	if (rc == -SLMPM_EAGAIN || rc == -SLMPM_ELIMIT) {
+		progress_in_passing(ctx);
+		rc = give(mem, ep, peer, access, key);
+	}
+	context_unlock(ctx);
+	return rc;
+}
+
+/* A key may have come by a shorter way than the grant that goes ahead of it in the ring. */
+struct ahead {
+	struct endpoint *ep;
+	slmpm_peer peer;
+	uint32_t grant;
+};
+
+static bool is_told(void *arg)
+{
+	const struct ahead *a = arg;
+
+	return endpoint_of(a->peer) != a->ep || a->ep->state != SLMPM_PEER_UP ||
+	       (int32_t)(a->ep->memory.told - a->grant) >= 0;
+}
+
+static void await_grant(struct endpoint *ep, slmpm_peer peer, const struct slmpm_key *key)
+{
+	struct ahead a = {ep, peer, 0};
+	struct key k;
+
+	if (link_maps(ep) || !key_read(key, &k) || ep->ctx->handling)
+		return;
+	a.grant = k.grant;
+	(void)wait_until(ep->ctx, is_told, &a, GRANT_MS);
+}
+
+int slmpm_mem_open(slmpm_peer peer, const struct slmpm_key *key, slmpm_rmem *rmem)
+{
+	struct endpoint *ep = endpoint_of(peer);
+	struct context *ctx;
+	struct remote *r;
+	int rc = 0;
+
+	if (!key || !rmem)
+		return error_set(SLMPM_EINVAL, "slmpm_mem_open: key %p, handle %p",
+				 (const void *)key, (void *)rmem);
+	if (!ep || !endpoint_lock(ep, peer))
+		return endpoint_bad_handle(peer);
+	ctx = ep->ctx;
+	if (ep->state == SLMPM_PEER_UP)
+		await_grant(ep, peer, key);
+	if (endpoint_of(peer) != ep) { /* closed by another thread, meanwhile */
+		rc = endpoint_bad_handle(peer);
+	} else if (ep->state == SLMPM_PEER_UP) {
+		r = remote_offered(ep, key, &rc);
+		if (r && remote_is_revoked(r)) /* though the packet that says so is not here yet */
+			rc = error_set(SLMPM_EACCES, "%s has taken this key back", ep->name);
+		else if (r)
+			rc = remote_open(r, peer, rmem);
+	} else {
+		rc = endpoint_error(ep);
+	}
+	context_unlock(ctx);
+	return rc;
+}

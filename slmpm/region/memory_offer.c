@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Offers: peers' regions that nobody here has opened yet, told of over the control socket ahead of their
+ * keys. All that a peer can make this process hold is counted; beyond SLMPM_KEYS mappings or
+ * SLMPM_MAP_MAX bytes of them its regions are reached by requests.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/link/link.h"
+#include "slmpm/region/memory.h"
+#include "slmpm/link/wait.h"
+
+static bool may_map(const struct endpoint *ep, uint64_t size)
+{
+	const struct config *config = config_get();
+
+	return ep->memory.maps < config->keys && size <= (uint64_t)config->map_max &&
+	       ep->memory.mapped <= (uint64_t)config->map_max - size;
+}
+
+/* What the fabric makes of it; that it lacks something here makes the way longer, not wrong. */
+static int reach(struct remote *r, const struct wire_grant *packet, int *fd, bool lost)
+{
+	struct endpoint *ep = r->ep;
+	struct fabric_blob blob = {.length = LITTLE_32(packet->blob_length), .fds = {-1, -1}};
+	bool foreign = ep->big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+	uint32_t word = LITTLE_32(packet->access_word);
+	int rc;
+
+	if (blob.length > sizeof(blob.bytes) || (!blob.length && (*fd >= 0 || word)) ||
+	    word >= FABRIC_ACCESS_WORDS || packet->zero)
+		return -SLMPM_EPROTO;
+	if (!blob.length || lost || !mode_reaches((enum mode_rma)config_get()->rma) ||
+	    !ep->link.fabric->reg || !ep->link.port->access ||
+	    (*fd >= 0 && !may_map(ep, r->memory.size)))
+		return 0;
+	memcpy(blob.bytes, packet->blob, blob.length);
+	blob.fd_count = *fd >= 0;
+	blob.fds[0] = *fd;
+	rc = ep->link.fabric->reg(ep->link.port, &r->memory, false, r->memory.writable, &blob);
+	*fd = blob.fds[0]; /* what the fabric took is -1 now */
+	if (rc < 0)
+		return -SLMPM_EPROTO;
+	r->access_word = ep->link.port->access + word;
+	if (r->memory.base) {
+		ep->memory.maps++;
+		ep->memory.mapped += r->memory.size;
+	}
+	if (foreign) /* in the owner's byte order, and so by the owner */
+		r->memory.ops &= ~(UINT64_C(1) << FABRIC_ATOMIC);
+	return 0;
+}
+
+struct granted { /* of a grant */
+	uint32_t id, access;
+	uint64_t size, address;
+	const unsigned char *secret;
+};
+
+/* A region nobody has a key to yet; NULL with *RC. */
+static struct remote *offer_new(struct endpoint *ep, const struct granted *told, int *rc)
+{
+	struct remote *r = NULL;
+
+	*rc = -SLMPM_EPROTO;
+	if (!ep->memory.agreed || !told->id || !told->access || told->access & ~SLMPM_READ_WRITE ||
+	    !told->size || told->size > INT64_MAX || remote_find(ep, told->id) ||
+	    ep->memory.taken + link_owed(ep, WIRE_REGION_LET_GO) >= WIRE_KEYS_MAX)
+		return NULL;
+	r = calloc(1, sizeof(*r));
+	*rc = -SLMPM_ENOMEM;
+	if (!r)
+		return NULL;
+	r->ep = ep;
+	r->ctx = ep->ctx;
+	r->grant = told->id;
+	r->access = (uint8_t)told->access;
+	r->memory.size = told->size;
+	r->address = told->address;
+	r->memory.writable = told->access & SLMPM_WRITE;
+	memcpy(r->secret, told->secret, KEY_SECRET);
+	list_init(&r->shared);
+	return r;
+}
+
+static void offer_keep(struct remote *r)
+{
+	list_append(&r->ep->memory.offered, &r->node);
+	r->ep->memory.taken++;
+}
+
+int memory_granted(struct endpoint *ep, const struct wire_grant *packet, size_t length, int *fd,
+		   bool lost)
+{
+	const struct granted told = {
+		.id = LITTLE_32(packet->grant),
+		.access = LITTLE_32(packet->access),
+		.size = LITTLE_64(packet->size),
+		.address = LITTLE_64(packet->address),
+		.secret = packet->secret,
+	};
+	struct remote *r;
+	int rc;
+
+	if (ep->state != SLMPM_PEER_UP)
+		return 0; /* it comes too late */
+	if (length != sizeof(*packet) || !link_maps(ep))
+		return -SLMPM_EPROTO;
+	r = offer_new(ep, &told, &rc);
+	if (!r)
+		return rc;
+	if (reach(r, packet, fd, lost) < 0) {
+		free(r);
+		return -SLMPM_EPROTO;
+	}
+	offer_keep(r);
+	return 0;
+}
+
+int memory_granted_in_band(struct endpoint *ep, uint32_t id, const struct head *h)
+{
+	struct wire_granted granted;
+	struct granted told = {.id = id, .secret = granted.secret};
+	struct remote *r;
+	int rc;
+
+	if (h->length != sizeof(granted) || link_maps(ep))
+		return -SLMPM_EPROTO;
+	memcpy(&granted, h->data, sizeof(granted));
+	told.access = LITTLE_32(granted.access);
+	told.size = LITTLE_64(granted.size);
+	told.address = LITTLE_64(granted.address);
+	r = offer_new(ep, &told, &rc);
+	if (!r)
+		return rc;
+	ep->memory.told = id;
+	context_changed(ep->ctx);
+	offer_keep(r);
+	return 0;
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Peers' regions: opened by key, taken back by their owners, released. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/base/error.h"
+#include "slmpm/link/link.h"
+#include "slmpm/region/memory.h"
+#include "slmpm/base/sized.h"
+#include "slmpm/link/wait.h"
+#include "slmpm/choice/pick.h"
+#include "slmpm/part.h"
+
+struct handle_table remote_table = HANDLE_TABLE_FROM("peer's memory region", struct remote, ep);
+
+struct remote *remote_lock(slmpm_rmem rmem, int *rc)
+{
+	struct remote *r = remote_get(rmem);
+
+	if (r && r->ctx->multiple) {
+		struct context *ctx = r->ctx;
+
+		pthread_mutex_lock(&ctx->lock);
+		if (remote_get(rmem) == r && r->ctx == ctx)
+			return r;
+		pthread_mutex_unlock(&ctx->lock); /* another thread has just released it */
+		r = NULL;
+	}
+	if (!r)
+		*rc = handle_error(&remote_table, rmem.id);
+	return r;
+}
+
+bool remote_is_revoked(const struct remote *r)
+{
+	return r->revoked || remote_access(r) == FABRIC_ACCESS_REVOKED;
+}
+
+static struct remote *find_in(const struct list *list, uint32_t id)
+{
+	LIST_EACH(at, list) {
+		struct remote *r = LIST_ENTRY(at, struct remote, node);
+
+		if (r->grant == id)
+			return r;
+	}
+	return NULL;
+}
+
+struct remote *remote_find(struct endpoint *ep, uint32_t id)
+{
+	struct remote *r = find_in(&ep->memory.offered, id);
+
+	return r ? r : find_in(&ep->memory.open, id);
+}
+
+bool remote_address(struct endpoint *ep, uint32_t id, uint64_t *address)
+{
+	const struct remote *r = remote_find(ep, id);
+
+	if (r)
+		*address = r->address;
+	return r;
+}
+
+struct remote *remote_mapped(const struct endpoint *ep, uint32_t id)
+{
+	struct remote *r = find_in(&ep->memory.open, id);
+
+	return r && r->memory.base && !r->revoked && remote_access(r) == FABRIC_ACCESS_DIRECT ?
+		       r :
+		       NULL;
+}
+
+/* ---- opened --------------------------------------------------------------------------------- */
+
+static bool is_key_of(const struct remote *r, const struct key *k)
+{
+	return r->access == k->access && r->memory.size == k->size && r->address == k->address &&
+	       key_same_secret(r->secret, k->secret);
+}
+
+struct remote *remote_offered(struct endpoint *ep, const struct slmpm_key *key, int *rc)
+{
+	struct key k;
+	struct remote *r;
+
+	*rc = 0;
+	if (!key_read(key, &k)) {
+		*rc = error_set(SLMPM_EINVAL, "these bytes are no key");
+		return NULL;
+	}
+	r = find_in(&ep->memory.offered, k.grant);
+	if (!r) {
+		/* What goes ahead of a key may still wait in the socket. */
+		parts.read_ahead(ep);
+		r = find_in(&ep->memory.offered, k.grant);
+	}
+	if (r && is_key_of(r, &k))
+		return r;
+	r = find_in(&ep->memory.open, k.grant);
+	if (r && !r->revoked && is_key_of(r, &k))
+		*rc = error_set(SLMPM_EBUSY, "this region of %s is open already", ep->name);
+	else
+		*rc = error_set(SLMPM_EACCES, "%s has no such key for us, or has taken it back",
+				ep->name);
+	return NULL;
+}
+
+int remote_open(struct remote *offer, slmpm_peer by, slmpm_rmem *rmem)
+{
+	struct endpoint *ep = offer->ep;
+	struct remote *r = handle_new(&remote_table);
+
+	if (!r)
+		return error_set(SLMPM_ENOMEM, "for a region of %s", ep->name);
+	if (r->ctx != offer->ctx) /* else who looks at the last one here is not disturbed */
+		r->ctx = offer->ctx;
+	r->ep = ep;
+	r->grant = offer->grant;
+	r->access = offer->access;
+	r->address = offer->address;
+	r->memory = offer->memory;
+	r->access_word = offer->access_word;
+	r->unmapped = offer->unmapped;
+	memcpy(r->secret, offer->secret, KEY_SECRET);
+	list_init(&r->shared);
+	r->asked = endpoint_wish(by);
+	r->wish = r->memory.ops ? pick_memory_wish(ep, r->asked) : r->asked;
+	remote_shortcut(r);
+	list_append(&ep->memory.open, &r->node);
+	list_remove(&offer->node);
+	list_remove(&offer->shared);
+	free(offer);
+	link_control(ep, WIRE_REGION_ACCEPTED, 0, r->grant, NULL, 0);
+	rmem->id = handle_id(r);
+	return 0;
+}
+
+/* By requests: in which form. */
+static const char *const paths[] = {"ring", "ring", "am", "tag"};
+
+int slmpm_rmem_query(slmpm_rmem rmem, struct slmpm_mem_info *info)
+{
+	struct remote *r;
+	struct slmpm_mem_info now;
+	bool revoked;
+	int rc = sized_check_own("slmpm_rmem_query", info, sizeof(now));
+
+	if (rc < 0)
+		return rc;
+	r = remote_lock(rmem, &rc);
+	if (!r)
+		return rc;
+	revoked = remote_is_revoked(r);
+	now = (struct slmpm_mem_info){
+		.access = revoked ? 0 : r->access,
+		.kind = SLMPM_MEM_HOST,
+		.mapped = r->memory.base != NULL,
+		.length = r->memory.size,
+		.address = r->address,
+	};
+	strcpy(now.path, revoked || r->ep->state != SLMPM_PEER_UP ? "none" :
+			 !r->memory.ops                           ? paths[pick_form(r->ep)] :
+			 r->memory.base                           ? "map" :
+								    "attach");
+	context_unlock(r->ctx);
+	sized_give_own(info, &now, sizeof(now));
+	return 0;
+}
+
+/* ---- let go --------------------------------------------------------------------------------- */
+
+/* It is not reached any more, except by requests. */
+static void unmap(struct remote *r)
+{
+	struct endpoint *ep = r->ep;
+
+	remote_close_shortcut(r);
+	if (r->memory.base) {
+		ep->memory.maps--;
+		ep->memory.mapped -= r->memory.size;
+	}
+	if (ep->link.fabric->dereg)
+		ep->link.fabric->dereg(ep->link.port->domain, &r->memory);
+	r->memory.base = NULL;
+	r->memory.ops = 0;
+	if (ep->state != SLMPM_PEER_UP) /* the word goes with the link */
+		r->access_word = NULL;
+}
+
+static void answer(struct remote *r, bool mapping)
+{
+	if (!mapping)
+		r->ep->memory.taken--;
+	unmap(r);
+	link_control(r->ep, WIRE_REGION_LET_GO, mapping, r->grant, NULL, 0);
+}
+
+void memory_let_go(struct remote *r)
+{
+	uint8_t owed = r->owed;
+
+	r->owed = 0;
+	if (r->ep->state != SLMPM_PEER_UP) {
+		unmap(r);
+		return;
+	}
+	if (owed & LET_GO_MAPPING)
+		answer(r, true);
+	if (owed & LET_GO_ALL)
+		answer(r, false);
+}
+
+static void offer_free(struct remote *r)
+{
+	unmap(r);
+	list_remove(&r->node);
+	list_remove(&r->shared);
+	free(r);
+}
+
+void remote_taken_back(struct endpoint *ep, uint32_t id, bool mapping)
+{
+	struct remote *r = remote_find(ep, id);
+
+	if (!r) {
+		parts.read_ahead(ep);
+		r = remote_find(ep, id);
+	}
+	if (!r || r->revoked) /* released meanwhile: the owner reads of that instead */
+		return;
+	if (PEER_FAULT(mapping && r->unmapped)) {
+		endpoint_poison(ep, "revocation of a mapping");
+		return;
+	}
+	r->unmapped |= mapping;
+	r->revoked |= !mapping;
+	r->owed |= mapping ? LET_GO_MAPPING : LET_GO_ALL;
+	if (!r->copying)
+		memory_let_go(r);
+	if (!mapping && !handle_is_live(r)) /* never opened */
+		offer_free(r);
+	context_changed(ep->ctx);
+}
+
+static void remote_free(struct remote *r)
+{
+	unmap(r);
+	list_remove(&r->node);
+	handle_free(&remote_table, r);
+}
+
+int slmpm_mem_release(slmpm_rmem rmem)
+{
+	struct context *ctx;
+	struct remote *r;
+	int rc = 0;
+
+	r = remote_lock(rmem, &rc);
+	if (!r)
+		return rc;
+	ctx = r->ctx;
+	if (r->active || r->copying) {
+		rc = error_set(SLMPM_EBUSY, "%u operations on the region are under way", r->active);
+	} else {
+		if (r->ep->state == SLMPM_PEER_UP && !r->revoked) {
+			r->ep->memory.taken--;
+			unmap(r);
+			link_control(r->ep, WIRE_REGION_RELEASED, 0, r->grant, NULL, 0);
+		}
+		remote_free(r);
+	}
+	context_unlock(ctx);
+	return rc;
+}
+
+void remote_end_all(struct endpoint *ep)
+{
+	LIST_EACH(at, &ep->memory.offered)
+		offer_free(LIST_ENTRY(at, struct remote, node));
+	LIST_EACH(at, &ep->memory.open) {
+		struct remote *r = LIST_ENTRY(at, struct remote, node);
+
+		if (r->copying)
+			r->owed |= LET_GO_ALL; /* the mapping goes with the last of them */
+		else
+			unmap(r);
+	}
+}
+
+void memory_forget(struct endpoint *ep)
+{
+	LIST_EACH(at, &ep->memory.open)
+		remote_free(LIST_ENTRY(at, struct remote, node));
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Regions that are shared and accepted, taken back and let go of: what the two sides tell. */
+#include <string.h>
+
+#include "slmpm/base/error.h"
+#include "slmpm/link/late.h"
+#include "slmpm/link/link.h"
+#include "slmpm/region/memory.h"
+#include "slmpm/link/wait.h"
+
+/* ---- sharing -------------------------------------------------------------------------------- */
+
+/* One call of slmpm_mem_share; another thread may close the peer or end the region meanwhile. */
+struct share {
+	slmpm_mem mem;
+	slmpm_peer peer;
+	struct endpoint *ep;
+	uint32_t access, id;
+	int rc;
+	bool made; /* the offer, or the reason why not */
+	struct sharing sharing;
+};
+
+/* Until the control socket takes it. */
+static bool offer(void *arg)
+{
+	struct share *s = arg;
+	struct region *region = region_get(s->mem);
+	struct endpoint *ep = endpoint_of(s->peer);
+	struct slmpm_key key;
+	struct grant *g;
+
+	if (s->made)
+		return true;
+	if (!ep || !region) {
+		s->rc = ep ? handle_error(&region_table, s->mem.id) : endpoint_bad_handle(s->peer);
+		return s->made = true;
+	}
+	if (ep->state == SLMPM_PEER_CONNECTING)
+		return false;
+	g = grant_new(region, ep, s->access, &s->rc);
+	if (g) {
+		s->id = g->id;
+		g->sharing = &s->sharing;
+		key_write(&key, g);
+		link_control(ep, WIRE_REGION_OFFER, 0, g->id, key.bytes, sizeof(key.bytes));
+	}
+	return s->made = s->rc != -SLMPM_EAGAIN;
+}
+
+static bool answered(void *arg)
+{
+	const struct share *s = arg;
+
+	return s->sharing.accepted || s->sharing.gone;
+}
+
+static int share(struct share *s, int timeout_ms)
+{
+	uint64_t deadline = clock_deadline(timeout_ms);
+	struct context *ctx = s->ep->ctx;
+	int rc = wait_until(ctx, offer, s, timeout_ms);
+	struct grant *g;
+
+	if (rc < 0)
+		return late_from(ctx, s->ep, timeout_ms, "no offer could be made to");
+	if (s->rc < 0)
+		return s->rc;
+	rc = wait_until(ctx, answered, s, clock_ms(clock_now(), deadline, -1));
+	if (s->sharing.accepted) {
+		g = endpoint_of(s->peer) == s->ep ? grant_find(s->ep, s->id) : NULL;
+		if (g)
+			g->sharing = NULL;
+		return 0;
+	}
+	if (endpoint_of(s->peer) != s->ep)
+		return endpoint_bad_handle(s->peer);
+	if (s->ep->state != SLMPM_PEER_UP)
+		return endpoint_error(s->ep);
+	if (s->sharing.gone)
+		return error_set(SLMPM_ECANCELED, "the offer to %s was taken back", s->ep->name);
+	g = grant_find(s->ep, s->id);
+	if (g)
+		grant_take_back(g, WIRE_REGION_WITHDRAWN);
+	return rc < 0 ? late_from(ctx, s->ep, timeout_ms, "a region was not accepted by") : rc;
+}
+
+int slmpm_mem_share(slmpm_mem mem, slmpm_peer peer, uint32_t access, int timeout_ms)
+{
+	struct share s = {.mem = mem, .peer = peer, .access = access, .ep = endpoint_of(peer)};
+	struct context *ctx;
+	int rc;
+
+	if (!s.ep || !endpoint_lock(s.ep, peer))
+		return endpoint_bad_handle(peer);
+	ctx = s.ep->ctx;
+	rc = context_forbids(ctx, "slmpm_mem_share");
+	if (rc == 0)
+		rc = share(&s, timeout_ms);
+	context_unlock(ctx);
+	return rc;
+}
+
+/* ---- accepting ------------------------------------------------------------------------------ */
+
+struct accept {
+	struct endpoint *ep;
+	slmpm_peer peer;
+};
+
+static bool has_offer(void *arg)
+{
+	const struct accept *a = arg;
+
+	return endpoint_of(a->peer) != a->ep || !list_empty(&a->ep->memory.shared) ||
+	       (a->ep->state != SLMPM_PEER_UP && a->ep->state != SLMPM_PEER_CONNECTING);
+}
+
+static int accept_next(struct accept *a, slmpm_rmem *rmem, int timeout_ms)
+{
+	int rc = wait_until(a->ep->ctx, has_offer, a, timeout_ms);
+
+	if (endpoint_of(a->peer) != a->ep)
+		return endpoint_bad_handle(a->peer);
+	if (!list_empty(&a->ep->memory.shared))
+		return remote_open(LIST_ENTRY(a->ep->memory.shared.next, struct remote, shared),
+				   a->peer, rmem);
+	return rc < 0 ? late_from(a->ep->ctx, a->ep, timeout_ms, "no region was shared by") :
+			endpoint_error(a->ep);
+}
+
+int slmpm_mem_accept(slmpm_peer peer, slmpm_rmem *rmem, int timeout_ms)
+{
+	struct accept a = {endpoint_of(peer), peer};
+	struct context *ctx;
+	int rc;
+
+	if (!rmem)
+		return error_set(SLMPM_EINVAL, "slmpm_mem_accept: nowhere to put the handle");
+	if (!a.ep || !endpoint_lock(a.ep, peer))
+		return endpoint_bad_handle(peer);
+	ctx = a.ep->ctx;
+	rc = timeout_ms ? context_forbids(ctx, "slmpm_mem_accept") : 0;
+	if (rc == 0)
+		rc = accept_next(&a, rmem, timeout_ms);
+	context_unlock(ctx);
+	return rc;
+}
+
+static void offered(struct endpoint *ep, const struct head *h)
+{
+	struct slmpm_key key;
+	struct remote *r;
+	int rc;
+
+	if (PEER_FAULT(h->length != sizeof(key.bytes))) {
+		endpoint_poison(ep, "length of an offered region");
+		return;
+	}
+	memcpy(key.bytes, h->data, sizeof(key.bytes));
+	r = remote_offered(ep, &key, &rc);
+	if (PEER_FAULT(!r || !list_empty(&r->shared))) {
+		endpoint_poison(ep, "key of an offered region");
+		return;
+	}
+	list_append(&ep->memory.shared, &r->shared);
+	context_changed(ep->ctx);
+}
+
+static void granted(struct endpoint *ep, uint32_t id, const struct head *h)
+{
+	int rc = memory_granted_in_band(ep, id, h);
+
+	if (rc == -SLMPM_ENOMEM)
+		endpoint_end(ep, SLMPM_PEER_DEAD, SLMPM_ENOMEM, "no memory for its regions");
+	else if (rc < 0)
+		endpoint_poison(ep, "granted region");
+}
+
+/* ---- packets -------------------------------------------------------------------------------- */
+
+void memory_arrival(struct endpoint *ep, const struct head *h)
+{
+	uint64_t id = h->extent & WIRE_LENGTH_MASK;
+
+	if (PEER_FAULT(!ep->memory.agreed || h->seq > 1 || id > UINT32_MAX ||
+		       (h->opcode != WIRE_REGION_OFFER && h->opcode != WIRE_REGION_GRANT &&
+			h->length))) {
+		endpoint_poison(ep, "packet about a region");
+		return;
+	}
+	switch (h->opcode) {
+	case WIRE_REGION_GRANT: granted(ep, (uint32_t)id, h); return;
+	case WIRE_REGION_OFFER: offered(ep, h); return;
+	case WIRE_REGION_ACCEPTED: grant_accepted(ep, (uint32_t)id); return;
+	case WIRE_REGION_RELEASED: grant_answered(ep, (uint32_t)id, true, false); return;
+	case WIRE_REGION_LET_GO: grant_answered(ep, (uint32_t)id, false, h->seq); return;
+	default: remote_taken_back(ep, (uint32_t)id, h->seq); return;
+	}
+}
+
+/* ---- the endpoint's life -------------------------------------------------------------------- */
+
+int memory_begin(struct endpoint *ep)
+{
+	list_init(&ep->memory.offered);
+	list_init(&ep->memory.open);
+	list_init(&ep->memory.shared);
+	return 0;
+}
+
+void memory_end(struct endpoint *ep)
+{
+	grant_end_all(ep);
+	remote_end_all(ep);
+}

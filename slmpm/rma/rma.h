@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One-sided operations: what an endpoint knows of its own and of the peer's. Where memory can be
+ * reached directly they are done at once, in the call (calls/put.c, atomic.c), and nothing of this is
+ * used. Else they become requests through the ring: rma_request.c has the side that asks,
+ * rma_serve.c the side whose memory it is.
+ */
+#ifndef SLMPM_RMA_H
+#define SLMPM_RMA_H
+
+#include <slmpm.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "slmpm/base/wire.h"
+#include "slmpm/request.h"
+
+/* Operations under way in one direction that want an answer; and Writes of several packets. */
+#define RMA_WINDOW 16
+
+struct context;
+struct endpoint;
+struct fabric_arrival;
+struct head;
+struct operation;
+struct region;
+struct remote;
+struct request;
+struct transfer;
+
+/* ---- the side that asks --------------------------------------------------------------------- */
+
+struct rma_slot { /* of ours: waits for its answer */
+	bool taken, damaged;
+	bool out;     /* `seq` is given */
+	uint8_t kind; /* enum request_kind */
+	uint64_t seq;
+	struct request *request; /* NULL: nobody waits for it any more */
+	uint64_t at;             /* read: where in the request's bytes the response goes */
+	uint64_t length, got;
+};
+
+/* ---- the side whose memory it is ------------------------------------------------------------ */
+
+struct rma_write { /* a Write of the peer's of which packets are missing */
+	bool open; /* else free */
+	uint64_t seq;
+	uint64_t got;
+	struct wire_target target; /* in this machine's byte order */
+	uint32_t imm, flags;
+	int status; /* refused or damaged: the rest is dropped */
+};
+
+struct rma_job { /* an answer that is owed */
+	uint64_t seq;
+	uint8_t opcode; /* its: WIRE_READ_ONLY for any response, WIRE_ACKNOWLEDGE ...; 0: free */
+	int status;
+	uint64_t old;
+	uint64_t sent; /* read: bytes of the response */
+	struct wire_target target;
+};
+
+/* What holds direct operations up: bits of `holds`. */
+enum {
+	RMA_BARRIER = 1, /* `barrier` is under way */
+	RMA_FENCED = 2,  /* a put that has ended for its caller is out and not settled */
+	RMA_BEHIND = 4   /* the peer may still write for a put that has ended (share.h) */
+};
+
+struct rma { /* of an endpoint */
+	struct rma_slot slots[RMA_WINDOW];
+	uint32_t taken;   /* slots */
+	uint32_t open;    /* Writes of several packets under way */
+	uint64_t seq;     /* requests numbered so far */
+	uint64_t wrote;   /* an answer from this one on: all that changes memory is done */
+	uint64_t settled; /* all up to this one are done over there */
+	uint64_t tickets;
+	uint64_t
+		barrier; /* RMA_BARRIER: ticket of the first under way that holds up later ones; else 0 */
+	uint64_t fenced;    /* RMA_FENCED: number of the last such put */
+	uint8_t holds;      /* RMA_BARRIER, ... */
+	uint64_t directs;   /* operations done at once, but for the shortest way */
+	int lost;           /* an answer that nobody waited for told of this failure */
+	struct list parked; /* by ticket */
+
+	uint64_t heard; /* requests of the peer's */
+	struct rma_write writes[RMA_WINDOW];
+	struct rma_job jobs[RMA_WINDOW];
+	uint32_t job_count, next_job; /* who goes on when there is room */
+	/* Writes that wanted no answer: the first that failed since the last flush, and the last. */
+	int unanswered, failed;
+	uint64_t unanswered_seq, failed_seq;
+	unsigned char *stage;
+};
+
+/* R, one of these, has been copied here after all, from the byte FROM on. */
+void rma_uncount(const struct request *r, uint64_t from);
+int rma_new(struct endpoint *ep);
+/* It is connected: the peer's numbers begin where it says. */
+void rma_up(struct endpoint *ep);
+void rma_free(struct endpoint *ep);
+/* At the endpoint's end: all of its one-sided requests end with its error. */
+void rma_end(struct endpoint *ep);
+
+/* Are all earlier operations on that peer done, as they must be for a fenced one? */
+bool rma_is_settled(const struct endpoint *ep);
+
+/* ---- requests (request_ops) ------------------------------------------------------------------ */
+
+/* To its queue; the endpoint is UP. */
+int rma_submit(struct request *r);
+/* May one that has not begun begin? Also if it is not the first. */
+bool rma_ready(struct endpoint *ep, struct request *r, bool first);
+/* As far as it goes: packets posted; *STOP when the link takes no more. */
+int rma_push(struct endpoint *ep, struct request *r, bool *stop);
+/* Takes an unfinished request back: its memory is not looked at again, a Write that has begun
+ * is given up, what an answer brings is dropped. False: the peer's engine has it in hand, or it is done. */
+bool rma_take_back(struct request *r);
+/* R ends: it is none of ours any more. */
+void rma_finished(struct request *r);
+/* A part of R has come back; OLD: what an atomic operation found. */
+void rma_part_done(struct request *r, int status, uint64_t old);
+
+/* ---- who carries them ------------------------------------------------------------------------ */
+
+enum rma_by {
+	RMA_BY_RING,   /* packets of their own (rma_request.c) */
+	RMA_BY_ENGINE, /* this side's (rma_move.c) */
+	RMA_BY_PEER,   /* the peer's engine (ask.h) */
+	RMA_BY_AM,     /* active messages (emulate.h) */
+	RMA_CARRIERS
+};
+
+struct rma_carrier {
+	/* Could it carry O? *BEYOND: it could, but for where O's memory here lies. NULL: rma_operate.c knows. */
+	bool (*reaches)(const struct operation *o, bool *beyond);
+	/* R has its turn: rma_part_done, rma_retry or request_finish goes on with it. */
+	void (*start)(struct request *r);
+	/* R's memory is not looked at any more. False: not for now. */
+	bool (*take_back)(struct request *r);
+};
+
+/* By enum rma_by. The rooms above hand theirs in (parts.c). */
+extern const struct rma_carrier rma_carriers[RMA_CARRIERS];
+
+enum rma_by rma_carrier_of(const struct request *r);
+
+/* ---- moved by an engine (rma_move.c) --------------------------------------------------------- */
+
+/* As engine_start and engine_stop; the peer's region is not let go meanwhile. */
+int rma_move_start(struct request *r);
+uint64_t rma_move_stop(struct request *r);
+/* At the endpoint's end, before its requests, whose bytes they are. */
+void rma_move_end(struct endpoint *ep);
+/* The engine is through with R: 0, or negative as of the fabric. */
+void rma_moved(struct request *r, int rc);
+/* R's bytes from FROM on, by who calls; and goes on with R. */
+void rma_move_here(struct request *r, uint64_t from);
+/* The engine could not move R: by packets, then. */
+void rma_retry(struct request *r);
+
+/* ---- packets, for packets.c ----------------------------------------------------------------- */
+
+void rma_response(struct endpoint *ep, const struct head *h);
+void *rma_place_response(struct endpoint *ep, const struct fabric_arrival *a);
+void rma_acknowledged(struct endpoint *ep, const struct head *h);
+void rma_atomic_acknowledged(struct endpoint *ep, const struct head *h);
+
+void rma_serve_write(struct endpoint *ep, const struct head *h);
+void *rma_place_write(struct endpoint *ep, const struct fabric_arrival *a);
+void rma_serve_read(struct endpoint *ep, const struct head *h);
+void rma_serve_atomic(struct endpoint *ep, const struct head *h);
+void rma_serve_notify(struct endpoint *ep, const struct head *h);
+/* Are there answers to go out, other than the bytes of reads? For an orderly end. */
+bool rma_owes(const struct endpoint *ep);
+void rma_serve_withdrawn(struct endpoint *ep, const struct head *h);
+/* Answers that are owed, as far as there is room: packets posted. */
+int rma_serve(struct endpoint *ep);
+
+/* ---- between rma_serve.c and rma_owed.c ------------------------------------------------------ */
+
+/* Where T lies, if EP may do ACCESS there; NULL and *STATUS. */
+struct region *rma_find(struct endpoint *ep, const struct wire_target *t, uint32_t access,
+			int *status);
+/* A new answer to request SEQ; NULL: the peer has asked for more than it may, and has ended. */
+struct rma_job *rma_owe(struct endpoint *ep, uint8_t opcode, uint64_t seq, int status);
+
+/* The carriers of this room (struct rma_carrier). */
+void rma_ring_start(struct request *r);
+bool rma_ring_take_back(struct request *r);
+void rma_engine_start(struct request *r);
+bool rma_engine_take_back(struct request *r);
+
+/* ---- between rma_request.c, rma_packet.c and rma_answer.c ------------------------------------------------- */
+
+/* Those that waited for a slot or for an end go to the queue; the next push sees them. */
+void rma_wake(struct endpoint *ep);
+/* A slot for its next request, if there is one. */
+bool rma_take_slot(struct rma *m, struct request *r);
+/* Waits for one outside of the queue, by its ticket. */
+void rma_park(struct rma *m, struct request *r);
+/* Is it a put of which a span takes several packets? */
+bool rma_is_long(const struct endpoint *ep, const struct request *r);
+
+#endif

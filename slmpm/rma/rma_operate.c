@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One-sided operations in general: checked, then done at once where memory is within direct reach,
+ * else begun as a request; and how their end is told.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/rma/direct.h"
+#include "slmpm/engine/engine.h"
+#include "slmpm/base/error.h"
+#include "slmpm/link/progress.h"
+#include "slmpm/message/message.h"
+#include "slmpm/part.h"
+#include "slmpm/monitor/monitor.h"
+#include "slmpm/rma/rma_operate.h"
+#include "slmpm/choice/pick.h"
+#include "slmpm/link/rail.h"
+#include "slmpm/bond/bond.h"
+#include "slmpm/bond/further_state.h"
+
+/* ---- which way -------------------------------------------------------------------------------- */
+
+bool rma_is_settled(const struct endpoint *ep)
+{
+	return list_empty(&ep->one_sided.live) && !wire_is_before(ep->rma->settled, ep->rma->wrote);
+}
+
+static bool is_behind(const struct operation *o)
+{
+	const struct endpoint *ep = o->remote->ep;
+
+	return ep->rma->holds ||
+	       (o->full.flags & (SLMPM_FENCE | SLMPM_BARRIER) && !rma_is_settled(ep));
+}
+
+static enum mode_op mode_op(const struct operation *o)
+{
+	return o->kind == REQUEST_PUT ? MODE_PUT : o->kind == REQUEST_GET ? MODE_GET : MODE_ATOMIC;
+}
+
+/* By request: is there a link to be chosen? */
+static bool has_choice(const struct operation *o)
+{
+	return bond_is(o->remote->ep->link.port) && o->length >= mode_limits()->bulk;
+}
+
+/* There is no other way: because a setting wants none, or here. */
+static enum slmpm_reason why_request(void)
+{
+	return mode_reaches((enum mode_rma)config_get()->rma) ? SLMPM_REASON_ONLY :
+								SLMPM_REASON_SETTING;
+}
+
+/* The link over the default fabric of its kind, which is not that of memory; -1: none. */
+static int default_link(const struct operation *o)
+{
+	const struct endpoint *ep = o->remote->ep;
+	const struct config *c = config_get();
+	const char *fabric = o->kind == REQUEST_PUT ? c->default_put : c->default_rget;
+
+	if (o->atomic || o->remote->asked || mode_wish(o->full.flags) ||
+	    !further_is_elsewhere(ep, fabric))
+		return -1;
+	return further_default(ep, fabric);
+}
+
+/* A setting says how it is to go. */
+static bool is_set(const struct operation *o)
+{
+	return mode_limits()->force != MODE_AUTO || default_link(o) >= 0;
+}
+
+/* What can be decided without asking: nothing is wished for, and there is one way only, or it is the
+ * nearest and nobody else could move it. */
+static bool is_plain(struct operation *o, bool reached, bool engine)
+{
+	if (mode_wish(o->full.flags) || (mode_limits()->chooses && is_set(o)))
+		return false;
+	o->mode = reached ? (struct mode){.way = MODE_COPY, .reason = SLMPM_REASON_SHORT} :
+			    (struct mode){.way = MODE_REQUEST, .reason = (uint8_t)why_request()};
+	if (!reached)
+		return !has_choice(o);
+	return !(is_behind(o) || (engine && engine_wants(o->length)) ||
+		 o->length >= o->remote->ep->ask_min);
+}
+
+/* 0, or a negative error: it cannot go as it must. */
+static int choose(struct operation *o)
+{
+	struct endpoint *ep = o->remote->ep;
+	bool reached = o->remote->memory.ops >> rma_fabric_op(o) & 1 &&
+		       remote_access(o->remote) == FABRIC_ACCESS_DIRECT;
+	bool waits = completion_blocks(&o->full, o->req);
+	bool engine = reached && !waits && !(o->full.flags & SLMPM_NOTIFY) && !o->atomic;
+	struct mode_ask ask = {.op = mode_op(o), .waits = waits, .size = o->length};
+	uint32_t ways = 1u << MODE_REQUEST | (reached ? 1u << MODE_COPY : 0);
+	int usual, link = mode_wish_link(mode_wish(o->full.flags));
+
+	if (LIKELY(is_plain(o, reached, engine)))
+		return 0;
+	usual = default_link(o);
+	if (engine && config_get()->engine)
+		ways |= 1u << MODE_ENGINE;
+	else if (reached && ep->ask_min != UINT64_MAX) /* the peer's, for want of one here */
+		ways |= (uint32_t)rma_carriers[RMA_BY_PEER].reaches(o, &ask.beyond) << MODE_ASKED;
+	mode_ask_wish(&ask, mode_wish(o->full.flags));
+	o->mode = pick_reach(ep, &ask, ways, is_behind(o), usual < 0 ? link : usual);
+	o->routed = true;
+	if (usual >= 0 && o->mode.reason == SLMPM_REASON_WISH)
+		o->mode.reason = SLMPM_REASON_SETTING;
+	if (o->mode.reason == SLMPM_REASON_ONLY && !reached)
+		o->mode.reason = (uint8_t)why_request();
+	if (o->mode.way != MODE_NONE)
+		return 0;
+	if (o->mode.reason == SLMPM_REASON_ORDER)
+		return error_set(SLMPM_EBUSY, "%s: not all that it follows is done at %s", o->call,
+				 ep->name);
+	return rail_impossible(ep, o->call, mode_wish(o->full.flags));
+}
+
+/* The fabric cannot, after all. */
+static int choose_again(struct operation *o)
+{
+	if (o->mode.reason == SLMPM_REASON_STRICT)
+		return rail_impossible(o->remote->ep, o->call, mode_wish(o->full.flags));
+	o->mode = (struct mode){.way = MODE_REQUEST, .reason = SLMPM_REASON_ONLY};
+	o->routed = false;
+	return 0;
+}
+
+/* ---- directly ------------------------------------------------------------------------------- */
+
+static void describe(const struct operation *o, struct slmpm_done *done)
+{
+	done->op = o->kind == REQUEST_PUT ? SLMPM_OP_PUT :
+		   o->kind == REQUEST_GET ? SLMPM_OP_GET :
+					    SLMPM_OP_ATOMIC;
+	done->len = o->length;
+	done->imm = o->full.imm;
+	done->peer.id = handle_id(o->remote->ep);
+	done->protocol = (uint16_t)(o->kind == REQUEST_GET ? SLMPM_BY_GET : SLMPM_BY_PUT);
+	done->reason = o->mode.reason; /* directly; else the request's end says so */
+	if (o->mode.way != MODE_REQUEST && o->mode.reason != SLMPM_REASON_SHORT &&
+	    bond_is(o->remote->ep->link.port))
+		done->flags |= SLMPM_ON_LINK(o->mode.link);
+}
+
+static COLD void note_begun(const struct operation *o)
+{
+	struct endpoint *ep = o->remote->ep;
+
+	if (o->kind == REQUEST_PUT) {
+		ep->one_sided.puts++;
+		ep->one_sided.put_bytes += o->length;
+	} else if (!o->atomic) {
+		ep->one_sided.gets++;
+		ep->one_sided.get_bytes += o->length;
+	}
+}
+
+void rma_uncount(const struct request *r, uint64_t from)
+{
+	struct endpoint *ep = r->ep;
+
+	if (r->kind == REQUEST_PUT) {
+		ep->one_sided.puts--;
+		ep->one_sided.put_bytes -= r->length - from;
+	} else {
+		ep->one_sided.gets--;
+		ep->one_sided.get_bytes -= r->length - from;
+	}
+}
+
+/* DIRECT: it is done; else its request's end tells the selector. */
+static void account(const struct operation *o, bool direct)
+{
+	struct slmpm_stats *stats = o->remote->ep->stats;
+
+	if (o->kind == REQUEST_PUT) {
+		stats->puts++;
+		stats->put_bytes += o->length;
+	} else if (o->kind == REQUEST_GET) {
+		stats->gets++;
+		stats->get_bytes += o->length;
+	} else {
+		stats->atomics++;
+	}
+	if (!direct)
+		note_begun(o);
+	else if (o->mode.reason != SLMPM_REASON_SHORT)
+		mode_count(&o->remote->ep->modes, mode_op(o), o->mode);
+}
+
+/* With a request of the caller's, which is done when it gets it. */
+static int reach_for_request(const struct operation *o)
+{
+	struct request *r = request_new();
+	int rc;
+
+	if (!r)
+		return -SLMPM_ENOMEM;
+	rc = request_init(r, REQUEST_SEND, o->remote->ep->ctx, o->remote->ep, 0, NULL, 0);
+	if (rc == 0)
+		rc = rma_reach(o);
+	if (rc != 1) {
+		request_drop(r);
+		return rc;
+	}
+	r->kind = (enum request_kind)o->kind;
+	describe(o, &r->result);
+	request_finish(r, 0);
+	r->mode = o->mode;
+	o->req->id = handle_id(r);
+	return 1;
+}
+
+/* 1 done and told; 0 not this way; negative. */
+static int operate_directly(const struct operation *o)
+{
+	struct context *ctx = o->remote->ep->ctx;
+	struct slmpm_done done = {.status = 0};
+	struct told told;
+	int rc;
+
+	if (o->req && !completion_wanted(&o->full))
+		return reach_for_request(o);
+	rc = completion_open(&told, ctx, &o->full, o->req);
+	if (rc < 0)
+		return rc;
+	rc = rma_reach(o);
+	if (rc != 1) {
+		completion_undo(&told);
+	} else if (completion_told(&told)) {
+		describe(o, &done);
+		completion_tell(ctx, &told, &done);
+	}
+	return rc;
+}
+
+/* The same, measured where it takes long, or once in a while. */
+static int operate_measured(const struct operation *o)
+{
+	struct remote *remote = o->remote;
+	struct endpoint *ep = remote->ep;
+	bool measured = o->length >= MONITOR_LONG || ep->rma->directs % RMA_LOOK_EVERY == 0;
+	uint64_t took = measured ? clock_ticks() : 0;
+	/* Once it is told of, the pieces may be gone. */
+	const void *first = o->piece_count ? o->pieces->base : NULL;
+	int rc = o->full.flags & SLMPM_NOTIFY ? rma_reach(o) : operate_directly(o);
+
+	direct_measured(remote);
+	if (rc != 1 || !measured || o->atomic)
+		return rc;
+	took = clock_ticks() - took;
+	monitor_timed(ep, o->kind == REQUEST_PUT ? SLMPM_BY_PUT : SLMPM_BY_GET, o->length, first,
+		      took, took);
+	return rc;
+}
+
+/* ---- by requests ---------------------------------------------------------------------------- */
+
+static int copy_spans(struct request *r, const struct operation *o)
+{
+	struct rma_work *w = &r->rma;
+
+	w->span_count = o->span_count ? o->span_count : 1; /* one without bytes */
+	w->spans = &w->one;
+	if (o->span_count > 1) {
+		r->owned = malloc((size_t)o->span_count * sizeof(*w->spans));
+		if (!r->owned)
+			return error_set(SLMPM_ENOMEM, "%s: for %d spans", o->call, o->span_count);
+		w->spans = r->owned;
+	}
+	if (o->span_count)
+		memcpy(w->spans, o->spans, (size_t)o->span_count * sizeof(*w->spans));
+	return 0;
+}
+
+static int prepare(struct request *r, const struct operation *o, bool stored)
+{
+	struct rma_work *w = &r->rma;
+	int rc = request_init(r, (enum request_kind)o->kind, o->remote->ep->ctx, o->remote->ep, 0,
+			      o->pieces, o->piece_count);
+
+	if (rc == 0)
+		rc = copy_spans(r, o);
+	if (rc < 0)
+		return rc;
+	r->flags = (uint8_t)o->full.flags;
+	describe(o, &r->result);
+	list_init(&w->live);
+	w->remote = o->remote;
+	w->stored = stored;
+	w->asked = o->mode.way == MODE_ASKED;
+	w->engine = w->asked || o->mode.way == MODE_ENGINE;
+	r->wish = mode_wish(o->full.flags);
+	if (r->wish || o->routed)
+		r->by = rail_flags(o->remote->ep, o->mode, r->wish);
+	r->mode = stored ? (struct mode){.way = MODE_NONE} : o->mode;
+	/* What is stored already wants no answer: the target can see it. */
+	w->remotely = !stored && o->full.flags & SLMPM_REMOTE;
+	w->answered = !stored && o->full.flags & (SLMPM_REMOTE | SLMPM_BARRIER);
+	if (o->atomic) {
+		w->atomic = (uint8_t)o->atomic->op;
+		w->bits = (uint8_t)o->atomic->bits;
+		w->operand = o->atomic->operand;
+		w->compare = o->atomic->compare;
+		w->old = o->old;
+	}
+	return 0;
+}
+
+/* STORED: a put's bytes are there, the target is to be told. */
+static int operate_by_request(const struct operation *o, bool stored)
+{
+	const struct endpoint *ep = o->remote->ep;
+	bool blocks = completion_blocks(&o->full, o->req);
+	struct request stack = {.piece_count = 0}, *r = blocks ? &stack : request_new();
+	int rc;
+
+	if (!r)
+		return -SLMPM_ENOMEM;
+	if (blocks && ep->loan.data && !ep->loan.area) /* nothing passes it */
+		return error_set(SLMPM_EBUSY, "%s: a loan to %s is open", o->call, ep->name);
+	rc = prepare(r, o, stored);
+	if (rc == 0)
+		rc = completion_bind(r, &o->full, o->req);
+	if (rc == 0)
+		rc = blocks ? message_await(r, o->full.timeout_ms) : request_submit(r);
+	if (rc == 0 && o->req)
+		o->req->id = handle_id(r);
+	else if (rc < 0 || blocks)
+		request_drop(r);
+	return rc;
+}
+
+/* What was done at once has brought bytes here. */
+static void note_landed(const struct operation *o)
+{
+	struct context *ctx = o->remote->ctx;
+
+	for (int i = 0; i < o->piece_count && o->kind == REQUEST_GET; i++)
+		part_landed(ctx, o->pieces[i].base, o->pieces[i].len);
+	if (o->atomic && o->old)
+		part_landed(ctx, o->old, o->atomic->bits / 8);
+}
+
+int rma_operate(struct operation *o)
+{
+	struct context *ctx;
+	bool looks = false;
+	int rc = 0;
+
+	o->remote = remote_lock(o->rmem, &rc);
+	if (!o->remote)
+		return rc;
+	ctx = o->remote->ctx;
+	rc = rma_check(o);
+	if (rc == 0 && o->full.flags & SLMPM_FIFO) {
+		rc = parts.fifo_put(o);
+	} else if (rc == 0) {
+		bool notify = o->full.flags & SLMPM_NOTIFY;
+
+		rc = choose(o);
+		if (rc == 0 && o->mode.way == MODE_COPY) {
+			rc = operate_measured(o);
+			rc = rc ? rc : choose_again(o);
+		}
+		if (rc >= 0)
+			account(o, rc == 1);
+		if (UNLIKELY(rc == 1 && ctx->careful))
+			note_landed(o);
+		/* Not in a call that progress itself may make: for work queues. */
+		if (rc == 1 && !completion_wanted(&o->full))
+			looks = !(++o->remote->ep->rma->directs % RMA_LOOK_EVERY);
+		if (rc == 1 && !notify)
+			rc = 0;
+		else if (rc >= 0) /* when it has waited, another thread may have closed the peer */
+			rc = operate_by_request(o, rc == 1);
+	}
+	if (rc >= 0 && looks)
+		progress_in_passing(ctx);
+	else if (!completion_wanted(&o->full))
+		monitor_pass(ctx);
+	context_unlock(ctx);
+	return rc;
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Puts and gets that the peer's engine is asked to do: the side that asks (ask.h). */
+#include "slmpm/share/ask.h"
+
+#include <string.h>
+
+#include "slmpm/base/config.h"
+#include "slmpm/engine/engine.h"
+#include "slmpm/rma/rma_operate.h"
+#include "slmpm/message/fetch.h"
+#include "slmpm/base/clock.h"
+#include "slmpm/mode/mode_wish.h"
+#include "slmpm/link/wait.h"
+#include "slmpm/completion/completion.h"
+#include "slmpm/rma/rma.h"
+
+#define PATIENCE_NS 10000000 /* for a target to take an offer; ... */
+#define BYTES_A_NS  8        /* ... or as long as the copy would take */
+#define LEAST_MS    100      /* a call that has less does not wait for another's engine */
+
+/* ---- whether ---------------------------------------------------------------------------------- */
+
+uint64_t ask_least(const struct endpoint *ep, bool engine)
+{
+	const struct mode_limits *l = mode_limits();
+
+	if (!engine || !ep->share || config_get()->engine || l->force == MODE_SMT)
+		return UINT64_MAX;
+	return l->force == MODE_DMA && l->engine < l->ask ? l->engine : l->ask;
+}
+
+/* As for messages that are fetched; whether that works, the peer finds out. */
+static bool is_attached(const struct endpoint *ep)
+{
+	return ep->attach && ep->link.fabric->reg && !ep->share->unreached;
+}
+
+/* Whether this call, which may not block, or not long, is to wait for somebody. */
+static bool may_wait(const struct operation *o)
+{
+	const struct endpoint *ep = o->remote->ep;
+
+	if (!completion_blocks(&o->full, o->req))
+		return true;
+	return !ep->ctx->handling && !(ep->loan.data && !ep->loan.area) &&
+	       (o->full.timeout_ms < 0 || o->full.timeout_ms >= LEAST_MS);
+}
+
+static uint32_t access_here(int kind)
+{
+	return kind == REQUEST_PUT ? SLMPM_READ : SLMPM_WRITE;
+}
+
+/* What the engine would have to attach to takes it longer than a copy here, whatever the length. */
+static bool is_wished(const struct operation *o)
+{
+	return mode_wish(o->full.flags) || mode_limits()->force == MODE_DMA;
+}
+
+bool ask_reaches(const struct operation *o, bool *beyond)
+{
+	const struct endpoint *ep = o->remote->ep;
+	uint64_t offset;
+
+	if (o->span_count != 1 || o->piece_count != 1 || o->atomic ||
+	    o->full.flags & SLMPM_NOTIFY || !may_wait(o))
+		return false;
+	if (share_grant(ep, o->pieces->base, o->length, access_here(o->kind), &offset))
+		return true;
+	*beyond = !is_attached(ep);
+	return !*beyond && is_wished(o);
+}
+
+/* ---- by this side after all ------------------------------------------------------------------- */
+
+/* From the byte DONE on. */
+static void copy_here(struct request *r, uint64_t done, enum slmpm_reason reason)
+{
+	r->rma.asked = false;
+	r->mode = (struct mode){.way = MODE_COPY, .reason = (uint8_t)reason, .link = r->mode.link};
+	rma_uncount(r, done);
+	rma_move_here(r, done);
+}
+
+/* ---- offering --------------------------------------------------------------------------------- */
+
+static bool offer(struct endpoint *ep, const struct request *r)
+{
+	struct {
+		struct wire_share w;
+		unsigned char blob[FETCH_INTRODUCTION];
+	} o;
+	const struct rma_work *w = &r->rma;
+	uint32_t how = WIRE_SHARE_ENGINE | (r->kind == REQUEST_GET ? WIRE_SHARE_GET : 0);
+	uint32_t length = sizeof(o.w);
+	uint64_t at = 0;
+	const struct grant *g =
+		share_grant(ep, r->pieces->base, r->length, access_here((int)r->kind), &at);
+
+	if (!g) {
+		at = (uint64_t)(uintptr_t)r->pieces->base;
+		how |= WIRE_SHARE_ADDRESS;
+		length += fetch_introduce(ep, o.blob);
+	}
+	o.w = (struct wire_share){
+		.target.offset = LITTLE_64(w->spans->offset),
+		.target.length = LITTLE_64(r->length),
+		.target.grant = LITTLE_32(w->remote->grant),
+		.offset = LITTLE_64(at),
+		.grant = LITTLE_32(g ? g->id : 0),
+		.how = LITTLE_32(how),
+	};
+	memcpy(o.w.target.secret, w->remote->secret, sizeof(o.w.target.secret));
+	if (!share_hold(ep) || !share_say(ep, WIRE_SHARE, 0, 0, &o, length)) {
+		share_release(ep);
+		return false;
+	}
+	if (length > sizeof(o.w))
+		ep->fetch->introduced = true;
+	return true;
+}
+
+static int begin(struct endpoint *ep, struct request *r)
+{
+	struct share *s = ep->share;
+
+	s->id++;
+	if (!offer(ep, r)) {
+		s->id--;
+		return 0;
+	}
+	list_remove(&r->node);
+	s->asked = r;
+	s->out = true;
+	s->over = s->given = false;
+	s->limit = r->length;
+	s->upto = s->done = 0;
+	s->since = clock_now();
+	ep->ctx->asking = true;
+	context_changed(ep->ctx); /* a sleeper does not know of this deadline */
+	endpoint_refresh(ep);
+	return 1;
+}
+
+static uint64_t late_at(const struct share *s)
+{
+	uint64_t copy = s->limit / BYTES_A_NS;
+
+	return s->since + (copy > PATIENCE_NS ? copy : PATIENCE_NS);
+}
+
+/* Says so, and hears what the target has said before: it has taken it (s->upto), or it will not. */
+static void take_back(struct endpoint *ep)
+{
+	struct share *s = ep->share;
+
+	s->given = true;
+	share_release(ep);
+	(void)share_post(ep, WIRE_SHARE_GIVE, 0, 0, NULL, 0);
+	(void)share_heard(ep);
+}
+
+/* Nobody has come for it. Until its end is heard of, others are copied, too. */
+static int give_up(struct endpoint *ep)
+{
+	struct request *r = ep->share->asked;
+
+	if (ep->share->given ||
+	    ep->ctx->handling) /* its packet lies where others would be read to */
+		return 0;
+	take_back(ep);
+	if (ep->share->asked != r || ep->share->upto)
+		return 1;
+	ep->share->asked = NULL;
+	copy_here(r, 0, SLMPM_REASON_ABSENT);
+	return 1;
+}
+
+int ask_step(struct endpoint *ep)
+{
+	struct share *s = ep->share;
+	struct request *r;
+
+	if (!ask_waits(ep))
+		return 0;
+	if (s->asked)
+		return !s->upto && clock_now() >= late_at(s) ? give_up(ep) : 0;
+	if (list_empty(&s->asks))
+		return 0;
+	r = LIST_ENTRY(s->asks.next, struct request, node);
+	if (!s->out || s->over)
+		return begin(ep, r);
+	list_remove(&r->node);
+	copy_here(r, 0, SLMPM_REASON_ABSENT);
+	return 1;
+}
+
+void ask_start(struct request *r)
+{
+	struct rma_work *w = &r->rma;
+
+	w->parts = 1;
+	w->span = w->span_count;
+	list_append(&r->ep->share->asks, &r->node);
+	endpoint_refresh(r->ep);
+	if (!r->ep->share
+		     ->asked) /* else its turn comes, and who is late is given up amid no packet */
+		(void)ask_step(r->ep);
+}
+
+uint64_t ask_deadlines(struct context *ctx, uint64_t now)
+{
+	uint64_t first = UINT64_MAX;
+
+	if (!ctx->asking)
+		return first;
+	ctx->asking = false;
+	for (uint32_t i = 0; i < ctx->live; i++) {
+		const struct share *s = ctx->endpoints[i]->share;
+
+		if (!s || !s->asked || s->upto || s->given)
+			continue;
+		ctx->asking = true;
+		if (late_at(s) < first)
+			first = late_at(s);
+	}
+	return first > now ? first : 0;
+}
+
+/* ---- ends ------------------------------------------------------------------------------------- */
+
+void ask_answered(struct endpoint *ep)
+{
+	struct share *s = ep->share;
+	struct request *r = s->asked;
+	uint64_t done = s->done;
+
+	endpoint_refresh(ep);
+	if (!s->over)
+		return;
+	s->asked = NULL;
+	share_release(ep);
+	if (done == r->length) {
+		ep->stats->asked++;
+		ep->stats->asked_bytes += done;
+		/* What a get has brought was stored before the packet that said so was committed. */
+		rma_part_done(r, 0, 0);
+		return;
+	}
+	if (s->given) {
+		copy_here(r, done, SLMPM_REASON_ABSENT);
+		return;
+	}
+	s->unreached |= !done && !share_grant(ep, r->pieces->base, r->length,
+					      access_here((int)r->kind), &(uint64_t){0});
+	copy_here(r, done, SLMPM_REASON_UNREACHABLE);
+}
+
+bool ask_take_back(struct request *r)
+{
+	struct endpoint *ep = r->ep;
+	struct share *s = ep->share;
+
+	if (s->asked != r) {
+		list_remove(&r->node);
+		return true;
+	}
+	if (!s->given && ep->ctx->handling)
+		return false;
+	if (!s->given)
+		take_back(ep);
+	if (s->asked != r || s->upto)
+		return false;
+	s->asked = NULL;
+	return true;
+}
+
+struct endpoint *ask_abandon(struct request *r)
+{
+	struct endpoint *ep = r->ep;
+
+	if (!r->rma.asked || ep->share->asked != r)
+		return NULL;
+	ep->share->asked = NULL;
+	ep->rma->holds |= RMA_BEHIND; /* nothing may be overtaken by what it still moves */
+	rma_finished(r);
+	return ep;
+}
+
+bool ask_release(struct endpoint *ep)
+{
+	struct share *s = ep->share;
+
+	if (!s)
+		return true;
+	while (!list_empty(&s->asks)) {
+		struct request *r = LIST_ENTRY(s->asks.next, struct request, node);
+
+		list_remove(&r->node);
+		request_finish(r, -SLMPM_ECLOSED);
+	}
+	if (s->asked && !s->given)
+		take_back(ep);
+	if (s->asked && !s->upto) {
+		struct request *r = s->asked;
+
+		s->asked = NULL;
+		request_finish(r, -SLMPM_ECLOSED);
+	}
+	return !s->upto || s->over;
+}
+
+void ask_end(struct endpoint *ep)
+{
+	if (!ep->share)
+		return;
+	ask_stop(ep);
+	ep->share->asked = NULL; /* it is among those of rma_end, like what waits */
+	ep->share->in.waiting = false;
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The origin of a put that both sides copy: its share, and whether it pays (share.h). */
+#include <sched.h>
+#include <string.h>
+
+#include "slmpm/base/config.h"
+#include "slmpm/link/link.h"
+#include "slmpm/rma/rma.h"
+#include "slmpm/share/ask.h"
+#include "slmpm/share/share.h"
+#include "slmpm/sendrecv/arrival.h"
+#include "slmpm/message/message.h"
+#include "slmpm/monitor/monitor.h"
+#include "slmpm/link/progress.h"
+#include "slmpm/link/wait.h"
+#include "slmpm/link/late.h"
+
+#define PAGE     4096
+#define LAG      8192 /* so much later does it begin */
+#define TAIL     64   /* bytes that come last: who polls for the end finds the rest */
+#define BRIEF    32   /* looks in a row, ... */
+#define PATIENCE 256  /* ... looks before others may run, and the descriptors are looked at */
+#define LEAST_MS 100  /* whoever has less does not wait for another's copy */
+#define GAP      2    /* times what a put takes: so much of the time until the next one counts */
+
+struct job { /* a put */
+	struct remote *to;
+	const unsigned char *from;
+	uint64_t offset, length, claim; /* ours, from CLAIM on */
+	int timeout_ms;
+	uint64_t deadline; /* 0: the clock has not been looked at yet */
+};
+
+static void copy(const struct job *j, uint64_t from, uint64_t to)
+{
+	if (to > from)
+		memcpy((unsigned char *)j->to->memory.base + j->offset + from, j->from + from,
+		       to - from);
+}
+
+static bool offer(struct job *j)
+{
+	struct endpoint *ep = j->to->ep;
+	struct share *s = ep->share;
+	uint64_t offset = 0;
+	const struct grant *g = share_grant(ep, j->from, j->length, SLMPM_READ, &offset);
+	struct wire_share w = {
+		.target = {.offset = LITTLE_64(j->offset), .grant = LITTLE_32(j->to->grant)},
+		.offset = LITTLE_64(offset),
+	};
+
+	if (!g)
+		return false;
+	j->claim = (j->length / 2 - LAG) & ~(uint64_t)(PAGE - 1);
+	w.target.length = LITTLE_64(j->claim);
+	w.grant = LITTLE_32(g->id);
+	memcpy(w.target.secret, j->to->secret, sizeof(w.target.secret));
+	s->id++;
+	if (!share_hold(ep) || !share_say(ep, WIRE_SHARE, 0, 0, &w, sizeof(w))) {
+		s->id--;
+		share_release(ep);
+		return false;
+	}
+	s->out = true;
+	s->over = false;
+	s->limit = j->claim;
+	s->upto = s->done = 0;
+	return true;
+}
+
+/* By the segment held back: but for the piece that the target is at, all is ours again. */
+static void take_all_back(struct job *j)
+{
+	struct endpoint *ep = j->to->ep;
+	struct share *s = ep->share;
+
+	if (!s->held)
+		return;
+	share_release(ep);
+	(void)share_post(ep, WIRE_SHARE_GIVE, 0, 0, NULL, 0);
+	if (!share_heard(ep) || s->over)
+		return;
+	copy(j, s->upto, j->claim);
+	j->claim = s->upto;
+}
+
+/* Some of the offer is to be ours again: false, the target's end is to be waited for. */
+static bool claim_back(struct job *j)
+{
+	struct endpoint *ep = j->to->ep;
+	struct share *s = ep->share;
+	uint64_t claim =
+		s->upto ? s->upto + (((j->claim - s->upto) / 2) & ~(uint64_t)(PAGE - 1)) : 0;
+
+	if (!share_say(ep, WIRE_SHARE_GIVE, 0, claim, NULL, 0)) {
+		take_all_back(j);
+		return false;
+	}
+	if (!share_heard(ep) || s->over)
+		return true;
+	if (s->upto > claim)
+		return false;
+	copy(j, claim, j->claim);
+	j->claim = claim;
+	return true;
+}
+
+/* Between two looks: false, the call's time is over. */
+static bool await_target(struct job *j, uint32_t looks)
+{
+	if (looks < BRIEF)
+		return true;
+	if (looks % PATIENCE) {
+		clock_relax(50);
+		return true;
+	}
+	(void)sched_yield();
+	(void)wait_look(j->to->ep->ctx);
+	if (!j->deadline)
+		j->deadline = clock_deadline(j->timeout_ms);
+	return clock_now() < j->deadline;
+}
+
+/* What remains of the front part: true, it is in place, whoever has copied it. */
+static bool finish(struct job *j)
+{
+	struct endpoint *ep = j->to->ep;
+	struct share *s = ep->share;
+	bool waits = false, late = false;
+
+	for (uint32_t looks = 1; share_heard(ep) && !s->over && j->claim && !late; looks++) {
+		if (!waits && (!s->upto || j->claim > s->upto + 2 * SHARE_PIECE))
+			waits = !claim_back(j);
+		else
+			late = !await_target(j, looks);
+	}
+	if (late)
+		take_all_back(j);
+	if (late && ep->state == SLMPM_PEER_UP && !s->over && j->claim)
+		return false;
+	if (j->claim)
+		copy(j, s->over ? s->done : 0, j->claim);
+	return true;
+}
+
+/* 1; 0: not shared; negative with the detail set. */
+static int share_it(struct job *j)
+{
+	struct remote *to = j->to;
+	struct endpoint *ep = to->ep;
+	bool done;
+
+	if (!offer(j))
+		return 0;
+	to->copying++; /* the mapping stays */
+	to->active++;
+	copy(j, j->claim, j->length - TAIL);
+	done = finish(j);
+	if (done) {
+		atomic_thread_fence(memory_order_release);
+		copy(j, j->length - TAIL, j->length);
+	} else {
+		ep->rma->holds |= RMA_BEHIND; /* nothing may be overtaken by what it still copies */
+	}
+	if (done && ep->share->over && ep->share->done) {
+		ep->stats->shared_puts++;
+		ep->stats->shared_bytes += ep->share->done;
+	}
+	share_release(ep);
+	memory_done(to);
+	memory_copied(to);
+	return done ? 1 : late_from(ep->ctx, ep, -1, "slmpm_put: no end of the share of");
+}
+
+static bool may_share(const struct endpoint *ep, uint64_t len, int timeout_ms)
+{
+	struct context *ctx = ep->ctx;
+
+	if (!ep->share || config_get()->share == WAY_NEVER ||
+	    len < (uint64_t)config_get()->share_min || !ep->direct || ep->bundle.count ||
+	    ctx->handling || ctx->polling || ctx->armed || ctx->wait == SLMPM_WAIT_BLOCK ||
+	    (timeout_ms >= 0 && timeout_ms < LEAST_MS))
+		return false;
+	/* It was when somebody waited: who only puts never does. */
+	if (ctx->oversubscribed && config_get()->share != WAY_ALWAYS) {
+		ctx->oversubscribed--;
+		return false;
+	}
+	return true;
+}
+
+/* What the last one has cost: a source that the target has read has to be fetched back when it is
+ * written again, so the time until the next put counts, as far as it could be that. */
+static void conclude(struct share *s, uint64_t now)
+{
+	uint64_t gap = now - s->timed.began - s->timed.took, most = GAP * s->timed.took;
+
+	if (!s->timed.note)
+		return;
+	choice_learn(choice_of(s->choices, s->timed.length), s->timed.shared, s->timed.note,
+		     s->timed.took + (gap < most ? gap : most), s->timed.length);
+	s->timed.note = CHOICE_UNTIMED;
+}
+
+static void note_time(struct endpoint *ep, const struct job *j, bool shared, uint64_t began)
+{
+	struct share *s = ep->share;
+	enum choice_note note = choice_taken(choice_of(s->choices, j->length), shared);
+	uint64_t took;
+
+	if (!note)
+		return;
+	took = clock_ticks() - began;
+	s->timed.note = note;
+	s->timed.shared = shared;
+	s->timed.length = j->length;
+	s->timed.began = began;
+	s->timed.took = took;
+	monitor_timed(ep, SLMPM_BY_PUT, j->length, j->from, took, took);
+}
+
+/* Only what it costs counts here: the link need not be looked at. */
+static struct mode choose(uint64_t len, struct choice *c)
+{
+	const struct mode_ask ask = {
+		.op = MODE_PUT,
+		.waits = true,
+		.always = config_get()->share == WAY_ALWAYS,
+		.size = len,
+	};
+	struct mode_link link = {.up = true, .ways = 1u << MODE_COPY | 1u << MODE_SHARED};
+	struct mode mode = choice_decided(c, 0);
+
+	if (mode.way)
+		return mode;
+	choice_view(c, &link.view);
+	mode = mode_select(&ask, &link, 1, 0, mode_limits());
+	choice_decide(c, 0, mode);
+	return mode;
+}
+
+int share_put(struct remote *to, uint64_t offset, const void *from, uint64_t len,
+	      const struct slmpm_how *how)
+{
+	struct job j = {
+		.to = to,
+		.from = from,
+		.offset = offset,
+		.length = len,
+		.claim = len,
+		.timeout_ms = how ? how->timeout_ms : -1,
+	};
+	struct endpoint *ep = to->ep;
+	struct mode mode;
+	struct choice *c;
+	uint64_t began;
+	bool shared;
+	int rc = 0;
+
+	if (!may_share(ep, len, j.timeout_ms))
+		return 0;
+	if (ep->share->out && !ep->share->over) {
+		copy(&j, 0, len);
+		(void)progress_look(ep); /* the answer to the last offer may have come */
+		return 1;
+	}
+	began = clock_ticks(); /* the clock would take longer, and costs are compared, nothing else */
+	conclude(ep->share, began);
+	c = choice_of(ep->share->choices, len);
+	mode = choose(len, c);
+	shared = mode.way == MODE_SHARED;
+	if (shared)
+		rc = share_it(&j);
+	if (shared && rc <= 0)
+		return rc;
+	mode_count(&ep->modes, MODE_PUT, mode);
+	if (!shared)
+		copy(&j, 0, len);
+	if (config_get()->share == WAY_AUTO)
+		note_time(ep, &j, shared, began);
+	return 1;
+}
+
+void share_taken(struct endpoint *ep, const struct head *h)
+{
+	bool over = h->opcode == WIRE_SHARE_OVER;
+	uint64_t upto = h->extent & WIRE_LENGTH_MASK;
+	uint64_t done = over ? upto : h->stream | (uint64_t)h->imm << 32;
+	struct share *s = ep->share;
+
+	if (PEER_FAULT(!s || !s->out || s->over || h->seq != s->id || h->length || h->flags ||
+		       upto > s->limit || done < s->done || done > s->upto ||
+		       (!over && upto <= s->upto))) {
+		endpoint_poison(ep, "share of a put");
+		return;
+	}
+	s->done = done;
+	s->upto = upto;
+	s->over = over;
+	if (over)
+		ep->rma->holds &= (uint8_t)~RMA_BEHIND;
+	if (s->asked)
+		ask_answered(ep);
+}
