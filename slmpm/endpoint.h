@@ -79,8 +79,8 @@ struct bundle {
 	uint32_t count, length; /* those that have, bytes of each */
 	uint32_t most;          /* bytes: BUNDLE_BYTES, or what the ring's longest packet holds */
 	uint64_t route;
-	unsigned char *at; /* where the next goes */
-	unsigned char data[BUNDLE_BYTES];
+	unsigned char *at;   /* where the next goes */
+	unsigned char *data; /* BUNDLE_BYTES; NULL: nothing has been staged yet */
 };
 
 /* A bundle that arrived, as far as it has been read. */

@@ -14,6 +14,7 @@
 #include "slmpm/fifo/fifo.h"
 #include "slmpm/launch/process.h"
 #include "slmpm/link/addressee.h"
+#include "slmpm/link/bundle.h"
 #include "slmpm/link/doubt.h"
 #include "slmpm/link/landing.h"
 #include "slmpm/link/link.h"
@@ -118,7 +119,7 @@ static void (*const end[])(struct endpoint *) = {
 };
 
 static void (*const reclaim[])(struct endpoint *) = {
-	bootstrap_reclaim, area_reclaim, monitor_leave_page, further_reclaim, NULL,
+	bundle_free, bootstrap_reclaim, area_reclaim, monitor_leave_page, further_reclaim, NULL,
 };
 
 static void (*const leave[])(struct endpoint *) = {
@@ -129,7 +130,7 @@ static void (*const leave[])(struct endpoint *) = {
 };
 
 static void (*const without_link[])(struct endpoint *) = {
-	addressee_free, emulate_free, rma_free, process_free, NULL,
+	addressee_free, bundle_free, emulate_free, rma_free, process_free, NULL,
 };
 
 /* ---- requests ------------------------------------------------------------------------------------ */

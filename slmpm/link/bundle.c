@@ -2,23 +2,55 @@
 /* Bundles: posting what is staged, taking apart what arrives. */
 #include "slmpm/link/bundle.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "slmpm/link/link.h"
 #include "slmpm/link/progress.h"
 
 #define ONE_COPY 2048
 
+/* Of N messages of LEN bytes: how many a packet and the credit take now. */
+static uint32_t affordable(const struct endpoint *ep, uint32_t n, size_t len)
+{
+	uint64_t most = len < BUNDLE_FEW / BUNDLE_BURST ? BUNDLE_FEW : BUNDLE_BURST * len;
+	uint64_t credit = ep->credit - (ep->charged - ep->credited);
+	uint64_t k = n;
+
+	if (most > ep->bundle.most)
+		most = ep->bundle.most;
+	if (k * len > most)
+		k = most / len;
+	if (k * wire_charge(len) > credit)
+		k = credit / wire_charge(len);
+	return (uint32_t)k;
+}
+
+/* Memory for the messages of one packet, which nothing is staged in; NULL: there is none. */
+static inline unsigned char *staging_of(struct bundle *b)
+{
+	if (UNLIKELY(!b->data))
+		b->data = malloc(BUNDLE_BYTES);
+	return b->data;
+}
+
+void bundle_free(struct endpoint *ep)
+{
+	free(ep->bundle.data);
+	ep->bundle.data = NULL;
+}
+
 bool bundle_begin(struct endpoint *ep, uint64_t route, size_t len)
 {
 	struct bundle *b = &ep->bundle;
-	uint64_t covered = (ep->credit - (ep->charged - ep->credited)) / wire_charge(len);
-	uint64_t most = len < BUNDLE_FEW / BUNDLE_BURST ? BUNDLE_FEW : BUNDLE_BURST * len;
-	uint64_t room = (most < b->most ? most : b->most) / len;
 
 	b->route = route;
 	b->length = (uint32_t)len;
-	b->at = b->data;
 	b->count = 0;
-	b->left = (uint32_t)(covered < room ? covered : room);
+	b->left = affordable(ep, UINT32_MAX, len);
+	b->at = b->left ? staging_of(b) : NULL;
+	if (UNLIKELY(!b->at))
+		b->left = 0;
 	return b->left > 0;
 }
 
@@ -93,36 +125,24 @@ static const void *in_a_row(const struct slmpm_iov *m, int n, size_t len)
 
 /*
  * Into the peer's memory TO. From some KiB on one long copy goes there so much faster than many
- * short ones that collecting the messages in SPARE first is the shorter way.
+ * short ones that collecting the messages beside it first is the shorter way.
  */
 static void gather_all(unsigned char *to, const struct slmpm_iov *m, int n, size_t len,
-		       unsigned char *spare)
+		       struct bundle *b)
 {
 	const void *from = in_a_row(m, n, len);
+	unsigned char *beside;
 
-	if (!from && (size_t)n * len < ONE_COPY) {
-		gather_each(to, m, n, len);
-		return;
+	if (!from && (size_t)n * len >= ONE_COPY) {
+		beside = staging_of(b);
+		if (LIKELY(beside != NULL))
+			gather_each(beside, m, n, len);
+		from = beside;
 	}
-	if (!from)
-		gather_each(spare, m, n, len);
-	memcpy(to, from ? from : spare, (size_t)n * len);
-}
-
-/* Of N messages of LEN bytes: how many a packet and the credit take now. */
-static int affordable(const struct endpoint *ep, int n, size_t len)
-{
-	uint64_t most = len < BUNDLE_FEW / BUNDLE_BURST ? BUNDLE_FEW : BUNDLE_BURST * len;
-	uint64_t credit = ep->credit - (ep->charged - ep->credited);
-	uint64_t k = (uint64_t)n;
-
-	if (most > ep->bundle.most)
-		most = ep->bundle.most;
-	if (k * len > most)
-		k = most / len;
-	if (k * wire_charge(len) > credit)
-		k = credit / wire_charge(len);
-	return (int)k;
+	if (from)
+		memcpy(to, from, (size_t)n * len);
+	else
+		gather_each(to, m, n, len);
 }
 
 int bundle_gather(struct endpoint *ep, uint64_t route, const struct slmpm_iov *m, int n)
@@ -133,7 +153,7 @@ int bundle_gather(struct endpoint *ep, uint64_t route, const struct slmpm_iov *m
 
 	if (!m[0].base || !len || len > BUNDLE_MESSAGE_MAX)
 		return 0;
-	n = alike(m, affordable(ep, n, len));
+	n = alike(m, (int)affordable(ep, (uint32_t)n, len));
 	if (n < 2)
 		return 0;
 	p.extent = len;
@@ -141,7 +161,7 @@ int bundle_gather(struct endpoint *ep, uint64_t route, const struct slmpm_iov *m
 	at = link_reserve(ep, p.length);
 	if (!at)
 		return 0;
-	gather_all(at, m, n, len, ep->bundle.data); /* which is empty */
+	gather_all(at, m, n, len, &ep->bundle);
 	if (link_post_built(ep, &p) != 1)
 		return 0;
 	count_sent(ep, (uint32_t)n, p.length);

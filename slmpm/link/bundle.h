@@ -12,7 +12,7 @@
 
 #define BUNDLE_MESSAGE_MAX 256 /* longer ones gain nothing from it */
 
-/* Starts staging messages of LEN bytes; false: the credit does not cover one. */
+/* Starts staging messages of LEN bytes; false: the credit does not cover one, or there is no memory. */
 bool bundle_begin(struct endpoint *ep, uint64_t route, size_t len);
 /* Posts what is staged; false when the link has no room yet. */
 bool bundle_flush(struct endpoint *ep);
@@ -22,6 +22,8 @@ bool bundle_flush(struct endpoint *ep);
  * 0 where the first must go another way.
  */
 int bundle_gather(struct endpoint *ep, uint64_t route, const struct slmpm_iov *m, int n);
+/* The memory that messages are staged in, while none is. */
+void bundle_free(struct endpoint *ep);
 /* Starts reading a bundle; false: the peer's figures are impossible. */
 bool bundle_open(struct endpoint *ep, const struct fabric_arrival *a);
 /* The same, and dispatches its messages until a request finishes. */

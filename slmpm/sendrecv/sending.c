@@ -214,9 +214,9 @@ static inline bool is_single(const struct slmpm_iov *iov, int n)
 static inline enum sent send_short(struct endpoint *ep, uint32_t stream,
 				   const struct slmpm_iov *iov, uint32_t imm, bool more)
 {
-	if (more && iov->len <= BUNDLE_MESSAGE_MAX)
-		return send_bundled(ep, wire_route(stream, imm), iov->base, iov->len) ? SENT :
-											NOT_SENT;
+	if (more && iov->len <= BUNDLE_MESSAGE_MAX &&
+	    send_bundled(ep, wire_route(stream, imm), iov->base, iov->len))
+		return SENT;
 	return send_direct(ep, stream, iov->base, iov->len, imm, more ? FABRIC_MORE : 0);
 }
 

@@ -3,7 +3,7 @@
 /* native-only */
 /*
  * Each allocation of a pair's life fails once, one after the other: calls may fail, connections may end, the process
- * goes on.
+ * goes on. Bursts are sent whole without memory to collect them in.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,6 +16,7 @@
 #define SIZE  ((size_t)1 << 20)
 #define BRIEF 20 /* ms: what comes comes at once */
 #define MEET  200
+#define BURST 40
 
 /* ---- memory that is refused once -------------------------------------------------------------- */
 
@@ -206,11 +207,41 @@ static int sweep(void *arg)
 	return 0;
 }
 
+/* Short messages with MORE, and from buffers that lie apart. */
+static int bursts(void *unused)
+{
+	const struct slmpm_how more = {
+		.size = sizeof(more), .flags = SLMPM_MORE, .timeout_ms = PATIENCE};
+	struct slmpm_iov m[BURST];
+
+	(void)unused;
+	OK(slmpm_open(&ctx, NULL));
+	actor_pair(ctx, &a, &b);
+	asked = 0;
+	for (int i = 0; i < BURST; i++) {
+		m[i] = (struct slmpm_iov){bytes + 512 * (size_t)i, 256};
+		bytes[512 * i] = (unsigned char)i;
+		left = 0;
+		OK(slmpm_sendv(a, 3, &m[i], 1, i + 1 < BURST ? &more : NULL, NULL));
+	}
+	CHECK(asked >= BURST - 1, "memory was asked for %ld times", asked);
+	left = 0;
+	EXPECT(slmpm_send_burst(a, 3, m, BURST, PATIENCE), BURST);
+	CHECK(left < 0, "none was asked for by the other burst");
+	for (int i = 0; i < 2 * BURST; i++) {
+		EXPECT(slmpm_recv(b, 3, got, sizeof(got), NULL, PATIENCE), 256);
+		EXPECT(got[0], i % BURST);
+	}
+	OK(slmpm_shut(ctx, PATIENCE));
+	return 0;
+}
+
 int main(void)
 {
 	static char shm[] = "shm:no-memory", tcp[] = "tcp://127.0.0.1:0";
 
 	settings_one_link("shm");
+	settings_run("bursts", bursts, NULL);
 	settings_run("over shared memory", sweep, shm);
 	settings_set("SLMPM_RMA", "am");
 	settings_run("by active messages", sweep, shm);
