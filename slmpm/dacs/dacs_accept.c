@@ -129,8 +129,8 @@ static DACS_ERR_T accept_once(struct dacsi_process *process, enum dacsi_family f
 	return rc == DACS_SUCCESS ? DACS_WID_BUSY : rc;
 }
 
-static DACS_ERR_T accept(enum dacsi_family family, de_id_t de, dacs_process_id_t pid,
-			 uint64_t *handle)
+static DACS_ERR_T accept_object(enum dacsi_family family, de_id_t de, dacs_process_id_t pid,
+				uint64_t *handle)
 {
 	struct dacsi_process *process;
 	struct dacsi_pause pause;
@@ -159,7 +159,7 @@ DACS_ERR_T dacsi_accept(enum dacsi_family family, de_id_t de, dacs_process_id_t 
 {
 	DACS_ERR_T rc = dacsi_enter();
 
-	return rc == DACS_SUCCESS ? dacsi_leave(accept(family, de, pid, handle)) : rc;
+	return rc == DACS_SUCCESS ? dacsi_leave(accept_object(family, de, pid, handle)) : rc;
 }
 
 /* ---- release -------------------------------------------------------------------------------- */
@@ -188,7 +188,7 @@ static DACS_ERR_T release_once(struct dacsi_object *object)
 	return rc;
 }
 
-static DACS_ERR_T release(enum dacsi_family family, uint64_t *handle)
+static DACS_ERR_T release_object(enum dacsi_family family, uint64_t *handle)
 {
 	struct dacsi_pause pause;
 	DACS_ERR_T rc;
@@ -210,5 +210,5 @@ DACS_ERR_T dacsi_release(enum dacsi_family family, uint64_t *handle)
 {
 	DACS_ERR_T rc = dacsi_enter();
 
-	return rc == DACS_SUCCESS ? dacsi_leave(release(family, handle)) : rc;
+	return rc == DACS_SUCCESS ? dacsi_leave(release_object(family, handle)) : rc;
 }

@@ -4,7 +4,7 @@
  * this side: a put's by way of private copies, a get's in place once the bytes have arrived.
  *
  * Order is kept for each wid and partner, as DaCS has it: what has to wait is kept here until its
- * turn has come. SLMPM is told, too, as it alone knows what the target can see already; that is
+ * turn has come. SLMPM gets it, too, as it alone knows what the target can see already; that is
  * stronger than needed, because it counts transfers on other wids as well.
  */
 #include "slmpm/dacs/dacs_dma.h"
@@ -42,8 +42,8 @@ static bool needs_attention(const struct dacsi_dma *d)
 	return !d->started || d->copy;
 }
 
-static int start(struct dacsi_dma *d, const struct slmpm_span *spans, int n,
-		 const struct slmpm_iov *pieces, int m)
+static int start_dma(struct dacsi_dma *d, const struct slmpm_span *spans, int n,
+		     const struct slmpm_iov *pieces, int m)
 {
 	struct slmpm_how how = {.size = sizeof(how)};
 
@@ -107,11 +107,11 @@ static int start_copy(struct dacsi_dma *d)
 		n = 1;
 	}
 	copy_swapped(d, len);
-	return start(d, spans, n, &d->copied, 1);
+	return start_dma(d, spans, n, &d->copied, 1);
 }
 
 /* Moves D on: 1 done, 0 under way, or how it failed; before it has started, as if never called. */
-static int run(struct dacsi_dma *d)
+static int run_dma(struct dacsi_dma *d)
 {
 	struct slmpm_done done = {0};
 	int rc;
@@ -119,7 +119,8 @@ static int run(struct dacsi_dma *d)
 	do {
 		if (!d->req.id) {
 			rc = d->copy ? start_copy(d) :
-				       start(d, d->spans, d->span_count, d->pieces, d->piece_count);
+				       start_dma(d, d->spans, d->span_count, d->pieces,
+						 d->piece_count);
 			if (rc < 0)
 				return rc;
 			d->started = true;
@@ -134,7 +135,7 @@ static int run(struct dacsi_dma *d)
 	return 1;
 }
 
-static DACS_ERR_T code(int rc)
+static DACS_ERR_T dma_code(int rc)
 {
 	if (rc > 0)
 		return DACS_SUCCESS;
@@ -142,7 +143,7 @@ static DACS_ERR_T code(int rc)
 	return rc == -SLMPM_EINVAL ? DACS_ERR_INVALID_ADDR : dacsi_code(rc);
 }
 
-static void discard(struct dacsi_dma *d)
+static void discard_dma(struct dacsi_dma *d)
 {
 	d->remote->active--;
 	if (d->local)
@@ -152,13 +153,13 @@ static void discard(struct dacsi_dma *d)
 }
 
 /* D has ended as RC says, and is on no list any more. */
-static void finish(struct dacsi_wid *wid, struct dacsi_dma *d, int rc)
+static void finish_dma(struct dacsi_wid *wid, struct dacsi_dma *d, int rc)
 {
 	if (rc > 0 && !d->put)
 		for (int i = 0; i < d->piece_count; i++)
 			dacsi_swap(d->pieces[i].base, d->pieces[i].len, d->swap);
-	dacsi_wid_end(wid, code(rc));
-	discard(d);
+	dacsi_wid_end(wid, dma_code(rc));
+	discard_dma(d);
 }
 
 /* ---- the transfers of a wid ----------------------------------------------------------------- */
@@ -217,10 +218,10 @@ bool dacsi_dma_poll(struct dacsi_wid *wid)
 			process->dma_mark = 0;
 		process->dma_pass = pass;
 		if (d->started || may_start(d, process->dma_mark))
-			rc = run(d);
+			rc = run_dma(d);
 		if (rc) {
 			*link = d->next;
-			finish(wid, d, rc);
+			finish_dma(wid, d, rc);
 			news = true;
 			continue;
 		}
@@ -258,14 +259,14 @@ void dacsi_dma_abandon(struct dacsi_wid *wid)
 
 	while ((d = wid->dma)) {
 		wid->dma = d->next;
-		discard(d);
+		discard_dma(d);
 	}
 }
 
 /* ---- the call ------------------------------------------------------------------------------- */
 
-static struct dacsi_dma *make(const struct dacsi_dma_call *call, struct dacsi_region *remote,
-			      struct dacsi_region *local, uint64_t total)
+static struct dacsi_dma *make_dma(const struct dacsi_dma_call *call, struct dacsi_region *remote,
+				  struct dacsi_region *local, uint64_t total)
 {
 	size_t spans = call->remote_count * sizeof(struct slmpm_span);
 	size_t pieces = call->local_count * sizeof(struct slmpm_iov);
@@ -298,18 +299,18 @@ static struct dacsi_dma *make(const struct dacsi_dma_call *call, struct dacsi_re
 }
 
 /* Starts D at once, or queues it. */
-static DACS_ERR_T submit(struct dacsi_wid *wid, struct dacsi_dma *d)
+static DACS_ERR_T submit_dma(struct dacsi_wid *wid, struct dacsi_dma *d)
 {
 	bool now = !wid->dma || (d->order == DACS_ORDER_ATTR_NONE && !wid->barriers);
-	int rc = now ? run(d) : 0;
+	int rc = now ? run_dma(d) : 0;
 
 	if (rc < 0 && !d->started) {
-		discard(d);
-		return code(rc);
+		discard_dma(d);
+		return dma_code(rc);
 	}
 	dacsi_wid_begin(wid);
 	if (rc) {
-		finish(wid, d, rc);
+		finish_dma(wid, d, rc);
 		return DACS_SUCCESS;
 	}
 	*wid->dma_last = d;
@@ -334,6 +335,7 @@ DACS_ERR_T dacsi_dma(const struct dacsi_dma_call *call)
 	rc = dacsi_dma_check(call, &remote, &local, &total);
 	if (rc != DACS_SUCCESS)
 		return dacsi_leave_fast(rc);
-	d = make(call, remote, local, total);
-	return dacsi_leave_fast(d ? submit(dacsi_wid_find(call->wid), d) : DACS_ERR_NO_RESOURCE);
+	d = make_dma(call, remote, local, total);
+	return dacsi_leave_fast(d ? submit_dma(dacsi_wid_find(call->wid), d) :
+				    DACS_ERR_NO_RESOURCE);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Groups and their barrier: the owner counts who has come, and says when all have. Barriers are
+ * Groups and their barrier: the owner counts those that have come, and notifies them when all have. Barriers are
  * numbered, so that one that a member's death has ended is over for who comes to it later, too.
  */
 #include "slmpm/dacs/dacs_object.h"
@@ -19,14 +19,14 @@ struct dacsi_group {
 	uint32_t seen;  /* of those, that this process as a member knows of */
 };
 
-static struct dacsi_group *find(dacs_group_t group)
+static struct dacsi_group *find_group(dacs_group_t group)
 {
 	return dacsi_handle_find(group, DACSI_GROUP);
 }
 
 /* ---- the barrier, at the owner -------------------------------------------------------------- */
 
-static void member_left(struct dacsi_object *object, struct dacsi_member *member, bool died)
+static void group_member_left(struct dacsi_object *object, struct dacsi_member *member, bool died)
 {
 	struct dacsi_group *g = (struct dacsi_group *)object;
 
@@ -75,7 +75,7 @@ static void notify_member(struct dacsi_group *g, struct dacsi_member *member)
 		dacsi_object_due(&g->is);
 }
 
-/* This round is over. What members say meanwhile belongs to the next. */
+/* This round is over. What members send meanwhile belongs to the next. */
 static void end_round(struct dacsi_group *g, DACS_ERR_T answer)
 {
 	uint32_t over = g->round++;
@@ -142,7 +142,7 @@ static uint32_t group_word(struct dacsi_object *object, struct dacsi_member *mem
 /* ---- the barrier, at a member --------------------------------------------------------------- */
 
 /* Says so to the owner. */
-static DACS_ERR_T arrive(struct dacsi_group *g)
+static DACS_ERR_T send_arrival(struct dacsi_group *g)
 {
 	DACS_ERR_T rc = dacsi_object_check(&g->is);
 
@@ -155,7 +155,7 @@ static DACS_ERR_T arrive(struct dacsi_group *g)
 }
 
 /* Comes to the barrier, unless it stands there since a deadline. */
-static DACS_ERR_T come(struct dacsi_group *g)
+static DACS_ERR_T come_to_barrier(struct dacsi_group *g)
 {
 	struct dacsi_member *own = dacsi_member_find(&g->is, NULL);
 
@@ -166,7 +166,7 @@ static DACS_ERR_T come(struct dacsi_group *g)
 	if (g->there)
 		return DACS_SUCCESS;
 	if (!g->is.owner)
-		return arrive(g);
+		return send_arrival(g);
 	g->there = true;
 	if (g->seen == g->round)
 		arrived(g, own);
@@ -176,7 +176,7 @@ static DACS_ERR_T come(struct dacsi_group *g)
 }
 
 /* DACS_WID_BUSY: some have not come. */
-static DACS_ERR_T look(struct dacsi_group *g)
+static DACS_ERR_T barrier_outcome(struct dacsi_group *g)
 {
 	DACS_ERR_T rc = g->is.owner ? DACS_SUCCESS : dacsi_object_check(&g->is);
 
@@ -186,23 +186,23 @@ static DACS_ERR_T look(struct dacsi_group *g)
 	return g->answer;
 }
 
-static DACS_ERR_T barrier(dacs_group_t group)
+static DACS_ERR_T wait_at_barrier(dacs_group_t group)
 {
-	struct dacsi_group *g = find(group);
+	struct dacsi_group *g = find_group(group);
 	struct dacsi_pause pause;
 	DACS_ERR_T rc;
 
 	if (!g)
 		return DACS_ERR_INVALID_HANDLE;
-	rc = come(g);
+	rc = come_to_barrier(g);
 	if (rc != DACS_SUCCESS)
 		return rc;
 	(void)dacsi_object_settle();
 	g->inside = true;
 	dacsi_pause_begin(&pause);
-	while ((rc = look(g)) == DACS_WID_BUSY) {
+	while ((rc = barrier_outcome(g)) == DACS_WID_BUSY) {
 		rc = dacsi_pause(&pause);
-		g = find(group);
+		g = find_group(group);
 		if (!g)
 			return rc == DACS_SUCCESS ? DACS_ERR_INVALID_HANDLE : rc;
 		if (rc != DACS_SUCCESS)
@@ -216,7 +216,7 @@ static DACS_ERR_T barrier(dacs_group_t group)
 
 static DACS_ERR_T add_self(dacs_group_t group)
 {
-	struct dacsi_group *g = find(group);
+	struct dacsi_group *g = find_group(group);
 	struct dacsi_member *member;
 
 	if (!g)
@@ -233,7 +233,7 @@ static DACS_ERR_T add_self(dacs_group_t group)
 
 static DACS_ERR_T close_group(dacs_group_t group)
 {
-	struct dacsi_group *g = find(group);
+	struct dacsi_group *g = find_group(group);
 
 	if (!g)
 		return DACS_ERR_INVALID_HANDLE;
@@ -262,12 +262,12 @@ static DACS_ERR_T leave_group(struct dacsi_object *object)
 	return dacsi_object_leave(object);
 }
 
-static DACS_ERR_T is_closed(const struct dacsi_object *object)
+static DACS_ERR_T is_group_closed(const struct dacsi_object *object)
 {
 	return ((const struct dacsi_group *)object)->closed ? DACS_SUCCESS : DACS_ERR_GROUP_OPEN;
 }
 
-static DACS_ERR_T is_open(const struct dacsi_object *object)
+static DACS_ERR_T is_group_open(const struct dacsi_object *object)
 {
 	return ((const struct dacsi_group *)object)->closed ? DACS_ERR_GROUP_CLOSED : DACS_SUCCESS;
 }
@@ -277,12 +277,12 @@ const struct dacsi_kind dacsi_group_kind = {
 	.twice = DACS_ERR_GROUP_DUPLICATE,
 	.withdrawn = DACS_ERR_GROUP_CLOSED,
 	.downward = true,
-	.shareable = is_open,
-	.destroyable = is_closed,
+	.shareable = is_group_open,
+	.destroyable = is_group_closed,
 	.leave = leave_group,
 	.word = group_word,
 	.settle = settle_group,
-	.left = member_left,
+	.left = group_member_left,
 };
 
 /* ---- the calls ------------------------------------------------------------------------------ */
@@ -340,5 +340,5 @@ DACS_ERR_T dacs_barrier_wait(dacs_group_t group)
 {
 	DACS_ERR_T rc = dacsi_enter();
 
-	return rc != DACS_SUCCESS ? rc : dacsi_leave_fast(barrier(group));
+	return rc != DACS_SUCCESS ? rc : dacsi_leave_fast(wait_at_barrier(group));
 }

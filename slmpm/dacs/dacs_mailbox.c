@@ -8,7 +8,7 @@
 #include "slmpm/dacsbase/dacs_wait.h"
 
 /* Takes the next message of a reserved stream: 1 and its immediate, 0 none, or the end. */
-static int take(struct dacsi_process *process, uint32_t stream, uint32_t *imm)
+static int take_immediate(struct dacsi_process *process, uint32_t stream, uint32_t *imm)
 {
 	struct slmpm_done done = {0};
 	int64_t rc = slmpm_probe(process->peer, stream, &done, 0);
@@ -25,7 +25,8 @@ static int take(struct dacsi_process *process, uint32_t stream, uint32_t *imm)
 }
 
 /* Posts an empty message; never blocks. A request only where the ring has no room at once. */
-static int post(struct dacsi_process *process, uint32_t stream, uint32_t imm, slmpm_req *req)
+static int post_immediate(struct dacsi_process *process, uint32_t stream, uint32_t imm,
+			  slmpm_req *req)
 {
 	struct slmpm_how how = {.size = sizeof(how), .imm = imm};
 	struct slmpm_iov empty = {.base = NULL};
@@ -39,7 +40,7 @@ static int post(struct dacsi_process *process, uint32_t stream, uint32_t imm, sl
 	return rc;
 }
 
-static bool idle(slmpm_req *req)
+static bool is_word_sent(slmpm_req *req)
 {
 	if (req->id && slmpm_test(req, NULL) != 0)
 		req->id = 0;
@@ -48,12 +49,12 @@ static bool idle(slmpm_req *req)
 
 void dacsi_mailbox_settle(struct dacsi_process *process)
 {
-	uint32_t owed = process->owed;
+	uint32_t credits = process->unreturned;
 
-	if (!owed || !idle(&process->credit_req))
+	if (!credits || !is_word_sent(&process->credit_req))
 		return;
-	process->owed = 0; /* for a partner that has ended it does not matter */
-	(void)post(process, DACSI_STREAM_CREDIT, owed, &process->credit_req);
+	process->unreturned = 0; /* for a partner that has ended it does not matter */
+	(void)post_immediate(process, DACSI_STREAM_CREDIT, credits, &process->credit_req);
 }
 
 static void add_credits(struct dacsi_process *process, uint32_t n)
@@ -68,7 +69,7 @@ static void collect_credits(struct dacsi_process *process)
 {
 	uint32_t n = 0;
 
-	while (take(process, DACSI_STREAM_CREDIT, &n) > 0)
+	while (take_immediate(process, DACSI_STREAM_CREDIT, &n) > 0)
 		add_credits(process, n);
 }
 
@@ -76,7 +77,7 @@ bool dacsi_mailbox_stow(struct dacsi_process *process, uint32_t stream)
 {
 	uint32_t imm = 0, at;
 
-	if (take(process, stream, &imm) <= 0)
+	if (take_immediate(process, stream, &imm) <= 0)
 		return false;
 	if (stream == DACSI_STREAM_CREDIT) {
 		add_credits(process, imm);
@@ -98,11 +99,11 @@ static DACS_ERR_T read_word(struct dacsi_process *process, uint32_t *word)
 		process->word_head = (process->word_head + 1) % DACSI_MAILBOX_SLOTS;
 		process->word_count--;
 	} else {
-		rc = take(process, DACSI_STREAM_WORD, word);
+		rc = take_immediate(process, DACSI_STREAM_WORD, word);
 	}
 	if (rc <= 0)
 		return rc ? dacsi_code(rc) : DACS_WID_BUSY;
-	process->owed++;
+	process->unreturned++;
 	dacsi_mailbox_settle(process);
 	return DACS_SUCCESS;
 }
@@ -110,7 +111,7 @@ static DACS_ERR_T read_word(struct dacsi_process *process, uint32_t *word)
 static slmpm_req *free_request(struct dacsi_process *process)
 {
 	for (int i = 0; i < DACSI_MAILBOX_SLOTS; i++)
-		if (idle(&process->word_req[i]))
+		if (is_word_sent(&process->word_req[i]))
 			return &process->word_req[i];
 	return NULL;
 }
@@ -131,7 +132,7 @@ static DACS_ERR_T write_word(struct dacsi_process *process, uint32_t *word)
 		rc = dacsi_process_channel(process);
 		return rc == DACS_SUCCESS ? DACS_WID_BUSY : rc;
 	}
-	rc = dacsi_code(post(process, DACSI_STREAM_WORD, *word, free_request(process)));
+	rc = dacsi_code(post_immediate(process, DACSI_STREAM_WORD, *word, free_request(process)));
 	if (rc == DACS_SUCCESS)
 		process->credits--;
 	return rc;

@@ -25,7 +25,7 @@ bool dacsi_foreign(const struct dacsi_process *process)
 }
 
 /* Ends T, which is on no list any more. */
-static void finish(struct dacsi_transfer *t, const struct slmpm_done *done)
+static void finish_transfer(struct dacsi_transfer *t, const struct slmpm_done *done)
 {
 	DACS_ERR_T error = t->verdict;
 
@@ -39,12 +39,12 @@ static void finish(struct dacsi_transfer *t, const struct slmpm_done *done)
 }
 
 /* T has been handed to SLMPM, or refused with RC. */
-static void run(struct dacsi_transfer *t, int64_t rc)
+static void run_transfer(struct dacsi_transfer *t, int64_t rc)
 {
 	struct slmpm_done done = {.status = (int32_t)rc};
 
 	if (rc < 0 || !t->req.id || slmpm_test(&t->req, &done) > 0) {
-		finish(t, &done);
+		finish_transfer(t, &done);
 		return;
 	}
 	t->next = t->wid->running;
@@ -67,14 +67,14 @@ bool dacsi_message_poll(struct dacsi_wid *wid)
 		if (rc < 0)
 			done.status = rc;
 		*link = t->next;
-		finish(t, &done);
+		finish_transfer(t, &done);
 		news = true;
 	}
 	return news;
 }
 
 /* Takes T off the queue; the next one on its stream moves up. */
-static void unpost(struct dacsi_process *process, struct dacsi_transfer *t)
+static void unpost_receive(struct dacsi_process *process, struct dacsi_transfer *t)
 {
 	struct dacsi_transfer **link = &process->posted;
 
@@ -89,8 +89,8 @@ static void unpost(struct dacsi_process *process, struct dacsi_transfer *t)
 }
 
 /* The message that DONE describes stands first on its stream and is T's. */
-static void meet(struct dacsi_process *process, struct dacsi_transfer *t,
-		 const struct slmpm_done *done)
+static void receive_into(struct dacsi_process *process, struct dacsi_transfer *t,
+			 const struct slmpm_done *done)
 {
 	struct slmpm_iov iov = {.base = t->buf, .len = t->len};
 
@@ -101,13 +101,13 @@ static void meet(struct dacsi_process *process, struct dacsi_transfer *t,
 	if (t->verdict != DACS_SUCCESS)
 		iov.len = 0; /* nothing moves */
 	t->foreign = t->swap != DACS_BYTE_SWAP_DISABLE && dacsi_foreign(process);
-	run(t, slmpm_recvv(process->peer, done->stream, &iov, 1, NULL, &t->req));
+	run_transfer(t, slmpm_recvv(process->peer, done->stream, &iov, 1, NULL, &t->req));
 }
 
 /* No message for T will come any more. */
-static void give_up(struct dacsi_process *process, struct dacsi_transfer *t, DACS_ERR_T error)
+static void fail_receive(struct dacsi_process *process, struct dacsi_transfer *t, DACS_ERR_T error)
 {
-	unpost(process, t);
+	unpost_receive(process, t);
 	dacsi_wid_end(t->wid, error);
 	free(t);
 }
@@ -122,8 +122,8 @@ static struct dacsi_transfer *taker(const struct dacsi_process *process, uint32_
 }
 
 /* 1 and *DONE when a message for T is there, 0 when none, or the partner's end. */
-static int look(struct dacsi_process *process, const struct dacsi_transfer *t,
-		struct slmpm_done *done)
+static int probe_for(struct dacsi_process *process, const struct dacsi_transfer *t,
+		     struct slmpm_done *done)
 {
 	for (;;) {
 		int rc = slmpm_probe(process->peer, t->stream, done, 0);
@@ -150,9 +150,9 @@ bool dacsi_message_match(struct dacsi_process *process)
 			t = t->next;
 			continue;
 		}
-		rc = look(process, t, &done);
+		rc = probe_for(process, t, &done);
 		if (rc < 0) { /* messages of other streams may still be there */
-			give_up(process, t, dacsi_code(rc));
+			fail_receive(process, t, dacsi_code(rc));
 			news = true;
 			t = process->posted;
 			continue;
@@ -164,10 +164,10 @@ bool dacsi_message_match(struct dacsi_process *process)
 			t = t->next;
 			continue;
 		}
-		/* It may have come after an earlier receive was looked at: hence not just T. */
+		/* It may have come after an earlier receive was checked: hence not just T. */
 		t = taker(process, done.stream);
-		unpost(process, t);
-		meet(process, t, &done);
+		unpost_receive(process, t);
+		receive_into(process, t, &done);
 		news = true;
 		t = process->posted;
 	}
@@ -177,7 +177,7 @@ bool dacsi_message_match(struct dacsi_process *process)
 void dacsi_message_fail(struct dacsi_process *process, DACS_ERR_T error)
 {
 	while (process->posted)
-		give_up(process, process->posted, error);
+		fail_receive(process, process->posted, error);
 }
 
 void dacsi_message_abandon(struct dacsi_wid *wid)
@@ -191,9 +191,9 @@ void dacsi_message_abandon(struct dacsi_wid *wid)
 }
 
 /* What both calls check before they start; *T is new and filled in. */
-static DACS_ERR_T prepare(void *data, uint32_t len, de_id_t de, dacs_process_id_t pid,
-			  dacs_wid_t wid, DACS_BYTE_SWAP_T swap, struct dacsi_process **process,
-			  struct dacsi_transfer **t)
+static DACS_ERR_T prepare_transfer(void *data, uint32_t len, de_id_t de, dacs_process_id_t pid,
+				   dacs_wid_t wid, DACS_BYTE_SWAP_T swap,
+				   struct dacsi_process **process, struct dacsi_transfer **t)
 {
 	struct dacsi_wid *w = dacsi_wid_find(wid);
 	DACS_ERR_T rc = dacsi_partner(de, pid, process);
@@ -232,7 +232,7 @@ DACS_ERR_T dacs_send(void *src_data, uint32_t len, de_id_t dst_de, dacs_process_
 		return rc;
 	if (stream > DACS_STREAM_UB)
 		return dacsi_leave_fast(DACS_ERR_INVALID_STREAM);
-	rc = prepare(src_data, len, dst_de, dst_pid, wid, swap, &process, &t);
+	rc = prepare_transfer(src_data, len, dst_de, dst_pid, wid, swap, &process, &t);
 	if (rc != DACS_SUCCESS)
 		return dacsi_leave_fast(rc);
 	/* Most short messages fit the ring at once and need no request. */
@@ -246,7 +246,7 @@ DACS_ERR_T dacs_send(void *src_data, uint32_t len, de_id_t dst_de, dacs_process_
 		return dacsi_leave_fast(dacsi_code(sent));
 	}
 	dacsi_wid_begin(t->wid);
-	run(t, 0);
+	run_transfer(t, 0);
 	return dacsi_leave_fast(DACS_SUCCESS);
 }
 
@@ -261,7 +261,7 @@ DACS_ERR_T dacs_recv(void *dst_data, uint32_t len, de_id_t src_de, dacs_process_
 		return rc;
 	if (stream > DACS_STREAM_UB && stream != DACS_STREAM_ALL)
 		return dacsi_leave_fast(DACS_ERR_INVALID_STREAM);
-	rc = prepare(dst_data, len, src_de, src_pid, wid, swap, &process, &t);
+	rc = prepare_transfer(dst_data, len, src_de, src_pid, wid, swap, &process, &t);
 	if (rc != DACS_SUCCESS)
 		return dacsi_leave_fast(rc);
 	t->stream = stream;

@@ -45,7 +45,7 @@ void dacsi_swap(void *data, size_t len, DACS_BYTE_SWAP_T swap);
 
 /* Takes a message on one of the reserved streams out of the way of DACS_STREAM_ALL. */
 bool dacsi_mailbox_stow(struct dacsi_process *process, uint32_t stream);
-/* Tells the partner about words read, as far as not done. */
+/* Returns credits for words read, as far as not done. */
 void dacsi_mailbox_settle(struct dacsi_process *process);
 
 #endif

@@ -6,7 +6,7 @@
 #include "slmpm/dacs/dacs_mutex.h"
 #include "slmpm/dacsbase/dacs_wait.h"
 
-static struct dacsi_mutex *find(dacs_mutex_t mutex)
+static struct dacsi_mutex *find_mutex(dacs_mutex_t mutex)
 {
 	return dacsi_handle_find(mutex, DACSI_MUTEX);
 }
@@ -25,13 +25,13 @@ static uint32_t mutex_word(struct dacsi_object *object, struct dacsi_member *mem
 	} else if (word->type == DACSI_GRANT) {
 		m->trying &= word->value != 1;
 		if (!dacsi_mutex_is_wanted(m))
-			return DACSI_UNLOCK; /* whoever asked has given up */
+			return DACSI_UNLOCK; /* the thread that asked has given up */
 		m->granted = true;
 	}
 	return 0;
 }
 
-static void member_left(struct dacsi_object *object, struct dacsi_member *member, bool died)
+static void mutex_member_left(struct dacsi_object *object, struct dacsi_member *member, bool died)
 {
 	(void)died;
 	dacsi_mutex_unlock((struct dacsi_mutex *)object, member);
@@ -44,7 +44,7 @@ const struct dacsi_kind dacsi_mutex_kind = {
 	.leave = dacsi_object_leave,
 	.word = mutex_word,
 	.settle = dacsi_mutex_settle,
-	.left = member_left,
+	.left = mutex_member_left,
 };
 
 /* ---- locking -------------------------------------------------------------------------------- */
@@ -56,26 +56,26 @@ static DACS_ERR_T ask_owner(const struct dacsi_mutex *m, enum dacsi_word_type ty
 	return rc == DACS_SUCCESS ? dacsi_word_up(&m->is, type, 0) : rc;
 }
 
-static void take(struct dacsi_mutex *m)
+static void take_mutex(struct dacsi_mutex *m)
 {
 	m->granted = false;
 	m->held = true;
 }
 
 /* DACS_WID_BUSY: not yet. */
-static DACS_ERR_T look(struct dacsi_mutex *m)
+static DACS_ERR_T take_if_granted(struct dacsi_mutex *m)
 {
 	DACS_ERR_T rc = m->is.owner ? DACS_SUCCESS : dacsi_object_check(&m->is);
 
 	if (!m->granted)
 		return rc == DACS_SUCCESS ? DACS_WID_BUSY : rc;
-	take(m);
+	take_mutex(m);
 	return DACS_SUCCESS;
 }
 
-static DACS_ERR_T lock(dacs_mutex_t mutex)
+static DACS_ERR_T lock_mutex(dacs_mutex_t mutex)
 {
-	struct dacsi_mutex *m = find(mutex);
+	struct dacsi_mutex *m = find_mutex(mutex);
 	DACS_ERR_T rc = DACS_SUCCESS;
 	struct dacsi_pause pause;
 
@@ -92,15 +92,15 @@ static DACS_ERR_T lock(dacs_mutex_t mutex)
 	}
 	(void)dacsi_object_settle();
 	dacsi_pause_begin(&pause);
-	while ((rc = look(m)) == DACS_WID_BUSY) {
+	while ((rc = take_if_granted(m)) == DACS_WID_BUSY) {
 		rc = dacsi_pause(&pause);
-		m = find(mutex);
+		m = find_mutex(mutex);
 		if (!m)
 			return rc == DACS_SUCCESS ? DACS_ERR_INVALID_HANDLE : rc;
 		if (rc != DACS_SUCCESS)
 			break;
 	}
-	if (rc != DACS_SUCCESS && look(m) == DACS_SUCCESS)
+	if (rc != DACS_SUCCESS && take_if_granted(m) == DACS_SUCCESS)
 		rc = DACS_SUCCESS; /* in the last moment */
 	else if (rc != DACS_SUCCESS && m->is.owner)
 		dacsi_mutex_ask_less(dacsi_mutex_self(m));
@@ -112,20 +112,20 @@ static DACS_ERR_T lock(dacs_mutex_t mutex)
 
 /* The answer is the owner's; the mutex itself is not waited for, also where another thread has taken
  * what was granted. */
-static DACS_ERR_T await_answer(dacs_mutex_t mutex)
+static DACS_ERR_T await_try(dacs_mutex_t mutex)
 {
-	struct dacsi_mutex *m = find(mutex);
+	struct dacsi_mutex *m = find_mutex(mutex);
 	struct dacsi_pause pause;
 	DACS_ERR_T rc;
 
 	dacsi_pause_begin(&pause);
-	while ((rc = look(m)) == DACS_WID_BUSY && m->trying) {
+	while ((rc = take_if_granted(m)) == DACS_WID_BUSY && m->trying) {
 		rc = dacsi_pause(&pause);
-		m = find(mutex);
+		m = find_mutex(mutex);
 		if (!m)
 			return rc == DACS_SUCCESS ? DACS_ERR_INVALID_HANDLE : rc;
 		if (rc != DACS_SUCCESS) {
-			rc = look(m) == DACS_SUCCESS ? DACS_SUCCESS : rc;
+			rc = take_if_granted(m) == DACS_SUCCESS ? DACS_SUCCESS : rc;
 			break;
 		}
 	}
@@ -133,13 +133,13 @@ static DACS_ERR_T await_answer(dacs_mutex_t mutex)
 	return rc == DACS_WID_BUSY ? DACS_ERR_MUTEX_BUSY : rc;
 }
 
-static DACS_ERR_T try_lock(dacs_mutex_t mutex)
+static DACS_ERR_T try_lock_mutex(dacs_mutex_t mutex)
 {
 	struct dacsi_mutex *m;
 	DACS_ERR_T rc;
 
 	(void)dacsi_progress(); /* an unlock may have come */
-	m = find(mutex);
+	m = find_mutex(mutex);
 	if (!m)
 		return DACS_ERR_INVALID_HANDLE;
 	if (m->held || m->granted || m->wanted || m->trying)
@@ -148,20 +148,20 @@ static DACS_ERR_T try_lock(dacs_mutex_t mutex)
 		if (!dacsi_mutex_is_free(m))
 			return DACS_ERR_MUTEX_BUSY;
 		m->holder = dacsi_mutex_self(m);
-		take(m);
+		take_mutex(m);
 		return DACS_SUCCESS;
 	}
 	m->trying = m->awaits_try = true;
 	rc = ask_owner(m, DACSI_TRY);
 	if (rc == DACS_SUCCESS)
-		return await_answer(mutex);
+		return await_try(mutex);
 	m->trying = m->awaits_try = false;
 	return rc;
 }
 
-static DACS_ERR_T unlock(dacs_mutex_t mutex)
+static DACS_ERR_T unlock_mutex(dacs_mutex_t mutex)
 {
-	struct dacsi_mutex *m = find(mutex);
+	struct dacsi_mutex *m = find_mutex(mutex);
 	DACS_ERR_T rc = DACS_SUCCESS;
 
 	if (!m)
@@ -178,7 +178,7 @@ static DACS_ERR_T unlock(dacs_mutex_t mutex)
 
 /* ---- the calls ------------------------------------------------------------------------------ */
 
-static DACS_ERR_T create(dacs_mutex_t *mutex)
+static DACS_ERR_T create_mutex(dacs_mutex_t *mutex)
 {
 	struct dacsi_object *object;
 
@@ -199,7 +199,7 @@ DACS_ERR_T dacs_mutex_init(dacs_mutex_t *mutex)
 {
 	DACS_ERR_T rc = dacsi_enter();
 
-	return rc != DACS_SUCCESS ? rc : dacsi_leave_fast(create(mutex));
+	return rc != DACS_SUCCESS ? rc : dacsi_leave_fast(create_mutex(mutex));
 }
 
 DACS_ERR_T dacs_mutex_share(de_id_t dst_de, dacs_process_id_t dst_pid, dacs_mutex_t mutex)
@@ -216,21 +216,21 @@ DACS_ERR_T dacs_mutex_lock(dacs_mutex_t mutex)
 {
 	DACS_ERR_T rc = dacsi_enter();
 
-	return rc != DACS_SUCCESS ? rc : dacsi_leave_fast(lock(mutex));
+	return rc != DACS_SUCCESS ? rc : dacsi_leave_fast(lock_mutex(mutex));
 }
 
 DACS_ERR_T dacs_mutex_try_lock(dacs_mutex_t mutex)
 {
 	DACS_ERR_T rc = dacsi_enter();
 
-	return rc != DACS_SUCCESS ? rc : dacsi_leave_fast(try_lock(mutex));
+	return rc != DACS_SUCCESS ? rc : dacsi_leave_fast(try_lock_mutex(mutex));
 }
 
 DACS_ERR_T dacs_mutex_unlock(dacs_mutex_t mutex)
 {
 	DACS_ERR_T rc = dacsi_enter();
 
-	return rc != DACS_SUCCESS ? rc : dacsi_leave_fast(unlock(mutex));
+	return rc != DACS_SUCCESS ? rc : dacsi_leave_fast(unlock_mutex(mutex));
 }
 
 DACS_ERR_T dacs_mutex_release(dacs_mutex_t *mutex)

@@ -41,7 +41,7 @@ void dacsi_mutex_unlock(struct dacsi_mutex *m, const struct dacsi_member *member
 	dacsi_object_due(&m->is);
 }
 
-/* It is not settled while nobody waits, so whether the holder lives is looked at here. */
+/* It is not settled while no member waits, so whether the holder lives is checked here. */
 bool dacsi_mutex_is_free(struct dacsi_mutex *m)
 {
 	if (m->holder)
@@ -49,7 +49,7 @@ bool dacsi_mutex_is_free(struct dacsi_mutex *m)
 	return !m->holder && !first_asker(m);
 }
 
-/* To who has asked first: true when that is done, false when the next is to be looked for. */
+/* To who has asked first: true when that is done, false when the next is to be chosen. */
 static bool grant(struct dacsi_mutex *m, struct dacsi_member *member)
 {
 	DACS_ERR_T rc;

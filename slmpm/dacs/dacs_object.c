@@ -94,7 +94,7 @@ struct dacsi_member *dacsi_member_join(struct dacsi_object *object, struct dacsi
 	return member;
 }
 
-/* It is freed by settling: in a handler somebody else may be looking at it. */
+/* It is freed by settling: in a handler another caller may be using it. */
 void dacsi_member_leave(struct dacsi_object *object, struct dacsi_member *member,
 			DACS_ERR_T outcome)
 {

@@ -142,7 +142,7 @@ DACS_ERR_T dacsi_accept(enum dacsi_family family, de_id_t de, dacs_process_id_t 
 			uint64_t *handle);
 /* Ends an accepted one; *HANDLE becomes 0. */
 DACS_ERR_T dacsi_release(enum dacsi_family family, uint64_t *handle);
-/* Tells the owner so: `leave` of families that need no more. */
+/* Sends the owner word: `leave` of families that need no more. */
 DACS_ERR_T dacsi_object_leave(struct dacsi_object *object);
 /* PROCESS offers one; false: it is not kept. */
 bool dacsi_accept_offered(struct dacsi_process *process, const struct dacsi_offer *offer);

@@ -28,8 +28,8 @@ const struct dacsi_parts dacsi_parts = {
 	.watch = dacsi_process_watch,
 	.suspect = dacsi_process_suspect,
 	.term = dacsi_process_term,
-	.tell = dacsi_error_tell,
-	.await = dacsi_error_await,
+	.handle_errors = dacsi_error_handle,
+	.await_handlers = dacsi_error_await,
 
 	.fail = dacsi_message_fail,
 	.gone = gone,

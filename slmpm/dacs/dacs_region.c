@@ -94,7 +94,7 @@ static DACS_ERR_T close_key(struct dacsi_object *object)
 {
 	struct dacsi_region *region = (struct dacsi_region *)object;
 
-	/* What else goes wrong means that the owner is gone: it need not be told. */
+	/* What else goes wrong means that the owner is gone: it need not be notified. */
 	if (is_active(region) || slmpm_mem_release(region->rmem) == -SLMPM_EBUSY)
 		return DACS_ERR_RESOURCE_BUSY;
 	return DACS_SUCCESS;

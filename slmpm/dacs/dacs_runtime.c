@@ -28,7 +28,7 @@ static void forget_after_fork(void)
 	};
 }
 
-static const char *setting(const char *name, struct slmpm_setting *s)
+static const char *text_setting(const char *name, struct slmpm_setting *s)
 {
 	*s = (struct slmpm_setting){.size = sizeof(*s)};
 	for (int i = 0; slmpm_setting_at(i, s) == 0; i++)
@@ -37,18 +37,18 @@ static const char *setting(const char *name, struct slmpm_setting *s)
 	return "";
 }
 
-static int number(const char *name, int otherwise)
+static int number_setting(const char *name, int otherwise)
 {
 	struct slmpm_setting s;
-	const char *text = setting(name, &s);
+	const char *text = text_setting(name, &s);
 
 	return *text ? (int)strtol(text, NULL, 0) : otherwise;
 }
 
-static bool yes(const char *name)
+static bool yes_setting(const char *name)
 {
 	struct slmpm_setting s;
-	const char *text = setting(name, &s);
+	const char *text = text_setting(name, &s);
 
 	return *text == 'y' || *text == 'Y';
 }
@@ -58,13 +58,13 @@ static DACS_ERR_T read_settings(struct dacsi_settings *set)
 	struct slmpm_setting s;
 	const char *prefix;
 
-	set->timeout_ms = number("TIMEOUT", -1);
-	set->kill_ms = number("DACS_KILL_MS", 1000);
-	set->abort = yes("DACS_ABORT");
-	set->keep_cwd = yes("DACS_KEEP_CWD");
-	set->strict = yes("DACS_STRICT");
-	set->serve = strcasecmp(setting("ENGINE", &s), "thread") == 0;
-	prefix = setting("DACS_CWD_PREFIX", &s);
+	set->timeout_ms = number_setting("TIMEOUT", -1);
+	set->kill_ms = number_setting("DACS_KILL_MS", 1000);
+	set->abort = yes_setting("DACS_ABORT");
+	set->keep_cwd = yes_setting("DACS_KEEP_CWD");
+	set->strict = yes_setting("DACS_STRICT");
+	set->serve = strcasecmp(text_setting("ENGINE", &s), "thread") == 0;
+	prefix = text_setting("DACS_CWD_PREFIX", &s);
 	if (strlen(prefix) >= sizeof(s.value) - 1) /* perhaps cut off */
 		return DACS_ERR_TOO_LONG;
 	if (!*prefix)
@@ -103,7 +103,7 @@ static DACS_ERR_T find_parent(void)
 }
 
 /* What dacs_exit ends with, and a failed dacs_init. */
-static void tear_down(int timeout_ms)
+static void tear_down_runtime(int timeout_ms)
 {
 	if (dacsi.parent)
 		dacsi_message_fail(dacsi.parent, DACS_ERR_NOT_INITIALIZED);
@@ -134,7 +134,7 @@ static void tear_down(int timeout_ms)
 	dacsi.idle = false;
 }
 
-static DACS_ERR_T set_up(void)
+static DACS_ERR_T set_up_runtime(void)
 {
 	struct slmpm_options options = {.size = sizeof(options)};
 	DACS_ERR_T rc = read_settings(&dacsi.set);
@@ -152,12 +152,12 @@ static DACS_ERR_T set_up(void)
 	else
 		rc = find_parent();
 	if (rc != DACS_SUCCESS)
-		tear_down(0);
+		tear_down_runtime(0);
 	return rc;
 }
 
 /* Timed waits count monotonic time, in a forked child too; the fork hook is inherited. */
-static void prepare(void)
+static void prepare_once(void)
 {
 	static bool hooked;
 	pthread_condattr_t attr;
@@ -183,17 +183,17 @@ DACS_ERR_T dacs_init(int config_flags)
 	if (dacsi.up || dacsi.child) {
 		rc = DACS_ERR_INITIALIZED;
 	} else {
-		prepare();
-		rc = set_up();
+		prepare_once();
+		rc = set_up_runtime();
 	}
 	if (rc == DACS_SUCCESS && dacsi.set.serve && !(config_flags & DACS_INIT_SINGLE_THREADED)) {
 		rc = dacsi_serve_begin();
 		if (rc != DACS_SUCCESS)
-			tear_down(0);
+			tear_down_runtime(0);
 	}
 	if (rc == DACS_SUCCESS) {
 		if (config_flags & DACS_INIT_SINGLE_THREADED)
-			dacsi.threads = false; /* nobody else looks at it */
+			dacsi.threads = false; /* no other thread reads it */
 		dacsi.life++;
 		dacsi.up = true;
 	}
@@ -207,7 +207,7 @@ DACS_ERR_T dacs_exit(void)
 
 	if (rc != DACS_SUCCESS)
 		return rc;
-	rc = dacsi_leave(DACS_SUCCESS); /* handlers hear of what has happened until now */
+	rc = dacsi_leave(DACS_SUCCESS); /* handlers run for what has happened until now */
 	rc = dacsi_enter();
 	if (rc != DACS_SUCCESS)
 		return rc;
@@ -219,7 +219,7 @@ DACS_ERR_T dacs_exit(void)
 	}
 	dacsi_serve_end();
 	dacsi_process_exit_all();
-	tear_down(DACSI_CLOSE_MS);
+	tear_down_runtime(DACSI_CLOSE_MS);
 	dacsi.up = false;
 	dacsi.leaving = false;
 	if (dacsi.threads)

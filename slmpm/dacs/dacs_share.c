@@ -71,8 +71,8 @@ static DACS_ERR_T begin_share(struct dacsi_object *object, const struct dacsi_ki
 }
 
 /* What has become of the offer. */
-static DACS_ERR_T outcome(struct dacsi_object *object, const struct dacsi_kind *kind,
-			  struct dacsi_member *member)
+static DACS_ERR_T offer_outcome(struct dacsi_object *object, const struct dacsi_kind *kind,
+				struct dacsi_member *member)
 {
 	DACS_ERR_T rc = member->outcome;
 
@@ -100,11 +100,11 @@ static DACS_ERR_T share_once(struct dacsi_object *object, struct dacsi_process *
 	(void)slmpm_progress(dacsi.ctx);
 	if (rc == DACS_SUCCESS && !*mine)
 		rc = begin_share(object, kind, process, mine);
-	return rc == DACS_SUCCESS ? outcome(object, kind, *mine) : rc;
+	return rc == DACS_SUCCESS ? offer_outcome(object, kind, *mine) : rc;
 }
 
-static DACS_ERR_T share(enum dacsi_family family, de_id_t de, dacs_process_id_t pid,
-			uint64_t handle)
+static DACS_ERR_T share_object(enum dacsi_family family, de_id_t de, dacs_process_id_t pid,
+			       uint64_t handle)
 {
 	struct dacsi_process *process;
 	struct dacsi_member *mine = NULL;
@@ -137,7 +137,7 @@ DACS_ERR_T dacsi_share(enum dacsi_family family, de_id_t de, dacs_process_id_t p
 {
 	DACS_ERR_T rc = dacsi_enter();
 
-	return rc == DACS_SUCCESS ? dacsi_leave(share(family, de, pid, handle)) : rc;
+	return rc == DACS_SUCCESS ? dacsi_leave(share_object(family, de, pid, handle)) : rc;
 }
 
 void dacsi_share_withdraw(struct dacsi_object *object)
@@ -188,7 +188,7 @@ static DACS_ERR_T destroy_once(struct dacsi_object *object)
 	return rc;
 }
 
-static DACS_ERR_T destroy(enum dacsi_family family, uint64_t *handle)
+static DACS_ERR_T destroy_object(enum dacsi_family family, uint64_t *handle)
 {
 	struct dacsi_pause pause;
 	uint64_t wanted;
@@ -213,5 +213,5 @@ DACS_ERR_T dacsi_destroy(enum dacsi_family family, uint64_t *handle)
 {
 	DACS_ERR_T rc = dacsi_enter();
 
-	return rc == DACS_SUCCESS ? dacsi_leave(destroy(family, handle)) : rc;
+	return rc == DACS_SUCCESS ? dacsi_leave(destroy_object(family, handle)) : rc;
 }

@@ -86,7 +86,7 @@ DACS_ERR_T dacs_wid_release(dacs_wid_t *wid)
 	return dacsi_leave_fast(DACS_SUCCESS);
 }
 
-/* What the wid has to say now; DACS_WID_BUSY while a transfer is under way. */
+/* What the wid reports now; DACS_WID_BUSY while a transfer is under way. */
 static DACS_ERR_T report(struct dacsi_wid *w)
 {
 	if (!w->active)
@@ -138,7 +138,7 @@ DACS_ERR_T dacs_wait(dacs_wid_t wid)
 		w = dacsi_wid_find(wid); /* another thread may have released it meanwhile */
 		if (!w)
 			return dacsi_leave_fast(DACS_ERR_INVALID_WID);
-		if (w->round != round) /* or have been told first: both learn the same */
+		if (w->round != round) /* or have had the report first: both get the same */
 			return dacsi_leave_fast(w->reported);
 	}
 	return dacsi_leave_fast(rc);

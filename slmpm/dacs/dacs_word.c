@@ -25,7 +25,7 @@ static struct dacsi_word little(struct dacsi_word word)
 }
 
 /* Keeps REQ until it has been sent. */
-static DACS_ERR_T keep(struct dacsi_process *process, slmpm_req req)
+static DACS_ERR_T keep_request(struct dacsi_process *process, slmpm_req req)
 {
 	struct dacsi_letter *letter;
 
@@ -56,7 +56,7 @@ static DACS_ERR_T send_head(struct dacsi_process *process, const void *head, siz
 	if (rc != -SLMPM_EAGAIN)
 		return dacsi_code(rc);
 	rc = slmpm_am(process->peer, WORDS, head, len, NULL, 0, &how, &req);
-	return rc < 0 ? dacsi_code(rc) : keep(process, req);
+	return rc < 0 ? dacsi_code(rc) : keep_request(process, req);
 }
 
 DACS_ERR_T dacsi_word_send(struct dacsi_process *process, enum dacsi_word_type type, uint32_t value,
@@ -112,7 +112,7 @@ void dacsi_word_drop(struct dacsi_process *process)
 
 /* ---- receiving ------------------------------------------------------------------------------ */
 
-static struct dacsi_object *find(uint64_t handle)
+static struct dacsi_object *find_object(uint64_t handle)
 {
 	void *object = NULL;
 
@@ -122,8 +122,8 @@ static struct dacsi_object *find(uint64_t handle)
 }
 
 /* An answer to an offer; of one object to one partner any stands for the other. */
-static uint32_t answered(struct dacsi_object *object, const struct dacsi_process *process,
-			 const struct dacsi_word *word)
+static uint32_t offer_answered(struct dacsi_object *object, const struct dacsi_process *process,
+			       const struct dacsi_word *word)
 {
 	struct dacsi_member *member = object->members;
 
@@ -151,7 +151,7 @@ static uint32_t to_owner(struct dacsi_object *object, struct dacsi_process *proc
 	if (!member || !object->owner)
 		return word->type == DACSI_LEAVE || word->type == DACSI_REFUSE ? 0 : DACSI_VOID;
 	if (word->type < DACSI_LEAVE)
-		return answered(object, process, word);
+		return offer_answered(object, process, word);
 	if (!member->theirs || !kind->word)
 		return word->type == DACSI_LEAVE ? 0 : DACSI_VOID;
 	if (word->type != DACSI_LEAVE)
@@ -222,8 +222,8 @@ static void receive_word(const struct slmpm_am *am, void *arg)
 	case DACSI_GIVE_UP:
 	case DACSI_TRY:
 	case DACSI_UNLOCK:
-	case DACSI_ARRIVE: answer = to_owner(find(word.to), process, &word, &value); break;
-	default: answer = to_partner(find(word.to), process, &word, &value); break;
+	case DACSI_ARRIVE: answer = to_owner(find_object(word.to), process, &word, &value); break;
+	default: answer = to_partner(find_object(word.to), process, &word, &value); break;
 	}
 	if (!answer)
 		return;

@@ -25,7 +25,7 @@ static void name_start(char name[32])
 	snprintf(name, 32, "dacs-%u-", (unsigned)geteuid());
 }
 
-static DACS_ERR_T code_of(int error)
+static DACS_ERR_T cwd_code(int error)
 {
 	switch (error) {
 	case ENAMETOOLONG: return DACS_ERR_TOO_LONG;
@@ -73,7 +73,7 @@ DACS_ERR_T dacsi_cwd_make(const char *prefix, bool keep, char **path, int *lock)
 		free(*path);
 		*path = NULL;
 		if (*lock != -EAGAIN)
-			return code_of(-*lock);
+			return cwd_code(-*lock);
 	}
 	return DACS_ERR_INVALID_CWD;
 }

@@ -16,7 +16,7 @@ static bool type_exists(DACS_DE_TYPE_T type)
 	return (int)type > DACS_DE_INVALID && (int)type < DACS_DE_MAX_TYPE;
 }
 
-static bool held(de_id_t de)
+static bool is_reserved(de_id_t de)
 {
 	for (uint32_t i = 0; i < dacsi.element_count; i++)
 		if (dacsi.elements[i] == de)
@@ -28,7 +28,7 @@ DACS_ERR_T dacsi_element_check(de_id_t de)
 {
 	if (de == DACS_DE_SELF || de == DACS_DE_PARENT)
 		return DACS_ERR_INVALID_TARGET;
-	return held(de) ? DACS_SUCCESS : DACS_ERR_INVALID_DE;
+	return is_reserved(de) ? DACS_SUCCESS : DACS_ERR_INVALID_DE;
 }
 
 void dacsi_element_release_all(void)
@@ -106,7 +106,7 @@ static DACS_ERR_T releasable(uint32_t n, const de_id_t *list)
 	for (uint32_t i = 0; i < n; i++) {
 		const struct dacsi_process *process = dacsi_process_on(list[i]);
 
-		if (!held(list[i]))
+		if (!is_reserved(list[i]))
 			return DACS_ERR_INVALID_DE;
 		for (uint32_t k = 0; k < i; k++)
 			if (list[k] == list[i])
@@ -117,7 +117,7 @@ static DACS_ERR_T releasable(uint32_t n, const de_id_t *list)
 	return DACS_SUCCESS;
 }
 
-static void drop(de_id_t de)
+static void drop_element(de_id_t de)
 {
 	struct dacsi_process *process = dacsi_process_on(de);
 	uint32_t i = 0;
@@ -141,12 +141,12 @@ DACS_ERR_T dacs_release_de_list(uint32_t num_des, de_id_t *de_list)
 	if (!de_list)
 		return dacsi_leave(DACS_ERR_INVALID_ADDR);
 	for (uint32_t i = 0; i < dacsi.element_count; i++)
-		dacsi_process_look(dacsi.elements[i]);
+		dacsi_process_check(dacsi.elements[i]);
 	rc = releasable(num_des, de_list);
 	if (rc != DACS_SUCCESS)
 		return dacsi_leave(rc);
 	for (uint32_t i = 0; i < num_des; i++)
-		drop(de_list[i]);
+		drop_element(de_list[i]);
 	released = slmpm_element_release(dacsi.ctx, (int)num_des, de_list);
 	return dacsi_leave(dacsi_code(released < 0 ? released : 0));
 }

@@ -78,7 +78,7 @@ static char *expand(const char *name, size_t length, const char *value, const ch
 	return entry;
 }
 
-static bool put(struct env *env, char *entry)
+static bool put_variable(struct env *env, char *entry)
 {
 	size_t length = entry ? strcspn(entry, "=") + 1 : 0;
 
@@ -116,7 +116,8 @@ static DACS_ERR_T put_base(struct env *env, const struct dacsi_env_source *sourc
 				continue;
 			return DACS_ERR_INVALID_ENV;
 		}
-		if (!put(env, expand(*at, (size_t)(equals - *at), equals + 1, source->cwd)))
+		if (!put_variable(env,
+				  expand(*at, (size_t)(equals - *at), equals + 1, source->cwd)))
 			return DACS_ERR_NO_RESOURCE;
 	}
 	return DACS_SUCCESS;
@@ -136,7 +137,7 @@ static DACS_ERR_T put_list(struct env *env, const struct dacsi_env_source *sourc
 
 		if (!length)
 			rc = DACS_ERR_INVALID_ENV;
-		else if (value && !put(env, expand(item, length, value, source->cwd)))
+		else if (value && !put_variable(env, expand(item, length, value, source->cwd)))
 			rc = DACS_ERR_NO_RESOURCE;
 	}
 	free(copy);
@@ -155,7 +156,7 @@ static DACS_ERR_T put_settings(struct env *env, const struct dacsi_env_source *s
 
 		if (!value || value_of(env->list, name, (size_t)length))
 			continue;
-		if (!put(env, expand(name, (size_t)length, value, "$AE_CWD")))
+		if (!put_variable(env, expand(name, (size_t)length, value, "$AE_CWD")))
 			return DACS_ERR_NO_RESOURCE;
 	}
 	return DACS_SUCCESS;
@@ -165,13 +166,14 @@ static DACS_ERR_T put_cwd(struct env *env, const struct dacsi_env_source *source
 {
 	const char *path = value_of(env->list, "LD_LIBRARY_PATH", 15);
 	char *value = NULL;
-	bool good = put(env, expand("AE_CWD", 6, source->cwd, source->cwd));
+	bool good = put_variable(env, expand("AE_CWD", 6, source->cwd, source->cwd));
 
 	if (good && source->libraries) {
 		if (asprintf(&value, "%s%s%s", path ? path : "", path && *path ? ":" : "",
 			     source->cwd) < 0)
 			value = NULL;
-		good = value && put(env, expand("LD_LIBRARY_PATH", 15, value, source->cwd));
+		good = value &&
+		       put_variable(env, expand("LD_LIBRARY_PATH", 15, value, source->cwd));
 		free(value);
 	}
 	return good ? DACS_SUCCESS : DACS_ERR_NO_RESOURCE;

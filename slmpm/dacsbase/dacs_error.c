@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Codes as text, and error handlers: what they are told about children that ended badly. */
+/* Codes as text, and error handlers: the children that ended badly. */
 #include "slmpm/dacsbase/dacs_process.h"
 
 #include <stdio.h>
@@ -19,10 +19,10 @@ const char *dacs_strerror(DACS_ERR_T errcode)
 	}
 }
 
-/* Errors that handlers are looking at now. They are few: one for each thread inside a handler. */
-static pthread_mutex_t told_lock = PTHREAD_MUTEX_INITIALIZER;
+/* Errors that handlers have now. They are few: one for each thread inside a handler. */
+static pthread_mutex_t handling_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t error_handled = PTHREAD_COND_INITIALIZER;
-static struct dacsi_error *told;
+static struct dacsi_error *in_handlers;
 
 void dacsi_error_add(const struct dacsi_process *process)
 {
@@ -47,46 +47,46 @@ void dacsi_error_add(const struct dacsi_process *process)
 	*link = e;
 }
 
-static void begin_telling(struct dacsi_error *e)
+static void begin_handling(struct dacsi_error *e)
 {
-	pthread_mutex_lock(&told_lock);
-	e->teller = pthread_self();
-	e->next = told;
-	told = e;
-	pthread_mutex_unlock(&told_lock);
+	pthread_mutex_lock(&handling_lock);
+	e->handling_thread = pthread_self();
+	e->next = in_handlers;
+	in_handlers = e;
+	pthread_mutex_unlock(&handling_lock);
 }
 
-static void end_telling(const struct dacsi_error *e)
+static void end_handling(const struct dacsi_error *e)
 {
-	struct dacsi_error **link = &told;
+	struct dacsi_error **link = &in_handlers;
 
-	pthread_mutex_lock(&told_lock);
+	pthread_mutex_lock(&handling_lock);
 	while (*link != e)
 		link = &(*link)->next;
 	*link = e->next;
 	pthread_cond_broadcast(&error_handled);
-	pthread_mutex_unlock(&told_lock);
+	pthread_mutex_unlock(&handling_lock);
 }
 
 static bool is_in_handler(void)
 {
-	for (const struct dacsi_error *e = told; e; e = e->next)
-		if (pthread_equal(e->teller, pthread_self()))
+	for (const struct dacsi_error *e = in_handlers; e; e = e->next)
+		if (pthread_equal(e->handling_thread, pthread_self()))
 			return true;
 	return false;
 }
 
 void dacsi_error_await(void)
 {
-	pthread_mutex_lock(&told_lock);
-	while (told && !is_in_handler())
-		pthread_cond_wait(&error_handled, &told_lock);
-	pthread_mutex_unlock(&told_lock);
+	pthread_mutex_lock(&handling_lock);
+	while (in_handlers && !is_in_handler())
+		pthread_cond_wait(&error_handled, &handling_lock);
+	pthread_mutex_unlock(&handling_lock);
 }
 
-/* The first error not told yet, and the handlers as they are now. */
-static struct dacsi_error *take(dacs_error_handler_t handlers[DACSI_HANDLERS], uint32_t *count,
-				bool *abort_after)
+/* The first error that handlers have not had, and the handlers as they are now. */
+static struct dacsi_error *next_error(dacs_error_handler_t handlers[DACSI_HANDLERS],
+				      uint32_t *count, bool *abort_after)
 {
 	struct dacsi_error *e;
 
@@ -95,7 +95,7 @@ static struct dacsi_error *take(dacs_error_handler_t handlers[DACSI_HANDLERS], u
 	e = dacsi.errors;
 	if (e) {
 		dacsi.errors = e->next;
-		begin_telling(e);
+		begin_handling(e);
 	}
 	*count = dacsi.handler_count;
 	memcpy(handlers, dacsi.handlers, *count * sizeof(*handlers));
@@ -105,17 +105,17 @@ static struct dacsi_error *take(dacs_error_handler_t handlers[DACSI_HANDLERS], u
 	return e;
 }
 
-void dacsi_error_tell(void)
+void dacsi_error_handle(void)
 {
 	dacs_error_handler_t handlers[DACSI_HANDLERS];
 	struct dacsi_error *e;
 	bool abort_after;
 	uint32_t count;
 
-	while ((e = take(handlers, &count, &abort_after))) {
+	while ((e = next_error(handlers, &count, &abort_after))) {
 		for (uint32_t i = 0; i < count; i++)
 			(void)handlers[i](e);
-		end_telling(e);
+		end_handling(e);
 		if (abort_after) {
 			fprintf(stderr, "dacs: %s; SLMPM_DACS_ABORT=y\n", e->text);
 			abort();
@@ -152,7 +152,7 @@ DACS_ERR_T dacs_errhandler_reg(dacs_error_handler_t handler, uint32_t flags)
 }
 
 /* Copies the error out, so that a handle which is no error at all is noticed. */
-static DACS_ERR_T find(dacs_error_t error, struct dacsi_error **found)
+static DACS_ERR_T find_handled(dacs_error_t error, struct dacsi_error **found)
 {
 	DACS_ERR_T rc = dacsi_enter();
 
@@ -160,17 +160,17 @@ static DACS_ERR_T find(dacs_error_t error, struct dacsi_error **found)
 		return rc;
 	if (dacsi.threads)
 		pthread_mutex_unlock(&dacsi.lock);
-	pthread_mutex_lock(&told_lock);
-	for (*found = told; *found && *found != error; *found = (*found)->next)
+	pthread_mutex_lock(&handling_lock);
+	for (*found = in_handlers; *found && *found != error; *found = (*found)->next)
 		;
-	pthread_mutex_unlock(&told_lock);
+	pthread_mutex_unlock(&handling_lock);
 	return *found ? DACS_SUCCESS : DACS_ERR_INVALID_HANDLE;
 }
 
 DACS_ERR_T dacs_error_num(dacs_error_t error)
 {
 	struct dacsi_error *e;
-	DACS_ERR_T rc = find(error, &e);
+	DACS_ERR_T rc = find_handled(error, &e);
 
 	return rc == DACS_SUCCESS ? e->num : rc;
 }
@@ -180,7 +180,7 @@ DACS_ERR_T dacs_error_num(dacs_error_t error)
 	DACS_ERR_T dacs_error_##name(dacs_error_t error, type *out)                                \
 	{                                                                                          \
 		struct dacsi_error *e;                                                             \
-		DACS_ERR_T rc = find(error, &e);                                                   \
+		DACS_ERR_T rc = find_handled(error, &e);                                           \
                                                                                                    \
 		if (rc != DACS_SUCCESS)                                                            \
 			return rc;                                                                 \

@@ -21,7 +21,7 @@
 _Static_assert(DACSI_HANDLES < 1 << PLACE_BITS, "a place is not 0");
 _Static_assert(DACSI_GROUP < 1 << FAMILY_BITS, "so many families");
 
-static uint64_t salt(void)
+static uint64_t own_salt(void)
 {
 	uint32_t random;
 
@@ -33,12 +33,12 @@ static uint64_t salt(void)
 	return dacsi.handle_salt & ((UINT64_C(1) << SALT_BITS) - 1);
 }
 
-static uint64_t number(uint32_t place, enum dacsi_family family)
+static uint64_t make_number(uint32_t place, enum dacsi_family family)
 {
 	static uint64_t given; /* under the lock; goes on through dacs_exit */
 	uint64_t count = ++given & ((UINT64_C(1) << GIVEN_BITS) - 1);
 
-	return salt() << SALT_SHIFT | count << GIVEN_SHIFT | (uint64_t)family << PLACE_BITS |
+	return own_salt() << SALT_SHIFT | count << GIVEN_SHIFT | (uint64_t)family << PLACE_BITS |
 	       (place + 1);
 }
 
@@ -53,7 +53,7 @@ void *dacsi_handle_find(uint64_t handle, enum dacsi_family family)
 	return object && object->number == handle && object->family == family ? object : NULL;
 }
 
-static bool grow(void)
+static bool grow_table(void)
 {
 	uint32_t places = dacsi.handle_places ? dacsi.handle_places * 2 : 16;
 	struct dacsi_object **handles;
@@ -75,14 +75,14 @@ static bool grow(void)
 
 bool dacsi_handle_give(struct dacsi_object *object, enum dacsi_family family)
 {
-	if (dacsi.handle_count == dacsi.handle_places && !grow())
+	if (dacsi.handle_count == dacsi.handle_places && !grow_table())
 		return false;
 	while (dacsi.handles[dacsi.handle_next])
 		dacsi.handle_next = (dacsi.handle_next + 1) % dacsi.handle_places;
 	dacsi.handles[dacsi.handle_next] = object;
 	dacsi.handle_count++;
 	object->family = family;
-	object->number = number(dacsi.handle_next, family);
+	object->number = make_number(dacsi.handle_next, family);
 	return true;
 }
 

@@ -40,7 +40,7 @@ struct dacsi_error { /* what a dacs_error_t points at */
 	uint32_t code;
 	de_id_t de;
 	dacs_process_id_t pid;
-	pthread_t teller; /* the thread whose handlers look at it now */
+	pthread_t handling_thread; /* whose handlers have it now */
 	char text[96];
 };
 
@@ -55,7 +55,7 @@ struct dacsi_runtime {
 	uint32_t life;   /* how often dacs_init has succeeded */
 	uint32_t inside; /* threads that wait with the lock given back */
 	bool sleeping;   /* one of them sleeps on the descriptors for all */
-	bool idle;       /* a wait has found nothing, and SLMPM has not been told of its end */
+	bool idle;       /* a wait has found nothing, and SLMPM has not been notified of its end */
 	slmpm_ctx ctx;
 	int epoll, kick;
 	struct dacsi_settings set;
@@ -77,7 +77,7 @@ struct dacsi_runtime {
 	uint32_t handle_salt;
 	struct dacsi_object *due;   /* shared objects to be settled */
 	uint32_t awaited;           /* asks of all members */
-	struct dacsi_error *errors; /* to be told to the handlers */
+	struct dacsi_error *errors; /* for the handlers */
 	dacs_error_handler_t handlers[DACSI_HANDLERS];
 	uint32_t handler_count;
 	bool swept; /* stale directories have been removed */
@@ -91,7 +91,7 @@ extern struct dacsi_runtime dacsi;
 /* Every call begins and ends with these; leave wakes other threads and runs error handlers. */
 DACS_ERR_T dacsi_enter(void);
 DACS_ERR_T dacsi_leave(DACS_ERR_T rc);
-/* The same for calls that are made often: does not look at the children each time. */
+/* The same for calls that are made often: does not check the children each time. */
 DACS_ERR_T dacsi_leave_fast(DACS_ERR_T rc);
 /* What a negative SLMPM code means to a DaCS caller. */
 DACS_ERR_T dacsi_code(int64_t error);
@@ -100,7 +100,7 @@ DACS_ERR_T dacsi_code(int64_t error);
 
 void dacsi_error_add(const struct dacsi_process *process);
 /* Runs the handlers for what has been added; called without the lock. */
-void dacsi_error_tell(void);
+void dacsi_error_handle(void);
 /* Until handlers that another thread runs are through; not inside a handler. */
 void dacsi_error_await(void);
 void dacsi_error_reset(void);

@@ -13,19 +13,19 @@ struct dacsi_parts {
 	/* Moves transfers on; settles objects that are due: did anything happen? */
 	bool (*attend)(void);
 	bool (*settle)(void);
-	/* Of a partner: answers that are owed, words that have not been sent, messages for receives that are posted. */
+	/* Of a partner: credits to be returned, words that have not been sent, messages for receives that are posted. */
 	void (*settle_mail)(struct dacsi_process *process);
 	void (*settle_words)(struct dacsi_process *process);
 	bool (*match)(struct dacsi_process *process);
 
-	/* Looks at the children, CLOSELY or at those under suspicion: has one ended? */
+	/* Checks the children, CLOSELY or those under suspicion: has one ended? */
 	bool (*watch)(bool closely);
 	void (*suspect)(struct dacsi_process *process);
 	/* A call ends with DACS_ERR_DE_TERM: whose end that is has to be known. */
 	void (*term)(void);
 	/* Error handlers run; those that another thread runs are through. */
-	void (*tell)(void);
-	void (*await)(void);
+	void (*handle_errors)(void);
+	void (*await_handlers)(void);
 
 	/* A process ends: receives from it do with ERROR. It is gone, in this order. */
 	void (*fail)(struct dacsi_process *process, DACS_ERR_T error);

@@ -84,8 +84,8 @@ static void unwatch(struct dacsi_process *p)
 	p->pidfd = -1;
 }
 
-/* Looks without reaping: its messages can be read until dacs_de_wait or _test has told. */
-static bool look(struct dacsi_process *p)
+/* Without reaping: its messages can be read until dacs_de_wait or _test has reported it. */
+static bool child_ended(struct dacsi_process *p)
 {
 	siginfo_t info = {0};
 
@@ -111,12 +111,12 @@ static bool look(struct dacsi_process *p)
 	return true;
 }
 
-void dacsi_process_look(de_id_t de)
+void dacsi_process_check(de_id_t de)
 {
 	struct dacsi_process *p = dacsi_process_on(de);
 
 	if (p)
-		(void)look(p);
+		(void)child_ended(p);
 }
 
 void dacsi_process_suspect(struct dacsi_process *p)
@@ -150,7 +150,7 @@ bool dacsi_process_watch(bool closely)
 		take_events();
 	for (struct dacsi_process *p = dacsi.watched ? dacsi.children : NULL; p; p = p->next) {
 		if (p->suspicious)
-			news |= look(p);
+			news |= child_ended(p);
 		if (p->kill_at && dacsi_now() >= p->kill_at) {
 			(void)slmpm_kill(p->peer, 0);
 			p->kill_at = 0;
@@ -161,19 +161,19 @@ bool dacsi_process_watch(bool closely)
 	return news;
 }
 
-/* Its channel says that it ended: the system may take a moment to say how. Once, in case it only left. */
-static void await_end(struct dacsi_process *p)
+/* Its channel has ended: the system may take a moment to report how. Once, in case it only left. */
+static void await_child_end(struct dacsi_process *p)
 {
 	struct slmpm_peer_info info = {.size = sizeof(info)};
 	struct pollfd fd = {.fd = p->pidfd, .events = POLLIN};
 
 	if (slmpm_peer_query(p->peer, &info) < 0 || info.state == SLMPM_PEER_CONNECTING ||
-	    info.state == SLMPM_PEER_UP || look(p))
+	    info.state == SLMPM_PEER_UP || child_ended(p))
 		return;
 	if (info.state != SLMPM_PEER_DEAD || p->awaited)
 		return;
 	p->awaited = true;
-	for (int64_t until = dacsi_now() + ENDING_NS; !look(p) && dacsi_now() < until;)
+	for (int64_t until = dacsi_now() + ENDING_NS; !child_ended(p) && dacsi_now() < until;)
 		(void)poll(&fd, 1, p->pidfd < 0 ? 1 : ENDING_MS);
 }
 
@@ -181,7 +181,7 @@ void dacsi_process_term(void)
 {
 	for (struct dacsi_process *p = dacsi.children; p; p = p->next)
 		if (!p->ended)
-			await_end(p);
+			await_child_end(p);
 }
 
 void dacsi_process_reap(struct dacsi_process *process)
@@ -204,7 +204,7 @@ void dacsi_process_reap(struct dacsi_process *process)
 /* ---- asking --------------------------------------------------------------------------------- */
 
 /* Both counts are of an element that this process holds. */
-static DACS_ERR_T count(de_id_t de, uint32_t *num, bool running)
+static DACS_ERR_T count_processes(de_id_t de, uint32_t *num, bool running)
 {
 	DACS_ERR_T rc = dacsi_enter();
 	struct dacsi_process *p;
@@ -215,29 +215,29 @@ static DACS_ERR_T count(de_id_t de, uint32_t *num, bool running)
 	if (rc != DACS_SUCCESS)
 		return dacsi_leave(rc);
 	p = dacsi_process_on(de);
-	*num = running ? p && !look(p) : MAX_PROCESSES_PER_DE;
+	*num = running ? p && !child_ended(p) : MAX_PROCESSES_PER_DE;
 	return dacsi_leave(DACS_SUCCESS);
 }
 
 DACS_ERR_T dacs_num_processes_supported(de_id_t de, uint32_t *num_processes)
 {
-	return count(de, num_processes, false);
+	return count_processes(de, num_processes, false);
 }
 
 DACS_ERR_T dacs_num_processes_running(de_id_t de, uint32_t *num_processes)
 {
-	return count(de, num_processes, true);
+	return count_processes(de, num_processes, true);
 }
 
 /* The final status reaps. */
-static DACS_ERR_T ask(de_id_t de, dacs_process_id_t pid, int32_t *exit_status)
+static DACS_ERR_T reap_status(de_id_t de, dacs_process_id_t pid, int32_t *exit_status)
 {
 	struct dacsi_process *p;
 	DACS_ERR_T rc = find_child(de, pid, &p);
 
 	if (rc != DACS_SUCCESS)
 		return rc;
-	if (!look(p))
+	if (!child_ended(p))
 		return DACS_STS_PROC_RUNNING;
 	rc = p->outcome;
 	*exit_status = p->code;
@@ -252,7 +252,7 @@ DACS_ERR_T dacs_de_test(de_id_t de, dacs_process_id_t pid, int32_t *exit_status)
 	if (rc != DACS_SUCCESS)
 		return rc;
 	(void)dacsi_progress();
-	return dacsi_leave(exit_status ? ask(de, pid, exit_status) : DACS_ERR_INVALID_ADDR);
+	return dacsi_leave(exit_status ? reap_status(de, pid, exit_status) : DACS_ERR_INVALID_ADDR);
 }
 
 DACS_ERR_T dacs_de_wait(de_id_t de, dacs_process_id_t pid, int32_t *exit_status)
@@ -265,7 +265,7 @@ DACS_ERR_T dacs_de_wait(de_id_t de, dacs_process_id_t pid, int32_t *exit_status)
 	if (!exit_status)
 		return dacsi_leave(DACS_ERR_INVALID_ADDR);
 	dacsi_pause_begin(&pause);
-	while ((rc = ask(de, pid, exit_status)) == DACS_STS_PROC_RUNNING) {
+	while ((rc = reap_status(de, pid, exit_status)) == DACS_STS_PROC_RUNNING) {
 		rc = dacsi_pause(&pause);
 		if (rc != DACS_SUCCESS)
 			break;
@@ -286,7 +286,7 @@ DACS_ERR_T dacs_de_kill(de_id_t de, dacs_process_id_t pid, DACS_KILL_TYPE_T type
 		return dacsi_leave(rc);
 	if (type != DACS_KILL_TYPE_ASYNC)
 		return dacsi_leave(DACS_ERR_INVALID_ATTR);
-	if (look(p))
+	if (child_ended(p))
 		return dacsi_leave(DACS_SUCCESS);
 	killed = slmpm_kill(p->peer, dacsi.set.kill_ms);
 	if (killed < 0)
@@ -307,11 +307,11 @@ static bool all_ended(int64_t deadline)
 	bool all = true;
 
 	for (struct dacsi_process *p = dacsi.children; p; p = p->next) {
-		while (!look(p) && dacsi_now() < deadline) {
+		while (!child_ended(p) && dacsi_now() < deadline) {
 			struct pollfd fd = {.fd = p->pidfd, .events = POLLIN};
 			int64_t ms = (deadline - dacsi_now()) / 1000000 + 1;
 
-			/* Without such a descriptor (old kernels, emulation) look again soon. */
+			/* Without such a descriptor (old kernels, emulation) check again soon. */
 			(void)poll(&fd, 1, p->pidfd < 0 ? 1 : (int)ms);
 		}
 		all &= p->ended;

@@ -19,14 +19,14 @@ struct dacsi_process {
 	slmpm_peer peer;
 	int os_pid;
 	int pidfd;                      /* -1 none */
-	bool ended, killed, suspicious; /* suspicious: look whether it has ended */
+	bool ended, killed, suspicious; /* suspicious: perhaps ended */
 	bool awaited;                   /* its end has been waited for once */
 	DACS_ERR_T outcome;             /* once ended: DACS_STS_PROC_* ... */
 	int32_t code;                   /* ... and exit code or signal */
 	int64_t kill_at;                /* nanoseconds, 0 none */
 	struct dacsi_transfer *posted;  /* receives in the order posted */
 	uint32_t credits;               /* mailbox words that may be written */
-	uint32_t owed;                  /* words read, not yet told */
+	uint32_t unreturned;            /* words read whose credit has not been returned */
 	slmpm_req word_req[DACSI_MAILBOX_SLOTS], credit_req;
 	struct dacsi_invite *invites; /* objects that it offers, in its order */
 	uint32_t invite_count;
@@ -49,9 +49,9 @@ struct dacsi_process *dacsi_process_on(de_id_t de);
 bool dacsi_process_watch(bool closely);
 /* A call is to report the end of a partner: which of the children it was, and how it ended, is found out first. */
 void dacsi_process_term(void);
-/* Looks whether the process on DE has ended. */
-void dacsi_process_look(de_id_t de);
-/* Has the next watch look at PROCESS. */
+/* Notes whether the process on DE has ended. */
+void dacsi_process_check(de_id_t de);
+/* Has the next watch check PROCESS. */
 void dacsi_process_suspect(struct dacsi_process *process);
 void dacsi_process_reap(struct dacsi_process *process);
 void dacsi_process_exit_all(void);

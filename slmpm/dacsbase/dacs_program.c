@@ -14,7 +14,7 @@
 
 #define CHUNK (1U << 20)
 
-static DACS_ERR_T code_of(int error)
+static DACS_ERR_T program_code(int error)
 {
 	switch (error) {
 	case ENOENT:
@@ -72,7 +72,7 @@ static DACS_ERR_T ship(const char *file, const char *cwd, char **path)
 	struct stat st;
 
 	if (from < 0)
-		return code_of(errno);
+		return program_code(errno);
 	if (fstat(from, &st) != 0 || !S_ISREG(st.st_mode)) {
 		close(from);
 		return DACS_ERR_INVALID_PROG;
@@ -87,7 +87,7 @@ static DACS_ERR_T ship(const char *file, const char *cwd, char **path)
 	close(from);
 	if (to >= 0 && close(to) != 0 && rc == 0)
 		rc = -errno;
-	return rc ? code_of(-rc) : DACS_SUCCESS;
+	return rc ? program_code(-rc) : DACS_SUCCESS;
 }
 
 /* One name a line: the program, then what it needs. */
@@ -100,7 +100,7 @@ static DACS_ERR_T ship_list(const char *list, const char *cwd, char **path)
 	ssize_t n;
 
 	if (!file)
-		return code_of(errno);
+		return program_code(errno);
 	while (rc == DACS_SUCCESS && (n = getline(&line, &size, file)) >= 0) {
 		while (n && (line[n - 1] == '\n' || line[n - 1] == '\r' || line[n - 1] == ' '))
 			line[--n] = 0;
@@ -138,18 +138,18 @@ static DACS_ERR_T ship_image(const dacs_program_handle_t *handle, const char *cw
 	rc = fd < 0 ? -errno : write_all(fd, image, (size_t)size);
 	if (fd >= 0 && close(fd) != 0 && rc == 0)
 		rc = -errno;
-	return rc ? code_of(-rc) : DACS_SUCCESS;
+	return rc ? program_code(-rc) : DACS_SUCCESS;
 }
 
 /* The path as it is, but independent of the working directory; a bare name that is no file here
  * is left to the search path. */
-static DACS_ERR_T find(const char *file, char **path)
+static DACS_ERR_T find_program(const char *file, char **path)
 {
 	struct stat st;
 
 	if (stat(file, &st) != 0) {
 		if (strchr(file, '/') || !*file || errno != ENOENT)
-			return code_of(errno);
+			return program_code(errno);
 		*path = strdup(file);
 		return *path ? DACS_SUCCESS : DACS_ERR_NO_RESOURCE;
 	}
@@ -173,7 +173,7 @@ DACS_ERR_T dacsi_program_stage(const void *prog, DACS_PROC_CREATION_FLAG_T flags
 	switch (flags) {
 	case DACS_PROC_LOCAL_FILE: return ship(prog, cwd, path);
 	case DACS_PROC_LOCAL_FILE_LIST: return ship_list(prog, cwd, path);
-	case DACS_PROC_REMOTE_FILE: return find(prog, path);
+	case DACS_PROC_REMOTE_FILE: return find_program(prog, path);
 	case DACS_PROC_EMBEDDED: return ship_image(prog, cwd, path);
 	}
 	return DACS_ERR_INVALID_ATTR;

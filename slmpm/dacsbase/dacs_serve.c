@@ -7,7 +7,7 @@
 
 #include <signal.h>
 
-static void *serve(void *arg)
+static void *serve_partners(void *arg)
 {
 	uint32_t seen = 0;
 
@@ -27,7 +27,7 @@ DACS_ERR_T dacsi_serve_begin(void)
 	sigfillset(&all);         /* they are the application's */
 	sigdelset(&all, SIGSEGV); /* but what a store of its own causes */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&dacsi.server, NULL, serve, NULL);
+	rc = pthread_create(&dacsi.server, NULL, serve_partners, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	dacsi.served = rc == 0;
 	return rc ? DACS_ERR_NO_RESOURCE : DACS_SUCCESS;

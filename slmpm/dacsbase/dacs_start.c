@@ -9,7 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static DACS_ERR_T make_environment(char const **envv, const char *cwd, bool libraries, char ***env)
+static DACS_ERR_T make_dacs_environment(char const **envv, const char *cwd, bool libraries,
+					char ***env)
 {
 	extern char **environ;
 	struct dacsi_env_source source = {
@@ -72,7 +73,7 @@ static DACS_ERR_T stage_and_spawn(struct dacsi_process *p, void *prog, char cons
 				dacsi_program_stage(prog, flags, p->cwd, &path);
 
 	if (rc == DACS_SUCCESS)
-		rc = make_environment(envv, p->cwd, flags == DACS_PROC_LOCAL_FILE_LIST, &env);
+		rc = make_dacs_environment(envv, p->cwd, flags == DACS_PROC_LOCAL_FILE_LIST, &env);
 	if (rc == DACS_SUCCESS)
 		rc = spawn(p, path, argv, env, there);
 	dacsi_env_free(env);
@@ -80,8 +81,8 @@ static DACS_ERR_T stage_and_spawn(struct dacsi_process *p, void *prog, char cons
 	return rc;
 }
 
-static DACS_ERR_T start(de_id_t de, void *prog, char const **argv, char const **envv,
-			DACS_PROC_CREATION_FLAG_T flags, dacs_process_id_t *pid)
+static DACS_ERR_T start_program(de_id_t de, void *prog, char const **argv, char const **envv,
+				DACS_PROC_CREATION_FLAG_T flags, dacs_process_id_t *pid)
 {
 	struct dacsi_process *p = calloc(1, sizeof(*p));
 	slmpm_peer none = {0};
@@ -132,5 +133,5 @@ DACS_ERR_T dacs_de_start(de_id_t de, void *prog, char const **argv, char const *
 		return dacsi_leave(DACS_ERR_INVALID_ENV);
 	if (dacsi_process_on(de))
 		return dacsi_leave(DACS_ERR_PROC_LIMIT);
-	return dacsi_leave(start(de, prog, argv, envv, creation_flags, pid));
+	return dacsi_leave(start_program(de, prog, argv, envv, creation_flags, pid));
 }

@@ -55,14 +55,14 @@ static bool reports_end(DACS_ERR_T rc)
 	return rc == DACS_ERR_DE_TERM || rc == DACS_STS_PROC_ABORTED || rc == DACS_STS_PROC_FAILED;
 }
 
-/* Whoever is told of a child's end finds that the handlers have run. */
-static DACS_ERR_T leave(DACS_ERR_T rc)
+/* A call that reports a child's end returns when the handlers have run. */
+static DACS_ERR_T leave_runtime(DACS_ERR_T rc)
 {
-	bool tell;
+	bool has_errors;
 
 	if (rc == DACS_ERR_DE_TERM)
 		dacsi_parts.term();
-	tell = dacsi.errors != NULL;
+	has_errors = dacsi.errors != NULL;
 	if (dacsi.idle)
 		dacsi_pause_over();
 	if (dacsi.due)
@@ -74,10 +74,10 @@ static DACS_ERR_T leave(DACS_ERR_T rc)
 			pthread_cond_broadcast(&dacsi.changed);
 		pthread_mutex_unlock(&dacsi.lock);
 	}
-	if (tell)
-		dacsi_parts.tell();
+	if (has_errors)
+		dacsi_parts.handle_errors();
 	if (reports_end(rc))
-		dacsi_parts.await();
+		dacsi_parts.await_handlers();
 	return rc;
 }
 
@@ -85,12 +85,12 @@ DACS_ERR_T dacsi_leave(DACS_ERR_T rc)
 {
 	if (dacsi.up && dacsi.children)
 		(void)dacsi_parts.watch(true);
-	return leave(rc);
+	return leave_runtime(rc);
 }
 
 DACS_ERR_T dacsi_leave_fast(DACS_ERR_T rc)
 {
 	if (dacsi.children && ++dacsi.calls % 64 == 0)
 		(void)dacsi_parts.watch(true);
-	return leave(rc);
+	return leave_runtime(rc);
 }

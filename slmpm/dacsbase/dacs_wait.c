@@ -59,7 +59,7 @@ void dacsi_watch_end(void)
 
 static bool progress_of(struct dacsi_process *process)
 {
-	if (process->owed)
+	if (process->unreturned)
 		dacsi_parts.settle_mail(process);
 	if (process->letters)
 		dacsi_parts.settle_words(process);
@@ -98,19 +98,19 @@ void dacsi_kick(void)
 	(void)!write(dacsi.kick, &one, sizeof(one));
 }
 
-static void lock(void)
+static void lock_runtime(void)
 {
 	if (dacsi.threads)
 		pthread_mutex_lock(&dacsi.lock);
 }
 
-static void unlock(void)
+static void unlock_runtime(void)
 {
 	if (dacsi.threads)
 		pthread_mutex_unlock(&dacsi.lock);
 }
 
-/* The earliest instant at which somebody has to look again, or -1. */
+/* The earliest instant at which a condition has to be checked again, or -1. */
 static int64_t wake_at(const struct dacsi_pause *p)
 {
 	int64_t at = p->deadline;
@@ -120,22 +120,22 @@ static int64_t wake_at(const struct dacsi_pause *p)
 		if (c->kill_at && !c->ended && (at < 0 || c->kill_at < at))
 			at = c->kill_at;
 		/* Its channel is down and the process is about to end: that has a descriptor,
-		 * but where the kernel has none to give look again soon. */
+		 * but where the kernel has none to give check again soon. */
 		if (c->suspicious && !c->ended && c->pidfd < 0)
 			at = dacsi_now() + 1000000;
 	}
 	return at;
 }
 
-static void tell_others(void)
+static void notify_others(void)
 {
 	if (dacsi.threads && dacsi.inside)
 		pthread_cond_broadcast(&dacsi.changed);
 }
 
-/* A child's descriptor stays readable, so the child has to be looked at; a kick says nothing but
+/* A child's descriptor stays readable, so the child has to be checked; a kick says nothing but
  * that the descriptors were disarmed. */
-static void note(const struct epoll_event *event)
+static void take_epoll_event(const struct epoll_event *event)
 {
 	uint64_t count;
 
@@ -146,7 +146,7 @@ static void note(const struct epoll_event *event)
 	for (struct dacsi_process *c = dacsi.children; c; c = c->next)
 		if (c->pidfd == event->data.fd)
 			dacsi_parts.suspect(c);
-	tell_others();
+	notify_others();
 }
 
 /* Sleeps for everybody. Nobody else may sleep on the descriptors meanwhile, and whoever makes an
@@ -161,24 +161,24 @@ static void sleep_on_descriptors(const struct dacsi_pause *p)
 
 	if (at >= 0 && left <= 0)
 		return;
-	/* 1 also when something came since the last time: looking for one message may bring in
-	 * another, for which somebody has looked before. */
+	/* 1 also when something came since the last time: probing for one message may bring in
+	 * another, for which a thread has probed before. */
 	if (slmpm_arm(dacsi.ctx) != 0) {
-		tell_others();
+		notify_others();
 		return;
 	}
 	span.tv_sec = left / 1000000000;
 	span.tv_nsec = left % 1000000000;
 	dacsi.sleeping = true;
 	dacsi.inside++;
-	unlock();
+	unlock_runtime();
 	(void)ppoll(&fd, 1, at < 0 ? NULL : &span, NULL);
-	lock();
+	lock_runtime();
 	dacsi.inside--;
 	dacsi.sleeping = false;
 	n = epoll_wait(dacsi.epoll, events, 8, 0);
 	for (int i = 0; i < n; i++)
-		note(&events[i]);
+		take_epoll_event(&events[i]);
 }
 
 static void wait_for_sleeper(const struct dacsi_pause *p)
@@ -195,7 +195,7 @@ static void wait_for_sleeper(const struct dacsi_pause *p)
 }
 
 /* One round without sleep; false when it is time to sleep. */
-static bool spin(struct dacsi_pause *p)
+static bool spin_once(struct dacsi_pause *p)
 {
 	int how = slmpm_spin(dacsi.ctx, 0);
 
@@ -205,10 +205,10 @@ static bool spin(struct dacsi_pause *p)
 	p->rounds++;
 	p->slept = false;
 	dacsi.inside++;
-	unlock();
+	unlock_runtime();
 	if (how == SLMPM_SPIN_YIELD)
 		sched_yield();
-	lock();
+	lock_runtime();
 	dacsi.inside--;
 	if (how == SLMPM_SPIN_YIELD)
 		(void)slmpm_spin(dacsi.ctx, 0);
@@ -221,7 +221,7 @@ void dacsi_pause_over(void)
 	(void)slmpm_spin(dacsi.ctx, 1);
 }
 
-static void rest(struct dacsi_pause *p)
+static void sleep_for_all(struct dacsi_pause *p)
 {
 	p->rounds = 0;
 	p->slept = true;
@@ -234,11 +234,11 @@ static void rest(struct dacsi_pause *p)
 }
 
 /* Handlers may do anything, dacs_exit too. */
-static void tell_handlers(void)
+static void run_error_handlers(void)
 {
-	unlock();
-	dacsi_parts.tell();
-	lock();
+	unlock_runtime();
+	dacsi_parts.handle_errors();
+	lock_runtime();
 }
 
 DACS_ERR_T dacsi_pause(struct dacsi_pause *p)
@@ -250,16 +250,16 @@ DACS_ERR_T dacsi_pause(struct dacsi_pause *p)
 	if (dacsi_progress()) {
 		if (dacsi.idle)
 			dacsi_pause_over();
-		tell_others();
+		notify_others();
 	} else if (dacsi_parts.watch(p->rounds % 64 == 63 || p->slept)) {
-		tell_others();
-	} else if (!spin(p)) {
+		notify_others();
+	} else if (!spin_once(p)) {
 		if (p->deadline >= 0 && dacsi_now() >= p->deadline)
 			return DACS_ERR_DACSD_FAILURE;
-		rest(p);
+		sleep_for_all(p);
 	}
 	if (dacsi.errors)
-		tell_handlers();
+		run_error_handlers();
 	if (dacsi.leaving) /* dacs_exit waits for the last to come out */
 		pthread_cond_broadcast(&dacsi.changed);
 	return dacsi.up && !dacsi.leaving && dacsi.life == life ? DACS_SUCCESS :
@@ -279,7 +279,7 @@ void dacsi_serve_turn(uint32_t *seen)
 		turn.deadline = dacsi_now() + SERVE_NS;
 		wait_for_sleeper(&turn);
 	} else if (dacsi_progress() || dacsi_parts.watch(true)) {
-		tell_others();
+		notify_others();
 	} else {
 		sleep_on_descriptors(&turn);
 	}

@@ -21,7 +21,7 @@ void dacsi_kick(void);
 /* Moves on what can be moved on; true when something did. Never blocks. */
 bool dacsi_progress(void);
 void dacsi_pause_begin(struct dacsi_pause *p);
-/* Between two looks at a condition: waits until it may have changed. DACS_SUCCESS: look again. */
+/* Between two checks of a condition: waits until it may have changed. DACS_SUCCESS: check again. */
 DACS_ERR_T dacsi_pause(struct dacsi_pause *p);
 /* What was waited for has come, if `dacsi.idle`. */
 void dacsi_pause_over(void);

@@ -146,7 +146,7 @@ static int role_answer(int argc, char **argv)
 
 /* ---- words about mutexes and groups ---- */
 
-static uint64_t offered[2]; /* handles of the host's that it has told: of a mutex, of a group */
+static uint64_t offered[2]; /* handles of the host that it has sent: of a mutex, of a group */
 
 static void note_offer(const struct slmpm_am *am, void *arg)
 {

@@ -20,14 +20,14 @@ static int role_wait(int argc, char **argv)
 		(void)pause();
 }
 
-static atomic_int told;
+static atomic_int handled;
 
-/* Not at once: who is told of the end meanwhile is wrong. */
+/* Not at once: a call that reports the end meanwhile is wrong. */
 static uint32_t handler(dacs_error_t error)
 {
 	EXPECT(dacs_error_num(error), DACS_STS_PROC_ABORTED);
 	usleep(500);
-	told++;
+	handled++;
 	return 0;
 }
 
@@ -152,7 +152,7 @@ static void *read_on(void *arg)
 	DACS_ERR_T rc = dacs_mailbox_read(&word, AT(c));
 
 	CHECK(rc == DACS_ERR_DE_TERM, "dacs_mailbox_read: %s", dacs_strerror(rc));
-	CHECK(told, "another thread's call reported the end before the handler had run");
+	CHECK(handled, "another thread's call reported the end before the handler had run");
 	return NULL;
 }
 
@@ -167,20 +167,20 @@ static void one_kill(de_id_t de, int i, dacs_wid_t wid, bool beside)
 
 	LATE(dacs_mailbox_read(&pid, AT(c)), DACS_SUCCESS);
 	v.pid = (pid_t)pid;
-	told = 0;
+	handled = 0;
 	if (beside)
 		CHECK(!pthread_create(&reader, NULL, read_on, &c), "thread");
 	CHECK(!pthread_create(&killer, NULL, kill_soon, &v), "thread");
 	rc = calls[i % CALLS].call(c, wid);
 	CHECK(rc == want, "%s: %s", calls[i % CALLS].name, dacs_strerror(rc));
-	CHECK(told == 1, "%s reported the end, the handler has run %d times", calls[i % CALLS].name,
-	      (int)told);
+	CHECK(handled == 1, "%s reported the end, the handler has run %d times",
+	      calls[i % CALLS].name, (int)handled);
 	CHECK(!pthread_join(killer, NULL), "join");
 	if (beside)
 		CHECK(!pthread_join(reader, NULL), "join");
 	if (want == DACS_ERR_DE_TERM)
 		EXPECT(dacs_de_wait(AT(c), &(int32_t){0}), DACS_STS_PROC_ABORTED);
-	CHECK(told == 1, "told %d times", (int)told);
+	CHECK(handled == 1, "handled %d times", (int)handled);
 }
 
 static int killed(bool beside)
