@@ -17,8 +17,7 @@
 #define BUNDLE_FEW     2048 /* ... messages, or this where more of them fit */
 #define BUNDLE_BURST   32
 #define HELD_INLINE    8
-#define CHECKSUM_SPARE 4  /* bytes of each packet that a checksum may need */
-#define TOTALS_FIGURES 18 /* of statistics, that are summed over a peer's connections */
+#define CHECKSUM_SPARE 4 /* bytes of each packet that a checksum may need */
 #define DOUBT_MARKS    16
 #define ONLY_FROM      131072 /* packets from this length on */
 
@@ -29,6 +28,8 @@ struct listener;
 struct monitor;
 struct process;
 struct area;
+struct totals_peer;
+struct reaction;
 
 /* All that decides which request of a queue may begin, besides the first: a walk that found none finds none again
  * while it stays as it is. */
@@ -103,15 +104,6 @@ struct doubt {
 	uint32_t first, count;
 	uint64_t arrived;  /* messages, the first ones: read */
 	uint64_t received; /* messages: by the program, as the peer says */
-};
-
-/* What is known of a peer's reaction; inspected in failing calls alone. */
-struct reaction {
-	bool reported;      /* an event has reported the present stop */
-	uint64_t inspected; /* ticks, of the last inspection */
-	uint64_t read;      /* segments that the peer had read at SINCE */
-	uint64_t since;     /* ns; 0: the peer had read all */
-	char reason[64];    /* "its process is stopped" and the like, or "" */
 };
 
 struct endpoint {
@@ -246,13 +238,7 @@ struct endpoint {
 	struct process *process;   /* of a spawned accelerator */
 	struct listener *listener; /* not yet taken by slmpm_accept */
 	struct slmpm_stats *stats, own_stats;
-	struct {                                /* lifetime totals (monitor/totals.c) */
-		char id[SLMPM_ID_SIZE];         /* under which it is counted */
-		char offered[SLMPM_ID_SIZE];    /* what the peer calls itself */
-		uint32_t place, tenant;         /* in the table; how many ids that place had had */
-		bool counted, live;             /* its connection; as one that stands */
-		uint64_t added[TOTALS_FIGURES]; /* of its figures: are there already */
-	} totals;
+	struct totals_peer *totals; /* lifetime totals (monitor/totals.h) */
 	uint64_t pieces_read; /* of the peer's memory: stretches, shares, messages in its areas */
 	struct monitor *monitor; /* or NULL */
 	int32_t pid;
@@ -270,9 +256,9 @@ struct endpoint {
 		uint64_t since, seq, offset; /* ns; for that of */
 	} starved;
 	struct mode_tally modes;
-	struct reaction reaction;
-	struct list events;  /* struct event: not asked for yet */
-	struct event ending; /* of them, how it ended */
+	struct reaction *reaction; /* how it has answered of late (link/late.c) */
+	struct list events;        /* struct event: not asked for yet */
+	struct event ending;       /* of them, how it ended */
 };
 
 extern struct handle_table endpoint_table;

@@ -17,6 +17,7 @@
 #include "slmpm/link/bundle.h"
 #include "slmpm/link/doubt.h"
 #include "slmpm/link/landing.h"
+#include "slmpm/link/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/link/trace.h"
 #include "slmpm/share/ask.h"
@@ -90,10 +91,7 @@ static const struct fabric *(*const before[])(const struct fabric *) = {
 };
 
 static int (*const begin[])(struct endpoint *) = {
-	rma_new,
-	memory_begin,
-	monitor_new,
-	NULL,
+	rma_new, memory_begin, monitor_new, totals_new, late_new, NULL,
 };
 
 static void (*const up[])(struct endpoint *) = {
@@ -130,7 +128,8 @@ static void (*const leave[])(struct endpoint *) = {
 };
 
 static void (*const without_link[])(struct endpoint *) = {
-	addressee_free, bundle_free, emulate_free, rma_free, process_free, NULL,
+	addressee_free, bundle_free, emulate_free, rma_free,
+	process_free,   totals_free, late_free,    NULL,
 };
 
 /* ---- requests ------------------------------------------------------------------------------------ */

@@ -36,6 +36,7 @@
 #include "slmpm/share/ask.h"
 #include "slmpm/stats.h"
 #include "slmpm/monitor/monitor.h"
+#include "slmpm/monitor/totals.h"
 #include "slmpm/link/wait.h"
 
 #define PAYLOAD_LEAST (HELLO_PACKET_LEAST + CHECKSUM_SPARE)
@@ -250,7 +251,7 @@ static int take_round(struct control *c, struct received *r)
 	    LITTLE_32(round->blob_length) > sizeof(blob.bytes) || r->fd_count > 2)
 		return handshake_refuse(ep, SLMPM_EPROTO, "a step of the handshake is malformed");
 	if (c->round == 0) /* who says a round has shown who it is */
-		control_text(ep->totals.offered, sizeof(ep->totals.offered), round->name,
+		control_text(ep->totals->offered, sizeof(ep->totals->offered), round->name,
 			     sizeof(round->name));
 	blob.length = LITTLE_32(round->blob_length);
 	memcpy(blob.bytes, round->blob, blob.length);

@@ -2,8 +2,10 @@
 /* A peer that is late may be stopped, traced or busy: what can be known of it (late.h). */
 #include "slmpm/link/late.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "slmpm/endpoint.h"
@@ -13,6 +15,27 @@
 
 #define INSPECT_TICKS (UINT64_C(20) << 20) /* 4 to 20 ms: between two of calls that only try */
 #define SILENT_MS     1000                 /* without a read, though there is something to read */
+
+/* What is known of a peer's reaction; inspected in failing calls alone. */
+struct reaction {
+	bool reported;      /* an event has reported the present stop */
+	uint64_t inspected; /* ticks, of the last inspection */
+	uint64_t read;      /* segments that the peer had read at SINCE */
+	uint64_t since;     /* ns; 0: the peer had read all */
+	char reason[64];    /* "its process is stopped" and the like, or "" */
+};
+
+int late_new(struct endpoint *ep)
+{
+	ep->reaction = calloc(1, sizeof(*ep->reaction));
+	return ep->reaction ? 0 : -ENOMEM;
+}
+
+void late_free(struct endpoint *ep)
+{
+	free(ep->reaction);
+	ep->reaction = NULL;
+}
 
 /* The letter of /proc/PID/stat, or '?'. */
 static char state_of(int pid)
@@ -33,7 +56,7 @@ static char state_of(int pid)
 /* A stopped or traced process cannot answer, and is not dead for it. */
 static void inspect_process(struct endpoint *ep)
 {
-	struct reaction *r = &ep->reaction;
+	struct reaction *r = ep->reaction;
 	char state = state_of(ep->pid);
 
 	if (state != 'T' && state != 't') {
@@ -50,7 +73,7 @@ static void inspect_process(struct endpoint *ep)
 /* On another machine, or in another namespace of processes. */
 static void inspect_totals(struct endpoint *ep)
 {
-	struct reaction *r = &ep->reaction;
+	struct reaction *r = ep->reaction;
 	const struct fabric_counts *c = &ep->link.port->counts;
 	uint64_t now = clock_now(), ms;
 
@@ -74,10 +97,10 @@ static void inspect(struct endpoint *ep, uint64_t wait)
 {
 	uint64_t now = clock_ticks();
 
-	if (ep->reaction.inspected && now - ep->reaction.inspected < wait)
+	if (ep->reaction->inspected && now - ep->reaction->inspected < wait)
 		return;
-	ep->reaction.inspected = now | 1;
-	ep->reaction.reason[0] = 0;
+	ep->reaction->inspected = now | 1;
+	ep->reaction->reason[0] = 0;
 	if (ep->pid && !ep->remote[0])
 		inspect_process(ep);
 	else if (ep->state == SLMPM_PEER_UP)
@@ -92,7 +115,7 @@ static bool is_suspect(struct endpoint *ep, uint64_t wait)
 	if (!runs && !ep->process)
 		return false;
 	inspect(ep, wait);
-	return ep->reaction.reason[0];
+	return ep->reaction->reason[0];
 }
 
 /* As many inspections a second, however many peers there are. */
@@ -122,7 +145,7 @@ int late_error(struct context *ctx, struct endpoint *ep, int timeout_ms, const c
 	if (!suspect)
 		return error_set(late_code(timeout_ms), "%s", text);
 	return error_set(late_code(timeout_ms), "%s, suspect%s%s: %s", text, ep ? "" : " is ",
-			 ep ? "" : suspect->name, suspect->reaction.reason);
+			 ep ? "" : suspect->name, suspect->reaction->reason);
 }
 
 int late_from(struct context *ctx, struct endpoint *ep, int timeout_ms, const char *what)

@@ -7,6 +7,9 @@
 
 struct endpoint;
 
+/* What is to be known of EP's reaction: 0, or -ENOMEM. */
+int late_new(struct endpoint *ep);
+void late_free(struct endpoint *ep);
 /* The code, positive: a call of TIMEOUT_MS 0 only tries. */
 static inline int late_code(int timeout_ms)
 {

@@ -3,9 +3,11 @@
 #include "slmpm/monitor/totals.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -44,7 +46,7 @@ static const struct {
 #undef FIGURE
 };
 #define FIGURES (sizeof(figures) / sizeof(*figures))
-_Static_assert(FIGURES == TOTALS_FIGURES, "an endpoint keeps as many");
+_Static_assert(FIGURES == TOTALS_FIGURES, "a peer keeps as many");
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct mapping page;              /* of the table, once there is one */
@@ -175,14 +177,14 @@ static uint32_t place_of(const char *id)
 
 static void settle(struct endpoint *ep)
 {
-	ep->totals.place = place_of(ep->totals.id);
-	ep->totals.tenant = tenants[ep->totals.place];
+	ep->totals->place = place_of(ep->totals->id);
+	ep->totals->tenant = tenants[ep->totals->place];
 }
 
 /* Where its connection counts: among the others, once another id has had its place. */
 static uint32_t own_place(const struct endpoint *ep)
 {
-	return ep->totals.tenant == tenants[ep->totals.place] ? ep->totals.place : 0;
+	return ep->totals->tenant == tenants[ep->totals->place] ? ep->totals->place : 0;
 }
 
 /* ---- connections ---------------------------------------------------------------------------- */
@@ -196,8 +198,8 @@ static void add(struct endpoint *ep, struct slmpm_totals *t, bool back)
 
 		memcpy(&now, (const unsigned char *)ep->stats + figures[i].stat, sizeof(now));
 		now = back ? 0 : now;
-		*figure(t, i) += now - ep->totals.added[i];
-		ep->totals.added[i] = now;
+		*figure(t, i) += now - ep->totals->added[i];
+		ep->totals->added[i] = now;
 	}
 }
 
@@ -217,10 +219,10 @@ static void change(struct endpoint *ep, uint32_t place, int connections, int liv
 /* The peer's id: what the program gave it, else its host's number for it, else what the peer calls itself. */
 static void name(struct endpoint *ep)
 {
-	if (!ep->totals.id[0] && ep->element)
-		snprintf(ep->totals.id, sizeof(ep->totals.id), "element %u", ep->element);
-	if (!ep->totals.id[0])
-		snprintf(ep->totals.id, sizeof(ep->totals.id), "%s", ep->totals.offered);
+	if (!ep->totals->id[0] && ep->element)
+		snprintf(ep->totals->id, sizeof(ep->totals->id), "element %u", ep->element);
+	if (!ep->totals->id[0])
+		snprintf(ep->totals->id, sizeof(ep->totals->id), "%s", ep->totals->offered);
 }
 
 /* Brings the peer's place in the table up to date; takes one where there was no table yet. */
@@ -229,15 +231,27 @@ static void bring_up(struct endpoint *ep, int live)
 	if (!have_table())
 		return;
 	begin_writing();
-	if (ep->totals.counted) {
-		change(ep, own_place(ep), 0, live - (int)ep->totals.live, false);
+	if (ep->totals->counted) {
+		change(ep, own_place(ep), 0, live - (int)ep->totals->live, false);
 	} else {
 		settle(ep);
-		change(ep, ep->totals.place, 1, live, false);
+		change(ep, ep->totals->place, 1, live, false);
 	}
 	end_writing();
-	ep->totals.counted = true;
-	ep->totals.live = live;
+	ep->totals->counted = true;
+	ep->totals->live = live;
+}
+
+int totals_new(struct endpoint *ep)
+{
+	ep->totals = calloc(1, sizeof(*ep->totals));
+	return ep->totals ? 0 : -ENOMEM;
+}
+
+void totals_free(struct endpoint *ep)
+{
+	free(ep->totals);
+	ep->totals = NULL;
 }
 
 void totals_begin(struct endpoint *ep)
@@ -296,11 +310,11 @@ static void move(struct endpoint *ep)
 	uint32_t old = own_place(ep);
 
 	begin_writing();
-	change(ep, old, -1, -(int)ep->totals.live, true);
+	change(ep, old, -1, -(int)ep->totals->live, true);
 	if (old && !entry(old)->connections)
 		put(entry(old), &none);
 	settle(ep);
-	change(ep, ep->totals.place, 1, ep->totals.live, false);
+	change(ep, ep->totals->place, 1, ep->totals->live, false);
 	end_writing();
 }
 
@@ -328,9 +342,9 @@ int slmpm_peer_id(slmpm_peer peer, const char *id)
 		return -SLMPM_EINVAL;
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
-	snprintf(ep->totals.id, sizeof(ep->totals.id), "%s", id);
+	snprintf(ep->totals->id, sizeof(ep->totals->id), "%s", id);
 	pthread_mutex_lock(&lock);
-	if (ep->totals.counted && page.base)
+	if (ep->totals->counted && page.base)
 		move(ep);
 	pthread_mutex_unlock(&lock);
 	context_unlock(ep->ctx);

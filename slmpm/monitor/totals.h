@@ -29,6 +29,19 @@ struct totals_page {
 _Static_assert(sizeof(struct totals_page) == 64 && sizeof(struct slmpm_totals) % 8 == 0,
 	       "page layout");
 
+#define TOTALS_FIGURES 18 /* of statistics, that are summed over a peer's connections */
+
+struct totals_peer {                    /* of a connection */
+	char id[SLMPM_ID_SIZE];         /* under which it is counted */
+	char offered[SLMPM_ID_SIZE];    /* what the peer calls itself */
+	uint32_t place, tenant;         /* in the table; how many ids that place had had */
+	bool counted, live;             /* its connection; as one that stands */
+	uint64_t added[TOTALS_FIGURES]; /* of its figures: are there already */
+};
+
+/* EP's part of them: 0, or -ENOMEM. */
+int totals_new(struct endpoint *ep);
+void totals_free(struct endpoint *ep);
 /* EP's handshake is through; it has ended, or never came so far; and goes. */
 void totals_begin(struct endpoint *ep);
 void totals_end(struct endpoint *ep);
