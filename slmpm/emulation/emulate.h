@@ -148,8 +148,6 @@ struct region *emulate_region(struct endpoint *ep, const struct wire_target *t, 
 struct entry *emulate_entry(struct endpoint *ep, uint16_t id, const struct emulate_request *q);
 /* Its request has been done or refused: free again. */
 void emulate_entry_free(struct endpoint *ep, struct entry *entry);
-/* The endpoint breaks the rules. */
-void emulate_violates(struct endpoint *ep, const char *rule);
 
 /* Of OP the next packet: 1, -EAGAIN no room, -EBUSY not yet its turn, or another negative. */
 int emulate_send_write(struct endpoint *ep, struct emulated *op);

@@ -11,19 +11,12 @@
 #include "slmpm/region/memory.h"
 #include "slmpm/monitor/monitor.h"
 
-void emulate_violates(struct endpoint *ep, const char *rule)
-{
-	endpoint_poison(ep, rule);
-}
-
 /* ---- answers -------------------------------------------------------------------------------- */
 
 static bool take_answer(struct endpoint *ep, const struct slmpm_am *am, struct emulate_answer *a)
 {
-	if (PEER_FAULT(am->head_len != sizeof(*a) || (am->data_len && am->id != EMULATE_DATA))) {
-		emulate_violates(ep, "length of an answer");
-		return false;
-	}
+	if (PEER_FAULT(am->head_len != sizeof(*a) || (am->data_len && am->id != EMULATE_DATA)))
+		return endpoint_poison(ep, "length of an answer");
 	memcpy(a, am->head, sizeof(*a));
 	a->old = LITTLE_64(a->old);
 	a->tag = LITTLE_32(a->tag);
@@ -47,7 +40,7 @@ static void answer(struct endpoint *ep, const struct slmpm_am *am)
 			(s->id == EMULATE_READ || s->id == EMULATE_TAGGED_READ ||
 			 s == s->op->sends)) ||
 		       (am->id == EMULATE_FAILED && (!a.old || a.old > WIRE_ERROR_LAST)))) {
-		emulate_violates(ep, "answer to no request");
+		endpoint_poison(ep, "answer to no request");
 		return;
 	}
 	if (am->id == EMULATE_DATA)
@@ -96,7 +89,7 @@ struct entry *emulate_entry(struct endpoint *ep, uint16_t id, const struct emula
 		count_entry(ep->stats);
 		return entry;
 	}
-	emulate_violates(ep, "number of requests under way");
+	endpoint_poison(ep, "number of requests under way");
 	return NULL;
 }
 
@@ -111,7 +104,7 @@ void emulate_reply(struct endpoint *ep, uint32_t tag, int status, uint64_t old)
 	if (rc == -SLMPM_ENOMEM)
 		endpoint_no_memory(ep);
 	else if (rc < 0)
-		emulate_violates(ep, "number of requests under way");
+		endpoint_poison(ep, "number of requests under way");
 	else
 		monitor_carrier(ep, sizeof(a));
 }
@@ -120,10 +113,8 @@ static bool take_request(struct endpoint *ep, const struct slmpm_am *am, struct 
 {
 	size_t length = sizeof(*q) + (am->id == EMULATE_ATOMIC ? sizeof(struct wire_atomic) : 0);
 
-	if (PEER_FAULT(am->head_len != length || (am->data_len && am->id != EMULATE_WRITE))) {
-		emulate_violates(ep, "length of a request");
-		return false;
-	}
+	if (PEER_FAULT(am->head_len != length || (am->data_len && am->id != EMULATE_WRITE)))
+		return endpoint_poison(ep, "length of a request");
 	memcpy(q, am->head, sizeof(*q));
 	q->target.offset = LITTLE_64(q->target.offset);
 	q->target.length = LITTLE_64(q->target.length);
@@ -132,10 +123,8 @@ static bool take_request(struct endpoint *ep, const struct slmpm_am *am, struct 
 	q->imm = LITTLE_32(q->imm);
 	q->target.zero = LITTLE_32(q->target.zero);
 	if (PEER_FAULT(q->target.length > SLMPM_MESSAGE_MAX ||
-		       q->target.zero > (am->id == EMULATE_NOTIFY))) {
-		emulate_violates(ep, "range of a request");
-		return false;
-	}
+		       q->target.zero > (am->id == EMULATE_NOTIFY)))
+		return endpoint_poison(ep, "range of a request");
 	return true;
 }
 
@@ -160,7 +149,7 @@ void emulate_handle(struct endpoint *ep, const struct slmpm_am *am)
 	if (ep->closing) /* what is under way ends with the connection */
 		return;
 	if (PEER_FAULT(am->id >= EMULATE_END)) {
-		emulate_violates(ep, "number of a handler");
+		endpoint_poison(ep, "number of a handler");
 		return;
 	}
 	if (am->id >= EMULATE_GIVE_UP) {
@@ -195,7 +184,7 @@ void emulate_tagged(struct endpoint *ep, const struct head *h)
 	}
 	s = emulate_slot_of(ep->emulation, h->stream);
 	if (PEER_FAULT(h->imm != EMULATE_BACK || !s || s->id != EMULATE_TAGGED_READ))
-		emulate_violates(ep, "tag of a message");
+		endpoint_poison(ep, "tag of a message");
 	else
 		emulate_take_data(ep, s, h->data, h->length);
 }

@@ -72,7 +72,7 @@ void emulate_serve_notify(struct endpoint *ep, const struct emulate_request *q)
 
 	ep->unmatched_charge += WIRE_ENVELOPE;
 	if (PEER_FAULT(ep->unmatched_charge > ep->credit)) {
-		emulate_violates(ep, "credit overrun");
+		endpoint_poison(ep, "credit overrun");
 		return;
 	}
 	ep->stats->am_served++;
@@ -113,7 +113,7 @@ void emulate_serve_atomic(struct endpoint *ep, const struct emulate_request *q,
 
 	if (PEER_FAULT((a->bits != 32 && a->bits != 64) || q->target.length != a->bits / 8 ||
 		       a->zero || q->imm < SLMPM_FETCH_ADD || q->imm > SLMPM_SWAP)) {
-		emulate_violates(ep, "width of an atomic operation");
+		endpoint_poison(ep, "width of an atomic operation");
 		return;
 	}
 	ep->stats->am_served++;

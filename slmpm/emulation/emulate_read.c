@@ -56,7 +56,7 @@ void emulate_take_data(struct endpoint *ep, struct slot *s, const void *data, ui
 
 	if (PEER_FAULT(len > s->length - s->got ||
 		       (tagged ? !len && s->length : len != s->length))) {
-		emulate_violates(ep, "length of a read");
+		endpoint_poison(ep, "length of a read");
 		return;
 	}
 	if (s->op->r && len)
@@ -75,7 +75,7 @@ void emulate_serve_read(struct endpoint *ep, uint16_t id, const struct emulate_r
 
 	if (PEER_FAULT(id == EMULATE_READ &&
 		       q->target.length > ep->packet_max - sizeof(struct emulate_answer))) {
-		emulate_violates(ep, "range of a request");
+		endpoint_poison(ep, "range of a request");
 		return;
 	}
 	ep->stats->am_served += id == EMULATE_READ;

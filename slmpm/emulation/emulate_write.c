@@ -134,7 +134,7 @@ void emulate_serve_write(struct endpoint *ep, const struct emulate_request *q, c
 	int status = 0;
 
 	if (PEER_FAULT(q->target.length != len)) {
-		emulate_violates(ep, "range of a request");
+		endpoint_poison(ep, "range of a request");
 		return;
 	}
 	region = emulate_region(ep, &q->target, SLMPM_WRITE, &status);
@@ -173,7 +173,7 @@ void emulate_serve_tagged_write(struct endpoint *ep, const struct emulate_reques
 	struct entry *entry;
 
 	if (PEER_FAULT(entry_of(ep, q->tag))) {
-		emulate_violates(ep, "tag of a request");
+		endpoint_poison(ep, "tag of a request");
 		return;
 	}
 	entry = emulate_entry(ep, EMULATE_TAGGED_WRITE, q);
@@ -192,7 +192,7 @@ void emulate_take_tagged(struct endpoint *ep, uint32_t tag, const void *data, ui
 	struct region *region;
 
 	if (PEER_FAULT(!entry || !len || len > entry->target.length - entry->got)) {
-		emulate_violates(ep, "tag of a message");
+		endpoint_poison(ep, "tag of a message");
 		return;
 	}
 	if (!entry->status) {
@@ -213,7 +213,7 @@ void emulate_serve_give_up(struct endpoint *ep, uint32_t tag)
 	struct entry *entry = entry_of(ep, tag);
 
 	if (PEER_FAULT(!entry)) {
-		emulate_violates(ep, "tag of a request");
+		endpoint_poison(ep, "tag of a request");
 		return;
 	}
 	if (!entry->status)

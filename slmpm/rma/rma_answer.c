@@ -11,12 +11,6 @@
 #include "slmpm/region/memory.h"
 #include "slmpm/rma/rma.h"
 
-static bool violates(struct endpoint *ep, const char *rule)
-{
-	endpoint_poison(ep, rule);
-	return false;
-}
-
 static void free_slot(struct rma *m, struct rma_slot *s)
 {
 	*s = (struct rma_slot){.taken = false};
@@ -82,7 +76,7 @@ static bool check_part(struct endpoint *ep, const struct rma_slot *s, const stru
 	uint64_t extent = h->extent & WIRE_LENGTH_MASK, left;
 
 	if (PEER_FAULT(!s || s->kind != REQUEST_GET))
-		return violates(ep, "response to no read");
+		return endpoint_poison(ep, "response to no read");
 	left = s->length - s->got;
 	switch (h->opcode) {
 	case WIRE_READ_ONLY:
@@ -105,7 +99,7 @@ static bool check_part(struct endpoint *ep, const struct rma_slot *s, const stru
 				h->length > ep->packet_max_in))
 			return true;
 	}
-	return violates(ep, "length or offset of a read's response");
+	return endpoint_poison(ep, "length or offset of a read's response");
 }
 
 void *rma_place_response(struct endpoint *ep, const struct fabric_arrival *a)
@@ -138,7 +132,7 @@ void rma_acknowledged(struct endpoint *ep, const struct head *h)
 
 	if (PEER_FAULT(!s || h->length || error > WIRE_ERROR_LAST ||
 		       (!error && s->kind != REQUEST_PUT))) {
-		(void)violates(ep, "acknowledgement");
+		endpoint_poison(ep, "acknowledgement");
 		return;
 	}
 	slot_done(ep, s, h->damaged ? -SLMPM_ECHECKSUM : wire_status((uint32_t)error), 0);
@@ -150,7 +144,7 @@ void rma_atomic_acknowledged(struct endpoint *ep, const struct head *h)
 	uint64_t old;
 
 	if (PEER_FAULT(!s || s->kind != REQUEST_ATOMIC || h->length != sizeof(old))) {
-		(void)violates(ep, "acknowledgement of an atomic operation");
+		endpoint_poison(ep, "acknowledgement of an atomic operation");
 		return;
 	}
 	memcpy(&old, h->data, sizeof(old));

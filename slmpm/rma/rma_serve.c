@@ -16,12 +16,6 @@
 #include "slmpm/rma/rma.h"
 #include "slmpm/part.h"
 
-static bool violates(struct endpoint *ep, const char *rule)
-{
-	endpoint_poison(ep, rule);
-	return false;
-}
-
 /* ---- requests taken apart ------------------------------------------------------------------- */
 
 /* Numbers go up by one; the Writes of one put share theirs. */
@@ -30,13 +24,13 @@ static bool take_number(struct endpoint *ep, const struct head *h, bool again, u
 	struct rma *m = ep->rma;
 
 	if (PEER_FAULT(h->flags & ~(flags | WIRE_FLAG_CHECK)))
-		return violates(ep, "flag of a request");
+		return endpoint_poison(ep, "flag of a request");
 	if (h->seq == m->heard + 1) {
 		m->heard++;
 		return true;
 	}
 	if (PEER_FAULT(!again || !wire_is_given(h->seq, endpoint_start_in(ep), m->heard)))
-		return violates(ep, "number of a request");
+		return endpoint_poison(ep, "number of a request");
 	return true;
 }
 
@@ -46,14 +40,14 @@ static bool take_target(struct endpoint *ep, const struct head *h, struct wire_t
 	uint64_t length = h->extent & WIRE_LENGTH_MASK;
 
 	if (PEER_FAULT(h->length < sizeof(*t)))
-		return violates(ep, "length of a request");
+		return endpoint_poison(ep, "length of a request");
 	memcpy(t, h->data, sizeof(*t));
 	t->offset = LITTLE_64(t->offset);
 	t->length = h->damaged ? length : LITTLE_64(t->length);
 	t->grant = LITTLE_32(t->grant);
 	if (PEER_FAULT(t->length != length || length > SLMPM_MESSAGE_MAX ||
 		       (t->zero && !h->damaged)))
-		return violates(ep, "range of a request");
+		return endpoint_poison(ep, "range of a request");
 	return true;
 }
 
@@ -62,7 +56,7 @@ static bool charge(struct endpoint *ep)
 {
 	ep->unmatched_charge += WIRE_ENVELOPE;
 	if (PEER_FAULT(ep->unmatched_charge > ep->credit))
-		return violates(ep, "credit overrun");
+		return endpoint_poison(ep, "credit overrun");
 	return true;
 }
 
@@ -184,7 +178,7 @@ static void write_first(struct endpoint *ep, const struct head *h, bool only)
 	n = h->length - (uint32_t)sizeof(w.target);
 	if (PEER_FAULT(only ? n != w.target.length || n > ep->packet_max_in :
 			      n >= w.target.length || n != ep->packet_max_in)) {
-		(void)violates(ep, "length of a Write");
+		endpoint_poison(ep, "length of a Write");
 		return;
 	}
 	if (h->flags & WIRE_FLAG_NOTIFY && !charge(ep))
@@ -196,14 +190,14 @@ static void write_first(struct endpoint *ep, const struct head *h, bool only)
 		return;
 	}
 	if (PEER_FAULT(open_write(ep->rma, h->seq))) {
-		(void)violates(ep, "second Write of one number");
+		endpoint_poison(ep, "second Write of one number");
 		return;
 	}
 	open = free_write(ep->rma);
 	if (open)
 		*open = w;
 	else
-		(void)violates(ep, "number of Writes under way");
+		endpoint_poison(ep, "number of Writes under way");
 }
 
 static void write_more(struct endpoint *ep, const struct head *h, bool last)
@@ -213,14 +207,14 @@ static void write_more(struct endpoint *ep, const struct head *h, bool last)
 	uint64_t left;
 
 	if (PEER_FAULT(!w || h->flags & ~WIRE_FLAG_CHECK)) {
-		(void)violates(ep, "continuation of no Write");
+		endpoint_poison(ep, "continuation of no Write");
 		return;
 	}
 	left = w->target.length - w->got;
 	if (PEER_FAULT((h->extent & WIRE_LENGTH_MASK) != w->got ||
 		       (last ? h->length != left || h->length > ep->packet_max_in :
 			       h->length != ep->packet_max_in || h->length >= left))) {
-		(void)violates(ep, "length or offset of a Write");
+		endpoint_poison(ep, "length or offset of a Write");
 		return;
 	}
 	if (h->damaged && !w->status)
@@ -259,7 +253,7 @@ void rma_serve_withdrawn(struct endpoint *ep, const struct head *h)
 	if (ep->closing)
 		return;
 	if (PEER_FAULT(!w)) {
-		(void)violates(ep, "withdrawal of no Write");
+		endpoint_poison(ep, "withdrawal of no Write");
 		return;
 	}
 	if (w->flags & WIRE_FLAG_NOTIFY)
@@ -277,7 +271,7 @@ void rma_serve_notify(struct endpoint *ep, const struct head *h)
 	    !take_target(ep, h, &w.target))
 		return;
 	if (PEER_FAULT(h->length != sizeof(w.target))) {
-		(void)violates(ep, "length of a notification");
+		endpoint_poison(ep, "length of a notification");
 		return;
 	}
 	if (!charge(ep))
@@ -295,7 +289,7 @@ void rma_serve_read(struct endpoint *ep, const struct head *h)
 	if (ep->closing || !take_number(ep, h, false, 0) || !take_target(ep, h, &t))
 		return;
 	if (PEER_FAULT(h->length != sizeof(t))) {
-		(void)violates(ep, "length of a read request");
+		endpoint_poison(ep, "length of a read request");
 		return;
 	}
 	if (!status && rma_find(ep, &t, SLMPM_READ, &status))
@@ -311,7 +305,7 @@ static bool take_atomic(struct endpoint *ep, const struct head *h, struct wire_t
 	if (!take_target(ep, h, t))
 		return false;
 	if (PEER_FAULT(h->length != sizeof(*t) + sizeof(*a)))
-		return violates(ep, "length of an atomic operation");
+		return endpoint_poison(ep, "length of an atomic operation");
 	memcpy(a, (const unsigned char *)h->data + sizeof(*t), sizeof(*a));
 	a->operand = LITTLE_64(a->operand);
 	a->compare = LITTLE_64(a->compare);
@@ -319,7 +313,7 @@ static bool take_atomic(struct endpoint *ep, const struct head *h, struct wire_t
 	if (h->damaged)
 		return true;
 	if (PEER_FAULT((a->bits != 32 && a->bits != 64) || t->length != a->bits / 8 || a->zero))
-		return violates(ep, "width of an atomic operation");
+		return endpoint_poison(ep, "width of an atomic operation");
 	return true;
 }
 
