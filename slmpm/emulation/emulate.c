@@ -192,16 +192,12 @@ struct emulate_request emulate_head(const struct emulated *op, uint64_t length, 
 	const struct rma_work *w = &op->r->rma;
 	const struct slmpm_span *span =
 		&w->spans[op->span < w->span_count ? op->span : w->span_count - 1];
-	struct emulate_request q = {
-		.target.offset = LITTLE_64(span->offset + op->in_span),
-		.target.length = LITTLE_64(length),
-		.target.grant = LITTLE_32(w->remote->grant),
+
+	return (struct emulate_request){
+		.target = rma_target(w->remote, span->offset + op->in_span, length),
 		.tag = LITTLE_32(tag),
 		.imm = LITTLE_32(imm),
 	};
-
-	memcpy(q.target.secret, w->remote->secret, sizeof(q.target.secret));
-	return q;
 }
 
 int emulate_post(struct endpoint *ep, const struct emulated *op, uint16_t id, const void *head,

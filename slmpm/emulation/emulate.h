@@ -141,9 +141,6 @@ int emulate_post(struct endpoint *ep, const struct emulated *op, uint16_t id, co
 		 uint32_t head_len, const void *data, uint32_t len);
 /* Its answer: done or failed, with what was there before. */
 void emulate_reply(struct endpoint *ep, uint32_t tag, int status, uint64_t old);
-/* Where T lies, if the peer may do ACCESS there; NULL and *STATUS. */
-struct region *emulate_region(struct endpoint *ep, const struct wire_target *t, uint32_t access,
-			      int *status);
 /* A free entry for the request Q; NULL: the peer has more under way than it may. */
 struct entry *emulate_entry(struct endpoint *ep, uint16_t id, const struct emulate_request *q);
 /* Its request has been done or refused: free again. */
@@ -164,7 +161,7 @@ void emulate_serve_tagged_write(struct endpoint *ep, const struct emulate_reques
 void emulate_serve_give_up(struct endpoint *ep, uint32_t tag);
 void emulate_serve_read(struct endpoint *ep, uint16_t id, const struct emulate_request *q);
 void emulate_serve_atomic(struct endpoint *ep, const struct emulate_request *q,
-			  const struct wire_atomic *a);
+			  const void *operands);
 void emulate_serve_notify(struct endpoint *ep, const struct emulate_request *q);
 /* Bytes of a read, of the slot S. */
 void emulate_take_data(struct endpoint *ep, struct slot *s, const void *data, uint64_t len);

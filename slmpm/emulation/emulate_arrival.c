@@ -8,7 +8,7 @@
 #include "slmpm/sendrecv/arrival.h"
 #include "slmpm/emulation/emulate.h"
 #include "slmpm/message/match.h"
-#include "slmpm/region/memory.h"
+#include "slmpm/rma/rma.h"
 #include "slmpm/monitor/monitor.h"
 
 /* ---- answers -------------------------------------------------------------------------------- */
@@ -51,15 +51,6 @@ static void answer(struct endpoint *ep, const struct slmpm_am *am)
 }
 
 /* ---- requests ------------------------------------------------------------------------------- */
-
-struct region *emulate_region(struct endpoint *ep, const struct wire_target *t, uint32_t access,
-			      int *status)
-{
-	const struct grant *grant =
-		region_check(ep, t->grant, t->secret, access, t->offset, t->length, status);
-
-	return grant ? grant->region : NULL;
-}
 
 static void count_entry(struct slmpm_stats *s)
 {
@@ -116,28 +107,13 @@ static bool take_request(struct endpoint *ep, const struct slmpm_am *am, struct 
 	if (PEER_FAULT(am->head_len != length || (am->data_len && am->id != EMULATE_WRITE)))
 		return endpoint_poison(ep, "length of a request");
 	memcpy(q, am->head, sizeof(*q));
-	q->target.offset = LITTLE_64(q->target.offset);
-	q->target.length = LITTLE_64(q->target.length);
-	q->target.grant = LITTLE_32(q->target.grant);
+	rma_target_in(&q->target);
 	q->tag = LITTLE_32(q->tag);
 	q->imm = LITTLE_32(q->imm);
-	q->target.zero = LITTLE_32(q->target.zero);
 	if (PEER_FAULT(q->target.length > SLMPM_MESSAGE_MAX ||
 		       q->target.zero > (am->id == EMULATE_NOTIFY)))
 		return endpoint_poison(ep, "range of a request");
 	return true;
-}
-
-static void take_atomic(struct endpoint *ep, const struct slmpm_am *am,
-			const struct emulate_request *q)
-{
-	struct wire_atomic a;
-
-	memcpy(&a, (const unsigned char *)am->head + sizeof(*q), sizeof(a));
-	a.operand = LITTLE_64(a.operand);
-	a.compare = LITTLE_64(a.compare);
-	a.bits = LITTLE_32(a.bits);
-	emulate_serve_atomic(ep, q, &a);
 }
 
 /* ---- by number, by tag ---------------------------------------------------------------------- */
@@ -162,7 +138,9 @@ void emulate_handle(struct endpoint *ep, const struct slmpm_am *am)
 	case EMULATE_WRITE: emulate_serve_write(ep, &q, am->data, am->data_len); break;
 	case EMULATE_TAGGED_WRITE: emulate_serve_tagged_write(ep, &q); break;
 	case EMULATE_NOTIFY: emulate_serve_notify(ep, &q); break;
-	case EMULATE_ATOMIC: take_atomic(ep, am, &q); break;
+	case EMULATE_ATOMIC:
+		emulate_serve_atomic(ep, &q, (const unsigned char *)am->head + sizeof(q));
+		break;
 	default: emulate_serve_read(ep, am->id, &q);
 	}
 }

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Emulated atomic operations and notifications: requests without bytes, each with one answer. */
 #include <errno.h>
-#include <stdatomic.h>
-#include <string.h>
 
 #include "slmpm/completion/completion.h"
 #include "slmpm/emulation/emulate.h"
 #include "slmpm/region/memory.h"
 #include "slmpm/rma/rma.h"
-#include "slmpm/part.h"
 
 /* ---- the side that asks --------------------------------------------------------------------- */
 
@@ -20,7 +17,7 @@ int emulate_send_atomic(struct endpoint *ep, struct emulated *op)
 		struct emulate_request request;
 		struct wire_atomic atomic;
 	} head = {
-		.atomic = {LITTLE_64(w->operand), LITTLE_64(w->compare), LITTLE_32(w->bits), 0},
+		.atomic = rma_operands(op->r),
 	};
 	int rc;
 
@@ -76,7 +73,7 @@ void emulate_serve_notify(struct endpoint *ep, const struct emulate_request *q)
 		return;
 	}
 	ep->stats->am_served++;
-	region = emulate_region(ep, &q->target, SLMPM_WRITE, &status);
+	region = rma_find(ep, &q->target, SLMPM_WRITE, &status);
 	if (region)
 		completion_notify(region->counter, region->queue, ep, q->target.offset,
 				  q->target.length, q->imm,
@@ -86,47 +83,22 @@ void emulate_serve_notify(struct endpoint *ep, const struct emulate_request *q)
 	emulate_reply(ep, q->tag, status, 0);
 }
 
-/* In the owner's byte order, against all others who do the same on this word. */
-#define APPLY(type)                                                                                \
-	static uint64_t apply_##type(void *at, uint32_t op, const struct wire_atomic *a)           \
-	{                                                                                          \
-		_Atomic type *word = at;                                                           \
-		type compare = (type)a->compare;                                                   \
-                                                                                                   \
-		if (op == SLMPM_FETCH_ADD)                                                         \
-			return atomic_fetch_add(word, (type)a->operand);                           \
-		if (op == SLMPM_SWAP)                                                              \
-			return atomic_exchange(word, (type)a->operand);                            \
-		(void)atomic_compare_exchange_strong(word, &compare, (type)a->operand);            \
-		return compare;                                                                    \
-	}
-APPLY(uint32_t)
-APPLY(uint64_t)
-
 void emulate_serve_atomic(struct endpoint *ep, const struct emulate_request *q,
-			  const struct wire_atomic *a)
+			  const void *operands)
 {
-	struct region *region;
+	struct wire_atomic a;
+	bool sound = rma_operands_in(&a, operands, q->target.length);
 	uint64_t old = 0;
 	int status = 0;
 	void *at;
 
-	if (PEER_FAULT((a->bits != 32 && a->bits != 64) || q->target.length != a->bits / 8 ||
-		       a->zero || q->imm < SLMPM_FETCH_ADD || q->imm > SLMPM_SWAP)) {
+	if (PEER_FAULT(!sound || q->imm < SLMPM_FETCH_ADD || q->imm > SLMPM_SWAP)) {
 		endpoint_poison(ep, "width of an atomic operation");
 		return;
 	}
 	ep->stats->am_served++;
-	region = emulate_region(ep, &q->target, SLMPM_READ_WRITE, &status);
-	at = region ? region_at(region, q->target.offset) : NULL;
-	if (region && (uintptr_t)at % q->target.length) {
-		ep->stats->refused++;
-		status = -SLMPM_EINVAL;
-	}
-	if (!status) {
-		old = a->bits == 64 ? apply_uint64_t(at, q->imm, a) : apply_uint32_t(at, q->imm, a);
-		part_landed(ep->ctx, at, a->bits / 8);
-		ep->stats->served++;
-	}
+	at = rma_word(ep, &q->target, &status);
+	if (at)
+		old = rma_change(ep, at, (int)q->imm, &a);
 	emulate_reply(ep, q->tag, status, old);
 }

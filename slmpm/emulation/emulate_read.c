@@ -5,8 +5,6 @@
  * that tag says. Bytes are read from the region when there is room for them, never kept.
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "slmpm/choice/pick.h"
 #include "slmpm/emulation/emulate.h"
@@ -80,7 +78,7 @@ void emulate_serve_read(struct endpoint *ep, uint16_t id, const struct emulate_r
 	}
 	ep->stats->am_served += id == EMULATE_READ;
 	ep->stats->tag_served += id == EMULATE_TAGGED_READ;
-	if (!emulate_region(ep, &q->target, SLMPM_READ, &status)) {
+	if (!rma_find(ep, &q->target, SLMPM_READ, &status)) {
 		emulate_reply(ep, q->tag, status, 0);
 		return;
 	}
@@ -107,22 +105,6 @@ static int post_data(struct endpoint *ep, const struct entry *entry, const void 
 	return emulate_post(ep, NULL, EMULATE_DATA, &a, sizeof(a), data, n);
 }
 
-/* With checksums the bytes must hold still between the sum and the copy. */
-static int post_copied(struct endpoint *ep, const struct entry *entry, const void *data, uint32_t n)
-{
-	void *copy = malloc(n);
-	int rc;
-
-	if (!copy) {
-		endpoint_no_memory(ep);
-		return -SLMPM_ENOMEM;
-	}
-	memcpy(copy, data, n);
-	rc = post_data(ep, entry, copy, n);
-	free(copy);
-	return rc;
-}
-
 static void answered(struct endpoint *ep, struct entry *entry)
 {
 	emulate_entry_free(ep, entry);
@@ -133,7 +115,7 @@ int emulate_send_data(struct endpoint *ep, struct entry *entry)
 {
 	uint64_t left = entry->target.length - entry->got;
 	uint32_t n = left < ep->packet_max ? (uint32_t)left : ep->packet_max;
-	struct region *region = emulate_region(ep, &entry->target, SLMPM_READ, &entry->status);
+	struct region *region = rma_find(ep, &entry->target, SLMPM_READ, &entry->status);
 	const void *data;
 	int rc;
 
@@ -142,8 +124,12 @@ int emulate_send_data(struct endpoint *ep, struct entry *entry)
 		emulate_reply(ep, entry->tag, entry->status, 0);
 		return 1;
 	}
-	data = region_at(region, entry->target.offset + entry->got);
-	rc = ep->check && n ? post_copied(ep, entry, data, n) : post_data(ep, entry, data, n);
+	data = rma_staged(ep, region_at(region, entry->target.offset + entry->got), n);
+	if (!data) {
+		endpoint_no_memory(ep);
+		return -SLMPM_ENOMEM;
+	}
+	rc = post_data(ep, entry, data, n);
 	if (rc != 1)
 		return rc;
 	entry->got += n;

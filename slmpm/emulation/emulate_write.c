@@ -137,7 +137,7 @@ void emulate_serve_write(struct endpoint *ep, const struct emulate_request *q, c
 		endpoint_poison(ep, "range of a request");
 		return;
 	}
-	region = emulate_region(ep, &q->target, SLMPM_WRITE, &status);
+	region = rma_find(ep, &q->target, SLMPM_WRITE, &status);
 	if (region && len) {
 		memcpy(region_at(region, q->target.offset), data, len);
 		part_landed(ep->ctx, region_at(region, q->target.offset), len);
@@ -181,7 +181,7 @@ void emulate_serve_tagged_write(struct endpoint *ep, const struct emulate_reques
 		return;
 	ep->stats->tag_served++;
 	/* Refused or not: its bytes are on their way, and the answer comes behind them. */
-	(void)emulate_region(ep, &q->target, SLMPM_WRITE, &entry->status);
+	(void)rma_find(ep, &q->target, SLMPM_WRITE, &entry->status);
 	if (!q->target.length)
 		write_done(ep, entry);
 }
@@ -196,7 +196,7 @@ void emulate_take_tagged(struct endpoint *ep, uint32_t tag, const void *data, ui
 		return;
 	}
 	if (!entry->status) {
-		region = emulate_region(ep, &entry->target, SLMPM_WRITE, &entry->status);
+		region = rma_find(ep, &entry->target, SLMPM_WRITE, &entry->status);
 		if (region) {
 			memcpy(region_at(region, entry->target.offset + entry->got), data, len);
 			part_landed(ep->ctx, region_at(region, entry->target.offset + entry->got),

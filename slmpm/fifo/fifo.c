@@ -12,6 +12,7 @@
 #include "slmpm/link/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/region/memory.h"
+#include "slmpm/rma/rma.h"
 #include "slmpm/sendrecv/sendrecv.h"
 #include "slmpm/link/wait.h"
 
@@ -25,9 +26,7 @@ static bool take_head(struct endpoint *ep, uint32_t stream, const void *data, ui
 	if (PEER_FAULT(stream >> 16 != sizeof(*q)))
 		return endpoint_poison(ep, "head of a FIFO entry");
 	memcpy(q, data, sizeof(*q));
-	q->target.offset = LITTLE_64(q->target.offset);
-	q->target.length = LITTLE_64(q->target.length);
-	q->target.grant = LITTLE_32(q->target.grant);
+	rma_target_in(&q->target);
 	q->tag = LITTLE_64(q->tag);
 	q->imm = LITTLE_32(q->imm);
 	if (PEER_FAULT(q->target.length != total - sizeof(*q) || q->target.zero || q->zero))

@@ -7,6 +7,7 @@
 #include "slmpm/am/am.h"
 #include "slmpm/base/error.h"
 #include "slmpm/message/message.h"
+#include "slmpm/rma/rma.h"
 #include "slmpm/rma/rma_operate.h"
 #include "slmpm/mode/mode_wish.h"
 #include "slmpm/completion/completion.h"
@@ -34,14 +35,11 @@ static int prepare(struct request *r, const struct operation *o)
 	const struct remote *remote = o->remote;
 	struct endpoint *ep = remote->ep;
 	struct fifo_put head = {
-		.target.offset = LITTLE_64(o->spans->offset),
-		.target.length = LITTLE_64(o->spans->len),
-		.target.grant = LITTLE_32(remote->grant),
+		.target = rma_target(remote, o->spans->offset, o->spans->len),
 		.imm = LITTLE_32(o->full.imm),
 	};
 	int rc;
 
-	memcpy(head.target.secret, remote->secret, sizeof(head.target.secret));
 	if (o->full.flags & SLMPM_REMOTE)
 		r->fifo.tag = wire_next(&ep->fifo.tags);
 	head.tag = LITTLE_64(r->fifo.tag);

@@ -177,11 +177,26 @@ void rma_serve_withdrawn(struct endpoint *ep, const struct head *h);
 /* Answers that are owed, as far as there is room: packets posted. */
 int rma_serve(struct endpoint *ep);
 
-/* ---- between rma_serve.c and rma_owed.c ------------------------------------------------------ */
+/* ---- what requests say of memory, in whatever form they travel (rma_target.c) ------------------ */
 
+/* As they travel, little-endian: a range of REMOTE, the operands of R. */
+struct wire_target rma_target(const struct remote *remote, uint64_t offset, uint64_t length);
+struct wire_atomic rma_operands(const struct request *r);
+/* As they came, in this machine's byte order. False: no operands of a word of LENGTH. */
+void rma_target_in(struct wire_target *t);
+bool rma_operands_in(struct wire_atomic *a, const void *from, uint64_t length);
 /* Where T lies, if EP may do ACCESS there; NULL and *STATUS. */
 struct region *rma_find(struct endpoint *ep, const struct wire_target *t, uint32_t access,
 			int *status);
+/* The word at T, if EP may change it; NULL and *STATUS. */
+void *rma_word(struct endpoint *ep, const struct wire_target *t, int *status);
+/* Changes it, in this machine's byte order, against all others who do the same: what was there. */
+uint64_t rma_change(struct endpoint *ep, void *at, int op, const struct wire_atomic *a);
+/* N bytes of a packet: with checksums they must hold still between the sum and the copy. NULL: no memory. */
+const void *rma_staged(struct endpoint *ep, const void *data, uint32_t n);
+
+/* ---- between rma_serve.c and rma_owed.c ------------------------------------------------------ */
+
 /* A new answer to request SEQ; NULL: the peer has asked for more than it may, and has ended. */
 struct rma_job *rma_owe(struct endpoint *ep, uint8_t opcode, uint64_t seq, int status);
 

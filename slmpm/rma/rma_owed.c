@@ -4,23 +4,11 @@
  * never more than one for each request that the peer may have under way; they go out as there is
  * room, a turn each, and a read's bytes are looked up anew for each packet (R9).
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "slmpm/link/link.h"
 #include "slmpm/region/memory.h"
 #include "slmpm/rma/rma.h"
 
 #define READ_TURN 8 /* packets of one response before the next answer's turn */
-
-struct region *rma_find(struct endpoint *ep, const struct wire_target *t, uint32_t access,
-			int *status)
-{
-	const struct grant *grant =
-		region_check(ep, t->grant, t->secret, access, t->offset, t->length, status);
-
-	return grant ? grant->region : NULL;
-}
 
 struct rma_job *rma_owe(struct endpoint *ep, uint8_t opcode, uint64_t seq, int status)
 {
@@ -53,18 +41,6 @@ static int post_acknowledge(struct endpoint *ep, const struct rma_job *j)
 	return link_post_request(ep, &p, NULL);
 }
 
-/* With checksums the bytes must hold still between the sum and the copy. */
-static const void *staged(struct endpoint *ep, const void *data, uint32_t n)
-{
-	struct rma *m = ep->rma;
-
-	if (!ep->check || !n)
-		return data;
-	if (!m->stage)
-		m->stage = malloc(ep->packet_max);
-	return m->stage ? memcpy(m->stage, data, n) : NULL;
-}
-
 /* The next packet of a read's response. */
 static int post_response(struct endpoint *ep, struct rma_job *j)
 {
@@ -82,7 +58,7 @@ static int post_response(struct endpoint *ep, struct rma_job *j)
 	p.opcode = last ? (j->sent ? WIRE_READ_LAST : WIRE_READ_ONLY) :
 			  (j->sent ? WIRE_READ_MIDDLE : WIRE_READ_FIRST);
 	if (region) {
-		p.data = staged(ep, region_at(region, j->target.offset + j->sent), n);
+		p.data = rma_staged(ep, region_at(region, j->target.offset + j->sent), n);
 		j->status = p.data ? 0 : -SLMPM_ENOMEM;
 	}
 	if (j->status) {

@@ -2,7 +2,6 @@
 /* One-sided operations by request, the side that asks: the packets of puts, gets, atomic operations
  * and flushes, as far as there is room. */
 #include <errno.h>
-#include <string.h>
 
 #include "slmpm/message/inbound.h"
 #include "slmpm/region/memory.h"
@@ -21,15 +20,7 @@ bool rma_is_long(const struct endpoint *ep, const struct request *r)
 
 static struct wire_target target_of(const struct request *r, const struct slmpm_span *span)
 {
-	const struct remote *remote = r->rma.remote;
-	struct wire_target t = {
-		.offset = LITTLE_64(span->offset),
-		.length = LITTLE_64(span->len),
-		.grant = LITTLE_32(remote->grant),
-	};
-
-	memcpy(t.secret, remote->secret, sizeof(t.secret));
-	return t;
+	return rma_target(r->rma.remote, span->offset, span->len);
 }
 
 static uint64_t next_seq(const struct endpoint *ep, const struct request *r)
@@ -219,8 +210,7 @@ static int push_atomic(struct endpoint *ep, struct request *r)
 		struct wire_atomic atomic;
 	} data = {
 		.target = target_of(r, r->rma.spans),
-		.atomic = {LITTLE_64(r->rma.operand), LITTLE_64(r->rma.compare),
-			   LITTLE_32(r->rma.bits), 0},
+		.atomic = rma_operands(r),
 	};
 	struct packet p = {
 		.opcode = opcodes[r->rma.atomic],

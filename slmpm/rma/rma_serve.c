@@ -9,7 +9,6 @@
 
 #include "slmpm/completion/completion.h"
 #include "slmpm/engine/engine.h"
-#include "slmpm/rma/direct.h"
 #include "slmpm/message/inbound.h"
 #include "slmpm/link/landing.h"
 #include "slmpm/region/memory.h"
@@ -42,9 +41,9 @@ static bool take_target(struct endpoint *ep, const struct head *h, struct wire_t
 	if (PEER_FAULT(h->length < sizeof(*t)))
 		return endpoint_poison(ep, "length of a request");
 	memcpy(t, h->data, sizeof(*t));
-	t->offset = LITTLE_64(t->offset);
-	t->length = h->damaged ? length : LITTLE_64(t->length);
-	t->grant = LITTLE_32(t->grant);
+	rma_target_in(t);
+	if (h->damaged)
+		t->length = length;
 	if (PEER_FAULT(t->length != length || length > SLMPM_MESSAGE_MAX ||
 		       (t->zero && !h->damaged)))
 		return endpoint_poison(ep, "range of a request");
@@ -302,17 +301,14 @@ void rma_serve_read(struct endpoint *ep, const struct head *h)
 static bool take_atomic(struct endpoint *ep, const struct head *h, struct wire_target *t,
 			struct wire_atomic *a)
 {
+	bool sound;
+
 	if (!take_target(ep, h, t))
 		return false;
 	if (PEER_FAULT(h->length != sizeof(*t) + sizeof(*a)))
 		return endpoint_poison(ep, "length of an atomic operation");
-	memcpy(a, (const unsigned char *)h->data + sizeof(*t), sizeof(*a));
-	a->operand = LITTLE_64(a->operand);
-	a->compare = LITTLE_64(a->compare);
-	a->bits = LITTLE_32(a->bits);
-	if (h->damaged)
-		return true;
-	if (PEER_FAULT((a->bits != 32 && a->bits != 64) || t->length != a->bits / 8 || a->zero))
+	sound = rma_operands_in(a, (const unsigned char *)h->data + sizeof(*t), t->length);
+	if (PEER_FAULT(!sound && !h->damaged))
 		return endpoint_poison(ep, "width of an atomic operation");
 	return true;
 }
@@ -323,7 +319,6 @@ void rma_serve_atomic(struct endpoint *ep, const struct head *h)
 		 h->opcode == WIRE_COMPARE_SWAP ? SLMPM_COMPARE_SWAP :
 						  SLMPM_SWAP;
 	int status = h->damaged ? -SLMPM_ECHECKSUM : 0;
-	struct region *region = NULL;
 	struct wire_atomic a;
 	struct wire_target t;
 	struct rma_job *j;
@@ -332,20 +327,10 @@ void rma_serve_atomic(struct endpoint *ep, const struct head *h)
 	if (ep->closing || !take_number(ep, h, false, 0) || !take_atomic(ep, h, &t, &a))
 		return;
 	if (!status)
-		region = rma_find(ep, &t, SLMPM_READ_WRITE, &status);
-	if (region) {
-		at = region_at(region, t.offset);
-		if ((uintptr_t)at % t.length) {
-			ep->stats->refused++;
-			status = -SLMPM_EINVAL;
-		}
-	}
+		at = rma_word(ep, &t, &status);
 	/* The place for the answer first: what is done must be told. */
 	j = rma_owe(ep, status ? WIRE_ACKNOWLEDGE : WIRE_ATOMIC_ACKNOWLEDGE, h->seq, status);
 	if (!j || status)
 		return;
-	/* In the owner's byte order, against all others who do the same on this word. */
-	j->old = direct_atomic(at, op, (int)a.bits, a.operand, a.compare);
-	part_landed(ep->ctx, at, a.bits / 8);
-	ep->stats->served++;
+	j->old = rma_change(ep, at, op, &a);
 }

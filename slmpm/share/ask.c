@@ -103,14 +103,11 @@ static bool offer(struct endpoint *ep, const struct request *r)
 		length += fetch_introduce(ep, o.blob);
 	}
 	o.w = (struct wire_share){
-		.target.offset = LITTLE_64(w->spans->offset),
-		.target.length = LITTLE_64(r->length),
-		.target.grant = LITTLE_32(w->remote->grant),
+		.target = rma_target(w->remote, w->spans->offset, r->length),
 		.offset = LITTLE_64(at),
 		.grant = LITTLE_32(g ? g->id : 0),
 		.how = LITTLE_32(how),
 	};
-	memcpy(o.w.target.secret, w->remote->secret, sizeof(o.w.target.secret));
 	if (!share_hold(ep) || !share_say(ep, WIRE_SHARE, 0, 0, &o, length)) {
 		share_release(ep);
 		return false;

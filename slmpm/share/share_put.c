@@ -44,17 +44,13 @@ static bool offer(struct job *j)
 	struct share *s = ep->share;
 	uint64_t offset = 0;
 	const struct grant *g = share_grant(ep, j->from, j->length, SLMPM_READ, &offset);
-	struct wire_share w = {
-		.target = {.offset = LITTLE_64(j->offset), .grant = LITTLE_32(j->to->grant)},
-		.offset = LITTLE_64(offset),
-	};
+	struct wire_share w = {.offset = LITTLE_64(offset)};
 
 	if (!g)
 		return false;
 	j->claim = (j->length / 2 - LAG) & ~(uint64_t)(PAGE - 1);
-	w.target.length = LITTLE_64(j->claim);
+	w.target = rma_target(j->to, j->offset, j->claim);
 	w.grant = LITTLE_32(g->id);
-	memcpy(w.target.secret, j->to->secret, sizeof(w.target.secret));
 	s->id++;
 	if (!share_hold(ep) || !share_say(ep, WIRE_SHARE, 0, 0, &w, sizeof(w))) {
 		s->id--;

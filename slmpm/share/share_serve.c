@@ -7,6 +7,7 @@
 #include "slmpm/share/share.h"
 #include "slmpm/sendrecv/arrival.h"
 #include "slmpm/part.h"
+#include "slmpm/rma/rma.h"
 
 #define BUDGET ((uint64_t)8 << 20) /* and so much before others have their turn */
 
@@ -21,9 +22,7 @@ void share_offered(struct endpoint *ep, const struct head *h)
 		return;
 	}
 	memcpy(&w, h->data, sizeof(w));
-	w.target.offset = LITTLE_64(w.target.offset);
-	w.target.length = LITTLE_64(w.target.length);
-	w.target.grant = LITTLE_32(w.target.grant);
+	rma_target_in(&w.target);
 	w.offset = LITTLE_64(w.offset);
 	w.grant = LITTLE_32(w.grant);
 	w.how = LITTLE_32(w.how);

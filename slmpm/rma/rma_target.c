@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a request says of memory in whatever form it travels (struct wire_target), at both ends. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/part.h"
+#include "slmpm/region/memory.h"
+#include "slmpm/rma/direct.h"
+#include "slmpm/rma/rma.h"
+
+/* ---- the side that asks --------------------------------------------------------------------- */
+
+struct wire_target rma_target(const struct remote *remote, uint64_t offset, uint64_t length)
+{
+	struct wire_target t = {
+		.offset = LITTLE_64(offset),
+		.length = LITTLE_64(length),
+		.grant = LITTLE_32(remote->grant),
+	};
+
+	memcpy(t.secret, remote->secret, sizeof(t.secret));
+	return t;
+}
+
+struct wire_atomic rma_operands(const struct request *r)
+{
+	return (struct wire_atomic){
+		.operand = LITTLE_64(r->rma.operand),
+		.compare = LITTLE_64(r->rma.compare),
+		.bits = LITTLE_32(r->rma.bits),
+	};
+}
+
+/* ---- the side whose memory it is ------------------------------------------------------------ */
+
+void rma_target_in(struct wire_target *t)
+{
+	t->offset = LITTLE_64(t->offset);
+	t->length = LITTLE_64(t->length);
+	t->grant = LITTLE_32(t->grant);
+	t->zero = LITTLE_32(t->zero);
+}
+
+bool rma_operands_in(struct wire_atomic *a, const void *from, uint64_t length)
+{
+	memcpy(a, from, sizeof(*a));
+	a->operand = LITTLE_64(a->operand);
+	a->compare = LITTLE_64(a->compare);
+	a->bits = LITTLE_32(a->bits);
+	return (a->bits == 32 || a->bits == 64) && length == a->bits / 8 && !a->zero;
+}
+
+struct region *rma_find(struct endpoint *ep, const struct wire_target *t, uint32_t access,
+			int *status)
+{
+	const struct grant *grant =
+		region_check(ep, t->grant, t->secret, access, t->offset, t->length, status);
+
+	return grant ? grant->region : NULL;
+}
+
+void *rma_word(struct endpoint *ep, const struct wire_target *t, int *status)
+{
+	const struct region *region = rma_find(ep, t, SLMPM_READ_WRITE, status);
+	void *at = region ? region_at(region, t->offset) : NULL;
+
+	if (!at || (uintptr_t)at % t->length == 0)
+		return at;
+	ep->stats->refused++;
+	*status = -SLMPM_EINVAL;
+	return NULL;
+}
+
+uint64_t rma_change(struct endpoint *ep, void *at, int op, const struct wire_atomic *a)
+{
+	uint64_t old = direct_atomic(at, op, (int)a->bits, a->operand, a->compare);
+
+	part_landed(ep->ctx, at, a->bits / 8);
+	ep->stats->served++;
+	return old;
+}
+
+const void *rma_staged(struct endpoint *ep, const void *data, uint32_t n)
+{
+	struct rma *m = ep->rma;
+
+	if (!ep->check || !n)
+		return data;
+	if (!m->stage)
+		m->stage = malloc(ep->packet_max);
+	return m->stage ? memcpy(m->stage, data, n) : NULL;
+}
