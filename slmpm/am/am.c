@@ -164,23 +164,6 @@ static inline enum sent send_direct(struct endpoint *ep, uint32_t stream, const 
 
 /* ---- the call ------------------------------------------------------------------------------- */
 
-static COLD int send_slowly(struct endpoint *ep, uint16_t id, const void *head, size_t head_len,
-			    const struct slmpm_iov *data, const struct slmpm_how *how)
-{
-	struct request r = {.piece_count = 0};
-	int rc;
-
-	if (ep->loan.data && !ep->loan.area)
-		return error_set(SLMPM_EBUSY, "a loan to %s is open: commit or abort it first",
-				 ep->name);
-	rc = am_fill_as(&r, ep, id, head, head_len, data, 1, how->flags);
-	r.wish = mode_wish(how->flags);
-	if (rc == 0)
-		rc = message_await(&r, how->timeout_ms);
-	request_drop(&r);
-	return rc;
-}
-
 /* Told to a counter or a queue, and done at once: 1. 0: not this way. */
 static int send_told(struct endpoint *ep, uint16_t id, const void *head, size_t head_len,
 		     const struct slmpm_iov *data, const struct slmpm_how *how)
@@ -194,19 +177,12 @@ static int send_told(struct endpoint *ep, uint16_t id, const void *head, size_t 
 	};
 	struct told told;
 	int rc = completion_open(&told, ep->ctx, how, NULL);
-	enum sent sent;
 
 	if (rc < 0)
 		return rc;
-	sent = send_direct(ep, am_stream(id, head_len), head, head_len, data->base, data->len,
-			   how->flags & SLMPM_MORE ? FABRIC_MORE : 0);
-	if (sent == NOT_SENT) {
-		completion_undo(&told);
-		return 0;
-	}
-	if (LIKELY(sent == SENT) || !leaving_tell(ep, &told, &done))
-		completion_tell(ep->ctx, &told, &done);
-	return 1;
+	return leaving_end(ep, &told, &done,
+			   send_direct(ep, am_stream(id, head_len), head, head_len, data->base,
+				       data->len, how->flags & SLMPM_MORE ? FABRIC_MORE : 0));
 }
 
 static int send_locked(struct endpoint *ep, uint16_t id, const void *head, size_t head_len,
@@ -226,9 +202,7 @@ static int send_locked(struct endpoint *ep, uint16_t id, const void *head, size_
 		leaving_await(ep, how->timeout_ms);
 	if (sent != NOT_SENT)
 		return 0;
-	if (blocks)
-		return send_slowly(ep, id, head, head_len, data, how);
-	if (!req && at_once)
+	if (!blocks && !req && at_once)
 		rc = send_told(ep, id, head, head_len, data, how);
 	if (rc == 0)
 		rc = am_sendv(ep, id, head, head_len, data, 1, how, req);

@@ -84,7 +84,7 @@ int am_fill_as(struct request *r, struct endpoint *ep, uint16_t id, const void *
 	       size_t head_len, const struct slmpm_iov *iov, int n, uint32_t flags);
 /* By request_finish: what its result says. */
 void am_finished(struct request *r);
-/* As message_sendv: without waiting. */
+/* By a request, whatever of it there is. */
 int am_sendv(struct endpoint *ep, uint16_t id, const void *head, size_t head_len,
 	     const struct slmpm_iov *iov, int n, const struct slmpm_how *how, slmpm_req *req);
 /* One packet of head and data on ROUTE, at once: 1, -EAGAIN, or another negative when the endpoint

@@ -87,24 +87,17 @@ void am_refuse(struct endpoint *ep)
 int am_sendv(struct endpoint *ep, uint16_t id, const void *head, size_t head_len,
 	     const struct slmpm_iov *iov, int n, const struct slmpm_how *how, slmpm_req *req)
 {
-	struct request *r;
+	struct request stack = {.piece_count = 0}, *r = &stack;
 	int rc = am_check_peer(ep);
 
 	if (rc < 0)
 		return rc;
-	r = request_new();
+	if (!completion_blocks(how, req))
+		r = request_new();
 	if (!r)
 		return -SLMPM_ENOMEM;
 	rc = am_fill_as(r, ep, id, head, head_len, iov, n, how ? how->flags : 0);
 	r->flags = how ? (uint8_t)(how->flags & SLMPM_MORE) : 0;
 	r->wish = how ? mode_wish(how->flags) : 0;
-	if (rc == 0)
-		rc = completion_bind(r, how, req);
-	if (rc == 0)
-		rc = request_submit(r);
-	if (rc < 0)
-		request_drop(r);
-	else if (req)
-		req->id = handle_id(r);
-	return rc;
+	return message_begin(r, rc, how, req);
 }

@@ -2,7 +2,6 @@
 /* What a link that lags has taken leaves this process later. */
 #include "slmpm/completion/leaving.h"
 
-#include "slmpm/completion/completion.h"
 #include "slmpm/link/link.h"
 #include "slmpm/link/wait.h"
 

@@ -3,14 +3,29 @@
 #ifndef SLMPM_LEAVING_H
 #define SLMPM_LEAVING_H
 
+#include "slmpm/completion/completion.h"
 #include "slmpm/endpoint.h"
 
-struct told;
+/* What a fast path says: sent, or not this way; or sent, but part of it has not left this process yet. */
+enum sent { NOT_SENT, SENT, SENT_IN_PART };
 
 /* A message has been taken by EP's link, which lags, and cannot be taken back: waits until all of it has left
  * this process, or the deadline. */
 COLD void leaving_await(struct endpoint *ep, int timeout_ms);
 /* The same without waiting: what was to be TOLD is, as DONE, when it has left; false: no memory for that. */
 COLD bool leaving_tell(struct endpoint *ep, struct told *told, const struct slmpm_done *done);
+
+/* The fast path of a message whose end is TOLD has said SENT: 1, or 0, not this way. */
+static inline int leaving_end(struct endpoint *ep, struct told *told, const struct slmpm_done *done,
+			      enum sent sent)
+{
+	if (UNLIKELY(sent == NOT_SENT)) {
+		completion_undo(told);
+		return 0;
+	}
+	if (LIKELY(sent == SENT) || !leaving_tell(ep, told, done))
+		completion_tell(ep->ctx, told, done);
+	return 1;
+}
 
 #endif

@@ -55,32 +55,22 @@ static int prepare(struct request *r, const struct operation *o)
 int fifo_put(const struct operation *o)
 {
 	struct endpoint *ep = o->remote->ep;
-	bool blocks = completion_blocks(&o->full, o->req);
-	struct request stack = {.piece_count = 0}, *r;
+	struct request stack = {.piece_count = 0}, *r = &stack;
 	slmpm_peer peer = {handle_id(ep)};
 	int rc = check(o);
 
 	if (rc < 0)
 		return rc;
-	if (blocks && ep->loan.data && !ep->loan.area) /* nothing passes it */
-		return error_set(SLMPM_EBUSY, "%s: a loan to %s is open", o->call, ep->name);
-	r = blocks ? &stack : request_new();
+	if (!completion_blocks(&o->full, o->req))
+		r = request_new();
 	if (!r)
 		return -SLMPM_ENOMEM;
-	rc = prepare(r, o);
-	if (rc == 0)
-		rc = completion_bind(r, &o->full, o->req);
-	if (rc == 0)
-		rc = blocks ? message_await(r, o->full.timeout_ms) : request_submit(r);
+	rc = message_begin(r, prepare(r, o), &o->full, o->req);
 	if (rc == 0 && endpoint_of(peer) == ep) { /* else another thread has closed it meanwhile */
 		ep->stats->puts++;
 		ep->stats->put_bytes += o->length;
 		ep->stats->fifo_puts++;
 		ep->stats->fifo_bytes += o->length;
 	}
-	if (rc == 0 && o->req)
-		o->req->id = handle_id(r);
-	else if (rc < 0 || blocks)
-		request_drop(r);
 	return rc;
 }

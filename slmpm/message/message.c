@@ -250,3 +250,28 @@ int message_await(struct request *r, int timeout_ms)
 		return rc < 0 ? rc : request_explain(r);
 	return explain_late(r, timeout_ms);
 }
+
+/* Nothing can be sent around a loan that lies in the ring; beside an area all can. */
+static int check_no_loan(const struct endpoint *ep)
+{
+	if (LIKELY(!ep->loan.data || ep->loan.area))
+		return 0;
+	return error_set(SLMPM_EBUSY, "a loan to %s is open: commit or abort it first", ep->name);
+}
+
+int message_begin(struct request *r, int rc, const struct slmpm_how *how, slmpm_req *req)
+{
+	bool blocks = completion_blocks(how, req);
+
+	if (rc == 0 && blocks)
+		rc = check_no_loan(r->ep);
+	if (rc == 0)
+		rc = completion_bind(r, how, req);
+	if (rc == 0)
+		rc = blocks ? message_await(r, how ? how->timeout_ms : -1) : request_submit(r);
+	if (rc < 0 || blocks)
+		request_drop(r);
+	else if (req)
+		req->id = handle_id(r);
+	return rc;
+}

@@ -9,8 +9,11 @@ struct head;
 
 /* Posts or matches R and waits; the request is finished or taken back when it returns. */
 int message_await(struct request *r, int timeout_ms);
-/* What a short way says: sent, or not this way; or sent, but part of it has not left this process yet. */
-enum sent { NOT_SENT, SENT, SENT_IN_PART };
+/*
+ * The slow path of an operation: R, prepared with RC, is waited for or begun, as HOW and REQ say. It must be from
+ * request_new unless completion_blocks(HOW, REQ), and is dropped where nobody has its handle behind this.
+ */
+int message_begin(struct request *r, int rc, const struct slmpm_how *how, slmpm_req *req);
 
 /* Sets the detail of ETRUNC: the message of DONE did not fit CAP bytes. */
 COLD int message_truncated(const struct slmpm_done *done, uint64_t cap);

@@ -314,25 +314,12 @@ static int prepare(struct request *r, const struct operation *o, bool stored)
 /* STORED: a put's bytes are there, the target is to be told. */
 static int operate_by_request(const struct operation *o, bool stored)
 {
-	const struct endpoint *ep = o->remote->ep;
-	bool blocks = completion_blocks(&o->full, o->req);
-	struct request stack = {.piece_count = 0}, *r = blocks ? &stack : request_new();
-	int rc;
+	struct request stack = {.piece_count = 0};
+	struct request *r = completion_blocks(&o->full, o->req) ? &stack : request_new();
 
 	if (!r)
 		return -SLMPM_ENOMEM;
-	if (blocks && ep->loan.data && !ep->loan.area) /* nothing passes it */
-		return error_set(SLMPM_EBUSY, "%s: a loan to %s is open", o->call, ep->name);
-	rc = prepare(r, o, stored);
-	if (rc == 0)
-		rc = completion_bind(r, &o->full, o->req);
-	if (rc == 0)
-		rc = blocks ? message_await(r, o->full.timeout_ms) : request_submit(r);
-	if (rc == 0 && o->req)
-		o->req->id = handle_id(r);
-	else if (rc < 0 || blocks)
-		request_drop(r);
-	return rc;
+	return message_begin(r, prepare(r, o, stored), &o->full, o->req);
 }
 
 /* What was done at once has brought bytes here. */

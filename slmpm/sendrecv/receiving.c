@@ -302,15 +302,7 @@ int message_recvv(struct context *ctx, struct endpoint *ep, uint32_t stream,
 	if (!r)
 		return -SLMPM_ENOMEM;
 	rc = request_init(r, REQUEST_RECV, ctx, ep, stream, iov, n);
-	if (rc == 0)
-		rc = completion_bind(r, how, req);
-	if (rc == 0)
-		rc = request_submit(r);
-	if (rc == 0 && req)
-		req->id = handle_id(r);
-	if (rc < 0)
-		request_drop(r);
-	return rc;
+	return message_begin(r, rc, how, req);
 }
 
 int64_t slmpm_recvv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, int n,

@@ -106,30 +106,31 @@ static COLD int bad_send(const char *call, uint32_t stream)
 	return error_set(SLMPM_EINVAL, "%s: the buffer is NULL", call);
 }
 
-/* Nothing can be sent around a loan that lies in the ring; beside an area all can. */
-static inline bool in_the_way(const struct endpoint *ep)
+/* By a request, whatever of it there is. */
+static COLD int sendv_slowly(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov,
+			     int n, const struct slmpm_how *how, slmpm_req *req)
 {
-	return ep->loan.data && !ep->loan.area;
-}
+	struct request stack = {.piece_count = 0};
+	struct request *r = completion_blocks(how, req) ? &stack : request_new();
+	int rc;
 
-static COLD int loan_open(struct endpoint *ep)
-{
-	return error_set(SLMPM_EBUSY, "a loan to %s is open: commit or abort it first", ep->name);
+	if (!r)
+		return -SLMPM_ENOMEM;
+	rc = request_init(r, REQUEST_SEND, ep->ctx, ep, stream, iov, n);
+	r->result.imm = how ? how->imm : 0;
+	r->flags = how ? (uint8_t)(how->flags & SLMPM_MORE) : 0;
+	r->wish = how ? mode_wish(how->flags) : 0;
+	return message_begin(r, rc, how, req);
 }
 
 COLD int message_send_slowly(struct endpoint *ep, uint32_t stream, const void *buf, size_t len,
 			     int timeout_ms)
 {
-	struct slmpm_iov iov = {(void *)(uintptr_t)buf, len};
-	struct request r = {.piece_count = 0};
+	const struct slmpm_how how = {.size = sizeof(how), .timeout_ms = timeout_ms};
+	const struct slmpm_iov piece = {(void *)(uintptr_t)buf, len};
 	struct context *ctx = ep->ctx;
-	int rc;
+	int rc = sendv_slowly(ep, stream, &piece, 1, &how, NULL);
 
-	if (in_the_way(ep))
-		return loan_open(ep);
-	rc = request_init(&r, REQUEST_SEND, ctx, ep, stream, &iov, 1);
-	if (rc == 0)
-		rc = message_await(&r, timeout_ms);
 	monitor_pass(ctx);
 	return rc;
 }
@@ -181,30 +182,6 @@ int slmpm_send(slmpm_peer peer, uint32_t stream, const void *buf, size_t len, in
 	return 0;
 }
 
-static COLD int sendv_slowly(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov,
-			     int n, const struct slmpm_how *how, slmpm_req *req)
-{
-	bool blocks = completion_blocks(how, req);
-	struct request stack = {.piece_count = 0}, *r = blocks ? &stack : request_new();
-	int rc;
-
-	if (!r)
-		return -SLMPM_ENOMEM;
-	rc = request_init(r, REQUEST_SEND, ep->ctx, ep, stream, iov, n);
-	r->result.imm = how ? how->imm : 0;
-	r->flags = how ? (uint8_t)(how->flags & SLMPM_MORE) : 0;
-	r->wish = how ? mode_wish(how->flags) : 0;
-	if (rc == 0 && blocks)
-		rc = in_the_way(ep) ? loan_open(ep) : message_await(r, how ? how->timeout_ms : -1);
-	else if (rc == 0 && (rc = completion_bind(r, how, req)) == 0)
-		rc = request_submit(r);
-	if (rc == 0 && req)
-		req->id = handle_id(r);
-	if (rc < 0 || blocks)
-		request_drop(r);
-	return rc;
-}
-
 /* One piece that is neither empty nor NULL. */
 static inline bool is_single(const struct slmpm_iov *iov, int n)
 {
@@ -234,18 +211,11 @@ static int send_told(struct endpoint *ep, uint32_t stream, const struct slmpm_io
 	};
 	struct told told;
 	int rc = completion_open(&told, ep->ctx, how, NULL);
-	enum sent sent;
 
 	if (rc < 0)
 		return rc;
-	sent = send_short(ep, stream, iov, how->imm, how->flags & SLMPM_MORE);
-	if (UNLIKELY(sent == NOT_SENT)) {
-		completion_undo(&told);
-		return 0;
-	}
-	if (LIKELY(sent == SENT) || !leaving_tell(ep, &told, &done))
-		completion_tell(ep->ctx, &told, &done);
-	return 1;
+	return leaving_end(ep, &told, &done,
+			   send_short(ep, stream, iov, how->imm, how->flags & SLMPM_MORE));
 }
 
 int message_sendv(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov, int n,
