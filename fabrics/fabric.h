@@ -205,7 +205,7 @@ struct fabric_link { /* likewise */
 	 * trusts the other with its time, for such a copy may never return; the core's. */
 	bool attach;
 	bool over; /* nothing that comes is waited for any more; the core's */
-	/* When the other machine gave its last sign of life, as of the last KEEPALIVE: ns, monotonic. */
+	/* When the other machine gave its last sign of life, as of the last STATUS with FABRIC_SIGN: ns, monotonic. */
 	uint64_t last_sign;
 	/* Set by poll: another one would find nothing. Cleared by what may change that: a post, a flush, or a
 	 * poll of another of the domain's links once it is to find out anew. Who cannot tell leaves it. */

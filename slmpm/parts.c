@@ -91,7 +91,8 @@ static const struct fabric *(*const before[])(const struct fabric *) = {
 };
 
 static int (*const begin[])(struct endpoint *) = {
-	rma_new, memory_begin, monitor_new, totals_new, late_new, NULL,
+	rma_new,      totals_new,  late_new,
+	memory_begin, monitor_new, NULL, /* which is taken down by `leave` alone */
 };
 
 static void (*const up[])(struct endpoint *) = {

@@ -172,7 +172,7 @@ int link_post_led(struct endpoint *ep, struct packet *p, const void *lead, uint3
 
 static int reach_unprotected(struct endpoint *ep, const struct fabric_wr *wr)
 {
-	int rc = -EFAULT;
+	int rc = ep->link.fabric->post(ep->link.port, wr);
 
 	for (int i = 0; i < UNPROTECTS && rc == -EFAULT && parts.unprotect(wr->into, wr->size); i++)
 		rc = ep->link.fabric->post(ep->link.port, wr);

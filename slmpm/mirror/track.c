@@ -331,6 +331,9 @@ bool track_unprotect_any(void *at, uint64_t n)
 	uintptr_t lo = (uintptr_t)at;
 	bool any = false;
 
+	/* Nor are locks taken that a process without mirrors would not renew in a child of fork. */
+	if (!atomic_load_explicit(&guarding, memory_order_relaxed))
+		return false;
 	for (int i = 0; i < FINDERS; i++)
 		any |= finders[i]->unprotect_any && finders[i]->unprotect_any(lo, lo + n);
 	return any;

@@ -309,8 +309,8 @@ static void get(slmpm_peer a, slmpm_peer b, unsigned char *from, size_t n)
 }
 
 /* Received through the ring or a socket, or fetched from the peer's memory: what the library itself
- * lets the kernel write. */
-static void arrivals(uint32_t how, size_t n)
+ * lets the kernel write. The mirror lies in the middle, with ASIDE bytes on either side of it. */
+static void arrivals(uint32_t how, size_t n, size_t aside)
 {
 	const struct slmpm_mirror_options o = {.size = sizeof(o), .track = how};
 	unsigned char *from = malloc(n);
@@ -320,7 +320,7 @@ static void arrivals(uint32_t how, size_t n)
 	memory = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(memory != MAP_FAILED, "memory");
 	actor_pair(ctx, &a, &b);
-	OK(slmpm_mirror_create(ctx, memory, n, &o, &mirror));
+	OK(slmpm_mirror_create(ctx, memory + aside, n - 2 * aside, &o, &mirror));
 	for (uint64_t seed = 1; seed < 6; seed++) {
 		actor_fill(from, seed, n);
 		if (seed < 4)
@@ -349,8 +349,10 @@ static int receives(void *settings)
 	for (uint32_t how = SLMPM_TRACK_PAGEMAP; how <= SLMPM_TRACK_TWIN; how++) {
 		if (slmpm_mirror_track_works((int)how) < 0)
 			continue;
-		arrivals(how, 200 << 10);
-		arrivals(how, 3 << 20);
+		arrivals(how, 200 << 10, 0);
+		arrivals(how, 3 << 20, 0);
+		arrivals(how, (1 << 20) + 104, 0); /* whose last bytes no page is watched for */
+		arrivals(how, 3 << 20, 1 << 20);
 	}
 	OK(slmpm_shut(ctx, PATIENCE));
 	return 0;
