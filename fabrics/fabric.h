@@ -156,7 +156,7 @@ struct fabric_config {
 	uint32_t dead_ms;            /* so long may another machine be silent; 0: for ever */
 };
 
-/* Plain counters of a link, kept by the fabric, current after each FLUSH and publication. */
+/* Plain counters of a link, kept by the fabric, current after each STATUS, FLUSH and arm. */
 struct fabric_counts {
 	uint64_t produced, consumed_seen, out_segments;
 	uint64_t read, consumed, in_segments, in_produced_seen;
@@ -173,67 +173,78 @@ struct fabric_memory;
 struct sockaddr;
 
 struct fabric_domain { /* first member of the fabric's own structure */
+	/* ---- set by the core */
 	const struct fabric *fabric;
 	struct fabric_config config;
-	/* Set by open: readable, once armed, when poll or connect may find something new on one of
-	 * its links; the core sleeps on it. -1: peers ring a link's bell instead. */
-	int fd;
-	/* Set by a post or a poll after arm: it has taken what fd would have told, or waits for something else
-	 * than arm was told. The core wakes whoever sleeps on fd, and clears it. */
-	bool roused;
-	/* Set by the core before it goes by all links: what quiet says is from before. The next poll of one
-	 * finds out anew which have something, and clears it. */
-	bool anew;
-	/* By its links so far, of those that ring: another figure where a peer was asleep when sent to. */
-	uint64_t bells;
-	/* The core's: this is a child's copy. disconnect and close only close descriptors then: what
-	 * else they would change is the parent's, too. */
+	/* In a forked child's copy: disconnect and close only close descriptors, for what else they would
+	 * change is the parent's, too. */
 	bool forked;
+
+	/* ---- set by the fabric */
+	/* From open on, the descriptor that the core sleeps on: readable, once armed, when poll or connect
+	 * may find something new on one of the domain's links. -1: a peer rings the link's bell instead. */
+	int fd;
+	/* Bells rung by all links so far: another figure where a peer was asleep when sent to. */
+	uint64_t bells;
+
+	/* ---- set by one, cleared by the other */
+	/* The sleeper is to be woken: a post or a poll after arm has taken what fd would have shown, or waits for
+	 * something else than arm was told. The fabric sets it; the core wakes the thread that sleeps on fd. */
+	bool roused;
+	/* `quiet` of all links is out of date. The core sets it before a pass over them; the next poll of one finds
+	 * out which have something, and clears it. */
+	bool rescan;
 };
 
-#define FABRIC_ENDED (-2) /* a process of this machine that has ended: nobody hears what is said */
+#define FABRIC_ENDED (-2) /* a link's `process`: it has ended, and receives nothing */
 
-struct fabric_link { /* likewise */
+struct fabric_link { /* first member of the fabric's own structure */
+	/* ---- set by the core */
 	struct fabric_domain *domain;
-	/* Connected socket on which a byte wakes the peer, -1: it has been closed; the core's. Atomic, as the next but
-	 * one: an engine's thread that reaches the peer's memory asks them whether it still is the peer's. */
-	atomic_int bell;
-	int32_t pid;        /* the peer's process, as the kernel says; 0 unknown; the core's */
-	atomic_int process; /* and its pidfd, -1, or FABRIC_ENDED; the core's */
-	bool active;        /* this side began the connection; the core's */
-	/* Either process may make the kernel copy to and from addresses that the other one names: it
-	 * trusts the other with its time, for such a copy may never return; the core's. */
-	bool attach;
-	bool over; /* nothing that comes is waited for any more; the core's */
-	/* When the other machine gave its last sign of life, as of the last STATUS with FABRIC_SIGN: ns, monotonic. */
-	uint64_t last_sign;
-	/* Set by poll: another one would find nothing. Cleared by what may change that: a post, a flush, or a
-	 * poll of another of the domain's links once it is to find out anew. Who cannot tell leaves it. */
-	bool quiet;
-	/* Where this end lies on a network and where the other one listens, while it connects; NULL:
-	 * as the bell's ends, else on this machine; the core's. */
+	void *owner; /* the core's endpoint, which no fabric reads */
+	/* Addresses while connecting: of this end on a network, and where the other end listens. NULL: those of
+	 * the bell's ends, else this machine. */
 	const struct sockaddr *local, *remote;
-	/* Of what was taken, in bytes: still in this process, poll sends it on; and gone, on a link that ever lags.
-	 * Joined links only say whether one of them lags. */
-	uint64_t lags, left;
-	bool fails; /* nothing leaves any more: what lags is lost with the link, as poll tells in its turn */
-	/* Set by connect: FABRIC_ACCESS_WORDS words in this side's memory that the peer sets; NULL where a
-	 * fabric maps no memory. */
+	/* Connected socket on which a byte wakes the peer; -1: closed. Atomic, as `process`: a second thread that
+	 * reaches the peer's memory asks both whether that is still the peer's. */
+	atomic_int bell;
+	int32_t pid;        /* the peer's process, by the kernel's word; 0: unknown */
+	atomic_int process; /* pidfd of that process; -1: none; FABRIC_ENDED */
+	bool active;        /* this side began the connection */
+	/* Memory may be reached by address: either process trusts the other with its time, for a copy between
+	 * addresses that the other one names may never return. */
+	bool attach;
+	bool over; /* arrivals are not waited for any more */
+
+	/* ---- set by connect */
+	uint32_t payload_max;    /* bytes of payload in the longest packet sent */
+	uint32_t payload_max_in; /* bytes of payload in the longest packet received */
+	uint64_t start_in;       /* first total of the peer: `start` of its config */
+	/* FABRIC_ACCESS_WORDS words in this side's memory, which the peer sets; NULL: the fabric maps no
+	 * memory. */
 	const _Atomic unsigned char *access;
-	/* And the peer's words, for ATOMIC of 8 bits; NULL likewise. */
+	/* FABRIC_ACCESS_WORDS words in the peer's memory, for ATOMIC of 8 bits; NULL: the fabric maps no memory. */
 	struct fabric_memory *peer_access;
-	uint32_t payload_max;    /* set by connect: bytes of payload in the longest packet sent */
-	uint32_t payload_max_in; /* and received */
-	uint64_t
-		start_in; /* likewise: what the peer's totals begin with, as `start` of its config */
-	/* Changes whenever the peer has told of room. Where a domain has a descriptor that takes a poll
-	 * or a post, and the descriptor does not show it then: who was refused before asks again. */
+	/* Connections refused for a wrong token; the core counts them, and sets 0. */
+	uint32_t unauthenticated;
+
+	/* ---- set by post and poll */
+	/* Nothing leaves this process any more: `lags` bytes are lost with the link, as poll says in its turn. */
+	bool fails;
+	/* Another poll would find nothing. Set by poll; cleared by what may change that: a post, a flush, or a
+	 * poll of a link of the domain after a rescan. A fabric that cannot tell leaves it false. */
+	bool quiet;
+	/* Bytes taken by post: still in this process, for poll to send; and gone from it, on a link that ever
+	 * lags. Of a bond `lags` is 1 where one of its links lags. */
+	uint64_t lags, left;
+	/* Changes with each word of room from the peer, where the domain's descriptor does not show one that a
+	 * poll or a post has taken: a refused post is tried again. */
 	uint64_t room;
-	const char *violation; /* set with -EPROTO: which rule the peer broke */
-	const char *lost;      /* set with -EPIPE: how the link was lost, for a person */
-	void *owner;           /* the core's */
-	struct fabric_counts counts;
-	uint32_t strangers; /* who called in the peer's place; the core counts them */
+	const char *violation; /* with -EPROTO: the rule that the peer broke */
+	const char *lost;      /* with -EPIPE: how the link was lost, for a person */
+	/* Time of the other machine's last sign of life, as of the last STATUS with SIGN: ns, monotonic. */
+	uint64_t last_sign;
+	struct fabric_counts counts; /* as of the last STATUS, FLUSH or arm */
 };
 
 /* What two fabrics tell each other while connecting; carried by the core, not understood by it. */

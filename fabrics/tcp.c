@@ -228,9 +228,10 @@ static bool may_have(struct tcp_domain *d, struct tcp_link *l)
 	}
 	if (d->count == 1 || !l->interest)
 		return true;
-	if (d->base.anew || !d->looks) { /* before the first, so that one pass finds all there is */
+	if (d->base.rescan ||
+	    !d->looks) { /* before the first, so that one pass finds all there is */
 		look(d);
-		d->base.anew = false;
+		d->base.rescan = false;
 		d->looks = 0;
 	}
 	if (++d->looks >= d->count - d->armed)

@@ -187,7 +187,7 @@ static int hear(struct tcp_link *l, uint32_t i)
 
 	if (rc == 1)
 		return adopt(l, i);
-	l->base.strangers += rc == -EACCES;
+	l->base.unauthenticated += rc == -EACCES;
 	if (rc < 0)
 		dismiss(l, i);
 	return rc == -EPROTO ? rc : 2;

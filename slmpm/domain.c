@@ -201,7 +201,7 @@ bool domain_has_roused(struct context *ctx)
 void domain_ask_anew(struct context *ctx)
 {
 	for (struct domain *d = ctx->domains; d; d = d->next)
-		d->port->anew = true;
+		d->port->rescan = true;
 }
 
 uint64_t domain_bells(const struct context *ctx)

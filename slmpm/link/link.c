@@ -290,7 +290,7 @@ static struct log_limit callers;
 
 void link_strangers(struct endpoint *ep, struct fabric_link *port)
 {
-	for (; port->strangers; port->strangers--) {
+	for (; port->unauthenticated; port->unauthenticated--) {
 		stats_violation("token of a stranger");
 		log_limited(&callers, SLMPM_LOG_WARN,
 			    "%s: refused: who called for a link does not know its token", ep->name);

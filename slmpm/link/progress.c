@@ -155,7 +155,7 @@ static int progress_endpoint(struct endpoint *ep)
 static inline bool rests(const struct endpoint *ep)
 {
 	return ep->direct && ep->link.port->quiet && !ep->bundle.count && !ep->unpack.left &&
-	       !ep->link.port->domain->anew;
+	       !ep->link.port->domain->rescan;
 }
 
 /* Until a request has finished. What that cuts short the next call goes on with, so that all have their turn, and
