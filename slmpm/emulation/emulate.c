@@ -34,7 +34,7 @@ struct emulation *emulate_state(struct endpoint *ep)
 
 /* ---- slots ---------------------------------------------------------------------------------- */
 
-struct slot *emulate_slot(struct emulation *e, struct emulated *op, uint16_t id)
+static struct slot *take_slot(struct emulation *e, struct emulated *op, uint16_t id)
 {
 	if (e->taken == EMULATE_WINDOW)
 		return NULL;
@@ -49,7 +49,7 @@ struct slot *emulate_slot(struct emulation *e, struct emulated *op, uint16_t id)
 	return NULL;
 }
 
-void emulate_slot_drop(struct emulation *e, struct slot *s)
+static void drop_slot(struct emulation *e, struct slot *s)
 {
 	s->op->under_way--;
 	s->op = NULL;
@@ -167,7 +167,7 @@ void emulate_end(struct endpoint *ep)
 
 		if (!op)
 			continue;
-		emulate_slot_drop(e, s);
+		drop_slot(e, s);
 		if (all_sent(op) && !op->under_way)
 			op_free(e, op);
 	}
@@ -186,8 +186,7 @@ void emulate_free(struct endpoint *ep)
 
 /* ---- what goes out -------------------------------------------------------------------------- */
 
-struct emulate_request emulate_head(const struct emulated *op, uint64_t length, uint32_t tag,
-				    uint32_t imm)
+struct emulate_request emulate_head(const struct emulated *op, uint64_t length, uint32_t imm)
 {
 	const struct rma_work *w = &op->r->rma;
 	const struct slmpm_span *span =
@@ -195,7 +194,6 @@ struct emulate_request emulate_head(const struct emulated *op, uint64_t length, 
 
 	return (struct emulate_request){
 		.target = rma_target(w->remote, span->offset + op->in_span, length),
-		.tag = LITTLE_32(tag),
 		.imm = LITTLE_32(imm),
 	};
 }
@@ -211,6 +209,27 @@ int emulate_post(struct endpoint *ep, const struct emulated *op, uint16_t id, co
 		monitor_carrier(ep, head_len + len);
 	if (rc == 1 && op && op->r && bond_is(ep->link.port))
 		op->r->mode.link = (uint8_t)bond_path(ep->link.port);
+	return rc;
+}
+
+int emulate_ask(struct emulated *op, uint16_t id, void *head, const void *data, uint32_t len)
+{
+	struct endpoint *ep = op->r->ep;
+	struct emulation *e = ep->emulation;
+	struct slot *s = take_slot(e, op, id);
+	struct emulate_request *q = head;
+	int rc;
+
+	if (!s)
+		return -EBUSY;
+	q->tag = LITTLE_32(emulate_tag(e, s));
+	s->at = op->at;
+	s->length = LITTLE_64(q->target.length);
+	rc = emulate_post(ep, op, id, head, emulate_head_length(id), data, len);
+	if (rc != 1)
+		drop_slot(e, s);
+	else if (id == EMULATE_TAGGED_WRITE)
+		op->sends = s;
 	return rc;
 }
 
@@ -313,7 +332,7 @@ void emulate_answered(struct endpoint *ep, struct slot *s, int status, uint64_t 
 		op->in_span = 0;
 		op->span++;
 	}
-	emulate_slot_drop(ep->emulation, s);
+	drop_slot(ep->emulation, s);
 	op->old = old;
 	if (status < 0)
 		stop(op, status);

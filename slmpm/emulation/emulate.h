@@ -125,17 +125,20 @@ int emulate_turn(struct endpoint *ep);
 
 /* Of EP, made when it is first needed; NULL: no memory. */
 struct emulation *emulate_state(struct endpoint *ep);
-/* A free slot for a request of OP's, or NULL. */
-struct slot *emulate_slot(struct emulation *e, struct emulated *op, uint16_t id);
-void emulate_slot_drop(struct emulation *e, struct slot *s);
 uint32_t emulate_tag(const struct emulation *e, const struct slot *s);
 /* The slot that TAG names, if one waits under it; E may be NULL. */
 struct slot *emulate_slot_of(struct emulation *e, uint32_t tag);
 /* The answer to S has come. */
 void emulate_answered(struct endpoint *ep, struct slot *s, int status, uint64_t old);
-/* The head of a request for OP's next LENGTH bytes, which lie in the current span. */
-struct emulate_request emulate_head(const struct emulated *op, uint64_t length, uint32_t tag,
-				    uint32_t imm);
+/* The head of a request for OP's next LENGTH bytes, which lie in the current span; and its length. */
+struct emulate_request emulate_head(const struct emulated *op, uint64_t length, uint32_t imm);
+static inline uint32_t emulate_head_length(uint16_t id)
+{
+	return sizeof(struct emulate_request) +
+	       (id == EMULATE_ATOMIC ? sizeof(struct wire_atomic) : 0);
+}
+/* Sends it, with a slot of its own and LEN bytes of DATA: 1, -EBUSY no slot is free, or as am_post. */
+int emulate_ask(struct emulated *op, uint16_t id, void *head, const void *data, uint32_t len);
 /* A packet of OP, or of none that this side asks for: as am_post. */
 int emulate_post(struct endpoint *ep, const struct emulated *op, uint16_t id, const void *head,
 		 uint32_t head_len, const void *data, uint32_t len);

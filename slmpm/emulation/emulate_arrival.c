@@ -102,9 +102,8 @@ void emulate_reply(struct endpoint *ep, uint32_t tag, int status, uint64_t old)
 
 static bool take_request(struct endpoint *ep, const struct slmpm_am *am, struct emulate_request *q)
 {
-	size_t length = sizeof(*q) + (am->id == EMULATE_ATOMIC ? sizeof(struct wire_atomic) : 0);
-
-	if (PEER_FAULT(am->head_len != length || (am->data_len && am->id != EMULATE_WRITE)))
+	if (PEER_FAULT(am->head_len != emulate_head_length(am->id) ||
+		       (am->data_len && am->id != EMULATE_WRITE)))
 		return endpoint_poison(ep, "length of a request");
 	memcpy(q, am->head, sizeof(*q));
 	rma_target_in(&q->target);

@@ -12,23 +12,17 @@
 int emulate_send_atomic(struct endpoint *ep, struct emulated *op)
 {
 	const struct rma_work *w = &op->r->rma;
-	struct slot *s = emulate_slot(ep->emulation, op, EMULATE_ATOMIC);
 	struct {
 		struct emulate_request request;
 		struct wire_atomic atomic;
 	} head = {
+		.request = emulate_head(op, w->spans->len, w->atomic),
 		.atomic = rma_operands(op->r),
 	};
-	int rc;
+	int rc = emulate_ask(op, EMULATE_ATOMIC, &head, NULL, 0);
 
-	if (!s)
-		return -EBUSY;
-	head.request = emulate_head(op, w->spans->len, emulate_tag(ep->emulation, s), w->atomic);
-	rc = emulate_post(ep, op, EMULATE_ATOMIC, &head, sizeof(head), NULL, 0);
-	if (rc != 1) {
-		emulate_slot_drop(ep->emulation, s);
+	if (rc != 1)
 		return rc;
-	}
 	ep->stats->am_atomics++;
 	op->span++;
 	return 1;
@@ -38,23 +32,16 @@ int emulate_send_atomic(struct endpoint *ep, struct emulated *op)
 int emulate_send_notify(struct endpoint *ep, struct emulated *op)
 {
 	const struct rma_work *w = &op->r->rma;
-	struct emulate_request q;
-	struct slot *s;
+	struct emulate_request q =
+		emulate_head(op, w->spans[w->span_count - 1].len, op->r->result.imm);
 	int rc;
 
 	if (op->under_way || ep->charged - ep->credited + WIRE_ENVELOPE > ep->credit)
 		return -EBUSY;
-	s = emulate_slot(ep->emulation, op, EMULATE_NOTIFY);
-	if (!s)
-		return -EBUSY;
-	q = emulate_head(op, w->spans[w->span_count - 1].len, emulate_tag(ep->emulation, s),
-			 op->r->result.imm);
 	q.target.zero = LITTLE_32(w->stored);
-	rc = emulate_post(ep, op, EMULATE_NOTIFY, &q, sizeof(q), NULL, 0);
-	if (rc != 1) {
-		emulate_slot_drop(ep->emulation, s);
+	rc = emulate_ask(op, EMULATE_NOTIFY, &q, NULL, 0);
+	if (rc != 1)
 		return rc;
-	}
 	ep->charged += WIRE_ENVELOPE;
 	op->notify = false;
 	return 1;

@@ -21,24 +21,17 @@ int emulate_send_read(struct endpoint *ep, struct emulated *op)
 	uint64_t room = ep->packet_max_in - sizeof(struct emulate_answer);
 	uint64_t n = span->len - op->in_span;
 	uint16_t id = tagged ? EMULATE_TAGGED_READ : EMULATE_READ;
-	struct slot *s = emulate_slot(ep->emulation, op, id);
 	struct emulate_request q;
 	int rc;
 
-	if (!s)
-		return -EBUSY;
 	if (!tagged && n > room)
 		n = room;
-	q = emulate_head(op, n, emulate_tag(ep->emulation, s), 0);
-	rc = emulate_post(ep, op, id, &q, sizeof(q), NULL, 0);
-	if (rc != 1) {
-		emulate_slot_drop(ep->emulation, s);
+	q = emulate_head(op, n, 0);
+	rc = emulate_ask(op, id, &q, NULL, 0);
+	if (rc != 1)
 		return rc;
-	}
 	ep->stats->tag_reads += tagged;
 	ep->stats->am_reads += !tagged;
-	s->at = op->at;
-	s->length = n;
 	op->at += n;
 	op->in_span += n;
 	if (op->in_span == span->len) {

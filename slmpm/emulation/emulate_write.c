@@ -44,18 +44,11 @@ static int send_piece(struct endpoint *ep, struct emulated *op, const struct slm
 {
 	uint32_t room = ep->packet_max - (uint32_t)sizeof(struct emulate_request), n;
 	void *run = next_run(op, span->len - op->in_span, room, &n);
-	struct slot *s = emulate_slot(ep->emulation, op, EMULATE_WRITE);
-	struct emulate_request q;
-	int rc;
+	struct emulate_request q = emulate_head(op, n, 0);
+	int rc = emulate_ask(op, EMULATE_WRITE, &q, run, n);
 
-	if (!s)
-		return -EBUSY;
-	q = emulate_head(op, n, emulate_tag(ep->emulation, s), 0);
-	rc = emulate_post(ep, op, EMULATE_WRITE, &q, sizeof(q), run, n);
-	if (rc != 1) {
-		emulate_slot_drop(ep->emulation, s);
+	if (rc != 1)
 		return rc;
-	}
 	ep->stats->am_writes++;
 	advance(op, n, span->len);
 	return 1;
@@ -64,21 +57,12 @@ static int send_piece(struct endpoint *ep, struct emulated *op, const struct slm
 /* The request of a tagged write. */
 static int send_opening(struct endpoint *ep, struct emulated *op, const struct slmpm_span *span)
 {
-	struct slot *s = emulate_slot(ep->emulation, op, EMULATE_TAGGED_WRITE);
-	struct emulate_request q;
-	int rc;
+	struct emulate_request q = emulate_head(op, span->len, 0);
+	int rc = emulate_ask(op, EMULATE_TAGGED_WRITE, &q, NULL, 0);
 
-	if (!s)
-		return -EBUSY;
-	q = emulate_head(op, span->len, emulate_tag(ep->emulation, s), 0);
-	rc = emulate_post(ep, op, EMULATE_TAGGED_WRITE, &q, sizeof(q), NULL, 0);
-	if (rc != 1) {
-		emulate_slot_drop(ep->emulation, s);
+	if (rc != 1)
 		return rc;
-	}
 	ep->stats->tag_writes++;
-	s->length = span->len;
-	op->sends = s;
 	advance(op, 0, span->len);
 	return 1;
 }
