@@ -25,7 +25,7 @@ static bool take_answer(struct endpoint *ep, const struct slmpm_am *am, struct e
 
 static void answer(struct endpoint *ep, const struct slmpm_am *am)
 {
-	struct emulate_answer a;
+	struct emulate_answer a = {.tag = 0};
 	struct slot *s;
 
 	if (!take_answer(ep, am, &a))
