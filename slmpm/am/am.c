@@ -19,7 +19,7 @@
 
 /* ---- one packet ----------------------------------------------------------------------------- */
 
-static inline void count(struct endpoint *ep, uint64_t bytes)
+static inline void am_count(struct endpoint *ep, uint64_t bytes)
 {
 	ep->link.run = 0;
 	ep->sent++;
@@ -41,7 +41,7 @@ static int post_both(struct endpoint *ep, struct packet *p, const void *head, ui
 	p->length = head_len + len;
 	rc = link_post_built(ep, p);
 	if (rc == 1)
-		count(ep, head_len + len);
+		am_count(ep, head_len + len);
 	return rc;
 }
 
@@ -58,8 +58,8 @@ static int post_checked(struct endpoint *ep, struct packet *p, const void *head,
 	return link_post_request(ep, p, &r);
 }
 
-static int post(struct endpoint *ep, struct packet *p, const void *head, uint32_t head_len,
-		const void *data, uint32_t len)
+static int am_post_parts(struct endpoint *ep, struct packet *p, const void *head, uint32_t head_len,
+			 const void *data, uint32_t len)
 {
 	int rc;
 
@@ -73,7 +73,7 @@ static int post(struct endpoint *ep, struct packet *p, const void *head, uint32_
 		rc = link_post_request(ep, p, NULL);
 	}
 	if (rc == 1)
-		count(ep, head_len + len);
+		am_count(ep, head_len + len);
 	return rc;
 }
 
@@ -91,7 +91,7 @@ int am_post(struct endpoint *ep, uint16_t by, uint64_t route, uint32_t flags, co
 	    (ep->loan.data && !ep->loan.area) || (ep->bundle.count && !bundle_flush(ep)))
 		return -EAGAIN;
 	p.seq = ep->sent + 1;
-	return post(ep, &p, head, head_len, data, len);
+	return am_post_parts(ep, &p, head, head_len, data, len);
 }
 
 /* May one of TOTAL bytes go straight to the link? What is staged has gone ahead of it. */
@@ -127,7 +127,7 @@ static inline enum sent send_part(struct endpoint *ep, uint32_t stream, const vo
 			return NOT_SENT;
 		sent = SENT_IN_PART;
 	}
-	count(ep, len);
+	am_count(ep, len);
 	ep->stats->sent_packets++;
 	ep->charged += wire_charge(len);
 	return sent;
@@ -154,8 +154,8 @@ static NOINLINE enum sent send_both(struct endpoint *ep, uint32_t stream, const 
 	return UNLIKELY(ep->link.lags) ? SENT_IN_PART : SENT;
 }
 
-static inline enum sent send_direct(struct endpoint *ep, uint32_t stream, const void *head,
-				    size_t head_len, const void *data, size_t len, uint16_t more)
+static inline enum sent am_send_direct(struct endpoint *ep, uint32_t stream, const void *head,
+				       size_t head_len, const void *data, size_t len, uint16_t more)
 {
 	if (UNLIKELY(head_len && len))
 		return send_both(ep, stream, head, head_len, data, len, more);
@@ -165,8 +165,8 @@ static inline enum sent send_direct(struct endpoint *ep, uint32_t stream, const 
 /* ---- the call ------------------------------------------------------------------------------- */
 
 /* Told to a counter or a queue, and done at once: 1. 0: not this way. */
-static int send_told(struct endpoint *ep, uint16_t id, const void *head, size_t head_len,
-		     const struct slmpm_iov *data, const struct slmpm_how *how)
+static int am_send_notified(struct endpoint *ep, uint16_t id, const void *head, size_t head_len,
+			    const struct slmpm_iov *data, const struct slmpm_how *how)
 {
 	struct slmpm_done done = {
 		.len = data->len,
@@ -181,8 +181,8 @@ static int send_told(struct endpoint *ep, uint16_t id, const void *head, size_t 
 	if (rc < 0)
 		return rc;
 	return leaving_end(ep, &told, &done,
-			   send_direct(ep, am_stream(id, head_len), head, head_len, data->base,
-				       data->len, how->flags & SLMPM_MORE ? FABRIC_MORE : 0));
+			   am_send_direct(ep, am_stream(id, head_len), head, head_len, data->base,
+					  data->len, how->flags & SLMPM_MORE ? FABRIC_MORE : 0));
 }
 
 static int send_locked(struct endpoint *ep, uint16_t id, const void *head, size_t head_len,
@@ -196,14 +196,14 @@ static int send_locked(struct endpoint *ep, uint16_t id, const void *head, size_
 	if (rc < 0)
 		return rc;
 	if (blocks && at_once)
-		sent = send_direct(ep, am_stream(id, head_len), head, head_len, data->base,
-				   data->len, how->flags & SLMPM_MORE ? FABRIC_MORE : 0);
+		sent = am_send_direct(ep, am_stream(id, head_len), head, head_len, data->base,
+				      data->len, how->flags & SLMPM_MORE ? FABRIC_MORE : 0);
 	if (sent == SENT_IN_PART && !(how->flags & SLMPM_MORE))
 		leaving_await(ep, how->timeout_ms);
 	if (sent != NOT_SENT)
 		return 0;
 	if (!blocks && !req && at_once)
-		rc = send_told(ep, id, head, head_len, data, how);
+		rc = am_send_notified(ep, id, head, head_len, data, how);
 	if (rc == 0)
 		rc = am_sendv(ep, id, head, head_len, data, 1, how, req);
 	return rc < 0 ? rc : 0;
@@ -211,9 +211,9 @@ static int send_locked(struct endpoint *ep, uint16_t id, const void *head, size_
 
 /* In a context with threads, with HOW or a request, to one found by address, or with what may be
  * wrong. */
-static NOINLINE int send_with_care(slmpm_peer peer, uint16_t id, const void *head, size_t head_len,
-				   const void *data, size_t len, const struct slmpm_how *how,
-				   slmpm_req *req)
+static NOINLINE int am_send_slow(slmpm_peer peer, uint16_t id, const void *head, size_t head_len,
+				 const void *data, size_t len, const struct slmpm_how *how,
+				 slmpm_req *req)
 {
 	struct endpoint *ep = endpoint_of(peer);
 	const struct slmpm_iov piece = {(void *)(uintptr_t)data, len};
@@ -263,12 +263,12 @@ int slmpm_am(slmpm_peer peer, uint16_t id, const void *head, size_t head_len, co
 		if (LIKELY(!head_len))
 			sent = send_part(ep, id, data, len, 0);
 		else if (head && head_len <= SLMPM_AM_HEAD_MAX)
-			sent = send_direct(ep, am_stream(id, head_len), head, head_len, data, len,
-					   0);
+			sent = am_send_direct(ep, am_stream(id, head_len), head, head_len, data,
+					      len, 0);
 		if (LIKELY(sent == SENT))
 			return sent_shortly(ep);
 		if (sent == SENT_IN_PART)
 			return let_leave(peer);
 	}
-	return send_with_care(peer, id, head, head_len, data, len, how, req);
+	return am_send_slow(peer, id, head, head_len, data, len, how, req);
 }

@@ -15,7 +15,7 @@ static bool is_bounded(uint32_t stream)
 	return (uint16_t)stream > SLMPM_AM_ID_MAX && !am_ack_wanted(stream);
 }
 
-static void answered(struct request *r)
+static void am_answered(struct request *r)
 {
 	struct endpoint *ep = r->ep;
 
@@ -29,7 +29,7 @@ static void answered(struct request *r)
 	ep->am.charge = 0;
 }
 
-static bool may_wait(const struct endpoint *ep, uint16_t id, size_t len)
+static bool am_may_wait(const struct endpoint *ep, uint16_t id, size_t len)
 {
 	uint64_t most = (uint64_t)config_get()->am_answers;
 
@@ -46,7 +46,7 @@ static COLD int answer_later(struct endpoint *ep, uint16_t id, const void *head,
 	struct request *r;
 	int rc;
 
-	if (!may_wait(ep, id, len))
+	if (!am_may_wait(ep, id, len))
 		return -SLMPM_ELIMIT;
 	r = request_new();
 	if (!r)
@@ -54,7 +54,7 @@ static COLD int answer_later(struct endpoint *ep, uint16_t id, const void *head,
 	rc = am_fill(r, ep, id, head, head_len, &piece, 1, true);
 	if (rc == 0) {
 		r->wire |= WIRE_FLAG_UNCHARGED;
-		r->ended = answered;
+		r->ended = am_answered;
 		ep->am.answers += r->length + sizeof(*r);
 		ep->am.own += is_bounded(id);
 		link_enqueue(ep, r);

@@ -12,8 +12,8 @@
 
 /* ---- who sends ------------------------------------------------------------------------------ */
 
-static int fill(struct request *r, struct endpoint *ep, uint16_t id, const void *head,
-		size_t head_len, const struct slmpm_iov *iov, int n)
+static int fill_confirmed(struct request *r, struct endpoint *ep, uint16_t id, const void *head,
+			  size_t head_len, const struct slmpm_iov *iov, int n)
 {
 	struct {
 		struct am_confirmed own;
@@ -38,7 +38,7 @@ int am_fill_as(struct request *r, struct endpoint *ep, uint16_t id, const void *
 	       size_t head_len, const struct slmpm_iov *iov, int n, uint32_t flags)
 {
 	if (flags & SLMPM_REMOTE)
-		return fill(r, ep, id, head, head_len, iov, n);
+		return fill_confirmed(r, ep, id, head, head_len, iov, n);
 	return am_fill(r, ep, id, head, head_len, iov, n, false);
 }
 
@@ -74,8 +74,8 @@ uint16_t am_confirm_id(const void *data)
 	return LITTLE_16(own.id);
 }
 
-static bool take_head(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total,
-		      struct am_confirmed *own)
+static bool take_confirmed_head(struct endpoint *ep, uint32_t stream, const void *data,
+				uint64_t total, struct am_confirmed *own)
 {
 	if (PEER_FAULT(stream >> 16 != sizeof(*own))) {
 		endpoint_poison(ep, "head of an active message");
@@ -97,7 +97,7 @@ void am_confirm(struct endpoint *ep, uint32_t stream, const void *data, uint64_t
 	const struct am_handler *h;
 	struct am_confirmed own;
 
-	if (!take_head(ep, stream, data, total, &own))
+	if (!take_confirmed_head(ep, stream, data, total, &own))
 		return;
 	h = am_find(ep->ctx, own.id);
 	am_run(ep, h, am_stream(own.id, own.head_len), (const unsigned char *)data + sizeof(own),
@@ -110,6 +110,6 @@ void am_confirm_dropped(struct inbound *m)
 	uint64_t most = (uint64_t)config_get()->am_max + sizeof(struct am_confirmed);
 	struct am_confirmed own;
 
-	if (take_head(m->ep, m->stream, m->data, m->total, &own))
+	if (take_confirmed_head(m->ep, m->stream, m->data, m->total, &own))
 		am_ack_answer(m->ep, own.tag, m->total > most ? -SLMPM_ELIMIT : -SLMPM_ENOENT);
 }

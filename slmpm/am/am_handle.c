@@ -21,7 +21,7 @@
 
 /* ---- the table ------------------------------------------------------------------------------ */
 
-static struct am_handler *make(struct context *ctx, uint16_t id)
+static struct am_handler *make_handler(struct context *ctx, uint16_t id)
 {
 	struct am_page **page;
 
@@ -56,7 +56,7 @@ int slmpm_am_handler(slmpm_ctx handle, uint16_t id, slmpm_am_fn *fn, void *arg)
 	if (fn)
 		engine_leave_handlers(ctx);
 	context_lock(ctx);
-	h = fn || am_find(ctx, id) ? make(ctx, id) : NULL;
+	h = fn || am_find(ctx, id) ? make_handler(ctx, id) : NULL;
 	if (h)
 		*h = (struct am_handler){fn, arg};
 	else if (fn)
@@ -69,7 +69,7 @@ int slmpm_am_handler(slmpm_ctx handle, uint16_t id, slmpm_am_fn *fn, void *arg)
 
 /* ---- what arrives --------------------------------------------------------------------------- */
 
-static void handle(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total)
+static void am_handle_whole(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total)
 {
 	am_run(ep, am_find(ep->ctx, (uint16_t)stream), stream, data, total);
 }
@@ -106,7 +106,7 @@ static NOINLINE bool is_left(const struct endpoint *ep, uint32_t stream, const v
 	return lacks_handler(ep->ctx, stream, data) && engine_serves(ep->ctx);
 }
 
-static void keep(struct inbound *m)
+static void am_keep(struct inbound *m)
 {
 	struct endpoint *ep = m->ep;
 	uint64_t bytes = ep->am.kept_free + (m->charge ? 0 : m->got + sizeof(*m));
@@ -154,7 +154,7 @@ static void keep_only(struct endpoint *ep, const struct head *h, uint64_t charge
 	m->damaged = h->damaged;
 	m->got = h->length;
 	landing_copy(m->data, h->data, h->length);
-	keep(m);
+	am_keep(m);
 }
 
 void am_only(struct endpoint *ep, const struct head *h)
@@ -175,7 +175,7 @@ void am_only(struct endpoint *ep, const struct head *h)
 		am_ack_arrived(ep, h->stream, h->data, h->length, NULL, charge);
 		return;
 	} else
-		handle(ep, h->stream, h->data, h->length);
+		am_handle_whole(ep, h->stream, h->data, h->length);
 	am_settle(ep, charge);
 }
 
@@ -186,7 +186,7 @@ bool am_take(struct endpoint *ep, const struct fabric_arrival *a)
 }
 
 /* Is there somebody to have it, or may there be when it is run; and may it be as long? */
-static bool is_wanted(const struct endpoint *ep, const struct head *h, uint64_t total)
+static bool am_is_wanted(const struct endpoint *ep, const struct head *h, uint64_t total)
 {
 	uint16_t id = (uint16_t)h->stream;
 
@@ -201,7 +201,7 @@ static bool is_wanted(const struct endpoint *ep, const struct head *h, uint64_t 
 }
 
 /* Room for what comes next; the peer's word alone takes no memory that its bytes do not. */
-static bool make_room(struct inbound *m, uint64_t need)
+static bool am_make_room(struct inbound *m, uint64_t need)
 {
 	uint64_t room = need + (need < AHEAD ? AHEAD : need);
 
@@ -210,9 +210,9 @@ static bool make_room(struct inbound *m, uint64_t need)
 	return inbound_room(m, room < m->total ? room : m->total);
 }
 
-static void add(struct inbound *m, const struct head *h)
+static void am_add(struct inbound *m, const struct head *h)
 {
-	if (!m->cut && !make_room(m, m->got + h->length)) {
+	if (!m->cut && !am_make_room(m, m->got + h->length)) {
 		endpoint_no_memory(m->ep);
 		return;
 	}
@@ -223,19 +223,19 @@ static void add(struct inbound *m, const struct head *h)
 }
 
 /* The beginning of a message: what nobody wants is dropped, but for whom to tell. */
-static void begin(struct inbound *m, const struct head *h)
+static void am_begin(struct inbound *m, const struct head *h)
 {
-	bool wanted = is_wanted(m->ep, h, m->total);
+	bool wanted = am_is_wanted(m->ep, h, m->total);
 
 	m->cut = !wanted && !is_confirmed(h->stream);
-	add(m, h);
+	am_add(m, h);
 	if (m->ep->am.message == m)
 		m->cut = !wanted;
 }
 
 void *am_landing(struct inbound *m, uint32_t length)
 {
-	return !m->cut && make_room(m, m->got + length) ? m->data + m->got : NULL;
+	return !m->cut && am_make_room(m, m->got + length) ? m->data + m->got : NULL;
 }
 
 void am_first(struct endpoint *ep, const struct head *h)
@@ -264,7 +264,7 @@ void am_first(struct endpoint *ep, const struct head *h)
 	m->charge = charge;
 	list_append(&ep->assembling, &m->parts);
 	ep->am.message = m;
-	begin(m, h);
+	am_begin(m, h);
 	if (!announced || !ep->am.message || !am_ack_clears(ep, m))
 		return;
 	m->cleared = true;
@@ -291,7 +291,7 @@ static void run_whole(struct inbound *m)
 		am_ack_arrived(ep, m->stream, memory, m->total, memory, charge);
 		charge = 0;
 	} else {
-		handle(ep, m->stream, m->data, m->total);
+		am_handle_whole(ep, m->stream, m->data, m->total);
 	}
 	inbound_free(m);
 	am_settle(ep, charge);
@@ -301,14 +301,14 @@ void am_more(struct inbound *m, const struct head *h, bool last)
 {
 	struct endpoint *ep = m->ep;
 
-	add(m, h);
+	am_add(m, h);
 	if (!last || ep->am.message != m)
 		return;
 	ep->am.message = NULL;
 	list_remove(&m->parts);
 	match_account(ep, m->total);
 	if (UNLIKELY(am_is_early(ep) || (!m->cut && is_left(ep, m->stream, m->data))))
-		keep(m);
+		am_keep(m);
 	else
 		run_whole(m);
 }

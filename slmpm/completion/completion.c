@@ -69,7 +69,7 @@ void completion_undo(struct told *t)
 
 /* ---- telling -------------------------------------------------------------------------------- */
 
-static void count(struct counter *c, int32_t status)
+static void count_done(struct counter *c, int32_t status)
 {
 	c->done++;
 	if (status < 0) {
@@ -86,7 +86,7 @@ void completion_tell(struct context *ctx, struct told *t, const struct slmpm_don
 	told.cookie = t->cookie;
 	if (t->counter) {
 		list_remove(&t->node);
-		count(t->counter, done->status);
+		count_done(t->counter, done->status);
 	} else if (t->queue) {
 		queue_put(t->queue, &told);
 	}
@@ -157,7 +157,7 @@ void completion_notify(struct counter *counter, struct queue *queue, struct endp
 	ep->stats->notifications++;
 	if (counter) {
 		counter->posted++;
-		count(counter, 0);
+		count_done(counter, 0);
 	}
 	if (queue && !queue_take_room(queue)) {
 		endpoint_no_memory(ep);

@@ -12,7 +12,7 @@ struct leaving {
 };
 
 /* What others send behind it is not waited for. */
-static bool has_left(void *arg)
+static bool leaving_has_left(void *arg)
 {
 	const struct leaving *l = arg;
 
@@ -26,7 +26,7 @@ void leaving_await(struct endpoint *ep, int timeout_ms)
 	if (ep->ctx->handling)
 		return;
 	link_mark(ep, &l.mark);
-	(void)wait_until(ep->ctx, has_left, &l, timeout_ms);
+	(void)wait_until(ep->ctx, leaving_has_left, &l, timeout_ms);
 }
 
 bool leaving_tell(struct endpoint *ep, struct told *told, const struct slmpm_done *done)

@@ -56,7 +56,7 @@ void queue_free(struct queue *q)
 	handle_free(&queue_table, q);
 }
 
-static bool grow(struct queue *q)
+static bool queue_grow(struct queue *q)
 {
 	uint64_t size = q->size ? q->size * 2 : ROOM_FIRST;
 	struct slmpm_done *ring = malloc(size * sizeof(*ring));
@@ -73,7 +73,7 @@ static bool grow(struct queue *q)
 
 bool queue_take_room(struct queue *q)
 {
-	if (UNLIKELY(q->tail - q->head + q->under_way == q->size) && !q->pass_on && !grow(q))
+	if (UNLIKELY(q->tail - q->head + q->under_way == q->size) && !q->pass_on && !queue_grow(q))
 		return false;
 	q->under_way++;
 	return true;
@@ -98,7 +98,7 @@ static void give_credit(const struct slmpm_done *done)
 		link_discharge(ep, WIRE_ENVELOPE);
 }
 
-static int take(struct queue *q, struct slmpm_done *done, int n)
+static int queue_take_one(struct queue *q, struct slmpm_done *done, int n)
 {
 	int taken = 0;
 
@@ -155,7 +155,7 @@ int slmpm_cq_poll(slmpm_cq cq, struct slmpm_done *done, int n)
 				wait_disarm(ctx);
 			(void)progress_context(ctx);
 		}
-		rc = take(q, done, n);
+		rc = queue_take_one(q, done, n);
 		if (rc == 0)
 			yield_poll(ctx);
 	}
@@ -196,7 +196,7 @@ int slmpm_cq_wait(slmpm_cq cq, struct slmpm_done *done, int n, int timeout_ms)
 	} else {
 		int waited = wait_until(w.ctx, has_completion, &w, timeout_ms);
 
-		rc = w.queue ? take(w.queue, done, n) : handle_error(&queue_table, cq.id);
+		rc = w.queue ? queue_take_one(w.queue, done, n) : handle_error(&queue_table, cq.id);
 		if (rc == 0 && w.ended < 0)
 			rc = context_source_ended(w.ctx, NULL);
 		else if (rc == 0 && waited == -SLMPM_ETIMEOUT)

@@ -21,7 +21,7 @@ static bool may_conclude(const struct request *r)
 }
 
 /* Reports a finished request and frees it. */
-static void conclude(struct request *r, slmpm_req *req, struct slmpm_done *done)
+static void req_conclude(struct request *r, slmpm_req *req, struct slmpm_done *done)
 {
 	(void)request_explain(r);
 	if (done)
@@ -49,7 +49,7 @@ int slmpm_test(slmpm_req *req, struct slmpm_done *done)
 	else if (!r->done)
 		(void)progress_context(ctx);
 	if (rc == 0 && may_conclude(r)) {
-		conclude(r, req, done);
+		req_conclude(r, req, done);
 		rc = 1;
 	} else if (rc == 0) {
 		yield_poll(ctx);
@@ -105,7 +105,7 @@ int slmpm_wait(slmpm_req *req, int n, struct slmpm_done *done, int timeout_ms)
 	rc = wait_until(ctx, any_done, &s, timeout_ms);
 	if (s.index >= 0) {
 		rc = s.index;
-		conclude(request_get(&req[s.index]), &req[s.index], done);
+		req_conclude(request_get(&req[s.index]), &req[s.index], done);
 	} else if (rc == 0) {
 		rc = error_set(SLMPM_EHANDLE, "slmpm_wait: another thread has one of the requests");
 	} else if (!context_forbids(ctx, "slmpm_wait")) {
@@ -117,7 +117,7 @@ int slmpm_wait(slmpm_req *req, int n, struct slmpm_done *done, int timeout_ms)
 }
 
 /* Taking it back may take in what the peer has said, and so run handlers. */
-static bool leave(struct request *r)
+static bool req_leave(struct request *r)
 {
 	bool left;
 
@@ -141,7 +141,7 @@ int slmpm_cancel(slmpm_req req)
 	context_lock(ctx);
 	if (request_get(&req) != r)
 		rc = handle_error(&request_table, req.id);
-	else if (r->done || (request_is_one_sided(r) && r->numbered) || !leave(r))
+	else if (r->done || (request_is_one_sided(r) && r->numbered) || !req_leave(r))
 		rc = error_set(SLMPM_EBUSY, "the request has gone too far");
 	else
 		request_finish(r, -SLMPM_ECANCELED);

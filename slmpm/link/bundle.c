@@ -95,7 +95,7 @@ static int alike(const struct slmpm_iov *m, int n)
 	return k;
 }
 
-static INLINE void gather(unsigned char *to, const struct slmpm_iov *m, int n, size_t len)
+static INLINE void gather_alike(unsigned char *to, const struct slmpm_iov *m, int n, size_t len)
 {
 	for (int i = 0; i < n; i++)
 		copy_payload(to + (size_t)i * len, m[i].base, len);
@@ -104,11 +104,11 @@ static INLINE void gather(unsigned char *to, const struct slmpm_iov *m, int n, s
 static void gather_each(unsigned char *to, const struct slmpm_iov *m, int n, size_t len)
 {
 	switch (len) { /* those copied by a few moves, if the compiler knows their number */
-	case 8: gather(to, m, n, 8); break;
-	case 16: gather(to, m, n, 16); break;
-	case 32: gather(to, m, n, 32); break;
-	case 64: gather(to, m, n, 64); break;
-	default: gather(to, m, n, len);
+	case 8: gather_alike(to, m, n, 8); break;
+	case 16: gather_alike(to, m, n, 16); break;
+	case 32: gather_alike(to, m, n, 32); break;
+	case 64: gather_alike(to, m, n, 64); break;
+	default: gather_alike(to, m, n, len);
 	}
 }
 
@@ -253,7 +253,7 @@ static void dispatch(struct endpoint *ep, uint64_t route, const void *data, uint
 }
 
 /* Accounts for what bundle_take has taken so far. */
-static void account(struct endpoint *ep)
+static void bundle_account(struct endpoint *ep)
 {
 	struct unpack *u = &ep->unpack;
 	uint32_t n = u->unaccounted - u->left;
@@ -270,7 +270,7 @@ int64_t bundle_end(struct endpoint *ep)
 	int64_t len = ep->unpack.length;
 
 	progress_release(ep, &ep->unpack.arrival);
-	account(ep);
+	bundle_account(ep);
 	return len;
 }
 
@@ -282,7 +282,7 @@ int bundle_unpack(struct endpoint *ep, bool all)
 
 	if (!u->left)
 		return 0;
-	account(ep);
+	bundle_account(ep);
 	while (u->left && ep->state == SLMPM_PEER_UP && (all || !ep->ctx->finished)) {
 		u->unaccounted = --u->left;
 		dispatch(ep, u->route, u->at, u->length);

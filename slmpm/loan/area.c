@@ -46,7 +46,7 @@ static int own_memory(struct mapping *m, uint64_t size)
 	return 0;
 }
 
-static int share(struct endpoint *ep, struct area *a, uint64_t size)
+static int area_share(struct endpoint *ep, struct area *a, uint64_t size)
 {
 	int rc = mapping_create(&a->map, "slmpm-loan", size);
 
@@ -56,7 +56,7 @@ static int share(struct endpoint *ep, struct area *a, uint64_t size)
 	return rc == 0 ? parts.offer_area(ep, a->id, size, a->map.fd) : rc;
 }
 
-static int announce(struct endpoint *ep, struct area *a, uint64_t size)
+static int area_announce(struct endpoint *ep, struct area *a, uint64_t size)
 {
 	int rc = own_memory(&a->map, size);
 
@@ -65,7 +65,7 @@ static int announce(struct endpoint *ep, struct area *a, uint64_t size)
 	return rc;
 }
 
-static struct area *find(struct area *list, uint32_t id)
+static struct area *area_find(struct area *list, uint32_t id)
 {
 	for (struct area *a = list; a; a = a->next)
 		if (a->id == id)
@@ -73,7 +73,7 @@ static struct area *find(struct area *list, uint32_t id)
 	return NULL;
 }
 
-static struct area *make(struct endpoint *ep, uint64_t size, int *rc)
+static struct area *area_make(struct endpoint *ep, uint64_t size, int *rc)
 {
 	struct area *a = calloc(1, sizeof(*a));
 
@@ -81,10 +81,10 @@ static struct area *make(struct endpoint *ep, uint64_t size, int *rc)
 		*rc = error_set(SLMPM_ENOMEM, "for a loan area");
 		return NULL;
 	}
-	while (find(ep->areas, ep->next_area)) /* 2^32 ago */
+	while (area_find(ep->areas, ep->next_area)) /* 2^32 ago */
 		ep->next_area++;
 	a->id = ep->next_area;
-	*rc = link_maps(ep) ? share(ep, a, size) : announce(ep, a, size);
+	*rc = link_maps(ep) ? area_share(ep, a, size) : area_announce(ep, a, size);
 	if (*rc < 0) {
 		/* The peer has hung up: who waits is told so as soon as that is noticed. */
 		*rc = *rc == -EPIPE || *rc == -ECONNRESET ?
@@ -116,7 +116,7 @@ struct area *area_take(struct endpoint *ep, uint64_t length, int *rc)
 		return NULL;
 	}
 	if (!a)
-		a = make(ep, size, rc);
+		a = area_make(ep, size, rc);
 	if (a)
 		a->busy = true;
 	return a;
@@ -125,7 +125,7 @@ struct area *area_take(struct endpoint *ep, uint64_t length, int *rc)
 void area_returned(struct endpoint *ep, const struct head *h)
 {
 	uint64_t id = h->extent & WIRE_LENGTH_MASK;
-	struct area *a = id <= UINT32_MAX ? find(ep->areas, (uint32_t)id) : NULL;
+	struct area *a = id <= UINT32_MAX ? area_find(ep->areas, (uint32_t)id) : NULL;
 
 	if (PEER_FAULT(!a || !a->busy || a->queued || ep->loan.area == a)) {
 		endpoint_poison(ep, "return of an area");
@@ -135,9 +135,9 @@ void area_returned(struct endpoint *ep, const struct head *h)
 	context_changed(ep->ctx);
 }
 
-static bool may_have(const struct endpoint *ep, uint32_t id, uint64_t size)
+static bool area_may_have(const struct endpoint *ep, uint32_t id, uint64_t size)
 {
-	return !find(ep->peer_areas, id) && size <= ep->loan_max &&
+	return !area_find(ep->peer_areas, id) && size <= ep->loan_max &&
 	       ep->peer_area_bytes <= ep->loan_max - size;
 }
 
@@ -154,7 +154,7 @@ int area_offered(struct endpoint *ep, uint32_t id, uint64_t size, int fd)
 	struct area *a;
 	int rc;
 
-	if (!may_have(ep, id, size) || !link_maps(ep))
+	if (!area_may_have(ep, id, size) || !link_maps(ep))
 		return -EPROTO;
 	a = calloc(1, sizeof(*a));
 	if (!a)
@@ -173,7 +173,7 @@ int area_copied(struct endpoint *ep, uint64_t id, uint64_t size)
 	struct area *a;
 	int rc;
 
-	if (id > UINT32_MAX || !size || link_maps(ep) || !may_have(ep, (uint32_t)id, size))
+	if (id > UINT32_MAX || !size || link_maps(ep) || !area_may_have(ep, (uint32_t)id, size))
 		return -EPROTO;
 	a = calloc(1, sizeof(*a));
 	if (!a)
@@ -190,19 +190,19 @@ int area_copied(struct endpoint *ep, uint64_t id, uint64_t size)
 struct area *area_next(struct endpoint *ep, uint64_t id, uint64_t offset, uint64_t n)
 {
 	struct area *a =
-		id <= UINT32_MAX && !link_maps(ep) ? find(ep->peer_areas, (uint32_t)id) : NULL;
+		id <= UINT32_MAX && !link_maps(ep) ? area_find(ep->peer_areas, (uint32_t)id) : NULL;
 
 	return a && offset == a->filled && n <= a->map.size - offset ? a : NULL;
 }
 
 struct area *area_lent(struct endpoint *ep, uint32_t id, uint64_t capacity)
 {
-	struct area *a = find(ep->peer_areas, id);
+	struct area *a = area_find(ep->peer_areas, id);
 
 	if (!a && link_maps(ep)) {
 		/* Its descriptor was sent before; it may still wait in the socket. */
 		parts.read_ahead(ep);
-		a = find(ep->peer_areas, id);
+		a = area_find(ep->peer_areas, id);
 	}
 	if (!a || a->busy || capacity > a->map.size)
 		return NULL;

@@ -17,7 +17,7 @@
 #include "slmpm/completion/leaving.h"
 
 /* A loan without a hint to a link had nothing to choose. */
-static uint8_t reason_of(struct endpoint *ep)
+static uint8_t loan_reason(struct endpoint *ep)
 {
 	if (!ep->loan.wish)
 		return SLMPM_REASON_SHORT;
@@ -27,7 +27,7 @@ static uint8_t reason_of(struct endpoint *ep)
 
 static void count_choice(struct endpoint *ep)
 {
-	struct mode mode = {.way = MODE_PACKETS, .reason = reason_of(ep)};
+	struct mode mode = {.way = MODE_PACKETS, .reason = loan_reason(ep)};
 
 	if (bond_is(ep->link.port))
 		mode.link = (uint8_t)bond_path(ep->link.port);
@@ -206,7 +206,7 @@ static int commit(struct endpoint *ep, uint64_t len, const struct slmpm_how *how
 }
 
 /* The same, and told to the counter or the queue of HOW: a loan that has gone is done. */
-static int commit_told(struct endpoint *ep, uint64_t len, const struct slmpm_how *how)
+static int commit_notified(struct endpoint *ep, uint64_t len, const struct slmpm_how *how)
 {
 	struct slmpm_done done = {
 		.len = len,
@@ -214,7 +214,7 @@ static int commit_told(struct endpoint *ep, uint64_t len, const struct slmpm_how
 		.imm = how->imm,
 		.peer = {handle_id(ep)},
 		.op = SLMPM_OP_SEND,
-		.reason = reason_of(ep),
+		.reason = loan_reason(ep),
 	};
 	struct context *ctx = ep->ctx;
 	bool queued = ep->loan.area && !link_maps(ep);
@@ -263,7 +263,7 @@ static bool is_committed(void *arg)
 	else
 		c->rc = check_commit(ep, c->buf, c->length, c->how);
 	if (c->rc == 0)
-		c->rc = completion_wanted(c->how) ? commit_told(ep, c->length, c->how) :
+		c->rc = completion_wanted(c->how) ? commit_notified(ep, c->length, c->how) :
 						    commit(ep, c->length, c->how);
 	return c->rc != -SLMPM_EAGAIN;
 }

@@ -19,7 +19,7 @@ struct lent { /* one part */
 	bool first;
 };
 
-static void ended(struct request *r)
+static void part_ended(struct request *r)
 {
 	r->lent->area->queued--;
 	free(r->lent);
@@ -62,7 +62,7 @@ int loan_copy(struct endpoint *ep, uint64_t len, const struct slmpm_how *how, bo
 	r->wish = ep->loan.wish;
 	r->by = mode_packet_flags(r->wish);
 	r->wire = WIRE_FLAG_UNCHARGED; /* the area is what it costs, and was paid when lent */
-	r->ended = ended;
+	r->ended = part_ended;
 	ep->loan.area->queued++;
 	link_enqueue(ep, r);
 	return 0;
@@ -85,7 +85,7 @@ static bool post_bytes(struct endpoint *ep, struct request *r)
 	return true;
 }
 
-static bool post_word(struct endpoint *ep, struct request *r)
+static bool post_copied_word(struct endpoint *ep, struct request *r)
 {
 	struct lent *lent = r->lent;
 	struct packet p = {
@@ -115,7 +115,7 @@ int loan_copy_push(struct endpoint *ep, struct request *r, bool *stop)
 			*stop = true;
 			return n;
 		}
-	if (!post_word(ep, r)) {
+	if (!post_copied_word(ep, r)) {
 		*stop = true;
 		return n;
 	}

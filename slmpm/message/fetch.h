@@ -133,7 +133,7 @@ void fetch_learn(struct endpoint *ep, const struct fetch_out *p);
 
 /* ---- sending (fetch_send.c) ------------------------------------------------------------------ */
 
-/* As link_queue.c's begin: 1, -EAGAIN, or another negative. */
+/* As outbound.c's begin_message: 1, -EAGAIN, or another negative. */
 int fetch_announce(struct endpoint *ep, struct request *r);
 /* The peer wants R, announced so, in packets: true, that is its end. */
 bool fetch_refused(struct request *r);

@@ -10,7 +10,7 @@
 /* ---- what is said --------------------------------------------------------------------------- */
 
 /* Where the sender may write; 0: nowhere. */
-static uint64_t address_of(const struct fetch_in *p)
+static uint64_t fetch_address(const struct fetch_in *p)
 {
 	const struct inbound *m = p->m;
 
@@ -22,7 +22,7 @@ static uint64_t address_of(const struct fetch_in *p)
 bool fetch_take(struct endpoint *ep, struct fetch_in *p, uint64_t upto, bool last)
 {
 	struct wire_take take = {
-		.address = LITTLE_64(address_of(p)),
+		.address = LITTLE_64(fetch_address(p)),
 		.limit = LITTLE_64(p->limit),
 		.upto = LITTLE_64(upto),
 		.turn = LITTLE_32(p->turn),
@@ -66,7 +66,7 @@ static bool take_first(struct endpoint *ep, struct fetch_in *p)
 }
 
 /* Where it might not have a say again, this side takes all that is left. */
-static bool take_next(struct endpoint *ep, struct fetch_in *p)
+static bool fetch_take_next(struct endpoint *ep, struct fetch_in *p)
 {
 	if (!p->told)
 		return take_first(ep, p);
@@ -76,7 +76,7 @@ static bool take_next(struct endpoint *ep, struct fetch_in *p)
 /* ---- copying -------------------------------------------------------------------------------- */
 
 /* The place of the message's byte OFFSET in the receive, *N bytes in one run. */
-static void *place(const struct inbound *m, uint64_t offset, uint64_t *n)
+static void *fetch_place(const struct inbound *m, uint64_t offset, uint64_t *n)
 {
 	struct request_walk walk = {m->receive, 0, offset};
 
@@ -102,7 +102,7 @@ static int read_share(struct endpoint *ep, struct fetch_in *p)
 			int rc;
 
 			n = n < to - p->at ? n : to - p->at;
-			at = place(p->m, p->at, &n);
+			at = fetch_place(p->m, p->at, &n);
 			rc = link_reach(ep, FABRIC_READ, &ep->fetch->peer, range->address + in, at,
 					n);
 			if (rc != 1)
@@ -122,13 +122,13 @@ static bool is_through(const struct fetch_in *p)
 }
 
 /* Every byte is there, those from CLAIM on by the sender. */
-static bool is_whole(const struct fetch_in *p)
+static bool fetch_is_whole(const struct fetch_in *p)
 {
 	return p->sure && is_through(p) && p->claim == p->done;
 }
 
 /* Takes in what the sender has said; false: not all of it yet, or P has gone. */
-static bool look(struct endpoint *ep, struct fetch_in *p)
+static bool fetch_inspect(struct endpoint *ep, struct fetch_in *p)
 {
 	ep->fetch->in_hand = p;
 	return fetch_heard(ep) && ep->fetch->in_hand == p;
@@ -148,10 +148,10 @@ static int read_on(struct endpoint *ep, struct fetch_in *p)
 		return LATER; /* the sender is about to say that it has taken it back */
 	if (is_through(p) && p->claim < p->done)
 		return LATER; /* it is to say what has become of its share */
-	if ((!p->told || (out && !is_through(p))) && !take_next(ep, p))
+	if ((!p->told || (out && !is_through(p))) && !fetch_take_next(ep, p))
 		return LATER;
 	if (!p->sure) {
-		if (!look(ep, p))
+		if (!fetch_inspect(ep, p))
 			return AGAIN;
 		p->sure = p->begun = true;
 		return ONWARD;
@@ -167,7 +167,7 @@ static int read_on(struct endpoint *ep, struct fetch_in *p)
  * without waiting for its end, says so before. */
 static bool give_up_reading(struct endpoint *ep, struct fetch_in *p)
 {
-	if (!look(ep, p) || p->asked)
+	if (!fetch_inspect(ep, p) || p->asked)
 		return false;
 	if (fetch_undo(p->m)) /* not while the sender writes */
 		fetch_refuse(p->m, 1);
@@ -179,12 +179,12 @@ static bool give_up_reading(struct endpoint *ep, struct fetch_in *p)
  * again; one that takes it back either sees DONE, or its question is seen here, and its answer, which
  * follows at once, decides.
  */
-static void finish(struct endpoint *ep, struct fetch_in *p)
+static void fetch_finish(struct endpoint *ep, struct fetch_in *p)
 {
 	struct fetch *f = ep->fetch;
 	struct inbound *m = p->m;
 
-	if (p->over || !look(ep, p) || p->asked || ep->end_of_stream)
+	if (p->over || !fetch_inspect(ep, p) || p->asked || ep->end_of_stream)
 		return;
 	p->over = fetch_say_held(ep, &p->held, WIRE_FETCH_DONE, m->seq, 0, NULL, 0);
 	if (!p->over)
@@ -200,7 +200,7 @@ int fetch_read_step(struct endpoint *ep, struct fetch_in *p)
 	uint64_t from = p->at;
 	int n = 0;
 
-	while (!is_whole(p) && p->at - from < FETCH_BUDGET) {
+	while (!fetch_is_whole(p) && p->at - from < FETCH_BUDGET) {
 		int rc = read_on(ep, p);
 
 		if (rc == LATER)
@@ -211,7 +211,7 @@ int fetch_read_step(struct endpoint *ep, struct fetch_in *p)
 		if (rc == AGAIN)
 			return n;
 	}
-	if (is_whole(p))
-		finish(ep, p);
+	if (fetch_is_whole(p))
+		fetch_finish(ep, p);
 	return n;
 }

@@ -182,7 +182,7 @@ bool fetch_take_back(struct request *r)
 
 /* ---- what the receiver says ----------------------------------------------------------------- */
 
-static struct request *find(struct endpoint *ep, uint64_t seq)
+static struct request *find_fetched(struct endpoint *ep, uint64_t seq)
 {
 	LIST_EACH(at, &ep->announced) {
 		struct request *r = LIST_ENTRY(at, struct request, node);
@@ -202,7 +202,7 @@ static bool was_sent(const struct endpoint *ep, uint64_t seq)
 void fetch_taken(struct endpoint *ep, const struct head *h)
 {
 	struct wire_take take;
-	struct request *r = find(ep, h->seq);
+	struct request *r = find_fetched(ep, h->seq);
 	struct fetch_out *p = r ? r->fetch : NULL;
 
 	if (PEER_FAULT(!ep->fetch || h->length < sizeof(take) || !was_sent(ep, h->seq) ||
@@ -237,7 +237,7 @@ void fetch_taken(struct endpoint *ep, const struct head *h)
 
 void fetch_over(struct endpoint *ep, const struct head *h)
 {
-	struct request *r = find(ep, h->seq);
+	struct request *r = find_fetched(ep, h->seq);
 	struct fetch_out *p = r ? r->fetch : NULL;
 
 	if (PEER_FAULT(!was_sent(ep, h->seq) || h->length || (p && p->turn == fetch_no_turn(ep)))) {

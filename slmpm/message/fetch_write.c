@@ -75,7 +75,7 @@ static int write_share(struct endpoint *ep, const struct fetch_out *p)
 }
 
 /* A claim that is sure is carried out; whatever became of it is told. */
-static void settle(struct endpoint *ep, struct fetch_out *p, bool sure)
+static void fetch_settle(struct endpoint *ep, struct fetch_out *p, bool sure)
 {
 	if (sure && p->claim >= p->upto && write_share(ep, p) == 0) {
 		if (!p->shared)
@@ -111,7 +111,7 @@ int fetch_write_step(struct endpoint *ep, struct fetch_out *p)
 			return n; /* another receive has got the message, and perhaps the next soon */
 		/* The application may compute before the rest is heard, and who receives is not to
 		 * wait meanwhile. */
-		settle(ep, p, heard);
+		fetch_settle(ep, p, heard);
 		if (!heard)
 			return n;
 	}

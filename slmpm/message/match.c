@@ -42,7 +42,7 @@ struct request *match_next(const struct endpoint *ep, uint32_t stream)
 }
 
 /* Where R waits; COUNT: of those there. */
-static struct list *place_of(const struct request *r, uint32_t **count)
+static struct list *posted_place(const struct request *r, uint32_t **count)
 {
 	*count = r->ep ? &r->ep->before : &r->ctx->posted_count;
 	return r->ep ? &r->ep->posted : &r->ctx->posted;
@@ -60,7 +60,7 @@ struct request *match_posted(struct endpoint *ep, uint32_t stream)
 	return unpost(match_next(ep, stream));
 }
 
-static struct inbound *find_in(const struct request *r, struct endpoint *ep)
+static struct inbound *find_unexpected(const struct request *r, struct endpoint *ep)
 {
 	LIST_EACH(at, &ep->unexpected) {
 		struct inbound *m = LIST_ENTRY(at, struct inbound, node);
@@ -78,11 +78,11 @@ struct inbound *match_find(const struct request *r)
 	if (!ctx->unexpected)
 		return NULL;
 	if (r->ep)
-		return find_in(r, r->ep);
+		return find_unexpected(r, r->ep);
 	/* Any peer: each in turn, so that none starves. */
 	for (uint32_t i = 0; i < ctx->count; i++) {
 		uint32_t at = (ctx->turn + i) % ctx->count;
-		struct inbound *m = find_in(r, ctx->endpoints[at]);
+		struct inbound *m = find_unexpected(r, ctx->endpoints[at]);
 
 		if (m) {
 			ctx->turn = at + 1;
@@ -163,7 +163,7 @@ void match_post(struct request *r)
 {
 	uint32_t *count;
 
-	list_append(place_of(r, &count), &r->node);
+	list_append(posted_place(r, &count), &r->node);
 	++*count;
 }
 
@@ -171,7 +171,7 @@ void match_unpost(struct request *r)
 {
 	uint32_t *count;
 
-	(void)place_of(r, &count);
+	(void)posted_place(r, &count);
 	list_remove(&r->node);
 	--*count;
 	landing_moved_all(r->ctx); /* of any peer whose message it was to have */
@@ -204,7 +204,7 @@ void match_accepted(struct endpoint *ep)
 }
 
 /* Among the unexpected, in front of what came after it. */
-static void put_back(struct inbound *m)
+static void put_in_order(struct inbound *m)
 {
 	struct list *at = m->ep->unexpected.next;
 
@@ -232,7 +232,7 @@ void match_put_back(struct inbound *m)
 	if (next)
 		match_give(m, next);
 	else
-		put_back(m);
+		put_in_order(m);
 }
 
 /* Its buffer is full and its end is known: it waits no longer for what nobody will see. */
@@ -288,7 +288,7 @@ void match_again(struct request *r)
 {
 	struct inbound *next = match_find(r);
 	uint32_t *count;
-	struct list *list = place_of(r, &count), *at = list->next;
+	struct list *list = posted_place(r, &count), *at = list->next;
 
 	r->message = NULL;
 	if (next) {

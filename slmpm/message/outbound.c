@@ -29,7 +29,7 @@ static COLD void choose_anew(struct endpoint *ep, struct request *r)
 }
 
 /* In packets or fetched, and by which link: anew whenever it may begin. */
-static void choose(struct endpoint *ep, struct request *r)
+static void choose_route(struct endpoint *ep, struct request *r)
 {
 	if (LIKELY(r->length < ep->fetch_min && !r->wish && !may_change_link(ep, r)))
 		r->mode = (struct mode){.way = MODE_PACKETS, .reason = SLMPM_REASON_CALL};
@@ -47,9 +47,9 @@ static uint64_t charge_of(const struct endpoint *ep, const struct request *r)
 	return wire_charge(r->length > ep->eager_max ? ep->packet_max : r->length);
 }
 
-static bool has_credit(struct endpoint *ep, struct request *r)
+static bool message_has_credit(struct endpoint *ep, struct request *r)
 {
-	choose(ep, r);
+	choose_route(ep, r);
 	return r->mode.way == MODE_NONE ||
 	       ep->charged - ep->credited + charge_of(ep, r) <= ep->credit;
 }
@@ -65,12 +65,12 @@ static bool is_uncharged(const struct request *r)
  */
 bool message_ready(struct endpoint *ep, struct request *r, bool first)
 {
-	return !ep->link.active && (first ? has_credit(ep, r) : is_uncharged(r));
+	return !ep->link.active && (first ? message_has_credit(ep, r) : is_uncharged(r));
 }
 
 /* The first packet: the whole message, or as much as one carries. message_ready has seen to the
  * credit and chosen the way, but for those that need none. */
-static int begin(struct endpoint *ep, struct request *r)
+static int begin_message(struct endpoint *ep, struct request *r)
 {
 	bool announce = r->length > ep->eager_max;
 	bool only = r->length <= (r->wire ? ep->packet_max : ep->only_max);
@@ -88,7 +88,7 @@ static int begin(struct endpoint *ep, struct request *r)
 	int rc;
 
 	if (is_uncharged(r))
-		choose(ep, r);
+		choose_route(ep, r);
 	if (UNLIKELY(r->mode.way != MODE_PACKETS))
 		return r->mode.way == MODE_FETCHED ? fetch_announce(ep, r) : -ENOLINK;
 	timed = UNLIKELY(ep->sampling) && only && !announce && !r->wire;
@@ -153,7 +153,7 @@ void message_sent(struct endpoint *ep, struct request *r)
 }
 
 /* A packet of R's has gone: may the next? Else R is out, awaits its clear, or the link lags. */
-static bool goes_on(struct endpoint *ep, struct request *r, bool *stop)
+static bool message_goes_on(struct endpoint *ep, struct request *r, bool *stop)
 {
 	if (r->offset == r->length) {
 		if (ep->link.active == r)
@@ -189,7 +189,7 @@ int message_push(struct endpoint *ep, struct request *r, bool *stop)
 		return loan_copy_push(ep, r, stop);
 	do {
 		bool more = n + 1 < LINK_TURN || r->node.next == &ep->link.queue;
-		int rc = r->numbered ? continue_with(ep, r, more) : begin(ep, r);
+		int rc = r->numbered ? continue_with(ep, r, more) : begin_message(ep, r);
 
 		if (rc == -ENOLINK) { /* nor otherwise: a strict one */
 			link_dequeue(ep, r);
@@ -202,7 +202,7 @@ int message_push(struct endpoint *ep, struct request *r, bool *stop)
 		}
 		n++;
 		link_streams(ep, r);
-		if (!goes_on(ep, r, stop))
+		if (!message_goes_on(ep, r, stop))
 			return n;
 	} while (n < LINK_TURN || r->node.next == &ep->link.queue);
 	link_rotate(ep, r);

@@ -9,7 +9,7 @@
 #define ASKED_MAX (32u << 20) /* bytes of a message */
 
 /* A receive of any peer is the next one of each: the first to come there keeps the others out. */
-static bool is_taken(const struct endpoint *ep, const void *place)
+static bool place_is_taken(const struct endpoint *ep, const void *place)
 {
 	for (uint32_t i = 0; i < ep->ctx->live; i++) {
 		const struct endpoint *other = ep->ctx->endpoints[i];
@@ -34,7 +34,7 @@ static void *in_posted(struct endpoint *ep, const struct fabric_arrival *a, uint
 	/* Of one that is longer the whole must be kept, for which there may be no memory when it is here. */
 	place = r && r->kind == REQUEST_RECV && total <= r->length ? request_run(r, 0, a->length) :
 								     NULL;
-	return place && !is_taken(ep, place) ? place : NULL;
+	return place && !place_is_taken(ep, place) ? place : NULL;
 }
 
 /*

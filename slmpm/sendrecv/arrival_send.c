@@ -14,7 +14,7 @@
 #include "slmpm/monitor/monitor.h"
 
 /* It comes again: inbound_defer. Not what has landed in its receive, which may be taken back meanwhile. */
-static void take_back(struct endpoint *ep, const struct head *h, uint64_t charge)
+static void defer_arrival(struct endpoint *ep, const struct head *h, uint64_t charge)
 {
 	ep->received--;
 	ep->unmatched_charge -= charge;
@@ -69,7 +69,7 @@ static void keep_whole(struct endpoint *ep, const struct head *h, struct request
 	if (!m && r)
 		match_again(r);
 	if (!m)
-		take_back(ep, h, wire_charge(h->length));
+		defer_arrival(ep, h, wire_charge(h->length));
 	else if (r)
 		match_give(m, r);
 	else
@@ -166,7 +166,7 @@ void arrival_first(struct endpoint *ep, const struct head *h)
 	if (!m || (room && !inbound_room(m, room))) {
 		if (m)
 			inbound_free(m);
-		take_back(ep, h, charge);
+		defer_arrival(ep, h, charge);
 		return;
 	}
 	m->announced = m->waits = announced;

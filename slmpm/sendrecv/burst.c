@@ -63,9 +63,9 @@ static int send_all(struct endpoint *ep, slmpm_peer peer, uint32_t stream,
 		if (!has_buffer(&m[sent]))
 			rc = bad_burst("slmpm_send_burst", "a buffer is NULL");
 		else
-			rc = message_send_slowly(ep, stream, m[sent].base, m[sent].len,
-						 sent ? clock_ms(clock_now(), deadline, -1) :
-							timeout_ms);
+			rc = message_send_by_request(ep, stream, m[sent].base, m[sent].len,
+						     sent ? clock_ms(clock_now(), deadline, -1) :
+							    timeout_ms);
 		if (rc < 0) {
 			if (sent && endpoint_of(peer) == ep)
 				link_flush(ep); /* they said that more would follow */

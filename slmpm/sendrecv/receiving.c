@@ -31,8 +31,8 @@ static inline bool bundle_serves(const struct endpoint *ep, uint32_t stream, siz
 }
 
 /* Is A a plain message of one packet that a receive on STREAM may take as it is? */
-static inline bool is_plain(const struct endpoint *ep, const struct fabric_arrival *a,
-			    uint32_t stream)
+static inline bool is_plain_message(const struct endpoint *ep, const struct fabric_arrival *a,
+				    uint32_t stream)
 {
 	return a->kind == WIRE_SEND_ONLY && a->head[2] == a->length &&
 	       !PEER_FAULT(a->length > ep->only_max_in || a->head[0] != ep->received + 1 ||
@@ -61,7 +61,7 @@ static inline int recv_direct(struct endpoint *ep, uint32_t stream, int polls,
 	while (LIKELY(ep->direct && message_is_first(ep))) {
 		*a = progress_take(ep);
 		if (LIKELY(*a != NULL)) {
-			if (LIKELY(is_plain(ep, *a, stream)))
+			if (LIKELY(is_plain_message(ep, *a, stream)))
 				return 1;
 			if ((*a)->kind == WIRE_BUNDLE) {
 				if (!bundle_open(ep, *a))
@@ -189,8 +189,8 @@ int64_t message_deliver(struct endpoint *ep, const struct fabric_arrival *a, voi
 	return take_arrival(ep, a, buf, cap, done);
 }
 
-static int64_t receive(struct endpoint *ep, uint32_t stream, void *buf, size_t cap,
-		       struct slmpm_done *done, int timeout_ms)
+static int64_t receive_from(struct endpoint *ep, uint32_t stream, void *buf, size_t cap,
+			    struct slmpm_done *done, int timeout_ms)
 {
 	const struct slmpm_iov iov = {buf, cap};
 	struct fabric_arrival *a;
@@ -211,7 +211,7 @@ int64_t message_recv(struct context *ctx, struct endpoint *ep, uint32_t stream, 
 	const struct slmpm_iov iov = {buf, cap};
 
 	if (ep)
-		return receive(ep, stream, buf, cap, done, timeout_ms);
+		return receive_from(ep, stream, buf, cap, done, timeout_ms);
 	return recv_request(ctx, NULL, stream, &iov, 1, done, timeout_ms);
 }
 
@@ -232,8 +232,8 @@ const struct fabric_arrival *message_hold_direct(struct endpoint *ep, uint32_t s
 }
 
 /* From any peer, in a context with threads or mirrors, or with what may be wrong. */
-static COLD int64_t recv_with_care(slmpm_peer peer, uint32_t stream, void *buf, size_t cap,
-				   struct slmpm_done *done, int timeout_ms)
+static COLD int64_t recv_slow(slmpm_peer peer, uint32_t stream, void *buf, size_t cap,
+			      struct slmpm_done *done, int timeout_ms)
 {
 	struct endpoint *ep;
 	struct context *ctx;
@@ -263,7 +263,7 @@ int64_t slmpm_recv(slmpm_peer peer, uint32_t stream, void *buf, size_t cap, stru
 	struct endpoint *ep = endpoint_get(peer);
 
 	if (UNLIKELY(!ep || (!buf && cap) || ep->ctx->careful))
-		return recv_with_care(peer, stream, buf, cap, done, timeout_ms);
+		return recv_slow(peer, stream, buf, cap, done, timeout_ms);
 	if (bundle_serves(ep, stream, cap)) { /* without a call, unless at its end */
 		uint32_t len = ep->unpack.length;
 
@@ -272,7 +272,7 @@ int64_t slmpm_recv(slmpm_peer peer, uint32_t stream, void *buf, size_t cap, stru
 		copy_short(buf, ep->unpack.at, len);
 		return bundle_taken(ep, len, done);
 	}
-	return receive(ep, stream, buf, cap, done, timeout_ms);
+	return receive_from(ep, stream, buf, cap, done, timeout_ms);
 }
 
 int message_post(struct request *r)

@@ -107,8 +107,8 @@ static COLD int bad_send(const char *call, uint32_t stream)
 }
 
 /* By a request, whatever of it there is. */
-static COLD int sendv_slowly(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov,
-			     int n, const struct slmpm_how *how, slmpm_req *req)
+static COLD int sendv_by_request(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov,
+				 int n, const struct slmpm_how *how, slmpm_req *req)
 {
 	struct request stack = {.piece_count = 0};
 	struct request *r = completion_blocks(how, req) ? &stack : request_new();
@@ -123,21 +123,21 @@ static COLD int sendv_slowly(struct endpoint *ep, uint32_t stream, const struct 
 	return message_begin(r, rc, how, req);
 }
 
-COLD int message_send_slowly(struct endpoint *ep, uint32_t stream, const void *buf, size_t len,
-			     int timeout_ms)
+COLD int message_send_by_request(struct endpoint *ep, uint32_t stream, const void *buf, size_t len,
+				 int timeout_ms)
 {
 	const struct slmpm_how how = {.size = sizeof(how), .timeout_ms = timeout_ms};
 	const struct slmpm_iov piece = {(void *)(uintptr_t)buf, len};
 	struct context *ctx = ep->ctx;
-	int rc = sendv_slowly(ep, stream, &piece, 1, &how, NULL);
+	int rc = sendv_by_request(ep, stream, &piece, 1, &how, NULL);
 
 	monitor_pass(ctx);
 	return rc;
 }
 
 /* In a context with threads, to one found by address, or with what may be wrong. */
-static COLD int send_with_care(slmpm_peer peer, uint32_t stream, const void *buf, size_t len,
-			       int timeout_ms)
+static COLD int send_slow(slmpm_peer peer, uint32_t stream, const void *buf, size_t len,
+			  int timeout_ms)
 {
 	struct endpoint *ep = endpoint_of(peer);
 	const struct slmpm_how how = {.size = sizeof(how), .timeout_ms = timeout_ms};
@@ -157,7 +157,7 @@ static COLD int send_with_care(slmpm_peer peer, uint32_t stream, const void *buf
 	switch (send_direct(ep, stream, buf, len, 0, 0)) {
 	case SENT: monitor_pass(ctx); break;
 	case SENT_IN_PART: leaving_await(ep, timeout_ms); break;
-	case NOT_SENT: rc = message_send_slowly(ep, stream, buf, len, timeout_ms);
+	case NOT_SENT: rc = message_send_by_request(ep, stream, buf, len, timeout_ms);
 	}
 	context_unlock(ctx);
 	return rc;
@@ -169,7 +169,7 @@ int slmpm_send(slmpm_peer peer, uint32_t stream, const void *buf, size_t len, in
 	enum sent sent;
 
 	if (UNLIKELY(!ep || stream > SLMPM_STREAM_MAX || (!buf && len) || ep->ctx->multiple))
-		return send_with_care(peer, stream, buf, len, timeout_ms);
+		return send_slow(peer, stream, buf, len, timeout_ms);
 	sent = send_direct(ep, stream, buf, len, 0, 0);
 	if (LIKELY(sent == SENT)) {
 		if (UNLIKELY(!(ep->stats->sent_messages % MONITOR_PASSES)))
@@ -177,7 +177,7 @@ int slmpm_send(slmpm_peer peer, uint32_t stream, const void *buf, size_t len, in
 		return 0;
 	}
 	if (sent == NOT_SENT)
-		return message_send_slowly(ep, stream, buf, len, timeout_ms);
+		return message_send_by_request(ep, stream, buf, len, timeout_ms);
 	leaving_await(ep, timeout_ms);
 	return 0;
 }
@@ -198,8 +198,8 @@ static inline enum sent send_short(struct endpoint *ep, uint32_t stream,
 }
 
 /* Told to a counter or a queue, and done at once. 1, or 0: not this way. */
-static int send_told(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov,
-		     const struct slmpm_how *how)
+static int send_notified(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov,
+			 const struct slmpm_how *how)
 {
 	struct slmpm_done done = {
 		.len = iov->len,
@@ -226,15 +226,15 @@ int message_sendv(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *
 	if (stream > SLMPM_STREAM_MAX)
 		return bad_send("slmpm_sendv", stream);
 	if (!req && is_single(iov, n) && completion_wanted(how) && !mode_wish(how->flags))
-		rc = send_told(ep, stream, iov, how);
+		rc = send_notified(ep, stream, iov, how);
 	if (rc == 0)
-		rc = sendv_slowly(ep, stream, iov, n, how, req);
+		rc = sendv_by_request(ep, stream, iov, n, how, req);
 	return rc < 0 ? rc : 0;
 }
 
 /* With flags or an end that are rare, to one found by address, or written for another version. */
-static int sendv_with_how(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, int n,
-			  const struct slmpm_how *how, slmpm_req *req)
+static int sendv_slow(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, int n,
+		      const struct slmpm_how *how, slmpm_req *req)
 {
 	struct endpoint *ep = endpoint_of(peer);
 	struct slmpm_how full;
@@ -269,11 +269,11 @@ static NOINLINE int sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_i
 	int rc = 0;
 
 	if (UNLIKELY(!ep))
-		return sendv_with_how(peer, stream, iov, n, how, req);
+		return sendv_slow(peer, stream, iov, n, how, req);
 	if (UNLIKELY(stream > SLMPM_STREAM_MAX))
 		return bad_send("slmpm_sendv", stream);
 	if (UNLIKELY(!how_is_plain(how)))
-		return sendv_with_how(peer, stream, iov, n, how, req);
+		return sendv_slow(peer, stream, iov, n, how, req);
 	if (UNLIKELY(!endpoint_lock(ep, peer)))
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx;
@@ -281,7 +281,7 @@ static NOINLINE int sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_i
 	if (!req && is_single(iov, n))
 		sent = send_short(ep, stream, iov, imm, more);
 	if (sent == NOT_SENT)
-		rc = sendv_slowly(ep, stream, iov, n, how, req);
+		rc = sendv_by_request(ep, stream, iov, n, how, req);
 	else if (UNLIKELY(sent == SENT_IN_PART) && !more)
 		leaving_await(ep, how ? how->timeout_ms : -1);
 	monitor_pass(ctx);

@@ -24,8 +24,8 @@ int message_post(struct request *r);
 bool message_send_direct(struct endpoint *ep, uint32_t stream, const void *buf, size_t len,
 			 bool more);
 /* One by a request, which waits. */
-int message_send_slowly(struct endpoint *ep, uint32_t stream, const void *buf, size_t len,
-			int timeout_ms);
+int message_send_by_request(struct endpoint *ep, uint32_t stream, const void *buf, size_t len,
+			    int timeout_ms);
 /*
  * What EP's ring has for a receive on STREAM, in at most so many looks: 1 and *A is a message, not
  * yet released; 2 the opened bundle has it; 0 neither, what else came has been handled.
