@@ -15,10 +15,8 @@
 
 static bool take_answer(struct endpoint *ep, const struct slmpm_am *am, struct emulate_answer *a)
 {
-	if (PEER_FAULT(am->head_len != sizeof(*a) || (am->data_len && am->id != EMULATE_DATA))) {
-		endpoint_poison(ep, "length of an answer");
-		return false; /* where the compiler sees it */
-	}
+	if (PEER_FAULT(am->head_len != sizeof(*a) || (am->data_len && am->id != EMULATE_DATA)))
+		return endpoint_poison(ep, "length of an answer");
 	memcpy(a, am->head, sizeof(*a));
 	a->old = LITTLE_64(a->old);
 	a->tag = LITTLE_32(a->tag);
