@@ -12,6 +12,7 @@
 struct dacsi_invite { /* an offer, in this machine's byte order */
 	struct dacsi_invite *next;
 	struct dacsi_offer offer;
+	struct dacsi_object *opened; /* here, where the owner could not be told so yet; or NULL */
 };
 
 /* ---- offers --------------------------------------------------------------------------------- */
@@ -32,12 +33,23 @@ bool dacsi_accept_offered(struct dacsi_process *process, const struct dacsi_offe
 	return true;
 }
 
+static void close_opened(struct dacsi_object *object)
+{
+	const struct dacsi_kind *kind = dacsi_parts.kinds[object->family];
+
+	if (kind->accept)
+		(void)kind->leave(object);
+	dacsi_object_free(object);
+}
+
 static void drop_invite(struct dacsi_process *process, struct dacsi_invite **link)
 {
 	struct dacsi_invite *invite = *link;
 
 	*link = invite->next;
 	process->invite_count--;
+	if (invite->opened)
+		close_opened(invite->opened);
 	free(invite);
 }
 
@@ -66,41 +78,49 @@ void dacsi_accept_drop(struct dacsi_process *process)
 
 /* ---- accept --------------------------------------------------------------------------------- */
 
-static DACS_ERR_T say_accepted(struct dacsi_object *object, const struct dacsi_kind *kind,
-			       const struct dacsi_offer *offer)
-{
-	DACS_ERR_T rc = kind->accept ? kind->accept(object, offer) : DACS_SUCCESS;
-
-	if (rc != DACS_SUCCESS)
-		return rc;
-	rc = dacsi_word_up(object, DACSI_ACCEPT, 0);
-	if (rc != DACS_SUCCESS && kind->accept)
-		(void)kind->leave(object);
-	return rc;
-}
-
-/* DACS_WID_BUSY: the offer is void. */
-static DACS_ERR_T take_up(struct dacsi_process *process, const struct dacsi_offer *offer,
-			  uint64_t *handle)
+/* The object of an offer, of this process now. */
+static DACS_ERR_T open_offered(struct dacsi_process *process, const struct dacsi_offer *offer,
+			       struct dacsi_object **opened)
 {
 	enum dacsi_family family = (enum dacsi_family)offer->word.value;
+	const struct dacsi_kind *kind = dacsi_parts.kinds[family];
 	struct dacsi_object *object = dacsi_object_new(family);
-	struct dacsi_invite **link;
 	DACS_ERR_T rc;
 
 	if (!object)
 		return DACS_ERR_NO_RESOURCE;
 	object->process = process;
 	object->theirs = offer->word.from;
-	rc = say_accepted(object, dacsi_parts.kinds[family], offer);
+	rc = kind->accept ? kind->accept(object, offer) : DACS_SUCCESS;
 	if (rc == DACS_SUCCESS)
-		*handle = object->number;
+		*opened = object;
 	else
 		dacsi_object_free(object);
-	if (rc == DACS_ERR_NO_RESOURCE) /* it stands */
-		return rc;
-	link = invite_of(process, offer->word.from);
-	if (*link) /* a handler may have taken it away */
+	return rc;
+}
+
+/* DACS_WID_BUSY: the offer is void. Without memory it stands; a key is used up by then, so what it opened is kept. */
+static DACS_ERR_T take_up(struct dacsi_process *process, struct dacsi_invite *invite,
+			  uint64_t *handle)
+{
+	const struct dacsi_offer offer = invite->offer; /* handlers run meanwhile */
+	struct dacsi_object *object = invite->opened;
+	struct dacsi_invite **link;
+	DACS_ERR_T rc = DACS_SUCCESS;
+
+	invite->opened = NULL;
+	if (!object)
+		rc = open_offered(process, &offer, &object);
+	if (rc == DACS_SUCCESS)
+		rc = dacsi_word_up(object, DACSI_ACCEPT, 0);
+	link = invite_of(process, offer.word.from);
+	if (rc == DACS_SUCCESS)
+		*handle = object->number;
+	else if (rc == DACS_ERR_NO_RESOURCE && object && *link && !(*link)->opened)
+		(*link)->opened = object;
+	else if (object)
+		close_opened(object);
+	if (rc != DACS_ERR_NO_RESOURCE && *link) /* a handler may have taken it away */
 		drop_invite(process, link);
 	return rc;
 }
@@ -109,8 +129,7 @@ static DACS_ERR_T take_up(struct dacsi_process *process, const struct dacsi_offe
 static DACS_ERR_T accept_once(struct dacsi_process *process, enum dacsi_family family,
 			      uint64_t *handle)
 {
-	const struct dacsi_invite *invite;
-	struct dacsi_offer offer;
+	struct dacsi_invite *invite;
 	DACS_ERR_T rc;
 
 	(void)slmpm_progress(dacsi.ctx);
@@ -120,8 +139,7 @@ static DACS_ERR_T accept_once(struct dacsi_process *process, enum dacsi_family f
 			invite = invite->next;
 		if (!invite)
 			break;
-		offer = invite->offer; /* handlers run meanwhile */
-		rc = take_up(process, &offer, handle);
+		rc = take_up(process, invite, handle);
 		if (rc != DACS_WID_BUSY)
 			return rc;
 	}

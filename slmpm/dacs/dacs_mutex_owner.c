@@ -67,8 +67,10 @@ static bool grant(struct dacsi_mutex *m, struct dacsi_member *member)
 	rc = dacsi_word_send(member->process, DACSI_GRANT, 0, member->theirs, m->is.number);
 	if (rc == DACS_SUCCESS)
 		return true;
+	if (m->holder != member) /* handlers ran meanwhile: it has left, and another may have it */
+		return true;
 	m->holder = NULL;
-	if (rc != DACS_ERR_NO_RESOURCE)
+	if (rc != DACS_ERR_NO_RESOURCE || member->left)
 		return false;       /* it has ended */
 	dacsi_mutex_ask(m, member); /* once more, when there is memory */
 	return true;

@@ -53,6 +53,8 @@ struct dacsi_offer { /* likewise; of a mutex or group the word alone */
 	struct slmpm_key key;
 };
 
+_Static_assert(sizeof(struct dacsi_word) == 24 && sizeof(struct dacsi_offer) == 96, "wire");
+
 /* What a family does in its own way; NULL: nothing. */
 struct dacsi_kind {
 	size_t size;

@@ -76,8 +76,10 @@ static DACS_ERR_T offer_outcome(struct dacsi_object *object, const struct dacsi_
 {
 	DACS_ERR_T rc = member->outcome;
 
-	if (rc == DACS_WID_BUSY)
-		rc = dacsi_process_channel(member->process);
+	if (rc == DACS_WID_BUSY && dacsi_process_channel(member->process) != DACS_SUCCESS)
+		rc = DACS_ERR_DE_TERM; /* whatever became of the channel */
+	else if (rc == DACS_WID_BUSY)
+		rc = DACS_SUCCESS;
 	if (rc == DACS_SUCCESS && member->outcome == DACS_WID_BUSY)
 		return DACS_WID_BUSY;
 	if (!member->left && (rc != DACS_SUCCESS || kind->twice == DACS_SUCCESS))
@@ -150,6 +152,9 @@ void dacsi_share_withdraw(struct dacsi_object *object)
 		if (!member->theirs)
 			(void)dacsi_word_send(member->process, DACSI_WITHDRAW, 0, 0,
 					      object->number);
+		/* Its ACCEPT may have come while that was sent. */
+		if (!member->process || (member->theirs && kind->twice != DACS_SUCCESS))
+			continue;
 		dacsi_member_leave(object, member, kind->withdrawn);
 	}
 }

@@ -24,39 +24,38 @@ static struct dacsi_word little(struct dacsi_word word)
 				   htole64(word.from)};
 }
 
-/* Keeps REQ until it has been sent. */
-static DACS_ERR_T keep_request(struct dacsi_process *process, slmpm_req req)
+/* Keeps LETTER until it has been sent. */
+static void keep_letter(struct dacsi_process *process, struct dacsi_letter *letter)
 {
-	struct dacsi_letter *letter;
-
-	if (slmpm_test(&req, NULL) != 0)
-		return DACS_SUCCESS;
-	letter = calloc(1, sizeof(*letter));
-	if (!letter) {
-		(void)slmpm_cancel(req);
-		(void)slmpm_test(&req, NULL);
-		return DACS_ERR_NO_RESOURCE;
+	if (slmpm_test(&letter->req, NULL) != 0) {
+		free(letter);
+		return;
 	}
-	letter->req = req;
 	if (process->letters)
 		process->last_letter->next = letter;
 	else
 		process->letters = letter;
 	process->last_letter = letter;
-	return DACS_SUCCESS;
 }
 
 /* A request only where the ring has no room at once. */
 static DACS_ERR_T send_head(struct dacsi_process *process, const void *head, size_t len)
 {
 	struct slmpm_how how = {.size = sizeof(how)};
-	slmpm_req req = {0};
+	struct dacsi_letter *letter;
 	int rc = slmpm_am(process->peer, WORDS, head, len, NULL, 0, &how, NULL);
 
 	if (rc != -SLMPM_EAGAIN)
 		return dacsi_code(rc);
-	rc = slmpm_am(process->peer, WORDS, head, len, NULL, 0, &how, &req);
-	return rc < 0 ? dacsi_code(rc) : keep_request(process, req);
+	letter = calloc(1, sizeof(*letter)); /* first: what is under way cannot be taken back */
+	if (!letter)
+		return DACS_ERR_NO_RESOURCE;
+	rc = slmpm_am(process->peer, WORDS, head, len, NULL, 0, &how, &letter->req);
+	if (rc < 0)
+		free(letter);
+	else
+		keep_letter(process, letter);
+	return dacsi_code(rc < 0 ? rc : 0);
 }
 
 DACS_ERR_T dacsi_word_send(struct dacsi_process *process, enum dacsi_word_type type, uint32_t value,
