@@ -140,7 +140,7 @@ $(OUT)/gen/fabric_list.h: FORCE
 # $(call update,COMMAND): rewrite the target only where COMMAND prints something new.
 update = @mkdir -p $(@D); $(1) | cmp -s - $@ 2>/dev/null || $(1) >$@
 
-# What slmpm_build tells. The commit is linked with the library proper alone: nothing is compiled anew for another one.
+# What slmpm_build tells. The commit is linked with the library proper alone: nothing is compiled again for another one.
 $(OUT)/gen/build_info.h: $(OUT)/gen/flags
 	@printf '#define BUILD_FLAGS "%s"\n' '$(subst ",\",$(strip $(COMPILE)))' >$@
 $(OUT)/gen/git_id.c: FORCE
@@ -429,7 +429,7 @@ deps-build deps-test deps-man deps-lint deps-abi deps-bench: ; @:
 deps-cross: ; $(if $(CROSS),@:,$(error $(NO_CROSS)))
 
 # It is done for two files that this Makefile includes: make brings these up to date before anything else, however many
-# jobs there are, and then reads all of this anew, on a machine where pkg-config knows what is there.
+# jobs there are, and then reads all of this again, on a machine where pkg-config knows what is there.
 ifeq ($(DRY),)
 ifneq ($(PACKAGES),)
 include $(BUILD)/gen/installed

@@ -61,7 +61,7 @@ enum fabric_op {
 	/*
 	 * What the link's public part says of it is brought up to date; nothing is published. The
 	 * counts, and with FABRIC_ASK as of what waits unreceived, too. FABRIC_LOAD: counts.carried
-	 * and under_way instead, negative where a packet has arrived once it is posted. FABRIC_SIGN:
+	 * and in_flight instead, negative where a packet has arrived once it is posted. FABRIC_SIGN:
 	 * last_sign instead, -ENOTSUP where what is sent stays on this machine.
 	 */
 	FABRIC_STATUS,
@@ -165,7 +165,7 @@ struct fabric_counts {
 	uint64_t produced_publications;
 	uint64_t bells;
 	/* Bytes that were posted, as of the last LOAD: the peer's machine has them, or may not yet. */
-	uint64_t carried, under_way;
+	uint64_t carried, in_flight;
 };
 
 struct fabric;
@@ -361,7 +361,7 @@ struct fabric {
 	int (*poll)(struct fabric_link *link, struct fabric_arrival *arrivals, int n);
 	/* Gives it back; or a run of consecutive ones: the first's token, the sum of their spans. */
 	void (*release)(struct fabric_link *link, const struct fabric_arrival *arrival);
-	/* ON: publish what a sleeper owes and ask to be woken; poll once more afterwards before
+	/* ON: publish what a sleeper has deferred and ask to be woken; poll once more afterwards before
 	 * sleeping. Off: awake again. */
 	void (*arm)(struct fabric_domain *domain, bool on);
 };

@@ -102,7 +102,7 @@ static COLD int flush(struct shm_link *l)
 	}
 	ring_publish_produced(&l->writer);
 	ring_publish_consumed(&l->reader, RING_FLUSH);
-	l->owes = false;
+	l->has_deferred = false;
 	doorbell_check(&l->bell);
 	refresh_counts(l);
 	if (l->writer.violation)
@@ -143,7 +143,7 @@ static COLD int no_room(struct shm_link *l)
 	if (l->writer.violation)
 		return poisoned(l, l->writer.violation);
 	ring_publish_produced(&l->writer);
-	l->owes = false;
+	l->has_deferred = false;
 	doorbell_check(&l->bell);
 	return -EAGAIN;
 }
@@ -202,7 +202,7 @@ static int shm_post(struct fabric_link *link, const struct fabric_wr *wr)
 	put_head(at, wr->head);
 	ring_commit(&l->writer, FABRIC_HEAD_SIZE + wr->length, wr->kind);
 	if (wr->flags & FABRIC_MORE)
-		l->owes = true;
+		l->has_deferred = true;
 	else
 		doorbell_check(&l->bell);
 	return 1;
@@ -215,8 +215,8 @@ static int shm_poll(struct fabric_link *link, struct fabric_arrival *arrivals, i
 	struct ring_packet p;
 	int got = 0;
 
-	if (UNLIKELY(l->owes)) {
-		l->owes = false;
+	if (UNLIKELY(l->has_deferred)) {
+		l->has_deferred = false;
 		doorbell_check(&l->bell);
 	}
 	for (; got < n; got++) {
@@ -260,18 +260,18 @@ static void shm_release(struct fabric_link *link, const struct fabric_arrival *a
 		doorbell_check(&l->bell);
 }
 
-/* What a sleeper owes: a peer may wait for room. Without news since the last time it is left asleep, or two that fall
+/* What a sleeper has deferred: a peer may wait for room. Without news since the last time it is left asleep, or two that fall
  * asleep would wake each other again and again. */
 static void pay(struct shm_link *l)
 {
 	uint64_t published = l->reader.published;
-	bool news = l->owes || l->writer.produced != l->settled;
+	bool news = l->has_deferred || l->writer.produced != l->settled;
 
 	ring_publish_produced(&l->writer);
 	ring_settle(&l->reader);
 	if (news || l->reader.published != published)
 		doorbell_check(&l->bell);
-	l->owes = false;
+	l->has_deferred = false;
 	l->settled = l->writer.produced;
 }
 
@@ -279,7 +279,7 @@ static void announce_all(struct shm_domain *d)
 {
 	bool barrier = false;
 
-	/* First all of it: a peer in this very domain would wake us for what its own end owes. */
+	/* First all of it: a peer in this very domain would wake us for what its own end has deferred. */
 	for (struct shm_link *l = d->links; l; l = l->next)
 		pay(l);
 	for (struct shm_link *l = d->links; l; l = l->next) {

@@ -41,8 +41,8 @@ struct shm_link {
 	struct ring_writer writer;
 	struct ring_reader reader;
 	struct doorbell bell;
-	void *built; /* an open reservation */
-	bool owes;   /* a bell: a post said MORE */
+	void *built;       /* an open reservation */
+	bool has_deferred; /* a bell: a post said MORE */
 	/*
 	 * A short packet is built here after all: its first line would be fetched by the waiting
 	 * reader while it is written, and come back for the commit word.

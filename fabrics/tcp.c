@@ -96,9 +96,9 @@ static int load(struct tcp_link *l)
 
 	if (unconfirmed < 0)
 		return -ENOTSUP;
-	c->under_way = (uint64_t)unconfirmed + (l->out.tail - l->out.head);
+	c->in_flight = (uint64_t)unconfirmed + (l->out.tail - l->out.head);
 	c->carried =
-		((l->out.produced - l->base.domain->config.start) << l->out.shift) - c->under_way;
+		((l->out.produced - l->base.domain->config.start) << l->out.shift) - c->in_flight;
 	return 1;
 }
 
@@ -190,7 +190,7 @@ static int tcp_post(struct fabric_link *link, const struct fabric_wr *wr)
 }
 
 /* Which links have something to read. */
-static void look(struct tcp_domain *d)
+static void inspect(struct tcp_domain *d)
 {
 	struct epoll_event events[EVENTS];
 	int n = epoll_wait(d->base.fd, events, EVENTS, 0);
@@ -223,19 +223,19 @@ static bool may_have(struct tcp_domain *d, struct tcp_link *l)
 	if (l->ready)
 		return true;
 	if (l->intake.used) {
-		tcp_uring_look(d);
+		tcp_uring_inspect(d);
 		return l->ready;
 	}
 	if (d->count == 1 || !l->interest)
 		return true;
 	if (d->base.rescan ||
-	    !d->looks) { /* before the first, so that one pass finds all there is */
-		look(d);
+	    !d->inspections) { /* before the first, so that one pass finds all there is */
+		inspect(d);
 		d->base.rescan = false;
-		d->looks = 0;
+		d->inspections = 0;
 	}
-	if (++d->looks >= d->count - d->armed)
-		d->looks = 0;
+	if (++d->inspections >= d->count - d->armed)
+		d->inspections = 0;
 	l->base.quiet = !l->ready && !tcp_stages(l);
 	return l->ready;
 }
@@ -325,7 +325,7 @@ static void tcp_arm(struct fabric_domain *domain, bool on)
 	if (d->uring)
 		tcp_uring_sleep(d);
 	if (on && d->lingerers)
-		tcp_linger_look(d, false);
+		tcp_linger_inspect(d, false);
 }
 
 const struct fabric fabric_tcp = {

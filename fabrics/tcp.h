@@ -21,7 +21,7 @@
 #include <sys/socket.h>
 
 #include "fabrics/fabric.h"
-#include "shm/twice.h"
+#include "shm/double_mapping.h"
 #include "shm/ring.h"
 
 #define TCP_HEADER   (RING_WORD + FABRIC_HEAD_SIZE)
@@ -68,7 +68,7 @@ struct tcp_domain {
 	struct fabric_domain base; /* its descriptor is an epoll set */
 	struct tcp_link *links;    /* connected */
 	uint32_t count;            /* of them */
-	uint32_t looks;            /* polls of quiet links since the epoll set was asked */
+	uint32_t inspections;      /* polls of quiet links since the epoll set was asked */
 	struct {
 		int socket;
 		uint64_t since; /* ms */
@@ -93,10 +93,10 @@ struct tcp_intake {
 
 /* What arrives. */
 struct tcp_inlet {
-	struct twice memory;
+	struct double_mapping memory;
 	struct ring_reader reader; /* of packets handed out: its totals and their publication */
 	_Atomic uint64_t arrived;  /* what it takes for the peer's total: complete frames */
-	_Atomic uint64_t told;     /* where it publishes its own */
+	_Atomic uint64_t notified; /* where it publishes its own */
 	unsigned char *ring;
 	size_t size;
 	size_t read_at; /* of the next packet to hand out */
@@ -142,7 +142,7 @@ struct tcp_outlet {
 	unsigned char *build;   /* where reserve has a payload built */
 	size_t built;           /* bytes that its packet will take; 0: none open */
 	struct tcp_train train; /* empty but between two posts of a message */
-	bool owed;              /* a credit that found no room in the staging buffer */
+	bool deferred;          /* a credit that found no room in the staging buffer */
 	const char *failed;     /* the socket takes nothing more, and why */
 	uint64_t frames, receipts;
 };
@@ -167,7 +167,7 @@ static inline uint64_t tcp_checked(uint64_t word, uint64_t rest)
 
 enum tcp_step { TCP_NEW, TCP_LISTENS, TCP_CALLS, TCP_AWAITS, TCP_CONNECTED };
 
-#define TCP_STRANGERS 8
+#define TCP_UNAUTHENTICATED 8
 
 struct tcp_hello {
 	unsigned char magic[8], to[TCP_TOKEN], from[TCP_TOKEN];
@@ -180,11 +180,11 @@ struct tcp_meeting {
 	bool listens;
 	unsigned char token[TCP_TOKEN], peer_token[TCP_TOKEN];
 	struct ring_shape peer_shape;
-	struct tcp_stranger {
+	struct tcp_unauthenticated {
 		int socket;
 		uint32_t got;
 		struct tcp_hello hello;
-	} strangers[TCP_STRANGERS]; /* the oldest first */
+	} unauthenticated[TCP_UNAUTHENTICATED]; /* the oldest first */
 	uint32_t count;
 	uint32_t answered; /* bytes of the answer that have come */
 	unsigned char answer[TCP_TOKEN];
@@ -241,7 +241,7 @@ int tcp_unconfirmed(int socket);
 /* The peer's machine has all that was sent: nothing that happens here takes it back. */
 bool tcp_has_arrived(int socket);
 /* Those that have; or, LAST, all of them. */
-void tcp_linger_look(struct tcp_domain *d, bool last);
+void tcp_linger_inspect(struct tcp_domain *d, bool last);
 const char *tcp_reason(int error);
 /* One option of a socket: 0 or a negative errno. */
 int tcp_set(int socket, int level, int name, int value);
@@ -321,7 +321,7 @@ int tcp_uring_try(void);
 bool tcp_uring_open(struct tcp_domain *d);
 void tcp_uring_close(struct tcp_domain *d);
 /* Takes in what it has received: loads from memory where that is nothing. */
-void tcp_uring_look(struct tcp_domain *d);
+void tcp_uring_inspect(struct tcp_domain *d);
 /* The domain is asleep, or awake again. */
 void tcp_uring_sleep(struct tcp_domain *d);
 /* A plain receive has found nothing: is the link to be received by it from now on? */

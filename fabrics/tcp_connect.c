@@ -52,9 +52,10 @@ static void dismiss(struct tcp_link *l, uint32_t i)
 {
 	struct tcp_meeting *m = l->meeting;
 
-	forget(l, m->strangers[i].socket);
+	forget(l, m->unauthenticated[i].socket);
 	m->count--;
-	memmove(&m->strangers[i], &m->strangers[i + 1], (m->count - i) * sizeof(m->strangers[0]));
+	memmove(&m->unauthenticated[i], &m->unauthenticated[i + 1],
+		(m->count - i) * sizeof(m->unauthenticated[0]));
 }
 
 static void end_meeting(struct tcp_link *l)
@@ -105,7 +106,7 @@ static int watch_call(struct tcp_link *l, uint32_t events)
 	return rc < 0 ? rc : 2;
 }
 
-static int say_hello(struct tcp_link *l)
+static int send_hello(struct tcp_link *l)
 {
 	struct tcp_meeting *m = l->meeting;
 	struct tcp_hello hello;
@@ -144,7 +145,7 @@ static int await_answer(struct tcp_link *l)
 static int adopt(struct tcp_link *l, uint32_t i)
 {
 	struct tcp_meeting *m = l->meeting;
-	struct tcp_stranger *s = &m->strangers[i];
+	struct tcp_unauthenticated *s = &m->unauthenticated[i];
 	int rc;
 
 	l->socket = s->socket;
@@ -163,7 +164,7 @@ static int adopt(struct tcp_link *l, uint32_t i)
 
 /* What it has said so far: 1 it is the peer, 0 not all yet, -EPIPE it has ended, -EACCES it does not know
  * the token, -EPROTO the peer's other link. */
-static int listen_to(struct tcp_meeting *m, struct tcp_stranger *s)
+static int listen_to(struct tcp_meeting *m, struct tcp_unauthenticated *s)
 {
 	unsigned char *to = (unsigned char *)&s->hello;
 	int n = tcp_read(s->socket, to + s->got, sizeof(s->hello) - s->got);
@@ -183,7 +184,7 @@ static int listen_to(struct tcp_meeting *m, struct tcp_stranger *s)
 /* 2 still nobody. */
 static int hear(struct tcp_link *l, uint32_t i)
 {
-	int rc = listen_to(l->meeting, &l->meeting->strangers[i]);
+	int rc = listen_to(l->meeting, &l->meeting->unauthenticated[i]);
 
 	if (rc == 1)
 		return adopt(l, i);
@@ -205,9 +206,9 @@ static int receive_callers(struct tcp_link *l)
 
 		if (s < 0)
 			return s == -EAGAIN || s == -EINTR || s == -ECONNABORTED ? 2 : s;
-		if (m->count == TCP_STRANGERS)
+		if (m->count == TCP_UNAUTHENTICATED)
 			dismiss(l, 0);
-		m->strangers[m->count++] = (struct tcp_stranger){.socket = s};
+		m->unauthenticated[m->count++] = (struct tcp_unauthenticated){.socket = s};
 		rc = tcp_watch(domain_of(l), s, NULL, 0, EPOLLIN);
 		rc = rc < 0 ? rc : hear(l, m->count - 1);
 	}
@@ -224,7 +225,7 @@ static int go_on(struct tcp_link *l)
 	while (rc == 1) {
 		switch (l->meeting->step) {
 		case TCP_LISTENS: rc = receive_callers(l); break;
-		case TCP_CALLS: rc = say_hello(l); break;
+		case TCP_CALLS: rc = send_hello(l); break;
 		case TCP_AWAITS: rc = await_answer(l); break;
 		default: return -EINVAL;
 		}

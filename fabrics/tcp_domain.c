@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What TCP can do here, and a process's opening of it: the epoll set, and io_uring where that is wished for. */
+/* What TCP can do here, and a process's opening of it: the epoll set, and io_uring where that is hinted for. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -57,7 +57,7 @@ int tcp_probe(const struct fabric_config *config, struct fabric_caps *caps)
 	int segment = loopback_segment();
 	uint32_t best =
 		SEGMENTS_BEST * (segment > 4096 && segment < 65536 ? (uint32_t)segment : 65536);
-	struct twice m;
+	struct double_mapping m;
 	int rc;
 
 	*caps = (struct fabric_caps){
@@ -74,12 +74,12 @@ int tcp_probe(const struct fabric_config *config, struct fabric_caps *caps)
 		strcpy(caps->why_not, "no connection over loopback can be made here");
 		return segment;
 	}
-	rc = twice_create(&m, "slmpm-probe", 4096);
+	rc = double_mapping_create(&m, "slmpm-probe", 4096);
 	if (rc < 0) {
 		strcpy(caps->why_not, "no memory can be mapped twice here");
 		return rc;
 	}
-	twice_destroy(&m);
+	double_mapping_destroy(&m);
 	return 0;
 }
 
@@ -104,7 +104,7 @@ void tcp_close_domain(struct fabric_domain *domain)
 	if (domain->forked)
 		while (d->lingerers)
 			close(d->lingering[--d->lingerers].socket);
-	tcp_linger_look(d, true);
+	tcp_linger_inspect(d, true);
 	tcp_uring_close(d);
 	close(domain->fd);
 	domain->fd = -1;

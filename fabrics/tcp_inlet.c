@@ -41,13 +41,14 @@ int tcp_inlet_open(struct tcp_link *l)
 		.shape = shape,
 		.start = l->base.start_in,
 		.bits = calloc(1, ring_bits_size(&shape)),
-		.out = &in->told,
+		.out = &in->notified,
 		.in = &in->arrived,
 		.threshold = publication_threshold(&shape, longest, c),
 		.batch = publication_batch(&shape, longest, c),
 	};
 	size_t bytes = (size_t)shape.segments * shape.segment_size;
-	int rc = setup.bits ? twice_create(&in->memory, "slmpm-ring", bytes + SLACK) : -ENOMEM;
+	int rc = setup.bits ? double_mapping_create(&in->memory, "slmpm-ring", bytes + SLACK) :
+			      -ENOMEM;
 
 	if (rc < 0) {
 		free(setup.bits);
@@ -56,7 +57,7 @@ int tcp_inlet_open(struct tcp_link *l)
 	in->ring = setup.segments = in->memory.base;
 	in->size = in->memory.size;
 	in->total = l->base.start_in;
-	atomic_init(&in->told, LITTLE_64(l->base.start_in));
+	atomic_init(&in->notified, LITTLE_64(l->base.start_in));
 	atomic_init(&in->arrived, LITTLE_64(l->base.start_in));
 	ring_reader_init(&in->reader, &setup);
 	in->reader.max = longest;
@@ -67,7 +68,7 @@ int tcp_inlet_open(struct tcp_link *l)
 void tcp_inlet_close(struct tcp_link *l)
 {
 	if (!l->base.domain->forked) /* a child has no such mapping */
-		twice_destroy(&l->in.memory);
+		double_mapping_destroy(&l->in.memory);
 	free(l->in.reader.done);
 	l->in.reader.done = NULL;
 }

@@ -168,8 +168,8 @@ static bool stage_credit(struct tcp_link *l)
 	static const uint64_t none[FABRIC_HEAD_WORDS];
 	struct tcp_outlet *o = &l->out;
 
-	o->owed = o->credits + TCP_LEAST > CREDITS_MAX;
-	if (o->owed)
+	o->deferred = o->credits + TCP_LEAST > CREDITS_MAX;
+	if (o->deferred)
 		return false;
 	o->credits += TCP_LEAST;
 	put_header(l, append(o, TCP_LEAST), TCP_LEAST, 0, 0, none);
@@ -268,7 +268,7 @@ bool tcp_flush(struct tcp_link *l)
 		gone(o, (size_t)n);
 		if (n < (ssize_t)asked)
 			break;
-		if (o->owed)
+		if (o->deferred)
 			(void)stage_credit(l);
 	}
 	note_lag(l);

@@ -274,7 +274,7 @@ void tcp_linger(struct tcp_domain *d, int s)
 		close(s);
 		return;
 	}
-	tcp_linger_look(d, false);
+	tcp_linger_inspect(d, false);
 	if (d->lingerers == TCP_LINGER) {
 		uint32_t oldest = 0;
 
@@ -306,7 +306,7 @@ bool tcp_has_arrived(int s)
 	return tcp_unconfirmed(s) <= 0;
 }
 
-void tcp_linger_look(struct tcp_domain *d, bool last)
+void tcp_linger_inspect(struct tcp_domain *d, bool last)
 {
 	uint64_t now = d->lingerers ? now_ms() : 0, until = now + LAST_MS;
 

@@ -7,7 +7,7 @@
  * a link or its ring, no request has to be waited for. Task work runs only when we ask for it (DEFER_TASKRUN): no call of the
  * application's is interrupted, and nothing is read from a socket behind its back.
  *
- * Such a ring is one thread's. When another comes with the context, it is given up and made anew, a few times.
+ * Such a ring is one thread's. When another comes with the context, it is given up and made again, a few times.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -28,7 +28,7 @@
 #define MEMORY      ((size_t)TCP_URING_BUFFERS * TCP_URING_STRIDE / 4096 * 4096 + 2 * 4096)
 #define SUBMISSIONS 8    /* each goes at once */
 #define COMPLETIONS 1024 /* beyond, the kernel keeps them until it is asked */
-#define THREADS     4    /* that it is made anew for */
+#define THREADS     4    /* that it is made again for */
 #define FLAGS                                                                                      \
 	(IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG |     \
 	 IORING_SETUP_CQSIZE)
@@ -129,7 +129,7 @@ void tcp_uring_reap(struct tcp_uring *u)
 		if (e->user_data == TCP_URING_SENT)
 			u->sent = e->res;
 		else if (e->user_data != TCP_URING_NONE)
-			tcp_uring_heard(u, e);
+			tcp_uring_received(u, e);
 	}
 	io_uring_cq_advance(&u->ring, n);
 }
@@ -179,7 +179,7 @@ void tcp_uring_asked(struct tcp_domain *d, int rc)
 	}
 }
 
-void tcp_uring_look(struct tcp_domain *d)
+void tcp_uring_inspect(struct tcp_domain *d)
 {
 	struct tcp_uring *u = d->uring;
 

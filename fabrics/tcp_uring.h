@@ -58,7 +58,7 @@ bool tcp_uring_submitted(struct tcp_domain *d, struct io_uring_sqe *e);
 /* ---- tcp_uring_link.c: links and their bytes ---- */
 
 /* What a link's receive says. */
-void tcp_uring_heard(struct tcp_uring *u, const struct io_uring_cqe *e);
+void tcp_uring_received(struct tcp_uring *u, const struct io_uring_cqe *e);
 /* Plain calls serve the link from now on; something may have come meanwhile. */
 void tcp_uring_loosen(struct tcp_link *l);
 /* Some link has bytes, or an error, that nobody has taken yet. */

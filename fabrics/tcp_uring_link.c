@@ -10,8 +10,8 @@
 
 #include "fabrics/tcp_uring.h"
 
-#define LEAVE_TRIES 100 /* of 10 ms: a cancelled receive ends at once */
-#define CALM        8   /* receives that find nothing, after a long packet */
+#define LEAVE_ATTEMPTS 100 /* of 10 ms: a cancelled receive ends at once */
+#define CALM           8   /* receives that find nothing, after a long packet */
 
 /* ---- what comes ----------------------------------------------------------------------------- */
 
@@ -51,7 +51,7 @@ static bool passes(int result)
 	       result == -EAGAIN || result == -ENOMEM || result == -EINVAL || result == -EOPNOTSUPP;
 }
 
-void tcp_uring_heard(struct tcp_uring *u, const struct io_uring_cqe *e)
+void tcp_uring_received(struct tcp_uring *u, const struct io_uring_cqe *e)
 {
 	struct tcp_link *l = io_uring_cqe_get_data(e);
 
@@ -127,7 +127,7 @@ void tcp_uring_leave(struct tcp_link *l)
 		io_uring_sqe_set_data64(e, TCP_URING_NONE);
 		tcp_uring_asked(d, io_uring_submit_and_get_events(&d->uring->ring));
 	}
-	for (int i = 0; i < LEAVE_TRIES && l->intake.armed; i++)
+	for (int i = 0; i < LEAVE_ATTEMPTS && l->intake.armed; i++)
 		tcp_uring_asked(d, io_uring_wait_cqe_timeout(&d->uring->ring, &any, &ms));
 	if (l->intake.armed)
 		tcp_uring_give_up(d);
@@ -180,7 +180,7 @@ ssize_t tcp_uring_take(struct tcp_link *l, struct msghdr *msg)
 	size_t done = 0;
 
 	if (!k->first && k->armed)
-		tcp_uring_look(d);
+		tcp_uring_inspect(d);
 	for (size_t i = 0; i < (size_t)msg->msg_iovlen && k->first; i++)
 		done += copy_out(d->uring, k, msg->msg_iov[i].iov_base, msg->msg_iov[i].iov_len);
 	if (done)

@@ -374,7 +374,7 @@ SLMPM_API int slmpm_peer_query(slmpm_peer peer, struct slmpm_peer_info *info);
 enum slmpm_link_state {
 	SLMPM_LINK_NONE = 0, /* not opened yet, or it cannot be had */
 	SLMPM_LINK_UP = 1,
-	SLMPM_LINK_LOST = 2 /* and not made anew yet */
+	SLMPM_LINK_LOST = 2 /* and not made again yet */
 };
 
 struct slmpm_link_info {

@@ -43,7 +43,7 @@ SLMPM_API int slmpm_mem_register(slmpm_ctx ctx, void *base, size_t size, uint32_
  * SLMPM_EAGAIN (the peer has not looked at those before), SLMPM_ETIMEOUT.
  */
 SLMPM_API int slmpm_mem_key(slmpm_mem mem, slmpm_peer peer, uint32_t access, struct slmpm_key *key);
-/* Opens what PEER gave the key to; a handle by address is the wish of all operations on it.
+/* Opens what PEER gave the key to; a handle by address is the hint of all operations on it.
  * SLMPM_EACCES: not this peer's key, used up, or revoked; SLMPM_EBUSY: it is open already. Does
  * not block. */
 SLMPM_API int slmpm_mem_open(slmpm_peer peer, const struct slmpm_key *key, slmpm_rmem *rmem);
@@ -60,8 +60,8 @@ SLMPM_API int slmpm_mem_release(slmpm_rmem rmem);
  * more, and its operations that begin then end with SLMPM_EACCES; one that had begun before may be
  * told there as done, and not be seen here. Of an allocated region the pages are exchanged, not to
  * be written here meanwhile; other peers then go on by requests, without the mapping, and nothing of
- * theirs is lost. One that does not let go of it within TIMEOUT_MS is revoked, too. SLMPM_ETIMEOUT:
- * nothing is revoked, for PEER attaches to registered memory and has not let go of it, or there was
+ * theirs is lost. One that does not release it within TIMEOUT_MS is revoked, too. SLMPM_ETIMEOUT:
+ * nothing is revoked, for PEER attaches to registered memory and has not released it, or there was
  * no time to copy the pages (the first 16 MiB are, whatever TIMEOUT_MS says); it may be called
  * again. Several threads may revoke at once, also the same PEER: each call keeps this promise by
  * itself, whoever is late for the shortest TIMEOUT_MS is revoked for all of them, and the pages are

@@ -161,7 +161,7 @@ enum slmpm_mirror_track {
  * end, flush, this call, and while progress is made. In all cases a twin, a second copy of the
  * memory, tells which bytes of a page have. Returns how many bytes have changed.
  */
-SLMPM_API int64_t slmpm_mirror_look(slmpm_mirror mirror);
+SLMPM_API int64_t slmpm_mirror_scan(slmpm_mirror mirror);
 /* Does TRACK work here, by a real try: 0, or SLMPM_ENOTSUP with the reason as detail. */
 SLMPM_API int slmpm_mirror_track_works(int track);
 

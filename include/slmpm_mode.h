@@ -23,13 +23,13 @@ enum slmpm_protocol {
 #define SLMPM_PROTOCOLS 5
 
 /*
- * slmpm_how.flags, slmpm_wr.flags: a wish, one enum slmpm_protocol. Of a message: SMT, or RGET, the peer fetches it.
+ * slmpm_how.flags, slmpm_wr.flags: a hint, one enum slmpm_protocol. Of a message: SMT, or RGET, the peer fetches it.
  * Of a one-sided operation: PUT or GET, directly (which of them is all the same), or SMT or REQUEST,
  * by requests through the ring.
  */
 #define SLMPM_VIA(protocol) (((uint32_t)(protocol) + 1) << 8)
 #define SLMPM_VIA_MASK      (7u << 8)
-/* And that wish, or what the call asks for without one, is never overruled: SLMPM_ENOTSUP where
+/* And that hint, or what the call asks for without one, is never overruled: SLMPM_ENOTSUP where
  * it is impossible, SLMPM_ESTATE where its link does not stand. A message then waits until its
  * protocol can take it. */
 #define SLMPM_STRICT        (1u << 11)
@@ -40,7 +40,7 @@ enum slmpm_protocol {
  *
  * A strict one whose link does not stand when its turn comes, or is lost while it waits for its
  * turn, ends at once with SLMPM_ESTATE, and nothing of it has gone; whether that link will come
- * anew is not waited for (SLMPM_EVENT_LINK_UP tells). One that has begun when its link is lost is
+ * again is not waited for (SLMPM_EVENT_LINK_UP tells). One that has begun when its link is lost is
  * carried on by the others, like all that was given to a link: it arrives once, whole and in its
  * order.
  */
@@ -52,7 +52,7 @@ enum slmpm_reason {
 	SLMPM_REASON_NONE = 0,    /* nothing was chosen */
 	SLMPM_REASON_SHORT = 1,   /* small, nothing before it waits: nothing else is looked at */
 	SLMPM_REASON_CALL = 2,    /* what the call asks for */
-	SLMPM_REASON_WISH = 3,    /* what the flags ask for */
+	SLMPM_REASON_HINT = 3,    /* what the flags ask for */
 	SLMPM_REASON_STRICT = 4,  /* likewise, and nobody may say otherwise */
 	SLMPM_REASON_ONLY = 5,    /* there is no other way */
 	SLMPM_REASON_SETTING = 6, /* a setting says so */

@@ -3,7 +3,7 @@
  * The monitor: how full a link's queue and rings are, how long things take on it and by which
  * protocol, for the program itself and, read-only, for others of the same user. A part of <slmpm.h>.
  *
- * What is counted is always current; what is measured is sampled, so that no call of the short ways
+ * What is counted is always current; what is measured is sampled, so that no call of the fast paths
  * reads a clock. Other processes see figures that are brought up to date each 10 ms or so while the
  * process calls into the library, and before it sleeps.
  */
@@ -122,9 +122,9 @@ SLMPM_API const char *slmpm_protocol_name(int protocol);
 
 /* ---- Over all instances of a job ------------------------------------------------------------ */
 
-#define SLMPM_MEANS_FABRICS 4
+#define SLMPM_AGGREGATE_FABRICS 4
 
-struct slmpm_means_fabric {
+struct slmpm_aggregate_fabric {
 	char name[16]; /* "": a free place */
 	uint64_t requests, links;
 	uint64_t queue_depth, busy_links;   /* requests queued; those links that have much to do */
@@ -134,24 +134,24 @@ struct slmpm_means_fabric {
 	uint32_t reserved[9];
 };
 
-struct slmpm_means { /* fields beyond .size count as zero */
+struct slmpm_aggregate { /* fields beyond .size count as zero */
 	uint32_t size;
 	uint32_t instances; /* processes of the job that have been heard of, this one among them */
 	uint64_t links, queue_depth;        /* of all; their queues together */
 	uint32_t out_permille, in_permille; /* of the rings, mean over the links */
-	struct slmpm_means_fabric fabrics[SLMPM_FABRIC_ROOM]; /* each type of fabric */
+	struct slmpm_aggregate_fabric fabrics[SLMPM_FABRIC_ROOM]; /* each type of fabric */
 	/* Mean over the instances that have measured it; 0: none has. */
 	uint32_t latency_ns[SLMPM_PROTOCOL_ROOM][SLMPM_SIZE_CLASSES];
 	uint64_t job;            /* its number: the same in all its processes; 0: not known yet */
-	uint32_t jobs, reserved; /* that these are the means of: this one, and those around it */
+	uint32_t jobs, reserved; /* that this is the aggregate of: this one, and those around it */
 };
 
 /*
- * Means over a job: this process, those that it has started by slmpm_spawn, the one that started it, and
+ * Aggregates over a job: this process, those that it has started by slmpm_spawn, the one that started it, and
  * so on, on whatever host; and over the jobs that are joined with it by slmpm_connect, directly or by way of
  * others. They tell each other once in SLMPM_MONITOR_MS, where a link is in use.
  */
-SLMPM_API int slmpm_means(struct slmpm_means *means, size_t size);
+SLMPM_API int slmpm_aggregate(struct slmpm_aggregate *aggregate, size_t size);
 
 /* ---- From outside --------------------------------------------------------------------------- */
 
@@ -165,9 +165,9 @@ SLMPM_API int slmpm_monitors_open(int pid, struct slmpm_monitors **monitors);
  * the last; SLMPM_EAGAIN: it changed all the time. */
 SLMPM_API int slmpm_monitors_read(struct slmpm_monitors *monitors, int i,
 				  struct slmpm_monitor *monitor, size_t size);
-/* The means of its job, as slmpm_means gives them there: 1; 0: it shows none (yet). SLMPM_EAGAIN. */
-SLMPM_API int slmpm_monitors_means(struct slmpm_monitors *monitors, struct slmpm_means *means,
-				   size_t size);
+/* The aggregate of its job, as slmpm_aggregate gives them there: 1; 0: it shows none (yet). SLMPM_EAGAIN. */
+SLMPM_API int slmpm_monitors_aggregate(struct slmpm_monitors *monitors,
+				       struct slmpm_aggregate *aggregate, size_t size);
 /* What was read stays readable; the process may have ended. NULL is nothing. */
 SLMPM_API void slmpm_monitors_close(struct slmpm_monitors *monitors);
 

@@ -64,7 +64,7 @@ static uint64_t clock_now(void)
 static int populate(const struct mapping *m, int fd, uint64_t deadline, size_t step)
 {
 	static const unsigned char zeros[1 << 15];
-	size_t look = step; /* at the clock, once so much is present */
+	size_t inspect = step; /* at the clock, once so much is present */
 
 	for (size_t at = 0; at < m->size;) {
 		size_t rest = m->size - at;
@@ -74,10 +74,10 @@ static int populate(const struct mapping *m, int fd, uint64_t deadline, size_t s
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		at += n > 0 ? (size_t)n : 0;
-		if (deadline && at >= look && at < m->size) {
+		if (deadline && at >= inspect && at < m->size) {
 			if (clock_now() >= deadline)
 				return -ETIMEDOUT;
-			look += step;
+			inspect += step;
 		}
 	}
 	(void)madvise(m->base, m->size, MADV_POPULATE_READ); /* from 5.14 */

@@ -106,7 +106,7 @@ COLD void ring_publish_produced(struct ring_writer *w)
 	if (w->announced == w->produced)
 		return;
 	w->announced = w->produced;
-	/* Pairs with the acquire in look_at_produced: the packets it counts come first. */
+	/* Pairs with the acquire in inspect_produced: the packets it counts come first. */
 	ORDER_STORE(produced, w->produced_out, LITTLE_64(w->produced), memory_order_release);
 	w->writes++;
 	w->publications++;
@@ -117,14 +117,14 @@ COLD void ring_publish_consumed(struct ring_reader *r, enum ring_cause cause)
 	if (r->published == r->consumed)
 		return;
 	r->published = r->consumed;
-	/* Pairs with the acquire in look_at_consumed: all reading of those segments is over. */
+	/* Pairs with the acquire in inspect_consumed: all reading of those segments is over. */
 	ORDER_STORE(consumed, r->consumed_out, LITTLE_64(r->consumed), memory_order_release);
 	r->writes++;
 	r->publications[cause]++;
 }
 
 /* The peer's K, checked: it may only go forward, and not beyond what was written (R3). */
-static bool look_at_consumed(struct ring_writer *w)
+static bool inspect_consumed(struct ring_writer *w)
 {
 	/* Pairs with the release in ring_publish_consumed: overwriting comes after its reading. */
 	uint64_t k = LITTLE_64(ORDER_LOAD(consumed_in, w->consumed_in, memory_order_acquire));
@@ -140,7 +140,7 @@ static bool look_at_consumed(struct ring_writer *w)
 }
 
 /* The peer's J, checked: never back, never beyond the ring (R2). */
-static bool look_at_produced(struct ring_reader *r)
+static bool inspect_produced(struct ring_reader *r)
 {
 	/* Pairs with the release in ring_publish_produced. */
 	uint64_t j = LITTLE_64(ORDER_LOAD(produced_in, r->produced_in, memory_order_acquire));
@@ -190,14 +190,14 @@ COLD bool ring_make_room(struct ring_writer *w, uint32_t k)
 	if (at + k > w->mask + 1 && ORDER_RULE(wrap)) {
 		uint32_t rest = (uint32_t)(w->mask + 1 - at);
 
-		if (!has_room(w, rest) && (!look_at_consumed(w) || !has_room(w, rest)) &&
+		if (!has_room(w, rest) && (!inspect_consumed(w) || !has_room(w, rest)) &&
 		    ORDER_RULE(pad_room))
 			return false;
 		put_pad(w, rest);
 	}
 	if (has_room(w, k))
 		return true;
-	return look_at_consumed(w) && has_room(w, k);
+	return inspect_consumed(w) && has_room(w, k);
 }
 
 /* COUNT segments from index FROM, which do not wrap. */
@@ -294,7 +294,7 @@ void ring_consider(struct ring_reader *r)
 	if (r->consumed - r->published < r->batch)
 		return;
 	if (j - r->published < r->threshold) {
-		if (!look_at_produced(r))
+		if (!inspect_produced(r))
 			return;
 		if ((int64_t)(r->produced - j) > 0)
 			j = r->produced;
@@ -308,7 +308,7 @@ static uint64_t known_produced(struct ring_reader *r)
 {
 	uint64_t j = r->read;
 
-	return look_at_produced(r) && (int64_t)(r->produced - j) > 0 ? r->produced : j;
+	return inspect_produced(r) && (int64_t)(r->produced - j) > 0 ? r->produced : j;
 }
 
 /* What has been released may be less than a batch, where packets are held. */
@@ -327,12 +327,12 @@ uint64_t ring_unread(struct ring_reader *r)
 
 uint64_t ring_room(struct ring_writer *w)
 {
-	if (!look_at_consumed(w))
+	if (!inspect_consumed(w))
 		return 0;
 	return w->mask + 1 - (w->produced - w->consumed - w->held_back);
 }
 
-/* No more than a shadow that lags behind: the short way in ring_reserve stays as it is. */
+/* No more than a shadow that lags behind: the fast path in ring_reserve stays as it is. */
 void ring_hold_back(struct ring_writer *w, uint32_t n)
 {
 	w->consumed += w->held_back;

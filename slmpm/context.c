@@ -112,7 +112,7 @@ void context_to_threads(struct context *ctx)
 {
 	pthread_mutex_lock(&ctx->lock);
 	ctx->multiple = ctx->careful = true;
-	/* What the short ways look at before they would lock. */
+	/* What the fast paths look at before they would lock. */
 	PART_EACH(part, parts.to_threads)
 		(*part)(ctx);
 }
@@ -182,7 +182,7 @@ static struct context *context_new(const struct config *config, const struct slm
 	list_init(&ctx->counters);
 	list_init(&ctx->queues);
 	list_init(&ctx->work_queues);
-	list_init(&ctx->further);
+	list_init(&ctx->secondary);
 	list_init(&ctx->spent);
 	init_locks(ctx);
 	return ctx;

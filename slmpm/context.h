@@ -16,7 +16,7 @@
 
 struct endpoint;
 struct domain;
-struct means_part;
+struct aggregate_part;
 struct watch;
 struct monitor_pages;
 
@@ -35,7 +35,7 @@ struct context {
 	bool handling;    /* a handler of an active message runs: no call may block */
 	bool accepted;    /* there is a peer with am_is_due (am_run_due) */
 	bool paused;      /* a listener waits for descriptors */
-	bool starved;     /* a peer's message for memory */
+	bool enomem;      /* a peer's message for memory */
 	bool asking;      /* a peer has not taken yet what its engine is to do (ask.h) */
 	bool refused;     /* strangers that failed before anybody knew of them */
 	bool ended;       /* an ended peer may hold memory or descriptors that nobody needs */
@@ -49,7 +49,7 @@ struct context {
 	uint32_t live; /* of them, in front: passes go by the others, which have ended for good */
 	uint32_t turn; /* whose kept messages a receive from anybody looks at first */
 	uint32_t next; /* with whom the next pass of progress begins: where the last one ended */
-	uint32_t gone; /* peers that passes have gone by since the fabrics were asked anew */
+	uint32_t gone; /* peers that passes have gone by since the fabrics were asked again */
 	struct am_page **handlers; /* of active messages, by number (am.c); or NULL */
 	struct list regions;       /* struct region */
 	struct list mirrors;       /* struct mirror */
@@ -64,18 +64,18 @@ struct context {
 	struct list remote_peers;  /* struct silence: peers on other machines */
 	uint64_t silence_deadline; /* when the next of them is inspected for silence */
 	struct list counters, queues, work_queues;
-	struct list further;      /* struct further: links of peers with several */
+	struct list secondary;    /* struct further: links of peers with several */
 	struct engine_port *port; /* where the engine brings back what it has moved; or NULL */
 	struct list spent;        /* requests that have been told to one of these: to be dropped */
 
 	struct domain *domains; /* fabrics opened so far (domain.c) */
 	/* The socket in which a bell waits, where there is only one such; or NULL. */
 	struct watch *bell;
-	int epoll, kick; /* kick: wakes the sleeping thread of a context with several */
-	uint32_t wait;   /* SLMPM_WAIT_* */
-	uint32_t header; /* enum config_header: whom packets say they are for */
-	uint32_t idle;   /* progress calls without result since the last look at descriptors */
-	uint64_t looked; /* at the descriptors by slmpm_progress: ticks */
+	int epoll, kick;    /* kick: wakes the sleeping thread of a context with several */
+	uint32_t wait;      /* SLMPM_WAIT_* */
+	uint32_t header;    /* enum config_header: whom packets say they are for */
+	uint32_t idle;      /* progress calls without result since the last look at descriptors */
+	uint64_t inspected; /* at the descriptors by slmpm_progress: ticks */
 	uint64_t turned; /* when a peer that is received from all the time last gave way: ticks */
 	bool due;        /* one is to give way now (progress_turn) */
 	uint32_t scans;  /* by a receive that waits: IDLE_SCANS, or _BRIEF */
@@ -90,18 +90,18 @@ struct context {
 	uint64_t sleeps;
 
 	struct {                     /* looks at the links (slmpm/monitor) */
-		uint64_t looked;     /* ticks */
+		uint64_t inspected;  /* ticks */
 		uint64_t traffic;    /* by then */
 		uint32_t next;       /* whose turn it is */
 		uint32_t passed;     /* short calls since one of them has looked */
 		uint64_t not_before; /* ticks: after a sleep, no look amid traffic before */
 		bool after_silence;  /* the look under way: the one before was long ago */
 		uint32_t silences;   /* that a look came behind */
-		bool in_passing; /* the one under way waits for nothing: it reads no answer soon */
+		bool opportunistic; /* the one under way waits for nothing: it reads no answer soon */
 		uint32_t page_count;
 		struct monitor_pages *pages;
-		uint64_t summed;        /* ns: for the job's means */
-		struct means_part *own; /* or NULL */
+		uint64_t summed;            /* ns: for the job's aggregate */
+		struct aggregate_part *own; /* or NULL */
 	} monitor;
 	struct mapping stats; /* struct slmpm_stats_page */
 	uint32_t stats_used;

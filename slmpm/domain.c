@@ -198,7 +198,7 @@ bool domain_has_roused(struct context *ctx)
 	return roused;
 }
 
-void domain_ask_anew(struct context *ctx)
+void domain_rescan(struct context *ctx)
 {
 	for (struct domain *d = ctx->domains; d; d = d->next)
 		d->port->rescan = true;

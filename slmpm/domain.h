@@ -33,7 +33,7 @@ void domain_arm(struct context *ctx, bool on);
 /* Since it was last asked a call has taken what would have woken who sleeps, or left him to wait for something else. */
 bool domain_has_roused(struct context *ctx);
 /* A pass over the peers begins: what has come to those that are quiet is found out once. */
-void domain_ask_anew(struct context *ctx);
+void domain_rescan(struct context *ctx);
 /* Rung so far for sleeping peers, or SPIN_NO_BELLS where all are woken otherwise. */
 uint64_t domain_bells(const struct context *ctx);
 void domain_close_all(struct context *ctx);

@@ -89,7 +89,7 @@ struct endpoint *endpoint_new(struct context *ctx, const struct fabric *fabric)
 	ep->next_area = ep->memory.last = (uint32_t)endpoint_start(ep);
 	list_init(&ep->link.queue);
 	list_init(&ep->announced);
-	list_init(&ep->owed);
+	list_init(&ep->deferred);
 	list_init(&ep->unexpected);
 	list_init(&ep->posted);
 	list_init(&ep->assembling);
@@ -189,7 +189,7 @@ static void begin_numbers_in(struct endpoint *ep)
 	uint64_t start = endpoint_start_in(ep);
 
 	ep->received = ep->landing.asked = ep->matched_charge = ep->returned_charge = start;
-	ep->memory.told = (uint32_t)start;
+	ep->memory.notified = (uint32_t)start;
 }
 
 void endpoint_up(struct endpoint *ep)

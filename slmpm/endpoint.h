@@ -8,22 +8,22 @@
 #include "slmpm/event.h"
 #include "slmpm/base/handle.h"
 #include "slmpm/base/list.h"
-#include "slmpm/mode/mode_wish.h"
+#include "slmpm/mode/mode_hint.h"
 #include "slmpm/base/wire.h"
 
 /* Packets taken from a link at once: more only puts off the first one's copy. */
-#define LINK_BATCH     2
-#define BUNDLE_BYTES   8192 /* payload of a bundle, at most: as of BUNDLE_BURST ... */
-#define BUNDLE_FEW     2048 /* ... messages, or this where more of them fit */
-#define BUNDLE_BURST   32
-#define HELD_INLINE    8
-#define CHECKSUM_SPARE 4 /* bytes of each packet that a checksum may need */
-#define DOUBT_MARKS    16
-#define ONLY_FROM      131072 /* packets from this length on */
+#define LINK_BATCH      2
+#define BUNDLE_BYTES    8192 /* payload of a bundle, at most: as of BUNDLE_BURST ... */
+#define BUNDLE_FEW      2048 /* ... messages, or this where more of them fit */
+#define BUNDLE_BURST    32
+#define HELD_INLINE     8
+#define CHECKSUM_SPARE  4 /* bytes of each packet that a checksum may need */
+#define WATERMARK_MARKS 16
+#define ONLY_FROM       131072 /* packets from this length on */
 
 struct addressee;
 struct control;
-struct further;
+struct secondary;
 struct listener;
 struct monitor;
 struct process;
@@ -45,7 +45,7 @@ struct link {
 	struct fabric_link *port; /* the fabric's part; NULL until connecting */
 	struct fabric_arrival arrivals[LINK_BATCH];
 	struct fabric_arrival *next, *end; /* of them: not yet dispatched */
-	uint32_t run;                      /* packets taken since a send, for progress_look_away */
+	uint32_t run;                      /* packets taken since a send, for progress_back_off */
 	bool away;                         /* and whether it did last time */
 	struct fabric_arrival due; /* read and still to be released: a run of packets as one */
 	uint32_t due_max;          /* segments that may be so */
@@ -93,14 +93,14 @@ struct unpack {
 	struct fabric_arrival arrival;
 };
 
-enum landing_state { LANDING_NONE, LANDING_ASKED, LANDING_SAID };
+enum landing_state { LANDING_NONE, LANDING_ASKED, LANDING_KNOWN };
 
-/* Which messages a peer has read for certain (link/doubt.h). */
-struct doubt {
+/* Which messages a peer has read for certain (link/watermark.h). */
+struct watermark {
 	struct {
 		uint64_t place; /* of the link, */
 		uint64_t sent;  /* and messages that lie before it */
-	} marks[DOUBT_MARKS];
+	} marks[WATERMARK_MARKS];
 	uint32_t first, count;
 	uint64_t arrived;  /* messages, the first ones: read */
 	uint64_t received; /* messages: by the program, as the peer says */
@@ -129,7 +129,7 @@ struct endpoint {
 	uint32_t packet_max;   /* payload of First and Middle, exactly */
 	uint32_t only_max;     /* of a plain message's Only, at most */
 	struct list announced; /* requests that wait for WIRE_CLEAR */
-	struct list owed;      /* control packets that found no room (link_owed.c) */
+	struct list deferred;  /* control packets that found no room (link_deferred.c) */
 	uint32_t work_waiting; /* work requests that others must end before (workqueue.c) */
 	uint64_t
 		fetch_min; /* from this length on the peer may fetch them itself; UINT64_MAX: it cannot */
@@ -148,10 +148,10 @@ struct endpoint {
 	uint64_t returned_charge;  /* of those told to the peer */
 	struct list unexpected;    /* struct inbound in order of arrival, no receive yet */
 	struct list posted;        /* receives from this peer in posting order, struct request */
-	uint32_t before;           /* in both: what a receive by the short way must not pass */
+	uint32_t before;           /* in both: what a receive by the fast path must not pass */
 	struct list assembling;    /* struct inbound with packets missing */
 	bool end_of_stream;
-	bool sampling; /* the next message out goes the long way, and is timed (monitor/sample.c) */
+	bool sampling; /* the next message out goes the slow path, and is timed (monitor/sample.c) */
 
 	/* active messages */
 	struct {
@@ -203,7 +203,7 @@ struct endpoint {
 		uint64_t seq;
 		uint32_t stream;
 		bool begun;
-		uint8_t wish; /* mode_wish(): the link of the handle that it was asked for with */
+		uint8_t hint; /* mode_hint(): the link of the handle that it was asked for with */
 	} loan;
 	struct held held[HELD_INLINE];
 	struct held_more *held_more;
@@ -216,7 +216,7 @@ struct endpoint {
 		uint32_t room, count, last; /* last: id given */
 		uint64_t *words;            /* bits: access words of the peer's that grants have */
 		uint32_t guesses;           /* requests with a key that never was */
-		uint32_t told;              /* id of the peer's grant told last, in the ring */
+		uint32_t notified;          /* id of the peer's grant told last, in the ring */
 		struct list offered,
 			open;         /* struct remote: of the peer's keys, those opened here */
 		struct list shared;   /* of those offered: to be accepted */
@@ -225,7 +225,7 @@ struct endpoint {
 		bool agreed;          /* the peer has regions and one-sided operations, too */
 	} memory;
 
-	struct doubt doubt;
+	struct watermark watermark;
 
 	/* life */
 	struct addressee *addressee; /* of packets that say whom they are for; or NULL */
@@ -233,10 +233,10 @@ struct endpoint {
 		uint64_t features;   /* WIRE_FEATURE_IDS, WIRE_FEATURE_PLACES; 0: they do not */
 		uint32_t element, process;
 	} header;
-	struct control *control;   /* handshake and control socket */
-	struct further *further;   /* links beyond the first (further.c); or NULL */
-	struct process *process;   /* of a spawned accelerator */
-	struct listener *listener; /* not yet taken by slmpm_accept */
+	struct control *control;     /* handshake and control socket */
+	struct secondary *secondary; /* links beyond the first (secondary.c); or NULL */
+	struct process *process;     /* of a spawned accelerator */
+	struct listener *listener;   /* not yet taken by slmpm_accept */
 	struct slmpm_stats *stats, own_stats;
 	struct totals_peer *totals; /* lifetime totals (monitor/totals.h) */
 	uint64_t pieces_read; /* of the peer's memory: stretches, shares, messages in its areas */
@@ -244,7 +244,7 @@ struct endpoint {
 	int32_t pid;
 	uint32_t element;
 	bool big_endian, closing, is_parent;
-	bool said_end;      /* WIRE_CLOSE has been sent: who leaves now leaves in order */
+	bool sent_end;      /* WIRE_CLOSE has been sent: who leaves now leaves in order */
 	bool was_up;        /* what it sent can be read, also when it has ended since */
 	const char *broken; /* the link found a violation; progress ends the endpoint for it */
 	int error;          /* what calls on it return once it is not UP */
@@ -254,7 +254,7 @@ struct endpoint {
 	struct {                             /* no memory for what comes next (inbound_defer) */
 		bool now;                    /* what has just been looked at stays in the ring */
 		uint64_t since, seq, offset; /* ns; for that of */
-	} starved;
+	} enomem;
 	struct mode_tally modes;
 	struct reaction *reaction; /* how it has answered of late (link/late.c) */
 	struct list events;        /* struct event: not asked for yet */
@@ -287,7 +287,7 @@ static inline uint64_t endpoint_start_in(const struct endpoint *ep)
 	return ep->link.port->start_in;
 }
 /* Bits of a handle that was found by address (slmpm_peer_find): the number of the link that it asks
- * for, plus 1. endpoint_get does not know such a one, so that the short ways ask nothing. */
+ * for, plus 1. endpoint_get does not know such a one, so that the fast paths ask nothing. */
 #define ENDPOINT_LINK_SHIFT 24
 #define ENDPOINT_LINK_BITS  (UINT64_C(7) << ENDPOINT_LINK_SHIFT)
 
@@ -301,14 +301,14 @@ static inline struct endpoint *endpoint_of(slmpm_peer peer)
 	return endpoint_get((slmpm_peer){peer.id - link});
 }
 /* What it asks for: flags of slmpm_how, or 0. */
-static inline uint32_t endpoint_wish(slmpm_peer peer)
+static inline uint32_t endpoint_hint(slmpm_peer peer)
 {
 	return (uint32_t)(peer.id >> ENDPOINT_LINK_SHIFT & 7) << 12;
 }
 /* FLAGS of a call with such a handle: those that name a link prevail. */
-static inline uint32_t endpoint_wishes(slmpm_peer peer, uint32_t flags)
+static inline uint32_t endpoint_hints(slmpm_peer peer, uint32_t flags)
 {
-	return flags & SLMPM_ON_LINK_MASK ? flags : flags | endpoint_wish(peer);
+	return flags & SLMPM_ON_LINK_MASK ? flags : flags | endpoint_hint(peer);
 }
 /* The handle without them: by it peers are told apart. */
 static inline slmpm_peer endpoint_plain(slmpm_peer peer)

@@ -72,8 +72,8 @@ void context_link_event(struct context *ctx, struct endpoint *ep, uint32_t type,
 	e->event.written = ep->stats->out_produced;
 	e->event.read = ep->stats->out_consumed;
 	e->event.sent = ep->stats->sent_messages;
-	e->event.arrived = ep->doubt.arrived;
-	e->event.received = least(ep->doubt.received, ep->stats->sent_messages);
+	e->event.arrived = ep->watermark.arrived;
+	e->event.received = least(ep->watermark.received, ep->stats->sent_messages);
 	snprintf(e->event.detail, sizeof(e->event.detail), "%s", detail);
 	list_append(&ctx->events, &e->node);
 	if (!find(ep, type, link))

@@ -2,7 +2,7 @@
 /* The one place that knows what all packets are for: which room takes those of each opcode. */
 #include "slmpm/link/packet.h"
 
-#include "slmpm/connect/further.h"
+#include "slmpm/connect/secondary.h"
 #include "slmpm/link/bundle.h"
 #include "slmpm/link/link.h"
 #include "slmpm/region/memory.h"
@@ -13,7 +13,7 @@
 #include "slmpm/message/fetch.h"
 #include "slmpm/message/message.h"
 #include "slmpm/mirror/mirror.h"
-#include "slmpm/monitor/means.h"
+#include "slmpm/monitor/aggregate.h"
 #include "slmpm/monitor/monitor.h"
 
 /* A Write, or a message. */
@@ -38,7 +38,7 @@ const struct packet_kind packet_kinds[] = {
 	[WIRE_CREDIT] = {.take = link_credited},
 	[WIRE_CLEAR] = {.take = message_cleared},
 	[WIRE_CLOSE] = {.take = link_closed},
-	[WIRE_BOND_LINK] = {.take = further_arrival},
+	[WIRE_BOND_LINK] = {.take = secondary_arrival},
 
 	[WIRE_LOAN] = {.take = arrival_loan},
 	[WIRE_LOAN_MORE] = {.take = arrival_loan_more},
@@ -80,7 +80,7 @@ const struct packet_kind packet_kinds[] = {
 	[WIRE_REGION_WITHDRAWN] = {.take = memory_arrival},
 	[WIRE_REGION_RELEASED] = {.take = memory_arrival},
 	[WIRE_REGION_REVOKED] = {.take = memory_arrival},
-	[WIRE_REGION_LET_GO] = {.take = memory_arrival},
+	[WIRE_REGION_RELEASE] = {.take = memory_arrival},
 
 	[WIRE_MIRROR_ASK] = {.take = mirror_arrived},
 	[WIRE_MIRROR_END] = {.take = mirror_arrived},
@@ -92,5 +92,5 @@ const struct packet_kind packet_kinds[] = {
 
 	[WIRE_ECHO] = {.take = echo_asked},
 	[WIRE_ECHO_ANSWER] = {.take = echo_answered},
-	[WIRE_MEANS] = {.take = means_heard},
+	[WIRE_AGGREGATE] = {.take = aggregate_received},
 };

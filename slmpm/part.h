@@ -15,7 +15,7 @@ struct endpoint;
 struct head;
 struct operation;
 struct request;
-struct told;
+struct notified;
 struct wire_grant;
 
 #define PART_PUSHES 4
@@ -75,7 +75,7 @@ struct parts {
 	bool (*fetches_out)(const struct endpoint *ep);
 	/* It is about to end: the last look at its link. */
 	void (*const *ending)(struct endpoint *ep);
-	/* It has just ended, ep->error says with what: its requests fail, what it owes is dropped. */
+	/* It has just ended, ep->error says with what: its requests fail, what it has deferred is dropped. */
 	void (*const *end)(struct endpoint *ep);
 	/* By its control connection: an area of loans, a region. 0, -ENOTSUP where there are no descriptors, or negative. */
 	int (*offer_area)(struct endpoint *ep, uint32_t id, uint64_t size, int fd);
@@ -111,7 +111,7 @@ struct parts {
 	/* The error of one that has failed, with its detail. */
 	int (*explain)(const struct request *r);
 	/* Whom the end of a dropped request was to be told hears nothing. */
-	void (*untell)(struct told *told);
+	void (*untell)(struct notified *notified);
 
 	/* ---- of messages of the library's own */
 

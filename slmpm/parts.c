@@ -2,7 +2,7 @@
 /* The one place that knows all rooms: what each does in the life of contexts, peers and requests, in order. */
 #include "slmpm/part.h"
 
-#include "slmpm/connect/further.h"
+#include "slmpm/connect/secondary.h"
 #include "slmpm/calls/close.h"
 #include "slmpm/completion/completion.h"
 #include "slmpm/connect/bootstrap.h"
@@ -15,7 +15,7 @@
 #include "slmpm/launch/process.h"
 #include "slmpm/link/addressee.h"
 #include "slmpm/link/bundle.h"
-#include "slmpm/link/doubt.h"
+#include "slmpm/link/watermark.h"
 #include "slmpm/link/landing.h"
 #include "slmpm/link/late.h"
 #include "slmpm/link/link.h"
@@ -35,7 +35,7 @@
 #include "slmpm/sendrecv/sendrecv.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/mirror/track.h"
-#include "slmpm/monitor/means.h"
+#include "slmpm/monitor/aggregate.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/monitor/totals.h"
 #include "slmpm/workqueue/workqueue.h"
@@ -44,7 +44,7 @@
 static bool is_direct(const struct endpoint *ep)
 {
 	return ep->state == SLMPM_PEER_UP && !ep->sampling && list_empty(&ep->link.queue) &&
-	       list_empty(&ep->owed) && !ep->link.active && !ep->link.lags &&
+	       list_empty(&ep->deferred) && !ep->link.active && !ep->link.lags &&
 	       !(ep->loan.data && !ep->loan.area) && !ep->check && !ep->closing &&
 	       !ep->rma->job_count && !ep->one_sided.moving && !ep->work_waiting &&
 	       !fetch_busy(ep) && !share_waits(ep) && !ask_waits(ep) && !mirror_waits(ep) &&
@@ -72,7 +72,7 @@ static uint64_t (*const deadlines[])(struct context *, uint64_t) = {
 	listener_deadlines,
 	silence_deadlines,
 	ask_deadlines,
-	further_deadlines,
+	secondary_deadlines,
 	process_deadlines,
 	NULL,
 };
@@ -104,7 +104,7 @@ static int (*const step[])(struct endpoint *) = {
 };
 
 static void (*const ending[])(struct endpoint *) = {
-	doubt_settle,
+	watermark_settle,
 	link_ending,
 	landing_end,
 	NULL,
@@ -112,20 +112,20 @@ static void (*const ending[])(struct endpoint *) = {
 
 static void (*const end[])(struct endpoint *) = {
 	fetch_end,  link_queue_end, emulate_end, rma_move_end, /* before the requests whose bytes it moves */
-	ask_end,    am_ack_end,     fifo_end,    rma_end,      link_forget_owed, memory_end,
+	ask_end,    am_ack_end,     fifo_end,    rma_end,      link_drop_deferred, memory_end,
 	mirror_end, inbound_end, /* what has begun to arrive has a receive, which match_end would find without it */
-	match_end,  workqueue_fail, link_end,    totals_end,   monitor_ended,    NULL,
+	match_end,  workqueue_fail, link_end,    totals_end,   monitor_ended,      NULL,
 };
 
 static void (*const reclaim[])(struct endpoint *) = {
-	bundle_free, bootstrap_reclaim, area_reclaim, monitor_leave_page, further_reclaim, NULL,
+	bundle_free, bootstrap_reclaim, area_reclaim, monitor_leave_page, secondary_reclaim, NULL,
 };
 
 static void (*const leave[])(struct endpoint *) = {
 	listener_left,  totals_add,  /* the last figures, while there are any */
 	monitor_free,   held_forget, /* what lies in the ring is given back to it */
 	am_forget_kept, inbound_forget, fifo_forget,   bootstrap_free, area_free_all,
-	fetch_free,     share_free,     memory_forget, further_free,   NULL,
+	fetch_free,     share_free,     memory_forget, secondary_free, NULL,
 };
 
 static void (*const without_link[])(struct endpoint *) = {
@@ -153,7 +153,7 @@ static void (*const finished[])(struct request *) = {
 static void (*const fork_peer[])(struct endpoint *) = {
 	bootstrap_forked,
 	process_forked,
-	further_free,
+	secondary_free,
 	NULL,
 };
 
@@ -162,8 +162,8 @@ static void (*const fork_context[])(struct context *) = {
 };
 
 static void (*const fork_process[])(void) = {
-	listener_fork, completion_fork, workqueue_fork, trace_fork,    memory_forked,  fifo_fork,
-	mirror_fork,   engine_fork,     means_forked,   totals_forked, foreign_forked, NULL,
+	listener_fork, completion_fork, workqueue_fork,   trace_fork,    memory_forked,  fifo_fork,
+	mirror_fork,   engine_fork,     aggregate_forked, totals_forked, foreign_forked, NULL,
 };
 
 /* clang-format on */
@@ -177,7 +177,7 @@ const struct parts parts = {
 	.unlisten = listener_free_all,
 	.shut = shut,
 
-	.inspect = monitor_look,
+	.inspect = monitor_inspect,
 	.is_shown = monitor_is_shown,
 	.step_aside = engine_step_aside,
 	.show = engine_show,

@@ -83,10 +83,10 @@ static void mode_done(struct request *r)
 {
 	enum mode_op op = request_mode_op(r);
 
-	if (UNLIKELY(r->ep->further) && r->result.status == 0)
+	if (UNLIKELY(r->ep->secondary) && r->result.status == 0)
 		r->result.flags |= SLMPM_ON_LINK(r->mode.link);
 	mode_count(&r->ep->modes, op, r->mode);
-	r->result.protocol = (uint16_t)mode_protocol(op, (enum mode_way)r->mode.way);
+	r->result.protocol = (uint16_t)mode_protocol(op, (enum mode_route)r->mode.way);
 	r->result.reason = r->mode.reason;
 }
 
@@ -125,7 +125,7 @@ void request_finish(struct request *r, int status)
 void request_drop(struct request *r)
 {
 	if (r->bound)
-		parts.untell(&r->told);
+		parts.untell(&r->notified);
 	if (r->pieces != r->few)
 		free(r->pieces);
 	r->pieces = r->few;

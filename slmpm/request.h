@@ -4,7 +4,7 @@
 #define SLMPM_REQUEST_H
 
 #include "slmpm/endpoint.h"
-#include "slmpm/mode/mode_wish.h"
+#include "slmpm/mode/mode_hint.h"
 #include "slmpm/part.h"
 
 #define REQUEST_IOV 4 /* pieces kept inside; more are allocated */
@@ -28,7 +28,7 @@ struct rma_slot;
 struct transfer;
 struct work;
 
-struct told { /* whom an operation's end is told: one of three, or nobody */
+struct notified { /* whom an operation's end is told: one of three, or nobody */
 	struct counter *counter;
 	struct queue *queue;
 	struct work *work; /* a work queue's entry, which tells its queue in turn */
@@ -79,7 +79,7 @@ struct request {
 	bool early;     /* in one, not begun: it may whatever stands before it */
 	uint8_t flags;  /* SLMPM_MORE */
 	uint16_t wire;  /* send: WIRE_FLAG_* of its first packet */
-	uint8_t wish;   /* mode_wish() */
+	uint8_t hint;   /* mode_hint() */
 	uint16_t by;    /* mode_packet_flags(): as chosen; request_packet_flags */
 	struct mode mode;
 	uint32_t stream;
@@ -98,7 +98,7 @@ struct request {
 	struct inbound *message; /* receive: what it has been matched with */
 	struct held *held;       /* hold: finished in place */
 	struct slmpm_done result;
-	struct told told; /* bound: whom */
+	struct notified notified; /* bound: whom */
 	int piece_count;
 	struct slmpm_iov *pieces, few[REQUEST_IOV];
 	void *owned;                      /* memory of its own: freed with it */

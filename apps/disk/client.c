@@ -36,7 +36,7 @@ struct disk_client {
 	char *base;
 	size_t size;
 	bool foreign;
-	unsigned under_way;
+	unsigned in_flight;
 	struct pending pending[DISK_WINDOW];
 	unsigned char reply[REPLIES][DISK_REPLY_SIZE];
 };
@@ -133,7 +133,7 @@ int disk_next(struct disk_client *c, struct disk_result *result)
 	int rc = 0;
 
 	while (!(p = ended(c))) {
-		if (!c->under_way)
+		if (!c->in_flight)
 			return 0;
 		rc = slmpm_cq_wait(c->cq, done, 8, -1);
 		for (int i = 0, n = rc; i < n && rc >= 0; i++)
@@ -143,7 +143,7 @@ int disk_next(struct disk_client *c, struct disk_result *result)
 	}
 	*result = p->result;
 	p->used = false;
-	c->under_way--;
+	c->in_flight--;
 	return 1;
 }
 
@@ -174,7 +174,7 @@ static int send_request(struct disk_client *c, const struct disk_request *want, 
 		p->used = false;
 		return lost(rc);
 	}
-	c->under_way++;
+	c->in_flight++;
 	return 0;
 }
 

@@ -89,7 +89,7 @@ static int refuse(const char *path, const char *why)
 }
 
 /* The source's size, and that the target is another file. */
-static int look(struct copy_options *o)
+static int inspect(struct copy_options *o)
 {
 	struct stat from, to;
 	int fd = open(o->from, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -133,7 +133,7 @@ int main(int argc, char **argv)
 	if (options_parse(&argp, argc, argv, &o))
 		return 2;
 	signal(SIGXFSZ, SIG_IGN);
-	if (look(&o))
+	if (inspect(&o))
 		return 1;
 	if (o.beside)
 		beside_warm(&o);

@@ -18,7 +18,7 @@ struct io {
 	struct io_uring ring;
 	int bell; /* -1: plain calls */
 	const char *why;
-	unsigned depth, under_way;
+	unsigned depth, in_flight;
 	uint64_t first, last; /* of done, modulo depth */
 	struct finished *done;
 };
@@ -62,7 +62,7 @@ void io_close(struct io *io)
 
 	if (!io->why) {
 		io_uring_submit(&io->ring);
-		for (; io->under_way && !io_uring_wait_cqe(&io->ring, &e); io->under_way--)
+		for (; io->in_flight && !io_uring_wait_cqe(&io->ring, &e); io->in_flight--)
 			io_uring_cqe_seen(&io->ring, e);
 		io_uring_queue_exit(&io->ring);
 		close(io->bell);
@@ -125,7 +125,7 @@ void io_begin(struct io *io, enum io_op op, int fd, void *buf, uint32_t len, uin
 	case IO_SYNC: io_uring_prep_fsync(e, fd, IORING_FSYNC_DATASYNC); break;
 	}
 	io_uring_sqe_set_data(e, cookie);
-	io->under_way++;
+	io->in_flight++;
 }
 
 int io_submit(struct io *io)
@@ -159,6 +159,6 @@ bool io_next(struct io *io, void **cookie, int *result)
 	*cookie = io_uring_cqe_get_data(e);
 	*result = e->res;
 	io_uring_cqe_seen(&io->ring, e);
-	io->under_way--;
+	io->in_flight--;
 	return true;
 }

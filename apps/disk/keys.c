@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static void let_go(struct open_key *o)
+static void release(struct open_key *o)
 {
 	if (o->region.id)
 		slmpm_mem_release(o->region);
@@ -34,7 +34,7 @@ struct open_key *keys_take(struct keys *k, const struct slmpm_key *key, int *err
 		*error = -SLMPM_ELIMIT;
 		if (!o)
 			return NULL;
-		let_go(o);
+		release(o);
 		*error = slmpm_mem_open(k->host, key, &o->region);
 		if (*error < 0) {
 			o->region.id = 0;
@@ -53,5 +53,5 @@ void keys_drop(struct open_key *o, bool forget)
 	if (forget)
 		memset(&o->key, 0, sizeof(o->key)); /* found by nobody, and so soon the oldest */
 	if (forget && !o->users)
-		let_go(o);
+		release(o);
 }

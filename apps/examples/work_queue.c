@@ -70,7 +70,7 @@ static int stream(slmpm_peer accel, slmpm_rmem places, slmpm_wq wq, slmpm_cq cq)
 	static char blocks[PLACES][BLOCK];
 	static uint32_t lens[PLACES];
 	struct slmpm_done done;
-	uint64_t lines = 0, empty = 0, told = 0;
+	uint64_t lines = 0, empty = 0, notified = 0;
 
 	for (uint64_t turn = 0;; turn++) {
 		struct slmpm_iov block = {blocks[turn % PLACES], 0};
@@ -79,7 +79,7 @@ static int stream(slmpm_peer accel, slmpm_rmem places, slmpm_wq wq, slmpm_cq cq)
 		for (; turn - empty >= PLACES; empty++)
 			if (slmpm_recv(accel, EMPTY, NULL, 0, NULL, -1) < 0)
 				return slmpm_perror("receive");
-		for (; turn - told >= PLACES; told++)
+		for (; turn - notified >= PLACES; notified++)
 			if (slmpm_cq_wait(cq, &done, 1, -1) < 0 || done.status < 0)
 				return slmpm_perror("put");
 		block.len = fread(block.base, 1, BLOCK, stdin);

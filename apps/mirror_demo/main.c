@@ -86,7 +86,7 @@ static int measure(const char *fabric, bool get, struct figures *f)
 {
 	struct run run = my.run;
 	int tell[2], status = 1;
-	bool told;
+	bool notified;
 	pid_t child;
 
 	run.get = get;
@@ -100,10 +100,10 @@ static int measure(const char *fabric, bool get, struct figures *f)
 		_exit(run_here(fabric, &run, tell[1]));
 	}
 	close(tell[1]);
-	told = read(tell[0], f, sizeof(*f)) == sizeof(*f);
+	notified = read(tell[0], f, sizeof(*f)) == sizeof(*f);
 	close(tell[0]);
 	waitpid(child, &status, 0);
-	return status != 0 || !told;
+	return status != 0 || !notified;
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */

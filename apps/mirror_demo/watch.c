@@ -117,7 +117,7 @@ static int see(const struct run *run, struct source *s, struct state *whole)
 /* ---- drawing --------------------------------------------------------------------------------- */
 
 /* Of the drawing, as the terminal is now; below it there are a line of text and the cursor. */
-static void look(int *width, int *height)
+static void inspect(int *width, int *height)
 {
 	struct winsize w;
 	bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 && w.ws_row > 2;
@@ -133,7 +133,7 @@ static int draw(const struct run *run, const struct figures *f)
 	struct state whole;
 	int width, height;
 
-	look(&width, &height);
+	inspect(&width, &height);
 	memset(screen, ' ', sizeof(screen));
 	for (unsigned i = 0; i < run->accelerators; i++) {
 		int rc = see(run, &sources[i], &whole);

@@ -71,7 +71,7 @@ struct digest *digest_new(void);
 void digest_free(struct digest *d);
 void digest_add(struct digest *d, const void *data, size_t len);
 void digest_drop(struct digest *d);
-/* The result and the count of bytes; begins anew. */
+/* The result and the count of bytes; begins again. */
 uint64_t digest_end(struct digest *d, unsigned char result[DIGEST_SIZE]);
 
 /* ---- standard output (output.c) ---- */
@@ -99,7 +99,7 @@ struct tally {
 };
 
 /* How large files go: as messages, by what the library chooses or by one of its ways; or put. */
-enum way { WAY_AUTO, WAY_SMT, WAY_RGET, WAY_PUT, WAYS };
+enum way { WHEN_AUTO, WAY_SMT, WAY_RGET, WAY_PUT, WAYS };
 enum fabric { FABRIC_ANY, FABRIC_SHM, FABRIC_TCP, FABRIC_BOTH, FABRICS };
 enum stress { STRESS_NONE, STRESS_RING, STRESS_QUEUE, STRESS_LINK, STRESSES };
 

@@ -7,7 +7,7 @@
 
 #include "apps/slmpm_demo/demo.h"
 
-static volatile sig_atomic_t wish;
+static volatile sig_atomic_t hint;
 
 static int nowhere = -1; /* /dev/null */
 
@@ -16,14 +16,14 @@ static void note(int number)
 {
 	int saved = errno;
 
-	wish = number;
+	hint = number;
 	(void)dup2(nowhere, STDOUT_FILENO);
 	errno = saved;
 }
 
 int ending(void)
 {
-	return wish;
+	return hint;
 }
 
 void ending_await(void)

@@ -149,13 +149,13 @@ const char *settings_apply(struct options *o)
 {
 	const char *wrong;
 
-	if (o->stress == STRESS_QUEUE && o->way == WAY_AUTO)
+	if (o->stress == STRESS_QUEUE && o->way == WHEN_AUTO)
 		o->way = WAY_PUT;
 	if (o->stress == STRESS_QUEUE && o->way != WAY_PUT)
 		return "--stress queue is for -p put";
-	if (o->stress == STRESS_RING && o->way != WAY_AUTO)
+	if (o->stress == STRESS_RING && o->way != WHEN_AUTO)
 		return "--stress ring is for -p auto";
-	if (o->stress == STRESS_LINK && o->way != WAY_AUTO && o->way != WAY_SMT)
+	if (o->stress == STRESS_LINK && o->way != WHEN_AUTO && o->way != WAY_SMT)
 		return "--stress link is for -p auto or smt";
 	wrong = find_fabric(o);
 	if (wrong)

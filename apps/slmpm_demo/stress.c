@@ -175,7 +175,7 @@ static bool end_burst(struct host *h, unsigned a)
 }
 
 /* Operations under way have been decided about, too. */
-static void look(struct host *h, unsigned a)
+static void inspect(struct host *h, unsigned a)
 {
 	struct slmpm_mode mode = {.size = sizeof(mode)};
 
@@ -187,7 +187,7 @@ static void look(struct host *h, unsigned a)
 /* Until nothing moves: no file's bytes with the reader stopped, no ballast in the engine. */
 static bool press(struct host *h, unsigned a, bool moved)
 {
-	look(h, a);
+	inspect(h, a);
 	if (stops_reader(h) ? moved : engine_moves(h, a))
 		return false;
 	return end_burst(h, a);

@@ -121,7 +121,7 @@ static json_t *gather(const struct command *c, bool *good)
 	json_t *all = json_object(), *part;
 
 	*good = true;
-	if (c->calibrate) { /* first: its processes read the settings anew */
+	if (c->calibrate) { /* first: its processes read the settings again */
 		part = info_calibration((int)c->calibrate);
 		if (part)
 			json_object_set_new(all, "calibration", part);

@@ -34,11 +34,11 @@ static uint64_t now_ns(void)
 
 /* ---- messages ------------------------------------------------------------------------------- */
 
-static int send_one(struct driver *d, uint64_t size, uint32_t wish, slmpm_req *req)
+static int send_one(struct driver *d, uint64_t size, uint32_t hint, slmpm_req *req)
 {
 	const struct slmpm_how how = {
 		.size = sizeof(how),
-		.flags = wish | SLMPM_STRICT,
+		.flags = hint | SLMPM_STRICT,
 		.timeout_ms = PAIR_PATIENCE,
 	};
 	const struct slmpm_iov piece = {d->pair.from, size};
@@ -55,7 +55,7 @@ static int end_one(slmpm_req *req)
 }
 
 /* Several on their way at once. */
-static int send_stream(struct driver *d, uint64_t size, uint32_t count, uint32_t wish)
+static int send_stream(struct driver *d, uint64_t size, uint32_t count, uint32_t hint)
 {
 	slmpm_req window[WINDOW] = {{0}};
 	int rc = lead_order(&d->pair, size, count, 0);
@@ -63,21 +63,21 @@ static int send_stream(struct driver *d, uint64_t size, uint32_t count, uint32_t
 	for (uint32_t i = 0; i < count && rc >= 0; i++) {
 		rc = end_one(&window[i % WINDOW]);
 		if (rc >= 0)
-			rc = send_one(d, size, wish, &window[i % WINDOW]);
+			rc = send_one(d, size, hint, &window[i % WINDOW]);
 	}
 	for (uint32_t i = 0; i < WINDOW && rc >= 0; i++)
 		rc = end_one(&window[i]);
 	return rc < 0 ? rc : lead_answer(&d->pair);
 }
 
-static int send_each(struct driver *d, uint64_t size, uint32_t count, uint32_t wish, bool touch)
+static int send_each(struct driver *d, uint64_t size, uint32_t count, uint32_t hint, bool touch)
 {
 	int rc = lead_order(&d->pair, size, count, PAIR_EACH | (touch ? PAIR_TOUCH : 0));
 
 	for (uint32_t i = 0; i < count && rc >= 0; i++) {
 		if (touch)
 			pair_write(d->pair.from, size);
-		rc = send_one(d, size, wish, NULL);
+		rc = send_one(d, size, hint, NULL);
 		if (rc >= 0)
 			rc = lead_answer(&d->pair);
 	}
@@ -247,7 +247,7 @@ static int measure_ring(struct driver *d)
 	double sum = 0, most = 0;
 	struct slmpm_stats s;
 	uint64_t begun = 0;
-	int n = 0, looks = 0, rc = 0;
+	int n = 0, inspections = 0, rc = 0;
 
 	do {
 		rc = lead_order(&d->pair, 1024, 16, 0);
@@ -267,11 +267,11 @@ static int measure_ring(struct driver *d)
 
 			most = seen > most ? seen : most;
 			sum += seen;
-			looks++;
+			inspections++;
 		}
 	} while (s.out_produced - begun < 5 * s.out_segments && n < 100000);
 	fprintf(d->out, "%d 0 %.1f\n%d 0 %.1f\n%d 0 %llu\n", TRIAL_RING_MOST, most, TRIAL_RING_MEAN,
-		looks ? sum / looks : 0, TRIAL_RING_BYTES,
+		inspections ? sum / inspections : 0, TRIAL_RING_BYTES,
 		(unsigned long long)(s.out_segments * segment_size()));
 	return 0;
 }

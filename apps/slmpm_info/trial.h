@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A trial: a pair of processes that measures what each way of a message or a put takes, by size. The
- * settings are read once a process, so each set of them is a trial of its own, started anew.
+ * settings are read once a process, so each set of them is a trial of its own, started again.
  */
 #ifndef INFO_TRIAL_H
 #define INFO_TRIAL_H

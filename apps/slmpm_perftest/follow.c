@@ -22,11 +22,11 @@ static int next_line(struct pair *p, char *text, size_t size)
 static int be_greeted(struct pair *p, int cpu)
 {
 	char text[256], board[128];
-	int wish, mine;
+	int hint, mine;
 
 	if (pair_hear(p, text, sizeof(text), ANSWER_MS) < 0)
 		return slmpm_perror("slmpm_perftest: no greeting");
-	if (sscanf(text, GREETING " %127s %d", board, &wish) != 2) {
+	if (sscanf(text, GREETING " %127s %d", board, &hint) != 2) {
 		pair_say(p, "unknown greeting");
 		fprintf(stderr,
 			"slmpm_perftest: strange greeting \"%s\"; are both of one version?\n",
@@ -34,7 +34,7 @@ static int be_greeted(struct pair *p, int cpu)
 		return 1;
 	}
 	p->board = board_open(board);
-	mine = pin(p->spawned ? wish : cpu);
+	mine = pin(p->spawned ? hint : cpu);
 	snprintf(text, sizeof(text), "ready %s %d", p->board ? "board" : "alone", mine);
 	return pair_say(p, text) < 0 || pair_limits(p) ? 1 : 0;
 }

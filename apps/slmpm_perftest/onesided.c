@@ -82,14 +82,14 @@ static int in_bursts(struct pair *p, const struct job *j, bool get)
 	const struct slmpm_how how = {.size = sizeof(how), .ctr = p->region.ctr, .timeout_ms = -1};
 	uint64_t most = j->burst < AT_ONCE ? j->burst : AT_ONCE;
 	struct slmpm_ctr_info info = {.size = sizeof(info)};
-	uint64_t under_way = 0;
+	uint64_t in_flight = 0;
 	int rc = slmpm_ctr_query(p->region.ctr, &info);
 
 	for (uint64_t i = 0; i < j->count && rc >= 0; i++) {
 		rc = one(p, j, i, get, &how);
-		if (rc >= 0 && ++under_way == most) {
-			under_way = most / 2;
-			rc = slmpm_ctr_wait(p->region.ctr, info.posted + i + 1 - under_way, -1);
+		if (rc >= 0 && ++in_flight == most) {
+			in_flight = most / 2;
+			rc = slmpm_ctr_wait(p->region.ctr, info.posted + i + 1 - in_flight, -1);
 		}
 	}
 	return rc < 0 ? rc : slmpm_ctr_wait(p->region.ctr, SLMPM_ALL, -1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The agent: two processes, so that one of them is there to clear up whichever dies. The worker
- * serves the courier; the warden waits. Each takes the orphans of what was started, and knows the
+ * serves the relay; the supervisor waits. Each takes the orphans of what was started, and knows the
  * private folder.
  */
 #include <errno.h>
@@ -29,7 +29,7 @@ struct agent {
 	struct folder folder;
 	struct program program;
 	struct running run;
-	int warden; /* ends when that one does */
+	int supervisor; /* ends when that one does */
 	int signals;
 	bool ended;
 	int status;
@@ -216,7 +216,7 @@ static void serve(struct agent *a)
 		struct pollfd p[] = {
 			{.fd = 0, .events = POLLIN},
 			{.fd = a->signals, .events = POLLIN},
-			{.fd = a->warden, .events = 0},
+			{.fd = a->supervisor, .events = 0},
 			{.fd = full ? 1 : -1, .events = POLLOUT},
 			{.fd = full ? -1 : a->run.out, .events = POLLIN},
 			{.fd = full ? -1 : a->run.err, .events = POLLIN},
@@ -319,7 +319,7 @@ int agent_main(void)
 	}
 	if (worker == 0) {
 		close(alive[1]);
-		a.warden = alive[0];
+		a.supervisor = alive[0];
 		a.in.fd = 0;
 		rc = work(&a);
 		folder_remove(&a.folder);

@@ -90,7 +90,7 @@ static void forget_foreign(void)
 {
 	static const char *const names[] = {"SLMPM_TOPOLOGY", "SLMPM_JOB",    "SLMPM_RUN_DIR",
 					    "SLMPM_RUNNER",   "SLMPM_EXPORT", "SLMPM_ELEMENTS",
-					    "SLMPM_PARENT",   "SLMPM_SECRET", "SLMPM_LEASH",
+					    "SLMPM_PARENT",   "SLMPM_SECRET", "SLMPM_DEATH_PIPE",
 					    "SLMPM_CPUS"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

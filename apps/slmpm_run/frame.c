@@ -65,7 +65,7 @@ static bool make_room(struct inlet *in, size_t room)
 }
 
 /* Is there a whole one? Never more is asked for than a frame may have. */
-static int look(struct inlet *in, struct frame *f)
+static int inspect(struct inlet *in, struct frame *f)
 {
 	uint32_t length;
 
@@ -96,7 +96,7 @@ int inlet_next(struct inlet *in, struct frame *f, int wait_ms)
 	}
 	if (!make_room(in, 4096))
 		return -ENOMEM;
-	while ((rc = look(in, f)) == 0) {
+	while ((rc = inspect(in, f)) == 0) {
 		size_t want =
 			in->have < FRAME_HEAD ? FRAME_HEAD : FRAME_HEAD + (size_t)get_32(in->bytes);
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a courier, on the host's machine, and an agent, where the accelerator runs, say to each other
+ * What a relay, on the host's machine, and an agent, where the accelerator runs, say to each other
  * over the standard input and output of a remote command: frames of a length, a type and a payload.
  * Both sides check what the other says as if it came from anybody.
  *
  *     agent    HELLO                     that it is one, and its version
- *     courier  START                     what is to be run
- *     courier  FILE   agent  ANSWER      a file it needs, by name and digest; whether it is wanted
- *     courier  DATA ...                  its bytes, if so
- *     courier  GO                        these were all
+ *     relay  START                     what is to be run
+ *     relay  FILE   agent  ANSWER      a file it needs, by name and digest; whether it is wanted
+ *     relay  DATA ...                  its bytes, if so
+ *     relay  GO                        these were all
  *     agent    STARTED or FAILED
- *     agent    OUT, ERR   courier SIGNAL as they come
+ *     agent    OUT, ERR   relay SIGNAL as they come
  *     agent    END                       how it ended
  */
 #ifndef SLMPM_RUN_FRAME_H

@@ -258,7 +258,7 @@ static void handle(struct run *r, const struct pollfd *p)
 		take_signals(r);
 }
 
-static bool look(struct run *r)
+static bool inspect(struct run *r)
 {
 	size_t n;
 	struct pollfd *p = watched(r, &n);
@@ -276,7 +276,7 @@ static void serve(struct run *r)
 		if (r->dirty)
 			job_write(&r->job);
 		r->dirty = false;
-	} while (look(r) && !(r->ended && r->alone && !collect_open(&r->output)));
+	} while (inspect(r) && !(r->ended && r->alone && !collect_open(&r->output)));
 	while (r->ended && r->alone &&
 	       poll(&(struct pollfd){.fd = r->job.listening, .events = POLLIN}, 1, 0) == 1)
 		message_accept(&r->job);

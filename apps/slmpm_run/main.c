@@ -26,7 +26,7 @@ enum {
 	OPT_GRACE,
 	OPT_INSECURE,
 	OPT_AGENT,
-	OPT_COURIER
+	OPT_RELAY
 };
 
 static const struct argp_option options[] = {
@@ -55,14 +55,14 @@ static const struct argp_option options[] = {
 	{"status", 's', NULL, 0, "Show the jobs that run", 5},
 	{"kill", 'k', "JOB", OPTION_ARG_OPTIONAL, "End a job, or all", 5},
 	{"agent", OPT_AGENT, NULL, OPTION_HIDDEN, NULL, 6},
-	{"courier", OPT_COURIER, NULL, OPTION_HIDDEN, NULL, 6},
+	{"relay", OPT_RELAY, NULL, OPTION_HIDDEN, NULL, 6},
 	{0},
 };
 
 struct command {
 	struct options options;
 	size_t exports;
-	bool status, kill, agent, courier;
+	bool status, kill, agent, relay;
 	const char *job;
 };
 
@@ -98,7 +98,7 @@ static void check(struct argp_state *state, const struct command *c)
 	const struct options *o = &c->options;
 	bool far = o->remote || o->there || o->listen || o->chdir || o->ship;
 
-	if (c->agent || c->courier)
+	if (c->agent || c->relay)
 		return;
 	if ((c->status || c->kill) && o->argv)
 		REFUSE("--status and --kill stand alone");
@@ -156,7 +156,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		c->job = arg;
 		break;
 	case OPT_AGENT: c->agent = true; break;
-	case OPT_COURIER: c->courier = true; break;
+	case OPT_RELAY: c->relay = true; break;
 	case ARGP_KEY_ARG:
 		o->argv = &state->argv[state->next - 1];
 		state->next = state->argc;
@@ -198,8 +198,8 @@ int main(int argc, char **argv)
 		return 2;
 	if (c.agent)
 		return agent_main();
-	if (c.courier)
-		return courier_main();
+	if (c.relay)
+		return relay_main();
 	if (c.status)
 		return status_show();
 	if (c.kill)

@@ -39,10 +39,10 @@ void kill_below(void);
 void kill_children(void);
 void signal_children(int signal_number);
 
-/* ---- the host's side of a start (courier.c, deliver.c) ---- */
+/* ---- the host's side of a start (relay.c, deliver.c) ---- */
 
 /* Serves slmpm_spawn over the socket that it left. */
-int courier_main(void);
+int relay_main(void);
 
 struct delivery {
 	struct records request;

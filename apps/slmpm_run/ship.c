@@ -54,7 +54,7 @@ static int open_regular(const char *path, struct stat *st)
 	return -EACCES;
 }
 
-/* ---- the courier's side --------------------------------------------------------------------- */
+/* ---- the relay's side --------------------------------------------------------------------- */
 
 static int send_offer(int out, const struct offer *o)
 {

@@ -18,7 +18,7 @@ struct offer {
 /* Digest and size of an open regular file, from its beginning. Negative errno. */
 int ship_digest(int fd, unsigned char digest[DIGEST_SIZE], uint64_t *size);
 
-/* ---- the courier's side ---- */
+/* ---- the relay's side ---- */
 
 /* Offers the file PATH as NAME and sends it if that is wanted. 1 sent, 0 it is there; negative errno,
  * WHY says what happened then. */

@@ -21,9 +21,9 @@ static struct job *find(struct gathered *g, uint64_t number)
 }
 
 /* Each type of fabric once, whatever was told: a sample twice, and Prometheus takes none of them. */
-static void drop_doubles(struct slmpm_means_fabric *f)
+static void drop_doubles(struct slmpm_aggregate_fabric *f)
 {
-	for (int i = 1; i < SLMPM_MEANS_FABRICS; i++)
+	for (int i = 1; i < SLMPM_AGGREGATE_FABRICS; i++)
 		for (int k = 0; k < i; k++)
 			if (!strcmp(f[i].name, f[k].name))
 				f[i].name[0] = 0;
@@ -31,18 +31,18 @@ static void drop_doubles(struct slmpm_means_fabric *f)
 
 void jobs_add(struct gathered *g, struct slmpm_monitors *monitors)
 {
-	struct slmpm_means m;
+	struct slmpm_aggregate m;
 	struct job *job;
 
 	/* One that has been started just now does not know whose it is. */
-	if (slmpm_monitors_means(monitors, &m, sizeof(m)) != 1 || !m.job)
+	if (slmpm_monitors_aggregate(monitors, &m, sizeof(m)) != 1 || !m.job)
 		return;
 	job = find(g, m.job);
 	if (!job)
 		return;
 	if (!job->processes++ || m.instances > job->m.instances)
 		job->m = m;
-	for (int f = 0; f < SLMPM_MEANS_FABRICS; f++)
+	for (int f = 0; f < SLMPM_AGGREGATE_FABRICS; f++)
 		word_tame(job->m.fabrics[f].name);
 	drop_doubles(job->m.fabrics);
 }

@@ -157,7 +157,7 @@ static json_t *link_object(const struct link *l)
 
 static json_t *means_object(const struct gathered *g)
 {
-	struct means m;
+	struct aggregate m;
 	json_t *o, *latency = json_object(), *fabrics = json_object();
 
 	means_of(g, &m);
@@ -190,12 +190,12 @@ static json_t *latencies(const uint32_t *ns)
 	return o;
 }
 
-static json_t *job_fabrics(const struct slmpm_means *m)
+static json_t *job_fabrics(const struct slmpm_aggregate *m)
 {
 	json_t *all = json_object();
 
-	for (int i = 0; i < SLMPM_MEANS_FABRICS; i++) {
-		const struct slmpm_means_fabric *f = &m->fabrics[i];
+	for (int i = 0; i < SLMPM_AGGREGATE_FABRICS; i++) {
+		const struct slmpm_aggregate_fabric *f = &m->fabrics[i];
 		json_t *o = json_pack("{so}", "latency_ns", latencies(f->latency_ns));
 
 		set(o, "requests", f->requests);
@@ -212,7 +212,7 @@ static json_t *job_fabrics(const struct slmpm_means *m)
 	return all;
 }
 
-static json_t *job_latencies(const struct slmpm_means *m)
+static json_t *job_latencies(const struct slmpm_aggregate *m)
 {
 	json_t *all = json_object();
 
@@ -229,7 +229,7 @@ static json_t *job_latencies(const struct slmpm_means *m)
 
 static json_t *job_object(const struct job *job)
 {
-	const struct slmpm_means *m = &job->m;
+	const struct slmpm_aggregate *m = &job->m;
 	char number[24];
 	json_t *o;
 

@@ -252,17 +252,17 @@ static void print_path_metric(const struct gathered *g, const struct metric *met
 
 /* ---- jobs ------------------------------------------------------------------------------------- */
 
-#define JOB(name, help, field, unit) FIGURE_OF(slmpm_means, name, "gauge", help, field, unit)
+#define JOB(name, help, field, unit) FIGURE_OF(slmpm_aggregate, name, "gauge", help, field, unit)
 static const struct metric job_metrics[] = {
 	JOB("job_instances", "Processes that are known of", instances, 1),
-	JOB("job_jobs", "Jobs that these are the means of", jobs, 1),
+	JOB("job_jobs", "Jobs that this is the aggregate of", jobs, 1),
 	JOB("job_links", "Their links", links, 1),
 	JOB("job_queue_depth_requests", "Requests queued on them", queue_depth, 1),
 	JOB("job_ring_out_ratio", "Of the rings written and not read, mean", out_permille, 1e-3),
 	JOB("job_ring_in_ratio", "The same of inbound ones", in_permille, 1e-3),
 };
 #define TYPE(name, type, help, field, unit)                                                        \
-	FIGURE_OF(slmpm_means_fabric, name, type, help, field, unit)
+	FIGURE_OF(slmpm_aggregate_fabric, name, type, help, field, unit)
 static const struct metric fabric_metrics[] = {
 	TYPE("job_fabric_requests_total", "counter", "Requests by fabric", requests, 1),
 	TYPE("job_fabric_links", "gauge", "Links by fabric", links, 1),
@@ -299,8 +299,8 @@ static void print_fabric_metric(const struct gathered *g, const struct metric *m
 {
 	print_head(metric->name, metric->type, metric->help);
 	for (size_t i = 0; i < g->job_count; i++)
-		for (int f = 0; f < SLMPM_MEANS_FABRICS; f++) {
-			const struct slmpm_means_fabric *fabric = &g->jobs[i].m.fabrics[f];
+		for (int f = 0; f < SLMPM_AGGREGATE_FABRICS; f++) {
+			const struct slmpm_aggregate_fabric *fabric = &g->jobs[i].m.fabrics[f];
 
 			if (!fabric->name[0])
 				continue;

@@ -91,10 +91,10 @@ static int put_paths(int y, int end_y, const struct slmpm_monitor *m)
 	return y;
 }
 
-/* The job's means in a line: by protocol the smallest class that has been measured; by fabric. */
+/* The job's aggregate in a line: by protocol the smallest class that has been measured; by fabric. */
 static void put_job(int y, const struct job *job)
 {
-	const struct slmpm_means *m = &job->m;
+	const struct slmpm_aggregate *m = &job->m;
 	char text[16];
 
 	say("job %012" PRIx64 ": %" PRIu32 " instances of %" PRIu32 " job%s, %" PRIu64
@@ -108,7 +108,7 @@ static void put_job(int y, const struct job *job)
 				    word_time(text, m->latency_ns[p][s]));
 				break;
 			}
-	for (int f = 0; f < SLMPM_MEANS_FABRICS; f++)
+	for (int f = 0; f < SLMPM_AGGREGATE_FABRICS; f++)
 		if (m->fabrics[f].name[0])
 			say("  %s %s requests", m->fabrics[f].name,
 			    word_amount(text, (double)m->fabrics[f].requests));
@@ -119,7 +119,7 @@ static void put_head(const struct gathered *g, enum sort by, double interval)
 {
 	static const char *const names[] = {"pid", "queue", "ring", "latency", "rate", "bytes"};
 	char echo[16], latency[16];
-	struct means m;
+	struct aggregate m;
 
 	means_of(g, &m);
 	say("slmpm_stat: %d processes, %d links, %" PRIu64 " queued, rings %.1f %% %.1f %%, "

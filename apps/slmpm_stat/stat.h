@@ -22,7 +22,7 @@ struct link { /* of one process, as it showed it */
 };
 
 struct job {
-	struct slmpm_means m;
+	struct slmpm_aggregate m;
 	int processes; /* of it that were looked at */
 };
 
@@ -73,14 +73,14 @@ extern const struct total_figure {
 extern const size_t total_figure_count;
 uint64_t total_value(const struct slmpm_totals *t, size_t figure);
 
-/* ---- means.c: over several links ---- */
+/* ---- aggregate.c: over several links ---- */
 
 struct mean {
 	double latency_ns;
 	uint64_t samples;
 };
 
-struct means {
+struct aggregate {
 	int processes, links;
 	uint64_t queue_depth;
 	double out_permille, in_permille, echo_ns;
@@ -92,7 +92,7 @@ struct means {
 	int fabrics;
 };
 
-void means_of(const struct gathered *g, struct means *m);
+void means_of(const struct gathered *g, struct aggregate *m);
 
 /* ---- forms ---- */
 

@@ -103,7 +103,7 @@ static void print_more(const struct slmpm_monitor *m)
 static void print_means(const struct gathered *g)
 {
 	char text[16], bytes[16];
-	struct means m;
+	struct aggregate m;
 
 	means_of(g, &m);
 	printf("%d processes, %d links: %" PRIu64
@@ -121,7 +121,7 @@ static void print_means(const struct gathered *g)
 		       word_amount(bytes, (double)m.fabric[f].bytes));
 }
 
-static void print_job_fabric(const struct slmpm_means_fabric *f)
+static void print_job_fabric(const struct slmpm_aggregate_fabric *f)
 {
 	char text[16];
 
@@ -140,7 +140,7 @@ static void print_job_fabric(const struct slmpm_means_fabric *f)
 
 static void print_job(const struct job *job)
 {
-	const struct slmpm_means *m = &job->m;
+	const struct slmpm_aggregate *m = &job->m;
 	char text[16];
 
 	printf("job %012" PRIx64 ": %" PRIu32 " instances of %" PRIu32 " job%s, %" PRIu64
@@ -161,7 +161,7 @@ static void print_job(const struct job *job)
 		if (any)
 			putchar('\n');
 	}
-	for (int f = 0; f < SLMPM_MEANS_FABRICS; f++)
+	for (int f = 0; f < SLMPM_AGGREGATE_FABRICS; f++)
 		if (m->fabrics[f].name[0])
 			print_job_fabric(&m->fabrics[f]);
 }

@@ -12,7 +12,7 @@
 #include "slmpm/base/error.h"
 #include "slmpm/message/message.h"
 #include "slmpm/monitor/monitor.h"
-#include "slmpm/mode/mode_wish.h"
+#include "slmpm/mode/mode_hint.h"
 #include "slmpm/completion/completion.h"
 #include "slmpm/completion/how.h"
 #include "slmpm/completion/leaving.h"
@@ -87,7 +87,7 @@ int am_post(struct endpoint *ep, uint16_t by, uint64_t route, uint32_t flags, co
 		.extent = wire_extent((uint64_t)head_len + len, flags),
 	};
 
-	if (ep->state != SLMPM_PEER_UP || !list_empty(&ep->owed) ||
+	if (ep->state != SLMPM_PEER_UP || !list_empty(&ep->deferred) ||
 	    (ep->loan.data && !ep->loan.area) || (ep->bundle.count && !bundle_flush(ep)))
 		return -EAGAIN;
 	p.seq = ep->sent + 1;
@@ -175,12 +175,12 @@ static int am_send_notified(struct endpoint *ep, uint16_t id, const void *head, 
 		.op = SLMPM_OP_AM,
 		.reason = SLMPM_REASON_SHORT,
 	};
-	struct told told;
-	int rc = completion_open(&told, ep->ctx, how, NULL);
+	struct notified notified;
+	int rc = completion_open(&notified, ep->ctx, how, NULL);
 
 	if (rc < 0)
 		return rc;
-	return leaving_end(ep, &told, &done,
+	return leaving_end(ep, &notified, &done,
 			   am_send_direct(ep, am_stream(id, head_len), head, head_len, data->base,
 					  data->len, how->flags & SLMPM_MORE ? FABRIC_MORE : 0));
 }
@@ -227,7 +227,7 @@ static NOINLINE int am_send_slow(slmpm_peer peer, uint16_t id, const void *head,
 		rc = how_take("slmpm_am", &full, how, SLMPM_MORE | SLMPM_REMOTE | MODE_ROUTE_MASK);
 	if (rc < 0)
 		return rc;
-	full.flags = endpoint_wishes(peer, full.flags);
+	full.flags = endpoint_hints(peer, full.flags);
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx; /* the peer may be gone when a wait is over */
@@ -240,11 +240,11 @@ static NOINLINE int am_send_slow(slmpm_peer peer, uint16_t id, const void *head,
 static inline int sent_shortly(const struct endpoint *ep)
 {
 	if (UNLIKELY(!(ep->stats->sent_messages % MONITOR_PASSES)))
-		monitor_come_by(ep->ctx);
+		monitor_opportunistic(ep->ctx);
 	return 0;
 }
 
-/* The short way has said so. */
+/* The fast path has said so. */
 static COLD int let_leave(slmpm_peer peer)
 {
 	leaving_await(endpoint_get(peer), -1);

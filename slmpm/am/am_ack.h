@@ -8,8 +8,8 @@
 
 #include "slmpm/message/inbound.h"
 
-#define FIFO_HEAD        56  /* bytes */
-#define AM_EMULATED_OWED 128 /* answers of the library's own that may wait for room */
+#define FIFO_HEAD            56  /* bytes */
+#define AM_EMULATED_DEFERRED 128 /* answers of the library's own that may wait for room */
 
 enum am_ack_id {
 	FIFO_PUT = SLMPM_AM_ID_MAX + 17, /* struct fifo_put (fifo.h), FIFO_HEAD; data */

@@ -34,7 +34,7 @@ static bool am_may_wait(const struct endpoint *ep, uint16_t id, size_t len)
 	uint64_t most = (uint64_t)config_get()->am_answers;
 
 	if (is_bounded(id))
-		return ep->am.own < AM_EMULATED_OWED;
+		return ep->am.own < AM_EMULATED_DEFERRED;
 	return am_ack_wanted(id) || (ep->am.answers <= most && len <= most - ep->am.answers);
 }
 

@@ -8,7 +8,7 @@
 #include "slmpm/base/error.h"
 #include "slmpm/link/link.h"
 #include "slmpm/message/message.h"
-#include "slmpm/mode/mode_wish.h"
+#include "slmpm/mode/mode_hint.h"
 #include "slmpm/completion/completion.h"
 
 int am_check(const char *call, uint16_t id, const void *head, size_t head_len, const void *data,
@@ -98,6 +98,6 @@ int am_sendv(struct endpoint *ep, uint16_t id, const void *head, size_t head_len
 		return -SLMPM_ENOMEM;
 	rc = am_fill_as(r, ep, id, head, head_len, iov, n, how ? how->flags : 0);
 	r->flags = how ? (uint8_t)(how->flags & SLMPM_MORE) : 0;
-	r->wish = how ? mode_wish(how->flags) : 0;
+	r->hint = how ? mode_hint(how->flags) : 0;
 	return message_begin(r, rc, how, req);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The short way of an active message: from where it lies in the ring to its handler. */
+/* The fast path of an active message: from where it lies in the ring to its handler. */
 #ifndef SLMPM_AM_TAKE_H
 #define SLMPM_AM_TAKE_H
 
@@ -38,7 +38,7 @@ static inline void am_call(struct endpoint *ep, const struct am_handler *h,
 
 	ep->stats->ams++;
 	ctx->handling = true;
-	ctx->posted_count++; /* no receive takes the short way past what is being handled */
+	ctx->posted_count++; /* no receive takes the fast path past what is being handled */
 	h->fn(am, h->arg);
 	ctx->posted_count--;
 	ctx->handling = false;

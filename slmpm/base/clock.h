@@ -20,7 +20,7 @@ static inline uint64_t clock_ticks(void)
  * looks ahead of time; those under way when the line is taken from it have to be made again, in the
  * way of what has come. x86 waits here for the last one; a pause takes far too long.
  */
-static inline void clock_between_looks(void)
+static inline void clock_between_polls(void)
 {
 #if defined(__x86_64__)
 	__builtin_ia32_lfence();

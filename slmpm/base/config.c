@@ -71,7 +71,7 @@ static const struct setting settings[] = {
 	{ "ENGINE_MIN", SIZE, "64k", &config.engine_min, 1, INT64_C(8) << 30, NULL,
 	  "shortest put or get that is left to the engine" },
 	{ "ASK_MIN", SIZE, "64m", &config.ask_min, 32 << 10, INT64_C(8) << 30, NULL,
-	  "shortest put or get that a side without an engine leaves to the peer's engine thread; one that is wished past the ring, from SLMPM_ENGINE_MIN on" },
+	  "shortest put or get that a side without an engine leaves to the peer's engine thread; one that is hinted past the ring, from SLMPM_ENGINE_MIN on" },
 	{ "MODE", CHOICE, "auto", &config.mode, 0, 2, "auto smt dma",
 	  "which protocols are taken: as the calls ask for, unless a threshold or what has been measured says otherwise; all through the ring that can be; all past it that can be" },
 	{ "MODE_RING", NUMBER, "75", &config.mode_ring, 1, 101, NULL,
@@ -123,7 +123,7 @@ static const struct setting settings[] = {
 	{ "DEFAULT_RGET", FABRIC, "auto", &config.default_rget, 0, 0, NULL,
 	  "the same of what is fetched: gets; auto: the fabric by which memory is mapped" },
 	{ "LINKS_AFTER", SIZE, "64k", &config.links_after, 0, INT64_C(1) << 40, NULL,
-	  "bytes between two peers after which further links are opened; 0: at once" },
+	  "bytes between two peers after which secondary links are opened; 0: at once" },
 	{ "LINKS_LOG", SIZE, "4m", &config.links_log, 4 << 10, 1 << 30, NULL,
 	  "bytes sent that are kept, with several links, until the peer has acknowledged them" },
 	{ "DEAD_MS", NUMBER, "5000", &config.dead_ms, 100, 600000, NULL,
@@ -205,8 +205,8 @@ static size_t distance(const char *a, const char *b)
 
 static bool known(const char *name, size_t length)
 {
-	static const char *const internal[] = {"PARENT", "LEASH",    "JOB",   "BUILD",
-					       "SAN",    "EMULATOR", "NATIVE"};
+	static const char *const internal[] = {"PARENT", "DEATH_PIPE", "JOB",   "BUILD",
+					       "SAN",    "EMULATOR",   "NATIVE"};
 
 	for (size_t i = 0; i < SETTINGS; i++)
 		if (strlen(settings[i].name) == length && !strncmp(settings[i].name, name, length))
@@ -279,13 +279,13 @@ const struct config *config_get(void)
 }
 
 /* Which processors the next accelerator would have, and why. */
-static void add_cpus(const char *wish, char *text, size_t size)
+static void add_cpus(const char *hint, char *text, size_t size)
 {
 	char now[192], why[80];
 	size_t n = strlen(text);
 	struct cpus cpus;
 
-	if (!cpus_readable(wish, why) || cpus_choose(&cpus, "SLMPM_CPUS", wish) < 0)
+	if (!cpus_readable(hint, why) || cpus_choose(&cpus, "SLMPM_CPUS", hint) < 0)
 		snprintf(now, sizeof(now), "none, for it cannot be had");
 	else
 		cpus_describe(&cpus, now, sizeof(now));

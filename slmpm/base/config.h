@@ -7,7 +7,7 @@
 
 #include "slmpm/base/routes.h"
 
-enum config_way { WAY_AUTO, WAY_ALWAYS, WAY_NEVER }; /* of `fetch` and `share` */
+enum config_when { WHEN_AUTO, WHEN_ALWAYS, WHEN_NEVER }; /* of `fetch` and `share` */
 /* of `header` */
 enum config_header { HEADER_NONE, HEADER_IDS, HEADER_ADDRESS, HEADER_MISADDRESSED };
 enum config_attach { ATTACH_RELATED, ATTACH_NONE, ATTACH_ALL };   /* of `attach` */

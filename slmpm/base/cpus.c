@@ -209,19 +209,19 @@ static int choose_list(struct cpus *c, const char *name, const char *list)
 	return 0;
 }
 
-int cpus_choose(struct cpus *c, const char *name, const char *wish)
+int cpus_choose(struct cpus *c, const char *name, const char *hint)
 {
 	int rc;
 
 	memset(c, 0, sizeof(*c));
 	if (sched_getaffinity(0, sizeof(c->own), c->own) != 0)
 		return stay(c, "this process's, which cannot be told");
-	if (!strcmp(wish, "inherit"))
+	if (!strcmp(hint, "inherit"))
 		return stay(c, "this process's, as set");
-	if (!strcmp(wish, "auto"))
+	if (!strcmp(hint, "auto"))
 		return choose_by_need(c);
-	if (read_list(wish, c->set))
-		return choose_list(c, name, wish);
+	if (read_list(hint, c->set))
+		return choose_list(c, name, hint);
 	rc = find_cpuset(c, c->set);
 	snprintf(c->why, sizeof(c->why), "the cpuset's, as set");
 	return rc < 0 ? error_system(rc, name) : 0;

@@ -21,8 +21,8 @@ struct cpus {
 
 /* Is TEXT auto, inherit, cpuset or a list like 0-3,8? Else why not. */
 bool cpus_readable(const char *text, char why[80]);
-/* By WISH, which NAME says in what is complained of. Negative, the detail set: it cannot be had. */
-int cpus_choose(struct cpus *c, const char *name, const char *wish);
+/* By HINT, which NAME says in what is complained of. Negative, the detail set: it cannot be had. */
+int cpus_choose(struct cpus *c, const char *name, const char *hint);
 /* "0-3,8: why" */
 void cpus_describe(const struct cpus *c, char *text, size_t size);
 /* What this thread starts in between gets them. Negative errno. */

@@ -64,10 +64,10 @@ enum wire_opcode {
 	WIRE_REGION_WITHDRAWN = 42,
 	WIRE_REGION_RELEASED = 43,
 	WIRE_REGION_REVOKED = 44,
-	WIRE_REGION_LET_GO = 45,
+	WIRE_REGION_RELEASE = 45,
 	/* A large message that both sides copy (payload: struct wire_fetch), its end, what the
 	 * receiver reads (struct wire_take), what the sender writes (struct wire_give), the
-	 * sender's wish to send it in packets instead. */
+	 * sender's hint to send it in packets instead. */
 	WIRE_FETCH = 46,
 	WIRE_FETCH_DONE = 47,
 	WIRE_FETCH_TAKE = 48,
@@ -91,7 +91,8 @@ enum wire_opcode {
 	 * WIRE_FLAG_TIMED: `seq` is its envelope, word 2: 1, payload: when it was there. */
 	WIRE_ECHO = 58,
 	WIRE_ECHO_ANSWER = 59,
-	WIRE_MEANS = 60, /* what a job's processes measure: `seq` is the part (monitor/means.c) */
+	WIRE_AGGREGATE =
+		60, /* what a job's processes measure: `seq` is the part (monitor/aggregate.c) */
 	/* Mirrored memory. Asked for by tag (struct wire_mirror); left (word 1: tag; word 0: 1, the
 	 * answer). Changes: word 0, the publication's number; word 1, the receiver's slot, and as
 	 * many of its packets as have been stored; word 2, where the bytes go. The Last ends the
@@ -266,7 +267,7 @@ enum wire_control {
 	WIRE_BYE = 5,   /* struct wire_bye: refused or poisoned, and why */
 	WIRE_GRANT = 6, /* struct wire_grant, with the region's descriptor where it is mapped */
 	WIRE_PROOF = 7, /* struct wire_proof: in place of the nonce, over TCP */
-	WIRE_LINK = 8,  /* struct wire_link: a round of a further link, or of one anew */
+	WIRE_LINK = 8,  /* struct wire_link: a round of a secondary link, or of one made again */
 };
 
 struct wire_control_head {
@@ -275,24 +276,24 @@ struct wire_control_head {
 };
 
 /* What a side can do beyond the least of its version. */
-#define WIRE_FEATURE_BUNDLE UINT64_C(1)      /* takes WIRE_BUNDLE */
-#define WIRE_FEATURE_MEMORY UINT64_C(2)      /* takes WIRE_GRANT, opcodes 5 to 19 and 40 to 45 */
-#define WIRE_FEATURE_FETCH  UINT64_C(4)      /* takes opcodes 46 to 50 */
-#define WIRE_FEATURE_ACTIVE UINT64_C(8)      /* takes WIRE_FLAG_ACTIVE and WIRE_FLAG_TAGGED */
-#define WIRE_FEATURE_SHARE  UINT64_C(16)     /* takes opcodes 51 to 54 */
-#define WIRE_FEATURE_ECHO   UINT64_C(256)    /* answers WIRE_ECHO */
-#define WIRE_FEATURE_LINKS  UINT64_C(512)    /* times 1, 3 or 7: wants 2, 3 or 4 links, as a bond */
-#define WIRE_FEATURE_MIRROR UINT64_C(4096)   /* takes opcodes 61 to 67 */
-#define WIRE_FEATURE_TIMED  UINT64_C(16384)  /* answers WIRE_FLAG_TIMED */
-#define WIRE_FEATURE_MEANS  UINT64_C(32768)  /* takes WIRE_MEANS */
-#define WIRE_FEATURE_ATTACH UINT64_C(65536)  /* trusts any peer with its time: SLMPM_ATTACH=y */
-#define WIRE_FEATURE_ENGINE UINT64_C(131072) /* has an engine, which takes WIRE_SHARE_ENGINE */
+#define WIRE_FEATURE_BUNDLE    UINT64_C(1)   /* takes WIRE_BUNDLE */
+#define WIRE_FEATURE_MEMORY    UINT64_C(2)   /* takes WIRE_GRANT, opcodes 5 to 19 and 40 to 45 */
+#define WIRE_FEATURE_FETCH     UINT64_C(4)   /* takes opcodes 46 to 50 */
+#define WIRE_FEATURE_ACTIVE    UINT64_C(8)   /* takes WIRE_FLAG_ACTIVE and WIRE_FLAG_TAGGED */
+#define WIRE_FEATURE_SHARE     UINT64_C(16)  /* takes opcodes 51 to 54 */
+#define WIRE_FEATURE_ECHO      UINT64_C(256) /* answers WIRE_ECHO */
+#define WIRE_FEATURE_LINKS     UINT64_C(512) /* times 1, 3 or 7: wants 2, 3 or 4 links, as a bond */
+#define WIRE_FEATURE_MIRROR    UINT64_C(4096)   /* takes opcodes 61 to 67 */
+#define WIRE_FEATURE_TIMED     UINT64_C(16384)  /* answers WIRE_FLAG_TIMED */
+#define WIRE_FEATURE_AGGREGATE UINT64_C(32768)  /* takes WIRE_AGGREGATE */
+#define WIRE_FEATURE_ATTACH    UINT64_C(65536)  /* trusts any peer with its time: SLMPM_ATTACH=y */
+#define WIRE_FEATURE_ENGINE    UINT64_C(131072) /* has an engine, which takes WIRE_SHARE_ENGINE */
 /* Each packet says whom it is for; and where it goes. Who wants that requires it of the other side. */
-#define WIRE_FEATURE_IDS    UINT64_C(262144)
-#define WIRE_FEATURE_PLACES UINT64_C(524288)
+#define WIRE_FEATURE_IDS       UINT64_C(262144)
+#define WIRE_FEATURE_PLACES    UINT64_C(524288)
 #define WIRE_FEATURES                                                                              \
 	(WIRE_FEATURE_BUNDLE | WIRE_FEATURE_MEMORY | WIRE_FEATURE_FETCH | WIRE_FEATURE_ACTIVE |    \
-	 WIRE_FEATURE_SHARE | WIRE_FEATURE_ECHO | WIRE_FEATURE_MIRROR | WIRE_FEATURE_MEANS |       \
+	 WIRE_FEATURE_SHARE | WIRE_FEATURE_ECHO | WIRE_FEATURE_MIRROR | WIRE_FEATURE_AGGREGATE |   \
 	 WIRE_FEATURE_TIMED) /* and LINKS, ATTACH, ENGINE, IDS, PLACES where they are set */
 #define WIRE_REQUIRABLE (WIRE_FEATURES | WIRE_FEATURE_IDS | WIRE_FEATURE_PLACES)
 

@@ -73,7 +73,7 @@ static uint64_t lag_of(const struct bond_path *p)
 	return p->state == PATH_UP ? p->port->lags : 0;
 }
 
-static COLD void look_who_lags(struct bond *b)
+static COLD void find_lagging(struct bond *b)
 {
 	b->base.lags = bond_goes_again(b);
 	for (int i = 0; i < BOND_PATHS; i++)
@@ -104,8 +104,8 @@ static COLD int flush(struct bond *b, uint16_t flags)
 	bool staged = false;
 
 	b->out.more = false;
-	b->owes |= b->in.received != b->in.told ? OWE_ACK : 0;
-	if (bond_look(b) < 0 || bond_settle(b) < 0)
+	b->has_deferred |= b->in.received != b->in.notified ? DEFER_ACK : 0;
+	if (bond_inspect(b) < 0 || bond_settle(b) < 0)
 		return -EPROTO;
 	for (int i = 0; i < BOND_PATHS; i++) {
 		int rc = b->paths[i].state == PATH_UP ? bond_path_post(b, &b->paths[i], &wr) : 1;
@@ -115,8 +115,8 @@ static COLD int flush(struct bond *b, uint16_t flags)
 		staged |= rc != 1;
 	}
 	refresh_counts(b);
-	look_who_lags(b);
-	if (bond_is_mute(b) < 0)
+	find_lagging(b);
+	if (bond_is_send_dead(b) < 0)
 		return -EPIPE;
 	return staged || bond_has_backlog(b) ? -EAGAIN : 1;
 }
@@ -261,7 +261,7 @@ static int bond_poll(struct fabric_link *link, struct fabric_arrival *arrivals, 
 	int got = UNLIKELY(link->violation) ? -EPROTO : bond_receive(bond_of(link), arrivals, n);
 
 	if (UNLIKELY(link->lags))
-		look_who_lags(bond_of(link));
+		find_lagging(bond_of(link));
 	return got;
 }
 
@@ -270,7 +270,7 @@ static void bond_give_back(struct fabric_link *link, const struct fabric_arrival
 	bond_release(bond_of(link), arrival);
 }
 
-/* The paths' own domains announce the sleep; before, what is owed goes out. */
+/* The paths' own domains announce the sleep; before, what is deferred goes out. */
 static void bond_arm(struct fabric_domain *domain, bool on)
 {
 	for (struct bond *b = ((struct bond_domain *)domain)->bonds; b; b = b->next) {

@@ -13,8 +13,8 @@ struct fabric;
 struct fabric_domain;
 struct fabric_link;
 
-#define BOND_PATHS 4     /* places for links of a pair */
-#define BOND_LIVES 32767 /* of each */
+#define BOND_PATHS        4     /* places for links of a pair */
+#define BOND_INCARNATIONS 32767 /* of each */
 
 enum bond_state {
 	PATH_NONE,
@@ -39,14 +39,14 @@ int bond_open(struct fabric_link *link, uint64_t log, const struct fabric *fabri
 int bond_add(struct fabric_link *link, uint32_t path, const struct fabric *fabric,
 	     struct fabric_link *port);
 /* It will not come here; the peer may have it already. */
-void bond_deny(struct fabric_link *link, uint32_t path);
+void bond_reject(struct fabric_link *link, uint32_t path);
 /* The next to be added as PATH is its LIFE-th link, from 0, once both ends have said so. -EBUSY: of the
  * one before not all has been read; -EINVAL: no such number, or LIFE is over. */
 int bond_expect(struct fabric_link *link, uint32_t path, uint32_t life);
 /* Disconnects all paths for good: nothing but their states, counts and reasons is asked for from here on. */
 void bond_shut(struct fabric_link *link);
 /* ON: with all links lost the bond goes on, for another may come. */
-void bond_hope(struct fabric_link *link, bool on);
+void bond_may_reconnect(struct fabric_link *link, bool on);
 /* Packets that ask for none (FABRIC_BY) go by PATH from now on, whatever others ask for; -ENOENT where it is not
  * up. */
 int bond_use(struct fabric_link *link, uint32_t path);
@@ -63,10 +63,10 @@ void bond_mark(const struct fabric_link *link, uint64_t *left);
 bool bond_passed(const struct fabric_link *link, const uint64_t *left);
 
 /*
- * At NOW: a path that owes something, and by which nothing comes for longer than DEAD while the peer
- * answers by another one, is lost. When to be called again; UINT64_MAX: nothing is owed.
+ * At NOW: a path that has deferred something, and by which nothing comes for longer than DEAD while the peer
+ * answers by another one, is lost. When to be called again; UINT64_MAX: nothing is deferred.
  */
-uint64_t bond_tend(struct fabric_link *link, uint64_t now_ns, uint64_t dead_ns);
+uint64_t bond_keepalive(struct fabric_link *link, uint64_t now_ns, uint64_t dead_ns);
 
 /* A bit for each path that is up. */
 uint32_t bond_up(const struct fabric_link *link);

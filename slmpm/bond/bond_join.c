@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How paths join a bond, are denied, and come anew. A path's place has one life after the other:
+ * How paths join a bond, are denied, and come back. A path's place has one life after the other:
  * both ends empty it before the next begins, and what is said of an earlier one counts no more.
  */
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 #define LIFE_BITS 15
 #define LIFE_MASK ((UINT64_C(1) << LIFE_BITS) - 1)
-_Static_assert(BOND_LIVES == LIFE_MASK && BOND_PATHS * (LIFE_BITS + 1) == 64, "one word");
+_Static_assert(BOND_INCARNATIONS == LIFE_MASK && BOND_PATHS * (LIFE_BITS + 1) == 64, "one word");
 
 static struct bond *bond_of(const struct fabric_link *link)
 {
@@ -62,8 +62,8 @@ static void begin_totals(struct bond *b, uint64_t start)
 	struct bond_out *o = &b->out;
 
 	o->sent = o->forwarded = o->reached = o->acked = b->before = start;
-	o->next = o->asked = o->look = o->log.head;
-	b->in.received = b->in.told = b->paths[0].from = b->base.start_in;
+	o->next = o->asked = o->inspect = o->log.head;
+	b->in.received = b->in.notified = b->paths[0].from = b->base.start_in;
 }
 
 int bond_open(struct fabric_link *link, uint64_t log, const struct fabric *fabric,
@@ -109,8 +109,8 @@ int bond_add(struct fabric_link *link, uint32_t path, const struct fabric *fabri
 		return -EMSGSIZE;
 	p = &b->paths[path];
 	join(b, p, fabric, port);
-	b->busy = true; /* it may be the first one left */
-	if (p->told)    /* meanwhile */
+	b->busy = true;  /* it may be the first one left */
+	if (p->notified) /* meanwhile */
 		bond_path_lost(b, p, false, "the peer has lost it");
 	return 0;
 }
@@ -123,9 +123,9 @@ uint64_t bond_losses(const struct bond *b)
 
 	for (uint32_t i = 0; i < BOND_PATHS; i++) {
 		const struct bond_path *p = &b->paths[i];
-		bool over = p->told || p->state == PATH_SHUT || p->state == PATH_LOST;
+		bool over = p->notified || p->state == PATH_SHUT || p->state == PATH_LOST;
 
-		/* Of one that has come anew the peer knows; that there was a loss, it may not. */
+		/* Of one that has come back the peer knows; that there was a loss, it may not. */
 		if (b->lost >> i & 1)
 			word |= (uint64_t)(over || !p->life ? p->life : p->life - 1)
 				<< (BOND_PATHS + i * LIFE_BITS);
@@ -133,47 +133,47 @@ uint64_t bond_losses(const struct bond *b)
 	return word;
 }
 
-static void told(struct bond *b, uint32_t i)
+static void notified(struct bond *b, uint32_t i)
 {
 	struct bond_path *p = &b->paths[i];
 
-	if (p->state == PATH_NONE && !p->told && i == b->in.path && !b->in.waiting)
+	if (p->state == PATH_NONE && !p->notified && i == b->in.path && !b->in.waiting)
 		bond_await_restart(b); /* it has not even come here */
-	p->told = true;
+	p->notified = true;
 	b->lost |= (uint8_t)(1u << i);
 	if (p->state == PATH_UP)
 		bond_path_lost(b, p, false, "the peer has lost it");
 }
 
-bool bond_told(struct bond *b, uint64_t losses)
+bool bond_notified(struct bond *b, uint64_t losses)
 {
-	uint64_t lives = losses >> BOND_PATHS;
+	uint64_t incarnations = losses >> BOND_PATHS;
 	uint32_t mask = losses & ((1u << BOND_PATHS) - 1);
 
 	if (PEER_FAULT(!mask))
 		return false;
-	for (uint32_t i = 0; i < BOND_PATHS; i++, lives >>= LIFE_BITS) {
-		uint64_t life = lives & LIFE_MASK;
+	for (uint32_t i = 0; i < BOND_PATHS; i++, incarnations >>= LIFE_BITS) {
+		uint64_t life = incarnations & LIFE_MASK;
 
-		if (PEER_FAULT(mask >> i & 1 ? life == BOND_LIVES : life))
+		if (PEER_FAULT(mask >> i & 1 ? life == BOND_INCARNATIONS : life))
 			return false;
 		/* A later one has been denied before it was expected here. */
 		if ((mask >> i & 1) && life >= b->paths[i].life)
-			told(b, i);
+			notified(b, i);
 	}
 	return true;
 }
 
-void bond_deny(struct fabric_link *link, uint32_t path)
+void bond_reject(struct fabric_link *link, uint32_t path)
 {
 	struct bond *b = bond_of(link);
 
-	told(b, path);
-	b->owes |= OWE_LOST;
+	notified(b, path);
+	b->has_deferred |= DEFER_LOST;
 	b->busy = true;
 }
 
-/* ---- anew ----------------------------------------------------------------------------------- */
+/* ---- again ----------------------------------------------------------------------------------- */
 
 static void add_up(struct fabric_counts *to, const struct fabric_counts *from)
 {
@@ -202,12 +202,12 @@ int bond_expect(struct fabric_link *link, uint32_t path, uint32_t life)
 	struct bond_path *p = path < BOND_PATHS ? &b->paths[path] : NULL;
 
 	/* The first one of a place that nobody has spoken of. */
-	if (p && life == p->life && p->state == PATH_NONE && !p->told)
+	if (p && life == p->life && p->state == PATH_NONE && !p->notified)
 		return 0;
-	if (!p || life <= p->life || life >= BOND_LIVES)
+	if (!p || life <= p->life || life >= BOND_INCARNATIONS)
 		return -EINVAL;
-	if (p->state == PATH_UP) /* the peer would not begin anew otherwise */
-		told(b, path);
+	if (p->state == PATH_UP) /* the peer would not begin again otherwise */
+		notified(b, path);
 	if (!is_over(b, p))
 		return -EBUSY;
 	if (p->port) {
@@ -219,11 +219,11 @@ int bond_expect(struct fabric_link *link, uint32_t path, uint32_t life)
 	return 0;
 }
 
-void bond_hope(struct fabric_link *link, bool on)
+void bond_may_reconnect(struct fabric_link *link, bool on)
 {
 	struct bond *b = bond_of(link);
 
-	b->hope = on;
+	b->may_reconnect = on;
 }
 
 /* ---- as told -------------------------------------------------------------------------------- */

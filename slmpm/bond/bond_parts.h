@@ -26,7 +26,7 @@
 #define BOND_ASIDE 8  /* polls between looks at paths that carry no packets at present */
 #define BOND_TURN  64 /* the bond's own packets, or dropped ones, of a path in one poll */
 
-/* What a path owes, and the other side by it; at each look (bond_watch.c). */
+/* What a path has deferred, and the other side by it; at each look (bond_watch.c). */
 struct bond_watch {
 	bool heard;           /* something has come by it */
 	bool answered;        /* an answer has */
@@ -41,8 +41,8 @@ struct bond_watch {
 
 /* How far a path is that can tell, and what it carries (bond_spread.c). */
 struct bond_flow {
-	uint64_t looked; /* ns; at that time, in bytes: */
-	uint64_t carried, under_way;
+	uint64_t inspected; /* ns; at that time, in bytes: */
+	uint64_t carried, in_flight;
 	uint64_t bytes, ns;   /* of the measurement under way */
 	uint64_t least;       /* bytes in a millisecond that it has carried at least */
 	uint64_t rate, rated; /* bytes in a millisecond, 0 not known; ns: since when */
@@ -53,7 +53,7 @@ struct bond_path {
 	struct fabric_link *port;
 	enum bond_state state;
 	uint32_t life; /* as bond_expect has said */
-	bool told; /* the peer has said, or its silence has, that it is lost: the port may never do */
+	bool notified; /* the peer has said, or its silence has, that it is lost: the port may never do */
 	bool begun;          /* its part of the present round */
 	bool gone;           /* disconnected already */
 	bool tells;          /* what it has under way */
@@ -68,7 +68,7 @@ struct bond_path {
 };
 
 /* What is to be said to the peer by any path that takes it. */
-enum { OWE_ACK = 1, OWE_ASK = 2, OWE_RESUME = 4, OWE_LOST = 8, OWE_ANSWER = 16 };
+enum { DEFER_ACK = 1, DEFER_ASK = 2, DEFER_RESUME = 4, DEFER_LOST = 8, DEFER_ANSWER = 16 };
 
 struct bond_out {
 	struct bond_log log;
@@ -90,7 +90,7 @@ struct bond_out {
 	bool spreads;            /* paths may be changed for what they have to do */
 	bool spread;             /* and were, at the last look */
 	uint64_t patience;       /* us */
-	uint64_t look;           /* the log's head at which that is looked at next */
+	uint64_t inspect;        /* the log's head at which that is looked at next */
 	uint32_t held, promised; /* FABRIC_HOLD_BACK; packets that must be taken for it */
 	/* A path was lost with a part of a packet in it, when so many had been sent; and the peer has said since where
 	 * to go on: they are in the backlog, if at all. */
@@ -101,7 +101,7 @@ struct bond_out {
 
 struct bond_in {
 	uint64_t received; /* packets handed out */
-	uint64_t told;     /* of which the peer knows */
+	uint64_t notified; /* of which the peer knows */
 	uint32_t path;     /* that they come by */
 	uint32_t round;
 	uint64_t part;
@@ -118,15 +118,15 @@ struct bond_in {
 struct bond {
 	struct fabric_link base;
 	struct bond *next; /* in the domain */
-	bool busy;         /* something is owed, or does not go its ordinary way */
+	bool busy;         /* something is deferred, or does not go its ordinary way */
 	bool armed;
 	uint8_t turn;
-	uint8_t owes;
-	uint64_t look;   /* ns: when silence is looked at next */
-	uint64_t before; /* packets acknowledged at the last look */
-	uint8_t lost;    /* paths that have been lost, a bit each */
-	bool hope;       /* and when all are, others may come */
-	uint32_t links;  /* that may have joined, or may join yet */
+	uint8_t has_deferred;
+	uint64_t inspect;   /* ns: when silence is looked at next */
+	uint64_t before;    /* packets acknowledged at the last look */
+	uint8_t lost;       /* paths that have been lost, a bit each */
+	bool may_reconnect; /* and when all are, others may come */
+	uint32_t links;     /* that may have joined, or may join yet */
 	struct bond_path paths[BOND_PATHS];
 	struct bond_out out;
 	struct bond_in in;
@@ -154,16 +154,16 @@ static inline uint32_t bond_index(const struct bond *b, const struct bond_path *
 /* 1, -EAGAIN (also when this has shown the path to be lost), or -EPROTO. */
 int bond_path_post(struct bond *b, struct bond_path *p, const struct fabric_wr *wr);
 /* A packet of the bond's own. */
-int bond_path_say(struct bond *b, struct bond_path *p, uint8_t kind, uint64_t a, uint64_t c,
-		  uint64_t d);
+int bond_path_send(struct bond *b, struct bond_path *p, uint8_t kind, uint64_t a, uint64_t c,
+		   uint64_t d);
 /* The same by any path. */
-int bond_say(struct bond *b, uint8_t kind, uint64_t a, uint64_t c, uint64_t d);
+int bond_send_control(struct bond *b, uint8_t kind, uint64_t a, uint64_t c, uint64_t d);
 /* It takes nothing more; DRAINED: nor is there anything left to read. */
 void bond_path_lost(struct bond *b, struct bond_path *p, bool drained, const char *why);
 /* Disconnects one that is lost, once the core has no arrival of it any more. */
 void bond_path_leave(struct bond *b, struct bond_path *p);
 /* None takes anything, nor will: -EPIPE, with the reasons; else 0. */
-int bond_is_mute(struct bond *b);
+int bond_is_send_dead(struct bond *b);
 /* Nor has any something to read. */
 int bond_is_lost(struct bond *b);
 /* -EPROTO, for good. */
@@ -174,7 +174,7 @@ int bond_poison(struct bond *b, const char *violation);
 /* Which are lost, in which life: for the peer. 4 bits, then 15 for each. */
 uint64_t bond_losses(const struct bond *b);
 /* The peer says so: false, nobody says that. */
-bool bond_told(struct bond *b, uint64_t losses);
+bool bond_notified(struct bond *b, uint64_t losses);
 static inline void bond_tell(struct bond *b)
 {
 	((struct bond_domain *)b->base.domain)->news = true;
@@ -191,7 +191,7 @@ int bond_answer(struct bond *b);
 
 int bond_send(struct bond *b, const struct fabric_wr *wr);
 void *bond_send_reserve(struct bond *b, uint32_t length);
-/* Says what is owed, sends again what is to be: 0 or -EPROTO. */
+/* Says what is deferred, sends again what is to be: 0 or -EPROTO. */
 int bond_settle(struct bond *b);
 /* Packets that are in the log and on no path yet. */
 bool bond_has_backlog(const struct bond *b);
@@ -217,7 +217,7 @@ void bond_spread_joined(struct bond *b, struct bond_path *p);
 
 int bond_receive(struct bond *b, struct fabric_arrival *arrivals, int n);
 /* What is the bond's at the heads of all paths: 0 or -EPROTO. */
-int bond_look(struct bond *b);
+int bond_inspect(struct bond *b);
 /* The peer begins again with what has not come. */
 void bond_await_restart(struct bond *b);
 void bond_release(struct bond *b, const struct fabric_arrival *arrival);

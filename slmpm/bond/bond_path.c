@@ -42,8 +42,8 @@ int bond_path_post(struct bond *b, struct bond_path *p, const struct fabric_wr *
 	return rc;
 }
 
-int bond_path_say(struct bond *b, struct bond_path *p, uint8_t kind, uint64_t a, uint64_t c,
-		  uint64_t d)
+int bond_path_send(struct bond *b, struct bond_path *p, uint8_t kind, uint64_t a, uint64_t c,
+		   uint64_t d)
 {
 	struct fabric_wr wr = {.op = FABRIC_SEND, .kind = kind, .head = {a, c, d}};
 
@@ -54,13 +54,13 @@ int bond_path_say(struct bond *b, struct bond_path *p, uint8_t kind, uint64_t a,
 	return bond_path_post(b, p, &wr);
 }
 
-int bond_say(struct bond *b, uint8_t kind, uint64_t a, uint64_t c, uint64_t d)
+int bond_send_control(struct bond *b, uint8_t kind, uint64_t a, uint64_t c, uint64_t d)
 {
 	int rc = -EAGAIN;
 
 	/* First by that which others go by, too: the peer looks there most often. */
 	for (uint32_t i = 0; i < BOND_PATHS && rc == -EAGAIN; i++)
-		rc = bond_path_say(b, &b->paths[(b->out.path + i) % BOND_PATHS], kind, a, c, d);
+		rc = bond_path_send(b, &b->paths[(b->out.path + i) % BOND_PATHS], kind, a, c, d);
 	return rc;
 }
 
@@ -83,7 +83,7 @@ static void shut(struct bond *b, struct bond_path *p, const char *why)
 	p->reason = why ? why : "it is lost";
 	b->lost |= (uint8_t)(1u << index);
 	/* What was said by it last may be lost with it. */
-	b->owes |= OWE_LOST | OWE_ACK | OWE_ASK;
+	b->has_deferred |= DEFER_LOST | DEFER_ACK | DEFER_ASK;
 	if (b->out.path == index)
 		b->out.stopped = true;
 	if (b->out.wanted == (int32_t)index)
@@ -138,9 +138,9 @@ static void give_reasons(struct bond *b)
 	b->base.lost = b->reasons;
 }
 
-int bond_is_mute(struct bond *b)
+int bond_is_send_dead(struct bond *b)
 {
-	if (bond_up(&b->base) || b->hope)
+	if (bond_up(&b->base) || b->may_reconnect)
 		return 0;
 	if (!b->base.lost)
 		give_reasons(b);
@@ -152,5 +152,5 @@ int bond_is_lost(struct bond *b)
 	for (uint32_t i = 0; i < BOND_PATHS; i++)
 		if (b->paths[i].state == PATH_UP || b->paths[i].state == PATH_SHUT)
 			return 0;
-	return bond_is_mute(b);
+	return bond_is_send_dead(b);
 }

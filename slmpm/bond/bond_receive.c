@@ -19,7 +19,7 @@ COLD void bond_await_restart(struct bond *b)
 	b->in.part = 0;
 	for (int i = 0; i < BOND_PATHS; i++)
 		b->paths[i].begun = false;
-	b->owes |= OWE_RESUME;
+	b->has_deferred |= DEFER_RESUME;
 	b->busy = true;
 }
 
@@ -54,7 +54,7 @@ static bool take_switch(struct bond *b, struct bond_path *p, const uint64_t *hea
 	b->in.path = (uint32_t)head[0];
 	b->in.part++;
 	p = &b->paths[head[0]];
-	if (p->state == PATH_LOST || (p->state == PATH_NONE && p->told) || p->life != head[2])
+	if (p->state == PATH_LOST || (p->state == PATH_NONE && p->notified) || p->life != head[2])
 		bond_await_restart(b);
 	return !p->begun || is_next(b, p);
 }
@@ -81,7 +81,8 @@ static bool take_restart(struct bond *b, struct bond_path *p, const uint64_t *he
 
 static bool take_resume(struct bond *b, const uint64_t *head)
 {
-	return !PEER_FAULT(!head[1]) && bond_told(b, head[2]) && bond_resumed(b, head[0], head[1]);
+	return !PEER_FAULT(!head[1]) && bond_notified(b, head[2]) &&
+	       bond_resumed(b, head[0], head[1]);
 }
 
 static int take_own(struct bond *b, struct bond_path *p, const struct fabric_arrival *a)
@@ -97,15 +98,15 @@ static int take_own(struct bond *b, struct bond_path *p, const struct fabric_arr
 		return bond_poison(b, "length of a bond's packet");
 	switch (a->kind) {
 	case WIRE_BOND_ACK:
-		b->owes |= a->head[1] ? OWE_ACK : 0;
-		b->busy |= b->owes != 0;
+		b->has_deferred |= a->head[1] ? DEFER_ACK : 0;
+		b->busy |= b->has_deferred != 0;
 		sound = !PEER_FAULT(a->head[1] > 1) && bond_acknowledged(b, a->head[0]);
 		break;
 	case WIRE_BOND_SWITCH: sound = take_switch(b, p, a->head); break;
 	case WIRE_BOND_RESUME: sound = take_resume(b, a->head); break;
 	case WIRE_BOND_RESTART: sound = take_restart(b, p, a->head); break;
 	case WIRE_BOND_PROBE: sound = bond_probed(b, p, a->head); break;
-	default: sound = bond_told(b, a->head[0]);
+	default: sound = bond_notified(b, a->head[0]);
 	}
 	return sound ? 0 : bond_poison(b, rules[a->kind - WIRE_BOND_ACK]);
 }
@@ -128,7 +129,7 @@ static int refill(struct bond *b, struct bond_path *p)
 		p->watch.heard = true;
 		return n;
 	}
-	if (n == -EPIPE || (n == 0 && UNLIKELY(p->told)))
+	if (n == -EPIPE || (n == 0 && UNLIKELY(p->notified)))
 		bond_path_lost(b, p, true, p->port->lost);
 	else if (n < 0)
 		return bond_poison(b, p->port->violation);
@@ -213,7 +214,7 @@ static int read_ahead(struct bond *b, struct bond_path *p)
 	return rc == -EPROTO ? rc : 0;
 }
 
-int bond_look(struct bond *b)
+int bond_inspect(struct bond *b)
 {
 	b->turn = BOND_ASIDE;
 	b->out.more = false;
@@ -338,7 +339,7 @@ static inline int take_next(struct bond *b, struct fabric_arrival *arrivals, int
 	return got;
 }
 
-/* Something is owed. What goes out may read what no descriptor shows any more. */
+/* Something is deferred. What goes out may read what no descriptor shows any more. */
 static COLD int settle_after(struct bond *b, struct fabric_arrival *arrivals, int n, int got)
 {
 	if (got < 0)
@@ -361,7 +362,7 @@ int bond_receive(struct bond *b, struct fabric_arrival *arrivals, int n)
 	if (UNLIKELY(b->busy || b->armed || b->in.waiting || b->out.more || b->base.lags ||
 		     !--b->turn)) {
 		b->armed = false;
-		if (bond_look(b) < 0)
+		if (bond_inspect(b) < 0)
 			return -EPROTO;
 	}
 	got = take_next(b, arrivals, n);

@@ -40,7 +40,7 @@ bool bond_acknowledged(struct bond *b, uint64_t n)
 
 	if (UNLIKELY(o->in_part && wire_is_before(n, o->again) &&
 		     !o->resumed)) { /* it may have missed nothing, and not resume */
-		b->owes |= OWE_ACK | OWE_ASK;
+		b->has_deferred |= DEFER_ACK | DEFER_ASK;
 		b->busy = true;
 	}
 	if (has_been(b, n, o->acked)) /* another path was faster */
@@ -91,28 +91,30 @@ bool bond_resumed(struct bond *b, uint64_t n, uint64_t round)
 	return true;
 }
 
-/* ---- what is owed --------------------------------------------------------------------------- */
+/* ---- what is deferred --------------------------------------------------------------------------- */
 
-static int say_owed(struct bond *b)
+static int send_deferred(struct bond *b)
 {
-	uint8_t total = b->owes & (OWE_ACK | OWE_ASK), loss = b->owes & (OWE_RESUME | OWE_LOST);
-	int rc = b->owes & OWE_ANSWER ? bond_answer(b) : 0;
+	uint8_t total = b->has_deferred & (DEFER_ACK | DEFER_ASK),
+		loss = b->has_deferred & (DEFER_RESUME | DEFER_LOST);
+	int rc = b->has_deferred & DEFER_ANSWER ? bond_answer(b) : 0;
 
 	if (rc < 0)
 		return rc;
-	if (loss & OWE_RESUME)
-		rc = bond_say(b, WIRE_BOND_RESUME, b->in.received, b->in.round, bond_losses(b));
+	if (loss & DEFER_RESUME)
+		rc = bond_send_control(b, WIRE_BOND_RESUME, b->in.received, b->in.round,
+				       bond_losses(b));
 	else if (loss)
-		rc = bond_say(b, WIRE_BOND_LOST, bond_losses(b), 0, 0);
+		rc = bond_send_control(b, WIRE_BOND_LOST, bond_losses(b), 0, 0);
 	if (rc == 1)
-		b->owes &= (uint8_t)~loss;
+		b->has_deferred &= (uint8_t)~loss;
 	if (rc < 0 || !total)
 		return rc;
-	rc = bond_say(b, WIRE_BOND_ACK, b->in.received, !!(total & OWE_ASK), 0);
+	rc = bond_send_control(b, WIRE_BOND_ACK, b->in.received, !!(total & DEFER_ASK), 0);
 	if (rc != 1)
 		return rc;
-	b->owes &= (uint8_t)~total;
-	b->in.told = b->in.received;
+	b->has_deferred &= (uint8_t)~total;
+	b->in.notified = b->in.received;
 	return 1;
 }
 
@@ -123,8 +125,8 @@ static int change_path(struct bond *b)
 
 	if (o->wanted < 0 || (uint32_t)o->wanted == o->path || bond_has_backlog(b))
 		return 0;
-	rc = bond_path_say(b, &b->paths[o->path], WIRE_BOND_SWITCH, (uint64_t)o->wanted, o->sent,
-			   b->paths[o->wanted].life);
+	rc = bond_path_send(b, &b->paths[o->path], WIRE_BOND_SWITCH, (uint64_t)o->wanted, o->sent,
+			    b->paths[o->wanted].life);
 	if (rc != 1)
 		return rc;
 	o->path = (uint32_t)o->wanted;
@@ -163,13 +165,13 @@ static int send_again(struct bond *b)
 COLD int bond_settle(struct bond *b)
 {
 	struct bond_out *o = &b->out;
-	int rc = say_owed(b);
+	int rc = send_deferred(b);
 
 	if (rc != -EPROTO && !o->stopped)
 		rc = change_path(b);
 	if (rc != -EPROTO && o->restart && !o->stopped) {
-		rc = bond_path_say(b, &b->paths[o->path], WIRE_BOND_RESTART, o->forwarded, o->round,
-				   o->part);
+		rc = bond_path_send(b, &b->paths[o->path], WIRE_BOND_RESTART, o->forwarded,
+				    o->round, o->part);
 		o->restart = rc != 1;
 	}
 	if (rc != -EPROTO && !o->restart)
@@ -178,7 +180,7 @@ COLD int bond_settle(struct bond *b)
 		o->wanted = -1;
 	if (o->path != o->home)
 		bond_spread_rescan(b);
-	b->busy = b->owes || bond_has_backlog(b) || o->wanted >= 0;
+	b->busy = b->has_deferred || bond_has_backlog(b) || o->wanted >= 0;
 	return rc == -EPROTO ? rc : 0;
 }
 
@@ -189,13 +191,13 @@ COLD int bond_settle(struct bond *b)
 static COLD int ask(struct bond *b)
 {
 	struct bond_out *o = &b->out;
-	int rc = bond_path_say(b, &b->paths[o->path], WIRE_BOND_ACK, b->in.received, 1, 0);
+	int rc = bond_path_send(b, &b->paths[o->path], WIRE_BOND_ACK, b->in.received, 1, 0);
 
 	if (rc != 1)
 		return rc;
 	o->asked = o->log.head;
 	bond_log_mark(&o->log);
-	b->in.told = b->in.received;
+	b->in.notified = b->in.received;
 	return 1;
 }
 
@@ -249,7 +251,7 @@ static int make_room(struct bond *b, uint32_t length)
 
 	if (LIKELY(bond_log_reserve(&o->log, length, promised ? 0 : spare(o))))
 		return 1;
-	rc = bond_look(b);
+	rc = bond_inspect(b);
 	if (rc < 0)
 		return rc;
 	if (bond_has_backlog(b)) /* a loss was heard of */
@@ -353,14 +355,14 @@ int bond_send(struct bond *b, const struct fabric_wr *wr)
 		return -EINVAL;
 	if (UNLIKELY(b->busy)) {
 		rc = bond_settle(b);
-		rc = rc < 0 ? rc : bond_is_mute(b);
+		rc = rc < 0 ? rc : bond_is_send_dead(b);
 		if (rc < 0)
 			return rc;
 		if (bond_has_backlog(b) && !(wr->flags & FABRIC_ONLY))
 			return keep_back(b, wr, built);
 	}
 	if (UNLIKELY(wr->flags & FABRIC_BY_MASK ||
-		     !wire_is_before(o->log.head + wr->length, o->look) ||
+		     !wire_is_before(o->log.head + wr->length, o->inspect) ||
 		     (o->full && o->spreads))) {
 		rc = find_path(b, wr);
 		if (rc != 1)

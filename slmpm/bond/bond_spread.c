@@ -27,11 +27,11 @@ static uint64_t average(uint64_t rate, uint64_t one)
  * something is still under way, and that was more than what a late acknowledgement leaves open. */
 static void measure(struct bond_flow *f, const struct fabric_counts *c, uint64_t now)
 {
-	uint64_t more = c->carried - f->carried, ns = now - f->looked, one;
+	uint64_t more = c->carried - f->carried, ns = now - f->inspected, one;
 
 	if (more > UINT64_MAX / 2) /* a credit is under way, too, and was not posted */
 		more = 0;
-	if (f->under_way >= EVERY && more < f->under_way) {
+	if (f->in_flight >= EVERY && more < f->in_flight) {
 		f->bytes += more;
 		f->ns += ns;
 	} else if (ns >= WINDOW && more >= EVERY) {
@@ -41,9 +41,9 @@ static void measure(struct bond_flow *f, const struct fabric_counts *c, uint64_t
 			f->rated = now;
 		}
 	}
-	f->looked = now;
+	f->inspected = now;
 	f->carried = c->carried;
-	f->under_way = c->under_way;
+	f->in_flight = c->in_flight;
 	if (f->ns >= WINDOW && (f->rate || f->bytes >= FIRST)) {
 		one = f->bytes * 1000 / (f->ns / 1000) + 1;
 		f->rate = f->rate ? average(f->rate, one) : one;
@@ -62,7 +62,7 @@ static struct mode_load load_of(struct bond *b, struct bond_path *p, uint64_t no
 		return (struct mode_load){.able = false};
 	measure(&p->flow, &p->port->counts, now);
 	return (struct mode_load){
-		.able = true, .under_way = p->flow.under_way, .rate = p->flow.rate};
+		.able = true, .in_flight = p->flow.in_flight, .rate = p->flow.rate};
 }
 
 /* The others are looked at only where the present one has too much to do. */
@@ -99,7 +99,7 @@ COLD int bond_spread_out(struct bond *b, uint32_t length)
 	bool spreads = bond_spreads(&b->base);
 	int path;
 
-	o->look = o->log.head + (spreads ? length + EVERY : NEVER);
+	o->inspect = o->log.head + (spreads ? length + EVERY : NEVER);
 	if (!spreads || o->wanted >= 0 || bond_has_backlog(b))
 		return 0;
 	path = choose(b, length > EVERY ? length : EVERY);
@@ -119,7 +119,7 @@ void bond_spread_rescan(struct bond *b)
 {
 	struct bond_out *o = &b->out;
 
-	o->look = o->log.head + (o->spreads || o->path != o->home ? 0 : NEVER);
+	o->inspect = o->log.head + (o->spreads || o->path != o->home ? 0 : NEVER);
 }
 
 void bond_spread_joined(struct bond *b, struct bond_path *p)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Silent paths. A link whose way is cut need not end: what goes by it vanishes, and nothing comes. So
- * where something is owed by a path and nothing has come for a while, a question goes by it, and one
+ * where something is deferred by a path and nothing has come for a while, a question goes by it, and one
  * by each of the others; a peer that answers there, again and again, and not here, has not got it.
  * One that is stopped, or computes, answers nowhere, and loses nothing.
  */
@@ -35,10 +35,10 @@ static uint64_t held(const struct bond *b)
 
 static int probe(struct bond *b, struct bond_path *p, uint64_t number, uint64_t flags)
 {
-	int rc = bond_path_say(b, p, WIRE_BOND_PROBE, b->in.received, number, flags);
+	int rc = bond_path_send(b, p, WIRE_BOND_PROBE, b->in.received, number, flags);
 
 	if (rc == 1)
-		b->in.told = b->in.received;
+		b->in.notified = b->in.received;
 	return rc;
 }
 
@@ -57,7 +57,7 @@ static int ask(struct bond *b, struct bond_path *p)
 
 int bond_answer(struct bond *b)
 {
-	b->owes &= (uint8_t)~OWE_ANSWER;
+	b->has_deferred &= (uint8_t)~DEFER_ANSWER;
 	for (uint32_t i = 0; i < BOND_PATHS; i++) {
 		struct bond_path *p = &b->paths[i];
 		int rc = !p->watch.questioned ?
@@ -69,7 +69,7 @@ int bond_answer(struct bond *b)
 		if (rc == 1 || p->state != PATH_UP)
 			p->watch.questioned = false;
 		else
-			b->owes |= OWE_ANSWER;
+			b->has_deferred |= DEFER_ANSWER;
 	}
 	return 0;
 }
@@ -84,7 +84,7 @@ bool bond_probed(struct bond *b, struct bond_path *p, const uint64_t *head)
 	if (!head[2]) {
 		w->questioned = true;
 		w->question = head[1];
-		b->owes |= OWE_ANSWER;
+		b->has_deferred |= DEFER_ANSWER;
 		b->busy = true;
 		b->turn = 1; /* the others may have brought one, too */
 		return true;
@@ -115,7 +115,7 @@ static bool is_overtaken(const struct bond *b, const struct bond_path *p)
 	return false;
 }
 
-static bool owes(const struct bond *b, const struct bond_path *p)
+static bool has_deferred(const struct bond *b, const struct bond_path *p)
 {
 	const struct bond_out *o = &b->out;
 
@@ -147,11 +147,11 @@ static bool is_heard(const struct bond *b, const struct bond_path *p)
 }
 
 /* True: it is to be asked for. */
-static bool look_at(struct bond *b, struct bond_path *p)
+static bool inspect_one(struct bond *b, struct bond_path *p)
 {
 	struct bond_watch *w = &p->watch;
 
-	if (!owes(b, p) || is_heard(b, p)) {
+	if (!has_deferred(b, p) || is_heard(b, p)) {
 		w->quiet = w->asked != w->last; /* what has come may be older */
 		w->silences = 0;
 		return w->quiet;
@@ -163,7 +163,7 @@ static bool look_at(struct bond *b, struct bond_path *p)
 	if (is_held(b, p))
 		w->silences = 0;
 	else if ((other_answered(b, p) || is_overtaken(b, p)) && ++w->silences == PARTS) {
-		p->told = true; /* by its silence: nothing more is waited for */
+		p->notified = true; /* by its silence: nothing more is waited for */
 		bond_path_lost(b, p, false, "it is silent, and the peer is not");
 		return false;
 	}
@@ -190,12 +190,12 @@ static void forget(struct bond *b)
 }
 
 /* Whether somebody is asked. */
-static bool look(struct bond *b)
+static bool inspect(struct bond *b)
 {
 	bool doubts = false;
 
 	for (uint32_t i = 0; i < BOND_PATHS; i++)
-		doubts |= look_at(b, &b->paths[i]);
+		doubts |= inspect_one(b, &b->paths[i]);
 	forget(b);
 	if ((doubts && ask_all(b) < 0) || (b->busy && bond_settle(b) < 0))
 		return false; /* poisoned: told by the next call */
@@ -209,24 +209,24 @@ static bool has_choice(const struct bond *b)
 	return (up & (up - 1)) != 0;
 }
 
-static bool any_owes(const struct bond *b)
+static bool any_has_deferred(const struct bond *b)
 {
 	for (uint32_t i = 0; i < BOND_PATHS; i++)
-		if (owes(b, &b->paths[i]))
+		if (has_deferred(b, &b->paths[i]))
 			return true;
 	return false;
 }
 
-uint64_t bond_tend(struct fabric_link *link, uint64_t now_ns, uint64_t dead_ns)
+uint64_t bond_keepalive(struct fabric_link *link, uint64_t now_ns, uint64_t dead_ns)
 {
 	struct bond *b = (struct bond *)link;
 	uint64_t part = dead_ns / PARTS;
 
-	if (link->violation || !has_choice(b) || !any_owes(b)) {
+	if (link->violation || !has_choice(b) || !any_has_deferred(b)) {
 		forget(b);
 		return UINT64_MAX;
 	}
-	if (now_ns >= b->look)
-		b->look = now_ns + (look(b) ? part : QUIET * part);
-	return b->look;
+	if (now_ns >= b->inspect)
+		b->inspect = now_ns + (inspect(b) ? part : QUIET * part);
+	return b->inspect;
 }

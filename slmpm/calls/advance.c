@@ -11,8 +11,8 @@
 #define ASK_TICKS 200000 /* between questions to the kernel, by who calls all the time */
 
 /*
- * The short way of a call, for one peer that sends active messages: takes those that are there and counts them in
- * TAKEN. False: the long way has to look, too.
+ * The fast path of a call, for one peer that sends active messages: takes those that are there and counts them in
+ * TAKEN. False: the slow path has to look, too.
  */
 static inline bool progress_shortly(struct context *ctx, int *taken)
 {
@@ -27,7 +27,7 @@ static inline bool progress_shortly(struct context *ctx, int *taken)
 	ep = ctx->endpoints[0];
 	l = &ep->link;
 	while (LIKELY(ep->direct && !ep->unpack.left && !ep->bundle.count &&
-		      ctx->idle < PROGRESS_LOOK_EVERY)) {
+		      ctx->idle < PROGRESS_INSPECT_EVERY)) {
 		struct fabric_arrival *a;
 
 		/* Behind a violation there may be more. */
@@ -35,10 +35,10 @@ static inline bool progress_shortly(struct context *ctx, int *taken)
 			if (polls == POLLS - 1 && ep->mirrors)
 				awaited = mirror_now(); /* not in the way of a change to come */
 			else
-				clock_between_looks();
+				clock_between_polls();
 		}
 		if (!a && !n)
-			return clock_ticks() - ctx->looked < ASK_TICKS && ep->direct;
+			return clock_ticks() - ctx->inspected < ASK_TICKS && ep->direct;
 		if (!a)
 			break;
 		if (UNLIKELY(!(mirror_is_change(a->kind) ? mirror_take_shortly(ep, a, awaited) :
@@ -67,7 +67,7 @@ static int progress_locked(struct context *ctx)
 
 	if (ctx->armed && !ctx->sleeping) {
 		wait_disarm(ctx);
-		ctx->looked = 0;
+		ctx->inspected = 0;
 	}
 	for (uint32_t passes = ctx->live * PROGRESS_SHARE + 1; passes; passes--) {
 		n += progress_context(ctx);
@@ -98,16 +98,16 @@ int slmpm_progress(slmpm_ctx handle)
 	enter(ctx);
 	rc = taken + progress_locked(ctx);
 	/* Who calls all the time need not ask the kernel each time. */
-	if (!rc && clock_ticks() - ctx->looked >= ASK_TICKS) {
-		rc = wait_look(ctx);
-		ctx->looked = clock_ticks();
+	if (!rc && clock_ticks() - ctx->inspected >= ASK_TICKS) {
+		rc = wait_inspect(ctx);
+		ctx->inspected = clock_ticks();
 		if (!rc)
 			yield_consider(ctx);
 	}
 	if (!rc)
 		yield_poll(ctx);
 	if (UNLIKELY(ctx->yields)) /* the next one comes this way, too */
-		ctx->looked = 0;
+		ctx->inspected = 0;
 	context_unlock(ctx);
 	return rc;
 }

@@ -246,7 +246,7 @@ int slmpm_check_at(int i, struct slmpm_check *check)
 }
 
 /* By what a fabric of sockets receives and sends, as it is set and as the kernel lets it. */
-static void say_engine(int uring, char *text, size_t size)
+static void describe_engine(int uring, char *text, size_t size)
 {
 	const struct config *config = config_get();
 	int64_t engine = config ? config->tcp_engine : FABRIC_ENGINE_AUTO;
@@ -289,7 +289,7 @@ int slmpm_fabric_at(int i, struct slmpm_fabric_info *info)
 	snprintf(now.commit, sizeof(now.commit), "%s", commits[caps.commit]);
 	snprintf(now.detail, sizeof(now.detail), "%s", now.available ? "" : caps.why_not);
 	if (now.available && caps.uring)
-		say_engine(caps.uring, now.detail, sizeof(now.detail));
+		describe_engine(caps.uring, now.detail, sizeof(now.detail));
 	now.packet_max = caps.message_max;
 	sized_give_own(info, &now, sizeof(now));
 	return 0;

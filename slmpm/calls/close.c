@@ -30,8 +30,8 @@ static bool all_sent(void *arg)
 	const struct endpoint *ep = c->ep;
 
 	return is_gone(c) || ep->state != SLMPM_PEER_UP ||
-	       (!ep->bundle.count && list_empty(&ep->link.queue) && list_empty(&ep->owed) &&
-		list_empty(&ep->announced) && !rma_owes(ep) && !mirror_owes(ep));
+	       (!ep->bundle.count && list_empty(&ep->link.queue) && list_empty(&ep->deferred) &&
+		list_empty(&ep->announced) && !rma_has_deferred(ep) && !mirror_has_deferred(ep));
 }
 
 /* What the link has taken is out of this process's hands, too. */
@@ -69,7 +69,7 @@ static bool nobody_writes(void *arg)
 	const struct closing *c = arg;
 
 	return is_gone(c) || c->ep->state != SLMPM_PEER_UP ||
-	       (fetch_let_go(c->ep) && ask_release(c->ep));
+	       (fetch_release(c->ep) && ask_release(c->ep));
 }
 
 /* The end of stream follows what is still to be sent. */
@@ -79,12 +79,12 @@ static int send_end(struct closing *c, int timeout_ms)
 	struct context *ctx = c->ep->ctx;
 	int rc;
 
-	mirror_look_last(c->ep);
+	mirror_scan_last(c->ep);
 	rc = wait_until(ctx, all_sent, c, timeout_ms);
 	if (is_gone(c))
 		return 0;
 	link_control(c->ep, WIRE_CLOSE, c->ep->stats->received_messages, 0, NULL, 0);
-	c->ep->said_end = true;
+	c->ep->sent_end = true;
 	if (rc == 0)
 		rc = wait_until(ctx, all_sent, c, clock_ms(clock_now(), deadline, -1));
 	if (is_gone(c))
@@ -100,7 +100,7 @@ int close_peer(struct endpoint *ep, int timeout_ms)
 {
 	uint64_t deadline = clock_deadline(timeout_ms);
 	struct closing c = {ep, handle_id(ep)};
-	int rc = 0, let_go = 0;
+	int rc = 0, release = 0;
 
 	/* What was sent before the handshake waits for it. */
 	if (ep->state == SLMPM_PEER_CONNECTING && !list_empty(&ep->link.queue))
@@ -113,12 +113,12 @@ int close_peer(struct endpoint *ep, int timeout_ms)
 		link_unreserve(ep);
 	ep->loan.data = NULL;
 	if (ep->state == SLMPM_PEER_UP)
-		let_go = memory_close(ep, clock_ms(clock_now(), deadline, -1));
+		release = memory_close(ep, clock_ms(clock_now(), deadline, -1));
 	if (is_gone(&c))
 		return 0;
 	if (wait_until(ep->ctx, nobody_writes, &c, clock_ms(clock_now(), deadline, -1)) < 0)
-		let_go = error_set(SLMPM_ETIMEOUT, "%s may still write into a receive's memory",
-				   ep->name);
+		release = error_set(SLMPM_ETIMEOUT, "%s may still write into a receive's memory",
+				    ep->name);
 	if (is_gone(&c))
 		return 0;
 	if (ep->state == SLMPM_PEER_UP)
@@ -127,7 +127,7 @@ int close_peer(struct endpoint *ep, int timeout_ms)
 		return 0;
 	endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it has been closed");
 	bootstrap_stop(ep, NULL);
-	return rc < 0 ? rc : let_go;
+	return rc < 0 ? rc : release;
 }
 
 int slmpm_close(slmpm_peer peer, int timeout_ms)

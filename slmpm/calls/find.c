@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Handles of peers by address. Each address of a peer belongs to one of its links, or to none; a
- * handle that was found by one has that link in it (endpoint.h), as a wish for what it is used for.
+ * handle that was found by one has that link in it (endpoint.h), as a hint for what it is used for.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 /* The links of a peer as applications see them: what there are, and which one is used. */
 #include <stdio.h>
 
-#include "slmpm/bond/further_state.h"
-#include "slmpm/connect/further.h"
+#include "slmpm/bond/secondary_state.h"
+#include "slmpm/connect/secondary.h"
 #include "slmpm/base/error.h"
 #include "slmpm/link/link.h"
 #include "slmpm/base/sized.h"
@@ -29,7 +29,7 @@ static uint32_t state_of(const struct endpoint *ep, enum bond_state state, uint3
 static void describe(const struct endpoint *ep, uint32_t i, struct slmpm_link_info *info)
 {
 	const struct fabric_link *bond = ep->link.port;
-	const struct further_link *l = &ep->further->link[i];
+	const struct secondary_link *l = &ep->secondary->link[i];
 
 	info->state = state_of(ep, bond_state(bond, i), l->lost);
 	info->used = info->state == SLMPM_LINK_UP && bond_home(bond) == i;
@@ -76,13 +76,13 @@ int slmpm_link_query(slmpm_peer peer, uint32_t link, struct slmpm_link_info *inf
 		return -SLMPM_EINVAL;
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
-	if (link >= further_links(ep)) {
+	if (link >= secondary_links(ep)) {
 		rc = error_set(SLMPM_ENOENT, "link %u of %s: it has %u", link, ep->name,
-			       further_links(ep));
+			       secondary_links(ep));
 	} else {
 		if (ep->state == SLMPM_PEER_UP && !ep->loan.data)
 			link_flush(ep);
-		if (ep->further)
+		if (ep->secondary)
 			describe(ep, link, &now);
 		else
 			describe_only(ep, &now);
@@ -104,11 +104,11 @@ int slmpm_link_use(slmpm_peer peer, uint32_t link)
 		return endpoint_bad_handle(peer);
 	if (ep->state != SLMPM_PEER_UP)
 		rc = error_set(SLMPM_ESTATE, "%s is not connected", ep->name);
-	else if (link >= further_links(ep) && link != SLMPM_LINK_ANY)
+	else if (link >= secondary_links(ep) && link != SLMPM_LINK_ANY)
 		rc = error_set(SLMPM_ENOENT, "link %u of %s: it has %u", link, ep->name,
-			       further_links(ep));
-	else if (ep->further)
-		further_use(ep, link);
+			       secondary_links(ep));
+	else if (ep->secondary)
+		secondary_use(ep, link);
 	context_unlock(ep->ctx);
 	return rc;
 }

@@ -53,7 +53,7 @@ int slmpm_next_event(slmpm_ctx handle, struct slmpm_event *event, int timeout_ms
 		return rc;
 	context_lock(ctx);
 	if (!timeout_ms && !has_event(ctx))
-		(void)wait_look(ctx);
+		(void)wait_inspect(ctx);
 	(void)wait_until(ctx, has_event, ctx, timeout_ms);
 	rc = context_next_event(ctx, event);
 	context_unlock(ctx);

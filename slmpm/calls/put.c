@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The short ways of puts and gets: on memory that is within direct reach a plain one is a lookup, the
+ * The fast paths of puts and gets: on memory that is within direct reach a plain one is a lookup, the
  * checks and a copy, and a large put one that both sides copy. All others are left to rma_operate.
  */
 #include "shm/copy.h"
@@ -11,11 +11,11 @@
 #include "slmpm/share/share.h"
 
 /* After COUNT operations, some of which nobody has timed. */
-static COLD void look_at(struct remote *remote, uint64_t count)
+static COLD void inspect_one(struct remote *remote, uint64_t count)
 {
 	const slmpm_rmem rmem = {handle_id(remote)};
 
-	if (direct_come_by(remote->ctx, count) && remote_get(rmem) == remote)
+	if (direct_opportunistic(remote->ctx, count) && remote_get(rmem) == remote)
 		direct_measure(remote);
 }
 
@@ -40,7 +40,7 @@ static int operate_one(const char *call, int kind, slmpm_rmem rmem, uint64_t off
 	return rma_operate(&o);
 }
 
-/* What goes the long way is measured there. */
+/* What goes the slow path is measured there. */
 static bool is_measured_here(const struct slmpm_how *how, const slmpm_req *req)
 {
 	return !req && direct_is_plain(how);
@@ -75,8 +75,8 @@ static COLD int get_measured(struct remote *remote, slmpm_rmem from, uint64_t of
 	return rc;
 }
 
-static NOINLINE int put_slowly(slmpm_rmem to, uint64_t offset, const void *from, size_t len,
-			       const struct slmpm_how *how, slmpm_req *req)
+static NOINLINE int put_slow_path(slmpm_rmem to, uint64_t offset, const void *from, size_t len,
+				  const struct slmpm_how *how, slmpm_req *req)
 {
 	struct remote *remote = remote_get(to);
 
@@ -95,12 +95,12 @@ static inline int get_shortly(struct remote *remote, uint64_t offset, void *to, 
 	atomic_thread_fence(memory_order_acquire);
 	stats->get_bytes += len;
 	if (UNLIKELY(!(++stats->gets % RMA_PASS_EVERY)))
-		look_at(remote, stats->gets);
+		inspect_one(remote, stats->gets);
 	return 0;
 }
 
-static NOINLINE int get_slowly(slmpm_rmem from, uint64_t offset, void *to, size_t len,
-			       const struct slmpm_how *how, slmpm_req *req)
+static NOINLINE int get_slow_path(slmpm_rmem from, uint64_t offset, void *to, size_t len,
+				  const struct slmpm_how *how, slmpm_req *req)
 {
 	struct remote *remote = remote_get(from);
 
@@ -126,7 +126,7 @@ int slmpm_put(slmpm_rmem to, uint64_t offset, const void *from, size_t len,
 
 		if (UNLIKELY(len >= SHARE_LEAST)) {
 			if (len >= remote->ep->ask_min)
-				return put_slowly(to, offset, from, len, how, req);
+				return put_slow_path(to, offset, from, len, how, req);
 			shared = share_put(remote, offset, from, len, how);
 		}
 		if (UNLIKELY(shared < 0))
@@ -135,10 +135,10 @@ int slmpm_put(slmpm_rmem to, uint64_t offset, const void *from, size_t len,
 			copy_payload(direct_at(remote, offset), from, len);
 		stats->put_bytes += len;
 		if (UNLIKELY(!(++stats->puts % RMA_PASS_EVERY)))
-			look_at(remote, stats->puts);
+			inspect_one(remote, stats->puts);
 		return 0;
 	}
-	return put_slowly(to, offset, from, len, how, req);
+	return put_slow_path(to, offset, from, len, how, req);
 }
 
 int slmpm_get(slmpm_rmem from, uint64_t offset, void *to, size_t len, const struct slmpm_how *how,
@@ -149,5 +149,5 @@ int slmpm_get(slmpm_rmem from, uint64_t offset, void *to, size_t len, const stru
 	if (LIKELY(!req && direct_is_short(remote, FABRIC_READ) &&
 		   direct_is_within(remote, offset, len) && (to || !len) && direct_is_plain(how)))
 		return get_shortly(remote, offset, to, len);
-	return get_slowly(from, offset, to, len, how, req);
+	return get_slow_path(from, offset, to, len, how, req);
 }

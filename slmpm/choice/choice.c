@@ -2,24 +2,24 @@
 /* Two ways and what they have cost (choice.h). */
 #include "slmpm/choice/choice.h"
 
-#define UNIT_SHIFT  16 /* costs are of 64 KiB */
-#define RUN         4  /* turns of a try, ... */
-#define RUN_MOST    16 /* ... and of one that ends well: the last is shorter than all before, ... */
-#define FALL        8  /* ... by this part, ... */
-#define CLOSE       4  /* ... or one of them is hardly longer than the usual way, by this one */
-#define FEW         3  /* turns that tell what a way costs after a change ... */
-#define MANY        8  /* ... and later on: the least of them, for what delays one spares another */
-#define SAMPLE      8  /* one turn in so many is timed, and so many after a change */
-#define FIRST_PAUSE 8  /* turns before the longer way is tried again; then four times as many, */
-#define LAST_PAUSE  1024    /* ... to so many, and besides ... */
-#define BUDGET      100     /* ... so many times what tries have lost */
-#define MOST_OWED   1048576 /* turns of the usual way: who was stopped for a minute is no measure */
-#define MOST_SPARED 262144  /* of them are waited for later where there is reason to: ... */
-#define LEAST_OWED  3072    /* ... all but so many */
-#define MISSED      256  /* turns without the other way after it came to nothing; twice as many, */
-#define MOST_MISSED 8192 /* ... and so on, to so many */
-#define HOPELESS    8    /* times the usual cost: the rest of a run would change nothing */
-#define MARGIN      32   /* the usual way stays so while no other is shorter by this part */
+#define UNIT_SHIFT   16 /* costs are of 64 KiB */
+#define RUN          4  /* turns of a try, ... */
+#define RUN_MOST     16 /* ... and of one that ends well: the last is shorter than all before, ... */
+#define FALL         8  /* ... by this part, ... */
+#define CLOSE        4  /* ... or one of them is hardly longer than the usual way, by this one */
+#define FEW          3  /* turns that tell what a way costs after a change ... */
+#define MANY         8 /* ... and later on: the least of them, for what delays one spares another */
+#define SAMPLE       8 /* one turn in so many is timed, and so many after a change */
+#define FIRST_PAUSE  8 /* turns before the longer way is tried again; then four times as many, */
+#define LAST_PAUSE   1024    /* ... to so many, and besides ... */
+#define BUDGET       100     /* ... so many times what tries have lost */
+#define MOST_BUDGET  1048576 /* turns of the usual way: who was stopped for a minute is no measure */
+#define PROBE_BUDGET 262144  /* of them are waited for later where there is reason to: ... */
+#define LEAST_BUDGET 3072    /* ... all but so many */
+#define MISSED       256  /* turns without the other way after it came to nothing; twice as many, */
+#define MOST_MISSED  8192 /* ... and so on, to so many */
+#define HOPELESS     8    /* times the usual cost: the rest of a run would change nothing */
+#define MARGIN       32   /* the usual way stays so while no other is shorter by this part */
 
 struct choice *choice_of(struct choice *choices, uint64_t length)
 {
@@ -117,8 +117,8 @@ static void count(struct choice *c)
 			end_run(c);
 		return;
 	}
-	if (c->owed > usual) {
-		c->owed -= usual;
+	if (c->deferred > usual) {
+		c->deferred -= usual;
 		return;
 	}
 	c->spared -= c->spared < usual ? c->spared : usual;
@@ -168,10 +168,10 @@ static uint32_t cost_of(uint64_t took, uint64_t length)
 /* Also of what was charged while the usual way cost more. */
 static void limit(struct choice *c)
 {
-	uint64_t most = c->cost[c->usual] * (uint64_t)MOST_OWED;
+	uint64_t most = c->cost[c->usual] * (uint64_t)MOST_BUDGET;
 
-	if (c->owed > most)
-		c->owed = most;
+	if (c->deferred > most)
+		c->deferred = most;
 }
 
 /* A try, or some turn after the change back, took longer than the usual way would have. */
@@ -180,7 +180,7 @@ static void charge(struct choice *c, uint32_t cost)
 	uint64_t usual = c->cost[c->usual];
 
 	if (usual && cost > usual)
-		c->owed += (cost - usual) * BUDGET;
+		c->deferred += (cost - usual) * BUDGET;
 	limit(c);
 }
 
@@ -207,14 +207,14 @@ static bool goes_on(struct choice *c, uint32_t cost)
  * take more than their part where each of them is spared. */
 static void spare(struct choice *c)
 {
-	uint64_t most = c->cost[c->usual] * (uint64_t)LEAST_OWED;
-	uint64_t left = c->cost[c->usual] * (uint64_t)MOST_SPARED, part;
+	uint64_t most = c->cost[c->usual] * (uint64_t)LEAST_BUDGET;
+	uint64_t left = c->cost[c->usual] * (uint64_t)PROBE_BUDGET, part;
 
-	if (c->owed <= most || c->spared >= left)
+	if (c->deferred <= most || c->spared >= left)
 		return;
 	left -= c->spared;
-	part = c->owed - most < left ? c->owed - most : left;
-	c->owed -= part;
+	part = c->deferred - most < left ? c->deferred - most : left;
+	c->deferred -= part;
 	c->spared += part;
 }
 

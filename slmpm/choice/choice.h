@@ -35,7 +35,7 @@ struct choice {
 	/* So much of the usual way's cost is to come before the longer one is tried, and so much more
 	 * was put off; what that cost was at the last try; and so many turns behind it, which were so
 	 * many. */
-	uint64_t owed, spared;
+	uint64_t deferred, spared;
 	uint32_t then, left, pause;
 	/* Turns left without the other way, for nobody came for the last; of so many. */
 	uint32_t without, missed;

@@ -11,7 +11,7 @@
 #include "slmpm/mode/mode_rule.h"
 #include "slmpm/base/error.h"
 #include "slmpm/link/link.h"
-#include "slmpm/monitor/means.h"
+#include "slmpm/monitor/aggregate.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/base/sized.h"
 
@@ -22,27 +22,28 @@ static uint32_t as_cost(uint64_t ns)
 	return ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
 }
 
-/* Once a fabric is crowded it is so until no other link over it has much to do. */
-static void look_at_fabric(struct endpoint *ep, struct mode_view *v, uint32_t link,
+/* Once a fabric is overloaded it is so until no other link over it has much to do. */
+static void inspect_fabric(struct endpoint *ep, struct mode_view *v, uint32_t link,
 			   const char *fabric)
 {
 	static const struct monitor_load none;
-	struct means_known known = {.busy = 0};
+	struct aggregate_known known = {.busy = 0};
 	uint8_t bit = (uint8_t)(1u << link);
 
-	(void)means_fabric_known(fabric, ep->monitor ? &ep->monitor->load[link] : &none, &known);
+	(void)aggregate_fabric_known(fabric, ep->monitor ? &ep->monitor->load[link] : &none,
+				     &known);
 	v->all.queue = known.queue;
 	v->all.permille = known.out_permille;
 	v->all.echo = known.echo;
-	if (mode_is_crowded(v, mode_limits()))
-		ep->modes.crowded |= bit;
+	if (mode_is_overloaded(v, mode_limits()))
+		ep->modes.oversubscribed |= bit;
 	else if (!known.busy)
-		ep->modes.crowded &= (uint8_t)~bit;
-	v->all.crowded = ep->modes.crowded & bit;
+		ep->modes.oversubscribed &= (uint8_t)~bit;
+	v->all.oversubscribed = ep->modes.oversubscribed & bit;
 }
 
 /* What all instances of the application see of the fabric of EP's LINK, and have measured. */
-static void look_at_all(struct endpoint *ep, struct mode_view *v, const struct mode_ask *ask,
+static void inspect_all(struct endpoint *ep, struct mode_view *v, const struct mode_ask *ask,
 			uint32_t link, const char *fabric)
 {
 	uint64_t packets, fetched;
@@ -50,10 +51,10 @@ static void look_at_all(struct endpoint *ep, struct mode_view *v, const struct m
 	if (!config_get()->aggregate)
 		return;
 	monitor_pass_next(ep->ctx);
-	if (means_instances() < 2)
+	if (aggregate_instances() < 2)
 		return;
 	v->all.known = true;
-	look_at_fabric(ep, v, link, fabric);
+	inspect_fabric(ep, v, link, fabric);
 	if (ask->op != MODE_SEND || !monitor_mean(SLMPM_BY_SMT, ask->size, &packets) ||
 	    !monitor_mean(SLMPM_BY_RGET, ask->size, &fetched))
 		return;
@@ -61,8 +62,8 @@ static void look_at_all(struct endpoint *ep, struct mode_view *v, const struct m
 	v->all.cost[1] = as_cost(fetched);
 }
 
-static void look(struct endpoint *ep, struct mode_view *v, const struct mode_ask *ask,
-		 const struct choice *c)
+static void inspect(struct endpoint *ep, struct mode_view *v, const struct mode_ask *ask,
+		    const struct choice *c)
 {
 	const struct fabric_counts *counts = &ep->link.port->counts;
 
@@ -75,15 +76,15 @@ static void look(struct endpoint *ep, struct mode_view *v, const struct mode_ask
 	if (c)
 		choice_view(c, v);
 	if (!bond_is(ep->link.port))
-		look_at_all(ep, v, ask, 0, ep->link.port->domain->fabric->name);
+		inspect_all(ep, v, ask, 0, ep->link.port->domain->fabric->name);
 }
 
-struct mode pick_way(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways, bool behind,
-		     const struct choice *c)
+struct mode pick_route(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways, bool behind,
+		       const struct choice *c)
 {
 	struct mode_link link = {.up = true, .ways = ways, .view.behind = behind};
 
-	look(ep, &link.view, ask, c);
+	inspect(ep, &link.view, ask, c);
 	return mode_select(ask, &link, 1, 0, mode_limits());
 }
 
@@ -102,7 +103,7 @@ static int usual_link(const struct endpoint *ep)
 {
 	const struct fabric_link *bond = ep->link.port;
 	uint32_t up = bond_up(bond);
-	int link = further_wanted(ep), left = ep->modes.left - 1;
+	int link = secondary_wanted(ep), left = ep->modes.left - 1;
 
 	if (left >= 0 && (link < 0 || link == left))
 		link = up >> left & 1 && mode_is_short(ep->link.depth, mode_limits()) &&
@@ -116,7 +117,7 @@ static int usual_link(const struct endpoint *ep)
 
 /* Who only sends does not receive what a network's reader publishes: before others are judged by their load, a ring
  * that seems to be full is looked at again. */
-static void look_at_ring(const struct context *ctx, struct fabric_link *port, struct mode_view *v)
+static void inspect_ring(const struct context *ctx, struct fabric_link *port, struct mode_view *v)
 {
 	const struct fabric_counts *c = &port->counts;
 
@@ -130,14 +131,14 @@ static void look_at_ring(const struct context *ctx, struct fabric_link *port, st
 }
 
 /* One view for all but the rings. */
-static void look_at_links(struct endpoint *ep, struct mode_link *links, const struct mode_ask *ask,
+static void inspect_links(struct endpoint *ep, struct mode_link *links, const struct mode_ask *ask,
 			  const struct choice *c)
 {
 	const struct fabric_link *bond = ep->link.port;
 	bool spread = bond_spreads(bond); /* that is seen to packet by packet */
 	uint32_t up = bond_up(bond);
 
-	look(ep, &links->view, ask, c);
+	inspect(ep, &links->view, ask, c);
 	for (uint32_t i = 0; i < BOND_PATHS; i++) {
 		struct fabric_link *port = bond_port(bond, i);
 
@@ -146,14 +147,14 @@ static void look_at_links(struct endpoint *ep, struct mode_link *links, const st
 		if (!port)
 			continue;
 		links[i].wire = !port->domain->fabric->alloc && !spread;
-		look_at_ring(ep->ctx, port, &links[i].view);
+		inspect_ring(ep->ctx, port, &links[i].view);
 		links[i].view.echo = ep->monitor ? as_cost(ep->monitor->paths[i].time.least) : 0;
-		look_at_all(ep, &links[i].view, ask, i, port->domain->fabric->name);
+		inspect_all(ep, &links[i].view, ask, i, port->domain->fabric->name);
 	}
 }
 
 /* What waits, waits for the link in use or, while that is another's stand-in, for the one that was left. */
-static void look_at_queues(const struct endpoint *ep, struct mode_link *links)
+static void inspect_queues(const struct endpoint *ep, struct mode_link *links)
 {
 	int left = ep->modes.left - 1;
 	int of = left >= 0 && links[left].up ? left : (int)bond_home(ep->link.port);
@@ -195,8 +196,8 @@ static bool is_default(const struct endpoint *ep, struct mode mode)
 {
 	const char *fabric = config_get()->default_smt;
 
-	return further_wanted(ep) < 0 && !mode_is_auto(fabric) &&
-	       !strcmp(further_fabric(ep, mode.link), fabric);
+	return secondary_wanted(ep) < 0 && !mode_is_auto(fabric) &&
+	       !strcmp(secondary_fabric(ep, mode.link), fabric);
 }
 
 struct mode pick_link(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways, int wanted,
@@ -208,12 +209,12 @@ struct mode pick_link(struct endpoint *ep, const struct mode_ask *ask, uint32_t 
 	struct mode mode;
 
 	if (!bond_is(ep->link.port)) {
-		look(ep, &links->view, ask, c);
+		inspect(ep, &links->view, ask, c);
 		return mode_select(ask, links, wanted > 0 ? wanted + 1 : 1, wanted > 0 ? wanted : 0,
 				   mode_limits());
 	}
-	look_at_links(ep, links, ask, c);
-	look_at_queues(ep, links);
+	inspect_links(ep, links, ask, c);
+	inspect_queues(ep, links);
 	if (!asked)
 		wanted = usual_link(ep);
 	links[wanted].up |= !asked || waits_for_one(ep, ask);
@@ -224,7 +225,7 @@ struct mode pick_link(struct endpoint *ep, const struct mode_ask *ask, uint32_t 
 	if (mode.way && !asked && mode.reason == SLMPM_REASON_CALL && is_away(ep, mode))
 		mode.reason = SLMPM_REASON_LINK;
 	if (asked && mode.link == wanted && mode.reason == SLMPM_REASON_CALL)
-		mode.reason = SLMPM_REASON_WISH;
+		mode.reason = SLMPM_REASON_HINT;
 	if (!asked && mode.reason == SLMPM_REASON_CALL && is_default(ep, mode))
 		mode.reason = SLMPM_REASON_SETTING;
 	return mode;
@@ -238,7 +239,7 @@ enum mode_rma pick_form(const struct endpoint *ep)
 /* By which the peer's memory is mapped. */
 static int memory_link(const struct endpoint *ep)
 {
-	const struct fabric_domain *memory = further_memory(ep);
+	const struct fabric_domain *memory = secondary_memory(ep);
 
 	for (uint32_t i = 0; memory && i < BOND_PATHS; i++) {
 		const struct fabric_link *port = bond_port(ep->link.port, i);
@@ -249,9 +250,9 @@ static int memory_link(const struct endpoint *ep)
 	return -1;
 }
 
-uint32_t pick_memory_wish(const struct endpoint *ep, uint32_t flags)
+uint32_t pick_memory_hint(const struct endpoint *ep, uint32_t flags)
 {
-	int link = mode_wish_link(mode_wish(flags));
+	int link = mode_hint_link(mode_hint(flags));
 
 	return link < 0 || !bond_is(ep->link.port) || link == memory_link(ep) ? 0 : flags;
 }
@@ -265,14 +266,14 @@ struct mode pick_reach(struct endpoint *ep, const struct mode_ask *ask, uint32_t
 	int memory = 0;
 
 	if (bond_is(ep->link.port)) {
-		look_at_links(ep, links, ask, NULL);
+		inspect_links(ep, links, ask, NULL);
 		memory = memory_link(ep);
 		for (int i = 0; i < BOND_PATHS; i++)
 			if (i != memory)
 				links[i].ways &= 1u << MODE_REQUEST;
-		look_at_queues(ep, links);
+		inspect_queues(ep, links);
 	} else {
-		look(ep, &links->view, ask, NULL);
+		inspect(ep, &links->view, ask, NULL);
 	}
 	if (!asked)
 		wanted = memory >= 0 && ways & ~(1u << MODE_REQUEST) ? memory :
@@ -282,7 +283,7 @@ struct mode pick_reach(struct endpoint *ep, const struct mode_ask *ask, uint32_t
 	mode = mode_select(ask, links, BOND_PATHS, wanted, mode_limits());
 	if (asked && mode.link == wanted &&
 	    (mode.reason == SLMPM_REASON_CALL || mode.reason == SLMPM_REASON_ONLY))
-		mode.reason = SLMPM_REASON_WISH;
+		mode.reason = SLMPM_REASON_HINT;
 	return mode;
 }
 
@@ -303,7 +304,7 @@ static void describe(const struct endpoint *ep, enum mode_op op, struct mode m,
 	static const uint8_t ops[] = {SLMPM_OP_SEND, SLMPM_OP_PUT, SLMPM_OP_GET, SLMPM_OP_ATOMIC};
 	struct slmpm_mode now = {
 		.op = m.way ? ops[op] : 0,
-		.protocol = mode_protocol(op, (enum mode_way)m.way),
+		.protocol = mode_protocol(op, (enum mode_route)m.way),
 		.reason = m.reason,
 		.link = m.link,
 	};

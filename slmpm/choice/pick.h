@@ -3,15 +3,15 @@
 #ifndef SLMPM_PICK_H
 #define SLMPM_PICK_H
 
-#include "slmpm/mode/mode_wish.h"
+#include "slmpm/mode/mode_hint.h"
 
 struct choice;
 struct endpoint;
 
 /* The way for ASK on EP, where WAYS are possible, but direct ones not yet if it is BEHIND others; C:
  * what two of them have cost of late, or NULL. */
-struct mode pick_way(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways, bool behind,
-		     const struct choice *c);
+struct mode pick_route(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways, bool behind,
+		       const struct choice *c);
 /* The way and the link for a message; LINK: that is asked for, or -1. */
 struct mode pick_link(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways, int link,
 		      const struct choice *c);
@@ -21,6 +21,6 @@ struct mode pick_reach(struct endpoint *ep, const struct mode_ask *ask, uint32_t
 /* The form of one-sided operations by request with EP. */
 enum mode_rma pick_form(const struct endpoint *ep);
 /* FLAGS of a handle, for one-sided operations: 0 where its link is the one that memory is mapped by. */
-uint32_t pick_memory_wish(const struct endpoint *ep, uint32_t flags);
+uint32_t pick_memory_hint(const struct endpoint *ep, uint32_t flags);
 
 #endif

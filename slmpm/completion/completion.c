@@ -27,14 +27,14 @@ int completion_find(struct context *ctx, slmpm_ctr ctr, slmpm_cq cq, struct coun
 	return 0;
 }
 
-int completion_open(struct told *t, struct context *ctx, const struct slmpm_how *how,
+int completion_open(struct notified *t, struct context *ctx, const struct slmpm_how *how,
 		    const slmpm_req *req)
 {
 	struct counter *counter;
 	struct queue *queue;
 	int rc;
 
-	*t = (struct told){.counter = NULL};
+	*t = (struct notified){.counter = NULL};
 	if (!completion_wanted(how))
 		return 0;
 	if ((how->ctr.id && how->cq.id) || req)
@@ -47,7 +47,7 @@ int completion_open(struct told *t, struct context *ctx, const struct slmpm_how 
 		return error_set(SLMPM_ENOMEM, "for a completion");
 	if (counter) {
 		t->ticket = ++counter->posted;
-		list_append(&counter->under_way, &t->node);
+		list_append(&counter->in_flight, &t->node);
 	}
 	t->counter = counter;
 	t->queue = queue;
@@ -55,14 +55,14 @@ int completion_open(struct told *t, struct context *ctx, const struct slmpm_how 
 	return 0;
 }
 
-void completion_undo(struct told *t)
+void completion_undo(struct notified *t)
 {
 	if (t->counter) {
 		list_remove(&t->node);
 		t->counter->posted--;
 	}
 	if (t->queue)
-		t->queue->under_way--;
+		t->queue->in_flight--;
 	t->counter = NULL;
 	t->queue = NULL;
 }
@@ -78,17 +78,17 @@ static void count_done(struct counter *c, int32_t status)
 	}
 }
 
-void completion_tell(struct context *ctx, struct told *t, const struct slmpm_done *done)
+void completion_tell(struct context *ctx, struct notified *t, const struct slmpm_done *done)
 {
-	struct slmpm_done told;
+	struct slmpm_done notified;
 
-	completion_copy(&told, done);
-	told.cookie = t->cookie;
+	completion_copy(&notified, done);
+	notified.cookie = t->cookie;
 	if (t->counter) {
 		list_remove(&t->node);
 		count_done(t->counter, done->status);
 	} else if (t->queue) {
-		queue_put(t->queue, &told);
+		queue_put(t->queue, &notified);
 	}
 	t->counter = NULL;
 	t->queue = NULL;
@@ -98,7 +98,7 @@ void completion_tell(struct context *ctx, struct told *t, const struct slmpm_don
 
 /* ---- requests ------------------------------------------------------------------------------- */
 
-/* Those that have been told: whoever finished them has let go of them by now. */
+/* Those that have been told: whoever finished them has released them by now. */
 static void drop_spent(struct context *ctx)
 {
 	LIST_EACH(at, &ctx->spent) {
@@ -114,19 +114,19 @@ int completion_bind(struct request *r, const struct slmpm_how *how, const slmpm_
 	if (!completion_wanted(how))
 		return 0;
 	drop_spent(r->ctx);
-	rc = completion_open(&r->told, r->ctx, how, req);
+	rc = completion_open(&r->notified, r->ctx, how, req);
 	r->bound = rc == 0;
 	return rc;
 }
 
-void completion_pass_on(struct told *t, struct request *r)
+void completion_pass_on(struct notified *t, struct request *r)
 {
 	drop_spent(r->ctx);
-	r->told = *t;
+	r->notified = *t;
 	r->bound = true;
 	if (t->counter) {
 		list_remove(&t->node);
-		list_append(&t->counter->under_way, &r->told.node);
+		list_append(&t->counter->in_flight, &r->notified.node);
 	}
 	t->counter = NULL;
 	t->queue = NULL;
@@ -136,7 +136,7 @@ void completion_deliver(struct request *r)
 {
 	if (!r->bound)
 		return;
-	completion_tell(r->ctx, &r->told, &r->result);
+	completion_tell(r->ctx, &r->notified, &r->result);
 	list_append(&r->ctx->spent, &r->node);
 }
 

@@ -37,25 +37,25 @@ static inline bool completion_blocks(const struct slmpm_how *how, const slmpm_re
 	return !req && !completion_wanted(how);
 }
 
-static inline bool completion_told(const struct told *t)
+static inline bool completion_notified(const struct notified *t)
 {
 	return t->counter || t->queue || t->work;
 }
 
 /* Before the operation starts: takes what its end will need. Negative with the detail set when the
  * handle is wrong or of another context, or REQ is there too. T then tells nobody. */
-int completion_open(struct told *t, struct context *ctx, const struct slmpm_how *how,
+int completion_open(struct notified *t, struct context *ctx, const struct slmpm_how *how,
 		    const slmpm_req *req);
 /* It has not started after all, or nobody asks for its end any more; nothing, once it has been told. */
-void completion_undo(struct told *t);
+void completion_undo(struct notified *t);
 /* It is done. Fills in the cookie. */
-void completion_tell(struct context *ctx, struct told *t, const struct slmpm_done *done);
+void completion_tell(struct context *ctx, struct notified *t, const struct slmpm_done *done);
 
 /* Before R, from request_new, is submitted: it will be told to how->ctr or how->cq, if there is
  * one. As completion_open; request_drop undoes it. */
 int completion_bind(struct request *r, const struct slmpm_how *how, const slmpm_req *req);
 /* It is done when R is, which is bound by that. In its place among those posted: T is the newest. */
-void completion_pass_on(struct told *t, struct request *r);
+void completion_pass_on(struct notified *t, struct request *r);
 /* R has ended: its counter or queue is told, if it is bound. */
 void completion_deliver(struct request *r);
 

@@ -26,7 +26,7 @@ int slmpm_ctr_create(slmpm_ctx handle, slmpm_ctr *out)
 		return error_set(SLMPM_ENOMEM, "for a counter");
 	context_lock(ctx);
 	c->ctx = ctx;
-	list_init(&c->under_way);
+	list_init(&c->in_flight);
 	list_append(&ctx->counters, &c->node);
 	out->id = handle_id(c);
 	context_unlock(ctx);
@@ -72,11 +72,11 @@ struct counting {
 static bool has_counted(const struct counting *w)
 {
 	const struct counter *c = w->counter;
-	const struct told *oldest = LIST_ENTRY(c->under_way.next, struct told, node);
+	const struct notified *oldest = LIST_ENTRY(c->in_flight.next, struct notified, node);
 
 	if (w->value != SLMPM_ALL)
 		return c->done >= w->value;
-	return list_empty(&c->under_way) || oldest->ticket > w->posted;
+	return list_empty(&c->in_flight) || oldest->ticket > w->posted;
 }
 
 static bool count_reached(void *arg)
@@ -87,7 +87,7 @@ static bool count_reached(void *arg)
 		w->counter = NULL;
 	if (!w->counter || has_counted(w))
 		return true;
-	if (list_empty(&w->counter->under_way))
+	if (list_empty(&w->counter->in_flight))
 		w->ended = context_source_ended(w->ctx, NULL);
 	return w->ended < 0;
 }
@@ -158,7 +158,7 @@ int slmpm_ctr_destroy(slmpm_ctr ctr)
 
 	if (!ctx)
 		return rc;
-	if (!list_empty(&c->under_way) || c->users)
+	if (!list_empty(&c->in_flight) || c->users)
 		rc = error_set(SLMPM_EBUSY, "slmpm_ctr_destroy: %s",
 			       c->users ? "a region notifies it" : "operations are under way");
 	else

@@ -4,7 +4,7 @@
 
 #include "slmpm/base/error.h"
 #include "slmpm/base/sized.h"
-#include "slmpm/mode/mode_wish.h"
+#include "slmpm/mode/mode_hint.h"
 #include "shm/compiler.h"
 
 int how_take(const char *call, struct slmpm_how *full, const struct slmpm_how *how, uint32_t flags)
@@ -17,7 +17,7 @@ int how_take(const char *call, struct slmpm_how *full, const struct slmpm_how *h
 		*full = *how;
 	else if (sized_take(call, full, how, sizeof(*full)) < 0)
 		return -SLMPM_EINVAL;
-	if (full->flags & ~flags || !mode_wish_is_sound(full->flags))
+	if (full->flags & ~flags || !mode_hint_is_sound(full->flags))
 		return error_set(SLMPM_EINVAL, "%s: flags 0x%x", call, full->flags);
 	return 0;
 }

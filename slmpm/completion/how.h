@@ -6,7 +6,7 @@
 #include <slmpm.h>
 #include <stdbool.h>
 
-/* No how, or one of this library's size without anything rare: the short ways look no further. */
+/* No how, or one of this library's size without anything rare: the fast paths look no further. */
 static inline bool how_is_plain(const struct slmpm_how *how)
 {
 	return !how || (how->size == sizeof(*how) &&

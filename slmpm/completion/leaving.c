@@ -29,14 +29,14 @@ void leaving_await(struct endpoint *ep, int timeout_ms)
 	(void)wait_until(ep->ctx, leaving_has_left, &l, timeout_ms);
 }
 
-bool leaving_tell(struct endpoint *ep, struct told *told, const struct slmpm_done *done)
+bool leaving_tell(struct endpoint *ep, struct notified *notified, const struct slmpm_done *done)
 {
 	struct request *r = request_new();
 
 	if (!r)
 		return false;
 	(void)request_init(r, REQUEST_SEND, ep->ctx, ep, done->stream, NULL, 0);
-	completion_pass_on(told, r);
+	completion_pass_on(notified, r);
 	completion_copy(&r->result, done);
 	r->length = r->offset = done->len;
 	r->seq = ep->sent;

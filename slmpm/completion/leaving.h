@@ -13,18 +13,19 @@ enum sent { NOT_SENT, SENT, SENT_IN_PART };
  * this process, or the deadline. */
 COLD void leaving_await(struct endpoint *ep, int timeout_ms);
 /* The same without waiting: what was to be TOLD is, as DONE, when it has left; false: no memory for that. */
-COLD bool leaving_tell(struct endpoint *ep, struct told *told, const struct slmpm_done *done);
+COLD bool leaving_tell(struct endpoint *ep, struct notified *notified,
+		       const struct slmpm_done *done);
 
 /* The fast path of a message whose end is TOLD has said SENT: 1, or 0, not this way. */
-static inline int leaving_end(struct endpoint *ep, struct told *told, const struct slmpm_done *done,
-			      enum sent sent)
+static inline int leaving_end(struct endpoint *ep, struct notified *notified,
+			      const struct slmpm_done *done, enum sent sent)
 {
 	if (UNLIKELY(sent == NOT_SENT)) {
-		completion_undo(told);
+		completion_undo(notified);
 		return 0;
 	}
-	if (LIKELY(sent == SENT) || !leaving_tell(ep, told, done))
-		completion_tell(ep->ctx, told, done);
+	if (LIKELY(sent == SENT) || !leaving_tell(ep, notified, done))
+		completion_tell(ep->ctx, notified, done);
 	return 1;
 }
 

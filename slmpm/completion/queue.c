@@ -73,15 +73,15 @@ static bool queue_grow(struct queue *q)
 
 bool queue_take_room(struct queue *q)
 {
-	if (UNLIKELY(q->tail - q->head + q->under_way == q->size) && !q->pass_on && !queue_grow(q))
+	if (UNLIKELY(q->tail - q->head + q->in_flight == q->size) && !q->pass_on && !queue_grow(q))
 		return false;
-	q->under_way++;
+	q->in_flight++;
 	return true;
 }
 
 void queue_put(struct queue *q, const struct slmpm_done *done)
 {
-	q->under_way--;
+	q->in_flight--;
 	if (q->pass_on) {
 		q->pass_on(q->owner, done);
 		return;
@@ -178,7 +178,7 @@ static bool has_completion(void *arg)
 		w->queue = NULL;
 	if (!w->queue || w->queue->head != w->queue->tail)
 		return true;
-	if (!w->queue->under_way)
+	if (!w->queue->in_flight)
 		w->ended = context_source_ended(w->ctx, NULL);
 	return w->ended < 0;
 }
@@ -216,7 +216,7 @@ int slmpm_cq_destroy(slmpm_cq cq)
 
 	if (!ctx)
 		return rc;
-	if (q->under_way || q->users) {
+	if (q->in_flight || q->users) {
 		rc = error_set(SLMPM_EBUSY, "slmpm_cq_destroy: %s",
 			       q->users ? "a region or a work queue ends here" :
 					  "operations are under way");

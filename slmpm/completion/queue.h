@@ -14,7 +14,7 @@ struct queue {
 	struct list node;        /* of the context's */
 	struct slmpm_done *ring; /* a power of two of them, or NULL */
 	uint64_t size, head, tail;
-	uint64_t under_way; /* operations that have taken room */
+	uint64_t in_flight; /* operations that have taken room */
 	uint32_t users;     /* regions that notify it, work queues that end here */
 	/* An owner in place of pollers takes each completion at once; or NULL. */
 	void (*pass_on)(void *owner, const struct slmpm_done *done);

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "slmpm/connect/connect.h"
-#include "slmpm/connect/further.h"
+#include "slmpm/connect/secondary.h"
 #include "slmpm/connect/handshake.h"
 #include "slmpm/base/net.h"
 #include "slmpm/link/wait.h"
@@ -187,7 +187,7 @@ void bootstrap_stop(struct endpoint *ep, const char *reason)
 		control_leave(c->socket.fd);
 	forget_left(c);
 	if (ep->link.port)
-		further_bell(ep, -1);
+		secondary_bell(ep, -1);
 	watch_close(ep->ctx, &c->socket);
 }
 
@@ -200,7 +200,7 @@ void bootstrap_free(struct endpoint *ep)
 	bootstrap_stop(ep, NULL);
 	list_remove(&c->silence.node);
 	if (ep->link.port)
-		further_process(ep, bootstrap_all_is_here(c) ? FABRIC_ENDED : -1);
+		secondary_process(ep, bootstrap_all_is_here(c) ? FABRIC_ENDED : -1);
 	watch_close(ep->ctx, &c->process);
 	free(c->stream);
 	free(c);

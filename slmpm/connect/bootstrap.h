@@ -14,7 +14,7 @@
 int bootstrap_start(struct endpoint *ep, int fd, int pidfd);
 /* The same over TCP. ACTIVE: this side connected. Exactly one side is. */
 int bootstrap_start_stream(struct endpoint *ep, int fd, bool active, const struct secret *secret);
-/* To a packet socket: the other end is on this machine. The handshake begins anew. */
+/* To a packet socket: the other end is on this machine. The handshake begins again. */
 int bootstrap_move(struct endpoint *ep, int fd);
 /* So it has for the other side. */
 void bootstrap_moved(struct endpoint *ep);

@@ -9,8 +9,8 @@
 
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/connect/control.h"
-#include "slmpm/bond/further_state.h"
-#include "slmpm/connect/further.h"
+#include "slmpm/bond/secondary_state.h"
+#include "slmpm/connect/secondary.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/part.h"
@@ -28,7 +28,7 @@ static bool process_has_ended(const struct control *c)
 /* What the peer sent last may still be on its way over a link that has its own end. */
 static bool link_may_speak(const struct endpoint *ep)
 {
-	return ep->state == SLMPM_PEER_UP && !ep->end_of_stream && further_speaks(ep) &&
+	return ep->state == SLMPM_PEER_UP && !ep->end_of_stream && secondary_speaks(ep) &&
 	       !ep->control->link_lost;
 }
 
@@ -54,7 +54,7 @@ static void conclude_in(struct control *c, uint64_t ms)
 }
 
 /* Others may hold the link, whose end does not come then. */
-static void hear_link_out(struct control *c)
+static void drain_link_out(struct control *c)
 {
 	uint64_t grace = link_grace_ms();
 
@@ -90,7 +90,7 @@ static const char *how_it_ended(const struct endpoint *ep, bool gone)
 
 	if (gone)
 		return "its process ended";
-	if (ep->further && ep->link.port->lost) /* of all links: more than of the control's */
+	if (ep->secondary && ep->link.port->lost) /* of all links: more than of the control's */
 		return ep->link.port->lost;
 	if (c->stream && c->stream->error)
 		return stream_end(c->stream->error);
@@ -121,7 +121,7 @@ static void ended(struct endpoint *ep, bool gone)
 		return;
 	if (ep->end_of_stream) /* how its process ended is no concern of the connection's */
 		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it closed the connection");
-	else if (ep->said_end) /* it has read that, perhaps before we knew */
+	else if (ep->sent_end) /* it has read that, perhaps before we knew */
 		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it has been closed");
 	else if (normal)
 		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, why);
@@ -171,18 +171,18 @@ void bootstrap_hang_up(struct endpoint *ep)
 {
 	struct control *c = ep->control;
 
-	further_bell(ep, -1); /* before its number may be another's */
+	secondary_bell(ep, -1); /* before its number may be another's */
 	watch_close(ep->ctx, &c->socket);
-	if (c->said_bye) {
+	if (c->sent_bye) {
 		bootstrap_bye(ep, &c->bye);
 		return;
 	}
 	progress_drain(ep); /* an orderly end lies in the ring */
 	c->step = HUNG_UP;
-	if (link_may_speak(ep) && further_stays(ep) && c->stream && c->stream->error)
+	if (link_may_speak(ep) && secondary_stays(ep) && c->stream && c->stream->error)
 		list_remove(&c->node); /* not in order: the other links say whether it is gone */
 	else if (link_may_speak(ep))
-		hear_link_out(c);
+		drain_link_out(c);
 	else if (ep->end_of_stream || c->process.fd < 0)
 		ended(ep, c->process.fd < 0 && ep->link.port->pid);
 	else
@@ -214,7 +214,7 @@ void bootstrap_process_ended(struct endpoint *ep)
 	if (link_may_speak(ep))
 		progress_drain(ep);
 	if (link_may_speak(ep))
-		hear_link_out(c);
+		drain_link_out(c);
 	else if (ep->state == SLMPM_PEER_CONNECTING || ep->state == SLMPM_PEER_UP)
 		ended(ep, true);
 }

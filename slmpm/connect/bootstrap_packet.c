@@ -9,7 +9,7 @@
 
 #include "slmpm/loan/area.h"
 #include "slmpm/base/error.h"
-#include "slmpm/connect/further.h"
+#include "slmpm/connect/secondary.h"
 #include "slmpm/connect/handshake.h"
 #include "slmpm/region/memory.h"
 #include "slmpm/link/wait.h"
@@ -98,7 +98,7 @@ static int handle(struct control *c, struct received *r)
 	case WIRE_AREA: return take_area(c, r);
 	case WIRE_GRANT: return take_grant(c, r, false);
 	case WIRE_BYE: return take_bye(c, r);
-	case WIRE_LINK: return further_packet(c, r);
+	case WIRE_LINK: return secondary_packet(c, r);
 	default: return handshake_packet(c, r);
 	}
 }
@@ -185,10 +185,10 @@ static void read_ahead(struct endpoint *ep, struct received *r, bool lost)
 		   LITTLE_32(area->head.type) == WIRE_AREA) {
 		(void)area_offered(ep, LITTLE_32(area->area), LITTLE_64(area->size), r->fds[0]);
 	} else if (LITTLE_32(r->packet.head.type) == WIRE_LINK) {
-		(void)further_packet(ep->control, r);
+		(void)secondary_packet(ep->control, r);
 	} else if (r->length == sizeof(r->packet.bye) && !r->fd_count &&
 		   LITTLE_32(r->packet.head.type) == WIRE_BYE) {
-		ep->control->said_bye = true; /* the end follows, and is where it is looked at */
+		ep->control->sent_bye = true; /* the end follows, and is where it is looked at */
 		ep->control->bye = r->packet.bye;
 	}
 }

@@ -11,7 +11,7 @@
 #include "slmpm/base/url.h"
 #include "slmpm/link/wait.h"
 
-#define CROWDED_MS 5 /* between tries at a listener that has its hands full */
+#define OVERSUBSCRIBED_MS 5 /* between tries at a listener that has its hands full */
 
 static bool find_peer(int fd, struct ucred *peer)
 {
@@ -210,7 +210,7 @@ static struct endpoint *connect_to(struct context *ctx, const char *text, uint64
 		if (ep || *rc != -SLMPM_ELIMIT || clock_now() >= until)
 			return ep;
 		full = true;
-		(void)wait_until(ctx, never, NULL, CROWDED_MS);
+		(void)wait_until(ctx, never, NULL, OVERSUBSCRIBED_MS);
 	}
 }
 

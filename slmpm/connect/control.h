@@ -42,7 +42,7 @@ struct control {
 	bool pending;             /* the fabric does not know yet whether this round connects */
 	bool link_lost;           /* the link is: what there was to read has been read */
 	struct silence silence;
-	bool said_bye; /* read ahead of its turn: */
+	bool sent_bye; /* read ahead of its turn: */
 	struct wire_bye bye;
 };
 

@@ -24,7 +24,7 @@
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/base/error.h"
 #include "slmpm/message/fetch.h"
-#include "slmpm/connect/further.h"
+#include "slmpm/connect/secondary.h"
 #include "slmpm/connect/hello.h"
 #include "slmpm/connect/listener.h"
 #include "slmpm/link/addressee.h"
@@ -120,7 +120,7 @@ static int take_hello(struct control *c, const struct received *r)
 
 	if (r->length != sizeof(*hello) || r->fd_count)
 		return handshake_refuse(ep, SLMPM_EPROTO, "its hello has the wrong length");
-	if (hello_look(ep, hello) < 0)
+	if (hello_inspect(ep, hello) < 0)
 		return -EPROTO;
 	if (c->stream) {
 		c->stream->theirs = *hello;
@@ -143,7 +143,7 @@ static bool is_proven(const struct control_stream *s, const struct wire_proof *p
 	return key_same_secret(right, proof->proof);
 }
 
-static struct log_limit strangers;
+static struct log_limit unauthenticated;
 
 static int take_proof(struct control *c, const struct received *r)
 {
@@ -151,8 +151,8 @@ static int take_proof(struct control *c, const struct received *r)
 
 	if (!is_proven(c->stream, &r->packet.proof)) {
 		stats_violation("secret");
-		log_limited(&strangers, SLMPM_LOG_WARN, "%s: refused: it does not know the secret",
-			    c->ep->name);
+		log_limited(&unauthenticated, SLMPM_LOG_WARN,
+			    "%s: refused: it does not know the secret", c->ep->name);
 		return handshake_refuse(c->ep, SLMPM_EACCES, "the secrets of the two sides differ");
 	}
 	if (c->stream->active && !c->stream->stays) {
@@ -200,7 +200,7 @@ static void connected(struct control *c)
 		share_open(ep);
 	ep->ask_min = ask_least(ep, c->engine);
 	monitor_agreed(ep, c->features);
-	further_begin(ep);
+	secondary_begin(ep);
 	silence_watch(c);
 }
 
@@ -211,7 +211,7 @@ static int take_answer(struct control *c, int rc)
 	struct endpoint *ep = c->ep;
 	char why[112];
 
-	link_strangers(ep, ep->link.port);
+	link_unauthenticated(ep, ep->link.port);
 	if (rc == 2 || c->pending)
 		watch_for_end(ep->ctx, &c->socket, rc == 2);
 	c->pending = rc == 2;
@@ -231,7 +231,7 @@ static int take_answer(struct control *c, int rc)
 	if (ep->link.port->payload_max < PAYLOAD_LEAST ||
 	    ep->link.port->payload_max_in < PAYLOAD_LEAST)
 		return handshake_refuse(ep, SLMPM_EPROTO, "impossible size of a ring");
-	rc = further_open(c);
+	rc = secondary_open(c);
 	if (rc == 0)
 		rc = addressee_begin(ep);
 	if (rc < 0)
@@ -287,7 +287,7 @@ void handshake_ask_again(struct context *ctx)
 {
 	LIST_EACH(at, &ctx->deadlines)
 		handshake_ask(LIST_ENTRY(at, struct control, node));
-	further_ask_all(ctx);
+	secondary_ask_all(ctx);
 }
 
 /*

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "slmpm/domain.h"
-#include "slmpm/connect/further.h"
+#include "slmpm/connect/secondary.h"
 #include "slmpm/connect/handshake.h"
 #include "slmpm/link/addressee.h"
 #include "slmpm/mode/mode.h"
@@ -41,7 +41,7 @@ int hello_send(struct control *c)
 		.major = LITTLE_16(WIRE_MAJOR),
 		.minor = LITTLE_16(WIRE_MINOR),
 		.byte_order = LITTLE_32(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 1 : 2),
-		.features = LITTLE_64(further_features(ep) | addressee_features(ep->ctx)),
+		.features = LITTLE_64(secondary_features(ep) | addressee_features(ep->ctx)),
 		.required = LITTLE_64(addressee_features(ep->ctx)),
 		.nonce = LITTLE_64(c->nonce),
 		.pid = (int32_t)LITTLE_32((uint32_t)getpid()),
@@ -99,7 +99,7 @@ static int refuse_version(struct endpoint *ep, const struct wire_hello *hello)
 	return handshake_refuse(ep, SLMPM_EVERSION, why);
 }
 
-int hello_look(struct endpoint *ep, const struct wire_hello *hello)
+int hello_inspect(struct endpoint *ep, const struct wire_hello *hello)
 {
 	if (LITTLE_64(hello->magic) != WIRE_MAGIC)
 		return handshake_refuse(ep, SLMPM_EPROTO, "it does not speak SLMPM");
@@ -135,7 +135,7 @@ int hello_agree(struct control *c, const struct wire_hello *hello)
 
 	if (strncmp(hello->fabric, ep->link.fabric->name, sizeof(hello->fabric)) != 0)
 		return refuse_fabric(ep, hello);
-	c->features = LITTLE_64(hello->features) & further_features(ep);
+	c->features = LITTLE_64(hello->features) & secondary_features(ep);
 	ep->attach = ep->link.port->attach = may_attach(c);
 	c->engine = LITTLE_64(hello->features) & WIRE_FEATURE_ENGINE;
 	addressee_agree(ep, hello, LITTLE_64(hello->features) | addressee_features(ep->ctx));

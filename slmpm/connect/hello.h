@@ -11,7 +11,7 @@
 /* As control_send. */
 int hello_send(struct control *c);
 /* Does it speak our language? 0, or refused. */
-int hello_look(struct endpoint *ep, const struct wire_hello *hello);
+int hello_inspect(struct endpoint *ep, const struct wire_hello *hello);
 /* What a peer, now known as one, wants: the smaller of each pair. 0, or refused. */
 int hello_agree(struct control *c, const struct wire_hello *hello);
 

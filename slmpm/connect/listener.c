@@ -275,7 +275,7 @@ int slmpm_accept(slmpm_listener handle, slmpm_peer *peer, int timeout_ms)
 	if (handle_get(&listener_table, handle.id) == l)
 		listener_resume(l);
 	if (!timeout_ms)
-		(void)wait_look(ctx);
+		(void)wait_inspect(ctx);
 	rc = wait_until(ctx, has_accepted, &a, timeout_ms);
 	if (a.ep) {
 		a.ep->listener = NULL;

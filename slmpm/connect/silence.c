@@ -37,7 +37,7 @@ _Static_assert(SILENCE_LINKS == BOND_PATHS, "each has a place");
 /* The link's own, or, of a bond, its I-th; NULL: it is not up. */
 static struct fabric_link *link_at(const struct endpoint *ep, uint32_t i)
 {
-	if (!ep->further)
+	if (!ep->secondary)
 		return i ? NULL : ep->link.port;
 	return bond_state(ep->link.port, i) == PATH_UP ? bond_port(ep->link.port, i) : NULL;
 }

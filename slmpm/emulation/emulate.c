@@ -43,7 +43,7 @@ static struct slot *take_slot(struct emulation *e, struct emulated *op, uint16_t
 			continue;
 		*s = (struct slot){.op = op, .id = id, .turn = (uint16_t)(s->turn + 1)};
 		e->taken++;
-		op->under_way++;
+		op->in_flight++;
 		return s;
 	}
 	return NULL;
@@ -51,7 +51,7 @@ static struct slot *take_slot(struct emulation *e, struct emulated *op, uint16_t
 
 static void drop_slot(struct emulation *e, struct slot *s)
 {
-	s->op->under_way--;
+	s->op->in_flight--;
 	s->op = NULL;
 	e->taken--;
 }
@@ -89,7 +89,7 @@ static void settle(struct endpoint *ep, struct emulated *op)
 	uint64_t old = op->old;
 	int status = op->status;
 
-	if (!all_sent(op) || op->under_way)
+	if (!all_sent(op) || op->in_flight)
 		return;
 	op_free(ep->emulation, op);
 	if (r)
@@ -168,7 +168,7 @@ void emulate_end(struct endpoint *ep)
 		if (!op)
 			continue;
 		drop_slot(e, s);
-		if (all_sent(op) && !op->under_way)
+		if (all_sent(op) && !op->in_flight)
 			op_free(e, op);
 	}
 	LIST_EACH(at, &e->going)
@@ -265,7 +265,7 @@ static int push_operations(struct endpoint *ep, int most)
 		for (rc = 1; n < most && has_more(op); n++) {
 			rc = send_next(ep, op);
 			if (rc == -ENOLINK)
-				stop(op, rail_refusal(ep, op->r->wish));
+				stop(op, rail_refusal(ep, op->r->hint));
 			if (rc != 1)
 				break;
 			if (op->r)
@@ -305,7 +305,7 @@ int emulate_push(struct endpoint *ep)
 	int n;
 
 	/* What ends in here may begin something else; behind the end of stream nothing is read. */
-	if (ep->state != SLMPM_PEER_UP || ep->said_end || ep->emulation->pushing)
+	if (ep->state != SLMPM_PEER_UP || ep->sent_end || ep->emulation->pushing)
 		return 0;
 	ep->emulation->pushing = true;
 	n = push_answers(ep, TURN);

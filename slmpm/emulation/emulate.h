@@ -16,7 +16,8 @@
 #include "slmpm/am/am_ack.h"
 
 #define EMULATE_WINDOW 64 /* requests under way in one direction; a power of two */
-_Static_assert(AM_EMULATED_OWED == 2 * EMULATE_WINDOW, "room for all answers: those given up, too");
+_Static_assert(AM_EMULATED_DEFERRED == 2 * EMULATE_WINDOW,
+	       "room for all answers: those given up, too");
 
 /* Numbers of the library's own handlers. */
 enum emulate_id {
@@ -58,7 +59,7 @@ struct emulated {           /* an operation, in pieces */
 	struct slot *sends; /* tag: the write whose bytes go out */
 	int span;
 	uint64_t in_span, at; /* what goes next: in the span, in the request's bytes */
-	uint32_t under_way;   /* slots of its own */
+	uint32_t in_flight;   /* slots of its own */
 	bool notify;          /* and is to be told when all is there */
 	bool stopped;         /* what has not been sent is not any more */
 	int status;

@@ -36,7 +36,7 @@ int emulate_send_notify(struct endpoint *ep, struct emulated *op)
 		emulate_head(op, w->spans[w->span_count - 1].len, op->r->result.imm);
 	int rc;
 
-	if (op->under_way || ep->charged - ep->credited + WIRE_ENVELOPE > ep->credit)
+	if (op->in_flight || ep->charged - ep->credited + WIRE_ENVELOPE > ep->credit)
 		return -EBUSY;
 	q.target.zero = LITTLE_32(w->stored);
 	rc = emulate_ask(op, EMULATE_NOTIFY, &q, NULL, 0);

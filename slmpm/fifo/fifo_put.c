@@ -9,7 +9,7 @@
 #include "slmpm/message/message.h"
 #include "slmpm/rma/rma.h"
 #include "slmpm/rma/rma_operate.h"
-#include "slmpm/mode/mode_wish.h"
+#include "slmpm/mode/mode_hint.h"
 #include "slmpm/completion/completion.h"
 
 static int check(const struct operation *o)
@@ -46,7 +46,7 @@ static int prepare(struct request *r, const struct operation *o)
 	rc = am_fill(r, ep, FIFO_PUT, &head, sizeof(head), o->pieces, o->piece_count, false);
 	r->fifo.put = true;
 	r->flags = (uint8_t)(o->full.flags & SLMPM_MORE);
-	r->wish = mode_wish(o->full.flags & SLMPM_ON_LINK_MASK ? o->full.flags :
+	r->hint = mode_hint(o->full.flags & SLMPM_ON_LINK_MASK ? o->full.flags :
 								 o->full.flags | remote->asked);
 	r->result.op = SLMPM_OP_PUT;
 	return rc;

@@ -30,8 +30,9 @@ static watch_ready arrive_ready;
 static void init_watches(struct arrive *a)
 {
 	a->listening = a->process = (struct watch){.ready = arrive_ready, .fd = -1, .owner = a};
-	for (int i = 0; i < STRANGERS; i++)
-		a->strangers[i].watch = (struct watch){.ready = arrive_ready, .fd = -1, .owner = a};
+	for (int i = 0; i < UNAUTHENTICATED; i++)
+		a->unauthenticated[i].watch =
+			(struct watch){.ready = arrive_ready, .fd = -1, .owner = a};
 }
 
 /* An IPv6 number, unless it is written as in a URL. */
@@ -55,7 +56,7 @@ int arrive_listen(struct arrive *a, const char *address)
 		rc = secret_make(&a->secret) < 0 ||
 				     getrandom(a->ticket, TICKET_SIZE, 0) != TICKET_SIZE ?
 			     error_set(SLMPM_ESYSTEM, "no random numbers") :
-			     url_listen(&url, STRANGERS);
+			     url_listen(&url, UNAUTHENTICATED);
 	if (rc < 0)
 		return rc;
 	a->listening.fd = rc;
@@ -141,8 +142,8 @@ static void shut(struct context *ctx, struct watch *w)
 static void shut_door(struct arrive *a)
 {
 	shut(a->ep->ctx, &a->listening);
-	for (int i = 0; i < STRANGERS; i++)
-		shut(a->ep->ctx, &a->strangers[i].watch);
+	for (int i = 0; i < UNAUTHENTICATED; i++)
+		shut(a->ep->ctx, &a->unauthenticated[i].watch);
 }
 
 static void refuse(struct arrive *a, int error, const char *why)
@@ -162,12 +163,12 @@ static void ended(struct arrive *a)
 }
 
 /* Who has waited longest makes room: an accelerator says its ticket at once. */
-static struct stranger *find_place(struct arrive *a)
+static struct caller *find_place(struct arrive *a)
 {
-	struct stranger *oldest = &a->strangers[0];
+	struct caller *oldest = &a->unauthenticated[0];
 
-	for (int i = 0; i < STRANGERS; i++) {
-		struct stranger *s = &a->strangers[i];
+	for (int i = 0; i < UNAUTHENTICATED; i++) {
+		struct caller *s = &a->unauthenticated[i];
 
 		if (s->watch.fd < 0)
 			return s;
@@ -178,7 +179,7 @@ static struct stranger *find_place(struct arrive *a)
 	return oldest;
 }
 
-static bool has_ticket(const struct arrive *a, const struct stranger *s)
+static bool has_ticket(const struct arrive *a, const struct caller *s)
 {
 	unsigned char differ = 0;
 
@@ -187,7 +188,7 @@ static bool has_ticket(const struct arrive *a, const struct stranger *s)
 	return !differ && !memcmp(s->said, ARRIVAL_MAGIC, 8);
 }
 
-static void let_in(struct arrive *a, struct stranger *s)
+static void let_in(struct arrive *a, struct caller *s)
 {
 	struct endpoint *ep = a->ep;
 	int fd = s->watch.fd, rc;
@@ -203,7 +204,7 @@ static void let_in(struct arrive *a, struct stranger *s)
 }
 
 /* Never more than it has to say: what follows is the handshake's. */
-static void hear(struct arrive *a, struct stranger *s)
+static void hear(struct arrive *a, struct caller *s)
 {
 	ssize_t n = recv(s->watch.fd, s->said + s->have, ARRIVAL_SIZE - s->have, MSG_DONTWAIT);
 
@@ -225,7 +226,7 @@ static void hear(struct arrive *a, struct stranger *s)
 static void take_connection(struct arrive *a)
 {
 	int fd = accept4(a->listening.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct stranger *s;
+	struct caller *s;
 
 	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
 		refuse(a, SLMPM_ENOFILE, "no descriptor for its connection");
@@ -258,9 +259,9 @@ static void arrive_ready(struct context *ctx, struct watch *w)
 	} else if (w == &a->listening) {
 		take_connection(a);
 	} else {
-		for (int i = 0; i < STRANGERS; i++)
-			if (w == &a->strangers[i].watch)
-				hear(a, &a->strangers[i]);
+		for (int i = 0; i < UNAUTHENTICATED; i++)
+			if (w == &a->unauthenticated[i].watch)
+				hear(a, &a->unauthenticated[i]);
 	}
 }
 
@@ -291,9 +292,9 @@ void arrive_forked(struct arrive *a)
 		close(a->listening.fd);
 	if (a->process.fd >= 0)
 		close(a->process.fd);
-	for (int i = 0; i < STRANGERS; i++)
-		if (a->strangers[i].watch.fd >= 0)
-			close(a->strangers[i].watch.fd);
+	for (int i = 0; i < UNAUTHENTICATED; i++)
+		if (a->unauthenticated[i].watch.fd >= 0)
+			close(a->unauthenticated[i].watch.fd);
 }
 
 /* ---- the accelerator's side ----------------------------------------------------------------- */

@@ -12,13 +12,13 @@
 #include "slmpm/base/secret.h"
 #include "slmpm/watch.h"
 
-#define TICKET_SIZE   16
-#define TICKET_TEXT   (2 * TICKET_SIZE + 1)
-#define ARRIVAL_SIZE  (8 + TICKET_SIZE) /* what the accelerator says first */
-#define ARRIVAL_MAGIC "SLMPMWAY"
-#define STRANGERS     8 /* at once */
+#define TICKET_SIZE     16
+#define TICKET_TEXT     (2 * TICKET_SIZE + 1)
+#define ARRIVAL_SIZE    (8 + TICKET_SIZE) /* what the accelerator says first */
+#define ARRIVAL_MAGIC   "SLMPMWAY"
+#define UNAUTHENTICATED 8 /* at once */
 
-struct stranger {
+struct caller {
 	struct watch watch;
 	uint64_t since;
 	size_t have;
@@ -28,7 +28,7 @@ struct stranger {
 struct arrive {
 	struct endpoint *ep;
 	struct watch listening, process; /* process: -1 once it is the control connection's */
-	struct stranger strangers[STRANGERS];
+	struct caller unauthenticated[UNAUTHENTICATED];
 	unsigned char ticket[TICKET_SIZE];
 	struct secret secret;
 	struct log_limit knocks;

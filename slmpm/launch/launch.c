@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BUSY_TRIES    100
+#define BUSY_ATTEMPTS 100
 #define BUSY_PAUSE_MS 2
 
 /* NAME, made absolute: it is meant from here, not from the child's working directory. Links stay,
@@ -169,13 +169,13 @@ static void set_environment(char **to, char *const *add, char *own[3])
 }
 
 static int make_environment(struct launch *l, const struct slmpm_spawn_options *o, int fd,
-			    int leash)
+			    int death_pipe)
 {
 	extern char **environ;
 	bool clean = o && o->flags & SLMPM_SPAWN_CLEAN_ENV;
 	char *const *given = o ? o->envp : NULL;
 	char **merged = calloc(count(environ) + count(given) + 1, sizeof(char *));
-	char *own[3] = {l->parent, leash >= 0 ? l->leash : NULL, NULL};
+	char *own[3] = {l->parent, death_pipe >= 0 ? l->death_pipe : NULL, NULL};
 	struct stat st;
 	size_t used = 0;
 
@@ -186,12 +186,13 @@ static int make_environment(struct launch *l, const struct slmpm_spawn_options *
 	}
 	snprintf(l->parent, sizeof(l->parent), PARENT_VARIABLE "=%d:%llu", fd,
 		 (unsigned long long)st.st_ino);
-	snprintf(l->leash, sizeof(l->leash), LEASH_VARIABLE "=%d", leash);
+	snprintf(l->death_pipe, sizeof(l->death_pipe), DEATH_PIPE_VARIABLE "=%d", death_pipe);
 	for (size_t i = 0; !clean && environ && environ[i]; i++)
-		if (!overridden(environ[i], given) && !same_name(environ[i], LEASH_VARIABLE "="))
+		if (!overridden(environ[i], given) &&
+		    !same_name(environ[i], DEATH_PIPE_VARIABLE "="))
 			merged[used++] = environ[i];
 	for (size_t i = 0; given && given[i]; i++)
-		if (!same_name(given[i], LEASH_VARIABLE "="))
+		if (!same_name(given[i], DEATH_PIPE_VARIABLE "="))
 			merged[used++] = given[i];
 	set_environment(l->envp, merged, own);
 	free(merged);
@@ -207,17 +208,17 @@ static int moved_up(int fd, int *copy)
 }
 
 int launch_prepare(struct launch *l, const char *prog, char *const argv[],
-		   const struct slmpm_spawn_options *o, int fd, int leash)
+		   const struct slmpm_spawn_options *o, int fd, int death_pipe)
 {
 	int rc = make_argv(l, prog, argv, o ? o->wrapper : NULL);
 
 	l->fd = moved_up(fd, &l->moved[0]);
-	l->leash_fd = moved_up(leash, &l->moved[1]);
-	if (rc == 0 && (l->fd < 0 || (leash >= 0 && l->leash_fd < 0)))
+	l->death_pipe_fd = moved_up(death_pipe, &l->moved[1]);
+	if (rc == 0 && (l->fd < 0 || (death_pipe >= 0 && l->death_pipe_fd < 0)))
 		rc = -EMFILE;
 	l->out = l->err = -1;
 	l->cwd = o ? o->cwd : NULL;
-	return rc == 0 ? make_environment(l, o, l->fd, l->leash_fd) : rc;
+	return rc == 0 ? make_environment(l, o, l->fd, l->death_pipe_fd) : rc;
 }
 
 /*
@@ -236,7 +237,7 @@ static int start(const struct launch *l, const posix_spawn_file_actions_t *actio
 		if (tries)
 			nanosleep(&pause, NULL);
 		rc = posix_spawn(pid, l->program, actions, attributes, l->argv, l->envp);
-	} while (rc == ETXTBSY && ++tries < BUSY_TRIES);
+	} while (rc == ETXTBSY && ++tries < BUSY_ATTEMPTS);
 	if (l->cpus)
 		cpus_leave(l->cpus);
 	return rc;
@@ -256,8 +257,8 @@ int launch_start(struct launch *l, pid_t *pid)
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
 	/* Onto itself: only the child's copy loses close-on-exec. */
 	rc = posix_spawn_file_actions_adddup2(&actions, l->fd, l->fd);
-	if (rc == 0 && l->leash_fd >= 0)
-		rc = posix_spawn_file_actions_adddup2(&actions, l->leash_fd, l->leash_fd);
+	if (rc == 0 && l->death_pipe_fd >= 0)
+		rc = posix_spawn_file_actions_adddup2(&actions, l->death_pipe_fd, l->death_pipe_fd);
 	if (rc == 0 && l->out >= 0)
 		rc = posix_spawn_file_actions_adddup2(&actions, l->out, STDOUT_FILENO);
 	if (rc == 0 && l->err >= 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The host as its accelerator sees it: the inherited connection, or the way back; and the leash. */
+/* The host as its accelerator sees it: the inherited connection, or the way back; and the parent-death pipe. */
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -19,9 +19,9 @@
 #include "slmpm/link/wait.h"
 
 /* SIGKILL when the host's end of the pipe closes, however that comes about; no thread needed. */
-static void put_on_leash(void)
+static void open_death_pipe(void)
 {
-	const char *text = secure_getenv(LEASH_VARIABLE);
+	const char *text = secure_getenv(DEATH_PIPE_VARIABLE);
 	struct pollfd p;
 
 	if (!text)
@@ -107,7 +107,7 @@ static int connect_parent(slmpm_ctx handle)
 	if (far && (fd = open_way_back(text, &secret)) < 0)
 		return fd;
 	if (!far)
-		put_on_leash();
+		open_death_pipe();
 	context_lock(ctx);
 	ep = endpoint_new(ctx, fabric_find(mode_fabric(far ? MODE_THERE : MODE_HERE, NULL,
 						       config_get()->fabric)));

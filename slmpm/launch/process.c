@@ -47,7 +47,7 @@ static int status_word(const struct process *p)
 }
 
 /* Has it ended? */
-static bool look(struct process *p, int options)
+static bool inspect(struct process *p, int options)
 {
 	siginfo_t info = {0};
 
@@ -82,7 +82,7 @@ bool process_describe(struct endpoint *ep, char *text, size_t size)
 {
 	struct process *p = ep->process;
 
-	if (!look(p, WNOHANG | WNOWAIT)) {
+	if (!inspect(p, WNOHANG | WNOWAIT)) {
 		snprintf(text, size, "it left the connection");
 		return false;
 	}
@@ -116,7 +116,7 @@ static bool has_ended(void *arg)
 {
 	struct joining *j = arg;
 
-	return endpoint_of(j->peer) != j->ep || look(j->ep->process, WNOHANG);
+	return endpoint_of(j->peer) != j->ep || inspect(j->ep->process, WNOHANG);
 }
 
 /* Others go on meanwhile: peers of this context, and threads in it. */
@@ -140,10 +140,10 @@ static int close_first(struct endpoint *ep, slmpm_peer peer, uint64_t deadline, 
 {
 	int rc;
 
-	(void)wait_look(ep->ctx);
+	(void)wait_inspect(ep->ctx);
 	rc = wait_connected(ep, clock_ms(clock_now(), deadline, -1));
 	if (endpoint_of(peer) == ep) {
-		if (rc < 0 && !look(ep->process, WNOHANG | WNOWAIT))
+		if (rc < 0 && !inspect(ep->process, WNOHANG | WNOWAIT))
 			return late_error(ep->ctx, ep, timeout_ms,
 					  "%s still runs and has not connected", ep->name);
 		(void)parts.close(ep, clock_ms(clock_now(), deadline, -1));
@@ -204,7 +204,7 @@ int slmpm_kill(slmpm_peer peer, int grace_ms)
 		return error_set(SLMPM_EINVAL, "slmpm_kill: a grace of %d ms", grace_ms);
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
-	if (look(ep->process, WNOHANG | WNOWAIT))
+	if (inspect(ep->process, WNOHANG | WNOWAIT))
 		rc = 0;
 	else if (send_signal(ep->process, grace_ms ? SIGTERM : SIGKILL) != 0)
 		rc = error_system(-errno, ep->name);
@@ -228,7 +228,7 @@ uint64_t process_deadlines(struct context *ctx, uint64_t now)
 
 		if (!p || !p->kill_at)
 			continue;
-		if (look(p, WNOHANG | WNOWAIT))
+		if (inspect(p, WNOHANG | WNOWAIT))
 			p->kill_at = 0; /* it ended by itself */
 		else
 			kill_when_due(p, now);
@@ -251,8 +251,8 @@ void process_free(struct endpoint *ep)
 	if (!ep->process)
 		return;
 	uncount(ep->process);
-	if (ep->process->leash >= 0)
-		close(ep->process->leash);
+	if (ep->process->death_pipe >= 0)
+		close(ep->process->death_pipe);
 	if (ep->process->arrive)
 		arrive_free(ep->process->arrive);
 	free(ep->process);
@@ -263,8 +263,8 @@ void process_forked(struct endpoint *ep)
 {
 	if (ep->process)
 		uncount(ep->process);
-	if (ep->process && ep->process->leash >= 0)
-		close(ep->process->leash);
+	if (ep->process && ep->process->death_pipe >= 0)
+		close(ep->process->death_pipe);
 	if (ep->process && ep->process->arrive)
 		arrive_forked(ep->process->arrive);
 }

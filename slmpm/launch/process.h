@@ -12,8 +12,8 @@ struct arrive;
 struct process {
 	pid_t pid;
 	int pidfd;
-	int leash; /* write end; the child dies when the last copy closes */
-	bool here; /* a program of ours on this machine, and counted as busy */
+	int death_pipe; /* write end; the child dies when the last copy closes */
+	bool here;      /* a program of ours on this machine, and counted as busy */
 	bool reaped;
 	bool unknown; /* by somebody else: how it ended is not known */
 	siginfo_t end;
@@ -30,7 +30,7 @@ bool process_describe(struct endpoint *ep, char *text, size_t size);
 /* Sends the SIGKILLs whose grace is over; when the next is due, or UINT64_MAX. */
 uint64_t process_deadlines(struct context *ctx, uint64_t now);
 void process_free(struct endpoint *ep);
-/* In a forked child: the leash is the parent's alone. */
+/* In a forked child: the parent-death pipe is the parent's alone. */
 void process_forked(struct endpoint *ep);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The courier's start, from the request to "it runs". No context is held meanwhile. */
+/* The relay's start, from the request to "it runs". No context is held meanwhile. */
 #include "slmpm/launch/remote.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 #include "slmpm/link/wait.h"
 #include "slmpm/base/wire.h"
 
-/* Between this library and its courier, which are of one installation: length, type, payload. */
+/* Between this library and its relay, which are of one installation: length, type, payload. */
 #define HEAD        5
 #define TYPE_START  2
 #define TYPE_RUNS   7
@@ -37,11 +37,11 @@ struct start {
 	uint32_t element;
 	struct arrive *arrive;
 	struct process process;
-	int fd; /* to the courier, until it has answered */
+	int fd; /* to the relay, until it has answered */
 	uint64_t deadline;
 };
 
-/* ---- the courier ---------------------------------------------------------------------------- */
+/* ---- the relay ---------------------------------------------------------------------------- */
 
 /* By its name; else beside the program that runs, as in a folder that nobody has in PATH. */
 static const char *find_runner(char path[PATH_MAX])
@@ -62,17 +62,17 @@ static const char *find_runner(char path[PATH_MAX])
 
 static int launch(struct start *s, const struct slmpm_spawn_options *o, int fd)
 {
-	static char word[] = "--courier";
+	static char word[] = "--relay";
 	char *const argv[] = {word, NULL};
 	char path[PATH_MAX];
 	const char *runner = find_runner(path);
 	struct launch l = {.argv = NULL};
 	struct job_start job;
-	int leash[2] = {-1, -1}, rc = 0;
+	int death_pipe[2] = {-1, -1}, rc = 0;
 
-	if (o && o->flags & SLMPM_SPAWN_DIE_WITH_HOST && pipe2(leash, O_CLOEXEC) != 0)
-		return error_system(-errno, "a leash cannot be made");
-	rc = launch_prepare(&l, runner, argv, NULL, fd, leash[0]);
+	if (o && o->flags & SLMPM_SPAWN_DIE_WITH_HOST && pipe2(death_pipe, O_CLOEXEC) != 0)
+		return error_system(-errno, "a parent-death pipe cannot be made");
+	rc = launch_prepare(&l, runner, argv, NULL, fd, death_pipe[0]);
 	job_prepare(&job);
 	l.out = job.out;
 	l.err = job.err;
@@ -80,9 +80,9 @@ static int launch(struct start *s, const struct slmpm_spawn_options *o, int fd)
 		rc = launch_start(&l, &s->process.pid);
 	job_started(&job, s->element, s->process.pid, s->place->host, s->prog);
 	launch_free(&l);
-	if (leash[0] >= 0)
-		close(leash[0]);
-	s->process.leash = leash[1];
+	if (death_pipe[0] >= 0)
+		close(death_pipe[0]);
+	s->process.death_pipe = death_pipe[1];
 	if (rc < 0)
 		return error_set(SLMPM_ENOENT, "%s: SLMPM_RUNNER=%.80s cannot be started: %s",
 				 s->place->host, runner, strerror(-rc));
@@ -181,7 +181,7 @@ static int converse(struct start *s, const char *text, size_t length)
 	if (rc == -ETIMEDOUT)
 		return error_set(SLMPM_ETIMEOUT, "%s: not started within %lld ms (SLMPM_START_MS)",
 				 s->place->host, (long long)config_get()->start_ms);
-	return rc < 0 ? error_set(SLMPM_ESYSTEM, "%s: the courier does not answer: %s",
+	return rc < 0 ? error_set(SLMPM_ESYSTEM, "%s: the relay does not answer: %s",
 				  s->place->host, strerror(-rc)) :
 			refused;
 }
@@ -195,8 +195,8 @@ static void give_up(struct start *s)
 	}
 	if (s->process.pidfd >= 0)
 		close(s->process.pidfd);
-	if (s->process.leash >= 0)
-		close(s->process.leash);
+	if (s->process.death_pipe >= 0)
+		close(s->process.death_pipe);
 	arrive_free(s->arrive);
 }
 
@@ -251,7 +251,7 @@ static int start(struct start *s, struct remote_request *r)
 		return rc;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) {
 		free(text);
-		return error_system(-errno, "a socket to the courier cannot be made");
+		return error_system(-errno, "a socket to the relay cannot be made");
 	}
 	rc = launch(s, r->options, fds[1]);
 	close(fds[1]);
@@ -288,7 +288,7 @@ static int await_it(struct start *s, struct context *ctx, slmpm_peer *peer)
 		return 0;
 	}
 	ep->process->arrive = NULL; /* who gives up closes all of it */
-	ep->process->leash = -1;
+	ep->process->death_pipe = -1;
 	endpoint_free(ep);
 	s->arrive->ep = NULL;
 	return error_system(rc, "the way back cannot be watched");
@@ -302,7 +302,7 @@ int remote_spawn(slmpm_peer *peer, struct context *ctx, const char *prog, char *
 		.prog = prog,
 		.element = element,
 		.arrive = calloc(1, sizeof(*s.arrive)),
-		.process = {.pidfd = -1, .leash = -1},
+		.process = {.pidfd = -1, .death_pipe = -1},
 		.deadline = clock_deadline((int)config_get()->start_ms),
 	};
 	struct remote_request r = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Starts on other hosts: a courier process here (slmpm_run --courier) stands for the accelerator. It is
+ * Starts on other hosts: a relay process here (slmpm_run --relay) stands for the accelerator. It is
  * told over a socket what to start, and says when it runs.
  */
 #ifndef SLMPM_REMOTE_H

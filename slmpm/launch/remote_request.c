@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a courier is told: records KEY=VALUE, a 0 behind each (doc/wire.md, "A start elsewhere"). Later
+ * What a relay is told: records KEY=VALUE, a 0 behind each (doc/wire.md, "A start elsewhere"). Later
  * ones of a variable count.
  */
 #include "slmpm/launch/remote_request.h"
@@ -25,8 +25,9 @@ static void put(FILE *to, const char *key, const char *value)
 /* Of this machine, or of one start alone. */
 static bool is_private(const char *entry)
 {
-	static const char *const names[] = {"PARENT",  "LEASH",  "JOB",      "SECRET", "TOPOLOGY",
-					    "RUN_DIR", "RUNNER", "ELEMENTS", "EXPORT", "CPUS"};
+	static const char *const names[] = {"PARENT",   "DEATH_PIPE", "JOB",    "SECRET",
+					    "TOPOLOGY", "RUN_DIR",    "RUNNER", "ELEMENTS",
+					    "EXPORT",   "CPUS"};
 
 	if (strncmp(entry, "SLMPM_", 6) != 0)
 		return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A start elsewhere as its courier is told of it. */
+/* A start elsewhere as its relay is told of it. */
 #ifndef SLMPM_REMOTE_REQUEST_H
 #define SLMPM_REMOTE_REQUEST_H
 

@@ -27,11 +27,11 @@ static int launch(struct endpoint *ep, const char *prog, char *const argv[],
 	struct process *p = ep->process;
 	struct launch l = {.argv = NULL};
 	struct job_start job;
-	int leash[2] = {-1, -1}, rc = 0;
+	int death_pipe[2] = {-1, -1}, rc = 0;
 
-	if (o && o->flags & SLMPM_SPAWN_DIE_WITH_HOST && pipe2(leash, O_CLOEXEC) != 0)
+	if (o && o->flags & SLMPM_SPAWN_DIE_WITH_HOST && pipe2(death_pipe, O_CLOEXEC) != 0)
 		return -errno;
-	rc = launch_prepare(&l, prog, argv, o, fd, leash[0]);
+	rc = launch_prepare(&l, prog, argv, o, fd, death_pipe[0]);
 	job_prepare(&job);
 	l.cpus = cpus;
 	l.out = job.out;
@@ -40,9 +40,9 @@ static int launch(struct endpoint *ep, const char *prog, char *const argv[],
 		rc = launch_start(&l, &p->pid);
 	job_started(&job, ep->element, rc == 0 ? p->pid : 0, NULL, prog);
 	launch_free(&l);
-	if (leash[0] >= 0)
-		close(leash[0]);
-	p->leash = leash[1];
+	if (death_pipe[0] >= 0)
+		close(death_pipe[0]);
+	p->death_pipe = death_pipe[1];
 	if (rc < 0)
 		return rc;
 	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
@@ -108,7 +108,7 @@ static int start(struct endpoint *ep, const char *prog, char *const argv[],
 	ep->process = calloc(1, sizeof(*ep->process));
 	if (!ep->process)
 		return error_set(SLMPM_ENOMEM, "for a process");
-	ep->process->pidfd = ep->process->leash = -1;
+	ep->process->pidfd = ep->process->death_pipe = -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) != 0)
 		return error_system(-errno, "a control socket cannot be made");
 	rc = launch(ep, prog, argv, o, &cpus, fds[1]);

@@ -118,7 +118,7 @@ static int hold_back(struct endpoint *ep, const struct fabric_wr *wr)
 {
 	struct fabric_wr more = *wr;
 
-	if (ep->further && wr->length)
+	if (ep->secondary && wr->length)
 		return -EINVAL;
 	more.length *= ADDRESSEE_WORD;
 	return ep->addressee->below->post(ep->link.port, &more);

@@ -13,7 +13,7 @@ static inline void inspect_tick(struct context *ctx)
 	uint64_t ticks = clock_ticks();
 
 	/* Who waits comes first: it measures more. */
-	if (UNLIKELY(ticks - ctx->monitor.looked >= INSPECT_TICKS << ctx->monitor.in_passing))
+	if (UNLIKELY(ticks - ctx->monitor.inspected >= INSPECT_TICKS << ctx->monitor.opportunistic))
 		parts.inspect(ctx, ticks);
 }
 
@@ -29,7 +29,7 @@ static inline void inspect_tick_often(struct context *ctx)
 {
 	uint64_t ticks = clock_ticks();
 
-	if (ticks - ctx->monitor.looked >= INSPECT_TICKS / 16)
+	if (ticks - ctx->monitor.inspected >= INSPECT_TICKS / 16)
 		parts.inspect(ctx, ticks);
 }
 

@@ -45,13 +45,13 @@ static void say(struct endpoint *ep, void *place)
 
 static void set_state(struct endpoint *ep, uint8_t state)
 {
-	ep->ctx->landings -= ep->landing.state == LANDING_SAID;
-	ep->ctx->landings += state == LANDING_SAID;
+	ep->ctx->landings -= ep->landing.state == LANDING_KNOWN;
+	ep->ctx->landings += state == LANDING_KNOWN;
 	ep->landing.state = state;
 }
 
 /*
- * A receive that looks by the short way, and is not posted yet, would find its message in the ring.
+ * A receive that looks by the fast path, and is not posted yet, would find its message in the ring.
  * It posts itself once it sees that the way is closed; so its first look only closes it.
  */
 static bool must_wait(struct endpoint *ep)
@@ -71,7 +71,7 @@ static bool decide(struct endpoint *ep)
 
 	if (must_wait(ep))
 		return false;
-	set_state(ep, LANDING_SAID);
+	set_state(ep, LANDING_KNOWN);
 	say(ep, place_of(ep, &ep->landing.arrival));
 	if (ep->landing.place && kind->placed)
 		kind->placed(ep, &ep->landing.arrival);
@@ -106,7 +106,7 @@ static int landing_poll(struct fabric_link *link, struct fabric_arrival *arrival
 		got = link->domain->fabric->poll(link, arrivals, n);
 		if (got <= 0)
 			return got;
-		if (ep->landing.state == LANDING_SAID)
+		if (ep->landing.state == LANDING_KNOWN)
 			set_state(ep, LANDING_NONE);
 		got = keep_back(ep, arrivals, got);
 		if (got)
@@ -137,26 +137,26 @@ const struct fabric *landing_before(const struct fabric *fabric)
 
 /* ---- changes -------------------------------------------------------------------------------- */
 
-void landing_look(struct endpoint *ep)
+void landing_inspect(struct endpoint *ep)
 {
 	void *place;
 
-	if (ep->landing.state != LANDING_SAID)
+	if (ep->landing.state != LANDING_KNOWN)
 		return;
 	place = place_of(ep, &ep->landing.arrival);
 	if (place != ep->landing.place)
 		say(ep, place);
 }
 
-void landing_look_all(struct context *ctx)
+void landing_inspect_all(struct context *ctx)
 {
 	for (uint32_t i = 0; i < ctx->live; i++)
-		landing_look(ctx->endpoints[i]);
+		landing_inspect(ctx->endpoints[i]);
 }
 
 void landing_end(struct endpoint *ep)
 {
-	if (ep->landing.state == LANDING_SAID)
+	if (ep->landing.state == LANDING_KNOWN)
 		say(ep, NULL);
 	set_state(ep, LANDING_NONE);
 }

@@ -17,17 +17,17 @@
 /* What stands before FABRIC and answers where it asks; FABRIC itself where it does not. */
 const struct fabric *landing_before(const struct fabric *fabric);
 /* Something has changed that decides where a payload of EP, or of anybody, belongs. */
-void landing_look(struct endpoint *ep);
-void landing_look_all(struct context *ctx);
+void landing_inspect(struct endpoint *ep);
+void landing_inspect_all(struct context *ctx);
 static inline void landing_moved(struct endpoint *ep)
 {
 	if (UNLIKELY(ep->ctx->landings))
-		landing_look(ep);
+		landing_inspect(ep);
 }
 static inline void landing_moved_all(struct context *ctx)
 {
 	if (UNLIKELY(ctx->landings))
-		landing_look_all(ctx);
+		landing_inspect_all(ctx);
 }
 /* The endpoint ends: nothing of it goes anywhere any more. */
 void landing_end(struct endpoint *ep);

@@ -50,7 +50,7 @@ void link_mark(const struct endpoint *ep, struct link_mark *m)
 {
 	const struct fabric_link *port = ep->link.port;
 
-	if (ep->further)
+	if (ep->secondary)
 		bond_mark(port, m->left);
 	else
 		m->left[0] = port->left + port->lags;
@@ -60,8 +60,8 @@ bool link_passed(struct endpoint *ep, const struct link_mark *m)
 {
 	if (!link_lags(ep))
 		return true;
-	return ep->further ? bond_passed(ep->link.port, m->left) :
-			     ep->link.port->left >= m->left[0];
+	return ep->secondary ? bond_passed(ep->link.port, m->left) :
+			       ep->link.port->left >= m->left[0];
 }
 
 bool link_presses_on(struct endpoint *ep)
@@ -142,7 +142,7 @@ static int post_built(struct endpoint *ep, struct packet *p, const void *lead, u
 /* By which of several links R goes, whatever was asked. */
 static int note_link(const struct endpoint *ep, struct request *r, int rc)
 {
-	if (UNLIKELY(ep->further) && r && rc == 1 && bond_is(ep->link.port))
+	if (UNLIKELY(ep->secondary) && r && rc == 1 && bond_is(ep->link.port))
 		r->mode.link = (uint8_t)bond_path(ep->link.port);
 	return rc;
 }
@@ -288,7 +288,7 @@ static void confirm_arrival(struct endpoint *ep)
 
 static struct log_limit callers;
 
-void link_strangers(struct endpoint *ep, struct fabric_link *port)
+void link_unauthenticated(struct endpoint *ep, struct fabric_link *port)
 {
 	for (; port->unauthenticated; port->unauthenticated--) {
 		stats_violation("token of a stranger");
@@ -309,8 +309,8 @@ static void hang_up(struct endpoint *ep)
 void link_closed(struct endpoint *ep, const struct head *h)
 {
 	ep->end_of_stream = true;
-	ep->doubt.received = h->seq;
-	if (further_speaks(ep)) /* who says it waits for that */
+	ep->watermark.received = h->seq;
+	if (secondary_speaks(ep)) /* who says it waits for that */
 		confirm_arrival(ep);
 }
 
@@ -332,6 +332,6 @@ void link_ending(struct endpoint *ep)
 /* Secondary links of a pair that was not closed in order: the peer is to learn of it by them, too. */
 void link_end(struct endpoint *ep)
 {
-	if (ep->further && ep->state != SLMPM_PEER_CLOSED)
+	if (ep->secondary && ep->state != SLMPM_PEER_CLOSED)
 		hang_up(ep);
 }

@@ -5,7 +5,7 @@
 
 #include "slmpm/endpoint.h"
 #include "slmpm/bond/bond.h"
-#include "slmpm/bond/further_state.h"
+#include "slmpm/bond/secondary_state.h"
 #include "slmpm/link/packet.h"
 #include "slmpm/request.h"
 
@@ -66,7 +66,7 @@ int link_post_led(struct endpoint *ep, struct packet *p, const void *lead, uint3
 /* Can either side map what the other has made for it? Else it is copied through packets. */
 static inline bool link_maps(const struct endpoint *ep)
 {
-	const struct fabric_domain *memory = further_memory(ep);
+	const struct fabric_domain *memory = secondary_memory(ep);
 
 	return memory && memory->fabric->alloc;
 }
@@ -74,11 +74,11 @@ static inline bool link_maps(const struct endpoint *ep)
 /* Segments of a ring, out and in, of which a share may be kept: of several links the least one's. */
 static inline uint64_t link_ring_out(const struct endpoint *ep)
 {
-	return ep->further ? bond_ring_out(ep->link.port) : ep->link.port->counts.out_segments;
+	return ep->secondary ? bond_ring_out(ep->link.port) : ep->link.port->counts.out_segments;
 }
 static inline uint64_t link_ring_in(const struct endpoint *ep)
 {
-	return ep->further ? bond_ring_in(ep->link.port) : ep->link.port->counts.in_segments;
+	return ep->secondary ? bond_ring_in(ep->link.port) : ep->link.port->counts.in_segments;
 }
 
 /* A peer's memory: N bytes between OFFSET there and LOCAL, or a struct fabric_atomic. 1, or what
@@ -109,20 +109,20 @@ static inline void link_discharge(struct endpoint *ep, uint64_t charge)
 	link_matched(ep, charge);
 }
 /* How many such packets wait for room: what a peer that reads nothing can make us owe. */
-uint32_t link_owed(const struct endpoint *ep, uint8_t opcode);
+uint32_t link_deferred(const struct endpoint *ep, uint8_t opcode);
 /* Takes one of them back; false: it has gone out, or never was. */
 bool link_disown(struct endpoint *ep, uint8_t opcode, uint64_t seq);
 /* Sends them as far as there is room: how many. For link_push. */
-int link_push_owed(struct endpoint *ep);
+int link_push_deferred(struct endpoint *ep);
 /* At the endpoint's end. */
-void link_forget_owed(struct endpoint *ep);
+void link_drop_deferred(struct endpoint *ep);
 /* Moves the transmit queue on; the number of packets posted. */
 int link_push(struct endpoint *ep);
 /* EP has ended: what waits in its transmit queue fails, and what is announced to it. */
 void link_queue_end(struct endpoint *ep);
 void link_enqueue(struct endpoint *ep, struct request *r);
 void link_dequeue(struct endpoint *ep, struct request *r);
-/* What requests of the queue wait for, beside credit, has changed: those that could not begin early are asked anew. */
+/* What requests of the queue wait for, beside credit, has changed: those that could not begin early are asked again. */
 static inline void link_changed(struct endpoint *ep)
 {
 	ep->link.changes++;
@@ -149,7 +149,7 @@ bool link_has_arrived(struct endpoint *ep);
 /* FABRIC_SIGN of one link, which may be one of several. */
 int link_keepalive(struct fabric_link *port, uint16_t flags);
 /* Who called PORT in the peer's place while it connects is counted as a violation, nobody's. */
-void link_strangers(struct endpoint *ep, struct fabric_link *port);
+void link_unauthenticated(struct endpoint *ep, struct fabric_link *port);
 /* EP is connected: what has waited for that goes. */
 void link_up(struct endpoint *ep);
 /* EP is about to end: its last counts. */

@@ -6,7 +6,7 @@
 
 #include "slmpm/link/bundle.h"
 #include "slmpm/part.h"
-#include "slmpm/link/doubt.h"
+#include "slmpm/link/watermark.h"
 
 /* May it begin although others stand before it? One-sided operations are in no order with what was sent before. */
 static bool is_early(const struct request *r)
@@ -17,7 +17,7 @@ static bool is_early(const struct request *r)
 void link_enqueue(struct endpoint *ep, struct request *r)
 {
 	if (list_empty(&ep->link.queue)) /* what has gone before has gone whole */
-		doubt_mark(ep);
+		watermark_mark(ep);
 	list_append(&ep->link.queue, &r->node);
 	link_changed(ep);
 	ep->link.depth++;
@@ -128,13 +128,13 @@ int link_push(struct endpoint *ep)
 		n++; /* who waits for that hears of it */
 	if (ep->bundle.count && !bundle_flush(ep))
 		return n;
-	if (!list_empty(&ep->owed)) {
-		n += link_push_owed(ep);
+	if (!list_empty(&ep->deferred)) {
+		n += link_push_deferred(ep);
 		endpoint_refresh(ep);
-		if (!list_empty(&ep->owed))
+		if (!list_empty(&ep->deferred))
 			return n;
 	}
-	if (ep->said_end) /* nobody reads what stands behind that */
+	if (ep->sent_end) /* nobody reads what stands behind that */
 		return n;
 	return n + push_all(ep);
 }

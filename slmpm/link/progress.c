@@ -15,11 +15,11 @@
 #include "slmpm/link/wait.h"
 #include "slmpm/link/yield.h"
 
-#define AWAY_NS    4000
-#define LOOK_SHARE 64      /* packets of a pass that count as one more: passes over many peers */
-#define TURN_TICKS 2000000 /* of a peer, before the others get theirs */
+#define AWAY_NS       4000
+#define INSPECT_SHARE 64      /* packets of a pass that count as one more: passes over many peers */
+#define TURN_TICKS    2000000 /* of a peer, before the others get theirs */
 
-COLD int progress_look_away(struct endpoint *ep)
+COLD int progress_back_off(struct endpoint *ep)
 {
 	struct link *l = &ep->link;
 	bool gained = !l->away || l->run >= PROGRESS_RUN + PROGRESS_GAIN;
@@ -41,7 +41,7 @@ COLD void progress_turn(struct endpoint *ep)
 	if (!ep->direct || ctx->passing || now - ctx->turned < TURN_TICKS)
 		return;
 	ctx->turned = now;
-	ctx->idle = PROGRESS_LOOK_EVERY;
+	ctx->idle = PROGRESS_INSPECT_EVERY;
 	ctx->due = true;
 	ep->direct = false;
 }
@@ -65,7 +65,7 @@ COLD void progress_failed(struct endpoint *ep, int rc)
 /* There is no memory for the arrival in hand: it is the next one again. */
 static COLD void put_back(struct endpoint *ep)
 {
-	ep->starved.now = false;
+	ep->enomem.now = false;
 	ep->link.next--;
 }
 
@@ -87,7 +87,7 @@ static int take_batch(struct endpoint *ep, bool all)
 		n++;
 		if (!packet_take(ep, a)) {
 			progress_release(ep, a);
-		} else if (UNLIKELY(ep->starved.now)) {
+		} else if (UNLIKELY(ep->enomem.now)) {
 			put_back(ep);
 			n--;
 			ctx->news = news || n;
@@ -159,7 +159,7 @@ static inline bool rests(const struct endpoint *ep)
 }
 
 /* Until a request has finished. What that cuts short the next call goes on with, so that all have their turn, and
- * asks the fabrics no more meanwhile; who finds nothing so begins anew, and then has found all there is. */
+ * asks the fabrics no more meanwhile; who finds nothing so begins again, and then has found all there is. */
 static NOINLINE int pass(struct context *ctx)
 {
 	bool asked;
@@ -169,7 +169,7 @@ static NOINLINE int pass(struct context *ctx)
 		asked = ctx->gone >= ctx->live;
 		if (asked) {
 			ctx->gone = 0;
-			domain_ask_anew(ctx);
+			domain_rescan(ctx);
 		}
 		for (uint32_t left = ctx->live; left && ctx->live; left--) {
 			struct endpoint *ep;
@@ -201,10 +201,10 @@ int progress_context(struct context *ctx)
 	if (UNLIKELY(ctx->due))
 		turn_over(ctx);
 	/* Also while busy: one peer's traffic must not keep others from connecting or dying. */
-	ctx->idle += 1 + (uint32_t)n / LOOK_SHARE;
-	if (UNLIKELY(ctx->idle >= PROGRESS_LOOK_EVERY)) {
+	ctx->idle += 1 + (uint32_t)n / INSPECT_SHARE;
+	if (UNLIKELY(ctx->idle >= PROGRESS_INSPECT_EVERY)) {
 		ctx->idle = 0;
-		n += wait_look(ctx);
+		n += wait_inspect(ctx);
 		if (!n)
 			yield_consider(ctx);
 	}
@@ -215,16 +215,16 @@ int progress_context(struct context *ctx)
 	return n;
 }
 
-COLD void progress_in_passing(struct context *ctx)
+COLD void progress_opportunistic(struct context *ctx)
 {
 	if (ctx->handling || ctx->polling || ctx->passing)
 		return;
 	if (ctx->armed && !ctx->sleeping)
 		wait_disarm(ctx);
-	ctx->monitor.in_passing = true;
+	ctx->monitor.opportunistic = true;
 	(void)progress_context(ctx);
-	(void)wait_look(ctx); /* progress alone asks the kernel far too seldom for that */
-	ctx->monitor.in_passing = false;
+	(void)wait_inspect(ctx); /* progress alone asks the kernel far too seldom for that */
+	ctx->monitor.opportunistic = false;
 }
 
 int progress_read_ahead(struct context *ctx)
@@ -243,12 +243,12 @@ int progress_read_ahead(struct context *ctx)
 	return n;
 }
 
-bool progress_look(struct endpoint *ep)
+bool progress_inspect(struct endpoint *ep)
 {
 	bool finished = ep->ctx->finished;
 	int n;
 
-	domain_ask_anew(ep->ctx);
+	domain_rescan(ep->ctx);
 	n = take_batch(ep, true);
 	ep->ctx->finished |= finished;
 	return n < PROGRESS_SHARE && !ep->unpack.left && ep->link.next == ep->link.end;
@@ -262,7 +262,7 @@ bool progress_drain(struct endpoint *ep)
 
 	(void)parts.run_kept(ep);
 	ep->direct = false; /* nobody is about to post a receive for what comes */
-	domain_ask_anew(ep->ctx);
+	domain_rescan(ep->ctx);
 	while (i < most && ep->state == SLMPM_PEER_UP && take_batch(ep, true))
 		i++;
 	endpoint_refresh(ep);

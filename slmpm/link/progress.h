@@ -5,18 +5,18 @@
 
 #include "slmpm/endpoint.h"
 
-#define PROGRESS_SHARE      16  /* packets of an endpoint before it is the next one's turn */
-#define PROGRESS_LOOK_EVERY 512 /* passes between looks at the descriptors, busy or not */
+#define PROGRESS_SHARE         16  /* packets of an endpoint before it is the next one's turn */
+#define PROGRESS_INSPECT_EVERY 512 /* passes between looks at the descriptors, busy or not */
 
 /* One fair pass over all endpoints; packets handled and posted. */
 int progress_context(struct context *ctx);
 /* For who waits for nothing, now and then: a pass, and a look at the descriptors. */
-void progress_in_passing(struct context *ctx);
+void progress_opportunistic(struct context *ctx);
 /* What a pass has read after it had looked, for the sake of room for what waits: no descriptor shows it
  * any more. Packets handled. */
 int progress_read_ahead(struct context *ctx);
 /* Takes what has come so far; false when there may be more. */
-bool progress_look(struct endpoint *ep);
+bool progress_inspect(struct endpoint *ep);
 /* Takes all that a peer which is gone has committed; whether there was anything. */
 bool progress_drain(struct endpoint *ep);
 
@@ -27,9 +27,9 @@ bool progress_drain(struct endpoint *ep);
  */
 #define PROGRESS_RUN  64
 #define PROGRESS_GAIN 4
-int progress_look_away(struct endpoint *ep);
-/* Called now and then while EP is received from. Who takes packet after packet by the short way looks at nothing
- * else: after a millisecond the next call goes the long way, by all peers and the descriptors. */
+int progress_back_off(struct endpoint *ep);
+/* Called now and then while EP is received from. Who takes packet after packet by the fast path looks at nothing
+ * else: after a millisecond the next call goes the slow path, by all peers and the descriptors. */
 void progress_turn(struct endpoint *ep);
 /* The fabric's poll has said this: the peer breaks the rules, or the link is lost. */
 void progress_failed(struct endpoint *ep, int rc);
@@ -56,7 +56,7 @@ static inline struct fabric_arrival *progress_take(struct endpoint *ep)
 		progress_settle(ep);
 		n = l->fabric->poll(l->port, l->arrivals, LINK_BATCH);
 		if (n == 0 && UNLIKELY(l->run >= PROGRESS_RUN))
-			n = progress_look_away(ep);
+			n = progress_back_off(ep);
 		if (n <= 0) {
 			if (UNLIKELY(n < 0))
 				progress_failed(ep, n);

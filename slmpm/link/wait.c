@@ -16,8 +16,8 @@
 #include "slmpm/link/yield.h"
 #include "slmpm/part.h"
 
-#define LOOK_NS 200000 /* between looks at the descriptors while spinning */
-#define BUSY    64     /* passes with result between looks at the deadline */
+#define INSPECT_NS 200000 /* between looks at the descriptors while spinning */
+#define BUSY       64     /* passes with result between looks at the deadline */
 
 struct waiter {
 	struct context *ctx;
@@ -26,7 +26,7 @@ struct waiter {
 	uint64_t started; /* 0: the clock has not been looked at yet */
 	struct idle idle;
 	uint64_t deadline;
-	uint64_t looked;         /* at the descriptors */
+	uint64_t inspected;      /* at the descriptors */
 	bool (*test)(void *arg); /* what is waited for */
 	void *arg;
 };
@@ -37,7 +37,7 @@ struct waiter {
 static bool is_late(struct waiter *w, uint64_t now)
 {
 	if (!w->started) {
-		w->started = w->looked = now;
+		w->started = w->inspected = now;
 		w->deadline =
 			w->timeout_ms < 0 ? UINT64_MAX : now + (uint64_t)w->timeout_ms * 1000000;
 	}
@@ -45,13 +45,13 @@ static bool is_late(struct waiter *w, uint64_t now)
 }
 
 /* At the descriptors, which passes over the rings do not see. */
-static int look_if_due(struct waiter *w, uint64_t now)
+static int inspect_if_due(struct waiter *w, uint64_t now)
 {
-	if (now - w->looked <= LOOK_NS)
+	if (now - w->inspected <= INSPECT_NS)
 		return 0;
-	w->looked = now;
+	w->inspected = now;
 	context_changed(w->ctx); /* room in a ring comes without a word */
-	return wait_look(w->ctx);
+	return wait_inspect(w->ctx);
 }
 
 /* After a pass that found something: traffic of others must not put the deadline off. */
@@ -85,14 +85,14 @@ static int wait_idle(struct waiter *w)
 	}
 	now = clock_now();
 	if (is_late(w, now)) {
-		(void)look_if_due(w, now); /* others may have had the processor all the time */
+		(void)inspect_if_due(w, now); /* others may have had the processor all the time */
 		return -SLMPM_ETIMEOUT;
 	}
-	if (look_if_due(w, now))
+	if (inspect_if_due(w, now))
 		return 0;
 	switch (idle_next(ctx, &w->idle, now)) {
 	case SLMPM_SPIN_ON: clock_pause(); break;
-	case SLMPM_SPIN_YIELD: (void)look_if_due(w, yield_turn(ctx, now)); break;
+	case SLMPM_SPIN_YIELD: (void)inspect_if_due(w, yield_turn(ctx, now)); break;
 	default:
 		if (wait_sleep(ctx, now, w->deadline, w->test, w->arg))
 			return wait_busy(w);
@@ -155,7 +155,7 @@ int wait_until(struct context *ctx, wait_test *test, void *arg, int timeout_ms)
 			return test(arg) ? 0 : rc;
 	}
 	if (ctx->multiple && timeout_ms) {
-		w.started = w.looked = clock_now();
+		w.started = w.inspected = clock_now();
 		w.deadline = deadline; /* what waiting for another thread took counts */
 	}
 	ctx->polling = true;

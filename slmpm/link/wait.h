@@ -17,6 +17,6 @@ int wait_connected(struct endpoint *ep, int timeout_ms);
 /* Peers need not ring any more. */
 void wait_disarm(struct context *ctx);
 /* Looks at the descriptors without sleeping. */
-int wait_look(struct context *ctx);
+int wait_inspect(struct context *ctx);
 
 #endif

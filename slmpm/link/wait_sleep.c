@@ -13,14 +13,14 @@
 #include "slmpm/alarm.h"
 #include "slmpm/bond/bond.h"
 #include "slmpm/domain.h"
-#include "slmpm/link/doubt.h"
+#include "slmpm/link/watermark.h"
 #include "slmpm/link/inspect.h"
 #include "slmpm/part.h"
 #include "slmpm/link/progress.h"
 
-#define EVENTS     16
-#define SHOWN_NS   UINT64_C(20000000)
-#define STARVED_NS UINT64_C(5000000) /* between tries for memory */
+#define EVENTS    16
+#define SHOWN_NS  UINT64_C(20000000)
+#define ENOMEM_NS UINT64_C(5000000) /* between tries for memory */
 
 /* ---- descriptors ---------------------------------------------------------------------------- */
 
@@ -53,9 +53,9 @@ static uint64_t inner_deadlines(struct context *ctx, uint64_t now)
 
 		next = at < next ? at : next;
 	}
-	if (ctx->starved) { /* each try says so again */
-		ctx->starved = false;
-		next = next < now + STARVED_NS ? next : now + STARVED_NS;
+	if (ctx->enomem) { /* each try says so again */
+		ctx->enomem = false;
+		next = next < now + ENOMEM_NS ? next : now + ENOMEM_NS;
 	}
 	return next;
 }
@@ -63,18 +63,18 @@ static uint64_t inner_deadlines(struct context *ctx, uint64_t now)
 /* A try behind those may have been in vain, too. */
 static uint64_t or_next_try(const struct context *ctx, uint64_t now, uint64_t until)
 {
-	return UNLIKELY(ctx->starved) && now + STARVED_NS < until ? now + STARVED_NS : until;
+	return UNLIKELY(ctx->enomem) && now + ENOMEM_NS < until ? now + ENOMEM_NS : until;
 }
 
 static bool has_deadlines(const struct context *ctx)
 {
-	return ctx->paused || ctx->kills || ctx->starved || ctx->asking ||
-	       !list_empty(&ctx->deadlines) || !list_empty(&ctx->further) ||
+	return ctx->paused || ctx->kills || ctx->enomem || ctx->asking ||
+	       !list_empty(&ctx->deadlines) || !list_empty(&ctx->secondary) ||
 	       !list_empty(&ctx->remote_peers);
 }
 
 /* Descriptors and deadlines: how many had something to say. */
-static int look(struct context *ctx)
+static int inspect(struct context *ctx)
 {
 	struct epoll_event events[EVENTS];
 	int n = epoll_wait(ctx->epoll, events, EVENTS, 0);
@@ -92,22 +92,22 @@ static void take_bells(struct context *ctx)
 	struct epoll_event event = {.data.ptr = ctx->bell};
 
 	if (!ctx->bell) {
-		(void)look(ctx);
+		(void)inspect(ctx);
 		return;
 	}
 	ctx->bell = NULL;
 	dispatch_all(ctx, &event, 1); /* a call less than to ask for it */
 }
 
-int wait_look(struct context *ctx)
+int wait_inspect(struct context *ctx)
 {
 	if (ctx->handling) /* its caller looks later */
 		return 0;
 	inspect_tick_amid(ctx);
 	if (ctx->sleeping) /* another thread's: a bell taken here would not wake it */
 		return 0;
-	doubt_mark_all(ctx);
-	return look(ctx);
+	watermark_mark_all(ctx);
+	return inspect(ctx);
 }
 
 /* ---- sleeping ------------------------------------------------------------------------------- */
@@ -192,7 +192,7 @@ bool wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test 
 	}
 	until = inner_deadlines(ctx, now); /* only now: a link may just have been found lost */
 	/* What is said there may take in what no descriptor shows any more. */
-	if (!list_empty(&ctx->further) && has_work(ctx, test, arg)) {
+	if (!list_empty(&ctx->secondary) && has_work(ctx, test, arg)) {
 		wait_disarm(ctx);
 		return true;
 	}
@@ -221,7 +221,7 @@ bool wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test 
 	if (n > 0 && progress_context(ctx))
 		ctx->rung = true;
 	else if (n > 0 && ctx->multiple) /* another thread may have closed what they point at */
-		(void)look(ctx);
+		(void)inspect(ctx);
 	else
 		dispatch_all(ctx, events, n);
 	context_changed(ctx);
@@ -240,7 +240,7 @@ static bool set_alarm(struct context *ctx)
 	now = clock_now();
 	until = inner_deadlines(ctx, now);
 	/* What is said there may take in what no descriptor shows any more. */
-	if (!until || (!list_empty(&ctx->further) && progress_context(ctx)))
+	if (!until || (!list_empty(&ctx->secondary) && progress_context(ctx)))
 		return false;
 	return alarm_set(ctx, or_next_try(ctx, now, until));
 }
@@ -251,7 +251,7 @@ bool wait_announce(struct context *ctx)
 	bool news;
 
 	inspect_tick_often(ctx);
-	ctx->news |= wait_look(ctx) > 0; /* takes the bells out, which have done their work */
+	ctx->news |= wait_inspect(ctx) > 0; /* takes the bells out, which have done their work */
 	/* A bell taken since has used that announcement up; that of a sleeping thread stands. */
 	if (ctx->armed && !ctx->sleeping)
 		wait_disarm(ctx);

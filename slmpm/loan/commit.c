@@ -19,9 +19,9 @@
 /* A loan without a hint to a link had nothing to choose. */
 static uint8_t loan_reason(struct endpoint *ep)
 {
-	if (!ep->loan.wish)
+	if (!ep->loan.hint)
 		return SLMPM_REASON_SHORT;
-	return rail_is_on(ep, mode_wish_link(ep->loan.wish)) ? SLMPM_REASON_WISH :
+	return rail_is_on(ep, mode_hint_link(ep->loan.hint)) ? SLMPM_REASON_HINT :
 							       SLMPM_REASON_LINK;
 }
 
@@ -39,7 +39,7 @@ static int commit_packet(struct endpoint *ep, uint64_t len, const struct slmpm_h
 {
 	struct packet p = {
 		.opcode = WIRE_SEND_ONLY,
-		.flags = (uint16_t)(mode_packet_flags(ep->loan.wish) |
+		.flags = (uint16_t)(mode_packet_flags(ep->loan.hint) |
 				    (how && how->flags & SLMPM_MORE ? FABRIC_MORE : 0)),
 		.length = (uint32_t)len,
 		.seq = ep->sent + 1,
@@ -52,13 +52,13 @@ static int commit_packet(struct endpoint *ep, uint64_t len, const struct slmpm_h
 	if (rc == -EAGAIN) /* of several links: that which it goes by has no room */
 		return -SLMPM_EAGAIN;
 	if (rc == -ENOLINK)
-		return rail_impossible(ep, "slmpm_commit", ep->loan.wish);
+		return rail_impossible(ep, "slmpm_commit", ep->loan.hint);
 	ep->loan.data = NULL;
 	if (rc != 1)
 		return endpoint_error(ep);
 	ep->link.run = 0;
 	ep->sent++;
-	if (UNLIKELY(ep->loan.wish))
+	if (UNLIKELY(ep->loan.hint))
 		count_choice(ep);
 	ep->charged -= ep->loan.length - len;
 	ep->stats->sent_messages++;
@@ -78,30 +78,30 @@ static int post_word(struct endpoint *ep, uint64_t len, const struct slmpm_how *
 	};
 	struct packet p = {
 		.opcode = first ? WIRE_LOAN : WIRE_LOAN_MORE,
-		.flags = mode_packet_flags(ep->loan.wish),
+		.flags = mode_packet_flags(ep->loan.hint),
 		.length = sizeof(loan),
 		.data = &loan,
 		.route = wire_route(ep->loan.stream, how ? how->imm : 0),
 	};
 	int rc;
 
-	if (ep->said_end) /* behind which nothing is read */
+	if (ep->sent_end) /* behind which nothing is read */
 		return error_set(SLMPM_ECLOSED, "%s is being closed", ep->name);
-	if (!list_empty(&ep->owed) || (ep->bundle.count && !bundle_flush(ep)))
+	if (!list_empty(&ep->deferred) || (ep->bundle.count && !bundle_flush(ep)))
 		return -SLMPM_EAGAIN;
 	p.seq = first ? ep->sent + 1 : ep->loan.seq; /* behind the bundle */
 	rc = link_post_request(ep, &p, NULL);
 	if (rc == -EAGAIN)
 		return -SLMPM_EAGAIN;
 	if (rc == -ENOLINK)
-		return rail_impossible(ep, "slmpm_commit", ep->loan.wish);
+		return rail_impossible(ep, "slmpm_commit", ep->loan.hint);
 	if (rc != 1)
 		return endpoint_error(ep);
 	if (first) {
 		ep->link.run = 0;
 		ep->loan.seq = ++ep->sent;
 		ep->stats->sent_messages++;
-		if (UNLIKELY(ep->loan.wish))
+		if (UNLIKELY(ep->loan.hint))
 			count_choice(ep);
 	}
 	return 0;
@@ -218,8 +218,8 @@ static int commit_notified(struct endpoint *ep, uint64_t len, const struct slmpm
 	};
 	struct context *ctx = ep->ctx;
 	bool queued = ep->loan.area && !link_maps(ep);
-	struct told told;
-	int rc = completion_open(&told, ctx, how, NULL);
+	struct notified notified;
+	int rc = completion_open(&notified, ctx, how, NULL);
 
 	if (rc < 0)
 		return rc;
@@ -227,9 +227,9 @@ static int commit_notified(struct endpoint *ep, uint64_t len, const struct slmpm
 	if (rc == 0 && !queued && bond_is(ep->link.port))
 		done.flags = SLMPM_ON_LINK(bond_path(ep->link.port));
 	if (rc < 0)
-		completion_undo(&told);
-	else if (queued || !ep->link.lags || !leaving_tell(ep, &told, &done))
-		completion_tell(ctx, &told, &done);
+		completion_undo(&notified);
+	else if (queued || !ep->link.lags || !leaving_tell(ep, &notified, &done))
+		completion_tell(ctx, &notified, &done);
 	return rc;
 }
 

@@ -9,13 +9,13 @@
 #include "slmpm/link/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/link/wait.h"
-#include "slmpm/mode/mode_wish.h"
+#include "slmpm/mode/mode_hint.h"
 
-struct wish {
+struct hint {
 	struct endpoint *ep;
 	slmpm_peer peer;
 	uint64_t length;
-	uint8_t link; /* mode_wish() */
+	uint8_t link; /* mode_hint() */
 	void *data;
 	struct area *area;
 	int rc;
@@ -32,10 +32,10 @@ static uint64_t loan_charge(const struct endpoint *ep, uint64_t length)
 	return wire_charge(short_loan(ep, length) ? length : 0);
 }
 
-/* Memory for the wish, or a reason not to wait for it any longer. */
+/* Memory for the hint, or a reason not to wait for it any longer. */
 static bool get_loan(void *arg)
 {
-	struct wish *w = arg;
+	struct hint *w = arg;
 	struct endpoint *ep = w->ep;
 
 	if (w->data)
@@ -53,7 +53,7 @@ static bool get_loan(void *arg)
 		w->rc = endpoint_error(ep);
 		return true;
 	}
-	if (!list_empty(&ep->link.queue) || !list_empty(&ep->owed) || ep->link.active ||
+	if (!list_empty(&ep->link.queue) || !list_empty(&ep->deferred) || ep->link.active ||
 	    link_lags(ep) || (ep->bundle.count && !bundle_flush(ep)))
 		return false; /* in order: what was sent before goes first */
 	if (ep->charged - ep->credited + loan_charge(ep, w->length) > ep->credit)
@@ -73,7 +73,7 @@ static bool get_loan(void *arg)
 int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int timeout_ms)
 {
 	struct endpoint *ep = endpoint_of(peer);
-	struct wish w = {.ep = ep, .peer = peer, .length = len};
+	struct hint w = {.ep = ep, .peer = peer, .length = len};
 	struct context *ctx;
 	int rc;
 
@@ -88,7 +88,7 @@ int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int tim
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx;
-	w.link = mode_wish(endpoint_wish(peer));
+	w.link = mode_hint(endpoint_hint(peer));
 	if (ep->closing) {
 		rc = error_set(SLMPM_ECLOSED, "%s is being closed", ep->name);
 	} else {
@@ -105,7 +105,7 @@ int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int tim
 		ep->loan.ready = 0;
 		ep->loan.stream = stream;
 		ep->loan.begun = false;
-		ep->loan.wish = w.link;
+		ep->loan.hint = w.link;
 		ep->loan.charge = loan_charge(ep, len);
 		ep->charged += ep->loan.charge;
 		*buf = w.data;

@@ -10,7 +10,7 @@
 #include "slmpm/loan/area.h"
 #include "slmpm/base/error.h"
 #include "slmpm/link/link.h"
-#include "slmpm/mode/mode_wish.h"
+#include "slmpm/mode/mode_hint.h"
 
 struct lent { /* one part */
 	struct area *area;
@@ -59,8 +59,8 @@ int loan_copy(struct endpoint *ep, uint64_t len, const struct slmpm_how *how, bo
 		.first = !ep->loan.begun,
 	};
 	r->result.imm = how ? how->imm : 0;
-	r->wish = ep->loan.wish;
-	r->by = mode_packet_flags(r->wish);
+	r->hint = ep->loan.hint;
+	r->by = mode_packet_flags(r->hint);
 	r->wire = WIRE_FLAG_UNCHARGED; /* the area is what it costs, and was paid when lent */
 	r->ended = part_ended;
 	ep->loan.area->queued++;

@@ -34,7 +34,7 @@ void fetch_open(struct endpoint *ep)
 	if (held_max(ep) < FETCH_SENDER_WORDS ||
 	    addressee_hold_max(ep, link_ring_in(ep)) / 2 < FETCH_SENDER_WORDS)
 		return;
-	if (ep->attach && config->fetch != WAY_NEVER && ep->link.fabric->reg && !ep->check)
+	if (ep->attach && config->fetch != WHEN_NEVER && ep->link.fabric->reg && !ep->check)
 		ep->fetch_min = shortest(mode_limits());
 }
 
@@ -72,7 +72,7 @@ void fetch_end(struct endpoint *ep)
 	f->in_hand = NULL;
 }
 
-bool fetch_let_go(struct endpoint *ep)
+bool fetch_release(struct endpoint *ep)
 {
 	struct fetch *f = ep->fetch;
 
@@ -140,8 +140,8 @@ uint32_t fetch_introduce(struct endpoint *ep, unsigned char *to)
 	return blob.length;
 }
 
-bool fetch_say(struct endpoint *ep, struct request *r, uint8_t opcode, uint64_t seq, uint64_t route,
-	       uint64_t extent, const void *data, uint32_t length)
+bool fetch_notify(struct endpoint *ep, struct request *r, uint8_t opcode, uint64_t seq,
+		  uint64_t route, uint64_t extent, const void *data, uint32_t length)
 {
 	unsigned char payload[sizeof(struct wire_fetch) + WIRE_RANGES * sizeof(struct wire_range) +
 			      FETCH_INTRODUCTION];
@@ -158,7 +158,7 @@ bool fetch_say(struct endpoint *ep, struct request *r, uint8_t opcode, uint64_t 
 
 	if (ep->bundle.count && !bundle_flush(ep))
 		return false; /* it was promised its share of the credit */
-	if (!list_empty(&ep->owed) || in_the_way(ep))
+	if (!list_empty(&ep->deferred) || in_the_way(ep))
 		return false;
 	if (length)
 		memcpy(payload, data, length);
@@ -188,8 +188,8 @@ bool fetch_hold(struct endpoint *ep, uint32_t *share, uint32_t *held, int n)
 }
 
 /* What waits for room, and a burst that is staged, are overtaken: none of it is about this message. */
-bool fetch_say_held(struct endpoint *ep, uint32_t *held, uint8_t opcode, uint64_t seq,
-		    uint64_t extent, const void *data, uint32_t length)
+bool fetch_notify_held(struct endpoint *ep, uint32_t *held, uint8_t opcode, uint64_t seq,
+		       uint64_t extent, const void *data, uint32_t length)
 {
 	struct fetch *f = ep->fetch;
 	bool in = opcode == WIRE_FETCH_TAKE || opcode == WIRE_FETCH_DONE;
@@ -226,18 +226,18 @@ bool fetch_introduced(struct endpoint *ep, const struct head *h, uint32_t length
 	return ep->link.fabric->reg(ep->link.port, &f->peer, false, true, &blob) == 0;
 }
 
-bool fetch_heard(struct endpoint *ep)
+bool fetch_acknowledged(struct endpoint *ep)
 {
 	/* Pairs with the same fence of the peer, between its word and its look (fetch.h). */
 	atomic_thread_fence(memory_order_seq_cst);
-	return progress_look(ep) && ep->state == SLMPM_PEER_UP;
+	return progress_inspect(ep) && ep->state == SLMPM_PEER_UP;
 }
 
-void fetch_hear(struct endpoint *ep)
+void fetch_take_answer(struct endpoint *ep)
 {
 	/* What was said before the fence lies in the ring; more may come as fast as it is taken. */
 	uint64_t most = ep->link.port->counts.in_segments;
 
-	for (uint64_t i = 0; i < most && ep->state == SLMPM_PEER_UP && !fetch_heard(ep); i++)
+	for (uint64_t i = 0; i < most && ep->state == SLMPM_PEER_UP && !fetch_acknowledged(ep); i++)
 		;
 }

@@ -45,7 +45,7 @@ struct fetch_in {         /* a message that this side fetches */
 	uint32_t turn;  /* of the receives that it has had: what the sender says for an earlier
 			  one means nothing */
 	uint32_t held;  /* segments */
-	bool told;      /* a TAKE of this turn is out */
+	bool notified;  /* a TAKE of this turn is out */
 	bool sure;      /* what the sender said before it could see `upto` has been looked at */
 	bool begun;     /* it was, once */
 	bool failed;    /* reading did: packets, once the sender writes no more */
@@ -71,7 +71,7 @@ struct fetch_out {        /* a send whose message the peer fetches */
 	bool waiting;     /* it is not to wait long for a receive ... */
 	bool hurried;     /* ... or not at all */
 	bool asked;       /* FETCH_SEND is out */
-	bool told;        /* CLAIM is out, and not yet sure */
+	bool notified;    /* CLAIM is out, and not yet sure */
 	bool shared;      /* something was written */
 	uint32_t turn;    /* as the peer counts them */
 	uint64_t address; /* of the peer's buffer; 0: there is no writing */
@@ -99,7 +99,7 @@ void fetch_open(struct endpoint *ep);
 void fetch_end(struct endpoint *ep);
 void fetch_free(struct endpoint *ep);
 /* It is about to end: takes the receives of fetched messages back; false: not all of them yet. */
-bool fetch_let_go(struct endpoint *ep);
+bool fetch_release(struct endpoint *ep);
 /* One step of what is under way; how many things happened. */
 int fetch_step(struct endpoint *ep);
 
@@ -191,19 +191,19 @@ uint32_t fetch_introduce(struct endpoint *ep, unsigned char *to);
 struct fetch *fetch_of(struct endpoint *ep);
 /* A word, R's first one or, NULL, one of no request to come: posts it now or not at all. With payload and, the first
  * time, how our memory is reached. */
-bool fetch_say(struct endpoint *ep, struct request *r, uint8_t opcode, uint64_t seq, uint64_t route,
-	       uint64_t extent, const void *data, uint32_t length);
+bool fetch_notify(struct endpoint *ep, struct request *r, uint8_t opcode, uint64_t seq,
+		  uint64_t route, uint64_t extent, const void *data, uint32_t length);
 /* One for which a segment is held back, in *HELD. Only a loan that lies open in the ring keeps it from
  * going out. */
-bool fetch_say_held(struct endpoint *ep, uint32_t *held, uint8_t opcode, uint64_t seq,
-		    uint64_t extent, const void *data, uint32_t length);
+bool fetch_notify_held(struct endpoint *ep, uint32_t *held, uint8_t opcode, uint64_t seq,
+		       uint64_t extent, const void *data, uint32_t length);
 /* N segments more (or fewer) for SHARE, which is held_in or held_out, and *HELD; false: too many. */
 bool fetch_hold(struct endpoint *ep, uint32_t *share, uint32_t *held, int n);
 /* How the peer's is reached, in BYTES behind a payload of LENGTH; false: the peer broke a rule. */
 bool fetch_introduced(struct endpoint *ep, const struct head *h, uint32_t length);
 /* All that the peer has said until now has been heard. What was just said stands before it. */
-bool fetch_heard(struct endpoint *ep);
+bool fetch_acknowledged(struct endpoint *ep);
 /* The same, and there is no doing without. */
-void fetch_hear(struct endpoint *ep);
+void fetch_take_answer(struct endpoint *ep);
 
 #endif

@@ -38,7 +38,7 @@ static bool can_be_fetched(const struct endpoint *ep, const struct request *r, b
 /* Nobody came for the last one in time, and to wait for that costs more than it could save. */
 static bool is_hopeless(const struct endpoint *ep, const struct request *r, const struct choice *c)
 {
-	return c->without && r->length <= ep->eager_max && config_get()->fetch == WAY_AUTO &&
+	return c->without && r->length <= ep->eager_max && config_get()->fetch == WHEN_AUTO &&
 	       mode_limits()->force == MODE_AUTO;
 }
 
@@ -46,7 +46,7 @@ static bool is_hopeless(const struct endpoint *ep, const struct request *r, cons
  * others tell. */
 static bool goes_by_cost(const struct endpoint *ep, const struct request *r)
 {
-	return r->length >= mode_limits()->fetch && !r->wish && !bond_is(ep->link.port) &&
+	return r->length >= mode_limits()->fetch && !r->hint && !bond_is(ep->link.port) &&
 	       !config_get()->aggregate;
 }
 
@@ -54,7 +54,7 @@ static bool goes_by_cost(const struct endpoint *ep, const struct request *r)
 static uint8_t circumstances(const struct endpoint *ep, const struct request *r)
 {
 	bool late = ep->ctx->wait == SLMPM_WAIT_BLOCK ||
-		    (ep->ctx->oversubscribed && config_get()->fetch != WAY_ALWAYS);
+		    (ep->ctx->oversubscribed && config_get()->fetch != WHEN_ALWAYS);
 
 	return (uint8_t)((r->length <= ep->eager_max) | late << 1);
 }
@@ -64,17 +64,17 @@ static struct mode ask_mode(struct endpoint *ep, const struct request *r, const 
 	struct mode_ask ask = {
 		.op = MODE_SEND,
 		.eager = r->length <= ep->eager_max,
-		.always = config_get()->fetch == WAY_ALWAYS,
+		.always = config_get()->fetch == WHEN_ALWAYS,
 		.size = r->length,
 	};
 	uint32_t ways = 1u << MODE_PACKETS;
 	bool hopeless = is_hopeless(ep, r, c);
 	struct mode mode;
 
-	mode_ask_wish(&ask, r->wish);
-	if (can_be_fetched(ep, r, ask.strict) && (ask.wish || !hopeless))
+	mode_ask_hint(&ask, r->hint);
+	if (can_be_fetched(ep, r, ask.strict) && (ask.hint || !hopeless))
 		ways |= 1u << MODE_FETCHED;
-	mode = pick_link(ep, &ask, ways, mode_wish_link(r->wish), c);
+	mode = pick_link(ep, &ask, ways, mode_hint_link(r->hint), c);
 	if (hopeless && mode.reason == SLMPM_REASON_CALL)
 		mode.reason = SLMPM_REASON_ABSENT;
 	return mode;
@@ -106,7 +106,7 @@ bool fetch_is_measured(const struct request *r)
 
 void fetch_packets(struct endpoint *ep, const struct request *r)
 {
-	struct fetch *f = r->wire || config_get()->fetch != WAY_AUTO ? NULL : fetch_of(ep);
+	struct fetch *f = r->wire || config_get()->fetch != WHEN_AUTO ? NULL : fetch_of(ep);
 	struct choice *c = f ? choice_of(f->choices, r->length) : NULL;
 	enum choice_note note;
 

@@ -28,11 +28,11 @@ bool fetch_take(struct endpoint *ep, struct fetch_in *p, uint64_t upto, bool las
 		.turn = LITTLE_32(p->turn),
 	};
 
-	if (last ? !fetch_say_held(ep, &p->held, WIRE_FETCH_TAKE, p->m->seq, 0, &take,
-				   sizeof(take)) :
-		   !fetch_say(ep, NULL, WIRE_FETCH_TAKE, p->m->seq, 0, 0, &take, sizeof(take)))
+	if (last ? !fetch_notify_held(ep, &p->held, WIRE_FETCH_TAKE, p->m->seq, 0, &take,
+				      sizeof(take)) :
+		   !fetch_notify(ep, NULL, WIRE_FETCH_TAKE, p->m->seq, 0, 0, &take, sizeof(take)))
 		return false;
-	p->told = true;
+	p->notified = true;
 	p->sure = false;
 	p->upto = upto;
 	return true;
@@ -68,7 +68,7 @@ static bool take_first(struct endpoint *ep, struct fetch_in *p)
 /* Where it might not have a say again, this side takes all that is left. */
 static bool fetch_take_next(struct endpoint *ep, struct fetch_in *p)
 {
-	if (!p->told)
+	if (!p->notified)
 		return take_first(ep, p);
 	return fetch_take(ep, p, choose_upto(p), false) || fetch_take(ep, p, p->limit, true);
 }
@@ -118,7 +118,7 @@ static int read_share(struct endpoint *ep, struct fetch_in *p)
 /* All that this side is to read, it has read. */
 static bool is_through(const struct fetch_in *p)
 {
-	return p->told && p->at >= p->claim && p->upto >= p->claim;
+	return p->notified && p->at >= p->claim && p->upto >= p->claim;
 }
 
 /* Every byte is there, those from CLAIM on by the sender. */
@@ -131,7 +131,7 @@ static bool fetch_is_whole(const struct fetch_in *p)
 static bool fetch_inspect(struct endpoint *ep, struct fetch_in *p)
 {
 	ep->fetch->in_hand = p;
-	return fetch_heard(ep) && ep->fetch->in_hand == p;
+	return fetch_acknowledged(ep) && ep->fetch->in_hand == p;
 }
 
 enum { REFUSED, LATER, ONWARD, AGAIN }; /* AGAIN: P may have gone */
@@ -148,7 +148,7 @@ static int read_on(struct endpoint *ep, struct fetch_in *p)
 		return LATER; /* the sender is about to say that it has taken it back */
 	if (is_through(p) && p->claim < p->done)
 		return LATER; /* it is to say what has become of its share */
-	if ((!p->told || (out && !is_through(p))) && !fetch_take_next(ep, p))
+	if ((!p->notified || (out && !is_through(p))) && !fetch_take_next(ep, p))
 		return LATER;
 	if (!p->sure) {
 		if (!fetch_inspect(ep, p))
@@ -186,11 +186,11 @@ static void fetch_finish(struct endpoint *ep, struct fetch_in *p)
 
 	if (p->over || !fetch_inspect(ep, p) || p->asked || ep->end_of_stream)
 		return;
-	p->over = fetch_say_held(ep, &p->held, WIRE_FETCH_DONE, m->seq, 0, NULL, 0);
+	p->over = fetch_notify_held(ep, &p->held, WIRE_FETCH_DONE, m->seq, 0, NULL, 0);
 	if (!p->over)
 		return;
 	f->in_hand = p;
-	fetch_hear(ep);
+	fetch_take_answer(ep);
 	if (f->in_hand == p && !p->asked)
 		fetch_complete(m);
 }

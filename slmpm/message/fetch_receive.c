@@ -131,7 +131,7 @@ void fetch_begin(struct inbound *m)
 	p->limit = r->kind == REQUEST_RECV && r->length < m->total ? r->length : m->total;
 	p->at = p->upto = 0;
 	p->claim = p->done = p->limit;
-	p->told = p->sure = p->begun = p->failed = false;
+	p->notified = p->sure = p->begun = p->failed = false;
 	p->turn++;
 	list_append(&f->in, &p->node);
 	endpoint_refresh(m->ep);
@@ -145,12 +145,12 @@ bool fetch_undo(struct inbound *m)
 
 	if (ep->ctx->handling || p->over) /* is it the receive's? The sender says so in a moment */
 		return false;
-	if (p->told) {
+	if (p->notified) {
 		/* All of it is ours, and nothing the sender's to write. */
 		if (p->upto < p->limit && !fetch_take(ep, p, p->limit, true))
 			return false;
 		f->in_hand = p;
-		fetch_hear(ep);
+		fetch_take_answer(ep);
 		if (f->in_hand != p || p->claim < p->done)
 			return false;
 	}
@@ -163,7 +163,7 @@ bool fetch_abandon(struct inbound *m)
 	struct endpoint *ep = m->ep;
 	struct fetch_in *p = m->fetch;
 
-	if (!p->told || p->over || p->upto < p->limit || p->claim == p->done)
+	if (!p->notified || p->over || p->upto < p->limit || p->claim == p->done)
 		return false;
 	rest(ep, p);
 	p->stranded = true;
@@ -194,7 +194,7 @@ void fetch_given(struct endpoint *ep, const struct head *h)
 	give.turn = LITTLE_32(give.turn);
 	if (!p || !(m->receive || p->stranded) || give.turn != p->turn)
 		return; /* of what has had its end */
-	if (PEER_FAULT(!p->told || give.claim > give.done || give.done > p->done)) {
+	if (PEER_FAULT(!p->notified || give.claim > give.done || give.done > p->done)) {
 		endpoint_poison(ep, "share of a message");
 		return;
 	}
@@ -241,12 +241,12 @@ void fetch_sent_instead(struct endpoint *ep, const struct head *h)
 	}
 	if (p && !m->receive) {
 		/* Of an earlier receive: then the sender waits for a word. */
-		bool told = p->turn != (uint32_t)endpoint_start(ep);
+		bool notified = p->turn != (uint32_t)endpoint_start(ep);
 
 		m->charge += length;
 		m->cleared = true;
 		fetch_drop(m);
-		if (told)
+		if (notified)
 			link_control(ep, WIRE_CLEAR, m->seq, 0, NULL, 0);
 		return;
 	}

@@ -12,7 +12,7 @@
 
 /* ---- announcing ----------------------------------------------------------------------------- */
 
-static bool say_fetch(struct endpoint *ep, struct request *r)
+static bool send_fetch(struct endpoint *ep, struct request *r)
 {
 	struct {
 		struct wire_fetch head;
@@ -21,9 +21,9 @@ static bool say_fetch(struct endpoint *ep, struct request *r)
 	uint32_t n = fetch_ranges(r, fetch.ranges);
 
 	fetch.head = (struct wire_fetch){.count = LITTLE_32(n)};
-	return fetch_say(ep, r, WIRE_FETCH, ep->sent + 1, wire_route(r->stream, r->result.imm),
-			 wire_extent(r->length, 0), &fetch,
-			 (uint32_t)(sizeof(fetch.head) + n * sizeof(*fetch.ranges)));
+	return fetch_notify(ep, r, WIRE_FETCH, ep->sent + 1, wire_route(r->stream, r->result.imm),
+			    wire_extent(r->length, 0), &fetch,
+			    (uint32_t)(sizeof(fetch.head) + n * sizeof(*fetch.ranges)));
 }
 
 int fetch_announce(struct endpoint *ep, struct request *r)
@@ -38,7 +38,7 @@ int fetch_announce(struct endpoint *ep, struct request *r)
 	*p = (struct fetch_out){.r = r, .turn = fetch_no_turn(ep)};
 	list_init(&p->node);
 	/* Held back before the announcement is posted: so they are free. */
-	if (!fetch_hold(ep, &f->held_out, &p->held, FETCH_SENDER_WORDS) || !say_fetch(ep, r)) {
+	if (!fetch_hold(ep, &f->held_out, &p->held, FETCH_SENDER_WORDS) || !send_fetch(ep, r)) {
 		(void)fetch_hold(ep, &f->held_out, &p->held, -(int)p->held);
 		free(p);
 		return -EAGAIN;
@@ -127,14 +127,14 @@ static int step_waiting(struct endpoint *ep, struct fetch_out *p)
 		return 0;
 	if (!p->asked) {
 		if (ep->charged - ep->credited + p->r->length > ep->credit ||
-		    !fetch_say(ep, NULL, WIRE_FETCH_SEND, p->r->seq, 0, p->r->length, NULL, 0))
+		    !fetch_notify(ep, NULL, WIRE_FETCH_SEND, p->r->seq, 0, p->r->length, NULL, 0))
 			return 0;
 		ep->charged += p->r->length;
 		p->asked = true;
 		fetch_learn(ep, p);
 	}
 	f->out_hand = p;
-	if (!fetch_heard(ep) || f->out_hand != p)
+	if (!fetch_acknowledged(ep) || f->out_hand != p)
 		return 1;
 	if (p->turn != fetch_no_turn(ep)) /* it has come: it says what is to become of it */
 		fetch_leave(ep, p);
@@ -166,15 +166,15 @@ bool fetch_take_back(struct request *r)
 	uint32_t verdict = 1;
 
 	if (ep->ctx->handling ||
-	    !fetch_say_held(ep, &p->held, WIRE_WITHDRAW, seq, WIRE_WITHDRAW_ASK, NULL, 0))
+	    !fetch_notify_held(ep, &p->held, WIRE_WITHDRAW, seq, WIRE_WITHDRAW_ASK, NULL, 0))
 		return false;
 	/* The segment for the verdict stays, also when its end is heard now. */
 	p->held -= verdict;
-	fetch_hear(ep);
+	fetch_take_answer(ep);
 	if (ep->state != SLMPM_PEER_UP)
 		return false;
-	(void)fetch_say_held(ep, &verdict, WIRE_WITHDRAW, seq, r->done ? WIRE_WITHDRAW_NOT : 0,
-			     NULL, 0);
+	(void)fetch_notify_held(ep, &verdict, WIRE_WITHDRAW, seq, r->done ? WIRE_WITHDRAW_NOT : 0,
+				NULL, 0);
 	if (r->fetch) /* else it was to go in packets, or is done */
 		fetch_forget(r);
 	return !r->done;
@@ -225,7 +225,7 @@ void fetch_taken(struct endpoint *ep, const struct head *h)
 	if (take.turn != p->turn) {
 		p->claim = p->done = p->limit = take.limit;
 		p->address = LITTLE_64(take.address);
-		p->told = false;
+		p->notified = false;
 	}
 	p->turn = take.turn;
 	p->upto = take.upto;

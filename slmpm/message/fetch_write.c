@@ -30,7 +30,7 @@ static struct wire_give give_of(const struct fetch_out *p)
 }
 
 /* Together with room to say what became of it. */
-static bool say_claim(struct endpoint *ep, struct fetch_out *p, uint64_t claim)
+static bool send_claim(struct endpoint *ep, struct fetch_out *p, uint64_t claim)
 {
 	struct fetch *f = ep->fetch;
 	int more = FETCH_SENDER_WORDS - (int)p->held;
@@ -39,8 +39,8 @@ static bool say_claim(struct endpoint *ep, struct fetch_out *p, uint64_t claim)
 	p->claim = claim;
 	give = give_of(p);
 	if (fetch_hold(ep, &f->held_out, &p->held, more) &&
-	    fetch_say(ep, NULL, WIRE_FETCH_GIVE, p->r->seq, 0, 0, &give, sizeof(give))) {
-		p->told = true;
+	    fetch_notify(ep, NULL, WIRE_FETCH_GIVE, p->r->seq, 0, 0, &give, sizeof(give))) {
+		p->notified = true;
 		return true;
 	}
 	if ((int)p->held == FETCH_SENDER_WORDS)
@@ -49,12 +49,12 @@ static bool say_claim(struct endpoint *ep, struct fetch_out *p, uint64_t claim)
 	return false;
 }
 
-static void say_done(struct endpoint *ep, struct fetch_out *p)
+static void send_done(struct endpoint *ep, struct fetch_out *p)
 {
 	struct wire_give give = give_of(p);
 
-	p->told = false;
-	(void)fetch_say_held(ep, &p->held, WIRE_FETCH_GIVE, p->r->seq, 0, &give, sizeof(give));
+	p->notified = false;
+	(void)fetch_notify_held(ep, &p->held, WIRE_FETCH_GIVE, p->r->seq, 0, &give, sizeof(give));
 }
 
 /* Bytes CLAIM to DONE of the message into the peer's buffer. */
@@ -88,7 +88,7 @@ static void fetch_settle(struct endpoint *ep, struct fetch_out *p, bool sure)
 		if (sure)
 			p->address = 0; /* the receiver does the rest */
 	}
-	say_done(ep, p);
+	send_done(ep, p);
 }
 
 int fetch_write_step(struct endpoint *ep, struct fetch_out *p)
@@ -98,16 +98,16 @@ int fetch_write_step(struct endpoint *ep, struct fetch_out *p)
 	int n = 0;
 
 	while ((share = choose_share(ep, p)) && wrote < FETCH_BUDGET &&
-	       say_claim(ep, p, p->done - share)) {
+	       send_claim(ep, p, p->done - share)) {
 		bool heard;
 
 		n++;
 		wrote += share;
 		f->out_hand = p;
-		heard = fetch_heard(ep);
+		heard = fetch_acknowledged(ep);
 		if (f->out_hand != p)
 			return n; /* it has gone */
-		if (!p->told)
+		if (!p->notified)
 			return n; /* another receive has got the message, and perhaps the next soon */
 		/* The application may compute before the rest is heard, and who receives is not to
 		 * wait meanwhile. */

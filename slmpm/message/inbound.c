@@ -43,14 +43,14 @@ void inbound_defer(struct endpoint *ep, uint64_t seq, uint64_t offset)
 {
 	uint64_t now = clock_now(), most = (uint64_t)config_get()->dead_ms * 1000000;
 
-	ep->starved.now = ep->ctx->starved = true;
+	ep->enomem.now = ep->ctx->enomem = true;
 	/* A thread that sleeps has no deadline for it yet, and no descriptor shows it. */
 	context_changed(ep->ctx);
-	if (!ep->starved.since || ep->starved.seq != seq || ep->starved.offset != offset) {
-		ep->starved.since = now;
-		ep->starved.seq = seq;
-		ep->starved.offset = offset;
-	} else if (now - ep->starved.since >= most) {
+	if (!ep->enomem.since || ep->enomem.seq != seq || ep->enomem.offset != offset) {
+		ep->enomem.since = now;
+		ep->enomem.seq = seq;
+		ep->enomem.offset = offset;
+	} else if (now - ep->enomem.since >= most) {
 		endpoint_no_memory(ep);
 	}
 }

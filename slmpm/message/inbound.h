@@ -26,7 +26,7 @@ struct inbound {
 	struct area *area;      /* the message lies there; got bytes are ready */
 	bool final;             /* area: got is the length */
 	bool held;              /* handed out by slmpm_hold: its memory stays until released */
-	bool released;          /* area: the reader let go before the end */
+	bool released;          /* area: the reader released it before the end */
 };
 
 /* The first of the active messages that are kept. */

@@ -73,7 +73,7 @@ int message_failed(const struct request *r)
 		return error_set(SLMPM_ENOMEM, "for a message");
 	case SLMPM_ENOTSUP:
 	case SLMPM_ESTATE:
-		return ep ? rail_refused(ep, "", r->wish, r->result.status) :
+		return ep ? rail_refused(ep, "", r->hint, r->result.status) :
 			    error_set(-r->result.status, "no peer is left");
 	case SLMPM_ECANCELED: return error_set(SLMPM_ECANCELED, "the request was taken back");
 	default:
@@ -152,7 +152,7 @@ static bool may_go_now(struct request *r)
 
 	if (sample_gives_way(r))
 		return true;
-	return r->piece_count == (r->wire ? 2 : 1) && !r->wish && r->length <= most &&
+	return r->piece_count == (r->wire ? 2 : 1) && !r->hint && r->length <= most &&
 	       r->length < r->ep->fetch_min && link_presses_on(r->ep);
 }
 

@@ -13,28 +13,28 @@
 #include "slmpm/message/message.h"
 #include "slmpm/monitor/monitor.h"
 
-/* What is long may leave a crowded link for another. */
+/* What is long may leave an overloaded link for another. */
 static bool may_change_link(const struct endpoint *ep, const struct request *r)
 {
 	return r->length > ep->packet_max && bond_is(ep->link.port) &&
 	       r->length >= mode_limits()->bulk;
 }
 
-static COLD void choose_anew(struct endpoint *ep, struct request *r)
+static COLD void choose_next(struct endpoint *ep, struct request *r)
 {
 	r->mode = fetch_mode(ep, r);
-	r->by = rail_flags(ep, r->mode, r->wish);
-	if (mode_wish_link(r->wish) < 0)
+	r->by = rail_flags(ep, r->mode, r->hint);
+	if (mode_hint_link(r->hint) < 0)
 		rail_follow(ep, r->mode);
 }
 
-/* In packets or fetched, and by which link: anew whenever it may begin. */
+/* In packets or fetched, and by which link: again whenever it may begin. */
 static void choose_route(struct endpoint *ep, struct request *r)
 {
-	if (LIKELY(r->length < ep->fetch_min && !r->wish && !may_change_link(ep, r)))
+	if (LIKELY(r->length < ep->fetch_min && !r->hint && !may_change_link(ep, r)))
 		r->mode = (struct mode){.way = MODE_PACKETS, .reason = SLMPM_REASON_CALL};
 	else
-		choose_anew(ep, r);
+		choose_next(ep, r);
 }
 
 /* What it takes of the credit: its bytes, of an announced one those of its first packet. */
@@ -193,7 +193,7 @@ int message_push(struct endpoint *ep, struct request *r, bool *stop)
 
 		if (rc == -ENOLINK) { /* nor otherwise: a strict one */
 			link_dequeue(ep, r);
-			request_finish(r, rail_refusal(ep, r->wish));
+			request_finish(r, rail_refusal(ep, r->hint));
 			return n;
 		}
 		if (rc != 1) {

@@ -105,7 +105,7 @@ static void spread(struct dirty *d)
 	d->many = true;
 }
 
-void dirty_add_slowly(struct dirty *d, uint64_t lo, uint64_t hi)
+void dirty_add_slow_path(struct dirty *d, uint64_t lo, uint64_t hi)
 {
 	spread(d);
 	set(d, lo, hi);

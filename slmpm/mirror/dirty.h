@@ -28,7 +28,7 @@ static inline bool dirty_is_empty(const struct dirty *d)
 {
 	return d->lo == d->hi;
 }
-void dirty_add_slowly(struct dirty *d, uint64_t lo, uint64_t hi);
+void dirty_add_slow_path(struct dirty *d, uint64_t lo, uint64_t hi);
 /* From LO to before HI, which lie in the region. */
 static inline void dirty_add(struct dirty *d, uint64_t lo, uint64_t hi)
 {
@@ -36,7 +36,7 @@ static inline void dirty_add(struct dirty *d, uint64_t lo, uint64_t hi)
 		d->lo = lo;
 		d->hi = hi;
 	} else if (d->many || lo > d->hi || hi < d->lo) {
-		dirty_add_slowly(d, lo, hi);
+		dirty_add_slow_path(d, lo, hi);
 	} else {
 		d->lo = lo < d->lo ? lo : d->lo;
 		d->hi = hi > d->hi ? hi : d->hi;

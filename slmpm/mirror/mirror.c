@@ -332,7 +332,7 @@ int slmpm_mirror_query(slmpm_mirror handle, slmpm_peer peer, struct slmpm_mirror
 	return rc;
 }
 
-int64_t slmpm_mirror_look(slmpm_mirror handle)
+int64_t slmpm_mirror_scan(slmpm_mirror handle)
 {
 	struct mirror *m;
 	int64_t found;
@@ -341,7 +341,7 @@ int64_t slmpm_mirror_look(slmpm_mirror handle)
 	m = mirror_lock(handle, &rc);
 	if (!m)
 		return rc;
-	found = m->tracker ? (int64_t)track_look(m) : 0;
+	found = m->tracker ? (int64_t)track_scan(m) : 0;
 	context_unlock(m->ctx);
 	return found;
 }

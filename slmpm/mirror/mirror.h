@@ -16,7 +16,7 @@
 
 #include "slmpm/endpoint.h"
 #include "slmpm/mirror/dirty.h"
-#include "slmpm/mirror/flights.h"
+#include "slmpm/mirror/intervals.h"
 
 #define MIRROR_ROLES (SLMPM_MIRROR_LEAD | SLMPM_MIRROR_FOLLOW)
 
@@ -42,7 +42,7 @@ struct mirror {
 	struct slmpm_span *spans; /* ascending, apart */
 	uint32_t span_count;      /* 0: all of it */
 	uint32_t span_sum;
-	struct attachment *to; /* the only one, where a change goes the short way; or NULL */
+	struct attachment *to; /* the only one, where a change goes the fast path; or NULL */
 	struct list attachments;
 	uint64_t sequence;       /* of publications, here */
 	bool loose;              /* something has changed that belongs to none yet */
@@ -68,7 +68,7 @@ struct attachment {
 	uint32_t tag, how;
 	uint8_t state; /* enum attachment_state */
 	bool both;
-	bool only;    /* nobody else changes the mirror: what comes has a short way */
+	bool only;    /* nobody else changes the mirror: what comes has a fast path */
 	bool pending; /* counted by the endpoint: something is to be sent */
 	uint32_t slot, peer_slot;
 	int error;       /* STALE */
@@ -77,11 +77,11 @@ struct attachment {
 
 	/* out */
 	struct dirty dirty;
-	uint64_t cursor;        /* publications go through the memory once, from front to end */
-	uint64_t sending;       /* the number of the one under way; 0: none is */
-	uint64_t sent;          /* the last whole one */
-	uint32_t numbered;      /* packets */
-	struct flights flights; /* of a follower whose changes count */
+	uint64_t cursor;            /* publications go through the memory once, from front to end */
+	uint64_t sending;           /* the number of the one under way; 0: none is */
+	uint64_t sent;              /* the last whole one */
+	uint32_t numbered;          /* packets */
+	struct intervals intervals; /* of a follower whose changes count */
 	uint64_t sent_bytes, sent_packets;
 
 	/* in */
@@ -137,7 +137,7 @@ static inline bool attachment_sends(const struct attachment *a)
 	return a->state == ATTACHMENT_JOINED && (a->how & SLMPM_MIRROR_LEAD || a->both);
 }
 /* Does it owe the word that the follower's changes are stored, where nothing else says so? */
-static inline bool attachment_owes(const struct attachment *a)
+static inline bool attachment_has_deferred(const struct attachment *a)
 {
 	return a->how & SLMPM_MIRROR_LEAD && a->unechoed >= MIRROR_ECHO;
 }
@@ -166,7 +166,7 @@ static inline uint32_t attachment_room(const struct attachment *a)
 /* Can a follower remember what another packet brings? */
 static inline bool attachment_may_fly(struct attachment *a)
 {
-	return !a->flights.runs || flights_have_room(&a->flights, MIRROR_LIST / 16);
+	return !a->intervals.runs || intervals_have_room(&a->intervals, MIRROR_LIST / 16);
 }
 /* A packet of changes has gone out. */
 static inline void attachment_posted(struct attachment *a)
@@ -179,8 +179,8 @@ static inline void attachment_posted(struct attachment *a)
 /* From LO to before HI went in it. */
 static inline void attachment_fly(struct attachment *a, uint64_t lo, uint64_t hi)
 {
-	if (a->flights.runs)
-		flights_add(&a->flights, lo, hi, a->numbered);
+	if (a->intervals.runs)
+		intervals_add(&a->intervals, lo, hi, a->numbered);
 }
 /* The peer's word on it ends, for ERROR: it stays with the mirror. */
 void attachment_stale(struct attachment *a, int error);
@@ -201,7 +201,7 @@ void wanted_free(struct mirrors *all, struct wanted *w);
 /* Made when first needed; NULL: no memory. */
 struct mirrors *mirrors_of(struct endpoint *ep);
 /* The one of TAG is left, or the peer's leaving is answered. */
-void mirror_say_end(struct endpoint *ep, uint32_t tag, bool answer);
+void mirror_send_end(struct endpoint *ep, uint32_t tag, bool answer);
 
 /* ---- changes -------------------------------------------------------------------------------- */
 
@@ -240,9 +240,9 @@ static inline bool mirror_waits(const struct endpoint *ep)
 	return ep->mirrors && ep->mirrors->pending;
 }
 /* Is there something now? Who is tracked waits for what may yet be found. */
-bool mirror_owes(const struct endpoint *ep);
+bool mirror_has_deferred(const struct endpoint *ep);
 /* So that it is found before the end. */
-void mirror_look_last(struct endpoint *ep);
+void mirror_scan_last(struct endpoint *ep);
 /* ns, coarsely. */
 uint64_t mirror_now(void);
 /* As far as there is room: packets posted. */
@@ -258,7 +258,7 @@ bool mirror_take_shortly(struct endpoint *ep, const struct fabric_arrival *a, ui
 /* It ends, and its handle does. */
 void mirror_end(struct endpoint *ep);
 void mirror_shut(struct context *ctx);
-/* It has several threads now: a change goes the short way no more. */
+/* It has several threads now: a change goes the fast path no more. */
 void mirror_close_shortcuts(struct context *ctx);
 /* In a child: closes what would keep the parent's memory watched. */
 void mirror_forked(struct context *ctx);

@@ -70,11 +70,11 @@ static void left(struct endpoint *ep, uint32_t tag)
 		wanted_free(ep->mirrors, w);
 	if (a && a->state == ATTACHMENT_JOINED)
 		attachment_stale(a, -SLMPM_ECLOSED);
-	if (PEER_FAULT(link_owed(ep, WIRE_MIRROR_END) > 2 * MIRRORS_MAX)) {
+	if (PEER_FAULT(link_deferred(ep, WIRE_MIRROR_END) > 2 * MIRRORS_MAX)) {
 		(void)endpoint_poison(ep, "number of mirrors left");
 		return;
 	}
-	mirror_say_end(ep, tag, true);
+	mirror_send_end(ep, tag, true);
 }
 
 static void ended(struct endpoint *ep, const struct head *h)

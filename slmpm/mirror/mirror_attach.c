@@ -95,7 +95,7 @@ static int conclude(struct attachment *a)
 }
 
 /* 0 not yet, 1 it has, negative. */
-static int look(struct joining *j)
+static int inspect(struct joining *j)
 {
 	struct mirror *m = handle_get(&mirror_table, j->mirror.id);
 	struct endpoint *ep = endpoint_of(j->peer);
@@ -127,7 +127,7 @@ static bool has_joined(void *arg)
 	struct joining *j = arg;
 
 	if (!j->rc) /* what has ended is not looked at again */
-		j->rc = look(j);
+		j->rc = inspect(j);
 	return j->rc;
 }
 

@@ -52,7 +52,7 @@ void mirror_landed(struct context *ctx, const void *at, uint64_t n)
 		lo = from < base ? 0 : from - base;
 		hi = from + n - base < m->size ? from + n - base : m->size;
 		if (m->tracker)
-			track_told(m, lo, hi);
+			track_notified(m, lo, hi);
 		mirror_note(m, lo, hi, NULL);
 	}
 }
@@ -91,7 +91,7 @@ static COLD int outside(struct mirror *m, const char *call, const void *at, uint
 static inline void changed(struct mirror *m, uint64_t offset, uint64_t n)
 {
 	if (UNLIKELY(m->tracker != NULL))
-		track_told(m, offset, offset + n);
+		track_notified(m, offset, offset + n);
 	mirror_note(m, offset, offset + n, NULL);
 }
 
@@ -131,7 +131,7 @@ int slmpm_mirror_store32(slmpm_mirror mirror, void *at, uint32_t value)
 	return store(mirror, at, &value, sizeof(value), "slmpm_mirror_store32");
 }
 
-static NOINLINE int store_slowly(slmpm_mirror mirror, void *at, uint64_t value)
+static NOINLINE int store_slow_path(slmpm_mirror mirror, void *at, uint64_t value)
 {
 	return store(mirror, at, &value, sizeof(value), "slmpm_mirror_store64");
 }
@@ -151,10 +151,10 @@ int slmpm_mirror_store64(slmpm_mirror mirror, void *at, uint64_t value)
 	uint64_t offset;
 
 	if (UNLIKELY(!m || !m->to))
-		return store_slowly(mirror, at, value);
+		return store_slow_path(mirror, at, value);
 	offset = mirror_offset(m, at, sizeof(value));
 	if (UNLIKELY(!mirror_is_word(offset, sizeof(value))))
-		return store_slowly(mirror, at, value);
+		return store_slow_path(mirror, at, value);
 	mirror_store_word(at, &value);
 	a = m->to;
 	m->loose |= !m->group;

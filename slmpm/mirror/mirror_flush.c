@@ -11,13 +11,13 @@
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/link/wait.h"
 
-/* ---- the short way -------------------------------------------------------------------------- */
+/* ---- the fast path -------------------------------------------------------------------------- */
 
 /* Does nothing stand before a packet of the mirror's? */
 static inline bool is_free(const struct endpoint *ep)
 {
-	return ep->state == SLMPM_PEER_UP && list_empty(&ep->owed) && list_empty(&ep->link.queue) &&
-	       !ep->bundle.count && !ep->loan.data && !ep->check;
+	return ep->state == SLMPM_PEER_UP && list_empty(&ep->deferred) &&
+	       list_empty(&ep->link.queue) && !ep->bundle.count && !ep->loan.data && !ep->check;
 }
 
 /* One change that fits a packet is a publication, and out. False: not this way. */
@@ -93,7 +93,7 @@ static int flush(struct mirror *m, slmpm_mirror handle, const char *call, int ti
 	int rc;
 
 	if (m->tracker)
-		(void)track_look(m);
+		(void)track_scan(m);
 	LIST_EACH(at, &m->attachments) {
 		struct attachment *a = LIST_ENTRY(at, struct attachment, of_mirror);
 
@@ -114,7 +114,7 @@ static int in_group(const char *call)
 	return error_set(SLMPM_ESTATE, "%s: between slmpm_mirror_begin and its end", call);
 }
 
-static NOINLINE int flush_slowly(slmpm_mirror mirror, int timeout_ms)
+static NOINLINE int flush_slow_path(slmpm_mirror mirror, int timeout_ms)
 {
 	struct context *ctx;
 	struct mirror *m;
@@ -139,7 +139,7 @@ int slmpm_mirror_flush(slmpm_mirror mirror, int timeout_ms)
 		monitor_pass(m->ctx);
 		return 0;
 	}
-	return flush_slowly(mirror, timeout_ms);
+	return flush_slow_path(mirror, timeout_ms);
 }
 
 /* Of what the peers are owed only the word that their changes are stored may go meanwhile: they could be
@@ -150,7 +150,7 @@ static void open_group(struct mirror *m)
 	LIST_EACH(at, &m->attachments) {
 		struct attachment *a = LIST_ENTRY(at, struct attachment, of_mirror);
 
-		attachment_pend(a, a->pending && attachment_owes(a));
+		attachment_pend(a, a->pending && attachment_has_deferred(a));
 	}
 }
 
@@ -188,7 +188,7 @@ int slmpm_mirror_end(slmpm_mirror mirror)
 		rc = error_set(SLMPM_ESTATE, "slmpm_mirror_end: without slmpm_mirror_begin");
 	} else {
 		if (m->tracker)
-			(void)track_look(m);
+			(void)track_scan(m);
 		m->group = false;
 		m->sequence++;
 		LIST_EACH(at, &m->attachments) {

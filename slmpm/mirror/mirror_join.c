@@ -50,7 +50,7 @@ void wanted_free(struct mirrors *all, struct wanted *w)
 	free(w);
 }
 
-void mirror_say_end(struct endpoint *ep, uint32_t tag, bool answer)
+void mirror_send_end(struct endpoint *ep, uint32_t tag, bool answer)
 {
 	static const char nothing;
 
@@ -85,7 +85,7 @@ void mirror_close_shortcuts(struct context *ctx)
 static void forget_changes(struct attachment *a)
 {
 	dirty_free(&a->dirty);
-	flights_free(&a->flights);
+	intervals_free(&a->intervals);
 	a->sending = 0;
 }
 
@@ -121,7 +121,7 @@ void attachment_leave(struct attachment *a)
 	forget_changes(a);
 	a->state = ATTACHMENT_ENDING;
 	a->mirror = NULL;
-	mirror_say_end(a->ep, a->tag, false);
+	mirror_send_end(a->ep, a->tag, false);
 }
 
 void attachment_lose(struct attachment *a)
@@ -140,7 +140,7 @@ void attachment_lose(struct attachment *a)
 	list_init(&left->of_mirror);
 	attachment_stale(a, -SLMPM_ECHECKSUM);
 	ep->mirrors->slots[left->slot] = left;
-	mirror_say_end(ep, left->tag, false);
+	mirror_send_end(ep, left->tag, false);
 }
 
 void mirror_end(struct endpoint *ep)
@@ -198,7 +198,7 @@ static void fill(struct attachment *a)
 /* Of packets that the other side tells of. */
 static void begin_numbers(struct attachment *a)
 {
-	a->numbered = a->flights.stored = a->flights.swept = (uint32_t)endpoint_start(a->ep);
+	a->numbered = a->intervals.stored = a->intervals.swept = (uint32_t)endpoint_start(a->ep);
 	a->taken = (uint32_t)endpoint_start_in(a->ep);
 }
 
@@ -244,8 +244,8 @@ struct attachment *attachment_new(struct mirror *m, struct endpoint *ep, uint32_
 
 	if (!a)
 		return NULL;
-	if ((flies && flights_init(&a->flights) < 0) || dirty_init(&a->dirty, m->size) < 0) {
-		flights_free(&a->flights);
+	if ((flies && intervals_init(&a->intervals) < 0) || dirty_init(&a->dirty, m->size) < 0) {
+		intervals_free(&a->intervals);
 		free(a);
 		return NULL;
 	}

@@ -16,9 +16,9 @@
 
 bool mirror_echoed(struct attachment *a, uint32_t stored)
 {
-	if (PEER_FAULT(stored - a->flights.stored > a->numbered - a->flights.stored))
+	if (PEER_FAULT(stored - a->intervals.stored > a->numbered - a->intervals.stored))
 		return false;
-	flights_stored(&a->flights, stored, a->numbered);
+	intervals_stored(&a->intervals, stored, a->numbered);
 	if (!dirty_is_empty(&a->dirty) && !a->mirror->group && attachment_sends(a))
 		attachment_pend(a, true);
 	return true;
@@ -175,10 +175,10 @@ static int push(struct attachment *a, bool *stop)
 	int n = 0, rc = 1;
 
 	if (a->mirror->tracker && !a->mirror->group && !a->sending && track_is_due(a->mirror))
-		(void)track_look(a->mirror);
+		(void)track_scan(a->mirror);
 	while (rc == 1 && n < LINK_TURN) {
 		rc = a->mirror->group ? 0 : post_next(a);
-		if (rc == 0 && attachment_owes(a))
+		if (rc == 0 && attachment_has_deferred(a))
 			rc = post_echo(a);
 		n += rc == 1;
 	}
@@ -188,7 +188,7 @@ static int push(struct attachment *a, bool *stop)
 	return n;
 }
 
-void mirror_look_last(struct endpoint *ep)
+void mirror_scan_last(struct endpoint *ep)
 {
 	const struct mirrors *all = ep->mirrors;
 
@@ -197,11 +197,11 @@ void mirror_look_last(struct endpoint *ep)
 		struct mirror *m = a ? a->mirror : NULL; /* one that is ending has none */
 
 		if (m && m->tracker && !m->group)
-			(void)track_look(m);
+			(void)track_scan(m);
 	}
 }
 
-bool mirror_owes(const struct endpoint *ep)
+bool mirror_has_deferred(const struct endpoint *ep)
 {
 	const struct mirrors *all = ep->mirrors;
 
@@ -209,7 +209,7 @@ bool mirror_owes(const struct endpoint *ep)
 		const struct attachment *a = all->slots[i];
 
 		if (a && a->pending &&
-		    (!dirty_is_empty(&a->dirty) || a->sending || attachment_owes(a)))
+		    (!dirty_is_empty(&a->dirty) || a->sending || attachment_has_deferred(a)))
 			return true;
 	}
 	return false;

@@ -23,7 +23,7 @@ static uint64_t first_kept(const struct attachment *a, uint64_t at, uint64_t end
 		found = lo;
 		*behind = hi;
 	}
-	if (flights_next(&a->flights, at, found, &lo, &hi) && lo < found) {
+	if (intervals_next(&a->intervals, at, found, &lo, &hi) && lo < found) {
 		found = lo;
 		*behind = hi;
 	}
@@ -47,11 +47,11 @@ static void store(struct attachment *a, uint64_t lo, uint64_t hi, const unsigned
 	uint64_t base = lo, kept, behind;
 
 	if (a->mirror->tracker)
-		track_look_at(a->mirror, lo, hi);
+		track_scan_range(a->mirror, lo, hi);
 	a->received_bytes += hi - lo;
 	a->unechoed++;
 	if (LIKELY(a->how & SLMPM_MIRROR_LEAD ||
-		   (dirty_is_empty(&a->dirty) && !a->flights.count))) {
+		   (dirty_is_empty(&a->dirty) && !a->intervals.count))) {
 		store_run(a, lo, hi, from);
 		return;
 	}
@@ -176,9 +176,9 @@ void mirror_take(struct attachment *a, const struct head *h)
 	context_changed(ep->ctx);
 }
 
-/* ---- the short way -------------------------------------------------------------------------- */
+/* ---- the fast path -------------------------------------------------------------------------- */
 
-/* Where it may not go, or more than this is to be done about it, the long way finds out. */
+/* Where it may not go, or more than this is to be done about it, the slow path finds out. */
 static inline bool is_plain(const struct attachment *a, const struct fabric_arrival *arrival)
 {
 	uint64_t lo = arrival->head[2], n = arrival->length;
@@ -188,7 +188,7 @@ static inline bool is_plain(const struct attachment *a, const struct fabric_arri
 	       n <= a->mirror->size && lo <= a->mirror->size - n;
 }
 
-/* It is here: what else that means to somebody. The last call of each, so that the short way has
+/* It is here: what else that means to somebody. The last call of each, so that the fast path has
  * nothing to save. */
 static NOINLINE bool passed(struct endpoint *ep, const struct fabric_arrival *arrival)
 {
@@ -196,8 +196,8 @@ static NOINLINE bool passed(struct endpoint *ep, const struct fabric_arrival *ar
 	return true;
 }
 
-static NOINLINE bool passed_slowly(struct endpoint *ep, const struct fabric_arrival *arrival,
-				   struct attachment *a)
+static NOINLINE bool passed_slow_path(struct endpoint *ep, const struct fabric_arrival *arrival,
+				      struct attachment *a)
 {
 	if (!a->came)
 		a->came = mirror_now();
@@ -229,7 +229,7 @@ static inline bool take(struct endpoint *ep, const struct fabric_arrival *arriva
 	a->came = came;
 	ctx->finished = true; /* who waits for it may go on */
 	if (UNLIKELY(!came || ctx->waiting || ctx->sleeping || !list_empty(&m->snapshots)))
-		return passed_slowly(ep, arrival, a);
+		return passed_slow_path(ep, arrival, a);
 	return passed(ep, arrival);
 }
 

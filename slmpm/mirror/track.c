@@ -48,7 +48,7 @@ static int try_pages(const struct finder *finder, const struct range *range)
 	return found && lo == range->lo + range->page && hi == range->hi ? 0 : -ENOTSUP;
 }
 
-static int try_anew(const struct finder *finder)
+static int retry(const struct finder *finder)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	struct range range = {.page = page, .protection = PROT_READ | PROT_WRITE};
@@ -68,7 +68,7 @@ static int try_anew(const struct finder *finder)
 static int try_finder(int i)
 {
 	static _Atomic bool works[FINDERS];
-	int rc = atomic_load(&works[i]) ? 0 : try_anew(finders[i]);
+	int rc = atomic_load(&works[i]) ? 0 : retry(finders[i]);
 
 	if (rc == 0)
 		atomic_store(&works[i], true);
@@ -92,7 +92,7 @@ const char *track_try(int how)
 	if (how < SLMPM_TRACK_PAGEMAP || how >= SLMPM_TRACK_TWIN)
 		return NULL;
 	finder = finders[how - SLMPM_TRACK_PAGEMAP];
-	rc = try_anew(finder);
+	rc = retry(finder);
 	return rc < 0 ? reason(finder, rc) : NULL;
 }
 
@@ -253,7 +253,7 @@ const char *track_name(const struct tracker *t)
 /* ---- looking ---------------------------------------------------------------------------------- */
 
 /* Of what belongs to the mirror. */
-static void look_between(struct mirror *m, uint64_t lo, uint64_t hi)
+static void inspect_between(struct mirror *m, uint64_t lo, uint64_t hi)
 {
 	if (!m->span_count)
 		twin_compare(m, lo, hi);
@@ -266,35 +266,35 @@ static void look_between(struct mirror *m, uint64_t lo, uint64_t hi)
 }
 
 /* False: it is not known which have been written, after all. */
-static bool look_at_pages(struct mirror *m)
+static bool inspect_pages(struct mirror *m)
 {
 	struct pages *p = m->tracker->pages;
 	uintptr_t at = p->lo, base = (uintptr_t)m->base, lo, hi;
 	int rc;
 
 	while ((rc = p->finder->next(p, &at, &lo, &hi)) > 0)
-		look_between(m, lo - base, hi - base);
+		inspect_between(m, lo - base, hi - base);
 	return rc == 0;
 }
 
-uint64_t track_look(struct mirror *m)
+uint64_t track_scan(struct mirror *m)
 {
 	struct tracker *t = m->tracker;
 	uint64_t before = t->found, base = (uintptr_t)m->base;
 
-	t->looked = clock_ticks();
-	if (t->pages && look_at_pages(m)) {
-		look_between(m, 0, t->pages->lo - base);
-		look_between(m, t->pages->hi - base, m->size);
+	t->inspected = clock_ticks();
+	if (t->pages && inspect_pages(m)) {
+		inspect_between(m, 0, t->pages->lo - base);
+		inspect_between(m, t->pages->hi - base, m->size);
 	} else {
-		look_between(m, 0, m->size);
+		inspect_between(m, 0, m->size);
 	}
 	return t->found - before;
 }
 
 bool track_is_due(const struct mirror *m)
 {
-	return clock_ticks() - m->tracker->looked >= DUE_TICKS;
+	return clock_ticks() - m->tracker->inspected >= DUE_TICKS;
 }
 
 /* ---- what the kernel writes for a system call -------------------------------------------------- */

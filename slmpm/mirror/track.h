@@ -17,13 +17,13 @@ const char *track_try(int how);
 /* ---- looks ---------------------------------------------------------------------------------- */
 
 /* Looks for changes and notes them: bytes found. */
-uint64_t track_look(struct mirror *m);
+uint64_t track_scan(struct mirror *m);
 /* Has progress left it alone for long enough? */
 bool track_is_due(const struct mirror *m);
 /* The same from LO to before HI alone, ahead of what will be stored there. */
-void track_look_at(struct mirror *m, uint64_t lo, uint64_t hi);
+void track_scan_range(struct mirror *m, uint64_t lo, uint64_t hi);
 /* What lies there is known, however it came: no change to be found. */
-void track_told(struct mirror *m, uint64_t lo, uint64_t hi);
+void track_notified(struct mirror *m, uint64_t lo, uint64_t hi);
 /* A peer's bytes, at FROM, have been stored there; what the application has since is a change. */
 void track_stored(struct mirror *m, uint64_t lo, uint64_t hi, const void *from);
 

@@ -10,7 +10,7 @@ struct tracker {
 	unsigned char *twin; /* as the peers know the memory */
 	uint64_t size;
 	uint64_t found;      /* bytes, so far */
-	uint64_t looked;     /* ticks */
+	uint64_t inspected;  /* ticks */
 	struct pages *pages; /* or NULL: all is compared */
 	bool guards;         /* system calls that write into these may fail */
 	uintptr_t lo, hi;    /* they are, or will be */

@@ -121,12 +121,12 @@ void twin_compare(struct mirror *m, uint64_t lo, uint64_t hi)
 	mirror_note(m, f.lo, f.hi, NULL);
 }
 
-void track_look_at(struct mirror *m, uint64_t lo, uint64_t hi)
+void track_scan_range(struct mirror *m, uint64_t lo, uint64_t hi)
 {
 	twin_compare(m, lo, hi);
 }
 
-void track_told(struct mirror *m, uint64_t lo, uint64_t hi)
+void track_notified(struct mirror *m, uint64_t lo, uint64_t hi)
 {
 	mirror_load(m->tracker->twin + lo, m->base + lo, hi - lo);
 }

@@ -5,7 +5,7 @@
  * protects the pages again. None of these waits for another.
  *
  * No store is lost. A look compares what it has taken after it has protected it: what was stored
- * before is there, what is stored later is held up and marked anew. Only where a page is opened by
+ * before is there, what is stored later is held up and marked again. Only where a page is opened by
  * somebody who had marked it before it was taken, and opens it after it was protected, would it be
  * open without a mark; so a look that sees anybody between the two puts back all marks it has taken.
  */

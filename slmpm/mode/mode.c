@@ -10,7 +10,7 @@
 enum condition {
 	RINGWARD = 1 << 0, /* through the ring is asked for; ... */
 	AROUND = 1 << 1,   /* ... or past it */
-	WISHED = 1 << 2,   /* by flags */
+	HINTED = 1 << 2,   /* by flags */
 	WAITS = 1 << 3,    /* the caller */
 	ASLEEP = 1 << 4,   /* nobody would see in time that a message is not fetched */
 	ALWAYS = 1 << 5,   /* a setting wants the longer way */
@@ -34,7 +34,7 @@ enum condition {
 #define BY_ENGINE  (MODE_BIT(MODE_ENGINE) | MODE_BIT(MODE_ASKED))
 #define DIRECT     (MODE_BIT(MODE_COPY) | MODE_BIT(MODE_SHARED) | BY_ENGINE)
 #define PAST_RING  (MODE_BIT(MODE_FETCHED) | DIRECT)
-#define WISH(name) (SLMPM_BY_##name + 1)
+#define HINT(name) (SLMPM_BY_##name + 1)
 
 static uint32_t when(bool holds, enum condition c)
 {
@@ -45,7 +45,7 @@ static uint32_t when(bool holds, enum condition c)
 uint64_t mode_shortest_engine(const struct mode_ask *a, const struct mode_limits *l)
 {
 	bool around =
-		a->wish ? a->wish != WISH(SMT) && a->wish != WISH(REQUEST) : l->force == MODE_DMA;
+		a->hint ? a->hint != HINT(SMT) && a->hint != HINT(REQUEST) : l->force == MODE_DMA;
 
 	return around ? 1 : l->engine;
 }
@@ -53,9 +53,9 @@ uint64_t mode_shortest_engine(const struct mode_ask *a, const struct mode_limits
 /* With a hint past the ring the cost of asking does not count. */
 static uint64_t shortest_ask(const struct mode_ask *a, const struct mode_limits *l)
 {
-	bool wished = a->wish || l->force == MODE_DMA;
+	bool hinted = a->hint || l->force == MODE_DMA;
 
-	return wished && l->engine < l->ask ? l->engine : l->ask;
+	return hinted && l->engine < l->ask ? l->engine : l->ask;
 }
 
 static uint32_t of_request(const struct mode_ask *a, uint32_t ways, const struct mode_limits *l)
@@ -63,7 +63,7 @@ static uint32_t of_request(const struct mode_ask *a, uint32_t ways, const struct
 	uint64_t longer = a->op == MODE_SEND ? l->fetch : l->share;
 	uint32_t way = MODE_BIT(a->op == MODE_SEND ? MODE_FETCHED : MODE_SHARED);
 
-	return when(a->wish, WISHED) | when(a->waits, WAITS) | when(a->always, ALWAYS) |
+	return when(a->hint, HINTED) | when(a->waits, WAITS) | when(a->always, ALWAYS) |
 	       when(ways & way && a->size >= longer, LONG) | when(a->size >= l->bulk, BULK) |
 	       when(a->size <= l->small, SMALL) |
 	       when(ways & MODE_BIT(MODE_ENGINE) && a->size >= mode_shortest_engine(a, l),
@@ -103,7 +103,7 @@ static uint32_t of_both(const struct mode_ask *a, uint32_t ways, uint32_t holds)
 enum { SENDS = 1 << MODE_SEND, PUTS = 1 << MODE_PUT, GETS = 1 << MODE_GET };
 #define MOVES     (PUTS | GETS)
 #define ONE_SIDED (MOVES | 1 << MODE_ATOMIC)
-#define ASKED     SLMPM_REASON_NONE /* what was asked for: by the call or by a wish */
+#define ASKED     SLMPM_REASON_NONE /* what was asked for: by the call or by a hint */
 
 /* The first of which all `when` hold, none of `unless`, and whose way there is. */
 struct rule {
@@ -115,15 +115,15 @@ struct rule {
 /* clang-format off */
 static const struct rule messages[] = {
 	/* Through the ring is asked for, */
-	{ SENDS, RINGWARD | ALWAYS | LONG, ASLEEP | WISHED, MODE_FETCHED, SLMPM_REASON_SETTING },
-	{ SENDS, RINGWARD | LONG | LESS | TRIAL, ASLEEP | WISHED, MODE_PACKETS, SLMPM_REASON_TRIAL },
+	{ SENDS, RINGWARD | ALWAYS | LONG, ASLEEP | HINTED, MODE_FETCHED, SLMPM_REASON_SETTING },
+	{ SENDS, RINGWARD | LONG | LESS | TRIAL, ASLEEP | HINTED, MODE_PACKETS, SLMPM_REASON_TRIAL },
 	{ SENDS, RINGWARD | LONG | FULL | BULK, ASLEEP | MORE, MODE_FETCHED, SLMPM_REASON_RING },
 	{ SENDS, RINGWARD | LONG | QUEUED | BULK, ASLEEP | MORE, MODE_FETCHED, SLMPM_REASON_QUEUE },
-	{ SENDS, RINGWARD | LONG | LESS, ASLEEP | WISHED, MODE_FETCHED, SLMPM_REASON_FASTER },
-	{ SENDS, RINGWARD | LONG | TRIAL, ASLEEP | WISHED, MODE_FETCHED, SLMPM_REASON_TRIAL },
-	{ SENDS, RINGWARD | LONG | KNOWN, ASLEEP | WISHED, MODE_PACKETS, SLMPM_REASON_FASTER },
-	{ SENDS, RINGWARD | LONG, ASLEEP | WISHED, MODE_PACKETS, SLMPM_REASON_TRIAL },
-	{ SENDS, RINGWARD | LONG | ASLEEP, WISHED, MODE_PACKETS, SLMPM_REASON_ABSENT },
+	{ SENDS, RINGWARD | LONG | LESS, ASLEEP | HINTED, MODE_FETCHED, SLMPM_REASON_FASTER },
+	{ SENDS, RINGWARD | LONG | TRIAL, ASLEEP | HINTED, MODE_FETCHED, SLMPM_REASON_TRIAL },
+	{ SENDS, RINGWARD | LONG | KNOWN, ASLEEP | HINTED, MODE_PACKETS, SLMPM_REASON_FASTER },
+	{ SENDS, RINGWARD | LONG, ASLEEP | HINTED, MODE_PACKETS, SLMPM_REASON_TRIAL },
+	{ SENDS, RINGWARD | LONG | ASLEEP, HINTED, MODE_PACKETS, SLMPM_REASON_ABSENT },
 	{ SENDS, RINGWARD, 0, MODE_PACKETS, ASKED },
 	/* or that it be fetched; */
 	{ SENDS, AROUND | ASLEEP, 0, MODE_PACKETS, SLMPM_REASON_ABSENT },
@@ -138,7 +138,7 @@ static const struct rule one_sided[] = {
 	/* Directly, */
 	{ ONE_SIDED, AROUND | BEHIND, 0, MODE_REQUEST, SLMPM_REASON_ORDER },
 	{ MOVES, AROUND | BUSY | LIGHT | SMALL | ENGINED, WAITS, MODE_REQUEST, SLMPM_REASON_QUEUE },
-	{ MOVES, AROUND | ENGINED | WISHED, WAITS, MODE_ENGINE, ASKED },
+	{ MOVES, AROUND | ENGINED | HINTED, WAITS, MODE_ENGINE, ASKED },
 	{ MOVES, AROUND | ENGINED, WAITS, MODE_ENGINE, SLMPM_REASON_SIZE },
 	{ MOVES, AROUND | ASKING, 0, MODE_ASKED, SLMPM_REASON_ENGINE },
 	{ MOVES, AROUND | BEYOND, 0, MODE_COPY, SLMPM_REASON_UNREACHABLE },
@@ -180,26 +180,26 @@ static const struct rule *find_rule(const struct mode_ask *a, uint32_t holds, ui
 
 static bool is_forced(const struct mode_ask *a, const struct mode_limits *l)
 {
-	return !a->wish && l->force != MODE_AUTO;
+	return !a->hint && l->force != MODE_AUTO;
 }
 
 static bool goes_around(const struct mode_ask *a, const struct mode_limits *l)
 {
-	if (a->wish)
-		return a->wish != WISH(SMT) && a->wish != WISH(REQUEST);
+	if (a->hint)
+		return a->hint != HINT(SMT) && a->hint != HINT(REQUEST);
 	if (is_forced(a, l))
 		return l->force == MODE_DMA;
 	return a->op != MODE_SEND;
 }
 
-/* Of a wish: has this operation such ways at all? To fetch is of messages, to put and to get not. */
+/* Of a hint: has this operation such ways at all? To fetch is of messages, to put and to get not. */
 static bool makes_sense(const struct mode_ask *a)
 {
-	switch (a->wish) {
-	case WISH(RGET): return a->op == MODE_SEND;
-	case WISH(PUT):
-	case WISH(GET):
-	case WISH(REQUEST): return a->op != MODE_SEND;
+	switch (a->hint) {
+	case HINT(RGET): return a->op == MODE_SEND;
+	case HINT(PUT):
+	case HINT(GET):
+	case HINT(REQUEST): return a->op != MODE_SEND;
 	default: return true;
 	}
 }
@@ -209,7 +209,7 @@ static uint32_t side(bool around)
 	return around ? PAST_RING : MODE_IN_RING;
 }
 
-/* Those among which there is a choice: of a strict wish its own, of a forced one, too, where there
+/* Those among which there is a choice: of a strict hint its own, of a forced one, too, where there
  * are any. */
 static uint32_t admitted(const struct mode_ask *a, const struct mode_link *link, bool around,
 			 const struct mode_limits *l)
@@ -233,7 +233,7 @@ static enum slmpm_reason reason_of(const struct mode_ask *a, const struct rule *
 		return SLMPM_REASON_SETTING;
 	if (r->reason != ASKED)
 		return (enum slmpm_reason)r->reason;
-	return a->wish ? SLMPM_REASON_WISH : SLMPM_REASON_CALL;
+	return a->hint ? SLMPM_REASON_HINT : SLMPM_REASON_CALL;
 }
 
 struct mode mode_select_on(const struct mode_ask *asked, const struct mode_link *link, int i,
@@ -246,7 +246,7 @@ struct mode mode_select_on(const struct mode_ask *asked, const struct mode_link 
 	bool around;
 
 	if (!a.strict && !makes_sense(&a))
-		a.wish = 0;
+		a.hint = 0;
 	around = goes_around(&a, l);
 	ways = admitted(&a, link, around, l);
 	holds = of_request(&a, ways, l) | of_link(&a, &link->view, l) |
@@ -264,10 +264,10 @@ struct mode mode_select_on(const struct mode_ask *asked, const struct mode_link 
 
 /* ---- fabrics -------------------------------------------------------------------------------- */
 
-const char *mode_fabric(enum mode_place place, const char *told, const char *setting)
+const char *mode_fabric(enum mode_place place, const char *notified, const char *setting)
 {
-	if (told)
-		return told;
+	if (notified)
+		return notified;
 	return place == MODE_HERE ? setting : "tcp";
 }
 
@@ -288,7 +288,7 @@ enum mode_rma mode_form(enum mode_rma setting, bool active, bool native)
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-int mode_protocol(enum mode_op op, enum mode_way way)
+int mode_protocol(enum mode_op op, enum mode_route way)
 {
 	switch (way) {
 	case MODE_PACKETS: return SLMPM_BY_SMT;
@@ -317,7 +317,7 @@ uint32_t slmpm_on_link(int link)
 const char *slmpm_reason_name(int reason)
 {
 	static const char *const names[SLMPM_REASONS] = {
-		"none",   "short",  "call",   "wish",        "strict",    "only", "setting",
+		"none",   "short",  "call",   "hint",        "strict",    "only", "setting",
 		"size",   "faster", "trial",  "ring",        "queue",     "both", "order",
 		"absent", "link",   "engine", "unreachable", "aggregate",
 	};
@@ -327,7 +327,7 @@ const char *slmpm_reason_name(int reason)
 
 void mode_count(struct mode_tally *tally, enum mode_op op, struct mode mode)
 {
-	int protocol = mode_protocol(op, (enum mode_way)mode.way);
+	int protocol = mode_protocol(op, (enum mode_route)mode.way);
 
 	if (protocol < 0)
 		return;

@@ -4,7 +4,7 @@
  * sees. It knows no endpoint and changes nothing; mode_pick.h asks it on an endpoint's behalf.
  *
  * What can be chosen at set-up is chosen there: which ways there are. A small operation with nothing
- * queued before it takes the short way of its call, and nobody asks.
+ * queued before it takes the fast path of its call, and nobody asks.
  */
 #ifndef SLMPM_MODE_H
 #define SLMPM_MODE_H
@@ -16,8 +16,8 @@
 enum mode_op { MODE_SEND, MODE_PUT, MODE_GET, MODE_ATOMIC };
 
 /* How bytes go; protocols in their varieties. */
-enum mode_way {
-	MODE_NONE,    /* no way: of a strict wish */
+enum mode_route {
+	MODE_NONE,    /* no way: of a strict hint */
 	MODE_PACKETS, /* SMT: a message through the ring */
 	MODE_FETCHED, /* RGET: announced, and the peer fetches it */
 	MODE_COPY,    /* PUT, GET: by the call itself */
@@ -25,12 +25,12 @@ enum mode_way {
 	MODE_ENGINE,  /* PUT, GET: by the engine */
 	MODE_ASKED,   /* PUT, GET: by the peer's engine */
 	MODE_REQUEST, /* REQUEST: asked for through the ring (in which form, SLMPM_RMA says) */
-	MODE_WAYS
+	MODE_ROUTES
 };
 
 struct mode_ask {
 	enum mode_op op;
-	uint32_t wish; /* enum slmpm_protocol + 1; 0: what the call asks for */
+	uint32_t hint; /* enum slmpm_protocol + 1; 0: what the call asks for */
 	bool strict;   /* never another */
 	bool waits;    /* the call blocks until it is done */
 	bool eager;    /* a message that is sent without its receive being there */
@@ -49,12 +49,12 @@ struct mode_view {                 /* of a link, now */
 	 * not known. And whether this turn is for the one that seems longer (choice.h). */
 	uint32_t cost[2];
 	bool trial;
-	uint32_t echo; /* the least that a packet both ways has taken by it; 0: not known */
-	bool crowded;  /* others load its fabric, and that counts here */
+	uint32_t echo;       /* the least that a packet both ways has taken by it; 0: not known */
+	bool oversubscribed; /* others load its fabric, and that counts here */
 	/* Of all other links over this fabric, of all instances: of those that have much to do, on the mean. */
 	struct {
 		bool known;
-		bool crowded; /* they had too much to do, and some still have much */
+		bool oversubscribed; /* they had too much to do, and some still have much */
 		uint64_t queue;
 		uint32_t permille; /* of their rings */
 		uint32_t echo;     /* 0: not known */
@@ -65,7 +65,7 @@ struct mode_view {                 /* of a link, now */
 struct mode_link { /* what an operation could go by */
 	bool up;
 	bool wire;     /* over a network, which may be what is late, and not the reader */
-	uint32_t ways; /* of this operation: 1 << enum mode_way */
+	uint32_t ways; /* of this operation: 1 << enum mode_route */
 	struct mode_view view;
 };
 
@@ -75,8 +75,8 @@ enum mode_leave { MODE_LEAVE_WIRE, MODE_LEAVE, MODE_STAY }; /* SLMPM_MODE_LINK *
 struct mode_limits { /* thresholds: settings */
 	enum mode_force force;
 	bool chooses;          /* a setting asks for other than the nearest way */
-	enum mode_leave leave; /* a crowded link */
-	/* Thresholds of queue and ring are the user's: any crowded link may be left. */
+	enum mode_leave leave; /* an overloaded link */
+	/* Thresholds of queue and ring are the user's: any overloaded link may be left. */
 	bool own_send, own_move;
 	uint32_t ring, light; /* percent of the ring: full from, light up to; of queue, too */
 	uint32_t unpublished; /* percent of the ring that may seem unread and is not */
@@ -88,7 +88,7 @@ struct mode_limits { /* thresholds: settings */
 
 struct mode {
 	uint8_t link; /* of those that were given */
-	uint8_t way;  /* enum mode_way; MODE_NONE: strict, and impossible */
+	uint8_t way;  /* enum mode_route; MODE_NONE: strict, and impossible */
 	uint8_t reason;
 };
 
@@ -99,7 +99,7 @@ struct mode_tally { /* of an endpoint: decisions by what became of them */
 	struct mode last;
 	uint8_t last_op; /* enum mode_op */
 	uint8_t left;    /* number of the link that was left for having too much to do, plus 1 */
-	uint8_t crowded; /* a bit for each link whose fabric others load */
+	uint8_t oversubscribed; /* a bit for each link whose fabric others load */
 };
 
 /* MODE was taken for OP. */
@@ -120,7 +120,7 @@ static inline bool mode_is_short(uint64_t queue, const struct mode_limits *l)
 }
 
 /* Have the others over that fabric too much to do? */
-bool mode_is_crowded(const struct mode_view *v, const struct mode_limits *limits);
+bool mode_is_overloaded(const struct mode_view *v, const struct mode_limits *limits);
 
 /* By which link goes what is still to arrive, once one was lost or another is WANTED (-1: none is): UP has a
  * bit for each that can. -1: by none, for now. */
@@ -132,7 +132,7 @@ int mode_path(uint32_t up, int wanted);
 
 struct mode_load {          /* of a link that packets may be spread over */
 	bool able;          /* up, over a network, and it tells how far it is: */
-	uint64_t under_way; /* bytes that were given to it and have not arrived */
+	uint64_t in_flight; /* bytes that were given to it and have not arrived */
 	uint64_t rate;      /* that it carries in a millisecond; 0: not known */
 };
 
@@ -158,11 +158,11 @@ enum mode_rma mode_form(enum mode_rma setting, bool active, bool native);
 enum mode_place { MODE_HERE, MODE_THERE }; /* the peer: on this machine, beyond the network */
 
 /* The fabric of a first link, by its name: TOLD by a topology, or NULL; SETTING: SLMPM_FABRIC. */
-const char *mode_fabric(enum mode_place place, const char *told, const char *setting);
+const char *mode_fabric(enum mode_place place, const char *notified, const char *setting);
 /* Is there a better one for a peer that was found by the network, and is here after all? */
 bool mode_comes_near(const char *setting);
 
 /* The protocol of an operation that takes WAY; -1 for MODE_NONE. */
-int mode_protocol(enum mode_op op, enum mode_way way);
+int mode_protocol(enum mode_op op, enum mode_route way);
 
 #endif

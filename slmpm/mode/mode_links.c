@@ -8,7 +8,7 @@
 
 static bool is_congested(const struct mode_view *v, const struct mode_limits *l)
 {
-	return mode_is_full(v, l) || v->queue > l->queue || v->crowded;
+	return mode_is_full(v, l) || v->queue > l->queue || v->oversubscribed;
 }
 
 /* The engine could move it, if it had not too much to do. */
@@ -68,13 +68,13 @@ static bool is_better(const struct mode_ask *a, const struct mode_link *link,
 	return l->leave != MODE_STAY && is_overrun(a, wanted, l) && is_cheaper(link, wanted);
 }
 
-/* WANTED is crowded by others: what only seems to be full has less to do, for who is idle fills no ring. */
+/* WANTED is overloaded by others: what only seems to be full has less to do, for who is idle fills no ring. */
 static bool is_lighter(const struct mode_link *link, const struct mode_link *wanted,
 		       const struct mode_limits *l)
 {
 	const struct mode_view *v = &link->view;
 
-	return l->leave != MODE_STAY && wanted->view.crowded && !v->crowded &&
+	return l->leave != MODE_STAY && wanted->view.oversubscribed && !v->oversubscribed &&
 	       v->queue <= l->queue && v->unread * 100 <= l->unpublished * v->segments;
 }
 
@@ -120,7 +120,7 @@ static struct mode select_among(const struct mode_ask *a, const struct mode_link
 
 /* ---- what all instances see ----------------------------------------------------------------- */
 
-bool mode_is_crowded(const struct mode_view *v, const struct mode_limits *l)
+bool mode_is_overloaded(const struct mode_view *v, const struct mode_limits *l)
 {
 	return v->all.queue > l->queue || v->all.permille >= 10 * l->ring;
 }
@@ -138,8 +138,8 @@ static void share_view(struct mode_link *link, const struct mode_limits *l)
 		v->cost[0] = v->all.cost[0];
 		v->cost[1] = v->all.cost[1];
 	}
-	v->crowded = v->all.crowded || mode_is_crowded(v, l);
-	if (v->crowded)
+	v->oversubscribed = v->all.oversubscribed || mode_is_overloaded(v, l);
+	if (v->oversubscribed)
 		link->wire = true;
 	v->queue = v->all.queue > v->queue ? v->all.queue : v->queue;
 	v->unread = unread > v->unread ? unread : v->unread;

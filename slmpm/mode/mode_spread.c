@@ -12,7 +12,7 @@ bool mode_is_loaded(const struct mode_load *l, uint64_t patience_us)
 {
 	if (!l->able)
 		return false;
-	return l->rate ? l->under_way * 1000 / l->rate >= patience_us : l->under_way >= MUCH;
+	return l->rate ? l->in_flight * 1000 / l->rate >= patience_us : l->in_flight >= MUCH;
 }
 
 /* What is not known yet is taken to be like the others, or to carry MUCH in a millisecond. */
@@ -30,7 +30,7 @@ static uint64_t rate_of(const struct mode_load *loads, int n, int i)
 
 static uint64_t time_of(const struct mode_load *loads, int n, int i, uint64_t length)
 {
-	return (loads[i].under_way + length) * 1000 / rate_of(loads, n, i);
+	return (loads[i].in_flight + length) * 1000 / rate_of(loads, n, i);
 }
 
 static bool is_worth_it(const struct mode_load *one, const struct mode_load *present)

@@ -40,14 +40,15 @@ static bool is_due(const struct endpoint *ep, uint64_t ns)
 	if (!m->echo.agreed || !period || ep->state != SLMPM_PEER_UP || ep->closing ||
 	    ns - m->echo.asked < period || !echo_has_traffic(ep))
 		return false;
-	return list_empty(&ep->owed) && (!m->echo.began || ns - m->echo.asked >= GIVEN_UP * period);
+	return list_empty(&ep->deferred) &&
+	       (!m->echo.began || ns - m->echo.asked >= GIVEN_UP * period);
 }
 
-bool echo_look(struct endpoint *ep, uint64_t ns)
+bool echo_inspect(struct endpoint *ep, uint64_t ns)
 {
 	struct monitor *m = ep->monitor;
 
-	if (!is_due(ep, ns) || ep->ctx->handling || ep->ctx->monitor.in_passing)
+	if (!is_due(ep, ns) || ep->ctx->handling || ep->ctx->monitor.opportunistic)
 		return false;
 	m->echo.id++;
 	m->echo.asked = ns;
@@ -65,7 +66,7 @@ void echo_asked(struct endpoint *ep, const struct head *h)
 		return;
 	if (PEER_FAULT(h->length || h->flags & ~WIRE_FLAG_CHECK))
 		endpoint_poison(ep, "echo");
-	else if (!link_owed(ep, WIRE_ECHO_ANSWER))
+	else if (!link_deferred(ep, WIRE_ECHO_ANSWER))
 		link_control(ep, WIRE_ECHO_ANSWER, h->seq, 0, NULL, 0);
 }
 

@@ -8,7 +8,7 @@
 #include "slmpm/link/link.h"
 #include "slmpm/link/inspect.h"
 #include "slmpm/link/progress.h"
-#include "slmpm/monitor/means.h"
+#include "slmpm/monitor/aggregate.h"
 #include "slmpm/monitor/totals.h"
 
 _Static_assert(SLMPM_MONITOR_PATHS == BOND_PATHS, "one place for each link");
@@ -39,8 +39,8 @@ void monitor_agreed(struct endpoint *ep, uint64_t features)
 		return;
 	m->echo.agreed = features & WIRE_FEATURE_ECHO;
 	m->sample.agreed = features & WIRE_FEATURE_TIMED && config_get()->monitor_ms;
-	m->echo.asked = m->sample.asked = m->means.told = clock_now();
-	means_agreed(ep, features);
+	m->echo.asked = m->sample.asked = m->aggregate.notified = clock_now();
+	aggregate_agreed(ep, features);
 }
 
 void monitor_leave_page(struct endpoint *ep)
@@ -55,7 +55,7 @@ void monitor_free(struct endpoint *ep)
 {
 	if (!ep->monitor)
 		return;
-	means_end(ep);
+	aggregate_end(ep);
 	monitor_publish(ep);
 	monitor_page_release(ep);
 	free(ep->monitor);
@@ -77,7 +77,7 @@ static uint64_t rate(uint64_t now, uint64_t before, uint64_t ns)
 	return now > before ? (uint64_t)((double)(now - before) * 1e9 / (double)ns) : 0;
 }
 
-static void look_at_requests(struct endpoint *ep, uint64_t took)
+static void inspect_requests(struct endpoint *ep, uint64_t took)
 {
 	struct monitor *m = ep->monitor;
 	struct slmpm_monitor now;
@@ -92,7 +92,7 @@ static void look_at_requests(struct endpoint *ep, uint64_t took)
 	}
 }
 
-static void look_at_flow(struct endpoint *ep, uint64_t ns)
+static void inspect_flow(struct endpoint *ep, uint64_t ns)
 {
 	const struct slmpm_stats *s = ep->stats;
 	struct monitor *m = ep->monitor;
@@ -104,7 +104,7 @@ static void look_at_flow(struct endpoint *ep, uint64_t ns)
 	m->flow.sent_byte_rate = rate(s->sent_bytes, m->flow.sent_bytes, took);
 	m->flow.received_rate = rate(s->received_messages, m->flow.received, took);
 	m->flow.received_byte_rate = rate(s->received_bytes, m->flow.received_bytes, took);
-	look_at_requests(ep, took);
+	inspect_requests(ep, took);
 	m->flow.ns = ns;
 	m->flow.sent = s->sent_messages;
 	m->flow.sent_bytes = s->sent_bytes;
@@ -112,13 +112,13 @@ static void look_at_flow(struct endpoint *ep, uint64_t ns)
 	m->flow.received_bytes = s->received_bytes;
 }
 
-static void look_at_rings(const struct fabric_counts *c, uint32_t *out, uint32_t *in)
+static void inspect_rings(const struct fabric_counts *c, uint32_t *out, uint32_t *in)
 {
 	*out = (7 * *out + share_of(c->produced - c->consumed_seen, c->out_segments)) / 8;
 	*in = (7 * *in + share_of(c->in_produced_seen - c->consumed, c->in_segments)) / 8;
 }
 
-static void look_at_paths(struct endpoint *ep)
+static void inspect_paths(struct endpoint *ep)
 {
 	struct monitor *m = ep->monitor;
 
@@ -126,7 +126,7 @@ static void look_at_paths(struct endpoint *ep)
 		const struct fabric_link *port = bond_port(ep->link.port, i);
 
 		if (port)
-			look_at_rings(&port->counts, &m->paths[i].out_share, &m->paths[i].in_share);
+			inspect_rings(&port->counts, &m->paths[i].out_share, &m->paths[i].in_share);
 	}
 }
 
@@ -135,36 +135,38 @@ static bool has_news(const struct endpoint *ep)
 {
 	const struct monitor *m = ep->monitor;
 
-	return config_get()->aggregate && m->means.agreed &&
-	       (m->means.busy || means_is_busy() || echo_traffic(ep->ctx) != m->means.traffic);
+	return config_get()->aggregate && m->aggregate.agreed &&
+	       (m->aggregate.busy || aggregate_is_busy() ||
+		echo_traffic(ep->ctx) != m->aggregate.traffic);
 }
 
 /* Who sends no echoes tells the job what it knows all the same. */
-static bool tells_in_passing(const struct endpoint *ep, uint64_t ns)
+static bool sends_opportunistic(const struct endpoint *ep, uint64_t ns)
 {
 	if (ep->state != SLMPM_PEER_UP || ep->closing || ep->ctx->handling ||
-	    !list_empty(&ep->owed) ||
-	    ns - ep->monitor->means.told < (uint64_t)config_get()->monitor_ms * 1000000)
+	    !list_empty(&ep->deferred) ||
+	    ns - ep->monitor->aggregate.notified < (uint64_t)config_get()->monitor_ms * 1000000)
 		return false;
-	return (ep->ctx->monitor.in_passing && echo_has_traffic(ep)) || has_news(ep);
+	return (ep->ctx->monitor.opportunistic && echo_has_traffic(ep)) || has_news(ep);
 }
 
-static void look_at(struct endpoint *ep, uint64_t ns)
+static void inspect_one(struct endpoint *ep, uint64_t ns)
 {
 	struct monitor *m = ep->monitor;
 	const struct fabric_counts *c = &ep->link.port->counts;
 
 	link_count(ep);
-	look_at_rings(c, &m->out_share, &m->in_share);
+	inspect_rings(c, &m->out_share, &m->in_share);
 	if (bond_is(ep->link.port))
-		look_at_paths(ep);
-	look_at_flow(ep, ns);
-	if (!ep->ctx->monitor.after_silence && (echo_look(ep, ns) || tells_in_passing(ep, ns))) {
-		m->means.told = ns;
-		m->means.traffic = config_get()->aggregate ? echo_traffic(ep->ctx) : 0;
-		means_tell(ep); /* in its wake */
+		inspect_paths(ep);
+	inspect_flow(ep, ns);
+	if (!ep->ctx->monitor.after_silence &&
+	    (echo_inspect(ep, ns) || sends_opportunistic(ep, ns))) {
+		m->aggregate.notified = ns;
+		m->aggregate.traffic = config_get()->aggregate ? echo_traffic(ep->ctx) : 0;
+		aggregate_send(ep); /* in its wake */
 	}
-	sample_look(ep, ns);
+	sample_inspect(ep, ns);
 	monitor_publish(ep);
 }
 
@@ -187,41 +189,42 @@ void monitor_ended(struct endpoint *ep)
 {
 	if (!ep->monitor)
 		return;
-	means_end(ep);
+	aggregate_end(ep);
 	monitor_publish(ep);
 }
 
 static bool is_spared(struct context *ctx, uint64_t ticks)
 {
-	return ticks - ctx->monitor.looked >= SILENCE && ++ctx->monitor.silences % SPARED;
+	return ticks - ctx->monitor.inspected >= SILENCE && ++ctx->monitor.silences % SPARED;
 }
 
-void monitor_look(struct context *ctx, uint64_t ticks)
+void monitor_inspect(struct context *ctx, uint64_t ticks)
 {
 	uint32_t n = ctx->count < SHARE ? ctx->count : SHARE;
 	uint64_t ns;
 
 	ctx->monitor.after_silence = is_spared(ctx, ticks);
-	ctx->monitor.looked = ticks;
+	ctx->monitor.inspected = ticks;
 	if (!config_get()->monitor_ms)
 		return;
 	ns = clock_now();
 	ctx->monitor.traffic = traffic(ctx);
-	means_look(ctx, ns);
+	aggregate_inspect(ctx, ns);
 	for (uint32_t i = 0; i < n; i++) {
 		struct endpoint *ep = ctx->endpoints[ctx->monitor.next++ % ctx->count];
 
 		totals_add(ep);
 		if (ep->monitor)
-			look_at(ep, ns);
+			inspect_one(ep, ns);
 	}
 }
 
-COLD void monitor_come_by(struct context *ctx)
+COLD void monitor_opportunistic(struct context *ctx)
 {
 	uint64_t ticks = clock_ticks();
 
 	ctx->monitor.passed = 0;
-	if (ticks - ctx->monitor.looked >= INSPECT_TICKS << 1 && ticks >= ctx->monitor.not_before)
-		progress_in_passing(ctx);
+	if (ticks - ctx->monitor.inspected >= INSPECT_TICKS << 1 &&
+	    ticks >= ctx->monitor.not_before)
+		progress_opportunistic(ctx);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The monitor: what is measured on a link, and the page that shows it to others. Nothing of it lies
- * on a short way: samples are taken on the long ones, and looks at the links where a call comes by that
+ * on a fast path: samples are taken on the long ones, and looks at the links where a call comes by that
  * is no single message's (look.h).
  */
 #ifndef SLMPM_MONITOR_H
@@ -67,21 +67,21 @@ struct monitor { /* of an endpoint */
 	struct monitor_load load[SLMPM_MONITOR_PATHS]; /* of the paths, or of the one link */
 	struct {                /* a message of one packet, of whose arrival the peer tells */
 		bool agreed;    /* it does */
-		bool shut;      /* for the sake of one the short ways are, which were open */
+		bool shut;      /* for the sake of one the fast paths are, which were open */
 		uint64_t sent;  /* envelopes, at the last look */
 		uint64_t asked; /* when one was wanted last, in ns */
 		uint64_t seq;   /* of the last one; and when it went, in ticks: */
 		uint64_t began; /* 0: none is out */
 		struct monitor_cell *cell;
 	} sample;
-	struct {                          /* over the job, and the jobs around it */
-		bool agreed;              /* the peer takes them */
-		uint32_t turn;            /* whose are told next */
-		uint64_t told;            /* when, in ns */
-		uint64_t traffic;         /* of the whole context, when that was told */
-		bool busy;                /* what was told last: some fabric has something to do */
-		struct means_part *heard; /* of the job's others, over this link; or NULL */
-	} means;
+	struct {                   /* over the job, and the jobs around it */
+		bool agreed;       /* the peer takes them */
+		uint32_t turn;     /* whose are told next */
+		uint64_t notified; /* when, in ns */
+		uint64_t traffic;  /* of the whole context, when that was told */
+		bool busy;         /* what was told last: some fabric has something to do */
+		struct aggregate_part *heard; /* of the job's others, over this link; or NULL */
+	} aggregate;
 	struct monitor_entry *entry; /* in a page; or NULL */
 };
 
@@ -101,7 +101,7 @@ void monitor_shut(struct context *ctx);
 void monitor_forked(struct context *ctx);
 
 /* A look at the links, if one is due. Not while a request is half posted. */
-COLD void monitor_look(struct context *ctx, uint64_t ticks);
+COLD void monitor_inspect(struct context *ctx, uint64_t ticks);
 static inline void monitor_carrier(struct endpoint *ep, uint64_t bytes)
 {
 	if (!ep->monitor)
@@ -111,11 +111,11 @@ static inline void monitor_carrier(struct endpoint *ep, uint64_t bytes)
 }
 
 /* At the end of a short call that waits for nothing: a program of such alone comes by nowhere else. */
-COLD void monitor_come_by(struct context *ctx);
+COLD void monitor_opportunistic(struct context *ctx);
 static inline void monitor_pass(struct context *ctx)
 {
 	if (UNLIKELY(++ctx->monitor.passed >= MONITOR_PASSES))
-		monitor_come_by(ctx);
+		monitor_opportunistic(ctx);
 }
 
 /* A choice by what other instances report: the call's end inspects the links, where that is due. */
@@ -146,9 +146,9 @@ void monitor_timed(struct endpoint *ep, int protocol, uint64_t length, const voi
 void monitor_requested(struct request *r);
 void monitor_finished(struct request *r);
 /* Is one due of a message that goes in a packet? Then ep->sampling, until the next message has gone,
- * the long way. */
-void sample_look(struct endpoint *ep, uint64_t ns);
-/* In a handler nobody waits: true, the short way is open again, and R is for that one. */
+ * the slow path. */
+void sample_inspect(struct endpoint *ep, uint64_t ns);
+/* In a handler nobody waits: true, the fast path is open again, and R is for that one. */
 bool sample_gives_way(const struct request *r);
 /* R has gone in a packet that asked for it: it was begun at BEGAN. */
 void sample_sent(struct endpoint *ep, struct request *r, uint64_t began);
@@ -164,13 +164,13 @@ void monitor_page_release(struct endpoint *ep);
 uint64_t monitor_memory(void);
 /* Shows them. */
 void monitor_publish(struct endpoint *ep);
-/* And the job's means, in each page. */
-void monitor_publish_means(struct context *ctx);
+/* And the job's aggregate, in each page. */
+void monitor_publish_aggregate(struct context *ctx);
 
 /* ---- echoes (echo.c) -------------------------------------------------------------------------- */
 
 /* Sends one, if one is due: true. */
-bool echo_look(struct endpoint *ep, uint64_t ns);
+bool echo_inspect(struct endpoint *ep, uint64_t ns);
 /* Has the link carried something since the last one? */
 bool echo_has_traffic(const struct endpoint *ep);
 void echo_asked(struct endpoint *ep, const struct head *h);

@@ -25,8 +25,8 @@ struct monitor_page {
 	uint32_t entry_size; /* bytes */
 	uint32_t place_size; /* of each of its two places */
 	uint32_t known;      /* bytes of a struct slmpm_monitor, as the owner knows it */
-	/* Behind the entries one for the job's means. */
-	uint32_t means_place, means_known;
+	/* Behind the entries one for the job's aggregate. */
+	uint32_t aggregate_place, aggregate_known;
 	uint64_t zero[3];
 };
 _Static_assert(sizeof(struct monitor_page) == 64, "page layout");
@@ -36,7 +36,7 @@ struct monitor_entry {
 	uint64_t zero[7];      /* the two places follow */
 };
 _Static_assert(sizeof(struct monitor_entry) == 64, "page layout");
-_Static_assert(sizeof(struct slmpm_monitor) % 8 == 0 && sizeof(struct slmpm_means) % 8 == 0,
+_Static_assert(sizeof(struct slmpm_monitor) % 8 == 0 && sizeof(struct slmpm_aggregate) % 8 == 0,
 	       "page layout");
 
 /* Place N of E as words. */

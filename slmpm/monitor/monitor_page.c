@@ -5,14 +5,14 @@
 #include <unistd.h>
 
 #include "shm/mapping.h"
-#include "slmpm/monitor/means.h"
+#include "slmpm/monitor/aggregate.h"
 #include "slmpm/monitor/monitor_layout.h"
 #include "slmpm/monitor/monitor.h"
 
-#define PLACE sizeof(struct slmpm_monitor)
-#define ENTRY (sizeof(struct monitor_entry) + 2 * PLACE)
-#define MEANS (sizeof(struct monitor_entry) + 2 * sizeof(struct slmpm_means))
-#define BYTES (sizeof(struct monitor_page) + MONITOR_ENTRIES * ENTRY + MEANS)
+#define PLACE     sizeof(struct slmpm_monitor)
+#define ENTRY     (sizeof(struct monitor_entry) + 2 * PLACE)
+#define AGGREGATE (sizeof(struct monitor_entry) + 2 * sizeof(struct slmpm_aggregate))
+#define BYTES     (sizeof(struct monitor_page) + MONITOR_ENTRIES * ENTRY + AGGREGATE)
 
 struct monitor_pages { /* of a context */
 	struct mapping page;
@@ -47,8 +47,8 @@ static struct monitor_pages *new_page(struct context *ctx)
 		.entry_size = ENTRY,
 		.place_size = PLACE,
 		.known = sizeof(struct slmpm_monitor),
-		.means_place = sizeof(struct slmpm_means),
-		.means_known = sizeof(struct slmpm_means),
+		.aggregate_place = sizeof(struct slmpm_aggregate),
+		.aggregate_known = sizeof(struct slmpm_aggregate),
 	};
 	/* Pairs with the load in map_page. */
 	__atomic_store_n(&page->magic, MONITOR_MAGIC, __ATOMIC_RELEASE);
@@ -60,7 +60,7 @@ static struct monitor_pages *new_page(struct context *ctx)
 
 uint64_t monitor_memory(void)
 {
-	return sizeof(struct monitor) + ENTRY + sizeof(struct means_part);
+	return sizeof(struct monitor) + ENTRY + sizeof(struct aggregate_part);
 }
 
 int monitor_open(struct context *ctx)
@@ -163,18 +163,18 @@ void monitor_publish(struct endpoint *ep)
 	fill(ep->monitor->entry, &now, sizeof(now));
 }
 
-void monitor_publish_means(struct context *ctx)
+void monitor_publish_aggregate(struct context *ctx)
 {
-	struct slmpm_means now;
+	struct slmpm_aggregate now;
 
-	means_take(&now);
+	aggregate_take(&now);
 	for (struct monitor_pages *p = ctx->monitor.pages; p; p = p->next)
 		fill(entry_of(p, MONITOR_ENTRIES), &now, sizeof(now));
 }
 
 void monitor_shut(struct context *ctx)
 {
-	means_shut(ctx);
+	aggregate_shut(ctx);
 	while (ctx->monitor.pages) {
 		struct monitor_pages *p = ctx->monitor.pages;
 

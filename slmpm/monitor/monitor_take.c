@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "slmpm/bond/bond.h"
-#include "slmpm/bond/further_state.h"
+#include "slmpm/bond/secondary_state.h"
 #include "slmpm/base/error.h"
 #include "slmpm/link/addressee.h"
 #include "slmpm/link/link.h"
-#include "slmpm/monitor/means.h"
+#include "slmpm/monitor/aggregate.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/base/sized.h"
 
@@ -126,7 +126,7 @@ static void take_path(const struct endpoint *ep, uint32_t i, struct slmpm_monito
 	const struct fabric_counts *c = port ? &port->counts : NULL;
 	const struct monitor *m = ep->monitor;
 
-	snprintf(out->link, sizeof(out->link), "%s", further_fabric(ep, i));
+	snprintf(out->link, sizeof(out->link), "%s", secondary_fabric(ep, i));
 	out->state = bond_state(bond, i) == PATH_UP && ep->state == SLMPM_PEER_UP ? SLMPM_LINK_UP :
 		     c || bond_reason(bond, i) ? SLMPM_LINK_LOST :
 						 SLMPM_LINK_NONE;
@@ -146,7 +146,7 @@ static void take_path(const struct endpoint *ep, uint32_t i, struct slmpm_monito
 
 static void take_paths(const struct endpoint *ep, struct slmpm_monitor *out, double ns_of_tick)
 {
-	out->path_count = further_links(ep);
+	out->path_count = secondary_links(ep);
 	for (uint32_t i = 0; i < out->path_count; i++)
 		take_path(ep, i, &out->paths[i], ns_of_tick);
 }
@@ -184,7 +184,7 @@ static void leave_out_unfinished(const struct endpoint *ep, uint64_t *rest)
 	}
 }
 
-/* Who takes a short way counts no reason: it is that of the rest. */
+/* Who takes a fast path counts no reason: it is that of the rest. */
 static void take_reasons(const struct endpoint *ep, struct slmpm_monitor *out)
 {
 	uint64_t rest[SLMPM_PROTOCOLS];
@@ -212,7 +212,7 @@ void monitor_take(struct endpoint *ep, struct slmpm_monitor *out)
 	out->pid = ep->pid;
 	out->element = ep->element;
 	out->context = ep->ctx->handle.index;
-	out->instances = means_instances();
+	out->instances = aggregate_instances();
 	out->taken_ns = clock_now();
 	snprintf(out->link, sizeof(out->link), "%s", ep->link.fabric->name);
 	snprintf(out->name, sizeof(out->name), "%s", ep->name);

@@ -59,7 +59,8 @@ static bool is_sound(const struct view *v, uint32_t inside)
 
 	if (p->magic != MONITOR_MAGIC || p->version != MONITOR_VERSION || p->pid != inside)
 		return false;
-	if (p->means_place % 8 || p->means_place > 1 << 20 || p->means_known > p->means_place)
+	if (p->aggregate_place % 8 || p->aggregate_place > 1 << 20 ||
+	    p->aggregate_known > p->aggregate_place)
 		return false;
 	return p->place_size % 8 == 0 && p->known <= p->place_size && p->known >= 64 &&
 	       p->place_size <= 1 << 20 && p->entry_size % 8 == 0 && p->entry_size <= 1 << 22 &&
@@ -111,7 +112,7 @@ static int open_page(const char *folder, const char *name)
 }
 
 /* All of them: how many; or negative. */
-static int look_for_pages(struct slmpm_monitors *m, DIR *dir, const char *folder)
+static int find_pages(struct slmpm_monitors *m, DIR *dir, const char *folder)
 {
 	uint32_t inside = pid_inside(m->pid);
 	const struct dirent *entry;
@@ -144,7 +145,7 @@ static int open_all(struct slmpm_monitors *m)
 		return error_set(SLMPM_EACCES, "process %d is another user's", m->pid);
 	if (!dir)
 		return error_set(SLMPM_ENOENT, "there is no process %d", m->pid);
-	rc = look_for_pages(m, dir, folder);
+	rc = find_pages(m, dir, folder);
 	closedir(dir);
 	if (rc == 0)
 		return error_set(SLMPM_ENOENT, "process %d shows no links", m->pid);
@@ -218,13 +219,13 @@ static int read_entry(struct monitor_entry *e, size_t place_size, void *to, size
 }
 
 /* Behind the entries; NULL: the page has none. */
-static struct monitor_entry *means_in(const struct view *v)
+static struct monitor_entry *aggregate_in(const struct view *v)
 {
 	const struct monitor_page *p = &v->head;
 	size_t at = sizeof(*p) + (size_t)p->entries * p->entry_size;
 
-	if (p->means_known < 8 ||
-	    v->size - at < sizeof(struct monitor_entry) + 2 * (size_t)p->means_place)
+	if (p->aggregate_known < 8 ||
+	    v->size - at < sizeof(struct monitor_entry) + 2 * (size_t)p->aggregate_place)
 		return NULL;
 	return (struct monitor_entry *)(void *)(v->base + at);
 }
@@ -271,44 +272,45 @@ int slmpm_monitors_read(struct slmpm_monitors *m, int i, struct slmpm_monitor *o
 }
 
 /* The younger of what two contexts show cannot be told: the one that knows more. */
-static int read_means(struct slmpm_monitors *m, struct slmpm_means *best)
+static int read_aggregate(struct slmpm_monitors *m, struct slmpm_aggregate *best)
 {
 	int found = 0;
 
 	for (int i = 0; i < m->count; i++) {
-		struct slmpm_means means = {.size = 0};
+		struct slmpm_aggregate aggregate = {.size = 0};
 		const struct monitor_page *p = &m->views[i].head;
-		struct monitor_entry *e = means_in(&m->views[i]);
-		size_t known = p->means_known / 8 * 8;
-		int rc = e ? read_entry(e, p->means_place, &means,
-					known < sizeof(means) ? known : sizeof(means)) :
+		struct monitor_entry *e = aggregate_in(&m->views[i]);
+		size_t known = p->aggregate_known / 8 * 8;
+		int rc = e ? read_entry(e, p->aggregate_place, &aggregate,
+					known < sizeof(aggregate) ? known : sizeof(aggregate)) :
 			     0;
 
 		if (rc < 0 && !found)
 			found = rc;
-		if (rc != 1 || (found == 1 && means.instances <= best->instances))
+		if (rc != 1 || (found == 1 && aggregate.instances <= best->instances))
 			continue;
-		*best = means;
+		*best = aggregate;
 		found = 1;
 	}
 	return found;
 }
 
-int slmpm_monitors_means(struct slmpm_monitors *m, struct slmpm_means *out, size_t size)
+int slmpm_monitors_aggregate(struct slmpm_monitors *m, struct slmpm_aggregate *out, size_t size)
 {
-	struct slmpm_means all;
+	struct slmpm_aggregate all;
 	int rc;
 
 	if (!m)
-		return error_set(SLMPM_EINVAL, "slmpm_monitors_means: nothing to read");
-	if (sized_check("slmpm_monitors_means", out, size, sizeof(all)) < 0)
+		return error_set(SLMPM_EINVAL, "slmpm_monitors_aggregate: nothing to read");
+	if (sized_check("slmpm_monitors_aggregate", out, size, sizeof(all)) < 0)
 		return -SLMPM_EINVAL;
-	rc = read_means(m, &all);
+	rc = read_aggregate(m, &all);
 	if (rc < 0)
-		return error_set(SLMPM_EAGAIN, "process %d: its means change all the time", m->pid);
+		return error_set(SLMPM_EAGAIN, "process %d: its aggregate changes all the time",
+				 m->pid);
 	if (rc == 0)
 		return 0;
-	for (int i = 0; i < SLMPM_MEANS_FABRICS; i++)
+	for (int i = 0; i < SLMPM_AGGREGATE_FABRICS; i++)
 		tame(all.fabrics[i].name, sizeof(all.fabrics[i].name));
 	sized_give(out, size, &all, sizeof(all));
 	return 1;

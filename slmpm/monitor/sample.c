@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Samples of what operations take. Long ones are requests, and are timed as such. A short message is
- * timed where a look has asked for it: the short ways are shut until the next one has gone, the long
- * way marks it (WIRE_FLAG_TIMED), and the peer says when it had it. So a short way pays for nothing.
+ * timed where a look has asked for it: the fast paths are shut until the next one has gone, the long
+ * way marks it (WIRE_FLAG_TIMED), and the peer says when it had it. So a fast path pays for nothing.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -112,7 +112,7 @@ static bool may_ask(const struct endpoint *ep)
 	if (!ep->monitor->sample.agreed || ep->state != SLMPM_PEER_UP ||
 	    ep->ctx->monitor.after_silence)
 		return false;
-	return ep->pid || !ep->ctx->monitor.in_passing;
+	return ep->pid || !ep->ctx->monitor.opportunistic;
 }
 
 static bool is_due(const struct monitor *m, uint64_t ns)
@@ -123,13 +123,13 @@ static bool is_due(const struct monitor *m, uint64_t ns)
 	return since >= (m->sample.began ? GIVEN_UP * period : period / OF_PERIOD);
 }
 
-void sample_look(struct endpoint *ep, uint64_t ns)
+void sample_inspect(struct endpoint *ep, uint64_t ns)
 {
 	struct monitor *m = ep->monitor;
 	bool sends = ep->sent != m->sample.sent;
 
 	m->sample.sent = ep->sent;
-	if (ep->sampling) { /* nothing was sent that could be timed: the short ways again */
+	if (ep->sampling) { /* nothing was sent that could be timed: the fast paths again */
 		ep->sampling = false;
 		endpoint_refresh(ep);
 		return;
@@ -150,7 +150,7 @@ bool sample_gives_way(const struct request *r)
 		return false;
 	ep->sampling = false;
 	endpoint_refresh(ep);
-	return ep->direct && r->length <= ep->packet_max && r->length < ep->fetch_min && !r->wish;
+	return ep->direct && r->length <= ep->packet_max && r->length < ep->fetch_min && !r->hint;
 }
 
 void sample_sent(struct endpoint *ep, struct request *r, uint64_t began)
@@ -164,9 +164,9 @@ void sample_sent(struct endpoint *ep, struct request *r, uint64_t began)
 		add(m, SLMPM_BY_SMT, r->length, r->piece_count ? r->pieces->base : NULL, busy);
 	m->sample.seq = r->seq;
 	m->sample.began = began;
-	/* A blocking call's would have gone the short way, where nothing is chosen. */
+	/* A blocking call's would have gone the fast path, where nothing is chosen. */
 	if (m->sample.shut && !atomic_load_explicit(&r->handle.generation, memory_order_relaxed) &&
-	    ep->link.queue.next == &r->node && ep->link.queue.prev == &r->node && !r->wish &&
+	    ep->link.queue.next == &r->node && ep->link.queue.prev == &r->node && !r->hint &&
 	    r->length < ep->fetch_min && !ep->check)
 		r->mode = (struct mode){.way = MODE_NONE};
 }
@@ -176,7 +176,7 @@ void sample_asked(struct endpoint *ep, const struct head *h)
 	uint64_t ticks = LITTLE_64(clock_ticks());
 
 	/* Who asks and does not read gets one answer. */
-	if (ep->state == SLMPM_PEER_UP && !h->damaged && !link_owed(ep, WIRE_ECHO_ANSWER))
+	if (ep->state == SLMPM_PEER_UP && !h->damaged && !link_deferred(ep, WIRE_ECHO_ANSWER))
 		link_control(ep, WIRE_ECHO_ANSWER, h->seq, 1, &ticks, sizeof(ticks));
 }
 

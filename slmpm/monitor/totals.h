@@ -2,7 +2,7 @@
 /*
  * Lifetime totals by peer, across close and connect, of the whole process. A connection's figures are added
  * where it ends, is asked for or is looked at (monitor.h), under the id that its peer has then; nothing of
- * it lies on a short way. The table is a memfd, made with the first connection, that other processes read.
+ * it lies on a fast path. The table is a memfd, made with the first connection, that other processes read.
  */
 #ifndef SLMPM_TOTALS_H
 #define SLMPM_TOTALS_H

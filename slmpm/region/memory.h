@@ -49,12 +49,12 @@ struct grant { /* what one peer may do with one region */
 	bool mapped;   /* the peer has been given the mapping */
 	bool attached; /* or the address */
 	bool accepted; /* the peer holds it open */
-	bool letting;  /* it has been asked to let go of the mapping, and to go on without */
+	bool letting;  /* it has been asked to release the mapping, and to go on without */
 	bool ending;   /* taken back; its end waits for the peer's answer */
 	struct sharing *sharing; /* who waits for its acceptance; or NULL */
 };
 
-struct shortcut {     /* what the short ways look at, on the line of the handle */
+struct shortcut {     /* what the fast paths look at, on the line of the handle */
 	uint32_t ops; /* bits of enum fabric_op; 0: not mapped, or several threads */
 	unsigned char *base;
 	uint64_t size;
@@ -68,13 +68,13 @@ struct remote {                 /* a peer's region: as offered, and then behind 
 	struct context *ctx;    /* stays, as that of a region */
 	struct shortcut direct; /* all zero with threads: they look before they lock */
 	uint32_t measured; /* bits that are to be back once the next operation is measured; or 0 */
-	uint32_t guarded;  /* what goes the short way only where it brings nothing into a mirror */
+	uint32_t guarded;  /* what goes the fast path only where it brings nothing into a mirror */
 	struct endpoint *ep;
 	struct list node;   /* of the endpoint's, offered or open */
 	struct list shared; /* offered by slmpm_mem_share: in the order of the offers; or alone */
 	uint32_t
 		asked; /* by the handle with which it was opened: a link, as flags of slmpm_how; ... */
-	uint32_t wish;    /* ... or 0 where that is the one by which it is reached */
+	uint32_t hint;    /* ... or 0 where that is the one by which it is reached */
 	uint64_t address; /* at the owner */
 	unsigned char secret[KEY_SECRET];
 	struct fabric_memory memory; /* memory.ops: what the fabric does on it; 0: by requests */
@@ -85,13 +85,13 @@ struct remote {                 /* a peer's region: as offered, and then behind 
 	uint8_t access;   /* SLMPM_READ, SLMPM_WRITE */
 	bool revoked;     /* taken back */
 	bool unmapped;    /* its mapping was taken back: once */
-	uint8_t owed;     /* answers to the owner for when nobody copies: enum let_go */
+	uint8_t deferred; /* answers to the owner for when nobody copies: enum release */
 };
 _Static_assert(
 	sizeof(void *) != 8 || sizeof(struct remote) == 256,
-	"the short ways find it by a shift: with another size each costs three instructions more");
+	"the fast paths find it by a shift: with another size each costs three instructions more");
 
-enum let_go { LET_GO_ALL = 1, LET_GO_MAPPING = 2 };
+enum release { RELEASE_ALL = 1, RELEASE_MAPPING = 2 };
 
 extern struct handle_table region_table, remote_table;
 
@@ -151,11 +151,11 @@ static inline void memory_done(struct remote *r)
 }
 
 /* The owner has what it waited for: who copied without the context's lock calls this with it. */
-void memory_let_go(struct remote *r);
+void memory_release(struct remote *r);
 static inline void memory_copied(struct remote *r)
 {
-	if (!--r->copying && UNLIKELY(r->owed))
-		memory_let_go(r);
+	if (!--r->copying && UNLIKELY(r->deferred))
+		memory_release(r);
 }
 
 /* ---- the life of an endpoint and a context ---- */

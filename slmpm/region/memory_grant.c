@@ -10,7 +10,7 @@
 #include <sys/random.h>
 
 #include "slmpm/base/error.h"
-#include "slmpm/bond/further_state.h"
+#include "slmpm/bond/secondary_state.h"
 #include "slmpm/link/landing.h"
 #include "slmpm/link/link.h"
 #include "slmpm/region/memory.h"
@@ -127,7 +127,7 @@ static int send_grant(struct grant *g)
 		.address = LITTLE_64((uint64_t)(uintptr_t)m->base),
 	};
 	/* What it did to a mirror by itself nobody here would hear of. */
-	bool may = g->region->domain == further_memory(g->ep) && fabric->reg &&
+	bool may = g->region->domain == secondary_memory(g->ep) && fabric->reg &&
 		   !(m->allocated && g->region->exchanging) &&
 		   !parts.mirrored(g->ep->ctx, m->base, m->size);
 	bool reaches =
@@ -238,7 +238,7 @@ static bool is_given(const struct endpoint *ep, uint32_t id)
 }
 
 /* Answers to what has been forgotten since are no offence; to what never was, are. */
-static struct grant *told(struct endpoint *ep, uint32_t id, const char *rule)
+static struct grant *notified(struct endpoint *ep, uint32_t id, const char *rule)
 {
 	struct grant *g = find(ep, id);
 
@@ -249,7 +249,7 @@ static struct grant *told(struct endpoint *ep, uint32_t id, const char *rule)
 
 void grant_accepted(struct endpoint *ep, uint32_t id)
 {
-	struct grant *g = told(ep, id, "acceptance of a region");
+	struct grant *g = notified(ep, id, "acceptance of a region");
 
 	if (!g)
 		return;
@@ -266,7 +266,7 @@ void grant_accepted(struct endpoint *ep, uint32_t id)
 void grant_answered(struct endpoint *ep, uint32_t id, bool released, bool mapping)
 {
 	static const char rule[] = "answer about a region";
-	struct grant *g = told(ep, id, rule);
+	struct grant *g = notified(ep, id, rule);
 
 	if (!g)
 		return;
@@ -353,7 +353,7 @@ int memory_close(struct endpoint *ep, int timeout_ms)
 	}
 	if (nobody_attached(&c) || wait_until(ep->ctx, nobody_attached, &c, timeout_ms) == 0)
 		return 0;
-	return error_set(SLMPM_ETIMEOUT, "%s has not let go of registered memory", ep->name);
+	return error_set(SLMPM_ETIMEOUT, "%s has not released registered memory", ep->name);
 }
 
 void grant_end_all(struct endpoint *ep)

@@ -9,8 +9,8 @@
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/link/wait.h"
 
-#define GRANT_MS   1000 /* after so long a grant that is not told is none */
-#define LOOK_EVERY 32   /* keys given to a peer between looks at the descriptors */
+#define GRANT_MS      1000 /* after so long a grant that is not told is none */
+#define INSPECT_EVERY 32   /* keys given to a peer between looks at the descriptors */
 
 /* ---- the bytes ------------------------------------------------------------------------------ */
 
@@ -105,10 +105,10 @@ static int give(slmpm_mem mem, struct endpoint *ep, slmpm_peer peer, uint32_t ac
 	if (!g)
 		return rc;
 	key_write(key, g);
-	if (ep->memory.last % LOOK_EVERY)
+	if (ep->memory.last % INSPECT_EVERY)
 		monitor_pass(ep->ctx);
 	else
-		progress_in_passing(ep->ctx);
+		progress_opportunistic(ep->ctx);
 	return 0;
 }
 
@@ -128,7 +128,7 @@ int slmpm_mem_key(slmpm_mem mem, slmpm_peer peer, uint32_t access, struct slmpm_
 		rc = give(mem, ep, peer, access, key);
 	/* What the peer has answered, or its end, may be there: who only tries again looks nowhere else. */
 	if (rc == -SLMPM_EAGAIN || rc == -SLMPM_ELIMIT) {
-		progress_in_passing(ctx);
+		progress_opportunistic(ctx);
 		rc = give(mem, ep, peer, access, key);
 	}
 	context_unlock(ctx);
@@ -142,12 +142,12 @@ struct ahead {
 	uint32_t grant;
 };
 
-static bool is_told(void *arg)
+static bool is_notified(void *arg)
 {
 	const struct ahead *a = arg;
 
 	return endpoint_of(a->peer) != a->ep || a->ep->state != SLMPM_PEER_UP ||
-	       (int32_t)(a->ep->memory.told - a->grant) >= 0;
+	       (int32_t)(a->ep->memory.notified - a->grant) >= 0;
 }
 
 static void await_grant(struct endpoint *ep, slmpm_peer peer, const struct slmpm_key *key)
@@ -158,7 +158,7 @@ static void await_grant(struct endpoint *ep, slmpm_peer peer, const struct slmpm
 	if (link_maps(ep) || !key_read(key, &k) || ep->ctx->handling)
 		return;
 	a.grant = k.grant;
-	(void)wait_until(ep->ctx, is_told, &a, GRANT_MS);
+	(void)wait_until(ep->ctx, is_notified, &a, GRANT_MS);
 }
 
 int slmpm_mem_open(slmpm_peer peer, const struct slmpm_key *key, slmpm_rmem *rmem)

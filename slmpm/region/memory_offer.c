@@ -59,14 +59,15 @@ struct granted { /* of a grant */
 };
 
 /* A region nobody has a key to yet; NULL with *RC. */
-static struct remote *offer_new(struct endpoint *ep, const struct granted *told, int *rc)
+static struct remote *offer_new(struct endpoint *ep, const struct granted *notified, int *rc)
 {
 	struct remote *r = NULL;
 
 	*rc = -SLMPM_EPROTO;
-	if (!ep->memory.agreed || !told->id || !told->access || told->access & ~SLMPM_READ_WRITE ||
-	    !told->size || told->size > INT64_MAX || remote_find(ep, told->id) ||
-	    ep->memory.taken + link_owed(ep, WIRE_REGION_LET_GO) >= WIRE_KEYS_MAX)
+	if (!ep->memory.agreed || !notified->id || !notified->access ||
+	    notified->access & ~SLMPM_READ_WRITE || !notified->size || notified->size > INT64_MAX ||
+	    remote_find(ep, notified->id) ||
+	    ep->memory.taken + link_deferred(ep, WIRE_REGION_RELEASE) >= WIRE_KEYS_MAX)
 		return NULL;
 	r = calloc(1, sizeof(*r));
 	*rc = -SLMPM_ENOMEM;
@@ -74,12 +75,12 @@ static struct remote *offer_new(struct endpoint *ep, const struct granted *told,
 		return NULL;
 	r->ep = ep;
 	r->ctx = ep->ctx;
-	r->grant = told->id;
-	r->access = (uint8_t)told->access;
-	r->memory.size = told->size;
-	r->address = told->address;
-	r->memory.writable = told->access & SLMPM_WRITE;
-	memcpy(r->secret, told->secret, KEY_SECRET);
+	r->grant = notified->id;
+	r->access = (uint8_t)notified->access;
+	r->memory.size = notified->size;
+	r->address = notified->address;
+	r->memory.writable = notified->access & SLMPM_WRITE;
+	memcpy(r->secret, notified->secret, KEY_SECRET);
 	list_init(&r->shared);
 	return r;
 }
@@ -93,7 +94,7 @@ static void offer_keep(struct remote *r)
 int memory_granted(struct endpoint *ep, const struct wire_grant *packet, size_t length, int *fd,
 		   bool lost)
 {
-	const struct granted told = {
+	const struct granted notified = {
 		.id = LITTLE_32(packet->grant),
 		.access = LITTLE_32(packet->access),
 		.size = LITTLE_64(packet->size),
@@ -107,7 +108,7 @@ int memory_granted(struct endpoint *ep, const struct wire_grant *packet, size_t 
 		return 0; /* it comes too late */
 	if (length != sizeof(*packet) || !link_maps(ep))
 		return -SLMPM_EPROTO;
-	r = offer_new(ep, &told, &rc);
+	r = offer_new(ep, &notified, &rc);
 	if (!r)
 		return rc;
 	if (reach(r, packet, fd, lost) < 0) {
@@ -121,20 +122,20 @@ int memory_granted(struct endpoint *ep, const struct wire_grant *packet, size_t 
 int memory_granted_in_band(struct endpoint *ep, uint32_t id, const struct head *h)
 {
 	struct wire_granted granted;
-	struct granted told = {.id = id, .secret = granted.secret};
+	struct granted notified = {.id = id, .secret = granted.secret};
 	struct remote *r;
 	int rc;
 
 	if (h->length != sizeof(granted) || link_maps(ep))
 		return -SLMPM_EPROTO;
 	memcpy(&granted, h->data, sizeof(granted));
-	told.access = LITTLE_32(granted.access);
-	told.size = LITTLE_64(granted.size);
-	told.address = LITTLE_64(granted.address);
-	r = offer_new(ep, &told, &rc);
+	notified.access = LITTLE_32(granted.access);
+	notified.size = LITTLE_64(granted.size);
+	notified.address = LITTLE_64(granted.address);
+	r = offer_new(ep, &notified, &rc);
 	if (!r)
 		return rc;
-	ep->memory.told = id;
+	ep->memory.notified = id;
 	context_changed(ep->ctx);
 	offer_keep(r);
 	return 0;

@@ -125,8 +125,8 @@ int remote_open(struct remote *offer, slmpm_peer by, slmpm_rmem *rmem)
 	r->unmapped = offer->unmapped;
 	memcpy(r->secret, offer->secret, KEY_SECRET);
 	list_init(&r->shared);
-	r->asked = endpoint_wish(by);
-	r->wish = r->memory.ops ? pick_memory_wish(ep, r->asked) : r->asked;
+	r->asked = endpoint_hint(by);
+	r->hint = r->memory.ops ? pick_memory_hint(ep, r->asked) : r->asked;
 	remote_shortcut(r);
 	list_append(&ep->memory.open, &r->node);
 	list_remove(&offer->node);
@@ -194,21 +194,21 @@ static void answer(struct remote *r, bool mapping)
 	if (!mapping)
 		r->ep->memory.taken--;
 	unmap(r);
-	link_control(r->ep, WIRE_REGION_LET_GO, mapping, r->grant, NULL, 0);
+	link_control(r->ep, WIRE_REGION_RELEASE, mapping, r->grant, NULL, 0);
 }
 
-void memory_let_go(struct remote *r)
+void memory_release(struct remote *r)
 {
-	uint8_t owed = r->owed;
+	uint8_t deferred = r->deferred;
 
-	r->owed = 0;
+	r->deferred = 0;
 	if (r->ep->state != SLMPM_PEER_UP) {
 		unmap(r);
 		return;
 	}
-	if (owed & LET_GO_MAPPING)
+	if (deferred & RELEASE_MAPPING)
 		answer(r, true);
-	if (owed & LET_GO_ALL)
+	if (deferred & RELEASE_ALL)
 		answer(r, false);
 }
 
@@ -236,9 +236,9 @@ void remote_taken_back(struct endpoint *ep, uint32_t id, bool mapping)
 	}
 	r->unmapped |= mapping;
 	r->revoked |= !mapping;
-	r->owed |= mapping ? LET_GO_MAPPING : LET_GO_ALL;
+	r->deferred |= mapping ? RELEASE_MAPPING : RELEASE_ALL;
 	if (!r->copying)
-		memory_let_go(r);
+		memory_release(r);
 	if (!mapping && !handle_is_live(r)) /* never opened */
 		offer_free(r);
 	context_changed(ep->ctx);
@@ -283,7 +283,7 @@ void remote_end_all(struct endpoint *ep)
 		struct remote *r = LIST_ENTRY(at, struct remote, node);
 
 		if (r->copying)
-			r->owed |= LET_GO_ALL; /* the mapping goes with the last of them */
+			r->deferred |= RELEASE_ALL; /* the mapping goes with the last of them */
 		else
 			unmap(r);
 	}

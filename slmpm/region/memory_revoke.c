@@ -97,7 +97,7 @@ static void count_revoking(const struct revocation *v, struct region *region, ui
 	}
 }
 
-/* Those who are to go on without the mapping have let go of it, and the revoked peer of what it
+/* Those who are to go on without the mapping have released it, and the revoked peer of what it
  * reaches without one. */
 static bool is_quiet(void *arg)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Regions that are shared and accepted, taken back and let go of: what the two sides tell. */
+/* Regions that are shared and accepted, taken back and released: what the two sides tell. */
 #include <string.h>
 
 #include "slmpm/base/error.h"
@@ -194,7 +194,7 @@ void memory_arrival(struct endpoint *ep, const struct head *h)
 	case WIRE_REGION_OFFER: offered(ep, h); return;
 	case WIRE_REGION_ACCEPTED: grant_accepted(ep, (uint32_t)id); return;
 	case WIRE_REGION_RELEASED: grant_answered(ep, (uint32_t)id, true, false); return;
-	case WIRE_REGION_LET_GO: grant_answered(ep, (uint32_t)id, false, h->seq); return;
+	case WIRE_REGION_RELEASE: grant_answered(ep, (uint32_t)id, false, h->seq); return;
 	default: remote_taken_back(ep, (uint32_t)id, h->seq); return;
 	}
 }

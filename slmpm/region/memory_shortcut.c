@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shortcuts: what the short ways of puts, gets and atomic operations know of a mapped region. */
-#include "slmpm/bond/further_state.h"
+/* Shortcuts: what the fast paths of puts, gets and atomic operations know of a mapped region. */
+#include "slmpm/bond/secondary_state.h"
 #include "slmpm/region/memory.h"
 
 _Atomic(unsigned char *) remote_guesses[REMOTE_GUESSES];
@@ -11,7 +11,7 @@ static void guess(const struct remote *r, unsigned char *base)
 			      memory_order_relaxed);
 }
 
-/* Of OPS what brings bytes here goes the long way where they are to be noted for a mirror, or may be the peer's to bring. The next
+/* Of OPS what brings bytes here goes the slow path where they are to be noted for a mirror, or may be the peer's to bring. The next
  * operation is measured. */
 static void guard(struct remote *r, uint32_t ops)
 {
@@ -29,15 +29,15 @@ static uint64_t elsewhere(const struct remote *r)
 
 	if (r->asked)
 		return 0;
-	return (uint64_t)further_is_elsewhere(r->ep, c->default_put) << FABRIC_WRITE |
-	       (uint64_t)further_is_elsewhere(r->ep, c->default_rget) << FABRIC_READ;
+	return (uint64_t)secondary_is_elsewhere(r->ep, c->default_put) << FABRIC_WRITE |
+	       (uint64_t)secondary_is_elsewhere(r->ep, c->default_rget) << FABRIC_READ;
 }
 
 void remote_shortcut(struct remote *r)
 {
 	uint64_t ops = r->memory.ops;
 
-	if (!r->memory.base || r->ctx->multiple || mode_limits()->force == MODE_SMT || r->wish)
+	if (!r->memory.base || r->ctx->multiple || mode_limits()->force == MODE_SMT || r->hint)
 		return;
 	if (!(r->access & SLMPM_READ))
 		ops &= ~(UINT64_C(1) << FABRIC_READ | UINT64_C(1) << FABRIC_ATOMIC);

@@ -25,9 +25,9 @@ static int check_word(slmpm_rmem mem, uint64_t offset, int op, int bits)
 	return 0;
 }
 
-static NOINLINE int operate_slowly(slmpm_rmem mem, uint64_t offset, int op, int bits,
-				   uint64_t operand, uint64_t compare, void *old,
-				   const struct slmpm_how *how, slmpm_req *req)
+static NOINLINE int operate_slow_path(slmpm_rmem mem, uint64_t offset, int op, int bits,
+				      uint64_t operand, uint64_t compare, void *old,
+				      const struct slmpm_how *how, slmpm_req *req)
 {
 	struct slmpm_span word = {offset, (uint64_t)bits / 8};
 	struct fabric_atomic a = {
@@ -53,7 +53,7 @@ static NOINLINE int operate_slowly(slmpm_rmem mem, uint64_t offset, int op, int 
 	return rc < 0 ? rc : rma_operate(&o);
 }
 
-/* Where the short way goes words are aligned that have an aligned offset. */
+/* Where the fast path goes words are aligned that have an aligned offset. */
 static inline bool is_word(const struct remote *remote, uint64_t offset, uint64_t size)
 {
 	return !(offset & (size - 1)) && direct_is_within(remote, offset, size);
@@ -73,12 +73,12 @@ static inline bool is_known(int op, int bits)
 static inline int do_shortly(const struct remote *remote, uint64_t offset, int op, int bits,
 			     uint64_t operand, uint64_t compare, void *old)
 {
-	bool looks = count(remote);
+	bool inspections = count(remote);
 
 	direct_give_old(old, bits,
 			direct_atomic(direct_at(remote, offset), op, bits, operand, compare));
-	if (UNLIKELY(looks))
-		direct_come_by(remote->ctx, remote->direct.stats->atomics);
+	if (UNLIKELY(inspections))
+		direct_opportunistic(remote->ctx, remote->direct.stats->atomics);
 	return 0;
 }
 
@@ -92,10 +92,10 @@ static NOINLINE int operate(slmpm_rmem mem, uint64_t offset, int op, int bits, u
 	if (is_known(op, bits) && !req && direct_misses_mirrors(remote, FABRIC_ATOMIC, old, n) &&
 	    is_word(remote, offset, n) && direct_is_plain(how))
 		return do_shortly(remote, offset, op, bits, operand, compare, old);
-	return operate_slowly(mem, offset, op, bits, operand, compare, old, how, req);
+	return operate_slow_path(mem, offset, op, bits, operand, compare, old, how, req);
 }
 
-/* The short way of all of them, and else the long one. */
+/* The fast path of all of them, and else the long one. */
 static NOINLINE int do_any(slmpm_rmem mem, uint64_t offset, int op, int bits, uint64_t operand,
 			   uint64_t compare, void *old, const struct slmpm_how *how, slmpm_req *req)
 {
@@ -109,7 +109,7 @@ static NOINLINE int do_any(slmpm_rmem mem, uint64_t offset, int op, int bits, ui
 	return operate(mem, offset, op, bits, operand, compare, old, how, req);
 }
 
-static NOINLINE int add_slowly(slmpm_rmem mem, uint64_t offset, uint64_t operand, void *old)
+static NOINLINE int add_slow_path(slmpm_rmem mem, uint64_t offset, uint64_t operand, void *old)
 {
 	return operate(mem, offset, SLMPM_FETCH_ADD, 64, operand, 0, old, NULL, NULL);
 }
@@ -120,19 +120,19 @@ static NOINLINE int add(slmpm_rmem mem, uint64_t offset, uint64_t operand, void 
 {
 	const struct remote *remote;
 	uint64_t was;
-	bool looks;
+	bool inspections;
 
 	direct_claim(mem, offset);
 	remote = remote_get(mem);
 	if (UNLIKELY(!direct_is_short(remote, FABRIC_ATOMIC) ||
 		     !is_word(remote, offset, sizeof(was))))
-		return add_slowly(mem, offset, operand, old);
-	looks = count(remote);
+		return add_slow_path(mem, offset, operand, old);
+	inspections = count(remote);
 	was = atomic_fetch_add((_Atomic uint64_t *)direct_at(remote, offset), operand);
 	if (old)
 		memcpy(old, &was, sizeof(was));
-	if (UNLIKELY(looks))
-		direct_come_by(remote->ctx, remote->direct.stats->atomics);
+	if (UNLIKELY(inspections))
+		direct_opportunistic(remote->ctx, remote->direct.stats->atomics);
 	return 0;
 }
 

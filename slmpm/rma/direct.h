@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The short ways of one-sided calls: when a mapped region needs no more than a lookup and the access
+/* The fast paths of one-sided calls: when a mapped region needs no more than a lookup and the access
  * itself; and atomic operations as the machine does them. */
 #ifndef SLMPM_DIRECT_H
 #define SLMPM_DIRECT_H
@@ -13,11 +13,11 @@
 #include "slmpm/part.h"
 
 /* Direct operations alone make no progress; once in a while they do. Powers of two. */
-#define RMA_LOOK_EVERY 1024 /* between looks at the peers */
-#define RMA_PASS_EVERY 128  /* and between chances that others see what they came to */
+#define RMA_INSPECT_EVERY 1024 /* between looks at the peers */
+#define RMA_PASS_EVERY    128  /* and between chances that others see what they came to */
 
 /* After COUNT of them, each RMA_PASS_EVERY: the one or, true, the other (rma.c). */
-bool direct_come_by(struct context *ctx, uint64_t count);
+bool direct_opportunistic(struct context *ctx, uint64_t count);
 
 /* Nothing asked for before holds direct operations up, nor does the owner (as remote_access). */
 static inline bool direct_is_free(const struct remote *remote)
@@ -41,7 +41,7 @@ static inline bool direct_misses_mirrors(const struct remote *remote, unsigned o
 	       !parts.mirrored(remote->ctx, at, n);
 }
 
-/* The next operation goes the long way, where it is measured; and that is over. */
+/* The next operation goes the slow path, where it is measured; and that is over. */
 static inline void direct_measure(struct remote *remote)
 {
 	remote->measured |= remote->direct.ops | remote->guarded;

@@ -12,13 +12,13 @@
 #include "slmpm/rma/direct.h"
 #include "slmpm/rma/rma_operate.h"
 
-COLD bool direct_come_by(struct context *ctx, uint64_t count)
+COLD bool direct_opportunistic(struct context *ctx, uint64_t count)
 {
-	if (count % RMA_LOOK_EVERY) {
-		monitor_come_by(ctx);
+	if (count % RMA_INSPECT_EVERY) {
+		monitor_opportunistic(ctx);
 		return false;
 	}
-	progress_in_passing(ctx);
+	progress_opportunistic(ctx);
 	return true;
 }
 
@@ -99,7 +99,7 @@ int slmpm_flush(slmpm_peer peer, int timeout_ms)
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx;
 	f.id = handle_id(ep);
-	progress_in_passing(ctx); /* a peer that has died since is not reported visible */
+	progress_opportunistic(ctx); /* a peer that has died since is not reported visible */
 	if (ep->state == SLMPM_PEER_UP && rma_is_settled(ep)) {
 		rc = ep->rma->lost ? error_set(-ep->rma->lost, "%s refused an earlier operation",
 					       ep->name) :

@@ -51,7 +51,7 @@ struct rma_write { /* a Write of the peer's of which packets are missing */
 	int status; /* refused or damaged: the rest is dropped */
 };
 
-struct rma_job { /* an answer that is owed */
+struct rma_job { /* an answer that is deferred */
 	uint64_t seq;
 	uint8_t opcode; /* its: WIRE_READ_ONLY for any response, WIRE_ACKNOWLEDGE ...; 0: free */
 	int status;
@@ -147,7 +147,7 @@ enum rma_by rma_carrier_of(const struct request *r);
 
 /* ---- moved by an engine (rma_move.c) --------------------------------------------------------- */
 
-/* As engine_start and engine_stop; the peer's region is not let go meanwhile. */
+/* As engine_start and engine_stop; the peer's region is not released meanwhile. */
 int rma_move_start(struct request *r);
 uint64_t rma_move_stop(struct request *r);
 /* At the endpoint's end, before its requests, whose bytes they are. */
@@ -172,9 +172,9 @@ void rma_serve_read(struct endpoint *ep, const struct head *h);
 void rma_serve_atomic(struct endpoint *ep, const struct head *h);
 void rma_serve_notify(struct endpoint *ep, const struct head *h);
 /* Are there answers to go out, other than the bytes of reads? For an orderly end. */
-bool rma_owes(const struct endpoint *ep);
+bool rma_has_deferred(const struct endpoint *ep);
 void rma_serve_withdrawn(struct endpoint *ep, const struct head *h);
-/* Answers that are owed, as far as there is room: packets posted. */
+/* Answers that are deferred, as far as there is room: packets posted. */
 int rma_serve(struct endpoint *ep);
 
 /* ---- what requests say of memory, in whatever form they travel (rma_target.c) ------------------ */
@@ -195,10 +195,10 @@ uint64_t rma_change(struct endpoint *ep, void *at, int op, const struct wire_ato
 /* N bytes of a packet: with checksums they must hold still between the sum and the copy. NULL: no memory. */
 const void *rma_staged(struct endpoint *ep, const void *data, uint32_t n);
 
-/* ---- between rma_serve.c and rma_owed.c ------------------------------------------------------ */
+/* ---- between rma_serve.c and rma_deferred.c ------------------------------------------------------ */
 
 /* A new answer to request SEQ; NULL: the peer has asked for more than it may, and has ended. */
-struct rma_job *rma_owe(struct endpoint *ep, uint8_t opcode, uint64_t seq, int status);
+struct rma_job *rma_defer(struct endpoint *ep, uint8_t opcode, uint64_t seq, int status);
 
 /* The carriers of this room (struct rma_carrier). */
 void rma_ring_start(struct request *r);

@@ -3,7 +3,7 @@
 #include "slmpm/base/error.h"
 #include "slmpm/rma/rma_operate.h"
 #include "slmpm/message/message.h"
-#include "slmpm/mode/mode_wish.h"
+#include "slmpm/mode/mode_hint.h"
 #include "slmpm/completion/how.h"
 
 #define FLAGS                                                                                      \
@@ -54,7 +54,7 @@ int rma_check(struct operation *o)
 	if (rc < 0)
 		return rc;
 	if (!(o->full.flags & (SLMPM_ON_LINK_MASK | SLMPM_FIFO)))
-		o->full.flags |= remote->wish;
+		o->full.flags |= remote->hint;
 	if (o->span_count < 0 || o->piece_count < 0 || (o->span_count && !o->spans) ||
 	    (o->piece_count && !o->pieces))
 		return error_set(SLMPM_EINVAL, "%s: %d spans and %d pieces", o->call, o->span_count,

@@ -17,7 +17,7 @@
 #include "slmpm/choice/pick.h"
 #include "slmpm/link/rail.h"
 #include "slmpm/bond/bond.h"
-#include "slmpm/bond/further_state.h"
+#include "slmpm/bond/secondary_state.h"
 
 /* ---- which way -------------------------------------------------------------------------------- */
 
@@ -59,10 +59,10 @@ static int default_link(const struct operation *o)
 	const struct config *c = config_get();
 	const char *fabric = o->kind == REQUEST_PUT ? c->default_put : c->default_rget;
 
-	if (o->atomic || o->remote->asked || mode_wish(o->full.flags) ||
-	    !further_is_elsewhere(ep, fabric))
+	if (o->atomic || o->remote->asked || mode_hint(o->full.flags) ||
+	    !secondary_is_elsewhere(ep, fabric))
 		return -1;
-	return further_default(ep, fabric);
+	return secondary_default(ep, fabric);
 }
 
 /* A setting says how it is to go. */
@@ -71,11 +71,11 @@ static bool is_set(const struct operation *o)
 	return mode_limits()->force != MODE_AUTO || default_link(o) >= 0;
 }
 
-/* What can be decided without asking: nothing is wished for, and there is one way only, or it is the
+/* What can be decided without asking: nothing is hinted at, and there is one way only, or it is the
  * nearest and nobody else could move it. */
 static bool is_plain(struct operation *o, bool reached, bool engine)
 {
-	if (mode_wish(o->full.flags) || (mode_limits()->chooses && is_set(o)))
+	if (mode_hint(o->full.flags) || (mode_limits()->chooses && is_set(o)))
 		return false;
 	o->mode = reached ? (struct mode){.way = MODE_COPY, .reason = SLMPM_REASON_SHORT} :
 			    (struct mode){.way = MODE_REQUEST, .reason = (uint8_t)why_request()};
@@ -95,7 +95,7 @@ static int choose(struct operation *o)
 	bool engine = reached && !waits && !(o->full.flags & SLMPM_NOTIFY) && !o->atomic;
 	struct mode_ask ask = {.op = mode_op(o), .waits = waits, .size = o->length};
 	uint32_t ways = 1u << MODE_REQUEST | (reached ? 1u << MODE_COPY : 0);
-	int usual, link = mode_wish_link(mode_wish(o->full.flags));
+	int usual, link = mode_hint_link(mode_hint(o->full.flags));
 
 	if (LIKELY(is_plain(o, reached, engine)))
 		return 0;
@@ -104,10 +104,10 @@ static int choose(struct operation *o)
 		ways |= 1u << MODE_ENGINE;
 	else if (reached && ep->ask_min != UINT64_MAX) /* the peer's, for want of one here */
 		ways |= (uint32_t)rma_carriers[RMA_BY_PEER].reaches(o, &ask.beyond) << MODE_ASKED;
-	mode_ask_wish(&ask, mode_wish(o->full.flags));
+	mode_ask_hint(&ask, mode_hint(o->full.flags));
 	o->mode = pick_reach(ep, &ask, ways, is_behind(o), usual < 0 ? link : usual);
 	o->routed = true;
-	if (usual >= 0 && o->mode.reason == SLMPM_REASON_WISH)
+	if (usual >= 0 && o->mode.reason == SLMPM_REASON_HINT)
 		o->mode.reason = SLMPM_REASON_SETTING;
 	if (o->mode.reason == SLMPM_REASON_ONLY && !reached)
 		o->mode.reason = (uint8_t)why_request();
@@ -116,14 +116,14 @@ static int choose(struct operation *o)
 	if (o->mode.reason == SLMPM_REASON_ORDER)
 		return error_set(SLMPM_EBUSY, "%s: not all that it follows is done at %s", o->call,
 				 ep->name);
-	return rail_impossible(ep, o->call, mode_wish(o->full.flags));
+	return rail_impossible(ep, o->call, mode_hint(o->full.flags));
 }
 
 /* The fabric cannot, after all. */
 static int choose_again(struct operation *o)
 {
 	if (o->mode.reason == SLMPM_REASON_STRICT)
-		return rail_impossible(o->remote->ep, o->call, mode_wish(o->full.flags));
+		return rail_impossible(o->remote->ep, o->call, mode_hint(o->full.flags));
 	o->mode = (struct mode){.way = MODE_REQUEST, .reason = SLMPM_REASON_ONLY};
 	o->routed = false;
 	return 0;
@@ -220,20 +220,20 @@ static int operate_directly(const struct operation *o)
 {
 	struct context *ctx = o->remote->ep->ctx;
 	struct slmpm_done done = {.status = 0};
-	struct told told;
+	struct notified notified;
 	int rc;
 
 	if (o->req && !completion_wanted(&o->full))
 		return reach_for_request(o);
-	rc = completion_open(&told, ctx, &o->full, o->req);
+	rc = completion_open(&notified, ctx, &o->full, o->req);
 	if (rc < 0)
 		return rc;
 	rc = rma_reach(o);
 	if (rc != 1) {
-		completion_undo(&told);
-	} else if (completion_told(&told)) {
+		completion_undo(&notified);
+	} else if (completion_notified(&notified)) {
 		describe(o, &done);
-		completion_tell(ctx, &told, &done);
+		completion_tell(ctx, &notified, &done);
 	}
 	return rc;
 }
@@ -243,7 +243,7 @@ static int operate_measured(const struct operation *o)
 {
 	struct remote *remote = o->remote;
 	struct endpoint *ep = remote->ep;
-	bool measured = o->length >= MONITOR_LONG || ep->rma->directs % RMA_LOOK_EVERY == 0;
+	bool measured = o->length >= MONITOR_LONG || ep->rma->directs % RMA_INSPECT_EVERY == 0;
 	uint64_t took = measured ? clock_ticks() : 0;
 	/* Once it is told of, the pieces may be gone. */
 	const void *first = o->piece_count ? o->pieces->base : NULL;
@@ -294,9 +294,9 @@ static int prepare(struct request *r, const struct operation *o, bool stored)
 	w->stored = stored;
 	w->asked = o->mode.way == MODE_ASKED;
 	w->engine = w->asked || o->mode.way == MODE_ENGINE;
-	r->wish = mode_wish(o->full.flags);
-	if (r->wish || o->routed)
-		r->by = rail_flags(o->remote->ep, o->mode, r->wish);
+	r->hint = mode_hint(o->full.flags);
+	if (r->hint || o->routed)
+		r->by = rail_flags(o->remote->ep, o->mode, r->hint);
 	r->mode = stored ? (struct mode){.way = MODE_NONE} : o->mode;
 	/* What is stored already wants no answer: the target can see it. */
 	w->remotely = !stored && o->full.flags & SLMPM_REMOTE;
@@ -336,7 +336,7 @@ static void note_landed(const struct operation *o)
 int rma_operate(struct operation *o)
 {
 	struct context *ctx;
-	bool looks = false;
+	bool inspections = false;
 	int rc = 0;
 
 	o->remote = remote_lock(o->rmem, &rc);
@@ -360,14 +360,14 @@ int rma_operate(struct operation *o)
 			note_landed(o);
 		/* Not in a call that progress itself may make: for work queues. */
 		if (rc == 1 && !completion_wanted(&o->full))
-			looks = !(++o->remote->ep->rma->directs % RMA_LOOK_EVERY);
+			inspections = !(++o->remote->ep->rma->directs % RMA_INSPECT_EVERY);
 		if (rc == 1 && !notify)
 			rc = 0;
 		else if (rc >= 0) /* when it has waited, another thread may have closed the peer */
 			rc = operate_by_request(o, rc == 1);
 	}
-	if (rc >= 0 && looks)
-		progress_in_passing(ctx);
+	if (rc >= 0 && inspections)
+		progress_opportunistic(ctx);
 	else if (!completion_wanted(&o->full))
 		monitor_pass(ctx);
 	context_unlock(ctx);

@@ -254,7 +254,7 @@ int rma_push(struct endpoint *ep, struct request *r, bool *stop)
 
 		if (rc == -ENOLINK) {
 			link_dequeue(ep, r);
-			request_finish(r, rail_refusal(ep, r->wish));
+			request_finish(r, rail_refusal(ep, r->hint));
 			return n;
 		}
 		if (rc != 1) {

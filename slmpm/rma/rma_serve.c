@@ -3,7 +3,7 @@
  * One-sided operations by request, the side whose memory it is. A request is a private copy of the
  * packet's words; key, rights and range are looked at for each packet, so that what is revoked is
  * out of reach at once (R9). Writes and atomic operations are done as they arrive, in their order;
- * rma_owed.c has the answers.
+ * rma_deferred.c has the answers.
  */
 #include <string.h>
 
@@ -61,7 +61,7 @@ static bool charge(struct endpoint *ep)
 
 static void acknowledge(struct endpoint *ep, uint64_t seq, int status)
 {
-	(void)rma_owe(ep, WIRE_ACKNOWLEDGE, seq, status);
+	(void)rma_defer(ep, WIRE_ACKNOWLEDGE, seq, status);
 }
 
 /* ---- Writes --------------------------------------------------------------------------------- */
@@ -293,7 +293,7 @@ void rma_serve_read(struct endpoint *ep, const struct head *h)
 	}
 	if (!status && rma_find(ep, &t, SLMPM_READ, &status))
 		ep->stats->served++;
-	j = rma_owe(ep, status ? WIRE_ACKNOWLEDGE : WIRE_READ_ONLY, h->seq, status);
+	j = rma_defer(ep, status ? WIRE_ACKNOWLEDGE : WIRE_READ_ONLY, h->seq, status);
 	if (j)
 		j->target = t;
 }
@@ -329,7 +329,7 @@ void rma_serve_atomic(struct endpoint *ep, const struct head *h)
 	if (!status)
 		at = rma_word(ep, &t, &status);
 	/* The place for the answer first: what is done must be told. */
-	j = rma_owe(ep, status ? WIRE_ACKNOWLEDGE : WIRE_ATOMIC_ACKNOWLEDGE, h->seq, status);
+	j = rma_defer(ep, status ? WIRE_ACKNOWLEDGE : WIRE_ATOMIC_ACKNOWLEDGE, h->seq, status);
 	if (!j || status)
 		return;
 	j->old = rma_change(ep, at, op, &a);

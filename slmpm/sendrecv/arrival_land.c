@@ -14,7 +14,7 @@ static bool place_is_taken(const struct endpoint *ep, const void *place)
 	for (uint32_t i = 0; i < ep->ctx->live; i++) {
 		const struct endpoint *other = ep->ctx->endpoints[i];
 
-		if (other != ep && other->landing.state == LANDING_SAID &&
+		if (other != ep && other->landing.state == LANDING_KNOWN &&
 		    other->landing.place == place)
 			return true;
 	}

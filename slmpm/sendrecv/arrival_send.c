@@ -117,7 +117,7 @@ static COLD void take_timed(struct endpoint *ep, const struct head *h)
 		return;
 	}
 	take_only(ep, h);
-	if (LIKELY(!ep->starved.now))
+	if (LIKELY(!ep->enomem.now))
 		sample_asked(ep, h);
 }
 

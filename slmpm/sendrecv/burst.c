@@ -146,7 +146,7 @@ static void take_from_ring(struct endpoint *ep, struct taking *t, int polls)
 		int how = 2, k;
 
 		if (!ep->unpack.left)
-			how = message_look(ep, t->stream, t->got ? 1 : polls, &a);
+			how = message_inspect(ep, t->stream, t->got ? 1 : polls, &a);
 		if (how == 2) {
 			if (!message_is_first(ep) || !bundle_is_for(&ep->unpack, t->stream))
 				return;

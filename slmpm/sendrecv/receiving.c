@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Receiving. The short ways are at the top: the next message of an opened bundle, and one that lies
+ * Receiving. The fast paths are at the top: the next message of an opened bundle, and one that lies
  * in the ring, come straight into the caller's buffer. Whatever else becomes a request.
  */
 #include <string.h>
@@ -20,7 +20,7 @@
 #include "slmpm/completion/completion.h"
 #include "slmpm/completion/how.h"
 
-/* ---- the short ways ------------------------------------------------------------------------- */
+/* ---- the fast paths ------------------------------------------------------------------------- */
 
 /* Can the opened bundle serve this call? */
 static inline bool bundle_serves(const struct endpoint *ep, uint32_t stream, size_t cap)
@@ -87,12 +87,12 @@ static inline int recv_direct(struct endpoint *ep, uint32_t stream, int polls,
 			ep->ctx->spin.quick++; /* it waits */
 		if (--polls <= 0)
 			break;
-		clock_between_looks();
+		clock_between_polls();
 	}
 	return 0;
 }
 
-int message_look(struct endpoint *ep, uint32_t stream, int polls, struct fabric_arrival **a)
+int message_inspect(struct endpoint *ep, uint32_t stream, int polls, struct fabric_arrival **a)
 {
 	return recv_direct(ep, stream, polls, a);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sending. The short ways are at the top: a message of a burst joins its bundle, one that fits a
+ * Sending. The fast paths are at the top: a message of a burst joins its bundle, one that fits a
  * packet goes straight to the link. Whatever is neither becomes a request in a transmit queue.
  */
 #include "slmpm/link/bundle.h"
@@ -10,12 +10,12 @@
 #include "slmpm/sendrecv/sendrecv.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/request.h"
-#include "slmpm/mode/mode_wish.h"
+#include "slmpm/mode/mode_hint.h"
 #include "slmpm/completion/completion.h"
 #include "slmpm/completion/how.h"
 #include "slmpm/completion/leaving.h"
 
-/* ---- the short ways ------------------------------------------------------------------------- */
+/* ---- the fast paths ------------------------------------------------------------------------- */
 
 /* A short message of a burst: staged, and posted with those around it. False: not this way. */
 static bool send_bundled(struct endpoint *ep, uint64_t route, const void *buf, size_t len)
@@ -119,7 +119,7 @@ static COLD int sendv_by_request(struct endpoint *ep, uint32_t stream, const str
 	rc = request_init(r, REQUEST_SEND, ep->ctx, ep, stream, iov, n);
 	r->result.imm = how ? how->imm : 0;
 	r->flags = how ? (uint8_t)(how->flags & SLMPM_MORE) : 0;
-	r->wish = how ? mode_wish(how->flags) : 0;
+	r->hint = how ? mode_hint(how->flags) : 0;
 	return message_begin(r, rc, how, req);
 }
 
@@ -149,7 +149,7 @@ static COLD int send_slow(slmpm_peer peer, uint32_t stream, const void *buf, siz
 		return endpoint_bad_handle(peer);
 	if (stream > SLMPM_STREAM_MAX || (!buf && len))
 		return bad_send("slmpm_send", stream);
-	if (endpoint_wish(peer))
+	if (endpoint_hint(peer))
 		return slmpm_sendv(peer, stream, &piece, 1, &how, NULL);
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
@@ -173,7 +173,7 @@ int slmpm_send(slmpm_peer peer, uint32_t stream, const void *buf, size_t len, in
 	sent = send_direct(ep, stream, buf, len, 0, 0);
 	if (LIKELY(sent == SENT)) {
 		if (UNLIKELY(!(ep->stats->sent_messages % MONITOR_PASSES)))
-			monitor_come_by(ep->ctx);
+			monitor_opportunistic(ep->ctx);
 		return 0;
 	}
 	if (sent == NOT_SENT)
@@ -209,12 +209,12 @@ static int send_notified(struct endpoint *ep, uint32_t stream, const struct slmp
 		.op = SLMPM_OP_SEND,
 		.reason = SLMPM_REASON_SHORT,
 	};
-	struct told told;
-	int rc = completion_open(&told, ep->ctx, how, NULL);
+	struct notified notified;
+	int rc = completion_open(&notified, ep->ctx, how, NULL);
 
 	if (rc < 0)
 		return rc;
-	return leaving_end(ep, &told, &done,
+	return leaving_end(ep, &notified, &done,
 			   send_short(ep, stream, iov, how->imm, how->flags & SLMPM_MORE));
 }
 
@@ -225,7 +225,7 @@ int message_sendv(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *
 
 	if (stream > SLMPM_STREAM_MAX)
 		return bad_send("slmpm_sendv", stream);
-	if (!req && is_single(iov, n) && completion_wanted(how) && !mode_wish(how->flags))
+	if (!req && is_single(iov, n) && completion_wanted(how) && !mode_hint(how->flags))
 		rc = send_notified(ep, stream, iov, how);
 	if (rc == 0)
 		rc = sendv_by_request(ep, stream, iov, n, how, req);
@@ -246,7 +246,7 @@ static int sendv_slow(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *
 	rc = how_take("slmpm_sendv", &full, how, SLMPM_MORE | MODE_LINK_MASK);
 	if (rc < 0)
 		return rc;
-	full.flags = endpoint_wishes(peer, full.flags);
+	full.flags = endpoint_hints(peer, full.flags);
 	if (how_is_plain(&full))
 		return slmpm_sendv(peer, stream, iov, n, &full, req);
 	if (!endpoint_lock(ep, peer))

@@ -30,7 +30,7 @@ int message_send_by_request(struct endpoint *ep, uint32_t stream, const void *bu
  * What EP's ring has for a receive on STREAM, in at most so many looks: 1 and *A is a message, not
  * yet released; 2 the opened bundle has it; 0 neither, what else came has been handled.
  */
-int message_look(struct endpoint *ep, uint32_t stream, int polls, struct fabric_arrival **a);
+int message_inspect(struct endpoint *ep, uint32_t stream, int polls, struct fabric_arrival **a);
 /* May what arrives go to the caller, or do others come first? */
 static inline bool message_is_first(const struct endpoint *ep)
 {

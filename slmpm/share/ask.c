@@ -9,7 +9,7 @@
 #include "slmpm/rma/rma_operate.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/base/clock.h"
-#include "slmpm/mode/mode_wish.h"
+#include "slmpm/mode/mode_hint.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/completion/completion.h"
 #include "slmpm/rma/rma.h"
@@ -54,7 +54,7 @@ static uint32_t access_here(int kind)
 /* What the engine would have to attach to takes it longer than a copy here, whatever the length. */
 static bool is_wished(const struct operation *o)
 {
-	return mode_wish(o->full.flags) || mode_limits()->force == MODE_DMA;
+	return mode_hint(o->full.flags) || mode_limits()->force == MODE_DMA;
 }
 
 bool ask_reaches(const struct operation *o, bool *beyond)
@@ -108,7 +108,7 @@ static bool offer(struct endpoint *ep, const struct request *r)
 		.grant = LITTLE_32(g ? g->id : 0),
 		.how = LITTLE_32(how),
 	};
-	if (!share_hold(ep) || !share_say(ep, WIRE_SHARE, 0, 0, &o, length)) {
+	if (!share_hold(ep) || !share_notify(ep, WIRE_SHARE, 0, 0, &o, length)) {
 		share_release(ep);
 		return false;
 	}
@@ -154,7 +154,7 @@ static void take_back(struct endpoint *ep)
 	s->given = true;
 	share_release(ep);
 	(void)share_post(ep, WIRE_SHARE_GIVE, 0, 0, NULL, 0);
-	(void)share_heard(ep);
+	(void)share_acknowledged(ep);
 }
 
 /* Nobody has come for it. Until its end is heard of, others are copied, too. */

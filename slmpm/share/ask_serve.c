@@ -140,9 +140,9 @@ int ask_serve(struct endpoint *ep)
 	struct remote *remote;
 	bool able = find_ours(ep, w) && find_theirs(ep, w, &remote) && s->in.claim && !ep->closing;
 
-	if (able && !share_say(ep, WIRE_SHARE_TAKE, 0, w->target.length, NULL, 0))
+	if (able && !share_notify(ep, WIRE_SHARE_TAKE, 0, w->target.length, NULL, 0))
 		return 0;
-	able = able && share_heard(ep);
+	able = able && share_acknowledged(ep);
 	if (ep->state != SLMPM_PEER_UP)
 		return 1;
 	s->in.waiting = false;

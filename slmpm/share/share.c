@@ -48,10 +48,10 @@ bool share_post(struct endpoint *ep, uint8_t opcode, uint64_t route, uint64_t ex
 	return true;
 }
 
-bool share_say(struct endpoint *ep, uint8_t opcode, uint64_t route, uint64_t extent,
-	       const void *data, uint32_t length)
+bool share_notify(struct endpoint *ep, uint8_t opcode, uint64_t route, uint64_t extent,
+		  const void *data, uint32_t length)
 {
-	if (!list_empty(&ep->owed) || ep->bundle.count || (ep->loan.data && !ep->loan.area))
+	if (!list_empty(&ep->deferred) || ep->bundle.count || (ep->loan.data && !ep->loan.area))
 		return false;
 	return share_post(ep, opcode, route, extent, data, length);
 }
@@ -85,7 +85,7 @@ static const struct grant *grant_of(const struct region *r, const struct endpoin
 const struct grant *share_grant(const struct endpoint *ep, const void *at, uint64_t len,
 				uint32_t access, uint64_t *offset)
 {
-	int looked = 0;
+	int inspected = 0;
 
 	LIST_EACH(node, &ep->ctx->regions) {
 		const struct region *r = LIST_ENTRY(node, struct region, node);
@@ -96,18 +96,18 @@ const struct grant *share_grant(const struct endpoint *ep, const void *at, uint6
 			*offset = from - base;
 			return r->allocated ? grant_of(r, ep, access) : NULL;
 		}
-		if (++looked == REGIONS)
+		if (++inspected == REGIONS)
 			break;
 	}
 	return NULL;
 }
 
-bool share_heard(struct endpoint *ep)
+bool share_acknowledged(struct endpoint *ep)
 {
 	/* Pairs with the same fence of the peer, between its word and its look (share.h). */
 	atomic_thread_fence(memory_order_seq_cst);
 	while (ep->state == SLMPM_PEER_UP)
-		if (progress_look(ep))
+		if (progress_inspect(ep))
 			return ep->state == SLMPM_PEER_UP;
 	return false;
 }

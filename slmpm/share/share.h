@@ -76,8 +76,8 @@ static inline bool share_waits(const struct endpoint *ep)
 bool share_post(struct endpoint *ep, uint8_t opcode, uint64_t route, uint64_t extent,
 		const void *data, uint32_t length);
 /* Now or not at all. */
-bool share_say(struct endpoint *ep, uint8_t opcode, uint64_t route, uint64_t extent,
-	       const void *data, uint32_t length);
+bool share_notify(struct endpoint *ep, uint8_t opcode, uint64_t route, uint64_t extent,
+		  const void *data, uint32_t length);
 /* A segment of the ring for the word by which an offer is taken back; and not any more. */
 bool share_hold(struct endpoint *ep);
 void share_release(struct endpoint *ep);
@@ -86,7 +86,7 @@ void share_release(struct endpoint *ep);
 const struct grant *share_grant(const struct endpoint *ep, const void *at, uint64_t len,
 				uint32_t access, uint64_t *offset);
 /* All that the peer had said before it could hear what was said last. False: the peer has gone. */
-bool share_heard(struct endpoint *ep);
+bool share_acknowledged(struct endpoint *ep);
 
 /* ---- packets, for packets.c ------------------------------------------------------------------ */
 

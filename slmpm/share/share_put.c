@@ -52,7 +52,7 @@ static bool offer(struct job *j)
 	w.target = rma_target(j->to, j->offset, j->claim);
 	w.grant = LITTLE_32(g->id);
 	s->id++;
-	if (!share_hold(ep) || !share_say(ep, WIRE_SHARE, 0, 0, &w, sizeof(w))) {
+	if (!share_hold(ep) || !share_notify(ep, WIRE_SHARE, 0, 0, &w, sizeof(w))) {
 		s->id--;
 		share_release(ep);
 		return false;
@@ -74,7 +74,7 @@ static void take_all_back(struct job *j)
 		return;
 	share_release(ep);
 	(void)share_post(ep, WIRE_SHARE_GIVE, 0, 0, NULL, 0);
-	if (!share_heard(ep) || s->over)
+	if (!share_acknowledged(ep) || s->over)
 		return;
 	copy(j, s->upto, j->claim);
 	j->claim = s->upto;
@@ -88,11 +88,11 @@ static bool claim_back(struct job *j)
 	uint64_t claim =
 		s->upto ? s->upto + (((j->claim - s->upto) / 2) & ~(uint64_t)(PAGE - 1)) : 0;
 
-	if (!share_say(ep, WIRE_SHARE_GIVE, 0, claim, NULL, 0)) {
+	if (!share_notify(ep, WIRE_SHARE_GIVE, 0, claim, NULL, 0)) {
 		take_all_back(j);
 		return false;
 	}
-	if (!share_heard(ep) || s->over)
+	if (!share_acknowledged(ep) || s->over)
 		return true;
 	if (s->upto > claim)
 		return false;
@@ -102,16 +102,16 @@ static bool claim_back(struct job *j)
 }
 
 /* Between two looks: false, the call's time is over. */
-static bool await_target(struct job *j, uint32_t looks)
+static bool await_target(struct job *j, uint32_t inspections)
 {
-	if (looks < BRIEF)
+	if (inspections < BRIEF)
 		return true;
-	if (looks % PATIENCE) {
+	if (inspections % PATIENCE) {
 		clock_relax(50);
 		return true;
 	}
 	(void)sched_yield();
-	(void)wait_look(j->to->ep->ctx);
+	(void)wait_inspect(j->to->ep->ctx);
 	if (!j->deadline)
 		j->deadline = clock_deadline(j->timeout_ms);
 	return clock_now() < j->deadline;
@@ -124,11 +124,12 @@ static bool finish(struct job *j)
 	struct share *s = ep->share;
 	bool waits = false, late = false;
 
-	for (uint32_t looks = 1; share_heard(ep) && !s->over && j->claim && !late; looks++) {
+	for (uint32_t inspections = 1; share_acknowledged(ep) && !s->over && j->claim && !late;
+	     inspections++) {
 		if (!waits && (!s->upto || j->claim > s->upto + 2 * SHARE_PIECE))
 			waits = !claim_back(j);
 		else
-			late = !await_target(j, looks);
+			late = !await_target(j, inspections);
 	}
 	if (late)
 		take_all_back(j);
@@ -172,13 +173,13 @@ static bool may_share(const struct endpoint *ep, uint64_t len, int timeout_ms)
 {
 	struct context *ctx = ep->ctx;
 
-	if (!ep->share || config_get()->share == WAY_NEVER ||
+	if (!ep->share || config_get()->share == WHEN_NEVER ||
 	    len < (uint64_t)config_get()->share_min || !ep->direct || ep->bundle.count ||
 	    ctx->handling || ctx->polling || ctx->armed || ctx->wait == SLMPM_WAIT_BLOCK ||
 	    (timeout_ms >= 0 && timeout_ms < LEAST_MS))
 		return false;
 	/* It was when somebody waited: who only puts never does. */
-	if (ctx->oversubscribed && config_get()->share != WAY_ALWAYS) {
+	if (ctx->oversubscribed && config_get()->share != WHEN_ALWAYS) {
 		ctx->oversubscribed--;
 		return false;
 	}
@@ -221,7 +222,7 @@ static struct mode choose(uint64_t len, struct choice *c)
 	const struct mode_ask ask = {
 		.op = MODE_PUT,
 		.waits = true,
-		.always = config_get()->share == WAY_ALWAYS,
+		.always = config_get()->share == WHEN_ALWAYS,
 		.size = len,
 	};
 	struct mode_link link = {.up = true, .ways = 1u << MODE_COPY | 1u << MODE_SHARED};
@@ -257,7 +258,7 @@ int share_put(struct remote *to, uint64_t offset, const void *from, uint64_t len
 		return 0;
 	if (ep->share->out && !ep->share->over) {
 		copy(&j, 0, len);
-		(void)progress_look(ep); /* the answer to the last offer may have come */
+		(void)progress_inspect(ep); /* the answer to the last offer may have come */
 		return 1;
 	}
 	began = clock_ticks(); /* the clock would take longer, and costs are compared, nothing else */
@@ -272,7 +273,7 @@ int share_put(struct remote *to, uint64_t offset, const void *from, uint64_t len
 	mode_count(&ep->modes, MODE_PUT, mode);
 	if (!shared)
 		copy(&j, 0, len);
-	if (config_get()->share == WAY_AUTO)
+	if (config_get()->share == WHEN_AUTO)
 		note_time(ep, &j, shared, began);
 	return 1;
 }

@@ -76,8 +76,9 @@ static bool take_piece(struct endpoint *ep)
 	struct grant *g;
 	int status;
 
-	if (!n || !source_of(ep, w) || !share_say(ep, WIRE_SHARE_TAKE, from, from + n, NULL, 0) ||
-	    !share_heard(ep) || s->in.claim < from + n)
+	if (!n || !source_of(ep, w) ||
+	    !share_notify(ep, WIRE_SHARE_TAKE, from, from + n, NULL, 0) ||
+	    !share_acknowledged(ep) || s->in.claim < from + n)
 		return false;
 	/* What was heard may have taken either away. */
 	g = region_check(ep, w->target.grant, w->target.secret, SLMPM_WRITE, w->target.offset,

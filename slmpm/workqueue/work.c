@@ -10,7 +10,7 @@
 #include "slmpm/choice/pick.h"
 #include "slmpm/region/memory.h"
 #include "slmpm/sendrecv/sendrecv.h"
-#include "slmpm/mode/mode_wish.h"
+#include "slmpm/mode/mode_hint.h"
 
 /* ---- what a work request may be ------------------------------------------------------------- */
 
@@ -56,7 +56,7 @@ int work_check(const struct slmpm_wr *wr, slmpm_peer peer)
 	if (wr->reserved[0] | wr->reserved[1] | wr->reserved[2] | wr->reserved[3])
 		return error_set(SLMPM_EINVAL, "slmpm_post: .reserved is set, which this library "
 					       "does not know");
-	if (wr->flags & ~flags_of(wr->op) || !mode_wish_is_sound(wr->flags))
+	if (wr->flags & ~flags_of(wr->op) || !mode_hint_is_sound(wr->flags))
 		return error_set(SLMPM_EINVAL, "slmpm_post: flags 0x%x", wr->flags);
 	if (wr->op == SLMPM_OP_SEND && wr->stream > SLMPM_STREAM_MAX)
 		return error_set(SLMPM_EINVAL, "slmpm_post: stream 0x%x is for receiving only",

@@ -67,7 +67,7 @@ static void deliver(struct workqueue *wq, struct work *w)
 {
 	w->done.cookie = w->wr.cookie;
 	if (w->wr.flags & SLMPM_SILENT && w->done.status >= 0)
-		wq->queue->under_way--;
+		wq->queue->in_flight--;
 	else
 		queue_put(wq->queue, &w->done);
 	retire(wq, w);
@@ -199,7 +199,7 @@ static int take(struct workqueue *wq, struct endpoint *ep, const struct slmpm_wr
 	w->ended = false;
 	w->receive = wr->op == SLMPM_OP_RECV;
 	if (!w->receive && !(wr->flags & SLMPM_ON_LINK_MASK))
-		w->wr.flags |= wq->wish;
+		w->wr.flags |= wq->hint;
 	if (wr->op == SLMPM_OP_PUT && !(wq->flags & SLMPM_WQ_UNACKNOWLEDGED))
 		w->wr.flags |= SLMPM_REMOTE;
 	if (w->receive || (list_empty(&wq->waiting) && may_begin(wq, ep, &w->wr)))
@@ -207,7 +207,7 @@ static int take(struct workqueue *wq, struct endpoint *ep, const struct slmpm_wr
 	else
 		rc = wait_turn(wq, ep, w);
 	if (rc < 0) {
-		wq->queue->under_way--;
+		wq->queue->in_flight--;
 		retire(wq, w);
 	}
 	return rc;
@@ -345,7 +345,7 @@ int slmpm_wq_create(slmpm_peer peer, const struct slmpm_wq_options *given, slmpm
 		rc = error_set(SLMPM_ENOMEM, "for a work queue");
 	if (rc == 0) {
 		wq->peer = endpoint_plain(peer);
-		wq->wish = endpoint_wish(peer);
+		wq->hint = endpoint_hint(peer);
 		wq->queue = queue;
 		wq->flags = o.flags;
 		queue->users++;

@@ -17,7 +17,7 @@ struct workqueue {
 	struct context *ctx; /* stays: another thread may look just as it is freed */
 	struct list node;    /* of the context's */
 	slmpm_peer peer;     /* as all know it; ... */
-	uint32_t wish;       /* ... the link of the handle that it was made with: flags, or 0 */
+	uint32_t hint;       /* ... the link of the handle that it was made with: flags, or 0 */
 	struct queue *queue; /* the application's */
 	struct queue *inner; /* its pass_on is `work_ended` */
 	uint32_t flags, depth, used;

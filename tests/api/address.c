@@ -75,7 +75,7 @@ static void expect_link(slmpm_req req, uint32_t link, const char *fabric)
 	      mode.fabric);
 	EXPECT(slmpm_wait(&req, 1, &done, PATIENCE), 0);
 	OK(done.status);
-	CHECK(done.reason == SLMPM_REASON_WISH, "because: %s", slmpm_reason_name((int)done.reason));
+	CHECK(done.reason == SLMPM_REASON_HINT, "because: %s", slmpm_reason_name((int)done.reason));
 }
 
 /* One message after the other, each by another handle. */
@@ -176,9 +176,9 @@ static int memory_by_link(void *unused)
 	net = open_by(peer, handles[1]);
 	for (int i = 0; i < 3; i++) {
 		put_by(bus, 0, 0, SLMPM_BY_PUT, SLMPM_REASON_SHORT);
-		put_by(net, 0, 1, SLMPM_BY_REQUEST, SLMPM_REASON_WISH);
-		put_by(net, SLMPM_ON_LINK(0), 0, SLMPM_BY_PUT, SLMPM_REASON_WISH);
-		put_by(bus, SLMPM_ON_LINK(1), 1, SLMPM_BY_REQUEST, SLMPM_REASON_WISH);
+		put_by(net, 0, 1, SLMPM_BY_REQUEST, SLMPM_REASON_HINT);
+		put_by(net, SLMPM_ON_LINK(0), 0, SLMPM_BY_PUT, SLMPM_REASON_HINT);
+		put_by(bus, SLMPM_ON_LINK(1), 1, SLMPM_BY_REQUEST, SLMPM_REASON_HINT);
 		put_by(bus, SLMPM_VIA(SLMPM_BY_REQUEST) | strict | SLMPM_ON_LINK(1), 1,
 		       SLMPM_BY_REQUEST, SLMPM_REASON_STRICT);
 	}

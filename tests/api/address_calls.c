@@ -56,7 +56,7 @@ static void active_messages(void)
 		ask(by[link], n++, len, 0, &req);
 		links_expect(req, link, "an active message");
 		ask(by[link], n++, len, 0, NULL);
-		expect_peer_mode(link, SLMPM_REASON_WISH);
+		expect_peer_mode(link, SLMPM_REASON_HINT);
 		ask(peer, n++, 8, 0, NULL);
 		ask(by[link], n++, len, SLMPM_ON_LINK(1 - link), &req);
 		links_expect(req, 1 - link, "whose flags prevail");
@@ -108,7 +108,7 @@ static void loans(bool mapped)
 		OK(slmpm_loan(by[1 - link], ECHO, 8, &buf, PATIENCE));
 		OK(slmpm_abort(by[link], buf));
 		expect_back(ECHO, i, len);
-		expect_peer_mode(link, SLMPM_REASON_WISH);
+		expect_peer_mode(link, SLMPM_REASON_HINT);
 	}
 	REFUSED(slmpm_abort(by[0], buf), SLMPM_ESTATE, "no such loan");
 }

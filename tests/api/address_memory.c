@@ -88,14 +88,14 @@ static void atomics_and_gets(void)
 
 	for (int i = 0; i < 3; i++) {
 		struct slmpm_how how = {.size = sizeof(how)};
-		int told = i == 2 ? 1 : -1; /* directly, which is nobody's choice */
+		int notified = i == 2 ? 1 : -1; /* directly, which is nobody's choice */
 		slmpm_req req;
 
 		OK(slmpm_atomic(regions[i], 4096, SLMPM_FETCH_ADD, 64, 1, 0, &old, &how, &req));
-		links_expect(req, told, "an atomic operation");
+		links_expect(req, notified, "an atomic operation");
 		EXPECT(old, i);
 		OK(slmpm_get(regions[i], 4096, &word, sizeof(word), &how, &req));
-		links_expect(req, told, "a get");
+		links_expect(req, notified, "a get");
 		EXPECT(word, i + 1);
 	}
 	OK(slmpm_flush(by[1], PATIENCE));
@@ -108,14 +108,14 @@ static void fifo_puts(void)
 
 	for (uint64_t i = 1; i <= 6; i++) {
 		struct slmpm_how how = {.size = sizeof(how), .flags = SLMPM_FIFO | SLMPM_REMOTE};
-		int link = (int)i % 2, told = i > 4 ? 1 - link : link;
+		int link = (int)i % 2, notified = i > 4 ? 1 - link : link;
 		slmpm_req req;
 
 		if (i > 4)
 			how.flags |= SLMPM_ON_LINK(1 - link);
 		OK(slmpm_send(peer, STORE, NULL, 0, PATIENCE));
 		OK(slmpm_put(regions[1 + link], 8192, &i, sizeof(i), &how, &req));
-		links_expect(req, told, "a put into a FIFO");
+		links_expect(req, notified, "a put into a FIFO");
 		EXPECT(slmpm_recv(by[link], STORE, NULL, 0, NULL, PATIENCE), 0);
 		OK(slmpm_get(regions[0], 8192, &word, sizeof(word), NULL, NULL));
 		EXPECT(word, i);
@@ -193,7 +193,7 @@ static void shares(void)
 	OK(slmpm_mem_destroy(mem, PATIENCE));
 }
 
-static void looks(void)
+static void inspections(void)
 {
 	struct slmpm_peer_info info = {.size = sizeof(info)};
 	struct slmpm_link_info link = {.size = sizeof(link)};
@@ -227,7 +227,7 @@ static int every_call(void *unused)
 	fifo_puts();
 	mirrors();
 	shares();
-	looks();
+	inspections();
 	OK(slmpm_kill(by[0], 0));
 	EXPECT(slmpm_join(by[1], NULL, PATIENCE), 128 + SIGKILL);
 	return 0;

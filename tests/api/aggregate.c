@@ -144,7 +144,7 @@ static void expect_calm(slmpm_peer accelerator, slmpm_peer other, const char *fa
 	}
 }
 
-/* By one who looks at nothing in between. Who gets no processor may be forgotten for a while, and heard of anew. */
+/* By one who looks at nothing in between. Who gets no processor may be forgotten for a while, and heard of again. */
 static void expect_away(slmpm_peer accelerator, const char *fabric)
 {
 	const struct timespec pause = {.tv_nsec = 2000000};

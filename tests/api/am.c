@@ -48,7 +48,7 @@ struct seen {
 
 static struct seen seen;
 
-static void look(const struct slmpm_am *am, void *arg)
+static void inspect(const struct slmpm_am *am, void *arg)
 {
 	struct seen *s = arg;
 
@@ -104,7 +104,7 @@ static void every_size(void)
 	static unsigned char data[LONGEST], head[SLMPM_AM_HEAD_MAX];
 	uint64_t n = 0;
 
-	OK(slmpm_am_handler(ctx, NUMBER, look, &seen));
+	OK(slmpm_am_handler(ctx, NUMBER, inspect, &seen));
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
 		for (size_t j = 0; j < sizeof(heads) / sizeof(*heads); j++) {
 			actor_fill(data, n, sizes[i]);
@@ -207,7 +207,7 @@ static void before_message(void)
 	slmpm_req am, message;
 	uint64_t before = seen.count;
 
-	OK(slmpm_am_handler(ctx, NUMBER, look, &seen));
+	OK(slmpm_am_handler(ctx, NUMBER, inspect, &seen));
 	OK(slmpm_am(a, NUMBER, NULL, 0, data, LONGEST, NULL, &am));
 	OK(slmpm_sendv(a, 6, NULL, 0, NULL, &message));
 	EXPECT(slmpm_recv(b, 6, NULL, 0, NULL, PATIENCE), 0);
@@ -232,7 +232,7 @@ static void replies(void)
 	uint64_t n = seen.count;
 
 	OK(slmpm_am_handler(ctx, ECHO, echo, NULL));
-	OK(slmpm_am_handler(ctx, ECHOED, look, &seen));
+	OK(slmpm_am_handler(ctx, ECHOED, inspect, &seen));
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		slmpm_req req;
 
@@ -312,7 +312,7 @@ static void inside(void)
 	char got[8];
 
 	OK(slmpm_am_handler(ctx, NUMBER, do_much, &count));
-	OK(slmpm_am_handler(ctx, ECHOED, look, &seen));
+	OK(slmpm_am_handler(ctx, ECHOED, inspect, &seen));
 	OK(slmpm_am(a, NUMBER, NULL, 0, NULL, 0, NULL, NULL));
 	progress_until(&count, 1);
 	progress_until(&seen.count, echoes + 2);
@@ -332,7 +332,7 @@ static void inside_receive(void)
 	uint64_t before = seen.count;
 	int i;
 
-	OK(slmpm_am_handler(ctx, NUMBER, look, &seen));
+	OK(slmpm_am_handler(ctx, NUMBER, inspect, &seen));
 	for (i = 0; i < 100; i++)
 		OK(slmpm_am(a, NUMBER, NULL, 0, &i, sizeof(i), NULL, NULL));
 	OK(slmpm_send(a, 1, &i, sizeof(i), PATIENCE));
@@ -365,7 +365,7 @@ static int role_deaf(slmpm_peer host, char **words)
 	char word[8];
 
 	(void)words;
-	OK(slmpm_am_handler(none, NUMBER, look, &seen));
+	OK(slmpm_am_handler(none, NUMBER, inspect, &seen));
 	EXPECT(slmpm_recv(host, 1, word, sizeof(word), NULL, PATIENCE), 2);
 	OK(slmpm_send(host, 1, NULL, 0, PATIENCE));
 	for (char c; read(0, &c, 1) > 0;) /* until the host closes its end */
@@ -407,8 +407,8 @@ static void bad_calls(void)
 	slmpm_peer stale = {12345};
 	slmpm_req req;
 
-	REFUSED(slmpm_am_handler(ctx, SLMPM_AM_ID_MAX + 1, look, NULL), SLMPM_EINVAL, "0xff00");
-	EXPECT(slmpm_am_handler((slmpm_ctx){1}, 1, look, NULL), -SLMPM_EHANDLE);
+	REFUSED(slmpm_am_handler(ctx, SLMPM_AM_ID_MAX + 1, inspect, NULL), SLMPM_EINVAL, "0xff00");
+	EXPECT(slmpm_am_handler((slmpm_ctx){1}, 1, inspect, NULL), -SLMPM_EHANDLE);
 	OK(slmpm_am_handler(ctx, 1234, NULL, NULL));
 	REFUSED(slmpm_am(a, SLMPM_AM_ID_MAX + 1, NULL, 0, NULL, 0, NULL, NULL), SLMPM_EINVAL,
 		"highest");

@@ -103,7 +103,7 @@ struct seen {
 	bool right;
 };
 
-static void look(const struct slmpm_am *am, void *arg)
+static void inspect(const struct slmpm_am *am, void *arg)
 {
 	struct seen *s = arg;
 
@@ -116,7 +116,7 @@ static void look(const struct slmpm_am *am, void *arg)
 
 static void reply(const struct slmpm_am *am, void *arg)
 {
-	look(am, arg);
+	inspect(am, arg);
 	OK(slmpm_am_reply(am, REPLY, NULL, 0, NULL, 0));
 }
 
@@ -181,12 +181,12 @@ static void removed(bool comes)
 	struct slmpm_done done;
 	slmpm_req req;
 
-	OK(slmpm_am_handler(ctx, NUMBER, comes ? NULL : look, &seen));
+	OK(slmpm_am_handler(ctx, NUMBER, comes ? NULL : inspect, &seen));
 	OK(slmpm_am(a, NUMBER, head, 5, data, LONGEST, &how, &req));
 	while (actor_stats(b).received_packets == before)
 		CHECK(slmpm_progress(ctx) >= 0, "%s", slmpm_error_detail());
 	EXPECT(slmpm_test(&req, &done), 0);
-	OK(slmpm_am_handler(ctx, NUMBER, comes ? look : NULL, &seen));
+	OK(slmpm_am_handler(ctx, NUMBER, comes ? inspect : NULL, &seen));
 	EXPECT(slmpm_wait(&req, 1, &done, PATIENCE), 0);
 	EXPECT(done.status, -SLMPM_ENOENT);
 	EXPECT(seen.count, 0);
@@ -304,7 +304,7 @@ static int limited(void *unused)
 	(void)unused;
 	OK(slmpm_default(&ctx));
 	actor_pair(ctx, &a, &b);
-	OK(slmpm_am_handler(ctx, NUMBER, look, &seen));
+	OK(slmpm_am_handler(ctx, NUMBER, inspect, &seen));
 	OK(confirmed(BLOCKING, NUMBER, 0, 1 << 20));
 	EXPECT(seen.count, 1);
 	for (enum way way = BLOCKING; way < WAYS; way++)

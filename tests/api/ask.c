@@ -22,11 +22,11 @@ static void exercise(const struct cell *c)
 	CHECK(own_bytes, "no memory");
 	for (int waits = 0; waits < 2; waits++) {
 		both_ways(bytes, 10, waits, asks ? SLMPM_REASON_ENGINE : -1);
-		/* To attach takes longer than to copy here: for a wish alone. */
+		/* To attach takes longer than to copy here: for a hint alone. */
 		both_ways(own_bytes, 20, waits, !asks || c->attach ? -1 : SLMPM_REASON_UNREACHABLE);
-		wished = true;
+		hinted = true;
 		both_ways(own_bytes, 30, waits, asks && c->attach ? SLMPM_REASON_ENGINE : -1);
-		wished = false;
+		hinted = false;
 	}
 	asked = actor_stats(peer).asked;
 	operate(true, own_bytes, SHORT, true);
@@ -143,7 +143,7 @@ static int cost(void *arg)
 	from = malloc(LONG);
 	to = malloc(LONG);
 	CHECK(from && to, "no memory");
-	wished = c->attach;
+	hinted = c->attach;
 	memset(from, 1, LONG);
 	memset(to, 2, LONG);
 	for (int i = 0; i < 5; i++) {

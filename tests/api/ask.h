@@ -187,14 +187,14 @@ static inline enum slmpm_reason last_reason(int protocol)
 	return (enum slmpm_reason)mode.reason;
 }
 
-static bool wished; /* past the ring */
+static bool hinted; /* past the ring */
 
 /* Waited for (NULL), or not. */
 static inline void operate(bool put, unsigned char *at, size_t n, bool waits)
 {
 	const uint32_t protocol = put ? SLMPM_BY_PUT : SLMPM_BY_GET;
 	const struct slmpm_how how = {.size = sizeof(how),
-				      .flags = wished ? SLMPM_VIA(protocol) : 0,
+				      .flags = hinted ? SLMPM_VIA(protocol) : 0,
 				      .timeout_ms = PATIENCE};
 	struct slmpm_done done = {.status = 1};
 	slmpm_req req = {0}, *r = waits ? NULL : &req;

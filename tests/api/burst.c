@@ -84,10 +84,10 @@ static void take_some(slmpm_peer peer, uint32_t stream)
 {
 	struct slmpm_done done[16];
 	int n = 1 + (int)below(16), k;
-	bool told = below(4);
+	bool notified = below(4);
 
 	make_room(n, SHORT);
-	k = slmpm_recv_burst(peer, stream, into, n, told ? done : NULL, PATIENCE);
+	k = slmpm_recv_burst(peer, stream, into, n, notified ? done : NULL, PATIENCE);
 	CHECK(k > 0 && k <= n, "%d: %s", k, slmpm_error_detail());
 	for (int j = 0; j < k; j++) {
 		int i = next_on(stream);
@@ -95,9 +95,10 @@ static void take_some(slmpm_peer peer, uint32_t stream)
 		CHECK(i < sents && into[j].len == sent[i].len &&
 			      actor_filled(into[j].base, (uint64_t)i, sent[i].len),
 		      "message %d is not what came: %zu bytes", i, into[j].len);
-		CHECK(!told || (done[j].len == sent[i].len && done[j].stream == sent[i].stream &&
-				!done[j].status && !done[j].imm && done[j].peer.id == b.id &&
-				done[j].op == SLMPM_OP_RECV),
+		CHECK(!notified ||
+			      (done[j].len == sent[i].len && done[j].stream == sent[i].stream &&
+			       !done[j].status && !done[j].imm && done[j].peer.id == b.id &&
+			       done[j].op == SLMPM_OP_RECV),
 		      "message %d is described as another", i);
 		sent[i].taken = true;
 	}

@@ -153,7 +153,7 @@ static int orphaned(void *unused)
 
 /* ---- strangers ---- */
 
-static int stranger(void *url)
+static int caller(void *url)
 {
 	slmpm_peer host;
 	slmpm_ctx own;
@@ -173,7 +173,7 @@ static int refuses(void *unused)
 	(void)unused;
 	snprintf(url, sizeof(url), "shm:busy-%d", (int)getpid());
 	OK(slmpm_listen(&listener, none, url));
-	pid = child_start(stranger, url, 20);
+	pid = child_start(caller, url, 20);
 	began = actor_now_ms();
 	CHECK(child_wait(pid) == 0, "see above");
 	CHECK(actor_now_ms() - began < COMPUTE + PATIENCE / 4, "it waited as for a parent");

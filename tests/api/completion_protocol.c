@@ -42,8 +42,8 @@ static void said(const struct slmpm_done *done, const char *what, uint32_t op, i
 	      "%s: what is reserved is lost", what);
 }
 
-static void told(slmpm_cq queue, const char *what, uint32_t op, int protocol,
-		 enum slmpm_reason reason)
+static void notified(slmpm_cq queue, const char *what, uint32_t op, int protocol,
+		     enum slmpm_reason reason)
 {
 	struct slmpm_done done;
 
@@ -67,7 +67,7 @@ static void send_one(size_t len, uint32_t flags, enum slmpm_reason reason)
 
 	OK(slmpm_sendv(a, 1, &piece, 1, &how, NULL));
 	if (len < LONG && !(flags & SLMPM_MORE))
-		told(cq, "a send", SLMPM_OP_SEND, SLMPM_BY_SMT, reason);
+		notified(cq, "a send", SLMPM_OP_SEND, SLMPM_BY_SMT, reason);
 }
 
 static void receive(size_t len, int protocol)
@@ -100,7 +100,7 @@ static void short_ones(void)
 	OK(slmpm_release(b, held));
 	OK(slmpm_recvv(b, 1, &room, 1, &how, NULL));
 	OK(slmpm_send(a, 1, from, 8, PATIENCE));
-	told(cq, "a posted receive", SLMPM_OP_RECV, SLMPM_BY_SMT, SLMPM_REASON_NONE);
+	notified(cq, "a posted receive", SLMPM_OP_RECV, SLMPM_BY_SMT, SLMPM_REASON_NONE);
 	OK(slmpm_send(a, 1, from, 8, PATIENCE));
 	memset(&done, 0xaa, sizeof(done));
 	EXPECT(slmpm_recv_burst(b, 1, &room, 1, &done, PATIENCE), 1);
@@ -123,7 +123,7 @@ static void loans(void)
 		OK(slmpm_loan(a, 1, lengths[i], &loan, PATIENCE));
 		memset(loan, 1, lengths[i]);
 		OK(slmpm_commit(a, loan, lengths[i], &how));
-		told(cq, "a loan", SLMPM_OP_SEND, SLMPM_BY_SMT, SLMPM_REASON_SHORT);
+		notified(cq, "a loan", SLMPM_OP_SEND, SLMPM_BY_SMT, SLMPM_REASON_SHORT);
 		receive(lengths[i], SLMPM_BY_SMT);
 	}
 }
@@ -156,19 +156,19 @@ static void long_ones(void)
 
 	send_one(LONG, 0, now->sent);
 	receive(LONG, now->message);
-	told(cq, "a long send", SLMPM_OP_SEND, now->message, now->sent);
+	notified(cq, "a long send", SLMPM_OP_SEND, now->message, now->sent);
 	OK(slmpm_recvv(b, 1, &room, 1, NULL, &req));
 	send_one(LONG, 0, now->sent);
 	memset(&done, 0xaa, sizeof(done));
 	EXPECT(slmpm_wait(&req, 1, &done, PATIENCE), 0);
 	said(&done, "a long posted receive", SLMPM_OP_RECV, now->message, SLMPM_REASON_NONE);
-	told(cq, "a long send", SLMPM_OP_SEND, now->message, now->sent);
+	notified(cq, "a long send", SLMPM_OP_SEND, now->message, now->sent);
 	send_one(LONG, 0, now->sent);
 	memset(&done, 0xaa, sizeof(done));
 	EXPECT(slmpm_hold(b, 1, &held, &done, PATIENCE), LONG);
 	said(&done, "a long hold", SLMPM_OP_RECV, now->message, SLMPM_REASON_NONE);
 	OK(slmpm_release(b, held));
-	told(cq, "a long send", SLMPM_OP_SEND, now->message, now->sent);
+	notified(cq, "a long send", SLMPM_OP_SEND, now->message, now->sent);
 }
 
 static void count(const struct slmpm_am *am, void *arg)
@@ -184,12 +184,12 @@ static void active(void)
 
 	OK(slmpm_am_handler(ctx, NUMBER, count, &handled));
 	OK(slmpm_am(a, NUMBER, NULL, 0, from, 8, &how, NULL));
-	told(cq, "an active message", SLMPM_OP_AM, SLMPM_BY_SMT, SLMPM_REASON_SHORT);
+	notified(cq, "an active message", SLMPM_OP_AM, SLMPM_BY_SMT, SLMPM_REASON_SHORT);
 	OK(slmpm_am(a, NUMBER, NULL, 0, from, LONG, &how, NULL));
-	told(cq, "a long active message", SLMPM_OP_AM, SLMPM_BY_SMT, SLMPM_REASON_CALL);
+	notified(cq, "a long active message", SLMPM_OP_AM, SLMPM_BY_SMT, SLMPM_REASON_CALL);
 	how = how_with(SLMPM_REMOTE);
 	OK(slmpm_am(a, NUMBER, NULL, 0, from, 8, &how, NULL));
-	told(cq, "a confirmed active message", SLMPM_OP_AM, SLMPM_BY_SMT, SLMPM_REASON_CALL);
+	notified(cq, "a confirmed active message", SLMPM_OP_AM, SLMPM_BY_SMT, SLMPM_REASON_CALL);
 	EXPECT(handled, 3);
 }
 
@@ -201,18 +201,18 @@ static void one_sided(size_t len)
 	uint64_t old;
 
 	OK(slmpm_put(rmem, 0, from, len, &how, NULL));
-	told(cq, "a put", SLMPM_OP_PUT, now->put, now->one_sided);
+	notified(cq, "a put", SLMPM_OP_PUT, now->put, now->one_sided);
 	OK(slmpm_get(rmem, 0, to, len, &how, NULL));
-	told(cq, "a get", SLMPM_OP_GET, now->get, now->one_sided);
+	notified(cq, "a get", SLMPM_OP_GET, now->get, now->one_sided);
 	OK(slmpm_atomic(rmem, 0, SLMPM_FETCH_ADD, 64, 1, 0, &old, &how, NULL));
-	told(cq, "an atomic operation", SLMPM_OP_ATOMIC, now->atomic, now->one_sided);
+	notified(cq, "an atomic operation", SLMPM_OP_ATOMIC, now->atomic, now->one_sided);
 	how = how_with(SLMPM_REMOTE);
 	OK(slmpm_put(rmem, 0, from, len, &how, NULL));
-	told(cq, "a remote put", SLMPM_OP_PUT, now->put, now->one_sided);
+	notified(cq, "a remote put", SLMPM_OP_PUT, now->put, now->one_sided);
 	how = how_with(SLMPM_NOTIFY);
 	OK(slmpm_put(rmem, 0, from, len, &how, NULL));
-	told(cq, "a notified put", SLMPM_OP_PUT, now->put, now->one_sided);
-	told(landed, "a notification", SLMPM_OP_NOTIFY, now->put, SLMPM_REASON_NONE);
+	notified(cq, "a notified put", SLMPM_OP_PUT, now->put, now->one_sided);
+	notified(landed, "a notification", SLMPM_OP_NOTIFY, now->put, SLMPM_REASON_NONE);
 }
 
 static void work(void)
@@ -227,8 +227,8 @@ static void work(void)
 
 	OK(slmpm_wq_create(a, &options, &wq));
 	EXPECT(slmpm_post(wq, all, 2), 2);
-	told(cq, "a queue's put", SLMPM_OP_PUT, now->put, now->one_sided);
-	told(cq, "a queue's get", SLMPM_OP_GET, now->get, now->one_sided);
+	notified(cq, "a queue's put", SLMPM_OP_PUT, now->put, now->one_sided);
+	notified(cq, "a queue's get", SLMPM_OP_GET, now->get, now->one_sided);
 	OK(slmpm_wq_destroy(wq));
 }
 
@@ -241,8 +241,8 @@ static void fifo(size_t len)
 	OK(slmpm_put(rmem, 0, from, len, &put, NULL));
 	OK(slmpm_fifo_take(b, &e, PATIENCE));
 	OK(slmpm_fifo_store(&e, e.mem, e.offset, &store, NULL));
-	told(cq, "a store", SLMPM_OP_STORE, SLMPM_BY_SMT, SLMPM_REASON_NONE);
-	told(cq, "a put into a FIFO", SLMPM_OP_PUT, SLMPM_BY_SMT, SLMPM_REASON_CALL);
+	notified(cq, "a store", SLMPM_OP_STORE, SLMPM_BY_SMT, SLMPM_REASON_NONE);
+	notified(cq, "a put into a FIFO", SLMPM_OP_PUT, SLMPM_BY_SMT, SLMPM_REASON_CALL);
 }
 
 static int all_of_them(void *arg)

@@ -92,7 +92,7 @@ static int by_setting(void *arg)
 }
 
 /* As slmpm_info -c shows it. */
-static void told(const char *what)
+static void notified(const char *what)
 {
 	struct slmpm_setting s = {.size = sizeof(s)};
 
@@ -113,13 +113,13 @@ static int counted(void *arg)
 	(void)arg;
 	CPU_OR(&two, &one, &other);
 	give(&two);
-	told("2 for 2 busy");
+	notified("2 for 2 busy");
 	peer = started_on(&two, "two processors");
-	told(CPU_EQUAL(&two, &all) ? "all of the cpuset's" : "2 for 3 busy");
+	notified(CPU_EQUAL(&two, &all) ? "all of the cpuset's" : "2 for 3 busy");
 	actor_join(peer, 0);
-	told("2 for 2 busy");
+	notified("2 for 2 busy");
 	give(&one);
-	told("1 for 2 busy");
+	notified("1 for 2 busy");
 	return 0;
 }
 

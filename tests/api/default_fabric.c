@@ -101,12 +101,12 @@ static void one_sided(bool put, int link)
 		else
 			OK(get(regions[i], 0, bytes, 4000, h, &req));
 		expect(req, by,
-		       i == 2 ? SLMPM_REASON_WISH :
+		       i == 2 ? SLMPM_REASON_HINT :
 		       by     ? SLMPM_REASON_SETTING :
 				SLMPM_REASON_SHORT,
 		       put ? "a put" : "a get");
 	}
-	for (int i = 0; i < 20; i++) /* the short way, where it is one */
+	for (int i = 0; i < 20; i++) /* the fast path, where it is one */
 		OK(put ? slmpm_put(plain, 0, bytes, 8, NULL, NULL) :
 			 slmpm_get(plain, 0, bytes, 8, NULL, NULL));
 	if (!link)

@@ -191,7 +191,7 @@ static int end(void *unused)
 	return 0;
 }
 
-/* Threads whose contexts come and go: whoever is the last ends the thread, others begin it anew. */
+/* Threads whose contexts come and go: whoever is the last ends the thread, others begin it again. */
 #define COMERS 3
 
 static void *come_and_go(void *arg)

@@ -2,7 +2,7 @@
 /* timeout: 60 */
 /*
  * Which puts and gets the engine takes, and which the call copies: those that nobody waits for, from
- * SLMPM_ENGINE_MIN on, or of any length where they are wished past the ring, or a FIFO's entry is
+ * SLMPM_ENGINE_MIN on, or of any length where they are hinted past the ring, or a FIFO's entry is
  * stored without waiting; and that the statistics, slmpm_monitor's too, say so: the operations and
  * bytes that the test has counted itself, by direction and by who moved them.
  */
@@ -79,23 +79,23 @@ static void check_mode(const struct slmpm_mode *m, int protocol, int reason, siz
 	      "%zu bytes: by %d, for reason %d, not %d", n, m->protocol, (int)m->reason, reason);
 }
 
-/* One that is waited for, one that is not, one that is wished past the ring, one through it. */
+/* One that is waited for, one that is not, one that is hinted past the ring, one through it. */
 static void each(bool put, size_t n)
 {
-	const uint32_t wish = SLMPM_VIA(put ? SLMPM_BY_PUT : SLMPM_BY_GET);
+	const uint32_t hint = SLMPM_VIA(put ? SLMPM_BY_PUT : SLMPM_BY_GET);
 	const int way = put ? SLMPM_BY_PUT : SLMPM_BY_GET;
 	struct slmpm_mode mode;
 
 	(void)operate(put, n, 0, true);
-	(void)operate(put, n, wish, true);
+	(void)operate(put, n, hint, true);
 	count(&copied, put, n);
 	count(&copied, put, n);
 	mode = operate(put, n, 0, false);
 	count(engine && n >= LEAST ? &moved : &copied, put, n);
 	check_mode(&mode, way, engine && n >= LEAST ? SLMPM_REASON_SIZE : SLMPM_REASON_SHORT, n);
-	mode = operate(put, n, wish, false);
+	mode = operate(put, n, hint, false);
 	count(engine ? &moved : &copied, put, n);
-	check_mode(&mode, way, SLMPM_REASON_WISH, n);
+	check_mode(&mode, way, SLMPM_REASON_HINT, n);
 	mode = operate(put, n, SLMPM_VIA(SLMPM_BY_REQUEST) | SLMPM_STRICT, false);
 	check_mode(&mode, SLMPM_BY_REQUEST, SLMPM_REASON_STRICT, n);
 }

@@ -42,7 +42,7 @@ static slmpm_ctx ctx;
 static unsigned char bytes[SIZE];
 
 /* While it is written by a put: that is the point. */
-__attribute__((no_sanitize("thread"))) static unsigned char look(const unsigned char *at)
+__attribute__((no_sanitize("thread"))) static unsigned char inspect(const unsigned char *at)
 {
 	return __atomic_load_n(at, __ATOMIC_ACQUIRE);
 }
@@ -143,7 +143,7 @@ static int serve(slmpm_peer host)
 			break;
 		EXPECT(rc, sizeof(o));
 		before = actor_stats(host);
-		while (!look((unsigned char *)base + LAST)) {
+		while (!inspect((unsigned char *)base + LAST)) {
 			CHECK(actor_now_ms() < until, "nothing came, %u", o.work);
 			do_work(host, (enum work)o.work);
 			worked = true;

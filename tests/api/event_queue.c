@@ -14,11 +14,11 @@
 #include "tests/lib/child.h"
 #include "tests/lib/settings.h"
 
-#define CYCLES    10000
-#define GROWTH    (1 << 20)
-#define PER_CYCLE (GROWTH / 10000) /* bytes of the heap */
-#define WARM      64
-#define STRANGERS 2000
+#define CYCLES          10000
+#define GROWTH          (1 << 20)
+#define PER_CYCLE       (GROWTH / 10000) /* bytes of the heap */
+#define WARM            64
+#define UNAUTHENTICATED 2000
 
 static char url[360];
 static slmpm_listener listener;
@@ -139,7 +139,7 @@ static int many(void *tcp)
 
 /* ---- strangers ---- */
 
-static int stranger(void *unused)
+static int caller(void *unused)
 {
 	slmpm_peer peer;
 	slmpm_ctx own;
@@ -149,7 +149,7 @@ static int stranger(void *unused)
 	OK(slmpm_open(&own, NULL));
 	CHECK(secret, "no secret");
 	secret[1] = secret[1] == '0' ? '1' : '0';
-	for (int i = 0; i < STRANGERS / actor_slow(); i++) {
+	for (int i = 0; i < UNAUTHENTICATED / actor_slow(); i++) {
 		REFUSED(slmpm_connect(&peer, own, url, PATIENCE), SLMPM_EACCES, "secret");
 		EXPECT(slmpm_next_event(
 			       own, &(struct slmpm_event){.size = sizeof(struct slmpm_event)}, 0),
@@ -170,7 +170,7 @@ static int refused(void *unused)
 	settings_one_link("tcp");
 	open_at(true);
 	measure(&before);
-	other = child_start(stranger, NULL, 60);
+	other = child_start(caller, NULL, 60);
 	REFUSED(slmpm_accept(listener, &peer, 200), SLMPM_ETIMEOUT, "");
 	while (kill(other, 0) == 0 && slmpm_next_event(ctx, &event, 10) == 0) {
 		siginfo_t ended = {.si_pid = 0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Means over a job: a host, a leaf and a branch with a leaf of its own come to know of all four, by
+ * Aggregates over a job: a host, a leaf and a branch with a leaf of its own come to know of all four, by
  * the links that they have; and of three, when one has gone.
  */
 #include <stdlib.h>
@@ -12,9 +12,9 @@
 
 static uint32_t instances(void)
 {
-	struct slmpm_means m;
+	struct slmpm_aggregate m;
 
-	OK(slmpm_means(&m, sizeof(m)));
+	OK(slmpm_aggregate(&m, sizeof(m)));
 	EXPECT(m.size, sizeof(m));
 	return m.instances;
 }
@@ -68,15 +68,15 @@ int main(int argc, char **argv)
 {
 	static const struct actor roles[] = {{"leaf", leaf}, {"branch", branch}, {NULL, NULL}};
 	int64_t until = actor_now_ms() + PATIENCE;
-	struct slmpm_means m;
+	struct slmpm_aggregate m;
 	slmpm_peer near, far;
 	uint64_t requests = 0;
 	uint32_t known;
 
 	CHECK(!setenv("SLMPM_MONITOR_MS", "5", 1), "environment");
 	actor_begin(argc, argv, roles);
-	REFUSED(slmpm_means(NULL, sizeof(m)), SLMPM_EINVAL, ".size");
-	REFUSED(slmpm_means(&m, 3), SLMPM_EINVAL, ".size");
+	REFUSED(slmpm_aggregate(NULL, sizeof(m)), SLMPM_EINVAL, ".size");
+	REFUSED(slmpm_aggregate(&m, 3), SLMPM_EINVAL, ".size");
 	EXPECT(instances(), 1);
 	near = actor_spawn("leaf", NULL, NULL);
 	far = actor_spawn("branch", NULL, NULL);
@@ -84,9 +84,9 @@ int main(int argc, char **argv)
 		known = ask(near) + ask(far) + instances();
 	} while (known != 12 && actor_now_ms() < until);
 	EXPECT(known, 12);
-	OK(slmpm_means(&m, sizeof(m)));
+	OK(slmpm_aggregate(&m, sizeof(m)));
 	EXPECT(m.links, 6);
-	for (int i = 0; i < SLMPM_MEANS_FABRICS; i++)
+	for (int i = 0; i < SLMPM_AGGREGATE_FABRICS; i++)
 		requests += m.fabrics[i].requests;
 	CHECK(requests >= 4 * ROUNDS, "%llu requests", (unsigned long long)requests);
 	CHECK(m.out_permille <= 1000 && m.in_permille <= 1000, "%u %u", m.out_permille,
@@ -101,7 +101,7 @@ int main(int argc, char **argv)
 	actor_join(far, 0);
 	EXPECT(instances(), 1);
 	memset(&m, 0x5a, sizeof(m));
-	OK(slmpm_means(&m, 8));
+	OK(slmpm_aggregate(&m, 8));
 	EXPECT(m.size, 8);
 	EXPECT(m.links, UINT64_C(0x5a5a5a5a5a5a5a5a));
 	return 0;

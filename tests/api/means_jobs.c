@@ -39,7 +39,7 @@ static struct {
 static void turn(void)
 {
 	uint32_t word = 0, most;
-	struct slmpm_means m;
+	struct slmpm_aggregate m;
 	int64_t n;
 
 	for (int i = 0; i < me.peers; i++) {
@@ -53,7 +53,7 @@ static void turn(void)
 		EXPECT(slmpm_recv(me.leaf, 1, &word, sizeof(word), NULL, PATIENCE), sizeof(word));
 		shared->sees[me.number].leaf = word;
 	}
-	OK(slmpm_means(&m, sizeof(m)));
+	OK(slmpm_aggregate(&m, sizeof(m)));
 	most = shared->sees[me.number].most;
 	shared->sees[me.number].instances = m.instances;
 	shared->sees[me.number].jobs = m.jobs;
@@ -106,12 +106,12 @@ static int job(void *number)
 /* Answers with how many it knows. */
 static int leaf(slmpm_peer host, char **words)
 {
-	struct slmpm_means m;
+	struct slmpm_aggregate m;
 	uint32_t n;
 
 	(void)words;
 	while (slmpm_recv(host, 1, &n, sizeof(n), NULL, PATIENCE) == sizeof(n)) {
-		OK(slmpm_means(&m, sizeof(m)));
+		OK(slmpm_aggregate(&m, sizeof(m)));
 		if (slmpm_send(host, 1, &m.instances, sizeof(m.instances), PATIENCE) < 0)
 			break;
 	}

@@ -162,7 +162,7 @@ static void revoked_before_it_was_opened(void)
 	OK(slmpm_close(d, PATIENCE));
 }
 
-/* ---- memory mapped anew ---------------------------------------------------------------------- */
+/* ---- memory mapped again ---------------------------------------------------------------------- */
 
 /* What lies at the address now is what is written, never pages that were there before. */
 static void mapped_anew(void)

@@ -143,7 +143,7 @@ static void closed_while_attached(void)
 	if (path == 'a') {
 		REFUSED(slmpm_mem_revoke(mem, idle, SOON), SLMPM_ETIMEOUT, "released");
 		REFUSED(slmpm_mem_destroy(mem, SOON), SLMPM_ETIMEOUT, "released");
-		REFUSED(slmpm_close(idle, SOON), SLMPM_ETIMEOUT, "let go");
+		REFUSED(slmpm_close(idle, SOON), SLMPM_ETIMEOUT, "not released");
 	}
 	OK(slmpm_kill(idle, 0));
 	(void)slmpm_join(idle, NULL, PATIENCE);

@@ -50,7 +50,7 @@ static void misfits(void)
 			actor_idle(ends.ctx, &idle);
 	EXPECT(ends_info(ends.leader, ends.near).error, -SLMPM_ECLOSED);
 	ends_join(ends.leader, ends.near, ends.follower, ends.far, 1, 0);
-	ends_same("attached anew");
+	ends_same("attached again");
 	ends_unmirror();
 	OK(slmpm_mirror_destroy(small));
 	OK(slmpm_mirror_destroy(other));
@@ -142,7 +142,7 @@ static void bad_arguments(void)
 	EXPECT(slmpm_mirror_detach(ends.leader, ends.near), -SLMPM_EHANDLE);
 	REFUSED(slmpm_mirror_enter(ends.leader, &sequence), SLMPM_EHANDLE, "mirror");
 	REFUSED(slmpm_mirror_leave(ends.leader, 0), SLMPM_EHANDLE, "mirror");
-	REFUSED(slmpm_mirror_look(ends.leader), SLMPM_EHANDLE, "mirror");
+	REFUSED(slmpm_mirror_scan(ends.leader), SLMPM_EHANDLE, "mirror");
 	REFUSED(slmpm_mirror_track_works(SLMPM_TRACK_TWIN + 1), SLMPM_EINVAL, "track");
 	OK(slmpm_mirror_track_works(SLMPM_TRACK_TWIN));
 }

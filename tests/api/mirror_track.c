@@ -24,9 +24,9 @@ static size_t page, whole;
 static unsigned char *memory; /* PAGES pages */
 static slmpm_mirror mirror;
 
-static int64_t look(void)
+static int64_t inspect(void)
 {
-	return slmpm_mirror_look(mirror);
+	return slmpm_mirror_scan(mirror);
 }
 
 /* A byte whose value it has not had lately. */
@@ -105,44 +105,44 @@ static void found_everywhere(void)
 				 PAGES * whole - BEHIND - 1};
 	const int64_t n = sizeof(places) / sizeof(places[0]);
 
-	EXPECT(look(), 0);
+	EXPECT(inspect(), 0);
 	for (int round = 0; round < 3; round++) {
 		for (int i = 0; i < n; i++)
 			store(places[i]);
-		EXPECT(look(), n);
-		EXPECT(look(), 0);
+		EXPECT(inspect(), n);
+		EXPECT(inspect(), 0);
 		for (int i = 0; i < n; i++) {
 			store(places[i]);
-			EXPECT(look(), 1);
+			EXPECT(inspect(), 1);
 		}
 	}
 	for (size_t at = 1; at < PAGES - 1; at += 2) /* more runs than one by one */
 		store(at * whole);
-	EXPECT(look(), PAGES / 2 - 1);
-	EXPECT(look(), 0);
+	EXPECT(inspect(), PAGES / 2 - 1);
+	EXPECT(inspect(), 0);
 	store(0);
 	store(PAGES * whole - 1);
-	EXPECT(look(), 0); /* no part of it */
+	EXPECT(inspect(), 0); /* no part of it */
 }
 
 /* Memory that is given back reads as zeros; that is no store, but those that follow are. */
 static void given_back(enum kind kind)
 {
 	store(5 * whole + 17);
-	(void)look();
+	(void)inspect();
 	OK(madvise(memory + 4 * whole, 4 * whole, MADV_DONTNEED));
 	CHECK(memory[5 * whole + 17] == 0 || kind != ANONYMOUS, "it is still there");
-	(void)look();
+	(void)inspect();
 	store(5 * whole + 17); /* what has become zero may be found with it */
 	store(7 * whole);
-	CHECK(look() >= 2, "stores behind it are lost");
+	CHECK(inspect() >= 2, "stores behind it are lost");
 	for (int i = 0; i < 3; i++) {
 		store(5 * whole + 17);
-		EXPECT(look(), 1);
+		EXPECT(inspect(), 1);
 		store(7 * whole);
-		EXPECT(look(), 1);
+		EXPECT(inspect(), 1);
 	}
-	EXPECT(look(), 0);
+	EXPECT(inspect(), 0);
 }
 
 static int child(void *how)
@@ -163,10 +163,10 @@ static void forked(uint32_t how, enum kind kind)
 		for (size_t at = 0; at < PAGES; at++)
 			OK(slmpm_mirror_changed(mirror, memory + (at ? at * whole + 3 : BEFORE),
 						1));
-	EXPECT(look(), 1);
+	EXPECT(inspect(), 1);
 	store(3 * whole);
 	store(8 * whole);
-	EXPECT(look(), 2);
+	EXPECT(inspect(), 2);
 }
 
 static void on(uint32_t how, enum kind kind)
@@ -209,23 +209,23 @@ static void parts(uint32_t how)
 	store(page);
 	store(6 * page);
 	store(8 * page - 1);
-	EXPECT(look(), 0);
+	EXPECT(inspect(), 0);
 	store(page + 8);
 	store(4 * page);
 	store(7 * page + 7);
-	EXPECT(look(), 3);
+	EXPECT(inspect(), 3);
 	/* Less than a page, right behind: they share one. */
 	OK(slmpm_mirror_create(ctx, memory + 8 * page, 2 * page + 64, &small, &other));
 	store(8 * page);
 	store(10 * page + 63);
-	EXPECT(look(), 0);
-	EXPECT(slmpm_mirror_look(other), 2);
+	EXPECT(inspect(), 0);
+	EXPECT(slmpm_mirror_scan(other), 2);
 	OK(slmpm_mirror_destroy(mirror));
 	store(9 * page);
-	EXPECT(slmpm_mirror_look(other), 1);
+	EXPECT(slmpm_mirror_scan(other), 1);
 	OK(slmpm_mirror_create(ctx, memory + 10 * page + 64, 64, &small, &mirror));
 	store(10 * page + 64);
-	EXPECT(look(), 1);
+	EXPECT(inspect(), 1);
 	OK(slmpm_mirror_destroy(mirror));
 	OK(slmpm_mirror_destroy(other));
 	OK(munmap(memory, PAGES * page));
@@ -261,16 +261,16 @@ static void system_calls(uint32_t how)
 	CHECK(got == 16 ||
 		      (got == -EFAULT && (how == SLMPM_TRACK_FAULT || how == SLMPM_TRACK_SIGNAL)),
 	      "%s: a read came back with %zd", names[how], got);
-	EXPECT(look(), got < 0 ? 0 : got);
+	EXPECT(inspect(), got < 0 ? 0 : got);
 	EXPECT(read_into(BEFORE, 16), 16); /* the edges are open */
-	EXPECT(look(), 16);
+	EXPECT(inspect(), 16);
 	/* Said before, it is let through, and found behind it. */
 	OK(slmpm_mirror_begin(mirror, PATIENCE));
 	OK(slmpm_mirror_changed(mirror, memory + 3 * page - 8, 16));
 	EXPECT(read_into(3 * page - 8, 16), 16);
 	OK(slmpm_mirror_end(mirror));
 	memory[3 * page]++;
-	EXPECT(look(), 1); /* the end has found the others */
+	EXPECT(inspect(), 1); /* the end has found the others */
 	untrack();
 	OK(munmap(memory, PAGES * page));
 }
@@ -328,9 +328,9 @@ static void arrivals(uint32_t how, size_t n, size_t aside)
 		else
 			get(a, b, from, n);
 		CHECK(actor_filled(memory, seed, n), "%s: not what was sent", names[how]);
-		EXPECT(look(), 0); /* it has been noted */
+		EXPECT(inspect(), 0); /* it has been noted */
 		__atomic_fetch_xor(memory + n / 2, 1, __ATOMIC_RELAXED);
-		EXPECT(look(), 1);
+		EXPECT(inspect(), 1);
 	}
 	OK(slmpm_mirror_destroy(mirror));
 	OK(slmpm_close(a, PATIENCE));
@@ -396,7 +396,7 @@ static int by_setting(void *name)
 	OK(slmpm_mirror_query(mirror, a, &info));
 	CHECK(!strcmp(info.track, name), "by %s, not by %s", info.track, (char *)name);
 	untrack();
-	/* The mirror's own wish goes before. */
+	/* The mirror's own hint goes before. */
 	CHECK(track(SLMPM_TRACK_TWIN), "%s", slmpm_error_detail());
 	OK(slmpm_mirror_attach(mirror, a, 2, SLMPM_MIRROR_LEAD, 0) == -SLMPM_EAGAIN ? 0 : -1);
 	OK(slmpm_mirror_query(mirror, a, &info));

@@ -35,11 +35,11 @@ static void tracked(uint32_t how, const char *name)
 	ends_same("tracked, filled");
 	CHECK(!name || !strcmp(ends_info(ends.leader, ends.near).track, name), "tracked by %s",
 	      ends_info(ends.leader, ends.near).track);
-	EXPECT(slmpm_mirror_look(ends.leader), 0);
+	EXPECT(slmpm_mirror_scan(ends.leader), 0);
 	ends.leads[100] ^= 1;
 	ends.leads[ends.bytes - 1] ^= 1;
-	EXPECT(slmpm_mirror_look(ends.leader), 2);
-	EXPECT(slmpm_mirror_look(ends.leader), 0);
+	EXPECT(slmpm_mirror_scan(ends.leader), 2);
+	EXPECT(slmpm_mirror_scan(ends.leader), 0);
 	ends.leads[100] = ends.leads[100];
 	for (int round = 0; round < 10; round++) {
 		any_stores(ends.leads, &g, 20);
@@ -70,7 +70,7 @@ static void tracked_words(uint32_t how)
 	ends_same("a word");
 	before = ends_info(ends.leader, ends.near);
 	*word += 1;
-	EXPECT(slmpm_mirror_look(ends.leader), 3);
+	EXPECT(slmpm_mirror_scan(ends.leader), 3);
 	EXPECT(ends_info(ends.leader, ends.near).waiting, sizeof(*word));
 	ends_same("its next value");
 	EXPECT(ends_info(ends.leader, ends.near).sent_bytes - before.sent_bytes, sizeof(*word));

@@ -18,20 +18,20 @@ static int fill_ring(void *unused)
 	struct chosen fill[MANY], s[6];
 	slmpm_peer reader;
 	bool fetches;
-	int pid, past, full, wished;
+	int pid, past, full, hinted;
 
 	(void)unused;
 	reader = slow_reader_begin(&pid);
 	fetches = slow_reader_fetches(reader);
 	past = fetches ? SLMPM_BY_RGET : SLMPM_BY_SMT;
 	full = fetches ? SLMPM_REASON_RING : SLMPM_REASON_CALL;
-	wished = fetches ? SLMPM_REASON_RING : SLMPM_REASON_WISH;
+	hinted = fetches ? SLMPM_REASON_RING : SLMPM_REASON_HINT;
 	slow_reader_pause(reader, pid);
 	chosen_send(reader, KIB(32), 0, SLMPM_BY_SMT, SLMPM_REASON_CALL, &s[0]);
 	for (int i = 0; i < 40; i++)
 		chosen_send(reader, KIB(16), 0, SLMPM_BY_SMT, SLMPM_REASON_CALL, &fill[i]);
 	chosen_send(reader, KIB(32), 0, past, (enum slmpm_reason)full, &s[1]);
-	chosen_send(reader, KIB(32), smt, past, (enum slmpm_reason)wished, &s[2]);
+	chosen_send(reader, KIB(32), smt, past, (enum slmpm_reason)hinted, &s[2]);
 	chosen_send(reader, KIB(32), smt | SLMPM_STRICT, SLMPM_BY_SMT, SLMPM_REASON_STRICT, &s[3]);
 	chosen_send(reader, KIB(32), SLMPM_STRICT, SLMPM_BY_SMT, SLMPM_REASON_STRICT, &s[4]);
 	chosen_send(reader, KIB(16), 0, SLMPM_BY_SMT, SLMPM_REASON_CALL, &s[5]); /* too short */

@@ -71,7 +71,7 @@ static void come_back_to_default(slmpm_peer reader)
 {
 	struct chosen s[2];
 
-	chosen_send(reader, 100, SLMPM_ON_LINK(1), SLMPM_BY_SMT, SLMPM_REASON_WISH, &s[0]);
+	chosen_send(reader, 100, SLMPM_ON_LINK(1), SLMPM_BY_SMT, SLMPM_REASON_HINT, &s[0]);
 	expect_link(&s[0], 1);
 	chosen_send(reader, 100, 0, SLMPM_BY_SMT, SLMPM_REASON_CALL, &s[1]);
 	expect_link(&s[1], 0);
@@ -92,7 +92,7 @@ static int change_link(void *unused)
 	reader = slow_reader_begin(&pid);
 	links_await();
 	for (uint32_t i = 0; i < 6; i++) {
-		chosen_send(reader, 100, SLMPM_ON_LINK(i % 2), SLMPM_BY_SMT, SLMPM_REASON_WISH,
+		chosen_send(reader, 100, SLMPM_ON_LINK(i % 2), SLMPM_BY_SMT, SLMPM_REASON_HINT,
 			    &s[i]);
 		expect_link(&s[i], i % 2);
 		chosen_end(&s[i]);
@@ -105,11 +105,11 @@ static int change_link(void *unused)
 	chosen_send(reader, 8, SLMPM_ON_LINK(0) | strict, SLMPM_BY_SMT, SLMPM_REASON_STRICT, &s[0]);
 	chosen_end(&s[0]);
 	OK(slmpm_link_use(reader, 1));
-	chosen_send(reader, 100, SLMPM_VIA(SLMPM_BY_SMT), SLMPM_BY_SMT, SLMPM_REASON_WISH, &s[0]);
+	chosen_send(reader, 100, SLMPM_VIA(SLMPM_BY_SMT), SLMPM_BY_SMT, SLMPM_REASON_HINT, &s[0]);
 	expect_link(&s[0], 1); /* the default one now */
 	chosen_end(&s[0]);
 	OK(slmpm_link_use(reader, 0));
-	chosen_send(reader, 100, SLMPM_VIA(SLMPM_BY_SMT), SLMPM_BY_SMT, SLMPM_REASON_WISH, &s[0]);
+	chosen_send(reader, 100, SLMPM_VIA(SLMPM_BY_SMT), SLMPM_BY_SMT, SLMPM_REASON_HINT, &s[0]);
 	expect_link(&s[0], 0);
 	chosen_end(&s[0]);
 	come_back_to_default(reader);

@@ -52,9 +52,9 @@ static bool take_lessons(slmpm_peer teacher)
 static bool knows(void)
 {
 	uint32_t class = (uint32_t)slmpm_size_class(LENGTH);
-	struct slmpm_means m;
+	struct slmpm_aggregate m;
 
-	OK(slmpm_means(&m, sizeof(m)));
+	OK(slmpm_aggregate(&m, sizeof(m)));
 	return m.latency_ns[SLMPM_BY_SMT][class] && m.latency_ns[SLMPM_BY_RGET][class];
 }
 
@@ -87,10 +87,10 @@ static int decide(void *expected)
 	return 0;
 }
 
-static void run(const char *means, enum slmpm_reason expected)
+static void run(const char *aggregate, enum slmpm_reason expected)
 {
-	printf("SLMPM_AGGREGATE=%s\n", means);
-	CHECK(setenv("SLMPM_AGGREGATE", means, 1) == 0, "setenv");
+	printf("SLMPM_AGGREGATE=%s\n", aggregate);
+	CHECK(setenv("SLMPM_AGGREGATE", aggregate, 1) == 0, "setenv");
 	CHECK(child_run(decide, &expected, 60 * (unsigned)actor_slow()) == 0, "see above");
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * SLMPM_AGGREGATE: who decides by what others measure decides anew when they measure something else.
+ * SLMPM_AGGREGATE: who decides by what others measure decides again when they measure something else.
  * What goes one way is received late, until the means say so; then what goes the other way.
  */
 #include <stdlib.h>
@@ -49,9 +49,9 @@ static int64_t take(slmpm_peer teacher, int protocol, bool late)
 static bool is_longer(int one, int other)
 {
 	uint32_t class = (uint32_t)slmpm_size_class(LENGTH);
-	struct slmpm_means m;
+	struct slmpm_aggregate m;
 
-	OK(slmpm_means(&m, sizeof(m)));
+	OK(slmpm_aggregate(&m, sizeof(m)));
 	return m.latency_ns[other][class] &&
 	       m.latency_ns[one][class] > 2 * (uint64_t)m.latency_ns[other][class];
 }

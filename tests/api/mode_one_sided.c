@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the selector does to puts, gets and atomic operations: a busy engine sends others through the
- * ring; wishes, and what cannot be had; settings that decide for all.
+ * ring; hints, and what cannot be had; settings that decide for all.
  */
 #include <string.h>
 
@@ -106,7 +106,7 @@ static void obeyed(uint32_t ring)
 	put_it(8, ring | SLMPM_REMOTE, NULL);
 	mode = last();
 	CHECK(mode.op == SLMPM_OP_PUT, "operation %u", mode.op);
-	chosen_expect(&mode, "put", SLMPM_BY_REQUEST, SLMPM_REASON_WISH);
+	chosen_expect(&mode, "put", SLMPM_BY_REQUEST, SLMPM_REASON_HINT);
 	CHECK(!memcmp(there, chosen_bytes, 8), "bytes");
 	put_it(8, SLMPM_VIA(SLMPM_BY_SMT) | SLMPM_STRICT, NULL);
 	mode = last();
@@ -116,7 +116,7 @@ static void obeyed(uint32_t ring)
 	CHECK(old == was, "got");
 	mode = last();
 	CHECK(mode.op == SLMPM_OP_GET, "operation %u", mode.op);
-	chosen_expect(&mode, "get", SLMPM_BY_REQUEST, SLMPM_REASON_WISH);
+	chosen_expect(&mode, "get", SLMPM_BY_REQUEST, SLMPM_REASON_HINT);
 	OK(slmpm_atomic(rmem, 0, SLMPM_SWAP, 64, 77, 0, &old, &how, NULL));
 	CHECK(old == was, "swapped");
 	OK(slmpm_get(rmem, 0, &old, sizeof(old), NULL, NULL));
@@ -131,7 +131,7 @@ static void told_in_a_queue(uint32_t ring)
 	OK(slmpm_cq_create(ctx, &how.cq));
 	OK(slmpm_put(rmem, 0, chosen_bytes, 8, &how, NULL));
 	EXPECT(slmpm_cq_wait(how.cq, &done, 1, PATIENCE), 1);
-	CHECK(done.protocol == SLMPM_BY_REQUEST && done.reason == SLMPM_REASON_WISH, "queued");
+	CHECK(done.protocol == SLMPM_BY_REQUEST && done.reason == SLMPM_REASON_HINT, "queued");
 	OK(slmpm_cq_destroy(how.cq));
 }
 
@@ -169,7 +169,7 @@ static void asked_wrongly(void)
 	EXPECT(slmpm_peer_mode((slmpm_peer){12345}, &mode), -SLMPM_EHANDLE);
 }
 
-static int wish(void *unused)
+static int hint(void *unused)
 {
 	const uint32_t ring = SLMPM_VIA(SLMPM_BY_REQUEST);
 	bool maps = open_pair();
@@ -197,8 +197,8 @@ static int forced(void *way)
 		chosen_expect(&mode, "put", SLMPM_BY_REQUEST, SLMPM_REASON_SETTING);
 	put_it(8, SLMPM_VIA(SLMPM_BY_PUT), NULL);
 	OK(slmpm_peer_mode(a, &mode));
-	chosen_expect(&mode, "wish", maps ? SLMPM_BY_PUT : SLMPM_BY_REQUEST,
-		      maps ? SLMPM_REASON_WISH : SLMPM_REASON_ONLY);
+	chosen_expect(&mode, "hint", maps ? SLMPM_BY_PUT : SLMPM_BY_REQUEST,
+		      maps ? SLMPM_REASON_HINT : SLMPM_REASON_ONLY);
 	close_pair();
 	return 0;
 }
@@ -215,7 +215,7 @@ int main(void)
 	settings_set("SLMPM_ENGINE_MIN", "64k");
 	settings_run("a busy engine", busy_engine, NULL);
 	settings_set("SLMPM_ENGINE", "none");
-	settings_run("wishes", wish, NULL);
+	settings_run("hints", hint, NULL);
 	settings_set("SLMPM_MODE", "smt");
 	settings_run("all by SMT", forced, (void *)(uintptr_t) "smt");
 	settings_set("SLMPM_MODE", "dma");

@@ -6,7 +6,7 @@
 
 #include "tests/lib/actor.h"
 
-static struct slmpm_monitor look(slmpm_peer peer)
+static struct slmpm_monitor inspect(slmpm_peer peer)
 {
 	struct slmpm_monitor m;
 
@@ -45,7 +45,7 @@ static void counts_messages(slmpm_peer a, slmpm_peer b)
 		OK(slmpm_send(a, 1, text, 100, PATIENCE));
 		EXPECT(slmpm_recv(b, 1, text, sizeof(text), NULL, PATIENCE), 100);
 	}
-	m = look(a);
+	m = inspect(a);
 	EXPECT(m.state, SLMPM_PEER_UP);
 	EXPECT(m.sent_messages, 10);
 	EXPECT(m.sent_bytes, 1000);
@@ -56,7 +56,7 @@ static void counts_messages(slmpm_peer a, slmpm_peer b)
 	EXPECT(m.instances, 1);
 	CHECK(m.out_segments >= 2 && m.in_segments >= 2, "no rings");
 	CHECK(m.taken_ns >= m.since_ns && m.since_ns, "no time");
-	EXPECT(look(b).received_bytes, 1000);
+	EXPECT(inspect(b).received_bytes, 1000);
 }
 
 /* What nobody reads fills the ring, then the queue. */
@@ -70,7 +70,7 @@ static void shows_what_waits(slmpm_peer a, slmpm_peer b)
 
 	for (int i = 0; i < COUNT; i++)
 		OK(slmpm_sendv(a, 2, &piece, 1, NULL, &sends[i]));
-	m = look(a);
+	m = inspect(a);
 	/* Some are announced, perhaps, for the queue's sake. */
 	CHECK(m.queue_depth + m.awaiting > COUNT / 2 && m.queue_depth + m.awaiting < COUNT,
 	      "%llu queued, %llu announced", (unsigned long long)m.queue_depth,
@@ -81,7 +81,7 @@ static void shows_what_waits(slmpm_peer a, slmpm_peer b)
 		EXPECT(slmpm_recv(b, 2, to, LENGTH, NULL, PATIENCE), LENGTH);
 	for (int i = 0; i < COUNT; i++)
 		OK(slmpm_wait(&sends[i], 1, NULL, PATIENCE));
-	m = look(a);
+	m = inspect(a);
 	EXPECT(m.queue_depth, 0);
 	EXPECT(m.awaiting, 0);
 	CHECK(samples_of(&m, SLMPM_BY_SMT) + samples_of(&m, SLMPM_BY_RGET) >= 5,
@@ -106,7 +106,7 @@ static void measures_what_is_one_sided(slmpm_ctx ctx, slmpm_peer a, slmpm_peer b
 		OK(slmpm_put(rmem, 0, local, LENGTH, NULL, NULL));
 	for (int i = 0; i < 9000; i++)
 		OK(slmpm_get(rmem, 0, local, 100, NULL, NULL));
-	m = look(a);
+	m = inspect(a);
 	EXPECT(m.requests[SLMPM_BY_PUT] + m.requests[SLMPM_BY_GET] + m.requests[SLMPM_BY_REQUEST],
 	       9003);
 	if (!m.requests[SLMPM_BY_REQUEST]) { /* within direct reach */
@@ -146,7 +146,7 @@ static void asks_for_echoes(slmpm_peer a, slmpm_peer b)
 			EXPECT(slmpm_recv(b, 3, word, sizeof(word), NULL, PATIENCE), sizeof(word));
 			(void)slmpm_recv(a, 4, word, sizeof(word), NULL, 0);
 		}
-		m = look(a);
+		m = inspect(a);
 	} while (m.echoes < 2 && actor_now_ms() < until);
 	CHECK(m.echoes >= 2 && m.echo_ns && m.echo_least_ns, "no echoes");
 	CHECK(m.echo_least_ns <= m.echo_ns, "%u ns at least, %u ns", m.echo_least_ns, m.echo_ns);
@@ -171,7 +171,7 @@ static void times_short_messages(slmpm_peer a, slmpm_peer b)
 			EXPECT(slmpm_recv(b, 5, text, LENGTH, NULL, PATIENCE), LENGTH);
 			(void)slmpm_recv(a, 6, text, LENGTH, NULL, 0);
 		}
-		m = look(a);
+		m = inspect(a);
 	} while (t[SLMPM_WARM].samples < 2 && actor_now_ms() < until);
 	CHECK(t[SLMPM_WARM].samples >= 2 && t[SLMPM_FRESH].samples == 1, "%llu warm, %llu fresh",
 	      (unsigned long long)t[SLMPM_WARM].samples,
@@ -199,7 +199,7 @@ static void answer(const struct slmpm_am *am, void *count)
 static void sends_in_handlers(slmpm_ctx ctx, slmpm_peer a, slmpm_peer b)
 {
 	int64_t until = actor_now_ms() + PATIENCE;
-	struct slmpm_monitor before = look(b), m;
+	struct slmpm_monitor before = inspect(b), m;
 	uint64_t calls = 0, n;
 
 	OK(slmpm_am_handler(ctx, 1, answer, &calls));
@@ -209,7 +209,7 @@ static void sends_in_handlers(slmpm_ctx ctx, slmpm_peer a, slmpm_peer b)
 			EXPECT(slmpm_recv(a, 7, &n, sizeof(n), NULL, PATIENCE), sizeof(n));
 			EXPECT(n + 1, calls);
 		}
-		m = look(b);
+		m = inspect(b);
 	} while (m.echoes < before.echoes + 3 &&
 		 actor_now_ms() < until); /* looks have been taken */
 	CHECK(m.echoes >= before.echoes + 3, "no echoes");
@@ -220,20 +220,20 @@ static void sends_in_handlers(slmpm_ctx ctx, slmpm_peer a, slmpm_peer b)
 static void shows_its_job(void)
 {
 	struct slmpm_monitors *monitors;
-	struct slmpm_means own, shown;
+	struct slmpm_aggregate own, shown;
 
-	OK(slmpm_means(&own, sizeof(own)));
+	OK(slmpm_aggregate(&own, sizeof(own)));
 	CHECK(own.job && own.jobs == 1 && own.instances == 1, "job %llx, of %u jobs",
 	      (unsigned long long)own.job, own.jobs);
 	EXPECT(own.fabrics[0].links, own.links);
 	CHECK(own.fabrics[0].echo_ns && own.fabrics[0].latency_ns[SLMPM_BY_SMT], "not measured");
 	OK(slmpm_monitors_open(getpid(), &monitors));
-	EXPECT(slmpm_monitors_means(monitors, &shown, sizeof(shown)), 1);
+	EXPECT(slmpm_monitors_aggregate(monitors, &shown, sizeof(shown)), 1);
 	EXPECT(shown.size, sizeof(shown));
 	EXPECT(shown.job, own.job);
 	EXPECT(shown.instances, 1);
 	memset(&shown, 0x5a, sizeof(shown));
-	EXPECT(slmpm_monitors_means(monitors, &shown, 8), 1);
+	EXPECT(slmpm_monitors_aggregate(monitors, &shown, 8), 1);
 	EXPECT(shown.size, 8);
 	EXPECT(shown.links, UINT64_C(0x5a5a5a5a5a5a5a5a));
 	slmpm_monitors_close(monitors);
@@ -242,7 +242,7 @@ static void shows_its_job(void)
 static void bad_arguments(slmpm_peer a)
 {
 	struct slmpm_monitors *monitors;
-	struct slmpm_means means;
+	struct slmpm_aggregate aggregate;
 	struct slmpm_monitor m;
 	slmpm_peer none = {0};
 
@@ -250,10 +250,11 @@ static void bad_arguments(slmpm_peer a)
 	REFUSED(slmpm_monitor(a, NULL, sizeof(m)), SLMPM_EINVAL, ".size");
 	REFUSED(slmpm_monitor(a, &m, 3), SLMPM_EINVAL, ".size");
 	REFUSED(slmpm_monitors_read(NULL, 0, &m, sizeof(m)), SLMPM_EINVAL, "nothing to read");
-	REFUSED(slmpm_monitors_means(NULL, &means, sizeof(means)), SLMPM_EINVAL, "nothing to read");
+	REFUSED(slmpm_monitors_aggregate(NULL, &aggregate, sizeof(aggregate)), SLMPM_EINVAL,
+		"nothing to read");
 	OK(slmpm_monitors_open(getpid(), &monitors));
-	REFUSED(slmpm_monitors_means(monitors, NULL, sizeof(means)), SLMPM_EINVAL, ".size");
-	REFUSED(slmpm_monitors_means(monitors, &means, 3), SLMPM_EINVAL, ".size");
+	REFUSED(slmpm_monitors_aggregate(monitors, NULL, sizeof(aggregate)), SLMPM_EINVAL, ".size");
+	REFUSED(slmpm_monitors_aggregate(monitors, &aggregate, 3), SLMPM_EINVAL, ".size");
 	slmpm_monitors_close(monitors);
 	slmpm_monitors_close(NULL);
 	CHECK(!slmpm_protocol_name(-1) && !slmpm_protocol_name(SLMPM_PROTOCOLS), "a name too many");

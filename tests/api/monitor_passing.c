@@ -117,19 +117,19 @@ static void is_shown(struct slmpm_monitors *monitors, const char *name, void (*c
 {
 	struct slmpm_monitor m;
 	uint64_t before;
-	int looks = 0;
+	int inspections = 0;
 
 	EXPECT(slmpm_monitors_read(monitors, 0, &m, sizeof(m)), 1);
 	before = done_on(&m);
-	for (int i = 0; i < CALLS && looks < 2; i++) {
+	for (int i = 0; i < CALLS && inspections < 2; i++) {
 		call();
 		let_time_pass();
 		EXPECT(slmpm_monitors_read(monitors, 0, &m, sizeof(m)), 1);
-		looks += done_on(&m) > before;
+		inspections += done_on(&m) > before;
 		before = done_on(&m);
 	}
-	CHECK(looks == 2, "%s: %d calls, and what others see has grown %d times", name, CALLS,
-	      looks);
+	CHECK(inspections == 2, "%s: %d calls, and what others see has grown %d times", name, CALLS,
+	      inspections);
 }
 
 /* A stream of short messages is measured, too; once in an eighth of SLMPM_MONITOR_MS. */

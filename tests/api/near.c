@@ -63,7 +63,7 @@ static int guest(void *arg)
 	return 0;
 }
 
-/* PEER has come, and nobody else; its further links, if it has any, may have, too. */
+/* PEER has come, and nobody else; its secondary links, if it has any, may have, too. */
 static void check_events(slmpm_peer peer)
 {
 	struct slmpm_event event = {.size = sizeof(event)};

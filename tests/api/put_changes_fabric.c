@@ -179,8 +179,8 @@ static void load_engine(void)
 
 static int changes(void *unused)
 {
-	const struct slmpm_how told = {
-		.size = sizeof(told), .flags = SLMPM_NOTIFY, .imm = 6, .timeout_ms = PATIENCE};
+	const struct slmpm_how notified = {
+		.size = sizeof(notified), .flags = SLMPM_NOTIFY, .imm = 6, .timeout_ms = PATIENCE};
 	const struct slmpm_how behind = {.size = sizeof(behind),
 					 .flags = SLMPM_FENCE | SLMPM_NOTIFY,
 					 .imm = 5,
@@ -203,7 +203,7 @@ static int changes(void *unused)
 	CHECK(written(0) - shm < 500, "they have gone by the first link");
 	CHECK(kill(at.pid, SIGCONT) == 0, "not resumed");
 	OK(slmpm_put(at.rmem, LAST, &word, sizeof(word), &behind, NULL));
-	OK(slmpm_put(at.rmem, LAST, &word, sizeof(word), &told, NULL));
+	OK(slmpm_put(at.rmem, LAST, &word, sizeof(word), &notified, NULL));
 	expect_message(6);
 	OK(slmpm_flush(at.peer, PATIENCE));
 	settle();

@@ -86,7 +86,7 @@ static int queued(void)
 
 static int operate(int kind)
 {
-	struct slmpm_how told = {.size = sizeof(told), .timeout_ms = PATIENCE};
+	struct slmpm_how notified = {.size = sizeof(notified), .timeout_ms = PATIENCE};
 	struct slmpm_how remote = {
 		.size = sizeof(remote), .flags = SLMPM_REMOTE, .timeout_ms = PATIENCE};
 	struct slmpm_span spans[2] = {{0, 8}, {64, 8}};
@@ -100,7 +100,7 @@ static int operate(int kind)
 	case GET: return slmpm_get(region, 0, words, 8, NULL, NULL);
 	case ADD: return slmpm_atomic(region, 0, SLMPM_FETCH_ADD, 64, 1, 0, NULL, NULL, NULL);
 	case ADD_TOLD:
-		return slmpm_atomic(region, 0, SLMPM_FETCH_ADD, 64, 1, 0, words, &told, NULL);
+		return slmpm_atomic(region, 0, SLMPM_FETCH_ADD, 64, 1, 0, words, &notified, NULL);
 	case SWAP: return slmpm_atomic(region, 4, SLMPM_SWAP, 32, 1, 0, words, NULL, NULL);
 	case COMPARE:
 		return slmpm_atomic(region, 8, SLMPM_COMPARE_SWAP, 64, 1, 0, words, NULL, NULL);

@@ -118,7 +118,7 @@ static bool by_counter(struct end *e)
 
 static const struct kind {
 	const char *name;
-	look_fn *look;
+	look_fn *inspect;
 } kinds[] = {
 	{"slmpm_recv", by_try},           {"slmpm_probe", by_probe},
 	{"slmpm_test", by_test},          {"slmpm_wait", by_wait},
@@ -135,11 +135,11 @@ static void set_up(struct end *e, slmpm_ctx ctx, slmpm_peer peer)
 }
 
 /* Looks in vain until it is there. */
-static long look_for(struct end *e, look_fn *look)
+static long look_for(struct end *e, look_fn *inspect)
 {
 	long vain = 0;
 
-	for (int64_t until = actor_now_ms() + PATIENCE; !look(e); vain++)
+	for (int64_t until = actor_now_ms() + PATIENCE; !inspect(e); vain++)
 		CHECK(vain % 1000 || actor_now_ms() < until, "nothing has come");
 	return vain;
 }
@@ -151,14 +151,14 @@ static void say(struct end *e, int word)
 
 static int role_answers(slmpm_peer host, char **words)
 {
-	look_fn *look = kinds[atoi(words[0])].look;
+	look_fn *inspect = kinds[atoi(words[0])].inspect;
 	struct end e;
 	slmpm_ctx ctx;
 
 	OK(slmpm_default(&ctx));
 	set_up(&e, ctx, host);
 	do {
-		(void)look_for(&e, look);
+		(void)look_for(&e, inspect);
 		say(&e, e.word);
 	} while (e.word != LAST);
 	return 0;
@@ -182,7 +182,7 @@ static pid_t pid_of(slmpm_peer peer)
 }
 
 /* A batch of round trips: looks in vain. Those in which others had the processor do not count; -1: all were such. */
-static long batch(struct end *e, look_fn *look)
+static long batch(struct end *e, look_fn *inspect)
 {
 	pid_t other = pid_of(e->peer);
 
@@ -192,7 +192,7 @@ static long batch(struct end *e, look_fn *look)
 
 		for (int i = 0; i < TURNS; i++) {
 			say(e, i);
-			vain += look_for(e, look);
+			vain += look_for(e, inspect);
 			EXPECT(e->word, i);
 		}
 		if (one_processor_was_ours(&p))
@@ -201,10 +201,10 @@ static long batch(struct end *e, look_fn *look)
 	return -1;
 }
 
-static void stop(struct end *e, look_fn *look)
+static void stop(struct end *e, look_fn *inspect)
 {
 	say(e, LAST);
-	(void)look_for(e, look);
+	(void)look_for(e, inspect);
 	actor_join(e->peer, 0);
 }
 
@@ -222,8 +222,8 @@ static int all_kinds(void *arg)
 
 		start(&e, ctx, k);
 		for (int i = 0; i < TRIES && vain > TURNS * MOST; i++)
-			vain = batch(&e, kinds[k].look);
-		stop(&e, kinds[k].look);
+			vain = batch(&e, kinds[k].inspect);
+		stop(&e, kinds[k].inspect);
 		if (vain < 0)
 			return 77;
 		CHECK(vain <= TURNS * MOST, "%s: %ld looks in vain in %d round trips",

@@ -70,9 +70,9 @@ ASK(fabric_info, slmpm_fabric_at(0, s))
 /* These have their size as an argument. */
 ASK(stats, slmpm_peer_stats(near, s, size))
 ASK(monitor, slmpm_monitor(near, s, size))
-ASK(means, slmpm_means(s, size))
+ASK(aggregate, slmpm_aggregate(s, size))
 ASK(monitors_read, slmpm_monitors_read(monitors, 0, s, size))
-ASK(monitors_means, slmpm_monitors_means(monitors, s, size))
+ASK(monitors_means, slmpm_monitors_aggregate(monitors, s, size))
 
 /* The first of them. */
 static int totals(void *s, size_t size)
@@ -120,9 +120,9 @@ static const struct asked {
 	{"slmpm_fabric_info", sizeof(struct slmpm_fabric_info), fabric_info, false},
 	{"slmpm_stats", sizeof(struct slmpm_stats), stats, true},
 	{"slmpm_monitor", sizeof(struct slmpm_monitor), monitor, true},
-	{"slmpm_means", sizeof(struct slmpm_means), means, true},
+	{"slmpm_aggregate", sizeof(struct slmpm_aggregate), aggregate, true},
 	{"slmpm_monitor", sizeof(struct slmpm_monitor), monitors_read, true},
-	{"slmpm_means", sizeof(struct slmpm_means), monitors_means, true},
+	{"slmpm_aggregate", sizeof(struct slmpm_aggregate), monitors_means, true},
 	{"slmpm_totals", sizeof(struct slmpm_totals), totals, true},
 };
 

@@ -138,7 +138,8 @@ static void arguments(void)
 
 static void environments(void)
 {
-	char *more[] = {"SPAWN_A=new", "SPAWN_C=", "SLMPM_PARENT=3:99", "SLMPM_LEASH=0", "", NULL};
+	char *more[] = {"SPAWN_A=new",        "SPAWN_C=", "SLMPM_PARENT=3:99",
+			"SLMPM_DEATH_PIPE=0", "",         NULL};
 	char *only[] = {"", NULL};
 	struct slmpm_spawn_options add = {.envp = more},
 				   clean = {.envp = more, .flags = SLMPM_SPAWN_CLEAN_ENV},
@@ -339,7 +340,7 @@ static void grace(void)
 }
 
 /* Programs that never connect: found out by their end. */
-static void strangers(void)
+static void unauthenticated(void)
 {
 	char *ten[] = {"10", NULL};
 	slmpm_peer peer = start("true", NULL, NULL);
@@ -383,33 +384,33 @@ static void descriptors(void)
 	finish(two);
 }
 
-/* The host's end ends those on its leash. */
-static void leash(void)
+/* The host's end ends those on its parent-death pipe. */
+static void death_pipe(void)
 {
 	struct slmpm_spawn_options o = {.flags = SLMPM_SPAWN_DIE_WITH_HOST};
-	int told[2], status;
+	int notified[2], status;
 	struct pollfd p;
 	pid_t host;
 	char byte;
 
-	CHECK(pipe(told) == 0, "pipe");
+	CHECK(pipe(notified) == 0, "pipe");
 	host = fork();
 	CHECK(host >= 0, "fork");
 	if (!host) {
 		slmpm_peer peer = start(self, NULL, &o);
 
 		says(peer, "a1", "(none)");
-		CHECK(write(told[1], "x", 1) == 1, "write");
+		CHECK(write(notified[1], "x", 1) == 1, "write");
 		for (;;)
 			pause();
 	}
-	close(told[1]);
-	CHECK(read(told[0], &byte, 1) == 1, "no start");
+	close(notified[1]);
+	CHECK(read(notified[0], &byte, 1) == 1, "no start");
 	CHECK(kill(host, SIGKILL) == 0 && waitpid(host, &status, 0) == host, "kill");
 	/* The other copy of the pipe is the accelerator's. */
-	p = (struct pollfd){.fd = told[0], .events = POLLIN};
-	CHECK(poll(&p, 1, MS) == 1 && read(told[0], &byte, 1) == 0, "it lives on");
-	close(told[0]);
+	p = (struct pollfd){.fd = notified[0], .events = POLLIN};
+	CHECK(poll(&p, 1, MS) == 1 && read(notified[0], &byte, 1) == 0, "it lives on");
+	close(notified[0]);
 }
 
 static void remove_files(void)
@@ -429,7 +430,7 @@ int main(int argc, char **argv)
 	if (getenv("SLMPM_PARENT"))
 		return accelerator(argc, argv);
 	CHECK(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0 && mkdtemp(folder), "set-up");
-	leash(); /* first: its host must have no other library state */
+	death_pipe(); /* first: its host must have no other library state */
 	arguments();
 	environments();
 	folders();
@@ -437,7 +438,7 @@ int main(int argc, char **argv)
 	not_programs();
 	ends();
 	grace();
-	strangers();
+	unauthenticated();
 	joined_at_once();
 	descriptors();
 	CHECK(slmpm_parent(&(slmpm_peer){0}) == -SLMPM_ESTATE, "a parent from nowhere");

@@ -22,7 +22,7 @@ static struct slmpm_totals all[MOST];
 static slmpm_ctx ctx;
 
 /* Those of this process, or of PID: how many. */
-static int look(int pid)
+static int inspect(int pid)
 {
 	int n = pid ? slmpm_totals_read(pid, all, sizeof(*all), MOST) :
 		      slmpm_totals(ctx, all, sizeof(*all), MOST);
@@ -34,7 +34,7 @@ static int look(int pid)
 
 static struct slmpm_totals total_of(const char *id)
 {
-	int n = look(0);
+	int n = inspect(0);
 
 	for (int i = 0; i < n; i++)
 		if (!strcmp(all[i].id, id))
@@ -153,7 +153,7 @@ static int come_as_known(void *arg)
 	return 0;
 }
 
-static void stranger(const struct counted *c, uint64_t connections)
+static void caller(const struct counted *c, uint64_t connections)
 {
 	char at[400], wrong[440];
 	int64_t until = actor_now_ms() + PATIENCE;
@@ -224,7 +224,7 @@ static void forked(void)
 	if (pid == 0) {
 		OK(slmpm_open(&own, NULL));
 		ctx = own;
-		EXPECT(look(0), 1);
+		EXPECT(inspect(0), 1);
 		CHECK(!all[0].connections && !all[0].refused, "the parent's totals");
 		actor_pair(own, &a, &b);
 		OK(slmpm_peer_id(a, "twins"));
@@ -262,28 +262,28 @@ static uint64_t sum(int n)
 
 static int read_beside(void *arg)
 {
-	uint64_t before = 0, looks = 0;
+	uint64_t before = 0, inspections = 0;
 	char end;
 
 	(void)arg;
 	close(stop[1]);
 	do {
-		uint64_t now = sum(look(getppid()));
+		uint64_t now = sum(inspect(getppid()));
 
 		CHECK(now >= before, "%llu messages, and before %llu", (unsigned long long)now,
 		      (unsigned long long)before);
 		before = now;
-		looks++;
+		inspections++;
 		(void)usleep(1000);
 	} while (recv(stop[0], &end, 1, MSG_DONTWAIT) != 0);
-	printf("%llu looks\n", (unsigned long long)looks);
-	CHECK(looks > 20, "%llu looks", (unsigned long long)looks);
+	printf("%llu looks\n", (unsigned long long)inspections);
+	CHECK(inspections > 20, "%llu looks", (unsigned long long)inspections);
 	return 0;
 }
 
 static void many_ids(void)
 {
-	uint64_t before = sum(look(0)), said = 0, ids = (uint64_t)look(0) - 1;
+	uint64_t before = sum(inspect(0)), said = 0, ids = (uint64_t)inspect(0) - 1;
 	uint64_t connections = connected;
 	slmpm_peer a, b;
 	char id[32];
@@ -303,7 +303,7 @@ static void many_ids(void)
 		OK(slmpm_close(a, PATIENCE));
 		OK(slmpm_close(b, PATIENCE));
 	}
-	n = look(0);
+	n = inspect(0);
 	EXPECT(n, MOST);
 	EXPECT(sum(n), before + said);
 	EXPECT(connected, connections + 2 * (uint64_t)IDS);
@@ -339,9 +339,9 @@ static void closed_late(void)
 		OK(slmpm_close(b, PATIENCE));
 	}
 	CHECK(!total_of("old").size, "it is kept");
-	EXPECT(sum(look(0)), IDS + 3);
+	EXPECT(sum(inspect(0)), IDS + 3);
 	OK(slmpm_peer_id(old, "known again"));
-	n = look(0);
+	n = inspect(0);
 	EXPECT(n, MOST);
 	for (int i = 1; i < n; i++)
 		CHECK(strncmp(all[i].id, "id-", 3) != 0 ||
@@ -350,9 +350,9 @@ static void closed_late(void)
 		      (unsigned long long)all[i].connections,
 		      (unsigned long long)all[i].sent_messages);
 	expect_total("known again", &(struct counted){.sent = 3, .sent_bytes = 24}, 1, 0);
-	EXPECT(sum(look(0)), IDS + 3);
+	EXPECT(sum(inspect(0)), IDS + 3);
 	OK(slmpm_close(old, PATIENCE));
-	EXPECT(sum(look(0)), IDS + 3);
+	EXPECT(sum(inspect(0)), IDS + 3);
 }
 
 static int late(void *unused)
@@ -373,7 +373,7 @@ static int over_tcp(void *unused)
 	OK(slmpm_open(&ctx, NULL));
 	comes_again("tcp://127.0.0.1:0", &c, &connections);
 	comes_again("tcp://127.0.0.1:0", &c, &connections);
-	stranger(&c, connections);
+	caller(&c, connections);
 	two_at_once();
 	OK(slmpm_shut(ctx, PATIENCE));
 	return 0;
@@ -388,7 +388,7 @@ static int here(void *unused)
 	OK(slmpm_open(&ctx, NULL));
 	comes_again("shm:totals", &c, &connections);
 	comes_again("tcp://127.0.0.1:0", &c, &connections);
-	stranger(&c, connections);
+	caller(&c, connections);
 	two_at_once();
 	forked();
 	many_ids();

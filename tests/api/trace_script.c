@@ -3,7 +3,7 @@
 /*
  * trace_script PART: a scripted exchange between both ends of a connection in one context. What
  * SLMPM_TRACE then has is the same on every machine, but for the parts "both", in which two threads
- * copy at once, "echo" and "means". All parts together show every opcode.
+ * copy at once, "echo" and "aggregate". All parts together show every opcode.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -418,7 +418,7 @@ static void part_means(void)
 	char *words[] = {(char *)"child", NULL}, *quiet[] = {(char *)"SLMPM_TRACE=", NULL};
 	struct slmpm_spawn_options options = {.size = sizeof(options), .envp = quiet};
 	int64_t until = actor_now_ms() + PATIENCE;
-	struct slmpm_means means;
+	struct slmpm_aggregate aggregate;
 	slmpm_peer child;
 
 	options.ctx = ctx;
@@ -426,9 +426,9 @@ static void part_means(void)
 	do {
 		OK(slmpm_send(child, 1, here, 5, PATIENCE));
 		EXPECT(slmpm_recv(child, 1, there, sizeof(there), NULL, PATIENCE), 5);
-		OK(slmpm_means(&means, sizeof(means)));
-	} while (means.instances < 2 && actor_now_ms() < until);
-	EXPECT(means.instances, 2);
+		OK(slmpm_aggregate(&aggregate, sizeof(aggregate)));
+	} while (aggregate.instances < 2 && actor_now_ms() < until);
+	EXPECT(aggregate.instances, 2);
 	OK(slmpm_close(child, PATIENCE));
 	EXPECT(slmpm_join(child, NULL, PATIENCE), 0);
 }
@@ -459,7 +459,7 @@ int main(int argc, char **argv)
 		     {"copied", part_copied},
 		     {"mirrored", part_mirrored},
 		     {"echo", part_echo},
-		     {"means", part_means},
+		     {"aggregate", part_means},
 		     {"both", part_both}};
 
 	if (argc > 1 && !strcmp(argv[1], "child"))

@@ -77,7 +77,7 @@ static slmpm_rmem rmem;
 static slmpm_mirror mirror, lone; /* the peer has nothing for this one */
 static slmpm_ctr ctr;
 static slmpm_cq cq;
-static slmpm_req req, queued, under_way;
+static slmpm_req req, queued, in_flight;
 static const void *growing;
 static void *loan;
 static struct slmpm_done done;
@@ -240,7 +240,7 @@ static void try_all(bool closed)
 static void set_up(void)
 {
 	struct slmpm_mem_info info = {.size = sizeof(info)};
-	struct slmpm_how told = {.size = sizeof(told)};
+	struct slmpm_how notified = {.size = sizeof(notified)};
 	struct slmpm_key key;
 	void *at;
 
@@ -257,11 +257,11 @@ static void set_up(void)
 	OK(slmpm_mirror_create(ctx, more_words, sizeof(more_words), NULL, &lone));
 	OK(slmpm_mirror_attach(mirror, peer, 1, SLMPM_MIRROR_LEAD | SLMPM_MIRROR_BOTH, PATIENCE));
 	EXPECT(slmpm_hold(peer, GROWING, &growing, &done, PATIENCE), 1000);
-	told.ctr = ctr;
-	OK(slmpm_recvv(peer, NOTHING, &small, 1, &told, NULL));
-	told.ctr = (slmpm_ctr){0};
-	told.cq = cq;
-	OK(slmpm_recvv(peer, NOTHING, &small, 1, &told, NULL));
+	notified.ctr = ctr;
+	OK(slmpm_recvv(peer, NOTHING, &small, 1, &notified, NULL));
+	notified.ctr = (slmpm_ctr){0};
+	notified.cq = cq;
+	OK(slmpm_recvv(peer, NOTHING, &small, 1, &notified, NULL));
 	OK(slmpm_recvv(peer, NOTHING, &small, 1, NULL, &req));
 	OK(slmpm_loan(peer, FILL, LONG, &loan, PATIENCE));
 }
@@ -283,7 +283,7 @@ static void stop(void)
 	EXPECT(rc, -SLMPM_ETIMEOUT);
 	OK(slmpm_sendv(peer, FILL, &piece, 1, NULL, &queued)); /* a commit stays behind it */
 	OK(slmpm_mirror_set(mirror, words, 1, sizeof(words)));
-	OK(slmpm_put(rmem, 0, bytes, 64, NULL, &under_way));
+	OK(slmpm_put(rmem, 0, bytes, 64, NULL, &in_flight));
 }
 
 static int tries(void *spawn)

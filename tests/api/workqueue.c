@@ -27,11 +27,11 @@ static void put_and_tell(void)
 		if (i % 20)
 			continue;
 		for (uint64_t k = i - 19; k <= i; k++) {
-			uint64_t told;
+			uint64_t notified;
 
-			EXPECT(slmpm_recv(b, 1, &told, 8, NULL, PATIENCE), 8);
-			CHECK(told == k && there[0] >= k, "told %llu, there %llu",
-			      (unsigned long long)told, (unsigned long long)there[0]);
+			EXPECT(slmpm_recv(b, 1, &notified, 8, NULL, PATIENCE), 8);
+			CHECK(notified == k && there[0] >= k, "told %llu, there %llu",
+			      (unsigned long long)notified, (unsigned long long)there[0]);
 		}
 	}
 	for (uint64_t i = 1; i <= MANY; i++) {
@@ -198,7 +198,7 @@ static void behind_a_burst(void)
 	struct slmpm_iov value = {here, 8};
 	struct slmpm_stats s;
 	struct slmpm_wr wr;
-	uint64_t told;
+	uint64_t notified;
 
 	begin(0, 0);
 	for (uint64_t i = 1; i <= MANY; i++) {
@@ -212,8 +212,8 @@ static void behind_a_burst(void)
 		OK(slmpm_peer_stats(a, &s, sizeof(s)));
 		CHECK(s.sent_messages >= i, "%llu messages have left",
 		      (unsigned long long)s.sent_messages);
-		EXPECT(slmpm_recv(b, 1, &told, 8, NULL, 0), 8);
-		CHECK(told == i && there[0] == i, "told %llu", (unsigned long long)told);
+		EXPECT(slmpm_recv(b, 1, &notified, 8, NULL, 0), 8);
+		CHECK(notified == i && there[0] == i, "told %llu", (unsigned long long)notified);
 	}
 	end();
 }

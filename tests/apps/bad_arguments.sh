@@ -54,7 +54,7 @@ refused 1 'No such file' "$bin/slmpm_run" -t "$dir/nowhere" true
 refused 1 '^slmpm_run: -H a/b: "a/b" is no name of a host' "$bin/slmpm_run" -H a/b true
 refused 1 '^slmpm_run: -H a:x: elements x: a number from 0' "$bin/slmpm_run" -H a:x true
 refused 1 '^slmpm_run: -H a,a: host a again' "$bin/slmpm_run" -H a,a true
-refused 2 'how slmpm_spawn starts it' "$bin/slmpm_run" --courier
+refused 2 'how slmpm_spawn starts it' "$bin/slmpm_run" --relay
 refused 2 '"what"' "$bin/slmpm_info" what
 refused 2 '"what"' "$bin/slmpm_stat" what
 refused 2 '"what".*--help' "$bin/mirror_demo" what

@@ -112,9 +112,9 @@ finish() { # finish WHAT STATUS SAID
 }
 start term; echo >&8; finish "slmpm_kill with grace" 0 "signal 15"
 start kill; echo >&8; finish "slmpm_kill at once" 0 "signal 9"
-start leash; echo >&8; finish "the host dies with a leash" 137 ""
+start death_pipe; echo >&8; finish "the host dies with a death_pipe" 137 ""
 start join; kill -KILL "$(pgrep -f "^$host")"; finish "the host is killed" 137 ""
-start join; kill -KILL "$(pgrep -f 'slmpm_run --courier')"; finish "the courier is killed" 0 "signal 9"
+start join; kill -KILL "$(pgrep -f 'slmpm_run --relay')"; finish "the relay is killed" 0 "signal 9"
 start join; "$bin/slmpm_run" --status >"$dir/status"
 grep -Eq '^  1 +beta +[0-9]+ +running +sh$' "$dir/status" || fail "--status: $(cat "$dir/status")"
 "$bin/slmpm_run" --kill || fail "--kill"; finish "the job is ended" 143 ""
@@ -122,9 +122,9 @@ start join; kill -KILL "$(pgrep -f '^/[^ ]*slmpm_run -q')"; finish "slmpm_run is
 
 # ---- ended there ----
 agents() { pgrep -f '^/mnt/bin/slmpm_run --agent'; }
-start join; read -r warden worker < <(agents | tr '\n' ' '); kill -KILL "$worker"; finish "the worker is killed" 0 "signal 9"
+start join; read -r supervisor worker < <(agents | tr '\n' ' '); kill -KILL "$worker"; finish "the worker is killed" 0 "signal 9"
 grep -q 'beta: the connection to its agent is lost; what ran there is ended' "$dir/err" || fail "no word of the loss"
-start join; read -r warden worker < <(agents | tr '\n' ' '); kill -KILL "$warden"; finish "the warden is killed" 0 "signal 9"
+start join; read -r supervisor worker < <(agents | tr '\n' ' '); kill -KILL "$supervisor"; finish "the supervisor is killed" 0 "signal 9"
 # Both at once: processes may be left, files are removed by the next agent.
 start join; both=$(agents); kill -STOP $both; kill -KILL $both; kill $(pgrep -f 'sleep 12345') 2>/dev/null; wait $run; exec 8>&- 9<&-
 [ -n "$(netns_on beta ls -A /mnt/tmp)" ] || fail "both killed: nothing was left to clear up"

@@ -3,7 +3,7 @@
 /*
  * A host for any program: run_host WHAT [NAME=VALUE...] PROGRAM ARGUMENT... starts it and prints how it
  * ended. WHAT: join; close, before it has connected; kill or term, once a line has come on standard
- * input; leash, bound to this process's life; cwd=DIRECTORY; carry=DIRECTORY; there; wrapper=WORDS;
+ * input; parent-death pipe, bound to this process's life; cwd=DIRECTORY; carry=DIRECTORY; there; wrapper=WORDS;
  * clean; handler, with itself as the program: tries to start another in an active message's handler.
  */
 #include <fcntl.h>
@@ -65,7 +65,7 @@ int main(int argc, char **argv)
 	while (next < argc - 1 && strchr(argv[next], '=') && envs < 15)
 		env[envs++] = argv[next++];
 	o.envp = env;
-	if (strcmp(what, "leash") == 0)
+	if (strcmp(what, "death_pipe") == 0)
 		o.flags |= SLMPM_SPAWN_DIE_WITH_HOST;
 	if (strcmp(what, "there") == 0)
 		o.flags |= SLMPM_SPAWN_THERE;
@@ -85,10 +85,11 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(what, "close") == 0 && slmpm_close(peer, 0) < 0)
 		return slmpm_perror("close");
-	if (strcmp(what, "kill") == 0 || strcmp(what, "term") == 0 || strcmp(what, "leash") == 0) {
+	if (strcmp(what, "kill") == 0 || strcmp(what, "term") == 0 ||
+	    strcmp(what, "death_pipe") == 0) {
 		if (getchar() != '\n')
 			return 3;
-		if (what[0] == 'l')
+		if (what[0] == 'd')
 			return raise(SIGKILL);
 		if (slmpm_kill(peer, what[0] == 'k' ? 0 : 60000) < 0)
 			return slmpm_perror("kill");

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # waits
 #
-# An agent that is told nonsense, cut off in its middle, or given files that are not what was offered; a courier
+# An agent that is told nonsense, cut off in its middle, or given files that are not what was offered; a relay
 # whose agent does the same to it. Both end, say why, and leave nothing. A program that sends descriptors.
 # timeout: 120
 set -u
@@ -88,7 +88,7 @@ pgrep -f 'sleep 12347' >/dev/null && fail "a program outlives its agent"
 timeout 20 "$bin/slmpm_run" "$SLMPM_BUILD/tests/apps/run_guest" 2>"$dir/err" || fail "descriptors that nobody asked for stay open"
 
 # ---- agents that break the rules: the host is told, and goes on ----
-courier() { # courier TEXT SCRIPT...: an agent made of shell
+relay() { # relay TEXT SCRIPT...: an agent made of shell
 	local text=$1
 	shift
 	printf '#!/bin/bash\n. %q\n%s\n' "$dir/parts" "$*" >"$dir/agent"
@@ -100,19 +100,19 @@ courier() { # courier TEXT SCRIPT...: an agent made of shell
 { declare -f bytes frame; echo "hello() { frame 1 'slmpm-agent 1'; }"; echo 'take() { head -c 100 >/dev/null; }'
 echo 'take_all() { local h; while h=($(head -c 5 | od -An -tu1)) && [ ${h[4]-6} != 6 ]; do head -c $((h[0] + h[1] * 256 + h[2] * 65536)) >/dev/null; done; }'
 } >"$dir/parts"
-courier 'beta: it says "' 'head -c 300 /dev/urandom | tr -d "\0"; sleep 1'
-courier 'ended with status 0 before an agent answered' ':'
-courier 'speaks version 2, this one 1' "frame 1 'slmpm-agent 2'; sleep 1"
-courier 'ended with status 3' 'hello; take; exit 3'
-courier 'ended with status 3 before it was told what to run\|ended with status 3 while files were sent' 'hello; exec <&-; exit 3'
-courier 'beta: no folder can be made in /nowhere: No such file' "TMPDIR=/nowhere exec $bin/slmpm_run --agent"
-courier 'beta: a bell ?, a clear screen ?\[2J' "frame 8 '\\x0f\\0\\0\\0a bell \\a, a clear screen \\e[2J'; cat >/dev/null"
-courier 'could not be sent: ' 'hello; take; frame 9 x; cat >/dev/null'
-courier 'no such luck' "hello; take; frame 8 '\\x0f\\0\\0\\0no such luck'; cat >/dev/null"
-courier 'does not keep to the rules' "hello; take; frame 4 '\\0'; frame 4 '\\0'; frame 4 '\\0'; cat >/dev/null"
+relay 'beta: it says "' 'head -c 300 /dev/urandom | tr -d "\0"; sleep 1'
+relay 'ended with status 0 before an agent answered' ':'
+relay 'speaks version 2, this one 1' "frame 1 'slmpm-agent 2'; sleep 1"
+relay 'ended with status 3' 'hello; take; exit 3'
+relay 'ended with status 3 before it was told what to run\|ended with status 3 while files were sent' 'hello; exec <&-; exit 3'
+relay 'beta: no folder can be made in /nowhere: No such file' "TMPDIR=/nowhere exec $bin/slmpm_run --agent"
+relay 'beta: a bell ?, a clear screen ?\[2J' "frame 8 '\\x0f\\0\\0\\0a bell \\a, a clear screen \\e[2J'; cat >/dev/null"
+relay 'could not be sent: ' 'hello; take; frame 9 x; cat >/dev/null'
+relay 'no such luck' "hello; take; frame 8 '\\x0f\\0\\0\\0no such luck'; cat >/dev/null"
+relay 'does not keep to the rules' "hello; take; frame 4 '\\0'; frame 4 '\\0'; frame 4 '\\0'; cat >/dev/null"
 # It says that the program runs, and then that, or nothing at all.
-courier 'killed by signal 9\|ended\|died' "hello; for i in 1 2; do frame 4 '\\0'; done; frame 7 '\\x01\\0\\0\\0'; frame 3 x; cat >/dev/null"
+relay 'killed by signal 9\|ended\|died' "hello; for i in 1 2; do frame 4 '\\0'; done; frame 7 '\\x01\\0\\0\\0'; frame 3 x; cat >/dev/null"
 grep -q 'does not keep to the rules; what ran there is ended' "$dir/err" || fail "no word of the wrong frame: $(cat "$dir/err")"
-courier 'killed by signal 9\|ended\|died' "hello; for i in 1 2; do frame 4 '\\0'; done; take_all; frame 7 '\\x01\\0\\0\\0'"
+relay 'killed by signal 9\|ended\|died' "hello; for i in 1 2; do frame 4 '\\0'; done; take_all; frame 7 '\\x01\\0\\0\\0'"
 grep -q 'the connection to its agent is lost' "$dir/err" || fail "no word of the loss: $(cat "$dir/err")"
 exit 0

@@ -21,7 +21,8 @@
 
 struct head { /* as slmpm/monitor/monitor_layout.h has it */
 	uint64_t magic;
-	uint32_t version, pid, entries, entry_size, place_size, known, means_place, means_known;
+	uint32_t version, pid, entries, entry_size, place_size, known, aggregate_place,
+		aggregate_known;
 	uint64_t zero[3];
 };
 

@@ -25,7 +25,7 @@ struct stage {
 	slmpm_peer other;    /* a third process, or none */
 	slmpm_mem mem;
 	slmpm_rmem rmem;
-	struct chosen under_way[MANY];
+	struct chosen in_flight[MANY];
 	int count;
 };
 
@@ -120,7 +120,7 @@ static void settle(struct stage *s)
 	if (s->reader)
 		CHECK(kill(s->reader, SIGCONT) == 0, "not resumed");
 	for (int i = 0; i < s->count; i++) {
-		EXPECT(slmpm_wait(&s->under_way[i].req, 1, &done, PATIENCE), 0);
+		EXPECT(slmpm_wait(&s->in_flight[i].req, 1, &done, PATIENCE), 0);
 		OK(done.status);
 	}
 }
@@ -147,7 +147,7 @@ static struct slmpm_mode put(struct stage *s, size_t len, uint32_t flags)
 {
 	const struct slmpm_how how = {.size = sizeof(how), .flags = flags};
 	struct slmpm_mode mode = {.size = sizeof(mode)};
-	slmpm_req *req = &s->under_way[s->count++].req;
+	slmpm_req *req = &s->in_flight[s->count++].req;
 
 	OK(slmpm_put(s->rmem, 0, chosen_bytes, len, &how, req));
 	OK(slmpm_req_mode(*req, &mode));
@@ -166,12 +166,12 @@ static bool expect_put(struct stage *s, size_t len, uint32_t flags, int protocol
 static void send_many(struct stage *s, int n, size_t len)
 {
 	while (n--)
-		chosen_post(s->to, len, 0, &s->under_way[s->count++]);
+		chosen_post(s->to, len, 0, &s->in_flight[s->count++]);
 }
 
 static bool expect_send(struct stage *s, size_t len, uint32_t flags, enum slmpm_reason reason)
 {
-	chosen_send(s->to, len, flags, SLMPM_BY_SMT, reason, &s->under_way[s->count++]);
+	chosen_send(s->to, len, flags, SLMPM_BY_SMT, reason, &s->in_flight[s->count++]);
 	if (s->from.id)
 		EXPECT(slmpm_recv(s->from, MESSAGES, chosen_bytes, len, NULL, PATIENCE), len);
 	return true;
@@ -189,7 +189,7 @@ static bool as_the_call_says(struct stage *s)
 
 static bool wished_for(struct stage *s)
 {
-	return expect_put(s, 8, SLMPM_VIA(SLMPM_BY_REQUEST), SLMPM_BY_REQUEST, SLMPM_REASON_WISH);
+	return expect_put(s, 8, SLMPM_VIA(SLMPM_BY_REQUEST), SLMPM_BY_REQUEST, SLMPM_REASON_HINT);
 }
 
 static bool strictly(struct stage *s)
@@ -332,7 +332,7 @@ static bool out_of_its_reach(struct stage *s)
 static const struct scene scenes[SLMPM_REASONS + 1] = {
 	[SLMPM_REASON_SHORT] = {SLMPM_BY_PUT, false, {NULL}, at_once, false},
 	[SLMPM_REASON_CALL] = {SLMPM_BY_SMT, false, {NULL}, as_the_call_says, false},
-	[SLMPM_REASON_WISH] = {SLMPM_BY_REQUEST, false, {NULL}, wished_for, false},
+	[SLMPM_REASON_HINT] = {SLMPM_BY_REQUEST, false, {NULL}, wished_for, false},
 	[SLMPM_REASON_STRICT] = {SLMPM_BY_SMT, false, {NULL}, strictly, false},
 	[SLMPM_REASON_ONLY] = {SLMPM_BY_REQUEST, false, {"FABRIC=tcp"}, without_a_mapping, false},
 	[SLMPM_REASON_SETTING] = {SLMPM_BY_REQUEST, false, {"RMA=ring"}, set_so, false},
@@ -379,7 +379,7 @@ static const struct scene scenes[SLMPM_REASONS + 1] = {
 
 /* ---- from outside ---------------------------------------------------------------------------- */
 
-static json_t *look(void)
+static json_t *inspect(void)
 {
 	const char *build = getenv("SLMPM_BUILD");
 	char command[512];
@@ -397,7 +397,7 @@ static json_t *look(void)
 }
 
 /* Of all links of this process: how often REASON is told for PROTOCOL, or for any. */
-static json_int_t told(const json_t *all, int protocol, int reason)
+static json_int_t notified(const json_t *all, int protocol, int reason)
 {
 	const char *wanted = protocol == ANY ? NULL : slmpm_protocol_name(protocol);
 	json_int_t sum = 0;
@@ -445,7 +445,7 @@ static void adds_up(const json_t *all)
 static void no_sample_twice(void)
 {
 	const char *build = getenv("SLMPM_BUILD");
-	char command[512], twice[256] = "";
+	char command[512], double_mapping[256] = "";
 	FILE *out;
 
 	snprintf(
@@ -454,7 +454,8 @@ static void no_sample_twice(void)
 		build ? build : "build", (int)getpid());
 	out = popen(command, "re");
 	CHECK(out, "no slmpm_stat");
-	CHECK(!fgets(twice, sizeof(twice), out), "there twice: %s", twice);
+	CHECK(!fgets(double_mapping, sizeof(double_mapping), out), "there twice: %s",
+	      double_mapping);
 	CHECK(pclose(out) == 0, "%s failed", command);
 }
 
@@ -462,16 +463,16 @@ static void no_sample_twice(void)
 static void await_told(const struct stage *s, int protocol, int reason)
 {
 	int64_t until = actor_now_ms() + PATIENCE;
-	json_t *all = look();
+	json_t *all = inspect();
 
-	while (!told(all, protocol, reason)) {
+	while (!notified(all, protocol, reason)) {
 		CHECK(actor_now_ms() < until, "slmpm_stat does not tell it: %s",
 		      json_dumps(all, 0));
 		json_decref(all);
 		EXPECT(slmpm_recv(s->to, NOTHING, NULL, 0, NULL, 20), -SLMPM_ETIMEOUT);
-		all = look();
+		all = inspect();
 	}
-	CHECK(!told(all, ANY, SLMPM_REASON_NONE), "something has gone for no reason");
+	CHECK(!notified(all, ANY, SLMPM_REASON_NONE), "something has gone for no reason");
 	adds_up(all);
 	json_decref(all);
 	no_sample_twice();

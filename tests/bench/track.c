@@ -61,27 +61,27 @@ static const char *const heads[FIGURES] = {"first store to a page", "look, nothi
 					   "look, one byte stored", "look, a byte of each page",
 					   "8 B stored and flushed"};
 
-static double look(slmpm_mirror m)
+static double inspect(slmpm_mirror m)
 {
 	double from = now();
 
-	ok(slmpm_mirror_look(m), "slmpm_mirror_look");
+	ok(slmpm_mirror_scan(m), "slmpm_mirror_scan");
 	return now() - from;
 }
 
-static void looks(slmpm_mirror m, size_t pages, double *figures)
+static void inspections(slmpm_mirror m, size_t pages, double *figures)
 {
 	double from = now();
 
 	for (size_t i = 0; i < pages; i++)
 		store(i * page);
 	figures[FIRST] = (now() - from) / (double)pages;
-	figures[ALL] = look(m);
-	(void)look(m); /* whom the first has met has gone */
-	figures[IDLE] = look(m);
+	figures[ALL] = inspect(m);
+	(void)inspect(m); /* whom the first has met has gone */
+	figures[IDLE] = inspect(m);
 	store(page / 2);
-	figures[ONE] = look(m);
-	(void)look(m);
+	figures[ONE] = inspect(m);
+	(void)inspect(m);
 }
 
 /* A word is changed and on its way; the other end takes it meanwhile only where it must. */
@@ -115,7 +115,7 @@ static void measure(size_t pages, uint32_t how)
 	for (int i = 0; i < ROUNDS; i++) {
 		double figures[FIGURES];
 
-		looks(leader, pages, figures);
+		inspections(leader, pages, figures);
 		ok(slmpm_mirror_flush(leader, PATIENCE_MS), "slmpm_mirror_flush");
 		while (slmpm_progress(ctx) > 0)
 			;

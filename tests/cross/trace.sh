@@ -4,7 +4,7 @@
 #
 # The heads of all packets of a scripted exchange (tests/api/trace_script.c), every opcode of slmpm/base/wire.h among them, against
 # doc/wire_dump.txt: the same on any machine. The order within a link's direction counts; which of both was first does
-# not. GOLDEN=write makes the file anew.
+# not. GOLDEN=write makes the file again.
 set -u
 golden=$(dirname "$0")/../../doc/wire_dump.txt
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT

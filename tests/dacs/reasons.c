@@ -173,7 +173,7 @@ static int role_send_in_ring(int argc, char **argv)
 	return 0;
 }
 
-/* By the partner's engine, where this side has none and DMA is wished: it attaches to this process's memory, or they
+/* By the partner's engine, where this side has none and DMA is hinted: it attaches to this process's memory, or they
  * are by request. */
 static int role_put_asked(int argc, char **argv)
 {

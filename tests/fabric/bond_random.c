@@ -79,7 +79,7 @@ static void post(struct life *x, int side)
 	s->sent += rc == 1;
 }
 
-static void let_go(struct life *x, int side, int i)
+static void release(struct life *x, int side, int i)
 {
 	struct side *s = &x->side[side];
 
@@ -195,7 +195,7 @@ static void step(struct life *x)
 		if (rng_one_in(&x->g, 2))
 			post(x, side);
 		else if (s->count && rng_one_in(&x->g, 2))
-			let_go(x, side, (int)rng_below(&x->g, (uint32_t)s->count));
+			release(x, side, (int)rng_below(&x->g, (uint32_t)s->count));
 		else
 			(void)take(x, side);
 	}
@@ -215,7 +215,7 @@ static void settle(struct life *x)
 		left = false;
 		for (int side = 0; side < SIDES; side++) {
 			while (x->side[side].count)
-				let_go(x, side, 0);
+				release(x, side, 0);
 			(void)take(x, side);
 			left |= x->side[side].taken < x->side[!side].sent;
 		}
@@ -226,7 +226,7 @@ static void settle(struct life *x)
 		      (unsigned long long)x->side[!side].taken);
 	for (int side = 0; side < SIDES; side++)
 		while (x->side[side].count)
-			let_go(x, side, 0);
+			release(x, side, 0);
 }
 
 static uint64_t live(uint64_t seed)
@@ -263,7 +263,7 @@ static void lives_at_random(void **state)
 	const char *text = getenv("SLMPM_TEST_MS");
 	int64_t end = actor_now_ms() + (text ? atoll(text) : 1500);
 	struct rng g = {rng_run_seed((uint64_t)actor_now_ms())};
-	uint64_t packets = 0, lives = 0;
+	uint64_t packets = 0, incarnations = 0;
 
 	(void)state;
 	if (getenv("SLMPM_TEST_SEED")) {
@@ -277,9 +277,9 @@ static void lives_at_random(void **state)
 			printf("a life of seed %#llx\n", (unsigned long long)seed);
 		fflush(stdout);
 		packets += live(seed);
-		lives++;
+		incarnations++;
 	}
-	printf("%llu lives, %llu packets\n", (unsigned long long)lives,
+	printf("%llu lives, %llu packets\n", (unsigned long long)incarnations,
 	       (unsigned long long)packets);
 	assert_true(packets > 100);
 }

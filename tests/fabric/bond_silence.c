@@ -25,7 +25,7 @@ static uint64_t now;
 
 static uint64_t tend(struct rig *r, int side)
 {
-	return bond_tend(r->link[side], now, DEAD);
+	return bond_keepalive(r->link[side], now, DEAD);
 }
 
 static uint32_t length_of(uint64_t seed)

@@ -18,10 +18,10 @@
 
 static const struct rig_shape shape = {1024, 64, 1 << 20, 0, 2};
 
-static void say(struct rig *r, int path, uint64_t carried, uint64_t under_way)
+static void say(struct rig *r, int path, uint64_t carried, uint64_t in_flight)
 {
 	r->wire[path].carried[LEFT] = carried;
-	r->wire[path].under_way[LEFT] = under_way;
+	r->wire[path].in_flight[LEFT] = in_flight;
 }
 
 /* N packets from LEFT to RIGHT. */

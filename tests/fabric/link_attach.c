@@ -62,7 +62,7 @@ static void foreign_memory_is_reached(void **state)
 	link_pair_close(&p);
 }
 
-/* What is unmapped behind our back is an error, what is mapped anew is what is reached. */
+/* What is unmapped behind our back is an error, what is mapped again is what is reached. */
 static void memory_is_what_lies_there_now(void **state)
 {
 	size_t size = 8 << 12;

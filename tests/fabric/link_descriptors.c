@@ -11,7 +11,7 @@
 #define MOST 256
 
 /* Which descriptors are open. */
-static void look(bool open[MOST])
+static void inspect(bool open[MOST])
 {
 	for (int fd = 0; fd < MOST; fd++)
 		open[fd] = fcntl(fd, F_GETFD) >= 0;
@@ -25,7 +25,7 @@ static void give_up(const struct fabric *f, bool speak)
 	struct fabric_blob blob = {.length = 0};
 
 	CHECK(domain && link, "memory");
-	look(before);
+	inspect(before);
 	domain->fabric = f;
 	domain->config = (struct fabric_config){
 		.segments = 1024, .segment_size = 64, .threshold_permille = 500};
@@ -37,7 +37,7 @@ static void give_up(const struct fabric *f, bool speak)
 	f->disconnect(link);
 	f->disconnect(link);
 	f->close(domain);
-	look(after);
+	inspect(after);
 	for (int fd = 0; fd < MOST; fd++)
 		CHECK(before[fd] == after[fd], "%s: descriptor %d was %s", f->name, fd,
 		      before[fd] ? "closed" : "left open");

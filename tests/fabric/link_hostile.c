@@ -255,7 +255,7 @@ static void garbage_is_a_violation(void **state)
 
 /* ---- strangers ------------------------------------------------------------------------------ */
 
-#define STRANGERS 200
+#define UNAUTHENTICATED 200
 
 static int connect_again(struct stream_peer *p)
 {
@@ -320,20 +320,20 @@ static void strangers_are_closed(void **state)
 /* They hold the door, and say nothing, or never all of it. */
 static void half_open_connections_are_few(void **state)
 {
-	int sockets[STRANGERS], before = actor_descriptors();
+	int sockets[UNAUTHENTICATED], before = actor_descriptors();
 	struct stream_peer p;
 
 	(void)state;
 	for (int said = 0; said < STREAM_HELLO; said += 13) {
 		stream_peer_begin(&p, 64, 64);
-		for (int i = 0; i < STRANGERS; i++) {
+		for (int i = 0; i < UNAUTHENTICATED; i++) {
 			sockets[i] = stream_peer_call(&p);
 			stream_peer_say(sockets[i], p.hello, (size_t)said);
 			assert_int_equal(connect_again(&p), 2);
 		}
-		assert_true(actor_descriptors() < before + STRANGERS + 20);
+		assert_true(actor_descriptors() < before + UNAUTHENTICATED + 20);
 		then_comes_the_peer(&p);
-		for (int i = 0; i < STRANGERS; i++)
+		for (int i = 0; i < UNAUTHENTICATED; i++)
 			close(sockets[i]);
 	}
 }

@@ -35,13 +35,13 @@ static uint32_t stream_of(uint64_t i)
 	return (uint32_t)(i / 5 * 11 % STREAMS);
 }
 
-struct flight {
+struct interval {
 	struct message sends[FLIGHT];
 	int count;
 	uint64_t next, last;
 };
 
-static bool launch(slmpm_peer peer, struct flight *f)
+static bool launch(slmpm_peer peer, struct interval *f)
 {
 	uint64_t before = f->next;
 
@@ -53,7 +53,7 @@ static bool launch(slmpm_peer peer, struct flight *f)
 	return f->next > before;
 }
 
-static bool land(struct flight *f)
+static bool land(struct interval *f)
 {
 	int before = f->count;
 
@@ -100,7 +100,7 @@ static bool take(slmpm_peer peer, uint64_t i)
 
 static void talk(slmpm_peer peer, uint64_t count)
 {
-	struct flight f = {.last = count};
+	struct interval f = {.last = count};
 	int64_t until = actor_now_ms() + PATIENCE * actor_slow();
 	unsigned idle = 0;
 

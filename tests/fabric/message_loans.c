@@ -149,7 +149,7 @@ static void parts_are_read_while_it_grows(void)
 	REFUSED(slmpm_more(b, held, 0, NULL, 0), SLMPM_ESTATE, "held");
 }
 
-/* Received, posted before and after; let go of in the middle. */
+/* Received, posted before and after; release in the middle. */
 static void parts_need_not_be_held(void)
 {
 	unsigned char *data = malloc(large);

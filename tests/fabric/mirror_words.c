@@ -44,7 +44,7 @@ static bool is_of_other_order(slmpm_peer peer)
 	return (info.big_endian != 0) != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 }
 
-static void look(const struct words *w, bool other)
+static void inspect(const struct words *w, bool other)
 {
 	uint16_t half = (uint16_t)value;
 	uint32_t word = (uint32_t)value;
@@ -74,7 +74,7 @@ static void swap(slmpm_peer peer, uint32_t own, uint32_t theirs)
 	store(out, &mine);
 	OK(slmpm_send(peer, DONE, "", 1, PATIENCE));
 	EXPECT(slmpm_recv(peer, DONE, &byte, 1, NULL, PATIENCE), 1);
-	look(&yours, is_of_other_order(peer));
+	inspect(&yours, is_of_other_order(peer));
 	OK(slmpm_mirror_destroy(in));
 	OK(slmpm_mirror_destroy(out));
 }

@@ -50,7 +50,7 @@ static bool turned; /* the other side's byte order is not ours */
 static bool dirty[SIZE / PAGE + 1];
 static struct live live[LIVE];
 static struct rng chance;
-static uint64_t operations, sent, told, seen;
+static uint64_t operations, sent, notified, seen;
 
 static uint32_t below(uint64_t n)
 {
@@ -257,12 +257,12 @@ static void atomic(struct live *l)
 
 static void flush(void)
 {
-	bool under_way = false;
+	bool in_flight = false;
 
 	OK(slmpm_flush(peer, PATIENCE));
 	for (int i = 0; i < LIVE; i++)
-		under_way |= live[i].kind != FREE;
-	if (!under_way)
+		in_flight |= live[i].kind != FREE;
+	if (!in_flight)
 		memset(dirty, 0, sizeof(dirty));
 }
 
@@ -274,7 +274,7 @@ static void write_letter(void)
 	struct letter l = {rng_next(&chance), LETTERS + sent % MAIL * LETTER, 1 + below(LETTER)};
 	struct letter out = {htole64(l.seed), htole64(l.offset), htole64(l.length)};
 
-	if (sent - told == MAIL)
+	if (sent - notified == MAIL)
 		return;
 	actor_fill(model + l.offset, l.seed, l.length);
 	OK(slmpm_put(rmem, l.offset, model + l.offset, l.length, NULL, NULL));
@@ -298,7 +298,7 @@ static bool read_mail(int wait)
 		      "a put of %d bytes has not come before the message behind it", (int)length);
 		OK(slmpm_send(peer, READ, NULL, 0, PATIENCE));
 	} else if (done.stream == READ) {
-		told++;
+		notified++;
 	} else {
 		seen++;
 	}
@@ -372,7 +372,7 @@ static int storm(slmpm_peer other, uint64_t seed, int64_t ms)
 	for (int i = 0; i < SIZE; i++)
 		CHECK(all[i] == model[i], "byte %d is %02x, not %02x", i, all[i], model[i]);
 	OK(slmpm_send(peer, OVER, NULL, 0, PATIENCE));
-	while (!seen || told < sent)
+	while (!seen || notified < sent)
 		CHECK(read_mail(PATIENCE), "the other side's end: %s", slmpm_error_detail());
 	OK(slmpm_mem_release(rmem));
 	free(all);

@@ -28,7 +28,7 @@ static slmpm_wq wq;
 static slmpm_rmem far;
 static unsigned char *there, model[SIZE];
 static struct work work[4096];
-static uint64_t posted, told, sent, received, handled;
+static uint64_t posted, notified, sent, received, handled;
 static struct rng rng;
 
 static void *room(size_t n)
@@ -148,10 +148,10 @@ static void post_one(void)
 static void finish(struct work *w)
 {
 	CHECK(!w->want || !memcmp(w->data, w->want, w->n), "work %llu, operation %u: other bytes",
-	      (unsigned long long)told, w->op);
+	      (unsigned long long)notified, w->op);
 	free(w->data);
 	free(w->want);
-	told++;
+	notified++;
 }
 
 static void take_completions(void)
@@ -161,16 +161,16 @@ static void take_completions(void)
 
 	CHECK(n >= 0, "%s", slmpm_error_detail());
 	for (int i = 0; i < n; i++) {
-		while (told < done[i].cookie) { /* those that keep silent */
-			CHECK(work[told % DEPTH].silent, "work %llu was not told",
-			      (unsigned long long)told);
-			finish(&work[told % DEPTH]);
+		while (notified < done[i].cookie) { /* those that keep silent */
+			CHECK(work[notified % DEPTH].silent, "work %llu was not told",
+			      (unsigned long long)notified);
+			finish(&work[notified % DEPTH]);
 		}
-		CHECK(done[i].cookie == told && done[i].status == 0 &&
-			      done[i].op == work[told % DEPTH].op,
+		CHECK(done[i].cookie == notified && done[i].status == 0 &&
+			      done[i].op == work[notified % DEPTH].op,
 		      "cookie %llu of %llu, status %d, op %u", (unsigned long long)done[i].cookie,
-		      (unsigned long long)told, done[i].status, done[i].op);
-		finish(&work[told % DEPTH]);
+		      (unsigned long long)notified, done[i].status, done[i].op);
+		finish(&work[notified % DEPTH]);
 	}
 }
 
@@ -197,13 +197,13 @@ static void rounds(void)
 
 	for (int round = 0; round < count_of; round++) {
 		/* With a message at the end: what it tells is what is there, when it comes. */
-		for (uint32_t n = rng_below(&rng, 6); n-- && posted - told < DEPTH - 1;)
+		for (uint32_t n = rng_below(&rng, 6); n-- && posted - notified < DEPTH - 1;)
 			post_one();
 		if (rng_one_in(&rng, 3))
 			(void)slmpm_progress(ctx);
 		take_completions();
 		take_messages(false);
-		if (rng_one_in(&rng, 4) && posted - told < DEPTH) {
+		if (rng_one_in(&rng, 4) && posted - notified < DEPTH) {
 			struct slmpm_iov iov;
 			struct work *w = &work[posted % DEPTH];
 			struct slmpm_wr wr;
@@ -219,7 +219,7 @@ static void rounds(void)
 				(void)slmpm_progress(ctx);
 				take_messages(last);
 			}
-			while (told < posted)
+			while (notified < posted)
 				take_completions();
 			CHECK(!memcmp(there, model, SIZE), "the region in round %d", round);
 		}

@@ -17,8 +17,8 @@
 
 #define YEAR 31536000
 
-static atomic_long looks;    /* at the time of day */
-static _Atomic time_t slept; /* seconds that every clock has jumped */
+static atomic_long inspections; /* at the time of day */
+static _Atomic time_t slept;    /* seconds that every clock has jumped */
 
 static int64_t real_ns(void)
 {
@@ -32,7 +32,7 @@ static int64_t real_ns(void)
 
 static time_t jump(void)
 {
-	long n = atomic_fetch_add(&looks, 1);
+	long n = atomic_fetch_add(&inspections, 1);
 
 	return n % 3 * 10 * YEAR - 10 * YEAR;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
 /*
- * A process with peers forks. The child's handles are refused, it may begin anew, and nothing that
+ * A process with peers forks. The child's handles are refused, it may begin again, and nothing that
  * it does or keeps hides the parent's end from its peers or breaks the parent's channels.
  */
 #include <poll.h>

@@ -295,7 +295,7 @@ static slmpm_peer meet(const struct victim *v, const struct offence *o, int (*bo
 	return peer;
 }
 
-static int64_t look(slmpm_peer peer, const struct offence *o)
+static int64_t inspect(slmpm_peer peer, const struct offence *o)
 {
 	unsigned char got[64];
 	int64_t n = slmpm_recv(peer, 1, got, sizeof(got), NULL, 5);
@@ -418,7 +418,7 @@ static void unheard(void)
 int main(void)
 {
 	static const struct trial trial = {
-		.come = raw_keys_come, .meet = meet, .look = look, .see = see};
+		.come = raw_keys_come, .meet = meet, .inspect = inspect, .see = see};
 	struct victim v;
 
 	setenv("SLMPM_AM_ANSWERS", ANSWERS, 1);

@@ -202,7 +202,7 @@ static int64_t lend(slmpm_peer peer, const struct offence *o)
 	return slmpm_recv(peer, 1, &buf, sizeof(buf), NULL, 5);
 }
 
-static const struct trial trial_lent = {.come = come_for_a_loan, .look = lend};
+static const struct trial trial_lent = {.come = come_for_a_loan, .inspect = lend};
 
 static void return_twice(struct raw_peer *p)
 {

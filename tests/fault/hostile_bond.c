@@ -196,7 +196,7 @@ static void late_reports_of_earlier_lives(void **state)
 	rig_close(&r);
 }
 
-/* After the loss of path 0: who begins anew where, and behind what. */
+/* After the loss of path 0: who begins again where, and behind what. */
 static void restarts_are_where_they_say(void **state)
 {
 	static const struct {
@@ -268,7 +268,7 @@ static void answers_have_their_form(void **state)
 		open_after_some(&r, &three);
 		assert_int_equal(link_put(r.link[LEFT], 9, 8, 0), 1);
 		for (uint64_t now = 10; now < 100; now += 10) {
-			(void)bond_tend(r.link[LEFT], now, 80);
+			(void)bond_keepalive(r.link[LEFT], now, 80);
 			assert_int_equal(listen(&r), 0);
 		}
 		for (int k = 0; k < answers[i].times; k++)

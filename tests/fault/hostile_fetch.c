@@ -161,7 +161,7 @@ static const struct offence offences[] = {
 };
 
 /* Nothing of stream 2 is announced: what lies waits. */
-static int64_t look(slmpm_peer peer, const struct offence *o)
+static int64_t inspect(slmpm_peer peer, const struct offence *o)
 {
 	(void)o;
 	return slmpm_recv(peer, 2, room, sizeof(room), NULL, 5);
@@ -343,7 +343,7 @@ static void claimed_for_ever(slmpm_listener listener)
 
 int main(void)
 {
-	static const struct trial trial = {.look = look};
+	static const struct trial trial = {.inspect = inspect};
 	struct victim v;
 
 	setenv("SLMPM_PACKET_MAX", "8k", 1);

@@ -281,7 +281,8 @@ static void refused(slmpm_ctx ctx, slmpm_listener listener)
 
 int main(void)
 {
-	static const struct trial trial = {.come = raw_keys_come, .meet = meet, .look = take_one};
+	static const struct trial trial = {
+		.come = raw_keys_come, .meet = meet, .inspect = take_one};
 	struct victim v;
 	void *base;
 

@@ -48,7 +48,7 @@ static void say_unknown_type(struct raw_peer *p)
 	raw_say_packet(p->fd, 99, &p->hello, sizeof(p->hello), -1);
 }
 
-static void say_hello(struct raw_peer *p)
+static void send_hello(struct raw_peer *p)
 {
 	raw_say_packet(p->fd, WIRE_HELLO, &p->hello, sizeof(p->hello), -1);
 }
@@ -76,51 +76,51 @@ static void pass_many(struct raw_peer *p)
 static void wrong_magic(struct raw_peer *p)
 {
 	p->hello.magic ^= 1;
-	say_hello(p);
+	send_hello(p);
 }
 
 static void wrong_version(struct raw_peer *p)
 {
 	p->hello.major = LITTLE_16(9);
 	memset(p->hello.version, 'x', sizeof(p->hello.version)); /* no end */
-	say_hello(p);
+	send_hello(p);
 }
 
 static void require_unknown(struct raw_peer *p)
 {
 	p->hello.required = LITTLE_64(UINT64_C(1) << 40);
-	say_hello(p);
+	send_hello(p);
 }
 
 static void other_fabric(struct raw_peer *p)
 {
 	memset(p->hello.fabric, 'f', sizeof(p->hello.fabric));
-	say_hello(p);
+	send_hello(p);
 }
 
 static void no_limits(struct raw_peer *p)
 {
 	p->hello.packet_max = LITTLE_64(3);
-	say_hello(p);
+	send_hello(p);
 }
 
 static void no_credit(struct raw_peer *p)
 {
 	p->hello.eager_credit = 0;
-	say_hello(p);
+	send_hello(p);
 }
 
 /* Else its packets would have room for nothing, and a message would never end. */
 static void no_loans(struct raw_peer *p)
 {
 	p->hello.loan_max = LITTLE_64(1);
-	say_hello(p);
+	send_hello(p);
 }
 
 static void hello_twice(struct raw_peer *p)
 {
 	raw_steps(p, RAW_HELLO, RAW_HELLO);
-	say_hello(p);
+	send_hello(p);
 }
 
 static void round_at_once(struct raw_peer *p)

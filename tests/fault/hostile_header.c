@@ -220,7 +220,7 @@ static void come(struct raw_peer *p, const char *at)
 
 static int received;
 
-static int64_t look(slmpm_peer peer, const struct offence *o)
+static int64_t inspect(slmpm_peer peer, const struct offence *o)
 {
 	char got[64] = "";
 	int64_t n = slmpm_recv(peer, 1, got, sizeof(got), NULL, 5);
@@ -256,8 +256,8 @@ static slmpm_peer meet(const struct victim *v, const struct offence *o, int (*bo
 
 static void suffer(const char *address)
 {
-	static const struct trial shm = {come, NULL, NULL, meet, look, see};
-	static const struct trial tcp = {come, net_trial_hear_end, net_trial_leave, meet, look,
+	static const struct trial shm = {come, NULL, NULL, meet, inspect, see};
+	static const struct trial tcp = {come, net_trial_hear_end, net_trial_leave, meet, inspect,
 					 see};
 	struct victim v;
 	void *base;

@@ -226,7 +226,7 @@ static const struct offence offences[] = {
 	{"R5", "a blob that is longer", blob_beyond, LINK_RULE, 0},
 	{"R5", "a blob without end", blob_without_end, LINK_RULE, 0},
 	{"R6", "an address of no family", family, LINK_RULE, 0},
-	{"R8", "a wish of who begins", ask, LINK_RULE, 0},
+	{"R8", "a hint of who begins", ask, LINK_RULE, 0},
 	{"R5", "a byte less", too_short, LINK_RULE, 0},
 	{"R5", "a byte more", too_long, "control packet", 0},
 	{"R5", "more than it says", longer_than_it_says, "control packet", 0},
@@ -317,7 +317,7 @@ int main(void)
 {
 	static const struct trial callers = {.come = link_trial_come,
 					     .leave = link_trial_leave,
-					     .look = link_trial_look,
+					     .inspect = link_trial_look,
 					     .see = link_trial_see};
 	static const struct trial of_one = {.leave = link_trial_leave};
 	static const struct trial hasty = {.come = come_early, .leave = link_trial_leave};

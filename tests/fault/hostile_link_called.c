@@ -111,14 +111,14 @@ static const struct offence answers[] = {
 	{"R8", "a later round as answer", answer_later, LINK_RULE, 0},
 	{"R5", "an answer of nothing", answer_nothing, LINK_RULE, 0},
 	{"R8", "an answer twice", answer_twice, LINK_RULE, 0},
-	{"R6", "a wish for a link beyond", ask_beyond, LINK_RULE, 0},
-	{"R10", "a storm of wishes", storm_of_wishes, LINK_STILL},
+	{"R6", "a hint for a link beyond", ask_beyond, LINK_RULE, 0},
+	{"R10", "a storm of hints", storm_of_wishes, LINK_STILL},
 	{"R10", "a storm of lives", storm_of_lives, LINK_STILL},
 	{"R10", "a storm of lives, unread", storm_of_lives_unread, LINK_STILL},
 };
 
 static const struct offence standing[] = {
-	{"R8", "a wish for what stands", ask_for_what_stands, LINK_STILL},
+	{"R8", "a hint for what stands", ask_for_what_stands, LINK_STILL},
 };
 
 /* ---- how they meet --------------------------------------------------------------------------- */
@@ -166,12 +166,12 @@ int main(void)
 	static const struct trial trial = {.come = be_called,
 					   .leave = link_trial_leave,
 					   .meet = call,
-					   .look = link_trial_look,
+					   .inspect = link_trial_look,
 					   .see = link_trial_see};
 	static const struct trial seen = {.come = be_called,
 					  .leave = link_trial_leave,
 					  .meet = call,
-					  .look = link_trial_look,
+					  .inspect = link_trial_look,
 					  .see = link_trial_see_standing};
 	struct victim v;
 

@@ -229,11 +229,11 @@ int main(void)
 {
 	static const struct trial seen = {.come = link_trial_come,
 					  .leave = link_trial_leave,
-					  .look = link_trial_look,
+					  .inspect = link_trial_look,
 					  .see = link_trial_see_standing};
 	static const struct trial trial = {.come = link_trial_come,
 					   .leave = link_trial_leave,
-					   .look = link_trial_look,
+					   .inspect = link_trial_look,
 					   .see = link_trial_see};
 	struct victim v;
 

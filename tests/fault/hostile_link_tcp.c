@@ -130,7 +130,7 @@ RAW_NET_OFFER(half_an_offer, w->blob_length = LITTLE_32(sizeof(*o) / 2))
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* Who begins it anew has lost it: so it is here. */
+/* Who begins it again has lost it: so it is here. */
 static void link_in_use(struct raw_peer *p)
 {
 	struct raw_net_offer to = raw_net_ask(&net, 1, 0);
@@ -317,7 +317,7 @@ static void see_two(slmpm_peer peer, const struct offence *o)
 }
 
 /* Tokens of nobody's: two of another pair, two that were wrong, the first link's, and no token at all. */
-#define STRANGERS 6
+#define UNAUTHENTICATED 6
 
 static void check_strangers(void)
 {
@@ -327,13 +327,13 @@ static void check_strangers(void)
 	for (int i = 0; slmpm_violation_at(i, &name, &count) == 0; i++)
 		if (!strcmp(name, "token of a stranger"))
 			break;
-	CHECK(count == STRANGERS, "%llu strangers were counted", (unsigned long long)count);
+	CHECK(count == UNAUTHENTICATED, "%llu strangers were counted", (unsigned long long)count);
 }
 
 int main(void)
 {
-	static const struct trial told = {come, net_trial_hear_end, net_trial_leave,
-					  NULL, link_trial_look,    link_trial_see};
+	static const struct trial notified = {come, net_trial_hear_end, net_trial_leave,
+					      NULL, link_trial_look,    link_trial_see};
 	static const struct trial untold = {come, hear_end_by_link, net_trial_leave,
 					    NULL, link_trial_look,  link_trial_see};
 	static const struct trial two = {come_twice, net_trial_hear_end, net_trial_leave,
@@ -342,7 +342,7 @@ int main(void)
 
 	net_trial_needs_tcp();
 	link_victim_begin_tcp(&v);
-	SURVIVE(&v, &told, offences);
+	SURVIVE(&v, &notified, offences);
 	SURVIVE(&v, &untold, mute);
 	SURVIVE(&v, &two, pairs);
 	check_strangers();

@@ -21,7 +21,7 @@ enum { COUNTS, NAMES, TIMES, FABRICS = TIMES + SLMPM_PROTOCOLS, PARTS = FABRICS 
 static void say(struct raw_peer *p, uint64_t part, uint64_t job, uint64_t age, const void *data,
 		uint32_t length)
 {
-	raw_post(p, WIRE_MEANS, part, job, age, data, length);
+	raw_post(p, WIRE_AGGREGATE, part, job, age, data, length);
 }
 
 static void counts(struct raw_peer *p, uint64_t job, uint32_t instances, uint32_t links,
@@ -68,7 +68,7 @@ static void names(struct raw_peer *p, uint64_t job)
 }
 
 /* Step I is told, and the host has looked at what it came to. */
-static void look(struct raw_peer *p, char i)
+static void inspect(struct raw_peer *p, char i)
 {
 	raw_send(p, 1, &i, 1);
 	raw_ring_bell(p);
@@ -87,38 +87,38 @@ static int lie(slmpm_peer none, char **words)
 	counts(&p, 0, ALL, ALL, ALL);
 	names(&p, 0);
 	times(&p, 0, ALL, 0xffff);
-	look(&p, 0);
+	inspect(&p, 0);
 	counts(&p, 0, 0, 0, ALL); /* fewer instances than have measured */
 	times(&p, 0, 1000, 0xffff);
-	look(&p, 1);
+	inspect(&p, 1);
 	counts(&p, 0, 1, 1, 0);
 	times(&p, 0, 1000, 0xffff);
-	look(&p, 2);
+	inspect(&p, 2);
 	for (uint64_t job = 1; job <= 1000; job++) {
 		counts(&p, job, ALL, ALL, ALL);
 		names(&p, job);
 	}
 	times(&p, 1, 4000000000u, 0xffff);
 	say(&p, COUNTS, 2000, VERY, (uint32_t[6]){ALL, ALL, ALL, ALL, ALL, ALL}, 24);
-	look(&p, 3);
+	inspect(&p, 3);
 	say(&p, COUNTS, VERY + 1, 0, (uint32_t[6]){0}, 24);
 	raw_ring_bell(&p);
 	raw_hear_end(p.fd, reason);
-	CHECK(strstr(reason, "means"), "the answer was \"%s\"", reason);
+	CHECK(strstr(reason, "aggregate"), "the answer was \"%s\"", reason);
 	raw_end(&p);
 	return 0;
 }
 
 /* ---- who is lied to --------------------------------------------------------------------------- */
 
-static struct slmpm_means now(void)
+static struct slmpm_aggregate now(void)
 {
-	struct slmpm_means m;
+	struct slmpm_aggregate m;
 
-	OK(slmpm_means(&m, sizeof(m)));
+	OK(slmpm_aggregate(&m, sizeof(m)));
 	CHECK(m.out_permille <= 1000 && m.in_permille <= 1000, "%u, %u of a thousand",
 	      m.out_permille, m.in_permille);
-	for (int i = 0; i < SLMPM_MEANS_FABRICS; i++) {
+	for (int i = 0; i < SLMPM_AGGREGATE_FABRICS; i++) {
 		const char *name = m.fabrics[i].name;
 
 		CHECK(memchr(name, 0, sizeof(m.fabrics[i].name)), "a name without end");
@@ -131,7 +131,7 @@ static struct slmpm_means now(void)
 }
 
 /* Of what this process has not measured itself. */
-static uint32_t latency(const struct slmpm_means *m)
+static uint32_t latency(const struct slmpm_aggregate *m)
 {
 	return m->latency_ns[SLMPM_BY_GET][3];
 }
@@ -147,7 +147,7 @@ static void step(slmpm_peer peer, int i)
 int main(int argc, char **argv)
 {
 	static const struct actor roles[] = {{"-lie", lie}, {NULL, NULL}};
-	struct slmpm_means m;
+	struct slmpm_aggregate m;
 	uint64_t requests = 0;
 	slmpm_peer liar;
 	char word;
@@ -161,7 +161,7 @@ int main(int argc, char **argv)
 	EXPECT(m.jobs, 1);
 	CHECK(m.instances > 1 && m.instances <= 1 + 65536, "%u instances", m.instances);
 	EXPECT(latency(&m), 0); /* no such time */
-	for (int i = 0; i < SLMPM_MEANS_FABRICS; i++)
+	for (int i = 0; i < SLMPM_AGGREGATE_FABRICS; i++)
 		requests = requests < m.fabrics[i].requests ? m.fabrics[i].requests : requests;
 	EXPECT(requests, UINT64_MAX); /* a sum of four such, and it does not run over */
 	OK(slmpm_send(liar, 1, &word, 0, PATIENCE));

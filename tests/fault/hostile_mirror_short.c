@@ -2,7 +2,7 @@
 /* timeout: 30 */
 /*
  * Changes that lie elsewhere, or whose numbers cannot be, to a process that has no other peer and calls
- * slmpm_progress alone: there changes are taken by a short way, which checks by itself. Each ends the
+ * slmpm_progress alone: there changes are taken by a fast path, which checks by itself. Each ends the
  * channel by its name, behind a legal one, and no byte outside of the mirror is touched.
  */
 #include <stdlib.h>
@@ -96,7 +96,7 @@ static void await_end(slmpm_ctx ctx, slmpm_peer peer, const struct change *c)
 	CHECK(strstr(slmpm_error_detail(), c->word), "%s: \"%s\"", c->name, slmpm_error_detail());
 }
 
-static void look(const struct change *c)
+static void inspect(const struct change *c)
 {
 	for (size_t i = 0; i < sizeof(room); i++)
 		CHECK(room[i] == (i >= GUARD && i < GUARD + 16 ? 0xee : 0x5a), "%s: byte %zd",
@@ -130,7 +130,7 @@ static void survive(const struct change *c)
 	CHECK(info.state == SLMPM_MIRROR_STALE && info.error == -SLMPM_EPROTO && info.sequence == 2,
 	      "%s: state %u, error %d, publication %d", c->name, info.state, info.error,
 	      (int)info.sequence);
-	look(c);
+	inspect(c);
 	OK(slmpm_shut(ctx, PATIENCE));
 	CHECK(child_wait(pid) == 0, "%s: see above", c->name);
 	printf("%-24s %s\n", c->name, c->word);

@@ -52,7 +52,7 @@ static void timed_active(struct raw_peer *p)
 	raw_active(p, WIRE_SEND_ONLY, WIRE_FLAG_ACTIVE | WIRE_FLAG_TIMED, 1, 0, 8, noise, 8);
 }
 
-/* As many as it likes, with no word read: one answer is owed, and that is all. */
+/* As many as it likes, with no word read: one answer is deferred, and that is all. */
 static void timed_without_end(struct raw_peer *p)
 {
 	for (int i = 0; i < 2000; i++)
@@ -63,32 +63,32 @@ static void timed_without_end(struct raw_peer *p)
 
 static void means_of_no_part(struct raw_peer *p)
 {
-	raw_post(p, WIRE_MEANS, 2 + SLMPM_PROTOCOLS + SLMPM_MEANS_FABRICS, 0, 0, noise, 60);
+	raw_post(p, WIRE_AGGREGATE, 2 + SLMPM_PROTOCOLS + SLMPM_AGGREGATE_FABRICS, 0, 0, noise, 60);
 }
 
 static void means_far_off(struct raw_peer *p)
 {
-	raw_post(p, WIRE_MEANS, UINT64_MAX, 0, 0, noise, 60);
+	raw_post(p, WIRE_AGGREGATE, UINT64_MAX, 0, 0, noise, 60);
 }
 
 static void means_cut(struct raw_peer *p)
 {
-	raw_post(p, WIRE_MEANS, 0, 0, 0, noise, 23);
+	raw_post(p, WIRE_AGGREGATE, 0, 0, 0, noise, 23);
 }
 
 static void means_too_long(struct raw_peer *p)
 {
-	raw_post(p, WIRE_MEANS, 2, 0, 0, noise, 64);
+	raw_post(p, WIRE_AGGREGATE, 2, 0, 0, noise, 64);
 }
 
 /* All parts, and then something that ends it: none of them did. */
 static void means_of_a_stranger(struct raw_peer *p)
 {
 	memset(noise, 0xff, sizeof(noise));
-	raw_post(p, WIRE_MEANS, 0, 0, 0, noise, 24);
-	raw_post(p, WIRE_MEANS, 1, 0, 0, noise, 64);
+	raw_post(p, WIRE_AGGREGATE, 0, 0, 0, noise, 24);
+	raw_post(p, WIRE_AGGREGATE, 1, 0, 0, noise, 64);
 	for (uint64_t part = 2; part < 2 + SLMPM_PROTOCOLS; part++)
-		raw_post(p, WIRE_MEANS, part, 0, 0, noise, 60);
+		raw_post(p, WIRE_AGGREGATE, part, 0, 0, noise, 60);
 	answer_to_nothing(p);
 }
 
@@ -102,21 +102,21 @@ static const struct offence offences[] = {
 	{"R5", "an echo to be timed", timed_echo, "unknown flag", 0},
 	{"R5", "an active message to be timed", timed_active, "unknown flag", 0},
 	{"R9", "messages to be timed without end", timed_without_end, "echo", 0},
-	{"R5", "means of no part", means_of_no_part, "means", 0},
-	{"R5", "means far from any", means_far_off, "means", 0},
-	{"R5", "means cut short", means_cut, "means", 0},
-	{"R5", "means too long", means_too_long, "means", 0},
+	{"R5", "means of no part", means_of_no_part, "aggregate", 0},
+	{"R5", "means far from any", means_far_off, "aggregate", 0},
+	{"R5", "means cut short", means_cut, "aggregate", 0},
+	{"R5", "means too long", means_too_long, "aggregate", 0},
 	{"R9", "means of a stranger", means_of_a_stranger, "echo", 0},
 };
 
 static void see(slmpm_peer peer, const struct offence *o)
 {
-	struct slmpm_means means;
+	struct slmpm_aggregate aggregate;
 
 	(void)peer;
-	OK(slmpm_means(&means, sizeof(means)));
-	CHECK(means.instances == 1 && means.latency_ns[0][0] != UINT32_MAX, "%s: %u instances",
-	      o->name, means.instances);
+	OK(slmpm_aggregate(&aggregate, sizeof(aggregate)));
+	CHECK(aggregate.instances == 1 && aggregate.latency_ns[0][0] != UINT32_MAX,
+	      "%s: %u instances", o->name, aggregate.instances);
 }
 
 int main(void)

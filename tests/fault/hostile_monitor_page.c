@@ -12,7 +12,8 @@
 
 struct head { /* as doc/wire.md has it */
 	uint64_t magic;
-	uint32_t version, pid, entries, entry_size, place_size, known, means_place, means_known;
+	uint32_t version, pid, entries, entry_size, place_size, known, aggregate_place,
+		aggregate_known;
 	uint64_t zero[3];
 };
 
@@ -32,7 +33,7 @@ static void read_nonsense(unsigned char *page)
 {
 	struct slmpm_monitors *monitors;
 	struct slmpm_monitor m;
-	struct slmpm_means means;
+	struct slmpm_aggregate aggregate;
 
 	OK(slmpm_monitors_open(getpid(), &monitors));
 	for (int i = 0; i < 2; i++) {
@@ -42,9 +43,9 @@ static void read_nonsense(unsigned char *page)
 		CHECK(m.path_count <= SLMPM_MONITOR_PATHS, "%u links", m.path_count);
 		CHECK(strlen(m.paths[3].link) < sizeof(m.paths[3].link), "text");
 	}
-	EXPECT(slmpm_monitors_means(monitors, &means, sizeof(means)), 1);
-	EXPECT(means.size, sizeof(means));
-	CHECK(strlen(means.fabrics[3].name) < sizeof(means.fabrics[3].name), "text");
+	EXPECT(slmpm_monitors_aggregate(monitors, &aggregate, sizeof(aggregate)), 1);
+	EXPECT(aggregate.size, sizeof(aggregate));
+	CHECK(strlen(aggregate.fabrics[3].name) < sizeof(aggregate.fabrics[3].name), "text");
 	memset(page, 0xff, sizeof(struct head)); /* too late */
 	EXPECT(slmpm_monitors_read(monitors, 1, &m, sizeof(m)), 1);
 	REFUSED(slmpm_monitors_read(monitors, 2, &m, sizeof(m)), SLMPM_ENOENT, "link 2");
@@ -58,7 +59,7 @@ static void read_all(void)
 {
 	struct slmpm_monitors *monitors;
 	struct slmpm_monitor m;
-	struct slmpm_means means;
+	struct slmpm_aggregate aggregate;
 	int rc = slmpm_monitors_open(getpid(), &monitors);
 
 	CHECK(rc == 0 || rc == -SLMPM_ENOENT || rc == -SLMPM_EVERSION, "%d", rc);
@@ -67,7 +68,7 @@ static void read_all(void)
 	for (int k = 0; k < 100000; k++)
 		if (slmpm_monitors_read(monitors, k, &m, sizeof(m)) == -SLMPM_ENOENT)
 			break;
-	(void)slmpm_monitors_means(monitors, &means, sizeof(means));
+	(void)slmpm_monitors_aggregate(monitors, &aggregate, sizeof(aggregate));
 	slmpm_monitors_close(monitors);
 }
 
@@ -90,7 +91,7 @@ static void nonsense_is_bounded(void)
 	int fd;
 	unsigned char *page = make_page(&fd, F_SEAL_SHRINK | F_SEAL_GROW);
 
-	good.means_place = good.means_known = 2000;
+	good.aggregate_place = good.aggregate_known = 2000;
 	memset(page, 0xff, PAGE);
 	memcpy(page, &good, sizeof(good));
 	read_nonsense(page);
@@ -139,16 +140,16 @@ static void means_beyond(void)
 {
 	struct head h = good_head();
 	struct slmpm_monitors *monitors;
-	struct slmpm_means means;
+	struct slmpm_aggregate aggregate;
 	int fd;
 	unsigned char *page = make_page(&fd, F_SEAL_SHRINK);
 
-	h.means_place = 1 << 20;
-	h.means_known = 1 << 20;
+	h.aggregate_place = 1 << 20;
+	h.aggregate_known = 1 << 20;
 	memcpy(page, &h, sizeof(h));
 	memset(page + sizeof(h), 1, PAGE - sizeof(h));
 	OK(slmpm_monitors_open(getpid(), &monitors));
-	EXPECT(slmpm_monitors_means(monitors, &means, sizeof(means)), 0);
+	EXPECT(slmpm_monitors_aggregate(monitors, &aggregate, sizeof(aggregate)), 0);
 	slmpm_monitors_close(monitors);
 	munmap(page, PAGE);
 	close(fd);

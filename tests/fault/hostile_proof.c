@@ -96,7 +96,7 @@ static void proof_twice(struct raw_stream *s)
 	say_proof(s, &proof);
 }
 
-static void say_round(struct raw_stream *s, uint32_t number, uint32_t length)
+static void send_this_round(struct raw_stream *s, uint32_t number, uint32_t length)
 {
 	struct wire_round round = {.round = LITTLE_32(number), .blob_length = LITTLE_32(length)};
 
@@ -106,22 +106,22 @@ static void say_round(struct raw_stream *s, uint32_t number, uint32_t length)
 
 static void empty_round(struct raw_stream *s)
 {
-	say_round(s, 0, 0);
+	send_this_round(s, 0, 0);
 }
 
 static void round_of_zeros(struct raw_stream *s)
 {
-	say_round(s, 0, 124);
+	send_this_round(s, 0, 124);
 }
 
 static void long_blob(struct raw_stream *s)
 {
-	say_round(s, 0, UINT32_MAX);
+	send_this_round(s, 0, UINT32_MAX);
 }
 
 static void later_round(struct raw_stream *s)
 {
-	say_round(s, 7, 0);
+	send_this_round(s, 7, 0);
 }
 
 static void grant(struct raw_stream *s)

@@ -100,10 +100,9 @@ static void lie_in_packet(struct raw_peer *p, struct rng *g)
 static void lie_about_mirror(struct raw_peer *p, struct rng *g)
 {
 	static const uint8_t kinds[] = {
-		WIRE_ECHO,        WIRE_ECHO_ANSWER,      WIRE_MEANS,
-		WIRE_MIRROR_ASK,  WIRE_MIRROR_END,       WIRE_MIRROR_PART,
-		WIRE_MIRROR_LAST, WIRE_MIRROR_LIST,      WIRE_MIRROR_LAST,
-		WIRE_MIRROR_LAST, WIRE_MIRROR_LIST_LAST, WIRE_MIRROR_STORED,
+		WIRE_ECHO,        WIRE_ECHO_ANSWER, WIRE_AGGREGATE,        WIRE_MIRROR_ASK,
+		WIRE_MIRROR_END,  WIRE_MIRROR_PART, WIRE_MIRROR_LAST,      WIRE_MIRROR_LIST,
+		WIRE_MIRROR_LAST, WIRE_MIRROR_LAST, WIRE_MIRROR_LIST_LAST, WIRE_MIRROR_STORED,
 	};
 	uint8_t opcode = kinds[rng_below(g, sizeof(kinds))];
 	uint64_t number = p->sent + rng_below(g, 1 << 20), place = rng_below(g, MIRRORED);
@@ -111,8 +110,8 @@ static void lie_about_mirror(struct raw_peer *p, struct rng *g)
 	unsigned char list[64] = {0};
 	const void *data = bytes;
 
-	if (opcode <= WIRE_MEANS)
-		length = opcode == WIRE_MEANS ? 24 : 0;
+	if (opcode <= WIRE_AGGREGATE)
+		length = opcode == WIRE_AGGREGATE ? 24 : 0;
 	if (opcode <= WIRE_MIRROR_END)
 		number = place = rng_below(g, 2);
 	if (opcode == WIRE_MIRROR_END || opcode == WIRE_MIRROR_STORED)
@@ -296,7 +295,7 @@ static bool goes_on(int64_t rc)
 /* Until it ends, one way or another. */
 static int64_t bear(slmpm_ctx ctx, slmpm_peer peer, slmpm_peer honest, struct rng *g)
 {
-	bool mirrors = rng_one_in(g, 2); /* who has one goes no short way */
+	bool mirrors = rng_one_in(g, 2); /* who has one goes no fast path */
 	slmpm_mirror m = {0};
 	int64_t until = actor_now_ms() + BOUND_MS * actor_slow(), rc = 0;
 	struct slmpm_peer_info info = {.size = sizeof(info), .state = SLMPM_PEER_UP};

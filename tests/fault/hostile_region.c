@@ -156,9 +156,9 @@ static int pry(void *arg)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", raw_region.fd);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd >= 0) {
-		CHECK(pwrite(fd, "x", 1, 0) < 0, "opened anew it can be written");
+		CHECK(pwrite(fd, "x", 1, 0) < 0, "opened again it can be written");
 		CHECK(mmap(NULL, RAW_REGION_SIZE, PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED,
-		      "opened anew it can be mapped writable");
+		      "opened again it can be mapped writable");
 		close(fd);
 	}
 	raw_send(&p, 1, "tried", 5);
@@ -212,7 +212,7 @@ static int use_others(void *arg)
 	/* However often: it was a key once, and no guess. */
 	for (int i = 0; i < 40; i++)
 		EXPECT(raw_read(&p, own, raw_region.granted.secret, 0, 1), SLMPM_EACCES);
-	raw_say_region(&p, WIRE_REGION_LET_GO, 0, own, NULL, 0);
+	raw_say_region(&p, WIRE_REGION_RELEASE, 0, own, NULL, 0);
 	for (int i = 0; i < 40; i++)
 		EXPECT(raw_read(&p, own, raw_region.granted.secret, 0, 1), SLMPM_EACCES);
 	raw_send(&p, 1, "over", 4);

@@ -243,7 +243,7 @@ static void send_one(struct survivor *s)
 		poisoned(s, s->w.violation);
 }
 
-static void look(struct survivor *s)
+static void inspect(struct survivor *s)
 {
 	uint64_t unread = ring_unread(&s->r), room = ring_room(&s->w);
 
@@ -283,7 +283,7 @@ static void survive(struct survivor *s, struct target *t)
 			case 4: release(s); break;
 			case 5:
 			case 6: send_one(s); break;
-			default: look(s);
+			default: inspect(s);
 			}
 		}
 }

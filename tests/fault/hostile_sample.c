@@ -56,7 +56,7 @@ static int converse(uint64_t features)
 	p.hello.features = LITTLE_64(features);
 	raw_steps(&p, RAW_HELLO, RAW_UP);
 	while (next_packet(&p, &kind, head)) {
-		char told = (char)asked;
+		char notified = (char)asked;
 
 		if (kind == WIRE_CLOSE)
 			break;
@@ -67,7 +67,7 @@ static int converse(uint64_t features)
 			answer(&p, LITTLE_64(head[0]), 12345); /* once more: nobody listens */
 			asked++;
 		}
-		raw_send(&p, 1, &told, 1);
+		raw_send(&p, 1, &notified, 1);
 		raw_ring_bell(&p);
 	}
 	raw_end(&p);

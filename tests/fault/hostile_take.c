@@ -122,7 +122,7 @@ static void come(struct raw_peer *p, const char *address)
 
 static slmpm_req sent; /* to the peer that is looked at now */
 
-static int64_t look(slmpm_peer peer, const struct offence *o)
+static int64_t inspect(slmpm_peer peer, const struct offence *o)
 {
 	const struct slmpm_iov iov = {bytes, LENGTH};
 
@@ -144,7 +144,7 @@ static void see(slmpm_peer peer, const struct offence *o)
 
 int main(void)
 {
-	static const struct trial trial = {.come = come, .look = look, .see = see};
+	static const struct trial trial = {.come = come, .inspect = inspect, .see = see};
 	struct victim v;
 
 	setenv("SLMPM_FETCH", "always", 1);

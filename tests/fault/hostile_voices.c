@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Processes that speak for jobs without end: two of them take all places for other jobs' voices, and one
+ * Processes that speak for jobs without end: two of them take all places for other jobs' contributors, and one
  * that speaks for a single job is heard all the same; each gets its share.
  */
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static void tell(struct raw_peer *p, uint64_t number, uint32_t instances)
 {
 	const uint32_t words[6] = {LITTLE_32(instances), LITTLE_32(1)};
 
-	raw_post(p, WIRE_MEANS, 0, number, 0, words, sizeof(words));
+	raw_post(p, WIRE_AGGREGATE, 0, number, 0, words, sizeof(words));
 }
 
 /* WORDS: the first job's number; instances of each, and how many jobs each time the host asks. */
@@ -63,14 +63,14 @@ static void ask(int who)
 	EXPECT(slmpm_recv(peers[who], 1, &byte, 1, NULL, PATIENCE), 1);
 }
 
-/* As many voices each; instances tell whose they are. */
+/* As many contributors each; instances tell whose they are. */
 static void expect(const char *when, uint32_t least_liar, uint32_t least_other,
 		   uint32_t least_honest)
 {
-	struct slmpm_means m;
+	struct slmpm_aggregate m;
 	uint32_t n[SPEAKERS];
 
-	OK(slmpm_means(&m, sizeof(m)));
+	OK(slmpm_aggregate(&m, sizeof(m)));
 	m.instances--;
 	n[LIAR] = m.instances % 100;
 	n[OTHER] = m.instances / 100 % 100;
@@ -97,12 +97,12 @@ int main(int argc, char **argv)
 	ask(OTHER);
 	expect("two", VOICES / 2, VOICES / 2, 0);
 	ask(HONEST);
-	expect("one voice beside them", VOICES / 2 - 1, VOICES / 2 - 1, 1);
+	expect("one contributor beside them", VOICES / 2 - 1, VOICES / 2 - 1, 1);
 	ask(LIAR);
 	ask(OTHER);
 	expect("when they repeat it all", VOICES / 2 - 1, VOICES / 2 - 1, 1);
 	ask(HONEST);
-	expect("five voices", 10, 10, 5);
+	expect("five contributors", 10, 10, 5);
 	ask(HONEST);
 	expect("a third liar", VOICES / SPEAKERS, VOICES / SPEAKERS, VOICES / SPEAKERS);
 	ask(LIAR);

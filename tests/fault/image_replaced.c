@@ -60,7 +60,7 @@ static unsigned char *map_filled(int byte)
 static int owner(void *arg)
 {
 	unsigned char *at = map_filled('o');
-	char told[16], over[16];
+	char notified[16], over[16];
 	slmpm_peer host;
 	slmpm_mem mem;
 
@@ -69,9 +69,9 @@ static int owner(void *arg)
 	OK(slmpm_mem_register((slmpm_ctx){0}, at, LENGTH, SLMPM_READ_WRITE, &mem));
 	OK(slmpm_mem_share(mem, host, SLMPM_READ_WRITE, PATIENCE));
 	await(EXEC);
-	snprintf(told, sizeof(told), "%d", pipes[TOLD][1]);
+	snprintf(notified, sizeof(notified), "%d", pipes[TOLD][1]);
 	snprintf(over, sizeof(over), "%d", pipes[OVER][0]);
-	execl("/proc/self/exe", "image", told, over, (char *)NULL);
+	execl("/proc/self/exe", "image", notified, over, (char *)NULL);
 	return 1;
 }
 

@@ -21,7 +21,7 @@
 
 struct variant {
 	const char *fabric;
-	bool crowded; /* the peer has been stopped until it was given no more keys */
+	bool oversubscribed; /* the peer has been stopped until it was given no more keys */
 	bool revokes;
 };
 
@@ -110,7 +110,7 @@ static int one(void *arg)
 	OK(slmpm_open(&ctx, NULL));
 	peer = meet(ctx, v->fabric, &pid);
 	OK(slmpm_mem_alloc(ctx, SIZE, SLMPM_READ_WRITE, &mem, &base));
-	if (v->crowded)
+	if (v->oversubscribed)
 		crowd(mem, peer, pid, tcp ? -SLMPM_ELIMIT : -SLMPM_EAGAIN);
 	OK(kill(pid, SIGKILL));
 	EXPECT(child_wait(pid), -SIGKILL);
@@ -135,8 +135,8 @@ int main(void)
 		struct variant v = {fabrics[i & 1], i & 2, i & 4};
 		char what[64];
 
-		snprintf(what, sizeof(what), "%s%s%s", v.fabric, v.crowded ? ", crowded" : "",
-			 v.revokes ? ", revoking" : "");
+		snprintf(what, sizeof(what), "%s%s%s", v.fabric,
+			 v.oversubscribed ? ", crowded" : "", v.revokes ? ", revoking" : "");
 		settings_run(what, one, &v);
 	}
 	return 0;

@@ -99,11 +99,11 @@ static void move(uint64_t n, unsigned char *got)
 	else
 		OK(slmpm_get(asker.rmem, offsetof(struct block, given), got, BYTES, NULL, &req));
 	do {
-		struct slmpm_iov look = {there, BYTES};
+		struct slmpm_iov inspect = {there, BYTES};
 
 		(void)sched_yield();
 		if (n)
-			OK(slmpm_getv(asker.rmem, halves, 2, &look, 1, NULL, NULL));
+			OK(slmpm_getv(asker.rmem, halves, 2, &inspect, 1, NULL, NULL));
 	} while (n ? memcmp(there, patterns[n], BYTES) != 0 :
 		     ((volatile unsigned char *)got)[BYTES - 1] != given[BYTES - 1]);
 	EXPECT(slmpm_wait(&req, 1, &done, PATIENCE), 0);

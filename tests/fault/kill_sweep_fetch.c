@@ -132,7 +132,7 @@ static bool gather(int timeout)
 	return all;
 }
 
-static void look(void *arg)
+static void inspect(void *arg)
 {
 	(void)arg;
 	(void)gather(0);
@@ -140,7 +140,7 @@ static void look(void *arg)
 
 static void look_and_reuse(void *arg)
 {
-	look(arg);
+	inspect(arg);
 	for (int i = 0; i < MESSAGES; i++)
 		if (status[i] == 0)
 			memset(here[i], 0xdd, length);
@@ -210,7 +210,7 @@ static long sweep(const char *name, struct step_body body, const char *(*checked
 static int scenes(void *eager_max)
 {
 	static bool wrong = true, right = false;
-	struct step_body sending = {send_all, &wrong, come, meet_sender, look, NULL};
+	struct step_body sending = {send_all, &wrong, come, meet_sender, inspect, NULL};
 	struct step_body receiving = {receive_all,   &wrong,         come,
 				      meet_receiver, look_and_reuse, NULL};
 	long faults;

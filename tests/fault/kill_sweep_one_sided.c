@@ -263,7 +263,7 @@ static bool gather(int timeout)
 	return all;
 }
 
-static void look(void *arg)
+static void inspect(void *arg)
 {
 	serve(arg);
 	if (gather(0))
@@ -355,7 +355,7 @@ static long sweep_all(void)
 {
 	static bool wrong = true, right = false;
 	struct step_body asking = {count, &right, come, let_come, serve, NULL};
-	struct step_body serving = {answer, &right, offer, ask, look, NULL};
+	struct step_body serving = {answer, &right, offer, ask, inspect, NULL};
 	const char *path = way_current()->path;
 	long faults = sweep("asking", asking, reset_asker, check_asker, false);
 

@@ -96,7 +96,7 @@ static void count_shared(const struct share_side *s, const struct slmpm_stats *b
 }
 
 /* Put N is there; or, UNDER WAY, each byte is of it or of the next. */
-static const char *check_landed(const unsigned char *base, uint64_t n, bool under_way)
+static const char *check_landed(const unsigned char *base, uint64_t n, bool in_flight)
 {
 	for (unsigned i = 0; i < SIZE; i++) {
 		unsigned at = i - AT;
@@ -106,7 +106,7 @@ static const char *check_landed(const unsigned char *base, uint64_t n, bool unde
 			continue;
 		if (at >= LENGTH)
 			return "something else was written";
-		if (!under_way || n == PUTS || base[i] != patterns[n + 1][at])
+		if (!in_flight || n == PUTS || base[i] != patterns[n + 1][at])
 			return "a put that was done is not whole";
 	}
 	return NULL;
@@ -244,7 +244,7 @@ static void take_all(void *arg)
 		serve(&victim);
 }
 
-static void look(void *arg)
+static void inspect(void *arg)
 {
 	(void)arg;
 	(void)slmpm_progress(ctx);
@@ -384,7 +384,7 @@ static long sweep_all(void)
 {
 	static bool wrong = true, right = false;
 	struct step_body putting = {put_all, &wrong, come_to_put, let_put, take, NULL};
-	struct step_body taking = {take_all, &wrong, come_to_take, order, look, NULL};
+	struct step_body taking = {take_all, &wrong, come_to_take, order, inspect, NULL};
 	long faults;
 
 	(void)sweep("done early", putting, check_target, true);

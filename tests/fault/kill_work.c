@@ -19,7 +19,7 @@
 
 static unsigned char bytes[SIZE];
 static unsigned char fetched[DEPTH][SIZE / 2]; /* gets under way at once have a place each */
-static uint64_t told, posted;
+static uint64_t notified, posted;
 static slmpm_cq cq;
 
 static void ignore(const struct slmpm_am *am, void *arg)
@@ -74,11 +74,11 @@ static void poll(int clock_ms)
 	int n = clock_ms ? slmpm_cq_wait(cq, done, 16, clock_ms) : slmpm_cq_poll(cq, done, 16);
 
 	CHECK(n >= 0, "%s", slmpm_error_detail());
-	for (int i = 0; i < n; i++, told++)
-		CHECK(done[i].cookie == told &&
+	for (int i = 0; i < n; i++, notified++)
+		CHECK(done[i].cookie == notified &&
 			      (done[i].status == 0 || done[i].status == -SLMPM_EDEAD),
 		      "cookie %llu instead of %llu, status %d", (unsigned long long)done[i].cookie,
-		      (unsigned long long)told, done[i].status);
+		      (unsigned long long)notified, done[i].status);
 }
 
 static void storm(struct rng *g)
@@ -99,7 +99,7 @@ static void storm(struct rng *g)
 	o.cq = cq;
 	o.flags = rng_below(g, 2);
 	OK(slmpm_wq_create(child, &o, &wq));
-	told = posted = 0;
+	notified = posted = 0;
 	until = actor_now_ms() + rng_below(g, LATEST);
 	while (rc >= 0 || rc == -SLMPM_EAGAIN) {
 		if (until && actor_now_ms() >= until) {
@@ -110,7 +110,7 @@ static void storm(struct rng *g)
 		poll(0);
 	}
 	CHECK(rc == -SLMPM_EDEAD && !until, "posting ended with %d", rc);
-	while (told < posted)
+	while (notified < posted)
 		poll(PATIENCE);
 	OK(slmpm_wq_destroy(wq));
 	OK(slmpm_cq_destroy(cq));

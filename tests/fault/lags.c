@@ -30,7 +30,7 @@
 
 static struct shared {
 	_Atomic int listening, accepted, may_read, returned, cut;
-	_Atomic uint64_t begun, told;
+	_Atomic uint64_t begun, notified;
 } * shared;
 
 static char url[64];
@@ -82,7 +82,7 @@ static int lend(slmpm_peer peer, slmpm_ctr ctr)
 	return slmpm_commit(peer, loan, sizeof(data), &how);
 }
 
-static uint64_t under_way(slmpm_ctr ctr)
+static uint64_t in_flight(slmpm_ctr ctr)
 {
 	struct slmpm_ctr_info info = {.size = sizeof(info)};
 
@@ -114,12 +114,12 @@ static int count_each(int (*begin)(slmpm_peer peer, slmpm_ctr ctr))
 	for (int n = 0; n < MOST && !rc; n++) {
 		OK(begin(peer, ctr));
 		rc = slmpm_ctr_wait(ctr, SLMPM_ALL, SHORT);
-		CHECK(rc || !under_way(ctr), "message %d is said to be done, and is not", n);
+		CHECK(rc || !in_flight(ctr), "message %d is said to be done, and is not", n);
 	}
 	EXPECT(rc, -SLMPM_ETIMEOUT);
 	shared->may_read = 1;
 	OK(slmpm_ctr_wait(ctr, SLMPM_ALL, PATIENCE));
-	EXPECT(under_way(ctr), 0);
+	EXPECT(in_flight(ctr), 0);
 	OK(slmpm_close(peer, PATIENCE));
 	return 0;
 }
@@ -158,31 +158,31 @@ static int read_later(slmpm_peer peer)
 /* Of a handler's one goes as the other. */
 static void send_more(const struct slmpm_am *am, void *arg)
 {
-	const bool *told = arg;
+	const bool *notified = arg;
 
 	for (int i = 0; i < LATER; i++)
-		if (*told)
+		if (*notified)
 			OK(start(am->peer, later));
 		else
 			OK(slmpm_send(am->peer, 1, data, sizeof(data), PATIENCE));
-	shared->told = shared->begun;
+	shared->notified = shared->begun;
 	shared->may_read = 1;
 }
 
-static int wait_for_one(bool told)
+static int wait_for_one(bool notified)
 {
 	slmpm_ctx none = {0};
 	slmpm_peer peer = call_reader();
 
 	OK(slmpm_ctr_create(none, &later));
-	OK(slmpm_am_handler(none, 1, send_more, &told));
+	OK(slmpm_am_handler(none, 1, send_more, &notified));
 	while (!shared->may_read) {
 		CHECK(shared->begun < MOST, "it is never full");
 		shared->begun++;
 		OK(slmpm_send(peer, 1, data, sizeof(data), PATIENCE));
 	}
-	if (told)
-		CHECK(under_way(later), "it waited for what was sent after it");
+	if (notified)
+		CHECK(in_flight(later), "it waited for what was sent after it");
 	else
 		EXPECT(slmpm_send(peer, 1, data, sizeof(data), 0), -SLMPM_EAGAIN);
 	shared->returned = 1;
@@ -223,7 +223,7 @@ static int read_that_one(slmpm_peer peer)
 	await_stillness();
 	OK(slmpm_am(peer, 1, NULL, 0, "", 1, NULL, NULL));
 	await(&shared->may_read);
-	for (uint64_t i = 0; i < shared->told; i++)
+	for (uint64_t i = 0; i < shared->notified; i++)
 		EXPECT(slmpm_recv(peer, 1, data, sizeof(data), NULL, PATIENCE), sizeof(data));
 	await(&shared->returned);
 	return read_all(peer);

@@ -326,10 +326,10 @@ static void limit_of(pid_t pid, rlim_t value)
 /* Lets our parent have descriptors once it sleeps, told by a byte that it is about to. */
 static int relieve(void *arg)
 {
-	const int *told = arg;
+	const int *notified = arg;
 	char byte;
 
-	CHECK(read(*told, &byte, 1) == 1, "nothing is told");
+	CHECK(read(*notified, &byte, 1) == 1, "nothing is told");
 	actor_await_state(getppid(), "S");
 	limit_of(getppid(), 1000);
 	return 0;
@@ -345,37 +345,37 @@ static int relieved_in_accept(void *arg)
 	pid_t comer, helper;
 	slmpm_peer peer;
 	slmpm_ctx ctx;
-	int told[2];
+	int notified[2];
 
 	(void)arg;
 	snprintf(name, sizeof(name), "relieved-%d", (int)getpid());
 	snprintf(url, sizeof(url), "shm:%s", name);
-	CHECK(pipe(told) == 0, "no pipe");
+	CHECK(pipe(notified) == 0, "no pipe");
 	OK(slmpm_open(&ctx, NULL));
 	OK(slmpm_listen(&listener, ctx, url));
-	helper = child_start(relieve, &told[0], 20);
+	helper = child_start(relieve, &notified[0], 20);
 	comer = child_start(honest_peer, name, 20);
 	limit(RLIMIT_NOFILE, 3);
 	shown = (struct pollfd){.fd = slmpm_fd(ctx), .events = POLLIN};
 	CHECK(poll(&shown, 1, PATIENCE) == 1, "nobody comes");
 	EXPECT(slmpm_accept(listener, &peer, 10), -SLMPM_ETIMEOUT);
 	CHECK(poll(&shown, 1, 0) == 0, "it would be awake for ever");
-	CHECK(write(told[1], "", 1) == 1, "the pipe");
+	CHECK(write(notified[1], "", 1) == 1, "the pipe");
 	OK(slmpm_accept(listener, &peer, PATIENCE));
 	honest_works(peer);
 	OK(slmpm_shut(ctx, PATIENCE));
 	CHECK(child_wait(helper) == 0 && child_wait(comer) == 0, "see above");
-	close(told[0]);
-	close(told[1]);
+	close(notified[0]);
+	close(notified[1]);
 	holdings_expect(before, "relieved in accept");
 	return 0;
 }
 
-#define STRANGERS 200
+#define UNAUTHENTICATED 200
 
 static int talk_nonsense(void *name)
 {
-	for (int i = 0; i < STRANGERS; i++) {
+	for (int i = 0; i < UNAUTHENTICATED; i++) {
 		char reason[112];
 		int fd = raw_connect(name);
 

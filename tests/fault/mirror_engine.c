@@ -50,7 +50,7 @@ int main(void)
 	ends_mirror(&o, 0);
 	for (unsigned i = 1; i < 6; i++) {
 		actor_fill(base, i, SIZE);
-		EXPECT(slmpm_mirror_look(ends.leader), 0); /* its pages are closed again */
+		EXPECT(slmpm_mirror_scan(ends.leader), 0); /* its pages are closed again */
 		get_into(rmem, base, i * 8192, ends.bytes / 2);
 	}
 	ends_unmirror();

@@ -94,7 +94,7 @@ static void *read_on(void *arg)
 
 /* ---- the host -------------------------------------------------------------------------------- */
 
-static void look(slmpm_mirror m, slmpm_peer peer, uint64_t *last)
+static void inspect(slmpm_mirror m, slmpm_peer peer, uint64_t *last)
 {
 	static uint64_t copy[WORDS];
 	const struct slmpm_span all = {0, sizeof(copy)};
@@ -160,11 +160,11 @@ static int host(void *arg)
 	r.mirror = m[0];
 	CHECK(pthread_create(&thread, NULL, read_on, &r) == 0, "a thread");
 	for (int k = 0; k < LOOKS; k++)
-		look(m[k % PUBLISHERS], peer[k % PUBLISHERS], &last[k % PUBLISHERS]);
+		inspect(m[k % PUBLISHERS], peer[k % PUBLISHERS], &last[k % PUBLISHERS]);
 	atomic_store(&r.stop, true);
 	pthread_join(thread, NULL);
 	for (int i = 0; i < PUBLISHERS; i++) {
-		look(m[i], peer[i], &last[i]);
+		inspect(m[i], peer[i], &last[i]);
 		end(m[i], peer[i], state[i]);
 	}
 	for (int i = 0; i < PUBLISHERS; i++)

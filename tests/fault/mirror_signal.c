@@ -47,8 +47,8 @@ static void tracked(void)
 	mark++;
 	for (size_t i = 0; i < PAGES; i++)
 		memory[i * page + 1] = mark;
-	EXPECT(slmpm_mirror_look(mirror), PAGES);
-	EXPECT(slmpm_mirror_look(mirror), 0);
+	EXPECT(slmpm_mirror_scan(mirror), PAGES);
+	EXPECT(slmpm_mirror_scan(mirror), 0);
 }
 
 static void fault(void)
@@ -109,7 +109,7 @@ static int with_action(void *flags)
 		EXPECT(calls, i);
 		EXPECT(errno, 4711);
 		CHECK(!blocks(SIGUSR1) && !blocks(SIGSEGV), "the mask afterwards");
-		EXPECT(slmpm_mirror_look(mirror), want_flags & SA_NODEFER ? 1 : 0);
+		EXPECT(slmpm_mirror_scan(mirror), want_flags & SA_NODEFER ? 1 : 0);
 		OK(mprotect(memory + PAGES * page, page, PROT_NONE));
 		tracked();
 	}
@@ -245,7 +245,7 @@ static int in_handlers(void *arg)
 	track();
 	for (int i = 0; i < 3; i++) {
 		OK(raise(SIGUSR1));
-		EXPECT(slmpm_mirror_look(mirror), 1);
+		EXPECT(slmpm_mirror_scan(mirror), 1);
 	}
 	OK(slmpm_mirror_destroy(mirror));
 	sigemptyset(&one);
@@ -293,7 +293,7 @@ static int jumped_out_of(void *arg)
 	stores = pthread_self();
 	OK(pthread_create(&thread, NULL, disturb, NULL));
 	while (rounds < 2000 || jumps < 200) {
-		(void)slmpm_mirror_look(mirror);
+		(void)slmpm_mirror_scan(mirror);
 		rounds++;
 		if (sigsetjmp(back, 1) == 0) {
 			OK(pthread_sigmask(SIG_UNBLOCK, &one, NULL));
@@ -306,7 +306,7 @@ static int jumped_out_of(void *arg)
 	}
 	atomic_store(&over, true);
 	OK(pthread_join(thread, NULL));
-	(void)slmpm_mirror_look(mirror);
+	(void)slmpm_mirror_scan(mirror);
 	tracked();
 	OK(slmpm_mirror_destroy(mirror)); /* waits for handlers that look at it */
 	return 0;

@@ -61,8 +61,8 @@ static void finds(void)
 	for (int i = 0; i < 3; i++) {
 		memory[5 * page + 1]++;
 		memory[7 * page]++;
-		EXPECT(slmpm_mirror_look(mirror), 2);
-		EXPECT(slmpm_mirror_look(mirror), 0);
+		EXPECT(slmpm_mirror_scan(mirror), 2);
+		EXPECT(slmpm_mirror_scan(mirror), 0);
 	}
 }
 
@@ -151,7 +151,7 @@ static int users_alone(void *arg)
 	OK(slmpm_mirror_begin(mirror, PATIENCE));
 	OK(slmpm_mirror_changed(mirror, memory + 9 * page, 3));
 	EXPECT(read(ends[0], memory + 9 * page, 3), 3);
-	EXPECT(slmpm_mirror_look(mirror), 3);
+	EXPECT(slmpm_mirror_scan(mirror), 3);
 	OK(slmpm_mirror_end(mirror));
 	OK(slmpm_mirror_destroy(mirror));
 	return 0;
@@ -220,7 +220,7 @@ static void await_rounds(uint64_t *seen)
 	}
 }
 
-/* Ends, and is made anew, while others store. */
+/* Ends, and is made again, while others store. */
 static int ends(void *how)
 {
 	pthread_t threads[THREADS];
@@ -231,7 +231,7 @@ static int ends(void *how)
 	for (int i = 0; i < 12; i++) {
 		OK(create(*(uint32_t *)how));
 		for (int k = 0; k < 3; k++)
-			(void)slmpm_mirror_look(mirror);
+			(void)slmpm_mirror_scan(mirror);
 		await_rounds(seen);
 		OK(slmpm_mirror_destroy(mirror));
 		await_rounds(seen);
@@ -240,7 +240,7 @@ static int ends(void *how)
 	atomic_store(&stop, true);
 	for (int i = 0; i < THREADS; i++)
 		OK(pthread_join(threads[i], NULL));
-	(void)slmpm_mirror_look(mirror);
+	(void)slmpm_mirror_scan(mirror);
 	finds();
 	OK(slmpm_shut(ctx, 0)); /* with the mirror */
 	memory[3 * page]++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
 /*
- * Peers with several links over TCP: these are opened once they are worth it, and made anew when they
+ * Peers with several links over TCP: these are opened once they are worth it, and made again when they
  * are lost, while the control connection lives or another link does; told by events. What is sent
  * meanwhile comes once and in order; only with the last link and hope gone does the peer.
  */

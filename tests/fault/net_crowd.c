@@ -37,7 +37,7 @@ static void allow_descriptors(void)
 }
 
 /* Says WORDS bytes of something; 0: nothing. */
-static int stranger(const void *words, size_t n)
+static int caller(const void *words, size_t n)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET,
 				.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
@@ -85,7 +85,7 @@ static void part(slmpm_peer end[2])
 static void come(const void *words, size_t n, slmpm_peer friends[2])
 {
 	for (unsigned i = 0; i < CROWD; i++) {
-		crowd[i] = stranger(words, n);
+		crowd[i] = caller(words, n);
 		if (i % BESIDE == 0)
 			talk(friends[0], friends[1]);
 	}
@@ -128,7 +128,7 @@ static void await_descriptors(int want)
 	}
 }
 
-static int lines, told; /* of the log, and refusals that they speak of */
+static int lines, notified; /* of the log, and refusals that they speak of */
 
 static void count_line(int level, const char *text, void *arg)
 {
@@ -136,7 +136,7 @@ static void count_line(int level, const char *text, void *arg)
 
 	(void)level, (void)arg;
 	lines++;
-	told += 1 + (more ? atoi(more + strlen("(and ")) : 0);
+	notified += 1 + (more ? atoi(more + strlen("(and ")) : 0);
 }
 
 static int run(void *arg)
@@ -165,7 +165,7 @@ static int run(void *arg)
 	besieged("nonsense", endless, sizeof(endless));
 	await_descriptors(before);
 	CHECK(lines > 0 && lines <= 2 + (actor_now_ms() - begun) / 1000, "%d lines", lines);
-	printf("%d lines told of %d refusals\n", lines, told);
+	printf("%d lines told of %d refusals\n", lines, notified);
 	OK(slmpm_unlisten(listener));
 	OK(slmpm_shut(ctx, 1000));
 	return 0;

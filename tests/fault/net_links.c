@@ -62,7 +62,7 @@ static void control_is_cut(void)
 	flows_run(&net, 100);
 	cut(p, FIRST_LINK, PROXY_RESET, 1000);
 	flows_run(&net, 150);
-	for (unsigned i = 0; i < 4 * LINKS; i++) /* also those that have come anew, or would */
+	for (unsigned i = 0; i < 4 * LINKS; i++) /* also those that have come back, or would */
 		cut(p, FIRST_LINK + i, PROXY_RESET, 0);
 	for (int way = 0; way < PROXY_WAYS; way++) {
 		unsigned char byte;

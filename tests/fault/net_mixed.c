@@ -2,7 +2,7 @@
 /* timeout: 60 */
 /*
  * Peers of one machine with links over shared memory and TCP at once. Traffic goes by the one that
- * is asked for; the TCP link is cut again and again under a stream and comes anew, while shared
+ * is asked for; the TCP link is cut again and again under a stream and comes back, while shared
  * memory goes on; memory that the peer maps is reached all the time.
  */
 #include <string.h>
@@ -16,7 +16,7 @@
 static struct net net;
 static struct net_pair pair;
 
-static struct slmpm_link_info look(int end, uint32_t link)
+static struct slmpm_link_info inspect(int end, uint32_t link)
 {
 	struct slmpm_link_info info = {.size = sizeof(info)};
 
@@ -30,8 +30,8 @@ static void await(uint32_t link, uint32_t made, bool used)
 	int64_t until = actor_now_ms() + PATIENCE;
 
 	for (int end = 0; end < PROXY_WAYS; end++)
-		while (look(end, link).made < made || look(end, link).used != used) {
-			struct slmpm_link_info info = look(end, link);
+		while (inspect(end, link).made < made || inspect(end, link).used != used) {
+			struct slmpm_link_info info = inspect(end, link);
 
 			CHECK(slmpm_progress(net.ctx) >= 0, "progress: %s", slmpm_error_detail());
 			CHECK(actor_now_ms() < until,
@@ -53,7 +53,7 @@ static void open_pair(slmpm_listener *listener)
 
 static void names_are_told(void)
 {
-	struct slmpm_link_info shm = look(0, SHM), tcp = look(0, TCP);
+	struct slmpm_link_info shm = inspect(0, SHM), tcp = inspect(0, TCP);
 
 	CHECK(!strcmp(shm.fabric, "shm") && !strcmp(tcp.fabric, "tcp"), "links over %s and %s",
 	      shm.fabric, tcp.fabric);
@@ -76,10 +76,10 @@ static void use(uint32_t link, uint32_t *messages)
 		OK(slmpm_link_use(pair.end[end], link));
 	await(link, 1, true);
 	for (uint32_t i = 0; i < 2; i++)
-		before[i] = look(0, i).written;
+		before[i] = inspect(0, i).written;
 	flows_run(&net, *messages += 40);
 	for (uint32_t i = 0; i < 2; i++)
-		after[i] = look(0, i).written - before[i];
+		after[i] = inspect(0, i).written - before[i];
 	/* Long messages pass one whose ring is full, which depends on who is faster. */
 	CHECK(after[link] > 0, "nothing went by link %u, %llu segments by the other", link,
 	      (unsigned long long)after[!link]);

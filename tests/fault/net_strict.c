@@ -117,7 +117,7 @@ static void is_refused(int rc, int64_t since)
 static void lost_before(void)
 {
 	const struct slmpm_how how = by_link(strict), asks = by_link(strict | requests);
-	const struct slmpm_how wish = by_link(SLMPM_ON_LINK(LINK));
+	const struct slmpm_how hint = by_link(SLMPM_ON_LINK(LINK));
 	struct slmpm_link_info info = {.size = sizeof(info)};
 	struct slmpm_iov iov = {out[0], LEN};
 	int64_t since;
@@ -132,7 +132,7 @@ static void lost_before(void)
 	is_refused(slmpm_sendv(pair->end[0], 1, &iov, 1, &how, NULL), since);
 	is_refused(slmpm_put(rmem, 0, out[1], LEN, &asks, NULL), since);
 	is_refused(slmpm_get(rmem, 0, in, LEN, &asks, NULL), since);
-	OK(slmpm_sendv(pair->end[0], 1, &iov, 1, &wish,
+	OK(slmpm_sendv(pair->end[0], 1, &iov, 1, &hint,
 		       NULL)); /* one that is not strict goes by the other */
 	EXPECT(slmpm_recv(pair->end[1], 1, in, LEN, NULL, PATIENCE), LEN);
 	CHECK(!memcmp(in, out[0], LEN), "it is damaged");

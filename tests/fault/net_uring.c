@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* libs: -pthread */
 /*
- * io_uring as the engine of the TCP fabric: used where it is wished for and can be had; where the kernel refuses
+ * io_uring as the engine of the TCP fabric: used where it is hinted for and can be had; where the kernel refuses
  * it, or a part of it, at first or later, messages travel all the same, and what is told says why. A context may
  * go from thread to thread, and its ring dies with the first.
  */
@@ -29,8 +29,8 @@ static slmpm_peer peer;
 struct trial {
 	const char *engine;
 	struct refusal refusal;
-	const char *told; /* in what slmpm_fabric_at says */
-	bool ring;        /* there is one afterwards */
+	const char *notified; /* in what slmpm_fabric_at says */
+	bool ring;            /* there is one afterwards */
 };
 
 static const struct trial trials[] = {
@@ -128,9 +128,9 @@ static bool has_ring(void)
 	return found;
 }
 
-/* ---- wished for and refused ------------------------------------------------------------------ */
+/* ---- hinted for and refused ------------------------------------------------------------------ */
 
-static void told(char text[128])
+static void notified(char text[128])
 {
 	struct slmpm_fabric_info info = {.size = sizeof(info)};
 
@@ -149,8 +149,8 @@ static int run(void *arg)
 	setenv("SLMPM_TCP_ENGINE", t->engine, 1);
 	if (t->refusal.call && !refuse(&t->refusal))
 		test_skip("no filter can be had");
-	told(detail);
-	CHECK(strstr(detail, t->told), "\"%s\" lacks \"%s\"", detail, t->told);
+	notified(detail);
+	CHECK(strstr(detail, t->notified), "\"%s\" lacks \"%s\"", detail, t->notified);
 	meet(&child);
 	talk(1);
 	CHECK(has_ring() == t->ring, "%s: a ring is %s", t->engine, t->ring ? "missing" : "there");
@@ -169,7 +169,7 @@ static int refused_later(void *arg)
 	(void)arg;
 	setenv("SLMPM_FABRIC", "tcp", 1);
 	setenv("SLMPM_TCP_ENGINE", "uring", 1);
-	told(detail);
+	notified(detail);
 	if (!refuse(&r))
 		return TEST_SKIPPED;
 	meet(&child);
@@ -214,7 +214,7 @@ static bool works(void)
 	char detail[128] = "";
 
 	setenv("SLMPM_TCP_ENGINE", "uring", 1);
-	told(detail);
+	notified(detail);
 	return strstr(detail, "receives by io_uring");
 }
 

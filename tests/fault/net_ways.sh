@@ -5,7 +5,7 @@
 # native-only
 #
 # Two hosts with a cable in each of two networks, and a link over each: whichever cable is cut, what is sent goes by
-# the other, nothing lost, doubled or reordered; once it is mended, its link comes anew, even where the control connection went
+# the other, nothing lost, doubled or reordered; once it is mended, its link comes back, even where the control connection went
 # with it. With both cut the peers are DEAD. What SLMPM_LINKS cannot have is said.
 set -u
 cd "$(dirname "$0")/../.." || exit 1

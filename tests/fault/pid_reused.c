@@ -23,7 +23,7 @@
 #define PUT    UINT64_C(0x3333)
 
 static _Alignas(4096) uint64_t words[512]; /* at one address in all processes here */
-static int told[2], go[2], over[2]; /* pipes: the host has read; it may go on; it has ended */
+static int notified[2], go[2], over[2]; /* pipes: the host has read; it may go on; it has ended */
 static char url[64];
 
 static void pass(const int *pipe_ends, char what)
@@ -58,7 +58,7 @@ static int decoy(void *arg)
 {
 	(void)arg;
 	words[0] = DECOY;
-	pass(told, 'd');
+	pass(notified, 'd');
 	await(over);
 	return words[0] == DECOY ? 0 : 2;
 }
@@ -74,7 +74,7 @@ static int host(void *arg)
 	int rc;
 
 	OK(slmpm_listen(&listener, (slmpm_ctx){0}, url));
-	pass(told, 'l');
+	pass(notified, 'l');
 	OK(slmpm_accept(listener, &peer, PATIENCE));
 	OK(slmpm_mem_accept(peer, &there, PATIENCE));
 	OK(slmpm_get(there, 0, &word, sizeof(word), NULL, NULL));
@@ -82,7 +82,7 @@ static int host(void *arg)
 	OK(slmpm_rmem_query(there, &info));
 	if (strcmp(info.path, "attach"))
 		_exit(TEST_SKIPPED); /* refused by the machine */
-	pass(told, 'r');
+	pass(notified, 'r');
 	await(go);
 	rc = *by == 'g' ? slmpm_get(there, 0, &word, sizeof(word), NULL, NULL) :
 			  slmpm_put(there, 0, &put, sizeof(put), NULL, NULL);
@@ -106,16 +106,16 @@ static int round_of(const char *by)
 	int rc, status;
 
 	listens = child_start(host, (void *)(uintptr_t)by, 30);
-	await(told);
+	await(notified);
 	first = child_start(owner, NULL, 30);
-	if (read(told[0], &(char){0}, 1) != 1)
+	if (read(notified[0], &(char){0}, 1) != 1)
 		return 1;
 	(void)kill(first, SIGKILL);
 	CHECK(waitpid(first, &status, 0) == first, "waitpid");
 	choose_number(first);
 	second = child_start(decoy, NULL, 30);
 	CHECK(second == first, "%d in place of %d", second, first);
-	await(told);
+	await(notified);
 	pass(go, 'g');
 	rc = child_wait(listens);
 	pass(over, 'o');
@@ -146,7 +146,7 @@ int main(void)
 	settings_one_link("shm");
 	settings_set("SLMPM_ATTACH", "y");
 	snprintf(url, sizeof(url), "shm:pid-reused-%d", (int)getpid());
-	CHECK(pipe(told) == 0 && pipe(go) == 0 && pipe(over) == 0, "no pipe");
+	CHECK(pipe(notified) == 0 && pipe(go) == 0 && pipe(over) == 0, "no pipe");
 	if (unshare(CLONE_NEWPID | CLONE_NEWNS) != 0 ||
 	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
 		test_skip("no namespace of processes can be had here");

@@ -110,7 +110,8 @@ static int call(void *arg)
 	CHECK(setenv("SLMPM_TRACE", trace, 1) == 0 && setenv("SLMPM_LOG_LEVEL", "debug", 1) == 0 &&
 		      setenv("SLMPM_FABRIC", "tcp", 1) == 0 && setenv("SLMPM_CHECK", "1", 1) == 0 &&
 		      setenv("SLMPM_RUN_DIR", folder, 1) == 0 &&
-		      setenv("SLMPM_PARENT", "0:1", 1) == 0 && setenv("SLMPM_LEASH", "0", 1) == 0 &&
+		      setenv("SLMPM_PARENT", "0:1", 1) == 0 &&
+		      setenv("SLMPM_DEATH_PIPE", "0", 1) == 0 &&
 		      setenv("SLMPM_NO_SUCH", "1", 1) == 0 && setenv("PATH", path, 1) == 0,
 	      "setenv");
 	execv(program, argv);

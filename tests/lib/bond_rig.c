@@ -91,7 +91,7 @@ void rig_arm(struct rig *r, int side, bool on)
 	}
 }
 
-static int look(struct fabric_link *l, struct fabric_arrival *a)
+static int inspect(struct fabric_link *l, struct fabric_arrival *a)
 {
 	int n = bond_fabric.poll(l, a, 1);
 
@@ -106,7 +106,7 @@ void rig_take(struct rig *r, int side, uint64_t seed, uint32_t length)
 	int64_t end = actor_now_ms() + PATIENCE;
 
 	/* What the other side hears meanwhile is the bond's own: it must not receive yet. */
-	while (look(r->link[side], &a) == 0) {
+	while (inspect(r->link[side], &a) == 0) {
 		struct fabric_wr flush = {.op = FABRIC_FLUSH};
 
 		(void)bond_fabric.post(r->link[!side], &flush);
@@ -122,6 +122,6 @@ void rig_quiet(struct rig *r)
 
 	for (int i = 0; i < LOOKS; i++)
 		for (int side = 0; side < SIDES; side++)
-			CHECK(look(r->link[side], &a) == 0, "packet %llu comes once more",
+			CHECK(inspect(r->link[side], &a) == 0, "packet %llu comes once more",
 			      (unsigned long long)a.head[0]);
 }

@@ -80,7 +80,7 @@ static int load(struct lossy *l)
 	const struct wire *w = l->wire;
 
 	l->base.counts.carried = w->carried[l->side];
-	l->base.counts.under_way = w->under_way[l->side];
+	l->base.counts.in_flight = w->in_flight[l->side];
 	return 1;
 }
 

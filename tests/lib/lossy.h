@@ -15,7 +15,7 @@ struct wire { /* both ends', which lie in one process */
 	bool dead;
 	bool mute[SIDES];  /* what a side posts does not arrive, and nobody notices */
 	uint32_t land_min; /* 0: payload comes at once */
-	uint64_t carried[SIDES], under_way[SIDES]; /* as told (FABRIC_LOAD) */
+	uint64_t carried[SIDES], in_flight[SIDES]; /* as told (FABRIC_LOAD) */
 };
 
 /* SIDE's link through W in front of LINK, which stays the caller's; to be freed. */

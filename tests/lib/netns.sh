@@ -4,7 +4,7 @@
 # namespaces of the test's own, so that it is gone with the test, however that ends; processes too.
 #
 #	. "$(dirname "$0")/../lib/netns.sh"
-#	netns_enter "$0" "$@"		# the script begins anew in there; says why and skips where that is not allowed
+#	netns_enter "$0" "$@"		# the script begins again in there; says why and skips where that is not allowed
 #	netns_host alpha		# a host with its loopback
 #	netns_link alpha beta		# a cable: alpha $(netns_address alpha beta), beta $(netns_address beta alpha)
 #					# and, of the N-th one if $netns_six, fd77:N::1, fd77:N::2

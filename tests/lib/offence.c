@@ -82,7 +82,7 @@ static void see_legal(slmpm_peer peer, const struct offence *o)
 	legal = 0;
 }
 
-const struct trial trial_legal = {.come = say_legal, .look = take_legal, .see = see_legal};
+const struct trial trial_legal = {.come = say_legal, .inspect = take_legal, .see = see_legal};
 
 /* ---- the offender --------------------------------------------------------------------------- */
 
@@ -141,11 +141,11 @@ static slmpm_peer meet(const struct victim *v, struct offender *offender, pid_t 
 	return peer;
 }
 
-static int64_t look(const struct trial *t, slmpm_peer peer, const struct offence *o)
+static int64_t inspect(const struct trial *t, slmpm_peer peer, const struct offence *o)
 {
 	unsigned char got[64];
 
-	return t->look ? t->look(peer, o) : slmpm_recv(peer, 1, got, sizeof(got), NULL, 5);
+	return t->inspect ? t->inspect(peer, o) : slmpm_recv(peer, 1, got, sizeof(got), NULL, 5);
 }
 
 static void expect_poisoned(slmpm_ctx ctx, slmpm_peer peer, const struct offence *o)
@@ -153,7 +153,7 @@ static void expect_poisoned(slmpm_ctx ctx, slmpm_peer peer, const struct offence
 	struct slmpm_peer_info info = {.size = sizeof(info)};
 	struct slmpm_event e = {.size = sizeof(e)};
 	struct slmpm_stats stats;
-	bool told = false;
+	bool notified = false;
 
 	OK(slmpm_peer_query(peer, &info));
 	OK(slmpm_peer_stats(peer, &stats, sizeof(stats)));
@@ -163,11 +163,12 @@ static void expect_poisoned(slmpm_ctx ctx, slmpm_peer peer, const struct offence
 	while (slmpm_next_event(ctx, &e, 0) == 1)
 		if (e.peer.id == peer.id && e.type != SLMPM_EVENT_UP &&
 		    e.type != SLMPM_EVENT_LINK_UP && e.type != SLMPM_EVENT_LINK_LOST) {
-			CHECK(e.type == SLMPM_EVENT_POISONED && e.error == -SLMPM_EPROTO && !told,
+			CHECK(e.type == SLMPM_EVENT_POISONED && e.error == -SLMPM_EPROTO &&
+				      !notified,
 			      "%s: event %u, error %d: %s", o->name, e.type, e.error, e.detail);
-			told = true;
+			notified = true;
 		}
-	CHECK(told, "%s: no event", o->name);
+	CHECK(notified, "%s: no event", o->name);
 	EXPECT(slmpm_send(peer, 1, "x", 1, PATIENCE), -SLMPM_EPROTO);
 }
 
@@ -195,7 +196,7 @@ static void survive(const struct victim *v, const struct trial *t, const struct 
 	pid_t pid;
 
 	peer = meet(v, &offender, &pid);
-	while ((n = look(t, peer, o)) != -SLMPM_EPROTO) {
+	while ((n = inspect(t, peer, o)) != -SLMPM_EPROTO) {
 		CHECK(actor_now_ms() < until, "%s was not noticed", o->name);
 		CHECK(n >= 0 || n == -SLMPM_ETIMEOUT || n == -SLMPM_ETRUNC, "%s: %lld (%s)",
 		      o->name, (long long)n, slmpm_error_detail());

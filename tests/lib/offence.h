@@ -39,7 +39,7 @@ struct trial {
 	slmpm_peer (*meet)(const struct victim *v, const struct offence *o, int (*body)(void *),
 			   void *arg, pid_t *pid);
 	/* One short look, by a call of the test's: a receive on stream 1. */
-	int64_t (*look)(slmpm_peer peer, const struct offence *o);
+	int64_t (*inspect)(slmpm_peer peer, const struct offence *o);
 	/* What else must be true when the channel has ended. */
 	void (*see)(slmpm_peer peer, const struct offence *o);
 };

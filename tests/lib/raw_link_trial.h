@@ -5,7 +5,7 @@
 
 #include "tests/lib/offence.h"
 
-#define LINK_RULE  "round of a further link"
+#define LINK_RULE  "round of a secondary link"
 /* The word and note of what is refused: the channel goes on, and ends by a lie about something else. */
 #define LINK_STILL "opcode", 1
 

@@ -83,11 +83,11 @@ static unsigned char *reserve_or_wait(struct ring_writer *w, struct doorbell *be
 {
 	unsigned char *data = ring_reserve(w, bytes);
 
-	for (uint32_t looks = 0; !data; looks++) {
+	for (uint32_t inspections = 0; !data; inspections++) {
 		CHECK(!w->violation, "the reader was called violation %d", w->violation);
 		ring_publish_produced(w);
 		doorbell_check(bell); /* a pad may have gone out, and the total */
-		if (!t->sleep || looks < t->spins) {
+		if (!t->sleep || inspections < t->spins) {
 			sched_yield();
 			data = ring_reserve(w, bytes);
 			continue;
@@ -168,15 +168,15 @@ static void release_one(struct ring_reader *r, struct doorbell *bell, struct hol
 
 /* Nothing there: everything is given back and made known, then the receiver may sleep. */
 static int peek_or_wait(struct ring_reader *r, struct doorbell *bell, const struct ring_traffic *t,
-			struct ring_tally *tally, struct ring_packet *p, uint32_t *looks)
+			struct ring_tally *tally, struct ring_packet *p, uint32_t *inspections)
 {
 	int rc = ring_peek(r, p);
 
 	if (rc != 0) {
-		*looks = 0;
+		*inspections = 0;
 		return rc;
 	}
-	if (!t->sleep || (*looks)++ < t->spins) {
+	if (!t->sleep || (*inspections)++ < t->spins) {
 		sched_yield();
 		return 0;
 	}
@@ -200,11 +200,11 @@ void ring_receive_traffic(struct ring_reader *r, struct doorbell *bell,
 	struct rng stream = {t->seed}, whim = {t->seed ^ 0x5555};
 	struct holding h = {.count = 0};
 	struct next n = next_of(&stream, longest);
-	uint32_t looks = 0;
+	uint32_t inspections = 0;
 
 	for (;;) {
 		struct ring_packet *p = &h.packets[h.count];
-		int rc = peek_or_wait(r, bell, t, tally, p, &looks);
+		int rc = peek_or_wait(r, bell, t, tally, p, &inspections);
 
 		CHECK(rc >= 0, "the writer was called violation %d", r->violation);
 		if (rc == 0) {

@@ -12,7 +12,7 @@ int slow_reader(slmpm_peer host, char **words);
 slmpm_peer slow_reader_begin(int *pid);
 /* Until somebody sends it SIGCONT. */
 void slow_reader_pause(slmpm_peer reader, int pid);
-/* Is there fetching at all? A strict wish for it says so. */
+/* Is there fetching at all? A strict hint for it says so. */
 bool slow_reader_fetches(slmpm_peer reader);
 void slow_reader_end(slmpm_peer reader);
 

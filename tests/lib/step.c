@@ -68,11 +68,11 @@ static struct {
 /* Until it stops or ends: the status; 0 also when a body of which another thread is meant is over. */
 static int wait_for(pid_t pid, const struct step_body *body)
 {
-	bool looks = body->beside || pid != child.leader;
+	bool inspections = body->beside || pid != child.leader;
 	int status;
 	pid_t rc;
 
-	while ((rc = waitpid(pid, &status, __WALL | (looks ? WNOHANG : 0))) != pid) {
+	while ((rc = waitpid(pid, &status, __WALL | (inspections ? WNOHANG : 0))) != pid) {
 		CHECK(rc == 0 || errno == EINTR, "waitpid failed");
 		if (rc != 0)
 			continue;

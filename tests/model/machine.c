@@ -109,7 +109,7 @@ uint64_t machine_load(struct machine *m, int t, int location, unsigned n, memory
 
 	forget(l, n); /* coherence: never an older one again */
 	l->last = got.number;
-	l->looked = (uint16_t)(m->threads[t].stores + 1);
+	l->inspected = (uint16_t)(m->threads[t].stores + 1);
 	m->threads[t].pending = later(m->threads[t].pending, got.view);
 	if (order != memory_order_relaxed)
 		learn(m, t, got.view);
@@ -180,7 +180,7 @@ const char *machine_write_plain(struct machine *m, unsigned segment, bool first,
 	struct location *l = &m->locations[WORDS + segment];
 	struct knowledge *k = &m->threads[l->owner];
 
-	if ((first ? later(l->looked, l->read) : l->body_read) > k->hb)
+	if ((first ? later(l->inspected, l->read) : l->body_read) > k->hb)
 		return "race: payload written while the reader may still look there";
 	if (!first) {
 		l->body = value;
@@ -267,8 +267,8 @@ uint64_t machine_hash(const struct machine *m, uint64_t hash)
 		const struct location *l = &m->locations[i];
 		uint16_t base = known[l->owner], back = known[!l->owner];
 
-		flat[n++] = l->count | since(l->looked, back) << 16 | since(l->read, back) << 32 |
-			    (uint64_t)machine_news(m, (int)i) << 48;
+		flat[n++] = l->count | since(l->inspected, back) << 16 |
+			    since(l->read, back) << 32 | (uint64_t)machine_news(m, (int)i) << 48;
 		if (i >= WORDS) {
 			flat[n++] = l->body;
 			flat[n++] = since(l->body_written, base) | since(l->body_read, back) << 16;

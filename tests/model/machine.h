@@ -44,11 +44,11 @@ struct message {
 };
 
 struct location {
-	uint16_t owner;  /* the thread that stores here */
-	uint16_t count;  /* messages that the other may still read, oldest first */
-	uint16_t last;   /* number of the message it read last */
-	uint16_t looked; /* stamp of its last atomic load here */
-	uint16_t read;   /* stamp of its last payload read here */
+	uint16_t owner;     /* the thread that stores here */
+	uint16_t count;     /* messages that the other may still read, oldest first */
+	uint16_t last;      /* number of the message it read last */
+	uint16_t inspected; /* stamp of its last atomic load here */
+	uint16_t read;      /* stamp of its last payload read here */
 	/* The bytes of a segment behind its first word: one plain variable. */
 	uint16_t body_written, body_read; /* stamps */
 	uint64_t body;

@@ -63,7 +63,7 @@ const struct mutation mutations[] = {
 	{SITE_announce_odd, WEAK_OMITTED, "announced twice"},
 	{SITE_retract_odd, WEAK_OMITTED, "announced late"},
 
-	/* what their user owes */
+	/* what their user has deferred */
 	{SITE_barrier, WEAK_OMITTED, "reader sleeps, membarrier"},
 	{SITE_barrier, WEAK_OMITTED, "writer sleeps, membarrier"},
 	{SITE_look_again, WEAK_OMITTED, "reader sleeps, fences"},

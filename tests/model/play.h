@@ -34,7 +34,7 @@ struct sides {
 	uint32_t held_count;
 	uint32_t aborts;
 	uint16_t doing[THREADS]; /* enum doing */
-	bool quiet;              /* the writer owes a look at the sleeper */
+	bool quiet;              /* the writer has deferred a look at the sleeper */
 	bool kept;               /* the reader has slept with what it holds */
 };
 

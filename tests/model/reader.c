@@ -57,7 +57,7 @@ SHALLOW static void take(const struct ring_packet *p)
 		release(model_choose(sides.held_count));
 }
 
-SHALLOW static bool look(void)
+SHALLOW static bool inspect(void)
 {
 	struct ring_packet p;
 	uint64_t counted = sides.r.read;
@@ -135,13 +135,13 @@ SHALLOW static bool rest(void)
 	if (has(TWICE))
 		doorbell_announce(&sides.reader_bell);
 	sides_announced(&sides.reader_bell);
-	if (!ORDER_RULE(look_again) || !look()) {
+	if (!ORDER_RULE(look_again) || !inspect()) {
 		/* A pad taken by that look, the last of all, may stay unpublished. */
 		if (unpublished && sides.r.read - sides.r.published >= sides.r.threshold &&
 		    sides.r.consumed - sides.r.published == unpublished)
 			model_fault("the reader sleeps with its total unpublished");
 		sides.doing[READER] = SLEEPS;
-		if (model_sleep() && !look())
+		if (model_sleep() && !inspect())
 			return false;
 		sides.doing[READER] = RUNS;
 	}
@@ -170,7 +170,7 @@ void play_reader(void)
 		doorbell_retract(&sides.reader_bell);
 	sides.got = scenario->start;
 	while (!all_sent(sides.got)) {
-		if (!look() && !rest())
+		if (!inspect() && !rest())
 			break;
 	}
 	while (sides.held_count)

@@ -42,7 +42,7 @@ static void look_at_sleeper(void)
 		doorbell_check(&sides.writer_bell);
 }
 
-/* Each time that there is nothing to be had: what a waiting writer owes. */
+/* Each time that there is nothing to be had: what a waiting writer has deferred. */
 static bool owing(void)
 {
 	if (sides.w.violation)

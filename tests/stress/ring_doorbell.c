@@ -19,11 +19,11 @@
 struct meeting {
 	_Alignas(128) _Atomic uint64_t commit; /* stands for a commit word */
 	_Alignas(128) _Atomic uint64_t asleep;
-	_Alignas(128) _Atomic uint64_t unused; /* the writer never sleeps here */
-	_Alignas(128) _Atomic uint64_t round;  /* the sleeper may go */
-	_Alignas(128) _Atomic uint64_t looked; /* it went, and ... */
-	_Atomic bool saw;                      /* ... saw the commit */
-	_Alignas(128) _Atomic uint64_t left;   /* the round is over for the writer */
+	_Alignas(128) _Atomic uint64_t unused;    /* the writer never sleeps here */
+	_Alignas(128) _Atomic uint64_t round;     /* the sleeper may go */
+	_Alignas(128) _Atomic uint64_t inspected; /* it went, and ... */
+	_Atomic bool saw;                         /* ... saw the commit */
+	_Alignas(128) _Atomic uint64_t left;      /* the round is over for the writer */
 	struct doorbell writer, sleeper;
 };
 
@@ -55,7 +55,7 @@ static void *sleep_often(void *arg)
 		if (doorbell_unfenced(&m->sleeper))
 			doorbell_barrier();
 		m->saw = atomic_load_explicit(&m->commit, memory_order_acquire) == round;
-		atomic_store_explicit(&m->looked, round, memory_order_release);
+		atomic_store_explicit(&m->inspected, round, memory_order_release);
 		wait_until(&m->left, round);
 		doorbell_retract(&m->sleeper);
 		doorbell_retracted();
@@ -84,7 +84,7 @@ static void commit_often(struct meeting *m, struct rng *g)
 		linger(rng_below(g, m->sleeper.no_membarrier ? 400 : 4000));
 		atomic_store_explicit(&m->commit, round, memory_order_release);
 		doorbell_check(&m->writer);
-		wait_until(&m->looked, round);
+		wait_until(&m->inspected, round);
 		CHECK(m->saw || m->writer.bells > bells,
 		      "round %llu: the sleeper missed the commit, the writer the sleeper",
 		      (unsigned long long)round);

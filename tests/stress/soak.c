@@ -6,7 +6,7 @@
  *
  * A hub on each fabric, and talkers that connect to it, send numbered messages whose bytes follow from
  * their numbers, and leave. Now and then any of them is killed, or stopped for a while, at any moment, and
- * started anew; some talkers write over the hub's ring. Whoever is not killed has to find every message
+ * started again; some talkers write over the hub's ring. Whoever is not killed has to find every message
  * there, once, in order and whole; of who is killed what slmpm_send had taken (over TCP a part of it, in
  * order). 20 seconds without --minutes.
  */

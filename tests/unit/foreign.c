@@ -211,7 +211,7 @@ static int lose_the_supervisor(void *arg)
 
 static atomic_bool stop;
 
-static void *look(void *arg)
+static void *inspect(void *arg)
 {
 	while (!atomic_load(&stop))
 		(void)foreign_has_room(FOREIGN_EACH, SENDER);
@@ -232,7 +232,7 @@ static int fork_amidst(void *arg)
 	(void)arg;
 	CHECK(slmpm_open(&ctx, NULL) == 0, "%s", slmpm_error_detail());
 	CHECK(foreign_has_room(1, SENDER), "no room");
-	CHECK(pthread_create(&other, NULL, look, NULL) == 0, "a thread");
+	CHECK(pthread_create(&other, NULL, inspect, NULL) == 0, "a thread");
 	for (int i = 0; i < FORKS; i++)
 		CHECK(child_run(look_in_child, NULL, 5) == 0, "a child of fork is stuck");
 	atomic_store(&stop, true);

@@ -14,7 +14,7 @@ struct row {
 	struct mode_ask ask;
 	struct mode_link link;
 	enum mode_force force;
-	enum mode_way way;
+	enum mode_route way;
 	enum slmpm_reason reason;
 };
 
@@ -34,7 +34,7 @@ struct row {
 	{                                                                                          \
 		.op = MODE_ATOMIC, .size = __VA_ARGS__                                             \
 	}
-#define WISH(name)   .wish = SLMPM_BY_##name + 1
+#define HINT(name)   .hint = SLMPM_BY_##name + 1
 #define IS(how, why) MODE_##how, SLMPM_REASON_##why
 
 /* clang-format off */
@@ -59,21 +59,21 @@ static const struct row rows[] = {
 	{ "too short to leave it", SEND(16 K - 1), LINK(P | F, .view.unread = 750), 0, IS(PACKETS, CALL) },
 	{ "long queue", SEND(16 K), LINK(P | F, .view.queue = 17), 0, IS(FETCHED, QUEUE) },
 	{ "not quite long", SEND(16 K), LINK(P | F, .view.queue = 16), 0, IS(PACKETS, CALL) },
-	{ "wish for SMT", SEND(64 K, WISH(SMT)), LINK(P | F, .view.cost = {20, 10}), 0, IS(PACKETS, WISH) },
-	{ "overruled by the ring", SEND(64 K, WISH(SMT)), LINK(P | F, .view.unread = 1000), 0, IS(FETCHED, RING) },
-	{ "but not a strict one", SEND(64 K, WISH(SMT), .strict = true), LINK(P | F, .view.unread = 1000, .view.queue = 99), 0, IS(PACKETS, STRICT) },
+	{ "hint for SMT", SEND(64 K, HINT(SMT)), LINK(P | F, .view.cost = {20, 10}), 0, IS(PACKETS, HINT) },
+	{ "overruled by the ring", SEND(64 K, HINT(SMT)), LINK(P | F, .view.unread = 1000), 0, IS(FETCHED, RING) },
+	{ "but not a strict one", SEND(64 K, HINT(SMT), .strict = true), LINK(P | F, .view.unread = 1000, .view.queue = 99), 0, IS(PACKETS, STRICT) },
 	{ "nor the call's own", SEND(64 K, .strict = true), LINK(P | F, .view.unread = 1000, .view.cost = {20, 10}), 0, IS(PACKETS, STRICT) },
-	{ "wish for RGET", SEND(8, WISH(RGET)), LINK(P | F), 0, IS(FETCHED, WISH) },
-	{ "engine busy, ring light", SEND(8, WISH(RGET)), LINK(P | F, .view.dma = 9, .view.unread = 250), 0, IS(PACKETS, QUEUE) },
-	{ "engine busy, ring not", SEND(8, WISH(RGET)), LINK(P | F, .view.dma = 9, .view.unread = 260), 0, IS(FETCHED, WISH) },
-	{ "strict RGET", SEND(8, WISH(RGET), .strict = true, .eager = true), LINK(P | F, .view.dma = 9, .view.sleeps = true), 0, IS(FETCHED, STRICT) },
-	{ "RGET there is not", SEND(8, WISH(RGET)), LINK(P), 0, IS(PACKETS, ONLY) },
-	{ "strictly not", SEND(8, WISH(RGET), .strict = true), LINK(P), 0, IS(NONE, STRICT) },
-	{ "a message is not put", SEND(8, WISH(PUT)), LINK(P | F), 0, IS(PACKETS, CALL) },
-	{ "strictly neither", SEND(8, WISH(PUT), .strict = true), LINK(P | F), 0, IS(NONE, STRICT) },
+	{ "hint for RGET", SEND(8, HINT(RGET)), LINK(P | F), 0, IS(FETCHED, HINT) },
+	{ "engine busy, ring light", SEND(8, HINT(RGET)), LINK(P | F, .view.dma = 9, .view.unread = 250), 0, IS(PACKETS, QUEUE) },
+	{ "engine busy, ring not", SEND(8, HINT(RGET)), LINK(P | F, .view.dma = 9, .view.unread = 260), 0, IS(FETCHED, HINT) },
+	{ "strict RGET", SEND(8, HINT(RGET), .strict = true, .eager = true), LINK(P | F, .view.dma = 9, .view.sleeps = true), 0, IS(FETCHED, STRICT) },
+	{ "RGET there is not", SEND(8, HINT(RGET)), LINK(P), 0, IS(PACKETS, ONLY) },
+	{ "strictly not", SEND(8, HINT(RGET), .strict = true), LINK(P), 0, IS(NONE, STRICT) },
+	{ "a message is not put", SEND(8, HINT(PUT)), LINK(P | F), 0, IS(PACKETS, CALL) },
+	{ "strictly neither", SEND(8, HINT(PUT), .strict = true), LINK(P | F), 0, IS(NONE, STRICT) },
 	{ "all by DMA", SEND(64 K), LINK(P | F, .view.cost = {10, 20}), MODE_DMA, IS(FETCHED, SETTING) },
 	{ "all by SMT", SEND(64 K), LINK(P | F, .view.cost = {20, 10}, .view.unread = 1000), MODE_SMT, IS(PACKETS, SETTING) },
-	{ "all by SMT, but for a wish", SEND(64 K, WISH(RGET)), LINK(P | F), MODE_SMT, IS(FETCHED, WISH) },
+	{ "all by SMT, but for a hint", SEND(64 K, HINT(RGET)), LINK(P | F), MODE_SMT, IS(FETCHED, HINT) },
 
 	{ "put", PUT(8), LINK(C | R), 0, IS(COPY, CALL) },
 	{ "out of reach", PUT(8), LINK(R), 0, IS(REQUEST, ONLY) },
@@ -81,10 +81,10 @@ static const struct row rows[] = {
 	{ "by the engine", PUT(64 K), LINK(C | E | R), 0, IS(ENGINE, SIZE) },
 	{ "not if the call waits", PUT(64 K, .waits = true), LINK(C | E | R), 0, IS(COPY, CALL) },
 	{ "nor if it is short", PUT(64 K - 1), LINK(C | E | R), 0, IS(COPY, CALL) },
-	{ "of any length, if it is meant", PUT(8, WISH(PUT)), LINK(C | E | R), 0, IS(ENGINE, WISH) },
-	{ "but not by who waits", PUT(8, WISH(PUT), .waits = true), LINK(C | E | R), 0, IS(COPY, WISH) },
-	{ "nor without a wish", PUT(8), LINK(C | E | R), 0, IS(COPY, CALL) },
-	{ "nor for the ring", PUT(8, WISH(REQUEST)), LINK(C | E | R, .view.unread = 800), 0, IS(COPY, RING) },
+	{ "of any length, if it is meant", PUT(8, HINT(PUT)), LINK(C | E | R), 0, IS(ENGINE, HINT) },
+	{ "but not by who waits", PUT(8, HINT(PUT), .waits = true), LINK(C | E | R), 0, IS(COPY, HINT) },
+	{ "nor without a hint", PUT(8), LINK(C | E | R), 0, IS(COPY, CALL) },
+	{ "nor for the ring", PUT(8, HINT(REQUEST)), LINK(C | E | R, .view.unread = 800), 0, IS(COPY, RING) },
 	{ "by a setting", PUT(8), LINK(C | E | R), MODE_DMA, IS(ENGINE, SETTING) },
 	{ "engine busy, ring light", PUT(64 K), LINK(C | E | R, .view.dma = 9), 0, IS(REQUEST, QUEUE) },
 	{ "also a get", GET(64 K), LINK(C | E | R, .view.dma = 9), 0, IS(REQUEST, QUEUE) },
@@ -100,24 +100,24 @@ static const struct row rows[] = {
 	{ "by the peer's engine", PUT(128 K, .waits = true), LINK(C | A | R), 0, IS(ASKED, ENGINE) },
 	{ "also a get", GET(128 K), LINK(C | A | R), 0, IS(ASKED, ENGINE) },
 	{ "not if it is short", PUT(128 K - 1), LINK(C | A | R), 0, IS(COPY, CALL) },
-	{ "but if it is wished for", PUT(64 K, WISH(PUT)), LINK(C | A | R), 0, IS(ASKED, ENGINE) },
+	{ "but if it is hinted for", PUT(64 K, HINT(PUT)), LINK(C | A | R), 0, IS(ASKED, ENGINE) },
 	{ "or all are", PUT(64 K), LINK(C | A | R), MODE_DMA, IS(ASKED, SETTING) },
 	{ "before it is shared", PUT(128 K), LINK(C | A | S | R, .view.cost = {20, 10}), 0, IS(ASKED, ENGINE) },
 	{ "which does not reach it", PUT(128 K, .beyond = true), LINK(C | R), 0, IS(COPY, UNREACHABLE) },
 	{ "and need not", PUT(128 K - 1, .beyond = true), LINK(C | R), 0, IS(COPY, CALL) },
-	{ "put by SMT", PUT(64 K, WISH(SMT)), LINK(C | E | R), 0, IS(REQUEST, WISH) },
-	{ "ring full", PUT(64 K, WISH(SMT), .waits = true), LINK(C | E | R, .view.unread = 800), 0, IS(COPY, RING) },
-	{ "and with an engine", PUT(64 K, WISH(SMT)), LINK(C | E | R, .view.unread = 800), 0, IS(ENGINE, RING) },
-	{ "queue long", PUT(8, WISH(REQUEST)), LINK(C | E | R, .view.queue = 17), 0, IS(COPY, QUEUE) },
-	{ "strict SMT", PUT(8, WISH(SMT), .strict = true), LINK(C | E | R, .view.queue = 17, .view.unread = 1000), 0, IS(REQUEST, STRICT) },
-	{ "a put is not fetched", PUT(8, WISH(RGET)), LINK(C | R), 0, IS(COPY, CALL) },
+	{ "put by SMT", PUT(64 K, HINT(SMT)), LINK(C | E | R), 0, IS(REQUEST, HINT) },
+	{ "ring full", PUT(64 K, HINT(SMT), .waits = true), LINK(C | E | R, .view.unread = 800), 0, IS(COPY, RING) },
+	{ "and with an engine", PUT(64 K, HINT(SMT)), LINK(C | E | R, .view.unread = 800), 0, IS(ENGINE, RING) },
+	{ "queue long", PUT(8, HINT(REQUEST)), LINK(C | E | R, .view.queue = 17), 0, IS(COPY, QUEUE) },
+	{ "strict SMT", PUT(8, HINT(SMT), .strict = true), LINK(C | E | R, .view.queue = 17, .view.unread = 1000), 0, IS(REQUEST, STRICT) },
+	{ "a put is not fetched", PUT(8, HINT(RGET)), LINK(C | R), 0, IS(COPY, CALL) },
 	{ "all by SMT", PUT(8), LINK(C | R, .view.unread = 1000), MODE_SMT, IS(REQUEST, SETTING) },
 	{ "all by DMA", PUT(64 K), LINK(C | E | R, .view.dma = 9), MODE_DMA, IS(ENGINE, SETTING) },
 	{ "all by DMA, out of reach", PUT(8), LINK(R), MODE_DMA, IS(REQUEST, ONLY) },
 	{ "get", GET(8), LINK(C | R), 0, IS(COPY, CALL) },
 	{ "atomic", ATOMIC(8), LINK(C | R), 0, IS(COPY, CALL) },
-	{ "atomic by request", ATOMIC(8, WISH(REQUEST)), LINK(C | R), 0, IS(REQUEST, WISH) },
-	{ "atomic, ring full", ATOMIC(8, WISH(REQUEST)), LINK(C | R, .view.unread = 1000), 0, IS(COPY, RING) },
+	{ "atomic by request", ATOMIC(8, HINT(REQUEST)), LINK(C | R), 0, IS(REQUEST, HINT) },
+	{ "atomic, ring full", ATOMIC(8, HINT(REQUEST)), LINK(C | R, .view.unread = 1000), 0, IS(COPY, RING) },
 	{ "other byte order", ATOMIC(8), LINK(R), 0, IS(REQUEST, ONLY) },
 };
 /* clang-format on */
@@ -194,7 +194,7 @@ static void look_at_crowds(void)
 	own.ring = 45;
 	own.unpublished = 57;
 	links[0].view.all.known = links[1].view.all.known = true;
-	links[0].view.all.crowded = true;
+	links[0].view.all.oversubscribed = true;
 	mode = mode_select(&ask, links, 2, 0, &own);
 	CHECK(mode.link == 1 && mode.reason == SLMPM_REASON_AGGREGATE, "not free again yet");
 	links[1].view.unread = 570;
@@ -206,14 +206,14 @@ static void look_at_crowds(void)
 	links[1].view.queue = 17;
 	CHECK(mode_select(&ask, links, 2, 0, &own).link == 0, "its queue is long");
 	links[1].view.queue = 0;
-	links[1].view.all.crowded = true;
+	links[1].view.all.oversubscribed = true;
 	CHECK(mode_select(&ask, links, 2, 0, &own).link == 0, "others load both");
-	links[0].view.all.crowded = false;
+	links[0].view.all.oversubscribed = false;
 	mode = mode_select(&ask, links, 2, 0, &own);
 	CHECK(mode.link == 0 && mode.reason == SLMPM_REASON_CALL, "it is free");
 	own.leave = MODE_STAY;
-	links[0].view.all.crowded = true;
-	links[1].view.all.crowded = false;
+	links[0].view.all.oversubscribed = true;
+	links[1].view.all.oversubscribed = false;
 	CHECK(mode_select(&ask, links, 2, 0, &own).link == 0, "none is to be left");
 }
 
@@ -253,7 +253,7 @@ static void look_at_all_instances(void)
 	CHECK(mode.way == MODE_FETCHED && mode.reason == SLMPM_REASON_AGGREGATE, "what it takes");
 }
 
-static void look_at_links(void)
+static void inspect_links(void)
 {
 	struct mode_link links[3] = {LINK(P), LINK(P), LINK(P)};
 	struct mode_limits other = limits;
@@ -299,7 +299,7 @@ static void look_at_links(void)
 	CHECK(mode.way == MODE_NONE, "all are down");
 }
 
-static void look_at_paths(void)
+static void inspect_paths(void)
 {
 	CHECK(mode_path(0, -1) == -1 && mode_path(0, 2) == -1, "none is up");
 	CHECK(mode_path(6, -1) == 1 && mode_path(15, -1) == 0, "the first");
@@ -337,8 +337,8 @@ int main(void)
 	look_at_rows();
 	look_at_both();
 	look_at_all_instances();
-	look_at_links();
-	look_at_paths();
+	inspect_links();
+	inspect_paths();
 	look_at_forms();
 	look_at_fabrics();
 	for (int i = 0; i < SLMPM_REASONS; i++)

@@ -7,21 +7,21 @@
 
 static bool is_around(const struct mode_ask *a, enum mode_force force)
 {
-	if (a->wish)
-		return a->wish != SLMPM_BY_SMT + 1 && a->wish != SLMPM_BY_REQUEST + 1;
+	if (a->hint)
+		return a->hint != SLMPM_BY_SMT + 1 && a->hint != SLMPM_BY_REQUEST + 1;
 	return force == MODE_DMA || (force != MODE_SMT && a->op != MODE_SEND);
 }
 
 static bool is_possible(const struct mode_ask *a)
 {
-	if (a->wish <= SLMPM_BY_SMT + 1)
+	if (a->hint <= SLMPM_BY_SMT + 1)
 		return true;
-	return (a->op == MODE_SEND) == (a->wish == SLMPM_BY_RGET + 1);
+	return (a->op == MODE_SEND) == (a->hint == SLMPM_BY_RGET + 1);
 }
 
 #define MUST(condition)                                                                            \
-	CHECK(condition, #condition ": op %d wish %u strict %d size %d ways %x: way %d, \"%s\"",   \
-	      (int)a->op, a->wish, a->strict, (int)a->size, link->ways, m.way,                     \
+	CHECK(condition, #condition ": op %d hint %u strict %d size %d ways %x: way %d, \"%s\"",   \
+	      (int)a->op, a->hint, a->strict, (int)a->size, link->ways, m.way,                     \
 	      slmpm_reason_name(m.reason))
 
 /* Each reason is true. */
@@ -34,20 +34,20 @@ static void check_reason(const struct mode_ask *a, const struct mode_link *link,
 	struct mode_ask asked = *a;
 
 	if (!is_possible(a))
-		asked.wish = 0;
+		asked.hint = 0;
 	switch (m.reason) {
 	case SLMPM_REASON_CALL:
-		MUST(!asked.wish && force == MODE_AUTO);
+		MUST(!asked.hint && force == MODE_AUTO);
 		MUST(!(1u << m.way & (a->op == MODE_SEND ? around : ring)));
 		break;
-	case SLMPM_REASON_WISH:
-		MUST(asked.wish && 1u << m.way & (is_around(&asked, force) ? around : ring));
+	case SLMPM_REASON_HINT:
+		MUST(asked.hint && 1u << m.way & (is_around(&asked, force) ? around : ring));
 		break;
 	case SLMPM_REASON_STRICT: MUST(a->strict); break;
 	case SLMPM_REASON_ONLY: MUST(!(usable & (is_around(&asked, force) ? around : ring))); break;
 	case SLMPM_REASON_SETTING: MUST(force != MODE_AUTO || a->always); break;
 	case SLMPM_REASON_SIZE:
-		MUST(!asked.wish);
+		MUST(!asked.hint);
 		MUST(m.way == MODE_ENGINE && a->size >= limits.engine);
 		break;
 	case SLMPM_REASON_FASTER:
@@ -94,8 +94,8 @@ static void check_one(const struct mode_ask *a, const struct mode_link *link, en
 	     (is_possible(a) && is_around(a, force) == (bool)(1u << m.way & (F | C | S | E | A))));
 	calm.view = (struct mode_view){.segments = 1000, .behind = link->view.behind};
 	other = mode_select(a, &calm, 1, 0, &l);
-	MUST(mode_protocol(a->op, (enum mode_way)m.way) ==
-	     mode_protocol(a->op, (enum mode_way)other.way));
+	MUST(mode_protocol(a->op, (enum mode_route)m.way) ==
+	     mode_protocol(a->op, (enum mode_route)other.way));
 }
 
 #define EACH(type, name, ...)                                                                      \
@@ -128,12 +128,12 @@ static long look_at_views(struct mode_ask a, uint32_t ways)
 	return n;
 }
 
-static long look_at_all(void)
+static long inspect_all(void)
 {
 	long n = 0;
 
 	for (int op = MODE_SEND; op <= MODE_ATOMIC; op++)
-		for (uint32_t ways = 1; ways < 1u << MODE_WAYS; ways++) {
+		for (uint32_t ways = 1; ways < 1u << MODE_ROUTES; ways++) {
 			uint32_t own = op == MODE_SEND ? P | F :
 				       op == MODE_PUT  ? C | S | E | A | R :
 				       op == MODE_GET  ? C | E | A | R :
@@ -144,10 +144,10 @@ static long look_at_all(void)
 			    (ways & (S | E | A) && !(ways & C)) || (ways & E && ways & A))
 				continue;
 			EACH(uint64_t, size, 8, 64 K, 2048 K)
-			for (uint32_t wish = 0; wish <= SLMPM_PROTOCOLS; wish++)
+			for (uint32_t hint = 0; hint <= SLMPM_PROTOCOLS; hint++)
 				for (int strict = 0; strict < 2; strict++)
 					n += look_at_views((struct mode_ask){.op = (enum mode_op)op,
-									     .wish = wish,
+									     .hint = hint,
 									     .strict = strict,
 									     .size = *size},
 							   ways);
@@ -157,6 +157,6 @@ static long look_at_all(void)
 
 int main(void)
 {
-	printf("%ld combinations\n", look_at_all());
+	printf("%ld combinations\n", inspect_all());
 	return 0;
 }

@@ -48,7 +48,7 @@ static uint64_t returned(int n, bool both_ways)
 
 static struct mode_load load_of(uint64_t us, uint64_t rate)
 {
-	return (struct mode_load){.able = rate, .under_way = us * rate / 1000, .rate = rate};
+	return (struct mode_load){.able = rate, .in_flight = us * rate / 1000, .rate = rate};
 }
 
 /* KB/s of pieces of LENGTH in order over cables of such rates, the first in use; 0: there is none. */

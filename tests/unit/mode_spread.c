@@ -15,9 +15,9 @@ static int spread(struct mode_load a, struct mode_load b, int present)
 	return mode_spread(loads, 3, present, PACKET, PATIENCE);
 }
 
-static struct mode_load load(uint64_t under_way, uint64_t rate)
+static struct mode_load load(uint64_t in_flight, uint64_t rate)
 {
-	return (struct mode_load){.able = true, .under_way = under_way, .rate = rate};
+	return (struct mode_load){.able = true, .in_flight = in_flight, .rate = rate};
 }
 
 static void present_is_left_when_loaded(void)

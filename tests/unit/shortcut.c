@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shortcuts of one-sided operations beside mirrors: what goes past the long way, what must not, for it
+ * Shortcuts of one-sided operations beside mirrors: what goes past the slow path, what must not, for it
  * is to be noted for the mirror's peers, and that all do once there is no mirror any more.
  */
 #include <string.h>
@@ -56,7 +56,7 @@ static void all_short(void)
 static void beside_one(void)
 {
 	unsigned char *room = (unsigned char *)ends.room[2];
-	slmpm_mirror m = ends_new(room + 64, 128, NULL), further;
+	slmpm_mirror m = ends_new(room + 64, 128, NULL), secondary;
 	uint64_t value;
 
 	get(&value, 0, sizeof(value));
@@ -64,16 +64,16 @@ static void beside_one(void)
 	CHECK(!is_short(FABRIC_READ) && !is_short(FABRIC_ATOMIC), "nobody looks at the mirror");
 	CHECK(misses(room, 64) && misses(room + 192, 8) && misses(NULL, 8), "beside it");
 	CHECK(!misses(room, 65) && !misses(room + 191, 1) && !misses(room + 100, 8), "in it");
-	further = ends_new(room + 1024, 8, NULL);
+	secondary = ends_new(room + 1024, 8, NULL);
 	CHECK(!misses(room + 1024, 8) && misses(room + 512, 8), "the second one");
 	OK(slmpm_mirror_destroy(m));
 	CHECK(misses(room + 100, 8) && !misses(room + 1024, 8), "the first one has ended");
-	/* Each so many are measured on the long way; the way past comes back each time. */
-	for (int i = 0; i < 3 * RMA_LOOK_EVERY; i++)
+	/* Each so many are measured on the slow path; the way past comes back each time. */
+	for (int i = 0; i < 3 * RMA_INSPECT_EVERY; i++)
 		OK(slmpm_get(rmem, 0, &value, sizeof(value), NULL, NULL));
 	get(&value, 8, sizeof(value));
 	CHECK(misses(room, 8) && is_short(FABRIC_WRITE), "measured, and no way past any more");
-	OK(slmpm_mirror_destroy(further));
+	OK(slmpm_mirror_destroy(secondary));
 	get(&value, 0, sizeof(value));
 	all_short();
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "slmpm/connect/further_parts.h"
+#include "slmpm/connect/secondary_parts.h"
 #include "tests/lib/actor.h"
 #include "tests/lib/bond_rig.h"
 
@@ -17,24 +17,24 @@
 static const struct rig_shape shape = {
 	.segments = 128, .segment_size = 64, .log = 4096, .land_min = UINT32_MAX, .paths = 1};
 
-struct lonely { /* an endpoint whose only link is lost, as far as further_events.c looks at it */
+struct lonely { /* an endpoint whose only link is lost, as far as secondary_events.c looks at it */
 	struct rig rig;
 	struct context ctx;
 	struct endpoint ep;
 	struct control control;
-	struct further further;
+	struct secondary secondary;
 	uint64_t patience, now;
 };
 
-static void look(struct lonely *l, uint64_t later)
+static void inspect(struct lonely *l, uint64_t later)
 {
 	l->now += later;
-	(void)further_deadlines(&l->ctx, l->now);
+	(void)secondary_deadlines(&l->ctx, l->now);
 }
 
 static bool hopes(const struct lonely *l)
 {
-	return l->further.alone != NEVER;
+	return l->secondary.alone != NEVER;
 }
 
 static void begin(struct lonely *l)
@@ -43,32 +43,32 @@ static void begin(struct lonely *l)
 
 	memset(l, 0, sizeof(*l));
 	rig_open(&l->rig, fabric_find("shm"), &shape);
-	bond_hope(l->rig.link[LEFT], true);
-	list_init(&l->ctx.further);
+	bond_may_reconnect(l->rig.link[LEFT], true);
+	list_init(&l->ctx.secondary);
 	l->control.socket.fd = 0; /* there is one; nobody uses it */
 	l->ep = (struct endpoint){.ctx = &l->ctx,
 				  .state = SLMPM_PEER_UP,
-				  .further = &l->further,
+				  .secondary = &l->secondary,
 				  .control = &l->control,
 				  .link.port = l->rig.link[LEFT]};
-	l->further = (struct further){
+	l->secondary = (struct secondary){
 		.ep = &l->ep, .links = 1, .wanted = -1, .hopes = true, .alone = NEVER};
-	l->further.link[0].due = l->further.link[0].tell = NEVER;
-	list_append(&l->ctx.further, &l->further.node);
+	l->secondary.link[0].due = l->secondary.link[0].tell = NEVER;
+	list_append(&l->ctx.secondary, &l->secondary.node);
 	l->patience = strtoull(DEAD_MS, NULL, 10) * 1000000;
 	l->now = BEGIN;
 	rig_cut(&l->rig, 0, true);
 	CHECK(bond_fabric.poll(l->rig.link[LEFT], &a, 1) == 0, "a packet, or no hope");
-	look(l, 0);
+	inspect(l, 0);
 	CHECK(hopes(l), "it does not hope at first");
 }
 
 /* Looks on, and hopes for a patience by now; then no more. */
-static void looks_on(struct lonely *l, int looks, const char *what)
+static void looks_on(struct lonely *l, int inspections, const char *what)
 {
-	for (int i = 1; i <= looks; i++) {
+	for (int i = 1; i <= inspections; i++) {
 		CHECK(hopes(l), "%s: no hope after %d looks", what, i - 1);
-		look(l, l->patience / LOOKS_EACH);
+		inspect(l, l->patience / LOOKS_EACH);
 	}
 	CHECK(!hopes(l), "%s: it hopes still", what);
 	CHECK(bond_fabric.poll(l->rig.link[LEFT], &(struct fabric_arrival){.data = NULL}, 1) < 0,
@@ -87,20 +87,21 @@ static void who_looks(void)
 static void who_stands_still(void)
 {
 	begin(&lonely);
-	look(&lonely, lonely.patience / 4);
-	look(&lonely, 2 * lonely.patience);
+	inspect(&lonely, lonely.patience / 4);
+	inspect(&lonely, 2 * lonely.patience);
 	looks_on(&lonely, LOOKS_EACH - LOOKS_EACH / 4, "who stood still");
 }
 
 /* Each time it stands still for a patience. */
 static void who_only_stands_still(void)
 {
-	int looks = 0;
+	int inspections = 0;
 
 	begin(&lonely);
-	for (; hopes(&lonely) && looks < 100; looks++)
-		look(&lonely, lonely.patience);
-	CHECK(looks > 2 && looks < 10, "who only stands still: no hope after %d looks", looks);
+	for (; hopes(&lonely) && inspections < 100; inspections++)
+		inspect(&lonely, lonely.patience);
+	CHECK(inspections > 2 && inspections < 10, "who only stands still: no hope after %d looks",
+	      inspections);
 	rig_close(&lonely.rig);
 }
 

@@ -88,7 +88,7 @@ static void begin(uint32_t completions)
 	u = taker()->uring;
 	if (taker()->no_uring)
 		test_skip("io_uring is refused here");
-	if (completions) { /* it is made anew for the first link */
+	if (completions) { /* it is made again for the first link */
 		io_uring_queue_exit(&u->ring);
 		u->open = false;
 		u->completions = completions;
@@ -160,8 +160,9 @@ static void buffers_run_out(void)
 	begin(0);
 	for (uint64_t round = 0; round < ROUNDS; round++) {
 		send_all();
-		for (int looks = 0; looks < POLLS && taker()->armed == LINKS; looks++)
-			tcp_uring_look(taker()); /* some at a time */
+		for (int inspections = 0; inspections < POLLS && taker()->armed == LINKS;
+		     inspections++)
+			tcp_uring_inspect(taker()); /* some at a time */
 		CHECK(taker()->armed == TCP_URING_BUFFERS, "%u links had a buffer", taker()->armed);
 		take_some(round, LINKS);
 		all_join();

@@ -26,7 +26,7 @@ int main(void)
 	slmpm_ctx handle;
 	struct context *ctx;
 	slmpm_peer a, b;
-	uint64_t slept, told;
+	uint64_t slept, notified;
 	int rc = 0;
 
 	OK(slmpm_open(&handle, &o));
@@ -37,10 +37,10 @@ int main(void)
 	while (ctx->sleeps == slept) /* until there is nothing else to do */
 		wait_sleep(ctx, clock_now(), clock_deadline(10), nothing, NULL);
 	slept = ctx->sleeps;
-	told = wait_room(endpoint_get(a));
+	notified = wait_room(endpoint_get(a));
 	wait_sleep(ctx, clock_now(), clock_deadline(100), room_comes, endpoint_get(a)->link.port);
 	CHECK(ctx->sleeps == slept, "slept, and there was room");
-	CHECK(wait_room(endpoint_get(a)) != told, "room that does not show");
+	CHECK(wait_room(endpoint_get(a)) != notified, "room that does not show");
 	context_unlock(ctx);
 	OK(slmpm_shut(handle, 0));
 	return 0;

@@ -207,7 +207,7 @@ static int unite(struct couple *c, const char *way)
 }
 
 /* What stands behind KEY in /proc/PID/status; 0 or -1. */
-static int look(pid_t pid, const char *key, char *text, size_t size)
+static int inspect(pid_t pid, const char *key, char *text, size_t size)
 {
 	char path[64], line[256];
 	FILE *f;
@@ -231,7 +231,7 @@ static long long wakeups(const struct couple *c)
 	char text[64];
 
 	for (int i = 0; i < 2; i++) {
-		if (look(c->pid[i], "voluntary_ctxt_switches:", text, sizeof text) ||
+		if (inspect(c->pid[i], "voluntary_ctxt_switches:", text, sizeof text) ||
 		    sscanf(text, "%lld", &one) != 1)
 			return -1;
 		sum += one;
@@ -254,8 +254,8 @@ static int await_sleep(const struct couple *c)
 
 	do {
 		rest(200);
-		if (look(c->pid[0], "State:\t", state[0], sizeof state[0]) ||
-		    look(c->pid[1], "State:\t", state[1], sizeof state[1]))
+		if (inspect(c->pid[0], "State:\t", state[0], sizeof state[0]) ||
+		    inspect(c->pid[1], "State:\t", state[1], sizeof state[1]))
 			return -1;
 		if (state[0][0] == 'S' && state[1][0] == 'S')
 			return 0;

@@ -58,7 +58,7 @@ static size_t chunk_of(size_t len)
 }
 
 /*
- * A new length lays the slots out anew. Nothing is in flight then, and sequence words go on from a
+ * A new length lays the slots out again. Nothing is in flight then, and sequence words go on from a
  * multiple above all earlier ones; old payload can not look like one, its bytes being small.
  */
 static void layout(struct end *e, size_t len)
@@ -92,10 +92,10 @@ static void wait_asleep(_Atomic uint64_t *word, uint64_t want)
 {
 	uint64_t end = polling_ns ? now_ns() + polling_ns : 0, seen;
 
-	for (unsigned looks = 1; polling_ns; looks++) {
+	for (unsigned inspections = 1; polling_ns; inspections++) {
 		if (atomic_load_explicit(word, memory_order_acquire) == want)
 			return;
-		if (looks % 64 == 0 && now_ns() > end)
+		if (inspections % 64 == 0 && now_ns() > end)
 			break;
 	}
 	atomic_store_explicit(&in.d->asleep, 1, memory_order_relaxed);

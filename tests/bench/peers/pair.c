@@ -190,10 +190,10 @@ static unsigned char pattern(size_t i, size_t len)
 }
 
 /* The mark at a put's end says nothing of the order of the bytes before it: these may yet come. */
-static int arrived(const char *at, unsigned char want, unsigned looks)
+static int arrived(const char *at, unsigned char want, unsigned inspections)
 {
 	while (__atomic_load_n((const unsigned char *)at, __ATOMIC_ACQUIRE) != want)
-		if (--looks == 0)
+		if (--inspections == 0)
 			return 0;
 	return 1;
 }

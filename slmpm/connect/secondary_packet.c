@@ -8,14 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "slmpm/connect/further_parts.h"
+#include "slmpm/connect/secondary_parts.h"
 #include "slmpm/link/link.h"
 #include "slmpm/message/inbound.h"
 #include "slmpm/link/wait.h"
 
 /* ---- saying --------------------------------------------------------------------------------- */
 
-void further_say_on(struct further *f)
+void secondary_send_round(struct secondary *f)
 {
 	struct endpoint *ep = f->ep;
 	struct packet p = {
@@ -25,18 +25,19 @@ void further_say_on(struct further *f)
 	};
 
 	/* As everything that must not come between what is being built or gathered. */
-	if (ep->state == SLMPM_PEER_UP && list_empty(&ep->owed) && !ep->bundle.count &&
+	if (ep->state == SLMPM_PEER_UP && list_empty(&ep->deferred) && !ep->bundle.count &&
 	    !(ep->loan.data && !ep->loan.area) && link_post_request(ep, &p, NULL) == 1)
 		f->waits = false;
 }
 
-int further_say(struct further *f, uint32_t link, uint32_t life, struct wire_link *packet, int fd)
+int secondary_send(struct secondary *f, uint32_t link, uint32_t life, struct wire_link *packet,
+		   int fd)
 {
 	packet->link = LITTLE_16((uint16_t)link);
 	packet->life = LITTLE_16((uint16_t)life);
 	if (f->ep->control->socket.fd >= 0 && !f->by_bond) {
 		if (fd >= 0)
-			further_gave(f);
+			secondary_address_due(f);
 		return control_send(f->ep->control, packet, sizeof(*packet), WIRE_LINK, fd);
 	}
 	if (fd >= 0)
@@ -44,27 +45,27 @@ int further_say(struct further *f, uint32_t link, uint32_t life, struct wire_lin
 	packet->head.type = packet->head.length = 0;
 	f->waiting = *packet; /* what it replaces is old by now */
 	f->waits = true;
-	further_say_on(f);
+	secondary_send_round(f);
 	return 0;
 }
 
-void further_say_not(struct further *f, uint32_t link, uint32_t life, const char *why)
+void secondary_send_refusal(struct secondary *f, uint32_t link, uint32_t life, const char *why)
 {
 	struct wire_link packet = {.round = LITTLE_32(WIRE_LINK_NOT)};
 
 	packet.blob_length = LITTLE_32(
 		(uint32_t)snprintf((char *)packet.blob, sizeof(packet.blob), "%.100s", why));
-	(void)further_say(f, link, life, &packet, -1);
+	(void)secondary_send(f, link, life, &packet, -1);
 }
 
-void further_ask_for(struct further *f, uint32_t link)
+void secondary_ask_for(struct secondary *f, uint32_t link)
 {
 	struct wire_link packet = {.round = LITTLE_32(WIRE_LINK_ASK)};
 
-	(void)further_say(f, link, 0, &packet, -1);
+	(void)secondary_send(f, link, 0, &packet, -1);
 }
 
-void further_put_address(struct wire_link *packet, const struct sockaddr *sa)
+void secondary_put_address(struct wire_link *packet, const struct sockaddr *sa)
 {
 	const void *from = sa->sa_family == AF_INET ?
 				   (const void *)&((const struct sockaddr_in *)sa)->sin_addr :
@@ -74,7 +75,7 @@ void further_put_address(struct wire_link *packet, const struct sockaddr *sa)
 	memcpy(packet->address, from, sa->sa_family == AF_INET ? 4 : 16);
 }
 
-bool further_address(const struct wire_link *packet, struct sockaddr_storage *to)
+bool secondary_address(const struct wire_link *packet, struct sockaddr_storage *to)
 {
 	struct sockaddr_in *v4 = (struct sockaddr_in *)to;
 	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)to;
@@ -96,52 +97,53 @@ bool further_address(const struct wire_link *packet, struct sockaddr_storage *to
 
 /* ---- heard ---------------------------------------------------------------------------------- */
 
-bool further_violates(struct endpoint *ep)
+bool secondary_violates(struct endpoint *ep)
 {
-	ep->broken = "round of a further link"; /* at the top of progress */
+	ep->broken = "round of a secondary link"; /* at the top of progress */
 	ep->direct = false;
 	return false;
 }
 
-static bool take(struct further *f, const struct wire_link *packet, int *fd)
+static bool take(struct secondary *f, const struct wire_link *packet, int *fd)
 {
 	uint32_t round = LITTLE_32(packet->round), link = LITTLE_16(packet->link);
-	struct further_try *t = &f->try;
+	struct secondary_try *t = &f->try;
 	struct sockaddr_storage unused;
 
 	if (PEER_FAULT(LITTLE_32(packet->blob_length) > sizeof(packet->blob) || link >= f->links ||
-		       LITTLE_16(packet->life) >= BOND_LIVES || !further_address(packet, &unused)))
-		return further_violates(f->ep);
+		       LITTLE_16(packet->life) >= BOND_INCARNATIONS ||
+		       !secondary_address(packet, &unused)))
+		return secondary_violates(f->ep);
 	if (round == WIRE_LINK_NOT) {
-		further_try_not(f, packet);
+		secondary_try_not(f, packet);
 	} else if (round == WIRE_LINK_ASK) {
 		if (PEER_FAULT(!f->active))
-			return further_violates(f->ep);
+			return secondary_violates(f->ep);
 		/* It may stand here and not there yet: a try would end it. */
 		if (bond_state(f->ep->link.port, link) != PATH_UP)
 			f->link[link].due = clock_now();
 	} else if (!f->active && round == 0) {
-		further_try_begin(f, packet, fd);
+		secondary_try_begin(f, packet, fd);
 	} else if (t->port && t->link == link && t->life == LITTLE_16(packet->life)) {
 		if (PEER_FAULT(round != (uint32_t)t->round || t->pending))
-			return further_violates(f->ep);
+			return secondary_violates(f->ep);
 		if (f->active && round == 0)
-			further_try_first(f, packet, fd);
+			secondary_try_first(f, packet, fd);
 		else
-			further_try_round(f, packet, fd);
+			secondary_try_round(f, packet, fd);
 	}
 	context_changed(f->ep->ctx);
 	return true;
 }
 
-int further_packet(struct control *c, struct received *r)
+int secondary_packet(struct control *c, struct received *r)
 {
-	struct further *f = c->ep->further;
+	struct secondary *f = c->ep->secondary;
 	int fd = r->fd_count ? r->fds[0] : -1;
 
 	/* None before the first link stands. */
 	if (PEER_FAULT(!f || r->length != sizeof(r->packet.link) || r->fd_count > 1)) {
-		(void)further_violates(c->ep);
+		(void)secondary_violates(c->ep);
 		return 0;
 	}
 	if (c->ep->state == SLMPM_PEER_UP)
@@ -151,16 +153,16 @@ int further_packet(struct control *c, struct received *r)
 	return 0;
 }
 
-void further_arrival(struct endpoint *ep, const struct head *h)
+void secondary_arrival(struct endpoint *ep, const struct head *h)
 {
 	struct wire_link packet;
 	int fd = -1;
 
-	if (PEER_FAULT(!ep->further || h->length != sizeof(packet))) {
-		(void)further_violates(ep);
+	if (PEER_FAULT(!ep->secondary || h->length != sizeof(packet))) {
+		(void)secondary_violates(ep);
 		return;
 	}
 	memcpy(&packet, h->data, sizeof(packet));
-	ep->further->by_bond = true; /* perhaps before this side knows */
-	(void)take(ep->further, &packet, &fd);
+	ep->secondary->by_bond = true; /* perhaps before this side knows */
+	(void)take(ep->secondary, &packet, &fd);
 }

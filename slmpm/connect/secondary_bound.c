@@ -7,11 +7,11 @@
 #include <sys/ioctl.h>
 #include <linux/sockios.h>
 
-#include "slmpm/connect/further_parts.h"
+#include "slmpm/connect/secondary_parts.h"
 #include "slmpm/base/clock.h"
 
 /* Nothing that was said lies unread, or there is no telling. */
-static bool has_read(const struct further *f)
+static bool has_read(const struct secondary *f)
 {
 	const struct control *c = f->ep->control;
 	int unread = 0;
@@ -20,25 +20,25 @@ static bool has_read(const struct further *f)
 	       unread == 0;
 }
 
-uint64_t further_bound(struct further *f)
+uint64_t secondary_bound(struct secondary *f)
 {
 	uint64_t now = clock_now();
 
 	if (f->given && has_read(f))
 		f->given = 0;
 	if (f->given >= f->links)
-		return now + FURTHER_PAUSE;
-	if (now >= f->since + FURTHER_PAUSE) {
+		return now + SECONDARY_PAUSE;
+	if (now >= f->since + SECONDARY_PAUSE) {
 		f->since = now;
 		f->begun = 0;
 	}
 	if (f->begun == f->links)
-		return f->since + FURTHER_PAUSE;
+		return f->since + SECONDARY_PAUSE;
 	f->begun++;
 	return 0;
 }
 
-void further_gave(struct further *f)
+void secondary_address_due(struct secondary *f)
 {
 	f->given++;
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Runs of bytes in an array: found by halving, and moved up where one comes between. */
-#include "slmpm/mirror/flights.h"
+#include "slmpm/mirror/intervals.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-int flights_init(struct flights *f)
+int intervals_init(struct intervals *f)
 {
-	f->runs = calloc(FLIGHTS_MAX, sizeof(*f->runs));
+	f->runs = calloc(INTERVALS_MAX, sizeof(*f->runs));
 	return f->runs ? 0 : -ENOMEM;
 }
 
-void flights_free(struct flights *f)
+void intervals_free(struct intervals *f)
 {
 	free(f->runs);
 	f->runs = NULL;
@@ -20,12 +20,12 @@ void flights_free(struct flights *f)
 }
 
 /* Numbers go round. */
-static bool counts(const struct flights *f, const struct flight *run)
+static bool counts(const struct intervals *f, const struct interval *run)
 {
 	return (int32_t)(run->number - f->stored) > 0;
 }
 
-static void sweep(struct flights *f)
+static void sweep(struct intervals *f)
 {
 	uint32_t kept = 0;
 
@@ -37,15 +37,15 @@ static void sweep(struct flights *f)
 }
 
 /* Each run may part one that is there. */
-bool flights_have_room(struct flights *f, uint32_t n)
+bool intervals_have_room(struct intervals *f, uint32_t n)
 {
-	if (f->count + 2 * n > FLIGHTS_MAX && f->swept != f->stored)
+	if (f->count + 2 * n > INTERVALS_MAX && f->swept != f->stored)
 		sweep(f);
-	return f->count + 2 * n <= FLIGHTS_MAX;
+	return f->count + 2 * n <= INTERVALS_MAX;
 }
 
 /* The first run that ends behind FROM. */
-static uint32_t find(const struct flights *f, uint64_t from)
+static uint32_t find(const struct intervals *f, uint64_t from)
 {
 	uint32_t lo = 0, hi = f->count;
 
@@ -61,18 +61,18 @@ static uint32_t find(const struct flights *f, uint64_t from)
 }
 
 /* Of what is there stays what it does not cover: a part before it, and one behind. */
-void flights_add(struct flights *f, uint64_t lo, uint64_t hi, uint32_t number)
+void intervals_add(struct intervals *f, uint64_t lo, uint64_t hi, uint32_t number)
 {
 	uint32_t first = find(f, lo), end = first, n = 0;
-	struct flight put[3];
+	struct interval put[3];
 
 	while (end < f->count && f->runs[end].lo < hi)
 		end++;
 	if (first < end && f->runs[first].lo < lo)
-		put[n++] = (struct flight){f->runs[first].lo, lo, f->runs[first].number};
-	put[n++] = (struct flight){lo, hi, number};
+		put[n++] = (struct interval){f->runs[first].lo, lo, f->runs[first].number};
+	put[n++] = (struct interval){lo, hi, number};
 	if (first < end && f->runs[end - 1].hi > hi)
-		put[n++] = (struct flight){hi, f->runs[end - 1].hi, f->runs[end - 1].number};
+		put[n++] = (struct interval){hi, f->runs[end - 1].hi, f->runs[end - 1].number};
 	if (first + n != end)
 		memmove(&f->runs[first + n], &f->runs[end], (f->count - end) * sizeof(*f->runs));
 	memcpy(&f->runs[first], put, n * sizeof(*put));
@@ -80,19 +80,20 @@ void flights_add(struct flights *f, uint64_t lo, uint64_t hi, uint32_t number)
 }
 
 /* Before numbers have gone round what counts no more is removed, whoever asks. */
-void flights_stored(struct flights *f, uint32_t stored, uint32_t numbered)
+void intervals_stored(struct intervals *f, uint32_t stored, uint32_t numbered)
 {
 	f->stored = stored;
 	if (stored == numbered)
 		f->count = 0;
-	if (stored - f->swept >= FLIGHTS_MAX)
+	if (stored - f->swept >= INTERVALS_MAX)
 		sweep(f);
 }
 
-bool flights_next(const struct flights *f, uint64_t from, uint64_t end, uint64_t *lo, uint64_t *hi)
+bool intervals_next(const struct intervals *f, uint64_t from, uint64_t end, uint64_t *lo,
+		    uint64_t *hi)
 {
 	for (uint32_t i = find(f, from); i < f->count && f->runs[i].lo < end; i++) {
-		const struct flight *run = &f->runs[i];
+		const struct interval *run = &f->runs[i];
 
 		if (!counts(f, run))
 			continue;

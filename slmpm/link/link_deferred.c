@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Packets without message: they go out at once, or wait here in order for room, before what is
- * queued. What a peer can make us owe is bounded by who calls (link_owed).
+ * queued. What a peer can make us owe is bounded by who calls (link_deferred).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +10,9 @@
 #include "slmpm/link/inspect.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
-#include "slmpm/link/doubt.h"
+#include "slmpm/link/watermark.h"
 
-struct owed { /* a control packet that found no room */
+struct deferred { /* a control packet that found no room */
 	struct list node;
 	uint64_t seq, route, extent;
 	uint32_t length;
@@ -21,7 +21,7 @@ struct owed { /* a control packet that found no room */
 	unsigned char data[WIRE_CONTROL_MAX];
 };
 
-static int post_owed(struct endpoint *ep, const struct owed *o)
+static int post_deferred(struct endpoint *ep, const struct deferred *o)
 {
 	struct packet p = {
 		.opcode = o->opcode,
@@ -36,15 +36,15 @@ static int post_owed(struct endpoint *ep, const struct owed *o)
 	return link_post_request(ep, &p, NULL);
 }
 
-static void owe(struct endpoint *ep, const struct owed *o)
+static void defer(struct endpoint *ep, const struct deferred *o)
 {
-	struct owed *later;
+	struct deferred *later;
 
-	if (ep->state != SLMPM_PEER_UP || ep->said_end) /* behind which nothing is read */
+	if (ep->state != SLMPM_PEER_UP || ep->sent_end) /* behind which nothing is read */
 		return;
 	/* A loan that lies open in the ring must be committed before anything else goes in. */
-	if (list_empty(&ep->owed) && !ep->bundle.count && !(ep->loan.data && !ep->loan.area) &&
-	    post_owed(ep, o) == 1)
+	if (list_empty(&ep->deferred) && !ep->bundle.count && !(ep->loan.data && !ep->loan.area) &&
+	    post_deferred(ep, o) == 1)
 		return;
 	later = malloc(sizeof(*later));
 	if (!later) {
@@ -54,14 +54,14 @@ static void owe(struct endpoint *ep, const struct owed *o)
 	}
 	*later = *o;
 	later->rides = false;
-	list_append(&ep->owed, &later->node);
+	list_append(&ep->deferred, &later->node);
 	endpoint_refresh(ep);
 }
 
 void link_control_whole(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t route,
 			uint64_t extent, const void *data, uint32_t length)
 {
-	struct owed o = {
+	struct deferred o = {
 		.opcode = opcode,
 		.seq = seq,
 		.route = route,
@@ -71,7 +71,7 @@ void link_control_whole(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint6
 
 	if (length)
 		memcpy(o.data, data, length);
-	owe(ep, &o);
+	defer(ep, &o);
 }
 
 void link_control(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t extent,
@@ -90,13 +90,13 @@ static bool may_ride(const struct endpoint *ep)
 
 void link_return_credit(struct endpoint *ep)
 {
-	struct owed now = {.opcode = WIRE_CREDIT, .rides = may_ride(ep)};
+	struct deferred now = {.opcode = WIRE_CREDIT, .rides = may_ride(ep)};
 
 	inspect_tick_amid(ep->ctx); /* who never waits comes by here */
 	progress_turn(ep);
 	ep->returned_charge = ep->matched_charge;
-	LIST_EACH(at, &ep->owed) {
-		struct owed *o = LIST_ENTRY(at, struct owed, node);
+	LIST_EACH(at, &ep->deferred) {
+		struct deferred *o = LIST_ENTRY(at, struct deferred, node);
 
 		if (o->opcode == WIRE_CREDIT) {
 			o->seq = ep->stats->received_messages;
@@ -106,7 +106,7 @@ void link_return_credit(struct endpoint *ep)
 	}
 	now.seq = ep->stats->received_messages;
 	now.extent = ep->matched_charge & WIRE_LENGTH_MASK;
-	owe(ep, &now);
+	defer(ep, &now);
 }
 
 void link_credited(struct endpoint *ep, const struct head *h)
@@ -118,20 +118,20 @@ void link_credited(struct endpoint *ep, const struct head *h)
 		return;
 	}
 	ep->credited += step;
-	ep->doubt.received = h->seq;
-	doubt_mark(ep); /* who is always given credit in time comes by here */
+	ep->watermark.received = h->seq;
+	watermark_mark(ep); /* who is always given credit in time comes by here */
 	(void)link_push(ep);
 	context_changed(ep->ctx);
 }
 
-int link_push_owed(struct endpoint *ep)
+int link_push_deferred(struct endpoint *ep)
 {
 	int n = 0;
 
-	LIST_EACH(at, &ep->owed) {
-		struct owed *o = LIST_ENTRY(at, struct owed, node);
+	LIST_EACH(at, &ep->deferred) {
+		struct deferred *o = LIST_ENTRY(at, struct deferred, node);
 
-		if (post_owed(ep, o) != 1)
+		if (post_deferred(ep, o) != 1)
 			return n;
 		list_remove(at);
 		free(o);
@@ -140,19 +140,19 @@ int link_push_owed(struct endpoint *ep)
 	return n;
 }
 
-uint32_t link_owed(const struct endpoint *ep, uint8_t opcode)
+uint32_t link_deferred(const struct endpoint *ep, uint8_t opcode)
 {
 	uint32_t n = 0;
 
-	LIST_EACH(at, &ep->owed)
-		n += LIST_ENTRY(at, struct owed, node)->opcode == opcode;
+	LIST_EACH(at, &ep->deferred)
+		n += LIST_ENTRY(at, struct deferred, node)->opcode == opcode;
 	return n;
 }
 
 bool link_disown(struct endpoint *ep, uint8_t opcode, uint64_t seq)
 {
-	LIST_EACH(at, &ep->owed) {
-		struct owed *o = LIST_ENTRY(at, struct owed, node);
+	LIST_EACH(at, &ep->deferred) {
+		struct deferred *o = LIST_ENTRY(at, struct deferred, node);
 
 		if (o->opcode != opcode || o->seq != seq)
 			continue;
@@ -164,10 +164,10 @@ bool link_disown(struct endpoint *ep, uint8_t opcode, uint64_t seq)
 	return false;
 }
 
-void link_forget_owed(struct endpoint *ep)
+void link_drop_deferred(struct endpoint *ep)
 {
-	LIST_EACH(at, &ep->owed) {
+	LIST_EACH(at, &ep->deferred) {
 		list_remove(at);
-		free(LIST_ENTRY(at, struct owed, node));
+		free(LIST_ENTRY(at, struct deferred, node));
 	}
 }

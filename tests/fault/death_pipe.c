@@ -75,7 +75,7 @@ static void end_by_exit(void)
 	_exit(4);
 }
 
-/* A child of the host that lives on must not hold the leash. */
+/* A child of the host that lives on must not hold the parent-death pipe. */
 static void end_survived(void)
 {
 	pid_t pid = fork();
@@ -164,7 +164,7 @@ int main(int argc, char **argv)
 		}
 		rc = end_of(shared->pids[ACCELERATORS - 1]);
 		CHECK(rc == (plan->end == end_shut ? 6 : 5),
-		      "%s: the one without leash ended with %d", plan->name, rc);
+		      "%s: the one without death_pipe ended with %d", plan->name, rc);
 		if (shared->pids[ACCELERATORS]) {
 			OK(kill(shared->pids[ACCELERATORS], SIGKILL));
 			CHECK(end_of(shared->pids[ACCELERATORS]) == -SIGKILL, "the host's child");

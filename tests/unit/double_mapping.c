@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "shm/twice.h"
+#include "shm/double_mapping.h"
 #include "tests/lib/actor.h"
 #include "tests/lib/child.h"
 
@@ -21,10 +21,10 @@ static void both_halves_are_one(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		struct twice m;
+		struct double_mapping m;
 		unsigned char *at;
 
-		assert_int_equal(twice_create(&m, "slmpm-test", sizes[i]), 0);
+		assert_int_equal(double_mapping_create(&m, "slmpm-test", sizes[i]), 0);
 		assert_true(m.size >= sizes[i] && m.size < sizes[i] + (size_t)getpagesize());
 		at = m.base;
 		for (size_t j = 0; j < m.size; j++)
@@ -32,30 +32,30 @@ static void both_halves_are_one(void **state)
 		actor_fill(at + m.size / 2, i, m.size); /* over the seam */
 		assert_true(actor_filled(at + m.size / 2, i, m.size));
 		assert_memory_equal(at, at + m.size, m.size);
-		twice_destroy(&m);
-		twice_destroy(&m);
+		double_mapping_destroy(&m);
+		double_mapping_destroy(&m);
 	}
 }
 
 static void nothing_stays(void **state)
 {
 	int descriptors = actor_descriptors(), mappings = actor_mappings();
-	struct twice m;
+	struct double_mapping m;
 
 	(void)state;
-	assert_int_equal(twice_create(&m, "slmpm-test", 8192), 0);
+	assert_int_equal(double_mapping_create(&m, "slmpm-test", 8192), 0);
 	assert_int_equal(actor_descriptors(), descriptors);
 	assert_int_equal(actor_mappings(), mappings + 2);
-	twice_destroy(&m);
+	double_mapping_destroy(&m);
 	assert_int_equal(actor_mappings(), mappings);
-	assert_true(twice_create(&m, "slmpm-test", (size_t)1 << 60) < 0);
+	assert_true(double_mapping_create(&m, "slmpm-test", (size_t)1 << 60) < 0);
 	assert_null(m.base);
-	twice_destroy(&m);
+	double_mapping_destroy(&m);
 	assert_int_equal(actor_descriptors(), descriptors);
 	assert_int_equal(actor_mappings(), mappings);
 }
 
-static int look(void *at)
+static int inspect(void *at)
 {
 	(void)signal(SIGSEGV, SIG_DFL);
 	return *(volatile unsigned char *)at;
@@ -64,16 +64,16 @@ static int look(void *at)
 static void a_child_has_none(void **state)
 {
 	const char *emulator = getenv("SLMPM_EMULATOR");
-	struct twice m;
+	struct double_mapping m;
 
 	(void)state;
 	if (emulator && *emulator) {
 		print_message("an emulator need not know what a fork is to leave out\n");
 		skip();
 	}
-	assert_int_equal(twice_create(&m, "slmpm-test", 8192), 0);
-	assert_true(child_run(look, m.base, 20) != 0);
-	twice_destroy(&m);
+	assert_int_equal(double_mapping_create(&m, "slmpm-test", 8192), 0);
+	assert_true(child_run(inspect, m.base, 20) != 0);
+	double_mapping_destroy(&m);
 }
 
 int main(void)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* The place of a fabric's name; the last one is for all that find none. */
-static int fabric_place(struct means *m, const char *name)
+static int fabric_place(struct aggregate *m, const char *name)
 {
 	const int most = (int)(sizeof(m->fabric) / sizeof(m->fabric[0]));
 	int i = 0;
@@ -39,7 +39,7 @@ static const char *fabric_in_use(const struct slmpm_monitor *l)
 	return l->link;
 }
 
-static void add_link(struct means *m, const struct slmpm_monitor *l)
+static void add_link(struct aggregate *m, const struct slmpm_monitor *l)
 {
 	int f = fabric_place(m, fabric_in_use(l));
 
@@ -57,7 +57,7 @@ static void add_link(struct means *m, const struct slmpm_monitor *l)
 	}
 }
 
-void means_of(const struct gathered *g, struct means *m)
+void means_of(const struct gathered *g, struct aggregate *m)
 {
 	int echoes = 0;
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "slmpm/connect/further_parts.h"
+#include "slmpm/connect/secondary_parts.h"
 #include "slmpm/base/config.h"
 #include "slmpm/base/log.h"
 #include "slmpm/link/wait.h"
@@ -19,7 +19,7 @@
 
 /* ---- when ----------------------------------------------------------------------------------- */
 
-static void open_all(struct further *f, uint64_t now)
+static void open_all(struct secondary *f, uint64_t now)
 {
 	f->open = true;
 	for (uint32_t i = 1; i < f->links; i++)
@@ -27,13 +27,13 @@ static void open_all(struct further *f, uint64_t now)
 			f->link[i].due = now;
 }
 
-static bool is_other(const struct further *f, const char *fabric)
+static bool is_other(const struct secondary *f, const char *fabric)
 {
-	return strcmp(fabric, "auto") != 0 && !further_is_over(f, 0, fabric);
+	return strcmp(fabric, "auto") != 0 && !secondary_is_over(f, 0, fabric);
 }
 
 /* Do settings name a fabric that the first link is not over? */
-static bool wants_others(const struct further *f)
+static bool wants_others(const struct secondary *f)
 {
 	const struct config *c = config_get();
 
@@ -41,60 +41,61 @@ static bool wants_others(const struct further *f)
 	       is_other(f, c->default_put) || is_other(f, c->default_rget);
 }
 
-void further_begin(struct endpoint *ep)
+void secondary_begin(struct endpoint *ep)
 {
-	struct further *f = ep->further;
+	struct secondary *f = ep->secondary;
 
 	if (f && f->active && wants_others(f))
 		open_all(f, clock_now());
 	context_changed(ep->ctx);
 }
 
-void further_tried(struct further *f, uint32_t link, bool failed)
+void secondary_tried(struct secondary *f, uint32_t link, bool failed)
 {
-	struct further_link *l = &f->link[link];
+	struct secondary_link *l = &f->link[link];
 
 	if (!failed) {
 		l->due = NEVER;
-		l->pause = FURTHER_PAUSE;
+		l->pause = SECONDARY_PAUSE;
 	} else if (f->active) {
-		l->pause = l->pause ? l->pause : FURTHER_PAUSE;
-		l->due = l->life + 1 < BOND_LIVES ? clock_now() + l->pause : NEVER;
+		l->pause = l->pause ? l->pause : SECONDARY_PAUSE;
+		l->due = l->life + 1 < BOND_INCARNATIONS ? clock_now() + l->pause : NEVER;
 		l->pause = 2 * l->pause < PAUSE_LONG ? 2 * l->pause : PAUSE_LONG;
 	}
 }
 
 /* The default fabric of messages, where no link is wanted and the one in use is over another. */
-static void use_default(struct further *f)
+static void use_default(struct secondary *f)
 {
 	const char *fabric = config_get()->default_smt;
-	int link = further_default(f->ep, fabric);
+	int link = secondary_default(f->ep, fabric);
 
-	if (f->wanted < 0 && link >= 0 && !further_is_over(f, bond_home(f->ep->link.port), fabric))
+	if (f->wanted < 0 && link >= 0 &&
+	    !secondary_is_over(f, bond_home(f->ep->link.port), fabric))
 		(void)bond_use(f->ep->link.port, (uint32_t)link);
 }
 
-void further_use(struct endpoint *ep, uint32_t link)
+void secondary_use(struct endpoint *ep, uint32_t link)
 {
-	struct further *f = ep->further;
+	struct secondary *f = ep->secondary;
 
 	f->wanted = link < f->links ? (int32_t)link : -1;
-	further_spread(f);
+	secondary_spread(f);
 	use_default(f);
 	if (f->wanted < 0 || bond_use(ep->link.port, link) == 0)
 		return;
 	if (f->active && f->link[link].due == NEVER && f->try.port == NULL)
 		f->link[link].due = clock_now();
 	else if (!f->active)
-		further_ask_for(f, link);
+		secondary_ask_for(f, link);
 	context_changed(ep->ctx);
 }
 
 /* ---- what became of them -------------------------------------------------------------------- */
 
-static void tell(struct further *f, uint32_t i, uint32_t type, const char *what)
+static void tell(struct secondary *f, uint32_t i, uint32_t type, const char *what)
 {
-	const struct further_link *l = &f->link[i];
+	const struct secondary_link *l = &f->link[i];
 	char text[160];
 
 	snprintf(text, sizeof(text), "link %u (%s%s%s) %s", i, l->fabric ? l->fabric : "?",
@@ -104,7 +105,7 @@ static void tell(struct further *f, uint32_t i, uint32_t type, const char *what)
 	context_link_event(f->ep->ctx, f->ep, type, i, text);
 }
 
-static void tell_of_loss(struct further *f, uint32_t i)
+static void tell_of_loss(struct secondary *f, uint32_t i)
 {
 	const char *reason = bond_reason(f->ep->link.port, i);
 	char what[96];
@@ -114,9 +115,9 @@ static void tell_of_loss(struct further *f, uint32_t i)
 	tell(f, i, SLMPM_EVENT_LINK_LOST, what);
 }
 
-static void came_up(struct further *f, uint32_t i)
+static void came_up(struct secondary *f, uint32_t i)
 {
-	struct further_link *l = &f->link[i];
+	struct secondary_link *l = &f->link[i];
 
 	if (l->tell != NEVER)
 		tell_of_loss(f, i);
@@ -129,9 +130,9 @@ static void came_up(struct further *f, uint32_t i)
 	use_default(f);
 }
 
-static void went_down(struct further *f, uint32_t i, uint64_t now)
+static void went_down(struct secondary *f, uint32_t i, uint64_t now)
 {
-	struct further_link *l = &f->link[i];
+	struct secondary_link *l = &f->link[i];
 
 	l->up = false;
 	l->lost++;
@@ -139,20 +140,20 @@ static void went_down(struct further *f, uint32_t i, uint64_t now)
 	if (!f->active)
 		return;
 	open_all(f, now); /* now they are */
-	l->due = now + FURTHER_PAUSE;
+	l->due = now + SECONDARY_PAUSE;
 }
 
 /* It has come and gone between two looks, and was never seen. */
-static bool was_missed(const struct further *f, uint32_t i)
+static bool was_missed(const struct secondary *f, uint32_t i)
 {
 	enum bond_state state = bond_state(f->ep->link.port, i);
-	const struct further_link *l = &f->link[i];
+	const struct secondary_link *l = &f->link[i];
 
 	return f->active && (state == PATH_SHUT || state == PATH_LOST) && !l->up &&
-	       l->due == NEVER && l->life + 1 < BOND_LIVES;
+	       l->due == NEVER && l->life + 1 < BOND_INCARNATIONS;
 }
 
-static void look_at_links(struct further *f, uint64_t now)
+static void inspect_links(struct secondary *f, uint64_t now)
 {
 	struct fabric_link *bond = f->ep->link.port;
 
@@ -167,7 +168,7 @@ static void look_at_links(struct further *f, uint64_t now)
 		else if (!up && f->link[i].up)
 			went_down(f, i, now);
 		else if (was_missed(f, i))
-			further_tried(f, i, true);
+			secondary_tried(f, i, true);
 		if (up)
 			f->link[i].life = bond_life(bond, i);
 	}
@@ -189,15 +190,15 @@ static void earlier(uint64_t *next, uint64_t when)
 	*next = when < *next ? when : *next;
 }
 
-void further_give_up(struct further *f)
+void secondary_give_up(struct secondary *f)
 {
 	f->hopes = false;
 	f->alone = NEVER;
-	bond_hope(f->ep->link.port, false);
+	bond_may_reconnect(f->ep->link.port, false);
 }
 
 /* How long this process stood still, the peer has not: it is given no less time for that, up to a limit. */
-static void spare(struct further *f, uint64_t now, uint64_t patience)
+static void spare(struct secondary *f, uint64_t now, uint64_t patience)
 {
 	uint64_t gap = now - f->seen;
 
@@ -209,7 +210,7 @@ static void spare(struct further *f, uint64_t now, uint64_t patience)
 }
 
 /* Whether something was due. */
-static bool look(struct further *f, uint64_t now, uint64_t *next)
+static bool inspect(struct secondary *f, uint64_t now, uint64_t *next)
 {
 	const struct config *config = config_get();
 	uint64_t patience = (uint64_t)config->dead_ms * MS;
@@ -218,16 +219,16 @@ static bool look(struct further *f, uint64_t now, uint64_t *next)
 	if (f->active && !f->open && bond_moved(f->ep->link.port) >= (uint64_t)config->links_after)
 		open_all(f, now);
 	if (f->waits)
-		further_say_on(f);
+		secondary_send_round(f);
 	for (uint32_t i = 0; i < f->links; i++) {
-		struct further_link *l = &f->link[i];
+		struct secondary_link *l = &f->link[i];
 
 		if (now >= l->tell) {
 			tell_of_loss(f, i);
 			done = true;
 		}
 		if (now >= l->due && !f->try.port) {
-			further_try(f, i);
+			secondary_try(f, i);
 			done = true;
 		}
 		earlier(next, l->tell);
@@ -235,7 +236,7 @@ static bool look(struct further *f, uint64_t now, uint64_t *next)
 			earlier(next, l->due);
 	}
 	if (f->try.port && now >= f->try.deadline) {
-		further_try_end(f, true, "it takes too long");
+		secondary_try_end(f, true, "it takes too long");
 		done = true;
 	}
 	if (f->try.port)
@@ -247,42 +248,42 @@ static bool look(struct further *f, uint64_t now, uint64_t *next)
 	spare(f, now, patience);
 	earlier(next, now + patience / 8);
 	if (now >= f->alone + patience) {
-		further_give_up(f);
+		secondary_give_up(f);
 		done = true;
 	}
 	return done;
 }
 
-uint64_t further_deadlines(struct context *ctx, uint64_t now_ns)
+uint64_t secondary_deadlines(struct context *ctx, uint64_t now_ns)
 {
 	uint64_t next = NEVER;
 	bool news = false, done = false;
 
-	LIST_EACH(at, &ctx->further) {
-		struct further *f = LIST_ENTRY(at, struct further, node);
+	LIST_EACH(at, &ctx->secondary) {
+		struct secondary *f = LIST_ENTRY(at, struct secondary, node);
 
 		if (ends(f->ep)) {
-			further_try_free(f);
+			secondary_try_free(f);
 			continue;
 		}
-		earlier(&next,
-			bond_tend(f->ep->link.port, now_ns, (uint64_t)config_get()->dead_ms * MS));
+		earlier(&next, bond_keepalive(f->ep->link.port, now_ns,
+					      (uint64_t)config_get()->dead_ms * MS));
 		/* One domain for all: asked for once. */
 		if (!news && bond_news(f->ep->link.port->domain))
 			news = true;
 		if (news || f->alone != NEVER)
-			look_at_links(f, now_ns);
-		done |= look(f, now_ns, &next);
+			inspect_links(f, now_ns);
+		done |= inspect(f, now_ns, &next);
 	}
 	return done ? 0 : next;
 }
 
-void further_ask_all(struct context *ctx)
+void secondary_ask_all(struct context *ctx)
 {
-	LIST_EACH(at, &ctx->further) {
-		struct further *f = LIST_ENTRY(at, struct further, node);
+	LIST_EACH(at, &ctx->secondary) {
+		struct secondary *f = LIST_ENTRY(at, struct secondary, node);
 
 		if (f->ep->state == SLMPM_PEER_UP)
-			further_try_ask(f);
+			secondary_try_ask(f);
 	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The courier: slmpm_spawn's child in the place of an accelerator that runs elsewhere. It passes
+ * The relay: slmpm_spawn's child in the place of an accelerator that runs elsewhere. It passes
  * signals on and output back, and ends as the accelerator did. When it ends, the agent there ends
  * everything; so whatever ends an accelerator here ends one there.
  */
@@ -26,9 +26,9 @@
 #define WAIT_MS 5000
 #define CHUNK   4096 /* a pipe that has room takes so much without blocking */
 
-struct courier {
+struct relay {
 	struct delivery d;
-	int signals, leash, job;
+	int signals, death_pipe, job;
 	int to; /* output on its way: where, what, how much of it */
 	const unsigned char *data;
 	uint32_t left;
@@ -49,7 +49,7 @@ static void end_by(int signal_number)
 }
 
 /* The remote command ends with its agent; if not, it is ended. */
-static void end_command(struct courier *c)
+static void end_command(struct relay *c)
 {
 	struct pollfd p = {.fd = (int)syscall(SYS_pidfd_open, c->d.pid, 0), .events = POLLIN};
 
@@ -61,7 +61,7 @@ static void end_command(struct courier *c)
 	(void)waitpid(c->d.pid, NULL, 0);
 }
 
-static int lost(struct courier *c, const char *why)
+static int lost(struct relay *c, const char *why)
 {
 	fprintf(stderr, NAME ": %s: %s; what ran there is ended\n",
 		records_value(&c->d.request, "host"), why);
@@ -70,7 +70,7 @@ static int lost(struct courier *c, const char *why)
 	return 1;
 }
 
-static int ended(struct courier *c, const struct frame *f)
+static int ended(struct relay *c, const struct frame *f)
 {
 	uint32_t kind, value;
 
@@ -86,7 +86,7 @@ static int ended(struct courier *c, const struct frame *f)
 }
 
 /* Less than 0: go on; else the exit status. */
-static int take_word(struct courier *c)
+static int take_word(struct relay *c)
 {
 	struct frame f;
 	int rc = inlet_next(&c->d.in, &f, 0);
@@ -105,7 +105,7 @@ static int take_word(struct courier *c)
 	return -1;
 }
 
-static void put_output(struct courier *c)
+static void put_output(struct relay *c)
 {
 	ssize_t n = write(c->to, c->data, c->left < CHUNK ? c->left : CHUNK);
 
@@ -115,7 +115,7 @@ static void put_output(struct courier *c)
 	c->data += n > 0 ? n : 0;
 }
 
-static void pass_signals(struct courier *c)
+static void pass_signals(struct relay *c)
 {
 	struct signalfd_siginfo info;
 	unsigned char number[4];
@@ -126,14 +126,14 @@ static void pass_signals(struct courier *c)
 	}
 }
 
-static int serve(struct courier *c)
+static int serve(struct relay *c)
 {
 	int rc = -1;
 
 	while (rc < 0) {
 		struct pollfd p[] = {
 			{.fd = c->signals, .events = POLLIN},
-			{.fd = c->leash, .events = POLLIN},
+			{.fd = c->death_pipe, .events = POLLIN},
 			{.fd = c->job, .events = POLLIN},
 			{.fd = c->left ? -1 : c->d.fd, .events = POLLIN},
 			{.fd = c->left ? c->to : -1, .events = POLLOUT},
@@ -153,7 +153,7 @@ static int serve(struct courier *c)
 	return rc;
 }
 
-static bool block_signals(struct courier *c)
+static bool block_signals(struct relay *c)
 {
 	static const int passed[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT};
 	sigset_t set;
@@ -201,7 +201,7 @@ static int inherited(const char *variable)
 	return fd;
 }
 
-static int take_request(struct courier *c, int parent)
+static int take_request(struct relay *c, int parent)
 {
 	struct inlet in = {.fd = parent};
 	struct records *r = &c->d.request;
@@ -218,15 +218,15 @@ static int take_request(struct courier *c, int parent)
 	return records_good(r) && records_value(r, "host") && records_value(r, "remote") ? 0 : -1;
 }
 
-int courier_main(void)
+int relay_main(void)
 {
-	static struct courier c = {.d.fd = -1};
+	static struct relay c = {.d.fd = -1};
 	int parent = inherited("SLMPM_PARENT"), rc;
 
-	c.leash = inherited("SLMPM_LEASH");
+	c.death_pipe = inherited("SLMPM_DEATH_PIPE");
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (parent < 0 || take_request(&c, parent) < 0) {
-		fputs(NAME ": --courier is how slmpm_spawn starts it\n", stderr);
+		fputs(NAME ": --relay is how slmpm_spawn starts it\n", stderr);
 		return 2;
 	}
 	rc = deliver(&c.d);

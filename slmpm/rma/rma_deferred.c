@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One-sided operations by request, the side whose memory it is: the answers that it owes. There are
+ * One-sided operations by request, the side whose memory it is: the answers that it has deferred. There are
  * never more than one for each request that the peer may have under way; they go out as there is
- * room, a turn each, and a read's bytes are looked up anew for each packet (R9).
+ * room, a turn each, and a read's bytes are looked up again for each packet (R9).
  */
 #include "slmpm/link/link.h"
 #include "slmpm/region/memory.h"
@@ -10,7 +10,7 @@
 
 #define READ_TURN 8 /* packets of one response before the next answer's turn */
 
-struct rma_job *rma_owe(struct endpoint *ep, uint8_t opcode, uint64_t seq, int status)
+struct rma_job *rma_defer(struct endpoint *ep, uint8_t opcode, uint64_t seq, int status)
 {
 	struct rma *m = ep->rma;
 
@@ -96,7 +96,7 @@ static int post_answer(struct endpoint *ep, struct rma_job *j, bool *stop)
 	return n;
 }
 
-bool rma_owes(const struct endpoint *ep)
+bool rma_has_deferred(const struct endpoint *ep)
 {
 	for (int i = 0; i < RMA_WINDOW; i++)
 		if (ep->rma->jobs[i].opcode && ep->rma->jobs[i].opcode != WIRE_READ_ONLY)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sums of what is measured (means.h): of sums, and of a context's links. */
+/* Sums of what is measured (aggregate.h): of sums, and of a context's links. */
 #include <stdio.h>
 #include <string.h>
 
-#include "slmpm/monitor/means.h"
+#include "slmpm/monitor/aggregate.h"
 #include "slmpm/monitor/monitor.h"
 
 static uint64_t plus(uint64_t a, uint64_t b)
@@ -11,40 +11,40 @@ static uint64_t plus(uint64_t a, uint64_t b)
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
-void means_add_cell(struct means_cell *to, uint64_t ns, uint32_t count)
+void aggregate_add_cell(struct aggregate_cell *to, uint64_t ns, uint32_t count)
 {
-	if (!ns || ns > MEANS_LATENCY)
+	if (!ns || ns > AGGREGATE_LATENCY)
 		return;
 	to->ns += ns * count;
 	to->count += count;
 }
 
-static void add_sum(struct means_cell *to, const struct means_cell *c)
+static void add_sum(struct aggregate_cell *to, const struct aggregate_cell *c)
 {
 	to->ns += c->ns;
 	to->count += c->count;
 }
 
-uint64_t means_mean(const struct means_cell *c)
+uint64_t aggregate_mean(const struct aggregate_cell *c)
 {
 	return c->count ? c->ns / c->count : 0;
 }
 
 /* The last place is for all that find none. */
-static struct means_fabric *fabric_of(struct means *m, const char *name)
+static struct aggregate_fabric *fabric_of(struct aggregate *m, const char *name)
 {
 	int i = 0;
 
-	while (i < MEANS_FABRICS - 1 && m->fabrics[i].name[0] &&
+	while (i < AGGREGATE_FABRICS - 1 && m->fabrics[i].name[0] &&
 	       strncmp(m->fabrics[i].name, name, sizeof(m->fabrics[i].name) - 1) != 0)
 		i++;
 	snprintf(m->fabrics[i].name, sizeof(m->fabrics[i].name), "%.7s", name);
 	return &m->fabrics[i];
 }
 
-static void add_fabric(struct means *to, const struct means_fabric *f)
+static void add_fabric(struct aggregate *to, const struct aggregate_fabric *f)
 {
-	struct means_fabric *at = fabric_of(to, f->name);
+	struct aggregate_fabric *at = fabric_of(to, f->name);
 
 	at->requests = plus(at->requests, f->requests);
 	at->links += f->links;
@@ -58,14 +58,14 @@ static void add_fabric(struct means *to, const struct means_fabric *f)
 		add_sum(&at->latency[p], &f->latency[p]);
 }
 
-void means_add(struct means *to, const struct means *m)
+void aggregate_add(struct aggregate *to, const struct aggregate *m)
 {
 	to->instances += m->instances;
 	to->links += m->links;
 	to->queue += m->queue;
 	to->out += m->out;
 	to->in += m->in;
-	for (int i = 0; i < MEANS_FABRICS; i++)
+	for (int i = 0; i < AGGREGATE_FABRICS; i++)
 		if (m->fabrics[i].name[0])
 			add_fabric(to, &m->fabrics[i]);
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
@@ -90,9 +90,9 @@ static uint64_t mean_of(const struct slmpm_timing *t, int n)
 	return samples ? (uint64_t)(ns / (double)samples) : 0;
 }
 
-static void add_one(struct means_cell *to, uint64_t ns)
+static void add_one(struct aggregate_cell *to, uint64_t ns)
 {
-	means_add_cell(to, ns, 1);
+	aggregate_add_cell(to, ns, 1);
 }
 
 /* Of several links of a peer, the one that is in use. */
@@ -114,11 +114,11 @@ static bool is_busy(uint64_t queue, uint32_t out)
 }
 
 /* A link over FABRIC: what waits for it, and what lies in its rings. */
-static struct monitor_load add_load(struct means *sum, const char *fabric, uint64_t queue,
+static struct monitor_load add_load(struct aggregate *sum, const char *fabric, uint64_t queue,
 				    uint32_t out, uint32_t in, uint32_t echo)
 {
 	struct monitor_load load = {.queue = (uint32_t)queue, .busy = is_busy(queue, out)};
-	struct means_fabric *f = fabric_of(sum, fabric);
+	struct aggregate_fabric *f = fabric_of(sum, fabric);
 
 	load.out = load.busy ? out : 0;
 	f->links++;
@@ -132,7 +132,8 @@ static struct monitor_load add_load(struct means *sum, const char *fabric, uint6
 }
 
 /* Of several links of a peer each by its fabric. */
-static void add_paths(struct means *sum, const struct slmpm_monitor *m, struct monitor_load *loads)
+static void add_paths(struct aggregate *sum, const struct slmpm_monitor *m,
+		      struct monitor_load *loads)
 {
 	for (uint32_t i = 0; i < m->path_count; i++) {
 		const struct slmpm_monitor_path *p = &m->paths[i];
@@ -146,9 +147,10 @@ static void add_paths(struct means *sum, const struct slmpm_monitor *m, struct m
 				    m->echo_ns);
 }
 
-static void add_link(struct means *sum, const struct slmpm_monitor *m, struct monitor_load *loads)
+static void add_link(struct aggregate *sum, const struct slmpm_monitor *m,
+		     struct monitor_load *loads)
 {
-	struct means_fabric *f;
+	struct aggregate_fabric *f;
 
 	add_paths(sum, m, loads);
 	f = fabric_of(sum, fabric_in_use(m));
@@ -165,16 +167,16 @@ static void add_link(struct means *sum, const struct slmpm_monitor *m, struct mo
 	}
 }
 
-static void to_one(struct means_cell *c)
+static void to_one(struct aggregate_cell *c)
 {
-	c->ns = means_mean(c);
+	c->ns = aggregate_mean(c);
 	c->count = c->count != 0;
 }
 
-/* A context is one voice, however many links it has. */
-static void to_one_voice(struct means *sum)
+/* A context is one contributor, however many links it has. */
+static void to_one_contributor(struct aggregate *sum)
 {
-	for (int i = 0; i < MEANS_FABRICS; i++) {
+	for (int i = 0; i < AGGREGATE_FABRICS; i++) {
 		to_one(&sum->fabrics[i].echo);
 		for (int p = 0; p < SLMPM_PROTOCOLS; p++)
 			to_one(&sum->fabrics[i].latency[p]);
@@ -184,11 +186,11 @@ static void to_one_voice(struct means *sum)
 			to_one(&sum->cells[p][s]);
 }
 
-void means_of_links(struct context *ctx, struct means *sum)
+void aggregate_of_links(struct context *ctx, struct aggregate *sum)
 {
 	struct slmpm_monitor m;
 
-	*sum = (struct means){.instances = 0};
+	*sum = (struct aggregate){.instances = 0};
 	for (uint32_t i = 0; i < ctx->count; i++) {
 		struct endpoint *ep = ctx->endpoints[i];
 		struct monitor_load loads[SLMPM_MONITOR_PATHS] = {{0}};
@@ -200,5 +202,5 @@ void means_of_links(struct context *ctx, struct means *sum)
 		if (ep->monitor)
 			memcpy(ep->monitor->load, loads, sizeof(loads));
 	}
-	to_one_voice(sum);
+	to_one_contributor(sum);
 }

@@ -3,7 +3,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "shm/twice.h"
+#include "shm/double_mapping.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -46,13 +46,13 @@ static int map_present(unsigned char *base, const char *label, size_t size)
 	return rc;
 }
 
-int twice_create(struct twice *m, const char *label, size_t size)
+int double_mapping_create(struct double_mapping *m, const char *label, size_t size)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	unsigned char *base;
 	int rc;
 
-	*m = (struct twice){0};
+	*m = (struct double_mapping){0};
 	size = (size + page - 1) / page * page;
 	base = mmap(NULL, 2 * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (base == MAP_FAILED)
@@ -67,13 +67,13 @@ int twice_create(struct twice *m, const char *label, size_t size)
 	/* A forked child shares no stream with us; a core dump needs none of it. */
 	(void)madvise(base, 2 * size, MADV_DONTFORK);
 	(void)madvise(base, 2 * size, MADV_DONTDUMP);
-	*m = (struct twice){.base = base, .size = size};
+	*m = (struct double_mapping){.base = base, .size = size};
 	return 0;
 }
 
-void twice_destroy(struct twice *m)
+void double_mapping_destroy(struct double_mapping *m)
 {
 	if (m->base)
 		munmap(m->base, 2 * m->size);
-	*m = (struct twice){0};
+	*m = (struct double_mapping){0};
 }

@@ -3,7 +3,7 @@
  * Marks, the oldest first; those that the peer has passed are taken out. When all are in use the
  * newest one moves on, so that the oldest may still be passed.
  */
-#include "slmpm/link/doubt.h"
+#include "slmpm/link/watermark.h"
 
 #include "slmpm/bond/bond.h"
 #include "slmpm/endpoint.h"
@@ -14,13 +14,13 @@ struct place {
 	uint64_t out, read;
 };
 
-/* A bond's links are counted anew with each loss; its packets are not. */
+/* A bond's links are counted again with each loss; its packets are not. */
 static struct place place_of(struct endpoint *ep)
 {
 	const struct fabric_link *port = ep->link.port;
 	struct place p;
 
-	if (ep->further) {
+	if (ep->secondary) {
 		bond_position(port, &p.out, &p.read);
 		return p;
 	}
@@ -34,23 +34,23 @@ static bool is_whole(const struct endpoint *ep)
 	       !ep->loan.data && !ep->link.active && (!ep->fetch || !parts.fetches_out(ep));
 }
 
-static void pass(struct doubt *d, uint64_t read)
+static void pass(struct watermark *d, uint64_t read)
 {
 	while (d->count && !wire_is_before(read, d->marks[d->first].place)) {
 		d->arrived = d->marks[d->first].sent;
-		d->first = (d->first + 1) % DOUBT_MARKS;
+		d->first = (d->first + 1) % WATERMARK_MARKS;
 		d->count--;
 	}
 }
 
-static uint64_t newest(const struct doubt *d)
+static uint64_t newest(const struct watermark *d)
 {
-	return d->count ? d->marks[(d->first + d->count - 1) % DOUBT_MARKS].sent : d->arrived;
+	return d->count ? d->marks[(d->first + d->count - 1) % WATERMARK_MARKS].sent : d->arrived;
 }
 
-void doubt_mark(struct endpoint *ep)
+void watermark_mark(struct endpoint *ep)
 {
-	struct doubt *d = &ep->doubt;
+	struct watermark *d = &ep->watermark;
 	uint64_t sent = ep->stats->sent_messages;
 	struct place p;
 	uint32_t at;
@@ -61,21 +61,21 @@ void doubt_mark(struct endpoint *ep)
 	pass(d, p.read);
 	if (sent == newest(d) || !is_whole(ep))
 		return;
-	d->count += d->count < DOUBT_MARKS;
-	at = (d->first + d->count - 1) % DOUBT_MARKS;
+	d->count += d->count < WATERMARK_MARKS;
+	at = (d->first + d->count - 1) % WATERMARK_MARKS;
 	d->marks[at].place = p.out;
 	d->marks[at].sent = sent;
 	pass(d, p.read);
 }
 
-void doubt_mark_all(struct context *ctx)
+void watermark_mark_all(struct context *ctx)
 {
 	for (uint32_t i = 0; i < ctx->live; i++)
-		doubt_mark(ctx->endpoints[i]);
+		watermark_mark(ctx->endpoints[i]);
 }
 
-void doubt_settle(struct endpoint *ep)
+void watermark_settle(struct endpoint *ep)
 {
 	if (ep->state == SLMPM_PEER_UP)
-		pass(&ep->doubt, place_of(ep).read);
+		pass(&ep->watermark, place_of(ep).read);
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "slmpm/connect/further_parts.h"
+#include "slmpm/connect/secondary_parts.h"
 #include "slmpm/base/config.h"
 #include "slmpm/domain.h"
 #include "slmpm/link/link.h"
@@ -20,9 +20,9 @@ static const struct sockaddr *address_of(const struct sockaddr_storage *a)
 	return a->ss_family ? (const struct sockaddr *)a : NULL;
 }
 
-static int say_round(struct further *f)
+static int send_this_round(struct secondary *f)
 {
-	struct further_try *t = &f->try;
+	struct secondary_try *t = &f->try;
 	const struct route *route = f->link[t->link].route;
 	struct fabric_blob blob = {.fds = {-1, -1}};
 	struct wire_link packet = {.round = LITTLE_32((uint32_t)t->round)};
@@ -34,13 +34,13 @@ static int say_round(struct further *f)
 	memcpy(packet.blob, blob.bytes, blob.length);
 	snprintf(packet.fabric, sizeof(packet.fabric), "%s", t->port->domain->fabric->name);
 	if (!f->active && route_has_place(route) && t->local.ss_family)
-		further_put_address(&packet, address_of(&t->local));
-	return further_say(f, t->link, t->life, &packet, blob.fd_count ? blob.fds[0] : -1);
+		secondary_put_address(&packet, address_of(&t->local));
+	return secondary_send(f, t->link, t->life, &packet, blob.fd_count ? blob.fds[0] : -1);
 }
 
 /* ---- a try's life --------------------------------------------------------------------------- */
 
-void further_try_free(struct further *f)
+void secondary_try_free(struct secondary *f)
 {
 	struct fabric_link *port = f->try.port;
 
@@ -54,28 +54,28 @@ void further_try_free(struct further *f)
 	free(port);
 }
 
-void further_try_end(struct further *f, bool tell, const char *why)
+void secondary_try_end(struct secondary *f, bool tell, const char *why)
 {
-	struct further_try *t = &f->try;
+	struct secondary_try *t = &f->try;
 
 	log_line(SLMPM_LOG_INFO, "%s: link %u of %u is not to be had: %s", f->ep->name, t->link,
 		 f->links, why);
 	if (tell)
-		further_say_not(f, t->link, t->life, why);
-	further_try_free(f);
+		secondary_send_refusal(f, t->link, t->life, why);
+	secondary_try_free(f);
 	/* The other side may have it already, and speak by it. */
-	bond_deny(f->ep->link.port, t->link);
-	further_tried(f, t->link, true);
+	bond_reject(f->ep->link.port, t->link);
+	secondary_tried(f, t->link, true);
 }
 
-static void fail(struct further *f, int rc)
+static void fail(struct secondary *f, int rc)
 {
 	char why[64];
 
-	further_try_end(f, true, strerror_r(-rc, why, sizeof(why)));
+	secondary_try_end(f, true, strerror_r(-rc, why, sizeof(why)));
 }
 
-void further_inherit(struct fabric_link *port, const struct fabric_link *from)
+void secondary_inherit(struct fabric_link *port, const struct fabric_link *from)
 {
 	port->owner = from->owner;
 	port->bell = from->bell;
@@ -86,9 +86,9 @@ void further_inherit(struct fabric_link *port, const struct fabric_link *from)
 }
 
 /* An address of this end that the link is to have. */
-static int find_place(struct further *f, const struct route *route, int family)
+static int find_place(struct secondary *f, const struct route *route, int family)
 {
-	struct further_try *t = &f->try;
+	struct secondary_try *t = &f->try;
 	int rc;
 
 	if (!route_has_place(route)) {
@@ -102,10 +102,10 @@ static int find_place(struct further *f, const struct route *route, int family)
 	return rc;
 }
 
-static void name_where(struct further *f)
+static void name_where(struct secondary *f)
 {
 	char here[NET_NAME] = "", there[NET_NAME] = "";
-	struct further_link *l = &f->link[f->try.link];
+	struct secondary_link *l = &f->link[f->try.link];
 
 	l->where[0] = 0;
 	if (f->try.local.ss_family)
@@ -118,14 +118,14 @@ static void name_where(struct further *f)
 }
 
 /* Everything that a try needs of this side; false: it is not to be had. */
-static bool set_up(struct further *f, uint32_t link, uint32_t life, const struct fabric *fabric)
+static bool set_up(struct secondary *f, uint32_t link, uint32_t life, const struct fabric *fabric)
 {
-	struct further_try *t = &f->try;
+	struct secondary_try *t = &f->try;
 	struct fabric_link *bond = f->ep->link.port;
 	struct fabric_domain *domain;
 	int rc;
 
-	further_try_free(f);
+	secondary_try_free(f);
 	memset(t, 0, sizeof(*t));
 	t->link = link;
 	t->life = life;
@@ -136,21 +136,21 @@ static bool set_up(struct further *f, uint32_t link, uint32_t life, const struct
 	if (!t->port)
 		return false;
 	t->port->domain = domain;
-	further_inherit(t->port, bond);
+	secondary_inherit(t->port, bond);
 	context_changed(f->ep->ctx); /* a sleeper does not know of this deadline */
 	return true;
 }
 
-static const struct fabric *fabric_of(const struct further *f, const struct route *route)
+static const struct fabric *fabric_of(const struct secondary *f, const struct route *route)
 {
 	return route->fabric[0] ? fabric_find(route->fabric) : f->fabric;
 }
 
-void further_try(struct further *f, uint32_t link)
+void secondary_try(struct secondary *f, uint32_t link)
 {
-	struct further_link *l = &f->link[link];
+	struct secondary_link *l = &f->link[link];
 	uint32_t life = l->life + (l->made || l->life || l->pause);
-	uint64_t later = further_bound(f);
+	uint64_t later = secondary_bound(f);
 	int rc;
 
 	if (later) {
@@ -160,39 +160,39 @@ void further_try(struct further *f, uint32_t link)
 	/* The first life of a link is 0, and so is a counter that nobody has used. */
 	rc = bond_expect(f->ep->link.port, link, life);
 	if (rc < 0) {
-		further_tried(f, link, true);
+		secondary_tried(f, link, true);
 		return;
 	}
 	l->life = life;
 	if (!set_up(f, link, life, fabric_of(f, l->route))) {
-		bond_deny(f->ep->link.port, link);
-		further_tried(f, link, true);
+		bond_reject(f->ep->link.port, link);
+		secondary_tried(f, link, true);
 		return;
 	}
-	rc = say_round(f);
+	rc = send_this_round(f);
 	if (rc < 0)
 		fail(f, rc);
 }
 
 /* ---- rounds --------------------------------------------------------------------------------- */
 
-static void joined(struct further *f)
+static void joined(struct secondary *f)
 {
-	struct further_try *t = &f->try;
+	struct secondary_try *t = &f->try;
 
 	if (bond_add(f->ep->link.port, t->link, t->port->domain->fabric, t->port) < 0) {
-		further_try_end(f, true, "it does not fit the others");
+		secondary_try_end(f, true, "it does not fit the others");
 		return;
 	}
 	t->port->local = t->port->remote = NULL;
 	t->port = NULL;
-	further_tried(f, t->link, false);
+	secondary_tried(f, t->link, false);
 }
 
 /* The fabric has said RC of this round. */
-static void take_answer(struct further *f, int rc)
+static void take_answer(struct secondary *f, int rc)
 {
-	link_strangers(f->ep, f->try.port);
+	link_unauthenticated(f->ep, f->try.port);
 	f->try.pending = rc == 2;
 	if (rc == 2)
 		return;
@@ -202,17 +202,17 @@ static void take_answer(struct further *f, int rc)
 	}
 	if (rc == 1) {
 		f->try.round++;
-		rc = say_round(f);
+		rc = send_this_round(f);
 	}
 	if (rc == -EPROTO)
-		(void)further_violates(f->ep);
+		(void)secondary_violates(f->ep);
 	if (rc < 0)
 		fail(f, rc);
 }
 
-void further_try_round(struct further *f, const struct wire_link *packet, int *fd)
+void secondary_try_round(struct secondary *f, const struct wire_link *packet, int *fd)
 {
-	struct further_try *t = &f->try;
+	struct secondary_try *t = &f->try;
 	struct fabric_blob blob = {.fds = {-1, -1}};
 	int rc;
 
@@ -231,12 +231,12 @@ void further_try_round(struct further *f, const struct wire_link *packet, int *f
 }
 
 /* Who tries has heard where the other side listens. */
-void further_try_first(struct further *f, const struct wire_link *packet, int *fd)
+void secondary_try_first(struct secondary *f, const struct wire_link *packet, int *fd)
 {
-	struct further_try *t = &f->try;
+	struct secondary_try *t = &f->try;
 	int rc = -EACCES;
 
-	(void)further_address(packet, &t->remote);
+	(void)secondary_address(packet, &t->remote);
 	if (!t->remote.ss_family || net_allowed((const struct sockaddr *)&t->remote))
 		rc = find_place(f, f->link[t->link].route, t->remote.ss_family);
 	if (!t->remote.ss_family && f->homed)
@@ -246,10 +246,10 @@ void further_try_first(struct further *f, const struct wire_link *packet, int *f
 		return;
 	}
 	name_where(f);
-	further_try_round(f, packet, fd);
+	secondary_try_round(f, packet, fd);
 }
 
-static const char *refusal(struct further *f, const struct wire_link *packet,
+static const char *refusal(struct secondary *f, const struct wire_link *packet,
 			   const struct fabric **fabric)
 {
 	uint32_t link = LITTLE_16(packet->link);
@@ -259,9 +259,9 @@ static const char *refusal(struct further *f, const struct wire_link *packet,
 	control_text(name, sizeof(name), packet->fabric, sizeof(packet->fabric));
 	*fabric = fabric_find(name);
 	if (!*fabric ||
-	    *fabric != fabric_of(f, route)) /* what both know before: further_features */
+	    *fabric != fabric_of(f, route)) /* what both know before: secondary_features */
 		return "another fabric is wanted here";
-	if (further_bound(f))
+	if (secondary_bound(f))
 		return "too many at once";
 	switch (bond_expect(f->ep->link.port, link, LITTLE_16(packet->life))) {
 	case 0: return NULL;
@@ -271,7 +271,7 @@ static const char *refusal(struct further *f, const struct wire_link *packet,
 }
 
 /* The other side tries. */
-void further_try_begin(struct further *f, const struct wire_link *packet, int *fd)
+void secondary_try_begin(struct secondary *f, const struct wire_link *packet, int *fd)
 {
 	uint32_t link = LITTLE_16(packet->link), life = LITTLE_16(packet->life);
 	const struct fabric *fabric;
@@ -280,14 +280,14 @@ void further_try_begin(struct further *f, const struct wire_link *packet, int *f
 
 	/* Of which it thinks no more; before the next of the same link is expected, which it would deny. */
 	if (f->try.port)
-		further_try_end(f, false, "the peer tries another one");
+		secondary_try_end(f, false, "the peer tries another one");
 	why = refusal(f, packet, &fabric);
 	if (why) {
-		further_say_not(f, link, life, why);
+		secondary_send_refusal(f, link, life, why);
 		return;
 	}
 	if (!set_up(f, link, life, fabric)) {
-		f->try = (struct further_try){.link = link, .life = life};
+		f->try = (struct secondary_try){.link = link, .life = life};
 		fail(f, -ENOMEM);
 		return;
 	}
@@ -296,14 +296,14 @@ void further_try_begin(struct further *f, const struct wire_link *packet, int *f
 		rc = find_place(f, f->link[link].route, 0);
 	name_where(f);
 	f->try.port->local = address_of(&f->try.local);
-	rc = rc < 0 ? rc : say_round(f);
+	rc = rc < 0 ? rc : send_this_round(f);
 	if (rc < 0)
 		fail(f, rc);
 	else
-		further_try_round(f, packet, fd);
+		secondary_try_round(f, packet, fd);
 }
 
-void further_try_not(struct further *f, const struct wire_link *packet)
+void secondary_try_not(struct secondary *f, const struct wire_link *packet)
 {
 	uint32_t link = LITTLE_16(packet->link), life = LITTLE_16(packet->life);
 	char said[sizeof(packet->blob) + 1], why[160];
@@ -312,12 +312,12 @@ void further_try_not(struct further *f, const struct wire_link *packet)
 		     LITTLE_32(packet->blob_length));
 	snprintf(why, sizeof(why), "the peer says: %s", said);
 	if (f->try.port && f->try.link == link && f->try.life == life)
-		further_try_end(f, false, why);
+		secondary_try_end(f, false, why);
 	else if (bond_life(f->ep->link.port, link) == life)
-		bond_deny(f->ep->link.port, link);
+		bond_reject(f->ep->link.port, link);
 }
 
-void further_try_ask(struct further *f)
+void secondary_try_ask(struct secondary *f)
 {
 	if (f->try.pending)
 		take_answer(f,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The links of an endpoint: which there are to be, and what is of all of them. */
-#include "slmpm/connect/further.h"
+#include "slmpm/connect/secondary.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "slmpm/connect/further_parts.h"
+#include "slmpm/connect/secondary_parts.h"
 #include "slmpm/base/config.h"
 #include "slmpm/domain.h"
 #include "slmpm/message/held.h"
@@ -19,7 +19,7 @@
  * Who fetches or shares a copy relies on words in memory that both see at once: where some travel over
  * another fabric than memory does, nobody may.
  */
-uint64_t further_features(const struct endpoint *ep)
+uint64_t secondary_features(const struct endpoint *ep)
 {
 	const struct routes *routes = &config_get()->routes;
 	uint64_t features = WIRE_FEATURES;
@@ -46,7 +46,7 @@ static struct fabric_link *new_bond(struct endpoint *ep)
 	if (!bond)
 		return NULL;
 	bond->domain = domain;
-	further_inherit(bond, ep->link.port);
+	secondary_inherit(bond, ep->link.port);
 	if (bond_open(bond, (uint64_t)config_get()->links_log, ep->link.port->domain->fabric,
 		      ep->link.port) == 0)
 		return bond;
@@ -55,7 +55,7 @@ static struct fabric_link *new_bond(struct endpoint *ep)
 }
 
 /* The first link goes where the control connection does; the others in the order of the setting. */
-static uint32_t find_first(const struct further *f, const struct routes *routes)
+static uint32_t find_first(const struct secondary *f, const struct routes *routes)
 {
 	for (uint32_t i = 0; i < routes->count && f->homed; i++)
 		if (route_holds(&routes->route[i], (const struct sockaddr *)&f->here))
@@ -67,7 +67,7 @@ static uint32_t find_first(const struct further *f, const struct routes *routes)
 	return 0;
 }
 
-static void name_where(struct further *f, struct further_link *l)
+static void name_where(struct secondary *f, struct secondary_link *l)
 {
 	char here[NET_NAME], there[NET_NAME];
 
@@ -78,7 +78,7 @@ static void name_where(struct further *f, struct further_link *l)
 	snprintf(l->where, sizeof(l->where), "%s - %s", here, there);
 }
 
-static void set_out(struct further *f)
+static void set_out(struct secondary *f)
 {
 	const struct routes *routes = &config_get()->routes;
 	uint32_t first = find_first(f, routes), next = 1;
@@ -91,12 +91,12 @@ static void set_out(struct further *f)
 		f->link[i].due = f->link[i].tell = NEVER;
 	f->link[0].up = true;
 	f->link[0].made = 1;
-	f->link[0].pause = FURTHER_PAUSE;
+	f->link[0].pause = SECONDARY_PAUSE;
 	f->link[0].fabric = f->fabric->name;
 	name_where(f, &f->link[0]);
 }
 
-void further_spread(struct further *f)
+void secondary_spread(struct secondary *f)
 {
 	const struct config *c = config_get();
 	bool may = f->wanted < 0 && c->mode_link != MODE_STAY;
@@ -104,11 +104,11 @@ void further_spread(struct further *f)
 	bond_spread(f->ep->link.port, may ? (uint64_t)c->mode_spread : UINT64_MAX);
 }
 
-int further_open(struct control *c)
+int secondary_open(struct control *c)
 {
 	struct endpoint *ep = c->ep;
 	struct fabric_link *bond;
-	struct further *f;
+	struct secondary *f;
 	uint32_t links = 1;
 
 	while (links < BOND_PATHS && c->features & WIRE_FEATURE_LINKS << (links - 1))
@@ -129,31 +129,31 @@ int further_open(struct control *c)
 	f->alone = NEVER;
 	f->homed = net_end(c->socket.fd, false, &f->here) && net_end(c->socket.fd, true, &f->there);
 	f->hopes = true;
-	bond_hope(bond, true);
-	ep->further = f;
+	bond_may_reconnect(bond, true);
+	ep->secondary = f;
 	ep->link.fabric = endpoint_fabric(&bond_fabric);
 	ep->link.port = bond;
 	set_out(f);
-	further_spread(f);
-	list_append(&ep->ctx->further, &f->node);
+	secondary_spread(f);
+	list_append(&ep->ctx->secondary, &f->node);
 	return 0;
 }
 
-void further_free(struct endpoint *ep)
+void secondary_free(struct endpoint *ep)
 {
-	struct further *f = ep->further;
+	struct secondary *f = ep->secondary;
 
 	if (!f)
 		return;
 	list_remove(&f->node);
-	further_try_free(f);
+	secondary_try_free(f);
 	free(f);
-	ep->further = NULL;
+	ep->secondary = NULL;
 }
 
-void further_reclaim(struct endpoint *ep)
+void secondary_reclaim(struct endpoint *ep)
 {
-	struct further *f = ep->further;
+	struct secondary *f = ep->secondary;
 
 	if ((ep->loan.data && !ep->loan.area) || held_in_ring(ep))
 		return;
@@ -162,7 +162,7 @@ void further_reclaim(struct endpoint *ep)
 		return;
 	}
 	list_remove(&f->node);
-	further_try_free(f);
+	secondary_try_free(f);
 	bond_shut(ep->link.port);
 }
 
@@ -170,7 +170,7 @@ void further_reclaim(struct endpoint *ep)
 
 static struct fabric_link *each(const struct endpoint *ep, uint32_t i)
 {
-	struct further *f = ep->further;
+	struct secondary *f = ep->secondary;
 
 	if (!f)
 		return i == 0 ? ep->link.port : NULL;
@@ -181,7 +181,7 @@ static struct fabric_link *each(const struct endpoint *ep, uint32_t i)
 
 #define PORTS (BOND_PATHS + 2)
 
-void further_bell(struct endpoint *ep, int fd)
+void secondary_bell(struct endpoint *ep, int fd)
 {
 	for (uint32_t i = 0; i < PORTS; i++) {
 		struct fabric_link *port = each(ep, i);
@@ -189,11 +189,11 @@ void further_bell(struct endpoint *ep, int fd)
 		if (port)
 			port->bell = fd;
 	}
-	if (ep->further && fd < 0)
-		further_give_up(ep->further);
+	if (ep->secondary && fd < 0)
+		secondary_give_up(ep->secondary);
 }
 
-void further_process(struct endpoint *ep, int fd)
+void secondary_process(struct endpoint *ep, int fd)
 {
 	for (uint32_t i = 0; i < PORTS; i++) {
 		struct fabric_link *port = each(ep, i);

@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What travels of means (means.h): parts, each a packet, of which the first says which others follow.
+ * What travels of aggregates (aggregate.h): parts, each a packet, of which the first says which others follow.
  * Nothing that comes is believed further than sums can bear.
  */
 #include <string.h>
 
 #include "slmpm/link/link.h"
 #include "slmpm/link/packet.h"
-#include "slmpm/monitor/means.h"
+#include "slmpm/monitor/aggregate.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/base/clock.h"
 
 /* ---- parts ------------------------------------------------------------------------------------ */
 
-enum { COUNTS, NAMES, TIMES, FABRICS = TIMES + SLMPM_PROTOCOLS, PARTS = FABRICS + MEANS_FABRICS };
+enum {
+	COUNTS,
+	NAMES,
+	TIMES,
+	FABRICS = TIMES + SLMPM_PROTOCOLS,
+	PARTS = FABRICS + AGGREGATE_FABRICS
+};
 
 /* Little-endian throughout; word 0 is the part's number, word 1 the job's (0: the sender's side of the
  * receiver's own), word 2 the age in ms; of the own job's COUNTS its number, as far as known. */
@@ -25,7 +31,7 @@ struct wire_names {
 	struct {
 		char name[8];
 		uint64_t requests;
-	} fabrics[MEANS_FABRICS];
+	} fabrics[AGGREGATE_FABRICS];
 };
 struct wire_times { /* of one protocol, by class: mean, and over how many instances */
 	uint32_t ns[SLMPM_SIZE_CLASSES];
@@ -40,7 +46,7 @@ _Static_assert(sizeof(struct wire_counts) == 24 && sizeof(struct wire_names) == 
 		       sizeof(struct wire_times) == 60 && sizeof(struct wire_fabric) == 60,
 	       "wire layout");
 
-union wire_means {
+union wire_aggregate {
 	struct wire_counts counts;
 	struct wire_names names;
 	struct wire_times times;
@@ -62,23 +68,23 @@ static uint32_t cut32(uint64_t value)
 	return LITTLE_32(value < UINT32_MAX ? (uint32_t)value : UINT32_MAX);
 }
 
-static bool put_cell(const struct means_cell *c, uint32_t *ns, uint16_t *count)
+static bool put_cell(const struct aggregate_cell *c, uint32_t *ns, uint16_t *count)
 {
 	*ns = cut32(c->count ? c->ns / c->count : 0);
 	*count = LITTLE_16((uint16_t)(c->count < UINT16_MAX ? c->count : UINT16_MAX));
 	return c->count;
 }
 
-static bool put_names(const struct means *m, struct wire_names *w)
+static bool put_names(const struct aggregate *m, struct wire_names *w)
 {
-	for (int i = 0; i < MEANS_FABRICS; i++) {
+	for (int i = 0; i < AGGREGATE_FABRICS; i++) {
 		memcpy(w->fabrics[i].name, m->fabrics[i].name, sizeof(w->fabrics[i].name));
 		w->fabrics[i].requests = LITTLE_64(m->fabrics[i].requests);
 	}
 	return m->fabrics[0].name[0];
 }
 
-static bool put_fabric(const struct means_fabric *f, struct wire_fabric *w)
+static bool put_fabric(const struct aggregate_fabric *f, struct wire_fabric *w)
 {
 	w->links = cut32(f->links);
 	w->out = cut32(f->out);
@@ -93,7 +99,7 @@ static bool put_fabric(const struct means_fabric *f, struct wire_fabric *w)
 }
 
 /* One of those behind COUNTS; false: it is empty. */
-static bool put_part(const struct means *m, int part, union wire_means *w)
+static bool put_part(const struct aggregate *m, int part, union wire_aggregate *w)
 {
 	bool any = false;
 
@@ -107,7 +113,7 @@ static bool put_part(const struct means *m, int part, union wire_means *w)
 	return any;
 }
 
-static void tell(struct endpoint *ep, const struct means *m, uint64_t job, uint64_t last)
+static void tell(struct endpoint *ep, const struct aggregate *m, uint64_t job, uint64_t last)
 {
 	struct wire_counts c = {
 		.instances = cut32(m->instances),
@@ -116,47 +122,48 @@ static void tell(struct endpoint *ep, const struct means *m, uint64_t job, uint6
 		.out = cut32(m->out),
 		.in = cut32(m->in),
 	};
-	union wire_means w;
+	union wire_aggregate w;
 	uint32_t has = 0;
 
 	for (int part = NAMES; part < PARTS; part++)
 		has |= (uint32_t)put_part(m, part, &w) << part;
 	c.has = LITTLE_32(has);
-	link_control_whole(ep, WIRE_MEANS, COUNTS, job, last, &c, sizeof(c));
+	link_control_whole(ep, WIRE_AGGREGATE, COUNTS, job, last, &c, sizeof(c));
 	for (int part = NAMES; part < PARTS; part++)
 		if (put_part(m, part, &w))
-			link_control_whole(ep, WIRE_MEANS, (uint64_t)part, job, job ? last : 0, &w,
-					   length_of((uint64_t)part));
+			link_control_whole(ep, WIRE_AGGREGATE, (uint64_t)part, job, job ? last : 0,
+					   &w, length_of((uint64_t)part));
 }
 
-static bool is_busy(const struct means *m)
+static bool is_busy(const struct aggregate *m)
 {
 	uint64_t busy = 0;
 
-	for (int i = 0; i < MEANS_FABRICS; i++)
+	for (int i = 0; i < AGGREGATE_FABRICS; i++)
 		busy += m->fabrics[i].busy;
 	return busy;
 }
 
-void means_tell(struct endpoint *ep)
+void aggregate_send(struct endpoint *ep)
 {
-	uint32_t *turn = &ep->monitor->means.turn, begun = *turn;
-	uint64_t job = means_job(), age;
-	struct means m;
+	uint32_t *turn = &ep->monitor->aggregate.turn, begun = *turn;
+	uint64_t job = aggregate_job(), age;
+	struct aggregate m;
 
-	if (!ep->monitor->means.agreed)
+	if (!ep->monitor->aggregate.agreed)
 		return;
-	if (means_is_kin(ep)) {
-		means_of_job(ep, &m);
-		ep->monitor->means.busy = is_busy(&m);
+	if (aggregate_is_kin(ep)) {
+		aggregate_of_job(ep, &m);
+		ep->monitor->aggregate.busy = is_busy(&m);
 		tell(ep, &m, 0, ep->is_parent ? 0 : job);
 	} else if (job) {
-		means_of_job(NULL, &m);
-		ep->monitor->means.busy = is_busy(&m);
+		aggregate_of_job(NULL, &m);
+		ep->monitor->aggregate.busy = is_busy(&m);
 		tell(ep, &m, job, 0);
 	}
-	for (int i = 0; i < MEANS_TOLD; i++) {
-		if (!means_next_voice(ep, turn, &job, &age, &m) || *turn - begun > MEANS_VOICES)
+	for (int i = 0; i < AGGREGATE_SENT; i++) {
+		if (!aggregate_next_contributor(ep, turn, &job, &age, &m) ||
+		    *turn - begun > AGGREGATE_CONTRIBUTORS)
 			return; /* each once */
 		tell(ep, &m, job, age);
 	}
@@ -171,12 +178,13 @@ static uint64_t bounded(uint32_t value, uint64_t most)
 }
 
 /* No more instances than there are. */
-static void take_cell(struct means_cell *to, const struct means *m, uint32_t ns, uint16_t count)
+static void take_cell(struct aggregate_cell *to, const struct aggregate *m, uint32_t ns,
+		      uint16_t count)
 {
 	uint32_t n = LITTLE_16(count);
 
-	*to = (struct means_cell){.ns = 0};
-	means_add_cell(to, LITTLE_32(ns), n < m->instances ? n : (uint32_t)m->instances);
+	*to = (struct aggregate_cell){.ns = 0};
+	aggregate_add_cell(to, LITTLE_32(ns), n < m->instances ? n : (uint32_t)m->instances);
 }
 
 static void take_name(char *to, const char *from, size_t size)
@@ -188,9 +196,9 @@ static void take_name(char *to, const char *from, size_t size)
 			*to = '?';
 }
 
-static void take_fabric(struct means *m, int i, const struct wire_fabric *w)
+static void take_fabric(struct aggregate *m, int i, const struct wire_fabric *w)
 {
-	struct means_fabric *f = &m->fabrics[i];
+	struct aggregate_fabric *f = &m->fabrics[i];
 
 	f->links = bounded(w->links, SLMPM_MONITOR_PATHS * m->links);
 	f->busy = bounded(w->busy, f->links);
@@ -203,11 +211,11 @@ static void take_fabric(struct means *m, int i, const struct wire_fabric *w)
 	take_cell(&f->echo, m, w->ns[SLMPM_PROTOCOLS], w->count[SLMPM_PROTOCOLS]);
 }
 
-static void take_part(struct means *m, int part, const union wire_means *w)
+static void take_part(struct aggregate *m, int part, const union wire_aggregate *w)
 {
 	const struct wire_names *names = &w->names;
 
-	for (int i = 0; part == NAMES && i < MEANS_FABRICS; i++) {
+	for (int i = 0; part == NAMES && i < AGGREGATE_FABRICS; i++) {
 		take_name(m->fabrics[i].name, names->fabrics[i].name, sizeof(m->fabrics[i].name));
 		m->fabrics[i].requests = LITTLE_64(names->fabrics[i].requests);
 	}
@@ -218,12 +226,12 @@ static void take_part(struct means *m, int part, const union wire_means *w)
 }
 
 /* Counts, and nothing of the parts that do not follow. */
-static void take_counts(struct means *m, const struct wire_counts *c)
+static void take_counts(struct aggregate *m, const struct wire_counts *c)
 {
-	static const union wire_means nothing;
+	static const union wire_aggregate nothing;
 
-	m->instances = bounded(c->instances, MEANS_INSTANCES);
-	m->links = bounded(c->links, MEANS_INSTANCES * UINT64_C(64));
+	m->instances = bounded(c->instances, AGGREGATE_INSTANCES);
+	m->links = bounded(c->links, AGGREGATE_INSTANCES * UINT64_C(64));
 	m->queue = bounded(c->queue, UINT32_MAX);
 	m->out = bounded(c->out, 1000 * m->links);
 	m->in = bounded(c->in, 1000 * m->links);
@@ -232,10 +240,10 @@ static void take_counts(struct means *m, const struct wire_counts *c)
 			take_part(m, part, &nothing);
 }
 
-static void take(struct means *m, const void *arg)
+static void take(struct aggregate *m, const void *arg)
 {
 	const struct head *h = arg;
-	union wire_means w;
+	union wire_aggregate w;
 
 	memcpy(&w, h->data, h->length);
 	if (h->seq == COUNTS)
@@ -244,7 +252,7 @@ static void take(struct means *m, const void *arg)
 		take_part(m, (int)h->seq, &w);
 }
 
-void means_heard(struct endpoint *ep, const struct head *h)
+void aggregate_received(struct endpoint *ep, const struct head *h)
 {
 	uint64_t job = h->stream | (uint64_t)h->imm << 32, last = h->extent & WIRE_LENGTH_MASK;
 
@@ -252,13 +260,13 @@ void means_heard(struct endpoint *ep, const struct head *h)
 		return;
 	if (PEER_FAULT(h->seq >= PARTS || h->flags & ~WIRE_FLAG_CHECK ||
 		       h->length != length_of(h->seq) || job > WIRE_LENGTH_MASK)) {
-		endpoint_poison(ep, "means");
+		endpoint_poison(ep, "aggregate");
 		return;
 	}
-	if (!job && !means_is_kin(ep)) /* it is none of ours */
+	if (!job && !aggregate_is_kin(ep)) /* it is none of ours */
 		return;
 	if (!job && ep->is_parent && h->seq == COUNTS && last)
-		means_set_job(last);
-	if (job != means_job() || !job)
-		means_change(ep, job, clock_now() - last * 1000000, take, h);
+		aggregate_set_job(last);
+	if (job != aggregate_job() || !job)
+		aggregate_change(ep, job, clock_now() - last * 1000000, take, h);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The links of an endpoint as they are: each has a number, its place in the bond, and one life after the other. Those beyond
- * the first come and go by slmpm/connect/further.h. */
-#ifndef SLMPM_FURTHER_STATE_H
-#define SLMPM_FURTHER_STATE_H
+ * the first come and go by slmpm/connect/secondary.h. */
+#ifndef SLMPM_SECONDARY_STATE_H
+#define SLMPM_SECONDARY_STATE_H
 
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "slmpm/bond/bond.h"
 #include "slmpm/endpoint.h"
 
-struct further_link {
+struct secondary_link {
 	const struct route *route;
 	uint32_t life; /* of the last try */
 	uint32_t made, lost;
@@ -24,7 +24,7 @@ struct further_link {
 	char where[2 * NET_NAME + 4];
 };
 
-struct further_try {
+struct secondary_try {
 	struct fabric_link *port; /* NULL: none under way */
 	uint32_t link, life;
 	int round;
@@ -33,8 +33,8 @@ struct further_try {
 	struct sockaddr_storage local, remote;
 };
 
-struct further {
-	struct list node; /* ctx->further */
+struct secondary {
+	struct list node; /* ctx->secondary */
 	struct endpoint *ep;
 	uint32_t links;              /* that both sides want */
 	int32_t wanted;              /* that traffic is to use; -1: any */
@@ -47,8 +47,8 @@ struct further {
 	uint64_t spared;             /* how long it has stood still since */
 	bool homed;                  /* the control connection has, or had, addresses: */
 	struct sockaddr_storage here, there;
-	struct further_link link[BOND_PATHS];
-	struct further_try try;
+	struct secondary_link link[BOND_PATHS];
+	struct secondary_try try;
 	uint64_t since; /* tries are counted, */
 	uint32_t begun; /* so many, */
 	uint32_t given; /* and descriptors that the peer may not have read */
@@ -57,24 +57,24 @@ struct further {
 	struct wire_link waiting;
 };
 
-static inline bool further_is_over(const struct further *f, uint32_t link, const char *fabric)
+static inline bool secondary_is_over(const struct secondary *f, uint32_t link, const char *fabric)
 {
 	return f->link[link].fabric && !strcmp(f->link[link].fabric, fabric);
 }
 /* How many links there are, or may come; and over which fabric, "" not known yet. */
-uint32_t further_links(const struct endpoint *ep);
-const char *further_fabric(const struct endpoint *ep, uint32_t link);
+uint32_t secondary_links(const struct endpoint *ep);
+const char *secondary_fabric(const struct endpoint *ep, uint32_t link);
 /* That link, or -1: any. */
-int further_wanted(const struct endpoint *ep);
+int secondary_wanted(const struct endpoint *ep);
 /* The number of one that stands over FABRIC (a setting SLMPM_DEFAULT_*); -1: none does, or it says "auto". */
-int further_default(const struct endpoint *ep, const char *fabric);
+int secondary_default(const struct endpoint *ep, const char *fabric);
 /* Is FABRIC, with several links, another one than the peer's memory is mapped by? */
-bool further_is_elsewhere(const struct endpoint *ep, const char *fabric);
+bool secondary_is_elsewhere(const struct endpoint *ep, const char *fabric);
 /* Where its peer can map memory. */
-struct fabric_domain *further_memory(const struct endpoint *ep);
+struct fabric_domain *secondary_memory(const struct endpoint *ep);
 /* Has it a link with a connection of its own, which may still speak when the control's has ended? */
-bool further_speaks(const struct endpoint *ep);
+bool secondary_speaks(const struct endpoint *ep);
 /* And several links, so that it outlives the control connection. */
-bool further_stays(const struct endpoint *ep);
+bool secondary_stays(const struct endpoint *ep);
 
 #endif

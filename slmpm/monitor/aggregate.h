@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Aggregates over all instances of a job, and over the jobs around it.
+ *
+ * A job is a process and those it has started (slmpm_spawn), and so on: a tree, so each link of it needs
+ * to hear nothing but what all on this side of it come to, and each process has the sum of what it
+ * hears and its own. Jobs that are joined by slmpm_connect form any graph: there each job is a contributor with
+ * a number, is told on from job to job, and counts once, by the youngest that has been heard of it.
+ */
+#ifndef SLMPM_AGGREGATE_H
+#define SLMPM_AGGREGATE_H
+
+#include <slmpm.h>
+
+#include "slmpm/endpoint.h"
+#include "slmpm/base/list.h"
+
+#define AGGREGATE_FABRICS      SLMPM_AGGREGATE_FABRICS
+#define AGGREGATE_INSTANCES    65536                /* that one telling may speak for */
+#define AGGREGATE_LATENCY      UINT64_C(4000000000) /* ns: beyond it is none */
+#define AGGREGATE_CONTRIBUTORS 32 /* jobs that are kept; half of them by one link */
+#define AGGREGATE_SENT         8  /* of these over a link at a time */
+#define AGGREGATE_AGE          10 /* periods after which a contributor has fallen silent */
+
+struct head;
+struct monitor_load;
+
+struct aggregate_cell { /* sum over so many instances */
+	uint64_t ns;
+	uint32_t count;
+};
+
+struct aggregate_fabric {
+	char name[8];
+	uint64_t requests, links;
+	uint64_t queue, busy; /* requests queued; links that have much to do, ... */
+	uint64_t load;        /* ... and the sum of these rings' thousandths */
+	uint64_t out, in;     /* sums of the links' thousandths */
+	struct aggregate_cell echo, latency[SLMPM_PROTOCOLS];
+};
+
+struct aggregate {
+	uint64_t instances, links, queue;
+	uint64_t out, in;
+	struct aggregate_fabric fabrics[AGGREGATE_FABRICS];
+	struct aggregate_cell cells[SLMPM_PROTOCOLS][SLMPM_SIZE_CLASSES];
+};
+
+struct aggregate_part { /* what a context sees itself, or hears over a link of the job */
+	struct list node;
+	struct aggregate sum;
+};
+
+struct contributor {   /* another job */
+	uint64_t job;  /* 0: a free place */
+	uint64_t born; /* ns: as old as what it says */
+	const struct endpoint *via;
+	struct aggregate sum;
+};
+
+/* ---- sums (aggregate_sum.c) ----------------------------------------------------------------------- */
+
+void aggregate_add_cell(struct aggregate_cell *to, uint64_t ns, uint32_t count);
+void aggregate_add(struct aggregate *to, const struct aggregate *m);
+/* 0: nothing has been measured. */
+uint64_t aggregate_mean(const struct aggregate_cell *c);
+/* What the context's links show. */
+void aggregate_of_links(struct context *ctx, struct aggregate *sum);
+
+/* ---- a job's (aggregate.c) --------------------------------------------------------------------------- */
+
+/* The context's own, once in a period. */
+void aggregate_inspect(struct context *ctx, uint64_t ns);
+void aggregate_shut(struct context *ctx);
+void aggregate_forked(void);
+/* What has been agreed (WIRE_FEATURE_*); and the peer's end. */
+void aggregate_agreed(struct endpoint *ep, uint64_t features);
+void aggregate_end(struct endpoint *ep);
+/* Is the peer of this process's job? */
+static inline bool aggregate_is_kin(const struct endpoint *ep)
+{
+	return ep->is_parent || ep->process;
+}
+/* The job's number, 0: not known yet. The first of a job's processes gives it, the others hear it. */
+uint64_t aggregate_job(void);
+void aggregate_set_job(uint64_t job);
+/* Of the job: but for what was heard over EP; NULL: all of it. */
+void aggregate_of_job(const struct endpoint *ep, struct aggregate *sum);
+/* SET changes what has been heard, with ARG: of EP's side of the job, or of another job. */
+void aggregate_change(struct endpoint *ep, uint64_t job, uint64_t born,
+		      void (*set)(struct aggregate *m, const void *arg), const void *arg);
+/* What LENGTH bytes by PROTOCOL take on the mean, over all instances: false where none has measured.
+ * One relaxed load. */
+bool monitor_mean(int protocol, uint64_t length, uint64_t *ns);
+uint32_t aggregate_instances(void);
+/* Has some fabric much to do, as far as known here? */
+bool aggregate_is_busy(void);
+/* Of a fabric, over all instances. */
+struct aggregate_known {
+	uint32_t busy;                /* links that have much to do; of these, on the mean: */
+	uint32_t queue, out_permille; /* requests; of the rings */
+	uint32_t echo;                /* ns, 0: not measured */
+};
+/* Without the share of OWN, a link over that fabric. False: no link is over it. */
+bool aggregate_fabric_known(const char *name, const struct monitor_load *own,
+			    struct aggregate_known *known);
+/* For others than the program itself. */
+void aggregate_take(struct slmpm_aggregate *out);
+
+/* ---- contributors (contributors.c), with the lock of aggregate.c ---------------------------------------------- */
+
+/* Where JOB's is to be written: it is heard over EP, BORN then; or NULL: no room, or a younger one is
+ * known. */
+struct aggregate *contributors_place(const struct endpoint *ep, uint64_t job, uint64_t born);
+/* Adds those that have not fallen silent: how many. */
+uint32_t contributors_add(struct aggregate *sum, uint64_t ns);
+/* From place *AT on the next that is to be told to EP: its job and age in ms; false: none. */
+bool contributors_next(const struct endpoint *ep, uint64_t ns, uint32_t *at, uint64_t *job,
+		       uint64_t *age, struct aggregate *sum);
+void contributors_forget(const struct endpoint *ep);
+
+/* ---- the wire (aggregate_wire.c) ------------------------------------------------------------------ */
+
+/* Tells the peer. */
+void aggregate_send(struct endpoint *ep);
+/* And hears it. */
+void aggregate_received(struct endpoint *ep, const struct head *h);
+/* As contributors_next, for aggregate_wire.c, which has no lock. */
+bool aggregate_next_contributor(const struct endpoint *ep, uint32_t *at, uint64_t *job,
+				uint64_t *age, struct aggregate *sum);
+
+#endif
