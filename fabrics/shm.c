@@ -21,7 +21,7 @@ static const char *const violation_names[RING_VIOLATIONS] = {
 };
 
 /* This side's ring, and the bits of both. */
-static uint64_t link_memory(const struct fabric_config *config)
+static uint64_t shm_link_memory(const struct fabric_config *config)
 {
 	struct ring_shape shape = {config->segments, config->segment_size};
 
@@ -41,7 +41,7 @@ static int shm_probe(const struct fabric_config *config, struct fabric_caps *cap
 		.packet_best = 16384,
 		.commit = FABRIC_COMMIT_WORD,
 		.membarrier = doorbell_can_membarrier(),
-		.link_memory = config ? link_memory(config) : 0,
+		.link_memory = config ? shm_link_memory(config) : 0,
 	};
 	if (rc < 0) {
 		strcpy(caps->why_not, "no sealed memfd can be made here");
@@ -67,13 +67,13 @@ static void shm_close_domain(struct fabric_domain *domain)
 
 /* ---- moving bytes --------------------------------------------------------------------------- */
 
-static int poisoned(struct shm_link *l, enum ring_violation violation)
+static int shm_poisoned(struct shm_link *l, enum ring_violation violation)
 {
 	l->base.violation = violation_names[violation];
 	return -EPROTO;
 }
 
-static COLD void refresh_counts(struct shm_link *l)
+static COLD void shm_refresh_counts(struct shm_link *l)
 {
 	struct fabric_counts *c = &l->base.counts;
 	uint64_t reader_writes = l->reader.writes;
@@ -94,7 +94,7 @@ static COLD void refresh_counts(struct shm_link *l)
 		c->publications[i] = l->reader.publications[i];
 }
 
-static COLD int flush(struct shm_link *l)
+static COLD int shm_flush(struct shm_link *l)
 {
 	if (l->built) {
 		ring_abort(&l->writer);
@@ -104,21 +104,21 @@ static COLD int flush(struct shm_link *l)
 	ring_publish_consumed(&l->reader, RING_FLUSH);
 	l->has_deferred = false;
 	doorbell_check(&l->bell);
-	refresh_counts(l);
+	shm_refresh_counts(l);
 	if (l->writer.violation)
-		return poisoned(l, l->writer.violation);
+		return shm_poisoned(l, l->writer.violation);
 	return 1;
 }
 
-static COLD int status(struct shm_link *l, unsigned flags)
+static COLD int shm_status(struct shm_link *l, unsigned flags)
 {
 	if (flags & (FABRIC_LOAD | FABRIC_SIGN))
 		return -ENOTSUP;
-	refresh_counts(l);
+	shm_refresh_counts(l);
 	return 1;
 }
 
-static COLD int hold_back(struct shm_link *l, uint32_t segments)
+static COLD int shm_hold_back(struct shm_link *l, uint32_t segments)
 {
 	if (segments > FABRIC_HOLD_MAX(l->writer.mask + 1))
 		return -EINVAL;
@@ -127,12 +127,12 @@ static COLD int hold_back(struct shm_link *l, uint32_t segments)
 }
 
 /* What is not a packet. */
-static COLD int post_other(struct shm_link *l, const struct fabric_wr *wr)
+static COLD int shm_post_other(struct shm_link *l, const struct fabric_wr *wr)
 {
 	switch (wr->op) {
-	case FABRIC_FLUSH: return wr->flags & FABRIC_END ? -ENOTSUP : flush(l);
-	case FABRIC_HOLD_BACK: return hold_back(l, wr->length);
-	case FABRIC_STATUS: return status(l, wr->flags);
+	case FABRIC_FLUSH: return wr->flags & FABRIC_END ? -ENOTSUP : shm_flush(l);
+	case FABRIC_HOLD_BACK: return shm_hold_back(l, wr->length);
+	case FABRIC_STATUS: return shm_status(l, wr->flags);
 	default: return shm_reach(l, wr);
 	}
 }
@@ -141,7 +141,7 @@ static COLD int post_other(struct shm_link *l, const struct fabric_wr *wr)
 static COLD int no_room(struct shm_link *l)
 {
 	if (l->writer.violation)
-		return poisoned(l, l->writer.violation);
+		return shm_poisoned(l, l->writer.violation);
 	ring_publish_produced(&l->writer);
 	l->has_deferred = false;
 	doorbell_check(&l->bell);
@@ -187,7 +187,7 @@ static int shm_post(struct fabric_link *link, const struct fabric_wr *wr)
 	unsigned char *at;
 
 	if (UNLIKELY(wr->op != FABRIC_SEND))
-		return post_other(l, wr);
+		return shm_post_other(l, wr);
 	if (UNLIKELY(wr->flags & FABRIC_BUILT)) {
 		at = l->built;
 		l->built = NULL;
@@ -244,7 +244,7 @@ static int shm_poll(struct fabric_link *link, struct fabric_arrival *arrivals, i
 	if (UNLIKELY(l->reader.published != published))
 		doorbell_check(&l->bell);
 	if (UNLIKELY(!got && l->reader.violation))
-		return poisoned(l, l->reader.violation);
+		return shm_poisoned(l, l->reader.violation);
 	return got;
 }
 
@@ -284,7 +284,7 @@ static void announce_all(struct shm_domain *d)
 		pay(l);
 	for (struct shm_link *l = d->links; l; l = l->next) {
 		doorbell_announce(&l->bell);
-		refresh_counts(l);
+		shm_refresh_counts(l);
 	}
 	doorbell_announced();
 	for (struct shm_link *l = d->links; l && !barrier; l = l->next)

@@ -196,7 +196,7 @@ static void join_domain(struct shm_link *l)
 	l->connected = true;
 }
 
-static int take_round(struct shm_link *l, int round, struct fabric_blob *in)
+static int shm_connect_take_round(struct shm_link *l, int round, struct fabric_blob *in)
 {
 	int rc;
 
@@ -232,14 +232,14 @@ int shm_connect(struct fabric_link *link, int round, struct fabric_blob *in)
 		[ROUND_MAPPED] = "answer to the offer of a ring",
 		[ROUND_SEALED] = "promise about a ring",
 	};
-	int rc = take_round((struct shm_link *)link, round, in);
+	int rc = shm_connect_take_round((struct shm_link *)link, round, in);
 
 	if (rc == -EPROTO)
 		link->violation = round <= ROUND_SEALED ? wrong[round] : "round of connecting";
 	return rc;
 }
 
-static void leave_domain(struct shm_link *l)
+static void shm_connect_leave_domain(struct shm_link *l)
 {
 	struct shm_domain *d = (struct shm_domain *)l->base.domain;
 
@@ -257,7 +257,7 @@ void shm_disconnect(struct fabric_link *link)
 	struct shm_link *l = (struct shm_link *)link;
 
 	if (l->connected)
-		leave_domain(l);
+		shm_connect_leave_domain(l);
 	shm_close_memory(l);
 	if (!l->own.base) /* never got as far as an object */
 		return;

@@ -127,8 +127,8 @@ static bool has_probe(void)
 	return has;
 }
 
-static int offer(struct shm_link *l, const struct fabric_memory *m, bool writable,
-		 struct fabric_blob *blob)
+static int shm_memory_offer(struct shm_link *l, const struct fabric_memory *m, bool writable,
+			    struct fabric_blob *blob)
 {
 	struct reach reach = {.how = LITTLE_32(REACH_MAP), .size = LITTLE_64(m->size)};
 	int fd = (int)m->own[DESCRIPTOR];
@@ -285,7 +285,8 @@ static void note_peers(struct shm_link *l, struct fabric_memory *m, const struct
 		m->ops |= 1u << FABRIC_WRITE;
 }
 
-static int take(struct shm_link *l, struct fabric_memory *m, const struct fabric_blob *blob)
+static int shm_memory_take(struct shm_link *l, struct fabric_memory *m,
+			   const struct fabric_blob *blob)
 {
 	struct reach reach;
 
@@ -310,7 +311,7 @@ int shm_reg(struct fabric_link *link, struct fabric_memory *m, bool own, bool wr
 {
 	struct shm_link *l = (struct shm_link *)link;
 
-	return own ? offer(l, m, writable, blob) : take(l, m, blob);
+	return own ? shm_memory_offer(l, m, writable, blob) : shm_memory_take(l, m, blob);
 }
 
 void shm_find_access(struct shm_link *l)

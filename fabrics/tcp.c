@@ -20,7 +20,7 @@
 
 /* ---- what is not a packet ------------------------------------------------------------------- */
 
-static COLD void refresh_counts(struct tcp_link *l)
+static COLD void tcp_refresh_counts(struct tcp_link *l)
 {
 	struct fabric_counts *c = &l->base.counts;
 	const struct ring_reader *r = &l->in.reader;
@@ -54,7 +54,7 @@ static int lost(struct tcp_link *l)
 	return -EPIPE;
 }
 
-static int poisoned(struct tcp_link *l)
+static int tcp_poisoned(struct tcp_link *l)
 {
 	forget_train(&l->out);
 	l->base.violation = l->broken;
@@ -71,7 +71,7 @@ static COLD void publish(struct tcp_link *l, enum ring_cause cause)
 		tcp_credit(l);
 }
 
-static COLD int flush(struct tcp_link *l, bool last)
+static COLD int tcp_own_flush(struct tcp_link *l, bool last)
 {
 	bool sent;
 
@@ -81,15 +81,15 @@ static COLD int flush(struct tcp_link *l, bool last)
 	(void)tcp_receive(l);
 	if (last)
 		tcp_acknowledge(l->socket);
-	refresh_counts(l);
+	tcp_refresh_counts(l);
 	if (l->broken)
-		return poisoned(l);
+		return tcp_poisoned(l);
 	if (l->ended || l->out.failed)
 		return lost(l);
 	return sent && (!last || tcp_has_arrived(l->socket)) ? 1 : -EAGAIN;
 }
 
-static int load(struct tcp_link *l)
+static int tcp_load(struct tcp_link *l)
 {
 	struct fabric_counts *c = &l->base.counts;
 	int unconfirmed = tcp_unconfirmed(l->socket);
@@ -102,10 +102,10 @@ static int load(struct tcp_link *l)
 	return 1;
 }
 
-static COLD int keepalive(struct tcp_link *l, uint32_t flags)
+static COLD int tcp_own_keepalive(struct tcp_link *l, uint32_t flags)
 {
 	if (l->broken)
-		return poisoned(l);
+		return tcp_poisoned(l);
 	if (!l->far)
 		return -ENOTSUP;
 	if (!l->ended && flags & FABRIC_SILENT) {
@@ -118,7 +118,7 @@ static COLD int keepalive(struct tcp_link *l, uint32_t flags)
 	return 1;
 }
 
-static COLD int hang_up(struct tcp_link *l)
+static COLD int tcp_hang_up(struct tcp_link *l)
 {
 	(void)tcp_flush(l);
 	(void)shutdown(l->socket, SHUT_WR);
@@ -127,7 +127,7 @@ static COLD int hang_up(struct tcp_link *l)
 	return 1;
 }
 
-static COLD int hold_back(struct tcp_outlet *o, uint32_t segments)
+static COLD int tcp_hold_back(struct tcp_outlet *o, uint32_t segments)
 {
 	if (segments > FABRIC_HOLD_MAX(o->segments))
 		return -EINVAL;
@@ -138,28 +138,29 @@ static COLD int hold_back(struct tcp_outlet *o, uint32_t segments)
 }
 
 /* What the peer has published may wait in the socket. */
-static COLD int count(struct tcp_link *l, bool ask)
+static COLD int tcp_count(struct tcp_link *l, bool ask)
 {
 	if (ask)
 		(void)tcp_receive(l);
-	refresh_counts(l);
+	tcp_refresh_counts(l);
 	return 1;
 }
 
-static int status(struct tcp_link *l, unsigned flags)
+static int tcp_status(struct tcp_link *l, unsigned flags)
 {
 	if (flags & FABRIC_LOAD)
-		return load(l);
-	return flags & FABRIC_SIGN ? keepalive(l, flags) : count(l, flags & FABRIC_ASK);
+		return tcp_load(l);
+	return flags & FABRIC_SIGN ? tcp_own_keepalive(l, flags) : tcp_count(l, flags & FABRIC_ASK);
 }
 
-static COLD int post_other(struct tcp_link *l, const struct fabric_wr *wr)
+static COLD int tcp_post_other(struct tcp_link *l, const struct fabric_wr *wr)
 {
 	switch (wr->op) {
 	case FABRIC_FLUSH:
-		return wr->flags & FABRIC_END ? hang_up(l) : flush(l, wr->flags & FABRIC_LAST);
-	case FABRIC_HOLD_BACK: return hold_back(&l->out, wr->length);
-	case FABRIC_STATUS: return status(l, wr->flags);
+		return wr->flags & FABRIC_END ? tcp_hang_up(l) :
+						tcp_own_flush(l, wr->flags & FABRIC_LAST);
+	case FABRIC_HOLD_BACK: return tcp_hold_back(&l->out, wr->length);
+	case FABRIC_STATUS: return tcp_status(l, wr->flags);
 	case FABRIC_LAND: return tcp_land(l, wr->into);
 	default: return -ENOTSUP;
 	}
@@ -181,16 +182,16 @@ static int tcp_post(struct fabric_link *link, const struct fabric_wr *wr)
 	struct tcp_link *l = (struct tcp_link *)link;
 
 	if (UNLIKELY(wr->op != FABRIC_SEND))
-		return post_other(l, wr);
+		return tcp_post_other(l, wr);
 	if (UNLIKELY(l->broken))
-		return poisoned(l);
+		return tcp_poisoned(l);
 	if (UNLIKELY(l->ended || l->out.failed))
 		return lost(l);
 	return tcp_send(l, wr);
 }
 
 /* Which links have something to read. */
-static void inspect(struct tcp_domain *d)
+static void tcp_inspect(struct tcp_domain *d)
 {
 	struct epoll_event events[EVENTS];
 	int n = epoll_wait(d->base.fd, events, EVENTS, 0);
@@ -230,7 +231,7 @@ static bool may_have(struct tcp_domain *d, struct tcp_link *l)
 		return true;
 	if (d->base.rescan ||
 	    !d->inspections) { /* before the first, so that one pass finds all there is */
-		inspect(d);
+		tcp_inspect(d);
 		d->base.rescan = false;
 		d->inspections = 0;
 	}
@@ -265,7 +266,7 @@ static int tcp_poll(struct fabric_link *link, struct fabric_arrival *arrivals, i
 		if (got || !l->broken)
 			return got;
 	}
-	return l->broken ? poisoned(l) : lost(l);
+	return l->broken ? tcp_poisoned(l) : lost(l);
 }
 
 static void tcp_release(struct fabric_link *link, const struct fabric_arrival *a)
@@ -283,7 +284,7 @@ static void tcp_release(struct fabric_link *link, const struct fabric_arrival *a
 
 /* A writer may wait for room that we have made and not told of; what it does not wait for, it need not
  * be woken for. */
-static bool may_wait(const struct tcp_link *l)
+static bool tcp_may_wait(const struct tcp_link *l)
 {
 	const struct fabric_config *c = &l->base.domain->config;
 	struct ring_shape shape = {c->segments, c->segment_size};
@@ -314,12 +315,12 @@ static void tcp_arm(struct fabric_domain *domain, bool on)
 	struct tcp_domain *d = (struct tcp_domain *)domain;
 
 	for (struct tcp_link *l = on ? d->links : NULL; l; l = l->next) {
-		if (may_wait(l))
+		if (tcp_may_wait(l))
 			publish(l, RING_SLEEP);
 		if (tcp_stages(l))
 			(void)tcp_flush(l);
 		sleep_on(l);
-		refresh_counts(l);
+		tcp_refresh_counts(l);
 	}
 	d->asleep = on;
 	if (d->uring)

@@ -4,8 +4,8 @@
 
 #include "fabrics/tcp_inlet.h"
 
-static void describe(const struct tcp_inlet *in, size_t at, uint64_t total,
-		     struct fabric_arrival *a)
+static void tcp_arrival_describe(const struct tcp_inlet *in, size_t at, uint64_t total,
+				 struct fabric_arrival *a)
 {
 	const unsigned char *from = in->ring + at;
 	uint64_t word = tcp_word_at(from);
@@ -21,7 +21,7 @@ static void describe(const struct tcp_inlet *in, size_t at, uint64_t total,
 
 static void hand_out_one(struct tcp_inlet *in, struct fabric_arrival *a)
 {
-	describe(in, in->read_at, in->reader.read, a);
+	tcp_arrival_describe(in, in->read_at, in->reader.read, a);
 	if (in->landing.waits) { /* there is no other before it */
 		if (in->landing.place)
 			a->data = in->landing.place;
@@ -35,7 +35,7 @@ static void hand_out_one(struct tcp_inlet *in, struct fabric_arrival *a)
 /* A long one whose header is there: the core says where the rest belongs. */
 static void announce(struct tcp_inlet *in, struct fabric_arrival *a)
 {
-	describe(in, in->scan_at, in->total, a);
+	tcp_arrival_describe(in, in->scan_at, in->total, a);
 	a->data = NULL;
 	in->landing.waits = true;
 	in->landing.said = false;

@@ -41,7 +41,7 @@ static bool same(const void *a, const void *b, size_t n)
 /* ---- both have met -------------------------------------------------------------------------- */
 
 /* A child that was forked meanwhile may have it still: closing alone would leave it in the set. */
-static void forget(struct tcp_link *l, int socket)
+static void tcp_connect_forget(struct tcp_link *l, int socket)
 {
 	if (!l->base.domain->forked)
 		(void)tcp_watch(domain_of(l), socket, NULL, EPOLLIN, 0);
@@ -52,7 +52,7 @@ static void dismiss(struct tcp_link *l, uint32_t i)
 {
 	struct tcp_meeting *m = l->meeting;
 
-	forget(l, m->unauthenticated[i].socket);
+	tcp_connect_forget(l, m->unauthenticated[i].socket);
 	m->count--;
 	memmove(&m->unauthenticated[i], &m->unauthenticated[i + 1],
 		(m->count - i) * sizeof(m->unauthenticated[0]));
@@ -67,7 +67,7 @@ static void end_meeting(struct tcp_link *l)
 	while (m->count)
 		dismiss(l, m->count - 1);
 	if (m->listens)
-		forget(l, m->listener);
+		tcp_connect_forget(l, m->listener);
 	free(m);
 	l->meeting = NULL;
 }
@@ -125,7 +125,7 @@ static int send_hello(struct tcp_link *l)
 	return n < 0 ? (int)n : 1;
 }
 
-static int await_answer(struct tcp_link *l)
+static int tcp_connect_await_answer(struct tcp_link *l)
 {
 	struct tcp_meeting *m = l->meeting;
 	int n = tcp_read(l->socket, m->answer + m->answered, TCP_TOKEN - m->answered);
@@ -142,7 +142,7 @@ static int await_answer(struct tcp_link *l)
 
 /* ---- the passive side ----------------------------------------------------------------------- */
 
-static int adopt(struct tcp_link *l, uint32_t i)
+static int tcp_connect_adopt(struct tcp_link *l, uint32_t i)
 {
 	struct tcp_meeting *m = l->meeting;
 	struct tcp_unauthenticated *s = &m->unauthenticated[i];
@@ -182,12 +182,12 @@ static int listen_to(struct tcp_meeting *m, struct tcp_unauthenticated *s)
 }
 
 /* 2 still nobody. */
-static int hear(struct tcp_link *l, uint32_t i)
+static int tcp_connect_hear(struct tcp_link *l, uint32_t i)
 {
 	int rc = listen_to(l->meeting, &l->meeting->unauthenticated[i]);
 
 	if (rc == 1)
-		return adopt(l, i);
+		return tcp_connect_adopt(l, i);
 	l->base.unauthenticated += rc == -EACCES;
 	if (rc < 0)
 		dismiss(l, i);
@@ -200,7 +200,7 @@ static int receive_callers(struct tcp_link *l)
 	int rc = 2;
 
 	for (uint32_t i = m->count; rc == 2 && i-- > 0;)
-		rc = hear(l, i);
+		rc = tcp_connect_hear(l, i);
 	for (int calls = 0; rc == 2 && calls < CALLERS; calls++) {
 		int s = tcp_accept(m->listener);
 
@@ -210,7 +210,7 @@ static int receive_callers(struct tcp_link *l)
 			dismiss(l, 0);
 		m->unauthenticated[m->count++] = (struct tcp_unauthenticated){.socket = s};
 		rc = tcp_watch(domain_of(l), s, NULL, 0, EPOLLIN);
-		rc = rc < 0 ? rc : hear(l, m->count - 1);
+		rc = rc < 0 ? rc : tcp_connect_hear(l, m->count - 1);
 	}
 	return rc;
 }
@@ -218,7 +218,7 @@ static int receive_callers(struct tcp_link *l)
 /* ---- the contract's calls ------------------------------------------------------------------- */
 
 /* As far as it goes now. */
-static int go_on(struct tcp_link *l)
+static int tcp_connect_go_on(struct tcp_link *l)
 {
 	int rc = 1;
 
@@ -226,7 +226,7 @@ static int go_on(struct tcp_link *l)
 		switch (l->meeting->step) {
 		case TCP_LISTENS: rc = receive_callers(l); break;
 		case TCP_CALLS: rc = send_hello(l); break;
-		case TCP_AWAITS: rc = await_answer(l); break;
+		case TCP_AWAITS: rc = tcp_connect_await_answer(l); break;
 		default: return -EINVAL;
 		}
 	}
@@ -241,13 +241,13 @@ int tcp_connect(struct fabric_link *link, int round, struct fabric_blob *in)
 	if (rc == 0 && in)
 		rc = tcp_take_offer(l, in);
 	if (rc == 0)
-		rc = go_on(l);
+		rc = tcp_connect_go_on(l);
 	if (rc == -EPROTO)
 		link->violation = in ? "offer of a stream" : "token of a stream";
 	return rc;
 }
 
-static void leave_domain(struct tcp_link *l)
+static void tcp_connect_leave_domain(struct tcp_link *l)
 {
 	*l->at = l->next;
 	if (l->next)
@@ -267,7 +267,7 @@ void tcp_disconnect(struct fabric_link *link)
 	if (met) {
 		if (!forked)
 			(void)tcp_flush(l);
-		leave_domain(l);
+		tcp_connect_leave_domain(l);
 	}
 	if (l->open) {
 		if (!forked)

@@ -38,7 +38,7 @@ static int loopback_segment(void)
 	return call < 0 ? call : size;
 }
 
-static uint64_t link_memory(const struct fabric_config *config)
+static uint64_t tcp_domain_link_memory(const struct fabric_config *config)
 {
 	struct ring_shape shape = {config->segments, config->segment_size};
 
@@ -68,7 +68,7 @@ int tcp_probe(const struct fabric_config *config, struct fabric_caps *caps)
 		.land_min = TCP_LAND_MIN,
 		.commit = FABRIC_COMMIT_STREAM,
 		.uring = config ? try_uring(config) : 0,
-		.link_memory = config ? link_memory(config) : 0,
+		.link_memory = config ? tcp_domain_link_memory(config) : 0,
 	};
 	if (segment < 0) {
 		strcpy(caps->why_not, "no connection over loopback can be made here");

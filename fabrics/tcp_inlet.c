@@ -73,12 +73,12 @@ void tcp_inlet_close(struct tcp_link *l)
 	l->in.reader.done = NULL;
 }
 
-static size_t smaller(size_t a, size_t b)
+static size_t tcp_inlet_smaller(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
 
-static size_t extent(const struct tcp_inlet *in)
+static size_t tcp_inlet_extent(const struct tcp_inlet *in)
 {
 	return (size_t)in->segments << in->reader.shift;
 }
@@ -102,7 +102,7 @@ static bool take_credit(struct tcp_link *l, const unsigned char *at, uint64_t wo
 	return true;
 }
 
-static bool take_packet(struct tcp_link *l, uint64_t word)
+static bool tcp_inlet_take_packet(struct tcp_link *l, uint64_t word)
 {
 	struct tcp_inlet *in = &l->in;
 	const struct ring_reader *r = &in->reader;
@@ -130,12 +130,12 @@ static bool take_header(struct tcp_link *l, const unsigned char *at)
 	if (!tcp_credited(&l->out, word))
 		return broken(l, "consumed total");
 	l->base.room = l->out.consumed + l->out.held_back;
-	return tcp_kind_in(word) ? take_packet(l, word) : take_credit(l, at, word);
+	return tcp_kind_in(word) ? tcp_inlet_take_packet(l, word) : take_credit(l, at, word);
 }
 
-static void complete(struct tcp_inlet *in)
+static void tcp_inlet_complete(struct tcp_inlet *in)
 {
-	size_t bytes = extent(in);
+	size_t bytes = tcp_inlet_extent(in);
 
 	in->total += in->segments;
 	in->tail -= bytes;
@@ -165,10 +165,10 @@ static void scan(struct tcp_link *l)
 			}
 		}
 		if (gap)
-			memmove(at, at + gap, smaller(in->tail, extent(in)));
-		if (in->tail < extent(in))
+			memmove(at, at + gap, tcp_inlet_smaller(in->tail, tcp_inlet_extent(in)));
+		if (in->tail < tcp_inlet_extent(in))
 			break;
-		complete(in);
+		tcp_inlet_complete(in);
 	}
 	if (gap && !in->headed)
 		memmove(in->ring + in->scan_at, in->ring + in->scan_at + gap, in->tail);
@@ -183,17 +183,17 @@ static size_t window(const struct tcp_inlet *in)
 	size_t taken = (size_t)(in->total - in->reader.consumed) << in->reader.shift;
 
 	if (in->headed && in->length >= TCP_LAND_MIN)
-		return extent(in) - in->tail + TCP_LEAST; /* as the core has said */
+		return tcp_inlet_extent(in) - in->tail + TCP_LEAST; /* as the core has said */
 	if (in->large && !in->headed && in->tail < TCP_LEAST)
 		return TCP_LEAST - in->tail; /* where the next belongs is not known yet */
-	return smaller(RECEIVE_MAX, in->size - taken - in->tail);
+	return tcp_inlet_smaller(RECEIVE_MAX, in->size - taken - in->tail);
 }
 
 static ssize_t receive(struct tcp_link *l)
 {
 	struct tcp_inlet *in = &l->in;
 	size_t lead = tcp_lead(in->length), body = lead + in->length;
-	size_t rest = extent(in) - body + TCP_LEAST;
+	size_t rest = tcp_inlet_extent(in) - body + TCP_LEAST;
 
 	if (tcp_is_landing(in) && in->landing.place && in->tail < body) {
 		/* The one before it was no part of a stream: what is shorter by a header is quicker. */
@@ -242,7 +242,7 @@ static void awake(struct tcp_link *l)
  */
 static void pause_for_more(struct tcp_inlet *in)
 {
-	if (in->flows && in->headed && extent(in) - in->tail >= PAUSE_LEFT)
+	if (in->flows && in->headed && tcp_inlet_extent(in) - in->tail >= PAUSE_LEFT)
 		in->pause = tcp_ns() + PAUSE_NS;
 }
 
@@ -253,7 +253,7 @@ bool tcp_pauses(struct tcp_link *l)
 	return l->in.pause;
 }
 
-static const char *how_it_ended(const struct tcp_link *l, int error)
+static const char *tcp_inlet_how_it_ended(const struct tcp_link *l, int error)
 {
 	if (!error && (l->in.headed || l->in.tail))
 		return "the peer ended it within a packet";
@@ -293,6 +293,6 @@ bool tcp_receive(struct tcp_link *l)
 	l->ready = false;
 	l->in.alone |= !l->in.tail;
 	if (n == 0 || (errno != EAGAIN && errno != EINTR))
-		tcp_end(l, how_it_ended(l, n == 0 ? 0 : errno));
+		tcp_end(l, tcp_inlet_how_it_ended(l, n == 0 ? 0 : errno));
 	return false;
 }

@@ -25,7 +25,7 @@ struct offer { /* little-endian */
 };
 _Static_assert(sizeof(struct offer) == 40, "wire layout");
 
-static int begin(struct tcp_link *l)
+static int tcp_offer_begin(struct tcp_link *l)
 {
 	const struct fabric_config *c = &l->base.domain->config;
 	struct ring_shape shape = {c->segments, c->segment_size};
@@ -67,7 +67,7 @@ int tcp_address(struct fabric_link *link, int round, struct fabric_blob *out)
 		.active = link->active,
 		.start = LITTLE_64(c->start),
 	};
-	int rc = round ? -EINVAL : begin(l);
+	int rc = round ? -EINVAL : tcp_offer_begin(l);
 
 	if (rc == 0 && !link->active)
 		rc = listen_for(l, &offer);

@@ -90,7 +90,7 @@ static bool has_credit(const struct tcp_outlet *o, uint32_t k)
 	return o->produced + k - o->consumed <= o->segments;
 }
 
-static size_t staged(const struct tcp_outlet *o)
+static size_t tcp_outlet_staged(const struct tcp_outlet *o)
 {
 	return o->tail - o->head;
 }
@@ -98,7 +98,7 @@ static size_t staged(const struct tcp_outlet *o)
 /* Credits have a part of their own: counted as long as one of them may be there. */
 static bool has_space(const struct tcp_outlet *o, size_t bytes)
 {
-	return staged(o) + o->train.bytes + bytes + ((size_t)o->held_back << o->shift) +
+	return tcp_outlet_staged(o) + o->train.bytes + bytes + ((size_t)o->held_back << o->shift) +
 		       CREDITS_MAX <=
 	       o->size + o->credits;
 }
@@ -109,7 +109,7 @@ static unsigned char *append(struct tcp_outlet *o, size_t bytes)
 	unsigned char *at;
 
 	if (o->tail + bytes > o->size) {
-		memmove(o->staging, o->staging + o->head, staged(o));
+		memmove(o->staging, o->staging + o->head, tcp_outlet_staged(o));
 		o->tail -= o->head;
 		o->head = 0;
 	}
@@ -120,7 +120,7 @@ static unsigned char *append(struct tcp_outlet *o, size_t bytes)
 
 /* ---- the socket ----------------------------------------------------------------------------- */
 
-static void failed(struct tcp_link *l, int error)
+static void tcp_outlet_failed(struct tcp_link *l, int error)
 {
 	if (error != EAGAIN && error != EINTR && error != ENOBUFS && error != ENOMEM)
 		tcp_outlet_fail(l, tcp_reason(error));
@@ -135,7 +135,7 @@ void tcp_outlet_fail(struct tcp_link *l, const char *why)
 /* Behind each attempt to send all. */
 static void note_lag(struct tcp_link *l)
 {
-	l->base.lags = staged(&l->out);
+	l->base.lags = tcp_outlet_staged(&l->out);
 	if (LIKELY(!l->base.lags))
 		return;
 	l->base.quiet = false;
@@ -222,7 +222,7 @@ static size_t pieces_of(const struct tcp_car *car, struct iovec *to)
 static void depart(struct tcp_link *l)
 {
 	struct tcp_outlet *o = &l->out;
-	size_t n = 1, before = staged(o), done;
+	size_t n = 1, before = tcp_outlet_staged(o), done;
 	size_t pad = o->train.cars[o->train.count - 1].pad; /* only the last one's may be long */
 	struct iovec from[1 + 3 * TCP_TRAIN] = {{o->staging + o->head, before}};
 	ssize_t rc = 0;
@@ -234,7 +234,7 @@ static void depart(struct tcp_link *l)
 	if (!o->failed)
 		rc = send_out(l, before ? from : &from[1], before ? n : n - 1);
 	if (rc < 0)
-		failed(l, errno);
+		tcp_outlet_failed(l, errno);
 	done = rc < 0 ? 0 : (size_t)rc;
 	l->base.left += done;
 	if (done < before)
@@ -257,11 +257,11 @@ bool tcp_flush(struct tcp_link *l)
 		depart(l);
 
 	while (o->head != o->tail && !o->failed) {
-		size_t asked = staged(o);
+		size_t asked = tcp_outlet_staged(o);
 		ssize_t n = send_out(l, &(struct iovec){o->staging + o->head, asked}, 1);
 
 		if (n < 0) {
-			failed(l, errno);
+			tcp_outlet_failed(l, errno);
 			break;
 		}
 		l->base.left += (uint64_t)n;
@@ -286,13 +286,13 @@ void tcp_credit(struct tcp_link *l)
 /* ---- packets -------------------------------------------------------------------------------- */
 
 /* Bytes that a packet takes. */
-static size_t extent(const struct tcp_outlet *o, uint32_t length)
+static size_t tcp_outlet_extent(const struct tcp_outlet *o, uint32_t length)
 {
 	return (size_t)tcp_span(length, o->shift) << o->shift;
 }
 
 /* Now, or a moment later: what is known of the peer's ring, and what stands in the way here. */
-static bool make_room(struct tcp_link *l, size_t bytes)
+static bool tcp_outlet_make_room(struct tcp_link *l, size_t bytes)
 {
 	struct tcp_outlet *o = &l->out;
 	uint32_t k = (uint32_t)(bytes >> o->shift);
@@ -306,7 +306,8 @@ static bool make_room(struct tcp_link *l, size_t bytes)
 	return has_space(o, bytes) && has_credit(o, k);
 }
 
-static void gather(struct tcp_link *l, const struct fabric_wr *wr, const void *data, size_t bytes)
+static void tcp_outlet_gather(struct tcp_link *l, const struct fabric_wr *wr, const void *data,
+			      size_t bytes)
 {
 	unsigned char *at = append(&l->out, bytes);
 	uint32_t lead = tcp_lead(wr->length);
@@ -314,7 +315,7 @@ static void gather(struct tcp_link *l, const struct fabric_wr *wr, const void *d
 	put_header(l, at, lead, wr->length, wr->kind, wr->head);
 	copy_payload(at + lead, data, wr->length);
 	memset(at + lead + wr->length, 0, bytes - lead - wr->length);
-	if (!(wr->flags & FABRIC_MORE) || staged(&l->out) >= MORE_MAX)
+	if (!(wr->flags & FABRIC_MORE) || tcp_outlet_staged(&l->out) >= MORE_MAX)
 		(void)tcp_flush(l);
 	else
 		l->base.quiet = false; /* the next poll sends it, if nothing follows */
@@ -349,18 +350,18 @@ int tcp_send(struct tcp_link *l, const struct fabric_wr *wr)
 		(void)tcp_flush(l);
 		return -EAGAIN;
 	}
-	bytes = extent(o, wr->length);
+	bytes = tcp_outlet_extent(o, wr->length);
 	if (UNLIKELY(wr->flags & FABRIC_BUILT)) { /* its room was found by reserve */
 		data = o->build;
 		o->built = 0;
 	} else if (UNLIKELY(!has_space(o, bytes) ||
 			    !has_credit(o, (uint32_t)(bytes >> o->shift)))) {
-		if (!make_room(l, bytes))
+		if (!tcp_outlet_make_room(l, bytes))
 			return -EAGAIN;
 	}
 	o->produced += bytes >> o->shift;
 	if (wr->length <= GATHER_MAX && !o->train.count)
-		gather(l, wr, data, bytes);
+		tcp_outlet_gather(l, wr, data, bytes);
 	else
 		send_long(l, wr, data, bytes);
 	return !l->base.lags;
@@ -370,8 +371,8 @@ void *tcp_reserve(struct tcp_link *l, uint32_t length)
 {
 	if (length > l->base.payload_max) /* near 2^32 a sum would come out small */
 		return NULL;
-	if (!make_room(l, extent(&l->out, length)))
+	if (!tcp_outlet_make_room(l, tcp_outlet_extent(&l->out, length)))
 		return NULL;
-	l->out.built = extent(&l->out, length);
+	l->out.built = tcp_outlet_extent(&l->out, length);
 	return l->out.build;
 }

@@ -56,7 +56,7 @@ static uint64_t sign(int s, bool prompt, uint64_t now, bool *idle)
 }
 
 /* The question goes out now, or, where a sign is younger than that, a second after it. */
-static void ask(int s)
+static void tcp_silence_ask(int s)
 {
 	(void)tcp_set(s, IPPROTO_TCP, TCP_KEEPIDLE, NOW_S);
 }
@@ -65,7 +65,7 @@ static void ask(int s)
 static void ask_in_turn(struct tcp_link *l, int bell, bool idle, bool bell_idle)
 {
 	l->by_bell = bell_idle && (!l->by_bell || !idle);
-	ask(l->by_bell ? bell : l->socket);
+	tcp_silence_ask(l->by_bell ? bell : l->socket);
 	if (idle && bell_idle)
 		(void)tcp_set(l->by_bell ? l->socket : bell, IPPROTO_TCP, TCP_KEEPIDLE, LATER_S);
 }

@@ -59,7 +59,7 @@ union address {
 	struct sockaddr_storage space;
 };
 
-static socklen_t length_of(const union address *a)
+static socklen_t tcp_socket_length_of(const union address *a)
 {
 	return a->any.sa_family == AF_INET6 ? sizeof(a->v6) : sizeof(a->v4);
 }
@@ -115,7 +115,7 @@ static int listen_on(union address *a, uint16_t *port)
 	if (s < 0)
 		return s;
 	set_port(a, 0);
-	if (bind(s, &a->any, length_of(a)) != 0 || listen(s, BACKLOG) != 0 ||
+	if (bind(s, &a->any, tcp_socket_length_of(a)) != 0 || listen(s, BACKLOG) != 0 ||
 	    getsockname(s, &a->any, &size) != 0) {
 		int rc = -errno;
 
@@ -157,13 +157,14 @@ int tcp_call(const struct fabric_link *link, uint16_t port, uint8_t family)
 	if (s < 0)
 		return s;
 	if (link && link->local && end_of(link->local, -1, NULL, &from) &&
-	    bind(s, &from.any, length_of(&from)) != 0) {
+	    bind(s, &from.any, tcp_socket_length_of(&from)) != 0) {
 		int rc = -errno;
 
 		close(s);
 		return rc;
 	}
-	if (connect(s, &a.any, length_of(&a)) != 0 && errno != EINPROGRESS && errno != EINTR) {
+	if (connect(s, &a.any, tcp_socket_length_of(&a)) != 0 && errno != EINPROGRESS &&
+	    errno != EINTR) {
 		int rc = -errno;
 
 		close(s);

@@ -45,7 +45,7 @@ void tcp_uring_provide(struct tcp_uring *u, uint32_t i)
 	io_uring_buf_ring_advance(u->provided, 1);
 }
 
-static int set_up(struct tcp_uring *u)
+static int tcp_uring_set_up(struct tcp_uring *u)
 {
 	struct io_uring_params p = {.flags = FLAGS, .cq_entries = u->completions};
 	struct io_uring_buf_reg reg = {.ring_addr = (uintptr_t)u->provided,
@@ -74,7 +74,7 @@ static int set_up(struct tcp_uring *u)
 	return 0;
 }
 
-static void discard(struct tcp_uring *u)
+static void tcp_uring_discard(struct tcp_uring *u)
 {
 	if (!u)
 		return;
@@ -88,7 +88,7 @@ static void discard(struct tcp_uring *u)
 }
 
 /* Its memory and bell, without the ring. */
-static int create(struct tcp_uring **out)
+static int tcp_uring_create(struct tcp_uring **out)
 {
 	struct tcp_uring *u = calloc(1, sizeof(*u));
 	size_t size = MEMORY;
@@ -101,12 +101,12 @@ static int create(struct tcp_uring **out)
 	u->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (u->bell < 0) {
 		rc = -errno;
-		discard(u);
+		tcp_uring_discard(u);
 		return rc;
 	}
 	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED) {
-		discard(u);
+		tcp_uring_discard(u);
 		return rc;
 	}
 	u->memory = memory;
@@ -202,12 +202,12 @@ bool tcp_uring_open(struct tcp_domain *d)
 	if (d->no_uring)
 		return false;
 	if (!d->uring) {
-		rc = create(&d->uring);
+		rc = tcp_uring_create(&d->uring);
 		if (rc == 0)
 			rc = tcp_watch(d, d->uring->bell, NULL, 0, EPOLLIN);
 	}
 	if (rc == 0 && !tcp_uring_is_ours(d) && !d->no_uring)
-		rc = set_up(d->uring);
+		rc = tcp_uring_set_up(d->uring);
 	if (rc < 0)
 		d->no_uring = true;
 	return !d->no_uring;
@@ -224,7 +224,7 @@ void tcp_uring_close(struct tcp_domain *d)
 		u->open = false;
 		u->memory = NULL;
 	}
-	discard(u);
+	tcp_uring_discard(u);
 }
 
 bool tcp_uring_submitted(struct tcp_domain *d, struct io_uring_sqe *e)
@@ -285,16 +285,16 @@ static int receive_one(struct tcp_uring *u, const int pair[2])
 int tcp_uring_try(void)
 {
 	struct tcp_uring *u;
-	int pair[2], rc = create(&u);
+	int pair[2], rc = tcp_uring_create(&u);
 
 	if (rc < 0)
 		return rc;
-	rc = set_up(u);
+	rc = tcp_uring_set_up(u);
 	if (rc == 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0) {
 		rc = receive_one(u, pair);
 		close(pair[0]);
 		close(pair[1]);
 	}
-	discard(u);
+	tcp_uring_discard(u);
 	return rc;
 }

@@ -26,7 +26,7 @@ void tcp_uring_loosen(struct tcp_link *l)
 		(void)tcp_watch_link(l, l->interest | EPOLLIN);
 }
 
-static void keep(struct tcp_uring *u, struct tcp_link *l, uint32_t i, int length)
+static void tcp_uring_link_keep(struct tcp_uring *u, struct tcp_link *l, uint32_t i, int length)
 {
 	struct tcp_intake *k = &l->intake;
 
@@ -56,7 +56,7 @@ void tcp_uring_received(struct tcp_uring *u, const struct io_uring_cqe *e)
 	struct tcp_link *l = io_uring_cqe_get_data(e);
 
 	if (e->flags & IORING_CQE_F_BUFFER)
-		keep(u, l, e->flags >> IORING_CQE_BUFFER_SHIFT, e->res);
+		tcp_uring_link_keep(u, l, e->flags >> IORING_CQE_BUFFER_SHIFT, e->res);
 	if (!passes(e->res))
 		l->intake.error = -e->res;
 	if (!(e->flags & IORING_CQE_F_MORE))
@@ -151,7 +151,8 @@ void tcp_uring_drop(struct tcp_link *l)
 /* ---- moving bytes --------------------------------------------------------------------------- */
 
 /* Up to N bytes of what has come. */
-static size_t copy_out(struct tcp_uring *u, struct tcp_intake *k, unsigned char *to, size_t n)
+static size_t tcp_uring_link_copy_out(struct tcp_uring *u, struct tcp_intake *k, unsigned char *to,
+				      size_t n)
 {
 	size_t done = 0;
 
@@ -182,7 +183,8 @@ ssize_t tcp_uring_take(struct tcp_link *l, struct msghdr *msg)
 	if (!k->first && k->armed)
 		tcp_uring_inspect(d);
 	for (size_t i = 0; i < (size_t)msg->msg_iovlen && k->first; i++)
-		done += copy_out(d->uring, k, msg->msg_iov[i].iov_base, msg->msg_iov[i].iov_len);
+		done += tcp_uring_link_copy_out(d->uring, k, msg->msg_iov[i].iov_base,
+						msg->msg_iov[i].iov_len);
 	if (done)
 		return (ssize_t)done;
 	if (!k->armed && !k->error) {

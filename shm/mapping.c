@@ -48,7 +48,7 @@ static bool over_file_limit(size_t size)
 	       size > limit.rlim_cur;
 }
 
-static uint64_t clock_now(void)
+static uint64_t mapping_clock_now(void)
 {
 	struct timespec t;
 
@@ -75,7 +75,7 @@ static int populate(const struct mapping *m, int fd, uint64_t deadline, size_t s
 			return -errno;
 		at += n > 0 ? (size_t)n : 0;
 		if (deadline && at >= inspect && at < m->size) {
-			if (clock_now() >= deadline)
+			if (mapping_clock_now() >= deadline)
 				return -ETIMEDOUT;
 			inspect += step;
 		}

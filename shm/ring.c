@@ -155,7 +155,7 @@ static bool inspect_produced(struct ring_reader *r)
 	return true;
 }
 
-static bool has_room(const struct ring_writer *w, uint32_t k)
+static bool ring_has_room(const struct ring_writer *w, uint32_t k)
 {
 	return w->produced + k - w->consumed <= w->mask + 1 || !ORDER_RULE(room);
 }
@@ -190,14 +190,14 @@ COLD bool ring_make_room(struct ring_writer *w, uint32_t k)
 	if (at + k > w->mask + 1 && ORDER_RULE(wrap)) {
 		uint32_t rest = (uint32_t)(w->mask + 1 - at);
 
-		if (!has_room(w, rest) && (!inspect_consumed(w) || !has_room(w, rest)) &&
+		if (!ring_has_room(w, rest) && (!inspect_consumed(w) || !ring_has_room(w, rest)) &&
 		    ORDER_RULE(pad_room))
 			return false;
 		put_pad(w, rest);
 	}
-	if (has_room(w, k))
+	if (ring_has_room(w, k))
 		return true;
-	return inspect_consumed(w) && has_room(w, k);
+	return inspect_consumed(w) && ring_has_room(w, k);
 }
 
 /* COUNT segments from index FROM, which do not wrap. */

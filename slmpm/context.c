@@ -58,7 +58,7 @@ static int open_domain(struct context *ctx, const struct slmpm_options *o)
 	return rc;
 }
 
-static int check_options(const struct slmpm_options *o)
+static int context_check_options(const struct slmpm_options *o)
 {
 	uint32_t n = o ? o->ring_segments : 0, size = o ? o->ring_segment_size : 0;
 
@@ -202,7 +202,7 @@ int slmpm_open(slmpm_ctx *out, const struct slmpm_options *given)
 		return -SLMPM_EINVAL;
 	rc = given ? sized_take("slmpm_open", &full, given, sizeof(full)) : 0;
 	if (rc == 0)
-		rc = check_options(o);
+		rc = context_check_options(o);
 	if (rc == 0)
 		rc = topology_check();
 	if (rc < 0)

@@ -56,7 +56,7 @@ static int make_link(struct endpoint *ep, struct fabric_domain *domain)
 }
 
 /* What needs no link any more, and the handle. */
-static void forget(struct endpoint *ep)
+static void endpoint_forget(struct endpoint *ep)
 {
 	free(ep->link.port);
 	PART_EACH(part, parts.free)
@@ -110,7 +110,7 @@ struct endpoint *endpoint_new(struct context *ctx, const struct fabric *fabric)
 		if ((*part)(ep) == 0)
 			continue;
 		error_set(SLMPM_ENOMEM, "for a peer");
-		forget(ep);
+		endpoint_forget(ep);
 		return NULL;
 	}
 	return ep;
@@ -138,7 +138,7 @@ void endpoint_free(struct endpoint *ep)
 	PART_EACH(part, parts.leave)
 		(*part)(ep);
 	ep->link.fabric->disconnect(ep->link.port);
-	forget(ep);
+	endpoint_forget(ep);
 }
 
 void endpoint_name(struct endpoint *ep)
@@ -162,7 +162,7 @@ void endpoint_refresh(struct endpoint *ep)
 	ep->direct = parts.is_direct(ep);
 }
 
-static uint32_t lower(uint32_t agreed, uint32_t most)
+static uint32_t endpoint_lower(uint32_t agreed, uint32_t most)
 {
 	return agreed < most ? agreed : most;
 }
@@ -170,7 +170,8 @@ static uint32_t lower(uint32_t agreed, uint32_t most)
 /* As much of a message, and in front of it what a Write's first packet says. */
 static uint32_t packet_limit(uint32_t agreed, uint32_t payload_max)
 {
-	return lower(agreed, payload_max - CHECKSUM_SPARE - (uint32_t)sizeof(struct wire_target));
+	return endpoint_lower(agreed,
+			      payload_max - CHECKSUM_SPARE - (uint32_t)sizeof(struct wire_target));
 }
 
 /*
@@ -181,7 +182,7 @@ static uint32_t only_limit(uint32_t packet_max, uint32_t payload_max)
 {
 	uint32_t most = packet_max < ONLY_FROM ? packet_max : packet_max + packet_max / 512;
 
-	return lower(most, payload_max - CHECKSUM_SPARE);
+	return endpoint_lower(most, payload_max - CHECKSUM_SPARE);
 }
 
 static void begin_numbers_in(struct endpoint *ep)

@@ -6,7 +6,7 @@
 #include "slmpm/endpoint.h"
 #include "slmpm/part.h"
 
-static bool has_ended(const struct endpoint *ep)
+static bool endpoint_reclaim_has_ended(const struct endpoint *ep)
 {
 	return ep->state != SLMPM_PEER_CONNECTING && ep->state != SLMPM_PEER_UP;
 }
@@ -20,13 +20,14 @@ static bool is_to_be_joined(const struct endpoint *ep)
 /* One that a call is still connecting belongs to that call. */
 static bool may_reclaim(const struct endpoint *ep)
 {
-	return has_ended(ep) && (ep->was_up || ep->process) && !is_to_be_joined(ep);
+	return endpoint_reclaim_has_ended(ep) && (ep->was_up || ep->process) &&
+	       !is_to_be_joined(ep);
 }
 
 /* Nothing comes of it any more, and no pass has anything to do with it. */
 static bool has_retired(const struct endpoint *ep)
 {
-	return has_ended(ep) && !is_to_be_joined(ep) && list_empty(&ep->am.kept);
+	return endpoint_reclaim_has_ended(ep) && !is_to_be_joined(ep) && list_empty(&ep->am.kept);
 }
 
 void endpoint_reclaim(struct context *ctx)

@@ -15,7 +15,7 @@ static bool is_end(uint32_t type)
 	       type == SLMPM_EVENT_POISONED;
 }
 
-static struct event *find(const struct endpoint *ep, uint32_t type, uint32_t link)
+static struct event *event_find(const struct endpoint *ep, uint32_t type, uint32_t link)
 {
 	LIST_EACH(at, &ep->events) {
 		struct event *e = LIST_ENTRY(at, struct event, of_peer);
@@ -29,7 +29,7 @@ static struct event *find(const struct endpoint *ep, uint32_t type, uint32_t lin
 /* An end needs no memory, and is never lost. */
 static struct event *place_for(struct endpoint *ep, uint32_t type, uint32_t link)
 {
-	struct event *e = find(ep, type, link);
+	struct event *e = event_find(ep, type, link);
 
 	if (e)
 		list_remove(&e->node);
@@ -48,7 +48,7 @@ static void drop(struct event *e)
 		free(e);
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t event_least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
@@ -73,10 +73,10 @@ void context_link_event(struct context *ctx, struct endpoint *ep, uint32_t type,
 	e->event.read = ep->stats->out_consumed;
 	e->event.sent = ep->stats->sent_messages;
 	e->event.arrived = ep->watermark.arrived;
-	e->event.received = least(ep->watermark.received, ep->stats->sent_messages);
+	e->event.received = event_least(ep->watermark.received, ep->stats->sent_messages);
 	snprintf(e->event.detail, sizeof(e->event.detail), "%s", detail);
 	list_append(&ctx->events, &e->node);
-	if (!find(ep, type, link))
+	if (!event_find(ep, type, link))
 		list_append(&ep->events, &e->of_peer);
 	context_changed(ctx);
 }

@@ -35,7 +35,7 @@ static void close_inherited(void)
 	}
 }
 
-static void forked(void)
+static void fork_forked(void)
 {
 	close_inherited();
 	handle_fork(&context_table);
@@ -46,14 +46,14 @@ static void forked(void)
 	context_forked();
 }
 
-static void watch(void)
+static void fork_own_watch(void)
 {
-	(void)pthread_atfork(NULL, NULL, forked);
+	(void)pthread_atfork(NULL, NULL, fork_forked);
 }
 
 void fork_watch(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, watch);
+	pthread_once(&once, fork_own_watch);
 }

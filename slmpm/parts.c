@@ -41,7 +41,7 @@
 #include "slmpm/workqueue/workqueue.h"
 
 /* Is EP up, with nothing of any room under way that would be overtaken or left waiting? */
-static bool is_direct(const struct endpoint *ep)
+static bool parts_is_direct(const struct endpoint *ep)
 {
 	return ep->state == SLMPM_PEER_UP && !ep->sampling && list_empty(&ep->link.queue) &&
 	       list_empty(&ep->deferred) && !ep->link.active && !ep->link.lags &&
@@ -186,7 +186,7 @@ const struct parts parts = {
 
 	.before = before,
 	.begin = begin,
-	.is_direct = is_direct,
+	.is_direct = parts_is_direct,
 	.up = up,
 	.run_kept = am_run_kept,
 	.step = step,

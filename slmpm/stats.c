@@ -50,12 +50,12 @@ void stats_close(struct context *ctx)
 		mapping_destroy(&ctx->stats);
 }
 
-static struct slmpm_stats *entry(const struct context *ctx, uint32_t i)
+static struct slmpm_stats *stats_entry(const struct context *ctx, uint32_t i)
 {
 	return (struct slmpm_stats *)((struct slmpm_stats_page *)ctx->stats.base + 1) + i;
 }
 
-static bool is_live(const struct context *ctx, const struct slmpm_stats *s)
+static bool stats_is_live(const struct context *ctx, const struct slmpm_stats *s)
 {
 	for (uint32_t i = 0; i < ctx->count; i++)
 		if (ctx->endpoints[i]->stats == s)
@@ -67,9 +67,9 @@ static bool is_live(const struct context *ctx, const struct slmpm_stats *s)
 static struct slmpm_stats *free_entry(struct context *ctx)
 {
 	for (uint32_t i = 0; i < SLMPM_STATS_PEERS_MAX; i++) {
-		struct slmpm_stats *s = entry(ctx, ctx->stats_used++ % SLMPM_STATS_PEERS_MAX);
+		struct slmpm_stats *s = stats_entry(ctx, ctx->stats_used++ % SLMPM_STATS_PEERS_MAX);
 
-		if (!is_live(ctx, s))
+		if (!stats_is_live(ctx, s))
 			return s;
 	}
 	return NULL;
@@ -200,7 +200,7 @@ struct view {
 };
 
 /* Its owner cannot have the entries lie beyond its size. */
-static bool is_sound(const struct view *v)
+static bool stats_is_sound(const struct view *v)
 {
 	const struct slmpm_stats_page *p = &v->page;
 
@@ -225,7 +225,7 @@ static int map_view(struct view *v, int fd, int pid)
 	memcpy(&v->page, v->shared, sizeof(v->page));
 	if (v->page.peers > SLMPM_STATS_PEERS_MAX)
 		v->page.peers = SLMPM_STATS_PEERS_MAX;
-	if (is_sound(v))
+	if (stats_is_sound(v))
 		return 0;
 	munmap((void *)(uintptr_t)v->shared, v->size);
 	return other_version(pid);

@@ -6,7 +6,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-static int set(struct context *ctx, struct watch *w, int op)
+static int watch_set(struct context *ctx, struct watch *w, int op)
 {
 	struct epoll_event event = {.events = w->end_only ? EPOLLRDHUP : EPOLLIN, .data.ptr = w};
 
@@ -18,7 +18,7 @@ static int set(struct context *ctx, struct watch *w, int op)
 int watch_add(struct context *ctx, struct watch *w)
 {
 	w->end_only = w->room = false;
-	return set(ctx, w, EPOLL_CTL_ADD);
+	return watch_set(ctx, w, EPOLL_CTL_ADD);
 }
 
 void watch_remove(struct context *ctx, struct watch *w)
@@ -33,14 +33,14 @@ void watch_for_end(struct context *ctx, struct watch *w, bool only)
 {
 	w->end_only = only;
 	if (w->fd >= 0)
-		(void)set(ctx, w, EPOLL_CTL_MOD);
+		(void)watch_set(ctx, w, EPOLL_CTL_MOD);
 }
 
 void watch_for_room(struct context *ctx, struct watch *w, bool on)
 {
 	w->room = on;
 	if (w->fd >= 0)
-		(void)set(ctx, w, EPOLL_CTL_MOD);
+		(void)watch_set(ctx, w, EPOLL_CTL_MOD);
 }
 
 void watch_close(struct context *ctx, struct watch *w)

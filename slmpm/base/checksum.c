@@ -102,7 +102,7 @@ static bool has_instruction(void)
 
 #endif
 
-static void choose(void)
+static void checksum_choose(void)
 {
 	make_table();
 	if (has_instruction())
@@ -111,13 +111,13 @@ static void choose(void)
 
 uint32_t checksum(uint32_t sum, const void *data, size_t n)
 {
-	pthread_once(&once, choose);
+	pthread_once(&once, checksum_choose);
 	return ~step(~sum, data, n);
 }
 
 uint32_t checksum_by_table(uint32_t sum, const void *data, size_t n)
 {
-	pthread_once(&once, choose);
+	pthread_once(&once, checksum_choose);
 	return ~by_table(~sum, data, n);
 }
 

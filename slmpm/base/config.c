@@ -175,7 +175,7 @@ static const char *variable(const struct setting *s, char name[48])
 	return secure_getenv(name);
 }
 
-static size_t smaller(size_t a, size_t b)
+static size_t config_smaller(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
@@ -197,7 +197,7 @@ static size_t distance(const char *a, const char *b)
 			size_t change = corner + (a[i - 1] != b[j - 1]);
 
 			corner = row[j];
-			row[j] = smaller(change, smaller(row[j], row[j - 1]) + 1);
+			row[j] = config_smaller(change, config_smaller(row[j], row[j - 1]) + 1);
 		}
 	}
 	return row[n];
@@ -236,7 +236,7 @@ static void warn_unknown(const char *name, size_t length)
 		 nearest);
 }
 
-static bool is_set(const char *name)
+static bool config_is_set(const char *name)
 {
 	return secure_getenv(name);
 }
@@ -248,9 +248,9 @@ static void read_all(void)
 
 	for (size_t i = 0; i < SETTINGS; i++)
 		setting_read(&settings[i], variable(&settings[i], full), bad, sizeof(bad));
-	config.own_send = is_set("SLMPM_MODE_RING") && is_set("SLMPM_MODE_QUEUE");
-	config.own_move = is_set("SLMPM_MODE_RING") && is_set("SLMPM_MODE_DMA");
-	if (is_set("SLMPM_LOG_LEVEL"))
+	config.own_send = config_is_set("SLMPM_MODE_RING") && config_is_set("SLMPM_MODE_QUEUE");
+	config.own_move = config_is_set("SLMPM_MODE_RING") && config_is_set("SLMPM_MODE_DMA");
+	if (config_is_set("SLMPM_LOG_LEVEL"))
 		log_set_level((int)config.log_level);
 	if (getauxval(
 		    AT_SECURE)) /* a set-uid program: what its caller set is none of its business */

@@ -63,7 +63,7 @@ static bool read_list(const char *text, cpus_mask set)
 	return false;
 }
 
-static bool is_word(const char *text)
+static bool cpus_is_word(const char *text)
 {
 	return !strcmp(text, "auto") || !strcmp(text, "inherit") || !strcmp(text, "cpuset");
 }
@@ -72,7 +72,7 @@ bool cpus_readable(const char *text, char why[80])
 {
 	cpus_mask set;
 
-	if (is_word(text) || read_list(text, set))
+	if (cpus_is_word(text) || read_list(text, set))
 		return true;
 	snprintf(why, 80, "auto, inherit, cpuset or a list up to %d like 0-3,8", CPUS_MAX - 1);
 	return false;

@@ -21,7 +21,7 @@ void *handle_slot(struct handle_table *t, uint32_t index)
 
 /* A chunk's slots are all zero. Most programs have few objects, and these are large: slots that were never
  * used are not touched, so that they take no memory. */
-static bool grow(struct handle_table *t)
+static bool handle_grow(struct handle_table *t)
 {
 	uint32_t at = t->count / HANDLE_CHUNK;
 	unsigned char *chunk;
@@ -38,14 +38,14 @@ static bool grow(struct handle_table *t)
 }
 
 /* One that had an object before, else the next that never had. */
-static struct handle *free_slot(struct handle_table *t)
+static struct handle *handle_free_slot(struct handle_table *t)
 {
 	struct handle *h = NULL;
 
 	if (t->first_free) {
 		h = handle_slot(t, t->first_free - 1);
 		t->first_free = h->next_free;
-	} else if (t->count % HANDLE_CHUNK || grow(t)) {
+	} else if (t->count % HANDLE_CHUNK || handle_grow(t)) {
 		h = handle_slot(t, t->count);
 		h->index = t->count++;
 	}
@@ -57,7 +57,7 @@ void *handle_new(struct handle_table *t)
 	struct handle *h;
 
 	pthread_mutex_lock(&t->lock);
-	h = free_slot(t);
+	h = handle_free_slot(t);
 	if (h) {
 		memset((unsigned char *)h + t->kept, 0, t->object_size - t->kept);
 		atomic_fetch_add_explicit(&h->generation, 1, memory_order_relaxed);

@@ -32,7 +32,7 @@ void log_set_level(int level)
 	atomic_store(&log_level, level);
 }
 
-static bool is_wanted(int level)
+static bool log_is_wanted(int level)
 {
 	return level <= atomic_load_explicit(&log_level, memory_order_relaxed) && level >= 1 &&
 	       level <= SLMPM_LOG_DEBUG;
@@ -59,7 +59,7 @@ void log_line(int level, const char *format, ...)
 	char text[LINE];
 	va_list args;
 
-	if (!is_wanted(level))
+	if (!log_is_wanted(level))
 		return;
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
@@ -83,7 +83,7 @@ void log_limited(struct log_limit *limit, int level, const char *format, ...)
 	va_list args;
 	int n;
 
-	if (!is_wanted(level))
+	if (!log_is_wanted(level))
 		return;
 	/* Of several threads one writes it. */
 	if (now < next ||

@@ -49,7 +49,7 @@ static void question_free(struct question *q)
 	free(q);
 }
 
-static void *answer(void *arg)
+static void *lookup_answer(void *arg)
 {
 	struct question *q = arg;
 	struct addrinfo *found = NULL;
@@ -69,7 +69,7 @@ static void *answer(void *arg)
 }
 
 /* The application's signals are not for it. */
-static bool start(struct question *q)
+static bool lookup_start(struct question *q)
 {
 	pthread_attr_t attr;
 	sigset_t all, before;
@@ -80,14 +80,14 @@ static bool start(struct question *q)
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&thread, &attr, answer, q);
+	rc = pthread_create(&thread, &attr, lookup_answer, q);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
 	return rc == 0;
 }
 
 /* Until it has been answered, or DEADLINE: false, and the thread cleans up. */
-static bool await(struct question *q, uint64_t deadline)
+static bool lookup_await(struct question *q, uint64_t deadline)
 {
 	struct timespec until = {(time_t)(deadline / 1000000000), (long)(deadline % 1000000000)};
 	int rc = 0;
@@ -104,19 +104,19 @@ static bool await(struct question *q, uint64_t deadline)
 	return done;
 }
 
-static int ask(const char *host, const char *port, uint64_t deadline, struct addrinfo **out,
-	       bool *late)
+static int lookup_ask(const char *host, const char *port, uint64_t deadline, struct addrinfo **out,
+		      bool *late)
 {
 	struct question *q = question_new(host, port);
 	int rc;
 
 	if (!q)
 		return EAI_MEMORY;
-	if (!start(q)) {
+	if (!lookup_start(q)) {
 		question_free(q);
 		return EAI_MEMORY;
 	}
-	*late = !await(q, deadline);
+	*late = !lookup_await(q, deadline);
 	if (*late)
 		return EAI_AGAIN;
 	rc = q->rc;
@@ -145,5 +145,5 @@ int lookup(const char *host, const char *port, bool listening, uint64_t deadline
 		return getaddrinfo(NULL, port, &hints, out);
 	}
 	rc = getaddrinfo(host, port, &hints, out);
-	return rc == EAI_NONAME ? ask(host, port, deadline, out, late) : rc;
+	return rc == EAI_NONAME ? lookup_ask(host, port, deadline, out, late) : rc;
 }

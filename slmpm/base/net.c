@@ -119,7 +119,7 @@ uint16_t net_port(int fd)
 	return a.any.sa_family == AF_INET6 ? ntohs(a.v6.sin6_port) : 0;
 }
 
-static int set(int fd, int level, int option, int value)
+static int net_set(int fd, int level, int option, int value)
 {
 	return setsockopt(fd, level, option, &value, sizeof(value)) == 0 ? 0 : -errno;
 }
@@ -131,15 +131,15 @@ int net_prepare(int fd)
 {
 	const struct config *config = config_get();
 	int dead_ms = config ? (int)config->dead_ms : 5000;
-	int rc = set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	int rc = net_set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 
 	if (rc == 0)
-		rc = set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+		rc = net_set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 	if (rc == 0)
-		rc = set(fd, IPPROTO_TCP, TCP_KEEPIDLE, 1);
+		rc = net_set(fd, IPPROTO_TCP, TCP_KEEPIDLE, 1);
 	if (rc == 0)
-		rc = set(fd, IPPROTO_TCP, TCP_KEEPINTVL, 1);
+		rc = net_set(fd, IPPROTO_TCP, TCP_KEEPINTVL, 1);
 	if (rc == 0)
-		rc = set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, dead_ms + PATIENCE_MS);
+		rc = net_set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, dead_ms + PATIENCE_MS);
 	return rc;
 }

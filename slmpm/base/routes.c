@@ -108,7 +108,7 @@ bool route_has_place(const struct route *r)
 	return r->family || r->interface[0];
 }
 
-static const unsigned char *bytes_of(const struct sockaddr *sa)
+static const unsigned char *routes_bytes_of(const struct sockaddr *sa)
 {
 	return sa->sa_family == AF_INET ?
 		       (const unsigned char *)&((const struct sockaddr_in *)sa)->sin_addr :
@@ -125,7 +125,7 @@ static bool fits(const struct route *r, const char *interface, const struct sock
 {
 	if (r->interface[0])
 		return !strcmp(r->interface, interface);
-	return r->family == sa->sa_family && begins_alike(r->address, bytes_of(sa), r->bits);
+	return r->family == sa->sa_family && begins_alike(r->address, routes_bytes_of(sa), r->bits);
 }
 
 /* Addresses of a single link are only good with its name, which the peer does not know. */
@@ -137,8 +137,8 @@ static bool is_wide(const struct sockaddr *sa)
 }
 
 /* The first that the route allows, of FAMILY, or equal to HERE. */
-static int find(const struct route *r, int family, const struct sockaddr *here,
-		struct sockaddr_storage *found)
+static int routes_find(const struct route *r, int family, const struct sockaddr *here,
+		       struct sockaddr_storage *found)
 {
 	struct ifaddrs *all, *a;
 
@@ -150,7 +150,8 @@ static int find(const struct route *r, int family, const struct sockaddr *here,
 		if (!sa || !is_wide(sa) || (family && sa->sa_family != family) ||
 		    !fits(r, a->ifa_name, sa))
 			continue;
-		if (here && memcmp(bytes_of(sa), bytes_of(here), family == AF_INET ? 4 : 16) != 0)
+		if (here && memcmp(routes_bytes_of(sa), routes_bytes_of(here),
+				   family == AF_INET ? 4 : 16) != 0)
 			continue;
 		memset(found, 0, sizeof(*found));
 		memcpy(found, sa,
@@ -168,10 +169,10 @@ bool route_holds(const struct route *r, const struct sockaddr *here)
 
 	if (here->sa_family != AF_INET && here->sa_family != AF_INET6)
 		return false;
-	return route_has_place(r) && find(r, here->sa_family, here, &found) == 0;
+	return route_has_place(r) && routes_find(r, here->sa_family, here, &found) == 0;
 }
 
 int route_address(const struct route *r, int family, struct sockaddr_storage *here)
 {
-	return find(r, family, NULL, here);
+	return routes_find(r, family, NULL, here);
 }

@@ -74,7 +74,7 @@ static int check_file(int fd, const char *path)
 	return 0;
 }
 
-static int read_file(const char *path, char text[SECRET_TEXT + 1])
+static int secret_read_file(const char *path, char text[SECRET_TEXT + 1])
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rc;
 	ssize_t n;
@@ -108,7 +108,7 @@ int secret_configured(struct secret *secret)
 		return secret_parse(secret, config->secret) ?
 			       0 :
 			       error_set(SLMPM_EINVAL, "SLMPM_SECRET: 32 hex digits, or @FILE");
-	rc = read_file(config->secret + 1, text);
+	rc = secret_read_file(config->secret + 1, text);
 	if (rc < 0)
 		return rc;
 	return secret_parse(secret, text) ?

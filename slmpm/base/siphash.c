@@ -32,7 +32,7 @@ static void rounds(struct state *s, int n)
 	}
 }
 
-static uint64_t load(const unsigned char *at)
+static uint64_t siphash_load(const unsigned char *at)
 {
 	uint64_t word;
 
@@ -40,13 +40,13 @@ static uint64_t load(const unsigned char *at)
 	return LITTLE_64(word);
 }
 
-static void store(unsigned char *at, uint64_t word)
+static void siphash_store(unsigned char *at, uint64_t word)
 {
 	word = LITTLE_64(word);
 	memcpy(at, &word, sizeof(word));
 }
 
-static void take(struct state *s, uint64_t word)
+static void siphash_take(struct state *s, uint64_t word)
 {
 	s->d ^= word;
 	rounds(s, 2);
@@ -56,7 +56,7 @@ static void take(struct state *s, uint64_t word)
 void siphash(const unsigned char key[SIPHASH_SIZE], const void *data, size_t n,
 	     unsigned char out[SIPHASH_SIZE])
 {
-	uint64_t low = load(key), high = load(key + 8);
+	uint64_t low = siphash_load(key), high = siphash_load(key + 8);
 	struct state s = {
 		.a = low ^ UINT64_C(0x736f6d6570736575),
 		.b = high ^ UINT64_C(0x646f72616e646f6d) ^ 0xee,
@@ -67,15 +67,15 @@ void siphash(const unsigned char key[SIPHASH_SIZE], const void *data, size_t n,
 	unsigned char last[8] = {0};
 
 	for (size_t left = n; left >= 8; left -= 8, at += 8)
-		take(&s, load(at));
+		siphash_take(&s, siphash_load(at));
 	if (n % 8)
 		memcpy(last, at, n % 8);
 	last[7] = (unsigned char)n;
-	take(&s, load(last));
+	siphash_take(&s, siphash_load(last));
 	s.c ^= 0xee;
 	rounds(&s, 4);
-	store(out, s.a ^ s.b ^ s.c ^ s.d);
+	siphash_store(out, s.a ^ s.b ^ s.c ^ s.d);
 	s.b ^= 0xdd;
 	rounds(&s, 4);
-	store(out + 8, s.a ^ s.b ^ s.c ^ s.d);
+	siphash_store(out + 8, s.a ^ s.b ^ s.c ^ s.d);
 }

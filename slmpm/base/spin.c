@@ -22,14 +22,14 @@
 
 enum { AFTER_SHORT, AFTER_LONG };
 
-static uint64_t longest(const struct spin *s)
+static uint64_t spin_longest(const struct spin *s)
 {
 	return 2 * s->wake;
 }
 
 static void book(struct spin *s, int row, int64_t ns)
 {
-	int64_t most = (int64_t)(2 * longest(s)), sum = s->credit[row] + ns;
+	int64_t most = (int64_t)(2 * spin_longest(s)), sum = s->credit[row] + ns;
 
 	s->credit[row] = sum > most ? most : sum < -most ? -most : sum;
 }
@@ -44,7 +44,7 @@ static void book_silence(struct spin *s, uint64_t ns)
 void spin_init(struct spin *s, uint64_t fixed)
 {
 	*s = (struct spin){.fixed = fixed, .wake = WAKE_NS};
-	s->credit[AFTER_SHORT] = s->credit[AFTER_LONG] = (int64_t)(2 * longest(s));
+	s->credit[AFTER_SHORT] = s->credit[AFTER_LONG] = (int64_t)(2 * spin_longest(s));
 }
 
 uint64_t spin_begin(struct spin *s, uint64_t now, uint64_t bells)
@@ -56,11 +56,11 @@ uint64_t spin_begin(struct spin *s, uint64_t now, uint64_t bells)
 	s->quick = 0;
 	s->rang = bells != s->bells;
 	book_silence(s, now - s->ended);
-	s->talks = met || now - s->ended < longest(s);
+	s->talks = met || now - s->ended < spin_longest(s);
 	s->row = !met && s->was_long ? AFTER_LONG : AFTER_SHORT;
 	if (met)
 		book(s, AFTER_SHORT, (int64_t)((met < 64 ? met : 64) * s->wake / 2));
-	return s->credit[s->row] > 0 ? longest(s) : 0;
+	return s->credit[s->row] > 0 ? spin_longest(s) : 0;
 }
 
 /* Quickly up, slowly down: who polls too briefly loses a wake-up, who polls too long some of its time. */
@@ -97,19 +97,19 @@ void spin_end(struct spin *s, uint64_t now, const struct spin_wait *w)
 {
 	uint64_t took;
 
-	if (s->fixed != SPIN_AUTO || (!w->met && w->took <= longest(s)))
+	if (s->fixed != SPIN_AUTO || (!w->met && w->took <= spin_longest(s)))
 		return;
 	if (s->rang && w->met)
 		learn(s, w->asleep ? w->took / 2 : w->took);
 	took = awake_time(s, w);
-	s->was_long = took > longest(s);
+	s->was_long = took > spin_longest(s);
 	/* Bursts have begun: their second messages would pay for all the lone ones before. */
 	if (!s->was_long && s->row == AFTER_LONG && s->credit[AFTER_LONG] < 0)
 		s->credit[AFTER_LONG] = 0;
 	if (s->was_long)
 		book_silence(s, took);
 	book(s, s->row,
-	     s->was_long ? -(int64_t)longest(s) : (int64_t)(s->wake / 2) - (int64_t)took);
+	     s->was_long ? -(int64_t)spin_longest(s) : (int64_t)(s->wake / 2) - (int64_t)took);
 	s->ended = now;
 	s->bells = w->bells;
 	s->quick = 0;

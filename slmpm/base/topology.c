@@ -217,14 +217,14 @@ static bool inherit_env(struct reading *r, struct place *p)
 	return true;
 }
 
-static bool elsewhere(struct reading *r, const struct place *p)
+static bool topology_elsewhere(struct reading *r, const struct place *p)
 {
 	r->line = p->line;
 	return refuse(r, "host %.40s has cpus and remote: let that command say them", p->host);
 }
 
 /* What hosts do not say themselves; elements are numbered in the order of the hosts. */
-static bool complete(struct reading *r)
+static bool topology_complete(struct reading *r)
 {
 	struct topology *t = &r->topology;
 
@@ -240,7 +240,7 @@ static bool complete(struct reading *r)
 		if (!inherit_env(r, p))
 			return false;
 		if (p->set[PLACE_CPUS] && p->set[PLACE_REMOTE])
-			return elsewhere(r, p);
+			return topology_elsewhere(r, p);
 		p->first = t->elements + 1;
 		t->elements += p->count;
 		if (t->elements > ELEMENTS_MAX)
@@ -249,7 +249,7 @@ static bool complete(struct reading *r)
 	return t->elements || refuse(r, t->count ? "no element" : "no host");
 }
 
-static bool read_file(struct reading *r)
+static bool topology_read_file(struct reading *r)
 {
 	FILE *file = fopen(r->path, "re");
 	char *line = NULL;
@@ -285,8 +285,8 @@ static void read_once(void)
 	if (!config || !*config->topology)
 		return;
 	reading.path = config->topology;
-	if (read_file(&reading))
-		(void)complete(&reading);
+	if (topology_read_file(&reading))
+		(void)topology_complete(&reading);
 }
 
 int topology_get(const struct topology **topology)

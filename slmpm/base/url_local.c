@@ -12,7 +12,7 @@
 #include "slmpm/base/url.h"
 #include "slmpm/base/clock.h"
 
-static int new_socket(int flags)
+static int url_local_new_socket(int flags)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0);
 
@@ -21,7 +21,7 @@ static int new_socket(int flags)
 
 static bool answers(const struct url *url)
 {
-	int fd = new_socket(SOCK_NONBLOCK);
+	int fd = url_local_new_socket(SOCK_NONBLOCK);
 	bool yes;
 
 	if (fd < 0)
@@ -53,7 +53,7 @@ static int bind_it(const struct url *url, int fd)
 
 int url_listen_local(const struct url *url, int backlog)
 {
-	int fd = new_socket(SOCK_NONBLOCK), rc;
+	int fd = url_local_new_socket(SOCK_NONBLOCK), rc;
 
 	if (fd < 0)
 		return url_not_listening(url, fd);
@@ -86,7 +86,7 @@ static int connect_until(const struct url *url, int fd, uint64_t deadline)
 
 int url_connect_local(const struct url *url, uint64_t deadline)
 {
-	int fd = new_socket(0), rc;
+	int fd = url_local_new_socket(0), rc;
 
 	if (fd < 0)
 		return url_not_connected(url, fd);

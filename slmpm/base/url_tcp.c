@@ -25,7 +25,8 @@ static int not_found(const struct url *url, int rc, bool late)
 	return error_set(SLMPM_EADDRESS, "%s: %s", url->text, gai_strerror(rc));
 }
 
-static int find(const struct url *url, bool listening, uint64_t deadline, struct addrinfo **found)
+static int url_tcp_find(const struct url *url, bool listening, uint64_t deadline,
+			struct addrinfo **found)
 {
 	bool late;
 	int rc = lookup(url->host, url->port, listening, deadline, found, &late);
@@ -44,7 +45,7 @@ static int refused(const struct url *url, const struct sockaddr *sa)
 			 url->text, name);
 }
 
-static int new_socket(int family)
+static int url_tcp_new_socket(int family)
 {
 	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc;
 
@@ -62,7 +63,7 @@ static int new_socket(int family)
 /* One that says every address takes IPv4 along. Who was connected here may still linger. */
 static int listen_at(const struct addrinfo *at, int backlog)
 {
-	int fd = new_socket(at->ai_family), yes = 1, no = 0;
+	int fd = url_tcp_new_socket(at->ai_family), yes = 1, no = 0;
 
 	if (fd < 0)
 		return fd;
@@ -99,7 +100,7 @@ static int listen_at_one(const struct url *url, const struct addrinfo *found, in
 int url_listen_tcp(const struct url *url, int backlog)
 {
 	struct addrinfo *found;
-	int rc = find(url, true, clock_deadline((int)config_get()->handshake_ms), &found);
+	int rc = url_tcp_find(url, true, clock_deadline((int)config_get()->handshake_ms), &found);
 
 	if (rc < 0)
 		return rc;
@@ -121,7 +122,7 @@ static bool is_itself(int fd)
 	       !memcmp(&here, &there, a);
 }
 
-static int await_connected(int fd, uint64_t deadline)
+static int url_tcp_await_connected(int fd, uint64_t deadline)
 {
 	struct pollfd p = {.fd = fd, .events = POLLOUT};
 	int error = 0, n;
@@ -137,16 +138,16 @@ static int await_connected(int fd, uint64_t deadline)
 	return error ? -error : is_itself(fd) ? -ECONNREFUSED : 0;
 }
 
-static int connect_to(const struct addrinfo *to, uint64_t deadline)
+static int url_tcp_connect_to(const struct addrinfo *to, uint64_t deadline)
 {
-	int fd = new_socket(to->ai_family), rc = 0;
+	int fd = url_tcp_new_socket(to->ai_family), rc = 0;
 
 	if (fd < 0)
 		return fd;
 	if (connect(fd, to->ai_addr, to->ai_addrlen) != 0 && errno != EINPROGRESS && errno != EINTR)
 		rc = -errno;
 	if (rc == 0)
-		rc = await_connected(fd, deadline);
+		rc = url_tcp_await_connected(fd, deadline);
 	if (rc == 0)
 		return fd;
 	close(fd);
@@ -155,7 +156,7 @@ static int connect_to(const struct addrinfo *to, uint64_t deadline)
 
 /* The time that is left, shared among those that are. Without a deadline each has that of a
  * handshake. */
-static uint64_t share_of(uint64_t deadline, const struct addrinfo *at)
+static uint64_t url_tcp_share_of(uint64_t deadline, const struct addrinfo *at)
 {
 	uint64_t now = clock_now(), left = 1;
 
@@ -179,7 +180,7 @@ static int connect_to_one(const struct url *url, const struct addrinfo *found, u
 			forbidden = at;
 			continue;
 		}
-		rc = connect_to(at, share_of(deadline, at));
+		rc = url_tcp_connect_to(at, url_tcp_share_of(deadline, at));
 		if (rc >= 0)
 			return rc;
 		if (!why || why == -ECONNREFUSED)
@@ -192,7 +193,7 @@ static int connect_to_one(const struct url *url, const struct addrinfo *found, u
 int url_connect_tcp(const struct url *url, uint64_t deadline)
 {
 	struct addrinfo *found;
-	int rc = find(url, false, deadline, &found);
+	int rc = url_tcp_find(url, false, deadline, &found);
 
 	if (rc < 0)
 		return rc;

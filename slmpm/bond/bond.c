@@ -11,25 +11,25 @@
 
 #include "slmpm/bond/bond_parts.h"
 
-static struct bond *bond_of(const struct fabric_link *link)
+static struct bond *bond_of_here(const struct fabric_link *link)
 {
 	return (struct bond *)(uintptr_t)link;
 }
 
-static bool is_live(const struct bond_path *p)
+static bool bond_is_live(const struct bond_path *p)
 {
 	return p->state == PATH_UP || p->state == PATH_SHUT;
 }
 
 /* ---- figures -------------------------------------------------------------------------------- */
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t bond_least(uint64_t a, uint64_t b)
 {
 	return !a || (b && b < a) ? b : a;
 }
 
 /* All are sums; of a lost path nothing is under way any more, nor has it a ring. */
-static COLD void refresh_counts(struct bond *b)
+static COLD void bond_refresh_counts(struct bond *b)
 {
 	struct fabric_counts *c = &b->base.counts;
 
@@ -42,30 +42,30 @@ static COLD void refresh_counts(struct bond *b)
 		if (!one)
 			continue;
 		c->produced += one->produced;
-		c->consumed_seen += is_live(p) ? one->consumed_seen : one->produced;
+		c->consumed_seen += bond_is_live(p) ? one->consumed_seen : one->produced;
 		c->read += one->read;
-		c->consumed += is_live(p) ? one->consumed : one->read;
-		c->in_produced_seen += is_live(p) ? one->in_produced_seen : one->read;
+		c->consumed += bond_is_live(p) ? one->consumed : one->read;
+		c->in_produced_seen += bond_is_live(p) ? one->in_produced_seen : one->read;
 		c->remote_writes += one->remote_writes;
 		c->produced_publications += one->produced_publications;
 		c->bells += one->bells;
 		for (int k = 0; k < FABRIC_CAUSES; k++)
 			c->publications[k] += one->publications[k];
-		c->out_segments += is_live(p) ? one->out_segments : 0;
-		c->in_segments += is_live(p) ? one->in_segments : 0;
-		b->ring_out = least(b->ring_out, one->out_segments);
-		b->ring_in = least(b->ring_in, one->in_segments);
+		c->out_segments += bond_is_live(p) ? one->out_segments : 0;
+		c->in_segments += bond_is_live(p) ? one->in_segments : 0;
+		b->ring_out = bond_least(b->ring_out, one->out_segments);
+		b->ring_in = bond_least(b->ring_in, one->in_segments);
 	}
 }
 
 uint64_t bond_ring_out(const struct fabric_link *link)
 {
-	return bond_of(link)->ring_out;
+	return bond_of_here(link)->ring_out;
 }
 
 uint64_t bond_ring_in(const struct fabric_link *link)
 {
-	return bond_of(link)->ring_in;
+	return bond_of_here(link)->ring_in;
 }
 
 static uint64_t lag_of(const struct bond_path *p)
@@ -82,7 +82,7 @@ static COLD void find_lagging(struct bond *b)
 
 void bond_mark(const struct fabric_link *link, uint64_t *left)
 {
-	const struct bond *b = bond_of(link);
+	const struct bond *b = bond_of_here(link);
 
 	for (int i = 0; i < BOND_PATHS; i++)
 		left[i] = lag_of(&b->paths[i]) ? b->paths[i].port->left + lag_of(&b->paths[i]) : 0;
@@ -90,7 +90,7 @@ void bond_mark(const struct fabric_link *link, uint64_t *left)
 
 bool bond_passed(const struct fabric_link *link, const uint64_t *left)
 {
-	struct bond *b = bond_of(link);
+	struct bond *b = bond_of_here(link);
 
 	for (int i = 0; i < BOND_PATHS; i++)
 		if (lag_of(&b->paths[i]) && b->paths[i].port->left < left[i])
@@ -98,7 +98,7 @@ bool bond_passed(const struct fabric_link *link, const uint64_t *left)
 	return !bond_goes_again(b);
 }
 
-static COLD int flush(struct bond *b, uint16_t flags)
+static COLD int bond_flush(struct bond *b, uint16_t flags)
 {
 	struct fabric_wr wr = {.op = FABRIC_FLUSH, .flags = flags};
 	bool staged = false;
@@ -114,35 +114,35 @@ static COLD int flush(struct bond *b, uint16_t flags)
 			return rc;
 		staged |= rc != 1;
 	}
-	refresh_counts(b);
+	bond_refresh_counts(b);
 	find_lagging(b);
 	if (bond_is_send_dead(b) < 0)
 		return -EPIPE;
 	return staged || bond_has_backlog(b) ? -EAGAIN : 1;
 }
 
-static COLD int count(struct bond *b)
+static COLD int bond_count(struct bond *b)
 {
 	struct fabric_wr wr = {.op = FABRIC_STATUS};
 
 	for (int i = 0; i < BOND_PATHS; i++)
 		if (b->paths[i].state == PATH_UP)
 			(void)bond_path_post(b, &b->paths[i], &wr);
-	refresh_counts(b);
+	bond_refresh_counts(b);
 	return 1;
 }
 
-static COLD int hang_up(struct bond *b)
+static COLD int bond_hang_up(struct bond *b)
 {
 	struct fabric_wr wr = {.op = FABRIC_FLUSH, .flags = FABRIC_END};
 
 	for (int i = 0; i < BOND_PATHS; i++)
-		if (is_live(&b->paths[i]))
+		if (bond_is_live(&b->paths[i]))
 			(void)b->paths[i].fabric->post(b->paths[i].port, &wr);
 	return 1;
 }
 
-static COLD int hold_back(struct bond *b, uint32_t segments)
+static COLD int bond_hold_back(struct bond *b, uint32_t segments)
 {
 	struct fabric_wr wr = {.op = FABRIC_HOLD_BACK, .length = segments};
 	struct bond_out *o = &b->out;
@@ -167,7 +167,7 @@ static COLD int hold_back(struct bond *b, uint32_t segments)
 /* ---- memory --------------------------------------------------------------------------------- */
 
 /* Beside the other operations, in another thread: what it looks at never changes. */
-static int reach(struct bond *b, const struct fabric_wr *wr)
+static int bond_reach(struct bond *b, const struct fabric_wr *wr)
 {
 	if (!b->memory)
 		return -EINVAL;
@@ -182,7 +182,7 @@ static int reach(struct bond *b, const struct fabric_wr *wr)
 static int bond_reg(struct fabric_link *link, struct fabric_memory *m, bool own, bool writable,
 		    struct fabric_blob *blob)
 {
-	struct bond *b = bond_of(link);
+	struct bond *b = bond_of_here(link);
 
 	if (!b->memory || b->memory_lost)
 		return -ENOTSUP;
@@ -199,7 +199,7 @@ static void bond_dereg(struct fabric_domain *domain, struct fabric_memory *m)
 
 struct fabric_domain *bond_memory(const struct fabric_link *link)
 {
-	const struct bond *b = bond_of(link);
+	const struct bond *b = bond_of_here(link);
 
 	return b->memory ? b->memory->port->domain : NULL;
 }
@@ -231,43 +231,45 @@ static void bond_close_domain(struct fabric_domain *domain)
 
 static void *bond_reserve(struct fabric_link *link, uint32_t length)
 {
-	return bond_send_reserve(bond_of(link), length);
+	return bond_send_reserve(bond_of_here(link), length);
 }
 
-static COLD int post_other(struct bond *b, const struct fabric_wr *wr)
+static COLD int bond_post_other(struct bond *b, const struct fabric_wr *wr)
 {
 	switch (wr->op) {
-	case FABRIC_FLUSH: return wr->flags & FABRIC_END ? hang_up(b) : flush(b, wr->flags);
-	case FABRIC_HOLD_BACK: return hold_back(b, wr->length);
+	case FABRIC_FLUSH:
+		return wr->flags & FABRIC_END ? bond_hang_up(b) : bond_flush(b, wr->flags);
+	case FABRIC_HOLD_BACK: return bond_hold_back(b, wr->length);
 	case FABRIC_LAND: return bond_land(b, wr);
-	case FABRIC_STATUS: return wr->flags ? -ENOTSUP : count(b);
+	case FABRIC_STATUS: return wr->flags ? -ENOTSUP : bond_count(b);
 	default: return -EINVAL;
 	}
 }
 
 static int bond_post(struct fabric_link *link, const struct fabric_wr *wr)
 {
-	struct bond *b = bond_of(link);
+	struct bond *b = bond_of_here(link);
 
 	if (wr->op == FABRIC_WRITE || wr->op == FABRIC_READ || wr->op == FABRIC_ATOMIC)
-		return reach(b, wr);
+		return bond_reach(b, wr);
 	if (UNLIKELY(link->violation))
-		return wr->flags & FABRIC_END ? hang_up(b) : -EPROTO;
-	return LIKELY(wr->op == FABRIC_SEND) ? bond_send(b, wr) : post_other(b, wr);
+		return wr->flags & FABRIC_END ? bond_hang_up(b) : -EPROTO;
+	return LIKELY(wr->op == FABRIC_SEND) ? bond_send(b, wr) : bond_post_other(b, wr);
 }
 
 static int bond_poll(struct fabric_link *link, struct fabric_arrival *arrivals, int n)
 {
-	int got = UNLIKELY(link->violation) ? -EPROTO : bond_receive(bond_of(link), arrivals, n);
+	int got =
+		UNLIKELY(link->violation) ? -EPROTO : bond_receive(bond_of_here(link), arrivals, n);
 
 	if (UNLIKELY(link->lags))
-		find_lagging(bond_of(link));
+		find_lagging(bond_of_here(link));
 	return got;
 }
 
 static void bond_give_back(struct fabric_link *link, const struct fabric_arrival *arrival)
 {
-	bond_release(bond_of(link), arrival);
+	bond_release(bond_of_here(link), arrival);
 }
 
 /* The paths' own domains announce the sleep; before, what is deferred goes out. */
@@ -282,7 +284,7 @@ static void bond_arm(struct fabric_domain *domain, bool on)
 				b->paths[i].port->over = b->base.over;
 		if (b->busy && !b->base.violation)
 			(void)bond_settle(b);
-		refresh_counts(b);
+		bond_refresh_counts(b);
 	}
 }
 
@@ -299,7 +301,7 @@ static void leave_bonds(struct bond *b)
 
 void bond_shut(struct fabric_link *link)
 {
-	struct bond *b = bond_of(link);
+	struct bond *b = bond_of_here(link);
 
 	leave_bonds(b);
 	for (int i = 0; i < BOND_PATHS; i++)
@@ -310,7 +312,7 @@ void bond_shut(struct fabric_link *link)
 
 static void bond_disconnect(struct fabric_link *link)
 {
-	struct bond *b = bond_of(link);
+	struct bond *b = bond_of_here(link);
 
 	leave_bonds(b);
 	for (int i = 0; i < BOND_PATHS; i++) {
@@ -346,7 +348,7 @@ const struct fabric bond_fabric = {
 
 int bond_use(struct fabric_link *link, uint32_t path)
 {
-	struct bond *b = bond_of(link);
+	struct bond *b = bond_of_here(link);
 
 	if (path >= BOND_PATHS || b->paths[path].state != PATH_UP)
 		return -ENOENT;
@@ -358,7 +360,7 @@ int bond_use(struct fabric_link *link, uint32_t path)
 
 uint32_t bond_up(const struct fabric_link *link)
 {
-	const struct bond *b = bond_of(link);
+	const struct bond *b = bond_of_here(link);
 	uint32_t up = 0;
 
 	for (uint32_t i = 0; i < BOND_PATHS; i++)
@@ -368,23 +370,23 @@ uint32_t bond_up(const struct fabric_link *link)
 
 void bond_position(const struct fabric_link *link, uint64_t *sent, uint64_t *acknowledged)
 {
-	*sent = bond_of(link)->out.sent;
-	*acknowledged = bond_of(link)->out.acked;
+	*sent = bond_of_here(link)->out.sent;
+	*acknowledged = bond_of_here(link)->out.acked;
 }
 
 uint32_t bond_path(const struct fabric_link *link)
 {
-	return bond_of(link)->out.path;
+	return bond_of_here(link)->out.path;
 }
 
 uint32_t bond_home(const struct fabric_link *link)
 {
-	return bond_of(link)->out.home;
+	return bond_of_here(link)->out.home;
 }
 
 struct fabric_link *bond_port(const struct fabric_link *link, uint32_t path)
 {
-	return path < BOND_PATHS ? bond_of(link)->paths[path].port : NULL;
+	return path < BOND_PATHS ? bond_of_here(link)->paths[path].port : NULL;
 }
 
 bool bond_is(const struct fabric_link *port)

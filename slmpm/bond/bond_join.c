@@ -19,13 +19,13 @@
 #define LIFE_MASK ((UINT64_C(1) << LIFE_BITS) - 1)
 _Static_assert(BOND_INCARNATIONS == LIFE_MASK && BOND_PATHS * (LIFE_BITS + 1) == 64, "one word");
 
-static struct bond *bond_of(const struct fabric_link *link)
+static struct bond *bond_join_bond_of(const struct fabric_link *link)
 {
 	return (struct bond *)(uintptr_t)link;
 }
 
 /* Both ends must find the same, each from its ring and the other's. */
-static uint32_t longest(uint32_t payload_max)
+static uint32_t bond_join_longest(uint32_t payload_max)
 {
 	return payload_max < EVEN_FROM   ? payload_max :
 	       payload_max < MARGIN_FROM ? payload_max - EVEN :
@@ -70,12 +70,12 @@ int bond_open(struct fabric_link *link, uint64_t log, const struct fabric *fabri
 	      struct fabric_link *port)
 {
 	struct bond_domain *d = (struct bond_domain *)link->domain;
-	struct bond *b = bond_of(link);
+	struct bond *b = bond_join_bond_of(link);
 	uint64_t packets, start = link->domain->config.start;
 	int rc;
 
-	link->payload_max = longest(port->payload_max);
-	link->payload_max_in = longest(port->payload_max_in);
+	link->payload_max = bond_join_longest(port->payload_max);
+	link->payload_max_in = bond_join_longest(port->payload_max_in);
 	link->start_in = port->start_in;
 	packets = 4 * bond_entry_size(link->payload_max);
 	rc = bond_log_open(&b->out.log, log > packets ? log : packets, start);
@@ -97,7 +97,7 @@ int bond_add(struct fabric_link *link, uint32_t path, const struct fabric *fabri
 	     struct fabric_link *port)
 {
 	struct fabric_wr held = {.op = FABRIC_HOLD_BACK};
-	struct bond *b = bond_of(link);
+	struct bond *b = bond_join_bond_of(link);
 	struct bond_path *p;
 
 	if (path >= BOND_PATHS || b->paths[path].port)
@@ -133,7 +133,7 @@ uint64_t bond_losses(const struct bond *b)
 	return word;
 }
 
-static void notified(struct bond *b, uint32_t i)
+static void bond_join_notified(struct bond *b, uint32_t i)
 {
 	struct bond_path *p = &b->paths[i];
 
@@ -159,16 +159,16 @@ bool bond_notified(struct bond *b, uint64_t losses)
 			return false;
 		/* A later one has been denied before it was expected here. */
 		if ((mask >> i & 1) && life >= b->paths[i].life)
-			notified(b, i);
+			bond_join_notified(b, i);
 	}
 	return true;
 }
 
 void bond_reject(struct fabric_link *link, uint32_t path)
 {
-	struct bond *b = bond_of(link);
+	struct bond *b = bond_join_bond_of(link);
 
-	notified(b, path);
+	bond_join_notified(b, path);
 	b->has_deferred |= DEFER_LOST;
 	b->busy = true;
 }
@@ -189,7 +189,7 @@ static void add_up(struct fabric_counts *to, const struct fabric_counts *from)
 		to->publications[i] += from->publications[i];
 }
 
-static bool is_over(struct bond *b, struct bond_path *p)
+static bool bond_join_is_over(struct bond *b, struct bond_path *p)
 {
 	if (p->state == PATH_UP || p->state == PATH_SHUT || p == b->memory)
 		return false;
@@ -198,7 +198,7 @@ static bool is_over(struct bond *b, struct bond_path *p)
 
 int bond_expect(struct fabric_link *link, uint32_t path, uint32_t life)
 {
-	struct bond *b = bond_of(link);
+	struct bond *b = bond_join_bond_of(link);
 	struct bond_path *p = path < BOND_PATHS ? &b->paths[path] : NULL;
 
 	/* The first one of a place that nobody has spoken of. */
@@ -207,8 +207,8 @@ int bond_expect(struct fabric_link *link, uint32_t path, uint32_t life)
 	if (!p || life <= p->life || life >= BOND_INCARNATIONS)
 		return -EINVAL;
 	if (p->state == PATH_UP) /* the peer would not begin again otherwise */
-		notified(b, path);
-	if (!is_over(b, p))
+		bond_join_notified(b, path);
+	if (!bond_join_is_over(b, p))
 		return -EBUSY;
 	if (p->port) {
 		add_up(&b->past, &p->port->counts);
@@ -221,7 +221,7 @@ int bond_expect(struct fabric_link *link, uint32_t path, uint32_t life)
 
 void bond_may_reconnect(struct fabric_link *link, bool on)
 {
-	struct bond *b = bond_of(link);
+	struct bond *b = bond_join_bond_of(link);
 
 	b->may_reconnect = on;
 }
@@ -230,17 +230,17 @@ void bond_may_reconnect(struct fabric_link *link, bool on)
 
 enum bond_state bond_state(const struct fabric_link *link, uint32_t path)
 {
-	return path < BOND_PATHS ? bond_of(link)->paths[path].state : PATH_NONE;
+	return path < BOND_PATHS ? bond_join_bond_of(link)->paths[path].state : PATH_NONE;
 }
 
 uint32_t bond_life(const struct fabric_link *link, uint32_t path)
 {
-	return path < BOND_PATHS ? bond_of(link)->paths[path].life : 0;
+	return path < BOND_PATHS ? bond_join_bond_of(link)->paths[path].life : 0;
 }
 
 const char *bond_reason(const struct fabric_link *link, uint32_t path)
 {
-	return path < BOND_PATHS ? bond_of(link)->paths[path].reason : NULL;
+	return path < BOND_PATHS ? bond_join_bond_of(link)->paths[path].reason : NULL;
 }
 
 bool bond_news(struct fabric_domain *domain)
@@ -254,7 +254,7 @@ bool bond_news(struct fabric_domain *domain)
 
 uint64_t bond_moved(const struct fabric_link *link)
 {
-	const struct bond *b = bond_of(link);
+	const struct bond *b = bond_join_bond_of(link);
 	uint64_t moved = b->out.log.head - bond_log_place(b->base.domain->config.start);
 
 	for (uint32_t i = 0; i < BOND_PATHS; i++)

@@ -64,7 +64,7 @@ void bond_log_mark(struct bond_log *l)
 }
 
 /* The first N marks have been passed. */
-static void forget(struct bond_log *l, uint32_t n)
+static void bond_log_forget(struct bond_log *l, uint32_t n)
 {
 	l->marks -= n;
 	memmove(l->mark, l->mark + n, l->marks * sizeof(*l->mark));
@@ -78,7 +78,7 @@ void bond_log_retire(struct bond_log *l, uint64_t n)
 		l->tail = l->mark[passed].place;
 		l->given = l->mark[passed++].packet;
 	}
-	forget(l, passed);
+	bond_log_forget(l, passed);
 	if (n == l->put) {
 		l->tail = l->head;
 		l->given = l->put;

@@ -74,7 +74,7 @@ COLD void bond_path_leave(struct bond *b, struct bond_path *p)
 	p->gone = true;
 }
 
-static void shut(struct bond *b, struct bond_path *p, const char *why)
+static void bond_path_shut(struct bond *b, struct bond_path *p, const char *why)
 {
 	uint32_t index = bond_index(b, p);
 
@@ -111,7 +111,7 @@ COLD void bond_path_lost(struct bond *b, struct bond_path *p, bool drained, cons
 {
 	b->busy = true;
 	if (p->state == PATH_UP)
-		shut(b, p, why);
+		bond_path_shut(b, p, why);
 	if (p->state != PATH_SHUT || !drained)
 		return;
 	bond_tell(b);

@@ -151,7 +151,7 @@ static bool is_own(const struct fabric_arrival *a)
 }
 
 /* 1 a packet for now or for later stands at the head, 0 nothing does, or -EPROTO. */
-static int advance(struct bond *b, struct bond_path *p)
+static int bond_receive_advance(struct bond *b, struct bond_path *p)
 {
 	for (int turn = 0; turn < BOND_TURN; turn++) {
 		struct fabric_arrival *a = &p->inbox[p->next];
@@ -192,7 +192,7 @@ static int advance(struct bond *b, struct bond_path *p)
  * What comes by a path whose turn it is not is read all the same: else the peer's machine hears late that it
  * is here, takes the link for slow, and its descriptor wakes for nothing.
  */
-static int read_ahead(struct bond *b, struct bond_path *p)
+static int bond_receive_read_ahead(struct bond *b, struct bond_path *p)
 {
 	struct fabric_wr into_ring = {.op = FABRIC_LAND};
 	int left = p->count - p->next, n, rc;
@@ -220,10 +220,10 @@ int bond_inspect(struct bond *b)
 	b->out.more = false;
 	for (int i = 0; i < BOND_PATHS; i++) {
 		struct bond_path *p = &b->paths[i];
-		int rc = p->port ? advance(b, p) : 0;
+		int rc = p->port ? bond_receive_advance(b, p) : 0;
 
 		if (rc == 1 && !is_current(b, p))
-			rc = read_ahead(b, p);
+			rc = bond_receive_read_ahead(b, p);
 		if (rc < 0)
 			return -EPROTO;
 	}
@@ -248,7 +248,7 @@ int bond_land(struct bond *b, const struct fabric_wr *wr)
 }
 
 /* The arrival that was handed out without data has come again: 1 with it, 0 not yet. */
-static int land(struct bond *b, struct bond_path *p, struct fabric_arrival *a)
+static int bond_receive_land(struct bond *b, struct bond_path *p, struct fabric_arrival *a)
 {
 	struct bond_in *in = &b->in;
 	struct fabric_wr wr = {.op = FABRIC_LAND, .into = in->land.into};
@@ -289,7 +289,7 @@ static int hand_out(struct bond *b, struct bond_path *p, struct fabric_arrival *
 	struct fabric_arrival *a = &p->inbox[p->next];
 
 	if (UNLIKELY(b->in.land.open)) {
-		int rc = land(b, p, a);
+		int rc = bond_receive_land(b, p, a);
 
 		if (rc <= 0)
 			return rc;
@@ -307,7 +307,7 @@ static int hand_out(struct bond *b, struct bond_path *p, struct fabric_arrival *
 }
 
 /* What has been taken and not sent yet goes on; nothing is taken in. */
-static COLD void push(struct bond *b)
+static COLD void bond_receive_push(struct bond *b)
 {
 	for (int i = 0; i < BOND_PATHS; i++)
 		if (b->paths[i].state == PATH_UP)
@@ -321,7 +321,7 @@ static inline int take_next(struct bond *b, struct fabric_arrival *arrivals, int
 
 	for (int turn = 0; got < n && turn < BOND_TURN && !b->in.waiting; turn++) {
 		struct bond_path *p = &b->paths[b->in.path];
-		int rc = advance(b, p);
+		int rc = bond_receive_advance(b, p);
 
 		if (rc < 0)
 			return got ? got : rc;
@@ -356,7 +356,7 @@ int bond_receive(struct bond *b, struct fabric_arrival *arrivals, int n)
 	if (UNLIKELY(b->busy) && bond_settle(b) < 0)
 		return -EPROTO;
 	if (UNLIKELY(!n)) {
-		push(b);
+		bond_receive_push(b);
 		return 0;
 	}
 	if (UNLIKELY(b->busy || b->armed || b->in.waiting || b->out.more || b->base.lags ||

@@ -188,7 +188,7 @@ COLD int bond_settle(struct bond *b)
 
 /* In front of the next packet and by its path: who has read that has answered, so that what is not
  * acknowledged leaves room in the log. 1, -EAGAIN or -EPROTO. */
-static COLD int ask(struct bond *b)
+static COLD int bond_send_ask(struct bond *b)
 {
 	struct bond_out *o = &b->out;
 	int rc = bond_path_send(b, &b->paths[o->path], WIRE_BOND_ACK, b->in.received, 1, 0);
@@ -206,7 +206,7 @@ static bool must_ask(const struct bond_out *o)
 	return o->log.head - o->asked >= o->log.size / 4;
 }
 
-static void keep(struct bond *b, const struct fabric_wr *wr, bool built)
+static void bond_send_keep(struct bond *b, const struct fabric_wr *wr, bool built)
 {
 	struct bond_out *o = &b->out;
 
@@ -218,7 +218,7 @@ static void keep(struct bond *b, const struct fabric_wr *wr, bool built)
 
 /* Into the log alone, where that was promised: as soon as there is a path it goes there. Nothing else: what is in this
  * process's memory alone would be lost with it. */
-static int keep_back(struct bond *b, const struct fabric_wr *wr, bool built)
+static int bond_send_keep_back(struct bond *b, const struct fabric_wr *wr, bool built)
 {
 	struct bond_out *o = &b->out;
 
@@ -228,14 +228,14 @@ static int keep_back(struct bond *b, const struct fabric_wr *wr, bool built)
 	    (!built && !bond_log_reserve(&o->log, wr->length, 0)))
 		return -EAGAIN;
 	o->promised--;
-	keep(b, wr, built);
+	bond_send_keep(b, wr, built);
 	b->busy = true;
 	return 1;
 }
 
 /* Room that must not be taken from those which have been promised it; one of them may leave some unused in
  * front of the log's end. */
-static uint64_t spare(const struct bond_out *o)
+static uint64_t bond_send_spare(const struct bond_out *o)
 {
 	uint64_t words = (uint64_t)o->held + o->promised;
 
@@ -243,13 +243,13 @@ static uint64_t spare(const struct bond_out *o)
 }
 
 /* Room in the log; what the peer has acknowledged may make some. */
-static int make_room(struct bond *b, uint32_t length)
+static int bond_send_make_room(struct bond *b, uint32_t length)
 {
 	struct bond_out *o = &b->out;
 	bool promised = o->promised && length <= FABRIC_WORD_MAX;
 	int rc;
 
-	if (LIKELY(bond_log_reserve(&o->log, length, promised ? 0 : spare(o))))
+	if (LIKELY(bond_log_reserve(&o->log, length, promised ? 0 : bond_send_spare(o))))
 		return 1;
 	rc = bond_inspect(b);
 	if (rc < 0)
@@ -257,26 +257,26 @@ static int make_room(struct bond *b, uint32_t length)
 	if (bond_has_backlog(b)) /* a loss was heard of */
 		return -EAGAIN;
 	bond_log_trim(&o->log, o->acked);
-	return bond_log_reserve(&o->log, length, promised ? 0 : spare(o)) ? 1 : -EAGAIN;
+	return bond_log_reserve(&o->log, length, promised ? 0 : bond_send_spare(o)) ? 1 : -EAGAIN;
 }
 
 /* By its path, and into the log. */
 static int forward(struct bond *b, const struct fabric_wr *wr, bool built)
 {
 	struct bond_out *o = &b->out;
-	int rc = UNLIKELY(must_ask(o)) ? ask(b) : 1;
+	int rc = UNLIKELY(must_ask(o)) ? bond_send_ask(b) : 1;
 
 	if (LIKELY(rc == 1))
 		rc = bond_path_post(b, &b->paths[o->path], wr);
 	if (UNLIKELY(rc != 1)) {
 		o->full = true;
-		return rc == -EAGAIN ? keep_back(b, wr, built) : rc;
+		return rc == -EAGAIN ? bond_send_keep_back(b, wr, built) : rc;
 	}
 	o->full = false;
 	o->more = wr->flags & FABRIC_MORE;
 	if (UNLIKELY(o->promised && wr->length <= FABRIC_WORD_MAX))
 		o->promised--;
-	keep(b, wr, built);
+	bond_send_keep(b, wr, built);
 	o->next = o->log.head;
 	o->forwarded = o->sent;
 	if (wire_is_before(o->reached, o->forwarded))
@@ -359,20 +359,20 @@ int bond_send(struct bond *b, const struct fabric_wr *wr)
 		if (rc < 0)
 			return rc;
 		if (bond_has_backlog(b) && !(wr->flags & FABRIC_ONLY))
-			return keep_back(b, wr, built);
+			return bond_send_keep_back(b, wr, built);
 	}
 	if (UNLIKELY(wr->flags & FABRIC_BY_MASK ||
 		     !wire_is_before(o->log.head + wr->length, o->inspect) ||
 		     (o->full && o->spreads))) {
 		rc = find_path(b, wr);
 		if (rc != 1)
-			return rc == -EAGAIN ? keep_back(b, wr, built) : rc;
+			return rc == -EAGAIN ? bond_send_keep_back(b, wr, built) : rc;
 	}
 	if (UNLIKELY(built))
 		return forward_built(b, wr);
-	rc = make_room(b, wr->length);
+	rc = bond_send_make_room(b, wr->length);
 	if (UNLIKELY(rc != 1))
-		return rc == -EAGAIN ? keep_back(b, wr, false) : rc;
+		return rc == -EAGAIN ? bond_send_keep_back(b, wr, false) : rc;
 	return forward(b, wr, false);
 }
 
@@ -397,7 +397,7 @@ void *bond_send_reserve(struct bond *b, uint32_t length)
 		return NULL;
 	if (b->busy && (bond_settle(b) < 0 || bond_has_backlog(b)))
 		return NULL;
-	if (make_room(b, length) != 1 || (o->full && !path_has_room(b, length)))
+	if (bond_send_make_room(b, length) != 1 || (o->full && !path_has_room(b, length)))
 		return NULL;
 	return bond_log_open_data(&o->log);
 }

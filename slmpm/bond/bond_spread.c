@@ -66,7 +66,7 @@ static struct mode_load load_of(struct bond *b, struct bond_path *p, uint64_t no
 }
 
 /* The others are looked at only where the present one has too much to do. */
-static int choose(struct bond *b, uint32_t length)
+static int bond_spread_choose(struct bond *b, uint32_t length)
 {
 	struct mode_load loads[BOND_PATHS] = {{.able = false}};
 	uint64_t patience = b->out.patience, now = clock_now();
@@ -102,7 +102,7 @@ COLD int bond_spread_out(struct bond *b, uint32_t length)
 	o->inspect = o->log.head + (spreads ? length + EVERY : NEVER);
 	if (!spreads || o->wanted >= 0 || bond_has_backlog(b))
 		return 0;
-	path = choose(b, length > EVERY ? length : EVERY);
+	path = bond_spread_choose(b, length > EVERY ? length : EVERY);
 	if (b->base.violation)
 		return -EPROTO;
 	o->spread = path != (int)o->path;

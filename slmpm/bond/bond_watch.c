@@ -43,7 +43,7 @@ static int probe(struct bond *b, struct bond_path *p, uint64_t number, uint64_t 
 }
 
 /* By this path, and to be answered by it: 1, -EAGAIN or -EPROTO. */
-static int ask(struct bond *b, struct bond_path *p)
+static int bond_watch_ask(struct bond *b, struct bond_path *p)
 {
 	struct bond_watch *w = &p->watch;
 	int rc = probe(b, p, w->asked + 1, 0);
@@ -147,7 +147,7 @@ static bool is_heard(const struct bond *b, const struct bond_path *p)
 }
 
 /* True: it is to be asked for. */
-static bool inspect_one(struct bond *b, struct bond_path *p)
+static bool bond_watch_inspect_one(struct bond *b, struct bond_path *p)
 {
 	struct bond_watch *w = &p->watch;
 
@@ -176,13 +176,14 @@ static int ask_all(struct bond *b)
 	for (uint32_t i = 0; i < BOND_PATHS; i++) {
 		struct bond_path *p = &b->paths[i];
 
-		if (p->state == PATH_UP && p->watch.asked == p->watch.last && ask(b, p) == -EPROTO)
+		if (p->state == PATH_UP && p->watch.asked == p->watch.last &&
+		    bond_watch_ask(b, p) == -EPROTO)
 			return -EPROTO;
 	}
 	return 0;
 }
 
-static void forget(struct bond *b)
+static void bond_watch_forget(struct bond *b)
 {
 	for (uint32_t i = 0; i < BOND_PATHS; i++)
 		b->paths[i].watch.heard = b->paths[i].watch.answered = false;
@@ -190,19 +191,19 @@ static void forget(struct bond *b)
 }
 
 /* Whether somebody is asked. */
-static bool inspect(struct bond *b)
+static bool bond_watch_inspect(struct bond *b)
 {
 	bool doubts = false;
 
 	for (uint32_t i = 0; i < BOND_PATHS; i++)
-		doubts |= inspect_one(b, &b->paths[i]);
-	forget(b);
+		doubts |= bond_watch_inspect_one(b, &b->paths[i]);
+	bond_watch_forget(b);
 	if ((doubts && ask_all(b) < 0) || (b->busy && bond_settle(b) < 0))
 		return false; /* poisoned: told by the next call */
 	return doubts;
 }
 
-static bool has_choice(const struct bond *b)
+static bool bond_watch_has_choice(const struct bond *b)
 {
 	uint32_t up = bond_up(&b->base);
 
@@ -222,11 +223,11 @@ uint64_t bond_keepalive(struct fabric_link *link, uint64_t now_ns, uint64_t dead
 	struct bond *b = (struct bond *)link;
 	uint64_t part = dead_ns / PARTS;
 
-	if (link->violation || !has_choice(b) || !any_has_deferred(b)) {
-		forget(b);
+	if (link->violation || !bond_watch_has_choice(b) || !any_has_deferred(b)) {
+		bond_watch_forget(b);
 		return UINT64_MAX;
 	}
 	if (now_ns >= b->inspect)
-		b->inspect = now_ns + (inspect(b) ? part : QUIET * part);
+		b->inspect = now_ns + (bond_watch_inspect(b) ? part : QUIET * part);
 	return b->inspect;
 }

@@ -77,7 +77,7 @@ static int progress_locked(struct context *ctx)
 	return n;
 }
 
-static void enter(struct context *ctx)
+static void advance_enter(struct context *ctx)
 {
 	if (LIKELY(!ctx->multiple))
 		return;
@@ -95,7 +95,7 @@ int slmpm_progress(slmpm_ctx handle)
 		return rc;
 	if (LIKELY(progress_shortly(ctx, &taken)))
 		return taken;
-	enter(ctx);
+	advance_enter(ctx);
 	rc = taken + progress_locked(ctx);
 	/* Who calls all the time need not ask the kernel each time. */
 	if (!rc && clock_ticks() - ctx->inspected >= ASK_TICKS) {

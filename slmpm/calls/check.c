@@ -167,7 +167,7 @@ static void check_memlock(struct slmpm_check *c)
 			 (unsigned long long)l.rlim_cur / 1024);
 }
 
-static uint64_t link_memory(const struct config *config, const struct fabric *fabric)
+static uint64_t check_link_memory(const struct config *config, const struct fabric *fabric)
 {
 	struct fabric_config shape = {.segment_size = (uint32_t)config->segment_size};
 	struct fabric_caps caps;
@@ -182,7 +182,7 @@ static uint64_t link_memory(const struct config *config, const struct fabric *fa
 static void check_files(struct slmpm_check *c)
 {
 	const struct config *config = config_get();
-	uint64_t ring = config ? link_memory(config, fabric_find(config->fabric)) : 0;
+	uint64_t ring = config ? check_link_memory(config, fabric_find(config->fabric)) : 0;
 	struct rlimit files = {0, 0}, size = {0, 0};
 
 	(void)getrlimit(RLIMIT_NOFILE, &files);
@@ -305,9 +305,10 @@ uint64_t slmpm_memory_per_peer(void)
 	if (!fabric)
 		return 0;
 	for (uint32_t i = 0; i < config->routes.count; i++)
-		links += link_memory(config, config->routes.route[i].fabric[0] ?
-						     fabric_find(config->routes.route[i].fabric) :
-						     fabric);
+		links += check_link_memory(config,
+					   config->routes.route[i].fabric[0] ?
+						   fabric_find(config->routes.route[i].fabric) :
+						   fabric);
 	if (config->routes.count > 1)
 		links += (uint64_t)config->links_log + bond_fabric.link_size;
 	return links + sizeof(struct endpoint) + sizeof(struct rma) + sizeof(struct control) +

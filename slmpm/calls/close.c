@@ -24,7 +24,7 @@ static bool is_gone(const struct closing *c)
 	return handle_id(c->ep) != c->id;
 }
 
-static bool all_sent(void *arg)
+static bool close_all_sent(void *arg)
 {
 	const struct closing *c = arg;
 	const struct endpoint *ep = c->ep;
@@ -80,13 +80,13 @@ static int send_end(struct closing *c, int timeout_ms)
 	int rc;
 
 	mirror_scan_last(c->ep);
-	rc = wait_until(ctx, all_sent, c, timeout_ms);
+	rc = wait_until(ctx, close_all_sent, c, timeout_ms);
 	if (is_gone(c))
 		return 0;
 	link_control(c->ep, WIRE_CLOSE, c->ep->stats->received_messages, 0, NULL, 0);
 	c->ep->sent_end = true;
 	if (rc == 0)
-		rc = wait_until(ctx, all_sent, c, clock_ms(clock_now(), deadline, -1));
+		rc = wait_until(ctx, close_all_sent, c, clock_ms(clock_now(), deadline, -1));
 	if (is_gone(c))
 		return 0;
 	if (rc < 0)

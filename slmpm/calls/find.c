@@ -26,7 +26,7 @@ struct walk { /* over them: the AT-th is wanted */
 };
 
 /* True: this is the one. */
-static bool tell(struct walk *w, const char *text, uint32_t link, const char *fabric)
+static bool find_tell(struct walk *w, const char *text, uint32_t link, const char *fabric)
 {
 	if (w->at--)
 		return false;
@@ -72,12 +72,12 @@ static bool tell_link(struct walk *w, uint32_t i, const struct slmpm_link_info *
 	if (l->state != SLMPM_LINK_UP)
 		return false;
 	if (!strcmp(l->fabric, "shm"))
-		return find_pci(w->info.element, text) && tell(w, text, i, l->fabric);
+		return find_pci(w->info.element, text) && find_tell(w, text, i, l->fabric);
 	if (!find_ip(l, w->info.pid > 0, &ip))
 		return false;
-	if (tell(w, ip.text, i, l->fabric))
+	if (find_tell(w, ip.text, i, l->fabric))
 		return true;
-	return address_mac_of(ip.text + 3, text) && tell(w, text, i, l->fabric);
+	return address_mac_of(ip.text + 3, text) && find_tell(w, text, i, l->fabric);
 }
 
 static bool tell_id(struct walk *w)
@@ -96,7 +96,7 @@ static bool tell_id(struct walk *w)
 			 w->info.element);
 	else
 		snprintf(text, sizeof(text), "id:%.64s:%d", host, w->info.pid);
-	return tell(w, text, SLMPM_LINK_ANY, "");
+	return find_tell(w, text, SLMPM_LINK_ANY, "");
 }
 
 /* 1, 0: there are no more, or negative. */
@@ -195,7 +195,8 @@ static slmpm_peer with_link(slmpm_peer peer, uint32_t link)
 	return peer;
 }
 
-static int find(struct context *ctx, const struct address *a, const char *text, slmpm_peer *peer)
+static int find_find(struct context *ctx, const struct address *a, const char *text,
+		     slmpm_peer *peer)
 {
 	int n, found = 0;
 	slmpm_peer *peers = list_peers(ctx, &n);
@@ -230,7 +231,7 @@ int slmpm_peer_find(slmpm_peer *peer, slmpm_ctx handle, const char *text)
 	ctx = context_get(handle, &rc);
 	if (!ctx)
 		return rc;
-	rc = find(ctx, &a, text, &one);
+	rc = find_find(ctx, &a, text, &one);
 	if (rc == 0)
 		*peer = one;
 	return rc;

@@ -8,37 +8,37 @@
 #include "slmpm/link/link.h"
 #include "slmpm/base/sized.h"
 
-static void copy(char *to, size_t size, const char *from)
+static void links_copy(char *to, size_t size, const char *from)
 {
 	snprintf(to, size, "%s", from ? from : "");
 }
 
-static void count(struct slmpm_link_info *info, const struct fabric_link *port)
+static void links_count(struct slmpm_link_info *info, const struct fabric_link *port)
 {
 	info->written = port ? port->counts.produced : 0;
 	info->read = port ? port->counts.read : 0;
 }
 
-static uint32_t state_of(const struct endpoint *ep, enum bond_state state, uint32_t lost)
+static uint32_t links_state_of(const struct endpoint *ep, enum bond_state state, uint32_t lost)
 {
 	if (ep->state == SLMPM_PEER_UP && state == PATH_UP)
 		return SLMPM_LINK_UP;
 	return state != PATH_NONE || lost ? SLMPM_LINK_LOST : SLMPM_LINK_NONE;
 }
 
-static void describe(const struct endpoint *ep, uint32_t i, struct slmpm_link_info *info)
+static void links_describe(const struct endpoint *ep, uint32_t i, struct slmpm_link_info *info)
 {
 	const struct fabric_link *bond = ep->link.port;
 	const struct secondary_link *l = &ep->secondary->link[i];
 
-	info->state = state_of(ep, bond_state(bond, i), l->lost);
+	info->state = links_state_of(ep, bond_state(bond, i), l->lost);
 	info->used = info->state == SLMPM_LINK_UP && bond_home(bond) == i;
 	info->made = l->made;
 	info->lost = l->lost;
-	count(info, bond_port(bond, i));
-	copy(info->fabric, sizeof(info->fabric), l->fabric);
-	copy(info->where, sizeof(info->where), l->where);
-	copy(info->reason, sizeof(info->reason), bond_reason(bond, i));
+	links_count(info, bond_port(bond, i));
+	links_copy(info->fabric, sizeof(info->fabric), l->fabric);
+	links_copy(info->where, sizeof(info->where), l->where);
+	links_copy(info->reason, sizeof(info->reason), bond_reason(bond, i));
 }
 
 /* Without a bond. */
@@ -52,9 +52,9 @@ static void describe_only(const struct endpoint *ep, struct slmpm_link_info *inf
 	info->lost = ep->was_up && ep->state != SLMPM_PEER_UP;
 	info->used = ep->state == SLMPM_PEER_UP;
 	info->state = info->used ? SLMPM_LINK_UP : info->lost ? SLMPM_LINK_LOST : SLMPM_LINK_NONE;
-	count(info, port);
-	copy(info->fabric, sizeof(info->fabric), port->domain->fabric->name);
-	copy(info->reason, sizeof(info->reason), info->lost ? ep->reason : NULL);
+	links_count(info, port);
+	links_copy(info->fabric, sizeof(info->fabric), port->domain->fabric->name);
+	links_copy(info->reason, sizeof(info->reason), info->lost ? ep->reason : NULL);
 	if (!net_end(port->bell, false, &end))
 		return;
 	net_host((const struct sockaddr *)&end, here);
@@ -83,7 +83,7 @@ int slmpm_link_query(slmpm_peer peer, uint32_t link, struct slmpm_link_info *inf
 		if (ep->state == SLMPM_PEER_UP && !ep->loan.data)
 			link_flush(ep);
 		if (ep->secondary)
-			describe(ep, link, &now);
+			links_describe(ep, link, &now);
 		else
 			describe_only(ep, &now);
 	}

@@ -11,7 +11,7 @@
 #include "slmpm/share/share.h"
 
 /* After COUNT operations, some of which nobody has timed. */
-static COLD void inspect_one(struct remote *remote, uint64_t count)
+static COLD void put_inspect_one(struct remote *remote, uint64_t count)
 {
 	const slmpm_rmem rmem = {handle_id(remote)};
 
@@ -95,7 +95,7 @@ static inline int get_shortly(struct remote *remote, uint64_t offset, void *to, 
 	atomic_thread_fence(memory_order_acquire);
 	stats->get_bytes += len;
 	if (UNLIKELY(!(++stats->gets % RMA_PASS_EVERY)))
-		inspect_one(remote, stats->gets);
+		put_inspect_one(remote, stats->gets);
 	return 0;
 }
 
@@ -135,7 +135,7 @@ int slmpm_put(slmpm_rmem to, uint64_t offset, const void *from, size_t len,
 			copy_payload(direct_at(remote, offset), from, len);
 		stats->put_bytes += len;
 		if (UNLIKELY(!(++stats->puts % RMA_PASS_EVERY)))
-			inspect_one(remote, stats->puts);
+			put_inspect_one(remote, stats->puts);
 		return 0;
 	}
 	return put_slow_path(to, offset, from, len, how, req);

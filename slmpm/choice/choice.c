@@ -28,7 +28,7 @@ struct choice *choice_of(struct choice *choices, uint64_t length)
 	return &choices[class < CHOICE_CLASSES ? class : CHOICE_CLASSES - 1];
 }
 
-static bool is_known(const struct choice *c)
+static bool choice_is_known(const struct choice *c)
 {
 	return c->cost[0] && c->cost[1];
 }
@@ -38,7 +38,7 @@ static uint32_t seeming(const struct choice *c, bool other)
 {
 	uint32_t cost = c->cost[other];
 
-	return is_known(c) && c->usual == other ? cost - cost / MARGIN : cost;
+	return choice_is_known(c) && c->usual == other ? cost - cost / MARGIN : cost;
 }
 
 /* The other one; as the selector compares them. */
@@ -62,8 +62,8 @@ uint64_t choice_expected(const struct choice *c, bool other, uint64_t length)
 /* Nothing else is decided by. */
 static void refresh(struct choice *c)
 {
-	uint8_t by =
-		(uint8_t)(is_known(c) | c->usual << 1 | (c->run > 0) << 2 | (c->without > 0) << 3);
+	uint8_t by = (uint8_t)(choice_is_known(c) | c->usual << 1 | (c->run > 0) << 2 |
+			       (c->without > 0) << 3);
 
 	if (c->by != by)
 		c->decided.way = MODE_NONE;
@@ -108,7 +108,7 @@ static void end_run(struct choice *c)
 	c->then = c->cost[c->usual];
 }
 
-static void count(struct choice *c)
+static void choice_count(struct choice *c)
 {
 	uint32_t usual = c->cost[c->usual];
 
@@ -143,7 +143,7 @@ enum choice_note choice_taken(struct choice *c, bool other)
 		expect(c, other, FEW);
 		c->fresh = SAMPLE;
 	}
-	count(c);
+	choice_count(c);
 	refresh(c);
 	if (!timed && ++c->turn % SAMPLE)
 		return CHOICE_UNTIMED;
@@ -175,7 +175,7 @@ static void limit(struct choice *c)
 }
 
 /* A try, or some turn after the change back, took longer than the usual way would have. */
-static void charge(struct choice *c, uint32_t cost)
+static void choice_charge(struct choice *c, uint32_t cost)
 {
 	uint64_t usual = c->cost[c->usual];
 
@@ -205,7 +205,7 @@ static bool goes_on(struct choice *c, uint32_t cost)
 
 /* No more than so much is waited for, and the rest later: what is put off so is limited, or the tries would
  * take more than their part where each of them is spared. */
-static void spare(struct choice *c)
+static void choice_spare(struct choice *c)
 {
 	uint64_t most = c->cost[c->usual] * (uint64_t)LEAST_BUDGET;
 	uint64_t left = c->cost[c->usual] * (uint64_t)PROBE_BUDGET, part;
@@ -224,13 +224,13 @@ static void forgive(struct choice *c)
 	uint64_t now = c->cost[c->usual], then = c->then;
 
 	if (c->cost[!c->usual] / 4 < now)
-		spare(c);
+		choice_spare(c);
 	if (2 * now <= 3 * then && 2 * then <= 3 * now)
 		return;
 	c->then = (uint32_t)now;
 	c->left = c->pause = 0;
 	limit(c);
-	spare(c);
+	choice_spare(c);
 }
 
 /* Good news at once, bad news when several agree: what falls from turn to turn does not yet. */
@@ -258,12 +258,12 @@ void choice_learn(struct choice *c, bool other, enum choice_note note, uint64_t 
 	if (note == CHOICE_UNTIMED)
 		return;
 	if (c->fresh || other != c->usual)
-		charge(c, cost);
+		choice_charge(c, cost);
 	if (note == CHOICE_TIMED || !c->cost[other])
 		estimate(c, other, cost);
 	if (!c->run && !c->fresh)
 		forgive(c);
-	if (is_known(c) && c->usual != is_shorter(c)) {
+	if (choice_is_known(c) && c->usual != is_shorter(c)) {
 		c->usual = !c->usual;
 		if (c->run)
 			end_run(c);

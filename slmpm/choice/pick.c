@@ -62,8 +62,8 @@ static void inspect_all(struct endpoint *ep, struct mode_view *v, const struct m
 	v->all.cost[1] = as_cost(fetched);
 }
 
-static void inspect(struct endpoint *ep, struct mode_view *v, const struct mode_ask *ask,
-		    const struct choice *c)
+static void pick_inspect(struct endpoint *ep, struct mode_view *v, const struct mode_ask *ask,
+			 const struct choice *c)
 {
 	const struct fabric_counts *counts = &ep->link.port->counts;
 
@@ -84,7 +84,7 @@ struct mode pick_route(struct endpoint *ep, const struct mode_ask *ask, uint32_t
 {
 	struct mode_link link = {.up = true, .ways = ways, .view.behind = behind};
 
-	inspect(ep, &link.view, ask, c);
+	pick_inspect(ep, &link.view, ask, c);
 	return mode_select(ask, &link, 1, 0, mode_limits());
 }
 
@@ -131,14 +131,14 @@ static void inspect_ring(const struct context *ctx, struct fabric_link *port, st
 }
 
 /* One view for all but the rings. */
-static void inspect_links(struct endpoint *ep, struct mode_link *links, const struct mode_ask *ask,
-			  const struct choice *c)
+static void pick_inspect_links(struct endpoint *ep, struct mode_link *links,
+			       const struct mode_ask *ask, const struct choice *c)
 {
 	const struct fabric_link *bond = ep->link.port;
 	bool spread = bond_spreads(bond); /* that is seen to packet by packet */
 	uint32_t up = bond_up(bond);
 
-	inspect(ep, &links->view, ask, c);
+	pick_inspect(ep, &links->view, ask, c);
 	for (uint32_t i = 0; i < BOND_PATHS; i++) {
 		struct fabric_link *port = bond_port(bond, i);
 
@@ -209,11 +209,11 @@ struct mode pick_link(struct endpoint *ep, const struct mode_ask *ask, uint32_t 
 	struct mode mode;
 
 	if (!bond_is(ep->link.port)) {
-		inspect(ep, &links->view, ask, c);
+		pick_inspect(ep, &links->view, ask, c);
 		return mode_select(ask, links, wanted > 0 ? wanted + 1 : 1, wanted > 0 ? wanted : 0,
 				   mode_limits());
 	}
-	inspect_links(ep, links, ask, c);
+	pick_inspect_links(ep, links, ask, c);
 	inspect_queues(ep, links);
 	if (!asked)
 		wanted = usual_link(ep);
@@ -266,14 +266,14 @@ struct mode pick_reach(struct endpoint *ep, const struct mode_ask *ask, uint32_t
 	int memory = 0;
 
 	if (bond_is(ep->link.port)) {
-		inspect_links(ep, links, ask, NULL);
+		pick_inspect_links(ep, links, ask, NULL);
 		memory = memory_link(ep);
 		for (int i = 0; i < BOND_PATHS; i++)
 			if (i != memory)
 				links[i].ways &= 1u << MODE_REQUEST;
 		inspect_queues(ep, links);
 	} else {
-		inspect(ep, &links->view, ask, NULL);
+		pick_inspect(ep, &links->view, ask, NULL);
 	}
 	if (!asked)
 		wanted = memory >= 0 && ways & ~(1u << MODE_REQUEST) ? memory :
@@ -289,7 +289,7 @@ struct mode pick_reach(struct endpoint *ep, const struct mode_ask *ask, uint32_t
 
 /* ---- the calls ------------------------------------------------------------------------------ */
 
-static const struct fabric *fabric_of(const struct endpoint *ep, uint32_t link)
+static const struct fabric *pick_fabric_of(const struct endpoint *ep, uint32_t link)
 {
 	const struct fabric_link *port = ep->link.port;
 
@@ -298,8 +298,8 @@ static const struct fabric *fabric_of(const struct endpoint *ep, uint32_t link)
 	return port->domain->fabric;
 }
 
-static void describe(const struct endpoint *ep, enum mode_op op, struct mode m,
-		     struct slmpm_mode *mode)
+static void pick_describe(const struct endpoint *ep, enum mode_op op, struct mode m,
+			  struct slmpm_mode *mode)
 {
 	static const uint8_t ops[] = {SLMPM_OP_SEND, SLMPM_OP_PUT, SLMPM_OP_GET, SLMPM_OP_ATOMIC};
 	struct slmpm_mode now = {
@@ -309,7 +309,7 @@ static void describe(const struct endpoint *ep, enum mode_op op, struct mode m,
 		.link = m.link,
 	};
 
-	snprintf(now.fabric, sizeof(now.fabric), "%s", fabric_of(ep, m.link)->name);
+	snprintf(now.fabric, sizeof(now.fabric), "%s", pick_fabric_of(ep, m.link)->name);
 	sized_give_own(mode, &now, sizeof(now));
 }
 
@@ -330,7 +330,7 @@ int slmpm_req_mode(slmpm_req req, struct slmpm_mode *mode)
 	else if (!r->ep)
 		rc = error_set(SLMPM_EINVAL, "slmpm_req_mode: a receive from any peer");
 	else
-		describe(r->ep, request_mode_op(r), r->mode, mode);
+		pick_describe(r->ep, request_mode_op(r), r->mode, mode);
 	context_unlock(ctx);
 	return rc;
 }
@@ -343,7 +343,7 @@ int slmpm_peer_mode(slmpm_peer peer, struct slmpm_mode *mode)
 		return -SLMPM_EINVAL;
 	if (!ep || !endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
-	describe(ep, (enum mode_op)ep->modes.last_op, ep->modes.last, mode);
+	pick_describe(ep, (enum mode_op)ep->modes.last_op, ep->modes.last, mode);
 	context_unlock(ep->ctx);
 	return 0;
 }

@@ -73,7 +73,7 @@ static struct control *new_control(struct endpoint *ep, int fd)
 	return c;
 }
 
-static int start(struct endpoint *ep)
+static int bootstrap_own_start(struct endpoint *ep)
 {
 	struct control *c = ep->control;
 	int rc = watch_add(ep->ctx, &c->socket);
@@ -103,7 +103,7 @@ int bootstrap_start(struct endpoint *ep, int fd, int pidfd)
 	ep->link.port->process = c->process.fd;
 	ep->link.port->pid = ep->pid; /* the kernel's word: what its hello says later is its own */
 	ep->link.port->active = !ep->process && !ep->listener;
-	return start(ep);
+	return bootstrap_own_start(ep);
 }
 
 int bootstrap_start_stream(struct endpoint *ep, int fd, bool active, const struct secret *secret)
@@ -124,7 +124,7 @@ int bootstrap_start_stream(struct endpoint *ep, int fd, bool active, const struc
 	c->stream->active = ep->link.port->active = active;
 	net_peer(fd, ep->remote);
 	endpoint_name(ep);
-	return start(ep);
+	return bootstrap_own_start(ep);
 }
 
 static void forget_left(struct control *c)
@@ -164,7 +164,7 @@ int bootstrap_move(struct endpoint *ep, int fd)
 	ep->link.port->process = c->process.fd;
 	ep->link.port->pid = ep->pid;
 	ep->link.port->active = !ep->listener;
-	return start(ep);
+	return bootstrap_own_start(ep);
 }
 
 void bootstrap_moved(struct endpoint *ep)

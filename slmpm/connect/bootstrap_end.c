@@ -84,7 +84,7 @@ static const char *stream_end(int error)
 	}
 }
 
-static const char *how_it_ended(const struct endpoint *ep, bool gone)
+static const char *bootstrap_end_how_it_ended(const struct endpoint *ep, bool gone)
 {
 	const struct control *c = ep->control;
 
@@ -100,12 +100,12 @@ static const char *how_it_ended(const struct endpoint *ep, bool gone)
 }
 
 /* GONE: its process has ended; else it has only left. */
-static void ended(struct endpoint *ep, bool gone)
+static void bootstrap_end_ended(struct endpoint *ep, bool gone)
 {
 	char why[96];
 	bool normal = false, lost = gone || (ep->control->stream && ep->control->stream->error);
 
-	snprintf(why, sizeof(why), "%s", how_it_ended(ep, gone));
+	snprintf(why, sizeof(why), "%s", bootstrap_end_how_it_ended(ep, gone));
 	list_remove(&ep->control->node);
 	if (ep->process)
 		normal = parts.process_describe(ep, why, sizeof(why));
@@ -132,7 +132,7 @@ static void ended(struct endpoint *ep, bool gone)
 }
 
 /* Why it refuses us; anything else than these is its way of breaking the protocol. */
-static int refusal(uint32_t error)
+static int bootstrap_end_refusal(uint32_t error)
 {
 	int code = error <= WIRE_ERROR_LAST ? -wire_status(error) : SLMPM_EPROTO;
 
@@ -156,7 +156,7 @@ void bootstrap_bye(struct endpoint *ep, const struct wire_bye *bye)
 	control_text(said, sizeof(said), bye->reason, sizeof(bye->reason));
 	snprintf(why, sizeof(why), "it says: %s", said);
 	if (ep->control->step != CONNECTED) {
-		endpoint_refused(ep, refusal(LITTLE_32(bye->error)), why);
+		endpoint_refused(ep, bootstrap_end_refusal(LITTLE_32(bye->error)), why);
 	} else {
 		progress_drain(ep); /* what it had sent before can still be received */
 		endpoint_lost(ep, why);
@@ -184,7 +184,7 @@ void bootstrap_hang_up(struct endpoint *ep)
 	else if (link_may_speak(ep))
 		drain_link_out(c);
 	else if (ep->end_of_stream || c->process.fd < 0)
-		ended(ep, c->process.fd < 0 && ep->link.port->pid);
+		bootstrap_end_ended(ep, c->process.fd < 0 && ep->link.port->pid);
 	else
 		conclude_in(c, c->link_lost && process_has_ended(c) ? 0 : PIDFD_GRACE_MS);
 }
@@ -216,7 +216,7 @@ void bootstrap_process_ended(struct endpoint *ep)
 	if (link_may_speak(ep))
 		drain_link_out(c);
 	else if (ep->state == SLMPM_PEER_CONNECTING || ep->state == SLMPM_PEER_UP)
-		ended(ep, true);
+		bootstrap_end_ended(ep, true);
 }
 
 /* What an accelerator has said in time may lie in its socket: this process has not looked. */
@@ -248,7 +248,7 @@ uint64_t bootstrap_deadlines(struct context *ctx, uint64_t now_ns)
 		if (c->step != HUNG_UP && c->step != CONNECTED && !c->link_lost)
 			endpoint_refused(c->ep, SLMPM_ETIMEOUT, "handshake not finished in time");
 		else if (!still_comes(c))
-			ended(c->ep, process_has_ended(c));
+			bootstrap_end_ended(c->ep, process_has_ended(c));
 		return 0; /* what runs meanwhile may have changed the list */
 	}
 	return next;

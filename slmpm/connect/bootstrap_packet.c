@@ -86,7 +86,7 @@ static int take_bye(struct control *c, const struct received *r)
 	return -EPROTO;
 }
 
-static int handle(struct control *c, struct received *r)
+static int bootstrap_packet_handle(struct control *c, struct received *r)
 {
 	if (r->length < sizeof(r->packet.head) || LITTLE_32(r->packet.head.length) != r->length) {
 		endpoint_poison(c->ep, "control packet");
@@ -103,22 +103,22 @@ static int handle(struct control *c, struct received *r)
 	}
 }
 
-static bool is_bell(const struct received *r)
+static bool bootstrap_packet_is_bell(const struct received *r)
 {
 	return r->length == 1 && !r->fd_count;
 }
 
 /* What has been read; false: nothing more is to be now. */
-static bool take_packet(struct endpoint *ep, struct received *r)
+static bool bootstrap_packet_take_packet(struct endpoint *ep, struct received *r)
 {
 	struct control *c = ep->control;
 	int rc;
 
-	if (is_bell(r)) {
+	if (bootstrap_packet_is_bell(r)) {
 		ep->stats->wakeups++;
 		return true; /* a doorbell: that we are awake is all it wanted */
 	}
-	rc = handle(c, r);
+	rc = bootstrap_packet_handle(c, r);
 	control_drop(r);
 	if ((rc == -EPIPE || rc == -ECONNRESET) && ep->state == SLMPM_PEER_CONNECTING)
 		return true; /* it has left, which is what we read next */
@@ -163,14 +163,15 @@ void bootstrap_socket_ready(struct endpoint *ep)
 			bootstrap_hang_up(ep);
 			return;
 		}
-		if (!(rc == -EMFILE ? take_without_descriptors(ep, &r) : take_packet(ep, &r)) ||
-		    is_bell(&r))
+		if (!(rc == -EMFILE ? take_without_descriptors(ep, &r) :
+				      bootstrap_packet_take_packet(ep, &r)) ||
+		    bootstrap_packet_is_bell(&r))
 			return; /* behind a bell there is hardly ever more, which is told again */
 	}
 }
 
 /* What breaks the rules ends the endpoint later, at the top of progress. */
-static void read_ahead(struct endpoint *ep, struct received *r, bool lost)
+static void bootstrap_packet_read_ahead(struct endpoint *ep, struct received *r, bool lost)
 {
 	const struct wire_area *area = &r->packet.area;
 
@@ -209,7 +210,7 @@ void bootstrap_read_ahead(struct endpoint *ep)
 			continue;
 		if (rc != 1 && rc != -EMFILE)
 			return;
-		read_ahead(ep, &r, rc == -EMFILE);
+		bootstrap_packet_read_ahead(ep, &r, rc == -EMFILE);
 		control_drop(&r);
 		if (r.length == 1) /* a bell that another thread sleeps for */
 			context_changed(ep->ctx);

@@ -42,7 +42,7 @@ int connect_pid(int fd)
 	return peer.pid;
 }
 
-static int begin(struct endpoint *ep, const struct connection *from)
+static int connect_begin(struct endpoint *ep, const struct connection *from)
 {
 	if (from->stream) {
 		int rc = bootstrap_start_stream(ep, from->fd, !ep->listener, from->secret);
@@ -76,7 +76,7 @@ struct endpoint *connect_adopt(struct context *ctx, const struct connection *fro
 		return NULL;
 	}
 	ep->listener = l;
-	*rc = begin(ep, from);
+	*rc = connect_begin(ep, from);
 	if (*rc < 0) {
 		*rc = error_system(*rc, "the control connection cannot be set up");
 		endpoint_free(ep);
@@ -87,13 +87,13 @@ struct endpoint *connect_adopt(struct context *ctx, const struct connection *fro
 
 /* ---- connecting ----------------------------------------------------------------------------- */
 
-static bool has_connected(void *arg)
+static bool connect_has_connected(void *arg)
 {
 	return ((struct endpoint *)arg)->state != SLMPM_PEER_CONNECTING;
 }
 
 /* What the address says, or else SLMPM_SECRET. */
-static int find_secret(const struct url *url, struct secret *secret)
+static int connect_find_secret(const struct url *url, struct secret *secret)
 {
 	int rc = 0;
 
@@ -127,9 +127,10 @@ static int open_unlocked(struct context *ctx, const struct url *url, uint64_t de
 	return fd;
 }
 
-static int await_connected(struct endpoint *ep, const struct url *url, uint64_t deadline)
+static int connect_await_connected(struct endpoint *ep, const struct url *url, uint64_t deadline)
 {
-	int rc = wait_until(ep->ctx, has_connected, ep, clock_ms(clock_now(), deadline, -1));
+	int rc =
+		wait_until(ep->ctx, connect_has_connected, ep, clock_ms(clock_now(), deadline, -1));
 
 	if (rc < 0)
 		return error_set(SLMPM_ETIMEOUT, "%s: handshake not finished in time", url->text);
@@ -151,7 +152,7 @@ static struct endpoint *try_to_connect(struct context *ctx, struct connection *t
 	ep = connect_adopt(ctx, to, NULL, rc);
 	if (!ep)
 		return NULL;
-	*rc = await_connected(ep, url, deadline);
+	*rc = connect_await_connected(ep, url, deadline);
 	if (*rc == 0)
 		return ep;
 	if (*rc == -SLMPM_ECLOSED && !same_user) /* no listener tells another user why */
@@ -184,8 +185,8 @@ static bool never(void *arg)
 
 /* The peer at TEXT, its handshake through. The context is locked. A listener that has its hands full is
  * asked again, for as long as a handshake may take. */
-static struct endpoint *connect_to(struct context *ctx, const char *text, uint64_t deadline,
-				   int *rc)
+static struct endpoint *connect_to_here(struct context *ctx, const char *text, uint64_t deadline,
+					int *rc)
 {
 	uint64_t until = clock_now() + (uint64_t)config_get()->handshake_ms * 1000000;
 	struct connection to;
@@ -197,7 +198,7 @@ static struct endpoint *connect_to(struct context *ctx, const char *text, uint64
 	*rc = url_parse(&url, text);
 	to = (struct connection){.stream = url.kind == URL_TCP, .secret = &secret};
 	if (*rc == 0 && to.stream)
-		*rc = find_secret(&url, &secret);
+		*rc = connect_find_secret(&url, &secret);
 	if (*rc < 0)
 		return NULL;
 	until = until < deadline ? until : deadline;
@@ -230,7 +231,7 @@ int slmpm_connect(slmpm_peer *peer, slmpm_ctx handle, const char *url, int timeo
 	if (rc < 0)
 		return rc;
 	context_lock(ctx);
-	ep = connect_to(ctx, url, deadline, &rc);
+	ep = connect_to_here(ctx, url, deadline, &rc);
 	if (ep)
 		peer->id = handle_id(ep);
 	else if (rc == -SLMPM_ETIMEOUT && !timeout_ms)

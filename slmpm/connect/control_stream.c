@@ -10,7 +10,7 @@
 #include "slmpm/connect/control.h"
 
 /* Of those that have a descriptor, and of the nonce that speaks of one, none comes here: 0. */
-static uint32_t length_of(uint32_t type)
+static uint32_t control_stream_length_of(uint32_t type)
 {
 	switch (type) {
 	case WIRE_HELLO: return sizeof(struct wire_hello);
@@ -29,7 +29,7 @@ static void await_room(struct control *c, bool on)
 
 /* A reset that a send is told of no receive is told of any more: it would see an orderly end. EPIPE is
  * told again and again, and also of one that has been orderly. */
-static void failed(struct control_stream *s, int error)
+static void control_stream_failed(struct control_stream *s, int error)
 {
 	if (error != EPIPE)
 		s->error = error;
@@ -46,7 +46,7 @@ void control_stream_flush(struct control *c)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n < 0) /* an end, which is found out by reading */
-		failed(s, errno);
+		control_stream_failed(s, errno);
 	s->waiting = n < 0 ? 0 : s->waiting - (uint32_t)n;
 	if (n > 0)
 		memmove(s->out, s->out + n, s->waiting);
@@ -64,7 +64,7 @@ int control_stream_send(struct control *c, const void *packet, size_t length)
 	if (!s->waiting)
 		n = send(c->socket.fd, packet, length, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (n < 0 && errno != EAGAIN && errno != EINTR) {
-		failed(s, errno);
+		control_stream_failed(s, errno);
 		return -errno;
 	}
 	n = n < 0 ? 0 : n;
@@ -84,7 +84,7 @@ static uint32_t wanted(const struct control_stream *s)
 
 	if (s->have < sizeof(s->in.head))
 		return sizeof(s->in.head);
-	length = length_of(LITTLE_32(s->in.head.type));
+	length = control_stream_length_of(LITTLE_32(s->in.head.type));
 	return LITTLE_32(s->in.head.length) == length ? length : 0;
 }
 

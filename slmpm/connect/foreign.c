@@ -198,7 +198,7 @@ static void start_supervisor(void)
 		atomic_store(&waiting->busy, 0);
 }
 
-static bool keep(int fd, pid_t sender)
+static bool foreign_keep(int fd, pid_t sender)
 {
 	for (int i = 0; i < FOREIGN_MAX; i++) {
 		int nobody = NOBODY;
@@ -240,7 +240,7 @@ void foreign_close(int fd, pid_t sender)
 		return;
 	}
 	pthread_mutex_lock(&lock);
-	if (has_slots() && keep(fd, sender))
+	if (has_slots() && foreign_keep(fd, sender))
 		want_supervisor();
 	pthread_mutex_unlock(&lock);
 }

@@ -55,7 +55,7 @@ static bool is_loss(int rc)
 }
 
 /* Not the peer's doing, or not its lie: an errno. */
-static int fail(struct endpoint *ep, int rc, const char *what)
+static int handshake_fail(struct endpoint *ep, int rc, const char *what)
 {
 	char why[112], text[64] = "";
 	int error = is_loss(rc) ? SLMPM_EDEAD : -error_system(rc, what);
@@ -89,7 +89,7 @@ static int send_round(struct control *c)
 		rc = ep->link.fabric->address(ep->link.port, c->round, &blob);
 	}
 	if (rc < 0)
-		return fail(ep, rc, "no memory for a ring is to be had");
+		return handshake_fail(ep, rc, "no memory for a ring is to be had");
 	if (c->round == 0)
 		snprintf(round.name, sizeof(round.name), "%s",
 			 *config_get()->name ? config_get()->name : program_invocation_short_name);
@@ -206,7 +206,7 @@ static void connected(struct control *c)
 
 /* The fabric has said RC of this round. What the peer sends in it while that is open, for it may be
  * connected already, waits in the socket. */
-static int take_answer(struct control *c, int rc)
+static int handshake_take_answer(struct control *c, int rc)
 {
 	struct endpoint *ep = c->ep;
 	char why[112];
@@ -220,9 +220,9 @@ static int take_answer(struct control *c, int rc)
 		return handshake_refuse(ep, SLMPM_EPROTO, why);
 	}
 	if (rc < 0)
-		return fail(ep, rc,
-			    is_loss(rc) ? "its link cannot be reached" :
-					  "the ring that it offers cannot be used");
+		return handshake_fail(ep, rc,
+				      is_loss(rc) ? "its link cannot be reached" :
+						    "the ring that it offers cannot be used");
 	if (rc == 2)
 		return 0;
 	c->round++;
@@ -235,12 +235,12 @@ static int take_answer(struct control *c, int rc)
 	if (rc == 0)
 		rc = addressee_begin(ep);
 	if (rc < 0)
-		return fail(ep, rc, "no memory for its links is to be had");
+		return handshake_fail(ep, rc, "no memory for its links is to be had");
 	connected(c);
 	return 0;
 }
 
-static int take_round(struct control *c, struct received *r)
+static int handshake_take_round(struct control *c, struct received *r)
 {
 	const struct wire_round *round = &r->packet.round;
 	struct endpoint *ep = c->ep;
@@ -261,7 +261,7 @@ static int take_round(struct control *c, struct received *r)
 	rc = ep->link.fabric->connect(ep->link.port, c->round, &blob);
 	for (int i = 0; i < r->fd_count; i++)
 		r->fds[i] = blob.fds[i]; /* what the fabric took is -1 now */
-	return take_answer(c, rc);
+	return handshake_take_answer(c, rc);
 }
 
 void handshake_ask(struct control *c)
@@ -273,7 +273,7 @@ void handshake_ask(struct control *c)
 
 	if (rc == 2)
 		return;
-	rc = take_answer(c, rc);
+	rc = handshake_take_answer(c, rc);
 	/* One that has left is told by its socket. */
 	if (rc < 0 && rc != -EPIPE && rc != -ECONNRESET && ep->state == SLMPM_PEER_CONNECTING) {
 		int error = error_system(rc, "handshake");
@@ -328,7 +328,7 @@ int handshake_packet(struct control *c, struct received *r)
 	if (type == WIRE_PROOF && c->step == WAIT_PROOF)
 		return take_proof(c, r);
 	if (type == WIRE_ROUND && c->step == WAIT_ROUND)
-		return take_round(c, r);
+		return handshake_take_round(c, r);
 	endpoint_poison(c->ep, "control packet out of turn");
 	return -EPROTO;
 }

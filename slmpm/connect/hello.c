@@ -15,7 +15,7 @@
 
 #define LIMIT_LEAST 65536 /* as of our settings: packets are cut to parts of these two */
 
-static uint64_t lower(uint64_t a, uint64_t b)
+static uint64_t hello_lower(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
@@ -25,11 +25,11 @@ static uint64_t own_packet_max(const struct endpoint *ep)
 {
 	const struct config *config = config_get();
 	const struct fabric *fabric = ep->link.port->domain->fabric;
-	uint64_t best = lower(domain_caps(fabric)->packet_best, domain_credit(fabric) / 4);
+	uint64_t best = hello_lower(domain_caps(fabric)->packet_best, domain_credit(fabric) / 4);
 
 	if (config->packet_max)
 		return (uint64_t)config->packet_max;
-	return config->routes.count > 1 ? lower(best, MODE_SPREAD_PACKET) : best;
+	return config->routes.count > 1 ? hello_lower(best, MODE_SPREAD_PACKET) : best;
 }
 
 int hello_send(struct control *c)
@@ -65,18 +65,20 @@ int hello_send(struct control *c)
 static int agree(struct endpoint *ep, const struct wire_hello *hello)
 {
 	const struct config *config = config_get();
-	uint64_t packet = lower(own_packet_max(ep), LITTLE_64(hello->packet_max));
-	uint64_t eager = lower((uint64_t)config->eager_max, LITTLE_64(hello->eager_max));
-	uint64_t credit =
-		lower(domain_credit(ep->link.port->domain->fabric), LITTLE_64(hello->eager_credit));
+	uint64_t packet = hello_lower(own_packet_max(ep), LITTLE_64(hello->packet_max));
+	uint64_t eager = hello_lower((uint64_t)config->eager_max, LITTLE_64(hello->eager_max));
+	uint64_t credit = hello_lower(domain_credit(ep->link.port->domain->fabric),
+				      LITTLE_64(hello->eager_credit));
 
 	if (packet < HELLO_PACKET_LEAST || credit < LIMIT_LEAST ||
 	    LITTLE_64(hello->loan_max) < LIMIT_LEAST)
 		return handshake_refuse(ep, SLMPM_EPROTO, "impossible limits in its hello");
-	ep->loan_max = lower((uint64_t)config->loan_max, LITTLE_64(hello->loan_max));
-	packet = lower(packet, ep->loan_max / 2); /* longer loans than packets are to be had */
-	ep->packet_max = (uint32_t)lower(packet, credit / 2); /* one with its envelope must fit */
-	ep->eager_max = lower(eager, credit / 2);
+	ep->loan_max = hello_lower((uint64_t)config->loan_max, LITTLE_64(hello->loan_max));
+	packet =
+		hello_lower(packet, ep->loan_max / 2); /* longer loans than packets are to be had */
+	ep->packet_max =
+		(uint32_t)hello_lower(packet, credit / 2); /* one with its envelope must fit */
+	ep->eager_max = hello_lower(eager, credit / 2);
 	ep->credit = credit;
 	return 0;
 }
@@ -120,7 +122,7 @@ static int refuse_fabric(struct endpoint *ep, const struct wire_hello *hello)
 
 /* A copy by attaching ends when the peer's memory answers, which may be never: it is not for a peer to
  * choose. Both sides come to the same, but for one that is set to n. */
-static bool may_attach(const struct control *c)
+static bool hello_may_attach(const struct control *c)
 {
 	const struct endpoint *ep = c->ep;
 
@@ -136,7 +138,7 @@ int hello_agree(struct control *c, const struct wire_hello *hello)
 	if (strncmp(hello->fabric, ep->link.fabric->name, sizeof(hello->fabric)) != 0)
 		return refuse_fabric(ep, hello);
 	c->features = LITTLE_64(hello->features) & secondary_features(ep);
-	ep->attach = ep->link.port->attach = may_attach(c);
+	ep->attach = ep->link.port->attach = hello_may_attach(c);
 	c->engine = LITTLE_64(hello->features) & WIRE_FEATURE_ENGINE;
 	addressee_agree(ep, hello, LITTLE_64(hello->features) | addressee_features(ep->ctx));
 	ep->big_endian = LITTLE_32(hello->byte_order) == 2;

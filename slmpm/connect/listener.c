@@ -26,7 +26,7 @@
 static struct handle_table listener_table = HANDLE_TABLE("listener", struct listener);
 
 /* What the address says, SLMPM_SECRET, or one made up: slmpm_listener_query hands it out. */
-static int find_secret(struct listener *l, const struct url *url)
+static int listener_find_secret(struct listener *l, const struct url *url)
 {
 	int rc = 0;
 
@@ -77,7 +77,7 @@ static int prepare_engine(const struct listener *l)
 }
 
 /* Its socket; what is left of a failed one goes with close_it. */
-static int begin(struct listener *l, const char *text)
+static int listener_begin(struct listener *l, const char *text)
 {
 	struct url url;
 	int rc = url_parse(&url, text);
@@ -91,7 +91,7 @@ static int begin(struct listener *l, const char *text)
 	if (l->tcp && !fabric_find("tcp"))
 		return error_set(SLMPM_ENOTSUP, "%s: this library has no fabric \"tcp\"", url.text);
 	if (l->tcp)
-		rc = find_secret(l, &url);
+		rc = listener_find_secret(l, &url);
 	if (rc == 0)
 		rc = l->watch.fd = url_listen(&url, l->tcp ? NET_QUEUE : LISTENER_HALF_OPEN);
 	if (rc < 0)
@@ -123,7 +123,7 @@ int slmpm_listen(slmpm_listener *out, slmpm_ctx handle, const char *url)
 	l->spare = l->near.watch.fd = -1;
 	l->watch = (struct watch){.ready = listener_ready, .fd = -1, .owner = l};
 	context_lock(ctx);
-	rc = begin(l, url);
+	rc = listener_begin(l, url);
 	if (rc < 0) {
 		close_it(l);
 		handle_free(&listener_table, l);

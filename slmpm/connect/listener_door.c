@@ -36,7 +36,7 @@ static bool is_idle(const struct control *c, uint64_t now_ns)
 }
 
 /* Is there room for one more? Who has proved nothing in a while must go where others wait. */
-static bool has_room(struct listener *l)
+static bool listener_door_has_room(struct listener *l)
 {
 	struct control *oldest = NULL;
 	uint32_t n = 0;
@@ -58,12 +58,12 @@ static bool has_room(struct listener *l)
 	return true;
 }
 
-static int take_connection(struct listener *l)
+static int listener_door_take_connection(struct listener *l)
 {
 	return accept4(l->watch.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
-static void refuse(struct listener *l, int fd, int error, const char *why)
+static void listener_door_refuse(struct listener *l, int fd, int error, const char *why)
 {
 	log_limited(&l->refusals, SLMPM_LOG_WARN, "%s: a connection was refused: %s", l->url, why);
 	if (error) /* nothing is said to another user */
@@ -73,7 +73,7 @@ static void refuse(struct listener *l, int fd, int error, const char *why)
 	close(fd);
 }
 
-static void adopt(struct listener *l, int fd)
+static void listener_door_adopt(struct listener *l, int fd)
 {
 	struct connection from = {.fd = fd, .stream = l->tcp, .secret = &l->secret};
 	int rc = l->tcp ? net_prepare(fd) : 0;
@@ -100,10 +100,10 @@ static void refuse_for_want(struct listener *l)
 
 	if (l->spare >= 0) {
 		close(l->spare);
-		fd = take_connection(l);
+		fd = listener_door_take_connection(l);
 	}
 	if (fd >= 0)
-		refuse(l, fd, SLMPM_ENOFILE, "out of file descriptors");
+		listener_door_refuse(l, fd, SLMPM_ENOFILE, "out of file descriptors");
 	l->spare = listener_spare(l);
 	if (fd < 0 && l->spare < 0) {
 		watch_remove(l->ctx, &l->watch);
@@ -144,19 +144,20 @@ uint64_t listener_deadlines(struct context *ctx, uint64_t now_ns)
 void listener_ready(struct context *ctx, struct watch *w)
 {
 	struct listener *l = w->owner;
-	int fd = take_connection(l);
+	int fd = listener_door_take_connection(l);
 
 	(void)ctx;
 	if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
 		refuse_for_want(l);
 	else if (fd >= 0 && !l->tcp && !connect_allowed(fd))
-		refuse(l, fd, 0, "another user");
+		listener_door_refuse(l, fd, 0, "another user");
 	else if (fd >= 0 && l->waiting >= (uint64_t)config_get()->backlog)
-		refuse(l, fd, SLMPM_ELIMIT, "as many as SLMPM_BACKLOG wait to be accepted");
-	else if (fd >= 0 && !has_room(l))
-		refuse(l, fd, SLMPM_ELIMIT, "too many handshakes at a time");
+		listener_door_refuse(l, fd, SLMPM_ELIMIT,
+				     "as many as SLMPM_BACKLOG wait to be accepted");
+	else if (fd >= 0 && !listener_door_has_room(l))
+		listener_door_refuse(l, fd, SLMPM_ELIMIT, "too many handshakes at a time");
 	else if (fd >= 0)
-		adopt(l, fd);
+		listener_door_adopt(l, fd);
 }
 
 /* Who has proved itself over TCP, and turns out to be on this machine. */

@@ -18,7 +18,7 @@
 #define QUEUE 64
 #define NAME  "slmpm-near/%016llx"
 
-static bool is_wanted(void)
+static bool near_is_wanted(void)
 {
 	const struct config *config = config_get();
 
@@ -26,7 +26,7 @@ static bool is_wanted(void)
 }
 
 /* Of the door, or of the GUEST before it. */
-static socklen_t name(struct sockaddr_un *sa, uint64_t door, uint64_t guest)
+static socklen_t near_name(struct sockaddr_un *sa, uint64_t door, uint64_t guest)
 {
 	int n = snprintf(sa->sun_path + 1, sizeof(sa->sun_path) - 1, guest ? NAME "/%016llx" : NAME,
 			 (unsigned long long)door, (unsigned long long)guest);
@@ -36,7 +36,7 @@ static socklen_t name(struct sockaddr_un *sa, uint64_t door, uint64_t guest)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
-static int new_socket(void)
+static int near_new_socket(void)
 {
 	return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
@@ -51,13 +51,13 @@ void near_open(struct near *n, struct context *ctx, watch_ready *ready, void *ow
 	struct sockaddr_un sa;
 	int fd = -1;
 
-	if (is_wanted() && draw(&n->door))
-		fd = new_socket();
+	if (near_is_wanted() && draw(&n->door))
+		fd = near_new_socket();
 	n->user = geteuid();
 	n->watch = (struct watch){.ready = ready, .fd = fd, .owner = owner};
 	if (fd < 0)
 		return;
-	if (bind(fd, (struct sockaddr *)&sa, name(&sa, n->door, 0)) != 0 ||
+	if (bind(fd, (struct sockaddr *)&sa, near_name(&sa, n->door, 0)) != 0 ||
 	    listen(fd, QUEUE) != 0 || watch_add(ctx, &n->watch) < 0) {
 		close(fd);
 		n->watch.fd = -1;
@@ -83,14 +83,14 @@ int near_go(const struct wire_near *token)
 	struct sockaddr_un sa;
 	int fd;
 
-	if (!door || !guest || !is_wanted())
+	if (!door || !guest || !near_is_wanted())
 		return -1;
-	fd = new_socket();
+	fd = near_new_socket();
 	if (fd < 0)
 		return -1;
 	/* It is known there by the name that it has here. */
-	if (bind(fd, (struct sockaddr *)&sa, name(&sa, door, guest)) == 0 &&
-	    connect(fd, (struct sockaddr *)&sa, name(&sa, door, 0)) == 0 &&
+	if (bind(fd, (struct sockaddr *)&sa, near_name(&sa, door, guest)) == 0 &&
+	    connect(fd, (struct sockaddr *)&sa, near_name(&sa, door, 0)) == 0 &&
 	    connect_is_user(fd, geteuid()))
 		return fd;
 	close(fd);
@@ -107,12 +107,12 @@ int near_accept(struct near *n, uint64_t *guest)
 	if (fd < 0)
 		return -1;
 	*guest = 0;
-	if (size == name(&right, n->door, 1) && connect_is_user(fd, n->user)) {
+	if (size == near_name(&right, n->door, 1) && connect_is_user(fd, n->user)) {
 		memcpy(digits, sa.sun_path + size - offsetof(struct sockaddr_un, sun_path) - 16,
 		       16);
 		*guest = strtoull(digits, NULL, 16);
 	}
-	if (*guest && size == name(&right, n->door, *guest) && !memcmp(&sa, &right, size))
+	if (*guest && size == near_name(&right, n->door, *guest) && !memcmp(&sa, &right, size))
 		return fd;
 	close(fd);
 	return -1;

@@ -67,7 +67,7 @@ static uint32_t find_first(const struct secondary *f, const struct routes *route
 	return 0;
 }
 
-static void name_where(struct secondary *f, struct secondary_link *l)
+static void secondary_name_where(struct secondary *f, struct secondary_link *l)
 {
 	char here[NET_NAME], there[NET_NAME];
 
@@ -93,7 +93,7 @@ static void set_out(struct secondary *f)
 	f->link[0].made = 1;
 	f->link[0].pause = SECONDARY_PAUSE;
 	f->link[0].fabric = f->fabric->name;
-	name_where(f, &f->link[0]);
+	secondary_name_where(f, &f->link[0]);
 }
 
 void secondary_spread(struct secondary *f)

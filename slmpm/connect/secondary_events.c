@@ -19,7 +19,7 @@
 
 /* ---- when ----------------------------------------------------------------------------------- */
 
-static void open_all(struct secondary *f, uint64_t now)
+static void secondary_events_open_all(struct secondary *f, uint64_t now)
 {
 	f->open = true;
 	for (uint32_t i = 1; i < f->links; i++)
@@ -46,7 +46,7 @@ void secondary_begin(struct endpoint *ep)
 	struct secondary *f = ep->secondary;
 
 	if (f && f->active && wants_others(f))
-		open_all(f, clock_now());
+		secondary_events_open_all(f, clock_now());
 	context_changed(ep->ctx);
 }
 
@@ -93,7 +93,7 @@ void secondary_use(struct endpoint *ep, uint32_t link)
 
 /* ---- what became of them -------------------------------------------------------------------- */
 
-static void tell(struct secondary *f, uint32_t i, uint32_t type, const char *what)
+static void secondary_events_tell(struct secondary *f, uint32_t i, uint32_t type, const char *what)
 {
 	const struct secondary_link *l = &f->link[i];
 	char text[160];
@@ -112,7 +112,7 @@ static void tell_of_loss(struct secondary *f, uint32_t i)
 
 	f->link[i].tell = NEVER;
 	snprintf(what, sizeof(what), "is lost: %s", reason ? reason : "the peer says so");
-	tell(f, i, SLMPM_EVENT_LINK_LOST, what);
+	secondary_events_tell(f, i, SLMPM_EVENT_LINK_LOST, what);
 }
 
 static void came_up(struct secondary *f, uint32_t i)
@@ -124,7 +124,7 @@ static void came_up(struct secondary *f, uint32_t i)
 	l->up = true;
 	l->made++;
 	f->alone = NEVER;
-	tell(f, i, SLMPM_EVENT_LINK_UP, l->made > 1 ? "stands again" : "stands");
+	secondary_events_tell(f, i, SLMPM_EVENT_LINK_UP, l->made > 1 ? "stands again" : "stands");
 	if (f->wanted == (int32_t)i)
 		(void)bond_use(f->ep->link.port, i);
 	use_default(f);
@@ -139,7 +139,7 @@ static void went_down(struct secondary *f, uint32_t i, uint64_t now)
 	l->tell = now + TELL;
 	if (!f->active)
 		return;
-	open_all(f, now); /* now they are */
+	secondary_events_open_all(f, now); /* now they are */
 	l->due = now + SECONDARY_PAUSE;
 }
 
@@ -153,7 +153,7 @@ static bool was_missed(const struct secondary *f, uint32_t i)
 	       l->due == NEVER && l->life + 1 < BOND_INCARNATIONS;
 }
 
-static void inspect_links(struct secondary *f, uint64_t now)
+static void secondary_events_inspect_links(struct secondary *f, uint64_t now)
 {
 	struct fabric_link *bond = f->ep->link.port;
 
@@ -198,7 +198,7 @@ void secondary_give_up(struct secondary *f)
 }
 
 /* How long this process stood still, the peer has not: it is given no less time for that, up to a limit. */
-static void spare(struct secondary *f, uint64_t now, uint64_t patience)
+static void secondary_events_spare(struct secondary *f, uint64_t now, uint64_t patience)
 {
 	uint64_t gap = now - f->seen;
 
@@ -210,14 +210,14 @@ static void spare(struct secondary *f, uint64_t now, uint64_t patience)
 }
 
 /* Whether something was due. */
-static bool inspect(struct secondary *f, uint64_t now, uint64_t *next)
+static bool secondary_events_inspect(struct secondary *f, uint64_t now, uint64_t *next)
 {
 	const struct config *config = config_get();
 	uint64_t patience = (uint64_t)config->dead_ms * MS;
 	bool done = false;
 
 	if (f->active && !f->open && bond_moved(f->ep->link.port) >= (uint64_t)config->links_after)
-		open_all(f, now);
+		secondary_events_open_all(f, now);
 	if (f->waits)
 		secondary_send_round(f);
 	for (uint32_t i = 0; i < f->links; i++) {
@@ -245,7 +245,7 @@ static bool inspect(struct secondary *f, uint64_t now, uint64_t *next)
 		earlier(next, now + MS);
 	if (f->alone == NEVER || !f->hopes)
 		return done;
-	spare(f, now, patience);
+	secondary_events_spare(f, now, patience);
 	earlier(next, now + patience / 8);
 	if (now >= f->alone + patience) {
 		secondary_give_up(f);
@@ -272,8 +272,8 @@ uint64_t secondary_deadlines(struct context *ctx, uint64_t now_ns)
 		if (!news && bond_news(f->ep->link.port->domain))
 			news = true;
 		if (news || f->alone != NEVER)
-			inspect_links(f, now_ns);
-		done |= inspect(f, now_ns, &next);
+			secondary_events_inspect_links(f, now_ns);
+		done |= secondary_events_inspect(f, now_ns, &next);
 	}
 	return done ? 0 : next;
 }

@@ -104,7 +104,7 @@ bool secondary_violates(struct endpoint *ep)
 	return false;
 }
 
-static bool take(struct secondary *f, const struct wire_link *packet, int *fd)
+static bool secondary_packet_take(struct secondary *f, const struct wire_link *packet, int *fd)
 {
 	uint32_t round = LITTLE_32(packet->round), link = LITTLE_16(packet->link);
 	struct secondary_try *t = &f->try;
@@ -147,7 +147,7 @@ int secondary_packet(struct control *c, struct received *r)
 		return 0;
 	}
 	if (c->ep->state == SLMPM_PEER_UP)
-		(void)take(f, &r->packet.link, &fd);
+		(void)secondary_packet_take(f, &r->packet.link, &fd);
 	if (r->fd_count)
 		r->fds[0] = fd;
 	return 0;
@@ -164,5 +164,5 @@ void secondary_arrival(struct endpoint *ep, const struct head *h)
 	}
 	memcpy(&packet, h->data, sizeof(packet));
 	ep->secondary->by_bond = true; /* perhaps before this side knows */
-	(void)take(ep->secondary, &packet, &fd);
+	(void)secondary_packet_take(ep->secondary, &packet, &fd);
 }

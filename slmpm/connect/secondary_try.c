@@ -68,7 +68,7 @@ void secondary_try_end(struct secondary *f, bool tell, const char *why)
 	secondary_tried(f, t->link, true);
 }
 
-static void fail(struct secondary *f, int rc)
+static void secondary_try_fail(struct secondary *f, int rc)
 {
 	char why[64];
 
@@ -86,7 +86,7 @@ void secondary_inherit(struct fabric_link *port, const struct fabric_link *from)
 }
 
 /* An address of this end that the link is to have. */
-static int find_place(struct secondary *f, const struct route *route, int family)
+static int secondary_try_find_place(struct secondary *f, const struct route *route, int family)
 {
 	struct secondary_try *t = &f->try;
 	int rc;
@@ -102,7 +102,7 @@ static int find_place(struct secondary *f, const struct route *route, int family
 	return rc;
 }
 
-static void name_where(struct secondary *f)
+static void secondary_try_name_where(struct secondary *f)
 {
 	char here[NET_NAME] = "", there[NET_NAME] = "";
 	struct secondary_link *l = &f->link[f->try.link];
@@ -118,7 +118,8 @@ static void name_where(struct secondary *f)
 }
 
 /* Everything that a try needs of this side; false: it is not to be had. */
-static bool set_up(struct secondary *f, uint32_t link, uint32_t life, const struct fabric *fabric)
+static bool secondary_try_set_up(struct secondary *f, uint32_t link, uint32_t life,
+				 const struct fabric *fabric)
 {
 	struct secondary_try *t = &f->try;
 	struct fabric_link *bond = f->ep->link.port;
@@ -141,7 +142,8 @@ static bool set_up(struct secondary *f, uint32_t link, uint32_t life, const stru
 	return true;
 }
 
-static const struct fabric *fabric_of(const struct secondary *f, const struct route *route)
+static const struct fabric *secondary_try_fabric_of(const struct secondary *f,
+						    const struct route *route)
 {
 	return route->fabric[0] ? fabric_find(route->fabric) : f->fabric;
 }
@@ -164,14 +166,14 @@ void secondary_try(struct secondary *f, uint32_t link)
 		return;
 	}
 	l->life = life;
-	if (!set_up(f, link, life, fabric_of(f, l->route))) {
+	if (!secondary_try_set_up(f, link, life, secondary_try_fabric_of(f, l->route))) {
 		bond_reject(f->ep->link.port, link);
 		secondary_tried(f, link, true);
 		return;
 	}
 	rc = send_this_round(f);
 	if (rc < 0)
-		fail(f, rc);
+		secondary_try_fail(f, rc);
 }
 
 /* ---- rounds --------------------------------------------------------------------------------- */
@@ -190,7 +192,7 @@ static void joined(struct secondary *f)
 }
 
 /* The fabric has said RC of this round. */
-static void take_answer(struct secondary *f, int rc)
+static void secondary_try_take_answer(struct secondary *f, int rc)
 {
 	link_unauthenticated(f->ep, f->try.port);
 	f->try.pending = rc == 2;
@@ -207,7 +209,7 @@ static void take_answer(struct secondary *f, int rc)
 	if (rc == -EPROTO)
 		(void)secondary_violates(f->ep);
 	if (rc < 0)
-		fail(f, rc);
+		secondary_try_fail(f, rc);
 }
 
 void secondary_try_round(struct secondary *f, const struct wire_link *packet, int *fd)
@@ -227,7 +229,7 @@ void secondary_try_round(struct secondary *f, const struct wire_link *packet, in
 	if (PEER_FAULT(t->port->start_in != endpoint_start_in(f->ep)))
 		rc = -EPROTO;
 	*fd = blob.fds[0]; /* what the fabric took is -1 now */
-	take_answer(f, rc);
+	secondary_try_take_answer(f, rc);
 }
 
 /* Who tries has heard where the other side listens. */
@@ -238,19 +240,19 @@ void secondary_try_first(struct secondary *f, const struct wire_link *packet, in
 
 	(void)secondary_address(packet, &t->remote);
 	if (!t->remote.ss_family || net_allowed((const struct sockaddr *)&t->remote))
-		rc = find_place(f, f->link[t->link].route, t->remote.ss_family);
+		rc = secondary_try_find_place(f, f->link[t->link].route, t->remote.ss_family);
 	if (!t->remote.ss_family && f->homed)
 		t->remote = f->there;
 	if (rc < 0) {
-		fail(f, rc);
+		secondary_try_fail(f, rc);
 		return;
 	}
-	name_where(f);
+	secondary_try_name_where(f);
 	secondary_try_round(f, packet, fd);
 }
 
-static const char *refusal(struct secondary *f, const struct wire_link *packet,
-			   const struct fabric **fabric)
+static const char *secondary_try_refusal(struct secondary *f, const struct wire_link *packet,
+					 const struct fabric **fabric)
 {
 	uint32_t link = LITTLE_16(packet->link);
 	const struct route *route = f->link[link].route;
@@ -259,7 +261,8 @@ static const char *refusal(struct secondary *f, const struct wire_link *packet,
 	control_text(name, sizeof(name), packet->fabric, sizeof(packet->fabric));
 	*fabric = fabric_find(name);
 	if (!*fabric ||
-	    *fabric != fabric_of(f, route)) /* what both know before: secondary_features */
+	    *fabric != secondary_try_fabric_of(
+			       f, route)) /* what both know before: secondary_features */
 		return "another fabric is wanted here";
 	if (secondary_bound(f))
 		return "too many at once";
@@ -281,24 +284,24 @@ void secondary_try_begin(struct secondary *f, const struct wire_link *packet, in
 	/* Of which it thinks no more; before the next of the same link is expected, which it would deny. */
 	if (f->try.port)
 		secondary_try_end(f, false, "the peer tries another one");
-	why = refusal(f, packet, &fabric);
+	why = secondary_try_refusal(f, packet, &fabric);
 	if (why) {
 		secondary_send_refusal(f, link, life, why);
 		return;
 	}
-	if (!set_up(f, link, life, fabric)) {
+	if (!secondary_try_set_up(f, link, life, fabric)) {
 		f->try = (struct secondary_try){.link = link, .life = life};
-		fail(f, -ENOMEM);
+		secondary_try_fail(f, -ENOMEM);
 		return;
 	}
-	rc = find_place(f, f->link[link].route, f->homed ? f->here.ss_family : 0);
+	rc = secondary_try_find_place(f, f->link[link].route, f->homed ? f->here.ss_family : 0);
 	if (rc == -EADDRNOTAVAIL) /* none as the first link's: of the other family, then */
-		rc = find_place(f, f->link[link].route, 0);
-	name_where(f);
+		rc = secondary_try_find_place(f, f->link[link].route, 0);
+	secondary_try_name_where(f);
 	f->try.port->local = address_of(&f->try.local);
 	rc = rc < 0 ? rc : send_this_round(f);
 	if (rc < 0)
-		fail(f, rc);
+		secondary_try_fail(f, rc);
 	else
 		secondary_try_round(f, packet, fd);
 }
@@ -320,6 +323,6 @@ void secondary_try_not(struct secondary *f, const struct wire_link *packet)
 void secondary_try_ask(struct secondary *f)
 {
 	if (f->try.pending)
-		take_answer(f,
-			    f->try.port->domain->fabric->connect(f->try.port, f->try.round, NULL));
+		secondary_try_take_answer(
+			f, f->try.port->domain->fabric->connect(f->try.port, f->try.round, NULL));
 }

@@ -52,7 +52,7 @@ static uint32_t home_of(const struct endpoint *ep)
 	return i;
 }
 
-static int keepalive(struct fabric_link *port, bool home, enum fabric_flag what)
+static int silence_keepalive(struct fabric_link *port, bool home, enum fabric_flag what)
 {
 	return link_keepalive(port, (uint16_t)(home ? what | FABRIC_WITH_BELL : what));
 }
@@ -72,13 +72,13 @@ static void give_grace(struct silence *s, uint64_t now)
 }
 
 /* Has PORT been silent for too long? Else NEXT becomes no later than its next inspection. */
-static bool is_silent(struct endpoint *ep, struct fabric_link *port, uint32_t i, uint64_t now,
-		      uint64_t *next)
+static bool silence_is_silent(struct endpoint *ep, struct fabric_link *port, uint32_t i,
+			      uint64_t now, uint64_t *next)
 {
 	struct silence_link *l = &ep->control->silence.link[i];
 	uint64_t most = (uint64_t)config_get()->dead_ms * MS + MARGIN + l->grace, age, when;
 	bool home = i == home_of(ep);
-	int rc = keepalive(port, home, FABRIC_ASK);
+	int rc = silence_keepalive(port, home, FABRIC_ASK);
 
 	if (rc == -ENOTSUP) /* on this machine */
 		return false;
@@ -103,7 +103,7 @@ static void fall_silent(struct endpoint *ep, struct fabric_link *port, bool home
 {
 	struct control *c = ep->control;
 
-	(void)keepalive(port, home, FABRIC_SILENT);
+	(void)silence_keepalive(port, home, FABRIC_SILENT);
 	if (!home || c->socket.fd < 0)
 		return;
 	/* Should the peer receive it after all, then as a loss, not as an orderly end. */
@@ -114,7 +114,7 @@ static void fall_silent(struct endpoint *ep, struct fabric_link *port, bool home
 }
 
 /* The next inspection of EP; 0: one of its links fell silent; UINT64_MAX: none of them is watched. */
-static uint64_t inspect(struct endpoint *ep, uint64_t now)
+static uint64_t silence_inspect(struct endpoint *ep, uint64_t now)
 {
 	struct silence *s = &ep->control->silence;
 	/* While none is up, one may come. */
@@ -125,7 +125,7 @@ static uint64_t inspect(struct endpoint *ep, uint64_t now)
 	for (uint32_t i = 0; i < SILENCE_LINKS; i++) {
 		struct fabric_link *port = link_at(ep, i);
 
-		if (port && is_silent(ep, port, i, now, &next)) {
+		if (port && silence_is_silent(ep, port, i, now, &next)) {
 			fall_silent(ep, port, i == home_of(ep));
 			return 0;
 		}
@@ -158,7 +158,7 @@ uint64_t silence_deadlines(struct context *ctx, uint64_t now_ns)
 		uint64_t when = UINT64_MAX;
 
 		if (c->ep->state == SLMPM_PEER_UP)
-			when = inspect(c->ep, now_ns);
+			when = silence_inspect(c->ep, now_ns);
 		if (!when) {
 			ctx->silence_deadline = 0;
 			return 0; /* what it brought with it may have changed the list */

@@ -70,7 +70,7 @@ struct slot *emulate_slot_of(struct emulation *e, uint32_t tag)
 
 /* ---- operations ----------------------------------------------------------------------------- */
 
-static bool all_sent(const struct emulated *op)
+static bool emulate_all_sent(const struct emulated *op)
 {
 	return list_empty(&op->node);
 }
@@ -83,13 +83,13 @@ static void op_free(struct emulation *e, struct emulated *op)
 }
 
 /* Nothing of it is under way and nothing goes any more: it is done. */
-static void settle(struct endpoint *ep, struct emulated *op)
+static void emulate_settle(struct endpoint *ep, struct emulated *op)
 {
 	struct request *r = op->r;
 	uint64_t old = op->old;
 	int status = op->status;
 
-	if (!all_sent(op) || op->in_flight)
+	if (!emulate_all_sent(op) || op->in_flight)
 		return;
 	op_free(ep->emulation, op);
 	if (r)
@@ -151,7 +151,7 @@ bool emulate_take_back(struct request *r)
 		return true;
 	op->r = NULL;
 	stop(op, -SLMPM_ECANCELED);
-	settle(r->ep, op);
+	emulate_settle(r->ep, op);
 	endpoint_refresh(r->ep);
 	return true;
 }
@@ -168,7 +168,7 @@ void emulate_end(struct endpoint *ep)
 		if (!op)
 			continue;
 		drop_slot(e, s);
-		if (all_sent(op) && !op->in_flight)
+		if (emulate_all_sent(op) && !op->in_flight)
 			op_free(e, op);
 	}
 	LIST_EACH(at, &e->going)
@@ -276,7 +276,7 @@ static int push_operations(struct endpoint *ep, int most)
 		if (has_more(op))
 			continue;
 		list_remove(&op->node);
-		settle(ep, op);
+		emulate_settle(ep, op);
 	}
 	return n;
 }
@@ -338,6 +338,6 @@ void emulate_answered(struct endpoint *ep, struct slot *s, int status, uint64_t 
 		stop(op, status);
 	if (!has_more(op))
 		list_remove(&op->node);
-	settle(ep, op);
+	emulate_settle(ep, op);
 	(void)emulate_push(ep);
 }

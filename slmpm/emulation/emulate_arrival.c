@@ -13,7 +13,8 @@
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
-static bool take_answer(struct endpoint *ep, const struct slmpm_am *am, struct emulate_answer *a)
+static bool emulate_arrival_take_answer(struct endpoint *ep, const struct slmpm_am *am,
+					struct emulate_answer *a)
 {
 	if (PEER_FAULT(am->head_len != sizeof(*a) || (am->data_len && am->id != EMULATE_DATA)))
 		return endpoint_poison(ep, "length of an answer");
@@ -23,12 +24,12 @@ static bool take_answer(struct endpoint *ep, const struct slmpm_am *am, struct e
 	return true;
 }
 
-static void answer(struct endpoint *ep, const struct slmpm_am *am)
+static void emulate_arrival_answer(struct endpoint *ep, const struct slmpm_am *am)
 {
 	struct emulate_answer a = {.tag = 0};
 	struct slot *s;
 
-	if (!take_answer(ep, am, &a))
+	if (!emulate_arrival_take_answer(ep, am, &a))
 		return;
 	if (am->id == EMULATE_GIVE_UP) {
 		emulate_serve_give_up(ep, a.tag);
@@ -128,7 +129,7 @@ void emulate_handle(struct endpoint *ep, const struct slmpm_am *am)
 		return;
 	}
 	if (am->id >= EMULATE_GIVE_UP) {
-		answer(ep, am);
+		emulate_arrival_answer(ep, am);
 		return;
 	}
 	if (!take_request(ep, am, &q))

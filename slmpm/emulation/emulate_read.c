@@ -98,7 +98,7 @@ static int post_data(struct endpoint *ep, const struct entry *entry, const void 
 	return emulate_post(ep, NULL, EMULATE_DATA, &a, sizeof(a), data, n);
 }
 
-static void answered(struct endpoint *ep, struct entry *entry)
+static void emulate_read_answered(struct endpoint *ep, struct entry *entry)
 {
 	emulate_entry_free(ep, entry);
 	ep->emulation->answering--;
@@ -113,7 +113,7 @@ int emulate_send_data(struct endpoint *ep, struct entry *entry)
 	int rc;
 
 	if (!region) { /* taken back meanwhile */
-		answered(ep, entry);
+		emulate_read_answered(ep, entry);
 		emulate_reply(ep, entry->tag, entry->status, 0);
 		return 1;
 	}
@@ -127,6 +127,6 @@ int emulate_send_data(struct endpoint *ep, struct entry *entry)
 		return rc;
 	entry->got += n;
 	if (entry->got == entry->target.length)
-		answered(ep, entry);
+		emulate_read_answered(ep, entry);
 	return 1;
 }

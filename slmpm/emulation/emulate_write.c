@@ -28,7 +28,7 @@ static void *next_run(const struct emulated *op, uint64_t left, uint32_t room, u
 	return run;
 }
 
-static void advance(struct emulated *op, uint64_t n, uint64_t span)
+static void emulate_write_advance(struct emulated *op, uint64_t n, uint64_t span)
 {
 	op->at += n;
 	op->in_span += n;
@@ -50,7 +50,7 @@ static int send_piece(struct endpoint *ep, struct emulated *op, const struct slm
 	if (rc != 1)
 		return rc;
 	ep->stats->am_writes++;
-	advance(op, n, span->len);
+	emulate_write_advance(op, n, span->len);
 	return 1;
 }
 
@@ -63,7 +63,7 @@ static int send_opening(struct endpoint *ep, struct emulated *op, const struct s
 	if (rc != 1)
 		return rc;
 	ep->stats->tag_writes++;
-	advance(op, 0, span->len);
+	emulate_write_advance(op, 0, span->len);
 	return 1;
 }
 
@@ -94,7 +94,7 @@ static int send_tagged(struct endpoint *ep, struct emulated *op)
 	if (rc != 1)
 		return rc;
 	monitor_carrier(ep, n);
-	advance(op, n, s->length);
+	emulate_write_advance(op, n, s->length);
 	return rc;
 }
 
@@ -131,7 +131,7 @@ void emulate_serve_write(struct endpoint *ep, const struct emulate_request *q, c
 	emulate_reply(ep, q->tag, status, 0);
 }
 
-static struct entry *entry_of(struct endpoint *ep, uint32_t tag)
+static struct entry *emulate_write_entry_of(struct endpoint *ep, uint32_t tag)
 {
 	struct emulation *e = ep->emulation;
 
@@ -142,7 +142,7 @@ static struct entry *entry_of(struct endpoint *ep, uint32_t tag)
 	return NULL;
 }
 
-static void write_done(struct endpoint *ep, struct entry *entry)
+static void emulate_write_write_done(struct endpoint *ep, struct entry *entry)
 {
 	uint32_t tag = entry->tag;
 	int status = entry->status;
@@ -156,7 +156,7 @@ void emulate_serve_tagged_write(struct endpoint *ep, const struct emulate_reques
 {
 	struct entry *entry;
 
-	if (PEER_FAULT(entry_of(ep, q->tag))) {
+	if (PEER_FAULT(emulate_write_entry_of(ep, q->tag))) {
 		endpoint_poison(ep, "tag of a request");
 		return;
 	}
@@ -167,12 +167,12 @@ void emulate_serve_tagged_write(struct endpoint *ep, const struct emulate_reques
 	/* Refused or not: its bytes are on their way, and the answer comes behind them. */
 	(void)rma_find(ep, &q->target, SLMPM_WRITE, &entry->status);
 	if (!q->target.length)
-		write_done(ep, entry);
+		emulate_write_write_done(ep, entry);
 }
 
 void emulate_take_tagged(struct endpoint *ep, uint32_t tag, const void *data, uint32_t len)
 {
-	struct entry *entry = entry_of(ep, tag);
+	struct entry *entry = emulate_write_entry_of(ep, tag);
 	struct region *region;
 
 	if (PEER_FAULT(!entry || !len || len > entry->target.length - entry->got)) {
@@ -189,12 +189,12 @@ void emulate_take_tagged(struct endpoint *ep, uint32_t tag, const void *data, ui
 	}
 	entry->got += len;
 	if (entry->got == entry->target.length)
-		write_done(ep, entry);
+		emulate_write_write_done(ep, entry);
 }
 
 void emulate_serve_give_up(struct endpoint *ep, uint32_t tag)
 {
-	struct entry *entry = entry_of(ep, tag);
+	struct entry *entry = emulate_write_entry_of(ep, tag);
 
 	if (PEER_FAULT(!entry)) {
 		endpoint_poison(ep, "tag of a request");
@@ -202,5 +202,5 @@ void emulate_serve_give_up(struct endpoint *ep, uint32_t tag)
 	}
 	if (!entry->status)
 		entry->status = -SLMPM_ECANCELED;
-	write_done(ep, entry);
+	emulate_write_write_done(ep, entry);
 }

@@ -25,15 +25,15 @@ bool engine_wants(uint64_t length)
 
 /* ---- moving --------------------------------------------------------------------------------- */
 
-static bool is_direct(const _Atomic unsigned char *access)
+static bool engine_is_direct(const _Atomic unsigned char *access)
 {
 	return !access ||
 	       atomic_load_explicit(access, memory_order_relaxed) == FABRIC_ACCESS_DIRECT;
 }
 
-static int reach(struct transfer *t, uint64_t offset, void *here, uint64_t n)
+static int engine_reach(struct transfer *t, uint64_t offset, void *here, uint64_t n)
 {
-	if (!is_direct(t->access))
+	if (!engine_is_direct(t->access))
 		return -ENOTSUP; /* by packets, all of it: the owner says what may be done */
 	if (!t->to)
 		return link_reach(t->ep, t->op, &t->memory, offset, here, n);
@@ -63,7 +63,7 @@ int transfer_move(struct transfer *t)
 		here = request_walk_on(&walk, n < left ? n : left, &n);
 		if (!here)
 			return -EFAULT;
-		rc = reach(t, span->offset + t->in_span, here, n);
+		rc = engine_reach(t, span->offset + t->in_span, here, n);
 		if (rc != 1)
 			return rc;
 		t->in_span += n;
@@ -133,7 +133,7 @@ int engine_start(struct request *r, const struct fabric_memory *memory,
 	return 0;
 }
 
-static void count(const struct transfer *t)
+static void engine_count(const struct transfer *t)
 {
 	struct slmpm_stats *s = t->ep->stats;
 	bool out = t->op == FABRIC_WRITE && !t->to;
@@ -149,7 +149,7 @@ static void transfer_free(struct transfer *t)
 	struct endpoint *ep = t->ep;
 
 	t->r->rma.transfer = NULL;
-	count(t);
+	engine_count(t);
 	ep->one_sided.moving--;
 	free(t);
 	endpoint_refresh(ep);
@@ -168,7 +168,7 @@ uint64_t engine_stop(struct request *r)
 	return at;
 }
 
-static void land(struct transfer *t)
+static void engine_land(struct transfer *t)
 {
 	struct request *r = t->r;
 	int rc = t->status;
@@ -207,7 +207,7 @@ static int step_inline(struct engine_port *port)
 		list_append(&port->waiting, &t->node);
 	} else {
 		t->status = rc;
-		land(t);
+		engine_land(t);
 	}
 	return 1;
 }
@@ -232,7 +232,7 @@ int engine_step(struct endpoint *ep)
 
 		if (!t)
 			break;
-		land(t);
+		engine_land(t);
 		n++;
 	}
 	return n;

@@ -69,7 +69,7 @@ void engine_close(struct context *ctx)
 /* ---- progress while the application is busy ------------------------------------------------- */
 
 /* Asked whenever something has been found, too: who never sleeps shows it as well. */
-static bool is_over(void *arg)
+static bool engine_port_is_over(void *arg)
 {
 	struct engine_port *port = arg;
 
@@ -105,14 +105,14 @@ static void stay_aside(struct engine_port *port)
 	}
 }
 
-static void *serve(void *arg)
+static void *engine_port_serve(void *arg)
 {
 	struct engine_port *port = arg;
 
 	pthread_mutex_lock(&port->ctx->lock);
 	while (!port->stop) {
 		port->enters = port->polls = true;
-		(void)wait_until(port->ctx, is_over, port, -1);
+		(void)wait_until(port->ctx, engine_port_is_over, port, -1);
 		port->polls = false;
 		stay_aside(port);
 	}
@@ -126,7 +126,7 @@ static int start_serving(struct context *ctx)
 
 	context_lock(ctx); /* which the thread takes first */
 	ctx->port->stop = false;
-	rc = engine_start_thread(&ctx->port->server, serve, ctx->port);
+	rc = engine_start_thread(&ctx->port->server, engine_port_serve, ctx->port);
 	ctx->port->served = rc == 0;
 	context_unlock(ctx);
 	return rc < 0 ? error_system(rc, "the engine's thread") : 0;

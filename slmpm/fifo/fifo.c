@@ -35,7 +35,7 @@ static bool take_head(struct endpoint *ep, uint32_t stream, const void *data, ui
 }
 
 /* Behind its head, so that what is handed out is never at NULL. */
-static unsigned char *copy(const void *data, uint64_t total)
+static unsigned char *fifo_copy(const void *data, uint64_t total)
 {
 	unsigned char *memory = malloc(total);
 
@@ -44,8 +44,8 @@ static unsigned char *copy(const void *data, uint64_t total)
 	return memory;
 }
 
-static void put(struct endpoint *ep, const struct fifo_put *q, const void *data, uint64_t total,
-		unsigned char *memory, uint64_t charge)
+static void fifo_own_put(struct endpoint *ep, const struct fifo_put *q, const void *data,
+			 uint64_t total, unsigned char *memory, uint64_t charge)
 {
 	struct context *ctx = ep->ctx;
 	int status = 0;
@@ -59,7 +59,7 @@ static void put(struct endpoint *ep, const struct fifo_put *q, const void *data,
 		return;
 	}
 	if (!memory)
-		memory = copy(data, total);
+		memory = fifo_copy(data, total);
 	e = memory ? handle_new(&fifo_table) : NULL;
 	if (!e) {
 		free(memory);
@@ -92,7 +92,7 @@ void fifo_arrived(struct endpoint *ep, uint32_t stream, const void *data, uint64
 	struct fifo_put q;
 
 	if (take_head(ep, stream, data, total, &q))
-		put(ep, &q, data, total, memory, charge);
+		fifo_own_put(ep, &q, data, total, memory, charge);
 	else
 		free(memory);
 }
@@ -106,7 +106,7 @@ struct taking {
 	struct fifo_entry *entry;
 };
 
-static bool find(void *arg)
+static bool fifo_find(void *arg)
 {
 	struct taking *t = arg;
 
@@ -122,9 +122,9 @@ static bool find(void *arg)
 	return (t->ep && endpoint_of(t->peer) != t->ep) || context_source_ended(t->ctx, t->ep) < 0;
 }
 
-static int take(struct taking *t, struct slmpm_fifo *entry, int timeout_ms)
+static int fifo_own_take(struct taking *t, struct slmpm_fifo *entry, int timeout_ms)
 {
-	int rc = wait_until(t->ctx, find, t, timeout_ms);
+	int rc = wait_until(t->ctx, fifo_find, t, timeout_ms);
 	struct fifo_entry *e = t->entry;
 
 	if (t->ep && endpoint_of(t->peer) != t->ep)
@@ -158,7 +158,7 @@ int slmpm_fifo_take(slmpm_peer peer, struct slmpm_fifo *entry, int timeout_ms)
 		return rc;
 	rc = timeout_ms ? context_forbids(t.ctx, "slmpm_fifo_take") : 0;
 	if (rc == 0)
-		rc = take(&t, entry, timeout_ms);
+		rc = fifo_own_take(&t, entry, timeout_ms);
 	context_unlock(t.ctx);
 	return rc;
 }

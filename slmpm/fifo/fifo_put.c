@@ -12,7 +12,7 @@
 #include "slmpm/mode/mode_hint.h"
 #include "slmpm/completion/completion.h"
 
-static int check(const struct operation *o)
+static int fifo_put_check(const struct operation *o)
 {
 	const struct endpoint *ep = o->remote->ep;
 	uint64_t most = SLMPM_MESSAGE_MAX - sizeof(struct fifo_put);
@@ -30,7 +30,7 @@ static int check(const struct operation *o)
 	return 0;
 }
 
-static int prepare(struct request *r, const struct operation *o)
+static int fifo_put_prepare(struct request *r, const struct operation *o)
 {
 	const struct remote *remote = o->remote;
 	struct endpoint *ep = remote->ep;
@@ -57,7 +57,7 @@ int fifo_put(const struct operation *o)
 	struct endpoint *ep = o->remote->ep;
 	struct request stack = {.piece_count = 0}, *r = &stack;
 	slmpm_peer peer = {handle_id(ep)};
-	int rc = check(o);
+	int rc = fifo_put_check(o);
 
 	if (rc < 0)
 		return rc;
@@ -65,7 +65,7 @@ int fifo_put(const struct operation *o)
 		r = request_new();
 	if (!r)
 		return -SLMPM_ENOMEM;
-	rc = message_begin(r, prepare(r, o), &o->full, o->req);
+	rc = message_begin(r, fifo_put_prepare(r, o), &o->full, o->req);
 	if (rc == 0 && endpoint_of(peer) == ep) { /* else another thread has closed it meanwhile */
 		ep->stats->puts++;
 		ep->stats->put_bytes += o->length;

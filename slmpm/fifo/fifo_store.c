@@ -56,7 +56,8 @@ static void stored(struct request *r)
 		rma_wake(ep); /* a flush waits for all that the engine moves */
 }
 
-static struct request *prepare(struct fifo_entry *e, struct region *region, uint64_t offset)
+static struct request *fifo_store_prepare(struct fifo_entry *e, struct region *region,
+					  uint64_t offset)
 {
 	const struct slmpm_iov piece = {(void *)(uintptr_t)e->data, e->len};
 	struct request *r = request_new();
@@ -79,10 +80,10 @@ static struct request *prepare(struct fifo_entry *e, struct region *region, uint
 }
 
 /* Without blocking. */
-static int begin(struct fifo_entry *e, struct region *region, uint64_t offset,
-		 const struct slmpm_how *how, slmpm_req *req)
+static int fifo_store_begin(struct fifo_entry *e, struct region *region, uint64_t offset,
+			    const struct slmpm_how *how, slmpm_req *req)
 {
-	struct request *r = prepare(e, region, offset);
+	struct request *r = fifo_store_prepare(e, region, offset);
 	int rc;
 
 	if (!r)
@@ -105,8 +106,8 @@ static int begin(struct fifo_entry *e, struct region *region, uint64_t offset,
 	return 0;
 }
 
-static int store(struct fifo_entry *e, slmpm_mem mem, uint64_t offset, const struct slmpm_how *how,
-		 slmpm_req *req)
+static int fifo_store_store(struct fifo_entry *e, slmpm_mem mem, uint64_t offset,
+			    const struct slmpm_how *how, slmpm_req *req)
 {
 	struct region *region = region_get(mem);
 
@@ -120,7 +121,7 @@ static int store(struct fifo_entry *e, slmpm_mem mem, uint64_t offset, const str
 				 (unsigned long long)e->len, (unsigned long long)offset,
 				 (unsigned long long)region->memory.size);
 	if (!completion_blocks(how, req))
-		return begin(e, region, offset, how, req);
+		return fifo_store_begin(e, region, offset, how, req);
 	memcpy(region_at(region, offset), e->data, e->len);
 	part_landed(e->ctx, region_at(region, offset), e->len);
 	fifo_dispose(e, 0);
@@ -141,7 +142,7 @@ int slmpm_fifo_store(struct slmpm_fifo *entry, slmpm_mem mem, uint64_t offset,
 	ctx = e->ctx;
 	rc = how_take("slmpm_fifo_store", &full, how, 0);
 	if (rc == 0)
-		rc = store(e, mem, offset, &full, req);
+		rc = fifo_store_store(e, mem, offset, &full, req);
 	if (rc == 0)
 		*entry = (struct slmpm_fifo){.id = 0};
 	context_unlock(ctx);

@@ -132,7 +132,7 @@ char *arrive_url(const struct arrive *a, const char *address)
 
 /* ---- who comes ------------------------------------------------------------------------------ */
 
-static void shut(struct context *ctx, struct watch *w)
+static void arrive_shut(struct context *ctx, struct watch *w)
 {
 	if (w->fd >= 0)
 		watch_close(ctx, w);
@@ -141,29 +141,29 @@ static void shut(struct context *ctx, struct watch *w)
 /* Everything but the process is over. */
 static void shut_door(struct arrive *a)
 {
-	shut(a->ep->ctx, &a->listening);
+	arrive_shut(a->ep->ctx, &a->listening);
 	for (int i = 0; i < UNAUTHENTICATED; i++)
-		shut(a->ep->ctx, &a->unauthenticated[i].watch);
+		arrive_shut(a->ep->ctx, &a->unauthenticated[i].watch);
 }
 
-static void refuse(struct arrive *a, int error, const char *why)
+static void arrive_refuse(struct arrive *a, int error, const char *why)
 {
 	shut_door(a);
 	endpoint_refused(a->ep, error, why);
 }
 
-static void ended(struct arrive *a)
+static void arrive_ended(struct arrive *a)
 {
 	char why[96], text[128];
 
 	watch_remove(a->ep->ctx, &a->process); /* it stays readable for ever */
 	(void)process_describe(a->ep, why, sizeof(why));
 	snprintf(text, sizeof(text), "%.90s before it connected", why);
-	refuse(a, SLMPM_EDEAD, text);
+	arrive_refuse(a, SLMPM_EDEAD, text);
 }
 
 /* Who has waited longest makes room: an accelerator says its ticket at once. */
-static struct caller *find_place(struct arrive *a)
+static struct caller *arrive_find_place(struct arrive *a)
 {
 	struct caller *oldest = &a->unauthenticated[0];
 
@@ -175,7 +175,7 @@ static struct caller *find_place(struct arrive *a)
 		if (s->since < oldest->since)
 			oldest = s;
 	}
-	shut(a->ep->ctx, &oldest->watch);
+	arrive_shut(a->ep->ctx, &oldest->watch);
 	return oldest;
 }
 
@@ -204,7 +204,7 @@ static void let_in(struct arrive *a, struct caller *s)
 }
 
 /* Never more than it has to say: what follows is the handshake's. */
-static void hear(struct arrive *a, struct caller *s)
+static void arrive_hear(struct arrive *a, struct caller *s)
 {
 	ssize_t n = recv(s->watch.fd, s->said + s->have, ARRIVAL_SIZE - s->have, MSG_DONTWAIT);
 
@@ -220,19 +220,19 @@ static void hear(struct arrive *a, struct caller *s)
 	if (n > 0)
 		log_limited(&a->knocks, SLMPM_LOG_WARN, "%s: a stranger knocked and was sent away",
 			    a->ep->name);
-	shut(a->ep->ctx, &s->watch);
+	arrive_shut(a->ep->ctx, &s->watch);
 }
 
-static void take_connection(struct arrive *a)
+static void arrive_take_connection(struct arrive *a)
 {
 	int fd = accept4(a->listening.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct caller *s;
 
 	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
-		refuse(a, SLMPM_ENOFILE, "no descriptor for its connection");
+		arrive_refuse(a, SLMPM_ENOFILE, "no descriptor for its connection");
 	if (fd < 0)
 		return;
-	s = find_place(a);
+	s = arrive_find_place(a);
 	s->watch.fd = fd;
 	s->since = clock_now();
 	s->have = 0;
@@ -241,7 +241,7 @@ static void take_connection(struct arrive *a)
 		s->watch.fd = -1;
 		return;
 	}
-	hear(a, s); /* before another one comes */
+	arrive_hear(a, s); /* before another one comes */
 }
 
 static void arrive_ready(struct context *ctx, struct watch *w)
@@ -255,13 +255,13 @@ static void arrive_ready(struct context *ctx, struct watch *w)
 		shut_door(a);
 		watch_remove(a->ep->ctx, &a->process);
 	} else if (w == &a->process) {
-		ended(a);
+		arrive_ended(a);
 	} else if (w == &a->listening) {
-		take_connection(a);
+		arrive_take_connection(a);
 	} else {
 		for (int i = 0; i < UNAUTHENTICATED; i++)
 			if (w == &a->unauthenticated[i].watch)
-				hear(a, &a->unauthenticated[i]);
+				arrive_hear(a, &a->unauthenticated[i]);
 	}
 }
 
@@ -279,7 +279,7 @@ void arrive_free(struct arrive *a)
 {
 	if (a && a->ep) {
 		shut_door(a);
-		shut(a->ep->ctx, &a->process);
+		arrive_shut(a->ep->ctx, &a->process);
 	} else if (a && a->listening.fd >= 0) {
 		close(a->listening.fd);
 	}

@@ -46,7 +46,7 @@ static int create_whole(const char *folder, const char *path)
 	return rc;
 }
 
-static int create(const char *folder, const char *path)
+static int element_create(const char *folder, const char *path)
 {
 	int fd = create_whole(folder, path);
 
@@ -69,7 +69,7 @@ static int open_in(const char *folder)
 	/* In a sticky folder somebody else's file may only be opened without O_CREAT. */
 	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0 && errno == ENOENT) {
-		fd = create(folder, path);
+		fd = element_create(folder, path);
 		if (fd != -EEXIST)
 			return fd;
 		fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -87,7 +87,7 @@ static uint32_t last_element(int type)
 	return topology_get(&t) > 0 ? t->elements : (uint32_t)config_get()->elements;
 }
 
-static int open_file(void)
+static int element_open_file(void)
 {
 	const struct config *config = config_get();
 	const char *folders[] = {"/run/lock", "/var/lock", "/tmp"};
@@ -122,14 +122,14 @@ static int set_lock(uint32_t id, short type)
 	return fcntl(file, F_SETLK, &l) == 0 ? 0 : -errno;
 }
 
-static bool is_free(uint32_t id)
+static bool element_is_free(uint32_t id)
 {
 	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = id, .l_len = 1};
 
 	return !mine[id] && fcntl(file, F_GETLK, &l) == 0 && l.l_type == F_UNLCK;
 }
 
-static int begin(slmpm_ctx handle, int type)
+static int element_begin(slmpm_ctx handle, int type)
 {
 	const struct topology *t;
 	int rc = 0;
@@ -142,7 +142,7 @@ static int begin(slmpm_ctx handle, int type)
 	if (rc < 0)
 		return rc;
 	pthread_mutex_lock(&lock);
-	rc = open_file();
+	rc = element_open_file();
 	if (rc < 0)
 		pthread_mutex_unlock(&lock);
 	return rc;
@@ -150,12 +150,12 @@ static int begin(slmpm_ctx handle, int type)
 
 int slmpm_element_count(slmpm_ctx ctx, int type)
 {
-	int n = 0, rc = begin(ctx, type);
+	int n = 0, rc = element_begin(ctx, type);
 
 	if (rc < 0)
 		return rc;
 	for (uint32_t id = 1; id <= last_element(type); id++)
-		n += is_free(id);
+		n += element_is_free(id);
 	pthread_mutex_unlock(&lock);
 	return n;
 }
@@ -166,7 +166,7 @@ int slmpm_element_reserve(slmpm_ctx ctx, int type, int want, uint32_t *ids)
 
 	if (want < 0 || (want && !ids))
 		return error_set(SLMPM_EINVAL, "slmpm_element_reserve: %d elements", want);
-	rc = begin(ctx, type);
+	rc = element_begin(ctx, type);
 	if (rc < 0)
 		return rc;
 	for (uint32_t id = 1; id <= last_element(type) && n < want; id++) {
@@ -185,7 +185,7 @@ int slmpm_element_release(slmpm_ctx ctx, int n, const uint32_t *ids)
 
 	if (n < 0 || (n && !ids))
 		return error_set(SLMPM_EINVAL, "slmpm_element_release: %d elements", n);
-	rc = begin(ctx, SLMPM_ELEMENT_ACCELERATOR);
+	rc = element_begin(ctx, SLMPM_ELEMENT_ACCELERATOR);
 	if (rc < 0)
 		return rc;
 	for (int i = 0; i < n && rc == 0; i++)

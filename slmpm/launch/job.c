@@ -34,7 +34,7 @@ static int connect_job(bool *wants_output)
 	return -1;
 }
 
-static void say(int job, const char *text, const int *fds, size_t count)
+static void job_say(int job, const char *text, const int *fds, size_t count)
 {
 	union {
 		struct cmsghdr align;
@@ -98,7 +98,7 @@ void job_started(struct job_start *s, uint32_t element, pid_t pid, const char *h
 	if (s->job >= 0 && pid > 0) {
 		snprintf(text, sizeof(text), "start %u %d %s %.300s", element, (int)pid,
 			 host ? host : "-", n > 0 ? self : program);
-		say(s->job, text, s->read, s->out >= 0 ? 2 : 0);
+		job_say(s->job, text, s->read, s->out >= 0 ? 2 : 0);
 	}
 	close_one(&s->read[0]);
 	close_one(&s->read[1]);
@@ -116,6 +116,6 @@ void job_ended(pid_t pid, int status)
 	if (job < 0)
 		return;
 	snprintf(text, sizeof(text), "end %d %d", (int)pid, status);
-	say(job, text, NULL, 0);
+	job_say(job, text, NULL, 0);
 	close(job);
 }

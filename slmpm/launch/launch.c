@@ -62,7 +62,7 @@ int launch_find(const char *prog, char out[PATH_MAX])
 	return -ENOENT;
 }
 
-static size_t count(char *const *list)
+static size_t launch_count(char *const *list)
 {
 	size_t n = 0;
 
@@ -80,7 +80,7 @@ static bool add_word(struct launch *l, size_t *used, const char *word)
 
 static bool add_words(struct launch *l, size_t *used, char *const words[])
 {
-	for (size_t i = 0; i < count(words); i++)
+	for (size_t i = 0; i < launch_count(words); i++)
 		if (!add_word(l, used, words[i]))
 			return false;
 	return true;
@@ -95,7 +95,7 @@ static int wrap(struct launch *l, const char *wrapper, char *const argv[])
 
 	l->wrapped = strdup(wrapper);
 	for (const char *at = wrapper; *at; at++)
-		words += *at == ' ' ? 1 : *at == '%' ? count(argv) : 0;
+		words += *at == ' ' ? 1 : *at == '%' ? launch_count(argv) : 0;
 	l->argv = calloc(words + 2, sizeof(char *));
 	if (!l->wrapped || !l->argv)
 		return -ENOMEM;
@@ -120,7 +120,7 @@ static int make_argv(struct launch *l, const char *prog, char *const argv[], con
 		return rc;
 	if (wrapper && *wrapper)
 		return wrap(l, wrapper, argv);
-	l->argv = calloc(count(argv) + 2, sizeof(char *));
+	l->argv = calloc(launch_count(argv) + 2, sizeof(char *));
 	if (!l->argv || !add_word(l, &used, prog) || !add_words(l, &used, argv))
 		return -ENOMEM;
 	return 0;
@@ -174,12 +174,12 @@ static int make_environment(struct launch *l, const struct slmpm_spawn_options *
 	extern char **environ;
 	bool clean = o && o->flags & SLMPM_SPAWN_CLEAN_ENV;
 	char *const *given = o ? o->envp : NULL;
-	char **merged = calloc(count(environ) + count(given) + 1, sizeof(char *));
+	char **merged = calloc(launch_count(environ) + launch_count(given) + 1, sizeof(char *));
 	char *own[3] = {l->parent, death_pipe >= 0 ? l->death_pipe : NULL, NULL};
 	struct stat st;
 	size_t used = 0;
 
-	l->envp = calloc(count(environ) + count(given) + 4, sizeof(char *));
+	l->envp = calloc(launch_count(environ) + launch_count(given) + 4, sizeof(char *));
 	if (!merged || !l->envp || fstat(fd, &st) != 0) {
 		free(merged);
 		return -ENOMEM;
@@ -225,8 +225,8 @@ int launch_prepare(struct launch *l, const char *prog, char *const argv[],
  * A program that has just been written may be busy for a moment: another thread's child holds its
  * copy of the descriptor until it executes something.
  */
-static int start(const struct launch *l, const posix_spawn_file_actions_t *actions,
-		 const posix_spawnattr_t *attributes, pid_t *pid)
+static int launch_own_start(const struct launch *l, const posix_spawn_file_actions_t *actions,
+			    const posix_spawnattr_t *attributes, pid_t *pid)
 {
 	const struct timespec pause = {0, BUSY_PAUSE_MS * 1000000};
 	int tries = 0, rc = l->cpus ? -cpus_enter(l->cpus) : 0;
@@ -266,7 +266,7 @@ int launch_start(struct launch *l, pid_t *pid)
 	if (rc == 0 && l->cwd)
 		rc = posix_spawn_file_actions_addchdir_np(&actions, l->cwd);
 	if (rc == 0)
-		rc = start(l, &actions, &attributes, pid);
+		rc = launch_own_start(l, &actions, &attributes, pid);
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attributes);
 	return -rc;

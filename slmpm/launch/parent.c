@@ -54,7 +54,7 @@ static int inherited_socket(void)
 static pthread_mutex_t parent_lock = PTHREAD_MUTEX_INITIALIZER;
 static slmpm_peer parent;
 
-static bool has_connected(void *arg)
+static bool parent_has_connected(void *arg)
 {
 	return ((struct endpoint *)arg)->state != SLMPM_PEER_CONNECTING;
 }
@@ -86,7 +86,8 @@ static int await_handshake(struct endpoint *ep, int rc)
 {
 	if (rc < 0)
 		return error_system(rc, "the control connection cannot be set up");
-	(void)wait_until(ep->ctx, has_connected, ep, -1); /* ends by the handshake's own deadline */
+	(void)wait_until(ep->ctx, parent_has_connected, ep,
+			 -1); /* ends by the handshake's own deadline */
 	return ep->was_up ? 0 : endpoint_error(ep);
 }
 

@@ -47,7 +47,7 @@ static int status_word(const struct process *p)
 }
 
 /* Has it ended? */
-static bool inspect(struct process *p, int options)
+static bool process_inspect(struct process *p, int options)
 {
 	siginfo_t info = {0};
 
@@ -82,7 +82,7 @@ bool process_describe(struct endpoint *ep, char *text, size_t size)
 {
 	struct process *p = ep->process;
 
-	if (!inspect(p, WNOHANG | WNOWAIT)) {
+	if (!process_inspect(p, WNOHANG | WNOWAIT)) {
 		snprintf(text, size, "it left the connection");
 		return false;
 	}
@@ -112,11 +112,11 @@ struct joining {
 	slmpm_peer peer; /* another thread may be first to reap it */
 };
 
-static bool has_ended(void *arg)
+static bool process_own_has_ended(void *arg)
 {
 	struct joining *j = arg;
 
-	return endpoint_of(j->peer) != j->ep || inspect(j->ep->process, WNOHANG);
+	return endpoint_of(j->peer) != j->ep || process_inspect(j->ep->process, WNOHANG);
 }
 
 /* Others go on meanwhile: peers of this context, and threads in it. */
@@ -128,7 +128,8 @@ static int await_end(struct endpoint *ep, slmpm_peer peer, uint64_t deadline, in
 	int rc, longest = ep->process->pidfd < 0 ? 2 : 100;
 
 	do
-		rc = wait_until(ep->ctx, has_ended, &j, clock_ms(clock_now(), deadline, longest));
+		rc = wait_until(ep->ctx, process_own_has_ended, &j,
+				clock_ms(clock_now(), deadline, longest));
 	while (rc < 0 && clock_now() < deadline);
 	if (endpoint_of(peer) != ep)
 		return endpoint_bad_handle(peer);
@@ -143,7 +144,7 @@ static int close_first(struct endpoint *ep, slmpm_peer peer, uint64_t deadline, 
 	(void)wait_inspect(ep->ctx);
 	rc = wait_connected(ep, clock_ms(clock_now(), deadline, -1));
 	if (endpoint_of(peer) == ep) {
-		if (rc < 0 && !inspect(ep->process, WNOHANG | WNOWAIT))
+		if (rc < 0 && !process_inspect(ep->process, WNOHANG | WNOWAIT))
 			return late_error(ep->ctx, ep, timeout_ms,
 					  "%s still runs and has not connected", ep->name);
 		(void)parts.close(ep, clock_ms(clock_now(), deadline, -1));
@@ -151,7 +152,7 @@ static int close_first(struct endpoint *ep, slmpm_peer peer, uint64_t deadline, 
 	return endpoint_of(peer) == ep ? 0 : endpoint_bad_handle(peer);
 }
 
-static int conclude(struct endpoint *ep, int *status)
+static int process_conclude(struct endpoint *ep, int *status)
 {
 	int word = status_word(ep->process), rc = 0;
 
@@ -186,7 +187,7 @@ int slmpm_join(slmpm_peer peer, int *status, int timeout_ms)
 	if (rc == 0)
 		rc = await_end(ep, peer, deadline, timeout_ms);
 	if (rc == 0)
-		rc = conclude(ep, status);
+		rc = process_conclude(ep, status);
 	context_unlock(ctx);
 	return rc;
 }
@@ -204,7 +205,7 @@ int slmpm_kill(slmpm_peer peer, int grace_ms)
 		return error_set(SLMPM_EINVAL, "slmpm_kill: a grace of %d ms", grace_ms);
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
-	if (inspect(ep->process, WNOHANG | WNOWAIT))
+	if (process_inspect(ep->process, WNOHANG | WNOWAIT))
 		rc = 0;
 	else if (send_signal(ep->process, grace_ms ? SIGTERM : SIGKILL) != 0)
 		rc = error_system(-errno, ep->name);
@@ -228,7 +229,7 @@ uint64_t process_deadlines(struct context *ctx, uint64_t now)
 
 		if (!p || !p->kill_at)
 			continue;
-		if (inspect(p, WNOHANG | WNOWAIT))
+		if (process_inspect(p, WNOHANG | WNOWAIT))
 			p->kill_at = 0; /* it ended by itself */
 		else
 			kill_when_due(p, now);

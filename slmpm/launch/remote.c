@@ -60,7 +60,7 @@ static const char *find_runner(char path[PATH_MAX])
 	return slash && eaccess(path, X_OK) == 0 ? path : name;
 }
 
-static int launch(struct start *s, const struct slmpm_spawn_options *o, int fd)
+static int remote_launch(struct start *s, const struct slmpm_spawn_options *o, int fd)
 {
 	static char word[] = "--relay";
 	char *const argv[] = {word, NULL};
@@ -90,7 +90,7 @@ static int launch(struct start *s, const struct slmpm_spawn_options *o, int fd)
 	return 0;
 }
 
-static int await(struct start *s, short events)
+static int remote_await(struct start *s, short events)
 {
 	struct pollfd p = {.fd = s->fd, .events = events};
 	int n;
@@ -101,7 +101,7 @@ static int await(struct start *s, short events)
 	return n > 0 ? 0 : n < 0 ? -errno : -ETIMEDOUT;
 }
 
-static int say(struct start *s, const char *data, size_t left)
+static int remote_say(struct start *s, const char *data, size_t left)
 {
 	int rc = 0;
 
@@ -113,12 +113,12 @@ static int say(struct start *s, const char *data, size_t left)
 		data += n > 0 ? n : 0;
 		left -= n > 0 ? (size_t)n : 0;
 		if (n < 0)
-			rc = await(s, POLLOUT);
+			rc = remote_await(s, POLLOUT);
 	}
 	return rc;
 }
 
-static int hear(struct start *s, unsigned char *data, size_t left)
+static int remote_hear(struct start *s, unsigned char *data, size_t left)
 {
 	int rc = 0;
 
@@ -132,7 +132,7 @@ static int hear(struct start *s, unsigned char *data, size_t left)
 		data += n > 0 ? n : 0;
 		left -= n > 0 ? (size_t)n : 0;
 		if (n < 0)
-			rc = await(s, POLLIN);
+			rc = remote_await(s, POLLIN);
 	}
 	return rc;
 }
@@ -144,16 +144,16 @@ static uint32_t number(const unsigned char *at)
 }
 
 /* What it says: that the program runs, or why not: *REFUSED then, the detail set. Negative errno. */
-static int take_answer(struct start *s, int *refused)
+static int remote_take_answer(struct start *s, int *refused)
 {
 	unsigned char head[HEAD], text[ANSWER_MAX + 1];
 	uint32_t length, error;
-	int rc = hear(s, head, HEAD);
+	int rc = remote_hear(s, head, HEAD);
 
 	if (rc < 0)
 		return rc;
 	length = number(head);
-	if (length > ANSWER_MAX || (rc = hear(s, text, length)) < 0)
+	if (length > ANSWER_MAX || (rc = remote_hear(s, text, length)) < 0)
 		return rc < 0 ? rc : -EPROTO;
 	text[length] = 0;
 	if (head[4] == TYPE_RUNS)
@@ -175,9 +175,9 @@ static int converse(struct start *s, const char *text, size_t length)
 	for (int i = 0; i < 4; i++)
 		head[i] = (char)(length >> 8 * i & 0xff);
 	head[4] = TYPE_START;
-	rc = say(s, head, HEAD);
-	rc = rc < 0 ? rc : say(s, text, length);
-	rc = rc < 0 ? rc : take_answer(s, &refused);
+	rc = remote_say(s, head, HEAD);
+	rc = rc < 0 ? rc : remote_say(s, text, length);
+	rc = rc < 0 ? rc : remote_take_answer(s, &refused);
 	if (rc == -ETIMEDOUT)
 		return error_set(SLMPM_ETIMEOUT, "%s: not started within %lld ms (SLMPM_START_MS)",
 				 s->place->host, (long long)config_get()->start_ms);
@@ -186,7 +186,7 @@ static int converse(struct start *s, const char *text, size_t length)
 			refused;
 }
 
-static void give_up(struct start *s)
+static void remote_give_up(struct start *s)
 {
 	if (s->process.pid > 0) {
 		(void)kill(s->process.pid, SIGKILL);
@@ -241,7 +241,7 @@ static int make_request(struct start *s, struct remote_request *r, char **text, 
 	return rc;
 }
 
-static int start(struct start *s, struct remote_request *r)
+static int remote_start(struct start *s, struct remote_request *r)
 {
 	char *text = NULL;
 	size_t length = 0;
@@ -253,7 +253,7 @@ static int start(struct start *s, struct remote_request *r)
 		free(text);
 		return error_system(-errno, "a socket to the relay cannot be made");
 	}
-	rc = launch(s, r->options, fds[1]);
+	rc = remote_launch(s, r->options, fds[1]);
 	close(fds[1]);
 	s->fd = fds[0];
 	rc = rc < 0 ? rc : converse(s, text, length);
@@ -319,13 +319,13 @@ int remote_spawn(slmpm_peer *peer, struct context *ctx, const char *prog, char *
 	else if (rc == 0)
 		rc = error_set(SLMPM_ENOMEM, "for a start elsewhere");
 	rc = rc < 0 ? rc : choose_fabric(&s);
-	rc = rc < 0 ? rc : start(&s, &r);
+	rc = rc < 0 ? rc : remote_start(&s, &r);
 	if (rc == 0) {
 		context_lock(ctx);
 		rc = await_it(&s, ctx, peer);
 		context_unlock(ctx);
 	}
 	if (rc < 0 && s.arrive)
-		give_up(&s);
+		remote_give_up(&s);
 	return rc;
 }

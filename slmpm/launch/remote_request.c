@@ -16,7 +16,7 @@
 
 extern char **environ;
 
-static void put(FILE *to, const char *key, const char *value)
+static void remote_request_put(FILE *to, const char *key, const char *value)
 {
 	if (value)
 		fprintf(to, "%s=%s%c", key, value, 0);
@@ -62,17 +62,17 @@ static void put_environment(FILE *to, const struct remote_request *r)
 	char *const *given = r->options ? r->options->envp : NULL;
 
 	for (char **at = r->place->env; at && *at; at++)
-		put(to, "env", *at);
+		remote_request_put(to, "env", *at);
 	for (char **at = environ; !r->clean && at && *at; at++)
 		if ((!strncmp(*at, "SLMPM_", 6) && !is_private(*at)) || is_exported(*at))
-			put(to, "env", *at);
+			remote_request_put(to, "env", *at);
 	for (; given && *given; given++)
 		if (!is_private(*given))
-			put(to, "env", *given);
+			remote_request_put(to, "env", *given);
 	fprintf(to, "env=" PARENT_VARIABLE "=%s%c", r->url, 0);
 	fprintf(to, "env=SLMPM_SECRET=%s%c", r->secret, 0);
 	if (config_get()->insecure)
-		put(to, "env", "SLMPM_INSECURE=y");
+		remote_request_put(to, "env", "SLMPM_INSECURE=y");
 }
 
 /* A program that is found here is sent, or found there to be the same; another is looked for there. */
@@ -82,9 +82,9 @@ static int put_program(FILE *to, const struct remote_request *r)
 	ssize_t n = -1;
 	int rc;
 
-	put(to, "name", r->prog);
+	remote_request_put(to, "name", r->prog);
 	if (r->options && r->options->flags & SLMPM_SPAWN_THERE) {
-		put(to, "command", r->prog);
+		remote_request_put(to, "command", r->prog);
 		return 0;
 	}
 	if (!strncmp(r->prog, "/proc/self/", 11))
@@ -93,9 +93,9 @@ static int put_program(FILE *to, const struct remote_request *r)
 		file[n] = 0;
 	rc = launch_find(n > 0 ? file : r->prog, path);
 	if (rc == 0)
-		put(to, "program", path);
+		remote_request_put(to, "program", path);
 	else if (!strchr(r->prog, '/'))
-		put(to, "command", r->prog);
+		remote_request_put(to, "command", r->prog);
 	else
 		return error_system(rc, r->prog);
 	return 0;
@@ -110,13 +110,13 @@ static int put_folder(FILE *to, const struct remote_request *r)
 		if (!cwd || cwd[0] != '/')
 			return error_set(SLMPM_EINVAL,
 					 "slmpm_spawn: a cwd to carry is an absolute path");
-		put(to, "carry", cwd);
+		remote_request_put(to, "carry", cwd);
 	} else if (cwd) {
-		put(to, "cwd", cwd);
+		remote_request_put(to, "cwd", cwd);
 	} else if (r->place->set[PLACE_CHDIR]) {
-		put(to, "cwd", r->place->set[PLACE_CHDIR]);
+		remote_request_put(to, "cwd", r->place->set[PLACE_CHDIR]);
 	} else if (getcwd(here, sizeof(here))) {
-		put(to, "here", here);
+		remote_request_put(to, "here", here);
 	}
 	return 0;
 }
@@ -128,15 +128,15 @@ int remote_request_make(const struct remote_request *r, char **text, size_t *len
 
 	if (!to)
 		return error_set(SLMPM_ENOMEM, "for a start elsewhere");
-	put(to, "host", r->place->host);
-	put(to, "remote", r->place->set[PLACE_REMOTE]);
-	put(to, "agent", r->place->set[PLACE_AGENT]);
-	put(to, "ship", r->place->set[PLACE_SHIP]);
-	put(to, "wrapper", r->options ? r->options->wrapper : NULL);
+	remote_request_put(to, "host", r->place->host);
+	remote_request_put(to, "remote", r->place->set[PLACE_REMOTE]);
+	remote_request_put(to, "agent", r->place->set[PLACE_AGENT]);
+	remote_request_put(to, "ship", r->place->set[PLACE_SHIP]);
+	remote_request_put(to, "wrapper", r->options ? r->options->wrapper : NULL);
 	for (char *const *at = r->argv; at && *at; at++)
-		put(to, "arg", *at);
+		remote_request_put(to, "arg", *at);
 	if (r->clean)
-		put(to, "clean", "1");
+		remote_request_put(to, "clean", "1");
 	rc = put_program(to, r);
 	rc = rc < 0 ? rc : put_folder(to, r);
 	put_environment(to, r);

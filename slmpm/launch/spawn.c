@@ -21,8 +21,8 @@
 #include "slmpm/base/log.h"
 #include "slmpm/base/sized.h"
 
-static int launch(struct endpoint *ep, const char *prog, char *const argv[],
-		  const struct slmpm_spawn_options *o, const struct cpus *cpus, int fd)
+static int spawn_launch(struct endpoint *ep, const char *prog, char *const argv[],
+			const struct slmpm_spawn_options *o, const struct cpus *cpus, int fd)
 {
 	struct process *p = ep->process;
 	struct launch l = {.argv = NULL};
@@ -52,7 +52,7 @@ static int launch(struct endpoint *ep, const char *prog, char *const argv[],
 	return 0;
 }
 
-static int check_options(const struct slmpm_spawn_options *o)
+static int spawn_check_options(const struct slmpm_spawn_options *o)
 {
 	if (!o)
 		return 0;
@@ -97,8 +97,8 @@ static int choose_cpus(struct cpus *cpus, uint32_t element, const char *prog)
 }
 
 /* The detail is set; what is left of a failed one goes with the endpoint. */
-static int start(struct endpoint *ep, const char *prog, char *const argv[],
-		 const struct slmpm_spawn_options *o)
+static int spawn_start(struct endpoint *ep, const char *prog, char *const argv[],
+		       const struct slmpm_spawn_options *o)
 {
 	struct cpus cpus;
 	int fds[2], rc = choose_cpus(&cpus, ep->element, prog);
@@ -111,7 +111,7 @@ static int start(struct endpoint *ep, const char *prog, char *const argv[],
 	ep->process->pidfd = ep->process->death_pipe = -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) != 0)
 		return error_system(-errno, "a control socket cannot be made");
-	rc = launch(ep, prog, argv, o, &cpus, fds[1]);
+	rc = spawn_launch(ep, prog, argv, o, &cpus, fds[1]);
 	close(fds[1]);
 	if (rc < 0) {
 		close(fds[0]);
@@ -138,7 +138,7 @@ static int spawn_here(slmpm_peer *peer, struct context *ctx, const char *prog, c
 	ep = endpoint_new(ctx, NULL);
 	if (ep)
 		ep->element = element;
-	rc = ep ? start(ep, prog, argv, o) : -SLMPM_ENOMEM;
+	rc = ep ? spawn_start(ep, prog, argv, o) : -SLMPM_ENOMEM;
 	if (rc == 0)
 		peer->id = handle_id(ep);
 	else if (ep)
@@ -159,7 +159,7 @@ int slmpm_spawn(slmpm_peer *peer, const char *prog, char *const argv[],
 	int rc = given ? sized_take("slmpm_spawn", &full, given, sizeof(full)) : 0;
 
 	if (rc == 0)
-		rc = check_options(o);
+		rc = spawn_check_options(o);
 	if (rc < 0)
 		return rc;
 	if (!peer || !prog || !*prog)

@@ -65,7 +65,8 @@ static bool has_target(uint8_t opcode)
 }
 
 /* The range of a region that the payload begins with, which may be the peer's to change. */
-static bool take_target(struct wire_target *t, uint8_t opcode, const void *data, uint32_t n)
+static bool addressee_take_target(struct wire_target *t, uint8_t opcode, const void *data,
+				  uint32_t n)
 {
 	if (!has_target(opcode) || !data || n < sizeof(*t))
 		return false;
@@ -82,7 +83,7 @@ static uint64_t place_there(struct endpoint *ep, const struct fabric_wr *wr)
 	struct wire_target t;
 	uint64_t base;
 
-	if (take_target(&t, wr->kind, wr->data, wr->length) &&
+	if (addressee_take_target(&t, wr->kind, wr->data, wr->length) &&
 	    parts.address_there(ep, t.grant, &base))
 		return base + t.offset;
 	return wr->head[1];
@@ -94,7 +95,7 @@ static bool place_here(struct endpoint *ep, const struct fabric_arrival *a, uint
 	struct wire_target t;
 
 	*place = a->head[1];
-	if (!take_target(&t, a->kind, a->data, a->length))
+	if (!addressee_take_target(&t, a->kind, a->data, a->length))
 		return true;
 	if (!parts.address_here(ep, t.grant, place))
 		return false;
@@ -114,7 +115,7 @@ static void *addressed_reserve(struct fabric_link *link, uint32_t length)
 	return x->built;
 }
 
-static int hold_back(struct endpoint *ep, const struct fabric_wr *wr)
+static int addressee_hold_back(struct endpoint *ep, const struct fabric_wr *wr)
 {
 	struct fabric_wr more = *wr;
 
@@ -131,7 +132,7 @@ static int addressed_post(struct fabric_link *link, const struct fabric_wr *wr)
 	struct fabric_wr with = *wr;
 
 	if (wr->op == FABRIC_HOLD_BACK)
-		return hold_back(ep, wr);
+		return addressee_hold_back(ep, wr);
 	if (wr->op != FABRIC_SEND)
 		return x->below->post(link, wr);
 	if (!(wr->flags & FABRIC_BUILT)) {
@@ -185,7 +186,7 @@ static const char *take_off(struct endpoint *ep, struct fabric_arrival *a)
 	return NULL;
 }
 
-static int refuse(struct fabric_link *link, const char *rule)
+static int addressee_refuse(struct fabric_link *link, const char *rule)
 {
 	link->violation = rule;
 	return -EPROTO;
@@ -198,7 +199,7 @@ static int addressed_poll(struct fabric_link *link, struct fabric_arrival *arriv
 	int got;
 
 	if (UNLIKELY(x->violation != NULL))
-		return refuse(link, x->violation);
+		return addressee_refuse(link, x->violation);
 	got = x->below->poll(link, arrivals, n);
 	for (int i = 0; i < got; i++) {
 		x->violation = take_off(ep, &arrivals[i]);
@@ -206,7 +207,7 @@ static int addressed_poll(struct fabric_link *link, struct fabric_arrival *arriv
 			continue;
 		ep->stats->misaddressed++;
 		link->quiet = false; /* what came before is handed out first */
-		return i ? i : refuse(link, x->violation);
+		return i ? i : addressee_refuse(link, x->violation);
 	}
 	return got;
 }

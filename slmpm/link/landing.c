@@ -27,14 +27,14 @@ static void *wanted_place(struct endpoint *ep, const struct fabric_arrival *a)
 }
 
 /* The kernel may not write where a mirror is tracked by protecting its pages. */
-static void *place_of(struct endpoint *ep, const struct fabric_arrival *a)
+static void *landing_place_of(struct endpoint *ep, const struct fabric_arrival *a)
 {
 	void *place = wanted_place(ep, a);
 
 	return place && parts.guards(ep->ctx, place, a->length) ? NULL : place;
 }
 
-static void say(struct endpoint *ep, void *place)
+static void landing_say(struct endpoint *ep, void *place)
 {
 	struct fabric_link *port = ep->link.port;
 	struct fabric_wr wr = {.op = FABRIC_LAND, .into = place};
@@ -72,7 +72,7 @@ static bool decide(struct endpoint *ep)
 	if (must_wait(ep))
 		return false;
 	set_state(ep, LANDING_KNOWN);
-	say(ep, place_of(ep, &ep->landing.arrival));
+	landing_say(ep, landing_place_of(ep, &ep->landing.arrival));
 	if (ep->landing.place && kind->placed)
 		kind->placed(ep, &ep->landing.arrival);
 	if (ep->landing.put_off)
@@ -84,7 +84,7 @@ static bool decide(struct endpoint *ep)
 /* ---- between the link and the fabric -------------------------------------------------------- */
 
 /* The last of GOT arrivals has no data yet: kept back until those before it have been taken. */
-static int keep_back(struct endpoint *ep, const struct fabric_arrival *arrivals, int got)
+static int landing_keep_back(struct endpoint *ep, const struct fabric_arrival *arrivals, int got)
 {
 	const struct fabric_arrival *last = &arrivals[got - 1];
 
@@ -108,7 +108,7 @@ static int landing_poll(struct fabric_link *link, struct fabric_arrival *arrival
 			return got;
 		if (ep->landing.state == LANDING_KNOWN)
 			set_state(ep, LANDING_NONE);
-		got = keep_back(ep, arrivals, got);
+		got = landing_keep_back(ep, arrivals, got);
 		if (got)
 			return got;
 	}
@@ -143,9 +143,9 @@ void landing_inspect(struct endpoint *ep)
 
 	if (ep->landing.state != LANDING_KNOWN)
 		return;
-	place = place_of(ep, &ep->landing.arrival);
+	place = landing_place_of(ep, &ep->landing.arrival);
 	if (place != ep->landing.place)
-		say(ep, place);
+		landing_say(ep, place);
 }
 
 void landing_inspect_all(struct context *ctx)
@@ -157,6 +157,6 @@ void landing_inspect_all(struct context *ctx)
 void landing_end(struct endpoint *ep)
 {
 	if (ep->landing.state == LANDING_KNOWN)
-		say(ep, NULL);
+		landing_say(ep, NULL);
 	set_state(ep, LANDING_NONE);
 }

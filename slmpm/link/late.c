@@ -38,7 +38,7 @@ void late_free(struct endpoint *ep)
 }
 
 /* The letter of /proc/PID/stat, or '?'. */
-static char state_of(int pid)
+static char late_state_of(int pid)
 {
 	char path[64], line[256], *after = NULL;
 	FILE *f;
@@ -57,7 +57,7 @@ static char state_of(int pid)
 static void inspect_process(struct endpoint *ep)
 {
 	struct reaction *r = ep->reaction;
-	char state = state_of(ep->pid);
+	char state = late_state_of(ep->pid);
 
 	if (state != 'T' && state != 't') {
 		r->reported = false; /* it goes on: the next stop is reported again */
@@ -93,7 +93,7 @@ static void inspect_totals(struct endpoint *ep)
 }
 
 /* WAIT: so many ticks are to lie between two inspections. */
-static void inspect(struct endpoint *ep, uint64_t wait)
+static void late_inspect(struct endpoint *ep, uint64_t wait)
 {
 	uint64_t now = clock_ticks();
 
@@ -114,7 +114,7 @@ static bool is_suspect(struct endpoint *ep, uint64_t wait)
 	/* The number of a process that was started here stays its own until slmpm_join. */
 	if (!runs && !ep->process)
 		return false;
-	inspect(ep, wait);
+	late_inspect(ep, wait);
 	return ep->reaction->reason[0];
 }
 

@@ -17,7 +17,7 @@
 
 /* A violation found on the way down ends the endpoint only once progress is back at the top: the
  * messages in hand here are not to vanish under us. */
-static int failed(struct endpoint *ep, int rc)
+static int link_failed(struct endpoint *ep, int rc)
 {
 	if (rc == -EPIPE) { /* poll says so, too, once all that came before has been taken */
 		ep->direct = false;
@@ -85,7 +85,7 @@ void *link_reserve(struct endpoint *ep, uint32_t length)
 	void *at = ep->link.fabric->reserve(ep->link.port, length);
 
 	if (!at && ep->link.port->violation)
-		(void)failed(ep, -EPROTO);
+		(void)link_failed(ep, -EPROTO);
 	return at;
 }
 
@@ -98,7 +98,7 @@ int link_post_built(struct endpoint *ep, const struct packet *p)
 	rc = link_post(ep, &built);
 	if (rc == 1)
 		ep->stats->sent_packets++;
-	return rc == 1 ? 1 : failed(ep, rc);
+	return rc == 1 ? 1 : link_failed(ep, rc);
 }
 
 void link_unreserve(struct endpoint *ep)
@@ -160,7 +160,7 @@ int link_post_request(struct endpoint *ep, struct packet *p, struct request *r)
 	rc = link_post(ep, p);
 	if (rc == 1)
 		ep->stats->sent_packets++;
-	return rc == 1 ? note_link(ep, r, 1) : failed(ep, rc);
+	return rc == 1 ? note_link(ep, r, 1) : link_failed(ep, rc);
 }
 
 int link_post_led(struct endpoint *ep, struct packet *p, const void *lead, uint32_t lead_length,
@@ -252,7 +252,7 @@ static bool flushed(struct endpoint *ep, uint16_t flags)
 	struct fabric_wr wr = {.op = FABRIC_FLUSH, .flags = flags};
 	int rc = ep->state == SLMPM_PEER_UP ? ep->link.fabric->post(ep->link.port, &wr) : 1;
 
-	return rc >= 0 || failed(ep, rc) != -EAGAIN;
+	return rc >= 0 || link_failed(ep, rc) != -EAGAIN;
 }
 
 void link_flush(struct endpoint *ep)
@@ -299,7 +299,7 @@ void link_unauthenticated(struct endpoint *ep, struct fabric_link *port)
 
 /* A peer that lives hears of an end by the control connection; where that may have gone before its
  * links have, by these alone. */
-static void hang_up(struct endpoint *ep)
+static void link_hang_up(struct endpoint *ep)
 {
 	struct fabric_wr wr = {.op = FABRIC_FLUSH, .flags = FABRIC_END};
 
@@ -333,5 +333,5 @@ void link_ending(struct endpoint *ep)
 void link_end(struct endpoint *ep)
 {
 	if (ep->secondary && ep->state != SLMPM_PEER_CLOSED)
-		hang_up(ep);
+		link_hang_up(ep);
 }

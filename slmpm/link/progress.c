@@ -63,7 +63,7 @@ COLD void progress_failed(struct endpoint *ep, int rc)
 }
 
 /* There is no memory for the arrival in hand: it is the next one again. */
-static COLD void put_back(struct endpoint *ep)
+static COLD void progress_put_back(struct endpoint *ep)
 {
 	ep->enomem.now = false;
 	ep->link.next--;
@@ -88,7 +88,7 @@ static int take_batch(struct endpoint *ep, bool all)
 		if (!packet_take(ep, a)) {
 			progress_release(ep, a);
 		} else if (UNLIKELY(ep->enomem.now)) {
-			put_back(ep);
+			progress_put_back(ep);
 			n--;
 			ctx->news = news || n;
 			break;
@@ -99,7 +99,7 @@ static int take_batch(struct endpoint *ep, bool all)
 
 /* A process that was closed here may send until it is joined. Nobody wants that; but what tells of it, a socket that
  * stays readable, would do so for ever, and each wait for others would be over at once. */
-static COLD void discard(struct endpoint *ep)
+static COLD void progress_discard(struct endpoint *ep)
 {
 	struct link *l = &ep->link;
 
@@ -135,7 +135,7 @@ static int progress_endpoint(struct endpoint *ep)
 
 	if (ep->state != SLMPM_PEER_UP) {
 		if (ep->closing && ep->process && ep->was_up)
-			discard(ep);
+			progress_discard(ep);
 		return n;
 	}
 	n += take_batch(ep, false);
@@ -160,7 +160,7 @@ static inline bool rests(const struct endpoint *ep)
 
 /* Until a request has finished. What that cuts short the next call goes on with, so that all have their turn, and
  * asks the fabrics no more meanwhile; who finds nothing so begins again, and then has found all there is. */
-static NOINLINE int pass(struct context *ctx)
+static NOINLINE int progress_pass(struct context *ctx)
 {
 	bool asked;
 	int n = 0;
@@ -196,7 +196,7 @@ int progress_context(struct context *ctx)
 		return 0;
 	ctx->finished = false;
 	ctx->passing = true;
-	n = LIKELY(ctx->live == 1) ? progress_endpoint(ctx->endpoints[0]) : pass(ctx);
+	n = LIKELY(ctx->live == 1) ? progress_endpoint(ctx->endpoints[0]) : progress_pass(ctx);
 	ctx->passing = false;
 	if (UNLIKELY(ctx->due))
 		turn_over(ctx);

@@ -175,7 +175,7 @@ static void name_file(char *to, size_t size, const char *setting)
 		snprintf(to, size, "%s", setting);
 }
 
-static void open_file(void)
+static void trace_open_file(void)
 {
 	struct trace_head head = {
 		.magic = "SLMPMTR",
@@ -204,7 +204,7 @@ const struct fabric *trace_before(const struct fabric *fabric)
 
 	if (!*config_get()->trace)
 		return fabric;
-	pthread_once(&once, open_file);
+	pthread_once(&once, trace_open_file);
 	pthread_mutex_lock(&lock);
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && found == fabric; i++) {
 		if (!tables[i].name) {

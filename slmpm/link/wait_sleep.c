@@ -24,7 +24,7 @@
 
 /* ---- descriptors ---------------------------------------------------------------------------- */
 
-static bool is_bell(const struct epoll_event *event)
+static bool wait_sleep_is_bell(const struct epoll_event *event)
 {
 	return ((const struct watch *)event->data.ptr)->bell;
 }
@@ -74,7 +74,7 @@ static bool has_deadlines(const struct context *ctx)
 }
 
 /* Descriptors and deadlines: how many had something to say. */
-static int inspect(struct context *ctx)
+static int wait_sleep_inspect(struct context *ctx)
 {
 	struct epoll_event events[EVENTS];
 	int n = epoll_wait(ctx->epoll, events, EVENTS, 0);
@@ -92,7 +92,7 @@ static void take_bells(struct context *ctx)
 	struct epoll_event event = {.data.ptr = ctx->bell};
 
 	if (!ctx->bell) {
-		(void)inspect(ctx);
+		(void)wait_sleep_inspect(ctx);
 		return;
 	}
 	ctx->bell = NULL;
@@ -107,7 +107,7 @@ int wait_inspect(struct context *ctx)
 	if (ctx->sleeping) /* another thread's: a bell taken here would not wake it */
 		return 0;
 	watermark_mark_all(ctx);
-	return inspect(ctx);
+	return wait_sleep_inspect(ctx);
 }
 
 /* ---- sleeping ------------------------------------------------------------------------------- */
@@ -215,13 +215,15 @@ bool wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test 
 	ctx->sleeping = false;
 	wait_disarm(ctx);
 	/* Where there are several threads another may have closed what the event points at. */
-	ctx->bell = !ctx->multiple && n == 1 && is_bell(&events[0]) ? events[0].data.ptr : NULL;
+	ctx->bell = !ctx->multiple && n == 1 && wait_sleep_is_bell(&events[0]) ?
+			    events[0].data.ptr :
+			    NULL;
 	woken(ctx);
 	/* The message first: what rang is only the bell. */
 	if (n > 0 && progress_context(ctx))
 		ctx->rung = true;
 	else if (n > 0 && ctx->multiple) /* another thread may have closed what they point at */
-		(void)inspect(ctx);
+		(void)wait_sleep_inspect(ctx);
 	else
 		dispatch_all(ctx, events, n);
 	context_changed(ctx);

@@ -15,7 +15,7 @@ struct place {
 };
 
 /* A bond's links are counted again with each loss; its packets are not. */
-static struct place place_of(struct endpoint *ep)
+static struct place watermark_place_of(struct endpoint *ep)
 {
 	const struct fabric_link *port = ep->link.port;
 	struct place p;
@@ -34,7 +34,7 @@ static bool is_whole(const struct endpoint *ep)
 	       !ep->loan.data && !ep->link.active && (!ep->fetch || !parts.fetches_out(ep));
 }
 
-static void pass(struct watermark *d, uint64_t read)
+static void watermark_pass(struct watermark *d, uint64_t read)
 {
 	while (d->count && !wire_is_before(read, d->marks[d->first].place)) {
 		d->arrived = d->marks[d->first].sent;
@@ -57,15 +57,15 @@ void watermark_mark(struct endpoint *ep)
 
 	if (ep->state != SLMPM_PEER_UP || sent == d->arrived)
 		return;
-	p = place_of(ep);
-	pass(d, p.read);
+	p = watermark_place_of(ep);
+	watermark_pass(d, p.read);
 	if (sent == newest(d) || !is_whole(ep))
 		return;
 	d->count += d->count < WATERMARK_MARKS;
 	at = (d->first + d->count - 1) % WATERMARK_MARKS;
 	d->marks[at].place = p.out;
 	d->marks[at].sent = sent;
-	pass(d, p.read);
+	watermark_pass(d, p.read);
 }
 
 void watermark_mark_all(struct context *ctx)
@@ -77,5 +77,5 @@ void watermark_mark_all(struct context *ctx)
 void watermark_settle(struct endpoint *ep)
 {
 	if (ep->state == SLMPM_PEER_UP)
-		pass(&ep->watermark, place_of(ep).read);
+		watermark_pass(&ep->watermark, watermark_place_of(ep).read);
 }

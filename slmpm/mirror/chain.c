@@ -97,7 +97,7 @@ static void hand_on(int number, siginfo_t *info, void *context)
 		call(to, number, info, context);
 }
 
-static void handle(int number, siginfo_t *info, void *context)
+static void chain_handle(int number, siginfo_t *info, void *context)
 {
 	uintptr_t at = (uintptr_t)info->si_addr;
 	int saved = errno;
@@ -113,7 +113,7 @@ static void handle(int number, siginfo_t *info, void *context)
 
 static bool is_ours(const struct sigaction *a)
 {
-	return a->sa_flags & SA_SIGINFO && a->sa_sigaction == handle;
+	return a->sa_flags & SA_SIGINFO && a->sa_sigaction == chain_handle;
 }
 
 /* A handler of another signal could jump out of ours, which then would count as at work for ever. What
@@ -130,7 +130,7 @@ static void block_others(sigset_t *mask)
 /* With the lock. Who was there before is known before ours can run. */
 static int install(chain_take *take)
 {
-	struct sigaction ours = {.sa_sigaction = handle}, now;
+	struct sigaction ours = {.sa_sigaction = chain_handle}, now;
 	int rc;
 
 	if (sigaction(SIGSEGV, NULL, &now) != 0)

@@ -40,7 +40,7 @@ void dirty_free(struct dirty *d)
 
 /* ---- bits ----------------------------------------------------------------------------------- */
 
-static void set(struct dirty *d, uint64_t lo, uint64_t hi)
+static void dirty_set(struct dirty *d, uint64_t lo, uint64_t hi)
 {
 	for (int level = 0; level < DIRTY_LEVELS; level++) {
 		for (uint64_t i = lo / WORD_BITS; i <= (hi - 1) / WORD_BITS; i++)
@@ -65,14 +65,14 @@ static void clear(struct dirty *d, uint64_t lo, uint64_t hi)
 }
 
 /* The first bit of LEVEL that is set from FROM on and before END, or END. */
-static uint64_t find(const struct dirty *d, int level, uint64_t from, uint64_t end)
+static uint64_t dirty_find(const struct dirty *d, int level, uint64_t from, uint64_t end)
 {
 	uint64_t i = from / WORD_BITS, last = end / WORD_BITS;
 	uint64_t word = d->bits[level][i] & UINT64_MAX << from % WORD_BITS;
 
 	while (!word && i < last) {
 		if (level + 1 < DIRTY_LEVELS)
-			i = find(d, level + 1, i + 1, last + 1);
+			i = dirty_find(d, level + 1, i + 1, last + 1);
 		else
 			i++;
 		if (i > last)
@@ -101,14 +101,14 @@ static uint64_t find_end(const struct dirty *d, uint64_t from)
 static void spread(struct dirty *d)
 {
 	if (!d->many)
-		set(d, d->lo, d->hi);
+		dirty_set(d, d->lo, d->hi);
 	d->many = true;
 }
 
 void dirty_add_slow_path(struct dirty *d, uint64_t lo, uint64_t hi)
 {
 	spread(d);
-	set(d, lo, hi);
+	dirty_set(d, lo, hi);
 	d->lo = lo < d->lo ? lo : d->lo;
 	d->hi = hi > d->hi ? hi : d->hi;
 }
@@ -119,7 +119,7 @@ bool dirty_next(const struct dirty *d, uint64_t from, uint64_t *lo, uint64_t *hi
 		from = d->lo;
 	if (from >= d->hi)
 		return false;
-	*lo = d->many ? find(d, 0, from, d->hi) : from;
+	*lo = d->many ? dirty_find(d, 0, from, d->hi) : from;
 	*hi = d->many && *lo < d->hi ? find_end(d, *lo) : d->hi;
 	return *lo < d->hi;
 }

@@ -9,7 +9,7 @@
 #include "slmpm/engine/transfer.h"
 #include "slmpm/mirror/uffd.h"
 
-static void *serve(void *arg)
+static void *fault_server_serve(void *arg)
 {
 	const struct fault_server *s = arg;
 	struct pollfd fds[2] = {{.fd = s->fd, .events = POLLIN}, {.fd = s->stop, .events = POLLIN}};
@@ -66,7 +66,7 @@ int fault_server_start(struct fault_server **server, fault_take *take)
 	if (rc == 0 && s->fd < 0)
 		rc = s->fd;
 	if (rc == 0)
-		rc = engine_start_thread(&s->thread, serve, s);
+		rc = engine_start_thread(&s->thread, fault_server_serve, s);
 	if (rc < 0)
 		fault_server_forget(s);
 	else

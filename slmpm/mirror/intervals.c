@@ -45,7 +45,7 @@ bool intervals_have_room(struct intervals *f, uint32_t n)
 }
 
 /* The first run that ends behind FROM. */
-static uint32_t find(const struct intervals *f, uint64_t from)
+static uint32_t intervals_find(const struct intervals *f, uint64_t from)
 {
 	uint32_t lo = 0, hi = f->count;
 
@@ -63,7 +63,7 @@ static uint32_t find(const struct intervals *f, uint64_t from)
 /* Of what is there stays what it does not cover: a part before it, and one behind. */
 void intervals_add(struct intervals *f, uint64_t lo, uint64_t hi, uint32_t number)
 {
-	uint32_t first = find(f, lo), end = first, n = 0;
+	uint32_t first = intervals_find(f, lo), end = first, n = 0;
 	struct interval put[3];
 
 	while (end < f->count && f->runs[end].lo < hi)
@@ -92,7 +92,7 @@ void intervals_stored(struct intervals *f, uint32_t stored, uint32_t numbered)
 bool intervals_next(const struct intervals *f, uint64_t from, uint64_t end, uint64_t *lo,
 		    uint64_t *hi)
 {
-	for (uint32_t i = find(f, from); i < f->count && f->runs[i].lo < end; i++) {
+	for (uint32_t i = intervals_find(f, from); i < f->count && f->runs[i].lo < end; i++) {
 		const struct interval *run = &f->runs[i];
 
 		if (!counts(f, run))

@@ -51,7 +51,7 @@ bool mirror_covers(const struct mirror *m, uint64_t lo, uint64_t hi)
 
 /* ---- coming to be --------------------------------------------------------------------------- */
 
-static int check_spans(const struct slmpm_mirror_options *o, uint64_t size)
+static int mirror_check_spans(const struct slmpm_mirror_options *o, uint64_t size)
 {
 	uint64_t end = 0;
 
@@ -74,8 +74,8 @@ static int check_spans(const struct slmpm_mirror_options *o, uint64_t size)
 	return 0;
 }
 
-static int check(const void *base, size_t size, const struct slmpm_mirror_options *o,
-		 const slmpm_mirror *mirror)
+static int mirror_check(const void *base, size_t size, const struct slmpm_mirror_options *o,
+			const slmpm_mirror *mirror)
 {
 	if (!mirror)
 		return error_set(SLMPM_EINVAL, "slmpm_mirror_create: nowhere to put the handle");
@@ -89,7 +89,7 @@ static int check(const void *base, size_t size, const struct slmpm_mirror_option
 				 o->reserved);
 	if (o->track > SLMPM_TRACK_TWIN)
 		return error_set(SLMPM_EINVAL, "slmpm_mirror_create: track %u", o->track);
-	return check_spans(o, size);
+	return mirror_check_spans(o, size);
 }
 
 static bool overlap(const void *a, uint64_t n, const void *b, uint64_t m)
@@ -135,7 +135,7 @@ static int may_lie(const struct context *ctx, const void *base, size_t size)
 	return 0;
 }
 
-static int copy_spans(struct mirror *m, const struct slmpm_mirror_options *o)
+static int mirror_copy_spans(struct mirror *m, const struct slmpm_mirror_options *o)
 {
 	size_t bytes = o ? o->span_count * sizeof(*o->spans) : 0;
 
@@ -179,8 +179,8 @@ static void mirror_free(struct mirror *m)
 	handle_free(&mirror_table, m);
 }
 
-static int create(struct context *ctx, void *base, size_t size,
-		  const struct slmpm_mirror_options *o, slmpm_mirror *mirror)
+static int mirror_create(struct context *ctx, void *base, size_t size,
+			 const struct slmpm_mirror_options *o, slmpm_mirror *mirror)
 {
 	int rc = may_lie(ctx, base, size);
 	struct mirror *m = rc == 0 ? handle_new(&mirror_table) : NULL;
@@ -199,7 +199,7 @@ static int create(struct context *ctx, void *base, size_t size,
 	list_init(&m->snapshots);
 	list_append(&ctx->mirrors, &m->node);
 	mind(ctx);
-	rc = copy_spans(m, o);
+	rc = mirror_copy_spans(m, o);
 	if (rc == 0 && o && o->track)
 		rc = track_open(m, (int)o->track);
 	if (rc < 0)
@@ -218,14 +218,14 @@ int slmpm_mirror_create(slmpm_ctx handle, void *base, size_t size,
 	struct context *ctx;
 
 	if (rc == 0)
-		rc = check(base, size, options, mirror);
+		rc = mirror_check(base, size, options, mirror);
 	if (rc < 0)
 		return rc;
 	ctx = context_get(handle, &rc);
 	if (!ctx)
 		return rc;
 	context_lock(ctx);
-	rc = create(ctx, base, size, options, mirror);
+	rc = mirror_create(ctx, base, size, options, mirror);
 	context_unlock(ctx);
 	return rc;
 }
@@ -280,7 +280,7 @@ int mirror_not_attached(const char *call)
 	return error_set(SLMPM_EINVAL, "%s: the mirror is not attached to that peer", call);
 }
 
-static uint32_t state_of(const struct attachment *a)
+static uint32_t mirror_state_of(const struct attachment *a)
 {
 	if (a->state == ATTACHMENT_STALE)
 		return SLMPM_MIRROR_STALE;
@@ -290,10 +290,10 @@ static uint32_t state_of(const struct attachment *a)
 							      SLMPM_MIRROR_LIVE;
 }
 
-static void describe(const struct attachment *a, struct slmpm_mirror_info *info)
+static void mirror_describe(const struct attachment *a, struct slmpm_mirror_info *info)
 {
 	*info = (struct slmpm_mirror_info){
-		.state = state_of(a),
+		.state = mirror_state_of(a),
 		.how = a->how,
 		.tag = a->tag,
 		.error = a->error,
@@ -323,7 +323,7 @@ int slmpm_mirror_query(slmpm_mirror handle, slmpm_peer peer, struct slmpm_mirror
 		return rc;
 	a = mirror_find(m, peer);
 	if (a)
-		describe(a, &now);
+		mirror_describe(a, &now);
 	else
 		rc = mirror_not_attached("slmpm_mirror_query");
 	context_unlock(m->ctx);

@@ -77,7 +77,7 @@ static void left(struct endpoint *ep, uint32_t tag)
 	mirror_send_end(ep, tag, true);
 }
 
-static void ended(struct endpoint *ep, const struct head *h)
+static void mirror_arrival_ended(struct endpoint *ep, const struct head *h)
 {
 	struct attachment *a = attachment_with_tag(ep->mirrors, h->stream);
 
@@ -95,7 +95,7 @@ static void ended(struct endpoint *ep, const struct head *h)
 	context_changed(ep->ctx);
 }
 
-static void changed(struct endpoint *ep, const struct head *h)
+static void mirror_arrival_changed(struct endpoint *ep, const struct head *h)
 {
 	struct attachment *a = h->stream < MIRRORS_MAX ? ep->mirrors->slots[h->stream] : NULL;
 
@@ -132,8 +132,8 @@ void mirror_arrived(struct endpoint *ep, const struct head *h)
 	}
 	switch (h->opcode) {
 	case WIRE_MIRROR_ASK: asked(ep, h); return;
-	case WIRE_MIRROR_END: ended(ep, h); return;
-	default: changed(ep, h); return;
+	case WIRE_MIRROR_END: mirror_arrival_ended(ep, h); return;
+	default: mirror_arrival_changed(ep, h); return;
 	}
 }
 
@@ -151,7 +151,7 @@ bool mirror_take_directly(struct endpoint *ep, const struct fabric_arrival *a)
 
 	if (a->head[2] & ~WIRE_LENGTH_MASK || !ep->mirrors)
 		return false;
-	changed(ep, &h);
+	mirror_arrival_changed(ep, &h);
 	progress_release(ep, a);
 	return true;
 }

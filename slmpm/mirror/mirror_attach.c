@@ -23,7 +23,7 @@ static uint32_t used(const struct mirrors *all)
 }
 
 /* What an attachment that is new would stand beside. 1: none; 0: not yet. */
-static int may_attach(struct mirror *m, struct endpoint *ep, const struct joining *j)
+static int mirror_attach_may_attach(struct mirror *m, struct endpoint *ep, const struct joining *j)
 {
 	const struct attachment *leader = mirror_find(m, (slmpm_peer){0}), *same;
 
@@ -46,7 +46,7 @@ static int may_attach(struct mirror *m, struct endpoint *ep, const struct joinin
 	return 1;
 }
 
-static int begin(struct mirror *m, struct endpoint *ep, struct joining *j)
+static int mirror_attach_begin(struct mirror *m, struct endpoint *ep, struct joining *j)
 {
 	struct attachment *a = mirror_find(m, j->peer);
 	struct wanted *w;
@@ -60,7 +60,7 @@ static int begin(struct mirror *m, struct endpoint *ep, struct joining *j)
 	}
 	if (a && a->why) /* it has come to nothing meanwhile, which nobody has been told */
 		return 1;
-	rc = may_attach(m, ep, j);
+	rc = mirror_attach_may_attach(m, ep, j);
 	if (rc <= 0)
 		return rc;
 	if (a)
@@ -79,7 +79,7 @@ static int begin(struct mirror *m, struct endpoint *ep, struct joining *j)
 }
 
 /* One that has come to nothing leaves only its reason. */
-static int conclude(struct attachment *a)
+static int mirror_attach_conclude(struct attachment *a)
 {
 	const struct endpoint *ep = endpoint_of((slmpm_peer){a->peer});
 	const char *name = ep ? ep->name : "the peer";
@@ -95,7 +95,7 @@ static int conclude(struct attachment *a)
 }
 
 /* 0 not yet, 1 it has, negative. */
-static int inspect(struct joining *j)
+static int mirror_attach_inspect(struct joining *j)
 {
 	struct mirror *m = handle_get(&mirror_table, j->mirror.id);
 	struct endpoint *ep = endpoint_of(j->peer);
@@ -109,7 +109,7 @@ static int inspect(struct joining *j)
 			return endpoint_bad_handle(j->peer);
 		if (ep->state == SLMPM_PEER_CONNECTING)
 			return 0;
-		rc = begin(m, ep, j);
+		rc = mirror_attach_begin(m, ep, j);
 		if (rc <= 0)
 			return rc;
 		j->asked = true;
@@ -118,7 +118,7 @@ static int inspect(struct joining *j)
 	if (!a)
 		return mirror_not_attached("slmpm_mirror_attach");
 	if (a->state == ATTACHMENT_STALE)
-		return conclude(a);
+		return mirror_attach_conclude(a);
 	return a->state == ATTACHMENT_JOINED && (a->how & SLMPM_MIRROR_LEAD || a->sequence);
 }
 
@@ -127,7 +127,7 @@ static bool has_joined(void *arg)
 	struct joining *j = arg;
 
 	if (!j->rc) /* what has ended is not looked at again */
-		j->rc = inspect(j);
+		j->rc = mirror_attach_inspect(j);
 	return j->rc;
 }
 

@@ -88,15 +88,15 @@ static COLD int outside(struct mirror *m, const char *call, const void *at, uint
 	return rc;
 }
 
-static inline void changed(struct mirror *m, uint64_t offset, uint64_t n)
+static inline void mirror_change_changed(struct mirror *m, uint64_t offset, uint64_t n)
 {
 	if (UNLIKELY(m->tracker != NULL))
 		track_notified(m, offset, offset + n);
 	mirror_note(m, offset, offset + n, NULL);
 }
 
-static inline int store(slmpm_mirror mirror, void *at, const void *value, uint64_t n,
-			const char *call)
+static inline int mirror_change_store(slmpm_mirror mirror, void *at, const void *value, uint64_t n,
+				      const char *call)
 {
 	int rc = 0;
 	struct mirror *m = mirror_lock(mirror, &rc);
@@ -111,29 +111,29 @@ static inline int store(slmpm_mirror mirror, void *at, const void *value, uint64
 		word_store(at, value, n);
 	else
 		mirror_store(at, value, n);
-	changed(m, offset, n);
+	mirror_change_changed(m, offset, n);
 	context_unlock(m->ctx);
 	return 0;
 }
 
 int slmpm_mirror_store8(slmpm_mirror mirror, void *at, uint8_t value)
 {
-	return store(mirror, at, &value, sizeof(value), "slmpm_mirror_store8");
+	return mirror_change_store(mirror, at, &value, sizeof(value), "slmpm_mirror_store8");
 }
 
 int slmpm_mirror_store16(slmpm_mirror mirror, void *at, uint16_t value)
 {
-	return store(mirror, at, &value, sizeof(value), "slmpm_mirror_store16");
+	return mirror_change_store(mirror, at, &value, sizeof(value), "slmpm_mirror_store16");
 }
 
 int slmpm_mirror_store32(slmpm_mirror mirror, void *at, uint32_t value)
 {
-	return store(mirror, at, &value, sizeof(value), "slmpm_mirror_store32");
+	return mirror_change_store(mirror, at, &value, sizeof(value), "slmpm_mirror_store32");
 }
 
 static NOINLINE int store_slow_path(slmpm_mirror mirror, void *at, uint64_t value)
 {
-	return store(mirror, at, &value, sizeof(value), "slmpm_mirror_store64");
+	return mirror_change_store(mirror, at, &value, sizeof(value), "slmpm_mirror_store64");
 }
 
 /* One of several before they are flushed. */
@@ -181,7 +181,7 @@ int slmpm_mirror_copy(slmpm_mirror mirror, void *at, const void *from, size_t le
 	if (offset == UINT64_MAX)
 		return outside(m, "slmpm_mirror_copy", at, len);
 	mirror_store(at, from, len);
-	changed(m, offset, len);
+	mirror_change_changed(m, offset, len);
 	context_unlock(m->ctx);
 	return 0;
 }
@@ -203,7 +203,7 @@ int slmpm_mirror_set(slmpm_mirror mirror, void *at, int byte, size_t len)
 		k = word_step(t, n);
 		word_store(t, word, k);
 	}
-	changed(m, offset, len);
+	mirror_change_changed(m, offset, len);
 	context_unlock(m->ctx);
 	return 0;
 }
@@ -220,7 +220,7 @@ int slmpm_mirror_move(slmpm_mirror mirror, void *at, const void *from, size_t le
 	if (offset == UINT64_MAX || mirror_offset(m, from, len) == UINT64_MAX)
 		return outside(m, "slmpm_mirror_move", offset == UINT64_MAX ? at : from, len);
 	mirror_move(at, from, len);
-	changed(m, offset, len);
+	mirror_change_changed(m, offset, len);
 	context_unlock(m->ctx);
 	return 0;
 }
@@ -238,7 +238,7 @@ int slmpm_mirror_changed(slmpm_mirror mirror, void *at, size_t len)
 		return outside(m, "slmpm_mirror_changed", at, len);
 	if (UNLIKELY(m->tracker != NULL))
 		track_unprotect(m, offset, offset + len);
-	changed(m, offset, len);
+	mirror_change_changed(m, offset, len);
 	context_unlock(m->ctx);
 	return 0;
 }

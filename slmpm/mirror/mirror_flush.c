@@ -14,7 +14,7 @@
 /* ---- the fast path -------------------------------------------------------------------------- */
 
 /* Does nothing stand before a packet of the mirror's? */
-static inline bool is_free(const struct endpoint *ep)
+static inline bool mirror_flush_is_free(const struct endpoint *ep)
 {
 	return ep->state == SLMPM_PEER_UP && list_empty(&ep->deferred) &&
 	       list_empty(&ep->link.queue) && !ep->bundle.count && !ep->loan.data && !ep->check;
@@ -36,7 +36,7 @@ static inline bool send_shortly(struct attachment *a)
 	};
 
 	if (UNLIKELY(!n || n > attachment_room(a) || a->dirty.many || a->sending ||
-		     !attachment_may_fly(a) || !is_free(ep) || link_post(ep, &p) != 1))
+		     !attachment_may_fly(a) || !mirror_flush_is_free(ep) || link_post(ep, &p) != 1))
 		return false;
 	ep->stats->sent_packets++;
 	m->sequence = a->sent = p.seq;
@@ -72,12 +72,12 @@ static struct attachment *first_behind(const struct flushing *f)
 	return NULL;
 }
 
-static bool all_sent(void *arg)
+static bool mirror_flush_all_sent(void *arg)
 {
 	return !first_behind(arg);
 }
 
-static COLD int too_late(const struct flushing *f, const char *call, int timeout_ms)
+static COLD int mirror_flush_too_late(const struct flushing *f, const char *call, int timeout_ms)
 {
 	const struct attachment *a = first_behind(f);
 	char what[96];
@@ -86,7 +86,8 @@ static COLD int too_late(const struct flushing *f, const char *call, int timeout
 	return late_from(f->ctx, a ? a->ep : NULL, timeout_ms, what);
 }
 
-static int flush(struct mirror *m, slmpm_mirror handle, const char *call, int timeout_ms)
+static int mirror_flush_flush(struct mirror *m, slmpm_mirror handle, const char *call,
+			      int timeout_ms)
 {
 	struct flushing f = {m->ctx, handle};
 	bool sent = true;
@@ -103,10 +104,10 @@ static int flush(struct mirror *m, slmpm_mirror handle, const char *call, int ti
 		if (a->pending)
 			(void)link_push(a->ep);
 	}
-	if (LIKELY(sent) || all_sent(&f))
+	if (LIKELY(sent) || mirror_flush_all_sent(&f))
 		return 0;
-	rc = wait_until(m->ctx, all_sent, &f, timeout_ms);
-	return rc == -SLMPM_ETIMEOUT ? too_late(&f, call, timeout_ms) : rc;
+	rc = wait_until(m->ctx, mirror_flush_all_sent, &f, timeout_ms);
+	return rc == -SLMPM_ETIMEOUT ? mirror_flush_too_late(&f, call, timeout_ms) : rc;
 }
 
 static int in_group(const char *call)
@@ -125,7 +126,7 @@ static NOINLINE int flush_slow_path(slmpm_mirror mirror, int timeout_ms)
 		return rc;
 	ctx = m->ctx;
 	rc = m->group ? in_group("slmpm_mirror_flush") :
-			flush(m, mirror, "slmpm_mirror_flush", timeout_ms);
+			mirror_flush_flush(m, mirror, "slmpm_mirror_flush", timeout_ms);
 	monitor_pass(ctx);
 	context_unlock(ctx);
 	return rc;
@@ -164,7 +165,7 @@ int slmpm_mirror_begin(slmpm_mirror mirror, int timeout_ms)
 		return rc;
 	ctx = m->ctx;
 	rc = m->group ? in_group("slmpm_mirror_begin") :
-			flush(m, mirror, "slmpm_mirror_begin", timeout_ms);
+			mirror_flush_flush(m, mirror, "slmpm_mirror_begin", timeout_ms);
 	if (rc == 0 && handle_get(&mirror_table, mirror.id) != m)
 		rc = handle_error(&mirror_table, mirror.id);
 	else if (rc == 0 && m->group) /* another thread was first */

@@ -183,7 +183,7 @@ static const char *judge(const struct attachment *a, const struct wanted *w)
 }
 
 /* All of it is new to the peer. */
-static void fill(struct attachment *a)
+static void mirror_join_fill(struct attachment *a)
 {
 	const struct mirror *m = a->mirror;
 
@@ -216,14 +216,14 @@ void attachment_join(struct attachment *a, struct wanted *w)
 		begin_numbers(a);
 	sort(a->mirror);
 	if (a->how & SLMPM_MIRROR_LEAD)
-		fill(a);
+		mirror_join_fill(a);
 	else if (a->mirror->tracker && a->both)
 		attachment_pend(a, true);
 	a->ep->ctx->finished = true;
 	context_changed(a->ep->ctx);
 }
 
-static void ask(const struct attachment *a)
+static void mirror_join_ask(const struct attachment *a)
 {
 	const struct wire_mirror packet = {
 		.size = LITTLE_64(a->mirror->size),
@@ -260,6 +260,6 @@ struct attachment *attachment_new(struct mirror *m, struct endpoint *ep, uint32_
 	all->top = a->slot < all->top ? all->top : a->slot + 1;
 	list_append(&m->attachments, &a->of_mirror);
 	sort(m);
-	ask(a);
+	mirror_join_ask(a);
 	return a;
 }

@@ -44,7 +44,7 @@ static int post(struct attachment *a, uint8_t opcode, uint64_t offset, const voi
 	return 1;
 }
 
-static bool is_last(const struct attachment *a, uint64_t behind)
+static bool mirror_send_is_last(const struct attachment *a, uint64_t behind)
 {
 	uint64_t lo, hi;
 
@@ -60,7 +60,7 @@ static int post_run(struct attachment *a, uint64_t lo, uint64_t hi)
 
 	if (hi - lo > room)
 		hi = (lo + room) & ~UINT64_C(7);
-	last = is_last(a, hi);
+	last = mirror_send_is_last(a, hi);
 	rc = post(a, last ? WIRE_MIRROR_LAST : WIRE_MIRROR_PART, lo, a->mirror->source + lo,
 		  (uint32_t)(hi - lo));
 	if (rc != 1)
@@ -79,7 +79,7 @@ struct gathered { /* short changes for one packet */
 	uint64_t end;
 };
 
-static void gather(const struct attachment *a, uint64_t from, struct gathered *g)
+static void mirror_send_gather(const struct attachment *a, uint64_t from, struct gathered *g)
 {
 	uint32_t room = attachment_room(a) < MIRROR_LIST ? attachment_room(a) : MIRROR_LIST;
 	uint64_t lo, hi = from, head;
@@ -102,7 +102,7 @@ static void gather(const struct attachment *a, uint64_t from, struct gathered *g
 
 static int post_list(struct attachment *a, const struct gathered *g)
 {
-	bool last = is_last(a, g->end);
+	bool last = mirror_send_is_last(a, g->end);
 	int rc = post(a, last ? WIRE_MIRROR_LIST_LAST : WIRE_MIRROR_LIST, 0, g->bytes, g->length);
 
 	if (rc != 1)
@@ -120,7 +120,7 @@ static int post_list(struct attachment *a, const struct gathered *g)
 
 /* ---- publications --------------------------------------------------------------------------- */
 
-static void begin(struct attachment *a)
+static void mirror_send_begin(struct attachment *a)
 {
 	struct mirror *m = a->mirror;
 
@@ -143,11 +143,11 @@ static int post_next(struct attachment *a)
 	if (!attachment_may_fly(a))
 		return -EAGAIN;
 	if (!a->sending)
-		begin(a);
+		mirror_send_begin(a);
 	(void)dirty_next(&a->dirty, a->cursor, &lo, &hi);
 	g.count = 0;
 	if (hi - lo < LIST_LONG && dirty_next(&a->dirty, hi, &next, &end) && end - next < LIST_LONG)
-		gather(a, lo, &g);
+		mirror_send_gather(a, lo, &g);
 	rc = g.count > 1 ? post_list(a, &g) : post_run(a, lo, hi);
 	if (rc == 1 && !a->cursor) {
 		a->sent = a->sending;
@@ -170,7 +170,7 @@ static int post_echo(struct attachment *a)
 	return rc;
 }
 
-static int push(struct attachment *a, bool *stop)
+static int mirror_send_push(struct attachment *a, bool *stop)
 {
 	int n = 0, rc = 1;
 
@@ -227,7 +227,7 @@ int mirror_push(struct endpoint *ep)
 		struct attachment *a = all->slots[all->turn];
 
 		if (a && a->pending)
-			n += push(a, &stop);
+			n += mirror_send_push(a, &stop);
 		if (!stop)
 			all->turn = (all->turn + 1) % all->top;
 	}

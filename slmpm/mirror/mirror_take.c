@@ -42,7 +42,8 @@ static void store_run(struct attachment *a, uint64_t lo, uint64_t hi, const unsi
 	mirror_note(m, lo, hi, a);
 }
 
-static void store(struct attachment *a, uint64_t lo, uint64_t hi, const unsigned char *from)
+static void mirror_take_store(struct attachment *a, uint64_t lo, uint64_t hi,
+			      const unsigned char *from)
 {
 	uint64_t base = lo, kept, behind;
 
@@ -92,7 +93,7 @@ void mirror_close(struct attachment *a)
 
 /* ---- packets -------------------------------------------------------------------------------- */
 
-static bool is_last(uint8_t opcode)
+static bool mirror_take_is_last(uint8_t opcode)
 {
 	return opcode == WIRE_MIRROR_LAST || opcode == WIRE_MIRROR_LIST_LAST;
 }
@@ -114,7 +115,7 @@ static bool each_run(struct attachment *a, const struct head *h)
 		if (PEER_FAULT(!n || n > (uint64_t)(end - at) ||
 			       !mirror_covers(a->mirror, lo, lo + n)))
 			return false;
-		store(a, lo, lo + n, at);
+		mirror_take_store(a, lo, lo + n, at);
 		at += (n + 7) & ~UINT64_C(7);
 	}
 	return at == end && h->length;
@@ -127,11 +128,11 @@ static bool one_run(struct attachment *a, const struct head *h)
 	if (PEER_FAULT(!h->length || lo > a->mirror->size ||
 		       !mirror_covers(a->mirror, lo, lo + h->length)))
 		return false;
-	store(a, lo, lo + h->length, h->data);
+	mirror_take_store(a, lo, lo + h->length, h->data);
 	return true;
 }
 
-static const char *check(const struct attachment *a, const struct head *h)
+static const char *mirror_take_check(const struct attachment *a, const struct head *h)
 {
 	if (a->state != ATTACHMENT_JOINED)
 		return "change of a mirror that is not joined";
@@ -145,7 +146,7 @@ static const char *check(const struct attachment *a, const struct head *h)
 void mirror_take(struct attachment *a, const struct head *h)
 {
 	struct endpoint *ep = a->ep;
-	const char *rule = check(a, h);
+	const char *rule = mirror_take_check(a, h);
 	bool list = h->opcode == WIRE_MIRROR_LIST || h->opcode == WIRE_MIRROR_LIST_LAST;
 
 	if (PEER_FAULT(rule != NULL)) {
@@ -167,7 +168,7 @@ void mirror_take(struct attachment *a, const struct head *h)
 	}
 	if (a->unechoed >= MIRROR_ECHO && a->how & SLMPM_MIRROR_LEAD)
 		attachment_pend(a, true);
-	if (!is_last(h->opcode))
+	if (!mirror_take_is_last(h->opcode))
 		return;
 	a->sequence = h->seq;
 	mirror_close(a);
@@ -179,7 +180,8 @@ void mirror_take(struct attachment *a, const struct head *h)
 /* ---- the fast path -------------------------------------------------------------------------- */
 
 /* Where it may not go, or more than this is to be done about it, the slow path finds out. */
-static inline bool is_plain(const struct attachment *a, const struct fabric_arrival *arrival)
+static inline bool mirror_take_is_plain(const struct attachment *a,
+					const struct fabric_arrival *arrival)
 {
 	uint64_t lo = arrival->head[2], n = arrival->length;
 
@@ -206,8 +208,8 @@ static NOINLINE bool passed_slow_path(struct endpoint *ep, const struct fabric_a
 	return passed(ep, arrival);
 }
 
-static inline bool take(struct endpoint *ep, const struct fabric_arrival *arrival,
-			struct attachment *a, uint64_t came, bool word)
+static inline bool mirror_take_take(struct endpoint *ep, const struct fabric_arrival *arrival,
+				    struct attachment *a, uint64_t came, bool word)
 {
 	uint64_t lo = arrival->head[2], n = arrival->length;
 	struct mirror *m = a->mirror;
@@ -236,7 +238,7 @@ static inline bool take(struct endpoint *ep, const struct fabric_arrival *arriva
 static NOINLINE bool take_run(struct endpoint *ep, const struct fabric_arrival *arrival,
 			      struct attachment *a, uint64_t came)
 {
-	return take(ep, arrival, a, came, false);
+	return mirror_take_take(ep, arrival, a, came, false);
 }
 
 /* A publication of one change. */
@@ -245,9 +247,9 @@ bool mirror_take_shortly(struct endpoint *ep, const struct fabric_arrival *arriv
 	uint32_t slot = (uint32_t)arrival->head[1];
 	struct attachment *a = ep->mirrors && slot < MIRRORS_MAX ? ep->mirrors->slots[slot] : NULL;
 
-	if (UNLIKELY(!is_plain(a, arrival)))
+	if (UNLIKELY(!mirror_take_is_plain(a, arrival)))
 		return mirror_take_directly(ep, arrival);
 	if (UNLIKELY(!mirror_is_word(arrival->head[2], arrival->length)))
 		return take_run(ep, arrival, a, came);
-	return take(ep, arrival, a, came, true);
+	return mirror_take_take(ep, arrival, a, came, true);
 }

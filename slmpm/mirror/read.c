@@ -28,7 +28,7 @@ struct snapshot {
 /* ---- what is here --------------------------------------------------------------------------- */
 
 /* Nothing will come any more: its error, else 0. */
-static int is_over(const struct attachment *a)
+static int read_is_over(const struct attachment *a)
 {
 	return a->state == ATTACHMENT_STALE ? a->error : 0;
 }
@@ -42,7 +42,7 @@ static int explain(const struct attachment *a, const char *what)
 }
 
 /* Nothing has come in time from A, which is not over. */
-static COLD int too_late(const struct attachment *a, const char *call, int timeout_ms)
+static COLD int read_too_late(const struct attachment *a, const char *call, int timeout_ms)
 {
 	char what[128];
 
@@ -70,7 +70,7 @@ static bool has_passed(void *arg)
 	const struct mirror *m = handle_get(&mirror_table, w->mirror.id);
 
 	w->found = m ? mirror_find(m, w->peer) : NULL;
-	return !w->found || w->found->sequence > w->sequence || is_over(w->found);
+	return !w->found || w->found->sequence > w->sequence || read_is_over(w->found);
 }
 
 static int wait_for(struct context *ctx, struct waiting *w, uint64_t *sequence, int timeout_ms)
@@ -87,7 +87,7 @@ static int wait_for(struct context *ctx, struct waiting *w, uint64_t *sequence, 
 	}
 	if (rc == 0)
 		return explain(w->found, "slmpm_mirror_wait");
-	return too_late(w->found, "slmpm_mirror_wait", timeout_ms);
+	return read_too_late(w->found, "slmpm_mirror_wait", timeout_ms);
 }
 
 int slmpm_mirror_wait(slmpm_mirror mirror, slmpm_peer peer, uint64_t *sequence, int timeout_ms)
@@ -113,7 +113,7 @@ int slmpm_mirror_wait(slmpm_mirror mirror, slmpm_peer peer, uint64_t *sequence, 
 
 /* ---- snapshots ------------------------------------------------------------------------------ */
 
-static void copy_out(const struct mirror *m, struct snapshot *s)
+static void read_copy_out(const struct mirror *m, struct snapshot *s)
 {
 	unsigned char *to = s->to;
 
@@ -130,11 +130,11 @@ static void try_to_take(const struct mirror *m, struct snapshot *s)
 	if (!a) {
 		s->status = -SLMPM_EINVAL;
 	} else if (a->sequence && !a->coming && !a->cut) {
-		copy_out(m, s);
+		read_copy_out(m, s);
 		s->sequence = a->sequence;
 		s->status = 0;
-	} else if (is_over(a)) {
-		s->status = is_over(a);
+	} else if (read_is_over(a)) {
+		s->status = read_is_over(a);
 	}
 }
 
@@ -185,11 +185,11 @@ static int snapshot(struct mirror *m, struct snapshot *s, uint64_t *sequence, in
 	a = mirror_find(m, s->peer);
 	if (!a)
 		return mirror_not_attached("slmpm_mirror_snapshot");
-	return s->status == 1 ? too_late(a, "slmpm_mirror_snapshot", timeout_ms) :
+	return s->status == 1 ? read_too_late(a, "slmpm_mirror_snapshot", timeout_ms) :
 				explain(a, "slmpm_mirror_snapshot");
 }
 
-static int check_spans(const struct mirror *m, const struct snapshot *s)
+static int read_check_spans(const struct mirror *m, const struct snapshot *s)
 {
 	for (int i = 0; i < s->n; i++)
 		if (s->spans[i].offset > m->size || s->spans[i].len > m->size - s->spans[i].offset)
@@ -216,7 +216,7 @@ int slmpm_mirror_snapshot(slmpm_mirror mirror, slmpm_peer peer, const struct slm
 	list_init(&s.node);
 	rc = timeout_ms ? context_forbids(ctx, "slmpm_mirror_snapshot") : 0;
 	if (rc == 0)
-		rc = check_spans(m, &s);
+		rc = read_check_spans(m, &s);
 	if (rc == 0)
 		rc = snapshot(m, &s, sequence, timeout_ms);
 	context_unlock(ctx);

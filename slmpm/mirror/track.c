@@ -131,7 +131,7 @@ static int range_of(const struct mirror *m, struct range *range)
 	return rc < 0 ? rc : range->lo < range->hi;
 }
 
-static void guard(struct tracker *t, bool on)
+static void track_guard(struct tracker *t, bool on)
 {
 	if (on == t->guards)
 		return;
@@ -154,12 +154,12 @@ static int open_finder(struct mirror *m, int i, const struct range *range)
 	t->lo = range->lo;
 	t->hi = range->hi;
 	if (finder->lies) {
-		guard(t, true);
+		track_guard(t, true);
 		landing_moved_all(m->ctx);
 	}
 	rc = finder->open(&t->pages, range);
 	if (rc < 0)
-		guard(t, false);
+		track_guard(t, false);
 	return rc;
 }
 
@@ -185,7 +185,7 @@ static int open_any(struct mirror *m, int how, const struct range *range)
 	return 0;
 }
 
-static int open_pages(struct mirror *m, int how)
+static int track_open_pages(struct mirror *m, int how)
 {
 	const struct config *config = config_get();
 	struct range range;
@@ -213,13 +213,13 @@ int track_open(struct mirror *m, int how)
 	if (!t)
 		return error_set(SLMPM_ENOMEM, "for tracking");
 	m->tracker = t;
-	rc = open_pages(m, how);
+	rc = track_open_pages(m, how);
 	if (rc == 0)
 		rc = twin_open(t, m);
 	if (rc < 0) {
 		if (t->pages)
 			t->pages->finder->close(t->pages);
-		guard(t, false);
+		track_guard(t, false);
 		m->tracker = NULL;
 		free(t);
 	}
@@ -232,7 +232,7 @@ void track_close(struct mirror *m)
 
 	if (t->pages)
 		t->pages->finder->close(t->pages);
-	guard(t, false);
+	track_guard(t, false);
 	twin_close(t);
 	free(t);
 	m->tracker = NULL;
@@ -242,7 +242,7 @@ void track_forked(struct tracker *t)
 {
 	if (t->pages)
 		t->pages->finder->forked(t->pages);
-	guard(t, false);
+	track_guard(t, false);
 }
 
 const char *track_name(const struct tracker *t)

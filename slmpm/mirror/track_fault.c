@@ -41,7 +41,7 @@ static struct fault_pages *pages_at(uintptr_t at)
 }
 
 /* Marked first: whoever may go on finds it so. */
-static int open_pages(struct fault_pages *p, uintptr_t lo, uintptr_t hi)
+static int track_fault_open_pages(struct fault_pages *p, uintptr_t lo, uintptr_t hi)
 {
 	int rc;
 
@@ -59,7 +59,7 @@ static void wake(int fd, uintptr_t at, uint64_t page)
 	(void)ioctl(fd, UFFDIO_WAKE, &range);
 }
 
-static void take_fault(int fd, uintptr_t at)
+static void track_fault_take_fault(int fd, uintptr_t at)
 {
 	struct fault_pages *p;
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -69,7 +69,7 @@ static void take_fault(int fd, uintptr_t at)
 	if (p) {
 		page = p->written.page;
 		at = at / page * page;
-		rc = open_pages(p, at, written_ahead(&p->written, at));
+		rc = track_fault_open_pages(p, at, written_ahead(&p->written, at));
 	}
 	/* Not watched any more, or the kernel cannot just now: who waits tries again. */
 	if (rc < 0)
@@ -95,7 +95,7 @@ static void take_messages(int fd)
 	got = read(fd, m, sizeof(m));
 	for (ssize_t i = 0; i < got / (ssize_t)sizeof(*m); i++) {
 		if (m[i].event == UFFD_EVENT_PAGEFAULT)
-			take_fault(fd, (uintptr_t)m[i].arg.pagefault.address);
+			track_fault_take_fault(fd, (uintptr_t)m[i].arg.pagefault.address);
 		else if (m[i].event == UFFD_EVENT_REMOVE)
 			take_removal((uintptr_t)m[i].arg.remove.start,
 				     (uintptr_t)m[i].arg.remove.end);
@@ -105,7 +105,7 @@ static void take_messages(int fd)
 
 /* ---- pages ------------------------------------------------------------------------------------ */
 
-static bool protect(void *arg, uintptr_t lo, uintptr_t hi)
+static bool track_fault_protect(void *arg, uintptr_t lo, uintptr_t hi)
 {
 	const struct fault_pages *p = arg;
 
@@ -132,7 +132,7 @@ static void end(void)
 }
 
 /* With the lock. */
-static int watch(struct fault_pages *p, const struct range *range)
+static int track_fault_watch(struct fault_pages *p, const struct range *range)
 {
 	int rc = 0;
 
@@ -151,7 +151,7 @@ static int watch(struct fault_pages *p, const struct range *range)
 }
 
 /* Who waits there goes on. */
-static void leave(struct fault_pages *p)
+static void track_fault_leave(struct fault_pages *p)
 {
 	struct uffdio_range range = {.start = p->pages.lo, .len = p->pages.hi - p->pages.lo};
 
@@ -179,9 +179,9 @@ static int open_fault(struct pages **pages, const struct range *range)
 		return rc;
 	}
 	pthread_mutex_lock(&faults.lock);
-	rc = watch(p, range);
+	rc = track_fault_watch(p, range);
 	if (rc < 0)
-		leave(p);
+		track_fault_leave(p);
 	pthread_mutex_unlock(&faults.lock);
 	if (rc < 0) {
 		written_free(&p->written);
@@ -197,7 +197,7 @@ static void close_fault(struct pages *pages)
 	struct fault_pages *p = (struct fault_pages *)pages;
 
 	pthread_mutex_lock(&faults.lock);
-	leave(p);
+	track_fault_leave(p);
 	pthread_mutex_unlock(&faults.lock);
 	written_free(&p->written);
 	free(p);
@@ -205,7 +205,7 @@ static void close_fault(struct pages *pages)
 
 /* The child's memory is not watched, and it has no thread; its descriptors would keep the parent's
  * memory watched. */
-static void forked(struct pages *pages)
+static void track_fault_forked(struct pages *pages)
 {
 	(void)pages;
 	if (faults.server)
@@ -215,14 +215,14 @@ static void forked(struct pages *pages)
 	(void)pthread_mutex_init(&faults.lock, NULL);
 }
 
-static int next(struct pages *pages, uintptr_t *at, uintptr_t *lo, uintptr_t *hi)
+static int track_fault_next(struct pages *pages, uintptr_t *at, uintptr_t *lo, uintptr_t *hi)
 {
 	struct fault_pages *p = (struct fault_pages *)pages;
 
 	if (*at == pages->lo) {
 		pthread_mutex_lock(&faults.lock);
 		pthread_mutex_unlock(&faults.lock);
-		written_take(&p->written, protect, p);
+		written_take(&p->written, track_fault_protect, p);
 	}
 	return *at < pages->hi && written_next(&p->written, at, lo, hi);
 }
@@ -232,11 +232,11 @@ static void fault_unprotect(struct pages *pages, uintptr_t lo, uintptr_t hi)
 	struct fault_pages *p = (struct fault_pages *)pages;
 
 	if (written_clip(&p->written, &lo, &hi))
-		(void)open_pages(p, lo, hi);
+		(void)track_fault_open_pages(p, lo, hi);
 }
 
 /* Where the kernel waits as others do nothing has to be opened ahead. */
-static bool each_there(uintptr_t lo, uintptr_t hi, bool open)
+static bool track_fault_each_there(uintptr_t lo, uintptr_t hi, bool open)
 {
 	bool any = false;
 
@@ -257,12 +257,12 @@ static bool each_there(uintptr_t lo, uintptr_t hi, bool open)
 
 static bool fault_unprotect_any(uintptr_t lo, uintptr_t hi)
 {
-	return each_there(lo, hi, true);
+	return track_fault_each_there(lo, hi, true);
 }
 
-static bool lies(uintptr_t lo, uintptr_t hi)
+static bool track_fault_lies(uintptr_t lo, uintptr_t hi)
 {
-	return each_there(lo, hi, false);
+	return track_fault_each_there(lo, hi, false);
 }
 
 bool track_fault_of_kernel(void)
@@ -278,9 +278,9 @@ const struct finder track_fault = {
 	.name = "fault",
 	.open = open_fault,
 	.close = close_fault,
-	.forked = forked,
-	.next = next,
+	.forked = track_fault_forked,
+	.next = track_fault_next,
 	.unprotect = fault_unprotect,
 	.unprotect_any = fault_unprotect_any,
-	.lies = lies,
+	.lies = track_fault_lies,
 };

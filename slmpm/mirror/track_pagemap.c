@@ -27,7 +27,7 @@ struct map {
 	int fault, map; /* descriptors */
 };
 
-static void forked(struct pages *pages)
+static void track_pagemap_forked(struct pages *pages)
 {
 	struct map *m = (struct map *)pages;
 
@@ -40,11 +40,11 @@ static void forked(struct pages *pages)
 
 static void close_map(struct pages *pages)
 {
-	forked(pages);
+	track_pagemap_forked(pages);
 	free(pages);
 }
 
-static int watch(struct map *m, const struct range *range)
+static int track_pagemap_watch(struct map *m, const struct range *range)
 {
 	int rc;
 
@@ -68,7 +68,7 @@ static int open_map(struct pages **pages, const struct range *range)
 	if (!m)
 		return -ENOMEM;
 	*m = (struct map){{&track_pagemap, range->lo, range->hi}, -1, -1};
-	rc = watch(m, range);
+	rc = track_pagemap_watch(m, range);
 	if (rc < 0)
 		close_map(&m->pages);
 	else
@@ -76,7 +76,7 @@ static int open_map(struct pages **pages, const struct range *range)
 	return rc;
 }
 
-static int next(struct pages *pages, uintptr_t *at, uintptr_t *lo, uintptr_t *hi)
+static int track_pagemap_next(struct pages *pages, uintptr_t *at, uintptr_t *lo, uintptr_t *hi)
 {
 	struct map *m = (struct map *)pages;
 	struct region found;
@@ -107,6 +107,6 @@ const struct finder track_pagemap = {
 	.name = "pagemap",
 	.open = open_map,
 	.close = close_map,
-	.forked = forked,
-	.next = next,
+	.forked = track_pagemap_forked,
+	.next = track_pagemap_next,
 };

@@ -40,7 +40,7 @@ static struct {
 /* ---- in the handler --------------------------------------------------------------------------- */
 
 /* Where the kernel will not cut the mapping once more, all of it is opened. */
-static void open_pages(struct signal_pages *p, uintptr_t lo, uintptr_t hi)
+static void track_signal_open_pages(struct signal_pages *p, uintptr_t lo, uintptr_t hi)
 {
 	written_enter(&p->written);
 	written_mark(&p->written, lo, hi);
@@ -56,20 +56,20 @@ static void signal_unprotect(struct pages *pages, uintptr_t lo, uintptr_t hi)
 	struct signal_pages *p = (struct signal_pages *)pages;
 
 	if (written_clip(&p->written, &lo, &hi))
-		open_pages(p, lo, hi);
+		track_signal_open_pages(p, lo, hi);
 }
 
-static void take_fault(struct signal_pages *p, uintptr_t at)
+static void track_signal_take_fault(struct signal_pages *p, uintptr_t at)
 {
 	at = at / p->written.page * p->written.page;
 	if (at >= p->pages.lo && at < p->pages.hi) /* the entry is not just being made */
-		open_pages(p, at, written_ahead(&p->written, at));
+		track_signal_open_pages(p, at, written_ahead(&p->written, at));
 }
 
 enum doing { LOOK, UNPROTECT, TAKE };
 
 /* Do any lie there? And what is to be done about them. */
-static bool each_there(uintptr_t lo, uintptr_t hi, enum doing doing)
+static bool track_signal_each_there(uintptr_t lo, uintptr_t hi, enum doing doing)
 {
 	unsigned top = atomic_load(&table.top);
 	bool any = false;
@@ -84,7 +84,7 @@ static bool each_there(uintptr_t lo, uintptr_t hi, enum doing doing)
 			if (doing == UNPROTECT)
 				signal_unprotect(&atomic_load(&e->pages)->pages, lo, hi);
 			else if (doing == TAKE)
-				take_fault(atomic_load(&e->pages), lo);
+				track_signal_take_fault(atomic_load(&e->pages), lo);
 		}
 		atomic_fetch_sub(&e->users, 1);
 	}
@@ -93,22 +93,22 @@ static bool each_there(uintptr_t lo, uintptr_t hi, enum doing doing)
 
 static bool signal_unprotect_any(uintptr_t lo, uintptr_t hi)
 {
-	return each_there(lo, hi, UNPROTECT);
+	return track_signal_each_there(lo, hi, UNPROTECT);
 }
 
-static bool lies(uintptr_t lo, uintptr_t hi)
+static bool track_signal_lies(uintptr_t lo, uintptr_t hi)
 {
-	return each_there(lo, hi, LOOK);
+	return track_signal_each_there(lo, hi, LOOK);
 }
 
-static bool take(uintptr_t at)
+static bool track_signal_take(uintptr_t at)
 {
-	return each_there(at, at + 1, TAKE);
+	return track_signal_each_there(at, at + 1, TAKE);
 }
 
 /* ---- entries ---------------------------------------------------------------------------------- */
 
-static int enter(struct signal_pages *p)
+static int track_signal_enter(struct signal_pages *p)
 {
 	unsigned i = 0;
 
@@ -130,7 +130,7 @@ static int enter(struct signal_pages *p)
 	return i < ENTRIES ? 0 : -ENOSPC;
 }
 
-static void leave(struct signal_pages *p)
+static void track_signal_leave(struct signal_pages *p)
 {
 	struct entry *e = &table.entries[p->entry];
 
@@ -144,22 +144,22 @@ static void leave(struct signal_pages *p)
 
 /* ---- the finder ----------------------------------------------------------------------------- */
 
-static bool protect(void *arg, uintptr_t lo, uintptr_t hi)
+static bool track_signal_protect(void *arg, uintptr_t lo, uintptr_t hi)
 {
 	const struct signal_pages *p = arg;
 
 	return mprotect((void *)lo, hi - lo, p->protection & ~PROT_WRITE) == 0;
 }
 
-static int watch(struct signal_pages *p)
+static int track_signal_watch(struct signal_pages *p)
 {
-	int rc = chain_install(take);
+	int rc = chain_install(track_signal_take);
 
 	if (rc == 0)
-		rc = enter(p);
-	if (rc == 0 && !protect(p, p->pages.lo, p->pages.hi)) {
+		rc = track_signal_enter(p);
+	if (rc == 0 && !track_signal_protect(p, p->pages.lo, p->pages.hi)) {
 		rc = -errno;
-		leave(p);
+		track_signal_leave(p);
 	}
 	return rc;
 }
@@ -178,7 +178,7 @@ static int open_signal(struct pages **pages, const struct range *range)
 		free(p);
 		return rc;
 	}
-	rc = watch(p);
+	rc = track_signal_watch(p);
 	if (rc < 0) {
 		written_free(&p->written);
 		free(p);
@@ -189,38 +189,38 @@ static int open_signal(struct pages **pages, const struct range *range)
 }
 
 /* Opened before the entry goes: who has faulted and finds none finds the page open. */
-static void give_up(struct signal_pages *p)
+static void track_signal_give_up(struct signal_pages *p)
 {
 	(void)mprotect((void *)p->pages.lo, p->pages.hi - p->pages.lo, p->protection);
-	leave(p);
+	track_signal_leave(p);
 }
 
 static void close_signal(struct pages *pages)
 {
 	struct signal_pages *p = (struct signal_pages *)pages;
 
-	give_up(p);
+	track_signal_give_up(p);
 	written_free(&p->written);
 	free(p);
 }
 
 /* A child has one thread, which is in no handler; what others of its parent's were is nothing. */
-static void forked(struct pages *pages)
+static void track_signal_forked(struct pages *pages)
 {
 	struct signal_pages *p = (struct signal_pages *)pages;
 
 	(void)pthread_mutex_init(&table.lock, NULL);
 	for (unsigned i = 0; i < ENTRIES; i++)
 		atomic_store(&table.entries[i].users, 0);
-	give_up(p);
+	track_signal_give_up(p);
 }
 
-static int next(struct pages *pages, uintptr_t *at, uintptr_t *lo, uintptr_t *hi)
+static int track_signal_next(struct pages *pages, uintptr_t *at, uintptr_t *lo, uintptr_t *hi)
 {
 	struct signal_pages *p = (struct signal_pages *)pages;
 
 	if (*at == pages->lo)
-		written_take(&p->written, protect, p);
+		written_take(&p->written, track_signal_protect, p);
 	return *at < pages->hi && written_next(&p->written, at, lo, hi);
 }
 
@@ -228,9 +228,9 @@ const struct finder track_signal = {
 	.name = "signal",
 	.open = open_signal,
 	.close = close_signal,
-	.forked = forked,
-	.next = next,
+	.forked = track_signal_forked,
+	.next = track_signal_next,
 	.unprotect = signal_unprotect,
 	.unprotect_any = signal_unprotect_any,
-	.lies = lies,
+	.lies = track_signal_lies,
 };

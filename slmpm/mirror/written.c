@@ -72,7 +72,7 @@ bool written_clip(const struct written *w, uintptr_t *lo, uintptr_t *hi)
 	return *lo < *hi;
 }
 
-static bool set(const struct written *w, _Atomic uint64_t *bits, uintptr_t lo, uintptr_t hi)
+static bool written_set(const struct written *w, _Atomic uint64_t *bits, uintptr_t lo, uintptr_t hi)
 {
 	uint64_t from, to;
 
@@ -87,20 +87,20 @@ static bool set(const struct written *w, _Atomic uint64_t *bits, uintptr_t lo, u
 
 void written_mark(struct written *w, uintptr_t lo, uintptr_t hi)
 {
-	if (set(w, w->marks, lo, hi))
+	if (written_set(w, w->marks, lo, hi))
 		atomic_store(&w->any, true);
 }
 
 void written_mark_always(struct written *w, uintptr_t lo, uintptr_t hi)
 {
-	if (set(w, w->always, lo, hi))
+	if (written_set(w, w->always, lo, hi))
 		atomic_store(&w->lasting, true);
 }
 
 /* ---- looks ---------------------------------------------------------------------------------- */
 
 /* The first page from AT on that is taken, if TAKEN, or is not, before END or END. */
-static uint64_t find(const struct written *w, uint64_t at, bool taken)
+static uint64_t written_find(const struct written *w, uint64_t at, bool taken)
 {
 	uint64_t flip = taken ? 0 : UINT64_MAX, end = w->words * WORD_BITS;
 	uint64_t word;
@@ -119,12 +119,12 @@ static uint64_t find(const struct written *w, uint64_t at, bool taken)
 
 bool written_next(struct written *w, uintptr_t *at, uintptr_t *lo, uintptr_t *hi)
 {
-	uint64_t from = find(w, (*at - w->lo) / w->page, true);
+	uint64_t from = written_find(w, (*at - w->lo) / w->page, true);
 
 	if (from >= (w->hi - w->lo) / w->page)
 		return false;
 	*lo = w->lo + from * w->page;
-	*hi = *at = w->lo + find(w, from, false) * w->page;
+	*hi = *at = w->lo + written_find(w, from, false) * w->page;
 	return true;
 }
 
@@ -142,7 +142,7 @@ static bool take_marks(struct written *w)
 	return all;
 }
 
-static void put_back(struct written *w)
+static void written_put_back(struct written *w)
 {
 	for (uint64_t i = 0; i < w->words; i++)
 		if (w->taken[i])
@@ -176,7 +176,7 @@ void written_take(struct written *w, written_protect *protect, void *arg)
 		for (uint64_t i = 0; i < w->words; i++)
 			w->taken[i] = 0;
 	if (marked && (!protect_all(w, protect, arg) || atomic_load(&w->entered) != left))
-		put_back(w);
+		written_put_back(w);
 	if (atomic_load(&w->lasting))
 		for (uint64_t i = 0; i < w->words; i++)
 			w->taken[i] |= atomic_load(&w->always[i]);

@@ -32,7 +32,7 @@ static struct {             /* the same of fabrics */
 
 /* ---- of the job ------------------------------------------------------------------------------- */
 
-static uint32_t cut32(uint64_t value)
+static uint32_t aggregate_cut32(uint64_t value)
 {
 	return value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
 }
@@ -63,9 +63,9 @@ static uint32_t sum_all(struct aggregate *all)
 	return 1 + contributors_add(all, clock_now());
 }
 
-static uint32_t share(uint64_t sum, uint64_t links)
+static uint32_t aggregate_share(uint64_t sum, uint64_t links)
 {
-	return links ? cut32(sum / links) : 0;
+	return links ? aggregate_cut32(sum / links) : 0;
 }
 
 /* A reader may find figures of two moments: each of them was true. */
@@ -74,15 +74,16 @@ static void make_fabric_known(int i, const struct aggregate_fabric *f)
 	uint64_t name;
 
 	memcpy(&name, f->name, sizeof(name));
-	atomic_store_explicit(&fabrics[i].queue, cut32(f->queue), memory_order_relaxed);
-	atomic_store_explicit(&fabrics[i].rings, (uint64_t)cut32(f->busy) << 32 | cut32(f->load),
+	atomic_store_explicit(&fabrics[i].queue, aggregate_cut32(f->queue), memory_order_relaxed);
+	atomic_store_explicit(&fabrics[i].rings,
+			      (uint64_t)aggregate_cut32(f->busy) << 32 | aggregate_cut32(f->load),
 			      memory_order_relaxed);
-	atomic_store_explicit(&fabrics[i].echo, cut32(aggregate_mean(&f->echo)),
+	atomic_store_explicit(&fabrics[i].echo, aggregate_cut32(aggregate_mean(&f->echo)),
 			      memory_order_relaxed);
 	atomic_store_explicit(&fabrics[i].name, name, memory_order_relaxed);
 }
 
-static uint32_t without(uint32_t all, uint32_t own)
+static uint32_t aggregate_without(uint32_t all, uint32_t own)
 {
 	return all > own ? all - own : 0;
 }
@@ -92,9 +93,9 @@ static void take_known(int i, const struct monitor_load *own, struct aggregate_k
 	uint64_t rings = atomic_load_explicit(&fabrics[i].rings, memory_order_relaxed);
 	uint32_t queue = atomic_load_explicit(&fabrics[i].queue, memory_order_relaxed);
 
-	to->busy = without((uint32_t)(rings >> 32), own->busy);
-	to->queue = share(without(queue, own->queue), to->busy);
-	to->out_permille = share(without((uint32_t)rings, own->out), to->busy);
+	to->busy = aggregate_without((uint32_t)(rings >> 32), own->busy);
+	to->queue = aggregate_share(aggregate_without(queue, own->queue), to->busy);
+	to->out_permille = aggregate_share(aggregate_without((uint32_t)rings, own->out), to->busy);
 	to->echo = atomic_load_explicit(&fabrics[i].echo, memory_order_relaxed);
 }
 
@@ -126,7 +127,7 @@ static void make_known(void)
 	uint64_t busy = 0;
 
 	(void)sum_all(&all);
-	atomic_store_explicit(&instances, cut32(all.instances), memory_order_relaxed);
+	atomic_store_explicit(&instances, aggregate_cut32(all.instances), memory_order_relaxed);
 	for (int i = 0; i < AGGREGATE_FABRICS; i++) {
 		make_fabric_known(i, &all.fabrics[i]);
 		busy += all.fabrics[i].busy;
@@ -134,7 +135,8 @@ static void make_known(void)
 	atomic_store_explicit(&loaded, busy, memory_order_relaxed);
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
 		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++)
-			atomic_store_explicit(&known[p][s], cut32(aggregate_mean(&all.cells[p][s])),
+			atomic_store_explicit(&known[p][s],
+					      aggregate_cut32(aggregate_mean(&all.cells[p][s])),
 					      memory_order_relaxed);
 }
 
@@ -209,7 +211,7 @@ void aggregate_inspect(struct context *ctx, uint64_t ns)
 }
 
 /* With it goes what came over the link, or from the context. */
-static void forget(struct aggregate_part *part)
+static void aggregate_forget(struct aggregate_part *part)
 {
 	if (!part)
 		return;
@@ -222,13 +224,13 @@ static void forget(struct aggregate_part *part)
 
 void aggregate_shut(struct context *ctx)
 {
-	forget(ctx->monitor.own);
+	aggregate_forget(ctx->monitor.own);
 	ctx->monitor.own = NULL;
 }
 
 void aggregate_end(struct endpoint *ep)
 {
-	forget(ep->monitor->aggregate.heard);
+	aggregate_forget(ep->monitor->aggregate.heard);
 	ep->monitor->aggregate.heard = NULL;
 	pthread_mutex_lock(&lock);
 	contributors_forget(ep);
@@ -287,11 +289,11 @@ static void give_fabric(const struct aggregate_fabric *f, struct slmpm_aggregate
 	out->links = f->links;
 	out->queue_depth = f->queue;
 	out->busy_links = f->busy;
-	out->out_permille = share(f->out, f->links);
-	out->in_permille = share(f->in, f->links);
-	out->echo_ns = cut32(aggregate_mean(&f->echo));
+	out->out_permille = aggregate_share(f->out, f->links);
+	out->in_permille = aggregate_share(f->in, f->links);
+	out->echo_ns = aggregate_cut32(aggregate_mean(&f->echo));
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
-		out->latency_ns[p] = cut32(aggregate_mean(&f->latency[p]));
+		out->latency_ns[p] = aggregate_cut32(aggregate_mean(&f->latency[p]));
 }
 
 void aggregate_take(struct slmpm_aggregate *out)
@@ -304,16 +306,16 @@ void aggregate_take(struct slmpm_aggregate *out)
 	out->jobs = sum_all(&all);
 	out->job = aggregate_job();
 	pthread_mutex_unlock(&lock);
-	out->instances = cut32(all.instances);
+	out->instances = aggregate_cut32(all.instances);
 	out->links = all.links;
 	out->queue_depth = all.queue;
-	out->out_permille = share(all.out, all.links);
-	out->in_permille = share(all.in, all.links);
+	out->out_permille = aggregate_share(all.out, all.links);
+	out->in_permille = aggregate_share(all.in, all.links);
 	for (int i = 0; i < AGGREGATE_FABRICS; i++)
 		give_fabric(&all.fabrics[i], &out->fabrics[i]);
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
 		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++)
-			out->latency_ns[p][s] = cut32(aggregate_mean(&all.cells[p][s]));
+			out->latency_ns[p][s] = aggregate_cut32(aggregate_mean(&all.cells[p][s]));
 }
 
 int slmpm_aggregate(struct slmpm_aggregate *aggregate, size_t size)

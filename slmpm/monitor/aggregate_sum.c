@@ -31,7 +31,7 @@ uint64_t aggregate_mean(const struct aggregate_cell *c)
 }
 
 /* The last place is for all that find none. */
-static struct aggregate_fabric *fabric_of(struct aggregate *m, const char *name)
+static struct aggregate_fabric *aggregate_sum_fabric_of(struct aggregate *m, const char *name)
 {
 	int i = 0;
 
@@ -44,7 +44,7 @@ static struct aggregate_fabric *fabric_of(struct aggregate *m, const char *name)
 
 static void add_fabric(struct aggregate *to, const struct aggregate_fabric *f)
 {
-	struct aggregate_fabric *at = fabric_of(to, f->name);
+	struct aggregate_fabric *at = aggregate_sum_fabric_of(to, f->name);
 
 	at->requests = plus(at->requests, f->requests);
 	at->links += f->links;
@@ -105,7 +105,7 @@ static const char *fabric_in_use(const struct slmpm_monitor *m)
 }
 
 /* More than what an idle link shows: one message on its way, and what the reader has not published. */
-static bool is_busy(uint64_t queue, uint32_t out)
+static bool aggregate_sum_is_busy(uint64_t queue, uint32_t out)
 {
 	const struct mode_limits *l = mode_limits();
 	uint32_t most = l->light > l->unpublished ? l->light : l->unpublished;
@@ -117,8 +117,9 @@ static bool is_busy(uint64_t queue, uint32_t out)
 static struct monitor_load add_load(struct aggregate *sum, const char *fabric, uint64_t queue,
 				    uint32_t out, uint32_t in, uint32_t echo)
 {
-	struct monitor_load load = {.queue = (uint32_t)queue, .busy = is_busy(queue, out)};
-	struct aggregate_fabric *f = fabric_of(sum, fabric);
+	struct monitor_load load = {.queue = (uint32_t)queue,
+				    .busy = aggregate_sum_is_busy(queue, out)};
+	struct aggregate_fabric *f = aggregate_sum_fabric_of(sum, fabric);
 
 	load.out = load.busy ? out : 0;
 	f->links++;
@@ -153,7 +154,7 @@ static void add_link(struct aggregate *sum, const struct slmpm_monitor *m,
 	struct aggregate_fabric *f;
 
 	add_paths(sum, m, loads);
-	f = fabric_of(sum, fabric_in_use(m));
+	f = aggregate_sum_fabric_of(sum, fabric_in_use(m));
 	sum->links++;
 	sum->queue += m->queue_depth;
 	sum->out += m->out_permille;

@@ -53,7 +53,7 @@ union wire_aggregate {
 	struct wire_fabric fabric;
 };
 
-static uint32_t length_of(uint64_t part)
+static uint32_t aggregate_wire_length_of(uint64_t part)
 {
 	return part == COUNTS  ? sizeof(struct wire_counts) :
 	       part == NAMES   ? sizeof(struct wire_names) :
@@ -63,14 +63,14 @@ static uint32_t length_of(uint64_t part)
 
 /* ---- telling ---------------------------------------------------------------------------------- */
 
-static uint32_t cut32(uint64_t value)
+static uint32_t aggregate_wire_cut32(uint64_t value)
 {
 	return LITTLE_32(value < UINT32_MAX ? (uint32_t)value : UINT32_MAX);
 }
 
 static bool put_cell(const struct aggregate_cell *c, uint32_t *ns, uint16_t *count)
 {
-	*ns = cut32(c->count ? c->ns / c->count : 0);
+	*ns = aggregate_wire_cut32(c->count ? c->ns / c->count : 0);
 	*count = LITTLE_16((uint16_t)(c->count < UINT16_MAX ? c->count : UINT16_MAX));
 	return c->count;
 }
@@ -86,12 +86,12 @@ static bool put_names(const struct aggregate *m, struct wire_names *w)
 
 static bool put_fabric(const struct aggregate_fabric *f, struct wire_fabric *w)
 {
-	w->links = cut32(f->links);
-	w->out = cut32(f->out);
-	w->in = cut32(f->in);
-	w->queue = cut32(f->queue);
-	w->busy = cut32(f->busy);
-	w->load = cut32(f->load);
+	w->links = aggregate_wire_cut32(f->links);
+	w->out = aggregate_wire_cut32(f->out);
+	w->in = aggregate_wire_cut32(f->in);
+	w->queue = aggregate_wire_cut32(f->queue);
+	w->busy = aggregate_wire_cut32(f->busy);
+	w->load = aggregate_wire_cut32(f->load);
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
 		(void)put_cell(&f->latency[p], &w->ns[p], &w->count[p]);
 	(void)put_cell(&f->echo, &w->ns[SLMPM_PROTOCOLS], &w->count[SLMPM_PROTOCOLS]);
@@ -113,14 +113,15 @@ static bool put_part(const struct aggregate *m, int part, union wire_aggregate *
 	return any;
 }
 
-static void tell(struct endpoint *ep, const struct aggregate *m, uint64_t job, uint64_t last)
+static void aggregate_wire_tell(struct endpoint *ep, const struct aggregate *m, uint64_t job,
+				uint64_t last)
 {
 	struct wire_counts c = {
-		.instances = cut32(m->instances),
-		.links = cut32(m->links),
-		.queue = cut32(m->queue),
-		.out = cut32(m->out),
-		.in = cut32(m->in),
+		.instances = aggregate_wire_cut32(m->instances),
+		.links = aggregate_wire_cut32(m->links),
+		.queue = aggregate_wire_cut32(m->queue),
+		.out = aggregate_wire_cut32(m->out),
+		.in = aggregate_wire_cut32(m->in),
 	};
 	union wire_aggregate w;
 	uint32_t has = 0;
@@ -132,10 +133,10 @@ static void tell(struct endpoint *ep, const struct aggregate *m, uint64_t job, u
 	for (int part = NAMES; part < PARTS; part++)
 		if (put_part(m, part, &w))
 			link_control_whole(ep, WIRE_AGGREGATE, (uint64_t)part, job, job ? last : 0,
-					   &w, length_of((uint64_t)part));
+					   &w, aggregate_wire_length_of((uint64_t)part));
 }
 
-static bool is_busy(const struct aggregate *m)
+static bool aggregate_wire_is_busy(const struct aggregate *m)
 {
 	uint64_t busy = 0;
 
@@ -154,18 +155,18 @@ void aggregate_send(struct endpoint *ep)
 		return;
 	if (aggregate_is_kin(ep)) {
 		aggregate_of_job(ep, &m);
-		ep->monitor->aggregate.busy = is_busy(&m);
-		tell(ep, &m, 0, ep->is_parent ? 0 : job);
+		ep->monitor->aggregate.busy = aggregate_wire_is_busy(&m);
+		aggregate_wire_tell(ep, &m, 0, ep->is_parent ? 0 : job);
 	} else if (job) {
 		aggregate_of_job(NULL, &m);
-		ep->monitor->aggregate.busy = is_busy(&m);
-		tell(ep, &m, job, 0);
+		ep->monitor->aggregate.busy = aggregate_wire_is_busy(&m);
+		aggregate_wire_tell(ep, &m, job, 0);
 	}
 	for (int i = 0; i < AGGREGATE_SENT; i++) {
 		if (!aggregate_next_contributor(ep, turn, &job, &age, &m) ||
 		    *turn - begun > AGGREGATE_CONTRIBUTORS)
 			return; /* each once */
-		tell(ep, &m, job, age);
+		aggregate_wire_tell(ep, &m, job, age);
 	}
 }
 
@@ -240,7 +241,7 @@ static void take_counts(struct aggregate *m, const struct wire_counts *c)
 			take_part(m, part, &nothing);
 }
 
-static void take(struct aggregate *m, const void *arg)
+static void aggregate_wire_take(struct aggregate *m, const void *arg)
 {
 	const struct head *h = arg;
 	union wire_aggregate w;
@@ -259,7 +260,7 @@ void aggregate_received(struct endpoint *ep, const struct head *h)
 	if (h->damaged || !ep->monitor)
 		return;
 	if (PEER_FAULT(h->seq >= PARTS || h->flags & ~WIRE_FLAG_CHECK ||
-		       h->length != length_of(h->seq) || job > WIRE_LENGTH_MASK)) {
+		       h->length != aggregate_wire_length_of(h->seq) || job > WIRE_LENGTH_MASK)) {
 		endpoint_poison(ep, "aggregate");
 		return;
 	}
@@ -268,5 +269,5 @@ void aggregate_received(struct endpoint *ep, const struct head *h)
 	if (!job && ep->is_parent && h->seq == COUNTS && last)
 		aggregate_set_job(last);
 	if (job != aggregate_job() || !job)
-		aggregate_change(ep, job, clock_now() - last * 1000000, take, h);
+		aggregate_change(ep, job, clock_now() - last * 1000000, aggregate_wire_take, h);
 }

@@ -17,7 +17,7 @@ static uint64_t age_most(void)
 	return AGGREGATE_AGE * (uint64_t)config_get()->monitor_ms * 1000000;
 }
 
-static bool is_silent(const struct contributor *v, uint64_t ns)
+static bool contributors_is_silent(const struct contributor *v, uint64_t ns)
 {
 	return ns - v->born > age_most();
 }
@@ -53,13 +53,13 @@ static struct contributor *take_over(int mine)
 }
 
 /* Its place; or a free one, where the link may have more. */
-static struct contributor *find(const struct endpoint *ep, uint64_t job, uint64_t ns)
+static struct contributor *contributors_find(const struct endpoint *ep, uint64_t job, uint64_t ns)
 {
 	struct contributor *free = NULL;
 	int via = 0;
 
 	for (struct contributor *v = contributors; v < contributors + AGGREGATE_CONTRIBUTORS; v++) {
-		if (v->job && is_silent(v, ns))
+		if (v->job && contributors_is_silent(v, ns))
 			v->job = 0;
 		if (v->job == job)
 			return v;
@@ -75,7 +75,7 @@ static struct contributor *find(const struct endpoint *ep, uint64_t job, uint64_
 struct aggregate *contributors_place(const struct endpoint *ep, uint64_t job, uint64_t born)
 {
 	uint64_t ns = clock_now();
-	struct contributor *v = ns - born > age_most() ? NULL : find(ep, job, ns);
+	struct contributor *v = ns - born > age_most() ? NULL : contributors_find(ep, job, ns);
 
 	if (!v || (v->job && born < v->born))
 		return NULL;
@@ -94,7 +94,7 @@ uint32_t contributors_add(struct aggregate *sum, uint64_t ns)
 
 	for (const struct contributor *v = contributors; v < contributors + AGGREGATE_CONTRIBUTORS;
 	     v++)
-		if (v->job && v->job != own && !is_silent(v, ns)) {
+		if (v->job && v->job != own && !contributors_is_silent(v, ns)) {
 			aggregate_add(sum, &v->sum);
 			n++;
 		}
@@ -109,7 +109,7 @@ bool contributors_next(const struct endpoint *ep, uint64_t ns, uint32_t *at, uin
 	for (int i = 0; i < AGGREGATE_CONTRIBUTORS; i++) {
 		const struct contributor *v = &contributors[(*at)++ % AGGREGATE_CONTRIBUTORS];
 
-		if (!v->job || v->job == own || v->via == ep || is_silent(v, ns))
+		if (!v->job || v->job == own || v->via == ep || contributors_is_silent(v, ns))
 			continue;
 		*job = v->job;
 		*age = (ns - v->born) / 1000000 + 1;

@@ -13,7 +13,7 @@
 #define GIVEN_UP 10 /* periods after which an answer is not waited for any more */
 
 /* What the link has carried since it came up. */
-static uint64_t traffic(const struct slmpm_stats *s)
+static uint64_t echo_own_traffic(const struct slmpm_stats *s)
 {
 	return s->sent_messages + s->received_messages + s->puts + s->gets + s->atomics;
 }
@@ -23,16 +23,16 @@ uint64_t echo_traffic(const struct context *ctx)
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < ctx->count; i++)
-		sum += traffic(ctx->endpoints[i]->stats);
+		sum += echo_own_traffic(ctx->endpoints[i]->stats);
 	return sum;
 }
 
 bool echo_has_traffic(const struct endpoint *ep)
 {
-	return traffic(ep->stats) != ep->monitor->echo.traffic;
+	return echo_own_traffic(ep->stats) != ep->monitor->echo.traffic;
 }
 
-static bool is_due(const struct endpoint *ep, uint64_t ns)
+static bool echo_is_due(const struct endpoint *ep, uint64_t ns)
 {
 	const struct monitor *m = ep->monitor;
 	uint64_t period = (uint64_t)config_get()->monitor_ms * 1000000;
@@ -48,11 +48,11 @@ bool echo_inspect(struct endpoint *ep, uint64_t ns)
 {
 	struct monitor *m = ep->monitor;
 
-	if (!is_due(ep, ns) || ep->ctx->handling || ep->ctx->monitor.opportunistic)
+	if (!echo_is_due(ep, ns) || ep->ctx->handling || ep->ctx->monitor.opportunistic)
 		return false;
 	m->echo.id++;
 	m->echo.asked = ns;
-	m->echo.traffic = traffic(ep->stats);
+	m->echo.traffic = echo_own_traffic(ep->stats);
 	m->echo.path = bond_is(ep->link.port) ? bond_home(ep->link.port) : 0;
 	m->echo.began = clock_ticks();
 	link_control(ep, WIRE_ECHO, m->echo.id, 0, NULL, 0);
@@ -70,7 +70,7 @@ void echo_asked(struct endpoint *ep, const struct head *h)
 		link_control(ep, WIRE_ECHO_ANSWER, h->seq, 0, NULL, 0);
 }
 
-static void take(struct echo_time *t, uint64_t took)
+static void echo_take(struct echo_time *t, uint64_t took)
 {
 	t->mean = t->mean ? (7 * t->mean + took) / 8 : took;
 	t->least = !t->least || took < t->least ? took : t->least;
@@ -100,7 +100,7 @@ void echo_answered(struct endpoint *ep, const struct head *h)
 	took = clock_ticks() - m->echo.began;
 	m->echo.began = 0;
 	m->echo.count++;
-	take(&m->echo.time, took);
+	echo_take(&m->echo.time, took);
 	if (bond_is(ep->link.port) && bond_home(ep->link.port) == m->echo.path)
-		take(&m->paths[m->echo.path].time, took);
+		echo_take(&m->paths[m->echo.path].time, took);
 }

@@ -64,7 +64,7 @@ void monitor_free(struct endpoint *ep)
 
 /* ---- looks ------------------------------------------------------------------------------------ */
 
-static uint32_t share_of(uint64_t part, uint64_t all)
+static uint32_t monitor_share_of(uint64_t part, uint64_t all)
 {
 	if (part > all)
 		part = all;
@@ -114,8 +114,8 @@ static void inspect_flow(struct endpoint *ep, uint64_t ns)
 
 static void inspect_rings(const struct fabric_counts *c, uint32_t *out, uint32_t *in)
 {
-	*out = (7 * *out + share_of(c->produced - c->consumed_seen, c->out_segments)) / 8;
-	*in = (7 * *in + share_of(c->in_produced_seen - c->consumed, c->in_segments)) / 8;
+	*out = (7 * *out + monitor_share_of(c->produced - c->consumed_seen, c->out_segments)) / 8;
+	*in = (7 * *in + monitor_share_of(c->in_produced_seen - c->consumed, c->in_segments)) / 8;
 }
 
 static void inspect_paths(struct endpoint *ep)
@@ -150,7 +150,7 @@ static bool sends_opportunistic(const struct endpoint *ep, uint64_t ns)
 	return (ep->ctx->monitor.opportunistic && echo_has_traffic(ep)) || has_news(ep);
 }
 
-static void inspect_one(struct endpoint *ep, uint64_t ns)
+static void monitor_inspect_one(struct endpoint *ep, uint64_t ns)
 {
 	struct monitor *m = ep->monitor;
 	const struct fabric_counts *c = &ep->link.port->counts;
@@ -170,7 +170,7 @@ static void inspect_one(struct endpoint *ep, uint64_t ns)
 	monitor_publish(ep);
 }
 
-static uint64_t traffic(const struct context *ctx)
+static uint64_t monitor_traffic(const struct context *ctx)
 {
 	uint64_t sum = 0;
 
@@ -182,7 +182,7 @@ static uint64_t traffic(const struct context *ctx)
 
 bool monitor_is_shown(const struct context *ctx)
 {
-	return !config_get()->monitor_ms || traffic(ctx) == ctx->monitor.traffic;
+	return !config_get()->monitor_ms || monitor_traffic(ctx) == ctx->monitor.traffic;
 }
 
 void monitor_ended(struct endpoint *ep)
@@ -208,14 +208,14 @@ void monitor_inspect(struct context *ctx, uint64_t ticks)
 	if (!config_get()->monitor_ms)
 		return;
 	ns = clock_now();
-	ctx->monitor.traffic = traffic(ctx);
+	ctx->monitor.traffic = monitor_traffic(ctx);
 	aggregate_inspect(ctx, ns);
 	for (uint32_t i = 0; i < n; i++) {
 		struct endpoint *ep = ctx->endpoints[ctx->monitor.next++ % ctx->count];
 
 		totals_add(ep);
 		if (ep->monitor)
-			inspect_one(ep, ns);
+			monitor_inspect_one(ep, ns);
 	}
 }
 

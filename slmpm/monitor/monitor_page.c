@@ -22,7 +22,7 @@ struct monitor_pages { /* of a context */
 	struct monitor_pages *next;
 };
 
-static struct monitor_entry *entry_of(const struct monitor_pages *p, uint32_t i)
+static struct monitor_entry *monitor_page_entry_of(const struct monitor_pages *p, uint32_t i)
 {
 	return (struct monitor_entry *)(void *)((unsigned char *)p->page.base +
 						sizeof(struct monitor_page) + i * ENTRY);
@@ -89,10 +89,10 @@ static void drop_empty(struct context *ctx)
 	}
 }
 
-static struct monitor_entry *take(struct monitor_pages *p, uint32_t i)
+static struct monitor_entry *monitor_page_take(struct monitor_pages *p, uint32_t i)
 {
 	p->taken[i] = true;
-	return entry_of(p, i);
+	return monitor_page_entry_of(p, i);
 }
 
 /* One that was never used, or else, where ENDED, that of an ended link. */
@@ -102,10 +102,11 @@ static struct monitor_entry *take_free(struct monitor_pages *p, bool ended)
 		uint32_t i = (p->turn + n) % MONITOR_ENTRIES;
 
 		if (p->taken[i] ||
-		    (!ended && atomic_load_explicit(&entry_of(p, i)->turn, memory_order_relaxed)))
+		    (!ended && atomic_load_explicit(&monitor_page_entry_of(p, i)->turn,
+						    memory_order_relaxed)))
 			continue;
 		p->turn = ended ? i + 1 : p->turn;
-		return take(p, i);
+		return monitor_page_take(p, i);
 	}
 	return NULL;
 }
@@ -120,7 +121,7 @@ void monitor_page_assign(struct endpoint *ep)
 		for (p = ctx->monitor.pages; p && !e; p = p->next)
 			e = take_free(p, ended);
 	if (!e && ctx->monitor.page_count < MONITOR_PAGES && (p = new_page(ctx)))
-		e = take(p, 0);
+		e = monitor_page_take(p, 0);
 	ep->monitor->entry = e;
 	if (e)
 		monitor_publish(ep);
@@ -132,14 +133,14 @@ void monitor_page_release(struct endpoint *ep)
 
 	for (struct monitor_pages *p = ep->ctx->monitor.pages; p && e; p = p->next)
 		for (uint32_t i = 0; i < MONITOR_ENTRIES; i++)
-			if (entry_of(p, i) == e)
+			if (monitor_page_entry_of(p, i) == e)
 				p->taken[i] = false;
 	ep->monitor->entry = NULL;
 	drop_empty(ep->ctx);
 }
 
 /* SIZE bytes into the place of E that is not the whole one; then it is. */
-static void fill(struct monitor_entry *e, const void *from, size_t size)
+static void monitor_page_fill(struct monitor_entry *e, const void *from, size_t size)
 {
 	uint64_t turn = atomic_load_explicit(&e->turn, memory_order_relaxed) + 1, word;
 	_Atomic uint64_t *to = monitor_place(e, turn, size);
@@ -160,7 +161,7 @@ void monitor_publish(struct endpoint *ep)
 	if (!ep->monitor->entry)
 		return;
 	monitor_take(ep, &now);
-	fill(ep->monitor->entry, &now, sizeof(now));
+	monitor_page_fill(ep->monitor->entry, &now, sizeof(now));
 }
 
 void monitor_publish_aggregate(struct context *ctx)
@@ -169,7 +170,7 @@ void monitor_publish_aggregate(struct context *ctx)
 
 	aggregate_take(&now);
 	for (struct monitor_pages *p = ctx->monitor.pages; p; p = p->next)
-		fill(entry_of(p, MONITOR_ENTRIES), &now, sizeof(now));
+		monitor_page_fill(monitor_page_entry_of(p, MONITOR_ENTRIES), &now, sizeof(now));
 }
 
 void monitor_shut(struct context *ctx)

@@ -43,7 +43,7 @@ static double tick(void)
 /* ---- figures ---------------------------------------------------------------------------------- */
 
 /* Answers that wait for room are not among those sent yet. */
-static uint64_t without(uint64_t all, uint64_t some)
+static uint64_t monitor_take_without(uint64_t all, uint64_t some)
 {
 	return all > some ? all - some : 0;
 }
@@ -57,9 +57,10 @@ void monitor_totals(const struct endpoint *ep, struct slmpm_monitor *out)
 	out->sent_bytes = s->sent_bytes;
 	out->received_messages = s->received_messages;
 	out->received_bytes = s->received_bytes;
-	out->requests[SLMPM_BY_SMT] = without(s->sent_messages - s->rget_messages, m->carriers);
+	out->requests[SLMPM_BY_SMT] =
+		monitor_take_without(s->sent_messages - s->rget_messages, m->carriers);
 	out->request_bytes[SLMPM_BY_SMT] =
-		without(s->sent_bytes - s->rget_bytes - s->push_bytes, m->carried);
+		monitor_take_without(s->sent_bytes - s->rget_bytes - s->push_bytes, m->carried);
 	out->requests[SLMPM_BY_RGET] = s->rget_messages;
 	out->request_bytes[SLMPM_BY_RGET] = s->rget_bytes + s->push_bytes;
 	out->requests[SLMPM_BY_PUT] = s->puts - m->puts + s->atomics - m->atomics;
@@ -151,7 +152,7 @@ static void take_paths(const struct endpoint *ep, struct slmpm_monitor *out, dou
 		take_path(ep, i, &out->paths[i], ns_of_tick);
 }
 
-static uint64_t length_of(const struct list *list)
+static uint64_t monitor_take_length_of(const struct list *list)
 {
 	uint64_t n = 0;
 
@@ -165,7 +166,7 @@ static void leave_out_unfinished(const struct endpoint *ep, uint64_t *rest)
 {
 	uint64_t n = 0;
 
-	rest[SLMPM_BY_SMT] -= length_of(&ep->announced);
+	rest[SLMPM_BY_SMT] -= monitor_take_length_of(&ep->announced);
 	for (const struct list *at = ep->link.queue.next; at != &ep->link.queue && n < COUNTED;
 	     at = at->next, n++) {
 		const struct request *r = LIST_ENTRY(at, struct request, node);
@@ -223,8 +224,8 @@ void monitor_take(struct endpoint *ep, struct slmpm_monitor *out)
 		return;
 	out->since_ns = m->since;
 	out->queue_depth = ep->link.depth;
-	out->awaiting = length_of(&ep->announced);
-	out->one_sided = length_of(&ep->one_sided.live);
+	out->awaiting = monitor_take_length_of(&ep->announced);
+	out->one_sided = monitor_take_length_of(&ep->one_sided.live);
 	take_rings(ep, out);
 	out->echoes = m->echo.count;
 	out->echo_ns = short_ns(m->echo.time.mean, ns_of_tick / 2);

@@ -53,7 +53,7 @@ static uint32_t pid_inside(int pid)
 	return (uint32_t)inside;
 }
 
-static bool is_sound(const struct view *v, uint32_t inside)
+static bool monitor_view_is_sound(const struct view *v, uint32_t inside)
 {
 	const struct monitor_page *p = &v->head;
 
@@ -87,7 +87,7 @@ static int map_page(struct view *v, int fd, uint32_t inside)
 	v->head.magic = __atomic_load_n((const uint64_t *)base, __ATOMIC_ACQUIRE);
 	if (v->head.magic == MONITOR_MAGIC)
 		memcpy(&v->head, base, sizeof(v->head));
-	if (is_sound(v, inside))
+	if (monitor_view_is_sound(v, inside))
 		return 1;
 	munmap(base, v->size);
 	return v->head.magic == MONITOR_MAGIC && v->head.version != MONITOR_VERSION ?
@@ -133,7 +133,7 @@ static int find_pages(struct slmpm_monitors *m, DIR *dir, const char *folder)
 	return m->count ? m->count : rc;
 }
 
-static int open_all(struct slmpm_monitors *m)
+static int monitor_view_open_all(struct slmpm_monitors *m)
 {
 	char folder[64];
 	DIR *dir;
@@ -167,7 +167,7 @@ int slmpm_monitors_open(int pid, struct slmpm_monitors **out)
 	if (!m)
 		return error_set(SLMPM_ENOMEM, "for the monitors of process %d", pid);
 	m->pid = pid;
-	rc = open_all(m);
+	rc = monitor_view_open_all(m);
 	if (rc < 0)
 		slmpm_monitors_close(m);
 	else
@@ -231,7 +231,7 @@ static struct monitor_entry *aggregate_in(const struct view *v)
 }
 
 /* One line of visible ASCII, whatever it was. */
-static void tame(char *text, size_t size)
+static void monitor_view_tame(char *text, size_t size)
 {
 	text[size - 1] = 0;
 	for (; *text; text++)
@@ -261,12 +261,12 @@ int slmpm_monitors_read(struct slmpm_monitors *m, int i, struct slmpm_monitor *o
 				 i);
 	if (rc == 0)
 		return 0;
-	tame(all.link, sizeof(all.link));
-	tame(all.name, sizeof(all.name));
+	monitor_view_tame(all.link, sizeof(all.link));
+	monitor_view_tame(all.name, sizeof(all.name));
 	all.path_count =
 		all.path_count < SLMPM_MONITOR_PATHS ? all.path_count : SLMPM_MONITOR_PATHS;
 	for (uint32_t k = 0; k < SLMPM_MONITOR_PATHS; k++)
-		tame(all.paths[k].link, sizeof(all.paths[k].link));
+		monitor_view_tame(all.paths[k].link, sizeof(all.paths[k].link));
 	sized_give(out, size, &all, sizeof(all));
 	return 1;
 }
@@ -311,7 +311,7 @@ int slmpm_monitors_aggregate(struct slmpm_monitors *m, struct slmpm_aggregate *o
 	if (rc == 0)
 		return 0;
 	for (int i = 0; i < SLMPM_AGGREGATE_FABRICS; i++)
-		tame(all.fabrics[i].name, sizeof(all.fabrics[i].name));
+		monitor_view_tame(all.fabrics[i].name, sizeof(all.fabrics[i].name));
 	sized_give(out, size, &all, sizeof(all));
 	return 1;
 }

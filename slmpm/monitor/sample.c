@@ -30,8 +30,8 @@ static void add_latency(struct monitor_cell *c, uint64_t latency)
 	c->least = !c->least || latency < c->least ? latency : c->least;
 }
 
-static struct monitor_cell *add(struct monitor *m, int protocol, uint64_t length,
-				const void *memory, uint64_t busy)
+static struct monitor_cell *sample_add(struct monitor *m, int protocol, uint64_t length,
+				       const void *memory, uint64_t busy)
 {
 	int size_class = slmpm_size_class(length);
 	const void **last = &m->last[protocol][size_class];
@@ -53,7 +53,7 @@ void monitor_timed(struct endpoint *ep, int protocol, uint64_t length, const voi
 	/* Two processors' counters may differ by a little: less than nothing is nothing. */
 	if (!ep->monitor || (int64_t)busy <= 0)
 		return;
-	c = add(ep->monitor, protocol, length, memory, busy);
+	c = sample_add(ep->monitor, protocol, length, memory, busy);
 	if (latency)
 		add_latency(c, latency);
 }
@@ -115,7 +115,7 @@ static bool may_ask(const struct endpoint *ep)
 	return ep->pid || !ep->ctx->monitor.opportunistic;
 }
 
-static bool is_due(const struct monitor *m, uint64_t ns)
+static bool sample_is_due(const struct monitor *m, uint64_t ns)
 {
 	uint64_t period = (uint64_t)config_get()->monitor_ms * 1000000;
 	uint64_t since = ns - m->sample.asked;
@@ -134,7 +134,7 @@ void sample_inspect(struct endpoint *ep, uint64_t ns)
 		endpoint_refresh(ep);
 		return;
 	}
-	if (!sends || !may_ask(ep) || !is_due(m, ns))
+	if (!sends || !may_ask(ep) || !sample_is_due(m, ns))
 		return;
 	m->sample.asked = ns;
 	m->sample.shut = ep->direct;
@@ -160,8 +160,8 @@ void sample_sent(struct endpoint *ep, struct request *r, uint64_t began)
 
 	if ((int64_t)busy <= 0)
 		return;
-	m->sample.cell =
-		add(m, SLMPM_BY_SMT, r->length, r->piece_count ? r->pieces->base : NULL, busy);
+	m->sample.cell = sample_add(m, SLMPM_BY_SMT, r->length,
+				    r->piece_count ? r->pieces->base : NULL, busy);
 	m->sample.seq = r->seq;
 	m->sample.began = began;
 	/* A blocking call's would have gone the fast path, where nothing is chosen. */

@@ -21,9 +21,9 @@
 static const struct {
 	size_t total, stat; /* of the same figure in both structures */
 } figures[] = {
-#define FIGURE(name, stat)                                                                         \
+#define FIGURE(totals_name, stat)                                                                  \
 	{                                                                                          \
-		offsetof(struct slmpm_totals, name), offsetof(struct slmpm_stats, stat)            \
+		offsetof(struct slmpm_totals, totals_name), offsetof(struct slmpm_stats, stat)     \
 	}
 	FIGURE(sent_messages, sent_messages),
 	FIGURE(sent_packets, sent_packets),
@@ -78,7 +78,7 @@ static bool have_table(void)
 	return true;
 }
 
-static struct slmpm_totals *entry(uint32_t i)
+static struct slmpm_totals *totals_entry(uint32_t i)
 {
 	return (struct slmpm_totals *)(void *)((struct totals_page *)page.base + 1) + i;
 }
@@ -104,7 +104,7 @@ static void end_writing(void)
 }
 
 /* Word by word, for those who read meanwhile. */
-static void put(struct slmpm_totals *to, const struct slmpm_totals *now)
+static void totals_put(struct slmpm_totals *to, const struct slmpm_totals *now)
 {
 	for (size_t i = 0; i < sizeof(*now); i += 8) {
 		uint64_t word;
@@ -124,7 +124,7 @@ static uint64_t *figure(struct slmpm_totals *t, size_t i)
 
 static struct slmpm_totals others_now(void)
 {
-	struct slmpm_totals others = *entry(0);
+	struct slmpm_totals others = *totals_entry(0);
 
 	others.size = sizeof(others);
 	snprintf(others.id, sizeof(others.id), SLMPM_TOTALS_OTHERS);
@@ -132,14 +132,15 @@ static struct slmpm_totals others_now(void)
 }
 
 /* The peer that was gone longest makes room, its figures go to the others. 0: all of them are connected. */
-static uint32_t make_room(void)
+static uint32_t totals_make_room(void)
 {
 	struct slmpm_totals others, none = {.size = 0};
 	struct slmpm_totals *oldest = NULL;
 
 	for (uint32_t i = 1; i < TOTALS_ENTRIES; i++)
-		if (!entry(i)->live && (!oldest || entry(i)->seen_ns < oldest->seen_ns))
-			oldest = entry(i);
+		if (!totals_entry(i)->live &&
+		    (!oldest || totals_entry(i)->seen_ns < oldest->seen_ns))
+			oldest = totals_entry(i);
 	if (!oldest)
 		return 0;
 	others = others_now();
@@ -147,13 +148,13 @@ static uint32_t make_room(void)
 	others.connections += oldest->connections;
 	for (size_t i = 0; i < FIGURES; i++)
 		*figure(&others, i) += *figure(oldest, i);
-	put(entry(0), &others);
-	put(oldest, &none);
-	return (uint32_t)(oldest - entry(0));
+	totals_put(totals_entry(0), &others);
+	totals_put(oldest, &none);
+	return (uint32_t)(oldest - totals_entry(0));
 }
 
 /* The place of ID; 0, the others', for a peer without one. */
-static uint32_t place_of(const char *id)
+static uint32_t totals_place_of(const char *id)
 {
 	struct slmpm_totals fresh = {.size = sizeof(fresh)};
 	uint32_t empty = 0;
@@ -161,23 +162,23 @@ static uint32_t place_of(const char *id)
 	if (!*id || !strcmp(id, SLMPM_TOTALS_OTHERS))
 		return 0;
 	for (uint32_t i = 1; i < TOTALS_ENTRIES; i++) {
-		if (!strcmp(entry(i)->id, id))
+		if (!strcmp(totals_entry(i)->id, id))
 			return i;
-		if (!empty && !entry(i)->connections)
+		if (!empty && !totals_entry(i)->connections)
 			empty = i;
 	}
-	empty = empty ? empty : make_room();
+	empty = empty ? empty : totals_make_room();
 	if (empty) {
 		snprintf(fresh.id, sizeof(fresh.id), "%s", id);
-		put(entry(empty), &fresh);
+		totals_put(totals_entry(empty), &fresh);
 		tenants[empty]++;
 	}
 	return empty;
 }
 
-static void settle(struct endpoint *ep)
+static void totals_settle(struct endpoint *ep)
 {
-	ep->totals->place = place_of(ep->totals->id);
+	ep->totals->place = totals_place_of(ep->totals->id);
 	ep->totals->tenant = tenants[ep->totals->place];
 }
 
@@ -190,7 +191,7 @@ static uint32_t own_place(const struct endpoint *ep)
 /* ---- connections ---------------------------------------------------------------------------- */
 
 /* What has come since FOLDED; with BACK that is taken out again. */
-static void add(struct endpoint *ep, struct slmpm_totals *t, bool back)
+static void totals_own_add(struct endpoint *ep, struct slmpm_totals *t, bool back)
 {
 	endpoint_stats(ep);
 	for (size_t i = 0; i < FIGURES; i++) {
@@ -205,19 +206,19 @@ static void add(struct endpoint *ep, struct slmpm_totals *t, bool back)
 
 static void change(struct endpoint *ep, uint32_t place, int connections, int live, bool back)
 {
-	struct slmpm_totals now = place ? *entry(place) : others_now();
+	struct slmpm_totals now = place ? *totals_entry(place) : others_now();
 
 	now.size = sizeof(now);
 	now.place = place;
 	now.connections += (uint64_t)(int64_t)connections;
 	now.live += (uint32_t)live;
 	now.seen_ns = connections || live ? clock_now() : now.seen_ns;
-	add(ep, &now, back);
-	put(entry(place), &now);
+	totals_own_add(ep, &now, back);
+	totals_put(totals_entry(place), &now);
 }
 
 /* The peer's id: what the program gave it, else its host's number for it, else what the peer calls itself. */
-static void name(struct endpoint *ep)
+static void totals_name(struct endpoint *ep)
 {
 	if (!ep->totals->id[0] && ep->element)
 		snprintf(ep->totals->id, sizeof(ep->totals->id), "element %u", ep->element);
@@ -234,7 +235,7 @@ static void bring_up(struct endpoint *ep, int live)
 	if (ep->totals->counted) {
 		change(ep, own_place(ep), 0, live - (int)ep->totals->live, false);
 	} else {
-		settle(ep);
+		totals_settle(ep);
 		change(ep, ep->totals->place, 1, live, false);
 	}
 	end_writing();
@@ -256,7 +257,7 @@ void totals_free(struct endpoint *ep)
 
 void totals_begin(struct endpoint *ep)
 {
-	name(ep);
+	totals_name(ep);
 	pthread_mutex_lock(&lock);
 	bring_up(ep, 1);
 	pthread_mutex_unlock(&lock);
@@ -273,12 +274,12 @@ void totals_add(struct endpoint *ep)
 }
 
 /* An unauthenticated connection: its id is not believed, whatever it calls itself. */
-static void refuse(struct endpoint *ep)
+static void totals_refuse(struct endpoint *ep)
 {
 	struct slmpm_totals others = others_now();
 
 	others.refused++;
-	put(entry(0), &others);
+	totals_put(totals_entry(0), &others);
 	change(ep, 0, 0, 0, false);
 }
 
@@ -291,7 +292,7 @@ void totals_end(struct endpoint *ep)
 		bring_up(ep, 0);
 	} else if (have_table()) {
 		begin_writing();
-		refuse(ep);
+		totals_refuse(ep);
 		end_writing();
 	}
 	pthread_mutex_unlock(&lock);
@@ -311,9 +312,9 @@ static void move(struct endpoint *ep)
 
 	begin_writing();
 	change(ep, old, -1, -(int)ep->totals->live, true);
-	if (old && !entry(old)->connections)
-		put(entry(old), &none);
-	settle(ep);
+	if (old && !totals_entry(old)->connections)
+		totals_put(totals_entry(old), &none);
+	totals_settle(ep);
 	change(ep, ep->totals->place, 1, ep->totals->live, false);
 	end_writing();
 }
@@ -353,13 +354,13 @@ int slmpm_peer_id(slmpm_peer peer, const char *id)
 
 /* ---- asked for ------------------------------------------------------------------------------ */
 
-static int give(struct slmpm_totals *all, size_t size, int n)
+static int totals_give(struct slmpm_totals *all, size_t size, int n)
 {
 	static const struct slmpm_totals none = {.size = sizeof(none), .id = SLMPM_TOTALS_OTHERS};
 	int have = 0;
 
 	for (uint32_t i = 0; i < TOTALS_ENTRIES; i++) {
-		const struct slmpm_totals *t = page.base ? entry(i) : &none;
+		const struct slmpm_totals *t = page.base ? totals_entry(i) : &none;
 
 		t = !i && !t->size ? &none : t;
 		if (i && (!page.base || !t->connections))
@@ -386,7 +387,7 @@ int slmpm_totals(slmpm_ctx handle, struct slmpm_totals *all, size_t size, int n)
 	totals_refresh(ctx);
 	context_unlock(ctx);
 	pthread_mutex_lock(&lock);
-	rc = give(all, size, n);
+	rc = totals_give(all, size, n);
 	pthread_mutex_unlock(&lock);
 	return rc;
 }

@@ -23,7 +23,7 @@ struct view {
 };
 
 /* The owner cannot have the entries lie beyond SIZE: one load each. */
-static bool is_sound(struct view *v)
+static bool totals_view_is_sound(struct view *v)
 {
 	const volatile struct totals_page *p = v->page;
 
@@ -47,7 +47,7 @@ static int open_view(struct view *v, int pid)
 	v->size = stats_fixed_size(fd); /* before anything is read there */
 	v->page = v->size < sizeof(*v->page) ? MAP_FAILED :
 					       mmap(NULL, v->size, PROT_READ, MAP_SHARED, fd, 0);
-	sound = v->page != MAP_FAILED && is_sound(v);
+	sound = v->page != MAP_FAILED && totals_view_is_sound(v);
 	close(fd);
 	if (v->page == MAP_FAILED)
 		return error_set(SLMPM_ENOENT, "process %d: its totals are not readable", pid);
@@ -90,7 +90,7 @@ static bool copy_table(struct slmpm_totals *to, const struct view *v)
 	return false;
 }
 
-static void tame(char id[SLMPM_ID_SIZE])
+static void totals_view_tame(char id[SLMPM_ID_SIZE])
 {
 	id[SLMPM_ID_SIZE - 1] = 0;
 	for (; *id; id++)
@@ -118,7 +118,7 @@ int slmpm_totals_read(int pid, struct slmpm_totals *all, size_t size, int n)
 	for (uint32_t i = 0; rc == 0 && i < v.entries; i++) {
 		if (i && !copy[i].connections)
 			continue;
-		tame(copy[i].id);
+		totals_view_tame(copy[i].id);
 		if (!i)
 			memcpy(copy[i].id, SLMPM_TOTALS_OTHERS, sizeof(SLMPM_TOTALS_OTHERS));
 		copy[i].place = i;

@@ -37,7 +37,7 @@ struct region *region_lock(slmpm_mem mem, int *rc)
 
 /* ---- coming to be --------------------------------------------------------------------------- */
 
-static int check(const char *call, const void *out, size_t size, uint32_t access)
+static int memory_check(const char *call, const void *out, size_t size, uint32_t access)
 {
 	if (!out)
 		return error_set(SLMPM_EINVAL, "%s: nowhere to put the handle", call);
@@ -115,7 +115,7 @@ static void region_free(struct region *region)
 
 int slmpm_mem_alloc(slmpm_ctx handle, size_t size, uint32_t access, slmpm_mem *mem, void **base)
 {
-	int rc = check("slmpm_mem_alloc", base ? (void *)mem : NULL, size, access);
+	int rc = memory_check("slmpm_mem_alloc", base ? (void *)mem : NULL, size, access);
 	struct region *region;
 	struct context *ctx;
 
@@ -145,7 +145,7 @@ int slmpm_mem_alloc(slmpm_ctx handle, size_t size, uint32_t access, slmpm_mem *m
 
 int slmpm_mem_register(slmpm_ctx handle, void *base, size_t size, uint32_t access, slmpm_mem *mem)
 {
-	int rc = check("slmpm_mem_register", mem, size, access);
+	int rc = memory_check("slmpm_mem_register", mem, size, access);
 	struct region *region;
 	struct context *ctx;
 
@@ -238,7 +238,7 @@ struct ending {
 };
 
 /* Its memory is reached by nobody who keeps to the rules: mapped pages may stay mapped. */
-static bool is_free(void *arg)
+static bool memory_is_free(void *arg)
 {
 	const struct ending *e = arg;
 	const struct region *region = region_get(e->mem);
@@ -270,13 +270,13 @@ static void take_back_all(struct region *region)
 static int destroy(struct ending *e, int timeout_ms)
 {
 	uint64_t deadline = clock_deadline(timeout_ms);
-	int rc = wait_until(e->ctx, is_free, e, timeout_ms);
+	int rc = wait_until(e->ctx, memory_is_free, e, timeout_ms);
 	struct region *region = region_get(e->mem);
 
 	if (rc == 0 && region) {
 		region->destroying++;
 		take_back_all(region);
-		rc = wait_until(e->ctx, is_free, e, clock_ms(clock_now(), deadline, -1));
+		rc = wait_until(e->ctx, memory_is_free, e, clock_ms(clock_now(), deadline, -1));
 		region = region_get(e->mem);
 		if (region)
 			region->destroying--;

@@ -27,7 +27,7 @@ static struct grant **slot(const struct endpoint *ep, uint32_t id)
 	return &ep->memory.grants[id & (ep->memory.room - 1)];
 }
 
-static bool grow(struct endpoint *ep)
+static bool memory_grant_grow(struct endpoint *ep)
 {
 	uint32_t room = ep->memory.room ? ep->memory.room * 2 : ROOM_FIRST;
 	struct grant **old = ep->memory.grants, **new = calloc(room, sizeof(*new));
@@ -43,11 +43,11 @@ static bool grow(struct endpoint *ep)
 	return true;
 }
 
-static bool add(struct grant *g)
+static bool memory_grant_add(struct grant *g)
 {
 	struct endpoint *ep = g->ep;
 
-	if (ep->memory.count >= ep->memory.room / 2 && !grow(ep))
+	if (ep->memory.count >= ep->memory.room / 2 && !memory_grant_grow(ep))
 		return false;
 	do
 		g->id = ++ep->memory.last;
@@ -57,7 +57,7 @@ static bool add(struct grant *g)
 	return true;
 }
 
-static struct grant *find(const struct endpoint *ep, uint32_t id)
+static struct grant *memory_grant_find(const struct endpoint *ep, uint32_t id)
 {
 	struct grant *g = ep->memory.room ? *slot(ep, id) : NULL;
 
@@ -66,7 +66,7 @@ static struct grant *find(const struct endpoint *ep, uint32_t id)
 
 struct grant *grant_find(struct endpoint *ep, uint32_t id)
 {
-	struct grant *g = find(ep, id);
+	struct grant *g = memory_grant_find(ep, id);
 
 	return g && !g->ending ? g : NULL;
 }
@@ -91,7 +91,7 @@ static void grant_free(struct grant *g)
 		g->region->exposed = true; /* it says that it is through, and can say so */
 	grant_word_free(g); /* the peer looks there no more: it has answered, or ended */
 	list_remove(&g->of_region);
-	if (find(ep, g->id) == g) {
+	if (memory_grant_find(ep, g->id) == g) {
 		*slot(ep, g->id) = NULL;
 		ep->memory.count--;
 	}
@@ -191,7 +191,7 @@ struct grant *grant_new(struct region *region, struct endpoint *ep, uint32_t acc
 	g->access = access;
 	if (getrandom(g->secret, KEY_SECRET, 0) != KEY_SECRET)
 		*rc = error_set(SLMPM_ESYSTEM, "no random bytes for a key");
-	else if (!add(g))
+	else if (!memory_grant_add(g))
 		*rc = error_set(SLMPM_ENOMEM, "for a key");
 	if (*rc == 0) {
 		g->region = region;
@@ -238,9 +238,9 @@ static bool is_given(const struct endpoint *ep, uint32_t id)
 }
 
 /* Answers to what has been forgotten since are no offence; to what never was, are. */
-static struct grant *notified(struct endpoint *ep, uint32_t id, const char *rule)
+static struct grant *memory_grant_notified(struct endpoint *ep, uint32_t id, const char *rule)
 {
-	struct grant *g = find(ep, id);
+	struct grant *g = memory_grant_find(ep, id);
 
 	if (PEER_FAULT(!g && !is_given(ep, id)))
 		endpoint_poison(ep, rule);
@@ -249,7 +249,7 @@ static struct grant *notified(struct endpoint *ep, uint32_t id, const char *rule
 
 void grant_accepted(struct endpoint *ep, uint32_t id)
 {
-	struct grant *g = notified(ep, id, "acceptance of a region");
+	struct grant *g = memory_grant_notified(ep, id, "acceptance of a region");
 
 	if (!g)
 		return;
@@ -266,7 +266,7 @@ void grant_accepted(struct endpoint *ep, uint32_t id)
 void grant_answered(struct endpoint *ep, uint32_t id, bool released, bool mapping)
 {
 	static const char rule[] = "answer about a region";
-	struct grant *g = notified(ep, id, rule);
+	struct grant *g = memory_grant_notified(ep, id, rule);
 
 	if (!g)
 		return;
@@ -300,7 +300,7 @@ struct grant *region_check(struct endpoint *ep, uint32_t id, const unsigned char
 {
 	static const struct grant none;
 	/* Masked by the table's size: no speculation beyond it. */
-	struct grant *g = find(ep, id);
+	struct grant *g = memory_grant_find(ep, id);
 	bool same = key_same_secret(g ? g->secret : none.secret, secret);
 	uint64_t size;
 

@@ -14,7 +14,7 @@
 
 /* ---- the bytes ------------------------------------------------------------------------------ */
 
-static void put(unsigned char **at, uint64_t value, int bytes)
+static void memory_key_put(unsigned char **at, uint64_t value, int bytes)
 {
 	for (int i = 0; i < bytes; i++)
 		*(*at)++ = (unsigned char)(value >> 8 * i);
@@ -25,11 +25,11 @@ void key_write(struct slmpm_key *key, const struct grant *g)
 	unsigned char *at = key->bytes;
 
 	memset(key, 0, sizeof(*key));
-	put(&at, WIRE_KEY_MAGIC, 4);
-	put(&at, g->access, 4);
-	put(&at, g->id, 8);
-	put(&at, g->region->memory.size, 8);
-	put(&at, (uint64_t)(uintptr_t)g->region->memory.base, 8);
+	memory_key_put(&at, WIRE_KEY_MAGIC, 4);
+	memory_key_put(&at, g->access, 4);
+	memory_key_put(&at, g->id, 8);
+	memory_key_put(&at, g->region->memory.size, 8);
+	memory_key_put(&at, (uint64_t)(uintptr_t)g->region->memory.base, 8);
 	memcpy(at, g->secret, KEY_SECRET);
 }
 
@@ -90,8 +90,8 @@ static int await_peer(struct endpoint *ep, slmpm_peer peer)
 			 ep->name, (long long)ms);
 }
 
-static int give(slmpm_mem mem, struct endpoint *ep, slmpm_peer peer, uint32_t access,
-		struct slmpm_key *key)
+static int memory_key_give(slmpm_mem mem, struct endpoint *ep, slmpm_peer peer, uint32_t access,
+			   struct slmpm_key *key)
 {
 	struct region *region = region_get(mem);
 	struct grant *g;
@@ -125,11 +125,11 @@ int slmpm_mem_key(slmpm_mem mem, slmpm_peer peer, uint32_t access, struct slmpm_
 	ctx = ep->ctx;
 	rc = await_peer(ep, peer);
 	if (rc == 0)
-		rc = give(mem, ep, peer, access, key);
+		rc = memory_key_give(mem, ep, peer, access, key);
 	/* What the peer has answered, or its end, may be there: who only tries again looks nowhere else. */
 	if (rc == -SLMPM_EAGAIN || rc == -SLMPM_ELIMIT) {
 		progress_opportunistic(ctx);
-		rc = give(mem, ep, peer, access, key);
+		rc = memory_key_give(mem, ep, peer, access, key);
 	}
 	context_unlock(ctx);
 	return rc;

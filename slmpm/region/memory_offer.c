@@ -20,7 +20,7 @@ static bool may_map(const struct endpoint *ep, uint64_t size)
 }
 
 /* What the fabric makes of it; that it lacks something here makes the way longer, not wrong. */
-static int reach(struct remote *r, const struct wire_grant *packet, int *fd, bool lost)
+static int memory_offer_reach(struct remote *r, const struct wire_grant *packet, int *fd, bool lost)
 {
 	struct endpoint *ep = r->ep;
 	struct fabric_blob blob = {.length = LITTLE_32(packet->blob_length), .fds = {-1, -1}};
@@ -111,7 +111,7 @@ int memory_granted(struct endpoint *ep, const struct wire_grant *packet, size_t 
 	r = offer_new(ep, &notified, &rc);
 	if (!r)
 		return rc;
-	if (reach(r, packet, fd, lost) < 0) {
+	if (memory_offer_reach(r, packet, fd, lost) < 0) {
 		free(r);
 		return -SLMPM_EPROTO;
 	}

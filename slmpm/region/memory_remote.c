@@ -189,7 +189,7 @@ static void unmap(struct remote *r)
 		r->access_word = NULL;
 }
 
-static void answer(struct remote *r, bool mapping)
+static void memory_remote_answer(struct remote *r, bool mapping)
 {
 	if (!mapping)
 		r->ep->memory.taken--;
@@ -207,9 +207,9 @@ void memory_release(struct remote *r)
 		return;
 	}
 	if (deferred & RELEASE_MAPPING)
-		answer(r, true);
+		memory_remote_answer(r, true);
 	if (deferred & RELEASE_ALL)
-		answer(r, false);
+		memory_remote_answer(r, false);
 }
 
 static void offer_free(struct remote *r)

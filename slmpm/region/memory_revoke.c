@@ -119,7 +119,7 @@ static bool is_quiet(void *arg)
 
 /* ---- pages ---------------------------------------------------------------------------------- */
 
-static int too_late(const struct revocation *v, const char *what)
+static int memory_revoke_too_late(const struct revocation *v, const char *what)
 {
 	return late_error(v->ctx, NULL, v->timeout_ms, "nothing is revoked: %s", what);
 }
@@ -138,7 +138,7 @@ static int make_fresh(struct revocation *v, const struct region *region)
 	/* The first step is made whatever the time. */
 	v->copying = region->memory.size > FABRIC_ALLOC_STEP ? clock_now() - began : 0;
 	if (rc == -ETIMEDOUT)
-		return too_late(v, "the time was over before there were fresh pages");
+		return memory_revoke_too_late(v, "the time was over before there were fresh pages");
 	return rc < 0 ? error_system(rc, "fresh pages for a region are not to be had") : 0;
 }
 
@@ -148,7 +148,7 @@ static void drop_fresh(struct revocation *v, struct fabric_domain *domain)
 		domain->fabric->dereg(domain, &v->fresh);
 }
 
-static int copy(const struct revocation *v, const struct region *region)
+static int memory_revoke_copy(const struct revocation *v, const struct region *region)
 {
 	const uint64_t size = region->memory.size;
 
@@ -156,7 +156,8 @@ static int copy(const struct revocation *v, const struct region *region)
 		uint64_t n = size - at < FABRIC_ALLOC_STEP ? size - at : FABRIC_ALLOC_STEP;
 
 		if (at && v->deadline && clock_now() >= v->deadline)
-			return too_late(v, "the time was over before the region was copied");
+			return memory_revoke_too_late(
+				v, "the time was over before the region was copied");
 		memcpy((unsigned char *)v->fresh.base + at, region_at(region, at), n);
 	}
 	return 0;
@@ -164,7 +165,7 @@ static int copy(const struct revocation *v, const struct region *region)
 
 static int exchange_pages(struct revocation *v, struct region *region)
 {
-	int rc = copy(v, region);
+	int rc = memory_revoke_copy(v, region);
 
 	if (rc < 0)
 		return rc;
@@ -204,7 +205,7 @@ static void await_quiet(struct revocation *v)
 		(void)wait_until(v->ctx, is_quiet, v, most);
 }
 
-static void take_back(const struct revocation *v, const struct region *region)
+static void memory_revoke_take_back(const struct revocation *v, const struct region *region)
 {
 	LIST_EACH(at, &region->grants) {
 		struct grant *g = LIST_ENTRY(at, struct grant, of_region);
@@ -215,19 +216,19 @@ static void take_back(const struct revocation *v, const struct region *region)
 }
 
 /* What had to be waited for has been, or is late. */
-static int conclude(struct revocation *v, struct region *region)
+static int memory_revoke_conclude(struct revocation *v, struct region *region)
 {
 	/* Another call may have exchanged them meanwhile. */
 	bool exchange = is_exposed(v, region) && v->fresh.base;
 	int rc;
 
 	if (region->storing || (!v->fresh.base && !is_quiet(v)))
-		return too_late(v,
-				"a process that reaches the memory by itself has not released it");
+		return memory_revoke_too_late(
+			v, "a process that reaches the memory by itself has not released it");
 	suspend(v, region, exchange); /* another call may have resumed them */
 	rc = exchange ? exchange_pages(v, region) : 0;
 	if (rc == 0)
-		take_back(v, region);
+		memory_revoke_take_back(v, region);
 	return rc;
 }
 
@@ -249,7 +250,7 @@ static int revoke(struct revocation *v)
 		drop_fresh(v, domain);
 		return handle_error(&region_table, v->mem.id);
 	}
-	rc = conclude(v, region);
+	rc = memory_revoke_conclude(v, region);
 	region->exchanging -= exchange;
 	count_revoking(v, region, UINT32_MAX);
 	resume(region);

@@ -22,7 +22,7 @@ struct share {
 };
 
 /* Until the control socket takes it. */
-static bool offer(void *arg)
+static bool memory_share_offer(void *arg)
 {
 	struct share *s = arg;
 	struct region *region = region_get(s->mem);
@@ -48,25 +48,25 @@ static bool offer(void *arg)
 	return s->made = s->rc != -SLMPM_EAGAIN;
 }
 
-static bool answered(void *arg)
+static bool memory_share_answered(void *arg)
 {
 	const struct share *s = arg;
 
 	return s->sharing.accepted || s->sharing.gone;
 }
 
-static int share(struct share *s, int timeout_ms)
+static int memory_share_share(struct share *s, int timeout_ms)
 {
 	uint64_t deadline = clock_deadline(timeout_ms);
 	struct context *ctx = s->ep->ctx;
-	int rc = wait_until(ctx, offer, s, timeout_ms);
+	int rc = wait_until(ctx, memory_share_offer, s, timeout_ms);
 	struct grant *g;
 
 	if (rc < 0)
 		return late_from(ctx, s->ep, timeout_ms, "no offer could be made to");
 	if (s->rc < 0)
 		return s->rc;
-	rc = wait_until(ctx, answered, s, clock_ms(clock_now(), deadline, -1));
+	rc = wait_until(ctx, memory_share_answered, s, clock_ms(clock_now(), deadline, -1));
 	if (s->sharing.accepted) {
 		g = endpoint_of(s->peer) == s->ep ? grant_find(s->ep, s->id) : NULL;
 		if (g)
@@ -96,7 +96,7 @@ int slmpm_mem_share(slmpm_mem mem, slmpm_peer peer, uint32_t access, int timeout
 	ctx = s.ep->ctx;
 	rc = context_forbids(ctx, "slmpm_mem_share");
 	if (rc == 0)
-		rc = share(&s, timeout_ms);
+		rc = memory_share_share(&s, timeout_ms);
 	context_unlock(ctx);
 	return rc;
 }

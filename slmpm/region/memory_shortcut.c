@@ -13,7 +13,7 @@ static void guess(const struct remote *r, unsigned char *base)
 
 /* Of OPS what brings bytes here goes the slow path where they are to be noted for a mirror, or may be the peer's to bring. The next
  * operation is measured. */
-static void guard(struct remote *r, uint32_t ops)
+static void memory_shortcut_guard(struct remote *r, uint32_t ops)
 {
 	r->guarded = list_empty(&r->ctx->mirrors) ? 0 : ops & ~(UINT32_C(1) << FABRIC_WRITE);
 	if (r->ep->ask_min != UINT64_MAX) /* their length is looked at there */
@@ -23,7 +23,7 @@ static void guard(struct remote *r, uint32_t ops)
 }
 
 /* Operations that go by another fabric than the mapping's, unless they ask for one. */
-static uint64_t elsewhere(const struct remote *r)
+static uint64_t memory_shortcut_elsewhere(const struct remote *r)
 {
 	const struct config *c = config_get();
 
@@ -45,7 +45,7 @@ void remote_shortcut(struct remote *r)
 		ops &= ~(UINT64_C(1) << FABRIC_WRITE | UINT64_C(1) << FABRIC_ATOMIC);
 	if ((r->address | (uintptr_t)r->memory.base) % sizeof(uint64_t))
 		ops &= ~(UINT64_C(1) << FABRIC_ATOMIC); /* a word here may be none there */
-	ops &= ~elsewhere(r);
+	ops &= ~memory_shortcut_elsewhere(r);
 	r->direct = (struct shortcut){
 		.base = r->memory.base,
 		.size = r->memory.size,
@@ -53,7 +53,7 @@ void remote_shortcut(struct remote *r)
 		.stats = r->ep->stats,
 		.access = r->access_word,
 	};
-	guard(r, (uint32_t)ops);
+	memory_shortcut_guard(r, (uint32_t)ops);
 	guess(r, r->memory.base);
 }
 
@@ -81,6 +81,6 @@ void remote_guard_shortcuts(struct context *ctx)
 			uint32_t ops = r->direct.ops | r->measured | r->guarded;
 
 			if (ops) /* else other threads may look */
-				guard(r, ops);
+				memory_shortcut_guard(r, ops);
 		}
 }

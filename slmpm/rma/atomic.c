@@ -54,18 +54,18 @@ static NOINLINE int operate_slow_path(slmpm_rmem mem, uint64_t offset, int op, i
 }
 
 /* Where the fast path goes words are aligned that have an aligned offset. */
-static inline bool is_word(const struct remote *remote, uint64_t offset, uint64_t size)
+static inline bool atomic_is_word(const struct remote *remote, uint64_t offset, uint64_t size)
 {
 	return !(offset & (size - 1)) && direct_is_within(remote, offset, size);
 }
 
 /* One more, told before it is done: what stands behind the instruction waits for it. */
-static inline bool count(const struct remote *remote)
+static inline bool atomic_count(const struct remote *remote)
 {
 	return !(++remote->direct.stats->atomics % RMA_PASS_EVERY);
 }
 
-static inline bool is_known(int op, int bits)
+static inline bool atomic_is_known(int op, int bits)
 {
 	return op >= SLMPM_FETCH_ADD && op <= SLMPM_SWAP && (bits == 64 || bits == 32);
 }
@@ -73,7 +73,7 @@ static inline bool is_known(int op, int bits)
 static inline int do_shortly(const struct remote *remote, uint64_t offset, int op, int bits,
 			     uint64_t operand, uint64_t compare, void *old)
 {
-	bool inspections = count(remote);
+	bool inspections = atomic_count(remote);
 
 	direct_give_old(old, bits,
 			direct_atomic(direct_at(remote, offset), op, bits, operand, compare));
@@ -89,8 +89,9 @@ static NOINLINE int operate(slmpm_rmem mem, uint64_t offset, int op, int bits, u
 	const struct remote *remote = remote_get(mem);
 	uint64_t n = (uint64_t)bits / 8;
 
-	if (is_known(op, bits) && !req && direct_misses_mirrors(remote, FABRIC_ATOMIC, old, n) &&
-	    is_word(remote, offset, n) && direct_is_plain(how))
+	if (atomic_is_known(op, bits) && !req &&
+	    direct_misses_mirrors(remote, FABRIC_ATOMIC, old, n) &&
+	    atomic_is_word(remote, offset, n) && direct_is_plain(how))
 		return do_shortly(remote, offset, op, bits, operand, compare, old);
 	return operate_slow_path(mem, offset, op, bits, operand, compare, old, how, req);
 }
@@ -103,8 +104,8 @@ static NOINLINE int do_any(slmpm_rmem mem, uint64_t offset, int op, int bits, ui
 
 	direct_claim(mem, offset);
 	remote = remote_get(mem);
-	if (LIKELY(is_known(op, bits) && !req && direct_is_short(remote, FABRIC_ATOMIC) &&
-		   is_word(remote, offset, (uint64_t)bits / 8) && direct_is_plain(how)))
+	if (LIKELY(atomic_is_known(op, bits) && !req && direct_is_short(remote, FABRIC_ATOMIC) &&
+		   atomic_is_word(remote, offset, (uint64_t)bits / 8) && direct_is_plain(how)))
 		return do_shortly(remote, offset, op, bits, operand, compare, old);
 	return operate(mem, offset, op, bits, operand, compare, old, how, req);
 }
@@ -116,7 +117,7 @@ static NOINLINE int add_slow_path(slmpm_rmem mem, uint64_t offset, uint64_t oper
 
 /* The most frequent one by itself: each store ahead of the instruction delays it, a saved register's
  * as well. */
-static NOINLINE int add(slmpm_rmem mem, uint64_t offset, uint64_t operand, void *old)
+static NOINLINE int atomic_add(slmpm_rmem mem, uint64_t offset, uint64_t operand, void *old)
 {
 	const struct remote *remote;
 	uint64_t was;
@@ -125,9 +126,9 @@ static NOINLINE int add(slmpm_rmem mem, uint64_t offset, uint64_t operand, void 
 	direct_claim(mem, offset);
 	remote = remote_get(mem);
 	if (UNLIKELY(!direct_is_short(remote, FABRIC_ATOMIC) ||
-		     !is_word(remote, offset, sizeof(was))))
+		     !atomic_is_word(remote, offset, sizeof(was))))
 		return add_slow_path(mem, offset, operand, old);
-	inspections = count(remote);
+	inspections = atomic_count(remote);
 	was = atomic_fetch_add((_Atomic uint64_t *)direct_at(remote, offset), operand);
 	if (old)
 		memcpy(old, &was, sizeof(was));
@@ -140,6 +141,6 @@ int slmpm_atomic(slmpm_rmem mem, uint64_t offset, int op, int bits, uint64_t ope
 		 uint64_t compare, void *old, const struct slmpm_how *how, slmpm_req *req)
 {
 	if (LIKELY(op == SLMPM_FETCH_ADD && bits == 64 && !how && !req))
-		return add(mem, offset, operand, old);
+		return atomic_add(mem, offset, operand, old);
 	return do_any(mem, offset, op, bits, operand, compare, old, how, req);
 }

@@ -11,7 +11,7 @@
 #include "slmpm/region/memory.h"
 #include "slmpm/rma/rma.h"
 
-static void free_slot(struct rma *m, struct rma_slot *s)
+static void rma_answer_free_slot(struct rma *m, struct rma_slot *s)
 {
 	*s = (struct rma_slot){.taken = false};
 	m->taken--;
@@ -57,7 +57,7 @@ static void slot_done(struct endpoint *ep, struct rma_slot *s, int status, uint6
 		m->settled = s->seq;
 	if (!wire_is_before(m->settled, m->fenced))
 		m->holds &= (uint8_t)~RMA_FENCED;
-	free_slot(m, s);
+	rma_answer_free_slot(m, s);
 	link_changed(ep);
 	if (r && !r->rma.remote && !status) { /* a flush: what nobody has been told */
 		status = m->lost;
@@ -154,13 +154,13 @@ void rma_atomic_acknowledged(struct endpoint *ep, const struct head *h)
 /* ---- ends ----------------------------------------------------------------------------------- */
 
 /* Its slots stay until their answers come: the peer is at work on them. */
-static void forget(struct rma *m, struct request *r)
+static void rma_answer_forget(struct rma *m, struct request *r)
 {
 	for (struct rma_slot *s = m->slots; s < m->slots + RMA_WINDOW; s++)
 		if (s->request == r && s->out)
 			s->request = NULL;
 	if (r->rma.slot)
-		free_slot(m, r->rma.slot);
+		rma_answer_free_slot(m, r->rma.slot);
 	r->rma.slot = NULL;
 	landing_moved(r->ep);
 }
@@ -192,7 +192,7 @@ void rma_finished(struct request *r)
 		return;
 	m = r->ep->rma;
 	list_remove(&w->live);
-	forget(m, r);
+	rma_answer_forget(m, r);
 	m->open -= w->open;
 	w->open = false;
 	if (w->remote)

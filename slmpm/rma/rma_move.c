@@ -66,7 +66,7 @@ static int status_of(int rc)
 			       -SLMPM_ESYSTEM;
 }
 
-static void go_on(struct request *r, int rc)
+static void rma_move_go_on(struct request *r, int rc)
 {
 	struct remote *remote = r->rma.remote;
 
@@ -88,12 +88,12 @@ void rma_move_here(struct request *r, uint64_t from)
 {
 	struct remote *remote = r->rma.remote;
 
-	go_on(r, engine_copy(r, &remote->memory, remote->access_word, from));
+	rma_move_go_on(r, engine_copy(r, &remote->memory, remote->access_word, from));
 }
 
 void rma_moved(struct request *r, int rc)
 {
 	if (r->rma.remote)
 		memory_copied(r->rma.remote);
-	go_on(r, rc);
+	rma_move_go_on(r, rc);
 }

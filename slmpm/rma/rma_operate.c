@@ -40,7 +40,7 @@ static enum mode_op mode_op(const struct operation *o)
 }
 
 /* By request: is there a link to be chosen? */
-static bool has_choice(const struct operation *o)
+static bool rma_operate_has_choice(const struct operation *o)
 {
 	return bond_is(o->remote->ep->link.port) && o->length >= mode_limits()->bulk;
 }
@@ -66,27 +66,27 @@ static int default_link(const struct operation *o)
 }
 
 /* A setting says how it is to go. */
-static bool is_set(const struct operation *o)
+static bool rma_operate_is_set(const struct operation *o)
 {
 	return mode_limits()->force != MODE_AUTO || default_link(o) >= 0;
 }
 
 /* What can be decided without asking: nothing is hinted at, and there is one way only, or it is the
  * nearest and nobody else could move it. */
-static bool is_plain(struct operation *o, bool reached, bool engine)
+static bool rma_operate_is_plain(struct operation *o, bool reached, bool engine)
 {
-	if (mode_hint(o->full.flags) || (mode_limits()->chooses && is_set(o)))
+	if (mode_hint(o->full.flags) || (mode_limits()->chooses && rma_operate_is_set(o)))
 		return false;
 	o->mode = reached ? (struct mode){.way = MODE_COPY, .reason = SLMPM_REASON_SHORT} :
 			    (struct mode){.way = MODE_REQUEST, .reason = (uint8_t)why_request()};
 	if (!reached)
-		return !has_choice(o);
+		return !rma_operate_has_choice(o);
 	return !(is_behind(o) || (engine && engine_wants(o->length)) ||
 		 o->length >= o->remote->ep->ask_min);
 }
 
 /* 0, or a negative error: it cannot go as it must. */
-static int choose(struct operation *o)
+static int rma_operate_choose(struct operation *o)
 {
 	struct endpoint *ep = o->remote->ep;
 	bool reached = o->remote->memory.ops >> rma_fabric_op(o) & 1 &&
@@ -97,7 +97,7 @@ static int choose(struct operation *o)
 	uint32_t ways = 1u << MODE_REQUEST | (reached ? 1u << MODE_COPY : 0);
 	int usual, link = mode_hint_link(mode_hint(o->full.flags));
 
-	if (LIKELY(is_plain(o, reached, engine)))
+	if (LIKELY(rma_operate_is_plain(o, reached, engine)))
 		return 0;
 	usual = default_link(o);
 	if (engine && config_get()->engine)
@@ -131,7 +131,7 @@ static int choose_again(struct operation *o)
 
 /* ---- directly ------------------------------------------------------------------------------- */
 
-static void describe(const struct operation *o, struct slmpm_done *done)
+static void rma_operate_describe(const struct operation *o, struct slmpm_done *done)
 {
 	done->op = o->kind == REQUEST_PUT ? SLMPM_OP_PUT :
 		   o->kind == REQUEST_GET ? SLMPM_OP_GET :
@@ -208,7 +208,7 @@ static int reach_for_request(const struct operation *o)
 		return rc;
 	}
 	r->kind = (enum request_kind)o->kind;
-	describe(o, &r->result);
+	rma_operate_describe(o, &r->result);
 	request_finish(r, 0);
 	r->mode = o->mode;
 	o->req->id = handle_id(r);
@@ -232,7 +232,7 @@ static int operate_directly(const struct operation *o)
 	if (rc != 1) {
 		completion_undo(&notified);
 	} else if (completion_notified(&notified)) {
-		describe(o, &done);
+		rma_operate_describe(o, &done);
 		completion_tell(ctx, &notified, &done);
 	}
 	return rc;
@@ -260,7 +260,7 @@ static int operate_measured(const struct operation *o)
 
 /* ---- by requests ---------------------------------------------------------------------------- */
 
-static int copy_spans(struct request *r, const struct operation *o)
+static int rma_operate_copy_spans(struct request *r, const struct operation *o)
 {
 	struct rma_work *w = &r->rma;
 
@@ -277,18 +277,18 @@ static int copy_spans(struct request *r, const struct operation *o)
 	return 0;
 }
 
-static int prepare(struct request *r, const struct operation *o, bool stored)
+static int rma_operate_prepare(struct request *r, const struct operation *o, bool stored)
 {
 	struct rma_work *w = &r->rma;
 	int rc = request_init(r, (enum request_kind)o->kind, o->remote->ep->ctx, o->remote->ep, 0,
 			      o->pieces, o->piece_count);
 
 	if (rc == 0)
-		rc = copy_spans(r, o);
+		rc = rma_operate_copy_spans(r, o);
 	if (rc < 0)
 		return rc;
 	r->flags = (uint8_t)o->full.flags;
-	describe(o, &r->result);
+	rma_operate_describe(o, &r->result);
 	list_init(&w->live);
 	w->remote = o->remote;
 	w->stored = stored;
@@ -319,7 +319,7 @@ static int operate_by_request(const struct operation *o, bool stored)
 
 	if (!r)
 		return -SLMPM_ENOMEM;
-	return message_begin(r, prepare(r, o, stored), &o->full, o->req);
+	return message_begin(r, rma_operate_prepare(r, o, stored), &o->full, o->req);
 }
 
 /* What was done at once has brought bytes here. */
@@ -349,7 +349,7 @@ int rma_operate(struct operation *o)
 	} else if (rc == 0) {
 		bool notify = o->full.flags & SLMPM_NOTIFY;
 
-		rc = choose(o);
+		rc = rma_operate_choose(o);
 		if (rc == 0 && o->mode.way == MODE_COPY) {
 			rc = operate_measured(o);
 			rc = rc ? rc : choose_again(o);

@@ -29,7 +29,7 @@ static uint64_t next_seq(const struct endpoint *ep, const struct request *r)
 }
 
 /* The last packet with an answer to come is out. */
-static void await_answer(struct request *r, uint64_t seq)
+static void rma_packet_await_answer(struct request *r, uint64_t seq)
 {
 	r->rma.slot->out = true;
 	r->rma.slot->seq = seq;
@@ -161,7 +161,7 @@ static int push_put(struct endpoint *ep, struct request *r)
 	if (w->span == w->span_count && ep->rma->seq != r->seq)
 		ep->rma->wrote = ep->rma->seq + 1;
 	if (w->span == w->span_count && w->answered)
-		await_answer(r, r->seq);
+		rma_packet_await_answer(r, r->seq);
 	if (w->span == w->span_count && w->answered && !w->remotely) {
 		/* Nobody waits for it; what goes another way waits until it is settled. */
 		detach(r);
@@ -194,7 +194,7 @@ static int push_get(struct endpoint *ep, struct request *r)
 	s->length = span->len;
 	r->offset += span->len;
 	r->rma.span++;
-	await_answer(r, r->seq);
+	rma_packet_await_answer(r, r->seq);
 	return 1;
 }
 
@@ -227,7 +227,7 @@ static int push_atomic(struct endpoint *ep, struct request *r)
 	r->seq = ep->rma->wrote = ++ep->rma->seq;
 	r->numbered = true;
 	r->rma.span++;
-	await_answer(r, r->seq);
+	rma_packet_await_answer(r, r->seq);
 	return 1;
 }
 

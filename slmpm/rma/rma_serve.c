@@ -34,7 +34,7 @@ static bool take_number(struct endpoint *ep, const struct head *h, bool again, u
 }
 
 /* What is damaged is not looked at; its operation fails. */
-static bool take_target(struct endpoint *ep, const struct head *h, struct wire_target *t)
+static bool rma_serve_take_target(struct endpoint *ep, const struct head *h, struct wire_target *t)
 {
 	uint64_t length = h->extent & WIRE_LENGTH_MASK;
 
@@ -51,7 +51,7 @@ static bool take_target(struct endpoint *ep, const struct head *h, struct wire_t
 }
 
 /* A notification costs what a message without bytes does. */
-static bool charge(struct endpoint *ep)
+static bool rma_serve_charge(struct endpoint *ep)
 {
 	ep->unmatched_charge += WIRE_ENVELOPE;
 	if (PEER_FAULT(ep->unmatched_charge > ep->credit))
@@ -92,8 +92,8 @@ static bool engine_stores(const struct endpoint *ep)
 	return UNLIKELY(ep->ctx->port != NULL) && engine_serves(ep->ctx);
 }
 
-static void write_done(struct endpoint *ep, const struct rma_write *w, struct region *region,
-		       enum slmpm_protocol by)
+static void rma_serve_write_done(struct endpoint *ep, const struct rma_write *w,
+				 struct region *region, enum slmpm_protocol by)
 {
 	struct rma *m = ep->rma;
 	int status = w->status;
@@ -115,7 +115,8 @@ static void write_done(struct endpoint *ep, const struct rma_write *w, struct re
 }
 
 /* N bytes of the Write from DATA on; the region, unless it is refused. */
-static struct region *store(struct endpoint *ep, struct rma_write *w, const void *data, uint32_t n)
+static struct region *rma_serve_store(struct endpoint *ep, struct rma_write *w, const void *data,
+				      uint32_t n)
 {
 	struct region *region =
 		w->status ? NULL : rma_find(ep, &w->target, SLMPM_WRITE, &w->status);
@@ -129,7 +130,7 @@ static struct region *store(struct endpoint *ep, struct rma_write *w, const void
 	return region;
 }
 
-static void flush(struct endpoint *ep, const struct head *h)
+static void rma_serve_flush(struct endpoint *ep, const struct head *h)
 {
 	struct rma *m = ep->rma;
 
@@ -172,7 +173,7 @@ static void write_first(struct endpoint *ep, const struct head *h, bool only)
 	struct region *region;
 	uint32_t n;
 
-	if (!take_target(ep, h, &w.target))
+	if (!rma_serve_take_target(ep, h, &w.target))
 		return;
 	n = h->length - (uint32_t)sizeof(w.target);
 	if (PEER_FAULT(only ? n != w.target.length || n > ep->packet_max_in :
@@ -180,12 +181,12 @@ static void write_first(struct endpoint *ep, const struct head *h, bool only)
 		endpoint_poison(ep, "length of a Write");
 		return;
 	}
-	if (h->flags & WIRE_FLAG_NOTIFY && !charge(ep))
+	if (h->flags & WIRE_FLAG_NOTIFY && !rma_serve_charge(ep))
 		return;
 	w.status = h->damaged ? -SLMPM_ECHECKSUM : 0;
-	region = store(ep, &w, (const unsigned char *)h->data + sizeof(w.target), n);
+	region = rma_serve_store(ep, &w, (const unsigned char *)h->data + sizeof(w.target), n);
 	if (only) {
-		write_done(ep, &w, region, SLMPM_BY_REQUEST);
+		rma_serve_write_done(ep, &w, region, SLMPM_BY_REQUEST);
 		return;
 	}
 	if (PEER_FAULT(open_write(ep->rma, h->seq))) {
@@ -218,12 +219,12 @@ static void write_more(struct endpoint *ep, const struct head *h, bool last)
 	}
 	if (h->damaged && !w->status)
 		w->status = -SLMPM_ECHECKSUM;
-	region = store(ep, w, h->data, h->length);
+	region = rma_serve_store(ep, w, h->data, h->length);
 	if (!last)
 		return;
 	done = *w;
 	w->open = false;
-	write_done(ep, &done, region, SLMPM_BY_REQUEST);
+	rma_serve_write_done(ep, &done, region, SLMPM_BY_REQUEST);
 }
 
 void rma_serve_write(struct endpoint *ep, const struct head *h)
@@ -240,7 +241,7 @@ void rma_serve_write(struct endpoint *ep, const struct head *h)
 		return;
 	if (only && !h->length && h->extent == wire_extent(0, h->flags) &&
 	    h->flags & WIRE_FLAG_ANSWER && !(h->flags & WIRE_FLAG_NOTIFY))
-		flush(ep, h);
+		rma_serve_flush(ep, h);
 	else
 		write_first(ep, h, only);
 }
@@ -267,16 +268,16 @@ void rma_serve_notify(struct endpoint *ep, const struct head *h)
 	struct rma_write w = {.seq = h->seq, .imm = h->imm, .flags = h->flags | WIRE_FLAG_NOTIFY};
 
 	if (ep->closing || !take_number(ep, h, false, WIRE_FLAG_ANSWER) ||
-	    !take_target(ep, h, &w.target))
+	    !rma_serve_take_target(ep, h, &w.target))
 		return;
 	if (PEER_FAULT(h->length != sizeof(w.target))) {
 		endpoint_poison(ep, "length of a notification");
 		return;
 	}
-	if (!charge(ep))
+	if (!rma_serve_charge(ep))
 		return;
 	w.status = h->damaged ? -SLMPM_ECHECKSUM : 0;
-	write_done(ep, &w, store(ep, &w, NULL, 0), SLMPM_BY_PUT);
+	rma_serve_write_done(ep, &w, rma_serve_store(ep, &w, NULL, 0), SLMPM_BY_PUT);
 }
 
 void rma_serve_read(struct endpoint *ep, const struct head *h)
@@ -285,7 +286,7 @@ void rma_serve_read(struct endpoint *ep, const struct head *h)
 	struct rma_job *j;
 	int status = h->damaged ? -SLMPM_ECHECKSUM : 0;
 
-	if (ep->closing || !take_number(ep, h, false, 0) || !take_target(ep, h, &t))
+	if (ep->closing || !take_number(ep, h, false, 0) || !rma_serve_take_target(ep, h, &t))
 		return;
 	if (PEER_FAULT(h->length != sizeof(t))) {
 		endpoint_poison(ep, "length of a read request");
@@ -303,7 +304,7 @@ static bool take_atomic(struct endpoint *ep, const struct head *h, struct wire_t
 {
 	bool sound;
 
-	if (!take_target(ep, h, t))
+	if (!rma_serve_take_target(ep, h, t))
 		return false;
 	if (PEER_FAULT(h->length != sizeof(*t) + sizeof(*a)))
 		return endpoint_poison(ep, "length of an atomic operation");

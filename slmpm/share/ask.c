@@ -36,7 +36,7 @@ static bool is_attached(const struct endpoint *ep)
 }
 
 /* Whether this call, which may not block, or not long, is to wait for somebody. */
-static bool may_wait(const struct operation *o)
+static bool ask_may_wait(const struct operation *o)
 {
 	const struct endpoint *ep = o->remote->ep;
 
@@ -63,7 +63,7 @@ bool ask_reaches(const struct operation *o, bool *beyond)
 	uint64_t offset;
 
 	if (o->span_count != 1 || o->piece_count != 1 || o->atomic ||
-	    o->full.flags & SLMPM_NOTIFY || !may_wait(o))
+	    o->full.flags & SLMPM_NOTIFY || !ask_may_wait(o))
 		return false;
 	if (share_grant(ep, o->pieces->base, o->length, access_here(o->kind), &offset))
 		return true;
@@ -84,7 +84,7 @@ static void copy_here(struct request *r, uint64_t done, enum slmpm_reason reason
 
 /* ---- offering --------------------------------------------------------------------------------- */
 
-static bool offer(struct endpoint *ep, const struct request *r)
+static bool ask_offer(struct endpoint *ep, const struct request *r)
 {
 	struct {
 		struct wire_share w;
@@ -117,12 +117,12 @@ static bool offer(struct endpoint *ep, const struct request *r)
 	return true;
 }
 
-static int begin(struct endpoint *ep, struct request *r)
+static int ask_begin(struct endpoint *ep, struct request *r)
 {
 	struct share *s = ep->share;
 
 	s->id++;
-	if (!offer(ep, r)) {
+	if (!ask_offer(ep, r)) {
 		s->id--;
 		return 0;
 	}
@@ -147,7 +147,7 @@ static uint64_t late_at(const struct share *s)
 }
 
 /* Says so, and hears what the target has said before: it has taken it (s->upto), or it will not. */
-static void take_back(struct endpoint *ep)
+static void ask_own_take_back(struct endpoint *ep)
 {
 	struct share *s = ep->share;
 
@@ -158,14 +158,14 @@ static void take_back(struct endpoint *ep)
 }
 
 /* Nobody has come for it. Until its end is heard of, others are copied, too. */
-static int give_up(struct endpoint *ep)
+static int ask_give_up(struct endpoint *ep)
 {
 	struct request *r = ep->share->asked;
 
 	if (ep->share->given ||
 	    ep->ctx->handling) /* its packet lies where others would be read to */
 		return 0;
-	take_back(ep);
+	ask_own_take_back(ep);
 	if (ep->share->asked != r || ep->share->upto)
 		return 1;
 	ep->share->asked = NULL;
@@ -181,12 +181,12 @@ int ask_step(struct endpoint *ep)
 	if (!ask_waits(ep))
 		return 0;
 	if (s->asked)
-		return !s->upto && clock_now() >= late_at(s) ? give_up(ep) : 0;
+		return !s->upto && clock_now() >= late_at(s) ? ask_give_up(ep) : 0;
 	if (list_empty(&s->asks))
 		return 0;
 	r = LIST_ENTRY(s->asks.next, struct request, node);
 	if (!s->out || s->over)
-		return begin(ep, r);
+		return ask_begin(ep, r);
 	list_remove(&r->node);
 	copy_here(r, 0, SLMPM_REASON_ABSENT);
 	return 1;
@@ -265,7 +265,7 @@ bool ask_take_back(struct request *r)
 	if (!s->given && ep->ctx->handling)
 		return false;
 	if (!s->given)
-		take_back(ep);
+		ask_own_take_back(ep);
 	if (s->asked != r || s->upto)
 		return false;
 	s->asked = NULL;
@@ -297,7 +297,7 @@ bool ask_release(struct endpoint *ep)
 		request_finish(r, -SLMPM_ECLOSED);
 	}
 	if (s->asked && !s->given)
-		take_back(ep);
+		ask_own_take_back(ep);
 	if (s->asked && !s->upto) {
 		struct request *r = s->asked;
 

@@ -54,7 +54,7 @@ static struct region *find_ours(struct endpoint *ep, const struct wire_share *w)
 					   NULL; /* else its pages may be exchanged: by request */
 }
 
-static void answer(struct endpoint *ep, uint64_t done)
+static void ask_serve_answer(struct endpoint *ep, uint64_t done)
 {
 	struct share *s = ep->share;
 
@@ -76,7 +76,7 @@ static void release(struct endpoint *ep, uint64_t done)
 	request_drop(r);
 	ep->stats->asked_here++;
 	ep->stats->asked_here_bytes += done;
-	answer(ep, done);
+	ask_serve_answer(ep, done);
 }
 
 /* The engine's hook. */
@@ -89,7 +89,8 @@ static void moved(struct request *r)
 		rma_wake(ep); /* a flush waits for all that the engine moves */
 }
 
-static struct request *prepare(struct endpoint *ep, struct region *region, struct remote *remote)
+static struct request *ask_serve_prepare(struct endpoint *ep, struct region *region,
+					 struct remote *remote)
 {
 	const struct wire_share *w = &ep->share->in.offer;
 	const struct slmpm_iov piece = {region_at(region, w->target.offset), w->target.length};
@@ -110,7 +111,7 @@ static struct request *prepare(struct endpoint *ep, struct region *region, struc
 }
 
 /* It is this side's to do: what was said meanwhile may have taken either memory away. */
-static bool begin(struct endpoint *ep)
+static bool ask_serve_begin(struct endpoint *ep)
 {
 	struct share *s = ep->share;
 	const struct wire_share *w = &s->in.offer;
@@ -120,7 +121,7 @@ static bool begin(struct endpoint *ep)
 
 	if (!region || !find_theirs(ep, w, &remote) || s->in.claim < w->target.length)
 		return false;
-	r = prepare(ep, region, remote);
+	r = ask_serve_prepare(ep, region, remote);
 	if (!r)
 		return false;
 	s->in.mover = r;
@@ -146,8 +147,8 @@ int ask_serve(struct endpoint *ep)
 	if (ep->state != SLMPM_PEER_UP)
 		return 1;
 	s->in.waiting = false;
-	if (!able || !begin(ep))
-		answer(ep, 0);
+	if (!able || !ask_serve_begin(ep))
+		ask_serve_answer(ep, 0);
 	endpoint_refresh(ep);
 	return 1;
 }

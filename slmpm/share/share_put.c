@@ -31,14 +31,14 @@ struct job { /* a put */
 	uint64_t deadline; /* 0: the clock has not been looked at yet */
 };
 
-static void copy(const struct job *j, uint64_t from, uint64_t to)
+static void share_put_copy(const struct job *j, uint64_t from, uint64_t to)
 {
 	if (to > from)
 		memcpy((unsigned char *)j->to->memory.base + j->offset + from, j->from + from,
 		       to - from);
 }
 
-static bool offer(struct job *j)
+static bool share_put_offer(struct job *j)
 {
 	struct endpoint *ep = j->to->ep;
 	struct share *s = ep->share;
@@ -76,7 +76,7 @@ static void take_all_back(struct job *j)
 	(void)share_post(ep, WIRE_SHARE_GIVE, 0, 0, NULL, 0);
 	if (!share_acknowledged(ep) || s->over)
 		return;
-	copy(j, s->upto, j->claim);
+	share_put_copy(j, s->upto, j->claim);
 	j->claim = s->upto;
 }
 
@@ -96,7 +96,7 @@ static bool claim_back(struct job *j)
 		return true;
 	if (s->upto > claim)
 		return false;
-	copy(j, claim, j->claim);
+	share_put_copy(j, claim, j->claim);
 	j->claim = claim;
 	return true;
 }
@@ -136,7 +136,7 @@ static bool finish(struct job *j)
 	if (late && ep->state == SLMPM_PEER_UP && !s->over && j->claim)
 		return false;
 	if (j->claim)
-		copy(j, s->over ? s->done : 0, j->claim);
+		share_put_copy(j, s->over ? s->done : 0, j->claim);
 	return true;
 }
 
@@ -147,15 +147,15 @@ static int share_it(struct job *j)
 	struct endpoint *ep = to->ep;
 	bool done;
 
-	if (!offer(j))
+	if (!share_put_offer(j))
 		return 0;
 	to->copying++; /* the mapping stays */
 	to->active++;
-	copy(j, j->claim, j->length - TAIL);
+	share_put_copy(j, j->claim, j->length - TAIL);
 	done = finish(j);
 	if (done) {
 		atomic_thread_fence(memory_order_release);
-		copy(j, j->length - TAIL, j->length);
+		share_put_copy(j, j->length - TAIL, j->length);
 	} else {
 		ep->rma->holds |= RMA_BEHIND; /* nothing may be overtaken by what it still copies */
 	}
@@ -188,7 +188,7 @@ static bool may_share(const struct endpoint *ep, uint64_t len, int timeout_ms)
 
 /* What the last one has cost: a source that the target has read has to be fetched back when it is
  * written again, so the time until the next put counts, as far as it could be that. */
-static void conclude(struct share *s, uint64_t now)
+static void share_put_conclude(struct share *s, uint64_t now)
 {
 	uint64_t gap = now - s->timed.began - s->timed.took, most = GAP * s->timed.took;
 
@@ -217,7 +217,7 @@ static void note_time(struct endpoint *ep, const struct job *j, bool shared, uin
 }
 
 /* Only what it costs counts here: the link need not be looked at. */
-static struct mode choose(uint64_t len, struct choice *c)
+static struct mode share_put_choose(uint64_t len, struct choice *c)
 {
 	const struct mode_ask ask = {
 		.op = MODE_PUT,
@@ -257,14 +257,14 @@ int share_put(struct remote *to, uint64_t offset, const void *from, uint64_t len
 	if (!may_share(ep, len, j.timeout_ms))
 		return 0;
 	if (ep->share->out && !ep->share->over) {
-		copy(&j, 0, len);
+		share_put_copy(&j, 0, len);
 		(void)progress_inspect(ep); /* the answer to the last offer may have come */
 		return 1;
 	}
 	began = clock_ticks(); /* the clock would take longer, and costs are compared, nothing else */
-	conclude(ep->share, began);
+	share_put_conclude(ep->share, began);
 	c = choice_of(ep->share->choices, len);
-	mode = choose(len, c);
+	mode = share_put_choose(len, c);
 	shared = mode.way == MODE_SHARED;
 	if (shared)
 		rc = share_it(&j);
@@ -272,7 +272,7 @@ int share_put(struct remote *to, uint64_t offset, const void *from, uint64_t len
 		return rc;
 	mode_count(&ep->modes, MODE_PUT, mode);
 	if (!shared)
-		copy(&j, 0, len);
+		share_put_copy(&j, 0, len);
 	if (config_get()->share == WHEN_AUTO)
 		note_time(ep, &j, shared, began);
 	return 1;

@@ -77,7 +77,7 @@ int work_check(const struct slmpm_wr *wr, slmpm_peer peer)
 
 /* ---- beginning one -------------------------------------------------------------------------- */
 
-static uint64_t bytes_of(const struct slmpm_wr *wr)
+static uint64_t work_bytes_of(const struct slmpm_wr *wr)
 {
 	uint64_t n = 0;
 
@@ -96,7 +96,7 @@ int work_begin(const struct slmpm_wr *wr, slmpm_peer peer, uint64_t queue, uint6
 		.cookie = cookie,
 	};
 	struct slmpm_how plain = how;
-	struct slmpm_span span = {wr->offset, bytes_of(wr)};
+	struct slmpm_span span = {wr->offset, work_bytes_of(wr)};
 	struct endpoint *ep = endpoint_of(peer);
 
 	/* The queue has seen to the order. */

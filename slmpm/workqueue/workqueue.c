@@ -19,7 +19,7 @@ struct handle_table workqueue_table = HANDLE_TABLE_FROM("work queue", struct wor
 /* ---- beginning one -------------------------------------------------------------------------- */
 
 /* Messages that are staged must leave before what is not one begins. */
-static bool staged(struct endpoint *ep, uint32_t op)
+static bool workqueue_staged(struct endpoint *ep, uint32_t op)
 {
 	if (op == SLMPM_OP_SEND || op == SLMPM_OP_AM || !ep->bundle.count)
 		return false;
@@ -31,7 +31,7 @@ static bool may_begin(const struct workqueue *wq, struct endpoint *ep, const str
 {
 	enum work_kind kind = work_kind_of(wr);
 
-	if (wq->inner->is_open /* one begins just now */ || staged(ep, wr->op))
+	if (wq->inner->is_open /* one begins just now */ || workqueue_staged(ep, wr->op))
 		return false;
 	return list_empty(&wq->begun) || (kind == wq->kind && kind != WORK_ALONE);
 }
@@ -46,7 +46,7 @@ static void retire(struct workqueue *wq, struct work *w)
 }
 
 /* 0, or why not: then it is where it was before. */
-static int start(struct workqueue *wq, struct work *w)
+static int workqueue_start(struct workqueue *wq, struct work *w)
 {
 	int rc;
 
@@ -100,7 +100,7 @@ static void work_ended(void *owner, const struct slmpm_done *done)
 }
 
 /* One that waited cannot begin. */
-static void fail(struct workqueue *wq, struct work *w, int status)
+static void workqueue_own_fail(struct workqueue *wq, struct work *w, int status)
 {
 	const struct slmpm_done done = {
 		.status = status,
@@ -122,7 +122,7 @@ static void count_waiting(struct endpoint *ep, int more)
 	endpoint_refresh(ep);
 }
 
-static int advance(struct workqueue *wq, struct endpoint *ep)
+static int workqueue_own_advance(struct workqueue *wq, struct endpoint *ep)
 {
 	int n = 0;
 
@@ -133,9 +133,9 @@ static int advance(struct workqueue *wq, struct endpoint *ep)
 		if (!may_begin(wq, ep, &w->wr))
 			break;
 		count_waiting(ep, -1);
-		rc = start(wq, w);
+		rc = workqueue_start(wq, w);
 		if (rc < 0)
-			fail(wq, w, rc);
+			workqueue_own_fail(wq, w, rc);
 		n++;
 	}
 	return n;
@@ -152,7 +152,7 @@ int workqueue_advance(struct endpoint *ep)
 		struct workqueue *wq = LIST_ENTRY(at, struct workqueue, node);
 
 		if (wq->peer.id == id)
-			n += advance(wq, ep);
+			n += workqueue_own_advance(wq, ep);
 	}
 	return n;
 }
@@ -165,7 +165,8 @@ void workqueue_fail(struct endpoint *ep)
 		struct workqueue *wq = LIST_ENTRY(at, struct workqueue, node);
 
 		while (wq->peer.id == id && !list_empty(&wq->waiting))
-			fail(wq, LIST_ENTRY(wq->waiting.next, struct work, node), -ep->error);
+			workqueue_own_fail(wq, LIST_ENTRY(wq->waiting.next, struct work, node),
+					   -ep->error);
 	}
 	ep->work_waiting = 0;
 }
@@ -181,7 +182,7 @@ static int wait_turn(struct workqueue *wq, struct endpoint *ep, struct work *w)
 	return 0;
 }
 
-static int take(struct workqueue *wq, struct endpoint *ep, const struct slmpm_wr *wr)
+static int workqueue_take(struct workqueue *wq, struct endpoint *ep, const struct slmpm_wr *wr)
 {
 	struct work *w = LIST_ENTRY(wq->idle.next, struct work, node);
 	int rc;
@@ -203,7 +204,7 @@ static int take(struct workqueue *wq, struct endpoint *ep, const struct slmpm_wr
 	if (wr->op == SLMPM_OP_PUT && !(wq->flags & SLMPM_WQ_UNACKNOWLEDGED))
 		w->wr.flags |= SLMPM_REMOTE;
 	if (w->receive || (list_empty(&wq->waiting) && may_begin(wq, ep, &w->wr)))
-		rc = start(wq, w);
+		rc = workqueue_start(wq, w);
 	else
 		rc = wait_turn(wq, ep, w);
 	if (rc < 0) {
@@ -253,7 +254,7 @@ int slmpm_post(slmpm_wq handle, const struct slmpm_wr *wr, int n)
 	else if (ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)
 		rc = endpoint_error(ep);
 	while (rc == 0 && taken < n) {
-		rc = take(wq, ep, &wr[taken]);
+		rc = workqueue_take(wq, ep, &wr[taken]);
 		taken += rc == 0;
 	}
 	context_unlock(ctx);
