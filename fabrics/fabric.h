@@ -361,7 +361,7 @@ struct fabric {
 	int (*poll)(struct fabric_link *link, struct fabric_arrival *arrivals, int n);
 	/* Gives it back; or a run of consecutive ones: the first's token, the sum of their spans. */
 	void (*release)(struct fabric_link *link, const struct fabric_arrival *arrival);
-	/* ON: publish what a sleeper has deferred and ask to be woken; poll once more afterwards before
+	/* ON: publish what has not been published yet and ask to be woken; poll once more afterwards before
 	 * sleeping. Off: awake again. */
 	void (*arm)(struct fabric_domain *domain, bool on);
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What TCP can do here, and a process's opening of it: the epoll set, and io_uring where that is hinted for. */
+/* What TCP can do here, and a process's opening of it: the epoll set, and io_uring where that is asked for. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

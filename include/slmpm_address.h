@@ -5,7 +5,7 @@
  * An accelerator has several addresses, each of which stands for a way to it:
  * "pci:0000:03:00.0" for shared memory on this machine's bus, "mac:02:00:00:00:00:01" and
  * "ip:192.0.2.1" for the network that its end of a link is on, and "id:HOST/ELEMENT", unique among
- * all, for none in particular. The handle that is looked up by one is the hint (SLMPM_ON_LINK) of
+ * all, for none in particular. The handle that is looked up by one gives a hint (SLMPM_ON_LINK) to
  * messages, active messages and loans that are asked for with it, of what a work queue made with it
  * sends, and of operations on regions opened with it. To all other calls each handle is the peer:
  * there is one order of messages, whatever they were sent with.

@@ -43,7 +43,7 @@ SLMPM_API int slmpm_mem_register(slmpm_ctx ctx, void *base, size_t size, uint32_
  * SLMPM_EAGAIN (the peer has not looked at those before), SLMPM_ETIMEOUT.
  */
 SLMPM_API int slmpm_mem_key(slmpm_mem mem, slmpm_peer peer, uint32_t access, struct slmpm_key *key);
-/* Opens what PEER gave the key to; a handle by address is the hint of all operations on it.
+/* Opens what PEER gave the key to; a handle by address gives all operations on it a hint.
  * SLMPM_EACCES: not this peer's key, used up, or revoked; SLMPM_EBUSY: it is open already. Does
  * not block. */
 SLMPM_API int slmpm_mem_open(slmpm_peer peer, const struct slmpm_key *key, slmpm_rmem *rmem);

@@ -40,7 +40,7 @@ enum slmpm_protocol {
  *
  * A strict one whose link does not stand when its turn comes, or is lost while it waits for its
  * turn, ends at once with SLMPM_ESTATE, and nothing of it has gone; whether that link will come
- * again is not waited for (SLMPM_EVENT_LINK_UP tells). One that has begun when its link is lost is
+ * back is not waited for (SLMPM_EVENT_LINK_UP tells). One that has begun when its link is lost is
  * carried on by the others, like all that was given to a link: it arrives once, whole and in its
  * order.
  */

@@ -143,11 +143,11 @@ struct slmpm_aggregate { /* fields beyond .size count as zero */
 	/* Mean over the instances that have measured it; 0: none has. */
 	uint32_t latency_ns[SLMPM_PROTOCOL_ROOM][SLMPM_SIZE_CLASSES];
 	uint64_t job;            /* its number: the same in all its processes; 0: not known yet */
-	uint32_t jobs, reserved; /* that this is the aggregate of: this one, and those around it */
+	uint32_t jobs, reserved; /* that are in this aggregate: this one, and those around it */
 };
 
 /*
- * Aggregates over a job: this process, those that it has started by slmpm_spawn, the one that started it, and
+ * The aggregate of a job: this process, those that it has started by slmpm_spawn, the one that started it, and
  * so on, on whatever host; and over the jobs that are joined with it by slmpm_connect, directly or by way of
  * others. They tell each other once in SLMPM_MONITOR_MS, where a link is in use.
  */

@@ -64,7 +64,7 @@ struct context {
 	struct list remote_peers;  /* struct silence: peers on other machines */
 	uint64_t silence_deadline; /* when the next of them is inspected for silence */
 	struct list counters, queues, work_queues;
-	struct list secondary;    /* struct further: links of peers with several */
+	struct list secondary;    /* struct secondary: links of peers with several */
 	struct engine_port *port; /* where the engine brings back what it has moved; or NULL */
 	struct list spent;        /* requests that have been told to one of these: to be dropped */
 

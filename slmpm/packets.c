@@ -80,7 +80,7 @@ const struct packet_kind packet_kinds[] = {
 	[WIRE_REGION_WITHDRAWN] = {.take = memory_arrival},
 	[WIRE_REGION_RELEASED] = {.take = memory_arrival},
 	[WIRE_REGION_REVOKED] = {.take = memory_arrival},
-	[WIRE_REGION_RELEASE] = {.take = memory_arrival},
+	[WIRE_REGION_UNMAPPED] = {.take = memory_arrival},
 
 	[WIRE_MIRROR_ASK] = {.take = mirror_arrived},
 	[WIRE_MIRROR_END] = {.take = mirror_arrived},

@@ -75,7 +75,7 @@ struct parts {
 	bool (*fetches_out)(const struct endpoint *ep);
 	/* It is about to end: the last look at its link. */
 	void (*const *ending)(struct endpoint *ep);
-	/* It has just ended, ep->error says with what: its requests fail, what it has deferred is dropped. */
+	/* It has just ended, ep->error says with what: its requests fail, answers it still had to give are dropped. */
 	void (*const *end)(struct endpoint *ep);
 	/* By its control connection: an area of loans, a region. 0, -ENOTSUP where there are no descriptors, or negative. */
 	int (*offer_area)(struct endpoint *ep, uint32_t id, uint64_t size, int fd);

@@ -255,7 +255,7 @@ static void print_path_metric(const struct gathered *g, const struct metric *met
 #define JOB(name, help, field, unit) FIGURE_OF(slmpm_aggregate, name, "gauge", help, field, unit)
 static const struct metric job_metrics[] = {
 	JOB("job_instances", "Processes that are known of", instances, 1),
-	JOB("job_jobs", "Jobs that this is the aggregate of", jobs, 1),
+	JOB("job_jobs", "Jobs in this aggregate", jobs, 1),
 	JOB("job_links", "Their links", links, 1),
 	JOB("job_queue_depth_requests", "Requests queued on them", queue_depth, 1),
 	JOB("job_ring_out_ratio", "Of the rings written and not read, mean", out_permille, 1e-3),

@@ -71,7 +71,7 @@ static const struct setting settings[] = {
 	{ "ENGINE_MIN", SIZE, "64k", &config.engine_min, 1, INT64_C(8) << 30, NULL,
 	  "shortest put or get that is left to the engine" },
 	{ "ASK_MIN", SIZE, "64m", &config.ask_min, 32 << 10, INT64_C(8) << 30, NULL,
-	  "shortest put or get that a side without an engine leaves to the peer's engine thread; one that is hinted past the ring, from SLMPM_ENGINE_MIN on" },
+	  "shortest put or get that a side without an engine leaves to the peer's engine thread; one with a hint past the ring, from SLMPM_ENGINE_MIN on" },
 	{ "MODE", CHOICE, "auto", &config.mode, 0, 2, "auto smt dma",
 	  "which protocols are taken: as the calls ask for, unless a threshold or what has been measured says otherwise; all through the ring that can be; all past it that can be" },
 	{ "MODE_RING", NUMBER, "75", &config.mode_ring, 1, 101, NULL,

@@ -64,10 +64,10 @@ enum wire_opcode {
 	WIRE_REGION_WITHDRAWN = 42,
 	WIRE_REGION_RELEASED = 43,
 	WIRE_REGION_REVOKED = 44,
-	WIRE_REGION_RELEASE = 45,
+	WIRE_REGION_UNMAPPED = 45,
 	/* A large message that both sides copy (payload: struct wire_fetch), its end, what the
 	 * receiver reads (struct wire_take), what the sender writes (struct wire_give), the
-	 * sender's hint to send it in packets instead. */
+	 * sender's request to send it in packets instead. */
 	WIRE_FETCH = 46,
 	WIRE_FETCH_DONE = 47,
 	WIRE_FETCH_TAKE = 48,
@@ -91,8 +91,7 @@ enum wire_opcode {
 	 * WIRE_FLAG_TIMED: `seq` is its envelope, word 2: 1, payload: when it was there. */
 	WIRE_ECHO = 58,
 	WIRE_ECHO_ANSWER = 59,
-	WIRE_AGGREGATE =
-		60, /* what a job's processes measure: `seq` is the part (monitor/aggregate.c) */
+	WIRE_AGGREGATE = 60, /* what a job measures: `seq` is the part */
 	/* Mirrored memory. Asked for by tag (struct wire_mirror); left (word 1: tag; word 0: 1, the
 	 * answer). Changes: word 0, the publication's number; word 1, the receiver's slot, and as
 	 * many of its packets as have been stored; word 2, where the bytes go. The Last ends the

@@ -116,7 +116,7 @@ static COLD int bond_flush(struct bond *b, uint16_t flags)
 	}
 	bond_refresh_counts(b);
 	find_lagging(b);
-	if (bond_is_send_dead(b) < 0)
+	if (bond_check_paths(b) < 0)
 		return -EPIPE;
 	return staged || bond_has_backlog(b) ? -EAGAIN : 1;
 }

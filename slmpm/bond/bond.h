@@ -63,8 +63,8 @@ void bond_mark(const struct fabric_link *link, uint64_t *left);
 bool bond_passed(const struct fabric_link *link, const uint64_t *left);
 
 /*
- * At NOW: a path that has deferred something, and by which nothing comes for longer than DEAD while the peer
- * answers by another one, is lost. When to be called again; UINT64_MAX: nothing is deferred.
+ * At NOW: a path by which something is unanswered, and by which nothing comes for longer than DEAD while the peer
+ * answers by another one, is lost. When to be called again; UINT64_MAX: nothing is unanswered.
  */
 uint64_t bond_keepalive(struct fabric_link *link, uint64_t now_ns, uint64_t dead_ns);
 

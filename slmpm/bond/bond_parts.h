@@ -26,7 +26,7 @@
 #define BOND_ASIDE 8  /* polls between looks at paths that carry no packets at present */
 #define BOND_TURN  64 /* the bond's own packets, or dropped ones, of a path in one poll */
 
-/* What a path has deferred, and the other side by it; at each look (bond_watch.c). */
+/* What a path still has to answer, and the other side by it; at each look (bond_watch.c). */
 struct bond_watch {
 	bool heard;           /* something has come by it */
 	bool answered;        /* an answer has */
@@ -163,7 +163,7 @@ void bond_path_lost(struct bond *b, struct bond_path *p, bool drained, const cha
 /* Disconnects one that is lost, once the core has no arrival of it any more. */
 void bond_path_leave(struct bond *b, struct bond_path *p);
 /* None takes anything, nor will: -EPIPE, with the reasons; else 0. */
-int bond_is_send_dead(struct bond *b);
+int bond_check_paths(struct bond *b);
 /* Nor has any something to read. */
 int bond_is_lost(struct bond *b);
 /* -EPROTO, for good. */

@@ -138,7 +138,7 @@ static void give_reasons(struct bond *b)
 	b->base.lost = b->reasons;
 }
 
-int bond_is_send_dead(struct bond *b)
+int bond_check_paths(struct bond *b)
 {
 	if (bond_up(&b->base) || b->may_reconnect)
 		return 0;
@@ -152,5 +152,5 @@ int bond_is_lost(struct bond *b)
 	for (uint32_t i = 0; i < BOND_PATHS; i++)
 		if (b->paths[i].state == PATH_UP || b->paths[i].state == PATH_SHUT)
 			return 0;
-	return bond_is_send_dead(b);
+	return bond_check_paths(b);
 }

@@ -355,7 +355,7 @@ int bond_send(struct bond *b, const struct fabric_wr *wr)
 		return -EINVAL;
 	if (UNLIKELY(b->busy)) {
 		rc = bond_settle(b);
-		rc = rc < 0 ? rc : bond_is_send_dead(b);
+		rc = rc < 0 ? rc : bond_check_paths(b);
 		if (rc < 0)
 			return rc;
 		if (bond_has_backlog(b) && !(wr->flags & FABRIC_ONLY))

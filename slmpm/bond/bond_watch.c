@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Silent paths. A link whose way is cut need not end: what goes by it vanishes, and nothing comes. So
- * where something is deferred by a path and nothing has come for a while, a question goes by it, and one
+ * where something sent by a path is unanswered and nothing has come for a while, a question goes by it, and one
  * by each of the others; a peer that answers there, again and again, and not here, has not got it.
  * One that is stopped, or computes, answers nowhere, and loses nothing.
  */

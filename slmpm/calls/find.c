@@ -195,8 +195,8 @@ static slmpm_peer with_link(slmpm_peer peer, uint32_t link)
 	return peer;
 }
 
-static int find_find(struct context *ctx, const struct address *a, const char *text,
-		     slmpm_peer *peer)
+static int find_link_of(struct context *ctx, const struct address *a, const char *text,
+			slmpm_peer *peer)
 {
 	int n, found = 0;
 	slmpm_peer *peers = list_peers(ctx, &n);
@@ -231,7 +231,7 @@ int slmpm_peer_find(slmpm_peer *peer, slmpm_ctx handle, const char *text)
 	ctx = context_get(handle, &rc);
 	if (!ctx)
 		return rc;
-	rc = find_find(ctx, &a, text, &one);
+	rc = find_link_of(ctx, &a, text, &one);
 	if (rc == 0)
 		*peer = one;
 	return rc;

@@ -36,10 +36,10 @@ static void inspect_fabric(struct endpoint *ep, struct mode_view *v, uint32_t li
 	v->all.permille = known.out_permille;
 	v->all.echo = known.echo;
 	if (mode_is_overloaded(v, mode_limits()))
-		ep->modes.oversubscribed |= bit;
+		ep->modes.overloaded |= bit;
 	else if (!known.busy)
-		ep->modes.oversubscribed &= (uint8_t)~bit;
-	v->all.oversubscribed = ep->modes.oversubscribed & bit;
+		ep->modes.overloaded &= (uint8_t)~bit;
+	v->all.overloaded = ep->modes.overloaded & bit;
 }
 
 /* What all instances of the application see of the fabric of EP's LINK, and have measured. */

@@ -3,7 +3,7 @@
  * How the end of an operation is told when nobody waits for it: counted, or queued. A request whose
  * how names a counter or a queue has no handle of the caller's; it ends with completion_deliver,
  * and is dropped by the context at a later call, for who finishes it may look at it a little more.
- * What is done at once needs no request: it opens a struct told of its own and tells it.
+ * What is done at once needs no request: it opens a struct notified of its own and tells it.
  */
 #ifndef SLMPM_COMPLETION_H
 #define SLMPM_COMPLETION_H

@@ -9,7 +9,7 @@ struct counter {
 	struct handle handle;
 	struct context *ctx;   /* stays: another thread may look just as it is freed */
 	struct list node;      /* of the context's */
-	struct list in_flight; /* struct told, in posting order */
+	struct list in_flight; /* struct notified, in posting order */
 	uint64_t posted, done, failed;
 	uint32_t users; /* regions that notify it */
 	int32_t status; /* of the first that failed since it was last asked, or 0 */

@@ -142,7 +142,7 @@ static struct entry *emulate_write_entry_of(struct endpoint *ep, uint32_t tag)
 	return NULL;
 }
 
-static void emulate_write_write_done(struct endpoint *ep, struct entry *entry)
+static void emulate_write_done(struct endpoint *ep, struct entry *entry)
 {
 	uint32_t tag = entry->tag;
 	int status = entry->status;
@@ -167,7 +167,7 @@ void emulate_serve_tagged_write(struct endpoint *ep, const struct emulate_reques
 	/* Refused or not: its bytes are on their way, and the answer comes behind them. */
 	(void)rma_find(ep, &q->target, SLMPM_WRITE, &entry->status);
 	if (!q->target.length)
-		emulate_write_write_done(ep, entry);
+		emulate_write_done(ep, entry);
 }
 
 void emulate_take_tagged(struct endpoint *ep, uint32_t tag, const void *data, uint32_t len)
@@ -189,7 +189,7 @@ void emulate_take_tagged(struct endpoint *ep, uint32_t tag, const void *data, ui
 	}
 	entry->got += len;
 	if (entry->got == entry->target.length)
-		emulate_write_write_done(ep, entry);
+		emulate_write_done(ep, entry);
 }
 
 void emulate_serve_give_up(struct endpoint *ep, uint32_t tag)
@@ -202,5 +202,5 @@ void emulate_serve_give_up(struct endpoint *ep, uint32_t tag)
 	}
 	if (!entry->status)
 		entry->status = -SLMPM_ECANCELED;
-	emulate_write_write_done(ep, entry);
+	emulate_write_done(ep, entry);
 }

@@ -11,7 +11,7 @@
 #include "slmpm/link/wait.h"
 #include "slmpm/mode/mode_hint.h"
 
-struct hint {
+struct loan_ask {
 	struct endpoint *ep;
 	slmpm_peer peer;
 	uint64_t length;
@@ -32,10 +32,10 @@ static uint64_t loan_charge(const struct endpoint *ep, uint64_t length)
 	return wire_charge(short_loan(ep, length) ? length : 0);
 }
 
-/* Memory for the hint, or a reason not to wait for it any longer. */
+/* Memory for the loan that is asked for, or a reason not to wait for it any longer. */
 static bool get_loan(void *arg)
 {
-	struct hint *w = arg;
+	struct loan_ask *w = arg;
 	struct endpoint *ep = w->ep;
 
 	if (w->data)
@@ -73,7 +73,7 @@ static bool get_loan(void *arg)
 int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int timeout_ms)
 {
 	struct endpoint *ep = endpoint_of(peer);
-	struct hint w = {.ep = ep, .peer = peer, .length = len};
+	struct loan_ask w = {.ep = ep, .peer = peer, .length = len};
 	struct context *ctx;
 	int rc;
 

@@ -226,18 +226,18 @@ bool fetch_introduced(struct endpoint *ep, const struct head *h, uint32_t length
 	return ep->link.fabric->reg(ep->link.port, &f->peer, false, true, &blob) == 0;
 }
 
-bool fetch_acknowledged(struct endpoint *ep)
+bool fetch_caught_up(struct endpoint *ep)
 {
 	/* Pairs with the same fence of the peer, between its word and its look (fetch.h). */
 	atomic_thread_fence(memory_order_seq_cst);
 	return progress_inspect(ep) && ep->state == SLMPM_PEER_UP;
 }
 
-void fetch_take_answer(struct endpoint *ep)
+void fetch_catch_up(struct endpoint *ep)
 {
 	/* What was said before the fence lies in the ring; more may come as fast as it is taken. */
 	uint64_t most = ep->link.port->counts.in_segments;
 
-	for (uint64_t i = 0; i < most && ep->state == SLMPM_PEER_UP && !fetch_acknowledged(ep); i++)
+	for (uint64_t i = 0; i < most && ep->state == SLMPM_PEER_UP && !fetch_caught_up(ep); i++)
 		;
 }

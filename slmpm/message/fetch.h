@@ -202,8 +202,8 @@ bool fetch_hold(struct endpoint *ep, uint32_t *share, uint32_t *held, int n);
 /* How the peer's is reached, in BYTES behind a payload of LENGTH; false: the peer broke a rule. */
 bool fetch_introduced(struct endpoint *ep, const struct head *h, uint32_t length);
 /* All that the peer has said until now has been heard. What was just said stands before it. */
-bool fetch_acknowledged(struct endpoint *ep);
+bool fetch_caught_up(struct endpoint *ep);
 /* The same, and there is no doing without. */
-void fetch_take_answer(struct endpoint *ep);
+void fetch_catch_up(struct endpoint *ep);
 
 #endif

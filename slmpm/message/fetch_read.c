@@ -131,7 +131,7 @@ static bool fetch_is_whole(const struct fetch_in *p)
 static bool fetch_inspect(struct endpoint *ep, struct fetch_in *p)
 {
 	ep->fetch->in_hand = p;
-	return fetch_acknowledged(ep) && ep->fetch->in_hand == p;
+	return fetch_caught_up(ep) && ep->fetch->in_hand == p;
 }
 
 enum { REFUSED, LATER, ONWARD, AGAIN }; /* AGAIN: P may have gone */
@@ -190,7 +190,7 @@ static void fetch_finish(struct endpoint *ep, struct fetch_in *p)
 	if (!p->over)
 		return;
 	f->in_hand = p;
-	fetch_take_answer(ep);
+	fetch_catch_up(ep);
 	if (f->in_hand == p && !p->asked)
 		fetch_complete(m);
 }

@@ -150,7 +150,7 @@ bool fetch_undo(struct inbound *m)
 		if (p->upto < p->limit && !fetch_take(ep, p, p->limit, true))
 			return false;
 		f->in_hand = p;
-		fetch_take_answer(ep);
+		fetch_catch_up(ep);
 		if (f->in_hand != p || p->claim < p->done)
 			return false;
 	}

@@ -134,7 +134,7 @@ static int step_waiting(struct endpoint *ep, struct fetch_out *p)
 		fetch_learn(ep, p);
 	}
 	f->out_hand = p;
-	if (!fetch_acknowledged(ep) || f->out_hand != p)
+	if (!fetch_caught_up(ep) || f->out_hand != p)
 		return 1;
 	if (p->turn != fetch_no_turn(ep)) /* it has come: it says what is to become of it */
 		fetch_leave(ep, p);
@@ -170,7 +170,7 @@ bool fetch_take_back(struct request *r)
 		return false;
 	/* The segment for the verdict stays, also when its end is heard now. */
 	p->held -= verdict;
-	fetch_take_answer(ep);
+	fetch_catch_up(ep);
 	if (ep->state != SLMPM_PEER_UP)
 		return false;
 	(void)fetch_notify_held(ep, &verdict, WIRE_WITHDRAW, seq, r->done ? WIRE_WITHDRAW_NOT : 0,

@@ -104,7 +104,7 @@ int fetch_write_step(struct endpoint *ep, struct fetch_out *p)
 		n++;
 		wrote += share;
 		f->out_hand = p;
-		heard = fetch_acknowledged(ep);
+		heard = fetch_caught_up(ep);
 		if (f->out_hand != p)
 			return n; /* it has gone */
 		if (!p->notified)

@@ -86,8 +86,7 @@ static COLD int mirror_flush_too_late(const struct flushing *f, const char *call
 	return late_from(f->ctx, a ? a->ep : NULL, timeout_ms, what);
 }
 
-static int mirror_flush_flush(struct mirror *m, slmpm_mirror handle, const char *call,
-			      int timeout_ms)
+static int mirror_flush_all(struct mirror *m, slmpm_mirror handle, const char *call, int timeout_ms)
 {
 	struct flushing f = {m->ctx, handle};
 	bool sent = true;
@@ -126,7 +125,7 @@ static NOINLINE int flush_slow_path(slmpm_mirror mirror, int timeout_ms)
 		return rc;
 	ctx = m->ctx;
 	rc = m->group ? in_group("slmpm_mirror_flush") :
-			mirror_flush_flush(m, mirror, "slmpm_mirror_flush", timeout_ms);
+			mirror_flush_all(m, mirror, "slmpm_mirror_flush", timeout_ms);
 	monitor_pass(ctx);
 	context_unlock(ctx);
 	return rc;
@@ -165,7 +164,7 @@ int slmpm_mirror_begin(slmpm_mirror mirror, int timeout_ms)
 		return rc;
 	ctx = m->ctx;
 	rc = m->group ? in_group("slmpm_mirror_begin") :
-			mirror_flush_flush(m, mirror, "slmpm_mirror_begin", timeout_ms);
+			mirror_flush_all(m, mirror, "slmpm_mirror_begin", timeout_ms);
 	if (rc == 0 && handle_get(&mirror_table, mirror.id) != m)
 		rc = handle_error(&mirror_table, mirror.id);
 	else if (rc == 0 && m->group) /* another thread was first */

@@ -208,8 +208,8 @@ static NOINLINE bool passed_slow_path(struct endpoint *ep, const struct fabric_a
 	return passed(ep, arrival);
 }
 
-static inline bool mirror_take_take(struct endpoint *ep, const struct fabric_arrival *arrival,
-				    struct attachment *a, uint64_t came, bool word)
+static inline bool mirror_take_one(struct endpoint *ep, const struct fabric_arrival *arrival,
+				   struct attachment *a, uint64_t came, bool word)
 {
 	uint64_t lo = arrival->head[2], n = arrival->length;
 	struct mirror *m = a->mirror;
@@ -238,7 +238,7 @@ static inline bool mirror_take_take(struct endpoint *ep, const struct fabric_arr
 static NOINLINE bool take_run(struct endpoint *ep, const struct fabric_arrival *arrival,
 			      struct attachment *a, uint64_t came)
 {
-	return mirror_take_take(ep, arrival, a, came, false);
+	return mirror_take_one(ep, arrival, a, came, false);
 }
 
 /* A publication of one change. */
@@ -251,5 +251,5 @@ bool mirror_take_shortly(struct endpoint *ep, const struct fabric_arrival *arriv
 		return mirror_take_directly(ep, arrival);
 	if (UNLIKELY(!mirror_is_word(arrival->head[2], arrival->length)))
 		return take_run(ep, arrival, a, came);
-	return mirror_take_take(ep, arrival, a, came, true);
+	return mirror_take_one(ep, arrival, a, came, true);
 }

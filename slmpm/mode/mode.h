@@ -49,12 +49,12 @@ struct mode_view {                 /* of a link, now */
 	 * not known. And whether this turn is for the one that seems longer (choice.h). */
 	uint32_t cost[2];
 	bool trial;
-	uint32_t echo;       /* the least that a packet both ways has taken by it; 0: not known */
-	bool oversubscribed; /* others load its fabric, and that counts here */
+	uint32_t echo;   /* the least that a packet both ways has taken by it; 0: not known */
+	bool overloaded; /* others load its fabric, and that counts here */
 	/* Of all other links over this fabric, of all instances: of those that have much to do, on the mean. */
 	struct {
 		bool known;
-		bool oversubscribed; /* they had too much to do, and some still have much */
+		bool overloaded; /* they had too much to do, and some still have much */
 		uint64_t queue;
 		uint32_t permille; /* of their rings */
 		uint32_t echo;     /* 0: not known */
@@ -97,9 +97,9 @@ struct mode {
 struct mode_tally { /* of an endpoint: decisions by what became of them */
 	uint64_t by[SLMPM_PROTOCOLS][SLMPM_REASONS];
 	struct mode last;
-	uint8_t last_op; /* enum mode_op */
-	uint8_t left;    /* number of the link that was left for having too much to do, plus 1 */
-	uint8_t oversubscribed; /* a bit for each link whose fabric others load */
+	uint8_t last_op;    /* enum mode_op */
+	uint8_t left;       /* number of the link that was left for having too much to do, plus 1 */
+	uint8_t overloaded; /* a bit for each link whose fabric others load */
 };
 
 /* MODE was taken for OP. */

@@ -8,7 +8,7 @@
 
 static bool is_congested(const struct mode_view *v, const struct mode_limits *l)
 {
-	return mode_is_full(v, l) || v->queue > l->queue || v->oversubscribed;
+	return mode_is_full(v, l) || v->queue > l->queue || v->overloaded;
 }
 
 /* The engine could move it, if it had not too much to do. */
@@ -74,7 +74,7 @@ static bool is_lighter(const struct mode_link *link, const struct mode_link *wan
 {
 	const struct mode_view *v = &link->view;
 
-	return l->leave != MODE_STAY && wanted->view.oversubscribed && !v->oversubscribed &&
+	return l->leave != MODE_STAY && wanted->view.overloaded && !v->overloaded &&
 	       v->queue <= l->queue && v->unread * 100 <= l->unpublished * v->segments;
 }
 
@@ -138,8 +138,8 @@ static void share_view(struct mode_link *link, const struct mode_limits *l)
 		v->cost[0] = v->all.cost[0];
 		v->cost[1] = v->all.cost[1];
 	}
-	v->oversubscribed = v->all.oversubscribed || mode_is_overloaded(v, l);
-	if (v->oversubscribed)
+	v->overloaded = v->all.overloaded || mode_is_overloaded(v, l);
+	if (v->overloaded)
 		link->wire = true;
 	v->queue = v->all.queue > v->queue ? v->all.queue : v->queue;
 	v->unread = unread > v->unread ? unread : v->unread;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The monitor: what is measured on a link, and the page that shows it to others. Nothing of it lies
- * on a fast path: samples are taken on the long ones, and looks at the links where a call comes by that
- * is no single message's (look.h).
+ * on a fast path: samples are taken on the slow ones, and looks at the links where a call comes by that
+ * is no single message's (link/inspect.h).
  */
 #ifndef SLMPM_MONITOR_H
 #define SLMPM_MONITOR_H

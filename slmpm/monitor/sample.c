@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Samples of what operations take. Long ones are requests, and are timed as such. A short message is
- * timed where a look has asked for it: the fast paths are shut until the next one has gone, the long
- * way marks it (WIRE_FLAG_TIMED), and the peer says when it had it. So a fast path pays for nothing.
+ * timed where a look has asked for it: the fast paths are shut until the next one has gone, the slow
+ * path marks it (WIRE_FLAG_TIMED), and the peer says when it had it. So a fast path pays for nothing.
  */
 #include <stdatomic.h>
 #include <string.h>

@@ -46,11 +46,11 @@ struct grant { /* what one peer may do with one region */
 	uint32_t revoking; /* calls under way that are to take it back */
 	unsigned char secret[KEY_SECRET];
 	bool has_word;
-	bool mapped;   /* the peer has been given the mapping */
-	bool attached; /* or the address */
-	bool accepted; /* the peer holds it open */
-	bool letting;  /* it has been asked to release the mapping, and to go on without */
-	bool ending;   /* taken back; its end waits for the peer's answer */
+	bool mapped;            /* the peer has been given the mapping */
+	bool attached;          /* or the address */
+	bool accepted;          /* the peer holds it open */
+	bool releasing_mapping; /* it has been asked to release the mapping, and to go on without */
+	bool ending;            /* taken back; its end waits for the peer's answer */
 	struct sharing *sharing; /* who waits for its acceptance; or NULL */
 };
 

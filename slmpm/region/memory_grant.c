@@ -218,7 +218,7 @@ struct grant *grant_new(struct region *region, struct endpoint *ep, uint32_t acc
 void grant_take_back(struct grant *g, uint8_t opcode)
 {
 	g->ending = true;
-	g->letting = false;
+	g->releasing_mapping = false;
 	grant_word_set(g, FABRIC_ACCESS_REVOKED);
 	landing_moved(g->ep);
 	if (g->sharing)
@@ -270,16 +270,16 @@ void grant_answered(struct endpoint *ep, uint32_t id, bool released, bool mappin
 
 	if (!g)
 		return;
-	if (PEER_FAULT(!released && (mapping ? !g->letting && !g->ending : !g->ending))) {
+	if (PEER_FAULT(!released && (mapping ? !g->releasing_mapping && !g->ending : !g->ending))) {
 		endpoint_poison(ep, rule);
 	} else if (!mapping) {
 		grant_free(g);
 	} else {
-		if (g->letting && g->region)
+		if (g->releasing_mapping && g->region)
 			g->region->exposed = true;
-		g->mapped &= !g->letting;
-		g->attached &= !g->letting;
-		g->letting = false;
+		g->mapped &= !g->releasing_mapping;
+		g->attached &= !g->releasing_mapping;
+		g->releasing_mapping = false;
 		context_changed(ep->ctx);
 	}
 }

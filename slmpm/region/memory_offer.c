@@ -67,7 +67,7 @@ static struct remote *offer_new(struct endpoint *ep, const struct granted *notif
 	if (!ep->memory.agreed || !notified->id || !notified->access ||
 	    notified->access & ~SLMPM_READ_WRITE || !notified->size || notified->size > INT64_MAX ||
 	    remote_find(ep, notified->id) ||
-	    ep->memory.taken + link_deferred(ep, WIRE_REGION_RELEASE) >= WIRE_KEYS_MAX)
+	    ep->memory.taken + link_deferred(ep, WIRE_REGION_UNMAPPED) >= WIRE_KEYS_MAX)
 		return NULL;
 	r = calloc(1, sizeof(*r));
 	*rc = -SLMPM_ENOMEM;

@@ -194,7 +194,7 @@ static void memory_remote_answer(struct remote *r, bool mapping)
 	if (!mapping)
 		r->ep->memory.taken--;
 	unmap(r);
-	link_control(r->ep, WIRE_REGION_RELEASE, mapping, r->grant, NULL, 0);
+	link_control(r->ep, WIRE_REGION_UNMAPPED, mapping, r->grant, NULL, 0);
 }
 
 void memory_release(struct remote *r)

@@ -53,9 +53,9 @@ static bool is_exposed(const struct revocation *v, const struct region *region)
 /* Goes on without the mapping, or the address: by requests. */
 static void ask_to_release(struct grant *g)
 {
-	if ((!g->mapped && !g->attached) || g->ending || g->letting)
+	if ((!g->mapped && !g->attached) || g->ending || g->releasing_mapping)
 		return;
-	g->letting = true;
+	g->releasing_mapping = true;
 	link_control(g->ep, WIRE_REGION_REVOKED, 1, g->id, NULL, 0);
 }
 
@@ -111,7 +111,7 @@ static bool is_quiet(void *arg)
 	LIST_EACH(at, &region->grants) {
 		const struct grant *g = LIST_ENTRY(at, struct grant, of_region);
 
-		if (is_meant(v, g) ? g->attached : g->letting)
+		if (is_meant(v, g) ? g->attached : g->releasing_mapping)
 			return false;
 	}
 	return true;
@@ -178,7 +178,7 @@ static int exchange_pages(struct revocation *v, struct region *region)
 		struct grant *g = LIST_ENTRY(at, struct grant, of_region);
 
 		g->mapped = false;
-		if (g->letting) /* it has not answered: what it does reaches nothing any more */
+		if (g->releasing_mapping) /* it has not answered: what it does reaches nothing any more */
 			grant_take_back(g, WIRE_REGION_REVOKED);
 	}
 	region->exposed = false;

@@ -55,7 +55,7 @@ static bool memory_share_answered(void *arg)
 	return s->sharing.accepted || s->sharing.gone;
 }
 
-static int memory_share_share(struct share *s, int timeout_ms)
+static int memory_share_one(struct share *s, int timeout_ms)
 {
 	uint64_t deadline = clock_deadline(timeout_ms);
 	struct context *ctx = s->ep->ctx;
@@ -96,7 +96,7 @@ int slmpm_mem_share(slmpm_mem mem, slmpm_peer peer, uint32_t access, int timeout
 	ctx = s.ep->ctx;
 	rc = context_forbids(ctx, "slmpm_mem_share");
 	if (rc == 0)
-		rc = memory_share_share(&s, timeout_ms);
+		rc = memory_share_one(&s, timeout_ms);
 	context_unlock(ctx);
 	return rc;
 }
@@ -194,7 +194,7 @@ void memory_arrival(struct endpoint *ep, const struct head *h)
 	case WIRE_REGION_OFFER: offered(ep, h); return;
 	case WIRE_REGION_ACCEPTED: grant_accepted(ep, (uint32_t)id); return;
 	case WIRE_REGION_RELEASED: grant_answered(ep, (uint32_t)id, true, false); return;
-	case WIRE_REGION_RELEASE: grant_answered(ep, (uint32_t)id, false, h->seq); return;
+	case WIRE_REGION_UNMAPPED: grant_answered(ep, (uint32_t)id, false, h->seq); return;
 	default: remote_taken_back(ep, (uint32_t)id, h->seq); return;
 	}
 }

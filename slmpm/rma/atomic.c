@@ -96,7 +96,7 @@ static NOINLINE int operate(slmpm_rmem mem, uint64_t offset, int op, int bits, u
 	return operate_slow_path(mem, offset, op, bits, operand, compare, old, how, req);
 }
 
-/* The fast path of all of them, and else the long one. */
+/* The fast path of all of them, and else the slow one. */
 static NOINLINE int do_any(slmpm_rmem mem, uint64_t offset, int op, int bits, uint64_t operand,
 			   uint64_t compare, void *old, const struct slmpm_how *how, slmpm_req *req)
 {

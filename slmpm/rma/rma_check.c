@@ -10,7 +10,7 @@
 	(SLMPM_MORE | SLMPM_FENCE | SLMPM_BARRIER | SLMPM_REMOTE | SLMPM_NOTIFY | SLMPM_FIFO |     \
 	 MODE_LINK_MASK)
 
-static int rma_check_check_spans(struct operation *o)
+static int rma_check_spans(struct operation *o)
 {
 	const struct remote *remote = o->remote;
 	uint64_t here = 0;
@@ -59,7 +59,7 @@ int rma_check(struct operation *o)
 	    (o->piece_count && !o->pieces))
 		return error_set(SLMPM_EINVAL, "%s: %d spans and %d pieces", o->call, o->span_count,
 				 o->piece_count);
-	rc = rma_check_check_spans(o);
+	rc = rma_check_spans(o);
 	if (rc < 0)
 		return rc;
 	if (remote->ep->state != SLMPM_PEER_UP)

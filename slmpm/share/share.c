@@ -75,8 +75,8 @@ static const struct grant *grant_of(const struct region *r, const struct endpoin
 	LIST_EACH(at, &r->grants) {
 		const struct grant *g = LIST_ENTRY(at, struct grant, of_region);
 
-		if (g->ep == ep && g->mapped && g->accepted && !g->ending && !g->letting &&
-		    g->access & access)
+		if (g->ep == ep && g->mapped && g->accepted && !g->ending &&
+		    !g->releasing_mapping && g->access & access)
 			return g;
 	}
 	return NULL;

@@ -42,7 +42,7 @@ part() {
 		awk '/^##/ { print } { said[$4] = "- - " $3 " " $4 }
 			END { print said["FETCH_GIVE"]; print said["SHARE_TAKE"] }' | grep .
 	part echo echo SLMPM_MONITOR_MS=20 | awk '/^##/ { print } / ECHO/ && !said[$4]++ { print "- - " $3 " " $4 }' | sort
-	part means means SLMPM_MONITOR_MS=5 | awk '/^##/ { print } / MEANS/ && !said[$4]++ { print "- - " $3 " " $4 }'
+	part aggregate aggregate SLMPM_MONITOR_MS=5 | awk '/^##/ { print } / AGGREGATE/ && !said[$4]++ { print "- - " $3 " " $4 }'
 } >"$dir/dump" || exit 1
 [ "${GOLDEN:-}" != write ] || cp "$dir/dump" "$golden"
 sed -n '/^enum wire_opcode/,/WIRE_OPCODES/s/^\tWIRE_\([A-Z_]*\) = \([0-9]*\),.*/\2 \1/p' slmpm/base/wire.h |

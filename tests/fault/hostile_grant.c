@@ -263,12 +263,12 @@ static void release_unknown(struct raw_peer *p)
 
 static void let_go_unasked(struct raw_peer *p)
 {
-	raw_say_region(p, WIRE_REGION_RELEASE, 0, LITTLE_32(raw_region.granted.grant), NULL, 0);
+	raw_say_region(p, WIRE_REGION_UNMAPPED, 0, LITTLE_32(raw_region.granted.grant), NULL, 0);
 }
 
 static void let_go_of_mapping_unasked(struct raw_peer *p)
 {
-	raw_say_region(p, WIRE_REGION_RELEASE, 1, LITTLE_32(raw_region.granted.grant), NULL, 0);
+	raw_say_region(p, WIRE_REGION_UNMAPPED, 1, LITTLE_32(raw_region.granted.grant), NULL, 0);
 }
 
 static void odd_sequence(struct raw_peer *p)

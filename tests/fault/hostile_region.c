@@ -212,7 +212,7 @@ static int use_others(void *arg)
 	/* However often: it was a key once, and no guess. */
 	for (int i = 0; i < 40; i++)
 		EXPECT(raw_read(&p, own, raw_region.granted.secret, 0, 1), SLMPM_EACCES);
-	raw_say_region(&p, WIRE_REGION_RELEASE, 0, own, NULL, 0);
+	raw_say_region(&p, WIRE_REGION_UNMAPPED, 0, own, NULL, 0);
 	for (int i = 0; i < 40; i++)
 		EXPECT(raw_read(&p, own, raw_region.granted.secret, 0, 1), SLMPM_EACCES);
 	raw_send(&p, 1, "over", 4);

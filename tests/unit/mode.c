@@ -194,7 +194,7 @@ static void look_at_crowds(void)
 	own.ring = 45;
 	own.unpublished = 57;
 	links[0].view.all.known = links[1].view.all.known = true;
-	links[0].view.all.oversubscribed = true;
+	links[0].view.all.overloaded = true;
 	mode = mode_select(&ask, links, 2, 0, &own);
 	CHECK(mode.link == 1 && mode.reason == SLMPM_REASON_AGGREGATE, "not free again yet");
 	links[1].view.unread = 570;
@@ -206,14 +206,14 @@ static void look_at_crowds(void)
 	links[1].view.queue = 17;
 	CHECK(mode_select(&ask, links, 2, 0, &own).link == 0, "its queue is long");
 	links[1].view.queue = 0;
-	links[1].view.all.oversubscribed = true;
+	links[1].view.all.overloaded = true;
 	CHECK(mode_select(&ask, links, 2, 0, &own).link == 0, "others load both");
-	links[0].view.all.oversubscribed = false;
+	links[0].view.all.overloaded = false;
 	mode = mode_select(&ask, links, 2, 0, &own);
 	CHECK(mode.link == 0 && mode.reason == SLMPM_REASON_CALL, "it is free");
 	own.leave = MODE_STAY;
-	links[0].view.all.oversubscribed = true;
-	links[1].view.all.oversubscribed = false;
+	links[0].view.all.overloaded = true;
+	links[1].view.all.overloaded = false;
 	CHECK(mode_select(&ask, links, 2, 0, &own).link == 0, "none is to be left");
 }
 
