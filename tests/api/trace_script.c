@@ -462,15 +462,21 @@ int main(int argc, char **argv)
 		     {"aggregate", part_means},
 		     {"both", part_both}};
 
+	bool known = false;
+
 	if (argc > 1 && !strcmp(argv[1], "child"))
 		return be_child();
 	actor_fill(here, 1, sizeof(here));
 	OK(slmpm_open(&ctx, NULL));
 	actor_pair(ctx, &a, &b);
 	settle();
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		if (argc > 1 && !strcmp(argv[1], parts[i].name))
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		if (argc > 1 && !strcmp(argv[1], parts[i].name)) {
 			parts[i].play();
+			known = true;
+		}
+	}
+	CHECK(argc < 2 || known, "no part is called %s", argv[1]);
 	OK(slmpm_close(a, PATIENCE));
 	OK(slmpm_shut(ctx, PATIENCE));
 	return 0;

@@ -45,7 +45,9 @@ part() {
 	part aggregate aggregate SLMPM_MONITOR_MS=5 | awk '/^##/ { print } / AGGREGATE/ && !said[$4]++ { print "- - " $3 " " $4 }'
 } >"$dir/dump" || exit 1
 [ "${GOLDEN:-}" != write ] || cp "$dir/dump" "$golden"
-sed -n '/^enum wire_opcode/,/WIRE_OPCODES/s/^\tWIRE_\([A-Z_]*\) = \([0-9]*\),.*/\2 \1/p' slmpm/base/wire.h |
+# An enumerator and its number may stand on two lines.
+sed -n '/^enum wire_opcode/,/WIRE_OPCODES/p' slmpm/base/wire.h | tr '\t\n' '  ' |
+	grep -oE 'WIRE_[A-Z_]+ = *[0-9]+,' | sed -E 's/WIRE_([A-Z_]+) = *([0-9]+),/\2 \1/' |
 while read -r number name; do
 	[ "$number" -lt 250 ] || continue # between bonds
 	awk '!/^#/ { print $3, $4 }' "$golden" | grep -qx "$number $name" || fail "no $name ($number) in $golden"
