@@ -7,7 +7,7 @@
 
 #include "apps/slmpm_demo/demo.h"
 
-static volatile sig_atomic_t hint;
+static volatile sig_atomic_t asked;
 
 static int nowhere = -1; /* /dev/null */
 
@@ -16,14 +16,14 @@ static void note(int number)
 {
 	int saved = errno;
 
-	hint = number;
+	asked = number;
 	(void)dup2(nowhere, STDOUT_FILENO);
 	errno = saved;
 }
 
 int ending(void)
 {
-	return hint;
+	return asked;
 }
 
 void ending_await(void)

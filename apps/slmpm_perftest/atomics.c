@@ -59,7 +59,7 @@ static ALWAYS_INLINE void clock_is_read(void)
 #endif
 }
 
-static int notified(int rc)
+static int reported(int rc)
 {
 	if (rc == WRONG)
 		fprintf(stderr, "slmpm_perftest: atomic: another value was there than expected\n");
@@ -98,7 +98,7 @@ static ALWAYS_INLINE int lead(struct pair *p, const struct job *j, struct hist *
 			hist_add(stamps, took);
 	}
 	if (rc < 0)
-		return notified(rc);
+		return reported(rc);
 	p->extra.each_ns = mean(sum, n, CALL) - mean(sum, n, NOTHING);
 	p->extra.bare_ns = mean(sum, n, BARE) - mean(sum, n, NOTHING);
 	return ask(p, spot, ++turn * WHATS + END);
@@ -144,7 +144,7 @@ static int alone(struct pair *p, const struct job *j, struct hist *stamps, bool 
 		if (stamps)
 			hist_add(stamps, now_ns() - before);
 	}
-	return rc < 0 ? notified(rc) : pair_signal(p);
+	return rc < 0 ? reported(rc) : pair_signal(p);
 }
 
 /* Both sides know what is there at the beginning. */

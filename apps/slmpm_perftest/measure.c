@@ -96,7 +96,7 @@ static int calibrate(const struct runner *r, struct job *j)
 static int verify(const struct runner *r, const struct job *j)
 {
 	uint64_t bit = UINT64_C(1) << (j->size ? 63 - __builtin_clzll(j->size) : 0);
-	enum aggregate by = j->test->by;
+	enum means by = j->test->by;
 	struct figures f;
 	struct job once = *j;
 	int rc;

@@ -35,7 +35,7 @@ enum kind {
 /* Both sides run the same function; it does count messages and returns 0 or a negative code. */
 typedef int loop_fn(struct pair *pair, const struct job *job, struct hist *stamps);
 
-enum aggregate {
+enum means {
 	BY_MESSAGE,
 	BY_LOAN,
 	BY_PUT,
@@ -45,13 +45,13 @@ enum aggregate {
 	BY_FIFO,
 	BY_MIRROR,
 	BY_NOTHING,
-	AGGREGATE
+	MEANS
 };
 
 struct test {
 	const char *name, *text;
 	enum kind kind;
-	enum aggregate by;
+	enum means by;
 	uint64_t size; /* when none is given */
 	loop_fn *loop;
 };
@@ -148,7 +148,7 @@ struct pair {
 	uint64_t loan_max, fifo_max;
 	char *tx, *rx; /* page-aligned, warm */
 	size_t room;
-	uint64_t verified[AGGREGATE]; /* a bit for each power of two */
+	uint64_t verified[MEANS]; /* a bit for each power of two */
 	unsigned wait;
 	uint64_t by; /* the link that `peer` asks for, as job.link; 0: none, and else ... */
 	struct {

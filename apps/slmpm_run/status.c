@@ -16,7 +16,7 @@
 #include "apps/slmpm_run/run.h"
 
 /* Its slmpm_run holds the lock as long as it lives. */
-static bool incarnations(int folder)
+static bool is_alive(int folder)
 {
 	if (flock(folder, LOCK_EX | LOCK_NB) != 0)
 		return errno == EWOULDBLOCK;
@@ -104,7 +104,7 @@ static int each_job(bool quiet, each_fn *each, void *arg)
 				O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (folder < 0)
 			continue;
-		fd = incarnations(folder) ? openat(folder, "state", O_RDONLY | O_CLOEXEC) : -1;
+		fd = is_alive(folder) ? openat(folder, "state", O_RDONLY | O_CLOEXEC) : -1;
 		file = fd < 0 ? NULL : fdopen(fd, "r");
 		if (file) {
 			pid = show(file, entry->d_name, quiet);

@@ -100,7 +100,7 @@ int close_peer(struct endpoint *ep, int timeout_ms)
 {
 	uint64_t deadline = clock_deadline(timeout_ms);
 	struct closing c = {ep, handle_id(ep)};
-	int rc = 0, release = 0;
+	int rc = 0, memory_rc = 0;
 
 	/* What was sent before the handshake waits for it. */
 	if (ep->state == SLMPM_PEER_CONNECTING && !list_empty(&ep->link.queue))
@@ -113,12 +113,12 @@ int close_peer(struct endpoint *ep, int timeout_ms)
 		link_unreserve(ep);
 	ep->loan.data = NULL;
 	if (ep->state == SLMPM_PEER_UP)
-		release = memory_close(ep, clock_ms(clock_now(), deadline, -1));
+		memory_rc = memory_close(ep, clock_ms(clock_now(), deadline, -1));
 	if (is_gone(&c))
 		return 0;
 	if (wait_until(ep->ctx, nobody_writes, &c, clock_ms(clock_now(), deadline, -1)) < 0)
-		release = error_set(SLMPM_ETIMEOUT, "%s may still write into a receive's memory",
-				    ep->name);
+		memory_rc = error_set(SLMPM_ETIMEOUT, "%s may still write into a receive's memory",
+				      ep->name);
 	if (is_gone(&c))
 		return 0;
 	if (ep->state == SLMPM_PEER_UP)
@@ -127,7 +127,7 @@ int close_peer(struct endpoint *ep, int timeout_ms)
 		return 0;
 	endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it has been closed");
 	bootstrap_stop(ep, NULL);
-	return rc < 0 ? rc : release;
+	return rc < 0 ? rc : memory_rc;
 }
 
 int slmpm_close(slmpm_peer peer, int timeout_ms)

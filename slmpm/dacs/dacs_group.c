@@ -274,7 +274,7 @@ static DACS_ERR_T is_group_open(const struct dacsi_object *object)
 
 const struct dacsi_kind dacsi_group_kind = {
 	.size = sizeof(struct dacsi_group),
-	.double_mapping = DACS_ERR_GROUP_DUPLICATE,
+	.reshare = DACS_ERR_GROUP_DUPLICATE,
 	.withdrawn = DACS_ERR_GROUP_CLOSED,
 	.downward = true,
 	.shareable = is_group_open,

@@ -39,7 +39,7 @@ static void mutex_member_left(struct dacsi_object *object, struct dacsi_member *
 
 const struct dacsi_kind dacsi_mutex_kind = {
 	.size = sizeof(struct dacsi_mutex),
-	.double_mapping = DACS_ERR_RESOURCE_BUSY,
+	.reshare = DACS_ERR_RESOURCE_BUSY,
 	.withdrawn = DACS_ERR_DE_TERM,
 	.leave = dacsi_object_leave,
 	.word = mutex_word,

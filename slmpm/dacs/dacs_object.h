@@ -59,7 +59,7 @@ _Static_assert(sizeof(struct dacsi_word) == 24 && sizeof(struct dacsi_offer) == 
 struct dacsi_kind {
 	size_t size;
 	/* To share it with a partner that has accepted. DACS_SUCCESS: it may be offered again, and SLMPM counts acceptors. */
-	DACS_ERR_T double_mapping;
+	DACS_ERR_T reshare;
 	DACS_ERR_T withdrawn; /* a share that waits for an answer ends with it */
 	bool downward;        /* shared with children alone */
 	/* At the owner: whether it can be shared at all, and destroyed; fills in an OFFER, DACS_WID_BUSY: not now. */

@@ -42,7 +42,7 @@ static struct dacsi_member *standing_offer(const struct dacsi_object *object,
 {
 	struct dacsi_member *member = object->members;
 
-	if (kind->double_mapping != DACS_SUCCESS)
+	if (kind->reshare != DACS_SUCCESS)
 		return dacsi_member_find(object, process);
 	while (member && (member->process != process || member->left || member->watchers))
 		member = member->next;
@@ -57,10 +57,10 @@ static DACS_ERR_T begin_share(struct dacsi_object *object, const struct dacsi_ki
 
 	if (rc == DACS_SUCCESS && is_connecting(process))
 		rc = DACS_WID_BUSY;
-	if (member && kind->double_mapping == DACS_SUCCESS)
+	if (member && kind->reshare == DACS_SUCCESS)
 		rc = DACS_SUCCESS; /* its answer may have come before the end */
 	else if (rc == DACS_SUCCESS && member && member->theirs)
-		rc = kind->double_mapping;
+		rc = kind->reshare;
 	else if (rc == DACS_SUCCESS && !member)
 		rc = make_offer(object, kind, process, &member);
 	if (rc != DACS_SUCCESS)
@@ -82,7 +82,7 @@ static DACS_ERR_T offer_outcome(struct dacsi_object *object, const struct dacsi_
 		rc = DACS_SUCCESS;
 	if (rc == DACS_SUCCESS && member->outcome == DACS_WID_BUSY)
 		return DACS_WID_BUSY;
-	if (!member->left && (rc != DACS_SUCCESS || kind->double_mapping == DACS_SUCCESS))
+	if (!member->left && (rc != DACS_SUCCESS || kind->reshare == DACS_SUCCESS))
 		dacsi_member_leave(object, member, rc);
 	return rc;
 }
@@ -147,13 +147,13 @@ void dacsi_share_withdraw(struct dacsi_object *object)
 	const struct dacsi_kind *kind = dacsi_parts.kinds[object->family];
 
 	for (struct dacsi_member *member = object->members; member; member = member->next) {
-		if (!member->process || (member->theirs && kind->double_mapping != DACS_SUCCESS))
+		if (!member->process || (member->theirs && kind->reshare != DACS_SUCCESS))
 			continue;
 		if (!member->theirs)
 			(void)dacsi_word_send(member->process, DACSI_WITHDRAW, 0, 0,
 					      object->number);
 		/* Its ACCEPT may have come while that was sent. */
-		if (!member->process || (member->theirs && kind->double_mapping != DACS_SUCCESS))
+		if (!member->process || (member->theirs && kind->reshare != DACS_SUCCESS))
 			continue;
 		dacsi_member_leave(object, member, kind->withdrawn);
 	}

@@ -73,11 +73,11 @@ static inline bool atomic_is_known(int op, int bits)
 static inline int do_shortly(const struct remote *remote, uint64_t offset, int op, int bits,
 			     uint64_t operand, uint64_t compare, void *old)
 {
-	bool inspections = atomic_count(remote);
+	bool inspect_now = atomic_count(remote);
 
 	direct_give_old(old, bits,
 			direct_atomic(direct_at(remote, offset), op, bits, operand, compare));
-	if (UNLIKELY(inspections))
+	if (UNLIKELY(inspect_now))
 		direct_opportunistic(remote->ctx, remote->direct.stats->atomics);
 	return 0;
 }
@@ -121,18 +121,18 @@ static NOINLINE int atomic_add(slmpm_rmem mem, uint64_t offset, uint64_t operand
 {
 	const struct remote *remote;
 	uint64_t was;
-	bool inspections;
+	bool inspect_now;
 
 	direct_claim(mem, offset);
 	remote = remote_get(mem);
 	if (UNLIKELY(!direct_is_short(remote, FABRIC_ATOMIC) ||
 		     !atomic_is_word(remote, offset, sizeof(was))))
 		return add_slow_path(mem, offset, operand, old);
-	inspections = atomic_count(remote);
+	inspect_now = atomic_count(remote);
 	was = atomic_fetch_add((_Atomic uint64_t *)direct_at(remote, offset), operand);
 	if (old)
 		memcpy(old, &was, sizeof(was));
-	if (UNLIKELY(inspections))
+	if (UNLIKELY(inspect_now))
 		direct_opportunistic(remote->ctx, remote->direct.stats->atomics);
 	return 0;
 }

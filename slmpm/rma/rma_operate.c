@@ -336,7 +336,7 @@ static void note_landed(const struct operation *o)
 int rma_operate(struct operation *o)
 {
 	struct context *ctx;
-	bool inspections = false;
+	bool inspect_now = false;
 	int rc = 0;
 
 	o->remote = remote_lock(o->rmem, &rc);
@@ -360,13 +360,13 @@ int rma_operate(struct operation *o)
 			note_landed(o);
 		/* Not in a call that progress itself may make: for work queues. */
 		if (rc == 1 && !completion_wanted(&o->full))
-			inspections = !(++o->remote->ep->rma->directs % RMA_INSPECT_EVERY);
+			inspect_now = !(++o->remote->ep->rma->directs % RMA_INSPECT_EVERY);
 		if (rc == 1 && !notify)
 			rc = 0;
 		else if (rc >= 0) /* when it has waited, another thread may have closed the peer */
 			rc = operate_by_request(o, rc == 1);
 	}
-	if (rc >= 0 && inspections)
+	if (rc >= 0 && inspect_now)
 		progress_opportunistic(ctx);
 	else if (!completion_wanted(&o->full))
 		monitor_pass(ctx);

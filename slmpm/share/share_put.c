@@ -102,11 +102,11 @@ static bool claim_back(struct job *j)
 }
 
 /* Between two looks: false, the call's time is over. */
-static bool await_target(struct job *j, uint32_t inspections)
+static bool await_target(struct job *j, uint32_t scans)
 {
-	if (inspections < BRIEF)
+	if (scans < BRIEF)
 		return true;
-	if (inspections % PATIENCE) {
+	if (scans % PATIENCE) {
 		clock_relax(50);
 		return true;
 	}
@@ -124,12 +124,11 @@ static bool finish(struct job *j)
 	struct share *s = ep->share;
 	bool waits = false, late = false;
 
-	for (uint32_t inspections = 1; share_acknowledged(ep) && !s->over && j->claim && !late;
-	     inspections++) {
+	for (uint32_t scans = 1; share_acknowledged(ep) && !s->over && j->claim && !late; scans++) {
 		if (!waits && (!s->upto || j->claim > s->upto + 2 * SHARE_PIECE))
 			waits = !claim_back(j);
 		else
-			late = !await_target(j, inspections);
+			late = !await_target(j, scans);
 	}
 	if (late)
 		take_all_back(j);

@@ -92,7 +92,7 @@ static int by_setting(void *arg)
 }
 
 /* As slmpm_info -c shows it. */
-static void notified(const char *what)
+static void reported(const char *what)
 {
 	struct slmpm_setting s = {.size = sizeof(s)};
 
@@ -113,13 +113,13 @@ static int counted(void *arg)
 	(void)arg;
 	CPU_OR(&two, &one, &other);
 	give(&two);
-	notified("2 for 2 busy");
+	reported("2 for 2 busy");
 	peer = started_on(&two, "two processors");
-	notified(CPU_EQUAL(&two, &all) ? "all of the cpuset's" : "2 for 3 busy");
+	reported(CPU_EQUAL(&two, &all) ? "all of the cpuset's" : "2 for 3 busy");
 	actor_join(peer, 0);
-	notified("2 for 2 busy");
+	reported("2 for 2 busy");
 	give(&one);
-	notified("1 for 2 busy");
+	reported("1 for 2 busy");
 	return 0;
 }
 

@@ -445,7 +445,7 @@ static void adds_up(const json_t *all)
 static void no_sample_twice(void)
 {
 	const char *build = getenv("SLMPM_BUILD");
-	char command[512], double_mapping[256] = "";
+	char command[512], twice[256] = "";
 	FILE *out;
 
 	snprintf(
@@ -454,8 +454,7 @@ static void no_sample_twice(void)
 		build ? build : "build", (int)getpid());
 	out = popen(command, "re");
 	CHECK(out, "no slmpm_stat");
-	CHECK(!fgets(double_mapping, sizeof(double_mapping), out), "there twice: %s",
-	      double_mapping);
+	CHECK(!fgets(twice, sizeof(twice), out), "there twice: %s", twice);
 	CHECK(pclose(out) == 0, "%s failed", command);
 }
 

@@ -16,14 +16,14 @@ static void put(unsigned char *to, size_t width, uint32_t i)
 {
 	uint16_t half = (uint16_t)(i * 3 + 0x0102);
 	uint32_t word = i * 5 + 0x01020304;
-	uint64_t double_mapping = i * UINT64_C(7) + UINT64_C(0x0102030405060708);
+	uint64_t twice = i * UINT64_C(7) + UINT64_C(0x0102030405060708);
 
 	if (width == 2)
 		memcpy(to, &half, 2);
 	else if (width == 4)
 		memcpy(to, &word, 4);
 	else if (width == 8)
-		memcpy(to, &double_mapping, 8);
+		memcpy(to, &twice, 8);
 	else
 		*to = (unsigned char)i;
 }

@@ -19,17 +19,17 @@
 #define MESSAGES     400
 
 /* One object per direction, each as its owner and as its peer sees it. */
-struct double_mapping {
+struct twice {
 	struct mapping own, peer;
 };
 
-static struct double_mapping ring, back;
+static struct twice ring, back;
 static uint64_t stale[1], done[1];
 static struct ring_writer w;
 static struct ring_reader r;
 static unsigned char payload[SEGMENTS / 4 * SEGMENT_SIZE];
 
-static void map_twice(struct double_mapping *t)
+static void map_twice(struct twice *t)
 {
 	CHECK(mapping_create(&t->own, "load_trap", OBJECT) == 0, "no shared memory");
 	CHECK(mapping_attach(&t->peer, t->own.fd, OBJECT, MAPPING_WRITE) == 0, "no second view");

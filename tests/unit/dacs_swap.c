@@ -14,7 +14,7 @@ static void swaps_each_width(void **state)
 {
 	static const unsigned char half[8] = {1, 0, 3, 2, 5, 4, 7, 6};
 	static const unsigned char word[8] = {3, 2, 1, 0, 7, 6, 5, 4};
-	static const unsigned char double_mapping[8] = {7, 6, 5, 4, 3, 2, 1, 0};
+	static const unsigned char twice[8] = {7, 6, 5, 4, 3, 2, 1, 0};
 	unsigned char data[8] = {0, 1, 2, 3, 4, 5, 6, 7};
 
 	(void)state;
@@ -25,7 +25,7 @@ static void swaps_each_width(void **state)
 	assert_memory_equal(data, word, 8);
 	dacsi_swap(data, 8, DACS_BYTE_SWAP_WORD);
 	dacsi_swap(data, 8, DACS_BYTE_SWAP_DOUBLE_WORD);
-	assert_memory_equal(data, double_mapping, 8);
+	assert_memory_equal(data, twice, 8);
 }
 
 static void leaves_bytes_alone_when_disabled(void **state)
