@@ -14,7 +14,7 @@
 #include "slmpm/base/error.h"
 #include "slmpm/fork.h"
 #include "slmpm/part.h"
-#include "slmpm/base/topology.h"
+#include "slmpm/net/topology.h"
 #include "slmpm/request.h"
 #include "slmpm/base/sized.h"
 #include "slmpm/stats.h"

@@ -256,7 +256,7 @@ struct endpoint {
 		uint64_t since, seq, offset; /* ns; for that of */
 	} enomem;
 	struct mode_tally modes;
-	struct reaction *reaction; /* how it has answered of late (link/late.c) */
+	struct reaction *reaction; /* how it has answered of late (completion/late.c) */
 	struct list events;        /* struct event: not asked for yet */
 	struct event ending;       /* of them, how it ended */
 };

@@ -17,7 +17,7 @@
 #include "slmpm/link/bundle.h"
 #include "slmpm/link/watermark.h"
 #include "slmpm/link/landing.h"
-#include "slmpm/link/late.h"
+#include "slmpm/completion/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/link/trace.h"
 #include "slmpm/share/ask.h"

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "slmpm/base/net.h"
+#include "slmpm/net/net.h"
 #include "slmpm/base/routes.h"
 #include "slmpm/base/wire.h"
 #include "slmpm/bond/bond.h"

@@ -21,7 +21,7 @@
 #include "slmpm/endpoint.h"
 #include "slmpm/base/error.h"
 #include "slmpm/mirror/track.h"
-#include "slmpm/mirror/finder.h"
+#include "slmpm/track/finder.h"
 #include "slmpm/rma/rma.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/base/sized.h"

@@ -6,7 +6,7 @@
 #include "slmpm/share/ask.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/base/error.h"
-#include "slmpm/link/late.h"
+#include "slmpm/completion/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/region/memory.h"
 #include "slmpm/mirror/mirror.h"

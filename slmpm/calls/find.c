@@ -13,7 +13,7 @@
 #include "slmpm/base/address.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/base/error.h"
-#include "slmpm/base/topology.h"
+#include "slmpm/net/topology.h"
 #include "slmpm/base/sized.h"
 
 /* ---- the addresses of a peer ---------------------------------------------------------------- */

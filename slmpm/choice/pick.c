@@ -7,7 +7,7 @@
 
 #include "slmpm/bond/bond.h"
 #include "slmpm/choice/choice.h"
-#include "slmpm/link/rail.h"
+#include "slmpm/choice/rail.h"
 #include "slmpm/mode/mode_rule.h"
 #include "slmpm/base/error.h"
 #include "slmpm/link/link.h"

@@ -4,7 +4,7 @@
 
 #include "slmpm/completion/completion.h"
 #include "slmpm/base/error.h"
-#include "slmpm/link/late.h"
+#include "slmpm/completion/late.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/base/sized.h"
 #include "slmpm/link/wait.h"

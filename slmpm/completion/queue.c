@@ -6,7 +6,7 @@
 
 #include "slmpm/completion/completion.h"
 #include "slmpm/base/error.h"
-#include "slmpm/link/late.h"
+#include "slmpm/completion/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"

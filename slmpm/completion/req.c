@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A caller's request, its slmpm_req: looked at, waited for, taken back. */
 #include "slmpm/base/error.h"
-#include "slmpm/link/late.h"
+#include "slmpm/completion/late.h"
 #include "slmpm/request.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"

@@ -8,7 +8,7 @@
 #define SLMPM_BOOTSTRAP_H
 
 #include "slmpm/endpoint.h"
-#include "slmpm/base/secret.h"
+#include "slmpm/net/secret.h"
 
 /* Starts the handshake over FD, which becomes the endpoint's. PIDFD: the peer's, or -1. */
 int bootstrap_start(struct endpoint *ep, int fd, int pidfd);

@@ -8,7 +8,7 @@
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/connect/control.h"
 #include "slmpm/base/error.h"
-#include "slmpm/base/url.h"
+#include "slmpm/net/url.h"
 #include "slmpm/link/wait.h"
 
 #define OVERSUBSCRIBED_MS 5 /* between tries at a listener that has its hands full */

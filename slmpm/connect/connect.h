@@ -4,7 +4,7 @@
 #define SLMPM_CONNECT_H
 
 #include "slmpm/endpoint.h"
-#include "slmpm/base/secret.h"
+#include "slmpm/net/secret.h"
 
 /* A connected socket, and what its handshake needs. */
 struct connection {

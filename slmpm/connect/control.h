@@ -7,7 +7,7 @@
 #define SLMPM_CONTROL_H
 
 #include "slmpm/endpoint.h"
-#include "slmpm/base/secret.h"
+#include "slmpm/net/secret.h"
 #include "slmpm/watch.h"
 
 enum control_step { WAIT_HELLO, WAIT_NONCE, WAIT_PROOF, WAIT_ROUND, CONNECTED, HUNG_UP };

@@ -6,7 +6,7 @@
 #include "slmpm/base/handle.h"
 #include "slmpm/base/log.h"
 #include "slmpm/connect/near.h"
-#include "slmpm/base/secret.h"
+#include "slmpm/net/secret.h"
 #include "slmpm/watch.h"
 
 struct listener {

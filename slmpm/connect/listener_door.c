@@ -10,7 +10,7 @@
 #include "slmpm/connect/control.h"
 #include "slmpm/connect/listener.h"
 #include "slmpm/base/log.h"
-#include "slmpm/base/net.h"
+#include "slmpm/net/net.h"
 #include "slmpm/base/clock.h"
 
 #define IDLE_MS  250 /* without a proof of the secret, after which a stranger makes room */

@@ -9,7 +9,7 @@
 #include "slmpm/sendrecv/arrival.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/base/error.h"
-#include "slmpm/link/late.h"
+#include "slmpm/completion/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/region/memory.h"
 #include "slmpm/rma/rma.h"

@@ -17,8 +17,8 @@
 #include "slmpm/base/error.h"
 #include "slmpm/base/log.h"
 #include "slmpm/launch/process.h"
-#include "slmpm/base/net.h"
-#include "slmpm/base/url.h"
+#include "slmpm/net/net.h"
+#include "slmpm/net/url.h"
 #include "slmpm/base/clock.h"
 
 #define URL_MAX 1024

@@ -9,7 +9,7 @@
 
 #include "slmpm/endpoint.h"
 #include "slmpm/base/log.h"
-#include "slmpm/base/secret.h"
+#include "slmpm/net/secret.h"
 #include "slmpm/watch.h"
 
 #define TICKET_SIZE     16

@@ -16,7 +16,7 @@
 
 #include "slmpm/context.h"
 #include "slmpm/base/error.h"
-#include "slmpm/base/topology.h"
+#include "slmpm/net/topology.h"
 #include "slmpm/base/sized.h"
 
 #define FILE_NAME "slmpm.elements"

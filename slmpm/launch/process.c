@@ -13,7 +13,7 @@
 
 #include "slmpm/launch/arrive.h"
 #include "slmpm/base/error.h"
-#include "slmpm/link/late.h"
+#include "slmpm/completion/late.h"
 #include "slmpm/base/cpus.h"
 #include "slmpm/launch/job.h"
 #include "slmpm/message/message.h"

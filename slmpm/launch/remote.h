@@ -7,7 +7,7 @@
 #define SLMPM_REMOTE_H
 
 #include "slmpm/context.h"
-#include "slmpm/base/topology.h"
+#include "slmpm/net/topology.h"
 
 /* slmpm_spawn for ELEMENT, which lies at PLACE. Waits until the program runs there. */
 int remote_spawn(slmpm_peer *peer, struct context *ctx, const char *prog, char *const argv[],

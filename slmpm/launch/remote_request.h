@@ -8,7 +8,7 @@
 
 #include <slmpm.h>
 
-#include "slmpm/base/topology.h"
+#include "slmpm/net/topology.h"
 
 struct remote_request {
 	const struct place *place;

@@ -17,7 +17,7 @@
 #include "slmpm/launch/launch.h"
 #include "slmpm/launch/process.h"
 #include "slmpm/launch/remote.h"
-#include "slmpm/base/topology.h"
+#include "slmpm/net/topology.h"
 #include "slmpm/base/log.h"
 #include "slmpm/base/sized.h"
 

@@ -6,7 +6,7 @@
 #include "slmpm/loan/area.h"
 #include "slmpm/link/bundle.h"
 #include "slmpm/base/error.h"
-#include "slmpm/link/late.h"
+#include "slmpm/completion/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/mode/mode_hint.h"

@@ -8,13 +8,13 @@
 #include <string.h>
 
 #include "slmpm/base/error.h"
-#include "slmpm/link/late.h"
+#include "slmpm/completion/late.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/link/link.h"
 #include "slmpm/message/match.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/link/wait.h"
-#include "slmpm/link/rail.h"
+#include "slmpm/choice/rail.h"
 #include "slmpm/completion/completion.h"
 
 #define STOPPED_MS 1000 /* who is not through with a share of a message in this time has stopped */

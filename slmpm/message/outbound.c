@@ -7,7 +7,7 @@
 
 #include "slmpm/bond/bond.h"
 #include "slmpm/link/link.h"
-#include "slmpm/link/rail.h"
+#include "slmpm/choice/rail.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/loan/loan_copy.h"
 #include "slmpm/message/message.h"

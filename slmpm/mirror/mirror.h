@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "slmpm/endpoint.h"
-#include "slmpm/mirror/dirty.h"
+#include "slmpm/track/dirty.h"
 #include "slmpm/mirror/intervals.h"
 
 #define MIRROR_ROLES (SLMPM_MIRROR_LEAD | SLMPM_MIRROR_FOLLOW)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The calls that join a mirror to a peer's, and part them. */
 #include "slmpm/base/error.h"
-#include "slmpm/link/late.h"
+#include "slmpm/completion/late.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/link/wait.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "slmpm/base/error.h"
-#include "slmpm/link/late.h"
+#include "slmpm/completion/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/message/message.h"
 #include "slmpm/mirror/mirror.h"

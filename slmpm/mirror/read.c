@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "slmpm/base/error.h"
-#include "slmpm/link/late.h"
+#include "slmpm/completion/late.h"
 #include "slmpm/message/message.h"
 #include "slmpm/link/wait.h"
 

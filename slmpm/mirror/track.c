@@ -16,7 +16,7 @@
 #include "slmpm/base/error.h"
 #include "slmpm/link/landing.h"
 #include "slmpm/base/log.h"
-#include "slmpm/mirror/backing.h"
+#include "slmpm/track/backing.h"
 #include "slmpm/mirror/track_parts.h"
 #include "slmpm/base/clock.h"
 

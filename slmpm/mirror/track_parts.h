@@ -4,7 +4,7 @@
 #define SLMPM_MIRROR_TRACK_PARTS_H
 
 #include "slmpm/mirror/track.h"
-#include "slmpm/mirror/finder.h"
+#include "slmpm/track/finder.h"
 
 struct tracker {
 	unsigned char *twin; /* as the peers know the memory */

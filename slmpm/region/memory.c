@@ -10,7 +10,7 @@
 #include "slmpm/completion/counter.h"
 #include "slmpm/domain.h"
 #include "slmpm/base/error.h"
-#include "slmpm/link/late.h"
+#include "slmpm/completion/late.h"
 #include "slmpm/completion/queue.h"
 #include "slmpm/base/sized.h"
 #include "slmpm/link/wait.h"

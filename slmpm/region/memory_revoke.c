@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "slmpm/base/error.h"
-#include "slmpm/link/late.h"
+#include "slmpm/completion/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/region/memory.h"
 #include "slmpm/link/wait.h"

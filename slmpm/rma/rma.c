@@ -3,7 +3,7 @@
 #include "slmpm/rma/rma.h"
 
 #include "slmpm/base/error.h"
-#include "slmpm/link/late.h"
+#include "slmpm/completion/late.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/message/message.h"

@@ -2,7 +2,7 @@
 /* Holds: messages read in place, also while they still grow. */
 #include "slmpm/loan/area.h"
 #include "slmpm/base/error.h"
-#include "slmpm/link/late.h"
+#include "slmpm/completion/late.h"
 #include "slmpm/message/held.h"
 #include "slmpm/sendrecv/sendrecv.h"
 #include "slmpm/link/wait.h"

@@ -13,7 +13,7 @@
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
-#include "slmpm/link/late.h"
+#include "slmpm/completion/late.h"
 
 #define PAGE     4096
 #define LAG      8192 /* so much later does it begin */

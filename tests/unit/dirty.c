@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "slmpm/mirror/dirty.h"
+#include "slmpm/track/dirty.h"
 #include "tests/lib/random.h"
 
 #define SIZE 20000

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "slmpm/base/secret.h"
+#include "slmpm/net/secret.h"
 #include "tests/lib/child.h"
 #include "tests/lib/test.h"
 

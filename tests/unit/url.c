@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "slmpm/base/url.h"
+#include "slmpm/net/url.h"
 #include "tests/lib/child.h"
 #include "tests/lib/test.h"
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "slmpm/mirror/written.h"
+#include "slmpm/track/written.h"
 
 #define PAGE  UINT64_C(4096)
 #define PAGES 200

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* TCP sockets: which addresses are allowed, who is at the other end, how long silence may last. */
+#ifndef SLMPM_NET_NET_H
+#define SLMPM_NET_NET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#define NET_NAME 56 /* "[IPv6]:port" */
+
+/* Is it of this machine alone, or has the user allowed others (SLMPM_INSECURE)? */
+bool net_allowed(const struct sockaddr *sa);
+/* "192.0.2.1:4711", "[::1]:4711"; an IPv4 address that IPv6 carries is shown as such. */
+void net_name(const struct sockaddr *sa, char name[NET_NAME]);
+/* Without the port. */
+void net_host(const struct sockaddr *sa, char name[NET_NAME]);
+/* The address of this end, or the OTHER's, with port 0; false where it has none. */
+bool net_end(int fd, bool other, struct sockaddr_storage *address);
+/* The other end's, "?" where it has gone. */
+void net_peer(int fd, char name[NET_NAME]);
+/* The port at this end, 0: none. */
+uint16_t net_port(int fd);
+/* Small packets go at once; a peer whose machine is silent for SLMPM_DEAD_MS and three seconds is lost,
+ * also where nobody looks (silence.h finds it sooner). Negative errno. */
+int net_prepare(int fd);
+
+#endif

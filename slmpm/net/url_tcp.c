@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* tcp://host:port: a name's addresses in turn, each with its share of the time that is left. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "slmpm/base/config.h"
+#include "slmpm/base/error.h"
+#include "slmpm/net/lookup.h"
+#include "slmpm/net/net.h"
+#include "slmpm/net/url.h"
+#include "slmpm/base/clock.h"
+
+static int not_found(const struct url *url, int rc, bool late)
+{
+	if (late)
+		return error_set(SLMPM_ETIMEOUT, "%s: the name was not found out in time",
+				 url->text);
+	if (rc == EAI_MEMORY)
+		return error_set(SLMPM_ENOMEM, "%s", url->text);
+	if (rc == EAI_SYSTEM)
+		return error_system(-errno, url->text);
+	return error_set(SLMPM_EADDRESS, "%s: %s", url->text, gai_strerror(rc));
+}
+
+static int url_tcp_find(const struct url *url, bool listening, uint64_t deadline,
+			struct addrinfo **found)
+{
+	bool late;
+	int rc = lookup(url->host, url->port, listening, deadline, found, &late);
+
+	return rc == 0 ? 0 : not_found(url, rc, late);
+}
+
+static int refused(const struct url *url, const struct sockaddr *sa)
+{
+	char name[NET_NAME];
+
+	net_name(sa, name);
+	return error_set(SLMPM_EACCES,
+			 "%s: %s is not of this machine alone, and nothing protects what travels "
+			 "there; SLMPM_INSECURE=y allows it",
+			 url->text, name);
+}
+
+static int url_tcp_new_socket(int family)
+{
+	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = net_prepare(fd);
+	if (rc == 0)
+		return fd;
+	close(fd);
+	return rc;
+}
+
+/* ---- listening ------------------------------------------------------------------------------ */
+
+/* One that says every address takes IPv4 along. Who was connected here may still linger. */
+static int listen_at(const struct addrinfo *at, int backlog)
+{
+	int fd = url_tcp_new_socket(at->ai_family), yes = 1, no = 0;
+
+	if (fd < 0)
+		return fd;
+	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+	if (at->ai_family == AF_INET6)
+		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
+	if (bind(fd, at->ai_addr, at->ai_addrlen) != 0 || listen(fd, backlog) != 0) {
+		int rc = -errno;
+
+		close(fd);
+		return rc;
+	}
+	return fd;
+}
+
+/* Every address: by IPv6 where there is any. Of a name, IPv4 first: most are written so. */
+static int listen_at_one(const struct url *url, const struct addrinfo *found, int backlog)
+{
+	int first = *url->host ? AF_INET : AF_INET6, rc = -EADDRNOTAVAIL;
+
+	for (int turn = 0; turn < 2; turn++)
+		for (const struct addrinfo *at = found; at; at = at->ai_next) {
+			if ((at->ai_family == first) == (turn == 1))
+				continue;
+			if (!net_allowed(at->ai_addr))
+				return refused(url, at->ai_addr);
+			rc = listen_at(at, backlog);
+			if (rc >= 0 || rc == -EADDRINUSE)
+				return rc < 0 ? url_not_listening(url, rc) : rc;
+		}
+	return url_not_listening(url, rc);
+}
+
+int url_listen_tcp(const struct url *url, int backlog)
+{
+	struct addrinfo *found;
+	int rc = url_tcp_find(url, true, clock_deadline((int)config_get()->handshake_ms), &found);
+
+	if (rc < 0)
+		return rc;
+	rc = listen_at_one(url, found, backlog);
+	freeaddrinfo(found);
+	return rc;
+}
+
+/* ---- connecting ----------------------------------------------------------------------------- */
+
+/* To a port where nobody listens, and that this end was given itself: nobody is there. */
+static bool is_itself(int fd)
+{
+	struct sockaddr_storage here = {0}, there = {0};
+	socklen_t a = sizeof(here), b = sizeof(there);
+
+	return getsockname(fd, (struct sockaddr *)&here, &a) == 0 &&
+	       getpeername(fd, (struct sockaddr *)&there, &b) == 0 && a == b &&
+	       !memcmp(&here, &there, a);
+}
+
+static int url_tcp_await_connected(int fd, uint64_t deadline)
+{
+	struct pollfd p = {.fd = fd, .events = POLLOUT};
+	int error = 0, n;
+	socklen_t size = sizeof(error);
+
+	do
+		n = poll(&p, 1, clock_ms(clock_now(), deadline, -1));
+	while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		return n < 0 ? -errno : -ETIMEDOUT;
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
+		return -errno;
+	return error ? -error : is_itself(fd) ? -ECONNREFUSED : 0;
+}
+
+static int url_tcp_connect_to(const struct addrinfo *to, uint64_t deadline)
+{
+	int fd = url_tcp_new_socket(to->ai_family), rc = 0;
+
+	if (fd < 0)
+		return fd;
+	if (connect(fd, to->ai_addr, to->ai_addrlen) != 0 && errno != EINPROGRESS && errno != EINTR)
+		rc = -errno;
+	if (rc == 0)
+		rc = url_tcp_await_connected(fd, deadline);
+	if (rc == 0)
+		return fd;
+	close(fd);
+	return rc;
+}
+
+/* The time that is left, shared among those that are. Without a deadline each has that of a
+ * handshake. */
+static uint64_t url_tcp_share_of(uint64_t deadline, const struct addrinfo *at)
+{
+	uint64_t now = clock_now(), left = 1;
+
+	if (deadline == UINT64_MAX)
+		return now + (uint64_t)config_get()->handshake_ms * 1000000;
+	for (; at->ai_next; at = at->ai_next)
+		left++;
+	return deadline > now ? now + (deadline - now) / left : now;
+}
+
+/* Of several failures the first that says most: somebody was there, or might have been. */
+static int connect_to_one(const struct url *url, const struct addrinfo *found, uint64_t deadline)
+{
+	const struct addrinfo *forbidden = NULL;
+	int why = 0;
+
+	for (const struct addrinfo *at = found; at; at = at->ai_next) {
+		int rc;
+
+		if (!net_allowed(at->ai_addr)) {
+			forbidden = at;
+			continue;
+		}
+		rc = url_tcp_connect_to(at, url_tcp_share_of(deadline, at));
+		if (rc >= 0)
+			return rc;
+		if (!why || why == -ECONNREFUSED)
+			why = rc;
+	}
+	return why || !forbidden ? url_not_connected(url, why ? why : -EADDRNOTAVAIL) :
+				   refused(url, forbidden->ai_addr);
+}
+
+int url_connect_tcp(const struct url *url, uint64_t deadline)
+{
+	struct addrinfo *found;
+	int rc = url_tcp_find(url, false, deadline, &found);
+
+	if (rc < 0)
+		return rc;
+	rc = connect_to_one(url, found, deadline);
+	freeaddrinfo(found);
+	return rc;
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Who writes into a protected page waits until a thread of ours, which the kernel tells of it, has
+ * noted the page and opened it. One (fault_server.h) serves all mirrors of the process.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "slmpm/base/list.h"
+#include "slmpm/track/fault_server.h"
+#include "slmpm/track/finder.h"
+#include "slmpm/track/uffd.h"
+#include "slmpm/track/written.h"
+
+#define MESSAGES 16
+
+struct fault_pages {
+	struct pages pages;
+	struct written written;
+	struct list node;
+	int fd;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	struct list all;             /* struct fault_pages */
+	struct fault_server *server; /* while there are any */
+} faults = {.lock = PTHREAD_MUTEX_INITIALIZER, .all = {&faults.all, &faults.all}};
+
+/* ---- what the thread is told ------------------------------------------------------------------ */
+
+static struct fault_pages *pages_at(uintptr_t at)
+{
+	LIST_EACH(node, &faults.all) {
+		struct fault_pages *p = LIST_ENTRY(node, struct fault_pages, node);
+
+		if (at >= p->pages.lo && at < p->pages.hi)
+			return p;
+	}
+	return NULL;
+}
+
+/* Marked first: whoever may go on finds it so. */
+static int track_fault_open_pages(struct fault_pages *p, uintptr_t lo, uintptr_t hi)
+{
+	int rc;
+
+	written_enter(&p->written);
+	written_mark(&p->written, lo, hi);
+	rc = uffd_protect(p->fd, lo, hi, false);
+	written_leave(&p->written);
+	return rc;
+}
+
+static void wake(int fd, uintptr_t at, uint64_t page)
+{
+	struct uffdio_range range = {.start = at / page * page, .len = page};
+
+	(void)ioctl(fd, UFFDIO_WAKE, &range);
+}
+
+static void track_fault_take_fault(int fd, uintptr_t at)
+{
+	struct fault_pages *p;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	int rc = -ENOENT;
+
+	p = pages_at(at);
+	if (p) {
+		page = p->written.page;
+		at = at / page * page;
+		rc = track_fault_open_pages(p, at, written_ahead(&p->written, at));
+	}
+	/* Not watched any more, or the kernel cannot just now: who waits tries again. */
+	if (rc < 0)
+		wake(fd, at, page);
+}
+
+/* Memory is about to be given back: its pages will be empty, and not protected, when that is done,
+ * of which nobody tells. */
+static void take_removal(uintptr_t lo, uintptr_t hi)
+{
+	LIST_EACH(node, &faults.all)
+		written_mark_always(&LIST_ENTRY(node, struct fault_pages, node)->written, lo, hi);
+}
+
+/* Who gives memory back goes on as soon as that is read: the lock makes its next look wait until it
+ * is noted, too. */
+static void take_messages(int fd)
+{
+	struct uffd_msg m[MESSAGES];
+	ssize_t got;
+
+	pthread_mutex_lock(&faults.lock);
+	got = read(fd, m, sizeof(m));
+	for (ssize_t i = 0; i < got / (ssize_t)sizeof(*m); i++) {
+		if (m[i].event == UFFD_EVENT_PAGEFAULT)
+			track_fault_take_fault(fd, (uintptr_t)m[i].arg.pagefault.address);
+		else if (m[i].event == UFFD_EVENT_REMOVE)
+			take_removal((uintptr_t)m[i].arg.remove.start,
+				     (uintptr_t)m[i].arg.remove.end);
+	}
+	pthread_mutex_unlock(&faults.lock);
+}
+
+/* ---- pages ------------------------------------------------------------------------------------ */
+
+static bool track_fault_protect(void *arg, uintptr_t lo, uintptr_t hi)
+{
+	const struct fault_pages *p = arg;
+
+	return uffd_protect(p->fd, lo, hi, true) == 0;
+}
+
+/* Before Linux 6.4 a page that is not there cannot be protected; one that has been read is. */
+static void touch(const struct range *range)
+{
+	for (uintptr_t at = range->lo; at < range->hi; at += range->page)
+		(void)*(volatile const unsigned char *)at;
+}
+
+/* With the lock; the last pages have gone. The thread takes the lock, too, so it is given back
+ * meanwhile: who comes then starts another. */
+static void end(void)
+{
+	struct fault_server *s = faults.server;
+
+	faults.server = NULL;
+	pthread_mutex_unlock(&faults.lock);
+	fault_server_end(s);
+	pthread_mutex_lock(&faults.lock);
+}
+
+/* With the lock. */
+static int track_fault_watch(struct fault_pages *p, const struct range *range)
+{
+	int rc = 0;
+
+	if (!faults.server)
+		rc = fault_server_start(&faults.server, take_messages);
+	if (rc < 0)
+		return rc;
+	p->fd = faults.server->fd;
+	if (!(faults.server->features & UFFD_UNPOPULATED))
+		touch(range);
+	list_append(&faults.all, &p->node);
+	rc = uffd_watch(p->fd, range->lo, range->hi);
+	if (rc == 0)
+		rc = uffd_protect(p->fd, range->lo, range->hi, true);
+	return rc;
+}
+
+/* Who waits there goes on. */
+static void track_fault_leave(struct fault_pages *p)
+{
+	struct uffdio_range range = {.start = p->pages.lo, .len = p->pages.hi - p->pages.lo};
+
+	if (list_empty(&p->node))
+		return;
+	list_remove(&p->node);
+	(void)ioctl(p->fd, UFFDIO_UNREGISTER, &range);
+	(void)ioctl(p->fd, UFFDIO_WAKE, &range);
+	if (list_empty(&faults.all))
+		end();
+}
+
+static int open_fault(struct pages **pages, const struct range *range)
+{
+	struct fault_pages *p = calloc(1, sizeof(*p));
+	int rc;
+
+	if (!p)
+		return -ENOMEM;
+	p->pages = (struct pages){&track_fault, range->lo, range->hi};
+	list_init(&p->node);
+	rc = written_init(&p->written, range->lo, range->hi, range->page);
+	if (rc < 0) {
+		free(p);
+		return rc;
+	}
+	pthread_mutex_lock(&faults.lock);
+	rc = track_fault_watch(p, range);
+	if (rc < 0)
+		track_fault_leave(p);
+	pthread_mutex_unlock(&faults.lock);
+	if (rc < 0) {
+		written_free(&p->written);
+		free(p);
+	} else {
+		*pages = &p->pages;
+	}
+	return rc;
+}
+
+static void close_fault(struct pages *pages)
+{
+	struct fault_pages *p = (struct fault_pages *)pages;
+
+	pthread_mutex_lock(&faults.lock);
+	track_fault_leave(p);
+	pthread_mutex_unlock(&faults.lock);
+	written_free(&p->written);
+	free(p);
+}
+
+/* The child's memory is not watched, and it has no thread; its descriptors would keep the parent's
+ * memory watched. */
+static void track_fault_forked(struct pages *pages)
+{
+	(void)pages;
+	if (faults.server)
+		fault_server_forget(faults.server);
+	faults.server = NULL;
+	list_init(&faults.all);
+	(void)pthread_mutex_init(&faults.lock, NULL);
+}
+
+static int track_fault_next(struct pages *pages, uintptr_t *at, uintptr_t *lo, uintptr_t *hi)
+{
+	struct fault_pages *p = (struct fault_pages *)pages;
+
+	if (*at == pages->lo) {
+		pthread_mutex_lock(&faults.lock);
+		pthread_mutex_unlock(&faults.lock);
+		written_take(&p->written, track_fault_protect, p);
+	}
+	return *at < pages->hi && written_next(&p->written, at, lo, hi);
+}
+
+static void fault_unprotect(struct pages *pages, uintptr_t lo, uintptr_t hi)
+{
+	struct fault_pages *p = (struct fault_pages *)pages;
+
+	if (written_clip(&p->written, &lo, &hi))
+		(void)track_fault_open_pages(p, lo, hi);
+}
+
+/* Where the kernel waits as others do nothing has to be opened ahead. */
+static bool track_fault_each_there(uintptr_t lo, uintptr_t hi, bool open)
+{
+	bool any = false;
+
+	pthread_mutex_lock(&faults.lock);
+	if (faults.server && !faults.server->of_kernel)
+		LIST_EACH(node, &faults.all) {
+			struct fault_pages *p = LIST_ENTRY(node, struct fault_pages, node);
+
+			if (p->pages.lo >= hi || p->pages.hi <= lo)
+				continue;
+			any = true;
+			if (open)
+				fault_unprotect(&p->pages, lo, hi);
+		}
+	pthread_mutex_unlock(&faults.lock);
+	return any;
+}
+
+static bool fault_unprotect_any(uintptr_t lo, uintptr_t hi)
+{
+	return track_fault_each_there(lo, hi, true);
+}
+
+static bool track_fault_lies(uintptr_t lo, uintptr_t hi)
+{
+	return track_fault_each_there(lo, hi, false);
+}
+
+bool track_fault_of_kernel(void)
+{
+	int fd = uffd_open(0, 0);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+const struct finder track_fault = {
+	.name = "fault",
+	.open = open_fault,
+	.close = close_fault,
+	.forked = track_fault_forked,
+	.next = track_fault_next,
+	.unprotect = fault_unprotect,
+	.unprotect_any = fault_unprotect_any,
+	.lies = track_fault_lies,
+};

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Pages are made read-only; who stores there gets a signal, whose handler notes the page and opens
+ * it. The handler takes no lock and allocates nothing: it finds the page by a table of fixed size,
+ * whose entries are taken away only when no handler looks at them.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "slmpm/track/chain.h"
+#include "slmpm/track/finder.h"
+#include "slmpm/track/written.h"
+
+#define ENTRIES 256
+
+struct signal_pages {
+	struct pages pages;
+	struct written written;
+	int protection; /* when open */
+	unsigned entry;
+};
+
+struct entry {
+	_Atomic uintptr_t lo, hi; /* hi 0: nothing is here */
+	struct signal_pages *_Atomic pages;
+	_Atomic unsigned users; /* handlers and others that look at it */
+	bool used;              /* the lock's */
+};
+
+static struct {
+	pthread_mutex_t lock;
+	_Atomic unsigned top; /* none from here on has ever been used */
+	struct entry entries[ENTRIES];
+} table = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* ---- in the handler --------------------------------------------------------------------------- */
+
+/* Where the kernel will not cut the mapping once more, all of it is opened. */
+static void track_signal_open_pages(struct signal_pages *p, uintptr_t lo, uintptr_t hi)
+{
+	written_enter(&p->written);
+	written_mark(&p->written, lo, hi);
+	if (mprotect((void *)lo, hi - lo, p->protection) != 0) {
+		written_mark(&p->written, p->pages.lo, p->pages.hi);
+		(void)mprotect((void *)p->pages.lo, p->pages.hi - p->pages.lo, p->protection);
+	}
+	written_leave(&p->written);
+}
+
+static void signal_unprotect(struct pages *pages, uintptr_t lo, uintptr_t hi)
+{
+	struct signal_pages *p = (struct signal_pages *)pages;
+
+	if (written_clip(&p->written, &lo, &hi))
+		track_signal_open_pages(p, lo, hi);
+}
+
+static void track_signal_take_fault(struct signal_pages *p, uintptr_t at)
+{
+	at = at / p->written.page * p->written.page;
+	if (at >= p->pages.lo && at < p->pages.hi) /* the entry is not just being made */
+		track_signal_open_pages(p, at, written_ahead(&p->written, at));
+}
+
+enum doing { LOOK, UNPROTECT, TAKE };
+
+/* Do any lie there? And what is to be done about them. */
+static bool track_signal_each_there(uintptr_t lo, uintptr_t hi, enum doing doing)
+{
+	unsigned top = atomic_load(&table.top);
+	bool any = false;
+
+	for (unsigned i = 0; i < top; i++) {
+		struct entry *e = &table.entries[i];
+
+		/* Counted first, so that what is found stays. */
+		atomic_fetch_add(&e->users, 1);
+		if (atomic_load(&e->lo) < hi && atomic_load(&e->hi) > lo) {
+			any = true;
+			if (doing == UNPROTECT)
+				signal_unprotect(&atomic_load(&e->pages)->pages, lo, hi);
+			else if (doing == TAKE)
+				track_signal_take_fault(atomic_load(&e->pages), lo);
+		}
+		atomic_fetch_sub(&e->users, 1);
+	}
+	return any;
+}
+
+static bool signal_unprotect_any(uintptr_t lo, uintptr_t hi)
+{
+	return track_signal_each_there(lo, hi, UNPROTECT);
+}
+
+static bool track_signal_lies(uintptr_t lo, uintptr_t hi)
+{
+	return track_signal_each_there(lo, hi, LOOK);
+}
+
+static bool track_signal_take(uintptr_t at)
+{
+	return track_signal_each_there(at, at + 1, TAKE);
+}
+
+/* ---- entries ---------------------------------------------------------------------------------- */
+
+static int track_signal_enter(struct signal_pages *p)
+{
+	unsigned i = 0;
+
+	pthread_mutex_lock(&table.lock);
+	while (i < ENTRIES && table.entries[i].used)
+		i++;
+	if (i < ENTRIES) {
+		struct entry *e = &table.entries[i];
+
+		e->used = true;
+		p->entry = i;
+		atomic_store(&e->pages, p);
+		atomic_store(&e->lo, p->pages.lo);
+		atomic_store(&e->hi, p->pages.hi);
+		if (atomic_load(&table.top) <= i)
+			atomic_store(&table.top, i + 1);
+	}
+	pthread_mutex_unlock(&table.lock);
+	return i < ENTRIES ? 0 : -ENOSPC;
+}
+
+static void track_signal_leave(struct signal_pages *p)
+{
+	struct entry *e = &table.entries[p->entry];
+
+	atomic_store(&e->hi, 0);
+	while (atomic_load(&e->users))
+		sched_yield();
+	pthread_mutex_lock(&table.lock);
+	e->used = false;
+	pthread_mutex_unlock(&table.lock);
+}
+
+/* ---- the finder ----------------------------------------------------------------------------- */
+
+static bool track_signal_protect(void *arg, uintptr_t lo, uintptr_t hi)
+{
+	const struct signal_pages *p = arg;
+
+	return mprotect((void *)lo, hi - lo, p->protection & ~PROT_WRITE) == 0;
+}
+
+static int track_signal_watch(struct signal_pages *p)
+{
+	int rc = chain_install(track_signal_take);
+
+	if (rc == 0)
+		rc = track_signal_enter(p);
+	if (rc == 0 && !track_signal_protect(p, p->pages.lo, p->pages.hi)) {
+		rc = -errno;
+		track_signal_leave(p);
+	}
+	return rc;
+}
+
+static int open_signal(struct pages **pages, const struct range *range)
+{
+	struct signal_pages *p = calloc(1, sizeof(*p));
+	int rc;
+
+	if (!p)
+		return -ENOMEM;
+	p->pages = (struct pages){&track_signal, range->lo, range->hi};
+	p->protection = range->protection;
+	rc = written_init(&p->written, range->lo, range->hi, range->page);
+	if (rc < 0) {
+		free(p);
+		return rc;
+	}
+	rc = track_signal_watch(p);
+	if (rc < 0) {
+		written_free(&p->written);
+		free(p);
+	} else {
+		*pages = &p->pages;
+	}
+	return rc;
+}
+
+/* Opened before the entry goes: who has faulted and finds none finds the page open. */
+static void track_signal_give_up(struct signal_pages *p)
+{
+	(void)mprotect((void *)p->pages.lo, p->pages.hi - p->pages.lo, p->protection);
+	track_signal_leave(p);
+}
+
+static void close_signal(struct pages *pages)
+{
+	struct signal_pages *p = (struct signal_pages *)pages;
+
+	track_signal_give_up(p);
+	written_free(&p->written);
+	free(p);
+}
+
+/* A child has one thread, which is in no handler; what others of its parent's were is nothing. */
+static void track_signal_forked(struct pages *pages)
+{
+	struct signal_pages *p = (struct signal_pages *)pages;
+
+	(void)pthread_mutex_init(&table.lock, NULL);
+	for (unsigned i = 0; i < ENTRIES; i++)
+		atomic_store(&table.entries[i].users, 0);
+	track_signal_give_up(p);
+}
+
+static int track_signal_next(struct pages *pages, uintptr_t *at, uintptr_t *lo, uintptr_t *hi)
+{
+	struct signal_pages *p = (struct signal_pages *)pages;
+
+	if (*at == pages->lo)
+		written_take(&p->written, track_signal_protect, p);
+	return *at < pages->hi && written_next(&p->written, at, lo, hi);
+}
+
+const struct finder track_signal = {
+	.name = "signal",
+	.open = open_signal,
+	.close = close_signal,
+	.forked = track_signal_forked,
+	.next = track_signal_next,
+	.unprotect = signal_unprotect,
+	.unprotect_any = signal_unprotect_any,
+	.lies = track_signal_lies,
+};
