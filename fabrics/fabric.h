@@ -366,8 +366,4 @@ struct fabric {
 	void (*arm)(struct fabric_domain *domain, bool on);
 };
 
-/* The fabrics built in, in the order of their names; NULL behind the last. */
-const struct fabric *fabric_at(int i);
-const struct fabric *fabric_find(const char *name);
-
 #endif

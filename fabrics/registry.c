@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The list of fabrics, made by the Makefile from the files in this folder. */
-#include "fabrics/fabric.h"
+#include "fabrics/registry.h"
 
 #include <string.h>
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fabrics/registry.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/base/error.h"
 #include "slmpm/part.h"

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabrics/fabric.h"
+#include "fabrics/registry.h"
 
 #define OF_NETWORKS "tcp" /* the fabric whose ends are addresses */
 

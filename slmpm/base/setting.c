@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabrics/fabric.h"
+#include "fabrics/registry.h"
 #include "slmpm/base/routes.h"
 #include "slmpm/base/address.h"
 #include "slmpm/base/cpus.h"

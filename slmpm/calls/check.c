@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fabrics/fabric.h"
+#include "fabrics/registry.h"
 #include "shm/mapping.h"
 #include "slmpm/bond/bond.h"
 #include "slmpm/base/routes.h"

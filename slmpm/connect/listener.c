@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fabrics/registry.h"
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/connect/connect.h"
 #include "slmpm/endpoint.h"

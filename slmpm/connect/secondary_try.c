@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabrics/registry.h"
 #include "slmpm/connect/secondary_parts.h"
 #include "slmpm/base/config.h"
 #include "slmpm/domain.h"

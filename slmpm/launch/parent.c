@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fabrics/registry.h"
 #include "slmpm/launch/arrive.h"
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/base/error.h"

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fabrics/registry.h"
 #include "slmpm/launch/arrive.h"
 #include "slmpm/base/error.h"
 #include "slmpm/launch/job.h"

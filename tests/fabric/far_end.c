@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fabrics/registry.h"
 #include "tests/lib/actor.h"
 #include "tests/lib/far_call.h"
 

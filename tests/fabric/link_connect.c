@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "fabrics/registry.h"
 #include "tests/lib/actor.h"
 #include "tests/lib/bonded.h"
 #include "tests/lib/fabric_suite.h"

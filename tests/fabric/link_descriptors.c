@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "fabrics/fabric.h"
+#include "fabrics/registry.h"
 #include "tests/lib/test.h"
 
 #define MOST 256

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "fabrics/fabric.h"
+#include "fabrics/registry.h"
 
 #define MASK(op) (UINT64_C(1) << FABRIC_##op)
 

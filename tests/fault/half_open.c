@@ -14,7 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "fabrics/fabric.h"
+#include "fabrics/registry.h"
 #include "tests/lib/child.h"
 #include "tests/lib/death.h"
 #include "tests/lib/honest.h"

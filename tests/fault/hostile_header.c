@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fabrics/registry.h"
 #include "tests/lib/actor.h"
 #include "tests/lib/raw_key.h"
 #include "tests/lib/raw_net_trial.h"

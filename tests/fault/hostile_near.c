@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "fabrics/fabric.h"
+#include "fabrics/registry.h"
 #include "tests/lib/actor.h"
 #include "tests/lib/child.h"
 #include "tests/lib/honest.h"

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabrics/registry.h"
 #include "slmpm/bond/bond.h"
 #include "tests/lib/test.h"
 

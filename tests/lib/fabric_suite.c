@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabrics/registry.h"
 #include "tests/lib/actor.h"
 #include "tests/lib/bonded.h"
 #include "tests/lib/far.h"

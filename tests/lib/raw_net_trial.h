@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabrics/fabric.h"
+#include "fabrics/registry.h"
 #include "tests/lib/offence.h"
 #include "tests/lib/raw_net.h"
 #include "tests/lib/raw_proof.h"

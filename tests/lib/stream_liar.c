@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fabrics/fabric.h"
+#include "fabrics/registry.h"
 #include "tests/lib/child.h"
 #include "tests/lib/honest.h"
 #include "tests/lib/settings.h"

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "fabrics/registry.h"
 #include "tests/lib/actor.h"
 #include "tests/lib/far.h"
 #include "tests/lib/loopback.h"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabrics/registry.h"
 #include "slmpm/connect/secondary_parts.h"
 #include "tests/lib/actor.h"
 #include "tests/lib/bond_rig.h"

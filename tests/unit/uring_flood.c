@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "fabrics/registry.h"
 #include "fabrics/tcp_uring.h"
 #include "tests/lib/actor.h"
 #include "tests/lib/link_pair.h"
