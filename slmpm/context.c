@@ -353,6 +353,28 @@ int slmpm_shut(slmpm_ctx handle, int timeout_ms)
 
 /* ---- endpoints ------------------------------------------------------------------------------ */
 
+static struct context *context_of_object(const struct handle_table *table, const void *object)
+{
+	return *(struct context *const *)(const void *)((const unsigned char *)object +
+							table->context);
+}
+
+void *context_lock_object(struct handle_table *table, uint64_t id, int *rc)
+{
+	void *object = handle_get(table, id);
+
+	if (object) {
+		struct context *ctx = context_of_object(table, object);
+
+		context_lock(ctx);
+		if (handle_get(table, id) == object && context_of_object(table, object) == ctx)
+			return object;
+		context_unlock(ctx); /* another thread has just ended it */
+	}
+	*rc = handle_error(table, id);
+	return NULL;
+}
+
 int context_add(struct context *ctx, struct endpoint *ep)
 {
 	if (ctx->count == ctx->capacity) {

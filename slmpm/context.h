@@ -140,6 +140,9 @@ static inline void context_lock(struct context *ctx)
 		pthread_mutex_lock(&ctx->lock);
 }
 
+/* The object of ID in a table of those that have a context, which is locked; NULL: nothing is, the detail is set and *RC. */
+void *context_lock_object(struct handle_table *table, uint64_t id, int *rc);
+
 /* Others may have what they wait for: wakes them, and the one that polls if it sleeps. */
 void context_wake(struct context *ctx);
 static inline void context_changed(struct context *ctx)

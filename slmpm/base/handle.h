@@ -27,6 +27,7 @@ struct handle_table {
 	const char *noun;
 	size_t object_size;
 	size_t kept;          /* bytes in front that a new object takes over from the last */
+	size_t context;       /* where its context stands, among those; 0: it has none */
 	pthread_mutex_t lock; /* for allocation only */
 	uint32_t count;       /* slots ever used */
 	uint32_t first_free;  /* index + 1 */
@@ -37,7 +38,7 @@ struct handle_table {
 #define HANDLE_TABLE_FROM(text, type, first)                                                       \
 	{                                                                                          \
 		.noun = (text), .object_size = sizeof(type), .kept = offsetof(type, first),        \
-		.lock = PTHREAD_MUTEX_INITIALIZER                                                  \
+		.context = offsetof(type, ctx), .lock = PTHREAD_MUTEX_INITIALIZER                  \
 	}
 #define HANDLE_TABLE(text, type)                                                                   \
 	{                                                                                          \

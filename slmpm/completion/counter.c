@@ -39,28 +39,6 @@ void counter_free(struct counter *c)
 	handle_free(&counter_table, c);
 }
 
-static struct counter *counter_get(slmpm_ctr ctr)
-{
-	return handle_get(&counter_table, ctr.id);
-}
-
-/* Its context, locked, and the counter; NULL with the detail set and *RC. */
-static struct context *lock_counter(slmpm_ctr ctr, struct counter **c, int *rc)
-{
-	struct context *ctx;
-
-	*c = counter_get(ctr);
-	ctx = *c ? (*c)->ctx : NULL;
-	if (ctx) {
-		context_lock(ctx);
-		if (counter_get(ctr) == *c && (*c)->ctx == ctx)
-			return ctx;
-		context_unlock(ctx); /* another thread has just destroyed it */
-	}
-	*rc = handle_error(&counter_table, ctr.id);
-	return NULL;
-}
-
 struct counting {
 	slmpm_ctr ctr;
 	struct counter *counter; /* NULL: another thread has destroyed it */
@@ -83,7 +61,7 @@ static bool count_reached(void *arg)
 {
 	struct counting *w = arg;
 
-	if (counter_get(w->ctr) != w->counter)
+	if (handle_get(&counter_table, w->ctr.id) != w->counter)
 		w->counter = NULL;
 	if (!w->counter || has_counted(w))
 		return true;
@@ -108,9 +86,10 @@ int slmpm_ctr_wait(slmpm_ctr ctr, uint64_t value, int timeout_ms)
 	struct counting w = {.ctr = ctr, .value = value};
 	int rc = 0;
 
-	w.ctx = lock_counter(ctr, &w.counter, &rc);
-	if (!w.ctx)
+	w.counter = context_lock_object(&counter_table, ctr.id, &rc);
+	if (!w.counter)
 		return rc;
+	w.ctx = w.counter->ctx;
 	w.posted = w.counter->posted;
 	rc = wait_until(w.ctx, count_reached, &w, timeout_ms);
 	if (!w.counter)
@@ -130,12 +109,13 @@ int slmpm_ctr_wait(slmpm_ctr ctr, uint64_t value, int timeout_ms)
 int slmpm_ctr_query(slmpm_ctr ctr, struct slmpm_ctr_info *info)
 {
 	struct slmpm_ctr_info now;
-	struct counter *c;
 	int rc = 0;
-	struct context *ctx = lock_counter(ctr, &c, &rc);
+	struct counter *c = context_lock_object(&counter_table, ctr.id, &rc);
+	struct context *ctx;
 
-	if (!ctx)
+	if (!c)
 		return rc;
+	ctx = c->ctx;
 	rc = sized_check_own("slmpm_ctr_query", info, sizeof(now));
 	if (rc == 0) {
 		now = (struct slmpm_ctr_info){
@@ -152,12 +132,13 @@ int slmpm_ctr_query(slmpm_ctr ctr, struct slmpm_ctr_info *info)
 
 int slmpm_ctr_destroy(slmpm_ctr ctr)
 {
-	struct counter *c;
 	int rc = 0;
-	struct context *ctx = lock_counter(ctr, &c, &rc);
+	struct counter *c = context_lock_object(&counter_table, ctr.id, &rc);
+	struct context *ctx;
 
-	if (!ctx)
+	if (!c)
 		return rc;
+	ctx = c->ctx;
 	if (!list_empty(&c->in_flight) || c->users)
 		rc = error_set(SLMPM_EBUSY, "slmpm_ctr_destroy: %s",
 			       c->users ? "a region notifies it" : "operations are under way");

@@ -116,19 +116,14 @@ static struct queue *queue_get(slmpm_cq cq)
 	return q && !q->pass_on ? q : NULL;
 }
 
-/* Its context, locked, and the queue; NULL with the detail set and *RC. */
-static struct context *lock_queue(slmpm_cq cq, struct queue **q, int *rc)
+/* Its context is locked; NULL: nothing is, the detail is set and *RC. */
+static struct queue *lock_queue(slmpm_cq cq, int *rc)
 {
-	struct context *ctx;
+	struct queue *q = context_lock_object(&queue_table, cq.id, rc);
 
-	*q = queue_get(cq);
-	ctx = *q ? (*q)->ctx : NULL;
-	if (ctx) {
-		context_lock(ctx);
-		if (queue_get(cq) == *q && (*q)->ctx == ctx)
-			return ctx;
-		context_unlock(ctx); /* another thread has just destroyed it */
-	}
+	if (!q || !q->pass_on)
+		return q;
+	context_unlock(q->ctx);
 	*rc = handle_error(&queue_table, cq.id);
 	return NULL;
 }
@@ -141,12 +136,13 @@ static int bad_place(const char *call, const struct slmpm_done *done, int n)
 
 int slmpm_cq_poll(slmpm_cq cq, struct slmpm_done *done, int n)
 {
-	struct queue *q;
 	int rc = 0;
-	struct context *ctx = lock_queue(cq, &q, &rc);
+	struct queue *q = lock_queue(cq, &rc);
+	struct context *ctx;
 
-	if (!ctx)
+	if (!q)
 		return rc;
+	ctx = q->ctx;
 	if (!done || n <= 0) {
 		rc = bad_place("slmpm_cq_poll", done, n);
 	} else {
@@ -188,9 +184,10 @@ int slmpm_cq_wait(slmpm_cq cq, struct slmpm_done *done, int n, int timeout_ms)
 	struct polling w = {.cq = cq};
 	int rc = 0;
 
-	w.ctx = lock_queue(cq, &w.queue, &rc);
-	if (!w.ctx)
+	w.queue = lock_queue(cq, &rc);
+	if (!w.queue)
 		return rc;
+	w.ctx = w.queue->ctx;
 	if (!done || n <= 0) {
 		rc = bad_place("slmpm_cq_wait", done, n);
 	} else {
@@ -210,12 +207,13 @@ int slmpm_cq_wait(slmpm_cq cq, struct slmpm_done *done, int n, int timeout_ms)
 
 int slmpm_cq_destroy(slmpm_cq cq)
 {
-	struct queue *q;
 	int rc = 0;
-	struct context *ctx = lock_queue(cq, &q, &rc);
+	struct queue *q = lock_queue(cq, &rc);
+	struct context *ctx;
 
-	if (!ctx)
+	if (!q)
 		return rc;
+	ctx = q->ctx;
 	if (q->in_flight || q->users) {
 		rc = error_set(SLMPM_EBUSY, "slmpm_cq_destroy: %s",
 			       q->users ? "a region or a work queue ends here" :

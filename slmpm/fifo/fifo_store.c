@@ -12,34 +12,21 @@
 #include "slmpm/completion/completion.h"
 #include "slmpm/completion/how.h"
 
-static struct fifo_entry *entry_get(uint64_t id)
-{
-	struct fifo_entry *e = handle_get(&fifo_table, id);
-
-	/* One that was not taken has been given to nobody. */
-	return e && list_empty(&e->node) && !e->store ? e : NULL;
-}
-
 /* Locks its context; NULL: nothing is locked, the detail is set in *RC. */
 static struct fifo_entry *entry_lock(const char *call, const struct slmpm_fifo *entry, int *rc)
 {
 	struct fifo_entry *e;
-	struct context *ctx;
 
 	if (!entry) {
 		*rc = error_set(SLMPM_EINVAL, "%s: no entry", call);
 		return NULL;
 	}
-	e = handle_get(&fifo_table, entry->id);
-	if (e) {
-		ctx = e->ctx;
-		context_lock(ctx);
-		if (entry_get(entry->id) == e && e->ctx == ctx)
-			return e;
-		context_unlock(ctx);
-	}
-	*rc = e ? error_set(SLMPM_EHANDLE, "%s: the entry is in use", call) :
-		  handle_error(&fifo_table, entry->id);
+	e = context_lock_object(&fifo_table, entry->id, rc);
+	/* One that was not taken has been given to nobody. */
+	if (!e || (list_empty(&e->node) && !e->store))
+		return e;
+	context_unlock(e->ctx);
+	*rc = error_set(SLMPM_EHANDLE, "%s: the entry is in use", call);
 	return NULL;
 }
 

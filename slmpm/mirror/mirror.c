@@ -15,24 +15,6 @@
 
 struct handle_table mirror_table = HANDLE_TABLE_FROM("mirror", struct mirror, node);
 
-struct mirror *mirror_lock(slmpm_mirror handle, int *rc)
-{
-	struct mirror *m = handle_get_sized(&mirror_table, handle.id, sizeof(*m));
-
-	if (LIKELY(m && !m->ctx->multiple))
-		return m;
-	if (m) {
-		struct context *ctx = m->ctx;
-
-		pthread_mutex_lock(&ctx->lock);
-		if (handle_get(&mirror_table, handle.id) == m && m->ctx == ctx)
-			return m;
-		pthread_mutex_unlock(&ctx->lock); /* another thread has just ended it */
-	}
-	*rc = handle_error(&mirror_table, handle.id);
-	return NULL;
-}
-
 uint64_t mirror_now(void)
 {
 	struct timespec now;

@@ -114,8 +114,11 @@ static inline struct mirror *mirror_get(slmpm_mirror handle)
 {
 	return handle_get_sized(&mirror_table, handle.id, sizeof(struct mirror));
 }
-/* With the context locked; NULL: nothing is locked, the detail is set in *RC. */
-struct mirror *mirror_lock(slmpm_mirror handle, int *rc);
+/* With the context locked; NULL: nothing is locked, the detail is set and *RC. */
+static inline struct mirror *mirror_lock(slmpm_mirror handle, int *rc)
+{
+	return (struct mirror *)context_lock_object(&mirror_table, handle.id, rc);
+}
 /* The attachment to PEER, or with {0} to the leader; NULL. */
 struct attachment *mirror_find(const struct mirror *m, slmpm_peer peer);
 int mirror_not_attached(const char *call);

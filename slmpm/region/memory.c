@@ -17,24 +17,6 @@
 
 struct handle_table region_table = HANDLE_TABLE_FROM("memory region", struct region, node);
 
-struct region *region_lock(slmpm_mem mem, int *rc)
-{
-	struct region *region = region_get(mem);
-
-	if (region && region->ctx->multiple) {
-		struct context *ctx = region->ctx;
-
-		pthread_mutex_lock(&ctx->lock);
-		if (region_get(mem) == region && region->ctx == ctx)
-			return region;
-		pthread_mutex_unlock(&ctx->lock); /* another thread has just ended it */
-		region = NULL;
-	}
-	if (!region)
-		*rc = handle_error(&region_table, mem.id);
-	return region;
-}
-
 /* ---- coming to be --------------------------------------------------------------------------- */
 
 static int memory_check(const char *call, const void *out, size_t size, uint32_t access)

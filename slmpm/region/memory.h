@@ -112,9 +112,16 @@ static inline struct remote *remote_get(slmpm_rmem rmem)
 	return handle_get_sized(&remote_table, rmem.id, sizeof(struct remote));
 }
 
-/* The same with the context locked; NULL: nothing is locked, the detail is set in *RC. */
-struct region *region_lock(slmpm_mem mem, int *rc);
-struct remote *remote_lock(slmpm_rmem rmem, int *rc);
+/* The same with the context locked; NULL: nothing is locked, the detail is set and *RC. */
+static inline struct region *region_lock(slmpm_mem mem, int *rc)
+{
+	return (struct region *)context_lock_object(&region_table, mem.id, rc);
+}
+
+static inline struct remote *remote_lock(slmpm_rmem rmem, int *rc)
+{
+	return (struct remote *)context_lock_object(&remote_table, rmem.id, rc);
+}
 
 /* A peer's request from its ring: the grant ID of EP when SECRET is its key (compared in constant
  * time), ACCESS is among its rights and LEN bytes at OFFSET lie in the region, also for LEN 0; else

@@ -13,24 +13,6 @@
 
 struct handle_table remote_table = HANDLE_TABLE_FROM("peer's memory region", struct remote, ep);
 
-struct remote *remote_lock(slmpm_rmem rmem, int *rc)
-{
-	struct remote *r = remote_get(rmem);
-
-	if (r && r->ctx->multiple) {
-		struct context *ctx = r->ctx;
-
-		pthread_mutex_lock(&ctx->lock);
-		if (remote_get(rmem) == r && r->ctx == ctx)
-			return r;
-		pthread_mutex_unlock(&ctx->lock); /* another thread has just released it */
-		r = NULL;
-	}
-	if (!r)
-		*rc = handle_error(&remote_table, rmem.id);
-	return r;
-}
-
 bool remote_is_revoked(const struct remote *r)
 {
 	return r->revoked || remote_access(r) == FABRIC_ACCESS_REVOKED;

@@ -214,36 +214,13 @@ static int workqueue_take(struct workqueue *wq, struct endpoint *ep, const struc
 	return rc;
 }
 
-static struct workqueue *workqueue_get(slmpm_wq wq)
-{
-	return handle_get(&workqueue_table, wq.id);
-}
-
-/* Its context, locked, and the queue; NULL with the detail set and *RC. */
-static struct context *lock_workqueue(slmpm_wq handle, struct workqueue **wq, int *rc)
-{
-	struct context *ctx;
-
-	*wq = workqueue_get(handle);
-	ctx = *wq ? (*wq)->ctx : NULL;
-	if (ctx) {
-		context_lock(ctx);
-		if (workqueue_get(handle) == *wq && (*wq)->ctx == ctx)
-			return ctx;
-		context_unlock(ctx); /* another thread has just destroyed it */
-	}
-	*rc = handle_error(&workqueue_table, handle.id);
-	return NULL;
-}
-
 int slmpm_post(slmpm_wq handle, const struct slmpm_wr *wr, int n)
 {
-	struct workqueue *wq;
 	int rc = 0, taken = 0;
-	struct context *ctx = lock_workqueue(handle, &wq, &rc);
+	struct workqueue *wq = context_lock_object(&workqueue_table, handle.id, &rc);
 	struct endpoint *ep;
 
-	if (!ctx)
+	if (!wq)
 		return rc;
 	ep = endpoint_of(wq->peer);
 	if (!wr || n <= 0)
@@ -257,7 +234,7 @@ int slmpm_post(slmpm_wq handle, const struct slmpm_wr *wr, int n)
 		rc = workqueue_take(wq, ep, &wr[taken]);
 		taken += rc == 0;
 	}
-	context_unlock(ctx);
+	context_unlock(wq->ctx);
 	return taken ? taken : rc;
 }
 
@@ -358,12 +335,13 @@ int slmpm_wq_create(slmpm_peer peer, const struct slmpm_wq_options *given, slmpm
 
 int slmpm_wq_destroy(slmpm_wq handle)
 {
-	struct workqueue *wq;
 	int rc = 0;
-	struct context *ctx = lock_workqueue(handle, &wq, &rc);
+	struct workqueue *wq = context_lock_object(&workqueue_table, handle.id, &rc);
+	struct context *ctx;
 
-	if (!ctx)
+	if (!wq)
 		return rc;
+	ctx = wq->ctx;
 	if (wq->used)
 		rc = error_set(SLMPM_EBUSY, "slmpm_wq_destroy: %u work requests are under way",
 			       wq->used);
