@@ -108,11 +108,11 @@ bool route_has_place(const struct route *r)
 	return r->family || r->interface[0];
 }
 
-static const unsigned char *routes_bytes_of(const struct sockaddr *sa)
+unsigned char *route_bytes(const struct sockaddr *sa)
 {
-	return sa->sa_family == AF_INET ?
-		       (const unsigned char *)&((const struct sockaddr_in *)sa)->sin_addr :
-		       (const unsigned char *)&((const struct sockaddr_in6 *)sa)->sin6_addr;
+	return (unsigned char *)(uintptr_t)sa + (sa->sa_family == AF_INET ?
+							 offsetof(struct sockaddr_in, sin_addr) :
+							 offsetof(struct sockaddr_in6, sin6_addr));
 }
 
 static bool begins_alike(const unsigned char *a, const unsigned char *b, uint32_t bits)
@@ -125,7 +125,7 @@ static bool fits(const struct route *r, const char *interface, const struct sock
 {
 	if (r->interface[0])
 		return !strcmp(r->interface, interface);
-	return r->family == sa->sa_family && begins_alike(r->address, routes_bytes_of(sa), r->bits);
+	return r->family == sa->sa_family && begins_alike(r->address, route_bytes(sa), r->bits);
 }
 
 /* Addresses of a single link are only good with its name, which the peer does not know. */
@@ -150,8 +150,8 @@ static int routes_find(const struct route *r, int family, const struct sockaddr 
 		if (!sa || !is_wide(sa) || (family && sa->sa_family != family) ||
 		    !fits(r, a->ifa_name, sa))
 			continue;
-		if (here && memcmp(routes_bytes_of(sa), routes_bytes_of(here),
-				   family == AF_INET ? 4 : 16) != 0)
+		if (here &&
+		    memcmp(route_bytes(sa), route_bytes(here), family == AF_INET ? 4 : 16) != 0)
 			continue;
 		memset(found, 0, sizeof(*found));
 		memcpy(found, sa,

@@ -28,6 +28,8 @@ struct routes {
 bool routes_read(const char *text, struct routes *routes, char *why, size_t size);
 /* Does the route say where this end lies? */
 bool route_has_place(const struct route *r);
+/* The bytes of an address: 4 of IPv4, else 16. */
+unsigned char *route_bytes(const struct sockaddr *sa);
 /* Is that there? */
 bool route_holds(const struct route *r, const struct sockaddr *here);
 /* An address of this machine, of FAMILY (0: any), that the route allows: 0 or -EADDRNOTAVAIL. */

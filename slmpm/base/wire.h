@@ -109,7 +109,7 @@ enum wire_opcode {
 
 /* Of a bond, beside those (slmpm/bond/bond_parts.h); without payload but the first. */
 enum wire_bond {
-	WIRE_BOND_LINK = 249,    /* of who has no control connection any more: struct wire_link */
+	WIRE_BOND_LINK = 249,    /* of who has no control connection any more: struct wire_round */
 	WIRE_BOND_ACK = 250,     /* packets received; 1: answer with your own */
 	WIRE_BOND_SWITCH = 251,  /* path; packets sent before; the path's life */
 	WIRE_BOND_RESUME = 252,  /* packets received; round; paths lost: 4 bits, 15 for each life */
@@ -266,7 +266,6 @@ enum wire_control {
 	WIRE_BYE = 5,   /* struct wire_bye: refused or poisoned, and why */
 	WIRE_GRANT = 6, /* struct wire_grant, with the region's descriptor where it is mapped */
 	WIRE_PROOF = 7, /* struct wire_proof: in place of the nonce, over TCP */
-	WIRE_LINK = 8,  /* struct wire_link: a round of a secondary link, or of one made again */
 };
 
 struct wire_control_head {
@@ -328,31 +327,22 @@ struct wire_proof {
 };
 _Static_assert(sizeof(struct wire_proof) == 40, "wire layout");
 
+/* A round of a link, by its number and life: the first one's are 0. Who connected begins the others. */
 struct wire_round {
 	struct wire_control_head head;
-	uint32_t round, blob_length;
-	unsigned char blob[124];
-	uint32_t zero;
-	char name[32]; /* in round 0: what this side calls itself */
-};
-_Static_assert(sizeof(struct wire_round) == 176, "wire layout");
-
-/* A round of a link of a bond, by its number and life. Who connected begins each. */
-struct wire_link {
-	struct wire_control_head head;
-	uint32_t round; /* or WIRE_LINK_* */
+	uint32_t round; /* or WIRE_ROUND_* */
 	uint16_t link, life;
 	uint16_t family,
 		zero; /* 4 or 6: `address` is where this side listens; 0: as the first link */
 	uint32_t blob_length;
 	unsigned char address[16];
-	char fabric[16];
+	char name[32]; /* what this side calls itself, in round 0 of the first one; or the fabric */
 	unsigned char blob[124];
 	uint32_t zero2;
 };
-_Static_assert(sizeof(struct wire_link) == 184, "wire layout");
-#define WIRE_LINK_NOT UINT32_MAX       /* it will not come; blob: why, text */
-#define WIRE_LINK_ASK (UINT32_MAX - 1) /* of who was connected to: begin this one */
+_Static_assert(sizeof(struct wire_round) == 200, "wire layout");
+#define WIRE_ROUND_NOT UINT32_MAX       /* it will not come; blob: why, text */
+#define WIRE_ROUND_ASK (UINT32_MAX - 1) /* of who was connected to: begin this one */
 
 struct wire_area {
 	struct wire_control_head head;

@@ -24,13 +24,11 @@ struct secondary_link {
 	char where[2 * NET_NAME + 4];
 };
 
-struct secondary_try {
+struct rounds {                   /* of a link, the first one's, too */
 	struct fabric_link *port; /* NULL: none under way */
 	uint32_t link, life;
 	int round;
 	bool pending; /* the fabric does not know yet whether this round connects */
-	uint64_t deadline;
-	struct sockaddr_storage local, remote;
 };
 
 struct secondary {
@@ -48,13 +46,15 @@ struct secondary {
 	bool homed;                  /* the control connection has, or had, addresses: */
 	struct sockaddr_storage here, there;
 	struct secondary_link link[BOND_PATHS];
-	struct secondary_try try;
-	uint64_t since; /* tries are counted, */
-	uint32_t begun; /* so many, */
-	uint32_t given; /* and descriptors that the peer may not have read */
-	bool by_bond;   /* the peer has said by the bond that it has no control connection */
-	bool waits;     /* a packet for room in the bond, where there is none */
-	struct wire_link waiting;
+	struct rounds try;                     /* of one of those, */
+	uint64_t deadline;                     /* until then, */
+	struct sockaddr_storage local, remote; /* between these */
+	uint64_t since;                        /* tries are counted, */
+	uint32_t begun;                        /* so many, */
+	uint32_t given;                        /* and descriptors that the peer may not have read */
+	bool by_bond; /* the peer has said by the bond that it has no control connection */
+	bool waits;   /* a packet for room in the bond, where there is none */
+	struct wire_round waiting;
 };
 
 static inline bool secondary_is_over(const struct secondary *f, uint32_t link, const char *fabric)

@@ -68,6 +68,7 @@ static struct control *new_control(struct endpoint *ep, int fd)
 	c->socket =
 		(struct watch){.ready = control_socket_ready, .fd = fd, .owner = ep, .bell = true};
 	c->process = (struct watch){.ready = control_process_ended, .fd = -1, .owner = ep};
+	c->rounds.port = ep->link.port;
 	c->deadline = UINT64_MAX;
 	c->left = -1;
 	return c;
@@ -155,8 +156,8 @@ int bootstrap_move(struct endpoint *ep, int fd)
 	c->stream = NULL;
 	c->socket.fd = fd;
 	c->step = WAIT_HELLO;
-	c->round = c->offered = 0;
-	c->pending = false;
+	c->rounds = (struct rounds){.port = ep->link.port};
+	c->made = 0;
 	ep->remote[0] = 0;
 	ep->pid = connect_pid(fd);
 	endpoint_name(ep);

@@ -92,13 +92,14 @@ static int bootstrap_packet_handle(struct control *c, struct received *r)
 		endpoint_poison(c->ep, "control packet");
 		return -EPROTO;
 	}
-	if (c->pending && LITTLE_32(r->packet.head.type) != WIRE_BYE)
+	if (c->rounds.pending && LITTLE_32(r->packet.head.type) != WIRE_BYE)
 		return 0; /* it has left before the link stood */
 	switch (LITTLE_32(r->packet.head.type)) {
 	case WIRE_AREA: return take_area(c, r);
 	case WIRE_GRANT: return take_grant(c, r, false);
 	case WIRE_BYE: return take_bye(c, r);
-	case WIRE_LINK: return secondary_packet(c, r);
+	case WIRE_ROUND:
+		return c->step == CONNECTED ? secondary_packet(c->ep, r) : handshake_packet(c, r);
 	default: return handshake_packet(c, r);
 	}
 }
@@ -146,14 +147,14 @@ void bootstrap_socket_ready(struct endpoint *ep)
 	struct control *c = ep->control;
 	struct received r;
 	/* Else it is not read now, as where the event may only tell of room to send. */
-	bool leaves = c && c->pending && !(c->stream && c->stream->waiting);
+	bool leaves = c && c->rounds.pending && !(c->stream && c->stream->waiting);
 
-	if (c && c->pending)
+	if (c && c->rounds.pending)
 		handshake_ask(c);
 	if (c && c->stream)
 		control_stream_flush(c);
 	for (int i = 0; i < READS_AT_ONCE && c && c->socket.fd >= 0; i++) {
-		int rc = c->pending && !leaves ? 0 : control_receive(c, &r);
+		int rc = c->rounds.pending && !leaves ? 0 : control_receive(c, &r);
 
 		if (rc == 0)
 			return;
@@ -185,8 +186,8 @@ static void bootstrap_packet_read_ahead(struct endpoint *ep, struct received *r,
 	} else if (r->length == sizeof(*area) && r->fd_count == 1 &&
 		   LITTLE_32(area->head.type) == WIRE_AREA) {
 		(void)area_offered(ep, LITTLE_32(area->area), LITTLE_64(area->size), r->fds[0]);
-	} else if (LITTLE_32(r->packet.head.type) == WIRE_LINK) {
-		(void)secondary_packet(ep->control, r);
+	} else if (LITTLE_32(r->packet.head.type) == WIRE_ROUND) {
+		(void)secondary_packet(ep, r);
 	} else if (r->length == sizeof(r->packet.bye) && !r->fd_count &&
 		   LITTLE_32(r->packet.head.type) == WIRE_BYE) {
 		ep->control->sent_bye = true; /* the end follows, and is where it is looked at */

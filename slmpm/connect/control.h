@@ -6,6 +6,7 @@
 #ifndef SLMPM_CONTROL_H
 #define SLMPM_CONTROL_H
 
+#include "slmpm/bond/secondary_state.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/net/secret.h"
 #include "slmpm/watch.h"
@@ -31,15 +32,14 @@ struct control {
 	struct control_stream *stream; /* NULL: a packet socket */
 	int left; /* the stream before it, until the other side has left it, too */
 	enum control_step step;
-	int round;
+	struct rounds rounds;
 	uint64_t nonce;
 	uint64_t features;        /* of both sides */
 	bool engine;              /* the peer has one that can be asked (WIRE_FEATURE_ENGINE) */
 	uint64_t deadline;        /* UINT64_MAX: none, until a spawned process has spoken */
 	uint64_t latest;          /* of a deadline that is put off while something comes */
-	struct fabric_blob offer; /* for the first round, made ahead ... */
-	int offered;              /* ... with this result; 0: not yet */
-	bool pending;             /* the fabric does not know yet whether this round connects */
+	struct wire_round packet; /* this side's next one, made ahead, ... */
+	int fd, made;             /* ... with it, and the result; 0: not yet */
 	bool link_lost;           /* the link is: what there was to read has been read */
 	struct silence silence;
 	bool sent_bye; /* read ahead of its turn: */
@@ -52,7 +52,6 @@ union control_packet {
 	struct wire_nonce nonce;
 	struct wire_proof proof;
 	struct wire_round round;
-	struct wire_link link;
 	struct wire_area area;
 	struct wire_grant grant;
 	struct wire_bye bye;
@@ -105,5 +104,17 @@ int control_stream_send(struct control *c, const void *packet, size_t length);
 int control_stream_receive(struct control *c, struct received *r);
 /* What waits goes out as far as the socket takes it. */
 void control_stream_flush(struct control *c);
+
+/* ---- rounds.c ---- */
+
+/* This side's packet of the round, but for head and name, with *FD or -1: 0, or as the fabric says. */
+int rounds_write(const struct rounds *t, struct wire_round *packet, int *fd);
+/* Is it a round's packet, of whichever? */
+bool rounds_is_sound(const struct received *r);
+/* Takes a sound one of the round that is due. The fabric's word: 0 connected, 1 the next round is due, 2 not
+ * known yet, or negative. */
+int rounds_take(struct endpoint *ep, struct rounds *t, struct received *r);
+/* The same of one that was not known yet; 2 where that is none. */
+int rounds_ask(struct endpoint *ep, struct rounds *t);
 
 #endif

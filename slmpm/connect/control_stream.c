@@ -16,7 +16,6 @@ static uint32_t control_stream_length_of(uint32_t type)
 	case WIRE_HELLO: return sizeof(struct wire_hello);
 	case WIRE_PROOF: return sizeof(struct wire_proof);
 	case WIRE_ROUND: return sizeof(struct wire_round);
-	case WIRE_LINK: return sizeof(struct wire_link);
 	case WIRE_BYE: return sizeof(struct wire_bye);
 	default: return 0;
 	}

@@ -28,7 +28,6 @@
 #include "slmpm/connect/hello.h"
 #include "slmpm/connect/listener.h"
 #include "slmpm/link/addressee.h"
-#include "slmpm/link/link.h"
 #include "slmpm/base/log.h"
 #include "slmpm/region/memory.h"
 #include "slmpm/connect/near.h"
@@ -68,34 +67,24 @@ static int handshake_fail(struct endpoint *ep, int rc, const char *what)
  * The first offer takes a ring's worth of zeroed pages: made while the peer's program is still being
  * loaded, or reads our hello. A stranger at a listener gets none before it has shown itself.
  */
-static void prepare_offer(struct control *c)
+static void prepare_round(struct control *c)
 {
-	int rc = c->ep->link.fabric->address(c->ep->link.port, 0, &c->offer);
+	int rc = rounds_write(&c->rounds, &c->packet, &c->fd);
 
-	c->offered = rc < 0 ? rc : 1;
+	c->made = rc < 0 ? rc : 1;
 }
 
 static int send_round(struct control *c)
 {
-	struct fabric_blob blob = {0};
-	struct wire_round round = {.round = LITTLE_32(c->round)};
-	struct endpoint *ep = c->ep;
-	int rc;
-
-	if (c->round == 0 && c->offered) {
-		blob = c->offer;
-		rc = c->offered;
-	} else {
-		rc = ep->link.fabric->address(ep->link.port, c->round, &blob);
-	}
-	if (rc < 0)
-		return handshake_fail(ep, rc, "no memory for a ring is to be had");
-	if (c->round == 0)
-		snprintf(round.name, sizeof(round.name), "%s",
+	if (!c->made)
+		prepare_round(c);
+	if (c->made < 0)
+		return handshake_fail(c->ep, c->made, "no memory for a ring is to be had");
+	c->made = 0;
+	if (c->rounds.round == 0)
+		snprintf(c->packet.name, sizeof(c->packet.name), "%s",
 			 *config_get()->name ? config_get()->name : program_invocation_short_name);
-	round.blob_length = LITTLE_32(blob.length);
-	memcpy(round.blob, blob.bytes, blob.length);
-	return control_send(c, &round, sizeof(round), WIRE_ROUND, blob.fd_count ? blob.fds[0] : -1);
+	return control_send(c, &c->packet, sizeof(c->packet), WIRE_ROUND, c->fd);
 }
 
 static int send_proof(struct control *c)
@@ -204,17 +193,15 @@ static void connected(struct control *c)
 	silence_watch(c);
 }
 
-/* The fabric has said RC of this round. What the peer sends in it while that is open, for it may be
- * connected already, waits in the socket. */
-static int handshake_take_answer(struct control *c, int rc)
+/* The fabric has said RC of this round, when ASKED again or at once. What the peer sends in it while that is
+ * open, for it may be connected already, waits in the socket. */
+static int handshake_take_answer(struct control *c, int rc, bool asked)
 {
 	struct endpoint *ep = c->ep;
 	char why[112];
 
-	link_unauthenticated(ep, ep->link.port);
-	if (rc == 2 || c->pending)
+	if (rc == 2 || asked)
 		watch_for_end(ep->ctx, &c->socket, rc == 2);
-	c->pending = rc == 2;
 	if (rc == -EPROTO && ep->link.port->violation) {
 		snprintf(why, sizeof(why), "impossible %s", ep->link.port->violation);
 		return handshake_refuse(ep, SLMPM_EPROTO, why);
@@ -225,7 +212,6 @@ static int handshake_take_answer(struct control *c, int rc)
 						    "the ring that it offers cannot be used");
 	if (rc == 2)
 		return 0;
-	c->round++;
 	if (rc == 1)
 		return send_round(c);
 	if (ep->link.port->payload_max < PAYLOAD_LEAST ||
@@ -244,36 +230,24 @@ static int handshake_take_round(struct control *c, struct received *r)
 {
 	const struct wire_round *round = &r->packet.round;
 	struct endpoint *ep = c->ep;
-	struct fabric_blob blob = {.fds = {-1, -1}};
-	int rc;
 
-	if (r->length != sizeof(*round) || LITTLE_32(round->round) != (uint32_t)c->round ||
-	    LITTLE_32(round->blob_length) > sizeof(blob.bytes) || r->fd_count > 2)
+	if (!rounds_is_sound(r) || LITTLE_32(round->round) != (uint32_t)c->rounds.round ||
+	    round->link || round->life)
 		return handshake_refuse(ep, SLMPM_EPROTO, "a step of the handshake is malformed");
-	if (c->round == 0) /* who says a round has shown who it is */
+	if (c->rounds.round == 0) /* who says a round has shown who it is */
 		control_text(ep->totals->offered, sizeof(ep->totals->offered), round->name,
 			     sizeof(round->name));
-	blob.length = LITTLE_32(round->blob_length);
-	memcpy(blob.bytes, round->blob, blob.length);
-	blob.fd_count = r->fd_count;
-	for (int i = 0; i < r->fd_count; i++)
-		blob.fds[i] = r->fds[i];
-	rc = ep->link.fabric->connect(ep->link.port, c->round, &blob);
-	for (int i = 0; i < r->fd_count; i++)
-		r->fds[i] = blob.fds[i]; /* what the fabric took is -1 now */
-	return handshake_take_answer(c, rc);
+	return handshake_take_answer(c, rounds_take(ep, &c->rounds, r), false);
 }
 
 void handshake_ask(struct control *c)
 {
 	struct endpoint *ep = c->ep;
-	int rc = c->pending && ep->state == SLMPM_PEER_CONNECTING ?
-			 ep->link.fabric->connect(ep->link.port, c->round, NULL) :
-			 2;
+	int rc = ep->state == SLMPM_PEER_CONNECTING ? rounds_ask(ep, &c->rounds) : 2;
 
 	if (rc == 2)
 		return;
-	rc = handshake_take_answer(c, rc);
+	rc = handshake_take_answer(c, rc, true);
 	/* One that has left is told by its socket. */
 	if (rc < 0 && rc != -EPIPE && rc != -ECONNRESET && ep->state == SLMPM_PEER_CONNECTING) {
 		int error = error_system(rc, "handshake");
@@ -312,7 +286,7 @@ int handshake_begin(struct control *c)
 		limit_step(c);
 	rc = hello_send(c);
 	if (rc == 0 && !c->ep->listener && !c->stream)
-		prepare_offer(c);
+		prepare_round(c);
 	return rc;
 }
 

@@ -67,15 +67,18 @@ static uint32_t find_first(const struct secondary *f, const struct routes *route
 	return 0;
 }
 
-static void secondary_name_where(struct secondary *f, struct secondary_link *l)
+void secondary_name_where(struct secondary_link *l, const struct sockaddr_storage *local,
+			  const struct sockaddr_storage *remote)
 {
-	char here[NET_NAME], there[NET_NAME];
+	char here[NET_NAME] = "*", there[NET_NAME] = "";
 
-	if (!f->homed)
-		return;
-	net_host((const struct sockaddr *)&f->here, here);
-	net_host((const struct sockaddr *)&f->there, there);
-	snprintf(l->where, sizeof(l->where), "%s - %s", here, there);
+	l->where[0] = 0;
+	if (local->ss_family)
+		net_host((const struct sockaddr *)local, here);
+	if (remote->ss_family)
+		net_host((const struct sockaddr *)remote, there);
+	if (local->ss_family || there[0])
+		snprintf(l->where, sizeof(l->where), "%s%s%s", here, there[0] ? " - " : "", there);
 }
 
 static void set_out(struct secondary *f)
@@ -93,7 +96,8 @@ static void set_out(struct secondary *f)
 	f->link[0].made = 1;
 	f->link[0].pause = SECONDARY_PAUSE;
 	f->link[0].fabric = f->fabric->name;
-	secondary_name_where(f, &f->link[0]);
+	if (f->homed)
+		secondary_name_where(&f->link[0], &f->here, &f->there);
 }
 
 void secondary_spread(struct secondary *f)

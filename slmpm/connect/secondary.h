@@ -19,7 +19,7 @@ int secondary_open(struct control *c);
 /* The endpoint is UP. */
 void secondary_begin(struct endpoint *ep);
 /* A packet of a link to be, by the control connection; what is out of turn poisons the endpoint: 0. */
-int secondary_packet(struct control *c, struct received *r);
+int secondary_packet(struct endpoint *ep, struct received *r);
 /* And by the bond. */
 void secondary_arrival(struct endpoint *ep, const struct head *h);
 /* Traffic is to use LINK from now on; UINT32_MAX: any. */

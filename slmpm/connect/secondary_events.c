@@ -87,7 +87,7 @@ void secondary_use(struct endpoint *ep, uint32_t link)
 	if (f->active && f->link[link].due == NEVER && f->try.port == NULL)
 		f->link[link].due = clock_now();
 	else if (!f->active)
-		secondary_ask_for(f, link);
+		secondary_send_word(f, WIRE_ROUND_ASK, link, 0, "");
 	context_changed(ep->ctx);
 }
 
@@ -235,12 +235,12 @@ static bool secondary_events_inspect(struct secondary *f, uint64_t now, uint64_t
 		if (!f->try.port)
 			earlier(next, l->due);
 	}
-	if (f->try.port && now >= f->try.deadline) {
+	if (f->try.port && now >= f->deadline) {
 		secondary_try_end(f, true, "it takes too long");
 		done = true;
 	}
 	if (f->try.port)
-		earlier(next, f->try.deadline);
+		earlier(next, f->deadline);
 	if (f->waits)
 		earlier(next, now + MS);
 	if (f->alone == NEVER || !f->hopes)

@@ -4,7 +4,6 @@
  * whether it is their turn.
  */
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,69 +29,42 @@ void secondary_send_round(struct secondary *f)
 		f->waits = false;
 }
 
-int secondary_send(struct secondary *f, uint32_t link, uint32_t life, struct wire_link *packet,
-		   int fd)
+int secondary_send(struct secondary *f, struct wire_round *packet, int fd)
 {
-	packet->link = LITTLE_16((uint16_t)link);
-	packet->life = LITTLE_16((uint16_t)life);
 	if (f->ep->control->socket.fd >= 0 && !f->by_bond) {
-		if (fd >= 0)
-			secondary_address_due(f);
-		return control_send(f->ep->control, packet, sizeof(*packet), WIRE_LINK, fd);
+		f->given += fd >= 0;
+		return control_send(f->ep->control, packet, sizeof(*packet), WIRE_ROUND, fd);
 	}
 	if (fd >= 0)
 		return -ENOTSUP;
-	packet->head.type = packet->head.length = 0;
 	f->waiting = *packet; /* what it replaces is old by now */
 	f->waits = true;
 	secondary_send_round(f);
 	return 0;
 }
 
-void secondary_send_refusal(struct secondary *f, uint32_t link, uint32_t life, const char *why)
+void secondary_send_word(struct secondary *f, uint32_t round, uint32_t link, uint32_t life,
+			 const char *why)
 {
-	struct wire_link packet = {.round = LITTLE_32(WIRE_LINK_NOT)};
+	struct wire_round packet = {.round = LITTLE_32(round),
+				    .link = LITTLE_16((uint16_t)link),
+				    .life = LITTLE_16((uint16_t)life)};
 
 	packet.blob_length = LITTLE_32(
 		(uint32_t)snprintf((char *)packet.blob, sizeof(packet.blob), "%.100s", why));
-	(void)secondary_send(f, link, life, &packet, -1);
+	(void)secondary_send(f, &packet, -1);
 }
 
-void secondary_ask_for(struct secondary *f, uint32_t link)
+bool secondary_address(const struct wire_round *packet, struct sockaddr_storage *to)
 {
-	struct wire_link packet = {.round = LITTLE_32(WIRE_LINK_ASK)};
-
-	(void)secondary_send(f, link, 0, &packet, -1);
-}
-
-void secondary_put_address(struct wire_link *packet, const struct sockaddr *sa)
-{
-	const void *from = sa->sa_family == AF_INET ?
-				   (const void *)&((const struct sockaddr_in *)sa)->sin_addr :
-				   (const void *)&((const struct sockaddr_in6 *)sa)->sin6_addr;
-
-	packet->family = LITTLE_16(sa->sa_family == AF_INET ? 4 : 6);
-	memcpy(packet->address, from, sa->sa_family == AF_INET ? 4 : 16);
-}
-
-bool secondary_address(const struct wire_link *packet, struct sockaddr_storage *to)
-{
-	struct sockaddr_in *v4 = (struct sockaddr_in *)to;
-	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)to;
+	uint32_t family = LITTLE_16(packet->family);
 
 	memset(to, 0, sizeof(*to));
-	switch (LITTLE_16(packet->family)) {
-	case 0: return true;
-	case 4:
-		v4->sin_family = AF_INET;
-		memcpy(&v4->sin_addr, packet->address, 4);
-		return true;
-	case 6:
-		v6->sin6_family = AF_INET6;
-		memcpy(&v6->sin6_addr, packet->address, 16);
-		return true;
-	default: return false;
+	if (family == 4 || family == 6) {
+		to->ss_family = family == 4 ? AF_INET : AF_INET6;
+		memcpy(route_bytes((struct sockaddr *)to), packet->address, family == 4 ? 4 : 16);
 	}
+	return !family || to->ss_family;
 }
 
 /* ---- heard ---------------------------------------------------------------------------------- */
@@ -104,65 +76,55 @@ bool secondary_violates(struct endpoint *ep)
 	return false;
 }
 
-static bool secondary_packet_take(struct secondary *f, const struct wire_link *packet, int *fd)
+static bool secondary_packet_take(struct secondary *f, struct received *r)
 {
+	const struct wire_round *packet = &r->packet.round;
 	uint32_t round = LITTLE_32(packet->round), link = LITTLE_16(packet->link);
-	struct secondary_try *t = &f->try;
+	struct rounds *t = &f->try;
 	struct sockaddr_storage unused;
 
-	if (PEER_FAULT(LITTLE_32(packet->blob_length) > sizeof(packet->blob) || link >= f->links ||
-		       LITTLE_16(packet->life) >= BOND_INCARNATIONS ||
+	if (PEER_FAULT(link >= f->links || LITTLE_16(packet->life) >= BOND_INCARNATIONS ||
 		       !secondary_address(packet, &unused)))
 		return secondary_violates(f->ep);
-	if (round == WIRE_LINK_NOT) {
+	if (round == WIRE_ROUND_NOT) {
 		secondary_try_not(f, packet);
-	} else if (round == WIRE_LINK_ASK) {
+	} else if (round == WIRE_ROUND_ASK) {
 		if (PEER_FAULT(!f->active))
 			return secondary_violates(f->ep);
 		/* It may stand here and not there yet: a try would end it. */
 		if (bond_state(f->ep->link.port, link) != PATH_UP)
 			f->link[link].due = clock_now();
 	} else if (!f->active && round == 0) {
-		secondary_try_begin(f, packet, fd);
+		secondary_try_begin(f, r);
 	} else if (t->port && t->link == link && t->life == LITTLE_16(packet->life)) {
 		if (PEER_FAULT(round != (uint32_t)t->round || t->pending))
 			return secondary_violates(f->ep);
 		if (f->active && round == 0)
-			secondary_try_first(f, packet, fd);
+			secondary_try_first(f, r);
 		else
-			secondary_try_round(f, packet, fd);
+			secondary_try_round(f, r);
 	}
 	context_changed(f->ep->ctx);
 	return true;
 }
 
-int secondary_packet(struct control *c, struct received *r)
+int secondary_packet(struct endpoint *ep, struct received *r)
 {
-	struct secondary *f = c->ep->secondary;
-	int fd = r->fd_count ? r->fds[0] : -1;
-
 	/* None before the first link stands. */
-	if (PEER_FAULT(!f || r->length != sizeof(r->packet.link) || r->fd_count > 1)) {
-		(void)secondary_violates(c->ep);
-		return 0;
-	}
-	if (c->ep->state == SLMPM_PEER_UP)
-		(void)secondary_packet_take(f, &r->packet.link, &fd);
-	if (r->fd_count)
-		r->fds[0] = fd;
+	if (PEER_FAULT(!ep->secondary || !rounds_is_sound(r)))
+		(void)secondary_violates(ep);
+	else if (ep->state == SLMPM_PEER_UP)
+		(void)secondary_packet_take(ep->secondary, r);
 	return 0;
 }
 
 void secondary_arrival(struct endpoint *ep, const struct head *h)
 {
-	struct wire_link packet;
-	int fd = -1;
+	struct received r = {.length = h->length};
 
-	if (PEER_FAULT(!ep->secondary || h->length != sizeof(packet))) {
-		(void)secondary_violates(ep);
-		return;
-	}
-	memcpy(&packet, h->data, sizeof(packet));
-	ep->secondary->by_bond = true; /* perhaps before this side knows */
-	(void)secondary_packet_take(ep->secondary, &packet, &fd);
+	if (h->length == sizeof(r.packet.round))
+		memcpy(&r.packet.round, h->data, sizeof(r.packet.round));
+	if (ep->secondary)
+		ep->secondary->by_bond = true; /* perhaps before this side knows */
+	(void)secondary_packet(ep, &r);
 }

@@ -6,13 +6,11 @@
  *     secondary.c         which there are to be, and what is of all of them
  *     secondary_events.c  when each is tried, and what became of it
  *     secondary_try.c     one try: rounds as in the handshake
- *     secondary_bound.c   how many a peer may cause
  *     secondary_packet.c  the packets of those
  */
 #ifndef SLMPM_SECONDARY_PARTS_H
 #define SLMPM_SECONDARY_PARTS_H
 
-#include "slmpm/bond/secondary_state.h"
 #include "slmpm/connect/secondary.h"
 
 #define NEVER           UINT64_MAX
@@ -22,6 +20,9 @@
 
 /* Packets may be spread over several, unless one is wanted. */
 void secondary_spread(struct secondary *f);
+/* Between which addresses it goes, as far as known. */
+void secondary_name_where(struct secondary_link *l, const struct sockaddr_storage *local,
+			  const struct sockaddr_storage *remote);
 
 /* ---- secondary_events.c ---- */
 
@@ -40,33 +41,23 @@ void secondary_try_ask(struct secondary *f);
 /* It has not come to an end: TELL the peer. */
 void secondary_try_end(struct secondary *f, bool tell, const char *why);
 void secondary_try_free(struct secondary *f);
-/* Checked packets, in turn: the other side tries; where it listens; a later round; not to be had. What
- * the fabric takes of *FD is -1 afterwards. */
-void secondary_try_begin(struct secondary *f, const struct wire_link *packet, int *fd);
-void secondary_try_first(struct secondary *f, const struct wire_link *packet, int *fd);
-void secondary_try_round(struct secondary *f, const struct wire_link *packet, int *fd);
-void secondary_try_not(struct secondary *f, const struct wire_link *packet);
-
-/* ---- secondary_bound.c ---- */
-
-/* When a try may begin, before anything is made for it: 0 now, and then it is counted. */
-uint64_t secondary_bound(struct secondary *f);
-/* A descriptor goes to the peer. */
-void secondary_address_due(struct secondary *f);
+/* Sound packets, in turn: the other side tries; where it listens; a later round; not to be had. */
+void secondary_try_begin(struct secondary *f, struct received *r);
+void secondary_try_first(struct secondary *f, struct received *r);
+void secondary_try_round(struct secondary *f, struct received *r);
+void secondary_try_not(struct secondary *f, const struct wire_round *packet);
 
 /* ---- secondary_packet.c ---- */
 
-/* PACKET is filled in but for whose link it is. 0 or negative. */
-int secondary_send(struct secondary *f, uint32_t link, uint32_t life, struct wire_link *packet,
-		   int fd);
-void secondary_send_refusal(struct secondary *f, uint32_t link, uint32_t life, const char *why);
-/* The passive side wants LINK to be tried. */
-void secondary_ask_for(struct secondary *f, uint32_t link);
+/* 0 or negative. */
+int secondary_send(struct secondary *f, struct wire_round *packet, int fd);
+/* ROUND, a WIRE_ROUND_*, and why. */
+void secondary_send_word(struct secondary *f, uint32_t round, uint32_t link, uint32_t life,
+			 const char *why);
 /* What waits goes out, where there is room by now. */
 void secondary_send_round(struct secondary *f);
-void secondary_put_address(struct wire_link *packet, const struct sockaddr *sa);
 /* False: of no family that there is. */
-bool secondary_address(const struct wire_link *packet, struct sockaddr_storage *to);
+bool secondary_address(const struct wire_round *packet, struct sockaddr_storage *to);
 /* False. */
 bool secondary_violates(struct endpoint *ep);
 

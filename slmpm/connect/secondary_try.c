@@ -7,12 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <linux/sockios.h>
 
 #include "fabrics/registry.h"
 #include "slmpm/connect/secondary_parts.h"
+#include "slmpm/base/clock.h"
 #include "slmpm/base/config.h"
 #include "slmpm/domain.h"
-#include "slmpm/link/link.h"
 #include "slmpm/base/log.h"
 #include "slmpm/link/wait.h"
 
@@ -23,20 +25,20 @@ static const struct sockaddr *address_of(const struct sockaddr_storage *a)
 
 static int send_this_round(struct secondary *f)
 {
-	struct secondary_try *t = &f->try;
-	const struct route *route = f->link[t->link].route;
-	struct fabric_blob blob = {.fds = {-1, -1}};
-	struct wire_link packet = {.round = LITTLE_32((uint32_t)t->round)};
-	int rc = t->port->domain->fabric->address(t->port, t->round, &blob);
+	struct rounds *t = &f->try;
+	struct wire_round packet;
+	int fd, rc = rounds_write(t, &packet, &fd);
 
 	if (rc < 0)
 		return rc;
-	packet.blob_length = LITTLE_32(blob.length);
-	memcpy(packet.blob, blob.bytes, blob.length);
-	snprintf(packet.fabric, sizeof(packet.fabric), "%s", t->port->domain->fabric->name);
-	if (!f->active && route_has_place(route) && t->local.ss_family)
-		secondary_put_address(&packet, address_of(&t->local));
-	return secondary_send(f, t->link, t->life, &packet, blob.fd_count ? blob.fds[0] : -1);
+	snprintf(packet.name, sizeof(packet.name), "%s", t->port->domain->fabric->name);
+	if (!f->active && route_has_place(f->link[t->link].route) && f->local.ss_family) {
+		bool v4 = f->local.ss_family == AF_INET;
+
+		packet.family = LITTLE_16(v4 ? 4 : 6);
+		memcpy(packet.address, route_bytes(address_of(&f->local)), v4 ? 4 : 16);
+	}
+	return secondary_send(f, &packet, fd);
 }
 
 /* ---- a try's life --------------------------------------------------------------------------- */
@@ -57,12 +59,12 @@ void secondary_try_free(struct secondary *f)
 
 void secondary_try_end(struct secondary *f, bool tell, const char *why)
 {
-	struct secondary_try *t = &f->try;
+	const struct rounds *t = &f->try;
 
 	log_line(SLMPM_LOG_INFO, "%s: link %u of %u is not to be had: %s", f->ep->name, t->link,
 		 f->links, why);
 	if (tell)
-		secondary_send_refusal(f, t->link, t->life, why);
+		secondary_send_word(f, WIRE_ROUND_NOT, t->link, t->life, why);
 	secondary_try_free(f);
 	/* The other side may have it already, and speak by it. */
 	bond_reject(f->ep->link.port, t->link);
@@ -89,59 +91,78 @@ void secondary_inherit(struct fabric_link *port, const struct fabric_link *from)
 /* An address of this end that the link is to have. */
 static int secondary_try_find_place(struct secondary *f, const struct route *route, int family)
 {
-	struct secondary_try *t = &f->try;
 	int rc;
 
 	if (!route_has_place(route)) {
-		if (f->homed && (!f->active || !t->remote.ss_family))
-			t->local = f->here;
+		if (f->homed && (!f->active || !f->remote.ss_family))
+			f->local = f->here;
 		return 0;
 	}
-	rc = route_address(route, family, &t->local);
-	if (rc == 0 && !net_allowed((const struct sockaddr *)&t->local))
+	rc = route_address(route, family, &f->local);
+	if (rc == 0 && !net_allowed(address_of(&f->local)))
 		rc = -EACCES;
 	return rc;
-}
-
-static void secondary_try_name_where(struct secondary *f)
-{
-	char here[NET_NAME] = "", there[NET_NAME] = "";
-	struct secondary_link *l = &f->link[f->try.link];
-
-	l->where[0] = 0;
-	if (f->try.local.ss_family)
-		net_host((const struct sockaddr *)&f->try.local, here);
-	if (f->try.remote.ss_family)
-		net_host((const struct sockaddr *)&f->try.remote, there);
-	if (here[0] || there[0])
-		snprintf(l->where, sizeof(l->where), "%s%s%s", here[0] ? here : "*",
-			 there[0] ? " - " : "", there);
 }
 
 /* Everything that a try needs of this side; false: it is not to be had. */
 static bool secondary_try_set_up(struct secondary *f, uint32_t link, uint32_t life,
 				 const struct fabric *fabric)
 {
-	struct secondary_try *t = &f->try;
 	struct fabric_link *bond = f->ep->link.port;
 	struct fabric_domain *domain;
 	int rc;
 
 	secondary_try_free(f);
-	memset(t, 0, sizeof(*t));
-	t->link = link;
-	t->life = life;
-	t->deadline = clock_now() + (uint64_t)config_get()->handshake_ms * 1000000;
+	f->try = (struct rounds){.link = link, .life = life};
+	f->local.ss_family = f->remote.ss_family = AF_UNSPEC;
+	f->deadline = clock_now() + (uint64_t)config_get()->handshake_ms * 1000000;
 	f->link[link].fabric = fabric->name;
 	domain = domain_get(f->ep->ctx, fabric, &rc);
-	t->port = domain ? calloc(1, fabric->link_size) : NULL;
-	if (!t->port)
+	f->try.port = domain ? calloc(1, fabric->link_size) : NULL;
+	if (!f->try.port)
 		return false;
-	t->port->domain = domain;
-	secondary_inherit(t->port, bond);
+	f->try.port->domain = domain;
+	secondary_inherit(f->try.port, bond);
 	context_changed(f->ep->ctx); /* a sleeper does not know of this deadline */
 	return true;
 }
+
+/* ---- how many a peer may cause -------------------------------------------------------------- */
+
+/* Nothing that was said lies unread, or there is no telling. */
+static bool has_read(const struct secondary *f)
+{
+	const struct control *c = f->ep->control;
+	int unread = 0;
+
+	return c->socket.fd < 0 || c->stream || ioctl(c->socket.fd, SIOCOUTQ, &unread) != 0 ||
+	       unread == 0;
+}
+
+/*
+ * When a try may begin: 0 now, and then it is counted. Each costs a ring or a listener, and a ring lives on as
+ * long as its descriptor lies in the peer's socket: there are never more of those than the pair may have links,
+ * and no more tries in the pause that an honest peer makes before it tries a link again.
+ */
+static uint64_t secondary_bound(struct secondary *f)
+{
+	uint64_t now = clock_now();
+
+	if (f->given && has_read(f))
+		f->given = 0;
+	if (f->given >= f->links)
+		return now + SECONDARY_PAUSE;
+	if (now >= f->since + SECONDARY_PAUSE) {
+		f->since = now;
+		f->begun = 0;
+	}
+	if (f->begun == f->links)
+		return f->since + SECONDARY_PAUSE;
+	f->begun++;
+	return 0;
+}
+
+/* ---- this side tries ------------------------------------------------------------------------ */
 
 static const struct fabric *secondary_try_fabric_of(const struct secondary *f,
 						    const struct route *route)
@@ -181,7 +202,7 @@ void secondary_try(struct secondary *f, uint32_t link)
 
 static void joined(struct secondary *f)
 {
-	struct secondary_try *t = &f->try;
+	struct rounds *t = &f->try;
 
 	if (bond_add(f->ep->link.port, t->link, t->port->domain->fabric, t->port) < 0) {
 		secondary_try_end(f, true, "it does not fit the others");
@@ -195,71 +216,57 @@ static void joined(struct secondary *f)
 /* The fabric has said RC of this round. */
 static void secondary_try_take_answer(struct secondary *f, int rc)
 {
-	link_unauthenticated(f->ep, f->try.port);
-	f->try.pending = rc == 2;
-	if (rc == 2)
-		return;
-	if (rc == 0) {
+	if (rc == 0)
 		joined(f);
-		return;
-	}
-	if (rc == 1) {
-		f->try.round++;
+	if (rc == 1)
 		rc = send_this_round(f);
-	}
 	if (rc == -EPROTO)
 		(void)secondary_violates(f->ep);
 	if (rc < 0)
 		secondary_try_fail(f, rc);
 }
 
-void secondary_try_round(struct secondary *f, const struct wire_link *packet, int *fd)
+void secondary_try_round(struct secondary *f, struct received *r)
 {
-	struct secondary_try *t = &f->try;
-	struct fabric_blob blob = {.fds = {-1, -1}};
+	struct fabric_link *port = f->try.port;
 	int rc;
 
-	blob.length = LITTLE_32(packet->blob_length);
-	memcpy(blob.bytes, packet->blob, blob.length);
-	blob.fd_count = *fd >= 0;
-	blob.fds[0] = *fd;
-	t->port->local = address_of(&t->local);
-	t->port->remote = address_of(&t->remote);
-	t->port->start_in = endpoint_start_in(f->ep); /* of all links of a pair */
-	rc = t->port->domain->fabric->connect(t->port, t->round, &blob);
-	if (PEER_FAULT(t->port->start_in != endpoint_start_in(f->ep)))
+	port->local = address_of(&f->local);
+	port->remote = address_of(&f->remote);
+	port->start_in = endpoint_start_in(f->ep); /* of all links of a pair */
+	rc = rounds_take(f->ep, &f->try, r);
+	if (PEER_FAULT(port->start_in != endpoint_start_in(f->ep)))
 		rc = -EPROTO;
-	*fd = blob.fds[0]; /* what the fabric took is -1 now */
 	secondary_try_take_answer(f, rc);
 }
 
 /* Who tries has heard where the other side listens. */
-void secondary_try_first(struct secondary *f, const struct wire_link *packet, int *fd)
+void secondary_try_first(struct secondary *f, struct received *r)
 {
-	struct secondary_try *t = &f->try;
+	struct secondary_link *l = &f->link[f->try.link];
 	int rc = -EACCES;
 
-	(void)secondary_address(packet, &t->remote);
-	if (!t->remote.ss_family || net_allowed((const struct sockaddr *)&t->remote))
-		rc = secondary_try_find_place(f, f->link[t->link].route, t->remote.ss_family);
-	if (!t->remote.ss_family && f->homed)
-		t->remote = f->there;
+	(void)secondary_address(&r->packet.round, &f->remote);
+	if (!f->remote.ss_family || net_allowed(address_of(&f->remote)))
+		rc = secondary_try_find_place(f, l->route, f->remote.ss_family);
+	if (!f->remote.ss_family && f->homed)
+		f->remote = f->there;
 	if (rc < 0) {
 		secondary_try_fail(f, rc);
 		return;
 	}
-	secondary_try_name_where(f);
-	secondary_try_round(f, packet, fd);
+	secondary_name_where(l, &f->local, &f->remote);
+	secondary_try_round(f, r);
 }
 
-static const char *secondary_try_refusal(struct secondary *f, const struct wire_link *packet,
+static const char *secondary_try_refusal(struct secondary *f, const struct wire_round *packet,
 					 const struct fabric **fabric)
 {
 	uint32_t link = LITTLE_16(packet->link);
 	const struct route *route = f->link[link].route;
-	char name[sizeof(packet->fabric)];
+	char name[sizeof(packet->name)];
 
-	control_text(name, sizeof(name), packet->fabric, sizeof(packet->fabric));
+	control_text(name, sizeof(name), packet->name, sizeof(packet->name));
 	*fabric = fabric_find(name);
 	if (!*fabric ||
 	    *fabric != secondary_try_fabric_of(
@@ -275,8 +282,9 @@ static const char *secondary_try_refusal(struct secondary *f, const struct wire_
 }
 
 /* The other side tries. */
-void secondary_try_begin(struct secondary *f, const struct wire_link *packet, int *fd)
+void secondary_try_begin(struct secondary *f, struct received *r)
 {
+	const struct wire_round *packet = &r->packet.round;
 	uint32_t link = LITTLE_16(packet->link), life = LITTLE_16(packet->life);
 	const struct fabric *fabric;
 	const char *why;
@@ -287,27 +295,26 @@ void secondary_try_begin(struct secondary *f, const struct wire_link *packet, in
 		secondary_try_end(f, false, "the peer tries another one");
 	why = secondary_try_refusal(f, packet, &fabric);
 	if (why) {
-		secondary_send_refusal(f, link, life, why);
+		secondary_send_word(f, WIRE_ROUND_NOT, link, life, why);
 		return;
 	}
 	if (!secondary_try_set_up(f, link, life, fabric)) {
-		f->try = (struct secondary_try){.link = link, .life = life};
 		secondary_try_fail(f, -ENOMEM);
 		return;
 	}
 	rc = secondary_try_find_place(f, f->link[link].route, f->homed ? f->here.ss_family : 0);
 	if (rc == -EADDRNOTAVAIL) /* none as the first link's: of the other family, then */
 		rc = secondary_try_find_place(f, f->link[link].route, 0);
-	secondary_try_name_where(f);
-	f->try.port->local = address_of(&f->try.local);
+	secondary_name_where(&f->link[link], &f->local, &f->remote);
+	f->try.port->local = address_of(&f->local);
 	rc = rc < 0 ? rc : send_this_round(f);
 	if (rc < 0)
 		secondary_try_fail(f, rc);
 	else
-		secondary_try_round(f, packet, fd);
+		secondary_try_round(f, r);
 }
 
-void secondary_try_not(struct secondary *f, const struct wire_link *packet)
+void secondary_try_not(struct secondary *f, const struct wire_round *packet)
 {
 	uint32_t link = LITTLE_16(packet->link), life = LITTLE_16(packet->life);
 	char said[sizeof(packet->blob) + 1], why[160];
@@ -323,7 +330,5 @@ void secondary_try_not(struct secondary *f, const struct wire_link *packet)
 
 void secondary_try_ask(struct secondary *f)
 {
-	if (f->try.pending)
-		secondary_try_take_answer(
-			f, f->try.port->domain->fabric->connect(f->try.port, f->try.round, NULL));
+	secondary_try_take_answer(f, rounds_ask(f->ep, &f->try));
 }

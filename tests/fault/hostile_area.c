@@ -300,7 +300,7 @@ static const struct offence offences[] = {
 	{"S7", "half an area", half_an_area, "offer of an area", 0},
 	{"S1", "an area without memory", area_without_memory, "offer of an area", 0},
 	{"S7", "hello again", hello_again, "control packet out of turn", 0},
-	{"S7", "another round", another_round, "control packet out of turn", 0},
+	{"S7", "another round", another_round, "round of a secondary link", 0},
 	{"S7", "noise on the socket", noise, "control packet", 0},
 };
 

@@ -115,11 +115,11 @@ static void as_an_area(int fd)
 
 static void as_a_link(int fd)
 {
-	struct wire_link link = {.round = 0};
+	struct wire_round link = {.round = 0};
 	struct raw_peer p;
 
 	begin(&p, RAW_UP);
-	(void)raw_say_packet(p.fd, WIRE_LINK, &link, sizeof(link), fd);
+	(void)raw_say_packet(p.fd, WIRE_ROUND, &link, sizeof(link), fd);
 	raw_end(&p);
 }
 

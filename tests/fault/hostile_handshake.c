@@ -203,6 +203,22 @@ static void three_descriptors(struct raw_peer *p)
 	say_offer(p, sizeof(struct wire_round), 3);
 }
 
+static void round_of_a_link(struct raw_peer *p)
+{
+	struct wire_round round = {.link = LITTLE_16(1)};
+
+	raw_steps(p, RAW_HELLO, RAW_NONCE);
+	raw_say_packet(p->fd, WIRE_ROUND, &round, sizeof(round), p->own.fd);
+}
+
+static void round_of_a_life(struct raw_peer *p)
+{
+	struct wire_round round = {.life = LITTLE_16(1)};
+
+	raw_steps(p, RAW_HELLO, RAW_NONCE);
+	raw_say_packet(p->fd, WIRE_ROUND, &round, sizeof(round), p->own.fd);
+}
+
 static void long_blob(struct raw_peer *p)
 {
 	struct wire_round round = {.blob_length = LITTLE_32(UINT32_MAX)};
@@ -298,7 +314,9 @@ static const struct lie lies[] = {
 	{"a nonce with a descriptor", nonce_with_descriptor, SLMPM_EPROTO, "nonce"},
 	{"the nonce twice", nonce_twice, SLMPM_EPROTO, "out of turn"},
 	{"an offer cut short", short_round, SLMPM_EPROTO, "malformed"},
-	{"an offer and more", long_round, SLMPM_EPROTO, "malformed"},
+	{"an offer and more", long_round, SLMPM_EPROTO, "control packet"},
+	{"a link before the first one", round_of_a_link, SLMPM_EPROTO, "malformed"},
+	{"another life of the first one", round_of_a_life, SLMPM_EPROTO, "malformed"},
 	{"three descriptors", three_descriptors, SLMPM_EPROTO, "malformed"},
 	{"a blob without end", long_blob, SLMPM_EPROTO, "malformed"},
 	{"a round left out", skip_a_round, SLMPM_EPROTO, "malformed"},

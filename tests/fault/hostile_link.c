@@ -34,12 +34,12 @@ static void life_beyond(struct raw_peer *p)
 
 static void life_far_beyond(struct raw_peer *p)
 {
-	raw_link_say_plain(p, WIRE_LINK_NOT, 1, UINT16_MAX);
+	raw_link_say_plain(p, WIRE_ROUND_NOT, 1, UINT16_MAX);
 }
 
 static void blob_beyond(struct raw_peer *p)
 {
-	struct wire_link w = raw_link_ring(p, 1, 0);
+	struct wire_round w = raw_link_ring(p, 1, 0);
 
 	w.blob_length = LITTLE_32(sizeof(w.blob) + 1);
 	raw_link_say(p, &w, raw_link_memory.fd);
@@ -47,7 +47,7 @@ static void blob_beyond(struct raw_peer *p)
 
 static void blob_without_end(struct raw_peer *p)
 {
-	struct wire_link w = raw_link_about(WIRE_LINK_NOT, 1, 0);
+	struct wire_round w = raw_link_about(WIRE_ROUND_NOT, 1, 0);
 
 	w.blob_length = LITTLE_32(UINT32_MAX);
 	raw_link_say(p, &w, -1);
@@ -55,7 +55,7 @@ static void blob_without_end(struct raw_peer *p)
 
 static void family(struct raw_peer *p)
 {
-	struct wire_link w = raw_link_ring(p, 1, 0);
+	struct wire_round w = raw_link_ring(p, 1, 0);
 
 	w.family = LITTLE_16(5);
 	raw_link_say(p, &w, raw_link_memory.fd);
@@ -63,35 +63,35 @@ static void family(struct raw_peer *p)
 
 static void ask(struct raw_peer *p)
 {
-	raw_link_say_plain(p, WIRE_LINK_ASK, 1, 0);
+	raw_link_say_plain(p, WIRE_ROUND_ASK, 1, 0);
 }
 
 static void cut_to(struct raw_peer *p, size_t n)
 {
-	unsigned char bytes[sizeof(struct wire_link) + 8] = {0};
-	struct wire_link w = raw_link_ring(p, 1, 0);
+	unsigned char bytes[sizeof(struct wire_round) + 8] = {0};
+	struct wire_round w = raw_link_ring(p, 1, 0);
 
 	memcpy(bytes, &w, sizeof(w));
-	(void)raw_say_packet(p->fd, WIRE_LINK, bytes, n, raw_link_memory.fd);
+	(void)raw_say_packet(p->fd, WIRE_ROUND, bytes, n, raw_link_memory.fd);
 }
 
 static void too_short(struct raw_peer *p)
 {
-	cut_to(p, sizeof(struct wire_link) - 1);
+	cut_to(p, sizeof(struct wire_round) - 1);
 }
 
 static void too_long(struct raw_peer *p)
 {
-	cut_to(p, sizeof(struct wire_link) + 1);
+	cut_to(p, sizeof(struct wire_round) + 1);
 }
 
 /* Its beginning is right. */
 static void longer_than_it_says(struct raw_peer *p)
 {
-	unsigned char bytes[sizeof(struct wire_link) + 8] = {0};
-	struct wire_link w = raw_link_ring(p, 1, 0);
+	unsigned char bytes[sizeof(struct wire_round) + 8] = {0};
+	struct wire_round w = raw_link_ring(p, 1, 0);
 
-	w.head.type = LITTLE_32(WIRE_LINK);
+	w.head.type = LITTLE_32(WIRE_ROUND);
 	w.head.length = LITTLE_32(sizeof(w));
 	memcpy(bytes, &w, sizeof(w));
 	(void)raw_say(p->fd, bytes, sizeof(bytes), &raw_link_memory.fd, 1);
@@ -104,10 +104,10 @@ static void head_alone(struct raw_peer *p)
 
 static void two_descriptors(struct raw_peer *p)
 {
-	struct wire_link w = raw_link_ring(p, 1, 0);
+	struct wire_round w = raw_link_ring(p, 1, 0);
 	int fds[2] = {raw_link_memory.fd, raw_link_memory.fd};
 
-	w.head.type = LITTLE_32(WIRE_LINK);
+	w.head.type = LITTLE_32(WIRE_ROUND);
 	w.head.length = LITTLE_32(sizeof(w));
 	(void)raw_say(p->fd, &w, sizeof(w), fds, 2);
 }
@@ -116,7 +116,7 @@ static void two_descriptors(struct raw_peer *p)
 
 static void round_left_out(struct raw_peer *p)
 {
-	struct wire_link w;
+	struct wire_round w;
 
 	raw_link_begin(p, 1, 0);
 	w = raw_link_hear_round(p, 0);
@@ -125,7 +125,7 @@ static void round_left_out(struct raw_peer *p)
 
 static void round_again(struct raw_peer *p)
 {
-	struct wire_link w;
+	struct wire_round w;
 
 	raw_link_begin(p, 1, 0);
 	w = raw_link_hear_round(p, 0);
@@ -141,14 +141,14 @@ static void round_that_is_none(struct raw_peer *p)
 
 static void without_memory(struct raw_peer *p)
 {
-	struct wire_link w = raw_link_ring(p, 1, 0);
+	struct wire_round w = raw_link_ring(p, 1, 0);
 
 	raw_link_say(p, &w, -1);
 }
 
 static void half_an_offer(struct raw_peer *p)
 {
-	struct wire_link w = raw_link_ring(p, 1, 0);
+	struct wire_round w = raw_link_ring(p, 1, 0);
 
 	w.blob_length = LITTLE_32(sizeof(p->offer) - 1);
 	raw_link_say(p, &w, raw_link_memory.fd);
@@ -157,7 +157,7 @@ static void half_an_offer(struct raw_peer *p)
 static void odd_ring(struct raw_peer *p)
 {
 	struct raw_offer offer = p->offer;
-	struct wire_link w = raw_link_ring(p, 1, 0);
+	struct wire_round w = raw_link_ring(p, 1, 0);
 
 	offer.segments = LITTLE_32(RAW_SEGMENTS - 1);
 	raw_link_blob(&w, &offer, sizeof(offer));
@@ -174,7 +174,7 @@ static void epoch_of_another(struct raw_peer *p)
 
 static void echo_with_descriptor(struct raw_peer *p)
 {
-	struct wire_link w;
+	struct wire_round w;
 
 	raw_link_begin(p, 1, 0);
 	w = raw_link_hear_round(p, 0);
@@ -183,7 +183,7 @@ static void echo_with_descriptor(struct raw_peer *p)
 
 static void never_sealed(struct raw_peer *p)
 {
-	struct wire_link w;
+	struct wire_round w;
 
 	raw_link_begin(p, 1, 0);
 	w = raw_link_hear_round(p, 0);
@@ -193,14 +193,14 @@ static void never_sealed(struct raw_peer *p)
 
 /* ---- by the bond ----------------------------------------------------------------------------- */
 
-static void by_bond(struct raw_peer *p, const struct wire_link *w, uint32_t n)
+static void by_bond(struct raw_peer *p, const struct wire_round *w, uint32_t n)
 {
 	raw_post(p, WIRE_BOND_LINK, 0, 0, 0, w, n);
 }
 
 static void short_by_bond(struct raw_peer *p)
 {
-	struct wire_link w = raw_link_about(WIRE_LINK_NOT, 1, 0);
+	struct wire_round w = raw_link_about(WIRE_ROUND_NOT, 1, 0);
 
 	by_bond(p, &w, sizeof(w) - 8);
 }
@@ -212,7 +212,7 @@ static void nothing_by_bond(struct raw_peer *p)
 
 static void beyond_by_bond(struct raw_peer *p)
 {
-	struct wire_link w = raw_link_about(0, 2, 0);
+	struct wire_round w = raw_link_about(0, 2, 0);
 
 	by_bond(p, &w, sizeof(w));
 }
@@ -252,27 +252,6 @@ static const struct offence alone[] = {
 	{"R8", "by a bond that is none", beyond_by_bond, LINK_RULE, 0},
 };
 /* clang-format on */
-
-/* ---- how they meet --------------------------------------------------------------------------- */
-
-/* Before there is a first one. */
-static void come_early(struct raw_peer *p, const char *at)
-{
-	raw_begin(p, raw_connect(at));
-	p->hello.features = LITTLE_64(WIRE_FEATURES | WIRE_FEATURE_LINKS);
-	raw_steps(p, RAW_HELLO, RAW_NONCE);
-	raw_link_begin(p, 1, 0);
-	raw_steps(p, RAW_OFFER, RAW_UP);
-}
-
-static void said_before(struct raw_peer *p)
-{
-	(void)p;
-}
-
-static const struct offence early[] = {
-	{"R8", "a link before the first one", said_before, LINK_RULE, 0},
-};
 
 /* ---- when it has left ------------------------------------------------------------------------ */
 
@@ -320,13 +299,11 @@ int main(void)
 					     .inspect = link_trial_look,
 					     .see = link_trial_see};
 	static const struct trial of_one = {.leave = link_trial_leave};
-	static const struct trial hasty = {.come = come_early, .leave = link_trial_leave};
 	struct victim v;
 
 	link_victim_begin(&v, "hostile-link");
 	SURVIVE(&v, &callers, offences);
 	SURVIVE(&v, &of_one, alone);
-	SURVIVE(&v, &hasty, early);
 	no_link_behind_the_end(&v);
 	link_victim_end(&v);
 	return 0;

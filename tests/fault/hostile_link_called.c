@@ -51,20 +51,20 @@ static void answer_twice(struct raw_peer *p)
 
 static void ask_beyond(struct raw_peer *p)
 {
-	raw_link_say_plain(p, WIRE_LINK_ASK, 2, 0);
+	raw_link_say_plain(p, WIRE_ROUND_ASK, 2, 0);
 }
 
 /* In one breath with what makes it stand, and later. */
 static void ask_for_what_stands(struct raw_peer *p)
 {
-	struct wire_link w = raw_link_hear_round(p, 0);
+	struct wire_round w = raw_link_hear_round(p, 0);
 
 	raw_link_begin(p, 1, 0);
 	raw_link_finish(p, raw_link_epoch(&w));
-	raw_link_say_plain(p, WIRE_LINK_ASK, 1, 0);
+	raw_link_say_plain(p, WIRE_ROUND_ASK, 1, 0);
 	raw_link_await_read(p);
 	(void)poll(NULL, 0, 10); /* in which there is time for a try */
-	raw_link_say_plain(p, WIRE_LINK_ASK, 1, 0);
+	raw_link_say_plain(p, WIRE_ROUND_ASK, 1, 0);
 	raw_link_await_read(p);
 	(void)poll(NULL, 0, 10);
 	CHECK(raw_link_unread(p) == 0, "it is tried again");
@@ -74,7 +74,7 @@ static void ask_for_what_stands(struct raw_peer *p)
 static void storm_of_wishes(struct raw_peer *p)
 {
 	for (int i = 0; i < STORM; i++)
-		raw_link_say_plain(p, WIRE_LINK_ASK, 1, 0);
+		raw_link_say_plain(p, WIRE_ROUND_ASK, 1, 0);
 	raw_link_go_on(p);
 }
 
@@ -84,8 +84,8 @@ static void storm_of_lives(struct raw_peer *p)
 	for (int i = 0; i < 20; i++) {
 		unsigned life = life_heard(p);
 
-		raw_link_say_plain(p, WIRE_LINK_NOT, 1, life);
-		raw_link_say_plain(p, WIRE_LINK_ASK, 1, 0);
+		raw_link_say_plain(p, WIRE_ROUND_NOT, 1, life);
+		raw_link_say_plain(p, WIRE_ROUND_ASK, 1, 0);
 	}
 	raw_link_go_on(p);
 }
@@ -97,8 +97,8 @@ static void storm_of_lives_unread(struct raw_peer *p)
 
 	for (int turn = 0; turn < TURNS; turn++) {
 		for (unsigned life = 0; life < LIVES; life++)
-			raw_link_say_plain(p, WIRE_LINK_NOT, 1, life);
-		raw_link_say_plain(p, WIRE_LINK_ASK, 1, 0);
+			raw_link_say_plain(p, WIRE_ROUND_NOT, 1, life);
+		raw_link_say_plain(p, WIRE_ROUND_ASK, 1, 0);
 		raw_link_await_read(p);
 		(void)poll(NULL, 0, 10); /* in which there is time for a try */
 	}

@@ -87,7 +87,7 @@ static void nobody_offers(struct raw_peer *p)
 static void elsewhere(struct raw_peer *p)
 {
 	static const unsigned char nowhere[4] = {192, 0, 2, 1};
-	struct wire_link w;
+	struct wire_round w;
 	unsigned life;
 
 	(void)p;
@@ -222,10 +222,10 @@ static void offer_twice(struct raw_peer *p)
 
 /* ---- offers ---------------------------------------------------------------------------------- */
 
-static void offer(void (*spoil)(struct raw_net_offer *o, struct wire_link *w))
+static void offer(void (*spoil)(struct raw_net_offer *o, struct wire_round *w))
 {
 	struct raw_net_offer o;
-	struct wire_link w;
+	struct wire_round w;
 	unsigned life;
 	uint16_t port;
 

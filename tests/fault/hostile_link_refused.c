@@ -21,9 +21,9 @@
 
 static void fabric_of_no_name(struct raw_peer *p)
 {
-	struct wire_link w = raw_link_ring(p, 1, 0);
+	struct wire_round w = raw_link_ring(p, 1, 0);
 
-	memset(w.fabric, 'x', sizeof(w.fabric)); /* no end */
+	memset(w.name, 'x', sizeof(w.name)); /* no end */
 	raw_link_say(p, &w, raw_link_memory.fd);
 	raw_link_refused(p, 1, 0, "another fabric is wanted here");
 	raw_link_go_on(p);
@@ -31,9 +31,9 @@ static void fabric_of_no_name(struct raw_peer *p)
 
 static void another_fabric(struct raw_peer *p)
 {
-	struct wire_link w = raw_link_ring(p, 1, 0);
+	struct wire_round w = raw_link_ring(p, 1, 0);
 
-	memcpy(w.fabric, "tcp", 4);
+	memcpy(w.name, "tcp", 4);
 	raw_link_say(p, &w, raw_link_memory.fd);
 	raw_link_refused(p, 1, 0, "another fabric is wanted here");
 	raw_link_go_on(p);
@@ -73,7 +73,7 @@ static void first_link_again(struct raw_peer *p)
 /* Whose seals are closed by now. */
 static void ring_of_first_link(struct raw_peer *p)
 {
-	struct wire_link w = raw_link_ring(p, 1, 0);
+	struct wire_round w = raw_link_ring(p, 1, 0);
 
 	raw_link_say(p, &w, p->own.fd);
 	raw_link_refused(p, 1, 0, "not permitted");
@@ -82,7 +82,7 @@ static void ring_of_first_link(struct raw_peer *p)
 
 static void what_is_no_memory(struct raw_peer *p)
 {
-	struct wire_link w = raw_link_ring(p, 1, 0);
+	struct wire_round w = raw_link_ring(p, 1, 0);
 
 	raw_link_say(p, &w, p->fd);
 	raw_link_refused(p, 1, 0, " ");
@@ -92,7 +92,7 @@ static void what_is_no_memory(struct raw_peer *p)
 /* No descriptor comes that way, nor goes back. */
 static void ring_by_bond(struct raw_peer *p)
 {
-	struct wire_link w = raw_link_ring(p, 1, 0);
+	struct wire_round w = raw_link_ring(p, 1, 0);
 
 	raw_post(p, WIRE_BOND_LINK, 0, 0, 0, &w, sizeof(w));
 	raw_link_go_on(p);
@@ -101,7 +101,7 @@ static void ring_by_bond(struct raw_peer *p)
 /* The try that they are not about goes on. */
 static void late_words(struct raw_peer *p)
 {
-	struct wire_link w, echo = raw_link_about(1, 1, 3);
+	struct wire_round w, echo = raw_link_about(1, 1, 3);
 	uint64_t epoch;
 
 	raw_link_begin(p, 1, 3);
@@ -110,13 +110,13 @@ static void late_words(struct raw_peer *p)
 	raw_link_say_plain(p, 1, 1, 2); /* of another life */
 	raw_link_say_plain(p, 1, 0, 3); /* of another link */
 	raw_link_say_plain(p, 7, 1, 4);
-	raw_link_say_plain(p, WIRE_LINK_NOT, 1, 2);
-	raw_link_say_plain(p, WIRE_LINK_NOT, 0, 3);
+	raw_link_say_plain(p, WIRE_ROUND_NOT, 1, 2);
+	raw_link_say_plain(p, WIRE_ROUND_NOT, 0, 3);
 	(void)raw_link_hear_round(p, 1);
 	raw_link_blob(&echo, &epoch, sizeof(epoch));
 	raw_link_say(p, &echo, -1);
 	(void)raw_link_hear_round(p, 2);
-	raw_link_say_plain(p, WIRE_LINK_NOT, 1, 3);
+	raw_link_say_plain(p, WIRE_ROUND_NOT, 1, 3);
 	raw_link_say_plain(p, 9, 1, 3); /* of none that is being made */
 	raw_link_go_on(p);
 }
@@ -124,13 +124,13 @@ static void late_words(struct raw_peer *p)
 /* Of a life that is still to come: the one that is made goes on, and then stands. */
 static void early_refusals(struct raw_peer *p)
 {
-	struct wire_link w;
+	struct wire_round w;
 
 	raw_link_begin(p, 1, 0);
 	w = raw_link_hear_round(p, 0);
-	raw_link_say_plain(p, WIRE_LINK_NOT, 1, 1);
+	raw_link_say_plain(p, WIRE_ROUND_NOT, 1, 1);
 	raw_link_finish(p, raw_link_epoch(&w));
-	raw_link_say_plain(p, WIRE_LINK_NOT, 1, 1);
+	raw_link_say_plain(p, WIRE_ROUND_NOT, 1, 1);
 	raw_link_await_read(p);
 	raw_link_go_on(p);
 }
@@ -139,7 +139,7 @@ static void early_refusals(struct raw_peer *p)
 
 static void storm_by_bond(struct raw_peer *p)
 {
-	struct wire_link w = raw_link_about(WIRE_LINK_NOT, 1, 9);
+	struct wire_round w = raw_link_about(WIRE_ROUND_NOT, 1, 9);
 
 	for (int i = 0; i < STORM; i++)
 		raw_post(p, WIRE_BOND_LINK, 0, 0, 0, &w, sizeof(w));
@@ -186,7 +186,7 @@ static void storm_in_turn(struct raw_peer *p)
 /* And an honest one of its two may still come. */
 static void join_behind_storm(struct raw_peer *p)
 {
-	struct wire_link w;
+	struct wire_round w;
 	unsigned refused, life = LIVES;
 
 	for (unsigned i = 0; i < LIVES; i++)
@@ -197,7 +197,7 @@ static void join_behind_storm(struct raw_peer *p)
 		raw_link_begin(p, 1, ++life);
 		w = raw_link_hear(p);
 		CHECK(life < 32000, "it is never its turn"); /* nearly all lives there are */
-	} while (LITTLE_32(w.round) == WIRE_LINK_NOT);
+	} while (LITTLE_32(w.round) == WIRE_ROUND_NOT);
 	CHECK(LITTLE_32(w.round) == 0, "round %u", LITTLE_32(w.round));
 	raw_link_go_on(p);
 }

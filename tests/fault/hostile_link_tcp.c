@@ -111,9 +111,9 @@ static void nobody(struct raw_peer *p)
 
 /* ---- offers ---------------------------------------------------------------------------------- */
 
-static void offer(void (*spoil)(struct raw_net_offer *o, struct wire_link *w))
+static void offer(void (*spoil)(struct raw_net_offer *o, struct wire_round *w))
 {
-	struct wire_link w = raw_net_round(&net, 1, 0);
+	struct wire_round w = raw_net_round(&net, 1, 0);
 	struct raw_net_offer o = net.own;
 
 	spoil(&o, &w);
@@ -134,7 +134,7 @@ RAW_NET_OFFER(half_an_offer, w->blob_length = LITTLE_32(sizeof(*o) / 2))
 static void link_in_use(struct raw_peer *p)
 {
 	struct raw_net_offer to = raw_net_ask(&net, 1, 0);
-	struct wire_link w = raw_net_round(&net, 1, 1);
+	struct wire_round w = raw_net_round(&net, 1, 1);
 
 	(void)p;
 	(void)raw_net_join(&net, &to);
@@ -148,7 +148,7 @@ static void link_in_use(struct raw_peer *p)
 static void life_in_use(struct raw_peer *p)
 {
 	struct raw_net_offer to = raw_net_ask(&net, 1, 0);
-	struct wire_link w = raw_net_round(&net, 1, 0);
+	struct wire_round w = raw_net_round(&net, 1, 0);
 
 	(void)p;
 	(void)raw_net_join(&net, &to);
@@ -160,7 +160,7 @@ static void life_in_use(struct raw_peer *p)
 /* A listener each: no more in a while than the pair may have links. */
 static void storm(struct raw_peer *p)
 {
-	struct wire_link w;
+	struct wire_round w;
 	int64_t began = actor_now_ms(), pauses;
 	unsigned listeners = 0;
 
@@ -170,7 +170,7 @@ static void storm(struct raw_peer *p)
 		raw_net_say(&net, &w);
 	}
 	w = raw_net_round(&net, 1, STORM);
-	memcpy(w.fabric, "none", 5);
+	memcpy(w.name, "none", 5);
 	raw_net_say(&net, &w);
 	do {
 		w = raw_net_hear(&net);
@@ -199,11 +199,11 @@ static void join_by_bond(struct raw_peer *p)
 
 static void refused_by_bond(struct raw_peer *p)
 {
-	struct wire_link w = raw_net_round(&net, 1, 0);
+	struct wire_round w = raw_net_round(&net, 1, 0);
 
 	(void)p;
 	raw_net_cut(&net);
-	memcpy(w.fabric, "none", 5);
+	memcpy(w.name, "none", 5);
 	raw_net_say(&net, &w);
 	raw_net_refused(&net, 1, 0, "another fabric");
 	raw_net_go_on(&net);
@@ -223,7 +223,7 @@ static void storm_by_bond(struct raw_peer *p)
 
 static void beyond_by_bond(struct raw_peer *p)
 {
-	struct wire_link w = raw_net_round(&net, LINKS, 0);
+	struct wire_round w = raw_net_round(&net, LINKS, 0);
 
 	(void)p;
 	raw_net_cut(&net);

@@ -130,7 +130,7 @@ static void offer_no_answer(struct raw_peer *p)
 
 static const struct lie lies[] = {
 	{"no memory", offer_nothing, SLMPM_EPROTO, "ring"},
-	{"two memories", offer_twice, SLMPM_EPROTO, "ring"},
+	{"two memories", offer_twice, SLMPM_EPROTO, "malformed"},
 	{"unsealed memory", offer_unsealed, SLMPM_EACCES, "ring"},
 	{"memory that can grow", offer_growable, SLMPM_EACCES, "ring"},
 	{"too little memory", offer_too_small, SLMPM_EPROTO, "ring"},

@@ -13,36 +13,36 @@
 
 struct mapping raw_link_memory;
 
-struct wire_link raw_link_about(uint32_t round, unsigned link, unsigned life)
+struct wire_round raw_link_about(uint32_t round, unsigned link, unsigned life)
 {
-	return (struct wire_link){.round = LITTLE_32(round),
-				  .link = LITTLE_16((uint16_t)link),
-				  .life = LITTLE_16((uint16_t)life),
-				  .fabric = "shm"};
+	return (struct wire_round){.round = LITTLE_32(round),
+				   .link = LITTLE_16((uint16_t)link),
+				   .life = LITTLE_16((uint16_t)life),
+				   .name = "shm"};
 }
 
-void raw_link_blob(struct wire_link *w, const void *blob, uint32_t n)
+void raw_link_blob(struct wire_round *w, const void *blob, uint32_t n)
 {
 	w->blob_length = LITTLE_32(n);
 	memcpy(w->blob, blob, n);
 }
 
-void raw_link_say(struct raw_peer *p, struct wire_link *w, int fd)
+void raw_link_say(struct raw_peer *p, struct wire_round *w, int fd)
 {
-	(void)raw_say_packet(p->fd, WIRE_LINK, w, sizeof(*w), fd);
+	(void)raw_say_packet(p->fd, WIRE_ROUND, w, sizeof(*w), fd);
 }
 
 void raw_link_say_plain(struct raw_peer *p, uint32_t round, unsigned link, unsigned life)
 {
-	struct wire_link w = raw_link_about(round, link, life);
+	struct wire_round w = raw_link_about(round, link, life);
 
 	raw_link_say(p, &w, -1);
 }
 
-struct wire_link raw_link_ring(struct raw_peer *p, unsigned link, unsigned life)
+struct wire_round raw_link_ring(struct raw_peer *p, unsigned link, unsigned life)
 {
 	struct ring_shape shape = {RAW_SEGMENTS, RAW_SEGMENT_SIZE};
-	struct wire_link w = raw_link_about(0, link, life);
+	struct wire_round w = raw_link_about(0, link, life);
 
 	if (!raw_link_memory.base)
 		CHECK(mapping_create(&raw_link_memory, "raw-link", ring_size(&shape)) == 0,
@@ -53,46 +53,46 @@ struct wire_link raw_link_ring(struct raw_peer *p, unsigned link, unsigned life)
 
 void raw_link_begin(struct raw_peer *p, unsigned link, unsigned life)
 {
-	struct wire_link w = raw_link_ring(p, link, life);
+	struct wire_round w = raw_link_ring(p, link, life);
 
 	raw_link_say(p, &w, raw_link_memory.fd);
 }
 
 /* With what it brings in *PASSED, -1 nothing. */
-static struct wire_link hear(struct raw_peer *p, int *passed)
+static struct wire_round hear(struct raw_peer *p, int *passed)
 {
 	union {
-		struct wire_link link;
+		struct wire_round link;
 		unsigned char bytes[512];
 	} packet;
 
 	do {
 		*passed = -1;
 		CHECK(raw_hear(p->fd, &packet, sizeof(packet), passed) > 0, "it has ended");
-	} while (LITTLE_32(packet.link.head.type) != WIRE_LINK);
+	} while (LITTLE_32(packet.link.head.type) != WIRE_ROUND);
 	return packet.link;
 }
 
-struct wire_link raw_link_hear(struct raw_peer *p)
+struct wire_round raw_link_hear(struct raw_peer *p)
 {
 	int passed;
-	struct wire_link w = hear(p, &passed);
+	struct wire_round w = hear(p, &passed);
 
 	if (passed >= 0)
 		close(passed);
 	return w;
 }
 
-struct wire_link raw_link_hear_round(struct raw_peer *p, uint32_t round)
+struct wire_round raw_link_hear_round(struct raw_peer *p, uint32_t round)
 {
-	struct wire_link w = raw_link_hear(p);
+	struct wire_round w = raw_link_hear(p);
 
 	CHECK(LITTLE_32(w.round) == round, "round %u, not %u: %.100s", LITTLE_32(w.round), round,
 	      (const char *)w.blob);
 	return w;
 }
 
-void raw_link_refusal(const struct wire_link *w, unsigned link, unsigned life, const char *why)
+void raw_link_refusal(const struct wire_round *w, unsigned link, unsigned life, const char *why)
 {
 	char text[sizeof(w->blob) + 1] = "";
 
@@ -103,11 +103,11 @@ void raw_link_refusal(const struct wire_link *w, unsigned link, unsigned life, c
 
 void raw_link_refused(struct raw_peer *p, unsigned link, unsigned life, const char *why)
 {
-	struct wire_link w;
+	struct wire_round w;
 
 	do
 		w = raw_link_hear(p);
-	while (LITTLE_32(w.round) != WIRE_LINK_NOT);
+	while (LITTLE_32(w.round) != WIRE_ROUND_NOT);
 	raw_link_refusal(&w, link, life, why);
 }
 
@@ -117,7 +117,7 @@ void raw_link_refused(struct raw_peer *p, unsigned link, unsigned life, const ch
 unsigned raw_link_unread(struct raw_peer *p)
 {
 	static char space[MOST][CMSG_SPACE(sizeof(int))];
-	static struct wire_link packets[MOST];
+	static struct wire_round packets[MOST];
 	static struct iovec parts[MOST];
 	static struct mmsghdr all[MOST];
 	unsigned rings = 0;
@@ -154,21 +154,21 @@ void raw_link_await_read(struct raw_peer *p)
 
 unsigned raw_link_answers(struct raw_peer *p, unsigned life, unsigned *refused)
 {
-	struct wire_link last = raw_link_ring(p, 1, life), w;
+	struct wire_round last = raw_link_ring(p, 1, life), w;
 	unsigned rings = 0;
 	int passed;
 
 	*refused = 0;
-	memcpy(last.fabric, "none", 5); /* refused in any case */
+	memcpy(last.name, "none", 5); /* refused in any case */
 	raw_link_say(p, &last, raw_link_memory.fd);
 	do {
 		w = hear(p, &passed);
 		if (passed >= 0)
 			close(passed);
 		rings += passed >= 0;
-		*refused += LITTLE_32(w.round) == WIRE_LINK_NOT &&
+		*refused += LITTLE_32(w.round) == WIRE_ROUND_NOT &&
 			    strstr((const char *)w.blob, "too many") != NULL;
-	} while (LITTLE_32(w.round) != WIRE_LINK_NOT || LITTLE_16(w.life) != life);
+	} while (LITTLE_32(w.round) != WIRE_ROUND_NOT || LITTLE_16(w.life) != life);
 	return rings;
 }
 
@@ -181,13 +181,13 @@ void raw_link_go_on(struct raw_peer *p)
 
 void raw_link_echo(struct raw_peer *p, uint32_t round, uint64_t epoch, int fd)
 {
-	struct wire_link w = raw_link_about(round, 1, 0);
+	struct wire_round w = raw_link_about(round, 1, 0);
 
 	raw_link_blob(&w, &epoch, sizeof(epoch));
 	raw_link_say(p, &w, fd);
 }
 
-uint64_t raw_link_epoch(const struct wire_link *w)
+uint64_t raw_link_epoch(const struct wire_round *w)
 {
 	struct raw_offer offer;
 
@@ -197,7 +197,7 @@ uint64_t raw_link_epoch(const struct wire_link *w)
 
 void raw_link_join(struct raw_peer *p)
 {
-	struct wire_link w;
+	struct wire_round w;
 
 	raw_link_begin(p, 1, 0);
 	w = raw_link_hear_round(p, 0);

@@ -8,13 +8,13 @@
 /* What is offered for a link; made when it is needed. */
 extern struct mapping raw_link_memory;
 
-struct wire_link raw_link_about(uint32_t round, unsigned link, unsigned life);
-void raw_link_blob(struct wire_link *w, const void *blob, uint32_t n);
-void raw_link_say(struct raw_peer *p, struct wire_link *w, int fd);
+struct wire_round raw_link_about(uint32_t round, unsigned link, unsigned life);
+void raw_link_blob(struct wire_round *w, const void *blob, uint32_t n);
+void raw_link_say(struct raw_peer *p, struct wire_round *w, int fd);
 /* Without a blob. */
 void raw_link_say_plain(struct raw_peer *p, uint32_t round, unsigned link, unsigned life);
 /* Round 0, to be said with the memory's descriptor. */
-struct wire_link raw_link_ring(struct raw_peer *p, unsigned link, unsigned life);
+struct wire_round raw_link_ring(struct raw_peer *p, unsigned link, unsigned life);
 void raw_link_begin(struct raw_peer *p, unsigned link, unsigned life);
 /* A later round of link 1, life 0. */
 void raw_link_echo(struct raw_peer *p, uint32_t round, uint64_t epoch, int fd);
@@ -24,11 +24,11 @@ void raw_link_join(struct raw_peer *p);
 void raw_link_finish(struct raw_peer *p, uint64_t epoch);
 
 /* The next about a link; and that is of that round. */
-struct wire_link raw_link_hear(struct raw_peer *p);
-struct wire_link raw_link_hear_round(struct raw_peer *p, uint32_t round);
-uint64_t raw_link_epoch(const struct wire_link *w);
+struct wire_round raw_link_hear(struct raw_peer *p);
+struct wire_round raw_link_hear_round(struct raw_peer *p, uint32_t round);
+uint64_t raw_link_epoch(const struct wire_round *w);
 /* W, however it came, refuses that LIFE of LINK, and says WHY. */
-void raw_link_refusal(const struct wire_link *w, unsigned link, unsigned life, const char *why);
+void raw_link_refusal(const struct wire_round *w, unsigned link, unsigned life, const char *why);
 /* Such a refusal comes. */
 void raw_link_refused(struct raw_peer *p, unsigned link, unsigned life, const char *why);
 /* Rings that lie unread; it is all read then. While it is, one more may come. */

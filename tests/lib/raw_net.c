@@ -182,49 +182,49 @@ void raw_net_hear_end(struct raw_net *n)
 
 /* ---- what is said of links ------------------------------------------------------------------- */
 
-struct wire_link raw_net_round(const struct raw_net *n, unsigned link, unsigned life)
+struct wire_round raw_net_round(const struct raw_net *n, unsigned link, unsigned life)
 {
-	struct wire_link w = {.link = LITTLE_16((uint16_t)link),
-			      .life = LITTLE_16((uint16_t)life),
-			      .blob_length = LITTLE_32(sizeof(n->own)),
-			      .fabric = "tcp"};
+	struct wire_round w = {.link = LITTLE_16((uint16_t)link),
+			       .life = LITTLE_16((uint16_t)life),
+			       .blob_length = LITTLE_32(sizeof(n->own)),
+			       .name = "tcp"};
 
 	memcpy(w.blob, &n->own, sizeof(n->own));
 	return w;
 }
 
-static void say_by_link(struct raw_net *n, const struct wire_link *w)
+static void say_by_link(struct raw_net *n, const struct wire_round *w)
 {
 	const uint64_t head[3] = {0};
 
 	raw_net_post(n, WIRE_BOND_LINK, head, w, sizeof(*w));
 }
 
-void raw_net_say(struct raw_net *n, struct wire_link *w)
+void raw_net_say(struct raw_net *n, struct wire_round *w)
 {
 	if (n->control.fd >= 0)
-		(void)raw_stream_say_packet(n->control.fd, WIRE_LINK, w, sizeof(*w));
+		(void)raw_stream_say_packet(n->control.fd, WIRE_ROUND, w, sizeof(*w));
 	else
 		say_by_link(n, w);
 }
 
-static struct wire_link hear_by_control(struct raw_net *n)
+static struct wire_round hear_by_control(struct raw_net *n)
 {
 	union {
-		struct wire_link link;
+		struct wire_round link;
 		unsigned char bytes[512];
 	} packet;
 
 	do
 		CHECK(raw_stream_hear(n->control.fd, &packet, sizeof(packet)) > 0, "it has ended");
-	while (LITTLE_32(packet.link.head.type) != WIRE_LINK);
+	while (LITTLE_32(packet.link.head.type) != WIRE_ROUND);
 	return packet.link;
 }
 
-struct wire_link raw_net_hear(struct raw_net *n)
+struct wire_round raw_net_hear(struct raw_net *n)
 {
 	unsigned char data[4096];
-	struct wire_link w;
+	struct wire_round w;
 	int kind;
 
 	if (n->control.fd >= 0)
@@ -239,7 +239,7 @@ struct wire_link raw_net_hear(struct raw_net *n)
 
 struct raw_net_offer raw_net_ask(struct raw_net *n, unsigned link, unsigned life)
 {
-	struct wire_link w = raw_net_round(n, link, life);
+	struct wire_round w = raw_net_round(n, link, life);
 	struct raw_net_offer heard;
 
 	raw_net_say(n, &w);
@@ -252,10 +252,10 @@ struct raw_net_offer raw_net_ask(struct raw_net *n, unsigned link, unsigned life
 
 void raw_net_refused(struct raw_net *n, unsigned link, unsigned life, const char *why)
 {
-	struct wire_link w;
+	struct wire_round w;
 
 	do
 		w = raw_net_hear(n);
-	while (LITTLE_32(w.round) != WIRE_LINK_NOT);
+	while (LITTLE_32(w.round) != WIRE_ROUND_NOT);
 	raw_link_refusal(&w, link, life, why);
 }

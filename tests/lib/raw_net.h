@@ -39,10 +39,10 @@ void raw_net_end(struct raw_net *n);
 void raw_net_cut(struct raw_net *n);
 
 /* Round 0, by the control connection or, once it is cut, by the first link. */
-struct wire_link raw_net_round(const struct raw_net *n, unsigned link, unsigned life);
-void raw_net_say(struct raw_net *n, struct wire_link *w);
+struct wire_round raw_net_round(const struct raw_net *n, unsigned link, unsigned life);
+void raw_net_say(struct raw_net *n, struct wire_round *w);
 /* The next about a link. */
-struct wire_link raw_net_hear(struct raw_net *n);
+struct wire_round raw_net_hear(struct raw_net *n);
 /* Begins that link: what the other side offers. */
 struct raw_net_offer raw_net_ask(struct raw_net *n, unsigned link, unsigned life);
 /* A refusal comes that says WHY. */
@@ -50,7 +50,7 @@ void raw_net_refused(struct raw_net *n, unsigned link, unsigned life, const char
 
 /* The peer NAME, whose offer lies: LIE spoils *o or *w, which the test's offer() then says. */
 #define RAW_NET_OFFER(name, lie)                                                                   \
-	static void spoil_##name(struct raw_net_offer *o, struct wire_link *w)                     \
+	static void spoil_##name(struct raw_net_offer *o, struct wire_round *w)                    \
 	{                                                                                          \
 		(void)o;                                                                           \
 		(void)w;                                                                           \

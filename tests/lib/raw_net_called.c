@@ -70,7 +70,7 @@ void raw_net_called_first(struct raw_net *n)
 
 struct raw_net_offer raw_net_tried(struct raw_net *n, unsigned link, unsigned *life)
 {
-	struct wire_link w = raw_net_hear(n);
+	struct wire_round w = raw_net_hear(n);
 	struct raw_net_offer theirs;
 
 	CHECK(!w.round && LITTLE_16(w.link) == link, "link %u, round %u: %.100s", LITTLE_16(w.link),
@@ -92,7 +92,7 @@ struct raw_net_offer raw_net_to_call(const struct raw_net *n, uint16_t port)
 void raw_net_say_offer(struct raw_net *n, unsigned link, unsigned life,
 		       const struct raw_net_offer *o)
 {
-	struct wire_link w = raw_net_round(n, link, life);
+	struct wire_round w = raw_net_round(n, link, life);
 
 	memcpy(w.blob, o, sizeof(*o));
 	raw_net_say(n, &w);
