@@ -5,10 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "slmpm/link/bundle.h"
 #include "slmpm/link/link.h"
 #include "slmpm/link/addressee.h"
-#include "slmpm/link/progress.h"
 
 /* All of a process's memory, as far as the kernel lets one reach it. */
 static const struct fabric_memory all = {.size = UINT64_MAX, .writable = true};
@@ -48,7 +46,7 @@ struct fetch *fetch_of(struct endpoint *ep)
 	if (!f)
 		return NULL;
 	f->peer = all;
-	f->held_max = held_max(ep);
+	f->room_in.max = f->room_out.max = held_max(ep);
 	list_init(&f->in);
 	list_init(&f->out);
 	return f;
@@ -122,12 +120,6 @@ int fetch_step(struct endpoint *ep)
 
 /* ---- what is said --------------------------------------------------------------------------- */
 
-/* A loan lies open in the ring, behind what was said before: nothing goes there now. */
-static bool in_the_way(const struct endpoint *ep)
-{
-	return ep->loan.data && !ep->loan.area;
-}
-
 uint32_t fetch_introduce(struct endpoint *ep, unsigned char *to)
 {
 	struct fetch *f = fetch_of(ep);
@@ -140,77 +132,19 @@ uint32_t fetch_introduce(struct endpoint *ep, unsigned char *to)
 	return blob.length;
 }
 
-bool fetch_notify(struct endpoint *ep, struct request *r, uint8_t opcode, uint64_t seq,
-		  uint64_t route, uint64_t extent, const void *data, uint32_t length)
+bool fetch_notify(struct endpoint *ep, struct packet *p, struct request *r)
 {
 	unsigned char payload[sizeof(struct wire_fetch) + WIRE_RANGES * sizeof(struct wire_range) +
 			      FETCH_INTRODUCTION];
-	struct packet p = {
-		.opcode = opcode,
-		.seq = seq,
-		.route = route,
-		.extent = extent,
-		.data = payload,
-		.length = length,
-	};
-	struct fetch *f = ep->fetch;
-	uint32_t introduction = 0;
+	uint32_t introduction = fetch_introduce(ep, payload + p->length);
 
-	if (ep->bundle.count && !bundle_flush(ep))
-		return false; /* it was promised its share of the credit */
-	if (!list_empty(&ep->deferred) || in_the_way(ep))
+	memcpy(payload, p->data, p->length);
+	p->data = payload;
+	p->length += introduction;
+	if (!split_notify(ep, p, r))
 		return false;
-	if (length)
-		memcpy(payload, data, length);
-	if (opcode == WIRE_FETCH || opcode == WIRE_FETCH_TAKE)
-		introduction = fetch_introduce(ep, payload + length);
-	p.length += introduction;
-	if (link_post_request(ep, &p, r) != 1)
-		return false;
-	f->introduced |= introduction > 0;
-	ep->link.run = 0;
+	ep->fetch->introduced |= introduction > 0;
 	return true;
-}
-
-bool fetch_hold(struct endpoint *ep, uint32_t *share, uint32_t *held, int n)
-{
-	struct fetch *f = ep->fetch;
-
-	if (!n)
-		return true;
-	if (n > 0 && *share + (uint32_t)n > f->held_max)
-		return false;
-	if (!link_hold_back(ep, n))
-		return false;
-	*share += (uint32_t)n;
-	*held += (uint32_t)n;
-	return true;
-}
-
-/* What waits for room, and a burst that is staged, are overtaken: none of it is about this message. */
-bool fetch_notify_held(struct endpoint *ep, uint32_t *held, uint8_t opcode, uint64_t seq,
-		       uint64_t extent, const void *data, uint32_t length)
-{
-	struct fetch *f = ep->fetch;
-	bool in = opcode == WIRE_FETCH_TAKE || opcode == WIRE_FETCH_DONE;
-	uint32_t *share = in ? &f->held_in : &f->held_out;
-	struct packet p = {
-		.opcode = opcode,
-		.seq = seq,
-		.extent = extent,
-		.data = data,
-		.length = length,
-	};
-
-	if (!*held || in_the_way(ep))
-		return false;
-	(void)fetch_hold(ep, share, held, -1);
-	if (link_post_request(ep, &p, NULL) == 1) {
-		ep->link.run = 0;
-		return true;
-	}
-	(void)fetch_hold(ep, share, held, 1); /* the link is broken */
-	return false;
 }
 
 bool fetch_introduced(struct endpoint *ep, const struct head *h, uint32_t length)
@@ -224,20 +158,4 @@ bool fetch_introduced(struct endpoint *ep, const struct head *h, uint32_t length
 		return false;
 	memcpy(blob.bytes, (const unsigned char *)h->data + length, blob.length);
 	return ep->link.fabric->reg(ep->link.port, &f->peer, false, true, &blob) == 0;
-}
-
-bool fetch_caught_up(struct endpoint *ep)
-{
-	/* Pairs with the same fence of the peer, between its word and its look (fetch.h). */
-	atomic_thread_fence(memory_order_seq_cst);
-	return progress_inspect(ep) && ep->state == SLMPM_PEER_UP;
-}
-
-void fetch_catch_up(struct endpoint *ep)
-{
-	/* What was said before the fence lies in the ring; more may come as fast as it is taken. */
-	uint64_t most = ep->link.port->counts.in_segments;
-
-	for (uint64_t i = 0; i < most && ep->state == SLMPM_PEER_UP && !fetch_caught_up(ep); i++)
-		;
 }

@@ -4,11 +4,7 @@
  * lie (FETCH); the receiver, once it has a receive for them, reads them from the front, and the
  * sender, when it is there, writes from the back: each side copies a share.
  *
- * Who copies what is agreed on by packets, and nothing is shared. Before a side touches a stretch it
- * says so (TAKE: all up to here is mine; GIVE: all from here is), fences, and takes in everything that
- * the other has said so far. Each does it in this order, so of two that want the same stretch at
- * least one sees the other's word; the sender, when it sees it, gives way, and the receiver waits for
- * what became of it. The same rule decides between
+ * Who copies what is agreed on by the rules of split/split.h. The same rules decide between
  *
  *     a receiver that is through (DONE) and a sender that takes its message back (WITHDRAW): there
  *     the receiver waits for the verdict. What it had read meanwhile is then no message;
@@ -16,8 +12,7 @@
  *     there the receiver decides.
  *
  * So a send ends at its deadline whatever the receiver does, and a receive unless the sender has
- * stopped amidst writing. So that its words need no room that somebody may be waiting for, each side
- * holds back as many segments of the ring as it may come to need.
+ * stopped amidst writing. Each side holds back as many segments of the ring as it may come to need.
  *
  * fetch_send.c is the sending side but for its copying, which is fetch_write.c; fetch_receive.c and
  * fetch_read.c likewise; fetch.c has what both need.
@@ -28,7 +23,7 @@
 #include "slmpm/choice/choice.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/message/inbound.h"
-#include "slmpm/request.h"
+#include "slmpm/split/split.h"
 
 #define FETCH_SHARE_MIN ((uint64_t)32 << 10) /* less is not worth two packets */
 #define FETCH_SHARE_MAX ((uint64_t)4 << 20) /* a copy of so much keeps others waiting long enough */
@@ -88,9 +83,8 @@ struct fetch {                     /* of an endpoint */
 	struct list in, out;
 	struct fetch_in *in_hand; /* NULL once it has gone */
 	struct fetch_out *out_hand;
-	uint32_t stranded;          /* of the messages */
-	uint32_t held_in, held_out; /* segments: for what it fetches, and announces; */
-	uint32_t held_max;          /* each at most */
+	uint32_t stranded;                   /* of the messages */
+	struct split_room room_in, room_out; /* for what it fetches, and announces */
 };
 
 /* The handshake is through and the peer takes WIRE_FETCH. */
@@ -189,21 +183,9 @@ bool fetch_take(struct endpoint *ep, struct fetch_in *p, uint64_t upto, bool las
 uint32_t fetch_introduce(struct endpoint *ep, unsigned char *to);
 /* NULL: no memory. */
 struct fetch *fetch_of(struct endpoint *ep);
-/* A word, R's first one or, NULL, one of no request to come: posts it now or not at all. With payload and, the first
- * time, how our memory is reached. */
-bool fetch_notify(struct endpoint *ep, struct request *r, uint8_t opcode, uint64_t seq,
-		  uint64_t route, uint64_t extent, const void *data, uint32_t length);
-/* One for which a segment is held back, in *HELD. Only a loan that lies open in the ring keeps it from
- * going out. */
-bool fetch_notify_held(struct endpoint *ep, uint32_t *held, uint8_t opcode, uint64_t seq,
-		       uint64_t extent, const void *data, uint32_t length);
-/* N segments more (or fewer) for SHARE, which is held_in or held_out, and *HELD; false: too many. */
-bool fetch_hold(struct endpoint *ep, uint32_t *share, uint32_t *held, int n);
+/* As split_notify, for a payload behind which the peer is told, the first time, how our memory is reached. */
+bool fetch_notify(struct endpoint *ep, struct packet *p, struct request *r);
 /* How the peer's is reached, in BYTES behind a payload of LENGTH; false: the peer broke a rule. */
 bool fetch_introduced(struct endpoint *ep, const struct head *h, uint32_t length);
-/* All that the peer has said until now has been heard. What was just said stands before it. */
-bool fetch_caught_up(struct endpoint *ep);
-/* The same, and there is no doing without. */
-void fetch_catch_up(struct endpoint *ep);
 
 #endif

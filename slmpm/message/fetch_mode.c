@@ -30,7 +30,7 @@ static bool can_be_fetched(const struct endpoint *ep, const struct request *r, b
 
 	if (ep->fetch_min == UINT64_MAX || !r->length || r->wire || r->kind != REQUEST_SEND)
 		return false;
-	if (f && !strict && f->held_out + FETCH_SENDER_WORDS > f->held_max)
+	if (f && !strict && f->room_out.held + FETCH_SENDER_WORDS > f->room_out.max)
 		return false;
 	return fetch_ranges(r, ranges) != 0;
 }

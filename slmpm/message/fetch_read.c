@@ -27,10 +27,15 @@ bool fetch_take(struct endpoint *ep, struct fetch_in *p, uint64_t upto, bool las
 		.upto = LITTLE_64(upto),
 		.turn = LITTLE_32(p->turn),
 	};
+	struct packet packet = {
+		.opcode = WIRE_FETCH_TAKE,
+		.seq = p->m->seq,
+		.data = &take,
+		.length = sizeof(take),
+	};
 
-	if (last ? !fetch_notify_held(ep, &p->held, WIRE_FETCH_TAKE, p->m->seq, 0, &take,
-				      sizeof(take)) :
-		   !fetch_notify(ep, NULL, WIRE_FETCH_TAKE, p->m->seq, 0, 0, &take, sizeof(take)))
+	if (last ? !split_notify_held(ep, &ep->fetch->room_in, &p->held, &packet) :
+		   !fetch_notify(ep, &packet, NULL))
 		return false;
 	p->notified = true;
 	p->sure = false;
@@ -57,11 +62,11 @@ static bool take_first(struct endpoint *ep, struct fetch_in *p)
 {
 	struct fetch *f = ep->fetch;
 
-	if (!fetch_hold(ep, &f->held_in, &p->held, FETCH_RECEIVER_WORDS))
+	if (!split_hold(ep, &f->room_in, &p->held, FETCH_RECEIVER_WORDS))
 		return false; /* others are through soon */
 	if (fetch_take(ep, p, choose_upto(p), false))
 		return true;
-	(void)fetch_hold(ep, &f->held_in, &p->held, -FETCH_RECEIVER_WORDS);
+	(void)split_hold(ep, &f->room_in, &p->held, -FETCH_RECEIVER_WORDS);
 	return false;
 }
 
@@ -131,7 +136,7 @@ static bool fetch_is_whole(const struct fetch_in *p)
 static bool fetch_inspect(struct endpoint *ep, struct fetch_in *p)
 {
 	ep->fetch->in_hand = p;
-	return fetch_caught_up(ep) && ep->fetch->in_hand == p;
+	return split_catch_up(ep) && ep->fetch->in_hand == p;
 }
 
 enum { REFUSED, LATER, ONWARD, AGAIN }; /* AGAIN: P may have gone */
@@ -181,17 +186,15 @@ static bool give_up_reading(struct endpoint *ep, struct fetch_in *p)
  */
 static void fetch_finish(struct endpoint *ep, struct fetch_in *p)
 {
-	struct fetch *f = ep->fetch;
 	struct inbound *m = p->m;
+	struct packet done = {.opcode = WIRE_FETCH_DONE, .seq = m->seq};
 
-	if (p->over || !fetch_inspect(ep, p) || p->asked || ep->end_of_stream)
-		return;
-	p->over = fetch_notify_held(ep, &p->held, WIRE_FETCH_DONE, m->seq, 0, NULL, 0);
-	if (!p->over)
-		return;
-	f->in_hand = p;
-	fetch_catch_up(ep);
-	if (f->in_hand == p && !p->asked)
+	if (!p->over) {
+		if (!fetch_inspect(ep, p) || p->asked || ep->end_of_stream)
+			return;
+		p->over = split_notify_held(ep, &ep->fetch->room_in, &p->held, &done);
+	}
+	if (p->over && fetch_inspect(ep, p) && !p->asked)
 		fetch_complete(m);
 }
 

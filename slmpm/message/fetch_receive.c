@@ -88,7 +88,7 @@ static void rest(struct endpoint *ep, struct fetch_in *p)
 
 	if (f->in_hand == p)
 		f->in_hand = NULL;
-	(void)fetch_hold(ep, &f->held_in, &p->held, -(int)p->held);
+	(void)split_hold(ep, &f->room_in, &p->held, -(int)p->held);
 	list_remove(&p->node);
 	endpoint_refresh(ep);
 }
@@ -150,8 +150,7 @@ bool fetch_undo(struct inbound *m)
 		if (p->upto < p->limit && !fetch_take(ep, p, p->limit, true))
 			return false;
 		f->in_hand = p;
-		fetch_catch_up(ep);
-		if (f->in_hand != p || p->claim < p->done)
+		if (!split_catch_up(ep) || f->in_hand != p || p->claim < p->done)
 			return false;
 	}
 	rest(ep, p);

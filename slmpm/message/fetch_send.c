@@ -19,11 +19,17 @@ static bool send_fetch(struct endpoint *ep, struct request *r)
 		struct wire_range ranges[WIRE_RANGES];
 	} fetch;
 	uint32_t n = fetch_ranges(r, fetch.ranges);
+	struct packet p = {
+		.opcode = WIRE_FETCH,
+		.seq = ep->sent + 1,
+		.route = wire_route(r->stream, r->result.imm),
+		.extent = r->length,
+		.data = &fetch,
+		.length = (uint32_t)(sizeof(fetch.head) + n * sizeof(*fetch.ranges)),
+	};
 
 	fetch.head = (struct wire_fetch){.count = LITTLE_32(n)};
-	return fetch_notify(ep, r, WIRE_FETCH, ep->sent + 1, wire_route(r->stream, r->result.imm),
-			    wire_extent(r->length, 0), &fetch,
-			    (uint32_t)(sizeof(fetch.head) + n * sizeof(*fetch.ranges)));
+	return fetch_notify(ep, &p, r);
 }
 
 int fetch_announce(struct endpoint *ep, struct request *r)
@@ -38,8 +44,8 @@ int fetch_announce(struct endpoint *ep, struct request *r)
 	*p = (struct fetch_out){.r = r, .turn = fetch_no_turn(ep)};
 	list_init(&p->node);
 	/* Held back before the announcement is posted: so they are free. */
-	if (!fetch_hold(ep, &f->held_out, &p->held, FETCH_SENDER_WORDS) || !send_fetch(ep, r)) {
-		(void)fetch_hold(ep, &f->held_out, &p->held, -(int)p->held);
+	if (!split_hold(ep, &f->room_out, &p->held, FETCH_SENDER_WORDS) || !send_fetch(ep, r)) {
+		(void)split_hold(ep, &f->room_out, &p->held, -(int)p->held);
 		free(p);
 		return -EAGAIN;
 	}
@@ -68,7 +74,7 @@ void fetch_forget(struct request *r)
 
 	if (f->out_hand == r->fetch)
 		f->out_hand = NULL;
-	(void)fetch_hold(ep, &f->held_out, &r->fetch->held, -(int)r->fetch->held);
+	(void)split_hold(ep, &f->room_out, &r->fetch->held, -(int)r->fetch->held);
 	list_remove(&r->fetch->node);
 	free(r->fetch);
 	r->fetch = NULL;
@@ -122,19 +128,21 @@ static void send_instead(struct endpoint *ep, struct request *r)
 static int step_waiting(struct endpoint *ep, struct fetch_out *p)
 {
 	struct fetch *f = ep->fetch;
+	struct packet instead = {
+		.opcode = WIRE_FETCH_SEND, .seq = p->r->seq, .extent = p->r->length};
 
 	if (!ep->ctx->armed && !p->hurried && clock_now() - p->since < GRACE_NS)
 		return 0;
 	if (!p->asked) {
 		if (ep->charged - ep->credited + p->r->length > ep->credit ||
-		    !fetch_notify(ep, NULL, WIRE_FETCH_SEND, p->r->seq, 0, p->r->length, NULL, 0))
+		    !split_notify(ep, &instead, NULL))
 			return 0;
 		ep->charged += p->r->length;
 		p->asked = true;
 		fetch_learn(ep, p);
 	}
 	f->out_hand = p;
-	if (!fetch_caught_up(ep) || f->out_hand != p)
+	if (!split_catch_up(ep) || f->out_hand != p)
 		return 1;
 	if (p->turn != fetch_no_turn(ep)) /* it has come: it says what is to become of it */
 		fetch_leave(ep, p);
@@ -162,19 +170,19 @@ bool fetch_take_back(struct request *r)
 {
 	struct endpoint *ep = r->ep;
 	struct fetch_out *p = r->fetch;
-	uint64_t seq = r->seq;
+	struct packet withdraw = {
+		.opcode = WIRE_WITHDRAW, .seq = r->seq, .extent = WIRE_WITHDRAW_ASK};
 	uint32_t verdict = 1;
 
-	if (ep->ctx->handling ||
-	    !fetch_notify_held(ep, &p->held, WIRE_WITHDRAW, seq, WIRE_WITHDRAW_ASK, NULL, 0))
+	if (ep->ctx->handling || !split_notify_held(ep, &ep->fetch->room_out, &p->held, &withdraw))
 		return false;
 	/* The segment for the verdict stays, also when its end is heard now. */
 	p->held -= verdict;
-	fetch_catch_up(ep);
+	(void)split_catch_up(ep);
 	if (ep->state != SLMPM_PEER_UP)
 		return false;
-	(void)fetch_notify_held(ep, &verdict, WIRE_WITHDRAW, seq, r->done ? WIRE_WITHDRAW_NOT : 0,
-				NULL, 0);
+	withdraw.extent = r->done ? WIRE_WITHDRAW_NOT : 0;
+	(void)split_notify_held(ep, &ep->fetch->room_out, &verdict, &withdraw);
 	if (r->fetch) /* else it was to go in packets, or is done */
 		fetch_forget(r);
 	return !r->done;

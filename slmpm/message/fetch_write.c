@@ -20,13 +20,23 @@ bool fetch_has_share(const struct endpoint *ep, const struct fetch_out *p)
 	return choose_share(ep, p) != 0;
 }
 
-static struct wire_give give_of(const struct fetch_out *p)
+/* What is claimed and what is done; HELD: amid a claim, by its segment. */
+static bool send_give(struct endpoint *ep, struct fetch_out *p, bool held)
 {
-	return (struct wire_give){
+	struct wire_give give = {
 		.claim = LITTLE_64(p->claim),
 		.done = LITTLE_64(p->done),
 		.turn = LITTLE_32(p->turn),
 	};
+	struct packet packet = {
+		.opcode = WIRE_FETCH_GIVE,
+		.seq = p->r->seq,
+		.data = &give,
+		.length = sizeof(give),
+	};
+
+	return held ? split_notify_held(ep, &ep->fetch->room_out, &p->held, &packet) :
+		      split_notify(ep, &packet, NULL);
 }
 
 /* Together with room to say what became of it. */
@@ -34,27 +44,15 @@ static bool send_claim(struct endpoint *ep, struct fetch_out *p, uint64_t claim)
 {
 	struct fetch *f = ep->fetch;
 	int more = FETCH_SENDER_WORDS - (int)p->held;
-	struct wire_give give;
 
 	p->claim = claim;
-	give = give_of(p);
-	if (fetch_hold(ep, &f->held_out, &p->held, more) &&
-	    fetch_notify(ep, NULL, WIRE_FETCH_GIVE, p->r->seq, 0, 0, &give, sizeof(give))) {
-		p->notified = true;
+	p->notified = split_hold(ep, &f->room_out, &p->held, more) && send_give(ep, p, false);
+	if (p->notified)
 		return true;
-	}
 	if ((int)p->held == FETCH_SENDER_WORDS)
-		(void)fetch_hold(ep, &f->held_out, &p->held, -more);
+		(void)split_hold(ep, &f->room_out, &p->held, -more);
 	p->claim = p->done;
 	return false;
-}
-
-static void send_done(struct endpoint *ep, struct fetch_out *p)
-{
-	struct wire_give give = give_of(p);
-
-	p->notified = false;
-	(void)fetch_notify_held(ep, &p->held, WIRE_FETCH_GIVE, p->r->seq, 0, &give, sizeof(give));
 }
 
 /* Bytes CLAIM to DONE of the message into the peer's buffer. */
@@ -88,7 +86,8 @@ static void fetch_settle(struct endpoint *ep, struct fetch_out *p, bool sure)
 		if (sure)
 			p->address = 0; /* the receiver does the rest */
 	}
-	send_done(ep, p);
+	p->notified = false;
+	(void)send_give(ep, p, true);
 }
 
 int fetch_write_step(struct endpoint *ep, struct fetch_out *p)
@@ -104,7 +103,7 @@ int fetch_write_step(struct endpoint *ep, struct fetch_out *p)
 		n++;
 		wrote += share;
 		f->out_hand = p;
-		heard = fetch_caught_up(ep);
+		heard = split_catch_up(ep);
 		if (f->out_hand != p)
 			return n; /* it has gone */
 		if (!p->notified)

@@ -108,10 +108,8 @@ static bool ask_offer(struct endpoint *ep, const struct request *r)
 		.grant = LITTLE_32(g ? g->id : 0),
 		.how = LITTLE_32(how),
 	};
-	if (!share_hold(ep) || !share_notify(ep, WIRE_SHARE, 0, 0, &o, length)) {
-		share_release(ep);
+	if (!share_offer(ep, &o, length, r->length))
 		return false;
-	}
 	if (length > sizeof(o.w))
 		ep->fetch->introduced = true;
 	return true;
@@ -121,17 +119,10 @@ static int ask_begin(struct endpoint *ep, struct request *r)
 {
 	struct share *s = ep->share;
 
-	s->id++;
-	if (!ask_offer(ep, r)) {
-		s->id--;
+	if (!ask_offer(ep, r))
 		return 0;
-	}
 	list_remove(&r->node);
 	s->asked = r;
-	s->out = true;
-	s->over = s->given = false;
-	s->limit = r->length;
-	s->upto = s->done = 0;
 	s->since = clock_now();
 	ep->ctx->asking = true;
 	context_changed(ep->ctx); /* a sleeper does not know of this deadline */
@@ -146,28 +137,15 @@ static uint64_t late_at(const struct share *s)
 	return s->since + (copy > PATIENCE_NS ? copy : PATIENCE_NS);
 }
 
-/* Says so, and hears what the target has said before: it has taken it (s->upto), or it will not. */
-static void ask_own_take_back(struct endpoint *ep)
-{
-	struct share *s = ep->share;
-
-	s->given = true;
-	share_release(ep);
-	(void)share_post(ep, WIRE_SHARE_GIVE, 0, 0, NULL, 0);
-	(void)share_acknowledged(ep);
-}
-
 /* Nobody has come for it. Until its end is heard of, others are copied, too. */
 static int ask_give_up(struct endpoint *ep)
 {
 	struct request *r = ep->share->asked;
 
-	if (ep->share->given ||
-	    ep->ctx->handling) /* its packet lies where others would be read to */
+	if (ep->ctx->handling) /* its packet lies where others would be read to */
 		return 0;
-	ask_own_take_back(ep);
-	if (ep->share->asked != r || ep->share->upto)
-		return 1;
+	if (!share_take_back(ep) || ep->share->asked != r || ep->share->upto)
+		return 0;
 	ep->share->asked = NULL;
 	copy_here(r, 0, SLMPM_REASON_ABSENT);
 	return 1;
@@ -236,7 +214,6 @@ void ask_answered(struct endpoint *ep)
 	if (!s->over)
 		return;
 	s->asked = NULL;
-	share_release(ep);
 	if (done == r->length) {
 		ep->stats->asked++;
 		ep->stats->asked_bytes += done;
@@ -262,11 +239,7 @@ bool ask_take_back(struct request *r)
 		list_remove(&r->node);
 		return true;
 	}
-	if (!s->given && ep->ctx->handling)
-		return false;
-	if (!s->given)
-		ask_own_take_back(ep);
-	if (s->asked != r || s->upto)
+	if (ep->ctx->handling || !share_take_back(ep) || s->asked != r || s->upto)
 		return false;
 	s->asked = NULL;
 	return true;
@@ -296,8 +269,8 @@ bool ask_release(struct endpoint *ep)
 		list_remove(&r->node);
 		request_finish(r, -SLMPM_ECLOSED);
 	}
-	if (s->asked && !s->given)
-		ask_own_take_back(ep);
+	if (s->asked && !share_take_back(ep))
+		return false;
 	if (s->asked && !s->upto) {
 		struct request *r = s->asked;
 

@@ -9,7 +9,7 @@
  * One at a time: the others wait in `asks`. What is here is reached by a region that the peer has
  * mapped, else as all of this process's memory is for messages that are fetched.
  *
- * ask.c is the origin, ask_serve.c the target.
+ * ask.c is the origin; the target is in share_serve.c.
  */
 #ifndef SLMPM_ASK_H
 #define SLMPM_ASK_H
@@ -51,10 +51,6 @@ static inline bool ask_waits(const struct endpoint *ep)
 
 /* ---- the target ------------------------------------------------------------------------------ */
 
-/* Of an offer, in this machine's byte order. */
-bool ask_is_sound(struct endpoint *ep, const struct head *h, const struct wire_share *w);
-/* Takes the offer. */
-int ask_serve(struct endpoint *ep);
 /* What it has taken goes no further; the origin hears how far it is. */
 void ask_stop(struct endpoint *ep);
 /* That grant is taken back. */

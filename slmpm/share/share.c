@@ -2,13 +2,13 @@
 /* Puts that both sides copy: whether a pair has them, and what is said about one (share.h). */
 #include "slmpm/share/share.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "slmpm/base/config.h"
 #include "slmpm/link/addressee.h"
 #include "slmpm/link/link.h"
-#include "slmpm/link/progress.h"
+#include "slmpm/rma/rma.h"
+#include "slmpm/share/ask.h"
 
 #define REGIONS 16 /* own ones among which memory is looked for */
 
@@ -19,6 +19,7 @@ void share_open(struct endpoint *ep)
 	ep->share = calloc(1, sizeof(*ep->share)); /* without, nothing is shared */
 	if (!ep->share)
 		return;
+	ep->share->room.max = 1;
 	list_init(&ep->share->asks);
 	ep->share->id = endpoint_start(ep);
 	ep->share->in.id = endpoint_start_in(ep);
@@ -30,42 +31,64 @@ void share_free(struct endpoint *ep)
 	ep->share = NULL;
 }
 
-bool share_post(struct endpoint *ep, uint8_t opcode, uint64_t route, uint64_t extent,
-		const void *data, uint32_t length)
+bool share_offer(struct endpoint *ep, const void *offer, uint32_t length, uint64_t limit)
 {
-	struct packet p = {
-		.opcode = opcode,
-		.seq = opcode == WIRE_SHARE_TAKE ? ep->share->in.id : ep->share->id,
-		.route = route,
-		.extent = extent,
-		.data = data,
-		.length = length,
-	};
+	struct share *s = ep->share;
+	struct packet p = {.opcode = WIRE_SHARE, .seq = s->id + 1, .data = offer, .length = length};
 
-	if (link_post(ep, &p) != 1)
+	if (!split_hold(ep, &s->room, &s->held, 1))
 		return false;
-	ep->link.run = 0;
+	if (!split_notify(ep, &p, NULL)) {
+		(void)split_hold(ep, &s->room, &s->held, -1);
+		return false;
+	}
+	s->id++;
+	s->out = true;
+	s->over = s->given = false;
+	s->limit = limit;
+	s->upto = s->done = 0;
 	return true;
 }
 
-bool share_notify(struct endpoint *ep, uint8_t opcode, uint64_t route, uint64_t extent,
-		  const void *data, uint32_t length)
+bool share_claim(struct endpoint *ep, uint64_t claim)
 {
-	if (!list_empty(&ep->deferred) || ep->bundle.count || (ep->loan.data && !ep->loan.area))
-		return false;
-	return share_post(ep, opcode, route, extent, data, length);
+	struct packet p = {.opcode = WIRE_SHARE_GIVE, .seq = ep->share->id, .extent = claim};
+
+	return split_notify(ep, &p, NULL);
 }
 
-bool share_hold(struct endpoint *ep)
+bool share_take_back(struct endpoint *ep)
 {
-	return ep->share->held = link_hold_back(ep, 1);
+	struct share *s = ep->share;
+	struct packet p = {.opcode = WIRE_SHARE_GIVE, .seq = s->id};
+
+	if (!s->given)
+		s->given = split_notify_held(ep, &s->room, &s->held, &p);
+	return s->given && split_catch_up(ep);
 }
 
-void share_release(struct endpoint *ep)
+void share_taken(struct endpoint *ep, const struct head *h)
 {
-	if (ep->share->held)
-		(void)link_hold_back(ep, -1);
-	ep->share->held = false;
+	bool over = h->opcode == WIRE_SHARE_OVER;
+	uint64_t upto = h->extent & WIRE_LENGTH_MASK;
+	uint64_t done = over ? upto : h->stream | (uint64_t)h->imm << 32;
+	struct share *s = ep->share;
+
+	if (PEER_FAULT(!s || !s->out || s->over || h->seq != s->id || h->length || h->flags ||
+		       upto > s->limit || done < s->done || done > s->upto ||
+		       (!over && upto <= s->upto))) {
+		endpoint_poison(ep, "share of a put");
+		return;
+	}
+	s->done = done;
+	s->upto = upto;
+	s->over = over;
+	if (over) {
+		(void)split_hold(ep, &s->room, &s->held, -(int)s->held);
+		ep->rma->holds &= (uint8_t)~RMA_BEHIND;
+	}
+	if (s->asked)
+		ask_answered(ep);
 }
 
 /* The key by which the peer has mapped R. */
@@ -100,14 +123,4 @@ const struct grant *share_grant(const struct endpoint *ep, const void *at, uint6
 			break;
 	}
 	return NULL;
-}
-
-bool share_acknowledged(struct endpoint *ep)
-{
-	/* Pairs with the same fence of the peer, between its word and its look (share.h). */
-	atomic_thread_fence(memory_order_seq_cst);
-	while (ep->state == SLMPM_PEER_UP)
-		if (progress_inspect(ep))
-			return ep->state == SLMPM_PEER_UP;
-	return false;
 }

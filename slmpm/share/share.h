@@ -4,12 +4,9 @@
  * call offers the front part to the target, copies the rest itself, and then what the target has not
  * come for. The call returns when every byte is in place.
  *
- * Who copies what is agreed on by packets, and nothing is shared. The target says what it takes
- * (SHARE_TAKE), a piece at a time, fences, and takes in all that the origin has said: if the origin
- * has that piece now, the target gives way and is through (SHARE_OVER). The origin that wants some of
- * it back says so (SHARE_GIVE), fences, and takes in all that the target has said: what is not taken
- * is its own, else it waits for the target's end. Of two that want the same at least one sees the
- * other's word. A target that does not come is not waited for, and is offered nothing more until it
+ * Who copies what is agreed on by the rules of split/split.h. The target takes a piece at a time (SHARE_TAKE); where the
+ * origin has claimed it (SHARE_GIVE), it gives way and is through (SHARE_OVER). The origin waits for the target's end where
+ * that has taken what it claims. A target that does not come is not waited for, and is offered nothing more until it
  * has; one that stops in a piece is, up to the call's deadline. What the put leaves behind then is that
  * one piece, which the target may still copy, from whatever the source has become: until it has said
  * that it is through, operations on its regions go by requests, which it takes up behind the piece.
@@ -23,6 +20,7 @@
 #include "slmpm/endpoint.h"
 #include "slmpm/region/memory.h"
 #include "slmpm/base/wire.h"
+#include "slmpm/split/split.h"
 
 #define SHARE_LEAST ((uint64_t)32 << 10)  /* nothing shorter is looked at */
 #define SHARE_PIECE ((uint64_t)128 << 10) /* so much does the target take at a time */
@@ -31,13 +29,14 @@ struct share { /* of an endpoint */
 	/* ours: the last offer */
 	uint64_t id;
 	bool out, over; /* the peer has it; it is through */
-	bool held;      /* a segment for its end */
+	bool given;     /* all of it has been asked back */
+	struct split_room room;
+	uint32_t held; /* for that */
 	uint64_t limit, upto, done;
 	/* what the peer's engine is to do (ask.h) */
 	struct list asks;      /* requests that wait for their turn */
 	struct request *asked; /* the one whose offer is out; or NULL */
 	uint64_t since;        /* ns: when it was offered */
-	bool given;            /* it has been asked back */
 	bool unreached;        /* the peer does not reach this process's own memory */
 	struct choice choices[CHOICE_CLASSES]; /* alone, or shared */
 	struct {                               /* the last put, if it is worth it */
@@ -70,23 +69,18 @@ static inline bool share_waits(const struct endpoint *ep)
 	return ep->share && ep->share->in.waiting;
 }
 
-/* ---- what is said (share.c) -------------------------------------------------------------------- */
+/* ---- the origin (share.c) ---------------------------------------------------------------------- */
 
-/* In room that has been held back. */
-bool share_post(struct endpoint *ep, uint8_t opcode, uint64_t route, uint64_t extent,
-		const void *data, uint32_t length);
-/* Now or not at all. */
-bool share_notify(struct endpoint *ep, uint8_t opcode, uint64_t route, uint64_t extent,
-		  const void *data, uint32_t length);
-/* A segment of the ring for the word by which an offer is taken back; and not any more. */
-bool share_hold(struct endpoint *ep);
-void share_release(struct endpoint *ep);
+/* Offers LIMIT bytes by LENGTH bytes at OFFER, a struct wire_share and what follows it; false: not now. */
+bool share_offer(struct endpoint *ep, const void *offer, uint32_t length, uint64_t limit);
+/* All from CLAIM on is to be the origin's again: now or not at all. */
+bool share_claim(struct endpoint *ep, uint64_t claim);
+/* And all that the target has not taken, however full the ring: true, `upto` and `over` say what it has. */
+bool share_take_back(struct endpoint *ep);
 /* The key by which the peer has mapped LEN bytes at AT, with ACCESS to them, and where they lie in that
  * region; or NULL. */
 const struct grant *share_grant(const struct endpoint *ep, const void *at, uint64_t len,
 				uint32_t access, uint64_t *offset);
-/* All that the peer had said before it could hear what was said last. False: the peer has gone. */
-bool share_acknowledged(struct endpoint *ep);
 
 /* ---- packets, for packets.c ------------------------------------------------------------------ */
 

@@ -6,7 +6,6 @@
 #include "slmpm/base/config.h"
 #include "slmpm/link/link.h"
 #include "slmpm/rma/rma.h"
-#include "slmpm/share/ask.h"
 #include "slmpm/share/share.h"
 #include "slmpm/sendrecv/arrival.h"
 #include "slmpm/message/message.h"
@@ -41,7 +40,6 @@ static void share_put_copy(const struct job *j, uint64_t from, uint64_t to)
 static bool share_put_offer(struct job *j)
 {
 	struct endpoint *ep = j->to->ep;
-	struct share *s = ep->share;
 	uint64_t offset = 0;
 	const struct grant *g = share_grant(ep, j->from, j->length, SLMPM_READ, &offset);
 	struct wire_share w = {.offset = LITTLE_64(offset)};
@@ -51,17 +49,7 @@ static bool share_put_offer(struct job *j)
 	j->claim = (j->length / 2 - LAG) & ~(uint64_t)(PAGE - 1);
 	w.target = rma_target(j->to, j->offset, j->claim);
 	w.grant = LITTLE_32(g->id);
-	s->id++;
-	if (!share_hold(ep) || !share_notify(ep, WIRE_SHARE, 0, 0, &w, sizeof(w))) {
-		s->id--;
-		share_release(ep);
-		return false;
-	}
-	s->out = true;
-	s->over = false;
-	s->limit = j->claim;
-	s->upto = s->done = 0;
-	return true;
+	return share_offer(ep, &w, sizeof(w), j->claim);
 }
 
 /* By the segment held back: but for the piece that the target is at, all is ours again. */
@@ -70,11 +58,7 @@ static void take_all_back(struct job *j)
 	struct endpoint *ep = j->to->ep;
 	struct share *s = ep->share;
 
-	if (!s->held)
-		return;
-	share_release(ep);
-	(void)share_post(ep, WIRE_SHARE_GIVE, 0, 0, NULL, 0);
-	if (!share_acknowledged(ep) || s->over)
+	if (!share_take_back(ep) || s->over)
 		return;
 	share_put_copy(j, s->upto, j->claim);
 	j->claim = s->upto;
@@ -88,11 +72,11 @@ static bool claim_back(struct job *j)
 	uint64_t claim =
 		s->upto ? s->upto + (((j->claim - s->upto) / 2) & ~(uint64_t)(PAGE - 1)) : 0;
 
-	if (!share_notify(ep, WIRE_SHARE_GIVE, 0, claim, NULL, 0)) {
+	if (!share_claim(ep, claim)) {
 		take_all_back(j);
 		return false;
 	}
-	if (!share_acknowledged(ep) || s->over)
+	if (!split_catch_up(ep) || s->over)
 		return true;
 	if (s->upto > claim)
 		return false;
@@ -124,7 +108,9 @@ static bool finish(struct job *j)
 	struct share *s = ep->share;
 	bool waits = false, late = false;
 
-	for (uint32_t scans = 1; share_acknowledged(ep) && !s->over && j->claim && !late; scans++) {
+	for (uint32_t scans = 1;
+	     (split_catch_up(ep) || ep->state == SLMPM_PEER_UP) && !s->over && j->claim && !late;
+	     scans++) {
 		if (!waits && (!s->upto || j->claim > s->upto + 2 * SHARE_PIECE))
 			waits = !claim_back(j);
 		else
@@ -162,7 +148,6 @@ static int share_it(struct job *j)
 		ep->stats->shared_puts++;
 		ep->stats->shared_bytes += ep->share->done;
 	}
-	share_release(ep);
 	memory_done(to);
 	memory_copied(to);
 	return done ? 1 : late_from(ep->ctx, ep, -1, "slmpm_put: no end of the share of");
@@ -275,26 +260,4 @@ int share_put(struct remote *to, uint64_t offset, const void *from, uint64_t len
 	if (config_get()->share == WHEN_AUTO)
 		note_time(ep, &j, shared, began);
 	return 1;
-}
-
-void share_taken(struct endpoint *ep, const struct head *h)
-{
-	bool over = h->opcode == WIRE_SHARE_OVER;
-	uint64_t upto = h->extent & WIRE_LENGTH_MASK;
-	uint64_t done = over ? upto : h->stream | (uint64_t)h->imm << 32;
-	struct share *s = ep->share;
-
-	if (PEER_FAULT(!s || !s->out || s->over || h->seq != s->id || h->length || h->flags ||
-		       upto > s->limit || done < s->done || done > s->upto ||
-		       (!over && upto <= s->upto))) {
-		endpoint_poison(ep, "share of a put");
-		return;
-	}
-	s->done = done;
-	s->upto = upto;
-	s->over = over;
-	if (over)
-		ep->rma->holds &= (uint8_t)~RMA_BEHIND;
-	if (s->asked)
-		ask_answered(ep);
 }

@@ -10,6 +10,30 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+/* While a message is being built in the ring nothing is said behind it: an operation that nobody comes for is taken back
+ * when that has been sent. */
+static void beside_a_loan(void)
+{
+	const struct slmpm_how how = {.size = sizeof(how), .timeout_ms = -1};
+	struct order o = {READY, 0};
+	int64_t until;
+	slmpm_req req;
+	void *at;
+
+	actor_fill(bytes, 2, SIZE);
+	EXPECT(order(BUSY, 1500), BUSY);
+	OK(slmpm_put(rmem, 0, bytes, SIZE, &how, &req));
+	OK(slmpm_loan(peer, 2, sizeof(o), &at, 0));
+	for (until = actor_now_ms() + 100; actor_now_ms() < until;)
+		(void)slmpm_progress(ctx);
+	memcpy(at, &o, sizeof(o));
+	OK(slmpm_commit(peer, at, sizeof(o), NULL));
+	EXPECT(slmpm_wait(&req, 1, NULL, PATIENCE), 0);
+	EXPECT(slmpm_recv(peer, 2, &o, sizeof(o), NULL, PATIENCE), sizeof(o));
+	EXPECT(o.word, READY);
+	EXPECT(order(CHECK_FIRST, 2), READY);
+}
+
 /* Computes outside of the library: the caller copies, soon; and asks again when it is back. */
 static int absent(void *arg)
 {
@@ -26,6 +50,7 @@ static int absent(void *arg)
 		EXPECT(last_reason(SLMPM_BY_GET), SLMPM_REASON_ABSENT);
 		CHECK(actor_now_ms() - began < 1000, "it waited");
 		EXPECT(order(CHECK_FIRST, 1), READY);
+		beside_a_loan();
 		both_ways(bytes, 5, true, SLMPM_REASON_ENGINE);
 	}
 	part(arg);
