@@ -16,7 +16,6 @@ struct head;
 struct operation;
 struct request;
 struct notified;
-struct wire_grant;
 
 #define PART_PUSHES 4
 
@@ -77,9 +76,9 @@ struct parts {
 	void (*const *ending)(struct endpoint *ep);
 	/* It has just ended, ep->error says with what: its requests fail, answers it still had to give are dropped. */
 	void (*const *end)(struct endpoint *ep);
-	/* By its control connection: an area of loans, a region. 0, -ENOTSUP where there are no descriptors, or negative. */
-	int (*offer_area)(struct endpoint *ep, uint32_t id, uint64_t size, int fd);
-	int (*offer_region)(struct endpoint *ep, struct wire_grant *grant, int fd);
+	/* By its control connection: an area of loans, a region; TYPE is of enum wire_control, FD its memory's or -1.
+	 * 0, -ENOTSUP where there are no descriptors, or negative. */
+	int (*offer)(struct endpoint *ep, void *packet, size_t length, uint32_t type, int fd);
 	/* What has come by that, but for its end, is taken now. */
 	void (*read_ahead)(struct endpoint *ep);
 	/* The descriptor of an accelerator's process, or -1; it is closed. */

@@ -34,10 +34,8 @@ void bootstrap_process_ended(struct endpoint *ep);
 uint64_t bootstrap_deadlines(struct context *ctx, uint64_t now_ns);
 /* Takes the loan areas and regions that were offered so far. */
 void bootstrap_read_ahead(struct endpoint *ep);
-/* Passes a loan area's descriptor; -ENOTSUP over TCP, here and below. */
-int bootstrap_offer_area(struct endpoint *ep, uint32_t id, uint64_t size, int fd);
-/* Passes a grant, with the region's descriptor unless FD is negative. */
-int bootstrap_offer_region(struct endpoint *ep, struct wire_grant *grant, int fd);
+/* Passes a PACKET of LENGTH, with a descriptor unless FD is negative; -ENOTSUP over TCP. */
+int bootstrap_offer(struct endpoint *ep, void *packet, size_t length, uint32_t type, int fd);
 /* Tells the peer why, best effort, and closes the socket. */
 void bootstrap_stop(struct endpoint *ep, const char *reason);
 void bootstrap_free(struct endpoint *ep);

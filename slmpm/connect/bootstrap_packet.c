@@ -17,20 +17,11 @@
 #define READS_AT_ONCE 256
 #define READ_AHEAD    4096 /* more than a socket holds: what was sent before is among them */
 
-int bootstrap_offer_area(struct endpoint *ep, uint32_t id, uint64_t size, int fd)
+int bootstrap_offer(struct endpoint *ep, void *packet, size_t length, uint32_t type, int fd)
 {
-	struct wire_area area = {.area = LITTLE_32(id), .size = LITTLE_64(size)};
-
-	if (ep->control->stream)
+	if (ep->control->stream) /* what names it could be faster */
 		return -ENOTSUP;
-	return control_send(ep->control, &area, sizeof(area), WIRE_AREA, fd);
-}
-
-int bootstrap_offer_region(struct endpoint *ep, struct wire_grant *grant, int fd)
-{
-	if (ep->control->stream) /* the key could be faster */
-		return -ENOTSUP;
-	return control_send(ep->control, grant, sizeof(*grant), WIRE_GRANT, fd);
+	return control_send(ep->control, packet, length, type, fd);
 }
 
 static bool is_grant(const struct received *r)

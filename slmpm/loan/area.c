@@ -46,14 +46,15 @@ static int own_memory(struct mapping *m, uint64_t size)
 	return 0;
 }
 
+/* Sealed before it leaves: the peer can only ever read it. */
 static int area_share(struct endpoint *ep, struct area *a, uint64_t size)
 {
+	struct wire_area area = {.area = LITTLE_32(a->id), .size = LITTLE_64(size)};
 	int rc = mapping_create(&a->map, "slmpm-loan", size);
 
-	/* Sealed before it leaves: the peer can only ever read it. */
 	if (rc == 0)
 		rc = mapping_close_seals(&a->map);
-	return rc == 0 ? parts.offer_area(ep, a->id, size, a->map.fd) : rc;
+	return rc == 0 ? parts.offer(ep, &area, sizeof(area), WIRE_AREA, a->map.fd) : rc;
 }
 
 static int area_announce(struct endpoint *ep, struct area *a, uint64_t size)
@@ -65,7 +66,7 @@ static int area_announce(struct endpoint *ep, struct area *a, uint64_t size)
 	return rc;
 }
 
-static struct area *area_find(struct area *list, uint32_t id)
+static struct area *area_find(struct area *list, uint64_t id)
 {
 	for (struct area *a = list; a; a = a->next)
 		if (a->id == id)
@@ -124,8 +125,7 @@ struct area *area_take(struct endpoint *ep, uint64_t length, int *rc)
 
 void area_returned(struct endpoint *ep, const struct head *h)
 {
-	uint64_t id = h->extent & WIRE_LENGTH_MASK;
-	struct area *a = id <= UINT32_MAX ? area_find(ep->areas, (uint32_t)id) : NULL;
+	struct area *a = area_find(ep->areas, h->extent & WIRE_LENGTH_MASK);
 
 	if (PEER_FAULT(!a || !a->busy || a->queued || ep->loan.area == a)) {
 		endpoint_poison(ep, "return of an area");
@@ -135,62 +135,35 @@ void area_returned(struct endpoint *ep, const struct head *h)
 	context_changed(ep->ctx);
 }
 
-static bool area_may_have(const struct endpoint *ep, uint32_t id, uint64_t size)
-{
-	return !area_find(ep->peer_areas, id) && size <= ep->loan_max &&
-	       ep->peer_area_bytes <= ep->loan_max - size;
-}
-
-static void take_in(struct endpoint *ep, struct area *a, uint32_t id, uint64_t size)
-{
-	a->id = id;
-	a->next = ep->peer_areas;
-	ep->peer_areas = a;
-	ep->peer_area_bytes += size;
-}
-
-int area_offered(struct endpoint *ep, uint32_t id, uint64_t size, int fd)
+int area_offered(struct endpoint *ep, uint64_t id, uint64_t size, int fd)
 {
 	struct area *a;
 	int rc;
 
-	if (!area_may_have(ep, id, size) || !link_maps(ep))
+	if (link_maps(ep) != (fd >= 0) || id > UINT32_MAX || area_find(ep->peer_areas, id) ||
+	    !size || size > ep->loan_max || ep->peer_area_bytes > ep->loan_max - size)
 		return -EPROTO;
 	a = calloc(1, sizeof(*a));
 	if (!a)
 		return -ENOMEM;
-	rc = mapping_attach(&a->map, fd, size, MAPPING_READ);
+	if (fd >= 0)
+		rc = mapping_attach(&a->map, fd, size, MAPPING_READ);
+	else
+		rc = own_memory(&a->map, size) < 0 ? -ENOMEM : 0;
 	if (rc < 0) {
 		free(a);
 		return rc;
 	}
-	take_in(ep, a, id, size);
-	return 0;
-}
-
-int area_copied(struct endpoint *ep, uint64_t id, uint64_t size)
-{
-	struct area *a;
-	int rc;
-
-	if (id > UINT32_MAX || !size || link_maps(ep) || !area_may_have(ep, (uint32_t)id, size))
-		return -EPROTO;
-	a = calloc(1, sizeof(*a));
-	if (!a)
-		return -ENOMEM;
-	rc = own_memory(&a->map, size);
-	if (rc < 0) {
-		free(a);
-		return -ENOMEM;
-	}
-	take_in(ep, a, (uint32_t)id, size);
+	a->id = (uint32_t)id;
+	a->next = ep->peer_areas;
+	ep->peer_areas = a;
+	ep->peer_area_bytes += size;
 	return 0;
 }
 
 struct area *area_next(struct endpoint *ep, uint64_t id, uint64_t offset, uint64_t n)
 {
-	struct area *a =
-		id <= UINT32_MAX && !link_maps(ep) ? area_find(ep->peer_areas, (uint32_t)id) : NULL;
+	struct area *a = link_maps(ep) ? NULL : area_find(ep->peer_areas, id);
 
 	return a && offset == a->filled && n <= a->map.size - offset ? a : NULL;
 }
@@ -218,31 +191,23 @@ void area_done(struct endpoint *ep, struct area *a)
 	link_control(ep, WIRE_LOAN_DONE, 0, a->id, NULL, 0);
 }
 
-static void free_list(struct area *a)
+static void free_first(struct area **list)
 {
-	while (a) {
-		struct area *next = a->next;
+	struct area *a = *list;
 
-		mapping_destroy(&a->map);
-		free(a);
-		a = next;
-	}
+	*list = a->next;
+	mapping_destroy(&a->map);
+	free(a);
 }
 
 /* Those of *LIST that nobody uses, at either end. */
 static void free_unused(struct area **list, const struct area *open, bool own)
 {
-	while (*list) {
-		struct area *a = *list;
-
-		if (own ? a == open : a->busy) {
-			list = &a->next;
-			continue;
-		}
-		*list = a->next;
-		mapping_destroy(&a->map);
-		free(a);
-	}
+	while (*list)
+		if (own ? *list == open : (*list)->busy)
+			list = &(*list)->next;
+		else
+			free_first(list);
 }
 
 void area_reclaim(struct endpoint *ep)
@@ -253,7 +218,8 @@ void area_reclaim(struct endpoint *ep)
 
 void area_free_all(struct endpoint *ep)
 {
-	free_list(ep->areas);
-	free_list(ep->peer_areas);
-	ep->areas = ep->peer_areas = NULL;
+	while (ep->areas)
+		free_first(&ep->areas);
+	while (ep->peer_areas)
+		free_first(&ep->peer_areas);
 }

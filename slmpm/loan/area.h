@@ -26,10 +26,8 @@ struct area {
 struct area *area_take(struct endpoint *ep, uint64_t length, int *rc);
 /* The reader has returned one of ours. */
 void area_returned(struct endpoint *ep, const struct head *h);
-/* The peer offers an area over the control socket: -errno when it is refused. */
-int area_offered(struct endpoint *ep, uint32_t id, uint64_t size, int fd);
-/* A copy of the peer's area is wanted: memory for it. */
-int area_copied(struct endpoint *ep, uint64_t id, uint64_t size);
+/* The peer offers an area over the control socket; FD -1: memory for a copy of it is wanted. -errno: refused. */
+int area_offered(struct endpoint *ep, uint64_t id, uint64_t size, int fd);
 /* The peer's area ID where N bytes at OFFSET come next; NULL: they cannot. */
 struct area *area_next(struct endpoint *ep, uint64_t id, uint64_t offset, uint64_t n);
 /* The peer put a message of up to CAPACITY bytes into its area ID; NULL: it cannot have. */

@@ -147,7 +147,8 @@ static int send_grant(struct grant *g)
 	}
 	g->mapped = reaches && m->allocated;
 	g->attached = reaches && !m->allocated;
-	return parts.offer_region(g->ep, &packet, reaches && blob.fd_count ? blob.fds[0] : -1);
+	return parts.offer(g->ep, &packet, sizeof(packet), WIRE_GRANT,
+			   reaches && blob.fd_count ? blob.fds[0] : -1);
 }
 
 static int may_give(struct region *region, struct endpoint *ep, uint32_t access)

@@ -32,7 +32,7 @@ static bool is_here(const struct endpoint *ep, const struct area *area, uint64_t
 
 void arrival_loan_area(struct endpoint *ep, const struct head *h)
 {
-	int rc = h->length ? -EPROTO : area_copied(ep, h->seq, h->extent & WIRE_LENGTH_MASK);
+	int rc = h->length ? -EPROTO : area_offered(ep, h->seq, h->extent & WIRE_LENGTH_MASK, -1);
 
 	if (rc == -ENOMEM)
 		endpoint_no_memory(ep);
