@@ -206,27 +206,7 @@ static DACS_ERR_T release_once(struct dacsi_object *object)
 	return rc;
 }
 
-static DACS_ERR_T release_object(enum dacsi_family family, uint64_t *handle)
-{
-	struct dacsi_pause pause;
-	DACS_ERR_T rc;
-
-	if (!handle)
-		return DACS_ERR_INVALID_ADDR;
-	dacsi_pause_begin(&pause);
-	while ((rc = release_once(dacsi_handle_find(*handle, family))) == DACS_WID_BUSY) {
-		rc = dacsi_pause(&pause);
-		if (rc != DACS_SUCCESS)
-			return rc;
-	}
-	if (rc == DACS_SUCCESS)
-		*handle = 0;
-	return rc;
-}
-
 DACS_ERR_T dacsi_release(enum dacsi_family family, uint64_t *handle)
 {
-	DACS_ERR_T rc = dacsi_enter();
-
-	return rc == DACS_SUCCESS ? dacsi_leave(release_object(family, handle)) : rc;
+	return dacsi_object_until(family, handle, release_once);
 }

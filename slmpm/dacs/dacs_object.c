@@ -6,6 +6,7 @@
 #include "slmpm/dacs/dacs_object.h"
 #include "slmpm/dacsbase/dacs_parts.h"
 #include "slmpm/dacsbase/dacs_process.h"
+#include "slmpm/dacsbase/dacs_wait.h"
 
 #include <stdlib.h>
 
@@ -211,4 +212,25 @@ void dacsi_object_end(void)
 	for (uint32_t i = 0; i < dacsi.handle_places; i++)
 		if (dacsi.handles[i])
 			dacsi_object_free(dacsi.handles[i]);
+}
+
+DACS_ERR_T dacsi_object_until(enum dacsi_family family, uint64_t *handle,
+			      DACS_ERR_T (*ends)(struct dacsi_object *object))
+{
+	DACS_ERR_T rc = dacsi_enter();
+	struct dacsi_pause pause;
+	uint64_t wanted;
+
+	if (rc != DACS_SUCCESS)
+		return rc;
+	if (!handle)
+		return dacsi_leave(DACS_ERR_INVALID_ADDR);
+	wanted = *handle;
+	dacsi_pause_begin(&pause);
+	do /* another thread may be faster */
+		rc = ends(dacsi_handle_find(wanted, family));
+	while (rc == DACS_WID_BUSY && (rc = dacsi_pause(&pause)) == DACS_SUCCESS);
+	if (rc == DACS_SUCCESS)
+		*handle = 0;
+	return dacsi_leave(rc);
 }

@@ -107,6 +107,9 @@ DACS_ERR_T dacsi_object_check(const struct dacsi_object *object);
 /* PROCESS has ended, or is no more. */
 void dacsi_object_forget(struct dacsi_process *process);
 void dacsi_object_end(void);
+/* A whole call: ENDS an object as soon as that is possible, DACS_WID_BUSY until then; *HANDLE becomes 0. */
+DACS_ERR_T dacsi_object_until(enum dacsi_family family, uint64_t *handle,
+			      DACS_ERR_T (*ends)(struct dacsi_object *object));
 
 /* ---- dacs_group.c ---- */
 

@@ -193,30 +193,7 @@ static DACS_ERR_T destroy_once(struct dacsi_object *object)
 	return rc;
 }
 
-static DACS_ERR_T destroy_object(enum dacsi_family family, uint64_t *handle)
-{
-	struct dacsi_pause pause;
-	uint64_t wanted;
-	DACS_ERR_T rc;
-
-	if (!handle)
-		return DACS_ERR_INVALID_ADDR;
-	wanted = *handle;
-	dacsi_pause_begin(&pause);
-	/* Another thread may be faster. */
-	while ((rc = destroy_once(dacsi_handle_find(wanted, family))) == DACS_WID_BUSY) {
-		rc = dacsi_pause(&pause);
-		if (rc != DACS_SUCCESS)
-			return rc;
-	}
-	if (rc == DACS_SUCCESS)
-		*handle = 0;
-	return rc;
-}
-
 DACS_ERR_T dacsi_destroy(enum dacsi_family family, uint64_t *handle)
 {
-	DACS_ERR_T rc = dacsi_enter();
-
-	return rc == DACS_SUCCESS ? dacsi_leave(destroy_object(family, handle)) : rc;
+	return dacsi_object_until(family, handle, destroy_once);
 }
