@@ -102,38 +102,24 @@ static int remote_await(struct start *s, short events)
 	return n > 0 ? 0 : n < 0 ? -errno : -ETIMEDOUT;
 }
 
-static int remote_say(struct start *s, const char *data, size_t left)
+/* By POLLOUT says what DATA holds, by POLLIN hears it. */
+static int remote_move(struct start *s, short by, void *data, size_t left)
 {
+	unsigned char *at = data;
 	int rc = 0;
 
 	while (rc == 0 && left) {
-		ssize_t n = send(s->fd, data, left, MSG_NOSIGNAL | MSG_DONTWAIT);
-
-		if (n < 0 && errno != EAGAIN && errno != EINTR)
-			return -errno;
-		data += n > 0 ? n : 0;
-		left -= n > 0 ? (size_t)n : 0;
-		if (n < 0)
-			rc = remote_await(s, POLLOUT);
-	}
-	return rc;
-}
-
-static int remote_hear(struct start *s, unsigned char *data, size_t left)
-{
-	int rc = 0;
-
-	while (rc == 0 && left) {
-		ssize_t n = recv(s->fd, data, left, MSG_DONTWAIT);
+		ssize_t n = by == POLLOUT ? send(s->fd, at, left, MSG_NOSIGNAL | MSG_DONTWAIT) :
+					    recv(s->fd, at, left, MSG_DONTWAIT);
 
 		if (n == 0)
 			return -EPIPE;
 		if (n < 0 && errno != EAGAIN && errno != EINTR)
 			return -errno;
-		data += n > 0 ? n : 0;
+		at += n > 0 ? n : 0;
 		left -= n > 0 ? (size_t)n : 0;
 		if (n < 0)
-			rc = remote_await(s, POLLIN);
+			rc = remote_await(s, by);
 	}
 	return rc;
 }
@@ -149,12 +135,12 @@ static int remote_take_answer(struct start *s, int *refused)
 {
 	unsigned char head[HEAD], text[ANSWER_MAX + 1];
 	uint32_t length, error;
-	int rc = remote_hear(s, head, HEAD);
+	int rc = remote_move(s, POLLIN, head, HEAD);
 
 	if (rc < 0)
 		return rc;
 	length = number(head);
-	if (length > ANSWER_MAX || (rc = remote_hear(s, text, length)) < 0)
+	if (length > ANSWER_MAX || (rc = remote_move(s, POLLIN, text, length)) < 0)
 		return rc < 0 ? rc : -EPROTO;
 	text[length] = 0;
 	if (head[4] == TYPE_RUNS)
@@ -168,7 +154,7 @@ static int remote_take_answer(struct start *s, int *refused)
 	return 0;
 }
 
-static int converse(struct start *s, const char *text, size_t length)
+static int converse(struct start *s, char *text, size_t length)
 {
 	char head[HEAD];
 	int rc, refused = 0;
@@ -176,8 +162,8 @@ static int converse(struct start *s, const char *text, size_t length)
 	for (int i = 0; i < 4; i++)
 		head[i] = (char)(length >> 8 * i & 0xff);
 	head[4] = TYPE_START;
-	rc = remote_say(s, head, HEAD);
-	rc = rc < 0 ? rc : remote_say(s, text, length);
+	rc = remote_move(s, POLLOUT, head, HEAD);
+	rc = rc < 0 ? rc : remote_move(s, POLLOUT, text, length);
 	rc = rc < 0 ? rc : remote_take_answer(s, &refused);
 	if (rc == -ETIMEDOUT)
 		return error_set(SLMPM_ETIMEOUT, "%s: not started within %lld ms (SLMPM_START_MS)",
