@@ -223,8 +223,9 @@ _Static_assert(sizeof(struct wire_mirror) == 24, "wire layout");
 /* In front of a run: where it goes, and 1 to 65535 bytes. */
 #define WIRE_MIRROR_RUN(offset, bytes) ((uint64_t)(offset) | (uint64_t)(bytes) << 48)
 
-struct wire_granted { /* as in struct wire_grant */
-	uint32_t access, zero;
+/* What a peer may do with a region, ahead of its key. */
+struct wire_granted {
+	uint32_t grant, access; /* SLMPM_READ, SLMPM_WRITE */
 	uint64_t size, address;
 	unsigned char secret[16];
 };
@@ -350,12 +351,9 @@ struct wire_area {
 	uint64_t size;
 };
 
-/* What a peer may do with a region, ahead of its key; the rest is the fabric's. */
-struct wire_grant {
+struct wire_grant { /* the rest is the fabric's */
 	struct wire_control_head head;
-	uint32_t grant, access; /* SLMPM_READ, SLMPM_WRITE */
-	uint64_t size, address;
-	unsigned char secret[16];
+	struct wire_granted key;
 	uint32_t blob_length; /* 0: by requests alone */
 	unsigned char blob[124];
 	uint32_t access_word,

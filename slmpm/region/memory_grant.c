@@ -101,30 +101,16 @@ static void grant_free(struct grant *g)
 
 /* ---- giving --------------------------------------------------------------------------------- */
 
-/* In the ring, in front of the key. */
-static void send_in_band(const struct grant *g)
-{
-	const struct fabric_memory *m = &g->region->memory;
-	struct wire_granted granted = {
-		.access = LITTLE_32(g->access),
-		.size = LITTLE_64(m->size),
-		.address = LITTLE_64((uint64_t)(uintptr_t)m->base),
-	};
-
-	memcpy(granted.secret, g->secret, KEY_SECRET);
-	link_control(g->ep, WIRE_REGION_GRANT, 0, g->id, &granted, sizeof(granted));
-}
-
 static int send_grant(struct grant *g)
 {
 	struct fabric_memory *m = &g->region->memory;
 	const struct fabric *fabric = g->ep->link.fabric;
 	struct fabric_blob blob = {.fds = {-1, -1}};
 	struct wire_grant packet = {
-		.grant = LITTLE_32(g->id),
-		.access = LITTLE_32(g->access),
-		.size = LITTLE_64(m->size),
-		.address = LITTLE_64((uint64_t)(uintptr_t)m->base),
+		.key.grant = LITTLE_32(g->id),
+		.key.access = LITTLE_32(g->access),
+		.key.size = LITTLE_64(m->size),
+		.key.address = LITTLE_64((uint64_t)(uintptr_t)m->base),
 	};
 	/* What it did to a mirror by itself nobody here would hear of. */
 	bool may = g->region->domain == secondary_memory(g->ep) && fabric->reg &&
@@ -135,11 +121,11 @@ static int send_grant(struct grant *g)
 		fabric->reg(g->ep->link.port, m, true, g->access & SLMPM_WRITE, &blob) == 0 &&
 		grant_word_take(g);
 
-	if (!link_maps(g->ep)) {
-		send_in_band(g);
+	memcpy(packet.key.secret, g->secret, KEY_SECRET);
+	if (!link_maps(g->ep)) { /* in the ring, in front of the key */
+		link_control(g->ep, WIRE_REGION_GRANT, 0, g->id, &packet.key, sizeof(packet.key));
 		return 0;
 	}
-	memcpy(packet.secret, g->secret, KEY_SECRET);
 	if (reaches) {
 		packet.access_word = LITTLE_32(g->word);
 		packet.blob_length = LITTLE_32(blob.length);

@@ -52,21 +52,16 @@ static int memory_offer_reach(struct remote *r, const struct wire_grant *packet,
 	return 0;
 }
 
-struct granted { /* of a grant */
-	uint32_t id, access;
-	uint64_t size, address;
-	const unsigned char *secret;
-};
-
 /* A region nobody has a key to yet; NULL with *RC. */
-static struct remote *offer_new(struct endpoint *ep, const struct granted *notified, int *rc)
+static struct remote *offer_new(struct endpoint *ep, const struct wire_granted *granted, int *rc)
 {
+	uint32_t id = LITTLE_32(granted->grant), access = LITTLE_32(granted->access);
+	uint64_t size = LITTLE_64(granted->size);
 	struct remote *r = NULL;
 
 	*rc = -SLMPM_EPROTO;
-	if (!ep->memory.agreed || !notified->id || !notified->access ||
-	    notified->access & ~SLMPM_READ_WRITE || !notified->size || notified->size > INT64_MAX ||
-	    remote_find(ep, notified->id) ||
+	if (!ep->memory.agreed || !id || !access || access & ~SLMPM_READ_WRITE || !size ||
+	    size > INT64_MAX || remote_find(ep, id) ||
 	    ep->memory.taken + link_deferred(ep, WIRE_REGION_UNMAPPED) >= WIRE_KEYS_MAX)
 		return NULL;
 	r = calloc(1, sizeof(*r));
@@ -75,12 +70,12 @@ static struct remote *offer_new(struct endpoint *ep, const struct granted *notif
 		return NULL;
 	r->ep = ep;
 	r->ctx = ep->ctx;
-	r->grant = notified->id;
-	r->access = (uint8_t)notified->access;
-	r->memory.size = notified->size;
-	r->address = notified->address;
-	r->memory.writable = notified->access & SLMPM_WRITE;
-	memcpy(r->secret, notified->secret, KEY_SECRET);
+	r->grant = id;
+	r->access = (uint8_t)access;
+	r->memory.size = size;
+	r->address = LITTLE_64(granted->address);
+	r->memory.writable = access & SLMPM_WRITE;
+	memcpy(r->secret, granted->secret, KEY_SECRET);
 	list_init(&r->shared);
 	return r;
 }
@@ -94,13 +89,6 @@ static void offer_keep(struct remote *r)
 int memory_granted(struct endpoint *ep, const struct wire_grant *packet, size_t length, int *fd,
 		   bool lost)
 {
-	const struct granted notified = {
-		.id = LITTLE_32(packet->grant),
-		.access = LITTLE_32(packet->access),
-		.size = LITTLE_64(packet->size),
-		.address = LITTLE_64(packet->address),
-		.secret = packet->secret,
-	};
 	struct remote *r;
 	int rc;
 
@@ -108,7 +96,7 @@ int memory_granted(struct endpoint *ep, const struct wire_grant *packet, size_t 
 		return 0; /* it comes too late */
 	if (length != sizeof(*packet) || !link_maps(ep))
 		return -SLMPM_EPROTO;
-	r = offer_new(ep, &notified, &rc);
+	r = offer_new(ep, &packet->key, &rc);
 	if (!r)
 		return rc;
 	if (memory_offer_reach(r, packet, fd, lost) < 0) {
@@ -122,17 +110,15 @@ int memory_granted(struct endpoint *ep, const struct wire_grant *packet, size_t 
 int memory_granted_in_band(struct endpoint *ep, uint32_t id, const struct head *h)
 {
 	struct wire_granted granted;
-	struct granted notified = {.id = id, .secret = granted.secret};
 	struct remote *r;
 	int rc;
 
 	if (h->length != sizeof(granted) || link_maps(ep))
 		return -SLMPM_EPROTO;
 	memcpy(&granted, h->data, sizeof(granted));
-	notified.access = LITTLE_32(granted.access);
-	notified.size = LITTLE_64(granted.size);
-	notified.address = LITTLE_64(granted.address);
-	r = offer_new(ep, &notified, &rc);
+	if (LITTLE_32(granted.grant) != id)
+		return -SLMPM_EPROTO;
+	r = offer_new(ep, &granted, &rc);
 	if (!r)
 		return rc;
 	ep->memory.notified = id;

@@ -34,7 +34,7 @@ static void grant_nothing(struct raw_peer *p)
 {
 	struct wire_grant g = raw_grant_of(1);
 
-	g.access = 0;
+	g.key.access = 0;
 	raw_say_grant(p, g, raw_region.own.fd);
 }
 
@@ -42,7 +42,7 @@ static void grant_too_much(struct raw_peer *p)
 {
 	struct wire_grant g = raw_grant_of(1);
 
-	g.access = LITTLE_32(4 | SLMPM_READ);
+	g.key.access = LITTLE_32(4 | SLMPM_READ);
 	raw_say_grant(p, g, raw_region.own.fd);
 }
 
@@ -50,7 +50,7 @@ static void grant_no_bytes(struct raw_peer *p)
 {
 	struct wire_grant g = raw_grant_of(1);
 
-	g.size = 0;
+	g.key.size = 0;
 	raw_say_grant(p, g, raw_region.own.fd);
 }
 
@@ -58,7 +58,7 @@ static void grant_all_bytes(struct raw_peer *p)
 {
 	struct wire_grant g = raw_grant_of(1);
 
-	g.size = UINT64_MAX;
+	g.key.size = UINT64_MAX;
 	raw_say_grant(p, g, raw_region.own.fd);
 }
 
@@ -68,7 +68,7 @@ static void grant_another_size(struct raw_peer *p)
 	struct raw_map_blob blob = {.how = LITTLE_32(1),
 				    .size = LITTLE_64(raw_region.own.size * 2)};
 
-	g.size = blob.size;
+	g.key.size = blob.size;
 	memcpy(g.blob, &blob, sizeof(blob));
 	raw_say_grant(p, g, raw_region.own.fd);
 }
@@ -77,7 +77,7 @@ static void grant_two_sizes(struct raw_peer *p)
 {
 	struct wire_grant g = raw_grant_of(1);
 
-	g.size = LITTLE_64(raw_region.own.size / 2);
+	g.key.size = LITTLE_64(raw_region.own.size / 2);
 	raw_say_grant(p, g, raw_region.own.fd);
 }
 
@@ -215,7 +215,7 @@ static void grant_without_end(struct raw_peer *p)
 
 	g.blob_length = 0;
 	for (uint32_t id = 1; id <= WIRE_KEYS_MAX + 1; id++) {
-		g.grant = LITTLE_32(id);
+		g.key.grant = LITTLE_32(id);
 		if (!raw_say_packet(p->fd, WIRE_GRANT, &g, sizeof(g), -1))
 			return; /* it has heard enough */
 		if (id % 64 == 0)
@@ -252,7 +252,7 @@ static void accept_unknown(struct raw_peer *p)
 static void accept_twice(struct raw_peer *p)
 {
 	for (int i = 0; i < 2; i++)
-		raw_say_region(p, WIRE_REGION_ACCEPTED, 0, LITTLE_32(raw_region.granted.grant),
+		raw_say_region(p, WIRE_REGION_ACCEPTED, 0, LITTLE_32(raw_region.granted.key.grant),
 			       NULL, 0);
 }
 
@@ -263,22 +263,26 @@ static void release_unknown(struct raw_peer *p)
 
 static void let_go_unasked(struct raw_peer *p)
 {
-	raw_say_region(p, WIRE_REGION_UNMAPPED, 0, LITTLE_32(raw_region.granted.grant), NULL, 0);
+	raw_say_region(p, WIRE_REGION_UNMAPPED, 0, LITTLE_32(raw_region.granted.key.grant), NULL,
+		       0);
 }
 
 static void let_go_of_mapping_unasked(struct raw_peer *p)
 {
-	raw_say_region(p, WIRE_REGION_UNMAPPED, 1, LITTLE_32(raw_region.granted.grant), NULL, 0);
+	raw_say_region(p, WIRE_REGION_UNMAPPED, 1, LITTLE_32(raw_region.granted.key.grant), NULL,
+		       0);
 }
 
 static void odd_sequence(struct raw_peer *p)
 {
-	raw_say_region(p, WIRE_REGION_RELEASED, 2, LITTLE_32(raw_region.granted.grant), NULL, 0);
+	raw_say_region(p, WIRE_REGION_RELEASED, 2, LITTLE_32(raw_region.granted.key.grant), NULL,
+		       0);
 }
 
 static void odd_payload(struct raw_peer *p)
 {
-	raw_say_region(p, WIRE_REGION_RELEASED, 0, LITTLE_32(raw_region.granted.grant), "more", 4);
+	raw_say_region(p, WIRE_REGION_RELEASED, 0, LITTLE_32(raw_region.granted.key.grant), "more",
+		       4);
 }
 
 static void odd_grant(struct raw_peer *p)
@@ -301,7 +305,7 @@ static void revoke_without_end(struct raw_peer *p)
 
 	g.blob_length = 0;
 	for (uint32_t id = 1; id <= 4 * WIRE_KEYS_MAX; id++) {
-		g.grant = LITTLE_32(id);
+		g.key.grant = LITTLE_32(id);
 		if (!raw_say_packet(p->fd, WIRE_GRANT, &g, sizeof(g), -1))
 			return;
 		raw_say_region(p, WIRE_REGION_REVOKED, 0, id, NULL, 0);
@@ -316,32 +320,32 @@ static void revoke_without_end(struct raw_peer *p)
 static void guess(struct raw_peer *p)
 {
 	const struct wire_grant *g = &raw_region.granted;
-	uint32_t id = LITTLE_32(g->grant);
-	uint64_t size = LITTLE_64(g->size), big = SLMPM_MESSAGE_MAX;
+	uint32_t id = LITTLE_32(g->key.grant);
+	uint64_t size = LITTLE_64(g->key.size), big = SLMPM_MESSAGE_MAX;
 	unsigned char wrong[16];
 
-	EXPECT(raw_read(p, id, g->secret, 0, 1), 0);
-	EXPECT(raw_read(p, id, g->secret, size - 1, 1), 0);
-	EXPECT(raw_read(p, id, g->secret, 0, size), 0);
-	EXPECT(raw_read(p, id, g->secret, size, 0), 0);
-	EXPECT(raw_read(p, id, g->secret, size, 1), SLMPM_EINVAL);
-	EXPECT(raw_read(p, id, g->secret, size - 1, 2), SLMPM_EINVAL);
-	EXPECT(raw_read(p, id, g->secret, 0, size + 1), SLMPM_EINVAL);
-	EXPECT(raw_read(p, id, g->secret, size + 1, 0), SLMPM_EINVAL);
-	EXPECT(raw_read(p, id, g->secret, UINT64_MAX, 0), SLMPM_EINVAL);
-	EXPECT(raw_read(p, id, g->secret, UINT64_MAX, 1), SLMPM_EINVAL);
-	EXPECT(raw_read(p, id, g->secret, UINT64_MAX - 7, 8), SLMPM_EINVAL);
-	EXPECT(raw_read(p, id, g->secret, UINT64_MAX - big + 1, big), SLMPM_EINVAL);
-	EXPECT(raw_read(p, id, g->secret, 1, big), SLMPM_EINVAL);
+	EXPECT(raw_read(p, id, g->key.secret, 0, 1), 0);
+	EXPECT(raw_read(p, id, g->key.secret, size - 1, 1), 0);
+	EXPECT(raw_read(p, id, g->key.secret, 0, size), 0);
+	EXPECT(raw_read(p, id, g->key.secret, size, 0), 0);
+	EXPECT(raw_read(p, id, g->key.secret, size, 1), SLMPM_EINVAL);
+	EXPECT(raw_read(p, id, g->key.secret, size - 1, 2), SLMPM_EINVAL);
+	EXPECT(raw_read(p, id, g->key.secret, 0, size + 1), SLMPM_EINVAL);
+	EXPECT(raw_read(p, id, g->key.secret, size + 1, 0), SLMPM_EINVAL);
+	EXPECT(raw_read(p, id, g->key.secret, UINT64_MAX, 0), SLMPM_EINVAL);
+	EXPECT(raw_read(p, id, g->key.secret, UINT64_MAX, 1), SLMPM_EINVAL);
+	EXPECT(raw_read(p, id, g->key.secret, UINT64_MAX - 7, 8), SLMPM_EINVAL);
+	EXPECT(raw_read(p, id, g->key.secret, UINT64_MAX - big + 1, big), SLMPM_EINVAL);
+	EXPECT(raw_read(p, id, g->key.secret, 1, big), SLMPM_EINVAL);
 	/* Of sixteen guesses the last costs the connection. */
 	for (int i = 0; i < 12; i++) {
-		memcpy(wrong, g->secret, sizeof(wrong));
+		memcpy(wrong, g->key.secret, sizeof(wrong));
 		wrong[i] ^= (unsigned char)(1u << i % 8);
 		EXPECT(raw_read(p, id, wrong, 0, 0), SLMPM_EACCES);
 	}
-	EXPECT(raw_read(p, 0, g->secret, 0, 0), SLMPM_EACCES);
-	EXPECT(raw_read(p, id + 1, g->secret, 0, 0), SLMPM_EACCES);
-	EXPECT(raw_read(p, id ^ 0x80000000, g->secret, 0, 0), SLMPM_EACCES);
+	EXPECT(raw_read(p, 0, g->key.secret, 0, 0), SLMPM_EACCES);
+	EXPECT(raw_read(p, id + 1, g->key.secret, 0, 0), SLMPM_EACCES);
+	EXPECT(raw_read(p, id ^ 0x80000000, g->key.secret, 0, 0), SLMPM_EACCES);
 	{
 		struct wire_target t = {.grant = LITTLE_32(UINT32_MAX)};
 

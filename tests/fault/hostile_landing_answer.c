@@ -73,7 +73,6 @@ static const struct offence offences[] = {
 static void come(struct raw_peer *p, const char *at)
 {
 	struct wire_grant g = raw_keys_grant(SIZE);
-	struct wire_granted granted = {.access = g.access, .size = g.size, .address = g.address};
 	const uint64_t head[3] = {0, 0, wire_extent(1, 0)};
 	char ready;
 
@@ -81,7 +80,7 @@ static void come(struct raw_peer *p, const char *at)
 	net.control.hello.features = LITTLE_64(WIRE_FEATURE_MEMORY | WIRE_FEATURE_ACTIVE);
 	net.control.hello.packet_max = LITTLE_64(PACKET);
 	net_trial_greet();
-	raw_net_post(&net, WIRE_REGION_GRANT, head, &granted, sizeof(granted));
+	raw_net_post(&net, WIRE_REGION_GRANT, head, &g.key, sizeof(g.key));
 	raw_net_send(&net, "legal", 5);
 	CHECK(read(go[0], &ready, 1) == 1, "nothing is asked");
 }

@@ -99,8 +99,10 @@ static int release_and_keep(void *arg)
 	raw_region_come(&p, address);
 	at = mmap(NULL, RAW_REGION_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, raw_region.fd, 0);
 	CHECK(at != MAP_FAILED, "no mapping");
-	raw_say_region(&p, WIRE_REGION_ACCEPTED, 0, LITTLE_32(raw_region.granted.grant), NULL, 0);
-	raw_say_region(&p, WIRE_REGION_RELEASED, 0, LITTLE_32(raw_region.granted.grant), NULL, 0);
+	raw_say_region(&p, WIRE_REGION_ACCEPTED, 0, LITTLE_32(raw_region.granted.key.grant), NULL,
+		       0);
+	raw_say_region(&p, WIRE_REGION_RELEASED, 0, LITTLE_32(raw_region.granted.key.grant), NULL,
+		       0);
 	raw_send(&p, 1, "released", 8);
 	raw_ring_bell(&p);
 	raw_await_packet(&p);
@@ -198,23 +200,23 @@ static int use_others(void *arg)
 	char reason[112];
 
 	raw_region_come(&p, address);
-	own = LITTLE_32(raw_region.granted.grant);
+	own = LITTLE_32(raw_region.granted.key.grant);
 	/* Another peer's key, which it has come by. */
 	CHECK(read(*pipe_end, &id, sizeof(id)) == sizeof(id) &&
 		      read(*pipe_end, secret, sizeof(secret)) == sizeof(secret),
 	      "no key");
 	EXPECT(raw_read(&p, id, secret, 0, 1), SLMPM_EACCES);
-	EXPECT(raw_read(&p, own, raw_region.granted.secret, 0, 1), 0);
+	EXPECT(raw_read(&p, own, raw_region.granted.key.secret, 0, 1), 0);
 	raw_send(&p, 1, "revoke", 6);
 	raw_ring_bell(&p);
 	raw_await_packet(&p); /* revoked */
 	raw_await_packet(&p); /* and told so */
 	/* However often: it was a key once, and no guess. */
 	for (int i = 0; i < 40; i++)
-		EXPECT(raw_read(&p, own, raw_region.granted.secret, 0, 1), SLMPM_EACCES);
+		EXPECT(raw_read(&p, own, raw_region.granted.key.secret, 0, 1), SLMPM_EACCES);
 	raw_say_region(&p, WIRE_REGION_UNMAPPED, 0, own, NULL, 0);
 	for (int i = 0; i < 40; i++)
-		EXPECT(raw_read(&p, own, raw_region.granted.secret, 0, 1), SLMPM_EACCES);
+		EXPECT(raw_read(&p, own, raw_region.granted.key.secret, 0, 1), SLMPM_EACCES);
 	raw_send(&p, 1, "over", 4);
 	raw_ring_bell(&p);
 	raw_hear_end(p.fd, reason);
@@ -321,7 +323,7 @@ static int set_all_words(void *arg)
 	raw_region_begin(&p, address, WIRE_FEATURE_MEMORY);
 	g = raw_grant_of(1);
 	g.access_word = LITTLE_32(WORD_AT - 512);
-	memcpy(key.bytes + 16, &g.size, 8);
+	memcpy(key.bytes + 16, &g.key.size, 8);
 	raw_say_grant(&p, g, raw_region.own.fd);
 	raw_send(&p, 1, &key, sizeof(key));
 	raw_ring_bell(&p);
@@ -391,7 +393,7 @@ static int leave(void *arg)
 	(void)arg;
 	raw_region_begin(&p, address, WIRE_FEATURE_MEMORY);
 	g = raw_grant_of(1);
-	memcpy(key.bytes + 16, &g.size, 8);
+	memcpy(key.bytes + 16, &g.key.size, 8);
 	raw_send(&p, 1, &key, sizeof(key));
 	raw_say_grant(&p, g, raw_region.own.fd);
 	raw_say_packet(p.fd, WIRE_BYE, &bye, sizeof(bye), -1);

@@ -64,7 +64,7 @@ struct wire_grant raw_keys_grant(uint64_t bytes)
 	memcpy(key + 16, &size, 8);
 	memcpy(key + 24, &at, 8);
 	return (struct wire_grant){
-		.grant = LITTLE_32(1), .access = access, .size = size, .address = at};
+		.key = {.grant = LITTLE_32(1), .access = access, .size = size, .address = at}};
 }
 
 void raw_keys_come(struct raw_peer *p, const char *name)

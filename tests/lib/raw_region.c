@@ -40,12 +40,12 @@ void raw_region_leave(struct raw_peer *p)
 struct wire_grant raw_grant_of(uint32_t id)
 {
 	struct wire_grant g = {
-		.grant = LITTLE_32(id),
-		.access = LITTLE_32(SLMPM_READ_WRITE),
-		.size = LITTLE_64(raw_region.own.size),
+		.key.grant = LITTLE_32(id),
+		.key.access = LITTLE_32(SLMPM_READ_WRITE),
+		.key.size = LITTLE_64(raw_region.own.size),
 		.blob_length = LITTLE_32(sizeof(struct raw_map_blob)),
 	};
-	struct raw_map_blob blob = {.how = LITTLE_32(1), .size = g.size};
+	struct raw_map_blob blob = {.how = LITTLE_32(1), .size = g.key.size};
 
 	memcpy(g.blob, &blob, sizeof(blob));
 	return g;
