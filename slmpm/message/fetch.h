@@ -64,7 +64,7 @@ struct fetch_out {        /* a send whose message the peer fetches */
 	enum choice_note note;
 	uint32_t held;
 	bool waiting;     /* it is not to wait long for a receive ... */
-	bool hurried;     /* ... or not at all */
+	bool hurried;     /* ... or not at all: its sender only tries */
 	bool asked;       /* FETCH_SEND is out */
 	bool notified;    /* CLAIM is out, and not yet sure */
 	bool shared;      /* something was written */
@@ -133,8 +133,6 @@ int fetch_announce(struct endpoint *ep, struct request *r);
 bool fetch_refused(struct request *r);
 /* R waits for the peer no longer, or was never announced so. */
 void fetch_forget(struct request *r);
-/* Its sender only tries: what may go in packets does so now. */
-void fetch_hurry(struct request *r);
 /* Takes it back. False: it is done, or nothing can be said for now. */
 bool fetch_take_back(struct request *r);
 int fetch_send_step(struct endpoint *ep, struct fetch_out *p);
@@ -143,8 +141,8 @@ void fetch_over(struct endpoint *ep, const struct head *h);
 
 /* ---- and writing (fetch_write.c) ------------------------------------------------------------- */
 
-/* Is there a share for this side? */
-bool fetch_has_share(const struct endpoint *ep, const struct fetch_out *p);
+/* What the receiver leaves of a message, or most of it where that is much: 0 nothing. */
+uint64_t fetch_share(const struct endpoint *ep, const struct fetch_out *p);
 int fetch_write_step(struct endpoint *ep, struct fetch_out *p);
 /* P has nothing to do until the receiver says something. */
 void fetch_leave(struct endpoint *ep, struct fetch_out *p);

@@ -159,11 +159,6 @@ int fetch_send_step(struct endpoint *ep, struct fetch_out *p)
 	return fetch_write_step(ep, p);
 }
 
-void fetch_hurry(struct request *r)
-{
-	r->fetch->hurried = true;
-}
-
 /* ---- taking it back ------------------------------------------------------------------------- */
 
 bool fetch_take_back(struct request *r)
@@ -237,7 +232,7 @@ void fetch_taken(struct endpoint *ep, const struct head *h)
 	}
 	p->turn = take.turn;
 	p->upto = take.upto;
-	if (list_empty(&p->node) && fetch_has_share(ep, p)) {
+	if (list_empty(&p->node) && fetch_share(ep, p)) {
 		list_append(&ep->fetch->out, &p->node);
 		endpoint_refresh(ep);
 	}

@@ -3,8 +3,7 @@
 #include "slmpm/message/fetch.h"
 #include "slmpm/link/link.h"
 
-/* What the receiver leaves of a message, or most of it where that is much: 0 nothing. */
-static uint64_t choose_share(const struct endpoint *ep, const struct fetch_out *p)
+uint64_t fetch_share(const struct endpoint *ep, const struct fetch_out *p)
 {
 	uint64_t left = p->done > p->upto ? p->done - p->upto : 0, share;
 
@@ -13,11 +12,6 @@ static uint64_t choose_share(const struct endpoint *ep, const struct fetch_out *
 		return 0;
 	share = left / 8 * 7 > FETCH_SHARE_MAX ? FETCH_SHARE_MAX : left / 8 * 7;
 	return left - share < FETCH_SHARE_MIN ? left : share;
-}
-
-bool fetch_has_share(const struct endpoint *ep, const struct fetch_out *p)
-{
-	return choose_share(ep, p) != 0;
 }
 
 /* What is claimed and what is done; HELD: amid a claim, by its segment. */
@@ -96,7 +90,7 @@ int fetch_write_step(struct endpoint *ep, struct fetch_out *p)
 	uint64_t share, wrote = 0;
 	int n = 0;
 
-	while ((share = choose_share(ep, p)) && wrote < FETCH_BUDGET &&
+	while ((share = fetch_share(ep, p)) && wrote < FETCH_BUDGET &&
 	       send_claim(ep, p, p->done - share)) {
 		bool heard;
 

@@ -2,15 +2,11 @@
 /* Puts and gets that the peer's engine is asked to do: the side that asks (ask.h). */
 #include "slmpm/share/ask.h"
 
-#include <string.h>
-
 #include "slmpm/base/config.h"
-#include "slmpm/engine/engine.h"
 #include "slmpm/rma/rma_operate.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/base/clock.h"
 #include "slmpm/mode/mode_hint.h"
-#include "slmpm/link/wait.h"
 #include "slmpm/completion/completion.h"
 #include "slmpm/rma/rma.h"
 
@@ -137,18 +133,17 @@ static uint64_t late_at(const struct share *s)
 	return s->since + (copy > PATIENCE_NS ? copy : PATIENCE_NS);
 }
 
-/* Nobody has come for it. Until its end is heard of, others are copied, too. */
-static int ask_give_up(struct endpoint *ep)
+/* Nobody has come for what is asked, and nobody will: true, nothing is any more. Not in a handler: its packet lies where
+ * others would be read to. */
+static bool ask_undo(struct endpoint *ep)
 {
-	struct request *r = ep->share->asked;
+	struct share *s = ep->share;
+	const struct request *r = s->asked;
 
-	if (ep->ctx->handling) /* its packet lies where others would be read to */
-		return 0;
-	if (!share_take_back(ep) || ep->share->asked != r || ep->share->upto)
-		return 0;
-	ep->share->asked = NULL;
-	copy_here(r, 0, SLMPM_REASON_ABSENT);
-	return 1;
+	if (ep->ctx->handling || !share_take_back(ep) || s->asked != r || s->upto)
+		return false;
+	s->asked = NULL;
+	return true;
 }
 
 int ask_step(struct endpoint *ep)
@@ -156,16 +151,17 @@ int ask_step(struct endpoint *ep)
 	struct share *s = ep->share;
 	struct request *r;
 
-	if (!ask_waits(ep))
+	if (!ask_waits(ep) || (s->asked && s->upto))
 		return 0;
-	if (s->asked)
-		return !s->upto && clock_now() >= late_at(s) ? ask_give_up(ep) : 0;
-	if (list_empty(&s->asks))
+	r = s->asked;
+	if (r && (clock_now() < late_at(s) || !ask_undo(ep)))
 		return 0;
-	r = LIST_ENTRY(s->asks.next, struct request, node);
-	if (!s->out || s->over)
-		return ask_begin(ep, r);
-	list_remove(&r->node);
+	if (!r) {
+		r = LIST_ENTRY(s->asks.next, struct request, node);
+		if (!s->out || s->over)
+			return ask_begin(ep, r);
+		list_remove(&r->node);
+	}
 	copy_here(r, 0, SLMPM_REASON_ABSENT);
 	return 1;
 }
@@ -239,10 +235,7 @@ bool ask_take_back(struct request *r)
 		list_remove(&r->node);
 		return true;
 	}
-	if (ep->ctx->handling || !share_take_back(ep) || s->asked != r || s->upto)
-		return false;
-	s->asked = NULL;
-	return true;
+	return ask_undo(ep);
 }
 
 struct endpoint *ask_abandon(struct request *r)
@@ -260,24 +253,19 @@ struct endpoint *ask_abandon(struct request *r)
 bool ask_release(struct endpoint *ep)
 {
 	struct share *s = ep->share;
+	struct request *r;
 
 	if (!s)
 		return true;
 	while (!list_empty(&s->asks)) {
-		struct request *r = LIST_ENTRY(s->asks.next, struct request, node);
-
+		r = LIST_ENTRY(s->asks.next, struct request, node);
 		list_remove(&r->node);
 		request_finish(r, -SLMPM_ECLOSED);
 	}
-	if (s->asked && !share_take_back(ep))
-		return false;
-	if (s->asked && !s->upto) {
-		struct request *r = s->asked;
-
-		s->asked = NULL;
+	r = s->asked;
+	if (r && ask_undo(ep))
 		request_finish(r, -SLMPM_ECLOSED);
-	}
-	return !s->upto || s->over;
+	return !s->asked && (!s->upto || s->over);
 }
 
 void ask_end(struct endpoint *ep)

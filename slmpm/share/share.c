@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 
-#include "slmpm/base/config.h"
 #include "slmpm/link/addressee.h"
 #include "slmpm/link/link.h"
 #include "slmpm/rma/rma.h"
@@ -48,13 +47,6 @@ bool share_offer(struct endpoint *ep, const void *offer, uint32_t length, uint64
 	s->limit = limit;
 	s->upto = s->done = 0;
 	return true;
-}
-
-bool share_claim(struct endpoint *ep, uint64_t claim)
-{
-	struct packet p = {.opcode = WIRE_SHARE_GIVE, .seq = ep->share->id, .extent = claim};
-
-	return split_notify(ep, &p, NULL);
 }
 
 bool share_take_back(struct endpoint *ep)

@@ -4,11 +4,8 @@
 #include <string.h>
 
 #include "slmpm/base/config.h"
-#include "slmpm/link/link.h"
 #include "slmpm/rma/rma.h"
 #include "slmpm/share/share.h"
-#include "slmpm/sendrecv/arrival.h"
-#include "slmpm/message/message.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
@@ -71,8 +68,9 @@ static bool claim_back(struct job *j)
 	struct share *s = ep->share;
 	uint64_t claim =
 		s->upto ? s->upto + (((j->claim - s->upto) / 2) & ~(uint64_t)(PAGE - 1)) : 0;
+	struct packet give = {.opcode = WIRE_SHARE_GIVE, .seq = s->id, .extent = claim};
 
-	if (!share_claim(ep, claim)) {
+	if (!split_notify(ep, &give, NULL)) {
 		take_all_back(j);
 		return false;
 	}

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "slmpm/base/config.h"
-#include "slmpm/engine/engine.h"
 #include "slmpm/link/link.h"
 #include "slmpm/share/ask.h"
 #include "slmpm/message/fetch.h"
