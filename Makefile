@@ -5,7 +5,7 @@
 #	/* libs: -lFOO */	more libraries for the program, the test or libslmpm itself
 #	/* helper */		a program in a test folder that tests start; it is not itself a test
 #	/* program */		one of several programs of a folder of apps; they share what else lies there
-# and to tests/run:  /* timeout: SECONDS */  /* native-only */  /* waits */  /* has-time */
+# and to tests/run:  /* timeout: SECONDS */  /* native-only */  /* one-thread */  /* waits */  /* has-time */
 #
 # Variables: CC BUILD PREFIX LIBDIR DESTDIR; CPPFLAGS CFLAGS LDFLAGS LDLIBS are added to what is needed and replace none of it;
 # V=1 shows the commands, LTO=1 optimizes across files, WERROR=-Werror, MAN= installs no man pages,

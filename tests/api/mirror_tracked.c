@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* waits */
 /* timeout: 90 */
 /* Plain stores in mirrors that are tracked: found by each way and told to the other end. */
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* one-thread */
 /* timeout: 90 */
 /*
  * A revoke whose time is over has revoked nothing, of nobody: what peers do goes on to reach the region, and the

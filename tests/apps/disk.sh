@@ -3,6 +3,7 @@
 #
 # The storage controller and its hosts: copies of odd sizes, drives, geometries, every refusal by name,
 # errors of the medium, the controller or the host killed in the middle.
+# waits
 # timeout: 120
 set -u
 . "$(dirname "$0")/../lib/terminal.sh"

@@ -4,8 +4,9 @@
 # What `make install` leaves: programs of others build against it by pkg-config, as C and as C++, and
 # run, DaCS programs by the names that they know; the examples build there; the tools run from there; every call has its
 # page; `make uninstall` takes all of it away.
+# has-time
 # native-only
-# timeout: 120
+# timeout: 240
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 fail() { echo "$*" >&2; exit 1; }

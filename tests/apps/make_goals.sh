@@ -3,8 +3,9 @@
 #
 # On a machine that lacks something each goal of the Makefile either installs it before anything is compiled, or stops
 # and says which goal would; and what users give in CPPFLAGS, CFLAGS, LDFLAGS, LDLIBS is added to what is needed.
+# has-time
 # native-only
-# timeout: 120
+# timeout: 240
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 unset MAKEFLAGS MAKELEVEL CPPFLAGS CFLAGS LDFLAGS LDLIBS CC CROSS

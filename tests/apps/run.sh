@@ -3,6 +3,7 @@
 #
 # slmpm_run on one machine: output, exit codes, signals, limits, --status and --kill, topologies that cannot be
 # understood; and starts "elsewhere" by a remote command that stays here.
+# waits
 set -u
 bin=$SLMPM_BUILD/bin
 dir=$(mktemp -d) || exit 1

@@ -3,6 +3,7 @@
 #
 # Programs that slmpm_run starts on another host: what they are given, what they say, and how they end, each end from
 # either side; nothing of them is left there, and no secret stands among anybody's arguments.
+# waits
 # native-only
 # timeout: 120
 set -u

@@ -4,6 +4,7 @@
 # This version of the library and an earlier one: they understand each other, or one refuses the other by version, with
 # a text. And one of the future, whose wire version is another: refused. SLMPM_TEST_PREVIOUS names the earlier commits
 # (the one before this).
+# has-time
 # native-only
 # timeout: 200
 set -u

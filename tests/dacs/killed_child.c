@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* waits */
 /* timeout: 120 */
 /* A child is killed: whichever call reports that, the error handlers have run before it returns. */
 #include "tests/dacs/pair.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* one-thread */
 /* timeout: 60 */
 /* Memory regions: handles at both ends, the accesses of each, registration, limits. */
 #include "tests/dacs/pair.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* one-thread */
 /* timeout: 60 */
 /* Either side of a region dies at any moment, amidst puts and gets: the other goes on. */
 #include "tests/dacs/region.h"

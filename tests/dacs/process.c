@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* one-thread */
 /* waits */
 /* Starting, waiting, testing, killing: what is told about a process, and when it is forgotten. */
 #include "tests/dacs/pair.h"

@@ -3,6 +3,7 @@
 #
 # The worked example of puts and gets gives the right picture with any number of accelerators, on direct memory and by
 # requests, and says what is wrong.
+# one-thread
 set -eu
 for n in 1 2 7; do
 	for rma in auto ring; do

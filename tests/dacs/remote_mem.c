@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* one-thread */
 /* timeout: 60 */
 /* Remote memory: sharing, who may do what, how it ends, and that the bytes arrive. */
 #include "tests/dacs/region.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* one-thread */
 /* Init and exit: how often, what calls answer outside them, after fork, without a parent. */
 #include "tests/dacs/every_call.h"
 #include "tests/dacs/pair.h"

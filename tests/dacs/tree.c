@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* one-thread */
 /* A program in the middle: accelerator upward, host downward, both at once. */
 #include "tests/dacs/pair.h"
 

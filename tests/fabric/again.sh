@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
+# one-thread
 # timeout: 60
 # The TCP fabric's conformance once more: by io_uring both ways, and over IPv6.
 export SLMPM_TEST_FABRIC=tcp

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The tools over a fabric without one-sided operations, in a library that has it built in: slmpm_info names
 # the path and the reason, and slmpm_perftest measures, having verified what it moves.
+# has-time
 # native-only
-# timeout: 120
+# timeout: 240
 here=$SLMPM_BUILD/masked
 fail() { echo "$*"; exit 1; }
 [ -z "${SLMPM_SAN:-}" ] || { echo "the tools are not built with sanitizers alone"; exit 77; }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* waits */
 /* timeout: 120 */
 /* Where messages meet a limit: buffers too short, deadlines, credit, requests taken back by either
  * side at any stage. Both ends lie in one context, so that every step is in the test's hand. */

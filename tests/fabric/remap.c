@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* one-thread */
 /* timeout: 60 */
 /*
  * Memory is unmapped and other memory mapped at the same address, on both sides, between transfers:

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* one-thread */
 /* timeout: 60 */
 /*
  * One side is killed while it does something, as accelerator and as host. The other gets what had

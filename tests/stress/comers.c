@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* one-thread */
 /*
  * One listener and many processes that come, talk and go: in order, abruptly, in the middle, or
  * without a word. Whoever talks to its end is heard to the end, the others harm nobody, and nothing

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* one-thread */
 /* The selector: every combination of conditions against what must always hold. */
 #include "slmpm/mode/mode.h"
 
