@@ -62,7 +62,36 @@ static void endpoint_forget(struct endpoint *ep)
 	PART_EACH(part, parts.free)
 		(*part)(ep);
 	context_remove(ep->ctx, ep);
+	parts.unmake(ep);
 	handle_free(&endpoint_table, ep);
+}
+
+/* It begins, without link; in CTX. */
+static bool endpoint_begin(struct endpoint *ep, struct context *ctx)
+{
+	ep->ctx = ctx;
+	if (!parts.make(ep))
+		return false;
+	ep->state = SLMPM_PEER_CONNECTING;
+	ep->check = config_get()->check;
+	ep->active = true;
+	ep->fetch_min = UINT64_MAX;
+	ep->ask_min = UINT64_MAX;
+	ep->stats = &ep->figures->own;
+	ep->sent = ep->charged = ep->credited = ep->fifo.tags = endpoint_start(ep);
+	ep->next_area = ep->memory.last = (uint32_t)endpoint_start(ep);
+	list_init(&ep->link.queue);
+	list_init(&ep->announced);
+	list_init(&ep->deferred);
+	list_init(&ep->unexpected);
+	list_init(&ep->posted);
+	list_init(&ep->assembling);
+	list_init(&ep->am.kept);
+	list_init(&ep->one_sided.live);
+	list_init(&ep->fifo.entries);
+	list_init(&ep->fifo.awaiting);
+	list_init(&ep->life->events);
+	return true;
 }
 
 struct endpoint *endpoint_new(struct context *ctx, const struct fabric *fabric)
@@ -78,29 +107,10 @@ struct endpoint *endpoint_new(struct context *ctx, const struct fabric *fabric)
 		error_set(SLMPM_ENOMEM, "for a peer");
 		return NULL;
 	}
-	ep->ctx = ctx;
-	ep->state = SLMPM_PEER_CONNECTING;
-	ep->check = config_get()->check;
-	ep->active = true;
-	ep->fetch_min = UINT64_MAX;
-	ep->ask_min = UINT64_MAX;
-	ep->stats = &ep->own_stats;
-	ep->sent = ep->charged = ep->credited = ep->fifo.tags = endpoint_start(ep);
-	ep->next_area = ep->memory.last = (uint32_t)endpoint_start(ep);
-	list_init(&ep->link.queue);
-	list_init(&ep->announced);
-	list_init(&ep->deferred);
-	list_init(&ep->unexpected);
-	list_init(&ep->posted);
-	list_init(&ep->assembling);
-	list_init(&ep->am.kept);
-	list_init(&ep->one_sided.live);
-	list_init(&ep->fifo.entries);
-	list_init(&ep->fifo.awaiting);
-	list_init(&ep->events);
-	if (make_link(ep, domain) < 0 || context_add(ctx, ep) < 0) {
+	if (!endpoint_begin(ep, ctx) || make_link(ep, domain) < 0 || context_add(ctx, ep) < 0) {
 		error_set(SLMPM_ENOMEM, "for a peer's link");
 		free(ep->link.port);
+		parts.unmake(ep);
 		handle_free(&endpoint_table, ep);
 		return NULL;
 	}
@@ -143,18 +153,19 @@ void endpoint_free(struct endpoint *ep)
 
 void endpoint_name(struct endpoint *ep)
 {
-	const char *role = ep->process ? "accelerator" : ep->is_parent ? "host" : "peer";
-	char who[sizeof(ep->remote)];
+	const char *role = ep->process ? "accelerator" : ep->life->is_parent ? "host" : "peer";
+	char who[sizeof(ep->life->remote)];
 
-	if (ep->remote[0])
-		snprintf(who, sizeof(who), "%s", ep->remote);
+	if (ep->life->remote[0])
+		snprintf(who, sizeof(who), "%s", ep->life->remote);
 	else
-		snprintf(who, sizeof(who), "pid %d", ep->pid);
-	if (ep->element)
-		snprintf(ep->name, sizeof(ep->name), "%s %u (%.38s)", role, ep->element, who);
+		snprintf(who, sizeof(who), "pid %d", ep->life->pid);
+	if (ep->life->element)
+		snprintf(ep->life->name, sizeof(ep->life->name), "%s %u (%.38s)", role,
+			 ep->life->element, who);
 	else
-		snprintf(ep->name, sizeof(ep->name), "%s (%.49s)", role, who);
-	ep->stats->pid = ep->pid;
+		snprintf(ep->life->name, sizeof(ep->life->name), "%s (%.49s)", role, who);
+	ep->stats->pid = ep->life->pid;
 }
 
 void endpoint_refresh(struct endpoint *ep)
@@ -205,15 +216,15 @@ void endpoint_up(struct endpoint *ep)
 	ep->packet_max = packet_limit(ep->packet_max, room);
 	ep->only_max_in = only_limit(ep->packet_max_in, room_in);
 	ep->only_max = only_limit(ep->packet_max, room);
-	ep->eager_max_in = ep->eager_max < ep->only_max_in ? ep->only_max_in : ep->eager_max;
+	ep->life->eager_max_in = ep->eager_max < ep->only_max_in ? ep->only_max_in : ep->eager_max;
 	ep->eager_max = ep->eager_max < ep->only_max ? ep->only_max : ep->eager_max;
 	ep->bundle.most = room < BUNDLE_BYTES ? room : BUNDLE_BYTES;
-	ep->native = domain_is_native(port->domain->fabric);
+	ep->life->native = domain_is_native(port->domain->fabric);
 	ep->state = SLMPM_PEER_UP;
-	ep->was_up = true;
+	ep->life->was_up = true;
 	endpoint_refresh(ep);
 	context_event(ep->ctx, ep, SLMPM_EVENT_UP, "connected");
-	log_line(SLMPM_LOG_DEBUG, "%s: connected over %s, packets of %u bytes", ep->name,
+	log_line(SLMPM_LOG_DEBUG, "%s: connected over %s, packets of %u bytes", ep->life->name,
 		 ep->link.fabric->name, ep->packet_max);
 	PART_EACH(part, parts.up)
 		(*part)(ep);
@@ -234,15 +245,15 @@ int slmpm_peer_query(slmpm_peer peer, struct slmpm_peer_info *info)
 		return endpoint_bad_handle(peer);
 	now = (struct slmpm_peer_info){
 		.state = ep->state,
-		.pid = ep->pid,
-		.element = ep->element,
-		.big_endian = ep->big_endian,
+		.pid = ep->life->pid,
+		.element = ep->life->element,
+		.big_endian = ep->life->big_endian,
 		.packet_max = ep->packet_max,
 		.eager_max = ep->eager_max,
 		.loan_max = ep->loan_max,
 		.header = endpoint_header(ep),
 	};
-	snprintf(now.name, sizeof(now.name), "%s", ep->name);
+	snprintf(now.name, sizeof(now.name), "%s", ep->life->name);
 	context_unlock(ep->ctx);
 	sized_give_own(info, &now, sizeof(now));
 	return 0;

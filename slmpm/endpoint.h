@@ -30,6 +30,7 @@ struct process;
 struct area;
 struct totals_peer;
 struct reaction;
+struct figures;
 
 /* All that decides which request of a queue may begin, besides the first: a walk that found none finds none again
  * while it stays as it is. */
@@ -106,6 +107,30 @@ struct watermark {
 	uint64_t received; /* messages: by the program, as the peer says */
 };
 
+/* Who the peer is, what was agreed with it, how it ended. */
+struct life {
+	int32_t pid;
+	uint32_t element;
+	bool big_endian, is_parent;
+	bool related; /* a process that this one started, or that started it: over the inherited socket */
+	bool native; /* the link's fabric has one-sided operations of its own (domain_is_native) */
+	bool attach; /* cross-memory attach is allowed between the two processes (hello_agree) */
+	bool mirrored;    /* the peer knows mirrors */
+	bool sent_end;    /* WIRE_CLOSE has been sent: who leaves now leaves in order */
+	bool was_up;      /* what it sent can be read, also when it has ended since */
+	int error;        /* of calls on it once it is not UP */
+	char reason[128]; /* of its end, for the detail */
+	char remote[56];  /* of a peer over TCP: "host:port"; its pid is 0 */
+	char name[64];
+	struct {
+		uint64_t features; /* WIRE_FEATURE_IDS, WIRE_FEATURE_PLACES; 0: of no packet */
+		uint32_t element, process;
+	} header; /* of packets that say whom they are for, as the handshake has told */
+	uint64_t eager_max_in; /* longest message that comes unasked: the peer's ring may differ */
+	struct list events;    /* struct event: not asked for yet */
+	struct event ending;   /* the event of its end: among these */
+};
+
 struct endpoint {
 	struct handle handle;
 	struct context *ctx; /* never NULL again: another thread may look just as it is freed */
@@ -115,10 +140,7 @@ struct endpoint {
 	bool direct;    /* up, nothing queued, no loan open: a send may go straight to the link */
 	bool check;     /* checksums on what is sent */
 	bool active;    /* the peer takes active messages, as far as known */
-	bool mirrored;  /* it knows mirrors */
-	bool related; /* a process that this one started, or that started it: over the inherited socket */
-	bool native; /* the link's fabric has one-sided operations of its own (domain_is_native) */
-	bool attach; /* cross-memory attach is allowed between the two processes (hello_agree) */
+	struct life *life;
 
 	/* messages out */
 	uint64_t sent;         /* envelopes */
@@ -140,16 +162,15 @@ struct endpoint {
 	struct bundle bundle;
 
 	/* messages in */
-	uint64_t received;     /* envelopes */
-	uint64_t eager_max_in; /* the peer's limits for what it sends: its ring may differ */
-	uint32_t packet_max_in, only_max_in;
-	uint64_t unmatched_charge; /* eager bytes that wait here for their receive */
-	uint64_t matched_charge;   /* those that had one */
-	uint64_t returned_charge;  /* of those told to the peer */
-	struct list unexpected;    /* struct inbound in order of arrival, no receive yet */
-	struct list posted;        /* receives from this peer in posting order, struct request */
-	uint32_t before;           /* in both: what a receive by the fast path must not pass */
-	struct list assembling;    /* struct inbound with packets missing */
+	uint64_t received;                   /* envelopes */
+	uint32_t packet_max_in, only_max_in; /* the peer's limits for what it sends */
+	uint64_t unmatched_charge;           /* eager bytes that wait here for their receive */
+	uint64_t matched_charge;             /* those that had one */
+	uint64_t returned_charge;            /* of those told to the peer */
+	struct list unexpected; /* struct inbound in order of arrival, no receive yet */
+	struct list posted;     /* receives from this peer in posting order, struct request */
+	uint32_t before;        /* in both: what a receive by the fast path must not pass */
+	struct list assembling; /* struct inbound with packets missing */
 	bool end_of_stream;
 	bool sampling; /* the next message out goes the slow path, and is timed (monitor/sample.c) */
 
@@ -176,8 +197,7 @@ struct endpoint {
 	struct { /* one-sided operations, as all see them */
 		struct list
 			live; /* struct rma_work: not ended, in the order in which they were asked for */
-		uint32_t moving;                           /* of them, the engine's */
-		uint64_t puts, put_bytes, gets, get_bytes; /* begun as requests, not done at once */
+		uint32_t moving; /* of them, the engine's */
 	} one_sided;
 	struct rma *rma; /* one-sided operations, as the room of that name alone knows them */
 	struct emulation *emulation; /* one-sided operations by active messages; or NULL */
@@ -229,36 +249,20 @@ struct endpoint {
 
 	/* life */
 	struct addressee *addressee; /* of packets that say whom they are for; or NULL */
-	struct {                     /* of these, as the handshake has told */
-		uint64_t features;   /* WIRE_FEATURE_IDS, WIRE_FEATURE_PLACES; 0: they do not */
-		uint32_t element, process;
-	} header;
 	struct control *control;     /* handshake and control socket */
 	struct secondary *secondary; /* links beyond the first (secondary.c); or NULL */
 	struct process *process;     /* of a spawned accelerator */
 	struct listener *listener;   /* not yet taken by slmpm_accept */
-	struct slmpm_stats *stats, own_stats;
-	struct totals_peer *totals; /* lifetime totals (monitor/totals.h) */
-	uint64_t pieces_read; /* of the peer's memory: stretches, shares, messages in its areas */
+	struct slmpm_stats *stats;
+	struct figures *figures; /* what else is counted (stats.h) */
 	struct monitor *monitor; /* or NULL */
-	int32_t pid;
-	uint32_t element;
-	bool big_endian, closing, is_parent;
-	bool sent_end;      /* WIRE_CLOSE has been sent: who leaves now leaves in order */
-	bool was_up;        /* what it sent can be read, also when it has ended since */
+	bool closing;
 	const char *broken; /* the link found a violation; progress ends the endpoint for it */
-	int error;          /* what calls on it return once it is not UP */
-	char reason[128];   /* and why, for the detail */
-	char remote[56];    /* of a peer over TCP: "host:port"; its pid is 0 */
-	char name[64];
-	struct {                             /* no memory for what comes next (inbound_defer) */
-		bool now;                    /* what has just been looked at stays in the ring */
+	struct {            /* no memory for what comes next (inbound_defer) */
+		bool now;   /* what has just been looked at stays in the ring */
 		uint64_t since, seq, offset; /* ns; for that of */
 	} enomem;
-	struct mode_tally modes;
 	struct reaction *reaction; /* how it has answered of late (completion/late.c) */
-	struct list events;        /* struct event: not asked for yet */
-	struct event ending;       /* of them, how it ended */
 };
 
 extern struct handle_table endpoint_table;
@@ -324,7 +328,7 @@ static inline bool endpoint_lock(struct endpoint *ep, slmpm_peer peer)
 	return LIKELY(!ep->ctx->multiple) || endpoint_lock_shared(ep, peer);
 }
 
-/* Composes ep->name, which every message about it uses. */
+/* Composes its name, which every message about it uses. */
 void endpoint_name(struct endpoint *ep);
 /* The handshake is through. */
 void endpoint_up(struct endpoint *ep);
@@ -350,10 +354,11 @@ static inline uint32_t endpoint_lead(const struct endpoint *ep)
 /* What was agreed, as SLMPM_HEADER_*. */
 static inline uint32_t endpoint_header(const struct endpoint *ep)
 {
-	if (!(ep->header.features & WIRE_FEATURE_IDS))
+	if (!(ep->life->header.features & WIRE_FEATURE_IDS))
 		return 0;
-	return ep->header.features & WIRE_FEATURE_PLACES ? SLMPM_HEADER_IDS | SLMPM_HEADER_ADDRESS :
-							   SLMPM_HEADER_IDS;
+	return ep->life->header.features & WIRE_FEATURE_PLACES ?
+		       SLMPM_HEADER_IDS | SLMPM_HEADER_ADDRESS :
+		       SLMPM_HEADER_IDS;
 }
 /* Recomputes `direct`. */
 void endpoint_refresh(struct endpoint *ep);

@@ -25,11 +25,11 @@ void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *wh
 	endpoint_stats(ep);
 	ep->link.port->over = true;
 	ep->state = state;
-	ep->error = error;
+	ep->life->error = error;
 	ep->direct = false;
-	ep->ctx->refused |= ep->listener && !ep->was_up;
+	ep->ctx->refused |= ep->listener && !ep->life->was_up;
 	ep->ctx->ended = true;
-	snprintf(ep->reason, sizeof(ep->reason), "%s", why ? why : "unknown");
+	snprintf(ep->life->reason, sizeof(ep->life->reason), "%s", why ? why : "unknown");
 	ep->link.depth = ep->link.streaming = ep->link.early = 0;
 	ep->link.active = NULL;
 	ep->link.lags = false;
@@ -38,9 +38,9 @@ void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *wh
 	ep->unpack.left = 0;
 	PART_EACH(part, parts.end)
 		(*part)(ep);
-	context_event(ep->ctx, ep, event_of(state), ep->reason);
-	log_line(state == SLMPM_PEER_CLOSED ? SLMPM_LOG_DEBUG : SLMPM_LOG_INFO, "%s: %s", ep->name,
-		 ep->reason);
+	context_event(ep->ctx, ep, event_of(state), ep->life->reason);
+	log_line(state == SLMPM_PEER_CLOSED ? SLMPM_LOG_DEBUG : SLMPM_LOG_INFO, "%s: %s",
+		 ep->life->name, ep->life->reason);
 }
 
 bool endpoint_poison(struct endpoint *ep, const char *rule)
@@ -87,10 +87,11 @@ void endpoint_refused(struct endpoint *ep, int error, const char *why)
 int endpoint_error(struct endpoint *ep)
 {
 	if (ep->state == SLMPM_PEER_CONNECTING)
-		return error_set(SLMPM_EAGAIN, "%s has not connected yet", ep->name);
+		return error_set(SLMPM_EAGAIN, "%s has not connected yet", ep->life->name);
 	if (ep->state == SLMPM_PEER_UP && ep->link.port->lost) /* but not all of it has been read */
-		return error_set(SLMPM_EDEAD, "%s: %s", ep->name, ep->link.port->lost);
-	return error_set(ep->error ? ep->error : SLMPM_ECLOSED, "%s: %s", ep->name, ep->reason);
+		return error_set(SLMPM_EDEAD, "%s: %s", ep->life->name, ep->link.port->lost);
+	return error_set(ep->life->error ? ep->life->error : SLMPM_ECLOSED, "%s: %s",
+			 ep->life->name, ep->life->reason);
 }
 
 int context_source_ended(struct context *ctx, struct endpoint *ep)

@@ -20,7 +20,7 @@ static bool is_to_be_joined(const struct endpoint *ep)
 /* One that a call is still connecting belongs to that call. */
 static bool may_reclaim(const struct endpoint *ep)
 {
-	return endpoint_reclaim_has_ended(ep) && (ep->was_up || ep->process) &&
+	return endpoint_reclaim_has_ended(ep) && (ep->life->was_up || ep->process) &&
 	       !is_to_be_joined(ep);
 }
 

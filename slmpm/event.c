@@ -17,7 +17,7 @@ static bool is_end(uint32_t type)
 
 static struct event *event_find(const struct endpoint *ep, uint32_t type, uint32_t link)
 {
-	LIST_EACH(at, &ep->events) {
+	LIST_EACH(at, &ep->life->events) {
 		struct event *e = LIST_ENTRY(at, struct event, of_peer);
 
 		if (e->event.type == type && e->link == link)
@@ -34,7 +34,7 @@ static struct event *place_for(struct endpoint *ep, uint32_t type, uint32_t link
 	if (e)
 		list_remove(&e->node);
 	else if (is_end(type))
-		e = &ep->ending;
+		e = &ep->life->ending;
 	else
 		e = calloc(1, sizeof(*e));
 	return e;
@@ -59,7 +59,7 @@ void context_link_event(struct context *ctx, struct endpoint *ep, uint32_t type,
 	struct event *e = NULL;
 
 	ctx->news = true;
-	if (ep->was_up || ep->process)
+	if (ep->life->was_up || ep->process)
 		e = place_for(ep, type, link);
 	if (!e)
 		return;
@@ -67,8 +67,8 @@ void context_link_event(struct context *ctx, struct endpoint *ep, uint32_t type,
 	e->event.size = sizeof(e->event);
 	e->event.type = type;
 	e->event.peer.id = handle_id(ep);
-	e->event.error = ep->state == SLMPM_PEER_UP ? 0 : -ep->error;
-	e->event.pid = ep->pid;
+	e->event.error = ep->state == SLMPM_PEER_UP ? 0 : -ep->life->error;
+	e->event.pid = ep->life->pid;
 	e->event.written = ep->stats->out_produced;
 	e->event.read = ep->stats->out_consumed;
 	e->event.sent = ep->stats->sent_messages;
@@ -77,7 +77,7 @@ void context_link_event(struct context *ctx, struct endpoint *ep, uint32_t type,
 	snprintf(e->event.detail, sizeof(e->event.detail), "%s", detail);
 	list_append(&ctx->events, &e->node);
 	if (!event_find(ep, type, link))
-		list_append(&ep->events, &e->of_peer);
+		list_append(&ep->life->events, &e->of_peer);
 	context_changed(ctx);
 }
 
@@ -99,6 +99,6 @@ bool context_next_event(struct context *ctx, struct slmpm_event *event)
 
 void context_forget_events(struct endpoint *ep)
 {
-	LIST_EACH(at, &ep->events)
+	LIST_EACH(at, &ep->life->events)
 		drop(LIST_ENTRY(at, struct event, of_peer));
 }

@@ -15,7 +15,7 @@ struct endpoint;
 
 struct event {
 	struct list node;    /* ctx->events */
-	struct list of_peer; /* ep->events */
+	struct list of_peer; /* ep->life->events */
 	uint32_t link;       /* of SLMPM_EVENT_LINK_*, else 0 */
 	struct slmpm_event event;
 };

@@ -7,6 +7,7 @@
 #ifndef SLMPM_PART_H
 #define SLMPM_PART_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "slmpm/context.h"
@@ -56,6 +57,10 @@ struct parts {
 
 	/* What stands before its fabric: FABRIC itself, or a table of its own. */
 	const struct fabric *(*const *before)(const struct fabric *fabric);
+	/* What all rooms keep of a peer: its size; made, all zero; and freed. */
+	size_t peer_size;
+	bool (*make)(struct endpoint *ep);
+	void (*unmake)(struct endpoint *ep);
 	/* A peer comes to be. 0, or negative: no memory, and `free` follows. */
 	int (*const *begin)(struct endpoint *ep);
 	/* May a message to it go straight to its link? That is: nothing of any room is under way that comes before. */
@@ -74,7 +79,7 @@ struct parts {
 	bool (*fetches_out)(const struct endpoint *ep);
 	/* It is about to end: the last look at its link. */
 	void (*const *ending)(struct endpoint *ep);
-	/* It has just ended, ep->error says with what: its requests fail, answers it still had to give are dropped. */
+	/* It has just ended, ep->life->error says with what: its requests fail, answers it still had to give are dropped. */
 	void (*const *end)(struct endpoint *ep);
 	/* By its control connection: an area of loans, a region; TYPE is of enum wire_control, FD its memory's or -1.
 	 * 0, -ENOTSUP where there are no descriptors, or negative. */

@@ -2,6 +2,8 @@
 /* The one place that knows all rooms: what each does in the life of contexts, peers and requests, in order. */
 #include "slmpm/part.h"
 
+#include <stdlib.h>
+
 #include "slmpm/connect/secondary.h"
 #include "slmpm/calls/close.h"
 #include "slmpm/completion/completion.h"
@@ -38,7 +40,30 @@
 #include "slmpm/monitor/aggregate.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/monitor/totals.h"
+#include "slmpm/stats.h"
 #include "slmpm/workqueue/workqueue.h"
+
+/* What each room keeps of a peer and none of the 8-byte paths reads. */
+struct rooms {
+	struct life life; /* the first: it stands for all */
+	struct figures figures;
+};
+
+static bool parts_make(struct endpoint *ep)
+{
+	struct rooms *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return false;
+	ep->life = &r->life;
+	ep->figures = &r->figures;
+	return true;
+}
+
+static void parts_unmake(struct endpoint *ep)
+{
+	free(ep->life);
+}
 
 /* Is EP up, with nothing of any room under way that would be overtaken or left waiting? */
 static bool parts_is_direct(const struct endpoint *ep)
@@ -185,6 +210,9 @@ const struct parts parts = {
 	.ask_again = handshake_ask_again,
 
 	.before = before,
+	.peer_size = sizeof(struct rooms),
+	.make = parts_make,
+	.unmake = parts_unmake,
 	.begin = begin,
 	.is_direct = parts_is_direct,
 	.up = up,

@@ -7,6 +7,7 @@
 
 #include "slmpm/base/checksum.h"
 #include "slmpm/base/error.h"
+#include "slmpm/stats.h"
 
 struct handle_table request_table = HANDLE_TABLE("request", struct request);
 
@@ -74,7 +75,7 @@ int request_submit(struct request *r)
 	if (!receives &&
 	    (ep->closing || (ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)))
 		return ep->closing && ep->state == SLMPM_PEER_UP ?
-			       error_set(SLMPM_ECLOSED, "%s is being closed", ep->name) :
+			       error_set(SLMPM_ECLOSED, "%s is being closed", ep->life->name) :
 			       endpoint_error(r->ep);
 	return request_ops[r->kind].submit(r);
 }
@@ -85,7 +86,7 @@ static void mode_done(struct request *r)
 
 	if (UNLIKELY(r->ep->secondary) && r->result.status == 0)
 		r->result.flags |= SLMPM_ON_LINK(r->mode.link);
-	mode_count(&r->ep->modes, op, r->mode);
+	mode_count(&r->ep->figures->modes, op, r->mode);
 	r->result.protocol = (uint16_t)mode_protocol(op, (enum mode_route)r->mode.way);
 	r->result.reason = r->mode.reason;
 }

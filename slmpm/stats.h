@@ -4,6 +4,16 @@
 #define SLMPM_STATS_H
 
 #include "slmpm/endpoint.h"
+#include "slmpm/mode/mode.h"
+
+/* Of an endpoint, beside what stands in ep->stats. */
+struct figures {
+	struct slmpm_stats own;     /* ep->stats, where the context's page has no room */
+	struct totals_peer *totals; /* lifetime totals (monitor/totals.h) */
+	uint64_t puts, put_bytes, gets, get_bytes; /* begun as requests, not done at once */
+	uint64_t pieces_read; /* of the peer's memory: stretches, shares, messages in its areas */
+	struct mode_tally modes;
+};
 
 /* The context's page. Without one (no memory) figures stay inside the process. */
 void stats_open(struct context *ctx);

@@ -151,6 +151,6 @@ void am_ack_end(struct endpoint *ep)
 {
 	LIST_EACH(at, &ep->fifo.awaiting) {
 		list_remove(at);
-		request_finish(LIST_ENTRY(at, struct request, node), -ep->error);
+		request_finish(LIST_ENTRY(at, struct request, node), -ep->life->error);
 	}
 }

@@ -87,11 +87,11 @@ static int reply(struct endpoint *ep, const struct slmpm_am *am, uint16_t id, co
 	if (ep->state != SLMPM_PEER_UP)
 		return endpoint_error(ep);
 	if (ep->closing)
-		return error_set(SLMPM_ECLOSED, "%s is being closed", ep->name);
+		return error_set(SLMPM_ECLOSED, "%s is being closed", ep->life->name);
 	rc = am_answer(ep, id, head, head_len, data, len);
 	if (rc == -SLMPM_ELIMIT)
 		return error_set(SLMPM_ELIMIT, "%s does not take its answers: %llu bytes wait",
-				 ep->name, (unsigned long long)ep->am.answers);
+				 ep->life->name, (unsigned long long)ep->am.answers);
 	if (rc < 0)
 		return error_set(SLMPM_ENOMEM, "for an answer");
 	return 0;

@@ -67,8 +67,9 @@ int am_fill(struct request *r, struct endpoint *ep, uint16_t id, const void *hea
 
 int am_check_peer(const struct endpoint *ep)
 {
-	return ep->active ? 0 :
-			    error_set(SLMPM_ENOTSUP, "%s does not know active messages", ep->name);
+	return ep->active ?
+		       0 :
+		       error_set(SLMPM_ENOTSUP, "%s does not know active messages", ep->life->name);
 }
 
 void am_refuse(struct endpoint *ep)

@@ -25,6 +25,7 @@
 #include "slmpm/rma/rma.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/base/sized.h"
+#include "slmpm/part.h"
 
 #define HUGE_PAGE (UINT64_C(2) << 20)
 
@@ -311,6 +312,6 @@ uint64_t slmpm_memory_per_peer(void)
 						   fabric);
 	if (config->routes.count > 1)
 		links += (uint64_t)config->links_log + bond_fabric.link_size;
-	return links + sizeof(struct endpoint) + sizeof(struct rma) + sizeof(struct control) +
-	       monitor_memory();
+	return links + sizeof(struct endpoint) + parts.peer_size + sizeof(struct rma) +
+	       sizeof(struct control) + monitor_memory();
 }

@@ -84,7 +84,7 @@ static int send_end(struct closing *c, int timeout_ms)
 	if (is_gone(c))
 		return 0;
 	link_control(c->ep, WIRE_CLOSE, c->ep->stats->received_messages, 0, NULL, 0);
-	c->ep->sent_end = true;
+	c->ep->life->sent_end = true;
 	if (rc == 0)
 		rc = wait_until(ctx, close_all_sent, c, clock_ms(clock_now(), deadline, -1));
 	if (is_gone(c))
@@ -118,7 +118,7 @@ int close_peer(struct endpoint *ep, int timeout_ms)
 		return 0;
 	if (wait_until(ep->ctx, nobody_writes, &c, clock_ms(clock_now(), deadline, -1)) < 0)
 		memory_rc = error_set(SLMPM_ETIMEOUT, "%s may still write into a receive's memory",
-				      ep->name);
+				      ep->life->name);
 	if (is_gone(&c))
 		return 0;
 	if (ep->state == SLMPM_PEER_UP)

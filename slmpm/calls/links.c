@@ -48,13 +48,13 @@ static void describe_only(const struct endpoint *ep, struct slmpm_link_info *inf
 	struct sockaddr_storage end;
 	char here[NET_NAME], there[NET_NAME];
 
-	info->made = ep->was_up;
-	info->lost = ep->was_up && ep->state != SLMPM_PEER_UP;
+	info->made = ep->life->was_up;
+	info->lost = ep->life->was_up && ep->state != SLMPM_PEER_UP;
 	info->used = ep->state == SLMPM_PEER_UP;
 	info->state = info->used ? SLMPM_LINK_UP : info->lost ? SLMPM_LINK_LOST : SLMPM_LINK_NONE;
 	links_count(info, port);
 	links_copy(info->fabric, sizeof(info->fabric), port->domain->fabric->name);
-	links_copy(info->reason, sizeof(info->reason), info->lost ? ep->reason : NULL);
+	links_copy(info->reason, sizeof(info->reason), info->lost ? ep->life->reason : NULL);
 	if (!net_end(port->bell, false, &end))
 		return;
 	net_host((const struct sockaddr *)&end, here);
@@ -77,7 +77,7 @@ int slmpm_link_query(slmpm_peer peer, uint32_t link, struct slmpm_link_info *inf
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	if (link >= secondary_links(ep)) {
-		rc = error_set(SLMPM_ENOENT, "link %u of %s: it has %u", link, ep->name,
+		rc = error_set(SLMPM_ENOENT, "link %u of %s: it has %u", link, ep->life->name,
 			       secondary_links(ep));
 	} else {
 		if (ep->state == SLMPM_PEER_UP && !ep->loan.data)
@@ -103,9 +103,9 @@ int slmpm_link_use(slmpm_peer peer, uint32_t link)
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	if (ep->state != SLMPM_PEER_UP)
-		rc = error_set(SLMPM_ESTATE, "%s is not connected", ep->name);
+		rc = error_set(SLMPM_ESTATE, "%s is not connected", ep->life->name);
 	else if (link >= secondary_links(ep) && link != SLMPM_LINK_ANY)
-		rc = error_set(SLMPM_ENOENT, "link %u of %s: it has %u", link, ep->name,
+		rc = error_set(SLMPM_ENOENT, "link %u of %s: it has %u", link, ep->life->name,
 			       secondary_links(ep));
 	else if (ep->secondary)
 		secondary_use(ep, link);

@@ -14,6 +14,7 @@
 #include "slmpm/monitor/aggregate.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/base/sized.h"
+#include "slmpm/stats.h"
 
 /* ---- questions ------------------------------------------------------------------------------ */
 
@@ -36,10 +37,10 @@ static void inspect_fabric(struct endpoint *ep, struct mode_view *v, uint32_t li
 	v->all.permille = known.out_permille;
 	v->all.echo = known.echo;
 	if (mode_is_overloaded(v, mode_limits()))
-		ep->modes.overloaded |= bit;
+		ep->figures->modes.overloaded |= bit;
 	else if (!known.busy)
-		ep->modes.overloaded &= (uint8_t)~bit;
-	v->all.overloaded = ep->modes.overloaded & bit;
+		ep->figures->modes.overloaded &= (uint8_t)~bit;
+	v->all.overloaded = ep->figures->modes.overloaded & bit;
 }
 
 /* What all instances of the application see of the fabric of EP's LINK, and have measured. */
@@ -103,7 +104,7 @@ static int usual_link(const struct endpoint *ep)
 {
 	const struct fabric_link *bond = ep->link.port;
 	uint32_t up = bond_up(bond);
-	int link = secondary_wanted(ep), left = ep->modes.left - 1;
+	int link = secondary_wanted(ep), left = ep->figures->modes.left - 1;
 
 	if (left >= 0 && (link < 0 || link == left))
 		link = up >> left & 1 && mode_is_short(ep->link.depth, mode_limits()) &&
@@ -156,7 +157,7 @@ static void pick_inspect_links(struct endpoint *ep, struct mode_link *links,
 /* What waits, waits for the link in use or, while that is another's stand-in, for the one that was left. */
 static void inspect_queues(const struct endpoint *ep, struct mode_link *links)
 {
-	int left = ep->modes.left - 1;
+	int left = ep->figures->modes.left - 1;
 	int of = left >= 0 && links[left].up ? left : (int)bond_home(ep->link.port);
 
 	for (int i = 0; i < BOND_PATHS; i++)
@@ -169,20 +170,20 @@ static void inspect_queues(const struct endpoint *ep, struct mode_link *links)
 static void note_left(struct endpoint *ep, bool asked, int wanted, const struct mode_link *links,
 		      struct mode mode)
 {
-	int left = ep->modes.left - 1;
+	int left = ep->figures->modes.left - 1;
 
 	if (asked)
 		return;
 	if (mode.link == left && bond_home(ep->link.port) == mode.link && rail_is_on(ep, left))
-		ep->modes.left = 0;
+		ep->figures->modes.left = 0;
 	else if (mode.way && mode.link != wanted && links[wanted].up && left < 0)
-		ep->modes.left = (uint8_t)(wanted + 1);
+		ep->figures->modes.left = (uint8_t)(wanted + 1);
 }
 
 /* The one that would have been taken has too much to do still. */
 static bool is_away(const struct endpoint *ep, struct mode mode)
 {
-	return ep->modes.left && mode.link != ep->modes.left - 1;
+	return ep->figures->modes.left && mode.link != ep->figures->modes.left - 1;
 }
 
 /* None stands: that which is wanted is as good as any, unless it is to be by no other. */
@@ -233,7 +234,7 @@ struct mode pick_link(struct endpoint *ep, const struct mode_ask *ask, uint32_t 
 
 enum mode_rma pick_form(const struct endpoint *ep)
 {
-	return mode_form((enum mode_rma)config_get()->rma, ep->active, ep->native);
+	return mode_form((enum mode_rma)config_get()->rma, ep->active, ep->life->native);
 }
 
 /* By which the peer's memory is mapped. */
@@ -343,7 +344,7 @@ int slmpm_peer_mode(slmpm_peer peer, struct slmpm_mode *mode)
 		return -SLMPM_EINVAL;
 	if (!ep || !endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
-	pick_describe(ep, (enum mode_op)ep->modes.last_op, ep->modes.last, mode);
+	pick_describe(ep, (enum mode_op)ep->figures->modes.last_op, ep->figures->modes.last, mode);
 	context_unlock(ep->ctx);
 	return 0;
 }

@@ -51,13 +51,13 @@ int rail_refused(const struct endpoint *ep, const char *who, uint8_t hint, int s
 
 	if (status == -SLMPM_ESTATE && bond_is(ep->link.port)) {
 		reason = bond_reason(ep->link.port, link);
-		return error_set(SLMPM_ESTATE, "%slink %u to %s %s%s", who, link, ep->name,
+		return error_set(SLMPM_ESTATE, "%slink %u to %s %s%s", who, link, ep->life->name,
 				 reason ? "is lost: " : "does not stand", reason ? reason : "");
 	}
 	if (mode_hint_link(hint) >= 0 && link >= secondary_links(ep))
-		return error_set(-status, "%slink %u to %s: it has %u", who, link, ep->name,
+		return error_set(-status, "%slink %u to %s: it has %u", who, link, ep->life->name,
 				 secondary_links(ep));
-	return error_set(-status, "%snot by that protocol to %s", who, ep->name);
+	return error_set(-status, "%snot by that protocol to %s", who, ep->life->name);
 }
 
 int rail_impossible(const struct endpoint *ep, const char *call, uint8_t hint)

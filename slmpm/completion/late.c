@@ -57,7 +57,7 @@ static char late_state_of(int pid)
 static void inspect_process(struct endpoint *ep)
 {
 	struct reaction *r = ep->reaction;
-	char state = late_state_of(ep->pid);
+	char state = late_state_of(ep->life->pid);
 
 	if (state != 'T' && state != 't') {
 		r->reported = false; /* it goes on: the next stop is reported again */
@@ -101,7 +101,7 @@ static void late_inspect(struct endpoint *ep, uint64_t wait)
 		return;
 	ep->reaction->inspected = now | 1;
 	ep->reaction->reason[0] = 0;
-	if (ep->pid && !ep->remote[0])
+	if (ep->life->pid && !ep->life->remote[0])
 		inspect_process(ep);
 	else if (ep->state == SLMPM_PEER_UP)
 		inspect_totals(ep);
@@ -145,10 +145,10 @@ int late_error(struct context *ctx, struct endpoint *ep, int timeout_ms, const c
 	if (!suspect)
 		return error_set(late_code(timeout_ms), "%s", text);
 	return error_set(late_code(timeout_ms), "%s, suspect%s%s: %s", text, ep ? "" : " is ",
-			 ep ? "" : suspect->name, suspect->reaction->reason);
+			 ep ? "" : suspect->life->name, suspect->reaction->reason);
 }
 
 int late_from(struct context *ctx, struct endpoint *ep, int timeout_ms, const char *what)
 {
-	return late_error(ctx, ep, timeout_ms, "%s %s", what, ep ? ep->name : "any peer");
+	return late_error(ctx, ep, timeout_ms, "%s %s", what, ep ? ep->life->name : "any peer");
 }

@@ -102,7 +102,8 @@ int bootstrap_start(struct endpoint *ep, int fd, int pidfd)
 	}
 	(void)take_pidfd(c, pidfd);
 	ep->link.port->process = c->process.fd;
-	ep->link.port->pid = ep->pid; /* the kernel's word: what its hello says later is its own */
+	ep->link.port->pid =
+		ep->life->pid; /* the kernel's word: what its hello says later is its own */
 	ep->link.port->active = !ep->process && !ep->listener;
 	return bootstrap_own_start(ep);
 }
@@ -123,7 +124,7 @@ int bootstrap_start_stream(struct endpoint *ep, int fd, bool active, const struc
 		return -ENOMEM;
 	c->stream->secret = *secret;
 	c->stream->active = ep->link.port->active = active;
-	net_peer(fd, ep->remote);
+	net_peer(fd, ep->life->remote);
 	endpoint_name(ep);
 	return bootstrap_own_start(ep);
 }
@@ -158,12 +159,12 @@ int bootstrap_move(struct endpoint *ep, int fd)
 	c->step = WAIT_HELLO;
 	c->rounds = (struct rounds){.port = ep->link.port};
 	c->made = 0;
-	ep->remote[0] = 0;
-	ep->pid = connect_pid(fd);
+	ep->life->remote[0] = 0;
+	ep->life->pid = connect_pid(fd);
 	endpoint_name(ep);
 	(void)take_pidfd(c, -1);
 	ep->link.port->process = c->process.fd;
-	ep->link.port->pid = ep->pid;
+	ep->link.port->pid = ep->life->pid;
 	ep->link.port->active = !ep->listener;
 	return bootstrap_own_start(ep);
 }
@@ -183,7 +184,7 @@ void bootstrap_stop(struct endpoint *ep, const char *reason)
 		return;
 	list_remove(&c->node);
 	if (reason)
-		control_bye(c, ep->error, reason);
+		control_bye(c, ep->life->error, reason);
 	if (c->stream && c->socket.fd >= 0)
 		control_leave(c->socket.fd);
 	forget_left(c);

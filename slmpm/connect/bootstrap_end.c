@@ -121,7 +121,7 @@ static void bootstrap_end_ended(struct endpoint *ep, bool gone)
 		return;
 	if (ep->end_of_stream) /* how its process ended is no concern of the connection's */
 		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it closed the connection");
-	else if (ep->sent_end) /* it has read that, perhaps before we knew */
+	else if (ep->life->sent_end) /* it has read that, perhaps before we knew */
 		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it has been closed");
 	else if (normal)
 		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, why);

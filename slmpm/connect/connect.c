@@ -52,7 +52,7 @@ static int connect_begin(struct endpoint *ep, const struct connection *from)
 			ep->control->stream->stays = from->stays;
 		return rc;
 	}
-	ep->pid = connect_pid(from->fd);
+	ep->life->pid = connect_pid(from->fd);
 	endpoint_name(ep);
 	return bootstrap_start(ep, from->fd, -1);
 }
@@ -135,7 +135,7 @@ static int connect_await_connected(struct endpoint *ep, const struct url *url, u
 
 	if (rc < 0)
 		return error_set(SLMPM_ETIMEOUT, "%s: handshake not finished in time", url->text);
-	return ep->was_up ? 0 : endpoint_error(ep);
+	return ep->life->was_up ? 0 : endpoint_error(ep);
 }
 
 static struct endpoint *try_to_connect(struct context *ctx, struct connection *to,

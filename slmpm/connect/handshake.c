@@ -141,7 +141,7 @@ static int take_proof(struct control *c, const struct received *r)
 	if (!is_proven(c->stream, &r->packet.proof)) {
 		stats_violation("secret");
 		log_limited(&unauthenticated, SLMPM_LOG_WARN,
-			    "%s: refused: it does not know the secret", c->ep->name);
+			    "%s: refused: it does not know the secret", c->ep->life->name);
 		return handshake_refuse(c->ep, SLMPM_EACCES, "the secrets of the two sides differ");
 	}
 	if (c->stream->active && !c->stream->stays) {
@@ -181,7 +181,7 @@ static void connected(struct control *c)
 	endpoint_up(ep);
 	if (!(c->features & WIRE_FEATURE_BUNDLE))
 		ep->bundle.most = 0;
-	ep->mirrored = c->features & WIRE_FEATURE_MIRROR;
+	ep->life->mirrored = c->features & WIRE_FEATURE_MIRROR;
 	ep->memory.agreed = c->features & WIRE_FEATURE_MEMORY;
 	if (c->features & WIRE_FEATURE_FETCH)
 		fetch_open(ep);
@@ -235,8 +235,8 @@ static int handshake_take_round(struct control *c, struct received *r)
 	    round->link || round->life)
 		return handshake_refuse(ep, SLMPM_EPROTO, "a step of the handshake is malformed");
 	if (c->rounds.round == 0) /* who says a round has shown who it is */
-		control_text(ep->totals->offered, sizeof(ep->totals->offered), round->name,
-			     sizeof(round->name));
+		control_text(ep->figures->totals->offered, sizeof(ep->figures->totals->offered),
+			     round->name, sizeof(round->name));
 	return handshake_take_answer(c, rounds_take(ep, &c->rounds, r), false);
 }
 
@@ -270,7 +270,7 @@ void handshake_ask_again(struct context *ctx)
  */
 static void limit_step(struct control *c)
 {
-	if (c->ep->is_parent)
+	if (c->ep->life->is_parent)
 		return;
 	if ((c->deadline == UINT64_MAX || c->ep->process) && c->step != CONNECTED)
 		c->deadline = clock_now() + (uint64_t)config_get()->handshake_ms * 1000000;

@@ -45,7 +45,7 @@ int hello_send(struct control *c)
 		.required = LITTLE_64(addressee_features(ep->ctx)),
 		.nonce = LITTLE_64(c->nonce),
 		.pid = (int32_t)LITTLE_32((uint32_t)getpid()),
-		.element = LITTLE_32(ep->element),
+		.element = LITTLE_32(ep->life->element),
 		.packet_max = LITTLE_64(own_packet_max(ep)),
 		.eager_max = LITTLE_64(config->eager_max),
 		.eager_credit = LITTLE_64(domain_credit(ep->link.port->domain->fabric)),
@@ -128,7 +128,7 @@ static bool hello_may_attach(const struct control *c)
 
 	if (c->stream || config_get()->attach == ATTACH_NONE)
 		return false;
-	return ep->related || c->features & WIRE_FEATURE_ATTACH;
+	return ep->life->related || c->features & WIRE_FEATURE_ATTACH;
 }
 
 int hello_agree(struct control *c, const struct wire_hello *hello)
@@ -138,14 +138,14 @@ int hello_agree(struct control *c, const struct wire_hello *hello)
 	if (strncmp(hello->fabric, ep->link.fabric->name, sizeof(hello->fabric)) != 0)
 		return refuse_fabric(ep, hello);
 	c->features = LITTLE_64(hello->features) & secondary_features(ep);
-	ep->attach = ep->link.port->attach = hello_may_attach(c);
+	ep->life->attach = ep->link.port->attach = hello_may_attach(c);
 	c->engine = LITTLE_64(hello->features) & WIRE_FEATURE_ENGINE;
 	addressee_agree(ep, hello, LITTLE_64(hello->features) | addressee_features(ep->ctx));
-	ep->big_endian = LITTLE_32(hello->byte_order) == 2;
+	ep->life->big_endian = LITTLE_32(hello->byte_order) == 2;
 	if (agree(ep, hello) < 0)
 		return -EPROTO;
-	if (!ep->pid && !c->stream)
-		ep->pid = (int32_t)LITTLE_32((uint32_t)hello->pid);
+	if (!ep->life->pid && !c->stream)
+		ep->life->pid = (int32_t)LITTLE_32((uint32_t)hello->pid);
 	endpoint_name(ep);
 	return 0;
 }

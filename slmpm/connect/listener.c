@@ -159,7 +159,7 @@ void listener_forget_refused(struct context *ctx)
 	for (uint32_t i = 0; i < ctx->count; i++) {
 		struct endpoint *ep = ctx->endpoints[i];
 
-		if (!ep->listener || ep->state == SLMPM_PEER_CONNECTING || ep->was_up)
+		if (!ep->listener || ep->state == SLMPM_PEER_CONNECTING || ep->life->was_up)
 			continue;
 		endpoint_free(ep);
 		i--;
@@ -201,7 +201,7 @@ void listener_up(struct endpoint *ep)
 
 void listener_left(struct endpoint *ep)
 {
-	if (ep->listener && ep->was_up)
+	if (ep->listener && ep->life->was_up)
 		ep->listener->waiting--;
 }
 
@@ -239,7 +239,7 @@ static struct endpoint *accepted(struct listener *l)
 	for (uint32_t i = 0; i < l->ctx->count; i++) {
 		struct endpoint *ep = l->ctx->endpoints[i];
 
-		if (ep->listener == l && ep->was_up)
+		if (ep->listener == l && ep->life->was_up)
 			return ep;
 	}
 	return NULL;

@@ -101,7 +101,7 @@ static void secondary_events_tell(struct secondary *f, uint32_t i, uint32_t type
 	snprintf(text, sizeof(text), "link %u (%s%s%s) %s", i, l->fabric ? l->fabric : "?",
 		 l->where[0] ? " " : "", l->where, what);
 	log_line(type == SLMPM_EVENT_LINK_LOST ? SLMPM_LOG_INFO : SLMPM_LOG_DEBUG, "%s: %s",
-		 f->ep->name, text);
+		 f->ep->life->name, text);
 	context_link_event(f->ep->ctx, f->ep, type, i, text);
 }
 

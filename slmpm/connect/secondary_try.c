@@ -61,8 +61,8 @@ void secondary_try_end(struct secondary *f, bool tell, const char *why)
 {
 	const struct rounds *t = &f->try;
 
-	log_line(SLMPM_LOG_INFO, "%s: link %u of %u is not to be had: %s", f->ep->name, t->link,
-		 f->links, why);
+	log_line(SLMPM_LOG_INFO, "%s: link %u of %u is not to be had: %s", f->ep->life->name,
+		 t->link, f->links, why);
 	if (tell)
 		secondary_send_word(f, WIRE_ROUND_NOT, t->link, t->life, why);
 	secondary_try_free(f);

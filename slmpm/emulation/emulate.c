@@ -305,7 +305,7 @@ int emulate_push(struct endpoint *ep)
 	int n;
 
 	/* What ends in here may begin something else; behind the end of stream nothing is read. */
-	if (ep->state != SLMPM_PEER_UP || ep->sent_end || ep->emulation->pushing)
+	if (ep->state != SLMPM_PEER_UP || ep->life->sent_end || ep->emulation->pushing)
 		return 0;
 	ep->emulation->pushing = true;
 	n = push_answers(ep, TURN);

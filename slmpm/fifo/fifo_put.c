@@ -18,7 +18,7 @@ static int fifo_put_check(const struct operation *o)
 	uint64_t most = SLMPM_MESSAGE_MAX - sizeof(struct fifo_put);
 
 	if (!ep->active)
-		return error_set(SLMPM_ENOTSUP, "%s does not know active messages", ep->name);
+		return error_set(SLMPM_ENOTSUP, "%s does not know active messages", ep->life->name);
 	if (o->full.flags & (SLMPM_FENCE | SLMPM_BARRIER | SLMPM_NOTIFY | SLMPM_VIA_MASK))
 		return error_set(SLMPM_EINVAL, "%s: flags 0x%x", o->call, o->full.flags);
 	if (o->span_count != 1)

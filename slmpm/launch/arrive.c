@@ -219,7 +219,7 @@ static void arrive_hear(struct arrive *a, struct caller *s)
 	}
 	if (n > 0)
 		log_limited(&a->knocks, SLMPM_LOG_WARN, "%s: a stranger knocked and was sent away",
-			    a->ep->name);
+			    a->ep->life->name);
 	arrive_shut(a->ep->ctx, &s->watch);
 }
 

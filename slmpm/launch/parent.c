@@ -67,8 +67,8 @@ static int begin_here(struct endpoint *ep, int fd)
 	socklen_t size = sizeof(host);
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &host, &size) == 0)
-		ep->pid = host.pid;
-	ep->related = true;
+		ep->life->pid = host.pid;
+	ep->life->related = true;
 	endpoint_name(ep);
 	return bootstrap_start(ep, fd, -1);
 }
@@ -89,7 +89,7 @@ static int await_handshake(struct endpoint *ep, int rc)
 		return error_system(rc, "the control connection cannot be set up");
 	(void)wait_until(ep->ctx, parent_has_connected, ep,
 			 -1); /* ends by the handshake's own deadline */
-	return ep->was_up ? 0 : endpoint_error(ep);
+	return ep->life->was_up ? 0 : endpoint_error(ep);
 }
 
 static int connect_parent(slmpm_ctx handle)
@@ -114,7 +114,7 @@ static int connect_parent(slmpm_ctx handle)
 	ep = endpoint_new(ctx, fabric_find(mode_fabric(far ? MODE_THERE : MODE_HERE, NULL,
 						       config_get()->fabric)));
 	if (ep) {
-		ep->is_parent = true;
+		ep->life->is_parent = true;
 		rc = await_handshake(ep, far ? bootstrap_start_stream(ep, fd, true, &secret) :
 					       begin_here(ep, fd));
 		if (rc < 0)

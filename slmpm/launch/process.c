@@ -133,7 +133,7 @@ static int await_end(struct endpoint *ep, slmpm_peer peer, uint64_t deadline, in
 	while (rc < 0 && clock_now() < deadline);
 	if (endpoint_of(peer) != ep)
 		return endpoint_bad_handle(peer);
-	return rc < 0 ? late_error(ep->ctx, ep, timeout_ms, "%s still runs", ep->name) : 0;
+	return rc < 0 ? late_error(ep->ctx, ep, timeout_ms, "%s still runs", ep->life->name) : 0;
 }
 
 /* Not before it has connected, or ended without: it would find nobody there and fail. */
@@ -146,7 +146,7 @@ static int close_first(struct endpoint *ep, slmpm_peer peer, uint64_t deadline, 
 	if (endpoint_of(peer) == ep) {
 		if (rc < 0 && !process_inspect(ep->process, WNOHANG | WNOWAIT))
 			return late_error(ep->ctx, ep, timeout_ms,
-					  "%s still runs and has not connected", ep->name);
+					  "%s still runs and has not connected", ep->life->name);
 		(void)parts.close(ep, clock_ms(clock_now(), deadline, -1));
 	}
 	return endpoint_of(peer) == ep ? 0 : endpoint_bad_handle(peer);
@@ -158,7 +158,8 @@ static int process_conclude(struct endpoint *ep, int *status)
 
 	if (ep->process->unknown)
 		rc = error_set(SLMPM_ESTATE,
-			       "how %s ended is not known: somebody else waited for it", ep->name);
+			       "how %s ended is not known: somebody else waited for it",
+			       ep->life->name);
 	else if (status)
 		*status = word;
 	else
@@ -177,7 +178,7 @@ int slmpm_join(slmpm_peer peer, int *status, int timeout_ms)
 	if (!ep)
 		return endpoint_bad_handle(peer);
 	if (!ep->process)
-		return error_set(SLMPM_ESTATE, "%s was not started by slmpm_spawn", ep->name);
+		return error_set(SLMPM_ESTATE, "%s was not started by slmpm_spawn", ep->life->name);
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx;
@@ -200,7 +201,7 @@ int slmpm_kill(slmpm_peer peer, int grace_ms)
 	if (!ep)
 		return endpoint_bad_handle(peer);
 	if (!ep->process)
-		return error_set(SLMPM_ESTATE, "%s was not started by slmpm_spawn", ep->name);
+		return error_set(SLMPM_ESTATE, "%s was not started by slmpm_spawn", ep->life->name);
 	if (grace_ms < 0)
 		return error_set(SLMPM_EINVAL, "slmpm_kill: a grace of %d ms", grace_ms);
 	if (!endpoint_lock(ep, peer))
@@ -208,7 +209,7 @@ int slmpm_kill(slmpm_peer peer, int grace_ms)
 	if (process_inspect(ep->process, WNOHANG | WNOWAIT))
 		rc = 0;
 	else if (send_signal(ep->process, grace_ms ? SIGTERM : SIGKILL) != 0)
-		rc = error_system(-errno, ep->name);
+		rc = error_system(-errno, ep->life->name);
 	else if (grace_ms) {
 		ep->process->kill_at = clock_now() + (uint64_t)grace_ms * 1000000;
 		ep->ctx->kills = true;

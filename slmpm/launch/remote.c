@@ -265,9 +265,9 @@ static int await_it(struct start *s, struct context *ctx, slmpm_peer *peer)
 	}
 	*ep->process = s->process;
 	ep->process->arrive = s->arrive;
-	ep->element = s->element;
-	ep->pid = s->process.pid;
-	snprintf(ep->remote, sizeof(ep->remote), "%s", s->place->host);
+	ep->life->element = s->element;
+	ep->life->pid = s->process.pid;
+	snprintf(ep->life->remote, sizeof(ep->life->remote), "%s", s->place->host);
 	endpoint_name(ep);
 	rc = arrive_begin(s->arrive, ep);
 	if (rc == 0) {

@@ -38,7 +38,7 @@ static int spawn_launch(struct endpoint *ep, const char *prog, char *const argv[
 	l.err = job.err;
 	if (rc == 0)
 		rc = launch_start(&l, &p->pid);
-	job_started(&job, ep->element, rc == 0 ? p->pid : 0, NULL, prog);
+	job_started(&job, ep->life->element, rc == 0 ? p->pid : 0, NULL, prog);
 	launch_free(&l);
 	if (death_pipe[0] >= 0)
 		close(death_pipe[0]);
@@ -46,7 +46,7 @@ static int spawn_launch(struct endpoint *ep, const char *prog, char *const argv[
 	if (rc < 0)
 		return rc;
 	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
-	ep->pid = p->pid;
+	ep->life->pid = p->pid;
 	p->here = true;
 	cpus_started(1);
 	return 0;
@@ -101,7 +101,7 @@ static int spawn_start(struct endpoint *ep, const char *prog, char *const argv[]
 		       const struct slmpm_spawn_options *o)
 {
 	struct cpus cpus;
-	int fds[2], rc = choose_cpus(&cpus, ep->element, prog);
+	int fds[2], rc = choose_cpus(&cpus, ep->life->element, prog);
 
 	if (rc < 0)
 		return rc;
@@ -117,7 +117,7 @@ static int spawn_start(struct endpoint *ep, const char *prog, char *const argv[]
 		close(fds[0]);
 		return not_started(rc, prog, o);
 	}
-	ep->related = true;
+	ep->life->related = true;
 	endpoint_name(ep);
 	rc = bootstrap_start(ep, fds[0], ep->process->pidfd);
 	if (rc < 0) {
@@ -137,7 +137,7 @@ static int spawn_here(slmpm_peer *peer, struct context *ctx, const char *prog, c
 	context_lock(ctx);
 	ep = endpoint_new(ctx, NULL);
 	if (ep)
-		ep->element = element;
+		ep->life->element = element;
 	rc = ep ? spawn_start(ep, prog, argv, o) : -SLMPM_ENOMEM;
 	if (rc == 0)
 		peer->id = handle_id(ep);

@@ -42,9 +42,10 @@ uint64_t addressee_features(const struct context *ctx)
 /* Who was started does not know its number: it is told. */
 void addressee_agree(struct endpoint *ep, const struct wire_hello *hello, uint64_t features)
 {
-	ep->header.features = features & (WIRE_FEATURE_IDS | WIRE_FEATURE_PLACES);
-	ep->header.element = ep->element ? ep->element : LITTLE_32(hello->element);
-	ep->header.process = LITTLE_32((uint32_t)hello->pid);
+	ep->life->header.features = features & (WIRE_FEATURE_IDS | WIRE_FEATURE_PLACES);
+	ep->life->header.element =
+		ep->life->element ? ep->life->element : LITTLE_32(hello->element);
+	ep->life->header.process = LITTLE_32((uint32_t)hello->pid);
 }
 
 /* ---- places --------------------------------------------------------------------------------- */
@@ -218,7 +219,7 @@ int addressee_begin(struct endpoint *ep)
 {
 	struct addressee *x;
 
-	if (!ep->header.features)
+	if (!ep->life->header.features)
 		return 0;
 	x = calloc(1, sizeof(*x));
 	if (!x)
@@ -228,10 +229,10 @@ int addressee_begin(struct endpoint *ep)
 	x->table.reserve = addressed_reserve;
 	x->table.post = addressed_post;
 	x->table.poll = addressed_poll;
-	x->element = ep->header.element;
+	x->element = ep->life->header.element;
 	x->here = (uint32_t)getpid();
-	x->there = ep->header.process + (ep->ctx->header == HEADER_MISADDRESSED);
-	x->places = ep->header.features & WIRE_FEATURE_PLACES;
+	x->there = ep->life->header.process + (ep->ctx->header == HEADER_MISADDRESSED);
+	x->places = ep->life->header.features & WIRE_FEATURE_PLACES;
 	ep->addressee = x;
 	ep->link.fabric = &x->table;
 	return 0;

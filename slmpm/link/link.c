@@ -293,7 +293,8 @@ void link_unauthenticated(struct endpoint *ep, struct fabric_link *port)
 	for (; port->unauthenticated; port->unauthenticated--) {
 		stats_violation("token of a stranger");
 		log_limited(&callers, SLMPM_LOG_WARN,
-			    "%s: refused: who called for a link does not know its token", ep->name);
+			    "%s: refused: who called for a link does not know its token",
+			    ep->life->name);
 	}
 }
 

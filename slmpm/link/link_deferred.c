@@ -40,7 +40,7 @@ static void defer(struct endpoint *ep, const struct deferred *o)
 {
 	struct deferred *later;
 
-	if (ep->state != SLMPM_PEER_UP || ep->sent_end) /* behind which nothing is read */
+	if (ep->state != SLMPM_PEER_UP || ep->life->sent_end) /* behind which nothing is read */
 		return;
 	/* A loan that lies open in the ring must be committed before anything else goes in. */
 	if (list_empty(&ep->deferred) && !ep->bundle.count && !(ep->loan.data && !ep->loan.area) &&

@@ -134,7 +134,7 @@ int link_push(struct endpoint *ep)
 		if (!list_empty(&ep->deferred))
 			return n;
 	}
-	if (ep->sent_end) /* nobody reads what stands behind that */
+	if (ep->life->sent_end) /* nobody reads what stands behind that */
 		return n;
 	return n + push_all(ep);
 }
@@ -151,6 +151,6 @@ static void fail_all(struct list *list, int error)
 
 void link_queue_end(struct endpoint *ep)
 {
-	fail_all(&ep->link.queue, ep->error);
-	fail_all(&ep->announced, ep->error);
+	fail_all(&ep->link.queue, ep->life->error);
+	fail_all(&ep->announced, ep->life->error);
 }

@@ -134,7 +134,7 @@ static int progress_endpoint(struct endpoint *ep)
 	int n = UNLIKELY(!ep->direct) ? parts.run_kept(ep) : 0;
 
 	if (ep->state != SLMPM_PEER_UP) {
-		if (ep->closing && ep->process && ep->was_up)
+		if (ep->closing && ep->process && ep->life->was_up)
 			progress_discard(ep);
 		return n;
 	}

@@ -88,9 +88,9 @@ static bool shares_processor(const struct endpoint *ep)
 	char path[64], line[512], *at = NULL;
 	FILE *f;
 
-	if (ep->state != SLMPM_PEER_UP || !ep->pid)
+	if (ep->state != SLMPM_PEER_UP || !ep->life->pid)
 		return false;
-	snprintf(path, sizeof(path), "/proc/%d/stat", ep->pid);
+	snprintf(path, sizeof(path), "/proc/%d/stat", ep->life->pid);
 	f = fopen(path, "re");
 	if (!f)
 		return false;

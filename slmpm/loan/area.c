@@ -110,9 +110,10 @@ struct area *area_take(struct endpoint *ep, uint64_t length, int *rc)
 	if (!a && (size > ep->loan_max || ep->area_bytes > ep->loan_max - size)) {
 		bool ever = size <= ep->loan_max;
 
-		*rc = ever ? error_set(SLMPM_EAGAIN, "all loan areas are still at %s", ep->name) :
+		*rc = ever ? error_set(SLMPM_EAGAIN, "all loan areas are still at %s",
+				       ep->life->name) :
 			     error_set(SLMPM_ELIMIT, "a loan of %llu bytes to %s; at most %llu",
-				       (unsigned long long)length, ep->name,
+				       (unsigned long long)length, ep->life->name,
 				       (unsigned long long)ep->loan_max);
 		return NULL;
 	}

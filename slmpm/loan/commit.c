@@ -15,6 +15,7 @@
 #include "slmpm/completion/completion.h"
 #include "slmpm/completion/how.h"
 #include "slmpm/completion/leaving.h"
+#include "slmpm/stats.h"
 
 /* A loan without a hint to a link had nothing to choose. */
 static uint8_t loan_reason(struct endpoint *ep)
@@ -31,7 +32,7 @@ static void count_choice(struct endpoint *ep)
 
 	if (bond_is(ep->link.port))
 		mode.link = (uint8_t)bond_path(ep->link.port);
-	mode_count(&ep->modes, MODE_SEND, mode);
+	mode_count(&ep->figures->modes, MODE_SEND, mode);
 }
 
 /* -SLMPM_EAGAIN: not now, it stays open. */
@@ -85,8 +86,8 @@ static int post_word(struct endpoint *ep, uint64_t len, const struct slmpm_how *
 	};
 	int rc;
 
-	if (ep->sent_end) /* behind which nothing is read */
-		return error_set(SLMPM_ECLOSED, "%s is being closed", ep->name);
+	if (ep->life->sent_end) /* behind which nothing is read */
+		return error_set(SLMPM_ECLOSED, "%s is being closed", ep->life->name);
 	if (!list_empty(&ep->deferred) || (ep->bundle.count && !bundle_flush(ep)))
 		return -SLMPM_EAGAIN;
 	p.seq = first ? ep->sent + 1 : ep->loan.seq; /* behind the bundle */
@@ -128,7 +129,8 @@ static int commit_area(struct endpoint *ep, uint64_t len, const struct slmpm_how
 static int check_loan(struct endpoint *ep, const void *buf, const char *call)
 {
 	if (!buf || ep->loan.data != buf)
-		return error_set(SLMPM_ESTATE, "%s: no such loan is open to %s", call, ep->name);
+		return error_set(SLMPM_ESTATE, "%s: no such loan is open to %s", call,
+				 ep->life->name);
 	return 0;
 }
 
@@ -167,7 +169,7 @@ static int await_turn(struct turn *t)
 	if (context_forbids(ep->ctx, "slmpm_commit"))
 		return -SLMPM_ESTATE;
 	return late_error(ep->ctx, ep, t->timeout_ms, "what was sent before to %s has not gone",
-			  ep->name);
+			  ep->life->name);
 }
 
 static int check_commit(struct endpoint *ep, const void *buf, uint64_t len,
@@ -277,7 +279,7 @@ static int await_commit(struct commit *c)
 	if (context_forbids(ctx, "slmpm_commit"))
 		return -SLMPM_ESTATE;
 	return late_error(ctx, c->turn.ep, c->turn.timeout_ms, "no room for a loan to %s any more",
-			  c->turn.ep->name);
+			  c->turn.ep->life->name);
 }
 
 int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how *given)
@@ -327,7 +329,7 @@ int slmpm_abort(slmpm_peer peer, void *buf)
 	rc = check_loan(ep, buf, "slmpm_abort");
 	if (rc == 0 && ep->loan.begun && ep->loan.area)
 		rc = error_set(SLMPM_ESTATE, "slmpm_abort: a part of the loan is at %s already",
-			       ep->name);
+			       ep->life->name);
 	if (rc == 0) {
 		ep->loan.data = NULL;
 		ep->charged -= ep->loan.charge;

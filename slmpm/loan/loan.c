@@ -44,7 +44,7 @@ static bool get_loan(void *arg)
 	if (endpoint_of(w->peer) != ep)
 		w->rc = endpoint_bad_handle(w->peer);
 	else if (ep->loan.data)
-		w->rc = error_set(SLMPM_EBUSY, "a loan to %s is open already", ep->name);
+		w->rc = error_set(SLMPM_EBUSY, "a loan to %s is open already", ep->life->name);
 	if (w->rc < 0)
 		return true;
 	if (ep->state == SLMPM_PEER_CONNECTING)
@@ -90,7 +90,7 @@ int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int tim
 	ctx = ep->ctx;
 	w.link = mode_hint(endpoint_hint(peer));
 	if (ep->closing) {
-		rc = error_set(SLMPM_ECLOSED, "%s is being closed", ep->name);
+		rc = error_set(SLMPM_ECLOSED, "%s is being closed", ep->life->name);
 	} else {
 		rc = get_loan(&w) ? 0 : wait_until(ctx, get_loan, &w, timeout_ms);
 		if (w.rc < 0)

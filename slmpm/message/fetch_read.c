@@ -4,6 +4,7 @@
 
 #include "slmpm/message/fetch.h"
 #include "slmpm/link/link.h"
+#include "slmpm/stats.h"
 
 #define PAGE 4096
 
@@ -112,7 +113,7 @@ static int read_share(struct endpoint *ep, struct fetch_in *p)
 					n);
 			if (rc != 1)
 				return rc;
-			ep->pieces_read++;
+			ep->figures->pieces_read++;
 			p->at += n;
 		}
 		begin += range->length;

@@ -228,7 +228,7 @@ void fetch_sent_instead(struct endpoint *ep, const struct head *h)
 	struct fetch_in *p = m ? m->fetch : NULL;
 	uint64_t length = h->extent & WIRE_LENGTH_MASK;
 
-	if (PEER_FAULT(!was_received(ep, h) || h->length || length > ep->eager_max_in ||
+	if (PEER_FAULT(!was_received(ep, h) || h->length || length > ep->life->eager_max_in ||
 		       (p && (length != m->total || p->stranded)))) {
 		endpoint_poison(ep, "sending of an announced message");
 		return;

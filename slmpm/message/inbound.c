@@ -161,7 +161,7 @@ void inbound_end(struct endpoint *ep)
 		if (m->receive) {
 			inbound_describe(m, &m->receive->result);
 			m->receive->message = NULL;
-			request_finish(m->receive, -ep->error);
+			request_finish(m->receive, -ep->life->error);
 		}
 		if (m->held && !m->released)
 			list_remove(&m->parts); /* slmpm_release frees it */

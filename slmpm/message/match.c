@@ -330,8 +330,8 @@ static void fail_of_any(struct context *ctx, int error)
 
 void match_end(struct endpoint *ep)
 {
-	fail_posted(&ep->posted, ep->error);
-	fail_of_any(ep->ctx, ep->error);
+	fail_posted(&ep->posted, ep->life->error);
+	fail_of_any(ep->ctx, ep->life->error);
 }
 
 void match_nobody(struct context *ctx)

@@ -48,9 +48,9 @@ static int one_sided_failed(const struct request *r, const char *name)
 static int handler_failed(const struct endpoint *ep, const struct request *r)
 {
 	if (r->result.status == -SLMPM_ENOENT)
-		return error_set(SLMPM_ENOENT, "%s has no handler 0x%x", ep->name,
+		return error_set(SLMPM_ENOENT, "%s has no handler 0x%x", ep->life->name,
 				 r->result.stream);
-	return error_set(-r->result.status, "%s: %llu bytes for handler 0x%x", ep->name,
+	return error_set(-r->result.status, "%s: %llu bytes for handler 0x%x", ep->life->name,
 			 (unsigned long long)r->result.len, r->result.stream);
 }
 
@@ -64,9 +64,9 @@ int message_failed(const struct request *r)
 	case SLMPM_ECHECKSUM:
 		if (request_is_one_sided(r))
 			return error_set(SLMPM_ECHECKSUM, "a one-sided operation with %s",
-					 ep ? ep->name : "a peer");
+					 ep ? ep->life->name : "a peer");
 		return error_set(SLMPM_ECHECKSUM, "a message of %llu bytes from %s",
-				 (unsigned long long)r->result.len, ep ? ep->name : "a peer");
+				 (unsigned long long)r->result.len, ep ? ep->life->name : "a peer");
 	case SLMPM_ENOMEM:
 		if (ep && ep->state != SLMPM_PEER_UP)
 			return endpoint_error(ep);
@@ -80,10 +80,10 @@ int message_failed(const struct request *r)
 		if (ep && ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)
 			return endpoint_error(ep);
 		if (request_is_one_sided(r))
-			return one_sided_failed(r, ep ? ep->name : "the peer");
+			return one_sided_failed(r, ep ? ep->life->name : "the peer");
 		if (r->fifo.out && ep)
 			return handler_failed(ep, r);
-		return error_set(-r->result.status, "%s", ep ? ep->name : "no peer is left");
+		return error_set(-r->result.status, "%s", ep ? ep->life->name : "no peer is left");
 	}
 }
 
@@ -208,7 +208,8 @@ static int see_through(struct request *r)
 		return error_set(SLMPM_EBUSY,
 				 "%s does not go on %s the buffer: leave it to that peer until %s"
 				 "it is closed or has ended",
-				 ep->name, r->kind == REQUEST_PUT ? "reading" : "writing into",
+				 ep->life->name,
+				 r->kind == REQUEST_PUT ? "reading" : "writing into",
 				 r->kind >= REQUEST_PUT ? "slmpm_flush succeeds, " : "");
 	}
 	return 0;
@@ -256,7 +257,8 @@ static int check_no_loan(const struct endpoint *ep)
 {
 	if (LIKELY(!ep->loan.data || ep->loan.area))
 		return 0;
-	return error_set(SLMPM_EBUSY, "a loan to %s is open: commit or abort it first", ep->name);
+	return error_set(SLMPM_EBUSY, "a loan to %s is open: commit or abort it first",
+			 ep->life->name);
 }
 
 int message_begin(struct request *r, int rc, const struct slmpm_how *how, slmpm_req *req)

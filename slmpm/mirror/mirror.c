@@ -111,7 +111,7 @@ static int may_lie(const struct context *ctx, const void *base, size_t size)
 				return error_set(SLMPM_EBUSY,
 						 "%s reaches the memory by itself: make the mirror "
 						 "before the key",
-						 g->ep->name);
+						 g->ep->life->name);
 		}
 	}
 	return 0;

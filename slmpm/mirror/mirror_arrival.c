@@ -116,7 +116,7 @@ static void mirror_arrival_changed(struct endpoint *ep, const struct head *h)
 
 void mirror_arrived(struct endpoint *ep, const struct head *h)
 {
-	if (PEER_FAULT(!ep->mirrored || h->flags & ~WIRE_FLAG_CHECK)) {
+	if (PEER_FAULT(!ep->life->mirrored || h->flags & ~WIRE_FLAG_CHECK)) {
 		(void)endpoint_poison(ep, "packet about a mirror");
 		return;
 	}

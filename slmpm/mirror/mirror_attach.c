@@ -29,8 +29,8 @@ static int mirror_attach_may_attach(struct mirror *m, struct endpoint *ep, const
 
 	if (ep->state != SLMPM_PEER_UP)
 		return endpoint_error(ep);
-	if (!ep->mirrored)
-		return error_set(SLMPM_ENOTSUP, "%s does not know mirrors", ep->name);
+	if (!ep->life->mirrored)
+		return error_set(SLMPM_ENOTSUP, "%s does not know mirrors", ep->life->name);
 	if (j->how & SLMPM_MIRROR_FOLLOW && leader && leader->state != ATTACHMENT_STALE)
 		return error_set(SLMPM_EBUSY, "the mirror has a leader");
 	if (!mirrors_of(ep))
@@ -40,9 +40,9 @@ static int mirror_attach_may_attach(struct mirror *m, struct endpoint *ep, const
 		return 0;
 	if (same)
 		return error_set(SLMPM_EBUSY, "another mirror has tag %u with %s", j->tag,
-				 ep->name);
+				 ep->life->name);
 	if (used(ep->mirrors) == MIRRORS_MAX)
-		return error_set(SLMPM_ELIMIT, "%u mirrors with %s", MIRRORS_MAX, ep->name);
+		return error_set(SLMPM_ELIMIT, "%u mirrors with %s", MIRRORS_MAX, ep->life->name);
 	return 1;
 }
 
@@ -55,7 +55,7 @@ static int mirror_attach_begin(struct mirror *m, struct endpoint *ep, struct joi
 	if (a && a->state != ATTACHMENT_STALE) {
 		if (a->tag != j->tag || a->how != j->how)
 			return error_set(SLMPM_EBUSY, "the mirror is attached to %s otherwise",
-					 ep->name);
+					 ep->life->name);
 		return 1;
 	}
 	if (a && a->why) /* it has come to nothing meanwhile, which nobody has been told */
@@ -82,7 +82,7 @@ static int mirror_attach_begin(struct mirror *m, struct endpoint *ep, struct joi
 static int mirror_attach_conclude(struct attachment *a)
 {
 	const struct endpoint *ep = endpoint_of((slmpm_peer){a->peer});
-	const char *name = ep ? ep->name : "the peer";
+	const char *name = ep ? ep->life->name : "the peer";
 	int rc;
 
 	if (a->why)
@@ -137,9 +137,9 @@ static int explain_timeout(const struct joining *j, struct context *ctx, int tim
 
 	if (!j->asked && ep && ep->state == SLMPM_PEER_UP)
 		return error_set(SLMPM_EBUSY, "a mirror of tag %u with %s is being detached",
-				 j->tag, ep->name);
+				 j->tag, ep->life->name);
 	return late_error(ctx, ep, timeout_ms, "the mirror of tag %u with %s is not there yet",
-			  j->tag, ep ? ep->name : "the peer");
+			  j->tag, ep ? ep->life->name : "the peer");
 }
 
 int slmpm_mirror_attach(slmpm_mirror mirror, slmpm_peer peer, uint32_t tag, uint32_t how,
@@ -164,7 +164,7 @@ int slmpm_mirror_attach(slmpm_mirror mirror, slmpm_peer peer, uint32_t tag, uint
 		rc = endpoint_bad_handle(peer);
 	else if (ep->ctx != ctx)
 		rc = error_set(SLMPM_EINVAL, "%s belongs to another context than the mirror",
-			       ep->name);
+			       ep->life->name);
 	else
 		rc = timeout_ms ? context_forbids(ctx, "slmpm_mirror_attach") : 0;
 	if (rc == 0)

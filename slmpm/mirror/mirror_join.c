@@ -155,7 +155,7 @@ void mirror_end(struct endpoint *ep)
 		if (a && a->state == ATTACHMENT_ENDING)
 			free(a);
 		else if (a)
-			attachment_stale(a, -ep->error);
+			attachment_stale(a, -ep->life->error);
 	}
 	LIST_EACH(at, &all->wanted)
 		wanted_free(all, LIST_ENTRY(at, struct wanted, node));

@@ -38,7 +38,8 @@ static int explain(const struct attachment *a, const char *what)
 	const struct endpoint *ep = handle_get(&endpoint_table, a->peer);
 
 	return error_set(-a->error, "%s: publication %llu was the last as a whole from %s", what,
-			 (unsigned long long)a->sequence, ep ? ep->name : "a peer that was closed");
+			 (unsigned long long)a->sequence,
+			 ep ? ep->life->name : "a peer that was closed");
 }
 
 /* Nothing has come in time from A, which is not over. */

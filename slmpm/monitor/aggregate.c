@@ -178,7 +178,7 @@ void aggregate_agreed(struct endpoint *ep, uint64_t features)
 {
 	ep->monitor->aggregate.agreed = features & WIRE_FEATURE_AGGREGATE;
 	pthread_mutex_lock(&lock);
-	if (ep->is_parent && ep->monitor->aggregate.agreed) {
+	if (ep->life->is_parent && ep->monitor->aggregate.agreed) {
 		parent = ep;
 		aggregate_set_job(0);
 	} else if (!aggregate_job() && !parent) {

@@ -156,7 +156,7 @@ void aggregate_send(struct endpoint *ep)
 	if (aggregate_is_kin(ep)) {
 		aggregate_of_job(ep, &m);
 		ep->monitor->aggregate.busy = aggregate_wire_is_busy(&m);
-		aggregate_wire_tell(ep, &m, 0, ep->is_parent ? 0 : job);
+		aggregate_wire_tell(ep, &m, 0, ep->life->is_parent ? 0 : job);
 	} else if (job) {
 		aggregate_of_job(NULL, &m);
 		ep->monitor->aggregate.busy = aggregate_wire_is_busy(&m);
@@ -266,7 +266,7 @@ void aggregate_received(struct endpoint *ep, const struct head *h)
 	}
 	if (!job && !aggregate_is_kin(ep)) /* it is none of ours */
 		return;
-	if (!job && ep->is_parent && h->seq == COUNTS && last)
+	if (!job && ep->life->is_parent && h->seq == COUNTS && last)
 		aggregate_set_job(last);
 	if (job != aggregate_job() || !job)
 		aggregate_change(ep, job, clock_now() - last * 1000000, aggregate_wire_take, h);

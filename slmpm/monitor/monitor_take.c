@@ -11,6 +11,7 @@
 #include "slmpm/monitor/aggregate.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/base/sized.h"
+#include "slmpm/stats.h"
 
 #define COUNTED         1000 /* of what is nowhere counted: a walk bounded */
 #define PERMILLE(share) ((uint32_t)(((uint64_t)(share)*1000 + 32768) >> 16))
@@ -194,8 +195,8 @@ static void take_reasons(const struct endpoint *ep, struct slmpm_monitor *out)
 	leave_out_unfinished(ep, rest);
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++) {
 		for (int r = 0; r < SLMPM_REASONS; r++) {
-			out->reasons[p][r] = ep->modes.by[p][r];
-			rest[p] -= ep->modes.by[p][r];
+			out->reasons[p][r] = ep->figures->modes.by[p][r];
+			rest[p] -= ep->figures->modes.by[p][r];
 		}
 		if ((int64_t)rest[p] > 0) /* else some ended otherwise than they began */
 			out->reasons[p][SLMPM_REASON_SHORT] += rest[p];
@@ -210,13 +211,13 @@ void monitor_take(struct endpoint *ep, struct slmpm_monitor *out)
 	memset(out, 0, sizeof(*out));
 	out->size = sizeof(*out);
 	out->state = ep->state;
-	out->pid = ep->pid;
-	out->element = ep->element;
+	out->pid = ep->life->pid;
+	out->element = ep->life->element;
 	out->context = ep->ctx->handle.index;
 	out->instances = aggregate_instances();
 	out->taken_ns = clock_now();
 	snprintf(out->link, sizeof(out->link), "%s", ep->link.fabric->name);
-	snprintf(out->name, sizeof(out->name), "%s", ep->name);
+	snprintf(out->name, sizeof(out->name), "%s", ep->life->name);
 	out->violations = ep->stats->violations;
 	out->misaddressed = ep->stats->misaddressed;
 	out->header = endpoint_header(ep);

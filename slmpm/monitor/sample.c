@@ -112,7 +112,7 @@ static bool may_ask(const struct endpoint *ep)
 	if (!ep->monitor->sample.agreed || ep->state != SLMPM_PEER_UP ||
 	    ep->ctx->monitor.after_silence)
 		return false;
-	return ep->pid || !ep->ctx->monitor.opportunistic;
+	return ep->life->pid || !ep->ctx->monitor.opportunistic;
 }
 
 static bool sample_is_due(const struct monitor *m, uint64_t ns)
@@ -186,7 +186,7 @@ static uint64_t latency_by(const struct endpoint *ep, uint64_t there)
 	const struct monitor *m = ep->monitor;
 	uint64_t took = clock_ticks() - m->sample.began, way = m->echo.time.least / 2;
 
-	if (ep->pid && there - m->sample.began <= took)
+	if (ep->life->pid && there - m->sample.began <= took)
 		return there - m->sample.began;
 	return way && way < took / 2 ? took - way : took / 2;
 }

@@ -178,14 +178,16 @@ static uint32_t totals_place_of(const char *id)
 
 static void totals_settle(struct endpoint *ep)
 {
-	ep->totals->place = totals_place_of(ep->totals->id);
-	ep->totals->tenant = tenants[ep->totals->place];
+	ep->figures->totals->place = totals_place_of(ep->figures->totals->id);
+	ep->figures->totals->tenant = tenants[ep->figures->totals->place];
 }
 
 /* Where its connection counts: among the others, once another id has had its place. */
 static uint32_t own_place(const struct endpoint *ep)
 {
-	return ep->totals->tenant == tenants[ep->totals->place] ? ep->totals->place : 0;
+	return ep->figures->totals->tenant == tenants[ep->figures->totals->place] ?
+		       ep->figures->totals->place :
+		       0;
 }
 
 /* ---- connections ---------------------------------------------------------------------------- */
@@ -199,8 +201,8 @@ static void totals_own_add(struct endpoint *ep, struct slmpm_totals *t, bool bac
 
 		memcpy(&now, (const unsigned char *)ep->stats + figures[i].stat, sizeof(now));
 		now = back ? 0 : now;
-		*figure(t, i) += now - ep->totals->added[i];
-		ep->totals->added[i] = now;
+		*figure(t, i) += now - ep->figures->totals->added[i];
+		ep->figures->totals->added[i] = now;
 	}
 }
 
@@ -220,10 +222,12 @@ static void change(struct endpoint *ep, uint32_t place, int connections, int liv
 /* The peer's id: what the program gave it, else its host's number for it, else what the peer calls itself. */
 static void totals_name(struct endpoint *ep)
 {
-	if (!ep->totals->id[0] && ep->element)
-		snprintf(ep->totals->id, sizeof(ep->totals->id), "element %u", ep->element);
-	if (!ep->totals->id[0])
-		snprintf(ep->totals->id, sizeof(ep->totals->id), "%s", ep->totals->offered);
+	if (!ep->figures->totals->id[0] && ep->life->element)
+		snprintf(ep->figures->totals->id, sizeof(ep->figures->totals->id), "element %u",
+			 ep->life->element);
+	if (!ep->figures->totals->id[0])
+		snprintf(ep->figures->totals->id, sizeof(ep->figures->totals->id), "%s",
+			 ep->figures->totals->offered);
 }
 
 /* Brings the peer's place in the table up to date; takes one where there was no table yet. */
@@ -232,27 +236,27 @@ static void bring_up(struct endpoint *ep, int live)
 	if (!have_table())
 		return;
 	begin_writing();
-	if (ep->totals->counted) {
-		change(ep, own_place(ep), 0, live - (int)ep->totals->live, false);
+	if (ep->figures->totals->counted) {
+		change(ep, own_place(ep), 0, live - (int)ep->figures->totals->live, false);
 	} else {
 		totals_settle(ep);
-		change(ep, ep->totals->place, 1, live, false);
+		change(ep, ep->figures->totals->place, 1, live, false);
 	}
 	end_writing();
-	ep->totals->counted = true;
-	ep->totals->live = live;
+	ep->figures->totals->counted = true;
+	ep->figures->totals->live = live;
 }
 
 int totals_new(struct endpoint *ep)
 {
-	ep->totals = calloc(1, sizeof(*ep->totals));
-	return ep->totals ? 0 : -ENOMEM;
+	ep->figures->totals = calloc(1, sizeof(*ep->figures->totals));
+	return ep->figures->totals ? 0 : -ENOMEM;
 }
 
 void totals_free(struct endpoint *ep)
 {
-	free(ep->totals);
-	ep->totals = NULL;
+	free(ep->figures->totals);
+	ep->figures->totals = NULL;
 }
 
 void totals_begin(struct endpoint *ep)
@@ -265,7 +269,7 @@ void totals_begin(struct endpoint *ep)
 
 void totals_add(struct endpoint *ep)
 {
-	if (!ep->was_up)
+	if (!ep->life->was_up)
 		return;
 	link_count(ep);
 	pthread_mutex_lock(&lock);
@@ -285,10 +289,10 @@ static void totals_refuse(struct endpoint *ep)
 
 void totals_end(struct endpoint *ep)
 {
-	if (!ep->was_up && !ep->listener)
+	if (!ep->life->was_up && !ep->listener)
 		return;
 	pthread_mutex_lock(&lock);
-	if (ep->was_up) {
+	if (ep->life->was_up) {
 		bring_up(ep, 0);
 	} else if (have_table()) {
 		begin_writing();
@@ -311,11 +315,11 @@ static void move(struct endpoint *ep)
 	uint32_t old = own_place(ep);
 
 	begin_writing();
-	change(ep, old, -1, -(int)ep->totals->live, true);
+	change(ep, old, -1, -(int)ep->figures->totals->live, true);
 	if (old && !totals_entry(old)->connections)
 		totals_put(totals_entry(old), &none);
 	totals_settle(ep);
-	change(ep, ep->totals->place, 1, ep->totals->live, false);
+	change(ep, ep->figures->totals->place, 1, ep->figures->totals->live, false);
 	end_writing();
 }
 
@@ -343,9 +347,9 @@ int slmpm_peer_id(slmpm_peer peer, const char *id)
 		return -SLMPM_EINVAL;
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
-	snprintf(ep->totals->id, sizeof(ep->totals->id), "%s", id);
+	snprintf(ep->figures->totals->id, sizeof(ep->figures->totals->id), "%s", id);
 	pthread_mutex_lock(&lock);
-	if (ep->totals->counted && page.base)
+	if (ep->figures->totals->counted && page.base)
 		move(ep);
 	pthread_mutex_unlock(&lock);
 	context_unlock(ep->ctx);

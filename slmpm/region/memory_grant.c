@@ -143,7 +143,7 @@ static int may_give(struct region *region, struct endpoint *ep, uint32_t access)
 
 	if (ep->ctx != region->ctx)
 		return error_set(SLMPM_EINVAL, "%s belongs to another context than the region",
-				 ep->name);
+				 ep->life->name);
 	if (!access || access & ~SLMPM_READ_WRITE)
 		return error_set(SLMPM_EINVAL, "access %u to a region", access);
 	if (access & ~region->access)
@@ -154,9 +154,9 @@ static int may_give(struct region *region, struct endpoint *ep, uint32_t access)
 	if (ep->state != SLMPM_PEER_UP)
 		return endpoint_error(ep);
 	if (!ep->memory.agreed)
-		return error_set(SLMPM_ENOTSUP, "%s does not know regions", ep->name);
+		return error_set(SLMPM_ENOTSUP, "%s does not know regions", ep->life->name);
 	if (ep->memory.count >= most)
-		return error_set(SLMPM_ELIMIT, "%s holds %lld keys (SLMPM_KEYS)", ep->name,
+		return error_set(SLMPM_ELIMIT, "%s holds %lld keys (SLMPM_KEYS)", ep->life->name,
 				 (long long)most);
 	return 0;
 }
@@ -186,9 +186,9 @@ struct grant *grant_new(struct region *region, struct endpoint *ep, uint32_t acc
 		*rc = send_grant(g);
 		if (*rc == -EAGAIN || *rc == -ETOOMANYREFS || *rc == -ENOBUFS)
 			*rc = error_set(SLMPM_EAGAIN, "%s has not taken the keys before yet",
-					ep->name);
+					ep->life->name);
 		else if (*rc == -EPIPE || *rc == -ECONNRESET)
-			*rc = error_set(SLMPM_EAGAIN, "%s is hanging up", ep->name);
+			*rc = error_set(SLMPM_EAGAIN, "%s is hanging up", ep->life->name);
 		else if (*rc < 0)
 			*rc = error_system(*rc, "a region cannot be offered");
 		if (*rc < 0)
@@ -340,7 +340,7 @@ int memory_close(struct endpoint *ep, int timeout_ms)
 	}
 	if (nobody_attached(&c) || wait_until(ep->ctx, nobody_attached, &c, timeout_ms) == 0)
 		return 0;
-	return error_set(SLMPM_ETIMEOUT, "%s has not released registered memory", ep->name);
+	return error_set(SLMPM_ETIMEOUT, "%s has not released registered memory", ep->life->name);
 }
 
 void grant_end_all(struct endpoint *ep)

@@ -87,7 +87,7 @@ static int await_peer(struct endpoint *ep, slmpm_peer peer)
 	if (endpoint_of(peer) != ep || ep->state != SLMPM_PEER_CONNECTING)
 		return 0;
 	return error_set(SLMPM_ETIMEOUT, "slmpm_mem_key: %s has not connected within %lld ms",
-			 ep->name, (long long)ms);
+			 ep->life->name, (long long)ms);
 }
 
 static int memory_key_give(slmpm_mem mem, struct endpoint *ep, slmpm_peer peer, uint32_t access,
@@ -181,7 +181,7 @@ int slmpm_mem_open(slmpm_peer peer, const struct slmpm_key *key, slmpm_rmem *rme
 	} else if (ep->state == SLMPM_PEER_UP) {
 		r = remote_offered(ep, key, &rc);
 		if (r && remote_is_revoked(r)) /* though the packet that says so is not here yet */
-			rc = error_set(SLMPM_EACCES, "%s has taken this key back", ep->name);
+			rc = error_set(SLMPM_EACCES, "%s has taken this key back", ep->life->name);
 		else if (r)
 			rc = remote_open(r, peer, rmem);
 	} else {

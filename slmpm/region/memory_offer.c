@@ -24,7 +24,7 @@ static int memory_offer_reach(struct remote *r, const struct wire_grant *packet,
 {
 	struct endpoint *ep = r->ep;
 	struct fabric_blob blob = {.length = LITTLE_32(packet->blob_length), .fds = {-1, -1}};
-	bool foreign = ep->big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+	bool foreign = ep->life->big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 	uint32_t word = LITTLE_32(packet->access_word);
 	int rc;
 

@@ -82,10 +82,10 @@ struct remote *remote_offered(struct endpoint *ep, const struct slmpm_key *key, 
 		return r;
 	r = find_in(&ep->memory.open, k.grant);
 	if (r && !r->revoked && is_key_of(r, &k))
-		*rc = error_set(SLMPM_EBUSY, "this region of %s is open already", ep->name);
+		*rc = error_set(SLMPM_EBUSY, "this region of %s is open already", ep->life->name);
 	else
 		*rc = error_set(SLMPM_EACCES, "%s has no such key for us, or has taken it back",
-				ep->name);
+				ep->life->name);
 	return NULL;
 }
 
@@ -95,7 +95,7 @@ int remote_open(struct remote *offer, slmpm_peer by, slmpm_rmem *rmem)
 	struct remote *r = handle_new(&remote_table);
 
 	if (!r)
-		return error_set(SLMPM_ENOMEM, "for a region of %s", ep->name);
+		return error_set(SLMPM_ENOMEM, "for a region of %s", ep->life->name);
 	if (r->ctx != offer->ctx) /* else who looks at the last one here is not disturbed */
 		r->ctx = offer->ctx;
 	r->ep = ep;

@@ -78,7 +78,8 @@ static int memory_share_one(struct share *s, int timeout_ms)
 	if (s->ep->state != SLMPM_PEER_UP)
 		return endpoint_error(s->ep);
 	if (s->sharing.gone)
-		return error_set(SLMPM_ECANCELED, "the offer to %s was taken back", s->ep->name);
+		return error_set(SLMPM_ECANCELED, "the offer to %s was taken back",
+				 s->ep->life->name);
 	g = grant_find(s->ep, s->id);
 	if (g)
 		grant_take_back(g, WIRE_REGION_WITHDRAWN);

@@ -102,12 +102,12 @@ int slmpm_flush(slmpm_peer peer, int timeout_ms)
 	progress_opportunistic(ctx); /* a peer that has died since is not reported visible */
 	if (ep->state == SLMPM_PEER_UP && rma_is_settled(ep)) {
 		rc = ep->rma->lost ? error_set(-ep->rma->lost, "%s refused an earlier operation",
-					       ep->name) :
+					       ep->life->name) :
 				     0;
 		ep->rma->lost = 0;
 		atomic_thread_fence(memory_order_seq_cst);
 	} else if (ep->loan.data && !ep->loan.area) {
-		rc = error_set(SLMPM_EBUSY, "slmpm_flush: a loan to %s is open", ep->name);
+		rc = error_set(SLMPM_EBUSY, "slmpm_flush: a loan to %s is open", ep->life->name);
 	} else {
 		rc = request_init(&r, REQUEST_PUT, ctx, ep, 0, NULL, 0);
 		list_init(&r.rma.live);

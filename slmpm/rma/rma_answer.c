@@ -239,7 +239,7 @@ void rma_end(struct endpoint *ep)
 
 		list_remove(&r->node);
 		w->parked = false;
-		request_finish(r, -ep->error);
+		request_finish(r, -ep->life->error);
 	}
 	memset(m->slots, 0, sizeof(m->slots));
 	memset(m->writes, 0, sizeof(m->writes));

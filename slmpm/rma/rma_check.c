@@ -66,9 +66,10 @@ int rma_check(struct operation *o)
 		return endpoint_error(remote->ep);
 	if (remote_is_revoked(remote))
 		return error_set(SLMPM_EACCES, "%s: %s has taken the region back", o->call,
-				 remote->ep->name);
+				 remote->ep->life->name);
 	if (o->access & ~remote->access)
-		return error_set(SLMPM_EACCES, "%s: %s allows no %s", o->call, remote->ep->name,
+		return error_set(SLMPM_EACCES, "%s: %s allows no %s", o->call,
+				 remote->ep->life->name,
 				 o->access & ~remote->access & SLMPM_WRITE ? "writing" : "reading");
 	return 0;
 }

@@ -18,6 +18,7 @@
 #include "slmpm/choice/rail.h"
 #include "slmpm/bond/bond.h"
 #include "slmpm/bond/secondary_state.h"
+#include "slmpm/stats.h"
 
 /* ---- which way -------------------------------------------------------------------------------- */
 
@@ -115,7 +116,7 @@ static int rma_operate_choose(struct operation *o)
 		return 0;
 	if (o->mode.reason == SLMPM_REASON_ORDER)
 		return error_set(SLMPM_EBUSY, "%s: not all that it follows is done at %s", o->call,
-				 ep->name);
+				 ep->life->name);
 	return rail_impossible(ep, o->call, mode_hint(o->full.flags));
 }
 
@@ -151,11 +152,11 @@ static COLD void note_begun(const struct operation *o)
 	struct endpoint *ep = o->remote->ep;
 
 	if (o->kind == REQUEST_PUT) {
-		ep->one_sided.puts++;
-		ep->one_sided.put_bytes += o->length;
+		ep->figures->puts++;
+		ep->figures->put_bytes += o->length;
 	} else if (!o->atomic) {
-		ep->one_sided.gets++;
-		ep->one_sided.get_bytes += o->length;
+		ep->figures->gets++;
+		ep->figures->get_bytes += o->length;
 	}
 }
 
@@ -164,11 +165,11 @@ void rma_uncount(const struct request *r, uint64_t from)
 	struct endpoint *ep = r->ep;
 
 	if (r->kind == REQUEST_PUT) {
-		ep->one_sided.puts--;
-		ep->one_sided.put_bytes -= r->length - from;
+		ep->figures->puts--;
+		ep->figures->put_bytes -= r->length - from;
 	} else {
-		ep->one_sided.gets--;
-		ep->one_sided.get_bytes -= r->length - from;
+		ep->figures->gets--;
+		ep->figures->get_bytes -= r->length - from;
 	}
 }
 
@@ -189,7 +190,7 @@ static void account(const struct operation *o, bool direct)
 	if (!direct)
 		note_begun(o);
 	else if (o->mode.reason != SLMPM_REASON_SHORT)
-		mode_count(&o->remote->ep->modes, mode_op(o), o->mode);
+		mode_count(&o->remote->ep->figures->modes, mode_op(o), o->mode);
 }
 
 /* With a request of the caller's, which is done when it gets it. */

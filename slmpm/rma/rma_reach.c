@@ -20,7 +20,7 @@
 
 static int explain_reach(const struct operation *o, int rc)
 {
-	const char *name = o->remote->ep->name;
+	const char *name = o->remote->ep->life->name;
 
 	if (rc == -EFAULT)
 		return error_set(SLMPM_EINVAL, "%s: no memory there, at %s or here", o->call, name);

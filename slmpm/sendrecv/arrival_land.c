@@ -48,7 +48,7 @@ void arrival_placed(struct endpoint *ep, const struct fabric_arrival *a)
 	const struct request *r = match_next(ep, (uint32_t)a->head[1]);
 
 	if (!(a->head[2] >> 48 & WIRE_FLAG_ANNOUNCED) || ep->landing.asked == a->head[0] || !r ||
-	    r->ep != ep || a->length != ep->packet_max_in || total <= ep->eager_max_in ||
+	    r->ep != ep || a->length != ep->packet_max_in || total <= ep->life->eager_max_in ||
 	    total > ASKED_MAX)
 		return;
 	ep->landing.asked = a->head[0];

@@ -9,6 +9,7 @@
 #include "slmpm/link/landing.h"
 #include "slmpm/message/match.h"
 #include "slmpm/link/wait.h"
+#include "slmpm/stats.h"
 
 static bool take_loan(struct endpoint *ep, const struct head *h, struct wire_loan *loan)
 {
@@ -71,7 +72,7 @@ void arrival_loan(struct endpoint *ep, const struct head *h)
 	m = inbound_new(ep, h, loan.capacity);
 	if (!m)
 		return;
-	ep->pieces_read += link_maps(ep); /* else it has come here by packets */
+	ep->figures->pieces_read += link_maps(ep); /* else it has come here by packets */
 	m->area = area;
 	m->charge = WIRE_ENVELOPE;
 	m->got = loan.ready;

@@ -150,7 +150,7 @@ void arrival_first(struct endpoint *ep, const struct head *h)
 
 	if (PEER_FAULT(h->length != ep->packet_max_in || total <= h->length ||
 		       total > SLMPM_MESSAGE_MAX || h->flags & WIRE_FLAG_TAGGED ||
-		       announced != (total > ep->eager_max_in))) {
+		       announced != (total > ep->life->eager_max_in))) {
 		endpoint_poison(ep, "length of First");
 		return;
 	}

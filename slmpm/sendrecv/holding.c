@@ -134,7 +134,7 @@ int64_t slmpm_more(slmpm_peer peer, const void *buf, uint64_t have, struct slmpm
 	held = held_find(ep, buf);
 	if (!held) {
 		len = error_set(SLMPM_ESTATE, "slmpm_more: no such message of %s is held",
-				ep->name);
+				ep->life->name);
 	} else if (!held->message || !held->message->area) {
 		len = held->message ? (int64_t)held->message->total : (int64_t)held->arrival.length;
 		if (done) {
@@ -161,7 +161,7 @@ int slmpm_release(slmpm_peer peer, const void *buf)
 	held = held_find(ep, buf);
 	if (!held)
 		rc = error_set(SLMPM_ESTATE, "slmpm_release: no such message of %s is held",
-			       ep->name);
+			       ep->life->name);
 	else
 		held_release(ep, held);
 	context_unlock(ep->ctx);

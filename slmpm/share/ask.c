@@ -28,7 +28,7 @@ uint64_t ask_least(const struct endpoint *ep, bool engine)
 /* As for messages that are fetched; whether that works, the peer finds out. */
 static bool is_attached(const struct endpoint *ep)
 {
-	return ep->attach && ep->link.fabric->reg && !ep->share->unreached;
+	return ep->life->attach && ep->link.fabric->reg && !ep->share->unreached;
 }
 
 /* Whether this call, which may not block, or not long, is to wait for somebody. */

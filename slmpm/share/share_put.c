@@ -10,6 +10,7 @@
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/completion/late.h"
+#include "slmpm/stats.h"
 
 #define PAGE     4096
 #define LAG      8192 /* so much later does it begin */
@@ -252,7 +253,7 @@ int share_put(struct remote *to, uint64_t offset, const void *from, uint64_t len
 		rc = share_it(&j);
 	if (shared && rc <= 0)
 		return rc;
-	mode_count(&ep->modes, MODE_PUT, mode);
+	mode_count(&ep->figures->modes, MODE_PUT, mode);
 	if (!shared)
 		share_put_copy(&j, 0, len);
 	if (config_get()->share == WHEN_AUTO)

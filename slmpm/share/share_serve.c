@@ -4,6 +4,7 @@
 
 #include "slmpm/base/config.h"
 #include "slmpm/link/link.h"
+#include "slmpm/stats.h"
 #include "slmpm/share/ask.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/part.h"
@@ -150,7 +151,7 @@ static bool take_piece(struct endpoint *ep)
 	to = (unsigned char *)region_at(ours, w->target.offset) + from;
 	memcpy(to, (const unsigned char *)theirs->memory.base + w->offset + from, n);
 	part_landed(ep->ctx, to, n);
-	ep->pieces_read++;
+	ep->figures->pieces_read++;
 	s->in.done += n;
 	return true;
 }

@@ -166,7 +166,7 @@ void workqueue_fail(struct endpoint *ep)
 
 		while (wq->peer.id == id && !list_empty(&wq->waiting))
 			workqueue_own_fail(wq, LIST_ENTRY(wq->waiting.next, struct work, node),
-					   -ep->error);
+					   -ep->life->error);
 	}
 	ep->work_waiting = 0;
 }
