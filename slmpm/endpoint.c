@@ -79,10 +79,9 @@ static bool endpoint_begin(struct endpoint *ep, struct context *ctx)
 	ep->ask_min = UINT64_MAX;
 	ep->stats = &ep->figures->own;
 	ep->sent = ep->charged = ep->credited = ep->fifo.tags = endpoint_start(ep);
-	ep->next_area = ep->memory.last = (uint32_t)endpoint_start(ep);
 	list_init(&ep->link.queue);
-	list_init(&ep->announced);
-	list_init(&ep->deferred);
+	list_init(&ep->link.announced);
+	list_init(&ep->link.deferred);
 	list_init(&ep->unexpected);
 	list_init(&ep->posted);
 	list_init(&ep->assembling);
@@ -200,8 +199,7 @@ static void begin_numbers_in(struct endpoint *ep)
 {
 	uint64_t start = endpoint_start_in(ep);
 
-	ep->received = ep->landing.asked = ep->matched_charge = ep->returned_charge = start;
-	ep->memory.notified = (uint32_t)start;
+	ep->received = ep->matched_charge = ep->returned_charge = start;
 }
 
 void endpoint_up(struct endpoint *ep)
@@ -250,7 +248,7 @@ int slmpm_peer_query(slmpm_peer peer, struct slmpm_peer_info *info)
 		.big_endian = ep->life->big_endian,
 		.packet_max = ep->packet_max,
 		.eager_max = ep->eager_max,
-		.loan_max = ep->loan_max,
+		.loan_max = ep->life->loan_max,
 		.header = endpoint_header(ep),
 	};
 	snprintf(now.name, sizeof(now.name), "%s", ep->life->name);

@@ -12,14 +12,13 @@
 #include "slmpm/base/wire.h"
 
 /* Packets taken from a link at once: more only puts off the first one's copy. */
-#define LINK_BATCH      2
-#define BUNDLE_BYTES    8192 /* payload of a bundle, at most: as of BUNDLE_BURST ... */
-#define BUNDLE_FEW      2048 /* ... messages, or this where more of them fit */
-#define BUNDLE_BURST    32
-#define HELD_INLINE     8
-#define CHECKSUM_SPARE  4 /* bytes of each packet that a checksum may need */
-#define WATERMARK_MARKS 16
-#define ONLY_FROM       131072 /* packets from this length on */
+#define LINK_BATCH     2
+#define BUNDLE_BYTES   8192 /* payload of a bundle, at most: as of BUNDLE_BURST ... */
+#define BUNDLE_FEW     2048 /* ... messages, or this where more of them fit */
+#define BUNDLE_BURST   32
+#define HELD_INLINE    8
+#define CHECKSUM_SPARE 4      /* bytes of each packet that a checksum may need */
+#define ONLY_FROM      131072 /* packets from this length on */
 
 struct addressee;
 struct control;
@@ -27,10 +26,13 @@ struct secondary;
 struct listener;
 struct monitor;
 struct process;
-struct area;
+struct loans;
+struct regions;
 struct totals_peer;
 struct reaction;
 struct figures;
+struct landing;
+struct watermark;
 
 /* All that decides which request of a queue may begin, besides the first: a walk that found none finds none again
  * while it stays as it is. */
@@ -48,19 +50,25 @@ struct link {
 	struct fabric_arrival *next, *end; /* of them: not yet dispatched */
 	uint32_t run;                      /* packets taken since a send, for progress_back_off */
 	bool away;                         /* and whether it did last time */
-	struct fabric_arrival due; /* read and still to be released: a run of packets as one */
-	uint32_t due_max;          /* segments that may be so */
-	struct list queue;         /* transmit queue: requests the link has not accepted yet */
-	uint64_t depth;            /* of them */
-	uint64_t streaming;        /* of those, begun: they need neither order nor credit */
-	uint64_t early;            /* of those, not begun: they may whatever stands before them */
-	uint32_t turn;             /* counts the rounds of push_all: it decides who begins */
-	struct request *active;    /* an active message, begun: nothing else begins meanwhile */
-	bool lags;                 /* link_lags(), when last asked */
-	uint32_t held;             /* segments of the peer's ring held back: link_hold_back */
-	bool kept;                 /* the packet in hand is not released behind packet_take */
-	uint64_t changes;          /* as of struct link_walk */
-	struct link_walk vain;     /* as the queue was when all of it was looked at in vain */
+	struct fabric_arrival due;   /* read and still to be released: a run of packets as one */
+	uint32_t due_max;            /* segments that may be so */
+	struct list queue;           /* transmit queue: requests the link has not accepted yet */
+	uint64_t depth;              /* of them */
+	uint64_t streaming;          /* of those, begun: they need neither order nor credit */
+	uint64_t early;              /* of those, not begun: they may whatever stands before them */
+	uint32_t turn;               /* counts the rounds of push_all: it decides who begins */
+	struct request *active;      /* an active message, begun: nothing else begins meanwhile */
+	bool lags;                   /* link_lags(), when last asked */
+	uint32_t held;               /* segments of the peer's ring held back: link_hold_back */
+	bool kept;                   /* the packet in hand is not released behind packet_take */
+	uint64_t changes;            /* as of struct link_walk */
+	struct link_walk vain;       /* as the queue was when all of it was looked at in vain */
+	struct list announced;       /* requests that wait for WIRE_CLEAR */
+	struct list deferred;        /* control packets that found no room (link_deferred.c) */
+	const char *broken;          /* a violation; progress ends the endpoint for it */
+	struct addressee *addressee; /* of packets that say whom they are for; or NULL */
+	struct landing *landing;
+	struct watermark *watermark;
 };
 
 /* A message that the application reads in place (slmpm_hold). */
@@ -94,18 +102,7 @@ struct unpack {
 	struct fabric_arrival arrival;
 };
 
-enum landing_state { LANDING_NONE, LANDING_ASKED, LANDING_KNOWN };
-
-/* Which messages a peer has read for certain (link/watermark.h). */
-struct watermark {
-	struct {
-		uint64_t place; /* of the link, */
-		uint64_t sent;  /* and messages that lie before it */
-	} marks[WATERMARK_MARKS];
-	uint32_t first, count;
-	uint64_t arrived;  /* messages, the first ones: read */
-	uint64_t received; /* messages: by the program, as the peer says */
-};
+enum loan_place { LENT_NONE, LENT_PACKET, LENT_AREA };
 
 /* Who the peer is, what was agreed with it, how it ended. */
 struct life {
@@ -125,7 +122,8 @@ struct life {
 	struct {
 		uint64_t features; /* WIRE_FEATURE_IDS, WIRE_FEATURE_PLACES; 0: of no packet */
 		uint32_t element, process;
-	} header; /* of packets that say whom they are for, as the handshake has told */
+	} header;          /* of packets that say whom they are for, as the handshake has told */
+	uint64_t loan_max; /* bytes of areas, each way */
 	uint64_t eager_max_in; /* longest message that comes unasked: the peer's ring may differ */
 	struct list events;    /* struct event: not asked for yet */
 	struct event ending;   /* the event of its end: among these */
@@ -150,8 +148,6 @@ struct endpoint {
 	uint64_t eager_max;    /* longest message sent without asking */
 	uint32_t packet_max;   /* payload of First and Middle, exactly */
 	uint32_t only_max;     /* of a plain message's Only, at most */
-	struct list announced; /* requests that wait for WIRE_CLEAR */
-	struct list deferred;  /* control packets that found no room (link_deferred.c) */
 	uint32_t work_waiting; /* work requests that others must end before (workqueue.c) */
 	uint64_t
 		fetch_min; /* from this length on the peer may fetch them itself; UINT64_MAX: it cannot */
@@ -203,52 +199,16 @@ struct endpoint {
 	struct emulation *emulation; /* one-sided operations by active messages; or NULL */
 	struct mirrors *mirrors;     /* memory mirrored with this peer; or NULL */
 
-	struct {               /* a long payload that the fabric has not read yet (landing.c) */
-		uint8_t state; /* enum landing_state */
-		bool put_off;
-		struct fabric_arrival arrival; /* but for its data */
-		void *place;                   /* where it goes; NULL: into the ring */
-		uint64_t asked; /* the message whose rest may come though this is not whole yet */
-	} landing;
-
-	/* loans */
-	struct area *areas, *peer_areas;
-	uint64_t area_bytes, peer_area_bytes;
-	uint64_t loan_max; /* bytes of areas, each way */
-	uint32_t next_area;
-	struct {
-		void *data; /* NULL: none open */
-		struct area *area;
-		uint64_t length, ready, charge;
-		uint64_t seq;
-		uint32_t stream;
-		bool begun;
-		uint8_t hint; /* mode_hint(): the link of the handle that it was asked for with */
-	} loan;
+	uint8_t lent; /* enum loan_place: where the loan that is open lies */
+	struct loans *loans;
 	struct held held[HELD_INLINE];
 	struct held_more *held_more;
 	uint32_t held_segments;
 	bool held_elsewhere; /* the last message held did not lie in the ring */
 
-	/* regions */
-	struct {
-		struct grant **grants;      /* the peer's, by id modulo `room`; a power of two */
-		uint32_t room, count, last; /* last: id given */
-		uint64_t *words;            /* bits: access words of the peer's that grants have */
-		uint32_t guesses;           /* requests with a key that never was */
-		uint32_t notified;          /* id of the peer's grant told last, in the ring */
-		struct list offered,
-			open;         /* struct remote: of the peer's keys, those opened here */
-		struct list shared;   /* of those offered: to be accepted */
-		uint32_t taken, maps; /* offered and open; with a mapping */
-		uint64_t mapped;      /* bytes of these */
-		bool agreed;          /* the peer has regions and one-sided operations, too */
-	} memory;
-
-	struct watermark watermark;
+	struct regions *regions;
 
 	/* life */
-	struct addressee *addressee; /* of packets that say whom they are for; or NULL */
 	struct control *control;     /* handshake and control socket */
 	struct secondary *secondary; /* links beyond the first (secondary.c); or NULL */
 	struct process *process;     /* of a spawned accelerator */
@@ -257,9 +217,8 @@ struct endpoint {
 	struct figures *figures; /* what else is counted (stats.h) */
 	struct monitor *monitor; /* or NULL */
 	bool closing;
-	const char *broken; /* the link found a violation; progress ends the endpoint for it */
-	struct {            /* no memory for what comes next (inbound_defer) */
-		bool now;   /* what has just been looked at stays in the ring */
+	struct {                             /* no memory for what comes next (inbound_defer) */
+		bool now;                    /* what has just been looked at stays in the ring */
 		uint64_t since, seq, offset; /* ns; for that of */
 	} enomem;
 	struct reaction *reaction; /* how it has answered of late (completion/late.c) */
@@ -349,7 +308,7 @@ int context_source_ended(struct context *ctx, struct endpoint *ep);
 /* Bytes of each packet that say whom it is for (link/addressee.h). */
 static inline uint32_t endpoint_lead(const struct endpoint *ep)
 {
-	return ep->addressee ? (uint32_t)sizeof(struct wire_addressee) : 0;
+	return ep->link.addressee ? (uint32_t)sizeof(struct wire_addressee) : 0;
 }
 /* What was agreed, as SLMPM_HEADER_*. */
 static inline uint32_t endpoint_header(const struct endpoint *ep)

@@ -8,6 +8,7 @@
 #include "slmpm/endpoint.h"
 #include "slmpm/base/error.h"
 #include "slmpm/base/sized.h"
+#include "slmpm/stats.h"
 
 static bool is_end(uint32_t type)
 {
@@ -72,8 +73,8 @@ void context_link_event(struct context *ctx, struct endpoint *ep, uint32_t type,
 	e->event.written = ep->stats->out_produced;
 	e->event.read = ep->stats->out_consumed;
 	e->event.sent = ep->stats->sent_messages;
-	e->event.arrived = ep->watermark.arrived;
-	e->event.received = event_least(ep->watermark.received, ep->stats->sent_messages);
+	e->event.arrived = ep->figures->arrived;
+	e->event.received = event_least(ep->figures->received, ep->stats->sent_messages);
 	snprintf(e->event.detail, sizeof(e->event.detail), "%s", detail);
 	list_append(&ctx->events, &e->node);
 	if (!event_find(ep, type, link))

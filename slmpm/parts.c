@@ -47,6 +47,10 @@
 struct rooms {
 	struct life life; /* the first: it stands for all */
 	struct figures figures;
+	struct loans loans;
+	struct regions regions;
+	struct landing landing;
+	struct watermark watermark;
 };
 
 static bool parts_make(struct endpoint *ep)
@@ -57,6 +61,10 @@ static bool parts_make(struct endpoint *ep)
 		return false;
 	ep->life = &r->life;
 	ep->figures = &r->figures;
+	ep->loans = &r->loans;
+	ep->regions = &r->regions;
+	ep->link.landing = &r->landing;
+	ep->link.watermark = &r->watermark;
 	return true;
 }
 
@@ -69,11 +77,11 @@ static void parts_unmake(struct endpoint *ep)
 static bool parts_is_direct(const struct endpoint *ep)
 {
 	return ep->state == SLMPM_PEER_UP && !ep->sampling && list_empty(&ep->link.queue) &&
-	       list_empty(&ep->deferred) && !ep->link.active && !ep->link.lags &&
-	       !(ep->loan.data && !ep->loan.area) && !ep->check && !ep->closing &&
-	       !ep->rma->job_count && !ep->one_sided.moving && !ep->work_waiting &&
-	       !fetch_busy(ep) && !share_waits(ep) && !ask_waits(ep) && !mirror_waits(ep) &&
-	       !emulate_has_work(ep->emulation) && !ep->listener && list_empty(&ep->am.kept);
+	       list_empty(&ep->link.deferred) && !ep->link.active && !ep->link.lags &&
+	       ep->lent != LENT_PACKET && !ep->check && !ep->closing && !ep->rma->job_count &&
+	       !ep->one_sided.moving && !ep->work_waiting && !fetch_busy(ep) && !share_waits(ep) &&
+	       !ask_waits(ep) && !mirror_waits(ep) && !emulate_has_work(ep->emulation) &&
+	       !ep->listener && list_empty(&ep->am.kept);
 }
 
 /* clang-format off: one a line */
@@ -116,12 +124,12 @@ static const struct fabric *(*const before[])(const struct fabric *) = {
 };
 
 static int (*const begin[])(struct endpoint *) = {
-	rma_new,      totals_new,  late_new,
-	memory_begin, monitor_new, NULL, /* which is taken down by `leave` alone */
+	rma_new,    totals_new,  late_new, memory_begin,
+	area_begin, monitor_new, NULL, /* which is taken down by `leave` alone */
 };
 
 static void (*const up[])(struct endpoint *) = {
-	rma_up, listener_up, totals_begin, link_up, NULL,
+	landing_up, memory_up, rma_up, listener_up, totals_begin, link_up, NULL,
 };
 
 static int (*const step[])(struct endpoint *) = {

@@ -35,7 +35,7 @@ static int post_both(struct endpoint *ep, struct packet *p, const void *head, ui
 	int rc;
 
 	if (!at)
-		return ep->broken ? -EPROTO : -EAGAIN;
+		return ep->link.broken ? -EPROTO : -EAGAIN;
 	copy_payload(at, head, head_len);
 	copy_payload(at + head_len, data, len);
 	p->length = head_len + len;
@@ -87,8 +87,8 @@ int am_post(struct endpoint *ep, uint16_t by, uint64_t route, uint32_t flags, co
 		.extent = wire_extent((uint64_t)head_len + len, flags),
 	};
 
-	if (ep->state != SLMPM_PEER_UP || !list_empty(&ep->deferred) ||
-	    (ep->loan.data && !ep->loan.area) || (ep->bundle.count && !bundle_flush(ep)))
+	if (ep->state != SLMPM_PEER_UP || !list_empty(&ep->link.deferred) ||
+	    ep->lent == LENT_PACKET || (ep->bundle.count && !bundle_flush(ep)))
 		return -EAGAIN;
 	p.seq = ep->sent + 1;
 	return am_post_parts(ep, &p, head, head_len, data, len);

@@ -30,8 +30,9 @@ static bool close_all_sent(void *arg)
 	const struct endpoint *ep = c->ep;
 
 	return is_gone(c) || ep->state != SLMPM_PEER_UP ||
-	       (!ep->bundle.count && list_empty(&ep->link.queue) && list_empty(&ep->deferred) &&
-		list_empty(&ep->announced) && !rma_has_deferred(ep) && !mirror_has_deferred(ep));
+	       (!ep->bundle.count && list_empty(&ep->link.queue) &&
+		list_empty(&ep->link.deferred) && list_empty(&ep->link.announced) &&
+		!rma_has_deferred(ep) && !mirror_has_deferred(ep));
 }
 
 /* What the link has taken is out of this process's hands, too. */
@@ -109,9 +110,9 @@ int close_peer(struct endpoint *ep, int timeout_ms)
 		return 0;
 	ep->closing = true;
 	ep->direct = false;
-	if (ep->loan.data && !ep->loan.area)
+	if (ep->lent == LENT_PACKET)
 		link_unreserve(ep);
-	ep->loan.data = NULL;
+	ep->lent = LENT_NONE;
 	if (ep->state == SLMPM_PEER_UP)
 		memory_rc = memory_close(ep, clock_ms(clock_now(), deadline, -1));
 	if (is_gone(&c))

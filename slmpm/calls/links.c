@@ -80,7 +80,7 @@ int slmpm_link_query(slmpm_peer peer, uint32_t link, struct slmpm_link_info *inf
 		rc = error_set(SLMPM_ENOENT, "link %u of %s: it has %u", link, ep->life->name,
 			       secondary_links(ep));
 	} else {
-		if (ep->state == SLMPM_PEER_UP && !ep->loan.data)
+		if (ep->state == SLMPM_PEER_UP && !ep->lent)
 			link_flush(ep);
 		if (ep->secondary)
 			links_describe(ep, link, &now);

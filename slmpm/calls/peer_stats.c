@@ -14,7 +14,7 @@ int slmpm_peer_stats(slmpm_peer peer, struct slmpm_stats *stats, size_t size)
 		return -SLMPM_EINVAL;
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
-	if (ep->state == SLMPM_PEER_UP && !ep->loan.data)
+	if (ep->state == SLMPM_PEER_UP && !ep->lent)
 		link_flush(ep);
 	endpoint_stats(ep);
 	sized_give(stats, size, ep->stats, sizeof(*stats));

@@ -171,7 +171,7 @@ static void bootstrap_packet_read_ahead(struct endpoint *ep, struct received *r,
 		return;
 	if (is_grant(r)) {
 		if (take_granted(ep, r, lost) < 0) {
-			ep->broken = "granted region";
+			ep->link.broken = "granted region";
 			ep->direct = false;
 		}
 	} else if (r->length == sizeof(*area) && r->fd_count == 1 &&

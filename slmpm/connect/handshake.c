@@ -182,7 +182,7 @@ static void connected(struct control *c)
 	if (!(c->features & WIRE_FEATURE_BUNDLE))
 		ep->bundle.most = 0;
 	ep->life->mirrored = c->features & WIRE_FEATURE_MIRROR;
-	ep->memory.agreed = c->features & WIRE_FEATURE_MEMORY;
+	ep->regions->agreed = c->features & WIRE_FEATURE_MEMORY;
 	if (c->features & WIRE_FEATURE_FETCH)
 		fetch_open(ep);
 	if (c->features & WIRE_FEATURE_SHARE)

@@ -73,9 +73,9 @@ static int agree(struct endpoint *ep, const struct wire_hello *hello)
 	if (packet < HELLO_PACKET_LEAST || credit < LIMIT_LEAST ||
 	    LITTLE_64(hello->loan_max) < LIMIT_LEAST)
 		return handshake_refuse(ep, SLMPM_EPROTO, "impossible limits in its hello");
-	ep->loan_max = hello_lower((uint64_t)config->loan_max, LITTLE_64(hello->loan_max));
-	packet =
-		hello_lower(packet, ep->loan_max / 2); /* longer loans than packets are to be had */
+	ep->life->loan_max = hello_lower((uint64_t)config->loan_max, LITTLE_64(hello->loan_max));
+	packet = hello_lower(packet,
+			     ep->life->loan_max / 2); /* longer loans than packets are to be had */
 	ep->packet_max =
 		(uint32_t)hello_lower(packet, credit / 2); /* one with its envelope must fit */
 	ep->eager_max = hello_lower(eager, credit / 2);

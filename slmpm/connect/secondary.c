@@ -159,7 +159,7 @@ void secondary_reclaim(struct endpoint *ep)
 {
 	struct secondary *f = ep->secondary;
 
-	if ((ep->loan.data && !ep->loan.area) || held_in_ring(ep))
+	if (ep->lent == LENT_PACKET || held_in_ring(ep))
 		return;
 	if (!f) {
 		ep->link.fabric->disconnect(ep->link.port);

@@ -24,8 +24,8 @@ void secondary_send_round(struct secondary *f)
 	};
 
 	/* As everything that must not come between what is being built or gathered. */
-	if (ep->state == SLMPM_PEER_UP && list_empty(&ep->deferred) && !ep->bundle.count &&
-	    !(ep->loan.data && !ep->loan.area) && link_post_request(ep, &p, NULL) == 1)
+	if (ep->state == SLMPM_PEER_UP && list_empty(&ep->link.deferred) && !ep->bundle.count &&
+	    ep->lent != LENT_PACKET && link_post_request(ep, &p, NULL) == 1)
 		f->waits = false;
 }
 
@@ -71,7 +71,7 @@ bool secondary_address(const struct wire_round *packet, struct sockaddr_storage 
 
 bool secondary_violates(struct endpoint *ep)
 {
-	ep->broken = "round of a secondary link"; /* at the top of progress */
+	ep->link.broken = "round of a secondary link"; /* at the top of progress */
 	ep->direct = false;
 	return false;
 }

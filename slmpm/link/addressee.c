@@ -108,7 +108,7 @@ static bool place_here(struct endpoint *ep, const struct fabric_arrival *a, uint
 
 static void *addressed_reserve(struct fabric_link *link, uint32_t length)
 {
-	struct addressee *x = ((struct endpoint *)link->owner)->addressee;
+	struct addressee *x = ((struct endpoint *)link->owner)->link.addressee;
 
 	if (UNLIKELY(length > link->payload_max)) /* near 2^32 the sum would come out small */
 		return NULL;
@@ -123,13 +123,13 @@ static int addressee_hold_back(struct endpoint *ep, const struct fabric_wr *wr)
 	if (ep->secondary && wr->length)
 		return -EINVAL;
 	more.length *= ADDRESSEE_WORD;
-	return ep->addressee->below->post(ep->link.port, &more);
+	return ep->link.addressee->below->post(ep->link.port, &more);
 }
 
 static int addressed_post(struct fabric_link *link, const struct fabric_wr *wr)
 {
 	struct endpoint *ep = link->owner;
-	struct addressee *x = ep->addressee;
+	struct addressee *x = ep->link.addressee;
 	struct fabric_wr with = *wr;
 
 	if (wr->op == FABRIC_HOLD_BACK)
@@ -168,7 +168,7 @@ bool addressee_read(struct wire_addressee *to, uint64_t flags, const void *data,
 /* Takes the addressee off: NULL, or the rule that it breaks. */
 static const char *take_off(struct endpoint *ep, struct fabric_arrival *a)
 {
-	const struct addressee *x = ep->addressee;
+	const struct addressee *x = ep->link.addressee;
 	struct wire_addressee said;
 	uint64_t place;
 
@@ -196,7 +196,7 @@ static int addressee_refuse(struct fabric_link *link, const char *rule)
 static int addressed_poll(struct fabric_link *link, struct fabric_arrival *arrivals, int n)
 {
 	struct endpoint *ep = link->owner;
-	struct addressee *x = ep->addressee;
+	struct addressee *x = ep->link.addressee;
 	int got;
 
 	if (UNLIKELY(x->violation != NULL))
@@ -233,21 +233,21 @@ int addressee_begin(struct endpoint *ep)
 	x->here = (uint32_t)getpid();
 	x->there = ep->life->header.process + (ep->ctx->header == HEADER_MISADDRESSED);
 	x->places = ep->life->header.features & WIRE_FEATURE_PLACES;
-	ep->addressee = x;
+	ep->link.addressee = x;
 	ep->link.fabric = &x->table;
 	return 0;
 }
 
 void addressee_free(struct endpoint *ep)
 {
-	if (!ep->addressee)
+	if (!ep->link.addressee)
 		return;
-	ep->link.fabric = ep->addressee->below;
-	free(ep->addressee);
-	ep->addressee = NULL;
+	ep->link.fabric = ep->link.addressee->below;
+	free(ep->link.addressee);
+	ep->link.addressee = NULL;
 }
 
 const struct wire_addressee *addressee_sent(const struct fabric_link *link)
 {
-	return &((const struct endpoint *)link->owner)->addressee->sent;
+	return &((const struct endpoint *)link->owner)->link.addressee->sent;
 }

@@ -26,7 +26,7 @@ static inline uint32_t addressee_hold_max(const struct endpoint *ep, uint64_t se
 {
 	uint32_t most = FABRIC_HOLD_MAX((uint32_t)segments);
 
-	if (!ep->addressee)
+	if (!ep->link.addressee)
 		return most;
 	return ep->secondary ? 0 : most / ADDRESSEE_WORD;
 }

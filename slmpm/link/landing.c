@@ -39,15 +39,15 @@ static void landing_say(struct endpoint *ep, void *place)
 	struct fabric_link *port = ep->link.port;
 	struct fabric_wr wr = {.op = FABRIC_LAND, .into = place};
 
-	ep->landing.place = place;
+	ep->link.landing->place = place;
 	(void)port->domain->fabric->post(port, &wr); /* a link that is lost says so in poll */
 }
 
 static void set_state(struct endpoint *ep, uint8_t state)
 {
-	ep->ctx->landings -= ep->landing.state == LANDING_KNOWN;
+	ep->ctx->landings -= ep->link.landing->state == LANDING_KNOWN;
 	ep->ctx->landings += state == LANDING_KNOWN;
-	ep->landing.state = state;
+	ep->link.landing->state = state;
 }
 
 /*
@@ -58,7 +58,7 @@ static bool must_wait(struct endpoint *ep)
 {
 	if (!ep->direct || ep->ctx->passing)
 		return false;
-	ep->landing.put_off = true;
+	ep->link.landing->put_off = true;
 	ep->direct = false;
 	ep->ctx->news = true;
 	return true;
@@ -67,17 +67,17 @@ static bool must_wait(struct endpoint *ep)
 /* False: at the next look. */
 static bool decide(struct endpoint *ep)
 {
-	const struct packet_kind *kind = &packet_kinds[ep->landing.arrival.kind];
+	const struct packet_kind *kind = &packet_kinds[ep->link.landing->arrival.kind];
 
 	if (must_wait(ep))
 		return false;
 	set_state(ep, LANDING_KNOWN);
-	landing_say(ep, landing_place_of(ep, &ep->landing.arrival));
-	if (ep->landing.place && kind->placed)
-		kind->placed(ep, &ep->landing.arrival);
-	if (ep->landing.put_off)
+	landing_say(ep, landing_place_of(ep, &ep->link.landing->arrival));
+	if (ep->link.landing->place && kind->placed)
+		kind->placed(ep, &ep->link.landing->arrival);
+	if (ep->link.landing->put_off)
 		endpoint_refresh(ep);
-	ep->landing.put_off = false;
+	ep->link.landing->put_off = false;
 	return true;
 }
 
@@ -90,7 +90,7 @@ static int landing_keep_back(struct endpoint *ep, const struct fabric_arrival *a
 
 	if (last->data || !last->length)
 		return got;
-	ep->landing.arrival = *last;
+	ep->link.landing->arrival = *last;
 	set_state(ep, LANDING_ASKED);
 	return got - 1;
 }
@@ -101,12 +101,12 @@ static int landing_poll(struct fabric_link *link, struct fabric_arrival *arrival
 	int got;
 
 	for (;;) {
-		if (ep->landing.state == LANDING_ASKED && !decide(ep))
+		if (ep->link.landing->state == LANDING_ASKED && !decide(ep))
 			return 0;
 		got = link->domain->fabric->poll(link, arrivals, n);
 		if (got <= 0)
 			return got;
-		if (ep->landing.state == LANDING_KNOWN)
+		if (ep->link.landing->state == LANDING_KNOWN)
 			set_state(ep, LANDING_NONE);
 		got = landing_keep_back(ep, arrivals, got);
 		if (got)
@@ -141,10 +141,10 @@ void landing_inspect(struct endpoint *ep)
 {
 	void *place;
 
-	if (ep->landing.state != LANDING_KNOWN)
+	if (ep->link.landing->state != LANDING_KNOWN)
 		return;
-	place = landing_place_of(ep, &ep->landing.arrival);
-	if (place != ep->landing.place)
+	place = landing_place_of(ep, &ep->link.landing->arrival);
+	if (place != ep->link.landing->place)
 		landing_say(ep, place);
 }
 
@@ -154,9 +154,14 @@ void landing_inspect_all(struct context *ctx)
 		landing_inspect(ctx->endpoints[i]);
 }
 
+void landing_up(struct endpoint *ep)
+{
+	ep->link.landing->asked = endpoint_start_in(ep);
+}
+
 void landing_end(struct endpoint *ep)
 {
-	if (ep->landing.state == LANDING_KNOWN)
+	if (ep->link.landing->state == LANDING_KNOWN)
 		landing_say(ep, NULL);
 	set_state(ep, LANDING_NONE);
 }

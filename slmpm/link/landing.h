@@ -14,6 +14,16 @@
 
 #define LANDING_LEAST 4096 /* no fabric asks for less */
 
+enum landing_state { LANDING_NONE, LANDING_ASKED, LANDING_KNOWN };
+
+struct landing {       /* a long payload that the fabric has not read yet */
+	uint8_t state; /* enum landing_state */
+	bool put_off;
+	struct fabric_arrival arrival; /* but for its data */
+	void *place;                   /* where it goes; NULL: into the ring */
+	uint64_t asked; /* the message whose rest may come though this is not whole yet */
+};
+
 /* What stands before FABRIC and answers where it asks; FABRIC itself where it does not. */
 const struct fabric *landing_before(const struct fabric *fabric);
 /* Something has changed that decides where a payload of EP, or of anybody, belongs. */
@@ -29,6 +39,8 @@ static inline void landing_moved_all(struct context *ctx)
 	if (UNLIKELY(ctx->landings))
 		landing_inspect_all(ctx);
 }
+/* The endpoint is UP: numbers that its peer gives begin. */
+void landing_up(struct endpoint *ep);
 /* The endpoint ends: nothing of it goes anywhere any more. */
 void landing_end(struct endpoint *ep);
 

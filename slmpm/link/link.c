@@ -22,7 +22,7 @@ static int link_failed(struct endpoint *ep, int rc)
 	if (rc == -EPIPE) { /* poll says so, too, once all that came before has been taken */
 		ep->direct = false;
 	} else if (rc != -EAGAIN && rc != -ENOLINK) {
-		ep->broken = ep->link.port->violation;
+		ep->link.broken = ep->link.port->violation;
 		ep->direct = false;
 	}
 	return rc;
@@ -115,7 +115,7 @@ static int post_built(struct endpoint *ep, struct packet *p, const void *lead, u
 	unsigned char *at = link_reserve(ep, lead_length + p->length + tail);
 
 	if (!at)
-		return ep->broken ? -EPROTO : -EAGAIN;
+		return ep->link.broken ? -EPROTO : -EAGAIN;
 	if (ep->check) {
 		/* Summed from the source: the ring is not ours to read. */
 		uint32_t sum;
@@ -310,7 +310,7 @@ static void link_hang_up(struct endpoint *ep)
 void link_closed(struct endpoint *ep, const struct head *h)
 {
 	ep->end_of_stream = true;
-	ep->watermark.received = h->seq;
+	ep->figures->received = h->seq;
 	if (secondary_speaks(ep)) /* who says it waits for that */
 		confirm_arrival(ep);
 }

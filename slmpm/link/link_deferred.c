@@ -11,6 +11,7 @@
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/link/watermark.h"
+#include "slmpm/stats.h"
 
 struct deferred { /* a control packet that found no room */
 	struct list node;
@@ -43,18 +44,18 @@ static void defer(struct endpoint *ep, const struct deferred *o)
 	if (ep->state != SLMPM_PEER_UP || ep->life->sent_end) /* behind which nothing is read */
 		return;
 	/* A loan that lies open in the ring must be committed before anything else goes in. */
-	if (list_empty(&ep->deferred) && !ep->bundle.count && !(ep->loan.data && !ep->loan.area) &&
+	if (list_empty(&ep->link.deferred) && !ep->bundle.count && ep->lent != LENT_PACKET &&
 	    post_deferred(ep, o) == 1)
 		return;
 	later = malloc(sizeof(*later));
 	if (!later) {
-		ep->broken = "state: no memory for a control packet";
+		ep->link.broken = "state: no memory for a control packet";
 		ep->direct = false;
 		return;
 	}
 	*later = *o;
 	later->rides = false;
-	list_append(&ep->deferred, &later->node);
+	list_append(&ep->link.deferred, &later->node);
 	endpoint_refresh(ep);
 }
 
@@ -95,7 +96,7 @@ void link_return_credit(struct endpoint *ep)
 	inspect_tick_amid(ep->ctx); /* who never waits comes by here */
 	progress_turn(ep);
 	ep->returned_charge = ep->matched_charge;
-	LIST_EACH(at, &ep->deferred) {
+	LIST_EACH(at, &ep->link.deferred) {
 		struct deferred *o = LIST_ENTRY(at, struct deferred, node);
 
 		if (o->opcode == WIRE_CREDIT) {
@@ -118,7 +119,7 @@ void link_credited(struct endpoint *ep, const struct head *h)
 		return;
 	}
 	ep->credited += step;
-	ep->watermark.received = h->seq;
+	ep->figures->received = h->seq;
 	watermark_mark(ep); /* who is always given credit in time comes by here */
 	(void)link_push(ep);
 	context_changed(ep->ctx);
@@ -128,7 +129,7 @@ int link_push_deferred(struct endpoint *ep)
 {
 	int n = 0;
 
-	LIST_EACH(at, &ep->deferred) {
+	LIST_EACH(at, &ep->link.deferred) {
 		struct deferred *o = LIST_ENTRY(at, struct deferred, node);
 
 		if (post_deferred(ep, o) != 1)
@@ -144,14 +145,14 @@ uint32_t link_deferred(const struct endpoint *ep, uint8_t opcode)
 {
 	uint32_t n = 0;
 
-	LIST_EACH(at, &ep->deferred)
+	LIST_EACH(at, &ep->link.deferred)
 		n += LIST_ENTRY(at, struct deferred, node)->opcode == opcode;
 	return n;
 }
 
 bool link_disown(struct endpoint *ep, uint8_t opcode, uint64_t seq)
 {
-	LIST_EACH(at, &ep->deferred) {
+	LIST_EACH(at, &ep->link.deferred) {
 		struct deferred *o = LIST_ENTRY(at, struct deferred, node);
 
 		if (o->opcode != opcode || o->seq != seq)
@@ -166,7 +167,7 @@ bool link_disown(struct endpoint *ep, uint8_t opcode, uint64_t seq)
 
 void link_drop_deferred(struct endpoint *ep)
 {
-	LIST_EACH(at, &ep->deferred) {
+	LIST_EACH(at, &ep->link.deferred) {
 		list_remove(at);
 		free(LIST_ENTRY(at, struct deferred, node));
 	}

@@ -122,16 +122,16 @@ int link_push(struct endpoint *ep)
 {
 	int n = 0;
 
-	if (ep->state != SLMPM_PEER_UP || (ep->loan.data && !ep->loan.area))
+	if (ep->state != SLMPM_PEER_UP || ep->lent == LENT_PACKET)
 		return 0;
 	if (UNLIKELY(ep->link.lags) && !link_lags(ep))
 		n++; /* who waits for that hears of it */
 	if (ep->bundle.count && !bundle_flush(ep))
 		return n;
-	if (!list_empty(&ep->deferred)) {
+	if (!list_empty(&ep->link.deferred)) {
 		n += link_push_deferred(ep);
 		endpoint_refresh(ep);
-		if (!list_empty(&ep->deferred))
+		if (!list_empty(&ep->link.deferred))
 			return n;
 	}
 	if (ep->life->sent_end) /* nobody reads what stands behind that */
@@ -152,5 +152,5 @@ static void fail_all(struct list *list, int error)
 void link_queue_end(struct endpoint *ep)
 {
 	fail_all(&ep->link.queue, ep->life->error);
-	fail_all(&ep->announced, ep->life->error);
+	fail_all(&ep->link.announced, ep->life->error);
 }

@@ -145,8 +145,8 @@ static int progress_endpoint(struct endpoint *ep)
 		n += link_push(ep);
 		n += take_steps(ep);
 	}
-	if (UNLIKELY(ep->broken != NULL))
-		endpoint_poison(ep, ep->broken);
+	if (UNLIKELY(ep->link.broken != NULL))
+		endpoint_poison(ep, ep->link.broken);
 	return n;
 }
 

@@ -9,6 +9,7 @@
 #include "slmpm/endpoint.h"
 #include "slmpm/link/link.h"
 #include "slmpm/part.h"
+#include "slmpm/stats.h"
 
 struct place {
 	uint64_t out, read;
@@ -30,42 +31,48 @@ static struct place watermark_place_of(struct endpoint *ep)
 
 static bool is_whole(const struct endpoint *ep)
 {
-	return list_empty(&ep->link.queue) && list_empty(&ep->announced) && !ep->bundle.count &&
-	       !ep->loan.data && !ep->link.active && (!ep->fetch || !parts.fetches_out(ep));
+	return list_empty(&ep->link.queue) && list_empty(&ep->link.announced) &&
+	       !ep->bundle.count && !ep->lent && !ep->link.active &&
+	       (!ep->fetch || !parts.fetches_out(ep));
 }
 
-static void watermark_pass(struct watermark *d, uint64_t read)
+static void watermark_pass(struct endpoint *ep, uint64_t read)
 {
+	struct watermark *d = ep->link.watermark;
+
 	while (d->count && !wire_is_before(read, d->marks[d->first].place)) {
-		d->arrived = d->marks[d->first].sent;
+		ep->figures->arrived = d->marks[d->first].sent;
 		d->first = (d->first + 1) % WATERMARK_MARKS;
 		d->count--;
 	}
 }
 
-static uint64_t newest(const struct watermark *d)
+static uint64_t newest(const struct endpoint *ep)
 {
-	return d->count ? d->marks[(d->first + d->count - 1) % WATERMARK_MARKS].sent : d->arrived;
+	const struct watermark *d = ep->link.watermark;
+
+	return d->count ? d->marks[(d->first + d->count - 1) % WATERMARK_MARKS].sent :
+			  ep->figures->arrived;
 }
 
 void watermark_mark(struct endpoint *ep)
 {
-	struct watermark *d = &ep->watermark;
+	struct watermark *d = ep->link.watermark;
 	uint64_t sent = ep->stats->sent_messages;
 	struct place p;
 	uint32_t at;
 
-	if (ep->state != SLMPM_PEER_UP || sent == d->arrived)
+	if (ep->state != SLMPM_PEER_UP || sent == ep->figures->arrived)
 		return;
 	p = watermark_place_of(ep);
-	watermark_pass(d, p.read);
-	if (sent == newest(d) || !is_whole(ep))
+	watermark_pass(ep, p.read);
+	if (sent == newest(ep) || !is_whole(ep))
 		return;
 	d->count += d->count < WATERMARK_MARKS;
 	at = (d->first + d->count - 1) % WATERMARK_MARKS;
 	d->marks[at].place = p.out;
 	d->marks[at].sent = sent;
-	watermark_pass(d, p.read);
+	watermark_pass(ep, p.read);
 }
 
 void watermark_mark_all(struct context *ctx)
@@ -77,5 +84,5 @@ void watermark_mark_all(struct context *ctx)
 void watermark_settle(struct endpoint *ep)
 {
 	if (ep->state == SLMPM_PEER_UP)
-		watermark_pass(&ep->watermark, watermark_place_of(ep).read);
+		watermark_pass(ep, watermark_place_of(ep).read);
 }

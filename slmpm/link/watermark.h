@@ -8,8 +8,18 @@
 
 #include <stdint.h>
 
+#define WATERMARK_MARKS 16
+
 struct endpoint;
 struct context;
+
+struct watermark { /* of an endpoint */
+	struct {
+		uint64_t place; /* of the link, */
+		uint64_t sent;  /* and messages that lie before it */
+	} marks[WATERMARK_MARKS];
+	uint32_t first, count;
+};
 
 /* Where EP's link is, if nothing is under way in parts. */
 void watermark_mark(struct endpoint *ep);

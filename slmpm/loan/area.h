@@ -22,6 +22,21 @@ struct area {
 	uint32_t queued; /* ... of which so many parts are not out yet */
 };
 
+struct loans { /* of an endpoint */
+	struct area *areas, *peer_areas;
+	uint64_t bytes, peer_bytes; /* of these */
+	uint32_t next;              /* id of an own area */
+	/* The loan that is open, of which ep->lent says where it lies: */
+	uint32_t stream;
+	void *data;
+	struct area *area;
+	uint64_t length, ready, charge;
+	uint64_t seq;
+	bool begun;
+	uint8_t hint; /* mode_hint(): the link of the handle that it was asked for with */
+};
+
+int area_begin(struct endpoint *ep);
 /* A free area of at least LENGTH bytes, marked busy; NULL with *RC and the detail set. */
 struct area *area_take(struct endpoint *ep, uint64_t length, int *rc);
 /* The reader has returned one of ours. */

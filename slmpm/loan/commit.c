@@ -20,10 +20,10 @@
 /* A loan without a hint to a link had nothing to choose. */
 static uint8_t loan_reason(struct endpoint *ep)
 {
-	if (!ep->loan.hint)
+	if (!ep->loans->hint)
 		return SLMPM_REASON_SHORT;
-	return rail_is_on(ep, mode_hint_link(ep->loan.hint)) ? SLMPM_REASON_HINT :
-							       SLMPM_REASON_LINK;
+	return rail_is_on(ep, mode_hint_link(ep->loans->hint)) ? SLMPM_REASON_HINT :
+								 SLMPM_REASON_LINK;
 }
 
 static void count_choice(struct endpoint *ep)
@@ -40,11 +40,11 @@ static int commit_packet(struct endpoint *ep, uint64_t len, const struct slmpm_h
 {
 	struct packet p = {
 		.opcode = WIRE_SEND_ONLY,
-		.flags = (uint16_t)(mode_packet_flags(ep->loan.hint) |
+		.flags = (uint16_t)(mode_packet_flags(ep->loans->hint) |
 				    (how && how->flags & SLMPM_MORE ? FABRIC_MORE : 0)),
 		.length = (uint32_t)len,
 		.seq = ep->sent + 1,
-		.route = wire_route(ep->loan.stream, how ? how->imm : 0),
+		.route = wire_route(ep->loans->stream, how ? how->imm : 0),
 		.extent = len,
 	};
 	int rc;
@@ -53,15 +53,15 @@ static int commit_packet(struct endpoint *ep, uint64_t len, const struct slmpm_h
 	if (rc == -EAGAIN) /* of several links: that which it goes by has no room */
 		return -SLMPM_EAGAIN;
 	if (rc == -ENOLINK)
-		return rail_impossible(ep, "slmpm_commit", ep->loan.hint);
-	ep->loan.data = NULL;
+		return rail_impossible(ep, "slmpm_commit", ep->loans->hint);
+	ep->lent = LENT_NONE;
 	if (rc != 1)
 		return endpoint_error(ep);
 	ep->link.run = 0;
 	ep->sent++;
-	if (UNLIKELY(ep->loan.hint))
+	if (UNLIKELY(ep->loans->hint))
 		count_choice(ep);
-	ep->charged -= ep->loan.length - len;
+	ep->charged -= ep->loans->length - len;
 	ep->stats->sent_messages++;
 	ep->stats->sent_bytes += len;
 	return 0;
@@ -70,39 +70,39 @@ static int commit_packet(struct endpoint *ep, uint64_t len, const struct slmpm_h
 /* The word by which the peer finds what lies in the area. -SLMPM_EAGAIN: no room for it now. */
 static int post_word(struct endpoint *ep, uint64_t len, const struct slmpm_how *how, bool part)
 {
-	bool first = !ep->loan.begun;
+	bool first = !ep->loans->begun;
 	struct wire_loan loan = {
 		.ready = LITTLE_64(len),
-		.capacity = LITTLE_64(ep->loan.length),
-		.area = LITTLE_32(ep->loan.area->id),
+		.capacity = LITTLE_64(ep->loans->length),
+		.area = LITTLE_32(ep->loans->area->id),
 		.final = LITTLE_32(part ? 0 : 1),
 	};
 	struct packet p = {
 		.opcode = first ? WIRE_LOAN : WIRE_LOAN_MORE,
-		.flags = mode_packet_flags(ep->loan.hint),
+		.flags = mode_packet_flags(ep->loans->hint),
 		.length = sizeof(loan),
 		.data = &loan,
-		.route = wire_route(ep->loan.stream, how ? how->imm : 0),
+		.route = wire_route(ep->loans->stream, how ? how->imm : 0),
 	};
 	int rc;
 
 	if (ep->life->sent_end) /* behind which nothing is read */
 		return error_set(SLMPM_ECLOSED, "%s is being closed", ep->life->name);
-	if (!list_empty(&ep->deferred) || (ep->bundle.count && !bundle_flush(ep)))
+	if (!list_empty(&ep->link.deferred) || (ep->bundle.count && !bundle_flush(ep)))
 		return -SLMPM_EAGAIN;
-	p.seq = first ? ep->sent + 1 : ep->loan.seq; /* behind the bundle */
+	p.seq = first ? ep->sent + 1 : ep->loans->seq; /* behind the bundle */
 	rc = link_post_request(ep, &p, NULL);
 	if (rc == -EAGAIN)
 		return -SLMPM_EAGAIN;
 	if (rc == -ENOLINK)
-		return rail_impossible(ep, "slmpm_commit", ep->loan.hint);
+		return rail_impossible(ep, "slmpm_commit", ep->loans->hint);
 	if (rc != 1)
 		return endpoint_error(ep);
 	if (first) {
 		ep->link.run = 0;
-		ep->loan.seq = ++ep->sent;
+		ep->loans->seq = ++ep->sent;
 		ep->stats->sent_messages++;
-		if (UNLIKELY(ep->loan.hint))
+		if (UNLIKELY(ep->loans->hint))
 			count_choice(ep);
 	}
 	return 0;
@@ -116,19 +116,19 @@ static int commit_area(struct endpoint *ep, uint64_t len, const struct slmpm_how
 
 	if (rc < 0)
 		return rc;
-	ep->stats->sent_bytes += len - ep->loan.ready;
-	ep->loan.ready = len;
-	ep->loan.begun = true;
+	ep->stats->sent_bytes += len - ep->loans->ready;
+	ep->loans->ready = len;
+	ep->loans->begun = true;
 	if (!part) {
-		ep->loan.data = NULL;
-		ep->loan.area = NULL;
+		ep->lent = LENT_NONE;
+		ep->loans->area = NULL;
 	}
 	return 0;
 }
 
 static int check_loan(struct endpoint *ep, const void *buf, const char *call)
 {
-	if (!buf || ep->loan.data != buf)
+	if (!buf || !ep->lent || ep->loans->data != buf)
 		return error_set(SLMPM_ESTATE, "%s: no such loan is open to %s", call,
 				 ep->life->name);
 	return 0;
@@ -162,7 +162,7 @@ static int await_turn(struct turn *t)
 {
 	struct endpoint *ep = t->ep;
 
-	if (!ep->loan.area || ep->loan.begun || has_come(t))
+	if (!ep->loans->area || ep->loans->begun || has_come(t))
 		return 0;
 	if (wait_until(ep->ctx, has_come, t, time_left(t)) == 0)
 		return endpoint_of(t->peer) == ep ? 0 : endpoint_bad_handle(t->peer);
@@ -179,12 +179,12 @@ static int check_commit(struct endpoint *ep, const void *buf, uint64_t len,
 
 	if (rc < 0)
 		return rc;
-	if (len > ep->loan.length || len < ep->loan.ready)
+	if (len > ep->loans->length || len < ep->loans->ready)
 		return error_set(SLMPM_EINVAL,
 				 "slmpm_commit: %llu bytes of a loan of %llu, %llu are out",
-				 (unsigned long long)len, (unsigned long long)ep->loan.length,
-				 (unsigned long long)ep->loan.ready);
-	if (!ep->loan.area && how && how->flags & SLMPM_PART)
+				 (unsigned long long)len, (unsigned long long)ep->loans->length,
+				 (unsigned long long)ep->loans->ready);
+	if (!ep->loans->area && how && how->flags & SLMPM_PART)
 		return error_set(SLMPM_ENOTSUP, "slmpm_commit: a part of a loan inside a packet");
 	return 0;
 }
@@ -194,11 +194,11 @@ static int commit(struct endpoint *ep, uint64_t len, const struct slmpm_how *how
 	int rc;
 
 	if (ep->state == SLMPM_PEER_UP) {
-		rc = ep->loan.area ? commit_area(ep, len, how) : commit_packet(ep, len, how);
+		rc = ep->loans->area ? commit_area(ep, len, how) : commit_packet(ep, len, how);
 	} else {
 		rc = endpoint_error(ep);
-		ep->loan.data = NULL;
-		ep->loan.area = NULL;
+		ep->lent = LENT_NONE;
+		ep->loans->area = NULL;
 		ep->ctx->ended = true;
 	}
 	endpoint_refresh(ep);
@@ -212,14 +212,14 @@ static int commit_notified(struct endpoint *ep, uint64_t len, const struct slmpm
 {
 	struct slmpm_done done = {
 		.len = len,
-		.stream = ep->loan.stream,
+		.stream = ep->loans->stream,
 		.imm = how->imm,
 		.peer = {handle_id(ep)},
 		.op = SLMPM_OP_SEND,
 		.reason = loan_reason(ep),
 	};
 	struct context *ctx = ep->ctx;
-	bool queued = ep->loan.area && !link_maps(ep);
+	bool queued = ep->loans->area && !link_maps(ep);
 	struct notified notified;
 	int rc = completion_open(&notified, ctx, how, NULL);
 
@@ -327,17 +327,17 @@ int slmpm_abort(slmpm_peer peer, void *buf)
 	if (!ep || !endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	rc = check_loan(ep, buf, "slmpm_abort");
-	if (rc == 0 && ep->loan.begun && ep->loan.area)
+	if (rc == 0 && ep->loans->begun && ep->loans->area)
 		rc = error_set(SLMPM_ESTATE, "slmpm_abort: a part of the loan is at %s already",
 			       ep->life->name);
 	if (rc == 0) {
-		ep->loan.data = NULL;
-		ep->charged -= ep->loan.charge;
-		if (ep->loan.area)
-			ep->loan.area->busy = false;
+		ep->lent = LENT_NONE;
+		ep->charged -= ep->loans->charge;
+		if (ep->loans->area)
+			ep->loans->area->busy = false;
 		else
 			link_unreserve(ep);
-		ep->loan.area = NULL;
+		ep->loans->area = NULL;
 		ep->ctx->ended |= ep->state != SLMPM_PEER_UP;
 		endpoint_refresh(ep);
 		(void)link_push(ep);

@@ -43,7 +43,7 @@ static bool get_loan(void *arg)
 	/* Meanwhile another thread may have closed the peer or been first. */
 	if (endpoint_of(w->peer) != ep)
 		w->rc = endpoint_bad_handle(w->peer);
-	else if (ep->loan.data)
+	else if (ep->lent)
 		w->rc = error_set(SLMPM_EBUSY, "a loan to %s is open already", ep->life->name);
 	if (w->rc < 0)
 		return true;
@@ -53,7 +53,7 @@ static bool get_loan(void *arg)
 		w->rc = endpoint_error(ep);
 		return true;
 	}
-	if (!list_empty(&ep->link.queue) || !list_empty(&ep->deferred) || ep->link.active ||
+	if (!list_empty(&ep->link.queue) || !list_empty(&ep->link.deferred) || ep->link.active ||
 	    link_lags(ep) || (ep->bundle.count && !bundle_flush(ep)))
 		return false; /* in order: what was sent before goes first */
 	if (ep->charged - ep->credited + loan_charge(ep, w->length) > ep->credit)
@@ -99,15 +99,16 @@ int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int tim
 			rc = late_from(ctx, ep, timeout_ms, "no room for a loan to");
 	}
 	if (rc == 0) {
-		ep->loan.data = w.data;
-		ep->loan.area = w.area;
-		ep->loan.length = len;
-		ep->loan.ready = 0;
-		ep->loan.stream = stream;
-		ep->loan.begun = false;
-		ep->loan.hint = w.link;
-		ep->loan.charge = loan_charge(ep, len);
-		ep->charged += ep->loan.charge;
+		ep->lent = w.area ? LENT_AREA : LENT_PACKET;
+		ep->loans->data = w.data;
+		ep->loans->area = w.area;
+		ep->loans->length = len;
+		ep->loans->ready = 0;
+		ep->loans->stream = stream;
+		ep->loans->begun = false;
+		ep->loans->hint = w.link;
+		ep->loans->charge = loan_charge(ep, len);
+		ep->charged += ep->loans->charge;
 		*buf = w.data;
 		endpoint_refresh(ep);
 	}

@@ -61,7 +61,7 @@ void fetch_end(struct endpoint *ep)
 	/* The messages go with the endpoint's lists. */
 	LIST_EACH(at, &f->in)
 		list_remove(at);
-	LIST_EACH(at, &ep->announced) {
+	LIST_EACH(at, &ep->link.announced) {
 		struct request *r = LIST_ENTRY(at, struct request, node);
 
 		if (r->fetch)

@@ -187,7 +187,7 @@ bool fetch_take_back(struct request *r)
 
 static struct request *find_fetched(struct endpoint *ep, uint64_t seq)
 {
-	LIST_EACH(at, &ep->announced) {
+	LIST_EACH(at, &ep->link.announced) {
 		struct request *r = LIST_ENTRY(at, struct request, node);
 
 		if (r->seq == seq && r->fetch)

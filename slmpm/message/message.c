@@ -255,7 +255,7 @@ int message_await(struct request *r, int timeout_ms)
 /* Nothing can be sent around a loan that lies in the ring; beside an area all can. */
 static int check_no_loan(const struct endpoint *ep)
 {
-	if (LIKELY(!ep->loan.data || ep->loan.area))
+	if (LIKELY(ep->lent != LENT_PACKET))
 		return 0;
 	return error_set(SLMPM_EBUSY, "a loan to %s is open: commit or abort it first",
 			 ep->life->name);

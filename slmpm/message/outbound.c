@@ -167,7 +167,7 @@ static bool message_goes_on(struct endpoint *ep, struct request *r, bool *stop)
 	}
 	if (r->announced && !r->cleared) {
 		link_dequeue(ep, r);
-		list_append(&ep->announced, &r->node);
+		list_append(&ep->link.announced, &r->node);
 		return false;
 	}
 	*stop = ep->link.lags;
@@ -213,7 +213,7 @@ void message_cleared(struct endpoint *ep, const struct head *h)
 {
 	if (h->extent & WIRE_LENGTH_MASK)
 		ep->fetch_min = UINT64_MAX; /* it cannot fetch, after all */
-	LIST_EACH(at, &ep->announced) {
+	LIST_EACH(at, &ep->link.announced) {
 		struct request *r = LIST_ENTRY(at, struct request, node);
 
 		if (r->seq != h->seq)

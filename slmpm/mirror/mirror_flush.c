@@ -16,8 +16,8 @@
 /* Does nothing stand before a packet of the mirror's? */
 static inline bool mirror_flush_is_free(const struct endpoint *ep)
 {
-	return ep->state == SLMPM_PEER_UP && list_empty(&ep->deferred) &&
-	       list_empty(&ep->link.queue) && !ep->bundle.count && !ep->loan.data && !ep->check;
+	return ep->state == SLMPM_PEER_UP && list_empty(&ep->link.deferred) &&
+	       list_empty(&ep->link.queue) && !ep->bundle.count && !ep->lent && !ep->check;
 }
 
 /* One change that fits a packet is a publication, and out. False: not this way. */

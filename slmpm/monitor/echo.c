@@ -40,7 +40,7 @@ static bool echo_is_due(const struct endpoint *ep, uint64_t ns)
 	if (!m->echo.agreed || !period || ep->state != SLMPM_PEER_UP || ep->closing ||
 	    ns - m->echo.asked < period || !echo_has_traffic(ep))
 		return false;
-	return list_empty(&ep->deferred) &&
+	return list_empty(&ep->link.deferred) &&
 	       (!m->echo.began || ns - m->echo.asked >= GIVEN_UP * period);
 }
 

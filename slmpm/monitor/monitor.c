@@ -144,7 +144,7 @@ static bool has_news(const struct endpoint *ep)
 static bool sends_opportunistic(const struct endpoint *ep, uint64_t ns)
 {
 	if (ep->state != SLMPM_PEER_UP || ep->closing || ep->ctx->handling ||
-	    !list_empty(&ep->deferred) ||
+	    !list_empty(&ep->link.deferred) ||
 	    ns - ep->monitor->aggregate.notified < (uint64_t)config_get()->monitor_ms * 1000000)
 		return false;
 	return (ep->ctx->monitor.opportunistic && echo_has_traffic(ep)) || has_news(ep);

@@ -167,7 +167,7 @@ static void leave_out_unfinished(const struct endpoint *ep, uint64_t *rest)
 {
 	uint64_t n = 0;
 
-	rest[SLMPM_BY_SMT] -= monitor_take_length_of(&ep->announced);
+	rest[SLMPM_BY_SMT] -= monitor_take_length_of(&ep->link.announced);
 	for (const struct list *at = ep->link.queue.next; at != &ep->link.queue && n < COUNTED;
 	     at = at->next, n++) {
 		const struct request *r = LIST_ENTRY(at, struct request, node);
@@ -225,7 +225,7 @@ void monitor_take(struct endpoint *ep, struct slmpm_monitor *out)
 		return;
 	out->since_ns = m->since;
 	out->queue_depth = ep->link.depth;
-	out->awaiting = monitor_take_length_of(&ep->announced);
+	out->awaiting = monitor_take_length_of(&ep->link.announced);
 	out->one_sided = monitor_take_length_of(&ep->one_sided.live);
 	take_rings(ep, out);
 	out->echoes = m->echo.count;

@@ -18,6 +18,22 @@ struct queue;
 struct head;
 struct sharing;
 
+struct regions {               /* of an endpoint */
+	struct grant **grants; /* the peer's, by id modulo `room`; a power of two */
+	uint32_t room, count;
+	uint32_t last;       /* id given */
+	uint64_t *words;     /* bits: access words of the peer's that grants have */
+	uint32_t guesses;    /* requests with a key that never was */
+	uint32_t notified;   /* id of the peer's newest grant that came, in the ring */
+	struct list offered; /* struct remote: of the peer's keys, those not opened here ... */
+	struct list open;    /* ... and those that are */
+	struct list shared;  /* of those offered: to be accepted */
+	uint32_t taken;      /* offered and open */
+	uint32_t maps;       /* of those, with a mapping */
+	uint64_t mapped;     /* bytes of these */
+	bool agreed;         /* the peer has regions and one-sided operations, too */
+};
+
 struct region { /* of this process */
 	struct handle handle;
 	struct context *ctx; /* stays: another thread may look just as it is freed */
@@ -168,6 +184,8 @@ static inline void memory_copied(struct remote *r)
 /* ---- the life of an endpoint and a context ---- */
 
 int memory_begin(struct endpoint *ep);
+/* It is UP: the peer's numbers begin where it says. */
+void memory_up(struct endpoint *ep);
 /* The peer's PACKET of LENGTH over the control socket; LOST: its descriptor found no room here. *FD: that which came along, or -1;
  * -1 afterwards if it was taken. Negative: it breaks the rules. */
 int memory_granted(struct endpoint *ep, const struct wire_grant *packet, size_t length, int *fd,

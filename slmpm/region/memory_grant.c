@@ -24,22 +24,22 @@
 
 static struct grant **slot(const struct endpoint *ep, uint32_t id)
 {
-	return &ep->memory.grants[id & (ep->memory.room - 1)];
+	return &ep->regions->grants[id & (ep->regions->room - 1)];
 }
 
 static bool memory_grant_grow(struct endpoint *ep)
 {
-	uint32_t room = ep->memory.room ? ep->memory.room * 2 : ROOM_FIRST;
-	struct grant **old = ep->memory.grants, **new = calloc(room, sizeof(*new));
+	uint32_t room = ep->regions->room ? ep->regions->room * 2 : ROOM_FIRST;
+	struct grant **old = ep->regions->grants, **new = calloc(room, sizeof(*new));
 
 	if (!new)
 		return false;
-	for (uint32_t i = 0; i < ep->memory.room; i++)
+	for (uint32_t i = 0; i < ep->regions->room; i++)
 		if (old[i])
 			new[old[i]->id & (room - 1)] = old[i];
 	free(old);
-	ep->memory.grants = new;
-	ep->memory.room = room;
+	ep->regions->grants = new;
+	ep->regions->room = room;
 	return true;
 }
 
@@ -47,19 +47,19 @@ static bool memory_grant_add(struct grant *g)
 {
 	struct endpoint *ep = g->ep;
 
-	if (ep->memory.count >= ep->memory.room / 2 && !memory_grant_grow(ep))
+	if (ep->regions->count >= ep->regions->room / 2 && !memory_grant_grow(ep))
 		return false;
 	do
-		g->id = ++ep->memory.last;
+		g->id = ++ep->regions->last;
 	while (!g->id || *slot(ep, g->id));
 	*slot(ep, g->id) = g;
-	ep->memory.count++;
+	ep->regions->count++;
 	return true;
 }
 
 static struct grant *memory_grant_find(const struct endpoint *ep, uint32_t id)
 {
-	struct grant *g = ep->memory.room ? *slot(ep, id) : NULL;
+	struct grant *g = ep->regions->room ? *slot(ep, id) : NULL;
 
 	return g && g->id == id ? g : NULL;
 }
@@ -93,7 +93,7 @@ static void grant_free(struct grant *g)
 	list_remove(&g->of_region);
 	if (memory_grant_find(ep, g->id) == g) {
 		*slot(ep, g->id) = NULL;
-		ep->memory.count--;
+		ep->regions->count--;
 	}
 	free(g);
 	context_changed(ep->ctx);
@@ -153,9 +153,9 @@ static int may_give(struct region *region, struct endpoint *ep, uint32_t access)
 		return error_set(SLMPM_EBUSY, "the region is being destroyed");
 	if (ep->state != SLMPM_PEER_UP)
 		return endpoint_error(ep);
-	if (!ep->memory.agreed)
+	if (!ep->regions->agreed)
 		return error_set(SLMPM_ENOTSUP, "%s does not know regions", ep->life->name);
-	if (ep->memory.count >= most)
+	if (ep->regions->count >= most)
 		return error_set(SLMPM_ELIMIT, "%s holds %lld keys (SLMPM_KEYS)", ep->life->name,
 				 (long long)most);
 	return 0;
@@ -221,7 +221,7 @@ static bool is_given(const struct endpoint *ep, uint32_t id)
 {
 	uint32_t start = (uint32_t)endpoint_start(ep);
 
-	return id && id - start - 1 < ep->memory.last - start;
+	return id && id - start - 1 < ep->regions->last - start;
 }
 
 /* Answers to what has been forgotten since are no offence; to what never was, are. */
@@ -276,9 +276,9 @@ void grant_answered(struct endpoint *ep, uint32_t id, bool released, bool mappin
 /* A key that was never given is a guess, and there are not many (2^-128 each). */
 static void guessed(struct endpoint *ep)
 {
-	if (++ep->memory.guesses < GUESSES_MAX || ep->broken)
+	if (++ep->regions->guesses < GUESSES_MAX || ep->link.broken)
 		return;
-	ep->broken = "key to a region, again and again";
+	ep->link.broken = "key to a region, again and again";
 	ep->direct = false;
 }
 
@@ -322,8 +322,8 @@ static bool nobody_attached(void *arg)
 
 	if (handle_id(ep) != c->id || ep->state != SLMPM_PEER_UP)
 		return true;
-	for (uint32_t i = 0; i < ep->memory.room; i++)
-		if (ep->memory.grants[i] && ep->memory.grants[i]->attached)
+	for (uint32_t i = 0; i < ep->regions->room; i++)
+		if (ep->regions->grants[i] && ep->regions->grants[i]->attached)
 			return false;
 	return true;
 }
@@ -332,8 +332,8 @@ int memory_close(struct endpoint *ep, int timeout_ms)
 {
 	struct closing c = {ep, handle_id(ep)};
 
-	for (uint32_t i = 0; i < ep->memory.room; i++) {
-		struct grant *g = ep->memory.grants[i];
+	for (uint32_t i = 0; i < ep->regions->room; i++) {
+		struct grant *g = ep->regions->grants[i];
 
 		if (g && g->attached && !g->ending)
 			grant_take_back(g, WIRE_REGION_REVOKED);
@@ -345,12 +345,12 @@ int memory_close(struct endpoint *ep, int timeout_ms)
 
 void grant_end_all(struct endpoint *ep)
 {
-	for (uint32_t i = 0; i < ep->memory.room; i++)
-		if (ep->memory.grants[i])
-			grant_free(ep->memory.grants[i]);
-	free(ep->memory.grants);
-	free(ep->memory.words);
-	ep->memory.grants = NULL;
-	ep->memory.words = NULL;
-	ep->memory.room = ep->memory.count = 0;
+	for (uint32_t i = 0; i < ep->regions->room; i++)
+		if (ep->regions->grants[i])
+			grant_free(ep->regions->grants[i]);
+	free(ep->regions->grants);
+	free(ep->regions->words);
+	ep->regions->grants = NULL;
+	ep->regions->words = NULL;
+	ep->regions->room = ep->regions->count = 0;
 }

@@ -15,8 +15,8 @@ static bool may_map(const struct endpoint *ep, uint64_t size)
 {
 	const struct config *config = config_get();
 
-	return ep->memory.maps < config->keys && size <= (uint64_t)config->map_max &&
-	       ep->memory.mapped <= (uint64_t)config->map_max - size;
+	return ep->regions->maps < config->keys && size <= (uint64_t)config->map_max &&
+	       ep->regions->mapped <= (uint64_t)config->map_max - size;
 }
 
 /* What the fabric makes of it; that it lacks something here makes the way longer, not wrong. */
@@ -44,8 +44,8 @@ static int memory_offer_reach(struct remote *r, const struct wire_grant *packet,
 		return -SLMPM_EPROTO;
 	r->access_word = ep->link.port->access + word;
 	if (r->memory.base) {
-		ep->memory.maps++;
-		ep->memory.mapped += r->memory.size;
+		ep->regions->maps++;
+		ep->regions->mapped += r->memory.size;
 	}
 	if (foreign) /* in the owner's byte order, and so by the owner */
 		r->memory.ops &= ~(UINT64_C(1) << FABRIC_ATOMIC);
@@ -60,9 +60,9 @@ static struct remote *offer_new(struct endpoint *ep, const struct wire_granted *
 	struct remote *r = NULL;
 
 	*rc = -SLMPM_EPROTO;
-	if (!ep->memory.agreed || !id || !access || access & ~SLMPM_READ_WRITE || !size ||
+	if (!ep->regions->agreed || !id || !access || access & ~SLMPM_READ_WRITE || !size ||
 	    size > INT64_MAX || remote_find(ep, id) ||
-	    ep->memory.taken + link_deferred(ep, WIRE_REGION_UNMAPPED) >= WIRE_KEYS_MAX)
+	    ep->regions->taken + link_deferred(ep, WIRE_REGION_UNMAPPED) >= WIRE_KEYS_MAX)
 		return NULL;
 	r = calloc(1, sizeof(*r));
 	*rc = -SLMPM_ENOMEM;
@@ -82,8 +82,8 @@ static struct remote *offer_new(struct endpoint *ep, const struct wire_granted *
 
 static void offer_keep(struct remote *r)
 {
-	list_append(&r->ep->memory.offered, &r->node);
-	r->ep->memory.taken++;
+	list_append(&r->ep->regions->offered, &r->node);
+	r->ep->regions->taken++;
 }
 
 int memory_granted(struct endpoint *ep, const struct wire_grant *packet, size_t length, int *fd,
@@ -121,7 +121,7 @@ int memory_granted_in_band(struct endpoint *ep, uint32_t id, const struct head *
 	r = offer_new(ep, &granted, &rc);
 	if (!r)
 		return rc;
-	ep->memory.notified = id;
+	ep->regions->notified = id;
 	context_changed(ep->ctx);
 	offer_keep(r);
 	return 0;

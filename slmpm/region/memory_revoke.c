@@ -277,7 +277,7 @@ int slmpm_mem_revoke(slmpm_mem mem, slmpm_peer peer, int timeout_ms)
 			       v.ep->life->name);
 	if (rc == 0) {
 		v.peer = handle_id(v.ep);
-		v.last = v.ep->memory.last;
+		v.last = v.ep->regions->last;
 		rc = revoke(&v);
 	}
 	context_unlock(v.ctx);

@@ -14,12 +14,12 @@
 bool grant_word_take(struct grant *g)
 {
 	struct endpoint *ep = g->ep;
-	uint64_t *words = ep->memory.words;
+	uint64_t *words = ep->regions->words;
 
 	if (!ep->link.port->access)
 		return false;
 	if (!words)
-		words = ep->memory.words = calloc(FABRIC_ACCESS_WORDS / BITS, sizeof(*words));
+		words = ep->regions->words = calloc(FABRIC_ACCESS_WORDS / BITS, sizeof(*words));
 	for (uint32_t i = 0; words && i < FABRIC_ACCESS_WORDS / BITS; i++) {
 		if (!~words[i])
 			continue;
@@ -35,7 +35,7 @@ bool grant_word_take(struct grant *g)
 void grant_word_free(struct grant *g)
 {
 	if (g->has_word)
-		g->ep->memory.words[g->word / BITS] &= ~(UINT64_C(1) << g->word % BITS);
+		g->ep->regions->words[g->word / BITS] &= ~(UINT64_C(1) << g->word % BITS);
 	g->has_word = false;
 }
 

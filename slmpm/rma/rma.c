@@ -106,7 +106,7 @@ int slmpm_flush(slmpm_peer peer, int timeout_ms)
 				     0;
 		ep->rma->lost = 0;
 		atomic_thread_fence(memory_order_seq_cst);
-	} else if (ep->loan.data && !ep->loan.area) {
+	} else if (ep->lent == LENT_PACKET) {
 		rc = error_set(SLMPM_EBUSY, "slmpm_flush: a loan to %s is open", ep->life->name);
 	} else {
 		rc = request_init(&r, REQUEST_PUT, ctx, ep, 0, NULL, 0);

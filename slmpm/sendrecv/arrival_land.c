@@ -5,6 +5,7 @@
 #include "slmpm/sendrecv/arrival.h"
 #include "slmpm/link/link.h"
 #include "slmpm/message/match.h"
+#include "slmpm/link/landing.h"
 
 #define ASKED_MAX (32u << 20) /* bytes of a message */
 
@@ -14,8 +15,8 @@ static bool place_is_taken(const struct endpoint *ep, const void *place)
 	for (uint32_t i = 0; i < ep->ctx->live; i++) {
 		const struct endpoint *other = ep->ctx->endpoints[i];
 
-		if (other != ep && other->landing.state == LANDING_KNOWN &&
-		    other->landing.place == place)
+		if (other != ep && other->link.landing->state == LANDING_KNOWN &&
+		    other->link.landing->place == place)
 			return true;
 	}
 	return false;
@@ -47,11 +48,11 @@ void arrival_placed(struct endpoint *ep, const struct fabric_arrival *a)
 	uint64_t total = a->head[2] & WIRE_LENGTH_MASK;
 	const struct request *r = match_next(ep, (uint32_t)a->head[1]);
 
-	if (!(a->head[2] >> 48 & WIRE_FLAG_ANNOUNCED) || ep->landing.asked == a->head[0] || !r ||
-	    r->ep != ep || a->length != ep->packet_max_in || total <= ep->life->eager_max_in ||
-	    total > ASKED_MAX)
+	if (!(a->head[2] >> 48 & WIRE_FLAG_ANNOUNCED) || ep->link.landing->asked == a->head[0] ||
+	    !r || r->ep != ep || a->length != ep->packet_max_in ||
+	    total <= ep->life->eager_max_in || total > ASKED_MAX)
 		return;
-	ep->landing.asked = a->head[0];
+	ep->link.landing->asked = a->head[0];
 	link_control(ep, WIRE_CLEAR, a->head[0], 0, NULL, 0);
 }
 

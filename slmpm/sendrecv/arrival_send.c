@@ -18,7 +18,7 @@ static void defer_arrival(struct endpoint *ep, const struct head *h, uint64_t ch
 {
 	ep->received--;
 	ep->unmatched_charge -= charge;
-	if (UNLIKELY(h->data && h->data == ep->landing.place))
+	if (UNLIKELY(h->data && h->data == ep->link.landing->place))
 		endpoint_no_memory(ep);
 	else
 		inbound_defer(ep, h->seq, 0);
@@ -170,7 +170,7 @@ void arrival_first(struct endpoint *ep, const struct head *h)
 		return;
 	}
 	m->announced = m->waits = announced;
-	m->cleared = announced && h->seq == ep->landing.asked;
+	m->cleared = announced && h->seq == ep->link.landing->asked;
 	m->charge = charge;
 	m->damaged = h->damaged;
 	list_append(&ep->assembling, &m->parts);

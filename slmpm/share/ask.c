@@ -38,7 +38,7 @@ static bool ask_may_wait(const struct operation *o)
 
 	if (!completion_blocks(&o->full, o->req))
 		return true;
-	return !ep->ctx->handling && !(ep->loan.data && !ep->loan.area) &&
+	return !ep->ctx->handling && ep->lent != LENT_PACKET &&
 	       (o->full.timeout_ms < 0 || o->full.timeout_ms >= LEAST_MS);
 }
 

@@ -22,7 +22,7 @@ bool split_hold(struct endpoint *ep, struct split_room *room, uint32_t *held, in
 /* A loan lies open in the ring, behind what was said before: nothing goes there now. */
 static bool in_the_way(const struct endpoint *ep)
 {
-	return ep->loan.data && !ep->loan.area;
+	return ep->lent == LENT_PACKET;
 }
 
 static bool split_post(struct endpoint *ep, struct packet *p, struct request *r)
@@ -37,7 +37,7 @@ bool split_notify(struct endpoint *ep, struct packet *p, struct request *r)
 {
 	if (ep->bundle.count && !bundle_flush(ep))
 		return false; /* it was promised its share of the credit */
-	return list_empty(&ep->deferred) && !in_the_way(ep) && split_post(ep, p, r);
+	return list_empty(&ep->link.deferred) && !in_the_way(ep) && split_post(ep, p, r);
 }
 
 bool split_notify_held(struct endpoint *ep, struct split_room *room, uint32_t *held,
