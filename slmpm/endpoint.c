@@ -78,17 +78,11 @@ static bool endpoint_begin(struct endpoint *ep, struct context *ctx)
 	ep->fetch_min = UINT64_MAX;
 	ep->ask_min = UINT64_MAX;
 	ep->stats = &ep->figures->own;
-	ep->sent = ep->charged = ep->credited = ep->fifo.tags = endpoint_start(ep);
+	ep->sent = ep->charged = ep->credited = endpoint_start(ep);
 	list_init(&ep->link.queue);
 	list_init(&ep->link.announced);
 	list_init(&ep->link.deferred);
-	list_init(&ep->unexpected);
-	list_init(&ep->posted);
-	list_init(&ep->assembling);
-	list_init(&ep->am.kept);
-	list_init(&ep->one_sided.live);
-	list_init(&ep->fifo.entries);
-	list_init(&ep->fifo.awaiting);
+	list_init(&ep->one_sided);
 	list_init(&ep->life->events);
 	return true;
 }
@@ -214,8 +208,10 @@ void endpoint_up(struct endpoint *ep)
 	ep->packet_max = packet_limit(ep->packet_max, room);
 	ep->only_max_in = only_limit(ep->packet_max_in, room_in);
 	ep->only_max = only_limit(ep->packet_max, room);
-	ep->life->eager_max_in = ep->eager_max < ep->only_max_in ? ep->only_max_in : ep->eager_max;
-	ep->eager_max = ep->eager_max < ep->only_max ? ep->only_max : ep->eager_max;
+	ep->life->eager_max_in =
+		ep->life->eager_max < ep->only_max_in ? ep->only_max_in : ep->life->eager_max;
+	ep->life->eager_max =
+		ep->life->eager_max < ep->only_max ? ep->only_max : ep->life->eager_max;
 	ep->bundle.most = room < BUNDLE_BYTES ? room : BUNDLE_BYTES;
 	ep->life->native = domain_is_native(port->domain->fabric);
 	ep->state = SLMPM_PEER_UP;
@@ -247,7 +243,7 @@ int slmpm_peer_query(slmpm_peer peer, struct slmpm_peer_info *info)
 		.element = ep->life->element,
 		.big_endian = ep->life->big_endian,
 		.packet_max = ep->packet_max,
-		.eager_max = ep->eager_max,
+		.eager_max = ep->life->eager_max,
 		.loan_max = ep->life->loan_max,
 		.header = endpoint_header(ep),
 	};

@@ -16,22 +16,23 @@
 #define BUNDLE_BYTES   8192 /* payload of a bundle, at most: as of BUNDLE_BURST ... */
 #define BUNDLE_FEW     2048 /* ... messages, or this where more of them fit */
 #define BUNDLE_BURST   32
-#define HELD_INLINE    8
 #define CHECKSUM_SPARE 4      /* bytes of each packet that a checksum may need */
 #define ONLY_FROM      131072 /* packets from this length on */
 
 struct addressee;
+struct am;
 struct control;
-struct secondary;
-struct listener;
-struct monitor;
-struct process;
-struct loans;
-struct regions;
-struct totals_peer;
-struct reaction;
+struct fifo;
 struct figures;
 struct landing;
+struct listener;
+struct loans;
+struct messages;
+struct monitor;
+struct process;
+struct reaction;
+struct regions;
+struct secondary;
 struct watermark;
 
 /* All that decides which request of a queue may begin, besides the first: a walk that found none finds none again
@@ -65,22 +66,11 @@ struct link {
 	struct link_walk vain;       /* as the queue was when all of it was looked at in vain */
 	struct list announced;       /* requests that wait for WIRE_CLEAR */
 	struct list deferred;        /* control packets that found no room (link_deferred.c) */
+	bool ended;                  /* WIRE_CLOSE has come: nothing comes behind it */
 	const char *broken;          /* a violation; progress ends the endpoint for it */
 	struct addressee *addressee; /* of packets that say whom they are for; or NULL */
 	struct landing *landing;
 	struct watermark *watermark;
-};
-
-/* A message that the application reads in place (slmpm_hold). */
-struct held {
-	const void *data;              /* NULL: free */
-	struct fabric_arrival arrival; /* span 0: not in the ring */
-	struct inbound *message;       /* a copy, or one in an area */
-};
-
-struct held_more { /* beyond those inside the endpoint */
-	struct held held;
-	struct held_more *next;
 };
 
 /* Short messages sent with SLMPM_MORE, staged until the burst ends (bundle.c). */
@@ -122,9 +112,10 @@ struct life {
 	struct {
 		uint64_t features; /* WIRE_FEATURE_IDS, WIRE_FEATURE_PLACES; 0: of no packet */
 		uint32_t element, process;
-	} header;          /* of packets that say whom they are for, as the handshake has told */
-	uint64_t loan_max; /* bytes of areas, each way */
-	uint64_t eager_max_in; /* longest message that comes unasked: the peer's ring may differ */
+	} header;           /* of packets that say whom they are for, as the handshake has told */
+	uint64_t loan_max;  /* bytes of areas, each way */
+	uint64_t eager_max; /* longest message sent without asking ... */
+	uint64_t eager_max_in; /* ... and that comes so: the peer's ring may differ */
 	struct list events;    /* struct event: not asked for yet */
 	struct event ending;   /* the event of its end: among these */
 };
@@ -141,87 +132,58 @@ struct endpoint {
 	struct life *life;
 
 	/* messages out */
-	uint64_t sent;         /* envelopes */
-	uint64_t charged;      /* eager bytes sent, each with its envelope */
-	uint64_t credited;     /* of them matched over there, as last heard */
-	uint64_t credit;       /* their difference may not pass this */
-	uint64_t eager_max;    /* longest message sent without asking */
-	uint32_t packet_max;   /* payload of First and Middle, exactly */
-	uint32_t only_max;     /* of a plain message's Only, at most */
-	uint32_t work_waiting; /* work requests that others must end before (workqueue.c) */
+	uint64_t sent;       /* envelopes */
+	uint64_t charged;    /* eager bytes sent, each with its envelope */
+	uint64_t credited;   /* eager bytes that were matched over there, as last told */
+	uint64_t credit;     /* the most that may be charged beyond those credited */
+	uint32_t packet_max; /* payload of First and Middle, exactly */
+	uint32_t only_max;   /* payload of a plain message's Only, at most */
 	uint64_t
-		fetch_min; /* from this length on the peer may fetch them itself; UINT64_MAX: it cannot */
-	struct fetch *fetch; /* such messages, both ways; or NULL */
-	struct share *share; /* puts that both sides copy; or NULL */
-	/* Puts and gets from this length on are left to the peer's engine (ask.h); UINT64_MAX: it has none. */
-	uint64_t ask_min;
+		fetch_min; /* length from which the peer may fetch messages; UINT64_MAX: it cannot */
+	uint64_t
+		ask_min; /* length of operations for the peer's engine (ask.h); UINT64_MAX: it has none */
 	struct bundle bundle;
+	bool sampling; /* the next message takes the slow path, and is timed (monitor/sample.c) */
+	bool closing;
+	uint8_t lent; /* enum loan_place: where the loan that is open lies */
 
 	/* messages in */
 	uint64_t received;                   /* envelopes */
 	uint32_t packet_max_in, only_max_in; /* the peer's limits for what it sends */
 	uint64_t unmatched_charge;           /* eager bytes that wait here for their receive */
-	uint64_t matched_charge;             /* those that had one */
-	uint64_t returned_charge;            /* of those told to the peer */
-	struct list unexpected; /* struct inbound in order of arrival, no receive yet */
-	struct list posted;     /* receives from this peer in posting order, struct request */
-	uint32_t before;        /* in both: what a receive by the fast path must not pass */
-	struct list assembling; /* struct inbound with packets missing */
-	bool end_of_stream;
-	bool sampling; /* the next message out goes the slow path, and is timed (monitor/sample.c) */
+	uint64_t matched_charge;             /* eager bytes that had one */
+	uint64_t returned_charge;            /* matched bytes that the peer was told of */
+	uint32_t before; /* messages and receives that wait: the fast path may not pass them */
+	bool enomem;     /* the packet in hand stays in the ring, deferred on ENOMEM */
+	/* struct inbound, whole: active messages of a peer that is not accepted yet, or from the first on that has no
+	 * handler so far */
+	struct list kept;
+	uint64_t answers; /* bytes of answers that wait for room */
 
-	/* active messages */
-	struct {
-		struct inbound *message; /* in several packets, of which some are missing */
-		uint64_t answers;        /* bytes of answers that wait for room */
-		uint32_t own;            /* of them the library's, in number */
-		uint32_t kept_free;      /* bytes of those kept that cost no credit */
-		uint64_t charge;         /* of what was handled; the peer's again without these */
-		/* struct inbound, whole: of a peer that was not accepted yet; from the first on that the
-		 * engine's thread has found no handler for */
-		struct list kept;
-	} am;
-	struct {
-		struct list entries;  /* struct fifo_entry: of the peer's */
-		struct list awaiting; /* struct request: all of it is out, its answer is not here */
-		uint64_t tags;        /* given to such */
-		uint32_t longs;       /* of the entries, beyond the credit */
-		uint32_t abandoned;   /* answers to come that nobody waits for */
-		bool holds_up; /* a long entry is announced that waits for the end of `longs` */
-		uint64_t uncleared; /* envelope of that entry */
-	} fifo;
-	struct { /* one-sided operations, as all see them */
-		struct list
-			live; /* struct rma_work: not ended, in the order in which they were asked for */
-		uint32_t moving; /* of them, the engine's */
-	} one_sided;
-	struct rma *rma; /* one-sided operations, as the room of that name alone knows them */
-	struct emulation *emulation; /* one-sided operations by active messages; or NULL */
-	struct mirrors *mirrors;     /* memory mirrored with this peer; or NULL */
+	/* operations that wait */
+	struct list one_sided; /* struct rma_work: not ended, in the order of the calls */
+	uint32_t moving;       /* operations that the engine moves */
+	uint32_t work_waiting; /* work requests that others must end before (workqueue.c) */
 
-	uint8_t lent; /* enum loan_place: where the loan that is open lies */
-	struct loans *loans;
-	struct held held[HELD_INLINE];
-	struct held_more *held_more;
-	uint32_t held_segments;
-	bool held_elsewhere; /* the last message held did not lie in the ring */
-
-	struct regions *regions;
-
-	/* life */
-	struct control *control;     /* handshake and control socket */
-	struct secondary *secondary; /* links beyond the first (secondary.c); or NULL */
-	struct process *process;     /* of a spawned accelerator */
-	struct listener *listener;   /* not yet taken by slmpm_accept */
+	/* what each room keeps of the peer; of some there is always one (parts.c), of others NULL for none */
 	struct slmpm_stats *stats;
-	struct figures *figures; /* what else is counted (stats.h) */
-	struct monitor *monitor; /* or NULL */
-	bool closing;
-	struct {                             /* no memory for what comes next (inbound_defer) */
-		bool now;                    /* what has just been looked at stays in the ring */
-		uint64_t since, seq, offset; /* ns; for that of */
-	} enomem;
-	struct reaction *reaction; /* how it has answered of late (completion/late.c) */
+	struct figures *figures;
+	struct listener *listener; /* not yet taken by slmpm_accept */
+	struct control *control;   /* handshake and control socket */
+	struct secondary *secondary;
+	struct process *process; /* of a spawned accelerator */
+	struct monitor *monitor;
+	struct reaction *reaction; /* how it has answered of late */
+	struct loans *loans;
+	struct messages *messages;
+	struct fetch *fetch;
+	struct am *am;
+	struct regions *regions;
+	struct rma *rma;
+	struct emulation *emulation;
+	struct share *share;
+	struct fifo *fifo;
+	struct mirrors *mirrors;
 };
 
 extern struct handle_table endpoint_table;

@@ -33,7 +33,6 @@ void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *wh
 	ep->link.depth = ep->link.streaming = ep->link.early = 0;
 	ep->link.active = NULL;
 	ep->link.lags = false;
-	ep->am.message = NULL;
 	ep->bundle.count = ep->bundle.left = 0;
 	ep->unpack.left = 0;
 	PART_EACH(part, parts.end)

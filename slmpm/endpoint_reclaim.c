@@ -27,7 +27,7 @@ static bool may_reclaim(const struct endpoint *ep)
 /* Nothing comes of it any more, and no pass has anything to do with it. */
 static bool has_retired(const struct endpoint *ep)
 {
-	return endpoint_reclaim_has_ended(ep) && !is_to_be_joined(ep) && list_empty(&ep->am.kept);
+	return endpoint_reclaim_has_ended(ep) && !is_to_be_joined(ep) && list_empty(&ep->kept);
 }
 
 void endpoint_reclaim(struct context *ctx)

@@ -47,7 +47,10 @@
 struct rooms {
 	struct life life; /* the first: it stands for all */
 	struct figures figures;
+	struct am am;
+	struct fifo fifo;
 	struct loans loans;
+	struct messages messages;
 	struct regions regions;
 	struct landing landing;
 	struct watermark watermark;
@@ -61,7 +64,10 @@ static bool parts_make(struct endpoint *ep)
 		return false;
 	ep->life = &r->life;
 	ep->figures = &r->figures;
+	ep->am = &r->am;
+	ep->fifo = &r->fifo;
 	ep->loans = &r->loans;
+	ep->messages = &r->messages;
 	ep->regions = &r->regions;
 	ep->link.landing = &r->landing;
 	ep->link.watermark = &r->watermark;
@@ -79,9 +85,9 @@ static bool parts_is_direct(const struct endpoint *ep)
 	return ep->state == SLMPM_PEER_UP && !ep->sampling && list_empty(&ep->link.queue) &&
 	       list_empty(&ep->link.deferred) && !ep->link.active && !ep->link.lags &&
 	       ep->lent != LENT_PACKET && !ep->check && !ep->closing && !ep->rma->job_count &&
-	       !ep->one_sided.moving && !ep->work_waiting && !fetch_busy(ep) && !share_waits(ep) &&
+	       !ep->moving && !ep->work_waiting && !fetch_busy(ep) && !share_waits(ep) &&
 	       !ask_waits(ep) && !mirror_waits(ep) && !emulate_has_work(ep->emulation) &&
-	       !ep->listener && list_empty(&ep->am.kept);
+	       !ep->listener && list_empty(&ep->kept);
 }
 
 /* clang-format off: one a line */
@@ -124,8 +130,8 @@ static const struct fabric *(*const before[])(const struct fabric *) = {
 };
 
 static int (*const begin[])(struct endpoint *) = {
-	rma_new,    totals_new,  late_new, memory_begin,
-	area_begin, monitor_new, NULL, /* which is taken down by `leave` alone */
+	inbound_begin, am_begin_peer, fifo_begin,  area_begin, memory_begin, rma_new,
+	totals_new,    late_new,      monitor_new, NULL, /* the last is taken down by `leave` alone */
 };
 
 static void (*const up[])(struct endpoint *) = {
@@ -143,11 +149,15 @@ static void (*const ending[])(struct endpoint *) = {
 	NULL,
 };
 
-static void (*const end[])(struct endpoint *) = {
-	fetch_end,  link_queue_end, emulate_end, rma_move_end, /* before the requests whose bytes it moves */
-	ask_end,    am_ack_end,     fifo_end,    rma_end,      link_drop_deferred, memory_end,
-	mirror_end, inbound_end, /* what has begun to arrive has a receive, which match_end would find without it */
-	match_end,  workqueue_fail, link_end,    totals_end,   monitor_ended,      NULL,
+static void (*const end[])(struct endpoint *) =
+	{
+		am_end,      fetch_end,          link_queue_end,
+		emulate_end, rma_move_end, /* before the requests whose bytes it moves */
+		ask_end,     am_ack_end,         fifo_end,
+		rma_end,     link_drop_deferred, memory_end,
+		mirror_end,  inbound_end, /* what has begun to arrive has a receive, which match_end would find without it */
+		match_end,   workqueue_fail,     link_end,
+		totals_end,  monitor_ended,      NULL,
 };
 
 static void (*const reclaim[])(struct endpoint *) = {

@@ -9,6 +9,23 @@
 
 #include "slmpm/message/inbound.h"
 
+struct am {                      /* of an endpoint */
+	struct inbound *message; /* in several packets, of which some are missing */
+	uint32_t own;            /* of the answers that wait, the library's, in number */
+	uint32_t kept_free;      /* bytes of those kept that cost no credit */
+	uint64_t charge;         /* of what was handled; the peer's again without the answers */
+	struct list awaiting;    /* struct request: all of it is out, its answer is not here */
+	uint64_t tags;           /* given to such */
+	uint32_t abandoned;      /* answers to come that nobody waits for */
+	uint32_t longs;          /* entries of its in the FIFO, beyond the credit */
+	bool holds_up;           /* a long entry is announced that waits for the end of `longs` */
+	uint64_t uncleared;      /* envelope of that entry */
+};
+
+int am_begin_peer(struct endpoint *ep);
+/* The endpoint has ended: nothing of a message comes any more. */
+void am_end(struct endpoint *ep);
+
 static inline uint32_t am_stream(uint16_t id, size_t head_len)
 {
 	return id | (uint32_t)head_len << 16;
@@ -19,7 +36,7 @@ bool am_take(struct endpoint *ep, const struct fabric_arrival *a);
 /* Is what comes now to be kept: is the peer not accepted yet, or has what came before still to run? */
 static inline bool am_is_early(const struct endpoint *ep)
 {
-	return ep->listener || !list_empty(&ep->am.kept);
+	return ep->listener || !list_empty(&ep->kept);
 }
 /* May the first that is kept run in this call? The engine's thread leaves one without handler to the application,
  * unless too much is kept already. */
@@ -27,7 +44,7 @@ bool am_may_run(const struct endpoint *ep);
 /* Has the peer been accepted, with active messages that were kept and may run now? */
 static inline bool am_is_due(const struct endpoint *ep)
 {
-	return !ep->listener && !list_empty(&ep->am.kept) && am_may_run(ep);
+	return !ep->listener && !list_empty(&ep->kept) && am_may_run(ep);
 }
 /* Runs these, where am_is_due: how many. */
 int am_run_kept(struct endpoint *ep);
@@ -54,8 +71,8 @@ void *am_landing(struct inbound *m, uint32_t length);
 /* CHARGE is the peer's again, once the answers have left. */
 static inline void am_settle(struct endpoint *ep, uint64_t charge)
 {
-	if (UNLIKELY(ep->am.answers))
-		ep->am.charge += charge;
+	if (UNLIKELY(ep->answers))
+		ep->am->charge += charge;
 	else if (charge)
 		link_discharge(ep, charge);
 }

@@ -19,14 +19,14 @@ static void am_answered(struct request *r)
 {
 	struct endpoint *ep = r->ep;
 
-	ep->am.answers -= r->length + sizeof(*r);
-	ep->am.own -= is_bounded(r->stream);
+	ep->answers -= r->length + sizeof(*r);
+	ep->am->own -= is_bounded(r->stream);
 	request_drop(r);
-	if (ep->am.answers || !ep->am.charge)
+	if (ep->answers || !ep->am->charge)
 		return;
 	if (ep->state == SLMPM_PEER_UP)
-		link_discharge(ep, ep->am.charge);
-	ep->am.charge = 0;
+		link_discharge(ep, ep->am->charge);
+	ep->am->charge = 0;
 }
 
 static bool am_may_wait(const struct endpoint *ep, uint16_t id, size_t len)
@@ -34,8 +34,8 @@ static bool am_may_wait(const struct endpoint *ep, uint16_t id, size_t len)
 	uint64_t most = (uint64_t)config_get()->am_answers;
 
 	if (is_bounded(id))
-		return ep->am.own < AM_EMULATED_DEFERRED;
-	return am_ack_wanted(id) || (ep->am.answers <= most && len <= most - ep->am.answers);
+		return ep->am->own < AM_EMULATED_DEFERRED;
+	return am_ack_wanted(id) || (ep->answers <= most && len <= most - ep->answers);
 }
 
 /* Waits for room in the transmit queue, as a copy. */
@@ -55,8 +55,8 @@ static COLD int answer_later(struct endpoint *ep, uint16_t id, const void *head,
 	if (rc == 0) {
 		r->wire |= WIRE_FLAG_UNCHARGED;
 		r->ended = am_answered;
-		ep->am.answers += r->length + sizeof(*r);
-		ep->am.own += is_bounded(id);
+		ep->answers += r->length + sizeof(*r);
+		ep->am->own += is_bounded(id);
 		link_enqueue(ep, r);
 		(void)link_push(ep);
 	} else {
@@ -69,7 +69,7 @@ int am_answer(struct endpoint *ep, uint16_t id, const void *head, size_t head_le
 	      size_t len)
 {
 	/* Behind those that wait, but not behind messages that wait for credit. */
-	if (ep->state == SLMPM_PEER_UP && !ep->am.answers && len <= ep->packet_max - head_len &&
+	if (ep->state == SLMPM_PEER_UP && !ep->answers && len <= ep->packet_max - head_len &&
 	    am_post(ep, 0, wire_route(am_stream(id, head_len), 0),
 		    WIRE_FLAG_ACTIVE | WIRE_FLAG_UNCHARGED, head, (uint32_t)head_len, data,
 		    (uint32_t)len) == 1)
@@ -91,7 +91,7 @@ static int reply(struct endpoint *ep, const struct slmpm_am *am, uint16_t id, co
 	rc = am_answer(ep, id, head, head_len, data, len);
 	if (rc == -SLMPM_ELIMIT)
 		return error_set(SLMPM_ELIMIT, "%s does not take its answers: %llu bytes wait",
-				 ep->life->name, (unsigned long long)ep->am.answers);
+				 ep->life->name, (unsigned long long)ep->answers);
 	if (rc < 0)
 		return error_set(SLMPM_ENOMEM, "for an answer");
 	return 0;

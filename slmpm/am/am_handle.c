@@ -67,6 +67,21 @@ int slmpm_am_handler(slmpm_ctx handle, uint16_t id, slmpm_am_fn *fn, void *arg)
 	return rc;
 }
 
+/* ---- its life -------------------------------------------------------------------------------- */
+
+int am_begin_peer(struct endpoint *ep)
+{
+	list_init(&ep->kept);
+	list_init(&ep->am->awaiting);
+	ep->am->tags = endpoint_start(ep);
+	return 0;
+}
+
+void am_end(struct endpoint *ep)
+{
+	ep->am->message = NULL;
+}
+
 /* ---- what arrives --------------------------------------------------------------------------- */
 
 static void am_handle_whole(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total)
@@ -109,10 +124,10 @@ static NOINLINE bool is_left(const struct endpoint *ep, uint32_t stream, const v
 static void am_keep(struct inbound *m)
 {
 	struct endpoint *ep = m->ep;
-	uint64_t bytes = ep->am.kept_free + (m->charge ? 0 : m->got + sizeof(*m));
+	uint64_t bytes = ep->am->kept_free + (m->charge ? 0 : m->got + sizeof(*m));
 
-	list_append(&ep->am.kept, &m->parts);
-	ep->am.kept_free = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
+	list_append(&ep->kept, &m->parts);
+	ep->am->kept_free = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
 	ep->ctx->accepted |= !ep->listener;
 	endpoint_refresh(ep);
 }
@@ -127,7 +142,7 @@ bool am_may_run(const struct endpoint *ep)
 	const struct inbound *m = inbound_first_kept(ep);
 
 	return !engine_serves(ep->ctx) || m->cut || !lacks_handler(ep->ctx, m->stream, m->data) ||
-	       is_too_much(ep->am.kept_free);
+	       is_too_much(ep->am->kept_free);
 }
 
 /* It has asked for none: that would cost it nothing, and this process memory. */
@@ -229,7 +244,7 @@ static void am_begin(struct inbound *m, const struct head *h)
 
 	m->cut = !wanted && !is_confirmed(h->stream);
 	am_add(m, h);
-	if (m->ep->am.message == m)
+	if (m->ep->am->message == m)
 		m->cut = !wanted;
 }
 
@@ -249,7 +264,7 @@ void am_first(struct endpoint *ep, const struct head *h)
 		charge = 0;
 	if (!head_fits(ep, h, h->length) || !may_be_early(ep, h))
 		return;
-	if (PEER_FAULT(ep->am.message ||
+	if (PEER_FAULT(ep->am->message ||
 		       ((uint16_t)h->stream > SLMPM_AM_ID_MAX && !am_ack_may_begin(h)))) {
 		endpoint_poison(ep, "active message within another");
 		return;
@@ -262,10 +277,10 @@ void am_first(struct endpoint *ep, const struct head *h)
 	m->active = true;
 	m->announced = m->waits = announced;
 	m->charge = charge;
-	list_append(&ep->assembling, &m->parts);
-	ep->am.message = m;
+	list_append(&ep->messages->assembling, &m->parts);
+	ep->am->message = m;
 	am_begin(m, h);
-	if (!announced || !ep->am.message || !am_ack_clears(ep, m))
+	if (!announced || !ep->am->message || !am_ack_clears(ep, m))
 		return;
 	m->cleared = true;
 	link_control(ep, WIRE_CLEAR, m->seq, 0, NULL, 0);
@@ -302,9 +317,9 @@ void am_more(struct inbound *m, const struct head *h, bool last)
 	struct endpoint *ep = m->ep;
 
 	am_add(m, h);
-	if (!last || ep->am.message != m)
+	if (!last || ep->am->message != m)
 		return;
-	ep->am.message = NULL;
+	ep->am->message = NULL;
 	list_remove(&m->parts);
 	match_account(ep, m->total);
 	if (UNLIKELY(am_is_early(ep) || (!m->cut && is_left(ep, m->stream, m->data))))
@@ -325,13 +340,13 @@ int am_run_kept(struct endpoint *ep)
 
 		list_remove(&m->parts);
 		run_whole(m);
-		if (list_empty(&ep->am.kept) || inbound_first_kept(ep)->seq != next)
+		if (list_empty(&ep->kept) || inbound_first_kept(ep)->seq != next)
 			match_accepted(ep); /* messages that were sent behind it */
 		n++;
 	}
-	if (n && list_empty(&ep->am.kept)) {
-		ep->am.kept_free = 0;
-		if (ep->fifo.holds_up && !ep->fifo.longs)
+	if (n && list_empty(&ep->kept)) {
+		ep->am->kept_free = 0;
+		if (ep->am->holds_up && !ep->am->longs)
 			am_ack_clear_next(ep);
 		ep->ctx->ended |= ep->state != SLMPM_PEER_UP; /* it may retire now */
 	}
@@ -351,6 +366,6 @@ COLD void am_run_accepted(struct context *ctx)
 
 void am_forget_kept(struct endpoint *ep)
 {
-	LIST_EACH(at, &ep->am.kept)
+	LIST_EACH(at, &ep->kept)
 		inbound_free(LIST_ENTRY(at, struct inbound, parts));
 }

@@ -69,9 +69,9 @@ static inline void am_run(struct endpoint *ep, const struct am_handler *h, uint3
 /* What was handled has been charged nowhere yet. */
 static inline void am_settle_at_once(struct endpoint *ep, uint64_t charge)
 {
-	if (UNLIKELY(ep->am.answers)) {
+	if (UNLIKELY(ep->answers)) {
 		ep->unmatched_charge += charge;
-		ep->am.charge += charge;
+		ep->am->charge += charge;
 	} else {
 		link_matched(ep, charge);
 	}

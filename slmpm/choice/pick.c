@@ -72,7 +72,7 @@ static void pick_inspect(struct endpoint *ep, struct mode_view *v, const struct 
 	v->queue = ep->link.depth;
 	v->unread = counts->produced - counts->consumed_seen;
 	v->segments = counts->out_segments;
-	v->dma = ep->one_sided.moving;
+	v->dma = ep->moving;
 	v->sleeps = ep->ctx->wait == SLMPM_WAIT_BLOCK || (ep->ctx->oversubscribed && !ask->always);
 	if (c)
 		choice_view(c, v);

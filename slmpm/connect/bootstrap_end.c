@@ -28,7 +28,7 @@ static bool process_has_ended(const struct control *c)
 /* What the peer sent last may still be on its way over a link that has its own end. */
 static bool link_may_speak(const struct endpoint *ep)
 {
-	return ep->state == SLMPM_PEER_UP && !ep->end_of_stream && secondary_speaks(ep) &&
+	return ep->state == SLMPM_PEER_UP && !ep->link.ended && secondary_speaks(ep) &&
 	       !ep->control->link_lost;
 }
 
@@ -119,7 +119,7 @@ static void bootstrap_end_ended(struct endpoint *ep, bool gone)
 	progress_drain(ep);
 	if (ep->state != SLMPM_PEER_UP)
 		return;
-	if (ep->end_of_stream) /* how its process ended is no concern of the connection's */
+	if (ep->link.ended) /* how its process ended is no concern of the connection's */
 		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it closed the connection");
 	else if (ep->life->sent_end) /* it has read that, perhaps before we knew */
 		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it has been closed");
@@ -183,7 +183,7 @@ void bootstrap_hang_up(struct endpoint *ep)
 		list_remove(&c->node); /* not in order: the other links say whether it is gone */
 	else if (link_may_speak(ep))
 		drain_link_out(c);
-	else if (ep->end_of_stream || c->process.fd < 0)
+	else if (ep->link.ended || c->process.fd < 0)
 		bootstrap_end_ended(ep, c->process.fd < 0 && ep->link.port->pid);
 	else
 		conclude_in(c, c->link_lost && process_has_ended(c) ? 0 : PIDFD_GRACE_MS);
@@ -193,7 +193,7 @@ void bootstrap_link_lost(struct endpoint *ep)
 {
 	struct control *c = ep->control;
 
-	if (ep->end_of_stream || c->link_lost || ep->state != SLMPM_PEER_UP)
+	if (ep->link.ended || c->link_lost || ep->state != SLMPM_PEER_UP)
 		return;
 	ep->direct = false;
 	c->link_lost = true;

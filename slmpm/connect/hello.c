@@ -78,7 +78,7 @@ static int agree(struct endpoint *ep, const struct wire_hello *hello)
 			     ep->life->loan_max / 2); /* longer loans than packets are to be had */
 	ep->packet_max =
 		(uint32_t)hello_lower(packet, credit / 2); /* one with its envelope must fit */
-	ep->eager_max = hello_lower(eager, credit / 2);
+	ep->life->eager_max = hello_lower(eager, credit / 2);
 	ep->credit = credit;
 	return 0;
 }

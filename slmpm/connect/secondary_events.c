@@ -182,7 +182,7 @@ static void secondary_events_inspect_links(struct secondary *f, uint64_t now)
 
 static bool ends(const struct endpoint *ep)
 {
-	return ep->state != SLMPM_PEER_UP || ep->end_of_stream || ep->closing;
+	return ep->state != SLMPM_PEER_UP || ep->link.ended || ep->closing;
 }
 
 static void earlier(uint64_t *next, uint64_t when)

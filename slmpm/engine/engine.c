@@ -123,7 +123,7 @@ int engine_start(struct request *r, const struct fabric_memory *memory,
 	w->span = w->span_count;
 	if (memory)
 		t->memory = *memory;
-	r->ep->one_sided.moving++;
+	r->ep->moving++;
 	endpoint_refresh(r->ep);
 	if (!thread) {
 		list_append(&port->waiting, &t->node);
@@ -150,7 +150,7 @@ static void transfer_free(struct transfer *t)
 
 	t->r->rma.transfer = NULL;
 	engine_count(t);
-	ep->one_sided.moving--;
+	ep->moving--;
 	free(t);
 	endpoint_refresh(ep);
 }
@@ -218,7 +218,7 @@ int engine_step(struct endpoint *ep)
 	struct engine_port *port = ctx->port;
 	int n = 0;
 
-	if (!ep->one_sided.moving || !port)
+	if (!ep->moving || !port)
 		return 0;
 	if (!list_empty(&port->waiting))
 		n += step_inline(port);

@@ -23,6 +23,10 @@ struct fifo_put {
 };
 _Static_assert(sizeof(struct fifo_put) == FIFO_HEAD, "wire layout");
 
+struct fifo {                /* of an endpoint */
+	struct list entries; /* struct fifo_entry: of the peer's */
+};
+
 struct fifo_entry {
 	struct handle handle;
 	struct context *ctx; /* stays: another thread may look just as it is freed */
@@ -52,6 +56,8 @@ int fifo_put(const struct operation *o);
  * copied. */
 void fifo_arrived(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total,
 		  unsigned char *memory, uint64_t charge);
+
+int fifo_begin(struct endpoint *ep);
 
 /* ---- ends ------------------------------------------------------------------------------------ */
 

@@ -309,7 +309,7 @@ static void link_hang_up(struct endpoint *ep)
 
 void link_closed(struct endpoint *ep, const struct head *h)
 {
-	ep->end_of_stream = true;
+	ep->link.ended = true;
 	ep->figures->received = h->seq;
 	if (secondary_speaks(ep)) /* who says it waits for that */
 		confirm_arrival(ep);

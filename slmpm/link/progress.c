@@ -65,7 +65,7 @@ COLD void progress_failed(struct endpoint *ep, int rc)
 /* There is no memory for the arrival in hand: it is the next one again. */
 static COLD void progress_put_back(struct endpoint *ep)
 {
-	ep->enomem.now = false;
+	ep->enomem = false;
 	ep->link.next--;
 }
 
@@ -87,7 +87,7 @@ static int take_batch(struct endpoint *ep, bool all)
 		n++;
 		if (!packet_take(ep, a)) {
 			progress_release(ep, a);
-		} else if (UNLIKELY(ep->enomem.now)) {
+		} else if (UNLIKELY(ep->enomem)) {
 			progress_put_back(ep);
 			n--;
 			ctx->news = news || n;
@@ -139,7 +139,7 @@ static int progress_endpoint(struct endpoint *ep)
 		return n;
 	}
 	n += take_batch(ep, false);
-	if (ep->end_of_stream && ep->state == SLMPM_PEER_UP)
+	if (ep->link.ended && ep->state == SLMPM_PEER_UP)
 		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it closed the connection");
 	if (!ep->direct || ep->bundle.count) {
 		n += link_push(ep);

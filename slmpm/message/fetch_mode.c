@@ -38,7 +38,7 @@ static bool can_be_fetched(const struct endpoint *ep, const struct request *r, b
 /* Nobody came for the last one in time, and to wait for that costs more than it could save. */
 static bool is_hopeless(const struct endpoint *ep, const struct request *r, const struct choice *c)
 {
-	return c->without && r->length <= ep->eager_max && config_get()->fetch == WHEN_AUTO &&
+	return c->without && r->length <= ep->life->eager_max && config_get()->fetch == WHEN_AUTO &&
 	       mode_limits()->force == MODE_AUTO;
 }
 
@@ -56,14 +56,14 @@ static uint8_t circumstances(const struct endpoint *ep, const struct request *r)
 	bool late = ep->ctx->wait == SLMPM_WAIT_BLOCK ||
 		    (ep->ctx->oversubscribed && config_get()->fetch != WHEN_ALWAYS);
 
-	return (uint8_t)((r->length <= ep->eager_max) | late << 1);
+	return (uint8_t)((r->length <= ep->life->eager_max) | late << 1);
 }
 
 static struct mode ask_mode(struct endpoint *ep, const struct request *r, const struct choice *c)
 {
 	struct mode_ask ask = {
 		.op = MODE_SEND,
-		.eager = r->length <= ep->eager_max,
+		.eager = r->length <= ep->life->eager_max,
 		.always = config_get()->fetch == WHEN_ALWAYS,
 		.size = r->length,
 	};

@@ -191,7 +191,7 @@ static void fetch_finish(struct endpoint *ep, struct fetch_in *p)
 	struct packet done = {.opcode = WIRE_FETCH_DONE, .seq = m->seq};
 
 	if (!p->over) {
-		if (!fetch_inspect(ep, p) || p->asked || ep->end_of_stream)
+		if (!fetch_inspect(ep, p) || p->asked || ep->link.ended)
 			return;
 		p->over = split_notify_held(ep, &ep->fetch->room_in, &p->held, &done);
 	}

@@ -71,7 +71,7 @@ void fetch_announced(struct endpoint *ep, const struct head *h)
 	m->fetch = p;
 	m->announced = true;
 	m->charge = WIRE_ENVELOPE;
-	list_append(&ep->assembling, &m->parts);
+	list_append(&ep->messages->assembling, &m->parts);
 	r = match_posted(ep, h->stream);
 	if (r)
 		match_give(m, r);

@@ -60,7 +60,7 @@ int fetch_announce(struct endpoint *ep, struct request *r)
 	p->began = clock_ticks();
 	p->note = fetch_is_measured(r) ? choice_taken(choice_of(f->choices, r->length), true) :
 					 CHOICE_TIMED;
-	if (r->length <= ep->eager_max && r->mode.reason != SLMPM_REASON_STRICT) {
+	if (r->length <= ep->life->eager_max && r->mode.reason != SLMPM_REASON_STRICT) {
 		p->waiting = true;
 		list_append(&f->out, &p->node);
 	}

@@ -1,44 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages that the application reads in place: a few in the endpoint, more where needed. */
+/* Messages that the application reads in place. */
 #include "slmpm/message/held.h"
 
 #include <stdlib.h>
 
 #include "slmpm/link/link.h"
 
-static struct held *add_more(struct endpoint *ep)
-{
-	struct held_more *more = calloc(1, sizeof(*more));
+struct held_block {
+	struct held held[HELD_BLOCK];
+	struct held_block *next;
+};
 
-	if (!more)
-		return NULL;
-	more->next = ep->held_more;
-	ep->held_more = more;
-	return &more->held;
+/* The one of DATA, or with NULL a free one; or NULL. */
+static struct held *held_at(const struct endpoint *ep, const void *data)
+{
+	for (struct held_block *b = ep->messages->held; b; b = b->next)
+		for (int i = 0; i < HELD_BLOCK; i++)
+			if (b->held[i].data == data)
+				return &b->held[i];
+	return NULL;
 }
 
 struct held *held_new(struct endpoint *ep)
 {
-	for (int i = 0; i < HELD_INLINE; i++)
-		if (!ep->held[i].data)
-			return &ep->held[i];
-	for (struct held_more *more = ep->held_more; more; more = more->next)
-		if (!more->held.data)
-			return &more->held;
-	return add_more(ep);
+	struct held *h = held_at(ep, NULL);
+	struct held_block *more = h ? NULL : calloc(1, sizeof(*more));
+
+	if (!more)
+		return h;
+	more->next = ep->messages->held;
+	ep->messages->held = more;
+	return more->held;
 }
 
 struct held *held_find(struct endpoint *ep, const void *data)
 {
-	if (!data)
-		return NULL;
-	for (int i = 0; i < HELD_INLINE; i++)
-		if (ep->held[i].data == data)
-			return &ep->held[i];
-	for (struct held_more *more = ep->held_more; more; more = more->next)
-		if (more->held.data == data)
-			return &more->held;
-	return NULL;
+	return data ? held_at(ep, data) : NULL;
 }
 
 void held_release(struct endpoint *ep, struct held *h)
@@ -50,7 +47,7 @@ void held_release(struct endpoint *ep, struct held *h)
 		if (!growing) /* else its last part frees it */
 			inbound_free(h->message);
 	} else {
-		ep->held_segments -= h->arrival.span;
+		ep->messages->held_segments -= h->arrival.span;
 		if (ep->state == SLMPM_PEER_UP)
 			ep->link.fabric->release(ep->link.port, &h->arrival);
 		else
@@ -67,12 +64,10 @@ static bool is_in_ring(const struct held *h)
 
 bool held_in_ring(const struct endpoint *ep)
 {
-	for (int i = 0; i < HELD_INLINE; i++)
-		if (is_in_ring(&ep->held[i]))
-			return true;
-	for (const struct held_more *more = ep->held_more; more; more = more->next)
-		if (is_in_ring(&more->held))
-			return true;
+	for (const struct held_block *b = ep->messages->held; b; b = b->next)
+		for (int i = 0; i < HELD_BLOCK; i++)
+			if (is_in_ring(&b->held[i]))
+				return true;
 	return false;
 }
 
@@ -80,7 +75,7 @@ struct held *held_arrival(struct endpoint *ep, const struct fabric_arrival *a)
 {
 	struct held *held;
 
-	if (ep->held_segments + a->span > link_ring_in(ep) / 4)
+	if (ep->messages->held_segments + a->span > link_ring_in(ep) / 4)
 		return NULL;
 	held = held_new(ep);
 	if (!held)
@@ -88,7 +83,7 @@ struct held *held_arrival(struct endpoint *ep, const struct fabric_arrival *a)
 	held->data = a->data;
 	held->arrival = *a;
 	held->message = NULL;
-	ep->held_segments += a->span;
+	ep->messages->held_segments += a->span;
 	return held;
 }
 
@@ -111,15 +106,13 @@ bool held_in_place(struct endpoint *ep, struct request *r, const struct head *h)
 
 void held_forget(struct endpoint *ep)
 {
-	for (int i = 0; i < HELD_INLINE; i++)
-		if (ep->held[i].data)
-			held_release(ep, &ep->held[i]);
-	while (ep->held_more) {
-		struct held_more *more = ep->held_more;
+	while (ep->messages->held) {
+		struct held_block *b = ep->messages->held;
 
-		if (more->held.data)
-			held_release(ep, &more->held);
-		ep->held_more = more->next;
-		free(more);
+		for (int i = 0; i < HELD_BLOCK; i++)
+			if (b->held[i].data)
+				held_release(ep, &b->held[i]);
+		ep->messages->held = b->next;
+		free(b);
 	}
 }

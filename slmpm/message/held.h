@@ -5,6 +5,15 @@
 
 #include "slmpm/message/inbound.h"
 
+#define HELD_BLOCK 8
+
+/* A message that the application reads in place (slmpm_hold). */
+struct held {
+	const void *data;              /* NULL: free */
+	struct fabric_arrival arrival; /* span 0: not in the ring */
+	struct inbound *message;       /* a copy, or one in an area */
+};
+
 /* Where to record one; NULL when memory is short. */
 struct held *held_new(struct endpoint *ep);
 struct held *held_find(struct endpoint *ep, const void *data);

@@ -10,6 +10,14 @@
 #include "slmpm/link/wait.h"
 #include "slmpm/link/landing.h"
 
+int inbound_begin(struct endpoint *ep)
+{
+	list_init(&ep->messages->unexpected);
+	list_init(&ep->messages->posted);
+	list_init(&ep->messages->assembling);
+	return 0;
+}
+
 bool inbound_envelope(struct endpoint *ep, const struct head *h, uint64_t charge)
 {
 	if (PEER_FAULT(h->seq != ep->received + 1))
@@ -25,7 +33,7 @@ bool inbound_envelope(struct endpoint *ep, const struct head *h, uint64_t charge
 
 struct inbound *inbound_unfinished(struct endpoint *ep, uint64_t seq)
 {
-	LIST_EACH(at, &ep->assembling) {
+	LIST_EACH(at, &ep->messages->assembling) {
 		struct inbound *m = LIST_ENTRY(at, struct inbound, parts);
 
 		if (m->seq == seq)
@@ -43,14 +51,15 @@ void inbound_defer(struct endpoint *ep, uint64_t seq, uint64_t offset)
 {
 	uint64_t now = clock_now(), most = (uint64_t)config_get()->dead_ms * 1000000;
 
-	ep->enomem.now = ep->ctx->enomem = true;
+	ep->enomem = ep->ctx->enomem = true;
 	/* A thread that sleeps has no deadline for it yet, and no descriptor shows it. */
 	context_changed(ep->ctx);
-	if (!ep->enomem.since || ep->enomem.seq != seq || ep->enomem.offset != offset) {
-		ep->enomem.since = now;
-		ep->enomem.seq = seq;
-		ep->enomem.offset = offset;
-	} else if (now - ep->enomem.since >= most) {
+	if (!ep->messages->enomem.since || ep->messages->enomem.seq != seq ||
+	    ep->messages->enomem.offset != offset) {
+		ep->messages->enomem.since = now;
+		ep->messages->enomem.seq = seq;
+		ep->messages->enomem.offset = offset;
+	} else if (now - ep->messages->enomem.since >= most) {
 		endpoint_no_memory(ep);
 	}
 }
@@ -155,7 +164,7 @@ void inbound_finish(struct inbound *m)
 
 void inbound_end(struct endpoint *ep)
 {
-	LIST_EACH(at, &ep->assembling) {
+	LIST_EACH(at, &ep->messages->assembling) {
 		struct inbound *m = LIST_ENTRY(at, struct inbound, parts);
 
 		if (m->receive) {
@@ -172,6 +181,6 @@ void inbound_end(struct endpoint *ep)
 
 void inbound_forget(struct endpoint *ep)
 {
-	LIST_EACH(at, &ep->unexpected)
+	LIST_EACH(at, &ep->messages->unexpected)
 		inbound_free(LIST_ENTRY(at, struct inbound, node));
 }

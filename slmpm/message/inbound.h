@@ -29,10 +29,24 @@ struct inbound {
 	bool released;          /* area: the reader released it before the end */
 };
 
+struct messages {               /* of an endpoint: those that come */
+	struct list unexpected; /* struct inbound in order of arrival, no receive yet */
+	struct list posted;     /* receives from this peer in posting order, struct request */
+	struct list assembling; /* struct inbound with packets missing */
+	struct held_block *held;
+	uint32_t held_segments; /* of the ring */
+	bool held_elsewhere;    /* the last message held did not lie in the ring */
+	struct {
+		uint64_t since; /* ns */
+		uint64_t seq, offset;
+	} enomem; /* the packet that there is no memory for */
+};
+
+int inbound_begin(struct endpoint *ep);
 /* The first of the active messages that are kept. */
 static inline struct inbound *inbound_first_kept(const struct endpoint *ep)
 {
-	return LIST_ENTRY(ep->am.kept.next, struct inbound, parts);
+	return LIST_ENTRY(ep->kept.next, struct inbound, parts);
 }
 
 /* The next envelope on this link; the credit bounds what may come unasked (R10). */

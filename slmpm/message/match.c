@@ -27,7 +27,7 @@ static struct request *first_in(const struct list *list, const struct endpoint *
 /* Those for other peers are not looked at, however many there are. */
 static struct request *next_posted(const struct endpoint *ep, uint32_t stream)
 {
-	struct request *own = first_in(&ep->posted, ep, stream);
+	struct request *own = first_in(&ep->messages->posted, ep, stream);
 	struct request *any = first_in(&ep->ctx->posted, ep, stream);
 
 	if (!own || !any)
@@ -38,14 +38,14 @@ static struct request *next_posted(const struct endpoint *ep, uint32_t stream)
 /* What is sent behind an active message comes when its handler has run (match_accepted). */
 struct request *match_next(const struct endpoint *ep, uint32_t stream)
 {
-	return LIKELY(list_empty(&ep->am.kept)) ? next_posted(ep, stream) : NULL;
+	return LIKELY(list_empty(&ep->kept)) ? next_posted(ep, stream) : NULL;
 }
 
 /* Where R waits; COUNT: of those there. */
 static struct list *posted_place(const struct request *r, uint32_t **count)
 {
 	*count = r->ep ? &r->ep->before : &r->ctx->posted_count;
-	return r->ep ? &r->ep->posted : &r->ctx->posted;
+	return r->ep ? &r->ep->messages->posted : &r->ctx->posted;
 }
 
 static struct request *unpost(struct request *r)
@@ -62,7 +62,7 @@ struct request *match_posted(struct endpoint *ep, uint32_t stream)
 
 static struct inbound *find_unexpected(const struct request *r, struct endpoint *ep)
 {
-	LIST_EACH(at, &ep->unexpected) {
+	LIST_EACH(at, &ep->messages->unexpected) {
 		struct inbound *m = LIST_ENTRY(at, struct inbound, node);
 
 		if (wants(r, ep, m->stream))
@@ -181,7 +181,7 @@ void match_keep(struct inbound *m)
 {
 	struct endpoint *ep = m->ep;
 
-	list_append(&ep->unexpected, &m->node);
+	list_append(&ep->messages->unexpected, &m->node);
 	ep->before++;
 	ep->ctx->unexpected++;
 	ep->stats->unexpected++;
@@ -190,12 +190,11 @@ void match_keep(struct inbound *m)
 
 void match_accepted(struct endpoint *ep)
 {
-	LIST_EACH(at, &ep->unexpected) {
+	LIST_EACH(at, &ep->messages->unexpected) {
 		struct inbound *m = LIST_ENTRY(at, struct inbound, node);
 		struct request *r;
 
-		if (!list_empty(&ep->am.kept) &&
-		    wire_is_before(inbound_first_kept(ep)->seq, m->seq))
+		if (!list_empty(&ep->kept) && wire_is_before(inbound_first_kept(ep)->seq, m->seq))
 			return;
 		r = unpost(next_posted(ep, m->stream));
 		if (r)
@@ -206,9 +205,9 @@ void match_accepted(struct endpoint *ep)
 /* Among the unexpected, in front of what came after it. */
 static void put_in_order(struct inbound *m)
 {
-	struct list *at = m->ep->unexpected.next;
+	struct list *at = m->ep->messages->unexpected.next;
 
-	while (at != &m->ep->unexpected &&
+	while (at != &m->ep->messages->unexpected &&
 	       wire_is_before(LIST_ENTRY(at, struct inbound, node)->seq, m->seq))
 		at = at->next;
 	list_insert(at, &m->node);
@@ -330,7 +329,7 @@ static void fail_of_any(struct context *ctx, int error)
 
 void match_end(struct endpoint *ep)
 {
-	fail_posted(&ep->posted, ep->life->error);
+	fail_posted(&ep->messages->posted, ep->life->error);
 	fail_of_any(ep->ctx, ep->life->error);
 }
 

@@ -44,7 +44,7 @@ static uint64_t charge_of(const struct endpoint *ep, const struct request *r)
 		return 0;
 	if (r->mode.way == MODE_FETCHED)
 		return WIRE_ENVELOPE;
-	return wire_charge(r->length > ep->eager_max ? ep->packet_max : r->length);
+	return wire_charge(r->length > ep->life->eager_max ? ep->packet_max : r->length);
 }
 
 static bool message_has_credit(struct endpoint *ep, struct request *r)
@@ -72,7 +72,7 @@ bool message_ready(struct endpoint *ep, struct request *r, bool first)
  * credit and chosen the way, but for those that need none. */
 static int begin_message(struct endpoint *ep, struct request *r)
 {
-	bool announce = r->length > ep->eager_max;
+	bool announce = r->length > ep->life->eager_max;
 	bool only = r->length <= (r->wire ? ep->packet_max : ep->only_max);
 	uint32_t first = only ? (uint32_t)r->length : ep->packet_max;
 	struct packet p = {

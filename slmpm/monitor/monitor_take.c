@@ -175,8 +175,8 @@ static void leave_out_unfinished(const struct endpoint *ep, uint64_t *rest)
 		rest[SLMPM_BY_SMT] -= r->kind < REQUEST_PUT && r->numbered;
 	}
 	n = 0;
-	for (const struct list *at = ep->one_sided.live.next;
-	     at != &ep->one_sided.live && n < COUNTED; at = at->next, n++) {
+	for (const struct list *at = ep->one_sided.next; at != &ep->one_sided && n < COUNTED;
+	     at = at->next, n++) {
 		const struct rma_work *w = LIST_ENTRY(at, struct rma_work, live);
 		const struct request *r = LIST_ENTRY(w, struct request, rma);
 		int direct = r->kind == REQUEST_GET ? SLMPM_BY_GET : SLMPM_BY_PUT;
@@ -226,7 +226,7 @@ void monitor_take(struct endpoint *ep, struct slmpm_monitor *out)
 	out->since_ns = m->since;
 	out->queue_depth = ep->link.depth;
 	out->awaiting = monitor_take_length_of(&ep->link.announced);
-	out->one_sided = monitor_take_length_of(&ep->one_sided.live);
+	out->one_sided = monitor_take_length_of(&ep->one_sided);
 	take_rings(ep, out);
 	out->echoes = m->echo.count;
 	out->echo_ns = short_ns(m->echo.time.mean, ns_of_tick / 2);

@@ -171,7 +171,7 @@ static void next_barrier(struct endpoint *ep)
 
 	m->barrier = 0;
 	m->holds &= (uint8_t)~RMA_BARRIER;
-	LIST_EACH(at, &ep->one_sided.live) {
+	LIST_EACH(at, &ep->one_sided) {
 		const struct rma_work *w = LIST_ENTRY(at, struct rma_work, live);
 		const struct request *r = LIST_ENTRY(w, struct request, rma);
 
@@ -233,8 +233,8 @@ void rma_end(struct endpoint *ep)
 	struct rma *m = ep->rma;
 
 	/* Each once, and none is added any more: the endpoint is not UP. */
-	while (!list_empty(&ep->one_sided.live)) {
-		struct rma_work *w = LIST_ENTRY(ep->one_sided.live.next, struct rma_work, live);
+	while (!list_empty(&ep->one_sided)) {
+		struct rma_work *w = LIST_ENTRY(ep->one_sided.next, struct rma_work, live);
 		struct request *r = LIST_ENTRY(w, struct request, rma);
 
 		list_remove(&r->node);

@@ -49,9 +49,9 @@ bool rma_engine_take_back(struct request *r)
 
 void rma_move_end(struct endpoint *ep)
 {
-	if (!ep->one_sided.moving)
+	if (!ep->moving)
 		return;
-	LIST_EACH(at, &ep->one_sided.live) {
+	LIST_EACH(at, &ep->one_sided) {
 		struct rma_work *w = LIST_ENTRY(at, struct rma_work, live);
 
 		(void)rma_move_stop(LIST_ENTRY(w, struct request, rma));

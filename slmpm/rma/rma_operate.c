@@ -24,7 +24,7 @@
 
 bool rma_is_settled(const struct endpoint *ep)
 {
-	return list_empty(&ep->one_sided.live) && !wire_is_before(ep->rma->settled, ep->rma->wrote);
+	return list_empty(&ep->one_sided) && !wire_is_before(ep->rma->settled, ep->rma->wrote);
 }
 
 static bool is_behind(const struct operation *o)

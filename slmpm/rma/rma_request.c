@@ -60,8 +60,7 @@ static bool is_held_up(const struct rma *m, const struct request *r)
 {
 	if (m->barrier && wire_is_before(m->barrier, r->rma.ticket))
 		return true;
-	return r->flags & (SLMPM_FENCE | SLMPM_BARRIER) &&
-	       r->ep->one_sided.live.next != &r->rma.live;
+	return r->flags & (SLMPM_FENCE | SLMPM_BARRIER) && r->ep->one_sided.next != &r->rma.live;
 }
 
 bool rma_ready(struct endpoint *ep, struct request *r, bool first)
@@ -103,9 +102,9 @@ enum rma_by rma_carrier_of(const struct request *r)
 /* Is there anything that an engine has, or is to have? */
 static bool engine_has_any(const struct endpoint *ep)
 {
-	if (ep->one_sided.moving || ep->ask_min == UINT64_MAX)
-		return ep->one_sided.moving;
-	LIST_EACH(at, &ep->one_sided.live) {
+	if (ep->moving || ep->ask_min == UINT64_MAX)
+		return ep->moving;
+	LIST_EACH(at, &ep->one_sided) {
 		const struct rma_work *w = LIST_ENTRY(at, struct rma_work, live);
 
 		if (w->asked && !w->parked)
@@ -138,7 +137,7 @@ void rma_wake(struct endpoint *ep)
 		if (is_held_up(m, r) || (by == RMA_BY_RING && !rma_take_slot(m, r)))
 			return;
 		/* A flush is done when it is the only one. */
-		if (!r->rma.remote && ep->one_sided.live.next != &r->rma.live)
+		if (!r->rma.remote && ep->one_sided.next != &r->rma.live)
 			return;
 		list_remove(&r->node);
 		r->rma.parked = false;
@@ -179,7 +178,7 @@ int rma_submit(struct request *r)
 	monitor_requested(r);
 	r->rma.ticket = wire_next(&m->tickets);
 	r->rma.is_long = rma_is_long(ep, r);
-	list_append(&ep->one_sided.live, &r->rma.live);
+	list_append(&ep->one_sided, &r->rma.live);
 	if (r->rma.remote)
 		r->rma.remote->active++;
 	place(ep, r);

@@ -81,7 +81,7 @@ void arrival_loan(struct endpoint *ep, const struct head *h)
 	if (m->final)
 		m->total = m->got;
 	else
-		list_append(&ep->assembling, &m->parts);
+		list_append(&ep->messages->assembling, &m->parts);
 	r = match_posted(ep, h->stream);
 	if (r)
 		match_give(m, r);

@@ -117,7 +117,7 @@ static COLD void take_timed(struct endpoint *ep, const struct head *h)
 		return;
 	}
 	take_only(ep, h);
-	if (LIKELY(!ep->enomem.now))
+	if (LIKELY(!ep->enomem))
 		sample_asked(ep, h);
 }
 
@@ -173,7 +173,7 @@ void arrival_first(struct endpoint *ep, const struct head *h)
 	m->cleared = announced && h->seq == ep->link.landing->asked;
 	m->charge = charge;
 	m->damaged = h->damaged;
-	list_append(&ep->assembling, &m->parts);
+	list_append(&ep->messages->assembling, &m->parts);
 	if (r) {
 		match_unpost(r);
 		match_give(m, r);
@@ -256,7 +256,7 @@ void arrival_withdrawn(struct endpoint *ep, const struct head *h)
 	if (m->charge)
 		link_discharge(ep, m->charge);
 	if (m->active)
-		ep->am.message = NULL;
+		ep->am->message = NULL;
 	if (m->cleared)
 		(void)link_disown(ep, WIRE_CLEAR, m->seq);
 	inbound_free(m);

@@ -48,7 +48,7 @@ static int64_t hold_request(struct context *ctx, struct endpoint *ep, uint32_t s
 		held_release(ep, held_find(ep, *buf));
 	}
 	if (ep)
-		ep->held_elsewhere = rc == 0 && !r.held;
+		ep->messages->held_elsewhere = rc == 0 && !r.held;
 	len = rc < 0 ? rc : take_held(&r, buf);
 	if (done)
 		completion_copy(done, &r.result);
@@ -69,7 +69,7 @@ int64_t slmpm_hold(slmpm_peer peer, uint32_t stream, const void **buf, struct sl
 	ctx = message_source(peer, &ep, &rc);
 	if (!ctx)
 		return rc;
-	if (ep && !ep->held_elsewhere)
+	if (ep && !ep->messages->held_elsewhere)
 		a = message_hold_direct(ep, stream, done, timeout_ms);
 	if (a) {
 		*buf = a->data;
