@@ -109,13 +109,8 @@ struct endpoint *endpoint_new(struct context *ctx, const struct fabric *fabric)
 	}
 	stats_assign(ep);
 	endpoint_name(ep);
-	PART_EACH(part, parts.begin) {
-		if ((*part)(ep) == 0)
-			continue;
-		error_set(SLMPM_ENOMEM, "for a peer");
-		endpoint_forget(ep);
-		return NULL;
-	}
+	PART_EACH(part, parts.begin)
+		(*part)(ep);
 	return ep;
 }
 

@@ -61,8 +61,8 @@ struct parts {
 	size_t peer_size;
 	bool (*make)(struct endpoint *ep);
 	void (*unmake)(struct endpoint *ep);
-	/* A peer comes to be. 0, or negative: no memory, and `free` follows. */
-	int (*const *begin)(struct endpoint *ep);
+	/* A peer comes to be. */
+	void (*const *begin)(struct endpoint *ep);
 	/* May a message to it go straight to its link? That is: nothing of any room is under way that comes before. */
 	bool (*is_direct)(const struct endpoint *ep);
 	/* It is connected: ep->state is UP. */

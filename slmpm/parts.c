@@ -51,8 +51,11 @@ struct rooms {
 	struct fifo fifo;
 	struct loans loans;
 	struct messages messages;
+	struct reaction reaction;
 	struct regions regions;
 	struct landing landing;
+	struct rma rma;
+	struct totals_peer totals;
 	struct watermark watermark;
 };
 
@@ -62,15 +65,18 @@ static bool parts_make(struct endpoint *ep)
 
 	if (!r)
 		return false;
+	r->figures.totals = &r->totals;
 	ep->life = &r->life;
 	ep->figures = &r->figures;
-	ep->am = &r->am;
-	ep->fifo = &r->fifo;
-	ep->loans = &r->loans;
-	ep->messages = &r->messages;
-	ep->regions = &r->regions;
 	ep->link.landing = &r->landing;
 	ep->link.watermark = &r->watermark;
+	ep->reaction = &r->reaction;
+	ep->loans = &r->loans;
+	ep->messages = &r->messages;
+	ep->am = &r->am;
+	ep->regions = &r->regions;
+	ep->rma = &r->rma;
+	ep->fifo = &r->fifo;
 	return true;
 }
 
@@ -129,9 +135,9 @@ static const struct fabric *(*const before[])(const struct fabric *) = {
 	NULL,
 };
 
-static int (*const begin[])(struct endpoint *) = {
-	inbound_begin, am_begin_peer, fifo_begin,  area_begin, memory_begin, rma_new,
-	totals_new,    late_new,      monitor_new, NULL, /* the last is taken down by `leave` alone */
+static void (*const begin[])(struct endpoint *) = {
+	inbound_begin, am_begin_peer, fifo_begin,  area_begin,
+	memory_begin,  rma_begin,     monitor_new, NULL,
 };
 
 static void (*const up[])(struct endpoint *) = {
@@ -172,8 +178,7 @@ static void (*const leave[])(struct endpoint *) = {
 };
 
 static void (*const without_link[])(struct endpoint *) = {
-	addressee_free, bundle_free, emulate_free, rma_free,
-	process_free,   totals_free, late_free,    NULL,
+	addressee_free, bundle_free, emulate_free, rma_free, process_free, NULL,
 };
 
 /* ---- requests ------------------------------------------------------------------------------------ */

@@ -22,7 +22,7 @@ struct am {                      /* of an endpoint */
 	uint64_t uncleared;      /* envelope of that entry */
 };
 
-int am_begin_peer(struct endpoint *ep);
+void am_begin_peer(struct endpoint *ep);
 /* The endpoint has ended: nothing of a message comes any more. */
 void am_end(struct endpoint *ep);
 

@@ -69,12 +69,11 @@ int slmpm_am_handler(slmpm_ctx handle, uint16_t id, slmpm_am_fn *fn, void *arg)
 
 /* ---- its life -------------------------------------------------------------------------------- */
 
-int am_begin_peer(struct endpoint *ep)
+void am_begin_peer(struct endpoint *ep)
 {
 	list_init(&ep->kept);
 	list_init(&ep->am->awaiting);
 	ep->am->tags = endpoint_start(ep);
-	return 0;
 }
 
 void am_end(struct endpoint *ep)

@@ -22,7 +22,6 @@
 #include "slmpm/base/error.h"
 #include "slmpm/mirror/track.h"
 #include "slmpm/track/finder.h"
-#include "slmpm/rma/rma.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/base/sized.h"
 #include "slmpm/part.h"
@@ -312,6 +311,6 @@ uint64_t slmpm_memory_per_peer(void)
 						   fabric);
 	if (config->routes.count > 1)
 		links += (uint64_t)config->links_log + bond_fabric.link_size;
-	return links + sizeof(struct endpoint) + parts.peer_size + sizeof(struct rma) +
-	       sizeof(struct control) + monitor_memory();
+	return links + sizeof(struct endpoint) + parts.peer_size + sizeof(struct control) +
+	       monitor_memory();
 }

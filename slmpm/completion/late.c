@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "slmpm/endpoint.h"
@@ -15,27 +14,6 @@
 
 #define INSPECT_TICKS (UINT64_C(20) << 20) /* 4 to 20 ms: between two of calls that only try */
 #define SILENT_MS     1000                 /* without a read, though there is something to read */
-
-/* What is known of a peer's reaction; inspected in failing calls alone. */
-struct reaction {
-	bool reported;      /* an event has reported the present stop */
-	uint64_t inspected; /* ticks, of the last inspection */
-	uint64_t read;      /* segments that the peer had read at SINCE */
-	uint64_t since;     /* ns; 0: the peer had read all */
-	char reason[64];    /* "its process is stopped" and the like, or "" */
-};
-
-int late_new(struct endpoint *ep)
-{
-	ep->reaction = calloc(1, sizeof(*ep->reaction));
-	return ep->reaction ? 0 : -ENOMEM;
-}
-
-void late_free(struct endpoint *ep)
-{
-	free(ep->reaction);
-	ep->reaction = NULL;
-}
 
 /* The letter of /proc/PID/stat, or '?'. */
 static char late_state_of(int pid)

@@ -7,9 +7,15 @@
 
 struct endpoint;
 
-/* What is to be known of EP's reaction: 0, or -ENOMEM. */
-int late_new(struct endpoint *ep);
-void late_free(struct endpoint *ep);
+/* What is known of a peer's reaction; inspected in failing calls alone. */
+struct reaction {
+	bool reported;      /* an event has reported the present stop */
+	uint64_t inspected; /* ticks, of the last inspection */
+	uint64_t read;      /* segments that the peer had read at SINCE */
+	uint64_t since;     /* ns; 0: the peer had read all */
+	char reason[64];    /* "its process is stopped" and the like, or "" */
+};
+
 /* The code, positive: a call of TIMEOUT_MS 0 only tries. */
 static inline int late_code(int timeout_ms)
 {

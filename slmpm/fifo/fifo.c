@@ -181,10 +181,9 @@ void fifo_dispose(struct fifo_entry *e, int status)
 		am_ack_clear_next(ep);
 }
 
-int fifo_begin(struct endpoint *ep)
+void fifo_begin(struct endpoint *ep)
 {
 	list_init(&ep->fifo->entries);
-	return 0;
 }
 
 void fifo_end(struct endpoint *ep)

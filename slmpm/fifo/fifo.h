@@ -57,7 +57,7 @@ int fifo_put(const struct operation *o);
 void fifo_arrived(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total,
 		  unsigned char *memory, uint64_t charge);
 
-int fifo_begin(struct endpoint *ep);
+void fifo_begin(struct endpoint *ep);
 
 /* ---- ends ------------------------------------------------------------------------------------ */
 

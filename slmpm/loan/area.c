@@ -13,10 +13,9 @@
 
 #define AREA_MIN (UINT64_C(64) << 10)
 
-int area_begin(struct endpoint *ep)
+void area_begin(struct endpoint *ep)
 {
 	ep->loans->next = (uint32_t)endpoint_start(ep);
-	return 0;
 }
 
 static struct area *best_free(struct endpoint *ep, uint64_t length)

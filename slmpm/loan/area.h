@@ -36,7 +36,7 @@ struct loans { /* of an endpoint */
 	uint8_t hint; /* mode_hint(): the link of the handle that it was asked for with */
 };
 
-int area_begin(struct endpoint *ep);
+void area_begin(struct endpoint *ep);
 /* A free area of at least LENGTH bytes, marked busy; NULL with *RC and the detail set. */
 struct area *area_take(struct endpoint *ep, uint64_t length, int *rc);
 /* The reader has returned one of ours. */

@@ -10,12 +10,11 @@
 #include "slmpm/link/wait.h"
 #include "slmpm/link/landing.h"
 
-int inbound_begin(struct endpoint *ep)
+void inbound_begin(struct endpoint *ep)
 {
 	list_init(&ep->messages->unexpected);
 	list_init(&ep->messages->posted);
 	list_init(&ep->messages->assembling);
-	return 0;
 }
 
 bool inbound_envelope(struct endpoint *ep, const struct head *h, uint64_t charge)

@@ -42,7 +42,7 @@ struct messages {               /* of an endpoint: those that come */
 	} enomem; /* the packet that there is no memory for */
 };
 
-int inbound_begin(struct endpoint *ep);
+void inbound_begin(struct endpoint *ep);
 /* The first of the active messages that are kept. */
 static inline struct inbound *inbound_first_kept(const struct endpoint *ep)
 {

@@ -20,15 +20,14 @@ _Static_assert(SLMPM_MONITOR_PATHS == BOND_PATHS, "one place for each link");
 #define SPARED  8 /* all but one of so many: traffic behind silence alone is measured, too */
 #define WINDOW  UINT64_C(100000000) /* ns, at least, that a rate is taken over */
 
-int monitor_new(struct endpoint *ep)
+void monitor_new(struct endpoint *ep)
 {
 	ep->monitor = calloc(1, sizeof(*ep->monitor));
 	if (!ep->monitor)
-		return 0; /* without one it is not measured */
+		return; /* without one it is not measured */
 	ep->monitor->since = ep->monitor->flow.ns = clock_now();
 	ep->monitor->echo.id = ep->monitor->sample.seq = ep->monitor->sample.sent = ep->sent;
 	monitor_page_assign(ep);
-	return 0;
 }
 
 void monitor_agreed(struct endpoint *ep, uint64_t features)

@@ -88,7 +88,7 @@ struct monitor { /* of an endpoint */
 /* What all links of the context have carried: messages and one-sided operations. */
 uint64_t echo_traffic(const struct context *ctx);
 /* Without memory for it the endpoint goes unwatched. */
-int monitor_new(struct endpoint *ep);
+void monitor_new(struct endpoint *ep);
 /* What has been agreed: WIRE_FEATURE_*. */
 void monitor_agreed(struct endpoint *ep, uint64_t features);
 /* An ended peer's place in the pages is others' to take; its figures stay there until then. */

@@ -247,18 +247,6 @@ static void bring_up(struct endpoint *ep, int live)
 	ep->figures->totals->live = live;
 }
 
-int totals_new(struct endpoint *ep)
-{
-	ep->figures->totals = calloc(1, sizeof(*ep->figures->totals));
-	return ep->figures->totals ? 0 : -ENOMEM;
-}
-
-void totals_free(struct endpoint *ep)
-{
-	free(ep->figures->totals);
-	ep->figures->totals = NULL;
-}
-
 void totals_begin(struct endpoint *ep)
 {
 	totals_name(ep);

@@ -40,8 +40,6 @@ struct totals_peer {                    /* of a connection */
 };
 
 /* EP's part of them: 0, or -ENOMEM. */
-int totals_new(struct endpoint *ep);
-void totals_free(struct endpoint *ep);
 /* EP's handshake is through; it has ended, or never came so far; and goes. */
 void totals_begin(struct endpoint *ep);
 void totals_end(struct endpoint *ep);

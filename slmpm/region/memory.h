@@ -183,7 +183,7 @@ static inline void memory_copied(struct remote *r)
 
 /* ---- the life of an endpoint and a context ---- */
 
-int memory_begin(struct endpoint *ep);
+void memory_begin(struct endpoint *ep);
 /* It is UP: the peer's numbers begin where it says. */
 void memory_up(struct endpoint *ep);
 /* The peer's PACKET of LENGTH over the control socket; LOST: its descriptor found no room here. *FD: that which came along, or -1;

@@ -202,13 +202,12 @@ void memory_arrival(struct endpoint *ep, const struct head *h)
 
 /* ---- the endpoint's life -------------------------------------------------------------------- */
 
-int memory_begin(struct endpoint *ep)
+void memory_begin(struct endpoint *ep)
 {
 	list_init(&ep->regions->offered);
 	list_init(&ep->regions->open);
 	list_init(&ep->regions->shared);
 	ep->regions->last = (uint32_t)endpoint_start(ep);
-	return 0;
 }
 
 void memory_up(struct endpoint *ep)

@@ -95,7 +95,7 @@ struct rma { /* of an endpoint */
 
 /* R, one of these, has been copied here after all, from the byte FROM on. */
 void rma_uncount(const struct request *r, uint64_t from);
-int rma_new(struct endpoint *ep);
+void rma_begin(struct endpoint *ep);
 /* It is connected: the peer's numbers begin where it says. */
 void rma_up(struct endpoint *ep);
 void rma_free(struct endpoint *ep);

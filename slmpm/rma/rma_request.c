@@ -15,15 +15,11 @@
 
 /* ---- slots, turns --------------------------------------------------------------------------- */
 
-int rma_new(struct endpoint *ep)
+void rma_begin(struct endpoint *ep)
 {
-	ep->rma = calloc(1, sizeof(*ep->rma));
-	if (!ep->rma)
-		return -SLMPM_ENOMEM;
 	ep->rma->seq = ep->rma->wrote = ep->rma->settled = endpoint_start(ep);
 	ep->rma->tickets = endpoint_start(ep);
 	list_init(&ep->rma->parked);
-	return 0;
 }
 
 void rma_up(struct endpoint *ep)
@@ -33,10 +29,7 @@ void rma_up(struct endpoint *ep)
 
 void rma_free(struct endpoint *ep)
 {
-	if (ep->rma)
-		free(ep->rma->stage);
-	free(ep->rma);
-	ep->rma = NULL;
+	free(ep->rma->stage);
 }
 
 bool rma_take_slot(struct rma *m, struct request *r)
