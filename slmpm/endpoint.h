@@ -22,7 +22,6 @@
 struct addressee;
 struct am;
 struct control;
-struct fifo;
 struct figures;
 struct landing;
 struct listener;
@@ -182,7 +181,6 @@ struct endpoint {
 	struct rma *rma;
 	struct emulation *emulation;
 	struct share *share;
-	struct fifo *fifo;
 	struct mirrors *mirrors;
 };
 

@@ -48,7 +48,6 @@ struct rooms {
 	struct life life; /* the first: it stands for all */
 	struct figures figures;
 	struct am am;
-	struct fifo fifo;
 	struct loans loans;
 	struct messages messages;
 	struct reaction reaction;
@@ -76,7 +75,6 @@ static bool parts_make(struct endpoint *ep)
 	ep->am = &r->am;
 	ep->regions = &r->regions;
 	ep->rma = &r->rma;
-	ep->fifo = &r->fifo;
 	return true;
 }
 
@@ -136,12 +134,11 @@ static const struct fabric *(*const before[])(const struct fabric *) = {
 };
 
 static void (*const begin[])(struct endpoint *) = {
-	inbound_begin, am_begin_peer, fifo_begin,  area_begin,
-	memory_begin,  rma_begin,     monitor_new, NULL,
+	inbound_begin, am_begin_peer, area_begin, memory_begin, rma_begin, monitor_new, NULL,
 };
 
 static void (*const up[])(struct endpoint *) = {
-	landing_up, memory_up, rma_up, listener_up, totals_begin, link_up, NULL,
+	memory_up, rma_up, listener_up, totals_begin, link_up, NULL,
 };
 
 static int (*const step[])(struct endpoint *) = {
@@ -155,15 +152,11 @@ static void (*const ending[])(struct endpoint *) = {
 	NULL,
 };
 
-static void (*const end[])(struct endpoint *) =
-	{
-		am_end,      fetch_end,          link_queue_end,
-		emulate_end, rma_move_end, /* before the requests whose bytes it moves */
-		ask_end,     am_ack_end,         fifo_end,
-		rma_end,     link_drop_deferred, memory_end,
-		mirror_end,  inbound_end, /* what has begun to arrive has a receive, which match_end would find without it */
-		match_end,   workqueue_fail,     link_end,
-		totals_end,  monitor_ended,      NULL,
+static void (*const end[])(struct endpoint *) = {
+	fetch_end,  link_queue_end, emulate_end, rma_move_end, /* before the requests whose bytes it moves */
+	ask_end,    am_ack_end,     fifo_end,    rma_end,      link_drop_deferred, memory_end,
+	mirror_end, inbound_end, /* what has begun to arrive has a receive, which match_end would find without it */
+	match_end,  workqueue_fail, link_end,    totals_end,   monitor_ended,      NULL,
 };
 
 static void (*const reclaim[])(struct endpoint *) = {

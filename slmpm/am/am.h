@@ -17,14 +17,13 @@ struct am {                      /* of an endpoint */
 	struct list awaiting;    /* struct request: all of it is out, its answer is not here */
 	uint64_t tags;           /* given to such */
 	uint32_t abandoned;      /* answers to come that nobody waits for */
-	uint32_t longs;          /* entries of its in the FIFO, beyond the credit */
+	struct list entries;     /* struct fifo_entry: of the peer's */
+	uint32_t longs;          /* of the entries, those beyond the credit */
 	bool holds_up;           /* a long entry is announced that waits for the end of `longs` */
 	uint64_t uncleared;      /* envelope of that entry */
 };
 
 void am_begin_peer(struct endpoint *ep);
-/* The endpoint has ended: nothing of a message comes any more. */
-void am_end(struct endpoint *ep);
 
 static inline uint32_t am_stream(uint16_t id, size_t head_len)
 {

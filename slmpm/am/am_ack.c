@@ -149,6 +149,7 @@ void am_ack_arrived(struct endpoint *ep, uint32_t stream, const void *data, uint
 
 void am_ack_end(struct endpoint *ep)
 {
+	ep->am->message = NULL;
 	LIST_EACH(at, &ep->am->awaiting) {
 		list_remove(at);
 		request_finish(LIST_ENTRY(at, struct request, node), -ep->life->error);

@@ -73,12 +73,8 @@ void am_begin_peer(struct endpoint *ep)
 {
 	list_init(&ep->kept);
 	list_init(&ep->am->awaiting);
+	list_init(&ep->am->entries);
 	ep->am->tags = endpoint_start(ep);
-}
-
-void am_end(struct endpoint *ep)
-{
-	ep->am->message = NULL;
 }
 
 /* ---- what arrives --------------------------------------------------------------------------- */

@@ -2,7 +2,6 @@
 /* A peer that is late may be stopped, traced or busy: what can be known of it (late.h). */
 #include "slmpm/completion/late.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

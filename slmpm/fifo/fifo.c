@@ -80,7 +80,7 @@ static void fifo_own_put(struct endpoint *ep, const struct fifo_put *q, const vo
 	e->is_long = charge < wire_charge(total);
 	ep->am->longs += e->is_long;
 	list_append(&ctx->fifo, &e->node);
-	list_append(&ep->fifo->entries, &e->of_peer);
+	list_append(&ep->am->entries, &e->of_peer);
 	ep->stats->fifo_entries++;
 	ctx->news = true;
 	context_changed(ctx);
@@ -181,14 +181,9 @@ void fifo_dispose(struct fifo_entry *e, int status)
 		am_ack_clear_next(ep);
 }
 
-void fifo_begin(struct endpoint *ep)
-{
-	list_init(&ep->fifo->entries);
-}
-
 void fifo_end(struct endpoint *ep)
 {
-	LIST_EACH(of_peer, &ep->fifo->entries) {
+	LIST_EACH(of_peer, &ep->am->entries) {
 		struct request *r = LIST_ENTRY(of_peer, struct fifo_entry, of_peer)->store;
 
 		if (!r)
@@ -202,8 +197,8 @@ void fifo_end(struct endpoint *ep)
 
 void fifo_forget(struct endpoint *ep)
 {
-	while (!list_empty(&ep->fifo->entries))
-		fifo_dispose(LIST_ENTRY(ep->fifo->entries.next, struct fifo_entry, of_peer), 0);
+	while (!list_empty(&ep->am->entries))
+		fifo_dispose(LIST_ENTRY(ep->am->entries.next, struct fifo_entry, of_peer), 0);
 }
 
 void fifo_fork(void)

@@ -57,8 +57,6 @@ int fifo_put(const struct operation *o);
 void fifo_arrived(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total,
 		  unsigned char *memory, uint64_t charge);
 
-void fifo_begin(struct endpoint *ep);
-
 /* ---- ends ------------------------------------------------------------------------------------ */
 
 /* Out of the FIFO; its origin learns STATUS, if it wants to, and has its credit back. */

@@ -154,11 +154,6 @@ void landing_inspect_all(struct context *ctx)
 		landing_inspect(ctx->endpoints[i]);
 }
 
-void landing_up(struct endpoint *ep)
-{
-	ep->link.landing->asked = endpoint_start_in(ep);
-}
-
 void landing_end(struct endpoint *ep)
 {
 	if (ep->link.landing->state == LANDING_KNOWN)

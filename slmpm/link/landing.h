@@ -39,8 +39,6 @@ static inline void landing_moved_all(struct context *ctx)
 	if (UNLIKELY(ctx->landings))
 		landing_inspect_all(ctx);
 }
-/* The endpoint is UP: numbers that its peer gives begin. */
-void landing_up(struct endpoint *ep);
 /* The endpoint ends: nothing of it goes anywhere any more. */
 void landing_end(struct endpoint *ep);
 

@@ -11,6 +11,7 @@
 #include "slmpm/part.h"
 #include "slmpm/stats.h"
 #include "slmpm/bond/bond.h"
+#include "slmpm/link/landing.h"
 
 #define UNPROTECTS      16 /* in vain */
 #define UNPROTECT_PIECE (UINT64_C(1) << 18)
@@ -317,6 +318,7 @@ void link_closed(struct endpoint *ep, const struct head *h)
 
 void link_up(struct endpoint *ep)
 {
+	ep->link.landing->asked = endpoint_start_in(ep);
 	link_flush(ep);
 	ep->link.due_max = FABRIC_DUE((uint32_t)link_ring_in(ep));
 	(void)link_push(ep);

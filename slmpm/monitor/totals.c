@@ -3,7 +3,6 @@
 #include "slmpm/monitor/totals.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
