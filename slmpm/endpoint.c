@@ -62,7 +62,6 @@ static void endpoint_forget(struct endpoint *ep)
 	PART_EACH(part, parts.free)
 		(*part)(ep);
 	context_remove(ep->ctx, ep);
-	parts.unmake(ep);
 	handle_free(&endpoint_table, ep);
 }
 
@@ -103,7 +102,6 @@ struct endpoint *endpoint_new(struct context *ctx, const struct fabric *fabric)
 	if (!endpoint_begin(ep, ctx) || make_link(ep, domain) < 0 || context_add(ctx, ep) < 0) {
 		error_set(SLMPM_ENOMEM, "for a peer's link");
 		free(ep->link.port);
-		parts.unmake(ep);
 		handle_free(&endpoint_table, ep);
 		return NULL;
 	}

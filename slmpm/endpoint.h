@@ -30,6 +30,7 @@ struct messages;
 struct monitor;
 struct process;
 struct reaction;
+struct rooms;
 struct regions;
 struct secondary;
 struct watermark;
@@ -122,6 +123,7 @@ struct life {
 struct endpoint {
 	struct handle handle;
 	struct context *ctx; /* never NULL again: another thread may look just as it is freed */
+	struct rooms *rooms; /* parts.c: as long as the handle's slot, for the same reason */
 	struct unpack unpack;
 	struct link link;
 	uint32_t state; /* enum slmpm_peer_state */
@@ -137,10 +139,8 @@ struct endpoint {
 	uint64_t credit;     /* the most that may be charged beyond those credited */
 	uint32_t packet_max; /* payload of First and Middle, exactly */
 	uint32_t only_max;   /* payload of a plain message's Only, at most */
-	uint64_t
-		fetch_min; /* length from which the peer may fetch messages; UINT64_MAX: it cannot */
-	uint64_t
-		ask_min; /* length of operations for the peer's engine (ask.h); UINT64_MAX: it has none */
+	uint64_t fetch_min;  /* shortest message that the peer may fetch; or UINT64_MAX */
+	uint64_t ask_min;    /* shortest operation for the peer's engine; or UINT64_MAX */
 	struct bundle bundle;
 	bool sampling; /* the next message takes the slow path, and is timed (monitor/sample.c) */
 	bool closing;

@@ -57,10 +57,9 @@ struct parts {
 
 	/* What stands before its fabric: FABRIC itself, or a table of its own. */
 	const struct fabric *(*const *before)(const struct fabric *fabric);
-	/* What all rooms keep of a peer: its size; made, all zero; and freed. */
+	/* What all rooms keep of a peer, all zero: its size; false, there is no memory. */
 	size_t peer_size;
 	bool (*make)(struct endpoint *ep);
-	void (*unmake)(struct endpoint *ep);
 	/* A peer comes to be. */
 	void (*const *begin)(struct endpoint *ep);
 	/* May a message to it go straight to its link? That is: nothing of any room is under way that comes before. */

@@ -3,6 +3,7 @@
 #include "slmpm/part.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "slmpm/connect/secondary.h"
 #include "slmpm/calls/close.h"
@@ -43,9 +44,9 @@
 #include "slmpm/stats.h"
 #include "slmpm/workqueue/workqueue.h"
 
-/* What each room keeps of a peer and none of the 8-byte paths reads. */
+/* What rooms keep of every peer. Of the 8-byte paths only those to its memory read of it: rma.holds. */
 struct rooms {
-	struct life life; /* the first: it stands for all */
+	struct life life;
 	struct figures figures;
 	struct am am;
 	struct loans loans;
@@ -60,10 +61,12 @@ struct rooms {
 
 static bool parts_make(struct endpoint *ep)
 {
-	struct rooms *r = calloc(1, sizeof(*r));
+	struct rooms *r = ep->rooms ? ep->rooms : malloc(sizeof(*r));
 
 	if (!r)
 		return false;
+	memset(r, 0, sizeof(*r));
+	ep->rooms = r;
 	r->figures.totals = &r->totals;
 	ep->life = &r->life;
 	ep->figures = &r->figures;
@@ -76,11 +79,6 @@ static bool parts_make(struct endpoint *ep)
 	ep->regions = &r->regions;
 	ep->rma = &r->rma;
 	return true;
-}
-
-static void parts_unmake(struct endpoint *ep)
-{
-	free(ep->life);
 }
 
 /* Is EP up, with nothing of any room under way that would be overtaken or left waiting? */
@@ -228,7 +226,6 @@ const struct parts parts = {
 	.before = before,
 	.peer_size = sizeof(struct rooms),
 	.make = parts_make,
-	.unmake = parts_unmake,
 	.begin = begin,
 	.is_direct = parts_is_direct,
 	.up = up,
