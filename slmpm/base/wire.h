@@ -231,9 +231,15 @@ struct wire_granted {
 };
 _Static_assert(sizeof(struct wire_granted) == 40, "wire layout");
 
-#define WIRE_KEY_MAGIC   UINT32_C(0x314b4c53) /* "SLK1" */
-#define WIRE_KEYS_MAX    4096                 /* that a peer may hold at once */
-#define WIRE_CONTROL_MAX 64                   /* payload of a packet without message */
+#define WIRE_KEY_MAGIC UINT32_C(0x314b4c53) /* "SLK1" */
+struct wire_key {
+	uint32_t magic, access;
+	uint64_t grant, size, address;
+	unsigned char secret[16], zero[16]; /* zero: of later releases */
+};
+_Static_assert(sizeof(struct wire_key) == 64, "wire layout");
+#define WIRE_KEYS_MAX    4096 /* that a peer may hold at once */
+#define WIRE_CONTROL_MAX 64   /* payload of a packet without message */
 
 #define WIRE_ENVELOPE 64
 

@@ -95,24 +95,22 @@ static void region_free(struct region *region)
 	handle_free(&region_table, region);
 }
 
-int slmpm_mem_alloc(slmpm_ctx handle, size_t size, uint32_t access, slmpm_mem *mem, void **base)
+/* Of SIZE bytes at *BASE; with NULL there they are allocated, and it says where. */
+static int region_make(slmpm_ctx handle, void **base, size_t size, uint32_t access, slmpm_mem *mem)
 {
-	int rc = memory_check("slmpm_mem_alloc", base ? (void *)mem : NULL, size, access);
 	struct region *region;
-	struct context *ctx;
+	int rc = 0;
+	struct context *ctx = context_get(handle, &rc);
 
-	if (rc < 0)
-		return rc;
-	ctx = context_get(handle, &rc);
 	if (!ctx)
 		return rc;
 	context_lock(ctx);
 	region = region_new(ctx, access);
-	rc = region ? 0 : -SLMPM_ENOMEM;
 	if (region) {
-		region->allocated = true;
+		region->allocated = !*base;
+		region->memory.base = *base;
 		region->memory.size = size;
-		rc = allocate(region);
+		rc = region->allocated ? allocate(region) : 0;
 		if (rc < 0) {
 			rc = error_system(rc, "memory for a region is not to be had");
 			region_free(region);
@@ -122,31 +120,30 @@ int slmpm_mem_alloc(slmpm_ctx handle, size_t size, uint32_t access, slmpm_mem *m
 		}
 	}
 	context_unlock(ctx);
+	return region ? rc : -SLMPM_ENOMEM;
+}
+
+int slmpm_mem_alloc(slmpm_ctx ctx, size_t size, uint32_t access, slmpm_mem *mem, void **base)
+{
+	int rc = memory_check("slmpm_mem_alloc", base ? (void *)mem : NULL, size, access);
+	void *at = NULL;
+
+	if (rc == 0)
+		rc = region_make(ctx, &at, size, access, mem);
+	if (rc == 0)
+		*base = at;
 	return rc;
 }
 
-int slmpm_mem_register(slmpm_ctx handle, void *base, size_t size, uint32_t access, slmpm_mem *mem)
+int slmpm_mem_register(slmpm_ctx ctx, void *base, size_t size, uint32_t access, slmpm_mem *mem)
 {
 	int rc = memory_check("slmpm_mem_register", mem, size, access);
-	struct region *region;
-	struct context *ctx;
 
 	if (rc < 0)
 		return rc;
 	if (!base || size > UINTPTR_MAX - (uintptr_t)base)
 		return error_set(SLMPM_EINVAL, "slmpm_mem_register: %zu bytes at %p", size, base);
-	ctx = context_get(handle, &rc);
-	if (!ctx)
-		return rc;
-	context_lock(ctx);
-	region = region_new(ctx, access);
-	if (region) {
-		region->memory.base = base;
-		region->memory.size = size;
-		mem->id = handle_id(region);
-	}
-	context_unlock(ctx);
-	return region ? 0 : -SLMPM_ENOMEM;
+	return region_make(ctx, &base, size, access, mem);
 }
 
 /* ---- looking at it -------------------------------------------------------------------------- */

@@ -221,15 +221,9 @@ void grant_accepted(struct endpoint *ep, uint32_t id);
 void grant_answered(struct endpoint *ep, uint32_t id, bool released, bool mapping);
 void grant_end_all(struct endpoint *ep);
 
-struct key { /* its bytes taken apart */
-	uint32_t grant, access;
-	uint64_t size, address;
-	const unsigned char *secret;
-};
-
 void key_write(struct slmpm_key *key, const struct grant *g);
-/* False: the bytes are none. */
-bool key_read(const struct slmpm_key *key, struct key *k);
+/* In this machine's byte order; false: the bytes are none. */
+bool key_read(const struct slmpm_key *key, struct wire_key *k);
 /* In constant time. */
 bool key_same_secret(const unsigned char *a, const unsigned char *b);
 

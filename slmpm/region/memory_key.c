@@ -14,53 +14,33 @@
 
 /* ---- the bytes ------------------------------------------------------------------------------ */
 
-static void memory_key_put(unsigned char **at, uint64_t value, int bytes)
-{
-	for (int i = 0; i < bytes; i++)
-		*(*at)++ = (unsigned char)(value >> 8 * i);
-}
-
 void key_write(struct slmpm_key *key, const struct grant *g)
 {
-	unsigned char *at = key->bytes;
+	struct wire_key k = {
+		.magic = LITTLE_32(WIRE_KEY_MAGIC),
+		.access = LITTLE_32(g->access),
+		.grant = LITTLE_64(g->id),
+		.size = LITTLE_64(g->region->memory.size),
+		.address = LITTLE_64((uint64_t)(uintptr_t)g->region->memory.base),
+	};
 
-	memset(key, 0, sizeof(*key));
-	memory_key_put(&at, WIRE_KEY_MAGIC, 4);
-	memory_key_put(&at, g->access, 4);
-	memory_key_put(&at, g->id, 8);
-	memory_key_put(&at, g->region->memory.size, 8);
-	memory_key_put(&at, (uint64_t)(uintptr_t)g->region->memory.base, 8);
-	memcpy(at, g->secret, KEY_SECRET);
+	memcpy(k.secret, g->secret, KEY_SECRET);
+	memcpy(key->bytes, &k, sizeof(k));
 }
 
-static uint64_t get(const unsigned char **at, int bytes)
+bool key_read(const struct slmpm_key *key, struct wire_key *k)
 {
-	uint64_t value = 0;
+	unsigned char rest = 0;
 
-	for (int i = 0; i < bytes; i++) {
-		uint64_t byte = *(*at)++;
-
-		value |= byte << 8 * i;
-	}
-	return value;
-}
-
-bool key_read(const struct slmpm_key *key, struct key *k)
-{
-	const unsigned char *at = key->bytes;
-	uint64_t magic = get(&at, 4), grant;
-	unsigned char rest = 0; /* of later releases */
-
-	k->access = (uint32_t)get(&at, 4);
-	grant = get(&at, 8);
-	k->grant = (uint32_t)grant;
-	k->size = get(&at, 8);
-	k->address = get(&at, 8);
-	k->secret = at;
-	at += KEY_SECRET;
-	while (at < key->bytes + sizeof(key->bytes))
-		rest |= *at++;
-	return magic == WIRE_KEY_MAGIC && grant <= UINT32_MAX && !rest;
+	memcpy(k, key->bytes, sizeof(*k));
+	k->magic = LITTLE_32(k->magic);
+	k->access = LITTLE_32(k->access);
+	k->grant = LITTLE_64(k->grant);
+	k->size = LITTLE_64(k->size);
+	k->address = LITTLE_64(k->address);
+	for (size_t i = 0; i < sizeof(k->zero); i++)
+		rest |= k->zero[i];
+	return k->magic == WIRE_KEY_MAGIC && k->grant <= UINT32_MAX && !rest;
 }
 
 /* Takes as long wherever they differ. */
@@ -153,11 +133,11 @@ static bool is_notified(void *arg)
 static void await_grant(struct endpoint *ep, slmpm_peer peer, const struct slmpm_key *key)
 {
 	struct ahead a = {ep, peer, 0};
-	struct key k;
+	struct wire_key k;
 
 	if (link_maps(ep) || !key_read(key, &k) || ep->ctx->handling)
 		return;
-	a.grant = k.grant;
+	a.grant = (uint32_t)k.grant;
 	(void)wait_until(ep->ctx, is_notified, &a, GRANT_MS);
 }
 

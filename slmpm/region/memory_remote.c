@@ -18,7 +18,7 @@ bool remote_is_revoked(const struct remote *r)
 	return r->revoked || remote_access(r) == FABRIC_ACCESS_REVOKED;
 }
 
-static struct remote *find_in(const struct list *list, uint32_t id)
+static struct remote *find_in(const struct list *list, uint64_t id)
 {
 	LIST_EACH(at, list) {
 		struct remote *r = LIST_ENTRY(at, struct remote, node);
@@ -56,7 +56,7 @@ struct remote *remote_mapped(const struct endpoint *ep, uint32_t id)
 
 /* ---- opened --------------------------------------------------------------------------------- */
 
-static bool is_key_of(const struct remote *r, const struct key *k)
+static bool is_key_of(const struct remote *r, const struct wire_key *k)
 {
 	return r->access == k->access && r->memory.size == k->size && r->address == k->address &&
 	       key_same_secret(r->secret, k->secret);
@@ -64,7 +64,7 @@ static bool is_key_of(const struct remote *r, const struct key *k)
 
 struct remote *remote_offered(struct endpoint *ep, const struct slmpm_key *key, int *rc)
 {
-	struct key k;
+	struct wire_key k;
 	struct remote *r;
 
 	*rc = 0;
