@@ -72,7 +72,7 @@ static bool endpoint_begin(struct endpoint *ep, struct context *ctx)
 	if (!parts.make(ep))
 		return false;
 	ep->state = SLMPM_PEER_CONNECTING;
-	ep->check = config_get()->check;
+	ep->link.check = config_get()->check;
 	ep->active = true;
 	ep->fetch_min = UINT64_MAX;
 	ep->ask_min = UINT64_MAX;

@@ -62,6 +62,8 @@ struct link {
 	bool lags;                   /* link_lags(), when last asked */
 	uint32_t held;               /* segments of the peer's ring held back: link_hold_back */
 	bool kept;                   /* the packet in hand is not released behind packet_take */
+	bool enomem;                 /* that packet stays in the ring, deferred on ENOMEM */
+	bool check;                  /* checksums on what is sent */
 	uint64_t changes;            /* as of struct link_walk */
 	struct link_walk vain;       /* as the queue was when all of it was looked at in vain */
 	struct list announced;       /* requests that wait for WIRE_CLEAR */
@@ -128,7 +130,6 @@ struct endpoint {
 	struct link link;
 	uint32_t state; /* enum slmpm_peer_state */
 	bool direct;    /* up, nothing queued, no loan open: a send may go straight to the link */
-	bool check;     /* checksums on what is sent */
 	bool active;    /* the peer takes active messages, as far as known */
 	struct life *life;
 
@@ -153,7 +154,6 @@ struct endpoint {
 	uint64_t matched_charge;             /* eager bytes that had one */
 	uint64_t returned_charge;            /* matched bytes that the peer was told of */
 	uint32_t before; /* messages and receives that wait: the fast path may not pass them */
-	bool enomem;     /* the packet in hand stays in the ring, deferred on ENOMEM */
 	/* struct inbound, whole: active messages of a peer that is not accepted yet, or from the first on that has no
 	 * handler so far */
 	struct list kept;

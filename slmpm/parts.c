@@ -86,7 +86,7 @@ static bool parts_is_direct(const struct endpoint *ep)
 {
 	return ep->state == SLMPM_PEER_UP && !ep->sampling && list_empty(&ep->link.queue) &&
 	       list_empty(&ep->link.deferred) && !ep->link.active && !ep->link.lags &&
-	       ep->lent != LENT_PACKET && !ep->check && !ep->closing && !ep->rma->job_count &&
+	       ep->lent != LENT_PACKET && !ep->link.check && !ep->closing && !ep->rma->job_count &&
 	       !ep->moving && !ep->work_waiting && !fetch_busy(ep) && !share_waits(ep) &&
 	       !ask_waits(ep) && !mirror_waits(ep) && !emulate_has_work(ep->emulation) &&
 	       !ep->listener && list_empty(&ep->kept);

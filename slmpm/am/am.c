@@ -63,9 +63,9 @@ static int am_post_parts(struct endpoint *ep, struct packet *p, const void *head
 {
 	int rc;
 
-	if (head_len && len && !ep->check)
+	if (head_len && len && !ep->link.check)
 		return post_both(ep, p, head, head_len, data, len);
-	if (ep->check) {
+	if (ep->link.check) {
 		rc = post_checked(ep, p, head, head_len, data, len);
 	} else {
 		p->data = head_len ? head : data;

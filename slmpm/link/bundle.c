@@ -286,8 +286,8 @@ int bundle_unpack(struct endpoint *ep, bool all)
 	while (u->left && ep->state == SLMPM_PEER_UP && (all || !ep->ctx->finished)) {
 		u->unaccounted = --u->left;
 		dispatch(ep, u->route, u->at, u->length);
-		if (UNLIKELY(ep->enomem)) { /* it comes again */
-			ep->enomem = false;
+		if (UNLIKELY(ep->link.enomem)) { /* it comes again */
+			ep->link.enomem = false;
 			ep->ctx->news = news || n;
 			if (ep->state == SLMPM_PEER_UP) /* else none of it does */
 				u->unaccounted = ++u->left;

@@ -112,12 +112,12 @@ static int post_built(struct endpoint *ep, struct packet *p, const void *lead, u
 		      const struct request *r)
 {
 	const struct request *gathered = p->data ? NULL : r;
-	uint32_t tail = ep->check ? CHECKSUM_SIZE : 0;
+	uint32_t tail = ep->link.check ? CHECKSUM_SIZE : 0;
 	unsigned char *at = link_reserve(ep, lead_length + p->length + tail);
 
 	if (!at)
 		return ep->link.broken ? -EPROTO : -EAGAIN;
-	if (ep->check) {
+	if (ep->link.check) {
 		/* Summed from the source: the ring is not ours to read. */
 		uint32_t sum;
 
@@ -156,7 +156,7 @@ int link_post_request(struct endpoint *ep, struct packet *p, struct request *r)
 		p->flags |= request_packet_flags(r);
 		p->data = p->data ? p->data : request_run(r, r->offset, p->length);
 	}
-	if (ep->check || (!p->data && p->length))
+	if (ep->link.check || (!p->data && p->length))
 		return note_link(ep, r, post_built(ep, p, NULL, 0, r));
 	rc = link_post(ep, p);
 	if (rc == 1)

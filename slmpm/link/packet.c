@@ -48,7 +48,7 @@ bool packet_take(struct endpoint *ep, const struct fabric_arrival *a)
 		return false;
 	ep->link.kept = false;
 	kind->take(ep, &h);
-	kept = ep->link.kept || ep->enomem;
+	kept = ep->link.kept || ep->link.enomem;
 	ep->link.kept = outer;
 	return kept;
 }

@@ -39,7 +39,7 @@ struct packet_kind {
 
 extern const struct packet_kind packet_kinds[UINT8_MAX + 1];
 
-/* Handles one arrival. True: it is kept, or deferred for want of memory (ep->enomem), and must not be released yet. */
+/* Handles one arrival. True: it is kept, or deferred for want of memory (ep->link.enomem), and must not be released yet. */
 bool packet_take(struct endpoint *ep, const struct fabric_arrival *a);
 
 #endif

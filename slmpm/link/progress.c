@@ -65,7 +65,7 @@ COLD void progress_failed(struct endpoint *ep, int rc)
 /* There is no memory for the arrival in hand: it is the next one again. */
 static COLD void progress_put_back(struct endpoint *ep)
 {
-	ep->enomem = false;
+	ep->link.enomem = false;
 	ep->link.next--;
 }
 
@@ -87,7 +87,7 @@ static int take_batch(struct endpoint *ep, bool all)
 		n++;
 		if (!packet_take(ep, a)) {
 			progress_release(ep, a);
-		} else if (UNLIKELY(ep->enomem)) {
+		} else if (UNLIKELY(ep->link.enomem)) {
 			progress_put_back(ep);
 			n--;
 			ctx->news = news || n;

@@ -23,7 +23,7 @@ struct loan_ask {
 
 static bool short_loan(const struct endpoint *ep, uint64_t length)
 {
-	return length <= ep->packet_max && !ep->check;
+	return length <= ep->packet_max && !ep->link.check;
 }
 
 /* Bytes in an area do not count against the credit: the area itself is the bound. */

@@ -32,7 +32,8 @@ void fetch_open(struct endpoint *ep)
 	if (held_max(ep) < FETCH_SENDER_WORDS ||
 	    addressee_hold_max(ep, link_ring_in(ep)) / 2 < FETCH_SENDER_WORDS)
 		return;
-	if (ep->life->attach && config->fetch != WHEN_NEVER && ep->link.fabric->reg && !ep->check)
+	if (ep->life->attach && config->fetch != WHEN_NEVER && ep->link.fabric->reg &&
+	    !ep->link.check)
 		ep->fetch_min = shortest(mode_limits());
 }
 

@@ -124,7 +124,7 @@ void fetch_begin(struct inbound *m)
 	struct fetch *f = m->ep->fetch;
 
 	/* With checksums the words that have room held back would not fit it. */
-	if (m->ep->check || !(f->peer.ops & 1u << FABRIC_READ)) {
+	if (m->ep->link.check || !(f->peer.ops & 1u << FABRIC_READ)) {
 		fetch_refuse(m, 1);
 		return;
 	}

@@ -50,7 +50,7 @@ void inbound_defer(struct endpoint *ep, uint64_t seq, uint64_t offset)
 {
 	uint64_t now = clock_now(), most = (uint64_t)config_get()->dead_ms * 1000000;
 
-	ep->enomem = ep->ctx->enomem = true;
+	ep->link.enomem = ep->ctx->enomem = true;
 	/* A thread that sleeps has no deadline for it yet, and no descriptor shows it. */
 	context_changed(ep->ctx);
 	if (!ep->messages->enomem.since || ep->messages->enomem.seq != seq ||

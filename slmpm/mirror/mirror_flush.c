@@ -17,7 +17,7 @@
 static inline bool mirror_flush_is_free(const struct endpoint *ep)
 {
 	return ep->state == SLMPM_PEER_UP && list_empty(&ep->link.deferred) &&
-	       list_empty(&ep->link.queue) && !ep->bundle.count && !ep->lent && !ep->check;
+	       list_empty(&ep->link.queue) && !ep->bundle.count && !ep->lent && !ep->link.check;
 }
 
 /* One change that fits a packet is a publication, and out. False: not this way. */

@@ -63,7 +63,7 @@ static void sort(struct mirror *m)
 	struct attachment *a = LIST_ENTRY(m->attachments.next, struct attachment, of_mirror);
 	bool alone = !list_empty(&m->attachments) && a->of_mirror.next == &m->attachments &&
 		     a->state == ATTACHMENT_JOINED && !m->span_count && !m->tracker &&
-		     !m->ctx->multiple && !a->ep->check;
+		     !m->ctx->multiple && !a->ep->link.check;
 
 	m->to = NULL;
 	LIST_EACH(at, &m->attachments)

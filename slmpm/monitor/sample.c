@@ -167,7 +167,7 @@ void sample_sent(struct endpoint *ep, struct request *r, uint64_t began)
 	/* A blocking call's would have gone the fast path, where nothing is chosen. */
 	if (m->sample.shut && !atomic_load_explicit(&r->handle.generation, memory_order_relaxed) &&
 	    ep->link.queue.next == &r->node && ep->link.queue.prev == &r->node && !r->hint &&
-	    r->length < ep->fetch_min && !ep->check)
+	    r->length < ep->fetch_min && !ep->link.check)
 		r->mode = (struct mode){.way = MODE_NONE};
 }
 

@@ -84,7 +84,7 @@ const void *rma_staged(struct endpoint *ep, const void *data, uint32_t n)
 {
 	struct rma *m = ep->rma;
 
-	if (!ep->check || !n)
+	if (!ep->link.check || !n)
 		return data;
 	if (!m->stage)
 		m->stage = malloc(ep->packet_max);

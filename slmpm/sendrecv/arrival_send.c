@@ -117,7 +117,7 @@ static COLD void take_timed(struct endpoint *ep, const struct head *h)
 		return;
 	}
 	take_only(ep, h);
-	if (LIKELY(!ep->enomem))
+	if (LIKELY(!ep->link.enomem))
 		sample_asked(ep, h);
 }
 

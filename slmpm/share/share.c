@@ -13,7 +13,7 @@
 
 void share_open(struct endpoint *ep)
 {
-	if (ep->check || !addressee_hold_max(ep, link_ring_out(ep)))
+	if (ep->link.check || !addressee_hold_max(ep, link_ring_out(ep)))
 		return;
 	ep->share = calloc(1, sizeof(*ep->share)); /* without, nothing is shared */
 	if (!ep->share)
