@@ -14,7 +14,8 @@
 #include "slmpm/base/sized.h"
 #include "slmpm/stats.h"
 
-struct handle_table endpoint_table = HANDLE_TABLE_FROM("peer", struct endpoint, unpack);
+struct handle_table endpoint_table =
+	HANDLE_TABLE_IN("peer", union endpoint_slot, struct endpoint, unpack);
 
 int endpoint_bad_handle(slmpm_peer peer)
 {

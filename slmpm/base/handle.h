@@ -34,12 +34,14 @@ struct handle_table {
 	_Atomic(unsigned char *) chunks[HANDLE_CHUNKS];
 };
 
-/* Members in front of FIRST stay as the last object left them, for who still looks at that one. */
-#define HANDLE_TABLE_FROM(text, type, first)                                                       \
+/* Members in front of FIRST stay as the last object left them, for who still looks at that one.
+ * Each lies in a SLOT. */
+#define HANDLE_TABLE_IN(text, slot, type, first)                                                   \
 	{                                                                                          \
-		.noun = (text), .object_size = sizeof(type), .kept = offsetof(type, first),        \
+		.noun = (text), .object_size = sizeof(slot), .kept = offsetof(type, first),        \
 		.context = offsetof(type, ctx), .lock = PTHREAD_MUTEX_INITIALIZER                  \
 	}
+#define HANDLE_TABLE_FROM(text, type, first) HANDLE_TABLE_IN(text, type, type, first)
 #define HANDLE_TABLE(text, type)                                                                   \
 	{                                                                                          \
 		.noun = (text), .object_size = sizeof(type), .kept = sizeof(struct handle),        \

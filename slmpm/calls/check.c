@@ -311,6 +311,6 @@ uint64_t slmpm_memory_per_peer(void)
 						   fabric);
 	if (config->routes.count > 1)
 		links += (uint64_t)config->links_log + bond_fabric.link_size;
-	return links + sizeof(struct endpoint) + parts.peer_size + sizeof(struct control) +
+	return links + sizeof(union endpoint_slot) + parts.peer_size + sizeof(struct control) +
 	       monitor_memory();
 }
