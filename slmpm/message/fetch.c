@@ -121,30 +121,24 @@ int fetch_step(struct endpoint *ep)
 
 /* ---- what is said --------------------------------------------------------------------------- */
 
-uint32_t fetch_introduce(struct endpoint *ep, unsigned char *to)
+bool fetch_notify(struct endpoint *ep, struct packet *p, struct request *r)
 {
 	struct fetch *f = fetch_of(ep);
 	struct fabric_memory own = all;
 	struct fabric_blob blob = {.length = 0};
-
-	if (!f || f->introduced || ep->link.fabric->reg(ep->link.port, &own, true, true, &blob) < 0)
-		return 0;
-	memcpy(to, blob.bytes, blob.length);
-	return blob.length;
-}
-
-bool fetch_notify(struct endpoint *ep, struct packet *p, struct request *r)
-{
 	unsigned char payload[sizeof(struct wire_fetch) + WIRE_RANGES * sizeof(struct wire_range) +
-			      FETCH_INTRODUCTION];
-	uint32_t introduction = fetch_introduce(ep, payload + p->length);
+			      sizeof(blob.bytes)];
 
+	if (f && !f->introduced && ep->link.fabric->reg(ep->link.port, &own, true, true, &blob) < 0)
+		blob.length = 0;
 	memcpy(payload, p->data, p->length);
+	memcpy(payload + p->length, blob.bytes, blob.length);
 	p->data = payload;
-	p->length += introduction;
+	p->length += blob.length;
 	if (!split_notify(ep, p, r))
 		return false;
-	ep->fetch->introduced |= introduction > 0;
+	if (blob.length)
+		f->introduced = true;
 	return true;
 }
 

@@ -175,10 +175,6 @@ bool fetch_take(struct endpoint *ep, struct fetch_in *p, uint64_t upto, bool las
 
 /* ---- both (fetch.c) -------------------------------------------------------------------------- */
 
-#define FETCH_INTRODUCTION sizeof(((struct fabric_blob *)0)->bytes)
-/* How our memory is reached, where the peer has not been told yet: so many bytes at TO; whoever has sent them says so
- * (introduced). */
-uint32_t fetch_introduce(struct endpoint *ep, unsigned char *to);
 /* NULL: no memory. */
 struct fetch *fetch_of(struct endpoint *ep);
 /* As split_notify, for a payload behind which the peer is told, the first time, how our memory is reached. */

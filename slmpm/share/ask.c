@@ -82,33 +82,18 @@ static void copy_here(struct request *r, uint64_t done, enum slmpm_reason reason
 
 static bool ask_offer(struct endpoint *ep, const struct request *r)
 {
-	struct {
-		struct wire_share w;
-		unsigned char blob[FETCH_INTRODUCTION];
-	} o;
-	const struct rma_work *w = &r->rma;
 	uint32_t how = WIRE_SHARE_ENGINE | (r->kind == REQUEST_GET ? WIRE_SHARE_GET : 0);
-	uint32_t length = sizeof(o.w);
-	uint64_t at = 0;
+	uint64_t offset = 0;
 	const struct grant *g =
-		share_grant(ep, r->pieces->base, r->length, access_here((int)r->kind), &at);
-
-	if (!g) {
-		at = (uint64_t)(uintptr_t)r->pieces->base;
-		how |= WIRE_SHARE_ADDRESS;
-		length += fetch_introduce(ep, o.blob);
-	}
-	o.w = (struct wire_share){
-		.target = rma_target(w->remote, w->spans->offset, r->length),
-		.offset = LITTLE_64(at),
+		share_grant(ep, r->pieces->base, r->length, access_here((int)r->kind), &offset);
+	const struct wire_share w = {
+		.target = rma_target(r->rma.remote, r->rma.spans->offset, r->length),
+		.offset = LITTLE_64(g ? offset : (uint64_t)(uintptr_t)r->pieces->base),
 		.grant = LITTLE_32(g ? g->id : 0),
-		.how = LITTLE_32(how),
+		.how = LITTLE_32(how | (g ? 0 : WIRE_SHARE_ADDRESS)),
 	};
-	if (!share_offer(ep, &o, length, r->length))
-		return false;
-	if (length > sizeof(o.w))
-		ep->fetch->introduced = true;
-	return true;
+
+	return share_offer(ep, &w);
 }
 
 static int ask_begin(struct endpoint *ep, struct request *r)

@@ -6,6 +6,7 @@
 
 #include "slmpm/link/addressee.h"
 #include "slmpm/link/link.h"
+#include "slmpm/message/fetch.h"
 #include "slmpm/rma/rma.h"
 #include "slmpm/share/ask.h"
 
@@ -30,21 +31,22 @@ void share_free(struct endpoint *ep)
 	ep->share = NULL;
 }
 
-bool share_offer(struct endpoint *ep, const void *offer, uint32_t length, uint64_t limit)
+bool share_offer(struct endpoint *ep, const struct wire_share *w)
 {
 	struct share *s = ep->share;
-	struct packet p = {.opcode = WIRE_SHARE, .seq = s->id + 1, .data = offer, .length = length};
+	struct packet p = {.opcode = WIRE_SHARE, .seq = s->id + 1, .data = w, .length = sizeof(*w)};
+	bool by_address = LITTLE_32(w->how) & WIRE_SHARE_ADDRESS;
 
 	if (!split_hold(ep, &s->room, &s->held, 1))
 		return false;
-	if (!split_notify(ep, &p, NULL)) {
+	if (!(by_address ? fetch_notify : split_notify)(ep, &p, NULL)) {
 		(void)split_hold(ep, &s->room, &s->held, -1);
 		return false;
 	}
 	s->id++;
 	s->out = true;
 	s->over = s->given = false;
-	s->limit = limit;
+	s->limit = LITTLE_64(w->target.length);
 	s->upto = s->done = 0;
 	return true;
 }

@@ -71,8 +71,8 @@ static inline bool share_waits(const struct endpoint *ep)
 
 /* ---- the origin (share.c) ---------------------------------------------------------------------- */
 
-/* Offers LIMIT bytes by LENGTH bytes at OFFER, a struct wire_share and what follows it; false: not now. */
-bool share_offer(struct endpoint *ep, const void *offer, uint32_t length, uint64_t limit);
+/* Offers W, as it travels; false: not now. */
+bool share_offer(struct endpoint *ep, const struct wire_share *w);
 /* Takes all back that the target has not taken, however full the ring: true, `upto` and `over` say what it has. */
 bool share_take_back(struct endpoint *ep);
 /* The key by which the peer has mapped LEN bytes at AT, with ACCESS to them, and where they lie in that

@@ -47,7 +47,7 @@ static bool share_put_offer(struct job *j)
 	j->claim = (j->length / 2 - LAG) & ~(uint64_t)(PAGE - 1);
 	w.target = rma_target(j->to, j->offset, j->claim);
 	w.grant = LITTLE_32(g->id);
-	return share_offer(ep, &w, sizeof(w), j->claim);
+	return share_offer(ep, &w);
 }
 
 /* By the segment held back: but for the piece that the target is at, all is ours again. */
