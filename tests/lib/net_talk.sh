@@ -37,12 +37,13 @@ await() {
 	grep -m 1 "$2" "$1"
 }
 
-# pair NAME MODE [COUNT]: beta listens, alpha connects and does so; one more of ${pairs[@]}
+# pair NAME MODE [COUNT]: beta listens, alpha connects and does so; one more of ${pairs[@]}. With $AHEAD they go before
+# what else this machine computes, where that is permitted: silence is told to a tenth of a second.
 pair() {
 	local name=$DIR/$1 port
-	netns_on beta "$TALK" echo "tcp://$THERE:0" >"$name.beta" 2>&1 &
+	netns_on beta nice -n "${AHEAD:-0}" "$TALK" echo "tcp://$THERE:0" >"$name.beta" 2>&1 &
 	port=$(await "$name.beta" ^port) || fail "$port"
-	netns_on alpha "$TALK" "$2" "tcp://$THERE:${port#port }" ${3+"$3"} >"$name.alpha" 2>&1 &
+	netns_on alpha nice -n "${AHEAD:-0}" "$TALK" "$2" "tcp://$THERE:${port#port }" ${3+"$3"} >"$name.alpha" 2>&1 &
 	await "$name.alpha" ^joined >/dev/null || fail "$1: not joined"
 	pairs+=("$1")
 }
