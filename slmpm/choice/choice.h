@@ -5,9 +5,9 @@
  * and on what else they do, so it is measured (doc/performance.md).
  *
  * The one that seems longer is tried in runs, of which the first turn tells nothing: it pays for the
- * change. A run goes on while its turns get shorter. What it has cost beyond the usual way puts the
- * next one off, so that all of them together never take more than a small part of the time. Where that
- * may have been chance a limited part of it is made up for later.
+ * change. What a run has cost beyond the usual way puts the next one off, so that all of them together
+ * never take more than a small part of the time. Where that may have been chance a limited part of it is
+ * made up for later.
  */
 #ifndef SLMPM_CHOICE_H
 #define SLMPM_CHOICE_H
@@ -23,20 +23,18 @@ struct choice {
 	/* Of the plain way and of the other, for 64 KiB: the least of several; 0: not
 	 * known yet. And the least of those that come next. */
 	uint32_t cost[2], least[2];
-	uint8_t seen[2], enough[2]; /* how many of them there were, and are to be */
-	bool usual, last;           /* which is taken unless the other is tried; and was taken */
-	uint8_t run, more;   /* turns left to the try under way, and to what it may grow by */
-	uint32_t tried;      /* the least that it has cost so far */
+	uint8_t seen[2];     /* how many of them there were */
+	bool usual, last;    /* which is taken unless the other is tried; and was taken */
+	uint8_t run;         /* turns left to the try under way */
 	uint8_t turn;        /* of which some are timed */
 	uint8_t fresh;       /* turns after a change, each of them timed */
 	struct mode decided; /* until something else is known; or nothing */
 	uint8_t asked;       /* under which circumstances: the asking one's to say */
 	uint8_t by;          /* of what is known, what it depends on */
 	/* So much of the usual way's cost is to come before the longer one is tried, and so much more
-	 * was put off; what that cost was at the last try; and so many turns behind it, which were so
-	 * many. */
+	 * was put off; what that cost was at the last try; and so many turns behind it. */
 	uint64_t deferred, spared;
-	uint32_t then, left, pause;
+	uint32_t then, left;
 	/* Turns left without the other way, for nobody came for the last; of so many. */
 	uint32_t without, missed;
 };
