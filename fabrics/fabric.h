@@ -11,7 +11,8 @@
  *     came before.
  *     On memory also -EFAULT (none there, or none here that the kernel may write), -ESRCH (its
  *     process is gone), and -EPERM (it may not be reached any more: memory.ops is 0 from now on);
- *     some of the bytes may have been moved.
+ *     some of the bytes may have been moved. 0: begun, and a later poll sets link->ops, where memory.later
+ *     says so.
  *  4. What poll hands out stays valid until release; arrivals of a link come in order and may be
  *     released in any order. Their data is the peer's to change: copy what decides anything.
  *  5. reserve, post, poll and release never allocate, block or log. One thread at a time in a
@@ -41,7 +42,9 @@ enum fabric_op {
 	/* Publish the totals now, whatever the thresholds say; refresh the counts. -EAGAIN where packets
 	 * that were taken have not all left this process yet. */
 	FABRIC_FLUSH,
-	FABRIC_WRITE,  /* bytes into the peer's memory: wr.memory, wr.offset, wr.size */
+	/* Bytes into the peer's memory: wr.memory, wr.offset, wr.size. One that completes later has its place in
+	 * link->ops: wr.length. */
+	FABRIC_WRITE,
 	FABRIC_READ,   /* and out of it */
 	FABRIC_ATOMIC, /* wr.data is a struct fabric_atomic */
 	/*
@@ -99,6 +102,9 @@ enum fabric_flag {
 	FABRIC_ONLY = 256,
 	FABRIC_LOAD = 1 << 12, /* STATUS: of what is under way */
 	FABRIC_SIGN = 1 << 13, /* STATUS: of the other machine's last sign of life */
+	/* FLUSH, alone: operations on memory that are under way, of both sides, touch no memory of this process
+	 * any more; link->ops is not set behind this. -ENOTSUP where none complete later. */
+	FABRIC_CANCEL = 1 << 14,
 };
 
 /* SEND: by link N of those that are joined, if it stands, else by any. One that stands alone looks at
@@ -124,7 +130,8 @@ enum fabric_commit {
 #define FABRIC_WORD_MAX           32
 
 struct fabric_caps {
-	uint64_t ops;         /* 1 << enum fabric_op */
+	uint64_t ops;         /* 1 << enum fabric_op: what it does */
+	uint64_t later;       /* and, of WRITE, READ and ATOMIC, what it begins and poll tells of */
 	uint32_t memory;      /* FABRIC_MEMORY_*: what it can read payload from and write it to */
 	uint64_t message_max; /* payload of one post on the largest ring */
 	uint32_t packet_best; /* payload of a packet that serves long messages best */
@@ -196,6 +203,14 @@ struct fabric_domain { /* first member of the fabric's own structure */
 	bool rescan;
 };
 
+#define FABRIC_OPS     64
+#define FABRIC_PENDING 2
+
+struct fabric_done { /* of an operation that completes later */
+	int status;  /* FABRIC_PENDING, then what a post that does it at once would have returned */
+	uint64_t old; /* ATOMIC: what was there */
+};
+
 #define FABRIC_ENDED (-2) /* a link's `process`: it has ended, and receives nothing */
 
 struct fabric_link { /* first member of the fabric's own structure */
@@ -215,6 +230,9 @@ struct fabric_link { /* first member of the fabric's own structure */
 	 * addresses that the other one names may never return. */
 	bool attach;
 	bool over; /* arrivals are not waited for any more */
+
+	/* ---- set by the core and, once an operation is under way, by poll */
+	struct fabric_done *ops; /* FABRIC_OPS, by wr.length */
 
 	/* ---- set by connect */
 	uint32_t payload_max;    /* bytes of payload in the longest packet sent */
@@ -254,6 +272,7 @@ struct fabric_blob {
 	int fd_count;
 	int fds[2]; /* sent: stay the sender's; received: the fabric takes or leaves them, the core
 		     * closes what is not set to -1 */
+	uint32_t word; /* reg of own memory: the access word of the peer's that speaks of it */
 };
 
 /*
@@ -263,10 +282,11 @@ struct fabric_blob {
 struct fabric_memory {
 	void *base;      /* where it lies here; NULL: a peer's that is not mapped */
 	uint64_t size;   /* bytes */
-	uint64_t ops;    /* a peer's: what post does on it, 1 << enum fabric_op; 0: nothing */
+	uint32_t ops;    /* a peer's: what post does on it, 1 << enum fabric_op; 0: nothing */
+	uint32_t later;  /* a peer's: what post begins on it, and poll tells of */
 	bool writable;   /* peers may write; a peer's: we may */
 	bool allocated;  /* own: from alloc */
-	uint64_t own[4]; /* the fabric's */
+	uint64_t own[4]; /* its fabric's: that which has allocated it, or reaches a peer's */
 	/* Own, while it is allocated: by then (CLOCK_MONOTONIC, ns; 0: no matter when), but for the first
 	 * FABRIC_ALLOC_STEP bytes of it. */
 	uint64_t deadline;
@@ -283,14 +303,15 @@ struct fabric_atomic {
 };
 
 struct fabric_wr {
-	uint8_t op;      /* enum fabric_op */
-	uint8_t kind;    /* the packet's opcode, 1..255; the core's */
-	uint16_t flags;  /* enum fabric_flag, FABRIC_BY */
-	uint32_t length; /* SEND: bytes of payload */
+	uint8_t op;     /* enum fabric_op */
+	uint8_t kind;   /* the packet's opcode, 1..255; the core's */
+	uint16_t flags; /* enum fabric_flag, FABRIC_BY */
+	uint32_t
+		length; /* SEND: bytes of payload; of what completes later: its place in link->ops */
 	union {
 		/* SEND: the payload; the core's with FABRIC_BUILT. WRITE: from here. */
 		const void *data;
-		void *into; /* READ: to here; ATOMIC: struct fabric_atomic */
+		void *into; /* READ: to here; ATOMIC: struct fabric_atomic, which is read in post alone */
 	};
 	union {
 		uint64_t head[FABRIC_HEAD_WORDS]; /* SEND */

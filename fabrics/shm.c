@@ -130,7 +130,8 @@ static COLD int shm_hold_back(struct shm_link *l, uint32_t segments)
 static COLD int shm_post_other(struct shm_link *l, const struct fabric_wr *wr)
 {
 	switch (wr->op) {
-	case FABRIC_FLUSH: return wr->flags & FABRIC_END ? -ENOTSUP : shm_flush(l);
+	case FABRIC_FLUSH:
+		return wr->flags & (FABRIC_END | FABRIC_CANCEL) ? -ENOTSUP : shm_flush(l);
 	case FABRIC_HOLD_BACK: return shm_hold_back(l, wr->length);
 	case FABRIC_STATUS: return shm_status(l, wr->flags);
 	default: return shm_reach(l, wr);

@@ -157,6 +157,8 @@ static COLD int tcp_post_other(struct tcp_link *l, const struct fabric_wr *wr)
 {
 	switch (wr->op) {
 	case FABRIC_FLUSH:
+		if (wr->flags & FABRIC_CANCEL)
+			return -ENOTSUP;
 		return wr->flags & FABRIC_END ? tcp_hang_up(l) :
 						tcp_own_flush(l, wr->flags & FABRIC_LAST);
 	case FABRIC_HOLD_BACK: return tcp_hold_back(&l->out, wr->length);

@@ -86,7 +86,7 @@ struct slmpm_mem_info {
 	uint64_t length;    /* bytes */
 	uint64_t address;   /* the owner's virtual address */
 	uint64_t acceptors; /* own region: keys opened and not released */
-	char path[16];      /* a peer's: "map", "attach", "ring", "none"; or "am", "tag" */
+	char path[16]; /* a peer's: "map", "attach", "fabric", "ring", "none"; or "am", "tag" */
 };
 
 /* What a region, or a peer's as far as its key goes, is and how it is reached. Set info->size. */

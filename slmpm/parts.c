@@ -140,7 +140,7 @@ static void (*const up[])(struct endpoint *) = {
 };
 
 static int (*const step[])(struct endpoint *) = {
-	workqueue_advance, fetch_step, share_step, ask_step, engine_step, NULL,
+	workqueue_advance, fetch_step, share_step, ask_step, engine_step, rma_post_step, NULL,
 };
 
 static void (*const ending[])(struct endpoint *) = {
@@ -151,10 +151,11 @@ static void (*const ending[])(struct endpoint *) = {
 };
 
 static void (*const end[])(struct endpoint *) = {
-	fetch_end,  link_queue_end, emulate_end, rma_move_end, /* before the requests whose bytes it moves */
-	ask_end,    am_ack_end,     fifo_end,    rma_end,      link_drop_deferred, memory_end,
-	mirror_end, inbound_end, /* what has begun to arrive has a receive, which match_end would find without it */
-	match_end,  workqueue_fail, link_end,    totals_end,   monitor_ended,      NULL,
+	fetch_end,    link_queue_end, emulate_end, rma_move_end, /* before the requests whose bytes they move: */
+	rma_post_end,                                            /* those, too */
+	ask_end,      am_ack_end,     fifo_end,    rma_end,      link_drop_deferred, memory_end,
+	mirror_end,   inbound_end, /* what has begun to arrive has a receive, which match_end would find without it */
+	match_end,    workqueue_fail, link_end,    totals_end,   monitor_ended,      NULL,
 };
 
 static void (*const reclaim[])(struct endpoint *) = {
@@ -287,6 +288,7 @@ const struct rma_carrier rma_carriers[] = {
 	[RMA_BY_RING] = {.start = rma_ring_start, .take_back = rma_ring_take_back},
 	[RMA_BY_ENGINE] = {.start = rma_engine_start, .take_back = rma_engine_take_back},
 	[RMA_BY_PEER] = {.reaches = ask_reaches, .start = ask_start, .take_back = ask_take_back},
+	[RMA_BY_FABRIC] = {.start = rma_post_start, .take_back = rma_post_take_back},
 	[RMA_BY_AM] = {.start = emulate_start, .take_back = emulate_take_back},
 };
 

@@ -54,6 +54,7 @@ struct rma_work {              /* a request's part that is one-sided */
 	bool parked;               /* waits for a slot, or its turn, outside of the queue */
 	bool engine;               /* moved by an engine, not by packets ... */
 	bool asked;                /* ... which is the peer's (ask.h) */
+	bool posted;               /* ... or the fabric's (rma_post.c) */
 	bool for_peer;             /* done here because the peer has asked (ask.h) */
 	struct transfer *transfer; /* which has it; or NULL */
 	unsigned char *to;         /* a store out of a FIFO: memory of this process; or NULL */

@@ -82,7 +82,7 @@ enum wire_opcode {
 	WIRE_SHARE_OVER = 53,
 	WIRE_SHARE_GIVE = 54,
 	/* Where nobody maps the other's memory. A grant ahead of its key (word 2: its number;
-	 * payload: struct wire_granted); room for a copy of a loan area (word 0: area, word 2:
+	 * word 0: the receiver's access word; payload: struct wire_granted, the fabric's bytes); room for a copy of a loan area (word 0: area, word 2:
 	 * bytes); bytes of a loan (word 0: area, word 2: offset). */
 	WIRE_REGION_GRANT = 55,
 	WIRE_LOAN_AREA = 56,

@@ -176,6 +176,7 @@ static int bond_reach(struct bond *b, const struct fabric_wr *wr)
 		wr->memory->ops = 0;
 		return -EPERM;
 	}
+	b->memory->port->ops = b->base.ops;
 	return b->memory->fabric->post(b->memory->port, wr);
 }
 
@@ -238,6 +239,8 @@ static COLD int bond_post_other(struct bond *b, const struct fabric_wr *wr)
 {
 	switch (wr->op) {
 	case FABRIC_FLUSH:
+		if (wr->flags & FABRIC_CANCEL)
+			return b->memory ? b->memory->fabric->post(b->memory->port, wr) : -ENOTSUP;
 		return wr->flags & FABRIC_END ? bond_hang_up(b) : bond_flush(b, wr->flags);
 	case FABRIC_HOLD_BACK: return bond_hold_back(b, wr->length);
 	case FABRIC_LAND: return bond_land(b, wr);

@@ -282,9 +282,10 @@ int slmpm_fabric_at(int i, struct slmpm_fabric_info *info)
 	snprintf(now.capabilities, sizeof(now.capabilities), "%s%s%s%s%s%s%s",
 		 caps.ops & 1U << FABRIC_SEND ? "send" : "",
 		 caps.ops & 1U << FABRIC_FLUSH ? ", flush" : "",
-		 caps.ops & 1U << FABRIC_WRITE ? ", write" : "",
-		 caps.ops & 1U << FABRIC_READ ? ", read" : "",
-		 caps.ops & 1U << FABRIC_ATOMIC ? ", atomic" : "", caps.land_min ? ", landing" : "",
+		 (caps.ops | caps.later) & 1U << FABRIC_WRITE ? ", write" : "",
+		 (caps.ops | caps.later) & 1U << FABRIC_READ ? ", read" : "",
+		 (caps.ops | caps.later) & 1U << FABRIC_ATOMIC ? ", atomic" : "",
+		 caps.land_min ? ", landing" : "",
 		 caps.memory & FABRIC_MEMORY_HOST ? ", host memory" : "");
 	snprintf(now.commit, sizeof(now.commit), "%s", commits[caps.commit]);
 	snprintf(now.detail, sizeof(now.detail), "%s", now.available ? "" : caps.why_not);

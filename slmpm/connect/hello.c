@@ -125,8 +125,10 @@ static int refuse_fabric(struct endpoint *ep, const struct wire_hello *hello)
 static bool hello_may_attach(const struct control *c)
 {
 	const struct endpoint *ep = c->ep;
+	const uint64_t ops = domain_caps(ep->link.fabric)->ops;
 
-	if (c->stream || config_get()->attach == ATTACH_NONE)
+	if (c->stream || config_get()->attach == ATTACH_NONE ||
+	    !(ops & (1u << FABRIC_READ | 1u << FABRIC_WRITE)))
 		return false;
 	return ep->life->related || c->features & WIRE_FEATURE_ATTACH;
 }

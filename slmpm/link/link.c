@@ -211,6 +211,19 @@ int link_reach(struct endpoint *ep, enum fabric_op op, struct fabric_memory *mem
 	return UNLIKELY(rc == -EFAULT) ? reach_by_pieces(ep, &wr) : rc;
 }
 
+int link_begin(struct endpoint *ep, const struct fabric_wr *wr)
+{
+	return ep->link.fabric->post(ep->link.port, wr);
+}
+
+void link_cancel(struct endpoint *ep)
+{
+	struct fabric_wr wr = {.op = FABRIC_FLUSH, .flags = FABRIC_CANCEL};
+
+	if (ep->link.port)
+		(void)ep->link.fabric->post(ep->link.port, &wr);
+}
+
 /* Pairs with the load before a direct operation (remote_access): who has heard of this side's call that set
  * the word has heard of the word before. The fence: so has who only sees by the clock that it has returned. */
 void link_set_access(struct endpoint *ep, uint32_t n, unsigned value)

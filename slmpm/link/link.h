@@ -85,6 +85,9 @@ static inline uint64_t link_ring_in(const struct endpoint *ep)
  * post says. */
 int link_reach(struct endpoint *ep, enum fabric_op op, struct fabric_memory *memory,
 	       uint64_t offset, void *local, uint64_t n);
+/* An operation on memory that completes later (fabric_memory.later): 0, or what post says; and the end of all. */
+int link_begin(struct endpoint *ep, const struct fabric_wr *wr);
+void link_cancel(struct endpoint *ep);
 /* The peer's access word N: enum fabric_access. Nothing where there is none any more. */
 void link_set_access(struct endpoint *ep, uint32_t n, unsigned value);
 /* A packet without message: goes out now or as soon as there is room, before what is queued. */

@@ -101,40 +101,58 @@ static void grant_free(struct grant *g)
 
 /* ---- giving --------------------------------------------------------------------------------- */
 
+/* What the peer needs to reach the region by itself, into BLOB; false: by requests alone, BLOB is empty. */
+static bool describe_reach(struct grant *g, struct fabric_blob *blob)
+{
+	const struct fabric_domain *domain = secondary_memory(g->ep);
+	const struct fabric *fabric = g->ep->link.fabric;
+	struct fabric_memory *m = &g->region->memory;
+
+	/* A fabric without memory of its own reaches any. */
+	if (!domain || (domain->fabric->alloc && g->region->domain != domain) || !fabric->reg ||
+	    (m->allocated && g->region->exchanging))
+		return false;
+	/* What it did to a mirror by itself nobody here would hear of. */
+	if (parts.mirrored(g->ep->ctx, m->base, m->size) || !grant_word_take(g))
+		return false;
+	blob->word = g->word;
+	if (fabric->reg(g->ep->link.port, m, true, g->access & SLMPM_WRITE, blob) == 0 &&
+	    (link_maps(g->ep) || blob->length <= WIRE_CONTROL_MAX - sizeof(struct wire_granted)))
+		return true;
+	grant_word_free(g);
+	*blob = (struct fabric_blob){.fds = {-1, -1}};
+	return false;
+}
+
 static int send_grant(struct grant *g)
 {
 	struct fabric_memory *m = &g->region->memory;
-	const struct fabric *fabric = g->ep->link.fabric;
 	struct fabric_blob blob = {.fds = {-1, -1}};
+	bool reaches = describe_reach(g, &blob);
 	struct wire_grant packet = {
 		.key.grant = LITTLE_32(g->id),
 		.key.access = LITTLE_32(g->access),
 		.key.size = LITTLE_64(m->size),
 		.key.address = LITTLE_64((uint64_t)(uintptr_t)m->base),
+		.access_word = LITTLE_32(reaches ? g->word : 0),
+		.blob_length = LITTLE_32(blob.length),
 	};
-	/* What it did to a mirror by itself nobody here would hear of. */
-	bool may = g->region->domain == secondary_memory(g->ep) && fabric->reg &&
-		   !(m->allocated && g->region->exchanging) &&
-		   !parts.mirrored(g->ep->ctx, m->base, m->size);
-	bool reaches =
-		may &&
-		fabric->reg(g->ep->link.port, m, true, g->access & SLMPM_WRITE, &blob) == 0 &&
-		grant_word_take(g);
 
+	g->mapped = reaches && m->allocated && link_maps(g->ep);
+	g->attached = reaches && !g->mapped;
 	memcpy(packet.key.secret, g->secret, KEY_SECRET);
 	if (!link_maps(g->ep)) { /* in the ring, in front of the key */
-		link_control(g->ep, WIRE_REGION_GRANT, 0, g->id, &packet.key, sizeof(packet.key));
+		unsigned char short_one[WIRE_CONTROL_MAX];
+
+		memcpy(short_one, &packet.key, sizeof(packet.key));
+		memcpy(short_one + sizeof(packet.key), blob.bytes, blob.length);
+		link_control(g->ep, WIRE_REGION_GRANT, reaches ? g->word : 0, g->id, short_one,
+			     (uint32_t)sizeof(packet.key) + blob.length);
 		return 0;
 	}
-	if (reaches) {
-		packet.access_word = LITTLE_32(g->word);
-		packet.blob_length = LITTLE_32(blob.length);
-		memcpy(packet.blob, blob.bytes, blob.length);
-	}
-	g->mapped = reaches && m->allocated;
-	g->attached = reaches && !m->allocated;
+	memcpy(packet.blob, blob.bytes, blob.length);
 	return parts.offer(g->ep, &packet, sizeof(packet), WIRE_GRANT,
-			   reaches && blob.fd_count ? blob.fds[0] : -1);
+			   blob.fd_count ? blob.fds[0] : -1);
 }
 
 static int may_give(struct region *region, struct endpoint *ep, uint32_t access)

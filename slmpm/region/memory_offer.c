@@ -19,36 +19,30 @@ static bool may_map(const struct endpoint *ep, uint64_t size)
 	       ep->regions->mapped <= (uint64_t)config->map_max - size;
 }
 
-/* What the fabric makes of it; that it lacks something here makes the way longer, not wrong. */
-static int memory_offer_reach(struct remote *r, const struct wire_grant *packet, int *fd, bool lost)
+/* What the fabric makes of BLOB, whose descriptor it takes or leaves; WORD of this side's speaks of the region. That it
+ * lacks something here makes the way longer, not wrong. LOST: the descriptor found no room here. */
+static int memory_offer_reach(struct remote *r, struct fabric_blob *blob, uint64_t word, bool lost)
 {
 	struct endpoint *ep = r->ep;
-	struct fabric_blob blob = {.length = LITTLE_32(packet->blob_length), .fds = {-1, -1}};
 	bool foreign = ep->life->big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
-	uint32_t word = LITTLE_32(packet->access_word);
-	int rc;
 
-	if (blob.length > sizeof(blob.bytes) || (!blob.length && (*fd >= 0 || word)) ||
-	    word >= FABRIC_ACCESS_WORDS || packet->zero)
+	if ((!blob->length && (blob->fd_count || word)) || word >= FABRIC_ACCESS_WORDS)
 		return -SLMPM_EPROTO;
-	if (!blob.length || lost || !mode_reaches((enum mode_rma)config_get()->rma) ||
+	if (!blob->length || lost || !mode_reaches((enum mode_rma)config_get()->rma) ||
 	    !ep->link.fabric->reg || !ep->link.port->access ||
-	    (*fd >= 0 && !may_map(ep, r->memory.size)))
+	    (blob->fd_count && !may_map(ep, r->memory.size)))
 		return 0;
-	memcpy(blob.bytes, packet->blob, blob.length);
-	blob.fd_count = *fd >= 0;
-	blob.fds[0] = *fd;
-	rc = ep->link.fabric->reg(ep->link.port, &r->memory, false, r->memory.writable, &blob);
-	*fd = blob.fds[0]; /* what the fabric took is -1 now */
-	if (rc < 0)
+	if (ep->link.fabric->reg(ep->link.port, &r->memory, false, r->memory.writable, blob) < 0)
 		return -SLMPM_EPROTO;
 	r->access_word = ep->link.port->access + word;
 	if (r->memory.base) {
 		ep->regions->maps++;
 		ep->regions->mapped += r->memory.size;
 	}
-	if (foreign) /* in the owner's byte order, and so by the owner */
-		r->memory.ops &= ~(UINT64_C(1) << FABRIC_ATOMIC);
+	if (foreign) { /* in the owner's byte order, and so by the owner */
+		r->memory.ops &= ~(UINT32_C(1) << FABRIC_ATOMIC);
+		r->memory.later &= ~(UINT32_C(1) << FABRIC_ATOMIC);
+	}
 	return 0;
 }
 
@@ -89,19 +83,24 @@ static void offer_keep(struct remote *r)
 int memory_granted(struct endpoint *ep, const struct wire_grant *packet, size_t length, int *fd,
 		   bool lost)
 {
+	struct fabric_blob blob = {.fd_count = *fd >= 0, .fds = {*fd, -1}};
 	struct remote *r;
 	int rc;
 
 	if (ep->state != SLMPM_PEER_UP)
 		return 0; /* it comes too late */
-	if (length != sizeof(*packet) || !link_maps(ep))
+	blob.length = length == sizeof(*packet) ? LITTLE_32(packet->blob_length) : UINT32_MAX;
+	if (blob.length > sizeof(blob.bytes) || packet->zero || !link_maps(ep))
 		return -SLMPM_EPROTO;
+	memcpy(blob.bytes, packet->blob, blob.length);
 	r = offer_new(ep, &packet->key, &rc);
 	if (!r)
 		return rc;
-	if (memory_offer_reach(r, packet, fd, lost) < 0) {
+	rc = memory_offer_reach(r, &blob, LITTLE_32(packet->access_word), lost);
+	*fd = blob.fds[0]; /* what the fabric took is -1 now */
+	if (rc < 0) {
 		free(r);
-		return -SLMPM_EPROTO;
+		return rc;
 	}
 	offer_keep(r);
 	return 0;
@@ -109,18 +108,26 @@ int memory_granted(struct endpoint *ep, const struct wire_grant *packet, size_t 
 
 int memory_granted_in_band(struct endpoint *ep, uint32_t id, const struct head *h)
 {
+	struct fabric_blob blob = {.fds = {-1, -1}};
 	struct wire_granted granted;
 	struct remote *r;
 	int rc;
 
-	if (h->length != sizeof(granted) || link_maps(ep))
+	if (h->length < sizeof(granted) || h->length > WIRE_CONTROL_MAX || link_maps(ep))
 		return -SLMPM_EPROTO;
 	memcpy(&granted, h->data, sizeof(granted));
+	blob.length = h->length - (uint32_t)sizeof(granted);
+	memcpy(blob.bytes, (const unsigned char *)h->data + sizeof(granted), blob.length);
 	if (LITTLE_32(granted.grant) != id)
 		return -SLMPM_EPROTO;
 	r = offer_new(ep, &granted, &rc);
 	if (!r)
 		return rc;
+	rc = memory_offer_reach(r, &blob, h->seq, false);
+	if (rc < 0) {
+		free(r);
+		return rc;
+	}
 	ep->regions->notified = id;
 	context_changed(ep->ctx);
 	offer_keep(r);

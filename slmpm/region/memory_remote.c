@@ -108,7 +108,7 @@ int remote_open(struct remote *offer, slmpm_peer by, slmpm_rmem *rmem)
 	memcpy(r->secret, offer->secret, KEY_SECRET);
 	list_init(&r->shared);
 	r->asked = endpoint_hint(by);
-	r->hint = r->memory.ops ? pick_memory_hint(ep, r->asked) : r->asked;
+	r->hint = r->memory.ops | r->memory.later ? pick_memory_hint(ep, r->asked) : r->asked;
 	remote_shortcut(r);
 	list_append(&ep->regions->open, &r->node);
 	list_remove(&offer->node);
@@ -143,6 +143,7 @@ int slmpm_rmem_query(slmpm_rmem rmem, struct slmpm_mem_info *info)
 		.address = r->address,
 	};
 	strcpy(now.path, revoked || r->ep->state != SLMPM_PEER_UP ? "none" :
+			 r->memory.later                          ? "fabric" :
 			 !r->memory.ops                           ? paths[pick_form(r->ep)] :
 			 r->memory.base                           ? "map" :
 								    "attach");
@@ -166,7 +167,7 @@ static void unmap(struct remote *r)
 	if (ep->link.fabric->dereg)
 		ep->link.fabric->dereg(ep->link.port->domain, &r->memory);
 	r->memory.base = NULL;
-	r->memory.ops = 0;
+	r->memory.ops = r->memory.later = 0;
 	if (ep->state != SLMPM_PEER_UP) /* the word goes with the link */
 		r->access_word = NULL;
 }

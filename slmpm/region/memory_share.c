@@ -184,7 +184,8 @@ void memory_arrival(struct endpoint *ep, const struct head *h)
 {
 	uint64_t id = h->extent & WIRE_LENGTH_MASK;
 
-	if (PEER_FAULT(!ep->regions->agreed || h->seq > 1 || id > UINT32_MAX ||
+	if (PEER_FAULT(!ep->regions->agreed || (h->seq > 1 && h->opcode != WIRE_REGION_GRANT) ||
+		       id > UINT32_MAX ||
 		       (h->opcode != WIRE_REGION_OFFER && h->opcode != WIRE_REGION_GRANT &&
 			h->length))) {
 		endpoint_poison(ep, "packet about a region");

@@ -23,28 +23,28 @@ static void memory_shortcut_guard(struct remote *r, uint32_t ops)
 }
 
 /* Operations that go by another fabric than the mapping's, unless they ask for one. */
-static uint64_t memory_shortcut_elsewhere(const struct remote *r)
+static uint32_t memory_shortcut_elsewhere(const struct remote *r)
 {
 	const struct config *c = config_get();
 
 	if (r->asked)
 		return 0;
-	return (uint64_t)secondary_is_elsewhere(r->ep, c->default_put) << FABRIC_WRITE |
-	       (uint64_t)secondary_is_elsewhere(r->ep, c->default_rget) << FABRIC_READ;
+	return (uint32_t)secondary_is_elsewhere(r->ep, c->default_put) << FABRIC_WRITE |
+	       (uint32_t)secondary_is_elsewhere(r->ep, c->default_rget) << FABRIC_READ;
 }
 
 void remote_shortcut(struct remote *r)
 {
-	uint64_t ops = r->memory.ops;
+	uint32_t ops = r->memory.ops;
 
 	if (!r->memory.base || r->ctx->multiple || mode_limits()->force == MODE_SMT || r->hint)
 		return;
 	if (!(r->access & SLMPM_READ))
-		ops &= ~(UINT64_C(1) << FABRIC_READ | UINT64_C(1) << FABRIC_ATOMIC);
+		ops &= ~(UINT32_C(1) << FABRIC_READ | UINT32_C(1) << FABRIC_ATOMIC);
 	if (!(r->access & SLMPM_WRITE))
-		ops &= ~(UINT64_C(1) << FABRIC_WRITE | UINT64_C(1) << FABRIC_ATOMIC);
+		ops &= ~(UINT32_C(1) << FABRIC_WRITE | UINT32_C(1) << FABRIC_ATOMIC);
 	if ((r->address | (uintptr_t)r->memory.base) % sizeof(uint64_t))
-		ops &= ~(UINT64_C(1) << FABRIC_ATOMIC); /* a word here may be none there */
+		ops &= ~(UINT32_C(1) << FABRIC_ATOMIC); /* a word here may be none there */
 	ops &= ~memory_shortcut_elsewhere(r);
 	r->direct = (struct shortcut){
 		.base = r->memory.base,
@@ -53,7 +53,7 @@ void remote_shortcut(struct remote *r)
 		.stats = r->ep->stats,
 		.access = r->access_word,
 	};
-	memory_shortcut_guard(r, (uint32_t)ops);
+	memory_shortcut_guard(r, ops);
 	guess(r, r->memory.base);
 }
 

@@ -23,6 +23,7 @@ struct endpoint;
 struct fabric_arrival;
 struct head;
 struct operation;
+struct posts;
 struct region;
 struct remote;
 struct request;
@@ -83,6 +84,8 @@ struct rma { /* of an endpoint */
 	int lost;           /* an answer that nobody waited for told of this failure */
 	struct list parked; /* by ticket */
 
+	struct posts *posts; /* operations that the fabric completes later; NULL: none yet */
+
 	uint64_t heard; /* requests of the peer's */
 	struct rma_write writes[RMA_WINDOW];
 	struct rma_job jobs[RMA_WINDOW];
@@ -127,6 +130,7 @@ enum rma_by {
 	RMA_BY_RING,   /* packets of their own (rma_request.c) */
 	RMA_BY_ENGINE, /* this side's (rma_move.c) */
 	RMA_BY_PEER,   /* the peer's engine (ask.h) */
+	RMA_BY_FABRIC, /* the fabric, whose poll tells of the end (rma_post.c) */
 	RMA_BY_AM,     /* active messages (emulate.h) */
 	RMA_CARRIERS
 };
@@ -158,6 +162,15 @@ void rma_moved(struct request *r, int rc);
 void rma_move_here(struct request *r, uint64_t from);
 /* The engine could not move R: by packets, then. */
 void rma_retry(struct request *r);
+
+/* ---- done by the fabric, later (rma_post.c) --------------------------------------------------- */
+
+void rma_post_start(struct request *r);
+bool rma_post_take_back(struct request *r);
+/* What the fabric has told of, and what it takes now: how many. */
+int rma_post_step(struct endpoint *ep);
+/* At the endpoint's end, before its requests, whose bytes it reaches. */
+void rma_post_end(struct endpoint *ep);
 
 /* ---- packets, for packets.c ----------------------------------------------------------------- */
 

@@ -27,12 +27,20 @@ bool rma_is_settled(const struct endpoint *ep)
 	return list_empty(&ep->one_sided) && !wire_is_before(ep->rma->settled, ep->rma->wrote);
 }
 
+/* The fabric begins it, and tells of its end later. A notification is a packet behind the bytes. */
+static bool rma_operate_is_posted(const struct operation *o)
+{
+	return o->remote->memory.later >> rma_fabric_op(o) & 1 && !(o->full.flags & SLMPM_NOTIFY);
+}
+
 static bool is_behind(const struct operation *o)
 {
 	const struct endpoint *ep = o->remote->ep;
 
-	return ep->rma->holds ||
-	       (o->full.flags & (SLMPM_FENCE | SLMPM_BARRIER) && !rma_is_settled(ep));
+	/* What is posted waits for its turn (rma_request.c). */
+	return !rma_operate_is_posted(o) &&
+	       (ep->rma->holds ||
+		(o->full.flags & (SLMPM_FENCE | SLMPM_BARRIER) && !rma_is_settled(ep)));
 }
 
 static enum mode_op mode_op(const struct operation *o)
@@ -90,10 +98,11 @@ static bool rma_operate_is_plain(struct operation *o, bool reached, bool engine)
 static int rma_operate_choose(struct operation *o)
 {
 	struct endpoint *ep = o->remote->ep;
-	bool reached = o->remote->memory.ops >> rma_fabric_op(o) & 1 &&
+	bool posted = rma_operate_is_posted(o);
+	bool reached = (posted || o->remote->memory.ops >> rma_fabric_op(o) & 1) &&
 		       remote_access(o->remote) == FABRIC_ACCESS_DIRECT;
 	bool waits = completion_blocks(&o->full, o->req);
-	bool engine = reached && !waits && !(o->full.flags & SLMPM_NOTIFY) && !o->atomic;
+	bool engine = reached && !posted && !waits && !(o->full.flags & SLMPM_NOTIFY) && !o->atomic;
 	struct mode_ask ask = {.op = mode_op(o), .waits = waits, .size = o->length};
 	uint32_t ways = 1u << MODE_REQUEST | (reached ? 1u << MODE_COPY : 0);
 	int usual, link = mode_hint_link(mode_hint(o->full.flags));
@@ -103,7 +112,8 @@ static int rma_operate_choose(struct operation *o)
 	usual = default_link(o);
 	if (engine && config_get()->engine)
 		ways |= 1u << MODE_ENGINE;
-	else if (reached && ep->ask_min != UINT64_MAX) /* the peer's, for want of one here */
+	else if (reached && !posted &&
+		 ep->ask_min != UINT64_MAX) /* the peer's, for want of one here */
 		ways |= (uint32_t)rma_carriers[RMA_BY_PEER].reaches(o, &ask.beyond) << MODE_ASKED;
 	mode_ask_hint(&ask, mode_hint(o->full.flags));
 	o->mode = pick_reach(ep, &ask, ways, is_behind(o), usual < 0 ? link : usual);
@@ -294,7 +304,8 @@ static int rma_operate_prepare(struct request *r, const struct operation *o, boo
 	w->remote = o->remote;
 	w->stored = stored;
 	w->asked = o->mode.way == MODE_ASKED;
-	w->engine = w->asked || o->mode.way == MODE_ENGINE;
+	w->posted = o->mode.way == MODE_COPY && !stored;
+	w->engine = w->asked || w->posted || o->mode.way == MODE_ENGINE;
 	r->hint = mode_hint(o->full.flags);
 	if (r->hint || o->routed)
 		r->by = rail_flags(o->remote->ep, o->mode, r->hint);
@@ -351,7 +362,7 @@ int rma_operate(struct operation *o)
 		bool notify = o->full.flags & SLMPM_NOTIFY;
 
 		rc = rma_operate_choose(o);
-		if (rc == 0 && o->mode.way == MODE_COPY) {
+		if (rc == 0 && o->mode.way == MODE_COPY && !rma_operate_is_posted(o)) {
 			rc = operate_measured(o);
 			rc = rc ? rc : choose_again(o);
 		}

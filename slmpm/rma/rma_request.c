@@ -30,6 +30,7 @@ void rma_up(struct endpoint *ep)
 void rma_free(struct endpoint *ep)
 {
 	free(ep->rma->stage);
+	free(ep->rma->posts);
 }
 
 bool rma_take_slot(struct rma *m, struct request *r)
@@ -87,6 +88,8 @@ enum rma_by rma_carrier_of(const struct request *r)
 {
 	if (r->rma.asked)
 		return RMA_BY_PEER;
+	if (r->rma.posted)
+		return RMA_BY_FABRIC;
 	if (r->rma.engine)
 		return RMA_BY_ENGINE;
 	return pick_form(r->ep) == MODE_RMA_RING ? RMA_BY_RING : RMA_BY_AM;
@@ -155,7 +158,7 @@ void rma_retry(struct request *r)
 		return;
 	}
 	r->mode = (struct mode){.way = MODE_REQUEST, .reason = SLMPM_REASON_ONLY};
-	r->rma.engine = r->rma.asked = false;
+	r->rma.engine = r->rma.asked = r->rma.posted = false;
 	r->rma.parts = 0;
 	r->rma.span = 0;
 	place(r->ep, r);

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Fabrics that lack something, in place of the library's list: shared memory without one-sided operations
- * at all, without READ, and without ATOMIC. Whoever includes this has them, and what is linked with it;
+ * at all, without READ, without ATOMIC, and with all of them done by a later poll alone. Whoever includes this has them, and what is linked with it;
  * once a program.
  */
 #ifndef TESTS_FABRIC_MASKED_H
 #define TESTS_FABRIC_MASKED_H
 
+#include <errno.h>
 #include <string.h>
 
 #include "fabrics/registry.h"
 
-#define MASK(op) (UINT64_C(1) << FABRIC_##op)
+#define MASK(op) (UINT32_C(1) << FABRIC_##op)
 
 extern const struct fabric fabric_shm, fabric_tcp;
 
-static struct fabric masked_sendonly, masked_noread, masked_noatomic;
+static struct fabric masked_sendonly, masked_noread, masked_noatomic, masked_later;
 
 static int masked_probe(const struct fabric_config *config, struct fabric_caps *caps,
-			uint64_t without)
+			uint32_t without)
 {
 	int rc = fabric_shm.probe(config, caps);
 
@@ -28,7 +29,7 @@ static int masked_probe(const struct fabric_config *config, struct fabric_caps *
 
 /* Of a peer's memory only what is left may be asked for: shm refuses the rest. */
 static int masked_reg(struct fabric_link *link, struct fabric_memory *m, bool own, bool writable,
-		      struct fabric_blob *blob, uint64_t without)
+		      struct fabric_blob *blob, uint32_t without)
 {
 	int rc = fabric_shm.reg(link, m, own, writable, blob);
 
@@ -74,10 +75,121 @@ __attribute__((constructor)) static void sendonly_make(void)
 	masked_sendonly.dereg = NULL;
 }
 
+/* ---- operations that complete later ---- */
+
+#define LATER_OPS (MASK(WRITE) | MASK(READ) | MASK(ATOMIC))
+#define LATER_MAX 5 /* fewer than the core may have under way */
+
+/* Peers' memory as shared memory reaches it, by own[3], and what is to be done on it. */
+static struct fabric_memory later_real[64];
+static struct later {
+	struct fabric_link *link;
+	struct fabric_wr wr;
+	struct fabric_atomic atomic;
+} later_pending[LATER_MAX];
+
+static int later_probe(const struct fabric_config *config, struct fabric_caps *caps)
+{
+	caps->later = LATER_OPS;
+	return masked_probe(config, caps, LATER_OPS);
+}
+
+static int later_reg(struct fabric_link *link, struct fabric_memory *m, bool own, bool writable,
+		     struct fabric_blob *blob)
+{
+	int rc = fabric_shm.reg(link, m, own, writable, blob);
+	unsigned i = 1;
+
+	if (own || rc < 0)
+		return rc;
+	while (i < 63 && later_real[i].ops)
+		i++;
+	later_real[i] = *m;
+	*m = (struct fabric_memory){.size = m->size, .writable = m->writable, .later = m->ops};
+	m->own[3] = i;
+	return 0;
+}
+
+static void later_dereg(struct fabric_domain *domain, struct fabric_memory *m)
+{
+	uint64_t i = m->own[3];
+
+	if (i && !m->base) {
+		fabric_shm.dereg(domain, &later_real[i]);
+		later_real[i].ops = 0;
+		m->own[3] = 0;
+	} else if (m->base) {
+		fabric_shm.dereg(domain, m);
+	}
+}
+
+static int later_begin(struct fabric_link *link, const struct fabric_wr *wr)
+{
+	for (int i = 0; i < LATER_MAX; i++) {
+		struct later *l = &later_pending[i];
+
+		if (l->link)
+			continue;
+		*l = (struct later){.link = link, .wr = *wr};
+		if (wr->op == FABRIC_ATOMIC) {
+			memcpy(&l->atomic, wr->into, sizeof(l->atomic));
+			l->wr.into = &l->atomic;
+		}
+		l->wr.memory = &later_real[wr->memory->own[3]];
+		return 0;
+	}
+	return -EAGAIN;
+}
+
+/* In another order than they were begun. */
+static void later_do(struct fabric_link *link, bool cancel)
+{
+	for (int i = LATER_MAX - 1; i >= 0; i--) {
+		struct later *l = &later_pending[i];
+
+		if (l->link != link)
+			continue;
+		l->link = NULL;
+		if (cancel)
+			continue;
+		link->ops[l->wr.length].status = fabric_shm.post(link, &l->wr);
+		link->ops[l->wr.length].old = l->atomic.old;
+	}
+}
+
+static int later_post(struct fabric_link *link, const struct fabric_wr *wr)
+{
+	if (wr->op == FABRIC_FLUSH && wr->flags & FABRIC_CANCEL) {
+		later_do(link, true);
+		return 1;
+	}
+	return wr->op <= FABRIC_ATOMIC && wr->op >= FABRIC_WRITE && wr->memory->later ?
+		       later_begin(link, wr) :
+		       fabric_shm.post(link, wr);
+}
+
+static int later_poll(struct fabric_link *link, struct fabric_arrival *arrivals, int n)
+{
+	later_do(link, false);
+	return fabric_shm.poll(link, arrivals, n);
+}
+
+__attribute__((constructor)) static void later_make(void)
+{
+	masked_later = fabric_shm;
+	masked_later.name = "later";
+	masked_later.probe = later_probe;
+	masked_later.reg = later_reg;
+	masked_later.dereg = later_dereg;
+	masked_later.post = later_post;
+	masked_later.poll = later_poll;
+}
+
 /* ---- the list, for fabrics/registry.c ---- */
 
 static const struct fabric *const masked[] = {
-	&masked_noatomic, &masked_noread, &masked_sendonly, &fabric_shm, &fabric_tcp, NULL,
+	&masked_later, &masked_noatomic, &masked_noread, &masked_sendonly,
+	&fabric_shm,   &fabric_tcp,      NULL,
 };
 
 const struct fabric *fabric_at(int i)

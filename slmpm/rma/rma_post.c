@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One-sided operations that the fabric begins and its poll tells of (memory.later). Each run of bytes that is one
+ * on both sides is an operation of the fabric's; those under way have a place each in a table of the link's.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "slmpm/link/link.h"
+#include "slmpm/region/memory.h"
+#include "slmpm/rma/rma.h"
+
+struct posts {
+	struct list waiting;                  /* requests that the fabric has not taken all of */
+	uint64_t taken;                       /* bits: operations that it has, ... */
+	struct request *requests[FABRIC_OPS]; /* ... whose they are, ... */
+	struct fabric_done ops[FABRIC_OPS];   /* ... and what poll tells of them */
+};
+_Static_assert(FABRIC_OPS <= 64, "a bit each");
+
+/* R is none of the fabric's any more. */
+static void leave_fabric(struct request *r)
+{
+	list_remove(&r->node);
+	r->ep->moving--;
+	memory_copied(r->rma.remote);
+	endpoint_refresh(r->ep);
+}
+
+/* Who refuses does not reach the memory this way; packets do, or say why not. */
+static bool is_for_packets(int status)
+{
+	return status == -EPERM || status == -ENOTSUP || status == -EFAULT;
+}
+
+/* All that was posted of R is done, and nothing more of it is to be. */
+static void fabric_over(struct request *r, uint64_t old)
+{
+	int status = r->rma.status;
+
+	leave_fabric(r);
+	r->rma.span = r->rma.span_count;
+	if (is_for_packets(status)) {
+		r->rma.status = 0;
+		r->rma.in_span = 0;
+		r->offset = 0;
+		rma_retry(r);
+		return;
+	}
+	/* Pairs with the release before what a get has read. */
+	atomic_thread_fence(memory_order_acquire);
+	r->rma.status = status == -ESRCH ? -SLMPM_EDEAD : status < 0 ? -SLMPM_ESYSTEM : 0;
+	r->rma.parts = 1;
+	rma_part_done(r, 0, old);
+}
+
+static bool is_posted(const struct request *r)
+{
+	return r->rma.status < 0 || r->rma.span == r->rma.span_count;
+}
+
+/* ---- begun -------------------------------------------------------------------------------------- */
+
+/* The next run of R's: its bytes here, N of them. */
+static void *contiguous_run(const struct request *r, uint64_t *n)
+{
+	const struct slmpm_span *span = &r->rma.spans[r->rma.span];
+	struct request_walk walk = {r, 0, r->offset};
+
+	return request_walk_on(&walk, span->len - r->rma.in_span, n);
+}
+
+static void step_over(struct request *r, uint64_t n)
+{
+	struct rma_work *w = &r->rma;
+
+	r->offset += n;
+	w->in_span += n;
+	if (w->in_span == w->spans[w->span].len) {
+		w->span++;
+		w->in_span = 0;
+	}
+}
+
+/* While R waited for its turn the owner may have taken it back. */
+static bool is_reached(const struct remote *remote, unsigned op)
+{
+	return remote->memory.later >> op & 1 && remote_access(remote) == FABRIC_ACCESS_DIRECT;
+}
+
+/* One operation of R's: 1 taken, -EAGAIN not now. */
+static int post_contiguous(struct request *r)
+{
+	struct rma_work *w = &r->rma;
+	struct endpoint *ep = r->ep;
+	struct posts *p = ep->rma->posts;
+	struct fabric_atomic a = {w->atomic, w->bits, w->operand, w->compare, 0};
+	struct fabric_wr wr = {
+		.op = (uint8_t)(r->kind == REQUEST_PUT ? FABRIC_WRITE :
+				r->kind == REQUEST_GET ? FABRIC_READ :
+							 FABRIC_ATOMIC),
+		.memory = &w->remote->memory,
+		.offset = w->spans[w->span].offset + w->in_span,
+		.size = w->spans[w->span].len,
+		.into = &a,
+	};
+	int rc;
+
+	if (!~p->taken)
+		return -EAGAIN;
+	wr.length = (uint32_t)__builtin_ctzll(~p->taken);
+	if (!w->atomic && wr.size)
+		wr.into = contiguous_run(r, &wr.size);
+	p->ops[wr.length] = (struct fabric_done){.status = FABRIC_PENDING};
+	rc = !wr.size ? 1 : is_reached(w->remote, wr.op) ? link_begin(ep, &wr) : -EPERM;
+	if (rc == -EAGAIN || rc == -EPIPE || rc == -EPROTO) /* poll tells how the link ends */
+		return -EAGAIN;
+	step_over(r, wr.size);
+	if (rc < 0)
+		w->status = rc;
+	if (rc == 0) {
+		p->taken |= UINT64_C(1) << wr.length;
+		p->requests[wr.length] = r;
+		w->parts++;
+	}
+	return 1;
+}
+
+/* As many as the link takes. The end of one may begin others. */
+static int post_more(struct endpoint *ep)
+{
+	struct list *waiting = &ep->rma->posts->waiting;
+	int n = 0;
+
+	while (!list_empty(waiting)) {
+		struct request *r = LIST_ENTRY(waiting->next, struct request, node);
+
+		for (; !is_posted(r); n++)
+			if (post_contiguous(r) != 1)
+				return n;
+		list_remove(&r->node);
+		if (!r->rma.parts)
+			fabric_over(r, 0);
+	}
+	return n;
+}
+
+static struct posts *posts_of(struct endpoint *ep)
+{
+	struct posts *p = ep->rma->posts;
+
+	if (p)
+		return p;
+	p = calloc(1, sizeof(*p));
+	if (p)
+		list_init(&p->waiting);
+	ep->rma->posts = p;
+	return p;
+}
+
+void rma_post_start(struct request *r)
+{
+	struct endpoint *ep = r->ep;
+	struct posts *p = posts_of(ep);
+
+	if (!p) {
+		rma_retry(r);
+		return;
+	}
+	ep->link.port->ops = p->ops; /* each time: another may have come to stand before the link */
+	r->rma.remote->copying++;
+	ep->moving++;
+	list_append(&p->waiting, &r->node);
+	endpoint_refresh(ep);
+	(void)post_more(ep);
+}
+
+/* ---- and done ------------------------------------------------------------------------------------ */
+
+static void post_done(struct endpoint *ep, unsigned i)
+{
+	struct posts *p = ep->rma->posts;
+	const struct fabric_done *d = &p->ops[i];
+	struct request *r = p->requests[i];
+
+	p->taken &= ~(UINT64_C(1) << i);
+	if (d->status < 0 && !r->rma.status)
+		r->rma.status = d->status;
+	if (!--r->rma.parts && is_posted(r))
+		fabric_over(r, d->old);
+}
+
+int rma_post_step(struct endpoint *ep)
+{
+	struct posts *p = ep->rma->posts;
+	int n = 0;
+
+	for (uint64_t left = p ? p->taken : 0; left && ep->state == SLMPM_PEER_UP;
+	     left &= left - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(left);
+
+		if (p->ops[i].status == FABRIC_PENDING)
+			continue;
+		post_done(ep, i);
+		n++;
+	}
+	return p && ep->state == SLMPM_PEER_UP ? n + post_more(ep) : n;
+}
+
+/* What the fabric has begun has R's memory until it tells of its end. */
+bool rma_post_take_back(struct request *r)
+{
+	if (r->rma.parts)
+		return false;
+	r->rma.in_span = 0; /* no packet has told the peer of it */
+	leave_fabric(r);
+	return true;
+}
+
+void rma_post_end(struct endpoint *ep)
+{
+	link_cancel(ep);
+	if (!ep->rma->posts)
+		return;
+	ep->rma->posts->taken = 0;
+	LIST_EACH(at, &ep->one_sided) {
+		const struct rma_work *w = LIST_ENTRY(at, struct rma_work, live);
+
+		if (w->posted && !w->parked)
+			leave_fabric(LIST_ENTRY(w, struct request, rma));
+	}
+}
