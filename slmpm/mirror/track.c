@@ -312,7 +312,7 @@ bool track_guards(const struct context *ctx, const void *at, uint64_t n)
 			return true;
 	}
 	for (int i = 0; i < FINDERS; i++)
-		if (finders[i]->lies && finders[i]->lies(lo, hi))
+		if (finders[i]->lies && finders[i]->lies(lo, hi, false))
 			return true;
 	return false;
 }
@@ -335,6 +335,6 @@ bool track_unprotect_any(void *at, uint64_t n)
 	if (!atomic_load_explicit(&guarding, memory_order_relaxed))
 		return false;
 	for (int i = 0; i < FINDERS; i++)
-		any |= finders[i]->unprotect_any && finders[i]->unprotect_any(lo, lo + n);
+		any |= finders[i]->lies && finders[i]->lies(lo, lo + n, true);
 	return any;
 }

@@ -35,11 +35,9 @@ struct finder {
 	/* What lies there may be written without a fault until the next look, and counts as written;
 	 * NULL: nothing faults. */
 	void (*unprotect)(struct pages *pages, uintptr_t lo, uintptr_t hi);
-	/* The same for whatever pages of this finder lie there; false: none do. From any thread; NULL:
-	 * system calls may write everywhere. */
-	bool (*unprotect_any)(uintptr_t lo, uintptr_t hi);
-	/* Do any? */
-	bool (*lies)(uintptr_t lo, uintptr_t hi);
+	/* Do any pages of this finder lie there? With UNPROTECT the same is done to them. From any
+	 * thread; NULL: system calls may write everywhere. */
+	bool (*lies)(uintptr_t lo, uintptr_t hi, bool unprotect);
 };
 
 extern const struct finder track_pagemap, track_fault, track_signal;

@@ -4,18 +4,15 @@
  * noted the page and opened it. One (fault_server.h) serves all mirrors of the process.
  */
 #include <pthread.h>
-#include <stdlib.h>
 
 #include "slmpm/base/list.h"
 #include "slmpm/track/fault_server.h"
-#include "slmpm/track/finder.h"
 #include "slmpm/track/uffd.h"
 #include "slmpm/track/written.h"
 
 #define MESSAGES 16
 
 struct fault_pages {
-	struct pages pages;
 	struct written written;
 	struct list node;
 	int fd;
@@ -34,46 +31,21 @@ static struct fault_pages *pages_at(uintptr_t at)
 	LIST_EACH(node, &faults.all) {
 		struct fault_pages *p = LIST_ENTRY(node, struct fault_pages, node);
 
-		if (at >= p->pages.lo && at < p->pages.hi)
+		if (at >= p->written.pages.lo && at < p->written.pages.hi)
 			return p;
 	}
 	return NULL;
 }
 
-/* Marked first: whoever may go on finds it so. */
-static int track_fault_open_pages(struct fault_pages *p, uintptr_t lo, uintptr_t hi)
-{
-	int rc;
-
-	written_enter(&p->written);
-	written_mark(&p->written, lo, hi);
-	rc = uffd_protect(p->fd, lo, hi, false);
-	written_leave(&p->written);
-	return rc;
-}
-
-static void wake(int fd, uintptr_t at, uint64_t page)
-{
-	struct uffdio_range range = {.start = at / page * page, .len = page};
-
-	(void)ioctl(fd, UFFDIO_WAKE, &range);
-}
-
 static void track_fault_take_fault(int fd, uintptr_t at)
 {
-	struct fault_pages *p;
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	int rc = -ENOENT;
+	struct fault_pages *p = pages_at(at);
+	uint64_t page = p ? p->written.page : (uint64_t)sysconf(_SC_PAGESIZE);
+	struct uffdio_range range = {.start = at / page * page, .len = page};
 
-	p = pages_at(at);
-	if (p) {
-		page = p->written.page;
-		at = at / page * page;
-		rc = track_fault_open_pages(p, at, written_ahead(&p->written, at));
-	}
 	/* Not watched any more, or the kernel cannot just now: who waits tries again. */
-	if (rc < 0)
-		wake(fd, at, page);
+	if (!p || written_open_at(&p->written, at) < 0)
+		(void)ioctl(fd, UFFDIO_WAKE, &range);
 }
 
 /* Memory is about to be given back: its pages will be empty, and not protected, when that is done,
@@ -105,11 +77,9 @@ static void take_messages(int fd)
 
 /* ---- pages ------------------------------------------------------------------------------------ */
 
-static bool track_fault_protect(void *arg, uintptr_t lo, uintptr_t hi)
+static int fault_protect(struct written *w, uintptr_t lo, uintptr_t hi, bool on)
 {
-	const struct fault_pages *p = arg;
-
-	return uffd_protect(p->fd, lo, hi, true) == 0;
+	return uffd_protect(((const struct fault_pages *)w)->fd, lo, hi, on);
 }
 
 /* Before Linux 6.4 a page that is not there cannot be protected; one that has been read is. */
@@ -153,7 +123,8 @@ static int track_fault_watch(struct fault_pages *p, const struct range *range)
 /* Who waits there goes on. */
 static void track_fault_leave(struct fault_pages *p)
 {
-	struct uffdio_range range = {.start = p->pages.lo, .len = p->pages.hi - p->pages.lo};
+	struct uffdio_range range = {.start = p->written.pages.lo,
+				     .len = p->written.pages.hi - p->written.pages.lo};
 
 	if (list_empty(&p->node))
 		return;
@@ -164,34 +135,6 @@ static void track_fault_leave(struct fault_pages *p)
 		end();
 }
 
-static int open_fault(struct pages **pages, const struct range *range)
-{
-	struct fault_pages *p = calloc(1, sizeof(*p));
-	int rc;
-
-	if (!p)
-		return -ENOMEM;
-	p->pages = (struct pages){&track_fault, range->lo, range->hi};
-	list_init(&p->node);
-	rc = written_init(&p->written, range->lo, range->hi, range->page);
-	if (rc < 0) {
-		free(p);
-		return rc;
-	}
-	pthread_mutex_lock(&faults.lock);
-	rc = track_fault_watch(p, range);
-	if (rc < 0)
-		track_fault_leave(p);
-	pthread_mutex_unlock(&faults.lock);
-	if (rc < 0) {
-		written_free(&p->written);
-		free(p);
-	} else {
-		*pages = &p->pages;
-	}
-	return rc;
-}
-
 static void close_fault(struct pages *pages)
 {
 	struct fault_pages *p = (struct fault_pages *)pages;
@@ -200,7 +143,24 @@ static void close_fault(struct pages *pages)
 	track_fault_leave(p);
 	pthread_mutex_unlock(&faults.lock);
 	written_free(&p->written);
-	free(p);
+}
+
+static int open_fault(struct pages **pages, const struct range *range)
+{
+	struct fault_pages *p = written_new(sizeof(*p), &track_fault, range, fault_protect);
+	int rc;
+
+	if (!p)
+		return -ENOMEM;
+	list_init(&p->node);
+	pthread_mutex_lock(&faults.lock);
+	rc = track_fault_watch(p, range);
+	pthread_mutex_unlock(&faults.lock);
+	if (rc < 0)
+		close_fault(&p->written.pages);
+	else
+		*pages = &p->written.pages;
+	return rc;
 }
 
 /* The child's memory is not watched, and it has no thread; its descriptors would keep the parent's
@@ -217,26 +177,15 @@ static void track_fault_forked(struct pages *pages)
 
 static int track_fault_next(struct pages *pages, uintptr_t *at, uintptr_t *lo, uintptr_t *hi)
 {
-	struct fault_pages *p = (struct fault_pages *)pages;
-
 	if (*at == pages->lo) {
 		pthread_mutex_lock(&faults.lock);
 		pthread_mutex_unlock(&faults.lock);
-		written_take(&p->written, track_fault_protect, p);
 	}
-	return *at < pages->hi && written_next(&p->written, at, lo, hi);
-}
-
-static void fault_unprotect(struct pages *pages, uintptr_t lo, uintptr_t hi)
-{
-	struct fault_pages *p = (struct fault_pages *)pages;
-
-	if (written_clip(&p->written, &lo, &hi))
-		(void)track_fault_open_pages(p, lo, hi);
+	return written_next(pages, at, lo, hi);
 }
 
 /* Where the kernel waits as others do nothing has to be opened ahead. */
-static bool track_fault_each_there(uintptr_t lo, uintptr_t hi, bool open)
+static bool track_fault_lies(uintptr_t lo, uintptr_t hi, bool unprotect)
 {
 	bool any = false;
 
@@ -245,24 +194,14 @@ static bool track_fault_each_there(uintptr_t lo, uintptr_t hi, bool open)
 		LIST_EACH(node, &faults.all) {
 			struct fault_pages *p = LIST_ENTRY(node, struct fault_pages, node);
 
-			if (p->pages.lo >= hi || p->pages.hi <= lo)
+			if (p->written.pages.lo >= hi || p->written.pages.hi <= lo)
 				continue;
 			any = true;
-			if (open)
-				fault_unprotect(&p->pages, lo, hi);
+			if (unprotect)
+				written_unprotect(&p->written.pages, lo, hi);
 		}
 	pthread_mutex_unlock(&faults.lock);
 	return any;
-}
-
-static bool fault_unprotect_any(uintptr_t lo, uintptr_t hi)
-{
-	return track_fault_each_there(lo, hi, true);
-}
-
-static bool track_fault_lies(uintptr_t lo, uintptr_t hi)
-{
-	return track_fault_each_there(lo, hi, false);
 }
 
 bool track_fault_of_kernel(void)
@@ -280,7 +219,6 @@ const struct finder track_fault = {
 	.close = close_fault,
 	.forked = track_fault_forked,
 	.next = track_fault_next,
-	.unprotect = fault_unprotect,
-	.unprotect_any = fault_unprotect_any,
+	.unprotect = written_unprotect,
 	.lies = track_fault_lies,
 };

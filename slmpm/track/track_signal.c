@@ -8,17 +8,14 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "slmpm/track/chain.h"
-#include "slmpm/track/finder.h"
 #include "slmpm/track/written.h"
 
 #define ENTRIES 256
 
 struct signal_pages {
-	struct pages pages;
 	struct written written;
 	int protection; /* when open */
 	unsigned entry;
@@ -39,31 +36,12 @@ static struct {
 
 /* ---- in the handler --------------------------------------------------------------------------- */
 
-/* Where the kernel will not cut the mapping once more, all of it is opened. */
-static void track_signal_open_pages(struct signal_pages *p, uintptr_t lo, uintptr_t hi)
-{
-	written_enter(&p->written);
-	written_mark(&p->written, lo, hi);
-	if (mprotect((void *)lo, hi - lo, p->protection) != 0) {
-		written_mark(&p->written, p->pages.lo, p->pages.hi);
-		(void)mprotect((void *)p->pages.lo, p->pages.hi - p->pages.lo, p->protection);
-	}
-	written_leave(&p->written);
-}
-
-static void signal_unprotect(struct pages *pages, uintptr_t lo, uintptr_t hi)
-{
-	struct signal_pages *p = (struct signal_pages *)pages;
-
-	if (written_clip(&p->written, &lo, &hi))
-		track_signal_open_pages(p, lo, hi);
-}
-
 static void track_signal_take_fault(struct signal_pages *p, uintptr_t at)
 {
-	at = at / p->written.page * p->written.page;
-	if (at >= p->pages.lo && at < p->pages.hi) /* the entry is not just being made */
-		track_signal_open_pages(p, at, written_ahead(&p->written, at));
+	const struct pages *pages = &p->written.pages;
+
+	if (at >= pages->lo && at < pages->hi) /* the entry is not just being made */
+		(void)written_open_at(&p->written, at);
 }
 
 enum doing { LOOK, UNPROTECT, TAKE };
@@ -82,7 +60,7 @@ static bool track_signal_each_there(uintptr_t lo, uintptr_t hi, enum doing doing
 		if (atomic_load(&e->lo) < hi && atomic_load(&e->hi) > lo) {
 			any = true;
 			if (doing == UNPROTECT)
-				signal_unprotect(&atomic_load(&e->pages)->pages, lo, hi);
+				written_unprotect(&atomic_load(&e->pages)->written.pages, lo, hi);
 			else if (doing == TAKE)
 				track_signal_take_fault(atomic_load(&e->pages), lo);
 		}
@@ -91,14 +69,9 @@ static bool track_signal_each_there(uintptr_t lo, uintptr_t hi, enum doing doing
 	return any;
 }
 
-static bool signal_unprotect_any(uintptr_t lo, uintptr_t hi)
+static bool track_signal_lies(uintptr_t lo, uintptr_t hi, bool unprotect)
 {
-	return track_signal_each_there(lo, hi, UNPROTECT);
-}
-
-static bool track_signal_lies(uintptr_t lo, uintptr_t hi)
-{
-	return track_signal_each_there(lo, hi, LOOK);
+	return track_signal_each_there(lo, hi, unprotect ? UNPROTECT : LOOK);
 }
 
 static bool track_signal_take(uintptr_t at)
@@ -121,8 +94,8 @@ static int track_signal_enter(struct signal_pages *p)
 		e->used = true;
 		p->entry = i;
 		atomic_store(&e->pages, p);
-		atomic_store(&e->lo, p->pages.lo);
-		atomic_store(&e->hi, p->pages.hi);
+		atomic_store(&e->lo, p->written.pages.lo);
+		atomic_store(&e->hi, p->written.pages.hi);
 		if (atomic_load(&table.top) <= i)
 			atomic_store(&table.top, i + 1);
 	}
@@ -144,11 +117,19 @@ static void track_signal_leave(struct signal_pages *p)
 
 /* ---- the finder ----------------------------------------------------------------------------- */
 
-static bool track_signal_protect(void *arg, uintptr_t lo, uintptr_t hi)
+/* Where the kernel will not cut the mapping once more, all of it is opened. */
+static int signal_protect(struct written *w, uintptr_t lo, uintptr_t hi, bool on)
 {
-	const struct signal_pages *p = arg;
+	int protection = ((const struct signal_pages *)w)->protection;
 
-	return mprotect((void *)lo, hi - lo, p->protection & ~PROT_WRITE) == 0;
+	if (on)
+		return mprotect((void *)lo, hi - lo, protection & ~PROT_WRITE) == 0 ? 0 : -errno;
+	if (mprotect((void *)lo, hi - lo, protection) == 0)
+		return 0;
+	lo = w->pages.lo;
+	hi = w->pages.hi;
+	written_mark(w, lo, hi);
+	return mprotect((void *)lo, hi - lo, protection) == 0 ? 0 : -errno;
 }
 
 static int track_signal_watch(struct signal_pages *p)
@@ -157,41 +138,34 @@ static int track_signal_watch(struct signal_pages *p)
 
 	if (rc == 0)
 		rc = track_signal_enter(p);
-	if (rc == 0 && !track_signal_protect(p, p->pages.lo, p->pages.hi)) {
-		rc = -errno;
+	if (rc < 0)
+		return rc;
+	rc = signal_protect(&p->written, p->written.pages.lo, p->written.pages.hi, true);
+	if (rc < 0)
 		track_signal_leave(p);
-	}
 	return rc;
 }
 
 static int open_signal(struct pages **pages, const struct range *range)
 {
-	struct signal_pages *p = calloc(1, sizeof(*p));
+	struct signal_pages *p = written_new(sizeof(*p), &track_signal, range, signal_protect);
 	int rc;
 
 	if (!p)
 		return -ENOMEM;
-	p->pages = (struct pages){&track_signal, range->lo, range->hi};
 	p->protection = range->protection;
-	rc = written_init(&p->written, range->lo, range->hi, range->page);
-	if (rc < 0) {
-		free(p);
-		return rc;
-	}
 	rc = track_signal_watch(p);
-	if (rc < 0) {
+	if (rc < 0)
 		written_free(&p->written);
-		free(p);
-	} else {
-		*pages = &p->pages;
-	}
+	else
+		*pages = &p->written.pages;
 	return rc;
 }
 
 /* Opened before the entry goes: who has faulted and finds none finds the page open. */
 static void track_signal_give_up(struct signal_pages *p)
 {
-	(void)mprotect((void *)p->pages.lo, p->pages.hi - p->pages.lo, p->protection);
+	(void)signal_protect(&p->written, p->written.pages.lo, p->written.pages.hi, false);
 	track_signal_leave(p);
 }
 
@@ -201,7 +175,6 @@ static void close_signal(struct pages *pages)
 
 	track_signal_give_up(p);
 	written_free(&p->written);
-	free(p);
 }
 
 /* A child has one thread, which is in no handler; what others of its parent's were is nothing. */
@@ -215,22 +188,12 @@ static void track_signal_forked(struct pages *pages)
 	track_signal_give_up(p);
 }
 
-static int track_signal_next(struct pages *pages, uintptr_t *at, uintptr_t *lo, uintptr_t *hi)
-{
-	struct signal_pages *p = (struct signal_pages *)pages;
-
-	if (*at == pages->lo)
-		written_take(&p->written, track_signal_protect, p);
-	return *at < pages->hi && written_next(&p->written, at, lo, hi);
-}
-
 const struct finder track_signal = {
 	.name = "signal",
 	.open = open_signal,
 	.close = close_signal,
 	.forked = track_signal_forked,
-	.next = track_signal_next,
-	.unprotect = signal_unprotect,
-	.unprotect_any = signal_unprotect_any,
+	.next = written_next,
+	.unprotect = written_unprotect,
 	.lies = track_signal_lies,
 };

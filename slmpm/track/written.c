@@ -2,8 +2,8 @@
 /* Marks of written pages: a bit each, set by who is held up, taken by who looks. */
 #include "slmpm/track/written.h"
 
-#include <errno.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "slmpm/track/bits.h"
@@ -11,45 +11,43 @@
 #define AHEAD    16 /* pages that are opened at once, at most */
 #define RUNS_MAX 8  /* more are protected as one, with what lies between */
 
-int written_init(struct written *w, uintptr_t lo, uintptr_t hi, uint64_t page)
+void *written_new(size_t size, const struct finder *finder, const struct range *range,
+		  written_protect *protect)
 {
-	uint64_t words = ((hi - lo) / page + WORD_BITS - 1) / WORD_BITS;
+	uint64_t words = ((range->hi - range->lo) / range->page + WORD_BITS - 1) / WORD_BITS;
+	struct written *w = calloc(1, size);
 	uint64_t *room;
 
+	if (!w)
+		return NULL;
 	*w = (struct written){
-		.lo = lo,
-		.hi = hi,
-		.page = page,
+		.pages = {finder, range->lo, range->hi},
+		.protect = protect,
+		.page = range->page,
 		.words = words,
 		.mapped = (size_t)(3 * words * sizeof(*room)),
 	};
 	room = mmap(NULL, w->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (room == MAP_FAILED)
-		return -errno;
+	if (room == MAP_FAILED) {
+		free(w);
+		return NULL;
+	}
 	w->marks = (_Atomic uint64_t *)room;
 	w->always = (_Atomic uint64_t *)room + words;
 	w->taken = room + 2 * words;
-	return 0;
+	return w;
 }
 
 void written_free(struct written *w)
 {
 	(void)munmap(w->taken - 2 * w->words, w->mapped);
+	free(w);
 }
 
 /* ---- marks ---------------------------------------------------------------------------------- */
 
-void written_enter(struct written *w)
-{
-	atomic_fetch_add(&w->entered, 1);
-}
-
-void written_leave(struct written *w)
-{
-	atomic_fetch_add(&w->left, 1);
-}
-
-uintptr_t written_ahead(struct written *w, uintptr_t at)
+/* Where to open to for a store to the page at AT. */
+static uintptr_t written_ahead(struct written *w, uintptr_t at)
 {
 	uint32_t n = 1;
 
@@ -58,17 +56,18 @@ uintptr_t written_ahead(struct written *w, uintptr_t at)
 		n = n < AHEAD ? n : AHEAD;
 		n = n ? n : 1; /* another thread's is seen in part */
 	}
-	if (n > (w->hi - at) / w->page)
-		n = (uint32_t)((w->hi - at) / w->page);
+	if (n > (w->pages.hi - at) / w->page)
+		n = (uint32_t)((w->pages.hi - at) / w->page);
 	atomic_store_explicit(&w->ahead, n, memory_order_relaxed);
 	atomic_store_explicit(&w->behind, at + n * w->page, memory_order_relaxed);
 	return at + n * w->page;
 }
 
-bool written_clip(const struct written *w, uintptr_t *lo, uintptr_t *hi)
+/* Rounds to whole pages, as far as these are watched; false: none is. */
+static bool written_clip(const struct written *w, uintptr_t *lo, uintptr_t *hi)
 {
-	*lo = *lo < w->lo ? w->lo : *lo / w->page * w->page;
-	*hi = *hi > w->hi ? w->hi : (*hi + w->page - 1) / w->page * w->page;
+	*lo = *lo < w->pages.lo ? w->pages.lo : *lo / w->page * w->page;
+	*hi = *hi > w->pages.hi ? w->pages.hi : (*hi + w->page - 1) / w->page * w->page;
 	return *lo < *hi;
 }
 
@@ -78,8 +77,8 @@ static bool written_set(const struct written *w, _Atomic uint64_t *bits, uintptr
 
 	if (!written_clip(w, &lo, &hi))
 		return false;
-	from = (lo - w->lo) / w->page;
-	to = (hi - w->lo) / w->page;
+	from = (lo - w->pages.lo) / w->page;
+	to = (hi - w->pages.lo) / w->page;
 	for (uint64_t i = from / WORD_BITS; i <= (to - 1) / WORD_BITS; i++)
 		atomic_fetch_or(&bits[i], bits_between(i, from, to));
 	return true;
@@ -95,6 +94,32 @@ void written_mark_always(struct written *w, uintptr_t lo, uintptr_t hi)
 {
 	if (written_set(w, w->always, lo, hi))
 		atomic_store(&w->lasting, true);
+}
+
+/* Marked first: whoever may go on finds it so. */
+int written_open(struct written *w, uintptr_t lo, uintptr_t hi)
+{
+	int rc;
+
+	atomic_fetch_add(&w->entered, 1);
+	written_mark(w, lo, hi);
+	rc = w->protect(w, lo, hi, false);
+	atomic_fetch_add(&w->left, 1);
+	return rc;
+}
+
+int written_open_at(struct written *w, uintptr_t at)
+{
+	at = at / w->page * w->page;
+	return written_open(w, at, written_ahead(w, at));
+}
+
+void written_unprotect(struct pages *pages, uintptr_t lo, uintptr_t hi)
+{
+	struct written *w = (struct written *)pages;
+
+	if (written_clip(w, &lo, &hi))
+		(void)written_open(w, lo, hi);
 }
 
 /* ---- looks ---------------------------------------------------------------------------------- */
@@ -117,14 +142,15 @@ static uint64_t written_find(const struct written *w, uint64_t at, bool taken)
 	return at / WORD_BITS * WORD_BITS + (uint64_t)__builtin_ctzll(word);
 }
 
-bool written_next(struct written *w, uintptr_t *at, uintptr_t *lo, uintptr_t *hi)
+/* The next run of what has been taken from *AT on. */
+static bool next_taken(const struct written *w, uintptr_t *at, uintptr_t *lo, uintptr_t *hi)
 {
-	uint64_t from = written_find(w, (*at - w->lo) / w->page, true);
+	uint64_t from = written_find(w, (*at - w->pages.lo) / w->page, true);
 
-	if (from >= (w->hi - w->lo) / w->page)
+	if (from >= (w->pages.hi - w->pages.lo) / w->page)
 		return false;
-	*lo = w->lo + from * w->page;
-	*hi = *at = w->lo + written_find(w, from, false) * w->page;
+	*lo = w->pages.lo + from * w->page;
+	*hi = *at = w->pages.lo + written_find(w, from, false) * w->page;
 	return true;
 }
 
@@ -150,24 +176,25 @@ static void written_put_back(struct written *w)
 	atomic_store(&w->any, true);
 }
 
-static bool protect_all(struct written *w, written_protect *protect, void *arg)
+static bool protect_all(struct written *w)
 {
-	uintptr_t at = w->lo, first = 0, lo, hi, end = 0;
+	uintptr_t at = w->pages.lo, first = 0, lo, hi, end = 0;
 	uint64_t runs = 0;
 
-	for (; written_next(w, &at, &lo, &hi); runs++) {
+	for (; next_taken(w, &at, &lo, &hi); runs++) {
 		first = runs ? first : lo;
 		end = hi;
 	}
 	if (runs > RUNS_MAX)
-		return protect(arg, first, end);
-	for (at = w->lo; written_next(w, &at, &lo, &hi);)
-		if (!protect(arg, lo, hi))
+		return w->protect(w, first, end, true) == 0;
+	for (at = w->pages.lo; next_taken(w, &at, &lo, &hi);)
+		if (w->protect(w, lo, hi, true) < 0)
 			return false;
 	return true;
 }
 
-void written_take(struct written *w, written_protect *protect, void *arg)
+/* A look begins. */
+static void written_take(struct written *w)
 {
 	uint64_t left = atomic_load(&w->left);
 	bool marked = atomic_exchange(&w->any, false) && take_marks(w);
@@ -175,9 +202,18 @@ void written_take(struct written *w, written_protect *protect, void *arg)
 	if (!marked)
 		for (uint64_t i = 0; i < w->words; i++)
 			w->taken[i] = 0;
-	if (marked && (!protect_all(w, protect, arg) || atomic_load(&w->entered) != left))
+	if (marked && (!protect_all(w) || atomic_load(&w->entered) != left))
 		written_put_back(w);
 	if (atomic_load(&w->lasting))
 		for (uint64_t i = 0; i < w->words; i++)
 			w->taken[i] |= atomic_load(&w->always[i]);
+}
+
+int written_next(struct pages *pages, uintptr_t *at, uintptr_t *lo, uintptr_t *hi)
+{
+	struct written *w = (struct written *)pages;
+
+	if (*at == pages->lo)
+		written_take(w);
+	return *at < pages->hi && next_taken(w, at, lo, hi);
 }

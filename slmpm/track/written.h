@@ -16,8 +16,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct written {
-	uintptr_t lo, hi;
+#include "slmpm/track/finder.h"
+
+struct written;
+
+/* LO to before HI is protected again, if ON, or opened: 0, or a negative errno. */
+typedef int written_protect(struct written *w, uintptr_t lo, uintptr_t hi, bool on);
+
+struct written { /* a finder's own structure begins with it */
+	struct pages pages;
+	written_protect *protect;
 	uint64_t page;            /* bytes */
 	uint64_t words;           /* of 64 pages */
 	_Atomic uint64_t *marks;  /* since the last look */
@@ -31,28 +39,21 @@ struct written {
 	size_t mapped;
 };
 
-/* From LO to before HI, whole pages; a negative errno. */
-int written_init(struct written *w, uintptr_t lo, uintptr_t hi, uint64_t page);
+/* SIZE bytes, zero but for the struct written with which they begin; NULL: no memory. */
+void *written_new(size_t size, const struct finder *finder, const struct range *range,
+		  written_protect *protect);
 void written_free(struct written *w);
 
-/* Rounds to whole pages, as far as these are watched; false: none is. */
-bool written_clip(const struct written *w, uintptr_t *lo, uintptr_t *hi);
-
-/* Around the marking and the opening of a page. These may run in a signal handler. */
-void written_enter(struct written *w);
 void written_mark(struct written *w, uintptr_t lo, uintptr_t hi);
 void written_mark_always(struct written *w, uintptr_t lo, uintptr_t hi);
-void written_leave(struct written *w);
-/* Where to open to for a store to the page at AT: who goes through the memory from its front is held
- * up more and more seldom. */
-uintptr_t written_ahead(struct written *w, uintptr_t at);
+/* Marks and opens whole pages of it. May run in a signal handler, as the next: as PROTECT. */
+int written_open(struct written *w, uintptr_t lo, uintptr_t hi);
+/* For a store at AT, its page and some behind it: who goes through the memory from its front is held up
+ * more and more seldom. */
+int written_open_at(struct written *w, uintptr_t at);
 
-/* Protects LO to before HI again; false: it cannot be. */
-typedef bool written_protect(void *arg, uintptr_t lo, uintptr_t hi);
-
-/* A look begins: by one thread at a time. */
-void written_take(struct written *w, written_protect *protect, void *arg);
-/* The next run of what has been taken from *AT on: *LO to before *HI, and *AT behind it. */
-bool written_next(struct written *w, uintptr_t *at, uintptr_t *lo, uintptr_t *hi);
+/* As a finder's; a look by one thread at a time. */
+void written_unprotect(struct pages *pages, uintptr_t lo, uintptr_t hi);
+int written_next(struct pages *pages, uintptr_t *at, uintptr_t *lo, uintptr_t *hi);
 
 #endif
