@@ -193,7 +193,6 @@ void dacsi_object_forget(struct dacsi_process *process)
 {
 	leave_all(process);
 	dacsi_accept_drop(process);
-	dacsi_word_drop(process);
 	for (uint32_t i = 0; i < dacsi.handle_places; i++) {
 		struct dacsi_object *object = dacsi.handles[i];
 

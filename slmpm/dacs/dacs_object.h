@@ -126,9 +126,6 @@ DACS_ERR_T dacsi_offer_send(struct dacsi_process *process, const struct dacsi_of
 /* To the owner of an accepted OBJECT. */
 DACS_ERR_T dacsi_word_up(const struct dacsi_object *object, enum dacsi_word_type type,
 			 uint32_t value);
-/* Frees words that have been sent; all of them. */
-void dacsi_word_settle(struct dacsi_process *process);
-void dacsi_word_drop(struct dacsi_process *process);
 
 /* ---- dacs_share.c: whole calls ---- */
 

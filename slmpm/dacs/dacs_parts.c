@@ -22,7 +22,6 @@ const struct dacsi_parts dacsi_parts = {
 	.attend = dacsi_dma_attend,
 	.settle = dacsi_object_settle,
 	.settle_mail = dacsi_mailbox_settle,
-	.settle_words = dacsi_word_settle,
 	.match = dacsi_message_match,
 
 	.watch = dacsi_process_watch,

@@ -5,15 +5,9 @@
 #include "slmpm/dacsbase/dacs_process.h"
 
 #include <endian.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define WORDS 1 /* the handler of these active messages */
-
-struct dacsi_letter { /* a word that found no room in the ring */
-	struct dacsi_letter *next;
-	slmpm_req req;
-};
 
 /* ---- sending -------------------------------------------------------------------------------- */
 
@@ -24,38 +18,12 @@ static struct dacsi_word little(struct dacsi_word word)
 				   htole64(word.from)};
 }
 
-/* Keeps LETTER until it has been sent. */
-static void keep_letter(struct dacsi_process *process, struct dacsi_letter *letter)
-{
-	if (slmpm_test(&letter->req, NULL) != 0) {
-		free(letter);
-		return;
-	}
-	if (process->letters)
-		process->last_letter->next = letter;
-	else
-		process->letters = letter;
-	process->last_letter = letter;
-}
-
-/* A request only where the ring has no room at once. */
+/* The counter, which nobody asks, lets it wait for room in the ring without this call. */
 static DACS_ERR_T send_head(struct dacsi_process *process, const void *head, size_t len)
 {
-	struct slmpm_how how = {.size = sizeof(how)};
-	struct dacsi_letter *letter;
-	int rc = slmpm_am(process->peer, WORDS, head, len, NULL, 0, &how, NULL);
+	struct slmpm_how how = {.size = sizeof(how), .ctr = dacsi.words};
 
-	if (rc != -SLMPM_EAGAIN)
-		return dacsi_code(rc);
-	letter = calloc(1, sizeof(*letter)); /* first: what is under way cannot be taken back */
-	if (!letter)
-		return DACS_ERR_NO_RESOURCE;
-	rc = slmpm_am(process->peer, WORDS, head, len, NULL, 0, &how, &letter->req);
-	if (rc < 0)
-		free(letter);
-	else
-		keep_letter(process, letter);
-	return dacsi_code(rc < 0 ? rc : 0);
+	return dacsi_code(slmpm_am(process->peer, WORDS, head, len, NULL, 0, &how, NULL));
 }
 
 DACS_ERR_T dacsi_word_send(struct dacsi_process *process, enum dacsi_word_type type, uint32_t value,
@@ -86,27 +54,6 @@ DACS_ERR_T dacsi_offer_send(struct dacsi_process *process, const struct dacsi_of
 	sent.local_access = htole32(sent.local_access);
 	return send_head(process, &sent,
 			 is_region(offer->word.value) ? sizeof(sent) : sizeof(sent.word));
-}
-
-/* They go in order: behind one that has not gone nothing is to be asked, however many a partner lets lie. */
-void dacsi_word_settle(struct dacsi_process *process)
-{
-	struct dacsi_letter *letter;
-
-	while ((letter = process->letters) && slmpm_test(&letter->req, NULL) != 0) {
-		process->letters = letter->next;
-		free(letter);
-	}
-}
-
-void dacsi_word_drop(struct dacsi_process *process)
-{
-	struct dacsi_letter *letter;
-
-	while ((letter = process->letters)) {
-		process->letters = letter->next;
-		free(letter);
-	}
 }
 
 /* ---- receiving ------------------------------------------------------------------------------ */
@@ -232,5 +179,7 @@ static void receive_word(const struct slmpm_am *am, void *arg)
 
 int dacsi_word_begin(void)
 {
-	return slmpm_am_handler(dacsi.ctx, WORDS, receive_word, NULL);
+	int rc = slmpm_ctr_create(dacsi.ctx, &dacsi.words);
+
+	return rc < 0 ? rc : slmpm_am_handler(dacsi.ctx, WORDS, receive_word, NULL);
 }

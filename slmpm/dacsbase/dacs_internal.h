@@ -75,6 +75,7 @@ struct dacsi_runtime {
 	struct dacsi_object **handles; /* by place; NULL where free */
 	uint32_t handle_places, handle_count, handle_next;
 	uint32_t handle_salt;
+	slmpm_ctr words;            /* counts those to partners about shared objects */
 	struct dacsi_object *due;   /* shared objects to be settled */
 	uint32_t awaited;           /* asks of all members */
 	struct dacsi_error *errors; /* for the handlers */

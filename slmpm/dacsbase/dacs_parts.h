@@ -13,9 +13,8 @@ struct dacsi_parts {
 	/* Moves transfers on; settles objects that are due: did anything happen? */
 	bool (*attend)(void);
 	bool (*settle)(void);
-	/* Of a partner: credits to be returned, words that have not been sent, messages for receives that are posted. */
+	/* Of a partner: credits to be returned, messages for receives that are posted. */
 	void (*settle_mail)(struct dacsi_process *process);
-	void (*settle_words)(struct dacsi_process *process);
 	bool (*match)(struct dacsi_process *process);
 
 	/* Checks the children, CLOSELY or those under suspicion: has one ended? */

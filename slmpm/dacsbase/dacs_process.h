@@ -6,7 +6,6 @@
 #include "slmpm/dacsbase/dacs_internal.h"
 
 struct dacsi_invite;
-struct dacsi_letter;
 struct dacsi_transfer;
 
 #define DACSI_MAILBOX_SLOTS 4
@@ -30,9 +29,7 @@ struct dacsi_process {
 	slmpm_req word_req[DACSI_MAILBOX_SLOTS], credit_req;
 	struct dacsi_invite *invites; /* objects that it offers, in its order */
 	uint32_t invite_count;
-	uint32_t member_count; /* of objects of this process that it has a part in */
-	struct dacsi_letter *letters,
-		*last_letter;        /* words to it, not sent yet, the oldest first */
+	uint32_t member_count;       /* of objects of this process that it has a part in */
 	uint32_t dma_pass, dma_mark; /* what a pass over a wid's transfers has met */
 	uint32_t words[DACSI_MAILBOX_SLOTS], word_head, word_count;
 	char *cwd; /* its private directory, or NULL */

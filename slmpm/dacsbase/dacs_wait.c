@@ -61,8 +61,6 @@ static bool progress_of(struct dacsi_process *process)
 {
 	if (process->unreturned)
 		dacsi_parts.settle_mail(process);
-	if (process->letters)
-		dacsi_parts.settle_words(process);
 	return process->posted && dacsi_parts.match(process);
 }
 
@@ -70,8 +68,8 @@ bool dacsi_progress(void)
 {
 	bool news = false;
 
-	/* Partners may be waiting for this process to do their puts and gets. */
-	if (dacsi.handle_count)
+	/* Partners may be waiting for this process to do their puts and gets, or for a word of it: once it has had an object. */
+	if (dacsi.handle_places)
 		news = slmpm_progress(dacsi.ctx) > 0;
 	if (dacsi.attended)
 		news |= dacsi_parts.attend();
