@@ -25,7 +25,6 @@ const struct dacsi_parts dacsi_parts = {
 	.match = dacsi_message_match,
 
 	.watch = dacsi_process_watch,
-	.suspect = dacsi_process_suspect,
 	.term = dacsi_process_term,
 	.handle_errors = dacsi_error_handle,
 	.await_handlers = dacsi_error_await,

@@ -9,20 +9,18 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 /* A forked child has no runtime: what it holds is its parent's, and stays untouched. */
 static void forget_after_fork(void)
 {
-	if (dacsi.epoll >= 0)
-		close(dacsi.epoll);
 	if (dacsi.kick >= 0)
 		close(dacsi.kick);
 	dacsi = (struct dacsi_runtime){
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.changed = PTHREAD_COND_INITIALIZER,
 		.threads = true,
-		.epoll = -1,
 		.kick = -1,
 		.own_cwd_lock = -1,
 	};
@@ -115,7 +113,9 @@ static void tear_down_runtime(int timeout_ms)
 	dacsi.parent = NULL;
 	dacsi_element_release_all();
 	(void)slmpm_shut(dacsi.ctx, timeout_ms);
-	dacsi_watch_end();
+	if (dacsi.kick >= 0)
+		close(dacsi.kick);
+	dacsi.kick = -1;
 	for (uint32_t i = 0; dacsi.wids && i < DACSI_WIDS; i++) {
 		dacsi_message_abandon(&dacsi.wids[i]);
 		dacsi_dma_abandon(&dacsi.wids[i]);
@@ -147,7 +147,8 @@ static DACS_ERR_T set_up_runtime(void)
 	if (opened < 0)
 		return opened == -SLMPM_EINVAL ? DACS_ERR_INVALID_ENV : dacsi_code(opened);
 	dacsi.wids = calloc(DACSI_WIDS, sizeof(*dacsi.wids));
-	if (!dacsi.wids || dacsi_watch_init() < 0 || dacsi_word_begin() < 0)
+	dacsi.kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (!dacsi.wids || dacsi.kick < 0 || dacsi_word_begin() < 0)
 		rc = DACS_ERR_NO_RESOURCE;
 	else
 		rc = find_parent();

@@ -57,7 +57,7 @@ struct dacsi_runtime {
 	bool sleeping;   /* one of them sleeps on the descriptors for all */
 	bool idle;       /* a wait has found nothing, and SLMPM has not been notified of its end */
 	slmpm_ctx ctx;
-	int epoll, kick;
+	int kick; /* wakes who sleeps */
 	struct dacsi_settings set;
 	struct dacsi_process *children;
 	struct dacsi_process *parent;

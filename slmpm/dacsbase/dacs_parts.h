@@ -19,7 +19,6 @@ struct dacsi_parts {
 
 	/* Checks the children, CLOSELY or those under suspicion: has one ended? */
 	bool (*watch)(bool closely);
-	void (*suspect)(struct dacsi_process *process);
 	/* A call ends with DACS_ERR_DE_TERM: whose end that is has to be known. */
 	void (*term)(void);
 	/* Error handlers run; those that another thread runs are through. */

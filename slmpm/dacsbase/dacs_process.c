@@ -12,8 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ENDING_MS 200 /* from the end of a process's channel to its own */
-#define ENDING_NS (ENDING_MS * INT64_C(1000000))
+#define ENDING_NS INT64_C(200000000) /* from the end of a process's channel to its own */
 
 /* ---- finding -------------------------------------------------------------------------------- */
 
@@ -51,7 +50,6 @@ void dacsi_process_init(struct dacsi_process *process, slmpm_peer peer)
 {
 	*process = (struct dacsi_process){
 		.peer = peer,
-		.pidfd = -1,
 		.credits = DACSI_MAILBOX_SLOTS,
 		.cwd_lock = -1,
 	};
@@ -77,11 +75,6 @@ static void unwatch(struct dacsi_process *p)
 		dacsi.watched--;
 	p->suspicious = false;
 	p->kill_at = 0;
-	if (p->pidfd < 0)
-		return;
-	dacsi_watch_remove(p->pidfd);
-	close(p->pidfd);
-	p->pidfd = -1;
 }
 
 /* Without reaping: its messages can be read until dacs_de_wait or _test has reported it. */
@@ -119,7 +112,8 @@ void dacsi_process_check(de_id_t de)
 		(void)child_ended(p);
 }
 
-void dacsi_process_suspect(struct dacsi_process *p)
+/* Has the next watch check P. */
+static void suspect(struct dacsi_process *p)
 {
 	if (p->ended || p->suspicious)
 		return;
@@ -138,7 +132,7 @@ static void take_events(void)
 			continue;
 		for (struct dacsi_process *p = dacsi.children; p; p = p->next)
 			if (p->peer.id == event.peer.id)
-				dacsi_process_suspect(p);
+				suspect(p);
 	}
 }
 
@@ -161,11 +155,18 @@ bool dacsi_process_watch(bool closely)
 	return news;
 }
 
+/* Whether P has ended, waited for until DEADLINE: the system tells so within a moment. */
+static bool ends_until(struct dacsi_process *p, int64_t deadline)
+{
+	while (!child_ended(p) && dacsi_now() < deadline)
+		(void)poll(NULL, 0, 1);
+	return p->ended;
+}
+
 /* Its channel has ended: the system may take a moment to report how. Once, in case it only left. */
 static void await_child_end(struct dacsi_process *p)
 {
 	struct slmpm_peer_info info = {.size = sizeof(info)};
-	struct pollfd fd = {.fd = p->pidfd, .events = POLLIN};
 
 	if (slmpm_peer_query(p->peer, &info) < 0 || info.state == SLMPM_PEER_CONNECTING ||
 	    info.state == SLMPM_PEER_UP || child_ended(p))
@@ -173,8 +174,7 @@ static void await_child_end(struct dacsi_process *p)
 	if (info.state != SLMPM_PEER_DEAD || p->awaited)
 		return;
 	p->awaited = true;
-	for (int64_t until = dacsi_now() + ENDING_NS; !child_ended(p) && dacsi_now() < until;)
-		(void)poll(&fd, 1, p->pidfd < 0 ? 1 : ENDING_MS);
+	(void)ends_until(p, dacsi_now() + ENDING_NS);
 }
 
 void dacsi_process_term(void)
@@ -306,16 +306,8 @@ static bool all_ended(int64_t deadline)
 {
 	bool all = true;
 
-	for (struct dacsi_process *p = dacsi.children; p; p = p->next) {
-		while (!child_ended(p) && dacsi_now() < deadline) {
-			struct pollfd fd = {.fd = p->pidfd, .events = POLLIN};
-			int64_t ms = (deadline - dacsi_now()) / 1000000 + 1;
-
-			/* Without such a descriptor (old kernels, emulation) check again soon. */
-			(void)poll(&fd, 1, p->pidfd < 0 ? 1 : (int)ms);
-		}
-		all &= p->ended;
-	}
+	for (struct dacsi_process *p = dacsi.children; p; p = p->next)
+		all &= ends_until(p, deadline);
 	return all;
 }
 

@@ -17,7 +17,6 @@ struct dacsi_process {
 	dacs_process_id_t pid;
 	slmpm_peer peer;
 	int os_pid;
-	int pidfd;                      /* -1 none */
 	bool ended, killed, suspicious; /* suspicious: perhaps ended */
 	bool awaited;                   /* its end has been waited for once */
 	DACS_ERR_T outcome;             /* once ended: DACS_STS_PROC_* ... */
@@ -48,8 +47,6 @@ bool dacsi_process_watch(bool closely);
 void dacsi_process_term(void);
 /* Notes whether the process on DE has ended. */
 void dacsi_process_check(de_id_t de);
-/* Has the next watch check PROCESS. */
-void dacsi_process_suspect(struct dacsi_process *process);
 void dacsi_process_reap(struct dacsi_process *process);
 void dacsi_process_exit_all(void);
 /* How the channel is: the partner's end shows where nothing can be written any more. */

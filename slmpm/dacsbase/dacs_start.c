@@ -6,7 +6,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 static DACS_ERR_T make_dacs_environment(char const **envv, const char *cwd, bool libraries,
@@ -105,8 +104,6 @@ static DACS_ERR_T start_program(de_id_t de, void *prog, char const **argv, char 
 		return rc;
 	}
 	p->pid = (uint64_t)++dacsi.sequence << 32 | (uint32_t)p->os_pid;
-	p->pidfd = (int)syscall(SYS_pidfd_open, p->os_pid, 0);
-	(void)dacsi_watch_add(p->pidfd);
 	p->next = dacsi.children;
 	dacsi.children = p;
 	*pid = p->pid;

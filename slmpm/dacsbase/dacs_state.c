@@ -7,7 +7,6 @@ struct dacsi_runtime dacsi = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.changed = PTHREAD_COND_INITIALIZER,
 	.threads = true,
-	.epoll = -1,
 	.kick = -1,
 	.own_cwd_lock = -1,
 };

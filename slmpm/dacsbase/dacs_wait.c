@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How a DaCS call waits: spin and yield for a while, then one thread sleeps on SLMPM's descriptor
- * and the children's, for all that wait; the others wait for it.
+ * for all that wait; the others wait for it.
  */
 #include "slmpm/dacsbase/dacs_wait.h"
 #include "slmpm/dacsbase/dacs_parts.h"
@@ -10,12 +10,11 @@
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
-#define SERVE_NS INT64_C(1000000)
+#define SERVE_NS   INT64_C(1000000)
+#define SUSPECT_NS INT64_C(20000000)
 
 int64_t dacsi_now(void)
 {
@@ -23,38 +22,6 @@ int64_t dacsi_now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-int dacsi_watch_add(int fd)
-{
-	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
-
-	return fd < 0 ? -1 : epoll_ctl(dacsi.epoll, EPOLL_CTL_ADD, fd, &event);
-}
-
-void dacsi_watch_remove(int fd)
-{
-	(void)epoll_ctl(dacsi.epoll, EPOLL_CTL_DEL, fd, NULL);
-}
-
-int dacsi_watch_init(void)
-{
-	dacsi.epoll = epoll_create1(EPOLL_CLOEXEC);
-	dacsi.kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (dacsi.epoll >= 0 && dacsi_watch_add(dacsi.kick) == 0 &&
-	    dacsi_watch_add(slmpm_fd(dacsi.ctx)) == 0)
-		return 0;
-	dacsi_watch_end();
-	return -1;
-}
-
-void dacsi_watch_end(void)
-{
-	if (dacsi.epoll >= 0)
-		close(dacsi.epoll);
-	if (dacsi.kick >= 0)
-		close(dacsi.kick);
-	dacsi.epoll = dacsi.kick = -1;
 }
 
 static bool progress_of(struct dacsi_process *process)
@@ -111,16 +78,16 @@ static void unlock_runtime(void)
 /* The earliest instant at which a condition has to be checked again, or -1. */
 static int64_t wake_at(const struct dacsi_pause *p)
 {
-	int64_t at = p->deadline;
+	int64_t at = p->deadline, soon = dacsi.watched ? dacsi_now() + SUSPECT_NS : 0;
 
 	for (const struct dacsi_process *c = dacsi.watched ? dacsi.children : NULL; c;
 	     c = c->next) {
 		if (c->kill_at && !c->ended && (at < 0 || c->kill_at < at))
 			at = c->kill_at;
-		/* Its channel is down and the process is about to end: that has a descriptor,
-		 * but where the kernel has none to give check again soon. */
-		if (c->suspicious && !c->ended && c->pidfd < 0)
-			at = dacsi_now() + 1000000;
+		/* Its channel is down and the process is about to end, of which SLMPM's descriptor tells; but not
+		 * of one that is traced, nor on a kernel without such descriptors. */
+		if (c->suspicious && !c->ended && (at < 0 || soon < at))
+			at = soon;
 	}
 	return at;
 }
@@ -131,37 +98,21 @@ static void notify_others(void)
 		pthread_cond_broadcast(&dacsi.changed);
 }
 
-/* A child's descriptor stays readable, so the child has to be checked; a kick says nothing but
- * that the descriptors were disarmed. */
-static void take_epoll_event(const struct epoll_event *event)
-{
-	uint64_t count;
-
-	if (event->data.fd == dacsi.kick) {
-		(void)!read(dacsi.kick, &count, sizeof(count));
-		return;
-	}
-	for (struct dacsi_process *c = dacsi.children; c; c = c->next)
-		if (c->pidfd == event->data.fd)
-			dacsi_parts.suspect(c);
-	notify_others();
-}
-
 /* Sleeps for everybody. Nobody else may sleep on the descriptors meanwhile, and whoever makes an
  * SLMPM call disarms them and so has to kick. */
 static void sleep_on_descriptors(const struct dacsi_pause *p)
 {
-	struct epoll_event events[8];
+	struct pollfd fds[2] = {{.fd = slmpm_fd(dacsi.ctx), .events = POLLIN},
+				{.fd = dacsi.kick, .events = POLLIN}};
 	struct timespec span = {0};
-	struct pollfd fd = {.fd = dacsi.epoll, .events = POLLIN};
 	int64_t at = wake_at(p), left = at < 0 ? 0 : at - dacsi_now();
-	int n;
+	uint64_t count;
 
 	if (at >= 0 && left <= 0)
 		return;
 	/* 1 also when something came since the last time: probing for one message may bring in
-	 * another, for which a thread has probed before. */
-	if (slmpm_arm(dacsi.ctx) != 0) {
+	 * another, for which a thread has probed before. That a child has ended its descriptor says but once. */
+	if (slmpm_arm(dacsi.ctx) != 0 || dacsi_parts.watch(false)) {
 		notify_others();
 		return;
 	}
@@ -170,13 +121,12 @@ static void sleep_on_descriptors(const struct dacsi_pause *p)
 	dacsi.sleeping = true;
 	dacsi.inside++;
 	unlock_runtime();
-	(void)ppoll(&fd, 1, at < 0 ? NULL : &span, NULL);
+	(void)ppoll(fds, 2, at < 0 ? NULL : &span, NULL);
 	lock_runtime();
 	dacsi.inside--;
 	dacsi.sleeping = false;
-	n = epoll_wait(dacsi.epoll, events, 8, 0);
-	for (int i = 0; i < n; i++)
-		take_epoll_event(&events[i]);
+	/* A kick says nothing but that the descriptors were disarmed. */
+	(void)!read(dacsi.kick, &count, sizeof(count));
 }
 
 static void wait_for_sleeper(const struct dacsi_pause *p)

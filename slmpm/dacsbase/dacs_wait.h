@@ -12,10 +12,6 @@ struct dacsi_pause {      /* a blocked call */
 };
 
 int64_t dacsi_now(void);
-int dacsi_watch_init(void);
-void dacsi_watch_end(void);
-int dacsi_watch_add(int fd);
-void dacsi_watch_remove(int fd);
 /* Wakes the thread that sleeps. */
 void dacsi_kick(void);
 /* Moves on what can be moved on; true when something did. Never blocks. */
