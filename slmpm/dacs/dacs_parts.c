@@ -4,7 +4,6 @@
 #include "slmpm/dacs/dacs_dma.h"
 #include "slmpm/dacs/dacs_message.h"
 #include "slmpm/dacs/dacs_mutex.h"
-#include "slmpm/dacsbase/dacs_process.h"
 #include "slmpm/dacs/dacs_region.h"
 
 static void (*const gone[])(struct dacsi_process *) = {
@@ -23,11 +22,6 @@ const struct dacsi_parts dacsi_parts = {
 	.settle = dacsi_object_settle,
 	.settle_mail = dacsi_mailbox_settle,
 	.match = dacsi_message_match,
-
-	.watch = dacsi_process_watch,
-	.term = dacsi_process_term,
-	.handle_errors = dacsi_error_handle,
-	.await_handlers = dacsi_error_await,
 
 	.fail = dacsi_message_fail,
 	.gone = gone,

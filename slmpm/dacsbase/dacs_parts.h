@@ -17,14 +17,6 @@ struct dacsi_parts {
 	void (*settle_mail)(struct dacsi_process *process);
 	bool (*match)(struct dacsi_process *process);
 
-	/* Checks the children, CLOSELY or those under suspicion: has one ended? */
-	bool (*watch)(bool closely);
-	/* A call ends with DACS_ERR_DE_TERM: whose end that is has to be known. */
-	void (*term)(void);
-	/* Error handlers run; those that another thread runs are through. */
-	void (*handle_errors)(void);
-	void (*await_handlers)(void);
-
 	/* A process ends: receives from it do with ERROR. It is gone, in this order. */
 	void (*fail)(struct dacsi_process *process, DACS_ERR_T error);
 	void (*const *gone)(struct dacsi_process *process);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The way into and out of every call, SLMPM's codes. */
 #include "slmpm/dacsbase/dacs_parts.h"
+#include "slmpm/dacsbase/dacs_process.h"
 #include "slmpm/dacsbase/dacs_wait.h"
 
 struct dacsi_runtime dacsi = {
@@ -60,7 +61,7 @@ static DACS_ERR_T leave_runtime(DACS_ERR_T rc)
 	bool has_errors;
 
 	if (rc == DACS_ERR_DE_TERM)
-		dacsi_parts.term();
+		dacsi_process_term();
 	has_errors = dacsi.errors != NULL;
 	if (dacsi.idle)
 		dacsi_pause_over();
@@ -74,22 +75,22 @@ static DACS_ERR_T leave_runtime(DACS_ERR_T rc)
 		pthread_mutex_unlock(&dacsi.lock);
 	}
 	if (has_errors)
-		dacsi_parts.handle_errors();
+		dacsi_error_handle();
 	if (reports_end(rc))
-		dacsi_parts.await_handlers();
+		dacsi_error_await();
 	return rc;
 }
 
 DACS_ERR_T dacsi_leave(DACS_ERR_T rc)
 {
 	if (dacsi.up && dacsi.children)
-		(void)dacsi_parts.watch(true);
+		(void)dacsi_process_watch(true);
 	return leave_runtime(rc);
 }
 
 DACS_ERR_T dacsi_leave_fast(DACS_ERR_T rc)
 {
 	if (dacsi.children && ++dacsi.calls % 64 == 0)
-		(void)dacsi_parts.watch(true);
+		(void)dacsi_process_watch(true);
 	return leave_runtime(rc);
 }

@@ -112,7 +112,7 @@ static void sleep_on_descriptors(const struct dacsi_pause *p)
 		return;
 	/* 1 also when something came since the last time: probing for one message may bring in
 	 * another, for which a thread has probed before. That a child has ended its descriptor says but once. */
-	if (slmpm_arm(dacsi.ctx) != 0 || dacsi_parts.watch(false)) {
+	if (slmpm_arm(dacsi.ctx) != 0 || dacsi_process_watch(false)) {
 		notify_others();
 		return;
 	}
@@ -185,7 +185,7 @@ static void sleep_for_all(struct dacsi_pause *p)
 static void run_error_handlers(void)
 {
 	unlock_runtime();
-	dacsi_parts.handle_errors();
+	dacsi_error_handle();
 	lock_runtime();
 }
 
@@ -199,7 +199,7 @@ DACS_ERR_T dacsi_pause(struct dacsi_pause *p)
 		if (dacsi.idle)
 			dacsi_pause_over();
 		notify_others();
-	} else if (dacsi_parts.watch(p->rounds % 64 == 63 || p->slept)) {
+	} else if (dacsi_process_watch(p->rounds % 64 == 63 || p->slept)) {
 		notify_others();
 	} else if (!spin_once(p)) {
 		if (p->deadline >= 0 && dacsi_now() >= p->deadline)
@@ -226,7 +226,7 @@ void dacsi_serve_turn(uint32_t *seen)
 		pthread_cond_broadcast(&dacsi.changed);
 		turn.deadline = dacsi_now() + SERVE_NS;
 		wait_for_sleeper(&turn);
-	} else if (dacsi_progress() || dacsi_parts.watch(true)) {
+	} else if (dacsi_progress() || dacsi_process_watch(true)) {
 		notify_others();
 	} else {
 		sleep_on_descriptors(&turn);
