@@ -246,13 +246,6 @@ void dacsi_dma_poll_all(void)
 			(void)dacsi_dma_poll(&dacsi.wids[i]);
 }
 
-/* What was under way with it is noticed to have ended, and so with others. */
-void dacsi_dma_gone(struct dacsi_process *process)
-{
-	(void)process;
-	dacsi_dma_poll_all();
-}
-
 void dacsi_dma_abandon(struct dacsi_wid *wid)
 {
 	struct dacsi_dma *d;

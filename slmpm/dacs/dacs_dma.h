@@ -38,7 +38,6 @@ bool dacsi_dma_poll(struct dacsi_wid *wid);
 bool dacsi_dma_attend(void);
 /* The same for all there are. */
 void dacsi_dma_poll_all(void);
-void dacsi_dma_gone(struct dacsi_process *process);
 /* Forgets a wid's transfers, whose requests have ended with the context. */
 void dacsi_dma_abandon(struct dacsi_wid *wid);
 

@@ -178,7 +178,7 @@ static DACS_ERR_T come_to_barrier(struct dacsi_group *g)
 /* DACS_WID_BUSY: some have not come. */
 static DACS_ERR_T barrier_outcome(struct dacsi_group *g)
 {
-	DACS_ERR_T rc = g->is.owner ? DACS_SUCCESS : dacsi_object_check(&g->is);
+	DACS_ERR_T rc = dacsi_object_check(&g->is);
 
 	if (!g->answered)
 		return rc == DACS_SUCCESS ? DACS_WID_BUSY : rc;

@@ -1,40 +1,154 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Mutexes: the owner keeps who has it and who asked when (dacs_mutex_owner.c), partners ask by words. It is
- * a process that has a mutex; a thread of it that locks waits for the others of its own, too.
+ * Mutexes: the owner keeps who has it and who asked when; partners ask by words, and the owner itself the same way without.
+ * It is a process that has a mutex; a thread of it that locks waits for the others of its own, too.
  */
-#include "slmpm/dacs/dacs_mutex.h"
+#include "slmpm/dacs/dacs_object.h"
 #include "slmpm/dacsbase/dacs_wait.h"
+
+struct dacsi_mutex {
+	struct dacsi_object is;
+	struct dacsi_member *holder; /* own: who has it */
+	uint64_t tickets;
+	uint32_t wanted;    /* threads here that wait for it */
+	bool held, granted; /* by this process; and no thread has taken it yet */
+	bool trying;        /* a try is not answered; ... */
+	bool awaits_try;    /* ... a thread waits for that */
+};
 
 static struct dacsi_mutex *find_mutex(dacs_mutex_t mutex)
 {
 	return dacsi_handle_find(mutex, DACSI_MUTEX);
 }
 
-/* ---- words ---------------------------------------------------------------------------------- */
+/* The owner's answer; returns what is to be answered to that, or 0. */
+static uint32_t take_answer(struct dacsi_mutex *m, uint32_t type, uint32_t value)
+{
+	if (type == DACSI_BUSY)
+		m->trying = false;
+	if (type != DACSI_GRANT)
+		return 0;
+	m->trying &= value != 1;
+	if ((!m->wanted && !m->awaits_try) || m->granted)
+		return DACSI_UNLOCK; /* the thread that asked has given up */
+	m->granted = true;
+	return 0;
+}
+
+/* ---- at the owner --------------------------------------------------------------------------- */
+
+/* MEMBER asks once more, or less; what it has it gives back. */
+static void ask_more(struct dacsi_mutex *m, struct dacsi_member *member)
+{
+	if (!member->asks++)
+		member->ticket = ++m->tickets;
+	dacsi.awaited++;
+	dacsi_object_due(&m->is);
+}
+
+static void ask_less(struct dacsi_member *member)
+{
+	if (!member->asks)
+		return;
+	member->asks--;
+	dacsi.awaited--;
+}
+
+static void give_back(struct dacsi_mutex *m, const struct dacsi_member *member)
+{
+	if (m->holder != member)
+		return;
+	m->holder = NULL;
+	dacsi_object_due(&m->is);
+}
+
+static struct dacsi_member *first_asker(const struct dacsi_mutex *m)
+{
+	struct dacsi_member *first = NULL;
+
+	for (struct dacsi_member *member = m->is.members; member; member = member->next)
+		if (member->asks && (!first || member->ticket < first->ticket))
+			first = member;
+	return first;
+}
+
+/* It is not settled while no member waits, so whether the holder lives is checked here. */
+static bool is_mutex_free(struct dacsi_mutex *m)
+{
+	if (m->holder)
+		dacsi_member_check(&m->is);
+	return !m->holder && !first_asker(m);
+}
+
+/* To who has asked first: true when that is done, false when the next is to be chosen. */
+static bool grant(struct dacsi_mutex *m, struct dacsi_member *member)
+{
+	DACS_ERR_T rc;
+
+	ask_less(member);
+	if (member->asks)
+		member->ticket = ++m->tickets;
+	m->holder = member;
+	if (!member->process) {
+		if (take_answer(m, DACSI_GRANT, 0))
+			m->holder = NULL;
+		return m->holder;
+	}
+	rc = dacsi_word_send(member->process, DACSI_GRANT, 0, member->theirs, m->is.number);
+	if (rc == DACS_SUCCESS)
+		return true;
+	if (m->holder != member) /* handlers ran meanwhile: it has left, and another may have it */
+		return true;
+	m->holder = NULL;
+	if (rc != DACS_ERR_NO_RESOURCE || member->left)
+		return false; /* it has ended */
+	ask_more(m, member);  /* once more, when there is memory */
+	return true;
+}
+
+static void settle_mutex(struct dacsi_object *object)
+{
+	struct dacsi_mutex *m = (struct dacsi_mutex *)object;
+	struct dacsi_member *member;
+
+	if (!object->owner)
+		return;
+	while (!m->holder && (member = first_asker(m)))
+		if (grant(m, member))
+			return;
+}
+
+/* By a word of this TYPE; returns what is to be answered, or 0. */
+static uint32_t mutex_asked(struct dacsi_mutex *m, struct dacsi_member *member, uint32_t type,
+			    uint32_t *value)
+{
+	switch (type) {
+	case DACSI_LOCK: ask_more(m, member); return 0;
+	case DACSI_GIVE_UP: ask_less(member); return 0;
+	case DACSI_UNLOCK: give_back(m, member); return 0;
+	case DACSI_TRY:
+		if (!is_mutex_free(m))
+			return DACSI_BUSY;
+		m->holder = member;
+		*value = 1;
+		return DACSI_GRANT;
+	default: return 0;
+	}
+}
 
 static uint32_t mutex_word(struct dacsi_object *object, struct dacsi_member *member,
 			   const struct dacsi_word *word, uint32_t *value)
 {
 	struct dacsi_mutex *m = (struct dacsi_mutex *)object;
 
-	if (member)
-		return dacsi_mutex_asked(m, member, word->type, value);
-	if (word->type == DACSI_BUSY) {
-		m->trying = false;
-	} else if (word->type == DACSI_GRANT) {
-		m->trying &= word->value != 1;
-		if (!dacsi_mutex_is_wanted(m))
-			return DACSI_UNLOCK; /* the thread that asked has given up */
-		m->granted = true;
-	}
-	return 0;
+	return member ? mutex_asked(m, member, word->type, value) :
+			take_answer(m, word->type, word->value);
 }
 
 static void mutex_member_left(struct dacsi_object *object, struct dacsi_member *member, bool died)
 {
 	(void)died;
-	dacsi_mutex_unlock((struct dacsi_mutex *)object, member);
+	give_back((struct dacsi_mutex *)object, member);
 }
 
 const struct dacsi_kind dacsi_mutex_kind = {
@@ -43,49 +157,46 @@ const struct dacsi_kind dacsi_mutex_kind = {
 	.withdrawn = DACS_ERR_DE_TERM,
 	.leave = dacsi_object_leave,
 	.word = mutex_word,
-	.settle = dacsi_mutex_settle,
+	.settle = settle_mutex,
 	.left = mutex_member_left,
 };
 
 /* ---- locking -------------------------------------------------------------------------------- */
 
-static DACS_ERR_T ask_owner(const struct dacsi_mutex *m, enum dacsi_word_type type)
+static DACS_ERR_T ask_owner(struct dacsi_mutex *m, enum dacsi_word_type type)
 {
 	DACS_ERR_T rc = dacsi_object_check(&m->is);
+	uint32_t answer, value = 0;
 
-	return rc == DACS_SUCCESS ? dacsi_word_up(&m->is, type, 0) : rc;
-}
-
-static void take_mutex(struct dacsi_mutex *m)
-{
-	m->granted = false;
-	m->held = true;
+	if (!m->is.owner)
+		return rc == DACS_SUCCESS ? dacsi_word_up(&m->is, type, 0) : rc;
+	answer = mutex_asked(m, dacsi_member_find(&m->is, NULL), type, &value);
+	(void)take_answer(m, answer, value);
+	return DACS_SUCCESS;
 }
 
 /* DACS_WID_BUSY: not yet. */
 static DACS_ERR_T take_if_granted(struct dacsi_mutex *m)
 {
-	DACS_ERR_T rc = m->is.owner ? DACS_SUCCESS : dacsi_object_check(&m->is);
+	DACS_ERR_T rc = dacsi_object_check(&m->is);
 
 	if (!m->granted)
 		return rc == DACS_SUCCESS ? DACS_WID_BUSY : rc;
-	take_mutex(m);
+	m->granted = false;
+	m->held = true;
 	return DACS_SUCCESS;
 }
 
 static DACS_ERR_T lock_mutex(dacs_mutex_t mutex)
 {
 	struct dacsi_mutex *m = find_mutex(mutex);
-	DACS_ERR_T rc = DACS_SUCCESS;
 	struct dacsi_pause pause;
+	DACS_ERR_T rc;
 
 	if (!m)
 		return DACS_ERR_INVALID_HANDLE;
 	m->wanted++;
-	if (m->is.owner)
-		dacsi_mutex_ask(m, dacsi_mutex_self(m));
-	else
-		rc = ask_owner(m, DACSI_LOCK);
+	rc = ask_owner(m, DACSI_LOCK);
 	if (rc != DACS_SUCCESS) {
 		m->wanted--;
 		return rc;
@@ -102,8 +213,6 @@ static DACS_ERR_T lock_mutex(dacs_mutex_t mutex)
 	}
 	if (rc != DACS_SUCCESS && take_if_granted(m) == DACS_SUCCESS)
 		rc = DACS_SUCCESS; /* in the last moment */
-	else if (rc != DACS_SUCCESS && m->is.owner)
-		dacsi_mutex_ask_less(dacsi_mutex_self(m));
 	else if (rc != DACS_SUCCESS)
 		(void)ask_owner(m, DACSI_GIVE_UP);
 	m->wanted--;
@@ -144,13 +253,6 @@ static DACS_ERR_T try_lock_mutex(dacs_mutex_t mutex)
 		return DACS_ERR_INVALID_HANDLE;
 	if (m->held || m->granted || m->wanted || m->trying)
 		return DACS_ERR_MUTEX_BUSY;
-	if (m->is.owner) {
-		if (!dacsi_mutex_is_free(m))
-			return DACS_ERR_MUTEX_BUSY;
-		m->holder = dacsi_mutex_self(m);
-		take_mutex(m);
-		return DACS_SUCCESS;
-	}
 	m->trying = m->awaits_try = true;
 	rc = ask_owner(m, DACSI_TRY);
 	if (rc == DACS_SUCCESS)
@@ -162,16 +264,13 @@ static DACS_ERR_T try_lock_mutex(dacs_mutex_t mutex)
 static DACS_ERR_T unlock_mutex(dacs_mutex_t mutex)
 {
 	struct dacsi_mutex *m = find_mutex(mutex);
-	DACS_ERR_T rc = DACS_SUCCESS;
+	DACS_ERR_T rc;
 
 	if (!m)
 		return DACS_ERR_INVALID_HANDLE;
 	if (!m->held)
 		return DACS_ERR_NOT_OWNER;
-	if (m->is.owner)
-		dacsi_mutex_unlock(m, dacsi_mutex_self(m));
-	else
-		rc = ask_owner(m, DACSI_UNLOCK);
+	rc = ask_owner(m, DACSI_UNLOCK);
 	m->held = rc == DACS_ERR_NO_RESOURCE;
 	return rc;
 }

@@ -63,6 +63,8 @@ void dacsi_object_free(struct dacsi_object *object)
 
 DACS_ERR_T dacsi_object_check(const struct dacsi_object *object)
 {
+	if (object->owner)
+		return DACS_SUCCESS;
 	if (object->unknown)
 		return DACS_ERR_INVALID_HANDLE;
 	return object->process ? dacsi_process_channel(object->process) : DACS_ERR_DE_TERM;

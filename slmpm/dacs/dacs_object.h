@@ -102,7 +102,7 @@ void dacsi_member_check(struct dacsi_object *object);
 void dacsi_object_due(struct dacsi_object *object);
 /* Settles those that are due; true when there were some. */
 bool dacsi_object_settle(void);
-/* Whether an accepted one can still be used. */
+/* Whether it can still be used: an own one, or an accepted one of whose owner nothing is known to the contrary. */
 DACS_ERR_T dacsi_object_check(const struct dacsi_object *object);
 /* PROCESS has ended, or is no more. */
 void dacsi_object_forget(struct dacsi_process *process);
@@ -111,9 +111,7 @@ void dacsi_object_end(void);
 DACS_ERR_T dacsi_object_until(enum dacsi_family family, uint64_t *handle,
 			      DACS_ERR_T (*ends)(struct dacsi_object *object));
 
-/* ---- dacs_group.c ---- */
-
-extern const struct dacsi_kind dacsi_group_kind;
+extern const struct dacsi_kind dacsi_group_kind, dacsi_mutex_kind;
 
 /* ---- dacs_word.c ---- */
 

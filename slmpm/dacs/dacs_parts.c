@@ -3,14 +3,14 @@
 #include "slmpm/dacsbase/dacs_parts.h"
 #include "slmpm/dacs/dacs_dma.h"
 #include "slmpm/dacs/dacs_message.h"
-#include "slmpm/dacs/dacs_mutex.h"
 #include "slmpm/dacs/dacs_region.h"
 
-static void (*const gone[])(struct dacsi_process *) = {
-	dacsi_dma_gone,
-	dacsi_object_forget,
-	NULL,
-};
+/* What was under way with it is noticed to have ended first. */
+static void process_gone(struct dacsi_process *process)
+{
+	dacsi_dma_poll_all();
+	dacsi_object_forget(process);
+}
 
 const struct dacsi_parts dacsi_parts = {
 	.kinds = {[DACSI_REMOTE] = &dacsi_region_kind,
@@ -24,5 +24,5 @@ const struct dacsi_parts dacsi_parts = {
 	.match = dacsi_message_match,
 
 	.fail = dacsi_message_fail,
-	.gone = gone,
+	.gone = process_gone,
 };

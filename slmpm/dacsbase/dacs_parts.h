@@ -17,9 +17,9 @@ struct dacsi_parts {
 	void (*settle_mail)(struct dacsi_process *process);
 	bool (*match)(struct dacsi_process *process);
 
-	/* A process ends: receives from it do with ERROR. It is gone, in this order. */
+	/* A process ends: receives from it do with ERROR. It is gone. */
 	void (*fail)(struct dacsi_process *process, DACS_ERR_T error);
-	void (*const *gone)(struct dacsi_process *process);
+	void (*gone)(struct dacsi_process *process);
 };
 
 extern const struct dacsi_parts dacsi_parts;

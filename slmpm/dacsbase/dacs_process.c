@@ -194,8 +194,7 @@ void dacsi_process_reap(struct dacsi_process *process)
 	dacsi_parts.fail(process, DACS_ERR_DE_TERM);
 	unwatch(process);
 	(void)slmpm_join(process->peer, NULL, DACSI_EXIT_MS);
-	for (void (*const *part)(struct dacsi_process *) = dacsi_parts.gone; *part; part++)
-		(*part)(process);
+	dacsi_parts.gone(process);
 	if (process->cwd)
 		dacsi_cwd_remove(process->cwd, process->cwd_lock, dacsi.set.keep_cwd);
 	free(process);
