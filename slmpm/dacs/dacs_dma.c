@@ -261,8 +261,8 @@ void dacsi_dma_abandon(struct dacsi_wid *wid)
 static struct dacsi_dma *make_dma(const struct dacsi_dma_call *call, struct dacsi_region *remote,
 				  struct dacsi_region *local, uint64_t total)
 {
-	size_t spans = call->remote_count * sizeof(struct slmpm_span);
-	size_t pieces = call->local_count * sizeof(struct slmpm_iov);
+	size_t spans = call->remote.count * sizeof(struct slmpm_span);
+	size_t pieces = call->local.count * sizeof(struct slmpm_iov);
 	struct dacsi_dma *d = calloc(1, sizeof(*d) + spans + pieces);
 
 	if (!d)
@@ -279,9 +279,9 @@ static struct dacsi_dma *make_dma(const struct dacsi_dma_call *call, struct dacs
 		}
 	}
 	d->spans = (struct slmpm_span *)(d + 1);
-	d->pieces = (struct slmpm_iov *)(d->spans + call->remote_count);
-	d->span_count = (int)call->remote_count;
-	d->piece_count = (int)call->local_count;
+	d->pieces = (struct slmpm_iov *)(d->spans + call->remote.count);
+	d->span_count = (int)call->remote.count;
+	d->piece_count = (int)call->local.count;
 	dacsi_dma_convert(call, local, d->spans, d->pieces);
 	d->remote = remote;
 	d->local = local;

@@ -6,14 +6,18 @@
 #include "slmpm/dacs/dacs_region.h"
 #include "slmpm/dacs/dacs_wid.h"
 
+struct dacsi_dma_side {
+	uint64_t handle; /* a region's; ... */
+	void *base;      /* ... of memory here that dacs_put and its like name by its address */
+	const dacs_dma_list_t *list;
+	uint32_t count;
+};
+
 struct dacsi_dma_call { /* a put or get as it was called */
 	bool put;
 	bool list; /* of the list calls */
 	enum dacsi_family family;
-	uint64_t remote, local; /* handles; local only of dacs_mem_* */
-	void *base;             /* of dacs_put and its like */
-	const dacs_dma_list_t *remote_list, *local_list;
-	uint32_t remote_count, local_count;
+	struct dacsi_dma_side remote, local;
 	dacs_wid_t wid;
 	DACS_ORDER_ATTR_T order;
 	DACS_BYTE_SWAP_T swap;

@@ -19,14 +19,14 @@ static bool aligned(const struct dacsi_dma_call *call, uint64_t address, uint64_
 }
 
 /* One side's list against the LIMIT bytes that lie at BASE. */
-static DACS_ERR_T check_side(const struct dacsi_dma_call *call, const dacs_dma_list_t *list,
-			     uint32_t count, uint64_t base, uint64_t limit, uint64_t *total)
+static DACS_ERR_T check_side(const struct dacsi_dma_call *call, const struct dacsi_dma_side *side,
+			     uint64_t base, uint64_t limit, uint64_t *total)
 {
 	uint64_t unit = UINT64_C(1) << call->swap;
 
 	*total = 0;
-	for (uint32_t i = 0; i < count; i++) {
-		uint64_t offset = list[i].offset, size = list[i].size;
+	for (uint32_t i = 0; i < side->count; i++) {
+		uint64_t offset = side->list[i].offset, size = side->list[i].size;
 
 		if (!size || size % unit || *total + size < *total)
 			return DACS_ERR_INVALID_SIZE;
@@ -41,29 +41,28 @@ static DACS_ERR_T check_side(const struct dacsi_dma_call *call, const dacs_dma_l
 
 static DACS_ERR_T check_lists(const struct dacsi_dma_call *call)
 {
-	if (!call->remote_list || !call->local_list)
+	if (!call->remote.list || !call->local.list)
 		return DACS_ERR_INVALID_ADDR;
-	if (!call->remote_count || !call->local_count)
+	if (!call->remote.count || !call->local.count)
 		return DACS_ERR_INVALID_SIZE;
 	/* Either gather or scatter. */
-	if (call->remote_count != 1 && call->local_count != 1)
+	if (call->remote.count != 1 && call->local.count != 1)
 		return DACS_ERR_INVALID_SIZE;
-	return call->remote_count > INT_MAX || call->local_count > INT_MAX ? DACS_ERR_INVALID_SIZE :
+	return call->remote.count > INT_MAX || call->local.count > INT_MAX ? DACS_ERR_INVALID_SIZE :
 									     DACS_SUCCESS;
 }
 
 static DACS_ERR_T list_check(const struct dacsi_dma_call *call, const struct dacsi_region *remote,
 			     const struct dacsi_region *local, uint64_t *total)
 {
-	uint64_t base = local ? local->address : (uintptr_t)call->base, here;
+	uint64_t base = local ? local->address : (uintptr_t)call->local.base, here;
 	uint64_t limit = local ? local->size : UINTPTR_MAX - base;
 	DACS_ERR_T rc = check_lists(call);
 
 	if (rc == DACS_SUCCESS)
-		rc = check_side(call, call->remote_list, call->remote_count, remote->address,
-				remote->size, total);
+		rc = check_side(call, &call->remote, remote->address, remote->size, total);
 	if (rc == DACS_SUCCESS)
-		rc = check_side(call, call->local_list, call->local_count, base, limit, &here);
+		rc = check_side(call, &call->local, base, limit, &here);
 	if (rc != DACS_SUCCESS)
 		return rc;
 	return *total == here && here <= SLMPM_MESSAGE_MAX ? DACS_SUCCESS : DACS_ERR_INVALID_SIZE;
@@ -74,15 +73,15 @@ static DACS_ERR_T find_ends(const struct dacsi_dma_call *call, struct dacsi_regi
 {
 	uint32_t here = call->put ? DACS_MEM_READ_ONLY : DACS_MEM_WRITE_ONLY;
 
-	*remote = dacsi_region_find(call->remote, call->family);
+	*remote = dacsi_region_find(call->remote.handle, call->family);
 	*local = NULL;
 	if (!*remote)
 		return DACS_ERR_INVALID_HANDLE;
 	if ((*remote)->is.owner)
 		return DACS_ERR_OWNER;
 	if (call->family == DACSI_REMOTE)
-		return call->base ? DACS_SUCCESS : DACS_ERR_INVALID_ADDR;
-	*local = dacsi_region_find(call->local, call->family);
+		return call->local.base ? DACS_SUCCESS : DACS_ERR_INVALID_ADDR;
+	*local = dacsi_region_find(call->local.handle, call->family);
 	if (!*local)
 		return DACS_ERR_INVALID_HANDLE;
 	if (!(*local)->is.owner)
@@ -114,12 +113,12 @@ DACS_ERR_T dacsi_dma_check(const struct dacsi_dma_call *call, struct dacsi_regio
 void dacsi_dma_convert(const struct dacsi_dma_call *call, const struct dacsi_region *local,
 		       struct slmpm_span *spans, struct slmpm_iov *pieces)
 {
-	unsigned char *base = local ? (unsigned char *)(uintptr_t)local->address : call->base;
+	unsigned char *base = local ? (unsigned char *)(uintptr_t)local->address : call->local.base;
 
-	for (uint32_t i = 0; i < call->remote_count; i++)
+	for (uint32_t i = 0; i < call->remote.count; i++)
 		spans[i] =
-			(struct slmpm_span){call->remote_list[i].offset, call->remote_list[i].size};
-	for (uint32_t i = 0; i < call->local_count; i++)
-		pieces[i] = (struct slmpm_iov){base + call->local_list[i].offset,
-					       call->local_list[i].size};
+			(struct slmpm_span){call->remote.list[i].offset, call->remote.list[i].size};
+	for (uint32_t i = 0; i < call->local.count; i++)
+		pieces[i] = (struct slmpm_iov){base + call->local.list[i].offset,
+					       call->local.list[i].size};
 }
