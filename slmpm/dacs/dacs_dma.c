@@ -164,33 +164,6 @@ static void finish_dma(struct dacsi_wid *wid, struct dacsi_dma *d, int rc)
 
 /* ---- the transfers of a wid ----------------------------------------------------------------- */
 
-static void attend(struct dacsi_wid *wid)
-{
-	if (wid->attend++ || wid->is_attended)
-		return;
-	wid->is_attended = true;
-	wid->attended = dacsi.attended;
-	dacsi.attended = wid;
-}
-
-bool dacsi_dma_attend(void)
-{
-	struct dacsi_wid **link = &dacsi.attended, *wid;
-	bool news = false;
-
-	while ((wid = *link)) {
-		if (wid->attend)
-			news |= dacsi_dma_poll(wid);
-		if (wid->attend) {
-			link = &wid->attended;
-			continue;
-		}
-		*link = wid->attended;
-		wid->is_attended = false;
-	}
-	return news;
-}
-
 enum {
 	PENDING = 1,
 	BLOCKED = 2
@@ -234,16 +207,20 @@ bool dacsi_dma_poll(struct dacsi_wid *wid)
 		link = &d->next;
 	}
 	wid->dma_last = link;
-	wid->attend = attended;
+	dacsi.attended += attended - wid->attended;
+	wid->attended = attended;
 	wid->barriers = barriers;
 	return news;
 }
 
-void dacsi_dma_poll_all(void)
+bool dacsi_dma_poll_all(void)
 {
-	for (uint32_t i = 0; dacsi.wids && i < DACSI_WIDS; i++)
+	bool news = false;
+
+	for (uint32_t i = 0; i < dacsi.wid_places; i++)
 		if (dacsi.wids[i].dma)
-			(void)dacsi_dma_poll(&dacsi.wids[i]);
+			news |= dacsi_dma_poll(&dacsi.wids[i]);
+	return news;
 }
 
 void dacsi_dma_abandon(struct dacsi_wid *wid)
@@ -308,8 +285,8 @@ static DACS_ERR_T submit_dma(struct dacsi_wid *wid, struct dacsi_dma *d)
 	}
 	*wid->dma_last = d;
 	wid->dma_last = &d->next;
-	if (needs_attention(d))
-		attend(wid);
+	wid->attended += needs_attention(d);
+	dacsi.attended += needs_attention(d);
 	/* What stands before it may go to other partners, or have ended. */
 	if (!d->started && d->order != DACS_ORDER_ATTR_NONE)
 		(void)dacsi_dma_poll(wid);

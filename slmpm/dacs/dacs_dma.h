@@ -38,10 +38,8 @@ void dacsi_dma_convert(const struct dacsi_dma_call *call, const struct dacsi_reg
 DACS_ERR_T dacsi_dma(const struct dacsi_dma_call *call);
 /* Moves a wid's transfers on, and starts those whose turn has come. */
 bool dacsi_dma_poll(struct dacsi_wid *wid);
-/* The same for all that need it. */
-bool dacsi_dma_attend(void);
 /* The same for all there are. */
-void dacsi_dma_poll_all(void);
+bool dacsi_dma_poll_all(void);
 /* Forgets a wid's transfers, whose requests have ended with the context. */
 void dacsi_dma_abandon(struct dacsi_wid *wid);
 

@@ -8,7 +8,7 @@
 /* What was under way with it is noticed to have ended first. */
 static void process_gone(struct dacsi_process *process)
 {
-	dacsi_dma_poll_all();
+	(void)dacsi_dma_poll_all();
 	dacsi_object_forget(process);
 }
 
@@ -18,7 +18,7 @@ const struct dacsi_parts dacsi_parts = {
 		  [DACSI_MUTEX] = &dacsi_mutex_kind,
 		  [DACSI_GROUP] = &dacsi_group_kind},
 
-	.attend = dacsi_dma_attend,
+	.attend = dacsi_dma_poll_all,
 	.settle = dacsi_object_settle,
 	.settle_mail = dacsi_mailbox_settle,
 	.match = dacsi_message_match,

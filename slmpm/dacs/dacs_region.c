@@ -86,7 +86,7 @@ static DACS_ERR_T open_key(struct dacsi_object *object, const struct dacsi_offer
 static bool is_active(const struct dacsi_region *region)
 {
 	if (region->active)
-		dacsi_dma_poll_all();
+		(void)dacsi_dma_poll_all();
 	return region->active;
 }
 

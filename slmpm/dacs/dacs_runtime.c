@@ -116,13 +116,13 @@ static void tear_down_runtime(int timeout_ms)
 	if (dacsi.kick >= 0)
 		close(dacsi.kick);
 	dacsi.kick = -1;
-	for (uint32_t i = 0; dacsi.wids && i < DACSI_WIDS; i++) {
+	for (uint32_t i = 0; i < dacsi.wid_places; i++) {
 		dacsi_message_abandon(&dacsi.wids[i]);
 		dacsi_dma_abandon(&dacsi.wids[i]);
 	}
 	free(dacsi.wids);
 	dacsi.wids = NULL;
-	dacsi.attended = NULL;
+	dacsi.wid_places = dacsi.attended = 0;
 	dacsi_object_end();
 	dacsi_handle_end();
 	dacsi_error_reset();

@@ -54,9 +54,9 @@ DACS_ERR_T dacs_wid_reserve(dacs_wid_t *wid)
 		if (w->number)
 			continue;
 		*w = (struct dacsi_wid){.number = ++given << PLACE_BITS | (i + 1),
-					.dma_last = &w->dma,
-					.attended = w->attended,
-					.is_attended = w->is_attended};
+					.dma_last = &w->dma};
+		if (i >= dacsi.wid_places)
+			dacsi.wid_places = i + 1;
 		*wid = w->number;
 		return dacsi_leave_fast(DACS_SUCCESS);
 	}

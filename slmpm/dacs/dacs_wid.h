@@ -13,10 +13,8 @@ struct dacsi_transfer;
 struct dacsi_wid {
 	struct dacsi_transfer *running;
 	struct dacsi_dma *dma, **dma_last; /* puts and gets not done, in the order started */
-	struct dacsi_wid *attended;        /* the next one of dacsi.attended */
-	uint32_t attend;                   /* of `dma`: so many need more than SLMPM does */
+	uint32_t attended;                 /* of `dma`: so many need more than SLMPM does */
 	uint32_t barriers;                 /* of `dma`, not started */
-	bool is_attended;                  /* on that list */
 	uint32_t number;                   /* what the user holds, 0 when free */
 	uint32_t round;                    /* times it was reported */
 	uint32_t pending;                  /* transfers not done */

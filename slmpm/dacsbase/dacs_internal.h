@@ -70,7 +70,8 @@ struct dacsi_runtime {
 	de_id_t *elements;
 	uint32_t element_count;
 	struct dacsi_wid *wids;
-	struct dacsi_wid *attended; /* wids with transfers that need attention */
+	uint32_t wid_places; /* of these, those ever reserved */
+	uint32_t attended;   /* transfers that need attention, of all wids */
 	uint32_t dma_pass;
 	struct dacsi_object **handles; /* by place; NULL where free */
 	uint32_t handle_places, handle_count, handle_next;
