@@ -73,7 +73,7 @@ static DACS_ERR_T find_ends(const struct dacsi_dma_call *call, struct dacsi_regi
 {
 	uint32_t here = call->put ? DACS_MEM_READ_ONLY : DACS_MEM_WRITE_ONLY;
 
-	*remote = dacsi_region_find(call->remote.handle, call->family);
+	*remote = dacsi_handle_find(call->remote.handle, call->family);
 	*local = NULL;
 	if (!*remote)
 		return DACS_ERR_INVALID_HANDLE;
@@ -81,7 +81,7 @@ static DACS_ERR_T find_ends(const struct dacsi_dma_call *call, struct dacsi_regi
 		return DACS_ERR_OWNER;
 	if (call->family == DACSI_REMOTE)
 		return call->local.base ? DACS_SUCCESS : DACS_ERR_INVALID_ADDR;
-	*local = dacsi_region_find(call->local.handle, call->family);
+	*local = dacsi_handle_find(call->local.handle, call->family);
 	if (!*local)
 		return DACS_ERR_INVALID_HANDLE;
 	if (!(*local)->is.owner)

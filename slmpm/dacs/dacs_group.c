@@ -19,11 +19,6 @@ struct dacsi_group {
 	uint32_t seen;  /* of those, that this process as a member knows of */
 };
 
-static struct dacsi_group *find_group(dacs_group_t group)
-{
-	return dacsi_handle_find(group, DACSI_GROUP);
-}
-
 /* ---- the barrier, at the owner -------------------------------------------------------------- */
 
 static void group_member_left(struct dacsi_object *object, struct dacsi_member *member, bool died)
@@ -188,7 +183,7 @@ static DACS_ERR_T barrier_outcome(struct dacsi_group *g)
 
 static DACS_ERR_T wait_at_barrier(dacs_group_t group)
 {
-	struct dacsi_group *g = find_group(group);
+	struct dacsi_group *g = dacsi_handle_find(group, DACSI_GROUP);
 	struct dacsi_pause pause;
 	DACS_ERR_T rc;
 
@@ -202,7 +197,7 @@ static DACS_ERR_T wait_at_barrier(dacs_group_t group)
 	dacsi_pause_begin(&pause);
 	while ((rc = barrier_outcome(g)) == DACS_WID_BUSY) {
 		rc = dacsi_pause(&pause);
-		g = find_group(group);
+		g = dacsi_handle_find(group, DACSI_GROUP);
 		if (!g)
 			return rc == DACS_SUCCESS ? DACS_ERR_INVALID_HANDLE : rc;
 		if (rc != DACS_SUCCESS)
@@ -216,7 +211,7 @@ static DACS_ERR_T wait_at_barrier(dacs_group_t group)
 
 static DACS_ERR_T add_self(dacs_group_t group)
 {
-	struct dacsi_group *g = find_group(group);
+	struct dacsi_group *g = dacsi_handle_find(group, DACSI_GROUP);
 	struct dacsi_member *member;
 
 	if (!g)
@@ -233,7 +228,7 @@ static DACS_ERR_T add_self(dacs_group_t group)
 
 static DACS_ERR_T close_group(dacs_group_t group)
 {
-	struct dacsi_group *g = find_group(group);
+	struct dacsi_group *g = dacsi_handle_find(group, DACSI_GROUP);
 
 	if (!g)
 		return DACS_ERR_INVALID_HANDLE;

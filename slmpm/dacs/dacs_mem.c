@@ -83,7 +83,7 @@ static DACS_ERR_T find_both(de_id_t de, dacs_process_id_t pid, dacs_mem_t mem,
 
 	if (rc != DACS_SUCCESS)
 		return rc;
-	*region = dacsi_region_find(mem, DACSI_MEM);
+	*region = dacsi_handle_find(mem, DACSI_MEM);
 	if (!*region)
 		return DACS_ERR_INVALID_HANDLE;
 	return (*region)->is.owner ? DACS_SUCCESS : DACS_ERR_NOT_OWNER;
@@ -136,24 +136,7 @@ DACS_ERR_T dacs_mem_deregister(de_id_t dst_de, dacs_process_id_t dst_pid, dacs_m
 
 DACS_ERR_T dacs_mem_query(dacs_mem_t mem, DACS_MEM_ATTR_T attr, uint64_t *value)
 {
-	DACS_ERR_T rc = dacsi_enter();
-	const struct dacsi_region *region;
-
-	if (rc != DACS_SUCCESS)
-		return rc;
-	if (!value)
-		return dacsi_leave_fast(DACS_ERR_INVALID_ADDR);
-	region = dacsi_region_find(mem, DACSI_MEM);
-	if (!region)
-		return dacsi_leave_fast(DACS_ERR_INVALID_HANDLE);
-	switch (attr) {
-	case DACS_MEM_ADDR: *value = region->address; break;
-	case DACS_MEM_SIZE: *value = region->size; break;
-	case DACS_RMT_MEM_PERM: *value = region->remote_access; break;
-	case DACS_LCL_MEM_PERM: *value = region->local_access; break;
-	default: rc = DACS_ERR_INVALID_ATTR;
-	}
-	return dacsi_leave_fast(rc);
+	return dacsi_region_query(DACSI_MEM, mem, (unsigned)attr, value);
 }
 
 DACS_ERR_T dacs_mem_limits_query(DACS_MEM_LIMITS_T attr, de_id_t tgt_de, dacs_process_id_t tgt_pid,

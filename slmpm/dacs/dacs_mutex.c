@@ -16,11 +16,6 @@ struct dacsi_mutex {
 	bool awaits_try;    /* ... a thread waits for that */
 };
 
-static struct dacsi_mutex *find_mutex(dacs_mutex_t mutex)
-{
-	return dacsi_handle_find(mutex, DACSI_MUTEX);
-}
-
 /* The owner's answer; returns what is to be answered to that, or 0. */
 static uint32_t take_answer(struct dacsi_mutex *m, uint32_t type, uint32_t value)
 {
@@ -189,7 +184,7 @@ static DACS_ERR_T take_if_granted(struct dacsi_mutex *m)
 
 static DACS_ERR_T lock_mutex(dacs_mutex_t mutex)
 {
-	struct dacsi_mutex *m = find_mutex(mutex);
+	struct dacsi_mutex *m = dacsi_handle_find(mutex, DACSI_MUTEX);
 	struct dacsi_pause pause;
 	DACS_ERR_T rc;
 
@@ -205,7 +200,7 @@ static DACS_ERR_T lock_mutex(dacs_mutex_t mutex)
 	dacsi_pause_begin(&pause);
 	while ((rc = take_if_granted(m)) == DACS_WID_BUSY) {
 		rc = dacsi_pause(&pause);
-		m = find_mutex(mutex);
+		m = dacsi_handle_find(mutex, DACSI_MUTEX);
 		if (!m)
 			return rc == DACS_SUCCESS ? DACS_ERR_INVALID_HANDLE : rc;
 		if (rc != DACS_SUCCESS)
@@ -223,14 +218,14 @@ static DACS_ERR_T lock_mutex(dacs_mutex_t mutex)
  * what was granted. */
 static DACS_ERR_T await_try(dacs_mutex_t mutex)
 {
-	struct dacsi_mutex *m = find_mutex(mutex);
+	struct dacsi_mutex *m = dacsi_handle_find(mutex, DACSI_MUTEX);
 	struct dacsi_pause pause;
 	DACS_ERR_T rc;
 
 	dacsi_pause_begin(&pause);
 	while ((rc = take_if_granted(m)) == DACS_WID_BUSY && m->trying) {
 		rc = dacsi_pause(&pause);
-		m = find_mutex(mutex);
+		m = dacsi_handle_find(mutex, DACSI_MUTEX);
 		if (!m)
 			return rc == DACS_SUCCESS ? DACS_ERR_INVALID_HANDLE : rc;
 		if (rc != DACS_SUCCESS) {
@@ -248,7 +243,7 @@ static DACS_ERR_T try_lock_mutex(dacs_mutex_t mutex)
 	DACS_ERR_T rc;
 
 	(void)dacsi_progress(); /* an unlock may have come */
-	m = find_mutex(mutex);
+	m = dacsi_handle_find(mutex, DACSI_MUTEX);
 	if (!m)
 		return DACS_ERR_INVALID_HANDLE;
 	if (m->held || m->granted || m->wanted || m->trying)
@@ -263,7 +258,7 @@ static DACS_ERR_T try_lock_mutex(dacs_mutex_t mutex)
 
 static DACS_ERR_T unlock_mutex(dacs_mutex_t mutex)
 {
-	struct dacsi_mutex *m = find_mutex(mutex);
+	struct dacsi_mutex *m = dacsi_handle_find(mutex, DACSI_MUTEX);
 	DACS_ERR_T rc;
 
 	if (!m)

@@ -6,11 +6,6 @@
 #include "slmpm/dacs/dacs_dma.h"
 #include "slmpm/dacsbase/dacs_process.h"
 
-struct dacsi_region *dacsi_region_find(uint64_t handle, enum dacsi_family family)
-{
-	return dacsi_handle_find(handle, family);
-}
-
 /* What SLMPM calls an access (DACS_MEM_*). */
 static uint32_t rights(uint32_t access)
 {
@@ -43,6 +38,30 @@ DACS_ERR_T dacsi_region_create(enum dacsi_family family, void *addr, uint64_t si
 	}
 	*handle = region->is.number;
 	return DACS_SUCCESS;
+}
+
+DACS_ERR_T dacsi_region_query(enum dacsi_family family, uint64_t handle, unsigned attr,
+			      uint64_t *value)
+{
+	const struct dacsi_region *region;
+	DACS_ERR_T rc = dacsi_enter();
+
+	if (rc != DACS_SUCCESS)
+		return rc;
+	if (!value)
+		return dacsi_leave_fast(DACS_ERR_INVALID_ADDR);
+	region = dacsi_handle_find(handle, family);
+	if (!region)
+		return dacsi_leave_fast(DACS_ERR_INVALID_HANDLE);
+	if (attr > (family == DACSI_MEM ? DACS_LCL_MEM_PERM : DACS_RMT_MEM_PERM))
+		return dacsi_leave_fast(DACS_ERR_INVALID_ATTR);
+	*value = (uint64_t[]){
+		[DACS_MEM_ADDR] = region->address,
+		[DACS_MEM_SIZE] = region->size,
+		[DACS_RMT_MEM_PERM] = region->remote_access,
+		[DACS_LCL_MEM_PERM] = region->local_access,
+	}[attr];
+	return dacsi_leave_fast(DACS_SUCCESS);
 }
 
 /* ---- as a shared object --------------------------------------------------------------------- */

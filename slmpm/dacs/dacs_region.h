@@ -25,10 +25,12 @@ struct dacsi_region {
 
 extern const struct dacsi_kind dacsi_region_kind;
 
-struct dacsi_region *dacsi_region_find(uint64_t handle, enum dacsi_family family);
 /* What the calls of both families do. */
 DACS_ERR_T dacsi_region_create(enum dacsi_family family, void *addr, uint64_t size,
 			       uint32_t remote_access, uint32_t local_access, uint64_t *handle);
+/* ATTR as of dacs_mem_query; the other family has the first three. A whole call. */
+DACS_ERR_T dacsi_region_query(enum dacsi_family family, uint64_t handle, unsigned attr,
+			      uint64_t *value);
 
 /* ---- dacs_mem.c ---- */
 

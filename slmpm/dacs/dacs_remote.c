@@ -39,23 +39,7 @@ DACS_ERR_T dacs_remote_mem_destroy(dacs_remote_mem_t *mem)
 DACS_ERR_T dacs_remote_mem_query(dacs_remote_mem_t mem, DACS_REMOTE_MEM_ATTR_T attr,
 				 uint64_t *value)
 {
-	DACS_ERR_T rc = dacsi_enter();
-	const struct dacsi_region *region;
-
-	if (rc != DACS_SUCCESS)
-		return rc;
-	if (!value)
-		return dacsi_leave_fast(DACS_ERR_INVALID_ADDR);
-	region = dacsi_region_find(mem, DACSI_REMOTE);
-	if (!region)
-		return dacsi_leave_fast(DACS_ERR_INVALID_HANDLE);
-	switch (attr) {
-	case DACS_REMOTE_MEM_ADDR: *value = region->address; break;
-	case DACS_REMOTE_MEM_SIZE: *value = region->size; break;
-	case DACS_REMOTE_MEM_PERM: *value = region->remote_access; break;
-	default: rc = DACS_ERR_INVALID_ATTR;
-	}
-	return dacsi_leave_fast(rc);
+	return dacsi_region_query(DACSI_REMOTE, mem, (unsigned)attr, value);
 }
 
 DACS_ERR_T dacs_put(dacs_remote_mem_t dst, uint64_t dst_offset, void *src, uint64_t size,
