@@ -25,25 +25,7 @@ DACS_ERR_T dacs_mem_create(void *addr, uint64_t size, DACS_MEM_ACCESS_MODE_T rem
 					       (uint32_t)local_access, mem));
 }
 
-DACS_ERR_T dacs_mem_share(de_id_t dst_de, dacs_process_id_t dst_pid, dacs_mem_t mem)
-{
-	return dacsi_share(DACSI_MEM, dst_de, dst_pid, mem);
-}
-
-DACS_ERR_T dacs_mem_accept(de_id_t src_de, dacs_process_id_t src_pid, dacs_mem_t *mem)
-{
-	return dacsi_accept(DACSI_MEM, src_de, src_pid, mem);
-}
-
-DACS_ERR_T dacs_mem_release(dacs_mem_t *mem)
-{
-	return dacsi_release(DACSI_MEM, mem);
-}
-
-DACS_ERR_T dacs_mem_destroy(dacs_mem_t *mem)
-{
-	return dacsi_destroy(DACSI_MEM, mem);
-}
+DACSI_SHARED_CALLS(mem, DACSI_MEM)
 
 /* ---- registration --------------------------------------------------------------------------- */
 
@@ -75,61 +57,50 @@ void dacsi_mem_unregister(struct dacsi_region *region, const struct dacsi_proces
 	}
 }
 
-/* What both calls begin with. */
-static DACS_ERR_T find_both(de_id_t de, dacs_process_id_t pid, dacs_mem_t mem,
-			    struct dacsi_process **process, struct dacsi_region **region)
+/* One more with that partner, or one fewer. */
+static DACS_ERR_T change_registration(de_id_t de, dacs_process_id_t pid, dacs_mem_t mem, bool more)
 {
-	DACS_ERR_T rc = dacsi_partner(de, pid, process);
+	struct dacsi_region *region = dacsi_handle_find(mem, DACSI_MEM);
+	struct dacsi_registration **link;
+	struct dacsi_process *process;
+	DACS_ERR_T rc = dacsi_partner(de, pid, &process);
 
 	if (rc != DACS_SUCCESS)
 		return rc;
-	*region = dacsi_handle_find(mem, DACSI_MEM);
-	if (!*region)
+	if (!region)
 		return DACS_ERR_INVALID_HANDLE;
-	return (*region)->is.owner ? DACS_SUCCESS : DACS_ERR_NOT_OWNER;
+	if (!region->is.owner)
+		return DACS_ERR_NOT_OWNER;
+	link = find_registration(region, process);
+	if (!*link && !more)
+		return DACS_ERR_INVALID_TARGET;
+	if (!*link) {
+		*link = calloc(1, sizeof(**link));
+		if (!*link)
+			return DACS_ERR_NO_RESOURCE;
+		(*link)->process = process;
+	}
+	if (more)
+		(*link)->count++;
+	else if (!--(*link)->count)
+		dacsi_mem_unregister(region, process);
+	return DACS_SUCCESS;
 }
 
 DACS_ERR_T dacs_mem_register(de_id_t dst_de, dacs_process_id_t dst_pid, dacs_mem_t mem)
 {
 	DACS_ERR_T rc = dacsi_enter();
-	struct dacsi_registration **link;
-	struct dacsi_process *process;
-	struct dacsi_region *region;
 
-	if (rc != DACS_SUCCESS)
-		return rc;
-	rc = find_both(dst_de, dst_pid, mem, &process, &region);
-	if (rc != DACS_SUCCESS)
-		return dacsi_leave(rc);
-	link = find_registration(region, process);
-	if (!*link) {
-		*link = calloc(1, sizeof(**link));
-		if (!*link)
-			return dacsi_leave(DACS_ERR_NO_RESOURCE);
-		(*link)->process = process;
-	}
-	(*link)->count++;
-	return dacsi_leave(DACS_SUCCESS);
+	return rc != DACS_SUCCESS ? rc :
+				    dacsi_leave(change_registration(dst_de, dst_pid, mem, true));
 }
 
 DACS_ERR_T dacs_mem_deregister(de_id_t dst_de, dacs_process_id_t dst_pid, dacs_mem_t mem)
 {
 	DACS_ERR_T rc = dacsi_enter();
-	struct dacsi_registration **link;
-	struct dacsi_process *process;
-	struct dacsi_region *region;
 
-	if (rc != DACS_SUCCESS)
-		return rc;
-	rc = find_both(dst_de, dst_pid, mem, &process, &region);
-	if (rc != DACS_SUCCESS)
-		return dacsi_leave(rc);
-	link = find_registration(region, process);
-	if (!*link)
-		return dacsi_leave(DACS_ERR_INVALID_TARGET);
-	if (!--(*link)->count)
-		dacsi_mem_unregister(region, process);
-	return dacsi_leave(DACS_SUCCESS);
+	return rc != DACS_SUCCESS ? rc :
+				    dacsi_leave(change_registration(dst_de, dst_pid, mem, false));
 }
 
 /* ---- asking --------------------------------------------------------------------------------- */

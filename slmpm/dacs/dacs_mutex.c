@@ -296,15 +296,7 @@ DACS_ERR_T dacs_mutex_init(dacs_mutex_t *mutex)
 	return rc != DACS_SUCCESS ? rc : dacsi_leave_fast(create_mutex(mutex));
 }
 
-DACS_ERR_T dacs_mutex_share(de_id_t dst_de, dacs_process_id_t dst_pid, dacs_mutex_t mutex)
-{
-	return dacsi_share(DACSI_MUTEX, dst_de, dst_pid, mutex);
-}
-
-DACS_ERR_T dacs_mutex_accept(de_id_t src_de, dacs_process_id_t src_pid, dacs_mutex_t *mutex)
-{
-	return dacsi_accept(DACSI_MUTEX, src_de, src_pid, mutex);
-}
+DACSI_SHARED_CALLS(mutex, DACSI_MUTEX)
 
 DACS_ERR_T dacs_mutex_lock(dacs_mutex_t mutex)
 {
@@ -325,14 +317,4 @@ DACS_ERR_T dacs_mutex_unlock(dacs_mutex_t mutex)
 	DACS_ERR_T rc = dacsi_enter();
 
 	return rc != DACS_SUCCESS ? rc : dacsi_leave_fast(unlock_mutex(mutex));
-}
-
-DACS_ERR_T dacs_mutex_release(dacs_mutex_t *mutex)
-{
-	return dacsi_release(DACSI_MUTEX, mutex);
-}
-
-DACS_ERR_T dacs_mutex_destroy(dacs_mutex_t *mutex)
-{
-	return dacsi_destroy(DACSI_MUTEX, mutex);
 }

@@ -144,6 +144,25 @@ DACS_ERR_T dacsi_accept(enum dacsi_family family, de_id_t de, dacs_process_id_t 
 DACS_ERR_T dacsi_release(enum dacsi_family family, uint64_t *handle);
 /* Sends the owner word: `leave` of families that need no more. */
 DACS_ERR_T dacsi_object_leave(struct dacsi_object *object);
+/* The calls of a family that differ in its name only: dacs_NAME_share, _accept, _release and _destroy. */
+#define DACSI_SHARED_CALLS(name, family)                                                           \
+	DACS_ERR_T dacs_##name##_share(de_id_t de, dacs_process_id_t pid, dacs_##name##_t handle)  \
+	{                                                                                          \
+		return dacsi_share(family, de, pid, handle);                                       \
+	}                                                                                          \
+	DACS_ERR_T dacs_##name##_accept(de_id_t de, dacs_process_id_t pid,                         \
+					dacs_##name##_t *handle)                                   \
+	{                                                                                          \
+		return dacsi_accept(family, de, pid, handle);                                      \
+	}                                                                                          \
+	DACS_ERR_T dacs_##name##_release(dacs_##name##_t *handle)                                  \
+	{                                                                                          \
+		return dacsi_release(family, handle);                                              \
+	}                                                                                          \
+	DACS_ERR_T dacs_##name##_destroy(dacs_##name##_t *handle)                                  \
+	{                                                                                          \
+		return dacsi_destroy(family, handle);                                              \
+	}
 /* PROCESS offers one; false: it is not kept. */
 bool dacsi_accept_offered(struct dacsi_process *process, const struct dacsi_offer *offer);
 /* Forgets its offers of the object that it calls THEIRS; all of them. */

@@ -16,25 +16,7 @@ DACS_ERR_T dacs_remote_mem_create(void *addr, uint64_t size, DACS_MEMORY_ACCESS_
 		dacsi_region_create(DACSI_REMOTE, addr, size, access, DACS_MEM_READ_WRITE, mem));
 }
 
-DACS_ERR_T dacs_remote_mem_share(de_id_t dst_de, dacs_process_id_t dst_pid, dacs_remote_mem_t mem)
-{
-	return dacsi_share(DACSI_REMOTE, dst_de, dst_pid, mem);
-}
-
-DACS_ERR_T dacs_remote_mem_accept(de_id_t src_de, dacs_process_id_t src_pid, dacs_remote_mem_t *mem)
-{
-	return dacsi_accept(DACSI_REMOTE, src_de, src_pid, mem);
-}
-
-DACS_ERR_T dacs_remote_mem_release(dacs_remote_mem_t *mem)
-{
-	return dacsi_release(DACSI_REMOTE, mem);
-}
-
-DACS_ERR_T dacs_remote_mem_destroy(dacs_remote_mem_t *mem)
-{
-	return dacsi_destroy(DACSI_REMOTE, mem);
-}
+DACSI_SHARED_CALLS(remote_mem, DACSI_REMOTE)
 
 DACS_ERR_T dacs_remote_mem_query(dacs_remote_mem_t mem, DACS_REMOTE_MEM_ATTR_T attr,
 				 uint64_t *value)
