@@ -7,8 +7,32 @@
 #include "slmpm/dacsbase/dacs_process.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define SHORT 4096 /* bytes */
+
+/* ---- byte order ------------------------------------------------------------------------------ */
+
+/* Elements need not be aligned, hence memcpy; compilers make vector code of each loop. */
+#define SWAP_LOOP(type, reverse)                                                                   \
+	for (size_t at = 0; at + sizeof(type) <= len; at += sizeof(type)) {                        \
+		type element;                                                                      \
+		memcpy(&element, bytes + at, sizeof(element));                                     \
+		element = reverse(element);                                                        \
+		memcpy(bytes + at, &element, sizeof(element));                                     \
+	}
+
+void dacsi_swap(void *data, size_t len, DACS_BYTE_SWAP_T swap)
+{
+	unsigned char *bytes = data;
+
+	switch (swap) {
+	case DACS_BYTE_SWAP_DISABLE: break;
+	case DACS_BYTE_SWAP_HALF_WORD: SWAP_LOOP(uint16_t, __builtin_bswap16) break;
+	case DACS_BYTE_SWAP_WORD: SWAP_LOOP(uint32_t, __builtin_bswap32) break;
+	case DACS_BYTE_SWAP_DOUBLE_WORD: SWAP_LOOP(uint64_t, __builtin_bswap64) break;
+	}
+}
 
 static bool big_endian_here(void)
 {
@@ -23,6 +47,8 @@ bool dacsi_foreign(const struct dacsi_process *process)
 	return slmpm_peer_query(process->peer, &info) == 0 &&
 	       (info.big_endian != 0) != big_endian_here();
 }
+
+/* ---- messages under way ---------------------------------------------------------------------- */
 
 /* Ends T, which is on no list any more. */
 static void finish_transfer(struct dacsi_transfer *t, const struct slmpm_done *done)

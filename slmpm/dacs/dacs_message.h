@@ -36,8 +36,6 @@ void dacsi_message_abandon(struct dacsi_wid *wid);
 /* Whether elements have to be swapped towards PROCESS, which is connected. */
 bool dacsi_foreign(const struct dacsi_process *process);
 
-/* ---- dacs_swap.c ---- */
-
 /* Reverses the bytes of each element; a remainder shorter than an element stays. */
 void dacsi_swap(void *data, size_t len, DACS_BYTE_SWAP_T swap);
 

@@ -17,13 +17,7 @@ static void forget_after_fork(void)
 {
 	if (dacsi.kick >= 0)
 		close(dacsi.kick);
-	dacsi = (struct dacsi_runtime){
-		.lock = PTHREAD_MUTEX_INITIALIZER,
-		.changed = PTHREAD_COND_INITIALIZER,
-		.threads = true,
-		.kick = -1,
-		.own_cwd_lock = -1,
-	};
+	dacsi = (struct dacsi_runtime)DACSI_AT_START;
 }
 
 static const char *text_setting(const char *name, struct slmpm_setting *s)

@@ -86,6 +86,11 @@ struct dacsi_runtime {
 	int own_cwd_lock;
 };
 
+#define DACSI_AT_START                                                                             \
+	{                                                                                          \
+		.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER,            \
+		.threads = true, .kick = -1, .own_cwd_lock = -1                                    \
+	}
 extern struct dacsi_runtime dacsi;
 
 /* ---- dacs_state.c ---- */

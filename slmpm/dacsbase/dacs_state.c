@@ -4,13 +4,7 @@
 #include "slmpm/dacsbase/dacs_process.h"
 #include "slmpm/dacsbase/dacs_wait.h"
 
-struct dacsi_runtime dacsi = {
-	.lock = PTHREAD_MUTEX_INITIALIZER,
-	.changed = PTHREAD_COND_INITIALIZER,
-	.threads = true,
-	.kick = -1,
-	.own_cwd_lock = -1,
-};
+struct dacsi_runtime dacsi = DACSI_AT_START;
 
 DACS_ERR_T dacsi_code(int64_t error)
 {

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -214,7 +215,10 @@ DACS_ERR_T dacsi_pause(struct dacsi_pause *p)
 								  DACS_ERR_NOT_INITIALIZED;
 }
 
-void dacsi_serve_turn(uint32_t *seen)
+/* ---- the thread of SLMPM_ENGINE=thread ------------------------------------------------------ */
+
+/* A turn: once no call has been made for a millisecond, and nobody else does, it sleeps on the descriptors. *SEEN: calls so far. */
+static void serve_turn(uint32_t *seen)
 {
 	struct dacsi_pause turn = {.deadline = -1};
 
@@ -233,4 +237,44 @@ void dacsi_serve_turn(uint32_t *seen)
 	}
 	if (dacsi.leaving)
 		pthread_cond_broadcast(&dacsi.changed);
+}
+
+/*
+ * What partners ask of this process, puts and gets by requests above all, is done while the application
+ * makes no DaCS call. No error handlers run here.
+ */
+static void *serve_partners(void *arg)
+{
+	uint32_t seen = 0;
+
+	(void)arg;
+	pthread_mutex_lock(&dacsi.lock);
+	while (!dacsi.leaving)
+		serve_turn(&seen);
+	pthread_mutex_unlock(&dacsi.lock);
+	return NULL;
+}
+
+DACS_ERR_T dacsi_serve_begin(void)
+{
+	sigset_t all, before;
+	int rc;
+
+	sigfillset(&all);         /* they are the application's */
+	sigdelset(&all, SIGSEGV); /* but what a store of its own causes */
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&dacsi.server, NULL, serve_partners, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	dacsi.served = rc == 0;
+	return rc ? DACS_ERR_NO_RESOURCE : DACS_SUCCESS;
+}
+
+void dacsi_serve_end(void)
+{
+	if (!dacsi.served)
+		return;
+	pthread_mutex_unlock(&dacsi.lock);
+	pthread_join(dacsi.server, NULL);
+	pthread_mutex_lock(&dacsi.lock);
+	dacsi.served = false;
 }

@@ -21,12 +21,6 @@ void dacsi_pause_begin(struct dacsi_pause *p);
 DACS_ERR_T dacsi_pause(struct dacsi_pause *p);
 /* What was waited for has come, if `dacsi.idle`. */
 void dacsi_pause_over(void);
-/* A turn of the thread that serves partners: once no call has been made for a millisecond, and
- * nobody else does, it sleeps on the descriptors. *SEEN: calls so far. */
-void dacsi_serve_turn(uint32_t *seen);
-
-/* ---- dacs_serve.c ---- */
-
 /* A thread that serves partners while the application computes. */
 DACS_ERR_T dacsi_serve_begin(void);
 /* The runtime is leaving, nobody is inside any more; gives the lock back meanwhile. */
