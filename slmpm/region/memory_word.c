@@ -32,8 +32,11 @@ bool grant_word_take(struct grant *g)
 	return false;
 }
 
+/* A fabric whose owner's side does what the peer has begun (fabric_memory.later) does no more of it. */
 void grant_word_free(struct grant *g)
 {
+	if (!g->ending)
+		grant_word_set(g, FABRIC_ACCESS_REVOKED);
 	if (g->has_word)
 		g->ep->regions->words[g->word / BITS] &= ~(UINT64_C(1) << g->word % BITS);
 	g->has_word = false;

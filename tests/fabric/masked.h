@@ -88,10 +88,20 @@ static struct later {
 	struct fabric_atomic atomic;
 } later_pending[LATER_MAX];
 
+/* As a test wants it: nothing is done for now; it is done in post, and told of by the next poll; the link takes
+ * places for what arrives, so that requests are packets of their own; the link is lost. */
+static bool later_stalls, later_hurries, later_lands, later_cut;
+/* What was last said of each grant, by its access word. */
+static unsigned char later_words[FABRIC_ACCESS_WORDS];
+
 static int later_probe(const struct fabric_config *config, struct fabric_caps *caps)
 {
+	int rc = masked_probe(config, caps, LATER_OPS);
+
 	caps->later = LATER_OPS;
-	return masked_probe(config, caps, LATER_OPS);
+	if (later_lands)
+		caps->land_min = UINT32_MAX;
+	return rc;
 }
 
 static int later_reg(struct fabric_link *link, struct fabric_memory *m, bool own, bool writable,
@@ -123,6 +133,24 @@ static void later_dereg(struct fabric_domain *domain, struct fabric_memory *m)
 	}
 }
 
+/* In another order than they were begun. */
+static void later_do(struct fabric_link *link, bool cancel)
+{
+	for (int i = LATER_MAX - 1; i >= 0 && (cancel || !later_stalls); i--) {
+		struct later *l = &later_pending[i];
+		int status;
+
+		if (l->link != link)
+			continue;
+		l->link = NULL;
+		if (cancel)
+			continue;
+		status = fabric_shm.post(link, &l->wr);
+		link->ops[l->wr.length].old = l->atomic.old;
+		link->ops[l->wr.length].status = status;
+	}
+}
+
 static int later_begin(struct fabric_link *link, const struct fabric_wr *wr)
 {
 	for (int i = 0; i < LATER_MAX; i++) {
@@ -136,25 +164,11 @@ static int later_begin(struct fabric_link *link, const struct fabric_wr *wr)
 			l->wr.into = &l->atomic;
 		}
 		l->wr.memory = &later_real[wr->memory->own[3]];
+		if (later_hurries)
+			later_do(link, false);
 		return 0;
 	}
 	return -EAGAIN;
-}
-
-/* In another order than they were begun. */
-static void later_do(struct fabric_link *link, bool cancel)
-{
-	for (int i = LATER_MAX - 1; i >= 0; i--) {
-		struct later *l = &later_pending[i];
-
-		if (l->link != link)
-			continue;
-		l->link = NULL;
-		if (cancel)
-			continue;
-		link->ops[l->wr.length].status = fabric_shm.post(link, &l->wr);
-		link->ops[l->wr.length].old = l->atomic.old;
-	}
 }
 
 static int later_post(struct fabric_link *link, const struct fabric_wr *wr)
@@ -163,6 +177,9 @@ static int later_post(struct fabric_link *link, const struct fabric_wr *wr)
 		later_do(link, true);
 		return 1;
 	}
+	if (wr->op == FABRIC_ATOMIC && wr->memory == link->peer_access)
+		later_words[wr->offset] =
+			(unsigned char)((const struct fabric_atomic *)wr->into)->operand;
 	return wr->op <= FABRIC_ATOMIC && wr->op >= FABRIC_WRITE && wr->memory->later ?
 		       later_begin(link, wr) :
 		       fabric_shm.post(link, wr);
@@ -170,6 +187,10 @@ static int later_post(struct fabric_link *link, const struct fabric_wr *wr)
 
 static int later_poll(struct fabric_link *link, struct fabric_arrival *arrivals, int n)
 {
+	if (later_cut) {
+		link->lost = "the cable is cut";
+		return -EPIPE;
+	}
 	later_do(link, false);
 	return fabric_shm.poll(link, arrivals, n);
 }
