@@ -207,7 +207,9 @@ struct fabric_domain { /* first member of the fabric's own structure */
 #define FABRIC_PENDING 2
 
 struct fabric_done { /* of an operation that completes later */
-	int status;  /* FABRIC_PENDING, then what a post that does it at once would have returned */
+	/* FABRIC_PENDING, then what a post that does it at once would have returned. Set last; with release, where
+	 * another thread or the hardware does. */
+	atomic_int status;
 	uint64_t old; /* ATOMIC: what was there */
 };
 

@@ -276,7 +276,7 @@ const struct parts parts = {
 
 #define ONE_SIDED                                                                                  \
 	{                                                                                          \
-		.submit = rma_submit, .take_back = rma_take_back, .abandon = ask_abandon,          \
+		.submit = rma_submit, .take_back = rma_take_back, .abandon = rma_abandon,          \
 		.ready = rma_ready, .push = rma_push                                               \
 	}
 #define RECEIVE                                                                                    \
@@ -287,8 +287,13 @@ const struct parts parts = {
 const struct rma_carrier rma_carriers[] = {
 	[RMA_BY_RING] = {.start = rma_ring_start, .take_back = rma_ring_take_back},
 	[RMA_BY_ENGINE] = {.start = rma_engine_start, .take_back = rma_engine_take_back},
-	[RMA_BY_PEER] = {.reaches = ask_reaches, .start = ask_start, .take_back = ask_take_back},
-	[RMA_BY_FABRIC] = {.start = rma_post_start, .take_back = rma_post_take_back},
+	[RMA_BY_PEER] = {.reaches = ask_reaches,
+			 .start = ask_start,
+			 .take_back = ask_take_back,
+			 .abandon = ask_abandon},
+	[RMA_BY_FABRIC] = {.start = rma_post_start,
+			   .take_back = rma_post_take_back,
+			   .abandon = rma_post_abandon},
 	[RMA_BY_AM] = {.start = emulate_start, .take_back = emulate_take_back},
 };
 

@@ -73,7 +73,7 @@ static bool nothing_moves(void *arg)
 	const struct flushed *f = arg;
 
 	return handle_id(f->ep) != f->id || f->ep->state != SLMPM_PEER_UP ||
-	       !(f->ep->rma->holds & RMA_BEHIND);
+	       !(f->ep->rma->holds & (RMA_BEHIND | RMA_LEFT));
 }
 
 static int let_end(struct flushed *f, int timeout_ms)

@@ -65,7 +65,8 @@ struct rma_job { /* an answer that is deferred */
 enum {
 	RMA_BARRIER = 1, /* `barrier` is under way */
 	RMA_FENCED = 2,  /* a put that has ended for its caller is out and not settled */
-	RMA_BEHIND = 4   /* the peer may still write for a put that has ended (share.h) */
+	RMA_BEHIND = 4,  /* the peer may still write for a put that has ended (share.h) */
+	RMA_LEFT = 8     /* the fabric has operations whose calls have ended (rma_post.c) */
 };
 
 struct rma { /* of an endpoint */
@@ -107,6 +108,8 @@ void rma_end(struct endpoint *ep);
 
 /* Are all earlier operations on that peer done, as they must be for a fenced one? */
 bool rma_is_settled(const struct endpoint *ep);
+/* Would one with FLAGS that does not go by packets pass some that have ended here, and not yet over there? */
+bool rma_overtakes(const struct rma *m, uint32_t flags);
 
 /* ---- requests (request_ops) ------------------------------------------------------------------ */
 
@@ -119,6 +122,7 @@ int rma_push(struct endpoint *ep, struct request *r, bool *stop);
 /* Takes an unfinished request back: its memory is not looked at again, a Write that has begun
  * is given up, what an answer brings is dropped. False: the peer's engine has it in hand, or it is done. */
 bool rma_take_back(struct request *r);
+struct endpoint *rma_abandon(struct request *r);
 /* R ends: it is none of ours any more. */
 void rma_finished(struct request *r);
 /* A part of R has come back; OLD: what an atomic operation found. */
@@ -142,6 +146,8 @@ struct rma_carrier {
 	void (*start)(struct request *r);
 	/* R's memory is not looked at any more. False: not for now. */
 	bool (*take_back)(struct request *r);
+	/* It could not be taken back, and whoever has it in hand does not go on: as request_ops has it. NULL: all do. */
+	struct endpoint *(*abandon)(struct request *r);
 };
 
 /* By enum rma_by. The rooms above hand theirs in (parts.c). */
@@ -167,6 +173,7 @@ void rma_retry(struct request *r);
 
 void rma_post_start(struct request *r);
 bool rma_post_take_back(struct request *r);
+struct endpoint *rma_post_abandon(struct request *r);
 /* What the fabric has told of, and what it takes now: how many. */
 int rma_post_step(struct endpoint *ep);
 /* At the endpoint's end, before its requests, whose bytes it reaches. */

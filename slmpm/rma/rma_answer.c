@@ -228,6 +228,13 @@ bool rma_take_back(struct request *r)
 	return true;
 }
 
+struct endpoint *rma_abandon(struct request *r)
+{
+	const struct rma_carrier *by = &rma_carriers[rma_carrier_of(r)];
+
+	return by->abandon ? by->abandon(r) : NULL;
+}
+
 void rma_end(struct endpoint *ep)
 {
 	struct rma *m = ep->rma;

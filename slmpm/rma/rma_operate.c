@@ -27,6 +27,12 @@ bool rma_is_settled(const struct endpoint *ep)
 	return list_empty(&ep->one_sided) && !wire_is_before(ep->rma->settled, ep->rma->wrote);
 }
 
+bool rma_overtakes(const struct rma *m, uint32_t flags)
+{
+	return m->holds & (RMA_FENCED | RMA_BEHIND) ||
+	       (flags & (SLMPM_FENCE | SLMPM_BARRIER) && wire_is_before(m->settled, m->wrote));
+}
+
 /* The fabric begins it, and tells of its end later. A notification is a packet behind the bytes. */
 static bool rma_operate_is_posted(const struct operation *o)
 {
@@ -37,10 +43,11 @@ static bool is_behind(const struct operation *o)
 {
 	const struct endpoint *ep = o->remote->ep;
 
-	/* What is posted waits for its turn (rma_request.c). */
-	return !rma_operate_is_posted(o) &&
-	       (ep->rma->holds ||
-		(o->full.flags & (SLMPM_FENCE | SLMPM_BARRIER) && !rma_is_settled(ep)));
+	/* What is posted waits for the end of what is under way (rma_request.c). */
+	if (rma_operate_is_posted(o))
+		return rma_overtakes(ep->rma, o->full.flags);
+	return ep->rma->holds ||
+	       (o->full.flags & (SLMPM_FENCE | SLMPM_BARRIER) && !rma_is_settled(ep));
 }
 
 static enum mode_op mode_op(const struct operation *o)

@@ -14,18 +14,36 @@
 struct posts {
 	struct list waiting;                  /* requests that the fabric has not taken all of */
 	uint64_t taken;                       /* bits: operations that it has, ... */
-	struct request *requests[FABRIC_OPS]; /* ... whose they are, ... */
+	struct request *requests[FABRIC_OPS]; /* ... whose they are, NULL: nobody's any more, ... */
+	struct remote *remotes[FABRIC_OPS];   /* ... of those: the region, ... */
 	struct fabric_done ops[FABRIC_OPS];   /* ... and what poll tells of them */
+	uint32_t left;                        /* operations that are nobody's */
+	bool begins; /* requests are being begun: no other call does that */
 };
 _Static_assert(FABRIC_OPS <= 64, "a bit each");
+
+/* A request or an operation on REMOTE begins to move bytes, outside of what packets do; it does so no more. */
+static void posts_enter(struct remote *remote)
+{
+	remote->copying++;
+	remote->ep->moving++;
+	endpoint_refresh(remote->ep);
+}
+
+static void posts_leave(struct remote *remote)
+{
+	struct endpoint *ep = remote->ep;
+
+	ep->moving--;
+	memory_copied(remote);
+	endpoint_refresh(ep);
+}
 
 /* R is none of the fabric's any more. */
 static void leave_fabric(struct request *r)
 {
 	list_remove(&r->node);
-	r->ep->moving--;
-	memory_copied(r->rma.remote);
-	endpoint_refresh(r->ep);
+	posts_leave(r->rma.remote);
 }
 
 /* Who refuses does not reach the memory this way; packets do, or say why not. */
@@ -112,7 +130,7 @@ static int post_contiguous(struct request *r)
 	wr.length = (uint32_t)__builtin_ctzll(~p->taken);
 	if (!w->atomic && wr.size)
 		wr.into = contiguous_run(r, &wr.size);
-	p->ops[wr.length] = (struct fabric_done){.status = FABRIC_PENDING};
+	atomic_store_explicit(&p->ops[wr.length].status, FABRIC_PENDING, memory_order_relaxed);
 	rc = !wr.size ? 1 : is_reached(w->remote, wr.op) ? link_begin(ep, &wr) : -EPERM;
 	if (rc == -EAGAIN || rc == -EPIPE || rc == -EPROTO) /* poll tells how the link ends */
 		return -EAGAIN;
@@ -127,22 +145,34 @@ static int post_contiguous(struct request *r)
 	return 1;
 }
 
-/* As many as the link takes. The end of one may begin others. */
+/* All of R that is not with the fabric yet. False: the link takes no more. */
+static bool post_rest(struct request *r, int *n)
+{
+	for (; !is_posted(r); ++*n)
+		if (post_contiguous(r) != 1)
+			return false;
+	return true;
+}
+
+/* As many as the link takes. The end of one may bring others, which this goes on with. */
 static int post_more(struct endpoint *ep)
 {
-	struct list *waiting = &ep->rma->posts->waiting;
+	struct posts *p = ep->rma->posts;
 	int n = 0;
 
-	while (!list_empty(waiting)) {
-		struct request *r = LIST_ENTRY(waiting->next, struct request, node);
+	if (p->begins)
+		return 0;
+	p->begins = true;
+	while (!list_empty(&p->waiting)) {
+		struct request *r = LIST_ENTRY(p->waiting.next, struct request, node);
 
-		for (; !is_posted(r); n++)
-			if (post_contiguous(r) != 1)
-				return n;
+		if (!post_rest(r, &n))
+			break;
 		list_remove(&r->node);
 		if (!r->rma.parts)
 			fabric_over(r, 0);
 	}
+	p->begins = false;
 	return n;
 }
 
@@ -169,24 +199,41 @@ void rma_post_start(struct request *r)
 		return;
 	}
 	ep->link.port->ops = p->ops; /* each time: another may have come to stand before the link */
-	r->rma.remote->copying++;
-	ep->moving++;
+	posts_enter(r->rma.remote);
 	list_append(&p->waiting, &r->node);
-	endpoint_refresh(ep);
 	(void)post_more(ep);
 }
 
 /* ---- and done ------------------------------------------------------------------------------------ */
+
+/* Its call has not waited for it. */
+static void post_left_done(struct endpoint *ep, unsigned i)
+{
+	struct posts *p = ep->rma->posts;
+
+	posts_leave(p->remotes[i]);
+	if (--p->left)
+		return;
+	ep->rma->holds &= (uint8_t)~RMA_LEFT;
+	context_changed(ep->ctx);
+	if (ep->state == SLMPM_PEER_UP)
+		rma_wake(ep);
+}
 
 static void post_done(struct endpoint *ep, unsigned i)
 {
 	struct posts *p = ep->rma->posts;
 	const struct fabric_done *d = &p->ops[i];
 	struct request *r = p->requests[i];
+	int status = atomic_load_explicit(&d->status, memory_order_relaxed);
 
 	p->taken &= ~(UINT64_C(1) << i);
-	if (d->status < 0 && !r->rma.status)
-		r->rma.status = d->status;
+	if (!r) {
+		post_left_done(ep, i);
+		return;
+	}
+	if (status < 0 && !r->rma.status)
+		r->rma.status = status;
 	if (!--r->rma.parts && is_posted(r))
 		fabric_over(r, d->old);
 }
@@ -200,7 +247,7 @@ int rma_post_step(struct endpoint *ep)
 	     left &= left - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(left);
 
-		if (p->ops[i].status == FABRIC_PENDING)
+		if (atomic_load_explicit(&p->ops[i].status, memory_order_acquire) == FABRIC_PENDING)
 			continue;
 		post_done(ep, i);
 		n++;
@@ -218,12 +265,39 @@ bool rma_post_take_back(struct request *r)
 	return true;
 }
 
+/* Its operations stay the fabric's, with the memory that they name. */
+struct endpoint *rma_post_abandon(struct request *r)
+{
+	struct endpoint *ep = r->ep;
+	struct posts *p = ep->rma->posts;
+
+	for (uint64_t left = p->taken; left; left &= left - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(left);
+
+		if (p->requests[i] != r)
+			continue;
+		p->requests[i] = NULL;
+		p->remotes[i] = r->rma.remote;
+		p->left++;
+		posts_enter(r->rma.remote);
+	}
+	ep->rma->holds |= RMA_LEFT;
+	leave_fabric(r);
+	rma_finished(r);
+	return ep;
+}
+
 void rma_post_end(struct endpoint *ep)
 {
+	struct posts *p = ep->rma->posts;
+
 	link_cancel(ep);
-	if (!ep->rma->posts)
+	if (!p)
 		return;
-	ep->rma->posts->taken = 0;
+	for (uint64_t left = p->taken; left; left &= left - 1)
+		if (!p->requests[__builtin_ctzll(left)])
+			post_left_done(ep, (unsigned)__builtin_ctzll(left));
+	p->taken = 0;
 	LIST_EACH(at, &ep->one_sided) {
 		const struct rma_work *w = LIST_ENTRY(at, struct rma_work, live);
 

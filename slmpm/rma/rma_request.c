@@ -54,7 +54,8 @@ static bool is_held_up(const struct rma *m, const struct request *r)
 {
 	if (m->barrier && wire_is_before(m->barrier, r->rma.ticket))
 		return true;
-	return r->flags & (SLMPM_FENCE | SLMPM_BARRIER) && r->ep->one_sided.next != &r->rma.live;
+	return r->flags & (SLMPM_FENCE | SLMPM_BARRIER) &&
+	       (r->ep->one_sided.next != &r->rma.live || m->holds & RMA_LEFT);
 }
 
 bool rma_ready(struct endpoint *ep, struct request *r, bool first)
@@ -121,6 +122,30 @@ bool rma_ring_take_back(struct request *r)
 	return true;
 }
 
+/* By packets, where it was to go another way. False: it must not, and has ended. */
+static bool turn_to_packets(struct request *r)
+{
+	if (r->mode.reason == SLMPM_REASON_STRICT) {
+		request_finish(r, -SLMPM_ENOTSUP);
+		return false;
+	}
+	r->mode = (struct mode){.way = MODE_REQUEST, .reason = SLMPM_REASON_ONLY};
+	r->rma.engine = r->rma.asked = r->rma.posted = false;
+	r->rma.parts = 0;
+	r->rma.span = 0;
+	return true;
+}
+
+static void place(struct endpoint *ep, struct request *r)
+{
+	/* A flush behind what the engine moves waits for that. */
+	if (r->kind == REQUEST_PUT && rma_carrier_of(r) == RMA_BY_RING &&
+	    (r->rma.remote || !engine_has_any(ep)))
+		link_enqueue(ep, r);
+	else
+		rma_park(ep->rma, r);
+}
+
 void rma_wake(struct endpoint *ep)
 {
 	struct rma *m = ep->rma;
@@ -137,30 +162,17 @@ void rma_wake(struct endpoint *ep)
 			return;
 		list_remove(&r->node);
 		r->rma.parked = false;
-		rma_carriers[by].start(r);
+		if (by != RMA_BY_FABRIC || !rma_overtakes(m, r->flags))
+			rma_carriers[by].start(r);
+		else if (turn_to_packets(r))
+			place(ep, r);
 	}
-}
-
-static void place(struct endpoint *ep, struct request *r)
-{
-	/* A flush behind what the engine moves waits for that. */
-	if (r->kind == REQUEST_PUT && rma_carrier_of(r) == RMA_BY_RING &&
-	    (r->rma.remote || !engine_has_any(ep)))
-		link_enqueue(ep, r);
-	else
-		rma_park(ep->rma, r);
 }
 
 void rma_retry(struct request *r)
 {
-	if (r->mode.reason == SLMPM_REASON_STRICT) {
-		request_finish(r, -SLMPM_ENOTSUP);
+	if (!turn_to_packets(r))
 		return;
-	}
-	r->mode = (struct mode){.way = MODE_REQUEST, .reason = SLMPM_REASON_ONLY};
-	r->rma.engine = r->rma.asked = r->rma.posted = false;
-	r->rma.parts = 0;
-	r->rma.span = 0;
 	place(r->ep, r);
 	rma_wake(r->ep);
 	(void)link_push(r->ep);
