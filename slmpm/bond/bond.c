@@ -173,7 +173,7 @@ static int bond_reach(struct bond *b, const struct fabric_wr *wr)
 		return -EINVAL;
 	/* A path that reaches memory keeps its access words as long as the bond does. */
 	if (b->memory_lost && wr->memory != b->base.peer_access) {
-		wr->memory->ops = 0;
+		wr->memory->ops = wr->memory->later = 0;
 		return -EPERM;
 	}
 	b->memory->port->ops = b->base.ops;

@@ -107,6 +107,18 @@ static void leave_place(struct bond_path *p)
 	p->lands = false;
 }
 
+/* Operations on memory that were under way: no poll of the link's tells of them any more. */
+static void end_operations(struct bond *b, struct bond_path *p)
+{
+	struct fabric_wr wr = {.op = FABRIC_FLUSH, .flags = FABRIC_CANCEL};
+	struct fabric_done *ops = b->base.ops;
+
+	(void)p->fabric->post(p->port, &wr);
+	for (int i = 0; ops && i < FABRIC_OPS; i++)
+		if (ops[i].status == FABRIC_PENDING)
+			ops[i].status = -ENOLINK;
+}
+
 COLD void bond_path_lost(struct bond *b, struct bond_path *p, bool drained, const char *why)
 {
 	b->busy = true;
@@ -117,6 +129,8 @@ COLD void bond_path_lost(struct bond *b, struct bond_path *p, bool drained, cons
 	bond_tell(b);
 	p->state = PATH_LOST;
 	leave_place(p);
+	if (p == b->memory)
+		end_operations(b, p);
 	/* Also when it was by this one that RESUME went, or RESTART was to come. */
 	if (b->in.waiting || bond_index(b, p) == b->in.path)
 		bond_await_restart(b);

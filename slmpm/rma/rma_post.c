@@ -46,10 +46,12 @@ static void leave_fabric(struct request *r)
 	posts_leave(r->rma.remote);
 }
 
-/* Who refuses does not reach the memory this way; packets do, or say why not. */
-static bool is_for_packets(int status)
+/* Who refuses does not reach the memory this way; packets do, or say why not. Of what was under way on a link that is
+ * lost nobody knows whether it is done: that of an atomic operation must not be done twice. */
+static bool is_for_packets(const struct request *r, int status)
 {
-	return status == -EPERM || status == -ENOTSUP || status == -EFAULT;
+	return status == -EPERM || status == -ENOTSUP || status == -EFAULT ||
+	       (status == -ENOLINK && r->kind != REQUEST_ATOMIC);
 }
 
 /* All that was posted of R is done, and nothing more of it is to be. */
@@ -59,7 +61,7 @@ static void fabric_over(struct request *r, uint64_t old)
 
 	leave_fabric(r);
 	r->rma.span = r->rma.span_count;
-	if (is_for_packets(status)) {
+	if (is_for_packets(r, status)) {
 		r->rma.status = 0;
 		r->rma.in_span = 0;
 		r->offset = 0;

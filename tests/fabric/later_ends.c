@@ -2,7 +2,7 @@
 /* timeout: 60 */
 /*
  * Operations that a fabric begins and tells of later (tests/fabric/masked.h), and what comes in between: packets that
- * a fenced one follows, a deadline, a region that is released, many that wait behind one.
+ * a fenced one follows, a deadline, a region that is released, a link that is lost, many that wait behind one.
  */
 #include <stdlib.h>
 
@@ -132,6 +132,36 @@ static int many(void *arg)
 	return 0;
 }
 
+/* The other link goes on; what the first had in hand comes by packets. */
+static int cut(void *arg)
+{
+	struct slmpm_how how = {.size = sizeof(how), .timeout_ms = PATIENCE};
+	uint64_t word = 7, got = 0;
+	slmpm_req req[2];
+
+	(void)arg;
+	reach();
+	while (slmpm_send(near, 5, NULL, 0, PATIENCE) == 0 && !later_cut) {
+		struct slmpm_link_info link = {.size = sizeof(link)};
+
+		OK(slmpm_recv(far, 5, NULL, 0, NULL, PATIENCE));
+		if (slmpm_link_query(near, 1, &link) == 0 && link.state == SLMPM_LINK_UP)
+			break;
+	}
+	memcpy(memory, &word, sizeof(word));
+	later_stalls = true;
+	OK(slmpm_get(rmem, 0, &got, sizeof(got), &how, &req[0]));
+	OK(slmpm_put(rmem, 8, &word, sizeof(word), &how, &req[1]));
+	later_cut = true;
+	for (int n = 0; n < 2; n++)
+		CHECK(slmpm_wait(req, 2, NULL, 5000) >= 0, "%s", slmpm_error_detail());
+	later_stalls = false;
+	actor_settle(near, far);
+	CHECK(got == 7 && memory[8] == 7, "%llu, %u", (unsigned long long)got, memory[8]);
+	OK(slmpm_shut(none, PATIENCE));
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	settings_one_link("later");
@@ -143,5 +173,9 @@ int main(int argc, char **argv)
 		settings_run("released", released, NULL);
 	if (argc < 2 || !strcmp(argv[1], "many"))
 		settings_run("many", many, NULL);
+	settings_set("SLMPM_LINKS", "later,tcp");
+	settings_set("SLMPM_LINKS_AFTER", "0");
+	if (argc < 2 || !strcmp(argv[1], "cut"))
+		settings_run("cut", cut, NULL);
 	return 0;
 }
