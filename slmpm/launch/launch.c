@@ -15,8 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "slmpm/launch/job.h"
 
 #define BUSY_ATTEMPTS 100
 #define BUSY_PAUSE_MS 2
@@ -126,7 +129,7 @@ static int make_argv(struct launch *l, const char *prog, char *const argv[], con
 	return 0;
 }
 
-void launch_free(struct launch *l)
+static void launch_free(struct launch *l)
 {
 	for (size_t i = 0; l->argv && l->argv[i]; i++)
 		free(l->argv[i]);
@@ -153,49 +156,39 @@ static bool overridden(const char *entry, char *const *by)
 	return false;
 }
 
-/* Ours, then what is in force of the caller's additions and of this process's environment. */
-static void set_environment(char **to, char *const *add, char *own[3])
+/* What the child finds in its environment of its own, whoever says otherwise. */
+static bool is_own(const char *entry)
 {
-	size_t used = 0;
-
-	while (own[used]) {
-		to[used] = own[used];
-		used++;
-	}
-	for (size_t i = 0; add && add[i]; i++)
-		if (!overridden(add[i], own))
-			to[used++] = add[i];
-	to[used] = NULL;
+	return same_name(entry, PARENT_VARIABLE "=") || same_name(entry, DEATH_PIPE_VARIABLE "=");
 }
 
-static int make_environment(struct launch *l, const struct slmpm_spawn_options *o, int fd,
-			    int death_pipe)
+static void add_entries(char **to, size_t *used, char *const *from, char *const *but)
+{
+	for (; from && *from; from++)
+		if (!is_own(*from) && !overridden(*from, but))
+			to[(*used)++] = *from;
+}
+
+/* Ours, then what is in force of the caller's additions and of this process's environment. */
+static int make_environment(struct launch *l, const struct slmpm_spawn_options *o)
 {
 	extern char **environ;
-	bool clean = o && o->flags & SLMPM_SPAWN_CLEAN_ENV;
 	char *const *given = o ? o->envp : NULL;
-	char **merged = calloc(launch_count(environ) + launch_count(given) + 1, sizeof(char *));
-	char *own[3] = {l->parent, death_pipe >= 0 ? l->death_pipe : NULL, NULL};
 	struct stat st;
 	size_t used = 0;
 
-	l->envp = calloc(launch_count(environ) + launch_count(given) + 4, sizeof(char *));
-	if (!merged || !l->envp || fstat(fd, &st) != 0) {
-		free(merged);
+	l->envp = calloc(launch_count(environ) + launch_count(given) + 3, sizeof(char *));
+	if (!l->envp || fstat(l->fd, &st) != 0)
 		return -ENOMEM;
-	}
-	snprintf(l->parent, sizeof(l->parent), PARENT_VARIABLE "=%d:%llu", fd,
+	snprintf(l->parent, sizeof(l->parent), PARENT_VARIABLE "=%d:%llu", l->fd,
 		 (unsigned long long)st.st_ino);
-	snprintf(l->death_pipe, sizeof(l->death_pipe), DEATH_PIPE_VARIABLE "=%d", death_pipe);
-	for (size_t i = 0; !clean && environ && environ[i]; i++)
-		if (!overridden(environ[i], given) &&
-		    !same_name(environ[i], DEATH_PIPE_VARIABLE "="))
-			merged[used++] = environ[i];
-	for (size_t i = 0; given && given[i]; i++)
-		if (!same_name(given[i], DEATH_PIPE_VARIABLE "="))
-			merged[used++] = given[i];
-	set_environment(l->envp, merged, own);
-	free(merged);
+	snprintf(l->death_pipe, sizeof(l->death_pipe), DEATH_PIPE_VARIABLE "=%d", l->death_pipe_fd);
+	l->envp[used++] = l->parent;
+	if (l->death_pipe_fd >= 0)
+		l->envp[used++] = l->death_pipe;
+	if (!o || !(o->flags & SLMPM_SPAWN_CLEAN_ENV))
+		add_entries(l->envp, &used, environ, given);
+	add_entries(l->envp, &used, given, NULL);
 	return 0;
 }
 
@@ -207,18 +200,17 @@ static int moved_up(int fd, int *copy)
 	return *copy = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 }
 
-int launch_prepare(struct launch *l, const char *prog, char *const argv[],
-		   const struct slmpm_spawn_options *o, int fd, int death_pipe)
+static int launch_prepare(struct launch *l, const char *prog, char *const argv[],
+			  const struct slmpm_spawn_options *o, int death_pipe)
 {
 	int rc = make_argv(l, prog, argv, o ? o->wrapper : NULL);
 
-	l->fd = moved_up(fd, &l->moved[0]);
+	l->fd = moved_up(l->fd, &l->moved[0]);
 	l->death_pipe_fd = moved_up(death_pipe, &l->moved[1]);
 	if (rc == 0 && (l->fd < 0 || (death_pipe >= 0 && l->death_pipe_fd < 0)))
 		rc = -EMFILE;
-	l->out = l->err = -1;
 	l->cwd = o ? o->cwd : NULL;
-	return rc == 0 ? make_environment(l, o, l->fd, l->death_pipe_fd) : rc;
+	return rc == 0 ? make_environment(l, o) : rc;
 }
 
 /*
@@ -243,7 +235,7 @@ static int launch_own_start(const struct launch *l, const posix_spawn_file_actio
 	return rc;
 }
 
-int launch_start(struct launch *l, pid_t *pid)
+static int launch_start(struct launch *l, pid_t *pid)
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
@@ -270,4 +262,28 @@ int launch_start(struct launch *l, pid_t *pid)
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attributes);
 	return -rc;
+}
+
+int launch_run(struct launch *l, struct process *p, const char *prog, char *const argv[],
+	       const struct slmpm_spawn_options *o)
+{
+	struct job_start job;
+	int death_pipe[2] = {-1, -1}, rc;
+
+	if (l->dies_with_host && pipe2(death_pipe, O_CLOEXEC) != 0)
+		return -errno;
+	rc = launch_prepare(l, prog, argv, o, death_pipe[0]);
+	job_prepare(&job);
+	l->out = job.out;
+	l->err = job.err;
+	if (rc == 0)
+		rc = launch_start(l, &p->pid);
+	job_started(&job, l->element, rc == 0 ? p->pid : 0, l->host, l->name);
+	launch_free(l);
+	if (death_pipe[0] >= 0)
+		close(death_pipe[0]);
+	p->death_pipe = death_pipe[1];
+	if (rc == 0)
+		p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
+	return rc;
 }

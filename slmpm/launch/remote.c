@@ -3,14 +3,12 @@
 #include "slmpm/launch/remote.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,7 +17,6 @@
 #include "slmpm/base/error.h"
 #include "slmpm/launch/job.h"
 #include "slmpm/launch/launch.h"
-#include "slmpm/launch/process.h"
 #include "slmpm/launch/remote_request.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/base/wire.h"
@@ -67,28 +64,18 @@ static int remote_launch(struct start *s, const struct slmpm_spawn_options *o, i
 	char *const argv[] = {word, NULL};
 	char path[PATH_MAX];
 	const char *runner = find_runner(path);
-	struct launch l = {.argv = NULL};
-	struct job_start job;
-	int death_pipe[2] = {-1, -1}, rc = 0;
+	struct launch l = {
+		.fd = fd,
+		.dies_with_host = o && o->flags & SLMPM_SPAWN_DIE_WITH_HOST,
+		.element = s->element,
+		.host = s->place->host,
+		.name = s->prog,
+	};
+	int rc = launch_run(&l, &s->process, runner, argv, NULL);
 
-	if (o && o->flags & SLMPM_SPAWN_DIE_WITH_HOST && pipe2(death_pipe, O_CLOEXEC) != 0)
-		return error_system(-errno, "a parent-death pipe cannot be made");
-	rc = launch_prepare(&l, runner, argv, NULL, fd, death_pipe[0]);
-	job_prepare(&job);
-	l.out = job.out;
-	l.err = job.err;
-	if (rc == 0)
-		rc = launch_start(&l, &s->process.pid);
-	job_started(&job, s->element, s->process.pid, s->place->host, s->prog);
-	launch_free(&l);
-	if (death_pipe[0] >= 0)
-		close(death_pipe[0]);
-	s->process.death_pipe = death_pipe[1];
-	if (rc < 0)
-		return error_set(SLMPM_ENOENT, "%s: SLMPM_RUNNER=%.80s cannot be started: %s",
-				 s->place->host, runner, strerror(-rc));
-	s->process.pidfd = (int)syscall(SYS_pidfd_open, s->process.pid, 0);
-	return 0;
+	return rc < 0 ? error_set(SLMPM_ENOENT, "%s: SLMPM_RUNNER=%.80s cannot be started: %s",
+				  s->place->host, runner, strerror(-rc)) :
+			0;
 }
 
 static int remote_await(struct start *s, short events)

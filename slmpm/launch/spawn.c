@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* slmpm_spawn: a process, a control socket to it, and the beginning of their handshake. */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/base/error.h"
 #include "slmpm/base/cpus.h"
-#include "slmpm/launch/job.h"
 #include "slmpm/launch/launch.h"
-#include "slmpm/launch/process.h"
 #include "slmpm/launch/remote.h"
 #include "slmpm/net/topology.h"
 #include "slmpm/base/log.h"
@@ -24,30 +20,19 @@
 static int spawn_launch(struct endpoint *ep, const char *prog, char *const argv[],
 			const struct slmpm_spawn_options *o, const struct cpus *cpus, int fd)
 {
-	struct process *p = ep->process;
-	struct launch l = {.argv = NULL};
-	struct job_start job;
-	int death_pipe[2] = {-1, -1}, rc = 0;
+	struct launch l = {
+		.fd = fd,
+		.cpus = cpus,
+		.dies_with_host = o && o->flags & SLMPM_SPAWN_DIE_WITH_HOST,
+		.element = ep->life->element,
+		.name = prog,
+	};
+	int rc = launch_run(&l, ep->process, prog, argv, o);
 
-	if (o && o->flags & SLMPM_SPAWN_DIE_WITH_HOST && pipe2(death_pipe, O_CLOEXEC) != 0)
-		return -errno;
-	rc = launch_prepare(&l, prog, argv, o, fd, death_pipe[0]);
-	job_prepare(&job);
-	l.cpus = cpus;
-	l.out = job.out;
-	l.err = job.err;
-	if (rc == 0)
-		rc = launch_start(&l, &p->pid);
-	job_started(&job, ep->life->element, rc == 0 ? p->pid : 0, NULL, prog);
-	launch_free(&l);
-	if (death_pipe[0] >= 0)
-		close(death_pipe[0]);
-	p->death_pipe = death_pipe[1];
 	if (rc < 0)
 		return rc;
-	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
-	ep->life->pid = p->pid;
-	p->here = true;
+	ep->life->pid = ep->process->pid;
+	ep->process->here = true;
 	cpus_started(1);
 	return 0;
 }
